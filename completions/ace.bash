@@ -108,6 +108,12 @@ _ace() {
 		kind='free' ;;
 	ace-archive\ extract:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-archive\ get:--sandbox)
+		kind='auto require off' ;;
+	ace-archive\ get:-o | ace-archive\ get:--output)
+		kind='file' ;;
+	ace-archive\ get:--step | ace-archive\ get:--device | ace-archive\ get:--max-elements)
+		kind='free' ;;
 	ace-compress:--sandbox)
 		kind='auto require off' ;;
 	ace-compress:-S | ace-compress:--state)
@@ -115,7 +121,7 @@ _ace() {
 	ace-compress:--error-feedback)
 		kind='ef momentum ef21 cache' ;;
 	ace-compress:-c | ace-compress:--codec)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero tcq' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
 	ace-compress:--window | ace-compress:--wait | ace-compress:-T | ace-compress:--threads | ace-compress:--max-elements)
@@ -132,9 +138,11 @@ _ace() {
 		kind='gradient delta sum mean residual model history' ;;
 	ace-diff:--sandbox)
 		kind='auto require off' ;;
+	ace-diff:-S | ace-diff:--state)
+		kind='dir' ;;
 	ace-diff:-o | ace-diff:--output)
 		kind='file' ;;
-	ace-diff:-d | ace-diff:--device | ace-diff:-s | ace-diff:--step | ace-diff:-r | ace-diff:--run | ace-diff:--base-version | ace-diff:-T | ace-diff:--threads)
+	ace-diff:-d | ace-diff:--device | ace-diff:-s | ace-diff:--step | ace-diff:-r | ace-diff:--run | ace-diff:--base-version | ace-diff:--to | ace-diff:-T | ace-diff:--threads)
 		kind='free' ;;
 	ace-expand:--sandbox)
 		kind='auto require off' ;;
@@ -246,7 +254,7 @@ _ace() {
 		kind='auto require off' ;;
 	ace-patch:-o | ace-patch:--output)
 		kind='dir' ;;
-	ace-patch:-T | ace-patch:--threads | ace-patch:--max-elements)
+	ace-patch:--receipt | ace-patch:-T | ace-patch:--threads | ace-patch:--max-elements)
 		kind='free' ;;
 	ace-patch:--way)
 		kind='reflink in-place copy' ;;
@@ -283,12 +291,12 @@ _ace() {
 	ace-score:--form)
 		kind='level paper sensitivity even' ;;
 	ace-select:--levels)
-		kind=',f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
+		kind=',f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero tcq' ;;
 	ace-select:--sandbox)
 		kind='auto require off' ;;
 	ace-select:--plan | ace-select:--schema | ace-select:-o | ace-select:--output)
 		kind='file' ;;
-	ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:-p | ace-select:--share | ace-select:--max-elements)
+	ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--effort | ace-select:-p | ace-select:--share | ace-select:--max-elements)
 		kind='free' ;;
 	ace-sign:--sandbox)
 		kind='auto require off' ;;
@@ -303,7 +311,7 @@ _ace() {
 	ace-status:--format)
 		kind='text json metrics' ;;
 	ace-step:--levels)
-		kind=',f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
+		kind=',f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero tcq' ;;
 	ace-step:--sandbox)
 		kind='auto require off' ;;
 	ace-step:-S | ace-step:--state | ace-step:--cache)
@@ -311,10 +319,10 @@ _ace() {
 	ace-step:--error-feedback)
 		kind='ef momentum ef21 cache' ;;
 	ace-step:-c | ace-step:--codec)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero tcq' ;;
 	ace-step:--feedback | ace-step:--replay | ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
 		kind='file' ;;
-	ace-step:--gamma | ace-step:--wait | ace-step:-T | ace-step:--threads | ace-step:--alpha | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
+	ace-step:--gamma | ace-step:--wait | ace-step:-T | ace-step:--threads | ace-step:--alpha | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--effort | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
 		kind='free' ;;
 	ace-step:--form)
 		kind='level paper sensitivity even' ;;
@@ -342,10 +350,10 @@ _ace() {
 	ace-advise\ cluster)
 		opts='--theta -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
-		opts='--sum --weight-by --expect --rule --tolerate --delay --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -T --threads -d --device --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--sum --weight-by --expect --rule --tolerate --delay --own-interval --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -T --threads -d --device --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
-		[[ $cur = -* ]] || kind='create append list extract' ;;
+		[[ $cur = -* ]] || kind='create append list extract get' ;;
 	ace-archive\ create)
 		opts='--format --step --device --kind --max-elements -o --output -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ append)
@@ -354,12 +362,14 @@ _ace() {
 		opts='--step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ extract)
 		opts='-o --output --step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-archive\ get)
+		opts='--step --device --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-compress)
 		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cut)
 		opts='--step --device --kind --tensor --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-diff)
-		opts='-d --device -s --step -r --run --base-version -T --threads -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-d --device -s --step -r --run --base-version -S --state --to -T --threads -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)
@@ -388,21 +398,21 @@ _ace() {
 	ace-meter)
 		opts='-S --state -L --limit --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-patch)
-		opts='--stage --commit --way -o --output -f --format -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--stage --commit --way -o --output -f --format --receipt -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
-		opts='-S --state --cmin --cmax --half --bandwidth --warmup --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --cmin --cmax --half --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
 		opts='--spool --reply -d --device --run --schema --create --publish --fence --join --leave --sync --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
 		opts='-S --state --alpha --form --feedback --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-select)
-		opts='-b --budget --bits --policy --levels -p --share --plan --text --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-b --budget --bits --policy --levels --effort -p --share --plan --text --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-sign)
 		opts='-k --key --check --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-status)
 		opts='--json --format --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;
