@@ -9,10 +9,11 @@
  *                              correlation with the energy per value, and how much of
  *                              it the best fifth of the groups by that order holds,
  *                              of what the best fifth could
- * bench-planner plan LABEL <STREAM  of its last shard: the error of a plan, landed on
- *                              its budget, over that of one step for all groups that
- *                              takes the same bytes, found by bisection on true sizes
- * bench-planner budgets        random shards and budgets: is every one met?
+ * bench-planner plan LABEL EFFORT <STREAM  of its last shard: the error of a plan,
+ *                              landed on its budget, over that of one step of ecq for
+ *                              all groups that takes the same bytes, found by
+ *                              bisection on true sizes
+ * bench-planner budgets EFFORT  random shards and budgets: is every one met?
  */
 #include <math.h>
 #include <stdint.h>
@@ -530,6 +531,8 @@ one_step(struct data *d, double bytes)
 	    (at[1] - at[0]));
 }
 
+static unsigned effort = CODEC_EFFORT;
+
 static void
 plan_shard(struct data *d, struct allot *a, uint64_t budget)
 {
@@ -537,7 +540,7 @@ plan_shard(struct data *d, struct allot *a, uint64_t budget)
 	    { CODEC_F16, 0, 0 }, { CODEC_F32, 0, 0 } };
 
 	*a = (struct allot){ .n = d->n, .stat = d->stat, .weight = d->weight,
-	    .dense = d->dense, .other = other, .m = 3, .ctx = ctx_of,
+	    .dense = d->dense, .shared = codec_shared(effort), .other = other, .m = 3, .ctx = ctx_of,
 	    .cost = size_cost, .arg = d, .plan = d->plan };
 	a->budget = (double)budget - 512;
 	if (allot_plan(a, NULL) < 0)
@@ -584,7 +587,7 @@ rate_of(struct data *d, const char *label, double bits)
 	r = land_shard(d, &l, budget);
 	t2 = now();
 	for (i = 0; i < d->n; i++) {
-		except += d->plan[i].codec != CODEC_ECQ &&
+		except += d->plan[i].codec != codec_shared(effort) &&
 		    d->plan[i].codec != CODEC_NONE;
 		none += d->plan[i].codec == CODEC_NONE &&
 		    d->stat[i].nonzero > 0;
@@ -723,15 +726,17 @@ main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 
+	if (argc > 2 && strcmp(what, "score") != 0)
+		effort = (unsigned)atoi(argv[argc - 1]);
 	if (strcmp(what, "knapsack") == 0)
 		knapsack();
-	else if (strcmp(what, "budgets") == 0)
+	else if (strcmp(what, "budgets") == 0 && argc == 3)
 		random_shards(RANDOM);
 	else if (strcmp(what, "score") == 0 && argc == 3)
 		score(argv[2]);
-	else if (strcmp(what, "plan") == 0 && argc == 3)
+	else if (strcmp(what, "plan") == 0 && argc == 4)
 		plan(argv[2]);
 	else
-		die("knapsack, budgets, score NAME or plan LABEL");
+		die("knapsack, budgets EFFORT, score NAME or plan LABEL EFFORT");
 	return 0;
 }

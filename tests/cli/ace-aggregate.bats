@@ -416,6 +416,49 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	[ "$(asked out)" = 'force=0 interval=6 ' ]
 }
 
+@test "--own-interval: each device gets its own, too, within a quarter and four times the median" {
+	local k n=0
+	# own OPTIONS...: the intervals in the aggregate
+	own() {
+		exits 0 ace-aggregate "$@" e?
+		ace-inspect -v out | grep -oE 'interval[^ =]*=[0-9]+' | paste -sd ' '
+	}
+	for k in 1 20 24 900 30; do
+		mkshards -d edge$((n += 1)) -P interval=$k >e$n
+	done
+	# the median is 24: from 6 to 96, and the least of all for those who say nothing
+	[ "$(own)" = "interval=6" ]
+	[ "$(own --own-interval)" = \
+	    "interval=6 interval.edge2=20 interval.edge3=24 interval.edge4=96 interval.edge5=30" ]
+	# half of them have to ask at all
+	rm e2 e3 e5
+	mkshards -d edge2 >e2
+	mkshards -d edge3 >e3
+	mkshards -d edge5 >e5
+	[ -z "$(own --own-interval)" ]
+	# names that are no key's, and what a device says of others
+	rm e?
+	mkshards -d Edge1 -P interval=4 >e1
+	mkshards -d edge2 -P 'interval=8
+interval.edge3=900' >e2
+	mkshards -d "$(printf 'x%.0s' $(seq 55))" -P interval=5 >e3
+	mkshards -d "$(printf 'y%.0s' $(seq 56))" -P interval=6 >e4
+	[ "$(own --own-interval)" = \
+	    "interval=4 interval.edge2=8 interval.$(printf 'x%.0s' $(seq 55))=5" ]
+	mv out mean
+	# the cloud's own decision is all devices'
+	exits 0 ace-policy --target-divergence 0.01 --model-norm 400000 --interval 8 mean
+	! ace-inspect -v out | grep -q 'interval[.]' || false
+	ace-inspect -v out | grep -q 'interval=[0-9]'
+	# too many for an annotation: what all get
+	rm e?
+	for k in $(seq 700); do
+		mkshards -d "$(printf 'a%.0s' $(seq 45)).$k" -n 1 \
+		    -P "interval=$((k == 1 ? 1 : 2))"
+	done >e1
+	[ "$(own --own-interval)" = "interval=1" ]
+}
+
 @test "what is asked for: medians, halves and factors of four, to the number" {
 	local want got one p
 	while read -r want p; do

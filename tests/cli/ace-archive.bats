@@ -491,3 +491,96 @@ long_name() {
 	slowly | exits 0 env TERM=xterm ace-archive create -o run.tar
 	[ ! -s err ]
 }
+
+# models: m0 to m5, of steps 0 to 5; run.tar has the first whole and the patches after
+models() {
+	local s
+	for s in 0 1 2 3 4 5; do
+		"$ROOT/tests/mkmodel" m$s -n 400 -s $s
+		[ $s -eq 0 ] ||
+			ace-diff -r demo -d trainer -s $s --base-version $((s - 1)) m$((s - 1)) m$s >$s.aceg
+	done
+	ace-diff -r demo -d trainer -s 0 m0 >0.aceg
+	ace-archive create -o run.tar [0-5].aceg
+}
+
+# gets N ARCHIVE: step N of it is that model
+gets() {
+	cp m2 m
+	ace-archive get --step "$1" "$2" >way
+	ace-patch m <way
+	same m "m$1"
+	rm -r m m.ace-patch
+}
+
+@test "models of a run: any step, from the whole model that is the shortest way" {
+	models
+	[ "$(ace-archive list run.tar | cut -f 5 | sed 1d | paste -sd ' ')" = \
+	    "demo/0/trainer.aceg demo/1/trainer.from-0.aceg demo/2/trainer.from-1.aceg demo/3/trainer.from-2.aceg demo/4/trainer.from-3.aceg demo/5/trainer.from-4.aceg" ]
+	for s in 0 1 2 3 4 5; do
+		gets $s run.tar
+	done
+	exits 0 ace-archive get -v run.tar
+	says "step 5: a whole model and 5 patches"
+	# a whole one of step 3 beside the patch to it
+	ace-diff -r demo -d trainer -s 3 m3 | ace-archive append -o run.tar
+	exits 0 ace-archive get -v run.tar
+	says "step 5: a whole model and 2 patches"
+	exits 0 ace-archive get -v --step -2 -o two run.tar
+	says "step 2: a whole model and 2 patches"
+	[ ! -s out ]
+	cp m5 m
+	ace-patch m <two
+	same m m2
+	rm -r m m.ace-patch
+	# and a patch over several steps
+	ace-diff -r demo -d trainer -s 5 --base-version 3 m3 m5 | ace-archive append -o run.tar
+	exits 0 ace-archive get -v run.tar
+	says "step 5: a whole model and 1 patches"
+	for s in 0 1 2 3 4 5; do
+		gets $s run.tar
+	done
+	# what comes out goes in, and a folder is as good
+	ace-archive get run.tar | ace-archive create -o part.cpio
+	gets 5 part.cpio
+	ace-archive extract -o folder run.tar
+	gets 4 folder
+}
+
+@test "models of a run: in any order, and steps that changed nothing" {
+	models
+	ace-archive create -o back.tar 5.aceg 3.aceg 4.aceg 1.aceg 0.aceg 2.aceg
+	for s in 0 3 5; do
+		gets $s back.tar
+	done
+	ace-diff -r demo -d trainer -s 6 --base-version 5 m5 m5 | ace-archive append -o back.tar
+	exits 0 ace-archive get -v back.tar
+	says "step 6: a whole model and 6 patches"
+	mv out way
+	cp m0 m
+	ace-patch m <way
+	same m m5
+}
+
+@test "models of a run: what is not there, and two of one step" {
+	models
+	exits 3 ace-archive get --step 6 run.tar
+	says "no model of such a step"
+	mkshards -H kind=5 >plain
+	exits 3 ace-archive get plain
+	says "no model of such a step"
+	ace-archive create -o cut.tar [01345].aceg
+	exits 3 ace-archive get cut.tar
+	says "no way to the model of step 5: a patch before it, or a whole model, is not there"
+	[ ! -s out ] || exits 3 ace-patch m0 <out
+	gets 1 cut.tar
+	ace-diff -r demo -d other -s 5 m1 | ace-archive append -o run.tar
+	exits 5 ace-archive get run.tar
+	says "two models of step 5"
+	exits 0 ace-archive get -v --device other run.tar
+	says "step 5: a whole model and 0 patches"
+	gets 4 run.tar
+	exits 2 ace-archive get
+	exits 2 ace-archive get - <run.tar
+	says "it is read twice"
+}

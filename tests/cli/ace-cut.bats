@@ -249,3 +249,18 @@ shards() {
 		diff <(shards out) <(shards whole)
 	done
 }
+
+@test "tensors of a patch of a model are not cut, its shard is" {
+	"$ROOT/tests/mkmodel" old -n 100
+	"$ROOT/tests/mkmodel" new -n 100 -s 1
+	ace-diff -s 1 old new >1.aceg
+	ace-diff -s 2 new >2.aceg
+	exits 3 ace-cut --tensor 'layer.0*' 1.aceg
+	says "mismatch: a patch is between two whole models"
+	exits 3 ace-cut --tensor 'layer.00*' 2.aceg
+	says "mismatch: tensor 'layer.00.bf16' has bits that are no f32"
+	exits 0 ace-cut --step 1 1.aceg 2.aceg
+	mv out one
+	ace-patch old <one
+	same old new
+}

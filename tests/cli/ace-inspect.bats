@@ -441,3 +441,41 @@ receipt       edge1 step 7: accepted" ]
 	exits 0 ace-inspect --json second
 	grep -q '"flags":\[.*"predicted".*\]' out
 }
+
+@test "a patch: its models, and what changed by tensor and by type" {
+	"$ROOT/tests/mkmodel" old -n 1000
+	"$ROOT/tests/mkmodel" new -n 1000 -s 1
+	exits 0 ace-diff -v -s 7 old new
+	mv out step.aceg
+	from=$(sed -n 's/.*from \([0-9a-f]*\) to .*/\1/p' err)
+	to=$(sed -n 's/.* to \([0-9a-f]*\):.*/\1/p' err)
+	grep -q '45 of 3281 values' err
+	exits 0 ace-inspect step.aceg
+	grep -qx "models        from $from to $to" out
+	grep -qE '^layer.03.f32 +f32 +10 +1.0000 +1000 +0.2240$' out
+	grep -qE '^layer.98.scalar +bf16 +1 +100.0000 +1 +32.0000$' out
+	# of two tensors; and two f4 are one value
+	grep -qE '^all +bf16 +11 +1.0989 +1001 +0.2478$' out
+	grep -qE '^all +f4 +1 +10.0000 +10 +4.8000$' out
+	grep -qE '^all +45 +1.3757 +3271 +0.4182$' out
+	exits 0 ace-inspect --json step.aceg
+	from=$from to=$to json '$j->{patch}{before} eq $ENV{from} && $j->{patch}{after} eq $ENV{to}'
+	json '$j->{patch}{changed} == 45 && $j->{patch}{values} == 3271'
+	json '@{$j->{patch}{tensors}} == 18 && @{$j->{patch}{dtypes}} == 17'
+	json '$j->{patch}{tensors}[3]{name} eq "layer.03.f32" && $j->{patch}{tensors}[3]{changed} == 10'
+	exits 0 ace-inspect --tensor 'layer.0[01]*' step.aceg
+	grep -qE '^all +11 +1.0784 +1020 ' out
+	# whole, it has no model before, and what changed is not known
+	exits 0 ace-diff new
+	mv out whole
+	exits 0 ace-inspect whole
+	grep -qx "models        from nothing to $to" out
+	grep -qE '^all +- +- +3271 +16.2666$' out
+	exits 0 ace-inspect --json whole
+	json '!exists $j->{patch}{before} && !exists $j->{patch}{changed}'
+	# nothing changed
+	exits 0 ace-diff new new
+	mv out same
+	exits 0 ace-inspect same
+	grep -qE '^all +0 +0.0000 +3271 +0.0000$' out
+}

@@ -170,7 +170,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	says "safetensors"
 	cat step.aceg step.aceg >bad
 	exits 3 ace-patch m <bad
-	says "more than one patch"
+	says "the patch to step 7 is not of the model that the one before it makes"
 	mkshards >bad
 	exits 3 ace-patch m <bad
 	says "no patch of a model"
@@ -300,6 +300,201 @@ at_each_kill() {
 		is "$shm/m" new || { rm -r "$shm"; false; }
 		rm -r "$shm"
 	fi
+}
+
+@test "several patches at once, from a whole model or from the one that is there" {
+	models
+	third
+	ace-diff -s 6 old >whole
+	ace-diff -s 8 new third >next
+	cat whole step.aceg next >all
+	for way in $(ways); do
+		mkmodel m -n 1000 -s 9
+		exits 0 ace-patch --way "$way" m <all
+		is m third
+		beside m
+		grep -q "^step 8$" m.ace-patch/marker
+		exits 0 ace-patch -v --way "$way" m <all
+		says "is that model already"
+		# what is done is not done again
+		cp new m
+		rm -r m.ace-patch
+		cat next >part
+		exits 0 ace-patch m <part
+		cat step.aceg next >part
+		cp old m
+		exits 0 ace-patch --way "$way" m <part
+		is m third
+		rm -r m m.ace-patch
+	done
+	cp old m
+	cat step.aceg whole next >bad
+	exits 3 ace-patch m <bad
+	says "the patch to step 8 is not of the model that the one before it makes"
+	head -c -1 all >bad
+	exits 3 ace-patch m <bad
+	same m old
+	# what comes before a whole model is not needed
+	cat step.aceg next whole step.aceg >part
+	exits 0 ace-patch m <part
+	is m new
+}
+
+@test "several patches staged, and as what changed in a directory" {
+	models
+	third
+	ace-diff -s 8 --base-version 7 new third >next
+	cat step.aceg next >all
+	cp old m
+	exits 0 ace-patch --stage m <all
+	same m old
+	exits 0 ace-patch --commit m
+	is m third
+	grep -q "^step 8$" m.ace-patch/marker
+	for how in "-f xor" "-f overwrite --stage" "--way in-place"; do
+		rm -rf m m.ace-patch d
+		cp old m
+		# shellcheck disable=SC2086 # words
+		exits 0 ace-patch -o d $how m <all
+		grep -q '"version":"000008","base_version":"000006"' d/model.safetensors.index.json
+		ace-diff old d >again
+		cp old m2
+		exits 0 ace-patch m2 <again
+		is m2 third
+	done
+	# from where it is
+	rm -rf m m.ace-patch d
+	cp new m
+	exits 0 ace-patch -o d m <all
+	is m third
+	grep -q '"version":"000008","base_version":"000007"' d/model.safetensors.index.json
+	# what cannot be said is not made, and it is said what there is
+	ace-diff -s 7 new >whole
+	cat whole next >bad
+	rm -rf m m.ace-patch d
+	cp old m
+	exits 3 ace-patch -o d m <bad
+	says "a patch of no old model says not what changed; 'd' is not made; 'm' stays as it is$"
+	same m old
+	[ ! -e d ]
+	exits 0 ace-patch m <step.aceg
+	ace-diff -s 6 third old >back
+	cat next back >bad
+	exits 3 ace-patch -o d m <bad
+	says "the patch says not of which step to which it is .*; 'm' stays at step 7$"
+	same m new
+}
+
+@test "killed while it makes several steps at once: the old model or the newest" {
+	models
+	third
+	ace-diff -s 8 new third >next
+	cat step.aceg next >all
+	local n got way from
+	for way in copy in-place; do
+		for from in old olds; do
+			for n in $(upto 400); do
+				rm -rf m m.ace-patch
+				cp -r "$from" m
+				got=0
+				killed "$n" ace-patch --way "$way" m <all 2>err || got=$?
+				[ "$way" = in-place ] || is m old >/dev/null || is m third
+				[ "$got" -eq 137 ] || break
+				exits 0 ace-patch --way "$way" m <all
+				is m third
+				beside m
+			done
+			[ "$got" -eq 0 ]
+			[ "$n" -gt 8 ]
+		done
+	done
+}
+
+@test "a patch that changes nothing: another step, and a directory that says so" {
+	models
+	ace-diff -s 8 --base-version 7 new new >same.aceg
+	cp old m
+	exits 0 ace-patch m <step.aceg
+	for _ in 1 2; do
+		exits 0 ace-patch -o d m <same.aceg
+		[ "$(ls d)" = model.safetensors.index.json ]
+		grep -q '"version":"000008","base_version":"000007"' d/*.json
+		rm -r d
+		rm -r m.ace-patch
+	done
+	exits 0 ace-patch m <same.aceg
+	is m new
+	grep -q "^step 8$" m.ace-patch/marker
+	# an older name of the same model does not take it back
+	exits 0 ace-patch m <step.aceg
+	grep -q "^step 8$" m.ace-patch/marker
+	# behind one that changes something
+	cat step.aceg same.aceg >all
+	cp old m
+	exits 0 ace-patch -o d m <all
+	is m new
+	[ "$(ls d | wc -l)" -eq 2 ]
+	grep -q '"version":"000008","base_version":"000006"' d/*.json
+}
+
+@test "a marker that is gone comes back with the step, by the model's hash" {
+	models
+	third
+	ace-diff -s 8 --base-version 7 new third >next
+	cat step.aceg next >all
+	for m in old new third; do
+		rm -rf m m.ace-patch
+		cp $m m
+		exits 0 ace-patch --receipt r m <all
+		is m third
+		grep -q "^step 8$" m.ace-patch/marker
+	done
+	# another model of the same tensors: both hashes and the step that it wants
+	rm -rf m m.ace-patch
+	mkmodel m -n 1000 -s 9
+	cp m was
+	exits 5 ace-patch m <next
+	says "the patch to step 8 is for the model [0-9a-f]{32}, step 7, 'm' is [0-9a-f]{32}$"
+	same m was
+	[ "$(ls -m m.ace-patch)" = "lock" ]
+}
+
+teardown() {
+	! mountpoint -q "$BATS_TEST_TMPDIR/small" || umount "$BATS_TEST_TMPDIR/small"
+}
+
+@test "a full disk, wherever it is noticed: status 4, old or new, and on when there is room" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root for a small tmpfs"
+	local free how failed=0 got
+	models
+	mkdir small
+	mount -t tmpfs -o size=512k,mode=700 tmpfs small || skip "no mount here"
+	for how in "--way copy" "--way in-place" --stage "-o small/d --way copy"; do
+		for free in $(seq 0 4 200); do
+			rm -rf small/*
+			cp old small/m
+			# what a process had is free a little later than it ended
+			for _ in 1 2 3; do
+				head -c 1M /dev/zero >>small/rest 2>err || true
+			done
+			truncate -s -${free}k small/rest
+			got=0
+			# shellcheck disable=SC2086 # words
+			ace-patch $how small/m <step.aceg >out 2>err || got=$?
+			cmp -s small/m old || cmp small/m new
+			[ "$got" -ne 0 ] || break
+			[ "$got" -eq 4 ]
+			says "'(.*small/.*|what changed in a model)': No space left on device"
+			failed=$((failed + 1))
+			rm small/rest
+			# shellcheck disable=SC2086 # words
+			exits 0 ace-patch $how small/m <step.aceg
+			[ "$how" != --stage ] || exits 0 ace-patch --commit small/m
+			same small/m new
+		done
+		[ "$got" -eq 0 ]
+	done
+	[ "$failed" -gt 6 ]
 }
 
 @test "a directory inside a model: in place only" {

@@ -141,12 +141,19 @@ interval=1' >in
 	exits 2 ace-policy --cmin 10 --cmax 5 in
 	exits 2 ace-policy --half 0bit in
 	exits 2 ace-policy --bandwidth fast in
-	exits 2 ace-policy --interval 0 in
-	exits 2 ace-policy --interval 5,5,4 in
+	set -- --target-divergence 0.01 --model-norm 1
+	exits 2 ace-policy "$@" --interval 0 in
+	exits 2 ace-policy "$@" --interval 5,5,4 in
 	says 'the least is above the largest'
 	for bad in '' '5,' 5,1 '5,1,' 5,1,2,3 5,x,9; do
-		exits 2 ace-policy --interval "$bad" in
+		exits 2 ace-policy "$@" --interval "$bad" in
 	done
+	# without a drift to aim at they would mean nothing
+	exits 2 ace-policy --interval 4 in
+	says "^ace-policy: --interval means nothing without --target-divergence"
+	exits 2 ace-policy --model-norm 4 in
+	says "without --target-divergence"
+	exits 2 ace-step --bits 1 --model-norm 4 in
 	exits 2 ace-policy --bandwidth 1e31bit in
 	says "too large"
 	exits 4 ace-policy clusters
@@ -211,12 +218,18 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	asked out | grep -qx kc=0.005
 	ace-select -b 2k in0 | ace-compress -S st --sync none >/dev/null
 	ace-inspect -v st/memory | grep -oE '(contraction|share)=.*' >code
+	# one shard alone is not believed, a second one by half
 	awk -F = '{ v[$1] = $2 } END { a = v["contraction"]; d = v["share"];
 	    if (!(a > d && a < 1 && d > 0.003 && d < 0.006)) exit 1
-	    printf("kc=%.5g\n", 0.05 * (1 - a) / a * d / (1 - d)) }' code >price
+	    kc = 0.05 * (1 - a) / a * d / (1 - d)
+	    if (kc > 0.00333 && kc < 0.0075) exit 1
+	    printf("kc=0.005\nkc=%.5g\n", sqrt(0.005 * kc)) }' code >price
 	cp -R st st2
+	cp -R st st3
 	ace-policy -S st "$@" in0 >o0
-	asked o0 | awk -F = '$1 == "kc" { printf("kc=%.5g\n", $2) }' | cmp - price
+	ace-policy -S st3 "$@" in >o
+	asked o | awk -F = '$1 == "kc" && n++ < 2 { printf("kc=%.5g\n", $2) }' |
+	    cmp - price
 	# three runs decide as one does
 	for s in 1 2; do ace-policy --no-provenance -S st "$@" in$s >o$s; done
 	asked o2 >three
@@ -395,6 +408,44 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	exits 2 ace-policy --deco --warmup 4 in
 	exits 0 ace-policy --bandwidth 0bit --cmax 256 in
 	[ "$(budgets)" = "16384 16384 16384 16384 16384 16384 " ]
+}
+
+@test "sparsity: as many bytes for each value that is not zero" {
+	# of 100k values 80k zeros, then of 100k none, in one model
+	mkshards -t w:100000 | ace-export -f raw -o dense
+	{ head -c 80000 dense; head -c 320000 /dev/zero; } >sparse
+	for of in sparse sparse dense sparse; do
+		ace-import -f raw --name w --shape 100000 -d e -s $((n++)) $of
+	done >in
+	set -- --sparsity --half 5Mbit --bandwidth 20Mbit --cmin 2 --cmax 66
+	# c = 2 + 64 / 16 = 6 while nothing is known; then 6 / 0.2, and 6 / 1
+	exits 0 ace-policy -v "$@" in
+	[ "$(policy out | grep ^ratio= | paste -sd ' ')" = \
+	    "ratio=6 ratio=30 ratio=30 ratio=6" ]
+	[ "$(budgets)" = "66666 13333 13333 66666 " ]
+	says 'sparsity: 0\.2 of the last shard.s values were not zero, so 30'
+	exits 0 ace-policy "$@" --cmax 18 in
+	# 2 + 16 / 16, and at most 18
+	[ "$(policy out | grep ^ratio= | paste -sd ' ')" = \
+	    "ratio=3 ratio=15 ratio=15 ratio=3" ]
+	exits 0 ace-policy --sparsity --half 5Mbit --bandwidth 5Mbit --cmin 2 --cmax 18 in
+	[ "$(policy out | grep ^ratio= | paste -sd ' ')" = \
+	    "ratio=10 ratio=18 ratio=18 ratio=10" ]
+	# in a state, one shard a process, as in one
+	for s in 0 1 2 3; do
+		ace-cut --step $s in | ace-policy -S st "$@" >out
+		policy out | grep ^ratio=
+	done >each
+	[ "$(paste -sd ' ' each)" = "ratio=6 ratio=30 ratio=30 ratio=6" ]
+	exits 0 ace-policy --bandwidth 20Mbit --half 5Mbit --cmax 66 in
+	[ "$(policy out | grep -c '^ratio=6$')" -eq 4 ]
+	exits 2 ace-policy --sparsity --deco in
+	says '--sparsity'
+	rm -rf st
+	mkdir -m 700 st
+	mkshards -H kind=6 -K memory=policy -K "nonzero=1.5" >st/memory
+	exits 3 ace-policy -S st "$@" in
+	says "^ace-policy: corrupt: nonzero in 'st/memory'"
 }
 
 @test "-v: the numbers, and the equations they went through" {

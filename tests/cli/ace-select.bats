@@ -120,6 +120,50 @@ layered() {
 	says ', norms and biases dense$'
 }
 
+# error CODED: the share of the values' energy that it lost
+error() {
+	ace-inspect diff --json shard "$1" |
+	    sed 's/.*"total":{[^}]*"nmse":\([0-9.e-]*\).*/\1/'
+}
+
+@test "--effort: from 6 on a step of tcq, with which the same bytes lose less" {
+	mkshards -t w:128,128 -t w_bias:128 -t v:11 >in
+	for b in 6k 12k 30k; do
+		exits 0 ace-select --text -b $b in
+		mv out usual
+		exits 0 ace-select --text -b $b --effort 5 in
+		same out usual
+		exits 0 ace-select --text -b $b --effort 9 in
+		mv out most
+		exits 0 ace-select --text -b $b --levels tcq,q8,f16,f32 in
+		same out most
+		exits 0 ace-select --text -b $b --effort 6 in
+		same out most
+		! grep -q ecq: most || false
+	done
+	grep -q tcq: most
+	layered
+	for b in 20000 150000 400000; do
+		coded $b scored >/dev/null
+		was=$(error coded)
+		got=$(coded $b scored --effort 9)
+		[ "$got" -le $b ]
+		[ $((got + 64 + b / 200)) -ge $b ]
+		awk -v a="$was" -v b="$(error coded)" \
+		    'BEGIN { exit !(b > 0 && b < 0.95 * a) }' ||
+		    { echo "$b: $was, $(error coded)"; false; }
+	done
+	exits 2 ace-select -b 6k --effort 0 in
+	exits 2 ace-select -b 6k --effort 10 in
+	for how in '-p 0.5' '--plan usual' '-b 6k --levels ecq'; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 2 ace-select $how --effort 9 in
+		says 'effort goes with -b, --bits or --policy, and not with --levels'
+	done
+	exits 2 ace-select -b 6k --levels ecq,q8,tcq in
+	says '^ace-select: --levels: ecq and tcq at any step: one of them'
+}
+
 @test "what is foretold is said" {
 	layered
 	exits 0 ace-select -v -b 30k scored
@@ -255,6 +299,17 @@ codecs() {
 		exits 2 ace-select -p "$bad" planned
 	done
 	exits 0 ace-select -p 1@2 planned
+	# made again, and sent again, it is the same
+	mkshards -s 3 -n 4096 -g 1024 | ace-score >in
+	for again in 1 2; do
+		ace-select -p 1=f32@4 in | ace-compress -S st4 >sent$again
+	done
+	same sent1 sent2
+	# without a residual what waits would be lost
+	exits 2 ace-step -p 1=f32@4 in
+	says '^ace-step: -p with @: -S is missing'
+	exits 0 ace-step -p 1=f32@1 in
+	exits 0 ace-step -S st5 -p 0.1=q8,1=f32@4 in
 }
 
 @test "the plan as text, given back, changed, and refused" {

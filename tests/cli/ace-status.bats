@@ -391,7 +391,7 @@ aged() {
 	mkdir folder empty
 	echo hello >folder/file
 	exits 3 ace-status folder
-	says "^ace-status: mismatch: 'folder' is no spool \(ace-recv --spool\) and no device's state"
+	says "^ace-status: mismatch: 'folder' is no spool \(ace-recv --spool\), no device's state and no models"
 	exits 3 ace-status folder/file
 	says "is a file"
 	exits 2 ace-status

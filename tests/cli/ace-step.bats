@@ -43,6 +43,7 @@ alike() {
 	alike -S S -b 4k
 	alike -S S -p 0.5
 	alike -S S --policy --bandwidth 5Mbit
+	alike -S S --bits 1 --effort 9
 	alike -S S --policy --bandwidth 5Mbit --target-divergence 0.1 \
 	    --model-norm 20
 	alike -S S -c q8
@@ -83,8 +84,8 @@ ace-policy --replay recorded | ace-select --policy | ace-compress -S S" ]
 	exits 0 ace-step -T 2 -S S --policy --print
 	[ "$(cat out)" = "ace-expand -T 2 -S S | ace-score -S S | ace-policy -S S | \
 ace-select --policy | ace-compress -T 2 -S S" ]
-	exits 0 ace-step --interval 4 --bits 1 --print in
-	[ "$(cat out)" = "ace-score in | ace-policy --interval 4 | \
+	exits 0 ace-step --cmin 4 --bits 1 --print in
+	[ "$(cat out)" = "ace-score in | ace-policy --cmin 4 | \
 ace-select --bits 1 | ace-compress" ]
 	exits 0 ace-step -c q8 --print
 	[ "$(cat out)" = 'ace-compress -c q8' ]
@@ -187,6 +188,32 @@ five() {
 	exits 0 ace-inspect diff want whole
 	# the rest comes when it is right
 	exits 0 ace-step -q --no-provenance -S S --bits 0.5 - < <(cat in3 in4)
+	diff -r S one
+}
+
+@test "no space behind two steps of a process: status 4, they are sent, the rest comes later" {
+	five
+	# a limit on file sizes stands in for a full disk
+	mkfifo steps
+	(trap '' XFSZ; exec ace-step -q --no-provenance -S S --bits 0.5 <steps >out 2>err) 4>&- &
+	pid=$!
+	exec 4>steps
+	for k in 0 1; do
+		cat "in$k" >&4
+		wait_for sent out $((k + 1))
+	done
+	prlimit --pid $pid --fsize=1000:1000
+	cat in2 >&4 || true
+	exec 4>&-
+	got=0
+	wait $pid || got=$?
+	[ "$got" -eq 4 ]
+	says 'File too large'
+	diff -x '*.new-*' -r S after.1
+	for k in 2 3 4; do
+		exits 0 ace-step -q --no-provenance -S S --bits 0.5 "in$k"
+		same out "one$k"
+	done
 	diff -r S one
 }
 

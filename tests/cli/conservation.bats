@@ -169,7 +169,7 @@ balance() { ace-inspect books -S state --spool spool "$@"; }
 	    awk '$1 == "w" { print $7; exit }')
 	for c in f32 f16 bf16 lossless lossless:bf16 q8 q4 sign topk:0.05 chunk:1/16 \
 	    threshold:2 nonzero i64 natural qsgd:1 qsgd:4 qsgd:255 tern tern:clip \
-	    eden:0.5 eden:2 ecq:0.5 lowrank:2 none; do
+	    eden:0.5 eden:2 ecq:0.5 tcq:0.4 lowrank:2 none; do
 		rm -rf state spool
 		mkdir -m 700 spool
 		ace-compress -S state -c "$c" --sync none in >sent

@@ -16,7 +16,7 @@ SHARDS=${DECODER_SHARDS:-4}
 }
 
 shapes() {
-	codecs=ecq:0.01,ecq:0.3,ecq:0.002,ecq:1e-9,eden:1.3,eden:3.7:mse
+	codecs=ecq:0.01,ecq:0.3,ecq:0.002,ecq:1e-9,tcq:0.01,tcq:0.2,tcq:0.001,tcq:1e-9,eden:1.3,eden:3.7:mse
 	codecs=$codecs,eden:0.2,lowrank:2,lowrank:5:q8,topk:0.1,topk:0.05:q4
 	codecs=$codecs,topk:0.2:q2:rice,topk:0.1:mag,chunk:4/64:q2
 	codecs=$codecs,threshold:0.001,topk:1,natural,tern,tern:clip,tern:mse
@@ -70,6 +70,23 @@ shapes() {
 		mv out want
 		exits 0 decode coded
 		same out want || { echo "$shape"; false; }
+	done
+}
+
+@test "what ace-step sends, from --effort 6 on" {
+	local e=5 kind
+	for kind in layered gauss columns; do
+		e=$((e + 1))
+		mkshards -g 1500 -t a:40,93 -t b:100,71 -t c:700,5 -k $kind -N "$SHARDS" |
+		    ace-step -q --bits 1.28 --effort $e -o coded
+		ace-inspect list coded >listing
+		grep -qw tcq listing
+		exits 0 ace-expand coded
+		mv out want
+		exits 0 decode want
+		mv out want
+		exits 0 decode coded
+		same out want || { echo "$kind $e"; false; }
 	done
 }
 

@@ -99,9 +99,10 @@ plain() { ace-diff --no-provenance "$@"; }
 	[ "$(mkdelta apply d a)" = "000001 000002 xor 1" ]
 	same a b
 	plain -s 3 --base-version 2 a b >3.aceg
-	# the model is that already, and nothing is written
 	exits 0 ace-patch -o none m <3.aceg
-	[ ! -e none ]
+	[ "$(ls none)" = model.safetensors.index.json ]
+	[ "$(mkdelta apply none a)" = "000002 000003 xor 0" ]
+	same a b
 	mkdir empty
 	echo '{"metadata":{"version":"000003","base_version":"000002","delta_encoding":"xor","compression_format":"zstd","checksum_format":"adler32"},"weight_map":{}}' >empty/model.safetensors.index.json
 	exits 0 plain a empty

@@ -226,6 +226,255 @@ link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 	cut -f1,2 out | cmp - <(cut -f1,2 table)
 }
 
+# three steps of the trainer's, a frame for each of 9 tensors
+layer_by_layer() {
+	awk 'BEGIN { for (i = 0; i < 1200; i++)
+	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
+	OPENBLAS_NUM_THREADS=1 "$BUILD/examples/train" --layers 1 --width 32 --heads 2 \
+	    --context 16 --batch 4 --steps 3 --cuts "$1" text
+}
+# place N: where the N-th DATA frame begins in made
+place() { frames made | awk -v n="$1" '$2 == "DATA" && ++k == n { print $1 }'; }
+
+# taken_up: whoever takes up a step that was cut off has lost nothing
+taken_up() {
+	exits 3 ace-inspect verify got
+	cmp st/residual before/residual
+	exits 0 $how made
+	same out whole
+	cmp st/residual want/residual
+	rm -rf before
+}
+
+@test "with a state a segment leaves before the next one came, and the end after the commit" {
+	layer_by_layer all >made
+	mkfifo slow
+	for how in "ace-compress --no-provenance -S st -c q8" "ace-step --no-provenance -S st -c q8" \
+	    "ace-step --no-provenance -T 1 -S st -c topk:0.1"; do
+		rm -rf st want
+		exits 0 ${how/ st / want } made
+		mv out whole
+		ace-inspect verify whole
+		# seven segments of the second step came, and six are out at least; the
+		# state is that of the first step, in which five were not zero
+		$how <slow >got 3>&- &
+		exec 9>slow
+		head -c "$(place 17)" made >&9
+		six() { [ "$(frames got | grep -c DATA)" -ge 11 ]; }
+		wait_of $! six
+		sent got 1
+		[ "$(ace-inspect st/residual | grep -c 'step *0')" -ge 1 ]
+		[ "$(ace-inspect st/residual | grep -c 'step *1')" -eq 0 ]
+		cp -r st before
+		exec 9>&-
+		local r=0
+		wait $! || r=$?
+		[ "$r" -eq 3 ]
+		taken_up
+	done
+}
+
+@test "with a state segments are the same shard, in other frames" {
+	layer_by_layer all >made
+	layer_by_layer none >one
+	for how in "-c q8" "-c qsgd:7" "-c lowrank:2" "-c q4 --error-feedback momentum" \
+	    "-c q4 --error-feedback ef21 --wait 0s"; do
+		case $how in *ef21*) keep=1 ;; *) keep=3 ;; esac
+		ace-cut --step "0-$((keep - 1))" made >a
+		ace-cut --step "0-$((keep - 1))" one >b
+		rm -rf s1 s2
+		exits 0 ace-compress -S s1 $how a
+		mv out cut
+		exits 0 ace-compress -S s2 $how b
+		ace-inspect diff cut out
+		ace-inspect diff s1/residual s2/residual
+	done
+}
+
+to_full() { "$@" >/dev/full; }
+
+@test "a segment that cannot leave is no step: the next try is the first" {
+	needs_full
+	layer_by_layer all | ace-cut --step 0 >made
+	exits 0 ace-compress --no-provenance -S want -c q8 made
+	mv out whole
+	exits 4 to_full ace-compress --no-provenance -S st -c q8 made
+	[ ! -e st/residual ]
+	exits 0 ace-compress --no-provenance -S st -c q8 made
+	same out whole
+}
+
+# sizes FILE: the bytes of each shard, from its SHRD frame to behind its SEND frame
+sizes() {
+	frames "$1" | awk 'end { print $1 - from; end = 0 } $2 == "SHRD" { from = $1 }
+	    $2 == "SEND" { end = 1 }'
+}
+# within BUDGET FILE SHARDS: so many, and none takes more
+within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
+    END { exit bad || NR != '"$3"' }'; }
+@test "segments of a budget never exceed it, by however few bytes" {
+	local b segments
+	layer_by_layer all >made
+	for b in 700 900 1200 1777 2500 3001 4096 6k 9999 20k 40k 100k; do
+		rm -rf st
+		exits 0 ace-step -S st -b $b made
+		case $b in *k) b=$((${b%k} * 1000)) ;; esac
+		within "$b" out 3
+		ace-inspect verify out
+		segments=$(frames out | grep -c DATA)
+		case $b in
+		[1-4]0000) [ "$segments" -ge 6 ] ;;
+		700) [ "$segments" -eq 3 ] ;;
+		esac
+	done
+}
+
+@test "segments of a budget leave before the next one came, from the second step on" {
+	layer_by_layer all >made
+	mkfifo slow
+	for how in "ace-step --no-provenance -S st -b 12k" \
+	    "ace-step --no-provenance -T 1 -S st --bits 7" \
+	    "ace-step --no-provenance -S st --policy --cmin 5 --cmax 5"; do
+		rm -rf st want
+		exits 0 ${how/ st / want } made
+		mv out whole
+		ace-inspect verify whole
+		# nothing is known before the first step: it leaves at once.  Of the second
+		# seven segments came, of nine
+		$how <slow >got 3>&- &
+		exec 9>slow
+		head -c "$(place 17)" made >&9
+		early() { [ "$(frames got | awk '$2 == "SHRD" { n++ }
+		    $2 == "DATA" && n == 2' | wc -l)" -ge 2 ]; }
+		wait_of $! early
+		[ "$(frames got | grep -c SEND)" -eq 1 ]
+		[ "$(ace-inspect st/residual | grep -c 'step *1')" -eq 0 ]
+		cp -r st before
+		# killed between two segments, the state is the first step's
+		kill -9 $!
+		wait $! || true
+		exec 9>&-
+		taken_up
+	done
+}
+
+@test "segments of a budget: the bytes of any threads, of a pipe, and of a step that comes again" {
+	layer_by_layer all >made
+	exits 0 ace-step --no-provenance -T 1 -S s1 -b 12k made
+	mv out want
+	exits 0 ace-step --no-provenance -T 4 -S s2 -b 12k made
+	same out want
+	for s in 0 1 2; do
+		ace-cut --step $s made >in
+		exits 0 ace-step --no-provenance -S s3 -b 12k in
+		mv out one
+		# absorbed already: the same once more
+		exits 0 ace-step --no-provenance -S s3 -b 12k in
+		same out one
+		ace-cut --step $s want | ace-inspect diff one
+		ace-expand -S s4 in | ace-score -S s4 | ace-select -b 12k |
+		    ace-compress --no-provenance -S s4 >out
+		same out one
+	done
+	cmp s1/residual s3/residual
+	cmp s1/residual s4/residual
+	# what is remembered of a step that was not committed is not taken for it
+	rm -rf s5
+	exits 0 ace-step --no-provenance -S s5 -b 12k <(ace-cut --step 0-1 made)
+	cp s5/residual residual
+	exits 0 ace-step --no-provenance -S s5 -b 12k <(ace-cut --step 2 made)
+	mv out third
+	cp residual s5/residual
+	exits 0 ace-step --no-provenance -S s5 -b 12k <(ace-cut --step 2 made)
+	same out third
+}
+
+@test "segments of a budget: what is remembered may be absurd, of another model, or gone" {
+	local k s n
+	layer_by_layer all >made
+	ace-cut --step 0 made >first
+	ace-cut --step 1 made >second
+	exits 0 ace-step -S st -b 12k first
+	for k in gauss ramp zeros layered other none; do
+		rm -rf s2
+		cp -r st s2
+		rm s2/memory
+		n=9
+		[ "$k" != other ] || n=10
+		case $k in
+		none) ;;
+		*) mkshards -H kind=6 -K memory=plan -k "${k/other/ramp}" -t "codec:$n" \
+		    -t "param:$n" -t "knob:$n" -t "bytes:$n" >s2/memory ;;
+		esac
+		exits 0 ace-step -S s2 -b 12k second
+		within 12000 out 1
+		ace-inspect verify out s2/residual
+	done
+	# of other budgets
+	exits 0 ace-step -S s3 -b 2k first
+	exits 0 ace-step -S s4 -b 80k first
+	for s in s3 s4; do
+		rm -rf s2
+		cp -r st s2
+		cp $s/memory s2/memory
+		exits 0 ace-step -S s2 -b 12k second
+		within 12000 out 1
+	done
+}
+
+@test "overlap.sh: every way's seconds, also through a state and a budget" {
+	export STEPS=2 TRIES=1 RATE=200 COST=1
+	export MODEL="--layers 1 --width 16 --heads 2 --context 8 --batch 2"
+	for table in overlap overlap-state; do
+		[ $table = overlap ] || export BUDGET=9k
+		exits 0 timeout "$HANG" "$ROOT/examples/overlap.sh" .
+		[ "$(cut -f 1 $table.tsv | paste -sd ' ')" = \
+		    "cuts sequential layers ibatch optimal policy" ]
+		awk -F '\t' 'NR > 1 && !($2 >= 1 && $4 == $4 + 0) { exit 1 }' $table.tsv
+	done
+}
+
+@test "together.sh ends, and says who failed, whichever of its programs does" {
+	local p
+	mkdir -p bin/examples bin/tests tmp
+	ln -s "$BUILD"/ace* bin
+	ln -s "$BUILD"/examples/train bin/examples
+	ln -s "$BUILD"/tests/late bin/tests
+	export BUILD=$PWD/bin STEPS=1 TRIES=1 WAYS=ace LINKS=50/1
+	export MODEL="--layers 1 --width 8 --heads 1 --context 8 --batch 2"
+	exits 0 timeout "$HANG" "$ROOT/examples/together.sh" .
+	# one that takes no shard, one that is killed, and one that ends in the middle
+	# of a shard with status 0, so that others fail
+	for p in examples/train tests/late ace-expand ace-score ace-policy \
+	    ace-select ace-compress ace-inspect; do
+		with_instead "$p" 'exit 5' 5
+		says "^together.sh: (ace on 50/1|before all ways): ${p#*/} failed with status 5\$"
+		with_instead "$p" 'kill -9 $$' 4
+		says "^together.sh: .*: ${p#*/} failed with status 137\$"
+		[ "$p" != ace-inspect ] || continue
+		with_instead "$p" 'exec head -c 300' '[34]'
+		says '^together.sh: .*: [a-z-]* failed with status (3|141)$'
+	done
+	[ -z "$(ls -A tmp)" ]
+}
+
+# with_instead PROGRAM LINE STATUS: together.sh with a program that is this line
+with_instead() {
+	local status=0
+	mv "bin/$1" was
+	printf '#!/bin/sh\n%s\n' "$2" >"bin/$1"
+	chmod +x "bin/$1"
+	TMPDIR=$PWD/tmp timeout "$HANG" "$ROOT/examples/together.sh" . >out 2>err ||
+	    status=$?
+	mv was "bin/$1"
+	# shellcheck disable=SC2053 # a pattern
+	[[ $status = $3 ]] || {
+		echo "$1 as '$2': status $status"
+		cat err
+		return 1
+	}
+}
+
 @test "together.sh: every way takes its steps over a link that changes" {
 	awk 'BEGIN { for (i = 0; i < 1200; i++)
 	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text

@@ -90,6 +90,37 @@ model() {
 	[ "$(told)" = 'model 1 model 7 mean 1 mean 2' ]
 }
 
+@test "what is no model, or of another run, takes the place of none; before any shard" {
+	local m=spool/demo/model.aceg
+	for s in 0 1; do "$ROOT/tests/mkmodel" m$s -n 100 -s $s; done
+	ace-diff -r demo -s 1 m0 >whole
+	ace-recv --spool spool --create
+	exits 0 ace-recv --spool spool --publish whole
+	cp "$m" was
+	ace-diff -r demo -s 2 m0 m1 >from0
+	ace-diff -r other -s 3 m1 >third
+	safetensors >grad.safetensors
+	model 2 grad.safetensors >model.aceg
+	for bad in from0 "whole from0" "model.aceg from0"; do
+		# shellcheck disable=SC2086 # words
+		cat $bad >in
+		exits 3 ace-recv --spool spool --run demo --publish in
+		says "mismatch: a difference, a patch of ace-diff; who joins needs a whole model"
+		same "$m" was
+	done
+	cat model.aceg third >in
+	exits 3 ace-recv --spool spool --run demo --publish in
+	says "mismatch: a model of run 'other', not 'demo'"
+	cat whole third >in
+	exits 3 ace-recv --spool spool --publish in
+	same "$m" was
+	exits 3 ace-recv --spool spool --run demo --publish third
+	[ "$(ls spool)" = "demo
+limits" ]
+	same "$m" was
+	[ "$(ls -A spool/demo)" = model.aceg ]
+}
+
 @test "an aggregate that was removed needs a model first" {
 	keep=(--keep 1)
 	for s in 0 1 2; do closes $s edge1; done

@@ -58,6 +58,19 @@ refused() {
 	done < <(table)
 }
 
+@test "a device's own interval has the range of an interval" {
+	mkshards >in
+	for v in 0 1000001 1.5 x; do
+		mkshards -P "interval.edge7=$v" >bad
+		refused interval.edge7 ace-aggregate bad
+		exits 0 ace-expand bad
+	done
+	mkshards -P interval.edge7=1000000 >good
+	exits 0 ace-aggregate good
+	mkshards -P intervals=x >good
+	exits 0 ace-aggregate good
+}
+
 @test "the ends of each range are taken" {
 	mkshards >in
 	while read -r kv; do

@@ -149,7 +149,7 @@ rows() {
 	dir --cache ace-expand, ace-step
 	dir --output ace-archive extract, ace-patch
 	dir --spool ace-aggregate, ace-inspect books, ace-recv
-	dir --state ace-ack, ace-advise ratio, ace-compress, ace-expand, ace-inspect books, ace-meter, ace-policy, ace-score, ace-step
+	dir --state ace-ack, ace-advise ratio, ace-compress, ace-diff, ace-expand, ace-inspect books, ace-meter, ace-policy, ace-score, ace-step
 	read --check ace-sign
 	read --feedback ace-score, ace-step
 	read --key ace-sign
@@ -157,7 +157,7 @@ rows() {
 	read --replay ace-policy, ace-step
 	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect follow, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect recover, ace-inspect books, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	replace --output ace-archive create, ace-archive append
-	write --output ace-ack, ace-aggregate, ace-compress, ace-cut, ace-diff, ace-expand, ace-export, ace-import, ace-inspect recover, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
+	write --output ace-ack, ace-aggregate, ace-archive get, ace-compress, ace-cut, ace-diff, ace-expand, ace-export, ace-import, ace-inspect recover, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	E
 	diff want got
 	# one that takes a file or a directory has one

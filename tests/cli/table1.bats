@@ -163,7 +163,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    f=$(cell table1-runs FullSync-AdamW up);
 	    g1=$(cell table1-runs D-PSGD top1);
 	    f1=$(cell table1-runs FullSync-AdamW top1)" \
-	    'g == 2 * f && d > 1.98 * f && d < 2.02 * f && g1 > f1 - 5'
+	    'g > 1.98 * f && g <= 2 * f && d > 1.98 * f && d < 2.02 * f && g1 > f1 - 5'
 	says '^table1: D-PSGD-1: .* the 4 edges hold models of their own$'
 	says '^table1: FedProx-1: .* the 4 edges hold the same model$'
 	# its interval is the policy'"'"'s, and half of 10 at the least
@@ -180,6 +180,69 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    b=$(cell table1-runs ACE-AdamW-10+--link,30Mbit up);
 	    c=$(cell table1-runs ACE-AdamW-10+--link,300Mbit up)" \
 	    'a != b && c > 1.15 * b && c < 1.5 * b'
+}
+
+@test "relays add up and code what their edges say, and their bytes are counted" {
+	prepare
+	export STEPS=8
+	ONLY='ACE-AdamW-4 ACE-AdamW-4+--relays,2 Paper-4 Paper-4+--relays,1' table 0 table1
+	# as many bytes on every link: two relays for four edges, or one
+	for k in up down; do
+		value "a=$(cell table1-runs ACE-AdamW-4 $k);
+		    b=$(cell table1-runs ACE-AdamW-4+--relays,2 $k);
+		    c=$(cell table1-runs Paper-4 $k);
+		    d=$(cell table1-runs Paper-4+--relays,1 $k)" \
+		    'b > 1.4 * a && b < 1.6 * a && d > 1.15 * c && d < 1.35 * c'
+	done
+	# at eight bits a value it is the same model, nearly
+	value "a=$(cell table1-runs ACE-AdamW-4 loss);
+	    b=$(cell table1-runs ACE-AdamW-4+--relays,2 loss)" \
+	    'a != b && b < 1.02 * a && b > 0.98 * a'
+	ONLY=ACE-AdamW-4+--relays,3 table 1 table1
+	says "^table1: 'ACE-AdamW-4\+--relays,3': relays have equally many of 4 edges"
+	ONLY=FullSync+--relays,2 table 1 table1
+}
+
+@test "a relay that fails ends the run" {
+	prepare
+	mkdir -p bin/examples
+	ln -s "$BUILD"/ace-* bin/
+	ln -s "$BUILD/examples/train" bin/examples/
+	rm bin/ace-aggregate
+	cat >bin/ace-aggregate <<-END
+	#!/bin/sh
+	case "\$*" in *relay2*up*) exit 4 ;; esac
+	exec "$BUILD/ace-aggregate" "\$@"
+	END
+	chmod +x bin/ace-aggregate
+	BUILD=$PWD/bin STEPS=8 ONLY=ACE-AdamW-4+--relays,2 table 1 table1
+	says '^table1: ACE-AdamW-4\+--relays,2-1: .* failed'
+}
+
+@test "clusters of edges have one plan, tiers one link" {
+	prepare
+	export STEPS=8
+	ONLY='Paper-4 Paper-4+--clusters,0 Paper-4+--clusters,2 ACE-AdamW-4 ACE-AdamW-4+--link,tier' \
+	    table 0 table1
+	says '^table1: Paper-4\+--clusters,0-1: clusters edge[1-4](;edge[1-4]){3}$'
+	says '^table1: Paper-4\+--clusters,2-1: clusters edge[1-4](,edge[1-4]){3}$'
+	# what is planned once is not what is planned at each step
+	[ "$(cell table1-runs Paper-4 loss)" != "$(cell table1-runs Paper-4+--clusters,2 loss)" ]
+	[ "$(cell table1-runs ACE-AdamW-4 up)" -ne \
+	    "$(cell table1-runs ACE-AdamW-4+--link,tier up)" ]
+	ONLY=ACE-AdamW-4+--clusters,0 table 1 table1
+	says "^table1: 'ACE-AdamW-4\+--clusters,0': clusters are of paper:...\$"
+}
+
+@test "the paper's way with local steps: the policy sets its interval" {
+	prepare
+	export STEPS=160
+	ONLY='Paper-local Paper-local+--interval,10,--target,100 Paper-local+--interval,10,--target,0.0001' \
+	    table 0 table1
+	value "h=$(cell table1-runs Paper-local rounds);
+	    r=$(cell table1-runs Paper-local+--interval,10,--target,100 rounds);
+	    o=$(cell table1-runs Paper-local+--interval,10,--target,0.0001 rounds)" \
+	    'h == 9 && r < h && o > h && o <= 16'
 }
 
 @test "in one process: the same models, the same bytes" {
@@ -344,32 +407,13 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	[ "$(wc -l <results/runs.tsv)" -eq 1 ]
 }
 
-@test "the corpus: 12 MB of what is here, in an order that is always the same" {
-	cat >list <<-END
-	name=table1 REGIME=fresh
-	. "$ROOT/examples/pipes.sh"
-	$(sed -n '/^regime()/,/^}/p' "$ROOT/examples/compare.sh")
-	regime
-	files | xargs -d '\n' cat | wc -c
-	corpus | tee text | wc -c
-	corpus | cmp - text
-	cut -f 3 "\$work/manifest" | tr '\n' '\0' | xargs -0 cat | cmp - text
-	END
-	mkdir -p examples
-	cp "$ROOT/examples/pipes.sh" examples/
-	cp list examples/list
-	exits 0 bash examples/list
-	awk 'NR == 1 { all = $1 } NR == 2 { n = $1 } END {
-	    most = all < 12e6 ? all : 12e6
-	    print all, n; exit n > most || n < 0.97 * most }' out
-}
-
 @test "the rows in examples/results/README.md are those of the results" {
 	local r=$ROOT/examples/results all
 	all='table1-repeated frontier-repeated table1 frontier
 	    frontier-interleaved frontier-million frontier-short
 	    frontier-policy frontier-sixteen frontier-sixteen-interleaved
-	    frontier-sixtyfour frontier-drift frontier-ema frontier-bits frontier-paper'
+	    frontier-sixtyfour frontier-drift frontier-ema frontier-bits frontier-paper
+	    frontier-pinned frontier-fine frontier-fine-sixteen'
 	for t in $all table1-sweep-best; do
 		[ ! -e "$r/$t.tsv" ] || awk -F '\t' -v OFS=' | ' '
 		function with(x, y) { return y == "-" ? x : x " +- " y }
@@ -399,6 +443,11 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 		    NR > 1 { split($NF, f, ","); text[f[3]] }
 		    END { for (k in text) all++; exit all != 1 }' "$r/$t-runs.tsv"
 	done
+	# the pinned text is the one of the runs, in all its files
+	awk -F '\t' 'NR == 1 { split($3, s, " "); next } { n += $2 }
+	    END { exit n != s[2] }' "$r/fresh.tsv"
+	text=$(awk -F '\t' 'NR == 1 { sub(" ", "/", $3); print $3 }' "$r/fresh.tsv")
+	[ "$(tail -n +2 "$r/frontier-pinned-runs.tsv" | grep -vc "text $text,")" -eq 0 ]
 	# in short, with a word on what each method does
 	t=$r/table1.tsv
 	[ -e "$t" ] || t=$r/table1-repeated.tsv
@@ -407,4 +456,14 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 		grep -qE "^\| $way \| [^|]* \| $top \| $lost \| $ratio \|$" \
 		    "$ROOT/README.md" || { echo "not in README.md: $way"; return 1; }
 	done <short
+}
+
+@test "the sentences of README.md are what their runs say, and another figure is noticed" {
+	exits 0 "$ROOT/examples/claims.sh"
+	[ "$(grep -c '^    .*seeds: [0-9]' out)" -ge 20 ]
+	grep -qxF '    1.03: mean of ACE-100 in frontier.tsv, seeds: 8' out
+	sed 's/loses 1\.03 points/loses 0.93 points/' "$ROOT/README.md" >false.md
+	exits 1 "$ROOT/examples/claims.sh" false.md
+	[ "$(grep -c 'README does not say this' out)" -eq 1 ]
+	exits 4 "$ROOT/examples/claims.sh" none.md
 }

@@ -99,7 +99,7 @@ text() {
 @test "two devices and ace-aggregate are the run in one process" {
 	text
 	for way in --gradient '-H 3 --outer-momentum 0.5' \
-	    '-H 3 --muon 0.02'; do
+	    '-H 3 --muon 0.02' '-H 4 --muon 0.02 --replay'; do
 		rm -f up? down?
 		mkfifo up1 up2 down1 down2
 		for k in 1 2; do
@@ -127,6 +127,20 @@ text() {
 	printf '6 12\n4 12\n' | cmp - out
 }
 
+@test "of a policy with intervals for each device the trainer takes its own" {
+	text
+	mkfifo back
+	for own in edge1 edge2; do
+		mkshards -r train -d edge1 -N 12 -P "interval=1
+interval.$own=4" >decided
+		train -H 2 --steps 12 --policy --apply back --eval --log log \
+		    $small text | ace-policy --replay decided >back
+		awk '$1 == "end" { print $2, $3 }' log
+	done >out
+	# 2, then 4, 4 and 2 of its own, or one at a time
+	printf '4 12\n11 12\n' | cmp - out
+}
+
 # norm STREAM: what its shard says of its model
 norm() {
 	ace-inspect --json "$1" | grep -o '"model.norm":"[0-9.]*' |
@@ -136,7 +150,7 @@ norm() {
 @test "the norm of the model travels, and is the policy's measure" {
 	text
 	for k in 1 2; do
-		train --steps 1 --device $k --seed $k $small text >e$k
+		train --steps 1 -H 1 --index $k --of 2 --device $k $small text >e$k
 	done
 	ace-aggregate e1 e2 >mean
 	echo "$(norm e1) $(norm e2) $(norm mean)" >norms
@@ -237,7 +251,7 @@ delays() {
 	text
 	local n bytes how
 	for how in --gradient '-H 3 --outer-momentum 0.9' \
-	    '-H 2 --muon 0.01 --sensitivity told'; do
+	    '-H 3 --muon 0.01 --replay' '-H 2 --muon 0.01 --sensitivity told'; do
 		set -- --steps 14 $how --eval $small
 		rm -f kept log*
 		train "$@" --save want --log log1 text >all
@@ -273,6 +287,24 @@ delays() {
 	exits 2 train --resume kept --delay 1 $small text
 	echo nonsense >kept
 	exits 3 train --resume kept $small text
+}
+
+@test "gone on, it says the digest of the model that it would have said" {
+	text
+	mkdir in
+	set -- --rate 1e-9 --steps 6 -H 2 $small
+	train "$@" --record in text >own
+	# the second average is zeros, of both signs
+	cat in/0.aceg <(ace-compress -c f16 in/1.aceg | ace-expand) in/2.aceg >averages
+	train "$@" --apply averages text >want
+	exits 3 train "$@" --resume kept --apply in/0.aceg text
+	says "no more aggregates"
+	train "$@" --resume kept --apply averages text >rest
+	for k in want rest; do
+		ace-inspect list -v --step 2- $k | grep 'model.digest' >said.$k
+		[ -s said.$k ]
+	done
+	same said.want said.rest
 }
 
 @test "--record: the shards that were sent, a file for each round" {
@@ -392,6 +424,39 @@ by_name() {
 	says "^train: edge2's text is read 3.1 times$"
 	exits 0 train --local --of 2 --steps 28 $small --valid 0.1 short
 	says "^train: each device's text is read 2.0 times$"
+}
+
+@test "--replay: the mean gradient of steps that are taken back, and taken by all" {
+	local way
+	text
+	# one step ahead is the gradient
+	for way in --gradient '-H 1 --replay'; do
+		# shellcheck disable=SC2086 # words are meant
+		train --steps 12 $way --muon 0.02 --momentum 0.9 --save "m$way" \
+		    $small text >"s$way"
+	done
+	same "m--gradient" "m-H 1 --replay"
+	same "s--gradient" "s-H 1 --replay"
+	# several are not; a shard of kind gradient for each round of them
+	train -H 4 --replay --steps 12 --muon 0.02 --save m4 $small text >s4
+	exits 1 cmp -s m4 "m--gradient"
+	[ "$(ace-inspect s4 | grep -c 'gradient')" -eq 3 ]
+	# who comes late takes the steps with what the others applied
+	train -H 4 --replay --steps 12 --muon 0.02 --catch-up s4 --save late \
+	    $small text >rest
+	same m4 late
+	# it learns, with eight devices in one process
+	train --local --of 8 -H 4 --replay --steps 160 --muon 0.02 --eval \
+	    --log log $small text
+	awk '{ loss[$1] = $4 } END { exit !(loss["end"] < 1.5 &&
+	    loss["unigram"] > 2) }' log
+	for way in --gradient '-H 2 --delay 1' '-H 2 --policy' '-H 2 --prox 1' \
+	    '-H 2 --foretell 0.5' '-H 2 --gossip' \
+	    '-H 2 --local --average-moments'; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 2 train $way --replay $small text
+		says '^train: --replay is for --interval'
+	done
 }
 
 @test "the library that multiplies matrices is said, and is OpenBLAS" {

@@ -26,7 +26,7 @@ static const char *const plans[] = {
 	"topk:0.2:q4", "topk:0.2:q2:rice", "topk:0.1:mag:sample",
 	"chunk:3/16:q2", "threshold:0.5:q4", "tern", "tern:clip", "tern:mse",
 	"natural", "eden:1", "eden:3.3:mse", "eden:0.1", "lowrank:2",
-	"lowrank:64:q8", "nonzero"
+	"lowrank:64:q8", "nonzero", "tcq:0.01", "tcq:1e-20"
 };
 enum { PLANS = sizeof(plans) / sizeof(plans[0]) };
 
@@ -35,6 +35,13 @@ fail(const char *plan, size_t n, const struct err *e)
 {
 	(void)fprintf(stderr, "%s of %zu values: %s\n", plan, n, ERR_MSG(e));
 	abort();
+}
+
+/* The codec of a byte; 15 is none, and stands for the one above them. */
+static uint32_t
+number(uint8_t b)
+{
+	return (b & 0x0f) == CODEC_ESCAPE ? CODEC_TCQ : b & 0x0f;
 }
 
 /* Some of the plans, from one on: all with each input would leave few inputs. */
@@ -99,7 +106,7 @@ decodes_alike(const struct codec_ctx *ctx, const uint8_t *p, size_t n,
 		err_clear(&e);
 		if (!use(i < TABLES ? tables[i] : "ref"))
 			continue;
-		if (codec_decode(p[0] & 0x0f, p[1], ctx, p + 5, n - 5, y,
+		if (codec_decode(number(p[0]), p[1], ctx, p + 5, n - 5, y,
 		    values, &e) != was)
 			abort();
 		if (was == 0 && memcmp(want, y, 4 * values) != 0)
@@ -183,9 +190,9 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	ctx.cols = p[4] + 1u;
 	if (p[0] >> 4 == 1)
 		bits(p[1] % EXACT_NFORM, p + 5, n - 5, want);
-	r = codec_decode(p[0] & 0x0f, p[1], &ctx, p + 5, n - 5, x, want, &e);
+	r = codec_decode(number(p[0]), p[1], &ctx, p + 5, n - 5, x, want, &e);
 	decodes_alike(&ctx, p, n, x, want, r);
-	if (r == 0 && (p[0] & 0x0f) > CODEC_LOSSLESS)
+	if (r == 0 && number(p[0]) > CODEC_LOSSLESS)
 		for (i = 0; i < want; i++)
 			if (!isfinite(x[i]))
 				abort();

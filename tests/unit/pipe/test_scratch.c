@@ -54,6 +54,20 @@ wrong(const struct scratch *h, const uint64_t at[ITEMS])
 	return bad;
 }
 
+/* Several items in one piece, and so across the end of what is in memory. */
+static int
+together(const struct scratch *h, const uint64_t at[ITEMS])
+{
+	static unsigned char p[ITEMS * MOST];
+	size_t i, j;
+	int bad = scratch_get(h, 0, p, h->n, NULL) < 0;
+
+	for (i = 0; i < ITEMS; i++)
+		for (j = 0; j < i * 37 % MOST; j++)
+			bad |= p[at[i] + j] != byte(i, j);
+	return bad;
+}
+
 int
 main(void)
 {
@@ -72,6 +86,7 @@ main(void)
 		    "%zu bytes in memory: all is there, in any order", most[i]);
 		scratch_clear(&h);
 		r = fill(&h, 1, at, &e);
+		ok(r == 0 && !together(&h, at), "and all of it at once");
 		ok(r == 0 && !wrong(&h, at) && h.open == (most[i] < 1 << 20),
 		    "and again, made in its place, after all was let go");
 		scratch_release(&h);

@@ -233,7 +233,7 @@ main(void)
 	};
 	static const char *const lossy[] = {
 		"q8", "q4", "sign", "topk:0.01", "topk:0.3", "qsgd:31",
-		"qsgd:127", "ecq:0.01", "ecq:1", "eden:1", "eden:3:mse", "topk:0.3:q4", "chunk:8/64",
+		"qsgd:127", "ecq:0.01", "ecq:1", "tcq:0.5", "eden:1", "eden:3:mse", "topk:0.3:q4", "chunk:8/64",
 		"threshold:0.2:q2", "tern:mse", "natural", "lowrank:4"
 	};
 	size_t i;

@@ -105,7 +105,7 @@ group(struct stage *s, uint32_t g, struct err *e)
 	struct kern_stat seen;
 
 	kern_list()[0]->stat(x[g], SIZE, &seen);
-	return stage_values(s, g, x[g], SIZE, &seen, e);
+	return stage_values(s, g, x[g], SIZE, &seen, 1, e);
 }
 
 /* What happens, in order: "0" to "5" a group's values; "p" the plan, "q" and

@@ -206,7 +206,7 @@ send(uint64_t budget, size_t *size, struct err *e)
 	r = stage_begin(s, &sh, e);
 	for (g = 0; g < n && r == 0; g++) {
 		kern_list()[0]->stat(x[g], len[g], &seen);
-		r = stage_values(s, (uint32_t)g, x[g], len[g], &seen, e);
+		r = stage_values(s, (uint32_t)g, x[g], len[g], &seen, 1, e);
 	}
 	if (r == 0 && (r = stage_make(s, FRAME_SCOR, note.p, note.n,
 	    e)) == 0 && (r = stage_end(s, &sums, e)) == 0)

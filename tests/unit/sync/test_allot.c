@@ -12,6 +12,7 @@ enum { N = 40, SIZE = 4096 };
 static struct stat_group stat[N];
 static float weight[N];
 static uint8_t dense[N];
+static uint32_t shared = CODEC_ECQ;
 static struct codec_plan plan[N];
 static const struct codec_plan other[] = { { CODEC_Q8, 0, 0 },
     { CODEC_F16, 0, 0 }, { CODEC_F32, 0, 0 } };
@@ -54,7 +55,7 @@ static struct allot
 of(double budget)
 {
 	struct allot a = { .n = N, .stat = stat, .weight = weight,
-	    .dense = dense, .other = other, .m = 3, .budget = budget,
+	    .dense = dense, .shared = shared, .other = other, .m = 3, .budget = budget,
 	    .cost = size_cost,
 	    .ctx = no_ctx, .plan = plan };
 
@@ -71,7 +72,9 @@ count(uint32_t codec)
 	return n;
 }
 
-TEST(test_step)
+/* For each codec whose step may be shared. */
+static void
+steps(void)
 {
 	double budget, was = HUGE_VAL, price = HUGE_VAL;
 	struct allot a;
@@ -84,16 +87,25 @@ TEST(test_step)
 		if (allot_plan(&a, NULL) < 0)
 			off = 1;
 		for (odd = g = 0; g < N; g++)
-			odd += plan[g].codec == CODEC_ECQ &&
+			odd += plan[g].codec == shared &&
 			    !(fabs((double)plan[g].arg / a.step - 1) < 1e-6);
-		off |= odd != 0 || count(CODEC_ECQ) < N / 2 ||
+		off |= odd != 0 || count(shared) < N / 2 ||
 		    fabs(a.bytes / budget - 1) > 0.04;
 		rise |= !(a.dist < was) || !(a.price < price);
 		was = a.dist;
 		price = a.price;
 	}
-	ok(!off, "one step for all, at which the budget is foretold");
+	ok(!off, "one step of %s for all, at which the budget is foretold",
+	    codec_name(shared));
 	ok(!rise, "more bytes: less error, and each is worth less");
+}
+
+TEST(test_step)
+{
+	steps();
+	shared = codec_shared(CODEC_EFFORT_MOST);
+	steps();
+	shared = CODEC_ECQ;
 }
 
 TEST(test_weight)

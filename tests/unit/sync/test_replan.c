@@ -167,6 +167,8 @@ TEST(test_price)
 	struct replan_sample s = sample(100, 50, 0.5);
 	struct err e = ERR_INIT;
 	struct deco d = model();
+	double want;
+	int i;
 
 	replan_see(&t, &s);
 	ok(replan_plan(&t, &d, &e) == 1 && d.kc == 0.02,
@@ -174,21 +176,34 @@ TEST(test_price)
 	s.alpha = 0.5;
 	s.share = 0.01;
 	replan_see(&t, &s);
-	ok(fabs(t.kc.v - REPLAN_KC * 0.01 / 0.99) < 1e-12,
-	    "half is kept by a hundredth of the bits");
+	ok(t.kc.v == 0.02, "and while one shard alone says another");
+	replan_see(&t, &s);
+	want = REPLAN_KC * 0.01 / 0.99;		/* half is kept by a hundredth */
+	ok(fabs(t.kc.v / sqrt(0.02 * want) - 1) < 1e-12, "a second one moves it by half");
+	for (i = 0; i < 30; i++)
+		replan_see(&t, &s);
+	ok(fabs(t.kc.v / want - 1) < 0.2, "in the end it is what was measured");
 	d = model();
 	ok(replan_plan(&t, &d, &e) >= 0 && d.kc == t.kc.v,
 	    "the measured price");
 	s.alpha = 0;
-	replan_see(&t, &s);
-	replan_see(&t, &s);
-	ok(fabs(t.kc.v - REPLAN_KC * 99 * 0.01 / 0.99) < 1e-9,
+	for (i = 0; i < 60; i++)
+		replan_see(&t, &s);
+	ok(fabs(t.kc.v / (REPLAN_KC * 99 * 0.01 / 0.99) - 1) < 0.05,
 	    "a code that keeps nothing has the price of a hundredth");
 	s.share = 0;
+	for (i = 0; i < 60; i++)
+		replan_see(&t, &s);
+	ok(t.planned == 1 && fabs(t.kc.v / (REPLAN_KC * 99 * t.delta /
+	    (1 - t.delta)) - 1) < 0.05, "nothing sent: the plan was too little");
+	t.kc.v = 0;
+	t.kc.odd = 0;
+	t.from[2] = REPLAN_KC / 5;
+	s.share = 0.5;
+	s.alpha = 0.8;
 	replan_see(&t, &s);
-	replan_see(&t, &s);
-	ok(t.planned == 1 && fabs(t.kc.v - REPLAN_KC * 99 * t.delta / (1 - t.delta)) <
-	    1e-9, "nothing sent: the plan was too little");
+	want = exp2(-0.1) * log(REPLAN_KC / 5) + (1 - exp2(-0.1)) * log(REPLAN_KC / 4);
+	ok(fabs(log(t.kc.v) - want) < 1e-12, "one that is near counts as any other");
 	s.alpha = 1;
 	s.share = 1;
 	d.kc = t.kc.v;

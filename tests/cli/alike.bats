@@ -1,0 +1,165 @@
+# Devices whose models differ: key model.digest, compared when a step is summed.
+load helper
+
+PATH=$BUILD/examples:$PATH
+
+# said DEVICE DIGEST [ARGS...]: a shard that says so
+said() { mkshards -d "$1" -K "model.digest=$2" -s 7 -H base=7 "${@:3}"; }
+
+# three DIGEST DIGEST DIGEST: those of a, b and c
+three() {
+	said a "$1" >a
+	said b "$2" >b
+	said c "$3" >c
+}
+
+# spooled FILE...: into a new spool
+spooled() {
+	rm -rf spool
+	cat "$@" | ace-recv --spool spool >/dev/null
+}
+
+@test "what more say than anything else is right; who says another is named" {
+	three 11 22 11
+	exits 3 ace-aggregate a b c
+	says "mismatch: 'b' has model 22, most have 11: it has to begin again at step 7 with theirs$"
+	exits 3 ace-aggregate <(cat a b c)
+	says "mismatch: 'b' has model 22"
+	# in a spool it alone is set aside, and learns it when it asks
+	spooled a b c
+	exits 0 ace-aggregate --spool spool --expect 3 --steps 1
+	says "1 of 3 shards of a step set aside: mismatch: 'b' has model 22"
+	mv out mean
+	ace-inspect list mean | grep -q "^contributors  2$"
+	exits 0 ace-aggregate -o want a c
+	ace-inspect diff want mean
+	exits 0 ace-recv --spool spool b
+	mv out receipt
+	exits 5 ace-ack -S state receipt
+	says "step 7: invalid: mismatch: 'b' has model 22, most have 11: it has to begin again at step 7 with theirs$"
+	# two that are wrong in ways of their own
+	said d 33 >d
+	said e 44 >e
+	spooled a c d e
+	exits 0 ace-aggregate --spool spool --expect 4 --steps 1
+	says "'d' has model 33, most have 11"
+	says "'e' has model 44, most have 11"
+	ace-inspect list out | grep -q "^contributors  2$"
+}
+
+@test "nobody knows who is right: nothing is summed, and all are told" {
+	three 11 22 11
+	exits 3 ace-aggregate a b
+	says "mismatch: 'a' has model 11 and 'b' 22, at version 7, and no more have one than the other$"
+	spooled a b
+	exits 0 ace-aggregate --spool spool --expect 2 --steps 1
+	says "2 of 2 shards of a step set aside: mismatch: "
+	says "no aggregate of this step"
+	ace-recv --spool spool a >receipt
+	exits 5 ace-ack -S state receipt
+	says "and no more have one than the other"
+	# a longest digest and longest names: what to do is still there
+	local l d
+	l=$(printf '%0200d' 0)
+	for d in 1 2 3; do
+		said "$d$l" "$((d / 3))$l" >long$d
+	done
+	spooled long1 long2 long3
+	exits 0 ace-aggregate --spool spool --expect 3 --steps 1
+	ace-recv --spool spool long3 >receipt
+	exits 5 ace-ack -S state2 receipt
+	says "begin again at step 7 with theirs$"
+}
+
+@test "a device that lies is set aside alone; whom nobody contradicts is not" {
+	# who says another's digest is believed, as whoever sends wrong values is
+	three 11 11 11
+	exits 0 ace-aggregate a b c
+	# who says none is not compared
+	mkshards -d b -s 7 -H base=7 >b
+	exits 0 ace-aggregate a b c
+	# what two speak of are two models, where they are of two versions
+	said b 22 -H base=8 >b
+	exits 0 ace-aggregate a b c
+	said d 33 -H base=8 >d
+	exits 3 ace-aggregate a b c d
+	says "'b' has model 22 and 'd' 33, at version 8"
+	# liars of three kinds, fewer of each than of those that are honest
+	for d in 1 2 3 4 5; do
+		said $d $((d < 3 ? 9 : d)) >$d
+	done
+	spooled 1 2 3 4 5
+	exits 0 ace-aggregate --spool spool --expect 5 --steps 1
+	ace-inspect list out | grep -q "^contributors  2$"
+}
+
+@test "relays say what all behind them say, and are compared, too" {
+	local d
+	for d in 1 2 3 4 5 6; do
+		said $d $((d < 5 ? 9 : 8)) >$d
+	done
+	exits 0 ace-aggregate -d r1 -o r1 1 2
+	exits 0 ace-aggregate -d r2 -o r2 3 4
+	exits 0 ace-aggregate -d r3 -o r3 5 6
+	exits 3 ace-aggregate r1 r2 r3
+	says "mismatch: 'r3' has model 8, most have 9"
+	# where they are of several versions, or one says nothing, so does the relay
+	said 5 9 >five
+	mkshards -d 6 -s 7 -H base=7 >six
+	exits 0 ace-aggregate -d r3 -o r3 five six
+	exits 0 ace-aggregate r1 r2 r3
+	said 6 9 -H base=8 >six
+	exits 0 ace-aggregate -d r3 five six
+	ace-inspect -v out >listing
+	exits 1 grep -q model.digest listing
+}
+
+@test "the trainer says weights and moments, and how many steps are replayed" {
+	local d
+	awk 'BEGIN { for (i = 0; i < 1200; i++)
+	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
+	export OPENBLAS_NUM_THREADS=1
+	# one text, so that all apply the same; no rate, so that only moments differ
+	one() {
+		train --device "$1" -H 2 --replay --rate 0 --steps 6 --layers 1 \
+		    --width 32 --heads 2 --context 16 --batch 4 "${@:2}" text >"$1"
+	}
+	one a
+	one b
+	one c
+	exits 0 ace-aggregate a b c
+	one c --beta2 0.9
+	exits 3 ace-aggregate a b c
+	says "mismatch: 'c' has model [0-9a-f]{16}, most have [0-9a-f]{16}: it has to begin again at step 1 with theirs$"
+	# without a replay each has moments of its own
+	for d in 7 8 9; do
+		train --device $d -H 2 --rate 0 --steps 6 --layers 1 --width 32 \
+		    --heads 2 --context 16 --batch 4 --beta2 0.$d text >$d
+	done
+	exits 0 ace-aggregate 7 8 9
+	# another number of steps, from the first round on
+	one a
+	one b
+	one c -H 3
+	exits 3 ace-aggregate a b c
+	says "mismatch: 'c' has model .*: it has to begin again at step 0 with theirs$"
+}
+
+@test "ace-import takes the digest from what a file notes" {
+	text='{"__metadata__":{"model.digest":"1f","other":"x"},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+	for d in a b c; do
+		t=$text
+		[ $d != c ] || t=${text/1f/2f}
+		printf "\\x$(printf %02x ${#t})\\0\\0\\0\\0\\0\\0\\0%s\\0\\0\\0\\0" "$t" |
+		    ace-import -d $d - >$d
+	done
+	ace-inspect -v a >listing
+	grep -q '^key  *model.digest=1f$' listing
+	grep -q '^key  *safetensors.other=x$' listing
+	exits 3 ace-aggregate a b c
+	says "mismatch: 'c' has model 2f, most have 1f: it has to begin again at step 0"
+	# what comes back notes what it did, and not the key
+	exits 0 ace-export -o back.safetensors a
+	grep -q '"other":"x"' back.safetensors
+	exits 1 grep -q digest back.safetensors
+}

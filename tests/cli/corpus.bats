@@ -1,0 +1,128 @@
+# examples/corpus.sh: the text of the tables, the same bytes everywhere.  No test
+# here asks a network: apt-get and dpkg-deb are stand-ins that give a tree of ours.
+load helper
+
+# The tree, in which six headers count: one is there twice, one is made by a
+# program, one is short and one is long.
+prepare() {
+	local i d=tree/usr/include/boost
+	mkdir -p bin $d/a $d/B $d/preprocessed
+	for i in 'a/x y.hpp' a/1.hpp B/2.hpp c.hpp C.hpp d.hpp; do
+		yes "in $i" | head -c 5000 >"$d/$i"
+	done
+	cp $d/c.hpp $d/e.hpp
+	yes made | head -c 5000 >$d/preprocessed/f.hpp
+	yes short | head -c 4095 >$d/g.hpp
+	yes long | head -c 262144 >$d/h.hpp
+	cat >bin/apt-get <<-'END'
+	#!/bin/sh
+	[ "$*" = '-q download libboost1.74-dev=1.74.0+ds1-21' ] || exit 1
+	[ ! -e "$TREE/gone" ] || { echo 'E: no such package'; exit 100; }
+	: >libboost1.74-dev_1_all.deb
+	END
+	cat >bin/dpkg-deb <<-'END'
+	#!/bin/sh
+	[ "$1" = -x ] || exit 1
+	[ -e "$2" ] || exit 1
+	mkdir "$3" || exit 1
+	ln -s "$TREE/usr" "$3/usr"
+	END
+	chmod +x bin/*
+	export TREE=$PWD/tree PATH=$PWD/bin:$PATH TMPDIR=$PWD
+	cp "$ROOT/examples/corpus.sh" whole.sh
+	sed "s/^fresh) .*/fresh) size=30000 share=0.5 sum='$1' ;;/" whole.sh >corpus.sh
+	chmod +x corpus.sh
+}
+
+# want NAME...: the text is of these files, in this order
+want() {
+	(cd tree/usr/include/boost && cat "$@") | cmp - out1/fresh
+	printf 'usr/include/boost/%s\n' "$@" | cmp - <(tail -n +2 out1/fresh.tsv | cut -f 3)
+}
+
+@test "which files, in which order; the list is of them" {
+	prepare ''
+	exits 3 sh corpus.sh fresh out1
+	[ ! -e out1/fresh ]
+	prepare "$(sed -n 's/.*sum and size are \([0-9]* [0-9]*\),.*/\1/p' err)"
+	exits 0 sh corpus.sh fresh out1
+	# sorted they are B/2, C, a/1, a/x y, c, d (not e, which is c): times 7919, modulo
+	# 10007, the fourth, the third and the second come first, and the sixth,
+	# the first and the fifth are kept
+	want C.hpp a/1.hpp 'a/x y.hpp' d.hpp B/2.hpp c.hpp
+	[ "$(head -n 1 out1/fresh.tsv)" = \
+	    "libboost1.74-dev	1.74.0+ds1-21	$(cksum <out1/fresh)" ]
+	tail -n +2 out1/fresh.tsv | while IFS=$'\t' read -r sum size file; do
+		[ "$(cksum <"tree/$file")" = "$sum $size" ]
+	done
+	# nothing is left behind, and what is there is not made again
+	[ "$(echo ace-corpus.*)" = 'ace-corpus.*' ]
+	touch tree/gone
+	exits 0 sh corpus.sh fresh out1
+	rm out1/fresh
+	exits 4 sh corpus.sh fresh out1
+	says '^E: no such package$'
+	says '^corpus.sh: cannot fetch libboost1.74-dev 1.74.0\+ds1-21, .*CORPUS=FILE'
+	[ "$(echo ace-corpus.*)" = 'ace-corpus.*' ]
+}
+
+@test "the same bytes in any order of the files, language and awk" {
+	local real l
+	prepare ''
+	exits 3 sh corpus.sh fresh out1
+	prepare "$(sed -n 's/.*sum and size are \([0-9]* [0-9]*\),.*/\1/p' err)"
+	exits 0 sh corpus.sh fresh out1
+	real=$(command -v find)
+	printf '#!/bin/sh\n"%s" "$@" | sort -R\n' "$real" >bin/find
+	chmod +x bin/find
+	for l in C C.UTF-8 en_US.UTF-8 de_DE; do
+		LC_ALL=$l LANG=$l exits 0 sh corpus.sh fresh "out-$l"
+		cmp out1/fresh "out-$l/fresh"
+		cmp out1/fresh.tsv "out-$l/fresh.tsv"
+	done
+	for l in mawk gawk busybox; do
+		real=$(command -v $l) || continue
+		[ $l != busybox ] || real="$real awk"
+		printf '#!/bin/sh\nexec %s "$@"\n' "$real" >bin/awk
+		chmod +x bin/awk
+		exits 0 sh corpus.sh fresh "out-$l"
+		cmp out1/fresh "out-$l/fresh"
+	done
+}
+
+@test "another text is refused, and so are the tables, unless they are told" {
+	prepare '1 30000'
+	exits 3 sh corpus.sh fresh out1
+	says '^corpus.sh: the text is not that of the tables: its sum and size are [0-9]+ 30000, and should be 1 30000; CORPUS=FILE'
+	[ ! -e out1 ] || [ -z "$(ls out1)" ]
+	# what lies there and is another is not taken
+	mkdir out2
+	yes other | head -c 30000 >out2/fresh
+	exits 3 sh corpus.sh fresh out2
+	exits 2 sh corpus.sh old out1
+	exits 2 sh corpus.sh fresh
+	command -v gnuplot >/dev/null || skip "no gnuplot here"
+	export STEPS=4 SEEDS=1 LOCAL=1 ONLY=FullSync \
+	    MODEL='--layers 1 --width 32 --heads 2 --context 32'
+	CORPUS='' exits 3 "$ROOT/examples/table1.sh" results
+	says '^corpus.sh: the text is not that of the tables'
+	CORPUS='' exits 3 "$ROOT/examples/robust.sh" results
+	[ ! -e results/runs.tsv ]
+	yes 'a line of text' | head -c 100000 >text
+	CORPUS=text exits 0 "$ROOT/examples/table1.sh" results
+	awk -F '\t' -v sum="$(cksum <text | tr ' ' /)" \
+	    'NR == 2 { exit !index($NF, "text " sum ",") }' results/runs.tsv
+}
+
+@test "the package as it is: the sums that the script has, and those of the results" {
+	dpkg-query -W -f '${Version}\n' libboost1.74-dev 2>/dev/null |
+	    grep -qxF 1.74.0+ds1-21 || skip "libboost1.74-dev is not here"
+	prepare ''
+	export TREE=
+	for k in fresh repeated small; do
+		exits 0 sh whole.sh $k out1
+		[ "$(tail -n +2 out1/$k.tsv | awk '{ n += $2 } END { print n }')" -eq \
+		    "$(wc -c <out1/$k)" ]
+	done
+	cmp out1/fresh.tsv "$ROOT/examples/results/fresh.tsv"
+}

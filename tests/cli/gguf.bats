@@ -1,0 +1,208 @@
+load helper
+
+mkgguf() { "$ROOT/tests/mkgguf" "$@"; }
+
+# models: old, new and third, with all types of blocks; step.aceg from one to the next
+models() {
+	mkgguf old
+	mkgguf new -s 1
+	mkgguf third -s 2
+	ace-diff -s 7 --base-version 6 old new >step.aceg
+}
+
+@test "GGUF: every type, in every way; staged; a second time it is done already" {
+	models
+	for way in copy in-place; do
+		cp old m
+		exits 0 ace-patch -v --way $way m <step.aceg
+		same m new
+		exits 0 ace-patch -v --way $way m <step.aceg
+		says "is that model already"
+		rm -r m.ace-patch
+		exits 0 ace-patch -v m <step.aceg
+		says "is that model already"
+		same m new
+	done
+	cp old m
+	exec 9<m
+	exits 0 ace-patch --stage m <step.aceg
+	same m old
+	exits 0 ace-patch --commit m
+	same m new
+	cat <&9 | cmp - old
+	exec 9<&-
+	grep -q "^step 7$" m.ace-patch/marker
+	exits 5 ace-patch third <step.aceg
+	says "the patch to step 7 is for the model [0-9a-f]{32}, step 6, 'third' is [0-9a-f]{32}\$"
+	ace-diff new >whole
+	exits 0 ace-patch third <whole
+	same third new
+}
+
+@test "GGUF: whatever its order, alignment and version" {
+	models
+	mkgguf other --reverse --align 256 --version 2
+	mkgguf want --reverse --align 256 --version 2 -s 1
+	exits 0 ace-patch other <step.aceg
+	same other want
+	exits 0 ace-diff old other
+	mkgguf wide --align 64
+	exits 0 ace-diff -v old wide
+	says "0 of [0-9]+ groups"
+	# without the bytes that fill up the last tensor
+	head -c -31 wide >m
+	exits 0 ace-diff -v wide m
+	says "0 of [0-9]+ groups"
+}
+
+@test "GGUF: the same tensors in safetensors are the same model" {
+	mkgguf old --plain --as olds
+	mkgguf new --plain -s 1 --as news
+	exits 0 ace-diff -v old olds
+	says "from ([0-9a-f]+) to \1: 0 of"
+	exits 0 ace-diff olds news
+	mv out step.aceg
+	exits 0 ace-patch old <step.aceg
+	same old new
+}
+
+@test "GGUF: metadata, and which blocks they are, are no part of a patch: refused" {
+	models
+	mkgguf named --key other -s 1
+	exits 3 ace-diff old named
+	says "mismatch: 'old' and 'named' differ in key 'general.name', which no patch changes"
+	# q4_0 and iq4_nl are as long as each other
+	cp old other
+	at=$(grep -obUa 'blk.02.q4_0' other | cut -d: -f1)
+	printf '\24' | dd of=other bs=1 seek=$((at + 11 + 4 + 16)) conv=notrunc status=none
+	exits 3 ace-diff old other
+	says "tensor 'blk.02.q4_0' is of kind q4_0 and iq4_nl"
+	exits 3 ace-patch other <step.aceg
+	says "tensor 'blk.02.q4_0' is of kind iq4_nl and q4_0"
+	# who receives keeps its own metadata
+	mkgguf named --key other
+	mkgguf want --key other -s 1
+	exits 0 ace-patch named <step.aceg
+	same named want
+}
+
+@test "GGUF: what the head may say, and none of it is believed" {
+	while read -r lie what; do
+		mkgguf bad --lie "$lie"
+		cp bad was
+		exits 3 ace-diff bad
+		says "$what"
+		exits 3 ace-patch bad </dev/null
+		same bad was
+	done <<-'END'
+	dim-huge corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
+	dim-product corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
+	dim-more corrupt: 'bad' has an overlap before tensor 'blk.01.F16'
+	dims limit: tensor 'blk.00.F32' of 'bad' has 9 dimensions, at most 8
+	type unsupported: tensor 'blk.00.F32' of 'bad' is of type 42
+	type-old unsupported: tensor 'blk.00.F32' of 'bad' is of type 4
+	type-huge unsupported: tensor 'blk.00.F32' of 'bad' is of type 2147483648
+	misaligned corrupt: tensor 'blk.00.F32' of 'bad' is at no multiple of the alignment
+	offset-huge corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
+	offset-past corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
+	overlap corrupt: 'bad' has a hole before tensor 'blk.02.q4_0'
+	hole corrupt: 'bad' has a hole before tensor 'blk.00.F32'
+	rows corrupt: tensor 'blk.00.F32' of 'bad' has rows that are no whole blocks
+	name-twice corrupt: two tensors are called 'blk.00.F32'
+	name-long limit: the name of tensor 0 of 'bad' has 256 bytes, from 1 to 255
+	name-none limit: the name of tensor 0 of 'bad' has 0 bytes
+	name-zero corrupt: tensor 0 of 'bad' has a name that is no text
+	name-huge limit: the name of tensor 0 of 'bad' has 9223372036854775808 bytes
+	name-no-text corrupt: tensor 0 of 'bad' has a name that is no text
+	tensors-huge limit: 'bad' has 9223372036854775808 tensors, at most 131072
+	tensors-more limit: the name of tensor 36 of 'bad' has 0 bytes
+	keys-huge limit: 'bad' has 9223372036854775808 keys, at most 4096
+	keys-more limit: the name of tensor 0 of 'bad' has
+	version-1 unsupported: 'bad' is of version 1 of GGUF
+	version-4 unsupported: 'bad' is of version 4 of GGUF
+	big-endian unsupported: 'bad' is a big-endian GGUF file
+	behind corrupt: 'bad' has 64 bytes behind its last tensor
+	align-0 corrupt: key 'general.alignment' of 'bad' is no power of two
+	align-3 corrupt: key 'general.alignment' of 'bad' is no power of two
+	align-type corrupt: key 'general.alignment' of 'bad' is no u32
+	key-twice corrupt: key 'test.tokens' of 'bad' is there twice
+	key-long limit: the name of key 2 of 'bad' has 2000 bytes
+	value-type corrupt: key 'test.odd' of 'bad' has a value of no type
+	string-huge corrupt: key 'test.odd' of 'bad' is longer than the file
+	array-huge corrupt: key 'test.odd' of 'bad' is longer than the file
+	array-strings corrupt: key 'test.odd' of 'bad' is longer than the file
+	array-type corrupt: key 'test.odd' of 'bad' has a value of no type
+	array-deep corrupt: key 'test.odd' of 'bad' has too many arrays in each other
+	END
+}
+
+@test "GGUF: cut anywhere" {
+	mkgguf old -n 1 --plain
+	cp old m
+	ace-diff old >whole
+	for at in $(seq 1 7 $(($(wc -c <old) - 40))); do
+		each_of 5 || continue
+		head -c "$at" old >m
+		exits 3 ace-patch m <whole
+		head -c "$at" old | same m /dev/stdin
+	done
+	exits 3 ace-diff m
+	says "truncated: 'm' ends in tensor 'blk.98.scalar'|'blk.98.scalar' of 'm' is longer"
+}
+
+@test "GGUF: bits of the head are others: refused, or read as another reader does" {
+	mkgguf old -n 1 --plain
+	mkgguf --mutants old 300
+	for bad in bad.*; do
+		each_of 4 || continue
+		exits 3 ace-diff "$bad"
+	done
+	for good in good.*.as; do
+		each_of 4 || continue
+		exits 0 ace-diff -v "${good%.as}" "$good"
+		says "from ([0-9a-f]+) to \1: 0 of"
+	done
+	[ "$(ls -d bad.* | wc -l)" -gt 30 ]
+	[ "$(ls -d good.*.as | wc -l)" -gt 30 ]
+}
+
+@test "GGUF: killed anywhere, it is the old or the new one" {
+	models
+	mkgguf fourth -s 3
+	ace-diff third fourth >other
+	for way in copy in-place; do
+		for n in $(upto 400); do
+			rm -rf m m.ace-patch
+			cp old m
+			got=0
+			killed "$n" ace-patch --way $way m <step.aceg 2>err || got=$?
+			[ "$got" -eq 137 ] || break
+			[ $way = in-place ] || cmp -s m old || same m new
+			exits 5 ace-patch m <other
+			cmp -s m old || same m new
+			exits 0 ace-patch --way $way m <step.aceg
+			same m new
+		done
+		echo "$way: $n, $got"
+		[ "$got" -eq 0 ] && [ "$n" -gt 8 ]
+	done
+}
+
+@test "GGUF: 64 MiB are enough for long metadata and many tensors" {
+	# 3 million strings in an array, and 30000 tensors
+	perl -e '
+		sub text { pack("Q</a*", $_[0]) }
+		my $n = 30000;
+		my $head = "GGUF" . pack("LQ<Q<", 3, $n, 1) . text("test.tokens") .
+		    pack("LLQ<", 9, 8, 3000000) . text("token") x 3000000;
+		$head .= text("blk.$_.weight") . pack("LQ<LQ<", 1, 8, 0, 32 * ($_ - 1))
+		    for 1 .. $n;
+		$head .= "\0" x (-length($head) % 32);
+		print $head, "\1\2\3\4" x (8 * $n)' >many
+	exits 0 peak kib ace-diff many many
+	sanitized || [ "$(cat kib)" -le 65536 ]
+	cp many m
+	ace-diff many >whole
+	exits 0 peak kib ace-patch m <whole
+	sanitized || [ "$(cat kib)" -le 65536 ]
+}

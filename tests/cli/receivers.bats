@@ -1,0 +1,383 @@
+load helper
+
+# Patches that are kept, receivers, receipts: ace-diff -S, ace-patch --receipt, ace-ack.
+
+# steps N: models m0 to mN
+steps() {
+	local i
+	for i in $(seq 0 "$1"); do
+		[ -e "m$i" ] || "$ROOT/tests/mkmodel" "m$i" -n 1000 -s "$i"
+	done
+}
+
+# kept A B: the steps from A to B are kept
+kept() {
+	local i
+	steps "$2"
+	for i in $(seq $(($1 + 1)) "$2"); do
+		ace-diff -S S -s "$i" "m$((i - 1))" "m$i"
+	done
+}
+
+# to NAME MODEL: what NAME needs is sent and applied, and the receipt comes back
+to() {
+	ace-diff -S S --to "$1" >"$1.down" &&
+	    { ace-patch --receipt "$1" "$2" <"$1.down" >"$1.up" || true; } &&
+	    { ace-ack -S S <"$1.up" >rest || true; }
+}
+
+# has NAME STEP IS: as ace-status says
+has() {
+	ace-status S >status
+	grep -Eq "^$1 +$3 +$2 " status || { cat status; return 1; }
+}
+
+# shards FILE N: so many there
+shards() { [ "$(ace-inspect --json "$1" | grep -o '"kind":"model"' | wc -l)" -eq "$2" ]; }
+
+@test "a receiver that is not known is asked; then it gets what it needs" {
+	kept 0 3
+	cp m1 r
+	exits 0 ace-diff -v -S S --to edge1
+	says "'edge1' is asked which model it has"
+	mv out down
+	exits 0 ace-patch --receipt edge1 r <down
+	same r m1
+	mv out up
+	exits 0 ace-ack -v -S S <up
+	says "'edge1' has step 0, [0-9a-f]{32}"
+	# its hash tells the step
+	has edge1 1 behind
+	exits 0 ace-diff -v -S S --to edge1
+	says "'edge1' gets 2 patches, from step 0 to step 3"
+	shards out 2
+	mv out down
+	# sent is not received
+	has edge1 1 sent
+	exits 0 ace-patch --receipt edge1 r <down
+	same r m3
+	mv out up
+	exits 0 ace-ack -S S <up
+	has edge1 3 newest
+	# and now there is nothing to be sent
+	to edge1 r
+	shards edge1.down 0
+	has edge1 3 newest
+	ace-status --json S | grep -q '"receiver":"edge1","is":"newest","step":3,"behind":0,"patches":0'
+}
+
+@test "a receipt that was lost: the same again, and nothing is done twice" {
+	kept 0 1
+	cp m0 r
+	to edge1 r
+	ace-diff -S S --to edge1 | ace-patch --receipt edge1 r >lost
+	same r m1
+	has edge1 0 sent || has edge1 0 behind
+	stat -c '%i %y' r >was
+	to edge1 r
+	shards edge1.down 1
+	stat -c '%i %y' r | diff was -
+	has edge1 1 newest
+}
+
+@test "a receipt twice, and one that comes late: it costs bytes and no model" {
+	kept 0 1
+	cp m0 r
+	to edge1 r
+	cp edge1.up old
+	to edge1 r
+	has edge1 1 newest
+	ace-ack -S S <edge1.up >rest
+	has edge1 1 newest
+	kept 1 2
+	# the receipt of before the first patch comes now
+	ace-ack -S S <old >rest
+	has edge1 0 behind
+	to edge1 r
+	shards edge1.down 2
+	same r m2
+	has edge1 2 newest
+}
+
+@test "a receipt that was forged or damaged: refused, or put right by the next" {
+	kept 0 2
+	cp m0 r
+	cp m2 other
+	to edge1 r
+	cp edge1.up good
+	# of a model that the receiver does not have
+	ace-diff -S S --to edge1 >whole
+	ace-patch --receipt edge1 other <whole >forged || true
+	ace-ack -S S <forged >rest || [ $? -eq 3 ]
+	has edge1 2 newest
+	# nothing to be sent then, and the receipt for it says what there is
+	to edge1 r
+	same r m0
+	has edge1 0 sent
+	to edge1 r
+	same r m2
+	# with a bit flipped anywhere it is taken as it was, or not at all
+	cp S/models was
+	ace-ack -S S <good >rest
+	grep -Eo "^has [^ ]*" S/models >may
+	cp was S/models
+	grep -Eo "^has [^ ]*" S/models >>may
+	for at in $(seq 0 $(($(wc -c <good) - 1))); do
+		each_of 10 || continue
+		cp good bad
+		flip bad "$at"
+		exits 3 ace-ack -S S <bad
+		[ "$(grep -cxFf may <(grep -Eo "^has [^ ]*" S/models))" -eq 1 ]
+		cp was S/models
+	done
+	# of one that was never sent to
+	ace-patch --receipt nobody other <whole >forged
+	exits 0 ace-ack -S S <forged
+	says "passed over, of no receiver that anything was sent to"
+	cmp S/models was
+}
+
+@test "a patch that is refused is answered with what there is" {
+	kept 0 3
+	cp m3 r
+	to edge1 r
+	has edge1 3 newest
+	# an old backup, without what it remembered, and with it
+	for keep in "" 1; do
+		kept 3 4
+		cp m1 r
+		[ -n "$keep" ] || rm -rf r.ace-patch
+		ace-diff -S S --to edge1 >down
+		exits 5 ace-patch --receipt edge1 r <down
+		same r m1
+		mv out up
+		exits 3 ace-ack -v -S S <up
+		says "'edge1' has step [0-9]+, [0-9a-f]{32}, and refused what came"
+		has edge1 1 sent
+		to edge1 r
+		same r m4
+		has edge1 4 newest
+		cp m3 r
+		rm -rf S r.ace-patch
+		kept 0 3
+		to edge1 r
+	done
+}
+
+@test "who joins with nothing like it gets a whole model, the newest where that is shorter" {
+	kept 0 2
+	"$ROOT/tests/mkmodel" r -n 1000 -s 9
+	to edge1 r
+	ace-status S >status
+	grep -Eq "^edge1 +behind +0 +2 " status
+	exits 0 ace-diff -v -S S --to edge1
+	says "'edge1' gets 2 patches"
+	to edge1 r
+	same r m2
+	has edge1 2 newest
+	# a model with other tensors refuses, and says what it has
+	"$ROOT/tests/mkmodel" small -n 10
+	ace-diff -S S --to small >down
+	ace-patch --receipt small small <down | ace-ack -S S >rest
+	ace-diff -S S --to small >down
+	exits 3 ace-patch --receipt small small <down
+	says "mismatch: the patch is not of a model like 'small'"
+}
+
+@test "--stage answers with the model that is there, --commit with the new one" {
+	kept 0 1
+	cp m0 r
+	to edge1 r
+	ace-diff -S S --to edge1 >down
+	exits 0 ace-patch --stage --receipt edge1 r <down
+	mv out up
+	exits 0 ace-ack -S S <up
+	has edge1 0 sent
+	# a question leaves alone what is staged
+	ace-diff -S S --to edge2 >ask
+	exits 0 ace-patch --stage --receipt edge1 r <ask
+	exits 0 ace-patch --commit --receipt edge1 r
+	mv out up
+	exits 0 ace-ack -S S <up
+	has edge1 1 newest
+	same r m1
+}
+
+@test "two who publish, many who are sent to at once" {
+	kept 0 2
+	local n pids=
+	for n in 1 2 3 4 5 6; do
+		cp m0 "r$n"
+		(to "e$n" "r$n" && to "e$n" "r$n") 3>&- &
+		pids="$pids $!"
+	done
+	for n in $pids; do wait "$n"; done
+	for n in 1 2 3 4 5 6; do
+		same "r$n" m2
+		has "e$n" 2 newest
+	done
+	# whoever has the lock publishes
+	exec 8>S/lock
+	flock 8
+	steps 3
+	exits 5 ace-diff -S S m2 m3
+	says "in use by another process"
+	exec 8>&-
+	exits 0 ace-diff -S S -s 3 m2 m3
+}
+
+@test "calls that are wrong" {
+	steps 1
+	exits 2 ace-diff --to edge1
+	exits 2 ace-diff -S S --to edge1 m0
+	exits 2 ace-diff -S S -o x m0 m1
+	exits 5 ace-diff -S S --to edge1
+	says "nothing was kept in 'S/patches' yet"
+	kept 0 1
+	exits 2 ace-diff -S S --to ""
+	exits 2 ace-diff -S S --to $'a\nb'
+	exits 2 ace-patch --receipt "" m0 </dev/null
+	echo "has nonsense" >S/models
+	exits 3 ace-diff -S S --to edge1
+	says "corrupt: 'S/models', line 1"
+	exits 3 ace-status S
+}
+
+@test "limits: whole models in their turn, what is over goes, a way to the newest stays" {
+	kept 0 1
+	printf 'patches 4\nanchor 3\n' >S/limits
+	kept 1 12
+	[ "$(find S/patches -name '*.aceg' | wc -l)" -le 4 ]
+	# from nothing
+	"$ROOT/tests/mkmodel" r -n 1000 -s 20
+	to edge1 r
+	to edge1 r
+	same r m12
+	# from what is not kept any more
+	cp m1 old
+	to edge2 old
+	to edge2 old
+	same old m12
+	# bytes: one is kept, and what leads to it
+	printf 'bytes 1\n' >S/limits
+	kept 12 13
+	[ "$(find S/patches -name '*.aceg' | wc -l)" -le 4 ]
+	to edge1 r
+	same r m13
+	# without whole models there may be no way
+	rm -r S
+	kept 0 1
+	rm S/patches/*.00000000*
+	printf 'anchor 0\npatches 2\n' >S/limits
+	kept 1 5
+	[ "$(find S/patches -name '*.aceg' | wc -l)" -eq 2 ]
+	cp m1 old
+	rm -rf old.ace-patch
+	to edge1 old
+	has edge1 0 lost
+	exits 5 ace-diff -S S --to edge1
+	says "no way from [0-9a-f]{32}, which 'edge1' has, to step 5"
+	echo 'patches 1' >S/limits
+	exits 2 ace-diff -S S m0 m1
+	says "S/limits:1: "
+}
+
+@test "the same patch is kept once; a model that is older again is the newest" {
+	kept 0 2
+	ls S/patches >was
+	ace-diff -S S -s 2 m1 m2
+	ace-diff -S S -s 2 m2 m2
+	ls S/patches | diff was -
+	cp m2 r
+	to edge1 r
+	ace-diff -S S -s 3 m2 m1
+	has edge1 2 behind
+	to edge1 r
+	same r m1
+	has edge1 3 newest
+}
+
+@test "killed anywhere while it keeps a patch: the next call keeps it, and a way is there" {
+	steps 2
+	local n got
+	for n in $(upto 200); do
+		rm -rf S r r.ace-patch
+		kept 0 1
+		cp m0 r
+		to edge1 r
+		got=0
+		killed "$n" ace-diff -S S -s 2 m1 m2 2>err || got=$?
+		# what is there is whole
+		to edge1 r
+		cmp -s r m1 || same r m2
+		[ "$got" -eq 137 ] || break
+		ace-diff -S S -s 2 m1 m2
+		[ "$(find S/patches -name '*.2.aceg' | wc -l)" -eq 1 ]
+		to edge1 r
+		same r m2
+	done
+	[ "$got" -eq 0 ] && [ "$n" -gt 4 ]
+}
+
+@test "killed anywhere while it sends, applies and takes the receipt" {
+	kept 0 2
+	local n got who
+	for who in send apply take; do
+		for n in $(upto 400); do
+			rm -rf r r.ace-patch S/models
+			cp m0 r
+			to edge1 r
+			got=0
+			case $who in
+			send) killed "$n" ace-diff -S S --to edge1 >down 2>err || got=$? ;;
+			apply)
+				ace-diff -S S --to edge1 >down
+				killed "$n" ace-patch --way copy --receipt edge1 r <down >up 2>err ||
+				    got=$? ;;
+			take)
+				ace-diff -S S --to edge1 | ace-patch --receipt edge1 r >up
+				killed "$n" ace-ack -S S <up >rest 2>err || got=$? ;;
+			esac
+			[ "$got" -eq 137 ] || break
+			to edge1 r
+			to edge1 r
+			same r m2
+			has edge1 2 newest
+		done
+		[ "$got" -eq 0 ] && [ "$n" -gt 1 ]
+	done
+}
+
+teardown() {
+	! mountpoint -q "$BATS_TEST_TMPDIR/small" || umount "$BATS_TEST_TMPDIR/small"
+}
+
+@test "a full disk while it keeps: status 4, nothing is lost, and on when there is room" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root for a small tmpfs"
+	local free failed=0 got
+	steps 2
+	mkdir small
+	mount -t tmpfs -o size=256k,mode=700 tmpfs small || skip "no mount here"
+	ln -s small/S S
+	for free in $(seq 0 4 60); do
+		rm -rf small/*
+		mkdir -m 700 small/S
+		kept 0 1
+		cp m0 r
+		rm -rf r.ace-patch
+		to edge1 r
+		head -c 1M /dev/zero >small/rest 2>err || true
+		truncate -s -${free}k small/rest
+		got=0
+		ace-diff -S S -s 2 m1 m2 2>err || got=$?
+		[ "$got" -ne 0 ] || break
+		[ "$got" -eq 4 ]
+		says "No space left on device"
+		failed=$((failed + 1))
+		rm small/rest
+		ace-diff -S S -s 2 m1 m2
+		to edge1 r
+		same r m2
+	done
+	[ "$got" -eq 0 ] && [ "$failed" -gt 0 ]
+}
