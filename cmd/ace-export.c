@@ -59,18 +59,26 @@ choose(struct export *x, struct err *e)
 	return r < 0 ? r : schema_finish(&x->chosen, e);
 }
 
-/* The notes of the shard, and where there are many files which step each is. */
+/* The notes of the shard, and where there are many files which step each is, and
+ * the model that all who are in it had. */
 static int
 describe(struct export *x, struct err *e)
 {
+	const char *digest;
 	int r;
 
 	text_release(&x->note);
 	x->note = (struct text_kv)TEXT_KV_INIT;
 	if ((r = text_copy(&x->note, &reader_shard(x->in)->kv, e)) < 0)
 		return r;
-	return !x->o->many ? 0 : text_setf(&x->note, "safetensors.step", e,
-	    "%llu", (unsigned long long)reader_shard(x->in)->step);
+	if (!x->o->many)
+		return 0;
+	digest = text_get(&x->note, SHARD_KEY_MODEL);
+	if (digest != NULL && (r = text_set(&x->note,
+	    "safetensors." SHARD_KEY_MODEL, digest, e)) < 0)
+		return r;
+	return text_setf(&x->note, "safetensors.step", e, "%llu",
+	    (unsigned long long)reader_shard(x->in)->step);
 }
 
 static int

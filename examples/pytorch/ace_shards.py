@@ -1,8 +1,10 @@
 """Train one PyTorch model on several machines, through the programs of ace(7).
 
-Local averages what the devices' local steps changed; Gradients averages their
-gradients at every step, layer by layer as they are computed or by a
-communication hook of DistributedDataParallel.  ace-pytorch(7) has the rest.
+Local averages what the devices' local steps changed; Replay averages the gradients
+along steps that are taken back, and all devices take the same steps with the
+average; Gradients averages gradients at every step, layer by layer as they are
+computed or by a communication hook of DistributedDataParallel.  ace-pytorch(7) has
+the rest.
 
 It needs torch, 1.13 or later, the standard library, and the programs, in PATH or
 beside this Python.
@@ -12,6 +14,7 @@ import ctypes
 import fcntl
 import json
 import math
+import numbers
 import os
 import queue
 import re
@@ -25,7 +28,7 @@ import zlib
 
 import torch
 
-__all__ = ["Error", "Gradients", "Local", "load", "save"]
+__all__ = ["Error", "Gradients", "Local", "Replay", "load", "save"]
 
 NAMES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 SEE = "see ace-pytorch(7), WHEN SOMETHING FAILS"
@@ -387,6 +390,7 @@ class _Pipe:
         self.said = []          # lines, in the order they were written
         self.processes, self.threads, self.queue = [], [], queue.Queue()
         self.heard = False      # some of an answer that will not come again
+        self.model = None       # the digest that the answer says, of all devices
         for s in self.states:
             for path in f"{s}/lock", f"{s}/ack-lock":
                 if os.path.exists(path):
@@ -463,7 +467,9 @@ class _Pipe:
         text = bytearray(n)
         self._fill(text)
         got = json.loads(text)
-        return got, int(got.pop("__metadata__", {}).get("step", -1))
+        note = got.pop("__metadata__", {})
+        self.model = note.get("model.digest")
+        return got, int(note.get("step", -1))
 
     def receive(self, tensors, step):
         """The file of this step into these (name, tensor) pairs, as of _host."""
@@ -529,7 +535,8 @@ class _Pipe:
         other = re.search(r": mismatch: a shard of run '(.*)', and the spool is "
                           r"of run '(.*)' \(--run\)", line)
         if other:
-            return ("the first device of this spool began with another model; "
+            return ("the first device of this spool began with another model, or "
+                    "another way, optimiser or number of steps to replay; "
                     f"what it sent is there in the folder {other[2]}.  If that "
                     "device is right: give this one the same seed or file, and "
                     f"remove {state}.  If this one is right, begin "
@@ -618,6 +625,10 @@ class Local:
 
     round is the next round, and seconds says what the last one took."""
 
+    kind, note = "delta", "model"       # of a shard; where it says the digest
+    sent = None                         # as this type, else as each parameter's
+    steps = None                        # that are replayed
+
     def __init__(self, model, optimizer, through, device, run="train",
                  checkpoint=None, outer_rate=1.0, outer_momentum=0.0,
                  patience=0, weight=1, samples=0, state=None, timeout=None,
@@ -633,16 +644,15 @@ class Local:
         self.frozen = {n: _mark(p) for n, p in self._still()}
         self.look = _look(self.pairs)
         self.rate, self.momentum, self.patience = outer_rate, outer_momentum, patience
-        self.call = dict(through=through, kind="delta", device=device, run=run,
+        self.call = dict(through=through, kind=self.kind, device=device, run=run,
                          weight=weight, samples=samples,
                          wait=_Wait(device, timeout, on_wait))
         self.round, self.pipe, self.seconds = 0, None, {}
         self.lock = checkpoint and _lock(
             f"{checkpoint}.lock", f"checkpoint '{checkpoint}'", "wb")
         with torch.no_grad():
-            # the common model, in f32, and the momentum's memory
-            self.start = [_host(p).to(torch.float32, copy=True)
-                          for _, p in self.pairs]
+            # the common model, and the momentum's memory
+            self._keep()
             self.memory = [torch.zeros_like(s) for s in self.start
                            if outer_momentum]
         # who begins with another model is of another run, and ace-recv refuses
@@ -652,20 +662,32 @@ class Local:
         self.pipe = self.pipe or _Pipe(step=self.round, **self.call)
         self.since = time.monotonic()
 
+    def _keep(self):
+        """The common model is what the model is now; in f32."""
+        self.start = [_host(p).to(torch.float32, copy=True) for _, p in self.pairs]
+
+    def _holds(self):
+        """What a checkpoint has of the optimiser."""
+        return self.optimizer and self.optimizer.state_dict()
+
+    def _take_up(self, had):
+        """Weights and optimiser as this checkpoint has them."""
+        self.start, self.memory = had["start"], had["memory"]
+        self._reset()
+        if self.optimizer is not None:
+            self.optimizer.load_state_dict(had["optimizer"])
+
     def _resume(self):
         had = load(self.checkpoint) if self.checkpoint else None
         if had is None:
             return
         self._check(had, f"checkpoint '{self.checkpoint}'")
-        self.start, self.memory = had["start"], had["memory"]
         tensors = {**dict(self._still()), **_named(self.model)[1]}
         with torch.no_grad():
-            self._reset()
+            self._take_up(had)
             for name, value in {**had["buffers"], **had.get("moved", {})}.items():
                 if name in tensors:
                     tensors[name].copy_(value)
-        if self.optimizer is not None:
-            self.optimizer.load_state_dict(had["optimizer"])
         for k, v in self.state.items():
             v.load_state_dict(had["state"][k])
         torch.set_rng_state(had["random"])
@@ -676,6 +698,11 @@ class Local:
     def _check(self, had, what):
         """Raise if this script cannot go on from this checkpoint."""
         _changed(had["look"], self.look, what)
+        if had.get("steps") != self.steps:
+            was, now = (f"ace.Replay with steps={s}" if s else "ace.Local"
+                        for s in (had.get("steps"), self.steps))
+            raise Error(f"{what} was made by {was}, and this is {now}: go on as "
+                        "before, or begin another run, with empty states")
         if len(had["memory"]) != len(self.memory):
             raise Error(f"{what} was made with another outer momentum: go on "
                         "with that one")
@@ -711,7 +738,7 @@ class Local:
             "round": self.round, "run": self.call["run"], "look": self.look,
             "start": self.start, "memory": self.memory,
             "buffers": _named(self.model)[1], "frozen": self.frozen,
-            "moved": moved, "optimizer": self.optimizer and self.optimizer.state_dict(),
+            "moved": moved, "optimizer": self._holds(), "steps": self.steps,
             "state": {k: v.state_dict() for k, v in self.state.items()},
             "random": torch.get_rng_state(),
             "cuda": torch.cuda.get_rng_state_all() if cuda else [],
@@ -783,10 +810,12 @@ class Local:
             if not got:         # the end: the round to begin with
                 self.round = max(self.round, at)
                 return
-            d = d or [(n, torch.empty(p.shape, dtype=p.dtype))
+            d = d or [(n, torch.empty(p.shape, dtype=self.sent or p.dtype))
                       for n, p in self.pairs]
             pipe.body(got, d)
+            self._alike(pipe, at)
             with _whole():
+                self.round = at
                 self._apply(d)
                 self.round = at + 1
             wait.begin(self.round, pipe.far)
@@ -805,15 +834,26 @@ class Local:
             sum_ = zlib.crc32(_bytes(s), sum_)
         return f"{sum_:08x}"
 
+    def _alike(self, pipe, at):
+        """Raise if those whose average this is had another model than this one."""
+        if pipe.model not in (None, self.digest()):
+            raise Error(
+                f"mismatch: in round {at} this device has model {self.digest()}, "
+                f"and the others have {pipe.model}: weights, moments, rates or the "
+                "arithmetic differ, and its part was not counted.  It has to begin "
+                f"again after round {at} with theirs: give it the checkpoint of "
+                f"another device; {SEE}", 5)
+
     def _exchange(self, d):
         """The differences d, (name, tensor) pairs, become their average."""
         end = time.monotonic() + self.patience
         while True:
             try:
                 self.pipe = self.pipe or _Pipe(step=self.round, **self.call)
-                self.pipe.send(_header(d, {"model": self.digest()}))
+                self.pipe.send(_header(d, {self.note: self.digest()}))
                 self.pipe.send(*(_bytes(t) for _, t in d))
-                return self.pipe.receive(d, self.round)
+                self.pipe.receive(d, self.round)
+                return self._alike(self.pipe, self.round)
             except Error as e:
                 heard = self.pipe and self.pipe.heard
                 self._leave(1 if e.final else 10)
@@ -831,9 +871,7 @@ class Local:
         began = time.monotonic()
         try:
             _changed(self.look, _look(_parameters(self.model)), "the run")
-            d = [(n, _host(p)) for n, p in self.pairs]  # in p's own memory, mostly
-            for (_, t), s in zip(d, self.start):
-                t.sub_(s.to(t.dtype))
+            d = self._part()
             self._exchange(d)
             heard = time.monotonic()
             with _whole():
@@ -853,6 +891,13 @@ class Local:
         self.seconds = {"steps": began - self.since, "exchange": heard - began,
                         "apply": applied - heard, "save": now - applied}
         self.since = now
+
+    def _part(self):
+        """What this device sends, (name, tensor) pairs: differences."""
+        d = [(n, _host(p)) for n, p in self.pairs]      # in p's own memory, mostly
+        for (_, t), s in zip(d, self.start):
+            t.sub_(s.to(t.dtype))
+        return d
 
     def _apply(self, d):
         """The common model takes a step with the average d."""
@@ -875,6 +920,240 @@ class Local:
             self.pipe = None
         if self.lock:
             self.lock.close()
+
+
+def _copy(x):
+    """x, as an optimiser keeps it, in memory of its own."""
+    if torch.is_tensor(x):
+        return x.detach().clone()
+    if isinstance(x, dict):
+        return {k: _copy(v) for k, v in x.items()}
+    if isinstance(x, (list, tuple)):
+        return (list if isinstance(x, list) else tuple)(map(_copy, x))
+    if x is None or isinstance(x, (numbers.Number, str)):
+        return x
+    raise Error(f"the optimiser keeps a {type(x).__name__}, and ace.Replay can put "
+                "back and compare only tensors, numbers and words: use ace.Local")
+
+
+def _into(now, had, where, but=None):
+    """What _copy gave, in the memory of now as far as it fits, else on a device; in
+    a dict all but one key."""
+    if torch.is_tensor(had):
+        if torch.is_tensor(now) and (now.shape, now.dtype) == (had.shape, had.dtype):
+            return now.copy_(had)
+        # as torch has it: what is one number stays with the CPU
+        return had.to(where if had.dim() else had.device, copy=True)
+    if isinstance(had, dict):
+        now = now if isinstance(now, dict) else {}
+        for k in [k for k in now if k not in had and k != but]:
+            del now[k]
+        for k, v in had.items():
+            now[k] = _into(now.get(k), v, where)
+        return now
+    if isinstance(had, (list, tuple)):
+        return type(had)(_into(None, v, where) for v in had)
+    return had
+
+
+def _crc(x, sum_=0):
+    """A checksum of what _copy gave."""
+    if torch.is_tensor(x):
+        sum_ = zlib.crc32(f"{x.dtype}{tuple(x.shape)}".encode(), sum_)
+        return zlib.crc32(_bytes(_host(x)), sum_)
+    if isinstance(x, dict):
+        x = [v for k in sorted(x, key=str) for v in (str(k), x[k])]
+    if isinstance(x, (list, tuple)):
+        for v in x:
+            sum_ = _crc(v, sum_)
+        return zlib.crc32(b"end", sum_)
+    return zlib.crc32(repr(x).encode(), sum_)
+
+
+class Replay(Local):
+    """Steps of an optimiser that are taken back: the mean of their gradients is sent,
+    and all devices take as many steps with the average.  So all have the same
+    moments, and none of them travel.
+
+    step() takes the place of the optimiser's, and sync() that of Local.
+
+    steps       that are taken back, and then taken by all, in each round
+    schedule    called with the number of each step before it is taken, to set the
+                rates of the optimiser by that number alone
+
+    The others are those of Local.  The state of the optimiser has to be a function
+    of the gradients that it saw, and all of it has to be in its state and groups."""
+
+    kind, note, sent = "gradient", "model.digest", torch.float32
+
+    def __init__(self, model, optimizer, through, device, steps, run="train",
+                 checkpoint=None, patience=0, weight=1, samples=0, state=None,
+                 schedule=None, timeout=None, on_wait=None):
+        if not isinstance(steps, int) or steps < 1:
+            raise Error(f"steps is the number of steps in a round, not {steps!r}")
+        own = {id(p) for _, p in _parameters(model)}
+        if any(p.requires_grad and id(p) not in own
+               for g in optimizer.param_groups for p in g["params"]):
+            raise Error("the optimiser has a parameter that the model has not: give "
+                        "ace.Replay all that it steps, as one model")
+        self.steps, self.schedule = steps, schedule
+        self.sum, self.taken = [], 0    # of the gradients, and how many
+        self.again = False              # the round was tried, and failed
+        self.proved = False
+        super().__init__(model, optimizer, through, device, f"{run}-replay{steps}",
+                         checkpoint, patience=patience, weight=weight,
+                         samples=samples, state=state, timeout=timeout,
+                         on_wait=on_wait)
+
+    def _now(self):
+        """What the optimiser has now, in its own memory, by the order of its
+        parameters."""
+        groups, state = self.optimizer.param_groups, self.optimizer.state
+        return {"groups": [{k: v for k, v in g.items() if k != "params"}
+                           for g in groups],
+                "state": [state.get(p) or None for g in groups for p in g["params"]],
+                "more": {k: v for k, v in state.items() if not torch.is_tensor(k)}}
+
+    def _keep(self):
+        """The common model and moments are what they are now."""
+        self.start = [p.detach().clone() for _, p in self.pairs]
+        self.kept = _copy(self._now())
+        self.groups, self.crc = _crc(self.kept["groups"]), None
+        self.away = False               # from what all have in common
+
+    @torch.no_grad()
+    def _reset(self):
+        """Model and optimiser are the common ones, to the bit."""
+        if not self.away:
+            return
+        for (_, p), s in zip(self.pairs, self.start):
+            p.copy_(s)
+        groups, state = self.optimizer.param_groups, self.optimizer.state
+        for g, had in zip(groups, self.kept["groups"]):
+            where = g["params"][0].device if g["params"] else "cpu"
+            _into(g, had, where, "params")
+        ps = [p for g in groups for p in g["params"]]
+        for p, had in zip(ps, self.kept["state"]):
+            if had is None:
+                state.pop(p, None)
+            else:
+                state[p] = _into(state.get(p), had, p.device)
+        for k in [k for k in state if not torch.is_tensor(k)]:
+            del state[k]
+        state.update(_copy(self.kept["more"]))
+        self.groups, self.away = _crc(self.kept["groups"]), False
+
+    def _holds(self):
+        return self.kept
+
+    def _take_up(self, had):
+        if len(had["optimizer"]["state"]) == len(self.kept["state"]):
+            self.start, self.kept, self.away = had["start"], had["optimizer"], True
+            self._reset()
+            self._keep()
+        if had["digest"] != self.digest():
+            raise Error(f"checkpoint '{self.checkpoint}' was made with another "
+                        "optimiser: go on with that one, or begin another run, with "
+                        "empty states")
+
+    def digest(self):
+        """A checksum of the common model and moments, what needed no gradient when
+        the run began, the optimiser's numbers, and how many steps are replayed."""
+        if self.crc is None:
+            # not what only says how it computes, which each torch has others of
+            options = [{k: v for k, v in g.items() if not isinstance(v, bool) and
+                        isinstance(v, (numbers.Number, tuple, torch.Tensor))}
+                       for g in self.kept["groups"]]
+            self.crc = _crc([self.frozen, self.start, self.kept["state"],
+                             self.kept["more"], options, self.steps,
+                             type(self.optimizer).__name__])
+        return f"{self.crc:08x}"
+
+    def _step(self, i):
+        """The optimiser's step number i of this round."""
+        if self.schedule is not None:
+            self.schedule(self.round * self.steps + i)
+        try:
+            self.optimizer.step()
+        except TypeError as e:
+            raise Error("the optimiser cannot take a step with gradients alone, use "
+                        f"ace.Local: {e}") from e
+
+    @torch.no_grad()
+    def step(self):
+        """A step ahead with .grad, in the place of the optimiser's: sync takes it
+        back."""
+        if self.taken == self.steps and not self.again:
+            raise Error(f"{self.steps} steps were taken: sync() comes next")
+        if self.taken in (0, self.steps):
+            self.taken, self.again = 0, False
+            self.sum = [torch.zeros(p.shape, device=p.device) for _, p in self.pairs]
+        if _crc(self._now()["groups"]) != self.groups:
+            raise Error("the options of the optimiser were changed between two steps, "
+                        "as by a scheduler: the same has to be done when the steps "
+                        "are replayed; give schedule=, a function of a step's number")
+        for s, (n, p) in zip(self.sum, self.pairs):
+            if p.grad is not None:
+                why = _refuse(n, p.grad)
+                if why:
+                    raise Error(f"the gradient of '{n}' {why}")
+                s.add_(p.grad)
+        self.away, self.taken = True, self.taken + 1
+        if self.taken < self.steps:
+            self._step(self.taken - 1)
+            self.groups = _crc(self._now()["groups"])
+
+    def _replay(self, d):
+        """This round's steps with the gradient d."""
+        self.away = True
+        for i in range(self.steps):
+            for (_, p), (_, t) in zip(self.pairs, d):
+                if p.grad is None:
+                    p.grad = torch.empty_like(p)
+                p.grad.copy_(t)         # which an optimiser may change
+            self._step(i)
+        for _, p in self.pairs:
+            p.grad = None
+
+    def _prove(self, d):
+        """Raise if these steps, taken twice from the same state, differ."""
+        seen = []
+        for _ in range(2):
+            self._replay(d)
+            seen.append(_crc([[p.detach() for _, p in self.pairs],
+                              _copy(self._now())]))
+            self._reset()
+        if seen[0] != seen[1]:
+            raise Error(
+                "the optimiser takes other steps when it takes them again from the "
+                "same state: it keeps something outside of its state and groups, or "
+                "draws random numbers; ace.Replay needs one whose state is a function "
+                "of the gradients that it saw: use ace.Local")
+        self.proved = True
+
+    def sync(self):
+        """Send the mean gradient of the steps, which are taken back, and take as many
+        with the average.  When it raises, model and optimiser are the last common
+        ones, and the same sync, or the same steps, can be tried again."""
+        if self.taken < self.steps:
+            raise Error(f"sync() comes after {self.steps} calls of step(), and not "
+                        f"after {self.taken}")
+        self.again = True
+        super().sync()
+
+    def _part(self):
+        self.away = True                # whatever the script did with them
+        self._reset()
+        d = [(n, s.div(self.steps).cpu()) for (n, _), s in zip(self.pairs, self.sum)]
+        if not self.proved:
+            self._prove(d)
+        return d
+
+    def _apply(self, d):
+        """All devices take the same steps."""
+        self._replay(d)
+        self._keep()
+        self.taken, self.again, self.sum = 0, False, []
 
 
 def _squares(t):

@@ -21,6 +21,7 @@ setup_file() {
 
 	torch.set_num_threads(1)
 	torch.manual_seed(1)
+	WAY = getattr(ace, os.environ.get("WAY", "Local"))
 
 
 	def through(device, code="-c f32", spool="spool"):
@@ -44,11 +45,17 @@ setup_file() {
 	    return F.cross_entropy(model(x), y)
 
 
+	def warm(optimizer, step):
+	    """A rate by the number of the step."""
+	    for g in optimizer.param_groups:
+	        g["lr"] = 1e-2 * min(1, (step + 1) / 8)
+
+
 	def kill_at(place):
 	    """kill -9 of this process at the n-th call of a function, PLACE:N."""
 	    place, n = place.split(":")
 	    owner = {"replace": os, "send": ace._Pipe, "_fill": ace._Pipe}.get(
-	        place, ace.Local)
+	        place, WAY)
 	    old, calls = getattr(owner, place), []
 
 	    def new(*args):
@@ -134,7 +141,8 @@ setup_file() {
 	        if hasattr(torch.amp, "GradScaler") else Scaler(scale)
 	E
 	cat >"$BATS_FILE_TMPDIR/train.py" <<-'E'
-	"""train.py DEVICE ROUNDS [KEY=VALUE...]: a device of ace.Local."""
+	"""train.py DEVICE ROUNDS [KEY=VALUE...]: a device of ace.Local, or of another
+	class, WAY in the environment."""
 	from common import *
 
 	device, rounds, *more = sys.argv[1:]
@@ -145,18 +153,21 @@ setup_file() {
 	    kill_at(o["die"])
 	model = mlp()
 	inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
-	local = ace.Local(model, inner, o.get("through") or
-	                  through(device, o.get("code", "-c f32")), device,
-	                  checkpoint=o.get("checkpoint", f"{device}.pt"),
-	                  outer_rate=float(o.get("outer_rate", 0.7)),
-	                  outer_momentum=float(o.get("momentum", 0.5)),
-	                  patience=float(o.get("patience", 0)),
-	                  timeout=float(o["timeout"]) if "timeout" in o else None)
+	opts = dict(checkpoint=o.get("checkpoint", f"{device}.pt"),
+	            patience=float(o.get("patience", 0)),
+	            timeout=float(o["timeout"]) if "timeout" in o else None)
+	if WAY is ace.Local:
+	    opts.update(outer_rate=float(o.get("outer_rate", 0.7)),
+	                outer_momentum=float(o.get("momentum", 0.5)))
+	else:
+	    opts.update(steps=int(o.get("steps", 3)), schedule=lambda step: warm(inner, step))
+	local = WAY(model, inner, o.get("through") or
+	            through(device, o.get("code", "-c f32")), device, **opts)
 	while local.round < int(rounds):
-	    for i in range(3):
+	    for i in range(local.steps or 3):
 	        inner.zero_grad()
-	        loss(model, device, 3 * local.round + i).backward()
-	        inner.step()
+	        loss(model, device, (local.steps or 3) * local.round + i).backward()
+	        (inner if WAY is ace.Local else local).step()
 	    local.sync()
 	    with open(f"{device}.log", "a") as f:
 	        print(local.round, local.digest(), file=f)
