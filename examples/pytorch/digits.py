@@ -4,8 +4,8 @@
     digits.py --device edge1 --index 1 --of 4 --through PIPELINE
     digits.py --of 4            # the same, synchronous, all devices in here
 
-The first is one device of four: see ace-pytorch(7).  The second is what it is
-compared with: at every step the mean of the gradients of all four, which is the
+The first is one device of four: see ace-pytorch(7); with --replay it is one of
+ace.Replay.  The second is what it is compared with: at every step the mean of the gradients of all four, which is the
 gradient of their batches together.  Both see the same samples in the same order.
 
 --data is scikit-learn's digits.csv.gz (1797 of 8x8, the default, where Debian's
@@ -77,18 +77,15 @@ class Batches:
         return order[i:i + self.batch] * self.of + k
 
 
-def steps(model, inner, o, data, batches, first, last, devices):
-    """Optimiser steps number first to last, on the batches of these devices."""
+def steps(model, take, data, batches, first, last, devices):
+    """Steps number first to last, on the batches of these devices; each is taken by
+    a call with its number."""
     x, y = data
-    total = o.passes * batches.each
-    for step in range(first, min(last, total)):
-        rate = o.rate * min(1, (step + 1) / o.warmup)
-        for g in inner.param_groups:
-            g["lr"] = rate * (0.5 + 0.5 * math.cos(math.pi * step / total))
+    for step in range(first, last):
         i = torch.cat([batches.at(step, k) for k in devices])
-        inner.zero_grad()
+        model.zero_grad()
         F.cross_entropy(model(x[i]), y[i]).backward()
-        inner.step()
+        take(step)
 
 
 @torch.no_grad()
@@ -109,6 +106,8 @@ def options():
     p.add_argument("--rate", type=float, default=24e-3, help="AdamW's")
     p.add_argument("--warmup", type=int, default=20)
     p.add_argument("--interval", type=int, default=8)
+    p.add_argument("--replay", action="store_true",
+                   help="ace.Replay: the interval's steps are taken back")
     p.add_argument("--outer-rate", type=float, default=1)
     p.add_argument("--outer-momentum", type=float, default=0.4)
     p.add_argument("--patience", type=float, default=0)
@@ -125,20 +124,36 @@ def main():
     inner = torch.optim.AdamW(model.parameters(), lr=o.rate)
     batches = Batches(len(train[0]), o.of, o.batch, o.seed)
     total = o.passes * batches.each
+
+    def rate(step):
+        now = o.rate * min(1, (step + 1) / o.warmup)
+        for g in inner.param_groups:
+            g["lr"] = now * (0.5 + 0.5 * math.cos(math.pi * step / total))
+
+    def take(step):
+        rate(step)
+        inner.step()
+
     if not o.through:
-        steps(model, inner, o, train, batches, 0, total, range(o.of))
+        steps(model, take, train, batches, 0, total, range(o.of))
         n = sum(p.numel() for p in model.parameters())
         print(f"synchronous\t{accuracy(model, test):.2f}\t{total}"
               f"\t{total * o.of * 2 * 4 * n}")
         return
-    local = ace.Local(model, inner, o.through, device=o.device,
-                      checkpoint=o.checkpoint, outer_rate=o.outer_rate,
-                      outer_momentum=o.outer_momentum, patience=o.patience)
+    if o.replay:
+        total -= total % o.interval     # rounds are whole
+        local = ace.Replay(model, inner, o.through, device=o.device,
+                           steps=o.interval, checkpoint=o.checkpoint,
+                           patience=o.patience, schedule=rate)
+    else:
+        local = ace.Local(model, inner, o.through, device=o.device,
+                          checkpoint=o.checkpoint, outer_rate=o.outer_rate,
+                          outer_momentum=o.outer_momentum, patience=o.patience)
     took = {}
     while local.round * o.interval < total:
         first = local.round * o.interval
-        steps(model, inner, o, train, batches, first, first + o.interval,
-              [o.index - 1])
+        steps(model, (lambda _: local.step()) if o.replay else take, train, batches,
+              first, min(first + o.interval, total), [o.index - 1])
         local.sync()
         for k, v in local.seconds.items():
             took[k] = took.get(k, 0) + v

@@ -58,3 +58,340 @@ export WAY=Replay
 	P
 	[ "$(sort want | uniq -c | tr -s ' ')" = ' 4 True True True 12' ]
 }
+
+# bats test_tags=long
+@test "replay: killed anywhere, started again: as if nothing had happened" {
+	undisturbed 10
+	cloud 2 10 3>&- &
+	train edge2 10 >said2 3>&- &
+	# ahead, as it is sent, half sent and half read; in the middle of the steps of
+	# all, behind them, before the checkpoint, and before that takes its name
+	for place in step:2 sync:1 send:8 _fill:10 _step:12 _keep:3 _save:2 replace:1; do
+		exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 10 die=$place
+	done
+	train edge1 10 >said1
+	wait
+	unharmed
+}
+
+# bats test_tags=long
+@test "replay: who missed rounds and who comes late have the weights and moments of the others" {
+	# rounds are closed by two of the three
+	cloud 3 10 '--bits 12' --quorum 2 --deadline 0.5s 3>&- &
+	train edge1 10 >said1 3>&- 2>err1 &
+	train edge2 10 >said2 3>&- 2>err2 &
+	exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge3 10 die=sync:3
+	wait_for eval 'test -e spool/train-*/6/aggregate.aceg'
+	exits 0 train edge3 10
+	wait
+	says '^ace: edge3: rounds [23] to [0-9]* went by without this device: it goes on at round ([7-9]|10), '
+	exits 0 train edge4 10
+	says '^ace: edge4: rounds 0 to 9 went by without this device'
+	for device in edge2 edge3 edge4; do
+		py - edge1.pt $device.pt <<-'P'
+		from common import *
+
+		a, b = map(ace.load, sys.argv[1:])
+		assert a["round"] == b["round"] == 10 and a["digest"] == b["digest"]
+		for x, y in zip(a["optimizer"]["state"], b["optimizer"]["state"]):
+		    assert x["exp_avg"].any() and list(x) == list(y)
+		    assert all(torch.equal(x[k], y[k]) for k in x)
+		P
+	done
+	# one whose rate is another cannot take the steps of the others
+	sed 's/1e-2 \* min/2e-2 * min/' "$BATS_FILE_TMPDIR/common.py" >common.py
+	cp "$BATS_FILE_TMPDIR/train.py" .
+	exits 1 py train.py edge5 10
+	says 'ace_shards.Error: mismatch: in round 1 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}: weights, moments, rates or the arithmetic differ'
+}
+
+# bats test_tags=long
+@test "replay: moments that differ, and another number of steps, are refused" {
+	cat >moments.py <<-'P'
+	from common import *
+
+	device, wrong = sys.argv[1:]
+	model = mlp()
+	inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
+	replay = ace.Replay(model, inner, through(device), device, steps=2,
+	                    checkpoint=f"{device}.pt")
+	while replay.round < 4:
+	    if replay.round == int(wrong):
+	        for m in replay.kept["state"]:
+	            m["exp_avg"].mul_(1 + 2 ** -23)
+	        replay.crc = None
+	    for i in range(2):
+	        inner.zero_grad()
+	        loss(model, device, 2 * replay.round + i).backward()
+	        replay.step()
+	    replay.sync()
+	replay.close()
+	print(replay.round, replay.digest())
+	P
+	cloud 3 4 3>&- &
+	py moments.py edge1 -1 >one 3>&- &
+	py moments.py edge2 -1 >two 3>&- &
+	exits 1 py moments.py edge3 2
+	says 'ace_shards.Error: mismatch: in round 2 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}: weights, moments, .* It has to begin again after round 2 with theirs: give it the checkpoint of another device; see ace-pytorch'
+	# what it says is enough: the others wait for it in round 3
+	wait_for eval 'test -e spool/train-*/3/edge1.aceg'
+	cp edge1.pt edge3.pt
+	exits 0 py moments.py edge3 -1
+	wait
+	same one out
+	same one two
+	# another number of steps is of another run
+	exits 1 train edge4 1 steps=3
+	says "ace_shards.Error: ace-recv: mismatch: a shard of run 'train-replay3-[0-9a-f]{8}', and the spool is of run 'train-replay2-"
+	says 'another way, optimiser or number of steps to replay'
+	# and with the checkpoint of a run that had two
+	exits 1 train edge3 5 steps=3
+	says "ace_shards.Error: checkpoint 'edge3.pt' was made by ace.Replay with steps=2, and this is ace.Replay with steps=3"
+	WAY=Local exits 1 train edge3 5 momentum=0
+	says "ace_shards.Error: checkpoint 'edge3.pt' was made by ace.Replay with steps=2, and this is ace.Local"
+}
+
+@test "replay: an optimiser with hidden state, and calls that are wrong, are refused" {
+	py - <<-'P'
+	from common import *
+
+	class Hidden(torch.optim.SGD):
+	    """Its rate falls by a number that only it knows."""
+	    calls = 0
+
+	    def step(self, closure=None):
+	        self.calls += 1
+	        for g in self.param_groups:
+	            for p in g["params"]:
+	                p.sub_(p.grad / self.calls)
+
+	class Noisy(torch.optim.SGD):
+	    def step(self, closure=None):
+	        super().step()
+	        for g in self.param_groups:
+	            for p in g["params"]:
+	                p.add_(torch.randn_like(p) * 1e-3)
+
+	class Keeps(torch.optim.SGD):
+	    def step(self, closure=None):
+	        super().step()
+	        self.state[self.param_groups[0]["params"][0]]["how"] = self.calls
+
+	    def calls(self):
+	        pass
+
+	Hidden.step = torch.no_grad()(Hidden.step)
+	Noisy.step = torch.no_grad()(Noisy.step)
+
+
+	def replay(optimizer, steps=2, **more):
+	    model = mlp()
+	    o = optimizer(model.parameters(), lr=1e-2)
+	    r = ace.Replay(model, o, "ace-compress -c f32 | ace-expand", "edge1",
+	                   steps, **more)
+
+	    def ahead(n=steps):
+	        for i in range(n):
+	            o.zero_grad()
+	            loss(model, "edge1", i).backward()
+	            r.step()
+	    return model, o, r, ahead
+
+	def common(r, digest):
+	    """Weights and moments are those, to the bit."""
+	    assert r.digest() == digest
+	    r.crc, r.kept = None, ace._copy(r._now())
+	    assert r.digest() == digest
+	    assert all(torch.equal(p, s) for (_, p), s in zip(r.pairs, r.start))
+
+	other = "takes other steps when it takes them again from the same state"
+	for way in Hidden, Noisy:
+	    model, o, r, ahead = replay(way)
+	    digest = r.digest()
+	    ahead()
+	    with fails(other):
+	        r.sync()
+	    assert r.round == 0
+	    common(r, digest)
+	model, o, r, ahead = replay(Keeps, 1)
+	ahead()
+	with fails("the optimiser keeps a method, and ace.Replay can put back"):
+	    r.sync()
+	model, o, r, ahead = replay(torch.optim.LBFGS)
+	with fails("the optimiser cannot take a step with gradients alone"):
+	    ahead()
+
+	# calls that are wrong change nothing, and the round goes on
+	model, o, r, ahead = replay(torch.optim.RMSprop)
+	digest = r.digest()
+	ahead(1)
+	with fails("sync() comes after 2 calls of step(), and not after 1"):
+	    r.sync()
+	ahead(1)
+	with fails("2 steps were taken: sync() comes next"):
+	    r.step()
+	r.sync()
+	assert r.round == 1 and r.digest() != digest
+	o.param_groups[0]["lr"] /= 2
+	with fails("as by a scheduler: the same has to be done when the steps are"):
+	    ahead(1)
+	for bad in 0, 1.5, None:
+	    with fails("steps is the number of steps in a round"):
+	        replay(torch.optim.SGD, bad)
+	more = nn.Parameter(torch.ones(1))
+	with fails("the optimiser has a parameter that the model has not"):
+	    replay(lambda p, lr: torch.optim.SGD([*p, more], lr=lr))
+	P
+}
+
+@test "replay: bf16, f16 and odd parameters, moments of any kind, and a checkpoint of them" {
+	py - <<-'P'
+	from common import *
+
+	class Odd(nn.Module):
+	    def __init__(self):
+	        super().__init__()
+	        self.b16 = nn.Parameter(torch.randn(7, 3).bfloat16())
+	        self.f16 = nn.Parameter(torch.randn(9).half())
+	        self.turned = nn.Parameter(torch.randn(6, 4).t())
+	        self.one = nn.Parameter(torch.tensor(1.5))
+	        self.none = nn.Parameter(torch.zeros(0, 4))
+	        self.unused = nn.Parameter(torch.ones(3))
+	        self.frozen = nn.Parameter(torch.ones(3), requires_grad=False)
+
+	    def forward(self, x):
+	        return sum((p.float() * x).square().sum() for n, p in
+	                   self.named_parameters() if n != "unused")
+
+	class Momenta(torch.optim.Optimizer):
+	    """Moments in f32 of whatever parameter, numbers in a list, in the groups
+	    and beside the parameters."""
+
+	    def __init__(self, params, lr):
+	        super().__init__(params, dict(lr=lr, seen=0.0))
+
+	    @torch.no_grad()
+	    def step(self, closure=None):
+	        self.state["all"] = self.state.get("all", 0) + 1
+	        for g in self.param_groups:
+	            g["seen"] += 1 / 3
+	            for p in g["params"]:
+	                if p.grad is None:
+	                    continue
+	                s = self.state[p]
+	                s.setdefault("m", torch.zeros(p.shape)).mul_(0.9).add_(p.grad)
+	                s.setdefault("past", []).append(s["m"].sum())
+	                s["past"] = s["past"][-2:]
+	                p.grad.mul_(0)      # its own to spoil
+	                p.sub_((g["lr"] / g["seen"] * (s["m"] + len(s["past"])))
+	                       .to(p.dtype))
+
+	def run(rounds, checkpoint):
+	    torch.manual_seed(1)
+	    model = Odd()
+	    o = Momenta((p for p in model.parameters() if p.requires_grad), lr=1e-3)
+	    r = ace.Replay(model, o, "ace-compress -c f32 | ace-expand", "edge1", 3,
+	                   checkpoint=checkpoint)
+	    while r.round < rounds:
+	        for i in range(3):
+	            o.zero_grad()
+	            model(0.1 * (1 + i + r.round)).backward()
+	            r.step()
+	            assert i == 2 or r.digest() != ace._crc(ace._copy(r._now()))
+	        r.sync()
+	    r.close()
+	    r.lock.close()
+	    return model, o, r
+
+	model, o, r = run(4, "whole.pt")
+	run(2, "parts.pt")
+	again, p, s = run(4, "parts.pt")
+	assert r.digest() == s.digest()
+	for (n, a), b in zip(model.named_parameters(), again.parameters()):
+	    assert torch.equal(a, b) and a.dtype == b.dtype, n
+	    assert a.stride() == b.stride(), n
+	    if a.requires_grad:
+	        assert o.state[a]["m"].dtype == torch.float32
+	        assert torch.equal(o.state[a]["m"], p.state[b]["m"]), n
+	        assert o.state[a]["past"] == p.state[b]["past"], n
+	assert o.state["all"] == p.state["all"] == 12
+	assert abs(o.param_groups[0]["seen"] - 4) < 1e-6
+	P
+}
+
+@test "replay: one step is what the optimiser would have done; a sync that failed, again" {
+	cat >one.py <<-'P'
+	from common import *
+
+	model, plain = mlp(), mlp()
+	plain.load_state_dict(model.state_dict())
+	inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
+	o = torch.optim.AdamW(plain.parameters(), lr=1e-2)
+	replay = ace.Replay(model, inner, through("edge1"), "edge1", steps=1, timeout=3)
+	digest = replay.digest()
+	for k in range(3):
+	    inner.zero_grad()
+	    loss(model, "edge1", k).backward()
+	    replay.step()
+	    if k == 0:
+	        with fails("round 0 took more than 3 s", 4):
+	            replay.sync()
+	        assert replay.digest() == digest and replay.round == 0
+	        open("go", "w").close()
+	        replay.call["wait"].timeout = None
+	    replay.sync()
+	    o.zero_grad()
+	    loss(plain, "edge1", k).backward()
+	    o.step()
+	    for p, q in zip(model.parameters(), plain.parameters()):
+	        assert torch.equal(p, q)
+	assert replay.round == 3
+	replay.close()
+	P
+	py one.py 3>&- &
+	wait_for eval 'test -e go'
+	cloud 1 3 3>&- &
+	wait %1
+	wait
+}
+
+# bats test_tags=long
+@test "replay: what ace-pytorch(7) shows runs as it stands, and the example" {
+	cat >given.py <<-'P'
+	from common import *
+
+	model = nn.Sequential(nn.Linear(20, 300), nn.ReLU(), nn.Linear(300, 5))
+	optimizer = torch.optim.AdamW(model.parameters())
+	loss = F.cross_entropy
+	batches = lambda r: [batch("edge1", step) for step in range(3)]
+	pipeline = "ace-compress -c q8 | ace-expand"
+	P
+	for what in 'replay.step()' 'def rate(step)'; do
+		awk -v want="$what" '/^\.Bd -literal/ { on = 1; b = ""; next }
+		    on { b = b $0 "\n" } /^\.Ed/ { if (index(b, want)) print b; on = 0 }' \
+		    "$ROOT/man/ace-pytorch.7" | grep -v '^\.Ed' | literals
+	done >shown
+	# the loop of the first, with the rates of the second
+	{
+		cat given.py
+		sed -n '/^def rate/,$p' shown
+		sed -n '/^while/,/close()/p' shown | sed 's/100/3/'
+		echo 'print(replay.round, optimizer.param_groups[0]["lr"])'
+	} >run.py
+	grep -q 'steps=3' shown
+	exits 0 py run.py
+	grep -qx '3 1.8e-05' out
+	# the example: two devices, one model, which has learnt
+	local digits=/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz k
+	[ -f $digits ] || skip "no digits here (Debian's python3-sklearn)"
+	cloud 2 20 '--bits 4' 3>&- &
+	for k in 1 2; do
+		py "$ROOT/examples/pytorch/digits.py" --replay --device edge$k --index $k \
+		    --of 2 --passes 4 --interval 4 --rate 5e-3 \
+		    --through "$(py -c 'from common import *; print(through("edge'$k'"))')" >said$k 3>&- &
+	done
+	wait
+	cat said1 >&3
+	[ "$(cut -f 2-4 said1)" = "$(cut -f 2-4 said2)" ]
+	awk -F '\t' '{ exit !($2 > 80 && $3 == 20) }' said1
+}
