@@ -3,7 +3,8 @@
  *
  *   bench-patches train SEED DIR TEXT     the example trainer's, in DIR: old, and new0
  *       to new3, which are 1 step of rate 1e-6 later, 1 of 1e-5, 4 of 3e-6, 8 of 1e-5;
- *       in bf16, and as fp8-... and nvfp4-..., quantised as DeepSeek and NVIDIA do
+ *       in bf16, and as fp8-... and nvfp4-..., quantised as DeepSeek and NVIDIA do, and
+ *       as q8_0-..., which are GGUF files, quantised as llama.cpp does
  *   bench-patches synthetic RATE N DIR    N weights, and a step like Adam's later
  *   bench-patches beside OLD NEW SIZE XOR    writes the exclusive or of the values, of
  *       SIZE bytes, and says how many changed, in per cent, and the bytes of an index
@@ -17,7 +18,7 @@
 #include "../examples/train_data.h"
 #include "../examples/train_optim.h"
 
-enum { BLOCK = 128, PART = 16 };
+enum { BLOCK = 128, PART = 16, Q8 = 32, Q8_BYTES = 34, ALIGN = 32 };
 
 static void
 fail(const char *what)
@@ -223,6 +224,106 @@ put(const char *dir, const char *name, const struct tensor *t, size_t n,
 	free(o.text);
 }
 
+/* ---- GGUF ---- */
+
+/* The text of a file's head; there is room for it. */
+struct gguf {
+	unsigned char *p;
+	size_t n;
+};
+
+static void
+gguf_number(struct gguf *g, uint64_t v, size_t size)
+{
+	for (; size > 0; size--, v >>= 8)
+		g->p[g->n++] = (unsigned char)v;
+}
+
+static void
+gguf_text(struct gguf *g, const char *s)
+{
+	gguf_number(g, strlen(s), 8);
+	memcpy(g->p + g->n, s, strlen(s));
+	g->n += strlen(s);
+}
+
+/* f16 of a number that is not negative, subnormal or too large. */
+static uint16_t
+f16(float x)
+{
+	uint32_t u = bytes_u32(x);
+
+	u += 0xfff + (u >> 13 & 1);
+	return u < 0x38800000 ? 0 : (uint16_t)((u - 0x38000000) >> 13);
+}
+
+/* Blocks of 32, a scale in f16 and 32 numbers of 8 bits, as ggml rounds them; vectors
+ * are f32. */
+static size_t
+gguf_values(const struct tensor *t, const float *x, unsigned char *p)
+{
+	size_t i, k;
+	float most, scale;
+
+	if (t->ndim < 2 || t->dim[1] % Q8 != 0) {
+		for (i = 0; i < t->n; i++)
+			bytes_set32(p + 4 * i, bytes_u32(x[i]));
+		return 4 * t->n;
+	}
+	for (i = 0; i < t->n; i += Q8, p += Q8_BYTES) {
+		for (most = 0, k = 0; k < Q8; k++)
+			most = fmaxf(most, fabsf(x[i + k]));
+		scale = most / 127;
+		bytes_set16(p, f16(scale));
+		for (k = 0; k < Q8; k++)
+			p[2 + k] = (unsigned char)(signed char)lrintf(roundf(
+			    scale > 0 ? x[i + k] / scale : 0));
+	}
+	return t->n / Q8 * Q8_BYTES;
+}
+
+static void
+put_gguf(const char *dir, const char *name, const struct tensor *t, size_t n,
+    const float *theta)
+{
+	struct gguf g = { room(n * 128 + 256), 0 };
+	unsigned char *all;
+	char path[4096];
+	size_t i, k, at = 0, size, blocks;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/q8_0-%s", dir, name);
+	memcpy(g.p, "GGUF", 4);
+	g.n = 4;
+	gguf_number(&g, 3, 4);
+	gguf_number(&g, n, 8);
+	gguf_number(&g, 1, 8);
+	gguf_text(&g, "general.architecture");
+	gguf_number(&g, 8, 4);
+	gguf_text(&g, "bench");
+	for (i = size = 0; i < n; size += t[i++].n)
+		;
+	all = room(4 * size + n * ALIGN);
+	for (i = 0; i < n; i++) {
+		blocks = t[i].ndim > 1 && t[i].dim[1] % Q8 == 0;
+		gguf_text(&g, t[i].name);
+		gguf_number(&g, t[i].ndim, 4);
+		for (k = t[i].ndim; k > 0; k--)
+			gguf_number(&g, t[i].dim[k - 1], 8);
+		gguf_number(&g, blocks ? 8 : 0, 4);
+		gguf_number(&g, at, 8);
+		at += gguf_values(&t[i], theta + t[i].at, all + at);
+		at = (at + ALIGN - 1) / ALIGN * ALIGN;
+	}
+	g.n = (g.n + ALIGN - 1) / ALIGN * ALIGN;
+	if ((f = fopen(path, "wb")) == NULL ||
+	    fwrite(g.p, 1, g.n, f) != g.n || fwrite(all, 1, at, f) != at ||
+	    fclose(f) != 0)
+		fail(path);
+	free(all);
+	free(g.p);
+}
+
 static void
 put_all(const char *dir, const char *name, const struct tensor *t, size_t n,
     const float *theta)
@@ -234,6 +335,7 @@ put_all(const char *dir, const char *name, const struct tensor *t, size_t n,
 	put(dir, other, t, n, theta, as_fp8);
 	(void)snprintf(other, sizeof(other), "nvfp4-%s", name);
 	put(dir, other, t, n, theta, as_nvfp4);
+	put_gguf(dir, name, t, n, theta);
 }
 
 /* ---- trained ---- */
@@ -355,11 +457,12 @@ values(const char *path, size_t *n)
 
 	if (f == NULL || fread(head, 1, 8, f) != 8)
 		fail(path);
-	text = bytes_le64(head);
+	/* all of a GGUF file, whose head is short */
+	text = memcmp(head, "GGUF", 4) == 0 ? 0 : 8 + bytes_le64(head);
 	if (fseek(f, 0, SEEK_END) != 0 || (end = ftell(f)) < 0 ||
-	    fseek(f, (long)(8 + text), SEEK_SET) != 0)
+	    fseek(f, (long)text, SEEK_SET) != 0)
 		fail(path);
-	*n = (size_t)end - 8 - (size_t)text;
+	*n = (size_t)end - (size_t)text;
 	p = room(*n);
 	if (fread(p, 1, *n, f) != *n)
 		fail(path);

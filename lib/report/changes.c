@@ -50,25 +50,29 @@ changes_note(struct changes *c, const struct reader *r, struct err *e)
 	const struct chain_frame *f = reader_frame(r);
 	const struct schema *sc = reader_schema(r);
 	struct bytes b;
+	uint64_t values, n;
 	size_t i;
 	uint32_t k;
 	int bad;
 
 	if ((bad = model_note_decode(&c->note, f->raw, f->raw_len, e)) < 0)
 		return reader_place(r, bad, e);
-	c->known = 1;
-	if (c->note.changed.n == 0)
-		return 0;
 	b = (struct bytes)BYTES(c->note.changed.p, c->note.changed.n);
-	for (i = 0; i < sc->n; i++) {
-		for (k = 0; k < c->sent[i].groups; k++)
-			c->changed[i] += bytes_varint(&b);
-		if (c->changed[i] > changes_values(&sc->t[i]))
-			return reader_place(r, err_set(e, ERR_DATA, "corrupt: "
-			    "more values of '%.160s' changed than there are",
-			    sc->t[i].name), e);
+	bad = c->known || (b.n > 0 && !shard_is_patch(reader_shard(r)));
+	c->known = 1;
+	for (i = 0; i < sc->n && b.n > 0; i++) {
+		values = changes_values(&sc->t[i]);
+		for (k = 0; k < c->sent[i].groups; k++) {
+			n = bytes_varint(&b);
+			if (n > values - c->changed[i])
+				return reader_place(r, err_set(e, ERR_DATA, "corrupt: "
+				    "more values of '%.160s' changed than there are",
+				    sc->t[i].name), e);
+			c->changed[i] += n;
+		}
 	}
-	return 0;
+	return !bad && !b.bad && b.at == b.n ? 0 : reader_place(r, err_set(e,
+	    ERR_DATA, "corrupt: what a patch says of its models"), e);
 }
 
 static double
