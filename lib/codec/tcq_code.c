@@ -11,7 +11,9 @@
 #include "codec/tcq_code.h"
 
 enum {
-	PASSES = 3,		/* a fourth changes nothing */
+	PASSES = 4,		/* over a sample; a fourth changes nothing */
+	SAMPLE = 8192,		/* values, where there are twice as many, */
+	PIECE = 512,		/* in pieces from all over */
 	RAW_MOST = 9 * KERN_ECQ_LANES	/* bytes that a chunk's bits take */
 };
 /* What a bit costs, in squared steps: the slope of error against bits where
@@ -20,7 +22,7 @@ enum {
 
 struct work {
 	struct kern_tcq m;
-	struct kern_tcq_walk w;
+	struct kern_tcq_walk w;		/* of all values */
 	uint32_t state[KERN_ECQ_LANES];
 	uint32_t *span;
 	int32_t *above;
@@ -53,66 +55,99 @@ centers(const int8_t delta[2][KERN_TCQ_CENTERS],
 
 /* ---- decided ---- */
 
-struct counts {
+/* What a pass has decided: symbols; how far values are from their levels. */
+struct tally {
 	uint32_t n[2][KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS];
+	uint32_t count[2][KERN_TCQ_CENTERS];
+	int64_t sum[2][KERN_TCQ_CENTERS];	/* whole: no order */
 };
 
-/* What each symbol costs once so many of each have been learnt. */
+/* What each symbol costs once so many of each have been learnt; of a context that
+ * has none what it was, but at first. */
 static void
-prices(struct kern_tcq_walk *w, const struct counts *k)
+prices(struct kern_tcq_walk *w, const struct tally *k, int first)
 {
 	struct kern_ecq m;
-	uint32_t count[KERN_ECQ_SYMBOLS], sum;
-	unsigned u, c, s;
+	uint32_t count[KERN_ECQ_SYMBOLS], sum, cost[KERN_ECQ_SYMBOLS], j;
+	unsigned u, c, s, p;
+	float bits;
 
 	kern_ecq_tables(&m, KERN_ECQ_SYMBOLS - 1);
 	for (u = 0; u < 2; u++)
 		for (c = 0; c < KERN_ECQ_CONTEXTS; c++) {
+			for (s = 0, sum = 0; s < KERN_ECQ_SYMBOLS; s++)
+				sum += k->n[u][c][s];
+			if (sum == 0 && !first)
+				continue;
 			for (s = 0, sum = 0; s < KERN_ECQ_SYMBOLS; s++) {
 				count[s] = m.count[s][c] + 1 +
 				    KERN_ECQ_STEP * k->n[u][c][s];
 				sum += count[s];
 			}
-			for (s = 0; s < KERN_ECQ_SYMBOLS; s++)
-				w->cost[u][c][s] = PRICE *
-				    ((float)(int64_t)(rans_log2(sum) -
+			for (s = 0; s < KERN_ECQ_SYMBOLS; s++) {
+				bits = (float)(int64_t)(rans_log2(sum) -
 				    rans_log2(count[s])) / 65536 +
-				    (float)(s > 0));
+				    (float)(s > 0);
+				bits *= PRICE * 1024;
+				cost[s] = (uint32_t)(bits < KERN_TCQ_MOST ?
+				    bits : KERN_TCQ_MOST);
+			}
+			for (s = 0; s < KERN_TCQ_CELLS; s++) {
+				for (p = 0; p < 2; p++) {
+					j = kern_tcq_half(s, u, p);
+					w->cost[c][s][2 * u + p] = (uint16_t)
+					    cost[2 * (j < 7 ? j : 7) + p];
+				}
+				w->cost[c][s][4 + u] = (uint16_t)cost[0];
+			}
 		}
 }
 
 /* To begin with: each value as either quantiser has it. */
 static void
-first_counts(const struct work *w, const struct tcq_in *in, struct counts *k)
+first_tally(const struct kern_tcq_walk *w, struct tally *t)
 {
-	unsigned l, c, h;
+	unsigned c, h, k;
 	size_t i;
 	float a;
 
-	memset(k, 0, sizeof(*k));
-	for (i = 0; i < in->n; i++) {
-		l = KERN_ECQ_LEVEL(w->code[i]);
-		c = kern_ecq_context(l);
-		h = kern_ecq_shift(l);
-		k->n[0][c][KERN_TCQ_SYMBOL(w->code[i])]++;
-		a = bytes_f32(bytes_u32(in->x[i]) & 0x7fffffff) * in->inv;
-		a = a < 2 * KERN_QMAX ? a : 2 * KERN_QMAX;
-		k->n[1][c][kern_tcq_symbol(a < 0.6f ? 0 :
-		    (unsigned)(int)(a * 0.5f + 0.95f), h)]++;
+	memset(t, 0, sizeof(*t));
+	for (i = 0; i < w->n; i++) {
+		c = kern_ecq_context(KERN_ECQ_LEVEL(w->code[i]));
+		h = kern_ecq_shift(KERN_ECQ_LEVEL(w->code[i]));
+		t->n[0][c][KERN_TCQ_SYMBOL(w->code[i])]++;
+		a = bytes_f32(bytes_u32(w->x[i]) & 0x7fffffff) * w->inv;
+		k = kern_tcq_place(a) / KERN_TCQ_FINE;
+		t->n[1][c][kern_tcq_symbol(a < 0.6f * KERN_TCQ_FINE ? 0 :
+		    (k + 2) / 2, h)]++;
 	}
 }
 
 static void
-next_counts(const struct work *w, size_t n, struct counts *k)
+tally(const struct kern_tcq_walk *w, const int16_t *q, float inv,
+    struct tally *t)
 {
-	unsigned code;
+	uint8_t state[KERN_ECQ_LANES] = { 0 }, *at;
+	unsigned l, s, u;
+	uint32_t k;
 	size_t i;
+	float a;
 
-	memset(k, 0, sizeof(*k));
-	for (i = 0; i < n; i++) {
-		code = w->code[i];
-		k->n[KERN_TCQ_QUANTISER(code)][kern_ecq_context(
-		    KERN_ECQ_LEVEL(code))][KERN_TCQ_SYMBOL(code)]++;
+	memset(t, 0, sizeof(*t));
+	for (i = 0; i < w->n; i++) {
+		at = &state[i % KERN_ECQ_LANES];
+		u = *at & 1u;
+		l = KERN_ECQ_LEVEL(w->code[i]);
+		k = magnitude(q[i]);
+		s = kern_tcq_symbol(k, kern_ecq_shift(l));
+		*at = (uint8_t)kern_tcq_next(*at, s & 1);
+		t->n[u][kern_ecq_context(l)][s]++;
+		if (k == 0 || k >= TCQ_EXACT - 1)
+			continue;
+		a = bytes_f32(bytes_u32(w->x[i]) & 0x7fffffff) * inv;
+		t->sum[u][center(k)] += (int64_t)((a -
+		    (float)(int32_t)(2 * k - u)) * 65536);
+		t->count[u][center(k)]++;
 	}
 }
 
@@ -125,30 +160,19 @@ mean(int64_t sum, uint32_t n, int bits)
 	return (int8_t)(d < -most ? -most : d > most - 1 ? most - 1 : d);
 }
 
+/* The centres of a tally, for the reader and for the next pass. */
 static void
-find_centers(const struct work *w, const struct tcq_in *in,
-    int8_t delta[2][KERN_TCQ_CENTERS])
+find_centers(const struct tally *t, struct tcq_side *s, struct kern_tcq_walk *w)
 {
-	int64_t sum[2][KERN_TCQ_CENTERS] = { { 0 } };	/* whole: no order */
-	uint32_t count[2][KERN_TCQ_CENTERS] = { { 0 } }, k;
 	unsigned u, j;
-	size_t i;
-	float a;
 
-	for (i = 0; i < in->n; i++) {
-		k = magnitude(w->q[i]);
-		if (k == 0 || k == TCQ_EXACT)
-			continue;
-		u = KERN_TCQ_QUANTISER(w->code[i]);
-		a = bytes_f32(bytes_u32(in->x[i]) & 0x7fffffff) * in->inv;
-		sum[u][center(k)] += (int64_t)((a - (float)(int32_t)(2 * k - u)) *
-		    65536);
-		count[u][center(k)]++;
-	}
 	for (u = 0; u < 2; u++)
-		for (j = 0; j < KERN_TCQ_CENTERS; j++)
-			delta[u][j] = mean(sum[u][j], count[u][j],
+		for (j = 0; j < KERN_TCQ_CENTERS; j++) {
+			s->delta[u][j] = mean(t->sum[u][j], t->count[u][j],
 			    j == 0 ? 8 : 4);
+			w->center[u][j] = (int16_t)(s->delta[u][j] *
+			    (KERN_TCQ_FINE / (j == 0 ? 128 : 16)));
+		}
 }
 
 static void
@@ -159,8 +183,26 @@ sort(struct work *w, const struct tcq_in *in, struct tcq_side *s)
 	s->top = (uint8_t)in->kern->tcq_sort(&w->m, w->q, in->n, w->code);
 }
 
+/* The part of all that the first passes are over; x and code have room for it. */
+static void
+sample(struct kern_tcq_walk *w, float *x, uint16_t *code)
+{
+	size_t i, at, pieces = SAMPLE / PIECE;
+
+	if (w->n <= 2 * SAMPLE)
+		return;
+	for (i = 0; i < pieces; i++) {
+		at = w->n / pieces * i / KERN_ECQ_LANES * KERN_ECQ_LANES;
+		memcpy(x + i * PIECE, w->x + at, PIECE * sizeof(*x));
+		memcpy(code + i * PIECE, w->code + at, PIECE * sizeof(*code));
+	}
+	w->x = x;
+	w->code = code;
+	w->n = SAMPLE;
+}
+
 /* The levels of all values: from those of one quantiser, in passes each of which
- * has the costs, contexts and centres of the one before. */
+ * has the costs and centres of the one before. */
 static int
 decide(struct work *w, const struct tcq_in *in, struct tcq_side *s,
     struct err *e)
@@ -168,7 +210,10 @@ decide(struct work *w, const struct tcq_in *in, struct tcq_side *s,
 	struct ecq_in pick = { in->kern, in->ctx, w->q, NULL, in->n, 0, 0,
 		NULL };
 	struct ecq_side side;
-	struct counts k;
+	struct kern_tcq_walk some;
+	struct tally t;
+	float x[SAMPLE];
+	uint16_t code[SAMPLE];
 	int i;
 
 	memset(s, 0, sizeof(*s));
@@ -179,16 +224,20 @@ decide(struct work *w, const struct tcq_in *in, struct tcq_side *s,
 	s->mode = side.mode;
 	s->states = side.states;
 	sort(w, in, s);
-	first_counts(w, in, &k);
+	some = w->w;
+	sample(&some, x, code);
+	first_tally(&some, &t);
+	prices(&some, &t, 1);
 	for (i = 0; i < PASSES; i++) {
-		prices(&w->w, &k);
-		centers((const int8_t (*)[KERN_TCQ_CENTERS])s->delta,
-		    w->w.center);
-		in->kern->tcq_walk(&w->w, w->q);
-		sort(w, in, s);
-		find_centers(w, in, s->delta);
-		next_counts(w, in->n, &k);
+		in->kern->tcq_walk(&some, w->q);
+		tally(&some, w->q, in->inv, &t);
+		find_centers(&t, s, &some);
+		prices(&some, &t, 0);
 	}
+	memcpy(w->w.cost, some.cost, sizeof(some.cost));
+	memcpy(w->w.center, some.center, sizeof(some.center));
+	in->kern->tcq_walk(&w->w, w->q);
+	sort(w, in, s);
 	return 0;
 }
 
@@ -324,15 +373,15 @@ tcq_code_put(const struct tcq_in *in, unsigned char *p, size_t limit,
     struct tcq_side *s, size_t *len, struct err *e)
 {
 	size_t chunks = in->n / KERN_ECQ_LANES + 1, n = chunks * KERN_ECQ_LANES;
-	struct work w = { .w = { .x = in->x, .n = in->n, .inv = in->inv } };
+	struct work w = { .w = { .x = in->x, .n = in->n,
+		.inv = KERN_TCQ_FINE * in->inv } };
 	struct bits raw = { .n = 0 };
 	int r;
 
 	/* in one piece, which the allocator keeps */
 	w.span = alloc_raw((n + KERN_ECQ_LANES) * (sizeof(*w.span) +
 	    sizeof(*w.above) + sizeof(*w.code) + sizeof(*w.q)) + chunks *
-	    (sizeof(*w.w.way) + sizeof(*w.w.from)) + limit + RAW_MOST + 128, 1,
-	    e);
+	    sizeof(*w.w.from) + limit + RAW_MOST + 128, 1, e);
 	if (w.span == NULL)
 		return -ERR_SYS;
 	n += KERN_ECQ_LANES;
@@ -340,8 +389,7 @@ tcq_code_put(const struct tcq_in *in, unsigned char *p, size_t limit,
 	w.code = (uint16_t *)(w.above + n);
 	w.q = (int16_t *)(w.code + n);
 	w.w.code = w.code;
-	w.w.way = (int16_t (*)[KERN_TCQ_WAYS][KERN_ECQ_LANES])(w.q + n);
-	w.w.from = (uint16_t (*)[KERN_TCQ_STATES])(w.w.way + chunks);
+	w.w.from = (uint16_t (*)[KERN_TCQ_STATES + 2])(w.q + n);
 	raw.p = raw.start = (unsigned char *)(w.w.from + chunks);
 	*len = 0;
 	r = decide(&w, in, s, e);

@@ -481,6 +481,8 @@ ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
 	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i, mark);
 }
 
+
+
 #include "kern/kern_tcq_avx2.h"
 
 const struct kern kern_avx2 = {

@@ -536,6 +536,8 @@ ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
 	kern_ecq_values(x + i, code + i, mark, n - i, of);
 }
 
+
+
 #include "kern/kern_tcq_avx2.h"
 
 const struct kern kern_avx512 = {
