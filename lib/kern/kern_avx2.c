@@ -494,8 +494,8 @@ const struct kern kern_avx2 = {
 	.ecq_get = ecq_get,
 	.ecq_marks = ecq_marks,
 	.ecq_values = ecq_values,
-	.tcq_sort = kern_tcq_sort,
-	.tcq_spans = kern_tcq_spans,
+	.tcq_sort = tcq_sort,
+	.tcq_spans = tcq_spans,
 	.tcq_get = kern_tcq_get,
 	.tcq_walk = tcq_walk,
 };

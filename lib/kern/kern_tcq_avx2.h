@@ -13,6 +13,131 @@
 #include "kern/kern_ecq_wide.h"
 #include "kern/kern_tcq.h"
 
+/* The states after those of a chunk, by the parities of its symbols. */
+WIDE_INLINE __m256i
+tcq_next(__m256i state, __m256i symbols)
+{
+	const __m256i one = _mm256_set1_epi16(1);
+	__m256i low = _mm256_and_si256(state, one), up = _mm256_srli_epi16(state, 2);
+
+	up = _mm256_and_si256(_mm256_xor_si256(up, symbols), one);
+	state = _mm256_xor_si256(low, _mm256_srli_epi16(state, 1));
+	return _mm256_or_si256(_mm256_and_si256(state, one), _mm256_or_si256(
+	    _mm256_slli_epi16(up, 1), _mm256_slli_epi16(low, 2)));
+}
+
+WIDE_INLINE __m256i
+tcq_states(const struct kern_tcq *m)
+{
+	return _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)m->state));
+}
+
+WIDE_INLINE void
+tcq_keep(struct kern_tcq *m, __m256i state)
+{
+	_mm_storeu_si128((void *)m->state, _mm_packus_epi16(
+	    _mm256_castsi256_si128(state), _mm256_extracti128_si256(state, 1)));
+}
+
+/* The quantisers of states, where a code has them. */
+WIDE_INLINE __m256i
+tcq_quantiser(__m256i state)
+{
+	return _mm256_slli_epi16(_mm256_and_si256(state, _mm256_set1_epi16(1)),
+	    10);
+}
+
+static unsigned
+tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n, uint16_t *code)
+{
+	struct kern_ecq_expect e = m->m.e;
+	__m256i state = tcq_states(m), most = _mm256_setzero_si256(), u;
+	struct sort_chunk in;
+	unsigned top, rest;
+	size_t i;
+
+	for (i = 0; i + KERN_ECQ_LANES <= n; i += KERN_ECQ_LANES) {
+		in = sort_load(q + i, 1);
+		in.s = sort_by(&e, &in, code + i, 1);
+		most = _mm256_max_epu16(most, in.s);
+		u = _mm256_or_si256(tcq_quantiser(state),
+		    _mm256_loadu_si256((const void *)(code + i)));
+		_mm256_storeu_si256((void *)(code + i), u);
+		state = tcq_next(state, in.s);
+	}
+	m->m.e = e;
+	tcq_keep(m, state);
+	top = sort_most(most);
+	rest = kern_tcq_sort(m, q + i, n - i, code + i);
+	return top > rest ? top : rest;
+}
+
+/* Banks as of ECQ, of both quantisers, of which that of a code is its highest bit. */
+struct tcq_banks {
+	uint32_t n[BANKS][2 * BANK + 16];
+};
+
+WIDE_INLINE void
+tcq_take(struct tcq_banks *b, struct kern_tcq *m)
+{
+	const size_t n = (size_t)(m->m.top + 1) * KERN_ECQ_WIDTH;
+	uint32_t *count = m->m.count[0], *p;
+	size_t i;
+	int u;
+
+	for (u = 0; u < 2; u++, count = m->odd.count[0])
+		for (i = 0; i < n; i++) {
+			p = &b->n[0][(size_t)u * BANK + i];
+			count[i] += KERN_ECQ_STEP * (p[0] + p[2 * BANK + 16] +
+			    p[2 * (2 * BANK + 16)] + p[3 * (2 * BANK + 16)]);
+			p[0] = p[2 * BANK + 16] = p[2 * (2 * BANK + 16)] =
+			    p[3 * (2 * BANK + 16)] = 0;
+		}
+}
+
+/* A chunk's symbols are counted; 1 when there are new tables. */
+WIDE_INLINE int
+tcq_learn(struct tcq_banks *b, struct kern_tcq *m, const uint16_t at[KERN_ECQ_LANES])
+{
+	int j;
+
+#pragma GCC unroll 16
+	for (j = 0; j < KERN_ECQ_LANES; j++)
+		b->n[j % BANKS][at[j]]++;
+	m->odd.chunks++;
+	if (!kern_ecq_due(&m->m))
+		return 0;
+	tcq_take(b, m);
+	kern_ecq_change(&m->m);
+	kern_ecq_change(&m->odd);
+	return 1;
+}
+
+static void
+tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n, uint32_t *span)
+{
+	uint32_t t[2 * BANK];
+	struct tcq_banks b = { { { 0 } } };
+	uint16_t at[KERN_ECQ_LANES];
+	const struct kern_ecq *k;
+	size_t i, j;
+	int new = 1;
+
+	for (i = 0; i + KERN_ECQ_LANES <= n; i += KERN_ECQ_LANES) {
+		for (j = 0; new && j < 2 * BANK; j++) {
+			k = j < BANK ? &m->m : &m->odd;
+			t[j] = k->first[0][j % BANK] | (uint32_t)(
+			    k->first[1][j % BANK] - k->first[0][j % BANK]) << 16;
+		}
+		banks_places(at, code + i);
+		for (j = 0; j < KERN_ECQ_LANES; j++)
+			span[i + j] = t[at[j]];
+		new = tcq_learn(&b, m, at);
+	}
+	tcq_take(&b, m);
+	kern_tcq_spans(m, code + i, n - i, span + i);
+}
+
 /* ---- decisions ---- */
 
 /* The places of eight values. */
