@@ -288,21 +288,13 @@ static int
 put_plain(struct bits *b, const struct work *w, const struct tcq_in *in,
     size_t limit)
 {
-	uint32_t signs, some;
-	unsigned n;
+	const uint32_t *mark = w->span;
 	size_t at, end, i;
-	int rest;
 
-	for (at = 0; at < in->n; at = end) {
+	for (at = 0; at < in->n; at = end, mark++) {
 		end = at + KERN_ECQ_LANES < in->n ? at + KERN_ECQ_LANES : in->n;
-		for (i = at, signs = n = 0, rest = 0; i < end; i++) {
-			some = KERN_TCQ_SYMBOL(w->code[i]) != 0;
-			signs |= (some & (uint32_t)(w->q[i] < 0)) << n;
-			n += some;
-			rest |= !kern_tcq_whole(w->code[i]);
-		}
-		put_bits(b, signs, n);
-		for (i = at; rest && i < end; i++)
+		put_bits(b, *mark & 0xffff, *mark >> 16 & 0xff);
+		for (i = at; *mark >> 24 != 0 && i < end; i++)
 			if (!kern_tcq_whole(w->code[i]))
 				put_rest(b, w->q[i], w->code[i], in->x[i]);
 		if ((size_t)(b->p - b->start) > limit)
@@ -344,6 +336,8 @@ put_all(struct work *w, const struct tcq_in *in, const struct tcq_side *s,
 	size_t k;
 
 	raw->fine = s->fine;
+	/* the marks are done with before there are spans */
+	in->kern->tcq_marks(w->code, w->q, in->n, w->span);
 	if (put_plain(raw, w, in, limit) < 0)
 		return 0;
 	/* what was pending, and zeros for every state */
@@ -434,42 +428,43 @@ read_one(struct plain *b, unsigned code, uint32_t neg,
 /* All values, a chunk after another, from codes and plain bits. */
 static void
 get_plain(struct plain *b, const struct tcq_out *o, const struct tcq_side *s,
-    const uint16_t *code)
+    const uint16_t *code, uint32_t *mark)
 {
-	float of[2][KERN_TCQ_CENTERS], all[2][KERN_ECQ_SYMBOLS];
+	float of[2][KERN_TCQ_CENTERS], all[2 * KERN_ECQ_SYMBOLS];
+	const uint32_t *const marks = mark;
 	uint32_t signs, some;
 	size_t at, end, i;
-	unsigned j, n;
+	unsigned j;
 
 	centers((const int8_t (*)[KERN_TCQ_CENTERS])s->delta, of);
-	for (j = 0; j < KERN_ECQ_SYMBOLS; j++) {
-		all[0][j] = value(j, 0, of, o->step);
-		all[1][j] = value(j, 1, of, o->step);
-	}
-	for (at = 0; at < o->n; at = end) {
+	for (j = 0; j < 2 * KERN_ECQ_SYMBOLS; j++)
+		all[j] = value(j % KERN_ECQ_SYMBOLS, j / KERN_ECQ_SYMBOLS, of,
+		    o->step);
+	o->kern->tcq_marks(code, NULL, o->n, mark);
+	for (at = 0; at < o->n; at = end, mark++) {
 		end = at + KERN_ECQ_LANES < o->n ? at + KERN_ECQ_LANES : o->n;
-		for (i = at, n = 0; i < end; i++)
-			n += KERN_TCQ_SYMBOL(code[i]) != 0;
-		signs = get_bits(b, n);
+		signs = get_bits(b, *mark >> 16 & 0xff);
+		if (*mark >> 24 == 0) {
+			*mark = signs;
+			continue;
+		}
 		for (i = at; i < end; i++) {
 			j = KERN_TCQ_SYMBOL(code[i]);
 			some = j != 0;
-			if (!kern_tcq_whole(code[i]))
-				o->x[i] = read_one(b, code[i], some & signs,
-				    of, o->step);
-			else
-				o->x[i] = bytes_f32(bytes_u32(
-				    all[KERN_TCQ_QUANTISER(code[i])][j]) ^
-				    (some & signs) << 31);
+			o->x[i] = !kern_tcq_whole(code[i]) ? read_one(b, code[i],
+			    some & signs, of, o->step) : bytes_f32(bytes_u32(
+			    all[code[i] >> 6]) ^ (some & signs) << 31);
 			signs >>= some;
 		}
 	}
+	ecq_bits_whole(o->kern->tcq_values, o->x, code, marks, o->n, all);
 }
 
 /* All of it, the model started: 1 or 0. */
 static int
-get_all(struct kern_tcq *m, uint16_t *code, const struct tcq_out *o,
-    const struct tcq_side *s, const unsigned char *p, size_t len)
+get_all(struct kern_tcq *m, uint16_t *code, uint32_t *mark,
+    const struct tcq_out *o, const struct tcq_side *s, const unsigned char *p,
+    size_t len)
 {
 	unsigned states = 1u << s->states, j;
 	uint32_t state[KERN_ECQ_LANES];
@@ -484,7 +479,7 @@ get_all(struct kern_tcq *m, uint16_t *code, const struct tcq_out *o,
 	for (j = 0; j < states; j++)
 		if (state[j] >> 17 != 0)
 			return 0;
-	get_plain(&b, o, s, code);
+	get_plain(&b, o, s, code, mark);
 	while (b.state < b.end)
 		b.bad |= (*b.state++ & 0xffff) != 0;
 	return !b.bad && b.v == 0 &&
@@ -498,17 +493,21 @@ tcq_code_get(const struct tcq_out *o, const struct tcq_side *s,
 	const int above = s->mode == KERN_ECQ_ABOVE;
 	size_t n = o->n + KERN_ECQ_LANES;
 	struct kern_tcq m;
+	uint32_t *mark;
 	int32_t *room;
 	int r;
 
 	if (above && !kern_ecq_rows(o->ctx->cols, o->n))
 		return 0;
-	room = alloc_raw(n, sizeof(uint16_t) + (above ? sizeof(*room) : 0), e);
+	room = alloc_raw(n, sizeof(uint16_t) + (above ? sizeof(*room) : 0) +
+	    sizeof(uint32_t) / KERN_ECQ_LANES + 1, e);
 	if (room == NULL)
 		return -ERR_SYS;
 	kern_tcq_start(&m, (enum kern_ecq_mode)s->mode, s->level, o->ctx->cols,
 	    o->ctx->offset, room);
-	r = get_all(&m, (uint16_t *)(above ? room + n : room), o, s, p, len);
+	mark = (uint32_t *)(above ? room + n : room);
+	r = get_all(&m, (uint16_t *)(mark + n / KERN_ECQ_LANES + 1), mark, o, s,
+	    p, len);
 	alloc_free(room);
 	return r;
 }

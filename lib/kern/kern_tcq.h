@@ -138,6 +138,10 @@ void kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n,
 int kern_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code,
     size_t n);
 void kern_tcq_walk(const struct kern_tcq_walk *w, int16_t *q);
+void kern_tcq_marks(const uint16_t *code, const int16_t *q, size_t n,
+    uint32_t *mark);
+void kern_tcq_values(float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float of[2 * KERN_ECQ_SYMBOLS]);
 void kern_tcq_walk_start(struct kern_tcq_ends *ends);
 void kern_tcq_walk_some(const struct kern_tcq_walk *w, size_t from,
     struct kern_tcq_ends *ends);

@@ -81,17 +81,16 @@ WIDE_INLINE void
 tcq_take(struct tcq_banks *b, struct kern_tcq *m)
 {
 	const size_t n = (size_t)(m->m.top + 1) * KERN_ECQ_WIDTH;
-	uint32_t *count = m->m.count[0], *p;
-	size_t i;
+	uint32_t *count = m->m.count[0], k;
+	size_t i, at;
 	int u;
 
 	for (u = 0; u < 2; u++, count = m->odd.count[0])
 		for (i = 0; i < n; i++) {
-			p = &b->n[0][(size_t)u * BANK + i];
-			count[i] += KERN_ECQ_STEP * (p[0] + p[2 * BANK + 16] +
-			    p[2 * (2 * BANK + 16)] + p[3 * (2 * BANK + 16)]);
-			p[0] = p[2 * BANK + 16] = p[2 * (2 * BANK + 16)] =
-			    p[3 * (2 * BANK + 16)] = 0;
+			at = (size_t)u * BANK + i;
+			k = b->n[0][at] + b->n[1][at] + b->n[2][at] + b->n[3][at];
+			b->n[0][at] = b->n[1][at] = b->n[2][at] = b->n[3][at] = 0;
+			count[i] += KERN_ECQ_STEP * k;
 		}
 }
 
