@@ -11,9 +11,9 @@
 #include "codec/tcq_code.h"
 
 enum {
-	PASSES = 4,		/* over a sample; a fourth changes nothing */
-	SAMPLE = 8192,		/* values, where there are twice as many, */
-	PIECE = 512,		/* in pieces from all over */
+	PASSES = 5,		/* over a sample; a fourth changes nothing */
+	SAMPLE = 4096,		/* values, where there are twice as many, */
+	PIECE = 256,		/* in pieces from all over */
 	RAW_MOST = 9 * KERN_ECQ_LANES	/* bytes that a chunk's bits take */
 };
 /* What a bit costs, in squared steps: the slope of error against bits where

@@ -81,16 +81,24 @@ WIDE_INLINE void
 tcq_take(struct tcq_banks *b, struct kern_tcq *m)
 {
 	const size_t n = (size_t)(m->m.top + 1) * KERN_ECQ_WIDTH;
-	uint32_t *count = m->m.count[0], k;
-	size_t i, at;
-	int u;
+	uint32_t *count = m->m.count[0];
+	__m256i sum, *p;
+	size_t i;
+	int u, j;
 
 	for (u = 0; u < 2; u++, count = m->odd.count[0])
-		for (i = 0; i < n; i++) {
-			at = (size_t)u * BANK + i;
-			k = b->n[0][at] + b->n[1][at] + b->n[2][at] + b->n[3][at];
-			b->n[0][at] = b->n[1][at] = b->n[2][at] = b->n[3][at] = 0;
-			count[i] += KERN_ECQ_STEP * k;
+		for (i = 0; i < n; i += 8) {
+			sum = _mm256_setzero_si256();
+#pragma GCC unroll 4
+			for (j = 0; j < BANKS; j++) {
+				p = (void *)(b->n[j] + (size_t)u * BANK + i);
+				sum = _mm256_add_epi32(sum, _mm256_loadu_si256(p));
+				_mm256_storeu_si256(p, _mm256_setzero_si256());
+			}
+			p = (void *)(count + i);
+			_mm256_storeu_si256(p, _mm256_add_epi32(
+			    _mm256_loadu_si256(p), _mm256_mullo_epi32(sum,
+			    _mm256_set1_epi32(KERN_ECQ_STEP))));
 		}
 }
 
@@ -112,21 +120,37 @@ tcq_learn(struct tcq_banks *b, struct kern_tcq *m, const uint16_t at[KERN_ECQ_LA
 	return 1;
 }
 
+/* The spans of all symbols of one quantiser. */
+WIDE_INLINE void
+tcq_table(const struct kern_ecq *m, uint32_t t[BANK])
+{
+	const size_t n = (size_t)(m->top + 1) * KERN_ECQ_WIDTH;
+	__m256i first, next;
+	size_t i;
+
+	for (i = 0; i < n; i += 8) {
+		first = _mm256_cvtepu16_epi32(_mm_loadu_si128(
+		    (const void *)(m->first[0] + i)));
+		next = _mm256_cvtepu16_epi32(_mm_loadu_si128(
+		    (const void *)(m->first[1] + i)));
+		next = _mm256_slli_epi32(_mm256_sub_epi32(next, first), 16);
+		_mm256_storeu_si256((void *)(t + i), _mm256_or_si256(first, next));
+	}
+}
+
 static void
 tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
 	uint32_t t[2 * BANK];
 	struct tcq_banks b = { { { 0 } } };
 	uint16_t at[KERN_ECQ_LANES];
-	const struct kern_ecq *k;
 	size_t i, j;
 	int new = 1;
 
 	for (i = 0; i + KERN_ECQ_LANES <= n; i += KERN_ECQ_LANES) {
-		for (j = 0; new && j < 2 * BANK; j++) {
-			k = j < BANK ? &m->m : &m->odd;
-			t[j] = k->first[0][j % BANK] | (uint32_t)(
-			    k->first[1][j % BANK] - k->first[0][j % BANK]) << 16;
+		if (new) {
+			tcq_table(&m->m, t);
+			tcq_table(&m->odd, t + BANK);
 		}
 		banks_places(at, code + i);
 		for (j = 0; j < KERN_ECQ_LANES; j++)
