@@ -15,6 +15,8 @@
  * bench-codecs -l <STREAM  what does not depend on the machine: bytes over the coder
  *                      before this one, and over the entropy of the last shard, at
  *                      eight rates
+ * bench-codecs -t      TCQ beside ECQ, and its goals; -t LABEL <STREAM of its last
+ *                      shard: the bits that it takes at ECQ's error
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -335,11 +337,13 @@ entropy(float *y, size_t n)
 	return (bits + lgamma((double)n + k / 2) - lgamma(k / 2)) / log(2);
 }
 
+static uint32_t coder = CODEC_ECQ;
+
 static void
 run(const struct data *d, double step, int last, struct ecq *r)
 {
 	static struct buf out = BUF_INIT;
-	struct codec_plan p = { CODEC_ECQ, 0, (float)step };
+	struct codec_plan p = { coder, 0, (float)step };
 	double err = 0, sq = 0, t, bytes = 0;
 	struct err e = ERR_INIT;
 	size_t i, j;
@@ -661,6 +665,60 @@ of_stream(const char *label, const char *most)
 	drop(&d);
 }
 
+/* ---- TCQ ---- */
+
+/* Of d at ECQ's error with so many bits: at most so many of them per cent; or (0) in
+ * as many bits, over Shannon's bound. */
+static void
+trellis(const struct data *d, const char *label, double bits, double fewer)
+{
+	struct ecq r, t;
+	char what[64];
+
+	r = meet(d, bits, 0);
+	coder = CODEC_TCQ;
+	t = meet(d, fewer > 0 ? 0 : bits, fewer > 0 ? r.nmse : 0);
+	coder = CODEC_ECQ;
+	(void)snprintf(what, sizeof(what), "%s, %g bit, ecq", label, bits);
+	ecq_line(what, &r);
+	(void)snprintf(what, sizeof(what), "%s, %g bit, tcq", label, bits);
+	ecq_line(what, &t);
+	if (fewer > 0) {
+		(void)snprintf(what, sizeof(what), "%s, %g bit: %% fewer", label,
+		    bits);
+		goal(what, 100 * (1 - t.bits / r.bits), 0, fewer, "");
+		return;
+	}
+	goal("bits over Shannon's bound", over_shannon(&t), 1, 0.13, "ecq .25");
+	goal("code, GB/s", t.code, 0, 0.4, "");
+	goal("decode, share of ecq's", t.decode / r.decode, 0, 0.7, "");
+}
+
+static void
+trellis_all(const char *label)
+{
+	static const double gauss[] = { 1, 1.28, 2 }, real[] = { 0.3, 0.62, 1.28 };
+	static const double fewer[] = { 3, 6, 9.375 };	/* 1.16 of 1.28 */
+	struct data d = { .n = 0 }, layered = { .n = 0 };
+	size_t i;
+
+	head();
+	if (label == NULL)
+		make_sets(&d, &layered);
+	else
+		last_shard(&d);
+	free(d.y);
+	d.y = calloc(d.n + 1, 4);
+	if (d.n == 0 || d.y == NULL)
+		die("no values");
+	for (i = 0; i < 3; i++)
+		trellis(&d, label != NULL ? label : "gauss",
+		    label != NULL ? real[i] : gauss[i], label != NULL ? fewer[i] : 0);
+	layered.y = NULL;		/* it was one for both */
+	drop(&layered);
+	drop(&d);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -670,6 +728,8 @@ main(int argc, char **argv)
 		write_layered(argv[2]);
 	else if (strcmp(what, "-l") == 0)
 		lengths();
+	else if (strcmp(what, "-t") == 0)
+		trellis_all(argc > 2 ? argv[2] : NULL);
 	else if (strcmp(what, "-e") == 0) {
 		head();
 		if (argc == 4)

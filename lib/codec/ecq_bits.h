@@ -184,6 +184,25 @@ get_bits(struct plain *b, unsigned n)
 	return (uint32_t)v;
 }
 
+/* The values of chunks whose codes say all but the signs, which are in the
+ * marks. */
+static inline void
+ecq_bits_whole(void (*values)(float *, const uint16_t *, const uint32_t *, size_t,
+    const float *), float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float *of)
+{
+	size_t at, end, i;
+
+	for (at = 0; at < n; at = end) {
+		for (end = at; end < n && mark[end / KERN_ECQ_LANES] >> 24 == 0;)
+			end += KERN_ECQ_LANES;
+		i = end < n ? end : n;
+		values(x + at, code + at, mark + at / KERN_ECQ_LANES, i - at, of);
+		while (end < n && mark[end / KERN_ECQ_LANES] >> 24 != 0)
+			end += KERN_ECQ_LANES;
+	}
+}
+
 /* The states at the end of a body; -1 where they are cut. */
 static inline int
 ecq_bits_states(struct tail_get *t, uint32_t *state, unsigned n)

@@ -397,26 +397,6 @@ values_start(struct values *f, const int8_t delta[ECQ_CENTROIDS], float step)
 		f->of[j] = value(f, j);
 }
 
-/* The values of chunks whose codes say all but the signs, which are in the
- * marks. */
-static void
-whole_chunks(const struct kern *kern, float *x, const uint16_t *code,
-    const uint32_t *mark, size_t n, const float of[KERN_ECQ_SYMBOLS])
-{
-	size_t at, end, i;
-
-	for (at = 0; at < n; at = end) {
-		for (end = at; end < n &&
-		    mark[end / KERN_ECQ_LANES] >> 24 == 0;)
-			end += KERN_ECQ_LANES;
-		i = end < n ? end : n;
-		kern->ecq_values(x + at, code + at, mark + at / KERN_ECQ_LANES,
-		    i - at, of);
-		while (end < n && mark[end / KERN_ECQ_LANES] >> 24 != 0)
-			end += KERN_ECQ_LANES;
-	}
-}
-
 /* ---- all of them ---- */
 
 /* The states, as the bits leave them, then all symbols. */
@@ -564,7 +544,7 @@ get_plain(const struct values *f, struct plain *b, const struct work *w,
 			signs >>= s != 0;
 		}
 	}
-	whole_chunks(o->kern, o->x, w->code, w->mark, o->n, f->of);
+	ecq_bits_whole(o->kern->ecq_values, o->x, w->code, w->mark, o->n, f->of);
 }
 
 /* All of it, the model started: 1 or 0. */

@@ -11,7 +11,9 @@
 #include "codec/tcq_code.h"
 
 enum {
-	PASSES = 3,		/* a fourth changes nothing */
+	PASSES = 5,		/* over a sample; a fourth changes nothing */
+	SAMPLE = 4096,		/* values, where there are twice as many, */
+	PIECE = 256,		/* in pieces from all over */
 	RAW_MOST = 9 * KERN_ECQ_LANES	/* bytes that a chunk's bits take */
 };
 /* What a bit costs, in squared steps: the slope of error against bits where
@@ -20,7 +22,7 @@ enum {
 
 struct work {
 	struct kern_tcq m;
-	struct kern_tcq_walk w;
+	struct kern_tcq_walk w;		/* of all values */
 	uint32_t state[KERN_ECQ_LANES];
 	uint32_t *span;
 	int32_t *above;
@@ -53,66 +55,99 @@ centers(const int8_t delta[2][KERN_TCQ_CENTERS],
 
 /* ---- decided ---- */
 
-struct counts {
+/* What a pass has decided: symbols; how far values are from their levels. */
+struct tally {
 	uint32_t n[2][KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS];
+	uint32_t count[2][KERN_TCQ_CENTERS];
+	int64_t sum[2][KERN_TCQ_CENTERS];	/* whole: no order */
 };
 
-/* What each symbol costs once so many of each have been learnt. */
+/* What each symbol costs once so many of each have been learnt; of a context that
+ * has none what it was, but at first. */
 static void
-prices(struct kern_tcq_walk *w, const struct counts *k)
+prices(struct kern_tcq_walk *w, const struct tally *k, int first)
 {
 	struct kern_ecq m;
-	uint32_t count[KERN_ECQ_SYMBOLS], sum;
-	unsigned u, c, s;
+	uint32_t count[KERN_ECQ_SYMBOLS], sum, cost[KERN_ECQ_SYMBOLS], j;
+	unsigned u, c, s, p;
+	float bits;
 
 	kern_ecq_tables(&m, KERN_ECQ_SYMBOLS - 1);
 	for (u = 0; u < 2; u++)
 		for (c = 0; c < KERN_ECQ_CONTEXTS; c++) {
+			for (s = 0, sum = 0; s < KERN_ECQ_SYMBOLS; s++)
+				sum += k->n[u][c][s];
+			if (sum == 0 && !first)
+				continue;
 			for (s = 0, sum = 0; s < KERN_ECQ_SYMBOLS; s++) {
 				count[s] = m.count[s][c] + 1 +
 				    KERN_ECQ_STEP * k->n[u][c][s];
 				sum += count[s];
 			}
-			for (s = 0; s < KERN_ECQ_SYMBOLS; s++)
-				w->cost[u][c][s] = PRICE *
-				    ((float)(int64_t)(rans_log2(sum) -
+			for (s = 0; s < KERN_ECQ_SYMBOLS; s++) {
+				bits = (float)(int64_t)(rans_log2(sum) -
 				    rans_log2(count[s])) / 65536 +
-				    (float)(s > 0));
+				    (float)(s > 0);
+				bits *= PRICE * 1024;
+				cost[s] = (uint32_t)(bits < KERN_TCQ_MOST ?
+				    bits : KERN_TCQ_MOST);
+			}
+			for (s = 0; s < KERN_TCQ_CELLS; s++) {
+				for (p = 0; p < 2; p++) {
+					j = kern_tcq_half(s, u, p);
+					w->cost[c][s][2 * u + p] = (uint16_t)
+					    cost[2 * (j < 7 ? j : 7) + p];
+				}
+				w->cost[c][s][4 + u] = (uint16_t)cost[0];
+			}
 		}
 }
 
 /* To begin with: each value as either quantiser has it. */
 static void
-first_counts(const struct work *w, const struct tcq_in *in, struct counts *k)
+first_tally(const struct kern_tcq_walk *w, struct tally *t)
 {
-	unsigned l, c, h;
+	unsigned c, h, k;
 	size_t i;
 	float a;
 
-	memset(k, 0, sizeof(*k));
-	for (i = 0; i < in->n; i++) {
-		l = KERN_ECQ_LEVEL(w->code[i]);
-		c = kern_ecq_context(l);
-		h = kern_ecq_shift(l);
-		k->n[0][c][KERN_TCQ_SYMBOL(w->code[i])]++;
-		a = bytes_f32(bytes_u32(in->x[i]) & 0x7fffffff) * in->inv;
-		a = a < 2 * KERN_QMAX ? a : 2 * KERN_QMAX;
-		k->n[1][c][kern_tcq_symbol(a < 0.6f ? 0 :
-		    (unsigned)(int)(a * 0.5f + 0.95f), h)]++;
+	memset(t, 0, sizeof(*t));
+	for (i = 0; i < w->n; i++) {
+		c = kern_ecq_context(KERN_ECQ_LEVEL(w->code[i]));
+		h = kern_ecq_shift(KERN_ECQ_LEVEL(w->code[i]));
+		t->n[0][c][KERN_TCQ_SYMBOL(w->code[i])]++;
+		a = bytes_f32(bytes_u32(w->x[i]) & 0x7fffffff) * w->inv;
+		k = kern_tcq_place(a) / KERN_TCQ_FINE;
+		t->n[1][c][kern_tcq_symbol(a < 0.6f * KERN_TCQ_FINE ? 0 :
+		    (k + 2) / 2, h)]++;
 	}
 }
 
 static void
-next_counts(const struct work *w, size_t n, struct counts *k)
+tally(const struct kern_tcq_walk *w, const int16_t *q, float inv,
+    struct tally *t)
 {
-	unsigned code;
+	uint8_t state[KERN_ECQ_LANES] = { 0 }, *at;
+	unsigned l, s, u;
+	uint32_t k;
 	size_t i;
+	float a;
 
-	memset(k, 0, sizeof(*k));
-	for (i = 0; i < n; i++) {
-		code = w->code[i];
-		k->n[KERN_TCQ_QUANTISER(code)][kern_ecq_context(
-		    KERN_ECQ_LEVEL(code))][KERN_TCQ_SYMBOL(code)]++;
+	memset(t, 0, sizeof(*t));
+	for (i = 0; i < w->n; i++) {
+		at = &state[i % KERN_ECQ_LANES];
+		u = *at & 1u;
+		l = KERN_ECQ_LEVEL(w->code[i]);
+		k = magnitude(q[i]);
+		s = kern_tcq_symbol(k, kern_ecq_shift(l));
+		*at = (uint8_t)kern_tcq_next(*at, s & 1);
+		t->n[u][kern_ecq_context(l)][s]++;
+		if (k == 0 || k >= TCQ_EXACT - 1)
+			continue;
+		a = bytes_f32(bytes_u32(w->x[i]) & 0x7fffffff) * inv;
+		t->sum[u][center(k)] += (int64_t)((a -
+		    (float)(int32_t)(2 * k - u)) * 65536);
+		t->count[u][center(k)]++;
 	}
 }
 
@@ -125,30 +160,19 @@ mean(int64_t sum, uint32_t n, int bits)
 	return (int8_t)(d < -most ? -most : d > most - 1 ? most - 1 : d);
 }
 
+/* The centres of a tally, for the reader and for the next pass. */
 static void
-find_centers(const struct work *w, const struct tcq_in *in,
-    int8_t delta[2][KERN_TCQ_CENTERS])
+find_centers(const struct tally *t, struct tcq_side *s, struct kern_tcq_walk *w)
 {
-	int64_t sum[2][KERN_TCQ_CENTERS] = { { 0 } };	/* whole: no order */
-	uint32_t count[2][KERN_TCQ_CENTERS] = { { 0 } }, k;
 	unsigned u, j;
-	size_t i;
-	float a;
 
-	for (i = 0; i < in->n; i++) {
-		k = magnitude(w->q[i]);
-		if (k == 0 || k == TCQ_EXACT)
-			continue;
-		u = KERN_TCQ_QUANTISER(w->code[i]);
-		a = bytes_f32(bytes_u32(in->x[i]) & 0x7fffffff) * in->inv;
-		sum[u][center(k)] += (int64_t)((a - (float)(int32_t)(2 * k - u)) *
-		    65536);
-		count[u][center(k)]++;
-	}
 	for (u = 0; u < 2; u++)
-		for (j = 0; j < KERN_TCQ_CENTERS; j++)
-			delta[u][j] = mean(sum[u][j], count[u][j],
+		for (j = 0; j < KERN_TCQ_CENTERS; j++) {
+			s->delta[u][j] = mean(t->sum[u][j], t->count[u][j],
 			    j == 0 ? 8 : 4);
+			w->center[u][j] = (int16_t)(s->delta[u][j] *
+			    (KERN_TCQ_FINE / (j == 0 ? 128 : 16)));
+		}
 }
 
 static void
@@ -159,8 +183,26 @@ sort(struct work *w, const struct tcq_in *in, struct tcq_side *s)
 	s->top = (uint8_t)in->kern->tcq_sort(&w->m, w->q, in->n, w->code);
 }
 
+/* The part of all that the first passes are over; x and code have room for it. */
+static void
+sample(struct kern_tcq_walk *w, float *x, uint16_t *code)
+{
+	size_t i, at, pieces = SAMPLE / PIECE;
+
+	if (w->n <= 2 * SAMPLE)
+		return;
+	for (i = 0; i < pieces; i++) {
+		at = w->n / pieces * i / KERN_ECQ_LANES * KERN_ECQ_LANES;
+		memcpy(x + i * PIECE, w->x + at, PIECE * sizeof(*x));
+		memcpy(code + i * PIECE, w->code + at, PIECE * sizeof(*code));
+	}
+	w->x = x;
+	w->code = code;
+	w->n = SAMPLE;
+}
+
 /* The levels of all values: from those of one quantiser, in passes each of which
- * has the costs, contexts and centres of the one before. */
+ * has the costs and centres of the one before. */
 static int
 decide(struct work *w, const struct tcq_in *in, struct tcq_side *s,
     struct err *e)
@@ -168,7 +210,10 @@ decide(struct work *w, const struct tcq_in *in, struct tcq_side *s,
 	struct ecq_in pick = { in->kern, in->ctx, w->q, NULL, in->n, 0, 0,
 		NULL };
 	struct ecq_side side;
-	struct counts k;
+	struct kern_tcq_walk some;
+	struct tally t;
+	float x[SAMPLE];
+	uint16_t code[SAMPLE];
 	int i;
 
 	memset(s, 0, sizeof(*s));
@@ -179,16 +224,20 @@ decide(struct work *w, const struct tcq_in *in, struct tcq_side *s,
 	s->mode = side.mode;
 	s->states = side.states;
 	sort(w, in, s);
-	first_counts(w, in, &k);
+	some = w->w;
+	sample(&some, x, code);
+	first_tally(&some, &t);
+	prices(&some, &t, 1);
 	for (i = 0; i < PASSES; i++) {
-		prices(&w->w, &k);
-		centers((const int8_t (*)[KERN_TCQ_CENTERS])s->delta,
-		    w->w.center);
-		in->kern->tcq_walk(&w->w, w->q);
-		sort(w, in, s);
-		find_centers(w, in, s->delta);
-		next_counts(w, in->n, &k);
+		in->kern->tcq_walk(&some, w->q);
+		tally(&some, w->q, in->inv, &t);
+		find_centers(&t, s, &some);
+		prices(&some, &t, 0);
 	}
+	memcpy(w->w.cost, some.cost, sizeof(some.cost));
+	memcpy(w->w.center, some.center, sizeof(some.center));
+	in->kern->tcq_walk(&w->w, w->q);
+	sort(w, in, s);
 	return 0;
 }
 
@@ -239,21 +288,13 @@ static int
 put_plain(struct bits *b, const struct work *w, const struct tcq_in *in,
     size_t limit)
 {
-	uint32_t signs, some;
-	unsigned n;
+	const uint32_t *mark = w->span;
 	size_t at, end, i;
-	int rest;
 
-	for (at = 0; at < in->n; at = end) {
+	for (at = 0; at < in->n; at = end, mark++) {
 		end = at + KERN_ECQ_LANES < in->n ? at + KERN_ECQ_LANES : in->n;
-		for (i = at, signs = n = 0, rest = 0; i < end; i++) {
-			some = KERN_TCQ_SYMBOL(w->code[i]) != 0;
-			signs |= (some & (uint32_t)(w->q[i] < 0)) << n;
-			n += some;
-			rest |= !kern_tcq_whole(w->code[i]);
-		}
-		put_bits(b, signs, n);
-		for (i = at; rest && i < end; i++)
+		put_bits(b, *mark & 0xffff, *mark >> 16 & 0xff);
+		for (i = at; *mark >> 24 != 0 && i < end; i++)
 			if (!kern_tcq_whole(w->code[i]))
 				put_rest(b, w->q[i], w->code[i], in->x[i]);
 		if ((size_t)(b->p - b->start) > limit)
@@ -295,6 +336,8 @@ put_all(struct work *w, const struct tcq_in *in, const struct tcq_side *s,
 	size_t k;
 
 	raw->fine = s->fine;
+	/* the marks are done with before there are spans */
+	in->kern->tcq_marks(w->code, w->q, in->n, w->span);
 	if (put_plain(raw, w, in, limit) < 0)
 		return 0;
 	/* what was pending, and zeros for every state */
@@ -324,15 +367,15 @@ tcq_code_put(const struct tcq_in *in, unsigned char *p, size_t limit,
     struct tcq_side *s, size_t *len, struct err *e)
 {
 	size_t chunks = in->n / KERN_ECQ_LANES + 1, n = chunks * KERN_ECQ_LANES;
-	struct work w = { .w = { .x = in->x, .n = in->n, .inv = in->inv } };
+	struct work w = { .w = { .x = in->x, .n = in->n,
+		.inv = KERN_TCQ_FINE * in->inv } };
 	struct bits raw = { .n = 0 };
 	int r;
 
 	/* in one piece, which the allocator keeps */
 	w.span = alloc_raw((n + KERN_ECQ_LANES) * (sizeof(*w.span) +
 	    sizeof(*w.above) + sizeof(*w.code) + sizeof(*w.q)) + chunks *
-	    (sizeof(*w.w.way) + sizeof(*w.w.from)) + limit + RAW_MOST + 128, 1,
-	    e);
+	    sizeof(*w.w.from) + limit + RAW_MOST + 128, 1, e);
 	if (w.span == NULL)
 		return -ERR_SYS;
 	n += KERN_ECQ_LANES;
@@ -340,8 +383,7 @@ tcq_code_put(const struct tcq_in *in, unsigned char *p, size_t limit,
 	w.code = (uint16_t *)(w.above + n);
 	w.q = (int16_t *)(w.code + n);
 	w.w.code = w.code;
-	w.w.way = (int16_t (*)[KERN_TCQ_WAYS][KERN_ECQ_LANES])(w.q + n);
-	w.w.from = (uint16_t (*)[KERN_TCQ_STATES])(w.w.way + chunks);
+	w.w.from = (uint16_t (*)[KERN_TCQ_STATES + 2])(w.q + n);
 	raw.p = raw.start = (unsigned char *)(w.w.from + chunks);
 	*len = 0;
 	r = decide(&w, in, s, e);
@@ -386,42 +428,43 @@ read_one(struct plain *b, unsigned code, uint32_t neg,
 /* All values, a chunk after another, from codes and plain bits. */
 static void
 get_plain(struct plain *b, const struct tcq_out *o, const struct tcq_side *s,
-    const uint16_t *code)
+    const uint16_t *code, uint32_t *mark)
 {
-	float of[2][KERN_TCQ_CENTERS], all[2][KERN_ECQ_SYMBOLS];
+	float of[2][KERN_TCQ_CENTERS], all[2 * KERN_ECQ_SYMBOLS];
+	const uint32_t *const marks = mark;
 	uint32_t signs, some;
 	size_t at, end, i;
-	unsigned j, n;
+	unsigned j;
 
 	centers((const int8_t (*)[KERN_TCQ_CENTERS])s->delta, of);
-	for (j = 0; j < KERN_ECQ_SYMBOLS; j++) {
-		all[0][j] = value(j, 0, of, o->step);
-		all[1][j] = value(j, 1, of, o->step);
-	}
-	for (at = 0; at < o->n; at = end) {
+	for (j = 0; j < 2 * KERN_ECQ_SYMBOLS; j++)
+		all[j] = value(j % KERN_ECQ_SYMBOLS, j / KERN_ECQ_SYMBOLS, of,
+		    o->step);
+	o->kern->tcq_marks(code, NULL, o->n, mark);
+	for (at = 0; at < o->n; at = end, mark++) {
 		end = at + KERN_ECQ_LANES < o->n ? at + KERN_ECQ_LANES : o->n;
-		for (i = at, n = 0; i < end; i++)
-			n += KERN_TCQ_SYMBOL(code[i]) != 0;
-		signs = get_bits(b, n);
+		signs = get_bits(b, *mark >> 16 & 0xff);
+		if (*mark >> 24 == 0) {
+			*mark = signs;
+			continue;
+		}
 		for (i = at; i < end; i++) {
 			j = KERN_TCQ_SYMBOL(code[i]);
 			some = j != 0;
-			if (!kern_tcq_whole(code[i]))
-				o->x[i] = read_one(b, code[i], some & signs,
-				    of, o->step);
-			else
-				o->x[i] = bytes_f32(bytes_u32(
-				    all[KERN_TCQ_QUANTISER(code[i])][j]) ^
-				    (some & signs) << 31);
+			o->x[i] = !kern_tcq_whole(code[i]) ? read_one(b, code[i],
+			    some & signs, of, o->step) : bytes_f32(bytes_u32(
+			    all[code[i] >> 6]) ^ (some & signs) << 31);
 			signs >>= some;
 		}
 	}
+	ecq_bits_whole(o->kern->tcq_values, o->x, code, marks, o->n, all);
 }
 
 /* All of it, the model started: 1 or 0. */
 static int
-get_all(struct kern_tcq *m, uint16_t *code, const struct tcq_out *o,
-    const struct tcq_side *s, const unsigned char *p, size_t len)
+get_all(struct kern_tcq *m, uint16_t *code, uint32_t *mark,
+    const struct tcq_out *o, const struct tcq_side *s, const unsigned char *p,
+    size_t len)
 {
 	unsigned states = 1u << s->states, j;
 	uint32_t state[KERN_ECQ_LANES];
@@ -436,7 +479,7 @@ get_all(struct kern_tcq *m, uint16_t *code, const struct tcq_out *o,
 	for (j = 0; j < states; j++)
 		if (state[j] >> 17 != 0)
 			return 0;
-	get_plain(&b, o, s, code);
+	get_plain(&b, o, s, code, mark);
 	while (b.state < b.end)
 		b.bad |= (*b.state++ & 0xffff) != 0;
 	return !b.bad && b.v == 0 &&
@@ -450,17 +493,21 @@ tcq_code_get(const struct tcq_out *o, const struct tcq_side *s,
 	const int above = s->mode == KERN_ECQ_ABOVE;
 	size_t n = o->n + KERN_ECQ_LANES;
 	struct kern_tcq m;
+	uint32_t *mark;
 	int32_t *room;
 	int r;
 
 	if (above && !kern_ecq_rows(o->ctx->cols, o->n))
 		return 0;
-	room = alloc_raw(n, sizeof(uint16_t) + (above ? sizeof(*room) : 0), e);
+	room = alloc_raw(n, sizeof(uint16_t) + (above ? sizeof(*room) : 0) +
+	    sizeof(uint32_t) / KERN_ECQ_LANES + 1, e);
 	if (room == NULL)
 		return -ERR_SYS;
 	kern_tcq_start(&m, (enum kern_ecq_mode)s->mode, s->level, o->ctx->cols,
 	    o->ctx->offset, room);
-	r = get_all(&m, (uint16_t *)(above ? room + n : room), o, s, p, len);
+	mark = (uint32_t *)(above ? room + n : room);
+	r = get_all(&m, (uint16_t *)(mark + n / KERN_ECQ_LANES + 1), mark, o, s,
+	    p, len);
 	alloc_free(room);
 	return r;
 }

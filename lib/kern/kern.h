@@ -144,7 +144,8 @@ struct kern {
 
 	/* The passes of TCQ, as kern_tcq.h explains: the codes of q[n] and the
 	 * greatest symbol; their spans for ecq_put; all n codes from what that
-	 * wrote, or -1; the q[n] of least cost */
+	 * wrote, or -1; the q[n] of least cost; marks and values as ECQ's, of[16]
+	 * of each quantiser */
 	unsigned (*tcq_sort)(struct kern_tcq *m, const int16_t *q, size_t n,
 	    uint16_t *code);
 	void (*tcq_spans)(struct kern_tcq *m, const uint16_t *code, size_t n,
@@ -152,6 +153,10 @@ struct kern {
 	int (*tcq_get)(struct kern_tcq *m, struct kern_ecq_get *g,
 	    uint16_t *code, size_t n);
 	void (*tcq_walk)(const struct kern_tcq_walk *w, int16_t *q);
+	void (*tcq_marks)(const uint16_t *code, const int16_t *q, size_t n,
+	    uint32_t *mark);
+	void (*tcq_values)(float *x, const uint16_t *code,
+	    const uint32_t *mark, size_t n, const float of[32]);
 };
 
 #define KERN_QMAX 32767

@@ -244,23 +244,31 @@ look(const uint16_t *row, __m256i c)
 	    _mm256_i32gather_epi32((const void *)row, c, 2));
 }
 
+/* odd: the lanes of TCQ's other quantiser, whose tables are behind those of m. */
 INLINE struct found
 find(const struct kern_ecq *m, const int32_t l[LANES], int same,
-    const struct pair *slot)
+    const struct pair *slot, const struct pair *odd)
 {
 	const __m256i zero = _mm256_setzero_si256();
 	const __m256i all = _mm256_set1_epi32(1 << KERN_ECQ_BITS);
 	struct found f = { { { zero, zero } }, { { zero, zero } },
 		{ { all, all } } };
+	const __m256i behind = _mm256_set1_epi32(sizeof(*m) / 2);
 	unsigned one = kern_ecq_context((unsigned)l[0]), i;
 	int32_t c[LANES], j;
 	struct pair at;
-	__m256i t;
+	__m256i t, u;
 
 	if (same) {
 		for (i = 1; i < SURE || i <= m->top; i++) {
-			t = _mm256_set1_epi32(m->first[i][one]);
-			if (!above(&f, slot, t, t) && i >= SURE)
+			t = u = _mm256_set1_epi32(m->first[i][one]);
+			if (odd != NULL) {
+				u = _mm256_set1_epi32((m + 1)->first[i][one]);
+				at.v[0] = _mm256_blendv_epi8(t, u, odd->v[0]);
+				u = _mm256_blendv_epi8(t, u, odd->v[1]);
+				t = at.v[0];
+			}
+			if (!above(&f, slot, t, u) && i >= SURE)
 				break;
 		}
 		return f;
@@ -268,6 +276,10 @@ find(const struct kern_ecq *m, const int32_t l[LANES], int same,
 	ALL
 		c[j] = (int32_t)kern_ecq_context((unsigned)l[j]);
 	at = load(c);
+	UNROLL
+	for (j = 0; odd != NULL && j < 2; j++)
+		at.v[j] = _mm256_add_epi32(at.v[j],
+		    _mm256_and_si256(odd->v[j], behind));
 	for (i = 1; i < SURE || i <= m->top; i++)
 		if (!above(&f, slot, look(m->first[i], at.v[0]),
 		    look(m->first[i], at.v[1])) && i >= SURE)
@@ -316,7 +328,7 @@ ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 		UNROLL
 		for (j = 0; j < 2; j++)
 			slot.v[j] = _mm256_and_si256(x.v[j], low);
-		f = find(m, l, same, &slot);
+		f = find(m, l, same, &slot, NULL);
 		UNROLL
 		for (j = 0; j < 2; j++)
 			x.v[j] = next(x.v[j], slot.v[j], f.first.v[j],
@@ -411,12 +423,14 @@ ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
 	return w;
 }
 
-static void
-ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
-    size_t n, const float of[KERN_ECQ_SYMBOLS])
+/* of TCQ, or of ECQ: how many that were */
+INLINE size_t
+values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
+    const float *of, int two)
 {
 	const __m256 low = _mm256_loadu_ps(of), high = _mm256_loadu_ps(of + 8);
 	__m256i s, neg, some;
+	const __m256i symbol = _mm256_set1_epi32(KERN_ECQ_SYMBOLS - 1);
 	unsigned mask, signs;
 	size_t i, j;
 	__m256 v;
@@ -426,7 +440,8 @@ ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
 		for (j = i; j < i + LANES; j += 8) {
 			s = _mm256_srli_epi32(_mm256_cvtepu16_epi32(
 			    _mm_loadu_si128((const void *)(code + j))), 6);
-			some = _mm256_cmpgt_epi32(s, _mm256_setzero_si256());
+			some = _mm256_cmpgt_epi32(_mm256_and_si256(s, symbol),
+			    _mm256_setzero_si256());
 			mask = (unsigned)_mm256_movemask_ps(
 			    _mm256_castsi256_ps(some));
 			neg = _mm256_srlv_epi32(
@@ -438,11 +453,38 @@ ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
 			    _mm256_permutevar8x32_ps(low, s),
 			    _mm256_permutevar8x32_ps(high, s),
 			    _mm256_castsi256_ps(_mm256_slli_epi32(s, 28)));
+			if (two)
+				v = _mm256_blendv_ps(v, _mm256_blendv_ps(
+				    _mm256_permutevar8x32_ps(
+				    _mm256_loadu_ps(of + 16), s),
+				    _mm256_permutevar8x32_ps(
+				    _mm256_loadu_ps(of + 24), s),
+				    _mm256_castsi256_ps(_mm256_slli_epi32(s,
+				    28))), _mm256_castsi256_ps(
+				    _mm256_slli_epi32(s, 27)));
 			_mm256_storeu_ps(x + j, _mm256_xor_ps(v,
 			    _mm256_castsi256_ps(neg)));
 		}
 	}
-	kern_ecq_values(x + i, code + i, mark, n - i, of);
+	return i;
+}
+
+static void
+ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float of[KERN_ECQ_SYMBOLS])
+{
+	size_t i = values(x, code, mark, n, of, 0);
+
+	kern_ecq_values(x + i, code + i, mark + i / LANES, n - i, of);
+}
+
+static void
+tcq_values(float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float of[2 * KERN_ECQ_SYMBOLS])
+{
+	size_t i = values(x, code, mark, n, of, 1);
+
+	kern_tcq_values(x + i, code + i, mark + i / LANES, n - i, of);
 }
 
 /* 16 bits of 16 lanes. */
@@ -453,9 +495,9 @@ mask_of(__m256i k)
 	    _mm256_castsi256_si128(k), _mm256_extracti128_si256(k, 1)));
 }
 
-static void
-ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
-    uint32_t *mark)
+/* of TCQ, or of ECQ: how many values that were */
+INLINE size_t
+marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark, int two)
 {
 	const __m256i zero = _mm256_setzero_si256();
 	unsigned some, neg, signs;
@@ -463,12 +505,13 @@ ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
 	size_t i;
 
 	for (i = 0; i + LANES <= n; i += LANES) {
-		c = _mm256_loadu_si256((const void *)(code + i));
+		c = _mm256_and_si256(_mm256_loadu_si256((const void *)(code + i)),
+		    _mm256_set1_epi16(1023));
 		l = _mm256_and_si256(c, _mm256_set1_epi16(63));
 		rest = _mm256_or_si256(_mm256_cmpgt_epi16(l,
 		    _mm256_set1_epi16(KERN_ECQ_CONTEXTS - 1)),
 		    _mm256_cmpgt_epi16(c, _mm256_set1_epi16(
-		    ((KERN_ECQ_SYMBOLS - 1) << 6) - 1)));
+		    (short)(((KERN_ECQ_SYMBOLS - 1 - two) << 6) - 1))));
 		some = mask_of(_mm256_cmpgt_epi16(c, _mm256_set1_epi16(63)));
 		neg = q == NULL ? 0 : some & mask_of(_mm256_cmpgt_epi16(zero,
 		    _mm256_loadu_si256((const void *)(q + i))));
@@ -478,10 +521,85 @@ ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
 		*mark++ = signs | (uint32_t)__builtin_popcount(some) << 16 |
 		    (uint32_t)!_mm256_testz_si256(rest, rest) << 24;
 	}
-	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i, mark);
+	return i;
 }
 
+static void
+ecq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark)
+{
+	size_t i = marks(code, q, n, mark, 0);
+
+	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i,
+	    mark + i / LANES);
+}
+
+static void
+tcq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark)
+{
+	size_t i = marks(code, q, n, mark, 1);
+
+	kern_tcq_marks(code + i, q != NULL ? q + i : NULL, n - i,
+	    mark + i / LANES);
+}
+
+
+
 #include "kern/kern_tcq_avx2.h"
+
+static int
+tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
+{
+	const __m256i low = _mm256_set1_epi32((1 << KERN_ECQ_BITS) - 1);
+	struct tcq_banks b = { { { 0 } } };
+	__m256i state = tcq_states(m), c, s;
+	int32_t l[LANES], a[LANES];
+	struct pair x, slot, odd;
+	struct found f;
+	const unsigned char *p = g->p;
+	uint16_t at[LANES];
+	size_t i;
+	int same, j;
+
+	if (g->states != LANES)
+		return kern_tcq_get(m, g, code, n);
+	x = load((const void *)g->x);
+	for (i = 0; i + LANES <= n && g->end - p >= 2 * LANES; i += LANES) {
+		same = loop_levels(&m->m.e, l);
+		c = tcq_quantiser(state);
+		odd.v[0] = _mm256_cvtepi16_epi32(_mm256_castsi256_si128(c));
+		odd.v[1] = _mm256_cvtepi16_epi32(_mm256_extracti128_si256(c, 1));
+		UNROLL
+		for (j = 0; j < 2; j++) {
+			slot.v[j] = _mm256_and_si256(x.v[j], low);
+			odd.v[j] = _mm256_cmpgt_epi32(odd.v[j],
+			    _mm256_setzero_si256());
+		}
+		f = find(&m->m, l, same, &slot, &odd);
+		UNROLL
+		for (j = 0; j < 2; j++)
+			x.v[j] = next(x.v[j], slot.v[j], f.first.v[j],
+			    f.next.v[j], &p);
+		s = sort_narrow((struct sort_pair){ { f.s.v[0], f.s.v[1] } });
+		state = tcq_next(state, s);
+		store(a, f.s);
+		loop_codes(code + i, l, a);
+		c = _mm256_or_si256(c, _mm256_loadu_si256((const void *)(code + i)));
+		_mm256_storeu_si256((void *)(code + i), c);
+		banks_places(at, code + i);
+		if (m->m.e.mode != KERN_ECQ_PLAIN) {
+			ALL
+				a[j] = kern_tcq_counted((unsigned)a[j],
+				    kern_ecq_shift((unsigned)l[j]));
+			loop_follow(&m->m.e, a);
+		}
+		(void)tcq_learn(&b, m, at);
+	}
+	tcq_take(&b, m);
+	tcq_keep(m, state);
+	store(g->x, x);
+	g->p = p;
+	return kern_tcq_get(m, g, code + i, n - i);
+}
 
 const struct kern kern_avx2 = {
 	.name = "avx2",
@@ -492,10 +610,12 @@ const struct kern kern_avx2 = {
 	.ecq_get = ecq_get,
 	.ecq_marks = ecq_marks,
 	.ecq_values = ecq_values,
-	.tcq_sort = kern_tcq_sort,
-	.tcq_spans = kern_tcq_spans,
-	.tcq_get = kern_tcq_get,
+	.tcq_sort = tcq_sort,
+	.tcq_spans = tcq_spans,
+	.tcq_get = tcq_get,
 	.tcq_walk = tcq_walk,
+	.tcq_marks = tcq_marks,
+	.tcq_values = tcq_values,
 };
 
 #else

@@ -149,33 +149,41 @@ above(struct found *f, __m512i slot, __m512i t)
  * more. */
 enum { SURE = 4 };
 
-/* The symbols of slots. */
-static inline struct found
-symbols(const struct kern_ecq *m, __m512i c, __m512i slot)
-{
-	struct found f = { _mm512_setzero_si512(), _mm512_setzero_si512(),
-		_mm512_set1_epi32(1 << KERN_ECQ_BITS) };
-	unsigned i, top = m->top;
+/* What is known before a chunk. */
+struct chunk {
+	__m512i l, c;
+	unsigned one;
+	int same;
+	__mmask16 odd;		/* the lanes of TCQ's other quantiser */
+};
 
-	for (i = 1; i < SURE; i++)
-		(void)above(&f, slot, row(m->first[i], c));
-	for (; i <= top && above(&f, slot, row(m->first[i], c)) != 0; i++)
-		continue;
-	return f;
+/* Where symbol i begins in each lane. */
+static inline __m512i
+begins(const struct kern_ecq *m, const struct chunk *h, unsigned i, int two)
+{
+	__m512i t;
+
+	if (h->same) {
+		t = _mm512_set1_epi32(m->first[i][h->one]);
+		return two ? _mm512_mask_set1_epi32(t, h->odd,
+		    (m + 1)->first[i][h->one]) : t;
+	}
+	t = row(m->first[i], h->c);
+	return two ? _mm512_mask_mov_epi32(t, h->odd,
+	    row((m + 1)->first[i], h->c)) : t;
 }
 
-/* The same where the context is one. */
+/* The symbols of slots; of TCQ the tables of the other quantiser are behind m. */
 static inline struct found
-symbols_of(const struct kern_ecq *m, unsigned c, __m512i slot)
+symbols(const struct kern_ecq *m, const struct chunk *h, __m512i slot, int two)
 {
 	struct found f = { _mm512_setzero_si512(), _mm512_setzero_si512(),
 		_mm512_set1_epi32(1 << KERN_ECQ_BITS) };
 	unsigned i, top = m->top;
 
 	for (i = 1; i < SURE; i++)
-		(void)above(&f, slot, _mm512_set1_epi32(m->first[i][c]));
-	for (; i <= top && above(&f, slot,
-	    _mm512_set1_epi32(m->first[i][c])) != 0; i++)
+		(void)above(&f, slot, begins(m, h, i, two));
+	for (; i <= top && above(&f, slot, begins(m, h, i, two)) != 0; i++)
 		continue;
 	return f;
 }
@@ -226,18 +234,11 @@ take(const unsigned char **p, const unsigned char *end, __mmask16 k,
 	return 0;
 }
 
-/* What is known before a chunk. */
-struct chunk {
-	__m512i l, c;
-	unsigned one;
-	int same;
-};
-
 /* The symbols of a chunk: as many of them at a time as there are states.
  * Every group of lanes has the states, one group's turn is taken. */
 INLINE int
 decode(const struct kern_ecq *m, const struct chunk *h, unsigned states,
-    __m512i *x, struct kern_ecq_get *g, __m512i *s)
+    __m512i *x, struct kern_ecq_get *g, __m512i *s, int two)
 {
 	__m512i slot, w, y;
 	struct found f;
@@ -247,8 +248,7 @@ decode(const struct kern_ecq *m, const struct chunk *h, unsigned states,
 	for (i = 0; i < LANES; i += states) {
 		slot = _mm512_and_si512(*x,
 		    _mm512_set1_epi32((1 << KERN_ECQ_BITS) - 1));
-		f = h->same ? symbols_of(m, h->one, slot) :
-		    symbols(m, h->c, slot);
+		f = symbols(m, h, slot, two);
 		y = _mm512_mullo_epi32(_mm512_srli_epi32(*x, KERN_ECQ_BITS),
 		    _mm512_sub_epi32(f.next, f.first));
 		y = _mm512_add_epi32(y, _mm512_sub_epi32(slot, f.first));
@@ -273,7 +273,7 @@ get(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code, size_t n,
 	    (__mmask16)((1u << states) - 1), from->x), states, 0);
 	__m512i s = _mm512_setzero_si512();
 	struct kern_ecq_get g = *from;
-	struct chunk h = { s, s, 0, 0 };
+	struct chunk h = { s, s, 0, 0, 0 };
 	struct banks b;
 	uint16_t at[LANES];
 	size_t i;
@@ -287,7 +287,7 @@ get(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code, size_t n,
 			h.one = kern_ecq_context((unsigned)one);
 		else
 			h.c = contexts(h.l);
-		if (decode(m, &h, states, &x, &g, &s) < 0)
+		if (decode(m, &h, states, &x, &g, &s, 0) < 0)
 			return -1;
 		if (h.same)
 			count_one(m, h.one, s);
@@ -482,10 +482,11 @@ ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
 	return w;
 }
 
-static void
-ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
-    uint32_t *mark)
+/* of TCQ, or of ECQ: how many values that were */
+INLINE size_t
+marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark, int two)
 {
+	const __m512i symbol = _mm512_set1_epi32(KERN_ECQ_SYMBOLS - 1);
 	__m512i c, l, s, v;
 	__mmask16 some, rest, neg;
 	size_t i;
@@ -493,13 +494,13 @@ ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
 	for (i = 0; i + LANES <= n; i += LANES) {
 		c = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
 		    (const void *)(code + i)));
-		s = _mm512_srli_epi32(c, 6);
+		s = _mm512_and_si512(_mm512_srli_epi32(c, 6), symbol);
 		l = _mm512_and_si512(c, _mm512_set1_epi32(63));
 		some = _mm512_test_epi32_mask(s, s);
 		rest = _mm512_cmpge_epi32_mask(l,
 		    _mm512_set1_epi32(KERN_ECQ_CONTEXTS)) |
-		    _mm512_cmpeq_epi32_mask(s,
-		    _mm512_set1_epi32(KERN_ECQ_SYMBOLS - 1));
+		    _mm512_cmpge_epi32_mask(s,
+		    _mm512_set1_epi32(KERN_ECQ_SYMBOLS - 1 - two));
 		neg = 0;
 		if (q != NULL) {
 			v = _mm512_cvtepi16_epi32(_mm256_loadu_si256(
@@ -511,14 +512,34 @@ ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
 		    (uint32_t)__builtin_popcount(some) << 16 |
 		    (uint32_t)(rest != 0) << 24;
 	}
-	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i, mark);
+	return i;
 }
 
 static void
-ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
-    size_t n, const float of[KERN_ECQ_SYMBOLS])
+ecq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark)
 {
+	size_t i = marks(code, q, n, mark, 0);
+
+	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i,
+	    mark + i / LANES);
+}
+
+static void
+tcq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark)
+{
+	size_t i = marks(code, q, n, mark, 1);
+
+	kern_tcq_marks(code + i, q != NULL ? q + i : NULL, n - i,
+	    mark + i / LANES);
+}
+
+INLINE size_t
+values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
+    const float *of, int two)
+{
+	const __m512i symbol = _mm512_set1_epi32(KERN_ECQ_SYMBOLS - 1);
 	__m512i table = _mm512_loadu_si512(of), s, v;
+	__m512i other = _mm512_loadu_si512(of + (two ? 16 : 0));
 	__m512i place = _mm512_set_epi32(16, 17, 18, 19, 20, 21, 22, 23, 24,
 	    25, 26, 27, 28, 29, 30, 31);
 	__m512i top = _mm512_set1_epi32(INT32_MIN);
@@ -528,15 +549,89 @@ ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
 		s = _mm512_srli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(
 		    (const void *)(code + i))), 6);
 		v = _mm512_sllv_epi32(_mm512_set1_epi32((int)*mark++), place);
-		v = _mm512_maskz_expand_epi32(_mm512_test_epi32_mask(s, s),
+		v = _mm512_maskz_expand_epi32(_mm512_test_epi32_mask(s, symbol),
 		    _mm512_and_si512(v, top));
-		v = _mm512_xor_si512(v, _mm512_permutexvar_epi32(s, table));
+		v = _mm512_xor_si512(v, two ? _mm512_permutex2var_epi32(table, s,
+		    other) : _mm512_permutexvar_epi32(s, table));
 		_mm512_storeu_si512(x + i, v);
 	}
-	kern_ecq_values(x + i, code + i, mark, n - i, of);
+	return i;
 }
 
+static void
+ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float of[KERN_ECQ_SYMBOLS])
+{
+	size_t i = values(x, code, mark, n, of, 0);
+
+	kern_ecq_values(x + i, code + i, mark + i / LANES, n - i, of);
+}
+
+static void
+tcq_values(float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float of[2 * KERN_ECQ_SYMBOLS])
+{
+	size_t i = values(x, code, mark, n, of, 1);
+
+	kern_tcq_values(x + i, code + i, mark + i / LANES, n - i, of);
+}
+
+
+
 #include "kern/kern_tcq_avx2.h"
+
+INLINE int
+tcq_get_from(struct kern_tcq *m, struct kern_ecq_get *from, uint16_t *code,
+    size_t n, unsigned states)
+{
+	__m512i x = spread(_mm512_maskz_loadu_epi32(
+	    (__mmask16)((1u << states) - 1), from->x), states, 0);
+	const __m512i one = _mm512_set1_epi32(1);
+	struct tcq_banks b = { { { 0 } } };
+	struct kern_ecq_get g = *from;
+	__m512i s = _mm512_setzero_si512(), odd;
+	__m256i state = tcq_states(m), c;
+	struct chunk h = { s, s, 0, 0, 0 };
+	uint16_t at[LANES];
+	size_t i;
+	int level;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		h.same = levels(&m->m.e, &level, &h.l);
+		h.one = kern_ecq_context((unsigned)level);
+		if (!h.same)
+			h.c = contexts(h.l);
+		h.odd = _mm256_movepi16_mask(_mm256_slli_epi16(state, 15));
+		if (decode(&m->m, &h, states, &x, &g, &s, 1) < 0)
+			return -1;
+		c = _mm512_cvtepi32_epi16(_mm512_or_si512(h.l,
+		    _mm512_slli_epi32(s, 6)));
+		_mm256_storeu_si256((void *)(code + i), _mm256_or_si256(c,
+		    tcq_quantiser(state)));
+		state = tcq_next(state, _mm512_cvtepi32_epi16(s));
+		banks_places(at, code + i);
+		if (m->m.e.mode != KERN_ECQ_PLAIN) {
+			odd = _mm512_and_si512(s, one);
+			s = _mm512_sllv_epi32(_mm512_sub_epi32(s, odd), shifts(h.l));
+			done(&m->m.e, _mm512_min_epi32(_mm512_or_si512(s, odd),
+			    _mm512_set1_epi32(KERN_ECQ_CAP)));
+		}
+		(void)tcq_learn(&b, m, at);
+	}
+	tcq_take(&b, m);
+	tcq_keep(m, state);
+	_mm512_mask_storeu_epi32(g.x, (__mmask16)((1u << states) - 1), x);
+	*from = g;
+	return kern_tcq_get(m, from, code + i, n - i);
+}
+
+static int
+tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
+{
+	return g->states == LANES ? tcq_get_from(m, g, code, n, LANES) :
+	    g->states >= 4 ? tcq_get_from(m, g, code, n, g->states) :
+	    kern_tcq_get(m, g, code, n);
+}
 
 const struct kern kern_avx512 = {
 	.name = "avx512",
@@ -547,10 +642,12 @@ const struct kern kern_avx512 = {
 	.ecq_get = ecq_get,
 	.ecq_marks = ecq_marks,
 	.ecq_values = ecq_values,
-	.tcq_sort = kern_tcq_sort,
-	.tcq_spans = kern_tcq_spans,
-	.tcq_get = kern_tcq_get,
+	.tcq_sort = tcq_sort,
+	.tcq_spans = tcq_spans,
+	.tcq_get = tcq_get,
 	.tcq_walk = tcq_walk,
+	.tcq_marks = tcq_marks,
+	.tcq_values = tcq_values,
 };
 
 #else

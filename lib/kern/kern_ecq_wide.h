@@ -19,6 +19,9 @@
 
 #define WIDE_INLINE static inline __attribute__((always_inline))
 
+/* Where `two' is 1 symbols and magnitudes are those of TCQ (kern_tcq.h), which have
+ * the lowest bit of a magnitude whatever shifts: a constant where this is called. */
+
 /* Magnitudes; and their symbols where no level shifts, and the sum of these. */
 struct sort_chunk {
 	__m256i a, s;
@@ -70,13 +73,26 @@ sort_narrow(struct sort_pair p)
 	    0xd8);
 }
 
+/* The symbols of a >> shift, which the shift has been taken from already but for
+ * the one of TCQ. */
+WIDE_INLINE __m256i
+sort_symbols(__m256i a, __m256i by, int two)
+{
+	const __m256i odd = _mm256_and_si256(a, _mm256_set1_epi16(1));
+
+	if (!two)
+		return sort_min(by, KERN_ECQ_SYMBOLS - 1);
+	by = sort_min(_mm256_srli_epi16(by, 1), KERN_ECQ_SYMBOLS / 2 - 1);
+	return _mm256_or_si256(_mm256_slli_epi16(by, 1), odd);
+}
+
 WIDE_INLINE struct sort_chunk
-sort_load(const int16_t *q)
+sort_load(const int16_t *q, int two)
 {
 	struct sort_chunk c;
 
 	c.a = _mm256_abs_epi16(_mm256_loadu_si256((const void *)q));
-	c.s = sort_min(c.a, KERN_ECQ_SYMBOLS - 1);
+	c.s = sort_symbols(c.a, c.a, two);
 	c.sum = sort_sum16(c.s);
 	return c;
 }
@@ -107,9 +123,10 @@ sort_levels(const struct kern_ecq_expect *e, int gain)
 
 /* The symbols of a chunk whose levels shift, and what their magnitudes count as. */
 WIDE_INLINE __m256i
-sort_shifted(__m256i a, struct sort_pair l, struct sort_pair *mag)
+sort_shifted(__m256i a, struct sort_pair l, struct sort_pair *mag, int two)
 {
-	struct sort_pair s = sort_widen(a);
+	const __m256i one = _mm256_set1_epi32(two);
+	struct sort_pair s = sort_widen(a), k = s;
 	__m256i shift;
 	int i;
 
@@ -118,12 +135,21 @@ sort_shifted(__m256i a, struct sort_pair l, struct sort_pair *mag)
 		shift = _mm256_srli_epi32(_mm256_max_epi32(_mm256_sub_epi32(
 		    l.v[i], _mm256_set1_epi32(KERN_ECQ_CONTEXTS - 2)),
 		    _mm256_setzero_si256()), 1);
-		s.v[i] = _mm256_min_epi32(_mm256_srlv_epi32(s.v[i], shift),
-		    _mm256_set1_epi32(KERN_ECQ_SYMBOLS - 1));
-		mag->v[i] = _mm256_min_epi32(_mm256_sllv_epi32(s.v[i], shift),
+		k.v[i] = _mm256_srlv_epi32(s.v[i], shift);
+		if (two)
+			k.v[i] = _mm256_slli_epi32(_mm256_min_epi32(
+			    _mm256_srli_epi32(k.v[i], 1), _mm256_set1_epi32(
+			    KERN_ECQ_SYMBOLS / 2 - 1)), 1);
+		else
+			k.v[i] = _mm256_min_epi32(k.v[i],
+			    _mm256_set1_epi32(KERN_ECQ_SYMBOLS - 1));
+		s.v[i] = _mm256_and_si256(s.v[i], one);
+		mag->v[i] = _mm256_min_epi32(_mm256_or_si256(
+		    _mm256_sllv_epi32(k.v[i], shift), s.v[i]),
 		    _mm256_set1_epi32(KERN_ECQ_CAP));
+		k.v[i] = _mm256_or_si256(k.v[i], s.v[i]);
 	}
-	return sort_narrow(s);
+	return sort_narrow(k);
 }
 
 /* Puts the means of columns where magnitudes count; what they had foretold. */
@@ -151,16 +177,19 @@ sort_columns(struct kern_ecq_expect *e, struct sort_pair mag)
 /* A chunk whose level is one. */
 WIDE_INLINE __m256i
 sort_one(struct kern_ecq_expect *e, const struct sort_chunk *c, int level,
-    uint16_t *code)
+    uint16_t *code, int two)
 {
+	const __m256i one = _mm256_set1_epi16((short)two);
 	unsigned shift = kern_ecq_shift((unsigned)level);
 	__m128i by = _mm_cvtsi32_si128((int)shift);
 	__m256i s = c->s, mag = s;
 	uint32_t sum = c->sum, expected = 0;
 
 	if (__builtin_expect(shift != 0, 0)) {
-		s = sort_min(_mm256_srl_epi16(c->a, by), KERN_ECQ_SYMBOLS - 1);
-		mag = sort_min(_mm256_sll_epi16(s, by), KERN_ECQ_CAP);
+		s = sort_symbols(c->a, _mm256_srl_epi16(c->a, by), two);
+		mag = _mm256_sll_epi16(_mm256_andnot_si256(one, s), by);
+		mag = sort_min(_mm256_or_si256(mag, _mm256_and_si256(one, s)),
+		    KERN_ECQ_CAP);
 		sum = sort_sum16(mag);
 	}
 	_mm256_storeu_si256((void *)code, _mm256_or_si256(
@@ -175,7 +204,8 @@ sort_one(struct kern_ecq_expect *e, const struct sort_chunk *c, int level,
 
 /* A chunk's codes by one model; its symbols. */
 WIDE_INLINE __m256i
-sort_by(struct kern_ecq_expect *e, const struct sort_chunk *c, uint16_t *code)
+sort_by(struct kern_ecq_expect *e, const struct sort_chunk *c, uint16_t *code,
+    int two)
 {
 	const __m256i first = _mm256_set1_epi16(KERN_ECQ_CONTEXTS - 1);
 	int level = (int)e->level;
@@ -184,14 +214,14 @@ sort_by(struct kern_ecq_expect *e, const struct sort_chunk *c, uint16_t *code)
 	__m256i s = c->s, levels, high;
 
 	if (e->mode == KERN_ECQ_PLAIN || kern_ecq_gain(e, &level))
-		return sort_one(e, c, level, code);
+		return sort_one(e, c, level, code, two);
 	l = sort_levels(e, level);
 	levels = sort_narrow(l);
 	high = _mm256_cmpgt_epi16(levels, first);
 	if (__builtin_expect(_mm256_testz_si256(high, high), 1)) {
 		mag = sort_widen(s);
 	} else {
-		s = sort_shifted(c->a, l, &mag);
+		s = sort_shifted(c->a, l, &mag, two);
 		sum = sort_sum(_mm256_add_epi32(mag.v[0], mag.v[1]));
 	}
 	_mm256_storeu_si256((void *)code, _mm256_or_si256(levels,
@@ -226,15 +256,15 @@ sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
 	size_t i;
 
 	for (i = 0; i + KERN_ECQ_LANES <= n; i += KERN_ECQ_LANES) {
-		in = sort_load(q + i);
+		in = sort_load(q + i, 0);
 		most[0] = _mm256_max_epu16(most[0],
-		    sort_by(&a, &in, t[0].code + i));
+		    sort_by(&a, &in, t[0].code + i, 0));
 		if (k > 1)
 			most[1] = _mm256_max_epu16(most[1],
-			    sort_by(&b, &in, t[1].code + i));
+			    sort_by(&b, &in, t[1].code + i, 0));
 		if (k > 2)
 			most[2] = _mm256_max_epu16(most[2],
-			    sort_by(&c, &in, t[2].code + i));
+			    sort_by(&c, &in, t[2].code + i, 0));
 	}
 	t[0].m->e = a;
 	if (k > 1)

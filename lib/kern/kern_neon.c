@@ -98,6 +98,8 @@ const struct kern kern_neon = {
 	.tcq_spans = kern_tcq_spans,
 	.tcq_get = kern_tcq_get,
 	.tcq_walk = kern_tcq_walk,
+	.tcq_marks = kern_tcq_marks,
+	.tcq_values = kern_tcq_values,
 };
 
 #else

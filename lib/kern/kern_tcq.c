@@ -116,34 +116,88 @@ kern_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code,
 	return 0;
 }
 
+void
+kern_tcq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark)
+{
+	uint32_t signs, k, rest;
+	size_t i;
+
+	for (i = 0; i < n; ) {
+		signs = k = rest = 0;
+		do {
+			if (KERN_TCQ_SYMBOL(code[i]) != 0) {
+				if (q != NULL && q[i] < 0)
+					signs |= 1u << k;
+				k++;
+			}
+			rest |= !kern_tcq_whole(code[i]);
+		} while (++i < n && i % KERN_ECQ_LANES != 0);
+		*mark++ = signs | k << 16 | rest << 24;
+	}
+}
+
+void
+kern_tcq_values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
+    const float of[2 * KERN_ECQ_SYMBOLS])
+{
+	uint32_t signs = 0, some;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (i % KERN_ECQ_LANES == 0)
+			signs = mark[i / KERN_ECQ_LANES] & 0xffff;
+		some = KERN_TCQ_SYMBOL(code[i]) != 0;
+		x[i] = bytes_f32(bytes_u32(of[code[i] >> 6]) ^
+		    (some & signs) << 31);
+		signs >>= some;
+	}
+}
+
 /* ---- decisions ---- */
 
-/* What a value costs by one way, and which k that is; a = |x| / step.  The
- * levels of a way are four steps apart: the nearest, or 0 where it has that. */
-static float
-way(const struct kern_tcq_walk *w, float a, unsigned level, unsigned u,
-    unsigned p, int16_t *k)
+static inline uint32_t
+place(const struct kern_tcq_walk *w, float x)
 {
-	const float off = (float)((int)(2 * p) - (int)u);
-	const float *cost = w->cost[u][kern_ecq_context(level)];
-	int j = (int)((a - off) * 0.25f + KERN_TCQ_ROUND), at;
-	float d, all, none;
+	return kern_tcq_place(bytes_f32(bytes_u32(x) & 0x7fffffff) * w->inv);
+}
 
-	j = j < 1 && p == 0 ? 1 : j;
-	j = j > KERN_QMAX / 2 ? KERN_QMAX / 2 : j;
-	at = p == 0 ? (j < 2 ? 1 : 2) : j < 1 ? 0 : 2;
-	d = a - ((float)(4 * j) + off + w->center[u][at]);
-	*k = (int16_t)(2 * j + (int)p);
-	at = j >> kern_ecq_shift(level);
-	all = (*k == KERN_QMAX ? 0 : d * d) + cost[2 * (at < 7 ? at : 7) + (int)p];
-	if (p != 0)
-		return all;
-	none = a * a + cost[0];
-	if (none <= all) {
-		*k = 0;
-		return none;
+static inline uint32_t
+most16(uint32_t v)
+{
+	return v < 65535 ? v : 65535;
+}
+
+/* What a value costs by each way; by u, whether that is as 0. */
+static void
+ways(const struct kern_tcq_walk *w, size_t i, uint32_t cost[KERN_TCQ_WAYS],
+    unsigned none[2])
+{
+	uint32_t at = place(w, w->x[i]), cell, j, zero;
+	const unsigned level = KERN_ECQ_LEVEL(w->code[i]);
+	const int far = kern_tcq_cell(at) >= KERN_TCQ_FAR;
+	const uint16_t *row;
+	unsigned v, u, p;
+	int32_t d;
+
+	if (at >= KERN_TCQ_LAST * KERN_TCQ_FINE)
+		at = KERN_TCQ_LAST * KERN_TCQ_FINE + at % (4 * KERN_TCQ_FINE);
+	cell = kern_tcq_cell(at);
+	row = w->cost[level < KERN_ECQ_CONTEXTS ? level : KERN_ECQ_CONTEXTS][cell];
+	zero = at < 4095 ? at * at >> 8 : 4095 * 4095 >> 8;
+	for (v = 0; v < KERN_TCQ_WAYS; v++) {
+		u = v / 2;
+		p = v % 2;
+		j = kern_tcq_half(cell, u, p);
+		d = (int32_t)at - (int32_t)(4 * j + 2 * p) * KERN_TCQ_FINE +
+		    (int32_t)u * KERN_TCQ_FINE -
+		    w->center[u][p == 0 ? 1 + (j > 1) : 2 * (j > 0)];
+		cost[v] = (uint32_t)(d * d >> 8) + row[v];
+		if (p != 0)
+			continue;
+		none[u] = most16(zero + row[4 + u]) <= cost[v];
+		cost[v] = far ? KERN_TCQ_NEVER : none[u] ?
+		    most16(zero + row[4 + u]) : cost[v];
 	}
-	return all;
 }
 
 /* One value, in the trellis of a lane. */
@@ -151,30 +205,24 @@ static void
 branch(const struct kern_tcq_walk *w, size_t i, struct kern_tcq_ends *ends)
 {
 	const size_t j = i % KERN_ECQ_LANES, chunk = i / KERN_ECQ_LANES;
-	const uint16_t bit = (uint16_t)(1u << j);
-	float a = bytes_f32(bytes_u32(w->x[i]) & 0x7fffffff) * w->inv;
-	float cost[KERN_TCQ_WAYS], was[KERN_TCQ_STATES], low, high;
-	unsigned s, n, v;
+	uint32_t cost[KERN_TCQ_WAYS], now[KERN_TCQ_STATES], low, high, least;
+	unsigned none[2], s, n, v;
 
-	a = a < KERN_TCQ_FAR ? a : KERN_TCQ_FAR;
-	for (v = 0; v < KERN_TCQ_WAYS; v++)
-		cost[v] = way(w, a, KERN_ECQ_LEVEL(w->code[i]), v / 2, v % 2,
-		    &w->way[chunk][v][j]);
-	for (s = 0; s < KERN_TCQ_STATES; s++)
-		was[s] = ends->cost[s][j];
-	for (n = 0; n < KERN_TCQ_STATES; n++) {
+	ways(w, i, cost, none);
+	for (n = 0, least = 65535; n < KERN_TCQ_STATES; n++) {
 		/* the two states before n differ in the highest bit */
 		s = n >> 2 | ((n ^ n >> 2) & 1) << 1;
 		v = (s & 1) * 2 + (n >> 1 & 1);
-		low = was[s] + cost[v];
-		high = was[s | 4] + cost[v ^ 1];
-		if (high < low)
-			w->from[chunk][n] |= bit;
-		ends->cost[n][j] = high < low ? high : low;
+		low = most16(ends->cost[s][j] + cost[v]);
+		high = most16(ends->cost[s | 4][j] + cost[v ^ 1]);
+		w->from[chunk][n] |= (uint16_t)((low <= high) << j);
+		now[n] = high < low ? high : low;
+		least = now[n] < least ? now[n] : least;
 	}
-	low = ends->cost[0][j];		/* of interest is what differs */
-	for (n = 0; n < KERN_TCQ_STATES; n++)
-		ends->cost[n][j] -= low;
+	for (n = 0; n < 2; n++)
+		w->from[chunk][KERN_TCQ_STATES + n] |= (uint16_t)(none[n] << j);
+	for (n = 0; n < KERN_TCQ_STATES; n++)	/* of interest is what differs */
+		ends->cost[n][j] = (uint16_t)(now[n] - least);
 }
 
 void
@@ -184,7 +232,7 @@ kern_tcq_walk_start(struct kern_tcq_ends *ends)
 
 	for (s = 0; s < KERN_TCQ_STATES; s++)
 		for (j = 0; j < KERN_ECQ_LANES; j++)
-			ends->cost[s][j] = s == 0 ? 0 : 1e30f;
+			ends->cost[s][j] = s == 0 ? 0 : 65535;
 }
 
 void
@@ -205,8 +253,8 @@ kern_tcq_walk_back(const struct kern_tcq_walk *w, size_t to,
     const struct kern_tcq_ends *ends, uint32_t state[KERN_ECQ_LANES],
     int16_t *q)
 {
-	unsigned n, j, b;
-	int16_t k;
+	unsigned n, j, b, u, p;
+	uint32_t cell, k;
 	size_t i, chunk;
 
 	for (j = 0; j < KERN_ECQ_LANES; j++)
@@ -217,10 +265,16 @@ kern_tcq_walk_back(const struct kern_tcq_walk *w, size_t to,
 		j = i % KERN_ECQ_LANES;
 		chunk = i / KERN_ECQ_LANES;
 		n = state[j];
-		b = w->from[chunk][n] >> j & 1;
+		b = ~w->from[chunk][n] >> j & 1;
 		state[j] = n >> 2 | ((n ^ n >> 2) & 1) << 1 | b << 2;
-		k = w->way[chunk][(n >> 2) * 2 + ((n >> 1 ^ b) & 1)][j];
-		q[i] = (int16_t)(w->x[i] < 0 ? -k : k);
+		u = n >> 2;
+		p = (n >> 1 ^ b) & 1;
+		cell = kern_tcq_cell(place(w, w->x[i]));
+		k = cell >= KERN_TCQ_FAR ? KERN_QMAX - 1 + p :
+		    2 * kern_tcq_half(cell, u, p) + p;
+		if (p == 0 && (w->from[chunk][KERN_TCQ_STATES + u] >> j & 1) != 0)
+			k = 0;
+		q[i] = (int16_t)(w->x[i] < 0 ? -(int32_t)k : (int32_t)k);
 	}
 }
 

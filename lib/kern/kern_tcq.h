@@ -20,13 +20,17 @@ enum {
 	KERN_TCQ_STATES = 8,
 	KERN_TCQ_ESCAPE = 14,		/* this symbol and the one above */
 	KERN_TCQ_CENTERS = 3,		/* for k = 1, 2, 3 and more */
-	KERN_TCQ_WAYS = 4		/* 2 u + k % 2 */
+	KERN_TCQ_WAYS = 4,		/* 2 u + k % 2 */
+	KERN_TCQ_FINE = 512,		/* of a step: where a value is */
+	KERN_TCQ_AHEAD = 451,		/* that a cell begins below its step */
+	KERN_TCQ_LAST = 32,		/* from this step on all four are alike */
+	KERN_TCQ_CELLS = 40,
+	KERN_TCQ_FAR = 65528,		/* no level reaches this step */
+	/* costs, in 2^-10 of a squared step, are small enough that no path from
+	 * another state than the first is ever the cheapest */
+	KERN_TCQ_MOST = 4095,		/* of a symbol */
+	KERN_TCQ_NEVER = 21000
 };
-
-/* A magnitude in steps counts as no more, which is above any level. */
-#define KERN_TCQ_FAR 131072.0f
-/* Where a level of a way, in fours of steps, begins below it. */
-#define KERN_TCQ_ROUND 0.47f
 
 struct kern_tcq {
 	struct kern_ecq m;		/* and the tables of quantiser 0 */
@@ -71,25 +75,51 @@ kern_tcq_whole(unsigned code)
 	    KERN_TCQ_SYMBOL(code) < KERN_TCQ_ESCAPE;
 }
 
-/* What the decisions are made from, in units of the step and its square. */
+/* Where a value is, in KERN_TCQ_FINE of a step, and its cell: of a step's width,
+ * in which each way's levels, four steps apart, have one that is nearest. */
+static inline uint32_t
+kern_tcq_place(float a)
+{
+	const float most = 0x1p26f;
+
+	return (uint32_t)(int32_t)(a < most ? a : most);
+}
+
+static inline uint32_t
+kern_tcq_cell(uint32_t place)
+{
+	return (place + KERN_TCQ_AHEAD) / KERN_TCQ_FINE;
+}
+
+/* A way's k / 2 there, when it is not 0 where it might be. */
+static inline uint32_t
+kern_tcq_half(uint32_t cell, unsigned u, unsigned p)
+{
+	uint32_t j = cell + u + 1;
+
+	j = (j > 2 * p ? j - 2 * p : 0) / 4;
+	return j < 1 && p == 0 ? 1 : j;
+}
+
+/* What the decisions are made from.  Where levels shift there are many bits and
+ * all symbols cost alike: 0, the last row. */
 struct kern_tcq_walk {
 	const float *x;
 	const uint16_t *code;	/* [n] whose levels are taken */
 	size_t n;
-	float inv;		/* 1 / step */
-	/* what a symbol costs */
-	float cost[2][KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS];
+	float inv;		/* KERN_TCQ_FINE / step */
+	/* of a cell the cost of each way's symbol, of 0 by u, and nothing */
+	uint16_t cost[KERN_ECQ_CONTEXTS + 1][KERN_TCQ_CELLS][8];
 	/* [u][j]: the centre of k = j + 1 lies by so much above 2 k - u */
-	float center[2][KERN_TCQ_CENTERS];
-	/* room for each chunk: the best k of each way, and for each state, a
-	 * bit of each lane, which of the two before it it comes from */
-	int16_t (*way)[KERN_TCQ_WAYS][KERN_ECQ_LANES];
-	uint16_t (*from)[KERN_TCQ_STATES];
+	int16_t center[2][KERN_TCQ_CENTERS];
+	/* room for each chunk: for each state, a bit of each lane, 1 where
+	 * it comes from the lower of two before it; then by u whether 0 is the even level */
+	uint16_t (*from)[KERN_TCQ_STATES + 2];
 };
 
 /* The ends of the paths so far, and what they cost. */
 struct kern_tcq_ends {
-	float cost[KERN_TCQ_STATES][KERN_ECQ_LANES];
+	uint16_t cost[KERN_TCQ_STATES][KERN_ECQ_LANES];
 };
 
 /* kern_tcq_start(m, ...): as kern_ecq_start.  kern_tcq_tables(m, top): as
@@ -108,6 +138,10 @@ void kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n,
 int kern_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code,
     size_t n);
 void kern_tcq_walk(const struct kern_tcq_walk *w, int16_t *q);
+void kern_tcq_marks(const uint16_t *code, const int16_t *q, size_t n,
+    uint32_t *mark);
+void kern_tcq_values(float *x, const uint16_t *code, const uint32_t *mark,
+    size_t n, const float of[2 * KERN_ECQ_SYMBOLS]);
 void kern_tcq_walk_start(struct kern_tcq_ends *ends);
 void kern_tcq_walk_some(const struct kern_tcq_walk *w, size_t from,
     struct kern_tcq_ends *ends);

@@ -1,7 +1,7 @@
 /*
- * The decisions of TCQ in vectors of eight lanes, whose eight paths stay in
- * registers: what kern_avx2.c and kern_avx512.c share.  The same operations as
- * kern_tcq.c's, in the same order.
+ * The passes of TCQ that kern_avx2.c and kern_avx512.c share: a chunk is a vector of
+ * 16 bits a lane, and so are the costs, whose eight paths stay in registers.  What
+ * kern_tcq.c computes, in the same order.
  */
 #ifndef ACE_KERN_TCQ_AVX2_H
 #define ACE_KERN_TCQ_AVX2_H
@@ -10,146 +10,341 @@
 #include <string.h>
 
 #include "kern/kern.h"
+#include "kern/kern_ecq_wide.h"
 #include "kern/kern_tcq.h"
 
-#define TCQ_INLINE static inline __attribute__((always_inline))
+/* The states after those of a chunk, by the parities of its symbols. */
+WIDE_INLINE __m256i
+tcq_next(__m256i state, __m256i symbols)
+{
+	const __m256i one = _mm256_set1_epi16(1);
+	__m256i low = _mm256_and_si256(state, one), up = _mm256_srli_epi16(state, 2);
 
-/* Eight values of a chunk, and what their levels' symbols cost. */
-struct tcq_eight {
-	__m256 a;		/* |x| / step */
-	__m256i shift;
-	__m256i row;		/* of the costs of quantiser 0 */
-	const float *one;	/* or the row of all; NULL where they differ */
+	up = _mm256_and_si256(_mm256_xor_si256(up, symbols), one);
+	state = _mm256_xor_si256(low, _mm256_srli_epi16(state, 1));
+	return _mm256_or_si256(_mm256_and_si256(state, one), _mm256_or_si256(
+	    _mm256_slli_epi16(up, 1), _mm256_slli_epi16(low, 2)));
+}
+
+WIDE_INLINE __m256i
+tcq_states(const struct kern_tcq *m)
+{
+	return _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)m->state));
+}
+
+WIDE_INLINE void
+tcq_keep(struct kern_tcq *m, __m256i state)
+{
+	_mm_storeu_si128((void *)m->state, _mm_packus_epi16(
+	    _mm256_castsi256_si128(state), _mm256_extracti128_si256(state, 1)));
+}
+
+/* The quantisers of states, where a code has them. */
+WIDE_INLINE __m256i
+tcq_quantiser(__m256i state)
+{
+	return _mm256_slli_epi16(_mm256_and_si256(state, _mm256_set1_epi16(1)),
+	    10);
+}
+
+static unsigned
+tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n, uint16_t *code)
+{
+	struct kern_ecq_expect e = m->m.e;
+	__m256i state = tcq_states(m), most = _mm256_setzero_si256(), u;
+	struct sort_chunk in;
+	unsigned top, rest;
+	size_t i;
+
+	for (i = 0; i + KERN_ECQ_LANES <= n; i += KERN_ECQ_LANES) {
+		in = sort_load(q + i, 1);
+		in.s = sort_by(&e, &in, code + i, 1);
+		most = _mm256_max_epu16(most, in.s);
+		u = _mm256_or_si256(tcq_quantiser(state),
+		    _mm256_loadu_si256((const void *)(code + i)));
+		_mm256_storeu_si256((void *)(code + i), u);
+		state = tcq_next(state, in.s);
+	}
+	m->m.e = e;
+	tcq_keep(m, state);
+	top = sort_most(most);
+	rest = kern_tcq_sort(m, q + i, n - i, code + i);
+	return top > rest ? top : rest;
+}
+
+/* Banks as of ECQ, of both quantisers, of which that of a code is its highest bit. */
+struct tcq_banks {
+	uint32_t n[BANKS][2 * BANK + 16];
 };
 
-TCQ_INLINE struct tcq_eight
-tcq_load(const struct kern_tcq_walk *w, size_t i)
+WIDE_INLINE void
+tcq_take(struct tcq_banks *b, struct kern_tcq *m)
 {
-	const __m256i most = _mm256_set1_epi32(KERN_ECQ_CONTEXTS - 1);
-	struct tcq_eight h;
-	__m256i l, above;
-	__m128i c;
+	const size_t n = (size_t)(m->m.top + 1) * KERN_ECQ_WIDTH;
+	uint32_t *count = m->m.count[0];
+	__m256i sum, *p;
+	size_t i;
+	int u, j;
 
-	h.a = _mm256_and_ps(_mm256_loadu_ps(w->x + i), _mm256_castsi256_ps(
-	    _mm256_set1_epi32(0x7fffffff)));
-	h.a = _mm256_min_ps(_mm256_mul_ps(h.a, _mm256_set1_ps(w->inv)),
-	    _mm256_set1_ps(KERN_TCQ_FAR));
-	c = _mm_and_si128(_mm_loadu_si128((const void *)(w->code + i)),
-	    _mm_set1_epi16(63));
-	l = _mm256_cvtepu16_epi32(c);
-	above = _mm256_cmpgt_epi32(l, most);
-	/* (l - 22) / 2, and 22 + l % 2 */
-	h.shift = _mm256_and_si256(above, _mm256_srli_epi32(_mm256_sub_epi32(l,
-	    _mm256_set1_epi32(KERN_ECQ_CONTEXTS - 2)), 1));
-	l = _mm256_blendv_epi8(l, _mm256_add_epi32(_mm256_and_si256(l,
-	    _mm256_set1_epi32(1)), _mm256_set1_epi32(KERN_ECQ_CONTEXTS - 2)),
-	    above);
-	h.row = _mm256_slli_epi32(l, 4);
-	c = _mm_xor_si128(c, _mm_broadcastw_epi16(c));
-	h.one = _mm_testz_si128(c, c) ?
-	    w->cost[0][_mm256_cvtsi256_si32(l)] : NULL;
-	return h;
+	for (u = 0; u < 2; u++, count = m->odd.count[0])
+		for (i = 0; i < n; i += 8) {
+			sum = _mm256_setzero_si256();
+#pragma GCC unroll 4
+			for (j = 0; j < BANKS; j++) {
+				p = (void *)(b->n[j] + (size_t)u * BANK + i);
+				sum = _mm256_add_epi32(sum, _mm256_loadu_si256(p));
+				_mm256_storeu_si256(p, _mm256_setzero_si256());
+			}
+			p = (void *)(count + i);
+			_mm256_storeu_si256(p, _mm256_add_epi32(
+			    _mm256_loadu_si256(p), _mm256_mullo_epi32(sum,
+			    _mm256_set1_epi32(KERN_ECQ_STEP))));
+		}
 }
 
-TCQ_INLINE __m256
-tcq_cost(const struct kern_tcq_walk *w, const struct tcq_eight *h, unsigned u,
-    __m256i s)
+/* A chunk's symbols are counted; 1 when there are new tables. */
+WIDE_INLINE int
+tcq_learn(struct tcq_banks *b, struct kern_tcq *m, const uint16_t at[KERN_ECQ_LANES])
 {
-	const float *p;
+	int j;
 
-	if (h->one == NULL)
-		return _mm256_i32gather_ps(w->cost[u][0],
-		    _mm256_add_epi32(h->row, s), 4);
-	p = h->one + u * KERN_ECQ_CONTEXTS * KERN_ECQ_SYMBOLS;
-	return _mm256_blendv_ps(
-	    _mm256_permutevar8x32_ps(_mm256_loadu_ps(p), s),
-	    _mm256_permutevar8x32_ps(_mm256_loadu_ps(p + 8), s),
-	    _mm256_castsi256_ps(_mm256_slli_epi32(s, 28)));
+#pragma GCC unroll 16
+	for (j = 0; j < KERN_ECQ_LANES; j++)
+		b->n[j % BANKS][at[j]]++;
+	m->odd.chunks++;
+	if (!kern_ecq_due(&m->m))
+		return 0;
+	tcq_take(b, m);
+	kern_ecq_change(&m->m);
+	kern_ecq_change(&m->odd);
+	return 1;
 }
 
-TCQ_INLINE __m256
-tcq_way(const struct kern_tcq_walk *w, const struct tcq_eight *h, unsigned u,
-    unsigned p, __m256i *k)
+/* The spans of all symbols of one quantiser. */
+WIDE_INLINE void
+tcq_table(const struct kern_ecq *m, uint32_t t[BANK])
 {
-	const __m256 off = _mm256_set1_ps((float)((int)(2 * p) - (int)u));
-	const __m256i most = _mm256_set1_epi32(KERN_QMAX / 2);
-	__m256i j, near, s;
-	__m256 d, all, none, zero;
+	const size_t n = (size_t)(m->top + 1) * KERN_ECQ_WIDTH;
+	__m256i first, next;
+	size_t i;
 
-	j = _mm256_cvttps_epi32(_mm256_add_ps(_mm256_mul_ps(
-	    _mm256_sub_ps(h->a, off), _mm256_set1_ps(0.25f)),
-	    _mm256_set1_ps(KERN_TCQ_ROUND)));
-	if (p == 0)
-		j = _mm256_max_epi32(j, _mm256_set1_epi32(1));
-	j = _mm256_min_epi32(j, most);
-	near = _mm256_cmpgt_epi32(_mm256_set1_epi32(p == 0 ? 2 : 1), j);
-	d = _mm256_blendv_ps(_mm256_set1_ps(w->center[u][2]),
-	    _mm256_set1_ps(w->center[u][p == 0]), _mm256_castsi256_ps(near));
-	d = _mm256_sub_ps(h->a, _mm256_add_ps(_mm256_add_ps(
-	    _mm256_cvtepi32_ps(_mm256_slli_epi32(j, 2)), off), d));
-	d = _mm256_mul_ps(d, d);
-	if (p != 0)
-		d = _mm256_andnot_ps(_mm256_castsi256_ps(
-		    _mm256_cmpeq_epi32(j, most)), d);
-	s = _mm256_min_epi32(_mm256_srlv_epi32(j, h->shift),
-	    _mm256_set1_epi32(7));
-	s = _mm256_add_epi32(_mm256_slli_epi32(s, 1),
-	    _mm256_set1_epi32((int)p));
-	all = _mm256_add_ps(d, tcq_cost(w, h, u, s));
-	j = _mm256_add_epi32(_mm256_slli_epi32(j, 1),
-	    _mm256_set1_epi32((int)p));
-	if (p != 0) {
-		*k = j;
-		return all;
+	for (i = 0; i < n; i += 8) {
+		first = _mm256_cvtepu16_epi32(_mm_loadu_si128(
+		    (const void *)(m->first[0] + i)));
+		next = _mm256_cvtepu16_epi32(_mm_loadu_si128(
+		    (const void *)(m->first[1] + i)));
+		next = _mm256_slli_epi32(_mm256_sub_epi32(next, first), 16);
+		_mm256_storeu_si256((void *)(t + i), _mm256_or_si256(first, next));
 	}
-	none = _mm256_add_ps(_mm256_mul_ps(h->a, h->a),
-	    tcq_cost(w, h, u, _mm256_setzero_si256()));
-	zero = _mm256_cmp_ps(none, all, _CMP_LE_OQ);
-	*k = _mm256_andnot_si256(_mm256_castps_si256(zero), j);
-	return _mm256_blendv_ps(all, none, zero);
 }
 
-/* Half of each of the whole chunks. */
 static void
-tcq_forward(const struct kern_tcq_walk *w, size_t chunks, unsigned half,
+tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n, uint32_t *span)
+{
+	uint32_t t[2 * BANK];
+	struct tcq_banks b = { { { 0 } } };
+	uint16_t at[KERN_ECQ_LANES];
+	size_t i, j;
+	int new = 1;
+
+	for (i = 0; i + KERN_ECQ_LANES <= n; i += KERN_ECQ_LANES) {
+		if (new) {
+			tcq_table(&m->m, t);
+			tcq_table(&m->odd, t + BANK);
+		}
+		banks_places(at, code + i);
+		for (j = 0; j < KERN_ECQ_LANES; j++)
+			span[i + j] = t[at[j]];
+		new = tcq_learn(&b, m, at);
+	}
+	tcq_take(&b, m);
+	kern_tcq_spans(m, code + i, n - i, span + i);
+}
+
+/* ---- decisions ---- */
+
+/* The places of eight values. */
+WIDE_INLINE __m256i
+tcq_place(const struct kern_tcq_walk *w, size_t i)
+{
+	__m256 a = _mm256_and_ps(_mm256_loadu_ps(w->x + i), _mm256_castsi256_ps(
+	    _mm256_set1_epi32(0x7fffffff)));
+
+	a = _mm256_mul_ps(a, _mm256_set1_ps(w->inv));
+	return _mm256_cvttps_epi32(_mm256_min_ps(a, _mm256_set1_ps(0x1p26f)));
+}
+
+/* Those of a chunk, as if none were far; far: which are. */
+WIDE_INLINE __m256i
+tcq_near(const struct kern_tcq_walk *w, size_t i, __m256i *far)
+{
+	const __m256i last = _mm256_set1_epi32(KERN_TCQ_LAST * KERN_TCQ_FINE);
+	struct sort_pair at, k;
+	__m256i over;
+	int j;
+
+#pragma GCC unroll 2
+	for (j = 0; j < 2; j++) {
+		at.v[j] = tcq_place(w, i + 8 * (size_t)j);
+		k.v[j] = _mm256_cmpgt_epi32(at.v[j], _mm256_set1_epi32(
+		    KERN_TCQ_FAR * KERN_TCQ_FINE - KERN_TCQ_AHEAD - 1));
+		over = _mm256_cmpgt_epi32(at.v[j], _mm256_sub_epi32(last,
+		    _mm256_set1_epi32(1)));
+		at.v[j] = _mm256_blendv_epi8(at.v[j], _mm256_or_si256(last,
+		    _mm256_and_si256(at.v[j], _mm256_set1_epi32(
+		    4 * KERN_TCQ_FINE - 1))), over);
+	}
+	*far = _mm256_permute4x64_epi64(_mm256_packs_epi32(k.v[0], k.v[1]),
+	    0xd8);
+	return sort_narrow(at);
+}
+
+/* Rows 0..7 of a matrix, of which 8..15 are in the upper halves, as its columns
+ * 0..5. */
+WIDE_INLINE void
+tcq_turn(const __m256i r[8], __m256i c[6])
+{
+	__m256i a[8], b[4], d[2];
+	int i;
+
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++) {
+		a[i] = _mm256_unpacklo_epi16(r[2 * i], r[2 * i + 1]);
+		a[i + 4] = _mm256_unpackhi_epi16(r[2 * i], r[2 * i + 1]);
+	}
+#pragma GCC unroll 2
+	for (i = 0; i < 2; i++) {
+		b[i] = _mm256_unpacklo_epi32(a[2 * i], a[2 * i + 1]);
+		b[i + 2] = _mm256_unpackhi_epi32(a[2 * i], a[2 * i + 1]);
+		d[i] = _mm256_unpacklo_epi32(a[2 * i + 4], a[2 * i + 5]);
+	}
+#pragma GCC unroll 3
+	for (i = 0; i < 3; i++) {
+		__m256i low = i < 2 ? b[2 * i] : d[0];
+		__m256i high = i < 2 ? b[2 * i + 1] : d[1];
+
+		c[2 * i] = _mm256_unpacklo_epi64(low, high);
+		c[2 * i + 1] = _mm256_unpackhi_epi64(low, high);
+	}
+}
+
+/* What the symbols of a chunk's cells cost: a column for each way, and for 0. */
+WIDE_INLINE void
+tcq_costs(const struct kern_tcq_walk *w, size_t i, __m256i cell, __m256i c[6])
+{
+	const __m256i levels = _mm256_set1_epi16(KERN_ECQ_CONTEXTS);
+	uint16_t at[KERN_ECQ_LANES];
+	__m256i r[8], l;
+	int j;
+
+	l = _mm256_and_si256(_mm256_loadu_si256((const void *)(w->code + i)),
+	    _mm256_set1_epi16(63));
+	l = _mm256_mullo_epi16(_mm256_min_epu16(l, levels),
+	    _mm256_set1_epi16(KERN_TCQ_CELLS));
+	_mm256_storeu_si256((void *)at, _mm256_add_epi16(l, cell));
+#pragma GCC unroll 8
+	for (j = 0; j < 8; j++)
+		r[j] = _mm256_inserti128_si256(_mm256_castsi128_si256(
+		    _mm_loadu_si128((const void *)w->cost[0][at[j]])),
+		    _mm_loadu_si128((const void *)w->cost[0][at[j + 8]]), 1);
+	tcq_turn(r, c);
+}
+
+/* The square of d in 2^-10 of a squared step. */
+WIDE_INLINE __m256i
+tcq_square(__m256i d)
+{
+	d = _mm256_slli_epi16(d, 4);
+	return _mm256_mulhi_epu16(d, d);
+}
+
+/* What a chunk costs by each way; by u, where that is as 0. */
+WIDE_INLINE void
+tcq_ways(const struct kern_tcq_walk *w, size_t i, __m256i cost[KERN_TCQ_WAYS],
+    __m256i none[2])
+{
+	__m256i far, at = tcq_near(w, i, &far), cell, zero, j, d, c[6];
+	unsigned v, u, p;
+
+	cell = _mm256_srli_epi16(_mm256_add_epi16(at,
+	    _mm256_set1_epi16(KERN_TCQ_AHEAD)), 9);
+	tcq_costs(w, i, cell, c);
+	zero = tcq_square(_mm256_min_epu16(at, _mm256_set1_epi16(4095)));
+#pragma GCC unroll 4
+	for (v = 0; v < KERN_TCQ_WAYS; v++) {
+		u = v / 2;
+		p = v % 2;
+		/* four steps of each j, then from which the centre is the last's */
+		j = _mm256_subs_epu16(_mm256_add_epi16(cell, _mm256_set1_epi16(
+		    (short)(u + 1))), _mm256_set1_epi16((short)(2 * p)));
+		j = _mm256_and_si256(j, _mm256_set1_epi16(~3));
+		if (p == 0)
+			j = _mm256_max_epi16(j, _mm256_set1_epi16(4));
+		d = _mm256_blendv_epi8(_mm256_set1_epi16(w->center[u][p == 0]),
+		    _mm256_set1_epi16(w->center[u][2]), _mm256_cmpgt_epi16(j,
+		    _mm256_set1_epi16(p == 0 ? 4 : 0)));
+		d = _mm256_add_epi16(_mm256_add_epi16(d,
+		    _mm256_slli_epi16(j, 9)), _mm256_set1_epi16((short)(
+		    ((int)(2 * p) - (int)u) * KERN_TCQ_FINE)));
+		d = tcq_square(_mm256_abs_epi16(_mm256_sub_epi16(at, d)));
+		cost[v] = _mm256_adds_epu16(d, c[v]);
+		if (p != 0)
+			continue;
+		d = _mm256_adds_epu16(zero, c[4 + u]);
+		d = _mm256_min_epu16(d, cost[v]);
+		none[u] = _mm256_cmpeq_epi16(d, _mm256_adds_epu16(zero, c[4 + u]));
+		cost[v] = _mm256_blendv_epi8(d,
+		    _mm256_set1_epi16(KERN_TCQ_NEVER), far);
+	}
+}
+
+/* A bit of each lane of two vectors, as 16 and 16. */
+WIDE_INLINE void
+tcq_bits(uint16_t *p, __m256i a, __m256i b)
+{
+	uint32_t m = (uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(
+	    _mm256_packs_epi16(a, b), 0xd8));
+
+	memcpy(p, &m, sizeof(m));
+}
+
+static void
+tcq_forward(const struct kern_tcq_walk *w, size_t chunks,
     struct kern_tcq_ends *ends)
 {
-	__m256 was[KERN_TCQ_STATES], now[KERN_TCQ_STATES], cost[KERN_TCQ_WAYS];
-	__m256 low, high;
-	struct tcq_eight h;
-	unsigned char *from;
+	__m256i was[KERN_TCQ_STATES], now[KERN_TCQ_STATES], k[KERN_TCQ_STATES];
+	__m256i cost[KERN_TCQ_WAYS], none[2], low, least;
 	unsigned n, s, v;
 	size_t i;
-	__m256i k;
 
 	for (n = 0; n < KERN_TCQ_STATES; n++)
-		was[n] = _mm256_loadu_ps(ends->cost[n] + 8 * half);
+		was[n] = _mm256_loadu_si256((const void *)ends->cost[n]);
 	for (i = 0; i < chunks; i++) {
-		h = tcq_load(w, i * KERN_ECQ_LANES + 8 * half);
-		_Pragma("GCC unroll 4")
-		for (v = 0; v < KERN_TCQ_WAYS; v++) {
-			cost[v] = tcq_way(w, &h, v / 2, v % 2, &k);
-			_mm_storeu_si128((void *)(w->way[i][v] + 8 * half),
-			    _mm_packs_epi32(_mm256_castsi256_si128(k),
-			    _mm256_extracti128_si256(k, 1)));
-		}
-		from = (unsigned char *)w->from[i] + half;
+		tcq_ways(w, i * KERN_ECQ_LANES, cost, none);
 		_Pragma("GCC unroll 8")
 		for (n = 0; n < KERN_TCQ_STATES; n++) {
 			s = n >> 2 | ((n ^ n >> 2) & 1) << 1;
 			v = (s & 1) * 2 + (n >> 1 & 1);
-			low = _mm256_add_ps(was[s], cost[v]);
-			high = _mm256_add_ps(was[s | 4], cost[v ^ 1]);
-			from[2 * n] = (unsigned char)_mm256_movemask_ps(
-			    _mm256_cmp_ps(high, low, _CMP_LT_OQ));
-			now[n] = _mm256_min_ps(high, low);
+			low = _mm256_adds_epu16(was[s], cost[v]);
+			now[n] = _mm256_min_epu16(low,
+			    _mm256_adds_epu16(was[s | 4], cost[v ^ 1]));
+			k[n] = _mm256_cmpeq_epi16(low, now[n]);
 		}
+		_Pragma("GCC unroll 4")
+		for (n = 0; n < KERN_TCQ_STATES; n += 2)
+			tcq_bits(w->from[i] + n, k[n], k[n + 1]);
+		tcq_bits(w->from[i] + n, none[0], none[1]);
+		least = _mm256_min_epu16(_mm256_min_epu16(
+		    _mm256_min_epu16(now[0], now[1]),
+		    _mm256_min_epu16(now[2], now[3])), _mm256_min_epu16(
+		    _mm256_min_epu16(now[4], now[5]),
+		    _mm256_min_epu16(now[6], now[7])));
 		_Pragma("GCC unroll 8")
 		for (n = 0; n < KERN_TCQ_STATES; n++)
-			was[n] = _mm256_sub_ps(now[n], now[0]);
+			was[n] = _mm256_sub_epi16(now[n], least);
 	}
 	for (n = 0; n < KERN_TCQ_STATES; n++)
-		_mm256_storeu_ps(ends->cost[n] + 8 * half, was[n]);
+		_mm256_storeu_si256((void *)ends->cost[n], was[n]);
 }
 
 /* The way back through the whole chunks, of one half, from these states. */
@@ -160,38 +355,42 @@ tcq_back(const struct kern_tcq_walk *w, size_t chunks, unsigned half,
 	const __m256i one = _mm256_set1_epi32(1);
 	const __m256i bit = _mm256_add_epi32(_mm256_set1_epi32((int)(8 * half)),
 	    _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-	__m256i b, up, u, k[KERN_TCQ_WAYS];
-	__m256 x;
-	unsigned v;
-	size_t i;
+	__m256i b, p, u, up, k, none, far;
+	const uint16_t *from;
+	__m128i t;
+	size_t i, at;
 
 	for (i = chunks; i-- > 0;) {
+		at = i * KERN_ECQ_LANES + 8 * half;
+		from = w->from[i];
 		b = _mm256_permutevar8x32_epi32(_mm256_cvtepu16_epi32(
-		    _mm_loadu_si128((const void *)w->from[i])), n);
-		b = _mm256_and_si256(_mm256_srlv_epi32(b, bit), one);
-		for (v = 0; v < KERN_TCQ_WAYS; v++)
-			k[v] = _mm256_cvtepi16_epi32(_mm_loadu_si128(
-			    (const void *)(w->way[i][v] + 8 * half)));
-		/* u is the third bit of n, the parity its second or the other */
-		u = _mm256_slli_epi32(n, 29);
-		up = _mm256_slli_epi32(_mm256_xor_si256(
-		    _mm256_srli_epi32(n, 1), b), 31);
-		for (v = 0; v < 2; v++)
-			k[v] = _mm256_castps_si256(_mm256_blendv_ps(
-			    _mm256_castsi256_ps(k[2 * v]),
-			    _mm256_castsi256_ps(k[2 * v + 1]),
-			    _mm256_castsi256_ps(up)));
-		k[0] = _mm256_castps_si256(_mm256_blendv_ps(
-		    _mm256_castsi256_ps(k[0]), _mm256_castsi256_ps(k[1]),
-		    _mm256_castsi256_ps(u)));
-		x = _mm256_cmp_ps(_mm256_loadu_ps(w->x + i * KERN_ECQ_LANES +
-		    8 * half), _mm256_setzero_ps(), _CMP_LT_OQ);
-		k[0] = _mm256_sub_epi32(_mm256_xor_si256(k[0],
-		    _mm256_castps_si256(x)), _mm256_castps_si256(x));
-		_mm_storeu_si128((void *)(q + i * KERN_ECQ_LANES + 8 * half),
-		    _mm_packs_epi32(_mm256_castsi256_si128(k[0]),
-		    _mm256_extracti128_si256(k[0], 1)));
+		    _mm_loadu_si128((const void *)from)), n);
+		b = _mm256_andnot_si256(_mm256_srlv_epi32(b, bit), one);
 		u = _mm256_srli_epi32(n, 2);
+		p = _mm256_xor_si256(_mm256_and_si256(_mm256_srli_epi32(n, 1),
+		    one), b);
+		k = _mm256_srli_epi32(_mm256_add_epi32(tcq_place(w, at),
+		    _mm256_set1_epi32(KERN_TCQ_AHEAD)), 9);
+		far = _mm256_cmpgt_epi32(k, _mm256_set1_epi32(KERN_TCQ_FAR - 1));
+		k = _mm256_sub_epi32(_mm256_add_epi32(k, _mm256_add_epi32(u,
+		    one)), _mm256_slli_epi32(p, 1));
+		k = _mm256_srli_epi32(_mm256_max_epi32(k,
+		    _mm256_setzero_si256()), 2);
+		k = _mm256_max_epi32(k, _mm256_xor_si256(p, one));
+		k = _mm256_blendv_epi8(k, _mm256_set1_epi32(KERN_QMAX / 2), far);
+		k = _mm256_or_si256(_mm256_slli_epi32(k, 1), p);
+		none = _mm256_srlv_epi32(_mm256_blendv_epi8(
+		    _mm256_set1_epi32(from[KERN_TCQ_STATES]),
+		    _mm256_set1_epi32(from[KERN_TCQ_STATES + 1]),
+		    _mm256_cmpeq_epi32(u, one)), bit);
+		none = _mm256_andnot_si256(p, _mm256_and_si256(none, one));
+		k = _mm256_andnot_si256(_mm256_cmpeq_epi32(none, one), k);
+		up = _mm256_castps_si256(_mm256_cmp_ps(_mm256_loadu_ps(w->x + at),
+		    _mm256_setzero_ps(), _CMP_LT_OQ));
+		k = _mm256_sub_epi32(_mm256_xor_si256(k, up), up);
+		t = _mm_packs_epi32(_mm256_castsi256_si128(k),
+		    _mm256_extracti128_si256(k, 1));
+		_mm_storeu_si128((void *)(q + at), t);
 		n = _mm256_or_si256(u, _mm256_or_si256(_mm256_slli_epi32(
 		    _mm256_and_si256(_mm256_xor_si256(n, u), one), 1),
 		    _mm256_slli_epi32(b, 2)));
@@ -207,15 +406,12 @@ tcq_walk(const struct kern_tcq_walk *w, int16_t *q)
 	unsigned half;
 
 	kern_tcq_walk_start(&ends);
-	for (half = 0; half < 2; half++)
-		tcq_forward(w, chunks, half, &ends);
+	tcq_forward(w, chunks, &ends);
 	kern_tcq_walk_some(w, chunks * KERN_ECQ_LANES, &ends);
 	kern_tcq_walk_back(w, chunks * KERN_ECQ_LANES, &ends, state, q);
 	for (half = 0; half < 2; half++)
 		tcq_back(w, chunks, half, _mm256_loadu_si256(
 		    (const void *)(state + 8 * half)), q);
 }
-
-#undef TCQ_INLINE
 
 #endif

@@ -34,8 +34,7 @@ struct try {
 	struct kern_tcq m;
 };
 
-static int16_t way_room[CHUNKS][KERN_TCQ_WAYS][KERN_ECQ_LANES];
-static uint16_t from_room[CHUNKS][KERN_TCQ_STATES];
+static uint16_t from_room[CHUNKS][KERN_TCQ_STATES + 2];
 
 static int
 same(const void *a, const void *b, size_t n)
@@ -81,15 +80,16 @@ static void
 costs(struct kern_tcq_walk *w, uint32_t seed)
 {
 	uint32_t r[4], i;
-	float *cost = &w->cost[0][0][0], *center = &w->center[0][0];
+	uint16_t *cost = &w->cost[0][0][0];
+	int16_t *center = &w->center[0][0];
 
 	for (i = 0; i < sizeof(w->cost) / sizeof(*cost); i++) {
 		rng_block(8, 5, seed, i, r);
-		cost[i] = (float)(r[0] % 1024) / 512;
+		cost[i] = (uint16_t)(r[0] % 8 == 0 ? KERN_TCQ_MOST : r[0] % 1024);
 	}
 	for (i = 0; i < sizeof(w->center) / sizeof(*center); i++) {
 		rng_block(8, 6, seed, i, r);
-		center[i] = ((float)(r[0] % 256) - 128) / 256;
+		center[i] = (int16_t)((int)(r[0] % 256) - 128);
 	}
 }
 
@@ -100,8 +100,8 @@ one_walk(const struct kern *k, struct try *t, const struct way *way, size_t n,
 {
 	int16_t *q = guard_place(page[1], n, 2, off);
 	uint16_t *code = guard_place(page[2], n, 2, off);
-	struct kern_tcq_walk w = { .x = t->x, .code = code, .n = n, .inv = 2,
-	    .way = way_room, .from = from_room };
+	struct kern_tcq_walk w = { .x = t->x, .code = code, .n = n, .inv = 2 * KERN_TCQ_FINE,
+	    .from = from_room };
 	struct kern_tcq m;
 	unsigned top, want;
 	int good;
@@ -190,14 +190,14 @@ test_way(const struct kern *k, const struct way *way)
 
 /* ---- the least of all paths ---- */
 
-/* What k costs by quantiser u, where a level's costs depend on whether it is 0
- * and on its parity only. */
+/* What k costs by quantiser u, where costs depend on whether it is 0 and on its
+ * parity only. */
 static double
 price(const struct kern_tcq_walk *w, float x, unsigned u, unsigned k)
 {
 	double a = fabs((double)x), d = k == 0 ? a : a - (2.0 * k - u);
 
-	return d * d + (double)w->cost[u][0][k == 0 ? 0 : 2 + k % 2];
+	return d * d * 1024 + w->cost[0][0][k == 0 ? 4 + u : 2 * u + k % 2];
 }
 
 /* The least cost of values i, i + 16, ... from a state on. */
@@ -235,8 +235,8 @@ test_least(const struct kern *k)
 	static float x[LEN];
 	static uint16_t code[LEN];
 	static int16_t q[LEN];
-	struct kern_tcq_walk w = { .x = x, .code = code, .inv = 1,
-	    .way = way_room, .from = from_room };
+	struct kern_tcq_walk w = { .x = x, .code = code,
+	    .inv = KERN_TCQ_FINE, .from = from_room };
 	unsigned u, s, c, try, worse = 0, all = 0;
 	uint32_t r[4];
 	size_t i;
@@ -249,15 +249,14 @@ test_least(const struct kern *k)
 			x[i] = r[1] & 1 ? -x[i] : x[i];
 		}
 		rng_block(7, 8, try, 0, r);
-		for (u = 0; u < 2; u++)
-			for (c = 0; c < KERN_ECQ_CONTEXTS; c++)
-				for (s = 0; s < KERN_ECQ_SYMBOLS; s++)
-					w.cost[u][c][s] = (float)(r[u] >> 8 *
-					    (s < 2 && s % 2 == 0 ? 0 : 1 + s % 2) &
-					    255) / 64;
+		for (c = 0; c <= KERN_ECQ_CONTEXTS; c++)
+			for (s = 0; s < KERN_TCQ_CELLS; s++)
+				for (u = 0; u < 6; u++)
+					w.cost[c][s][u] = (uint16_t)(16 * (r[u % 2] >>
+					    4 * (u / 2) & 255));
 		k->tcq_walk(&w, q);
 		for (i = 0; i < KERN_ECQ_LANES; i++, all++)
-			worse += taken(&w, q, i) > least(&w, i, 0) + 1e-3;
+			worse += taken(&w, q, i) > least(&w, i, 0) + 3;
 	}
 	ok(worse == 0, "%s: of %u paths %u are not the cheapest", k->name, all,
 	    worse);
