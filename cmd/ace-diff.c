@@ -4,6 +4,7 @@
  * it makes, and gives each receiver the way from the model that it has.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,9 @@
 #include "model/books.h"
 #include "model/delta.h"
 #include "model/model.h"
+#include "model/parts.h"
+#include "model/series.h"
+#include "model/slice.h"
 #include "model/store.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
@@ -30,6 +34,8 @@ struct opts {
 	struct shard sh;
 	const char *state;	/* what is kept, or NULL */
 	const char *to;		/* receiver, or NULL */
+	const char *part;	/* index of the models' slices, or NULL */
+	const char *whom;	/* index of theirs that are sent, or NULL: all */
 };
 
 /* A group on its way; one of as many as there are threads. */
@@ -38,8 +44,9 @@ struct slot {
 	unsigned char *old, *new;
 	struct buf body;
 	uint8_t param;
+	size_t bytes;
 	int changed;		/* words of it */
-	uint64_t sum;		/* of the new bytes */
+	uint64_t sum, base;	/* of the new bytes, of the old */
 };
 
 struct diff {
@@ -49,6 +56,10 @@ struct diff {
 	struct delta_head head;	/* of the new one, if it is what changed */
 	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];
 	struct model_note note;
+	struct slice *slice;	/* what is sent of each tensor; NULL: no part */
+	struct slice *theirs;	/* that, where it is less than there is */
+	uint64_t rank[2];
+	struct buf base;	/* of a part: what each group was */
 	struct pool *pool;
 	struct slot *slot;
 	unsigned slots;
@@ -56,6 +67,24 @@ struct diff {
 	struct shard sh;
 	uint64_t changed;	/* words; all of the groups that are whole */
 };
+
+/* The words of a group that are sent. */
+static int
+read_group(const struct diff *d, const struct model *m, uint32_t g,
+    unsigned char *p, struct model_span *b, struct err *e)
+{
+	struct schema_span s;
+	int r;
+
+	model_span(m, g, b);
+	if ((r = model_read(m, b, p, e)) < 0 || d->theirs == NULL)
+		return r;
+	schema_span(&m->schema, g, &s);
+	b->bytes = slice_get(&d->theirs[s.tensor], &m->schema.t[s.tensor],
+	    s.offset, s.offset + s.n, &m->slice[s.tensor], p, p);
+	b->words = b->bytes / exact_size(b->form);
+	return 0;
+}
 
 /* Groups are the same in both, since their tables are. */
 static int
@@ -67,14 +96,13 @@ code_group(void *arg, unsigned who, size_t i, struct err *e)
 	int r;
 
 	(void)who;
-	model_span(&d->new, s->group, &b);
 	s->body.n = 0;
-	if ((r = model_read(&d->new, &b, s->new, e)) < 0)
+	if ((r = read_group(d, &d->new, s->group, s->new, &b, e)) < 0)
 		return r;
-	s->sum = pack_hash_both(s->new, b.bytes, d->after[s->group]);
+	s->bytes = b.bytes;
+	s->base = s->sum = pack_hash_both(s->new, b.bytes, d->after[s->group]);
 	if (!d->whole) {
-		model_span(&d->old, s->group, &a);
-		if ((r = model_read(&d->old, &a, s->old, e)) < 0)
+		if ((r = read_group(d, &d->old, s->group, s->old, &a, e)) < 0)
 			return r;
 		s->changed = memcmp(s->old, s->new, b.bytes) != 0;
 		if (!s->changed) {
@@ -82,7 +110,7 @@ code_group(void *arg, unsigned who, size_t i, struct err *e)
 			    MODEL_HASH);
 			return 0;
 		}
-		pack_hash128(s->old, a.bytes, d->before[s->group]);
+		s->base = pack_hash_both(s->old, a.bytes, d->before[s->group]);
 	}
 	s->changed = exact_put(b.form, d->whole ? NULL : s->old, s->new, b.words,
 	    &s->body, &s->param, e);
@@ -94,8 +122,17 @@ put_group(struct diff *d, const struct slot *s, struct err *e)
 {
 	struct schema_span span;
 	float *x = NULL;
+	unsigned char base[8];
+	uint8_t param = s->param;
 	int r;
 
+	if (d->slice != NULL) {
+		param |= EXACT_PART;
+		bytes_set64(base, s->base);
+		if (!d->whole && s->bytes > 0 &&
+		    (r = buf_put(&d->base, base, sizeof(base), e)) < 0)
+			return r;
+	}
 	if (!s->changed)
 		return 0;
 	schema_span(&d->new.schema, s->group, &span);
@@ -104,12 +141,12 @@ put_group(struct diff *d, const struct slot *s, struct err *e)
 		return r;
 	d->changed += (uint64_t)s->changed;
 	/* what anybody can read counts in the shard's sums */
-	if (codec_values(CODEC_EXACT, s->param)) {
+	if (codec_values(CODEC_EXACT, param)) {
 		if ((x = alloc_raw(span.n, sizeof(*x), e)) == NULL)
 			return -ERR_SYS;
 		bytes_get_f32(x, s->new, span.n);
 	}
-	r = writer_record(d->w, s->group, CODEC_EXACT, s->param, s->body.p,
+	r = writer_record(d->w, s->group, CODEC_EXACT, param, s->body.p,
 	    s->body.n, x, span.n, e);
 	alloc_free(x);
 	return r;
@@ -139,6 +176,28 @@ put_groups(struct diff *d, struct err *e)
 	return r;
 }
 
+/* Of a part, which words it has, and what they were. */
+static int
+put_slices(struct diff *d, struct err *e)
+{
+	const struct schema *sc = &d->new.schema;
+	struct buf b = BUF_INIT;
+	size_t i, k;
+	int r = 0;
+
+	for (i = 0; i < sc->n && r == 0; i++) {
+		r = buf_room(&b, 20 * SCHEMA_MAX_DIM, e);
+		for (k = 0; r == 0 && k < sc->t[i].ndim; k++) {
+			b.n += bytes_set_varint(b.p + b.n, d->slice[i].off[k]);
+			b.n += bytes_set_varint(b.p + b.n, d->slice[i].len[k]);
+		}
+	}
+	if (r == 0 && (r = buf_put(&b, d->base.p, d->base.n, e)) == 0)
+		r = writer_note(d->w, FRAME_PART, b.p, b.n, e);
+	buf_release(&b);
+	return r;
+}
+
 /* The hashes, which are known now. */
 static int
 put_note(struct diff *d, struct err *e)
@@ -147,12 +206,12 @@ put_note(struct diff *d, struct err *e)
 	int r;
 
 	if (!d->whole)
-		model_hash(&d->old.schema, d->before, d->note.before);
-	model_hash(&d->new.schema, d->after, d->note.after);
+		model_hash(&d->old, d->slice, d->before, d->note.before);
+	model_hash(&d->new, d->slice, d->after, d->note.after);
 	if ((r = model_note_encode(&d->note, &b, e)) == 0)
 		r = writer_note(d->w, FRAME_MODL, b.p, b.n, e);
 	buf_release(&b);
-	return r;
+	return r < 0 || d->slice == NULL ? r : put_slices(d, e);
 }
 
 static int
@@ -193,6 +252,8 @@ release(struct diff *d)
 	alloc_free(d->after);
 	pool_free(d->pool);
 	model_note_release(&d->note);
+	alloc_free(d->theirs);
+	buf_release(&d->base);
 	model_close(&d->old);
 	model_close(&d->new);
 	shard_release(&d->sh);
@@ -215,6 +276,28 @@ open_delta(struct diff *d, char **path, struct err *e)
 	if ((r = model_open(&d->old, path[0], e)) < 0)
 		return r;
 	return delta_open(&d->new, &d->old, path[1], &d->head, e);
+}
+
+/* The models are slices of others, of which some may be sent. */
+static int
+open_slices(struct diff *d, struct err *e)
+{
+	const struct opts *o = d->o;
+	int r;
+
+	if (o->part == NULL)
+		return 0;
+	if ((r = parts_model(&d->new, o->part, d->rank, e)) < 0 || (!d->whole &&
+	    (r = parts_model(&d->old, o->part, d->rank, e)) < 0))
+		return r;
+	if (d->rank[1] == 0 || d->rank[1] > SERIES_MOST)
+		return err_set(e, ERR_DATA, "mismatch: '%s' says not of which rank "
+		    "it is, of how many, at most %d", o->part, SERIES_MOST);
+	if (o->whom != NULL &&
+	    (r = parts_for(&d->new, o->whom, &d->theirs, e)) < 0)
+		return r;
+	d->slice = o->whom != NULL ? d->theirs : d->new.slice;
+	return 0;
 }
 
 /* Whether a patch can make one of the other: it has tensors and nothing else. */
@@ -244,10 +327,14 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, "two models, OLD and NEW, or one");
 	if ((r = delta_head(path[n - 1], &d->head, e)) < 0)
 		return r;
+	if (d->head.is && d->o->part != NULL)
+		return err_set(e, ERR_USAGE, "'%s' says what changed in a model, "
+		    "and --part is for whole ones", path[n - 1]);
 	if (d->head.is)
 		return open_delta(d, path, e);
 	if ((r = model_open(&d->new, path[n - 1], e)) < 0 ||
-	    (!d->whole && (r = model_open(&d->old, path[0], e)) < 0))
+	    (!d->whole && (r = model_open(&d->old, path[0], e)) < 0) ||
+	    (r = open_slices(d, e)) < 0)
 		return r;
 	return d->whole ? 0 : alike(d, path, e);
 }
@@ -257,6 +344,7 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 static int
 begin(struct diff *d, struct err *e)
 {
+	char part[48];
 	int r;
 
 	shard_init(&d->sh);
@@ -266,6 +354,13 @@ begin(struct diff *d, struct err *e)
 	if (d->head.is) {
 		d->sh.step = d->sh.step != 0 ? d->sh.step : d->head.version;
 		d->sh.base_version = d->head.base;
+	}
+	if (d->slice != NULL) {
+		(void)snprintf(part, sizeof(part), "%llu/%llu",
+		    (unsigned long long)d->rank[0],
+		    (unsigned long long)d->rank[1]);
+		if ((r = text_set(&d->sh.kv, SHARD_KEY_PART, part, e)) < 0)
+			return r;
 	}
 	if (!d->whole) {
 		d->sh.flags |= SHARD_PREDICTED;
@@ -489,6 +584,9 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if (o->to != NULL && (o->state == NULL || n != 0))
 		return err_set(e, ERR_USAGE, o->state == NULL ? "what was kept where? "
 		    "(-S DIR)" : "--to sends what was kept, and takes no models");
+	if (o->part != NULL && o->state != NULL)
+		return err_set(e, ERR_USAGE, "-S keeps whole models, and --part has "
+		    "slices: one of them");
 	if (o->state != NULL && o->f->output != NULL && o->to == NULL)
 		return err_set(e, ERR_USAGE, "-S keeps the patch, and --output "
 		    "would: one of them");
@@ -519,6 +617,10 @@ static const struct opt options[] = {
 	    OPT_PATH(struct opts, state, OPT_DIR) },
 	{ 0, "to", "NAME", "write what this receiver needs of what was kept",
 	    OPT_TEXT(struct opts, to), .with = "state" },
+	{ 0, "part", "INDEX", "the models' tensors are slices, as this says",
+	    OPT_PATH(struct opts, part, OPT_READ) },
+	{ 0, "for", "INDEX", "of those what a receiver has of them",
+	    OPT_PATH(struct opts, whom, OPT_READ), .with = "part" },
 	FILTER_OPT_THREADS,
 	FILTER_OPTS_OUT,
 	OPT_END
@@ -530,7 +632,8 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-diff",
-			.usage = "[-d DEVICE] [-s STEP] [-S DIR | -o FILE] [OLD] NEW\n"
+			.usage = "[-d DEVICE] [-s STEP] [-S DIR | -o FILE]\n"
+			    "    [--part INDEX [--for INDEX]] [OLD] NEW\n"
 			    "    ace-diff -S DIR --to NAME",
 			.about = "Writes the patch that makes one model of another.",
 			.examples = "ace-diff old.safetensors new.safetensors "

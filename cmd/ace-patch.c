@@ -20,6 +20,7 @@
 #include "model/books.h"
 #include "model/delta.h"
 #include "model/model.h"
+#include "model/parts.h"
 #include "model/series.h"
 #include "model/swap.h"
 #include "pipe/filter.h"
@@ -32,6 +33,7 @@ struct opts {
 	const char *delta;	/* directory for what changed, or NULL */
 	int coding;		/* of it, enum delta_coding */
 	const char *receiver;	/* who answers with a receipt, or NULL */
+	const char *part;	/* index of the model's slices, or NULL */
 };
 
 /* A group on its way; one of as many as there are threads. */
@@ -39,7 +41,7 @@ struct slot {
 	uint32_t group;
 	struct series_part *part;	/* what the patches have of it */
 	size_t n, cap;
-	struct buf body;
+	struct series_work w;
 	unsigned char *old, *new;
 	struct err bad;		/* what is wrong with it */
 };
@@ -58,6 +60,11 @@ struct patch {
 	struct slot *slot;
 	unsigned slots;
 	struct err bad;		/* of the first group that has one */
+	unsigned char makes[MODEL_HASH];
+	/* of parts: all groups are as before, as after; else one that is not */
+	int base, made;
+	uint32_t odd;
+	unsigned rank;
 	/* what the receipt says */
 	int measured;		/* it is known which model there is: */
 	unsigned char is[MODEL_HASH];
@@ -74,6 +81,17 @@ scratch_file(void *swap, int *fd, uint64_t *from, struct err *e)
 	return swap_scratch(swap, fd, e);
 }
 
+/* The model, or what it has of one. */
+static int
+look(struct patch *x, struct err *e)
+{
+	uint64_t rank[2];
+	int r = model_open(&x->m, x->swap.path, e);
+
+	return r < 0 || x->o->part == NULL ? r :
+	    parts_model(&x->m, x->o->part, rank, e);
+}
+
 /* All of it, to its verified end, while others may still change the model: it is looked
  * at for its tensors only. */
 static int
@@ -87,7 +105,7 @@ receive(struct patch *x, struct err *e)
 	x->s.s.file = scratch_file;
 	x->s.s.arg = &x->swap;
 	x->s.s.name = x->swap.home;
-	if ((r = model_open(&x->m, x->swap.path, e)) < 0)
+	if ((r = look(x, e)) < 0)
 		return r;
 	/* the table may have been left out: it is the model's */
 	o.schema = &x->m.schema;
@@ -114,18 +132,22 @@ decode_group(void *arg, unsigned who, size_t i, struct err *e)
 	struct patch *x = arg;
 	struct slot *s = &x->slot[i];
 	struct model_span span;
-	int r;
+	int r = 0;
 
 	(void)who;
+	s->w.base = s->w.made = 1;
 	model_span(&x->m, s->group, &span);
 	if ((r = model_read(&x->m, &span, s->old, e)) < 0)
 		return r;
 	pack_hash128(s->old, span.bytes, x->before[s->group]);
 	memcpy(x->after[s->group], x->before[s->group], MODEL_HASH);
-	if (s->n == 0)
+	if (x->s.from == x->s.n || (s->n == 0 && x->s.ranks == 0))
 		return 0;
-	if ((r = series_group(&x->s, s->part, s->n, &span, s->old, s->new,
-	    &s->body, &s->bad)) == 0)
+	r = x->s.ranks != 0 ? series_parts(&x->s, s->part, s->n, &x->m,
+	    s->group, s->old, s->new, &s->w, &s->bad) :
+	    series_group(&x->s, s->part, s->n, &span, s->old, s->new,
+	    &s->w.body, &s->bad);
+	if (r == 0)
 		pack_hash128(s->new, span.bytes, x->after[s->group]);
 	else
 		(void)err_after(&s->bad, r, ", tensor '%.160s'",
@@ -141,6 +163,12 @@ put_group(struct patch *x, const struct slot *s, struct err *e)
 
 	if (s->bad.code != ERR_OK && x->bad.code == ERR_OK)
 		x->bad = s->bad;
+	if (x->base && !s->w.base) {
+		x->odd = s->group;
+		x->rank = s->w.rank;
+	}
+	x->base &= s->w.base;
+	x->made &= s->w.made;
 	if (x->bad.code != ERR_OK)
 		return 0;
 	model_span(&x->m, s->group, &span);
@@ -162,6 +190,7 @@ each_group(struct patch *x, size_t first, struct err *e)
 	int r = 0;
 
 	err_clear(&x->bad);
+	x->base = x->made = 1;
 	series_from(&x->s, first);
 	bar_begin(&bar, x->o->f->cli);
 	for (g = 0; g < all && r == 0; g += k) {
@@ -221,6 +250,7 @@ other_model(const struct patch *x, struct err *e)
 {
 	const struct series_patch *p = &x->s.p[x->which];
 	char want[MODEL_HEX], have[MODEL_HEX], of[48] = "", step[96] = "";
+	struct model_span span;
 
 	model_hex(p->before, want);
 	model_hex(x->is, have);
@@ -231,6 +261,14 @@ other_model(const struct patch *x, struct err *e)
 		(void)snprintf(step, sizeof(step), "; the last one that "
 		    "was made of it is step %llu",
 		    (unsigned long long)x->swap.mark.step);
+	if (x->s.ranks != 0) {
+		model_span(&x->m, x->odd, &span);
+		return err_set(e, ERR_REFUSED, "the patch to step %llu is for "
+		    "another model%s: tensor '%.80s' is not as rank %u had it; "
+		    "'%s' is %s%s", (unsigned long long)p->step, of,
+		    x->m.schema.t[span.tensor].name, x->rank, x->m.path, have,
+		    step);
+	}
 	return err_set(e, ERR_REFUSED, "the patch to step %llu is for the "
 	    "model %s%s, '%s' is %s%s", (unsigned long long)p->step, want, of,
 	    x->m.path, have, step);
@@ -243,6 +281,8 @@ step_of(const struct patch *x)
 	const struct series_patch *p = x->s.p;
 	size_t i;
 
+	if (x->s.ranks != 0)	/* their hashes are not the model's */
+		return x->made ? p[0].step : x->base ? p[0].base : 0;
 	for (i = x->s.n; i-- > 0;)
 		if (memcmp(x->is, p[i].after, MODEL_HASH) == 0)
 			return p[i].step;
@@ -262,6 +302,20 @@ idle(const struct patch *x)
 	return i > 0 ? i - 1 : x->s.n;
 }
 
+/* The same of parts, which know the model by its groups. */
+static int
+judge_parts(struct patch *x, struct err *e)
+{
+	if (x->bad.code != ERR_OK && (x->made || x->base))
+		return err_move(e, &x->bad);
+	if (x->made)
+		return TARGET;
+	if (!x->base)
+		return other_model(x, e);
+	model_hash(&x->m, x->m.slice, x->after, x->makes);
+	return BASE;
+}
+
 /* Which model it was all the time that is: the one that the patches are for, the one
  * that they make, or LATER, one between, which leaves fewer of them. */
 static int
@@ -269,19 +323,20 @@ judge(struct patch *x, struct err *e)
 {
 	const struct series_patch *p = x->s.p;
 	const size_t n = x->s.n;
-	unsigned char makes[MODEL_HASH];
 	uint64_t step;
 	size_t i = n;
 	int r;
 
 	if ((r = model_same(&x->m, e)) < 0)
 		return r;
-	model_hash(&x->m.schema, x->before, x->is);
+	model_hash(&x->m, x->m.slice, x->before, x->is);
 	x->measured = 1;
 	while (i > 0 && memcmp(x->is, p[i - 1].after, MODEL_HASH) != 0)
 		i--;
 	if ((step = step_of(x)) != 0)
 		x->is_step = step;
+	if (x->s.ranks != 0)
+		return judge_parts(x, e);
 	if (i == n) {
 		if (x->delta == NULL || (i = idle(x)) == n || i == x->which)
 			return TARGET;
@@ -297,8 +352,8 @@ judge(struct patch *x, struct err *e)
 	}
 	if (x->bad.code != ERR_OK)
 		return err_move(e, &x->bad);
-	model_hash(&x->m.schema, x->after, makes);
-	if (memcmp(makes, p[n - 1].after, MODEL_HASH) != 0)
+	model_hash(&x->m, NULL, x->after, x->makes);
+	if (memcmp(x->makes, p[n - 1].after, MODEL_HASH) != 0)
 		return err_set(e, ERR_DATA, "corrupt: %s not make the model that "
 		    "%s", n - x->which > 1 ? "the patches do" : "the patch does",
 		    n - x->which > 1 ? "the last of them names" : "it names");
@@ -315,11 +370,11 @@ needed(struct patch *x)
 
 	if (x->swap.marked && mark->stamp == model_stamp(&x->m)) {
 		x->is_step = mark->step;
-		for (i = x->s.n; i > 0 && memcmp(mark->hash,
-		    x->s.p[i - 1].after, MODEL_HASH) != 0; i--)
+		for (i = x->s.ranks != 0 ? 0 : x->s.n; i > 0 &&
+		    memcmp(mark->hash, x->s.p[i - 1].after, MODEL_HASH) != 0; i--)
 			;
 	}
-	for (k = i; k < x->s.n; k++)
+	for (k = i; k < x->s.n && x->s.ranks == 0; k++)
 		if (x->s.p[k].whole)
 			i = k;
 	return i;
@@ -377,7 +432,8 @@ already(struct patch *x)
 
 	cli_say(x->o->f->cli, 1, "'%s' is that model already", x->m.path);
 	swap_discard(&x->swap);
-	swap_known(&x->swap, &x->m, last->after, last->step);
+	swap_known(&x->swap, &x->m, x->s.ranks != 0 ? x->is : last->after,
+	    last->step);
 	return 0;
 }
 
@@ -387,20 +443,24 @@ make(struct patch *x, struct err *e)
 {
 	const struct series_patch *last = &x->s.p[x->s.n - 1];
 	const struct opts *o = x->o;
+	char hex[MODEL_HEX];
 	int r, is;
 
 	if ((r = room(x, e)) < 0 || (r = is = make_next(x, e)) < 0)
 		return r;
 	/* before the model: whoever is killed between them writes it again */
-	if (x->delta != NULL &&
-	    memcmp(x->s.p[x->which].before, x->is, MODEL_HASH) == 0 &&
+	if (x->delta != NULL && (x->s.ranks != 0 ? x->base :
+	    memcmp(x->s.p[x->which].before, x->is, MODEL_HASH) == 0) &&
 	    (r = delta_place(x->delta, o->delta, last->step,
 	    x->s.p[x->which].base, e)) < 0)
 		return r;
 	if (is == TARGET)
 		return already(x);
 	x->changed = 1;
-	if ((r = swap_ready(&x->swap, last->after, last->step, e)) < 0 ||
+	model_hex(x->makes, hex);
+	cli_say(o->f->cli, 1, "'%s' becomes %s, step %llu", x->m.path, hex,
+	    (unsigned long long)last->step);
+	if ((r = swap_ready(&x->swap, x->makes, last->step, e)) < 0 ||
 	    o->act == STAGE)
 		return r;
 	x->measured = 0;	/* the marker says it */
@@ -411,7 +471,7 @@ make(struct patch *x, struct err *e)
 static int
 open_model(struct patch *x, struct err *e)
 {
-	int r = model_open(&x->m, x->swap.path, e);
+	int r = look(x, e);
 
 	if (r < 0)
 		return r;
@@ -428,7 +488,9 @@ close_model(struct patch *x)
 		alloc_free(x->slot[i].old);
 		alloc_free(x->slot[i].new);
 		alloc_free(x->slot[i].part);
-		buf_release(&x->slot[i].body);
+		buf_release(&x->slot[i].w.body);
+		buf_release(&x->slot[i].w.tile);
+		buf_release(&x->slot[i].w.seen);
 	}
 	alloc_free(x->slot);
 	alloc_free(x->before);
@@ -490,7 +552,7 @@ from_input(struct patch *x, struct err *e)
 	if ((r = look_again(x, e)) < 0 || x->s.n == 0)
 		return r;
 	last = &x->s.p[x->s.n - 1];
-	if (x->swap.staged && x->o->act == STAGE && memcmp(x->swap.ready.hash,
+	if (x->swap.staged && x->o->act == STAGE && x->s.ranks == 0 && memcmp(x->swap.ready.hash,
 	    last->after, MODEL_HASH) == 0)
 		return 0;
 	x->which = needed(x);
@@ -542,8 +604,8 @@ measure(struct patch *x, struct err *e)
 	if ((r = each_group(x, x->s.n, e)) < 0 ||
 	    (r = model_same(&x->m, e)) < 0)
 		return r;
-	model_hash(&x->m.schema, x->before, x->is);
-	x->is_step = step_of(x);
+	model_hash(&x->m, x->m.slice, x->before, x->is);
+	x->is_step = x->s.ranks != 0 ? 0 : step_of(x);
 	return 0;
 }
 
@@ -601,6 +663,9 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if (o->act == COMMIT && o->delta != NULL)
 		return err_set(e, ERR_USAGE, "--output is for who has the patch, "
 		    "--stage or neither");
+	if (o->part != NULL && (o->delta != NULL || o->act == COMMIT))
+		return err_set(e, ERR_USAGE, "--part is for who has the patch, and "
+		    "of slices there is no --output");
 	if (o->receiver != NULL && (r = books_name(o->receiver, e)) == 0)
 		r = filter_out(o->f, &w, e);
 	if (r == 0 && (r = swap_open(&x.swap, path[0], o->f->cli, e)) == 0)
@@ -635,6 +700,8 @@ static const struct opt options[] = {
 	    OPT_PATH(struct opts, delta, OPT_DIR) },
 	{ 'f', "format", "FORMAT", NULL,
 	    OPT_WORD(struct opts, coding, delta_codings) },
+	{ 0, "part", "INDEX", "the model's tensors are slices, as this says",
+	    OPT_PATH(struct opts, part, OPT_READ) },
 	{ 0, "receipt", "NAME", "answer with the model that NAME has then",
 	    OPT_TEXT(struct opts, receiver) },
 	FILTER_OPT_THREADS,
@@ -649,7 +716,7 @@ main(int argc, char **argv)
 		.cli = {
 			.prog = "ace-patch",
 			.usage = "[--stage | --commit] [--way WAY] [-o DIR [-f CODING]]\n"
-			    "    [--receipt NAME] MODEL <PATCH",
+			    "    [--part INDEX] [--receipt NAME] MODEL <PATCH",
 			.about = "Makes the next model of a model, by a patch.",
 			.examples = "ace-patch model.safetensors <step7.aceg\n"
 			    "ace-patch --stage model <step7.aceg && "

@@ -217,6 +217,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 const struct codec_impl exact_codec = {
 	.name = "exact", .bound = bound, .encode = encode, .decode = decode,
-	.max_param = EXACT_GIVEN | (EXACT_NFORM - 1), .raw = 1, .dense = 1,
+	.max_param = EXACT_GIVEN | (EXACT_NFORM - 1),
+	.flag_param = EXACT_PART, .raw = 1, .dense = 1,
 	.tells = 1
 };

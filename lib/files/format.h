@@ -64,6 +64,19 @@ uint64_t format_where(const struct format_source *s);
  * not NULL, for what is text in its metadata. */
 int safetensors_index(const char *path, format_pair_fn *fn,
     format_pair_fn *about, void *arg, struct err *e);
+/* Where a tensor that is in a file is a slice of another, as an index says. */
+struct format_slice {
+	const char *name;
+	int ndim;
+	uint64_t offset[SCHEMA_MAX_DIM], shape[SCHEMA_MAX_DIM],
+	    of[SCHEMA_MAX_DIM];
+};
+typedef int format_slice_fn(void *arg, const struct format_slice *s,
+    struct err *e);
+/* safetensors_slices(path, rank, fn, arg, e): calls fn for each tensor that such an
+ * index names; rank[0] of rank[1] are what it says of itself, if it does. */
+int safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
+    void *arg, struct err *e);
 /* safetensors_quote(b, s, e): a JSON string, quotes and all. */
 int safetensors_quote(struct buf *b, const char *s, struct err *e);
 /* Reads the next n values in canonical order, as f32: exactly n, or an error.

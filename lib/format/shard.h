@@ -34,6 +34,7 @@ enum shard_kind {
 /* of a difference to a history: how it is made whole, and the history's stamp */
 #define SHARD_KEY_PREDICT "predict"
 #define SHARD_KEY_HISTORY "history"
+#define SHARD_KEY_PART "part"		/* of a patch: RANK/RANKS (pART) */
 #define SHARD_PREDICT_PATCH "patch"	/* of a model (mODL) */
 
 enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255,

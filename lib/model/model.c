@@ -16,6 +16,7 @@
 #include "files/format.h"
 #include "files/gguf.h"
 #include "model/model.h"
+#include "model/slice.h"
 
 #define MODEL_SINGLE "model.safetensors"
 
@@ -376,6 +377,7 @@ model_close(struct model *m)
 	schema_release(&m->schema);
 	gguf_release(&m->keys);
 	alloc_free(m->place);
+	alloc_free(m->slice);
 	*m = (struct model)MODEL_INIT;
 }
 
@@ -384,15 +386,22 @@ model_close(struct model *m)
 void
 model_span(const struct model *m, uint32_t g, struct model_span *out)
 {
+	const struct schema_tensor *t;
+	const struct slice *p;
 	struct schema_span s;
 	unsigned dtype;
+	uint64_t lo;
 
 	schema_span(&m->schema, g, &s);
-	dtype = m->schema.t[s.tensor].dtype;
+	t = &m->schema.t[s.tensor];
+	p = m->slice != NULL ? &m->slice[s.tensor] : NULL;
+	dtype = t->dtype;
+	lo = slice_before(p, t, s.offset);
 	out->tensor = s.tensor;
 	out->file = m->place[s.tensor].file;
-	out->at = m->place[s.tensor].at + dtype_bytes(dtype, s.offset);
-	out->bytes = (size_t)dtype_bytes(dtype, s.n);
+	out->at = m->place[s.tensor].at + dtype_bytes(dtype, lo);
+	out->bytes = (size_t)dtype_bytes(dtype,
+	    slice_before(p, t, s.offset + s.n) - lo);
 	out->form = forms[dtype];
 	out->words = out->bytes / exact_size(out->form);
 }
@@ -400,25 +409,27 @@ model_span(const struct model *m, uint32_t g, struct model_span *out)
 size_t
 model_most(const struct model *m)
 {
-	struct model_span s;
-	size_t most = 1, i;
+	const struct schema_tensor *t = m->schema.t;
+	size_t most = 1, i, n;
 
-	for (i = 0; i < m->schema.n; i++)
-		if (m->schema.t[i].ngroups > 0) {
-			model_span(m, m->schema.t[i].group, &s);
-			most = s.bytes > most ? s.bytes : most;
-		}
+	for (i = 0; i < m->schema.n; i++) {
+		n = (size_t)dtype_bytes(t[i].dtype, t[i].numel < MODEL_GROUP ?
+		    t[i].numel : MODEL_GROUP);
+		most = n > most ? n : most;
+	}
 	return most;
 }
 
 uint64_t
 model_bytes(const struct model *m)
 {
+	const struct schema_tensor *t = m->schema.t;
 	uint64_t n = 0;
 	size_t i;
 
 	for (i = 0; i < m->schema.n; i++)
-		n += dtype_bytes(m->schema.t[i].dtype, m->schema.t[i].numel);
+		n += dtype_bytes(t[i].dtype, slice_before(m->slice != NULL ?
+		    &m->slice[i] : NULL, &t[i], t[i].numel));
 	return n;
 }
 
@@ -483,15 +494,24 @@ model_stamp(const struct model *m)
 }
 
 void
-model_hash(const struct schema *schema, unsigned char (*digest)[MODEL_HASH],
-    unsigned char hash[MODEL_HASH])
+model_hash(const struct model *m, const struct slice *slice,
+    unsigned char (*digest)[MODEL_HASH], unsigned char hash[MODEL_HASH])
 {
+	const struct schema *sc = &m->schema;
 	unsigned char both[2 * MODEL_HASH];
+	size_t i, d;
 
-	memcpy(both, schema->id, MODEL_HASH);
-	pack_hash128(digest, (size_t)schema->ngroups * MODEL_HASH,
+	memcpy(both, sc->id, MODEL_HASH);
+	pack_hash128(digest, (size_t)sc->ngroups * MODEL_HASH,
 	    both + MODEL_HASH);
 	pack_hash128(both, sizeof(both), hash);
+	for (i = 0; slice != NULL && i < sc->n; i++)
+		for (d = 0; d < sc->t[i].ndim; d++) {
+			memcpy(both, hash, MODEL_HASH);
+			bytes_set64(both + MODEL_HASH, slice[i].off[d]);
+			bytes_set64(both + MODEL_HASH + 8, slice[i].len[d]);
+			pack_hash128(both, sizeof(both), hash);
+		}
 }
 
 void

@@ -19,6 +19,7 @@
 #include "format/schema.h"
 
 struct err;
+struct slice;
 
 enum {
 	MODEL_HASH = 16,
@@ -51,8 +52,10 @@ struct model {
 	struct model_place *place;	/* [schema.n] */
 	int gguf;
 	struct gguf_keys keys;		/* of a GGUF file */
+	struct slice *slice;		/* [schema.n] what the files have of each
+					 * tensor; NULL: all (parts.h) */
 };
-#define MODEL_INIT { NULL, 0, NULL, 0, SCHEMA_INIT, NULL, 0, { NULL, 0, 0 } }
+#define MODEL_INIT { NULL, 0, NULL, 0, SCHEMA_INIT, NULL, 0, { NULL, 0, 0 }, NULL }
 
 /* model_open(m, path, e): looks at the headers of all files.  -ERR_DATA with the
  * tensor's or the file's name when they are not what they should be.  path must
@@ -60,7 +63,7 @@ struct model {
 int model_open(struct model *m, const char *path, struct err *e);
 void model_close(struct model *m);
 
-/* A group of a model. */
+/* A group of a model, or what it has of it. */
 struct model_span {
 	uint32_t tensor, file;
 	uint64_t at;		/* of its first byte in the file */
@@ -86,10 +89,10 @@ int model_same(const struct model *m, struct err *e);
  * last changed, hashed. */
 uint64_t model_stamp(const struct model *m);
 
-/* model_hash(schema, digest, hash): of a model whose groups have these digests,
- * XXH3-128 of their bytes. */
-void model_hash(const struct schema *schema, unsigned char (*digest)[MODEL_HASH],
-    unsigned char hash[MODEL_HASH]);
+/* model_hash(m, slice, digest, hash): of a model whose groups have these digests,
+ * XXH3-128 of their bytes; or of these slices of its tensors, where slice is not NULL. */
+void model_hash(const struct model *m, const struct slice *slice,
+    unsigned char (*digest)[MODEL_HASH], unsigned char hash[MODEL_HASH]);
 void model_hex(const unsigned char hash[MODEL_HASH], char hex[MODEL_HEX]);
 /* model_unhex(hex, hash): 1 if these are its digits and nothing else. */
 int model_unhex(const char *hex, unsigned char hash[MODEL_HASH]);

@@ -2,6 +2,11 @@
  * Patches that come in one stream, each of the model that the one before makes, or
  * whole.  They are read and verified to their end, put down, and then taken all
  * together, group by group, so that a model makes several steps at once.
+ *
+ * Or the patches of all ranks of a step, which are its parts: of each group the words that
+ * a rank has are coded by themselves.  What is a part's lies in what the model has, or
+ * beside it; all words that the model has are in some part, and those in several are the
+ * same in all.
  */
 #ifndef ACE_SERIES_H
 #define ACE_SERIES_H
@@ -29,6 +34,10 @@ struct series_part {
 	uint64_t step;		/* of the patch */
 	uint8_t param;
 	uint8_t whole;		/* it needs no old words */
+	/* of a part, which says something of each group that it has words of: */
+	uint8_t sent;		/* they changed, and there is a body */
+	uint16_t of;		/* number of the patch */
+	uint64_t base;		/* XXH3-64 of the bytes before */
 };
 
 struct series_patch {
@@ -36,6 +45,8 @@ struct series_patch {
 	unsigned char after[MODEL_HASH];
 	uint64_t step, base;	/* base_version, 0: it is not said */
 	int whole;
+	unsigned rank;
+	struct slice *slice;	/* of each tensor of the model; NULL: no part */
 	/* private: its parts, and those that are fetched */
 	uint64_t at;
 	size_t n, done, i, k;
@@ -47,6 +58,7 @@ struct series {
 	struct series_patch *p;
 	size_t n, cap;
 	size_t from;		/* the first that is taken */
+	unsigned ranks;		/* whose parts they are; 0: of none */
 	/* of the last one that came, also of one that is refused: */
 	unsigned char run[SHARD_ID], digest[SHARD_DIGEST];
 	uint64_t step;
@@ -56,7 +68,7 @@ struct series {
 
 /* series_read(s, in, m, e): all of the stream, which may have none.  -ERR_DATA where
  * one is no patch, or not of a model with m's tensors, or does not go on from the one
- * before. */
+ * before, or is a part of something else; -ERR_REFUSED where a rank's is missing. */
 int series_read(struct series *s, struct reader *in, const struct model *m,
     struct err *e);
 void series_release(struct series *s);
@@ -73,5 +85,18 @@ int series_take(struct series *s, uint32_t g, struct series_part **part,
 int series_group(const struct series *s, const struct series_part *list, size_t n,
     const struct model_span *span, const unsigned char *old, unsigned char *new,
     struct buf *body, struct err *e);
+
+/* What series_parts needs for itself, and what it found. */
+struct series_work {
+	struct buf body, tile, seen;
+	int base, made;		/* all words are as before, as after */
+	unsigned rank;		/* whose were not as before */
+};
+/* series_parts(s, list, n, m, g, old, new, w, e): the same of a group of m that n parts
+ * have words of; new is right where w->base is 1.  -ERR_DATA also where no part has some
+ * of its words, or two have others. */
+int series_parts(const struct series *s, const struct series_part *list, size_t n,
+    const struct model *m, uint32_t g, const unsigned char *old,
+    unsigned char *new, struct series_work *w, struct err *e);
 
 #endif

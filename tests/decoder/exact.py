@@ -106,7 +106,7 @@ def given(form, b, old):
 def words(param, body, n, old):
     """The n words of a group; old: those before, or None."""
     form = param & 15
-    need(param < 32 and form < len(FORMS), 'form')
+    need(param < 64 and form < len(FORMS), 'form')
     size, _, exponent = FORMS[form]
     b = Bytes(body)
     if param & 16:

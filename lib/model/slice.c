@@ -1,0 +1,171 @@
+#include <string.h>
+
+#include "base/err.h"
+#include "files/dtype.h"
+#include "model/slice.h"
+
+int
+slice_check(const struct slice *p, const struct schema_tensor *t,
+    struct err *e)
+{
+	unsigned d;
+
+	for (d = 0; d < t->ndim; d++)
+		if (p->off[d] > t->dim[d] || p->len[d] > t->dim[d] - p->off[d])
+			return err_set(e, ERR_DATA, "corrupt: a slice of tensor "
+			    "'%.160s' is not in it, dimension %u", t->name, d);
+	d = t->ndim > 0 ? t->ndim - 1u : 0;
+	if (t->dtype == SCHEMA_F4 && memcmp(p->len, t->dim, t->ndim *
+	    sizeof(*p->len)) != 0 &&
+	    ((p->off[d] | p->len[d] | t->dim[d]) & 1) != 0)
+		return err_set(e, ERR_DATA, "unsupported: a slice of tensor "
+		    "'%.160s' cuts two f4 of a byte", t->name);
+	return 0;
+}
+
+void
+slice_whole(const struct schema_tensor *t, struct slice *p)
+{
+	memset(p, 0, sizeof(*p));
+	memcpy(p->len, t->dim, t->ndim * sizeof(*p->len));
+}
+
+void
+slice_common(const struct slice *a, const struct slice *b, unsigned ndim,
+    struct slice *both)
+{
+	uint64_t lo, x, y;
+	unsigned d;
+
+	memset(both, 0, sizeof(*both));
+	for (d = 0; d < ndim; d++) {
+		lo = a->off[d] > b->off[d] ? a->off[d] : b->off[d];
+		x = a->off[d] + a->len[d];
+		y = b->off[d] + b->len[d];
+		x = x < y ? x : y;
+		both->off[d] = lo;
+		both->len[d] = x > lo ? x - lo : 0;
+	}
+}
+
+static uint64_t
+slice_values(const struct slice *p, const struct schema_tensor *t)
+{
+	uint64_t n = 1;
+	unsigned d;
+
+	for (d = 0; d < t->ndim; d++)
+		n *= p->len[d];
+	return n;
+}
+
+uint64_t
+slice_before(const struct slice *p, const struct schema_tensor *t, uint64_t x)
+{
+	uint64_t rest = t->numel, n = 0, inner, k;
+	unsigned d;
+
+	if (p == NULL)
+		return x;
+	inner = slice_values(p, t);
+	if (x >= rest || inner == 0)
+		return inner;
+	for (d = 0; d < t->ndim; d++) {
+		rest /= t->dim[d];
+		inner /= p->len[d];
+		k = x / rest;
+		x %= rest;
+		if (k < p->off[d])
+			return n;
+		if (k - p->off[d] >= p->len[d])
+			return n + p->len[d] * inner;
+		n += (k - p->off[d]) * inner;
+	}
+	return n;
+}
+
+/* Where in the tensor value c of the slice is; *n: as many follow without a gap, from it
+ * on. */
+static uint64_t
+slice_at(const struct slice *p, const struct schema_tensor *t, uint64_t c,
+    uint64_t *n)
+{
+	uint64_t row = 1, step, x;
+	unsigned d = t->ndim;
+
+	while (d > 0 && p->len[d - 1] == t->dim[d - 1])
+		row *= t->dim[--d];
+	step = row;
+	if (d > 0)
+		row *= p->len[d - 1];
+	*n = row - c % row;
+	x = c % row;
+	c /= row;
+	if (d == 0)
+		return x;
+	x += p->off[--d] * step;
+	while (d > 0) {
+		step *= t->dim[d--];
+		x += (p->off[d] + c % p->len[d]) * step;
+		c /= p->len[d];
+	}
+	return x;
+}
+
+/* One run after another: where it is in the group, in the tile, and its bytes. */
+struct runs {
+	const struct slice *p, *own;
+	const struct schema_tensor *t;
+	uint64_t c, end, from;
+	size_t group, tile, bytes;
+};
+
+static struct runs
+runs_of(const struct slice *p, const struct schema_tensor *t, uint64_t lo,
+    uint64_t hi, const struct slice *own)
+{
+	return (struct runs){ p, own, t, slice_before(p, t, lo),
+	    slice_before(p, t, hi), slice_before(own, t, lo), 0, 0, 0 };
+}
+
+static int
+runs_next(struct runs *u)
+{
+	uint64_t n, x;
+
+	u->tile += u->bytes;
+	if (u->c >= u->end)
+		return 0;
+	x = slice_at(u->p, u->t, u->c, &n);
+	if (n > u->end - u->c)
+		n = u->end - u->c;
+	u->c += n;
+	u->group = (size_t)dtype_bytes(u->t->dtype,
+	    slice_before(u->own, u->t, x) - u->from);
+	u->bytes = (size_t)dtype_bytes(u->t->dtype, n);
+	return 1;
+}
+
+size_t
+slice_get(const struct slice *p, const struct schema_tensor *t, uint64_t lo,
+    uint64_t hi, const struct slice *own, const unsigned char *group,
+    unsigned char *tile)
+{
+	struct runs u = runs_of(p, t, lo, hi, own);
+
+	while (runs_next(&u))
+		memmove(tile + u.tile, group + u.group, u.bytes);
+	return u.tile;
+}
+
+size_t
+slice_set(const struct slice *p, const struct schema_tensor *t, uint64_t lo,
+    uint64_t hi, const struct slice *own, unsigned char *group,
+    const unsigned char *tile)
+{
+	struct runs u = runs_of(p, t, lo, hi, own);
+
+	while (runs_next(&u))
+		memcpy(group + u.group, tile + u.tile, u.bytes);
+	return u.tile;
+}

@@ -1,0 +1,443 @@
+load helper
+
+export PYTHONDONTWRITEBYTECODE=1
+mkmodel() { "$ROOT/tests/mkmodel" "$@"; }
+mkslices() { "$ROOT/tests/mkslices" "$@"; }
+
+# models [N]: old and new, whole
+models() {
+	mkmodel old -n "${1:-300}"
+	mkmodel new -n "${1:-300}" -s 1
+}
+
+# ranks NAME ROWS COLUMNS: OLD.NAME0... and NEW.NAME0..., with an index each; n: how many
+ranks() {
+	local m
+	n=$(($2 * $3))
+	for m in old new; do
+		# shellcheck disable=SC2046 # words are meant
+		mkslices $m "$2" "$3" $(seq -f "$m.$1%g" 0 $((n - 1)))
+	done
+}
+
+# parts NAME [FOR]: the patch of each, NAME0.aceg..., for those who have the slices FOR,
+# and all in the file all
+parts() {
+	local i
+	for i in $(seq 0 $((n - 1))); do
+		exits 0 ace-diff -r demo -s 7 --base-version 6 \
+		    --part "old.$1$i.json" ${2:+--for "$2"} "old.$1$i" "new.$1$i"
+		mv out "$1$i.aceg"
+	done
+	seq -f "$1%g.aceg" 0 $((n - 1)) | xargs cat >all
+}
+
+# stays STATUS MODEL PATCH...: refused, and nothing of MODEL is written
+stays() {
+	local want=$1 model=$2
+	shift 2
+	cp "$model" was
+	cat "$@" >came
+	stat -c '%i %y' "$model" >seen
+	exits "$want" ace-patch "$model" <came
+	stat -c '%i %y' "$model" | diff seen -
+	same "$model" was
+}
+
+# edit FILE CODE: an index, which CODE changes as x
+edit() {
+	python3 -c 'import json, sys
+x = json.load(open(sys.argv[1]))
+exec(sys.argv[2])
+json.dump(x, open(sys.argv[1], "w"))' "$@"
+}
+
+@test "ranks by rows, by columns, by both: to the whole model, and to the same ranks" {
+	local form i way m
+	models
+	ace-diff -v old new >whole 2>said
+	made=$(grep -o 'to [0-9a-f]*' said)
+	for form in '2 1' '1 2' '2 2' '3 1'; do
+		# shellcheck disable=SC2086 # words are meant
+		ranks r $form
+		parts r
+		for way in copy in-place; do
+			cp old m
+			exits 0 ace-patch -v --way $way m <all
+			same m new
+			# it is the model that a patch of all of it makes
+			says "becomes ${made#to }, step 7"
+			[ "hash ${made#to }" = "$(grep ^hash m.ace-patch/marker)" ]
+			exits 0 ace-patch -v --way $way m <all
+			says "is that model already"
+			rm -r m.ace-patch
+			exits 0 ace-patch -v m <all
+			says "is that model already"
+			rm -r m m.ace-patch
+		done
+		for i in $(seq 0 $((n - 1))); do
+			cp "old.r$i" m
+			exits 0 ace-patch --part "old.r$i.json" m <all
+			same m "new.r$i"
+			exits 0 ace-patch -v --part "old.r$i.json" m <all
+			says "is that model already"
+			rm -r m m.ace-patch
+		done
+	done
+	# and a patch of all of it goes on from there
+	cp old m
+	ace-patch m <all
+	mkmodel third -n 300 -s 2
+	ace-diff new third | exits 0 ace-patch m
+	same m third
+}
+
+@test "to other ranks, of which each is sent what it has, and no more" {
+	local j n
+	models
+	ranks to 3 1
+	ranks from 2 2
+	for j in 0 1 2; do
+		parts from "old.to$j.json"
+		cp "old.to$j" m
+		exits 0 ace-patch --part "old.to$j.json" m <all
+		same m "new.to$j"
+		rm -r m.ace-patch
+		# what of another's comes to it is not enough
+		cp "old.to$(((j + 1) % 3))" m
+		cp m was
+		exits 3 ace-patch --part "old.to$(((j + 1) % 3)).json" m <all
+		says "no rank has some values, tensor 'layer"
+		same m was
+		rm -r m.ace-patch
+	done
+	parts from
+	cp old.to1 m
+	exits 3 ace-patch --part old.to1.json m <all
+	says "of tensor 'layer.*' 'm' has only some of the values that rank [0-3] coded together"
+	same m old.to1
+	ace-diff old new >whole
+	exits 3 ace-patch --part old.to1.json m <whole
+	says "the patch is of whole tensors, and 'm' has slices"
+	same m old.to1
+	# of the tensors that a receiver has not it takes nothing
+	"$ROOT/tests/mkslices" --only layer.00 old.to1 m
+	"$ROOT/tests/mkslices" --only layer.00 new.to1 want
+	edit old.to1.json 'x = {k: v for k, v in x.items() if k[:8] == "layer.00"}'
+	parts from old.to1.json
+	exits 0 ace-patch --part old.to1.json m <all
+	same m want
+}
+
+# large: old and new, one tensor of three groups, of which a hundredth of the values changes
+large() {
+	python3 -c 'import json, os, random, struct
+n, m = 701, 1902
+raw = bytearray(os.urandom(2 * n * m))
+head = json.dumps({"w": {"dtype": "BF16", "shape": [n, m],
+    "data_offsets": [0, len(raw)]}}).encode()
+for name in "old", "new":
+    with open(name, "wb") as f:
+        f.write(struct.pack("<Q", len(head)) + head + raw)
+    for i in random.sample(range(n * m), n * m // 100):
+        raw[2 * i] ^= 1'
+}
+
+@test "tensors of several groups, cut across and along them" {
+	large
+	ranks to 1 2
+	ranks from 3 1
+	parts from
+	cp old m
+	exits 0 ace-patch m <all
+	same m new
+	parts from old.to1.json
+	cp old.to1 m
+	exits 0 ace-patch --part old.to1.json m <all
+	same m new.to1
+	# hardly more bytes than a patch of all of it
+	ranks from 1 2
+	parts from
+	rm -r m.ace-patch
+	cp old m
+	exits 0 ace-patch m <all
+	same m new
+	ace-diff old new >whole
+	[ "$(wc -c <all)" -lt $(($(wc -c <whole) * 11 / 10 + 2000)) ]
+}
+
+@test "whole models of ranks, without an old one" {
+	local i
+	models
+	ranks r 2 1
+	for i in 0 1; do
+		ace-diff -s 7 --part old.r$i.json new.r$i
+	done >all
+	mkmodel m -n 300 -s 9
+	exits 0 ace-patch m <all
+	same m new
+	exits 0 ace-patch -v m <all
+	says "is that model already"
+	mkmodel m -n 300 -s 9
+	parts r
+	ace-diff -s 7 --base-version 6 -r demo --part old.r0.json new.r0 >whole0
+	stays 3 m whole0 r1.aceg
+	says "is of another run, step or number of ranks"
+}
+
+@test "a rank that is missing is named; twice is once; in any order" {
+	models
+	ranks r 2 2
+	parts r
+	cp old m
+	stays 5 m r0.aceg r1.aceg r3.aceg
+	says "the patch to step 7 is of 4 ranks, and that of rank 2 did not come"
+	stays 5 m r0.aceg r0.aceg r0.aceg r0.aceg
+	says "that of rank 1 did not come"
+	cat r0.aceg r1.aceg >came
+	exits 5 ace-patch --receipt host m <came
+	same m old
+	cat r3.aceg r1.aceg r1.aceg r0.aceg r2.aceg r3.aceg >came
+	exits 0 ace-patch m <came
+	same m new
+}
+
+@test "of other steps, runs, numbers of ranks, or no part: refused" {
+	models
+	ranks r 2 1
+	parts r
+	cp old m
+	for o in '-s 8 --base-version 6 -r demo' '-s 7 --base-version 5 -r demo' \
+	    '-s 7 --base-version 6 -r other'; do
+		# shellcheck disable=SC2086 # words are meant
+		ace-diff $o --part old.r1.json old.r1 new.r1 >other
+		stays 3 m r0.aceg other
+		says "the patch to step [78] is of another run, step or number of ranks"
+	done
+	cp old.r1.json three
+	edit three 'x["__metadata__"]["ranks"] = 3'
+	ace-diff -r demo -s 7 --base-version 6 --part three old.r1 new.r1 >other
+	stays 3 m r0.aceg other
+	says "number of ranks"
+	ace-diff -r demo -s 7 --base-version 6 old new >whole
+	stays 3 m r0.aceg whole
+	says "is no part"
+	stays 3 m whole r0.aceg r1.aceg
+	mkmodel third -n 300 -s 2
+	mkslices third 2 1 third.r0 third.r1
+	ace-diff -r demo -s 7 --base-version 6 --part old.r1.json old.r1 third.r1 >other
+	stays 3 m r0.aceg r1.aceg other
+	says "two parts of rank 1, which differ"
+}
+
+@test "another base, by one bit of one rank's: refused with the tensor and the rank" {
+	models
+	ranks r 1 2
+	parts r
+	mkmodel m -n 300 -s 4
+	stays 5 m all
+	says "to step 7 is for another model, step 6: tensor 'layer.00.bf16' is not as rank [01] had it; 'm' is [0-9a-f]{32}\$"
+	cp old m
+	# an unchanged value of the last tensor but one; its column is rank 1's
+	flip m $(($(wc -c <m) - 4))
+	stays 5 m all
+	says "tensor 'layer.16.u8' is not as rank 1 had it"
+	cp old.r1 m
+	flip m $(($(wc -c <m) - 4))
+	cp m was
+	exits 5 ace-patch --part old.r1.json m <all
+	says "tensor 'layer.16.u8' is not as rank 1 had it"
+	same m was
+	cp old m
+	exits 0 ace-patch m <all
+	same m new
+	mkmodel third -n 300 -s 2
+	cp third m
+	stays 5 m all
+	says "the last one that was made of it is step 7"
+}
+
+@test "values of several ranks are the same in all; values of none are refused" {
+	models
+	ranks r 2 1
+	parts r
+	cp old m
+	# the scalar, which both have, is another in what rank 1 has
+	cp new.r1 other
+	flip other $(($(wc -c <other) - 1))
+	ace-diff -r demo -s 7 --base-version 6 --part old.r1.json old.r1 other >1.aceg
+	stays 3 m r0.aceg 1.aceg
+	says "rank [01] and another one have the same values and differ, tensor 'layer.98.scalar'; 'm' stays"
+	# rank 0 has the rows of rank 1
+	cp old.r1.json again
+	edit again 'x["__metadata__"]["rank"] = 0'
+	ace-diff -r demo -s 7 --base-version 6 --part again old.r1 new.r1 >0.aceg
+	stays 3 m 0.aceg r1.aceg
+	says "no rank has some values, tensor 'layer.00.bf16'"
+	# both have all
+	for i in 0 1; do
+		echo "{\"__metadata__\": {\"rank\": $i, \"ranks\": 2}}" >all.$i
+		ace-diff -s 7 --part all.$i old new
+	done >all
+	exits 0 ace-patch m <all
+	same m new
+}
+
+@test "cut, flipped: the model stays" {
+	local at got first
+	models 60
+	ranks r 2 1
+	parts r
+	cp old m
+	first=$(wc -c <r0.aceg)
+	for at in "$first" $(seq 1 53 $(($(wc -c <all) - 1))); do
+		each_of 5 || continue
+		head -c "$at" all >bad
+		got=0
+		ace-patch m <bad 2>err || got=$?
+		# 5 between two of the streams
+		[ "$got" -eq $((at == first ? 5 : 3)) ]
+		same m old
+		cp all bad
+		flip bad "$at"
+		exits 3 ace-patch m <bad
+		same m old
+	done
+}
+
+@test "killed anywhere, in place and by a copy: old or new, never of one rank alone" {
+	local way k got
+	models 60
+	ranks r 2 1
+	parts r
+	for way in copy in-place; do
+		for k in $(upto 200); do
+			rm -rf m m.ace-patch
+			cp old m
+			got=0
+			killed "$k" ace-patch --way $way m <all 2>err || got=$?
+			[ $way = in-place ] || cmp m old >cmp || same m new
+			[ "$got" -eq 137 ] || break
+			# who comes by with less brings it to an end, too
+			ace-patch m <r0.aceg 2>err || [ $? -eq 5 ]
+			cmp m old >cmp || same m new
+			exits 0 ace-patch m <all
+			same m new
+		done
+		[ "$got" -eq 0 ]
+		[ "$k" -gt 8 ]
+	done
+}
+
+@test "staged; with a receipt; what changed as a directory" {
+	models
+	ranks r 2 1
+	parts r
+	cp old m
+	exits 0 ace-patch --stage m <all
+	same m old
+	exits 0 ace-patch --commit m
+	same m new
+	cp old m
+	exits 0 ace-patch -o weight_v000007 m <all
+	cp old n
+	ace-diff n weight_v000007 >d.aceg
+	exits 0 ace-patch n <d.aceg
+	same n new
+	cp old.r1 m
+	rm -r m.ace-patch
+	exits 0 ace-patch --part old.r1.json --receipt host m <all
+	mv out receipt
+	hash=$(sed -n 's/^hash //p' m.ace-patch/marker)
+	exits 0 ace-inspect receipt
+	grep -q "$hash" out
+	exits 0 ace-patch --stage --part old.r1.json m <all
+	exits 2 ace-patch --commit --part old.r1.json m
+	exits 2 ace-patch --part old.r1.json -o d m <all
+	exits 2 ace-diff --part old.r1.json -S state old.r1 new.r1
+	exits 2 ace-diff --for old.r1.json old.r1 new.r1
+}
+
+# lies CODE REGEX: an index that CODE has changed is refused by who makes a patch, with 3
+lies() {
+	cp old.r1.json bad
+	edit bad "w = x['layer.00.bf16']; $1"
+	exits 3 ace-diff --part bad old.r1 new.r1
+	says "$2"
+	[ ! -s out ]
+}
+
+@test "indexes that lie" {
+	models
+	ranks r 2 1
+	parts r
+	lies 'w["offset"][0] += 1' "slice of tensor 'layer.00.bf16' is not in it, dimension 0"
+	lies 'w["offset"][1] = 2**63 - 1' "is not in it, dimension 1"
+	lies 'w["of"][0] = 2**62' "limit|corrupt"
+	lies 'w["offset"][0] = 2**64' "corrupt"
+	lies 'w["offset"][0] = -1' "says not of tensor 'layer.00.bf16'"
+	lies 'w["offset"] = [0]' "says not of tensor 'layer.00.bf16'"
+	lies 'w["offset"] = [0.5, 0]' "says not of tensor"
+	lies 'del w["of"]' "says not of tensor"
+	lies 'w["shape"][0] -= 1' "tensor 'layer.00.bf16' has not the shape that the index says"
+	lies 'x["layer.77"] = w' "tensor 'layer.77' of 'bad' is not in '(old|new).r1'"
+	lies 'x["layer.00.bf16"] = 3' "an object expected"
+	lies 'del x["__metadata__"]' "says not of which rank it is"
+	lies 'x["__metadata__"]["rank"] = 2' "no rank of ranks"
+	lies 'x["__metadata__"] = {"rank": 0, "ranks": 5000}' "at most 1024"
+	lies 'x["layer.04.f4"] = {"offset": [0, 1], "shape": [3, 2], "of": [3, 4]}' \
+	    "'layer.04.f4' cuts two f4 of a byte"
+	sed 's/"layer.01.bool"/"layer.00.bf16"/' old.r1.json >bad
+	exits 3 ace-diff --part bad old.r1 new.r1
+	says "'bad' names tensor 'layer.00.bf16' twice"
+	echo nothing >bad
+	exits 3 ace-diff --part bad old.r1 new.r1
+	exits 4 ace-diff --part none old.r1 new.r1
+	says "none"
+	"$ROOT/tests/mkgguf" m.gguf
+	echo '{}' >bad
+	exits 3 ace-patch --part bad m.gguf <all
+	says "GGUF"
+	# a receiver whose tensors are of another type, or of another whole
+	cp old.r1 m
+	sed 's/"BF16"/"F16" /' old.r1 >m
+	exits 3 ace-patch --part old.r1.json m <all
+	says "tensor 'layer.00.bf16' differs in shape or dtype"
+	cp old.r1.json bad
+	edit bad 'x["layer.00.bf16"]["of"][0] += 1'
+	cp old.r1 m
+	exits 3 ace-patch --part bad m <all
+	says "tensor 'layer.00.bf16' differs in shape or dtype"
+	exits 3 ace-diff --part old.r1.json --for bad old.r1 new.r1
+	says "has not the shape that the index says"
+}
+
+@test "a decoder that has read the page alone makes the same of parts" {
+	local form
+	models
+	for form in '2 1' '2 2'; do
+		# shellcheck disable=SC2086 # words are meant
+		ranks r $form
+		parts r
+		"$ROOT/tests/decoder/patch" old all got
+		same got new
+	done
+	for i in $(seq 0 $((n - 1))); do
+		ace-diff --part "old.r$i.json" "new.r$i"
+	done >all
+	"$ROOT/tests/decoder/patch" old all got
+	same got new
+}
+
+@test "an archive gives no part for a model; who looks at a part sees whose it is" {
+	models
+	ranks r 2 1
+	parts r
+	ace-diff -s 6 old >whole
+	ace-archive create -o a.tar whole r0.aceg r1.aceg
+	exits 0 ace-archive get --step 6 a.tar
+	[ -s out ]
+	exits 5 ace-archive get --step 7 a.tar
+	exits 0 ace-inspect -v r1.aceg
+	grep -q 'part.*1/2' out
+}
