@@ -61,15 +61,15 @@ export WAY=Replay
 
 # bats test_tags=long
 @test "replay: killed anywhere, started again: as if nothing had happened" {
-	undisturbed 8
-	cloud 2 8 3>&- &
-	train edge2 8 >said2 3>&- &
-	# ahead, as it is sent, half sent and half read; in the middle of the steps of
-	# all, behind them, before the checkpoint, and before that takes its name
+	undisturbed 10
+	cloud 2 10 3>&- &
+	train edge2 10 >said2 3>&- &
+	# ahead, half sent, half read, in the middle of the steps of all, behind them, and
+	# before the checkpoint
 	for place in step:2 send:8 _fill:10 _step:10 _keep:3 _save:2; do
-		exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 8 die=$place
+		exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 10 die=$place
 	done
-	train edge1 8 >said1
+	train edge1 10 >said1
 	wait
 	unharmed
 }
