@@ -428,6 +428,7 @@ late() {
 		rm -rf j*
 		mkdir j.joins
 		got=0
+		# shellcheck disable=SC2016 # expanded there
 		killed "$n" bash -c 'PATH=$ROOT/examples/patches:$PATH exec \
 		    catch-up.sh edge2 j S "$PWD/served"' 2>err || got=$?
 		exits 0 late edge2 j

@@ -182,6 +182,18 @@ TEST(test_text)
 	says("d", "\nall                         2    50.0000             4  ");
 }
 
+/* What did not change has no line of its own. */
+TEST(test_left_out)
+{
+	const struct patch p = { honest, sizeof(honest), 1, 0, 0 };
+	char *text;
+
+	ok(seen(&p, 0, 0, NULL, &text) == 0 &&
+	    strstr(text, "\nb        f4") != NULL &&
+	    strstr(text, "\nc        f32") == NULL, "no line for c");
+	free(text);
+}
+
 TEST(test_counts)
 {
 	static const unsigned char most[] = { 8, 4, 3, 4 };
