@@ -35,6 +35,13 @@ enum {
 #define TWICE CLOSED "ace-recv --spool D sent1 >rcpt1; " \
 	"ace-aggregate --spool D --steps 1 >agg1; "
 
+/* Two models, a patch from one to the other, and what is kept for a receiver that said
+ * which it has.  A model's directory and the books say when. */
+#define MODELS "for i in 0 1; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
+	"mkdir -m 700 D; cp m0 D/m; ace-diff -s 1 --base-version 0 m0 m1 >p; "
+#define ASKED MODELS "ace-diff -S S -s 1 m0 m1; ace-diff -S S --to edge1 | " \
+	"ace-patch --receipt edge1 D/m >said; "
+
 static const struct fault_case cases[] = {
 	{ "compress-first", MADE, "ace-compress -S S -c topk:0.2 in0 > out", 0 },
 	{ "compress", BOTH "ace-ack -S S rcpt0 >rest; ",
@@ -124,7 +131,19 @@ static const struct fault_case cases[] = {
 	{ "sign-check", MADE KEY "ace-sign -k key in0 >signed; ",
 	    "ace-sign --check ring signed > out", 0 },
 	{ "advise", MADE "mkprofile VGG-19 >table; ", "ace-advise dynacomm "
-	    "--dt 1ms --bandwidth 1Gbit table > out", 0 }
+	    "--dt 1ms --bandwidth 1Gbit table > out", 0 },
+	{ "diff", MODELS, "ace-diff m0 m1 > out", 0 },
+	{ "diff-keep", MODELS, "ace-diff -S S -s 1 m0 m1 > out", COMMITS },
+	{ "diff-ask", MODELS "ace-diff -S S -s 1 m0 m1; ",
+	    "ace-diff -S S --to edge1 > out", 0 },
+	{ "diff-to", ASKED "ace-ack -S S said >rest; ",
+	    "ace-diff -S S --to edge1 > out", FUZZY },
+	{ "ack-model", ASKED, "ace-ack -S S said > out", FUZZY },
+	{ "patch-copy", MODELS, "ace-patch --way copy D/m < p > out", FUZZY },
+	{ "patch-in-place", MODELS, "ace-patch --way in-place D/m < p > out",
+	    FUZZY },
+	{ "patch-stage", MODELS, "ace-patch --stage D/m < p > out", FUZZY },
+	{ "patch-output", MODELS, "ace-patch -o D/out D/m < p > out", FUZZY }
 };
 
 #endif

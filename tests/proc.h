@@ -137,8 +137,9 @@ proc_exec(char **word, int in, int out, const char *log)
 }
 
 /*
- * proc_start("< FILE ace-a ARGS | ace-b ARGS > FILE"): words are divided by
- * blanks.  Returns the pipeline's number.  What they say goes to `log'.
+ * proc_start("ace-a ARGS < FILE | ace-b ARGS > FILE"): words are divided by
+ * blanks; `< FILE' may come first.  Returns the pipeline's number.  What they say
+ * goes to `log'.
  */
 static inline int __attribute__((format(printf, 1, 2)))
 proc_start(const char *fmt, ...)
@@ -154,18 +155,20 @@ proc_start(const char *fmt, ...)
 	proc_must(n > 0 && n < (int)sizeof(text), fmt);
 	(void)snprintf(log, sizeof(log), "%s/log", proc_dir);
 	s = strtok_r(text, " ", &save);
-	if (strcmp(s, "<") == 0) {
-		s = strtok_r(NULL, " ", &save);
-		(void)close(in);
-		proc_must((in = open(s, O_RDONLY | O_CLOEXEC)) >= 0, s);
-		s = strtok_r(NULL, " ", &save);
-	}
 	while (more) {
 		struct proc *p = &procs[nproc];
 
 		for (n = 0; s != NULL && s[0] != '|' && s[0] != '>' &&
-		    n + 1 < PROC_WORDS; s = strtok_r(NULL, " ", &save))
-			word[n++] = s;
+		    n + 1 < PROC_WORDS; s = strtok_r(NULL, " ", &save)) {
+			word[n] = s;
+			if (strcmp(s, "<") != 0) {
+				n++;
+				continue;
+			}
+			s = strtok_r(NULL, " ", &save);
+			(void)close(in);
+			proc_must((in = open(s, O_RDONLY | O_CLOEXEC)) >= 0, s);
+		}
 		word[n] = NULL;
 		more = s != NULL && s[0] == '|';
 		fd[0] = -1;

@@ -14,11 +14,13 @@ MAIN(ace_aggregate);
 MAIN(ace_archive);
 MAIN(ace_compress);
 MAIN(ace_cut);
+MAIN(ace_diff);
 MAIN(ace_expand);
 MAIN(ace_export);
 MAIN(ace_import);
 MAIN(ace_inspect);
 MAIN(ace_meter);
+MAIN(ace_patch);
 MAIN(ace_policy);
 MAIN(ace_recv);
 MAIN(ace_score);
@@ -35,10 +37,11 @@ static const struct {
 	{ "ace-aggregate", ace_aggregate_main },
 	{ "ace-archive", ace_archive_main },
 	{ "ace-compress", ace_compress_main }, { "ace-cut", ace_cut_main },
-	{ "ace-expand", ace_expand_main }, { "ace-export", ace_export_main },
+	{ "ace-diff", ace_diff_main }, { "ace-expand", ace_expand_main },
+	{ "ace-export", ace_export_main },
 	{ "ace-import", ace_import_main }, { "ace-inspect", ace_inspect_main },
 	{ "ace-meter", ace_meter_main }, { "ace-policy", ace_policy_main },
-	{ "ace-recv", ace_recv_main }, { "ace-score", ace_score_main },
+	{ "ace-recv", ace_recv_main }, { "ace-patch", ace_patch_main }, { "ace-score", ace_score_main },
 	{ "ace-select", ace_select_main }, { "ace-sign", ace_sign_main },
 	{ "ace-status", ace_status_main }, { "ace-step", ace_step_main }
 };
@@ -158,6 +161,15 @@ static const struct fault_case refuse_more[] = {
 	TABLE("groups", "device\\ttime\\na\\t1\\nb\\t2\\nc\\t9\\n",
 	    "cluster --theta 2"),
 	TABLE("interval", "divergence\\n0.002\\n0.01\\n", "interval"),
+	{ "diff-threads", MODELS, "ace-diff -T 3 m0 m1", 0 },
+	{ "diff-whole", MODELS, "ace-diff m1", 0 },
+	{ "diff-output", MODELS, "ace-diff -o D/patch m0 m1", 0 },
+	{ "diff-delta", MODELS "ace-patch -o d m0 <p; cp D/m m0; ",
+	    "ace-diff m0 d", 0 },
+	{ "patch-whole", MODELS "ace-diff m1 >p; ",
+	    "ace-patch --way copy D/m < p", FUZZY },
+	{ "patch-receipt", MODELS, "ace-patch --receipt edge1 D/m < p", FUZZY },
+	{ "inspect-patch", MODELS, "ace-inspect p", 0 },
 	{ "advise-ratio", MADE, "ace-advise ratio", 0 },
 	{ "advise-profile", TIMED,
 	    "ace-advise profile timed", 0 },

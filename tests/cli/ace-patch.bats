@@ -497,6 +497,28 @@ teardown() {
 	[ "$failed" -gt 6 ]
 }
 
+@test "parameters beyond what they may be: status 2, and nothing is made" {
+	models
+	cp old m
+	for bad in "-T 257" "-T -1" "-T x" "--max-elements 0" "--max-elements -1" \
+	    "--max-elements 1099511627777" "--way rename" "-f zstd -o d" "--receipt $(printf 'x%.0s' {1..257})" \
+	    "--commit --stage" "--commit -o d" "--stage --way in-place"; do
+		# shellcheck disable=SC2086 # words
+		exits 2 ace-patch $bad m <step.aceg
+	done
+	exits 2 ace-patch m old <step.aceg
+	same m old
+	[ ! -e m.ace-patch ]
+	[ ! -e d ]
+	# the largest and the smallest that there are
+	exits 0 ace-patch -T 256 --max-elements 1099511627776 m <step.aceg
+	is m new
+	cp old m
+	exits 3 ace-patch --max-elements 1 m <step.aceg
+	says "limit"
+	same m old
+}
+
 @test "a directory inside a model: in place only" {
 	models
 	mkdir olds/original news/original

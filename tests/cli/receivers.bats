@@ -381,3 +381,73 @@ teardown() {
 	done
 	[ "$got" -eq 0 ] && [ "$failed" -gt 0 ]
 }
+
+# late NAME MODEL: as a host does that calls the trainer through a shell
+late() {
+	PATH=$ROOT/examples/patches:$PATH catch-up.sh "$1" "$2" S "$PWD/served" far
+}
+
+# bats test_tags=long
+@test "examples/patches: a host that missed steps, has a backup, or joins with nothing" {
+	local n got
+	mkdir bin
+	# shellcheck disable=SC2016 # the other's words
+	printf '#!/bin/sh\necho >>"$CALLS"\nexec sh -c "$*"\n' >bin/far
+	chmod +x bin/far
+	export CALLS=$PWD/calls
+	PATH=$PWD/bin:$PATH
+	kept 0 5
+	for n in 0 1 5; do
+		"$ROOT/tests/mkmodel" "d$n" -n 1000 -f 3 -s $n
+	done
+	cp -r d0 served
+	# what it needs leads there with the fewest bytes, which are said
+	cp -r d1 h
+	exits 0 late edge1 h
+	diff -r h d5
+	has edge1 5 newest
+	# asked, sent, and nothing more
+	[ "$(wc -l <calls)" -eq 6 ]
+	exits 0 late edge1 h
+	[ "$(wc -l <calls)" -eq 9 ]
+	# a backup, which the trainer does not know of, with what it remembered or not
+	for n in 0 1; do
+		rm -r h
+		[ $n = 1 ] || rm -r h.ace-patch
+		cp -r d1 h
+		exits 0 late edge1 h
+		diff -r h d5
+	done
+	# nothing at all: the headers, and a whole model
+	exits 0 late edge2 j
+	diff -r j d5
+	[ ! -e j.joins ]
+	has edge2 5 newest
+	# whatever ends it, the next call goes on
+	for n in $(upto 40); do
+		rm -rf j*
+		mkdir j.joins
+		got=0
+		# shellcheck disable=SC2016 # expanded there
+		killed "$n" bash -c 'PATH=$ROOT/examples/patches:$PATH exec \
+		    catch-up.sh edge2 j S "$PWD/served"' 2>err || got=$?
+		exits 0 late edge2 j
+		diff -r j d5
+		[ "$got" -eq 137 ] || break
+	done
+	# nobody there; no way from what it has
+	PATH=$ROOT/examples/patches:$PATH
+	exits 4 catch-up.sh edge1 h S served false
+	says "catch-up.sh: 'h' is not the newest"
+	rm -r S
+	kept 0 1
+	rm S/patches/*.00000000*
+	printf 'anchor 0\npatches 2\n' >S/limits
+	kept 1 5
+	rm -rf h h.ace-patch
+	cp -r d1 h
+	exits 4 late edge1 h
+	says "no way from [0-9a-f]{32}, which 'edge1' has, to step 5"
+	diff -r h d1
+	exits 2 catch-up.sh edge1 h
+}

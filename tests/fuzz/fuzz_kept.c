@@ -1,10 +1,12 @@
 /*
  * libFuzzer: any bytes as each of the files that the programs keep or are given
  * beside a stream: a ledger, numbers, a link, a table, a plan as text, a ring of
- * keys; in a state, what is known of a device. The first byte says which.
+ * keys; in a state, what is known of a device, and who has which model. The first byte
+ * says which.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@
 #include "device/receipts.h"
 #include "device/residual.h"
 #include "format/plan_text.h"
+#include "model/books.h"
 #include "pipe/sign.h"
 #include "spool/ledger.h"
 #include "mean/contrib.h"
@@ -32,15 +35,35 @@ static void
 gone(void)
 {
 	static const char *const names[] = { "link", "receipts", "score",
-		"residual" };
+		"residual", "models" };
 	char path[64];
 	size_t i;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 5; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", statedir_dir, names[i]);
 		(void)unlink(path);
 	}
 	(void)rmdir(statedir_dir);
+}
+
+/* What was read is the same when it was written. */
+static void
+books(struct err *e)
+{
+	struct books a = BOOKS_INIT, b = BOOKS_INIT;
+	size_t i;
+
+	if (books_open(&a, statedir_dir, 0, e) == 0) {
+		if (books_save(&a, e) < 0 ||
+		    books_open(&b, statedir_dir, 0, e) < 0 || a.n != b.n)
+			abort();
+		for (i = 0; i < a.n; i++)
+			if (strcmp(a.p[i].name, b.p[i].name) != 0 ||
+			    memcmp(&a.p[i].has, &b.p[i].has, sizeof(a.p[i].has)) != 0)
+				abort();
+	}
+	books_close(&a);
+	books_close(&b);
 }
 
 /* A file of the state. */
@@ -48,7 +71,7 @@ static void
 kept(int which, const uint8_t *p, size_t n, struct err *e)
 {
 	static const char *const names[] = { "link", "receipts", "score",
-		"residual" };
+		"residual", "models" };
 	static struct receipts receipts;
 	static int made;
 	struct statedir s = STATE_INIT;
@@ -72,6 +95,8 @@ kept(int which, const uint8_t *p, size_t n, struct err *e)
 		(void)receipts_load(&receipts, &s, e);
 	else if (which == 2)
 		(void)memory_load(&h, &s, "score", e);
+	else if (which == 4)
+		books(e);
 	else {
 		if (residual_open(&q, &s, e) >= 0 && q.d.r != NULL)
 			(void)residual_pending(&q, e);
@@ -134,7 +159,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 
 	if (n == 0)
 		return 0;
-	if ((which = p[0] % 11) >= 7) {
+	if ((which = p[0] % 12) >= 7) {
 		kept(which - 7, p + 1, n - 1, &e);
 		return 0;
 	}

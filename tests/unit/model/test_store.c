@@ -66,6 +66,7 @@ add(struct store *s, unsigned from, unsigned to, size_t bytes)
 {
 	struct way w = { .step = to, .whole = from == 0 };
 	char *draft = store_draft(s, &e);
+	int r;
 
 	model(w.before, from);
 	model(w.after, to);

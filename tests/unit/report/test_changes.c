@@ -177,9 +177,21 @@ TEST(test_text)
 	says(NULL, "\nall      f4                 1    33.3333             3  ");
 	/* its type is there, with nothing */
 	says(NULL, "\nall      f32                0     0.0000             5      0.0000");
-	says(NULL, "\nall                         7    29.1667            24  ");
+	says(NULL, "\nall                         7    29.1667            24      6.3333");
 	says("[bd]", "\nall                         3    42.8571             7  ");
 	says("d", "\nall                         2    50.0000             4  ");
+}
+
+/* What did not change has no line of its own. */
+TEST(test_left_out)
+{
+	const struct patch p = { honest, sizeof(honest), 1, 0, 0 };
+	char *text;
+
+	ok(seen(&p, 0, 0, NULL, &text) == 0 &&
+	    strstr(text, "\nb        f4") != NULL &&
+	    strstr(text, "\nc        f32") == NULL, "no line for c");
+	free(text);
 }
 
 TEST(test_counts)
