@@ -34,11 +34,8 @@ cost(double a, unsigned q, int m)
 	return (a - center[q][m]) * (a - center[q][m]) + price * bits[q][m];
 }
 
-static double
-entropy2(double p)
-{
-	return p <= 0 || p >= 1 ? 0 : -p * log2(p) - (1 - p) * log2(1 - p);
-}
+#define ENTROPY(p) ((p) <= 0 || (p) >= 1 ? 0 : -(p) * log2(p) - \
+	(1 - (p)) * log2(1 - (p)))
 
 /* Bits of what was decided; costs and centres for the next turn. */
 static double
@@ -138,7 +135,7 @@ static double
 eight(const double *v, unsigned half, int m[8])
 {
 	double sum = 0, least = HUGE_VAL, d;
-	int i, odd = 0, at = 0, other[8], j;
+	int i, odd = 0, at = 0, other[8];
 
 	for (i = 0; i < 8; i++) {
 		m[i] = best(fabs(v[i]), half, -1);
@@ -156,11 +153,9 @@ eight(const double *v, unsigned half, int m[8])
 			at = i;
 		}
 	}
-	if (!odd)
-		return sum;
-	j = other[at];
-	m[at] = j;
-	return sum + least;
+	if (odd)
+		m[at] = other[at];
+	return odd ? sum + least : sum;
 }
 
 /* What the halves cost, less the parity that the last of eight need not say. */
@@ -184,8 +179,8 @@ lattice(double *share)
 		halves += h;
 	}
 	*share = fmin(fmax(halves * 8 / N, 0.001), 0.999);
-	return N / 8 * entropy2(*share) - halves -
-	    whole / 8 * entropy2(whole > 0 ? odd / whole : 0);
+	return N / 8 * ENTROPY(*share) - halves -
+	    whole / 8 * ENTROPY(odd / (whole + 1));
 }
 
 /* The path of least cost; a level of quantiser 1 is one step less. */
@@ -262,12 +257,27 @@ one(enum way w, double s, double slope, double *error)
 	return (bit + more) / N;
 }
 
+/* The error in so many bits. */
+static double
+at(enum way w, double slope, double rate)
+{
+	double lo = 0.05, hi = 5, mid, error = 1;
+	int i;
+
+	for (i = 0; i < STEPS; i++) {
+		mid = sqrt(lo * hi);
+		*(one(w, mid, slope, &error) > rate ? &lo : &hi) = mid;
+	}
+	(void)one(w, hi, slope, &error);
+	return error;
+}
+
 int
 main(void)
 {
 	static const double rate[] = { 0.3, 0.5, 1, 1.28, 2 };
 	static const double slope[] = { 0.1, 0.15, 0.2 };
-	double lo, hi, mid = 0, b, error, least, unused;
+	double least, unused;
 	size_t i, j, r;
 	int w;
 
@@ -278,22 +288,9 @@ main(void)
 	for (r = 0; r < sizeof(rate) / sizeof(rate[0]); r++) {
 		(void)printf("%-6g", rate[r]);
 		for (w = 0; w < WAYS; w++) {
-			least = HUGE_VAL;
-			for (j = 0; j < (w == NEAREST ? 1 : 3); j++) {
-				lo = 0.05;
-				hi = 5;
-				error = 1;
-				for (i = 0; i < STEPS; i++) {
-					mid = sqrt(lo * hi);
-					b = one((enum way)w, mid, slope[j], &error);
-					if (b > rate[r])
-						lo = mid;
-					else
-						hi = mid;
-				}
-				(void)one((enum way)w, hi, slope[j], &error);
-				least = fmin(least, error);
-			}
+			for (j = 0, least = 1; j < (w == NEAREST ? 1 : 3); j++)
+				least = fmin(least, at((enum way)w, slope[j],
+				    rate[r]));
 			(void)printf(" %8.4f", least);
 			(void)fflush(stdout);
 		}
