@@ -155,8 +155,8 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 
 	ecq_codec.foretell(&p, m, bytes, error);
 	bits = 8 * (double)*bytes / m->n;
-	more = fmax(0.42 - 0.25 * bits, fmin(0.11 * (bits - 1), 0.3));
-	p.arg = plan->arg * (float)(1.33 + fmax(more, 0.57 * zeros));
+	more = fmax(0.35 - 0.25 * bits, fmin(0.07 * (bits - 1), 0.3));
+	p.arg = plan->arg * (float)(1.37 + fmax(more, 0.53 * zeros));
 	ecq_codec.foretell(&p, m, bytes, error);
 	bits = 8 * (double)*bytes / m->n;
 	*bytes -= (int64_t)(fmin(0.1 * bits, 0.16) * (1 - zeros) * m->n / 8);

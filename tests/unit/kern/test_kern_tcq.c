@@ -165,12 +165,38 @@ one_code(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	return good && k->tcq_get(&m, &g, code, n) == -1;
 }
 
+/* After one_walk: marks, and values from them. */
+static int
+one_values(const struct kern *k, struct try *t, size_t n, size_t off)
+{
+	const size_t marks = 4 * ((n + 15) / 16);
+	float *x = guard_place(page[1], n, 4, off), want[LEN];
+	uint16_t *code = guard_place(page[2], n, 2, off);
+	uint32_t *mark = guard_place(page[3], marks / 4, 4, off), first[CHUNKS];
+	float of[2 * KERN_ECQ_SYMBOLS];
+	unsigned i;
+	int good;
+
+	for (i = 0; i < 2 * KERN_ECQ_SYMBOLS; i++)
+		of[i] = i % KERN_ECQ_SYMBOLS == 0 ? 0 : (float)i;
+	memcpy(code, t->code, 2 * n);
+	kern_tcq_marks(t->code, NULL, n, first);
+	k->tcq_marks(code, NULL, n, mark);
+	good = same(mark, first, marks);
+	kern_tcq_marks(t->code, t->q, n, first);
+	k->tcq_marks(code, t->q, n, mark);
+	good &= same(mark, first, marks);
+	kern_tcq_values(want, t->code, first, n, of);
+	k->tcq_values(x, code, mark, n, of);
+	return good && same(x, want, 4 * n);
+}
+
 static void
 test_way(const struct kern *k, const struct way *way)
 {
 	static const char *const mode[] = { "plain", "left", "above" };
 	static struct try t;
-	int walk = 1, code = 1;
+	int walk = 1, code = 1, values = 1;
 	size_t n, off;
 
 	for (n = 0; n <= LEN; n++) {
@@ -181,11 +207,13 @@ test_way(const struct kern *k, const struct way *way)
 			fill(t.x, n, (uint32_t)(n * 16 + off));
 			walk &= one_walk(k, &t, way, n, off);
 			code &= one_code(k, &t, way, n, off);
+			values &= one_values(k, &t, n, off);
 		}
 	}
-	ok(walk && code, "%s: %s, level %u, %zu columns, %u states%s%s", k->name,
+	ok(walk && code && values, "%s: %s, level %u, %zu columns, %u states%s%s%s", k->name,
 	    mode[way->mode], way->level, way->cols, way->states,
-	    walk ? "" : ", walk or sort", code ? "" : ", spans or get");
+	    walk ? "" : ", walk or sort", code ? "" : ", spans or get",
+	    values ? "" : ", marks or values");
 }
 
 /* ---- the least of all paths ---- */
