@@ -147,14 +147,17 @@ series_part(struct series *s, struct coming *c, const struct record *rec,
 	struct series_part *p;
 	int r;
 
-	if (rec->codec != CODEC_EXACT ||
-	    ((rec->param & EXACT_PART) != 0) != (c->ranks != 0))
+	if (rec->codec != CODEC_EXACT)
 		return err_set(e, ERR_DATA, "mismatch: group %lu of a patch is "
 		    "coded %s", (unsigned long)rec->group,
 		    codec_name(rec->codec));
 	if (!codec_takes(CODEC_EXACT, rec->param))
 		return err_set(e, ERR_DATA, "unsupported: parameter %u of codec "
 		    "exact, group %lu", rec->param, (unsigned long)rec->group);
+	if (((rec->param & EXACT_PART) != 0) != (c->ranks != 0))
+		return err_set(e, ERR_DATA, "corrupt: group %lu is of %s tensors, "
+		    "the patch is not", (unsigned long)rec->group, c->ranks != 0 ?
+		    "whole" : "slices of");
 	if ((r = alloc_grow(&c->part, &c->cap, c->n + 1, sizeof(*c->part),
 	    e)) < 0)
 		return r;

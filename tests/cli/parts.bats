@@ -239,11 +239,11 @@ for name in "old", "new":
 	says "to step 7 is for another model, step 6: tensor 'layer.00.bf16' is not as rank [01] had it; 'm' is [0-9a-f]{32}\$"
 	cp old m
 	# an unchanged value of the last tensor but one; its column is rank 1's
-	flip m $(($(wc -c <m) - 4))
+	flip m $(($(wc -c <m) - 3))
 	stays 5 m all
 	says "tensor 'layer.16.u8' is not as rank 1 had it"
 	cp old.r1 m
-	flip m $(($(wc -c <m) - 4))
+	flip m $(($(wc -c <m) - 3))
 	cp m was
 	exits 5 ace-patch --part old.r1.json m <all
 	says "tensor 'layer.16.u8' is not as rank 1 had it"
