@@ -379,9 +379,9 @@ lies() {
 	lies 'w["offset"] = [0]' "says not of tensor 'layer.00.bf16'"
 	lies 'w["offset"] = [0.5, 0]' "says not of tensor"
 	lies 'del w["of"]' "says not of tensor"
-	lies 'w["shape"][0] -= 1' "tensor 'layer.00.bf16' has not the shape that the index says"
+	lies 'w["shape"][0] -= 1' "tensor 'layer.00.bf16' has not the shape that 'bad' says"
 	lies 'x["layer.77"] = w' "tensor 'layer.77' of 'bad' is not in '(old|new).r1'"
-	lies 'x["layer.00.bf16"] = 3' "an object expected"
+	lies 'x["layer.00.bf16"] = 3' "says not of tensor"
 	lies 'del x["__metadata__"]' "says not of which rank it is"
 	lies 'x["__metadata__"]["rank"] = 2' "no rank of ranks"
 	lies 'x["__metadata__"] = {"rank": 0, "ranks": 5000}' "at most 1024"
@@ -389,9 +389,12 @@ lies() {
 	    "'layer.04.f4' cuts two f4 of a byte"
 	sed 's/"layer.01.bool"/"layer.00.bf16"/' old.r1.json >bad
 	exits 3 ace-diff --part bad old.r1 new.r1
-	says "'bad' names tensor 'layer.00.bf16' twice"
+	says "'bad': duplicate object key"
 	echo nothing >bad
 	exits 3 ace-diff --part bad old.r1 new.r1
+	echo '[]' >bad
+	exits 3 ace-diff --part bad old.r1 new.r1
+	says "'bad' is no object"
 	exits 4 ace-diff --part none old.r1 new.r1
 	says "none"
 	"$ROOT/tests/mkgguf" m.gguf
@@ -409,7 +412,7 @@ lies() {
 	exits 3 ace-patch --part bad m <all
 	says "tensor 'layer.00.bf16' differs in shape or dtype"
 	exits 3 ace-diff --part old.r1.json --for bad old.r1 new.r1
-	says "has not the shape that the index says"
+	says "has not the shape that 'bad' says"
 }
 
 @test "a decoder that has read the page alone makes the same of parts" {

@@ -78,8 +78,8 @@ TEST(slices)
 		}
 		bad += slice_before(&own, &t, hi) - slice_before(&own, &t, lo) != n;
 		memset(back, 255, sizeof(back));
-		bad += slice_get(&p, &t, lo, hi, &own, group, tile) != k;
-		bad += slice_set(&p, &t, lo, hi, &own, back, tile) != k;
+		bad += slice_move(&p, &t, lo, hi, &own, 0, group, tile) != k;
+		bad += slice_move(&p, &t, lo, hi, &own, 1, back, tile) != k;
 		for (n = k = 0, x = lo; x < hi; x++) {
 			if (has(&p, &t, x))
 				bad += tile[k++] != (unsigned char)x;
@@ -87,7 +87,7 @@ TEST(slices)
 				bad += back[n++] != (has(&p, &t, x) ?
 				    (unsigned char)x : 255);
 		}
-		bad += slice_get(&p, &t, lo, hi, &own, group, group) != k ||
+		bad += slice_move(&p, &t, lo, hi, &own, 0, group, group) != k ||
 		    memcmp(group, tile, k) != 0;
 	}
 	is_u64(bad, 0, "a slice has what it should");
