@@ -80,8 +80,8 @@ read_group(const struct diff *d, const struct model *m, uint32_t g,
 	if ((r = model_read(m, b, p, e)) < 0 || d->theirs == NULL)
 		return r;
 	schema_span(&m->schema, g, &s);
-	b->bytes = slice_get(&d->theirs[s.tensor], &m->schema.t[s.tensor],
-	    s.offset, s.offset + s.n, &m->slice[s.tensor], p, p);
+	b->bytes = slice_move(&d->theirs[s.tensor], &m->schema.t[s.tensor],
+	    s.offset, s.offset + s.n, &m->slice[s.tensor], 0, p, p);
 	b->words = b->bytes / exact_size(b->form);
 	return 0;
 }

@@ -482,10 +482,37 @@ safetensors_about(struct safetensors_text *t, format_pair_fn *about, void *arg,
 	return r;
 }
 
-/* A file that is JSON alone: `what' takes it. */
+/* An object, of which weight_map and metadata are used and the rest is not looked
+ * at. */
 static int
-safetensors_text_file(const char *path, int (*what)(struct safetensors_text *,
-    void *, struct err *), void *arg, struct err *e)
+safetensors_index_of(struct safetensors_text *t, format_pair_fn *fn,
+    format_pair_fn *about, void *arg, struct err *e)
+{
+	json_t *key, *value;
+	int first = 1, maps = 0, abouts = 0;
+	int r = safetensors_want(t, '{', e);
+
+	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
+	    key != NULL) {
+		value = NULL;
+		if (strcmp(json_string_value(key), "weight_map") == 0)
+			r = maps++ == 0 ? safetensors_weight_map(t, fn, arg, e) :
+			    safetensors_bad(t, "weight_map twice", e);
+		else if (strcmp(json_string_value(key), "metadata") == 0)
+			r = abouts++ == 0 ? safetensors_about(t, about, arg, e) :
+			    safetensors_bad(t, "metadata twice", e);
+		else
+			r = safetensors_any(t, &value, e);
+		json_decref(key);
+		json_decref(value);
+		first = 0;
+	}
+	return r == 0 && maps == 0 ? safetensors_bad(t, "no weight_map", e) : r;
+}
+
+int
+safetensors_index(const char *path, format_pair_fn *fn, format_pair_fn *about,
+    void *arg, struct err *e)
 {
 	struct format_source s = { .name = path, .fd = -1 };
 	struct safetensors_text t = { .s = &s };
@@ -500,118 +527,70 @@ safetensors_text_file(const char *path, int (*what)(struct safetensors_text *,
 	else if ((t.p = alloc_get(SAFETENSORS_WINDOW, 1, e)) == NULL)
 		r = -ERR_SYS;
 	else
-		r = what(&t, arg, e);
+		r = safetensors_index_of(&t, fn, about, arg, e);
 	alloc_free(t.p);
 	io_free(s.io);
 	return r;
 }
 
-struct safetensors_told {
-	format_pair_fn *fn, *about;
-	void *arg;
-};
-
-/* An object, of which weight_map and metadata are used and the rest is not looked
- * at. */
-static int
-safetensors_index_of(struct safetensors_text *t, void *told, struct err *e)
-{
-	const struct safetensors_told *x = told;
-	json_t *key, *value;
-	int first = 1, maps = 0, abouts = 0;
-	int r = safetensors_want(t, '{', e);
-
-	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
-	    key != NULL) {
-		value = NULL;
-		if (strcmp(json_string_value(key), "weight_map") == 0)
-			r = maps++ == 0 ? safetensors_weight_map(t, x->fn,
-			    x->arg, e) : safetensors_bad(t, "weight_map twice", e);
-		else if (strcmp(json_string_value(key), "metadata") == 0)
-			r = abouts++ == 0 ? safetensors_about(t, x->about, x->arg,
-			    e) : safetensors_bad(t, "metadata twice", e);
-		else
-			r = safetensors_any(t, &value, e);
-		json_decref(key);
-		json_decref(value);
-		first = 0;
-	}
-	return r == 0 && maps == 0 ? safetensors_bad(t, "no weight_map", e) : r;
-}
-
-int
-safetensors_index(const char *path, format_pair_fn *fn, format_pair_fn *about,
-    void *arg, struct err *e)
-{
-	struct safetensors_told x = { fn, about, arg };
-
-	return safetensors_text_file(path, safetensors_index_of, &x, e);
-}
-
 /* ---- an index of slices ---- */
 
-struct safetensors_sliced {
-	uint64_t *rank;
-	format_slice_fn *fn;
-	void *arg;
-};
-
-/* What an entry says: of a tensor three lists of as many numbers. */
 static int
-safetensors_slice(struct safetensors_text *t, const char *name, const json_t *v,
-    const struct safetensors_sliced *x, struct err *e)
+safetensors_slice(const char *path, const char *name, const json_t *v,
+    uint64_t rank[2], format_slice_fn *fn, void *arg, struct err *e)
 {
-	const json_t *rank = json_object_get(v, "rank");
-	const json_t *ranks = json_object_get(v, "ranks");
+	const json_int_t k = json_integer_value(json_object_get(v, "rank"));
+	const json_int_t n = json_integer_value(json_object_get(v, "ranks"));
 	struct format_slice s = { .name = name };
 
 	if (strcmp(name, SAFETENSORS_META) == 0) {
-		if (!json_is_integer(rank) || !json_is_integer(ranks) ||
-		    json_integer_value(rank) < 0 ||
-		    json_integer_value(rank) >= json_integer_value(ranks))
-			return safetensors_bad(t, "no rank of ranks", e);
-		x->rank[0] = (uint64_t)json_integer_value(rank);
-		x->rank[1] = (uint64_t)json_integer_value(ranks);
-		return 0;
+		rank[0] = (uint64_t)k;
+		rank[1] = (uint64_t)n;
+		return json_is_integer(json_object_get(v, "rank")) && k >= 0 &&
+		    k < n ? 0 : err_set(e, ERR_DATA, "corrupt: '%s' says no rank "
+		    "of ranks", path);
 	}
 	s.ndim = safetensors_numbers(json_object_get(v, "shape"), s.shape,
 	    SCHEMA_MAX_DIM);
-	if (s.ndim < 0 || safetensors_numbers(json_object_get(v, "offset"),
+	return s.ndim < 0 || safetensors_numbers(json_object_get(v, "offset"),
 	    s.offset, SCHEMA_MAX_DIM) != s.ndim ||
 	    safetensors_numbers(json_object_get(v, "of"), s.of,
-	    SCHEMA_MAX_DIM) != s.ndim)
-		return err_set(e, ERR_DATA, "corrupt: '%s' says not of tensor "
-		    "'%.160s' what its offset, its shape and the shape that it is "
-		    "of are", t->s->name, name);
-	return x->fn(x->arg, &s, e);
-}
-
-static int
-safetensors_slices_of(struct safetensors_text *t, void *sliced, struct err *e)
-{
-	json_t *key, *value;
-	int first = 1, r = safetensors_want(t, '{', e);
-
-	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
-	    key != NULL) {
-		r = safetensors_json(t, '{', SAFETENSORS_ENTRY, &value, e);
-		if (r == 0)
-			r = safetensors_slice(t, json_string_value(key), value,
-			    sliced, e);
-		json_decref(key);
-		json_decref(value);
-		first = 0;
-	}
-	return r;
+	    SCHEMA_MAX_DIM) != s.ndim ? err_set(e, ERR_DATA, "corrupt: '%s' says "
+	    "not of tensor '%.160s' what its offset, its shape and the shape that "
+	    "it is of are", path, name) : fn(arg, &s, e);
 }
 
 int
 safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
     void *arg, struct err *e)
 {
-	struct safetensors_sliced x = { rank, fn, arg };
+	json_t *all = NULL, *v;
+	struct buf b = BUF_INIT;
+	json_error_t je;
+	const char *name;
+	struct io *io;
+	size_t got;
+	int r = io_open(&io, path, e);
 
-	return safetensors_text_file(path, safetensors_slices_of, &x, e);
+	if (r < 0)
+		return r;
+	if (io_size(io) > SAFETENSORS_MAX_HEADER)
+		r = err_set(e, ERR_DATA, "limit: '%s' has more than %d bytes",
+		    path, SAFETENSORS_MAX_HEADER);
+	else if ((r = buf_room(&b, (size_t)io_size(io), e)) == 0 &&
+	    (r = io_read(io, b.p, (size_t)io_size(io), &got, e)) == 0 &&
+	    (all = json_loadb((char *)b.p, got, JSON_REJECT_DUPLICATES,
+	    &je)) == NULL)
+		r = err_set(e, ERR_DATA, "corrupt: '%s': %s", path, je.text);
+	else if (!json_is_object(all))
+		r = err_set(e, ERR_DATA, "corrupt: '%s' is no object", path);
+	json_object_foreach(all, name, v)
+		if (r == 0)
+			r = safetensors_slice(path, name, v, rank, fn, arg, e);
+	json_decref(all);
+	buf_release(&b);
+	io_free(io);
+	return r;
 }
 
 const struct backend_in safetensors_in = {

@@ -1,10 +1,9 @@
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/num.h"
 #include "base/pack.h"
 #include "codec/codec.h"
 #include "codec/exact.h"
@@ -38,19 +37,15 @@ static int
 series_rank(const struct series *s, struct coming *c, const struct shard *sh,
     const unsigned char *run, const struct model *m, struct err *e)
 {
-	const char *key = text_get(&sh->kv, SHARD_KEY_PART), *of;
+	const char *key = text_get(&sh->kv, SHARD_KEY_PART);
 	const struct series_patch *first = s->p;
-	uint64_t rank = 0, ranks = 0;
+	unsigned rank = 0, ranks = 0;
 	char text[24] = "";
 
-	if (key != NULL && (of = strchr(key, '/')) != NULL &&
-	    (size_t)(of - key) < sizeof(text)) {
-		memcpy(text, key, (size_t)(of - key));
-		if (num_u64(&ranks, of + 1, 1, SERIES_MOST, "", NULL) < 0 ||
-		    num_u64(&rank, text, 0, ranks - 1, "", NULL) < 0)
-			ranks = 0;
-	}
-	if (key != NULL && ranks == 0)
+	if (key != NULL && sscanf(key, "%4u/%4u", &rank, &ranks) == 2)
+		(void)snprintf(text, sizeof(text), "%u/%u", rank, ranks);
+	if (key != NULL && (strcmp(text, key) != 0 || rank >= ranks ||
+	    ranks > SERIES_MOST))
 		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_PART
 		    ": '%.40s'", key);
 	if (key == NULL && m->slice != NULL)
@@ -64,8 +59,8 @@ series_rank(const struct series *s, struct coming *c, const struct shard *sh,
 		    "of another run, step or number of ranks than the one before "
 		    "it", (unsigned long long)sh->step, ranks == 0 ? "is no part, "
 		    "or " : "is ");
-	c->ranks = (unsigned)ranks;
-	c->p.rank = (unsigned)rank;
+	c->ranks = ranks;
+	c->p.rank = rank;
 	return 0;
 }
 
@@ -147,14 +142,17 @@ series_part(struct series *s, struct coming *c, const struct record *rec,
 	struct series_part *p;
 	int r;
 
-	if (rec->codec != CODEC_EXACT ||
-	    ((rec->param & EXACT_PART) != 0) != (c->ranks != 0))
+	if (rec->codec != CODEC_EXACT)
 		return err_set(e, ERR_DATA, "mismatch: group %lu of a patch is "
 		    "coded %s", (unsigned long)rec->group,
 		    codec_name(rec->codec));
 	if (!codec_takes(CODEC_EXACT, rec->param))
 		return err_set(e, ERR_DATA, "unsupported: parameter %u of codec "
 		    "exact, group %lu", rec->param, (unsigned long)rec->group);
+	if (((rec->param & EXACT_PART) != 0) != (c->ranks != 0))
+		return err_set(e, ERR_DATA, "corrupt: group %lu is of %s tensors, "
+		    "the patch is not", (unsigned long)rec->group, c->ranks != 0 ?
+		    "whole" : "slices of");
 	if ((r = alloc_grow(&c->part, &c->cap, c->n + 1, sizeof(*c->part),
 	    e)) < 0)
 		return r;
@@ -234,7 +232,7 @@ series_piece(struct series *s, struct coming *c, const struct model *m, size_t i
 	t = &m->schema.t[k];
 	hi = t->numel - lo < MODEL_GROUP ? t->numel : lo + MODEL_GROUP;
 	if (m->slice != NULL) {
-		slice_common(&m->slice[k], &c->slice[i], t->ndim, &both);
+		both = slice_common(&m->slice[k], &c->slice[i]);
 		mine = slice_before(&both, t, hi) - slice_before(&both, t, lo);
 		if (mine == 0)
 			return 0;
@@ -267,9 +265,12 @@ series_fill(struct series *s, struct coming *c, const struct schema *sc,
 	int r, sent;
 
 	c->nfull = 0;
-	if ((r = series_slices(c, sc, &b, e)) < 0)
-		return r;
-	for (i = 0; i < sc->n && !b.bad; i++)
+	c->p.slice = alloc_get(m->schema.n, sizeof(*c->p.slice), e);
+	if (c->p.slice == NULL || (r = series_slices(c, sc, &b, e)) < 0)
+		return -e->code;
+	for (i = 0; i < sc->n && !b.bad; i++) {
+		if (c->own[i] != SERIES_OTHERS)
+			c->p.slice[c->own[i]] = c->slice[i];
 		for (g = 0; g < sc->t[i].ngroups && !b.bad; g++) {
 			lo = (uint64_t)g * MODEL_GROUP;
 			n = slice_before(&c->slice[i], &sc->t[i], lo + MODEL_GROUP) -
@@ -290,6 +291,7 @@ series_fill(struct series *s, struct coming *c, const struct schema *sc,
 			    e)) < 0)
 				return r;
 		}
+	}
 	return !b.bad && b.at == b.n && next == c->n && c->cuts == 1 ? 0 :
 	    err_set(e, ERR_DATA, "corrupt: what the part of rank %u says of its "
 	    "slices", c->p.rank);
@@ -308,22 +310,6 @@ series_known(const struct series *s, const struct series_patch *p,
 			    memcmp(s->p[i].after, p->after, MODEL_HASH) == 0 ? 1 :
 			    err_set(e, ERR_DATA, "mismatch: two parts of rank %u, "
 			    "which differ", p->rank);
-	return 0;
-}
-
-/* The slices of the model's tensors, of those that the part has. */
-static int
-series_own(struct coming *c, const struct schema *sc, const struct model *m,
-    struct err *e)
-{
-	size_t i;
-
-	c->p.slice = alloc_get(m->schema.n, sizeof(*c->p.slice), e);
-	if (c->p.slice == NULL)
-		return -ERR_SYS;
-	for (i = 0; i < sc->n; i++)
-		if (c->own[i] != SERIES_OTHERS)
-			c->p.slice[c->own[i]] = c->slice[i];
 	return 0;
 }
 
@@ -362,9 +348,10 @@ series_end(struct series *s, struct coming *c, struct reader *in,
 	if (c->ranks != 0) {
 		if ((r = series_known(s, p, e)) != 0)
 			return r < 0 ? r : 0;
-		if ((r = series_fill(s, c, reader_schema(in), m, e)) < 0 ||
-		    (r = series_own(c, reader_schema(in), m, e)) < 0)
+		if ((r = series_fill(s, c, reader_schema(in), m, e)) < 0) {
+			alloc_free(p->slice);
 			return r;
+		}
 		part = c->full;
 		p->n = c->nfull;
 	}
@@ -529,35 +516,25 @@ series_group(const struct series *s, const struct series_part *list, size_t n,
 
 /* ---- parts ---- */
 
-/* What a part has of a group: of its bytes in the group, n are in w->tile now. */
+/* What a part has of a group, to or, with set, from the tile; its bytes. */
 static size_t
 series_tile(const struct series *s, const struct series_part *x,
-    const struct model *m, const struct schema_span *at,
-    const unsigned char *group, struct series_work *w)
+    const struct model *m, const struct schema_span *at, int set,
+    unsigned char *group, unsigned char *tile)
 {
-	return slice_get(&s->p[x->of].slice[at->tensor], &m->schema.t[at->tensor],
-	    at->offset, at->offset + at->n, m->slice != NULL ?
-	    &m->slice[at->tensor] : NULL, group, w->tile.p);
-}
-
-static void
-series_untile(const struct series *s, const struct series_part *x,
-    const struct model *m, const struct schema_span *at, unsigned char *group,
-    const struct series_work *w)
-{
-	(void)slice_set(&s->p[x->of].slice[at->tensor],
+	return slice_move(&s->p[x->of].slice[at->tensor],
 	    &m->schema.t[at->tensor], at->offset, at->offset + at->n,
-	    m->slice != NULL ? &m->slice[at->tensor] : NULL, group, w->tile.p);
+	    m->slice != NULL ? &m->slice[at->tensor] : NULL, set, group, tile);
 }
 
 /* One part of a group, into new, if the words are those that it is for. */
 static int
 series_one(const struct series *s, const struct series_part *x,
     const struct model *m, const struct schema_span *at,
-    const struct model_span *span, const unsigned char *old,
-    unsigned char *new, struct series_work *w, struct err *e)
+    const struct model_span *span, unsigned char *old, unsigned char *new,
+    struct series_work *w, struct err *e)
 {
-	const size_t n = series_tile(s, x, m, at, old, w);
+	const size_t n = series_tile(s, x, m, at, 0, old, w->tile.p);
 	const uint64_t is = pack_hash64(w->tile.p, n);
 	int r = 0;
 
@@ -568,16 +545,16 @@ series_one(const struct series *s, const struct series_part *x,
 	}
 	if (x->sent && w->base && (r = series_body(s, x, span, n, w->tile.p,
 	    w->tile.p, &w->body, e)) == 0)
-		series_untile(s, x, m, at, new, w);
+		(void)series_tile(s, x, m, at, 1, new, w->tile.p);
 	memset(w->tile.p, 1, n);
-	series_untile(s, x, m, at, w->seen.p, w);
+	(void)series_tile(s, x, m, at, 1, w->seen.p, w->tile.p);
 	return r;
 }
 
 int
 series_parts(const struct series *s, const struct series_part *list, size_t n,
-    const struct model *m, uint32_t g, const unsigned char *old,
-    unsigned char *new, struct series_work *w, struct err *e)
+    const struct model *m, uint32_t g, unsigned char *old, unsigned char *new,
+    struct series_work *w, struct err *e)
 {
 	struct schema_span at;
 	struct model_span span;
@@ -600,7 +577,7 @@ series_parts(const struct series *s, const struct series_part *list, size_t n,
 	if (memchr(w->seen.p, 0, span.bytes) != NULL)
 		return err_set(e, ERR_DATA, "mismatch: no rank has some values");
 	for (i = 0; i < n && w->base; i++) {
-		k = series_tile(s, &list[i], m, &at, new, w);
+		k = series_tile(s, &list[i], m, &at, 0, new, w->tile.p);
 		if (pack_hash64(w->tile.p, k) != list[i].sum)
 			return err_set(e, ERR_DATA, "mismatch: rank %u and another "
 			    "one have the same values and differ",

@@ -96,7 +96,7 @@ struct series_work {
  * have words of; new is right where w->base is 1.  -ERR_DATA also where no part has some
  * of its words, or two have others. */
 int series_parts(const struct series *s, const struct series_part *list, size_t n,
-    const struct model *m, uint32_t g, const unsigned char *old,
-    unsigned char *new, struct series_work *w, struct err *e);
+    const struct model *m, uint32_t g, unsigned char *old, unsigned char *new,
+    struct series_work *w, struct err *e);
 
 #endif

@@ -30,22 +30,21 @@ slice_whole(const struct schema_tensor *t, struct slice *p)
 	memcpy(p->len, t->dim, t->ndim * sizeof(*p->len));
 }
 
-void
-slice_common(const struct slice *a, const struct slice *b, unsigned ndim,
-    struct slice *both)
+struct slice
+slice_common(const struct slice *a, const struct slice *b)
 {
-	uint64_t lo, x, y;
+	struct slice both;
+	uint64_t x, y;
 	unsigned d;
 
-	memset(both, 0, sizeof(*both));
-	for (d = 0; d < ndim; d++) {
-		lo = a->off[d] > b->off[d] ? a->off[d] : b->off[d];
+	for (d = 0; d < SCHEMA_MAX_DIM; d++) {
+		both.off[d] = a->off[d] > b->off[d] ? a->off[d] : b->off[d];
 		x = a->off[d] + a->len[d];
 		y = b->off[d] + b->len[d];
 		x = x < y ? x : y;
-		both->off[d] = lo;
-		both->len[d] = x > lo ? x - lo : 0;
+		both.len[d] = x > both.off[d] ? x - both.off[d] : 0;
 	}
+	return both;
 }
 
 static uint64_t
@@ -112,60 +111,24 @@ slice_at(const struct slice *p, const struct schema_tensor *t, uint64_t c,
 	return x;
 }
 
-/* One run after another: where it is in the group, in the tile, and its bytes. */
-struct runs {
-	const struct slice *p, *own;
-	const struct schema_tensor *t;
-	uint64_t c, end, from;
-	size_t group, tile, bytes;
-};
-
-static struct runs
-runs_of(const struct slice *p, const struct schema_tensor *t, uint64_t lo,
-    uint64_t hi, const struct slice *own)
-{
-	return (struct runs){ p, own, t, slice_before(p, t, lo),
-	    slice_before(p, t, hi), slice_before(own, t, lo), 0, 0, 0 };
-}
-
-static int
-runs_next(struct runs *u)
-{
-	uint64_t n, x;
-
-	u->tile += u->bytes;
-	if (u->c >= u->end)
-		return 0;
-	x = slice_at(u->p, u->t, u->c, &n);
-	if (n > u->end - u->c)
-		n = u->end - u->c;
-	u->c += n;
-	u->group = (size_t)dtype_bytes(u->t->dtype,
-	    slice_before(u->own, u->t, x) - u->from);
-	u->bytes = (size_t)dtype_bytes(u->t->dtype, n);
-	return 1;
-}
-
 size_t
-slice_get(const struct slice *p, const struct schema_tensor *t, uint64_t lo,
-    uint64_t hi, const struct slice *own, const unsigned char *group,
+slice_move(const struct slice *p, const struct schema_tensor *t, uint64_t lo,
+    uint64_t hi, const struct slice *own, int set, unsigned char *group,
     unsigned char *tile)
 {
-	struct runs u = runs_of(p, t, lo, hi, own);
+	uint64_t c = slice_before(p, t, lo), n, x;
+	const uint64_t end = slice_before(p, t, hi);
+	const uint64_t from = slice_before(own, t, lo);
+	unsigned char *g, *at = tile;
+	size_t bytes;
 
-	while (runs_next(&u))
-		memmove(tile + u.tile, group + u.group, u.bytes);
-	return u.tile;
-}
-
-size_t
-slice_set(const struct slice *p, const struct schema_tensor *t, uint64_t lo,
-    uint64_t hi, const struct slice *own, unsigned char *group,
-    const unsigned char *tile)
-{
-	struct runs u = runs_of(p, t, lo, hi, own);
-
-	while (runs_next(&u))
-		memcpy(group + u.group, tile + u.tile, u.bytes);
-	return u.tile;
+	for (; c < end; c += n, at += bytes) {
+		x = slice_at(p, t, c, &n);
+		if (n > end - c)
+			n = end - c;
+		bytes = (size_t)dtype_bytes(t->dtype, n);
+		g = group + dtype_bytes(t->dtype, slice_before(own, t, x) - from);
+		memmove(set ? g : at, set ? at : g, bytes);
+	}
+	return (size_t)(at - tile);
 }

@@ -23,23 +23,19 @@ int slice_check(const struct slice *p, const struct schema_tensor *t,
     struct err *e);
 /* slice_whole(t, p): all of a tensor. */
 void slice_whole(const struct schema_tensor *t, struct slice *p);
-/* slice_common(a, b, ndim, both): what both have. */
-void slice_common(const struct slice *a, const struct slice *b, unsigned ndim,
-    struct slice *both);
+/* slice_common(a, b): what both have. */
+struct slice slice_common(const struct slice *a, const struct slice *b);
 
 /* slice_before(p, t, x): how many of its values come before value x of the tensor, which
  * may be behind the last.  NULL: all of the tensor. */
 uint64_t slice_before(const struct slice *p, const struct schema_tensor *t,
     uint64_t x);
 
-/* slice_get(p, t, lo, hi, own, group, tile): of the values lo to hi of the tensor, of which
- * the slice own is at group, those of p, which own has all, to tile, which may be group.
- * slice_set is the inverse.  Both return their bytes. */
-size_t slice_get(const struct slice *p, const struct schema_tensor *t,
-    uint64_t lo, uint64_t hi, const struct slice *own,
-    const unsigned char *group, unsigned char *tile);
-size_t slice_set(const struct slice *p, const struct schema_tensor *t,
-    uint64_t lo, uint64_t hi, const struct slice *own, unsigned char *group,
-    const unsigned char *tile);
+/* slice_move(p, t, lo, hi, own, set, group, tile): of the values lo to hi of the tensor, of
+ * which the slice own is at group, those of p, which own has all, to tile, which may be
+ * group; with set from there.  Returns their bytes. */
+size_t slice_move(const struct slice *p, const struct schema_tensor *t,
+    uint64_t lo, uint64_t hi, const struct slice *own, int set,
+    unsigned char *group, unsigned char *tile);
 
 #endif
