@@ -467,8 +467,8 @@ size_of(const struct data *d)
 
 	for (i = 0; i < d->n; i++)
 		if (d->code[i].code.len != 0)
-			size_record(&z, (uint32_t)i, d->code[i].code.param,
-			    d->code[i].code.len);
+			size_record(&z, (uint32_t)i, d->code[i].plan.codec,
+			    d->code[i].code.param, d->code[i].code.len);
 	size = size_send(&z);
 	return size - z.pad;
 }

@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "codec/codec.h"
 #include "format/frame.h"
 #include "format/shard.h"
 #include "format/writer.h"
@@ -50,21 +51,23 @@ size_batch(struct size *z)
 
 /* See writer_entry: how many bytes a record takes in the directory. */
 static size_t
-size_entry(uint64_t gap, int param, size_t len)
+size_entry(uint64_t gap, uint32_t codec, int param, size_t len)
 {
-	return 1 + (gap >= 7 ? size_varint(gap - 7) : 0) + (param != 0) +
+	return 1 + (gap >= 7 ? size_varint(gap - 7) : 0) +
+	    (codec >= CODEC_ESCAPE ? size_varint(codec) : 0) + (param != 0) +
 	    size_varint(len);
 }
 
 uint64_t
-size_cost(size_t len, int param)
+size_cost(uint32_t codec, size_t len, int param)
 {
-	return len == 0 ? 0 : len + size_entry(0, param, len);
+	return len == 0 ? 0 : len + size_entry(0, codec, param, len);
 }
 
 /* See writer_record. */
 void
-size_record(struct size *z, uint32_t group, uint8_t param, size_t len)
+size_record(struct size *z, uint32_t group, uint32_t codec, uint8_t param,
+    size_t len)
 {
 	uint64_t gap;
 
@@ -73,7 +76,7 @@ size_record(struct size *z, uint32_t group, uint8_t param, size_t len)
 	if (z->n == 0)
 		z->param = 0;
 	gap = z->n != 0 ? group - z->next : 0;
-	z->dir += size_entry(gap, param != z->param, len);
+	z->dir += size_entry(gap, codec, param != z->param, len);
 	z->param = param;
 	z->next = (uint64_t)group + 1;
 	z->body += len;

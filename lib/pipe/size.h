@@ -22,13 +22,14 @@ struct size {
 
 /* size_shard(z, s, e): begins to count for the shard s. */
 int size_shard(struct size *z, const struct shard *s, struct err *e);
-/* size_record(z, group, param, len): counts a record with a body of len bytes;
- * groups rise, as for writer_record. */
-void size_record(struct size *z, uint32_t group, uint8_t param, size_t len);
-/* size_cost(len, param): what a record with a body of len bytes adds to a frame,
- * without padding; param: 1 where its parameter may differ from that of the
+/* size_record(z, group, codec, param, len): counts a record with a body of len
+ * bytes; groups rise, as for writer_record. */
+void size_record(struct size *z, uint32_t group, uint32_t codec, uint8_t param,
+    size_t len);
+/* size_cost(codec, len, param): what a record with a body of len bytes adds to a
+ * frame, without padding; param: 1 where its parameter may differ from that of the
  * record before.  Of no bytes it is 0: the group is not sent. */
-uint64_t size_cost(size_t len, int param);
+uint64_t size_cost(uint32_t codec, size_t len, int param);
 /* size_send(z): ends it and returns the bytes of the whole shard. */
 uint64_t size_send(struct size *z);
 

@@ -569,8 +569,8 @@ coding_size(const struct coding *q)
 
 	for (i = 0; i < q->n; i++)
 		if (q->g[i].code.len != 0)
-			size_record(&z, q->g[i].group, q->g[i].code.param,
-			    q->g[i].code.len);
+			size_record(&z, q->g[i].group, q->g[i].plan.codec,
+			    q->g[i].code.param, q->g[i].code.len);
 	bytes = size_send(&z);
 	return bytes - z.pad;
 }
@@ -640,7 +640,7 @@ coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
 		error = estimate_error(&m, p);
 		l[k + 1].dist = weight * (error < 0 && k == 0 ? 0 : error);
 		l[k + 1].bytes = error < 0 && k != 0 ? -1 : (int64_t)size_cost(
-		    k == 0 ? w->code.len : codec_size(p, &ctx, w->n), 1);
+		    p->codec, k == 0 ? w->code.len : codec_size(p, &ctx, w->n), 1);
 	}
 	return 0;
 }

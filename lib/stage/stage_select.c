@@ -516,8 +516,8 @@ stage_select_choices(struct stage_select *x, int floor,
 		    (double)s[g].sumsq };
 		for (can = 0, i = 1; i < x->m; i++) {
 			l = &row[i];
-			l->bytes = (int64_t)size_cost(stage_select_body(x, g,
-			    &m, &x->level[i], &error),
+			l->bytes = (int64_t)size_cost(x->level[i].codec,
+			    stage_select_body(x, g, &m, &x->level[i], &error),
 			    codec_param(&x->level[i]) < 0);
 			if (!(error >= 0) || s[g].nonzero == 0)
 				l->bytes = -1;
@@ -547,9 +547,9 @@ stage_select_size(struct stage_select *x, const struct size *empty)
 		stage_select_ctx(x, g, &ctx);
 		estimate_init(&m, &x->survey.stat[g], &ctx);
 		param = codec_param(&x->plan[g]);
-		size_record(&z, g, param < 0 ? (uint8_t)~z.param :
-		    (uint8_t)param, stage_select_body(x, g, &m, &x->plan[g],
-		    &error));
+		size_record(&z, g, x->plan[g].codec, param < 0 ?
+		    (uint8_t)~z.param : (uint8_t)param,
+		    stage_select_body(x, g, &m, &x->plan[g], &error));
 	}
 	return size_send(&z) + x->survey.notes;
 }
@@ -645,7 +645,7 @@ stage_select_least(struct stage_select *x, struct err *e)
 	    e)) < 0) || (r = size_shard(&empty, x->sh.shard, e)) < 0)
 		return r;
 	z = empty;
-	size_record(&z, 0, 0, 0);
+	size_record(&z, 0, 0, 0, 0);
 	a.budget = (double)budget - (double)(size_send(&z) + s->notes);
 	r = x->shared != CODEC_NONE ? allot_plan(&a, e) :
 	    stage_select_list(x, &a, &empty, budget, e);

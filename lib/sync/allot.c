@@ -88,7 +88,7 @@ allot_told(const struct allot_work *w, size_t g, const struct estimate *m,
 	if (body < 0 || error < 0 || !(error < HUGE_VAL))
 		return HUGE_VAL;
 	*dist = w->weight[g] * error;
-	return (double)w->a->cost((size_t)body, 1);
+	return (double)w->a->cost(p->codec, (size_t)body, 1);
 }
 
 /* What stays until another group is asked for. */
@@ -353,8 +353,8 @@ allot_floor(struct allot_work *w)
 	for (g = 0; g < a->n; g++)
 		if (a->dense[g] && a->stat[g].nonzero > 0) {
 			a->ctx(a->arg, (uint32_t)g, &ctx);
-			bytes += (double)a->cost(codec_size(&q8, &ctx,
-			    a->stat[g].n), 1);
+			bytes += (double)a->cost(q8.codec, codec_size(&q8,
+			    &ctx, a->stat[g].n), 1);
 		}
 	a->floor = bytes > 0 && bytes <= ALLOT_DENSE_SHARE * a->budget;
 	for (g = 0; g < a->n; g++)

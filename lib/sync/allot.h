@@ -45,7 +45,7 @@ struct allot {
 	void (*ctx)(void *arg, uint32_t g, struct codec_ctx *ctx);
 	void *arg;
 	/* the bytes that a body of that length adds to a shard: pipe/size.h */
-	uint64_t (*cost)(size_t body, int param);
+	uint64_t (*cost)(uint32_t codec, size_t body, int param);
 
 	/* found */
 	struct codec_plan *plan;	/* [n], the caller's */

@@ -269,7 +269,7 @@ TEST(as_a_codec)
 	ok(codec_decode(CODEC_EXACT, EXACT_BF16, &ctx, body.p, body.n, y, N,
 	    &e) == -ERR_DATA && e.kind == ERR_MISMATCH, "others are for ace-patch");
 	err_clear(&e);
-	ok(codec_decode(CODEC_EXACT, 32, &ctx, body.p, body.n, y, N, &e) ==
+	ok(codec_decode(CODEC_EXACT, 64, &ctx, body.p, body.n, y, N, &e) ==
 	    -ERR_DATA && e.kind == ERR_UNSUPPORTED, "a parameter too large");
 	ok(codec_parse("exact", &plan, NULL) == -ERR_USAGE,
 	    "nobody asks for it by name");

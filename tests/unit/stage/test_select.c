@@ -119,7 +119,8 @@ bytes_of(const uint8_t *choice)
 	(void)size_shard(&z, &shard, NULL);
 	for (g = 0; g < n; g++)
 		if (choice[g] != 0)
-			size_record(&z, (uint32_t)g, 0, cost[g][choice[g]].len);
+			size_record(&z, (uint32_t)g, way[choice[g]].codec, 0,
+			    cost[g][choice[g]].len);
 	return size_send(&z);
 }
 

@@ -212,7 +212,7 @@ TEST(test_fiftieth)
 		dense[g] = 1;
 	}
 	no_ctx(NULL, 0, &ctx);
-	bytes = 4 * (double)size_cost(codec_size(&q8, &ctx, 96), 1);
+	bytes = 4 * (double)size_cost(q8.codec, codec_size(&q8, &ctx, 96), 1);
 	a = of(50 * bytes);
 	(void)allot_plan(&a, NULL);
 	ok(a.floor, "norms that take a fiftieth stay dense");
@@ -234,7 +234,7 @@ told(const struct allot *a, uint32_t g, const struct codec_plan *p,
 	no_ctx(NULL, g, &ctx);
 	estimate_init(&m, &a->stat[g], &ctx);
 	estimate_coding(&m, p, &body, &error);
-	*bytes = body > 0 ? (double)size_cost((size_t)body, 1) : 0;
+	*bytes = body > 0 ? (double)size_cost(p->codec, (size_t)body, 1) : 0;
 	return (double)a->weight[g] * error;
 }
 
