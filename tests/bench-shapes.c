@@ -9,7 +9,8 @@
  *            that it is not sent (sign-bit hiding, HEVC)
  *   E8       points of the lattice: whole, or half more, with an even sum (Conway and
  *            Sloane 1982); decided by cost, coded one by one
- *   4, 8     states of a trellis: the quantisers of kern/kern_tcq.h; 4 as in VVC
+ *   4, 8, 32 states of a trellis: the quantisers of kern/kern_tcq.h; 4 as in VVC, 8
+ *            and 32 by Ungerboeck's codes 13/04 and 45/10 (1982)
  *
  * Each with the best of several prices of a bit, in squares of its step.
  */
@@ -18,9 +19,9 @@
 
 #include "bench.h"
 
-enum { N = 1 << 15, TOP = 64, TURNS = 8, STEPS = 12, HIDDEN = 16, MOST = 8 };
+enum { N = 1 << 15, TOP = 64, TURNS = 8, STEPS = 12, HIDDEN = 16, MOST = 32 };
 
-enum way { NEAREST, COST, SIGNS, E8, FOUR, EIGHT, WAYS };
+enum way { NEAREST, COST, SIGNS, E8, FOUR, EIGHT, THIRTY_TWO, WAYS };
 
 /* By quantiser, or half: what a magnitude costs, and its centre. */
 static double bits[2][TOP], center[2][TOP];
@@ -183,15 +184,27 @@ lattice(double *share)
 	    whole / 8 * ENTROPY(odd / (whole + 1));
 }
 
+/* Where a level of parity p leads to from state s; its lowest bit is the quantiser, of
+ * four states the other one. */
+static unsigned
+next(unsigned states, unsigned s, unsigned p)
+{
+	static const unsigned char four[4][2] = { { 0, 2 }, { 2, 0 }, { 1, 3 },
+		{ 3, 1 } };
+
+	return states == 4 ? four[s][p] : states == 8 ? ((s ^ s >> 1) & 1) |
+	    ((s >> 2 ^ p) & 1) << 1 | (s & 1) << 2 : (s >> 1 & 1) |
+	    ((s >> 2 ^ s) & 1) << 1 | ((s >> 3 ^ p) & 1) << 2 |
+	    (s >> 4 & 1) << 3 | (s & 1) << 4;
+}
+
 /* The path of least cost; a level of quantiser 1 is one step less. */
 static void
 trellis(unsigned states)
 {
-	static const unsigned char four[4][2] = { { 0, 2 }, { 2, 0 }, { 1, 3 },
-		{ 3, 1 } };
 	static unsigned char from[N][MOST], level[N][MOST];
 	double was[MOST], now[MOST], a, v;
-	unsigned s, n, q, p, end = 0;
+	unsigned s, n, q, end = 0;
 	int i, m, c, first;
 
 	for (s = 0; s < states; s++)
@@ -207,9 +220,7 @@ trellis(unsigned states)
 				m = c == 0 ? 0 : first + c - 1;
 				if (m < (c != 0) || m >= TOP)
 					continue;
-				p = (unsigned)m & 1;
-				n = states == 4 ? four[s][p] : ((s ^ s >> 1) & 1) |
-				    ((s >> 2 ^ p) & 1) << 1 | (s & 1) << 2;
+				n = next(states, s, (unsigned)m & 1);
 				v = was[s] + cost(a, q, m);
 				if (v >= now[n])
 					continue;
@@ -245,7 +256,7 @@ one(enum way w, double s, double slope, double *error)
 	}
 	for (turn = 0; turn < TURNS; turn++) {
 		if (w >= FOUR)
-			trellis(w == FOUR ? 4 : 8);
+			trellis(w == FOUR ? 4 : w == EIGHT ? 8 : 32);
 		else if (w == E8)
 			more = lattice(&share);
 		else
@@ -283,8 +294,9 @@ main(void)
 
 	for (i = 0; i < N; i += 2)
 		pair(9, (uint32_t)i, &x[i], &x[i + 1], &unused);
-	(void)printf("%-6s %8s %8s %8s %8s %8s %8s %8s   error at the same bits\n",
-	    "bits", "nearest", "by cost", "signs", "E8", "4", "8", "Shannon");
+	(void)printf("%-6s %8s %8s %8s %8s %8s %8s %8s %8s   error at the same bits\n",
+	    "bits", "nearest", "by cost", "signs", "E8", "4", "8", "32",
+	    "Shannon");
 	for (r = 0; r < sizeof(rate) / sizeof(rate[0]); r++) {
 		(void)printf("%-6g", rate[r]);
 		for (w = 0; w < WAYS; w++) {
