@@ -189,7 +189,8 @@ values() {
 	# two of five that send zeros only do not make the others' shards sparse
 	for i in 1 2 3; do
 		mkshards -d "e$i" -x "$i" -c topk:0.7 >"t$i"
-		ace-expand "t$i" >d && raw d >"t$i.f32"
+		ace-expand "t$i" >d
+		raw d >"t$i.f32"
 	done
 	mkshards -d z1 -k zeros >z1
 	mkshards -d z2 -k zeros >z2

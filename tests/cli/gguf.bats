@@ -184,7 +184,8 @@ models() {
 			same m new
 		done
 		echo "$way: $n, $got"
-		[ "$got" -eq 0 ] && [ "$n" -gt 8 ]
+		[ "$got" -eq 0 ]
+		[ "$n" -gt 8 ]
 	done
 }
 

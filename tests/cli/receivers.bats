@@ -344,7 +344,8 @@ shards() { [ "$(ace-inspect --json "$1" | grep -o '"kind":"model"' | wc -l)" -eq
 			same r m2
 			has edge1 2 newest
 		done
-		[ "$got" -eq 0 ] && [ "$n" -gt 1 ]
+		[ "$got" -eq 0 ]
+		[ "$n" -gt 1 ]
 	done
 }
 
