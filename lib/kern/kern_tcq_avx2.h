@@ -233,6 +233,7 @@ WIDE_INLINE void
 tcq_costs(const struct kern_tcq_walk *w, size_t i, __m256i cell, __m256i c[6])
 {
 	const __m256i levels = _mm256_set1_epi16(KERN_ECQ_CONTEXTS);
+	const uint16_t *cost = (const void *)w->cost;	/* all rows */
 	uint16_t at[KERN_ECQ_LANES];
 	__m256i r[8], l;
 	int j;
@@ -245,8 +246,8 @@ tcq_costs(const struct kern_tcq_walk *w, size_t i, __m256i cell, __m256i c[6])
 #pragma GCC unroll 8
 	for (j = 0; j < 8; j++)
 		r[j] = _mm256_inserti128_si256(_mm256_castsi128_si256(
-		    _mm_loadu_si128((const void *)w->cost[0][at[j]])),
-		    _mm_loadu_si128((const void *)w->cost[0][at[j + 8]]), 1);
+		    _mm_loadu_si128((const void *)(cost + 8 * at[j]))),
+		    _mm_loadu_si128((const void *)(cost + 8 * at[j + 8])), 1);
 	tcq_turn(r, c);
 }
 
