@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "../inside.h"
 #include "../test.h"
 #include "base/err.h"
 #include "base/pack.h"

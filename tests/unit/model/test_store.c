@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "../inside.h"
 #include "../test.h"
 #include "base/alloc.h"
 #include "base/err.h"
