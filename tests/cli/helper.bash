@@ -45,15 +45,14 @@ same() {
 	return 1
 }
 
-# each_of N: of a loop over much that is alike, the quick half (make check) does
-# each Nth, beginning with the first.  The long half does all, and so does make
-# asan where it runs the test.
+# each_of N: of a loop over much that is alike, make check and make asan do each Nth,
+# beginning with the first; make check-long does all.
 turn=0
-each_of() { [ "${HALF:-}" != quick ] || [ $((turn++ % $1)) -eq 0 ]; }
+each_of() { [[ ${HALF:-} != @(quick|asan) ]] || [ $((turn++ % $1)) -eq 0 ]; }
 
-# upto N: 1 to N, in the quick half fewer the larger they are
+# upto N: 1 to N, where not all is done fewer the larger they are
 upto() {
-	awk -v n="$1" -v less="$([ "${HALF:-}" = quick ] && echo 1)" 'BEGIN {
+	awk -v n="$1" -v less="$([[ ${HALF:-} != @(quick|asan) ]] || echo 1)" 'BEGIN {
 	    for (i = 1; i <= n; i += less ? 1 + int(i / 8) : 1) print i }'
 }
 

@@ -439,8 +439,9 @@ lies() {
 	ace-diff -s 6 old >whole
 	ace-archive create -o a.tar whole r0.aceg r1.aceg
 	exits 0 ace-archive get --step 6 a.tar
+	mv out got
 	cp new m
-	exits 0 ace-patch m <out
+	exits 0 ace-patch m <got
 	same m old
 	exits 3 ace-archive get --step 7 a.tar
 	says "no model of such a step"

@@ -96,5 +96,4 @@ less() {
 	less momentum 20 5 0.2
 	less sparse 8 1 0.35
 	less sparse 8 3 0.6
-	less sparse 20 5 0.4
 }

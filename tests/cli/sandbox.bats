@@ -152,7 +152,9 @@ rows() {
 	dir --state ace-ack, ace-advise ratio, ace-compress, ace-diff, ace-expand, ace-inspect books, ace-meter, ace-policy, ace-score, ace-step
 	read --check ace-sign
 	read --feedback ace-score, ace-step
+	read --for ace-diff
 	read --key ace-sign
+	read --part ace-diff, ace-patch
 	read --plan ace-select, ace-step
 	read --replay ace-policy, ace-step
 	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect follow, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect recover, ace-inspect books, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
