@@ -125,14 +125,15 @@ WIDE_INLINE void
 tcq_table(const struct kern_ecq *m, uint32_t t[BANK])
 {
 	const size_t n = (size_t)(m->top + 1) * KERN_ECQ_WIDTH;
+	const uint16_t *from = m->first[0];	/* all rows of it */
 	__m256i first, next;
 	size_t i;
 
 	for (i = 0; i < n; i += 8) {
 		first = _mm256_cvtepu16_epi32(_mm_loadu_si128(
-		    (const void *)(m->first[0] + i)));
+		    (const void *)(from + i)));
 		next = _mm256_cvtepu16_epi32(_mm_loadu_si128(
-		    (const void *)(m->first[1] + i)));
+		    (const void *)(from + KERN_ECQ_WIDTH + i)));
 		next = _mm256_slli_epi32(_mm256_sub_epi32(next, first), 16);
 		_mm256_storeu_si256((void *)(t + i), _mm256_or_si256(first, next));
 	}
