@@ -31,7 +31,7 @@ struct opts {
 	enum { APPLY, STAGE, COMMIT } act;
 	int way;		/* enum swap_way */
 	const char *delta;	/* directory for what changed, or NULL */
-	int coding;		/* of it, enum delta_coding */
+	int coding;		/* of it, enum delta_coding; -1: not said */
 	const char *receiver;	/* who answers with a receipt, or NULL */
 	const char *part;	/* index of the model's slices, or NULL */
 };
@@ -402,7 +402,8 @@ begin_delta(struct patch *x, struct err *e)
 		    "step to which it is (ace-diff --base-version, --step)");
 	if ((r = swap_scratch(&x->swap, &fd, e)) < 0)
 		return r;
-	return delta_create(&x->delta, &x->m, fd, o->coding, e);
+	return delta_create(&x->delta, &x->m, fd,
+	    o->coding < 0 ? DELTA_XOR : o->coding, e);
 }
 
 /* The next model beside the one that there is, or in the journal. */
@@ -663,6 +664,8 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if (o->act == COMMIT && o->delta != NULL)
 		return err_set(e, ERR_USAGE, "--output is for who has the patch, "
 		    "--stage or neither");
+	if (o->coding >= 0 && o->delta == NULL)
+		return err_set(e, ERR_USAGE, "--format is of what --output writes");
 	if (o->part != NULL && (o->delta != NULL || o->act == COMMIT))
 		return err_set(e, ERR_USAGE, "--part is for who has the patch, and "
 		    "of slices there is no --output");
@@ -726,7 +729,7 @@ main(int argc, char **argv)
 		},
 		.run = run
 	};
-	struct opts o = { .f = &p.f, .way = SWAP_ANY };
+	struct opts o = { .f = &p.f, .way = SWAP_ANY, .coding = -1 };
 
 	return program_main(&p, argc, argv, &o);
 }

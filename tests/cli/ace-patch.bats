@@ -501,7 +501,7 @@ teardown() {
 	models
 	cp old m
 	for bad in "-T 257" "-T -1" "-T x" "--max-elements 0" "--max-elements -1" \
-	    "--max-elements 1099511627777" "--way rename" "-f zstd -o d" "--receipt $(printf 'x%.0s' {1..257})" \
+	    "--max-elements 1099511627777" "--way rename" "-f zstd -o d" "-f xor" "--receipt $(printf 'x%.0s' {1..257})" \
 	    "--commit --stage" "--commit -o d" "--stage --way in-place"; do
 		# shellcheck disable=SC2086 # words
 		exits 2 ace-patch $bad m <step.aceg
