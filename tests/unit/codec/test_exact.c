@@ -251,6 +251,55 @@ TEST(refused)
 	ok(bad == 0, "a bit of it flipped: it is something else, or corrupt");
 }
 
+/* body[len] says of n old words of bf16, all of them bits, what changed. */
+static int
+reads(uint16_t bits, size_t n, const unsigned char *is, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		bytes_set16(old + 2 * i, bits);
+	return exact_get(EXACT_BF16 | EXACT_GIVEN, EXACT_BF16, old, is, len, got, n,
+	    NULL);
+}
+#define READS(bits, n, ...) reads(bits, n, (const unsigned char[]){ __VA_ARGS__ }, \
+	sizeof((const unsigned char[]){ __VA_ARGS__ }))
+
+/* Heads and ends that lie where all else is right. */
+TEST(lies)
+{
+	unsigned char *last;
+	uint8_t param;
+
+	ok(READS(0x3f80, 3, 0x7f, 1, 1, 0x90) == 0 &&
+	    READS(0x3f80, 3, 0x7f, 0x81, 1, 1, 0x90) == 0 &&
+	    READS(0x3f80, 3, 0x7f, 0x82, 1, 1, 0x90) == -ERR_DATA,
+	    "levels up to the last exponent of the type");
+	ok(READS(0x0001, 3, 0, 0xfe, 1, 1, 0x90) == 0 &&
+	    READS(0x0001, 3, 0, 0xff, 1, 1, 0x90) == -ERR_DATA, "254 levels at most");
+	ok(READS(0x3f80, 3, 0x7f, 1, 2, 0x90, 0) == -ERR_DATA,
+	    "more bytes than are decoded");
+	ok(READS(0x3f80, 3, 0x7f, 1, 1, 0x40) == -ERR_DATA,
+	    "a distance that leads behind the last word");
+	(void)reads(0x3f80, 3, NULL, 0);
+	memcpy(new, old, 6);
+	bytes_set16(new, 0x3f88);
+	body.n = 0;
+	(void)exact_put(EXACT_BF16, old, new, 3, &body, &param, NULL);
+	last = body.p + body.n - 1;
+	ok(reads(0x3f80, 3, body.p, body.n) == 0 && *last < 0x80, "bits end a byte");
+	*last |= 0x80;
+	ok(reads(0x3f80, 3, body.p, body.n) == -ERR_DATA, "with others behind them");
+}
+
+/* Exponents in more places than there are levels: the first has all below it. */
+TEST(more_exponents_than_levels)
+{
+	weights(EXACT_INT64, N, 0);	/* any bits */
+	change(N, 8, 2, 0);
+	ok(there_and_back(EXACT_F64, N, 1), "2,048 exponents, 254 levels");
+}
+
 TEST(as_a_codec)
 {
 	static float x[N], y[N];
