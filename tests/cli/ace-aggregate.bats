@@ -416,6 +416,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	[ "$(asked out)" = 'force=0 interval=6 ' ]
 }
 
+# bats test_tags=plain
 @test "--own-interval: each device gets its own, too, within a quarter and four times the median" {
 	local k n=0
 	# own OPTIONS...: the intervals in the aggregate

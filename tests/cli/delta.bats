@@ -204,6 +204,7 @@ refused() {
 	[ ! -e d ]
 }
 
+# bats test_tags=plain
 @test "what does not fit into memory: one byte of 40 MB, and all of them" {
 	perl -e 'print pack("Q<", length($h)), $h, "\1" x 40_000_000 for $h = q({"w":{"dtype":"U8","shape":[40000000],"data_offsets":[0,40000000]}})' >a
 	perl -pe 's/\x01\z/\x02/' a >b

@@ -162,6 +162,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	done
 }
 
+# bats test_tags=plain
 @test "killed anywhere: nothing is lost, both sides go on alike" {
 	for how in cache:1 ef21; do
 		rm -rf state spool in*

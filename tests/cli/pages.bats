@@ -1,5 +1,6 @@
 # What the pages say in numbers and words that can be tried: taken from the page,
 # and tried.
+# bats file_tags=plain
 load helper
 
 # said PAGE REGEX: the number that stands at (...) in that sentence, which may go

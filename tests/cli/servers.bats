@@ -1,5 +1,6 @@
 # examples/patches: a trainer, a host that takes its patches, and a stand-in for the
 # server there, which maps the model's files and says when it sees two versions.
+# bats file_tags=plain
 load helper
 
 patches=$ROOT/examples/patches

@@ -27,7 +27,7 @@ model() { mkshards -n 900k -k layered "$@"; }
 	each 'ace-score small | ace-select --bits 1 | ace-compress -T @ >made.@'
 }
 
-# bats test_tags=long,asan
+# bats test_tags=long
 @test "compress with a state: the shards, the residual, over steps" {
 	local s
 	for s in 0 1 2; do
@@ -56,6 +56,7 @@ model() { mkshards -n 900k -k layered "$@"; }
 # had a step before.
 large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 
+# bats test_tags=plain
 @test "coded while it comes: the same bytes, by any threads, at any pace, as four programs" {
 	local s
 	for s in 0 1 2; do
@@ -76,6 +77,7 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 	same four/residual B1/residual
 }
 
+# bats test_tags=plain
 @test "a knob of the step before that is absurd costs time, never the budget" {
 	local bits n
 	large 0

@@ -1,6 +1,6 @@
 /*
  * The passes of ECQ: every table gives what the passes value by value give, for
- * all lengths 0..300 at offsets 0..8, in every mode and with every number of
+ * all lengths 0..300, each at three of the offsets 0..8, in every mode and with every number of
  * states, against unreadable pages on both sides.
  */
 #include "guard.h"
