@@ -1,7 +1,7 @@
 /*
  * The passes of TCQ: every table gives what the passes value by value give, for
- * all lengths 0..300, each at three of the offsets 0..8, against unreadable pages on both sides; and
- * no path through the trellis costs less than the one that is found.
+ * all lengths 0..300, each at some of the offsets 0..8, against unreadable pages on
+ * both sides; and no path through the trellis costs less than the one that is found.
  */
 #include <math.h>
 #include <stdlib.h>
