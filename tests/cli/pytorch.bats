@@ -233,10 +233,11 @@ load pytorch
 	for victim in ace-compress ace-recv ace-ack ace-expand ace-export ace-import; do
 		"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 6 >said1 2>err 3>&- &
 		pid=$!
-		# its programs wait for edge2, which is not there
-		wait_for pgrep -P $pid -x $victim
+		# the round's programs wait for edge2, which is not there
 		wait_for eval 'test -e spool/train-*/0/edge1.aceg'
-		kill -9 "$(pgrep -P $pid -x $victim)"
+		# not one that it calls before a round
+		wait_for eval '[ "$(pgrep -c -P $pid ^ace-)" -eq 6 ]'
+		pkill -9 -P $pid -x $victim
 		status=0
 		wait $pid || status=$?
 		[ "$status" -eq 1 ]
