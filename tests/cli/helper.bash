@@ -45,14 +45,16 @@ same() {
 	return 1
 }
 
-# each_of N: of a loop over much that is alike, make check and make asan do each Nth,
-# beginning with the first; make check-long does all.
+# thorough: make check and make asan do not all of what is much and alike
+thorough() { [[ ${HALF:-} != @(quick|asan) ]]; }
+
+# each_of N: of a loop each Nth where not all is done, beginning with the first
 turn=0
-each_of() { [[ ${HALF:-} != @(quick|asan) ]] || [ $((turn++ % $1)) -eq 0 ]; }
+each_of() { thorough || [ $((turn++ % $1)) -eq 0 ]; }
 
 # upto N: 1 to N, where not all is done fewer the larger they are
 upto() {
-	awk -v n="$1" -v less="$([[ ${HALF:-} != @(quick|asan) ]] || echo 1)" 'BEGIN {
+	awk -v n="$1" -v less="$(thorough || echo 1)" 'BEGIN {
 	    for (i = 1; i <= n; i += less ? 1 + int(i / 8) : 1) print i }'
 }
 

@@ -300,6 +300,21 @@ TEST(more_exponents_than_levels)
 	ok(there_and_back(EXACT_F64, N, 1), "2,048 exponents, 254 levels");
 }
 
+/* Three far moves in each level, after one level that makes distances look long: more
+ * bits beside the coder's than the words have. */
+TEST(bits_longer_than_words)
+{
+	enum { FEW = 3 * 253 };
+	uint32_t i, u;
+
+	for (i = 0; i < FEW; i++) {
+		u = (i / 3 + 1) << 23 | (uint32_t)(random64(11, i) & 0x7fffff);
+		bytes_set32(old + 4 * i, u);
+		bytes_set32(new + 4 * i, u ^ 0x80000000);
+	}
+	ok(there_and_back(EXACT_F32, FEW, 1), "as many bits as words are not written");
+}
+
 TEST(as_a_codec)
 {
 	static float x[N], y[N];
