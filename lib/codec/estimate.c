@@ -251,9 +251,11 @@ estimate_values(struct estimate *m, const float *x, size_t n, float max,
     const struct codec_ctx *ctx)
 {
 	uint32_t count[ESTIMATE_FINE + 1], top = bytes_u32(max) & 0x7f800000;
-	double lo = (double)bytes_f32(top), w;
+	double lo = (double)bytes_f32(top), w, at[ESTIMATE_PIECES];
 	unsigned b, i, k;
 
+	for (k = 0; k < ESTIMATE_PIECES; k++)
+		at[k] = estimate_exp2((k + 0.5) / ESTIMATE_PIECES);
 	*m = (struct estimate){ .n = (double)n, .max = (double)max,
 	    .ctx = *ctx };
 	/* of subnormal values nothing is told */
@@ -267,8 +269,7 @@ estimate_values(struct estimate *m, const float *x, size_t n, float max,
 			for (w = 0; i < 64 * (b + 1) - estimate_cut[k]; i++)
 				w += count[i];
 			if (w > 0)
-				estimate_point(m, fmin(lo * estimate_exp2(
-				    (k + 0.5) / ESTIMATE_PIECES), m->max), w);
+				estimate_point(m, fmin(lo * at[k], m->max), w);
 		}
 	estimate_sums(m);
 }
