@@ -17,6 +17,7 @@
 #include "device/pending.h"
 #include "device/residual.h"
 #include "format/values.h"
+#include "kern/kern.h"
 #include "unit/model.h"
 
 enum { PARAMS = 25000000, ROUNDS = 5 };
@@ -63,6 +64,7 @@ commit(const struct statedir *s, const struct schema *sc, uint64_t step,
 	struct pending p = { .n = 0 };
 	struct residual old;
 	struct writer *w;
+	struct kern_stat seen;
 	struct schema_span span;
 	struct shard sh;
 	double start = wall();
@@ -77,10 +79,11 @@ commit(const struct statedir *s, const struct schema *sc, uint64_t step,
 	must(residual_begin(&n, s, scratch, &sh, NULL, sc, &e), "begin");
 	for (g = 0; g < sc->ngroups; g++) {
 		schema_span(sc, g, &span);
+		kern_get(&e)->stat(x, span.n, &seen);
 		if (span.n == SCHEMA_GROUP)
 			must(residual_record(n, g, CODEC_TOPK, param, body, x,
 			    span.n, &e), "record");
-		must(residual_put(n, g, x, span.n, &e), "put");
+		must(residual_put(n, g, x, span.n, &seen, &e), "put");
 	}
 	must(residual_whole(n, &w, &e), "whole");
 	must(pending_copy(&p, &old, w, UINT64_MAX, &e), "copy");

@@ -4,31 +4,14 @@
 #include "base/err.h"
 #include "device/contraction.h"
 
-enum { LANES = 8 };
-
 void
-contraction_group(struct contraction *c, double energy, const float *p,
-    const float *dec, size_t n, size_t bytes)
+contraction_group(struct contraction *c, double energy, double lost, size_t n,
+    size_t bytes)
 {
-	double lane[LANES] = { 0 }, lost = 0, d;
-	size_t i, j;
-
 	c->energy += energy;
+	c->lost += lost;
 	c->values += (double)n;
 	c->bytes += (double)bytes;
-	/* sums that do not wait for each other */
-	for (i = 0; i + LANES <= n && dec != NULL; i += LANES)
-		for (j = 0; j < LANES; j++) {
-			d = (double)p[i + j] - (double)dec[i + j];
-			lane[j] += d * d;
-		}
-	for (j = 0; i + j < n && dec != NULL; j++) {
-		d = (double)p[i + j] - (double)dec[i + j];
-		lane[j] += d * d;
-	}
-	for (j = 0; j < LANES; j++)
-		lost += lane[j];
-	c->lost += dec != NULL ? lost : energy;
 }
 
 int

@@ -31,11 +31,11 @@ struct contraction {
 };
 #define CONTRACTION_INIT { 0, 0, 0, 0, 0 }
 
-/* contraction_group(c, energy, p, dec, n, bytes): adds a group: p f32[n] with
- * this sum of squares, dec f32[n] or NULL when it was not sent, bytes of its
- * body. */
-void contraction_group(struct contraction *c, double energy, const float *p,
-    const float *dec, size_t n, size_t bytes);
+/* contraction_group(c, energy, lost, n, bytes): adds a group of n values with this
+ * sum of squares, and that of what its code lost, all of it when it was not sent;
+ * bytes of its body. */
+void contraction_group(struct contraction *c, double energy, double lost,
+    size_t n, size_t bytes);
 
 /* contraction_save(c, s, e): writes the shard's into the state; does nothing
  * when all values were zero.  c->growing: 0, or in so many shards in a row

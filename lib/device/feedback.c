@@ -490,22 +490,25 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
     struct err *e)
 {
 	const float *dec = c != NULL ? c->dec : NULL;
-	struct kern_stat st;
+	struct kern_stat was, left;
 	int r;
 
 	if (seen == NULL)
-		f->how.kern->stat(a, n, &st);
-	contraction_group(&f->contract, seen != NULL ? seen->sumsq : st.sumsq,
-	    a, dec, n, c != NULL ? c->body->n : 0);
+		f->how.kern->stat(a, n, &was);
+	else
+		was = *seen;
 	if (c != NULL && (r = residual_record(f->next, g, c->codec, c->param,
 	    c->body, dec, n, e)) < 0)
 		return r;
 	compensate_settle(&f->how, a, u, dec, n);
+	f->how.kern->stat(a, n, &left);
+	contraction_group(&f->contract, was.sumsq, dec != NULL ? left.sumsq :
+	    was.sumsq, n, c != NULL ? c->body->n : 0);
 	if (f->side_next != NULL &&
 	    (r = dense_put(f->side_next, g, u, n, e)) < 0)
 		return r;
 	return f->o.kind == COMPENSATE_EF21 ? 0 :
-	    residual_put(f->next, g, a, n, e);
+	    residual_put(f->next, g, a, n, &left, e);
 }
 
 /* ---- the end ---- */

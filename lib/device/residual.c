@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "device/residual.h"
+#include "kern/kern.h"
 #include "pipe/filter.h"
 
 #define RESIDUAL_FILE "residual"
@@ -131,9 +132,10 @@ residual_begin(struct residual_new **out, const struct statedir *s,
 
 int
 residual_put(struct residual_new *n, uint32_t g, const float *x, size_t len,
-    struct err *e)
+    const struct kern_stat *seen, struct err *e)
 {
-	return dense_put(n->w, g, x, len, e);
+	return seen->nonzero + seen->nonfinite == 0 ? 0 :
+	    writer_seen(n->w, g, x, len, seen, e);
 }
 
 int

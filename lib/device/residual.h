@@ -59,10 +59,11 @@ struct residual_new;
 int residual_begin(struct residual_new **out, const struct statedir *s,
     int scratch, const struct shard *sh, const struct text_kv *kv,
     const struct schema *sc, struct err *e);
-/* residual_put(n, g, x, len, e): the new residual x f32[len] of group g, in
- * rising order. */
+/* residual_put(n, g, x, len, seen, e): the new residual x f32[len] of group g and
+ * its statistics, in rising order. */
+struct kern_stat;
 int residual_put(struct residual_new *n, uint32_t g, const float *x, size_t len,
-    struct err *e);
+    const struct kern_stat *seen, struct err *e);
 /* residual_record: a record of the coded shard, in rising order; x f32[len] is
  * what it decodes to. */
 int residual_record(struct residual_new *n, uint32_t g, uint32_t codec,

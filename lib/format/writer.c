@@ -523,14 +523,24 @@ writer_dense(struct writer *w, uint32_t group, const float *x, size_t n,
 }
 
 int
-writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
-    struct err *e)
+writer_seen(struct writer *w, uint32_t group, const float *x, size_t n,
+    const struct kern_stat *seen, struct err *e)
 {
 	int r = writer_dense(w, group, x, n, e);
 
 	if (r == 0)
-		shard_sums_add(&w->end.sums, w->kern, x, n);
+		shard_sums_put(&w->end.sums, seen);
 	return r;
+}
+
+int
+writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
+    struct err *e)
+{
+	struct kern_stat seen;
+
+	w->kern->stat(x, n, &seen);
+	return writer_seen(w, group, x, n, &seen, e);
 }
 
 int

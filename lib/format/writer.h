@@ -57,10 +57,12 @@ int writer_shard(struct writer *w, const struct shard *s,
 int writer_record(struct writer *w, uint32_t group, uint32_t codec,
     uint8_t param, const unsigned char *body, size_t len, const float *x,
     size_t n, struct err *e);
-/* writer_values: a group as f32[n], uncoded; writer_dense: the same, but not
- * counted in the sums. */
+/* writer_values: a group as f32[n], uncoded; writer_seen: the same, and these are
+ * its statistics; writer_dense: the same, but not counted in the sums. */
 int writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
     struct err *e);
+int writer_seen(struct writer *w, uint32_t group, const float *x, size_t n,
+    const struct kern_stat *seen, struct err *e);
 int writer_dense(struct writer *w, uint32_t group, const float *x, size_t n,
     struct err *e);
 /* writer_note: an annotation, in a shard or, after writer_begin, between

@@ -49,7 +49,7 @@ compensate_settle(const struct compensate *c, float *a, float *u,
 	case COMPENSATE_EF21:
 		if (dec != NULL)
 			c->kern->add_scaled(u, u, 1, dec, n);
-		return;
+		break;
 	case COMPENSATE_CACHE:
 		if (dec != NULL)
 			memcpy(u, dec, n * sizeof(*u));

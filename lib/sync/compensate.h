@@ -51,8 +51,8 @@ void compensate_target(const struct compensate *c,
     const struct compensate_from *from, size_t n, float *a, float *u);
 
 /* compensate_settle(c, a, u, dec, n): after coding; dec f32[n] is what the
- * code decodes to, NULL: the group is not sent.  a becomes e', but for ef21,
- * which has none; u becomes what is kept beside it. */
+ * code decodes to, NULL: the group is not sent.  a becomes e', which ef21 does
+ * not keep; u becomes what is kept beside it. */
 void compensate_settle(const struct compensate *c, float *a, float *u,
     const float *dec, size_t n);
 
