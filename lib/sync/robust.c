@@ -69,6 +69,14 @@ robust_kind(struct robust_rule *q, const char **s, size_t n)
 	const char *const name = *s;
 	int i;
 
+	if (n == 7 && memcmp(name, "senders", n) == 0) {
+		*s += n;
+		q->kind = ROBUST_TRIM;
+		q->among = ROBUST_NONZERO;
+		q->alone = 1;
+		return 1;
+	}
+
 	for (i = 0; i <= ROBUST_CENTER; i++)
 		if (strlen(names[i]) == n && memcmp(names[i], name, n) == 0)
 			break;
@@ -529,7 +537,7 @@ robust_element(const struct robust_rule *q, float *v, size_t r, size_t k)
 	for (i = lo; i < hi; i++)
 		s += (double)v[i];
 	s /= (double)(hi - lo);
-	return r == k ? s : s * (double)r / (double)k;
+	return r == k || q->alone ? s : s * (double)r / (double)k;
 }
 
 void

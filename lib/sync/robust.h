@@ -54,6 +54,7 @@ enum robust_among {
 struct robust_rule {
 	enum robust_kind kind;
 	int among;		/* enum robust_among */
+	int alone;		/* trim: and not times r / K */
 	size_t f, m;
 	double clip;
 	double max_norm, max_ratio, max_running, max_share;	/* 0: no limit */
