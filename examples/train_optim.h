@@ -17,7 +17,7 @@ struct optim_rule {
 	size_t warmup, steps;	/* linear to warmup, cosine to steps */
 	double outer_rate, outer_momentum;
 	double muon;		/* rate of Muon's steps; 0: AdamW everywhere */
-	int sign;		/* the step is the gradient's sign */
+	int sign;		/* DeMo: the step is the gradient's sign */
 	double momentum;	/* of Muon */
 };
 
@@ -50,7 +50,7 @@ double optim_share(const struct optim_rule *r, size_t t);
  *   theta -= s (sqrt(max(1, rows / cols)) orthogonal(g + momentum m)
  *		+ decay theta)
  *
- * With sign, all of them, of a gradient that no device's share was clipped in:
+ * With sign, for all tensors, and nothing is clipped:
  *
  *   theta -= rate (sign(g) + decay theta)		(decay: matrices)
  */
