@@ -27,7 +27,8 @@
 #		--target,X has the policy set the interval, within half and
 #		twice that line's, so that the mean difference is X of the model;
 #		--feedback,none goes without, --feedback,ef:raw (of paper:...) is as
-#		the paper has it;
+#		the paper has it; of gather:... it is what ace-compress is told, and
+#		--rule,X what ace-aggregate is;
 #		--link,RATE is what all edges take their link for, so that (5) is the
 #		same for all; with tier, the mean of the links of its tier;
 #		--clusters,X (of paper:...) makes one plan for the edges of a cluster,

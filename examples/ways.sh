@@ -6,9 +6,10 @@
 # on each of four edges (with more edges it is less on each, so that all together
 # take the same step); how an exchange is coded: dense, topk:SHARE, lowrank:RANKS,
 # or so many bits a value, by ace-step, UP/DOWN where the cloud takes another number
-# than the edges do, paper:SHARES, by ace-select -p with the paper's importance, or
-# gossip, which is dense models to two neighbours; and what the trainer is told.  All
-# ways read the same text: twice the batch is half the steps.
+# than the edges do, paper:SHARES, by ace-select -p with the paper's importance,
+# gossip, which is dense models to two neighbours, or gather:CODEC, which all edges
+# get of all; and what the trainer is told.  All ways read the same text: twice the
+# batch is half the steps.
 fresh_ways() {
 	cat <<-'END'
 	FullSync        1 16 dense     --gradient --rate 0.02 --muon 0.03
@@ -43,10 +44,10 @@ fresh_ways() {
 	ACE-local       9 16 8         --rate 0.01 --form even
 	Paper-local     9 16 paper:count:0.12=f32,1=qsgd:64 --rate 0.01 --feedback ef:raw
 	D-PSGD          1 16 gossip    --rate 0.01 --gossip
-	DeMo            1 16 gather:chunk:32/4096 --gradient --dct --rate 0.002 --feedback ef:0.999
-	DeMo-4          1 16 gather:chunk:4/4096:mag --gradient --dct --rate 0.002 --feedback ef:0.995
-	SparseLoCo     15 16 gather:chunk:64/4096:q2 --rate 0.02 --muon 0.03 --outer-rate 0.4 --feedback ef:0.95
-	SparseLoCo-30  30 16 gather:chunk:64/4096:q2 --rate 0.02 --muon 0.03 --outer-rate 0.4 --feedback ef:0.95
+	DeMo            1  8 gather:chunk:32/4096 --gradient --dct --rate 0.006 --feedback ef:0.999
+	DeMo-4          1  8 gather:chunk:4/4096:mag --gradient --dct --rate 0.003 --feedback ef:0.995
+	SparseLoCo     15  8 gather:chunk:64/4096:q2 --rate 0.014 --muon 0.02 --outer-rate 0.4 --feedback ef:0.95 --rule trim:0:senders
+	SparseLoCo-30  30  8 gather:chunk:64/4096:q2 --rate 0.014 --muon 0.02 --outer-rate 0.4 --feedback ef:0.95 --rule trim:0:senders
 	END
 }
 
@@ -274,10 +275,12 @@ gossip_back() {
 }
 gossip_cloud() { [ "$EDGES" -gt 2 ]; }
 
-# DeMo and SparseLoCo as their authors have them: what an edge's state keeps, and
-# forgets by --feedback, is coded by its largest values in each chunk, goes as it is
-# to all the others, which the cloud only passes it to, and each takes the mean.
-# The gains, of 64 values, are a block by themselves.
+# DeMo and SparseLoCo as their authors have them: what an edge's state keeps, and by
+# --feedback forgets, is added to what it says; of each chunk the largest values go,
+# as they are, to all the others, to which the cloud only passes them, and each puts
+# them together.  DeMo's chunks are blocks of 64 x 64 where the width is a multiple of
+# 64; gains are chunks of 64.  Left out is SparseLoCo's cut of what is longer than the
+# median, for edges that nobody knows.
 gather_plan() {
 	# shellcheck disable=SC2086 # words are meant
 	train --index 1 $model --batch 1 --valid "$valid" --steps 1 "$text" |
