@@ -179,7 +179,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 		value "u=$(cell table1-runs $way up); d=$(cell table1-runs $way down);
 		    r=$(cell table1-runs $way rounds);
 		    f=$(cell table1-runs FullSync-AdamW up)" \
-		    'd == 3 * u && u * 20 < f && r == ("'$way'" == "DeMo" ? 20 : 2)'
+		    'd == 3 * u && u * 5 < f && r == ("'$way'" == "DeMo" ? 40 : 3)'
 		says "^table1: $way-1: .* the 4 edges hold the same model\$"
 		value "a=$(cell table1-curves $way loss); b=$(cell table1-runs $way loss)" \
 		    'b < a - 0.2'
