@@ -211,8 +211,9 @@ $(UNITS): $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIBALL)
 	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
 # the trainer's own
-$(BUILD)/unit/examples/test_train_data: $(BUILD)/examples/train_data.o $(BUILD)/examples/train_model.o
-$(BUILD)/unit/examples/test_train_data: LDLIBS += $(BLAS_LIBS)
+TRAIN_UNITS = $(filter $(BUILD)/unit/examples/%,$(UNITS))
+$(TRAIN_UNITS): $(BUILD)/unit/examples/test_%: $(BUILD)/examples/%.o $(BUILD)/examples/train_model.o
+$(TRAIN_UNITS): LDLIBS += $(BLAS_LIBS)
 
 $(BUILD)/tests/bench-patches: $(patsubst %,$(BUILD)/examples/train_%.o,data model optim muon)
 $(BUILD)/tests/bench-patches: LDLIBS += $(BLAS_LIBS)

@@ -27,7 +27,8 @@
 #		--target,X has the policy set the interval, within half and
 #		twice that line's, so that the mean difference is X of the model;
 #		--feedback,none goes without, --feedback,ef:raw (of paper:...) is as
-#		the paper has it;
+#		the paper has it; of gather:... it is what ace-compress is told, and
+#		--rule,X what ace-aggregate is;
 #		--link,RATE is what all edges take their link for, so that (5) is the
 #		same for all; with tier, the mean of the links of its tier;
 #		--clusters,X (of paper:...) makes one plan for the edges of a cluster,
@@ -138,6 +139,8 @@ way() {
 	! take --link || link=$value
 	slope=
 	! take --slope || slope=$value
+	rule=
+	! take --rule || rule=$value
 	effort=
 	! take --effort || effort=$value
 	clusters=
@@ -150,7 +153,7 @@ way() {
 	    die "'$1': relays have equally many of $EDGES edges each, and a code"
 	[ -z "$target" ] || [ -z "$slope" ] || die "'$1': --slope needs to know" \
 	    "how many rounds there are, and --target leaves that open"
-	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|gossip|[0-9.]+(/[0-9.]+)?|[a-z]+:[0-9.]+|paper:[a-z0-9.:=,@]+)$ ]] ||
+	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|gossip|[0-9.]+(/[0-9.]+)?|[a-z]+:[0-9.]+|gather:[a-z0-9.:/]+|paper:[a-z0-9.:=,@]+)$ ]] ||
 	    die "'$1' is no way"
 	batch=$(awk -v b="$batch" -v n="$EDGES" 'BEGIN {
 	    b = int(b * 4 / n + 0.5); print (b > 1 ? b : 1) }')
@@ -167,6 +170,7 @@ way() {
 	[ -z "$target" ] || given="$given --policy"
 	setup="$setup, $code, $given, $form${target:+, drift $target}${slope:+, slope $slope}"
 	setup=$setup${link:+, link $link}${effort:+, effort $effort}${relays:+, $relays relays}${clusters:+, clusters $clusters}
+	[ -z "$rule" ] || setup="$setup, rule $rule"
 	[ "$feedback" = ef ] || setup="$setup, feedback $feedback"
 	id=$(cksum <<<"$setup" | cut -d ' ' -f 1)
 	# shellcheck disable=SC2206 # words are meant
@@ -232,6 +236,10 @@ go() {
 	dense,*) alone ;;
 	gossip,*) gossip='models of their own' run "$what" gossip_edge \
 	    gossip_back gossip_cloud ;;
+	gather:*)
+		gather_plan || die "$what: cannot plan its codes"
+		run "$what" gather_edge gather_back gather_cloud
+		;;
 	paper:*) run "$what" paper_edge coded_back paper_cloud ;;
 	*:*) run "$what" code_edge coded_back code_cloud ;;
 	*) run "$what" ace_edge coded_back ace_cloud ;;

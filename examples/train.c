@@ -31,7 +31,7 @@ struct opts {
 enum {
 	OPT_APPLY = 256, OPT_AVERAGE, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CATCH,
 	OPT_CHECK, OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CONTROL, OPT_CUTS,
-	OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EMA, OPT_EVAL, OPT_EVERY,
+	OPT_DCT, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EMA, OPT_EVAL, OPT_EVERY,
 	OPT_FAVOUR, OPT_FLIP, OPT_FORETELL, OPT_GOSSIP, OPT_GRADIENT,
 	OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD,
 	OPT_LOCAL, OPT_LOG, OPT_MOMENTUM, OPT_MUON,
@@ -54,6 +54,7 @@ static const struct option options[] = {
 	{ "context", required_argument, NULL, OPT_CONTEXT },
 	{ "control-variates", no_argument, NULL, OPT_CONTROL },
 	{ "cuts", required_argument, NULL, OPT_CUTS },
+	{ "dct", no_argument, NULL, OPT_DCT },
 	{ "decay", required_argument, NULL, OPT_DECAY },
 	{ "delay", required_argument, NULL, OPT_DELAY },
 	{ "device", required_argument, NULL, OPT_DEVICE },
@@ -134,6 +135,8 @@ static const char usage[] =
 "  what a round is\n"
 "  -H, --interval STEPS    so many AdamW steps, then their difference\n"
 "      --gradient          one gradient, AdamW on the average (the default)\n"
+"      --dct               of --gradient: in the cosine transform of blocks of\n"
+"                          64 x 64, and the step is the sign of the average (DeMo)\n"
 "      --delay T           apply the average of a round T rounds later (0)\n"
 "      --policy            obey the interval, the delay and, with --cuts, the cuts\n"
 "                          that come with the aggregate\n"
@@ -256,6 +259,7 @@ set_flag(struct opts *o, int key)
 	case OPT_BLAS: o->blas = 1; return 0;
 	case OPT_CHECK: o->check = 1; return 0;
 	case OPT_CLOCK: o->run.clock = 1; return 0;
+	case OPT_DCT: o->run.rule.sign = 1; return 0;
 	case OPT_EVAL: o->run.eval = 1; return 0;
 	case OPT_FLIP: o->run.flip = 1; return 0;
 	case OPT_GOSSIP: o->run.gossip = 1; return 0;
@@ -385,6 +389,10 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 		*why = "--ema has no model to go on from";
 	else if (r->cuts != NULL && (r->local > 0 || r->alone))
 		*why = "--cuts are of --gradient, and of one device";
+	else if (r->rule.sign && (r->local > 0 || r->cuts != NULL ||
+	    r->rule.muon > 0))
+		*why = "--dct is for --gradient, and has a step of its own: not "
+		    "with --cuts and --muon";
 	else if (r->shape.width % r->shape.heads != 0)
 		*why = "the width is no multiple of the heads";
 	else if ((r->resume != NULL || r->catch_up != NULL) &&

@@ -54,8 +54,8 @@ optim_share(const struct optim_rule *r, size_t t)
 	return r->last + (1 - r->last) * 0.5 * (1 + cos(3.14159265358979 * x));
 }
 
-static void
-clip(float *g, size_t n, double most)
+void
+optim_clip(float *g, size_t n, double most)
 {
 	double s = 0;
 	float a;
@@ -114,15 +114,30 @@ muon_step(struct optim *o, const struct optim_rule *r, const struct tensor *s,
 		theta[s->at + j] = keep * theta[s->at + j] - a * g[j];
 }
 
+static void
+sign_step(struct optim *o, const struct optim_rule *r, const struct tensor *s,
+    float *theta, float *grad)
+{
+	const double rate = r->rate * optim_share(r, o->t);
+	const float keep = s->ndim == 2 ? (float)(1 - rate * r->decay) : 1.0f;
+	const float a = (float)rate;
+	size_t j;
+
+	for (j = s->at; j < s->at + s->n; j++)
+		theta[j] = keep * theta[j] - (grad[j] > 0 ? a :
+		    grad[j] < 0 ? -a : 0);
+}
+
 void
 optim_step(struct optim *o, const struct optim_rule *r, struct model *m)
 {
 	size_t i;
 
-	clip(m->grad, m->n, r->clip);
+	if (!r->sign)
+		optim_clip(m->grad, m->n, r->clip);
 	for (i = 0; i < m->ntensors; i++)
-		(r->muon > 0 && m->tensor[i].hidden ? muon_step : adamw)(o, r,
-		    &m->tensor[i], m->theta, m->grad);
+		(r->sign ? sign_step : r->muon > 0 && m->tensor[i].hidden ?
+		    muon_step : adamw)(o, r, &m->tensor[i], m->theta, m->grad);
 	o->t++;
 }
 

@@ -17,6 +17,7 @@ struct optim_rule {
 	size_t warmup, steps;	/* linear to warmup, cosine to steps */
 	double outer_rate, outer_momentum;
 	double muon;		/* rate of Muon's steps; 0: AdamW everywhere */
+	int sign;		/* DeMo: the step is the gradient's sign */
 	double momentum;	/* of Muon */
 };
 
@@ -48,8 +49,15 @@ double optim_share(const struct optim_rule *r, size_t t);
  *   m = momentum m + g
  *   theta -= s (sqrt(max(1, rows / cols)) orthogonal(g + momentum m)
  *		+ decay theta)
+ *
+ * With sign, for all tensors, and nothing is clipped:
+ *
+ *   theta -= rate (sign(g) + decay theta)		(decay: matrices)
  */
 void optim_step(struct optim *o, const struct optim_rule *r, struct model *m);
+
+/* g[n], scaled to the norm most if it is longer; 0: none. */
+void optim_clip(float *g, size_t n, double most);
 
 /* to becomes as from is: what the steps before have left. */
 void optim_copy(struct optim *to, const struct optim *from);

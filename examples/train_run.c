@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "train_check.h"
+#include "train_dct.h"
 #include "train_drift.h"
 #include "train_emit.h"
 #include "train_mean.h"
@@ -216,6 +217,21 @@ look_ahead(struct run *r, size_t i, size_t h, float *out)
 	optim_copy(r->optim[0], r->before);
 }
 
+/*
+ * DeMo: what a device adds to its momentum, in the cosine transform in which the
+ * largest of that are sent.  The momentum is what ace-compress -S keeps with
+ * --error-feedback ef:DECAY: what was not sent yet, and forgotten by and by.  Of
+ * the rate only what it is now to what it was matters, since a sign has no size.
+ */
+static void
+say_transform(struct run *r, float *out)
+{
+	const struct optim_rule *q = &r->o->rule;
+
+	optim_clip(r->m->grad, r->m->n, q->clip);
+	dct_forward(r->m, (float)optim_share(q, r->optim[0]->t), r->m->grad, out);
+}
+
 /* What device i says this round into out; the weights are left anywhere. */
 static void
 contribution(struct run *r, size_t i, size_t h, float *out)
@@ -225,7 +241,10 @@ contribution(struct run *r, size_t i, size_t h, float *out)
 
 	if (r->o->local == 0) {
 		gradient(r, i, r->steps);
-		memcpy(out, r->m->grad, n * sizeof *out);
+		if (r->o->rule.sign)
+			say_transform(r, out);
+		else
+			memcpy(out, r->m->grad, n * sizeof *out);
 		return;
 	}
 	if (r->o->replay) {
@@ -352,7 +371,10 @@ apply(struct run *r, const float *x, const struct link_word *word)
 
 	if (says_gradients(o)) {
 		for (i = 0; i < (o->replay ? r->taken : 1); i++) {
-			memcpy(r->m->grad, x, n * sizeof *x);
+			if (o->rule.sign)
+				dct_inverse(r->m, x, r->m->grad);
+			else
+				memcpy(r->m->grad, x, n * sizeof *x);
 			optim_step(r->optim[0], &o->rule, r->m);
 		}
 	} else {

@@ -6,9 +6,10 @@
 # on each of four edges (with more edges it is less on each, so that all together
 # take the same step); how an exchange is coded: dense, topk:SHARE, lowrank:RANKS,
 # or so many bits a value, by ace-step, UP/DOWN where the cloud takes another number
-# than the edges do, paper:SHARES, by ace-select -p with the paper's importance, or
-# gossip, which is dense models to two neighbours; and what the trainer is told.  All
-# ways read the same text: twice the batch is half the steps.
+# than the edges do, paper:SHARES, by ace-select -p with the paper's importance,
+# gossip, which is dense models to two neighbours, or gather:CODEC, which all edges
+# get of all; and what the trainer is told.  All ways read the same text: twice the
+# batch is half the steps.
 fresh_ways() {
 	cat <<-'END'
 	FullSync        1 16 dense     --gradient --rate 0.02 --muon 0.03
@@ -43,6 +44,10 @@ fresh_ways() {
 	ACE-local       9 16 8         --rate 0.01 --form even
 	Paper-local     9 16 paper:count:0.12=f32,1=qsgd:64 --rate 0.01 --feedback ef:raw
 	D-PSGD          1 16 gossip    --rate 0.01 --gossip
+	DeMo            1  8 gather:chunk:32/4096 --gradient --dct --rate 0.006 --feedback ef:0.999
+	DeMo-4          1  8 gather:chunk:4/4096:mag --gradient --dct --rate 0.003 --feedback ef:0.995
+	SparseLoCo     15  8 gather:chunk:64/4096:q2 --rate 0.014 --muon 0.02 --outer-rate 0.4 --feedback ef:0.95 --rule trim:0:senders
+	SparseLoCo-30  30  8 gather:chunk:64/4096:q2 --rate 0.014 --muon 0.02 --outer-rate 0.4 --feedback ef:0.95 --rule trim:0:senders
 	END
 }
 
@@ -269,6 +274,62 @@ gossip_back() {
 	good "${PIPESTATUS[@]}" && sed -i p "$dir/got$1"
 }
 gossip_cloud() { [ "$EDGES" -gt 2 ]; }
+
+# DeMo and SparseLoCo as their authors have them: what an edge's state keeps, and by
+# --feedback forgets, is added to what it says; of each chunk the largest values go,
+# as they are, to all the others, to which the cloud only passes them, and each puts
+# them together.  DeMo's chunks are blocks of 64 x 64 where the width is a multiple of
+# 64; gains are chunks of 64.  Left out is SparseLoCo's cut of what is longer than the
+# median, for edges that nobody knows.
+gather_plan() {
+	# shellcheck disable=SC2086 # words are meant
+	train --index 1 $model --batch 1 --valid "$valid" --steps 1 "$text" |
+	    ace-select -p "1=${code#gather:}" --text |
+	    sed '/norm[0-9]*$/s|/4096|/64|' >"$work/plan"
+	good "${PIPESTATUS[@]}"
+}
+gather_edge() {
+	edge "$1" | ace-select --plan "$work/plan" |
+	    timed "edge$1" ace-compress -S "$dir/state$1" \
+	    --error-feedback "$feedback" --sync rename |
+	    count "$dir/sent$1" >"$dir/up$1"
+	good "${PIPESTATUS[@]}"
+}
+# between: named pipes from each edge to each
+between() {
+	local k j
+	for k in $(seq "$EDGES"); do
+		for j in $(seq "$EDGES"); do
+			mkfifo "$dir/from$k-$j" 2>/dev/null ||
+			    [ -p "$dir/from$k-$j" ] || return
+		done
+	done
+}
+gather_back() {
+	between && timed "expand$1" ace-aggregate --expect "$EDGES" \
+	    ${rule:+--rule "$rule"} "$dir"/from*-"$1" >"$dir/apply$1"
+}
+passed() {
+	local to=("$dir/from$1"-*)
+	tee "${to[@]:1}" <"$dir/up$1" | count "$dir/passed$1" >"${to[0]}"
+	good "${PIPESTATUS[@]}"
+}
+# An edge has its own, so that this is not counted.
+gather_cloud() {
+	local k p jobs=()
+	between || return
+	for k in $(seq "$EDGES"); do
+		passed "$k" &
+		jobs+=($!)
+	done
+	for p in "${jobs[@]}"; do
+		wait "$p" || return
+	done
+	for k in $(seq "$EDGES"); do
+		find "$dir" -name 'passed*' ! -name "passed$k" -exec cat {} + \
+		    >"$dir/got$k" || return
+	done
+}
 
 # The sum has as many values that are not zero, or ranks, as all have together.
 code_cloud() {

@@ -44,14 +44,15 @@ robust_number(const char **s, double lo, double hi, double *v)
 static int
 robust_whom(const char **s, int *among)
 {
-	static const char *const whom[] = { ":all", ":reporters", ":nonzero" };
+	static const char *const whom[] = { ":all", ":reporters", ":nonzero",
+	    ":senders" };
 	size_t n = strcspn(*s, ",");
 	int i;
 
 	*among = ROBUST_ALL;
 	if (n == 0)
 		return 1;
-	for (i = 0; i < 3; i++)
+	for (i = 0; i <= ROBUST_SENDERS; i++)
 		if (strlen(whom[i]) == n && memcmp(whom[i], *s, n) == 0) {
 			*among = i;
 			*s += n;
@@ -388,7 +389,7 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
 	size_t i, sparse = 0, n = 0;
 	uint64_t all;
 
-	for (i = 0; i < k && q->among != ROBUST_NONZERO; i++) {
+	for (i = 0; i < k && q->among < ROBUST_NONZERO; i++) {
 		if (!robust_counts(&o[i]))
 			continue;
 		all = q->among == ROBUST_ALL ? o[i].values : o[i].sent;
@@ -529,7 +530,7 @@ robust_element(const struct robust_rule *q, float *v, size_t r, size_t k)
 	for (i = lo; i < hi; i++)
 		s += (double)v[i];
 	s /= (double)(hi - lo);
-	return r == k ? s : s * (double)r / (double)k;
+	return r == k || q->among == ROBUST_SENDERS ? s : s * (double)r / (double)k;
 }
 
 void
@@ -545,7 +546,7 @@ robust_combine(const struct robust_rule *q, double *y, const float *const *x,
 				continue;
 			/* + 0: one zero, whatever its sign */
 			v = x[i] != NULL ? x[i][at] + 0.0f : 0;
-			if (q->among != ROBUST_NONZERO || v < 0 || v > 0)
+			if (q->among < ROBUST_NONZERO || v < 0 || v > 0)
 				tmp[r++] = v;
 		}
 		y[at] = robust_element(q, tmp, r, k);

@@ -28,7 +28,8 @@
  * apart honest devices are; the ratio to the median, the share of the weights, and `among': a
  * group that a device did not send says nothing, so trim and median can be
  * taken among the r devices that sent it, and multiplied by r / K, as a mean
- * is in which what was not sent is zero.
+ * is in which what was not sent is zero.  trim:0:senders goes without that: the mean
+ * over those who sent a value, as DeMo and SparseLoCo have it.
  */
 #ifndef ACE_ROBUST_H
 #define ACE_ROBUST_H
@@ -48,7 +49,8 @@ enum robust_kind {
 enum robust_among {
 	ROBUST_ALL,		/* what was not sent is zero */
 	ROBUST_REPORTERS,	/* those that sent the group */
-	ROBUST_NONZERO		/* those whose value is not zero */
+	ROBUST_NONZERO,		/* those whose value is not zero */
+	ROBUST_SENDERS		/* the same, for whom the others do not count */
 };
 
 struct robust_rule {
@@ -63,8 +65,8 @@ struct robust_rule {
 
 /* robust_parse(q, s, e): words by commas.  At most one says how values are put
  * together, "mean" (where none does), "clip:X", "trim:F", "median", "krum:F",
- * "multikrum:F:M", "center" or "center:F", trim and median with ":reporters" or
- * ":nonzero"; the others are limits, "norm:X", "norm-ratio:R", "norm-running:R",
+ * "multikrum:F:M", "center" or "center:F", trim and median with ":reporters",
+ * ":nonzero" or ":senders"; the others are limits, "norm:X", "norm-ratio:R", "norm-running:R",
  * "weight-share:S" and "finite".  With center:F all weigh the same, and of fewer
  * than 2F + 1 nothing is made.  -ERR_USAGE. */
 int robust_parse(struct robust_rule *q, const char *s, struct err *e);

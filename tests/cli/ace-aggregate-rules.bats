@@ -186,6 +186,14 @@ values() {
 	each 'my @x = sort { $a <=> $b } grep { $_ } @v[0 .. 4]; my $r = @x;
 	    $v[5] == ($r ? f(($x[($r - 1) / 2] + $x[$r / 2]) / 2 * $r / 5) : 0)' \
 	    s1.f32 s2.f32 s3.f32 s4.f32 s5.f32 got
+	# the mean over those who sent a value, and over all
+	exits 0 ace-aggregate --rule trim:0:senders s1 s2 s3 s4 s5
+	raw out >got
+	exits 0 ace-aggregate s1 s2 s3 s4 s5
+	raw out >all
+	each 'my $r = grep { $_ } @v[0 .. 4]; my $s = 0; $s += $_ for @v[0 .. 4];
+	    $v[5] == ($r ? f($s / $r) : 0) && abs($v[6] - $v[5] * $r / 5) < 1e-6' \
+	    s1.f32 s2.f32 s3.f32 s4.f32 s5.f32 got all
 	# two of five that send zeros only do not make the others' shards sparse
 	for i in 1 2 3; do
 		mkshards -d "e$i" -x "$i" -c topk:0.7 >"t$i"

@@ -171,6 +171,21 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	EDGES=2 ONLY=D-PSGD table 1 table1
 }
 
+@test "DeMo and SparseLoCo: each edge gets what the others sent, as it is" {
+	local way
+	prepare
+	ONLY='FullSync-AdamW DeMo SparseLoCo' table 0 table1
+	for way in DeMo SparseLoCo; do
+		value "u=$(cell table1-runs $way up); d=$(cell table1-runs $way down);
+		    r=$(cell table1-runs $way rounds);
+		    f=$(cell table1-runs FullSync-AdamW up)" \
+		    'd == 3 * u && u * 5 < f && r == ("'$way'" == "DeMo" ? 40 : 3)'
+		says "^table1: $way-1: .* the 4 edges hold the same model\$"
+		value "a=$(cell table1-curves $way loss); b=$(cell table1-runs $way loss)" \
+		    'b < a - 0.2'
+	done
+}
+
 @test "a link that all edges take theirs for: the same budget for all" {
 	prepare
 	export STEPS=8

@@ -88,7 +88,8 @@ text() {
 
 @test "devices that apply the same aggregates hold the same bits" {
 	text
-	for way in --gradient '-H 3 --outer-momentum 0.5 --outer-rate 0.9'; do
+	for way in --gradient '-H 3 --outer-momentum 0.5 --outer-rate 0.9' \
+	    '--gradient --dct'; do
 		train --index 1 --of 2 --steps 9 $way --save a $small text >up
 		exits 0 train --index 2 --of 2 --steps 9 $way --apply up \
 		    --save b $small text
@@ -99,7 +100,7 @@ text() {
 @test "two devices and ace-aggregate are the run in one process" {
 	text
 	for way in --gradient '-H 3 --outer-momentum 0.5' \
-	    '-H 3 --muon 0.02' '-H 4 --muon 0.02 --replay'; do
+	    '-H 3 --muon 0.02' '-H 4 --muon 0.02 --replay' --dct; do
 		rm -f up? down?
 		mkfifo up1 up2 down1 down2
 		for k in 1 2; do
@@ -251,7 +252,7 @@ delays() {
 	text
 	local n bytes how
 	for how in --gradient '-H 3 --outer-momentum 0.9' \
-	    '-H 3 --muon 0.01 --replay' '-H 2 --muon 0.01 --sensitivity told'; do
+	    '-H 3 --muon 0.01 --replay' --dct '-H 2 --muon 0.01 --sensitivity told'; do
 		set -- --steps 14 $how --eval $small
 		rm -f kept log*
 		train "$@" --save want --log log1 text >all
@@ -456,6 +457,46 @@ by_name() {
 		# shellcheck disable=SC2086 # words are meant
 		exits 2 train $way --replay $small text
 		says '^train: --replay is for --interval'
+	done
+}
+
+@test "--dct: the gradient is said in another form, and its sign is the step" {
+	local k
+	text
+	set -- --rate 0.01 --warmup 0 --decay 0 $small text
+	train --steps 0 --save m0 "$@" >/dev/null
+	train --steps 1 --save m1 --dct --clip 0.5 "$@" >said
+	train --steps 1 "$@" >gradient
+	for k in m0 m1 said gradient; do
+		ace-export -f raw "$k" | od -An -v -t f4 -w4 >"$k.txt"
+	done
+	# as long as the gradient when it was clipped; what is larger than rounding
+	# moves by the rate, against the gradient
+	paste m0.txt m1.txt said.txt gradient.txt | awk '{ y += $3 * $3; g += $4 * $4
+	    if (($4 < 0 ? -$4 : $4) > 1e-5) {
+		n++
+		d = ($4 > 0 ? 0.01 : -0.01) - ($1 - $2)
+		bad += (d < 0 ? -d : d) > 1e-6
+	    }
+	} END { exit !(g > 0.26 && y > 0.2499 && y < 0.2501 && n > NR / 2 && !bad) }'
+	# it learns what it is to, from the largest values and what is left of them
+	rm -f up? down?
+	mkfifo up1 up2 down1 down2
+	for k in 1 2; do
+		train --index $k --of 2 --steps 200 --dct --rate 0.005 --eval \
+		    --log log$k --apply down$k --save m$k $small text |
+		    ace-select -p 1=chunk:4/1024 |
+		    ace-compress -S state$k --error-feedback ef:0.99 >up$k &
+	done
+	ace-aggregate --expect 2 up1 up2 | tee down1 >down2
+	wait
+	same m1 m2
+	awk '{ loss[$1] = $4 } END { exit !(loss["end"] < 2 &&
+	    loss["unigram"] > 2.3) }' log1
+	for k in '-H 2' '--cuts all' '--muon 0.01'; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 2 train --dct $k $small text
+		says '^train: --dct is for --gradient'
 	done
 }
 

@@ -167,6 +167,10 @@ TEST(elements)
 	    "among three of five reporters");
 	ok(element("median", ROBUST_NONZERO, sparse, 5) == 5 * 0.4,
 	    "among two that are not zero");
+	ok(element("trim:0", ROBUST_NONZERO, sparse, 5) == 2 &&
+	    element("trim:0", ROBUST_SENDERS, sparse, 5) == 5 &&
+	    element("trim:0", ROBUST_SENDERS, lone, 3) == 9,
+	    "the mean over those who sent a value");
 	ok(element("trim:1", ROBUST_NONZERO, lone, 3) == 0,
 	    "one device alone moves nothing");
 }
