@@ -377,12 +377,8 @@ needed(struct patch *x)
 		    memcmp(mark->hash, x->s.p[i - 1].after, MODEL_HASH) != 0; i--)
 			;
 	}
-	for (k = x->s.n; k > i && !x->s.p[k - 1].whole; k--)
-		;
-	if (k > i)
-		for (i = k - 1; i > 0 && x->s.p[i - 1].turn == x->s.p[i].turn;)
-			i--;
-	return i;
+	k = series_whole(&x->s);
+	return k > i ? k : i;
 }
 
 /* Whether what changed can be said in a directory of others', and begins it. */

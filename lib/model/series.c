@@ -369,6 +369,7 @@ series_keep(struct series *s, struct series_patch *p,
 	int r;
 
 	if ((r = alloc_grow(&s->p, &s->cap, s->n + 1, sizeof(*s->p), e)) < 0 ||
+	    (r = alloc_grow(&s->may, &s->capmay, s->turns + 2, 1, e)) < 0 ||
 	    (p->n > 0 && (r = scratch_put(&s->s, part,
 	    p->n * sizeof(*part), &p->at, e)) < 0)) {
 		series_forget(p);
@@ -382,13 +383,29 @@ series_keep(struct series *s, struct series_patch *p,
 	return 0;
 }
 
+/* It is for the model that the one before it makes, if there is one. */
+static int
+series_chains(const struct series *s, const struct series_patch *p, struct err *e)
+{
+	const struct series_patch *last = s->n > 0 ? &s->p[s->n - 1] : p;
+	char want[MODEL_HEX], have[MODEL_HEX];
+
+	if (last == p || p->whole ||
+	    memcmp(p->before, last->after, MODEL_HASH) == 0)
+		return 0;
+	model_hex(p->before, want);
+	model_hex(last->after, have);
+	return err_set(e, ERR_DATA, "mismatch: the patch to step %llu is not of "
+	    "the model that the one before it makes: it is for %s, that one makes "
+	    "%s", (unsigned long long)p->step, want, have);
+}
+
 /* It is whole: its parts are put down, too, with what its note says of each. */
 static int
 series_end(struct series *s, struct coming *c, struct reader *in,
     const struct model *m, struct err *e)
 {
 	const unsigned char none[MODEL_HASH] = { 0 };
-	const struct series_patch *last = s->n > 0 ? &s->p[s->n - 1] : NULL;
 	struct series_patch *p = &c->p;
 	const struct series_part *part = c->part;
 	size_t i;
@@ -403,11 +420,8 @@ series_end(struct series *s, struct coming *c, struct reader *in,
 		return err_set(e, ERR_DATA, p->whole ? "corrupt: a patch of no old "
 		    "model that names one" : "corrupt: a patch of an old model that "
 		    "names none");
-	if (last != NULL && !p->whole && c->p.ranks == 0 &&
-	    memcmp(p->before, last->after, MODEL_HASH) != 0)
-		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu is "
-		    "not of the model that the one before it makes",
-		    (unsigned long long)p->step);
+	if (c->p.ranks == 0 && (r = series_chains(s, p, e)) < 0)
+		return r;
 	if (s->n == SERIES_MOST)
 		return err_set(e, ERR_DATA, "limit: more than %d patches in a "
 		    "stream", SERIES_MOST);
@@ -455,25 +469,20 @@ series_missing(const struct series *s, struct err *e)
 }
 
 int
-series_read(struct series *s, struct reader *in, const struct model *m,
+series_add(struct series *s, struct reader *in, const struct model *m,
     struct err *e)
 {
 	struct coming c = { .note = MODEL_NOTE_INIT };
 	int r = 0;
 
-	if ((s->has = alloc_get(m->schema.ngroups, 1, e)) == NULL)
+	if (s->has == NULL &&
+	    (s->has = alloc_get(m->schema.ngroups, 1, e)) == NULL)
 		return -ERR_SYS;
-	while (r >= 0 && (r = reader_to_shard(in, e)) > 0) {
-		r = series_begin(s, &c, in, m, e);
-		while (r >= 0 && (r = reader_next(in, e)) > 0 &&
-		    r != READER_SEND)
-			r = series_frame(s, &c, in, r, e);
-		if (r > 0)
-			r = series_end(s, &c, in, m, e);
-	}
-	if (r == 0 && (r = series_missing(s, e)) == 0 &&
-	    (s->may = alloc_get(s->turns + 1, 1, e)) == NULL)
-		r = -ERR_SYS;
+	r = series_begin(s, &c, in, m, e);
+	while (r >= 0 && (r = reader_next(in, e)) > 0 && r != READER_SEND)
+		r = series_frame(s, &c, in, r, e);
+	if (r > 0)
+		r = series_end(s, &c, in, m, e);
 	alloc_free(c.part);
 	alloc_free(c.full);
 	alloc_free(c.own);
@@ -481,6 +490,18 @@ series_read(struct series *s, struct reader *in, const struct model *m,
 	buf_release(&c.cut);
 	model_note_release(&c.note);
 	return r;
+}
+
+int
+series_read(struct series *s, struct reader *in, const struct model *m,
+    struct err *e)
+{
+	int r;
+
+	while ((r = reader_to_shard(in, e)) > 0)
+		if ((r = series_add(s, in, m, e)) < 0)
+			return r;
+	return r < 0 ? r : series_missing(s, e);
 }
 
 void
@@ -496,7 +517,7 @@ series_release(struct series *s)
 	alloc_free(s->may);
 	s->p = NULL;
 	s->has = s->may = NULL;
-	s->n = s->cap = s->turns = 0;
+	s->n = s->cap = s->turns = s->capmay = 0;
 }
 
 /* ---- what is taken ---- */
@@ -557,6 +578,31 @@ series_take(struct series *s, uint32_t g, struct series_part **part, size_t *n,
 	return r;
 }
 
+int
+series_fetch(const struct series *s, const struct series_part *x,
+    struct buf *body, struct err *e)
+{
+	int r;
+
+	body->n = 0;
+	if ((r = buf_room(body, x->len, e)) < 0)
+		return r;
+	body->n = x->len;
+	return scratch_get(&s->s, x->at, body->p, x->len, e);
+}
+
+size_t
+series_whole(const struct series *s)
+{
+	size_t i = s->n;
+
+	while (i > 0 && !s->p[i - 1].whole)
+		i--;
+	while (i > 1 && s->p[i - 2].turn == s->p[i - 1].turn)
+		i--;
+	return i > 0 ? i - 1 : 0;
+}
+
 /* What a part makes of the n bytes at old, which may be new. */
 static int
 series_body(const struct series *s, const struct series_part *x,
@@ -565,9 +611,7 @@ series_body(const struct series *s, const struct series_part *x,
 {
 	int r;
 
-	body->n = 0;
-	if ((r = buf_room(body, x->len, e)) < 0 ||
-	    (r = scratch_get(&s->s, x->at, body->p, x->len, e)) < 0)
+	if ((r = series_fetch(s, x, body, e)) < 0)
 		return r;
 	r = exact_get(x->param, span->form, x->whole ? NULL : old, body->p,
 	    x->len, new, n / exact_size(span->form), e);

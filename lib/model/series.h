@@ -60,7 +60,7 @@ struct series {
 	struct scratch s;	/* its file is the caller's to choose */
 	struct series_patch *p;	/* those of a turn side by side */
 	size_t n, cap;
-	size_t turns;
+	size_t turns, capmay;
 	size_t from;		/* the first that is taken */
 	int parts;		/* they are parts */
 	unsigned char *may;	/* [turns + 1]: the groups that were looked at are those
@@ -79,6 +79,10 @@ struct series {
  * step. */
 int series_read(struct series *s, struct reader *in, const struct model *m,
     struct err *e);
+/* series_add(s, in, m, e): one patch of it, whose shard in stands at; that all ranks are
+ * there is not asked. */
+int series_add(struct series *s, struct reader *in, const struct model *m,
+    struct err *e);
 void series_release(struct series *s);
 
 /* series_from(s, i): from the first group on, of patch i and those after it; with n of
@@ -88,6 +92,12 @@ void series_from(struct series *s, size_t i);
  * asked for as they rise.  *part, of *cap, grows where it has to. */
 int series_take(struct series *s, uint32_t g, struct series_part **part,
     size_t *n, size_t *cap, struct err *e);
+/* series_fetch(s, x, body, e): what was put down of a part. */
+int series_fetch(const struct series *s, const struct series_part *x,
+    struct buf *body, struct err *e);
+/* series_whole(s): the first patch that is needed: what comes before one that needs no old
+ * model is not. */
+size_t series_whole(const struct series *s);
 /* series_group(s, list, n, span, old, new, body, e): what n parts make of a group, each
  * verified by its sum; for several threads at once, each with a body of its own. */
 int series_group(const struct series *s, const struct series_part *list, size_t n,
