@@ -432,7 +432,7 @@ open_fold(struct diff *d, char **path, size_t n, struct err *e)
 	if (r < 0)
 		return r;
 	if (d->s.n == 0)
-		return err_set(e, ERR_DATA, "mismatch: no patch came");
+		return 0;
 	i = series_whole(&d->s);
 	series_from(&d->s, i);
 	d->whole = d->s.p[i].whole;
@@ -502,6 +502,8 @@ write_patch(struct diff *d, struct err *e)
 {
 	int r;
 
+	if (d->o->fold && d->s.n == 0)	/* a question, as --to may write it */
+		return 0;
 	if ((r = begin(d, e)) < 0 || (r = put_groups(d, e)) < 0 ||
 	    (r = model_same(&d->new, e)) < 0 ||
 	    (r = model_same(&d->old, e)) < 0 ||
