@@ -301,6 +301,8 @@ more() {
 			rm -r m.ace-patch
 		done
 	done
+	exits 0 "$ROOT/tests/decoder/patch" old rows got
+	same got fourth
 	# a marker of another step of it, and one of none
 	cp old m
 	cat 7.r{0,1}.aceg | ace-patch m
