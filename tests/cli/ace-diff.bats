@@ -287,28 +287,28 @@ between() { ace-inspect "$1" | sed -n 's/^models *//p'; }
 	five
 	exits 0 ace-diff -v --fold {1,2,3,4}.aceg
 	says "4 patches, from [0-9a-f]{32} to [0-9a-f]{32}: 3 of 4 groups"
-	mv out fold
+	mv out folded
 	cat {1,2,3,4}.aceg >all
 	for way in copy in-place; do
 		cp 0 m
-		exits 0 ace-patch -v --way $way m <fold
+		exits 0 ace-patch -v --way $way m <folded
 		says "becomes .*, step 4$"
 		same m 4
-		exits 0 ace-patch -v m <fold
+		exits 0 ace-patch -v m <folded
 		says "is that model already"
 		rm -r m.ace-patch
 	done
 	ace-diff 0 4 >ends
-	[ "$(between fold)" = "$(between ends)" ]
-	exits 0 ace-inspect -v fold
+	[ "$(between folded)" = "$(between ends)" ]
+	exits 0 ace-inspect -v folded
 	grep -qE '^run +demo$' out
 	grep -qE '^device +trainer$' out
 	grep -qE '^base version +0$' out
-	exits 0 ace-inspect verify fold
-	[ "$(wc -c <fold)" -lt "$(wc -c <all)" ]
+	exits 0 ace-inspect verify folded
+	[ "$(wc -c <folded)" -lt "$(wc -c <all)" ]
 	# what the second patch has whole the first one need not have had
 	ace-diff --no-provenance --fold {2,3,4}.aceg >three
-	[ $(($(wc -c <fold) - $(wc -c <three))) -lt $(($(wc -c <1.aceg) - 900)) ]
+	[ $(($(wc -c <folded) - $(wc -c <three))) -lt $(($(wc -c <1.aceg) - 900)) ]
 	# by any number of threads, in files or in a stream, at once or one by one
 	ace-diff --no-provenance --fold {1,2,3,4}.aceg >want
 	for t in 1 2 7; do
@@ -331,23 +331,23 @@ between() { ace-inspect "$1" | sed -n 's/^models *//p'; }
 	cp 2 m
 	exits 0 ace-patch m <three
 	same m 3
-	exits 0 "$ROOT/tests/decoder/patch" 0 fold got
+	exits 0 "$ROOT/tests/decoder/patch" 0 folded got
 	same got 4
 	exits 0 "$ROOT/tests/decoder/patch" 0 all got
 	same got 4
 	# an archive knows it for what it is, and it may be signed
 	ace-diff -r demo -s 0 0 >first
-	ace-archive create -o a.tar first fold
+	ace-archive create -o a.tar first folded
 	ace-archive get --step 4 a.tar >way
 	cp 2 m
 	rm -r m.ace-patch
 	exits 0 ace-patch m <way
 	same m 4
 	cp 0 m
-	cat fold 4.aceg >more
+	cat folded 4.aceg >more
 	exits 3 ace-patch m <more
 	ace-diff -r demo -s 5 --base-version 4 4 1 >5.aceg
-	cat fold 5.aceg >more
+	cat folded 5.aceg >more
 	exits 0 ace-patch m <more
 	same m 1
 }
@@ -357,9 +357,9 @@ between() { ace-inspect "$1" | sed -n 's/^models *//p'; }
 	ace-diff -r demo -d trainer -s 1 1 >whole
 	exits 0 ace-diff -v --fold 4.aceg whole {2,3,4}.aceg
 	says "5 patches, from nothing to [0-9a-f]{32}: 4 of 4 groups"
-	mv out fold
+	mv out folded
 	cp 3 m
-	exits 0 ace-patch m <fold
+	exits 0 ace-patch m <folded
 	same m 4
 	rm -r m.ace-patch
 	exits 0 ace-patch m <4.aceg
@@ -367,14 +367,14 @@ between() { ace-inspect "$1" | sed -n 's/^models *//p'; }
 	# as what is made of the model itself
 	ace-diff --no-provenance -r demo -d trainer -s 4 4 >want
 	ace-diff --no-provenance --fold whole {2,3,4}.aceg | cmp - want
-	exits 0 ace-inspect verify fold
+	exits 0 ace-inspect verify folded
 	# of f32 alone it is values to everybody
 	mkshards -s 0 -k ramp | ace-export -o a
 	mkshards -s 1 -k ramp | ace-export -o b
 	ace-diff a >whole
 	ace-diff -s 1 a b >1.aceg
-	ace-diff --fold whole 1.aceg >fold
-	exits 0 ace-export -o c fold
+	ace-diff --fold whole 1.aceg >folded
+	exits 0 ace-export -o c folded
 	exits 0 ace-diff -v b c
 	says ": 0 of "
 	# a receiver of whom nothing is known is asked
@@ -389,35 +389,34 @@ between() { ace-inspect "$1" | sed -n 's/^models *//p'; }
 @test "--fold refuses what makes no one step: in another order, twice, of another run, of ranks" {
 	local p
 	five
-	between 1.aceg >is
 	for p in "2 1" "1 3" "1 1" "1 2 2" "1 2 4" "4 3"; do
 		# shellcheck disable=SC2046,SC2086 # words
-		exits 3 ace-diff -o fold --fold $(printf '%s.aceg ' $p)
+		exits 3 ace-diff -o folded --fold $(printf '%s.aceg ' $p)
 		says "mismatch: the patch to step [1-4] is not of the model that the one before it makes: it is for [0-9a-f]{32}, that one makes [0-9a-f]{32}, of '[1-4].aceg'"
-		[ ! -e fold ]
+		[ ! -e folded ]
 	done
 	exits 3 ace-diff --fold 1.aceg 3.aceg
 	says "it is for $(between 3.aceg | cut -d ' ' -f 2), that one makes $(between 1.aceg | cut -d ' ' -f 4)"
 	ace-diff -r other -s 2 1 2 >other
-	exits 3 ace-diff -o fold --fold 1.aceg other
+	exits 3 ace-diff -o folded --fold 1.aceg other
 	says "mismatch: the patch to step 2 is of run 'other', the one before it of 'demo'"
 	mkmodel old
 	mkmodel new -s 1
 	ace-diff -r demo old new >other
-	exits 3 ace-diff -o fold --fold 1.aceg other
+	exits 3 ace-diff -o folded --fold 1.aceg other
 	says "mismatch: the patch is not of a model like '1.aceg': .*'other'"
 	echo '{"__metadata__": {"rank": 0, "ranks": 2}}' >index
 	ace-diff -r demo --part index 0 1 >other
-	exits 3 ace-diff -o fold --fold other
+	exits 3 ace-diff -o folded --fold other
 	says "unsupported: a patch of one rank"
 	mkshards >other
-	exits 3 ace-diff -o fold --fold other
+	exits 3 ace-diff -o folded --fold other
 	says "mismatch: this is no patch"
 	mkshards -H kind=5 >other
-	exits 3 ace-diff -o fold --fold other
-	exits 3 ace-diff -o fold --fold 1
+	exits 3 ace-diff -o folded --fold other
+	exits 3 ace-diff -o folded --fold 1
 	ace-diff --omit-schema 0 1 >other
-	exits 3 ace-diff -o fold --fold other
+	exits 3 ace-diff -o folded --fold other
 	exits 3 ace-diff --fold </dev/null
 	says truncated
 	exits 4 ace-diff --fold absent
@@ -426,7 +425,7 @@ between() { ace-inspect "$1" | sed -n 's/^models *//p'; }
 		exits 2 ace-diff $p --fold 1.aceg
 		says "fold takes patches"
 	done
-	[ ! -e fold ]
+	[ ! -e folded ]
 }
 
 @test "--fold: cut or flipped anywhere there is nothing" {
@@ -436,19 +435,19 @@ between() { ace-inspect "$1" | sed -n 's/^models *//p'; }
 	for at in $(seq 1 61 $(($(wc -c <all) - 1))); do
 		each_of 5 || continue
 		head -c "$at" all >bad
-		exits 3 ace-diff -o fold --fold bad 4.aceg
-		[ ! -e fold ]
+		exits 3 ace-diff -o folded --fold bad 4.aceg
+		[ ! -e folded ]
 		cp all bad
 		flip bad "$at"
-		exits 3 ace-diff -o fold --fold bad 4.aceg
-		[ ! -e fold ]
+		exits 3 ace-diff -o folded --fold bad 4.aceg
+		[ ! -e folded ]
 	done
 	# and what is folded is damaged as any patch is
-	ace-diff --fold all >fold
+	ace-diff --fold all >folded
 	cp 0 m
-	for at in $(seq 1 61 $(($(wc -c <fold) - 1))); do
+	for at in $(seq 1 61 $(($(wc -c <folded) - 1))); do
 		each_of 5 || continue
-		cp fold bad
+		cp folded bad
 		flip bad "$at"
 		exits 3 ace-patch m <bad
 		same m 0
