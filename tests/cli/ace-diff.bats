@@ -344,11 +344,11 @@ between() { ace-inspect "$1" | sed -n 's/^models *//p'; }
 	exits 0 ace-patch m <way
 	same m 4
 	cp 0 m
-	cat folded 4.aceg >more
-	exits 3 ace-patch m <more
+	cat folded 4.aceg >longer
+	exits 3 ace-patch m <longer
 	ace-diff -r demo -s 5 --base-version 4 4 1 >5.aceg
-	cat folded 5.aceg >more
-	exits 0 ace-patch m <more
+	cat folded 5.aceg >longer
+	exits 0 ace-patch m <longer
 	same m 1
 }
 
