@@ -61,10 +61,9 @@ struct patch {
 	unsigned slots;
 	struct err bad;		/* of the first group that has one */
 	unsigned char makes[MODEL_HASH];
-	/* of parts: all groups are as before, as after; else one that is not */
-	int base, made;
+	/* of parts: the first group that is as no patch has it, and one of those */
 	uint32_t odd;
-	unsigned rank;
+	size_t odds;
 	/* what the receipt says */
 	int measured;		/* it is known which model there is: */
 	unsigned char is[MODEL_HASH];
@@ -135,15 +134,14 @@ decode_group(void *arg, unsigned who, size_t i, struct err *e)
 	int r = 0;
 
 	(void)who;
-	s->w.base = s->w.made = 1;
 	model_span(&x->m, s->group, &span);
 	if ((r = model_read(&x->m, &span, s->old, e)) < 0)
 		return r;
 	pack_hash128(s->old, span.bytes, x->before[s->group]);
 	memcpy(x->after[s->group], x->before[s->group], MODEL_HASH);
-	if (x->s.from == x->s.n || (s->n == 0 && x->s.ranks == 0))
+	if (x->s.from == x->s.n || (s->n == 0 && !x->s.parts))
 		return 0;
-	r = x->s.ranks != 0 ? series_parts(&x->s, s->part, s->n, &x->m,
+	r = x->s.parts ? series_parts(&x->s, s->part, s->n, &x->m,
 	    s->group, s->old, s->new, &s->w, &s->bad) :
 	    series_group(&x->s, s->part, s->n, &span, s->old, s->new,
 	    &s->w.body, &s->bad);
@@ -163,12 +161,13 @@ put_group(struct patch *x, const struct slot *s, struct err *e)
 
 	if (s->bad.code != ERR_OK && x->bad.code == ERR_OK)
 		x->bad = s->bad;
-	if (x->base && !s->w.base) {
-		x->odd = s->group;
-		x->rank = s->w.rank;
+	if (x->s.parts && x->s.from < x->s.n) {
+		if (series_base(&x->s) < x->s.n) {
+			x->odd = s->group;
+			x->odds = s->w.odd;
+		}
+		series_seen(&x->s, &s->w);
 	}
-	x->base &= s->w.base;
-	x->made &= s->w.made;
 	if (x->bad.code != ERR_OK)
 		return 0;
 	model_span(&x->m, s->group, &span);
@@ -190,7 +189,6 @@ each_group(struct patch *x, size_t first, struct err *e)
 	int r = 0;
 
 	err_clear(&x->bad);
-	x->base = x->made = 1;
 	series_from(&x->s, first);
 	bar_begin(&bar, x->o->f->cli);
 	for (g = 0; g < all && r == 0; g += k) {
@@ -248,7 +246,7 @@ enum is { BASE, LATER, TARGET };
 static int
 other_model(const struct patch *x, struct err *e)
 {
-	const struct series_patch *p = &x->s.p[x->which];
+	const struct series_patch *p = &x->s.p[x->s.parts ? x->odds : x->which];
 	char want[MODEL_HEX], have[MODEL_HEX], of[48] = "", step[96] = "";
 	struct model_span span;
 
@@ -261,12 +259,12 @@ other_model(const struct patch *x, struct err *e)
 		(void)snprintf(step, sizeof(step), "; the last one that "
 		    "was made of it is step %llu",
 		    (unsigned long long)x->swap.mark.step);
-	if (x->s.ranks != 0) {
+	if (x->s.parts) {
 		model_span(&x->m, x->odd, &span);
 		return err_set(e, ERR_REFUSED, "the patch to step %llu is for "
 		    "another model%s: tensor '%.80s' is not as rank %u had it; "
 		    "'%s' is %s%s", (unsigned long long)p->step, of,
-		    x->m.schema.t[span.tensor].name, x->rank, x->m.path, have,
+		    x->m.schema.t[span.tensor].name, p->rank, x->m.path, have,
 		    step);
 	}
 	return err_set(e, ERR_REFUSED, "the patch to step %llu is for the "
@@ -281,8 +279,11 @@ step_of(const struct patch *x)
 	const struct series_patch *p = x->s.p;
 	size_t i;
 
-	if (x->s.ranks != 0)	/* their hashes are not the model's */
-		return x->made ? p[0].step : x->base ? p[0].base : 0;
+	if (x->s.parts) {	/* their hashes are not the model's */
+		i = series_base(&x->s);
+		return x->s.may[x->s.turns] ? p[x->s.n - 1].step :
+		    i < x->s.n ? p[i].base : 0;
+	}
 	for (i = x->s.n; i-- > 0;)
 		if (memcmp(x->is, p[i].after, MODEL_HASH) == 0)
 			return p[i].step;
@@ -306,14 +307,16 @@ idle(const struct patch *x)
 static int
 judge_parts(struct patch *x, struct err *e)
 {
-	if (x->bad.code != ERR_OK && (x->made || x->base))
+	const int made = x->s.may[x->s.turns];
+	const size_t i = series_base(&x->s);
+
+	if (x->bad.code != ERR_OK && (made || i < x->s.n))
 		return err_move(e, &x->bad);
-	if (x->made)
-		return TARGET;
-	if (!x->base)
+	if (!made && i == x->s.n)
 		return other_model(x, e);
+	x->which = i < x->s.n ? i : x->which;
 	model_hash(&x->m, x->m.slice, x->after, x->makes);
-	return BASE;
+	return made ? TARGET : BASE;
 }
 
 /* Which model it was all the time that is: the one that the patches are for, the one
@@ -335,7 +338,7 @@ judge(struct patch *x, struct err *e)
 		i--;
 	if ((step = step_of(x)) != 0)
 		x->is_step = step;
-	if (x->s.ranks != 0)
+	if (x->s.parts)
 		return judge_parts(x, e);
 	if (i == n) {
 		if (x->delta == NULL || (i = idle(x)) == n || i == x->which)
@@ -370,14 +373,12 @@ needed(struct patch *x)
 
 	if (x->swap.marked && mark->stamp == model_stamp(&x->m)) {
 		x->is_step = mark->step;
-		for (i = x->s.ranks != 0 ? 0 : x->s.n; i > 0 &&
+		for (i = x->s.parts ? 0 : x->s.n; i > 0 &&
 		    memcmp(mark->hash, x->s.p[i - 1].after, MODEL_HASH) != 0; i--)
 			;
 	}
-	for (k = i; k < x->s.n && x->s.ranks == 0; k++)
-		if (x->s.p[k].whole)
-			i = k;
-	return i;
+	k = series_whole(&x->s);
+	return k > i ? k : i;
 }
 
 /* Whether what changed can be said in a directory of others', and begins it. */
@@ -433,7 +434,7 @@ already(struct patch *x)
 
 	cli_say(x->o->f->cli, 1, "'%s' is that model already", x->m.path);
 	swap_discard(&x->swap);
-	swap_known(&x->swap, &x->m, x->s.ranks != 0 ? x->is : last->after,
+	swap_known(&x->swap, &x->m, x->s.parts ? x->is : last->after,
 	    last->step);
 	return 0;
 }
@@ -450,7 +451,7 @@ make(struct patch *x, struct err *e)
 	if ((r = room(x, e)) < 0 || (r = is = make_next(x, e)) < 0)
 		return r;
 	/* before the model: whoever is killed between them writes it again */
-	if (x->delta != NULL && (x->s.ranks != 0 ? x->base :
+	if (x->delta != NULL && (x->s.parts ? series_base(&x->s) < x->s.n :
 	    memcmp(x->s.p[x->which].before, x->is, MODEL_HASH) == 0) &&
 	    (r = delta_place(x->delta, o->delta, last->step,
 	    x->s.p[x->which].base, e)) < 0)
@@ -492,6 +493,8 @@ close_model(struct patch *x)
 		buf_release(&x->slot[i].w.body);
 		buf_release(&x->slot[i].w.tile);
 		buf_release(&x->slot[i].w.seen);
+		buf_release(&x->slot[i].w.was);
+		buf_release(&x->slot[i].w.is);
 	}
 	alloc_free(x->slot);
 	alloc_free(x->before);
@@ -553,7 +556,7 @@ from_input(struct patch *x, struct err *e)
 	if ((r = look_again(x, e)) < 0 || x->s.n == 0)
 		return r;
 	last = &x->s.p[x->s.n - 1];
-	if (x->swap.staged && x->o->act == STAGE && x->s.ranks == 0 && memcmp(x->swap.ready.hash,
+	if (x->swap.staged && x->o->act == STAGE && !x->s.parts && memcmp(x->swap.ready.hash,
 	    last->after, MODEL_HASH) == 0)
 		return 0;
 	x->which = needed(x);
@@ -606,7 +609,7 @@ measure(struct patch *x, struct err *e)
 	    (r = model_same(&x->m, e)) < 0)
 		return r;
 	model_hash(&x->m, x->m.slice, x->before, x->is);
-	x->is_step = x->s.ranks != 0 ? 0 : step_of(x);
+	x->is_step = x->s.parts ? 0 : step_of(x);
 	return 0;
 }
 

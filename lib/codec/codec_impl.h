@@ -100,7 +100,7 @@ struct codec_impl {
 	int (*again)(const struct codec_in *in, struct bytes *b, float *y,
 	    struct err *e);
 	uint8_t min_param, max_param;	/* others: unsupported */
-	uint8_t flag_param;	/* a bit that any of them may have, too */
+	uint8_t flag_param;	/* bits that any of them may have, too */
 	uint8_t raw;		/* may carry values that are not finite */
 	uint8_t open;		/* encode may write another param than the
 				 * plan's, and that is at most this; or 0 */

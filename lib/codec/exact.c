@@ -1,10 +1,11 @@
 /*
  * EXACT: see exact.h.
  *
- *   body  := whole | given         as the parameter says
+ *   body  := whole | given | chain   as the parameter says
  *   whole := planes (planes.h) of the words; of floating point with the sign moved
  *            to the lowest bit
  *   given := varint a  varint levels  varint m  range code u8[m]  bits
+ *   chain := (varint n  given u8[n]) once or more often
  *
  * The range code has the decisions, the bits what is as likely 0 as 1.
  */
@@ -148,6 +149,52 @@ exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
 	return changed;
 }
 
+/* The next body of a chain. */
+static struct bytes
+chain_next(struct bytes *in)
+{
+	const uint64_t n = bytes_varint(in);
+
+	in->bad |= in->bad || n > in->n - in->at;
+	return (struct bytes)BYTES(in->bad ? NULL : bytes_take(in, (size_t)n),
+	    in->bad ? 0 : (size_t)n);
+}
+
+int
+exact_join(uint8_t param, const unsigned char *body, size_t len,
+    struct buf *out, struct err *e)
+{
+	struct bytes in = BYTES(body, len);
+	int r, n = 1;
+
+	if ((r = buf_room(out, len + 10, e)) < 0)
+		return r;
+	if ((param & EXACT_CHAIN) == 0)
+		out->n += bytes_set_varint(out->p + out->n, len);
+	else
+		for (n = 0; in.at < in.n && !in.bad; n++)
+			(void)chain_next(&in);
+	if ((param & EXACT_GIVEN) == 0 || in.bad)
+		return codec_corrupt("exact", "bad chain", e);
+	return (r = buf_put(out, body, len, e)) < 0 ? r : n;
+}
+
+static int
+get_chain(const struct form *f, const unsigned char *old, struct bytes *in,
+    unsigned char *new, size_t n, struct err *e)
+{
+	struct bytes body;
+	int r = 0, k;
+
+	for (k = 0; k == 0 || (r == 0 && in->at < in->n); k++, old = new) {
+		body = chain_next(in);
+		if (in->bad || k == EXACT_CHAIN_MOST)
+			return codec_corrupt("exact", "bad chain", e);
+		r = exact_given_get(f, old, &body, new, n, e);
+	}
+	return r;
+}
+
 int
 exact_get(uint8_t param, unsigned form, const unsigned char *old,
     const unsigned char *body, size_t len, unsigned char *new, size_t n,
@@ -157,7 +204,8 @@ exact_get(uint8_t param, unsigned form, const unsigned char *old,
 	struct bytes in = BYTES(body, len);
 	int r;
 
-	if ((param & ~EXACT_GIVEN) != (int)form)
+	if ((param & ~(EXACT_GIVEN | EXACT_CHAIN)) != (int)form ||
+	    (param & (EXACT_GIVEN | EXACT_CHAIN)) == EXACT_CHAIN)
 		return err_set(e, ERR_DATA, "mismatch: bits of another type in a "
 		    "group coded exact");
 	if (n == 0)
@@ -168,7 +216,9 @@ exact_get(uint8_t param, unsigned form, const unsigned char *old,
 		return err_set(e, ERR_DATA, "mismatch: a group coded exact needs "
 		    "the model before it");
 	else
-		r = exact_given_get(f, old, &in, new, n, e);
+		r = (param & EXACT_CHAIN) != 0 ?
+		    get_chain(f, old, &in, new, n, e) :
+		    exact_given_get(f, old, &in, new, n, e);
 	return r == 0 && in.at != in.n ? codec_corrupt("exact", "body too long",
 	    e) : r;
 }
@@ -218,6 +268,6 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 const struct codec_impl exact_codec = {
 	.name = "exact", .bound = bound, .encode = encode, .decode = decode,
 	.max_param = EXACT_GIVEN | (EXACT_NFORM - 1),
-	.flag_param = EXACT_PART, .raw = 1, .dense = 1,
+	.flag_param = EXACT_PART | EXACT_CHAIN, .raw = 1, .dense = 1,
 	.tells = 1
 };

@@ -22,7 +22,6 @@ struct coming {
 	int notes;
 	struct series_patch p;
 	/* of a part: */
-	unsigned ranks;			/* 0: it is none */
 	struct buf cut;			/* pART */
 	int cuts;
 	struct slice *slice;		/* [tensors of the patch] */
@@ -32,13 +31,46 @@ struct coming {
 };
 enum { SERIES_OTHERS = UINT32_MAX };	/* a tensor that the model has not */
 
+/* Behind the last patch of this step, or behind all. */
+static size_t
+series_place(const struct series *s, uint64_t step)
+{
+	size_t i = s->n;
+
+	while (i > 0 && s->p[i - 1].step != step)
+		i--;
+	return s->parts && i > 0 ? i : s->n;
+}
+
+/* Whether a part is of a step that others are of, or of the next one. */
+static int
+series_follows(const struct series *s, const struct coming *c, int same_run,
+    struct err *e)
+{
+	const size_t i = series_place(s, c->p.step);
+	const struct series_patch *p = &c->p, *q = &s->p[i - 1];
+
+	if ((p->ranks != 0) != s->parts || !same_run || (q->step == p->step &&
+	    (q->base != p->base || q->ranks != p->ranks ||
+	    q->whole != p->whole)))
+		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu %s"
+		    "of another run, base or number of ranks than the one before "
+		    "it", (unsigned long long)p->step, p->ranks == 0 ? "is no "
+		    "part, or " : "is ");
+	if (q->step != p->step && !p->whole && p->base != 0 && p->base != q->step)
+		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu is "
+		    "for step %llu, and those before it make step %llu",
+		    (unsigned long long)p->step, (unsigned long long)p->base,
+		    (unsigned long long)q->step);
+	return 0;
+}
+
 /* Whether it is a part, and of what. */
 static int
 series_rank(const struct series *s, struct coming *c, const struct shard *sh,
     const unsigned char *run, const struct model *m, struct err *e)
 {
 	const char *key = text_get(&sh->kv, SHARD_KEY_PART);
-	const struct series_patch *first = s->p;
 	unsigned rank = 0, ranks = 0;
 	char text[24] = "";
 
@@ -51,17 +83,10 @@ series_rank(const struct series *s, struct coming *c, const struct shard *sh,
 	if (key == NULL && m->slice != NULL)
 		return err_set(e, ERR_DATA, "mismatch: the patch is of whole "
 		    "tensors, and '%s' has slices", m->path);
-	if (s->n > 0 && (ranks != s->ranks || (ranks != 0 &&
-	    (memcmp(run, sh->run, SHARD_ID) != 0 || sh->step != first->step ||
-	    sh->base_version != first->base ||
-	    ((sh->flags & SHARD_PREDICTED) == 0) != first->whole))))
-		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu %s"
-		    "of another run, step or number of ranks than the one before "
-		    "it", (unsigned long long)sh->step, ranks == 0 ? "is no part, "
-		    "or " : "is ");
-	c->ranks = ranks;
+	c->p.ranks = ranks;
 	c->p.rank = rank;
-	return 0;
+	return s->n == 0 ? 0 : ranks == 0 && !s->parts ? 0 :
+	    series_follows(s, c, memcmp(run, sh->run, SHARD_ID) == 0, e);
 }
 
 /* Which tensor of the model each of a part's is.  A part may have some of the model's, and
@@ -127,7 +152,7 @@ series_begin(struct series *s, struct coming *c, struct reader *in,
 	c->notes = c->cuts = 0;
 	if ((r = series_rank(s, c, sh, run, m, e)) < 0)
 		return reader_place(in, r, e);
-	if (c->ranks != 0)
+	if (c->p.ranks != 0)
 		return series_tensors(c, reader_schema(in), m, e);
 	if (schema_diff(&m->schema, reader_schema(in), why))
 		return err_set(e, ERR_DATA, "mismatch: the patch is not of a model "
@@ -149,9 +174,9 @@ series_part(struct series *s, struct coming *c, const struct record *rec,
 	if (!codec_takes(CODEC_EXACT, rec->param))
 		return err_set(e, ERR_DATA, "unsupported: parameter %u of codec "
 		    "exact, group %lu", rec->param, (unsigned long)rec->group);
-	if (((rec->param & EXACT_PART) != 0) != (c->ranks != 0))
+	if (((rec->param & EXACT_PART) != 0) != (c->p.ranks != 0))
 		return err_set(e, ERR_DATA, "corrupt: group %lu is of %s tensors, "
-		    "the patch is not", (unsigned long)rec->group, c->ranks != 0 ?
+		    "the patch is not", (unsigned long)rec->group, c->p.ranks != 0 ?
 		    "whole" : "slices of");
 	if ((r = alloc_grow(&c->part, &c->cap, c->n + 1, sizeof(*c->part),
 	    e)) < 0)
@@ -163,7 +188,7 @@ series_part(struct series *s, struct coming *c, const struct record *rec,
 	p->param = rec->param & (uint8_t)~EXACT_PART;
 	p->whole = (rec->param & EXACT_GIVEN) == 0;
 	p->step = c->p.step;
-	if (c->ranks == 0)
+	if (c->p.ranks == 0)
 		s->has[rec->group] = 1;
 	return scratch_put(&s->s, rec->body, rec->len, &p->at, e);
 }
@@ -247,7 +272,6 @@ series_piece(struct series *s, struct coming *c, const struct model *m, size_t i
 		return r;
 	c->full[c->nfull] = *x;
 	c->full[c->nfull].group = t->group + (uint32_t)(lo / MODEL_GROUP);
-	c->full[c->nfull].of = (uint16_t)s->n;
 	s->has[c->full[c->nfull++].group] |= x->sent;
 	return 0;
 }
@@ -305,12 +329,75 @@ series_known(const struct series *s, const struct series_patch *p,
 	size_t i;
 
 	for (i = 0; i < s->n; i++)
-		if (s->p[i].rank == p->rank)
+		if (s->p[i].step == p->step && s->p[i].rank == p->rank)
 			return memcmp(s->p[i].before, p->before, MODEL_HASH) == 0 &&
 			    memcmp(s->p[i].after, p->after, MODEL_HASH) == 0 ? 1 :
-			    err_set(e, ERR_DATA, "mismatch: two parts of rank %u, "
-			    "which differ", p->rank);
+			    err_set(e, ERR_DATA, "mismatch: two parts of rank %u "
+			    "of step %llu, which differ", p->rank,
+			    (unsigned long long)p->step);
 	return 0;
+}
+
+/* The same slices as in another step are kept once. */
+static void
+series_lend(const struct series *s, struct series_patch *p, size_t tensors)
+{
+	size_t i;
+
+	for (i = 0; i < s->n && !p->lent; i++)
+		if (s->p[i].rank == p->rank && memcmp(s->p[i].slice, p->slice,
+		    tensors * sizeof(*p->slice)) == 0) {
+			alloc_free(p->slice);
+			p->slice = s->p[i].slice;
+			p->lent = 1;
+		}
+}
+
+static void
+series_forget(struct series_patch *p)
+{
+	if (!p->lent)
+		alloc_free(p->slice);
+}
+
+/* Keeps a patch, among those of its step. */
+static int
+series_keep(struct series *s, struct series_patch *p,
+    const struct series_part *part, struct err *e)
+{
+	const size_t i = series_place(s, p->step);
+	int r;
+
+	if ((r = alloc_grow(&s->p, &s->cap, s->n + 1, sizeof(*s->p), e)) < 0 ||
+	    (r = alloc_grow(&s->may, &s->capmay, s->turns + 2, 1, e)) < 0 ||
+	    (p->n > 0 && (r = scratch_put(&s->s, part,
+	    p->n * sizeof(*part), &p->at, e)) < 0)) {
+		series_forget(p);
+		return r;
+	}
+	p->turn = p->ranks != 0 && i > 0 && s->p[i - 1].step == p->step ?
+	    s->p[i - 1].turn : s->turns++;
+	memmove(&s->p[i + 1], &s->p[i], (s->n++ - i) * sizeof(*s->p));
+	s->p[i] = *p;
+	s->parts = p->ranks != 0;
+	return 0;
+}
+
+/* It is for the model that the one before it makes, if there is one. */
+static int
+series_chains(const struct series *s, const struct series_patch *p, struct err *e)
+{
+	const struct series_patch *last = s->n > 0 ? &s->p[s->n - 1] : p;
+	char want[MODEL_HEX], have[MODEL_HEX];
+
+	if (last == p || p->whole ||
+	    memcmp(p->before, last->after, MODEL_HASH) == 0)
+		return 0;
+	model_hex(p->before, want);
+	model_hex(last->after, have);
+	return err_set(e, ERR_DATA, "mismatch: the patch to step %llu is not of "
+	    "the model that the one before it makes: it is for %s, that one makes "
+	    "%s", (unsigned long long)p->step, want, have);
 }
 
 /* It is whole: its parts are put down, too, with what its note says of each. */
@@ -319,7 +406,6 @@ series_end(struct series *s, struct coming *c, struct reader *in,
     const struct model *m, struct err *e)
 {
 	const unsigned char none[MODEL_HASH] = { 0 };
-	const struct series_patch *last = s->n > 0 ? &s->p[s->n - 1] : NULL;
 	struct series_patch *p = &c->p;
 	const struct series_part *part = c->part;
 	size_t i;
@@ -334,76 +420,69 @@ series_end(struct series *s, struct coming *c, struct reader *in,
 		return err_set(e, ERR_DATA, p->whole ? "corrupt: a patch of no old "
 		    "model that names one" : "corrupt: a patch of an old model that "
 		    "names none");
-	if (last != NULL && !p->whole && c->ranks == 0 &&
-	    memcmp(p->before, last->after, MODEL_HASH) != 0)
-		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu is "
-		    "not of the model that the one before it makes",
-		    (unsigned long long)p->step);
+	if (c->p.ranks == 0 && (r = series_chains(s, p, e)) < 0)
+		return r;
 	if (s->n == SERIES_MOST)
 		return err_set(e, ERR_DATA, "limit: more than %d patches in a "
 		    "stream", SERIES_MOST);
 	for (i = 0; i < c->n; i++)
 		c->part[i].sum = c->note.sum[i];
 	p->n = c->n;
-	if (c->ranks != 0) {
+	if (c->p.ranks != 0) {
 		if ((r = series_known(s, p, e)) != 0)
 			return r < 0 ? r : 0;
 		if ((r = series_fill(s, c, reader_schema(in), m, e)) < 0) {
 			alloc_free(p->slice);
 			return r;
 		}
+		series_lend(s, p, m->schema.n);
 		part = c->full;
 		p->n = c->nfull;
 	}
-	if ((r = alloc_grow(&s->p, &s->cap, s->n + 1, sizeof(*s->p), e)) < 0 ||
-	    (p->n > 0 && (r = scratch_put(&s->s, part,
-	    p->n * sizeof(*part), &p->at, e)) < 0)) {
-		alloc_free(p->slice);
-		return r;
-	}
-	s->ranks = c->ranks;
-	s->p[s->n++] = *p;
-	memcpy(s->digest, reader_end_of_shard(in)->digest, SHARD_DIGEST);
-	return 0;
+	if ((r = series_keep(s, p, part, e)) == 0)
+		memcpy(s->digest, reader_end_of_shard(in)->digest, SHARD_DIGEST);
+	return r;
 }
 
-/* All ranks, or none. */
+/* Of each step all ranks, or none. */
 static int
 series_missing(const struct series *s, struct err *e)
 {
+	const struct series_patch *p;
 	unsigned k;
-	size_t i;
+	size_t i, j;
 
-	for (k = 0; k < s->ranks; k++) {
-		for (i = 0; i < s->n && s->p[i].rank != k; i++)
+	for (i = 0; i < s->n; i = j) {
+		for (j = i; j < s->n && s->p[j].turn == s->p[i].turn; j++)
 			;
-		if (i == s->n)
-			break;
+		for (p = &s->p[i], k = 0; k < p->ranks; k++) {
+			for (p = &s->p[i]; p < &s->p[j] && p->rank != k; p++)
+				;
+			if (p == &s->p[j])
+				return err_set(e, ERR_REFUSED, "the patch to step "
+				    "%llu is of %u ranks, and that of rank %u did "
+				    "not come", (unsigned long long)s->p[i].step,
+				    s->p[i].ranks, k);
+		}
 	}
-	return err_set(e, ERR_REFUSED, "the patch to step %llu is of %u ranks, and "
-	    "that of rank %u did not come", (unsigned long long)s->step,
-	    s->ranks, k);
+	return 0;
 }
 
 int
-series_read(struct series *s, struct reader *in, const struct model *m,
+series_add(struct series *s, struct reader *in, const struct model *m,
     struct err *e)
 {
 	struct coming c = { .note = MODEL_NOTE_INIT };
 	int r = 0;
 
-	if ((s->has = alloc_get(m->schema.ngroups, 1, e)) == NULL)
+	if (s->has == NULL &&
+	    (s->has = alloc_get(m->schema.ngroups, 1, e)) == NULL)
 		return -ERR_SYS;
-	while (r >= 0 && (r = reader_to_shard(in, e)) > 0) {
-		r = series_begin(s, &c, in, m, e);
-		while (r >= 0 && (r = reader_next(in, e)) > 0 &&
-		    r != READER_SEND)
-			r = series_frame(s, &c, in, r, e);
-		if (r > 0)
-			r = series_end(s, &c, in, m, e);
-	}
-	if (r == 0 && s->n < s->ranks)
-		r = series_missing(s, e);
+	r = series_begin(s, &c, in, m, e);
+	while (r >= 0 && (r = reader_next(in, e)) > 0 && r != READER_SEND)
+		r = series_frame(s, &c, in, r, e);
+	if (r > 0)
+		r = series_end(s, &c, in, m, e);
 	alloc_free(c.part);
 	alloc_free(c.full);
 	alloc_free(c.own);
@@ -413,6 +492,18 @@ series_read(struct series *s, struct reader *in, const struct model *m,
 	return r;
 }
 
+int
+series_read(struct series *s, struct reader *in, const struct model *m,
+    struct err *e)
+{
+	int r;
+
+	while ((r = reader_to_shard(in, e)) > 0)
+		if ((r = series_add(s, in, m, e)) < 0)
+			return r;
+	return r < 0 ? r : series_missing(s, e);
+}
+
 void
 series_release(struct series *s)
 {
@@ -420,12 +511,13 @@ series_release(struct series *s)
 
 	scratch_release(&s->s);
 	for (i = 0; i < s->n; i++)
-		alloc_free(s->p[i].slice);
+		series_forget(&s->p[i]);
 	alloc_free(s->p);
 	alloc_free(s->has);
+	alloc_free(s->may);
 	s->p = NULL;
-	s->has = NULL;
-	s->n = s->cap = 0;
+	s->has = s->may = NULL;
+	s->n = s->cap = s->turns = s->capmay = 0;
 }
 
 /* ---- what is taken ---- */
@@ -434,6 +526,10 @@ void
 series_from(struct series *s, size_t i)
 {
 	s->from = i;
+	if (i == s->n)
+		return;
+	memset(s->may, 0, s->turns + 1);
+	memset(s->may + s->p[i].turn, 1, s->turns + 1 - s->p[i].turn);
 	for (; i < s->n; i++)
 		s->p[i].done = s->p[i].i = s->p[i].k = 0;
 }
@@ -473,11 +569,38 @@ series_take(struct series *s, uint32_t g, struct series_part **part, size_t *n,
 		next = series_next(s, &s->p[i], &r, e);
 		if (next == NULL || next->group != g)
 			continue;
-		if ((r = alloc_grow(part, cap, *n + 1, sizeof(**part), e)) == 0)
-			(*part)[(*n)++] = *next;
+		if ((r = alloc_grow(part, cap, *n + 1, sizeof(**part), e)) == 0) {
+			(*part)[*n] = *next;
+			(*part)[(*n)++].of = (uint16_t)i;
+		}
 		s->p[i].i++;
 	}
 	return r;
+}
+
+int
+series_fetch(const struct series *s, const struct series_part *x,
+    struct buf *body, struct err *e)
+{
+	int r;
+
+	body->n = 0;
+	if ((r = buf_room(body, x->len, e)) < 0)
+		return r;
+	body->n = x->len;
+	return scratch_get(&s->s, x->at, body->p, x->len, e);
+}
+
+size_t
+series_whole(const struct series *s)
+{
+	size_t i = s->n;
+
+	while (i > 0 && !s->p[i - 1].whole)
+		i--;
+	while (i > 1 && s->p[i - 2].turn == s->p[i - 1].turn)
+		i--;
+	return i > 0 ? i - 1 : 0;
 }
 
 /* What a part makes of the n bytes at old, which may be new. */
@@ -488,9 +611,7 @@ series_body(const struct series *s, const struct series_part *x,
 {
 	int r;
 
-	body->n = 0;
-	if ((r = buf_room(body, x->len, e)) < 0 ||
-	    (r = scratch_get(&s->s, x->at, body->p, x->len, e)) < 0)
+	if ((r = series_fetch(s, x, body, e)) < 0)
 		return r;
 	r = exact_get(x->param, span->form, x->whole ? NULL : old, body->p,
 	    x->len, new, n / exact_size(span->form), e);
@@ -516,38 +637,156 @@ series_group(const struct series *s, const struct series_part *list, size_t n,
 
 /* ---- parts ---- */
 
-/* What a part has of a group, to or, with set, from the tile; its bytes. */
-static size_t
-series_tile(const struct series *s, const struct series_part *x,
-    const struct model *m, const struct schema_span *at, int set,
-    unsigned char *group, unsigned char *tile)
+/* A group of which parts have words. */
+struct parted {
+	const struct series *s;
+	const struct model *m;
+	struct schema_span at;
+	struct model_span span;
+	const struct series_part *list;	/* by turns */
+	size_t n;
+	struct series_work *w;
+};
+
+static const struct series_patch *
+parted_patch(const struct parted *g, size_t i)
 {
-	return slice_move(&s->p[x->of].slice[at->tensor],
-	    &m->schema.t[at->tensor], at->offset, at->offset + at->n,
-	    m->slice != NULL ? &m->slice[at->tensor] : NULL, set, group, tile);
+	return &g->s->p[g->list[i].of];
 }
 
-/* One part of a group, into new, if the words are those that it is for. */
-static int
-series_one(const struct series *s, const struct series_part *x,
-    const struct model *m, const struct schema_span *at,
-    const struct model_span *span, unsigned char *old, unsigned char *new,
-    struct series_work *w, struct err *e)
+/* What a part has of the group, to or, with set, from the tile; its bytes. */
+static size_t
+parted_tile(const struct parted *g, size_t i, int set, unsigned char *group,
+    unsigned char *tile)
 {
-	const size_t n = series_tile(s, x, m, at, 0, old, w->tile.p);
-	const uint64_t is = pack_hash64(w->tile.p, n);
+	const uint32_t k = g->at.tensor;
+
+	return slice_move(&parted_patch(g, i)->slice[k], &g->m->schema.t[k],
+	    g->at.offset, g->at.offset + g->at.n, g->m->slice != NULL ?
+	    &g->m->slice[k] : NULL, set, group, tile);
+}
+
+/* The part of the turn before that the same rank has, of the same values; SIZE_MAX: there
+ * is none. */
+static size_t
+parted_before(const struct parted *g, size_t i)
+{
+	const struct series_patch *p = parted_patch(g, i), *q;
+	const uint32_t t = g->at.tensor;
+
+	while (i-- > 0 && (q = parted_patch(g, i))->turn + 1 >= p->turn)
+		if (q->turn < p->turn && q->rank == p->rank &&
+		    memcmp(&q->slice[t], &p->slice[t], sizeof(*p->slice)) == 0)
+			return i;
+	return SIZE_MAX;
+}
+
+static int
+parted_odd(const struct parted *g, size_t i, struct err *e)
+{
+	return err_set(e, ERR_DATA, "mismatch: the patch to step %llu of rank %u is "
+	    "not of the model that those before it make",
+	    (unsigned long long)g->list[i].step, parted_patch(g, i)->rank);
+}
+
+/* Which of the models that it may be of the group is of. */
+static int
+parted_look(const struct parted *g, unsigned char *group, struct err *e)
+{
+	const struct series *s = g->s;
+	unsigned char *is = g->w->is.p;
+	const struct series_patch *p;
+	uint64_t sum;
+	size_t i, n, before;
+
+	g->w->odd = SIZE_MAX;
+	for (i = 0; i < g->n; i++) {
+		p = parted_patch(g, i);
+		before = p->whole ? SIZE_MAX : parted_before(g, i);
+		if (before != SIZE_MAX && g->list[before].sum != g->list[i].base)
+			return parted_odd(g, i, e);
+		if (!(is[p->turn] && !p->whole) &&
+		    !(is[s->turns] && p->turn + 1 == s->turns))
+			continue;
+		n = parted_tile(g, i, 0, group, g->w->tile.p);
+		sum = pack_hash64(g->w->tile.p, n);
+		if (p->turn + 1 == s->turns)
+			is[s->turns] &= sum == g->list[i].sum;
+		if (is[p->turn] && !p->whole && sum != g->list[i].base) {
+			is[p->turn] = 0;
+			if (g->w->odd == SIZE_MAX)
+				g->w->odd = g->list[i].of;
+		}
+	}
+	return 0;
+}
+
+/* One part, from the words at old into new. */
+static int
+parted_part(const struct parted *g, size_t i, int first, unsigned char *old,
+    unsigned char *new, struct err *e)
+{
+	const struct series_part *x = &g->list[i];
+	struct series_work *w = g->w;
+	const size_t n = parted_tile(g, i, 0, old, w->tile.p);
 	int r = 0;
 
-	w->made &= is == x->sum;
-	if (!s->p[x->of].whole && is != x->base) {
-		w->rank = w->base ? s->p[x->of].rank : w->rank;
-		w->base = 0;
-	}
-	if (x->sent && w->base && (r = series_body(s, x, span, n, w->tile.p,
-	    w->tile.p, &w->body, e)) == 0)
-		(void)series_tile(s, x, m, at, 1, new, w->tile.p);
+	if (!first && parted_before(g, i) == SIZE_MAX &&
+	    pack_hash64(w->tile.p, n) != x->base)
+		return parted_odd(g, i, e);
+	if (x->sent && (r = series_body(g->s, x, &g->span, n, w->tile.p, w->tile.p,
+	    &w->body, e)) == 0)
+		(void)parted_tile(g, i, 1, new, w->tile.p);
 	memset(w->tile.p, 1, n);
-	(void)series_tile(s, x, m, at, 1, w->seen.p, w->tile.p);
+	(void)parted_tile(g, i, 1, w->seen.p, w->tile.p);
+	return r;
+}
+
+/* The parts i to j, which are those of a step. */
+static int
+parted_turn(const struct parted *g, size_t i, size_t j, int first,
+    unsigned char *old, unsigned char *new, struct err *e)
+{
+	const size_t bytes = g->span.bytes;
+	struct series_work *w = g->w;
+	size_t k, n;
+	int r;
+
+	memset(w->seen.p, 0, bytes);
+	for (k = i; k < j; k++)
+		if ((r = parted_part(g, k, first, old, new, e)) < 0)
+			return r;
+	if (memchr(w->seen.p, 0, bytes) != NULL)
+		return err_set(e, ERR_DATA, "mismatch: no rank has some values");
+	for (k = i; k < j; k++) {
+		n = parted_tile(g, k, 0, new, w->tile.p);
+		if (pack_hash64(w->tile.p, n) != g->list[k].sum)
+			return err_set(e, ERR_DATA, "mismatch: rank %u and another "
+			    "one have the same values and differ",
+			    parted_patch(g, k)->rank);
+	}
+	return 0;
+}
+
+/* All turns from one on. */
+static int
+parted_turns(const struct parted *g, size_t turn, unsigned char *old,
+    unsigned char *new, struct err *e)
+{
+	struct series_work *w = g->w;
+	unsigned char *from = old;
+	size_t i = 0, j, first = turn;
+	int r = 0;
+
+	for (; turn < g->s->turns && r == 0; turn++) {
+		while (i < g->n && parted_patch(g, i)->turn < turn)
+			i++;
+		for (j = i; j < g->n && parted_patch(g, j)->turn == turn; j++)
+			;
+		if (turn > first)
+			memcpy(from = w->was.p, new, g->span.bytes);
+		r = parted_turn(g, i, j, turn == first, from, new, e);
+	}
 	return r;
 }
 
@@ -556,32 +795,43 @@ series_parts(const struct series *s, const struct series_part *list, size_t n,
     const struct model *m, uint32_t g, unsigned char *old, unsigned char *new,
     struct series_work *w, struct err *e)
 {
-	struct schema_span at;
-	struct model_span span;
-	size_t i, k;
+	struct parted x = { .s = s, .m = m, .list = list, .n = n, .w = w };
+	size_t turn;
 	int r;
 
-	schema_span(&m->schema, g, &at);
-	model_span(m, g, &span);
-	w->base = w->made = 1;
-	w->tile.n = w->seen.n = 0;
-	if ((r = buf_room(&w->tile, span.bytes, e)) < 0 ||
-	    (r = buf_room(&w->seen, span.bytes, e)) < 0 || span.bytes == 0)
+	schema_span(&m->schema, g, &x.at);
+	model_span(m, g, &x.span);
+	w->tile.n = w->seen.n = w->was.n = w->is.n = 0;
+	if ((r = buf_put(&w->is, s->may, s->turns + 1, e)) < 0 ||
+	    x.span.bytes == 0 || (r = buf_room(&w->tile, x.span.bytes, e)) < 0 ||
+	    (r = buf_room(&w->seen, x.span.bytes, e)) < 0 ||
+	    (r = buf_room(&w->was, x.span.bytes, e)) < 0)
 		return r;
-	memcpy(new, old, span.bytes);
-	memset(w->seen.p, 0, span.bytes);
-	for (i = 0; i < n; i++)
-		if ((r = series_one(s, &list[i], m, &at, &span, old, new, w,
-		    e)) < 0)
-			return r;
-	if (memchr(w->seen.p, 0, span.bytes) != NULL)
-		return err_set(e, ERR_DATA, "mismatch: no rank has some values");
-	for (i = 0; i < n && w->base; i++) {
-		k = series_tile(s, &list[i], m, &at, 0, new, w->tile.p);
-		if (pack_hash64(w->tile.p, k) != list[i].sum)
-			return err_set(e, ERR_DATA, "mismatch: rank %u and another "
-			    "one have the same values and differ",
-			    s->p[list[i].of].rank);
-	}
-	return 0;
+	memcpy(new, old, x.span.bytes);
+	if ((r = parted_look(&x, old, e)) < 0)
+		return r;
+	for (turn = s->turns; turn > 0 && !w->is.p[turn - 1]; turn--)
+		;
+	return turn > 0 ? parted_turns(&x, turn - 1, old, new, e) : 0;
+}
+
+void
+series_seen(struct series *s, const struct series_work *w)
+{
+	size_t i;
+
+	for (i = 0; i <= s->turns; i++)
+		s->may[i] &= w->is.p[i];
+}
+
+size_t
+series_base(const struct series *s)
+{
+	size_t i = s->n;
+
+	while (i > 0 && !s->may[s->p[i - 1].turn])
+		i--;
+	while (i > 1 && s->p[i - 2].turn == s->p[i - 1].turn)
+		i--;
+	return i > 0 ? i - 1 : s->n;
 }

@@ -246,3 +246,210 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	[ "$(cat kib)" -lt 65536 ]
 	same a b
 }
+
+# five: models 0 to 4, in which a few bf16 change, all bytes of one tensor in the first two
+# steps, others in each, and one tensor in none; and patches 1 to 4
+five() {
+	python3 - <<-'END'
+	import json, random, struct
+	random.seed(7)
+	bf16 = [random.choice((0x3f80, 0xbc12, 0x3a00)) + random.getrandbits(7) for _ in range(4000)]
+	rest = {'a': bf16, 'b': [random.getrandbits(8) for _ in range(900)],
+	    'c': [3] * 50, 'd': [random.getrandbits(32) for _ in range(300)]}
+	size = {'a': ('BF16', 2, 'H'), 'b': ('U8', 1, 'B'), 'c': ('I16', 2, 'H'), 'd': ('F32', 4, 'I')}
+	for step in range(5):
+	    head, data = {}, b''
+	    for k, (name, n, code) in size.items():
+	        raw = struct.pack('<%d%s' % (len(rest[k]), code), *rest[k])
+	        head[k] = {'dtype': name, 'shape': [len(rest[k])],
+	            'data_offsets': [len(data), len(data) + len(raw)]}
+	        data += raw
+	    head = json.dumps(head).encode()
+	    with open(str(step), 'wb') as f:
+	        f.write(struct.pack('<Q', len(head)) + head + data)
+	    for i in random.sample(range(4000), 40):
+	        bf16[i] ^= 1
+	    for i in range(900 if step < 2 else 3):
+	        rest['b'][i] = random.getrandbits(8)
+	    rest['d'] = [random.getrandbits(32) for _ in range(300)] if step != 3 else rest['d']
+	END
+	local k
+	for k in 1 2 3 4; do
+		ace-diff -r demo -d trainer -s $k --base-version $((k - 1)) $((k - 1)) $k >$k.aceg
+	done
+}
+
+# models FILE: the hashes that a patch is between
+between() { ace-inspect "$1" | sed -n 's/^models *//p'; }
+
+@test "--fold: one patch of several, to the same model, in hardly more bytes than the last ones need" {
+	local way
+	five
+	exits 0 ace-diff -v --fold {1,2,3,4}.aceg
+	says "4 patches, from [0-9a-f]{32} to [0-9a-f]{32}: 3 of 4 groups"
+	mv out folded
+	cat {1,2,3,4}.aceg >all
+	for way in copy in-place; do
+		cp 0 m
+		exits 0 ace-patch -v --way $way m <folded
+		says "becomes .*, step 4$"
+		same m 4
+		exits 0 ace-patch -v m <folded
+		says "is that model already"
+		rm -r m.ace-patch
+	done
+	ace-diff 0 4 >ends
+	[ "$(between folded)" = "$(between ends)" ]
+	exits 0 ace-inspect -v folded
+	grep -qE '^run +demo$' out
+	grep -qE '^device +trainer$' out
+	grep -qE '^base version +0$' out
+	exits 0 ace-inspect verify folded
+	[ "$(wc -c <folded)" -lt "$(wc -c <all)" ]
+	# what the second patch has whole the first one need not have had
+	ace-diff --no-provenance --fold {2,3,4}.aceg >three
+	[ $(($(wc -c <folded) - $(wc -c <three))) -lt $(($(wc -c <1.aceg) - 900)) ]
+	# by any number of threads, in files or in a stream, at once or one by one
+	ace-diff --no-provenance --fold {1,2,3,4}.aceg >want
+	for t in 1 2 7; do
+		exits 0 ace-diff --no-provenance -T $t --fold <all
+		same out want
+	done
+	cat 2.aceg 3.aceg >some
+	exits 0 ace-diff --no-provenance --fold 1.aceg some - <4.aceg
+	same out want
+	ace-diff --fold 1.aceg 2.aceg >a
+	ace-diff --fold a 3.aceg >b
+	exits 0 ace-diff --no-provenance -o c --fold b 4.aceg
+	same c want
+	ace-diff --fold {2,3,4}.aceg >b
+	exits 0 ace-diff --no-provenance --fold 1.aceg b
+	same out want
+	# of one it is that one, but for how many values changed, which it leaves out
+	exits 0 ace-diff --fold 3.aceg
+	mv out three
+	cp 2 m
+	exits 0 ace-patch m <three
+	same m 3
+	exits 0 "$ROOT/tests/decoder/patch" 0 folded got
+	same got 4
+	exits 0 "$ROOT/tests/decoder/patch" 0 all got
+	same got 4
+	# an archive knows it for what it is, and it may be signed
+	ace-diff -r demo -s 0 0 >first
+	ace-archive create -o a.tar first folded
+	ace-archive get --step 4 a.tar >way
+	cp 2 m
+	rm -r m.ace-patch
+	exits 0 ace-patch m <way
+	same m 4
+	cp 0 m
+	cat folded 4.aceg >longer
+	exits 3 ace-patch m <longer
+	ace-diff -r demo -s 5 --base-version 4 4 1 >5.aceg
+	cat folded 5.aceg >longer
+	exits 0 ace-patch m <longer
+	same m 1
+}
+
+@test "--fold: behind a whole model it is one, and its values are readable" {
+	five
+	ace-diff -r demo -d trainer -s 1 1 >whole
+	exits 0 ace-diff -v --fold 4.aceg whole {2,3,4}.aceg
+	says "5 patches, from nothing to [0-9a-f]{32}: 4 of 4 groups"
+	mv out folded
+	cp 3 m
+	exits 0 ace-patch m <folded
+	same m 4
+	rm -r m.ace-patch
+	exits 0 ace-patch m <4.aceg
+	same m 4
+	# as what is made of the model itself
+	ace-diff --no-provenance -r demo -d trainer -s 4 4 >want
+	ace-diff --no-provenance --fold whole {2,3,4}.aceg | cmp - want
+	exits 0 ace-inspect verify folded
+	# of f32 alone it is values to everybody
+	mkshards -s 0 -k ramp | ace-export -o a
+	mkshards -s 1 -k ramp | ace-export -o b
+	ace-diff a >whole
+	ace-diff -s 1 a b >1.aceg
+	ace-diff --fold whole 1.aceg >folded
+	exits 0 ace-export -o c folded
+	exits 0 ace-diff -v b c
+	says ": 0 of "
+	# a receiver of whom nothing is known is asked
+	ace-diff -S sent a b
+	ace-diff -S sent --to host | exits 0 ace-diff --fold
+	ace-patch --receipt host a <out | ace-ack -S sent >rest
+	ace-diff -S sent --to host | ace-diff --fold | exits 0 ace-patch a
+	exits 0 ace-diff -v a b
+	says ": 0 of "
+}
+
+@test "--fold refuses what makes no one step: in another order, twice, of another run, of ranks" {
+	local p
+	five
+	for p in "2 1" "1 3" "1 1" "1 2 2" "1 2 4" "4 3"; do
+		# shellcheck disable=SC2046,SC2086 # words
+		exits 3 ace-diff -o folded --fold $(printf '%s.aceg ' $p)
+		says "mismatch: the patch to step [1-4] is not of the model that the one before it makes: it is for [0-9a-f]{32}, that one makes [0-9a-f]{32}, of '[1-4].aceg'"
+		[ ! -e folded ]
+	done
+	exits 3 ace-diff --fold 1.aceg 3.aceg
+	says "it is for $(between 3.aceg | cut -d ' ' -f 2), that one makes $(between 1.aceg | cut -d ' ' -f 4)"
+	ace-diff -r other -s 2 1 2 >other
+	exits 3 ace-diff -o folded --fold 1.aceg other
+	says "mismatch: the patch to step 2 is of run 'other', the one before it of 'demo'"
+	mkmodel old
+	mkmodel new -s 1
+	ace-diff -r demo old new >other
+	exits 3 ace-diff -o folded --fold 1.aceg other
+	says "mismatch: the patch is not of a model like '1.aceg': .*'other'"
+	echo '{"__metadata__": {"rank": 0, "ranks": 2}}' >index
+	ace-diff -r demo --part index 0 1 >other
+	exits 3 ace-diff -o folded --fold other
+	says "unsupported: a patch of one rank"
+	mkshards >other
+	exits 3 ace-diff -o folded --fold other
+	says "mismatch: this is no patch"
+	mkshards -H kind=5 >other
+	exits 3 ace-diff -o folded --fold other
+	exits 3 ace-diff -o folded --fold 1
+	ace-diff --omit-schema 0 1 >other
+	exits 3 ace-diff -o folded --fold other
+	exits 3 ace-diff --fold </dev/null
+	says truncated
+	exits 4 ace-diff --fold absent
+	for p in "-s 3" "--base-version 1" "-r demo" "-d x" "-S dir" "--part index"; do
+		# shellcheck disable=SC2086 # words
+		exits 2 ace-diff $p --fold 1.aceg
+		says "fold takes patches"
+	done
+	[ ! -e folded ]
+}
+
+@test "--fold: cut or flipped anywhere there is nothing" {
+	local at
+	five
+	cat {1,2,3}.aceg >all
+	for at in $(seq 1 61 $(($(wc -c <all) - 1))); do
+		each_of 5 || continue
+		head -c "$at" all >bad
+		exits 3 ace-diff -o folded --fold bad 4.aceg
+		[ ! -e folded ]
+		cp all bad
+		flip bad "$at"
+		exits 3 ace-diff -o folded --fold bad 4.aceg
+		[ ! -e folded ]
+	done
+	# and what is folded is damaged as any patch is
+	ace-diff --fold all >folded
+	cp 0 m
+	for at in $(seq 1 61 $(($(wc -c <folded) - 1))); do
+		each_of 5 || continue
+		cp folded bad
+		flip bad "$at"
+		exits 3 ace-patch m <bad
+		same m 0
+	done
+}

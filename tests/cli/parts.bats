@@ -182,7 +182,7 @@ for name in "old", "new":
 	parts r
 	ace-diff -s 7 --base-version 6 -r demo --part old.r0.json new.r0 >whole0
 	stays 3 m whole0 r1.aceg
-	says "is of another run, step or number of ranks"
+	says "is of another run, base or number of ranks"
 }
 
 @test "a rank that is missing is named; twice is once; in any order" {
@@ -207,13 +207,15 @@ for name in "old", "new":
 	ranks r 2 1
 	parts r
 	cp old m
-	for o in '-s 8 --base-version 6 -r demo' '-s 7 --base-version 5 -r demo' \
-	    '-s 7 --base-version 6 -r other'; do
+	for o in '-s 7 --base-version 5 -r demo' '-s 7 --base-version 6 -r other'; do
 		# shellcheck disable=SC2086 # words are meant
 		ace-diff $o --part old.r1.json old.r1 new.r1 >other
 		stays 3 m r0.aceg other
-		says "the patch to step [78] is of another run, step or number of ranks"
+		says "the patch to step 7 is of another run, base or number of ranks"
 	done
+	ace-diff -s 8 --base-version 6 -r demo --part old.r1.json old.r1 new.r1 >other
+	stays 3 m r0.aceg other
+	says "the patch to step 8 is for step 6, and those before it make step 7"
 	cp old.r1.json three
 	edit three 'x["__metadata__"]["ranks"] = 3'
 	ace-diff -r demo -s 7 --base-version 6 --part three old.r1 new.r1 >other
@@ -227,7 +229,199 @@ for name in "old", "new":
 	mkslices third 2 1 third.r0 third.r1
 	ace-diff -r demo -s 7 --base-version 6 --part old.r1.json old.r1 third.r1 >other
 	stays 3 m r0.aceg r1.aceg other
-	says "two parts of rank 1, which differ"
+	says "two parts of rank 1 of step 7, which differ"
+}
+
+# step MODEL NAME STEP [FOR]: one more step of each of the ranks NAME, to MODEL, as
+# STEP.NAME0.aceg...
+step() {
+	local i
+	# shellcheck disable=SC2046 # words are meant
+	mkslices "$1" $form $(seq -f "$1.$2%g" 0 $((n - 1)))
+	for i in $(seq 0 $((n - 1))); do
+		ace-diff -d "rank$i" -r demo -s "$3" --base-version $(($3 - 1)) \
+		    --part "$1.$2$i.json" ${4:+--for "$4"} "$last.$2$i" "$1.$2$i" >"$3.$2$i.aceg"
+	done
+	last=$1
+}
+
+# steps NAME ROWS COLUMNS [FOR]: from old by new and third to fourth, steps 7 to 9
+steps() {
+	form="$2 $3" n=$(($2 * $3)) last=old
+	# shellcheck disable=SC2046,SC2086 # words are meant
+	mkslices old $form $(seq -f "old.$1%g" 0 $((n - 1)))
+	step new "$1" 7 ${4:+"$4"}
+	step third "$1" 8 ${4:+"$4"}
+	step fourth "$1" 9 ${4:+"$4"}
+}
+
+more() {
+	models "$@"
+	mkmodel third -n "${1:-300}" -s 2
+	mkmodel fourth -n "${1:-300}" -s 3
+}
+
+@test "several steps of ranks in one stream: one pass, from wherever the model is" {
+	local m i order
+	more
+	steps r 2 1
+	cat {7,8,9}.r{0,1}.aceg >rows
+	cat 7.r{1,0}.aceg 8.r{0,1}.aceg 9.r{1,0}.aceg >mixed
+	cat {7,8,9}.r0.aceg {7,8,9}.r1.aceg >ranks
+	cat 7.r{0,1}.aceg 7.r0.aceg {8,9}.r1.aceg {8,9}.r0.aceg 8.r1.aceg >twice
+	ace-diff -v third fourth >whole 2>said
+	for order in rows mixed ranks twice; do
+		for m in old new third; do
+			rm -rf m m.ace-patch
+			cp $m m
+			exits 0 ace-patch -v m <$order
+			says "becomes $(grep -o 'to [0-9a-f]*' said | cut -c 4-), step 9"
+			same m fourth
+			grep -q "^step 9$" m.ace-patch/marker
+		done
+		# the marker has no say in it
+		cp old m
+		exits 0 ace-patch m <$order
+		same m fourth
+		exits 0 ace-patch -v m <$order
+		says "is that model already"
+		rm -r m.ace-patch
+		exits 0 ace-patch -v m <$order
+		says "is that model already"
+		same m fourth
+		for i in 0 1; do
+			for m in old new third; do
+				rm -rf m.ace-patch
+				cp "$m.r$i" m
+				exits 0 ace-patch --part "old.r$i.json" m <$order
+				same m "fourth.r$i"
+			done
+			exits 0 ace-patch -v --part "old.r$i.json" m <$order
+			says "is that model already"
+			rm -r m.ace-patch
+		done
+	done
+	exits 0 "$ROOT/tests/decoder/patch" old rows got
+	same got fourth
+	# a marker of another step of it, and one of none
+	cp old m
+	cat 7.r{0,1}.aceg | ace-patch m
+	exits 0 ace-patch m <rows
+	same m fourth
+	# of a model that is none of them, or some of each, nothing is made
+	mkmodel m -n 300 -s 9
+	stays 5 m rows
+	says "for another model.*: tensor 'layer.00.bf16' is not as rank [01] had it"
+	python3 -c 'a = open("old", "rb").read(); b = open("new", "rb").read()
+open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
+	stays 5 m rows
+	says "the patch to step [78] is for another model"
+	stays 5 m 8.r{0,1}.aceg 9.r{0,1}.aceg
+}
+
+@test "several steps to other ranks; other numbers of ranks at each" {
+	local j n form last
+	more
+	ranks to 3 1
+	steps from 2 2 old.to1.json
+	cp old.to1 m
+	cat {7,8,9}.from{0,1,2,3}.aceg >all
+	exits 0 ace-patch --part old.to1.json m <all
+	mkslices fourth 3 1 fourth.to0 fourth.to1 fourth.to2
+	same m fourth.to1
+	rm -r m.ace-patch
+	steps r 2 1
+	n=3 form='1 3' last=new
+	mkslices new 1 3 new.c0 new.c1 new.c2
+	step third c 8
+	cp old m
+	cat 7.r{0,1}.aceg 8.c{2,0,1}.aceg 9.r{1,0}.aceg >all
+	exits 0 ace-patch m <all
+	same m fourth
+}
+
+@test "of several steps: a rank that is missing, a step that is missing or in another place" {
+	local at
+	more
+	steps r 2 1
+	cp old m
+	stays 5 m {7,8}.r{0,1}.aceg 9.r1.aceg
+	says "the patch to step 9 is of 2 ranks, and that of rank 0 did not come"
+	stays 5 m 7.r{0,1}.aceg 8.r0.aceg 9.r{0,1}.aceg
+	says "the patch to step 8 is of 2 ranks, and that of rank 1 did not come"
+	stays 5 m 7.r1.aceg {8,9}.r{0,1}.aceg
+	says "the patch to step 7 is of 2 ranks, and that of rank 0 did not come"
+	stays 3 m 7.r{0,1}.aceg 9.r{0,1}.aceg
+	says "the patch to step 9 is for step 8, and those before it make step 7"
+	stays 3 m {8,7,9}.r{0,1}.aceg
+	says "the patch to step 7 is for step 6, and those before it make step 8"
+	ace-diff -r demo -s 9 --base-version 8 third fourth >whole
+	stays 3 m {7,8}.r{0,1}.aceg whole
+	says "is no part"
+	ace-diff -r demo -s 8 --base-version 7 --part old.r0.json new.r0 old.r0 >other
+	stays 3 m {7,8}.r{0,1}.aceg other
+	says "two parts of rank 0 of step 8, which differ"
+	# a step that says not of which it is, and is of another
+	for at in 0 1; do
+		ace-diff -r demo -s 9 --part old.r$at.json old.r$at fourth.r$at >odd.$at
+	done
+	stays 3 m 7.r{0,1}.aceg odd.0 odd.1
+	says "the patch to step 9 of rank [01] is not of the model that those before it make, tensor 'layer.00.bf16'; 'm' stays"
+	# between two of the streams it is a rank that did not come, else it is damaged
+	cat {7,8}.r{0,1}.aceg >all
+	for at in $(seq 97 211 $(($(wc -c <all) - 1))); do
+		each_of 5 || continue
+		head -c "$at" all >bad
+		stays 3 m bad
+		cp all bad
+		flip bad "$at"
+		stays 3 m bad
+	done
+}
+
+@test "several steps of ranks, behind whole ones, staged, with a receipt, as a directory" {
+	local i base
+	more
+	steps r 2 1
+	for i in 0 1; do
+		ace-diff -r demo -s 7 --part old.r$i.json new.r$i >whole.$i
+	done
+	cat whole.{0,1} {8,9}.r{1,0}.aceg >all
+	mkmodel m -n 300 -s 9
+	exits 0 ace-patch m <all
+	same m fourth
+	rm -r m.ace-patch
+	# what comes before them is not needed
+	cat 7.r{0,1}.aceg >first
+	for i in 0 1; do
+		ace-diff -r demo -s 8 --part old.r$i.json third.r$i >whole.$i
+	done
+	cat first whole.{0,1} 9.r{0,1}.aceg >all
+	mkmodel m -n 300 -s 9
+	exits 0 ace-patch m <all
+	same m fourth
+	cat {7,8,9}.r{0,1}.aceg >all
+	rm -r m.ace-patch
+	cp old m
+	exits 0 ace-patch --stage m <all
+	same m old
+	exits 0 ace-patch --commit m
+	same m fourth
+	for i in old new; do
+		rm -rf m m.ace-patch weight
+		cp $i m
+		exits 0 ace-patch -o weight m <all
+		same m fourth
+		[ $i = old ] && base=6 || base=7
+		grep -q "\"version\":\"000009\",\"base_version\":\"00000$base\"" weight/*.index.json
+		cp $i m
+		ace-diff m weight | ace-patch m
+		same m fourth
+	done
+	cp third m
+	exits 0 ace-patch --receipt host m <all
+	same m fourth
+	ace-inspect out | grep -q "$(sed -n 's/^hash //p' m.ace-patch/marker)"
 }
 
 @test "another base, by one bit of one rank's: refused with the tensor and the rank" {
@@ -323,6 +517,29 @@ for name in "old", "new":
 			cmp m old >/dev/null || same m new
 			exits 0 ace-patch m <all
 			same m new
+		done
+		[ "$got" -eq 0 ]
+		[ "$k" -gt 8 ]
+	done
+}
+
+@test "killed anywhere while it makes several steps of ranks: old or the last" {
+	local way k got
+	more 60
+	steps r 2 1
+	cat {7,8,9}.r{0,1}.aceg >all
+	for way in copy in-place; do
+		for k in $(upto 200); do
+			rm -rf m m.ace-patch
+			cp old m
+			got=0
+			killed "$k" ace-patch --way $way m <all 2>err || got=$?
+			[ $way = in-place ] || cmp m old >/dev/null || same m fourth
+			[ "$got" -eq 137 ] || break
+			ace-patch m <7.r0.aceg 2>err || [ $? -eq 5 ]
+			cmp m old >/dev/null || same m fourth
+			exits 0 ace-patch m <all
+			same m fourth
 		done
 		[ "$got" -eq 0 ]
 		[ "$k" -gt 8 ]

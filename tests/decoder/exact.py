@@ -106,9 +106,14 @@ def given(form, b, old):
 def words(param, body, n, old):
     """The n words of a group; old: those before, or None."""
     form = param & 15
-    need(param < 64 and form < len(FORMS), 'form')
+    need(param < 128 and form < len(FORMS), 'form')
     size, _, exponent = FORMS[form]
     b = Bytes(body)
+    if param & 64:
+        need(param & 16 and old is not None, 'no old words')
+        while b.left():
+            old = given(form, Bytes(b.take(b.varint())), old)
+        return old
     if param & 16:
         need(old is not None, 'no old words')
         return given(form, b, old)

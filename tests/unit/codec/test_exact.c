@@ -251,6 +251,67 @@ TEST(refused)
 	ok(bad == 0, "a bit of it flipped: it is something else, or corrupt");
 }
 
+/* Three steps as one body, from what the page says: each coding behind its length. */
+TEST(chains)
+{
+	enum { FEW = 3000 };
+	static unsigned char first[8 * FEW], last[8 * FEW];
+	struct buf chain = BUF_INIT, again = BUF_INIT;
+	struct bytes b;
+	struct err e = ERR_INIT;
+	uint8_t param = 0;
+	size_t i, at[3], bad = 0, k;
+
+	weights(EXACT_BF16, FEW, 0.02);
+	memcpy(first, old, sizeof(first));
+	for (k = 0; k < 3; k++) {
+		change(FEW, 2, 30 + (unsigned)k, 0);
+		body.n = 0;
+		(void)exact_put(EXACT_BF16, old, new, FEW, &body, &param, &e);
+		bad += exact_join(param, body.p, body.n, &chain, &e) != 1;
+		memcpy(old, new, 2 * FEW);
+		at[k] = chain.n;
+	}
+	memcpy(last, new, sizeof(last));
+	ok(bad == 0 && exact_get(param | EXACT_CHAIN, EXACT_BF16, first, chain.p,
+	    chain.n, got, FEW, &e) == 0 && memcmp(got, last, 2 * FEW) == 0,
+	    "three codings make what they made");
+	b = (struct bytes)BYTES(chain.p, chain.n);
+	ok(bytes_varint(&b) == at[0] - b.at, "each behind its length");
+	ok(exact_join(param | EXACT_CHAIN, chain.p, at[1], &again, &e) == 2 &&
+	    exact_join(param, body.p, body.n, &again, &e) == 1 &&
+	    again.n == chain.n && memcmp(again.p, chain.p, again.n) == 0,
+	    "a chain is joined by its codings");
+	for (i = bad = 0; i < chain.n; i++)
+		bad += i != at[0] && i != at[1] && exact_get(param | EXACT_CHAIN,
+		    EXACT_BF16, first, chain.p, i, got, FEW, NULL) != -ERR_DATA;
+	ok(bad == 0, "cut within a coding it is corrupt");
+	again.n = 0;
+	ok(exact_join(param | EXACT_CHAIN, chain.p, at[1] + 1, &again, NULL) ==
+	    -ERR_DATA && again.n == 0, "and joins nothing");
+	ok(exact_join(EXACT_BF16, body.p, body.n, &again, NULL) == -ERR_DATA &&
+	    exact_get(EXACT_BF16 | EXACT_CHAIN, EXACT_BF16, first, chain.p, chain.n,
+	    got, FEW, NULL) == -ERR_DATA, "what is whole is in no chain");
+	ok(exact_get(param | EXACT_CHAIN, EXACT_BF16, NULL, chain.p, chain.n, got,
+	    FEW, &e) == -ERR_DATA && e.kind == ERR_MISMATCH,
+	    "without old words, a mismatch");
+	chain.n = again.n = body.n = 0;
+	(void)exact_put(EXACT_BF16, first, last, FEW, &body, &param, NULL);
+	(void)exact_put(EXACT_BF16, last, first, FEW, &again, &param, NULL);
+	for (i = 0; i < EXACT_CHAIN_MOST; i += 2) {
+		(void)exact_join(param, body.p, body.n, &chain, NULL);
+		(void)exact_join(param, again.p, again.n, &chain, NULL);
+	}
+	ok(exact_get(param | EXACT_CHAIN, EXACT_BF16, first, chain.p, chain.n, got,
+	    FEW, NULL) == 0 && memcmp(got, first, 2 * FEW) == 0,
+	    "as many as may be, there and back");
+	(void)exact_join(param, body.p, body.n, &chain, NULL);
+	ok(exact_get(param | EXACT_CHAIN, EXACT_BF16, first, chain.p, chain.n, got,
+	    FEW, NULL) == -ERR_DATA, "and one more");
+	buf_release(&chain);
+	buf_release(&again);
+}
+
 /* body[len] says of n old words of bf16, all of them bits, what changed. */
 static int
 reads(uint16_t bits, size_t n, const unsigned char *is, size_t len)
@@ -333,7 +394,7 @@ TEST(as_a_codec)
 	ok(codec_decode(CODEC_EXACT, EXACT_BF16, &ctx, body.p, body.n, y, N,
 	    &e) == -ERR_DATA && e.kind == ERR_MISMATCH, "others are for ace-patch");
 	err_clear(&e);
-	ok(codec_decode(CODEC_EXACT, 64, &ctx, body.p, body.n, y, N, &e) ==
+	ok(codec_decode(CODEC_EXACT, 128, &ctx, body.p, body.n, y, N, &e) ==
 	    -ERR_DATA && e.kind == ERR_UNSUPPORTED, "a parameter too large");
 	ok(codec_parse("exact", &plan, NULL) == -ERR_USAGE,
 	    "nobody asks for it by name");
