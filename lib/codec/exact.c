@@ -4,9 +4,10 @@
  *   body  := whole | given         as the parameter says
  *   whole := planes (planes.h) of the words; of floating point with the sign moved
  *            to the lowest bit
- *   given := varint a  varint levels  varint m  range code u8[m]  bits
+ *   given := range code  bits
  *
- * The range code has the decisions, the bits what is as likely 0 as 1.
+ * The range code has the decisions, the bits, which are read from the end on, what is
+ * as likely 0 as 1.
  */
 #include <string.h>
 
@@ -19,15 +20,17 @@
 #include "codec/exact_word.h"
 #include "codec/planes.h"
 
-enum { SIXTEENTH = 16 };
+enum { SIXTEENTH = 16, QUARTER = 4 };
 
 static const struct form forms[EXACT_NFORM] = {
-	[EXACT_F32] = { 4, 23, 8 }, [EXACT_F16] = { 2, 10, 5 },
-	[EXACT_BF16] = { 2, 7, 8 }, [EXACT_F64] = { 8, 52, 11 },
-	[EXACT_F8E4M3] = { 1, 3, 4 }, [EXACT_F8E5M2] = { 1, 2, 5 },
-	[EXACT_INT8] = { 1, 0, 0 }, [EXACT_INT16] = { 2, 0, 0 },
-	[EXACT_INT32] = { 4, 0, 0 }, [EXACT_INT64] = { 8, 0, 0 }
+	[EXACT_F32] = { 4, 32, 23, 8, 1 }, [EXACT_F16] = { 2, 16, 10, 5, 1 },
+	[EXACT_BF16] = { 2, 16, 7, 8, 1 }, [EXACT_F64] = { 8, 64, 52, 11, 1 },
+	[EXACT_F8E4M3] = { 1, 8, 3, 4, 1 }, [EXACT_F8E5M2] = { 1, 8, 2, 5, 1 },
+	[EXACT_INT8] = { 1, 8, 0, 0, 0 }, [EXACT_INT16] = { 2, 16, 0, 0, 0 },
+	[EXACT_INT32] = { 4, 32, 0, 0, 0 }, [EXACT_INT64] = { 8, 64, 0, 0, 0 }
 };
+/* halves of bytes, each in one of its own here */
+static const struct form halves = { 1, 4, 0, 0, 1 };
 
 size_t
 exact_size(unsigned form)
@@ -40,7 +43,8 @@ exact_bound(unsigned form, size_t n)
 {
 	size_t size = forms[form].size;
 
-	return planes_bound(n, size) + exact_given_bound(&forms[form], n);
+	return planes_bound(n, size) + exact_given_bound(&forms[form],
+	    form == EXACT_INT8 ? 2 * n : n);
 }
 
 /* ---- whole ---- */
@@ -109,6 +113,73 @@ get_whole(const struct form *f, struct bytes *in, unsigned char *new, size_t n,
 	return r < 0 || in->bad ? codec_corrupt("exact", "bad plane", e) : 0;
 }
 
+/* ---- halves of bytes ---- */
+
+/* Whether what changed are halves of bytes, as of values in 4 bits: a byte that is one
+ * value seldom changes above only. */
+static int
+by_halves(const unsigned char *old, const unsigned char *new, size_t n)
+{
+	size_t i, any = 0, upper = 0;
+	unsigned x;
+
+	for (i = 0; i < n; i++) {
+		x = old[i] ^ new[i];
+		any += x != 0;
+		upper += x != 0 && (x & 15) == 0;
+	}
+	return upper > any / QUARTER;
+}
+
+static void
+to_halves(const unsigned char *p, size_t n, unsigned char *half)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		half[2 * i] = p[i] & 15;
+		half[2 * i + 1] = p[i] >> 4;
+	}
+}
+
+/* As exact_given_put and exact_given_get, of n bytes. */
+static int
+put_halves(const unsigned char *old, const unsigned char *new, size_t n,
+    struct buf *out, int *too_long, struct err *e)
+{
+	unsigned char *p = alloc_raw(n, 4, e);
+	size_t i, k;
+	int r;
+
+	if (p == NULL)
+		return -ERR_SYS;
+	to_halves(old, n, p);
+	to_halves(new, n, p + 2 * n);
+	r = exact_given_put(&halves, p, p + 2 * n, 2 * n, out, too_long, e);
+	alloc_free(p);
+	for (i = k = 0; i < n; i++)
+		k += old[i] != new[i];
+	return r < 0 ? r : (int)k;
+}
+
+static int
+get_halves(const unsigned char *old, struct bytes *in, unsigned char *new,
+    size_t n, struct err *e)
+{
+	unsigned char *p = alloc_raw(n, 2, e);
+	size_t i;
+	int r;
+
+	if (p == NULL)
+		return -ERR_SYS;
+	to_halves(old, n, p);
+	r = exact_given_get(&halves, p, in, p, 2 * n, e);
+	for (i = 0; i < n && r == 0; i++)
+		new[i] = (unsigned char)(p[2 * i] | p[2 * i + 1] << 4);
+	alloc_free(p);
+	return r;
+}
+
 /* ---- a group ---- */
 
 int
@@ -126,8 +197,12 @@ exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
 		return r;
 	if (old == NULL)
 		return (r = put_whole(f, new, n, out, e)) < 0 ? r : (int)n;
-	if ((changed = exact_given_put(f, old, new, n, out,
-	    &too_long, e)) <= 0)
+	if (form == EXACT_INT8 && by_halves(old, new, n)) {
+		*param = EXACT_HALVES;
+		changed = put_halves(old, new, n, out, &too_long, e);
+	} else
+		changed = exact_given_put(f, old, new, n, out, &too_long, e);
+	if (changed <= 0)
 		return changed;
 	*param |= EXACT_GIVEN;
 	given = out->n - start;
@@ -157,7 +232,8 @@ exact_get(uint8_t param, unsigned form, const unsigned char *old,
 	struct bytes in = BYTES(body, len);
 	int r;
 
-	if ((param & ~EXACT_GIVEN) != (int)form)
+	if ((param & ~EXACT_GIVEN) != (int)form &&
+	    (param != (EXACT_HALVES | EXACT_GIVEN) || form != EXACT_INT8))
 		return err_set(e, ERR_DATA, "mismatch: bits of another type in a "
 		    "group coded exact");
 	if (n == 0)
@@ -168,7 +244,9 @@ exact_get(uint8_t param, unsigned form, const unsigned char *old,
 		return err_set(e, ERR_DATA, "mismatch: a group coded exact needs "
 		    "the model before it");
 	else
-		r = exact_given_get(f, old, &in, new, n, e);
+		r = param == (EXACT_HALVES | EXACT_GIVEN) ?
+		    get_halves(old, &in, new, n, e) :
+		    exact_given_get(f, old, &in, new, n, e);
 	return r == 0 && in.at != in.n ? codec_corrupt("exact", "body too long",
 	    e) : r;
 }
@@ -217,7 +295,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 const struct codec_impl exact_codec = {
 	.name = "exact", .bound = bound, .encode = encode, .decode = decode,
-	.max_param = EXACT_GIVEN | (EXACT_NFORM - 1),
+	.max_param = EXACT_GIVEN | EXACT_HALVES,
 	.flag_param = EXACT_PART, .raw = 1, .dense = 1,
 	.tells = 1
 };

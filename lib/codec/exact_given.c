@@ -21,7 +21,8 @@ enum {
 	KEPT = 8,		/* uses that a decision brings to the next level */
 	MEAN = 4,		/* distances that a mean brings to the next level */
 	MEAN_MOST = 64,		/* and that it stands for at most */
-	HEAD = 32,
+	CLOSE = 3,		/* bits of a distance that is close */
+	MEAN_BITS = 5,		/* of the power of 2 that the first mean is */
 	SLACK = 1024,		/* more than WAIT decisions take, and a change's bits */
 	WAIT = 512,		/* decisions that wait to be coded, at most */
 	CHANGE = 130,		/* more than those of a change */
@@ -39,7 +40,8 @@ enum {
 	END,			/* no more of this level? */
 	GROWS,			/* away from 0? */
 	HALF,			/* the second highest bit of a move */
-	CLASS,			/* the move takes more bits? */
+	NEAR,			/* close behind one that was not, that was? */
+	CLASS = NEAR + 2,	/* the move takes more bits? */
 	KINDS = CLASS + CLASSES
 };
 
@@ -47,12 +49,13 @@ enum {
 struct model {
 	struct range_bit of[KINDS];
 	uint64_t sum, count;		/* of distances: their mean is 2^m */
+	unsigned near;			/* the last one was close */
 };
 
 /* Bits that are not coded; they fill bytes from the least significant one. */
 struct bits {
 	unsigned char *p;	/* writing */
-	const unsigned char *q, *end;	/* reading */
+	const unsigned char *q, *end;	/* reading, backwards down to end */
 	uint64_t v;
 	unsigned n;
 	int bad;
@@ -151,12 +154,19 @@ bit_behind(uint64_t m, unsigned k)
 
 static const uint64_t SUM_MOST = (uint64_t)MEAN << 32;
 
+/* mean: of the distances, as a power of 2, where that is said. */
 static void
-first_level(struct model *m)
+first_level(struct model *m, const struct form *f, unsigned mean)
 {
+	size_t i;
+
 	range_start(m->of, KINDS);
-	m->sum = 2 * MEAN;
+	/* weights move by one step, those in many bits by many */
+	for (i = CLASS; i < KINDS; i++)
+		m->of[i].p = f->exponent != 0 && f->size > 2 ? 7 << 13 : 1 << 13;
+	m->sum = f->exponent != 0 ? 2 * MEAN : (3 * MEAN / 2) << mean;
 	m->count = MEAN;
+	m->near = 0;
 }
 
 static void
@@ -232,7 +242,7 @@ bits_take(struct bits *b, unsigned n)
 		k = n < 32 ? n : 32;
 		for (; b->n < k; b->n += 8) {
 			b->bad |= b->q == b->end;
-			b->v |= (uint64_t)(b->q < b->end ? *b->q++ : 0) << b->n;
+			b->v |= (uint64_t)(b->q > b->end ? *--b->q : 0) << b->n;
 		}
 		v |= (b->v & (((uint64_t)1 << k) - 1)) << at;
 		b->v >>= k;
@@ -332,14 +342,40 @@ put_upper(struct out *o, unsigned k, uint64_t gap, uint64_t rest,
 	}
 }
 
+/* Whether a distance may be said to be close: without levels, where that is not what
+ * most are.  What has a scale in common changes together when that does. */
+static inline int
+may_be_near(const struct form *f, unsigned k)
+{
+	return f->exponent == 0 && k > CLOSE;
+}
+
 /* gap of the rest values of the level there still are; gap == rest: there is no
  * further change. */
 static inline void
 put_gap(struct out *o, struct bits *b, uint64_t gap, uint64_t rest)
 {
-	unsigned k = lower_bits(&o->m), width = k;
-	uint64_t t = gap >> k, base = t << k;
+	unsigned k = lower_bits(&o->m), width = k, was = o->m.near;
+	uint64_t t, base;
 
+	if (may_be_near(o->f, k)) {
+		o->m.near = gap < 1 << CLOSE && gap < rest;
+		decide(o, NEAR + was, (int)o->m.near);
+		if (o->m.near) {
+			bits_set(b, gap, CLOSE);
+			return;
+		}
+		if (rest <= 1 << CLOSE)
+			return;
+	}
+	if (gap < rest)
+		learn_gap(&o->m, gap);
+	if (may_be_near(o->f, k)) {
+		gap -= 1 << CLOSE;
+		rest -= 1 << CLOSE;
+	}
+	t = gap >> k;
+	base = t << k;
 	if (t <= QUICK && rest >> k > t) {
 		bytes_set64(o->wait + o->waits, gap_upto[t]);
 		o->waits += t + 1;
@@ -370,7 +406,7 @@ put_move(struct out *o, struct bits *b, uint64_t old, uint64_t new)
 	} else {
 		for (t = 0; t < k; t++)
 			decide(o, CLASS + t, 1);
-		if (k < 8u * f->size - 1)
+		if (k < f->bits - 1u)
 			decide(o, CLASS + k, 0);
 	}
 	o->wait[o->waits] = (unsigned char)DECISION(HALF, d << 1 >> k & 1);
@@ -380,15 +416,27 @@ put_move(struct out *o, struct bits *b, uint64_t old, uint64_t new)
 
 /* As put_gap; above rest: no such distance is written. */
 RANGE_INLINE uint64_t
-get_gap(struct model *m, struct range_get *r, struct bits *b, uint64_t rest)
+get_gap(const struct form *f, struct model *m, struct range_get *r,
+    struct bits *b, uint64_t rest)
 {
 	unsigned k = lower_bits(m), t, width = k;
-	uint64_t base = 0, gap;
+	uint64_t base = 0, gap, far = 0;
 
+	if (may_be_near(f, k)) {
+		m->near = (unsigned)range_get_bit(r, &m->of[NEAR + m->near]);
+		if (m->near) {
+			gap = bits_take(b, CLOSE);
+			return gap < rest ? gap : UINT64_MAX;
+		}
+		if (rest <= 1 << CLOSE)
+			return rest;
+		far = 1 << CLOSE;
+		rest -= far;
+	}
 	for (t = 0;; width = range_width(k, ++t)) {
 		if ((rest - base) >> width == 0) {
 			if (range_get_bit(r, &m->of[END]))
-				return rest;
+				return rest + far;
 			break;
 		}
 		if (!range_get_bit(r, &m->of[GAP_KIND(t)]))
@@ -400,8 +448,8 @@ get_gap(struct model *m, struct range_get *r, struct bits *b, uint64_t rest)
 		gap += (uint64_t)range_get_even(r, &m->of[LOW]) << (width - 1);
 		gap += bits_take(b, width - 1);
 	}
-	learn_gap(m, gap);
-	return gap < rest ? gap : UINT64_MAX;
+	learn_gap(m, gap + far);
+	return gap < rest ? gap + far : UINT64_MAX;
 }
 
 RANGE_INLINE uint64_t
@@ -412,7 +460,7 @@ get_move(const struct form *f, struct model *m, struct range_get *r,
 	unsigned k = 0;
 	uint64_t d;
 
-	while (k < 8u * f->size - 1 && range_get_bit(r, &m->of[CLASS + k]))
+	while (k < f->bits - 1u && range_get_bit(r, &m->of[CLASS + k]))
 		k++;
 	d = (uint64_t)1 << k;
 	if (k > 0) {
@@ -559,7 +607,6 @@ put_level(struct out *o, const struct marks *t, const uint32_t *list, size_t k)
 		is = t->before[p / 64] + (counts(t->mark[p / 64] &
 		    (((uint64_t)1 << p % 64) - 1)) >> 56);
 		put_gap(o, &b, is - next, all - next);
-		learn_gap(&o->m, is - next);
 		put_move(o, &b, word(o->old + p * size, size),
 		    word(o->new + p * size, size));
 		next = is + 1;
@@ -569,6 +616,13 @@ put_level(struct out *o, const struct marks *t, const uint32_t *list, size_t k)
 	code_waiting(o);
 	o->b = b;
 	return 0;
+}
+
+/* Bits of a number of levels, less one. */
+static inline unsigned
+levels_bits(const struct form *f)
+{
+	return f->exponent < 8 ? f->exponent : 8;
 }
 
 /* Where things are while a group is coded. */
@@ -606,16 +660,22 @@ room_get(struct room *r, const struct form *f, size_t n, int put,
 static int
 put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 {
-	unsigned char *p = out->p + out->n, head[HEAD];
-	size_t h, len, k;
+	const struct form *f = o->f;
+	const unsigned mean = 31u - (unsigned)__builtin_clz((uint32_t)(o->n / c->n));
 	uint32_t l, at;
+	size_t len;
 
-	sort_changes(o->f, o->old, o->n, c);
-	level_all(o->f, o->old, o->n, c->a, c->levels, t->level);
+	sort_changes(f, o->old, o->n, c);
+	level_all(f, o->old, o->n, c->a, c->levels, t->level);
 	o->bits = o->b.p = t->bits;
-	o->w = range_put_start(p + HEAD);
+	if (f->exponent != 0) {
+		bits_set(&o->b, c->a, f->exponent);
+		bits_set(&o->b, c->levels - 1, levels_bits(f));
+	} else
+		bits_set(&o->b, mean, MEAN_BITS);
+	o->w = range_put_start(out->p + out->n);
 	o->waits = 0;
-	first_level(&o->m);
+	first_level(&o->m, f, mean);
 	for (l = at = 0; l < c->levels; at = c->end[l++]) {
 		if (l > 0)
 			next_level(&o->m);
@@ -627,14 +687,8 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	len = range_put_end(o->w);
 	if (o->b.n > 0)
 		*o->b.p++ = (unsigned char)o->b.v;
-	h = bytes_set_varint(head, c->a);
-	h += bytes_set_varint(head + h, c->levels);
-	h += bytes_set_varint(head + h, len);
-	memmove(p + h, p + HEAD, len);
-	memcpy(p, head, h);
-	k = (size_t)(o->b.p - t->bits);
-	memcpy(p + h + len, t->bits, k);
-	out->n += h + len + k;
+	for (out->n += len; o->b.p > t->bits;)
+		out->p[out->n++] = *--o->b.p;
 	return 0;
 }
 
@@ -651,7 +705,7 @@ get_level(const struct form *f, struct model *m, const struct marks *t,
 	uint64_t gap = 0;
 
 	for (next = 0; next < all; next++) {
-		gap = get_gap(m, &r, &b, all - next);
+		gap = get_gap(f, m, &r, &b, all - next);
 		if (gap >= all - next)
 			break;
 		next += (size_t)gap;
@@ -669,13 +723,13 @@ get_level(const struct form *f, struct model *m, const struct marks *t,
 
 static int
 get_levels(const struct form *f, const unsigned char *old, unsigned char *new,
-    size_t n, struct room *t, uint32_t levels, struct range_get *r,
-    struct bits *b)
+    size_t n, struct room *t, uint32_t levels, unsigned mean,
+    struct range_get *r, struct bits *b)
 {
 	struct model m;
 	uint32_t l;
 
-	first_level(&m);
+	first_level(&m, f, mean);
 	for (l = 0; l < levels && r->at <= r->n + 16 && !b->bad; l++) {
 		if (l > 0)
 			next_level(&m);
@@ -691,28 +745,29 @@ int
 exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in,
     unsigned char *new, size_t n, struct err *e)
 {
-	uint64_t a = bytes_varint(in), levels = bytes_varint(in);
-	uint64_t len = bytes_varint(in);
-	struct bits b = { NULL, NULL, NULL, 0, 0, 0 };
+	const unsigned char *body = in->p + in->at;
+	const size_t len = in->n - in->at;
+	struct bits b = { .q = body + len, .end = body };
+	uint32_t a = (uint32_t)bits_take(&b, f->exponent);
+	uint32_t levels = 1 + (uint32_t)bits_take(&b, levels_bits(f));
+	unsigned mean = f->exponent != 0 ? 0 :
+	    (unsigned)bits_take(&b, MEAN_BITS);
 	struct range_get r;
 	struct room t;
 	int bad;
 
-	if (in->bad || len > in->n - in->at || levels == 0 ||
-	    levels > LEVELS || a + levels > (uint64_t)1 << f->exponent)
+	in->at = in->n;
+	if (levels > LEVELS || a + levels > (uint32_t)1 << f->exponent)
 		return codec_corrupt("exact", "bad levels", e);
 	if ((bad = room_get(&t, f, n, 0, e)) < 0)
 		return bad;
-	level_all(f, old, n, (uint32_t)a, (uint32_t)levels, t.level);
+	level_all(f, old, n, a, levels, t.level);
 	if (new != old)
 		memcpy(new, old, n * f->size);
-	r = range_get_start(bytes_take(in, (size_t)len), (size_t)len);
-	b.end = in->p + in->n;
-	b.q = in->p + in->at;
-	bad = get_levels(f, old, new, n, &t, (uint32_t)levels, &r, &b) < 0 ||
-	    range_get_end(r) != len || b.bad || b.q != b.end || b.v != 0;
+	r = range_get_start(body, len);
+	bad = get_levels(f, old, new, n, &t, levels, mean, &r, &b) < 0 ||
+	    b.bad || range_get_end(r) != (size_t)(b.q - body) || b.v != 0;
 	alloc_free(t.changed);
-	in->at = in->n;
 	return bad ? codec_corrupt("exact", "bad changes", e) : 0;
 }
 
