@@ -29,6 +29,7 @@ enum {
 	QUICK = 7,		/* times that a decision is the same, at most, of what
 				 * is looked up */
 	AHEAD = 12,		/* changes that are fetched before */
+	MOVES = 32,		/* that wait for their words */
 	LIST = 1024,		/* changes that are looked for at once */
 	LISTED = LIST + 64 + 4
 };
@@ -70,16 +71,13 @@ exact_given_bound(const struct form *f, size_t n)
 
 /* ---- levels ---- */
 
-/* The loop of level_all, for words of one size, in numbers that hold them, so that
- * as many as can be are done at once. */
-#define LEVEL_ALL(type, load, bytes) \
-	for (i = 0; i < n; i++) { \
-		type x = (type)((type)(load(old + (bytes) * i) >> shift) & \
-		    (type)mask); \
-		\
-		x = (type)(x > (type)a ? x - (type)a : 0); \
-		level[i] = (unsigned char)(x < (type)levels ? x : OUT); \
-	}
+/* The exponents of words of one type, which is said in constants, so that as many as
+ * can be are done at once; a byte holds one. */
+#define EXPONENTS(load, bytes, shift, mask) \
+	for (i = 0; i < n; i++) \
+		level[i] = (unsigned char)(load(old + (bytes) * i) >> (shift) & \
+		    (mask)); \
+	break;
 
 #define LOAD8(p) (*(p))
 
@@ -88,26 +86,36 @@ static void
 level_all(const struct form *f, const unsigned char *restrict old, size_t n,
     uint32_t a, uint32_t levels, unsigned char *restrict level)
 {
-	uint32_t mask = (1u << f->exponent) - 1;
-	unsigned shift = f->mantissa;
+	const unsigned char low = (unsigned char)a, most = (unsigned char)levels;
+	unsigned char x;
+	uint32_t l;
 	size_t i;
 
-	if (f->exponent == 0) {
+	switch (f->mantissa) {
+	case 0:
 		memset(level, 0, n);
 		return;
-	}
-	switch (f->size) {
-	case 1:
-		LEVEL_ALL(uint8_t, LOAD8, 1)
-		break;
 	case 2:
-		LEVEL_ALL(uint16_t, bytes_le16, 2)
-		break;
-	case 4:
-		LEVEL_ALL(uint32_t, bytes_le32, 4)
-		break;
+		EXPONENTS(LOAD8, 1, 2, 31)
+	case 3:
+		EXPONENTS(LOAD8, 1, 3, 15)
+	case 7:
+		EXPONENTS(bytes_le16, 2, 7, 255)
+	case 10:
+		EXPONENTS(bytes_le16, 2, 10, 31)
+	case 23:
+		EXPONENTS(bytes_le32, 4, 23, 255)
 	default:
-		LEVEL_ALL(uint32_t, bytes_le64, 8)
+		for (i = 0; i < n; i++) {
+			l = exponent(f, bytes_le64(old + 8 * i));
+			l = l > a ? l - a : 0;
+			level[i] = (unsigned char)(l < levels ? l : OUT);
+		}
+		return;
+	}
+	for (i = 0; i < n; i++) {
+		x = level[i] > low ? (unsigned char)(level[i] - low) : 0;
+		level[i] = x < most ? x : OUT;
 	}
 }
 
@@ -452,14 +460,21 @@ get_gap(const struct form *f, struct model *m, struct range_get *r,
 	return gap < rest ? gap + far : UINT64_MAX;
 }
 
-RANGE_INLINE uint64_t
+/* Where something moves, and how. */
+struct move {
+	size_t at;
+	int grows;
+	uint64_t by;
+};
+
+RANGE_INLINE void
 get_move(const struct form *f, struct model *m, struct range_get *r,
-    struct bits *b, uint64_t old)
+    struct bits *b, struct move *v)
 {
-	int down = range_get_even(r, &m->of[GROWS]) == negative(f, old);
 	unsigned k = 0;
 	uint64_t d;
 
+	v->grows = range_get_even(r, &m->of[GROWS]);
 	while (k < f->bits - 1u && range_get_bit(r, &m->of[CLASS + k]))
 		k++;
 	d = (uint64_t)1 << k;
@@ -467,7 +482,22 @@ get_move(const struct form *f, struct model *m, struct range_get *r,
 		d |= (uint64_t)range_get_even(r, &m->of[HALF]) << (k - 1);
 		d |= bits_take(b, k - 1);
 	}
-	return at_place(f, (place(f, old) + (down ? 0 - d : d)) & all_bits(f));
+	v->by = d;
+}
+
+/* Makes n moves of what is in p. */
+static void
+move_all(const struct form *f, unsigned char *p, const struct move *v, size_t n)
+{
+	uint64_t old, d;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		old = word(p + v[i].at * f->size, f->size);
+		d = v[i].grows == negative(f, old) ? 0 - v[i].by : v[i].by;
+		set_word(p + v[i].at * f->size, f->size,
+		    at_place(f, (place(f, old) + d) & all_bits(f)));
+	}
 }
 
 /* ---- given the old words ---- */
@@ -692,16 +722,17 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	return 0;
 }
 
-/* A level of which words are marked; -1 where its changes are not right. */
+/* A level of which words are marked, which p has as they were; -1 where its changes are
+ * not right. */
 static int
 get_level(const struct form *f, struct model *m, const struct marks *t,
-    const unsigned char *old, unsigned char *new, size_t n,
-    struct range_get *from, struct bits *bits)
+    unsigned char *p, size_t n, struct range_get *from, struct bits *bits)
 {
 	const size_t all = t->before[marks_words(n)];
 	struct range_get r = *from;	/* here, so that they stay in registers */
 	struct bits b = *bits;
-	size_t i = 0, next, p;
+	struct move v[MOVES];		/* they wait until their words are near */
+	size_t i = 0, k = 0, next;
 	uint64_t gap = 0;
 
 	for (next = 0; next < all; next++) {
@@ -711,20 +742,24 @@ get_level(const struct form *f, struct model *m, const struct marks *t,
 		next += (size_t)gap;
 		while (t->before[i + 1] <= next)
 			i++;
-		p = 64 * i + bit_behind(t->mark[i],
+		v[k].at = 64 * i + bit_behind(t->mark[i],
 		    (unsigned)(next - t->before[i]));
-		set_word(new + p * f->size, f->size, get_move(f, m, &r, &b,
-		    word(old + p * f->size, f->size)));
+		__builtin_prefetch(p + v[k].at * f->size, 1);
+		get_move(f, m, &r, &b, &v[k]);
+		if (++k == MOVES) {
+			move_all(f, p, v, k);
+			k = 0;
+		}
 	}
+	move_all(f, p, v, k);
 	*from = r;
 	*bits = b;
 	return next < all && gap > all - next ? -1 : 0;
 }
 
 static int
-get_levels(const struct form *f, const unsigned char *old, unsigned char *new,
-    size_t n, struct room *t, uint32_t levels, unsigned mean,
-    struct range_get *r, struct bits *b)
+get_levels(const struct form *f, unsigned char *p, size_t n, struct room *t,
+    uint32_t levels, unsigned mean, struct range_get *r, struct bits *b)
 {
 	struct model m;
 	uint32_t l;
@@ -735,7 +770,7 @@ get_levels(const struct form *f, const unsigned char *old, unsigned char *new,
 			next_level(&m);
 		t->marks.kern->marks(t->marks.mark, t->marks.before, t->level, n,
 		    (unsigned char)l);
-		if (get_level(f, &m, &t->marks, old, new, n, r, b) < 0)
+		if (get_level(f, &m, &t->marks, p, n, r, b) < 0)
 			return -1;
 	}
 	return l == levels ? 0 : -1;
@@ -765,7 +800,7 @@ exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in
 	if (new != old)
 		memcpy(new, old, n * f->size);
 	r = range_get_start(body, len);
-	bad = get_levels(f, old, new, n, &t, levels, mean, &r, &b) < 0 ||
+	bad = get_levels(f, new, n, &t, levels, mean, &r, &b) < 0 ||
 	    b.bad || range_get_end(r) != (size_t)(b.q - body) || b.v != 0;
 	alloc_free(t.changed);
 	return bad ? codec_corrupt("exact", "bad changes", e) : 0;
