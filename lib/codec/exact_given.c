@@ -1,6 +1,7 @@
 /*
  * EXACT, given the old words: see exact.h and exact.c.
  */
+#include <limits.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -18,11 +19,11 @@ enum {
 	GAPS = 4,		/* decisions of a distance's upper part */
 	EQUAL = 16,		/* ranges of a distance that are equally wide */
 	CLASSES = 64,		/* of moves, by their bit length */
+	LIKELY = 2,		/* uses that are worth what is known before */
 	KEPT = 8,		/* uses that a decision brings to the next level */
 	MEAN = 4,		/* distances that a mean brings to the next level */
 	MEAN_MOST = 64,		/* and that it stands for at most */
 	CLOSE = 3,		/* bits of a distance that is close */
-	MEAN_BITS = 5,		/* of the power of 2 that the first mean is */
 	SLACK = 1024,		/* more than WAIT decisions take, and a change's bits */
 	WAIT = 512,		/* decisions that wait to be coded, at most */
 	CHANGE = 130,		/* more than those of a change */
@@ -162,17 +163,20 @@ bit_behind(uint64_t m, unsigned k)
 
 static const uint64_t SUM_MOST = (uint64_t)MEAN << 32;
 
-/* mean: of the distances, as a power of 2, where that is said. */
+/* mean: of the distances, as a power of 2; UINT_MAX: it is not said. */
 static void
 first_level(struct model *m, const struct form *f, unsigned mean)
 {
 	size_t i;
 
 	range_start(m->of, KINDS);
+	/* half of the distances are above their mean, if only one knew it */
+	for (i = GAP; i < GAP + GAPS; i++)
+		m->of[i].n = LIKELY;
 	/* weights move by one step, those in many bits by many */
 	for (i = CLASS; i < KINDS; i++)
 		m->of[i].p = f->exponent != 0 && f->size > 2 ? 7 << 13 : 1 << 13;
-	m->sum = f->exponent != 0 ? 2 * MEAN : (3 * MEAN / 2) << mean;
+	m->sum = mean == UINT_MAX ? 2 * MEAN : (3 * MEAN / 2) << mean;
 	m->count = MEAN;
 	m->near = 0;
 }
@@ -655,6 +659,19 @@ levels_bits(const struct form *f)
 	return f->exponent < 8 ? f->exponent : 8;
 }
 
+static inline unsigned
+log2_of(size_t n)
+{
+	return 63u - (unsigned)__builtin_clzll(n);
+}
+
+/* Bits of the mean distance of n words, as a power of 2. */
+static inline unsigned
+mean_bits(size_t n)
+{
+	return n > 1 ? 1 + log2_of(log2_of(n)) : 0;
+}
+
 /* Where things are while a group is coded. */
 struct room {
 	uint64_t *changed;	/* [(n + 63) / 64] */
@@ -691,18 +708,19 @@ static int
 put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 {
 	const struct form *f = o->f;
-	const unsigned mean = 31u - (unsigned)__builtin_clz((uint32_t)(o->n / c->n));
+	unsigned mean = UINT_MAX;
 	uint32_t l, at;
 	size_t len;
 
 	sort_changes(f, o->old, o->n, c);
 	level_all(f, o->old, o->n, c->a, c->levels, t->level);
 	o->bits = o->b.p = t->bits;
-	if (f->exponent != 0) {
-		bits_set(&o->b, c->a, f->exponent);
-		bits_set(&o->b, c->levels - 1, levels_bits(f));
-	} else
-		bits_set(&o->b, mean, MEAN_BITS);
+	bits_set(&o->b, c->a, f->exponent);
+	bits_set(&o->b, c->levels - 1, levels_bits(f));
+	if (c->levels == 1) {
+		mean = log2_of(o->n / c->n);
+		bits_set(&o->b, mean, mean_bits(o->n));
+	}
 	o->w = range_put_start(out->p + out->n);
 	o->waits = 0;
 	first_level(&o->m, f, mean);
@@ -785,8 +803,8 @@ exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in
 	struct bits b = { .q = body + len, .end = body };
 	uint32_t a = (uint32_t)bits_take(&b, f->exponent);
 	uint32_t levels = 1 + (uint32_t)bits_take(&b, levels_bits(f));
-	unsigned mean = f->exponent != 0 ? 0 :
-	    (unsigned)bits_take(&b, MEAN_BITS);
+	unsigned mean = levels > 1 ? UINT_MAX :
+	    (unsigned)bits_take(&b, mean_bits(n));
 	struct range_get r;
 	struct room t;
 	int bad;

@@ -30,18 +30,16 @@ class LowBits:
 class Levels:
     """What is learnt, and the two numbers that it is for."""
 
-    def __init__(self, code, bits, width, form):
+    def __init__(self, code, bits, width, form, mean):
         self.code, self.bits, self.width = code, bits, width
-        self.g = [Learnt() for _ in range(4)]
+        self.g = [Learnt(used=2) for _ in range(4)]
         self.c = [Learnt(7 << 13 if form in (0, 3) else 1 << 13)
                   for _ in range(64)]
         self.near, self.was = (Learnt(), Learnt()), 0
         self.end, self.low, self.grows, self.half = \
             Learnt(), Learnt(), Learnt(), Learnt()
         self.flat = FORMS[form][2] == 0
-        self.sum, self.count = 8, 4
-        if self.flat:
-            self.sum = 6 << bits.take(5)
+        self.sum, self.count = 8 if mean is None else 6 << mean, 4
 
     def next(self):
         for p in self.g + self.c + [self.low]:
@@ -106,7 +104,8 @@ def given(form, b, old):
     code, bits = RangeCode(data), LowBits(data)
     a, count = bits.take(exponent), 1 + bits.take(min(exponent, 8))
     need(count <= 254 and a + count <= 1 << exponent, 'levels')
-    known = Levels(code, bits, 4 if form == HALVES else 8 * size, form)
+    mean = bits.take(log2(len(old)).bit_length()) if count == 1 else None
+    known = Levels(code, bits, 4 if form == HALVES else 8 * size, form, mean)
     new, by_level = list(old), [[] for _ in range(count)]
     for i, w in enumerate(old):
         level = max(0, (w >> mantissa & (1 << exponent) - 1) - a)

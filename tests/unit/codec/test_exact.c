@@ -244,7 +244,7 @@ TEST(example)
 {
 	static const uint16_t a[] = { 0x3f80, 0x3f80, 0x0001, 0xbf80 };
 	static const uint16_t b[] = { 0x3f80, 0x3f81, 0x0001, 0xbf80 };
-	static const unsigned char is[] = { 0x84, 0, 0x7f };
+	static const unsigned char is[] = { 0xc4, 0x06, 0, 0x7f };
 	size_t i;
 	uint8_t param;
 
@@ -313,16 +313,18 @@ TEST(lies)
 	unsigned char *end;
 	uint8_t param;
 
-	ok(READS(0x3f80, 3, 0x84, 0, 0x7f) == 0 &&
+	ok(READS(0x3f80, 3, 0x84, 1, 0, 0x7f) == 0 &&
 	    READS(0x3f80, 3, 0x84, 0x80, 0x7f) == 0 &&
 	    READS(0x3f80, 3, 0x84, 0x81, 0x7f) == -ERR_DATA,
 	    "levels up to the last exponent of the type");
 	ok(READS(0x0001, 3, 0x84, 0xfd, 0) == 0 &&
 	    READS(0x0001, 3, 0x84, 0xfe, 0) == -ERR_DATA, "254 levels at most");
-	ok(READS(0x3f80, 3, 0x84, 0, 0, 0x7f) == -ERR_DATA,
+	ok(READS(0x3f80, 3, 0x84, 0, 1, 0, 0x7f) == -ERR_DATA,
 	    "more bytes than are decoded");
-	ok(READS(0x3f80, 3, 0x84, 0x7f) == -ERR_DATA, "one that is both's");
-	ok(READS(0x3f80, 3, 0x40, 0, 0x7f) == -ERR_DATA,
+	ok(READS(0x3f80, 3, 0x62, 0x62, 0x7f) == 0 &&
+	    READS(0x3f80, 3, 0x62, 0x7f) == -ERR_DATA,
+	    "fewer: one is the code's and the bits'");
+	ok(READS(0x3f80, 3, 0x40, 1, 0, 0x7f) == -ERR_DATA,
 	    "a distance that leads behind the last word");
 	(void)reads(0x3f80, 3, NULL, 0);
 	memcpy(new, old, 6);
