@@ -9,6 +9,8 @@
  *   bench-patches beside OLD NEW SIZE XOR    writes the exclusive or of the values, of
  *       SIZE bytes, and says how many changed, in per cent, and the bytes of an index
  *       of 4 and the value for each
+ *   bench-patches planes MODEL EXPONENTS OTHERS    of values of bf16 the exponents, and
+ *       their other bits
  */
 #include <stdlib.h>
 #include <string.h>
@@ -491,6 +493,27 @@ beside(const char *old, const char *new, size_t size, const char *out)
 	free(b);
 }
 
+static void
+planes(const char *path, const char *exponents, const char *others)
+{
+	FILE *f = fopen(exponents, "wb"), *g = fopen(others, "wb");
+	unsigned char *p;
+	size_t n, i;
+	unsigned v;
+
+	if (f == NULL || g == NULL)
+		fail(exponents);
+	p = values(path, &n);
+	for (i = 0; i + 2 <= n; i += 2) {
+		v = bytes_le16(p + i);
+		(void)fputc((int)(v >> 7 & 255), f);
+		(void)fputc((int)(v >> 8 & 128) | (int)(v & 127), g);
+	}
+	if (fclose(f) != 0 || fclose(g) != 0)
+		fail(others);
+	free(p);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -500,6 +523,8 @@ main(int argc, char **argv)
 		synthetic(atof(argv[2]), strtoull(argv[3], NULL, 10), argv[4]);
 	else if (argc == 6 && strcmp(argv[1], "beside") == 0)
 		beside(argv[2], argv[3], strtoull(argv[4], NULL, 10), argv[5]);
+	else if (argc == 5 && strcmp(argv[1], "planes") == 0)
+		planes(argv[2], argv[3], argv[4]);
 	else
 		return 2;
 	return 0;

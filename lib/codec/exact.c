@@ -4,10 +4,11 @@
  *   body  := whole | given | chain   as the parameter says
  *   whole := planes (planes.h) of the words; of floating point with the sign moved
  *            to the lowest bit
- *   given := varint a  varint levels  varint m  range code u8[m]  bits
- *   chain := (varint n  given u8[n]) once or more often
+ *   given := range code  bits
+ *   chain := (varint 2 n + halves  given u8[n]) once or more often
  *
- * The range code has the decisions, the bits what is as likely 0 as 1.
+ * The range code has the decisions, the bits, which are read from the end on, what is
+ * as likely 0 as 1.
  */
 #include <string.h>
 
@@ -20,15 +21,17 @@
 #include "codec/exact_word.h"
 #include "codec/planes.h"
 
-enum { SIXTEENTH = 16 };
+enum { SIXTEENTH = 16, QUARTER = 4 };
 
 static const struct form forms[EXACT_NFORM] = {
-	[EXACT_F32] = { 4, 23, 8 }, [EXACT_F16] = { 2, 10, 5 },
-	[EXACT_BF16] = { 2, 7, 8 }, [EXACT_F64] = { 8, 52, 11 },
-	[EXACT_F8E4M3] = { 1, 3, 4 }, [EXACT_F8E5M2] = { 1, 2, 5 },
-	[EXACT_INT8] = { 1, 0, 0 }, [EXACT_INT16] = { 2, 0, 0 },
-	[EXACT_INT32] = { 4, 0, 0 }, [EXACT_INT64] = { 8, 0, 0 }
+	[EXACT_F32] = { 4, 32, 23, 8, 1 }, [EXACT_F16] = { 2, 16, 10, 5, 1 },
+	[EXACT_BF16] = { 2, 16, 7, 8, 1 }, [EXACT_F64] = { 8, 64, 52, 11, 1 },
+	[EXACT_F8E4M3] = { 1, 8, 3, 4, 1 }, [EXACT_F8E5M2] = { 1, 8, 2, 5, 1 },
+	[EXACT_INT8] = { 1, 8, 0, 0, 0 }, [EXACT_INT16] = { 2, 16, 0, 0, 0 },
+	[EXACT_INT32] = { 4, 32, 0, 0, 0 }, [EXACT_INT64] = { 8, 64, 0, 0, 0 }
 };
+/* halves of bytes, each in one of its own here */
+static const struct form halves = { 1, 4, 0, 0, 1 };
 
 size_t
 exact_size(unsigned form)
@@ -41,7 +44,8 @@ exact_bound(unsigned form, size_t n)
 {
 	size_t size = forms[form].size;
 
-	return planes_bound(n, size) + exact_given_bound(&forms[form], n);
+	return planes_bound(n, size) + exact_given_bound(&forms[form],
+	    form == EXACT_INT8 ? 2 * n : n);
 }
 
 /* ---- whole ---- */
@@ -110,6 +114,73 @@ get_whole(const struct form *f, struct bytes *in, unsigned char *new, size_t n,
 	return r < 0 || in->bad ? codec_corrupt("exact", "bad plane", e) : 0;
 }
 
+/* ---- halves of bytes ---- */
+
+/* Whether what changed are halves of bytes, as of values in 4 bits: a byte that is one
+ * value seldom changes above only. */
+static int
+by_halves(const unsigned char *old, const unsigned char *new, size_t n)
+{
+	size_t i, any = 0, upper = 0;
+	unsigned x;
+
+	for (i = 0; i < n; i++) {
+		x = old[i] ^ new[i];
+		any += x != 0;
+		upper += x != 0 && (x & 15) == 0;
+	}
+	return upper > any / QUARTER;
+}
+
+static void
+to_halves(const unsigned char *p, size_t n, unsigned char *half)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		half[2 * i] = p[i] & 15;
+		half[2 * i + 1] = p[i] >> 4;
+	}
+}
+
+/* As exact_given_put and exact_given_get, of n bytes. */
+static int
+put_halves(const unsigned char *old, const unsigned char *new, size_t n,
+    struct buf *out, int *too_long, struct err *e)
+{
+	unsigned char *p = alloc_raw(n, 4, e);
+	size_t i, k;
+	int r;
+
+	if (p == NULL)
+		return -ERR_SYS;
+	to_halves(old, n, p);
+	to_halves(new, n, p + 2 * n);
+	r = exact_given_put(&halves, p, p + 2 * n, 2 * n, out, too_long, e);
+	alloc_free(p);
+	for (i = k = 0; i < n; i++)
+		k += old[i] != new[i];
+	return r < 0 ? r : (int)k;
+}
+
+static int
+get_halves(const unsigned char *old, struct bytes *in, unsigned char *new,
+    size_t n, struct err *e)
+{
+	unsigned char *p = alloc_raw(n, 2, e);
+	size_t i;
+	int r;
+
+	if (p == NULL)
+		return -ERR_SYS;
+	to_halves(old, n, p);
+	r = exact_given_get(&halves, p, in, p, 2 * n, e);
+	for (i = 0; i < n && r == 0; i++)
+		new[i] = (unsigned char)(p[2 * i] | p[2 * i + 1] << 4);
+	alloc_free(p);
+	return r;
+}
+
 /* ---- a group ---- */
 
 int
@@ -127,8 +198,12 @@ exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
 		return r;
 	if (old == NULL)
 		return (r = put_whole(f, new, n, out, e)) < 0 ? r : (int)n;
-	if ((changed = exact_given_put(f, old, new, n, out,
-	    &too_long, e)) <= 0)
+	if (form == EXACT_INT8 && by_halves(old, new, n)) {
+		*param = EXACT_HALVES;
+		changed = put_halves(old, new, n, out, &too_long, e);
+	} else
+		changed = exact_given_put(f, old, new, n, out, &too_long, e);
+	if (changed <= 0)
 		return changed;
 	*param |= EXACT_GIVEN;
 	given = out->n - start;
@@ -149,15 +224,31 @@ exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
 	return changed;
 }
 
-/* The next body of a chain. */
+/* Whether the words of a body are halves of bytes. */
+static int
+of_halves(uint8_t param)
+{
+	return (param & EXACT_FORM) == EXACT_HALVES;
+}
+
+static int
+get_given(unsigned form, int half, const unsigned char *old, struct bytes *in,
+    unsigned char *new, size_t n, struct err *e)
+{
+	return half ? get_halves(old, in, new, n, e) :
+	    exact_given_get(&forms[form], old, in, new, n, e);
+}
+
+/* The next body of a chain, and whether it is one of halves. */
 static struct bytes
-chain_next(struct bytes *in)
+chain_next(struct bytes *in, int *half)
 {
 	const uint64_t n = bytes_varint(in);
 
-	in->bad |= in->bad || n > in->n - in->at;
-	return (struct bytes)BYTES(in->bad ? NULL : bytes_take(in, (size_t)n),
-	    in->bad ? 0 : (size_t)n);
+	*half = n & 1;
+	in->bad |= in->bad || n / 2 > in->n - in->at;
+	return (struct bytes)BYTES(in->bad ? NULL : bytes_take(in,
+	    (size_t)(n / 2)), in->bad ? 0 : (size_t)(n / 2));
 }
 
 int
@@ -165,32 +256,34 @@ exact_join(uint8_t param, const unsigned char *body, size_t len,
     struct buf *out, struct err *e)
 {
 	struct bytes in = BYTES(body, len);
-	int r, n = 1;
+	int r, n = 1, half;
 
 	if ((r = buf_room(out, len + 10, e)) < 0)
 		return r;
-	if ((param & EXACT_CHAIN) == 0)
-		out->n += bytes_set_varint(out->p + out->n, len);
-	else
+	if ((param & EXACT_CHAIN) != 0)
 		for (n = 0; in.at < in.n && !in.bad; n++)
-			(void)chain_next(&in);
+			(void)chain_next(&in, &half);
 	if ((param & EXACT_GIVEN) == 0 || in.bad)
 		return codec_corrupt("exact", "bad chain", e);
+	if ((param & EXACT_CHAIN) == 0)
+		out->n += bytes_set_varint(out->p + out->n,
+		    2 * (uint64_t)len + (unsigned)of_halves(param));
 	return (r = buf_put(out, body, len, e)) < 0 ? r : n;
 }
 
 static int
-get_chain(const struct form *f, const unsigned char *old, struct bytes *in,
+get_chain(unsigned form, const unsigned char *old, struct bytes *in,
     unsigned char *new, size_t n, struct err *e)
 {
 	struct bytes body;
-	int r = 0, k;
+	int r = 0, k, half;
 
 	for (k = 0; k == 0 || (r == 0 && in->at < in->n); k++, old = new) {
-		body = chain_next(in);
-		if (in->bad || k == EXACT_CHAIN_MOST)
+		body = chain_next(in, &half);
+		if (in->bad || (half && form != EXACT_INT8) ||
+		    k == EXACT_CHAIN_MOST)
 			return codec_corrupt("exact", "bad chain", e);
-		r = exact_given_get(f, old, &body, new, n, e);
+		r = get_given(form, half, old, &body, new, n, e);
 	}
 	return r;
 }
@@ -200,25 +293,25 @@ exact_get(uint8_t param, unsigned form, const unsigned char *old,
     const unsigned char *body, size_t len, unsigned char *new, size_t n,
     struct err *e)
 {
-	const struct form *f = &forms[form];
 	struct bytes in = BYTES(body, len);
 	int r;
 
-	if ((param & ~(EXACT_GIVEN | EXACT_CHAIN)) != (int)form ||
-	    (param & (EXACT_GIVEN | EXACT_CHAIN)) == EXACT_CHAIN)
+	if (((param & ~(EXACT_GIVEN | EXACT_CHAIN)) != (int)form ||
+	    (param & (EXACT_GIVEN | EXACT_CHAIN)) == EXACT_CHAIN) &&
+	    (form != EXACT_INT8 || param != (EXACT_HALVES | EXACT_GIVEN)))
 		return err_set(e, ERR_DATA, "mismatch: bits of another type in a "
 		    "group coded exact");
 	if (n == 0)
 		return len == 0 ? 0 : codec_corrupt("exact", "body too long", e);
 	if ((param & EXACT_GIVEN) == 0)
-		r = get_whole(f, &in, new, n, e);
+		r = get_whole(&forms[form], &in, new, n, e);
 	else if (old == NULL)
 		return err_set(e, ERR_DATA, "mismatch: a group coded exact needs "
 		    "the model before it");
 	else
 		r = (param & EXACT_CHAIN) != 0 ?
-		    get_chain(f, old, &in, new, n, e) :
-		    exact_given_get(f, old, &in, new, n, e);
+		    get_chain(form, old, &in, new, n, e) :
+		    get_given(form, of_halves(param), old, &in, new, n, e);
 	return r == 0 && in.at != in.n ? codec_corrupt("exact", "body too long",
 	    e) : r;
 }
@@ -267,7 +360,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 const struct codec_impl exact_codec = {
 	.name = "exact", .bound = bound, .encode = encode, .decode = decode,
-	.max_param = EXACT_GIVEN | (EXACT_NFORM - 1),
+	.max_param = EXACT_GIVEN | EXACT_HALVES,
 	.flag_param = EXACT_PART | EXACT_CHAIN, .raw = 1, .dense = 1,
 	.tells = 1
 };

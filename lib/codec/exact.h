@@ -27,6 +27,9 @@ enum exact_form {
 	EXACT_F32, EXACT_F16, EXACT_BF16, EXACT_F64, EXACT_F8E4M3,
 	EXACT_F8E5M2, EXACT_INT8, EXACT_INT16, EXACT_INT32, EXACT_INT64,
 	EXACT_NFORM,
+	EXACT_HALVES = EXACT_NFORM,	/* of INT8, in a parameter only: of the
+					 * halves of the bytes */
+	EXACT_FORM = 15,	/* of a parameter */
 	EXACT_GIVEN = 16,	/* or'ed: coded given the old words */
 	EXACT_PART = 32,	/* or'ed: of the words that a slice has, which are
 				 * values to nobody; exact_get is called without */

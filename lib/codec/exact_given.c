@@ -1,6 +1,7 @@
 /*
  * EXACT, given the old words: see exact.h and exact.c.
  */
+#include <limits.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -18,16 +19,18 @@ enum {
 	GAPS = 4,		/* decisions of a distance's upper part */
 	EQUAL = 16,		/* ranges of a distance that are equally wide */
 	CLASSES = 64,		/* of moves, by their bit length */
+	LIKELY = 2,		/* uses that are worth what is known before */
 	KEPT = 8,		/* uses that a decision brings to the next level */
 	MEAN = 4,		/* distances that a mean brings to the next level */
 	MEAN_MOST = 64,		/* and that it stands for at most */
-	HEAD = 32,
+	CLOSE = 3,		/* bits of a distance that is close */
 	SLACK = 1024,		/* more than WAIT decisions take, and a change's bits */
 	WAIT = 512,		/* decisions that wait to be coded, at most */
 	CHANGE = 130,		/* more than those of a change */
 	QUICK = 7,		/* times that a decision is the same, at most, of what
 				 * is looked up */
 	AHEAD = 12,		/* changes that are fetched before */
+	MOVES = 32,		/* that wait for their words */
 	LIST = 1024,		/* changes that are looked for at once */
 	LISTED = LIST + 64 + 4
 };
@@ -39,7 +42,8 @@ enum {
 	END,			/* no more of this level? */
 	GROWS,			/* away from 0? */
 	HALF,			/* the second highest bit of a move */
-	CLASS,			/* the move takes more bits? */
+	NEAR,			/* close behind one that was not, that was? */
+	CLASS = NEAR + 2,	/* the move takes more bits? */
 	KINDS = CLASS + CLASSES
 };
 
@@ -47,12 +51,13 @@ enum {
 struct model {
 	struct range_bit of[KINDS];
 	uint64_t sum, count;		/* of distances: their mean is 2^m */
+	unsigned near;			/* the last one was close */
 };
 
 /* Bits that are not coded; they fill bytes from the least significant one. */
 struct bits {
 	unsigned char *p;	/* writing */
-	const unsigned char *q, *end;	/* reading */
+	const unsigned char *q, *end;	/* reading, backwards down to end */
 	uint64_t v;
 	unsigned n;
 	int bad;
@@ -67,16 +72,13 @@ exact_given_bound(const struct form *f, size_t n)
 
 /* ---- levels ---- */
 
-/* The loop of level_all, for words of one size, in numbers that hold them, so that
- * as many as can be are done at once. */
-#define LEVEL_ALL(type, load, bytes) \
-	for (i = 0; i < n; i++) { \
-		type x = (type)((type)(load(old + (bytes) * i) >> shift) & \
-		    (type)mask); \
-		\
-		x = (type)(x > (type)a ? x - (type)a : 0); \
-		level[i] = (unsigned char)(x < (type)levels ? x : OUT); \
-	}
+/* The exponents of words of one type, which is said in constants, so that as many as
+ * can be are done at once; a byte holds one. */
+#define EXPONENTS(load, bytes, shift, mask) \
+	for (i = 0; i < n; i++) \
+		level[i] = (unsigned char)(load(old + (bytes) * i) >> (shift) & \
+		    (mask)); \
+	break;
 
 #define LOAD8(p) (*(p))
 
@@ -85,26 +87,36 @@ static void
 level_all(const struct form *f, const unsigned char *restrict old, size_t n,
     uint32_t a, uint32_t levels, unsigned char *restrict level)
 {
-	uint32_t mask = (1u << f->exponent) - 1;
-	unsigned shift = f->mantissa;
+	const unsigned char low = (unsigned char)a, most = (unsigned char)levels;
+	unsigned char x;
+	uint32_t l;
 	size_t i;
 
-	if (f->exponent == 0) {
+	switch (f->mantissa) {
+	case 0:
 		memset(level, 0, n);
 		return;
-	}
-	switch (f->size) {
-	case 1:
-		LEVEL_ALL(uint8_t, LOAD8, 1)
-		break;
 	case 2:
-		LEVEL_ALL(uint16_t, bytes_le16, 2)
-		break;
-	case 4:
-		LEVEL_ALL(uint32_t, bytes_le32, 4)
-		break;
+		EXPONENTS(LOAD8, 1, 2, 31)
+	case 3:
+		EXPONENTS(LOAD8, 1, 3, 15)
+	case 7:
+		EXPONENTS(bytes_le16, 2, 7, 255)
+	case 10:
+		EXPONENTS(bytes_le16, 2, 10, 31)
+	case 23:
+		EXPONENTS(bytes_le32, 4, 23, 255)
 	default:
-		LEVEL_ALL(uint32_t, bytes_le64, 8)
+		for (i = 0; i < n; i++) {
+			l = exponent(f, bytes_le64(old + 8 * i));
+			l = l > a ? l - a : 0;
+			level[i] = (unsigned char)(l < levels ? l : OUT);
+		}
+		return;
+	}
+	for (i = 0; i < n; i++) {
+		x = level[i] > low ? (unsigned char)(level[i] - low) : 0;
+		level[i] = x < most ? x : OUT;
 	}
 }
 
@@ -151,12 +163,22 @@ bit_behind(uint64_t m, unsigned k)
 
 static const uint64_t SUM_MOST = (uint64_t)MEAN << 32;
 
+/* mean: of the distances, as a power of 2; UINT_MAX: it is not said. */
 static void
-first_level(struct model *m)
+first_level(struct model *m, const struct form *f, unsigned mean)
 {
+	size_t i;
+
 	range_start(m->of, KINDS);
-	m->sum = 2 * MEAN;
+	/* half of the distances are above their mean, if only one knew it */
+	for (i = GAP; i < GAP + GAPS; i++)
+		m->of[i].n = LIKELY;
+	/* weights move by one step, those in many bits by many */
+	for (i = CLASS; i < KINDS; i++)
+		m->of[i].p = f->exponent != 0 && f->size > 2 ? 7 << 13 : 1 << 13;
+	m->sum = mean == UINT_MAX ? 2 * MEAN : (3 * MEAN / 2) << mean;
 	m->count = MEAN;
+	m->near = 0;
 }
 
 static void
@@ -232,7 +254,7 @@ bits_take(struct bits *b, unsigned n)
 		k = n < 32 ? n : 32;
 		for (; b->n < k; b->n += 8) {
 			b->bad |= b->q == b->end;
-			b->v |= (uint64_t)(b->q < b->end ? *b->q++ : 0) << b->n;
+			b->v |= (uint64_t)(b->q > b->end ? *--b->q : 0) << b->n;
 		}
 		v |= (b->v & (((uint64_t)1 << k) - 1)) << at;
 		b->v >>= k;
@@ -332,14 +354,40 @@ put_upper(struct out *o, unsigned k, uint64_t gap, uint64_t rest,
 	}
 }
 
+/* Whether a distance may be said to be close: without levels, where that is not what
+ * most are.  What has a scale in common changes together when that does. */
+static inline int
+may_be_near(const struct form *f, unsigned k)
+{
+	return f->exponent == 0 && k > CLOSE;
+}
+
 /* gap of the rest values of the level there still are; gap == rest: there is no
  * further change. */
 static inline void
 put_gap(struct out *o, struct bits *b, uint64_t gap, uint64_t rest)
 {
-	unsigned k = lower_bits(&o->m), width = k;
-	uint64_t t = gap >> k, base = t << k;
+	unsigned k = lower_bits(&o->m), width = k, was = o->m.near;
+	uint64_t t, base;
 
+	if (may_be_near(o->f, k)) {
+		o->m.near = gap < 1 << CLOSE && gap < rest;
+		decide(o, NEAR + was, (int)o->m.near);
+		if (o->m.near) {
+			bits_set(b, gap, CLOSE);
+			return;
+		}
+		if (rest <= 1 << CLOSE)
+			return;
+	}
+	if (gap < rest)
+		learn_gap(&o->m, gap);
+	if (may_be_near(o->f, k)) {
+		gap -= 1 << CLOSE;
+		rest -= 1 << CLOSE;
+	}
+	t = gap >> k;
+	base = t << k;
 	if (t <= QUICK && rest >> k > t) {
 		bytes_set64(o->wait + o->waits, gap_upto[t]);
 		o->waits += t + 1;
@@ -370,7 +418,7 @@ put_move(struct out *o, struct bits *b, uint64_t old, uint64_t new)
 	} else {
 		for (t = 0; t < k; t++)
 			decide(o, CLASS + t, 1);
-		if (k < 8u * f->size - 1)
+		if (k < f->bits - 1u)
 			decide(o, CLASS + k, 0);
 	}
 	o->wait[o->waits] = (unsigned char)DECISION(HALF, d << 1 >> k & 1);
@@ -380,15 +428,27 @@ put_move(struct out *o, struct bits *b, uint64_t old, uint64_t new)
 
 /* As put_gap; above rest: no such distance is written. */
 RANGE_INLINE uint64_t
-get_gap(struct model *m, struct range_get *r, struct bits *b, uint64_t rest)
+get_gap(const struct form *f, struct model *m, struct range_get *r,
+    struct bits *b, uint64_t rest)
 {
 	unsigned k = lower_bits(m), t, width = k;
-	uint64_t base = 0, gap;
+	uint64_t base = 0, gap, far = 0;
 
+	if (may_be_near(f, k)) {
+		m->near = (unsigned)range_get_bit(r, &m->of[NEAR + m->near]);
+		if (m->near) {
+			gap = bits_take(b, CLOSE);
+			return gap < rest ? gap : UINT64_MAX;
+		}
+		if (rest <= 1 << CLOSE)
+			return rest;
+		far = 1 << CLOSE;
+		rest -= far;
+	}
 	for (t = 0;; width = range_width(k, ++t)) {
 		if ((rest - base) >> width == 0) {
 			if (range_get_bit(r, &m->of[END]))
-				return rest;
+				return rest + far;
 			break;
 		}
 		if (!range_get_bit(r, &m->of[GAP_KIND(t)]))
@@ -400,26 +460,48 @@ get_gap(struct model *m, struct range_get *r, struct bits *b, uint64_t rest)
 		gap += (uint64_t)range_get_even(r, &m->of[LOW]) << (width - 1);
 		gap += bits_take(b, width - 1);
 	}
-	learn_gap(m, gap);
-	return gap < rest ? gap : UINT64_MAX;
+	learn_gap(m, gap + far);
+	return gap < rest ? gap + far : UINT64_MAX;
 }
 
-RANGE_INLINE uint64_t
+/* Where something moves, and how. */
+struct move {
+	size_t at;
+	int grows;
+	uint64_t by;
+};
+
+RANGE_INLINE void
 get_move(const struct form *f, struct model *m, struct range_get *r,
-    struct bits *b, uint64_t old)
+    struct bits *b, struct move *v)
 {
-	int down = range_get_even(r, &m->of[GROWS]) == negative(f, old);
 	unsigned k = 0;
 	uint64_t d;
 
-	while (k < 8u * f->size - 1 && range_get_bit(r, &m->of[CLASS + k]))
+	v->grows = range_get_even(r, &m->of[GROWS]);
+	while (k < f->bits - 1u && range_get_bit(r, &m->of[CLASS + k]))
 		k++;
 	d = (uint64_t)1 << k;
 	if (k > 0) {
 		d |= (uint64_t)range_get_even(r, &m->of[HALF]) << (k - 1);
 		d |= bits_take(b, k - 1);
 	}
-	return at_place(f, (place(f, old) + (down ? 0 - d : d)) & all_bits(f));
+	v->by = d;
+}
+
+/* Makes n moves of what is in p. */
+static void
+move_all(const struct form *f, unsigned char *p, const struct move *v, size_t n)
+{
+	uint64_t old, d;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		old = word(p + v[i].at * f->size, f->size);
+		d = v[i].grows == negative(f, old) ? 0 - v[i].by : v[i].by;
+		set_word(p + v[i].at * f->size, f->size,
+		    at_place(f, (place(f, old) + d) & all_bits(f)));
+	}
 }
 
 /* ---- given the old words ---- */
@@ -559,7 +641,6 @@ put_level(struct out *o, const struct marks *t, const uint32_t *list, size_t k)
 		is = t->before[p / 64] + (counts(t->mark[p / 64] &
 		    (((uint64_t)1 << p % 64) - 1)) >> 56);
 		put_gap(o, &b, is - next, all - next);
-		learn_gap(&o->m, is - next);
 		put_move(o, &b, word(o->old + p * size, size),
 		    word(o->new + p * size, size));
 		next = is + 1;
@@ -569,6 +650,26 @@ put_level(struct out *o, const struct marks *t, const uint32_t *list, size_t k)
 	code_waiting(o);
 	o->b = b;
 	return 0;
+}
+
+/* Bits of a number of levels, less one. */
+static inline unsigned
+levels_bits(const struct form *f)
+{
+	return f->exponent < 8 ? f->exponent : 8;
+}
+
+static inline unsigned
+log2_of(size_t n)
+{
+	return 63u - (unsigned)__builtin_clzll(n);
+}
+
+/* Bits of the mean distance of n words, as a power of 2. */
+static inline unsigned
+mean_bits(size_t n)
+{
+	return n > 1 ? 1 + log2_of(log2_of(n)) : 0;
 }
 
 /* Where things are while a group is coded. */
@@ -606,16 +707,23 @@ room_get(struct room *r, const struct form *f, size_t n, int put,
 static int
 put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 {
-	unsigned char *p = out->p + out->n, head[HEAD];
-	size_t h, len, k;
+	const struct form *f = o->f;
+	unsigned mean = UINT_MAX;
 	uint32_t l, at;
+	size_t len;
 
-	sort_changes(o->f, o->old, o->n, c);
-	level_all(o->f, o->old, o->n, c->a, c->levels, t->level);
+	sort_changes(f, o->old, o->n, c);
+	level_all(f, o->old, o->n, c->a, c->levels, t->level);
 	o->bits = o->b.p = t->bits;
-	o->w = range_put_start(p + HEAD);
+	bits_set(&o->b, c->a, f->exponent);
+	bits_set(&o->b, c->levels - 1, levels_bits(f));
+	if (c->levels == 1) {
+		mean = log2_of(o->n / c->n);
+		bits_set(&o->b, mean, mean_bits(o->n));
+	}
+	o->w = range_put_start(out->p + out->n);
 	o->waits = 0;
-	first_level(&o->m);
+	first_level(&o->m, f, mean);
 	for (l = at = 0; l < c->levels; at = c->end[l++]) {
 		if (l > 0)
 			next_level(&o->m);
@@ -627,61 +735,60 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	len = range_put_end(o->w);
 	if (o->b.n > 0)
 		*o->b.p++ = (unsigned char)o->b.v;
-	h = bytes_set_varint(head, c->a);
-	h += bytes_set_varint(head + h, c->levels);
-	h += bytes_set_varint(head + h, len);
-	memmove(p + h, p + HEAD, len);
-	memcpy(p, head, h);
-	k = (size_t)(o->b.p - t->bits);
-	memcpy(p + h + len, t->bits, k);
-	out->n += h + len + k;
+	for (out->n += len; o->b.p > t->bits;)
+		out->p[out->n++] = *--o->b.p;
 	return 0;
 }
 
-/* A level of which words are marked; -1 where its changes are not right. */
+/* A level of which words are marked, which p has as they were; -1 where its changes are
+ * not right. */
 static int
 get_level(const struct form *f, struct model *m, const struct marks *t,
-    const unsigned char *old, unsigned char *new, size_t n,
-    struct range_get *from, struct bits *bits)
+    unsigned char *p, size_t n, struct range_get *from, struct bits *bits)
 {
 	const size_t all = t->before[marks_words(n)];
 	struct range_get r = *from;	/* here, so that they stay in registers */
 	struct bits b = *bits;
-	size_t i = 0, next, p;
+	struct move v[MOVES];		/* they wait until their words are near */
+	size_t i = 0, k = 0, next;
 	uint64_t gap = 0;
 
 	for (next = 0; next < all; next++) {
-		gap = get_gap(m, &r, &b, all - next);
+		gap = get_gap(f, m, &r, &b, all - next);
 		if (gap >= all - next)
 			break;
 		next += (size_t)gap;
 		while (t->before[i + 1] <= next)
 			i++;
-		p = 64 * i + bit_behind(t->mark[i],
+		v[k].at = 64 * i + bit_behind(t->mark[i],
 		    (unsigned)(next - t->before[i]));
-		set_word(new + p * f->size, f->size, get_move(f, m, &r, &b,
-		    word(old + p * f->size, f->size)));
+		__builtin_prefetch(p + v[k].at * f->size, 1);
+		get_move(f, m, &r, &b, &v[k]);
+		if (++k == MOVES) {
+			move_all(f, p, v, k);
+			k = 0;
+		}
 	}
+	move_all(f, p, v, k);
 	*from = r;
 	*bits = b;
 	return next < all && gap > all - next ? -1 : 0;
 }
 
 static int
-get_levels(const struct form *f, const unsigned char *old, unsigned char *new,
-    size_t n, struct room *t, uint32_t levels, struct range_get *r,
-    struct bits *b)
+get_levels(const struct form *f, unsigned char *p, size_t n, struct room *t,
+    uint32_t levels, unsigned mean, struct range_get *r, struct bits *b)
 {
 	struct model m;
 	uint32_t l;
 
-	first_level(&m);
+	first_level(&m, f, mean);
 	for (l = 0; l < levels && r->at <= r->n + 16 && !b->bad; l++) {
 		if (l > 0)
 			next_level(&m);
 		t->marks.kern->marks(t->marks.mark, t->marks.before, t->level, n,
 		    (unsigned char)l);
-		if (get_level(f, &m, &t->marks, old, new, n, r, b) < 0)
+		if (get_level(f, &m, &t->marks, p, n, r, b) < 0)
 			return -1;
 	}
 	return l == levels ? 0 : -1;
@@ -691,28 +798,29 @@ int
 exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in,
     unsigned char *new, size_t n, struct err *e)
 {
-	uint64_t a = bytes_varint(in), levels = bytes_varint(in);
-	uint64_t len = bytes_varint(in);
-	struct bits b = { NULL, NULL, NULL, 0, 0, 0 };
+	const unsigned char *body = in->p + in->at;
+	const size_t len = in->n - in->at;
+	struct bits b = { .q = body + len, .end = body };
+	uint32_t a = (uint32_t)bits_take(&b, f->exponent);
+	uint32_t levels = 1 + (uint32_t)bits_take(&b, levels_bits(f));
+	unsigned mean = levels > 1 ? UINT_MAX :
+	    (unsigned)bits_take(&b, mean_bits(n));
 	struct range_get r;
 	struct room t;
 	int bad;
 
-	if (in->bad || len > in->n - in->at || levels == 0 ||
-	    levels > LEVELS || a + levels > (uint64_t)1 << f->exponent)
+	in->at = in->n;
+	if (levels > LEVELS || a + levels > (uint32_t)1 << f->exponent)
 		return codec_corrupt("exact", "bad levels", e);
 	if ((bad = room_get(&t, f, n, 0, e)) < 0)
 		return bad;
-	level_all(f, old, n, (uint32_t)a, (uint32_t)levels, t.level);
+	level_all(f, old, n, a, levels, t.level);
 	if (new != old)
 		memcpy(new, old, n * f->size);
-	r = range_get_start(bytes_take(in, (size_t)len), (size_t)len);
-	b.end = in->p + in->n;
-	b.q = in->p + in->at;
-	bad = get_levels(f, old, new, n, &t, (uint32_t)levels, &r, &b) < 0 ||
-	    range_get_end(r) != len || b.bad || b.q != b.end || b.v != 0;
+	r = range_get_start(body, len);
+	bad = get_levels(f, new, n, &t, levels, mean, &r, &b) < 0 ||
+	    b.bad || range_get_end(r) != (size_t)(b.q - body) || b.v != 0;
 	alloc_free(t.changed);
-	in->at = in->n;
 	return bad ? codec_corrupt("exact", "bad changes", e) : 0;
 }
 

@@ -9,7 +9,9 @@
 #include "base/bytes.h"
 
 struct form {
-	uint8_t size, mantissa, exponent;	/* bytes; bits; 0: no float */
+	uint8_t size, bits;	/* bytes; of which are used */
+	uint8_t mantissa, exponent;	/* bits; 0: there are no levels */
+	uint8_t sign;		/* the highest bit is one */
 };
 
 static inline uint64_t
@@ -48,20 +50,20 @@ set_word(unsigned char *p, unsigned size, uint64_t v)
 static inline uint64_t
 all_bits(const struct form *f)
 {
-	return UINT64_MAX >> (64 - 8 * f->size);
+	return UINT64_MAX >> (64 - f->bits);
 }
 
 static inline uint64_t
 sign_bit(const struct form *f)
 {
-	return (uint64_t)1 << (8 * f->size - 1);
+	return (uint64_t)1 << (f->bits - 1);
 }
 
 /* Where a value stands among all of its type: floats by their size. */
 static inline uint64_t
 place(const struct form *f, uint64_t v)
 {
-	if (f->exponent == 0)
+	if (!f->sign)
 		return v;
 	return (v & sign_bit(f)) != 0 ? ~v & all_bits(f) : v | sign_bit(f);
 }
@@ -69,7 +71,7 @@ place(const struct form *f, uint64_t v)
 static inline uint64_t
 at_place(const struct form *f, uint64_t v)
 {
-	if (f->exponent == 0)
+	if (!f->sign)
 		return v;
 	return (v & sign_bit(f)) != 0 ? v ^ sign_bit(f) : ~v & all_bits(f);
 }
@@ -77,7 +79,7 @@ at_place(const struct form *f, uint64_t v)
 static inline int
 negative(const struct form *f, uint64_t v)
 {
-	return f->exponent != 0 && (v & sign_bit(f)) != 0;
+	return f->sign && (v & sign_bit(f)) != 0;
 }
 
 static inline unsigned

@@ -7,7 +7,7 @@
 /* The codings of parts that are given old words. */
 static int
 fold_chain(const struct series *s, const struct series_part *list, size_t n,
-    struct buf *body, struct buf *more, uint8_t *param, struct err *e)
+    struct buf *body, struct buf *more, struct err *e)
 {
 	size_t i, all = 0;
 	int r;
@@ -20,7 +20,6 @@ fold_chain(const struct series *s, const struct series_part *list, size_t n,
 		return err_set(e, ERR_DATA, "limit: group %lu was changed %zu times, "
 		    "and a patch can have %d", (unsigned long)list->group, all,
 		    EXACT_CHAIN_MOST);
-	*param = list->param | EXACT_CHAIN;
 	return 0;
 }
 
@@ -36,9 +35,12 @@ fold_group(const struct series *s, const struct series_part *list, size_t n,
 	while (i > 0 && !list[i - 1].whole)
 		i--;
 	*param = list[n - 1].param;
-	if (i == 0)
-		return n == 1 ? series_fetch(s, list, body, e) :
-		    fold_chain(s, list, n, body, more, param, e);
+	if (i == 0 && n == 1)
+		return series_fetch(s, list, body, e);
+	if (i == 0) {
+		*param = (uint8_t)(span->form | EXACT_GIVEN | EXACT_CHAIN);
+		return fold_chain(s, list, n, body, more, e);
+	}
 	if ((r = series_group(s, list + i - 1, n - i + 1, span, NULL, new, body,
 	    e)) < 0 || i == n)
 		return r;

@@ -28,8 +28,9 @@ enum {
 	SWAP_PIECE = 1 << 20,
 	SWAP_TEXT = 512,
 	SWAP_WORD = 8,		/* bytes that are set together */
+	SWAP_WORDS = 64,	/* that are compared at once */
 	SWAP_SET = 12,		/* of one of them in redo: where, what */
-	SWAP_SETS = 256,	/* that are written at once */
+	SWAP_SETS = 256,	/* that are read at once */
 	SWAP_HEAD = 40,		/* of redo */
 	SWAP_RUN = 24		/* of a group in redo */
 };
@@ -78,6 +79,7 @@ swap_close(struct swap *s)
 	alloc_free(s->fd);
 	io_free(s->redo);
 	pack_sum_free(s->sum);
+	buf_release(&s->set);
 	if (s->lock >= 0)
 		(void)close(s->lock);
 	alloc_free(s->path);
@@ -393,45 +395,54 @@ redo_begin(struct swap *s, struct err *e)
 	return r;
 }
 
-/* Is the word at byte i another one?  The last one may be short. */
-static inline size_t
-redo_differs(const unsigned char *old, const unsigned char *new, size_t i,
-    size_t bytes)
+/* Which of the first SWAP_WORDS words are others, a bit for each; fewer where there are
+ * no more, of which the last one may be short. */
+static uint64_t
+redo_differs(const unsigned char *old, const unsigned char *new, size_t bytes)
 {
-	return bytes - i < SWAP_WORD ? memcmp(old + i, new + i, bytes - i) != 0 :
-	    bytes_le64(old + i) != bytes_le64(new + i);
+	uint64_t m = 0;
+	size_t i, n = bytes / SWAP_WORD;
+
+	for (i = 0; i < n && i < SWAP_WORDS; i++)
+		m |= (uint64_t)(bytes_le64(old + SWAP_WORD * i) !=
+		    bytes_le64(new + SWAP_WORD * i)) << i;
+	if (i < SWAP_WORDS)
+		m |= (uint64_t)(memcmp(old + SWAP_WORD * i, new + SWAP_WORD * i,
+		    bytes % SWAP_WORD) != 0) << i;
+	return m;
 }
 
 static int
 redo_group(struct swap *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new, struct err *e)
 {
-	unsigned char head[SWAP_RUN], set[SWAP_SET * SWAP_SETS], *p;
-	size_t i, n, k = 0, sets = 0;
+	unsigned char head[SWAP_RUN], word[SWAP_WORD] = { 0 }, *p;
+	size_t i, at, left;
+	uint64_t m;
 	int r;
 
-	for (i = 0; i < span->bytes; i += SWAP_WORD)
-		k += redo_differs(old, new, i, span->bytes);
+	for (s->set.n = i = 0; i < span->bytes; i += SWAP_WORDS * SWAP_WORD) {
+		m = redo_differs(old + i, new + i, span->bytes - i);
+		if ((r = buf_room(&s->set, SWAP_WORDS * SWAP_SET, e)) < 0)
+			return r;
+		for (p = s->set.p + s->set.n; m != 0; m &= m - 1, p += SWAP_SET) {
+			at = i + SWAP_WORD * (size_t)__builtin_ctzll(m);
+			left = span->bytes - at;
+			bytes_set32(p, (uint32_t)(at / SWAP_WORD));
+			if (left < SWAP_WORD)
+				memcpy(word, new + at, left);
+			bytes_set64(p + 4, bytes_le64(left < SWAP_WORD ? word :
+			    new + at));
+		}
+		s->set.n = (size_t)(p - s->set.p);
+	}
 	bytes_set32(head, span->file);
-	bytes_set32(head + 4, (uint32_t)k);
+	bytes_set32(head + 4, (uint32_t)(s->set.n / SWAP_SET));
 	bytes_set64(head + 8, span->at);
 	bytes_set64(head + 16, span->bytes);
 	if ((r = redo_put(s, head, sizeof(head), e)) < 0)
 		return r;
-	for (i = 0; i < span->bytes && r == 0; i += SWAP_WORD) {
-		if (!redo_differs(old, new, i, span->bytes))
-			continue;
-		n = span->bytes - i < SWAP_WORD ? span->bytes - i : SWAP_WORD;
-		p = set + SWAP_SET * sets++;
-		memset(p, 0, SWAP_SET);
-		bytes_set32(p, (uint32_t)(i / SWAP_WORD));
-		memcpy(p + 4, new + i, n);
-		if (sets == SWAP_SETS) {
-			r = redo_put(s, set, sizeof(set), e);
-			sets = 0;
-		}
-	}
-	return r == 0 && sets > 0 ? redo_put(s, set, SWAP_SET * sets, e) : r;
+	return redo_put(s, s->set.p, s->set.n, e);
 }
 
 /* Whole, with the model that it makes; durable once it has its name. */
@@ -464,20 +475,27 @@ redo_set(struct io *f, const struct model *m, int fd, const unsigned char *head,
 	uint64_t at = bytes_le64(head + 8), n = bytes_le64(head + 16), word;
 	uint32_t k = bytes_le32(head + 4);
 	const char *path = m->file[bytes_le32(head)].path;
-	unsigned char set[SWAP_SET];
+	unsigned char all[SWAP_SET * SWAP_SETS], *set, *end;
 	size_t got, len;
 	int r;
 
 	if ((r = fd_read_all(fd, (off_t)at, p, n, path, e)) < 0)
 		return r;
-	for (; k > 0; k--) {
-		if ((r = io_read(f, set, sizeof(set), &got, e)) < 0)
+	for (; k > 0; k -= (uint32_t)(got / SWAP_SET)) {
+		len = SWAP_SET * (k < SWAP_SETS ? k : SWAP_SETS);
+		if ((r = io_read(f, all, len, &got, e)) < 0)
 			return r;
-		word = (uint64_t)bytes_le32(set) * SWAP_WORD;
-		if (got < sizeof(set) || word >= n)
+		if (got < len)
 			return err_set(e, ERR_DATA, "corrupt: '%s'", io_name(f));
-		len = n - word < SWAP_WORD ? (size_t)(n - word) : SWAP_WORD;
-		memcpy(p + word, set + 4, len);
+		for (set = all, end = all + got; set < end; set += SWAP_SET) {
+			word = (uint64_t)bytes_le32(set) * SWAP_WORD;
+			if (word >= n)
+				return err_set(e, ERR_DATA, "corrupt: '%s'",
+				    io_name(f));
+			len = n - word < SWAP_WORD ? (size_t)(n - word) :
+			    SWAP_WORD;
+			memcpy(p + word, set + 4, len);
+		}
 	}
 	return fd_write_at(fd, (off_t)at, p, n, path, e);
 }

@@ -52,6 +52,7 @@ struct swap {
 	int *fd;		/* of each file that changes, else -1 */
 	struct io *redo;
 	struct pack_sum *sum;
+	struct buf set;		/* words of a group that change */
 };
 #define SWAP_INIT { .lock = -1 }
 

@@ -3,33 +3,43 @@ from bits import Bytes, need
 from rangecode import Learnt, RangeCode, log2
 from values import planes
 
-# bytes, mantissa, exponent
+# bytes, mantissa, exponent; at last halves of bytes
 FORMS = [(4, 23, 8), (2, 10, 5), (2, 7, 8), (8, 52, 11), (1, 3, 4), (1, 2, 5),
-         (1, 0, 0), (2, 0, 0), (4, 0, 0), (8, 0, 0)]
+         (1, 0, 0), (2, 0, 0), (4, 0, 0), (8, 0, 0), (1, 0, 0)]
+BYTES, HALVES = 6, 10
 
 
 class LowBits:
+    """Read from the end of the body."""
+
     def __init__(self, data):
-        self.all, self.left = int.from_bytes(data, 'little'), 8 * len(data)
+        self.all, self.length = int.from_bytes(data, 'big'), len(data)
+        self.taken = 0
 
     def take(self, n):
-        need(n <= self.left, 'bits')
-        self.left -= n
-        v = self.all & (1 << n) - 1
-        self.all >>= n
-        return v
+        self.taken += n
+        need(self.taken <= 8 * self.length, 'bits')
+        return self.all >> self.taken - n & (1 << n) - 1
+
+    def before(self):
+        """How many bytes come before them; the last is padded with 0."""
+        need(self.take(-self.taken % 8) == 0, 'padding')
+        return self.length - self.taken // 8
 
 
 class Levels:
     """What is learnt, and the two numbers that it is for."""
 
-    def __init__(self, code, bits, width):
+    def __init__(self, code, bits, width, form, mean):
         self.code, self.bits, self.width = code, bits, width
-        self.g = [Learnt() for _ in range(4)]
-        self.c = [Learnt() for _ in range(64)]
+        self.g = [Learnt(used=2) for _ in range(4)]
+        self.c = [Learnt(7 << 13 if form in (0, 3) else 1 << 13)
+                  for _ in range(64)]
+        self.near, self.was = (Learnt(), Learnt()), 0
         self.end, self.low, self.grows, self.half = \
             Learnt(), Learnt(), Learnt(), Learnt()
-        self.sum, self.count = 8, 4
+        self.flat = FORMS[form][2] == 0
+        self.sum, self.count = 8 if mean is None else 6 << mean, 4
 
     def next(self):
         for p in self.g + self.c + [self.low]:
@@ -45,6 +55,17 @@ class Levels:
 
     def gap(self, rest):
         k = max(0, log2(self.sum // self.count))
+        passed = 0
+        if self.flat and k > 3:
+            self.was = self.code.bit(self.near[self.was])
+            if self.was:
+                gap = self.bits.take(3)
+                need(gap < rest, 'near gap')
+                return gap
+            if rest <= 8:
+                return None
+            passed = 8
+            rest -= 8
         base, width, t, more = 0, k, 0, 1
         while rest - base >= 1 << width:
             more = self.code.bit(self.g[min(t, 3)])
@@ -57,32 +78,34 @@ class Levels:
             return None
         gap = base + self.number(width, self.low)
         need(gap < rest, 'gap')
+        gap += passed
         self.sum += gap + 1
         self.count += 1
         if self.count == 64:
             self.sum, self.count = self.sum // 2, self.count // 2
         return gap
 
-    def move(self, old, is_float):
+    def move(self, old, signed):
         grows, k, top = self.code.bit(self.grows), 0, 1 << self.width - 1
         while k < self.width - 1 and self.code.bit(self.c[k]):
             k += 1
         d = (1 << k) + self.number(k, self.half)
-        sign = is_float and old >= top
-        place = 2 * top - 1 - old if sign else old + top * is_float
+        sign = signed and old >= top
+        place = 2 * top - 1 - old if sign else old + top * signed
         place = (place + (-d if grows == sign else d)) % (2 * top)
-        if not is_float:
+        if not signed:
             return place
         return place - top if place >= top else 2 * top - 1 - place
 
 
 def given(form, b, old):
     size, mantissa, exponent = FORMS[form]
-    a, count, m = b.varint(), b.varint(), b.varint()
-    need(1 <= count <= 254 and a + count <= 1 << exponent, 'levels')
-    data = b.take(m)
-    code, bits = RangeCode(data), LowBits(b.take(b.left()))
-    known = Levels(code, bits, 8 * size)
+    data = b.rest()
+    code, bits = RangeCode(data), LowBits(data)
+    a, count = bits.take(exponent), 1 + bits.take(min(exponent, 8))
+    need(count <= 254 and a + count <= 1 << exponent, 'levels')
+    mean = bits.take(log2(len(old)).bit_length()) if count == 1 else None
+    known = Levels(code, bits, 4 if form == HALVES else 8 * size, form, mean)
     new, by_level = list(old), [[] for _ in range(count)]
     for i, w in enumerate(old):
         level = max(0, (w >> mantissa & (1 << exponent) - 1) - a)
@@ -96,11 +119,16 @@ def given(form, b, old):
             if gap is None:
                 break
             i = at[gap]
-            new[i] = known.move(old[i], exponent > 0)
+            new[i] = known.move(old[i], exponent > 0 or form == HALVES)
             at = at[gap + 1:]
-    need(code.end() == m, 'end')
-    need(bits.left < 8 and bits.all == 0, 'padding')
+    need(code.end() == bits.before(), 'end')
     return new
+
+
+def halves(b, old):
+    """Words of 4 bits, two in a byte."""
+    new = given(HALVES, b, [h for w in old for h in (w & 15, w >> 4)])
+    return [low | high << 4 for low, high in zip(new[::2], new[1::2])]
 
 
 def words(param, body, n, old):
@@ -112,11 +140,15 @@ def words(param, body, n, old):
     if param & 64:
         need(param & 16 and old is not None, 'no old words')
         while b.left():
-            old = given(form, Bytes(b.take(b.varint())), old)
+            n = b.varint()
+            part = Bytes(b.take(n // 2))
+            need(n % 2 == 0 or form == 6, 'halves')
+            old = halves(part, old) if n % 2 else given(form, part, old)
         return old
     if param & 16:
         need(old is not None, 'no old words')
-        return given(form, b, old)
+        return halves(b, old) if form == HALVES else given(form, b, old)
+    need(form != HALVES, 'halves')
     value = planes(b, n, size)
     need(b.left() == 0, 'too long')
     if exponent:

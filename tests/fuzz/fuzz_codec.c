@@ -169,6 +169,8 @@ bits(unsigned form, const uint8_t *p, size_t n, size_t want)
 	(void)exact_join(param, p, n, &b, &e);
 	err_clear(&e);
 	b.n = 0;
+	(void)exact_get(EXACT_HALVES | EXACT_GIVEN, form, old, p, n, got, want, &e);
+	err_clear(&e);
 	memcpy(new, old, sizeof(new));
 	memcpy(new, p, n < want * size ? n : want * size);
 	if (exact_put(form, old, new, want, &b, &param, &e) < 0)

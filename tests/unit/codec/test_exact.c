@@ -177,6 +177,48 @@ TEST(few_bytes)
 	    "one byte in a thousand: %zu bytes", body.n);
 }
 
+/* Every second change is of the upper half, as of two values in a byte. */
+TEST(halves)
+{
+	struct err e = ERR_INIT;
+	size_t i, k, below;
+	uint8_t param;
+
+	weights(EXACT_INT8, N, 0);
+	change(N, 1, 100, 0);
+	ok(there_and_back(EXACT_INT8, N, 1), "below only");
+	below = body.n;
+	for (i = k = 0; i < N; i++)
+		if (new[i] != old[i] && k++ % 2 == 0)
+			new[i] = old[i] ^ 0x10;
+	ok(there_and_back(EXACT_INT8, N, 1), "halves of bytes come back");
+	ok(body.n < below + k / 4, "for a bit or so each, which half: %zu changes, "
+	    "%zu bytes, %zu", k, body.n, below);
+	body.n = 0;
+	ok(exact_put(EXACT_INT8, old, new, N, &body, &param, &e) == (int)k &&
+	    param == (EXACT_HALVES | EXACT_GIVEN), "which the parameter says");
+	ok(exact_get(param, EXACT_F8E4M3, old, body.p, body.n, got, N, &e) ==
+	    -ERR_DATA && e.kind == ERR_MISMATCH, "of bytes only");
+	err_clear(&e);
+	ok(exact_get(EXACT_HALVES, EXACT_INT8, old, body.p, body.n, got, N,
+	    &e) == -ERR_DATA && e.kind == ERR_MISMATCH, "and given old ones only");
+}
+
+/* What has a scale in common changes together: runs of 8 words in 4096. */
+TEST(close_ones)
+{
+	size_t i, k;
+
+	weights(EXACT_INT8, N, 0);
+	for (i = k = 0; i < N; i++)
+		if (i % 4096 < 8) {
+			new[i] ^= 1;
+			k++;
+		}
+	ok(there_and_back(EXACT_INT8, N, 1) && 8 * body.n < 7 * k,
+	    "%zu close to another one take %zu bytes", k, body.n);
+}
+
 TEST(never_more_than_whole)
 {
 	size_t whole;
@@ -202,7 +244,7 @@ TEST(example)
 {
 	static const uint16_t a[] = { 0x3f80, 0x3f80, 0x0001, 0xbf80 };
 	static const uint16_t b[] = { 0x3f80, 0x3f81, 0x0001, 0xbf80 };
-	static const unsigned char is[] = { 0x7f, 1, 1, 0x90 };
+	static const unsigned char is[] = { 0xc4, 0x06, 0, 0x7f };
 	size_t i;
 	uint8_t param;
 
@@ -277,7 +319,7 @@ TEST(chains)
 	    chain.n, got, FEW, &e) == 0 && memcmp(got, last, 2 * FEW) == 0,
 	    "three codings make what they made");
 	b = (struct bytes)BYTES(chain.p, chain.n);
-	ok(bytes_varint(&b) == at[0] - b.at, "each behind its length");
+	ok(bytes_varint(&b) == 2 * (at[0] - b.at), "each behind its length");
 	ok(exact_join(param | EXACT_CHAIN, chain.p, at[1], &again, &e) == 2 &&
 	    exact_join(param, body.p, body.n, &again, &e) == 1 &&
 	    again.n == chain.n && memcmp(again.p, chain.p, again.n) == 0,
@@ -312,6 +354,38 @@ TEST(chains)
 	buf_release(&again);
 }
 
+/* Bytes and halves of them by turns. */
+TEST(chain_of_halves)
+{
+	enum { FEW = 3000 };
+	static unsigned char first[FEW];
+	struct buf chain = BUF_INIT;
+	struct err e = ERR_INIT;
+	uint8_t param = 0;
+	size_t i, k, bad = 0;
+
+	for (i = 0; i < FEW; i++)
+		first[i] = old[i] = new[i] = (unsigned char)(i * 37 >> 3);
+	for (k = 0; k < 4; k++) {
+		for (i = k; i < FEW; i += 17)
+			new[i] = (unsigned char)(old[i] + (k % 2 == 0 ? 16 : 1));
+		body.n = 0;
+		(void)exact_put(EXACT_INT8, old, new, FEW, &body, &param, &e);
+		bad += ((param & EXACT_FORM) == EXACT_HALVES) != (k % 2 == 0);
+		bad += exact_join(param, body.p, body.n, &chain, &e) != 1;
+		memcpy(old, new, FEW);
+	}
+	ok(bad == 0 && exact_get(EXACT_INT8 | EXACT_GIVEN | EXACT_CHAIN, EXACT_INT8,
+	    first, chain.p, chain.n, got, FEW, &e) == 0 &&
+	    memcmp(got, new, FEW) == 0, "bytes, and halves of them, in one chain");
+	ok(exact_get(EXACT_HALVES | EXACT_GIVEN | EXACT_CHAIN, EXACT_INT8, first,
+	    chain.p, chain.n, got, FEW, NULL) == -ERR_DATA &&
+	    exact_get(EXACT_F8E4M3 | EXACT_GIVEN | EXACT_CHAIN, EXACT_F8E4M3, first,
+	    chain.p, chain.n, got, FEW, NULL) == -ERR_DATA,
+	    "of halves alone, or of another form, there is none");
+	buf_release(&chain);
+}
+
 /* body[len] says of n old words of bf16, all of them bits, what changed. */
 static int
 reads(uint16_t bits, size_t n, const unsigned char *is, size_t len)
@@ -329,27 +403,30 @@ reads(uint16_t bits, size_t n, const unsigned char *is, size_t len)
 /* Heads and ends that lie where all else is right. */
 TEST(lies)
 {
-	unsigned char *last;
+	unsigned char *end;
 	uint8_t param;
 
-	ok(READS(0x3f80, 3, 0x7f, 1, 1, 0x90) == 0 &&
-	    READS(0x3f80, 3, 0x7f, 0x81, 1, 1, 0x90) == 0 &&
-	    READS(0x3f80, 3, 0x7f, 0x82, 1, 1, 0x90) == -ERR_DATA,
+	ok(READS(0x3f80, 3, 0x84, 1, 0, 0x7f) == 0 &&
+	    READS(0x3f80, 3, 0x84, 0x80, 0x7f) == 0 &&
+	    READS(0x3f80, 3, 0x84, 0x81, 0x7f) == -ERR_DATA,
 	    "levels up to the last exponent of the type");
-	ok(READS(0x0001, 3, 0, 0xfe, 1, 1, 0x90) == 0 &&
-	    READS(0x0001, 3, 0, 0xff, 1, 1, 0x90) == -ERR_DATA, "254 levels at most");
-	ok(READS(0x3f80, 3, 0x7f, 1, 2, 0x90, 0) == -ERR_DATA,
+	ok(READS(0x0001, 3, 0x84, 0xfd, 0) == 0 &&
+	    READS(0x0001, 3, 0x84, 0xfe, 0) == -ERR_DATA, "254 levels at most");
+	ok(READS(0x3f80, 3, 0x84, 0, 1, 0, 0x7f) == -ERR_DATA,
 	    "more bytes than are decoded");
-	ok(READS(0x3f80, 3, 0x7f, 1, 1, 0x40) == -ERR_DATA,
+	ok(READS(0x3f80, 3, 0x62, 0x62, 0x7f) == 0 &&
+	    READS(0x3f80, 3, 0x62, 0x7f) == -ERR_DATA,
+	    "fewer: one is the code's and the bits'");
+	ok(READS(0x3f80, 3, 0x40, 1, 0, 0x7f) == -ERR_DATA,
 	    "a distance that leads behind the last word");
 	(void)reads(0x3f80, 3, NULL, 0);
 	memcpy(new, old, 6);
 	bytes_set16(new, 0x3f88);
 	body.n = 0;
 	(void)exact_put(EXACT_BF16, old, new, 3, &body, &param, NULL);
-	last = body.p + body.n - 1;
-	ok(reads(0x3f80, 3, body.p, body.n) == 0 && *last < 0x80, "bits end a byte");
-	*last |= 0x80;
+	end = body.p + body.n - 3;
+	ok(reads(0x3f80, 3, body.p, body.n) == 0 && *end < 0x80, "bits end a byte");
+	*end |= 0x80;
 	ok(reads(0x3f80, 3, body.p, body.n) == -ERR_DATA, "with others behind them");
 }
 
