@@ -121,8 +121,9 @@ optim_step(struct optim *o, const struct optim_rule *r, struct model *m)
 
 	clip(m->grad, m->n, r->clip);
 	for (i = 0; i < m->ntensors; i++)
-		(r->muon > 0 && m->tensor[i].hidden ? muon_step : adamw)(o, r,
-		    &m->tensor[i], m->theta, m->grad);
+		if (!m->tensor[i].still)
+			(r->muon > 0 && m->tensor[i].hidden ? muon_step :
+			    adamw)(o, r, &m->tensor[i], m->theta, m->grad);
 	o->t++;
 }
 
