@@ -37,7 +37,8 @@ enum {
 	OPT_LOCAL, OPT_LOG, OPT_MOMENTUM, OPT_MUON,
 	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY,
 	OPT_PROFILE, OPT_PROGRESS, OPT_PROX, OPT_RATE, OPT_RECORD, OPT_REPLAY, OPT_RESUME,
-	OPT_RUN, OPT_SAVE, OPT_SEED, OPT_SENSE, OPT_STEPS, OPT_VALID, OPT_WARMUP,
+	OPT_RUN, OPT_SAVE, OPT_SEED, OPT_SENSE, OPT_STEPS, OPT_STILL,
+	OPT_VALID, OPT_WARMUP,
 	OPT_WIDTH, OPT_WINDOWS
 };
 
@@ -94,6 +95,7 @@ static const struct option options[] = {
 	{ "seed", required_argument, NULL, OPT_SEED },
 	{ "sensitivity", required_argument, NULL, OPT_SENSE },
 	{ "steps", required_argument, NULL, OPT_STEPS },
+	{ "still", required_argument, NULL, OPT_STILL },
 	{ "valid", required_argument, NULL, OPT_VALID },
 	{ "warmup", required_argument, NULL, OPT_WARMUP },
 	{ "width", required_argument, NULL, OPT_WIDTH },
@@ -163,6 +165,8 @@ static const char usage[] =
 "  the model\n"
 "      --layers N --width N --heads N --context N      (2, 96, 3, 64)\n"
 "      --load FILE --save FILE     a shard stream of kind model\n"
+"      --still NAME        tensors whose names begin so are not trained (not with\n"
+"                          --cuts): fine-tuning\n"
 "      --resume FILE       each round leaves there what it takes to go on;\n"
 "                          go on from it if it is there (not with --delay)\n"
 "  evaluation\n"
@@ -248,6 +252,7 @@ set_name(struct run_options *o, int key, const char *s)
 	case OPT_SENSE: return sense_name(o, s);
 	case OPT_RUN: o->run = s; return 0;
 	case OPT_SAVE: o->save = s; return 0;
+	case OPT_STILL: o->still = s; return 0;
 	default: return 1;
 	}
 }
@@ -385,6 +390,8 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 		    "and --control-variates";
 	else if (r->favour.name != NULL && r->sensitivity[0] == NULL)
 		*why = "--favour is for --sensitivity";
+	else if (r->still != NULL && r->cuts != NULL)
+		*why = "--cuts send gradients before --still has taken them away";
 	else if (r->ema > 0 && (r->resume != NULL || r->catch_up != NULL))
 		*why = "--ema has no model to go on from";
 	else if (r->cuts != NULL && (r->local > 0 || r->alone))

@@ -36,6 +36,7 @@ struct tensor {
 	size_t dim[2];
 	size_t at, n;		/* its place in theta */
 	int hidden;		/* a matrix inside a layer */
+	int still;		/* is not trained */
 };
 
 /* What the forward pass keeps of one layer for the backward pass. */

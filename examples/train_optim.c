@@ -136,8 +136,10 @@ optim_step(struct optim *o, const struct optim_rule *r, struct model *m)
 	if (!r->sign)
 		optim_clip(m->grad, m->n, r->clip);
 	for (i = 0; i < m->ntensors; i++)
-		(r->sign ? sign_step : r->muon > 0 && m->tensor[i].hidden ?
-		    muon_step : adamw)(o, r, &m->tensor[i], m->theta, m->grad);
+		if (!m->tensor[i].still)
+			(r->sign ? sign_step : r->muon > 0 &&
+			    m->tensor[i].hidden ? muon_step : adamw)(o, r,
+			    &m->tensor[i], m->theta, m->grad);
 	o->t++;
 }
 

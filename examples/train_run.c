@@ -150,6 +150,34 @@ progress(const struct run *r, size_t step)
 
 /* ---- one round ---- */
 
+/* Marks the tensors that are not trained: 0, or -2 when no name begins so. */
+static int
+keep_still(struct model *m, const char *begin, struct ace_error *e)
+{
+	size_t i, n = 0;
+
+	if (begin == NULL)
+		return 0;
+	for (i = 0; i < m->ntensors; i++) {
+		m->tensor[i].still = strncmp(m->tensor[i].name, begin,
+		    strlen(begin)) == 0;
+		n += (size_t)m->tensor[i].still;
+	}
+	return n > 0 ? 0 : fail(e, 2, "--still: no tensor's name begins with "
+	    "'%s'", begin);
+}
+
+/* What is not trained has no gradient, in what is clipped and sent neither. */
+static void
+hold_still(struct model *m)
+{
+	const struct tensor *t;
+
+	for (t = m->tensor; t < m->tensor + m->ntensors; t++)
+		if (t->still)
+			memset(m->grad + t->at, 0, t->n * sizeof *m->grad);
+}
+
 /* m->grad from device i's batch of this step. */
 static void
 gradient(struct run *r, size_t i, size_t step)
@@ -164,6 +192,7 @@ gradient(struct run *r, size_t i, size_t step)
 	loss = model_loss(r->m, r->text, r->o->batch, NULL);
 	r->loss = r->loss > 0 ? 0.95 * r->loss + 0.05 * loss : loss;
 	model_backward(r->m, r->text, r->o->batch);
+	hold_still(r->m);
 	sense_see(&r->sense);
 	progress(r, step);
 }
@@ -605,6 +634,8 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 	if (sense_init(&r->sense, r->m, o->sensitivity, &o->favour, e) < 0)
 		return -4;
 	model_init(r->m, o->seed);
+	if (keep_still(r->m, o->still, e) < 0)
+		return -2;
 	r->m->flip = o->flip ? 0xff : 0;
 	r->local = o->local;
 	r->delay = o->delay;

@@ -38,6 +38,8 @@ struct run_options {
 	const char *sensitivity[SENSE_FILES];	/* for what the loss minds */
 	struct sense_favour favour;	/* in there */
 	const char *record;	/* directory for a copy of each shard */
+	const char *still;	/* how the names of tensors begin that are not
+				 * trained; NULL: all are */
 	const char *catch_up;	/* what the others did before we came */
 	const char *resume;	/* file that each round leaves, to go on from */
 };

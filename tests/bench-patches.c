@@ -425,7 +425,7 @@ train(uint64_t seed, const char *dir, char *text)
 static void
 synthetic(double rate, size_t n, const char *dir)
 {
-	struct tensor t = { "w", 2, { n / 1024, 1024 }, 0, n, 1 };
+	struct tensor t = { "w", 2, { n / 1024, 1024 }, 0, n, 1, 0 };
 	float *x = room(n * sizeof(*x));
 	uint32_t r[4];
 	double g, u;

@@ -266,6 +266,9 @@ know(double *const way[WAYS], struct score *const score[SCORES],
 	}
 	for (k = 0; k < SCORES; k++) {
 		score_scale(score[k]);
+		score[k]->all.slope = 1;	/* the order that it has, however
+						 * little of it counts yet */
+		score[k]->all.noise = 0;
 		for (i = 0; i < ngroups; i++)
 			way[PAPER + k][i] = (double)score_of(score[k], i);
 	}
@@ -277,7 +280,7 @@ shards(struct reader *r, double sum[WAYS][2], int *count, struct err *e)
 	struct values v = VALUES_INIT;
 	struct score *score[SCORES] = { NULL };
 	double *way[WAYS] = { NULL }, *real = NULL;
-	float *b = NULL;
+	float *b = NULL, *doubt = NULL;
 	struct stat_group s;
 	int k, t = 0, i;
 
@@ -294,6 +297,7 @@ shards(struct reader *r, double sum[WAYS][2], int *count, struct err *e)
 				score[i]->decay = decays[(i - LEARNT) % DECAYS];
 			real = get(ngroups, sizeof(*real));
 			b = get(ngroups, sizeof(*b));
+			doubt = get(ngroups, sizeof(*doubt));
 			for (i = 0; i < WAYS; i++)
 				way[i] = get(ngroups, sizeof(**way));
 		}
@@ -312,7 +316,7 @@ shards(struct reader *r, double sum[WAYS][2], int *count, struct err *e)
 			judge(way[i], real, sum[i]);
 		*count += t >= WARM;
 		for (i = 1; i < LEARNT && t > 0; i += 2)
-			if (score_learn(score[i], b, 4, e) < 0)
+			if (score_learn(score[i], b, doubt, 4, e) < 0)
 				return -ERR_DATA;
 		know(way, score, real, t++ == 0);
 	}
@@ -322,6 +326,7 @@ shards(struct reader *r, double sum[WAYS][2], int *count, struct err *e)
 		free(way[i]);
 	free(real);
 	free(b);
+	free(doubt);
 	values_release(&v);
 	return k;
 }

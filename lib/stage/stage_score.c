@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -185,10 +186,12 @@ stage_score_save(struct stage_score *x, struct err *e)
 
 /* ---- feedback ---- */
 
-/* The mean square of each group of r's shard. */
+/* The mean square of each group of r's shard; and of its logarithm the variance
+ * that comes of which values it has, to first order and at most: that of x^2 is
+ * less than max^2 times its mean. */
 static int
 stage_score_energy(struct stage_score *x, struct reader *r, const char *what,
-    float *energy, struct err *e)
+    float *energy, float *doubt, struct err *e)
 {
 	struct values v = VALUES_INIT;
 	struct stat_group s;
@@ -206,6 +209,8 @@ stage_score_energy(struct stage_score *x, struct reader *r, const char *what,
 			goto out;
 		}
 		energy[v.group] = v.n > 0 ? s.sumsq / (float)v.n : 0;
+		doubt[v.group] = s.sumsq > 0 ? (float)fmin(1, (double)s.max_abs *
+		    (double)s.max_abs / (double)s.sumsq) : 0;
 	}
 out:
 	values_release(&v);
@@ -213,12 +218,13 @@ out:
 }
 
 /* Every shard of a file in turn is given to take, as the energies of its
- * groups. */
+ * groups and their doubt. */
 static int
 stage_score_read(struct stage_score *x, const char *what, const char *name,
-    int (*take)(struct stage_score *x, const float *energy, struct err *e),
-    struct err *e)
+    int (*take)(struct stage_score *x, const float *energy, const float *doubt,
+    struct err *e), struct err *e)
 {
+	const size_t n = x->score->n;
 	struct reader *r;
 	float *energy;
 	int k;
@@ -226,13 +232,13 @@ stage_score_read(struct stage_score *x, const char *what, const char *name,
 	if ((k = reader_file(&r, name, &x->o->f->in, e)) < 0)
 		return k;
 	while ((k = reader_to_shard(r, e)) > 0) {
-		if ((energy = alloc_get(x->score->n, sizeof(*energy),
-		    e)) == NULL) {
+		if ((energy = alloc_get(2 * n, sizeof(*energy), e)) == NULL) {
 			k = -ERR_SYS;
 			break;
 		}
-		if ((k = stage_score_energy(x, r, what, energy, e)) == 0)
-			k = take(x, energy, e);
+		if ((k = stage_score_energy(x, r, what, energy, energy + n,
+		    e)) == 0)
+			k = take(x, energy, energy + n, e);
 		alloc_free(energy);
 		if (k < 0)
 			break;
@@ -242,9 +248,10 @@ stage_score_read(struct stage_score *x, const char *what, const char *name,
 }
 
 static int
-stage_score_lesson(struct stage_score *x, const float *benefit, struct err *e)
+stage_score_lesson(struct stage_score *x, const float *benefit,
+    const float *doubt, struct err *e)
 {
-	return score_learn(x->score, benefit, STAGE_SCORE_RATE, e);
+	return score_learn(x->score, benefit, doubt, STAGE_SCORE_RATE, e);
 }
 
 static int
@@ -261,8 +268,10 @@ stage_score_learn(struct stage_score *x, struct err *e)
 /* ---- what the trainer measured ---- */
 
 static int
-stage_score_tell(struct stage_score *x, const float *energy, struct err *e)
+stage_score_tell(struct stage_score *x, const float *energy,
+    const float *doubt, struct err *e)
 {
+	(void)doubt;
 	x->tells++;
 	return score_tell(x->score, energy, e);
 }

@@ -690,7 +690,8 @@ stage_select_share(struct stage_select *x, struct err *e)
 	}
 	/* the largest share first, and what is in a smaller one over it */
 	for (u = o->upto + o->shares; u-- > o->upto && r == 0; ) {
-		r = select_share(x->survey.score, size, n, u->share, chosen, e);
+		r = select_share(x->survey.score, x->survey.stat, size, n,
+		    u->share, chosen, e);
 		for (g = 0, sent = 0; r == 0 && g < n; g++) {
 			/* a part of the groups in each step, not all in one */
 			if (chosen[g])

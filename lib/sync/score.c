@@ -14,6 +14,9 @@
 enum { SCORE_STEPS = 4 };	/* of the gradient, for each lesson */
 #define SCORE_MEMORY 0.9	/* of how good weights have been */
 #define SCORE_EDGE 1e-6		/* I stays inside (0,1) in f32 */
+#define SCORE_ALIKE 1e-6	/* sum of squares: what is less is rounding */
+enum { SCORE_FEWEST = 4 };	/* groups of which a lesson can tell: fewer
+				 * and James and Stein do not hold */
 
 static const struct score_first {
 	float w[SCORE_TEMPORAL], u[SCORE_STRUCTURAL];
@@ -191,12 +194,34 @@ score_mix(const struct score *s, size_t g, int learnt, double *temporal,
 	return s->alpha * *temporal + (1 - s->alpha) * *structural;
 }
 
+/* The same as it is used, and away from 0 and 1. */
+static double
+score_mixed(const struct score *s, size_t g)
+{
+	double t, u, v;
+
+	v = score_mix(s, g, s->all.worth[1] > s->all.worth[0], &t, &u);
+	return v < SCORE_EDGE ? SCORE_EDGE : v > 1 - SCORE_EDGE ?
+	    1 - SCORE_EDGE : v;
+}
+
+double
+score_share(const struct score *s)
+{
+	double b = (double)s->all.slope, c;
+
+	if (s->form == SCORE_PAPER)
+		return 1;
+	c = b > 0 ? b - (double)s->all.noise / b : 0;
+	return c < 0 ? 0 : c > 1 ? 1 : c;
+}
+
 float
 score_of(struct score *s, size_t g)
 {
 	struct score_group *h = &s->group[g];
 	const struct score_all *a = &s->all;
-	double f[SCORE_FEATURES], t, u, v;
+	double f[SCORE_FEATURES], v, c;
 	int j;
 
 	score_features(h, f);
@@ -206,10 +231,9 @@ score_of(struct score *s, size_t g)
 		    (float)-s->clip;
 	if (!score_learns(s->form))
 		return h->score = s->told != NULL ? s->told[g] : 1;
-	v = score_mix(s, g, a->worth[1] > a->worth[0], &t, &u);
-	v = v < SCORE_EDGE ? SCORE_EDGE : v > 1 - SCORE_EDGE ? 1 - SCORE_EDGE :
-	    v;
-	h->score = (float)v;
+	v = score_mixed(s, g);
+	c = score_share(s);
+	h->score = (float)(c < 1 ? detmath_exp(c * detmath_log(v)) : v);
 	return h->score;
 }
 
@@ -343,8 +367,45 @@ score_steps(struct score *s, const float *benefit, double mean, double dev,
 	}
 }
 
+/* How far the log benefits follow log I, and how far chance would take them. */
+static void
+score_evidence(struct score *s, const float *benefit, const float *doubt)
+{
+	double n = 0, x, y, sx = 0, sy = 0, xx = 0, yy = 0, xy = 0, chance = 0;
+	double b, noise, most;
+	struct score_all *a = &s->all;
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		if (!(benefit[i] > 0))
+			continue;
+		x = detmath_log(score_mixed(s, i));
+		y = detmath_log((double)benefit[i] + SCORE_EPS);
+		n += 1;
+		sx += x;
+		sy += y;
+		xx += x * x;
+		yy += y * y;
+		xy += x * y;
+		chance += (double)doubt[i];
+	}
+	xx -= n > 0 ? sx * sx / n : 0;
+	if (n < SCORE_FEWEST || !(xx > SCORE_ALIKE))
+		return;
+	xy -= sx * sy / n;
+	yy -= sy * sy / n;
+	b = xy / xx;
+	noise = (fmax(yy - b * xy, 0) / (n - 2) + chance) / xx;
+	most = fmax(fabs(b), 1);	/* one lesson says no more than I does */
+	a->slope = (float)(SCORE_MEMORY * (double)a->slope +
+	    (1 - SCORE_MEMORY) * b / most);
+	a->noise = (float)(SCORE_MEMORY * (double)a->noise +
+	    (1 - SCORE_MEMORY) * noise / (most * most));
+}
+
 int
-score_learn(struct score *s, const float *benefit, double rate, struct err *e)
+score_learn(struct score *s, const float *benefit, const float *doubt,
+    double rate, struct err *e)
 {
 	double mean, dev, keep;
 	float *worth = s->all.worth;
@@ -355,6 +416,8 @@ score_learn(struct score *s, const float *benefit, double rate, struct err *e)
 		return 0;
 	if ((r = score_labels(s, benefit, &mean, &dev, e)) < 0)
 		return r;
+	if (s->form != SCORE_PAPER)
+		score_evidence(s, benefit, doubt);
 	keep = s->all.lessons > 0 ? SCORE_MEMORY : 0;
 	for (k = 0; k < 2; k++)
 		worth[k] = (float)(keep * (double)worth[k] + (1 - keep) *
@@ -429,7 +492,7 @@ score_put_all(struct score *s, const float x[SCORE_ALL], struct err *e)
 			    "corrupt: number %zu of the score history", i);
 	memcpy(&s->all, x, sizeof(s->all));
 	if (s->all.dev[0] < 0 || s->all.dev[1] < 0 || s->all.dev[2] < 0 ||
-	    s->all.shards < 0 || s->all.lessons < 0)
+	    s->all.shards < 0 || s->all.lessons < 0 || s->all.noise < 0)
 		return err_set(e, ERR_DATA,
 		    "corrupt: a negative count in the score history");
 	return 0;

@@ -19,6 +19,25 @@
  * the mean, and more than the last norm.  SCORE_LEVEL begins with z3 alone, so
  * that what was not learnt is in its order; SCORE_PAPER is without it.
  *
+ * What the branches say is not yet what a group is worth: z-scores spread by as
+ * much over groups that differ only by chance.  So with SCORE_LEVEL a group weighs
+ *
+ *   I^c,  c = (B - S / B)+, at most 1			(score_share; ours)
+ *
+ * which is even (c = 0) until feedback bears I out (c = 1).  B and S are moving
+ * averages over the lessons, from 0, of b and s^2 in
+ *
+ *   log benefit_i = a + b log I_i + r_i, by least squares over G groups
+ *   s^2 = (sum r_i^2 / (G - 2) + sum v_i) / sum (log I_i - mean)^2
+ *
+ * where v_i is how much log benefit_i varies by which values were sampled; where
+ * |b| > 1 they are b / |b| and s^2 / b^2.  b (1 - s^2 / b^2)+ is James and Stein's
+ * estimate (1961), its positive part (Baranchik 1964), of what I explains of the
+ * benefits: shrunk to none as far as chance explains as much.  All of v counts and
+ * not a G-th, since an aggregate contains the very values that I was made of, so
+ * that the same chance may be in both.  Averages that begin at 0 ask of the first
+ * lesson a b of more than 3 s, and of many that agree one of more than s.
+ *
  * SCORE_SENSITIVITY (ours) has no branches: the importance is what the trainer
  * measured, the mean square of the loss's gradient over the group, as a share of
  * the largest.  It stands for the diagonal of the Fisher information, so that
@@ -82,6 +101,8 @@ struct score_all {
 	float worth[2];			/* moving averages of the correlation of
 					 * I and label, before the lesson, of
 					 * the first weights and the learnt */
+	float slope, noise;		/* of what feedback says by what I
+					 * does: moving averages from 0 */
 };
 
 struct score {
@@ -116,9 +137,12 @@ void score_observe(struct score *s, size_t g, const struct stat_group *stat);
  * groups as they are now. */
 void score_scale(struct score *s);
 
-/* score_of(s, g): I of a group by its averages and the scale as they are;
- * remembers the features for score_learn.  In (0,1). */
+/* score_of(s, g): what a group weighs by its averages and the scale as they are;
+ * remembers the features for score_learn.  In (0,1]. */
 float score_of(struct score *s, size_t g);
+
+/* score_share(s): c, 0 to 1; always 1 with SCORE_PAPER, which is as printed. */
+double score_share(const struct score *s);
 
 /* score_tell(s, energy f32[n], e): I of group g := energy[g] / the largest, at
  * least 1e-6; all 1 when all are 0.  -ERR_DATA if one is negative or not finite,
@@ -126,7 +150,7 @@ float score_of(struct score *s, size_t g);
 int score_tell(struct score *s, const float *energy, struct err *e);
 
 /*
- * score_learn(s, benefit, rate, e): a lesson on the groups as they were scored
+ * score_learn(s, benefit, doubt, rate, e): a lesson on the groups as they were scored
  * last (ours; the paper trains its predictor from snapshots of gradients and
  * does not say how).  The label is where the group's benefit stands among all,
  *
@@ -138,12 +162,13 @@ int score_tell(struct score *s, const float *energy, struct err *e);
  * chance does no harm.  Labels above and below the median, 0 and 1, with the
  * steps of a logistic regression, were tried and made the order worse.
  *
- * benefit  f32[n]  >= 0: what sending group i was worth, per bit
+ * benefit  f32[n]  >= 0: what sending group i was worth, per bit; 0: not sent
+ * doubt    f32[n]  v: the variance of log benefit by the choice of its values
  * Weights stop at +-8.  -ERR_DATA if a benefit is negative or not finite:
  * nothing learnt.
  */
-int score_learn(struct score *s, const float *benefit, double rate,
-    struct err *e);
+int score_learn(struct score *s, const float *benefit, const float *doubt,
+    double rate, struct err *e);
 
 /*
  * The history as arrays, for the state: score_columns names them; column c is

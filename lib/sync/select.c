@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "codec/stat.h"
 #include "sync/select.h"
 
 /* Groups that are searched, of few and of many, and partial answers kept. */
@@ -519,6 +520,7 @@ select_budget(const struct select_level *level, size_t n, size_t m,
 
 struct select_rank {
 	float score;
+	float energy;	/* mean of x^2: what is lost for each value left out */
 	uint32_t group;
 };
 
@@ -529,12 +531,14 @@ select_rank_cmp(const void *a, const void *b)
 
 	if (x->score != y->score)
 		return x->score > y->score ? -1 : 1;
+	if (x->energy != y->energy)
+		return x->energy > y->energy ? -1 : 1;
 	return x->group < y->group ? -1 : 1;
 }
 
 int
-select_share(const float *score, const uint32_t *size, size_t n, double p,
-    uint8_t *chosen, struct err *e)
+select_share(const float *score, const struct stat_group *stat,
+    const uint32_t *size, size_t n, double p, uint8_t *chosen, struct err *e)
 {
 	struct select_rank *v = alloc_get(n, sizeof(*v), e);
 	double total = 0, sum = 0;
@@ -544,6 +548,8 @@ select_share(const float *score, const uint32_t *size, size_t n, double p,
 		return -ERR_SYS;
 	for (i = 0; i < n; i++) {
 		v[i].score = score[i];
+		v[i].energy = stat[i].n > 0 ? stat[i].sumsq /
+		    (float)stat[i].n : 0;
 		v[i].group = (uint32_t)i;
 		chosen[i] = 0;
 	}

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct err;
+struct stat_group;
 
 enum { SELECT_LEVELS = 64 };	/* most levels a group can have */
 #define SELECT_DIST 0x1p+800	/* most distortion of a level: sums and prices
@@ -66,7 +67,7 @@ double select_gap(const struct select_result *res);
 size_t select_price(const struct select_level *level, size_t m, double lambda);
 
 /*
- * select_share(score, size, n, p, chosen, e): the smallest set of most important
+ * select_share(score, stat, size, n, p, chosen, e): the smallest set of most important
  * groups whose share of the values reaches p (ACE-Sync, eq. 2, where p is a
  * fraction of the parameters),
  *
@@ -74,11 +75,15 @@ size_t select_price(const struct select_level *level, size_t m, double lambda);
  *
  * or, size NULL, whose share of the importance does (ours): I_i for size_i.
  *
- * score f32[n], >= 0; size u32[n] or NULL; p in [0,1]; chosen u8[n] 0 or 1.
+ * Of equally important ones that of the larger mean square goes first: where all
+ * weigh the same, that is what loses least.
+ *
+ * score f32[n], >= 0; stat [n], n = 0 where nothing is known; size u32[n] or NULL;
+ * p in [0,1]; chosen u8[n] 0 or 1.
  * p = 0 chooses none, p = 1 all that have any importance.  Returns 0 or
  * -ERR_SYS.
  */
-int select_share(const float *score, const uint32_t *size, size_t n, double p,
-    uint8_t *chosen, struct err *e);
+int select_share(const float *score, const struct stat_group *stat,
+    const uint32_t *size, size_t n, double p, uint8_t *chosen, struct err *e);
 
 #endif

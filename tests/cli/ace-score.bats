@@ -88,16 +88,27 @@ count() { frames "$1" | grep -c " $2\$"; }
 
 @test "how much of the averages stays, and where z-scores stop" {
 	for s in 0 1 2; do mkshards -n 300k -k layered -N 2 -s $s -x $s; done >in
-	exits 0 ace-score --no-provenance --form level in
+	exits 0 ace-score --no-provenance --form paper in
+	mv out paper
+	for f in paper:0.2 paper:0.2:4; do
+		exits 0 ace-score --no-provenance --form $f in
+		same out paper
+	done
+	for f in paper:0 paper:0.9 paper:0.2:0.5; do
+		exits 0 ace-score --no-provenance --form $f in
+		run ! cmp -s out paper
+	done
+	exits 0 ace-score --no-provenance -S st --form level in
 	mv out level
 	for f in level:0.3 level:0.3:4; do
-		exits 0 ace-score --no-provenance --form $f in
+		rm -r st
+		exits 0 ace-score --no-provenance -S st --form $f in
 		same out level
 	done
-	for f in level:0 level:0.9 level:0.3:0.5; do
-		exits 0 ace-score --no-provenance --form $f in
-		run ! cmp -s out level
-	done
+	cp st/memory before
+	rm -r st
+	exits 0 ace-score -S st --form level:0.9 in
+	run ! cmp -s st/memory before
 	for f in level:1 level:-1 level:x level: paper:0.2:0 paper:0.2:nan even:0.3 \
 	    sensitivity:0.3; do
 		exits 2 ace-score -S st --form $f in
@@ -134,15 +145,15 @@ are() {
 	# one group a tensor: magnitudes apart, or the same and sizes apart
 	mkshards -k ramp -t a:64,64 -t b:64,64 >loud
 	mkshards -k zeros -t a:64 -t b:64,64 >quiet
-	# 1 / (1 + exp(-1.5)), and half of that and of a half
-	exits 0 ace-score --alpha 1 -S one loud
-	are one score 0.182426 0.817574
-	exits 0 ace-score --alpha 0 -S none loud
+	# their variance is the same: 1 / (1 + exp(1)), and half of that and of a half
+	exits 0 ace-score --form paper --alpha 1 -S one loud
+	are one score 0.268941 0.731059
+	exits 0 ace-score --form paper --alpha 0 -S none loud
 	are none score 0.5 0.5
-	exits 0 ace-score --no-provenance -S half loud
-	are half score 0.341213 0.658787
+	exits 0 ace-score --form paper --no-provenance -S half loud
+	are half score 0.384471 0.615529
 	mv out half.out
-	exits 0 ace-score --no-provenance --alpha 0.5 loud
+	exits 0 ace-score --form paper --no-provenance --alpha 0.5 loud
 	same out half.out
 	# the paper's: the larger tensor less, by its logarithm
 	exits 0 ace-score --form paper --alpha 0 -S size quiet
@@ -150,7 +161,7 @@ are() {
 	exits 2 ace-score --alpha -0.1 </dev/null
 	exits 2 ace-score --alpha nan </dev/null
 	exits 0 ace-inspect -v one/memory
-	grep -qE '^key +form=level$' out
+	grep -qE '^key +form=paper$' out
 	grep -qE "^key +model=$(ace-inspect -v loud | sed -n 's/^schema *//p')\$" out
 }
 
@@ -242,8 +253,8 @@ are() {
 @test "--form even: all groups weigh the same, with a state or without" {
 	# b's values are about three times a's
 	mkshards -k ramp -t a:64,64 -t b:64,64 >in
-	exits 0 ace-score in
-	mv out level
+	exits 0 ace-score --form paper in
+	mv out paper
 	exits 0 ace-score --form even in
 	mv out free
 	exits 0 ace-score -S st --form even in
@@ -255,13 +266,87 @@ are() {
 		awk '$2 ~ /^ecq/ { split($2, f, ":"); x[n++] = f[2] }
 		    END { exit !(n == 2 && x[0] == x[1]) }' out
 	done
-	exits 0 ace-select --bits 2 --text level
+	exits 0 ace-select --bits 2 --text paper
 	awk '$2 ~ /^ecq/ { split($2, f, ":"); x[n++] = f[2] }
 	    END { exit !(n == 2 && x[0] > 1.1 * x[1]) }' out
 	exits 2 ace-score -S st --form even --feedback in in
 	says '^ace-score: --form even learns nothing from --feedback$'
 	exits 3 ace-score -S st --form level in
 	says 'form'
+}
+
+# spread LEAST MOST: of the steps of 16 groups, in a plan of what ace-score left in
+# out, the largest is so many times the smallest, less than MOST
+spread() {
+	mv out scored
+	exits 0 ace-select --bits 1 --text scored
+	awk -F '[: ]' -v least="$1" -v most="$2" '
+	    $2 == "ecq" { if (!n++ || $3 < lo) lo = $3; if ($3 > hi) hi = $3 }
+	    END { print hi / lo; exit !(n == 16 && hi / lo >= least &&
+		hi / lo < most) }' out
+}
+
+@test "groups that differ by chance get equal steps, whatever feedback says by chance" {
+	for s in 0 1 2 3; do
+		mkshards -n 256k -g 16k -s $s -x $s >edge1
+		mkshards -n 256k -g 16k -s $s -x 9$s -d edge2 >edge2
+		ace-aggregate -o mean$s edge1 edge2
+		for d in own other; do
+			feedback=()
+			[ $s = 0 ] || feedback=(--feedback mean$((s - 1)))
+			[ $d = own ] || feedback=(${feedback:+--feedback edge2})
+			exits 0 ace-score -S $d "${feedback[@]}" edge1
+			spread 1 1.02
+		done
+	done
+	exits 0 ace-score edge1
+	spread 1 1.0001
+	# the same chance in the importance and in what is said, however often
+	mkshards -n 4k -g 256 >few
+	for s in $(seq 30); do cat few; done >often
+	exits 0 ace-score -S few.st few
+	exits 0 ace-score -S few.st --feedback often few
+	spread 1 1.02
+	exits 0 ace-score --form paper edge1
+	spread 1.2 9
+}
+
+@test "feedback that bears the importance out spreads the steps, and is remembered" {
+	# 16 groups of scales apart, and what the cloud said in 30 steps
+	mkshards -n 256k -g 16k -k layered >in
+	mkshards -n 256k -g 16k -k layered -s 1 -x 1 >next
+	for x in $(seq 2 31); do
+		mkshards -n 256k -g 16k -k layered -x $x
+	done >said
+	exits 0 ace-score -S st in
+	spread 1 1.0001
+	exits 0 ace-score -S st --feedback said next
+	spread 1.2 9
+	exits 0 ace-score -S st next
+	spread 1.2 9
+	# the form of the paper asks for none
+	exits 0 ace-score --form paper next
+	spread 1.2 9
+}
+
+@test "feedback that is absurd is refused, or bounded" {
+	mkshards -n 256k -g 16k -k layered >in
+	exits 0 ace-score -S st in
+	cp st/memory before
+	for k in nan inf; do
+		mkshards -n 256k -g 16k -k $k >bad
+		exits 5 ace-score -S st --feedback bad in
+		says "feedback: a value of group 0 is not finite"
+		same st/memory before
+	done
+	# in the order that the importance has, and as far apart as f32 goes
+	ace-export -f raw in | perl -e 'local $/; @v = unpack "f<*", <>;
+	    for $g (0 .. 15) { $s = 0; $s += $_ ** 2 for @v[$g << 14 .. ($g << 14) + 16383];
+		$x = ($s / 16384) ** 20; $x = $x > 1e38 ? 1e38 : $x < 1e-38 ? 1e-38 : $x;
+		print pack("f<", $x) x 16384 }' >raw
+	ace-import -f raw --shape 262144 --name w -g 16384 raw >loud
+	exits 0 ace-score -S st --feedback loud in
+	spread 1.001 1.06
 }
 
 @test "sensitivity: what is no such file is refused" {

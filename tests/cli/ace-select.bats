@@ -18,7 +18,7 @@ coded() {
 
 layered() {
 	mkshards -n 1M -g 16384 -k layered >shard
-	exits 0 ace-score shard
+	exits 0 ace-score --form paper shard
 	mv out scored
 }
 
@@ -219,7 +219,7 @@ error() {
 @test "equation (2): the fewest groups that hold the share" {
 	# four groups of equal size, energies far apart
 	mkshards -t a:4096 -t b:4096 -t c:4096 -t d:4096 -k layered >shard
-	exits 0 ace-score shard
+	exits 0 ace-score --form paper shard
 	mv out scored
 	exits 0 ace-select -v -p 1 scored
 	says "4 of 4 groups"
@@ -230,7 +230,12 @@ error() {
 	says "1 groups coded, 3 not sent"
 	exits 0 ace-select -p 1 --text scored
 	[ "$(grep -c ' f16 ' out)" -eq 4 ]
-	# of equal ones the lower groups
+	# of equally important ones that of the larger mean square
+	exits 0 ace-score --form even shard
+	mv out even
+	exits 0 ace-select -p 0.25=f32,0.5=f16,0.75=q8 --text even
+	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "f16 q8 f32 none" ]
+	# and where nothing is known of them the lower groups
 	exits 0 ace-select -p 0.5=q8 --text shard
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "q8 q8 none none" ]
 	exits 0 ace-select -p 0 scored
@@ -245,7 +250,7 @@ error() {
 
 @test "three classes: in full, by equation (6), not at all" {
 	mkshards -t a:4096 -t b:4096 -t c:4096 -t d:4096 -k layered >shard
-	exits 0 ace-score shard
+	exits 0 ace-score --form paper shard
 	mv out scored
 	exits 0 ace-select -p 0.3=f32,0.8=qsgd:4 --text scored
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | tr '\n' ' ')" = \
@@ -259,7 +264,7 @@ error() {
 # codecs STEP SHARES CODECS: what the four groups of step STEP are coded in
 codecs() {
 	mkshards -s "$1" -t a:4096 -t b:8192 -t c:4096 -t d:4096 -g 8192 -k layered >step
-	exits 0 ace-score step
+	exits 0 ace-score --form paper step
 	mv out scored
 	exits 0 ace-select -p "$2" --text scored
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "$3" ]

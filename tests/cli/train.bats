@@ -1,5 +1,6 @@
 # examples/train: the gradients, the same bits every time, and what it refuses.
 load helper
+load values
 
 PATH=$BUILD/examples:$PATH
 small="--layers 1 --width 32 --heads 2 --context 16 --batch 4 --windows 16"
@@ -663,4 +664,25 @@ together() {
 	for x in w =4 w= w=-1 w=x; do
 		exits 2 train --sensitivity one --favour "$x" $small text
 	done
+}
+
+@test "--still: what is not trained stays, and is not sent" {
+	text
+	exits 0 train --local --of 1 --steps 0 $small --save first text
+	for way in --gradient '--interval 3' '--gradient --muon 0.02'; do
+		# shellcheck disable=SC2086 # words are meant
+		train --index 1 --of 1 $way --steps 6 $small --still w \
+		    --save after text >sent
+		ace-export -f raw --step 0 --tensor wte sent | each '$v[0] == 0' /dev/stdin
+		for f in first after; do
+			ace-export -f raw --tensor wpe $f >$f.wpe
+			ace-export -f raw --tensor layer0.qkv $f >$f.layer
+		done
+		same first.wpe after.wpe
+		run ! cmp -s first.layer after.layer
+	done
+	exits 2 train --index 1 --of 1 $small --still nothing text
+	says "^train: --still: no tensor's name begins with 'nothing'"
+	exits 2 train --index 1 --of 1 --gradient --cuts all --still w $small text
+	says '^train: --cuts send gradients before'
 }

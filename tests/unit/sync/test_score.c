@@ -1,8 +1,13 @@
 
+#include <float.h>
+
+#include "../../rnd.h"
 #include "../tap.h"
 #include "base/err.h"
 #include "base/detmath.h"
 #include "sync/score.h"
+
+static const float sure[40];	/* nothing of the benefits is by chance */
 
 TEST(elem)
 {
@@ -53,6 +58,14 @@ make(size_t n)
 	return make_as(SCORE_PAPER, n);
 }
 
+/* As if feedback had borne out for long what the branches say. */
+static void
+believe(struct score *s)
+{
+	s->all.slope = 1;
+	s->all.noise = 0;
+}
+
 /* One group jumps: the mean of logarithms is in between, and what lessons say
  * counts once it is better. */
 TEST(level)
@@ -63,6 +76,7 @@ TEST(level)
 	size_t i;
 	int t;
 
+	believe(s);
 	for (i = 0; i < 3; i++) {
 		st = stat_of((float)exp((double)i), 0);
 		score_observe(s, i, &st);
@@ -77,7 +91,7 @@ TEST(level)
 	for (t = 0; t < 100; t++) {
 		for (i = 0; i < 3; i++)
 			(void)score_of(s, i);
-		if (score_learn(s, b, 4, NULL) < 0)
+		if (score_learn(s, b, sure, 4, NULL) < 0)
 			break;
 	}
 	ok(t == 100 && s->all.worth[1] > s->all.worth[0] &&
@@ -87,10 +101,10 @@ TEST(level)
 	for (b[0] = 1, b[1] = 3, b[2] = 0.5, t = 0; t < 2; t++) {
 		for (i = 0; i < 3; i++)
 			(void)score_of(s, i);
-		(void)score_learn(s, b, 0, NULL);
+		(void)score_learn(s, b, sure, 0, NULL);
 	}
 	for (; t < 40 && s->all.worth[1] > s->all.worth[0]; t++)
-		(void)score_learn(s, b, 0, NULL);
+		(void)score_learn(s, b, sure, 0, NULL);
 	ok(t < 40 && score_of(s, 1) > score_of(s, 0),
 	    "and forgotten when it is no longer better");
 	score_free(s);
@@ -179,7 +193,7 @@ TEST(learn)
 	for (t = 0; t < 200; t++) {
 		for (i = 0; i < 8; i++)
 			(void)score_of(s, i);
-		if (score_learn(s, b, 4, &e) < 0)
+		if (score_learn(s, b, sure, 4, &e) < 0)
 			break;
 	}
 	for (i = 1; i < 8 && score_of(s, i) >= score_of(s, i - 1); i++)
@@ -189,7 +203,7 @@ TEST(learn)
 	    "and surely: %.3f %.3f", (double)score_of(s, 0),
 	    (double)score_of(s, 7));
 	b[3] = NAN;
-	ok(score_learn(s, b, 4, &e) == -ERR_DATA &&
+	ok(score_learn(s, b, sure, 4, &e) == -ERR_DATA &&
 	    strncmp(ERR_MSG(&e), "corrupt", 7) == 0, "a NaN is refused");
 	score_free(s);
 }
@@ -240,8 +254,8 @@ TEST(history)
 		r += score_put_all(a, all, NULL) == -ERR_DATA;
 		all[i] = x;
 	}
-	ok(r == 5, "of five numbers, three averages and two counts, none is "
-	    "below 0: %d", r);
+	ok(r == 6, "of six numbers, three averages, two counts and a noise, none "
+	    "is below 0: %d", r);
 	score_free(a);
 	score_free(b);
 }
@@ -395,6 +409,7 @@ equations(void)
 
 	for (form = SCORE_LEVEL; form <= SCORE_PAPER; form++) {
 		s = mixed(form, z, p);
+		believe(s);
 		s->alpha = 0.25;
 		for (good = 1, i = 0; i < GROUPS; i++) {
 			branch(first[form][0], first[form][1], z, p, i, &t, &v);
@@ -477,6 +492,7 @@ one_lesson(enum score_form form)
 		w[i] = (double)s->all.w[i];
 		u[i] = (double)s->all.u[i];
 	}
+	believe(s);
 	s->alpha = 0.3;
 	for (i = 0; i < GROUPS; i++) {
 		y[i] = sigmoid(y[i]);
@@ -484,7 +500,7 @@ one_lesson(enum score_form form)
 		l[i] = log((double)other[i]);
 	}
 	lesson(form, w, u, z, p, y, 0.3, 4);
-	ok(score_learn(s, benefit, 4, NULL) == 0, "form %d: a lesson", (int)form);
+	ok(score_learn(s, benefit, sure, 4, NULL) == 0, "form %d: a lesson", (int)form);
 	for (i = 0; i < 4; i++)
 		good &= close_to((double)s->all.w[i], w[i]) &&
 		    close_to((double)s->all.u[i], u[i]);
@@ -495,7 +511,7 @@ one_lesson(enum score_form form)
 	    "form %d: what the first weights were worth: %.4f", (int)form, first);
 	ok(s->all.lessons == 1 && s->all.shards == 1 && s->group[2].benefit == 40,
 	    "form %d: a lesson is counted", (int)form);
-	ok(score_learn(s, other, 4, NULL) == 0 && s->all.lessons == 2 &&
+	ok(score_learn(s, other, sure, 4, NULL) == 0 && s->all.lessons == 2 &&
 	    close_to((double)s->group[2].benefit, s->decay * 40 +
 	    (1 - s->decay) * 3), "form %d: benefits are averaged", (int)form);
 	standard(l, y);
@@ -505,6 +521,202 @@ one_lesson(enum score_form form)
 	ok(fabs((double)s->all.worth[0] - 0.9 * first - 0.1 * second) < 1e-5 &&
 	    fabs((double)s->all.worth[1] - (double)s->all.worth[0]) > 1e-5,
 	    "form %d: and are worth lately", (int)form);
+	score_free(s);
+}
+
+/* ---- how much of I counts ---- */
+
+/* By the definition: log benefit by log I over the groups. */
+TEST(evidence)
+{
+	static const float benefit[GROUPS] = { 3, 0.5f, 40, 0, 7 },
+	    doubt[GROUPS] = { 0.1f, 0.2f, 0, 9, 0.05f };
+	double z[3][GROUPS], p[3][GROUPS], x[4], y[4], mx = 0, my = 0, xx = 0,
+	    xy = 0, rest = 0, b, noise;
+	struct score *s = mixed(SCORE_LEVEL, z, p);
+	size_t i, j;
+	int few;
+
+	for (i = j = 0; i < GROUPS; i++) {
+		ok(score_of(s, i) == 1, "group %zu: nothing is known", i);
+		if (benefit[i] == 0)	/* was not sent */
+			continue;
+		x[j] = log(0.5 / (1 + exp(-1.5 * z[2][i])) + 0.25);
+		y[j] = log((double)benefit[i]);
+		mx += x[j] / 4;
+		my += y[j++] / 4;
+	}
+	for (j = 0; j < 4; j++) {
+		xx += (x[j] - mx) * (x[j] - mx);
+		xy += (x[j] - mx) * (y[j] - my);
+	}
+	b = xy / xx;
+	for (j = 0; j < 4; j++)
+		rest += pow(y[j] - my - b * (x[j] - mx), 2);
+	noise = (rest / 2 + 0.35) / xx;
+	ok(fabs(b) > 1 && score_learn(s, benefit, doubt, 0, NULL) == 0 &&
+	    close_to((double)s->all.slope, 0.1 * b / fabs(b)) &&
+	    close_to((double)s->all.noise, 0.1 * noise / (b * b)),
+	    "a lesson: a tenth of %.3f, within 1, and of its noise %.3f", b,
+	    noise);
+	s->all.slope = 0.5f;
+	s->all.noise = 0.1f;
+	ok(close_to(score_share(s), 0.5 - 0.1 / 0.5) &&
+	    close_to((double)score_of(s, 1), pow(0.5 / (1 + exp(-1.5 *
+	    z[2][1])) + 0.25, 0.3)), "the share that it bears out counts");
+	few = score_learn(s, (const float[GROUPS]){ 1, 2, 3 }, doubt, 0, NULL);
+	ok(few == 0 && close_to(score_share(s), 0.3),
+	    "three groups are too few to tell");
+	score_free(s);
+}
+
+/* about gaussian */
+static double
+gauss(void)
+{
+	double sum = -6;
+	int i;
+
+	for (i = 0; i < 12; i++)
+		sum += rnd();
+	return sum;
+}
+
+/* The largest step in so many shards of 16 groups by the smallest.  Their energies
+ * and what feedback says spread by chance alone, in logarithms by spread and by
+ * loud; the same chance is in both as far as feedback is of these shards. */
+static double
+by_chance(enum score_form form, double spread, double loud, int shards)
+{
+	const double most = fmin(1, 10 * spread * spread);
+	struct score *s = make_as(form, 16);
+	float doubt[16], b[16], lo, hi, v;
+	double g, steps = 1;
+	struct stat_group st;
+	int i, t;
+
+	for (t = 0; t < shards; t++) {
+		for (i = 0; i < 16; i++) {
+			g = spread * gauss();
+			st = stat_of((float)exp(g / 2), 0);
+			score_observe(s, (size_t)i, &st);
+			b[i] = (float)exp(g + loud * gauss());
+			doubt[i] = (float)most;
+		}
+		score_scale(s);
+		for (lo = 2, hi = 0, i = 0; i < 16; i++) {
+			v = score_of(s, (size_t)i);
+			lo = v < lo ? v : lo;
+			hi = v > hi ? v : hi;
+		}
+		steps = fmax(steps, sqrt((double)hi / (double)lo));
+		(void)score_learn(s, b, doubt, 4, NULL);
+	}
+	score_free(s);
+	return steps;
+}
+
+TEST(chance)
+{
+	double x;
+
+	/* 65,536 gaussian values a group, or 64 */
+	x = by_chance(SCORE_LEVEL, sqrt(2. / 65536), 0, 300);
+	ok(x < 1.02, "equal groups get equal steps: %.4f", x);
+	x = by_chance(SCORE_LEVEL, sqrt(2. / 64), 0, 300);
+	ok(x < 1.02, "small ones, too: %.4f", x);
+	x = by_chance(SCORE_LEVEL, sqrt(2. / 65536), 2, 300);
+	ok(x < 1.02, "feedback that is loud and says nothing: %.4f", x);
+	x = by_chance(SCORE_PAPER, sqrt(2. / 65536), 0, 3);
+	ok(x > 1.2, "with the form of the paper they spread: %.4f", x);
+}
+
+/* Groups of which each is by step, in logarithms, above the one before, and as
+ * many lessons that say so (or, where sign is -1, the opposite). */
+static struct score *
+told_often(double step, double sign, int lessons)
+{
+	struct score *s = make_as(SCORE_LEVEL, 16);
+	struct stat_group st;
+	float b[16];
+	int i, t;
+
+	for (t = 0; t <= lessons; t++) {
+		for (i = 0; i < 16; i++) {
+			st = stat_of((float)exp(step * i / 2 + 0.1 * gauss()), 0);
+			score_observe(s, (size_t)i, &st);
+			b[i] = (float)exp(sign * step * i + 0.2 * gauss());
+		}
+		score_scale(s);
+		for (i = 0; i < 16; i++)
+			(void)score_of(s, (size_t)i);
+		if (t < lessons)
+			(void)score_learn(s, b, sure, 0, NULL);
+	}
+	return s;
+}
+
+TEST(borne_out)
+{
+	struct score *s = told_often(0.3, 1, 1);
+	double once = score_share(s);
+
+	ok(once > 0.05 && once <= 0.1, "one lesson counts a tenth: %.3f", once);
+	score_free(s);
+	s = told_often(0.3, 1, 40);
+	ok(score_share(s) > 0.9 && score_of(s, 15) > 2 * score_of(s, 0),
+	    "forty bear it out: %.3f, %.3f and %.3f", score_share(s),
+	    (double)score_of(s, 15), (double)score_of(s, 0));
+	score_free(s);
+	s = told_often(0.03, 1, 40);
+	ok(score_share(s) > 0.2 && score_share(s) < 0.6,
+	    "and a small spread as far as it goes: %.3f", score_share(s));
+	score_free(s);
+	s = told_often(0.3, -1, 40);
+	ok(score_share(s) == 0 && score_of(s, 3) == 1,
+	    "feedback that says the opposite: even");
+	score_free(s);
+}
+
+/* What a cloud may say at worst, and what a state may hold. */
+TEST(absurd)
+{
+	static const float worst[][16] = { { FLT_MAX, FLT_MIN, 1e-45f, 1 },
+	    { FLT_MAX, FLT_MAX, FLT_MAX, FLT_MAX, FLT_MAX }, { 0 } };
+	static const float kept[][2] = { { FLT_MAX, 0 }, { FLT_MAX, FLT_MAX },
+	    { FLT_MIN, FLT_MAX }, { 1e-45f, 1e-45f }, { -FLT_MAX, 1 }, { 0, 1 } };
+	struct score *s;
+	float all[SCORE_ALL], v;
+	double c;
+	size_t i, j;
+	int good = 1;
+
+	for (i = 0; i < 3; i++) {
+		s = told_often(0.3, 1, 0);
+		good &= score_learn(s, worst[i], sure, 4, NULL) == 0;
+		c = score_share(s);
+		good &= c >= 0 && c <= 0.1;
+		score_free(s);
+	}
+	ok(good, "one lesson, however loud, counts a tenth at most");
+	s = told_often(0.3, 1, 0);
+	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		score_get_all(s, all);
+		all[18] = kept[i][0];
+		all[19] = kept[i][1];
+		good &= score_put_all(s, all, NULL) == 0;
+		for (j = 0; j < 16; j++) {
+			v = score_of(s, j);
+			good &= v > 0 && v <= 1;
+		}
+	}
+	ok(good, "whatever a state holds, weights are above 0 and at most 1");
+	/* one of an older release: learnt, and these two were not kept */
+	for (i = 18; i < SCORE_ALL; i++)
+		all[i] = 0;
+	all[15] = 7;
+	ok(score_put_all(s, all, NULL) == 0 && score_of(s, 9) == 1,
+	    "a state of before: nothing is known yet");
 	score_free(s);
 }
 
@@ -533,16 +745,16 @@ TEST(bounds)
 	    "what has no energy has the least");
 	b[7] = 1;
 	b[9] = 2;
-	ok(score_learn(s, b, 1e9, NULL) == 0, "a lesson at a huge rate");
+	ok(score_learn(s, b, sure, 1e9, NULL) == 0, "a lesson at a huge rate");
 	for (i = 0; i < SCORE_TEMPORAL; i++)
 		good &= fabs((double)s->all.w[i]) <= 8 &&
 		    fabs((double)s->all.u[i]) <= 8;
 	ok(good && (s->all.w[0] == 8 || s->all.w[0] == -8), "weights stop at 8");
-	ok(score_learn(s, none, 4, NULL) == 0 && isfinite(s->all.w[0]),
+	ok(score_learn(s, none, sure, 4, NULL) == 0 && isfinite(s->all.w[0]),
 	    "a lesson that says nothing");
 	b[3] = -1;
 	memcpy(b + 20, s->all.w, sizeof(s->all.w));
-	ok(score_learn(s, b, 4, NULL) == -ERR_DATA &&
+	ok(score_learn(s, b, sure, 4, NULL) == -ERR_DATA &&
 	    memcmp(b + 20, s->all.w, sizeof(s->all.w)) == 0 &&
 	    s->all.lessons == 2, "a bad one teaches nothing");
 	score_free(s);

@@ -4,6 +4,7 @@
 #include "../starve.h"
 #include "../tap.h"
 #include "base/err.h"
+#include "codec/stat.h"
 #include "sync/select.h"
 
 TEST(known)
@@ -352,6 +353,8 @@ TEST(undecided)
 	ok(open > 20, "not proved in %d", open);
 }
 
+static const struct stat_group quiet[SMALL_N];	/* nothing is known of them */
+
 /* Equation (2) against its definition: no smaller set reaches the share. */
 TEST(small_shares)
 {
@@ -372,7 +375,7 @@ TEST(small_shares)
 			total += (double)s[i];
 			some += s[i] > 0;
 		}
-		if (select_share(s, NULL, n, p, c, NULL) < 0)
+		if (select_share(s, quiet, NULL, n, p, c, NULL) < 0)
 			wrong = 1;
 		for (i = 0; i < n; i++) {
 			size += c[i];
@@ -483,20 +486,24 @@ TEST(share)
 {
 	static const float s[5] = { 1, 4, 2, 2, 1 };
 	static const float third[3] = { 0.1f, 0.1f, 0.1f };
+	static const struct stat_group loud[5] = { { 0 }, { 0 },
+	    { .n = 9, .sumsq = 18 }, { .n = 2, .sumsq = 5 }, { .n = 1, .sumsq = 99 } };
 	uint8_t c[5];
 
-	ok(select_share(s, NULL, 5, 0.4, c, NULL) == 0 &&
+	ok(select_share(s, quiet, NULL, 5, 0.4, c, NULL) == 0 &&
 	    memcmp(c, "\0\1\0\0\0", 5) == 0, "p = 0.4: the one with 40 %%");
-	ok(select_share(s, NULL, 5, 0.5, c, NULL) == 0 &&
+	ok(select_share(s, quiet, NULL, 5, 0.5, c, NULL) == 0 &&
 	    memcmp(c, "\0\1\1\0\0", 5) == 0, "a tie goes to the lower group");
-	ok(select_share(s, (uint32_t[]){ 1, 1, 1, 1, 1 }, 5, 0.5, c, NULL) == 0 &&
+	ok(select_share(s, quiet, (uint32_t[]){ 1, 1, 1, 1, 1 }, 5, 0.5, c, NULL) == 0 &&
 	    c[0] + c[1] + c[2] + c[3] + c[4] == 3,
 	    "of the values: half of five groups alike are three");
-	ok(select_share(s, NULL, 5, 0, c, NULL) == 0 &&
+	ok(select_share(s, loud, NULL, 5, 0.5, c, NULL) == 0 &&
+	    memcmp(c, "\0\1\0\1\0", 5) == 0, "but first to the larger mean square");
+	ok(select_share(s, quiet, NULL, 5, 0, c, NULL) == 0 &&
 	    memcmp(c, "\0\0\0\0\0", 5) == 0, "p = 0: none");
-	ok(select_share(third, NULL, 3, 1, c, NULL) == 0 &&
+	ok(select_share(third, quiet, NULL, 3, 1, c, NULL) == 0 &&
 	    memcmp(c, "\1\1\1", 3) == 0, "p = 1: all, whatever the rounding");
-	ok(select_share(s, NULL, 0, 0.5, c, NULL) == 0, "no groups: nothing to do");
+	ok(select_share(s, quiet, NULL, 0, 0.5, c, NULL) == 0, "no groups: nothing to do");
 }
 
 TEST(odd)
