@@ -367,7 +367,7 @@ TEST(chain_of_halves)
 	for (i = 0; i < FEW; i++)
 		first[i] = old[i] = new[i] = (unsigned char)(i * 37 >> 3);
 	for (k = 0; k < 4; k++) {
-		for (i = k; i < FEW; i += 17)
+		for (i = k; i < FEW; i += 97)
 			new[i] = (unsigned char)(old[i] + (k % 2 == 0 ? 16 : 1));
 		body.n = 0;
 		(void)exact_put(EXACT_INT8, old, new, FEW, &body, &param, &e);
