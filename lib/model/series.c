@@ -810,9 +810,10 @@ series_parts(const struct series *s, const struct series_part *list, size_t n,
 	memcpy(new, old, x.span.bytes);
 	if ((r = parted_look(&x, old, e)) < 0)
 		return r;
-	for (turn = s->turns; turn > 0 && !w->is.p[turn - 1]; turn--)
+	/* from the first one on, so that those after it are seen to follow */
+	for (turn = 0; turn < s->turns && !w->is.p[turn]; turn++)
 		;
-	return turn > 0 ? parted_turns(&x, turn - 1, old, new, e) : 0;
+	return parted_turns(&x, turn, old, new, e);
 }
 
 void

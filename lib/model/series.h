@@ -111,7 +111,7 @@ struct series_work {
 	size_t odd;		/* the first patch that is not for its words */
 };
 /* series_parts(s, list, n, m, g, old, new, w, e): the same of a group of m that n parts
- * have words of: from the last turn on that is for its words, of those that the model may
+ * have words of: from the first turn on that is for its words, of those that the model may
  * be at.  -ERR_DATA also where no part has some of its words, or two have others, or a
  * turn is not for what the one before makes. */
 int series_parts(const struct series *s, const struct series_part *list, size_t n,

@@ -367,6 +367,14 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	done
 	stays 3 m 7.r{0,1}.aceg odd.0 odd.1
 	says "the patch to step 9 of rank [01] is not of the model that those before it make, tensor 'layer.00.bf16'; 'm' stays"
+	# and is of other ranks, so that no checksum of the patches is another
+	mkslices old 1 2 old.c0 old.c1
+	mkslices third 1 2 third.c0 third.c1
+	for at in 0 1; do
+		ace-diff -r demo -s 8 --part old.c$at.json old.c$at third.c$at >odd.$at
+	done
+	stays 3 m 7.r{0,1}.aceg odd.0 odd.1
+	says "the patch to step 8 of rank [01] is not of the model that those before it make, tensor 'layer.00.bf16'; 'm' stays"
 	# between two of the streams it is a rank that did not come, else it is damaged
 	cat {7,8}.r{0,1}.aceg >all
 	for at in $(seq 97 211 $(($(wc -c <all) - 1))); do
