@@ -10,6 +10,9 @@
  * written are the distances between them, in values of that level, and by how many
  * steps along the values of their type each moved.  What one level has taught
  * about distances and moves begins the next, one binary step further.
+ * What has no exponent is one level, in which values that share a scale change
+ * together: a change close behind another one is said shortly.  Bytes that are two
+ * values of 4 bits are taken as these.
  * Ours; the format is in ace-stream(5), codec 17.
  */
 #ifndef ACE_EXACT_H

@@ -176,7 +176,7 @@ first_level(struct model *m, const struct form *f, unsigned mean)
 	/* weights move by one step, those in many bits by many */
 	for (i = CLASS; i < KINDS; i++)
 		m->of[i].p = f->exponent != 0 && f->size > 2 ? 7 << 13 : 1 << 13;
-	m->sum = mean == UINT_MAX ? 2 * MEAN : (3 * MEAN / 2) << mean;
+	m->sum = mean == UINT_MAX ? 2 * MEAN : (uint64_t)(3 * MEAN / 2) << mean;
 	m->count = MEAN;
 	m->near = 0;
 }
@@ -819,7 +819,7 @@ exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in
 		memcpy(new, old, n * f->size);
 	r = range_get_start(body, len);
 	bad = get_levels(f, new, n, &t, levels, mean, &r, &b) < 0 ||
-	    b.bad || range_get_end(r) != (size_t)(b.q - body) || b.v != 0;
+	    range_get_end(r) != (size_t)(b.q - body) || b.v != 0;
 	alloc_free(t.changed);
 	return bad ? codec_corrupt("exact", "bad changes", e) : 0;
 }
