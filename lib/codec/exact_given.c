@@ -412,7 +412,7 @@ put_move(struct out *o, struct bits *b, uint64_t old, uint64_t new)
 	d = down ? (0 - d) & all_bits(f) : d;
 	decide(o, GROWS, down == negative(f, old));
 	k = 63 - (unsigned)__builtin_clzll(d);
-	if (k < QUICK) {
+	if (k < QUICK && k < f->bits - 1u) {
 		bytes_set64(o->wait + o->waits, class_upto[k]);
 		o->waits += k + 1;
 	} else {

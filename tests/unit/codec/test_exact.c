@@ -200,6 +200,21 @@ TEST(halves)
 	ok(exact_get(param, EXACT_F8E4M3, old, body.p, body.n, got, N, &e) ==
 	    -ERR_DATA && e.kind == ERR_MISMATCH, "of bytes only");
 	err_clear(&e);
+	for (i = k = 0; i < N; i++)
+		if (i % 61 == 0)
+			new[i] = old[i] ^ (unsigned char)(k++ % 16 << 4 | 1);
+	ok(there_and_back(EXACT_INT8, N, 1), "each half to each other one");
+	body.n = 0;
+	ok(exact_put(EXACT_INT8, old, new, N, &body, &param, &e) > 0 &&
+	    param == EXACT_GIVEN + EXACT_INT8, "as bytes, where these change");
+	for (i = k = 0; i < N; i++)
+		if (i % 61 == 0)
+			new[i] = old[i] ^ (unsigned char)((1 + k++ % 15) << 4);
+	ok(there_and_back(EXACT_INT8, N, 1), "the upper one to each other one");
+	body.n = 0;
+	ok(exact_put(EXACT_INT8, old, new, N, &body, &param, &e) > 0 &&
+	    param == (EXACT_HALVES | EXACT_GIVEN), "as halves, where those change");
+	err_clear(&e);
 	ok(exact_get(EXACT_HALVES, EXACT_INT8, old, body.p, body.n, got, N,
 	    &e) == -ERR_DATA && e.kind == ERR_MISMATCH, "and given old ones only");
 }
