@@ -9,7 +9,9 @@
 # than the edges do, paper:SHARES, by ace-select -p with the paper's importance,
 # gossip, which is dense models to two neighbours, or gather:CODEC, which all edges
 # get of all; and what the trainer is told.  All ways read the same text: twice the
-# batch is half the steps.
+# batch is half the steps.  The ACE ways are as they were measured, with --form
+# sensitivity; for runs of one's own that is for tuning a trained model, and --form even
+# for the rest (examples/results/README.md).
 fresh_ways() {
 	cat <<-'END'
 	FullSync        1 16 dense     --gradient --rate 0.02 --muon 0.03

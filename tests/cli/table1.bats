@@ -428,7 +428,8 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    frontier-interleaved frontier-million frontier-short
 	    frontier-policy frontier-sixteen frontier-sixteen-interleaved
 	    frontier-sixtyfour frontier-drift frontier-ema frontier-bits frontier-paper
-	    frontier-pinned frontier-fine frontier-fine-sixteen'
+	    frontier-pinned frontier-fine frontier-fine-sixteen frontier-weights
+	    frontier-weights-fine frontier-weights-few'
 	for t in $all table1-sweep-best; do
 		[ ! -e "$r/$t.tsv" ] || awk -F '\t' -v OFS=' | ' '
 		function with(x, y) { return y == "-" ? x : x " +- " y }
