@@ -21,7 +21,6 @@
 #include "format/frame.h"
 #include "model/books.h"
 #include "model/delta.h"
-#include "model/fold.h"
 #include "model/model.h"
 #include "model/parts.h"
 #include "model/series.h"
@@ -139,7 +138,7 @@ join_group(void *arg, unsigned who, size_t i, struct err *e)
 		return 0;
 	model_span(&d->new, s->group, &span);
 	s->sum = s->part[s->n - 1].sum;
-	r = fold_group(&d->s, s->part, s->n, &span, s->new, &s->body, &s->more,
+	r = series_fold(&d->s, s->part, s->n, &span, s->new, &s->body, &s->more,
 	    &s->param, e);
 	return r == -ERR_DATA ? err_after(e, r, ", tensor '%.160s'",
 	    d->new.schema.t[span.tensor].name) : r;

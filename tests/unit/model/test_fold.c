@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "base/pack.h"
 #include "codec/exact.h"
-#include "model/fold.h"
+#include "model/series.h"
 
 #include "../test.h"
 
@@ -51,7 +51,7 @@ folds(const struct series *s, const struct series_part *list, size_t n,
 	static unsigned char new[2 * N], got[2 * N];
 	struct buf body = BUF_INIT, more = BUF_INIT;
 	uint8_t param = 0;
-	int r = fold_group(s, list, n, &span, new, &body, &more, &param, &e);
+	int r = series_fold(s, list, n, &span, new, &body, &more, &param, &e);
 
 	if (r == 0 && (exact_get(param, EXACT_BF16, (param & EXACT_GIVEN) != 0 ?
 	    word[0] : NULL, body.p, body.n, got, N, &e) < 0 ||
