@@ -177,7 +177,7 @@ TEST(test_text)
 	says(NULL, "\nall      f4                 1    33.3333             3  ");
 	/* its type is there, with nothing */
 	says(NULL, "\nall      f32                0     0.0000             5      0.0000");
-	says(NULL, "\nall                         7    29.1667            24      6.3333");
+	says(NULL, "\nall                         7    29.1667            24  ");
 	says("[bd]", "\nall                         3    42.8571             7  ");
 	says("d", "\nall                         2    50.0000             4  ");
 }
