@@ -578,7 +578,8 @@ series_take(struct series *s, uint32_t g, struct series_part **part, size_t *n,
 	return r;
 }
 
-int
+/* What was put down of a part. */
+static int
 series_fetch(const struct series *s, const struct series_part *x,
     struct buf *body, struct err *e)
 {

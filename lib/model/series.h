@@ -92,9 +92,6 @@ void series_from(struct series *s, size_t i);
  * asked for as they rise.  *part, of *cap, grows where it has to. */
 int series_take(struct series *s, uint32_t g, struct series_part **part,
     size_t *n, size_t *cap, struct err *e);
-/* series_fetch(s, x, body, e): what was put down of a part. */
-int series_fetch(const struct series *s, const struct series_part *x,
-    struct buf *body, struct err *e);
 /* series_whole(s): the first patch that is needed: what comes before one that needs no old
  * model is not. */
 size_t series_whole(const struct series *s);
