@@ -165,7 +165,8 @@ put_group(struct diff *d, const struct slot *s, struct err *e)
 	schema_span(&d->new.schema, s->group, &span);
 	/* how many values several patches changed is not known */
 	if ((r = model_note_add(&d->note, s->sum, e)) < 0 ||
-	    (!d->whole && !d->o->fold && (r = model_note_changed(&d->note, (uint64_t)s->changed, e)) < 0))
+	    (!d->whole && !d->o->fold && (r = model_note_changed(&d->note,
+	    (uint64_t)s->changed, e)) < 0))
 		return r;
 	d->changed += (uint64_t)s->changed;
 	/* what anybody can read counts in the shard's sums */
