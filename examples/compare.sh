@@ -240,6 +240,7 @@ go() {
 		gather_plan || die "$what: cannot plan its codes"
 		run "$what" gather_edge gather_back gather_cloud
 		;;
+	onebit:*) run "$what" onebit_edge onebit_back onebit_cloud ;;
 	paper:*) run "$what" paper_edge coded_back paper_cloud ;;
 	*:*) run "$what" code_edge coded_back code_cloud ;;
 	*) run "$what" ace_edge coded_back ace_cloud ;;

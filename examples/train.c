@@ -34,11 +34,11 @@ enum {
 	OPT_DCT, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EMA, OPT_EVAL, OPT_EVERY,
 	OPT_FAVOUR, OPT_FLIP, OPT_FORETELL, OPT_GOSSIP, OPT_GRADIENT,
 	OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD,
-	OPT_LOCAL, OPT_LOG, OPT_MOMENTUM, OPT_MUON,
+	OPT_LOCAL, OPT_LOG, OPT_MOMENTUM, OPT_MUON, OPT_ONE_BIT,
 	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY,
 	OPT_PROFILE, OPT_PROGRESS, OPT_PROX, OPT_RATE, OPT_RECORD, OPT_REPLAY, OPT_RESUME,
 	OPT_RUN, OPT_SAVE, OPT_SEED, OPT_SENSE, OPT_STEPS, OPT_STILL,
-	OPT_VALID, OPT_WARMUP,
+	OPT_UNTIL, OPT_VALID, OPT_WARMUP,
 	OPT_WIDTH, OPT_WINDOWS
 };
 
@@ -80,6 +80,7 @@ static const struct option options[] = {
 	{ "momentum", required_argument, NULL, OPT_MOMENTUM },
 	{ "muon", required_argument, NULL, OPT_MUON },
 	{ "of", required_argument, NULL, OPT_OF },
+	{ "one-bit", required_argument, NULL, OPT_ONE_BIT },
 	{ "outer-momentum", required_argument, NULL, OPT_OUTER_MOMENTUM },
 	{ "outer-rate", required_argument, NULL, OPT_OUTER_RATE },
 	{ "policy", no_argument, NULL, OPT_POLICY },
@@ -96,6 +97,7 @@ static const struct option options[] = {
 	{ "sensitivity", required_argument, NULL, OPT_SENSE },
 	{ "steps", required_argument, NULL, OPT_STEPS },
 	{ "still", required_argument, NULL, OPT_STILL },
+	{ "until", required_argument, NULL, OPT_UNTIL },
 	{ "valid", required_argument, NULL, OPT_VALID },
 	{ "warmup", required_argument, NULL, OPT_WARMUP },
 	{ "width", required_argument, NULL, OPT_WIDTH },
@@ -139,6 +141,8 @@ static const char usage[] =
 "      --gradient          one gradient, AdamW on the average (the default)\n"
 "      --dct               of --gradient: in the cosine transform of blocks of\n"
 "                          64 x 64, and the step is the sign of the average (DeMo)\n"
+"      --one-bit N         of --gradient: from step N on the second moments stay as\n"
+"                          they are, and the momentum is said (1-bit Adam)\n"
 "      --delay T           apply the average of a round T rounds later (0)\n"
 "      --policy            obey the interval, the delay and, with --cuts, the cuts\n"
 "                          that come with the aggregate\n"
@@ -169,6 +173,7 @@ static const char usage[] =
 "                          --cuts): fine-tuning\n"
 "      --resume FILE       each round leaves there what it takes to go on;\n"
 "                          go on from it if it is there (not with --delay)\n"
+"      --until N           end after so many of --steps, for --resume\n"
 "  evaluation\n"
 "      --eval              loss, perplexity, top-1 on the text kept for it\n"
 "      --ema X             of the mean of all models until then, in which one from\n"
@@ -320,6 +325,8 @@ set_size(struct opts *p, int key, const char *s)
 	case 'H': return size_arg(&o->local, s, 1, 1000000);
 	case OPT_LAYERS: return size_arg(&o->shape.layers, s, 1, 64);
 	case OPT_OF: return size_arg(&o->share.of, s, 1, 65536);
+	case OPT_ONE_BIT: return size_arg(&o->rule.frozen, s, 1, 1000000000);
+	case OPT_UNTIL: return size_arg(&o->steps, s, 1, 1000000000);
 	case OPT_STEPS: return size_arg(&o->rule.steps, s, 0, 1000000000);
 	case OPT_WARMUP:
 		p->warmup_set = 1;
@@ -400,6 +407,10 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	    r->rule.muon > 0))
 		*why = "--dct is for --gradient, and has a step of its own: not "
 		    "with --cuts and --muon";
+	else if (r->rule.frozen > 0 && (r->local > 0 || r->cuts != NULL ||
+	    r->rule.muon > 0 || r->rule.sign))
+		*why = "--one-bit is for --gradient, and is AdamW's: not with "
+		    "--cuts, --muon and --dct";
 	else if (r->shape.width % r->shape.heads != 0)
 		*why = "the width is no multiple of the heads";
 	else if ((r->resume != NULL || r->catch_up != NULL) &&
@@ -414,7 +425,8 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	if (r->device == NULL)
 		r->device = device;
 	r->share.index--;
-	r->steps = r->rule.steps;
+	if (r->steps == 0 || r->steps > r->rule.steps)
+		r->steps = r->rule.steps;
 	if (!o->warmup_set)
 		r->rule.warmup = r->steps / 10;
 	if (r->rule.warmup > r->rule.steps)

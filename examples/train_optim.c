@@ -70,23 +70,42 @@ optim_clip(float *g, size_t n, double most)
 		g[i] *= a;
 }
 
+int
+optim_frozen(const struct optim *o, const struct optim_rule *r)
+{
+	return r->frozen > 0 && o->t >= r->frozen;
+}
+
+void
+optim_momentum(const struct optim *o, const struct optim_rule *r, float *g)
+{
+	const float b1 = (float)r->beta1;
+	size_t i;
+
+	for (i = 0; i < o->n; i++)
+		g[i] = b1 * o->m[i] + (1 - b1) * g[i];
+}
+
 static void
 adamw(struct optim *o, const struct optim_rule *r, const struct tensor *s,
     float *theta, float *grad)
 {
 	const float b1 = (float)r->beta1, b2 = (float)r->beta2;
 	const double rate = r->rate * optim_share(r, o->t);
+	const int frozen = optim_frozen(o, r);
 	const double t = (double)(o->t + 1);
 	const float a = (float)(rate / (1 - pow(r->beta1, t)));
-	const float c = (float)(1 / (1 - pow(r->beta2, t)));
+	const float c = (float)(1 / (1 - pow(r->beta2,
+	    frozen ? (double)r->frozen : t)));
 	const float keep = s->ndim == 2 ? (float)(1 - rate * r->decay) : 1.0f;
 	size_t j;
 
 	for (j = s->at; j < s->at + s->n; j++) {
 		const float g = grad[j];
 
-		o->m[j] = b1 * o->m[j] + (1 - b1) * g;
-		o->v[j] = b2 * o->v[j] + (1 - b2) * (g * g);
+		o->m[j] = frozen ? g : b1 * o->m[j] + (1 - b1) * g;
+		if (!frozen)
+			o->v[j] = b2 * o->v[j] + (1 - b2) * (g * g);
 		theta[j] = keep * theta[j] - a * o->m[j] /
 		    (sqrtf(c * o->v[j]) + 1e-8f);
 	}
@@ -133,7 +152,7 @@ optim_step(struct optim *o, const struct optim_rule *r, struct model *m)
 {
 	size_t i;
 
-	if (!r->sign)
+	if (!r->sign && !optim_frozen(o, r))
 		optim_clip(m->grad, m->n, r->clip);
 	for (i = 0; i < m->ntensors; i++)
 		if (!m->tensor[i].still)

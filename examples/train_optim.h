@@ -18,6 +18,7 @@ struct optim_rule {
 	double outer_rate, outer_momentum;
 	double muon;		/* rate of Muon's steps; 0: AdamW everywhere */
 	int sign;		/* DeMo: the step is the gradient's sign */
+	size_t frozen;		/* 1-bit Adam: v stays from this step on; 0: never */
 	double momentum;	/* of Muon */
 };
 
@@ -43,6 +44,10 @@ double optim_share(const struct optim_rule *r, size_t t);
  *   theta -= rate (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + 1e-8)
  *            + rate decay theta                                (matrices)
  *
+ * From step frozen on m->grad is the average of the devices' momenta, each one
+ * b1 m + (1-b1) g (optim_momentum); then m is that, and v stays: 1-bit Adam (Tang et
+ * al. 2021, algorithm 1).
+ *
  * With Muon, the matrices inside the layers instead, o->m being their plain
  * momentum and s = muon times the share of the rate that the schedule is at:
  *
@@ -55,6 +60,12 @@ double optim_share(const struct optim_rule *r, size_t t);
  *   theta -= rate (sign(g) + decay theta)		(decay: matrices)
  */
 void optim_step(struct optim *o, const struct optim_rule *r, struct model *m);
+
+/* Does v stay at the next step? */
+int optim_frozen(const struct optim *o, const struct optim_rule *r);
+
+/* What a device then says: g[n] becomes b1 m + (1-b1) g. */
+void optim_momentum(const struct optim *o, const struct optim_rule *r, float *g);
 
 /* g[n], scaled to the norm most if it is longer; 0: none. */
 void optim_clip(float *g, size_t n, double most);

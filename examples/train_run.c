@@ -261,6 +261,23 @@ say_transform(struct run *r, float *out)
 	dct_forward(r->m, (float)optim_share(q, r->optim[0]->t), r->m->grad, out);
 }
 
+/* What a device says of its gradient: that, or a form of it. */
+static void
+say_gradient(struct run *r, float *out)
+{
+	const struct optim_rule *q = &r->o->rule;
+
+	if (q->sign) {
+		say_transform(r, out);
+		return;
+	}
+	if (optim_frozen(r->optim[0], q)) {
+		optim_clip(r->m->grad, r->m->n, q->clip);
+		optim_momentum(r->optim[0], q, r->m->grad);
+	}
+	memcpy(out, r->m->grad, r->m->n * sizeof *out);
+}
+
 /* What device i says this round into out; the weights are left anywhere. */
 static void
 contribution(struct run *r, size_t i, size_t h, float *out)
@@ -270,10 +287,7 @@ contribution(struct run *r, size_t i, size_t h, float *out)
 
 	if (r->o->local == 0) {
 		gradient(r, i, r->steps);
-		if (r->o->rule.sign)
-			say_transform(r, out);
-		else
-			memcpy(out, r->m->grad, n * sizeof *out);
+		say_gradient(r, out);
 		return;
 	}
 	if (r->o->replay) {
@@ -593,7 +607,8 @@ rounds(struct run *r, struct ace_error *e)
 		    r->steps < o->steps)
 			c = evaluate(r, "now", e);
 	}
-	return c < 0 ? c : evaluate(r, "end", e);
+	return c < 0 ? c : evaluate(r, r->steps < o->rule.steps ? "now" :
+	    "end", e);
 }
 
 /* ---- around it ---- */

@@ -13,7 +13,8 @@ struct run_options {
 	size_t local;		/* H: AdamW steps per round; 0: send gradients */
 	int replay;		/* those are looked ahead, and their gradient is sent */
 	size_t delay;		/* rounds before an average is applied */
-	size_t steps;		/* batches in all, per device */
+	size_t steps;		/* batches of this process, per device; the schedule
+				 * of the rates is that of rule.steps */
 	uint64_t seed;
 	struct data_share share;
 	struct optim_rule rule;

@@ -8,7 +8,8 @@
 # or so many bits a value, by ace-step, UP/DOWN where the cloud takes another number
 # than the edges do, paper:SHARES, by ace-select -p with the paper's importance,
 # gossip, which is dense models to two neighbours, or gather:CODEC, which all edges
-# get of all; and what the trainer is told.  All ways read the same text: twice the
+# get of all, or onebit:SHARE, dense for that share of the steps and then signs; and
+# what the trainer is told.  All ways read the same text: twice the
 # batch is half the steps.  The ACE ways are as they were measured, with --form
 # sensitivity; for runs of one's own that is for tuning a trained model, and --form even
 # for the rest (examples/results/README.md).
@@ -46,6 +47,8 @@ fresh_ways() {
 	ACE-local       9 16 8         --rate 0.01 --form even
 	Paper-local     9 16 paper:count:0.12=f32,1=qsgd:64 --rate 0.01 --feedback ef:raw
 	D-PSGD          1 16 gossip    --rate 0.01 --gossip
+	1-bit-Adam      1  8 onebit:0.15 --gradient --rate 0.007
+	MuLoCo         30  8 paper:1=topk:1:q2 --rate 0.014 --muon 0.02 --outer-rate 0.7 --outer-momentum 0.6 --form even --feedback ef
 	DeMo            1  8 gather:chunk:32/4096 --gradient --dct --rate 0.006 --feedback ef:0.999
 	DeMo-4          1  8 gather:chunk:4/4096:mag --gradient --dct --rate 0.003 --feedback ef:0.995
 	SparseLoCo     15  8 gather:chunk:64/4096:q2 --rate 0.014 --muon 0.02 --outer-rate 0.4 --feedback ef:0.95 --rule trim:0:senders
@@ -331,6 +334,38 @@ gather_cloud() {
 		find "$dir" -name 'passed*' ! -name "passed$k" -exec cat {} + \
 		    >"$dir/got$k" || return
 	done
+}
+
+# 1-bit Adam: dense until its second moments stay, and then signs with error feedback,
+# both ways.  Each trainer goes on from what the first one kept; the pipes of the first
+# part are those that are called warm.
+warm() {
+	local k
+	warm=$(awk "BEGIN { print int(${code#*:} * $steps + 0.5) }")
+	for k in $(seq "$EDGES"); do
+		mkfifo "$dir/warm-up$k" 2>/dev/null || [ -p "$dir/warm-up$k" ] || return
+		mkfifo "$dir/warm-down$k" 2>/dev/null || [ -p "$dir/warm-down$k" ] || return
+	done
+}
+onebit_edge() {
+	warm || return
+	edge "$1" --apply "$dir/warm-down$1" --resume "$dir/kept$1" --until "$warm" |
+	    count "$dir/sent$1" >"$dir/warm-up$1"
+	good "${PIPESTATUS[@]}" || return
+	edge "$1" --resume "$dir/kept$1" --one-bit "$warm" |
+	    timed "edge$1" ace-compress -S "$dir/state$1" -c sign --sync rename |
+	    count "$dir/cold$1" >"$dir/up$1"
+	good "${PIPESTATUS[@]}" && cat "$dir/cold$1" >>"$dir/sent$1"
+}
+onebit_back() { coded_back "$1" && cat "$dir/warm-got" >>"$dir/got$1"; }
+onebit_cloud() {
+	warm || return
+	timed cloud ace-aggregate --expect "$EDGES" "$dir"/warm-up* |
+	    count "$dir/warm-got" | tee "$dir"/warm-down* >/dev/null
+	good "${PIPESTATUS[@]}" || return
+	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* |
+	    timed cloud2 ace-compress -S "$dir/state" -c sign --sync rename | broadcast
+	good "${PIPESTATUS[@]}"
 }
 
 # The sum has as many values that are not zero, or ranks, as all have together.
