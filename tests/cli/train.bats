@@ -101,7 +101,7 @@ text() {
 @test "two devices and ace-aggregate are the run in one process" {
 	text
 	for way in --gradient '-H 3 --outer-momentum 0.5' \
-	    '-H 3 --muon 0.02' '-H 4 --muon 0.02 --replay' --dct; do
+	    '-H 3 --muon 0.02' '-H 4 --muon 0.02 --replay' --dct '--one-bit 4'; do
 		rm -f up? down?
 		mkfifo up1 up2 down1 down2
 		for k in 1 2; do
@@ -253,7 +253,7 @@ delays() {
 	text
 	local n bytes how
 	for how in --gradient '-H 3 --outer-momentum 0.9' \
-	    '-H 3 --muon 0.01 --replay' --dct '-H 2 --muon 0.01 --sensitivity told'; do
+	    '-H 3 --muon 0.01 --replay' --dct '--one-bit 6' '-H 2 --muon 0.01 --sensitivity told'; do
 		set -- --steps 14 $how --eval $small
 		rm -f kept log*
 		train "$@" --save want --log log1 text >all
@@ -685,4 +685,51 @@ together() {
 	says "^train: --still: no tensor's name begins with 'nothing'"
 	exits 2 train --index 1 --of 1 --gradient --cuts all --still w $small text
 	says '^train: --cuts send gradients before'
+}
+
+@test "--one-bit: then the momentum is said, and the second moments stay" {
+	local k
+	text
+	set -- --warmup 0 --clip 0 --decay 0 $small text
+	train --steps 2 "$@" >gradient
+	train --steps 2 --until 1 --save m1 "$@" >/dev/null
+	train --steps 2 --save m2 --one-bit 1 "$@" >said
+	for k in m1 m2 'said 0' 'said 1' 'gradient 0' 'gradient 1'; do
+		# shellcheck disable=SC2086 # words are meant
+		set -- $k
+		ace-export -f raw ${2:+--step "$2"} "$1" |
+		    od -An -v -t f4 -w4 >>"$1.txt"
+	done
+	set -- $small text
+	# of two steps there are two gradients, one behind the other; the second step's
+	# rate is 0.525 of the first's
+	awk -v n="$(wc -l <m1.txt)" 'function size(x) { return x < 0 ? -x : x }
+	FILENAME == "gradient.txt" { g[FNR] = $1; next }
+	FILENAME == "said.txt" { said[FNR] = $1; next }
+	FILENAME == "m1.txt" { before[FNR] = $1; next }
+	size(g[FNR]) > 1e-5 {
+		m = 0.09 * g[FNR] + 0.1 * g[n + FNR]
+		bad += size(said[n + FNR] - m) > 1e-6 || said[FNR] != g[FNR]
+		d = 0.01 * 0.525 / 0.19 * m / size(g[FNR])
+		bad += size(before[FNR] - $1 - d) > 1e-5 + 1e-2 * size(d)
+		all++
+	} END { exit !(all > n / 2 && !bad) }' gradient.txt said.txt m1.txt m2.txt
+	for k in '-H 2' '--cuts all' '--muon 0.01' --dct; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 2 train --one-bit 2 $k "$@"
+		says '^train: --one-bit is for --gradient'
+	done
+}
+
+@test "--until: a run in two parts is the run" {
+	text
+	set -- --steps 9 --eval $small text
+	train --save want --log log1 "$@" >all
+	train --until 4 --resume kept --log log2 "$@" >part
+	train --resume kept --save got --log log2 "$@" >rest
+	same want got
+	same <(tail -n 1 log1) <(tail -n 1 log2)
+	[ "$(cut -f 1 log2 | grep -c end)" -eq 1 ]
+	cat part rest | ace-cut --no-provenance >joined
+	ace-cut --no-provenance all | cmp - joined
 }
