@@ -6,6 +6,8 @@
 
 static const struct opt options[] = {
 	OPT_ROWS(stage_expand_rows),
+	{ 0, "feedback", "DIR", "tell ace-score -S DIR what the groups are worth",
+	    OPT_PATH(struct stage_expand_opts, feedback, OPT_DIR) },
 	FILTER_OPT_SYNC,
 	FILTER_OPT_THREADS,
 	FILTER_OPTS_IN,
@@ -19,7 +21,7 @@ main(int argc, char **argv)
 	const struct cli c = {
 		.prog = "ace-expand",
 		.usage = "[-S DIR [--gamma G] [--wait TIME]] [--cache DIR] "
-		    "[FILE]",
+		    "[--feedback DIR] [FILE]",
 		.about = "Decodes a shard stream to dense; with -S adds the "
 		    "residual of error feedback.",
 		.examples = "ace-expand coded.aceg | ace-export -o "

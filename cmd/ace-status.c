@@ -694,7 +694,7 @@ static int
 status_each_name(void *arg, const char *name, struct err *e)
 {
 	static const char *const state[] = { "residual", "receipts", "link",
-	    "memory", "score", "code", "policy", "ack-lock", "lock" };
+	    "memory", "feedback", "score", "code", "policy", "ack-lock", "lock" };
 	struct status_names_in *x = arg;
 	char path[4096];
 	struct stat st;

@@ -146,7 +146,7 @@ _ace() {
 		kind='free' ;;
 	ace-expand:--sandbox)
 		kind='auto require off' ;;
-	ace-expand:-S | ace-expand:--state | ace-expand:--cache)
+	ace-expand:-S | ace-expand:--state | ace-expand:--cache | ace-expand:--feedback)
 		kind='dir' ;;
 	ace-expand:--schema | ace-expand:-o | ace-expand:--output)
 		kind='file' ;;
@@ -286,7 +286,7 @@ _ace() {
 		kind='auto require off' ;;
 	ace-score:-S | ace-score:--state)
 		kind='dir' ;;
-	ace-score:--feedback | ace-score:--schema | ace-score:-o | ace-score:--output)
+	ace-score:--schema | ace-score:-o | ace-score:--output)
 		kind='file' ;;
 	ace-score:--alpha | ace-score:--max-elements)
 		kind='free' ;;
@@ -322,7 +322,7 @@ _ace() {
 		kind='ef momentum ef21 cache' ;;
 	ace-step:-c | ace-step:--codec)
 		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank i64 natural eden nonzero tcq' ;;
-	ace-step:--feedback | ace-step:--replay | ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
+	ace-step:--replay | ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
 		kind='file' ;;
 	ace-step:--gamma | ace-step:--wait | ace-step:-T | ace-step:--threads | ace-step:--alpha | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--effort | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
 		kind='free' ;;
@@ -373,7 +373,7 @@ _ace() {
 	ace-diff)
 		opts='-d --device -s --step -r --run --base-version -S --state --to --part --for --fold -T --threads -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --feedback --sync -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)
 		opts='-f --format --step --device --kind --tensor --many --f32 -o --output --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-import)
@@ -406,7 +406,7 @@ _ace() {
 	ace-recv)
 		opts='--spool --reply -d --device --run --schema --create --publish --fence --join --leave --sync --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
-		opts='-S --state --alpha --form --feedback --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --alpha --form --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-select)
 		opts='-b --budget --bits --policy --levels --effort -p --share --plan --text --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-sign)
@@ -414,7 +414,7 @@ _ace() {
 	ace-status)
 		opts='--json --format --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --alpha --form --feedback --cmin --cmax --half --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --alpha --form --cmin --cmax --half --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;

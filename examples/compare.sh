@@ -243,7 +243,7 @@ go() {
 	onebit:*) run "$what" onebit_edge onebit_back onebit_cloud ;;
 	paper:*) run "$what" paper_edge coded_back paper_cloud ;;
 	*:*) run "$what" code_edge coded_back code_cloud ;;
-	*) run "$what" ace_edge coded_back ace_cloud ;;
+	*) run "$what" ace_edge ace_back ace_cloud ;;
 	esac
 }
 

@@ -477,6 +477,15 @@ ace_edge() {
 	good "${PIPESTATUS[@]}"
 }
 
+# With --form level importance is what the aggregates bear out.
+ace_back() {
+	local told=()
+	[ "$form" != level ] || told=(--feedback "$dir/state$1")
+	count "$dir/got$1" <"$dir/down$1" |
+	    timed "expand$1" ace-expand "${told[@]}" >"$dir/apply$1"
+	good "${PIPESTATUS[@]}"
+}
+
 ace_relay() {
 	local policy
 	policy "${code%/*}" 1 1 1000Mbit

@@ -91,8 +91,9 @@ static const struct fault_case refuse_more[] = {
 	    "-H kind=6 >S/sensitivity; ",
 	    "ace-score -S S --form sensitivity in1", LEARNS },
 	{ "score-feedback", MADE "ace-score -S S in0 >rest; "
-	    "ace-aggregate in0 >mean; ",
-	    "ace-score -S S --feedback mean in1", LEARNS },
+	    "ace-expand --feedback S in0 >rest; ",
+	    "ace-score -S S in1", LEARNS },
+	{ "expand-feedback", MADE, "ace-expand --feedback S in0", 0 },
 	{ "select-levels", MADE "ace-score in0 >scored; ",
 	    "ace-select -b 2000 --levels none,q4,q8,f16,topk:0.1 scored", 0 },
 	{ "select-text", MADE "ace-score in0 >scored; ",

@@ -31,7 +31,7 @@ run() {
 	    ace-meter -S "$state" |
 	    ssh -T "$host" |
 	    ace-ack -v -S "$state" |
-	    ace-expand >"$dir/back"
+	    ace-expand --feedback "$state" >"$dir/back"
 	status=("${PIPESTATUS[@]}")
 	[[ "${status[*]}" != *[1-9]* ]]
 }

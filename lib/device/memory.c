@@ -235,7 +235,8 @@ enum { MEMORY_NAME = 64 };
 static int
 memory_alone(const char *name)
 {
-	return strcmp(name, MEMORY_LINK) == 0;
+	return strcmp(name, MEMORY_LINK) == 0 ||
+	    strcmp(name, MEMORY_FEEDBACK) == 0;
 }
 
 /* ---- reading ---- */

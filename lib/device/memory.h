@@ -8,7 +8,8 @@
  * keys can be added without changing the format.  All of them are in one file,
  * `memory', each under its name and in the order of the names, since one step
  * changes most of them; whoever writes it has its lock, and copies what is not
- * theirs.  Only what ace-meter says, in its own time, has a file of its own.
+ * theirs.  Only what is said in its own time has a file of its own: by ace-meter, and by
+ * ace-expand of an aggregate.
  *
  * Each had one before (score, score.before, code, policy): it is read as long as
  * `memory' does not have it, and goes when that gets it.
@@ -97,6 +98,14 @@ int memory_list(const struct memory *h, const char *key, double *v,
 /* What ace-meter says of the link, and others read. */
 #define MEMORY_LINK "link"		/* a file of its own */
 #define MEMORY_BANDWIDTH "bandwidth"	/* bit/s */
+
+/* What ace-expand --feedback says of the last aggregate, and ace-score learns from:
+ * rows of a number for each group of the schema that its key names. */
+#define MEMORY_FEEDBACK "feedback"	/* a file of its own */
+#define MEMORY_ENERGY "energy"	/* mean square */
+#define MEMORY_DOUBT "doubt"	/* of its logarithm the variance that comes of
+				 * which values it has, at most */
+#define MEMORY_MODEL "model"
 
 #define MEMORY_KEY "memory"	/* of a shard in the file: which memory it is */
 

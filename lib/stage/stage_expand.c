@@ -1,11 +1,15 @@
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cli.h"
 #include "base/err.h"
 #include "base/num.h"
 #include "base/pool.h"
 #include "base/wait.h"
 #include "device/feedback.h"
+#include "device/memory.h"
 #include "format/values.h"
 #include "kern/kern.h"
 #include "stage/stage_expand.h"
@@ -36,6 +40,10 @@ struct stage_expand {
 	struct statedir state;
 	struct residual res;
 	struct feedback_cache *cache;	/* NULL: none */
+	struct statedir told;		/* of --feedback */
+	float *worth;			/* f32[2 groups]: energy, doubt */
+	size_t worth_cap;
+	int absurd;			/* a value is not finite: nothing is told */
 	struct shard_sums sums;		/* of what we make */
 	float *x;			/* one group */
 	size_t cap;
@@ -90,6 +98,56 @@ stage_expand_wait(const struct stage_expand_opts *o, const struct statedir *s,
 	    (unsigned long long)sh->step, o->wait);
 }
 
+/* ---- feedback ---- */
+
+static int
+stage_expand_worth_begin(struct stage_expand *x, struct err *e)
+{
+	x->absurd = 0;
+	return x->o->feedback == NULL ? 0 : alloc_grow(&x->worth, &x->worth_cap,
+	    2 * (size_t)x->sh.schema->ngroups, sizeof(*x->worth), e);
+}
+
+/* Of the logarithm of a group's energy the variance that comes of which values it
+ * has, to first order and at most: that of x^2 is less than max^2 times its mean. */
+static void
+stage_expand_worth(struct stage_expand *x, uint32_t g, size_t n,
+    const struct kern_stat *t)
+{
+	float *at = x->worth + g;
+
+	if (x->o->feedback == NULL)
+		return;
+	at[0] = (float)fmin(t->sumsq / (double)n, FLT_MAX);
+	at[x->sh.schema->ngroups] = t->sumsq > 0 ? (float)fmin(1,
+	    (double)t->max_abs * (double)t->max_abs / t->sumsq) : 0;
+	x->absurd |= t->nonfinite > 0;
+}
+
+static int
+stage_expand_tell(struct stage_expand *x, struct err *e)
+{
+	const size_t n = x->sh.schema->ngroups;
+	struct memory h = MEMORY_INIT;
+	char id[33];
+	int r;
+
+	if (x->o->feedback == NULL)
+		return 0;
+	if (x->absurd) {
+		cli_say(x->o->f->cli, 0, "a value is not finite: no feedback of "
+		    "step %llu", (unsigned long long)x->sh.shard->step);
+		return 0;
+	}
+	shard_hex(x->sh.schema->id, id);
+	if ((r = text_set(&h.kv, MEMORY_MODEL, id, e)) == 0 &&
+	    (r = memory_put(&h, MEMORY_ENERGY, x->worth, n, e)) == 0 &&
+	    (r = memory_put(&h, MEMORY_DOUBT, x->worth + n, n, e)) == 0)
+		r = memory_save(&h, &x->told, MEMORY_FEEDBACK, x->sh.shard, e);
+	memory_release(&h);
+	return r;
+}
+
 /* ---- the shard as it will be ---- */
 
 /* What the expanded shard says of itself. */
@@ -128,7 +186,8 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh,
 		if ((r = alloc_grow(&x->one[i].x, &x->one[i].cap,
 		    sh->schema->group_size, sizeof(float), e)) < 0)
 			return r;
-	if ((r = alloc_grow(&x->x, &x->cap, sh->schema->group_size,
+	if ((r = stage_expand_worth_begin(x, e)) < 0 ||
+	    (r = alloc_grow(&x->x, &x->cap, sh->schema->group_size,
 	    sizeof(*x->x), e)) < 0 || (r = x->cache != NULL ?
 	    feedback_cache_begin(x->cache, sh->shard, sh->schema, NULL, e) :
 	    values_whole(sh->shard, e)) < 0)
@@ -172,6 +231,7 @@ stage_expand_group(struct stage_expand *x, int sent,
 	}
 	if (to.x == x->x)
 		x->kern->stat(to.x, n, &to.stat);
+	stage_expand_worth(x, g, n, &to.stat);
 	shard_sums_put(&x->sums, &to.stat);
 	return stage_values(x->s.next, g, to.x, n, &to.stat, cut, e);
 }
@@ -253,6 +313,9 @@ stage_expand_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 	residual_close(&x->res);
 	if (r == 0 && x->cache != NULL)
 		r = feedback_cache_commit(x->cache, x->o->f->sync, e);
+	/* before the end leaves, for which whoever is to learn waits */
+	if (r == 0)
+		r = stage_expand_tell(x, e);
 	x->sums.dropped = sums->dropped;
 	return r < 0 ? r : stage_end(st->next, &x->sums, e);
 }
@@ -271,6 +334,8 @@ stage_expand_free(struct stage *st)
 	shard_release(&x->made);
 	feedback_cache_free(x->cache);
 	statedir_close(&x->state);
+	statedir_close(&x->told);
+	alloc_free(x->worth);
 	alloc_free(x->x);
 }
 
@@ -286,7 +351,7 @@ stage_expand_make(struct stage *s, void *opts, const struct filter *f,
 	x->o = o;
 	x->first = 1;
 	shard_init(&x->made);
-	x->state = (struct statedir)STATE_INIT;
+	x->state = x->told = (struct statedir)STATE_INIT;
 	if ((x->kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
 	if ((r = pool_new(&x->pool, f->threads, e)) < 0)
@@ -298,6 +363,8 @@ stage_expand_make(struct stage *s, void *opts, const struct filter *f,
 		r = feedback_cache_open(&x->cache, o->cache, 1, e);
 	if (r == 0 && o->dir != NULL)
 		r = statedir_open(&x->state, o->dir, e);
+	if (r == 0 && o->feedback != NULL)
+		r = statedir_open(&x->told, o->feedback, e);
 	return r;
 }
 

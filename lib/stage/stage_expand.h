@@ -1,7 +1,8 @@
 /*
  * What ace-expand does: a shard becomes dense.  With a state the residual of
  * error feedback is added, g~ = g + gamma * e  (ACE-Sync, equation 7); with a
- * cache the differences to a history become values.
+ * cache the differences to a history become values.  What the groups of an aggregate
+ * are worth is left for ace-score to learn from.
  */
 #ifndef ACE_STAGE_EXPAND_H
 #define ACE_STAGE_EXPAND_H
@@ -13,6 +14,7 @@ struct err;
 struct stage_expand_opts {
 	const char *dir;	/* state directory, or NULL */
 	const char *cache;	/* directory of the history, or NULL */
+	const char *feedback;	/* state to leave it in, or NULL */
 	double gamma;
 	double wait;		/* seconds for the step before */
 	int gap;

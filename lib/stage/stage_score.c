@@ -16,9 +16,9 @@
 
 #define STAGE_SCORE_FILE "score"	/* a memory of the state */
 #define STAGE_SCORE_TOLD "sensitivity"	/* there too, by the trainer */
-#define STAGE_SCORE_MODEL "model"	/* key: the schema its rows belong to */
 #define STAGE_SCORE_KEY "form"
 #define STAGE_SCORE_ROW "weights"
+#define STAGE_SCORE_LESSON "lesson"	/* key: step of the last aggregate learnt from */
 #define STAGE_SCORE_RATE 4		/* of learning */
 
 enum { STAGE_SCORE_MOST = 65536 };	/* groups of one annotation */
@@ -67,8 +67,6 @@ const struct opt stage_score_rows[] = {
 	{ 0, "form", "NAME", "level, paper, sensitivity or even; "
 	    "level:DECAY:CLIP", OPT_CALL(stage_score_form),
 	    .words = stage_score_forms, .def = "level" },
-	{ 0, "feedback", "FILE", "learn from the aggregates in FILE first",
-	    OPT_PATH(struct stage_score_opts, feedback, OPT_READ) },
 	OPT_END
 };
 
@@ -79,10 +77,10 @@ struct stage_score {
 	struct statedir state;
 	struct score *score;
 	unsigned char model[16];	/* schema id score was made for */
+	char lesson[24];		/* the step it last learnt from; "": none */
 	float *x;			/* one group */
 	size_t cap;
 	struct stat told;		/* the file last read; 0 if none was */
-	int tells;			/* its shards that were taken */
 	int untold;			/* it was said that there is none */
 	struct stat_group *stat;	/* of one DATA frame's groups */
 	size_t stat_cap;
@@ -98,7 +96,7 @@ stage_score_load(struct stage_score *x, struct err *e)
 {
 	struct memory h = MEMORY_INIT;
 	char id[33];
-	const char *model, *form;
+	const char *model, *form, *lesson;
 	const float *row;
 	unsigned c;
 	int r;
@@ -110,7 +108,7 @@ stage_score_load(struct stage_score *x, struct err *e)
 		return r;
 	form = text_get(&h.kv, STAGE_SCORE_KEY);
 	shard_hex(x->model, id);
-	model = text_get(&h.kv, STAGE_SCORE_MODEL);
+	model = text_get(&h.kv, MEMORY_MODEL);
 	if (model == NULL || strcmp(model, id) != 0) {
 		r = err_set(e, ERR_DATA, "mismatch: the score history in '%s' "
 		    "is of another model", x->o->dir);
@@ -126,6 +124,8 @@ stage_score_load(struct stage_score *x, struct err *e)
 		if (row != NULL)
 			r = score_put_column(x->score, c, row, e);
 	}
+	if ((lesson = text_get(&h.kv, STAGE_SCORE_LESSON)) != NULL)
+		(void)snprintf(x->lesson, sizeof(x->lesson), "%s", lesson);
 	row = memory_row(&h, STAGE_SCORE_ROW, SCORE_ALL);
 	if (r >= 0 && row != NULL)
 		r = score_put_all(x->score, row, e);
@@ -169,8 +169,10 @@ stage_score_save(struct stage_score *x, struct err *e)
 	if ((row = alloc_get(x->score->n, sizeof(*row), e)) == NULL)
 		return -ERR_SYS;
 	shard_hex(x->model, id);
-	if ((r = text_set(&h.kv, STAGE_SCORE_MODEL, id, e)) == 0)
+	if ((r = text_set(&h.kv, MEMORY_MODEL, id, e)) == 0)
 		r = text_set(&h.kv, STAGE_SCORE_KEY, stage_score_forms[x->o->form], e);
+	if (r == 0 && x->lesson[0] != '\0')
+		r = text_set(&h.kv, STAGE_SCORE_LESSON, x->lesson, e);
 	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++) {
 		score_get_column(x->score, c, row);
 		r = memory_put(&h, score_columns[c], row, x->score->n, e);
@@ -186,12 +188,48 @@ stage_score_save(struct stage_score *x, struct err *e)
 
 /* ---- feedback ---- */
 
-/* The mean square of each group of r's shard; and of its logarithm the variance
- * that comes of which values it has, to first order and at most: that of x^2 is
- * less than max^2 times its mean. */
+/* What ace-expand left in the state of the last aggregate, unless it is known. */
 static int
-stage_score_energy(struct stage_score *x, struct reader *r, const char *what,
-    float *energy, float *doubt, struct err *e)
+stage_score_learn(struct stage_score *x, struct err *e)
+{
+	const size_t n = x->score->n;
+	struct memory h = MEMORY_INIT;
+	const float *energy, *doubt;
+	char id[33], step[24];
+	const char *model;
+	int r;
+
+	if (x->o->dir == NULL || !score_learns(x->o->form) ||
+	    (r = memory_load(&h, &x->state, MEMORY_FEEDBACK, e)) == 0)
+		return 0;
+	if (r < 0)
+		return r;
+	shard_hex(x->model, id);
+	model = text_get(&h.kv, MEMORY_MODEL);
+	energy = memory_row(&h, MEMORY_ENERGY, n);
+	doubt = memory_row(&h, MEMORY_DOUBT, n);
+	(void)snprintf(step, sizeof(step), "%llu", (unsigned long long)h.step);
+	if (model == NULL || strcmp(model, id) != 0)
+		r = err_set(e, ERR_DATA, "mismatch: the feedback in '%s' is of "
+		    "another model", x->o->dir);
+	else if (energy == NULL || doubt == NULL)
+		r = err_set(e, ERR_DATA, "corrupt: the feedback in '%s' does not "
+		    "speak of %zu groups", x->o->dir, n);
+	else if (x->score->all.shards < 1 || strcmp(step, x->lesson) == 0)
+		r = 0;
+	else if ((r = score_learn(x->score, energy, doubt, STAGE_SCORE_RATE,
+	    e)) == 0)
+		memcpy(x->lesson, step, sizeof(step));
+	memory_release(&h);
+	return r;
+}
+
+/* ---- what the trainer measured ---- */
+
+/* The mean square of each group of r's shard. */
+static int
+stage_score_energy(struct stage_score *x, struct reader *r, float *energy,
+    struct err *e)
 {
 	struct values v = VALUES_INIT;
 	struct stat_group s;
@@ -199,81 +237,21 @@ stage_score_energy(struct stage_score *x, struct reader *r, const char *what,
 	int k;
 
 	if (schema_diff(x->sh.schema, reader_schema(r), why) != 0)
-		return err_set(e, ERR_DATA, "mismatch: %s: %s", what, why);
+		return err_set(e, ERR_DATA, "mismatch: " STAGE_SCORE_TOLD ": %s",
+		    why);
 	if ((k = values_begin(&v, r, e)) < 0)
 		goto out;
 	while ((k = values_next(&v, e)) > 0) {
 		if (stat_group_of(v.x, v.n, &s) != 0) {
-			k = err_set(e, ERR_REFUSED, "%s: a value of group %lu "
-			    "is not finite", what, (unsigned long)v.group);
+			k = err_set(e, ERR_REFUSED, STAGE_SCORE_TOLD ": a value of "
+			    "group %lu is not finite", (unsigned long)v.group);
 			goto out;
 		}
 		energy[v.group] = v.n > 0 ? s.sumsq / (float)v.n : 0;
-		doubt[v.group] = s.sumsq > 0 ? (float)fmin(1, (double)s.max_abs *
-		    (double)s.max_abs / (double)s.sumsq) : 0;
 	}
 out:
 	values_release(&v);
 	return k;
-}
-
-/* Every shard of a file in turn is given to take, as the energies of its
- * groups and their doubt. */
-static int
-stage_score_read(struct stage_score *x, const char *what, const char *name,
-    int (*take)(struct stage_score *x, const float *energy, const float *doubt,
-    struct err *e), struct err *e)
-{
-	const size_t n = x->score->n;
-	struct reader *r;
-	float *energy;
-	int k;
-
-	if ((k = reader_file(&r, name, &x->o->f->in, e)) < 0)
-		return k;
-	while ((k = reader_to_shard(r, e)) > 0) {
-		if ((energy = alloc_get(2 * n, sizeof(*energy), e)) == NULL) {
-			k = -ERR_SYS;
-			break;
-		}
-		if ((k = stage_score_energy(x, r, what, energy, energy + n,
-		    e)) == 0)
-			k = take(x, energy, energy + n, e);
-		alloc_free(energy);
-		if (k < 0)
-			break;
-	}
-	reader_free(r);
-	return k < 0 ? err_file(e, k, name) : 0;
-}
-
-static int
-stage_score_lesson(struct stage_score *x, const float *benefit,
-    const float *doubt, struct err *e)
-{
-	return score_learn(x->score, benefit, doubt, STAGE_SCORE_RATE, e);
-}
-
-static int
-stage_score_learn(struct stage_score *x, struct err *e)
-{
-	if (x->score->all.shards >= 1)
-		return stage_score_read(x, "feedback", x->o->feedback,
-		    stage_score_lesson, e);
-	cli_say(x->o->f->cli, 0, "no history yet: nothing to learn from '%s'",
-	    x->o->feedback);
-	return 0;
-}
-
-/* ---- what the trainer measured ---- */
-
-static int
-stage_score_tell(struct stage_score *x, const float *energy,
-    const float *doubt, struct err *e)
-{
-	(void)doubt;
-	x->tells++;
-	return score_tell(x->score, energy, e);
 }
 
 /* Whether it is the file that was read last.  Whoever writes it renames a new
@@ -287,15 +265,29 @@ stage_score_known(const struct stat *a, const struct stat *b)
 	    a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+/* The last shard of the trainer's file is what counts. */
 static int
 stage_score_take(struct stage_score *x, const char *name, struct err *e)
 {
-	int r;
+	float *energy;
+	struct reader *r;
+	int k, tells = 0;
 
-	x->tells = 0;
-	r = stage_score_read(x, STAGE_SCORE_TOLD, name, stage_score_tell, e);
-	return r < 0 || x->tells > 0 ? r : err_file(e, err_set(e, ERR_DATA,
-	    "truncated: no shard"), name);
+	if ((k = reader_file(&r, name, &x->o->f->in, e)) < 0)
+		return k;
+	energy = alloc_get(x->score->n, sizeof(*energy), e);
+	k = energy == NULL ? -ERR_SYS : 0;
+	while (k == 0 && (k = reader_to_shard(r, e)) > 0) {
+		tells++;
+		memset(energy, 0, x->score->n * sizeof(*energy));
+		if ((k = stage_score_energy(x, r, energy, e)) == 0)
+			k = score_tell(x->score, energy, e);
+	}
+	if (k == 0 && tells == 0)
+		k = err_set(e, ERR_DATA, "truncated: no shard");
+	alloc_free(energy);
+	reader_free(r);
+	return k < 0 ? err_file(e, k, name) : 0;
 }
 
 /* A trainer that writes it elsewhere, or not at all, would not be noticed. */
@@ -360,7 +352,7 @@ stage_score_places(const struct schema *sc, struct score_place *p)
 	}
 }
 
-/* At the first shard of a model: finds its groups, history and feedback. */
+/* At the first shard of a model: finds its groups and their history. */
 static int
 stage_score_begin_model(struct stage_score *x, struct err *e)
 {
@@ -373,6 +365,7 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 	score_free(x->score);
 	x->score = NULL;
 	memset(&x->told, 0, sizeof(x->told));
+	x->lesson[0] = '\0';
 	memcpy(x->model, sc->id, 16);
 	if ((p = alloc_get(sc->ngroups, sizeof(*p), e)) == NULL)
 		return -ERR_SYS;
@@ -391,9 +384,7 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 	if (x->o->dir != NULL && x->state.later != NULL &&
 	    (r = stage_score_again(x, e)) < 0)
 		return r;
-	if (x->o->dir != NULL && (r = stage_score_load(x, e)) < 0)
-		return r;
-	return x->o->feedback != NULL ? stage_score_learn(x, e) : 0;
+	return x->o->dir != NULL ? stage_score_load(x, e) : 0;
 }
 
 /* ---- a shard ---- */
@@ -516,7 +507,8 @@ stage_score_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 
 	x->sh = *sh;
 	if ((r = stage_score_begin_model(x, e)) < 0 ||
-	    (r = stage_score_told(x, e)) < 0)
+	    (r = stage_score_told(x, e)) < 0 ||
+	    (r = stage_score_learn(x, e)) < 0)
 		return r;
 	x->scale = x->score->all.shards >= 1 || !score_learns(x->o->form);
 	return stage_begin(s->next, sh, e);
@@ -546,9 +538,6 @@ stage_score_make(struct stage *s, void *opts, const struct filter *f,
 	x->o = o;
 	if (o->form == SCORE_SENSITIVITY && o->dir == NULL)
 		return err_set(e, ERR_USAGE, "--form sensitivity needs -S DIR");
-	if (!score_learns(o->form) && o->feedback != NULL)
-		return err_set(e, ERR_USAGE, "--form %s learns nothing from "
-		    "--feedback", stage_score_forms[o->form]);
 	x->state.later = f->later;
 	return o->dir != NULL ? statedir_open(&x->state, o->dir, e) : 0;
 }

@@ -12,7 +12,6 @@ struct err;
 
 struct stage_score_opts {
 	const char *dir;		/* state directory, or NULL */
-	const char *feedback;		/* aggregates to learn from, or NULL */
 	double alpha;
 	enum score_form form;
 	double fresh, clip;		/* 1 - decay of the averages, and where

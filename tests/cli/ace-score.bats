@@ -165,16 +165,34 @@ are() {
 	grep -qE "^key +model=$(ace-inspect -v loud | sed -n 's/^schema *//p')\$" out
 }
 
-@test "feedback: every shard of the file is a lesson, on depth, size and fan-in" {
+# learn STATE FILE: what came back from the cloud
+learn() {
+	exits 0 ace-expand --no-provenance --feedback "$1" -o expanded "$2"
+	ace-expand --no-provenance "$2" | cmp - expanded
+}
+
+# lessons STATE: the shards seen, and the lessons; before them are W, u, means and
+# deviations
+lessons() {
+	column "$1" weights | sed -n '15,16p' | paste -sd ' ' | tr -s ' '
+}
+
+@test "feedback: every aggregate is a lesson, on depth, size and fan-in" {
 	mkshards -k ramp -t a:64,8 -t b:8,64 -t c:64,64 >in
+	mkshards -k ramp -t a:64,8 -t b:8,64 -t c:64,64 -s 1 >later
+	# nothing was scored yet that it could speak of
+	learn st in
 	exits 0 ace-score --alpha 0 -S st in
+	[ "$(lessons st)" = " 1 0" ]
+	exits 0 ace-score --alpha 0 -S st in
+	[ "$(lessons st)" = " 2 1" ]
 	cp -r st two
-	exits 0 ace-score --alpha 0 -S st --feedback in in
-	cat in in >twice
-	exits 0 ace-score --alpha 0 -S two --feedback twice in
-	# W, u, means and deviations, shards, lessons
-	[ "$(column st weights | sed -n '15,16p' | paste -sd ' ' | tr -s ' ')" = " 2 1" ]
-	[ "$(column two weights | sed -n '15,16p' | paste -sd ' ' | tr -s ' ')" = " 2 2" ]
+	# the same one again is none
+	exits 0 ace-score --alpha 0 -S two in
+	[ "$(lessons two)" = " 3 1" ]
+	learn two later
+	exits 0 ace-score --alpha 0 -S two in
+	[ "$(lessons two)" = " 4 2" ]
 	# labels from the energies; four steps of u at the rate 4, for all groups
 	column st weights | sed -n 5,8p | paste -sd ' ' >got
 	awk 'function z(v, o,  m, s, i) { for (i = 1; i <= 3; i++) m += v[i] / 3
@@ -269,8 +287,9 @@ are() {
 	exits 0 ace-select --bits 2 --text paper
 	awk '$2 ~ /^ecq/ { split($2, f, ":"); x[n++] = f[2] }
 	    END { exit !(n == 2 && x[0] > 1.1 * x[1]) }' out
-	exits 2 ace-score -S st --form even --feedback in in
-	says '^ace-score: --form even learns nothing from --feedback$'
+	learn st in
+	exits 0 ace-score -S st --form even in
+	[ "$(lessons st)" = " 3 0" ]
 	exits 3 ace-score -S st --form level in
 	says 'form'
 }
@@ -292,20 +311,21 @@ spread() {
 		mkshards -n 256k -g 16k -s $s -x 9$s -d edge2 >edge2
 		ace-aggregate -o mean$s edge1 edge2
 		for d in own other; do
-			feedback=()
-			[ $s = 0 ] || feedback=(--feedback mean$((s - 1)))
-			[ $d = own ] || feedback=(${feedback:+--feedback edge2})
-			exits 0 ace-score -S $d "${feedback[@]}" edge1
+			exits 0 ace-score -S $d edge1
 			spread 1 1.02
+			[ $d = own ] && learn own mean$s || learn other edge2
 		done
 	done
 	exits 0 ace-score edge1
 	spread 1 1.0001
 	# the same chance in the importance and in what is said, however often
-	mkshards -n 4k -g 256 >few
-	for s in $(seq 30); do cat few; done >often
+	for s in $(seq 30); do
+		mkshards -n 4k -g 256 -s $s >few
+		exits 0 ace-score -S few.st few
+		learn few.st few
+	done
 	exits 0 ace-score -S few.st few
-	exits 0 ace-score -S few.st --feedback often few
+	[ "$(lessons few.st)" = " 31 30" ]
 	spread 1 1.02
 	exits 0 ace-score --form paper edge1
 	spread 1.2 9
@@ -313,17 +333,33 @@ spread() {
 
 @test "feedback that bears the importance out spreads the steps, and is remembered" {
 	# 16 groups of scales apart, and what the cloud said in 30 steps
-	mkshards -n 256k -g 16k -k layered >in
-	mkshards -n 256k -g 16k -k layered -s 1 -x 1 >next
-	for x in $(seq 2 31); do
-		mkshards -n 256k -g 16k -k layered -x $x
-	done >said
-	exits 0 ace-score -S st in
-	spread 1 1.0001
-	exits 0 ace-score -S st --feedback said next
-	spread 1.2 9
+	for x in $(seq 31); do
+		mkshards -n 256k -g 16k -k layered -s $x -x $x >next
+		exits 0 ace-score -S st next
+		[ $x -gt 1 ] || spread 1 1.0001
+		mkshards -n 256k -g 16k -k layered -s $x -x 1$x >said
+		learn st said
+	done
 	exits 0 ace-score -S st next
 	spread 1.2 9
+	# one process, in which the aggregates come while it runs, is the same
+	mkfifo up
+	ace-score -S one up 3>&- >scored.all &
+	exec 9>up
+	for x in $(seq 3); do
+		mkshards -n 256k -g 16k -k layered -s $x -x $x >next$x
+		mkshards -n 256k -g 16k -k layered -s $x -x 1$x >said$x
+		cat next$x >&9
+		until [ "$(lessons one 2>/dev/null)" = " $x $((x - 1))" ]; do
+			sleep 0.1
+		done
+		learn one said$x
+		exits 0 ace-score -S three next$x
+		learn three said$x
+	done
+	exec 9>&-
+	wait $!
+	same one/memory three/memory
 	# the form of the paper asks for none
 	exits 0 ace-score --form paper next
 	spread 1.2 9
@@ -332,12 +368,12 @@ spread() {
 @test "feedback that is absurd is refused, or bounded" {
 	mkshards -n 256k -g 16k -k layered >in
 	exits 0 ace-score -S st in
-	cp st/memory before
 	for k in nan inf; do
 		mkshards -n 256k -g 16k -k $k >bad
-		exits 5 ace-score -S st --feedback bad in
-		says "feedback: a value of group 0 is not finite"
-		same st/memory before
+		learn st bad
+		exits 0 ace-expand --feedback st bad
+		says "a value is not finite: no feedback of step 0"
+		[ ! -e st/feedback ]
 	done
 	# in the order that the importance has, and as far apart as f32 goes
 	ace-export -f raw in | perl -e 'local $/; @v = unpack "f<*", <>;
@@ -345,7 +381,8 @@ spread() {
 		$x = ($s / 16384) ** 20; $x = $x > 1e38 ? 1e38 : $x < 1e-38 ? 1e-38 : $x;
 		print pack("f<", $x) x 16384 }' >raw
 	ace-import -f raw --shape 262144 --name w -g 16384 raw >loud
-	exits 0 ace-score -S st --feedback loud in
+	learn st loud
+	exits 0 ace-score -S st in
 	spread 1.001 1.06
 }
 
@@ -353,8 +390,6 @@ spread() {
 	mkshards -t a:64,64 -t b:64,64 >in
 	exits 2 ace-score --form sensitivity in
 	says 'needs -S DIR'
-	exits 2 ace-score -S st --form sensitivity --feedback in in
-	says 'learns nothing'
 	exits 0 ace-score -S st --form sensitivity in
 	cp st/memory before
 	mkshards >st/sensitivity
@@ -377,18 +412,32 @@ spread() {
 	same st/memory before
 }
 
-@test "feedback moves the weights, and only then" {
+@test "feedback moves the weights, and what is none is refused" {
 	mkshards -n 1M -k layered >in
 	mkshards -n 1M -k layered -s 1 >next
-	exits 0 ace-score -S st --feedback in in
-	says "no history yet"
+	exits 0 ace-score -S st in
 	cp -r st plain
 	exits 0 ace-score -S plain next
-	exits 0 ace-score -S st --feedback in next
+	learn st in
+	cp -r st bad
+	exits 0 ace-score -S st next
 	! cmp -s st/memory plain/memory || false
 	mkshards -n 1000 >other
-	exits 3 ace-score -S st --feedback other next
-	says "mismatch: feedback: .*, of 'other'$"
+	cp bad/memory before
+	cp bad/feedback right
+	learn bad other
+	exits 3 ace-score -S bad next
+	says "mismatch: the feedback in 'bad' is of another model$"
+	cp right bad/feedback
+	flip bad/feedback 300
+	exits 3 ace-score -S bad next
+	says "corrupt: .*bad/feedback"
+	same bad/memory before
+	# what a power cut left, since it was not synced
+	head -c 300 right >bad/feedback
+	exits 0 ace-score -S bad next
+	same bad/memory plain/memory
+	exits 4 ace-expand --feedback in next
 }
 
 @test "options out of range" {

@@ -147,11 +147,11 @@ rows() {
 	    LC_ALL=C sort >got
 	cat >want <<-'E'
 	dir --cache ace-expand, ace-step
+	dir --feedback ace-expand
 	dir --output ace-archive extract, ace-patch
 	dir --spool ace-aggregate, ace-inspect books, ace-recv
 	dir --state ace-ack, ace-advise ratio, ace-compress, ace-diff, ace-expand, ace-inspect books, ace-meter, ace-policy, ace-score, ace-step
 	read --check ace-sign
-	read --feedback ace-score, ace-step
 	read --for ace-diff
 	read --key ace-sign
 	read --part ace-diff, ace-patch
@@ -177,7 +177,8 @@ rows() {
 	exits 0 ace-archive append "$@" -o run.tar other
 	exits 0 ace-archive extract "$@" -o all run.tar
 	[ "$(find all -name '*.aceg' | wc -l)" -eq 2 ]
-	exits 0 ace-score "$@" --feedback in -o scored in
+	exits 0 ace-score "$@" -o scored in
+	exits 0 ace-expand "$@" --feedback told -o plain in
 	exits 0 ace-select "$@" -b 20k --text scored
 	mv out plan
 	exits 0 ace-select "$@" --plan plan -o planned in
