@@ -309,11 +309,12 @@ spread() {
 	for s in 0 1 2 3; do
 		mkshards -n 256k -g 16k -s $s -x $s >edge1
 		mkshards -n 256k -g 16k -s $s -x 9$s -d edge2 >edge2
-		ace-aggregate -o mean$s edge1 edge2
-		for d in own other; do
-			exits 0 ace-score -S $d edge1
+		ace-aggregate -o mean edge1 edge2
+		# what is said contains its own values, or those of another
+		for said in mean edge2; do
+			exits 0 ace-score -S $said.st edge1
 			spread 1 1.02
-			[ $d = own ] && learn own mean$s || learn other edge2
+			learn $said.st $said
 		done
 	done
 	exits 0 ace-score edge1
