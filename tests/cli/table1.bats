@@ -186,6 +186,26 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	done
 }
 
+@test "1-bit Adam is dense and then signs, MuLoCo codes local steps in two bits" {
+	local way
+	prepare
+	ONLY='FullSync-AdamW 1-bit-Adam MuLoCo' table 0 table1
+	# 6 of 40 rounds as the 20 of the other, and 34 of a 24th or less
+	for way in up down; do
+		value "x=$(cell table1-runs 1-bit-Adam $way); r=$(cell table1-runs 1-bit-Adam rounds);
+		    f=$(cell table1-runs FullSync-AdamW $way) / 20" \
+		    'r == 40 && x > 6 * f && x < (6 + 34 / 24) * f'
+		value "x=$(cell table1-runs MuLoCo $way); r=$(cell table1-runs MuLoCo rounds);
+		    f=$(cell table1-runs FullSync-AdamW $way) / 20" \
+		    'r == 2 && x < r * f / 12'
+	done
+	for way in 1-bit-Adam MuLoCo; do
+		says "^table1: $way-1: .* the 4 edges hold the same model\$"
+		value "a=$(cell table1-curves $way loss); b=$(cell table1-runs $way loss)" \
+		    'b < a - 0.2'
+	done
+}
+
 @test "a link that all edges take theirs for: the same budget for all" {
 	prepare
 	export STEPS=8
