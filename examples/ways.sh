@@ -48,7 +48,7 @@ fresh_ways() {
 	Paper-local     9 16 paper:count:0.12=f32,1=qsgd:64 --rate 0.01 --feedback ef:raw
 	D-PSGD          1 16 gossip    --rate 0.01 --gossip
 	1-bit-Adam      1  8 onebit:0.15 --gradient --rate 0.007
-	MuLoCo         30  8 paper:1=topk:1:q2 --rate 0.014 --muon 0.02 --outer-rate 0.7 --outer-momentum 0.6 --form even --feedback ef
+	MuLoCo         30  8 paper:1=topk:1:q2 --rate 0.01 --muon 0.014 --outer-rate 0.7 --outer-momentum 0.6 --form even --feedback ef
 	DeMo            1  8 gather:chunk:32/4096 --gradient --dct --rate 0.006 --feedback ef:0.999
 	DeMo-4          1  8 gather:chunk:4/4096:mag --gradient --dct --rate 0.003 --feedback ef:0.995
 	SparseLoCo     15  8 gather:chunk:64/4096:q2 --rate 0.014 --muon 0.02 --outer-rate 0.4 --feedback ef:0.95 --rule trim:0:senders
