@@ -108,6 +108,17 @@ ends() {
 	ends ./hangs_c 'what hangs_c does after: it begins'
 }
 
+@test "the end of a line that read has lost is put back" {
+	printf '#!/bin/sh\nprintf "ok 1 - one"; sleep 1.5; echo "ok 2 - two"; echo 1..2\n' >late
+	chmod +x late
+	alone 0 "$ROOT/tests/run" ./late
+	printf '%s\n' 'ok 1 - one' 'ok 2 - two' 1..2 | cmp - out
+	# and what only comes in two parts stays one line
+	sed -i 's/sleep 1.5; echo "ok/sleep 1.5; echo " and ok/' late
+	alone 0 "$ROOT/tests/run" ./late
+	printf '%s\n' 'ok 1 - one and ok 2 - two' 1..2 | cmp - out
+}
+
 @test "what a file leaves running fails it, and is ended" {
 	alone 1 "$ROOT/tests/run" leaves.bats
 	grep -q '^ok 1 one' out
