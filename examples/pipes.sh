@@ -185,9 +185,9 @@ dense_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# Whatever is coded on the way down is decoded.
+# coded_back K OPTIONS...: whatever is coded on the way down is decoded.
 coded_back() {
-	count "$dir/got$1" <"$dir/down$1" | timed "expand$1" ace-expand \
+	count "$dir/got$1" <"$dir/down$1" | timed "expand$1" ace-expand "${@:2}" \
 	    >"$dir/apply$1"
 	good "${PIPESTATUS[@]}"
 }

@@ -479,11 +479,8 @@ ace_edge() {
 
 # With --form level importance is what the aggregates bear out.
 ace_back() {
-	local told=()
-	[ "$form" != level ] || told=(--feedback "$dir/state$1")
-	count "$dir/got$1" <"$dir/down$1" |
-	    timed "expand$1" ace-expand "${told[@]}" >"$dir/apply$1"
-	good "${PIPESTATUS[@]}"
+	[ "$form" != level ] || set -- "$1" --feedback "$dir/state$1"
+	coded_back "$@"
 }
 
 ace_relay() {

@@ -206,6 +206,14 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	done
 }
 
+@test "importance is learnt from the aggregates: another model than with none" {
+	prepare
+	ONLY='ACE-500+--batch,8,--interval,2,--form,even ACE-500+--batch,8,--interval,2,--form,level' \
+	    table 0 frontier
+	[ "$(tail -n +2 results/frontier-runs.tsv | cut -f 10 | paste -sd ' ')" = '20 20' ]
+	[ "$(tail -n +2 results/frontier-runs.tsv | cut -f 9 | sort -u | wc -l)" -eq 2 ]
+}
+
 @test "a link that all edges take theirs for: the same budget for all" {
 	prepare
 	export STEPS=8
@@ -489,6 +497,24 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    rivals-sixteen rivals-rates size-small size-million size-ten; do
 		[ "$(tail -n +2 "$r/frontier-$t-runs.tsv" | grep -vc "text $text,")" -eq 0 ]
 	done
+	# the lines through the sizes: points lost by the logarithm of the parameters
+	for h in 10 20; do
+		awk -F '\t' -v h=$h 'BEGIN { n["small"] = 117056
+		    n["million"] = 1038096; n["ten"] = 9928000 }
+		FNR == 1 { match(FILENAME, /size-[a-z]*/)
+		    m = substr(FILENAME, RSTART + 5, RLENGTH - 5); next }
+		$3 == 1 { full[m, $2] = $7 }
+		$3 == h { x = log(n[m]) / log(10); y = full[m, $2] - $7
+		    k++; sx += x; sy += y; xx += x * x; xy += x * y; yy += y * y }
+		END { sxx = xx - sx * sx / k; b = (xy - sx * sy / k) / sxx
+		    e = sqrt((yy - sy * sy / k - b * b * sxx) / (k - 2) / sxx)
+		    printf "%.2f +- %.2f\n", -b, 2.776 * e }' \
+		    "$r"/frontier-size-{small,million,ten}-runs.tsv
+	done >slopes
+	[ "$(wc -l <slopes)" -eq 2 ]
+	while read -r line; do
+		grep -qF -e "by $line" "$r/README.md"
+	done <slopes
 	# in short, with a word on what each method does
 	t=$r/table1.tsv
 	[ -e "$t" ] || t=$r/table1-repeated.tsv
