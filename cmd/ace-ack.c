@@ -283,7 +283,7 @@ main(int argc, char **argv)
 			    "ace-recv --spool spool |\n"
 			    "        ace-ack -S state >rest.aceg\n"
 			    "ace-compress -S state --resend | ace-recv "
-			    "--spool spool | ace-ack -S state\n",
+			    "--spool spool | ace-ack -S state >rest.aceg\n",
 			.opt = options,
 			.one = 1
 		},

@@ -452,7 +452,7 @@ static const struct cli_command commands[] = {
 	    "Writes the whole shards of a damaged FILE as a stream",
 	    recover_opt, recover, 1 },
 	{ "books", "-S DIR --spool DIR [options] [FILE...]",
-	    "Do inputs FILE, state and spool balance?", books_opt, books, 0 },
+	    "Checks that inputs FILE, state and spool balance", books_opt, books, 0 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };
 

@@ -324,10 +324,10 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-step",
-			.usage = "[-S DIR] -b SIZE | --bits N | --policy | -c CODEC "
-			    "[--print] [FILE]",
+			.usage = "[-S DIR] -b SIZE | --bits N | -p SHARE | --plan FILE | "
+			    "--policy | -c CODEC [--print] [FILE]",
 			.about = "Expands, scores, selects and compresses a shard "
-			    "stream in one process.",
+			    "stream in one process, by the policy if asked.",
 			.examples = "ace-step -S state -b 100k edge1.aceg >coded.aceg\n"
 			    "ace-step -S state -b 100k --print\n",
 			.opt = options,

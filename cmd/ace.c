@@ -20,7 +20,7 @@ static const struct cli_command commands[] = {
 	COMMAND("policy", "How hard to compress, and how often to send"),
 	COMMAND("select", "Plans a codec for every group within a budget"),
 	COMMAND("compress", "Codes as planned, and keeps what was lost"),
-	COMMAND("step", "The five above in one process"),
+	COMMAND("step", "Five of these in one process, expand to compress"),
 	COMMAND("meter", "Passes bytes, and measures the link"),
 	COMMAND("recv", "Receives shards into a spool, and answers"),
 	COMMAND("ack", "Takes the answers into a device's state"),

@@ -542,7 +542,8 @@ class _Pipe:
                     f"remove {state}.  If this one is right, begin "
                     "anew: end the cloud's programs, remove that folder, and the "
                     "states and checkpoints of the cloud and all devices.  Two "
-                    f"models of one script have a run each: {SEE}")
+                    f"models of one script have a run each: see "
+                    "ace-pytorch(7), Two models in one script")
         if ": mismatch: " in line:
             return (f"this device, {state} and the cloud are not of one "
                     "run: when the model is right now, remove the state of the "

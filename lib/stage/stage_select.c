@@ -173,7 +173,7 @@ const struct opt stage_select_rows[] = {
 	    OPT_CALL(stage_select_budget), .value = STAGE_SELECT_BY_POLICY },
 	{ 0, "levels", "LIST", "codecs to choose from, by commas",
 	    OPT_CALL(stage_select_levels), .word = codec_word, .several = 1 },
-	{ 0, "effort", "N", "1 to 9: from 6 on codes that take fewer bytes, but longer",
+	{ 0, "effort", "N", "from 6 on codes that take fewer bytes, but longer",
 	    OPT_U64(struct stage_select_opts, effort, 1, CODEC_EFFORT_MOST) },
 	{ 'p', "share", "[count:]SHARE[=CODEC][@N],...",
 	    "up to that share of all importance so (f16), then none",
