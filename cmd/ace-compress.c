@@ -5,6 +5,8 @@
  *
  *   acc = e + g        C = code(acc)        e' = acc - dec(C)
  */
+#include <unistd.h>
+
 #include "base/err.h"
 #include "device/pending.h"
 #include "pipe/program.h"
@@ -35,6 +37,12 @@ run(void *arg, char **path, size_t n, struct err *e)
 	struct writer *w;
 	int r;
 
+	if (o->resend && (n > 0 || o->compress.have_codec))
+		return err_set(e, ERR_USAGE, "--resend reads no input and codes "
+		    "nothing");
+	/* a name that was mistyped is not a state that owes nothing */
+	if (o->resend && access(o->compress.dir, F_OK) < 0)
+		return err_sys(e, "'%s'", o->compress.dir);
 	if (o->resend && o->compress.fb.window == 0)
 		o->compress.fb.window = PENDING_MAX;	/* believe it: there is
 							 * no receipt */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -92,6 +93,7 @@ static int
 is_many(const struct opts *o, char **path, size_t n)
 {
 	struct source *s;
+	struct stat st;
 	struct io *io;
 	size_t i;
 	int found = 0;
@@ -99,7 +101,9 @@ is_many(const struct opts *o, char **path, size_t n)
 	if (o->p.verbose)
 		return 0;	/* who wants to know more is shown all */
 	for (i = 0; i < n && found <= MANY; i++) {
-		if (strcmp(path[i], "-") == 0 ||
+		/* what can be read once is not looked into before */
+		if (strcmp(path[i], "-") == 0 || stat(path[i], &st) < 0 ||
+		    !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) ||
 		    source_open(&s, path[i], NULL) < 0)
 			continue;
 		while (found <= MANY && source_next(s, &io, NULL) > 0) {

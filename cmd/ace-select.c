@@ -129,7 +129,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 		r = stage_pass(o->f, s, NULL, *path, e);
 	else if (r == 0 && (r = filter_in(o->f, &in, *path, e)) == 0 &&
 	    (r = stage_new(&s->next, &text, NULL, o->f, e)) == 0)
-		r = stage_run(in, s, NULL, e);
+		r = stage_run(in, s, NULL, NULL, e);
 	reader_free(in);
 	stage_free(s);
 	return r;

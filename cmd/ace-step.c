@@ -160,7 +160,9 @@ wanted(const struct opts *o, int t)
 {
 	switch (t) {
 	case EXPAND:
-		return o->expand.dir != NULL || o->asked[t];
+		/* momentum correction adds the residual itself */
+		return (o->expand.dir != NULL && o->compress.fb.kind !=
+		    COMPENSATE_MOMENTUM) || o->asked[t];
 	case POLICY:
 		return o->asked[t] || (o->select.mode == STAGE_SELECT_BUDGET &&
 		    o->select.want.by == STAGE_SELECT_BY_POLICY);

@@ -209,6 +209,7 @@ static const struct bad bads[] = {
 	{ "truncated-aborted", PAY8(SEND, 68, 1) },
 	{ "corrupt-send-status", PAY8(SEND, 68, 2) },
 	{ "corrupt-nonzero", PAY8(SEND, 8, 9) },
+	{ "corrupt-nonzero-many", PAY8(SEND, 15, 1) },
 	{ "corrupt-send-long", longer, SEND },
 	{ "corrupt-send-short", CUT(SEND, 1) },
 	{ "corrupt-tail-frames", SEALED8(TAIL, 0, 9) },

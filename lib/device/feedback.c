@@ -169,6 +169,15 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 
 /* ---- what is pending ---- */
 
+/* Do shards stay until their receipts come?  With a window, and from then on without
+ * one, too: whoever forgets it once must not lose what was kept. */
+static int
+feedback_keeps(const struct feedback *f, const struct residual *q)
+{
+	return f->o.window != 0 || (q->d.r != NULL &&
+	    text_get(&reader_shard(q->d.r)->kv, FEEDBACK_KEY_KEEPS) != NULL);
+}
+
 /* Receipts make room in the window of pending shards. Without a ledger there
  * is nothing to wait for, and what was sent counts as delivered. */
 static int
@@ -186,7 +195,7 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 		if ((r = receipts_load(&q, &f->state, e)) < 0)
 			return r;
 		pending_judge(&f->pending, &q, sh);
-		if (!q.managed && f->o.window == 0) {
+		if (!q.managed && !feedback_keeps(f, &f->old)) {
 			for (i = 0; i < f->pending.n; i++)
 				f->pending.p[i].fate = PENDING_ACCEPTED;
 			return 0;
@@ -359,6 +368,8 @@ feedback_create(struct feedback *f, const struct shard *sh,
 	feedback_format(f, how);
 	if ((r = text_set(&kv, FEEDBACK_KEY_STATE, how, e)) == 0 &&
 	    (r = feedback_before(f, &kv, e)) == 0 &&
+	    (!feedback_keeps(f, &f->old) ||
+	    (r = text_set(&kv, FEEDBACK_KEY_KEEPS, "1", e)) == 0) &&
 	    (r = feedback_describe(f, &s, sh, e)) == 0 && (f->scratch >= 0 ||
 	    (r = statedir_scratch(&f->state, &f->scratch, e)) == 0))
 		r = residual_begin(&f->next, &f->state, f->scratch, &s, &kv,
@@ -576,7 +587,7 @@ feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
 
 	if ((r = residual_open(&q, &f->state, e)) < 0 || q.d.r == NULL ||
 	    (r = receipts_load(&rc, &f->state, e)) < 0 ||
-	    (!rc.managed && f->o.window == 0))
+	    (!rc.managed && !feedback_keeps(f, &q)))
 		goto out;
 	if ((r = pending_scan(&f->pending, &f->state, e)) < 0)
 		goto out;

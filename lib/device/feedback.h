@@ -141,6 +141,7 @@ int feedback_send(struct feedback *f, uint64_t step, struct writer *w,
 #define FEEDBACK_KEY_STATE "feedback"
 #define FEEDBACK_KEY_BEFORE "before"
 #define FEEDBACK_KEY_AT "at"
+#define FEEDBACK_KEY_KEEPS "keeps"	/* shards stay until their receipts come */
 
 enum { CACHE_NAME = 32 };	/* a file name, "history.STEP", and a zero */
 

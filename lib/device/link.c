@@ -325,13 +325,19 @@ link_save(const struct link *l, const struct statedir *s, double limit,
     struct err *e)
 {
 	struct memory old = MEMORY_INIT, h = MEMORY_INIT;
-	double rate = link_bandwidth(l);
+	double known = 0, rate = link_bandwidth(l);
 	size_t i, n = link_count(l);
 	float x[LINK_SPANS];
 	int r;
 
 	for (i = 0; i < n; i++)
 		x[i] = (float)link_rate(&l->w[i], &l->w[i]);
+	/* a limit is what the link carries only where nothing less is known of it */
+	if (limit > 0 && !(rate > 0) && (r = memory_number(s, MEMORY_LINK,
+	    MEMORY_BANDWIDTH, &known, e)) < 0)
+		return r;
+	if (known > 0)
+		rate = known;
 	if (limit > 0 && !(rate > 0 && rate < limit))
 		rate = limit;
 	if (n == 0) {

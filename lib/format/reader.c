@@ -432,6 +432,8 @@ reader_on_send(struct reader *r, struct err *e)
 		return k;
 	if (r->end.status == SHARD_ABORTED)
 		return chain_aborted(&r->c, e);
+	if (r->end.sums.nonzero > reader_schema(r)->total)
+		return reader_corrupt(r, e, "sums of the shard");
 	pack_sum_get(r->digest, digest);
 	if (memcmp(digest, r->end.digest, 16) != 0)
 		return reader_corrupt(r, e, "digest of the shard");

@@ -80,18 +80,12 @@ survey_scores(struct survey *s, const unsigned char *p, size_t len,
 {
 	struct note note;
 	uint32_t i;
-	float v;
 	int k;
 
 	if ((k = note_get(&note, p, len, NOTE_SCORE, s->n, e)) < 0)
-		return k;
+		return reader_place(s->in, k, e);
 	for (i = 0; i < note.n; i++) {
-		v = note_score(&note, i);
-		if (!(v >= 0 && v <= 1))
-			return reader_place(s->in, err_set(e, ERR_DATA,
-			    "corrupt: the score of group %lu",
-			    (unsigned long)(note.first + i)), e);
-		s->score[note.first + i] = v;
+		s->score[note.first + i] = note_score(&note, i);
 		s->have[note.first + i] |= SURVEY_SCORE;
 		s->scored = 1;
 	}

@@ -145,7 +145,8 @@ stage_provenance(struct buf *b, const struct reader *in, const char *lines,
 }
 
 int
-stage_run(struct reader *in, struct stage *s, const char *lines, struct err *e)
+stage_run(struct reader *in, struct stage *s, struct writer *w,
+    const char *lines, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(in);
 	struct buf provenance = BUF_INIT;
@@ -173,6 +174,8 @@ stage_run(struct reader *in, struct stage *s, const char *lines, struct err *e)
 			r = stage_note(s, &n, e);
 		} else if (r == READER_SEND) {
 			r = stage_end(s, &reader_end_of_shard(in)->sums, e);
+		} else if (r == READER_RCPT && w != NULL) {
+			r = writer_loose(w, in, e);
 		}
 		if (r < 0)
 			break;
@@ -293,7 +296,7 @@ stage_pass(struct filter *f, struct stage *s, const char *lines,
 		filter_loose(in, w, v == STAGE_CHANGES);
 		if (v != STAGE_CHANGES)
 			writer_splice(w, in, v == STAGE_IGNORES);
-		r = stage_run(in, s, lines, e);
+		r = stage_run(in, s, w, lines, e);
 	}
 	reader_free(in);
 	return r;

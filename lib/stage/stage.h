@@ -126,13 +126,13 @@ int stage_read(const struct stage_data *d, size_t i, const struct reader *in,
     float *buf, size_t cap, struct stage_seen *v, struct err *e);
 
 /*
- * stage_run(in, s, lines, e): sends all of `in' through s and the stages after
- * it, then calls finish, or abort where something failed.  lines: provenance
- * that is to stand after that of `in', where the stages stand for several
- * programs; or NULL.
+ * stage_run(in, s, w, lines, e): sends all of `in' through s and the stages after
+ * it, then calls finish, or abort where something failed.  w: where receipts go,
+ * which are no stage's business; NULL: nowhere.  lines: provenance that is to
+ * stand after that of `in', where the stages stand for several programs; or NULL.
  */
-int stage_run(struct reader *in, struct stage *s, const char *lines,
-    struct err *e);
+int stage_run(struct reader *in, struct stage *s, struct writer *w,
+    const char *lines, struct err *e);
 
 /* stage_free(s): s and those after it; NULL is nothing. */
 void stage_free(struct stage *s);

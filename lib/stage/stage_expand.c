@@ -56,36 +56,41 @@ struct stage_expand {
 	size_t many;
 	uint32_t next;			/* group */
 	int first;			/* no shard was seen yet */
+	uint64_t last;			/* the step of the one before, or 0 */
 };
 
 /* The expanding side, which reads the residual, must not be ahead of the
- * coding side, which writes it. */
+ * coding side, which writes it: of the step before, or where steps may be missing,
+ * of the one that was here before. */
 static int
-stage_expand_ready(const struct stage_expand_opts *o, const struct residual *q, const struct shard *sh,
-    int first)
+stage_expand_ready(const struct stage_expand *x, const struct shard *sh)
 {
+	const struct residual *q = &x->res;
+
 	if (q->d.r == NULL)
-		return first;
-	return q->step + 1 >= sh->step || o->gap ||
-	    (o->alone && shard_is_abreast(sh));
+		return x->first;
+	return q->step + 1 >= sh->step || (x->o->gap && q->step >= x->last) ||
+	    (x->o->alone && shard_is_abreast(sh));
 }
 
 static int
-stage_expand_wait(const struct stage_expand_opts *o, const struct statedir *s,
-    struct residual *q, const struct shard *sh, int first, struct err *e)
+stage_expand_wait(struct stage_expand *x, const struct shard *sh, struct err *e)
 {
+	const struct stage_expand_opts *o = x->o;
+	const struct statedir *s = &x->state;
+	struct residual *q = &x->res;
 	struct wait w = wait_begin(o->wait, filter_piped(o->f));
 	int r;
 
 	while ((r = residual_open(q, s, e)) == 0 &&
-	    !stage_expand_ready(o, q, sh, first)) {
+	    !stage_expand_ready(x, sh)) {
 		if ((r = wait_more(&w, e)) == WAIT_OVER)
 			break;
 		residual_close(q);
 		if (r < 0)
 			return r;
 	}
-	if (r < 0 || stage_expand_ready(o, q, sh, first))
+	if (r < 0 || stage_expand_ready(x, sh))
 		return r;
 	if (q->d.r != NULL && shard_is_abreast(sh))
 		return 0;	/* nobody is about to commit a step before it */
@@ -162,9 +167,8 @@ stage_expand_describe(struct stage_expand *x, struct shard *s, struct err *e)
 		return r;
 	if (x->o->dir == NULL)
 		return 0;
-	if ((r = stage_expand_wait(x->o, &x->state, &x->res, x->sh.shard,
-	    x->first, e)) < 0 || (r = dense_check(&x->res.d, x->sh.shard,
-	    x->sh.schema, e)) < 0)
+	if ((r = stage_expand_wait(x, x->sh.shard, e)) < 0 ||
+	    (r = dense_check(&x->res.d, x->sh.shard, x->sh.schema, e)) < 0)
 		return r;
 	s->flags |= SHARD_ERROR_FEEDBACK;
 	return text_set(&s->kv, SHARD_KEY_STAMP, x->res.d.stamp, e);
@@ -197,6 +201,7 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh,
 	    (r = stage_expand_describe(x, &x->made, e)) == 0)
 		r = stage_begin(st->next, &to, e);
 	x->first = 0;
+	x->last = sh->shard->step;
 	return r;
 }
 

@@ -138,9 +138,10 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 		return err_set(e, ERR_USAGE,
 		    "--interval: the least is above the largest");
 	if (o->replay != NULL && (o->dir != NULL || o->stale.on ||
-	    o->interval.target > 0 || o->cuts.on))
+	    o->interval.target > 0 || o->cuts.on || o->pace.warmup > 0 ||
+	    o->pace.sparse || o->deadline >= 0))
 		return err_set(e, ERR_USAGE, "--replay decides nothing: it goes "
-		    "with no -S, --deco, --cuts or --target-divergence");
+		    "with no other option that decides");
 	if (o->stale.on && (o->pace.warmup > 0 || o->pace.sparse ||
 	    o->deadline >= 0))
 		return err_set(e, ERR_USAGE, "--deco has neither --warmup, "
@@ -423,6 +424,9 @@ policy_deco_sample(const struct policy_deco *s, const struct shard *sh,
 	if (m->compute < 0)
 		r = keys_real(&sh->kv, SHARD_KEY_COMPUTE, &m->compute,
 		    shard_device(sh), e);
+	/* no step takes less: nobody measured it */
+	if (m->compute < DECO_LEAST)
+		m->compute = -1;
 	if (r < 0 || (r = policy_deco_number(state, MEMORY_LINK, LINK_RTT, &m->latency,
 	    e)) < 0 ||
 	    (r = policy_deco_number(state, CONTRACTION_FILE, CONTRACTION_ALPHA, &m->alpha,

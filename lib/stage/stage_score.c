@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -18,7 +19,7 @@
 #define STAGE_SCORE_TOLD "sensitivity"	/* there too, by the trainer */
 #define STAGE_SCORE_KEY "form"
 #define STAGE_SCORE_ROW "weights"
-#define STAGE_SCORE_LESSON "lesson"	/* key: step of the last aggregate learnt from */
+#define STAGE_SCORE_LESSON "lesson"	/* key: RUN/STEP of the last aggregate learnt from */
 #define STAGE_SCORE_RATE 4		/* of learning */
 
 enum { STAGE_SCORE_MOST = 65536 };	/* groups of one annotation */
@@ -77,7 +78,7 @@ struct stage_score {
 	struct statedir state;
 	struct score *score;
 	unsigned char model[16];	/* schema id score was made for */
-	char lesson[24];		/* the step it last learnt from; "": none */
+	char lesson[56];		/* that key; "": none */
 	float *x;			/* one group */
 	size_t cap;
 	struct stat told;		/* the file last read; 0 if none was */
@@ -188,6 +189,28 @@ stage_score_save(struct stage_score *x, struct err *e)
 
 /* ---- feedback ---- */
 
+/* How the aggregate of h is called among lessons: RUN/STEP. */
+static void
+stage_score_name(const struct memory *h, char name[56])
+{
+	shard_hex(h->run, name);
+	(void)sprintf(name + strlen(name), "/%llu", (unsigned long long)h->step);
+}
+
+/* Is it of a later step than the last lesson, or of another run?  A device that comes
+ * back gets aggregates again that it has learnt from. */
+static int
+stage_score_news(const struct stage_score *x, const struct memory *h)
+{
+	char name[56];
+	size_t n;
+
+	stage_score_name(h, name);
+	n = (size_t)(strchr(name, '/') - name);
+	return strncmp(x->lesson, name, n + 1) != 0 ||
+	    strtoull(x->lesson + n + 1, NULL, 10) < h->step;
+}
+
 /* What ace-expand left in the state of the last aggregate, unless it is known. */
 static int
 stage_score_learn(struct stage_score *x, struct err *e)
@@ -195,7 +218,7 @@ stage_score_learn(struct stage_score *x, struct err *e)
 	const size_t n = x->score->n;
 	struct memory h = MEMORY_INIT;
 	const float *energy, *doubt;
-	char id[33], step[24];
+	char id[33];
 	const char *model;
 	int r;
 
@@ -208,18 +231,16 @@ stage_score_learn(struct stage_score *x, struct err *e)
 	model = text_get(&h.kv, MEMORY_MODEL);
 	energy = memory_row(&h, MEMORY_ENERGY, n);
 	doubt = memory_row(&h, MEMORY_DOUBT, n);
-	(void)snprintf(step, sizeof(step), "%llu", (unsigned long long)h.step);
 	if (model == NULL || strcmp(model, id) != 0)
 		r = err_set(e, ERR_DATA, "mismatch: the feedback in '%s' is of "
 		    "another model", x->o->dir);
 	else if (energy == NULL || doubt == NULL)
 		r = err_set(e, ERR_DATA, "corrupt: the feedback in '%s' does not "
 		    "speak of %zu groups", x->o->dir, n);
-	else if (x->score->all.shards < 1 || strcmp(step, x->lesson) == 0)
-		r = 0;
-	else if ((r = score_learn(x->score, energy, doubt, STAGE_SCORE_RATE,
+	else if (x->score->all.shards > 0 && stage_score_news(x, &h) &&
+	    (r = score_learn(x->score, energy, doubt, STAGE_SCORE_RATE,
 	    e)) == 0)
-		memcpy(x->lesson, step, sizeof(step));
+		stage_score_name(&h, x->lesson);
 	memory_release(&h);
 	return r;
 }

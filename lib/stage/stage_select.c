@@ -59,7 +59,8 @@ stage_select_levels(void *arg, const struct opt *row, const char *list,
 			return r;
 		o->m += o->level[o->m].codec != CODEC_NONE;
 	}
-	return 0;
+	return o->m > 1 || o->shared != CODEC_NONE ? 0 :
+	    err_set(e, ERR_USAGE, "--levels: no codec to choose");
 }
 
 /* Reads "0.9=qsgd:4@4", or "0.9": up to that share in that codec, f16 unless

@@ -17,7 +17,7 @@ deco_check(const struct deco *d, struct err *e)
 {
 	int r;
 
-	if ((r = known(d->compute, 1e-15, "computation", e)) < 0 ||
+	if ((r = known(d->compute, DECO_LEAST, "computation", e)) < 0 ||
 	    (r = known(d->bandwidth, 1e-15, "bandwidth", e)) < 0 ||
 	    (r = known(d->latency, 0, "latency", e)) < 0 ||
 	    (r = known(d->size, 1e-15, "size", e)) < 0 ||

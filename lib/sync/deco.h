@@ -41,6 +41,7 @@ struct deco {
 	double kc, kd;		/* >= 0 */
 };
 enum { DECO_MOST = 1000 };
+#define DECO_LEAST 1e-15	/* seconds of a step, at least */
 /* The default kc, which is for top-k with the share delta of the values, and kd
  * were fitted by us on small problems. */
 #define DECO_INIT { 0, 0, 0, 0, 1e-5, 64, 0.005, 0.3 }

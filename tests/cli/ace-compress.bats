@@ -579,3 +579,23 @@ sized() {
 	layered 16384 6 4500
 	E
 }
+
+@test "what --window kept stays when it is forgotten once" {
+	for k in 0 1 2 3; do
+		mkshards -s $k >in
+		exits 0 ace-compress -S st $([ $k = 2 ] || echo --window 8) -c q8 in
+	done
+	exits 0 ace-compress -S st --resend
+	[ "$(ace-inspect --json out | grep -o '"step":[0-9]' | paste -sd ' ')" = \
+	    '"step":0 "step":1 "step":2 "step":3' ]
+}
+
+@test "--resend reads and codes nothing, and is of a state that is there" {
+	mkshards >in
+	exits 0 ace-compress -S st -c q8 in
+	exits 2 ace-compress -S st --resend in
+	exits 2 ace-compress -S st --resend -c q8
+	says '--resend reads no input and codes nothing'
+	exits 4 ace-compress -S ts --resend
+	[ ! -e ts ] && [ ! -s out ]
+}

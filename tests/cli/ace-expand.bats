@@ -267,3 +267,16 @@ load values
 	exits 0 ace-expand --no-provenance in
 	run ! cmp -s want out
 }
+
+@test "with --allow-gap, too, it waits until the shard before was coded" {
+	for k in 0 1 2 5 6; do
+		mkshards -s $k
+	done >in
+	for n in 1 2 3; do
+		ace-expand -S st$n --allow-gap in | ace-compress -S st$n --allow-gap -c q4 >out
+		[ "${PIPESTATUS[*]}" = "0 0" ]
+	done
+	exits 0 ace-step -S one --allow-gap -c q4 in
+	ace-inspect stats one/residual >a
+	ace-inspect stats st1/residual | cmp - a
+}

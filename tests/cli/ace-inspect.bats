@@ -479,3 +479,13 @@ receipt       edge1 step 7: accepted" ]
 	exits 0 ace-inspect same
 	grep -qE '^all +0 +0.0000 +3271 +0.0000$' out
 }
+
+@test "what can be read only once is read once" {
+	mkshards >in
+	mkfifo once
+	cat in >once 3>&- &
+	exits 0 ace-inspect once
+	mv out got
+	exits 0 ace-inspect in
+	same got out
+}

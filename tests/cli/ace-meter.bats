@@ -198,3 +198,14 @@ known() {
 	PATH=$PWD/bin:$PATH exits 255 timeout "$HANG" \
 	    "$ROOT/examples/hosts/measure.sh" cloud state
 }
+
+@test "a limit is no measurement: what is known of the link stays below it" {
+	head -c 3000000 /dev/zero | ace-meter -S st | ace-meter -L 5Mbit >/dev/null
+	mkshards -n 1000 >in
+	exits 0 ace-meter -S st -L 50Mbit in
+	ace-status st | grep -qE '^link +[45](\.[0-9]+)? Mbit/s'
+	exits 0 ace-meter -S st -L 1Mbit in
+	ace-status st | grep -qE '^link +1 Mbit/s'
+	exits 0 ace-meter -S new -L 50Mbit in
+	ace-status new | grep -qE '^link +50 Mbit/s'
+}

@@ -621,3 +621,17 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 		done
 	done
 }
+
+@test "a shard that says more values than it has is refused, and no state is spoilt" {
+	exits 3 ace-policy -S st --sparsity --bandwidth 2Mbit \
+	    "$GOLDEN/bad-corrupt-nonzero-many.aceg"
+	says 'corrupt: sums of the shard'
+	mkshards >in
+	exits 0 ace-policy -S st --sparsity --bandwidth 2Mbit in
+}
+
+@test "--replay goes with nothing that decides" {
+	mkshards >in
+	exits 2 ace-policy --replay in --warmup 5 in
+	says '--replay decides nothing'
+}

@@ -489,3 +489,19 @@ spread() {
 	exits 0 ace-select --text -b 1k scored
 	same out want
 }
+
+@test "feedback: an aggregate that comes again later is no lesson, one of another run is" {
+	for k in 0 1 2; do
+		mkshards -k ramp -t a:64,8 -t b:8,64 -s $k >agg$k
+		mkshards -k ramp -t a:64,8 -t b:8,64 -r other -s $k >other$k
+	done
+	exits 0 ace-score -S st agg0
+	for k in 0 1 0 1 2 0; do
+		learn st agg$k
+		exits 0 ace-score -S st agg0
+	done
+	[ "$(lessons st)" = " 7 3" ]
+	learn st other0
+	exits 0 ace-score -S st agg0
+	[ "$(lessons st)" = " 8 4" ]
+}

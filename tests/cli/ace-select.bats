@@ -470,3 +470,11 @@ codecs() {
 	exits 2 ace-select -p "$(seq -s, 0.01 0.01 0.40)" in
 	says 'up to [0-9]* shares'
 }
+
+@test "levels without a codec leave nothing to choose" {
+	mkshards | ace-score >in
+	for l in none ''; do
+		exits 2 ace-select -b 1k --levels "$l" in
+		says '--levels: no codec to choose'
+	done
+}

@@ -186,3 +186,18 @@ one() {
 	says 'either --key or --check'
 	exits 2 ace-sign -k edge1.pem --check ring in
 }
+
+@test "receipts pass, through --check and through any filter" {
+	identity edge1
+	mkshards -d edge1 | ace-compress -S st --window 1 -c q8 | ace-recv --spool spool >receipts
+	for how in "ace-sign --check ring" ace-score "ace-policy --bandwidth 1Mbit" \
+	    ace-expand "ace-compress -c q8" "ace-select -b 1k"; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 0 $how receipts
+		[ "$(ace-inspect out | grep -c '^receipt .*accepted')" -eq 1 ]
+		mv out passed
+	done
+	exits 0 ace-ack -S st passed
+	mkshards -d edge1 -s 1 >in
+	exits 0 ace-compress -S st --window 1 --wait 0 -c q8 in
+}

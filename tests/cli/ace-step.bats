@@ -293,3 +293,13 @@ shares() {
 	mkshards -t a:64,64 -t b:64,64 -H kind=6 >S/sensitivity
 	exits 0 ace-step "$@" next
 }
+
+@test "momentum correction adds the residual itself: as ace-compress alone" {
+	for k in 0 1; do
+		mkshards -s $k >in
+		exits 0 ace-step -S st --error-feedback momentum -c topk:0.1 in
+		mv out step
+		exits 0 ace-compress -S alone --error-feedback momentum -c topk:0.1 in
+		ace-inspect diff step out
+	done
+}
