@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "kern/kern.h"
@@ -25,6 +26,7 @@
 #include "spool/receive.h"
 #include "spool/roster.h"
 #include "spool/progress.h"
+#include "spool/rounds.h"
 
 struct opts {
 	struct filter *f;
@@ -187,10 +189,10 @@ serve(struct run *x, int from, struct err *e)
 /* What the spool has of the device, and a new incarnation for it; or what a
  * device has to know that comes into the run; or one less to wait for. */
 static int
-operate(struct run *x, struct err *e)
+operate_on(struct run *x, const char *run, struct err *e)
 {
 	const struct opts *o = x->o;
-	const char *run = o->shard.run, *device = o->shard.device;
+	const char *device = o->shard.device;
 	int r = 0;
 
 	if (o->act != FENCE)
@@ -203,6 +205,28 @@ operate(struct run *x, struct err *e)
 		    fence_send(&x->inbox, run, device, o->fence_step, x->out,
 		    e);
 	return filter_end(x->out, r, e);
+}
+
+/* Of the run that was named, or the only one there is that the name fits. */
+static int
+operate(struct run *x, struct err *e)
+{
+	const struct opts *o = x->o;
+	const char *run = o->shard.run;
+	const int named = run != NULL && strchr(run, '*') == NULL;
+	char *only = NULL;
+	int r = rounds_count(&x->inbox, run, &only, e);
+
+	if (r == ROUNDS_NO_RUN && named && o->act == JOIN)
+		cli_say(o->f->cli, 0, "nothing of run '%s' is here yet", run);
+	if (r >= 0 && (named || r == ROUNDS_ONE_RUN))
+		r = operate_on(x, named ? run : only, e);
+	else if (r >= 0)
+		r = err_set(e, ERR_USAGE, "%s run%s%s in '%s': --run NAME",
+		    r == ROUNDS_RUNS ? "several" : "no", r == ROUNDS_RUNS ? "s" : "",
+		    run != NULL ? " of that name" : "", o->spool);
+	alloc_free(only);
+	return r;
 }
 
 /* Checks that the options given may be used together. */
@@ -221,15 +245,11 @@ check(const struct opts *o, const char *path, struct err *e)
 	if (path != NULL)
 		return err_set(e, ERR_USAGE, "--create, --fence, --join and "
 		    "--leave read no input, not '%s'", path);
-	if (o->act != INIT && (o->shard.device == NULL || o->shard.run == NULL))
-		return err_set(e, ERR_USAGE, "which device, of which run? "
-		    "(--device NAME --run NAME)");
+	if (o->act != INIT && o->shard.device == NULL)
+		return err_set(e, ERR_USAGE, "which device? (--device NAME)");
 	if (o->act == INIT && (o->shard.device != NULL || o->shard.run != NULL))
 		return err_set(e, ERR_USAGE, "--create is of all devices and "
 		    "runs");
-	if (o->act != INIT && strchr(o->shard.run, '*') != NULL)
-		return err_set(e, ERR_USAGE, "--fence, --join and --leave are of "
-		    "one run, not '%s'", o->shard.run);
 	return 0;
 }
 

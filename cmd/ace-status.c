@@ -708,7 +708,7 @@ status_each_name(void *arg, const char *name, struct err *e)
 			x->kind = STATUS_STATE;
 			return 1;
 		}
-	if (snprintf(path, sizeof(path), "%s/%s/lock", x->dir, name) <
+	if (snprintf(path, sizeof(path), "%s/%s/schema.aceg", x->dir, name) <
 	    (int)sizeof(path) && access(path, F_OK) == 0)
 		x->kind = STATUS_SPOOL;
 	else if (x->kind == STATUS_NOTHING)

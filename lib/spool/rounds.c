@@ -57,11 +57,7 @@ rounds_each_run(void *arg, const char *name, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-enum rounds_runs { ROUNDS_NO_RUN, ROUNDS_ONE_RUN, ROUNDS_RUNS };
-
-/* How many runs that are wanted there are in the spool, an enum rounds_runs; ONE:
- * its name, allocated. */
-static int
+int
 rounds_count(const struct inbox *s, const char *want, char **name,
     struct err *e)
 {

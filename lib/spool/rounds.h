@@ -25,6 +25,13 @@ struct rounds_opts {
 	const char *confined;	/* the sandbox that is in force, in words */
 };
 
+/* rounds_count(s, want, name, e): how many runs there are in the spool that fit
+ * `want' (inbox_fits), one of these; ONE: its name in *name, allocated.  A run is
+ * there from its first shard on. */
+enum { ROUNDS_NO_RUN, ROUNDS_ONE_RUN, ROUNDS_RUNS };
+int rounds_count(const struct inbox *s, const char *want, char **name,
+    struct err *e);
+
 /* rounds_open(out, o, e): waits until there is a run; -ERR_USAGE when there
  * are several and none is named, -ERR_SYS when there is no directory.  o has
  * to live as long. */

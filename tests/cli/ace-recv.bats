@@ -104,7 +104,20 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ "$(grep -c 'gen-[12]' out)" -ge 2 ]
 	[ -z "$(grep crit out)" ]
 	exits 2 ace-recv --spool spool --run 'gen-*' --device edge1 --join
-	says "are of one run, not 'gen-\*'"
+	says "several runs of that name in 'spool': --run NAME"
+	# one that fits, or the only one, need not be named in full
+	exits 0 ace-recv --spool spool --run 'gen-1*' --device edge1 --join
+	[ "$(cat spool/gen-1/devices)" = edge1 ]
+	exits 2 ace-recv --spool spool --device edge1 --leave
+	says "several runs in 'spool': --run NAME"
+	exits 0 ace-recv --spool one gen2
+	exits 0 ace-recv --spool one --device edge1 --join
+	[ "$(cat one/gen-2/devices)" = edge1 ]
+	[ ! -s err ]
+	# a name that nobody has may be of a run to come, and may be mistyped
+	exits 0 ace-recv --spool one --run gne-2 --device edge1 --join
+	says "^ace-recv: nothing of run 'gne-2' is here yet$"
+	exits 2 ace-recv --spool none --device edge1 --join
 }
 
 @test "a value that is not finite is seen wherever it is in a group" {
@@ -478,14 +491,11 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 ace-recv --spool spool --run test --device edge1 --leave
 	[ ! -s out ]
 	exits 0 pty ace-recv --spool spool --publish mean
-	# each of those who act needs both names
+	# each of those who act needs a device's name
 	for act in --join --leave '--fence 0'; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 2 ace-recv --spool spool --run test $act
-		says 'which device, of which run'
-		# shellcheck disable=SC2086
-		exits 2 ace-recv --spool spool --device edge1 $act
-		says 'which device, of which run'
+		says 'which device'
 	done
 }
 

@@ -442,3 +442,10 @@ aged() {
 	    tr -c 'a-zA-Z_/-' '\n' | sort -u >page
 	comm -23 <(sort -u said) page | diff /dev/null -
 }
+
+@test "a folder in which a state lies is neither a spool nor a state" {
+	mkdir -m 700 here
+	mkshards | ace-compress -S here/edge1 -c q8 >/dev/null
+	exits 3 ace-status here
+	says "'here' is no spool"
+}

@@ -211,7 +211,7 @@ fence() {
 	exits 3 ace-ack -S state --fence answer
 	says "mismatch: '.*' is of another model"
 	exits 2 ace-recv --spool spool --fence 2
-	says "which device, of which run"
+	says "which device"
 }
 
 # refused WHY: ace-ack --fence answer ends with 3, says why, and changes nothing

@@ -212,7 +212,7 @@ limits" ]
 	[ ! -e spool/demo/devices ]
 	[ ! -e spool/other ]
 	exits 2 ace-recv --spool spool --join
-	says 'which device, of which run'
+	says 'which device'
 	exits 2 ace-recv --spool spool --run demo --device edge1 --join --leave
 	exits 2 ace-recv --spool spool --run demo --device edge1 --join file
 	exits 2 ace-recv --spool spool --run demo --device edge1 --leave --reply aggregate
