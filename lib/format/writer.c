@@ -141,6 +141,7 @@ struct writer {
 	const struct kern *kern;
 	char *tool, *line, *history;
 	int open, in_shard, done;	/* open: HEAD is out */
+	int keeps;			/* what is whole stays when it is aborted */
 	uint32_t seq, n_shards;
 	uint64_t id, key;
 	uint64_t start;			/* of this stream in the file */
@@ -713,6 +714,12 @@ writer_is_pipe(const struct writer *w)
 }
 
 void
+writer_keeps(struct writer *w)
+{
+	w->keeps = 1;
+}
+
+void
 writer_abort(struct writer *w)
 {
 	unsigned char p[SHARD_END_SIZE];
@@ -734,6 +741,7 @@ writer_abort(struct writer *w)
 		w->in_shard = 0;
 	}
 	if (writer_tail(w, SHARD_ABORTED, NULL) == 0)
-		(void)io_flush(w->io, NULL);
+		(void)(w->keeps ? io_commit(w->io, IO_SYNC_FULL, NULL) :
+		    io_flush(w->io, NULL));
 	w->done = 1;
 }

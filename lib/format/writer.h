@@ -116,6 +116,10 @@ int writer_end(struct writer *w, enum io_sync sync, struct err *e);
 
 int writer_is_pipe(const struct writer *w);
 
+/* writer_keeps(w): from now on, should the stream be aborted, a created file appears
+ * all the same, with the whole shards that are in it and an end that says so: somebody
+ * has them on his books as sent. */
+void writer_keeps(struct writer *w);
 /* writer_abort(w): an end that says "aborted", so that the reader can tell it
  * from a cut, in a pipe also of a stream that was not begun.  For a created file nothing is written: it will not appear. */
 void writer_abort(struct writer *w);

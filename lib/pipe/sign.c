@@ -107,7 +107,10 @@ sign_text(const char *path, int *r, struct err *e)
 		*r = -ERR_SYS;
 	else if ((*r = io_read(io, text, SIGN_FILE, &n, e)) == 0) {
 		text[n] = '\0';
-		if (n == SIGN_FILE || strlen(text) != n)
+		if (n == SIGN_FILE)
+			*r = err_set(e, ERR_DATA, "limit: keys of 1 MiB or more "
+			    "in '%s'", path);
+		else if (strlen(text) != n)
 			*r = err_set(e, ERR_DATA, "'%s' is no file of keys",
 			    path);
 	}

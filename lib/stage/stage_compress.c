@@ -610,6 +610,8 @@ stage_compress_end(struct stage *s, const struct shard_sums *sums,
 	if (x->fb == NULL)
 		return writer_send(x->out, NULL, e);
 	r = feedback_commit(x->fb, step, x->out, e);
+	if (r == 0)
+		writer_keeps(x->out);
 	if (r == 0 && feedback_growing(x->fb) >= CONTRACTION_PATIENCE)
 		cli_say(x->o->f->cli, 0, "%s/%llu: in %u shards in a row the "
 		    "code lost more than it kept: the residual grows; a finer "

@@ -18,6 +18,7 @@
 
 enum {
 	STAGE_SELECT_PART = 65536,	/* groups of one annotation */
+	STAGE_SELECT_WAIT = 1 << 24,	/* bytes of values that wait for theirs */
 	/* shards of no more groups are filled to the last byte */
 	STAGE_SELECT_FEW = 64,
 	/* bytes of a budget beside an empty shard, for it to be announced */
@@ -331,6 +332,10 @@ stage_select_keep(struct stage_select *x, const struct stage_data *d,
 	float *to;
 	int r;
 
+	/* a frame of few bytes may hold many groups: then their statistics are
+	 * calculated although some may follow */
+	if (x->values.n >= STAGE_SELECT_WAIT && (r = stage_select_late(x, e)) < 0)
+		return r;
 	if ((r = buf_room(&x->values, most * sizeof(*to), e)) < 0 ||
 	    (r = alloc_grow(&x->late, &x->late_cap, x->nlate + 1, sizeof(*l),
 	    e)) < 0)

@@ -599,3 +599,23 @@ sized() {
 	exits 4 ace-compress -S ts --resend
 	[ ! -e ts ] && [ ! -s out ]
 }
+
+@test "what a state has absorbed is in the output, also when a later shard fails" {
+	for k in 0 1 2; do
+		mkshards -s $k
+	done >in
+	head -c -1000 in >cut
+	exits 3 ace-compress -S st -c q8 -o coded cut
+	exits 3 ace-recv --spool spool coded
+	[ "$(find spool -name '*.aceg' ! -name schema.aceg | wc -l)" -eq 2 ]
+	exits 3 ace-inspect verify coded
+	says 'aborted'
+	# nothing was absorbed of the first one
+	head -c 500 in >cut
+	exits 3 ace-compress -S new -c q8 -o none cut
+	[ ! -e none ]
+	# without a state nobody has it on his books
+	head -c -1000 in >cut
+	exits 3 ace-compress -c q8 -o none cut
+	[ ! -e none ]
+}

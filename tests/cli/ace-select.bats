@@ -478,3 +478,12 @@ codecs() {
 		says '--levels: no codec to choose'
 	done
 }
+
+@test "a few bytes that stand for many groups do not take their memory" {
+	sanitized && skip "the sanitizer's own memory"
+	perl -e '$g = pack("f", 1) . "\0" x (65535 * 4); print $g for 1 .. 400' |
+	    ace-import -f raw --shape 26214400 -d edge1 -r test -s 0 - |
+	    ace-compress -c nonzero >in
+	exits 0 peak kib ace-select -b 1M -o out in
+	[ "$(cat kib)" -le 49152 ]
+}
