@@ -312,16 +312,17 @@ static int
 receive_take(struct receive *x, struct err *e)
 {
 	const struct admit *a = &x->o->admit;
+	struct io *io = reader_io(x->in);
 	int r;
 
-	reader_patience(x->in, a->idle, a->time);
+	io_patience(io, a->idle, a->time);
 	while ((r = reader_next(x->in, e)) > 0) {
 		if (r != READER_SHARD)
 			continue;
-		reader_patience(x->in, a->silence, a->time);
+		io_patience(io, a->silence, a->time);
 		if ((r = receive_shard(x, e)) < 0)
 			break;
-		reader_patience(x->in, a->idle, a->time);
+		io_patience(io, a->idle, a->time);
 	}
 	return r;
 }
