@@ -137,7 +137,7 @@ roster_read(struct roster *t, const struct inbox *s, const char *run,
 
 /* ---- who was seen ---- */
 
-static int
+int
 roster_each_file(void *arg, const char *name, struct err *e)
 {
 	char device[SHARD_NAME + 1];
