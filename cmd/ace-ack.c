@@ -10,6 +10,7 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "device/pending.h"
 #include "device/receipts.h"
 #include "device/restore.h"
@@ -141,7 +142,8 @@ take(struct ack *x, struct err *e)
 	known = known_before(x, r);
 	receipts_add(&x->receipts, &r);
 	x->fresh = 1;
-	later = receipt_is_accepted(&r) && reader_ready(x->in);
+	later = receipt_is_accepted(&r) &&
+	    io_ready(reader_io(x->in), 0, NULL) > 0;
 	if (!later && (k = keep(x, e)) < 0)
 		return k;
 	if (r.verdict == RECEIPT_INVALID && !known)
@@ -161,7 +163,7 @@ pass_on(struct ack *x, int event, struct err *e)
 	case READER_RCPT:
 		return take(x, e);
 	case READER_SHARD:
-		return filter_shard(x->in, x->out, NULL, e);
+		return filter_shard(x->in, x->out, e);
 	case READER_DATA:
 	case READER_NOTE:
 		return writer_pass(x->out, x->in, e);
@@ -207,8 +209,9 @@ fence(const struct opts *o, const char *path, struct err *e)
 static int
 no_answer(const struct ack *x, const struct err *e)
 {
-	return e->kind == ERR_TRUNCATED && reader_empty(x->in) &&
-	    reader_is_pipe(x->in);
+	const struct io *io = reader_io(x->in);
+
+	return e->kind == ERR_TRUNCATED && io_bytes(io) == 0 && io_is_pipe(io);
 }
 
 static int

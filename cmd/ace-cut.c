@@ -78,7 +78,7 @@ cut_tensors(struct cut *x, struct reader *r, struct err *e)
 			return -ERR_SYS;
 		x->cap = sc->group_size;
 	}
-	if ((k = filter_shard(r, x->w, NULL, e)) < 0)
+	if ((k = filter_shard(r, x->w, e)) < 0)
 		return k;
 	while ((k = reader_next(r, e)) > 0) {
 		if (k == READER_SEND)

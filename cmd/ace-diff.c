@@ -404,13 +404,11 @@ static int
 fold_file(struct diff *d, const char *path, struct err *e)
 {
 	struct reader_opts o = d->o->f->in;
-	struct reader *in = NULL;
-	struct io *io;
+	struct reader *in;
 	int r;
 
 	o.any_model = 1;
-	if ((r = io_open(&io, path, e)) == 0 &&
-	    (r = reader_open(&in, io, &o, e)) == 0)
+	if ((r = reader_file(&in, path, &o, e)) == 0)
 		while ((r = reader_to_shard(in, e)) > 0 &&
 		    (r = fold_one(d, in, e)) == 0)
 			;

@@ -12,7 +12,6 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/io.h"
 #include "base/pack.h"
 #include "base/pool.h"
 #include "format/reader.h"
@@ -97,8 +96,7 @@ static int
 receive(struct patch *x, struct err *e)
 {
 	struct reader_opts o = x->o->f->in;
-	struct reader *in = NULL;
-	struct io *io;
+	struct reader *in;
 	int r;
 
 	x->s.s.file = scratch_file;
@@ -109,8 +107,7 @@ receive(struct patch *x, struct err *e)
 	/* the table may have been left out: it is the model's */
 	o.schema = &x->m.schema;
 	o.any_model = 1;
-	if ((r = io_open(&io, NULL, e)) == 0 &&
-	    (r = reader_open(&in, io, &o, e)) == 0)
+	if ((r = reader_file(&in, NULL, &o, e)) == 0)
 		r = series_read(&x->s, in, &x->m, e);
 	/* with a receipt that asks for it */
 	if (r == 0 && x->s.n == 0 && x->o->receiver == NULL)

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -164,6 +165,24 @@ fd_is_called_terminal(int fd)
 		return 0;
 	n = major(st.st_rdev);
 	return n == 4 || n == 5 || (n >= 136 && n <= 143);
+}
+
+int
+fd_lock(const char *path, int how, int *fd, struct err *e)
+{
+	int r = 0;
+
+	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (*fd < 0)
+		return err_sys(e, "'%s'", path);
+	while (r == 0 && how != 0 && flock(*fd, how) < 0)
+		if (errno != EINTR)
+			r = err_sys(e, "'%s'", path);
+	if (r < 0) {
+		(void)close(*fd);
+		*fd = -1;
+	}
+	return r;
 }
 
 void

@@ -32,6 +32,11 @@ int fd_write(int fd, const void *p, size_t n, const char *name, struct err *e);
 int fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
     struct err *e);
 
+/* fd_lock(path, how, fd, e): opens a file of ours that processes lock, made if it is
+ * not there, and locks it, how LOCK_EX or LOCK_SH of flock, as long as that takes;
+ * 0: no lock.  *fd is -1 on errors. */
+int fd_lock(const char *path, int how, int *fd, struct err *e);
+
 /* fd_linger(fd): reads what still comes through a pipe or a socket and throws it
  * away, until its end, FD_LINGER_MS milliseconds or FD_LINGER bytes.  For one who
  * gives up an input and has said so: the network between drops what is on its way

@@ -405,10 +405,10 @@ feedback_begin(struct feedback *f, const struct shard *sh,
 	return feedback_create(f, sh, sc, e);
 }
 
-struct writer *
-feedback_writer(struct feedback *f)
+struct residual_new *
+feedback_next(const struct feedback *f)
 {
-	return residual_writer(f->next);
+	return f->next;
 }
 
 const struct statedir *
@@ -421,19 +421,6 @@ int
 feedback_scratch(const struct feedback *f, int *fd, struct err *e)
 {
 	return statedir_scratch(&f->state, fd, e);
-}
-
-int
-feedback_over(const struct feedback *f)
-{
-	return !feedback_beside(f) && residual_over(f->next);
-}
-
-int
-feedback_ahead(const struct feedback *f, uint64_t slack, int *fd,
-    uint64_t *from, struct err *e)
-{
-	return residual_ahead(f->next, slack, fd, from, e);
 }
 
 /* ---- one group ---- */
@@ -539,12 +526,6 @@ feedback_renew(struct feedback *f, uint64_t step,
 	p->p[n].fate = PENDING_OPEN;
 	memcpy(p->p[n].digest, digest, SHARD_DIGEST);
 	p->n = n + 1;
-}
-
-int
-feedback_early(struct feedback *f, struct writer *w, struct err *e)
-{
-	return residual_early(f->next, w, e);
 }
 
 int

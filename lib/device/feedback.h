@@ -60,21 +60,14 @@ int feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
  * "mismatch: ..." for another run, device or model. */
 int feedback_begin(struct feedback *f, const struct shard *sh,
     const struct schema *sc, struct err *e);
-/* feedback_writer(f): the coded shard that is being made, for its
- * annotations. */
-struct writer *feedback_writer(struct feedback *f);
+/* feedback_next(f): the residual and the coded shard that are being made.  Values
+ * may wait in its file where these groups' residuals will be, which are as long,
+ * but only with a residual and nothing beside. */
+struct residual_new *feedback_next(const struct feedback *f);
 /* feedback_state(f): the state directory, for what is remembered with a step. */
 const struct statedir *feedback_state(const struct feedback *f);
 /* feedback_scratch(f, fd, e): an unnamed temporary file in the state. */
 int feedback_scratch(const struct feedback *f, int *fd, struct err *e);
-/* feedback_ahead(f, slack, fd, from, e): the new residual's file, in which values
- * may wait where these groups' residuals will be, which are as long; slack: of
- * bytes that may come between.  Only with a residual and nothing beside.
- * feedback_over(f): 1 where its pages are there already, so that nothing is gained by
- * memory of our own. */
-int feedback_over(const struct feedback *f);
-int feedback_ahead(const struct feedback *f, uint64_t slack, int *fd,
-    uint64_t *from, struct err *e);
 
 /* feedback_last(f, g, c, e): 1 and *c is how group g was coded in the shard
  * before; 0: it was not sent in it. */
@@ -122,10 +115,8 @@ int feedback_settle(struct feedback *f, uint32_t g, float *a, float *u,
     size_t n, const struct kern_stat *seen, const struct feedback_code *c,
     struct err *e);
 
-/* feedback_early(f, w, e): writes to w what was settled so far.
- * feedback_commit(f, step, w, e): commits that step to the state, and only then
+/* feedback_commit(f, step, w, e): commits that step to the state, and only then
  * writes the coded shard's end to w, and what was not written of it before. */
-int feedback_early(struct feedback *f, struct writer *w, struct err *e);
 int feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
     struct err *e);
 /* feedback_send(f, step, w, e): writes the shard of that step, which was

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/num.h"
 #include "device/memory.h"
 #include "format/reader.h"
@@ -440,16 +440,8 @@ static int
 memory_lock(const struct statedir *s, int *fd, struct err *e)
 {
 	char *path = statedir_path(s, MEMORY_FILE ".lock", e);
-	int r = 0;
+	int r = path != NULL ? fd_lock(path, LOCK_EX, fd, e) : -ERR_SYS;
 
-	if (path == NULL)
-		return -ERR_SYS;
-	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (*fd < 0)
-		r = err_sys(e, "'%s'", path);
-	while (r == 0 && flock(*fd, LOCK_EX) < 0)
-		if (errno != EINTR)
-			r = err_sys(e, "'%s'", path);
 	alloc_free(path);
 	return r;
 }

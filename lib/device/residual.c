@@ -152,17 +152,10 @@ residual_writer(struct residual_new *n)
 	return n->c;
 }
 
-int
-residual_over(const struct residual_new *n)
+struct io *
+residual_io(const struct residual_new *n)
 {
-	return writer_over(n->w);
-}
-
-int
-residual_ahead(struct residual_new *n, uint64_t slack, int *fd, uint64_t *from,
-    struct err *e)
-{
-	return writer_ahead(n->w, slack, fd, from, e);
+	return writer_io(n->w);
 }
 
 /* Reads the coded shard from its scratch file: 1, at the READER_SHARD. */
@@ -203,7 +196,7 @@ residual_early(struct residual_new *n, struct writer *w, struct err *e)
 	    (k = writer_shard(w, reader_shard(n->early),
 	    reader_schema(n->early), e)) < 0))
 		return k;
-	while (reader_bytes(n->early) < writer_bytes(n->c))
+	while (io_bytes(reader_io(n->early)) < io_bytes(writer_io(n->c)))
 		if ((k = reader_next(n->early, e)) < 0 ||
 		    (k = writer_pass(w, n->early, e)) < 0)
 			return k;

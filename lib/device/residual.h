@@ -71,11 +71,8 @@ int residual_record(struct residual_new *n, uint32_t g, uint32_t codec,
     struct err *e);
 /* residual_writer(n): the coded shard, for the annotations that go with it. */
 struct writer *residual_writer(struct residual_new *n);
-/* residual_ahead(n, slack, fd, from, e): a place in the new file for values that wait,
- * as io_ahead gives it; residual_over(n): 1 where its pages are there already. */
-int residual_over(const struct residual_new *n);
-int residual_ahead(struct residual_new *n, uint64_t slack, int *fd,
-    uint64_t *from, struct err *e);
+/* residual_io(n): the file to be, in which values may wait (io_ahead). */
+struct io *residual_io(const struct residual_new *n);
 /* residual_early(n, w, e): writes to w what there is of the coded shard: all but
  * its end, without which nobody takes it for a shard, so that no commit is needed
  * for it. */

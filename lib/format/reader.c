@@ -672,34 +672,10 @@ reader_provenance(const struct reader *r)
 	return (const char *)r->prov.p;
 }
 
-int
-reader_empty(const struct reader *r)
+struct io *
+reader_io(const struct reader *r)
 {
-	return io_bytes(r->c.io) == 0;
-}
-
-int
-reader_is_pipe(const struct reader *r)
-{
-	return io_is_pipe(r->c.io);
-}
-
-void
-reader_patience(struct reader *r, double silence, double whole)
-{
-	io_patience(r->c.io, silence, whole);
-}
-
-int
-reader_ready(struct reader *r)
-{
-	return io_ready(r->c.io, 0, NULL) > 0;
-}
-
-int
-reader_can_seek(const struct reader *r)
-{
-	return io_can_seek(r->c.io);
+	return r->c.io;
 }
 
 int
@@ -811,10 +787,4 @@ uint64_t
 reader_offset(const struct reader *r)
 {
 	return r->c.pos.offset;
-}
-
-uint64_t
-reader_bytes(const struct reader *r)
-{
-	return io_bytes(r->c.io);
 }

@@ -112,16 +112,10 @@ int reader_blame(const struct reader *r, int k, struct err *e);
  * so that the shard's frames come once more.  See io_mark. */
 int reader_mark(struct reader *r, size_t limit, struct err *e);
 int reader_rewind(struct reader *r, struct err *e);
-/* reader_patience: see io_patience. */
-void reader_patience(struct reader *r, double silence, double whole);
-/* reader_ready(r): 1 when the next frame, or its beginning, is here already. */
-int reader_ready(struct reader *r);
-int reader_can_seek(const struct reader *r);
-int reader_is_pipe(const struct reader *r);
+/* reader_io(r): where it reads, for what can be asked of that. */
+struct io *reader_io(const struct reader *r);
 /* reader_splice: see writer_splice. */
 void reader_splice(struct reader *r, const struct io *to, int skip_checks);
-/* reader_empty(r): 1 when the input had not a single byte. */
-int reader_empty(const struct reader *r);
 
 /*
  * reader_recover(r, from, e): after an error, or instead of starting at the
@@ -135,10 +129,8 @@ int reader_recover(struct reader *r, uint64_t from, struct err *e);
 /* reader_unknown(r): 1 when what reader_next refused is not damaged, but has a
  * version, a feature or a critical flag that this reader does not know. */
 int reader_unknown(const struct reader *r);
-/* Where the current frame begins, or the one that was refused; and where what was
- * read ends. */
+/* Where the current frame begins, or the one that was refused. */
 uint64_t reader_offset(const struct reader *r);
-uint64_t reader_bytes(const struct reader *r);
 
 /* The bytes of the digest that one SHRD or DATA frame adds. */
 struct pack_sum;

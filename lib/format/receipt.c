@@ -64,7 +64,5 @@ receipt_decode(struct receipt *r, const unsigned char *p, size_t n,
 int
 receipt_is_for(const struct receipt *r, const struct shard *s)
 {
-	return memcmp(r->run, s->run, SHARD_ID) == 0 &&
-	    memcmp(r->device, s->device, SHARD_ID) == 0 &&
-	    r->step == s->step;
+	return shard_is_of(s, r->run, r->device) && r->step == s->step;
 }

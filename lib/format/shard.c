@@ -75,6 +75,14 @@ shard_set_device(struct shard *s, const char *name, struct err *e)
 }
 
 int
+shard_is_of(const struct shard *s, const unsigned char *run,
+    const unsigned char *device)
+{
+	return memcmp(s->run, run, SHARD_ID) == 0 &&
+	    memcmp(s->device, device, SHARD_ID) == 0;
+}
+
+int
 shard_same(struct shard *s, const struct shard *from, struct err *e)
 {
 	int r = text_set(&s->kv, SHARD_KEY_RUN,

@@ -69,6 +69,9 @@ void shard_release(struct shard *s);
  * kept as a key of the shard. */
 int shard_set_run(struct shard *s, const char *name, struct err *e);
 int shard_set_device(struct shard *s, const char *name, struct err *e);
+/* shard_is_of(s, run, device): has s these ids? */
+int shard_is_of(const struct shard *s, const unsigned char *run,
+    const unsigned char *device);
 /* shard_same(s, from, e): gives s the run and the device of from. */
 int shard_same(struct shard *s, const struct shard *from, struct err *e);
 const char *shard_run(const struct shard *s);		/* "?" when nameless */

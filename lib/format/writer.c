@@ -613,21 +613,30 @@ writer_dropped(struct writer *w, uint64_t n)
 	w->end.sums.dropped += n;
 }
 
+static int
+writer_shard_end(struct writer *w, struct err *e)
+{
+	unsigned char p[SHARD_END_SIZE];
+	int r;
+
+	pack_sum_get(w->digest, w->end.digest);
+	shard_end_encode(&w->end, p);
+	if ((r = writer_plain(w, FRAME_SEND, p, sizeof(p), 0, e)) == 0)
+		w->in_shard = 0;
+	return r;
+}
+
 int
 writer_send(struct writer *w, const struct shard_sums *sums, struct err *e)
 {
-	unsigned char p[SHARD_END_SIZE];
 	int r;
 
 	if ((r = writer_batch(w, 0, e)) < 0)
 		return r;
 	if (sums != NULL)
 		w->end.sums = *sums;
-	pack_sum_get(w->digest, w->end.digest);
-	shard_end_encode(&w->end, p);
-	if ((r = writer_plain(w, FRAME_SEND, p, sizeof(p), 0, e)) < 0)
+	if ((r = writer_shard_end(w, e)) < 0)
 		return r;
-	w->in_shard = 0;
 	return io_flush(w->io, e);
 }
 
@@ -637,23 +646,10 @@ writer_shard_bytes(const struct writer *w)
 	return io_bytes(w->io) - w->shard_at;
 }
 
-uint64_t
-writer_bytes(const struct writer *w)
+struct io *
+writer_io(const struct writer *w)
 {
-	return io_bytes(w->io);
-}
-
-int
-writer_over(const struct writer *w)
-{
-	return io_over(w->io);
-}
-
-int
-writer_ahead(struct writer *w, uint64_t slack, int *fd, uint64_t *from,
-    struct err *e)
-{
-	return io_ahead(w->io, slack, fd, from, e);
+	return w->io;
 }
 
 const struct shard_end *
@@ -707,12 +703,6 @@ writer_end(struct writer *w, enum io_sync sync, struct err *e)
 	return r < 0 ? r : io_commit(w->io, sync, e);
 }
 
-int
-writer_is_pipe(const struct writer *w)
-{
-	return io_is_pipe(w->io);
-}
-
 void
 writer_keeps(struct writer *w)
 {
@@ -722,8 +712,6 @@ writer_keeps(struct writer *w)
 void
 writer_abort(struct writer *w)
 {
-	unsigned char p[SHARD_END_SIZE];
-
 	if (w == NULL || w->done)
 		return;
 	/* nothing was said yet: who reads the pipe learns that we failed */
@@ -734,11 +722,8 @@ writer_abort(struct writer *w)
 		return;
 	if (w->in_shard) {
 		w->end.status = SHARD_ABORTED;
-		pack_sum_get(w->digest, w->end.digest);
-		shard_end_encode(&w->end, p);
-		if (writer_plain(w, FRAME_SEND, p, sizeof(p), 0, NULL) < 0)
+		if (writer_shard_end(w, NULL) < 0)
 			return;
-		w->in_shard = 0;
 	}
 	if (writer_tail(w, SHARD_ABORTED, NULL) == 0)
 		(void)(w->keeps ? io_commit(w->io, IO_SYNC_FULL, NULL) :

@@ -90,12 +90,8 @@ void writer_dropped(struct writer *w, uint64_t n);
 /* writer_shard_bytes(w): how many bytes of the current shard are written;
  * records that still wait for their frame are not counted. */
 uint64_t writer_shard_bytes(const struct writer *w);
-/* writer_bytes(w): the same of all that it wrote. */
-uint64_t writer_bytes(const struct writer *w);
-/* writer_ahead, writer_over: as io_ahead and io_over, where it writes. */
-int writer_over(const struct writer *w);
-int writer_ahead(struct writer *w, uint64_t slack, int *fd, uint64_t *from,
-    struct err *e);
+/* writer_io(w): where it writes, for what can be asked of that. */
+struct io *writer_io(const struct writer *w);
 /* writer_sent: what the last writer_send wrote. */
 const struct shard_end *writer_sent(const struct writer *w);
 
@@ -113,8 +109,6 @@ int writer_finish(struct writer *w, struct err *e);
 
 /* writer_end(w, sync, e): writer_finish and io_commit. */
 int writer_end(struct writer *w, enum io_sync sync, struct err *e);
-
-int writer_is_pipe(const struct writer *w);
 
 /* writer_keeps(w): from now on, should the stream be aborted, a created file appears
  * all the same, with the whole shards that are in it and an end that says so: somebody

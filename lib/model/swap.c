@@ -203,18 +203,6 @@ swap_discard(struct swap *s)
 	s->staged = 0;
 }
 
-static int
-swap_sync(const char *path, struct err *e)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r = 0;
-
-	if (fd < 0 || fsync(fd) < 0)
-		r = err_sys(e, "'%s'", path);
-	if (fd >= 0)
-		(void)close(fd);
-	return r;
-}
-
 /* ---- the next model, beside ---- */
 
 /* Bytes from one file to another; a reflink shares them. */
@@ -743,7 +731,7 @@ swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
 	if ((new = swap_name(s, "new", e)) == NULL)
 		return -ERR_SYS;
 	if ((r = swap_inode(new, &s->ready.inode, e)) == 0 &&
-	    (r = swap_sync(new, e)) == 0 && (r = io_sync_path(new, e)) == 0 &&
+	    (r = io_sync_file(new, e)) == 0 && (r = io_sync_path(new, e)) == 0 &&
 	    (r = io_sync_path(s->home, e)) == 0 &&
 	    (r = mark_write(s, "ready", &s->ready, e)) == 0)
 		s->staged = 1;
@@ -797,7 +785,7 @@ swap_commit(struct swap *s, struct err *e)
 		r = err_sys(e, "'%s'", s->path);
 	alloc_free(new);
 	if (r == 0 && (r = io_sync_path(s->path, e)) == 0 &&
-	    (r = swap_sync(s->home, e)) == 0)
+	    (r = io_sync_file(s->home, e)) == 0)
 		r = swap_finish(s, e);
 	return r;
 }

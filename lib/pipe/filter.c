@@ -188,15 +188,12 @@ filter_both(struct filter *f, struct reader **r, struct writer **w,
 }
 
 int
-filter_shard(const struct reader *r, struct writer *w, const struct shard *s,
-    struct err *e)
+filter_shard(const struct reader *r, struct writer *w, struct err *e)
 {
 	int k = writer_history(w, reader_provenance(r), e);
 
-	if (k < 0)
-		return k;
-	return writer_shard(w, s != NULL ? s : reader_shard(r),
-	    reader_schema(r), e);
+	return k < 0 ? k :
+	    writer_shard(w, reader_shard(r), reader_schema(r), e);
 }
 
 static int
@@ -287,6 +284,7 @@ void
 filter_abort(struct writer *w, struct err *e)
 {
 	writer_abort(w);
-	if (w != NULL && e != NULL && e->upstream && writer_is_pipe(w))
+	if (w != NULL && e != NULL && e->upstream &&
+	    io_is_pipe(writer_io(w)))
 		e->quiet = 1;
 }

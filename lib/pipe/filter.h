@@ -69,11 +69,9 @@ int filter_both(struct filter *f, struct reader **r, struct writer **w,
  * there, so that it is no use to go on when nobody reads it; else -1. */
 int filter_piped(const struct filter *f);
 
-/* filter_shard(r, w, s, e): begins in w the shard that r stands at, with what s
- * says of it, or with what it says of itself if s is NULL; hands the provenance
- * on. */
-int filter_shard(const struct reader *r, struct writer *w,
-    const struct shard *s, struct err *e);
+/* filter_shard(r, w, e): begins in w the shard that r stands at; hands the
+ * provenance on. */
+int filter_shard(const struct reader *r, struct writer *w, struct err *e);
 
 /* filter_loose(r, w, changed): from now on frames that stand between r's shards
  * are copied to w.  changed: values are not what they were, so that only those

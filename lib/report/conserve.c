@@ -267,17 +267,15 @@ conserve_file(struct conserve_run *x, const char *path, int sign,
     const struct reader_opts *o, int (*counts)(struct conserve_run *,
     const struct reader *, struct err *), struct err *e)
 {
-	struct reader *r = NULL;
-	struct io *io;
+	struct reader *r;
 	int k, on = 0;
 
 	x->nth = 0;
-	if ((k = io_open(&io, path, e)) < 0 ||
-	    (k = reader_open(&r, io, o, e)) < 0)
+	if ((k = reader_file(&r, path, o, e)) < 0)
 		return k;
-	if (x->lo != 0 && !io_can_seek(io))
+	if (x->lo != 0 && !io_can_seek(reader_io(r)))
 		k = err_set(e, ERR_USAGE, "'%s' is needed several times and is "
-		    "not a file", io_name(io));
+		    "not a file", reader_name(r));
 	while (k == 0 && (k = reader_next(r, e)) > 0) {
 		if (k == READER_SHARD) {
 			k = on = counts(x, r, e);

@@ -221,7 +221,7 @@ verify_recover(struct verify_saved *x, struct reader *r, struct writer *w,
 
 	memset(x, 0, sizeof(*x));
 	filter_loose(r, w, 0);
-	if (!reader_can_seek(r))
+	if (!io_can_seek(reader_io(r)))
 		return err_set(e, ERR_USAGE, "'%s' is not a file that can seek",
 		    reader_name(r));
 	do {

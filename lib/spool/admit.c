@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/limits.h"
 #include "base/num.h"
 #include "base/opt.h"
@@ -291,13 +292,13 @@ struct admit_place {
 	int known;			/* it has a verdict already */
 };
 
-/* Looks for the device's file of a step: 1 and its size, or 0 when there is
- * none. */
+/* Looks for a file of the device, as inbox_of: 1, and its size is added, or 0 when
+ * there is none. */
 static int
-admit_file(const struct admit_place *p, uint64_t step, const char *end,
-    uint64_t *bytes, struct err *e)
+admit_file(struct admit_place *p, const uint64_t *step, const char *end,
+    struct err *e)
 {
-	char *path = inbox_of(p->s, inbox_run_of(p->sh), &step,
+	char *path = inbox_of(p->s, inbox_run_of(p->sh), step,
 	    inbox_device_of(p->sh), end, e);
 	struct stat st;
 	int there;
@@ -306,9 +307,19 @@ admit_file(const struct admit_place *p, uint64_t step, const char *end,
 		return -ERR_SYS;
 	there = stat(path, &st) == 0;
 	if (there)
-		*bytes += (uint64_t)st.st_size;
+		p->bytes += (uint64_t)st.st_size;
 	alloc_free(path);
 	return there;
+}
+
+/* The same of both files that a step may have of it. */
+static int
+admit_files(struct admit_place *p, uint64_t step, struct err *e)
+{
+	const int k = admit_file(p, &step, "aceg", e);
+	const int no = k < 0 ? k : admit_file(p, &step, "no", e);
+
+	return no < 0 ? no : k | no;
 }
 
 /* Is another process just now writing a shard of the device to this file?  Of
@@ -380,18 +391,14 @@ admit_may(const struct inbox *s, const struct shard *sh, const char *path,
 {
 	struct admit_place p = { .s = s, .sh = sh };
 	size_t i, n = 0;
-	int no, k = admit_list(path, from, x, lines, e);
+	int k = admit_list(path, from, x, lines, e);
 
 	if (k != 0)
 		return k;
 	k = steps_list(x, s, inbox_run_of(sh), "", from, e);
-	for (i = 0; i < x->n && k >= 0; i++) {
-		if ((k = admit_file(&p, x->step[i], "aceg", &p.bytes, e)) < 0 ||
-		    (no = admit_file(&p, x->step[i], "no", &p.bytes, e)) < 0)
-			return -ERR_SYS;
-		if ((k | no) != 0)
+	for (i = 0; i < x->n && k >= 0; i++)
+		if ((k = admit_files(&p, x->step[i], e)) > 0)
 			x->step[n++] = x->step[i];
-	}
 	x->n = n;
 	return k < 0 ? k : 0;
 }
@@ -448,20 +455,14 @@ int
 admit_took(const struct inbox *s, const struct shard *sh, struct err *e)
 {
 	char *path = admit_path(s, sh, e);
-	int fd, k = 0;
+	int fd, k;
 
 	if (path == NULL)
 		return -ERR_SYS;
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		k = err_sys(e, "'%s'", path);
-	while (k == 0 && flock(fd, LOCK_EX) < 0)
-		if (errno != EINTR)
-			k = err_sys(e, "'%s'", path);
-	if (k == 0)
+	if ((k = fd_lock(path, LOCK_EX, &fd, e)) == 0) {
 		k = admit_add(fd, path, s, sh, e);
-	if (fd >= 0)
 		(void)close(fd);
+	}
 	alloc_free(path);
 	return k;
 }
@@ -470,32 +471,25 @@ admit_took(const struct inbox *s, const struct shard *sh, struct err *e)
 static int
 admit_mirror(struct admit_place *p, uint64_t step, struct err *e)
 {
-	char end[64], *path;
-	struct stat st;
+	char end[64];
 
 	(void)snprintf(end, sizeof(end), "history/history.%llu",
 	    (unsigned long long)step);
-	if ((path = inbox_of(p->s, inbox_run_of(p->sh), NULL,
-	    inbox_device_of(p->sh), end, e)) == NULL)
-		return -ERR_SYS;
-	if (stat(path, &st) == 0)
-		p->bytes += (uint64_t)st.st_size;
-	alloc_free(path);
-	return 0;
+	return admit_file(p, NULL, end, e);
 }
 
 /* Looks at one open step. */
 static int
 admit_step(struct admit_place *p, uint64_t step, struct err *e)
 {
-	int k, no;
+	int k;
 
-	if (admit_mirror(p, step, e) < 0 || (k = admit_file(p, step, "aceg", &p->bytes, e)) < 0 ||
-	    (no = admit_file(p, step, "no", &p->bytes, e)) < 0)
-		return -ERR_SYS;
-	p->steps += (k | no) != 0;
+	if ((k = admit_mirror(p, step, e)) < 0 ||
+	    (k = admit_files(p, step, e)) < 0)
+		return k;
+	p->steps += (uint64_t)k;
 	if (step == p->sh->step)
-		p->known = (k | no) != 0;
+		p->known = k;
 	return 0;
 }
 
@@ -556,17 +550,9 @@ static int
 admit_is_other(void *arg, const char *name, struct err *e)
 {
 	struct admit_other *o = arg;
-	size_t n = strlen(o->s->state.dir) + strlen(name) + 32;
-	char *path;
-	int k;
+	int k = strcmp(name, o->run) == 0 ? 0 :
+	    inbox_run_name(o->s, name, &o->other, e);
 
-	if (strcmp(name, o->run) == 0)
-		return 0;
-	if ((path = alloc_get(n, 1, e)) == NULL)
-		return -ERR_SYS;
-	(void)snprintf(path, n, "%s/%s/schema.aceg", o->s->state.dir, name);
-	k = access(path, F_OK) == 0 ? ledger_run(path, &o->other, e) : 0;
-	alloc_free(path);
 	if (k < 0 || o->other == NULL || inbox_fits(o->want, o->other))
 		return k < 0 ? k : o->other != NULL;
 	alloc_free(o->other);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/temp.h"
 #include "format/text.h"
 #include "spool/clients.h"
@@ -60,14 +61,10 @@ static int
 clients_open(const struct inbox *s, int *fd, struct err *e)
 {
 	char *path = statedir_path(&s->state, ".clients", e);
-	int r = 0;
+	int r;
 
 	*fd = -1;
-	if (path == NULL)
-		return -ERR_SYS;
-	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (*fd < 0)
-		r = err_sys(e, "'%s'", path);
+	r = path != NULL ? fd_lock(path, 0, fd, e) : -ERR_SYS;
 	alloc_free(path);
 	return r;
 }

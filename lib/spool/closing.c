@@ -60,12 +60,11 @@ closing_each_shard(void *arg, const char *name, struct err *e)
 	(void)snprintf(path, n, "%s%s", c->dir, name);
 	k = ledger_shard(path, &r, e);
 	alloc_free(path);
-	return k < 0 ? k : ledger_add(c->l, &r, name, e);
+	/* 0: it was removed meanwhile */
+	return k <= 0 ? k : ledger_add(c->l, &r, name, e);
 }
 
-/* Counts the shards of a step; with l it lists them too, and does not read
- * again those that `have' already names. */
-static int
+int
 closing_list(const struct inbox *s, const char *run, uint64_t step,
     const struct ledger *have, struct ledger *l, size_t *n, struct err *e)
 {
@@ -77,7 +76,8 @@ closing_list(const struct inbox *s, const char *run, uint64_t step,
 		return -ERR_SYS;
 	r = scan(path, closing_each_shard, &c, e);
 	alloc_free(path);
-	*n = c.n;
+	if (n != NULL)
+		*n = c.n;
 	return r;
 }
 
@@ -104,11 +104,11 @@ closing_names(const struct inbox *s, const char *run, uint64_t step,
     struct ledger *l, struct err *e)
 {
 	struct ledger have;
-	size_t i, j, n;
+	size_t i, j;
 	int r;
 
 	memset(&have, 0, sizeof(have));
-	if ((r = closing_list(s, run, step, NULL, &have, &n, e)) == 0) {
+	if ((r = closing_list(s, run, step, NULL, &have, NULL, e)) == 0) {
 		r = ledger_sort(&have, e);
 		for (i = 0, j = 0; i < l->n && r == 0; i++) {
 			if (!receipt_is_accepted(&l->r[i]))
@@ -215,13 +215,12 @@ closing_write(const struct inbox *s, const char *run, uint64_t step,
 {
 	char *path = inbox_path(s, run, &step, "manifest", e);
 	char *floor = inbox_path(s, run, NULL, "closed", e);
-	size_t n;
 	int r = -ERR_SYS;
 
 	/* what the manifest lists must be durable before the manifest is: the
 	 * process that linked a shard may have died in between */
 	if (path != NULL && floor != NULL &&
-	    (r = closing_list(s, run, step, seen, l, &n, e)) == 0 &&
+	    (r = closing_list(s, run, step, seen, l, NULL, e)) == 0 &&
 	    (r = inbox_durable(s, run, &step, e)) == 0 &&
 	    (r = ledger_sort(l, e)) == 0 &&
 	    (r = ledger_set_number(floor, step, s->sync, e)) == 0) {
@@ -246,13 +245,12 @@ closing_close(const struct inbox *s, const char *run, uint64_t after,
 {
 	struct closing_at first, next;
 	struct ledger seen;
-	size_t n;
 	int fd, r;
 
 	memset(&seen, 0, sizeof(seen));
 	memset(l, 0, sizeof(*l));
 	/* most of the reading is done before others are locked out */
-	if ((r = closing_list(s, run, step, NULL, &seen, &n, e)) == 0 &&
+	if ((r = closing_list(s, run, step, NULL, &seen, NULL, e)) == 0 &&
 	    (r = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
 		if ((r = closing_first(s, run, after, enough, &first, &next,
 		    e)) == 0)

@@ -40,6 +40,12 @@ struct quorum {
 int closing_wait(const struct inbox *s, const char *run, uint64_t *step,
     const struct quorum *q, int out, struct ledger *l, struct err *e);
 
+/* closing_list(s, run, step, have, l, n, e): counts the shards of a step into *n,
+ * unless it is NULL; with l it lists them too, and does not read again those that
+ * `have', or NULL, already names. */
+int closing_list(const struct inbox *s, const char *run, uint64_t step,
+    const struct ledger *have, struct ledger *l, size_t *n, struct err *e);
+
 /* closing_aside(s, run, step, l, e): writes l as the manifest of a closed step
  * in place of the old one, since some of its shards turned out to be of no
  * use. */

@@ -1,10 +1,9 @@
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/scan.h"
 #include "pipe/filter.h"
+#include "spool/closing.h"
 #include "spool/fence.h"
 #include "spool/steps.h"
 
@@ -20,47 +19,7 @@ struct fence {
 static int
 fence_ours(const struct fence *a, const struct receipt *r)
 {
-	return memcmp(r->run, a->of->run, SHARD_ID) == 0 &&
-	    memcmp(r->device, a->of->device, SHARD_ID) == 0;
-}
-
-struct fence_dir {
-	struct fence *a;
-	const char *path;
-	struct ledger *l;
-};
-
-static int
-fence_file(void *arg, const char *name, struct err *e)
-{
-	const struct fence_dir *d = arg;
-	size_t len = strlen(d->path) + strlen(name) + 1;
-	struct receipt r;
-	char *path;
-	int k;
-
-	if (!inbox_is_shard(name))
-		return 0;
-	if ((path = alloc_get(len, 1, e)) == NULL)
-		return -ERR_SYS;
-	(void)snprintf(path, len, "%s%s", d->path, name);
-	k = ledger_shard(path, &r, e);
-	alloc_free(path);
-	if (k <= 0 || !fence_ours(d->a, &r))
-		return k < 0 ? k : 0;
-	return ledger_add(d->l, &r, name, e);
-}
-
-static int
-fence_files(struct fence *a, uint64_t step, struct ledger *l,
-    struct err *e)
-{
-	char *path = inbox_path(a->s, a->run, &step, "", e);
-	struct fence_dir d = { a, path, l };
-	int r = path != NULL ? scan(path, fence_file, &d, e) : -ERR_SYS;
-
-	alloc_free(path);
-	return r;
+	return shard_is_of(a->of, r->run, r->device);
 }
 
 /* Lists what the manifest names, as far as the files are still there. */
@@ -95,14 +54,16 @@ fence_step(struct fence *a, uint64_t step, struct err *e)
 	int k;
 
 	memset(&have, 0, sizeof(have));
-	if ((k = fence_files(a, step, &have, e)) == 0 &&
+	if ((k = closing_list(a->s, a->run, step, NULL, &have, NULL,
+	    e)) == 0 &&
 	    (k = inbox_manifest(a->s, a->run, step, &list, e)) >= 0) {
 		if (k > 0)
 			k = fence_listed(a, &list, &have, e);
 		else
 			for (i = 0; i < have.n && k == 0; i++)
-				k = ledger_add(a->got, &have.r[i],
-				    have.name[i], e);
+				if (fence_ours(a, &have.r[i]))
+					k = ledger_add(a->got, &have.r[i],
+					    have.name[i], e);
 		ledger_release(&list);
 	}
 	ledger_release(&have);
@@ -113,8 +74,7 @@ int
 fence_accepted(const struct inbox *s, const struct shard *of,
     struct ledger *got, struct ledger *gone, struct err *e)
 {
-	const char *run = text_get(&of->kv, SHARD_KEY_RUN);
-	struct fence a = { .s = s, .run = run != NULL ? run : "", .of = of,
+	struct fence a = { .s = s, .run = inbox_run_of(of), .of = of,
 	    .got = got, .gone = gone };
 	struct steps all = STEPS_INIT;	/* that have a directory, or had */
 	size_t i;

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/limits.h"
 #include "base/temp.h"
 #include "spool/inbox.h"
@@ -115,15 +115,15 @@ inbox_of(const struct inbox *s, const char *run, const uint64_t *step,
 	return inbox_path(s, run, step, file, e);
 }
 
-/* The value of n hex digits, at most 2, or -1. */
+/* The value of two hex digits, or -1. */
 static int
-inbox_hex(const char *s, size_t n)
+inbox_hex(const char *s)
 {
 	static const char digits[] = "0123456789ABCDEFabcdef";
 	const char *at;
-	int v = 0;
+	int i, v = 0;
 
-	for (; n != 0; n--, s++) {
+	for (i = 0; i < 2; i++, s++) {
 		if (*s == '\0' || (at = strchr(digits, *s)) == NULL)
 			return -1;
 		v = v * 16 + (int)(at - digits < 16 ? at - digits :
@@ -140,7 +140,7 @@ inbox_unescape(const char *name, size_t n, char out[SHARD_NAME + 1])
 	int v;
 
 	for (i = 0; i < n && k < SHARD_NAME; i++) {
-		v = name[i] == '%' && i + 2 < n ? inbox_hex(name + i + 1, 2) : -1;
+		v = name[i] == '%' && i + 2 < n ? inbox_hex(name + i + 1) : -1;
 		if (v > 0)
 			i += 2;
 		out[k++] = v > 0 ? (char)v : name[i];
@@ -167,7 +167,7 @@ inbox_device(const char *file, char out[SHARD_NAME + 1],
 		inbox_unescape(file, n - 1 - 2 * SHARD_ID, out);
 		for (i = 0; i < SHARD_ID; i++)
 			id[i] = (unsigned char)inbox_hex(file + n -
-			    2 * (SHARD_ID - i), 2);
+			    2 * (SHARD_ID - i));
 		return 0;
 	}
 	if (n != 1 || *file != '%')	/* that has no name, and no hash */
@@ -286,27 +286,26 @@ inbox_durable(const struct inbox *s, const char *run, const uint64_t *step,
 }
 
 int
-inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
-    struct writer **w, struct err *e)
+inbox_temp(const struct inbox *s, const struct shard *sh, const char *end,
+    char **path, struct io **io, struct err *e)
 {
-	struct writer_opts o = { "ace-recv", NULL, 0 };
 	char file[INBOX_FILE];
-	struct io *io;
 	int fd, r;
 
-	*w = NULL;
-	inbox_file(sh, &TEMP_NAME[1], file);
+	inbox_file(sh, end, file);
 	*path = statedir_path(&s->state, file, e);
 	if (*path == NULL)
 		return -ERR_SYS;
-	if ((r = temp_create(*path, 0600, &fd, e)) < 0)
-		return r;
-	if ((r = io_create_fd(&io, fd, *path, e)) < 0) {
-		(void)close(fd);
+	if ((r = temp_create(*path, 0600, &fd, e)) < 0) {
+		alloc_free(*path);
+		*path = NULL;
 		return r;
 	}
-	io_own(io);
-	return writer_open(w, io, &o, e);
+	if ((r = io_create_fd(io, fd, *path, e)) < 0)
+		(void)close(fd);
+	else
+		io_own(*io);
+	return r;
 }
 
 int
@@ -314,21 +313,31 @@ inbox_lock(const struct inbox *s, const char *run, int how, int *fd,
     struct err *e)
 {
 	char *path = inbox_path(s, run, NULL, "lock", e);
-	int r = 0;
+	int r = path != NULL ? fd_lock(path, how, fd, e) : -ERR_SYS;
 
-	*fd = -1;
-	if (path == NULL)
-		return -ERR_SYS;
-	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (*fd < 0)
-		r = err_sys(e, "'%s'", path);
-	while (r == 0 && flock(*fd, how) < 0)
-		if (errno != EINTR)
-			r = err_sys(e, "'%s'", path);
-	if (r < 0 && *fd >= 0)
-		(void)close(*fd);
 	alloc_free(path);
 	return r;
+}
+
+int
+inbox_run_name(const struct inbox *s, const char *name, char **run,
+    struct err *e)
+{
+	size_t n = strlen(s->state.dir) + strlen(name) + 32;
+	char *path = alloc_get(n, 1, e);
+	int k;
+
+	*run = NULL;
+	if (path == NULL)
+		return -ERR_SYS;
+	(void)snprintf(path, n, "%s/%s/schema.aceg", s->state.dir, name);
+	if (access(path, F_OK) < 0)
+		k = errno == ENOENT || errno == ENOTDIR ? 0 :
+		    err_sys(e, "'%s'", path);
+	else
+		k = ledger_run(path, run, e);
+	alloc_free(path);
+	return k;
 }
 
 int

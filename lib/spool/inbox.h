@@ -88,6 +88,12 @@ int inbox_is_shard(const char *name);
 const char *inbox_run_of(const struct shard *sh);	/* "": it has no name */
 const char *inbox_device_of(const struct shard *sh);
 
+/* inbox_run_name(s, name, run, e): the run whose folder is DIR/name, which may be a
+ * hash, by the schema's file there, which is written before the first shard: *run is
+ * allocated, or NULL where it is no run's. */
+int inbox_run_name(const struct inbox *s, const char *name, char **run,
+    struct err *e);
+
 /* inbox_fits(want, run): is the run one of those that --run asks for?  A name
  * that ends with * asks for all that begin so; NULL is *. */
 int inbox_fits(const char *want, const char *run);
@@ -107,12 +113,13 @@ int inbox_durable(const struct inbox *s, const char *run, const uint64_t *step,
  * NULL, the run; or 0. */
 int inbox_is_there(const struct inbox *s, const char *run,
     const uint64_t *step, struct err *e);
-/* inbox_temp(s, sh, path, w, e): makes a temporary file at *path, allocated,
- * and *w to write the shard into it.  It stays until verdict_settle or unlink;
- * it is locked while *w is there, so that nobody takes it for a dead
- * process's. */
-int inbox_temp(const struct inbox *s, const struct shard *sh, char **path,
-    struct writer **w, struct err *e);
+/* inbox_temp(s, sh, end, path, io, e): makes a temporary file, DEVICE.end, at
+ * *path, allocated, and *io to write into it.  It stands beside the runs' folders,
+ * for that of a run is made only when there is a shard to be accepted.  It stays
+ * until verdict_settle or unlink; it is locked while *io is there, so that nobody
+ * takes it for a dead process's. */
+int inbox_temp(const struct inbox *s, const struct shard *sh, const char *end,
+    char **path, struct io **io, struct err *e);
 /* inbox_sign(s, run, r, e): fills in clock and version of a receipt whose
  * verdict was decided without the spool, and which is not kept. */
 int inbox_sign(const struct inbox *s, const char *run, struct receipt *r,

@@ -307,17 +307,14 @@ static int
 join_place(const struct inbox *s, const char *run, struct reader *in,
     struct err *e)
 {
-	struct writer_opts wo = { "ace-recv", NULL, 0 };
 	char *dir = inbox_path(s, run, NULL, "", e);
 	char *path = inbox_path(s, run, NULL, JOIN_MODEL, e);
 	struct writer *w = NULL;
-	struct io *io;
 	int k = dir == NULL || path == NULL ? -ERR_SYS : 0;
 
 	if (k == 0 && mkdir(dir, 0700) < 0 && errno != EEXIST)
 		k = err_sys(e, "'%s'", dir);
-	if (k == 0 && (k = io_create(&io, path, 0, e)) == 0 &&
-	    (k = writer_open(&w, io, &wo, e)) == 0 &&
+	if (k == 0 && (k = writer_file(&w, path, "ace-recv", e)) == 0 &&
 	    (k = join_put(run, in, w, e)) == 0)
 		while ((k = reader_to_shard(in, e)) > 0)
 			if ((k = join_put(run, in, w, e)) < 0)

@@ -99,14 +99,10 @@ int
 ledger_write(const struct ledger *l, const char *path, enum io_sync sync,
     struct err *e)
 {
-	struct writer_opts o = { "spool", NULL, 0 };
-	struct writer *w = NULL;
-	struct io *io;
+	struct writer *w;
 	size_t i;
-	int k;
+	int k = writer_file(&w, path, "spool", e);
 
-	if ((k = io_create(&io, path, 0, e)) == 0)
-		k = writer_open(&w, io, &o, e);
 	for (i = 0; i < l->n && k == 0; i++)
 		k = writer_receipt(w, &l->r[i], e);
 	if (k == 0)
@@ -196,17 +192,14 @@ static int
 ledger_schema_new(const char *path, const struct schema *sc,
     const struct shard *of, struct err *e)
 {
-	struct writer_opts o = { "spool", NULL, 0 };
 	struct writer *w = NULL;
 	struct shard sh;
-	struct io *io;
 	int k;
 
 	shard_init(&sh);
 	sh.kind = SHARD_HISTORY;
 	if ((k = shard_same(&sh, of, e)) == 0 &&
-	    (k = io_create(&io, path, 0, e)) == 0 &&
-	    (k = writer_open(&w, io, &o, e)) == 0 &&
+	    (k = writer_file(&w, path, "spool", e)) == 0 &&
 	    (k = writer_shard(w, &sh, sc, e)) == 0 &&
 	    (k = writer_send(w, NULL, e)) == 0)
 		k = writer_end(w, IO_SYNC_FULL, e);

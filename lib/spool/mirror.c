@@ -16,33 +16,6 @@
 
 #define MIRROR_STEP "history.%llu"
 
-/* A temporary file beside those of the shards, since the run's folder is made
- * only when there is a shard to be accepted. */
-static int
-mirror_temp(struct mirror *m, const struct inbox *s, const struct shard *sh,
-    struct io **io, struct err *e)
-{
-	char file[INBOX_FILE];
-	int fd, k;
-
-	inbox_file(sh, "history" TEMP_NAME, file);
-	if ((m->temp = statedir_path(&s->state, file, e)) == NULL)
-		return -ERR_SYS;
-	if ((k = temp_create(m->temp, 0600, &fd, e)) < 0) {
-		alloc_free(m->temp);
-		m->temp = NULL;
-		return k;
-	}
-	if ((k = io_create_fd(io, fd, m->temp, e)) < 0) {
-		(void)close(fd);
-		return k;
-	}
-	io_own(*io);
-	if (s->sync == IO_SYNC_FULL)
-		io_behind(*io);
-	return 0;
-}
-
 int
 mirror_begin(struct mirror *m, const struct inbox *s, const struct shard *sh,
     const struct schema *sc, struct receipt *r, struct err *e)
@@ -58,9 +31,12 @@ mirror_begin(struct mirror *m, const struct inbox *s, const struct shard *sh,
 	    "history", e);
 	if (m->dir == NULL || feedback_cache_open(&m->cache, m->dir, 0, e) < 0)
 		return -ERR_SYS;
-	if ((k = mirror_temp(m, s, sh, &io, e)) < 0 ||
-	    (k = feedback_cache_begin(m->cache, sh, sc, io, e)) > 0)
-		return k < 0 ? k : 0;
+	if ((k = inbox_temp(s, sh, "history" TEMP_NAME, &m->temp, &io, e)) < 0)
+		return k;
+	if (s->sync == IO_SYNC_FULL)
+		io_behind(io);
+	if ((k = feedback_cache_begin(m->cache, sh, sc, io, e)) > 0)
+		return 0;
 	mirror_drop(m);
 	if (k == -ERR_SYS)
 		return k;

@@ -103,16 +103,6 @@ progress_age(const struct inbox *s, const char *run, uint64_t step,
 	return there;
 }
 
-static int
-progress_each_name(void *arg, const char *name, struct err *e)
-{
-	char device[SHARD_NAME + 1];
-
-	if (!inbox_is_shard(name) || !inbox_device(name, device, NULL))
-		return 0;
-	return roster_add(arg, device, e);
-}
-
 /* Those of t that have no shard in the step, as text, with the time since their
  * shard of the step `last'. */
 static void
@@ -155,7 +145,7 @@ progress_device(const struct inbox *s, const char *run, uint64_t step)
 	alloc_free(dir);
 	if (!closed && roster_read(&t, s, run, NULL) <= 0 && any &&
 	    (dir = inbox_path(s, run, &last, "", NULL)) != NULL) {
-		(void)scan(dir, progress_each_name, &t, NULL);
+		(void)scan(dir, roster_each_file, &t, NULL);
 		alloc_free(dir);
 	}
 	if (!closed)

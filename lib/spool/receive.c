@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "base/scan.h"
+#include "base/temp.h"
 #include "base/wait.h"
 #include "format/checks.h"
 #include "format/values.h"
@@ -158,12 +159,11 @@ static int
 receive_tell_receipt(struct receive *x, const struct receipt *r,
     const struct shard *sh, struct err *e)
 {
-	const char *run = text_get(&sh->kv, SHARD_KEY_RUN);
 	struct receive_said a;
 
 	memset(&a, 0, sizeof(a));
 	a.r = *r;
-	(void)snprintf(a.run, sizeof(a.run), "%s", run != NULL ? run : "");
+	(void)snprintf(a.run, sizeof(a.run), "%s", inbox_run_of(sh));
 	cli_say(x->o->cli, 1, "'%s' step %llu: %s%s%s", shard_device(sh),
 	    (unsigned long long)r->step, receipt_verdict_name(r->verdict),
 	    r->reason[0] != '\0' ? ": " : "", r->reason);
@@ -221,13 +221,16 @@ static int
 receive_spool(struct receive *x, const struct shard *sh, int over,
     struct receipt *r, struct err *e)
 {
+	const struct writer_opts o = { "ace-recv", NULL, 0 };
 	struct writer *w = NULL;
 	char *temp = NULL;
+	struct io *io;
 	int k;
 
 	if ((over || (k = mirror_begin(&x->mirror, x->inbox, sh,
 	    reader_schema(x->in), r, e)) == 0) &&
-	    (k = inbox_temp(x->inbox, sh, &temp, &w, e)) == 0 &&
+	    (k = inbox_temp(x->inbox, sh, &TEMP_NAME[1], &temp, &io, e)) == 0 &&
+	    (k = writer_open(&w, io, &o, e)) == 0 &&
 	    (k = writer_shard(w, sh, reader_schema(x->in), e)) == 0)
 		k = receive_data(x, w, r, e);
 	if (k == 0 && r->verdict == RECEIPT_ACCEPTED)
@@ -312,16 +315,17 @@ static int
 receive_take(struct receive *x, struct err *e)
 {
 	const struct admit *a = &x->o->admit;
+	struct io *io = reader_io(x->in);
 	int r;
 
-	reader_patience(x->in, a->idle, a->time);
+	io_patience(io, a->idle, a->time);
 	while ((r = reader_next(x->in, e)) > 0) {
 		if (r != READER_SHARD)
 			continue;
-		reader_patience(x->in, a->silence, a->time);
+		io_patience(io, a->silence, a->time);
 		if ((r = receive_shard(x, e)) < 0)
 			break;
-		reader_patience(x->in, a->idle, a->time);
+		io_patience(io, a->idle, a->time);
 	}
 	return r;
 }
@@ -479,21 +483,16 @@ static int
 receive_publish_shard(const struct inbox *s, struct reader *in, struct err *e)
 {
 	const struct shard *sh = reader_shard(in);
-	const char *run = text_get(&sh->kv, SHARD_KEY_RUN);
-	struct writer_opts wo = { "ace-recv", NULL, 0 };
 	struct writer *w = NULL;
-	struct io *io;
 	char *path;
 	int r;
 
 	if ((r = inbox_begin(s, sh, e)) < 0)
 		return r;
-	path = inbox_path(s, run != NULL ? run : "", &sh->step,
-	    "aggregate.aceg", e);
+	path = inbox_path(s, inbox_run_of(sh), &sh->step, "aggregate.aceg", e);
 	if (path == NULL)
 		return -ERR_SYS;
-	if ((r = io_create(&io, path, 0, e)) == 0 &&
-	    (r = writer_open(&w, io, &wo, e)) == 0 &&
+	if ((r = writer_file(&w, path, "ace-recv", e)) == 0 &&
 	    (r = filter_copy(in, w, e)) == 0)
 		r = writer_end(w, s->sync, e);
 	if (r == 0)

@@ -50,7 +50,8 @@ roster_has(const struct roster *t, const char *name)
 	return i < t->n && strcmp(t->name[i], name) == 0;
 }
 
-int
+/* Adds a name, unless it is there. */
+static int
 roster_add(struct roster *t, const char *name, struct err *e)
 {
 	const size_t i = roster_place(t, name);
@@ -137,7 +138,7 @@ roster_read(struct roster *t, const struct inbox *s, const char *run,
 
 /* ---- who was seen ---- */
 
-static int
+int
 roster_each_file(void *arg, const char *name, struct err *e)
 {
 	char device[SHARD_NAME + 1];

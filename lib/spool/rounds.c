@@ -30,30 +30,18 @@ struct rounds_names {
 	int n;
 };
 
-/* The directory's name may be a hash. The real name is in the schema's file,
- * which is written before the first shard. */
 static int
 rounds_each_run(void *arg, const char *name, struct err *e)
 {
 	struct rounds_names *r = arg;
-	size_t n = strlen(r->s->state.dir) + strlen(name) + 32;
-	char *path = alloc_get(n, 1, e), *run = NULL;
-	int k;
+	char *run;
+	int k = inbox_run_name(r->s, name, &run, e);
 
-	if (path == NULL)
-		return -ERR_SYS;
-	(void)snprintf(path, n, "%s/%s/schema.aceg", r->s->state.dir, name);
-	if (access(path, F_OK) < 0)
-		k = errno == ENOENT || errno == ENOTDIR ? 0 :
-		    err_sys(e, "'%s'", path);
-	else
-		k = ledger_run(path, &run, e);
 	if (run != NULL && inbox_fits(r->want, run) && r->n++ == 0) {
 		r->name = run;
 		run = NULL;
 	}
 	alloc_free(run);
-	alloc_free(path);
 	return k < 0 ? k : 0;
 }
 

@@ -48,8 +48,9 @@ coding_ahead(void *arg, int *fd, uint64_t *from, struct err *e)
 	const struct coding *c = arg;
 	const uint64_t each = c->most * sizeof(float) + CODING_ENTRY;
 
-	return feedback_ahead(c->fb, CODING_BACK + (c->slots + 1) * each +
-	    (uint64_t)c->schema->ngroups * CODING_ENTRY, fd, from, e);
+	return io_ahead(residual_io(feedback_next(c->fb)), CODING_BACK +
+	    (c->slots + 1) * each + (uint64_t)c->schema->ngroups * CODING_ENTRY,
+	    fd, from, e);
 }
 
 int
@@ -420,9 +421,11 @@ coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
 	/* now: to wait takes the room in which the values are made */
 	if ((r = coding_more(q, e)) < 0)
 		return r;
+	/* memory of our own gains nothing where that file has its pages already */
 	if (q->n == 0)
 		q->values.most = each * q->open > CODING_LITTLE &&
-		    q->fb != NULL && feedback_over(q->fb) ? 0 :
+		    q->fb != NULL && !q->beside &&
+		    io_over(residual_io(feedback_next(q->fb))) ? 0 :
 		    memlimit_of(CODING_VALUES);
 	pool_lock(q->pool);
 	r = scratch_next(&q->values, each * n, each * q->open, &p, e);

@@ -392,7 +392,7 @@ stage_compress_data(struct stage *s, const struct stage_data *d,
 	if ((r = stage_compress_work(x, e)) < 0 || (x->fb != NULL && x->sent == 0))
 		return r;
 	return x->fb == NULL ? writer_flush(x->out, e) :
-	    feedback_early(x->fb, x->out, e);
+	    residual_early(feedback_next(x->fb), x->out, e);
 }
 
 /* ---- one shard ---- */
@@ -437,7 +437,7 @@ stage_compress_begin(struct stage *s, const struct stage_shard *sh,
 		return r;
 	x->again = r;
 	if (!x->again)
-		x->to = feedback_writer(x->fb);
+		x->to = residual_writer(feedback_next(x->fb));
 	return 0;
 }
 

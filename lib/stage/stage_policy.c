@@ -345,9 +345,7 @@ policy_interval_decide(struct stage_policy_opts *o, const struct shard *s,
 static int
 policy_replay_same(const struct shard *a, const struct shard *b)
 {
-	return memcmp(a->run, b->run, SHARD_ID) == 0 &&
-	    memcmp(a->device, b->device, SHARD_ID) == 0 &&
-	    a->step == b->step;
+	return shard_is_of(a, b->run, b->device) && a->step == b->step;
 }
 
 /* Goes forward to shard s; shards before it are skipped. */

@@ -53,7 +53,7 @@ filter(struct filter *f, const char *path, int fail)
 		goto out;
 	while ((k = reader_next(r, &e)) > 0) {
 		if (k == READER_SHARD)
-			k = filter_shard(r, w, NULL, &e);
+			k = filter_shard(r, w, &e);
 		else if (k == READER_NOTE || k == READER_DATA)
 			k = writer_pass(w, r, &e);
 		else if (k == READER_SEND)
