@@ -872,10 +872,11 @@ gather_once(struct gather *g, const struct array_names *l, struct err *e)
 			    times[worst] && g->in[i].members.n <=
 			    g->in[worst].members.n))
 				worst = i;
-		for (at = 1; strcmp(l->p[at - 1], l->p[at]) != 0 ||
-		    !gather_has(g, worst, l->p[at]); at++)
+		for (at = 1; at + 1 < l->n && (strcmp(l->p[at - 1], l->p[at]) != 0 ||
+		    !gather_has(g, worst, l->p[at])); at++)
 			;
-		while (other == worst || !gather_has(g, other, l->p[at]))
+		while (other + 1 < g->n && (other == worst ||
+		    !gather_has(g, other, l->p[at])))
 			other++;
 		r = gather_blame(g, worst, err_set(e, ERR_REFUSED, "'%.80s' is "
 		    "in '%.80s' and in '%.80s', and would count twice",

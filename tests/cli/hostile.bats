@@ -76,6 +76,18 @@ aggregate() {
 	limited 'contributors 1, contributors 16 relay' recv accepted --device relay <in
 }
 
+@test "a list of contributors that names one twice, in two frames: corrupt" {
+	mkshards -d evil -H contributors=3 -M a,x -M y >in
+	exits 0 ace-aggregate in
+	mkshards -d evil -H contributors=3 -M a,x -M x >in
+	for cmd in ace-aggregate "ace-inspect -v" "ace-inspect verify"; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 3 $cmd in
+		says "corrupt: a list of contributors"
+	done
+	recv "invalid: corrupt: a list of contributors" <in
+}
+
 @test "policies with values that are none: refused, and the aggregate goes on" {
 	local p step=0
 	for p in delay=nan interval=nan force=2 delay=1001 cuts=1,2; do
