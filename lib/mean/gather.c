@@ -836,41 +836,73 @@ gather_has(const struct gather *g, size_t i, const char *name)
 	return k < m->n;
 }
 
-/* How many of the names that are there twice each contribution has, into times;
- * returns how many such names there are. */
+/* Of the names that are there twice: how many a contribution has, and how many of
+ * these are those of other contributions' own devices. */
+struct gather_shared {
+	size_t all, others;
+};
+
+/* The contribution whose own device has that name, and which says so; g->n: none. */
 static size_t
-gather_times(const struct gather *g, const struct array_names *l, size_t *times)
+gather_owner(const struct gather *g, const char *name)
 {
-	size_t i, k, n = 0;
+	size_t k = 0;
+
+	while (k < g->n && strcmp(shard_device(gather_shard(g, k)), name) != 0)
+		k++;
+	return k < g->n && gather_has(g, k, name) ? k : g->n;
+}
+
+/* Returns how many names are there twice. */
+static size_t
+gather_share(const struct gather *g, const struct array_names *l,
+    struct gather_shared *of)
+{
+	size_t i, k, owner, n = 0;
 
 	for (i = 1; i < l->n; i++) {
 		if (strcmp(l->p[i - 1], l->p[i]) != 0 ||
 		    (i > 1 && strcmp(l->p[i - 2], l->p[i]) == 0))
 			continue;
 		n++;
-		for (k = 0; k < g->n; k++)
-			times[k] += gather_has(g, k, l->p[i]) != 0;
+		owner = gather_owner(g, l->p[i]);
+		for (k = 0; k < g->n; k++) {
+			if (!gather_has(g, k, l->p[i]))
+				continue;
+			of[k].all++;
+			of[k].others += owner < g->n && owner != k;
+		}
 	}
 	return n;
 }
 
-/* Who is in two contributions would count twice.  To blame is who has most of the
- * names that others have, since anybody may say that he speaks for all of them; then
- * who speaks for fewer; then the later one. */
+/* Is contribution i to blame rather than k, which comes before it?  First is who names
+ * the device of a shard that is here, since that speaks for itself; then who has most
+ * of the names that others have, since anybody may say that he speaks for all of them;
+ * then who speaks for fewer; then the later one. */
+static int
+gather_worse(const struct gather *g, const struct gather_shared *of, size_t i, size_t k)
+{
+	if ((of[i].others != 0) != (of[k].others != 0))
+		return of[i].others != 0;
+	if (of[i].all != of[k].all)
+		return of[i].all > of[k].all;
+	return g->in[i].members.n <= g->in[k].members.n;
+}
+
+/* Who is in two contributions would count twice. */
 static int
 gather_once(struct gather *g, const struct array_names *l, struct err *e)
 {
-	size_t *times = alloc_get(g->n + 1, sizeof(*times), e);
+	struct gather_shared *of = alloc_get(g->n + 1, sizeof(*of), e);
 	size_t i, worst = 0, other = 0, at = 0;
 	int r = 0;
 
-	if (times == NULL)
+	if (of == NULL)
 		return -ERR_SYS;
-	if (gather_times(g, l, times) != 0) {
+	if (gather_share(g, l, of) != 0) {
 		for (i = 1; i < g->n; i++)
-			if (times[i] > times[worst] || (times[i] ==
-			    times[worst] && g->in[i].members.n <=
-			    g->in[worst].members.n))
+			if (gather_worse(g, of, i, worst))
 				worst = i;
 		for (at = 1; at + 1 < l->n && (strcmp(l->p[at - 1], l->p[at]) != 0 ||
 		    !gather_has(g, worst, l->p[at])); at++)
@@ -883,7 +915,7 @@ gather_once(struct gather *g, const struct array_names *l, struct err *e)
 		    l->p[at], shard_device(gather_shard(g, other)),
 		    shard_device(gather_shard(g, worst))));
 	}
-	alloc_free(times);
+	alloc_free(of);
 	return r;
 }
 
