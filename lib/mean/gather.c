@@ -53,6 +53,9 @@ struct gather {
 	int twice;		/* the steps of `src' are set aside */
 	struct reader *one;	/* the single input, */
 	int ahead;		/* which stands at a shard of the next step; */
+	unsigned char run[SHARD_ID];	/* of what its step before was, */
+	uint64_t step;
+	int was;		/* if there was one; */
 	struct reader **src;	/* or several, each with a shard for a step; */
 	size_t nsrc;
 	char **path;		/* or files that are opened for each step; */
@@ -564,6 +567,21 @@ gather_lend(struct gather *g, struct reader *r, struct err *e)
 
 /* ---- the single input: shards set aside ---- */
 
+/* A shard that the step before has no more room for would be a second aggregate of that
+ * step. */
+static int
+gather_surplus(struct gather *g, const struct shard *s, struct err *e)
+{
+	if (g->was && g->step == s->step && memcmp(g->run, s->run, SHARD_ID) == 0)
+		return err_set(e, ERR_REFUSED, "'%.80s' is one more contribution to "
+		    "step %llu, expected %llu", shard_device(s),
+		    (unsigned long long)s->step, (unsigned long long)g->expect);
+	g->was = 1;
+	g->step = s->step;
+	memcpy(g->run, s->run, SHARD_ID);
+	return 0;
+}
+
 /* Shards of one step from the single input.  With a number to expect the step
  * is over when they are here, otherwise when another step or the end comes. */
 static int
@@ -575,7 +593,9 @@ gather_collect(struct gather *g, struct err *e)
 	if (!g->ahead && (k = gather_in_next(g->one, e)) <= 0)
 		return k;
 	g->ahead = 0;
-	step = reader_shard(g->one)->step;
+	if ((k = gather_surplus(g, reader_shard(g->one), e)) < 0)
+		return k;
+	step = g->step;
 	for (;;) {
 		if ((k = gather_aside(g, g->one, e)) < 0)
 			return k;
