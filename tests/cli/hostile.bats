@@ -102,6 +102,30 @@ aggregate() {
 	ace-inspect verify out
 }
 
+# many PREFIX: 9000 lines of a policy, without the last end of a line
+many() { seq -f "$1%04g=" 1000 9999; }
+
+@test "policies with many keys, and many of them: little work, and no more than one has" {
+	local frames=() i
+	for i in {1..24}; do
+		frames+=(-P "$(many a)")
+	done
+	# the same keys again and again
+	mkshards "${frames[@]}" >in
+	exits 0 cpu 5 ace-aggregate in
+	exits 0 cpu 5 ace-inspect verify in
+	mkshards -P "$(many a)" -P "$(many b)" >in
+	exits 3 ace-aggregate in
+	says "limit: a policy over 64 KiB in all"
+	# in a spool it is set aside, and the others go on
+	shard 0 edge1 >one
+	shard 0 evil -P "$(many a)" -P "$(many b)" >two
+	for i in one two; do recv accepted <$i; done
+	aggregate --expect 2
+	says "^ace-aggregate: 1 of 2 shards of a step set aside: limit: a policy over 64 KiB"
+	ace-inspect verify out
+}
+
 @test "steps that are far ahead leave no trace" {
 	local s
 	for s in 9223372036854775808 18446744073709551615 10001; do

@@ -86,6 +86,38 @@ TEST(test_getters)
 	text_release(&kv);
 }
 
+/* Many frames are no way to say more than one may. */
+TEST(test_together)
+{
+	enum { N = 40000 };
+	static unsigned char a[N], b[N];
+	struct text_kv kv = TEXT_KV_INIT;
+	struct err e = ERR_INIT;
+	int i, r = 0;
+
+	memset(a, 'v', N);
+	memcpy(a, "a=", 2);
+	a[N - 1] = '\n';
+	memcpy(b, a, N);
+	b[0] = 'b';
+	for (i = 0; i < 3; i++)
+		r |= keys_read(&kv, a, N, &e);
+	ok(r == 0 && kv.n == 1, "one key three times is one");
+	ok(keys_read(&kv, b, N, &e) == -ERR_DATA && kv.n == 0 &&
+	    strcmp(ERR_MSG(&e), "limit: a policy over 64 KiB in all") == 0,
+	    "two keys are too much: %s", ERR_MSG(&e));
+	/* with the other line, 65536 bytes and one more */
+	for (i = 0; i < 2; i++) {
+		err_clear(&e);
+		b[65536 - N + i - 1] = '\n';
+		ok(keys_read(&kv, a, N, &e) == 0 && keys_read(&kv, b,
+		    (size_t)(65536 - N + i), &e) == (i == 0 ? 0 : -ERR_DATA),
+		    "%d bytes: %s", 65536 + i, ERR_MSG(&e));
+		b[65536 - N + i - 1] = 'v';
+	}
+	text_release(&kv);
+}
+
 /* The table as ace-stream(5) has it, for tests/cli/keys.bats. */
 static int
 page(void)
