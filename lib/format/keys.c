@@ -188,6 +188,8 @@ keys_put(struct writer *w, const struct text_kv *kv, struct err *e)
 	struct buf b = BUF_INIT;
 	int r = text_put_lines(kv, &b, e);
 
+	if (r == 0 && b.n > TEXT_MAX_KV)	/* nobody would read it */
+		r = err_set(e, ERR_DATA, "limit: a policy over 64 KiB in all");
 	if (r == 0)
 		r = writer_note(w, FRAME_POLI, b.p, b.n, e);
 	buf_release(&b);

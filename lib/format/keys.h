@@ -77,7 +77,7 @@ int keys_read(struct text_kv *kv, const unsigned char *p, size_t n,
  * where. */
 int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 
-/* keys_put(w, kv, e): writes kv as a pOLi frame. */
+/* keys_put(w, kv, e): writes kv as a pOLi frame.  -ERR_DATA: more than TEXT_MAX_KV. */
 int keys_put(struct writer *w, const struct text_kv *kv, struct err *e);
 
 /* keys_times(p, len, n, v, e): reads the payload p of a tIMe frame, the times

@@ -126,6 +126,32 @@ many() { seq -f "$1%04g=" 1000 9999; }
 	ace-inspect verify out
 }
 
+@test "cuts that leave no room in an aggregate for what others ask: passed over" {
+	shard 0 evil -P "cuts=$(seq -s, 999999 -1 990641),1
+cuts.seconds=1" >in
+	recv accepted <in
+	# the same of a number
+	shard 0 evil2 -P "cuts=1
+cuts.seconds=1.$(printf '0%.0s' {1..65000})" >in
+	recv accepted <in
+	shard 0 good -P $'cuts=2,1\ncuts.seconds=1\ndelay=1\ninterval=4' >in
+	recv accepted <in
+	shard 0 good2 -P $'delay=1\ninterval=4' >in
+	recv accepted <in
+	aggregate --expect 4
+	ace-inspect verify out
+	ace-inspect -v out >shown
+	grep -q 'cuts=2,1$' shown
+	grep -q 'delay=1$' shown
+	# where nobody's can be taken there are none
+	mkshards -d evil -P "cuts=$(seq -s, 999999 -1 990641),1
+cuts.seconds=1" >in
+	exits 0 ace-aggregate in
+	ace-inspect -v out >shown
+	grep -q cuts shown && return 1
+	true
+}
+
 @test "steps that are far ahead leave no trace" {
 	local s
 	for s in 9223372036854775808 18446744073709551615 10001; do

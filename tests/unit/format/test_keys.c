@@ -1,8 +1,10 @@
 
 #include "../tap.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "format/keys.h"
 #include "format/text.h"
+#include "format/writer.h"
 
 static int
 passes(const char *key, const char *value)
@@ -116,6 +118,31 @@ TEST(test_together)
 		b[65536 - N + i - 1] = 'v';
 	}
 	text_release(&kv);
+}
+
+/* What nobody would read is not written. */
+TEST(test_put)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	struct err e = ERR_INIT;
+	char *v = calloc(1, 65536);
+	struct schema sc = SCHEMA_INIT;
+	struct writer *w = NULL;
+	struct io *io = NULL;
+
+	(void)io_create(&io, "/dev/null", 0, &e);
+	(void)writer_open(&w, io, &(struct writer_opts){ "test", NULL, 0 }, &e);
+	(void)writer_begin(w, &sc, &e);
+	memset(v, 'v', 65533);
+	(void)text_set(&kv, "a", v, &e);
+	ok(keys_put(w, &kv, &e) == 0, "65536 bytes: %s", ERR_MSG(&e));
+	v[65533] = 'v';
+	(void)text_set(&kv, "a", v, &e);
+	ok(keys_put(w, &kv, &e) == -ERR_DATA && strncmp(ERR_MSG(&e), "limit", 5) ==
+	    0, "65537 bytes: %s", ERR_MSG(&e));
+	writer_free(w);
+	text_release(&kv);
+	free(v);
 }
 
 /* The table as ace-stream(5) has it, for tests/cli/keys.bats. */
