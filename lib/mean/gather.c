@@ -37,6 +37,7 @@ struct gather_in {
 	const struct gather_spill *aside;	/* what was set aside, */
 	uint64_t place;		/* and where in it */
 	struct shard head;	/* of one that is not lent */
+	size_t files;		/* open when it and all that came before it are */
 	int left;		/* left out of the names */
 	struct values v;
 	struct dense made;	/* what a spool reconstructed of a difference;
@@ -68,6 +69,7 @@ struct gather {
 	size_t blame;		/* whose fault an error is, its place + 1; 0 */
 	struct gather_in *in;	/* one per contribution of this step, sorted */
 	size_t n, cap;
+	size_t files;		/* open when all of them are */
 	size_t lo, hi;		/* those that are open */
 };
 
@@ -302,7 +304,8 @@ gather_window_files(void)
 	return files > 0 && files < GATHER_OPEN ? (size_t)files : GATHER_OPEN;
 }
 
-/* What is lent is open, so that it makes one window. */
+/* What is lent is open, so that it makes one window.  Where some contributions are two
+ * files, all count as two. */
 static size_t
 gather_room(const struct gather *g)
 {
@@ -311,9 +314,29 @@ gather_room(const struct gather *g)
 
 	if (g->whole || (g->n != 0 && g->in[0].lent))
 		return g->n;
+	if (room < GATHER_FEW)
+		room = GATHER_FEW;
 	if (room > files)
 		room = files;
-	return room < GATHER_FEW ? GATHER_FEW : (size_t)room;
+	if (g->files > g->n)
+		room /= 2;
+	return room != 0 ? (size_t)room : 1;
+}
+
+size_t
+gather_opens(const struct gather *g)
+{
+	return g->files;
+}
+
+size_t
+gather_fits(const struct gather *g, size_t files)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < g->n; i++)	/* sorted, but each knows its place */
+		n += g->in[i].files <= files;
+	return n;
 }
 
 size_t
@@ -454,6 +477,7 @@ gather_drop(struct gather *g)
 		gather_in_release(&g->in[--g->n]);
 	g->lo = g->hi = 0;
 	g->bytes = 0;
+	g->files = 0;
 	schema_release(&g->schema);
 	g->schema = (struct schema)SCHEMA_INIT;
 	g->have_schema = 0;
@@ -510,7 +534,7 @@ gather_same(const struct shard *s, const struct shard *t, struct err *e)
 }
 
 /* The last contribution is the one whose shard r stands at.  All of them have
- * one schema. */
+ * one schema.  Of a difference in a spool, what was reconstructed is open beside it. */
 static int
 gather_head(struct gather *g, const struct reader *r, struct err *e)
 {
@@ -521,6 +545,9 @@ gather_head(struct gather *g, const struct reader *r, struct err *e)
 
 	if (k < 0)
 		return k;
+	g->files += g->once && (reader_shard(r)->flags & SHARD_PREDICTED) != 0 ?
+	    2 : 1;
+	in->files = g->files;
 	if (!g->have_schema) {
 		g->have_schema = 1;
 		return schema_copy(&g->schema, reader_schema(r), e);
