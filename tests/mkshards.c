@@ -4,9 +4,9 @@
  *
  *   mkshards [-t NAME:N,N...]... [-n TOTAL] [-g GROUP] [-k KIND] [-c CODEC]
  *            [-d DEVICE] [-r RUN] [-s STEP] [-N SHARDS] [-w WEIGHT] [-x SEED]
- *            [-i BAD] [-l | -L CODEC,CODEC...] [-P POLICY] [-K KEY]... [-a] [-p]
- *            [-H FIELD=NUMBER]... [-T SECONDS,SECONDS...] [-D DTYPE] [-A]
- *            [-F DIR] >STREAM
+ *            [-i BAD] [-l | -L CODEC,CODEC...] [-P POLICY]... [-K KEY]... [-a] [-p]
+ *            [-H FIELD=NUMBER]... [-M NAME,NAME...]... [-T SECONDS,SECONDS...]
+ *            [-D DTYPE] [-A] [-F DIR] >STREAM
  *
  *   -t   a tensor and its shape; without any, three small ones
  *   -n   one tensor "w" of TOTAL values instead (k, M, G are binary here)
@@ -20,13 +20,14 @@
  *        number behind it, each in a file of its own: DIR/DEVICE0.aceg, ...
  *   -l   a plan after the data: these codecs, by commas, for the groups by
  *        turns; -L: before the data
- *   -P   a policy before the data: KEY=VALUE
+ *   -P   a policy before the data: lines KEY=VALUE; each one is a frame
  *   -K   a key of each shard: KEY=VALUE
  *   -a   an annotation nobody knows in each shard, -p a provenance line
  *   -A   one between shards, and one before the first
  *   -H   a field of the head: kind, flags, samples, contributors, incarnation,
  *        created, deadline or base (the model version) = a number; model, policy
  *        or previous = a byte, of which that hash is made; of its end: dropped
+ *   -M   names of contributors, by commas, before the data; each list is a frame
  *   -T   how long the tensors took: a frame of so many times
  *   -D   the type of the tensors' values, as in the schema, a number
  */
@@ -59,7 +60,11 @@ struct opts {
 	struct schema sc;
 	enum kind kind;
 	struct codec_plan plan;
-	const char *device, *run, *policy;
+	const char *device, *run;
+	const char **policy;		/* -P */
+	size_t npolicy;
+	const char *member[4];		/* -M */
+	size_t nmember;
 	const char *key[4];		/* -K */
 	size_t nkey;
 	const char *fleet;		/* -F */
@@ -237,10 +242,42 @@ turns(struct opts *o, const char *list, struct err *e)
 static int
 policy(const struct opts *o, struct writer *w, struct err *e)
 {
-	char line[256];
-	int n = snprintf(line, sizeof(line), "%s\n", o->policy);
+	struct buf b = BUF_INIT;
+	size_t i;
+	int r = 0;
 
-	return writer_note(w, FRAME_POLI, line, (size_t)n, e);
+	for (i = 0; i < o->npolicy && r == 0; i++) {
+		b.n = 0;
+		if ((r = buf_put(&b, o->policy[i], strlen(o->policy[i]),
+		    e)) == 0 && (r = buf_put(&b, "\n", 1, e)) == 0)
+			r = writer_note(w, FRAME_POLI, b.p, b.n, e);
+	}
+	buf_release(&b);
+	return r;
+}
+
+/* The frames of -M, as they are said: only within one are names sorted. */
+static int
+members(const struct opts *o, struct writer *w, struct err *e)
+{
+	struct array_names l = ARRAY_NAMES_INIT;
+	struct buf b = BUF_INIT;
+	const char *s;
+	size_t i, n;
+	int r = 0;
+
+	for (i = 0; i < o->nmember && r == 0; i++) {
+		for (s = o->member[i]; *s != '\0' && r == 0; s += n + (s[n] == ',')) {
+			n = strcspn(s, ",");
+			r = array_name(&l, s, n, e);
+		}
+		b.n = 0;
+		if (r == 0 && (r = array_put_names(&l, &b, e)) == 0)
+			r = writer_note(w, FRAME_MEMB, b.p, b.n, e);
+		array_release(&l);
+	}
+	buf_release(&b);
+	return r;
 }
 
 static int
@@ -307,7 +344,7 @@ shard(const struct opts *o, struct writer *w, uint64_t step, uint64_t like,
 	    (r = writer_shard(w, &s, &o->sc, e)) < 0 || (o->note &&
 	    (r = writer_note(w, FRAME_TYPE('x', 'y', 'Z', 'z'), "hello", 5,
 	    e)) < 0) ||
-	    (o->policy != NULL && (r = policy(o, w, e)) < 0) ||
+	    (r = policy(o, w, e)) < 0 || (r = members(o, w, e)) < 0 ||
 	    (o->times != NULL && (r = times(o, w, e)) < 0) ||
 	    (o->plan_first && (r = plan(o, w, e)) < 0))
 		goto out;
@@ -401,7 +438,17 @@ one(struct opts *o, int key, const char *arg, struct err *e)
 		turns(o, arg, e);
 		o->plan_first = key == 'L';
 		break;
-	case 'P': o->policy = arg; break;
+	case 'P':
+		o->policy = realloc(o->policy, (o->npolicy + 1) *
+		    sizeof(*o->policy));
+		if (o->policy == NULL)
+			exit(ERR_SYS);
+		o->policy[o->npolicy++] = arg;
+		break;
+	case 'M':
+		if (o->nmember < sizeof(o->member) / sizeof(*o->member))
+			o->member[o->nmember++] = arg;
+		break;
 	case 'K':
 		if (o->nkey < sizeof(o->key) / sizeof(*o->key))
 			o->key[o->nkey++] = arg;
@@ -486,7 +533,7 @@ main(int argc, char **argv)
 			o.sc.group_size = (uint32_t)number(argv[k + 1]);
 		else if (strcmp(argv[k], "-D") == 0)
 			dtype = (uint8_t)number(argv[k + 1]);
-	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:l:L:P:K:T:D:H:F:apA")) != -1)
+	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:l:L:P:K:M:T:D:H:F:apA")) != -1)
 		one(&o, k, optarg, &e);
 	if (o.sc.n == 0) {
 		tensor(&o.sc, "embed:24,8", &e);
@@ -512,5 +559,6 @@ main(int argc, char **argv)
 	alloc_free(y);
 	alloc_free(o.table);
 	free(o.turn);
+	free(o.policy);
 	return 0;
 }

@@ -35,7 +35,7 @@ array_get_names(struct array_names *l, const unsigned char *p, size_t n,
 {
 	struct bytes b = BYTES(p, n);
 	uint32_t count = bytes_next32(&b), i;
-	size_t from = l->n, len;
+	size_t len;
 	const unsigned char *s;
 	int r = 0;
 
@@ -46,8 +46,8 @@ array_get_names(struct array_names *l, const unsigned char *p, size_t n,
 		if ((s = bytes_take(&b, len)) == NULL || b.bad)
 			break;
 		r = array_name(l, (const char *)s, len, e);
-		if (r == 0 && l->n - from > 1 &&
-		    strcmp(l->p[l->n - 2], l->p[l->n - 1]) >= 0)
+		if (r == 0 && l->n > 1 && strcmp(l->p[l->n - 2],
+		    l->p[l->n - 1]) >= 0)
 			break;
 	}
 	if (r == 0 && (i < count || b.bad || b.at != b.n))

@@ -23,7 +23,8 @@ struct array_names {
  * accepts. */
 int array_name(struct array_names *l, const char *s, size_t len, struct err *e);
 /* array_get_names(l, p, n, e): appends the names in the payload of one mEMb
- * frame; a shard may have several such frames. */
+ * frame; a shard may have several such frames, and the names rise through all of
+ * them, so that none is in l twice. */
 int array_get_names(struct array_names *l, const unsigned char *p, size_t n,
     struct err *e);
 /* array_sort(l): by bytes.  array_put_names(l, out, e): sorts the names and

@@ -144,6 +144,18 @@ keys_check(const struct text_kv *kv, struct err *e)
 	return r < 0 ? r : 0;
 }
 
+/* The bytes of their lines. */
+static size_t
+keys_bytes(const struct text_kv *kv)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < kv->n; i++)
+		n += strlen(kv->p[i].key) + strlen(kv->p[i].value) + 2;
+	return n;
+}
+
+/* Many frames say no more than one may, so that what is kept of a shard stays small. */
 int
 keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 {
@@ -151,8 +163,11 @@ keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 	int k;
 
 	if ((k = text_get_lines(&said, p, n, e)) == 0 &&
-	    (k = keys_check(&said, e)) == 0)
-		k = text_add(kv, &said, e);
+	    (k = keys_check(&said, e)) == 0 &&
+	    (k = text_add(kv, &said, e)) == 0 && keys_bytes(kv) > TEXT_MAX_KV) {
+		text_release(kv);
+		k = err_set(e, ERR_DATA, "limit: a policy over 64 KiB in all");
+	}
 	text_release(&said);
 	return k;
 }
@@ -173,6 +188,8 @@ keys_put(struct writer *w, const struct text_kv *kv, struct err *e)
 	struct buf b = BUF_INIT;
 	int r = text_put_lines(kv, &b, e);
 
+	if (r == 0 && b.n > TEXT_MAX_KV)	/* nobody would read it */
+		r = err_set(e, ERR_DATA, "limit: a policy over 64 KiB in all");
 	if (r == 0)
 		r = writer_note(w, FRAME_POLI, b.p, b.n, e);
 	buf_release(&b);

@@ -5,7 +5,8 @@
  * that table, and whoever reads a key reads it through here, so that no other
  * value is ever acted on.
  *
- * Several pOLi frames in one shard add up, and what is said later counts.
+ * Several pOLi frames in one shard add up, to no more than one may have
+ * (TEXT_MAX_KV), and what is said later counts.
  */
 #ifndef ACE_KEYS_H
 #define ACE_KEYS_H
@@ -68,14 +69,15 @@ int keys_real(const struct text_kv *kv, const char *key, double *v,
 int keys_check(const struct text_kv *kv, struct err *e);
 
 /* keys_read(kv, p, n, e): what the payload p of a policy says comes to kv, once
- * keys_check has passed it. */
+ * keys_check has passed it.  -ERR_DATA "limit: ...", and kv is empty, when this is
+ * more than TEXT_MAX_KV together. */
 int keys_read(struct text_kv *kv, const unsigned char *p, size_t n,
     struct err *e);
 /* keys_add(kv, r, e): if r stands at a policy, the same of it; an error says
  * where. */
 int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 
-/* keys_put(w, kv, e): writes kv as a pOLi frame. */
+/* keys_put(w, kv, e): writes kv as a pOLi frame.  -ERR_DATA: more than TEXT_MAX_KV. */
 int keys_put(struct writer *w, const struct text_kv *kv, struct err *e);
 
 /* keys_times(p, len, n, v, e): reads the payload p of a tIMe frame, the times

@@ -74,18 +74,25 @@ text_is_key(const char *s, size_t n)
 	return 1;
 }
 
-/* Index of key, or of where it belongs. */
+/* Index of key, or of where it belongs.  By halves, since others choose how many keys
+ * there are. */
 static size_t
 text_find(const struct text_kv *kv, const char *key, int *found)
 {
-	size_t i;
-	int c = 1;
+	size_t lo = 0, hi = kv->n, at;
+	int c;
 
-	for (i = 0; i < kv->n; i++)
-		if ((c = strcmp(kv->p[i].key, key)) >= 0)
-			break;
-	*found = i < kv->n && c == 0;
-	return i;
+	*found = 0;
+	while (lo < hi && !*found) {
+		at = lo + (hi - lo) / 2;
+		c = strcmp(kv->p[at].key, key);
+		*found = c == 0;
+		if (c < 0)
+			lo = at + 1;
+		else
+			hi = at;
+	}
+	return hi;
 }
 
 int
@@ -146,6 +153,13 @@ text_set(struct text_kv *kv, const char *key, const char *value, struct err *e)
 	    !text_clean(value, strlen(value)))
 		return err_set(e, ERR_DATA, "unsupported: key or value of '%.64s'",
 		    key);
+	if (found) {		/* in its place: the others do not move */
+		if ((new.value = alloc_dup(value, e)) == NULL)
+			return -ERR_SYS;
+		alloc_free(kv->p[i].value);
+		kv->p[i].value = new.value;
+		return 0;
+	}
 	if ((r = alloc_grow(&kv->p, &kv->cap, kv->n + 1, sizeof(kv->p[0]),
 	    e)) < 0)
 		return r;
@@ -156,8 +170,6 @@ text_set(struct text_kv *kv, const char *key, const char *value, struct err *e)
 		alloc_free(new.value);
 		return -ERR_SYS;
 	}
-	if (found)
-		text_drop(kv, i);
 	memmove(&kv->p[i + 1], &kv->p[i], (kv->n - i) * sizeof(kv->p[0]));
 	kv->p[i] = new;
 	kv->n++;

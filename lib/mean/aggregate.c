@@ -54,6 +54,8 @@ struct aggregate {
 	int part;		/* that file, f64 for each value; -1: none */
 	unsigned char *sent;	/* of each group: did anybody send it? */
 	struct buf body;	/* of a group that is mostly zeros */
+	size_t surplus;		/* contributions, the last ones, that cannot be open
+				 * beside the others, where a rule wants that */
 };
 
 /* ---- a shard of many ---- */
@@ -605,7 +607,7 @@ aggregate_files_allowed(void)
 	return (size_t)l.rlim_cur;
 }
 
-/* How many contributions a step may have. Sums go on from one window of them to
+/* How many files a step's contributions may be. Sums go on from one window of them to
  * the next, so that there is no limit; some rules have to see all at once. */
 static size_t
 aggregate_most(const struct aggregate *x)
@@ -634,25 +636,25 @@ aggregate_next(struct aggregate *x, struct err *e)
 static int
 aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 {
-	const size_t n = gather_count(x->g);
-	const uint64_t each = gather_window_memory(x->g);
+	const size_t n = gather_count(x->g), fits = gather_fits(x->g, most);
+	const uint64_t bytes = gather_opens(x->g) * gather_window_memory(x->g);
 
 	if (!contrib_at_once(&x->o->who))
 		return gather_window(x->g, 0, e);
-	if (n > most)
+	x->surplus = n - fits;
+	if (x->surplus != 0)
 		return err_set(e, ERR_REFUSED, "limit: '%s' sees all values at "
 		    "once, of %zu shards at most, and here are %zu: %llu MiB",
-		    x->o->who.rule_text, most, n,
-		    (unsigned long long)(n * each >> 20));
-	if (n * each > memlimit_limit() / 2)
+		    x->o->who.rule_text, fits, n,
+		    (unsigned long long)(bytes >> 20));
+	if (bytes > memlimit_limit() / 2)
 		return err_set(e, ERR_REFUSED, "limit: '%s' sees all values at "
 		    "once: %zu shards take %llu MiB, and there are %llu MiB in "
 		    "all (RLIMIT_AS, memory.max)", x->o->who.rule_text, n,
-		    (unsigned long long)(n * each >> 20),
+		    (unsigned long long)(bytes >> 20),
 		    (unsigned long long)(memlimit_limit() >> 20));
 	cli_say(x->o->f->cli, 1, "'%s' sees all values at once: %zu shards, %llu "
-	    "MiB", x->o->who.rule_text, n,
-	    (unsigned long long)(n * each >> 20));
+	    "MiB", x->o->who.rule_text, n, (unsigned long long)(bytes >> 20));
 	return gather_window(x->g, 0, e);
 }
 
@@ -686,6 +688,7 @@ aggregate_try(struct aggregate *x, char **paths, size_t n,
 	int fd, r;
 
 	*blame = 0;
+	x->surplus = 0;
 	x->out = NULL;
 	if ((r = temp_open(&fd, e)) == 0) {
 		if ((r = writer_fd(&x->out, fd, x->o->f->tool, e)) == 0 &&
@@ -726,7 +729,7 @@ aggregate_round(struct aggregate *x, struct rounds *steps,
 {
 	struct err bad = ERR_INIT;
 	char **paths, why[120];
-	size_t n, blame;
+	size_t n, blame, at, count;
 	int r = rounds_next(steps, &paths, &n, e);
 
 	if (r == 0 && n > most) {
@@ -739,8 +742,12 @@ aggregate_round(struct aggregate *x, struct rounds *steps,
 	    &blame, &bad)) != 0) {
 		if ((r != -ERR_DATA && r != -ERR_REFUSED) || x->c.center.bad)
 			return err_move(e, &bad);
-		r = aggregate_aside(x, steps, blame != 0 ? blame - 1 : 0,
-		    blame != 0 ? 1 : n, ERR_MSG(&bad), &paths, &n, e);
+		at = blame != 0 ? blame - 1 : 0;
+		count = blame != 0 ? 1 : n;
+		if (x->surplus != 0)
+			at = n - (count = x->surplus);
+		r = aggregate_aside(x, steps, at, count, ERR_MSG(&bad), &paths, &n,
+		    e);
 		err_clear(&bad);
 	}
 	return r < 0 ? r : rounds_done(steps, e);

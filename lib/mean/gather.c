@@ -37,6 +37,7 @@ struct gather_in {
 	const struct gather_spill *aside;	/* what was set aside, */
 	uint64_t place;		/* and where in it */
 	struct shard head;	/* of one that is not lent */
+	size_t files;		/* open when it and all that came before it are */
 	int left;		/* left out of the names */
 	struct values v;
 	struct dense made;	/* what a spool reconstructed of a difference;
@@ -53,6 +54,9 @@ struct gather {
 	int twice;		/* the steps of `src' are set aside */
 	struct reader *one;	/* the single input, */
 	int ahead;		/* which stands at a shard of the next step; */
+	unsigned char run[SHARD_ID];	/* of what its step before was, */
+	uint64_t step;
+	int was;		/* if there was one; */
 	struct reader **src;	/* or several, each with a shard for a step; */
 	size_t nsrc;
 	char **path;		/* or files that are opened for each step; */
@@ -65,6 +69,7 @@ struct gather {
 	size_t blame;		/* whose fault an error is, its place + 1; 0 */
 	struct gather_in *in;	/* one per contribution of this step, sorted */
 	size_t n, cap;
+	size_t files;		/* open when all of them are */
 	size_t lo, hi;		/* those that are open */
 };
 
@@ -299,7 +304,8 @@ gather_window_files(void)
 	return files > 0 && files < GATHER_OPEN ? (size_t)files : GATHER_OPEN;
 }
 
-/* What is lent is open, so that it makes one window. */
+/* What is lent is open, so that it makes one window.  Where some contributions are two
+ * files, all count as two. */
 static size_t
 gather_room(const struct gather *g)
 {
@@ -308,9 +314,29 @@ gather_room(const struct gather *g)
 
 	if (g->whole || (g->n != 0 && g->in[0].lent))
 		return g->n;
+	if (room < GATHER_FEW)
+		room = GATHER_FEW;
 	if (room > files)
 		room = files;
-	return room < GATHER_FEW ? GATHER_FEW : (size_t)room;
+	if (g->files > g->n)
+		room /= 2;
+	return room != 0 ? (size_t)room : 1;
+}
+
+size_t
+gather_opens(const struct gather *g)
+{
+	return g->files;
+}
+
+size_t
+gather_fits(const struct gather *g, size_t files)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < g->n; i++)	/* sorted, but each knows its place */
+		n += g->in[i].files <= files;
+	return n;
 }
 
 size_t
@@ -451,6 +477,7 @@ gather_drop(struct gather *g)
 		gather_in_release(&g->in[--g->n]);
 	g->lo = g->hi = 0;
 	g->bytes = 0;
+	g->files = 0;
 	schema_release(&g->schema);
 	g->schema = (struct schema)SCHEMA_INIT;
 	g->have_schema = 0;
@@ -507,7 +534,7 @@ gather_same(const struct shard *s, const struct shard *t, struct err *e)
 }
 
 /* The last contribution is the one whose shard r stands at.  All of them have
- * one schema. */
+ * one schema.  Of a difference in a spool, what was reconstructed is open beside it. */
 static int
 gather_head(struct gather *g, const struct reader *r, struct err *e)
 {
@@ -518,6 +545,9 @@ gather_head(struct gather *g, const struct reader *r, struct err *e)
 
 	if (k < 0)
 		return k;
+	g->files += g->once && (reader_shard(r)->flags & SHARD_PREDICTED) != 0 ?
+	    2 : 1;
+	in->files = g->files;
 	if (!g->have_schema) {
 		g->have_schema = 1;
 		return schema_copy(&g->schema, reader_schema(r), e);
@@ -564,6 +594,21 @@ gather_lend(struct gather *g, struct reader *r, struct err *e)
 
 /* ---- the single input: shards set aside ---- */
 
+/* A shard that the step before has no more room for would be a second aggregate of that
+ * step. */
+static int
+gather_surplus(struct gather *g, const struct shard *s, struct err *e)
+{
+	if (g->was && g->step == s->step && memcmp(g->run, s->run, SHARD_ID) == 0)
+		return err_set(e, ERR_REFUSED, "'%.80s' is one more contribution to "
+		    "step %llu, expected %llu", shard_device(s),
+		    (unsigned long long)s->step, (unsigned long long)g->expect);
+	g->was = 1;
+	g->step = s->step;
+	memcpy(g->run, s->run, SHARD_ID);
+	return 0;
+}
+
 /* Shards of one step from the single input.  With a number to expect the step
  * is over when they are here, otherwise when another step or the end comes. */
 static int
@@ -575,7 +620,9 @@ gather_collect(struct gather *g, struct err *e)
 	if (!g->ahead && (k = gather_in_next(g->one, e)) <= 0)
 		return k;
 	g->ahead = 0;
-	step = reader_shard(g->one)->step;
+	if ((k = gather_surplus(g, reader_shard(g->one), e)) < 0)
+		return k;
+	step = g->step;
 	for (;;) {
 		if ((k = gather_aside(g, g->one, e)) < 0)
 			return k;
@@ -836,53 +883,86 @@ gather_has(const struct gather *g, size_t i, const char *name)
 	return k < m->n;
 }
 
-/* How many of the names that are there twice each contribution has, into times;
- * returns how many such names there are. */
+/* Of the names that are there twice: how many a contribution has, and how many of
+ * these are those of other contributions' own devices. */
+struct gather_shared {
+	size_t all, others;
+};
+
+/* The contribution whose own device has that name, and which says so; g->n: none. */
 static size_t
-gather_times(const struct gather *g, const struct array_names *l, size_t *times)
+gather_owner(const struct gather *g, const char *name)
 {
-	size_t i, k, n = 0;
+	size_t k = 0;
+
+	while (k < g->n && strcmp(shard_device(gather_shard(g, k)), name) != 0)
+		k++;
+	return k < g->n && gather_has(g, k, name) ? k : g->n;
+}
+
+/* Returns how many names are there twice. */
+static size_t
+gather_share(const struct gather *g, const struct array_names *l,
+    struct gather_shared *of)
+{
+	size_t i, k, owner, n = 0;
 
 	for (i = 1; i < l->n; i++) {
 		if (strcmp(l->p[i - 1], l->p[i]) != 0 ||
 		    (i > 1 && strcmp(l->p[i - 2], l->p[i]) == 0))
 			continue;
 		n++;
-		for (k = 0; k < g->n; k++)
-			times[k] += gather_has(g, k, l->p[i]) != 0;
+		owner = gather_owner(g, l->p[i]);
+		for (k = 0; k < g->n; k++) {
+			if (!gather_has(g, k, l->p[i]))
+				continue;
+			of[k].all++;
+			of[k].others += owner < g->n && owner != k;
+		}
 	}
 	return n;
 }
 
-/* Who is in two contributions would count twice.  To blame is who has most of the
- * names that others have, since anybody may say that he speaks for all of them; then
- * who speaks for fewer; then the later one. */
+/* Is contribution i to blame rather than k, which comes before it?  First is who names
+ * the device of a shard that is here, since that speaks for itself; then who has most
+ * of the names that others have, since anybody may say that he speaks for all of them;
+ * then who speaks for fewer; then the later one. */
+static int
+gather_worse(const struct gather *g, const struct gather_shared *of, size_t i, size_t k)
+{
+	if ((of[i].others != 0) != (of[k].others != 0))
+		return of[i].others != 0;
+	if (of[i].all != of[k].all)
+		return of[i].all > of[k].all;
+	return g->in[i].members.n <= g->in[k].members.n;
+}
+
+/* Who is in two contributions would count twice. */
 static int
 gather_once(struct gather *g, const struct array_names *l, struct err *e)
 {
-	size_t *times = alloc_get(g->n + 1, sizeof(*times), e);
+	struct gather_shared *of = alloc_get(g->n + 1, sizeof(*of), e);
 	size_t i, worst = 0, other = 0, at = 0;
 	int r = 0;
 
-	if (times == NULL)
+	if (of == NULL)
 		return -ERR_SYS;
-	if (gather_times(g, l, times) != 0) {
+	if (gather_share(g, l, of) != 0) {
 		for (i = 1; i < g->n; i++)
-			if (times[i] > times[worst] || (times[i] ==
-			    times[worst] && g->in[i].members.n <=
-			    g->in[worst].members.n))
+			if (gather_worse(g, of, i, worst))
 				worst = i;
-		for (at = 1; strcmp(l->p[at - 1], l->p[at]) != 0 ||
-		    !gather_has(g, worst, l->p[at]); at++)
+		for (at = 1; at + 1 < l->n && (strcmp(l->p[at - 1], l->p[at]) != 0 ||
+		    !gather_has(g, worst, l->p[at])); at++)
 			;
-		while (other == worst || !gather_has(g, other, l->p[at]))
+		while (other + 1 < g->n && (other == worst ||
+		    !gather_has(g, other, l->p[at])))
 			other++;
 		r = gather_blame(g, worst, err_set(e, ERR_REFUSED, "'%.80s' is "
 		    "in '%.80s' and in '%.80s', and would count twice",
 		    l->p[at], shard_device(gather_shard(g, other)),
 		    shard_device(gather_shard(g, worst))));
 	}
-	alloc_free(times);
+	alloc_free(of);
 	return r;
 }
 

@@ -83,8 +83,13 @@ const struct text_kv *gather_policy(const struct gather *g, size_t i);
  */
 size_t gather_windows(const struct gather *g);
 int gather_window(struct gather *g, size_t w, struct err *e);
-/* gather_window_memory(g): about how many bytes an open contribution takes. */
+/* gather_window_memory(g): about how many bytes an open file takes.
+ * gather_opens(g): how many files are open when all contributions are, each one or,
+ * of a difference in a spool, two.  gather_fits(g, files): how many contributions, the
+ * first that came, need no more than so many. */
 uint64_t gather_window_memory(const struct gather *g);
+size_t gather_opens(const struct gather *g);
+size_t gather_fits(const struct gather *g, size_t files);
 void gather_window_range(const struct gather *g, size_t *lo, size_t *hi);
 /* *x = f32[n] of group g from shard i, or NULL when it was not sent.  Every
  * group must be asked for, in order. */

@@ -165,7 +165,7 @@ merged_force(struct asked *a, struct text_kv *kv, struct err *e)
 static int
 merged_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct err *e)
 {
-	const char *name;
+	const char *name, *cuts, *seconds;
 	double m, most = -1;
 	size_t i, last = 0;
 	int r = merged_median(a, 1, &m, e);
@@ -174,13 +174,18 @@ merged_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct err *e
 		return r;
 	for (i = 0; i < a->n; i++) {
 		name = shard_device(gather_shard(g, a->who[i]));
-		if (a->v[i] > m * MERGED_FACTOR || a->v[i] < most ||
+		cuts = text_get(gather_policy(g, a->who[i]), KEYS_CUTS);
+		seconds = text_get(gather_policy(g, a->who[i]), KEYS_CUTS_SECONDS);
+		if (strlen(cuts) + strlen(seconds) > MERGED_CUTS ||
+		    a->v[i] > m * MERGED_FACTOR || a->v[i] < most ||
 		    (a->v[i] <= most && strcmp(name,
 		    shard_device(gather_shard(g, last))) > 0))
 			continue;
 		most = a->v[i];
 		last = a->who[i];
 	}
+	if (most < 0)		/* all are too long */
+		return 0;
 	r = text_set(kv, KEYS_CUTS, text_get(gather_policy(g, last), KEYS_CUTS),
 	    e);
 	return r < 0 ? r : text_set(kv, KEYS_CUTS_SECONDS,

@@ -13,13 +13,16 @@ struct text_kv;
 
 enum { MERGED_FACTOR = 4 };
 
-enum { MERGED_TEXT = 32 * 1024 };	/* bytes of the devices' own intervals */
+/* Bytes of the devices' own intervals, and of cuts and their seconds; with the other
+ * keys, which are short, they are less than a policy may have. */
+enum { MERGED_TEXT = 32 * 1024, MERGED_CUTS = 24 * 1024 };
 
 /* merged_policy(g, own, kv, e), after gather_finish, puts into kv: as KEYS_DELAY the
  * largest that is asked for; as KEYS_INTERVAL the least; both within the
  * bounds; as KEYS_FORCE 1, if half of those who have this key want it, else 0;
  * as KEYS_CUTS and KEYS_CUTS_SECONDS those of the device whose backward pass
- * is said to take longest, within the bounds, since all others wait for it.
+ * is said to take longest, within the bounds, since all others wait for it; cuts of
+ * more than MERGED_CUTS bytes are passed over.
  * own: under KEYS_INTERVAL_OF and its name, too, what each one asks for, within the
  * bounds on both sides. */
 int merged_policy(struct gather *g, int own, struct text_kv *kv, struct err *e);

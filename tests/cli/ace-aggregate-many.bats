@@ -106,6 +106,23 @@ fleet() {
 	says "'median' sees all values at once: 300 shards, [0-9]* MiB"
 }
 
+@test "differences to a history, each of which is two files" {
+	fleet 70 -n 64 -H flags=16 -K predict=ef21 -K history=none
+	cat d/* >all
+	agg=(ace-aggregate --no-provenance --spool s --sync none --expect 70 --steps 1)
+	ace-recv -q --spool s --sync none all >receipts
+	cp -r s other
+	cp -r s median
+	exits 0 "${agg[@]}"
+	mv out want
+	exits 0 few "${agg[@]}" --spool other
+	same out want
+	# and where all have to be open: who is too many is set aside
+	exits 0 bash -c 'ulimit -n 134; exec "$@"' bash "${agg[@]}" --spool median --rule median
+	says "^ace-aggregate: 35 of 70 shards of a step set aside: limit: 'median' sees all values at once, of 35 shards at most, and here are 70:"
+	ace-inspect list out | grep -q '^contributors  35$'
+}
+
 # bats test_tags=long,asan
 @test "more names of contributors than fit one frame" {
 	local long

@@ -566,6 +566,18 @@ steps() {
 		[ "$(grep -c aside err)" -eq 1 ]
 		ace-inspect list out | grep -q "^contributors  3$"
 	done
+	# nor by the name of one alone, which is that of the device that sends it
+	for d in a m z 0 1 2; do
+		exits 0 ace-aggregate -d $d -o claims asedge1
+		exits 5 ace-aggregate claims edge1
+		says "'edge1' is in 'edge1' and in '$d'"
+		exits 5 ace-aggregate claims edge3 edge1
+		says "'edge1' is in 'edge1' and in '$d'"
+		cat claims edge1 | ace-recv --spool one$d >/dev/null
+		exits 0 ace-aggregate --spool one$d --steps 1 --expect 2
+		says "^ace-aggregate: 1 of 2 shards of a step set aside: 'edge1' is in 'edge1' and in '$d'"
+		ace-inspect diff out edge1
+	done
 	# nor a whole relay: who speaks for fewer is the one to blame
 	mkshards -d edge1 | ace-aggregate -d a -o alone
 	exits 0 ace-aggregate -d relay -o group edge1 edge3

@@ -177,7 +177,16 @@ ones() {
 	says '3 contributions to step 0, expected 4'
 	exits 3 ace-expand out
 	exits 5 ace-aggregate --expect 2 all
+	says "'edge3' is one more contribution to step 0, expected 2"
 	exits 0 ace-aggregate --expect 3 all
+	# twice as many are no second aggregate of the step
+	cat e1 e2 e1 e2 >twice
+	exits 5 ace-aggregate --expect 2 twice
+	says "'edge1' is one more contribution to step 0, expected 2"
+	exits 3 ace-expand out
+	# of another run they are one of its own
+	for i in 1 2; do mkshards -d "edge$i" -r other; done | cat e1 e2 - >runs
+	exits 0 ace-aggregate --expect 2 runs
 	exits 2 ace-aggregate --expect 0 all
 	# a cut between two streams is seen by nothing else
 	cat e1 e2 >short

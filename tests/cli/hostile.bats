@@ -76,6 +76,18 @@ aggregate() {
 	limited 'contributors 1, contributors 16 relay' recv accepted --device relay <in
 }
 
+@test "a list of contributors that names one twice, in two frames: corrupt" {
+	mkshards -d evil -H contributors=3 -M a,x -M y >in
+	exits 0 ace-aggregate in
+	mkshards -d evil -H contributors=3 -M a,x -M x >in
+	for cmd in ace-aggregate "ace-inspect -v" "ace-inspect verify"; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 3 $cmd in
+		says "corrupt: a list of contributors"
+	done
+	recv "invalid: corrupt: a list of contributors" <in
+}
+
 @test "policies with values that are none: refused, and the aggregate goes on" {
 	local p step=0
 	for p in delay=nan interval=nan force=2 delay=1001 cuts=1,2; do
@@ -88,6 +100,56 @@ aggregate() {
 	recv accepted <in
 	aggregate
 	ace-inspect verify out
+}
+
+# many PREFIX: 9000 lines of a policy, without the last end of a line
+many() { seq -f "$1%04g=" 1000 9999; }
+
+@test "policies with many keys, and many of them: little work, and no more than one has" {
+	local frames=() i
+	for i in {1..24}; do
+		frames+=(-P "$(many a)")
+	done
+	# the same keys again and again
+	mkshards "${frames[@]}" >in
+	exits 0 cpu 5 ace-aggregate in
+	exits 0 cpu 5 ace-inspect verify in
+	mkshards -P "$(many a)" -P "$(many b)" >in
+	exits 3 ace-aggregate in
+	says "limit: a policy over 64 KiB in all"
+	# in a spool it is set aside, and the others go on
+	shard 0 edge1 >one
+	shard 0 evil -P "$(many a)" -P "$(many b)" >two
+	for i in one two; do recv accepted <$i; done
+	aggregate --expect 2
+	says "^ace-aggregate: 1 of 2 shards of a step set aside: limit: a policy over 64 KiB"
+	ace-inspect verify out
+}
+
+@test "cuts that leave no room in an aggregate for what others ask: passed over" {
+	shard 0 evil -P "cuts=$(seq -s, 999999 -1 990641),1
+cuts.seconds=1" >in
+	recv accepted <in
+	# the same of a number
+	shard 0 evil2 -P "cuts=1
+cuts.seconds=1.$(printf '0%.0s' {1..65000})" >in
+	recv accepted <in
+	shard 0 good -P $'cuts=2,1\ncuts.seconds=1\ndelay=1\ninterval=4' >in
+	recv accepted <in
+	shard 0 good2 -P $'delay=1\ninterval=4' >in
+	recv accepted <in
+	aggregate --expect 4
+	ace-inspect verify out
+	ace-inspect -v out >shown
+	grep -q 'cuts=2,1$' shown
+	grep -q 'delay=1$' shown
+	# where nobody's can be taken there are none
+	mkshards -d evil -P "cuts=$(seq -s, 999999 -1 990641),1
+cuts.seconds=1" >in
+	exits 0 ace-aggregate in
+	ace-inspect -v out >shown
+	grep -q cuts shown && return 1
+	true
 }
 
 @test "steps that are far ahead leave no trace" {

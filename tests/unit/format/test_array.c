@@ -58,9 +58,28 @@ TEST(test_names)
 	array_release(&l);
 }
 
+/* Several frames of a shard are one list. */
+TEST(test_frames)
+{
+	static const unsigned char ab[] = "\2\0\0\0\0\0\0\0\1\0a\1\0b";
+	static const unsigned char b[] = "\1\0\0\0\0\0\0\0\1\0b";
+	static const unsigned char c[] = "\1\0\0\0\0\0\0\0\1\0c";
+	struct array_names l = ARRAY_NAMES_INIT;
+
+	err_clear(&e);
+	ok(array_get_names(&l, ab, 14, &e) == 0 && array_get_names(&l, c, 11,
+	    &e) == 0 && l.n == 3, "names that rise from frame to frame");
+	ok(corrupt(array_get_names(&l, c, 11, &e)), "one that is there: %s",
+	    ERR_MSG(&e));
+	array_release(&l);
+	err_clear(&e);
+	ok(array_get_names(&l, ab, 14, &e) == 0 &&
+	    corrupt(array_get_names(&l, b, 11, &e)), "two frames name the same");
+	array_release(&l);
+}
+
 TEST(test_name)
 {
-	struct array_names l = ARRAY_NAMES_INIT;
 	unsigned char b[8 + 2 + 256] = { 1 };
 
 	memset(b + 10, 'x', 256);
@@ -76,14 +95,6 @@ TEST(test_name)
 	    ERR_MSG(&e));
 	ok(corrupt(names("\2\0\0\0\0\0\0\0\1\0a\1\0a", 14)), "one twice: %s",
 	    ERR_MSG(&e));
-	err_clear(&e);
-	ok(array_get_names(&l, (const unsigned char *)
-	    "\1\0\0\0\0\0\0\0\1\0b", 11, &e) == 0 &&
-	    array_get_names(&l, (const unsigned char *)
-	    "\1\0\0\0\0\0\0\0\1\0a", 11, &e) == 0 && l.n == 2 &&
-	    strcmp(l.p[0], "b") == 0 && strcmp(l.p[1], "a") == 0,
-	    "several lists add up, each with its own order");
-	array_release(&l);
 }
 
 static int

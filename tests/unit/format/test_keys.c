@@ -1,8 +1,10 @@
 
 #include "../tap.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "format/keys.h"
 #include "format/text.h"
+#include "format/writer.h"
 
 static int
 passes(const char *key, const char *value)
@@ -84,6 +86,63 @@ TEST(test_getters)
 	    u == 12 && strcmp(e.text, "key delay of 'edge1': '1001' "
 	    "is not a whole number from 0 to 1000") == 0, "%s", e.text);
 	text_release(&kv);
+}
+
+/* Many frames are no way to say more than one may. */
+TEST(test_together)
+{
+	enum { N = 40000 };
+	static unsigned char a[N], b[N];
+	struct text_kv kv = TEXT_KV_INIT;
+	struct err e = ERR_INIT;
+	int i, r = 0;
+
+	memset(a, 'v', N);
+	memcpy(a, "a=", 2);
+	a[N - 1] = '\n';
+	memcpy(b, a, N);
+	b[0] = 'b';
+	for (i = 0; i < 3; i++)
+		r |= keys_read(&kv, a, N, &e);
+	ok(r == 0 && kv.n == 1, "one key three times is one");
+	ok(keys_read(&kv, b, N, &e) == -ERR_DATA && kv.n == 0 &&
+	    strcmp(ERR_MSG(&e), "limit: a policy over 64 KiB in all") == 0,
+	    "two keys are too much: %s", ERR_MSG(&e));
+	/* with the other line, 65536 bytes and one more */
+	for (i = 0; i < 2; i++) {
+		err_clear(&e);
+		b[65536 - N + i - 1] = '\n';
+		ok(keys_read(&kv, a, N, &e) == 0 && keys_read(&kv, b,
+		    (size_t)(65536 - N + i), &e) == (i == 0 ? 0 : -ERR_DATA),
+		    "%d bytes: %s", 65536 + i, ERR_MSG(&e));
+		b[65536 - N + i - 1] = 'v';
+	}
+	text_release(&kv);
+}
+
+/* What nobody would read is not written. */
+TEST(test_put)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	struct err e = ERR_INIT;
+	char *v = calloc(1, 65536);
+	struct schema sc = SCHEMA_INIT;
+	struct writer *w = NULL;
+	struct io *io = NULL;
+
+	(void)io_create(&io, "/dev/null", 0, &e);
+	(void)writer_open(&w, io, &(struct writer_opts){ "test", NULL, 0 }, &e);
+	(void)writer_begin(w, &sc, &e);
+	memset(v, 'v', 65533);
+	(void)text_set(&kv, "a", v, &e);
+	ok(keys_put(w, &kv, &e) == 0, "65536 bytes: %s", ERR_MSG(&e));
+	v[65533] = 'v';
+	(void)text_set(&kv, "a", v, &e);
+	ok(keys_put(w, &kv, &e) == -ERR_DATA && strncmp(ERR_MSG(&e), "limit", 5) ==
+	    0, "65537 bytes: %s", ERR_MSG(&e));
+	writer_free(w);
+	text_release(&kv);
+	free(v);
 }
 
 /* The table as ace-stream(5) has it, for tests/cli/keys.bats. */

@@ -73,6 +73,39 @@ TEST(test_set)
 	text_release(&to);
 }
 
+/* Keys in rising, falling and mixed order, and again: each is found. */
+TEST(test_many)
+{
+	enum { N = 300 };
+	static const unsigned step[] = { 1, N - 1, 77 };	/* without a factor of N */
+	char key[16], value[16];
+	size_t i, k, bad = 0;
+
+	for (k = 0; k < sizeof(step) / sizeof(*step); k++) {
+		struct text_kv kv = TEXT_KV_INIT;
+
+		for (i = 0; i < 2 * N; i++) {
+			(void)snprintf(key, sizeof(key), "k%zu", i * step[k] % N);
+			(void)snprintf(value, sizeof(value), "%zu", i);
+			bad += text_set(&kv, key, value, &e) != 0 ||
+			    text_get(&kv, key) == NULL ||
+			    strcmp(text_get(&kv, key), value) != 0;
+		}
+		for (i = 1; i < kv.n; i++)
+			bad += strcmp(kv.p[i - 1].key, kv.p[i].key) >= 0;
+		bad += kv.n != N || text_get(&kv, "k") != NULL ||
+		    text_get(&kv, "k300") != NULL || text_get(&kv, "z") != NULL;
+		for (i = 0; i < N; i += 3) {
+			(void)snprintf(key, sizeof(key), "k%zu", i);
+			bad += text_set(&kv, key, NULL, &e) != 0 ||
+			    text_get(&kv, key) != NULL;
+		}
+		bad += kv.n != N - N / 3;
+		text_release(&kv);
+	}
+	ok(bad == 0, "keys in any order (%zu)", bad);
+}
+
 /* From memory of exactly n bytes. */
 static int
 from(struct text_kv *kv, const void *p, size_t n, int lines)
