@@ -30,7 +30,6 @@ survey_begin(struct survey *s, const struct schema *sc,
 	for (g = 0; g < n; g++)
 		s->score[g] = 1;
 	s->notes = 0;
-	s->scored = 0;
 	return 0;
 }
 
@@ -93,7 +92,6 @@ survey_scores(struct survey *s, const unsigned char *p, size_t len,
 			    (unsigned long)(note.first + i)), e);
 		s->score[note.first + i] = v;
 		s->have[note.first + i] |= SURVEY_SCORE;
-		s->scored = 1;
 	}
 	return 0;
 }
