@@ -259,8 +259,9 @@ entry(struct archive *x, const char *name,
 
 /* The shard that r stands at, as a stream of its own. */
 static int
-put_shard(struct archive *x, struct reader *r, const char *from, struct err *e)
+put_shard(void *arg, struct reader *r, const char *from, struct err *e)
 {
+	struct archive *x = arg;
 	struct writer *w = NULL;
 	unsigned char digest[16];
 	char name[ARC_NAME];
@@ -276,12 +277,6 @@ put_shard(struct archive *x, struct reader *r, const char *from, struct err *e)
 	}
 	writer_free(w);
 	return k < 0 ? k : entry(x, name, digest, e);
-}
-
-static int
-each_new(void *arg, struct reader *r, const char *from, struct err *e)
-{
-	return put_shard(arg, r, from, e);
 }
 
 /* ---- appending ---- */
@@ -400,9 +395,9 @@ create(void *arg, char **path, size_t n, struct err *e)
 	    (k = arc_create(&x->out, io, &how, e)) == 0 && o->append)
 		k = put_old(x, e);
 	if (n == 0 && k == 0)
-		k = pick_each(&o->pick, o->f, NULL, each_new, x, e);
+		k = pick_each(&o->pick, o->f, NULL, put_shard, x, e);
 	for (i = 0; i < n && k == 0; i++)
-		k = pick_each(&o->pick, o->f, path[i], each_new, x, e);
+		k = pick_each(&o->pick, o->f, path[i], put_shard, x, e);
 	if (k == 0 && x->n == 0)
 		k = err_set(e, ERR_DATA, "mismatch: no shard to archive (--step "
 		    "and --device match none)");

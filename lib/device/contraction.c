@@ -19,7 +19,6 @@ contraction_save(struct contraction *c, const struct statedir *s,
     struct err *e)
 {
 	struct memory h = MEMORY_INIT;
-	float row[2];
 	double alpha, share, before = 0;
 	int r;
 
@@ -34,13 +33,10 @@ contraction_save(struct contraction *c, const struct statedir *s,
 	}
 	alpha = fmax(0, 1 - c->lost / c->energy);
 	share = c->bytes / (4 * c->values);
-	row[0] = (float)alpha;
-	row[1] = (float)share;
 	if ((r = text_setf(&h.kv, CONTRACTION_ALPHA, e, "%.9g", alpha)) == 0 &&
 	    (r = text_setf(&h.kv, CONTRACTION_SHARE, e, "%.9g", share)) == 0 &&
 	    (c->growing == 0 || (r = text_setf(&h.kv, CONTRACTION_GROWING, e,
-	    "%u", c->growing)) == 0) &&
-	    (r = memory_put(&h, CONTRACTION_FILE, row, 2, e)) == 0)
+	    "%u", c->growing)) == 0))
 		r = memory_save(&h, s, CONTRACTION_FILE, NULL, e);
 	memory_release(&h);
 	return r;

@@ -326,12 +326,8 @@ link_save(const struct link *l, const struct statedir *s, double limit,
 {
 	struct memory old = MEMORY_INIT, h = MEMORY_INIT;
 	double known = 0, rate = link_bandwidth(l);
-	size_t i, n = link_count(l);
-	float x[LINK_SPANS];
 	int r;
 
-	for (i = 0; i < n; i++)
-		x[i] = (float)link_rate(&l->w[i], &l->w[i]);
 	/* a limit is what the link carries only where nothing less is known of it */
 	if (limit > 0 && !(rate > 0) && (r = memory_number(s, MEMORY_LINK,
 	    MEMORY_BANDWIDTH, &known, e)) < 0)
@@ -340,24 +336,17 @@ link_save(const struct link *l, const struct statedir *s, double limit,
 		rate = known;
 	if (limit > 0 && !(rate > 0 && rate < limit))
 		rate = limit;
-	if (n == 0) {
-		x[0] = (float)rate;
-		n = 1;
-	}
 	if (!(rate > 0) && l->trips == 0)
 		return 0;		/* nothing new */
-	if ((r = memory_load(&old, s, MEMORY_LINK, e)) < 0 ||
-	    (r = text_copy(&h.kv, &old.kv, e)) < 0 ||
-	    (r = memory_put(&h, LINK_RATES, x, n, e)) < 0)
-		goto out;
-	if (rate > 0)
+	if ((r = memory_load(&old, s, MEMORY_LINK, e)) >= 0)
+		r = text_copy(&h.kv, &old.kv, e);
+	if (r == 0 && rate > 0)
 		r = text_setf(&h.kv, MEMORY_BANDWIDTH, e, "%.0f", rate);
 	if (r == 0 && l->rtt > 0 &&
 	    (r = text_setf(&h.kv, LINK_RTT, e, "%.6f", l->rtt)) == 0)
 		r = text_setf(&h.kv, LINK_JITTER, e, "%.6f", l->jitter);
 	if (r == 0)
 		r = memory_save(&h, s, MEMORY_LINK, NULL, e);
-out:
 	memory_release(&old);
 	memory_release(&h);
 	return r;

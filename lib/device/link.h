@@ -48,7 +48,6 @@ enum { LINK_SPANS = 64, LINK_SHARDS = 64 };
 
 #define LINK_RTT "rtt"		/* keys of the state file, seconds */
 #define LINK_JITTER "jitter"
-#define LINK_RATES "rates"	/* its row: the spans, bit/s */
 
 /* Finds the frames in the bytes of a stream while they pass: where each ends, and
  * of which type it is.  It looks at headers and their checksums only; payloads

@@ -511,14 +511,11 @@ static int
 memory_save_alone(const struct memory *h, const struct statedir *s,
     const char *name, struct err *e)
 {
+	struct memory_part p = { NULL, *h, 0 };
+	struct memories m = { &p, 1, 1 };
 	char *path = statedir_path(s, name, e);
-	struct writer *w = NULL;
-	int k = -ERR_SYS;
+	int k = path != NULL ? memory_renew(path, &m, 0, e) : -ERR_SYS;
 
-	if (path != NULL && (k = writer_file(&w, path, "state", e)) == 0 &&
-	    (k = memory_write(h, w, NULL, e)) == 0)
-		k = writer_end(w, IO_SYNC_RENAME, e);
-	writer_free(w);
 	alloc_free(path);
 	return k;
 }

@@ -191,6 +191,27 @@ safetensors_key(struct safetensors_text *t, int first, json_t **key,
 	return r;
 }
 
+/* Each pair of an object whose values are text, of no more than max bytes. */
+static int
+safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
+    void *arg, struct err *e)
+{
+	json_t *key, *value;
+	int first = 1, r = safetensors_want(t, '{', e);
+
+	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
+	    key != NULL) {
+		r = safetensors_json(t, '"', max, &value, e);
+		if (r == 0)
+			r = fn(arg, json_string_value(key),
+			    json_string_value(value), e);
+		json_decref(key);
+		json_decref(value);
+		first = 0;
+	}
+	return r;
+}
+
 /* ---- what the header says ---- */
 
 /* Keeps the metadata that a stream can carry: short values with valid keys.
@@ -215,25 +236,12 @@ safetensors_note(struct format_source *s, const char *key, const char *value,
 }
 
 static int
-safetensors_metadata(struct safetensors_text *t, struct err *e)
+safetensors_metadata(void *arg, const char *key, const char *value, struct err *e)
 {
-	json_t *key, *value;
-	int first = 1, r = safetensors_want(t, '{', e);
+	const struct safetensors_text *t = arg;
+	int r = t->o->pair != NULL ? t->o->pair(t->o->arg, key, value, e) : 0;
 
-	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
-	    key != NULL) {
-		r = safetensors_json(t, '"', SAFETENSORS_WINDOW, &value, e);
-		if (r == 0 && t->o->pair != NULL)
-			r = t->o->pair(t->o->arg, json_string_value(key),
-			    json_string_value(value), e);
-		if (r == 0)
-			r = safetensors_note(t->s, json_string_value(key),
-			    json_string_value(value), e);
-		json_decref(key);
-		json_decref(value);
-		first = 0;
-	}
-	return r;
+	return r == 0 ? safetensors_note(t->s, key, value, e) : r;
 }
 
 /* A JSON array of whole numbers, none negative; -1 if it is something else or
@@ -314,7 +322,8 @@ safetensors_walk(struct safetensors_text *t, struct safetensors_spans *spans,
 	    key != NULL) {
 		entry = NULL;
 		if (strcmp(json_string_value(key), SAFETENSORS_META) == 0)
-			r = metas++ == 0 ? safetensors_metadata(t, e) :
+			r = metas++ == 0 ? safetensors_pairs(t, SAFETENSORS_WINDOW,
+			    safetensors_metadata, t, e) :
 			    safetensors_bad(t, SAFETENSORS_META " twice", e);
 		else if ((r = safetensors_json(t, '{', SAFETENSORS_ENTRY,
 		    &entry, e)) == 0)
@@ -444,26 +453,6 @@ safetensors_open(struct format_source *s, const struct format_opts *o,
 
 /* ---- the index of many files ---- */
 
-static int
-safetensors_weight_map(struct safetensors_text *t, format_pair_fn *fn,
-    void *arg, struct err *e)
-{
-	json_t *key, *value;
-	int first = 1, r = safetensors_want(t, '{', e);
-
-	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
-	    key != NULL) {
-		r = safetensors_json(t, '"', SAFETENSORS_ENTRY, &value, e);
-		if (r == 0)
-			r = fn(arg, json_string_value(key),
-			    json_string_value(value), e);
-		json_decref(key);
-		json_decref(value);
-		first = 0;
-	}
-	return r;
-}
-
 /* Metadata, of which only text is told; what is no object says nothing. */
 static int
 safetensors_about(struct safetensors_text *t, format_pair_fn *about, void *arg,
@@ -496,8 +485,8 @@ safetensors_index_of(struct safetensors_text *t, format_pair_fn *fn,
 	    key != NULL) {
 		value = NULL;
 		if (strcmp(json_string_value(key), "weight_map") == 0)
-			r = maps++ == 0 ? safetensors_weight_map(t, fn, arg, e) :
-			    safetensors_bad(t, "weight_map twice", e);
+			r = maps++ == 0 ? safetensors_pairs(t, SAFETENSORS_ENTRY,
+			    fn, arg, e) : safetensors_bad(t, "weight_map twice", e);
 		else if (strcmp(json_string_value(key), "metadata") == 0)
 			r = abouts++ == 0 ? safetensors_about(t, about, arg, e) :
 			    safetensors_bad(t, "metadata twice", e);

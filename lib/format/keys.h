@@ -1,8 +1,8 @@
 /*
  * The keys that programs act on: those of the policy, lines key=value in frames
  * pOLi, and two of the shard itself, SHARD_KEY_COMPUTE and SHARD_KEY_NORM.  One
- * table says what each means and which values it may have; ace-stream(5) prints
- * that table, and whoever reads a key reads it through here, so that no other
+ * table says which values each may have; ace-stream(5) prints that table, with
+ * what they mean, and whoever reads a key reads it through here, so that no other
  * value is ever acted on.
  *
  * Several pOLi frames in one shard add up, to no more than one may have
@@ -49,7 +49,6 @@ struct keys_row {
 	const char *name;	/* NULL ends the table */
 	enum keys_type type;
 	double lo, hi;		/* both allowed; none is negative */
-	const char *what;
 };
 extern const struct keys_row keys_table[];
 

@@ -115,9 +115,9 @@ values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e)
 	struct schema_span span;
 
 	schema_span(sc, g, &span);
-	return reader_place(r, err_set(e, ERR_REFUSED, "value %llu of tensor "
-	    "'%s' is not finite", (unsigned long long)(span.offset + i),
-	    sc->t[span.tensor].name), e);
+	return reader_place(r, err_set(e, ERR_REFUSED, "non-finite value in "
+	    "tensor '%s' at index %llu", sc->t[span.tensor].name,
+	    (unsigned long long)(span.offset + i)), e);
 }
 
 int

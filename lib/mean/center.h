@@ -23,7 +23,6 @@ struct schema;
 struct shard;
 
 struct center {
-	int on;
 	float *x, *next;		/* f32[values]; x is of the step before */
 	size_t cap;			/* values that both have room for */
 	uint64_t values;		/* of the model that they are of, */
@@ -34,7 +33,7 @@ struct center {
 	int newest;			/* the file that was written last, 0 or 1 */
 	enum io_sync sync;
 };
-#define CENTER_INIT { 0, NULL, NULL, 0, 0, { 0 }, 0, STATE_INIT, 0, 1, IO_SYNC_NONE }
+#define CENTER_INIT { NULL, NULL, 0, 0, { 0 }, 0, STATE_INIT, 0, 1, IO_SYNC_NONE }
 
 /* center_keep(c, dir, sync): files in the directory dir, which becomes c's own. */
 void center_keep(struct center *c, char *dir, enum io_sync sync);

@@ -35,10 +35,11 @@ merged_begin(struct asked *a, size_t n, struct err *e)
 	return a->v != NULL && a->who != NULL ? 0 : -ERR_SYS;
 }
 
-/* With `of', only contributors that also give that key count; NULL: all. */
+/* From their policies, or from their shards.  With `of', only contributors that
+ * also give that key count; NULL: all. */
 static int
-merged_collect(struct asked *a, struct gather *g, const char *key, const char *of,
-    struct err *e)
+merged_collect(struct asked *a, struct gather *g, int policy, const char *key,
+    const char *of, struct err *e)
 {
 	const struct text_kv *kv;
 	size_t i;
@@ -48,7 +49,7 @@ merged_collect(struct asked *a, struct gather *g, const char *key, const char *o
 		if (gather_left(g, i))
 			continue;
 		a->all++;
-		kv = gather_policy(g, i);
+		kv = policy ? gather_policy(g, i) : &gather_shard(g, i)->kv;
 		if (of != NULL && text_get(kv, of) == NULL)
 			continue;
 		if ((r = keys_real(kv, key, &a->v[a->n],
@@ -198,14 +199,14 @@ merged_policy(struct gather *g, int own, struct text_kv *kv, struct err *e)
 	struct asked a;
 	int r = merged_begin(&a, gather_count(g), e);
 
-	if (r == 0 && (r = merged_collect(&a, g, KEYS_DELAY, NULL, e)) == 0 &&
+	if (r == 0 && (r = merged_collect(&a, g, 1, KEYS_DELAY, NULL, e)) == 0 &&
 	    (r = merged_delay(&a, kv, e)) == 0 &&
-	    (r = merged_collect(&a, g, KEYS_INTERVAL, NULL, e)) == 0 &&
+	    (r = merged_collect(&a, g, 1, KEYS_INTERVAL, NULL, e)) == 0 &&
 	    (r = merged_interval(&a, kv, e)) == 0 &&
 	    (!own || (r = merged_own(&a, g, kv, e)) == 0) &&
-	    (r = merged_collect(&a, g, KEYS_FORCE, NULL, e)) == 0 &&
+	    (r = merged_collect(&a, g, 1, KEYS_FORCE, NULL, e)) == 0 &&
 	    (r = merged_force(&a, kv, e)) == 0 &&
-	    (r = merged_collect(&a, g, KEYS_CUTS_SECONDS, KEYS_CUTS, e)) == 0)
+	    (r = merged_collect(&a, g, 1, KEYS_CUTS_SECONDS, KEYS_CUTS, e)) == 0)
 		r = merged_cuts(&a, g, kv, e);
 	merged_release(&a);
 	return r;
@@ -214,23 +215,13 @@ merged_policy(struct gather *g, int own, struct text_kv *kv, struct err *e)
 int
 merged_norm(struct gather *g, struct text_kv *kv, struct err *e)
 {
-	const struct shard *sh;
 	struct asked a;
 	double sum = 0, m;
 	size_t i;
 	int r = merged_begin(&a, gather_count(g), e);
 
-	for (i = 0; i < gather_count(g) && r == 0; i++) {
-		if (gather_left(g, i))
-			continue;
-		sh = gather_shard(g, i);
-		a.all++;
-		r = gather_blame(g, i, keys_real(&sh->kv, SHARD_KEY_NORM,
-		    &a.v[a.n], shard_device(sh), e));
-		a.n += r > 0;
-		r = r < 0 ? r : 0;
-	}
-	if (r == 0 && (r = merged_median(&a, 1, &m, e)) > 0) {
+	if (r == 0 && (r = merged_collect(&a, g, 0, SHARD_KEY_NORM, NULL, e)) == 0 &&
+	    (r = merged_median(&a, 1, &m, e)) > 0) {
 		for (i = 0; i < a.n; i++)
 			sum += a.v[i] < m * MERGED_FACTOR ? a.v[i] :
 			    m * MERGED_FACTOR;

@@ -30,7 +30,6 @@ survey_begin(struct survey *s, const struct schema *sc,
 	for (g = 0; g < n; g++)
 		s->score[g] = 1;
 	s->notes = 0;
-	s->scored = 0;
 	return 0;
 }
 
@@ -87,7 +86,6 @@ survey_scores(struct survey *s, const unsigned char *p, size_t len,
 	for (i = 0; i < note.n; i++) {
 		s->score[note.first + i] = note_score(&note, i);
 		s->have[note.first + i] |= SURVEY_SCORE;
-		s->scored = 1;
 	}
 	return 0;
 }

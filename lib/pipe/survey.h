@@ -24,11 +24,10 @@ struct survey {
 	struct text_kv policy;		/* of the shard's pOLi, the last wins */
 	uint64_t notes;			/* bytes of frames that stay when the
 					 * shard is coded */
-	int scored;			/* some score was there */
 	const struct schema *schema;
 	const struct reader *in;	/* for messages */
 };
-#define SURVEY_INIT { 0, NULL, NULL, NULL, TEXT_KV_INIT, 0, 0, NULL, NULL }
+#define SURVEY_INIT { 0, NULL, NULL, NULL, TEXT_KV_INIT, 0, NULL, NULL }
 
 /* survey_begin(s, sc, in, e): a shard of schema sc; in stands at it. */
 int survey_begin(struct survey *s, const struct schema *sc,

@@ -107,23 +107,6 @@ struct stage_compress {
 
 /* ---- one group ---- */
 
-static int
-stage_compress_finite(const struct stage_compress *x, uint32_t g,
-    const struct stage_seen *v, struct err *e)
-{
-	const struct schema *sc = x->sh.schema;
-	struct schema_span span;
-	size_t i;
-
-	if (v->stat.nonfinite == 0)
-		return 0;
-	i = x->kern->first_nonfinite(v->x, v->n);
-	schema_span(sc, g, &span);
-	return reader_place(x->sh.in, err_set(e, ERR_REFUSED,
-	    "non-finite value in tensor '%s' at index %llu",
-	    sc->t[span.tensor].name, (unsigned long long)(span.offset + i)), e);
-}
-
 /* A group was coded, or was not sent. What coding lost is kept for later, and
  * the rest is written. */
 static int
@@ -377,12 +360,15 @@ stage_compress_data(struct stage *s, const struct stage_data *d,
 
 	if (x->again)
 		return 0;
-	for (i = 0; i < d->n; i++)
-		if ((r = stage_read(d, i, x->sh.in, x->v, x->cap, &v, e)) < 0 ||
-		    (r = stage_compress_finite(x, d->rec[i].group, &v,
-		    e)) < 0 || (r = stage_compress_upto(x, d->rec[i].group,
-		    &v, e)) < 0)
+	for (i = 0; i < d->n; i++) {
+		if ((r = stage_read(d, i, x->sh.in, x->v, x->cap, &v, e)) < 0)
 			return r;
+		if (v.stat.nonfinite != 0)
+			return values_refuse(x->sh.in, d->rec[i].group,
+			    x->kern->first_nonfinite(v.x, v.n), e);
+		if ((r = stage_compress_upto(x, d->rec[i].group, &v, e)) < 0)
+			return r;
+	}
 	if ((r = stage_compress_flush(x, e)) < 0)
 		return r;
 	if (!d->cut)

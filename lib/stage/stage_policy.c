@@ -530,7 +530,6 @@ static int
 policy_save(struct stage_policy *p, struct err *e)
 {
 	struct memory h = MEMORY_INIT;
-	float row = (float)p->o.steps;
 	int r;
 
 	if (p->o.dir == NULL || (p->o.pace.rate < 0 && !p->o.pace.sparse &&
@@ -542,8 +541,7 @@ policy_save(struct stage_policy *p, struct err *e)
 	    (const double *)&p->o.stale.plan, REPLAN_NUMBERS, e)) == 0) &&
 	    (r = memory_put_list(&h, POLICY_RATE, &p->o.pace.rate, 1,
 	    e)) == 0 && (!p->o.pace.sparse || (r = memory_put_list(&h,
-	    POLICY_NONZERO, &p->o.pace.nonzero, 1, e)) == 0) &&
-	    (r = memory_put(&h, KEYS_INTERVAL, &row, 1, e)) == 0)
+	    POLICY_NONZERO, &p->o.pace.nonzero, 1, e)) == 0))
 		r = memory_save(&h, &p->state, POLICY_FILE, p->sh.shard,
 		    e);
 	memory_release(&h);

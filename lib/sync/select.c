@@ -38,32 +38,20 @@ select_price(const struct select_level *l, size_t m, double lambda)
 	return best;
 }
 
-double
-select_gap(const struct select_result *r)
-{
-	if (r->dist <= r->bound)
-		return 0;
-	return r->bound > 0 ? (r->dist - r->bound) / r->bound : HUGE_VAL;
-}
-
 /* ---- the price of a byte ---- */
 
 /* What every group chooses at this price; 1 when all of it is within the
- * budget.  *least: the sum of dist + lambda * bytes. */
+ * budget. */
 static int
 select_at(const struct select_level *level, size_t n, size_t m, double lambda,
-    int64_t budget, uint8_t *choice, double *least)
+    int64_t budget, uint8_t *choice)
 {
-	const struct select_level *l;
 	int64_t bytes = 0;
 	size_t g;
 
-	*least = 0;
 	for (g = 0; g < n; g++) {
 		choice[g] = (uint8_t)select_price(level + g * m, m, lambda);
-		l = &level[g * m + choice[g]];
-		bytes += l->bytes;
-		*least += l->dist + lambda * (double)l->bytes;
+		bytes += level[g * m + choice[g]].bytes;
 	}
 	return bytes <= budget;
 }
@@ -126,39 +114,32 @@ select_fill(const struct select_level *level, size_t n, size_t m,
 	select_totals(level, n, m, choice, res);
 }
 
-/* Halves what is between two prices until there is no double between them. */
-static void
+/* Halves what is between two prices until there is no double between them; 1 when
+ * the best levels of all fit. */
+static int
 select_bisect(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res)
 {
-	const double dear = SELECT_DEAR, off = 0x1p-52 * (double)(n + 2);
-	double lambda, least;
+	const double dear = SELECT_DEAR;
 	uint64_t lo = 0, hi, mid;
 
-	if (select_at(level, n, m, 0, budget, choice, &least)) {
+	if (select_at(level, n, m, 0, budget, choice)) {
 		select_totals(level, n, m, choice, res);
-		res->lambda = 0;
-		res->bound = res->dist;
-		res->exact = 1;
-		return;
+		return 1;
 	}
 	/* the bits of doubles rise with them */
 	for (memcpy(&hi, &dear, sizeof(hi)); hi - lo > 1; ) {
 		mid = lo + (hi - lo) / 2;
-		if (select_at(level, n, m, select_double(mid), budget, choice,
-		    &least))
+		if (select_at(level, n, m, select_double(mid), budget, choice))
 			hi = mid;
 		else
 			lo = mid;
 	}
-	lambda = select_double(hi);
-	(void)select_at(level, n, m, lambda, budget, choice, &least);
-	res->lambda = lambda;
-	/* the sums are rounded */
-	res->bound = fmax(0, least * (1 - off) - lambda * (double)budget *
-	    (1 + off));
+	res->lambda = select_double(hi);
+	(void)select_at(level, n, m, res->lambda, budget, choice);
 	select_totals(level, n, m, choice, res);
 	select_fill(level, n, m, budget, choice, res);
+	return 0;
 }
 
 /* ---- what the price leaves open ---- */
@@ -192,7 +173,6 @@ struct select_core {
 	int64_t budget;			/* for the core's groups */
 	double gap;			/* reduced cost they may use up */
 	double lambda;
-	int complete;			/* nothing was left out */
 };
 
 static double
@@ -295,7 +275,6 @@ select_reduce(struct select_core *c, size_t n, size_t most, const uint8_t *choic
 	size_t i, many;
 	int r = select_undecided(c, n, choice, &open, &many, e);
 
-	c->complete = many <= most;
 	c->n = many < most ? many : most;
 	if (r == 0 && (c->g = alloc_get(c->n, sizeof(*c->g), e)) == NULL)
 		r = -ERR_SYS;
@@ -376,7 +355,6 @@ select_cap(struct select_core *c, size_t k, size_t n, struct err *e)
 		qsort(s, n, sizeof(*s), select_over_cmp);
 		limit = s[SELECT_CORE_LIST - 1].over;
 		alloc_free(s);
-		c->complete = 0;
 	}
 	s = alloc_get(n < SELECT_CORE_LIST ? n : SELECT_CORE_LIST, sizeof(*s),
 	    e);
@@ -445,8 +423,7 @@ select_take(const struct select_core *c, uint8_t *choice)
 }
 
 /*
- * A better choice, whose totals are in res; sets res->exact when it is proved
- * best.
+ * A better choice than that whose totals are in res.
  *
  * With c(l) = dist + lambda * bytes, a level of group i can be part of a better
  * answer only if c_i(l) - min c_i <= gap = dist - (sum_i min c_i - lambda B).
@@ -456,7 +433,7 @@ select_take(const struct select_core *c, uint8_t *choice)
  */
 static int
 select_improve(const struct select_level *level, size_t n, size_t m,
-    int64_t budget, uint8_t *choice, struct select_result *res, struct err *e)
+    int64_t budget, uint8_t *choice, const struct select_result *res, struct err *e)
 {
 	struct select_core c;
 	double least = 0;
@@ -476,7 +453,6 @@ select_improve(const struct select_level *level, size_t n, size_t m,
 	    SELECT_CORE_MANY, choice, e)) < 0 || (r = select_search(&c, e)) < 0)
 		goto out;
 	select_take(&c, choice);
-	res->exact = c.complete;
 out:
 	for (i = 0; i <= SELECT_CORE_FEW; i++)
 		alloc_free(c.s[i]);
@@ -489,7 +465,6 @@ int
 select_budget(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res, struct err *e)
 {
-	double least;
 	size_t g;
 	int r;
 
@@ -501,18 +476,14 @@ select_budget(const struct select_level *level, size_t n, size_t m,
 		if (select_price(level + g * m, m, 0) == m)
 			return err_set(e, ERR_USAGE,
 			    "group %zu has no level to choose", g);
-	if (!select_at(level, n, m, SELECT_DEAR, budget, choice, &least)) {
+	if (!select_at(level, n, m, SELECT_DEAR, budget, choice)) {
 		select_totals(level, n, m, choice, res);
-		res->bound = res->dist;
 		return 1;
 	}
-	select_bisect(level, n, m, budget, choice, res);
-	if (res->exact)
+	if (select_bisect(level, n, m, budget, choice, res))
 		return 0;
 	r = select_improve(level, n, m, budget, choice, res, e);
 	select_totals(level, n, m, choice, res);
-	if (res->exact || res->bound > res->dist)
-		res->bound = res->dist;
 	return r;
 }
 

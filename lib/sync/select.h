@@ -8,8 +8,7 @@
  * level that is best at one price of a byte, which is bisected (Everett 1963,
  * Shoham and Gersho 1988: the exact solution of the linear relaxation but for
  * the groups that are undecided at that price), and an exact search of what the
- * price leaves open.  The relaxation is a lower bound, so every answer comes
- * with its certified gap.
+ * price leaves open.
  * Ties go to the lower group, then the lower level.
  */
 #ifndef ACE_SELECT_H
@@ -37,10 +36,8 @@ int select_usable(const struct select_level *l);
 
 struct select_result {
 	double dist;		/* sum of the chosen */
-	double bound;		/* no choice within the budget is below it */
 	double lambda;		/* price of a byte: slope at the budget */
 	int64_t bytes;		/* <= budget, unless 1 was returned */
-	int exact;		/* 1: proved optimal (bound == dist) */
 };
 
 /*
@@ -58,9 +55,6 @@ struct select_result {
 int select_budget(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res,
     struct err *e);
-
-/* select_gap(res): (dist - bound) / bound; 0 when both are 0. */
-double select_gap(const struct select_result *res);
 
 /* select_price(level, m, lambda): the level of one group that is best at this
  * price of a byte: least dist + lambda * bytes.  m when there is none. */

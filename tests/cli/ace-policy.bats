@@ -66,7 +66,7 @@ has() {
 	done
 	policy long | grep ^interval= >want
 	same want steps
-	flip st/memory 700
+	flip st/memory 400
 	exits 3 ace-policy -S st shard
 	says "corrupt: .*st/memory"
 }

@@ -54,7 +54,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 @test "a value that is not finite is refused by name and place" {
 	mkshards -k nan -i 70 -t a:64 -t b:8,8 >in
 	exits 5 ace-score in
-	says "ace-score: value 6 of tensor 'b' is not finite, shard 1"
+	says "ace-score: non-finite value in tensor 'b' at index 6, shard 1"
 	mkshards -k inf >in
 	exits 5 ace-score -S st in
 	[ ! -e st/memory ]

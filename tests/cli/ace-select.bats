@@ -429,7 +429,7 @@ codecs() {
 @test "a value that is not finite is refused by name and place" {
 	mkshards -t a:64 -k nan -i 3 >bad
 	exits 5 ace-select -b 1k bad
-	says "value 3 of tensor 'a' is not finite"
+	says "non-finite value in tensor 'a' at index 3"
 }
 
 @test "options that do not go together, or are out of range" {

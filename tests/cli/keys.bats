@@ -35,7 +35,7 @@ refused() {
 	"$BUILD/unit/format/test_keys" page >page
 	sed -n 's/^\.It Cm \([a-z_.]*\) Pq .*/\1/p' page |
 	    cmp - <(table | cut -d ' ' -f 1)
-	sed -n '/^\.It Cm bandwidth Pq/,/^\.El/{/^\.El/d;p}' \
+	sed -n '/^\.It Cm bandwidth Pq/,/^\.El/{/^\.It/p}' \
 	    "$ROOT/man/ace-stream.5" | diff - page
 }
 

@@ -31,8 +31,6 @@ int
 main(void)
 {
 	struct contraction c = CONTRACTION_INIT;
-	struct memory h;
-	const float *row;
 	char path[80];
 
 	if (mkdtemp(dir) == NULL ||
@@ -55,11 +53,6 @@ main(void)
 	contraction_group(&c, 25, 33 * 33 + 16, 4, 28);
 	ok(c.lost == 41 + 33 * 33 + 16 && saved(&c, 0, 0.666666667),
 	    "an error larger than the values keeps nothing, and no less");
-	ok(memory_load(&h, &state, CONTRACTION_FILE, &e) == 1 &&
-	    (row = memory_row(&h, CONTRACTION_FILE, 2)) != NULL &&
-	    row[0] == 0 && row[1] == 0.666666667f,
-	    "the same in a row of numbers");
-	memory_release(&h);
 	(void)saved(&c, 0, 0.666666667);
 	ok(c.growing == 2 && said(CONTRACTION_GROWING) == 2, "the second in a row");
 	contraction_group(&c, 1e6, 0, 4, 0);

@@ -145,7 +145,8 @@ TEST(test_put)
 	free(v);
 }
 
-/* The table as ace-stream(5) has it, for tests/cli/keys.bats. */
+/* The table as ace-stream(5) has it, but for what the keys mean, for
+ * tests/cli/keys.bats. */
 static int
 page(void)
 {
@@ -153,8 +154,8 @@ page(void)
 	const struct keys_row *k;
 
 	for (k = keys_table; k->name != NULL; k++)
-		(void)printf(".It Cm %s Pq %s, %.10g to %.10g\n%s\n", k->name,
-		    type[k->type], k->lo, k->hi, k->what);
+		(void)printf(".It Cm %s Pq %s, %.10g to %.10g\n", k->name,
+		    type[k->type], k->lo, k->hi);
 	return 0;
 }
 

@@ -1,0 +1,28 @@
+/*
+ * How far an answer of select_budget can be from the best.  Of each group the best
+ * level at the answer's price, less what the budget costs at that price: no choice
+ * within the budget is below that (Everett 1963).
+ */
+#ifndef GAP_H
+#define GAP_H
+
+#include <math.h>
+
+#include "sync/select.h"
+
+static inline double
+gap(const struct select_level *l, size_t n, size_t m, int64_t budget,
+    const struct select_result *r)
+{
+	double bound = -r->lambda * (double)budget;
+	const struct select_level *best;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		best = l + i * m + select_price(l + i * m, m, r->lambda);
+		bound += best->dist + r->lambda * (double)best->bytes;
+	}
+	return r->dist > bound ? (r->dist - bound) / fmax(0, bound) : 0;
+}
+
+#endif
