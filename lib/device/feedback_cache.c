@@ -218,7 +218,10 @@ feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
 	}
 	if (k == 0 && !c->lent && sync == IO_SYNC_FULL)
 		k = statedir_durable(&c->state, e);
-	feedback_cache_drop(c);
+	/* the lock of a file that is lent lasts as long as it is open, and until it
+	 * has its name nothing else tells that somebody needs it */
+	if (!c->lent)
+		feedback_cache_drop(c);
 	return k;
 }
 

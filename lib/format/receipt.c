@@ -18,11 +18,30 @@ receipt_verdict_name(unsigned verdict)
 	return verdict < RECEIPT_NVERDICT ? receipt_names[verdict] : "?";
 }
 
+/* A reason has names in it that were cut to some bytes: what is not a character any
+ * more, and nobody would read, is '?'. */
+static size_t
+receipt_reason(const struct receipt *r, char to[RECEIPT_REASON])
+{
+	const size_t n = strlen(r->reason);
+	size_t i = 0, k;
+
+	while (i < n) {
+		k = bytes_utf8((unsigned char)r->reason[i]);
+		if (k > n - i || !text_clean(r->reason + i, k))
+			k = 0;
+		memcpy(to + i, k > 0 ? r->reason + i : "?", k > 0 ? k : 1);
+		i += k > 0 ? k : 1;
+	}
+	return n;
+}
+
 int
 receipt_encode(const struct receipt *r, struct buf *out, struct err *e)
 {
 	unsigned char b[RECEIPT_FIXED];
-	size_t n = strlen(r->reason);
+	char reason[RECEIPT_REASON];
+	const size_t n = receipt_reason(r, reason);
 	int k;
 
 	memset(b, 0, sizeof(b));
@@ -35,7 +54,7 @@ receipt_encode(const struct receipt *r, struct buf *out, struct err *e)
 	bytes_set64(b + 72, r->version);
 	if ((k = buf_put(out, b, sizeof(b), e)) < 0)
 		return k;
-	return buf_put(out, r->reason, n, e);
+	return buf_put(out, reason, n, e);
 }
 
 int

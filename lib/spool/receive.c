@@ -17,6 +17,7 @@
 #include "kern/kern.h"
 #include "pipe/filter.h"
 #include "spool/join.h"
+#include "spool/ledger.h"
 #include "spool/mirror.h"
 #include "spool/progress.h"
 #include "spool/receive.h"
@@ -207,8 +208,11 @@ receive_settle(struct receive *x, const struct shard *sh, int over,
 		(void)unlink(temp);
 		return inbox_sign(x->inbox, run, r, e);
 	}
-	if (k > 0)
-		k = over ? 0 : inbox_begin(x->inbox, sh, e);
+	/* another run may have come while this shard did */
+	if (k > 0 && !over && (k = admit_run(x->inbox, x->o->run, run, e)) == 0)
+		k = inbox_begin(x->inbox, sh, e);
+	else if (k > 0)
+		k = 0;
 	if (k == 0)
 		return verdict_settle(x->inbox, sh, reader_schema(x->in), temp,
 		    &x->mirror, r, e);
@@ -479,6 +483,21 @@ receive_answer(const struct receive_answers *o, int from, struct err *e)
 
 /* ---- the other way: an aggregate ---- */
 
+/* 1: the step has this very aggregate already; 0: it has none.  With another one,
+ * devices that had the first would go on from another model than those to come. */
+static int
+receive_published(const struct shard *sh, const char *path,
+    const unsigned char digest[SHARD_DIGEST], struct err *e)
+{
+	unsigned char had[SHARD_DIGEST];
+	int r = ledger_digest(path, had, e);
+
+	if (r <= 0 || memcmp(had, digest, SHARD_DIGEST) == 0)
+		return r;
+	return err_set(e, ERR_REFUSED, "step %llu of run '%.80s' has another "
+	    "aggregate already", (unsigned long long)sh->step, inbox_run_of(sh));
+}
+
 static int
 receive_publish_shard(const struct inbox *s, struct reader *in, struct err *e)
 {
@@ -493,9 +512,10 @@ receive_publish_shard(const struct inbox *s, struct reader *in, struct err *e)
 	if (path == NULL)
 		return -ERR_SYS;
 	if ((r = writer_file(&w, path, "ace-recv", e)) == 0 &&
-	    (r = filter_copy(in, w, e)) == 0)
+	    (r = filter_copy(in, w, e)) == 0 && (r = receive_published(sh, path,
+	    reader_end_of_shard(in)->digest, e)) == 0)
 		r = writer_end(w, s->sync, e);
-	if (r == 0)
+	if (r >= 0)
 		r = inbox_durable(s, inbox_run_of(sh), &sh->step, e);
 	writer_free(w);
 	alloc_free(path);
@@ -506,14 +526,24 @@ int
 receive_publish(const struct inbox *s, const char *run, struct reader *in,
     struct err *e)
 {
+	const struct shard *sh;
 	int r;
 
 	while ((r = reader_next(in, e)) > 0) {
 		if (r != READER_SHARD)
 			continue;
-		if (reader_shard(in)->kind == SHARD_MODEL)
+		sh = reader_shard(in);
+		if (sh->kind == SHARD_MODEL)
 			return join_model(s, run, in, e);
-		if ((r = receive_publish_shard(s, in, e)) < 0)
+		if (sh->kind != SHARD_MEAN && sh->kind != SHARD_SUM)
+			r = err_set(e, ERR_DATA, "mismatch: a shard of '%.80s' "
+			    "is no aggregate", shard_device(sh));
+		else if (!inbox_fits(run, inbox_run_of(sh)))
+			r = err_set(e, ERR_DATA, "mismatch: an aggregate of run "
+			    "'%.80s', not '%.80s'", inbox_run_of(sh), run);
+		else
+			r = receive_publish_shard(s, in, e);
+		if (r < 0)
 			break;
 	}
 	return r;
