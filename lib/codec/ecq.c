@@ -83,7 +83,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	alloc_free(v);
 	if (r < 0)
 		return r;
-	head = HEADER + (s.top == KERN_ECQ_SYMBOLS - 1);
+	head = HEADER + (s.top == KERN_ECQ_ESCAPE);
 	memmove(p + head, p + HEADER + 1, len);
 	if (len == 0 || head + len >= 3 + 4 * in->n) {
 		stepped_store(in, out);
@@ -94,7 +94,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	p[4] = (unsigned char)((s.delta[1] & 15) | (s.delta[2] & 15) << 4);
 	p[5] = (unsigned char)(s.mode << 6 | s.level);
 	p[6] = (unsigned char)(s.states << 4 | s.top);
-	if (s.top == KERN_ECQ_SYMBOLS - 1)
+	if (s.top == KERN_ECQ_ESCAPE)
 		p[HEADER] = s.fine;
 	out->n += head + len;
 	return 0;
@@ -116,7 +116,7 @@ side(struct bytes *b, struct ecq_side *s)
 	l = bytes_u8(b);
 	s->states = (uint8_t)(l >> 4);
 	s->top = l & 15;
-	s->fine = s->top == KERN_ECQ_SYMBOLS - 1 ? bytes_u8(b) : 0;
+	s->fine = s->top == KERN_ECQ_ESCAPE ? bytes_u8(b) : 0;
 	return b->bad || s->fine > ECQ_FINE || s->level >= KERN_ECQ_LEVELS ||
 	    s->mode >= KERN_ECQ_MODES || s->states > ECQ_STATES ||
 	    s->top == 0 ? -1 : 0;

@@ -10,7 +10,6 @@
 #include "codec/rans.h"
 
 enum {
-	ESCAPED = KERN_ECQ_SYMBOLS - 1,
 	RAW_MOST = 9 * KERN_ECQ_LANES	/* bytes that a chunk's bits take */
 };
 
@@ -60,7 +59,7 @@ escapes(const uint16_t code[KERN_ECQ_LANES])
 	unsigned most = 0, i;
 
 	for (i = 0; i < KERN_ECQ_LANES; i++)
-		most |= code[i] >= KERN_ECQ_CODE(0, ESCAPED);
+		most |= code[i] >= KERN_ECQ_CODE(0, KERN_ECQ_ESCAPE);
 	return (int)most;
 }
 
@@ -75,10 +74,10 @@ fine(const uint16_t *code, const int16_t *q, size_t n)
 		/* they are few */
 		while (i + KERN_ECQ_LANES < n && !escapes(code + i))
 			i += KERN_ECQ_LANES;
-		if (KERN_ECQ_SYMBOL(code[i]) != ESCAPED)
+		if (KERN_ECQ_SYMBOL(code[i]) != KERN_ECQ_ESCAPE)
 			continue;
 		sum += (magnitude(q[i]) >>
-		    kern_ecq_shift(KERN_ECQ_LEVEL(code[i]))) - ESCAPED;
+		    kern_ecq_shift(KERN_ECQ_LEVEL(code[i]))) - KERN_ECQ_ESCAPE;
 		k++;
 	}
 	return sum > k ? ecq_bits_length((uint32_t)(sum / k)) - 1 : 0;
@@ -124,8 +123,8 @@ cost(const uint16_t *code, const int16_t *q, size_t some, size_t n,
 	unsigned c, s, l;
 
 	counts(code, some, top, count);
-	for (l = 0, v = 0; top == ESCAPED && l < 1 << 6; l++)
-		v += count[KERN_ECQ_CODE(l, ESCAPED)];
+	for (l = 0, v = 0; top == KERN_ECQ_ESCAPE && l < 1 << 6; l++)
+		v += count[KERN_ECQ_CODE(l, KERN_ECQ_ESCAPE)];
 	if (v != 0)
 		bits += v * (fine(code, q, some) + 2);
 	for (s = 0; s <= top; s++)
@@ -290,7 +289,7 @@ choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 		in->kern->ecq_sort(&all, 1, in->q, in->n);
 	}
 	s->top = (uint8_t)(all.top > 0 ? all.top : 1);
-	s->fine = (uint8_t)(all.top == ESCAPED ?
+	s->fine = (uint8_t)(all.top == KERN_ECQ_ESCAPE ?
 	    fine(w->code, in->q, in->n) : 0);
 }
 
@@ -304,8 +303,8 @@ put_rest(struct bits *b, int16_t q, unsigned code, float x)
 	unsigned s = KERN_ECQ_SYMBOL(code);
 	uint32_t a = magnitude(q), e;
 
-	if (s == ESCAPED) {
-		e = (a >> shift) - ESCAPED;
+	if (s == KERN_ECQ_ESCAPE) {
+		e = (a >> shift) - KERN_ECQ_ESCAPE;
 		k = ecq_bits_length((e >> b->fine) + 1) - 1;
 		put_bits(b, (1u << k) - 1, k + 1);
 		put_bits(b, ((e >> b->fine) + 1) & ((1u << k) - 1), k);
@@ -329,7 +328,7 @@ put_plain(struct bits *b, const struct ecq_in *in, const uint16_t *code,
 		end = at + KERN_ECQ_LANES < in->n ? at + KERN_ECQ_LANES : in->n;
 		put_bits(b, *mark & 0xffff, *mark >> 16 & 0xff);
 		for (i = at; *mark >> 24 != 0 && i < end; i++)
-			if (!kern_ecq_whole(code[i]))
+			if (!kern_ecq_whole(code[i], KERN_ECQ_ESCAPE))
 				put_rest(b, in->q[i], code[i], in->x[i]);
 		mark++;
 		if ((size_t)(b->p - b->start) > limit)
@@ -411,7 +410,7 @@ put_all(struct work *w, const struct ecq_in *in, const struct ecq_side *s,
 
 	raw->fine = s->fine;
 	/* the marks are done with before there are spans */
-	in->kern->ecq_marks(w->code, in->q, in->n, span);
+	in->kern->ecq_marks(w->code, in->q, in->n, span, KERN_ECQ_ESCAPE);
 	if (put_plain(raw, in, w->code, span, limit) < 0)
 		return 0;
 	if (in->y != NULL) {
@@ -507,11 +506,11 @@ whole(const struct values *f, struct plain *b, unsigned code, uint32_t neg)
 	uint32_t a = s;
 	float x;
 
-	if (s == ESCAPED) {
+	if (s == KERN_ECQ_ESCAPE) {
 		while (k < 15 && get_bits(b, 1))
 			k++;
 		a = ((1u << k) | get_bits(b, k)) - 1;
-		a = (a << b->fine | get_bits(b, b->fine)) + ESCAPED;
+		a = (a << b->fine | get_bits(b, b->fine)) + KERN_ECQ_ESCAPE;
 	}
 	b->bad |= a > (uint32_t)ECQ_ESCAPE >> shift;
 	a = a << shift | get_bits(b, shift);
@@ -530,7 +529,7 @@ get_plain(const struct values *f, struct plain *b, const struct work *w,
 	uint32_t *mark = w->mark, signs;
 	unsigned s;
 
-	o->kern->ecq_marks(w->code, NULL, o->n, mark);
+	o->kern->ecq_marks(w->code, NULL, o->n, mark, KERN_ECQ_ESCAPE);
 	for (at = 0; at < o->n; at = end, mark++) {
 		end = at + KERN_ECQ_LANES < o->n ? at + KERN_ECQ_LANES : o->n;
 		signs = get_bits(b, *mark >> 16 & 0xff);

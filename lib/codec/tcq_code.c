@@ -115,7 +115,7 @@ first_tally(const struct kern_tcq_walk *w, struct tally *t)
 	for (i = 0; i < w->n; i++) {
 		c = kern_ecq_context(KERN_ECQ_LEVEL(w->code[i]));
 		h = kern_ecq_shift(KERN_ECQ_LEVEL(w->code[i]));
-		t->n[0][c][KERN_TCQ_SYMBOL(w->code[i])]++;
+		t->n[0][c][KERN_ECQ_SYMBOL(w->code[i])]++;
 		a = bytes_f32(bytes_u32(w->x[i]) & 0x7fffffff) * w->inv;
 		k = kern_tcq_place(a) / KERN_TCQ_FINE;
 		t->n[1][c][kern_tcq_symbol(a < 0.6f * KERN_TCQ_FINE ? 0 :
@@ -251,7 +251,7 @@ fine(const struct work *w, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (KERN_TCQ_SYMBOL(w->code[i]) < KERN_TCQ_ESCAPE)
+		if (KERN_ECQ_SYMBOL(w->code[i]) < KERN_TCQ_ESCAPE)
 			continue;
 		sum += (magnitude(w->q[i]) >> (kern_ecq_shift(
 		    KERN_ECQ_LEVEL(w->code[i])) + 1)) - 7;
@@ -266,7 +266,7 @@ static void
 put_rest(struct bits *b, int16_t q, unsigned code, float x)
 {
 	unsigned shift = kern_ecq_shift(KERN_ECQ_LEVEL(code)), j;
-	unsigned s = KERN_TCQ_SYMBOL(code);
+	unsigned s = KERN_ECQ_SYMBOL(code);
 	uint32_t k = magnitude(q), e;
 
 	if (s >= KERN_TCQ_ESCAPE) {
@@ -295,7 +295,7 @@ put_plain(struct bits *b, const struct work *w, const struct tcq_in *in,
 		end = at + KERN_ECQ_LANES < in->n ? at + KERN_ECQ_LANES : in->n;
 		put_bits(b, *mark & 0xffff, *mark >> 16 & 0xff);
 		for (i = at; *mark >> 24 != 0 && i < end; i++)
-			if (!kern_tcq_whole(w->code[i]))
+			if (!kern_ecq_whole(w->code[i], KERN_TCQ_ESCAPE))
 				put_rest(b, w->q[i], w->code[i], in->x[i]);
 		if ((size_t)(b->p - b->start) > limit)
 			return -1;
@@ -337,7 +337,8 @@ put_all(struct work *w, const struct tcq_in *in, const struct tcq_side *s,
 
 	raw->fine = s->fine;
 	/* the marks are done with before there are spans */
-	in->kern->tcq_marks(w->code, w->q, in->n, w->span);
+	in->kern->ecq_marks(w->code, w->q, in->n, w->span,
+	    KERN_TCQ_ESCAPE);
 	if (put_plain(raw, w, in, limit) < 0)
 		return 0;
 	/* what was pending, and zeros for every state */
@@ -406,7 +407,7 @@ read_one(struct plain *b, unsigned code, uint32_t neg,
     float of[2][KERN_TCQ_CENTERS], float step)
 {
 	unsigned shift = kern_ecq_shift(KERN_ECQ_LEVEL(code)), j = 0;
-	unsigned s = KERN_TCQ_SYMBOL(code);
+	unsigned s = KERN_ECQ_SYMBOL(code);
 	uint32_t k = s >> 1;
 	float x;
 
@@ -440,7 +441,7 @@ get_plain(struct plain *b, const struct tcq_out *o, const struct tcq_side *s,
 	for (j = 0; j < 2 * KERN_ECQ_SYMBOLS; j++)
 		all[j] = value(j % KERN_ECQ_SYMBOLS, j / KERN_ECQ_SYMBOLS, of,
 		    o->step);
-	o->kern->tcq_marks(code, NULL, o->n, mark);
+	o->kern->ecq_marks(code, NULL, o->n, mark, KERN_TCQ_ESCAPE);
 	for (at = 0; at < o->n; at = end, mark++) {
 		end = at + KERN_ECQ_LANES < o->n ? at + KERN_ECQ_LANES : o->n;
 		signs = get_bits(b, *mark >> 16 & 0xff);
@@ -449,9 +450,9 @@ get_plain(struct plain *b, const struct tcq_out *o, const struct tcq_side *s,
 			continue;
 		}
 		for (i = at; i < end; i++) {
-			j = KERN_TCQ_SYMBOL(code[i]);
+			j = KERN_ECQ_SYMBOL(code[i]);
 			some = j != 0;
-			o->x[i] = !kern_tcq_whole(code[i]) ? read_one(b, code[i],
+			o->x[i] = !kern_ecq_whole(code[i], KERN_TCQ_ESCAPE) ? read_one(b, code[i],
 			    some & signs, of, o->step) : bytes_f32(bytes_u32(
 			    all[code[i] >> 6]) ^ (some & signs) << 31);
 			signs >>= some;
