@@ -115,6 +115,8 @@ struct bits {
 	unsigned fine;		/* ecq_side's */
 };
 
+/* n <= 32 bits. */
+
 ECQ_BITS_INLINE void
 put_bits(struct bits *b, uint32_t v, unsigned n)
 {
