@@ -408,7 +408,7 @@ measure_passes(struct ecq *t, const float *x, float step,
 		LEAST(ns[3], GROUP, put(t));
 		LEAST(ns[4], GROUP, get(t));
 		LEAST(ns[5], GROUP, kern->ecq_marks(t->code, t->q, GROUP,
-		    t->mark));
+		    t->mark, KERN_ECQ_ESCAPE));
 		LEAST(ns[6], GROUP, kern->ecq_values(y, t->code, t->mark,
 		    GROUP, of));
 		LEAST(ns[7], GROUP, kern->ecq_centers(t->q, x, GROUP, 1 / step,

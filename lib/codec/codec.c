@@ -21,14 +21,15 @@ static struct {
 const struct codec_impl *
 codec_row(uint32_t codec)
 {
+	static const struct codec_impl none = { .open = 1 };	/* no parameter is known */
 	unsigned i;
 
 	if (codec < CODEC_MAX)
-		return table[codec];
+		return table[codec] != NULL ? table[codec] : &none;
 	for (i = 0; i < EXTRA; i++)
 		if (extra[i].row != NULL && extra[i].id == codec)
 			return extra[i].row;
-	return NULL;
+	return &none;
 }
 
 int
@@ -49,11 +50,7 @@ codec_no_arg(const char *arg, struct codec_plan *plan, struct err *e)
 const char *
 codec_name(uint32_t codec)
 {
-	const struct codec_impl *c = codec_row(codec);
-
-	if (codec == CODEC_NONE)
-		return "none";
-	return c != NULL ? c->name : NULL;
+	return codec == CODEC_NONE ? "none" : codec_row(codec)->name;
 }
 
 const char *
@@ -119,7 +116,7 @@ codec_takes(uint32_t codec, uint8_t param)
 {
 	const struct codec_impl *c = codec_row(codec);
 
-	return c == NULL ? 0 : c->open != 0 ? param <= c->open :
+	return c->name == NULL ? 0 : c->open != 0 ? param <= c->open :
 	    takes(c, param);
 }
 
@@ -164,7 +161,7 @@ codec_register(const struct codec_impl *row, uint32_t id, struct err *e)
 	uint32_t other;
 	unsigned i;
 
-	if (id < CODEC_PRIVATE || codec_row(id) != NULL ||
+	if (id < CODEC_PRIVATE || codec_row(id)->name != NULL ||
 	    strcmp(row->name, "none") == 0 ||
 	    named(row->name, strlen(row->name), &other) != NULL)
 		return err_set(e, ERR_USAGE, "codec %lu, '%s': taken",
@@ -211,9 +208,9 @@ codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT])
 		    (unsigned long)plan->codec);
 		return buf;
 	}
-	if (c != NULL && c->title != NULL)
+	if (c->title != NULL)
 		name = c->title(plan);
-	if (c != NULL && c->format != NULL)
+	if (c->format != NULL)
 		c->format(plan, arg);
 	(void)snprintf(buf, CODEC_TEXT, "%.9s%.31s", name, arg);
 	return buf;
@@ -221,63 +218,51 @@ codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT])
 
 /* ---- what a codec is ---- */
 
+
 int
 codec_dense(const struct codec_plan *plan)
 {
-	const struct codec_impl *c = codec_row(plan->codec);
-
-	return c != NULL && c->dense;
+	return codec_row(plan->codec)->dense;
 }
 
 int
 codec_sparse(const struct codec_plan *plan)
 {
-	const struct codec_impl *c = codec_row(plan->codec);
-
-	return c != NULL && plan->arg < c->sparse_below;
+	return plan->arg < codec_row(plan->codec)->sparse_below;
 }
 
 int
 codec_fixed(const struct codec_plan *plan)
 {
-	const struct codec_impl *c = codec_row(plan->codec);
-
-	return plan->codec == CODEC_NONE || (c != NULL && c->fixed);
+	return plan->codec == CODEC_NONE || codec_row(plan->codec)->fixed;
 }
 
 struct codec_plan
 codec_contracting(const struct codec_plan *plan)
 {
-	const struct codec_impl *c = codec_row(plan->codec);
 	struct codec_plan p = *plan;
 
-	if (c != NULL && c->contract != NULL)
-		c->contract(&p);
+	if (codec_row(plan->codec)->contract != NULL)
+		codec_row(plan->codec)->contract(&p);
 	return p;
 }
 
 int
 codec_param(const struct codec_plan *plan)
 {
-	const struct codec_impl *c = codec_row(plan->codec);
-
-	return c == NULL || c->open ? -1 : plan->param;
+	return codec_row(plan->codec)->open ? -1 : plan->param;
 }
 
 int
 codec_after(const struct codec_plan *plan)
 {
-	const struct codec_impl *c = codec_row(plan->codec);
-
-	return c != NULL && c->after;
+	return codec_row(plan->codec)->after;
 }
 
 int
 codec_knob(const struct codec_plan *plan)
 {
-	const struct codec_impl *c = codec_row(plan->codec);
-
-	return c != NULL && c->turn != NULL;
+	return codec_row(plan->codec)->turn != NULL;
 }
 
 struct codec_plan
@@ -296,7 +281,7 @@ codec_turned(const struct codec_last *last, struct codec_plan *plan)
 	const struct codec_impl *c = codec_row(last->codec);
 
 	*plan = (struct codec_plan){ last->codec, last->param, 0 };
-	return c != NULL && c->turned != NULL && c->turned(plan, last->body,
+	return c->turned != NULL && c->turned(plan, last->body,
 	    last->len);
 }
 
@@ -307,7 +292,7 @@ codec_bound(const struct codec_plan *plan, size_t n)
 {
 	const struct codec_impl *c = codec_row(plan->codec);
 
-	return c != NULL ? c->bound(plan, n) : 0;
+	return c->name != NULL ? c->bound(plan, n) : 0;
 }
 
 size_t
@@ -315,7 +300,7 @@ codec_size(const struct codec_plan *plan, const struct codec_ctx *ctx, size_t n)
 {
 	const struct codec_impl *c = codec_row(plan->codec);
 
-	if (c == NULL || n == 0)
+	if (c->name == NULL || n == 0)
 		return 0;
 	return c->size != NULL ? c->size(plan, ctx, n) : c->bound(plan, n);
 }
@@ -364,7 +349,7 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 
 	if (in.kern == NULL)
 		return -ERR_USAGE;
-	if (c == NULL)
+	if (c->name == NULL)
 		return err_set(e, ERR_USAGE, "no codec %lu",
 		    (unsigned long)plan->codec);
 	if (!codec_takes(plan->codec, plan->param))
@@ -402,7 +387,7 @@ decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r,
 	*r = 0;
 	if ((o->kern = kern_get(e)) == NULL)
 		*r = -ERR_USAGE;
-	else if (c == NULL)
+	else if (c->name == NULL)
 		*r = err_set(e, ERR_DATA, "unsupported: codec %lu",
 		    (unsigned long)codec);
 	else if (!takes(c, param))
@@ -463,7 +448,7 @@ codec_again(const struct codec_plan *plan, const struct codec_ctx *ctx,
 
 	if (in.kern == NULL)
 		return -ERR_USAGE;
-	if (c != NULL && c->again != NULL && n > 0)
+	if (c->again != NULL && n > 0)
 		r = c->again(&in, &b, y, e);
 	return r <= 0 ? r : codec_decode(plan->codec, param, ctx, body, len, y,
 	    n, e);
@@ -472,9 +457,7 @@ codec_again(const struct codec_plan *plan, const struct codec_ctx *ctx,
 int
 codec_lists(uint32_t codec)
 {
-	const struct codec_impl *c = codec_row(codec);
-
-	return c != NULL && c->list != NULL;
+	return codec_row(codec)->list != NULL;
 }
 
 int

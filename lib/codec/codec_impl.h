@@ -125,7 +125,8 @@ struct codec_impl {
 	    const struct estimate *m, int64_t *bytes, double *error);
 };
 
-/* codec_row(codec): the row of that number, NULL when there is none. */
+/* codec_row(codec): the row of that number; one without a name, of which nothing
+ * else holds, when there is none. */
 const struct codec_impl *codec_row(uint32_t codec);
 
 /* codec_corrupt(codec, what, e): the error for a body that cannot have come

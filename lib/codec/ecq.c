@@ -83,64 +83,20 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	alloc_free(v);
 	if (r < 0)
 		return r;
-	head = HEADER + (s.top == KERN_ECQ_SYMBOLS - 1);
-	memmove(p + head, p + HEADER + 1, len);
+	head = HEADER + (s.top == KERN_ECQ_ESCAPE);
 	if (len == 0 || head + len >= 3 + 4 * in->n) {
 		stepped_store(in, out);
 		return 0;
 	}
-	stepped_set(p, k.bits);
-	p[3] = (unsigned char)s.delta[0];
-	p[4] = (unsigned char)((s.delta[1] & 15) | (s.delta[2] & 15) << 4);
-	p[5] = (unsigned char)(s.mode << 6 | s.level);
-	p[6] = (unsigned char)(s.states << 4 | s.top);
-	if (s.top == KERN_ECQ_SYMBOLS - 1)
-		p[HEADER] = s.fine;
+	memmove(stepped_put_side(p, k.bits, &s, 0), p + HEADER + 1, len);
 	out->n += head + len;
 	return 0;
-}
-
-/* What follows the step; -1 when it is not what encode() writes. */
-static int
-side(struct bytes *b, struct ecq_side *s)
-{
-	unsigned d, l;
-
-	s->delta[0] = (int8_t)bytes_u8(b);
-	d = bytes_u8(b);
-	s->delta[1] = (int8_t)(((d & 15) ^ 8) - 8);
-	s->delta[2] = (int8_t)((d >> 4 ^ 8) - 8);
-	l = bytes_u8(b);
-	s->mode = (uint8_t)(l >> 6);
-	s->level = l & 63;
-	l = bytes_u8(b);
-	s->states = (uint8_t)(l >> 4);
-	s->top = l & 15;
-	s->fine = s->top == KERN_ECQ_SYMBOLS - 1 ? bytes_u8(b) : 0;
-	return b->bad || s->fine > ECQ_FINE || s->level >= KERN_ECQ_LEVELS ||
-	    s->mode >= KERN_ECQ_MODES || s->states > ECQ_STATES ||
-	    s->top == 0 ? -1 : 0;
 }
 
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
-	struct ecq_side s;
-	struct ecq_out out;
-	uint32_t step;
-	int r;
-
-	if ((r = stepped_get("ecq", o, b, &step, e)) != 0)
-		return r < 0 ? r : 0;
-	if (side(b, &s) < 0)
-		return codec_corrupt("ecq", "bad header", e);
-	out = (struct ecq_out){ o->kern, o->ctx, o->x, o->n,
-		bytes_f32(step << 8) };
-	r = ecq_code_get(&out, &s, b->p + b->at, b->n - b->at, e);
-	b->at = b->n;
-	if (r == 0)
-		return codec_corrupt("ecq", "bad code", e);
-	return r < 0 ? r : 0;
+	return stepped_decode("ecq", 0, o, b, e);
 }
 
 /* ---- from what was coded ---- */
@@ -150,7 +106,7 @@ again(const struct codec_in *in, struct bytes *b, float *y, struct err *e)
 {
 	struct ecq_side s;
 	struct knob k;
-	float delta[ECQ_CENTROIDS + 1];
+	float delta[2][ECQ_CENTROIDS + 1];
 	int16_t *q = NULL;
 	size_t cap = 0;
 	uint32_t step;
@@ -160,13 +116,13 @@ again(const struct codec_in *in, struct bytes *b, float *y, struct err *e)
 		return 1;
 	step = bytes_u16(b);
 	step |= (uint32_t)bytes_u8(b) << 16;
-	if (b->bad || step != k.bits || side(b, &s) < 0)
+	if (b->bad || step != k.bits || stepped_side(b, &s, 0) < 0)
 		return 1;
 	if (alloc_grow(&q, &cap, in->n, sizeof(*q), e) < 0)
 		return -ERR_SYS;
 	in->kern->deadzone(q, in->x, in->n, k.inv, k.dead, k.r);
-	ecq_code_delta(s.delta, delta);
-	in->kern->ecq_told(y, q, in->x, in->n, delta, k.step);
+	ecq_code_delta(&s, 0, delta);
+	in->kern->ecq_told(y, q, in->x, in->n, delta[0], k.step);
 	alloc_free(q);
 	return 0;
 }
@@ -228,7 +184,7 @@ spread(struct cells *c, double a, double b, double w)
 static void
 fill(const struct estimate *m, double step, struct cells *c)
 {
-	unsigned exact = estimate_below(m, ECQ_ESCAPE * step * HALF);
+	unsigned exact = estimate_below(m, KERN_QMAX * step * HALF);
 	unsigned i = estimate_below(m, (CELLS - 1) * step * HALF);
 	unsigned small = estimate_below(m, DEAD * step / HALF);
 	double wide = m->count[exact] - m->count[i], inv = 1 / step;

@@ -12,6 +12,9 @@
 #include "base/bytes.h"
 #include "kern/kern_ecq.h"
 
+/* What is called for each value, with a constant `two' (ecq_code.h). */
+#define ECQ_BITS_INLINE static inline __attribute__((always_inline))
+
 /* v > 0 */
 static inline unsigned
 ecq_bits_length(uint32_t v)
@@ -67,7 +70,7 @@ struct tail_get {
 };
 
 /* tail_get(t, n): the next n <= 32 bits; zeros where p has no more bytes. */
-static inline uint32_t
+ECQ_BITS_INLINE uint32_t
 tail_get(struct tail_get *t, unsigned n)
 {
 	const unsigned char *p;
@@ -112,7 +115,9 @@ struct bits {
 	unsigned fine;		/* ecq_side's */
 };
 
-static inline void
+/* n <= 32 bits. */
+
+ECQ_BITS_INLINE void
 put_bits(struct bits *b, uint32_t v, unsigned n)
 {
 	b->v |= (uint64_t)v << b->n;
@@ -162,7 +167,7 @@ struct plain {
 };
 
 /* n <= 32 bits. */
-static inline uint32_t
+ECQ_BITS_INLINE uint32_t
 get_bits(struct plain *b, unsigned n)
 {
 	uint64_t v;

@@ -8,19 +8,12 @@
 #include "codec/ecq_bits.h"
 #include "codec/ecq_code.h"
 #include "codec/rans.h"
-
-enum {
-	ESCAPED = KERN_ECQ_SYMBOLS - 1,
-	RAW_MOST = 9 * KERN_ECQ_LANES	/* bytes that a chunk's bits take */
-};
+#include "kern/kern_tcq.h"
 
 struct work {
-	struct kern_ecq m;
-	uint32_t state[KERN_ECQ_LANES];
 	int32_t *above;
 	uint16_t *code;
-	uint16_t *trial[KERN_ECQ_MODES];	/* to encode: code is one */
-	uint32_t *mark;		/* of each chunk, to decode */
+	uint16_t *trial[KERN_ECQ_MODES];	/* code is one */
 };
 
 static inline uint32_t
@@ -45,40 +38,35 @@ enum {
 	LOWER = 4		/* one lower by so much is tried */
 };
 
-static void
-work_start(struct work *w, const struct codec_ctx *ctx,
-    const struct ecq_side *s)
-{
-	kern_ecq_start(&w->m, (enum kern_ecq_mode)s->mode, s->level, ctx->cols,
-	    ctx->offset, s->mode == KERN_ECQ_ABOVE ? w->above : NULL);
-}
-
 /* Is there an escape among a chunk's codes? */
 static inline int
-escapes(const uint16_t code[KERN_ECQ_LANES])
+escapes(const uint16_t code[KERN_ECQ_LANES], unsigned two)
 {
-	unsigned most = 0, i;
+	const unsigned least = KERN_ECQ_CODE(0, KERN_ECQ_ESCAPE - two);
+	uint16_t most = 0;
+	unsigned i;
 
+	/* in 16 bits, for vectors: what is `least' or more becomes 1024 or more */
 	for (i = 0; i < KERN_ECQ_LANES; i++)
-		most |= code[i] >= KERN_ECQ_CODE(0, ESCAPED);
-	return (int)most;
+		most |= (uint16_t)((code[i] & 1023) + 1024 - least);
+	return most >= 1024;
 }
 
 /* The bits of escapes that are as likely 0 as 1, from their mean. */
 static unsigned
-fine(const uint16_t *code, const int16_t *q, size_t n)
+fine(const uint16_t *code, const int16_t *q, size_t n, unsigned two)
 {
 	uint64_t sum = 0, k = 0;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
 		/* they are few */
-		while (i + KERN_ECQ_LANES < n && !escapes(code + i))
+		while (i + KERN_ECQ_LANES < n && !escapes(code + i, two))
 			i += KERN_ECQ_LANES;
-		if (KERN_ECQ_SYMBOL(code[i]) != ESCAPED)
+		if (KERN_ECQ_SYMBOL(code[i]) < KERN_ECQ_ESCAPE - two)
 			continue;
-		sum += (magnitude(q[i]) >>
-		    kern_ecq_shift(KERN_ECQ_LEVEL(code[i]))) - ESCAPED;
+		sum += (magnitude(q[i]) >> (kern_ecq_shift(KERN_ECQ_LEVEL(code[i])) +
+		    two)) - (KERN_ECQ_ESCAPE >> two);
 		k++;
 	}
 	return sum > k ? ecq_bits_length((uint32_t)(sum / k)) - 1 : 0;
@@ -124,10 +112,10 @@ cost(const uint16_t *code, const int16_t *q, size_t some, size_t n,
 	unsigned c, s, l;
 
 	counts(code, some, top, count);
-	for (l = 0, v = 0; top == ESCAPED && l < 1 << 6; l++)
-		v += count[KERN_ECQ_CODE(l, ESCAPED)];
+	for (l = 0, v = 0; top == KERN_ECQ_ESCAPE && l < 1 << 6; l++)
+		v += count[KERN_ECQ_CODE(l, KERN_ECQ_ESCAPE)];
 	if (v != 0)
-		bits += v * (fine(code, q, some) + 2);
+		bits += v * (fine(code, q, some, 0) + 2);
 	for (s = 0; s <= top; s++)
 		for (l = 0; l < KERN_ECQ_LEVELS; l++) {
 			v = count[KERN_ECQ_CODE(l, s)];
@@ -276,52 +264,53 @@ pick(struct work *w, const struct ecq_in *in, struct ecq_side *s,
 	return n;
 }
 
-/* pick(), and the codes of all: fills s, but for the centroids, and w->code. */
+/* pick(), and the codes of all: fills s, but for the centroids and fine, and
+ * w->code. */
 static void
 choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 {
 	struct kern_ecq_sorted all;
+	struct kern_ecq m;
 	size_t n = pick(w, in, s, &all);
 
 	w->code = all.code;
 	if (n < in->n) {
-		work_start(w, in->ctx, s);
-		all.m = &w->m;
+		kern_ecq_start(&m, (enum kern_ecq_mode)s->mode, s->level,
+		    in->ctx->cols, in->ctx->offset, w->above);
+		all.m = &m;
 		in->kern->ecq_sort(&all, 1, in->q, in->n);
 	}
 	s->top = (uint8_t)(all.top > 0 ? all.top : 1);
-	s->fine = (uint8_t)(all.top == ESCAPED ?
-	    fine(w->code, in->q, in->n) : 0);
 }
 
 /* ---- plain bits, written ---- */
 
 /* The bits that a symbol leaves out, and the sign where it has none. */
-static void
-put_rest(struct bits *b, int16_t q, unsigned code, float x)
+ECQ_BITS_INLINE void
+put_rest(struct bits *b, int16_t q, unsigned code, float x, unsigned two)
 {
 	unsigned shift = kern_ecq_shift(KERN_ECQ_LEVEL(code)), k;
 	unsigned s = KERN_ECQ_SYMBOL(code);
 	uint32_t a = magnitude(q), e;
 
-	if (s == ESCAPED) {
-		e = (a >> shift) - ESCAPED;
+	if (s >= KERN_ECQ_ESCAPE - two) {
+		e = (a >> (shift + two)) - (KERN_ECQ_ESCAPE >> two);
 		k = ecq_bits_length((e >> b->fine) + 1) - 1;
 		put_bits(b, (1u << k) - 1, k + 1);
 		put_bits(b, ((e >> b->fine) + 1) & ((1u << k) - 1), k);
 		put_bits(b, e & ((1u << b->fine) - 1), b->fine);
 	}
-	put_bits(b, a & ((1u << shift) - 1), shift);
+	put_bits(b, a >> two & ((1u << shift) - 1), shift);
 	if (s == 0 && a != 0)
 		put_bits(b, q < 0, 1);
-	if (a == ECQ_ESCAPE)
+	if (a == KERN_QMAX)
 		put_bits(b, bytes_u32(x) & 0x7fffffff, 31);
 }
 
 /* All bits, a chunk after another; -1 when they are more than limit. */
-static int
+ECQ_BITS_INLINE int
 put_plain(struct bits *b, const struct ecq_in *in, const uint16_t *code,
-    const uint32_t *mark, size_t limit)
+    const uint32_t *mark, size_t limit, unsigned two)
 {
 	size_t at, end, i;
 
@@ -329,8 +318,8 @@ put_plain(struct bits *b, const struct ecq_in *in, const uint16_t *code,
 		end = at + KERN_ECQ_LANES < in->n ? at + KERN_ECQ_LANES : in->n;
 		put_bits(b, *mark & 0xffff, *mark >> 16 & 0xff);
 		for (i = at; *mark >> 24 != 0 && i < end; i++)
-			if (!kern_ecq_whole(code[i]))
-				put_rest(b, in->q[i], code[i], in->x[i]);
+			if (!kern_ecq_whole(code[i], KERN_ECQ_ESCAPE - two))
+				put_rest(b, in->q[i], code[i], in->x[i], two);
 		mark++;
 		if ((size_t)(b->p - b->start) > limit)
 			return -1;
@@ -340,11 +329,11 @@ put_plain(struct bits *b, const struct ecq_in *in, const uint16_t *code,
 
 /* ---- centroids ---- */
 
-static int8_t
-mean(int64_t sum, uint32_t n, int bits)
+int8_t
+ecq_code_mean(int64_t sum, uint32_t n, int unit, unsigned j)
 {
-	double d = n != 0 ? rint(ldexp((double)sum / n, bits - 16)) : 0;
-	double most = 1 << (bits == 8 ? 7 : 3);
+	double d = n != 0 ? rint(ldexp((double)sum / n, -unit)) : 0;
+	double most = j == 0 ? 128 : 8;
 
 	return (int8_t)(d < -most ? -most : d > most - 1 ? most - 1 : d);
 }
@@ -358,84 +347,79 @@ centroids(const struct ecq_in *in, int8_t delta[ECQ_CENTROIDS])
 
 	in->kern->ecq_centers(in->q, in->x, in->n, in->inv, sum, count);
 	for (j = 0; j < ECQ_CENTROIDS; j++)
-		delta[j] = mean(sum[j], count[j], j == 0 ? 8 : 5);
-}
-
-/* ---- what a reader makes of it ---- */
-
-struct values {
-	float of[KERN_ECQ_SYMBOLS];	/* of a symbol without a shift */
-	float delta[ECQ_CENTROIDS + 1];
-	float step;
-};
-
-static float
-value(const struct values *f, uint32_t a)
-{
-	return a == 0 ? 0 : ((float)a +
-	    f->delta[a < ECQ_CENTROIDS ? a : ECQ_CENTROIDS]) * f->step;
+		delta[j] = ecq_code_mean(sum[j], count[j], j == 0 ? 8 : 11, j);
 }
 
 void
-ecq_code_delta(const int8_t delta[ECQ_CENTROIDS], float of[ECQ_CENTROIDS + 1])
+ecq_code_delta(const struct ecq_side *s, unsigned two,
+    float of[2][ECQ_CENTROIDS + 1])
 {
-	unsigned j;
+	unsigned u, j;
 
-	of[0] = 0;
-	for (j = 0; j < ECQ_CENTROIDS; j++)
-		of[j + 1] = (float)delta[j] / (j == 0 ? 256 : 32);
-}
-
-static void
-values_start(struct values *f, const int8_t delta[ECQ_CENTROIDS], float step)
-{
-	unsigned j;
-
-	*f = (struct values){ .step = step };
-	ecq_code_delta(delta, f->delta);
-	for (j = 0; j < KERN_ECQ_SYMBOLS; j++)
-		f->of[j] = value(f, j);
+	for (u = 0; u <= two; u++)
+		for (of[u][0] = 0, j = 0; j < ECQ_CENTROIDS; j++)
+			of[u][j + 1] = (float)s->delta[u][j] /
+			    (float)((j == 0 ? 256 : 32) >> two);
 }
 
 /* ---- all of them ---- */
 
-/* The states, as the bits leave them, then all symbols. */
-static size_t
-put_all(struct work *w, const struct ecq_in *in, const struct ecq_side *s,
-    uint32_t *span, struct bits *raw, unsigned char *p, size_t limit)
+/* The model where nothing is known yet, and its tables. */
+static void
+start(struct kern_tcq *m, const struct codec_ctx *ctx, const struct ecq_side *s,
+    int32_t *above, unsigned two)
 {
-	unsigned states = 1u << s->states, j;
-	unsigned char *end = p + limit, *front, *back;
-	float delta[ECQ_CENTROIDS + 1];
+	const enum kern_ecq_mode mode = (enum kern_ecq_mode)s->mode;
+
+	if (two) {
+		kern_tcq_start(m, mode, s->level, ctx->cols, ctx->offset, above);
+		kern_tcq_tables(m, s->top);
+		return;
+	}
+	kern_ecq_start(&m->m, mode, s->level, ctx->cols, ctx->offset, above);
+	kern_ecq_tables(&m->m, s->top);
+}
+
+/* The states, as the bits leave them, then all symbols. */
+size_t
+ecq_code_write(const struct ecq_in *in, struct ecq_side *s, const uint16_t *code,
+    uint32_t *span, unsigned char *raw, unsigned char *p, size_t limit, unsigned two)
+{
+	const unsigned states = 1u << s->states;
+	struct bits b = { .p = raw, .start = raw };
+	unsigned char *end = p + limit, *front, *back, *last;
+	uint32_t state[KERN_ECQ_LANES];
+	struct kern_tcq m;
+	unsigned j;
 	size_t k;
 
-	raw->fine = s->fine;
+	s->fine = (uint8_t)(s->top >= KERN_ECQ_ESCAPE - two ?
+	    fine(code, in->q, in->n, two) : 0);
+	b.fine = s->fine;
 	/* the marks are done with before there are spans */
-	in->kern->ecq_marks(w->code, in->q, in->n, span);
-	if (put_plain(raw, in, w->code, span, limit) < 0)
+	in->kern->ecq_marks(code, in->q, in->n, span, KERN_ECQ_ESCAPE - two);
+	if ((two ? put_plain(&b, in, code, span, limit, 1) :
+	    put_plain(&b, in, code, span, limit, 0)) < 0)
 		return 0;
-	if (in->y != NULL) {
-		ecq_code_delta(s->delta, delta);
-		in->kern->ecq_told(in->y, in->q, in->x, in->n, delta,
-		    in->step);
-	}
 	/* what was pending, and zeros for every state */
-	memset(raw->p, 0, 8 + 2 * KERN_ECQ_LANES);
-	bytes_set32(raw->p, (uint32_t)raw->v);
+	memset(b.p, 0, 8 + 2 * KERN_ECQ_LANES);
+	bytes_set32(b.p, (uint32_t)b.v);
 	for (j = 0; j < states; j++)
-		w->state[j] = KERN_ECQ_LOW | bytes_le16(raw->start + 2 * j);
-	work_start(w, in->ctx, s);
-	kern_ecq_tables(&w->m, s->top);
-	in->kern->ecq_spans(&w->m, w->code, in->n, span);
+		state[j] = KERN_ECQ_LOW | bytes_le16(raw + 2 * j);
+	/* the codes have their levels: nothing above is looked at */
+	start(&m, in->ctx, s, NULL, two);
+	if (two)
+		in->kern->tcq_spans(&m, code, in->n, span);
+	else
+		in->kern->ecq_spans(&m.m, code, in->n, span);
 	/* at most 15 bits a value: there is room in the spans for the words,
 	 * which are read before they are written over */
-	front = in->kern->ecq_put(w->state, states, span, in->n,
-	    (unsigned char *)(span + in->n) + 4 * KERN_ECQ_LANES);
-	k = (size_t)((unsigned char *)(span + in->n) + 4 * KERN_ECQ_LANES -
-	    front);
+	last = (unsigned char *)(span + in->n) + 4 * KERN_ECQ_LANES;
+	front = in->kern->ecq_put(state, states, span, in->n, last);
+	k = (size_t)(last - front);
 	if (k > limit)
 		return 0;
-	back = ecq_bits_back(w->state, states, raw, p + k, end);
+	back = ecq_bits_back(state, states, &b, p + k, end);
 	if (back == NULL)
 		return 0;
 	memcpy(p, front, k);
@@ -479,58 +463,65 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 {
 	size_t n = in->n + KERN_ECQ_LANES;
 	struct work w = { .code = NULL };
-	struct bits raw = { .n = 0 };
+	float delta[2][ECQ_CENTROIDS + 1];
 	uint32_t *span;
 
 	/* in one piece, which the allocator keeps */
-	span = alloc_raw(n * (sizeof(*span) + ROOM) + limit + RAW_MOST + 128, 1,
-	    e);
+	span = alloc_raw(n * (sizeof(*span) + ROOM) + limit + ECQ_CODE_RAW, 1, e);
 	if (span == NULL)
 		return -ERR_SYS;
 	room(&w, (int32_t *)(span + n), n);
-	raw.p = raw.start = (unsigned char *)(w.trial[KERN_ECQ_MODES - 1] + n);
 	choose(&w, in, s);
-	centroids(in, s->delta);
-	*len = put_all(&w, in, s, span, &raw, p, limit);
+	centroids(in, s->delta[0]);
+	*len = ecq_code_write(in, s, w.code, span,
+	    (unsigned char *)(w.trial[KERN_ECQ_MODES - 1] + n), p, limit, 0);
+	if (in->y != NULL && *len != 0) {
+		ecq_code_delta(s, 0, delta);
+		in->kern->ecq_told(in->y, in->q, in->x, in->n, delta[0], in->step);
+	}
 	alloc_free(span);
 	return 0;
 }
 
 /* ---- read ---- */
 
-/* The value of a code and bits of its own; neg: the sign, if it is known. */
-static float
-whole(const struct values *f, struct plain *b, unsigned code, uint32_t neg)
+/* The |q| of a code and bits of its own; *neg: its sign, where that is one of them. */
+ECQ_BITS_INLINE uint32_t
+get_rest(struct plain *b, unsigned code, uint32_t *neg, unsigned two)
 {
-	unsigned shift = kern_ecq_shift(KERN_ECQ_LEVEL(code)), k = 0;
+	unsigned shift = kern_ecq_shift(KERN_ECQ_LEVEL(code)), j = 0;
 	unsigned s = KERN_ECQ_SYMBOL(code);
-	uint32_t a = s;
-	float x;
+	uint32_t k = s >> two;
 
-	if (s == ESCAPED) {
-		while (k < 15 && get_bits(b, 1))
-			k++;
-		a = ((1u << k) | get_bits(b, k)) - 1;
-		a = (a << b->fine | get_bits(b, b->fine)) + ESCAPED;
+	if (s >= KERN_ECQ_ESCAPE - two) {
+		while (j < 15 && get_bits(b, 1))
+			j++;
+		k = ((1u << j) | get_bits(b, j)) - 1;
+		k = (k << b->fine | get_bits(b, b->fine)) + (KERN_ECQ_ESCAPE >> two);
 	}
-	b->bad |= a > (uint32_t)ECQ_ESCAPE >> shift;
-	a = a << shift | get_bits(b, shift);
-	if (s == 0 && a != 0)
-		neg = get_bits(b, 1);
-	x = a == ECQ_ESCAPE ? bytes_f32(get_bits(b, 31)) : value(f, a);
-	return neg ? -x : x;
+	b->bad |= k > (uint32_t)KERN_QMAX >> (shift + two);
+	k = (k << shift | get_bits(b, shift)) << two | (s & two);
+	if (s == 0 && k != 0)
+		*neg = get_bits(b, 1);
+	return k;
 }
 
 /* All values, a chunk after another, from codes and plain bits. */
-static void
-get_plain(const struct values *f, struct plain *b, const struct work *w,
-    const struct ecq_out *o)
+ECQ_BITS_INLINE void
+get_plain(struct plain *b, const struct ecq_out *o, const struct ecq_side *s,
+    const uint16_t *code, uint32_t *mark, unsigned two)
 {
+	float of[2][ECQ_CENTROIDS + 1], all[2 * KERN_ECQ_SYMBOLS], x;
+	const uint32_t *const marks = mark;
+	uint32_t signs, neg, k;
 	size_t at, end, i;
-	uint32_t *mark = w->mark, signs;
-	unsigned s;
+	unsigned j;
 
-	o->kern->ecq_marks(w->code, NULL, o->n, mark);
+	ecq_code_delta(s, two, of);
+	for (j = 0; j < (unsigned)KERN_ECQ_SYMBOLS << two; j++)
+		all[j] = ecq_code_value(j % KERN_ECQ_SYMBOLS, j / KERN_ECQ_SYMBOLS,
+		    of, o->step, two);
+	o->kern->ecq_marks(code, NULL, o->n, mark, KERN_ECQ_ESCAPE - two);
 	for (at = 0; at < o->n; at = end, mark++) {
 		end = at + KERN_ECQ_LANES < o->n ? at + KERN_ECQ_LANES : o->n;
 		signs = get_bits(b, *mark >> 16 & 0xff);
@@ -539,34 +530,46 @@ get_plain(const struct values *f, struct plain *b, const struct work *w,
 			continue;
 		}
 		for (i = at; i < end; i++) {
-			s = KERN_ECQ_SYMBOL(w->code[i]);
-			o->x[i] = whole(f, b, w->code[i], s != 0 && signs & 1);
-			signs >>= s != 0;
+			j = KERN_ECQ_SYMBOL(code[i]) != 0;
+			neg = signs & j;
+			signs >>= j;
+			x = all[code[i] >> 6];
+			if (!two || !kern_ecq_whole(code[i], KERN_ECQ_ESCAPE - two)) {
+				k = get_rest(b, code[i], &neg, two);
+				x = k == KERN_QMAX ? bytes_f32(get_bits(b, 31)) :
+				    ecq_code_value(k, KERN_TCQ_QUANTISER(code[i]) &
+				    two, of, o->step, two);
+			}
+			o->x[i] = neg ? -x : x;
 		}
 	}
-	ecq_bits_whole(o->kern->ecq_values, o->x, w->code, w->mark, o->n, f->of);
+	ecq_bits_whole(two ? o->kern->tcq_values : o->kern->ecq_values, o->x, code,
+	    marks, o->n, all);
 }
 
 /* All of it, the model started: 1 or 0. */
 static int
-get_all(struct work *w, const struct ecq_out *o, const struct ecq_side *s,
+get_all(struct kern_tcq *m, uint16_t *code, uint32_t *mark,
+    const struct ecq_out *o, const struct ecq_side *s, unsigned two,
     const unsigned char *p, size_t len)
 {
 	unsigned states = 1u << s->states, j;
-	struct kern_ecq_get g = { w->state, states, p, p + len };
-	struct plain b = { .state = w->state, .end = w->state + states,
+	uint32_t state[KERN_ECQ_LANES];
+	struct kern_ecq_get g = { state, states, p, p + len };
+	struct plain b = { .state = state, .end = state + states,
 		.t = { 0, 0, p, len, 0 }, .fine = s->fine };
-	struct values f;
 
-	values_start(&f, s->delta, o->step);
-	kern_ecq_tables(&w->m, s->top);
-	if (ecq_bits_states(&b.t, w->state, states) < 0 ||
-	    o->kern->ecq_get(&w->m, &g, w->code, o->n) < 0)
+	if (ecq_bits_states(&b.t, state, states) < 0 ||
+	    (two ? o->kern->tcq_get(m, &g, code, o->n) :
+	    o->kern->ecq_get(&m->m, &g, code, o->n)) < 0)
 		return 0;
 	for (j = 0; j < states; j++)
-		if (w->state[j] >> 17 != 0)
+		if (state[j] >> 17 != 0)
 			return 0;
-	get_plain(&f, &b, w, o);
+	if (two)
+		get_plain(&b, o, s, code, mark, 1);
+	else
+		get_plain(&b, o, s, code, mark, 0);
 	while (b.state < b.end)
 		b.bad |= (*b.state++ & 0xffff) != 0;
 	return !b.bad && b.v == 0 &&
@@ -574,26 +577,27 @@ get_all(struct work *w, const struct ecq_out *o, const struct ecq_side *s,
 }
 
 int
-ecq_code_get(const struct ecq_out *o, const struct ecq_side *s,
+ecq_code_get(const struct ecq_out *o, const struct ecq_side *s, unsigned two,
     const unsigned char *p, size_t len, struct err *e)
 {
+	const int above = s->mode == KERN_ECQ_ABOVE;
 	size_t n = o->n + KERN_ECQ_LANES;
-	struct work w = { .above = NULL };
-	int r = -ERR_SYS;
+	struct kern_tcq m;
+	uint32_t *mark;
+	int32_t *row;
+	int r;
 
-	if (s->mode == KERN_ECQ_ABOVE && !kern_ecq_rows(o->ctx->cols, o->n))
+	if (above && !kern_ecq_rows(o->ctx->cols, o->n))
 		return 0;
-	w.code = alloc_raw(n, sizeof(*w.code), e);
-	w.mark = alloc_raw(n / KERN_ECQ_LANES, sizeof(*w.mark), e);
-	if (s->mode == KERN_ECQ_ABOVE)
-		w.above = alloc_raw(n, sizeof(*w.above), e);
-	if (w.code != NULL && w.mark != NULL &&
-	    (w.above != NULL || s->mode != KERN_ECQ_ABOVE)) {
-		work_start(&w, o->ctx, s);
-		r = get_all(&w, o, s, p, len);
-	}
-	alloc_free(w.above);
-	alloc_free(w.code);
-	alloc_free(w.mark);
+	/* in one piece, which the allocator keeps */
+	row = alloc_raw(n, sizeof(uint16_t) + (above ? sizeof(*row) : 0) +
+	    sizeof(uint32_t) / KERN_ECQ_LANES + 1, e);
+	if (row == NULL)
+		return -ERR_SYS;
+	start(&m, o->ctx, s, above ? row : NULL, two);
+	mark = (uint32_t *)(above ? row + n : row);
+	r = get_all(&m, (uint16_t *)(mark + n / KERN_ECQ_LANES + 1), mark, o, s,
+	    two, p, len);
+	alloc_free(row);
 	return r;
 }

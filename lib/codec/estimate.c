@@ -318,8 +318,6 @@ estimate_coding(const struct estimate *m, const struct codec_plan *plan,
 		*bytes = 0;
 		*error = m->sumsq;
 	}
-	if (c == NULL)
-		return;
 	if (c->fixed)
 		*bytes = (int64_t)codec_size(plan, &m->ctx, (size_t)m->n);
 	if (c->foretell != NULL)

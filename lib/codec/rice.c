@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "codec/ecq_bits.h"
 #include "codec/rice.h"
 
 enum { BLOCK = 128, MAX_R = 30 };
@@ -57,38 +58,18 @@ best_r(const uint32_t *gap, size_t n)
 	return found;
 }
 
-struct put {
-	unsigned char *p;
-	uint64_t acc;
-	unsigned n;		/* bits in acc, < 32 between calls */
-};
-
-/* n <= 32 bits. */
-static inline void
-put_bits(struct put *w, uint32_t v, unsigned n)
-{
-	w->acc |= (uint64_t)v << w->n;
-	w->n += n;
-	if (w->n < 32)
-		return;
-	bytes_set32(w->p, (uint32_t)w->acc);
-	w->p += 4;
-	w->acc >>= 32;
-	w->n -= 32;
-}
-
 /* To the end of the byte, all of it written. */
 static void
-put_pad(struct put *w)
+put_pad(struct bits *w)
 {
 	for (; w->n > 0; w->n -= w->n < 8 ? w->n : 8) {
-		*w->p++ = (unsigned char)w->acc;
-		w->acc >>= 8;
+		*w->p++ = (unsigned char)w->v;
+		w->v >>= 8;
 	}
 }
 
 static void
-put_block(struct put *w, const uint32_t *gap, size_t n)
+put_block(struct bits *w, const uint32_t *gap, size_t n)
 {
 	unsigned r = best_r(gap, n);
 	uint32_t q;
@@ -109,7 +90,7 @@ put_block(struct put *w, const uint32_t *gap, size_t n)
 size_t
 rice_put(unsigned char *p, const uint32_t *pos, size_t count)
 {
-	struct put w = { p, 0, 0 };
+	struct bits w = { .p = p };
 	uint32_t gap[BLOCK], next = 0;
 	size_t i, j, n;
 

@@ -19,13 +19,6 @@ stepped_bits(const struct codec_plan *plan)
 }
 
 void
-stepped_set(unsigned char *p, uint32_t bits)
-{
-	bytes_set16(p, (uint16_t)bits);
-	p[2] = (unsigned char)(bits >> 16);
-}
-
-void
 stepped_nothing(const struct codec_in *in)
 {
 	if (in->y != NULL)
@@ -65,8 +58,10 @@ stepped_store(const struct codec_in *in, struct buf *out)
 	exact(in);
 }
 
-int
-stepped_get(const char *name, const struct codec_out *o, struct bytes *b,
+/* 1 when the body is a form without a code, and o->x is there; 0 when *bits is its
+ * step; -ERR_DATA. */
+static int
+get_form(const char *name, const struct codec_out *o, struct bytes *b,
     uint32_t *bits, struct err *e)
 {
 	const unsigned char *p;
@@ -96,6 +91,71 @@ stepped_get(const char *name, const struct codec_out *o, struct bytes *b,
 	if (*bits < STEP_MIN || *bits > STEP_MAX)
 		return codec_corrupt(name, "bad header", e);
 	return 0;
+}
+
+unsigned char *
+stepped_put_side(unsigned char *p, uint32_t bits, const struct ecq_side *s,
+    unsigned two)
+{
+	unsigned u;
+
+	bytes_set16(p, (uint16_t)bits);
+	p[2] = (unsigned char)(bits >> 16);
+	p += 3;
+	for (u = 0; u <= two; u++) {
+		*p++ = (unsigned char)s->delta[u][0];
+		*p++ = (unsigned char)((s->delta[u][1] & 15) |
+		    (s->delta[u][2] & 15) << 4);
+	}
+	*p++ = (unsigned char)(s->mode << 6 | s->level);
+	*p++ = (unsigned char)(s->states << 4 | s->top);
+	if (s->top >= KERN_ECQ_ESCAPE - two)
+		*p++ = s->fine;
+	return p;
+}
+
+int
+stepped_side(struct bytes *b, struct ecq_side *s, unsigned two)
+{
+	unsigned d, u;
+
+	for (u = 0; u <= two; u++) {
+		s->delta[u][0] = (int8_t)bytes_u8(b);
+		d = bytes_u8(b);
+		s->delta[u][1] = (int8_t)(((d & 15) ^ 8) - 8);
+		s->delta[u][2] = (int8_t)((d >> 4 ^ 8) - 8);
+	}
+	d = bytes_u8(b);
+	s->mode = (uint8_t)(d >> 6);
+	s->level = d & 63;
+	d = bytes_u8(b);
+	s->states = (uint8_t)(d >> 4);
+	s->top = d & 15;
+	s->fine = s->top >= KERN_ECQ_ESCAPE - two ? bytes_u8(b) : 0;
+	return b->bad || s->fine > ECQ_FINE || s->level >= KERN_ECQ_LEVELS ||
+	    s->mode >= KERN_ECQ_MODES || s->states > ECQ_STATES ||
+	    s->top == 0 ? -1 : 0;
+}
+
+int
+stepped_decode(const char *name, unsigned two, const struct codec_out *o,
+    struct bytes *b, struct err *e)
+{
+	struct ecq_out out = { o->kern, o->ctx, o->x, o->n, 0 };
+	struct ecq_side s;
+	uint32_t step;
+	int r;
+
+	if ((r = get_form(name, o, b, &step, e)) != 0)
+		return r < 0 ? r : 0;
+	if (stepped_side(b, &s, two) < 0)
+		return codec_corrupt(name, "bad header", e);
+	out.step = bytes_f32(step << 8);
+	r = ecq_code_get(&out, &s, two, b->p + b->at, b->n - b->at, e);
+	b->at = b->n;
+	if (r == 0)
+		return codec_corrupt(name, "bad code", e);
+	return r < 0 ? r : 0;
 }
 
 int

@@ -1,6 +1,6 @@
 /*
- * What the bodies of ECQ and TCQ have in common: a step as the knob, and the forms
- * of a body without a code.
+ * What the bodies of ECQ and TCQ have in common: a step as the knob, the forms of a
+ * body without a code, and what stands before a code.
  *
  *   body := nothing               all values are 0
  *         | f32                   all are that
@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "codec/codec.h"
 #include "codec/codec_impl.h"
+#include "codec/ecq_code.h"
 
 struct err;
 
@@ -23,8 +24,6 @@ enum { STEPPED_SAME = 4 };	/* bytes of a body whose values are one */
 
 /* stepped_bits(plan): the step as a body holds it, the nearest that can be. */
 uint32_t stepped_bits(const struct codec_plan *plan);
-/* stepped_set(p, bits): the three bytes of it. */
-void stepped_set(unsigned char *p, uint32_t bits);
 
 /* The forms without a code, into out and in->y: stepped_nothing: all are 0.
  * stepped_same: 1 when all values are one, and out has it; else 0.
@@ -33,10 +32,17 @@ void stepped_nothing(const struct codec_in *in);
 int stepped_same(const struct codec_in *in, struct buf *out);
 void stepped_store(const struct codec_in *in, struct buf *out);
 
-/* stepped_get(name, o, b, bits, e): 1 when the body was one of these, and o->x is
- * there; 0 when *bits is its step; -ERR_DATA. */
-int stepped_get(const char *name, const struct codec_out *o, struct bytes *b,
-    uint32_t *bits, struct err *e);
+/* stepped_put_side(p, bits, s, two): writes the step and what a body says before
+ * its code, and returns where that ends.
+ * stepped_side(b, s, two): reads what follows the step; -1 when it is not what
+ * stepped_put_side writes. */
+unsigned char *stepped_put_side(unsigned char *p, uint32_t bits,
+    const struct ecq_side *s, unsigned two);
+int stepped_side(struct bytes *b, struct ecq_side *s, unsigned two);
+
+/* stepped_decode(name, two, o, b, e): the decode of codec_impl.h. */
+int stepped_decode(const char *name, unsigned two, const struct codec_out *o,
+    struct bytes *b, struct err *e);
 
 /* Of the table (codec_impl.h). */
 int stepped_parse(const char *arg, struct codec_plan *plan, struct err *e);

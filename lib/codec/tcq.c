@@ -31,25 +31,6 @@
 
 enum { HEADER = 9, ROOM = 64 };
 
-static unsigned char *
-put_side(unsigned char *p, uint32_t step, const struct tcq_side *s)
-{
-	unsigned u;
-
-	stepped_set(p, step);
-	p += 3;
-	for (u = 0; u < 2; u++) {
-		*p++ = (unsigned char)s->delta[u][0];
-		*p++ = (unsigned char)((s->delta[u][1] & 15) |
-		    (s->delta[u][2] & 15) << 4);
-	}
-	*p++ = (unsigned char)(s->mode << 6 | s->level);
-	*p++ = (unsigned char)(s->states << 4 | s->top);
-	if (s->top >= KERN_TCQ_ESCAPE)
-		*p++ = s->fine;
-	return p;
-}
-
 static int
 encode(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
@@ -57,9 +38,9 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	unsigned char *p = out->p + out->n, *at;
 	uint32_t bits = stepped_bits(in->plan);
 	float step = bytes_f32(bits << 8);
-	struct tcq_in q = { in->kern, in->ctx, in->x, in->n, step, 1 / step,
+	struct ecq_in q = { in->kern, in->ctx, NULL, in->x, in->n, step, 1 / step,
 		in->y };
-	struct tcq_side s;
+	struct ecq_side s;
 	size_t len;
 	int r;
 
@@ -80,55 +61,16 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 		stepped_store(in, out);
 		return 0;
 	}
-	at = put_side(p, bits, &s);
+	at = stepped_put_side(p, bits, &s, 1);
 	memmove(at, p + HEADER + 1, len);
 	out->n += (size_t)(at - p) + len;
 	return 0;
 }
 
-/* What follows the step; -1 when it is not what encode() writes. */
-static int
-side(struct bytes *b, struct tcq_side *s)
-{
-	unsigned d, u;
-
-	for (u = 0; u < 2; u++) {
-		s->delta[u][0] = (int8_t)bytes_u8(b);
-		d = bytes_u8(b);
-		s->delta[u][1] = (int8_t)(((d & 15) ^ 8) - 8);
-		s->delta[u][2] = (int8_t)((d >> 4 ^ 8) - 8);
-	}
-	d = bytes_u8(b);
-	s->mode = (uint8_t)(d >> 6);
-	s->level = d & 63;
-	d = bytes_u8(b);
-	s->states = (uint8_t)(d >> 4);
-	s->top = d & 15;
-	s->fine = s->top >= KERN_TCQ_ESCAPE ? bytes_u8(b) : 0;
-	return b->bad || s->fine > TCQ_FINE || s->level >= KERN_ECQ_LEVELS ||
-	    s->mode >= KERN_ECQ_MODES || s->states > TCQ_STATES ||
-	    s->top == 0 ? -1 : 0;
-}
-
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
-	struct tcq_side s;
-	struct tcq_out out;
-	uint32_t step;
-	int r;
-
-	if ((r = stepped_get("tcq", o, b, &step, e)) != 0)
-		return r < 0 ? r : 0;
-	if (side(b, &s) < 0)
-		return codec_corrupt("tcq", "bad header", e);
-	out = (struct tcq_out){ o->kern, o->ctx, o->x, o->n,
-		bytes_f32(step << 8) };
-	r = tcq_code_get(&out, &s, b->p + b->at, b->n - b->at, e);
-	b->at = b->n;
-	if (r == 0)
-		return codec_corrupt("tcq", "bad code", e);
-	return r < 0 ? r : 0;
+	return stepped_decode("tcq", 1, o, b, e);
 }
 
 /* ---- the table's part ---- */

@@ -1,7 +1,7 @@
 /*
  * The coded part of a TCQ body (tcq.c): levels decided by the least sum of error
  * and bits over all paths through the trellis of each lane (kern/kern_tcq.h),
- * coded as ECQ's are (ecq_code.h): rANS words from the front, bits from the back.
+ * coded and read as ECQ's are (ecq_code.h).
  *
  * Of a chunk the bits are the signs of the symbols that are not 0, then, value
  * by value,
@@ -10,7 +10,7 @@
  *       written as ECQ's
  *   bits 1 to `shift' of k, from the lowest
  *   the sign, where the symbol is 0 and k is not
- *   of k = TCQ_EXACT the 31 bits of |x| as f32
+ *   of k = KERN_QMAX the 31 bits of |x| as f32
  */
 #ifndef ACE_TCQ_CODE_H
 #define ACE_TCQ_CODE_H
@@ -18,52 +18,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kern/kern.h"
-#include "kern/kern_tcq.h"
+#include "codec/ecq_code.h"
 
-struct codec_ctx;
 struct err;
-
-enum { TCQ_EXACT = KERN_QMAX, TCQ_STATES = 4, TCQ_FINE = 14 };
-
-/* What a body says before its code. */
-struct tcq_side {
-	/* of each quantiser the mean of |x| / step - (2 k - u) where k is 1
-	 * (2^-7), 2, 3 and more (2^-4) */
-	int8_t delta[2][KERN_TCQ_CENTERS];
-	uint8_t level;		/* of the group's mean k, or lower */
-	uint8_t mode;		/* enum kern_ecq_mode */
-	uint8_t states;		/* 2^states of them, of the coder */
-	uint8_t top;		/* the greatest symbol; 0: all values are 0 */
-	uint8_t fine;		/* of an escape; 0 where there is none */
-};
-
-struct tcq_in {
-	const struct kern *kern;
-	const struct codec_ctx *ctx;
-	const float *x;		/* [n] */
-	size_t n;
-	float step, inv;	/* inv: 1 / step */
-	float *y;		/* [n] or NULL: becomes what a reader decodes */
-};
 
 /* tcq_code_put(in, p, limit, s, len, e): writes the code to p, which has room
  * for limit bytes, and fills s.  *len is the number of bytes, or 0 when the
  * code would take more than limit, or all values are 0.  0 or -ERR_SYS. */
-int tcq_code_put(const struct tcq_in *in, unsigned char *p, size_t limit,
-    struct tcq_side *s, size_t *len, struct err *e);
-
-struct tcq_out {
-	const struct kern *kern;
-	const struct codec_ctx *ctx;
-	float *x;		/* [n] */
-	size_t n;
-	float step;
-};
-
-/* tcq_code_get(out, s, p, len, e): 1, or 0 when p[len] is no code of n values,
- * or -ERR_SYS. */
-int tcq_code_get(const struct tcq_out *out, const struct tcq_side *s,
-    const unsigned char *p, size_t len, struct err *e);
+int tcq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
+    struct ecq_side *s, size_t *len, struct err *e);
 
 #endif

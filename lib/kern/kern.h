@@ -125,11 +125,11 @@ struct kern {
 	 * missing */
 	int (*ecq_get)(struct kern_ecq *m, struct kern_ecq_get *g,
 	    uint16_t *code, size_t n);
-	/* a mark for each chunk: the signs of its symbols that are not 0 (0
-	 * when q is NULL), how many those are << 16, and 1 << 24 when some
-	 * code is not all of a value */
+	/* a mark for each chunk, of ECQ or TCQ: the signs of its symbols that are
+	 * not 0 (0 when q is NULL), how many those are << 16, and 1 << 24 when
+	 * some code is not all of a value, as symbols from escape on never are */
 	void (*ecq_marks)(const uint16_t *code, const int16_t *q, size_t n,
-	    uint32_t *mark);
+	    uint32_t *mark, unsigned escape);
 	/* x[i] = of[symbol of code[i]], with the sign from the mark */
 	void (*ecq_values)(float *x, const uint16_t *code,
 	    const uint32_t *mark, size_t n, const float of[16]);
@@ -144,8 +144,8 @@ struct kern {
 
 	/* The passes of TCQ, as kern_tcq.h explains: the codes of q[n] and the
 	 * greatest symbol; their spans for ecq_put; all n codes from what that
-	 * wrote, or -1; the q[n] of least cost; marks and values as ECQ's, of[16]
-	 * of each quantiser */
+	 * wrote, or -1; the q[n] of least cost; values as ECQ's, of[16] of each
+	 * quantiser */
 	unsigned (*tcq_sort)(struct kern_tcq *m, const int16_t *q, size_t n,
 	    uint16_t *code);
 	void (*tcq_spans)(struct kern_tcq *m, const uint16_t *code, size_t n,
@@ -153,8 +153,6 @@ struct kern {
 	int (*tcq_get)(struct kern_tcq *m, struct kern_ecq_get *g,
 	    uint16_t *code, size_t n);
 	void (*tcq_walk)(const struct kern_tcq_walk *w, int16_t *q);
-	void (*tcq_marks)(const uint16_t *code, const int16_t *q, size_t n,
-	    uint32_t *mark);
 	void (*tcq_values)(float *x, const uint16_t *code,
 	    const uint32_t *mark, size_t n, const float of[32]);
 };

@@ -166,16 +166,6 @@ spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 	return i;
 }
 
-static void
-ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
-    uint32_t *span)
-{
-	size_t i = m->e.mode == KERN_ECQ_ABOVE ? spans_above(m, code, n, span) :
-	    spans_one(m, code, n, span);
-
-	kern_ecq_spans(m, code + i, n - i, span + i);
-}
-
 /* A chunk in two halves. */
 struct pair {
 	__m256i v[2];
@@ -423,8 +413,8 @@ ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
 	return w;
 }
 
-/* of TCQ, or of ECQ: how many that were */
-INLINE size_t
+/* of TCQ, or of ECQ */
+INLINE void
 values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
     const float *of, int two)
 {
@@ -466,25 +456,7 @@ values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
 			    _mm256_castsi256_ps(neg)));
 		}
 	}
-	return i;
-}
-
-static void
-ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
-    size_t n, const float of[KERN_ECQ_SYMBOLS])
-{
-	size_t i = values(x, code, mark, n, of, 0);
-
-	kern_ecq_values(x + i, code + i, mark + i / LANES, n - i, of);
-}
-
-static void
-tcq_values(float *x, const uint16_t *code, const uint32_t *mark,
-    size_t n, const float of[2 * KERN_ECQ_SYMBOLS])
-{
-	size_t i = values(x, code, mark, n, of, 1);
-
-	kern_tcq_values(x + i, code + i, mark + i / LANES, n - i, of);
+	kern_ecq_values(x + i, code + i, mark, n - i, of);
 }
 
 /* 16 bits of 16 lanes. */
@@ -495,9 +467,9 @@ mask_of(__m256i k)
 	    _mm256_castsi256_si128(k), _mm256_extracti128_si256(k, 1)));
 }
 
-/* of TCQ, or of ECQ: how many values that were */
-INLINE size_t
-marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark, int two)
+static void
+ecq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark,
+    unsigned escape)
 {
 	const __m256i zero = _mm256_setzero_si256();
 	unsigned some, neg, signs;
@@ -511,7 +483,7 @@ marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark, int two)
 		rest = _mm256_or_si256(_mm256_cmpgt_epi16(l,
 		    _mm256_set1_epi16(KERN_ECQ_CONTEXTS - 1)),
 		    _mm256_cmpgt_epi16(c, _mm256_set1_epi16(
-		    (short)(((KERN_ECQ_SYMBOLS - 1 - two) << 6) - 1))));
+		    (short)((escape << 6) - 1))));
 		some = mask_of(_mm256_cmpgt_epi16(c, _mm256_set1_epi16(63)));
 		neg = q == NULL ? 0 : some & mask_of(_mm256_cmpgt_epi16(zero,
 		    _mm256_loadu_si256((const void *)(q + i))));
@@ -521,28 +493,8 @@ marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark, int two)
 		*mark++ = signs | (uint32_t)__builtin_popcount(some) << 16 |
 		    (uint32_t)!_mm256_testz_si256(rest, rest) << 24;
 	}
-	return i;
+	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i, mark, escape);
 }
-
-static void
-ecq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark)
-{
-	size_t i = marks(code, q, n, mark, 0);
-
-	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i,
-	    mark + i / LANES);
-}
-
-static void
-tcq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark)
-{
-	size_t i = marks(code, q, n, mark, 1);
-
-	kern_tcq_marks(code + i, q != NULL ? q + i : NULL, n - i,
-	    mark + i / LANES);
-}
-
-
 
 #include "kern/kern_tcq_avx2.h"
 
@@ -604,18 +556,7 @@ tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 const struct kern kern_avx2 = {
 	.name = "avx2",
 	WIDE_ROWS,
-	.ecq_sort = kern_ecq_sort_wide,
-	.ecq_spans = ecq_spans,
-	.ecq_put = ecq_put,
-	.ecq_get = ecq_get,
-	.ecq_marks = ecq_marks,
-	.ecq_values = ecq_values,
-	.tcq_sort = tcq_sort,
-	.tcq_spans = tcq_spans,
-	.tcq_get = tcq_get,
-	.tcq_walk = tcq_walk,
-	.tcq_marks = tcq_marks,
-	.tcq_values = tcq_values,
+	TCQ_ROWS
 };
 
 #else

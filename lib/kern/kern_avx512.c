@@ -415,16 +415,6 @@ spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 	return i;
 }
 
-static void
-ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
-    uint32_t *span)
-{
-	size_t i = m->e.mode == KERN_ECQ_ABOVE ? spans_above(m, code, n, span) :
-	    spans_one(m, code, n, span);
-
-	kern_ecq_spans(m, code + i, n - i, span + i);
-}
-
 /*
  * States x after symbols of f slots; k: of which a word was shed.  The quotient
  * x / f or x / 2^16 / f is below 2^17, and c / f is less than 1 / f by 4 to 6
@@ -482,9 +472,9 @@ ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
 	return w;
 }
 
-/* of TCQ, or of ECQ: how many values that were */
-INLINE size_t
-marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark, int two)
+static void
+ecq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark,
+    unsigned escape)
 {
 	const __m512i symbol = _mm512_set1_epi32(KERN_ECQ_SYMBOLS - 1);
 	__m512i c, l, s, v;
@@ -500,7 +490,7 @@ marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark, int two)
 		rest = _mm512_cmpge_epi32_mask(l,
 		    _mm512_set1_epi32(KERN_ECQ_CONTEXTS)) |
 		    _mm512_cmpge_epi32_mask(s,
-		    _mm512_set1_epi32(KERN_ECQ_SYMBOLS - 1 - two));
+		    _mm512_set1_epi32((int)escape));
 		neg = 0;
 		if (q != NULL) {
 			v = _mm512_cvtepi16_epi32(_mm256_loadu_si256(
@@ -512,28 +502,11 @@ marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark, int two)
 		    (uint32_t)__builtin_popcount(some) << 16 |
 		    (uint32_t)(rest != 0) << 24;
 	}
-	return i;
+	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i, mark, escape);
 }
 
-static void
-ecq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark)
-{
-	size_t i = marks(code, q, n, mark, 0);
-
-	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i,
-	    mark + i / LANES);
-}
-
-static void
-tcq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark)
-{
-	size_t i = marks(code, q, n, mark, 1);
-
-	kern_tcq_marks(code + i, q != NULL ? q + i : NULL, n - i,
-	    mark + i / LANES);
-}
-
-INLINE size_t
+/* of TCQ, or of ECQ */
+INLINE void
 values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
     const float *of, int two)
 {
@@ -555,28 +528,8 @@ values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
 		    other) : _mm512_permutexvar_epi32(s, table));
 		_mm512_storeu_si512(x + i, v);
 	}
-	return i;
+	kern_ecq_values(x + i, code + i, mark, n - i, of);
 }
-
-static void
-ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
-    size_t n, const float of[KERN_ECQ_SYMBOLS])
-{
-	size_t i = values(x, code, mark, n, of, 0);
-
-	kern_ecq_values(x + i, code + i, mark + i / LANES, n - i, of);
-}
-
-static void
-tcq_values(float *x, const uint16_t *code, const uint32_t *mark,
-    size_t n, const float of[2 * KERN_ECQ_SYMBOLS])
-{
-	size_t i = values(x, code, mark, n, of, 1);
-
-	kern_tcq_values(x + i, code + i, mark + i / LANES, n - i, of);
-}
-
-
 
 #include "kern/kern_tcq_avx2.h"
 
@@ -636,18 +589,7 @@ tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 const struct kern kern_avx512 = {
 	.name = "avx512",
 	WIDE_ROWS,
-	.ecq_sort = kern_ecq_sort_wide,
-	.ecq_spans = ecq_spans,
-	.ecq_put = ecq_put,
-	.ecq_get = ecq_get,
-	.ecq_marks = ecq_marks,
-	.ecq_values = ecq_values,
-	.tcq_sort = tcq_sort,
-	.tcq_spans = tcq_spans,
-	.tcq_get = tcq_get,
-	.tcq_walk = tcq_walk,
-	.tcq_marks = tcq_marks,
-	.tcq_values = tcq_values,
+	TCQ_ROWS
 };
 
 #else

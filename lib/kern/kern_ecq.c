@@ -254,7 +254,7 @@ kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 
 void
 kern_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
-    uint32_t *mark)
+    uint32_t *mark, unsigned escape)
 {
 	uint32_t signs, k, rest;
 	size_t i;
@@ -267,7 +267,7 @@ kern_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
 					signs |= 1u << k;
 				k++;
 			}
-			rest |= !kern_ecq_whole(code[i]);
+			rest |= !kern_ecq_whole(code[i], escape);
 		} while (++i < n && i % KERN_ECQ_LANES != 0);
 		*mark++ = signs | k << 16 | rest << 24;
 	}
@@ -275,19 +275,18 @@ kern_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
 
 void
 kern_ecq_values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
-    const float of[KERN_ECQ_SYMBOLS])
+    const float *of)
 {
-	uint32_t signs = 0, neg;
-	unsigned s;
+	uint32_t signs = 0, some;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
 		if (i % KERN_ECQ_LANES == 0)
 			signs = mark[i / KERN_ECQ_LANES] & 0xffff;
-		s = KERN_ECQ_SYMBOL(code[i]);
-		neg = s != 0 ? signs & 1 : 0;
-		signs >>= s != 0;
-		x[i] = bytes_f32(bytes_u32(of[s]) ^ neg << 31);
+		some = KERN_ECQ_SYMBOL(code[i]) != 0;
+		x[i] = bytes_f32(bytes_u32(of[code[i] >> 6]) ^
+		    (some & signs) << 31);
+		signs >>= some;
 	}
 }
 

@@ -22,6 +22,7 @@
 enum {
 	KERN_ECQ_LANES = 16,
 	KERN_ECQ_SYMBOLS = 16,
+	KERN_ECQ_ESCAPE = 15,	/* the last of them: bits of its own follow */
 	KERN_ECQ_CONTEXTS = 24,	/* levels with a table of their own */
 	KERN_ECQ_LEVELS = 43,	/* half octaves of a mean, from 2^-10 */
 	KERN_ECQ_WIDTH = 32,	/* of a row of tables, for vectors */
@@ -67,10 +68,10 @@ struct kern_ecq {
  */
 extern const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS];
 
-/* A value as it is coded: its level, and its symbol. */
+/* A value as it is coded: its level, and its symbol; above them is what is TCQ's. */
 #define KERN_ECQ_CODE(l, s) ((uint16_t)((l) | (s) << 6))
 #define KERN_ECQ_LEVEL(c) ((c) & 63u)
-#define KERN_ECQ_SYMBOL(c) ((unsigned)(c) >> 6)
+#define KERN_ECQ_SYMBOL(c) ((c) >> 6 & 15u)
 
 static inline unsigned
 kern_ecq_context(unsigned level)
@@ -86,12 +87,13 @@ kern_ecq_shift(unsigned level)
 	    (level - KERN_ECQ_CONTEXTS + 2) / 2;
 }
 
-/* 1 when the symbol of a code gives the whole magnitude, with no bits left. */
+/* 1 when the symbol of a code gives the whole magnitude, with no bits left; from
+ * `escape' on none does. */
 static inline int
-kern_ecq_whole(unsigned code)
+kern_ecq_whole(unsigned code, unsigned escape)
 {
 	return KERN_ECQ_LEVEL(code) < KERN_ECQ_CONTEXTS &&
-	    KERN_ECQ_SYMBOL(code) != KERN_ECQ_SYMBOLS - 1;
+	    KERN_ECQ_SYMBOL(code) < escape;
 }
 
 /* ---- what is expected, for every table ---- */
@@ -278,9 +280,10 @@ unsigned char *kern_ecq_put(uint32_t *state, unsigned states,
 int kern_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
     size_t n);
 void kern_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
-    uint32_t *mark);
+    uint32_t *mark, unsigned escape);
+/* of TCQ, too */
 void kern_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
-    size_t n, const float of[KERN_ECQ_SYMBOLS]);
+    size_t n, const float *of);
 void kern_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
     int64_t sum[3], uint32_t count[3]);
 void kern_ecq_told(float *y, const int16_t *q, const float *x, size_t n,

@@ -88,18 +88,7 @@ get8(const unsigned char *p)
 const struct kern kern_neon = {
 	.name = "neon",
 	WIDE_ROWS,
-	.ecq_sort = kern_ecq_sort,
-	.ecq_spans = kern_ecq_spans,
-	.ecq_put = kern_ecq_put,
-	.ecq_get = kern_ecq_get,
-	.ecq_marks = kern_ecq_marks,
-	.ecq_values = kern_ecq_values,
-	.tcq_sort = kern_tcq_sort,
-	.tcq_spans = kern_tcq_spans,
-	.tcq_get = kern_tcq_get,
-	.tcq_walk = kern_tcq_walk,
-	.tcq_marks = kern_tcq_marks,
-	.tcq_values = kern_tcq_values,
+	KERN_TCQ_ROWS
 };
 
 #else

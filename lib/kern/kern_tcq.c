@@ -61,7 +61,7 @@ kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n,
 
 	for (i = 0; i < n; i++) {
 		c = kern_ecq_context(KERN_ECQ_LEVEL(code[i]));
-		s = KERN_TCQ_SYMBOL(code[i]);
+		s = KERN_ECQ_SYMBOL(code[i]);
 		t = tables(m, KERN_TCQ_QUANTISER(code[i]));
 		span[i] = t->first[s][c] |
 		    (uint32_t)(t->first[s + 1][c] - t->first[s][c]) << 16;
@@ -114,43 +114,6 @@ kern_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code,
 		}
 	}
 	return 0;
-}
-
-void
-kern_tcq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark)
-{
-	uint32_t signs, k, rest;
-	size_t i;
-
-	for (i = 0; i < n; ) {
-		signs = k = rest = 0;
-		do {
-			if (KERN_TCQ_SYMBOL(code[i]) != 0) {
-				if (q != NULL && q[i] < 0)
-					signs |= 1u << k;
-				k++;
-			}
-			rest |= !kern_tcq_whole(code[i]);
-		} while (++i < n && i % KERN_ECQ_LANES != 0);
-		*mark++ = signs | k << 16 | rest << 24;
-	}
-}
-
-void
-kern_tcq_values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
-    const float of[2 * KERN_ECQ_SYMBOLS])
-{
-	uint32_t signs = 0, some;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		if (i % KERN_ECQ_LANES == 0)
-			signs = mark[i / KERN_ECQ_LANES] & 0xffff;
-		some = KERN_TCQ_SYMBOL(code[i]) != 0;
-		x[i] = bytes_f32(bytes_u32(of[code[i] >> 6]) ^
-		    (some & signs) << 31);
-		signs >>= some;
-	}
 }
 
 /* ---- decisions ---- */

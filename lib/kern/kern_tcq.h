@@ -40,7 +40,6 @@ struct kern_tcq {
 
 /* A value as it is coded: as ECQ's, and its quantiser. */
 #define KERN_TCQ_CODE(l, s, u) ((uint16_t)((l) | (s) << 6 | (u) << 10))
-#define KERN_TCQ_SYMBOL(c) ((c) >> 6 & 15u)
 #define KERN_TCQ_QUANTISER(c) ((unsigned)(c) >> 10)
 
 static inline unsigned
@@ -65,14 +64,6 @@ kern_tcq_counted(unsigned symbol, unsigned shift)
 	uint32_t k = (symbol >> 1) << (shift + 1) | (symbol & 1);
 
 	return k < KERN_ECQ_CAP ? (int32_t)k : KERN_ECQ_CAP;
-}
-
-/* 1 when the symbol of a code gives the whole k. */
-static inline int
-kern_tcq_whole(unsigned code)
-{
-	return KERN_ECQ_LEVEL(code) < KERN_ECQ_CONTEXTS &&
-	    KERN_TCQ_SYMBOL(code) < KERN_TCQ_ESCAPE;
 }
 
 /* Where a value is, in KERN_TCQ_FINE of a step, and its cell: of a step's width,
@@ -138,15 +129,25 @@ void kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n,
 int kern_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code,
     size_t n);
 void kern_tcq_walk(const struct kern_tcq_walk *w, int16_t *q);
-void kern_tcq_marks(const uint16_t *code, const int16_t *q, size_t n,
-    uint32_t *mark);
-void kern_tcq_values(float *x, const uint16_t *code, const uint32_t *mark,
-    size_t n, const float of[2 * KERN_ECQ_SYMBOLS]);
 void kern_tcq_walk_start(struct kern_tcq_ends *ends);
 void kern_tcq_walk_some(const struct kern_tcq_walk *w, size_t from,
     struct kern_tcq_ends *ends);
 void kern_tcq_walk_back(const struct kern_tcq_walk *w, size_t to,
     const struct kern_tcq_ends *ends, uint32_t state[KERN_ECQ_LANES],
     int16_t *q);
+
+/* The rows of ECQ and TCQ in a table that has no passes of its own. */
+#define KERN_TCQ_ROWS \
+	.ecq_sort = kern_ecq_sort, \
+	.ecq_spans = kern_ecq_spans, \
+	.ecq_put = kern_ecq_put, \
+	.ecq_get = kern_ecq_get, \
+	.ecq_marks = kern_ecq_marks, \
+	.ecq_values = kern_ecq_values, \
+	.tcq_sort = kern_tcq_sort, \
+	.tcq_spans = kern_tcq_spans, \
+	.tcq_get = kern_tcq_get, \
+	.tcq_walk = kern_tcq_walk, \
+	.tcq_values = kern_ecq_values
 
 #endif

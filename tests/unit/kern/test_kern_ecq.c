@@ -127,11 +127,11 @@ one_sort(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	/* the tables of the coder, too */
 	begin(&t->m, way, t->above);
 	kern_ecq_tables(&t->m, want.top > 0 ? want.top : 1);
-	kern_ecq_marks(t->code, NULL, n, t->mark);
-	k->ecq_marks(code, NULL, n, mark);
+	kern_ecq_marks(t->code, NULL, n, t->mark, KERN_ECQ_ESCAPE);
+	k->ecq_marks(code, NULL, n, mark, KERN_ECQ_ESCAPE);
 	good &= same(mark, t->mark, (n + 15) / 16 * 4);
-	kern_ecq_marks(t->code, t->q, n, t->mark);
-	k->ecq_marks(code, t->q, n, mark);
+	kern_ecq_marks(t->code, t->q, n, t->mark, KERN_ECQ_ESCAPE);
+	k->ecq_marks(code, t->q, n, mark, KERN_ECQ_ESCAPE);
 	return good && same(mark, t->mark, (n + 15) / 16 * 4);
 }
 

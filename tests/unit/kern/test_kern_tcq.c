@@ -180,13 +180,13 @@ one_values(const struct kern *k, struct try *t, size_t n, size_t off)
 	for (i = 0; i < 2 * KERN_ECQ_SYMBOLS; i++)
 		of[i] = i % KERN_ECQ_SYMBOLS == 0 ? 0 : (float)i;
 	memcpy(code, t->code, 2 * n);
-	kern_tcq_marks(t->code, NULL, n, first);
-	k->tcq_marks(code, NULL, n, mark);
+	kern_ecq_marks(t->code, NULL, n, first, KERN_TCQ_ESCAPE);
+	k->ecq_marks(code, NULL, n, mark, KERN_TCQ_ESCAPE);
 	good = same(mark, first, marks);
-	kern_tcq_marks(t->code, t->q, n, first);
-	k->tcq_marks(code, t->q, n, mark);
+	kern_ecq_marks(t->code, t->q, n, first, KERN_TCQ_ESCAPE);
+	k->ecq_marks(code, t->q, n, mark, KERN_TCQ_ESCAPE);
 	good &= same(mark, first, marks);
-	kern_tcq_values(want, t->code, first, n, of);
+	kern_ecq_values(want, t->code, first, n, of);
 	k->tcq_values(x, code, mark, n, of);
 	return good && same(x, want, 4 * n);
 }
