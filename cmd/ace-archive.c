@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -354,6 +355,26 @@ put_old(struct archive *x, struct err *e)
 	return k;
 }
 
+/* The archive that is there, locked: of two that add to it at once the later one would
+ * put its own in place of the other's. */
+static int
+alone(const char *path, int *fd, struct err *e)
+{
+	struct stat mine, now;
+
+	for (;;) {
+		if ((*fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+			return err_sys(e, "'%s'", path);
+		if (flock(*fd, LOCK_EX) < 0 && errno != EINTR)
+			return err_sys(e, "'%s'", path);
+		if (fstat(*fd, &mine) == 0 && stat(path, &now) == 0 &&
+		    mine.st_dev == now.st_dev && mine.st_ino == now.st_ino &&
+		    flock(*fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		(void)close(*fd);
+	}
+}
+
 /* ---- the commands ---- */
 
 /* Bytes of the operands that are files, for the bar; 0 when one is not. */
@@ -382,7 +403,7 @@ create(void *arg, char **path, size_t n, struct err *e)
 	struct io *io = NULL;
 	struct arc_opts how;
 	size_t i;
-	int k;
+	int k, lock = -1;
 
 	if (x == NULL)
 		return -e->code;
@@ -391,6 +412,7 @@ create(void *arg, char **path, size_t n, struct err *e)
 	x->all = o->append || pick_given(&o->pick) ? 0 : size_of(path, n);
 	bar_begin(&x->bar, o->f->cli);
 	if ((k = how_to(o, &how, e)) == 0 &&
+	    (!o->append || (k = alone(o->f->output, &lock, e)) == 0) &&
 	    (k = io_create(&io, o->f->output, 0, e)) == 0 &&
 	    (k = arc_create(&x->out, io, &how, e)) == 0 && o->append)
 		k = put_old(x, e);
@@ -412,6 +434,8 @@ create(void *arg, char **path, size_t n, struct err *e)
 	io_free(io);
 	if (x->fd >= 0)
 		(void)close(x->fd);
+	if (lock >= 0)
+		(void)close(lock);
 	alloc_free(x->have);
 	alloc_free(x);
 	return k;

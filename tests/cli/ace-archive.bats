@@ -584,3 +584,21 @@ gets() {
 	exits 2 ace-archive get - <run.tar
 	says "it is read twice"
 }
+
+@test "two that append at once lose nothing of each other" {
+	for k in 0 1 2; do
+		mkshards -s $k >in$k
+	done
+	ace-archive create -o run.tar in0
+	mkfifo late
+	ace-archive append -o run.tar late 3>&- &
+	exec 9>late
+	sleep 0.3
+	ace-archive append -o run.tar in2 9>&- 3>&- &
+	sleep 0.3
+	cat in1 >&9
+	exec 9>&-
+	wait
+	ace-archive list run.tar >list
+	[ "$(wc -l <list)" -eq 4 ]
+}

@@ -704,3 +704,54 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	[ "$(cat status)" = 4 ]
 	says '^ace-recv: the reading process was killed'
 }
+
+@test "--publish: a step has one aggregate, a mean or a sum, of the run that is said" {
+	shard 0 >in
+	shard 0 edge2 -k ramp >in2
+	recv accepted <in
+	recv accepted <in2
+	exits 0 ace-aggregate --spool spool --expect 2 --steps 1
+	mv out mean
+	ace-aggregate in >other
+	exits 3 ace-recv --spool spool --publish in
+	says "mismatch: a shard of 'edge1' is no aggregate"
+	exits 3 ace-recv --spool spool --publish --run else mean
+	says "mismatch: an aggregate of run 'test', not 'else'"
+	[ ! -e spool/test/0/aggregate.aceg ]
+	exits 0 ace-recv --spool spool --publish mean
+	exits 0 ace-recv --spool spool --publish mean
+	exits 5 ace-recv --spool spool --publish other
+	says "step 0 of run 'test' has another aggregate already"
+	ace-inspect diff mean spool/test/0/aggregate.aceg
+	[ -z "$(find spool -name '*.new-*')" ]
+}
+
+@test "a run that comes while a shard of another one does is the first" {
+	mkshards -r one >one
+	mkshards -r two >two
+	mkfifo slow
+	ace-recv --spool spool slow >answer 2>why 3>&- &
+	exec 9>slow
+	head -c 600 one >&9
+	sleep 0.5
+	exits 0 ace-recv --spool spool two
+	tail -c +601 one >&9
+	exec 9>&-
+	got=0
+	wait $! || got=$?
+	[ "$got" -eq 3 ]
+	grep -q "a shard of run 'one', and the spool is of run 'two'" why
+	[ ! -e spool/one ]
+}
+
+@test "a name that is cut within a character does not spoil its receipt" {
+	shard 0 >in
+	recv accepted <in
+	long=x$(printf 'é%.0s' {1..60})
+	mkshards -t "$long:64" -s 1 >other
+	exits 0 ace-recv --spool spool other
+	ace-inspect out >said
+	grep -q 'step 1: invalid' said
+	exits 0 ace-recv --spool spool other
+	exits 0 ace-status spool
+}

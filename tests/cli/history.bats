@@ -223,3 +223,17 @@ tidy() { ace-recv --spool spool sent2 && [ -z "$(find spool -name '*.new-*')" ];
 	exits 3 ace-aggregate spool/test/0/*.aceg
 	says "is a difference to a history"
 }
+
+@test "who comes meanwhile leaves the history of a shard that waits for its verdict" {
+	mkshards -s 0 | ace-compress -S st --error-feedback ef21 -c q8 |
+	    ace-recv --spool spool | ace-ack -S st >rest
+	mkshards -s 1 | ace-compress -S st --error-feedback ef21 -c q8 >next
+	flock spool/test/lock sleep 2 3>&- &
+	sleep 0.3
+	ace-recv --spool spool next >answer 3>&- &
+	waits=$!
+	sleep 0.7
+	exits 0 ace-recv --spool spool --device nobody /dev/null
+	wait $waits
+	[ "$(ace-inspect answer | grep -c 'step 1: accepted')" -eq 1 ]
+}
