@@ -113,18 +113,6 @@ note_check_plan(const struct note *note, struct err *e)
 	return 0;
 }
 
-static int
-note_check_scores(const struct note *note, struct err *e)
-{
-	uint32_t i;
-
-	for (i = 0; i < note->n; i++)
-		if (!(note_score(note, i) >= 0 && note_score(note, i) <= 1))
-			return err_set(e, ERR_DATA, "corrupt: the score of group "
-			    "%lu", (unsigned long)note->first + i);
-	return 0;
-}
-
 int
 note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
     uint32_t ngroups, struct err *e)
@@ -154,8 +142,7 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 		    (unsigned long)note->first + note->n,
 		    (unsigned long)ngroups);
 	note->entry = p + b.at;
-	return entry == NOTE_PLAN ? note_check_plan(note, e) :
-	    entry == NOTE_SCORE ? note_check_scores(note, e) : 0;
+	return entry == NOTE_PLAN ? note_check_plan(note, e) : 0;
 }
 
 void
@@ -178,6 +165,20 @@ float
 note_score(const struct note *note, uint32_t i)
 {
 	return bytes_f32(bytes_le32(note->entry + (size_t)NOTE_SCORE * i));
+}
+
+int
+note_scores(const struct note *note, float *to, struct err *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < note->n; i++) {
+		to[note->first + i] = note_score(note, i);
+		if (!(to[note->first + i] >= 0 && to[note->first + i] <= 1))
+			return err_set(e, ERR_DATA, "corrupt: the score of group "
+			    "%lu", (unsigned long)note->first + i);
+	}
+	return 0;
 }
 
 void

@@ -56,6 +56,9 @@ int note_get(struct note *note, const unsigned char *p, size_t len,
 /* Entry i of a note. */
 void note_stat(const struct note *note, uint32_t i, struct stat_group *s);
 float note_score(const struct note *note, uint32_t i);
+/* note_scores(note, to, e): those of its groups to f32[groups]; -ERR_DATA where one is
+ * not from 0 to 1. */
+int note_scores(const struct note *note, float *to, struct err *e);
 void note_plan(const struct note *note, uint32_t i, struct codec_plan *p);
 
 /* ---- the plan as it arrives ---- */

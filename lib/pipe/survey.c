@@ -81,12 +81,11 @@ survey_scores(struct survey *s, const unsigned char *p, size_t len,
 	uint32_t i;
 	int k;
 
-	if ((k = note_get(&note, p, len, NOTE_SCORE, s->n, e)) < 0)
+	if ((k = note_get(&note, p, len, NOTE_SCORE, s->n, e)) < 0 ||
+	    (k = note_scores(&note, s->score, e)) < 0)
 		return reader_place(s->in, k, e);
-	for (i = 0; i < note.n; i++) {
-		s->score[note.first + i] = note_score(&note, i);
+	for (i = 0; i < note.n; i++)
 		s->have[note.first + i] |= SURVEY_SCORE;
-	}
 	return 0;
 }
 

@@ -463,9 +463,7 @@ stage_compress_weigh(struct stage_compress *x, const struct stage_note *n,
 	for (g = 0; g < all && x->coding.weight == NULL; g++)
 		x->weight[g] = 1;
 	x->coding.weight = x->weight;
-	for (g = 0; g < note.n; g++)
-		x->weight[note.first + g] = note_score(&note, g);
-	return 0;
+	return reader_place(x->sh.in, note_scores(&note, x->weight, e), e);
 }
 
 /* A plan is meant for this stage and goes no further; annotations that stay

@@ -619,3 +619,11 @@ sized() {
 	exits 3 ace-compress -c q8 -o none cut
 	[ ! -e none ]
 }
+
+@test "a score that cannot be is corrupt, whoever weighs by it" {
+	for p in ace-compress "ace-select -b 1k"; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 3 $p "$GOLDEN/note-corrupt-score-nan.aceg"
+		says 'corrupt: the score of group 0'
+	done
+}
