@@ -1187,6 +1187,7 @@ class Gradients:
         self.name = {p: n for n, p in self.pairs}
         self.pipe = _Pipe(through, step, "gradient", device, run, weight, samples)
         self.ready, self.sent, self.buckets = {}, 0, []
+        self.lock = threading.Lock()    # autograd has a thread for each device
         self.nodes = [self._attach(p) for _, p in self.pairs if layers]
 
     def _attach(self, p):
@@ -1197,8 +1198,9 @@ class Gradients:
         return node, node.register_hook(lambda *_: self._computed(p))
 
     def _computed(self, p):
-        self._take(p, p.grad, _mark)
-        self._leave()
+        with self.lock:
+            self._take(p, p.grad, _mark)
+            self._leave()
 
     def _take(self, p, g, mark=lambda _: None):
         name = self.name[p]
