@@ -24,6 +24,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 import zlib
 
 import torch
@@ -352,9 +353,22 @@ class _Wait:
             self.say(f"round {self.round}: {self.printed}")
 
 
+# What a forked child, as a worker of a DataLoader, must not hold: the programs'
+# input would never end while it lives, and a lock outlive its owner.
+OURS = weakref.WeakSet()
+
+
+def _ours(f):
+    OURS.add(f)
+    return f
+
+
+os.register_at_fork(after_in_child=lambda: [f.close() for f in list(OURS)])
+
+
 def _lock(path, what, mode="rb", seconds=10):
     """This file, open and locked; what a killed run left behind has time to go."""
-    f, end = open(path, mode), time.monotonic() + seconds
+    f, end = _ours(open(path, mode)), time.monotonic() + seconds
     while True:
         try:
             fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -397,7 +411,7 @@ class _Pipe:
                     _lock(path, f"state '{s}'").close()
         # one pipe for what all of them say: who speaks first comes first
         self.hear, say = os.pipe()
-        self.out = subprocess.PIPE
+        self.into, self.out = None, subprocess.PIPE
         try:
             for words in self.stages:
                 p = subprocess.Popen(words, stdin=self.out, bufsize=0,
@@ -405,8 +419,9 @@ class _Pipe:
                                      env=_environment())
                 if self.processes:
                     self.out.close()
+                self.into = self.into or _ours(p.stdin)
                 self.processes.append(p)
-                self.out = p.stdout
+                self.out = _ours(p.stdout)
         except OSError as e:
             os.close(say)
             os.close(self.hear)
@@ -414,7 +429,6 @@ class _Pipe:
             raise Error(f"cannot run '{words[0]}': {e.strerror}; is it in "
                         "PATH, or beside this Python?") from None
         os.close(say)
-        self.into = self.processes[0].stdin
         with contextlib.suppress(OSError):
             for f in self.into, self.out:
                 fcntl.fcntl(f, getattr(fcntl, "F_SETPIPE_SZ", 1031), 1 << 20)
@@ -572,14 +586,19 @@ class _Pipe:
         return Error("\n    then ".join(
             [f"{line} ({self._advice(line, status)})"] + more), status)
 
-    def close(self):
-        """The end of a run: nothing is under way, and all programs are done."""
+    def close(self, seconds=60):
+        """The end of a run: nothing is under way, and all programs are done, or
+        are ended after so many seconds."""
         self.queue.put(None)
-        if self.out.read(1):
+        end = time.monotonic() + seconds
+        over = select.select([self.out], [], [], seconds)[0]
+        if over and self.out.read(1):
             raise Error("the pipeline said more than was asked", 3)
-        if any(p.wait() for p in self.processes):
+        self._end(max(0, end - time.monotonic()))
+        # who goes because another one was ended has not failed
+        if over and any(p.returncode and not hasattr(p, "ended")
+                        for p in self.processes):
             raise self.failure()
-        self._end(10)
         self.out.close()
 
 

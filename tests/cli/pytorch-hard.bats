@@ -41,3 +41,56 @@ load pytorch
 	E
 	py threads.py
 }
+
+@test "a forked child that lives, as a worker of a DataLoader: no end waits for it" {
+	cat >fork.py <<-'E'
+	from common import *
+	import threading
+	import time
+	from multiprocessing import get_context
+	from torch.utils.data import DataLoader, TensorDataset
+
+	if sys.argv[1:] == ["killed"]:
+	    local = ace.Local(mlp(), None, "cat", "edge1", checkpoint="killed.pt")
+	    child = get_context("fork").Process(target=time.sleep, args=(600,))
+	    child.start()
+	    print(child.pid, *(p.pid for p in local.pipe.processes), flush=True)
+	    os.kill(os.getpid(), 9)
+
+	# what hangs here hung for ever
+	ace._Pipe.close.__defaults__ = 600,
+	stuck = threading.Timer(40, lambda: os._exit(9))
+	stuck.daemon = True
+	stuck.start()
+	model = mlp()
+	local = ace.Local(model, None, "cat", "edge1", checkpoint="edge1.pt")
+	data = DataLoader(TensorDataset(torch.zeros(16, 20)), batch_size=8,
+	                  num_workers=2, persistent_workers=True)
+	for _ in range(2):
+	    for x, in data:
+	        model(x)
+	    local.sync()
+	# the workers have closed their copies, and the lock is still ours
+	with fails("is in use by another process"):
+	    ace._lock("edge1.pt.lock", "it", "wb", 0)
+	local.close()
+	# a child that has them all the same: the programs are ended
+	ace.OURS.clear()
+	pipe = ace.Local(model, None, "cat", "edge1").pipe
+	ace.OURS.clear()
+	child = get_context("fork").Process(target=time.sleep, args=(600,), daemon=True)
+	child.start()
+	pipe.close(1)
+	E
+	exits 0 py fork.py
+	exits 137 py fork.py killed
+	read -r child programs <out
+	for p in $programs; do
+		wait_for eval "! kill -0 $p 2>/dev/null"
+	done
+	kill -0 "$child"
+	status=0
+	flock -n killed.pt.lock true || status=$?
+	kill -9 "$child"
+	[ "$status" -eq 0 ]
+}
