@@ -429,6 +429,8 @@ class _Pipe:
             raise Error(f"cannot run '{words[0]}': {e.strerror}; is it in "
                         "PATH, or beside this Python?") from None
         os.close(say)
+        self.poll = select.poll()       # not select, which ends at 1024 descriptors
+        self.poll.register(self.out, select.POLLIN)
         with contextlib.suppress(OSError):
             for f in self.into, self.out:
                 fcntl.fcntl(f, getattr(fcntl, "F_SETPIPE_SZ", 1031), 1 << 20)
@@ -460,7 +462,7 @@ class _Pipe:
         while at < len(room):
             # a program may be dead, and those behind it wait for the others'
             # shards all the same
-            while not select.select([self.out], [], [], 0.2)[0]:
+            while not self.poll.poll(200):
                 if any(p.poll() for p in self.processes):
                     raise self.failure()
                 self.wait.look()
@@ -591,7 +593,7 @@ class _Pipe:
         are ended after so many seconds."""
         self.queue.put(None)
         end = time.monotonic() + seconds
-        over = select.select([self.out], [], [], seconds)[0]
+        over = self.poll.poll(1000 * seconds)
         if over and self.out.read(1):
             raise Error("the pipeline said more than was asked", 3)
         self._end(max(0, end - time.monotonic()))
@@ -670,17 +672,25 @@ class Local:
         self.round, self.pipe, self.seconds = 0, None, {}
         self.lock = checkpoint and _lock(
             f"{checkpoint}.lock", f"checkpoint '{checkpoint}'", "wb")
+        try:
+            self._begin()
+        except BaseException:       # whose traceback may live, and this with it
+            if self.lock:
+                self.lock.close()
+            raise
+        self.since = time.monotonic()
+
+    def _begin(self):
         with torch.no_grad():
             # the common model, and the momentum's memory
             self._keep()
             self.memory = [torch.zeros_like(s) for s in self.start
-                           if outer_momentum]
+                           if self.momentum]
         # who begins with another model is of another run, and ace-recv refuses
-        self.call["run"] = f"{run}-{self.digest()}"
+        self.call["run"] += f"-{self.digest()}"
         self._resume()
         self._catch_up()
         self.pipe = self.pipe or _Pipe(step=self.round, **self.call)
-        self.since = time.monotonic()
 
     def _keep(self):
         """The common model is what the model is now; in f32."""

@@ -94,3 +94,26 @@ load pytorch
 	kill -9 "$child"
 	[ "$status" -eq 0 ]
 }
+
+@test "more than 1024 descriptors, and a constructor that failed, tried again" {
+	[ "$(ulimit -Hn)" = unlimited ] || [ "$(ulimit -Hn)" -gt 1200 ] ||
+	    skip 'not so many descriptors here'
+	cat >many.py <<-'E'
+	from common import *
+	import resource
+
+	hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+	resource.setrlimit(resource.RLIMIT_NOFILE, (1200, hard))
+	files = [os.open("/dev/null", os.O_RDONLY) for _ in range(1050)]
+	local = ace.Local(mlp(), None, "cat", "edge1")
+	local.sync()
+	local.close()
+	# as at a prompt, which keeps the last error, and with it who raised it
+	try:
+	    ace.Local(mlp(), None, "no-such-program", "edge1", checkpoint="edge1.pt")
+	except ace.Error as e:
+	    kept = e
+	ace.Local(mlp(), None, "cat", "edge1", checkpoint="edge1.pt").close()
+	E
+	py many.py
+}
