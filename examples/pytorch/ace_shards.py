@@ -487,8 +487,8 @@ class _Pipe:
         self.model = note.get("model.digest")
         return got, int(note.get("step", -1))
 
-    def receive(self, tensors, step):
-        """The file of this step into these (name, tensor) pairs, as of _host."""
+    def answer(self, step):
+        """What is in the file of this step, whose values come next."""
         self.wait.begin(step, self.far)
         got, at = self.head()
         while 0 <= at < step:   # of a shard that the state sent once more
@@ -498,10 +498,10 @@ class _Pipe:
                 self._fill(part)
                 rest -= len(part)
             got, at = self.head()
-        self.body(got, tensors)
+        return got
 
     def body(self, got, tensors):
-        """The values of that file."""
+        """The values of that file into these (name, tensor) pairs, as of _host."""
         want = _layout(tensors)
         for name in {**want, **got}:
             if got.get(name) != want.get(name):
@@ -670,6 +670,7 @@ class Local:
                          weight=weight, samples=samples,
                          wait=_Wait(device, timeout, on_wait))
         self.round, self.pipe, self.seconds = 0, None, {}
+        self.mine, self.unsent = [], []     # this round's difference, and a copy
         self.lock = checkpoint and _lock(
             f"{checkpoint}.lock", f"checkpoint '{checkpoint}'", "wb")
         try:
@@ -794,7 +795,7 @@ class Local:
             raise
         finally:
             if self.round != first:
-                with torch.no_grad():
+                with _whole(), torch.no_grad():
                     self._reset()
         # a round that it took part in is done again, and others may come after it
         self.call["wait"].behind = self.pipe is None and first > 0
@@ -882,7 +883,9 @@ class Local:
                 self.pipe = self.pipe or _Pipe(step=self.round, **self.call)
                 self.pipe.send(_header(d, {self.note: self.digest()}))
                 self.pipe.send(*(_bytes(t) for _, t in d))
-                self.pipe.receive(d, self.round)
+                got = self.pipe.answer(self.round)
+                self.mine = []          # its memory is the average's from here on
+                self.pipe.body(got, d)
                 return self._alike(self.pipe, self.round)
             except Error as e:
                 heard = self.pipe and self.pipe.heard
@@ -897,21 +900,30 @@ class Local:
     @torch.no_grad()
     def sync(self):
         """Send what the local steps changed, and make the model the next common
-        one.  When it raises, the model is the last common one."""
-        began = time.monotonic()
+        one.  When it raises, the model is the last common one, and what was not sent
+        is kept for the next call, but for what was refused."""
+        began, d = time.monotonic(), None
         try:
-            _changed(self.look, _look(_parameters(self.model)), "the run")
-            d = self._part()
+            with _whole():
+                _changed(self.look, _look(_parameters(self.model)), "the run")
+                d = self._part()
             self._exchange(d)
             heard = time.monotonic()
             with _whole():
                 self._apply(d)
                 self.round += 1
-        except BaseException:
+                self.unsent = []
+                self._reset()
+        except BaseException as e:
+            with _whole():
+                if self.mine:
+                    refused = getattr(e, "status", 4) in (2, 5)
+                    self.unsent = [t.clone() for t in self.mine if not refused]
+                self.mine = []
+                if d is not None or not isinstance(e, KeyboardInterrupt):
+                    self._reset()       # else nothing had begun
             self._leave(1)
             raise
-        finally:
-            self._reset()
         applied = time.monotonic()
         if self.checkpoint:
             self._save()
@@ -927,6 +939,9 @@ class Local:
         d = [(n, _host(p)) for n, p in self.pairs]      # in p's own memory, mostly
         for (_, t), s in zip(d, self.start):
             t.sub_(s.to(t.dtype))
+        self.mine = [t for _, t in d]
+        for t, u in zip(self.mine, self.unsent):
+            t.add_(u)
         return d
 
     def _apply(self, d):
@@ -1280,8 +1295,8 @@ class Gradients:
     def _finish(self, clip=None):
         """The averages, in the memory of the gradients, and their norm."""
         self._leave(True)
-        self.pipe.receive([(n, self.ready[n][2]) for n, _ in self.pairs],
-                          self.step)
+        got = self.pipe.answer(self.step)
+        self.pipe.body(got, [(n, self.ready[n][2]) for n, _ in self.pairs])
         done, self.ready = list(self.ready.values()), {}
         self.sent, self.step = 0, self.step + 1
         norm = None if clip is None else \

@@ -117,3 +117,89 @@ load pytorch
 	E
 	py many.py
 }
+
+@test "Ctrl-C anywhere in sync: the model is a common one, and nothing is lost or sent twice" {
+	cat >stop.py <<-'E'
+	from common import *
+	import signal
+
+	def interrupted(n, function, *args):
+	    """Is it before its end that SIGINT comes at line n of the module?"""
+	    seen = []
+
+	    def line(frame, event, _):
+	        if event == "line":
+	            seen.append(1)
+	            if len(seen) == n:
+	                os.kill(os.getpid(), signal.SIGINT)
+	        return line
+
+	    def call(frame, event, _):
+	        return line if frame.f_code.co_name in (
+	            "sync", "_part", "_apply", "_outer", "_reset") else None
+	    sys.settrace(call)
+	    try:
+	        function(*args)
+	        return len(seen) >= n
+	    except KeyboardInterrupt:
+	        return True
+	    finally:
+	        sys.settrace(None)
+
+	model = nn.Linear(3, 1)
+	with torch.no_grad():
+	    for p in model.parameters():
+	        p.zero_()
+	local, came = ace.Local(model, None, through("edge1"), "edge1", outer_rate=0.5), 0
+	for n in range(1, 71):
+	    with torch.no_grad():
+	        for p in model.parameters():
+	            p.add_(1)
+	    came += interrupted(n, local.sync)
+	    # the common one, or nothing had begun
+	    now = [p.unique().tolist() for p in model.parameters()]
+	    assert now in ([[local.round / 2]] * 2, [[n / 2 + 0.5]] * 2), (n, now)
+	    if local.round < n:
+	        local.sync()
+	    for p in model.parameters():
+	        assert local.round == n and p.eq(n / 2).all(), (n, local.round, p)
+	local.close()
+	assert 20 < came < 70, came
+	E
+	cloud 1 70 3>&- &
+	py stop.py
+	wait
+	rm -r spool edge1 cloud
+	cat >cut.py <<-'E'
+	from common import *
+
+	device = sys.argv[1]
+	model = nn.Linear(1000, 1, bias=False)
+	with torch.no_grad():
+	    model.weight.zero_()
+	local = ace.Local(model, None, through(device), device)
+	for r in range(2):
+	    with torch.no_grad():
+	        model.weight.add_(1)
+	    if device == "edge1" and r == 0:
+	        # nothing of this round gets as far as the state
+	        for p in local.pipe.processes:
+	            p.kill()
+	            p.wait()
+	        with fails("was killed by signal 9", 4):
+	            local.sync()
+	        assert model.weight.eq(0).all()
+	    local.sync()
+	    assert model.weight.eq(r + 1).all(), (r, model.weight)
+	# what is refused is not kept
+	with torch.no_grad():
+	    model.weight[0, 0] = float("nan")
+	with fails("non-finite value", 5):
+	    local.sync()
+	assert local.unsent == [] and model.weight.eq(2).all()
+	E
+	cloud 2 2 3>&- &
+	py cut.py edge2 3>&- &
+	py cut.py edge1
+	wait
+}
