@@ -167,8 +167,14 @@ def _parameters(model):
 
 
 def _mark(t):
-    """What is another text when t has other values: the sum of its bits, so that
-    nothing is copied from where t is."""
+    """What is another text when t has other values, or the same ones elsewhere: the
+    sum of its bits, each times a number of its place, so that nothing is copied from
+    where t is."""
+    def sums(bits):
+        place = torch.arange(1, min(len(bits), 1 << 20) + 1, device=bits.device)
+        place = place * -0x61c8864680b583eb     # 2^64 over the golden ratio
+        place = place ^ place >> 32
+        return torch.stack([(b * place[:len(b)]).sum() for b in bits.split(1 << 20)])
     if torch.nn.parameter.is_lazy(t):
         return "nothing yet"
     said = f"{t.dtype} {tuple(t.shape)}"
@@ -177,8 +183,7 @@ def _mark(t):
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32}
     bits = torch.view_as_real(t.detach()) if t.is_complex() else t.detach()
     bits = bits.contiguous().view(kinds.get(bits.element_size(), torch.int64))
-    sums = [b.sum(dtype=torch.int64) for b in bits.reshape(-1).split(1 << 20)]
-    return f"{said} {torch.stack(sums).sum().item()}"
+    return f"{said} {sums(sums(bits.reshape(-1))).sum().item()}"
 
 
 def _look(pairs):

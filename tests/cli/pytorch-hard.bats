@@ -203,3 +203,37 @@ load pytorch
 	py cut.py edge1
 	wait
 }
+
+@test "what needs no gradient: the same values in another order are other ones" {
+	cat >order.py <<-'E'
+	from common import *
+
+	for t in (torch.randn(1000, 64), torch.arange(3 << 20), torch.randn(9).half(),
+	          torch.randn(5, 3).t(), torch.tensor([1., 0, 0, 1, 1, 0, 0, 1])):
+	    seen = {ace._mark(x) for x in (t, t.clone(), t.contiguous())}
+	    assert len(seen) == 1, seen
+	    for x in t.roll(1), t.flip(0), torch.cat((t[1:2], t[:1], t[2:])), \
+	            1 - t if len(t) == 8 else t.roll(1 << 20):
+	        assert t.eq(x).all() or ace._mark(x) not in seen, (t.shape, x)
+	assert ace._mark(torch.zeros(0, 4)) == ace._mark(torch.ones(0, 4))
+
+	class Queue(nn.Module):
+	    def __init__(self):
+	        super().__init__()
+	        self.queue = nn.Parameter(torch.arange(8.), requires_grad=False)
+	        self.out = nn.Linear(2, 2)
+
+	def local(model):
+	    return ace.Local(model, None, "cat", "edge1", checkpoint="edge1.pt")
+
+	first, again = Queue(), Queue()
+	l = local(first)
+	first.queue.copy_(first.queue.roll(1))
+	l.sync()
+	l.close()
+	l = local(again)
+	assert torch.equal(first.queue, again.queue), again.queue
+	l.close()
+	E
+	py order.py
+}
