@@ -652,7 +652,7 @@ class Local:
 
     round is the next round, and seconds says what the last one took."""
 
-    kind, note = "delta", "model"       # of a shard; where it says the digest
+    kind = "delta"                      # of a shard
     sent = None                         # as this type, else as each parameter's
     steps = None                        # that are replayed
 
@@ -739,9 +739,11 @@ class Local:
                         for s in (had.get("steps"), self.steps))
             raise Error(f"{what} was made by {was}, and this is {now}: go on as "
                         "before, or begin another run, with empty states")
-        if len(had["memory"]) != len(self.memory):
-            raise Error(f"{what} was made with another outer momentum: go on "
-                        "with that one")
+        outer = had.get("outer", [self.rate, self.momentum])
+        if outer != [self.rate, self.momentum] or \
+                len(had["memory"]) != len(self.memory):
+            raise Error(f"{what} was made with another outer_rate or outer_momentum"
+                        f", {outer}: go on with those")
         # those that were made before frozen ones were looked at have none
         frozen = had.get("frozen", self.frozen)
         for name in {**frozen, **self.frozen}:
@@ -773,6 +775,7 @@ class Local:
         save(self.checkpoint, {
             "round": self.round, "run": self.call["run"], "look": self.look,
             "start": self.start, "memory": self.memory,
+            "outer": [self.rate, self.momentum],
             "buffers": _named(self.model)[1], "frozen": self.frozen,
             "moved": moved, "optimizer": self._holds(), "steps": self.steps,
             "state": {k: v.state_dict() for k, v in self.state.items()},
@@ -864,8 +867,9 @@ class Local:
 
     def digest(self):
         """A checksum of the common model, with what needed no gradient when the run
-        began: after sync it is the same everywhere."""
-        sum_ = zlib.crc32(json.dumps(self.frozen).encode()) if self.frozen else 0
+        began and the numbers of the outer step: after sync it is the same
+        everywhere."""
+        sum_ = _crc([self.frozen, float(self.rate), float(self.momentum)])
         for s in self.start:
             sum_ = zlib.crc32(_bytes(s), sum_)
         return f"{sum_:08x}"
@@ -886,7 +890,7 @@ class Local:
         while True:
             try:
                 self.pipe = self.pipe or _Pipe(step=self.round, **self.call)
-                self.pipe.send(_header(d, {self.note: self.digest()}))
+                self.pipe.send(_header(d, {"model.digest": self.digest()}))
                 self.pipe.send(*(_bytes(t) for _, t in d))
                 got = self.pipe.answer(self.round)
                 self.mine = []          # its memory is the average's from here on
@@ -1034,7 +1038,7 @@ class Replay(Local):
     The others are those of Local.  The state of the optimiser has to be a function
     of the gradients that it saw, and all of it has to be in its state and groups."""
 
-    kind, note, sent = "gradient", "model.digest", torch.float32
+    kind, sent = "gradient", torch.float32
 
     def __init__(self, model, optimizer, through, device, steps, run="train",
                  checkpoint=None, patience=0, weight=1, samples=0, state=None,

@@ -237,3 +237,42 @@ load pytorch
 	E
 	py order.py
 }
+
+@test "another outer step, and another model in the middle of a run, are told" {
+	cat >outer.py <<-'E'
+	from common import *
+
+	device, rounds, rate, momentum, wrong = sys.argv[1:]
+	model = mlp()
+	local = ace.Local(model, None, through(device), device, checkpoint=f"{device}.pt",
+	                  outer_rate=float(rate), outer_momentum=float(momentum))
+	while local.round < int(rounds):
+	    with torch.no_grad():
+	        model[0].weight.add_(1)
+	        if local.round == int(wrong):
+	            local.start[0].add_(1)
+	    local.sync()
+	local.close()
+	print(local.round, local.digest())
+	E
+	cloud 3 3 3>&- &
+	py outer.py edge1 3 0.7 0.5 -1 >one 3>&- &
+	py outer.py edge3 3 0.7 0.5 -1 >three 3>&- &
+	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
+	for outer in '1 0.5' '0.7 0.4'; do
+		exits 1 py outer.py edge2 3 $outer -1
+		says "Error: ace-recv: mismatch: a shard of run 'train-"
+	done
+	exits 1 py outer.py edge2 3 0.7 0.5 1
+	says 'Error: mismatch: in round 1 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}'
+	wait_for eval 'test -e spool/train-*/2/edge1.aceg'
+	cp edge1.pt edge2.pt
+	for outer in '1 0.5' '0.7 0.4'; do
+		exits 1 py outer.py edge2 3 $outer -1
+		says "Error: checkpoint 'edge2.pt' was made with another outer_rate or outer_momentum, \[0\.7, 0\.5\]: go on with those"
+	done
+	exits 0 py outer.py edge2 3 0.7 0.5 -1
+	wait
+	same one three
+	same one out
+}
