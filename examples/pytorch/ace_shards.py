@@ -202,6 +202,18 @@ def _changed(old, new, what):
                         "empty states")
 
 
+def _same(pairs, look, model):
+    """Raise if the model's parameters are not these, which looked so."""
+    now, had = _parameters(model), dict(pairs)
+    _changed(look, _look(now), "the run")
+    for name, p in now:
+        if p is not had[name]:
+            raise Error(f"parameter '{name}' is another object than when the run "
+                        "began, which nobody sends: copy values into the one that "
+                        "was there (load_state_dict, without assign=True), or begin "
+                        "with ace after the model is changed")
+
+
 WORDS = re.compile(r"""(\s+) | ([|;&<>()]+) | '([^']*)' | "((?:[^"\\]|\\.)*)" |
                    \\(.) | ([^\s|;&<>()'"\\]+)""", re.S | re.X)
 VARIABLE = re.compile(r"""\\([$`"\\\n]) | (\$\{(\w+)\} | \$([A-Za-z_]\w*) |
@@ -914,7 +926,7 @@ class Local:
         began, d = time.monotonic(), None
         try:
             with _whole():
-                _changed(self.look, _look(_parameters(self.model)), "the run")
+                _same(self.pairs, self.look, self.model)
                 d = self._part()
             self._exchange(d)
             heard = time.monotonic()
@@ -1281,7 +1293,7 @@ class Gradients:
     def average(self, clip=None):
         """Wait for the average, into every .grad.  With clip it gets that norm if its
         own is larger, which is returned."""
-        _changed(self.look, _look(_parameters(self.model)[::-1]), "the run")
+        _same(self.pairs, self.look, self.model)
         for name, p in self.pairs:
             _, g, _, mark = self.ready.get(name, (p, p.grad, None, None))
             if p.grad is not g or mark is not None and _mark(g) != mark:

@@ -276,3 +276,27 @@ load pytorch
 	same one three
 	same one out
 }
+
+@test "a parameter that became another object of the same shape is refused by its name" {
+	cat >object.py <<-'E'
+	from common import *
+
+	model = mlp()
+	local = ace.Local(model, None, "cat", "edge1")
+	grads = ace.Gradients(model, "cat", "edge1", layers=False)
+	model[2] = nn.Linear(30, 5)
+	for call in local.sync, grads.average:
+	    with fails("parameter '2.weight' is another object than when the run began", 2):
+	        call()
+	# as torch has it: values that are copied, and a model that is moved
+	model = mlp()
+	local = ace.Local(model, None, "cat", "edge1")
+	model.load_state_dict(mlp().state_dict())
+	model.double().float()
+	local.sync()
+	model.half()
+	with fails("parameter '0.weight' is [(30, 20), 'torch.float16'], and in the run"):
+	    local.sync()
+	E
+	py object.py
+}
