@@ -300,3 +300,46 @@ load pytorch
 	E
 	py object.py
 }
+
+@test "an optimiser that keeps weights of its own: ace.Replay steps them on all devices alike" {
+	cat >master.py <<-'E'
+	from common import *
+
+	class Master(torch.optim.Optimizer):
+	    """f32 weights of bf16 parameters, in its state."""
+	    def __init__(self, params):
+	        super().__init__(params, dict(lr=0.1))
+
+	    @torch.no_grad()
+	    def step(self):
+	        for p in self.param_groups[0]["params"]:
+	            state = self.state[p]
+	            if not state:
+	                state["master"] = p.detach().float().clone()
+	            state["master"].sub_(p.grad.float(), alpha=0.1)
+	            p.copy_(state["master"])
+
+	device = sys.argv[1]
+	goal = 0. if device == "edge1" else 2.
+	model = nn.Linear(1, 1, bias=False).bfloat16()
+	with torch.no_grad():
+	    model.weight.fill_(1.5)
+	inner = Master(model.parameters())
+	replay = ace.Replay(model, inner, through(device), device, steps=5)
+	while replay.round < 6:
+	    for _ in range(5):
+	        model.weight.grad = model.weight.detach() - goal
+	        replay.step()
+	    replay.sync()
+	replay.close()
+	# between what the two pull to, and there the next step begins
+	assert 0.95 < model.weight.item() < 1.1, model.weight
+	before = model.weight.item()
+	model.weight.grad = torch.zeros_like(model.weight)
+	inner.step()
+	assert model.weight.item() == before
+	print(replay.digest(), before)
+	E
+	cloud 2 6 3>&- &
+	pair master.py
+}
