@@ -24,6 +24,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 import zlib
 
 import torch
@@ -166,8 +167,14 @@ def _parameters(model):
 
 
 def _mark(t):
-    """What is another text when t has other values: the sum of its bits, so that
-    nothing is copied from where t is."""
+    """What is another text when t has other values, or the same ones elsewhere: the
+    sum of its bits, each times a number of its place, so that nothing is copied from
+    where t is."""
+    def sums(bits):
+        place = torch.arange(1, min(len(bits), 1 << 20) + 1, device=bits.device)
+        place = place * -0x61c8864680b583eb     # 2^64 over the golden ratio
+        place = place ^ place >> 32
+        return torch.stack([(b * place[:len(b)]).sum() for b in bits.split(1 << 20)])
     if torch.nn.parameter.is_lazy(t):
         return "nothing yet"
     said = f"{t.dtype} {tuple(t.shape)}"
@@ -176,8 +183,7 @@ def _mark(t):
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32}
     bits = torch.view_as_real(t.detach()) if t.is_complex() else t.detach()
     bits = bits.contiguous().view(kinds.get(bits.element_size(), torch.int64))
-    sums = [b.sum(dtype=torch.int64) for b in bits.reshape(-1).split(1 << 20)]
-    return f"{said} {torch.stack(sums).sum().item()}"
+    return f"{said} {sums(sums(bits.reshape(-1))).sum().item()}"
 
 
 def _look(pairs):
@@ -194,6 +200,18 @@ def _changed(old, new, what):
                    f"is {has}, and in {what} {had}")
             raise Error(f"parameter '{name}' {how}; begin another run, with "
                         "empty states")
+
+
+def _same(pairs, look, model):
+    """Raise if the model's parameters are not these, which looked so."""
+    now, had = _parameters(model), dict(pairs)
+    _changed(look, _look(now), "the run")
+    for name, p in now:
+        if p is not had[name]:
+            raise Error(f"parameter '{name}' is another object than when the run "
+                        "began, which nobody sends: copy values into the one that "
+                        "was there (load_state_dict, without assign=True), or begin "
+                        "with ace after the model is changed")
 
 
 WORDS = re.compile(r"""(\s+) | ([|;&<>()]+) | '([^']*)' | "((?:[^"\\]|\\.)*)" |
@@ -352,9 +370,22 @@ class _Wait:
             self.say(f"round {self.round}: {self.printed}")
 
 
+# What a forked child, as a worker of a DataLoader, must not hold: the programs'
+# input would never end while it lives, and a lock outlive its owner.
+OURS = weakref.WeakSet()
+
+
+def _ours(f):
+    OURS.add(f)
+    return f
+
+
+os.register_at_fork(after_in_child=lambda: [f.close() for f in list(OURS)])
+
+
 def _lock(path, what, mode="rb", seconds=10):
     """This file, open and locked; what a killed run left behind has time to go."""
-    f, end = open(path, mode), time.monotonic() + seconds
+    f, end = _ours(open(path, mode)), time.monotonic() + seconds
     while True:
         try:
             fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -397,7 +428,7 @@ class _Pipe:
                     _lock(path, f"state '{s}'").close()
         # one pipe for what all of them say: who speaks first comes first
         self.hear, say = os.pipe()
-        self.out = subprocess.PIPE
+        self.into, self.out = None, subprocess.PIPE
         try:
             for words in self.stages:
                 p = subprocess.Popen(words, stdin=self.out, bufsize=0,
@@ -405,8 +436,9 @@ class _Pipe:
                                      env=_environment())
                 if self.processes:
                     self.out.close()
+                self.into = self.into or _ours(p.stdin)
                 self.processes.append(p)
-                self.out = p.stdout
+                self.out = _ours(p.stdout)
         except OSError as e:
             os.close(say)
             os.close(self.hear)
@@ -414,7 +446,8 @@ class _Pipe:
             raise Error(f"cannot run '{words[0]}': {e.strerror}; is it in "
                         "PATH, or beside this Python?") from None
         os.close(say)
-        self.into = self.processes[0].stdin
+        self.poll = select.poll()       # not select, which ends at 1024 descriptors
+        self.poll.register(self.out, select.POLLIN)
         with contextlib.suppress(OSError):
             for f in self.into, self.out:
                 fcntl.fcntl(f, getattr(fcntl, "F_SETPIPE_SZ", 1031), 1 << 20)
@@ -446,7 +479,7 @@ class _Pipe:
         while at < len(room):
             # a program may be dead, and those behind it wait for the others'
             # shards all the same
-            while not select.select([self.out], [], [], 0.2)[0]:
+            while not self.poll.poll(200):
                 if any(p.poll() for p in self.processes):
                     raise self.failure()
                 self.wait.look()
@@ -471,8 +504,8 @@ class _Pipe:
         self.model = note.get("model.digest")
         return got, int(note.get("step", -1))
 
-    def receive(self, tensors, step):
-        """The file of this step into these (name, tensor) pairs, as of _host."""
+    def answer(self, step):
+        """What is in the file of this step, whose values come next."""
         self.wait.begin(step, self.far)
         got, at = self.head()
         while 0 <= at < step:   # of a shard that the state sent once more
@@ -482,10 +515,10 @@ class _Pipe:
                 self._fill(part)
                 rest -= len(part)
             got, at = self.head()
-        self.body(got, tensors)
+        return got
 
     def body(self, got, tensors):
-        """The values of that file."""
+        """The values of that file into these (name, tensor) pairs, as of _host."""
         want = _layout(tensors)
         for name in {**want, **got}:
             if got.get(name) != want.get(name):
@@ -572,14 +605,19 @@ class _Pipe:
         return Error("\n    then ".join(
             [f"{line} ({self._advice(line, status)})"] + more), status)
 
-    def close(self):
-        """The end of a run: nothing is under way, and all programs are done."""
+    def close(self, seconds=60):
+        """The end of a run: nothing is under way, and all programs are done, or
+        are ended after so many seconds."""
         self.queue.put(None)
-        if self.out.read(1):
+        end = time.monotonic() + seconds
+        over = self.poll.poll(1000 * seconds)
+        if over and self.out.read(1):
             raise Error("the pipeline said more than was asked", 3)
-        if any(p.wait() for p in self.processes):
+        self._end(max(0, end - time.monotonic()))
+        # who goes because another one was ended has not failed
+        if over and any(p.returncode and not hasattr(p, "ended")
+                        for p in self.processes):
             raise self.failure()
-        self._end(10)
         self.out.close()
 
 
@@ -626,7 +664,7 @@ class Local:
 
     round is the next round, and seconds says what the last one took."""
 
-    kind, note = "delta", "model"       # of a shard; where it says the digest
+    kind = "delta"                      # of a shard
     sent = None                         # as this type, else as each parameter's
     steps = None                        # that are replayed
 
@@ -649,19 +687,28 @@ class Local:
                          weight=weight, samples=samples,
                          wait=_Wait(device, timeout, on_wait))
         self.round, self.pipe, self.seconds = 0, None, {}
+        self.mine, self.unsent = [], []     # this round's difference, and a copy
         self.lock = checkpoint and _lock(
             f"{checkpoint}.lock", f"checkpoint '{checkpoint}'", "wb")
+        try:
+            self._begin()
+        except BaseException:       # whose traceback may live, and this with it
+            if self.lock:
+                self.lock.close()
+            raise
+        self.since = time.monotonic()
+
+    def _begin(self):
         with torch.no_grad():
             # the common model, and the momentum's memory
             self._keep()
             self.memory = [torch.zeros_like(s) for s in self.start
-                           if outer_momentum]
+                           if self.momentum]
         # who begins with another model is of another run, and ace-recv refuses
-        self.call["run"] = f"{run}-{self.digest()}"
+        self.call["run"] += f"-{self.digest()}"
         self._resume()
         self._catch_up()
         self.pipe = self.pipe or _Pipe(step=self.round, **self.call)
-        self.since = time.monotonic()
 
     def _keep(self):
         """The common model is what the model is now; in f32."""
@@ -704,9 +751,11 @@ class Local:
                         for s in (had.get("steps"), self.steps))
             raise Error(f"{what} was made by {was}, and this is {now}: go on as "
                         "before, or begin another run, with empty states")
-        if len(had["memory"]) != len(self.memory):
-            raise Error(f"{what} was made with another outer momentum: go on "
-                        "with that one")
+        outer = had.get("outer", [self.rate, self.momentum])
+        if outer != [self.rate, self.momentum] or \
+                len(had["memory"]) != len(self.memory):
+            raise Error(f"{what} was made with another outer_rate or outer_momentum"
+                        f", {outer}: go on with those")
         # those that were made before frozen ones were looked at have none
         frozen = had.get("frozen", self.frozen)
         for name in {**frozen, **self.frozen}:
@@ -738,6 +787,7 @@ class Local:
         save(self.checkpoint, {
             "round": self.round, "run": self.call["run"], "look": self.look,
             "start": self.start, "memory": self.memory,
+            "outer": [self.rate, self.momentum],
             "buffers": _named(self.model)[1], "frozen": self.frozen,
             "moved": moved, "optimizer": self._holds(), "steps": self.steps,
             "state": {k: v.state_dict() for k, v in self.state.items()},
@@ -765,7 +815,7 @@ class Local:
             raise
         finally:
             if self.round != first:
-                with torch.no_grad():
+                with _whole(), torch.no_grad():
                     self._reset()
         # a round that it took part in is done again, and others may come after it
         self.call["wait"].behind = self.pipe is None and first > 0
@@ -829,8 +879,9 @@ class Local:
 
     def digest(self):
         """A checksum of the common model, with what needed no gradient when the run
-        began: after sync it is the same everywhere."""
-        sum_ = zlib.crc32(json.dumps(self.frozen).encode()) if self.frozen else 0
+        began and the numbers of the outer step: after sync it is the same
+        everywhere."""
+        sum_ = _crc([self.frozen, float(self.rate), float(self.momentum)])
         for s in self.start:
             sum_ = zlib.crc32(_bytes(s), sum_)
         return f"{sum_:08x}"
@@ -851,9 +902,11 @@ class Local:
         while True:
             try:
                 self.pipe = self.pipe or _Pipe(step=self.round, **self.call)
-                self.pipe.send(_header(d, {self.note: self.digest()}))
+                self.pipe.send(_header(d, {"model.digest": self.digest()}))
                 self.pipe.send(*(_bytes(t) for _, t in d))
-                self.pipe.receive(d, self.round)
+                got = self.pipe.answer(self.round)
+                self.mine = []          # its memory is the average's from here on
+                self.pipe.body(got, d)
                 return self._alike(self.pipe, self.round)
             except Error as e:
                 heard = self.pipe and self.pipe.heard
@@ -868,21 +921,30 @@ class Local:
     @torch.no_grad()
     def sync(self):
         """Send what the local steps changed, and make the model the next common
-        one.  When it raises, the model is the last common one."""
-        began = time.monotonic()
+        one.  When it raises, the model is the last common one, and what was not sent
+        is kept for the next call, but for what was refused."""
+        began, d = time.monotonic(), None
         try:
-            _changed(self.look, _look(_parameters(self.model)), "the run")
-            d = self._part()
+            with _whole():
+                _same(self.pairs, self.look, self.model)
+                d = self._part()
             self._exchange(d)
             heard = time.monotonic()
             with _whole():
                 self._apply(d)
                 self.round += 1
-        except BaseException:
+                self.unsent = []
+                self._reset()
+        except BaseException as e:
+            with _whole():
+                if self.mine:
+                    refused = getattr(e, "status", 4) in (2, 5)
+                    self.unsent = [t.clone() for t in self.mine if not refused]
+                self.mine = []
+                if d is not None or not isinstance(e, KeyboardInterrupt):
+                    self._reset()       # else nothing had begun
             self._leave(1)
             raise
-        finally:
-            self._reset()
         applied = time.monotonic()
         if self.checkpoint:
             self._save()
@@ -898,6 +960,9 @@ class Local:
         d = [(n, _host(p)) for n, p in self.pairs]      # in p's own memory, mostly
         for (_, t), s in zip(d, self.start):
             t.sub_(s.to(t.dtype))
+        self.mine = [t for _, t in d]
+        for t, u in zip(self.mine, self.unsent):
+            t.add_(u)
         return d
 
     def _apply(self, d):
@@ -985,7 +1050,7 @@ class Replay(Local):
     The others are those of Local.  The state of the optimiser has to be a function
     of the gradients that it saw, and all of it has to be in its state and groups."""
 
-    kind, note, sent = "gradient", "model.digest", torch.float32
+    kind, sent = "gradient", torch.float32
 
     def __init__(self, model, optimizer, through, device, steps, run="train",
                  checkpoint=None, patience=0, weight=1, samples=0, state=None,
@@ -1187,6 +1252,7 @@ class Gradients:
         self.name = {p: n for n, p in self.pairs}
         self.pipe = _Pipe(through, step, "gradient", device, run, weight, samples)
         self.ready, self.sent, self.buckets = {}, 0, []
+        self.lock = threading.Lock()    # autograd has a thread for each device
         self.nodes = [self._attach(p) for _, p in self.pairs if layers]
 
     def _attach(self, p):
@@ -1197,8 +1263,9 @@ class Gradients:
         return node, node.register_hook(lambda *_: self._computed(p))
 
     def _computed(self, p):
-        self._take(p, p.grad, _mark)
-        self._leave()
+        with self.lock:
+            self._take(p, p.grad, _mark)
+            self._leave()
 
     def _take(self, p, g, mark=lambda _: None):
         name = self.name[p]
@@ -1226,7 +1293,7 @@ class Gradients:
     def average(self, clip=None):
         """Wait for the average, into every .grad.  With clip it gets that norm if its
         own is larger, which is returned."""
-        _changed(self.look, _look(_parameters(self.model)[::-1]), "the run")
+        _same(self.pairs, self.look, self.model)
         for name, p in self.pairs:
             _, g, _, mark = self.ready.get(name, (p, p.grad, None, None))
             if p.grad is not g or mark is not None and _mark(g) != mark:
@@ -1249,8 +1316,8 @@ class Gradients:
     def _finish(self, clip=None):
         """The averages, in the memory of the gradients, and their norm."""
         self._leave(True)
-        self.pipe.receive([(n, self.ready[n][2]) for n, _ in self.pairs],
-                          self.step)
+        got = self.pipe.answer(self.step)
+        self.pipe.body(got, [(n, self.ready[n][2]) for n, _ in self.pairs])
         done, self.ready = list(self.ready.values()), {}
         self.sent, self.step = 0, self.step + 1
         norm = None if clip is None else \

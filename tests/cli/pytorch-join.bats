@@ -153,7 +153,8 @@ tells() {
 	# a pipeline of a kind that cannot be asked through
 	ace._connection = lambda stages: []
 	model = mlp()
-	local = ace.Local(model, None, through("edge2"), "edge2")
+	local = ace.Local(model, None, through("edge2"), "edge2", outer_rate=0.7,
+	                  outer_momentum=0.5)
 	with torch.no_grad():
 	    model[0].weight.add_(1)
 	local.sync()

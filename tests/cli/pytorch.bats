@@ -18,7 +18,7 @@ load pytorch
 	for i in 1 2; do
 		ace-inspect --json spool/train-*/4/edge$i.aceg >listing
 		grep -q '"kind":"delta"' listing
-		grep -q "safetensors.model\":\"$(sed -n 's/^4 //p' edge1.log)\"" listing
+		grep -q "\"model.digest\":\"$(sed -n 's/^4 //p' edge1.log)\"" listing
 	done
 }
 
@@ -178,7 +178,8 @@ load pytorch
 	    local = None
 	    with fails(why):
 	        local = ace.Local(m, None, through("edge1"), "edge1",
-	                          checkpoint="edge1.pt", outer_momentum=0.5)
+	                          checkpoint="edge1.pt", outer_rate=0.7,
+	                          outer_momentum=0.5)
 	        change(m)
 	        local.sync()
 	    if local:

@@ -1,0 +1,345 @@
+# examples/pytorch/ace_shards.py where scripts are hard on it: threads, forks, Ctrl-C
+# in the middle, and what changes behind its back.
+# bats file_tags=long,plain
+load helper
+patient
+load hosts
+load pytorch
+
+@test "Gradients: layers that are computed in two threads go out in their order" {
+	cat >threads.py <<-'E'
+	from common import *
+	import threading
+
+	class Two(nn.Module):
+	    """As a model whose parts are on two devices: a thread for each."""
+	    def __init__(self):
+	        super().__init__()
+	        for k in "ab":
+	            setattr(self, k, nn.ParameterList(
+	                [nn.Parameter(torch.zeros(4)) for _ in range(60)]))
+
+	def back(part, first):
+	    sum((p * float(first + i)).sum() for i, p in enumerate(part)).backward()
+
+	sys.setswitchinterval(1e-5)
+	model = Two()
+	grads = ace.Gradients(model, "cat", "edge1")
+	for _ in range(40):
+	    model.zero_grad(set_to_none=True)
+	    threads = [threading.Thread(target=back, args=(list(part), first))
+	               for part, first in ((model.a, 1), (model.b, 1001))]
+	    for t in threads:
+	        t.start()
+	    for t in threads:
+	        t.join()
+	    grads.average()
+	    for part, first in (model.a, 1), (model.b, 1001):
+	        for i, p in enumerate(part):
+	            assert torch.equal(p.grad, torch.full((4,), float(first + i))), i
+	grads.close()
+	E
+	py threads.py
+}
+
+@test "a forked child that lives, as a worker of a DataLoader: no end waits for it" {
+	cat >fork.py <<-'E'
+	from common import *
+	import threading
+	import time
+	from multiprocessing import get_context
+	from torch.utils.data import DataLoader, TensorDataset
+
+	if sys.argv[1:] == ["killed"]:
+	    local = ace.Local(mlp(), None, "cat", "edge1", checkpoint="killed.pt")
+	    child = get_context("fork").Process(target=time.sleep, args=(600,))
+	    child.start()
+	    print(child.pid, *(p.pid for p in local.pipe.processes), flush=True)
+	    os.kill(os.getpid(), 9)
+
+	# what hangs here hung for ever
+	ace._Pipe.close.__defaults__ = 600,
+	stuck = threading.Timer(40, lambda: os._exit(9))
+	stuck.daemon = True
+	stuck.start()
+	model = mlp()
+	local = ace.Local(model, None, "cat", "edge1", checkpoint="edge1.pt")
+	data = DataLoader(TensorDataset(torch.zeros(16, 20)), batch_size=8,
+	                  num_workers=2, persistent_workers=True)
+	for _ in range(2):
+	    for x, in data:
+	        model(x)
+	    local.sync()
+	# the workers have closed their copies, and the lock is still ours
+	with fails("is in use by another process"):
+	    ace._lock("edge1.pt.lock", "it", "wb", 0)
+	local.close()
+	# a child that has them all the same: the programs are ended
+	ace.OURS.clear()
+	pipe = ace.Local(model, None, "cat", "edge1").pipe
+	ace.OURS.clear()
+	child = get_context("fork").Process(target=time.sleep, args=(600,), daemon=True)
+	child.start()
+	pipe.close(1)
+	E
+	exits 0 py fork.py
+	exits 137 py fork.py killed
+	read -r child programs <out
+	for p in $programs; do
+		wait_for eval "! kill -0 $p 2>/dev/null"
+	done
+	kill -0 "$child"
+	status=0
+	flock -n killed.pt.lock true || status=$?
+	kill -9 "$child"
+	[ "$status" -eq 0 ]
+}
+
+@test "more than 1024 descriptors, and a constructor that failed, tried again" {
+	[ "$(ulimit -Hn)" = unlimited ] || [ "$(ulimit -Hn)" -gt 1200 ] ||
+	    skip 'not so many descriptors here'
+	cat >many.py <<-'E'
+	from common import *
+	import resource
+
+	hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+	resource.setrlimit(resource.RLIMIT_NOFILE, (1200, hard))
+	files = [os.open("/dev/null", os.O_RDONLY) for _ in range(1050)]
+	local = ace.Local(mlp(), None, "cat", "edge1")
+	local.sync()
+	local.close()
+	# as at a prompt, which keeps the last error, and with it who raised it
+	try:
+	    ace.Local(mlp(), None, "no-such-program", "edge1", checkpoint="edge1.pt")
+	except ace.Error as e:
+	    kept = e
+	ace.Local(mlp(), None, "cat", "edge1", checkpoint="edge1.pt").close()
+	E
+	py many.py
+}
+
+@test "Ctrl-C anywhere in sync: the model is a common one, and nothing is lost or sent twice" {
+	cat >stop.py <<-'E'
+	from common import *
+	import signal
+
+	def interrupted(n, function, *args):
+	    """Is it before its end that SIGINT comes at line n of the module?"""
+	    seen = []
+
+	    def line(frame, event, _):
+	        if event == "line":
+	            seen.append(1)
+	            if len(seen) == n:
+	                os.kill(os.getpid(), signal.SIGINT)
+	        return line
+
+	    def call(frame, event, _):
+	        return line if frame.f_code.co_name in (
+	            "sync", "_part", "_apply", "_outer", "_reset") else None
+	    sys.settrace(call)
+	    try:
+	        function(*args)
+	        return len(seen) >= n
+	    except KeyboardInterrupt:
+	        return True
+	    finally:
+	        sys.settrace(None)
+
+	model = nn.Linear(3, 1)
+	with torch.no_grad():
+	    for p in model.parameters():
+	        p.zero_()
+	local, came = ace.Local(model, None, through("edge1"), "edge1", outer_rate=0.5), 0
+	for n in range(1, 71):
+	    with torch.no_grad():
+	        for p in model.parameters():
+	            p.add_(1)
+	    came += interrupted(n, local.sync)
+	    # the common one, or nothing had begun
+	    now = [p.unique().tolist() for p in model.parameters()]
+	    assert now in ([[local.round / 2]] * 2, [[n / 2 + 0.5]] * 2), (n, now)
+	    if local.round < n:
+	        local.sync()
+	    for p in model.parameters():
+	        assert local.round == n and p.eq(n / 2).all(), (n, local.round, p)
+	local.close()
+	assert 20 < came < 70, came
+	E
+	cloud 1 70 3>&- &
+	py stop.py
+	wait
+	rm -r spool edge1 cloud
+	cat >cut.py <<-'E'
+	from common import *
+
+	device = sys.argv[1]
+	model = nn.Linear(1000, 1, bias=False)
+	with torch.no_grad():
+	    model.weight.zero_()
+	local = ace.Local(model, None, through(device), device)
+	for r in range(2):
+	    with torch.no_grad():
+	        model.weight.add_(1)
+	    if device == "edge1" and r == 0:
+	        # nothing of this round gets as far as the state
+	        for p in local.pipe.processes:
+	            p.kill()
+	            p.wait()
+	        with fails("was killed by signal 9", 4):
+	            local.sync()
+	        assert model.weight.eq(0).all()
+	    local.sync()
+	    assert model.weight.eq(r + 1).all(), (r, model.weight)
+	# what is refused is not kept
+	with torch.no_grad():
+	    model.weight[0, 0] = float("nan")
+	with fails("non-finite value", 5):
+	    local.sync()
+	assert local.unsent == [] and model.weight.eq(2).all()
+	E
+	cloud 2 2 3>&- &
+	py cut.py edge2 3>&- &
+	py cut.py edge1
+	wait
+}
+
+@test "what needs no gradient: the same values in another order are other ones" {
+	cat >order.py <<-'E'
+	from common import *
+
+	for t in (torch.randn(1000, 64), torch.arange(3 << 20), torch.randn(9).half(),
+	          torch.randn(5, 3).t(), torch.tensor([1., 0, 0, 1, 1, 0, 0, 1])):
+	    seen = {ace._mark(x) for x in (t, t.clone(), t.contiguous())}
+	    assert len(seen) == 1, seen
+	    for x in t.roll(1), t.flip(0), torch.cat((t[1:2], t[:1], t[2:])), \
+	            1 - t if len(t) == 8 else t.roll(1 << 20):
+	        assert t.eq(x).all() or ace._mark(x) not in seen, (t.shape, x)
+	assert ace._mark(torch.zeros(0, 4)) == ace._mark(torch.ones(0, 4))
+
+	class Queue(nn.Module):
+	    def __init__(self):
+	        super().__init__()
+	        self.queue = nn.Parameter(torch.arange(8.), requires_grad=False)
+	        self.out = nn.Linear(2, 2)
+
+	def local(model):
+	    return ace.Local(model, None, "cat", "edge1", checkpoint="edge1.pt")
+
+	first, again = Queue(), Queue()
+	l = local(first)
+	first.queue.copy_(first.queue.roll(1))
+	l.sync()
+	l.close()
+	l = local(again)
+	assert torch.equal(first.queue, again.queue), again.queue
+	l.close()
+	E
+	py order.py
+}
+
+@test "another outer step, and another model in the middle of a run, are told" {
+	cat >outer.py <<-'E'
+	from common import *
+
+	device, rounds, rate, momentum, wrong = sys.argv[1:]
+	model = mlp()
+	local = ace.Local(model, None, through(device), device, checkpoint=f"{device}.pt",
+	                  outer_rate=float(rate), outer_momentum=float(momentum))
+	while local.round < int(rounds):
+	    with torch.no_grad():
+	        model[0].weight.add_(1)
+	        if local.round == int(wrong):
+	            local.start[0].add_(1)
+	    local.sync()
+	local.close()
+	print(local.round, local.digest())
+	E
+	cloud 3 3 3>&- &
+	py outer.py edge1 3 0.7 0.5 -1 >one 3>&- &
+	py outer.py edge3 3 0.7 0.5 -1 >three 3>&- &
+	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
+	for outer in '1 0.5' '0.7 0.4'; do
+		exits 1 py outer.py edge2 3 $outer -1
+		says "Error: ace-recv: mismatch: a shard of run 'train-"
+	done
+	exits 1 py outer.py edge2 3 0.7 0.5 1
+	says 'Error: mismatch: in round 1 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}'
+	wait_for eval 'test -e spool/train-*/2/edge1.aceg'
+	cp edge1.pt edge2.pt
+	for outer in '1 0.5' '0.7 0.4'; do
+		exits 1 py outer.py edge2 3 $outer -1
+		says "Error: checkpoint 'edge2.pt' was made with another outer_rate or outer_momentum, \[0\.7, 0\.5\]: go on with those"
+	done
+	exits 0 py outer.py edge2 3 0.7 0.5 -1
+	wait
+	same one three
+	same one out
+}
+
+@test "a parameter that became another object of the same shape is refused by its name" {
+	cat >object.py <<-'E'
+	from common import *
+
+	model = mlp()
+	local = ace.Local(model, None, "cat", "edge1")
+	grads = ace.Gradients(model, "cat", "edge1", layers=False)
+	model[2] = nn.Linear(30, 5)
+	for call in local.sync, grads.average:
+	    with fails("parameter '2.weight' is another object than when the run began", 2):
+	        call()
+	# as torch has it: values that are copied, and a model that is moved
+	model = mlp()
+	local = ace.Local(model, None, "cat", "edge1")
+	model.load_state_dict(mlp().state_dict())
+	model.double().float()
+	local.sync()
+	model.half()
+	with fails("parameter '0.weight' is [(30, 20), 'torch.float16'], and in the run"):
+	    local.sync()
+	E
+	py object.py
+}
+
+@test "an optimiser that keeps weights of its own: ace.Replay steps them on all devices alike" {
+	cat >master.py <<-'E'
+	from common import *
+
+	class Master(torch.optim.Optimizer):
+	    """f32 weights of bf16 parameters, in its state."""
+	    def __init__(self, params):
+	        super().__init__(params, dict(lr=0.1))
+
+	    @torch.no_grad()
+	    def step(self):
+	        for p in self.param_groups[0]["params"]:
+	            state = self.state[p]
+	            if not state:
+	                state["master"] = p.detach().float().clone()
+	            state["master"].sub_(p.grad.float(), alpha=0.1)
+	            p.copy_(state["master"])
+
+	device = sys.argv[1]
+	goal = 0. if device == "edge1" else 2.
+	model = nn.Linear(1, 1, bias=False).bfloat16()
+	with torch.no_grad():
+	    model.weight.fill_(1.5)
+	inner = Master(model.parameters())
+	replay = ace.Replay(model, inner, through(device), device, steps=5)
+	while replay.round < 6:
+	    for _ in range(5):
+	        model.weight.grad = model.weight.detach() - goal
+	        replay.step()
+	    replay.sync()
+	replay.close()
+	# between what the two pull to, and there the next step begins
+	assert 0.95 < model.weight.item() < 1.1, model.weight
+	before = model.weight.item()
+	model.weight.grad = torch.zeros_like(model.weight)
+	inner.step()
+	assert model.weight.item() == before
+	print(replay.digest(), before)
+	E
+	cloud 2 6 3>&- &
+	pair master.py
+}
