@@ -260,6 +260,87 @@ at_each_kill() {
 	[ "$got" -eq 0 ] && [ "$n" -gt 3 ]
 }
 
+# left FILE IS PATCH CMD...: killed as soon as there is m.ace-patch/FILE and m is IS
+left() {
+	local n
+	cp m before
+	for n in {1..400}; do
+		killed "$n" "${@:4}" <"$3" 2>err && return 1
+		[ ! -e "m.ace-patch/$1" ] || ! cmp -s m "$2" || return 0
+		rm -rf m m.ace-patch
+		cp before m
+	done
+	return 1
+}
+
+@test "a journal that was left is for its model alone, and for all of it" {
+	models
+	third
+	# of one group; of others one bit is another
+	cp old near
+	flip near $(($(wc -c <near) - 1))
+	ace-diff old near >one.aceg
+	cp old other
+	flip other $(($(wc -c <other) / 2))
+	while read -r patch model makes; do
+		rm -rf m m.ace-patch
+		cp old m
+		left redo old $patch ace-patch --way in-place m
+		cp $model m
+		for _ in 1 2; do
+			exits 5 ace-patch m <$patch
+			says "'m.ace-patch/redo' was left by a process that changed another model than 'm' is"
+			same m $model
+			[ ! -e m.ace-patch/marker ]
+		done
+		# of other tensors
+		mkmodel m -n 10
+		exits 3 ace-patch m <$patch
+		[ ! -e m.ace-patch/marker ]
+		cp old m
+		exits 0 ace-patch m <$patch
+		same m $makes
+		beside m
+	done <<-END
+		step.aceg third new
+		step.aceg other new
+		one.aceg other near
+	END
+}
+
+# renamed MODEL: m, that, is the next one, and its process was killed just then
+renamed() {
+	local n
+	for n in {1..400}; do
+		rm -rf m m.ace-patch
+		cp -r "$1" m
+		ace-patch --stage --way copy m <step.aceg
+		killed "$n" ace-patch --commit m 2>err && return 1
+		! is m new >/dev/null || break
+	done
+	[ -e m.ace-patch/ready ]
+}
+
+@test "what came in the place of a model that was just committed is not taken for it" {
+	models
+	third
+	renamed old
+	cp third m
+	exits 5 ace-patch m <step.aceg
+	says "the patch to step 7 is for the model"
+	same m third
+	[ "$(ls -m m.ace-patch)" = lock ]
+	for to in old olds; do
+		renamed $to
+		rm -r m
+		cp -r $to m
+		exits 0 ace-patch --stage m <step.aceg
+		exits 0 ace-patch --commit m
+		is m new
+		beside m
+	done
+}
+
 @test "several at once" {
 	models
 	cp old m
