@@ -235,7 +235,8 @@ swap_unlink(const struct swap *s, const char *name)
 	alloc_free(path);
 }
 
-/* A file, or a directory of files. */
+/* A file, or a directory of files.  What is in a directory that came into one is
+ * nobody's here to remove. */
 static void
 swap_remove(const struct swap *s, const char *name)
 {
@@ -247,8 +248,10 @@ swap_remove(const struct swap *s, const char *name)
 		(void)unlinkat(dirfd(d), de->d_name, 0);
 	if (d != NULL)
 		(void)closedir(d);
-	if (path != NULL && unlink(path) < 0)
-		(void)unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+	if (path != NULL && unlink(path) < 0 && errno != ENOENT &&
+	    unlinkat(AT_FDCWD, path, AT_REMOVEDIR) < 0)
+		cli_say(s->cli, 0, "'%s' cannot be removed: %s", path,
+		    strerror(errno));
 	alloc_free(path);
 }
 
@@ -358,24 +361,21 @@ swap_which(const struct model *m, const char *name)
 	return i;
 }
 
+/* What comes into the directory, goes or changes from here on is seen: it was linked or
+ * copied before it was looked at. */
 static int
 swap_entry(struct swap *s, const char *new, const char *name,
     const unsigned char *touched, struct err *e)
 {
-	size_t i = swap_which(s->m, name), n;
-	char *from, *to;
+	size_t i = swap_which(s->m, name);
+	char *from = model_name(s->path, name, e);
+	char *to = from != NULL ? model_name(new, name, e) : NULL;
 	int r = -ERR_SYS;
 
-	n = strlen(new) + strlen(s->path) + strlen(name) + 2;
-	from = alloc_get(n, 1, e);
-	to = from != NULL ? alloc_get(n, 1, e) : NULL;
-	if (to != NULL) {
-		(void)snprintf(from, n, "%s/%s", s->path, name);
-		(void)snprintf(to, n, "%s/%s", new, name);
-		r = i < s->m->nfiles && touched[i] ?
-		    swap_like(s, from, to, &s->fd[i], e) :
-		    swap_link(s, from, to, e);
-	}
+	if (to != NULL && (r = i < s->m->nfiles && touched[i] ?
+	    swap_like(s, from, to, &s->fd[i], e) :
+	    swap_link(s, from, to, e)) == 0)
+		r = looks_add(from, name, 1, &s->ready.stamp, e);
 	alloc_free(from);
 	alloc_free(to);
 	return r;
@@ -414,8 +414,11 @@ swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
 
 	if (new == NULL)
 		return -ERR_SYS;
+	s->ready.stamp = 0;
 	r = s->m->dir ? swap_dir(s, new, touched, e) :
 	    swap_like(s, s->path, new, &s->fd[0], e);
+	if (r == 0 && !s->m->dir)
+		r = swap_looks(s->path, 1, &s->ready.stamp, e);
 	alloc_free(new);
 	return r;
 }
@@ -814,7 +817,6 @@ swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
 
 	memcpy(s->ready.hash, hash, MODEL_HASH);
 	s->ready.step = step;
-	s->ready.stamp = model_stamp(s->m);
 	if (s->way == SWAP_PLACE)
 		return 0;
 	for (i = 0; i < s->m->nfiles && r == 0; i++) {
@@ -840,18 +842,18 @@ swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
 	return r;
 }
 
-/* Has nobody else changed it? */
+/* Has nobody else changed it, or anything in its directory? */
 static int
 swap_still(const struct swap *s, struct err *e)
 {
-	struct model m = MODEL_INIT;
-	int r = model_open(&m, s->path, e);
+	uint64_t looks;
+	int r;
 
-	if (r == 0 && model_stamp(&m) != s->ready.stamp)
-		r = err_set(e, ERR_REFUSED, "'%s' changed since the next model was "
-		    "made of it", s->path);
-	model_close(&m);
-	return r;
+	if (s->way == SWAP_PLACE && !s->staged)
+		return model_same(s->m, e);
+	r = swap_looks(s->path, 1, &looks, e);
+	return r < 0 || looks == s->ready.stamp ? r : err_set(e, ERR_REFUSED,
+	    "'%s' changed since the next model was made of it", s->path);
 }
 
 /* One takes the name of the other, at once. */

@@ -36,8 +36,8 @@ extern const char *const swap_ways[];	/* their names, for options */
 struct swap_mark {
 	unsigned char hash[MODEL_HASH];
 	uint64_t step;
-	uint64_t stamp;		/* model_stamp: the marker's of the model, ready's
-				 * of the one that is to be replaced */
+	uint64_t stamp;		/* the marker's: model_stamp; ready's: of all that is
+				 * to be replaced, what is no tensor, too */
 	uint64_t inode, next;	/* ready: of the next model, by which it is known
 				 * where it was put in place; as long, and last
 				 * written then, as what it has now */

@@ -123,6 +123,34 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	is m third
 }
 
+@test "what came into a directory since, went or changed there, is not lost" {
+	models
+	while read -r change; do
+		rm -rf d d.ace-patch was
+		cp -r olds d
+		exits 0 ace-patch --stage d <step.aceg
+		(cd d && eval "$change")
+		cp -rp d was
+		exits 5 ace-patch --commit d
+		says "'d' changed since the next model was made of it"
+		diff -r d was
+		[ "$(stat -c %a d/config.json)" = "$(stat -c %a was/config.json)" ]
+	done <<-END
+		echo new >>config.json
+		cp config.json x && touch -r config.json x && mv x config.json
+		touch vocab.json
+		mkdir original && touch original/params.json
+		mv config.json x && touch -r x config.json && rm x
+		ln -sf model-00001-of-00003.safetensors last
+		chmod 600 config.json
+	END
+	# what cannot be removed is named
+	mkdir d.ace-patch/new/kept
+	exits 0 ace-patch --way in-place d <step.aceg
+	says "'d.ace-patch/new' cannot be removed: Directory not empty"
+	[ -d d.ace-patch/new/kept ]
+}
+
 @test "a patch for another model: status 5, both hashes and the step; nothing is written" {
 	models
 	third
