@@ -302,6 +302,21 @@ swap_fill(const struct swap *s, const char *path, int from, int to,
 	return r;
 }
 
+/* The owner, the group and the rights are what they were; where that is not allowed there
+ * is no next model. */
+static int
+swap_owned(int fd, const struct stat *was, const char *to, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || ((st.st_uid != was->st_uid ||
+	    st.st_gid != was->st_gid) && fchown(fd, st.st_uid != was->st_uid ?
+	    was->st_uid : (uid_t)-1, was->st_gid) < 0) ||
+	    fchmod(fd, was->st_mode & 07777) < 0)
+		return err_sys(e, "'%s'", to);
+	return 0;
+}
+
 /* A new file like another, by the same rights; *fd stays open. */
 static int
 swap_like(const struct swap *s, const char *path, const char *to, int *fd,
@@ -309,18 +324,16 @@ swap_like(const struct swap *s, const char *path, const char *to, int *fd,
 {
 	int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
 	struct stat st;
-	mode_t mask;
 
 	*fd = -1;
 	if (from < 0 || fstat(from, &st) < 0) {
 		r = err_sys(e, "'%s'", path);
 	} else {
-		mask = umask(0);
-		*fd = open(to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-		    st.st_mode & 0777);
-		(void)umask(mask);
-		r = *fd >= 0 ? swap_fill(s, path, from, *fd, e) :
+		*fd = open(to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		r = *fd >= 0 ? swap_owned(*fd, &st, to, e) :
 		    err_sys(e, "'%s'", to);
+		if (r == 0)
+			r = swap_fill(s, path, from, *fd, e);
 	}
 	if (from >= 0)
 		(void)close(from);
@@ -387,21 +400,24 @@ swap_dir(struct swap *s, const char *new, const unsigned char *touched,
 {
 	const struct dirent *de;
 	struct stat st;
-	mode_t mask;
 	DIR *d;
-	int r;
+	int r, fd;
 
 	if (stat(s->path, &st) < 0)
 		return err_sys(e, "'%s'", s->path);
-	mask = umask(0);
-	r = mkdir(new, st.st_mode & 0777);
-	(void)umask(mask);
-	if (r < 0 || (d = opendir(s->path)) == NULL)
+	if (mkdir(new, 0700) < 0 || (d = opendir(s->path)) == NULL)
 		return err_sys(e, "'%s'", new);
 	for (r = 0; r == 0 && (de = readdir(d)) != NULL;)
 		if (!swap_dots(de->d_name))
 			r = swap_entry(s, new, de->d_name, touched, e);
 	(void)closedir(d);
+	if (r < 0)
+		return r;
+	/* last: nothing may be written into it then, if nothing was before */
+	if ((fd = open(new, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+		return err_sys(e, "'%s'", new);
+	r = swap_owned(fd, &st, new, e);
+	(void)close(fd);
 	return r;
 }
 

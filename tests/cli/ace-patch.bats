@@ -151,6 +151,35 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	[ -d d.ace-patch/new/kept ]
 }
 
+@test "owner, group and mode stay; who may not give them makes nothing" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	models
+	for m in m d; do
+		for how in "--way copy" "$(ways | grep reflink | sed 's/^/--way /')"; do
+			[ -n "$how" ] || continue
+			rm -rf m m.ace-patch d d.ace-patch
+			cp old m
+			cp -r olds d
+			chown -R 65534:12 m d
+			chown :7 d
+			chmod 2775 d
+			chmod 464 m d/model-*
+			stat -c '%n %u %g %a' m d d/* >was
+			# shellcheck disable=SC2086 # words
+			(umask 077 && exits 0 ace-patch $how $m <step.aceg)
+			is $m new
+			stat -c '%n %u %g %a' m d d/* | diff was -
+		done
+		rm -rf $m.ace-patch
+		cp -rpT "$([ $m = m ] && echo old || echo olds)" $m
+		chown -R 65534 $m
+		exits 4 setpriv --bounding-set=-chown ace-patch --way copy $m <step.aceg
+		says "'$m.ace-patch/new.*': Operation not permitted"
+		is $m old
+		[ "$(ls -m $m.ace-patch)" = lock ]
+	done
+}
+
 @test "a patch for another model: status 5, both hashes and the step; nothing is written" {
 	models
 	third
