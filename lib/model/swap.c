@@ -441,6 +441,16 @@ swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
 
 /* ---- the next model, in place ---- */
 
+static int
+redo_file(struct swap *s, size_t i, struct err *e)
+{
+	const char *path = s->m->file[i].path;
+
+	if (s->fd[i] < 0)
+		s->fd[i] = open(path, O_RDWR | O_CLOEXEC);
+	return s->fd[i] >= 0 ? 0 : err_sys(e, "'%s'", path);
+}
+
 /* redo: for each group of the model its file, how many words change, where it is, how
  * long, and the hash of its bytes afterwards, then each word's number and what it
  * becomes; at last which model it makes, and a checksum of it all.  The words are set
@@ -453,13 +463,19 @@ redo_put(struct swap *s, const void *p, size_t n, struct err *e)
 	return io_write(s->redo, p, n, e);
 }
 
+/* Who may not write a file is told so now: with the journal there he could not undo
+ * it. */
 static int
-redo_begin(struct swap *s, struct err *e)
+redo_begin(struct swap *s, const unsigned char *touched, struct err *e)
 {
 	char *path = swap_name(s, "redo", e);
+	size_t i;
 	int r = path != NULL ? io_create(&s->redo, path, 1, e) : -ERR_SYS;
 
 	alloc_free(path);
+	for (i = 0; i < s->m->nfiles && r == 0; i++)
+		if (touched[i])
+			r = redo_file(s, i, e);
 	if (r == 0 && s->sum == NULL && (s->sum = pack_sum_new(e)) == NULL)
 		return -ERR_SYS;
 	if (r == 0)
@@ -613,10 +629,7 @@ redo_apply(struct swap *s, struct io *f, int write, struct err *e)
 			r = redo_strange(f, m, e);
 		if (r < 0 || (write && bytes_le32(head + 4) == 0))
 			continue;
-		if (write && s->fd[i] < 0 && (s->fd[i] = open(m->file[i].path,
-		    O_RDWR | O_CLOEXEC)) < 0)
-			r = err_sys(e, "'%s'", m->file[i].path);
-		else
+		if (!write || (r = redo_file(s, i, e)) == 0)
 			r = redo_set(f, m, write ? s->fd[i] : m->file[i].fd, head,
 			    p, write, e);
 	}
@@ -803,7 +816,7 @@ swap_begin(struct swap *s, const struct model *m, const unsigned char *touched,
 		way = staging ? SWAP_COPY : SWAP_PLACE;
 	}
 	s->way = way;
-	r = way == SWAP_PLACE ? redo_begin(s, e) : swap_beside(s, touched, e);
+	r = way == SWAP_PLACE ? redo_begin(s, touched, e) : swap_beside(s, touched, e);
 out:
 	if (r == 0)
 		cli_say(s->cli, 1, "%s: %s", s->path, s->way == SWAP_REFLINK ?

@@ -180,6 +180,26 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	done
 }
 
+@test "in place, and one of the files is read-only: no journal is left" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	models
+	mkdir nobody
+	cp old nobody/m
+	cp -r olds nobody/d
+	chmod 444 nobody/m nobody/d/model-00002-of-00003.safetensors
+	chmod 711 .
+	chown -R 65534 nobody
+	for m in m d; do
+		exits 4 setpriv --reuid=65534 --clear-groups ace-patch --way in-place nobody/$m <step.aceg
+		says "'nobody/$m.*': Permission denied"
+		[ "$(ls -m nobody/$m.ace-patch)" = lock ]
+		is nobody/$m old
+		# neither is what fits
+		exits 0 setpriv --reuid=65534 --clear-groups ace-patch --way copy nobody/$m <step.aceg
+		is nobody/$m new
+	done
+}
+
 @test "a patch for another model: status 5, both hashes and the step; nothing is written" {
 	models
 	third
