@@ -795,6 +795,20 @@ swap_lock(struct swap *s, struct err *e)
 
 /* ---- one after another ---- */
 
+/* Does a file that changes have another name, by which somebody keeps the old bytes? */
+static int
+swap_shared(const struct model *m, const unsigned char *touched)
+{
+	struct stat st;
+	size_t i;
+
+	for (i = 0; i < m->nfiles; i++)
+		if (touched[i] && lstat(m->file[i].path, &st) == 0 &&
+		    (S_ISLNK(st.st_mode) || st.st_nlink > 1))
+			return 1;
+	return 0;
+}
+
 int
 swap_begin(struct swap *s, const struct model *m, const unsigned char *touched,
     enum swap_way way, int staging, struct err *e)
@@ -813,7 +827,7 @@ swap_begin(struct swap *s, const struct model *m, const unsigned char *touched,
 		if ((r = swap_fds(s, m, e)) < 0)
 			return r;
 		cli_say(s->cli, 2, "%s", ERR_MSG(&no));
-		way = staging ? SWAP_COPY : SWAP_PLACE;
+		way = staging || swap_shared(m, touched) ? SWAP_COPY : SWAP_PLACE;
 	}
 	s->way = way;
 	r = way == SWAP_PLACE ? redo_begin(s, touched, e) : swap_beside(s, touched, e);

@@ -200,6 +200,29 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	done
 }
 
+@test "without --way what a link or another name leads to stays; in place it does not" {
+	models
+	mkdir hub hub/blobs
+	cp -r olds hub/d
+	ln hub/d/model-00001-of-00003.safetensors kept
+	mv hub/d/model-00002-of-00003.safetensors hub/blobs/b
+	ln -s ../blobs/b hub/d/model-00002-of-00003.safetensors
+	cp old m
+	ln m other
+	cp -rP hub was
+	exits 0 ace-patch hub/d <step.aceg
+	exits 0 ace-patch m <step.aceg
+	is hub/d new
+	is m new
+	same hub/blobs/b was/blobs/b
+	same kept was/d/model-00001-of-00003.safetensors
+	same other old
+	cp old m2
+	ln m2 other2
+	exits 0 ace-patch --way in-place m2 <step.aceg
+	same other2 new
+}
+
 @test "a patch for another model: status 5, both hashes and the step; nothing is written" {
 	models
 	third
