@@ -153,6 +153,7 @@ decode_group(void *arg, unsigned who, size_t i, struct err *e)
 static int
 put_group(struct patch *x, const struct slot *s, struct err *e)
 {
+	const unsigned char *new;
 	struct model_span span;
 	int r;
 
@@ -165,13 +166,15 @@ put_group(struct patch *x, const struct slot *s, struct err *e)
 		}
 		series_seen(&x->s, &s->w);
 	}
-	if (x->bad.code != ERR_OK)
+	/* with no patch it was read to know which model there is */
+	if (x->bad.code != ERR_OK || x->s.from == x->s.n)
 		return 0;
 	model_span(&x->m, s->group, &span);
-	if (x->delta != NULL && (r = delta_group(x->delta, &span, s->old,
-	    s->n > 0 ? s->new : s->old, e)) < 0)
+	new = s->n > 0 ? s->new : s->old;
+	if (x->delta != NULL &&
+	    (r = delta_group(x->delta, &span, s->old, new, e)) < 0)
 		return r;
-	return s->n == 0 ? 0 : swap_group(&x->swap, &span, s->old, s->new, e);
+	return swap_group(&x->swap, &span, s->old, new, x->after[s->group], e);
 }
 
 /* All groups of the model, with what the patches from `first' on have of them. */

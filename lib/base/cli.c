@@ -282,6 +282,8 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 	sandbox_begin(box);
 	if (c->serves)
 		box->stages |= SANDBOX_STARTS;
+	if (c->replaces)
+		box->stages |= SANDBOX_OWNERS;
 	if (temp == NULL || temp[0] == '\0')
 		temp = "/tmp";
 	/* in /usr is the locale */

@@ -261,6 +261,8 @@ static const struct sandbox_call sandbox_allowed[] = {
 	ONLY(ioctl, 1, TCGETS), ONLY(ioctl, 1, TIOCGWINSZ),
 	/* a file that shares another's bytes */
 	{ SYS_ioctl, SANDBOX_MAKES, 1, 0xffffffff, FICLONE },
+	{ SYS_fchown, SANDBOX_OWNERS, 0, 0, 0 },
+	{ SYS_fchmod, SANDBOX_OWNERS, 0, 0, 0 },
 	/* memory and threads */
 	ANY(brk), ANY(mmap), ANY(munmap), ANY(mremap), ANY(mprotect),
 	ANY(madvise), ANY(futex), ANY(set_robust_list), ANY(gettid),

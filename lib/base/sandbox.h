@@ -33,7 +33,8 @@ enum sandbox_stage {
 	SANDBOX_MAKES = 1,	/* files with names: -o, or a directory of its
 				 * own; sandbox_allow sets it */
 	SANDBOX_STARTS = 2,	/* one more process of itself */
-	SANDBOX_WAITS = 4	/* for that process */
+	SANDBOX_WAITS = 4,	/* for that process */
+	SANDBOX_OWNERS = 8	/* what it replaces keeps its owner and its rights */
 };
 
 struct sandbox {

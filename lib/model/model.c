@@ -476,6 +476,21 @@ model_same(const struct model *m, struct err *e)
 }
 
 uint64_t
+model_looks(const struct stat *st, const char *name, int all)
+{
+	unsigned char b[56] = { 0 };
+
+	bytes_set64(b, pack_hash64(name, strlen(name)));
+	bytes_set64(b + 8, (uint64_t)st->st_ino);
+	bytes_set64(b + 16, (uint64_t)st->st_size);
+	bytes_set64(b + 24, (uint64_t)st->st_mtim.tv_sec);
+	bytes_set64(b + 32, (uint64_t)st->st_mtim.tv_nsec);
+	bytes_set64(b + 40, all ? (uint64_t)st->st_ctim.tv_sec : 0);
+	bytes_set64(b + 48, all ? (uint64_t)st->st_ctim.tv_nsec : 0);
+	return pack_hash64(b, sizeof(b));
+}
+
+uint64_t
 model_stamp(const struct model *m)
 {
 	unsigned char b[32];

@@ -20,6 +20,7 @@
 
 struct err;
 struct slice;
+struct stat;
 
 enum {
 	MODEL_HASH = 16,
@@ -85,6 +86,9 @@ char *model_name(const char *dir, const char *name, struct err *e);
 
 /* model_same(m, e): -ERR_REFUSED when a file is not as it was at model_open. */
 int model_same(const struct model *m, struct err *e);
+/* model_looks(st, name, all): of a file of that name, what is another number when it
+ * was replaced or written; all: or linked, or renamed, or given other rights. */
+uint64_t model_looks(const struct stat *st, const char *name, int all);
 /* model_stamp(m): what its files are called, how long they are and when they were
  * last changed, hashed. */
 uint64_t model_stamp(const struct model *m);

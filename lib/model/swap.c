@@ -32,15 +32,21 @@ enum {
 	SWAP_SET = 12,		/* of one of them in redo: where, what */
 	SWAP_SETS = 256,	/* that are read at once */
 	SWAP_HEAD = 40,		/* of redo */
-	SWAP_RUN = 24		/* of a group in redo */
+	SWAP_RUN = 24 + MODEL_HASH	/* of a group in redo */
 };
-#define SWAP_MAGIC UINT64_C(0x0131304f44455250)	/* "PREDO01", 1 */
+#define SWAP_MAGIC UINT64_C(0x0132304f44455250)	/* "PREDO02", 1 */
 #define SWAP_LAST UINT32_MAX			/* no file: the end of redo */
 
 static char *
 swap_name(const struct swap *s, const char *name, struct err *e)
 {
 	return model_name(s->home, name, e);
+}
+
+static int
+swap_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 int
@@ -68,8 +74,21 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
 	return r;
 }
 
-void
-swap_close(struct swap *s)
+/* Of each file that changes a descriptor, none yet. */
+static int
+swap_fds(struct swap *s, const struct model *m, struct err *e)
+{
+	size_t i;
+
+	s->m = m;
+	s->fd = alloc_get(m->nfiles, sizeof(*s->fd), e);
+	for (i = 0; s->fd != NULL && i < m->nfiles; i++)
+		s->fd[i] = -1;
+	return s->fd != NULL ? 0 : -ERR_SYS;
+}
+
+static void
+swap_drop(struct swap *s)
 {
 	size_t i;
 
@@ -77,6 +96,13 @@ swap_close(struct swap *s)
 		if (s->fd[i] >= 0)
 			(void)close(s->fd[i]);
 	alloc_free(s->fd);
+	s->fd = NULL;
+}
+
+void
+swap_close(struct swap *s)
+{
+	swap_drop(s);
 	io_free(s->redo);
 	pack_sum_free(s->sum);
 	buf_release(&s->set);
@@ -110,8 +136,9 @@ mark_read(const struct swap *s, const char *name, struct swap_mark *mark,
 	if (r > 0 && (r = io_read(io, text, SWAP_TEXT, &n, e)) == 0) {
 		text[n] = '\0';
 		good = sscanf(text, "hash %32[0-9a-f]\nstep %" SCNu64
-		    "\nstamp %" SCNx64 "\ninode %" SCNu64 "\n", hex,
-		    &mark->step, &mark->stamp, &mark->inode) == 4 &&
+		    "\nstamp %" SCNx64 "\ninode %" SCNu64 "\nnext %" SCNx64
+		    "\n", hex, &mark->step, &mark->stamp, &mark->inode,
+		    &mark->next) == 5 &&
 		    model_unhex(hex, mark->hash);
 		r = good ? 1 : err_set(e, ERR_DATA, "corrupt: '%s'", path);
 	}
@@ -130,8 +157,8 @@ mark_write(const struct swap *s, const char *name, const struct swap_mark *mark,
 
 	model_hex(mark->hash, hex);
 	n = snprintf(text, sizeof(text), "hash %s\nstep %" PRIu64 "\nstamp %"
-	    PRIx64 "\ninode %" PRIu64 "\n", hex, mark->step, mark->stamp,
-	    mark->inode);
+	    PRIx64 "\ninode %" PRIu64 "\nnext %" PRIx64 "\n", hex, mark->step,
+	    mark->stamp, mark->inode, mark->next);
 	if (r == 0 && (r = io_write(io, text, (size_t)n, e)) == 0)
 		r = io_commit(io, IO_SYNC_FULL, e);
 	io_free(io);
@@ -157,6 +184,45 @@ swap_known(struct swap *s, const struct model *m,
 	}
 }
 
+/* Of a file, or of all in a directory, in whatever order, what says that it was not
+ * changed: of what a link leads to, too. */
+static int
+looks_add(const char *path, const char *name, int all, uint64_t *sum,
+    struct err *e)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return err_sys(e, "'%s'", path);
+	*sum += model_looks(&st, name, all);
+	if (S_ISLNK(st.st_mode) && stat(path, &st) == 0)
+		*sum += model_looks(&st, name, all);
+	return 0;
+}
+
+static int
+swap_looks(const char *path, int all, uint64_t *sum, struct err *e)
+{
+	const struct dirent *de;
+	DIR *d = opendir(path);
+	char *p;
+	int r = 0;
+
+	*sum = 0;
+	if (d == NULL)
+		return errno == ENOTDIR ? looks_add(path, "", all, sum, e) :
+		    err_sys(e, "'%s'", path);
+	while (r == 0 && (de = readdir(d)) != NULL) {
+		if (swap_dots(de->d_name))
+			continue;
+		p = model_name(path, de->d_name, e);
+		r = p != NULL ? looks_add(p, de->d_name, all, sum, e) : -ERR_SYS;
+		alloc_free(p);
+	}
+	(void)closedir(d);
+	return r;
+}
+
 /* ---- names ---- */
 
 static void
@@ -169,7 +235,8 @@ swap_unlink(const struct swap *s, const char *name)
 	alloc_free(path);
 }
 
-/* A file, or a directory of files. */
+/* A file, or a directory of files.  What is in a directory that came into one is
+ * nobody's here to remove. */
 static void
 swap_remove(const struct swap *s, const char *name)
 {
@@ -181,21 +248,17 @@ swap_remove(const struct swap *s, const char *name)
 		(void)unlinkat(dirfd(d), de->d_name, 0);
 	if (d != NULL)
 		(void)closedir(d);
-	if (path != NULL && unlink(path) < 0)
-		(void)unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+	if (path != NULL && unlink(path) < 0 && errno != ENOENT &&
+	    unlinkat(AT_FDCWD, path, AT_REMOVEDIR) < 0)
+		cli_say(s->cli, 0, "'%s' cannot be removed: %s", path,
+		    strerror(errno));
 	alloc_free(path);
 }
 
 void
 swap_discard(struct swap *s)
 {
-	size_t i;
-
-	for (i = 0; s->fd != NULL && i < s->m->nfiles; i++)
-		if (s->fd[i] >= 0)
-			(void)close(s->fd[i]);
-	alloc_free(s->fd);
-	s->fd = NULL;
+	swap_drop(s);
 	io_free(s->redo);
 	s->redo = NULL;
 	swap_unlink(s, "ready");
@@ -227,6 +290,21 @@ swap_fill(const struct swap *s, const char *path, int from, int to,
 	return r;
 }
 
+/* The owner, the group and the rights are what they were; where that is not allowed there
+ * is no next model. */
+static int
+swap_owned(int fd, const struct stat *was, const char *to, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || ((st.st_uid != was->st_uid ||
+	    st.st_gid != was->st_gid) && fchown(fd, st.st_uid != was->st_uid ?
+	    was->st_uid : (uid_t)-1, was->st_gid) < 0) ||
+	    fchmod(fd, was->st_mode & 07777) < 0)
+		return err_sys(e, "'%s'", to);
+	return 0;
+}
+
 /* A new file like another, by the same rights; *fd stays open. */
 static int
 swap_like(const struct swap *s, const char *path, const char *to, int *fd,
@@ -234,18 +312,16 @@ swap_like(const struct swap *s, const char *path, const char *to, int *fd,
 {
 	int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
 	struct stat st;
-	mode_t mask;
 
 	*fd = -1;
 	if (from < 0 || fstat(from, &st) < 0) {
 		r = err_sys(e, "'%s'", path);
 	} else {
-		mask = umask(0);
-		*fd = open(to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-		    st.st_mode & 0777);
-		(void)umask(mask);
-		r = *fd >= 0 ? swap_fill(s, path, from, *fd, e) :
+		*fd = open(to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		r = *fd >= 0 ? swap_owned(*fd, &st, to, e) :
 		    err_sys(e, "'%s'", to);
+		if (r == 0)
+			r = swap_fill(s, path, from, *fd, e);
 	}
 	if (from >= 0)
 		(void)close(from);
@@ -286,24 +362,21 @@ swap_which(const struct model *m, const char *name)
 	return i;
 }
 
+/* What comes into the directory, goes or changes from here on is seen: it was linked or
+ * copied before it was looked at. */
 static int
 swap_entry(struct swap *s, const char *new, const char *name,
     const unsigned char *touched, struct err *e)
 {
-	size_t i = swap_which(s->m, name), n;
-	char *from, *to;
+	size_t i = swap_which(s->m, name);
+	char *from = model_name(s->path, name, e);
+	char *to = from != NULL ? model_name(new, name, e) : NULL;
 	int r = -ERR_SYS;
 
-	n = strlen(new) + strlen(s->path) + strlen(name) + 2;
-	from = alloc_get(n, 1, e);
-	to = from != NULL ? alloc_get(n, 1, e) : NULL;
-	if (to != NULL) {
-		(void)snprintf(from, n, "%s/%s", s->path, name);
-		(void)snprintf(to, n, "%s/%s", new, name);
-		r = i < s->m->nfiles && touched[i] ?
-		    swap_like(s, from, to, &s->fd[i], e) :
-		    swap_link(s, from, to, e);
-	}
+	if (to != NULL && (r = i < s->m->nfiles && touched[i] ?
+	    swap_like(s, from, to, &s->fd[i], e) :
+	    swap_link(s, from, to, e)) == 0)
+		r = looks_add(from, name, 1, &s->ready.stamp, e);
 	alloc_free(from);
 	alloc_free(to);
 	return r;
@@ -315,22 +388,24 @@ swap_dir(struct swap *s, const char *new, const unsigned char *touched,
 {
 	const struct dirent *de;
 	struct stat st;
-	mode_t mask;
 	DIR *d;
-	int r;
+	int r, fd;
 
 	if (stat(s->path, &st) < 0)
 		return err_sys(e, "'%s'", s->path);
-	mask = umask(0);
-	r = mkdir(new, st.st_mode & 0777);
-	(void)umask(mask);
-	if (r < 0 || (d = opendir(s->path)) == NULL)
+	if (mkdir(new, 0700) < 0 || (d = opendir(s->path)) == NULL)
 		return err_sys(e, "'%s'", new);
 	for (r = 0; r == 0 && (de = readdir(d)) != NULL;)
-		if (strcmp(de->d_name, ".") != 0 &&
-		    strcmp(de->d_name, "..") != 0)
+		if (!swap_dots(de->d_name))
 			r = swap_entry(s, new, de->d_name, touched, e);
 	(void)closedir(d);
+	if (r < 0)
+		return r;
+	/* last: nothing may be written into it then, if nothing was before */
+	if ((fd = open(new, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+		return err_sys(e, "'%s'", new);
+	r = swap_owned(fd, &st, new, e);
+	(void)close(fd);
 	return r;
 }
 
@@ -339,29 +414,36 @@ static int
 swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
 {
 	char *new = swap_name(s, "new", e);
-	size_t i;
 	int r;
 
 	if (new == NULL)
 		return -ERR_SYS;
-	alloc_free(s->fd);
-	if ((s->fd = alloc_get(s->m->nfiles, sizeof(*s->fd), e)) == NULL) {
-		alloc_free(new);
-		return -ERR_SYS;
-	}
-	for (i = 0; i < s->m->nfiles; i++)
-		s->fd[i] = -1;
+	s->ready.stamp = 0;
 	r = s->m->dir ? swap_dir(s, new, touched, e) :
 	    swap_like(s, s->path, new, &s->fd[0], e);
+	if (r == 0 && !s->m->dir)
+		r = swap_looks(s->path, 1, &s->ready.stamp, e);
 	alloc_free(new);
 	return r;
 }
 
 /* ---- the next model, in place ---- */
 
-/* redo: what is in the head, then for each group that changes its file, how many
- * words, where, how long; each word's number and what it becomes; at last a checksum
- * of it all. */
+static int
+redo_file(struct swap *s, size_t i, struct err *e)
+{
+	const char *path = s->m->file[i].path;
+
+	if (s->fd[i] < 0)
+		s->fd[i] = open(path, O_RDWR | O_CLOEXEC);
+	return s->fd[i] >= 0 ? 0 : err_sys(e, "'%s'", path);
+}
+
+/* redo: for each group of the model its file, how many words change, where it is, how
+ * long, and the hash of its bytes afterwards, then each word's number and what it
+ * becomes; at last which model it makes, and a checksum of it all.  The words are set
+ * again whatever part of them was set before; that the model is still the one that they
+ * are for is known by the hashes, which groups that do not change have, too. */
 static int
 redo_put(struct swap *s, const void *p, size_t n, struct err *e)
 {
@@ -369,13 +451,19 @@ redo_put(struct swap *s, const void *p, size_t n, struct err *e)
 	return io_write(s->redo, p, n, e);
 }
 
+/* Who may not write a file is told so now: with the journal there he could not undo
+ * it. */
 static int
-redo_begin(struct swap *s, struct err *e)
+redo_begin(struct swap *s, const unsigned char *touched, struct err *e)
 {
 	char *path = swap_name(s, "redo", e);
+	size_t i;
 	int r = path != NULL ? io_create(&s->redo, path, 1, e) : -ERR_SYS;
 
 	alloc_free(path);
+	for (i = 0; i < s->m->nfiles && r == 0; i++)
+		if (touched[i])
+			r = redo_file(s, i, e);
 	if (r == 0 && s->sum == NULL && (s->sum = pack_sum_new(e)) == NULL)
 		return -ERR_SYS;
 	if (r == 0)
@@ -402,14 +490,17 @@ redo_differs(const unsigned char *old, const unsigned char *new, size_t bytes)
 
 static int
 redo_group(struct swap *s, const struct model_span *span,
-    const unsigned char *old, const unsigned char *new, struct err *e)
+    const unsigned char *old, const unsigned char *new,
+    const unsigned char after[MODEL_HASH], struct err *e)
 {
 	unsigned char head[SWAP_RUN], word[SWAP_WORD] = { 0 }, *p;
 	size_t i, at, left;
 	uint64_t m;
 	int r;
 
-	for (s->set.n = i = 0; i < span->bytes; i += SWAP_WORDS * SWAP_WORD) {
+	s->set.n = 0;
+	for (i = old == new ? span->bytes : 0; i < span->bytes;
+	    i += SWAP_WORDS * SWAP_WORD) {
 		m = redo_differs(old + i, new + i, span->bytes - i);
 		if ((r = buf_room(&s->set, SWAP_WORDS * SWAP_SET, e)) < 0)
 			return r;
@@ -428,7 +519,8 @@ redo_group(struct swap *s, const struct model_span *span,
 	bytes_set32(head + 4, (uint32_t)(s->set.n / SWAP_SET));
 	bytes_set64(head + 8, span->at);
 	bytes_set64(head + 16, span->bytes);
-	if ((r = redo_put(s, head, sizeof(head), e)) < 0)
+	memcpy(head + 24, after, MODEL_HASH);
+	if ((r = redo_put(s, head, sizeof(head), e)) < 0 || s->set.n == 0)
 		return r;
 	return redo_put(s, s->set.p, s->set.n, e);
 }
@@ -455,15 +547,23 @@ redo_end(struct swap *s, struct err *e)
 	return r;
 }
 
-/* Sets a group's words, which stand in f behind its head. */
+static int
+redo_strange(struct io *f, const struct model *m, struct err *e)
+{
+	return err_set(e, ERR_REFUSED, "'%s' was left by a process that changed another "
+	    "model than '%s' is", io_name(f), m->path);
+}
+
+/* A group as it is once its words, which stand in f behind its head, are set; nothing
+ * is written that makes another than the journal was made for. */
 static int
 redo_set(struct io *f, const struct model *m, int fd, const unsigned char *head,
-    unsigned char *p, struct err *e)
+    unsigned char *p, int write, struct err *e)
 {
 	uint64_t at = bytes_le64(head + 8), n = bytes_le64(head + 16), word;
 	uint32_t k = bytes_le32(head + 4);
 	const char *path = m->file[bytes_le32(head)].path;
-	unsigned char all[SWAP_SET * SWAP_SETS], *set, *end;
+	unsigned char all[SWAP_SET * SWAP_SETS], is[MODEL_HASH], *set, *end;
 	size_t got, len;
 	int r;
 
@@ -485,13 +585,18 @@ redo_set(struct io *f, const struct model *m, int fd, const unsigned char *head,
 			memcpy(p + word, set + 4, len);
 		}
 	}
-	return fd_write_at(fd, (off_t)at, p, n, path, e);
+	pack_hash128(p, (size_t)n, is);
+	if (memcmp(is, head + 24, MODEL_HASH) != 0)
+		return redo_strange(f, m, e);
+	return write ? fd_write_at(fd, (off_t)at, p, n, path, e) : 0;
 }
 
-/* Everything in redo, to the end that was verified. */
+/* Everything in redo, to the end that was verified: whether the model becomes what it
+ * says, or to make it that. */
 static int
-redo_apply(struct io *f, const struct model *m, int *fd, struct err *e)
+redo_apply(struct swap *s, struct io *f, int write, struct err *e)
 {
+	const struct model *m = s->m;
 	const size_t most = (size_t)MODEL_GROUP * 8;
 	unsigned char head[SWAP_RUN], *p = alloc_raw(most, 1, e);
 	uint32_t i;
@@ -503,23 +608,22 @@ redo_apply(struct io *f, const struct model *m, int *fd, struct err *e)
 		if (got == 16 && i == SWAP_LAST)
 			break;
 		if (got == 16)
-			r = io_read(f, head + 16, 8, &got, e);
-		if (r == 0 && (got != 8 || i >= m->nfiles ||
+			r = io_read(f, head + 16, SWAP_RUN - 16, &got, e);
+		if (r == 0 && (got != SWAP_RUN - 16 || i >= m->nfiles ||
 		    bytes_le64(head + 16) > most ||
 		    bytes_le64(head + 8) > m->file[i].size ||
 		    bytes_le64(head + 16) > m->file[i].size -
 		    bytes_le64(head + 8)))
-			r = err_set(e, ERR_DATA, "corrupt: '%s' is not of this "
-			    "model", io_name(f));
-		if (r == 0 && fd[i] < 0 && (fd[i] = open(m->file[i].path,
-		    O_RDWR | O_CLOEXEC)) < 0)
-			r = err_sys(e, "'%s'", m->file[i].path);
-		if (r == 0)
-			r = redo_set(f, m, fd[i], head, p, e);
+			r = redo_strange(f, m, e);
+		if (r < 0 || (write && bytes_le32(head + 4) == 0))
+			continue;
+		if (!write || (r = redo_file(s, i, e)) == 0)
+			r = redo_set(f, m, write ? s->fd[i] : m->file[i].fd, head,
+			    p, write, e);
 	}
 	alloc_free(p);
 	for (i = 0; i < m->nfiles; i++)
-		if (fd[i] >= 0 && fsync(fd[i]) < 0 && r == 0)
+		if (s->fd[i] >= 0 && fsync(s->fd[i]) < 0 && r == 0)
 			r = err_sys(e, "'%s'", m->file[i].path);
 	return r;
 }
@@ -569,7 +673,7 @@ swap_finish(struct swap *s, struct err *e)
 	if (r < 0)
 		return r;
 	s->ready.stamp = model_stamp(&m);
-	s->ready.inode = 0;
+	s->ready.inode = s->ready.next = 0;
 	model_close(&m);
 	if ((r = mark_write(s, "marker", &s->ready, e)) < 0)
 		return r;
@@ -582,45 +686,66 @@ swap_finish(struct swap *s, struct err *e)
 	return 0;
 }
 
-/* What redo says is done, again if it was before.  0 when there is none. */
+/* What redo says is done, again if it was before, when the model is seen to become what
+ * it says, or was read just now.  0 when there is none. */
 static int
-swap_redo(struct swap *s, struct err *e)
+swap_redo(struct swap *s, int read, struct err *e)
 {
 	char *path = swap_name(s, "redo", e);
 	struct model m = MODEL_INIT;
 	struct io *f = NULL;
-	int *fd = NULL, r;
-	size_t i, n = 0;
+	int r;
 
 	r = path != NULL ? io_open_kept(&f, path, e) : -ERR_SYS;
-	if (r > 0 && (r = redo_verify(f, &s->ready, e)) == 0 &&
-	    (r = model_open(&m, s->path, e)) == 0) {
-		n = m.nfiles;
-		if ((fd = alloc_get(n, sizeof(*fd), e)) == NULL)
-			r = -ERR_SYS;
-		for (i = 0; fd != NULL && i < n; i++)
-			fd[i] = -1;
-		if (r == 0 && (r = redo_apply(f, &m, fd, e)) == 0)
-			r = 1;
-	}
-	for (i = 0; fd != NULL && i < n; i++)
-		if (fd[i] >= 0)
-			(void)close(fd[i]);
-	alloc_free(fd);
+	if (r > 0 && (r = redo_verify(f, &s->ready, e)) == 0 && !read &&
+	    (r = model_open(&m, s->path, e)) == 0 &&
+	    (r = swap_fds(s, &m, e)) == 0 && (r = redo_apply(s, f, 0, e)) == 0)
+		r = io_seek(f, 0, e);
+	if (r == 0 && f != NULL && (r = redo_apply(s, f, 1, e)) == 0)
+		r = 1;
+	if (!read)
+		swap_drop(s);
 	model_close(&m);
 	io_free(f);
 	alloc_free(path);
 	return r > 0 ? swap_finish(s, e) : r;
 }
 
-static int
-swap_inode(const char *path, uint64_t *inode, struct err *e)
+/* 0 where there is none. */
+static uint64_t
+swap_inode(const char *path)
 {
 	struct stat st;
 
-	if (stat(path, &st) < 0)
-		return err_sys(e, "'%s'", path);
-	*inode = (uint64_t)st.st_ino;
+	return stat(path, &st) < 0 ? 0 : (uint64_t)st.st_ino;
+}
+
+/* What was staged before is still there, or was put in place by one who was killed and
+ * may not have come to the end of it; unless somebody has changed it since, or put yet
+ * another model there, and it is forgotten. */
+static int
+swap_was_ready(struct swap *s, struct err *e)
+{
+	char *new = swap_name(s, "new", e);
+	uint64_t looks;
+	int r;
+
+	if (new == NULL)
+		return -ERR_SYS;
+	s->staged = swap_inode(new) == s->ready.inode;
+	alloc_free(new);
+	if (s->staged)
+		return 0;
+	if (swap_inode(s->path) != s->ready.inode) {
+		swap_discard(s);
+		return 0;
+	}
+	if ((r = io_sync_path(s->path, e)) < 0 ||
+	    (r = swap_looks(s->path, 0, &looks, e)) < 0)
+		return r;
+	if (looks == s->ready.next)
+		return swap_finish(s, e);
+	swap_discard(s);
 	return 0;
 }
 
@@ -628,7 +753,6 @@ int
 swap_lock(struct swap *s, struct err *e)
 {
 	char *path = swap_name(s, "lock", e);
-	uint64_t is = 0;
 	int r = path != NULL ? 0 : -ERR_SYS;
 
 	if (r == 0 && (s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC |
@@ -648,44 +772,53 @@ swap_lock(struct swap *s, struct err *e)
 	if ((r = mark_read(s, "marker", &s->mark, e)) < 0)
 		return r;
 	s->marked = r;
-	if ((r = swap_redo(s, e)) < 0 ||
+	if ((r = swap_redo(s, 0, e)) < 0 ||
 	    (r = mark_read(s, "ready", &s->ready, e)) < 0)
 		return r;
-	s->staged = r;
-	if (!s->staged) {
-		swap_remove(s, "new");
-		return 0;
-	}
-	if ((r = swap_inode(s->path, &is, e)) < 0)
-		return r;
-	if (is != s->ready.inode)
-		return 0;
-	/* whoever was killed may not have come to this */
-	return (r = io_sync_path(s->path, e)) < 0 ? r : swap_finish(s, e);
+	if (r > 0)
+		return swap_was_ready(s, e);
+	swap_remove(s, "new");
+	return 0;
 }
 
 /* ---- one after another ---- */
+
+/* Does a file that changes have another name, by which somebody keeps the old bytes? */
+static int
+swap_shared(const struct model *m, const unsigned char *touched)
+{
+	struct stat st;
+	size_t i;
+
+	for (i = 0; i < m->nfiles; i++)
+		if (touched[i] && lstat(m->file[i].path, &st) == 0 &&
+		    (S_ISLNK(st.st_mode) || st.st_nlink > 1))
+			return 1;
+	return 0;
+}
 
 int
 swap_begin(struct swap *s, const struct model *m, const unsigned char *touched,
     enum swap_way way, int staging, struct err *e)
 {
 	struct err no = ERR_INIT;
-	int r = -1;
+	int r;
 
-	s->m = m;
+	if ((r = swap_fds(s, m, e)) < 0)
+		return r;
 	if (way == SWAP_ANY || way == SWAP_REFLINK) {
 		s->way = SWAP_REFLINK;
 		r = swap_beside(s, touched, way == SWAP_ANY ? &no : e);
-		if (r < 0)
-			swap_discard(s);
 		if (r == 0 || way == SWAP_REFLINK)
 			goto out;
+		swap_discard(s);
+		if ((r = swap_fds(s, m, e)) < 0)
+			return r;
 		cli_say(s->cli, 2, "%s", ERR_MSG(&no));
-		way = staging ? SWAP_COPY : SWAP_PLACE;
+		way = staging || swap_shared(m, touched) ? SWAP_COPY : SWAP_PLACE;
 	}
 	s->way = way;
-	r = way == SWAP_PLACE ? redo_begin(s, e) : swap_beside(s, touched, e);
+	r = way == SWAP_PLACE ? redo_begin(s, touched, e) : swap_beside(s, touched, e);
 out:
 	if (r == 0)
 		cli_say(s->cli, 1, "%s: %s", s->path, s->way == SWAP_REFLINK ?
@@ -696,11 +829,12 @@ out:
 
 int
 swap_group(struct swap *s, const struct model_span *span,
-    const unsigned char *old, const unsigned char *new, struct err *e)
+    const unsigned char *old, const unsigned char *new,
+    const unsigned char after[MODEL_HASH], struct err *e)
 {
 	if (s->way == SWAP_PLACE)
-		return redo_group(s, span, old, new, e);
-	return fd_write_at(s->fd[span->file], (off_t)span->at, new, span->bytes,
+		return redo_group(s, span, old, new, after, e);
+	return old == new ? 0 : fd_write_at(s->fd[span->file], (off_t)span->at, new, span->bytes,
 	    s->m->file[span->file].path, e);
 }
 
@@ -714,7 +848,6 @@ swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
 
 	memcpy(s->ready.hash, hash, MODEL_HASH);
 	s->ready.step = step;
-	s->ready.stamp = model_stamp(s->m);
 	if (s->way == SWAP_PLACE)
 		return 0;
 	for (i = 0; i < s->m->nfiles && r == 0; i++) {
@@ -730,7 +863,8 @@ swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
 		return r;
 	if ((new = swap_name(s, "new", e)) == NULL)
 		return -ERR_SYS;
-	if ((r = swap_inode(new, &s->ready.inode, e)) == 0 &&
+	s->ready.inode = swap_inode(new);
+	if ((r = swap_looks(new, 0, &s->ready.next, e)) == 0 &&
 	    (r = io_sync_file(new, e)) == 0 && (r = io_sync_path(new, e)) == 0 &&
 	    (r = io_sync_path(s->home, e)) == 0 &&
 	    (r = mark_write(s, "ready", &s->ready, e)) == 0)
@@ -739,18 +873,18 @@ swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
 	return r;
 }
 
-/* Has nobody else changed it? */
+/* Has nobody else changed it, or anything in its directory? */
 static int
 swap_still(const struct swap *s, struct err *e)
 {
-	struct model m = MODEL_INIT;
-	int r = model_open(&m, s->path, e);
+	uint64_t looks;
+	int r;
 
-	if (r == 0 && model_stamp(&m) != s->ready.stamp)
-		r = err_set(e, ERR_REFUSED, "'%s' changed since the next model was "
-		    "made of it", s->path);
-	model_close(&m);
-	return r;
+	if (s->way == SWAP_PLACE && !s->staged)
+		return model_same(s->m, e);
+	r = swap_looks(s->path, 1, &looks, e);
+	return r < 0 || looks == s->ready.stamp ? r : err_set(e, ERR_REFUSED,
+	    "'%s' changed since the next model was made of it", s->path);
 }
 
 /* One takes the name of the other, at once. */
@@ -775,7 +909,7 @@ swap_commit(struct swap *s, struct err *e)
 	if ((r = swap_still(s, e)) < 0)
 		return r;
 	if (s->way == SWAP_PLACE && !s->staged)
-		return (r = redo_end(s, e)) < 0 ? r : swap_redo(s, e);
+		return (r = redo_end(s, e)) < 0 ? r : swap_redo(s, 1, e);
 	if ((new = swap_name(s, "new", e)) == NULL)
 		return -ERR_SYS;
 	if (stat(s->path, &st) < 0)

@@ -9,7 +9,8 @@
  *	new	the next model while it is written
  *	ready	says that it is whole and on disk, and which one it is
  *	redo	the values to set in place, whole and on disk: from then on the model
- *		is the next one, and who finds this file sets them again
+ *		is the next one, and who finds this file sets them again, if the model
+ *		becomes what redo says, all of it, when they are set
  *	marker	which model there is, as far as we made it
  *
  * With new, the commit is one rename; of directories one that exchanges the two.
@@ -35,9 +36,11 @@ extern const char *const swap_ways[];	/* their names, for options */
 struct swap_mark {
 	unsigned char hash[MODEL_HASH];
 	uint64_t step;
-	uint64_t stamp;		/* model_stamp: the marker's of the model, ready's
-				 * of the one that is to be replaced */
-	uint64_t inode;		/* ready: of the next model */
+	uint64_t stamp;		/* the marker's: model_stamp; ready's: of all that is
+				 * to be replaced, what is no tensor, too */
+	uint64_t inode, next;	/* ready: of the next model, by which it is known
+				 * where it was put in place; as long, and last
+				 * written then, as what it has now */
 };
 
 struct swap {
@@ -73,9 +76,11 @@ int swap_lock(struct swap *s, struct err *e);
 int swap_begin(struct swap *s, const struct model *m,
     const unsigned char *touched, enum swap_way way, int staging,
     struct err *e);
-/* swap_group(s, span, old, new, e): one of its groups. */
+/* swap_group(s, span, old, new, after, e): the next of its groups, every one in turn,
+ * and the hash of its new bytes; new is old where nothing changes. */
 int swap_group(struct swap *s, const struct model_span *span,
-    const unsigned char *old, const unsigned char *new, struct err *e);
+    const unsigned char *old, const unsigned char *new,
+    const unsigned char after[MODEL_HASH], struct err *e);
 /* swap_ready(s, hash, step, e): it is whole: on disk, but for what is set in place. */
 int swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
     uint64_t step, struct err *e);

@@ -123,6 +123,106 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	is m third
 }
 
+@test "what came into a directory since, went or changed there, is not lost" {
+	models
+	while read -r change; do
+		rm -rf d d.ace-patch was
+		cp -r olds d
+		exits 0 ace-patch --stage d <step.aceg
+		(cd d && eval "$change")
+		cp -rp d was
+		exits 5 ace-patch --commit d
+		says "'d' changed since the next model was made of it"
+		diff -r d was
+		[ "$(stat -c %a d/config.json)" = "$(stat -c %a was/config.json)" ]
+	done <<-END
+		echo new >>config.json
+		cp config.json x && touch -r config.json x && mv x config.json
+		touch vocab.json
+		mkdir original && touch original/params.json
+		mv config.json x && touch -r x config.json && rm x
+		ln -sf model-00001-of-00003.safetensors last
+		chmod 600 config.json
+	END
+	# what cannot be removed is named
+	mkdir d.ace-patch/new/kept
+	exits 0 ace-patch --way in-place d <step.aceg
+	says "'d.ace-patch/new' cannot be removed: Directory not empty"
+	[ -d d.ace-patch/new/kept ]
+}
+
+@test "owner, group and mode stay; who may not give them makes nothing" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	models
+	for m in m d; do
+		for how in "--way copy" "$(ways | grep reflink | sed 's/^/--way /')"; do
+			[ -n "$how" ] || continue
+			rm -rf m m.ace-patch d d.ace-patch
+			cp old m
+			cp -r olds d
+			chown -R 65534:12 m d
+			chown :7 d
+			chmod 2775 d
+			chmod 464 m d/model-*
+			stat -c '%n %u %g %a' m d d/* >was
+			# shellcheck disable=SC2086 # words
+			(umask 077 && exits 0 ace-patch $how $m <step.aceg)
+			is $m new
+			stat -c '%n %u %g %a' m d d/* | diff was -
+		done
+		rm -rf $m.ace-patch
+		cp -rpT "$([ $m = m ] && echo old || echo olds)" $m
+		chown -R 65534 $m
+		exits 4 setpriv --bounding-set=-chown ace-patch --way copy $m <step.aceg
+		says "'$m.ace-patch/new.*': Operation not permitted"
+		is $m old
+		[ "$(ls -m $m.ace-patch)" = lock ]
+	done
+}
+
+@test "in place, and one of the files is read-only: no journal is left" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	models
+	mkdir nobody
+	cp old nobody/m
+	cp -r olds nobody/d
+	chmod 444 nobody/m nobody/d/model-00002-of-00003.safetensors
+	chmod 711 .
+	chown -R 65534 nobody
+	for m in m d; do
+		exits 4 setpriv --reuid=65534 --clear-groups ace-patch --way in-place nobody/$m <step.aceg
+		says "'nobody/$m.*': Permission denied"
+		[ "$(ls -m nobody/$m.ace-patch)" = lock ]
+		is nobody/$m old
+		# neither is what fits
+		exits 0 setpriv --reuid=65534 --clear-groups ace-patch --way copy nobody/$m <step.aceg
+		is nobody/$m new
+	done
+}
+
+@test "without --way what a link or another name leads to stays; in place it does not" {
+	models
+	mkdir hub hub/blobs
+	cp -r olds hub/d
+	ln hub/d/model-00001-of-00003.safetensors kept
+	mv hub/d/model-00002-of-00003.safetensors hub/blobs/b
+	ln -s ../blobs/b hub/d/model-00002-of-00003.safetensors
+	cp old m
+	ln m other
+	cp -rP hub was
+	exits 0 ace-patch hub/d <step.aceg
+	exits 0 ace-patch m <step.aceg
+	is hub/d new
+	is m new
+	same hub/blobs/b was/blobs/b
+	same kept was/d/model-00001-of-00003.safetensors
+	same other old
+	cp old m2
+	ln m2 other2
+	exits 0 ace-patch --way in-place m2 <step.aceg
+	same other2 new
+}
+
 @test "a patch for another model: status 5, both hashes and the step; nothing is written" {
 	models
 	third
@@ -258,6 +358,87 @@ at_each_kill() {
 		beside m
 	done
 	[ "$got" -eq 0 ] && [ "$n" -gt 3 ]
+}
+
+# left FILE IS PATCH CMD...: killed as soon as there is m.ace-patch/FILE and m is IS
+left() {
+	local n
+	cp m before
+	for n in {1..400}; do
+		killed "$n" "${@:4}" <"$3" 2>err && return 1
+		[ ! -e "m.ace-patch/$1" ] || ! cmp -s m "$2" || return 0
+		rm -rf m m.ace-patch
+		cp before m
+	done
+	return 1
+}
+
+@test "a journal that was left is for its model alone, and for all of it" {
+	models
+	third
+	# of one group; of others one bit is another
+	cp old near
+	flip near $(($(wc -c <near) - 1))
+	ace-diff old near >one.aceg
+	cp old other
+	flip other $(($(wc -c <other) / 2))
+	while read -r patch model makes; do
+		rm -rf m m.ace-patch
+		cp old m
+		left redo old $patch ace-patch --way in-place m
+		cp $model m
+		for _ in 1 2; do
+			exits 5 ace-patch m <$patch
+			says "'m.ace-patch/redo' was left by a process that changed another model than 'm' is"
+			same m $model
+			[ ! -e m.ace-patch/marker ]
+		done
+		# of other tensors
+		mkmodel m -n 10
+		exits 3 ace-patch m <$patch
+		[ ! -e m.ace-patch/marker ]
+		cp old m
+		exits 0 ace-patch m <$patch
+		same m $makes
+		beside m
+	done <<-END
+		step.aceg third new
+		step.aceg other new
+		one.aceg other near
+	END
+}
+
+# renamed MODEL: m, that, is the next one, and its process was killed just then
+renamed() {
+	local n
+	for n in {1..400}; do
+		rm -rf m m.ace-patch
+		cp -r "$1" m
+		ace-patch --stage --way copy m <step.aceg
+		killed "$n" ace-patch --commit m 2>err && return 1
+		! is m new >/dev/null || break
+	done
+	[ -e m.ace-patch/ready ]
+}
+
+@test "what came in the place of a model that was just committed is not taken for it" {
+	models
+	third
+	renamed old
+	cp third m
+	exits 5 ace-patch m <step.aceg
+	says "the patch to step 7 is for the model"
+	same m third
+	[ "$(ls -m m.ace-patch)" = lock ]
+	for to in old olds; do
+		renamed $to
+		rm -r m
+		cp -r $to m
+		exits 0 ace-patch --stage m <step.aceg
+		exits 0 ace-patch --commit m
+		is m new
+		beside m
+	done
 }
 
 @test "several at once" {
