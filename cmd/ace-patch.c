@@ -610,6 +610,11 @@ measure(struct patch *x, struct err *e)
 		return r;
 	model_hash(&x->m, x->m.slice, x->before, x->is);
 	x->is_step = x->s.parts ? 0 : step_of(x);
+	/* it has other names or rights since, and is the same */
+	if (x->swap.marked && memcmp(x->swap.mark.hash, x->is, MODEL_HASH) == 0) {
+		x->is_step = x->swap.mark.step;
+		swap_known(&x->swap, &x->m, x->is, x->is_step);
+	}
 	return 0;
 }
 

@@ -493,18 +493,13 @@ model_looks(const struct stat *st, const char *name, int all)
 uint64_t
 model_stamp(const struct model *m)
 {
-	unsigned char b[32];
 	uint64_t h = m->nfiles;
+	struct stat st;
 	size_t i;
 
-	for (i = 0; i < m->nfiles; i++) {
-		bytes_set64(b, h);
-		bytes_set64(b + 8, m->file[i].size);
-		bytes_set64(b + 16, (uint64_t)m->file[i].changed);
-		bytes_set64(b + 24, m->dir ? pack_hash64(m->file[i].name,
-		    strlen(m->file[i].name)) : 0);
-		h = pack_hash64(b, sizeof(b));
-	}
+	for (i = 0; i < m->nfiles; i++)
+		if (fstat(m->file[i].fd, &st) == 0)
+			h += model_looks(&st, m->dir ? m->file[i].name : "", 1);
 	return h;
 }
 

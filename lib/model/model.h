@@ -89,8 +89,7 @@ int model_same(const struct model *m, struct err *e);
 /* model_looks(st, name, all): of a file of that name, what is another number when it
  * was replaced or written; all: or linked, or renamed, or given other rights. */
 uint64_t model_looks(const struct stat *st, const char *name, int all);
-/* model_stamp(m): what its files are called, how long they are and when they were
- * last changed, hashed. */
+/* model_stamp(m): how all its files look now, in a number. */
 uint64_t model_stamp(const struct model *m);
 
 /* model_hash(m, slice, digest, hash): of a model whose groups have these digests,

@@ -176,7 +176,8 @@ swap_known(struct swap *s, const struct model *m,
 	memcpy(mark.hash, hash, MODEL_HASH);
 	if (same && s->mark.step > step)
 		mark.step = s->mark.step;
-	if (same && s->mark.step == mark.step && s->mark.stamp == mark.stamp)
+	if ((same && s->mark.step == mark.step && s->mark.stamp == mark.stamp) ||
+	    model_same(m, NULL) < 0)
 		return;
 	if (mark_write(s, "marker", &mark, NULL) == 0) {
 		s->mark = mark;
@@ -668,9 +669,11 @@ static int
 swap_finish(struct swap *s, struct err *e)
 {
 	struct model m = MODEL_INIT;
-	int r = model_open(&m, s->path, e);
+	int r;
 
-	if (r < 0)
+	/* first: its files are in the new model, too, and look otherwise then */
+	swap_remove(s, "new");
+	if ((r = model_open(&m, s->path, e)) < 0)
 		return r;
 	s->ready.stamp = model_stamp(&m);
 	s->ready.inode = s->ready.next = 0;
@@ -681,7 +684,6 @@ swap_finish(struct swap *s, struct err *e)
 	s->marked = 1;
 	swap_unlink(s, "ready");
 	swap_unlink(s, "redo");
-	swap_remove(s, "new");
 	s->staged = 0;
 	return 0;
 }

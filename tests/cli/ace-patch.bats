@@ -223,6 +223,40 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	same other2 new
 }
 
+@test "another model with the same time of last write is not taken for the marked one" {
+	models
+	third
+	touch -d @0 old new third
+	touch -d @0 olds/* thirds/*
+	for to in old olds; do
+		other=${to/old/third}
+		rm -rf m m.ace-patch
+		cp -rp $to m
+		exits 0 ace-patch m <step.aceg
+		find m -type f -exec touch -d @0 {} +
+		exits 0 ace-patch m <step.aceg
+		# the same inode, and another
+		for how in -rpT "-rpT --remove-destination"; do
+			# shellcheck disable=SC2086 # words
+			cp $how $other m
+			exits 5 ace-patch m <step.aceg
+			says "the patch to step 7 is for the model"
+			is m third
+		done
+	done
+	# other names and rights: read again, and it has its step
+	rm -rf m m.ace-patch
+	cp old m
+	exits 0 ace-patch m <step.aceg
+	chmod 600 m
+	ln m more
+	cp m.ace-patch/marker was
+	ace-diff -s 8 third old >ask
+	exits 5 ace-patch --receipt r m <ask
+	! cmp -s was m.ace-patch/marker
+	diff <(head -2 was) <(head -2 m.ace-patch/marker)
+}
+
 @test "a patch for another model: status 5, both hashes and the step; nothing is written" {
 	models
 	third
