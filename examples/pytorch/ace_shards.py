@@ -174,7 +174,8 @@ def _mark(t):
         place = torch.arange(1, min(len(bits), 1 << 20) + 1, device=bits.device)
         place = place * -0x61c8864680b583eb     # 2^64 over the golden ratio
         place = place ^ place >> 32
-        return torch.stack([(b * place[:len(b)]).sum() for b in bits.split(1 << 20)])
+        parts = [bits[i:i + (1 << 20)] for i in range(0, len(bits) or 1, 1 << 20)]
+        return torch.stack([(b * place[:len(b)]).sum() for b in parts])
     if torch.nn.parameter.is_lazy(t):
         return "nothing yet"
     said = f"{t.dtype} {tuple(t.shape)}"

@@ -37,7 +37,7 @@ load pytorch
 	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
 	exits 1 py other.py edge2 2
 	says "ace_shards.Error: ace-recv: mismatch: a shard of run 'train-"
-	says 'WHEN SOMETHING FAILS'
+	says 'If that device is right: give this one the same seed or file'
 	[ ! -e edge2 ]
 	exits 0 py other.py edge2 1
 	wait
