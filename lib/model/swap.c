@@ -673,12 +673,11 @@ swap_finish(struct swap *s, struct err *e)
 
 	/* first: its files are in the new model, too, and look otherwise then */
 	swap_remove(s, "new");
-	if ((r = model_open(&m, s->path, e)) < 0)
-		return r;
-	s->ready.stamp = model_stamp(&m);
-	s->ready.inode = s->ready.next = 0;
+	if ((r = model_open(&m, s->path, e)) == 0)
+		s->ready.stamp = model_stamp(&m);
 	model_close(&m);
-	if ((r = mark_write(s, "marker", &s->ready, e)) < 0)
+	s->ready.inode = s->ready.next = 0;
+	if (r < 0 || (r = mark_write(s, "marker", &s->ready, e)) < 0)
 		return r;
 	s->mark = s->ready;
 	s->marked = 1;
@@ -705,8 +704,7 @@ swap_redo(struct swap *s, int read, struct err *e)
 		r = io_seek(f, 0, e);
 	if (r == 0 && f != NULL && (r = redo_apply(s, f, 1, e)) == 0)
 		r = 1;
-	if (!read)
-		swap_drop(s);
+	swap_drop(s);
 	model_close(&m);
 	io_free(f);
 	alloc_free(path);

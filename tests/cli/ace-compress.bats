@@ -583,7 +583,9 @@ sized() {
 @test "what --window kept stays when it is forgotten once" {
 	for k in 0 1 2 3; do
 		mkshards -s $k >in
-		exits 0 ace-compress -S st $([ $k = 2 ] || echo --window 8) -c q8 in
+		window=(--window 8)
+		[ $k != 2 ] || window=()
+		exits 0 ace-compress -S st "${window[@]}" -c q8 in
 	done
 	exits 0 ace-compress -S st --resend
 	[ "$(ace-inspect --json out | grep -o '"step":[0-9]' | paste -sd ' ')" = \
@@ -604,19 +606,19 @@ sized() {
 	for k in 0 1 2; do
 		mkshards -s $k
 	done >in
-	head -c -1000 in >cut
-	exits 3 ace-compress -S st -c q8 -o coded cut
+	head -c -1000 in >part
+	exits 3 ace-compress -S st -c q8 -o coded part
 	exits 3 ace-recv --spool spool coded
 	[ "$(find spool -name '*.aceg' ! -name schema.aceg | wc -l)" -eq 2 ]
 	exits 3 ace-inspect verify coded
 	says 'aborted'
 	# nothing was absorbed of the first one
-	head -c 500 in >cut
-	exits 3 ace-compress -S new -c q8 -o none cut
+	head -c 500 in >part
+	exits 3 ace-compress -S new -c q8 -o none part
 	[ ! -e none ]
 	# without a state nobody has it on his books
-	head -c -1000 in >cut
-	exits 3 ace-compress -c q8 -o none cut
+	head -c -1000 in >part
+	exits 3 ace-compress -c q8 -o none part
 	[ ! -e none ]
 }
 
