@@ -11,7 +11,7 @@ name=frontier
 
 begin "${1:-.}"
 # shellcheck disable=SC2086 # words are meant
-all ${ONLY:-FullSync Top-k FedAvg ACE-10 ACE-30 ACE-100 ACE-250 ACE-500 ACE-1000}
+all ${ONLY:-FullSync FullSync-32 Top-k FedAvg ACE-10 ACE-30 ACE-100 ACE-250 ACE-500 ACE-1000}
 judge
 gnuplot -e "table='$table.tsv'; out='$table.svg'" \
     "$here/examples/frontier.gnuplot"

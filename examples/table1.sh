@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Table 1 of ACE-Sync, and more: the same small model trained by several edges
-# through real pipes, in six ways, on text that is read once.
+# through real pipes, in seven ways, on text that is read once.
 #
 #	table1.sh [DIR]		writes DIR/table1.tsv, -claims.tsv, .svg
 #
@@ -11,7 +11,7 @@ name=table1
 
 begin "${1:-.}"
 # shellcheck disable=SC2086 # words are meant
-all ${ONLY:-FullSync Top-k PowerSGD FedAvg DiLoCo ACE-Sync}
+all ${ONLY:-FullSync FullSync-32 Top-k PowerSGD FedAvg DiLoCo ACE-Sync}
 judge
 gnuplot -e "curves='$table-curves.tsv'; ways='$ways'; out='$table.svg'" \
     "$here/examples/table1.gnuplot"

@@ -16,6 +16,7 @@
 fresh_ways() {
 	cat <<-'END'
 	FullSync        1 16 dense     --gradient --rate 0.02 --muon 0.03
+	FullSync-32     1 32 dense     --gradient --rate 0.03 --muon 0.04
 	FullSync-AdamW  1 16 dense     --gradient --rate 0.01
 	Top-k           1  8 topk:0.01 --gradient --rate 0.007 --muon 0.01
 	PowerSGD        1  8 lowrank:2 --gradient --rate 0.007 --muon 0.01
@@ -60,6 +61,7 @@ fresh_ways() {
 repeated_ways() {
 	cat <<-'END'
 	FullSync        1 8 dense     --gradient --rate 0.007 --muon 0.02
+	FullSync-32     1 32 dense    --gradient --rate 0.014 --muon 0.04
 	FullSync-AdamW  1 8 dense     --gradient --rate 0.007
 	Top-k           1 8 topk:0.01 --gradient --rate 0.007 --muon 0.01
 	PowerSGD        1 8 lowrank:2 --gradient --rate 0.007 --muon 0.01
