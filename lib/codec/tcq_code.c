@@ -146,7 +146,7 @@ find_centers(const struct tally *t, struct ecq_side *s, struct kern_tcq_walk *w)
 	for (u = 0; u < 2; u++)
 		for (j = 0; j < KERN_TCQ_CENTERS; j++) {
 			s->delta[u][j] = ecq_code_mean(t->sum[u][j],
-			    t->count[u][j], j == 0 ? 9 : 12, j);
+			    t->count[u][j], j == 0 ? 9 : 13, j);
 			w->center[u][j] = (int16_t)(s->delta[u][j] *
 			    (KERN_TCQ_FINE / (j == 0 ? 128 : 16)));
 		}

@@ -463,7 +463,8 @@ stage_compress_weigh(struct stage_compress *x, const struct stage_note *n,
 	for (g = 0; g < all && x->coding.weight == NULL; g++)
 		x->weight[g] = 1;
 	x->coding.weight = x->weight;
-	return reader_place(x->sh.in, note_scores(&note, x->weight, e), e);
+	return (r = note_scores(&note, x->weight, e)) < 0 ?
+	    reader_place(x->sh.in, r, e) : 0;
 }
 
 /* A plan is meant for this stage and goes no further; annotations that stay

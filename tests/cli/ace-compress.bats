@@ -625,7 +625,7 @@ sized() {
 @test "a score that cannot be is corrupt, whoever weighs by it" {
 	for p in ace-compress "ace-select -b 1k"; do
 		# shellcheck disable=SC2086 # words are meant
-		exits 3 $p "$GOLDEN/note-corrupt-score-nan.aceg"
+		exits 3 $p "$ROOT/tests/golden/note-corrupt-score-nan.aceg"
 		says 'corrupt: the score of group 0'
 	done
 }

@@ -535,7 +535,10 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	mkshards -n 4k >small
 	mkdir -m 700 st
 	# what ace-meter leaves in the state, as the link falls
-	link() { ace-meter -S st -L "$1" small >/dev/null; }
+	link() {
+		rm -f st/link
+		ace-meter -S st -L "$1" small >/dev/null
+	}
 	link 200Mbit
 	ace-policy -S st --cmin 2 --cmax 20 --deadline 100ms shard >out
 	fast=$(budgets)
@@ -624,7 +627,7 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 
 @test "a shard that says more values than it has is refused, and no state is spoilt" {
 	exits 3 ace-policy -S st --sparsity --bandwidth 2Mbit \
-	    "$GOLDEN/bad-corrupt-nonzero-many.aceg"
+	    "$ROOT/tests/golden/bad-corrupt-nonzero-many.aceg"
 	says 'corrupt: sums of the shard'
 	mkshards >in
 	exits 0 ace-policy -S st --sparsity --bandwidth 2Mbit in

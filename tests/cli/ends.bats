@@ -161,6 +161,7 @@ ace-archive: 1 shards were there already" ]
 	exits 3 ace-select --bits 8 --text -o none part
 	[ ! -e none ]
 	refuses '--resend means nothing without --state' ace-compress --resend
+	mkdir -m 700 S
 	takes ace-compress -S S --resend
 	mv out none
 	takes ace-inspect --json none

@@ -233,7 +233,7 @@ tidy() { ace-recv --spool spool sent2 && [ -z "$(find spool -name '*.new-*')" ];
 	ace-recv --spool spool next >answer 3>&- &
 	waits=$!
 	sleep 0.7
-	exits 0 ace-recv --spool spool --device nobody /dev/null
+	exits 3 ace-recv --spool spool --device nobody /dev/null
 	wait $waits
 	[ "$(ace-inspect answer | grep -c 'step 1: accepted')" -eq 1 ]
 }
