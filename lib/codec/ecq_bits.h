@@ -116,7 +116,6 @@ struct bits {
 };
 
 /* n <= 32 bits. */
-
 ECQ_BITS_INLINE void
 put_bits(struct bits *b, uint32_t v, unsigned n)
 {
