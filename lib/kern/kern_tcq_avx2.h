@@ -1,8 +1,7 @@
 /*
  * The passes of TCQ that kern_avx2.c and kern_avx512.c share: a chunk is a vector of
  * 16 bits a lane, and so are the costs, whose eight paths stay in registers.  What
- * kern_tcq.c computes, in the same order.  And the rows of both tables, of which
- * each file has its spans_above, spans_one and values before it includes this.
+ * kern_tcq.c computes, in the same order.  And the rows of both tables.
  */
 #ifndef ACE_KERN_TCQ_AVX2_H
 #define ACE_KERN_TCQ_AVX2_H
@@ -13,29 +12,6 @@
 #include "kern/kern.h"
 #include "kern/kern_ecq_wide.h"
 #include "kern/kern_tcq.h"
-
-static void
-ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
-{
-	size_t i = m->e.mode == KERN_ECQ_ABOVE ? spans_above(m, code, n, span) :
-	    spans_one(m, code, n, span);
-
-	kern_ecq_spans(m, code + i, n - i, span + i);
-}
-
-static void
-ecq_values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
-    const float of[KERN_ECQ_SYMBOLS])
-{
-	values(x, code, mark, n, of, 0);
-}
-
-static void
-tcq_values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
-    const float of[2 * KERN_ECQ_SYMBOLS])
-{
-	values(x, code, mark, n, of, 1);
-}
 
 /* The states after those of a chunk, by the parities of its symbols. */
 WIDE_INLINE __m256i

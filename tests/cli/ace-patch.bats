@@ -253,7 +253,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	cp m.ace-patch/marker was
 	ace-diff -s 8 third old >ask
 	exits 5 ace-patch --receipt r m <ask
-	! cmp -s was m.ace-patch/marker
+	exits 1 cmp -s was m.ace-patch/marker
 	diff <(head -2 was) <(head -2 m.ace-patch/marker)
 }
 

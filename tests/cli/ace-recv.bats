@@ -747,7 +747,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 @test "a name that is cut within a character does not spoil its receipt" {
 	shard 0 >in
 	recv accepted <in
-	long=x$(printf 'é%.0s' {1..60})
+	long=x$(printf '\303\251%.0s' {1..60})
 	mkshards -t "$long:64" -s 1 >other
 	exits 0 ace-recv --spool spool other
 	ace-inspect out >said
