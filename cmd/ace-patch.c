@@ -599,17 +599,17 @@ measure(struct patch *x, struct err *e)
 		x->is_step = x->swap.mark.step;
 		return 0;
 	}
-	if (x->measured)
-		return 0;
-	if ((r = room(x, e)) < 0)
-		return r;
-	delta_free(x->delta);
-	x->delta = NULL;
-	if ((r = each_group(x, x->s.n, e)) < 0 ||
-	    (r = model_same(&x->m, e)) < 0)
-		return r;
-	model_hash(&x->m, x->m.slice, x->before, x->is);
-	x->is_step = x->s.parts ? 0 : step_of(x);
+	if (!x->measured) {
+		if ((r = room(x, e)) < 0)
+			return r;
+		delta_free(x->delta);
+		x->delta = NULL;
+		if ((r = each_group(x, x->s.n, e)) < 0 ||
+		    (r = model_same(&x->m, e)) < 0)
+			return r;
+		model_hash(&x->m, x->m.slice, x->before, x->is);
+		x->is_step = x->s.parts ? 0 : step_of(x);
+	}
 	/* it has other names or rights since, and is the same */
 	if (x->swap.marked && memcmp(x->swap.mark.hash, x->is, MODEL_HASH) == 0) {
 		x->is_step = x->swap.mark.step;
