@@ -209,10 +209,9 @@ receive_settle(struct receive *x, const struct shard *sh, int over,
 		return inbox_sign(x->inbox, run, r, e);
 	}
 	/* another run may have come while this shard did */
-	if (k > 0 && !over && (k = admit_run(x->inbox, x->o->run, run, e)) == 0)
+	if (k > 0 && (k = over ? 0 : admit_run(x->inbox, x->o->run, run, e)) == 0 &&
+	    !over)
 		k = inbox_begin(x->inbox, sh, e);
-	else if (k > 0)
-		k = 0;
 	if (k == 0)
 		return verdict_settle(x->inbox, sh, reader_schema(x->in), temp,
 		    &x->mirror, r, e);
