@@ -736,6 +736,59 @@ load pytorch
 	done
 }
 
+# place NAME [ROUND]: the page's script in two processes, which die in that round
+place() {
+	local rank
+	rm -f "$1.meet"
+	for rank in 1 0; do
+		py place.py "$1" "$rank" "${2:-}" >"$1-$rank" 2>"$1-$rank.err" 3>&- &
+	done
+	wait
+}
+
+@test "ace-pytorch(7): two processes in a place, killed and started again" {
+	{
+		cat <<-'E'
+		from common import *
+
+		place, rank, die = sys.argv[1:]
+		pipeline = through(place, "-c q8")
+		model = nn.Sequential(nn.Linear(20, 30), nn.ReLU(), nn.Linear(30, 5))
+		optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+		loss = F.cross_entropy
+		given = dict(init_method=f"file://{os.getcwd()}/{place}.meet",
+		             rank=int(rank), world_size=2)
+
+		def batches(round):
+		    if die == str(round):
+		        os._exit(9)
+		    return [batch(f"{place}-{rank}", 2 * round + k) for k in range(2)]
+		E
+		block 'import torch.distributed' | sed 's/"gloo"/"gloo", **given/
+		    s/"place1"/place/; s/"place1\.pt"/place + ".pt"/; s/100/4/'
+		cat <<-'E'
+		print([p.double().sum().item() for p in model.parameters()])
+		print([s["exp_avg"].sum().item() for s in optimizer.state.values()])
+		E
+	} >place.py
+	for die in '' 2; do
+		mkdir "all$die" && cd "all$die" && ln ../place.py .
+		cloud 2 4 3>&- &
+		place two '' 3>&- &
+		place one "$die" 3>&- &
+		[ -z "$die" ] || { wait $!; place one '' 3>&- & }
+		wait
+		cat ./*.err
+		same one-0 one-1
+		same two-0 two-1
+		[ "$(head -n 1 one-0)" = "$(head -n 1 two-0)" ]
+		[ "$(wc -l <one-0)$(wc -l <two-0)" = 22 ]
+		cd ..
+	done
+	same all/one-0 all2/one-0
+	same all/two-0 all2/two-0
+}
+
 # What people do with a training script, and the test that does it.  Those of
 # joining, waiting and the cloud's restart are tested beside this file.
 situations() {
