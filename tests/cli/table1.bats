@@ -457,8 +457,8 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    frontier-policy frontier-sixteen frontier-sixteen-interleaved
 	    frontier-sixtyfour frontier-drift frontier-ema frontier-bits frontier-paper
 	    frontier-pinned-sixteen frontier-sixtyfour-pinned frontier-rivals
-	    frontier-rivals-sixteen frontier-size-small frontier-size-million
-	    frontier-size-ten frontier-fine frontier-fine-sixteen
+	    frontier-rivals-sixteen frontier-rivals-sixtyfour frontier-size-small
+	    frontier-size-million frontier-size-ten frontier-fine frontier-fine-sixteen
 	    frontier-weights frontier-weights-fine frontier-weights-few'
 	for t in $all table1-sweep-best; do
 		[ ! -e "$r/$t.tsv" ] || awk -F '\t' -v OFS=' | ' '
@@ -494,7 +494,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    END { exit n != s[2] }' "$r/fresh.tsv"
 	text=$(awk -F '\t' 'NR == 1 { sub(" ", "/", $3); print $3 }' "$r/fresh.tsv")
 	for t in table1 frontier frontier-{short,pinned-sixteen,sixtyfour-pinned,replay-less} \
-	    frontier-{rivals,rivals-sixteen,rivals-rates,size-small,size-million,size-ten}; do
+	    frontier-{rivals,rivals-sixteen,rivals-sixtyfour,rivals-rates,size-small,size-million,size-ten}; do
 		[ "$(tail -n +2 "$r/$t-runs.tsv" | grep -vc "text $text,")" -eq 0 ]
 	done
 	# the lines through the sizes: points lost by the logarithm of the parameters
