@@ -137,8 +137,8 @@ one() {
 			exits 5 ace-sign --check named signed
 			says "the key ring has no key of '#'"
 		else
-			printf '\t# mine\n  %s \r\n' "$(cat named)" >more
-			for r in named more; do
+			printf '\t# mine\n  %s \r\n' "$(cat named)" >blanks
+			for r in named blanks; do
 				exits 0 ace-sign --check $r signed
 			done
 			exits 5 ace-sign --check ring signed
