@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
@@ -36,6 +37,7 @@ struct opts {
 #define LONGEST 1e9		/* seconds, of one time */
 #define LEAST 1e-9		/* seconds, of one that must not be 0 */
 #define LARGEST 1e15		/* bytes, bits a second */
+#define ROUND 1e7		/* seconds: what tiers cost is counted in ns */
 
 /* ---- dynacomm ---- */
 
@@ -184,6 +186,9 @@ put_pass(FILE *f, const struct table *t, const struct opts *o,
 	    (r = times(t, p->fc, LEAST, fc, e)) < 0 ||
 	    (r = dynacomm_init(&d, pt, fc, t->rows, ns(o->dt), e)) < 0)
 		goto out;
+	if (!p->back || table_column(t, "fc") == TABLE_NONE)
+		(void)fputs("pass\tschedule\tseconds\tsaved\tsegments\tcuts\n",
+		    f);
 	for (s = 0; s < SCHEDULES; s++) {
 		if ((r = solve(&d, s, p->back, cuts, &k, e)) < 0)
 			break;
@@ -215,11 +220,13 @@ advise_dynacomm(FILE *f, const struct table *t, const struct opts *o,
 
 	if (!(o->dt >= 0))
 		return err_set(e, ERR_USAGE, "dynacomm: --dt is missing");
+	if (o->bandwidth >= 0 && table_column(t, "bytes") == TABLE_NONE)
+		return err_set(e, ERR_USAGE, "dynacomm: --bandwidth means nothing "
+		    "without a column bytes");
 	if (table_column(t, "fc") == TABLE_NONE &&
 	    table_column(t, "bc") == TABLE_NONE)
 		return err_set(e, ERR_DATA, "corrupt: line %zu: neither a "
 		    "column 'fc' nor 'bc'", t->line[0]);
-	(void)fputs("pass\tschedule\tseconds\tsaved\tsegments\tcuts\n", f);
 	for (i = 0; i < 2 && r == 0; i++)
 		if (table_column(t, way[i].fc) != TABLE_NONE) {
 			r = put_pass(f, t, o, &way[i], e);
@@ -314,10 +321,10 @@ advise_deco(FILE *f, const struct table *t, const struct opts *o,
 		    &d.bandwidth, e)) < 0 ||
 		    (r = column(t, i, "latency", TABLE_TIME, 0, LARGEST,
 		    &d.latency, e)) < 0 ||
-		    (r = column(t, i, "values", TABLE_NUMBER, 1, LARGEST,
+		    (r = column(t, i, "values", TABLE_NUMBER, 1, LARGEST / 32,
 		    &d.size, e)) < 0)
 			return r;
-		d.size = fmin(32 * d.size, LARGEST);
+		d.size *= 32;
 		if ((r = deco_check(&d, e)) < 0)
 			return r;
 		if (i == 0)
@@ -355,8 +362,7 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 	int r;
 
 	if ((col = table_column(t, "time")) != TABLE_NONE)
-		return table_value(t, row, col, TABLE_TIME, LEAST, LONGEST, v,
-		    e);
+		return table_value(t, row, col, TABLE_TIME, LEAST, ROUND, v, e);
 	for (i = 0; i < 4; i++) {
 		if ((col = table_column(t, part[i].name)) == TABLE_NONE)
 			return err_set(e, ERR_DATA, "corrupt: line %zu: "
@@ -367,9 +373,9 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 			return r;
 	}
 	*v = x[0] + 8 * x[3] / x[1] + x[2];
-	if (*v > LONGEST)
+	if (*v > ROUND)
 		return err_set(e, ERR_DATA, "limit: line %zu: a round of %.3g "
-		    "s", t->line[row + 1], *v);
+		    "s, at most %g", t->line[row + 1], *v, ROUND);
 	return 0;
 }
 
@@ -492,8 +498,7 @@ arrange(struct fleet *x, const struct table *t, const struct opts *o,
 		x->time[i] = ns(v);
 		sum += v / (double)t->rows;
 	}
-	r = cluster_tiers(x->time, t->rows, 16, ns(fmin(sum, 1e7)), x->tier,
-	    idle, k, e);
+	r = cluster_tiers(x->time, t->rows, 16, ns(sum), x->tier, idle, k, e);
 	if (r < 0 || o->theta < 0)
 		return r;
 	if ((r = features(x, t, e)) < 0)
@@ -553,40 +558,47 @@ ratio_put(const struct opts *o, double bandwidth)
 	return 0;
 }
 
-/* Today's point: what the state says of the link. */
+/* Today's point: what the state says of the link, which is only asked. */
 static int
-ratio_today(const struct opts *o, struct err *e)
+ratio_today(const struct opts *o, double *rate, struct err *e)
 {
 	struct statedir state = STATE_INIT;
-	double rate = 0;
-	int r = statedir_open(&state, o->dir, e);
+	int r;
 
-	if (r == 0)
+	if (access(o->dir, F_OK) < 0)
+		return err_sys(e, "state '%s'", o->dir);
+	if ((r = statedir_open(&state, o->dir, e)) == 0)
 		r = memory_number(&state, MEMORY_LINK, MEMORY_BANDWIDTH,
-		    &rate, e);
+		    rate, e);
 	statedir_close(&state);
-	if (r < 0)
-		return r;
-	(void)printf("# today's link%s\n", r == 0 ? ", never measured" : "");
-	return ratio_put(o, rate);
+	return r;
 }
 
 static int
 ratio_run(void *arg, char **path, size_t n, struct err *e)
 {
 	const struct opts *o = arg;
-	int i;
+	double rate = 0;
+	int i, known = 0;
 
 	if (n != 0)
 		return err_set(e, ERR_USAGE, "ratio takes no FILE");
 	if (o->cmin > o->cmax)
 		return err_set(e, ERR_USAGE, "--cmin is above --cmax");
+	if (o->dir != NULL && o->bandwidth >= 0)
+		return err_set(e, ERR_USAGE, "ratio: either --state or "
+		    "--bandwidth");
+	if (o->dir != NULL && (known = ratio_today(o, &rate, e)) < 0)
+		return known;
 	(void)puts("bandwidth\tratio\tbits");
 	if (o->bandwidth >= 0)
 		return ratio_put(o, o->bandwidth);
 	for (i = -6; i <= 4; i++)
 		(void)ratio_put(o, o->half * ldexp(1, i));
-	return o->dir != NULL ? ratio_today(o, e) : 0;
+	if (o->dir == NULL)
+		return 0;
+	(void)printf("# today's link%s\n", known ? "" : ", never measured");
+	return ratio_put(o, rate);
 }
 
 /* ---- tables in, tables out ---- */
@@ -599,7 +611,7 @@ static const struct opt interval_options[] = {
 
 static const struct opt dynacomm_options[] = {
 	{ 0, "dt", "TIME", "what a transmission costs beside its bytes",
-	    OPT_TIME(struct opts, dt) },
+	    OPT_TIME(struct opts, dt), .hi.f = LONGEST },
 	{ 0, "bandwidth", "RATE", "of the link, for column bytes",
 	    OPT_RATE(struct opts, bandwidth) },
 	OPT_END
@@ -797,8 +809,8 @@ main(int argc, char **argv)
 			.usage = "COMMAND [options] [FILE]",
 			.about = "Answers questions about links, layers and devices "
 			    "with tables.",
-			.examples = "printf 'bandwidth\\n5Mbit\\n' | ace-advise "
-			    "ratio --cmin 2 --cmax 300 --half 5Mbit\n"
+			.examples = "ace-advise ratio --cmin 2 --cmax 300 "
+			    "--half 5Mbit\n"
 			    "printf 'divergence\\n0.002\\n0.01\\n' | "
 			    "ace-advise interval\n",
 			.commands = commands

@@ -117,9 +117,9 @@ describe(const struct opts *o, uint64_t i,
 
 	sh->step += i;
 	sh->base_version += o->sh.base_version != 0 ? i : 0;
-	if (r == 0 && sh->step < i)
-		r = err_set(e, ERR_USAGE, "--step: too large for so many "
-		    "files");
+	if (r == 0 && (sh->step < i || sh->base_version < o->sh.base_version))
+		r = err_set(e, ERR_USAGE, "%s: too large for so many files",
+		    sh->step < i ? "--step" : "--base-version");
 	return r < 0 ? r : notes(src, sh, e);
 }
 

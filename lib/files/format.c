@@ -124,7 +124,9 @@ format_some(struct format_source *s, float *x, size_t n, size_t *done,
 {
 	const struct schema_tensor *t = &s->schema.t[s->cur];
 	size_t size = dtype_size(t->dtype), k;
+	const char *why;
 	char text[32];
+	uint64_t one = 0;
 	int r;
 
 	if (BYTES_LITTLE && t->dtype == SCHEMA_F32 &&
@@ -141,10 +143,12 @@ format_some(struct format_source *s, float *x, size_t n, size_t *done,
 	k = dtype_to_f32(t->dtype, s->round, s->raw, x, n, &s->rounded);
 	if (k < n) {
 		dtype_text(t->dtype, s->raw + k * size, text);
+		why = dtype_to_f32(t->dtype, 1, s->raw + k * size, x, 1, &one) ==
+		    1 ? "not exact in f32 (--round)" : t->dtype == SCHEMA_BOOL ?
+		    "neither 0 nor 1" : "beyond f32";
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' [%llu] in "
-		    "'%s': %s %s is not exact in f32 (--round)", t->name,
-		    (unsigned long long)(s->at + k), s->name,
-		    schema_dtype_name(t->dtype), text);
+		    "'%s': %s %s is %s", t->name, (unsigned long long)(s->at + k),
+		    s->name, schema_dtype_name(t->dtype), text, why);
 	}
 	s->at += n;
 	*done = n;

@@ -116,7 +116,7 @@ npz_ends(int fd, uint64_t size, const char *name, uint64_t *n,
 		return r;
 	if (memcmp(b, "PK\5\6", 4) != 0 || bytes_le16(b + 20) != 0)
 		return err_set(e, ERR_DATA, "truncated: '%s' does not end with "
-		    "the end record of a zip file", name);
+		    "the end record of a zip file without a comment", name);
 	z.entries = bytes_le16(b + 10);
 	z.size = bytes_le32(b + 12);
 	z.directory = bytes_le32(b + 16);

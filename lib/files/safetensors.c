@@ -563,7 +563,12 @@ safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
 
 	if (r < 0)
 		return r;
-	if (io_size(io) > SAFETENSORS_MAX_HEADER)
+	if (!io_can_seek(io))	/* a pipe: ace-diff reads it for both models */
+		r = err_set(e, ERR_USAGE, "'%s' is no file, as an index of slices "
+		    "is to be", path);
+	else if (io_size(io) == 0)
+		r = err_set(e, ERR_DATA, "truncated: '%s' is empty", path);
+	else if (io_size(io) > SAFETENSORS_MAX_HEADER)
 		r = err_set(e, ERR_DATA, "limit: '%s' has more than %d bytes",
 		    path, SAFETENSORS_MAX_HEADER);
 	else if ((r = buf_room(&b, (size_t)io_size(io), e)) == 0 &&
@@ -571,7 +576,7 @@ safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
 	    (all = json_loadb((char *)b.p, got, JSON_REJECT_DUPLICATES,
 	    &je)) == NULL)
 		r = err_set(e, ERR_DATA, "corrupt: '%s': %s", path, je.text);
-	else if (!json_is_object(all))
+	else if (r == 0 && !json_is_object(all))
 		r = err_set(e, ERR_DATA, "corrupt: '%s' is no object", path);
 	json_object_foreach(all, name, v)
 		if (r == 0)

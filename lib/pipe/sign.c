@@ -220,20 +220,38 @@ sign_ring_free(struct sign_ring *r)
 	alloc_free(r);
 }
 
-/* One line, without its end. */
 static int
-sign_ring_line(struct sign_ring *r, char *line, struct err *e)
+sign_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* One line, without its end: a name, which may have blanks and #, and behind the
+ * last blank the key. */
+static int
+sign_ring_line(struct sign_ring *r, char *name, struct err *e)
 {
 	struct sign_known *k;
-	char *name, *key, *rest = NULL;
+	char *end, *key;
 
-	line[strcspn(line, "#")] = '\0';
-	if ((name = strtok_r(line, " \t\r", &rest)) == NULL)
+	while (sign_blank(*name))
+		name++;
+	for (end = name; *end != '\0'; end++)
+		if (*end == '#' && (end == name || sign_blank(end[-1])))
+			break;
+	while (end > name && sign_blank(end[-1]))
+		end--;
+	*end = '\0';
+	if (end == name)
 		return 0;
-	key = strtok_r(NULL, " \t\r", &rest);
-	if (key == NULL || strtok_r(NULL, " \t\r", &rest) != NULL)
-		return err_set(e, ERR_DATA, "'%.80s' is to be followed by one "
+	for (key = end; key > name && !sign_blank(key[-1]); key--)
+		;
+	if (key == name)
+		return err_set(e, ERR_DATA, "'%.80s' is to be followed by a "
 		    "key", name);
+	for (end = key; sign_blank(end[-1]); end--)
+		;
+	*end = '\0';
 	if (alloc_grow(&r->key, &r->cap, r->n + 1, sizeof(*r->key), e) < 0)
 		return -ERR_SYS;
 	k = &r->key[r->n];

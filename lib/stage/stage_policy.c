@@ -15,8 +15,11 @@
 #include "format/keys.h"
 #include "format/shard.h"
 #include "format/text.h"
+#include "format/values.h"
+#include "kern/kern.h"
 #include "stage/stage.h"
 #include "stage/stage_policy.h"
+#include "sync/deco.h"
 #include "sync/interval.h"
 #include "sync/ratio.h"
 #include "sync/replan.h"
@@ -39,6 +42,8 @@ struct stage_policy {
 	struct policy_replay replay;	/* instead of deciding */
 	int waits;			/* the shard's times may still come */
 	uint64_t asked;			/* interval of a device that diverges */
+	float *x;			/* f32[cap]: a group, where they are read */
+	size_t cap;
 	struct buf note;
 };
 
@@ -110,7 +115,8 @@ const struct opt stage_policy_rows[] = {
 	{ 0, "deco", NULL, "the budget and the delay after DeCo-SGD",
 	    OPT_FLAG(struct stage_policy_opts, stale.on) },
 	{ 0, "compute", "TIME", "deco: of a step, if the shards do not say it",
-	    OPT_TIME(struct stage_policy_opts, stale.compute), .with = "deco" },
+	    OPT_TIME(struct stage_policy_opts, stale.compute),
+	    .lo.f = DECO_LEAST, .with = "deco" },
 	{ 0, "latency", "TIME", "deco: of the link, if not measured",
 	    OPT_TIME(struct stage_policy_opts, stale.latency), .with = "deco" },
 	{ 0, "target-divergence", "X",
@@ -139,7 +145,8 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 		    "--interval: the least is above the largest");
 	if (o->replay != NULL && (o->dir != NULL || o->stale.on ||
 	    o->interval.target > 0 || o->cuts.on || o->pace.warmup > 0 ||
-	    o->pace.sparse || o->deadline >= 0))
+	    o->pace.sparse || o->deadline >= 0 || o->bandwidth >= 0 ||
+	    o->cmin != 2 || o->cmax != 300 || o->half != 1e7))
 		return err_set(e, ERR_USAGE, "--replay decides nothing: it goes "
 		    "with no other option that decides");
 	if (o->stale.on && (o->pace.warmup > 0 || o->pace.sparse ||
@@ -643,12 +650,32 @@ stage_policy_begin(struct stage *st, const struct stage_shard *sh,
 	return p->waits ? 0 : policy_decide(p, e);
 }
 
+/* The sums in a shard's end leave out what is not finite, so that it would look
+ * like a shard that hardly moves. */
+static int
+policy_finite(struct stage_policy *p, const struct stage_data *d, struct err *e)
+{
+	struct stage_seen v;
+	size_t i;
+	int r = alloc_grow(&p->x, &p->cap, p->sh.schema->group_size,
+	    sizeof(*p->x), e);
+
+	for (i = 0; i < d->n && r == 0; i++)
+		if ((r = stage_read(d, i, p->sh.in, p->x, p->cap, &v, e)) == 0 &&
+		    v.stat.nonfinite != 0)
+			r = values_refuse(p->sh.in, d->rec[i].group,
+			    kern_get(e)->first_nonfinite(v.x, v.n), e);
+	return r;
+}
+
 static int
 stage_policy_data(struct stage *st, const struct stage_data *d, struct err *e)
 {
 	struct stage_policy *p = (struct stage_policy *)st;
 	int r = p->waits ? policy_decide(p, e) : 0;
 
+	if (r == 0 && st->kind->values != STAGE_IGNORES)
+		r = policy_finite(p, d, e);
 	return r < 0 ? r : stage_data(st->next, d, e);
 }
 
@@ -768,7 +795,10 @@ stage_policy_free(struct stage *st)
 	reader_free(p->replay.from);
 	statedir_close(&p->state);
 	buf_release(&p->note);
+	alloc_free(p->x);
 }
+
+static const struct stage_kind policy_reads;
 
 static int
 stage_policy_make(struct stage *s, void *opts, const struct filter *f,
@@ -782,6 +812,8 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f,
 		return r;
 	p->o = *(struct stage_policy_opts *)opts;
 	p->o.f = f;
+	if (p->o.interval.target > 0 || p->o.pace.sparse)
+		s->kind = &policy_reads;
 	p->state.later = f->later;
 	if (p->o.dir != NULL && ((r = statedir_open(&p->state, p->o.dir,
 	    e)) < 0 || (r = policy_load(p, e)) < 0))
@@ -790,13 +822,16 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f,
 	    reader_file(&p->replay.from, p->o.replay, &f->in, e);
 }
 
-const struct stage_kind stage_policy = {
-	.size = sizeof(struct stage_policy),
-	.values = STAGE_IGNORES,
-	.make = stage_policy_make,
-	.begin = stage_policy_begin,
-	.data = stage_policy_data,
-	.note = stage_policy_note,
-	.end = stage_policy_end,
-	.free = stage_policy_free
-};
+#define POLICY_KIND(v) { \
+	.size = sizeof(struct stage_policy), \
+	.values = (v), \
+	.make = stage_policy_make, \
+	.begin = stage_policy_begin, \
+	.data = stage_policy_data, \
+	.note = stage_policy_note, \
+	.end = stage_policy_end, \
+	.free = stage_policy_free \
+}
+const struct stage_kind stage_policy = POLICY_KIND(STAGE_IGNORES);
+/* The same where the drift or the zeros count. */
+static const struct stage_kind policy_reads = POLICY_KIND(STAGE_READS);

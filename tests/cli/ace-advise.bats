@@ -90,8 +90,15 @@ t() { printf '%b' "$1" >in; }
 	[ "$(tail -n 2 out)" = "$(printf '%s\n10000000\t151\t0.211921' \
 	    "# today's link")" ]
 	# one point is asked for, and there is no curve
-	exits 0 ace-advise ratio -S st --bandwidth 0bit --cmin 9 --cmax 9
+	exits 0 ace-advise ratio --bandwidth 0bit --cmin 9 --cmax 9
 	[ "$(tail -n +2 out | tr '\t' ' ')" = "0 9 3.55556" ]
+	exits 2 ace-advise ratio -S st --bandwidth 0bit
+	says 'either --state or --bandwidth'
+	# what is only asked is not made
+	exits 4 ace-advise ratio -S typo
+	says "state 'typo'"
+	[ ! -s out ]
+	[ ! -e typo ]
 	chmod 770 st
 	exits 5 ace-advise ratio -S st
 	exits 5 ace-policy -S st
@@ -148,6 +155,9 @@ layers() {
 	exits 2 ace-advise dynacomm --dt 2s in
 	says "needs --bandwidth"
 	exits 2 ace-advise dynacomm --dt 2s --bandwidth 0bit in
+	t 'fc pt\n9s 1s\n'
+	exits 2 ace-advise dynacomm --dt 2s --bandwidth 1Mbit in
+	says "bandwidth means nothing without a column bytes"
 }
 
 # bats test_tags=long
@@ -265,6 +275,12 @@ step speedup phi steps faster" ]
 	exits 0 ace-advise cluster in
 	grep -qx '# 16 tiers, idle 160.000000000 s' out
 	grep -qx '# tier 1: 40 devices, a round of 1.000000000 s' out
+	# how many does not depend on the unit, as far as there are rounds at all
+	for k in '1e7 9e6' '1e4 9e3'; do
+		t "device time\na ${k% *}\nb ${k#* }\n"
+		exits 0 ace-advise cluster in
+		grep -q '^# 1 tier' out
+	done
 	# without names they have numbers
 	t 'time x\n1 1\n2 2\n3 3\n'
 	exits 0 ace-advise cluster in
@@ -325,6 +341,7 @@ slow2 11.000000000 2 1 " ]
 		printf '%b' "$table" >in
 		exits 3 ace-advise $command in
 		says "$what"
+		[[ $command != dynacomm* || ! -s out ]]
 	done <<-'END'
 	dynacomm --dt 1s|line 3: 1 cell under 2 names|pt fc\n1 1\n1\n
 	dynacomm --dt 1s|line 2: fc 'x' is not a time|pt fc\n1 x\n
@@ -339,7 +356,9 @@ slow2 11.000000000 2 1 " ]
 	dynacomm --dt 1s|no row after line 1|pt fc\n
 	dynacomm --dt 1s|without names|
 	dynacomm --dt 1s|add up to more than|pt fc\n1e9 1e9\n1e9 1e9\n
-	dynacomm --dt 1e300|limit: layer 1|pt fc\n1 1\n
+	cluster|line 2: time '1e9' is not from 1e-09 to 1e\+07|time\n1e9\n
+	cluster|limit: line 2: a round of 2e\+07 s, at most 1e\+07|compute bandwidth rtt bytes\n1e7 1bit 1e7 0\n
+	deco|line 2: values '3.2e13' is not from 1 to 3.125e\+13|compute bandwidth latency values\n1 1 1 3.2e13\n
 	deco|line 2: bandwidth '0' is not from|compute bandwidth latency values\n1 0 1 9\n
 	deco|line 3: compute '-' is not a time|compute bandwidth latency values\n1 1 1 9\n- 1 1 9\n
 	deco|line 2: compute '0s' is not from|compute bandwidth latency values\n0s 1 1 9\n
@@ -376,6 +395,7 @@ slow2 11.000000000 2 1 " ]
 		interval --target-divergence nan
 		cluster --theta -1
 		dynacomm --dt -1ms
+		dynacomm --dt 1e30
 		cluster --theta nan
 	END
 	# the ends of what is allowed: no number is lost

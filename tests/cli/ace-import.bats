@@ -28,6 +28,15 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	same in.safetensors out.safetensors
 }
 
+@test "npz: a comment behind it is named as what it may be" {
+	safetensors >in.safetensors
+	ace-import in.safetensors | ace-export -o c.npz
+	python3 -c "import zipfile
+with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
+	exits 3 ace-import c.npz
+	says "truncated: 'c.npz' does not end with the end record of a zip file without a comment"
+}
+
 @test "from safetensors to npz and back, stored and deflated" {
 	safetensors >in.safetensors
 	exits 0 ace-import -o a.aceg in.safetensors
@@ -80,6 +89,8 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	exits 3 ace-import 1.f32 5.f32
 	says "mismatch: '5.f32' is not like '1.f32': tensor 'data'"
 	exits 2 ace-import -s 18446744073709551615 1.f32 2.f32
+	exits 2 ace-import --base-version 18446744073709551615 1.f32 2.f32
+	says "base-version: too large for so many files"
 	# a step has 64 bits
 	exits 0 ace-import -s 18446744073709551613 1.f32
 	[ "$(ace-inspect list --json out |
@@ -153,6 +164,9 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	exits 2 ace-import --shape 2,x v.raw
 	exits 2 ace-import --shape 1,1,1,1,1,1,1,1,4 v.raw
 	exits 2 ace-import -d "$(printf 'a\nb')" v.raw
+	for x in $'\n5' ' 5' 0x1p3; do
+		exits 2 ace-import --model-norm "$x" v.raw
+	done
 }
 
 @test "what f32 does not hold is refused by name and index, or rounded" {
@@ -172,7 +186,12 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	says "unsupported: .*\[1\].*i64 9007199254740993"
 	pack 'd<1' 1e39 | npy "'<f8'" '(1,)' >big.npy
 	exits 3 ace-import --round big.npy
-	says "unsupported: .*\[0\].*f64 .*e\+38"
+	says "unsupported: .*\[0\].*f64 .*e\+38 is beyond f32$"
+	exits 3 ace-import big.npy
+	says "is beyond f32$"
+	printf '\1\2' | npy "'|b1'" '(2,)' >b.npy
+	exits 3 ace-import --round b.npy
+	says "unsupported: .*\[1\].* bool 2 is neither 0 nor 1$"
 }
 
 @test "NaN and infinity pass" {

@@ -575,14 +575,19 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	same out want
 }
 
-@test "a shard that is no number synchronises at once, and leaves none behind" {
+@test "a shard that is no number is refused where its drift or its zeros count, and leaves none behind" {
 	for k in nan inf; do
 		mkshards -k $k >in
-		exits 0 ace-policy -S st$k --bandwidth 1Mbit \
-		    --target-divergence 0.01 --model-norm 100 --interval 50 in
-		has interval=1
-		has force=1
-		! policy out | grep -iE 'nan|inf$' || false
+		for o in "--target-divergence 0.01 --model-norm 100000" \
+		    "--sparsity"; do
+			# shellcheck disable=SC2086 # words are meant
+			exits 5 ace-policy -S st$k --bandwidth 1Mbit $o in
+			says "non-finite value in tensor '.*' at index 3"
+			# nor of a pipe into a pipe
+			exits 5 bash -c "cat in | ace-policy --bandwidth 1Mbit $o | cat >got; exit \${PIPESTATUS[1]}"
+			exits 3 ace-inspect verify got
+		done
+		exits 0 ace-policy --bandwidth 1Mbit in
 		# and the state can go on
 		mkshards -s 1 >next
 		exits 0 ace-policy -S st$k --bandwidth 1Mbit \
@@ -608,6 +613,7 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 		--target-divergence 0.01 --model-norm 0
 		--target-divergence 0.01 --model-norm nan
 		--deco --warmup 3
+		--deco --compute 0s
 		--deadline -1s
 	END
 	# the ends of what is allowed: no number is lost
@@ -635,6 +641,9 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 
 @test "--replay goes with nothing that decides" {
 	mkshards >in
-	exits 2 ace-policy --replay in --warmup 5 in
-	says '--replay decides nothing'
+	for o in "--warmup 5" "--bandwidth 1Mbit" "--cmin 3" "--cmax 30" "--half 1Mbit"; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 2 ace-policy --replay in $o in
+		says '--replay decides nothing'
+	done
 }

@@ -128,6 +128,24 @@ one() {
 	ace-sign --check said a.signed >/dev/null
 }
 
+@test "names with blanks and # in them have keys, too" {
+	identity edge1
+	for name in "a b" "a#b" "a  b c" "#"; do
+		sed "s/^edge1/$name/; s/\$/ # of $name/" ring >named
+		mkshards -d "$name" -N 1 | ace-sign -k edge1.pem >signed
+		if [ "$name" = "#" ]; then
+			exits 5 ace-sign --check named signed
+			says "the key ring has no key of '#'"
+		else
+			printf '\t# mine\n  %s \r\n' "$(cat named)" >blanks
+			for r in named blanks; do
+				exits 0 ace-sign --check $r signed
+			done
+			exits 5 ace-sign --check ring signed
+		fi
+	done
+}
+
 @test "through the receiver's spool and back, and checked there later" {
 	identity edge1
 	mkdir spool
@@ -163,11 +181,11 @@ one() {
 	exits 4 ace-sign -k missing in
 	printf '# mine\n\nedge1\n' >bad
 	exits 3 ace-sign --check bad in
-	says "'bad', line 3: 'edge1' is to be followed by one key"
+	says "'bad', line 3: 'edge1' is to be followed by a key"
 	# nor by something more, on the line or in the key
 	sed 's/$/ AAAA/' ring >bad
 	exits 3 ace-sign --check bad in
-	says "line 1: 'edge1' is to be followed by one key"
+	says "line 1: the key of 'edge1 .*' is no Ed25519 key"
 	perl -MMIME::Base64 -ne '($n, $k) = split;
 	    print "$n ", encode_base64(decode_base64($k) . "x")' ring >bad
 	exits 3 ace-sign --check bad in

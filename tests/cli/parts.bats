@@ -609,6 +609,12 @@ lies() {
 	echo '[]' >bad
 	exits 3 ace-diff --part bad old.r1 new.r1
 	says "'bad' is no object"
+	: >bad
+	exits 3 ace-diff --part bad old.r1 new.r1
+	says "truncated: 'bad' is empty"
+	# it is read for both models
+	exits 2 ace-diff --part <(cat old.r1.json) old.r1 new.r1
+	says "is no file, as an index of slices is to be"
 	exits 4 ace-diff --part none old.r1 new.r1
 	says "none"
 	"$ROOT/tests/mkgguf" m.gguf
