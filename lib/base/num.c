@@ -25,16 +25,6 @@ num_u64(uint64_t *v, const char *s, uint64_t lo, uint64_t hi, const char *what,
 	return 0;
 }
 
-/* strtod, but of what is no decimal number NAN: it takes blanks before it, and
- * hexadecimal, too. */
-static double
-num_decimal(const char *s, char **end)
-{
-	const double x = strtod(s, end);
-
-	return (size_t)(*end - s) <= strspn(s, "+-.0123456789eE") ? x : NAN;
-}
-
 int
 num_f64(double *v, const char *s, double lo, double hi, const char *what,
     struct err *e)
@@ -42,7 +32,8 @@ num_f64(double *v, const char *s, double lo, double hi, const char *what,
 	char *end;
 	double x;
 
-	x = num_decimal(s, &end);
+	errno = 0;
+	x = strtod(s, &end);
 	if (end == s || *end != '\0' || !isfinite(x) || x < lo || x > hi)
 		return err_set(e, ERR_USAGE,
 		    "%s '%s' is not a number from %g to %g", what, s, lo, hi);
@@ -62,8 +53,9 @@ num_unit(double *v, const char *s, const struct num_unit *u, const char *what,
 	char *end;
 	double x;
 
-	x = num_decimal(s, &end);
-	if (end != s && isfinite(x) && x >= 0)
+	errno = 0;
+	x = strtod(s, &end);
+	if (end != s && isfinite(x) && x >= 0 && s[1] != 'x' && s[1] != 'X')
 		for (; u->name != NULL; u++)
 			if (strcmp(end, u->name) == 0 &&
 			    isfinite(x * u->factor)) {
