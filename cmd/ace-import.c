@@ -276,6 +276,10 @@ set_norm(void *arg, const struct opt *row, const char *val, struct err *e)
 	double norm;
 	int r = num_f64(&norm, val, 0, 1e300, "--model-norm", e);
 
+	/* blanks and hexadecimal, which strtod takes too, are not for others */
+	if (r == 0 && val[strspn(val, "+-.0123456789eE")] != '\0')
+		r = err_set(e, ERR_USAGE, "--model-norm '%s' is no decimal number",
+		    val);
 	return r < 0 ? r : text_set(&o->sh.kv, SHARD_KEY_NORM, val, e);
 }
 
