@@ -52,6 +52,30 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 edge1 -k nan >in
 	recv "^step 0: invalid: non-finite value in tensor 'embed' at index 3" <in
 	recv "^step 0: invalid: non-finite" <in
+	# also when its step was closed meanwhile, unlike other bytes
+	shard 0 edge2 >other
+	recv accepted <other
+	exits 0 ace-aggregate --spool spool --steps 1
+	recv "^step 0: invalid: non-finite" <in
+	shard 0 >in
+	recv '^step 0: late: step 0 is closed' <in
+}
+
+@test "what has to wait has no verdict, so that it counts once" {
+	limits 'open 1'
+	for s in 0 1; do
+		shard $s >in$s
+		ace-compress -S state -c f32 --window 4 in$s >sent$s
+		[ $s = 1 ] || ace-recv --spool spool sent0 | ace-ack -S state >rest
+	done
+	waits 'limit: 1 steps of this device are open \(limits: open\)$' <sent1
+	exits 4 ace-ack -S state < <(cat out)
+	says 'no answer: .*the same again, later'
+	exits 0 ace-aggregate --spool spool --steps 1
+	ace-recv --spool spool sent1 | ace-ack -S state >rest
+	exits 0 ace-aggregate --spool spool --steps 1
+	exits 0 ace-inspect books -S state --spool spool in0 in1
+	[ "$(cat out)" = 'edge1: exact, 2 inputs up to step 1, 2 accepted, 0 pending' ]
 }
 
 @test "an invalid try leaves its name free, and keeps its own verdict" {
