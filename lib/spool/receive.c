@@ -359,7 +359,8 @@ receive_all(const struct inbox *s, struct reader *in,
 /* ---- answering ---- */
 
 /* Waits until there is an aggregate: 0, and *path is NULL if there never will
- * be one. It also ends when the device is gone and nobody waits any more. */
+ * be one. It also ends when the device is gone and nobody waits any more, and, with
+ * 1, when the connection has ended for whoever reads it. */
 static int
 receive_await(const struct receive_answers *o, const char *run, uint64_t step,
     char **path, struct err *e)
@@ -370,6 +371,8 @@ receive_await(const struct receive_answers *o, const char *run, uint64_t step,
 	progress_begin(o->inbox->wait);
 	while ((r = inbox_aggregate(o->inbox, run, step, path,
 	    e)) == INBOX_COMING) {
+		if (o->gave_up(o->reading))
+			return 1;
 		if (progress_due(o->inbox->wait))
 			progress_device(o->inbox, run, step);
 		if ((k = wait_more(&w, e)) < 0)
@@ -410,7 +413,8 @@ receive_aggregate(const struct receive_answers *o, const struct receive_said *a,
 	char *path = NULL;
 	int k = receive_await(o, a->run, a->r.step, &path, e);
 
-	return k < 0 || path == NULL ? k : receive_hand(o, path, e);
+	/* of what was read the device gets the receipts all the same */
+	return k < 0 ? k : path == NULL ? 0 : receive_hand(o, path, e);
 }
 
 static int
@@ -443,7 +447,7 @@ receive_teach(const struct receive_answers *o, const struct receive_said *a,
 		if ((k = receive_await(o, a->run, next, &path, e)) == 0 &&
 		    path != NULL)
 			k = receive_hand(o, path, e);
-		if (k < 0)
+		if (k != 0)
 			return k;
 		q.step = next + 1;
 	}

@@ -324,6 +324,24 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	ace-inspect diff want got
 }
 
+@test "--reply aggregate: who waits for one leaves when the connection is over" {
+	{ shard 0; shard 1; } >in
+	head -c -40 in >part
+	exits 3 timeout "$HANG" ace-recv --spool spool --reply aggregate part
+	says truncated
+	verdict out >said
+	grep -q '^step 0: accepted' said
+	limits 'idle 300ms, each 1'
+	mkfifo line
+	(cat in; exec sleep "$HANG") >line 3>&- &
+	exits 3 timeout "$HANG" ace-recv --spool spool --device edge1 \
+	    --reply aggregate line
+	kill $!
+	# each has its receipt, and the place is free
+	[ "$(verdict out | grep -c '^step [01]: ')" -eq 2 ]
+	recv duplicate --device edge1 <in
+}
+
 @test "limits kind: a difference is let in where that word stands, and nowhere else" {
 	shard 0 edge1 -c f32 >in
 	ace-compress -S state -c topk:0.5 --error-feedback ef21 in >apart
@@ -721,10 +739,8 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	# the elder one waits for aggregates, its child reads
 	kill -9 "$(pgrep -P "$(pgrep -P $! -x ace-recv)")"
 	exec 9>&-
-	# what is on disk is answered first
-	ace-aggregate --spool spool --expect 1 --steps 1 |
-	    ace-recv --spool spool --publish
 	wait_for test -s status
+	verdict back | grep -q '^step 0: accepted'
 	[ "$(cat status)" = 4 ]
 	says '^ace-recv: the reading process was killed'
 }
