@@ -252,19 +252,6 @@ receive_spool(struct receive *x, const struct shard *sh, int over,
 	return k;
 }
 
-/* Reads the shard to its end without leaving a trace of it in the spool. */
-static int
-receive_skip(struct receive *x, const struct shard *sh, struct receipt *r,
-    struct err *e)
-{
-	int k = receive_data(x, NULL, r, e);
-
-	if (k < 0)
-		return k;
-	memcpy(r->digest, reader_end_of_shard(x->in)->digest, SHARD_DIGEST);
-	return inbox_sign(x->inbox, inbox_run_of(sh), r, e);
-}
-
 /* A model without values asks for what the others know from its step on; see
  * join_next. */
 static int
@@ -290,7 +277,7 @@ static int
 receive_shard(struct receive *x, struct err *e)
 {
 	const struct shard *sh = reader_shard(x->in);
-	struct receipt r, room;
+	struct receipt r;
 	int k;
 
 	if ((k = receive_check_sender(x, sh, e)) < 0)
@@ -299,18 +286,11 @@ receive_shard(struct receive *x, struct err *e)
 	    reader_schema(x->in)->total == 0)
 		return receive_ask(x, sh, e);
 	receive_check_head(x, sh, &r);
-	room = r;
-	room.verdict = RECEIPT_ACCEPTED;
-	if ((k = verdict_head(x->inbox, sh, reader_schema(x->in), &r, e)) < 0)
+	if ((k = verdict_head(x->inbox, sh, reader_schema(x->in), &r, e)) < 0 ||
+	    (k = admit_place(&x->o->admit, x->inbox, sh, reader_schema(x->in),
+	    e)) < 0)
 		return k;
-	if ((k = admit_place(&x->o->admit, x->inbox, sh, &room, e)) < 0)
-		return k;
-	if (room.verdict != RECEIPT_ACCEPTED) {
-		r = room;
-		k = receive_skip(x, sh, &r, e);
-	} else {
-		k = receive_spool(x, sh, k, &r, e);
-	}
+	k = receive_spool(x, sh, k, &r, e);
 	return k < 0 ? k : receive_tell_receipt(x, &r, sh, e);
 }
 
