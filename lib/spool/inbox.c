@@ -312,7 +312,8 @@ int
 inbox_lock(const struct inbox *s, const char *run, int how, int *fd,
     struct err *e)
 {
-	char *path = inbox_path(s, run, NULL, "lock", e);
+	char *path = run == NULL ? statedir_path(&s->state, ".lock", e) :
+	    inbox_path(s, run, NULL, "lock", e);
 	int r = path != NULL ? fd_lock(path, how, fd, e) : -ERR_SYS;
 
 	alloc_free(path);

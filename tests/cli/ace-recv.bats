@@ -773,6 +773,48 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	[ -z "$(find spool -name '*.new-*')" ]
 }
 
+# at_once LOCK N CMD -- CMD: both wait for the lock with N files on their way each,
+# and then go on; who had status 0 in `won', their other statuses in `lost'
+at_once() {
+	local lock=$1 n=$2 one pid=() i got
+	shift 2
+	while [ "$1" != -- ]; do one+=("$1"); shift; done
+	shift
+	exec 9>"$lock"
+	flock 9
+	"${one[@]}" >out0 2>err0 9>&- 3>&- &
+	pid+=($!)
+	"$@" >out1 2>err1 9>&- 3>&- &
+	pid+=($!)
+	begun() { [ "$(find spool -name '*.new-*' | wc -l)" -eq "$n" ]; }
+	wait_for begun
+	exec 9>&-
+	won='' lost=''
+	for i in 0 1; do
+		got=0
+		wait "${pid[i]}" || got=$?
+		[ "$got" -eq 0 ] && won+=$i || lost+=$got
+	done
+}
+
+@test "of two runs that begin at once one is the first, of two averages, too" {
+	mkshards -r one >one
+	mkshards -r two >two
+	mkdir -m 700 spool
+	at_once spool/.lock 2 ace-recv --spool spool one -- ace-recv --spool spool two
+	[ "$lost" = 3 ]
+	[ "$(ls spool)" = "$([ "$won" = 0 ] && echo one || echo two)" ]
+	rm -r spool
+	shard 0 >in
+	recv accepted <in
+	shard 0 edge1 -x 2 | ace-aggregate >mean1
+	ace-aggregate in >mean0
+	at_once spool/test/lock 2 ace-recv --spool spool --publish mean0 -- \
+	    ace-recv --spool spool --publish mean1
+	[ "$lost" = 5 ]
+	ace-inspect diff "mean$won" spool/test/0/aggregate.aceg
+}
+
 @test "a run that comes while a shard of another one does is the first" {
 	mkshards -r one >one
 	mkshards -r two >two
