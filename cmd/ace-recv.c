@@ -254,6 +254,11 @@ check(const struct opts *o, const char *path, struct err *e)
 	if (o->act != RECEIVE && o->aggregate)
 		return err_set(e, ERR_USAGE, "--reply is of shards that "
 		    "arrive");
+	if (o->f->mute && o->f->output != NULL)
+		return err_set(e, ERR_USAGE, "--create, --publish and --leave "
+		    "write nothing, not into '%s'", o->f->output);
+	if (o->act == PUBLISH && o->shard.device != NULL)
+		return err_set(e, ERR_USAGE, "--publish is for all devices");
 	if (reads)
 		return 0;
 	if (path != NULL)

@@ -204,7 +204,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 5 ace-recv --spool spool --create
 	says "'spool/limits' is there already"
 	same made spool/limits
-	for other in --publish '--run r' '--device d' file; do
+	for other in --publish '--run r' '--device d' '-o log' file; do
 		# shellcheck disable=SC2086 # words
 		exits 2 ace-recv --spool other --create $other
 		[ ! -e other/limits ]
@@ -541,6 +541,12 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 ace-recv --spool spool --run test --device edge1 --leave
 	[ ! -s out ]
 	exits 0 pty ace-recv --spool spool --publish mean
+	for act in "--publish -o log" "--publish --device edge1" \
+	    "--leave --device edge1 -o log"; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 2 ace-recv --spool spool --run test $act
+	done
+	[ ! -e log ]
 	# each of those who act needs a device's name
 	for act in --join --leave '--fence 0'; do
 		# shellcheck disable=SC2086 # words are meant
@@ -663,6 +669,12 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	exits 0 ace-recv --spool spool --run test --device "$name" --join
 	[ "$(wc -l <spool/test/devices)" -eq 2 ]
 	[ "$(head -n 1 spool/test/devices)" = "$name" ]
+	# nor is a list that was written by hand cut in silence
+	yes edge77 | head -c $(((1 << 20) - 1)) >spool/test/devices
+	exits 0 ace-recv --spool spool --run test --device b --join
+	yes edge77 | head -c $((1 << 20)) >spool/test/devices
+	exits 3 ace-recv --spool spool --run test --device b --join
+	says "limit: 'spool/test/devices' has more than 1 MiB"
 	echo "${name}0" >spool/test/devices
 	exits 3 ace-recv --spool spool --run test --device b --join
 	says "corrupt: 'spool/test/devices' is to have the name of a device in each line"
