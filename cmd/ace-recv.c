@@ -103,23 +103,37 @@ struct run {
 	struct writer *out;
 };
 
+struct reading {
+	pid_t pid;		/* 0: it has ended, so */
+	int status;
+};
+
+static int
+gave_up(void *reading)
+{
+	struct reading *p = reading;
+
+	if (p->pid != 0 && waitpid(p->pid, &p->status, WNOHANG) == p->pid)
+		p->pid = 0;
+	return p->pid == 0 && p->status != 0;
+}
+
 /* The end of the reading process, which is of no use any more (r < 0), has
  * done its work (0) or has failed (1). */
 static int
-reap(pid_t pid, int r, struct err *e)
+reap(struct reading *p, int r, struct err *e)
 {
-	int status = 0;
-
-	if (r < 0)
-		(void)kill(pid, SIGTERM);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+	if (r < 0 && p->pid != 0)
+		(void)kill(p->pid, SIGTERM);
+	while (p->pid != 0 && waitpid(p->pid, &p->status, 0) < 0 &&
+	    errno == EINTR)
 		continue;
 	if (r <= 0)
 		return r;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) == 0)
+	if (!WIFEXITED(p->status) || WEXITSTATUS(p->status) == 0)
 		return err_set(e, ERR_SYS, "the reading process was killed");
 	e->quiet = 1;		/* it has said why */
-	return -WEXITSTATUS(status);
+	return -WEXITSTATUS(p->status);
 }
 
 /* The device does not take its answers.  It leaves as it is, in the middle of a
@@ -152,15 +166,15 @@ static int
 serve(struct run *x, int from, struct err *e)
 {
 	const struct cli *c = x->o->f->cli;
+	struct reading p = { 0, 0 };
 	const struct receive_answers a = { &x->inbox, x->o->aggregate,
-	    &x->o->f->in, x->out, x->o->shard.admit.time };
+	    &x->o->f->in, x->out, x->o->shard.admit.time, gave_up, &p };
 	void (*was)(int) = signal(SIGPIPE, SIG_IGN);
 	int fd[2], r, k;
-	pid_t pid;
 
-	if (pipe2(fd, O_CLOEXEC) < 0 || (pid = fork()) < 0)
+	if (pipe2(fd, O_CLOEXEC) < 0 || (p.pid = fork()) < 0)
 		return err_sys(e, "cannot answer");
-	if (pid == 0) {
+	if (p.pid == 0) {
 		(void)close(fd[0]);
 		/* nobody would hear what we accept */
 		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -169,7 +183,7 @@ serve(struct run *x, int from, struct err *e)
 		r = receive_all(&x->inbox, x->in, &x->o->shard, fd[1], e);
 		_exit(cli_exit(c, r, e));
 	}
-	sandbox_narrow(&c->box, pid);
+	sandbox_narrow(&c->box, p.pid);
 	(void)close(fd[1]);
 	listen_to(SIGALRM);
 	(void)signal(SIGALRM, weary);
@@ -177,7 +191,7 @@ serve(struct run *x, int from, struct err *e)
 	x->in = NULL;
 	r = receive_answer(&a, fd[0], e);
 	(void)close(fd[0]);
-	k = filter_end(x->out, reap(pid, r, e), e);
+	k = filter_end(x->out, reap(&p, r, e), e);
 	if (k < 0 && r > 0)
 		fd_linger(from);
 	(void)signal(SIGPIPE, was);
@@ -240,6 +254,11 @@ check(const struct opts *o, const char *path, struct err *e)
 	if (o->act != RECEIVE && o->aggregate)
 		return err_set(e, ERR_USAGE, "--reply is of shards that "
 		    "arrive");
+	if (o->f->mute && o->f->output != NULL)
+		return err_set(e, ERR_USAGE, "--create, --publish and --leave "
+		    "write nothing, not into '%s'", o->f->output);
+	if (o->act == PUBLISH && o->shard.device != NULL)
+		return err_set(e, ERR_USAGE, "--publish is for all devices");
 	if (reads)
 		return 0;
 	if (path != NULL)

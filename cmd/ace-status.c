@@ -326,6 +326,8 @@ status_each_run(void *arg, const char *run, struct err *e)
 	if (!inbox_fits(x->o->run, run))
 		return 0;
 	if ((k = status_run(&r, c->in, run, e)) == 0) {
+		if (x->o->form == FORM_JSON && x->runs == 0)
+			emit_open(&x->s.json, "runs", '[');
 		if (x->o->form == FORM_JSON)
 			status_run_json(x, &r);
 		else if (x->o->form == FORM_METRICS)
@@ -386,10 +388,11 @@ status_spool(struct status *x, struct err *e)
 		emit_u64(&x->s.json, "disk_bytes", status_disk(x->dir));
 		if (k == 0)
 			k = status_sandbox_json(&x->s.json, &in, e);
-		emit_open(&x->s.json, "runs", '[');
 	}
 	if (k == 0)
 		k = status_runs(&in, status_each_run, &c, e);
+	if (k == 0 && x->o->form == FORM_JSON)
+		emit_open(&x->s.json, "runs", '[');
 	if (k >= 0 && x->runs == 0 && x->o->run != NULL)
 		k = err_set(e, ERR_DATA, "mismatch: no run '%.80s' in '%s'",
 		    x->o->run, x->dir);

@@ -169,7 +169,7 @@ status_step(struct status_device *d, uint64_t step)
 	d->any = 1;
 }
 
-/* The receipts of a list count; each device has one in a step. */
+/* The receipts of a manifest count; each device has one in a step. */
 static int
 status_count(struct status_run *s, const struct ledger *l, struct err *e)
 {
@@ -193,7 +193,8 @@ struct status_dir {
 	struct status_run *s;
 	const char *dir;
 	uint64_t step;
-	int closed;		/* it has a manifest, which counts */
+	int closed;		/* it has a manifest, which counts, */
+	struct ledger l;	/* this one */
 	size_t shards;
 	double oldest;
 };
@@ -222,14 +223,35 @@ status_shard(struct status_dir *x, const char *name,
 	return 0;
 }
 
+/* The receipts of what a device sent in vain; of a step that was closed without it
+ * they are an answer, too. */
+static int
+status_refused(struct status_dir *x, const char *name, const struct ledger *no,
+    struct err *e)
+{
+	struct status_device *d = status_of(x->s, name, e);
+	size_t i;
+
+	if (d == NULL)
+		return -ERR_SYS;
+	status_step(d, x->step);
+	for (i = 0; i < no->n; i++)
+		if (no->r[i].verdict < RECEIPT_NVERDICT)
+			d->verdict[no->r[i].verdict]++;
+	for (i = 0; i < x->l.n &&
+	    memcmp(x->l.r[i].device, d->id, SHARD_ID) != 0; i++)
+		;
+	d->answered += x->closed && i == x->l.n;
+	return 0;
+}
+
 static int
 status_each_shard(void *arg, const char *name, struct err *e)
 {
 	struct status_dir *x = arg;
 	const size_t n = strlen(name);
-	struct status_device *d;
 	char path[PATH_MAX];
-	struct receipt rc;
+	struct ledger no;
 	struct stat st;
 	int k;
 
@@ -240,15 +262,11 @@ status_each_shard(void *arg, const char *name, struct err *e)
 		return status_shard(x, name, &st, e);
 	if (n < 4 || strcmp(name + n - 3, ".no") != 0)
 		return 0;
-	if ((k = ledger_last(path, &rc, e)) <= 0)
-		return k;
-	if ((d = status_of(x->s, name, e)) == NULL)
-		return -ERR_SYS;
-	status_step(d, rc.step);
-	d->answered += (uint64_t)x->closed;
-	if (rc.verdict < RECEIPT_NVERDICT)
-		d->verdict[rc.verdict]++;
-	return 0;
+	memset(&no, 0, sizeof(no));
+	if ((k = ledger_read(&no, path, e)) > 0)
+		k = status_refused(x, name, &no, e);
+	ledger_release(&no);
+	return k;
 }
 
 /* One step: its shards, its receipts, and whether it is the one at hand. */
@@ -258,15 +276,13 @@ status_look(struct status_run *s, const struct inbox *in, uint64_t step,
 {
 	struct status_dir x = { .s = s, .step = step };
 	char *manifest = inbox_path(in, s->name, &step, "manifest", e);
-	struct ledger l;
 	int k = -ERR_SYS;
 
-	memset(&l, 0, sizeof(l));
 	x.dir = inbox_path(in, s->name, &step, "", e);
 	if (manifest != NULL && x.dir != NULL &&
-	    (k = ledger_read(&l, manifest, e)) >= 0) {
+	    (k = ledger_read(&x.l, manifest, e)) >= 0) {
 		x.closed = k > 0;
-		if ((k = status_count(s, &l, e)) == 0)
+		if ((k = status_count(s, &x.l, e)) == 0)
 			k = scan(x.dir, status_each_shard, &x, e);
 	}
 	if (k >= 0 && s->now == STATUS_IDLE && (x.closed || x.shards != 0) &&
@@ -275,7 +291,7 @@ status_look(struct status_run *s, const struct inbox *in, uint64_t step,
 		s->step = step;
 		s->since = x.oldest;
 	}
-	ledger_release(&l);
+	ledger_release(&x.l);
 	alloc_free(manifest);
 	alloc_free((char *)(uintptr_t)x.dir);
 	return k;

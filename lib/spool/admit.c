@@ -84,15 +84,14 @@ static const struct opt admit_rows[] = {
 	    "device, for a relay its edges.",
 	    OPT_U64(struct admit, contributors, 1, 1 << 20), .def = "1024" },
 	{ 0, "ahead", "N", "Those more than N steps after the last closed one "
-	    "are invalid.", OPT_U64(struct admit, ahead, 1, ADMIT_STEP_MOST),
+	    "have to wait.", OPT_U64(struct admit, ahead, 1, ADMIT_STEP_MOST),
 	    .def = "10000" },
 	{ 0, "staleness", "N", "Those computed at a model more than N steps "
 	    "older are late; any: all come.", OPT_CALL(admit_stale),
 	    .def = "any" },
-	{ 0, "quota", "SIZE", "Those of a device with so much in open steps are "
-	    "invalid.", OPT_SIZE(struct admit, quota), .def = "4Gi" },
-	{ 0, "open", "N", "So are those of one with shards in so many open "
-	    "steps.",
+	{ 0, "quota", "SIZE", "So have those of a device with so much in open "
+	    "steps,", OPT_SIZE(struct admit, quota), .def = "4Gi" },
+	{ 0, "open", "N", "and those of one with shards in so many open steps.",
 	    OPT_U64(struct admit, open, 1, 1 << 20), .def = "1024" },
 	{ 0, "timeout", "TIME", "A connection ends when nothing comes for so "
 	    "long within a shard.",
@@ -495,7 +494,7 @@ admit_step(struct admit_place *p, uint64_t step, struct err *e)
 
 int
 admit_place(const struct admit *a, const struct inbox *s,
-    const struct shard *sh, struct receipt *r, struct err *e)
+    const struct shard *sh, const struct schema *sc, struct err *e)
 {
 	struct admit_place p = { .s = s, .sh = sh, .most = a->shard };
 	struct steps open = STEPS_INIT;
@@ -508,13 +507,11 @@ admit_place(const struct admit *a, const struct inbox *s,
 	p.any = k == 0;
 	if (!p.any && sh->step <= p.floor)
 		return sh->step < p.floor;
-	if (sh->step > p.floor && sh->step - p.floor > a->ahead) {
-		admit_refuse(r, "limit: step %llu is more than %llu after %llu, "
-		    "the last that is closed (limits: ahead)",
+	if (sh->step > p.floor && sh->step - p.floor > a->ahead)
+		return err_set(e, ERR_REFUSED, "limit: step %llu is more than "
+		    "%llu after %llu, the last that is closed (limits: ahead)",
 		    (unsigned long long)sh->step, (unsigned long long)a->ahead,
 		    (unsigned long long)p.floor);
-		return 0;
-	}
 	if ((path = admit_path(s, sh, e)) == NULL)
 		return -ERR_SYS;
 	k = admit_may(s, sh, path, p.any ? 0 : p.floor + 1, &open, &i, e);
@@ -526,11 +523,14 @@ admit_place(const struct admit *a, const struct inbox *s,
 	if (k < 0 || p.known || (k = scan(s->state.dir, admit_temp, &p, e)) < 0)
 		return k;
 	if (p.steps >= a->open)
-		admit_refuse(r, "limit: %llu steps of this device are open "
-		    "(limits: open)", (unsigned long long)p.steps);
+		return err_set(e, ERR_REFUSED, "limit: %llu steps of this device "
+		    "are open (limits: open)", (unsigned long long)p.steps);
+	if ((sh->flags & SHARD_PREDICTED) != 0)
+		p.bytes += sc->total * sizeof(float);	/* see admit_mirror */
 	if (p.bytes >= a->quota)
-		admit_refuse(r, "limit: %llu bytes of this device wait for "
-		    "their steps (limits: quota)", (unsigned long long)p.bytes);
+		return err_set(e, ERR_REFUSED, "limit: %llu bytes of this device "
+		    "wait for their steps (limits: quota)",
+		    (unsigned long long)p.bytes);
 	return 0;
 }
 

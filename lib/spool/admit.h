@@ -67,13 +67,14 @@ void admit_values(const struct kern *k, const struct schema_tensor *t,
 int admit_note(const struct admit *a, struct checks *c, const struct reader *in,
     struct receipt *r, struct err *e);
 
-/* admit_place(a, s, sh, r, e): is there room in the spool for the shard?  1: its
- * step is over, and the shard late, whatever r says.
- * Steps that are too far ahead and devices above their quota are refused.  The
- * caller keeps nothing of what is refused here, not even the receipt:
- * otherwise somebody who invents steps could fill the disk with receipts. */
+/* admit_place(a, s, sh, sc, e): is there room in the spool for the shard?  1: its
+ * step is over, and the shard late, whatever else is wrong with it.
+ * -ERR_REFUSED: its step is too far ahead, or the device above its quota.  That is
+ * no verdict: one would have to be kept, lest the same bytes be let in later when
+ * the device has taken them back, and somebody who invents steps could fill the
+ * disk with receipts.  So the device keeps the shard, and sends it again. */
 int admit_place(const struct admit *a, const struct inbox *s,
-    const struct shard *sh, struct receipt *r, struct err *e);
+    const struct shard *sh, const struct schema *sc, struct err *e);
 
 /* admit_took(s, sh, e): before the device's first file in the shard's step is
  * made.  DIR/RUN/DEVICE.open lists the steps in which it may have one, so that

@@ -312,7 +312,8 @@ int
 inbox_lock(const struct inbox *s, const char *run, int how, int *fd,
     struct err *e)
 {
-	char *path = inbox_path(s, run, NULL, "lock", e);
+	char *path = run == NULL ? statedir_path(&s->state, ".lock", e) :
+	    inbox_path(s, run, NULL, "lock", e);
 	int r = path != NULL ? fd_lock(path, how, fd, e) : -ERR_SYS;
 
 	alloc_free(path);
@@ -372,7 +373,10 @@ inbox_raise(const struct inbox *s, const char *run, const char *device,
 	char *path = inbox_of(s, run, NULL, device, "incarnation", e);
 	int fd = -1, k = path != NULL ? 0 : -ERR_SYS;
 
-	if (k == 0 && (k = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
+	if (k == 0 && (k = inbox_is_there(s, run, NULL, e)) == 0)
+		k = err_set(e, ERR_REFUSED, "no run '%.80s' in '%s'", run,
+		    s->state.dir);
+	if (k > 0 && (k = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
 		k = ledger_number(path, n, e);
 		if (k >= 0 && *n >= SHARD_INCARNATIONS)
 			k = err_set(e, ERR_REFUSED, "device '%.80s' is at its "

@@ -23,6 +23,7 @@
  *   DIR/RUN/DEVICE.history/          see spool/mirror.h
  *   DIR/DEVICE.new-XXXXXX            a shard that is being received; locked
  *                                    while somebody writes it
+ *   DIR/.lock                        while a run gets its first shard
  *   DIR/.clients                     see spool/clients.h
  *   DIR/limits                       see spool/admit.h
  *
@@ -142,8 +143,8 @@ int inbox_manifest(const struct inbox *s, const char *run, uint64_t step,
  * from now on shards of the ones before it are refused. */
 int inbox_raise(const struct inbox *s, const char *run, const char *device,
     uint64_t *n, struct err *e);
-/* inbox_lock(s, run, how, fd, e): takes the run's lock, how is LOCK_SH or
- * LOCK_EX; close(*fd) gives it back. */
+/* inbox_lock(s, run, how, fd, e): takes the run's lock, or, run NULL, that of the
+ * spool, which comes first; how is LOCK_SH or LOCK_EX; close(*fd) gives it back. */
 int inbox_lock(const struct inbox *s, const char *run, int how, int *fd,
     struct err *e);
 

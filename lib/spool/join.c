@@ -20,11 +20,7 @@
  * takes the reading of a file. */
 enum { JOIN_LOOKS = 1000 };
 
-/* Writes down that the device knows what the others do from this step on.  It may
- * be slow with its first shard, and have asked before the run had any.  Where it
- * was told before that stays: it may have a shard of then that is not there yet,
- * which was computed at the others' model. */
-static int
+int
 join_told(const struct inbox *s, const char *run, const char *device,
     uint64_t step, struct err *e)
 {
@@ -127,14 +123,15 @@ join_missing(const struct inbox *s, const char *run, const struct steps *l,
 		    (unsigned long long)l->step[first]);
 }
 
-/* A step was removed (ace-aggregate --keep) that the model does not have. */
+/* A step was removed (ace-aggregate --keep) that the model does not have, or whoever
+ * asks. */
 static int
-join_gone(const struct steps *old, const char *run, struct err *e)
+join_gone(const struct steps *old, const char *run, const char *how,
+    struct err *e)
 {
 	return err_set(e, ERR_REFUSED, "the aggregate of step %llu of run "
-	    "'%.80s' was removed (ace-aggregate --keep): put a newer model into "
-	    "the spool first (ace-recv --publish)",
-	    (unsigned long long)old->step[0], run);
+	    "'%.80s' was removed (ace-aggregate --keep): %s",
+	    (unsigned long long)old->step[0], run, how);
 }
 
 int
@@ -148,7 +145,8 @@ join_send(const struct inbox *s, const char *run, const char *device,
 	int k = join_copy_model(s, run, &next, w, e);
 
 	if (k == 0 && (k = steps_list(&old, s, run, "old", next, e)) == 0)
-		k = old.n != 0 ? join_gone(&old, run, e) :
+		k = old.n != 0 ? join_gone(&old, run, "put a newer model into "
+		    "the spool first (ace-recv --publish)", e) :
 		    steps_list(&now, s, run, "", next, e);
 	if (k >= 0)
 		k = join_open(s, run, &open, e);
@@ -189,7 +187,8 @@ join_next(const struct inbox *s, const struct join_asked *q, uint64_t *next,
 	    (k = steps_list(&l, s, q->run, "", q->step, e)) == 0 &&
 	    (k = steps_list(&old, s, q->run, "old", q->step, e)) == 0 &&
 	    old.n != 0)
-		k = join_gone(&old, q->run, e);
+		k = join_gone(&old, q->run, "a device that lacks it "
+		    "has to be let in (ace-recv --join)", e);
 	if (k == 0 && l.n != 0 && l.step[0] < *next) {
 		*next = l.step[0];
 		k = join_took_part(s, q, *next, e);
@@ -201,17 +200,16 @@ join_next(const struct inbox *s, const struct join_asked *q, uint64_t *next,
 }
 
 int
-join_tell(const struct inbox *s, const struct join_asked *q, struct writer *w,
-    struct err *e)
+join_tell(const struct join_asked *q, struct writer *w, struct err *e)
 {
 	struct schema none = SCHEMA_INIT;
 	struct shard sh;
-	int k = join_told(s, q->run, q->device, q->step, e);
+	int k;
 
 	shard_init(&sh);
 	sh.kind = SHARD_MODEL;
 	sh.step = q->step;
-	if (k == 0 && (k = schema_finish(&none, e)) == 0 &&
+	if ((k = schema_finish(&none, e)) == 0 &&
 	    (k = shard_set_run(&sh, q->run, e)) == 0 &&
 	    (q->device[0] == '\0' ||
 	    (k = shard_set_device(&sh, q->device, e)) == 0) &&

@@ -35,10 +35,15 @@ struct join_asked {
  * when an aggregate was removed. */
 int join_next(const struct inbox *s, const struct join_asked *q,
     uint64_t *next, struct err *e);
-/* join_tell(s, q, w, e): the end of the answer, a model without values whose step
- * is q->step, the one to begin with.  The device counts as told. */
-int join_tell(const struct inbox *s, const struct join_asked *q,
-    struct writer *w, struct err *e);
+/* join_tell(q, w, e): the end of the answer, a model without values whose step
+ * is q->step, the one to begin with. */
+int join_tell(const struct join_asked *q, struct writer *w, struct err *e);
+/* join_told(s, run, device, step, e): writes down that the device knows what the
+ * others do from this step on.  It may be slow with its first shard, and have asked
+ * before the run had any.  Where it was told before that stays: it may have a shard
+ * of then that is not there yet, which was computed at the others' model. */
+int join_told(const struct inbox *s, const char *run, const char *device,
+    uint64_t step, struct err *e);
 /* join_stranger(s, sh, floor, next, e): 1 when this late shard is of a device
  * that never had one in the run and was not told either, and `floor', the last
  * step that is closed, is more than one behind its own: whatever it computes, it

@@ -134,22 +134,6 @@ ledger_read(struct ledger *l, const char *path, struct err *e)
 }
 
 int
-ledger_last(const char *path, struct receipt *r, struct err *e)
-{
-	struct ledger l;
-	int k;
-
-	memset(&l, 0, sizeof(l));
-	k = ledger_read(&l, path, e);
-	if (k > 0 && l.n == 0)
-		k = err_set(e, ERR_DATA, "corrupt: '%s'", path);
-	if (k > 0)
-		*r = l.r[l.n - 1];
-	ledger_release(&l);
-	return k;
-}
-
-int
 ledger_shard(const char *path, struct receipt *rc, struct err *e)
 {
 	const struct shard *sh;

@@ -30,10 +30,8 @@ int ledger_add(struct ledger *l, const struct receipt *r, const char *file,
 int ledger_sort(struct ledger *l, struct err *e);
 int ledger_write(const struct ledger *l, const char *path,
     enum io_sync sync, struct err *e);
-/* ledger_read: 1, or 0 when there is no such file; ledger_last: the same, of
- * its last receipt alone. */
+/* ledger_read: 1, or 0 when there is no such file. */
 int ledger_read(struct ledger *l, const char *path, struct err *e);
-int ledger_last(const char *path, struct receipt *r, struct err *e);
 
 /* ledger_digest(path, digest, e): the digest of the one shard in a file: 1, or
  * 0 when there is no such file. */

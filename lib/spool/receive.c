@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -180,16 +181,33 @@ receive_is_run(void *arg, const char *name, struct err *e)
 	return strchr(name, '.') == NULL && strcmp(name, LIMITS_FILE) != 0;
 }
 
-/* Is a refused shard's verdict kept?  Of a second run not before a first shard of
- * it is accepted: there may be any number of them. */
+/* Is a refused shard's verdict kept, and that a device was told?  Of a second run
+ * not before a first shard of it is accepted: there may be any number of them. */
 static int
-receive_keeps(const struct receive *x, const char *run, struct err *e)
+receive_keeps(const struct inbox *s, const char *run, struct err *e)
 {
-	int k = inbox_is_there(x->inbox, run, NULL, e);
+	int k = inbox_is_there(s, run, NULL, e);
 
-	if (k == 0 && (k = scan(x->inbox->state.dir, receive_is_run, NULL,
-	    e)) >= 0)
+	if (k == 0 && (k = scan(s->state.dir, receive_is_run, NULL, e)) >= 0)
 		k = !k;
+	return k;
+}
+
+/* Of two runs that begin at once one is the first: until a run has a shard, a lock
+ * of the spool is held, *fd, while it is looked for others and the shard comes. */
+static int
+receive_begin(struct receive *x, const struct shard *sh, int *fd, struct err *e)
+{
+	const char *run = inbox_run_of(sh);
+	char *schema = inbox_path(x->inbox, run, NULL, "schema.aceg", e);
+	int k = schema == NULL ? -ERR_SYS : 0;
+
+	if (k == 0 && access(schema, F_OK) < 0)
+		k = inbox_lock(x->inbox, NULL, LOCK_EX, fd, e);
+	alloc_free(schema);
+	/* another run may have come while this shard did */
+	if (k == 0 && (k = admit_run(x->inbox, x->o->run, run, e)) == 0)
+		k = inbox_begin(x->inbox, sh, e);
 	return k;
 }
 
@@ -200,22 +218,23 @@ receive_settle(struct receive *x, const struct shard *sh, int over,
     const char *temp, struct receipt *r, struct err *e)
 {
 	const char *run = inbox_run_of(sh);
-	int k = 1;
+	int k = 1, fd = -1;
 
 	memcpy(r->digest, reader_end_of_shard(x->in)->digest, SHARD_DIGEST);
 	if (r->verdict != RECEIPT_ACCEPTED &&
-	    (k = receive_keeps(x, run, e)) == 0) {
+	    (k = receive_keeps(x->inbox, run, e)) == 0) {
 		(void)unlink(temp);
 		return inbox_sign(x->inbox, run, r, e);
 	}
-	/* another run may have come while this shard did */
-	if (k > 0 && (k = over ? 0 : admit_run(x->inbox, x->o->run, run, e)) == 0 &&
-	    !over)
-		k = inbox_begin(x->inbox, sh, e);
+	if (k > 0)
+		k = over ? 0 : receive_begin(x, sh, &fd, e);
 	if (k == 0)
-		return verdict_settle(x->inbox, sh, reader_schema(x->in), temp,
+		k = verdict_settle(x->inbox, sh, reader_schema(x->in), temp,
 		    &x->mirror, r, e);
-	(void)unlink(temp);
+	else
+		(void)unlink(temp);
+	if (fd >= 0)
+		(void)close(fd);
 	return k;
 }
 
@@ -252,19 +271,6 @@ receive_spool(struct receive *x, const struct shard *sh, int over,
 	return k;
 }
 
-/* Reads the shard to its end without leaving a trace of it in the spool. */
-static int
-receive_skip(struct receive *x, const struct shard *sh, struct receipt *r,
-    struct err *e)
-{
-	int k = receive_data(x, NULL, r, e);
-
-	if (k < 0)
-		return k;
-	memcpy(r->digest, reader_end_of_shard(x->in)->digest, SHARD_DIGEST);
-	return inbox_sign(x->inbox, inbox_run_of(sh), r, e);
-}
-
 /* A model without values asks for what the others know from its step on; see
  * join_next. */
 static int
@@ -290,7 +296,7 @@ static int
 receive_shard(struct receive *x, struct err *e)
 {
 	const struct shard *sh = reader_shard(x->in);
-	struct receipt r, room;
+	struct receipt r;
 	int k;
 
 	if ((k = receive_check_sender(x, sh, e)) < 0)
@@ -299,18 +305,11 @@ receive_shard(struct receive *x, struct err *e)
 	    reader_schema(x->in)->total == 0)
 		return receive_ask(x, sh, e);
 	receive_check_head(x, sh, &r);
-	room = r;
-	room.verdict = RECEIPT_ACCEPTED;
-	if ((k = verdict_head(x->inbox, sh, reader_schema(x->in), &r, e)) < 0)
+	if ((k = verdict_head(x->inbox, sh, reader_schema(x->in), &r, e)) < 0 ||
+	    (k = admit_place(&x->o->admit, x->inbox, sh, reader_schema(x->in),
+	    e)) < 0)
 		return k;
-	if ((k = admit_place(&x->o->admit, x->inbox, sh, &room, e)) < 0)
-		return k;
-	if (room.verdict != RECEIPT_ACCEPTED) {
-		r = room;
-		k = receive_skip(x, sh, &r, e);
-	} else {
-		k = receive_spool(x, sh, k, &r, e);
-	}
+	k = receive_spool(x, sh, k, &r, e);
 	return k < 0 ? k : receive_tell_receipt(x, &r, sh, e);
 }
 
@@ -359,7 +358,8 @@ receive_all(const struct inbox *s, struct reader *in,
 /* ---- answering ---- */
 
 /* Waits until there is an aggregate: 0, and *path is NULL if there never will
- * be one. It also ends when the device is gone and nobody waits any more. */
+ * be one. It also ends when the device is gone and nobody waits any more, and, with
+ * 1, when the connection has ended for whoever reads it. */
 static int
 receive_await(const struct receive_answers *o, const char *run, uint64_t step,
     char **path, struct err *e)
@@ -370,6 +370,8 @@ receive_await(const struct receive_answers *o, const char *run, uint64_t step,
 	progress_begin(o->inbox->wait);
 	while ((r = inbox_aggregate(o->inbox, run, step, path,
 	    e)) == INBOX_COMING) {
+		if (o->gave_up(o->reading))
+			return 1;
 		if (progress_due(o->inbox->wait))
 			progress_device(o->inbox, run, step);
 		if ((k = wait_more(&w, e)) < 0)
@@ -410,7 +412,8 @@ receive_aggregate(const struct receive_answers *o, const struct receive_said *a,
 	char *path = NULL;
 	int k = receive_await(o, a->run, a->r.step, &path, e);
 
-	return k < 0 || path == NULL ? k : receive_hand(o, path, e);
+	/* of what was read the device gets the receipts all the same */
+	return k < 0 ? k : path == NULL ? 0 : receive_hand(o, path, e);
 }
 
 static int
@@ -443,15 +446,19 @@ receive_teach(const struct receive_answers *o, const struct receive_said *a,
 		if ((k = receive_await(o, a->run, next, &path, e)) == 0 &&
 		    path != NULL)
 			k = receive_hand(o, path, e);
-		if (k < 0)
+		if (k != 0)
 			return k;
 		q.step = next + 1;
 	}
 	if (k < 0)
 		return k;
 	q.step = next > q.step ? next : q.step;
+	if ((k = receive_keeps(o->inbox, a->run, e)) > 0)
+		k = join_told(o->inbox, a->run, a->device, q.step, e);
+	if (k < 0)
+		return k;
 	receive_within(o->patience);
-	k = join_tell(o->inbox, &q, o->out, e);
+	k = join_tell(&q, o->out, e);
 	receive_within(0);
 	return k;
 }
@@ -503,7 +510,7 @@ receive_publish_shard(const struct inbox *s, struct reader *in, struct err *e)
 	const struct shard *sh = reader_shard(in);
 	struct writer *w = NULL;
 	char *path;
-	int r;
+	int fd = -1, r;
 
 	if ((r = inbox_begin(s, sh, e)) < 0)
 		return r;
@@ -511,9 +518,13 @@ receive_publish_shard(const struct inbox *s, struct reader *in, struct err *e)
 	if (path == NULL)
 		return -ERR_SYS;
 	if ((r = writer_file(&w, path, "ace-recv", e)) == 0 &&
-	    (r = filter_copy(in, w, e)) == 0 && (r = receive_published(sh, path,
-	    reader_end_of_shard(in)->digest, e)) == 0)
+	    (r = filter_copy(in, w, e)) == 0 &&
+	    (r = inbox_lock(s, inbox_run_of(sh), LOCK_EX, &fd, e)) == 0 &&
+	    (r = receive_published(sh, path, reader_end_of_shard(in)->digest,
+	    e)) == 0)
 		r = writer_end(w, s->sync, e);
+	if (fd >= 0)
+		(void)close(fd);
 	if (r >= 0)
 		r = inbox_durable(s, inbox_run_of(sh), &sh->step, e);
 	writer_free(w);

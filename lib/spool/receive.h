@@ -49,6 +49,9 @@ struct receive_answers {
 	double patience;		/* seconds after which SIGALRM comes in
 					 * an answer that the device does not
 					 * take; 0: none */
+	int (*gave_up)(void *reading);	/* 1: the reading process ended before
+					 * all was read */
+	void *reading;
 };
 
 /* receive_answer(o, from, e): all that is told through `from' to the device.  1:

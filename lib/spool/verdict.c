@@ -72,8 +72,8 @@ verdict_refuse(const struct inbox *s, const struct shard *sh, struct receipt *r,
  * try leaves the name free: a device that is put right may say it again, in other
  * bytes.  But not without end, nor when the reason was not the shard's own. */
 static int
-verdict_rejected(const struct ledger *l, const char *path, struct receipt *r,
-    struct err *e)
+verdict_rejected(const struct ledger *l, const char *path, int closed,
+    struct receipt *r, struct err *e)
 {
 	const struct receipt *old = NULL;
 	size_t i, n = 0;
@@ -87,21 +87,20 @@ verdict_rejected(const struct ledger *l, const char *path, struct receipt *r,
 		return err_set(e, ERR_DATA, "corrupt: '%s'", path);
 	if (old != NULL)
 		*r = *old;
-	else if (l->n < VERDICT_TRIES &&
-	    l->r[l->n - 1].verdict == RECEIPT_INVALID)
+	else if (closed || (l->n < VERDICT_TRIES &&
+	    l->r[l->n - 1].verdict == RECEIPT_INVALID))
 		return 0;
 	else
 		r->verdict = RECEIPT_EQUIVOCATION;
 	return 1;
 }
 
-/* Was there a verdict on this name before?  1 and it is in r, or 0. */
+/* The same, by the file of the rejected. */
 static int
-verdict_known(const struct inbox *s, const struct shard *sh, const char *path,
+verdict_before(const struct inbox *s, const struct shard *sh, int closed,
     struct receipt *r, struct err *e)
 {
 	char *no = verdict_no(s, sh, e);
-	unsigned char digest[SHARD_DIGEST];
 	struct ledger l;
 	int k;
 
@@ -109,9 +108,20 @@ verdict_known(const struct inbox *s, const struct shard *sh, const char *path,
 		return -ERR_SYS;
 	memset(&l, 0, sizeof(l));
 	if ((k = ledger_read(&l, no, e)) > 0)
-		k = verdict_rejected(&l, no, r, e);
+		k = verdict_rejected(&l, no, closed, r, e);
 	ledger_release(&l);
 	alloc_free(no);
+	return k;
+}
+
+/* Was there a verdict on this name before?  1 and it is in r, or 0. */
+static int
+verdict_known(const struct inbox *s, const struct shard *sh, const char *path,
+    struct receipt *r, struct err *e)
+{
+	unsigned char digest[SHARD_DIGEST];
+	int k = verdict_before(s, sh, 0, r, e);
+
 	if (k != 0)
 		return k;
 	if ((k = ledger_digest(path, digest, e)) <= 0)
@@ -170,7 +180,10 @@ verdict_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
 			memcpy(r->reason, l.r[i].reason, sizeof(r->reason));
 		}
 	ledger_release(&l);
-	return r->verdict == RECEIPT_LATE ? verdict_stranger(s, sh, r, e) : 1;
+	if (r->verdict != RECEIPT_LATE)
+		return 1;
+	k = verdict_before(s, sh, 1, r, e);
+	return k != 0 ? k : verdict_stranger(s, sh, r, e);
 }
 
 /* Is the shard of the run's model, which is that of its first shard?  An enum

@@ -15,6 +15,15 @@ recv() {
 	grep -qE "$want" said || { cat said; return 1; }
 }
 
+# waits REGEX: standard input has to wait: no receipt, and nothing is kept of it
+waits() {
+	find spool | sort >was
+	exits 5 ace-recv --spool spool
+	says "$1"
+	[ ! -s out ]
+	find spool | sort | diff was -
+}
+
 shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 
 @test "a shard: accepted, in the spool as it came, then a duplicate" {
@@ -52,6 +61,30 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 edge1 -k nan >in
 	recv "^step 0: invalid: non-finite value in tensor 'embed' at index 3" <in
 	recv "^step 0: invalid: non-finite" <in
+	# also when its step was closed meanwhile, unlike other bytes
+	shard 0 edge2 >other
+	recv accepted <other
+	exits 0 ace-aggregate --spool spool --steps 1
+	recv "^step 0: invalid: non-finite" <in
+	shard 0 >in
+	recv '^step 0: late: step 0 is closed' <in
+}
+
+@test "what has to wait has no verdict, so that it counts once" {
+	limits 'open 1'
+	for s in 0 1; do
+		shard $s >in$s
+		ace-compress -S state -c f32 --window 4 in$s >sent$s
+		[ $s = 1 ] || ace-recv --spool spool sent0 | ace-ack -S state >rest
+	done
+	waits 'limit: 1 steps of this device are open \(limits: open\)$' <sent1
+	exits 4 ace-ack -S state < <(cat out)
+	says 'no answer: .*the same again, later'
+	exits 0 ace-aggregate --spool spool --steps 1
+	ace-recv --spool spool sent1 | ace-ack -S state >rest
+	exits 0 ace-aggregate --spool spool --steps 1
+	exits 0 ace-inspect books -S state --spool spool in0 in1
+	[ "$(cat out)" = 'edge1: exact, 2 inputs up to step 1, 2 accepted, 0 pending' ]
 }
 
 @test "an invalid try leaves its name free, and keeps its own verdict" {
@@ -171,7 +204,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 5 ace-recv --spool spool --create
 	says "'spool/limits' is there already"
 	same made spool/limits
-	for other in --publish '--run r' '--device d' file; do
+	for other in --publish '--run r' '--device d' '-o log' file; do
 		# shellcheck disable=SC2086 # words
 		exits 2 ace-recv --spool other --create $other
 		[ ! -e other/limits ]
@@ -300,6 +333,24 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	ace-inspect diff want got
 }
 
+@test "--reply aggregate: who waits for one leaves when the connection is over" {
+	{ shard 0; shard 1; } >in
+	head -c -40 in >part
+	exits 3 timeout "$HANG" ace-recv --spool spool --reply aggregate part
+	says truncated
+	verdict out >said
+	grep -q '^step 0: accepted' said
+	limits 'idle 300ms, each 1'
+	mkfifo line
+	(cat in; exec sleep "$HANG") >line 3>&- &
+	exits 3 timeout "$HANG" ace-recv --spool spool --device edge1 \
+	    --reply aggregate line
+	kill $!
+	# each has its receipt, and the place is free
+	[ "$(verdict out | grep -c '^step [01]: ')" -eq 2 ]
+	recv duplicate --device edge1 <in
+}
+
 @test "limits kind: a difference is let in where that word stands, and nowhere else" {
 	shard 0 edge1 -c f32 >in
 	ace-compress -S state -c topk:0.5 --error-feedback ef21 in >apart
@@ -395,8 +446,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 7 edge1 >in
 	limited 'ahead 7' recv '^step 7: accepted$' <in
 	shard 9 edge1 >in
-	limited 'ahead 8' recv \
-	    '^step 9: invalid: limit: step 9 is more than 8 after 0' <in
+	limited 'ahead 8' waits 'limit: step 9 is more than 8 after 0' <in
 }
 
 @test "a shard that was saved from a damaged file is no part of a sum" {
@@ -491,6 +541,12 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 ace-recv --spool spool --run test --device edge1 --leave
 	[ ! -s out ]
 	exits 0 pty ace-recv --spool spool --publish mean
+	for act in "--publish -o log" "--publish --device edge1" \
+	    "--leave --device edge1 -o log"; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 2 ace-recv --spool spool --run test $act
+	done
+	[ ! -e log ]
 	# each of those who act needs a device's name
 	for act in --join --leave '--fence 0'; do
 		# shellcheck disable=SC2086 # words are meant
@@ -600,8 +656,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	recv '^step 5: accepted$' <in
 	# from where the limit counts, too
 	shard 8 >in
-	limited 'ahead 2' recv \
-	    '^step 8: invalid: limit: step 8 is more than 2 after 5' <in
+	limited 'ahead 2' waits 'limit: step 8 is more than 2 after 5' <in
 	shard 7 >in
 	limited 'ahead 2' recv '^step 7: accepted$' <in
 }
@@ -614,6 +669,12 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	exits 0 ace-recv --spool spool --run test --device "$name" --join
 	[ "$(wc -l <spool/test/devices)" -eq 2 ]
 	[ "$(head -n 1 spool/test/devices)" = "$name" ]
+	# nor is a list that was written by hand cut in silence
+	yes edge77 | head -c $(((1 << 20) - 1)) >spool/test/devices
+	exits 0 ace-recv --spool spool --run test --device b --join
+	yes edge77 | head -c $((1 << 20)) >spool/test/devices
+	exits 3 ace-recv --spool spool --run test --device b --join
+	says "limit: 'spool/test/devices' has more than 1 MiB"
 	echo "${name}0" >spool/test/devices
 	exits 3 ace-recv --spool spool --run test --device b --join
 	says "corrupt: 'spool/test/devices' is to have the name of a device in each line"
@@ -668,11 +729,11 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	shard 1023 >in
 	recv '^step 1023: accepted$' <in
 	shard 1024 >in
-	recv '^step 1024: invalid: limit: 1024 steps of this device are open' <in
+	waits 'limit: 1024 steps of this device are open' <in
 	rm -r spool/test/{1..1023}
 	# what waits, to the byte; nothing of it is read
 	truncate -s $((1 << 32)) $file
-	recv '^step 1024: invalid: limit: 4294967296 bytes of this device wait' <in
+	waits 'limit: 4294967296 bytes of this device wait' <in
 	truncate -s $(((1 << 32) - 1)) $file
 	recv '^step 1024: accepted$' <in
 	rm spool/test/1024/edge1.aceg
@@ -681,7 +742,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	truncate -s $(((1 << 32) - (1 << 28))) $file
 	exec 9<spool/edge1.new-abc123
 	flock 9
-	recv '^step 1024: invalid: limit: 4294967296 bytes' <in
+	waits 'limit: 4294967296 bytes' <in
 	truncate -s $(((1 << 32) - (1 << 28) - 1)) $file
 	recv '^step 1024: accepted$' <in
 	exec 9<&-
@@ -697,10 +758,8 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	# the elder one waits for aggregates, its child reads
 	kill -9 "$(pgrep -P "$(pgrep -P $! -x ace-recv)")"
 	exec 9>&-
-	# what is on disk is answered first
-	ace-aggregate --spool spool --expect 1 --steps 1 |
-	    ace-recv --spool spool --publish
 	wait_for test -s status
+	verdict back | grep -q '^step 0: accepted'
 	[ "$(cat status)" = 4 ]
 	says '^ace-recv: the reading process was killed'
 }
@@ -724,6 +783,48 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	says "step 0 of run 'test' has another aggregate already"
 	ace-inspect diff mean spool/test/0/aggregate.aceg
 	[ -z "$(find spool -name '*.new-*')" ]
+}
+
+# at_once LOCK N CMD -- CMD: both wait for the lock with N files on their way each,
+# and then go on; who had status 0 in `won', their other statuses in `lost'
+at_once() {
+	local lock=$1 n=$2 one pid=() i got
+	shift 2
+	while [ "$1" != -- ]; do one+=("$1"); shift; done
+	shift
+	exec 9>"$lock"
+	flock 9
+	"${one[@]}" >out0 2>err0 9>&- 3>&- &
+	pid+=($!)
+	"$@" >out1 2>err1 9>&- 3>&- &
+	pid+=($!)
+	begun() { [ "$(find spool -name '*.new-*' | wc -l)" -eq "$n" ]; }
+	wait_for begun
+	exec 9>&-
+	won='' lost=''
+	for i in 0 1; do
+		got=0
+		wait "${pid[i]}" || got=$?
+		[ "$got" -eq 0 ] && won+=$i || lost+=$got
+	done
+}
+
+@test "of two runs that begin at once one is the first, of two averages, too" {
+	mkshards -r one >one
+	mkshards -r two >two
+	mkdir -m 700 spool
+	at_once spool/.lock 2 ace-recv --spool spool one -- ace-recv --spool spool two
+	[ "$lost" = 3 ]
+	[ "$(ls spool)" = "$([ "$won" = 0 ] && echo one || echo two)" ]
+	rm -r spool
+	shard 0 >in
+	recv accepted <in
+	shard 0 edge1 -x 2 | ace-aggregate >mean1
+	ace-aggregate in >mean0
+	at_once spool/test/lock 2 ace-recv --spool spool --publish mean0 -- \
+	    ace-recv --spool spool --publish mean1
+	[ "$lost" = 5 ]
+	ace-inspect diff "mean$won" spool/test/0/aggregate.aceg
 }
 
 @test "a run that comes while a shard of another one does is the first" {

@@ -286,6 +286,14 @@ aged() {
 	closes 1
 	[[ $(row edge2) = 'edge2 2 '*' 0 0 1' ]]
 	[[ $(row edge3) = 'edge3 2 '*' 0 0 1' ]]
+	# all tries of a step count, and are no answer beside that it was accepted
+	for k in nan inf gauss; do
+		mkshards -d edge4 -s 3 -r demo -k $k | ace-recv --spool spool >receipt
+	done
+	closes 1
+	mkshards -d edge1 -s 4 -r demo | ace-recv --spool spool >receipt
+	closes 1
+	[[ $(row edge4) = 'edge4 3 '*' 1 1 2' ]]
 }
 
 @test "a state: its receipts, the link that was measured, its disk" {
@@ -402,7 +410,15 @@ aged() {
 	says "mismatch: no run 'other' in 'spool'"
 	chmod 777 spool
 	exits 5 ace-status spool
+	exits 5 ace-status --json spool
+	[ "$(json '"runs" in d')" = False ]
 	chmod 700 spool
+	echo x >spool/demo/last
+	exits 3 ace-status --json spool
+	[ "$(json '"runs" in d')" = False ]
+	rm spool/demo/last
+	exits 0 ace-status --json empty
+	[ "$(json 'd["runs"]')" = '[]' ]
 	echo x >spool/demo/0/edge9.no
 	exits 3 ace-status spool
 }

@@ -183,6 +183,9 @@ fence() {
 		exits 2 ace-recv --spool spool --run test --device edge1 \
 		    --fence 0 $o </dev/null
 	done
+	# nor a run that is not there
+	exits 5 ace-recv --spool spool --run typo --device edge1 --fence 0
+	says "no run 'typo' in 'spool'"
 	find spool | sort | cmp - before
 	exits 2 ace-recv --spool spool --publish --reply aggregate </dev/null
 }

@@ -205,8 +205,16 @@ tidy() { ace-recv --spool spool sent2 && [ -z "$(find spool -name '*.new-*')" ];
 	answer sent0
 	code 1
 	# the first one's history is as large as its model, and waits
-	limited 'quota 20000' answer sent1 5
-	says "invalid: limit: [0-9]{6} bytes of this device wait"
+	bytes=$(cat spool/test/edge1.history/* spool/test/0/edge1.aceg | wc -c)
+	limited "quota $((bytes + 4 * 28000))" exits 5 ace-recv --spool spool sent1
+	says "limit: [0-9]{6} bytes of this device wait"
+	[ ! -s out ]
+	find spool -name 'history.*' | grep -c . | grep -qx 1
+	# and the first one has to fit in, too
+	mkdir -m 700 other
+	echo 'quota 20000' >other/limits
+	exits 5 ace-recv --spool other sent0
+	says 'limits: quota'
 	mkshards -s 2 -n 20k -t a:5000 -t b:3000 -H flags=16 >in
 	exits 0 ace-recv --spool spool -v in
 	says "step 2: invalid: corrupt: a difference and the keys of one come together"

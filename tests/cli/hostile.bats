@@ -13,6 +13,14 @@ recv() {
 	says "$want"
 }
 
+# waits REGEX ARGS...: the same of what has to wait, and has no receipt
+waits() {
+	local want=$1
+	shift
+	exits 5 ace-recv --spool spool --sync none "$@"
+	says "$want"
+}
+
 # aggregate ARGS...: the next step
 aggregate() {
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --run test --steps 1 \
@@ -156,15 +164,14 @@ cuts.seconds=1" >in
 	local s
 	for s in 9223372036854775808 18446744073709551615 10001; do
 		shard $s >in
-		recv "invalid: limit: step $s is more than 10000 after 0" <in
+		waits "limit: step $s is more than 10000 after 0" <in
 	done
 	[ "$(ls spool)" = "" ]
 	shard 10000 >in
 	recv accepted <in
 	aggregate
 	shard 10030 >in
-	limited 'ahead 20' exits 0 ace-recv -v --spool spool in
-	says "more than 20 after 10000"
+	limited 'ahead 20' waits "more than 20 after 10000" <in
 	limited 'ahead 30' recv accepted <in
 }
 
@@ -356,9 +363,8 @@ cuts.seconds=$([ $i = 1 ] && echo 1e8 || echo $i)"
 
 @test "a quota: bytes and open steps of a device, not of the others" {
 	mkshards -N 12 >in
-	limited 'open 5' exits 0 ace-recv -v --spool spool --sync none in
+	limited 'open 5' waits "limit: 5 steps of this device are open" -v in
 	[ "$(grep -c accepted err)" -eq 5 ]
-	says "step 5: invalid: limit: 5 steps of this device are open"
 	[ "$(ls -d spool/test/[0-9]* | wc -l)" -eq 5 ]
 	shard 9 edge2 >in
 	limited 'open 5' recv accepted <in
@@ -366,12 +372,10 @@ cuts.seconds=$([ $i = 1 ] && echo 1e8 || echo $i)"
 	shard 3 >in
 	limited 'open 5' recv "step 3: duplicate" <in
 	shard 6 >in
-	limited 'quota 1k' recv \
-	    "invalid: limit: [0-9]+ bytes of this device wait" <in
+	limited 'quota 1k' waits "limit: [0-9]+ bytes of this device wait" <in
 	# to the byte: the files of the device in open steps
 	bytes=$(cat spool/test/[0-9]*/edge1.* | wc -c)
-	limited "quota $bytes" recv \
-	    "invalid: limit: $bytes bytes of this device wait" <in
+	limited "quota $bytes" waits "limit: $bytes bytes of this device wait" <in
 	# and a step that closes makes room
 	aggregate
 	limited 'open 5' recv "step 6: accepted" <in
@@ -387,9 +391,9 @@ cuts.seconds=$([ $i = 1 ] && echo 1e8 || echo $i)"
 		recv "step $s: invalid: non-finite" <in
 	done
 	shard 3 >in
-	limited 'open 3' recv "limit: 3 steps of this device are open" <in
+	limited 'open 3' waits "limit: 3 steps of this device are open" <in
 	bytes=$(cat spool/test/[0-9]*/edge1.no | wc -c)
-	limited 'quota 1' recv "limit: $bytes bytes of this device wait" <in
+	limited 'quota 1' waits "limit: $bytes bytes of this device wait" <in
 	limited 'open 4' recv "step 3: accepted" <in
 }
 
@@ -578,8 +582,8 @@ let_go() {
 	hold --sync none
 	head -c 20000 theirs >&${fds[0]}
 	wait_for begun 1
-	limited 'quota 1M, shard 1M' recv \
-	    "step 1: invalid: limit: 1000000 bytes of this device wait" <second
+	limited 'quota 1M, shard 1M' waits \
+	    "limit: 1000000 bytes of this device wait" <second
 	limited 'quota 1M, shard 999k' recv accepted <second
 	# not in that of others, and not when it is no longer on its way
 	for d in edge1 evil2; do
@@ -644,12 +648,12 @@ let_go() {
 	recv accepted <in
 	rm spool/test/edge1.open
 	shard 3 >in
-	limited 'open 3' recv "limit: 3 steps of this device are open" <in
+	limited 'open 3' waits "limit: 3 steps of this device are open" <in
 	: >spool/test/edge1.open
 	limited 'open 4' recv "step 3: accepted" <in
 	printf '7\n8\nx\n0' >>spool/test/edge1.open
 	shard 4 >in
-	limited 'open 4' recv "limit: 4 steps of this device are open" <in
+	limited 'open 4' waits "limit: 4 steps of this device are open" <in
 	limited 'open 5' recv "step 4: accepted" <in
 }
 

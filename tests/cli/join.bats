@@ -313,7 +313,7 @@ asks() {
 	keep=(--keep 1)
 	closes 2 edge1 edge2
 	exits 5 asks edge4 0
-	says "the aggregate of step [01] of run 'demo' was removed"
+	says "the aggregate of step [01] of run 'demo' was removed .*\(ace-recv --join\)"
 	asks edge4 2 >told
 	[ "$(told)" = 'mean 2 model 3' ]
 }
@@ -348,6 +348,18 @@ asks() {
 	mkshards -d edge7 -s 2 -r demo | ace-recv --spool spool >receipt
 	ace-ack -v -S st7 receipt 2>said >/dev/null
 	grep -q 'step 2: late' said
+}
+
+@test "who asks for runs that are not there leaves one folder, not any number" {
+	local i
+	for i in 1 2 3 4; do
+		perl -e 'print pack("Q<", 8), "{}      "' |
+		    ace-import -k model -d edge$i -r run$i
+	done >in
+	exits 0 ace-recv --spool spool --reply aggregate in
+	mv out told
+	[ "$(told)" = 'model 0 model 0 model 0 model 0' ]
+	[ "$(ls spool)" = run1 ]
 }
 
 @test "who asked or joined when the run began, and is slow, is late" {

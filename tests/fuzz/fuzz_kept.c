@@ -124,7 +124,6 @@ named(int which, const char *path, struct err *e)
 		ledger_release(&ledger);
 		break;
 	case 1:
-		(void)ledger_last(path, &r, e);
 		(void)ledger_shard(path, &r, e);
 		(void)ledger_run(path, &name, e);
 		alloc_free(name);

@@ -261,7 +261,7 @@ told(const struct inbox *s)
 	w = nowhere();
 	while (join_next(s, &q, &next, &e) > 0)
 		q.step = next + 1;
-	(void)join_tell(s, &q, w, &e);
+	(void)join_tell(&q, w, &e);
 	writer_free(w);
 	err_clear(&e);
 }
