@@ -867,6 +867,22 @@ let_go() {
 	[ ! -e ca.key ]
 }
 
+@test "a restored state whose name has a blank fences nobody else" {
+	mkdir bin
+	printf '#!/bin/sh\nshift 2\nexec sh -c "$*"\n' >bin/ssh
+	chmod +x bin/ssh
+	PATH=$PWD/bin:$PATH
+	for d in edge1 'edge1 b'; do
+		shard 0 "$d" | ace-compress -S "state $d" -c q8 |
+		    ace-recv --spool spool | ace-ack -S "state $d" >/dev/null
+	done
+	exits 2 "$ROOT/examples/hosts/restore.sh" cloud spool 'state edge1 b'
+	says '^restore.sh: DEVICE: '
+	[ ! -e spool/test/edge1.incarnation ]
+	exits 0 "$ROOT/examples/hosts/restore.sh" cloud spool 'state edge1'
+	[ -e spool/test/edge1.incarnation ]
+}
+
 @test "one device's objects hold up no other: long names, large ones, a folder that is none" {
 	local long
 	long=$(printf 'n%.0s' $(seq 245))
