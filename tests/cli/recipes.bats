@@ -381,3 +381,37 @@ trains() {
 	    --heads 2 --context 16 --batch 4 --apply - text
 	says "equivocation"
 }
+
+gone() { ! kill -0 -- "-$1"; }
+
+# ended SIGNAL SCRIPT...: two times; nothing of it is left, and it begins again
+ended() {
+	local sig=$1 n p
+	shift
+	: >groups
+	for n in 1 2; do
+		"$ROOT/examples/hosts/$1" "${@:2}" >log 2>&1 3>&- &
+		p=$!
+		wait_for eval "[ \"\$(wc -l <groups)\" -eq $n ] || ! kill -0 $p"
+		kill -s "$sig" $p
+		exits 143 wait $p
+		wait_for gone "$(tail -n 1 groups)"
+		[ "$(wc -l <groups)" -eq $n ]
+	done
+}
+
+@test "a whole run is ended by a signal, with all that it started, and begins again" {
+	local sig
+	mkdir bin
+	script ssh <<<"exec ace-recv --spool '$PWD/cloud/spool' --device edge1 --reply aggregate"
+	script ace-select <<-END
+		ps -o pgid= \$\$ | tr -d ' ' >>'$PWD/groups'
+		exec '$BUILD/ace-select' "\$@"
+	END
+	PATH=$PWD/bin:$PATH
+	for sig in TERM HUP; do
+		ended $sig train-cloud.sh cloud 1
+		ended $sig train-relay.sh host relay edge1 1
+		ended $sig train-edge.sh host edge sleep 1000
+	done
+}
