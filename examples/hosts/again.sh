@@ -1,8 +1,8 @@
 #!/bin/bash
 # Read by train-cloud.sh, train-edge.sh and train-relay.sh beside it.
 
-# again [WORD...]: `run WORD...', a whole training run in one pipeline, with its
-# statuses in the array status, until it has ended well.  Its programs are a process
+# again [WORD...]: `run WORD...', a whole training run in one pipeline, until it has
+# ended well, which run says with `ends "${PIPESTATUS[@]}"'.  Its programs are a process
 # group: they end when we are asked to, and before we do, so that the same line can be
 # typed again at once.  None of them can ask anything at the terminal.
 again() {
@@ -14,9 +14,6 @@ again() {
 			# not before the last of them
 			trap 'exit 143' TERM
 			run "$@"
-			# a wrong call does not get better
-			[[ " ${status[*]} " != *' 2 '* ]] || exit 2
-			[[ ${status[*]} != *[1-9]* ]]
 		) &
 		wait "$!"
 		s=$?
@@ -24,4 +21,10 @@ again() {
 		echo "${0##*/}: broken, and again" >&2
 		sleep 1
 	done
+}
+
+ends() {
+	# a wrong call does not get better
+	[[ " $* " != *' 2 '* ]] || exit 2
+	[[ $* != *[1-9]* ]] || exit 1
 }

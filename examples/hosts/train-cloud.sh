@@ -31,7 +31,7 @@ run() {
 	    ace-select --policy |
 	    ace-compress -S "$state" |
 	    ace-recv --spool "$spool" --publish
-	status=("${PIPESTATUS[@]}")
+	ends "${PIPESTATUS[@]}"
 }
 
 mkdir -p "$dir" || exit 4

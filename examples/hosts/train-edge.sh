@@ -37,6 +37,7 @@ run() {
 	# refused: another model, or two states act for this device; a person has
 	# to look
 	[ "${status[-2]}" -ne 5 ] || exit 5
+	ends "${status[@]}"
 }
 
 mkdir -p "$dir" || exit 4
