@@ -415,3 +415,44 @@ ended() {
 		ended $sig train-edge.sh host edge sleep 1000
 	done
 }
+
+# quits N SCRIPT...: once N of the programs of `stays' run; then they are gone
+quits() {
+	local n=$1 p pid
+	: >pids
+	"$ROOT/examples/hosts/$2" "${@:3}" <in >log 2>&1 3>&- &
+	p=$!
+	wait_for eval "[ \"\$(wc -l <pids)\" -eq $n ]"
+	kill $p
+	exits 143 wait $p
+	while read -r pid; do
+		wait_for eval "! kill -0 $pid"
+	done <pids
+}
+
+@test "scripts that end, by a signal or not, leave no process and no file" {
+	local p
+	mkdir bin tmp
+	export TMPDIR=$PWD/tmp
+	for p in spiped socat mosquitto_sub; do
+		script $p <<<"echo \$\$ >>'$PWD/pids'; exec sleep 1000"
+	done
+	PATH=$PWD/bin:$PATH
+	gradient edge1 >in
+	quits 2 spiped-cloud.sh spool ace.key
+	quits 3 mqtt-cloud.sh 127.0.0.1 spool edge1 edge2 edge3
+	# a daemon, and netcat, which ends when that does
+	script spiped <<-END
+		sleep 1000 >/dev/null 2>&1 &
+		echo \$! | tee -a '$PWD/pids' >"\${!#}"
+	END
+	script nc <<-END
+		echo \$\$ >>'$PWD/pids'
+		exec tail -f /dev/null --pid "\$(head -n 1 '$PWD/pids')"
+	END
+	quits 2 spiped-edge.sh 127.0.0.1 ace.key state
+	script spiped <<<'exit 1'
+	exits 1 "$ROOT/examples/hosts/spiped-edge.sh" 127.0.0.1 ace.key state <in
+	[ ! -s err ]
+	[ -z "$(ls tmp)" ]
+}
