@@ -16,31 +16,22 @@ set -eu
 device=$1 key=$2 spool=$3
 shift 3
 
-refuse() {
-	echo "authorize.sh: $1" >&2
-	exit 2
-}
-# plain WHAT WORD: one word that neither sshd nor a shell reads as more
-plain() {
-	case $2 in
-	'' | *[!A-Za-z0-9._/-]*)
-		refuse "$1: letters, digits, '.', '_', '/' and '-' only"
-		;;
-	esac
-}
+# one word each, that neither sshd nor a shell reads as more
+. "$(dirname "$0")/plain.sh"
 plain DEVICE "$device"
-plain SPOOL "$spool"
-case $device in
--* | */*) refuse "DEVICE is a name" ;;
-esac
+plain SPOOL "/$spool" /
 for word; do
-	plain OPTION "$word"
+	plain OPTION "_$word" /
 done
 
+refuse() {
+	echo "authorize.sh: $key: $1" >&2
+	exit 2
+}
 # one line, a key, no options of its own
-[ "$(grep -c '' "$key")" -eq 1 ] || refuse "$key: not one line"
+[ "$(grep -c '' "$key")" -eq 1 ] || refuse "not one line"
 grep -qE '^(ssh-|ecdsa-|sk-)[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^"]*)?$' "$key" ||
-    refuse "$key: not a public key"
+    refuse "not a public key"
 
 "$(dirname "$0")/limits.sh" "$spool"
 set -- ace-recv --spool "$spool" --device "$device" "$@"

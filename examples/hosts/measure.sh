@@ -15,6 +15,7 @@ plain HOST "$host" @:
 # longer than the measuring
 dir=$(mktemp -d)
 trap 'rm -r "$dir"' EXIT
+trap 'exit 143' INT TERM HUP
 mkfifo "$dir/up"
 
 # what is measured is in the state every two seconds

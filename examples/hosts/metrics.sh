@@ -12,6 +12,7 @@ shift
 # what begins with a dot, or ends otherwise, is not collected
 new=$(mktemp "${to%/*}/.ace.XXXXXX")
 trap 'rm -f "$new"' EXIT
+trap 'exit 143' INT TERM HUP
 ace-status --format metrics "$@" >"$new"
 chmod 644 "$new"
 mv "$new" "$to"

@@ -18,7 +18,14 @@ shift 2
 "$(dirname "$0")/limits.sh" "$spool" || exit
 
 work=$(mktemp -d) || exit 4
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
+# each device's is a process group
+set -m
+finish() {
+	local job
+	for job in $(jobs -p); do kill -- "-$job"; done
+	rm -rf "$work"
+}
+trap finish EXIT
 trap 'exit 143' INT TERM HUP
 
 serve() {

@@ -19,6 +19,7 @@ receipts() {
 }
 shards=$(mktemp)
 trap 'rm -f "$shards"' EXIT
+trap 'exit 143' INT TERM HUP
 
 # from now on the broker keeps receipts for us
 receipts -E

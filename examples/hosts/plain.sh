@@ -1,6 +1,5 @@
 #!/bin/sh
-# Read by the scripts beside it, none of which lets a word become a command.  (Slurm
-# copies slurm-gather.sh, which has its own.)
+# Read by the scripts beside it, none of which lets a word become a command.
 
 # plain WHAT WORD [MORE]: a name that no shell reads as more, here or there
 plain() {

@@ -10,13 +10,13 @@
 set -eu
 host=$1 spool=$2 state=$3
 
-# of the shard of kind residual
-read -r run device step <<END
+# of the shard of kind residual, each on a line; a name may have blanks, and is then
+# none that goes through a shell
+{ read -r run; read -r device; read -r step; } <<END
 $(ace-inspect "$state/residual" | awk '
-	$1 == "run" { run = $2 }
-	$1 == "device" { device = $2 }
-	$1 == "step" { step = $2 }
-	$1 == "kind" && $2 == "residual" { print run, device, step; exit }')
+	{ name = $1; sub(/^ *[a-z]+ +/, ""); value[name] = $0 }
+	name == "kind" && $0 == "residual" {
+		print value["run"]; print value["device"]; print value["step"]; exit }')
 END
 . "$(dirname "$0")/plain.sh"
 plain HOST "$host" @:

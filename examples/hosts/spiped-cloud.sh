@@ -9,6 +9,11 @@
 set -eu
 spool=$1 key=$2
 
+pids=
+trap 'kill $pids || :' EXIT
+trap 'exit 143' INT TERM HUP
 spiped -F -d -s '[0.0.0.0]:7443' -t '[127.0.0.1]:7000' -k "$key" &
-trap 'kill $!' EXIT
-nc-cloud.sh "$spool" 127.0.0.1
+pids=$!
+"$(dirname "$0")/nc-cloud.sh" "$spool" 127.0.0.1 &
+pids="$pids $!"
+wait "$!"

@@ -13,9 +13,13 @@ host=$1 key=$2 state=$3 codec=${4:-topk:0.01}
 plain HOST "$host" :
 
 dir=$(mktemp -d)
-trap 'kill "$(cat "$dir/pid")"; rm -r "$dir"' EXIT
+trap '[ ! -e "$dir/pid" ] || kill "$(cat "$dir/pid")" || :; rm -r "$dir"' EXIT
+trap 'exit 143' INT TERM HUP
 spiped -e -s "$dir/socket" -t "$host:7443" -k "$key" -p "$dir/pid"
 
-ace-compress -S "$state" --window 1 -c "$codec" |
+# in the background, so that a signal is heard meanwhile
+exec 3<&0
+ace-compress -S "$state" --window 1 -c "$codec" <&3 |
     nc -N -U "$dir/socket" |
-    ace-ack -v -S "$state" >/dev/null
+    ace-ack -v -S "$state" >/dev/null &
+wait "$!"

@@ -9,7 +9,8 @@
 # DIR/out until its receipt is there, since an upload that broke has to be made
 # again, and a pipe cannot.  Status 0: all of it is with the store, and receipts
 # that were there are in DIR/state.  A step does not wait for its own: up to 8 may
-# be under way.  Run the last line again until DIR/out is empty.
+# be under way, and one more is refused, status 5; run its line again once the cloud
+# has been there.  At the end run the last line again until DIR/out is empty.
 set -eu
 remote=$1 device=$2 dir=$3 codec=${4:-topk:0.01}
 
@@ -31,10 +32,16 @@ for f in "$dir/in"/*.aceg; do
 done
 
 cat >"$dir/new"
+bad=0
 if [ -s "$dir/new" ]; then
-	ace-compress -S "$dir/state" --window 8 -c "$codec" -o "$dir/coded" \
-	    "$dir/new"
+	# all that is under way, and this one; receipts do not come meanwhile
+	ace-compress -S "$dir/state" --window 8 --wait 0 -c "$codec" \
+	    -o "$dir/coded" "$dir/new" || bad=$?
+fi
+if [ -e "$dir/coded" ]; then
 	name=$(sha256sum <"$dir/coded" | cut -c 1-32)
 	mv "$dir/coded" "$dir/out/$name.aceg"
 fi
+# what an earlier call could not put there, too
 rclone copy "$dir/out" "$remote/up/$device"
+exit "$bad"

@@ -11,6 +11,7 @@ set -uo pipefail
 dir=$1 edges=$2 state=$1/state spool=$1/spool
 
 . "$(dirname "$0")/plain.sh"
+. "$(dirname "$0")/again.sh"
 count EDGES "$edges"
 
 # edit: when to go on without an edge, how much to send, how often.  More than
@@ -30,14 +31,8 @@ run() {
 	    ace-select --policy |
 	    ace-compress -S "$state" |
 	    ace-recv --spool "$spool" --publish
-	status=("${PIPESTATUS[@]}")
-	[[ "${status[*]}" != *[1-9]* ]]
+	ends "${PIPESTATUS[@]}"
 }
 
 mkdir -p "$dir" || exit 4
-until run; do
-	# a wrong call does not get better
-	[[ " ${status[*]} " != *' 2 '* ]] || exit 2
-	echo "train-cloud.sh: broken, and again" >&2
-	sleep 1
-done
+again "$@"

@@ -7,12 +7,13 @@
 # each round from standard input, and can go on where it was killed, as
 # train --apply - --resume FILE does.  The state is in DIR/state.  When the
 # connection breaks, or the other end is not there, everything is started again;
-# when this machine breaks, start this script again.
+# when this machine breaks, or this script was ended, start it again.
 set -uo pipefail
 host=$1 dir=$2 state=$2/state
 shift 2
 
 . "$(dirname "$0")/plain.sh"
+. "$(dirname "$0")/again.sh"
 plain HOST "$host" @:
 
 # edit: how much to send, by what the link is worth
@@ -29,20 +30,15 @@ run() {
 	    ace-select --policy |
 	    ace-compress -S "$state" --window 1 |
 	    ace-meter -S "$state" |
-	    ssh -T "$host" |
+	    ssh -T -oBatchMode=yes "$host" |
 	    ace-ack -v -S "$state" |
 	    ace-expand --feedback "$state" >"$dir/back"
 	status=("${PIPESTATUS[@]}")
-	[[ "${status[*]}" != *[1-9]* ]]
-}
-
-mkdir -p "$dir" || exit 4
-until run "$@"; do
-	# a wrong call does not get better
-	[[ " ${status[*]} " != *' 2 '* ]] || exit 2
 	# refused: another model, or two states act for this device; a person has
 	# to look
 	[ "${status[-2]}" -ne 5 ] || exit 5
-	echo "train-edge.sh: broken, and again" >&2
-	sleep 1
-done
+	ends "${status[@]}"
+}
+
+mkdir -p "$dir" || exit 4
+again "$@"

@@ -5,12 +5,14 @@
 #
 # It takes the mean of what its EDGES edges send to its spool DIR/spool, codes it
 # with a residual of its own, sends it on to HOST, and hands back what comes from
-# there.  It may be killed at any time and started again.
+# there.  It may be ended at any time and started again: TERM, INT and HUP end all that
+# it started; after kill -9 end that, which holds state and spool, before.
 # HOST has to let it speak for them: limits.sh SPOOL contributors EDGES+1 NAME, there.
 set -uo pipefail
 host=$1 dir=$2 name=$3 edges=$4 state=$2/state spool=$2/spool
 
 . "$(dirname "$0")/plain.sh"
+. "$(dirname "$0")/again.sh"
 plain HOST "$host" @:
 plain NAME "$name"
 count EDGES "$edges"
@@ -31,20 +33,15 @@ run() {
 	    ace-select --policy |
 	    ace-compress -S "$state" --window 1 |
 	    ace-meter -S "$state" |
-	    ssh -T "$host" |
+	    ssh -T -oBatchMode=yes "$host" |
 	    ace-ack -v -S "$state" |
 	    ace-recv --spool "$spool" --publish
 	status=("${PIPESTATUS[@]}")
-	[[ "${status[*]}" != *[1-9]* ]]
-}
-
-mkdir -p "$dir" || exit 4
-until run; do
-	# a wrong call does not get better
-	[[ " ${status[*]} " != *' 2 '* ]] || exit 2
 	# refused: another model, or two states act for this device; a person has
 	# to look
 	[ "${status[-2]}" -ne 5 ] || exit 5
-	echo "train-relay.sh: broken, and again" >&2
-	sleep 1
-done
+	ends "${status[@]}"
+}
+
+mkdir -p "$dir" || exit 4
+again "$@"

@@ -107,6 +107,31 @@ limited() {
 	grep -qx 'weight 1e6' spool/limits
 }
 
+@test "limits.sh: killed at any time the spool is no open one, and a wrong line is not added" {
+	local limits=$ROOT/examples/hosts/limits.sh n
+	mkdir bin
+	for n in ace-recv sed ln; do
+		printf '#!/bin/sh\nkill -9 $PPID\n' >bin/$n
+		chmod +x bin/$n
+		PATH=$PWD/bin:$PATH exits 137 "$limits" spool contributors 4 relay
+		[ ! -e spool/limits ]
+		rm bin/$n
+	done
+	exits 0 "$limits" spool
+	grep -qx 'weight 1' spool/limits
+	grep -qx 'contributors 1' spool/limits
+	cp spool/limits before
+	exits 2 "$limits" spool wieght 1
+	says "there is no limit 'wieght'"
+	exits 2 "$limits" spool weight
+	same before spool/limits
+	# after a last line without its end
+	printf 'open 5' >>spool/limits
+	exits 0 "$limits" spool contributors 4 relay
+	[ "$(tail -n 2 spool/limits)" = 'open 5
+contributors 4 relay' ]
+}
+
 @test "no kind of feedback waits for a receipt for ever" {
 	local how
 	ace-compress --help | grep -q 'wait TIME .*60s'

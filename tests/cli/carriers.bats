@@ -190,6 +190,42 @@ through() {
 	through
 }
 
+@test "rclone: the cloud is away until nothing more may be under way" {
+	local hosts=$ROOT/examples/hosts s
+	needs rclone
+	export RCLONE_CONFIG=$PWD/rclone.conf
+	: >rclone.conf
+	mkdir store
+	# a shard takes 80 kB, and eight fit into one object
+	exits 0 ace-recv --spool spool --create
+	echo 'shard 100k' >>spool/limits
+	for s in 0 1 2 3 4 5 6 7; do
+		gradient edge1 $s |
+		    exits 0 "$hosts/store-edge.sh" "$PWD/store" edge1 edge f32
+	done
+	gradient edge1 8 >in
+	exits 5 timeout 30 "$hosts/store-edge.sh" "$PWD/store" edge1 edge f32 <in
+	exits 0 "$hosts/store-cloud.sh" "$PWD/store" spool inbox edge1
+	[ "$(find spool -name edge1.aceg | wc -l)" -eq 8 ]
+	exits 0 timeout 30 "$hosts/store-edge.sh" "$PWD/store" edge1 edge f32 <in
+	exits 0 "$hosts/store-cloud.sh" "$PWD/store" spool inbox edge1
+	exits 0 "$hosts/store-edge.sh" "$PWD/store" edge1 edge </dev/null
+	[ -z "$(ls edge/out)" ]
+	[ "$(find spool -name edge1.aceg | wc -l)" -eq 9 ]
+	# what did not get there is there after a call that is refused, too
+	mv store away
+	: >store
+	for s in 9 10 11 12 13 14 15 16; do
+		gradient edge1 $s |
+		    exits 1 "$hosts/store-edge.sh" "$PWD/store" edge1 edge f32
+	done
+	rm store
+	mv away store
+	gradient edge1 17 >in
+	exits 5 "$hosts/store-edge.sh" "$PWD/store" edge1 edge f32 <in
+	[ "$(ls store/up/edge1 | wc -l)" -eq 8 ]
+}
+
 @test "rclone: a server, and one that is away" {
 	apart
 	need rclone nsenter nc ss

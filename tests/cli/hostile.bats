@@ -871,6 +871,22 @@ let_go() {
 	[ ! -e ca.key ]
 }
 
+@test "a restored state whose name has a blank fences nobody else" {
+	mkdir bin
+	printf '#!/bin/sh\nshift 2\nexec sh -c "$*"\n' >bin/ssh
+	chmod +x bin/ssh
+	PATH=$PWD/bin:$PATH
+	for d in edge1 'edge1 b'; do
+		shard 0 "$d" | ace-compress -S "state $d" -c q8 |
+		    ace-recv --spool spool | ace-ack -S "state $d" >/dev/null
+	done
+	exits 2 "$ROOT/examples/hosts/restore.sh" cloud spool 'state edge1 b'
+	says '^restore.sh: DEVICE: '
+	[ ! -e spool/test/edge1.incarnation ]
+	exits 0 "$ROOT/examples/hosts/restore.sh" cloud spool 'state edge1'
+	[ -e spool/test/edge1.incarnation ]
+}
+
 @test "one device's objects hold up no other: long names, large ones, a folder that is none" {
 	local long
 	long=$(printf 'n%.0s' $(seq 245))
@@ -878,14 +894,21 @@ let_go() {
 	# a store, of folders, that has no such thing as a failing copy of half of it
 	cat >bin/rclone <<-'END'
 	#!/bin/bash
-	do=$1 most=
+	do=$1 size=()
 	shift
-	[ "$1" != --max-size ] || { most=$2; shift 2; }
+	while [[ $1 = --* ]]; do
+		case $1 in
+		--max-size) size=(-size "-$((${2%B} + 1))c") && shift ;;
+		--min-size) size=(-size "+$((${2%B} - 1))c") && shift ;;
+		esac
+		shift
+	done
 	from=${1/#remote:/store/} to=${2/#remote:/store/}
 	[ -e "$from" ] || { echo 'directory not found' >&2; exit 3; }
 	[ -d "$from" ] || { echo 'no folder' >&2; exit 1; }
+	[ "$do" != lsf ] || { find "$from" -type f "${size[@]}" -printf '%P\n'; exit; }
 	mkdir -p "$to"
-	find "$from" -type f ${most:+-size "-${most%M}M"} -exec cp -t "$to" {} +
+	find "$from" -type f "${size[@]}" -exec cp -t "$to" {} +
 	END
 	chmod +x bin/rclone
 	PATH=$PWD/bin:$PATH
@@ -894,15 +917,18 @@ let_go() {
 		shard 0 $d >store/up/$d/a.aceg
 	done
 	mv store/up/evil1/a.aceg "store/up/evil1/$long.aceg"
-	cp store/up/evil2/a.aceg store/up/evil2/b.aceg
-	truncate -s 70M store/up/evil2/b.aceg
+	# eight shards of 64M are 512M
+	cp store/up/evil2/a.aceg store/up/evil2/$'b\e[31m.aceg'
+	truncate -s 600M store/up/evil2/b*
 	rm -r store/up/evil3
 	: >store/up/evil3
 	exits 4 "$ROOT/examples/hosts/store-cloud.sh" remote: spool dir edge1 evil1 evil2 \
 	    evil3 edge2
+	says '^store-cloud.sh: evil2: more than 532000000 bytes, skipped: b[?][[]31m.aceg$'
+	says "^store-cloud.sh: evil1: a longer name, skipped: $long.aceg\$"
 	[ "$(ls spool/test/0 | paste -sd ' ')" = "edge1.aceg edge2.aceg evil2.aceg" ]
 	[ "$(ls store/down/edge2)" = a.aceg ]
-	[ ! -e dir/up/evil2/b.aceg ]
+	[ "$(ls dir/up/evil2)" = a.aceg ]
 	rm store/up/evil3
 	exits 0 "$ROOT/examples/hosts/store-cloud.sh" remote: spool dir edge1 evil1 evil2 \
 	    evil3 edge2

@@ -416,12 +416,12 @@ asks() {
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --expect 1 --steps 4 --published
 }
 
-# trains K: an edge's run, in the background
+# trains K: an edge's run, in the background, with its process groups in a file
 trains() {
 	local k=$1
 	mkdir -p "edge$k/in"
-	KEY=edge$k on bash -c 'ps -o pgid= $$ >"$0"; exec "$@"' "edge$k/group" \
-	    train-edge.sh cloud "edge$k" "$BUILD/examples/train" \
+	KEY=edge$k on noted "edge$k/groups" train-edge.sh cloud "edge$k" \
+	    noted "edge$k/groups" "$BUILD/examples/train" \
 	    --run demo --index "$k" --of 3 --steps 48 --interval 4 --layers 1 \
 	    --width 32 --heads 2 --context 16 --batch 4 --resume "edge$k/kept" \
 	    --record "edge$k/in" --apply - --save "edge$k/model" \
@@ -440,12 +440,13 @@ missing() { ace-status cloud/spool | grep -q "; missing: $1\$"; }
 		on authorize.sh $e ssh/$e.pub "$PWD/cloud/spool" \
 		    --reply aggregate >>cloud.keys
 	done
+	script noted <<<'ps -o pgid= $$ | tr -d " " >>"$1"; exec "${@:2}"'
 	host cloud 127.0.0.2 "$PWD/cloud.keys $PWD/ssh/user.pub"
 	# nobody is too late for this cloud
 	sed 's/^rule=.*/rule=(--deadline 10h)/' \
 	    "$ROOT/examples/hosts/train-cloud.sh" | tail -n +2 >script
 	script train-cloud.sh <script
-	cp "$ROOT/examples/hosts/plain.sh" bin
+	cp "$ROOT"/examples/hosts/{plain,again}.sh bin
 	# and it stops twice, so that what is to happen in the middle of the run does
 	script ace-aggregate <<-END
 		'$BUILD/ace-aggregate' "\$@" --steps 3 || exit
@@ -471,7 +472,9 @@ missing() { ace-status cloud/spool | grep -q "; missing: $1\$"; }
 	wait_for test -e cloud/spool/demo/4/aggregate.aceg
 
 	# edge2's machine is gone: all wait, until it is written off
-	on kill -9 -- -"$(tr -d ' ' <edge2/group)"
+	for g in $(cat edge2/groups); do
+		on kill -9 -- "-$g"
+	done
 	: >gone
 	wait_for missing edge2
 	on leave.sh cloud "$PWD/cloud/spool" demo edge2

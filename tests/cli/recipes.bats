@@ -381,3 +381,78 @@ trains() {
 	    --heads 2 --context 16 --batch 4 --apply - text
 	says "equivocation"
 }
+
+gone() { ! kill -0 -- "-$1"; }
+
+# ended SIGNAL SCRIPT...: two times; nothing of it is left, and it begins again
+ended() {
+	local sig=$1 n p
+	shift
+	: >groups
+	for n in 1 2; do
+		"$ROOT/examples/hosts/$1" "${@:2}" >log 2>&1 3>&- &
+		p=$!
+		wait_for eval "[ \"\$(wc -l <groups)\" -eq $n ] || ! kill -0 $p"
+		kill -s "$sig" $p
+		exits 143 wait $p
+		wait_for gone "$(tail -n 1 groups)"
+		[ "$(wc -l <groups)" -eq $n ]
+	done
+}
+
+@test "a whole run is ended by a signal, with all that it started, and begins again" {
+	local sig
+	mkdir bin
+	script ssh <<<"exec ace-recv --spool '$PWD/cloud/spool' --device edge1 --reply aggregate"
+	script ace-select <<-END
+		ps -o pgid= \$\$ | tr -d ' ' >>'$PWD/groups'
+		exec '$BUILD/ace-select' "\$@"
+	END
+	PATH=$PWD/bin:$PATH
+	for sig in TERM HUP; do
+		ended $sig train-cloud.sh cloud 1
+		ended $sig train-relay.sh host relay edge1 1
+		ended $sig train-edge.sh host edge sleep 1000
+	done
+}
+
+# quits N SCRIPT...: once N of the programs of `stays' run; then they are gone
+quits() {
+	local n=$1 p pid
+	: >pids
+	"$ROOT/examples/hosts/$2" "${@:3}" <in >log 2>&1 3>&- &
+	p=$!
+	wait_for eval "[ \"\$(wc -l <pids)\" -eq $n ]"
+	kill $p
+	exits 143 wait $p
+	while read -r pid; do
+		wait_for eval "! kill -0 $pid"
+	done <pids
+}
+
+@test "scripts that end, by a signal or not, leave no process and no file" {
+	local p
+	mkdir bin tmp
+	export TMPDIR=$PWD/tmp
+	for p in spiped socat mosquitto_sub; do
+		script $p <<<"echo \$\$ >>'$PWD/pids'; exec sleep 1000"
+	done
+	PATH=$PWD/bin:$PATH
+	gradient edge1 >in
+	quits 2 spiped-cloud.sh spool ace.key
+	quits 3 mqtt-cloud.sh 127.0.0.1 spool edge1 edge2 edge3
+	# a daemon, and netcat, which ends when that does
+	script spiped <<-END
+		sleep 1000 >/dev/null 2>&1 &
+		echo \$! | tee -a '$PWD/pids' >"\${!#}"
+	END
+	script nc <<-END
+		echo \$\$ >>'$PWD/pids'
+		exec tail -f /dev/null --pid "\$(head -n 1 '$PWD/pids')"
+	END
+	quits 2 spiped-edge.sh 127.0.0.1 ace.key state
+	script spiped <<<'exit 1'
+	exits 1 "$ROOT/examples/hosts/spiped-edge.sh" 127.0.0.1 ace.key state <in
+	[ ! -s err ]
+	[ -z "$(ls tmp)" ]
+}

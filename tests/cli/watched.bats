@@ -174,6 +174,12 @@ families() {
 	# a look that fails leaves what was there
 	exits 4 "$metrics" text spool nowhere
 	same text/ace.prom before
+	# nor does one that is killed
+	mkdir bin
+	printf '#!/bin/sh\nkill $PPID\n' >bin/ace-status
+	chmod +x bin/ace-status
+	PATH=$PWD/bin:$PATH exits 143 "$metrics" text spool
+	same text/ace.prom before
 	[ "$(ls -A text | paste -sd ' ')" = 'ace.prom edge1.prom' ]
 	command -v systemd-analyze >/dev/null || return 0
 	cp "$ROOT"/examples/hosts/ace-metrics.* .
