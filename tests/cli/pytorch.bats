@@ -582,7 +582,7 @@ page() {
 	[ -f $digits ] || skip "no digits here (Debian's python3-sklearn)"
 	examples "$ROOT/man/ace-pytorch.7" | sed "$1" |
 	    grep -vE '^(apt-get|make) ' |
-	    sed "s|/usr/local/share/ace/pytorch|$ROOT/examples/pytorch|"
+	    sed "s|/usr/local/share/ace/|$ROOT/examples/|"
 }
 
 # bats test_tags=long
