@@ -390,7 +390,9 @@ ended() {
 	shift
 	: >groups
 	for n in 1 2; do
-		"$ROOT/examples/hosts/$1" "${@:2}" >log 2>&1 3>&- &
+		# a shell cannot trap what is ignored, as HUP under nohup
+		perl -e '$SIG{HUP} = "DEFAULT"; exec @ARGV' \
+		    "$ROOT/examples/hosts/$1" "${@:2}" >log 2>&1 3>&- &
 		p=$!
 		wait_for eval "[ \"\$(wc -l <groups)\" -eq $n ] || ! kill -0 $p"
 		kill -s "$sig" $p
