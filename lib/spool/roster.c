@@ -128,11 +128,13 @@ roster_read(struct roster *t, const struct inbox *s, const char *run,
 	if (access(path, F_OK) < 0)
 		k = errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
 	else if ((text = alloc_get(ROSTER_BYTES + 1, 1, e)) != NULL &&
-	    (k = ledger_text(path, text, ROSTER_BYTES + 1, e)) > 0)
-		k = strlen(text) == ROSTER_BYTES ? err_set(e, ERR_DATA, "limit: "
-		    "'%s' has more than 1 MiB", path) :
-		    roster_lines(t, text, path, e);
-	k = k == 0 && text != NULL ? 1 : k;
+	    (k = ledger_text(path, text, ROSTER_BYTES + 1, e)) > 0) {
+		if (strlen(text) == ROSTER_BYTES)
+			k = err_set(e, ERR_DATA, "limit: '%s' has more than "
+			    "1 MiB", path);
+		else if ((k = roster_lines(t, text, path, e)) == 0)
+			k = 1;
+	}
 	alloc_free(text);
 	alloc_free(path);
 	return k;
