@@ -39,7 +39,7 @@ version() {
 # serve MODEL: starts the stand-in; its address is $url
 serve() {
 	rm -f port
-	python3 "$patches/server.py" "$1" 0 >port 2>server.log &
+	python3 "$patches/server.py" "$1" 0 >port 2>server.log 3>&- &
 	server=$!
 	wait_for test -s port
 	url=http://127.0.0.1:$(cat port)
@@ -97,7 +97,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	    n += 1
 	print(n, len(seen))
 	E
-	python3 -S reader.py >readings 2>&1 &
+	python3 -S reader.py >readings 2>&1 3>&- &
 	reader=$!
 	for step in $(seq 12); do
 		version new "$step"
@@ -105,7 +105,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 		ace-patch --stage model <patch.aceg
 		# what is staged is nothing to a server
 		curl -fsS "$url/model" >is
-		read_more "$(passes)"
+		wait_for read_more "$(passes)"
 		exits 0 receive.sh "$PWD/model" "$(if [ $((step % 2)) -eq 0 ]; then echo sglang; else echo vllm; fi)" "$url" <patch.aceg
 		has new
 		diff -r model new
