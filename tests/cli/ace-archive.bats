@@ -140,6 +140,12 @@ digests() {
 	exits 5 ace-archive extract -o into run.tar
 	says "is there already, and is another shard"
 	same was into/demo/0/edge1.aceg
+	# one that is damaged is not the archive's damage
+	for n in 0 100; do
+		head -c $n was >into/demo/0/edge1.aceg
+		exits 5 ace-archive extract -o into run.tar
+		says "'into/demo/0/edge1.aceg' is there already, and is damaged"
+	done
 	# a link in the way is not gone through
 	mkdir away
 	mkdir -p trap/demo && ln -s ../../away trap/demo/0
