@@ -285,15 +285,20 @@ put_shard(void *arg, struct reader *r, const char *from, struct err *e)
 
 /* The bytes of an entry of the old archive into the temporary. */
 static int
-take(struct archive *x, struct arc *a, struct err *e)
+take(struct archive *x, struct arc *a, const struct arc_entry *en,
+    struct err *e)
 {
+	uint64_t all = 0;
 	size_t got = 1;
 	int k = temporary(x, e);
 
-	while (k == 0 && got != 0 && (k = arc_read(a, x->block,
-	    sizeof(x->block), &got, e)) == 0)
+	for (; k == 0 && got != 0 && (k = arc_read(a, x->block,
+	    sizeof(x->block), &got, e)) == 0; all += got)
 		k = fd_write(x->fd, x->block, got, "<temporary>", e);
-	return k;
+	/* holes at its end are not read */
+	return k == 0 && en->size != UINT64_MAX && all != en->size ?
+	    err_set(e, ERR_DATA, "unsupported: %s is a sparse file",
+	    en->what) : k;
 }
 
 /* The digest of the first shard in the temporary, or, if that is no stream, of
@@ -344,12 +349,18 @@ put_old(struct archive *x, struct err *e)
 				    x->o->f->output);
 				break;
 			}
-			if ((k = take(x, a, e)) < 0 ||
+			if ((k = take(x, a, en, e)) < 0 ||
 			    (k = digest_of(x, en->name, digest,
 			    e)) < 0 || (k = entry(x, en->name,
 			    digest, e)) < 0)
 				break;
 		}
+	/* it would fail again: no error of the system's */
+	if (k == -ERR_SYS && strstr(e->text, "Can't translate path") != NULL) {
+		err_clear(e);
+		k = err_set(e, ERR_DATA, "unsupported: the name of %s is no "
+		    "UTF-8", en->what);
+	}
 	arc_free(a);
 	io_free(io);
 	alloc_free(en);

@@ -128,6 +128,18 @@ digests() {
 	cp other.gz packed.tar.gz
 	exits 3 ace-archive append -o packed.tar.gz other
 	says 'no archive'
+	# what would not stay as it is
+	truncate -s 100k hole
+	tar -S -cf sparse.tar hole
+	cp sparse.tar before
+	exits 3 ace-archive append -o sparse.tar other
+	says "^ace-archive: unsupported: 'sparse.tar', entry 'hole' is a sparse file"
+	same sparse.tar before
+	n=$(printf 'n\303x')
+	echo >"$n"
+	tar -cf name.tar "$n"
+	exits 3 ace-archive append -o name.tar other
+	says "^ace-archive: unsupported: the name of 'name.tar', entry 'n.*x' is no UTF-8"
 }
 
 @test "extract leaves alone what is there" {
