@@ -116,6 +116,15 @@ digests() {
 	exits 0 ace-archive append -o foreign.tar --step 1 --device edge1 spool
 	[ "$(tar -xOf foreign.tar notes/read.me)" = hello ]
 	[ "$(ace-archive list foreign.tar | wc -l)" -eq 3 ]
+	# whatever its entries are called, and however many shards they have
+	mkdir theirs
+	cp spool/demo/0/edge1.aceg theirs
+	cat spool/demo/1/{edge1,k*}.aceg >theirs/all
+	tar -cf theirs.tar theirs
+	exits 0 ace-archive append -v -o theirs.tar --kind gradient spool
+	says '^ace-archive: 3 shards$'
+	says '^ace-archive: 3 shards were there already'
+	[ "$(tar -tf theirs.tar | wc -l)" -eq 3 ]
 	# another shard of the same name
 	cp run.tar.zst before
 	mkshards -d edge1 -s 1 -x 77 -r demo >other
