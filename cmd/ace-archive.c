@@ -730,11 +730,13 @@ get(void *arg, char **path, size_t n, struct err *e)
 	const struct opts *o = arg;
 	struct pick all = o->pick;
 	struct makings x = { { NULL, 0, 0 }, NULL, 0, NULL, 0, 0 };
+	struct stat st;
 	int k;
 
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
-	if (n != 1 || strcmp(*path, "-") == 0)
+	if (n != 1 || strcmp(*path, "-") == 0 || (stat(*path, &st) == 0 &&
+	    !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return err_set(e, ERR_USAGE, "of which FILE? (it is read twice)");
 	all.lo = 0;
 	all.hi = UINT64_MAX;

@@ -610,6 +610,8 @@ gets() {
 	exits 2 ace-archive get
 	exits 2 ace-archive get - <run.tar
 	says "it is read twice"
+	exits 2 ace-archive get <(cat run.tar)
+	says "it is read twice"
 }
 
 @test "two that append at once lose nothing of each other" {
