@@ -170,7 +170,7 @@ struct archive {
 	struct entry *have;	/* sorted by name */
 	size_t n, cap;
 	uint64_t done, all;		/* bytes, for the bar */
-	size_t again;
+	size_t entries, again;
 	struct bar bar;
 	unsigned char block[BLOCK];
 };
@@ -239,23 +239,19 @@ pour(struct archive *x, struct err *e)
 	return k;
 }
 
-/* What is in the temporary becomes an entry, unless it is there. */
+/* What is in the temporary becomes an entry. */
 static int
-entry(struct archive *x, const char *name,
-    const unsigned char digest[16], struct err *e)
+entry(struct archive *x, const char *name, struct err *e)
 {
 	struct stat st;
-	int k = note(x, name, digest, e);
+	int k;
 
-	if (k == SAME)
-		x->again++;
-	if (k != NEW)
-		return k < 0 ? k : 0;
 	if (fstat(x->fd, &st) < 0)
 		return err_sys(e, "<temporary>");
 	if ((k = arc_put(x->out, name, (uint64_t)st.st_size, e)) == 0 &&
 	    (k = pour(x, e)) == 0)
 		k = arc_put_end(x->out, e);
+	x->entries += k == 0;
 	return k;
 }
 
@@ -278,48 +274,62 @@ put_shard(void *arg, struct reader *r, const char *from, struct err *e)
 		k = writer_finish(w, e);
 	}
 	writer_free(w);
-	return k < 0 ? k : entry(x, name, digest, e);
+	if (k == 0 && (k = note(x, name, digest, e)) == NEW)
+		return entry(x, name, e);
+	x->again += k == SAME;
+	return k < 0 ? k : 0;
 }
 
 /* ---- appending ---- */
 
 /* The bytes of an entry of the old archive into the temporary. */
 static int
-take(struct archive *x, struct arc *a, struct err *e)
+take(struct archive *x, struct arc *a, const struct arc_entry *en,
+    struct err *e)
 {
+	uint64_t all = 0;
 	size_t got = 1;
 	int k = temporary(x, e);
 
-	while (k == 0 && got != 0 && (k = arc_read(a, x->block,
-	    sizeof(x->block), &got, e)) == 0)
+	for (; k == 0 && got != 0 && (k = arc_read(a, x->block,
+	    sizeof(x->block), &got, e)) == 0; all += got)
 		k = fd_write(x->fd, x->block, got, "<temporary>", e);
-	return k;
+	/* holes at its end are not read */
+	return k == 0 && en->size != UINT64_MAX && all != en->size ?
+	    err_set(e, ERR_DATA, "unsupported: %s is a sparse file",
+	    en->what) : k;
 }
 
-/* The digest of the first shard in the temporary, or, if that is no stream, of
- * its name: two such are the same then. */
+/* Notes the shards in the temporary, whatever it was called, and its name, with a
+ * digest that no shard has.  Of old ones of one name the first is noted. */
 static int
-digest_of(struct archive *x, const char *name,
-    unsigned char digest[16], struct err *e)
+note_old(struct archive *x, const char *name, struct err *e)
 {
-	struct err none = ERR_INIT;
+	struct err own = ERR_INIT;
 	struct reader *r = NULL;
+	unsigned char digest[16];
+	char shard[ARC_NAME];
 	struct io *io;
 	int k;
 
-	pack_hash128(name, strlen(name), digest);
 	if ((k = io_open_at(&io, x->fd, 0, "<temporary>", e)) < 0)
 		return k;
-	if (reader_open(&r, io, &x->o->f->in, &none) == 0)
-		while ((k = reader_next(r, &none)) > 0)
-			if (k == READER_SEND) {
-				memcpy(digest, reader_end_of_shard(r)->digest,
-				    16);
-				break;
-			}
+	if (reader_open(&r, io, &x->o->f->in, &own) == 0)
+		while (own.code == ERR_OK && (k = reader_next(r, &own)) > 0) {
+			if (k != READER_SEND)
+				continue;
+			name_of(reader_shard(r), name, shard);
+			if (note(x, shard, reader_end_of_shard(r)->digest,
+			    &own) == -ERR_REFUSED)
+				err_clear(&own);
+		}
 	reader_free(r);
 	/* what the system refuses says nothing of the bytes */
-	return none.code == ERR_SYS ? err_move(e, &none) : 0;
+	if (own.code == ERR_SYS)
+		return err_move(e, &own);
+	err_clear(&own);
+	pack_hash128(name, strlen(name), digest);
+	return note(x, name, digest, &own) == -ERR_SYS ? err_move(e, &own) : 0;
 }
 
 /* All entries of the archive that is there now, as they are. */
@@ -327,7 +337,6 @@ static int
 put_old(struct archive *x, struct err *e)
 {
 	struct arc_entry *en = alloc_get(1, sizeof(*en), e);
-	unsigned char digest[16];
 	struct arc *a = NULL;
 	struct io *io = NULL;
 	int k = en != NULL ? io_open(&io, x->o->f->output, e) : -ERR_SYS;
@@ -344,12 +353,17 @@ put_old(struct archive *x, struct err *e)
 				    x->o->f->output);
 				break;
 			}
-			if ((k = take(x, a, e)) < 0 ||
-			    (k = digest_of(x, en->name, digest,
-			    e)) < 0 || (k = entry(x, en->name,
-			    digest, e)) < 0)
+			if ((k = take(x, a, en, e)) < 0 ||
+			    (k = note_old(x, en->name, e)) < 0 ||
+			    (k = entry(x, en->name, e)) < 0)
 				break;
 		}
+	/* it would fail again: no error of the system's */
+	if (k == -ERR_SYS && strstr(e->text, "Can't translate path") != NULL) {
+		err_clear(e);
+		k = err_set(e, ERR_DATA, "unsupported: the name of %s is no "
+		    "UTF-8", en->what);
+	}
 	arc_free(a);
 	io_free(io);
 	alloc_free(en);
@@ -421,14 +435,14 @@ create(void *arg, char **path, size_t n, struct err *e)
 		k = pick_each(&o->pick, o->f, NULL, put_shard, x, e);
 	for (i = 0; i < n && k == 0; i++)
 		k = pick_each(&o->pick, o->f, path[i], put_shard, x, e);
-	if (k == 0 && x->n == 0)
+	if (k == 0 && x->entries == 0)
 		k = err_set(e, ERR_DATA, "mismatch: no shard to archive (--step "
 		    "and --device match none)");
 	if (k == 0 && (k = arc_finish(x->out, e)) == 0)
 		k = io_commit(io, IO_SYNC_FULL, e);
 	bar_end(&x->bar);
 	if (k == 0)
-		cli_say(o->f->cli, 1, "%zu shards", x->n);
+		cli_say(o->f->cli, 1, "%zu shards", x->entries);
 	if (k == 0 && x->again != 0)
 		cli_say(o->f->cli, 1, "%zu shards were there already", x->again);
 	arc_free(x->out);
@@ -524,15 +538,17 @@ static int
 place(struct writer *w, const struct reader *r, const char *path, struct err *e)
 {
 	unsigned char digest[SHARD_DIGEST];
-	int k = access(path, F_OK) == 0 ? ledger_digest(path, digest, e) : 0;
+	struct err own = ERR_INIT;
+	int k = access(path, F_OK) == 0 ? ledger_digest(path, digest, &own) : 0;
 
 	if (k == 0)
 		return writer_end(w, IO_SYNC_RENAME, e);
 	if (k > 0 && memcmp(digest, reader_end_of_shard(r)->digest,
 	    SHARD_DIGEST) == 0)
 		return 0;		/* it was extracted before */
-	return k < 0 ? k : err_set(e, ERR_REFUSED, "'%s' is there already, and "
-	    "is another shard: extract into an empty folder", path);
+	return k == -ERR_SYS ? err_move(e, &own) : err_set(e, ERR_REFUSED,
+	    "'%s' is there already, and is %s: extract into an empty folder",
+	    path, k < 0 ? "damaged" : "another shard");
 }
 
 static int
@@ -714,11 +730,13 @@ get(void *arg, char **path, size_t n, struct err *e)
 	const struct opts *o = arg;
 	struct pick all = o->pick;
 	struct makings x = { { NULL, 0, 0 }, NULL, 0, NULL, 0, 0 };
+	struct stat st;
 	int k;
 
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
-	if (n != 1 || strcmp(*path, "-") == 0)
+	if (n != 1 || strcmp(*path, "-") == 0 || (stat(*path, &st) == 0 &&
+	    !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return err_set(e, ERR_USAGE, "of which FILE? (it is read twice)");
 	all.lo = 0;
 	all.hi = UINT64_MAX;

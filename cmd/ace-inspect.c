@@ -281,9 +281,12 @@ static int
 follow(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
+	struct stat st;
 
-	if (n != 1)
-		return err_set(e, ERR_USAGE, "follow which folder? (one)");
+	if (n != 1 || strcmp(*path, "-") == 0 ||
+	    (stat(*path, &st) == 0 && !S_ISDIR(st.st_mode)))
+		return err_set(e, ERR_USAGE, "follow which folder? (one, "
+		    "and neither a file nor standard input)");
 	o->follow = 1;
 	return brief(arg, path, n, e);
 }

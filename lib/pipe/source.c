@@ -206,10 +206,14 @@ source_again(struct source *s, struct err *e)
 {
 	char **old = s->file;
 	size_t n = s->n, i, k;
+	struct stat st;
 	int r;
 
-	if (!s->folder)
-		return 0;
+	if (stat(s->path, &st) < 0)
+		return err_sys(e, "'%s'", s->path);
+	/* those that came later stand behind the others */
+	if (n > 0)
+		qsort(old, n, sizeof(*old), source_order);
 	s->file = NULL;
 	s->n = s->cap = s->now = 0;
 	r = source_list(s, e);

@@ -29,7 +29,7 @@ const char *source_name(const struct source *s);
 /* source_many(s): 1 for folders and archives. */
 int source_many(const struct source *s);
 /* source_again(s, e): looks into a folder again; from now on the files come that
- * were not there before.  1 there are some, 0 none. */
+ * were not there before.  1 there are some, 0 none; -ERR_SYS the folder is gone. */
 int source_again(struct source *s, struct err *e);
 void source_free(struct source *s);
 

@@ -116,6 +116,15 @@ digests() {
 	exits 0 ace-archive append -o foreign.tar --step 1 --device edge1 spool
 	[ "$(tar -xOf foreign.tar notes/read.me)" = hello ]
 	[ "$(ace-archive list foreign.tar | wc -l)" -eq 3 ]
+	# whatever its entries are called, and however many shards they have
+	mkdir theirs
+	cp spool/demo/0/edge1.aceg theirs
+	cat spool/demo/1/{edge1,k*}.aceg >theirs/all
+	tar -cf theirs.tar theirs
+	exits 0 ace-archive append -v -o theirs.tar --kind gradient spool
+	says '^ace-archive: 3 shards$'
+	says '^ace-archive: 3 shards were there already'
+	[ "$(tar -tf theirs.tar | wc -l)" -eq 3 ]
 	# another shard of the same name
 	cp run.tar.zst before
 	mkshards -d edge1 -s 1 -x 77 -r demo >other
@@ -128,6 +137,18 @@ digests() {
 	cp other.gz packed.tar.gz
 	exits 3 ace-archive append -o packed.tar.gz other
 	says 'no archive'
+	# what would not stay as it is
+	truncate -s 100k hole
+	tar -S -cf sparse.tar hole
+	cp sparse.tar before
+	exits 3 ace-archive append -o sparse.tar other
+	says "^ace-archive: unsupported: 'sparse.tar', entry 'hole' is a sparse file"
+	same sparse.tar before
+	n=$(printf 'n\303x')
+	echo >"$n"
+	tar -cf name.tar "$n"
+	exits 3 ace-archive append -o name.tar other
+	says "^ace-archive: unsupported: the name of 'name.tar', entry 'n.*x' is no UTF-8"
 }
 
 @test "extract leaves alone what is there" {
@@ -140,6 +161,12 @@ digests() {
 	exits 5 ace-archive extract -o into run.tar
 	says "is there already, and is another shard"
 	same was into/demo/0/edge1.aceg
+	# one that is damaged is not the archive's damage
+	for n in 0 100; do
+		head -c $n was >into/demo/0/edge1.aceg
+		exits 5 ace-archive extract -o into run.tar
+		says "'into/demo/0/edge1.aceg' is there already, and is damaged"
+	done
 	# a link in the way is not gone through
 	mkdir away
 	mkdir -p trap/demo && ln -s ../../away trap/demo/0
@@ -582,6 +609,8 @@ gets() {
 	gets 4 run.tar
 	exits 2 ace-archive get
 	exits 2 ace-archive get - <run.tar
+	says "it is read twice"
+	exits 2 ace-archive get <(cat run.tar)
 	says "it is read twice"
 }
 

@@ -317,6 +317,8 @@ fields() {
 	exits 2 ace-inspect follow
 	says 'follow which folder'
 	exits 2 ace-inspect follow folder folder
+	exits 2 timeout "$HANG" ace-inspect follow in
+	exits 2 timeout "$HANG" ace-inspect follow - <in
 	exits 2 ace-inspect recover --spool x in
 	# the highest status is the one, wherever it comes
 	head -c 300 in >part

@@ -183,11 +183,26 @@ run_in() {
 	mkshards -r r -d c -s 13 >x
 	mv x dir/r/13/c.aceg
 	wait_for grep -q '13 c' got
+	# one that stands before it, and is not new when the next one comes
+	mkshards -r r -d c -s 12 >x
+	mv x dir/r/12/c.aceg
+	wait_for grep -q '12 c' got
+	mkshards -r r -d d -s 13 >x
+	mv x dir/r/13/d.aceg
+	wait_for grep -q '13 d' got
 	kill $pid
 	wait $pid || true
-	[ "$(grep -c 'gradient' got)" -eq 3 ]
+	[ "$(grep -c 'gradient' got)" -eq 5 ]
 	timeout "$HANG" ace-inspect follow dir | head -n 3 >got
 	[ "$(wc -l <got)" -eq 3 ]
+	# nor does it wait for what cannot come
+	timeout "$HANG" ace-inspect follow dir >got 2>err &
+	wait_for grep -q '13 d' got
+	rm -r dir
+	got=0
+	wait $! || got=$?
+	[ $got -eq 4 ]
+	says "^ace-inspect: 'dir': No such file or directory"
 }
 
 @test "every command takes the choice of shards" {
