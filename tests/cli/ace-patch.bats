@@ -217,6 +217,18 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	same hub/blobs/b was/blobs/b
 	same kept was/d/model-00001-of-00003.safetensors
 	same other old
+	# as Hugging Face's cache has it: every file is a link
+	mkdir -p cache/blobs
+	cp -r olds cache/snapshot
+	for f in cache/snapshot/*; do
+		mv "$f" cache/blobs
+		ln -s "../../blobs/${f##*/}" "$f"
+	done
+	mkdir cache/snapshots
+	mv cache/snapshot cache/snapshots/main
+	exits 0 ace-patch cache/snapshots/main <step.aceg
+	is cache/snapshots/main new
+	[ -L cache/snapshots/main/config.json ]
 	cp old m2
 	ln m2 other2
 	exits 0 ace-patch --way in-place m2 <step.aceg
