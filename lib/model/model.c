@@ -18,7 +18,6 @@
 #include "model/model.h"
 #include "model/slice.h"
 
-#define MODEL_SINGLE "model.safetensors"
 
 static const uint8_t forms[SCHEMA_NDTYPE] = {
 	[SCHEMA_F32] = EXACT_F32, [SCHEMA_F16] = EXACT_F16,
