@@ -873,8 +873,7 @@ swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
 	return r;
 }
 
-/* Has nobody else changed it, or anything in its directory? */
-static int
+int
 swap_still(const struct swap *s, struct err *e)
 {
 	uint64_t looks;

@@ -119,6 +119,17 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	exits 5 ace-patch --commit m
 	says "'m' changed since the next model was made of it"
 	same m old
+	# the same again is made again, for the model as it is now
+	exits 0 ace-patch --stage m <step.aceg
+	# what came damaged forgets nothing
+	head -c 1000 other >cut
+	exits 3 ace-patch --stage m <cut
+	# with what changed, which was not asked for before
+	exits 0 ace-patch --stage -o changed m <step.aceg
+	[ -e changed/model.safetensors.index.json ]
+	exits 0 ace-patch --commit m
+	is m new
+	cp old m
 	exits 0 ace-patch m <other
 	is m third
 }
