@@ -54,6 +54,7 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
     struct err *e)
 {
 	struct statedir d = STATE_INIT;
+	const char *name;
 	struct stat st;
 	size_t n;
 	int r;
@@ -63,6 +64,10 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
 		return -ERR_SYS;
 	for (n = strlen(s->path); n > 1 && s->path[n - 1] == '/'; n--)
 		s->path[n - 1] = '\0';
+	name = strrchr(s->path, '/');
+	if (swap_dots(name != NULL ? name + 1 : s->path))
+		return err_set(e, ERR_USAGE, "'%s': a model is called by its name, "
+		    "beside which its state is", path);
 	if (stat(s->path, &st) < 0)
 		return err_sys(e, "'%s'", path);
 	if ((s->home = alloc_get(n + 16, 1, e)) == NULL)

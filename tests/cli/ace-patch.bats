@@ -528,6 +528,11 @@ renamed() {
 	is real/m new
 	cp -r olds d
 	exits 0 ace-patch d/ <step.aceg
+	# by another name it would have another state, in itself
+	for name in . ./ .. ../d/. x/..; do
+		(cd d && exits 2 ace-patch "$name" <../next && says "by its name")
+	done
+	rm d/out d/err
 	exits 0 ace-patch d <next
 	is d third
 	beside d
