@@ -415,14 +415,32 @@ swap_dir(struct swap *s, const char *new, const unsigned char *touched,
 	return r;
 }
 
+/* What is mounted there takes no other's name. */
+static int
+swap_mounted(const char *path)
+{
+#ifdef STATX_ATTR_MOUNT_ROOT
+	struct statx st;
+
+	return statx(AT_FDCWD, path, 0, 0, &st) == 0 &&
+	    (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+#else					/* then the rename says it */
+	(void)path;
+	return 0;
+#endif
+}
+
 /* All of the next model beside the old one, as the old one is. */
 static int
 swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
 {
-	char *new = swap_name(s, "new", e);
+	char *new;
 	int r;
 
-	if (new == NULL)
+	if (swap_mounted(s->path))
+		return err_set(e, ERR_REFUSED, "'%s' is a mount point: such a model "
+		    "is patched in place only", s->path);
+	if ((new = swap_name(s, "new", e)) == NULL)
 		return -ERR_SYS;
 	s->ready.stamp = 0;
 	r = s->m->dir ? swap_dir(s, new, touched, e) :

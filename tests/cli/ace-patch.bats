@@ -773,6 +773,27 @@ teardown() {
 	is d new
 }
 
+@test "a mount point: in place only" {
+	unshare -m true 2>/dev/null || skip "no mounts here"
+	models
+	mkdir d
+	touch m
+	for m in m d; do
+		[ $m = m ] && from=old || from=olds
+		for how in --stage "--way copy"; do
+			# shellcheck disable=SC2086 # words
+			exits 5 unshare -m sh -c 'mount --bind "$0" "$1" && shift && exec "$@"' \
+			    $from $m ace-patch $how $m <step.aceg
+			says "'$m' is a mount point: such a model is patched in place only"
+			[ "$(ls -m $m.ace-patch)" = lock ]
+			is $from old
+		done
+		exits 0 unshare -m sh -c 'mount --bind "$0" "$1" && exec ace-patch "$1"' \
+		    $from $m <step.aceg
+		is $from new
+	done
+}
+
 @test "the directory beside it is somebody else's to write: refused" {
 	models
 	cp old m
