@@ -311,6 +311,7 @@ find_files(struct model *m, struct index *x, char **index, struct err *e)
 	if (!S_ISDIR(st.st_mode))
 		return file_add(m, m->path, alloc_dup(m->path, e), e);
 	m->dir = 1;
+	(void)fd_most();	/* each stays open */
 	if ((*index = model_name(m->path, MODEL_INDEX, e)) == NULL)
 		return -ERR_SYS;
 	if (access(*index, F_OK) == 0) {

@@ -773,6 +773,20 @@ teardown() {
 	is d new
 }
 
+@test "more files than may be open at first" {
+	mkmodel olds -n 100 -f 15
+	mkmodel news -n 100 -f 15 -s 1
+	ulimit -S -n 24
+	exits 0 ace-diff olds news
+	mv out step.aceg
+	for way in copy in-place; do
+		cp -r olds d
+		exits 0 ace-patch --way $way d <step.aceg
+		diff -r d news
+		rm -r d d.ace-patch
+	done
+}
+
 @test "a mount point: in place only" {
 	unshare -m true 2>/dev/null || skip "no mounts here"
 	models
