@@ -541,7 +541,8 @@ still(const struct patch *x, struct err *e)
 	    x->m.path, (unsigned long long)x->is_step);
 }
 
-/* What was staged before is forgotten, if it is not the same. */
+/* What was staged before is forgotten, if it is not the same, for the model as it is
+ * now. */
 static int
 from_input(struct patch *x, struct err *e)
 {
@@ -556,8 +557,9 @@ from_input(struct patch *x, struct err *e)
 	if ((r = look_again(x, e)) < 0 || x->s.n == 0)
 		return r;
 	last = &x->s.p[x->s.n - 1];
-	if (x->swap.staged && x->o->act == STAGE && !x->s.parts && memcmp(x->swap.ready.hash,
-	    last->after, MODEL_HASH) == 0)
+	if (x->swap.staged && x->o->act == STAGE && x->o->delta == NULL && !x->s.parts &&
+	    memcmp(x->swap.ready.hash, last->after, MODEL_HASH) == 0 &&
+	    swap_still(&x->swap, &own) == 0)
 		return 0;
 	x->which = needed(x);
 	if (x->which == x->s.n && x->o->delta != NULL)

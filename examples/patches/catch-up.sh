@@ -10,7 +10,7 @@
 #
 # The host says by its hash what it has, and gets what leads from there to the newest
 # with the fewest bytes: patches, or a whole model and patches.  Where MODEL is not there,
-# FROM's headers come first, and what lies beside them, with holes for the values.
+# FROM's headers come first, and the files beside them, with holes for the values.
 #
 # Status 0: MODEL is the newest there is.  It is changed where it is, or by a reflink, so
 # this is for before a server starts; one that runs has receive.sh.  Whatever ends it, the
@@ -29,6 +29,7 @@ if [ ! -e "$model" ]; then
 		trap 'rm -rf "$to"' EXIT
 		cd "$1"
 		for f in *; do
+			[ -f "$f" ] || continue
 			case $f in
 			*.safetensors)
 				n=$(od -An -tu8 -N8 "$f")
@@ -38,7 +39,9 @@ if [ ! -e "$model" ]; then
 			*) cp "$f" "$to" ;;
 			esac
 		done
-		tar -C "$to" -cSf - .
+		# not the directory, which is nobody else's to read
+		cd "$to"
+		tar -cSf - -- *
 	END
 	mv "$model.joins" "$model"
 fi

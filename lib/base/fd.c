@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -213,4 +214,19 @@ int
 fd_is_terminal(int fd)
 {
 	return isatty(fd) || (errno == EACCES && fd_is_called_terminal(fd));
+}
+
+size_t
+fd_most(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return 256;
+	if (l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &l);
+		(void)getrlimit(RLIMIT_NOFILE, &l);
+	}
+	return (size_t)l.rlim_cur;
 }

@@ -48,6 +48,9 @@ void fd_linger(int fd);
  * terminal opened there is refused; it is known by its number then. */
 int fd_is_terminal(int fd);
 
+/* fd_most(): as many open files as the system allows from now on; how many that is. */
+size_t fd_most(void);
+
 /* fd_pipe_size(fd, n): asks the system to let the pipe fd hold n bytes; that it
  * refuses is no error. */
 void fd_pipe_size(int fd, int n);

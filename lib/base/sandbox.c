@@ -42,7 +42,7 @@ enum { LL_PATH_BENEATH = 1, LL_GET_VERSION = 1 };
 enum {
 	LL_EXECUTE = 1 << 0, LL_WRITE = 1 << 1, LL_READ = 1 << 2,
 	LL_READ_DIR = 1 << 3, LL_REMOVE_DIR = 1 << 4, LL_REMOVE = 1 << 5,
-	LL_MAKE_DIR = 1 << 7, LL_MAKE_REG = 1 << 8,
+	LL_MAKE_DIR = 1 << 7, LL_MAKE_REG = 1 << 8, LL_MAKE_SYM = 1 << 12,
 	LL_ALL_1 = (1 << 13) - 1,
 	LL_REFER = 1 << 13,	/* 2: renaming between directories */
 	LL_TRUNCATE = 1 << 14,	/* 3 */
@@ -155,6 +155,10 @@ sandbox_write(struct sandbox *s, const char *path, struct err *e)
 static int
 sandbox_dir(struct sandbox *s, const char *path, struct err *e)
 {
+	/* what it replaces may be links */
+	const uint64_t own = SANDBOX_OWN |
+	    ((s->stages & SANDBOX_OWNERS) != 0 ? LL_MAKE_SYM : 0);
+
 	if (s->level < 2) {
 		/* version 1 forbids all renaming between directories, which a
 		 * spool needs */
@@ -164,8 +168,8 @@ sandbox_dir(struct sandbox *s, const char *path, struct err *e)
 		return 0;
 	}
 	if (access(path, F_OK) < 0)
-		return sandbox_parent(s, path, SANDBOX_OWN, e);
-	sandbox_rule(s, path, SANDBOX_OWN);
+		return sandbox_parent(s, path, own, e);
+	sandbox_rule(s, path, own);
 	/* it is opened to be synced */
 	return sandbox_parent(s, path, LL_READ_DIR, e);
 }

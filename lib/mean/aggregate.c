@@ -1,7 +1,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -591,28 +590,12 @@ aggregate_say(void *arg, const char *what)
 
 /* ---- many contributions ---- */
 
-/* As many open files as the system allows; returns how many that is. */
-static size_t
-aggregate_files_allowed(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
-		return 256;
-	if (l.rlim_cur < l.rlim_max) {
-		l.rlim_cur = l.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &l);
-		(void)getrlimit(RLIMIT_NOFILE, &l);
-	}
-	return (size_t)l.rlim_cur;
-}
-
 /* How many files a step's contributions may be. Sums go on from one window of them to
  * the next, so that there is no limit; some rules have to see all at once. */
 static size_t
 aggregate_most(const struct aggregate *x)
 {
-	const size_t files = aggregate_files_allowed();
+	const size_t files = fd_most();
 	const size_t most = files > AGGREGATE_OTHER + 16 ?
 	    files - AGGREGATE_OTHER : 16;
 

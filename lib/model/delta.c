@@ -795,19 +795,23 @@ delta_place(struct delta *d, const char *dir, uint64_t version, uint64_t base,
     struct err *e)
 {
 	struct delta_head is;
-	char *index = NULL;
+	char *index, *single;
 	int r, made;
 
 	if (!(made = mkdir(dir, 0777) == 0) && errno != EEXIST)
 		return err_sys(e, "'%s'", dir);
 	if ((r = delta_head(dir, &is, e)) < 0)
 		return r;
-	if ((index = model_name(dir, MODEL_INDEX, e)) == NULL)
-		return -ERR_SYS;
-	if (access(index, F_OK) == 0 && (!is.is || is.version != version))
+	index = model_name(dir, MODEL_INDEX, e);
+	single = index != NULL ? model_name(dir, MODEL_SINGLE, e) : NULL;
+	if (single == NULL)
+		r = -ERR_SYS;
+	else if (access(single, F_OK) == 0 || (access(index, F_OK) == 0 &&
+	    (!is.is || is.version != version)))
 		r = err_set(e, ERR_REFUSED, "'%s' holds another version, which is "
 		    "not overwritten", dir);
 	alloc_free(index);
+	alloc_free(single);
 	if (r < 0 || (d->frames.n > 0 && ((r = schema_finish(&d->frames, e)) < 0 ||
 	    (r = place_file(d, dir, e)) < 0)) ||
 	    (r = place_index(d, dir, version, base, e)) < 0)

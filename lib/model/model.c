@@ -18,7 +18,6 @@
 #include "model/model.h"
 #include "model/slice.h"
 
-#define MODEL_SINGLE "model.safetensors"
 
 static const uint8_t forms[SCHEMA_NDTYPE] = {
 	[SCHEMA_F32] = EXACT_F32, [SCHEMA_F16] = EXACT_F16,
@@ -312,6 +311,7 @@ find_files(struct model *m, struct index *x, char **index, struct err *e)
 	if (!S_ISDIR(st.st_mode))
 		return file_add(m, m->path, alloc_dup(m->path, e), e);
 	m->dir = 1;
+	(void)fd_most();	/* each stays open */
 	if ((*index = model_name(m->path, MODEL_INDEX, e)) == NULL)
 		return -ERR_SYS;
 	if (access(*index, F_OK) == 0) {

@@ -83,6 +83,7 @@ int model_read(const struct model *m, const struct model_span *s,
 /* model_name(dir, name, e): "DIR/NAME", the caller's to free; NULL without memory. */
 char *model_name(const char *dir, const char *name, struct err *e);
 #define MODEL_INDEX "model.safetensors.index.json"
+#define MODEL_SINGLE "model.safetensors"
 
 /* model_same(m, e): -ERR_REFUSED when a file is not as it was at model_open. */
 int model_same(const struct model *m, struct err *e);

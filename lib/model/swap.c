@@ -54,6 +54,7 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
     struct err *e)
 {
 	struct statedir d = STATE_INIT;
+	const char *name;
 	struct stat st;
 	size_t n;
 	int r;
@@ -63,6 +64,10 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
 		return -ERR_SYS;
 	for (n = strlen(s->path); n > 1 && s->path[n - 1] == '/'; n--)
 		s->path[n - 1] = '\0';
+	name = strrchr(s->path, '/');
+	if (swap_dots(name != NULL ? name + 1 : s->path))
+		return err_set(e, ERR_USAGE, "'%s': a model is called by its name, "
+		    "beside which its state is", path);
 	if (stat(s->path, &st) < 0)
 		return err_sys(e, "'%s'", path);
 	if ((s->home = alloc_get(n + 16, 1, e)) == NULL)
@@ -410,14 +415,32 @@ swap_dir(struct swap *s, const char *new, const unsigned char *touched,
 	return r;
 }
 
+/* What is mounted there takes no other's name. */
+static int
+swap_mounted(const char *path)
+{
+#ifdef STATX_ATTR_MOUNT_ROOT
+	struct statx st;
+
+	return statx(AT_FDCWD, path, 0, 0, &st) == 0 &&
+	    (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+#else					/* then the rename says it */
+	(void)path;
+	return 0;
+#endif
+}
+
 /* All of the next model beside the old one, as the old one is. */
 static int
 swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
 {
-	char *new = swap_name(s, "new", e);
+	char *new;
 	int r;
 
-	if (new == NULL)
+	if (swap_mounted(s->path))
+		return err_set(e, ERR_REFUSED, "'%s' is a mount point: such a model "
+		    "is patched in place only", s->path);
+	if ((new = swap_name(s, "new", e)) == NULL)
 		return -ERR_SYS;
 	s->ready.stamp = 0;
 	r = s->m->dir ? swap_dir(s, new, touched, e) :
@@ -873,8 +896,7 @@ swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
 	return r;
 }
 
-/* Has nobody else changed it, or anything in its directory? */
-static int
+int
 swap_still(const struct swap *s, struct err *e)
 {
 	uint64_t looks;

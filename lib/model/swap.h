@@ -84,6 +84,9 @@ int swap_group(struct swap *s, const struct model_span *span,
 /* swap_ready(s, hash, step, e): it is whole: on disk, but for what is set in place. */
 int swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
     uint64_t step, struct err *e);
+/* swap_still(s, e): the model that the next one was made of is as it was then, and so
+ * is all in its directory, or -ERR_REFUSED. */
+int swap_still(const struct swap *s, struct err *e);
 /* swap_commit(s, e): the model is the next one, if it still is the one that that was
  * made of. */
 int swap_commit(struct swap *s, struct err *e);

@@ -119,6 +119,17 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	exits 5 ace-patch --commit m
 	says "'m' changed since the next model was made of it"
 	same m old
+	# the same again is made again, for the model as it is now
+	exits 0 ace-patch --stage m <step.aceg
+	# what came damaged forgets nothing
+	head -c 1000 other >cut
+	exits 3 ace-patch --stage m <cut
+	# with what changed, which was not asked for before
+	exits 0 ace-patch --stage -o changed m <step.aceg
+	[ -e changed/model.safetensors.index.json ]
+	exits 0 ace-patch --commit m
+	is m new
+	cp old m
 	exits 0 ace-patch m <other
 	is m third
 }
@@ -217,6 +228,18 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	same hub/blobs/b was/blobs/b
 	same kept was/d/model-00001-of-00003.safetensors
 	same other old
+	# as Hugging Face's cache has it: every file is a link
+	mkdir -p cache/blobs
+	cp -r olds cache/snapshot
+	for f in cache/snapshot/*; do
+		mv "$f" cache/blobs
+		ln -s "../../blobs/${f##*/}" "$f"
+	done
+	mkdir cache/snapshots
+	mv cache/snapshot cache/snapshots/main
+	exits 0 ace-patch cache/snapshots/main <step.aceg
+	is cache/snapshots/main new
+	[ -L cache/snapshots/main/config.json ]
 	cp old m2
 	ln m2 other2
 	exits 0 ace-patch --way in-place m2 <step.aceg
@@ -505,6 +528,11 @@ renamed() {
 	is real/m new
 	cp -r olds d
 	exits 0 ace-patch d/ <step.aceg
+	# by another name it would have another state, in itself
+	for name in . ./ .. ../d/. x/..; do
+		(cd d && exits 2 ace-patch "$name" <../next && says "by its name")
+	done
+	rm d/out d/err
 	exits 0 ace-patch d <next
 	is d third
 	beside d
@@ -743,6 +771,41 @@ teardown() {
 	is d old
 	exits 0 ace-patch d <step.aceg
 	is d new
+}
+
+@test "more files than may be open at first" {
+	mkmodel olds -n 100 -f 15
+	mkmodel news -n 100 -f 15 -s 1
+	ulimit -S -n 24
+	exits 0 ace-diff olds news
+	mv out step.aceg
+	for way in copy in-place; do
+		cp -r olds d
+		exits 0 ace-patch --way $way d <step.aceg
+		diff -r d news
+		rm -r d d.ace-patch
+	done
+}
+
+@test "a mount point: in place only" {
+	unshare -m true 2>/dev/null || skip "no mounts here"
+	models
+	mkdir d
+	touch m
+	for m in m d; do
+		[ $m = m ] && from=old || from=olds
+		for how in --stage "--way copy"; do
+			# shellcheck disable=SC2086 # words
+			exits 5 unshare -m sh -c 'mount --bind "$0" "$1" && shift && exec "$@"' \
+			    $from $m ace-patch $how $m <step.aceg
+			says "'$m' is a mount point: such a model is patched in place only"
+			[ "$(ls -m $m.ace-patch)" = lock ]
+			is $from old
+		done
+		exits 0 unshare -m sh -c 'mount --bind "$0" "$1" && exec ace-patch "$1"' \
+		    $from $m <step.aceg
+		is $from new
+	done
 }
 
 @test "the directory beside it is somebody else's to write: refused" {

@@ -189,13 +189,16 @@ refused() {
 	mkdelta make old new other -v 8
 	cp -r served was
 	cp -r other other.was
-	for d in served other; do
+	mkdir single
+	cp old single/model.safetensors
+	for d in served other single; do
 		exits 5 ace-patch -o $d m <7.aceg
 		says "'$d' holds another version, which is not overwritten"
 		same m old
 	done
 	diff -r served was
 	diff -r other other.was
+	[ "$(ls single)" = model.safetensors ]
 	exits 2 ace-patch -o d --commit m
 	[ ! -e d ]
 	# a patch for another model

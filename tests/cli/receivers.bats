@@ -420,8 +420,13 @@ late() {
 		diff -r h d5
 	done
 	# nothing at all: the headers, and a whole model
-	exits 0 late edge2 j
+	# and of a directory there no more than its files; the mode is this host's
+	mkdir served/original
+	(umask 027 && exits 0 late edge2 j)
+	[ "$(cat err)" = "" ]
+	rmdir served/original
 	diff -r j d5
+	[ "$(stat -c %a j)" = 750 ]
 	[ ! -e j.joins ]
 	has edge2 5 newest
 	# whatever ends it, the next call goes on
