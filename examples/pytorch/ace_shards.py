@@ -942,9 +942,9 @@ class Local:
                     refused = getattr(e, "status", 4) in (2, 5)
                     self.unsent = [t.clone() for t in self.mine if not refused]
                 self.mine = []
+                self._leave(1)          # who sends d still reads the model's memory
                 if d is not None or not isinstance(e, KeyboardInterrupt):
                     self._reset()       # else nothing had begun
-            self._leave(1)
             raise
         applied = time.monotonic()
         if self.checkpoint:
