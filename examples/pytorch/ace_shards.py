@@ -689,6 +689,7 @@ class Local:
                          wait=_Wait(device, timeout, on_wait))
         self.round, self.pipe, self.seconds = 0, None, {}
         self.mine, self.unsent = [], []     # this round's difference, and a copy
+        self.tried = None                   # the round whose part may be sent
         self.lock = checkpoint and _lock(
             f"{checkpoint}.lock", f"checkpoint '{checkpoint}'", "wb")
         try:
@@ -922,13 +923,14 @@ class Local:
     @torch.no_grad()
     def sync(self):
         """Send what the local steps changed, and make the model the next common
-        one.  When it raises, the model is the last common one, and what was not sent
-        is kept for the next call, but for what was refused."""
+        one.  When it raises, the model is the last common one, and the next call
+        sends the same again, but for what was refused."""
         began, d = time.monotonic(), None
         try:
             with _whole():
                 _same(self.pairs, self.look, self.model)
                 d = self._part()
+                self.tried = self.round
             self._exchange(d)
             heard = time.monotonic()
             with _whole():
@@ -941,6 +943,7 @@ class Local:
                 if self.mine:
                     refused = getattr(e, "status", 4) in (2, 5)
                     self.unsent = [t.clone() for t in self.mine if not refused]
+                    self.tried = None if refused else self.tried
                 self.mine = []
                 self._leave(1)          # who sends d still reads the model's memory
                 if d is not None or not isinstance(e, KeyboardInterrupt):
@@ -961,6 +964,11 @@ class Local:
         d = [(n, _host(p)) for n, p in self.pairs]      # in p's own memory, mostly
         for (_, t), s in zip(d, self.start):
             t.sub_(s.to(t.dtype))
+        # the state may have the part of that try, and would send it without these
+        if self.tried == self.round and any(t.any() for _, t in d):
+            raise Error("steps were taken between a sync() that failed and this one, "
+                        "and nobody would get them: they were taken back; call sync() "
+                        "again before any other step")
         self.mine = [t for _, t in d]
         for t, u in zip(self.mine, self.unsent):
             t.add_(u)
