@@ -863,8 +863,8 @@ class Local:
             if not got:         # the end: the round to begin with
                 self.round = max(self.round, at)
                 return
-            d = d or [(n, torch.empty(p.shape, dtype=self.sent or p.dtype))
-                      for n, p in self.pairs]
+            d = d or [(n, torch.empty(p.shape, dtype=self.sent or p.dtype,
+                                      device="cpu")) for n, p in self.pairs]
             pipe.body(got, d)
             self._alike(pipe, at)
             with _whole():
@@ -1162,7 +1162,8 @@ class Replay(Local):
             raise Error(f"{self.steps} steps were taken: sync() comes next")
         if self.taken in (0, self.steps):
             self.taken, self.again = 0, False
-            self.sum = [torch.zeros(p.shape, device=p.device) for _, p in self.pairs]
+            self.sum = [torch.zeros(p.shape, dtype=torch.float32, device=p.device)
+                        for _, p in self.pairs]
         if _crc(self._now()["groups"]) != self.groups:
             raise Error("the options of the optimiser were changed between two steps, "
                         "as by a scheduler: the same has to be done when the steps "
