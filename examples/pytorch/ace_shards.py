@@ -1071,6 +1071,10 @@ class Replay(Local):
                for g in optimizer.param_groups for p in g["params"]):
             raise Error("the optimiser has a parameter that the model has not: give "
                         "ace.Replay all that it steps, as one model")
+        if any(not p.requires_grad and p.grad is not None
+               for g in optimizer.param_groups for p in g["params"]):
+            raise Error("the optimiser has a parameter that needs no gradient and has "
+                        "one, with which each step would move it: set its .grad to None")
         self.steps, self.schedule = steps, schedule
         self.sum, self.taken = [], 0    # of the gradients, and how many
         self.again = False              # the round was tried, and failed

@@ -244,6 +244,12 @@ export WAY=Replay
 	more = nn.Parameter(torch.ones(1))
 	with fails("the optimiser has a parameter that the model has not"):
 	    replay(lambda p, lr: torch.optim.SGD([*p, more], lr=lr))
+	model = mlp()
+	loss(model, "edge1", 0).backward()
+	model[0].requires_grad_(False)
+	o = torch.optim.SGD(model.parameters(), lr=0.1)
+	with fails("the optimiser has a parameter that needs no gradient and has one"):
+	    ace.Replay(model, o, "ace-expand", "edge1", 1)
 	P
 }
 
