@@ -553,8 +553,9 @@ class _Pipe:
         """When stage i, which failed, spoke last, and what it said: its error.
         What ours did not say, other programs and the hosts behind them said;
         ours say nothing when nobody reads them."""
-        ours = {w[0] for w in self.stages if w[0].startswith("ace-")}
-        name, status = self.stages[i][0], self.processes[i].returncode
+        names = [os.path.basename(w[0]) for w in self.stages]
+        ours = {n for n in names if n.startswith("ace-")}
+        name, status = names[i], self.processes[i].returncode
         if status < 0:
             return -2, i, f"{name} was killed by signal {-status}", 4
         for k in range(len(self.said) - 1, -1, -1):

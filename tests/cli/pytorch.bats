@@ -285,6 +285,8 @@ load pytorch
 	cause("ace-expand: unknown option '--x'",
 	      "ace-score | ace-select -b 10k | ace-compress | ace-expand --x", 2)
 	cause("false ended with status 1", "ace-compress -c f32 | false", 1)
+	cause("ace-compress: non-finite value in tensor '0.weight' at index 0",
+	      through("s2").replace("ace-", os.environ["BUILD"] + "/ace-"), 5, spoil=True)
 	# who is cut off by it may speak first
 	cause("late: the reason", """sh -c 'exec >&-; sleep 1
 	    echo "late: the reason" >&2; exit 5' | ace-expand""", 5)
