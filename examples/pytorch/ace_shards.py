@@ -283,7 +283,9 @@ def _connection(stages):
     back: what stands before ace-ack and is not a program that codes."""
     names = [os.path.basename(words[0]) for words in stages]
     end = at = names.index("ace-ack") if "ace-ack" in names else 0
-    while at and (not names[at - 1].startswith("ace-") or names[at - 1] == "ace-recv"):
+    while at and (not names[at - 1].startswith("ace-") or
+                  names[at - 1] == "ace-recv" or
+                  names[at - 1] == "ace-sign" and at < end):
         at -= 1
     return stages[at:end]
 
