@@ -112,6 +112,8 @@ def _refuse(name, t):
         return "is in memory shared with other processes: use .clone()"
     if t.dim() > 8 or len(name.encode()) > 255 or name == "__metadata__":
         return "has more than 8 dimensions, or a name that cannot be sent"
+    if min(name, default=" ") < " " or "\x7f" in name:
+        return "has a control character in its name: give it another one"
     return None
 
 
@@ -280,7 +282,8 @@ def _environment():
 
 def _connection(stages):
     """Those stages of a pipeline that bring a shard to the cloud and the answer
-    back: what stands before ace-ack and is not a program that codes."""
+    back: what stands before ace-ack and is not a program that codes, with those that
+    sign on the way there; what comes back is not all signed."""
     names = [os.path.basename(words[0]) for words in stages]
     end = at = names.index("ace-ack") if "ace-ack" in names else 0
     while at and (not names[at - 1].startswith("ace-") or
@@ -625,17 +628,42 @@ class _Pipe:
         self.out.close()
 
 
+class _File:
+    """A file for torch.save, which can end the process when a write fails: what
+    failed is kept, and what comes after it goes nowhere."""
+
+    def __init__(self, f):
+        self.f, self.failed = f, None
+
+    def write(self, part):
+        try:
+            if not self.failed:
+                self.f.write(part)
+        except OSError as e:
+            self.failed = e
+        return len(part)
+
+    def flush(self):
+        pass
+
+
 def save(path, what):
     """torch.save, on disk whole or not at all."""
     temp = f"{path}.new"
-    with open(temp, "wb") as f:
-        torch.save(what, f)
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(temp, path)
-    d = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
-    os.fsync(d)
-    os.close(d)
+    try:
+        with open(temp, "wb") as f:
+            out = _File(f)
+            torch.save(what, out)
+            if out.failed:
+                raise out.failed
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(temp, path)
+        d = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        os.fsync(d)
+        os.close(d)
+    except OSError as e:
+        raise Error(f"checkpoint '{path}' cannot be written: {e.strerror}", 4) from e
 
 
 def load(path):
@@ -750,12 +778,20 @@ class Local:
 
     def _check(self, had, what):
         """Raise if this script cannot go on from this checkpoint."""
+        if not isinstance(had, dict) or not had.keys() >= {"look", "run", "start"}:
+            raise Error(f"{what} is none that ace.Local or ace.Replay wrote: load other "
+                        "files into the model, and give the name of a new one", 3)
         _changed(had["look"], self.look, what)
         if had.get("steps") != self.steps:
             was, now = (f"ace.Replay with steps={s}" if s else "ace.Local"
                         for s in (had.get("steps"), self.steps))
             raise Error(f"{what} was made by {was}, and this is {now}: go on as "
                         "before, or begin another run, with empty states")
+        was, now = (r.rpartition("-")[0] for r in (had["run"], self.call["run"]))
+        if was != now:
+            raise Error(f"{what} is of run '{was}', and this is run '{now}': go on with "
+                        "that one, or begin another run, with another checkpoint and "
+                        "empty states")
         outer = had.get("outer", [self.rate, self.momentum])
         if outer != [self.rate, self.momentum] or \
                 len(had["memory"]) != len(self.memory):
