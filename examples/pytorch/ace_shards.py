@@ -112,6 +112,8 @@ def _refuse(name, t):
         return "is in memory shared with other processes: use .clone()"
     if t.dim() > 8 or len(name.encode()) > 255 or name == "__metadata__":
         return "has more than 8 dimensions, or a name that cannot be sent"
+    if min(name, default=" ") < " " or "\x7f" in name:
+        return "has a control character in its name: give it another one"
     return None
 
 
@@ -280,10 +282,13 @@ def _environment():
 
 def _connection(stages):
     """Those stages of a pipeline that bring a shard to the cloud and the answer
-    back: what stands before ace-ack and is not a program that codes."""
+    back: what stands before ace-ack and is not a program that codes, with those that
+    sign on the way there; what comes back is not all signed."""
     names = [os.path.basename(words[0]) for words in stages]
     end = at = names.index("ace-ack") if "ace-ack" in names else 0
-    while at and (not names[at - 1].startswith("ace-") or names[at - 1] == "ace-recv"):
+    while at and (not names[at - 1].startswith("ace-") or
+                  names[at - 1] == "ace-recv" or
+                  names[at - 1] == "ace-sign" and at < end):
         at -= 1
     return stages[at:end]
 
@@ -553,8 +558,9 @@ class _Pipe:
         """When stage i, which failed, spoke last, and what it said: its error.
         What ours did not say, other programs and the hosts behind them said;
         ours say nothing when nobody reads them."""
-        ours = {w[0] for w in self.stages if w[0].startswith("ace-")}
-        name, status = self.stages[i][0], self.processes[i].returncode
+        names = [os.path.basename(w[0]) for w in self.stages]
+        ours = {n for n in names if n.startswith("ace-")}
+        name, status = names[i], self.processes[i].returncode
         if status < 0:
             return -2, i, f"{name} was killed by signal {-status}", 4
         for k in range(len(self.said) - 1, -1, -1):
@@ -622,17 +628,42 @@ class _Pipe:
         self.out.close()
 
 
+class _File:
+    """A file for torch.save, which can end the process when a write fails: what
+    failed is kept, and what comes after it goes nowhere."""
+
+    def __init__(self, f):
+        self.f, self.failed = f, None
+
+    def write(self, part):
+        try:
+            if not self.failed:
+                self.f.write(part)
+        except OSError as e:
+            self.failed = e
+        return len(part)
+
+    def flush(self):
+        pass
+
+
 def save(path, what):
     """torch.save, on disk whole or not at all."""
     temp = f"{path}.new"
-    with open(temp, "wb") as f:
-        torch.save(what, f)
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(temp, path)
-    d = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
-    os.fsync(d)
-    os.close(d)
+    try:
+        with open(temp, "wb") as f:
+            out = _File(f)
+            torch.save(what, out)
+            if out.failed:
+                raise out.failed
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(temp, path)
+        d = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        os.fsync(d)
+        os.close(d)
+    except OSError as e:
+        raise Error(f"checkpoint '{path}' cannot be written: {e.strerror}", 4) from e
 
 
 def load(path):
@@ -689,6 +720,7 @@ class Local:
                          wait=_Wait(device, timeout, on_wait))
         self.round, self.pipe, self.seconds = 0, None, {}
         self.mine, self.unsent = [], []     # this round's difference, and a copy
+        self.tried = None                   # the round whose part may be sent
         self.lock = checkpoint and _lock(
             f"{checkpoint}.lock", f"checkpoint '{checkpoint}'", "wb")
         try:
@@ -746,12 +778,20 @@ class Local:
 
     def _check(self, had, what):
         """Raise if this script cannot go on from this checkpoint."""
+        if not isinstance(had, dict) or not had.keys() >= {"look", "run", "start"}:
+            raise Error(f"{what} is none that ace.Local or ace.Replay wrote: load other "
+                        "files into the model, and give the name of a new one", 3)
         _changed(had["look"], self.look, what)
         if had.get("steps") != self.steps:
             was, now = (f"ace.Replay with steps={s}" if s else "ace.Local"
                         for s in (had.get("steps"), self.steps))
             raise Error(f"{what} was made by {was}, and this is {now}: go on as "
                         "before, or begin another run, with empty states")
+        was, now = (r.rpartition("-")[0] for r in (had["run"], self.call["run"]))
+        if was != now:
+            raise Error(f"{what} is of run '{was}', and this is run '{now}': go on with "
+                        "that one, or begin another run, with another checkpoint and "
+                        "empty states")
         outer = had.get("outer", [self.rate, self.momentum])
         if outer != [self.rate, self.momentum] or \
                 len(had["memory"]) != len(self.memory):
@@ -862,8 +902,8 @@ class Local:
             if not got:         # the end: the round to begin with
                 self.round = max(self.round, at)
                 return
-            d = d or [(n, torch.empty(p.shape, dtype=self.sent or p.dtype))
-                      for n, p in self.pairs]
+            d = d or [(n, torch.empty(p.shape, dtype=self.sent or p.dtype,
+                                      device="cpu")) for n, p in self.pairs]
             pipe.body(got, d)
             self._alike(pipe, at)
             with _whole():
@@ -922,13 +962,14 @@ class Local:
     @torch.no_grad()
     def sync(self):
         """Send what the local steps changed, and make the model the next common
-        one.  When it raises, the model is the last common one, and what was not sent
-        is kept for the next call, but for what was refused."""
+        one.  When it raises, the model is the last common one, and the next call
+        sends the same again, but for what was refused."""
         began, d = time.monotonic(), None
         try:
             with _whole():
                 _same(self.pairs, self.look, self.model)
                 d = self._part()
+                self.tried = self.round
             self._exchange(d)
             heard = time.monotonic()
             with _whole():
@@ -941,10 +982,11 @@ class Local:
                 if self.mine:
                     refused = getattr(e, "status", 4) in (2, 5)
                     self.unsent = [t.clone() for t in self.mine if not refused]
+                    self.tried = None if refused else self.tried
                 self.mine = []
+                self._leave(1)          # who sends d still reads the model's memory
                 if d is not None or not isinstance(e, KeyboardInterrupt):
                     self._reset()       # else nothing had begun
-            self._leave(1)
             raise
         applied = time.monotonic()
         if self.checkpoint:
@@ -961,6 +1003,11 @@ class Local:
         d = [(n, _host(p)) for n, p in self.pairs]      # in p's own memory, mostly
         for (_, t), s in zip(d, self.start):
             t.sub_(s.to(t.dtype))
+        # the state may have the part of that try, and would send it without these
+        if self.tried == self.round and any(t.any() for _, t in d):
+            raise Error("steps were taken between a sync() that failed and this one, "
+                        "and nobody would get them: they were taken back; call sync() "
+                        "again before any other step")
         self.mine = [t for _, t in d]
         for t, u in zip(self.mine, self.unsent):
             t.add_(u)
@@ -1063,6 +1110,10 @@ class Replay(Local):
                for g in optimizer.param_groups for p in g["params"]):
             raise Error("the optimiser has a parameter that the model has not: give "
                         "ace.Replay all that it steps, as one model")
+        if any(not p.requires_grad and p.grad is not None
+               for g in optimizer.param_groups for p in g["params"]):
+            raise Error("the optimiser has a parameter that needs no gradient and has "
+                        "one, with which each step would move it: set its .grad to None")
         self.steps, self.schedule = steps, schedule
         self.sum, self.taken = [], 0    # of the gradients, and how many
         self.again = False              # the round was tried, and failed
@@ -1154,7 +1205,8 @@ class Replay(Local):
             raise Error(f"{self.steps} steps were taken: sync() comes next")
         if self.taken in (0, self.steps):
             self.taken, self.again = 0, False
-            self.sum = [torch.zeros(p.shape, device=p.device) for _, p in self.pairs]
+            self.sum = [torch.zeros(p.shape, dtype=torch.float32, device=p.device)
+                        for _, p in self.pairs]
         if _crc(self._now()["groups"]) != self.groups:
             raise Error("the options of the optimiser were changed between two steps, "
                         "as by a scheduler: the same has to be done when the steps "

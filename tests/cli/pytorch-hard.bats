@@ -170,6 +170,54 @@ load pytorch
 	py stop.py
 	wait
 	rm -r spool edge1 cloud
+	cat >middle.py <<-'E'
+	from common import *
+	import signal
+	import threading
+	import time
+
+	model = nn.Linear(2000, 1, bias=False)
+	with torch.no_grad():
+	    model.weight.fill_(1)
+	local = ace.Local(model, None, through("edge1"), "edge1")
+	write = os.write
+
+	def slow(fd, part):
+	    """Ctrl-C comes when the values are about to go into the pipe."""
+	    if len(part) > 4096:
+	        os.write = write
+	        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+	        end = time.monotonic() + 0.5
+	        while time.monotonic() < end and model.weight[0, 0] != 1:
+	            time.sleep(0.01)
+	    return write(fd, part)
+
+	os.write = slow
+	with torch.no_grad():
+	    model.weight.add_(0.5)
+	try:
+	    local.sync()
+	    assert False, "no Ctrl-C"
+	except KeyboardInterrupt:
+	    assert model.weight.eq(1).all()
+	# the state may have it, and sends it again as it was
+	with torch.no_grad():
+	    model.weight.add_(0.25)
+	with fails("steps were taken between a sync() that failed and this one", 2):
+	    local.sync()
+	assert model.weight.eq(1).all()
+	local.sync()
+	assert model.weight.eq(1.5).all(), model.weight.unique()
+	with torch.no_grad():
+	    model.weight.add_(0.25)
+	local.sync()
+	assert model.weight.eq(1.75).all(), model.weight.unique()
+	local.close()
+	E
+	cloud 1 2 3>&- &
+	py middle.py
+	wait
+	rm -r spool edge1 cloud
 	cat >cut.py <<-'E'
 	from common import *
 

@@ -164,6 +164,21 @@ tells() {
 	[ -z "$(ls spool/train-*/*/edge2.aceg 2>/dev/null)" ]
 }
 
+@test "who signs asks too, through the cloud's check" {
+	cloud 1 2 3>&- &
+	train edge1 2 >said1
+	wait
+	(umask 077 && openssl genpkey -algorithm ed25519 -out edge2.pem)
+	echo "edge2 $(openssl pkey -in edge2.pem -pubout -outform DER | base64)" >ring
+	printf '#!/bin/sh\nace-sign --check ring | %s\n' \
+	    'ace-recv --spool spool --reply aggregate --sync none' >far.sh
+	chmod +x far.sh
+	exits 0 train edge2 2 through='ace-compress -S edge2 -c f32 --window 1 |
+	    ace-sign -k edge2.pem | ./far.sh | ace-ack -S edge2 | ace-expand'
+	says '^ace: edge2: rounds 0 to 1 went by without this device'
+	[ "$(cut -d' ' -f2- out)" = "$(cut -d' ' -f2- said1)" ]
+}
+
 @test "a round closed without the device is said, once" {
 	cloud 2 5 '--bits 6' --quorum 1 --deadline 0.1s 3>&- &
 	cat >slow.py <<-'E'

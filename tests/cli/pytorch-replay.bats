@@ -233,9 +233,23 @@ export WAY=Replay
 	for bad in 0, 1.5, None:
 	    with fails("steps is the number of steps in a round"):
 	        replay(torch.optim.SGD, bad)
+	# sums of gradients are f32, whatever torch makes by itself
+	model, o, r, ahead = replay(torch.optim.SGD)
+	for p in model.parameters():
+	    p.grad = torch.ones_like(p)
+	torch.set_default_dtype(torch.float64)
+	r.step()
+	torch.set_default_dtype(torch.float32)
+	assert {s.dtype for s in r.sum} == {torch.float32}
 	more = nn.Parameter(torch.ones(1))
 	with fails("the optimiser has a parameter that the model has not"):
 	    replay(lambda p, lr: torch.optim.SGD([*p, more], lr=lr))
+	model = mlp()
+	loss(model, "edge1", 0).backward()
+	model[0].requires_grad_(False)
+	o = torch.optim.SGD(model.parameters(), lr=0.1)
+	with fails("the optimiser has a parameter that needs no gradient and has one"):
+	    ace.Replay(model, o, "ace-expand", "edge1", 1)
 	P
 }
 

@@ -481,7 +481,7 @@ load pytorch
 
 	generator, critic = local("generator"), local("critic")
 	while critic.round < int(rounds):
-	    for i in range(2):
+	    for i in range(2 if generator.round == critic.round else 0):
 	        x, y = batch(device, 2 * critic.round + i)
 	        made = nets["generator"](x[:, :6])
 	        for l, sign in (critic, 1), (generator, -1):
@@ -489,9 +489,7 @@ load pytorch
 	            (sign * F.cross_entropy(nets["critic"](made.detach() if sign > 0
 	             else made), y)).backward()
 	            l.optimizer.step()
-	    if generator.round == critic.round:
-	        generator.sync()
-	    critic.sync()
+	    (generator if generator.round <= critic.round else critic).sync()
 	generator.close()
 	critic.close()
 	print(generator.round, generator.digest(), critic.round, critic.digest())
@@ -697,6 +695,7 @@ load pytorch
 	from common import *
 
 	model = mlp()
+	model[0].bias.requires_grad_(False)
 	before = [p.detach().clone() for p in model.parameters()]
 	optimizer, loss = torch.optim.SGD(model.parameters(), lr=0.1), F.cross_entropy
 	data = [batch("edge1", step) for step in range(3)]
@@ -706,7 +705,8 @@ load pytorch
 	block scaler.unscale_ >>scaled.py
 	cat >>scaled.py <<-'E'
 	grads.close()
-	assert all((p - b).abs().max() > 0 for p, b in zip(model.parameters(), before))
+	assert all(((p - b).abs().max() > 0) == p.requires_grad
+	           for p, b in zip(model.parameters(), before))
 	E
 	cloud 1 3 3>&- &
 	py scaled.py
@@ -715,20 +715,31 @@ load pytorch
 	cat >two.py <<-'E'
 	from common import *
 
+	if sys.argv[1:]:
+	    kill_at(sys.argv[1])
 	generator, critic = nn.Linear(200, 40), nn.Linear(300, 30)
 	g_optimizer = torch.optim.SGD(generator.parameters(), lr=0.1)
 	c_optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+	before = [m.bias.mean().item() for m in (generator, critic)]
 
 	def steps(r):
-	    for m, o, n in (generator, g_optimizer, 200), (critic, c_optimizer, 300):
-	        o.zero_grad()
-	        m(torch.randn(4, n)).square().mean().backward()
-	        o.step()
+	    with torch.no_grad():
+	        for m in generator, critic:
+	            for p in m.parameters():
+	                p.add_(1)
 	E
 	block 'run="critic"' | sed 's/100/3/' >>two.py
 	block '--run "$m-*"' | sed 's/100/3/; s/--expect 4/--expect 1/' >cloud.sh
 	echo wait >>cloud.sh
 	timeout "$HANG" bash -euo pipefail cloud.sh 3>&- &
+	cat >>two.py <<-'E'
+	# no step counts twice
+	moved = [m.bias.mean().item() - b for m, b in zip((generator, critic), before)]
+	assert abs(moved[0] - 3) < 0.4, moved
+	assert abs(moved[1] - 2) < 0.4, moved
+	E
+	# killed between the two syncs of the second round
+	exits 137 "$PYTHON" two.py sync:4
 	py two.py
 	wait
 	for f in spool/generator-*/2/aggregate.aceg spool/critic-*/2/edge1.aceg; do

@@ -163,8 +163,9 @@ load pytorch
 	                 ("ace-nothing", "cannot run 'ace-nothing'")):
 	    with fails(why):
 	        ace.Local(mlp(), None, bad, "edge1")
+	refused("has a control character in its name", torch.ones(3), "x\ny")
 	E
-	[ "$(grep -c "parameter 'x" said)" -eq 8 ]
+	[ "$(grep -c "parameter 'x" said)" -eq 9 ]
 }
 
 # bats test_tags=long
@@ -196,6 +197,17 @@ load pytorch
 	refused("parameter '0.weight' is [(40, 20), 'torch.float32'], and in", m)
 	refused("parameter 'new' is new: the run does not have it", mlp(),
 	        lambda m: setattr(m, "new", nn.Parameter(torch.ones(3))))
+	with fails("checkpoint 'edge1.pt' is of run 'train', and this is run 'new': go on"):
+	    ace.Local(mlp(), None, through("edge1"), "edge1", run="new",
+	              checkpoint="edge1.pt", outer_rate=0.7, outer_momentum=0.5)
+	for plain in mlp().state_dict(), [1]:
+	    torch.save(plain, "plain.pt")
+	    with fails("checkpoint 'plain.pt' is none that ace.Local or ace.Replay wrote", 3):
+	        ace.Local(mlp(), None, "ace-expand", "edge1", checkpoint="plain.pt")
+	os.symlink("/dev/full", "full.pt.new")
+	for n in 9, 1 << 20:        # small, and what ended the process in torch
+	    with fails("checkpoint 'full.pt' cannot be written: No space left", 4):
+	        ace.save("full.pt", {"x": torch.ones(n)})
 	E
 	# without its checkpoint it is the state that knows
 	exits 1 train edge1 3 checkpoint=other.pt
@@ -285,6 +297,8 @@ load pytorch
 	cause("ace-expand: unknown option '--x'",
 	      "ace-score | ace-select -b 10k | ace-compress | ace-expand --x", 2)
 	cause("false ended with status 1", "ace-compress -c f32 | false", 1)
+	cause("ace-compress: non-finite value in tensor '0.weight' at index 0",
+	      through("s2").replace("ace-", os.environ["BUILD"] + "/ace-"), 5, spoil=True)
 	# who is cut off by it may speak first
 	cause("late: the reason", """sh -c 'exec >&-; sleep 1
 	    echo "late: the reason" >&2; exit 5' | ace-expand""", 5)
