@@ -22,6 +22,7 @@ struct opts {
 	int format;		/* -1: by the file's name */
 	struct format_opts fo;
 	struct shard sh;	/* of the first file */
+	int based;		/* its base version is known, and may be 0 */
 	int many;		/* each path holds files, one after another */
 };
 
@@ -116,7 +117,7 @@ describe(const struct opts *o, uint64_t i,
 	int r = shard_copy(sh, &o->sh, e);
 
 	sh->step += i;
-	sh->base_version += o->sh.base_version != 0 ? i : 0;
+	sh->base_version += o->based ? i : 0;
 	if (r == 0 && (sh->step < i || sh->base_version < o->sh.base_version))
 		r = err_set(e, ERR_USAGE, "%s: too large for so many files",
 		    sh->step < i ? "--step" : "--base-version");
@@ -283,6 +284,13 @@ set_norm(void *arg, const struct opt *row, const char *val, struct err *e)
 	return r < 0 ? r : text_set(&o->sh.kv, SHARD_KEY_NORM, val, e);
 }
 
+static int
+set_based(void *arg, const struct opt *row, const char *val, struct err *e)
+{
+	((struct opts *)arg)->based = 1;
+	return 0;
+}
+
 static const struct opt options[] = {
 	{ 'f', "format", "FORMAT", NULL,
 	    OPT_WORD(struct opts, format, format_names) },
@@ -305,8 +313,8 @@ static const struct opt options[] = {
 	    "the norm of the model, for ace-policy and ace-aggregate",
 	    OPT_CALL(set_norm) },
 	{ 0, "base-version", "N", "model version of the first FILE",
-	    OPT_U64(struct opts, sh.base_version, 0,
-	    UINT64_MAX) },
+	    OPT_U64(struct opts, sh.base_version, 0, UINT64_MAX),
+	    .set = set_based },
 	{ 0, "name", "NAME", "npy, raw: the tensor's name",
 	    OPT_TEXT(struct opts, fo.name) },
 	{ 0, "shape", "N,N...", "raw: the tensor's shape",

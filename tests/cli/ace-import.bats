@@ -106,6 +106,12 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	ace-import -f safetensors -d e -s 5 --base-version 7 -o want.aceg one two one
 	exits 0 ace-inspect diff want.aceg all.aceg
 	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
+	# from the first model on, or it is not known of which
+	for o in '0 1 2 --base-version 0' '0 0 0'; do
+		# shellcheck disable=SC2086 # words are meant
+		ace-import --many -d e ${o:6} <many | ace-inspect -v - >is
+		[ "$(sed -n 's/^base version *//p' is | paste -sd ' ')" = "${o::5}" ]
+	done
 	# a file by its name, and two of them
 	cp many a.safetensors
 	exits 0 ace-import --many -s 5 -d e -o twice.aceg a.safetensors - <many
