@@ -458,7 +458,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    frontier-sixtyfour frontier-drift frontier-ema frontier-bits frontier-paper
 	    frontier-pinned-sixteen frontier-sixtyfour-pinned frontier-rivals
 	    frontier-rivals-sixteen frontier-rivals-sixtyfour frontier-size-small
-	    frontier-size-million frontier-size-ten frontier-fine frontier-fine-sixteen
+	    frontier-size-million frontier-size-ten frontier-fine frontier-fine-sixteen frontier-fine-replay
 	    frontier-weights frontier-weights-fine frontier-weights-few'
 	for t in $all table1-sweep-best; do
 		[ ! -e "$r/$t.tsv" ] || awk -F '\t' -v OFS=' | ' '
