@@ -122,8 +122,8 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	# the same again is made again, for the model as it is now
 	exits 0 ace-patch --stage m <step.aceg
 	# what came damaged forgets nothing
-	head -c 1000 other >cut
-	exits 3 ace-patch --stage m <cut
+	head -c 1000 other >short
+	exits 3 ace-patch --stage m <short
 	# with what changed, which was not asked for before
 	exits 0 ace-patch --stage -o changed m <step.aceg
 	[ -e changed/model.safetensors.index.json ]
