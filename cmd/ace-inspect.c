@@ -139,17 +139,17 @@ look_source(struct opts *o, struct source *s, int *worst, struct err *e)
 	int k, r;
 
 	for (;;) {
-		own = (struct err)ERR_INIT;
-		while ((k = source_next(s, &io, &own)) > 0) {
-			if (source_many(s))
-				o->p.file = source_name(s);
-			r = look_file(o, io, &own);
+		do {
+			own = (struct err)ERR_INIT;
+			if ((r = k = source_next(s, &io, &own)) > 0) {
+				if (source_many(s))
+					o->p.file = source_name(s);
+				r = look_file(o, io, &own);
+			}
 			say(o, &own, r, source_name(s), worst);
 			if (ferror(stdout))
 				return r;
-			own = (struct err)ERR_INIT;
-		}
-		say(o, &own, k, source_name(s), worst);
+		} while (k > 0 || source_left(s));
 		if (!o->follow || (r = report_flush(&o->p, e)) < 0)
 			return o->follow ? r : 0;
 		while ((k = source_again(s, e)) == 0)

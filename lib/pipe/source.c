@@ -202,6 +202,12 @@ source_next_file(struct source *s, struct io **io, struct err *e)
 }
 
 int
+source_left(const struct source *s)
+{
+	return s->folder && s->now < s->n;
+}
+
+int
 source_again(struct source *s, struct err *e)
 {
 	char **old = s->file;

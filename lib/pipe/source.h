@@ -28,6 +28,8 @@ int source_next(struct source *s, struct io **io, struct err *e);
 const char *source_name(const struct source *s);
 /* source_many(s): 1 for folders and archives. */
 int source_many(const struct source *s);
+/* source_left(s): 1 where files of a folder are left, after one that failed, too. */
+int source_left(const struct source *s);
 /* source_again(s, e): looks into a folder again; from now on the files come that
  * were not there before.  1 there are some, 0 none; -ERR_SYS the folder is gone. */
 int source_again(struct source *s, struct err *e);

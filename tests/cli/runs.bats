@@ -144,6 +144,11 @@ run_in() {
 	grep -qE '^dir/r/5/a.aceg	.*	truncated: ' out
 	exits 3 ace-inspect brief --json dir
 	[ "$(grep -c '"error":"truncated' out)" -eq 1 ]
+	# also of one that cannot be unpacked at all
+	printf '\x28\xb5\x2f\xfdxxxxxxx' >dir/r/5/a.aceg
+	exits 3 ace-inspect brief dir
+	says "unsupported: 'dir/r/5/a.aceg': Zstd"
+	[ "$(wc -l <out)" -eq 25 ]
 	mkdir empty
 	exits 3 ace-inspect empty
 	says "mismatch: no stream in the folder 'empty'"
