@@ -374,6 +374,7 @@ closing_try(const struct inbox *s, const char *run, uint64_t *step,
     struct ledger *l, struct err *e)
 {
 	struct closing_at next;
+	uint64_t from;
 	int r = closing_first(s, run, *step, q->quorum, a, &next, e);
 	int k = r == 0 && a->what == CLOSING_OPEN ? closing_ripe(s, run, &c[0],
 	    q, a, e) : r;
@@ -385,6 +386,7 @@ closing_try(const struct inbox *s, const char *run, uint64_t *step,
 		r = closing_again(s, run, a->step, l, e);
 		return r < 0 ? r : CLOSING_DONE;
 	}
+	from = a->step;
 	if (k == 0 && next.what == CLOSING_OPEN &&
 	    next.step != a->step) {
 		*a = next;
@@ -393,9 +395,16 @@ closing_try(const struct inbox *s, const char *run, uint64_t *step,
 	if (k <= 0)
 		return k < 0 ? k : CLOSING_AGAIN;
 	if ((r = closing_close(s, run, *step, q->quorum, a->step, l,
-	    e)) == CLOSING_DONE)
-		*step = a->step;
-	return r;
+	    e)) != CLOSING_DONE)
+		return r;
+	*step = a->step;
+	if (from != *step && s->wait != NULL)
+		progress_say(s->wait, "fewer than %zu sent step %llu of run '%s': it "
+		    "and those before step %llu are passed over, with what was "
+		    "accepted of them",
+		    q->quorum, (unsigned long long)from, run,
+		    (unsigned long long)*step);
+	return CLOSING_DONE;
 }
 
 int
