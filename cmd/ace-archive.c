@@ -358,12 +358,6 @@ put_old(struct archive *x, struct err *e)
 			    (k = entry(x, en->name, e)) < 0)
 				break;
 		}
-	/* it would fail again: no error of the system's */
-	if (k == -ERR_SYS && strstr(e->text, "Can't translate path") != NULL) {
-		err_clear(e);
-		k = err_set(e, ERR_DATA, "unsupported: the name of %s is no "
-		    "UTF-8", en->what);
-	}
 	arc_free(a);
 	io_free(io);
 	alloc_free(en);

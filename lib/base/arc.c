@@ -500,11 +500,16 @@ arc_out_write(struct archive *la, void *arg, const void *p, size_t n)
 static int
 arc_check(const struct arc *a, int got, struct err *e)
 {
+	const char *why = archive_error_string(a->a);
+
 	if (got == ARCHIVE_OK)
 		return 0;
-	return err_set(e, ERR_SYS, "'%s': %s", io_name(a->io),
-	    archive_error_string(a->a) != NULL ?
-	    archive_error_string(a->a) : "failed");
+	why = why != NULL ? why : "failed";
+	/* libarchive's number for what the format cannot hold, such as a name */
+	if (archive_errno(a->a) == EILSEQ)
+		return err_set(e, ERR_DATA, "unsupported: '%s': %s",
+		    io_name(a->io), why);
+	return err_set(e, ERR_SYS, "'%s': %s", io_name(a->io), why);
 }
 
 int

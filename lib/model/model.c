@@ -18,7 +18,6 @@
 #include "model/model.h"
 #include "model/slice.h"
 
-
 static const uint8_t forms[SCHEMA_NDTYPE] = {
 	[SCHEMA_F32] = EXACT_F32, [SCHEMA_F16] = EXACT_F16,
 	[SCHEMA_BF16] = EXACT_BF16, [SCHEMA_F64] = EXACT_F64,
