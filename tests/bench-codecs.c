@@ -63,15 +63,8 @@ static const struct row rows[] = {
 	{ "tern", "" },
 	{ "tern:clip", "GRACE TernGrad: 4.00@1.01, 4.00@0.64, .2 / 1.3" },
 	{ "tern:mse", "ggml tq1_0: 19.0@0.65, same, 2.1 / 20" },
-	{ "natural", "9 bits: 3.56@.081" },
-	{ "eden:1", "EDEN: 32@.571, same, .03-.04 / .04" },
-	{ "eden:2", "EDEN: 16@.133, same" },
-	{ "eden:4", "EDEN: 8@9.6e-3, same" },
-	{ "eden:1:mse", "BytePS 1 bit: 32.0@.363, 32.0@.872, 4.4 / 7.2" },
-	{ "eden:2:mse", "ggml q2_K: 12.2@8.8e-2, 12.2@.137, .10 / 6.5" },
 	{ "lowrank:4", "" },
 	{ "lowrank:4:q8", "" },
-	{ "i64", "" },
 };
 
 struct result {

@@ -293,8 +293,6 @@ static const struct row {
 	/* three planes are copied, one is coded; all four are counted */
 	{ "lossless", { { COPY, 1 }, { COUNT, 4 }, { PUT, 1 } },
 	    { { COPY, 1 }, { GET, 1 } } },
-	{ "natural", { { READ, 1 }, { NOISE, 1 }, { COUNT, 1 }, { PUT, 1 } },
-	    { { WRITE, 1 }, { GET, 1 } } },
 	{ "qsgd:7", { { READ, 1 }, { NOISE, 1 }, { COUNT, 1 }, { PUT, 1 } },
 	    { { WRITE, 1 }, { GET, 1 } } },
 	{ "tern", { { READ, 1 }, { NOISE, 1 } }, { { WRITE, 1 } } },

@@ -81,8 +81,8 @@ static const struct prog progs[] = {
 
 static const char *const files[] = {
 	"good-f32", "good-f16", "good-bf16", "good-lossless", "good-q8",
-	"good-q4", "good-sign", "good-topk", "good-qsgd", "good-i64",
-	"good-ecq", "good-eden", "good-tern", "good-natural", "good-lowrank",
+	"good-q4", "good-sign", "good-topk", "good-qsgd",
+	"good-ecq", "good-tern", "good-lowrank",
 	"good-chunk", "good-nonzero", "good-tcq",
 	"good-notes", "good-absent"
 };

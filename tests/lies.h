@@ -8,7 +8,7 @@
 enum {
 	LIE_F16, LIE_BF16, LIE_LOSSLESS, LIE_Q4, LIE_SIGN, LIE_TOPK,
 	LIE_TOPK_CODED, LIE_QSGD, LIE_ECQ, LIE_ECQ_PLAIN, LIE_ECQ_ROWS,
-	LIE_TERN, LIE_LOWRANK, LIE_I64, LIE_NATURAL, LIE_EDEN, LIE_NONZERO,
+	LIE_TERN, LIE_LOWRANK, LIE_NONZERO,
 	LIE_LZ4_END, LIE_LOWRANK_NAN, LIE_TCQ, LIE_TCQ_LEVEL, LIE_TCQ_STATE,
 	LIE_TCQ_BITS, LIE_TCQ_FINE
 };
@@ -40,9 +40,6 @@ static const struct lie {
 	[LIE_TERN] = { 10, 0, 6, { 0x80, 0x3f, 243 } },
 	/* 2^201 */
 	[LIE_LOWRANK] = { 11, 1, 18, { 201 } },
-	[LIE_I64] = { 12, 0, 128, { 0 } },	/* one byte too few */
-	[LIE_NATURAL] = { 13, 0, 18, { 0, 0, 128 } },	/* negative zero */
-	[LIE_EDEN] = { 14, 0, 10, { 1, 0x40 } },	/* more than 4 bits */
 	/* one value, an infinite one */
 	[LIE_NONZERO] = { 16, 0, 7, { 1, 0, 1, 0, 0, 0x80, 0x7f } },
 	/* a plane that ends with 4 literals after a match */
@@ -85,9 +82,6 @@ static const struct lie {
 	{ "corrupt-ecq-rows-body", f, LIE_ECQ_ROWS }, \
 	{ "corrupt-tern-body", f, LIE_TERN }, \
 	{ "corrupt-lowrank-body", f, LIE_LOWRANK }, \
-	{ "corrupt-i64-body", f, LIE_I64 }, \
-	{ "corrupt-natural-body", f, LIE_NATURAL }, \
-	{ "corrupt-eden-body", f, LIE_EDEN }, \
 	{ "corrupt-nonzero-body", f, LIE_NONZERO }, \
 	{ "corrupt-lossless-lz4-end", f, LIE_LZ4_END }, \
 	{ "corrupt-lowrank-nan", f, LIE_LOWRANK_NAN }, \

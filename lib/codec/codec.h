@@ -21,7 +21,8 @@ struct kern_stat;
  * and the row in the codec's own file that says all about it (codec_impl.h).  This
  * is the one line that a codec needs outside its file; numbers rise, and none
  * is ever used again for another meaning (ace-stream(5), VALUE CODECS).  15 is
- * left out: in a directory it means that the number follows.
+ * left out: in a directory it means that the number follows.  12 to 14 are
+ * reserved.
  */
 #define CODEC_TABLE(X) \
 	X(0, F32, plain_f32) \
@@ -36,9 +37,6 @@ struct kern_stat;
 	X(9, ECQ, ecq_codec) \
 	X(10, TERN, tern_codec) \
 	X(11, LOWRANK, lowrank_codec) \
-	X(12, I64, fixed_i64) \
-	X(13, NATURAL, natural_codec) \
-	X(14, EDEN, eden_codec) \
 	X(16, NONZERO, nonzero_codec) \
 	X(17, EXACT, exact_codec) \
 	X(18, TCQ, tcq_codec)
@@ -175,7 +173,7 @@ struct codec_plan codec_contracting(const struct codec_plan *plan);
 
 /*
  * codec_encode(plan, ctx, x, n, out, param, e): appends the body to out.  For
- * f32, f16, bf16, i64 and lossless the difference between x and what a reader
+ * f32, f16, bf16 and lossless the difference between x and what a reader
  * decodes is exact in f32, for every finite x: a value too large for the codec
  * becomes the largest one that leaves an exact difference (for f16 and
  * |x| >= 2^40 that is zero).

@@ -61,8 +61,8 @@ layered() {
 
 @test "codecs that draw or factor are foretold, chosen, and the budget kept" {
 	layered
-	l=natural,tern,tern:mse,lowrank:2,lowrank:8:q8,eden:2,eden:0.5,qsgd:7
-	for b in 20000 150000 250000; do
+	l=tern,tern:mse,lowrank:2,lowrank:8:q8,qsgd:1,qsgd:7,qsgd:31
+	for b in 20000 80000 150000; do
 		got=$(coded $b scored --levels $l)
 		[ "$got" -le $b ] || { echo "$b: $got"; false; }
 		[ $((got + b / 10)) -ge $b ] || { echo "$b: $got"; false; }

@@ -3,7 +3,6 @@ import math
 
 from bits import Bytes, bf16, cut, f32, lz4, need, of_bits, rans
 from ecq import ecq, tcq
-from eden import eden
 from rangecode import Gaps, Learnt, RangeCode
 
 
@@ -251,28 +250,6 @@ def lowrank(body, n, group):
     return out
 
 
-def i64(body, n, group):
-    b = Bytes(body)
-    f = b.number('b')
-    return [f32(math.ldexp(float(q), -f)) for q in b.numbers('q', n)]
-
-
-def natural(body, n, group):
-    b = Bytes(body)
-    if len(body) == 0:
-        return [0.0] * n
-    e = b.number('h')
-    need(-150 <= e <= 127, 'E')
-    codes = b.take(n) if b.left() == n else rans(b.rest(), n)
-    out = []
-    for c in codes:
-        d = c & 127
-        need(d > 0 or c == 0, 'negative zero')
-        x = f32(math.ldexp(1, e + 1 - d)) if d else 0.0
-        out.append(-x if c >> 7 else x)
-    return out
-
-
 def nonzero(body, n, group):
     b, out = Bytes(body), [0.0] * n
     k = b.varint()
@@ -287,14 +264,13 @@ def nonzero(body, n, group):
 
 CODECS = {i: f for i, f in enumerate((
     f32s, f16s, bf16s, lossless, q8, q4, sign, topk, qsgd, ecq, tern,
-    lowrank, i64, natural, eden))}
+    lowrank))}
 CODECS[16] = nonzero
 CODECS[18] = tcq
 
 
 def decode(codec, body, n, group):
-    """n values of a group: its param, cols, offset, number, and the noise of
-    its shard."""
+    """n values of a group: its param, cols, offset, number."""
     if n == 0:
         need(len(body) == 0, 'not empty')
         return []

@@ -234,8 +234,7 @@ main(void)
 	    "ecq:0.00001" };
 	static const char *const codecs[] = { "f16", "bf16", "q8", "q4",
 	    "sign", "topk:0.001", "topk:0.01", "topk:0.1", "topk:0.01:rice", "topk:0.05:q2",
-	    "topk:0.05:mag", "eden:1", "eden:2.5:mse",
-	    "eden:0.3", "qsgd:4", "qsgd:127", "natural", "tern", "tern:clip",
+	    "topk:0.05:mag", "qsgd:4", "qsgd:127", "tern", "tern:clip",
 	    "tern:mse", "lowrank:1", "lowrank:8", "lowrank:4:q8", "nonzero",
 	    "tcq:0.005", "tcq:0.002", "tcq:0.001", "tcq:0.0006", "tcq:0.0003",
 	    "tcq:0.0001" };
