@@ -32,6 +32,7 @@ struct feedback {
 	size_t nback;
 	int compensated;		/* e was added upstream */
 	struct contraction contract;	/* of the shard at hand */
+	const struct schema *schema;
 };
 
 /* ---- opening ---- */
@@ -390,6 +391,7 @@ feedback_begin(struct feedback *f, const struct shard *sh,
 
 	feedback_drop(f);
 	f->contract = (struct contraction)CONTRACTION_INIT;
+	f->schema = sc;
 	if ((r = residual_open(&f->old, &f->state, e)) < 0 ||
 	    (r = dense_check(&f->old.d, sh, sc, e)) < 0 ||
 	    (r = feedback_steps(f, sh, e)) != 0 ||
@@ -463,17 +465,18 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 {
 	const float *res = NULL, *side = NULL, *back[PENDING_MAX];
 	struct compensate_from from;
+	const int alone = schema_exact_group(f->schema, g);
 	size_t i, nback = 0;
 	int r;
 
-	for (i = 0; i < f->nback; i++) {
+	for (i = 0; i < f->nback && !alone; i++) {
 		if ((r = dense_group(&f->back[i], g, &back[nback], e)) < 0)
 			return r;
 		nback += back[nback] != NULL;
 	}
-	if ((!f->compensated && f->o.kind != COMPENSATE_EF21 &&
+	if (!alone && ((!f->compensated && f->o.kind != COMPENSATE_EF21 &&
 	    (r = dense_group(&f->old.d, g, &res, e)) < 0) ||
-	    (r = dense_group(&f->side, g, &side, e)) < 0)
+	    (r = dense_group(&f->side, g, &side, e)) < 0))
 		return r;
 	if (v == NULL && res == NULL && side == NULL && nback == 0)
 		return 1;
@@ -500,8 +503,9 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
 		return r;
 	compensate_settle(&f->how, a, u, dec, n);
 	f->how.kern->stat(a, n, &left);
-	contraction_group(&f->contract, was.sumsq, dec != NULL ? left.sumsq :
-	    was.sumsq, n, c != NULL ? c->body->n : 0);
+	if (!schema_exact_group(f->schema, g))
+		contraction_group(&f->contract, was.sumsq, dec != NULL ?
+		    left.sumsq : was.sumsq, n, c != NULL ? c->body->n : 0);
 	if (f->side_next != NULL &&
 	    (r = dense_put(f->side_next, g, u, n, e)) < 0)
 		return r;

@@ -93,7 +93,8 @@ unsigned feedback_growing(const struct feedback *f);
 
 /* feedback_target(f, g, v, n, a, u, e), for groups in rising order: v f32[n]
  * are the input's values, or NULL when it does not have the group; a f32[n]
- * becomes what is to be coded, u f32[n] what is kept beside it.  1: all of it
+ * becomes what is to be coded, u f32[n] what is kept beside it.  Where values mean
+ * only themselves nothing is added to them.  1: all of it
  * is zero, and nothing is to be coded or kept.  0: once it is known how the
  * group is coded, feedback_settle has to be called for it, again in rising
  * order. */

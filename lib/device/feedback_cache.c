@@ -183,12 +183,13 @@ int
 feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent, float *x,
     size_t n, struct err *e)
 {
-	const float *h;
+	const float *h = NULL;
 	int k;
 
 	if (c->next == NULL)
 		return 0;
-	if ((k = dense_group(&c->h, g, &h, e)) < 0)
+	if (!schema_exact_group(c->model, g) &&
+	    (k = dense_group(&c->h, g, &h, e)) < 0)
 		return k;
 	if (h == NULL) {
 		memset(c->r, 0, n * sizeof(*c->r));

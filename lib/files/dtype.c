@@ -207,10 +207,10 @@ dtype_put_f64(uint32_t u, unsigned char *p)
 static int
 dtype_put_int(unsigned dtype, float f, unsigned char *p)
 {
-	double d = rint((double)f);
+	double d = (double)f;
 	double top = dtype == SCHEMA_I32 ? 0x1p31 : 0x1p63;
 
-	if (!isfinite(d) || d < -top || d >= top)
+	if (!(d >= -top && d < top) || rint(d) != d)
 		return -1;
 	if (dtype == SCHEMA_I32)
 		bytes_set32(p, (uint32_t)(int32_t)d);
@@ -278,10 +278,10 @@ dtype_from_f32(unsigned dtype, const float *x, unsigned char *p, size_t n)
 			bad = dtype_put_bf16(u, p);
 		else if (dtype == SCHEMA_F64)
 			dtype_put_f64(u, p);
-		else if (schema_exact(dtype))
-			bad = dtype_put_exact(dtype, x[i], p);
-		else
+		else if (dtype == SCHEMA_I32 || dtype == SCHEMA_I64)
 			bad = dtype_put_int(dtype, x[i], p);
+		else
+			bad = dtype_put_exact(dtype, x[i], p);
 		if (bad)
 			return i;
 	}

@@ -27,7 +27,8 @@ size_t dtype_to_f32(unsigned dtype, int round, const unsigned char *p,
 /*
  * dtype_from_f32: converts n values of x into p, rounding to nearest even.
  * Returns n, or the index of the first value that is refused: a finite one
- * outside the range of the type and, for integers, also NaN and infinity.
+ * outside the range of the type; and where values mean only themselves
+ * (schema_exact) also one that is none of the type's.
  */
 size_t dtype_from_f32(unsigned dtype, const float *x, unsigned char *p,
     size_t n);

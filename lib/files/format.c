@@ -298,8 +298,9 @@ format_put(struct format_sink *s, const float *x, size_t n, struct err *e)
 
 	if (k < n)
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' [%llu]: "
-		    "%.9g is beyond %s", s->schema->t[s->cur].name,
+		    "%.9g is %s %s (--f32)", s->schema->t[s->cur].name,
 		    (unsigned long long)(s->at + k), (double)x[k],
+		    schema_exact(dtype) ? "no" : "beyond",
 		    schema_dtype_name(dtype));
 	return s->out->bytes(s, s->raw, n * dtype_size(dtype), e);
 }

@@ -251,6 +251,15 @@ schema_span(const struct schema *s, uint32_t g, struct schema_span *out)
 }
 
 int
+schema_exact_group(const struct schema *s, uint32_t g)
+{
+	struct schema_span span;
+
+	schema_span(s, g, &span);
+	return schema_exact(s->t[span.tensor].dtype);
+}
+
+int
 schema_diff(const struct schema *a, const struct schema *b, char why[256])
 {
 	const struct schema_tensor *x, *y;

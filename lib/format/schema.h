@@ -97,13 +97,16 @@ int schema_bytes(const unsigned char *p, size_t n, uint64_t max, size_t wire,
 int schema_decode(struct schema *s, const unsigned char *p, size_t n,
     uint64_t max, size_t wire, struct err *e);
 
-/* schema_exact(dtype): 1 when values of this type mean nothing but themselves:
- * they are carried by codecs that change no bit. */
+/* schema_exact(dtype): 1 when values of this type mean nothing but themselves: whole
+ * numbers, truth values, and floats of 8 bits or fewer.  They are coded without loss, no
+ * residual is kept of them, and there is no mean of them. */
 static inline int
 schema_exact(unsigned dtype)
 {
-	return dtype >= SCHEMA_U8;
+	return dtype >= SCHEMA_I32;
 }
+/* schema_exact_group(s, g): the same of the tensor that group g is of. */
+int schema_exact_group(const struct schema *s, uint32_t g);
 
 /* schema_bits(dtype): 1 when only the bits of such values travel, with codec
  * exact, and never as f32. */

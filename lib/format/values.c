@@ -21,6 +21,15 @@ values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
 	ctx->offset = span.offset;
 }
 
+struct codec_plan
+values_plan(const struct schema *sc, uint32_t g, struct codec_plan p)
+{
+	static const struct codec_plan lossless = { CODEC_LOSSLESS, 0, 0 };
+
+	return codec_exact(p.codec, p.param) || !schema_exact_group(sc, g) ? p :
+	    lossless;
+}
+
 /* Where rec's values are, if that is as they are in memory; or NULL. */
 static const float *
 values_there(const struct record *rec, size_t n)

@@ -14,6 +14,11 @@
 void values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
     struct codec_ctx *ctx);
 
+/* values_plan(sc, g, p): p, or lossless where p would change the values of group g and
+ * these mean only themselves. */
+struct codec_plan values_plan(const struct schema *sc, uint32_t g,
+    struct codec_plan p);
+
 /* values_decode(r, rec, x, cap, n, e): one record of r's current frame into
  * x f32[cap]; *n values. */
 int values_decode(const struct reader *r, const struct record *rec, float *x,

@@ -30,6 +30,7 @@
  * open besides. */
 enum { AGGREGATE_MOST = 4096, AGGREGATE_OTHER = 64 };
 enum { AGGREGATE_NAMES = 1 << 20 };	/* bytes of names in one frame */
+enum { AGGREGATE_SENT = 1, AGGREGATE_LACKED = 2 };	/* a group: by some of them */
 
 struct aggregate {
 	const struct aggregate_opts *o;
@@ -51,7 +52,9 @@ struct aggregate {
 	/* where a step's contributions are not all open at once, the sums go
 	 * on from one window of them to the next in a file */
 	int part;		/* that file, f64 for each value; -1: none */
-	unsigned char *sent;	/* of each group: did anybody send it? */
+	unsigned char *sent;	/* of each group: did anybody (not) send it? */
+	uint32_t differs;	/* the last tensor of this step that is not the same
+				 * in all contributions and has no mean, plus one */
 	struct buf body;	/* of a group that is mostly zeros */
 	size_t surplus;		/* contributions, the last ones, that cannot be open
 				 * beside the others, where a rule wants that */
@@ -162,7 +165,7 @@ aggregate_keep(struct aggregate *x, uint32_t g, size_t *in, struct err *e)
 		if (v != NULL && (r = contrib_finite(&x->c, i, g, v, x->sum.n,
 		    e)) < 0)
 			return r;
-		x->sent[g] |= v != NULL;
+		x->sent[g] |= v != NULL ? AGGREGATE_SENT : 0;
 		x->c.step.x[(*in)++] = v;
 	}
 	return 0;
@@ -210,11 +213,57 @@ aggregate_add_one(struct aggregate *x, uint32_t g, size_t i,
 	if (p->x != NULL && (r = contrib_finite(&x->c, i, g, p->x, x->sum.n,
 	    e)) < 0)
 		return r;
-	x->sent[g] = 1;
+	x->sent[g] |= AGGREGATE_SENT;
 	if (aggregate_is_offset(x))
 		aggregate_sum(&x->all, contrib_factor(&x->c, i), p->x, p->l);
 	if (contrib_counts(&x->c, i))
 		aggregate_sum(&x->sum, contrib_factor(&x->c, i), p->x, p->l);
+	return 0;
+}
+
+/* Values that mean only themselves are not summed: those of the first contribution
+ * that has the group are kept.  Reports a tensor that is not the same in all. */
+static int
+aggregate_first_of(struct aggregate *x, uint32_t g, struct err *e)
+{
+	const struct schema *sc = gather_schema(x->g);
+	struct schema_span span;
+	const float *v;
+	size_t i, hi, k, odd = SIZE_MAX;
+	int r;
+
+	for (gather_window_range(x->g, &i, &hi); i < hi; i++) {
+		if ((r = gather_group(x->g, i, g, &v, e)) < 0)
+			return r;
+		if (!contrib_counts(&x->c, i))
+			continue;
+		if (v != NULL && (r = contrib_finite(&x->c, i, g, v, x->sum.n,
+		    e)) < 0)
+			return r;
+		if ((x->sent[g] & AGGREGATE_SENT) == 0) {
+			odd = v != NULL && x->sent[g] != 0 ? i : odd;
+			x->sent[g] |= v != NULL ? AGGREGATE_SENT :
+			    AGGREGATE_LACKED;
+			if (v != NULL)
+				robust_sum_add(&x->sum, 1, v);
+			continue;
+		}
+		for (k = 0; k < x->sum.n && x->sum.acc[k] ==
+		    (v != NULL ? (double)v[k] : 0); k++)
+			continue;
+		odd = k < x->sum.n ? i : odd;
+	}
+	schema_span(sc, g, &span);
+	if (odd != SIZE_MAX && x->differs != span.tensor + 1) {
+		cli_say(x->o->f->cli, x->differs != 0, "step %llu: tensor '%s' is "
+		    "%s, of which there is no mean, and differs in the "
+		    "contribution of '%s': the first one's values are kept",
+		    (unsigned long long)gather_shard(x->g, odd)->step,
+		    sc->t[span.tensor].name,
+		    schema_dtype_name(sc->t[span.tensor].dtype),
+		    shard_device(gather_shard(x->g, odd)));
+		x->differs = span.tensor + 1;
+	}
 	return 0;
 }
 
@@ -324,8 +373,11 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 	const size_t n = x->sum.n;
 	const float *y;
 
-	if (!x->sent[g])
+	if ((x->sent[g] & AGGREGATE_SENT) == 0)
 		return 0;		/* no contribution has this group */
+	if (schema_exact_group(gather_schema(x->g), g))
+		return offset ? 0 : aggregate_write(x, g,
+		    robust_sum_round(&x->sum, 1), n, e);
 	if (robust_centered(q) && (y = center_group(&x->c.center, first)) != NULL)
 		robust_sum_add(&x->sum, x->pull, y);
 	q->f = x->c.step.f;
@@ -376,7 +428,8 @@ aggregate_window(struct aggregate *x, size_t w, size_t n, struct err *e)
 			robust_sum_begin(&x->all, span.n);
 		in = 0;
 		if ((w != 0 && (r = aggregate_part(x, first, span.n, 0,
-		    e)) < 0) || (r = elements ? aggregate_keep(x, g, &in, e) :
+		    e)) < 0) || (r = schema_exact(sc->t[span.tensor].dtype) ?
+		    aggregate_first_of(x, g, e) : elements ? aggregate_keep(x, g, &in, e) :
 		    aggregate_add(x, g, e)) < 0)
 			break;
 		r = w + 1 < n ? aggregate_part(x, first, span.n, 1, e) :
@@ -532,6 +585,7 @@ aggregate_step(struct aggregate *x, struct err *e)
 	shard_init(&s);
 	x->c.g = x->g;
 	x->c.only = SKETCH_NONE;
+	x->differs = 0;
 	if (contrib_active(&x->o->who)) {
 		r = contrib_look(&x->c, &s, e);
 		if (r == 0)

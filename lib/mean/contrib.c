@@ -288,9 +288,11 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 	struct kern_stat st;
 	const float *v;
 	size_t i, n;
-	int r;
+	int r, alone;
 
 	schema_span(sc, g, &span);
+	/* no distance is between values that mean only themselves */
+	alone = schema_exact(sc->t[span.tensor].dtype);
 	if (centered)
 		center = center_group(&c->center, sc->t[span.tensor].base +
 		    span.offset);
@@ -307,10 +309,10 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 		if ((r = gather_group(c->g, i, g, &v, e)) < 0)
 			return r;
 		c->step.x[i] = v;
-		one->values += span.n;
-		if (centered)
+		one->values += alone ? 0 : span.n;
+		if (centered && !alone)
 			one->far2 += contrib_far(v, center, span.n);
-		if (v == NULL)
+		if (v == NULL || alone)
 			continue;
 		if ((r = contrib_finite(c, i, g, v, span.n, e)) < 0)
 			return r;
@@ -323,7 +325,7 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 		if (past)
 			past_add(&c->past, i, v);
 	}
-	if (robust_pairs(&c->o->rule))
+	if (robust_pairs(&c->o->rule) && !alone)
 		robust_distances(c->step.dist, c->step.x, n, span.n);
 	return 0;
 }

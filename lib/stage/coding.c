@@ -388,12 +388,13 @@ coding_plan(struct coding *q, size_t i, const struct codec_plan *p)
 {
 	struct regulate_group *w = &q->g[i];
 	const struct codec_plan was = w->plan;
-	const int same = w->code.t < HUGE_VAL && was.codec == p->codec &&
-	    was.param == p->param && p->arg > 0;
+	const struct codec_plan to = values_plan(q->schema, w->group, *p);
+	const int same = w->code.t < HUGE_VAL && was.codec == to.codec &&
+	    was.param == to.param && to.arg > 0;
 
-	w->plan = *p;
+	w->plan = to;
 	w->code.t = same ? w->code.t + detmath_log((double)was.arg /
-	    (double)p->arg) : HUGE_VAL;
+	    (double)to.arg) : HUGE_VAL;
 	if (!same)
 		w->code.len = 0;
 }
@@ -585,11 +586,12 @@ enum {
 	CODING_CHOICES = 1 << 22	/* of all groups, about 64 MiB */
 };
 
-/* Group i is sent in a codec that has no knob. */
+/* Group i is sent in a codec that has no knob, and may be sent in another. */
 static int
 coding_stiff(const struct coding *q, size_t i)
 {
-	return q->g[i].code.len != 0 && !codec_knob(&q->g[i].plan);
+	return q->g[i].code.len != 0 && !codec_knob(&q->g[i].plan) &&
+	    !schema_exact_group(q->schema, q->g[i].group);
 }
 
 /* The plan's codecs without a knob whose sizes are fixed. */
@@ -747,7 +749,8 @@ coding_spare(struct coding *q, uint64_t budget, struct err *e)
 	if ((by = alloc_get(q->n, sizeof(*by), e)) == NULL)
 		return -ERR_SYS;
 	for (i = 0; i < q->n; i++)
-		if (q->g[i].code.len != 0)
+		if (q->g[i].code.len != 0 &&
+		    !schema_exact_group(q->schema, q->g[i].group))
 			by[n++] = (struct coding_worth){ q->g[i].seen.sumsq /
 			    (double)q->g[i].code.len, i, q->g[i].code.len };
 	qsort(by, n, sizeof(*by), coding_by_worth);
@@ -764,7 +767,11 @@ coding_spare(struct coding *q, uint64_t budget, struct err *e)
 		q->g[by[i].i].plan.codec = CODEC_NONE;
 	q->dropped += lo;
 	alloc_free(by);
-	return 0;
+	return coding_size(q) <= budget ? 0 : err_set(e, ERR_REFUSED, "shard "
+	    "'%.100s/%llu': %llu bytes are too few: its whole numbers, which go "
+	    "without loss, take %llu", shard_device(q->shard),
+	    (unsigned long long)q->shard->step, (unsigned long long)budget,
+	    (unsigned long long)coding_size(q));
 }
 
 /* The shard is so small that its head alone is more than the budget: how many bits

@@ -140,7 +140,7 @@ static int
 stage_compress_add(struct stage_compress *x, struct coding_slot *w,
     const struct codec_plan *p, struct err *e)
 {
-	w->plan = *p;
+	w->plan = values_plan(x->sh.schema, w->group, *p);
 	w->made = 0;
 	return coding_add(&x->coding) ? stage_compress_work(x, e) : 0;
 }
@@ -301,6 +301,20 @@ stage_compress_fitted(struct stage_compress *x, struct err *e)
 	return 0;
 }
 
+/* The most that those of the groups that wait can take which go without loss. */
+static uint64_t
+stage_compress_exact(const struct stage_compress *x)
+{
+	static const struct codec_plan lossless = { CODEC_LOSSLESS, 0, 0 };
+	uint64_t most = 0;
+	size_t i;
+
+	for (i = 0; i < x->coding.n; i++)
+		if (schema_exact_group(x->sh.schema, x->coding.g[i].group))
+			most += codec_bound(&lossless, x->coding.g[i].n);
+	return most;
+}
+
 /* What the groups that wait may take of what is left of the budget. */
 static uint64_t
 stage_compress_share(const struct stage_compress *x, uint64_t spent,
@@ -333,7 +347,7 @@ stage_compress_land(struct stage_compress *x, struct err *e)
 	    x->sh.shard, x->sh.schema->ngroups, e)) < 0)
 		return r;
 	if (!x->shares.known || (share = stage_compress_share(x, end, &sum)) <
-	    STAGE_COMPRESS_LEAST)
+	    STAGE_COMPRESS_LEAST + stage_compress_exact(x))
 		return 0;
 	if ((r = coding_settled(q, e)) < 0)
 		return r;

@@ -228,7 +228,8 @@ stage_expand_group(struct stage_expand *x, int sent,
 		    e)) < 0)
 			return r;
 	}
-	if (x->o->dir != NULL && (r = dense_group(&x->res.d, g, &res, e)) < 0)
+	if (x->o->dir != NULL && !schema_exact_group(x->sh.schema, g) &&
+	    (r = dense_group(&x->res.d, g, &res, e)) < 0)
 		return r;
 	if (res != NULL) {
 		x->kern->add_scaled(x->x, to.x, (float)x->o->gamma, res, n);

@@ -469,15 +469,16 @@ stage_select_ctx(void *arg, uint32_t g, struct codec_ctx *ctx)
 /* Reports on the plan. */
 static void
 stage_select_say(const struct stage_select *x, const struct allot *a,
-    uint64_t budget)
+    uint64_t budget, uint64_t exact)
 {
 	char who[160];
 
 	(void)stage_select_name(x, who);
 	if (a->sent == 0 && a->energy > 0) {
 		cli_say(x->o->f->cli, 0, "%s: %llu bytes are too few for any "
-		    "group: nothing is sent, all is kept", who,
-		    (unsigned long long)budget);
+		    "group%s", who, (unsigned long long)budget, exact != 0 ?
+		    " but those of whole numbers, which go without loss" :
+		    ": nothing is sent, all is kept");
 		return;
 	}
 	cli_say(x->o->f->cli, 1, "%s: %zu of %lu groups, %.0f of %llu bytes "
@@ -632,6 +633,28 @@ stage_select_list(struct stage_select *x, struct allot *a,
 
 /* ---- the plan of a budget ---- */
 
+/* Groups whose values mean only themselves go without loss whatever the plan: the rest
+ * is planned as if they were not there.  Returns about how many bytes they take. */
+static uint64_t
+stage_select_exact(struct stage_select *x)
+{
+	struct stat_group *s = x->survey.stat;
+	uint64_t bytes = 0;
+	uint32_t g;
+
+	for (g = 0; g < x->survey.n; g++) {
+		if (!schema_exact_group(x->sh.schema, g))
+			continue;
+		if (s[g].nonzero != 0)	/* about as many bits as the largest has */
+			bytes += size_cost(CODEC_LOSSLESS, (size_t)(s[g].n *
+			    (2 + fmin(log2(1 + (double)s[g].max_abs), 30)) / 8),
+			    1);
+		s[g] = (struct stat_group){ .n = 0 };
+		x->survey.score[g] = 0;
+	}
+	return bytes;
+}
+
 static int
 stage_select_least(struct stage_select *x, struct err *e)
 {
@@ -642,7 +665,7 @@ stage_select_least(struct stage_select *x, struct err *e)
 	    .ctx = stage_select_ctx, .arg = x, .plan = x->plan };
 	struct note_terms terms;
 	struct size empty, z;
-	uint64_t budget;
+	uint64_t budget, exact;
 	uint32_t g;
 	int r;
 
@@ -652,12 +675,17 @@ stage_select_least(struct stage_select *x, struct err *e)
 		return r;
 	z = empty;
 	size_record(&z, 0, 0, 0, 0);
-	a.budget = (double)budget - (double)(size_send(&z) + s->notes);
+	exact = stage_select_exact(x);
+	a.budget = (double)budget - (double)(size_send(&z) + s->notes + exact);
 	r = x->shared != CODEC_NONE ? allot_plan(&a, e) :
-	    stage_select_list(x, &a, &empty, budget, e);
+	    stage_select_list(x, &a, &empty, budget > exact ? budget - exact : 0,
+	    e);
 	if (r < 0)
 		return r;
-	stage_select_say(x, &a, budget);
+	for (g = 0; g < s->n; g++)
+		if ((s->have[g] & SURVEY_SENT) != 0)
+			x->plan[g] = values_plan(x->sh.schema, g, x->plan[g]);
+	stage_select_say(x, &a, budget, exact);
 	terms.budget = budget > 0 ? budget : 1;	/* 0 would be any */
 	/* A policy does not know how many bytes an empty shard takes. With a
 	 * budget below that nothing is sent, which is no reason to end a
@@ -690,9 +718,16 @@ stage_select_share(struct stage_select *x, struct err *e)
 		r = -ERR_SYS;
 	for (g = 0; g < n; g++)
 		x->plan[g] = x->level[0];
-	for (g = 0; g < n && size != NULL; g++) {
+	for (g = 0; g < n; g++) {
 		schema_span(x->sh.schema, g, &span);
-		size[g] = (uint32_t)span.n;
+		if (size != NULL)
+			size[g] = (uint32_t)span.n;
+		/* it goes whatever its share */
+		if (schema_exact(x->sh.schema->t[span.tensor].dtype)) {
+			x->survey.score[g] = 0;
+			if (size != NULL)
+				size[g] = 0;
+		}
 	}
 	/* the largest share first, and what is in a smaller one over it */
 	for (u = o->upto + o->shares; u-- > o->upto && r == 0; ) {
