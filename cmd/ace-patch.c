@@ -630,7 +630,7 @@ answer(struct patch *x, struct writer *w, int r, struct err *e)
 	struct receipt rc;
 	int k;
 
-	if (r == -ERR_SYS || r == -ERR_USAGE || x->swap.lock < 0)
+	if (r == -ERR_SYS || r == -ERR_USAGE || x->swap.dir.lock < 0)
 		return r;
 	if ((k = measure(x, &own)) < 0)
 		return r < 0 ? r : err_move(e, &own);

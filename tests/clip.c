@@ -322,25 +322,46 @@ clock_gettime(clockid_t which, struct timespec *t)
 
 /* ---- files ---- */
 
+static int
+opens(int dir, const char *path, int flags, mode_t mode)
+{
+	int fd;
+
+	if (hit(CLIP_OPEN, "open"))
+		return -1;
+	fd = (int)syscall(SYS_openat, dir, path, flags, mode);
+	/* of a file that was there this says which it is */
+	if (fd >= 0 && (flags & (O_CREAT | O_RDWR)) != 0)
+		record_fd(CLIP_OP_CREATE, fd, 0, "", 0);
+	return fd;
+}
+
 int
 open(const char *path, int flags, ...)
 {
 	mode_t mode = 0;
 	va_list ap;
-	int fd;
 
 	if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
 		va_start(ap, flags);
 		mode = va_arg(ap, mode_t);
 		va_end(ap);
 	}
-	if (hit(CLIP_OPEN, "open"))
-		return -1;
-	fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
-	/* of a file that was there this says which it is */
-	if (fd >= 0 && (flags & (O_CREAT | O_RDWR)) != 0)
-		record_fd(CLIP_OP_CREATE, fd, 0, "", 0);
-	return fd;
+	return opens(AT_FDCWD, path, flags, mode);
+}
+
+int
+openat(int dir, const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list ap;
+
+	if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	return opens(dir, path, flags, mode);
 }
 
 int
@@ -426,45 +447,86 @@ fstat(int fd, struct stat *st)
 }
 
 int
-stat(const char *path, struct stat *st)
+fstatat(int dir, const char *path, struct stat *st, int flags)
 {
 	return hit(CLIP_STAT, "stat") ? -1 :
-	    (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, 0);
+	    (int)syscall(SYS_newfstatat, dir, path, st, flags);
+}
+
+int
+stat(const char *path, struct stat *st)
+{
+	return fstatat(AT_FDCWD, path, st, 0);
+}
+
+int
+faccessat(int dir, const char *path, int how, int flags)
+{
+	(void)flags;
+	return hit(CLIP_STAT, "access") ? -1 :
+	    (int)syscall(SYS_faccessat, dir, path, how);
 }
 
 int
 access(const char *path, int how)
 {
-	return hit(CLIP_STAT, "access") ? -1 :
-	    (int)syscall(SYS_faccessat, AT_FDCWD, path, how);
+	return faccessat(AT_FDCWD, path, how, 0);
 }
 
 /* ---- names ---- */
 
-int
-rename(const char *from, const char *to)
+/* A name in a folder, as the log has it. */
+static const char *
+name_in(int dir, const char *path, char out[2 * PATH_MAX])
 {
+	char folder[PATH_MAX];
+	int saved = errno;
+
+	if (dir == AT_FDCWD || path[0] == '/')
+		return path;
+	path_of(dir, folder);
+	(void)snprintf(out, 2 * (size_t)PATH_MAX, "%s/%s", folder, path);
+	errno = saved;
+	return out;
+}
+
+static int
+renames(int a, const char *from, int b, const char *to, unsigned flags)
+{
+	char x[2 * PATH_MAX], y[2 * PATH_MAX];
 	int r;
 
 	if (hit(CLIP_RENAME, "rename"))
 		return -1;
-	if ((r = (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to,
-	    0)) == 0)
-		record_names(CLIP_OP_RENAME, from, to);
+	r = (int)syscall(SYS_renameat2, a, from, b, to, flags);
+	if (r == 0 && flags == 0 && log_fd >= 0)
+		record_names(CLIP_OP_RENAME, name_in(a, from, x),
+		    name_in(b, to, y));
 	return r;
+}
+
+int
+rename(const char *from, const char *to)
+{
+	return renames(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int
+renameat(int a, const char *from, int b, const char *to)
+{
+	return renames(a, from, b, to, 0);
 }
 
 int
 renameat2(int a, const char *from, int b, const char *to, unsigned flags)
 {
-	if (hit(CLIP_RENAME, "rename"))
-		return -1;
-	return (int)syscall(SYS_renameat2, a, from, b, to, flags);
+	return renames(a, from, b, to, flags);
 }
 
 int
-link(const char *from, const char *to)
+linkat(int a, const char *from, int b, const char *to, int flags)
 {
+	char x[2 * PATH_MAX], y[2 * PATH_MAX];
 	int r;
 
 	if (hit(CLIP_LINK, "link"))
@@ -473,65 +535,63 @@ link(const char *from, const char *to)
 		errno = EPERM;
 		return -1;
 	}
-	if ((r = (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to,
-	    0)) == 0)
-		record_names(CLIP_OP_LINK, from, to);
+	r = (int)syscall(SYS_linkat, a, from, b, to, flags);
+	if (r == 0 && log_fd >= 0)
+		record_names(CLIP_OP_LINK, name_in(a, from, x),
+		    name_in(b, to, y));
+	return r;
+}
+
+int
+link(const char *from, const char *to)
+{
+	return linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int
+unlinkat(int dir, const char *path, int flags)
+{
+	char x[2 * PATH_MAX];
+	int r;
+
+	if (hit(CLIP_UNLINK, "unlink"))
+		return -1;
+	r = (int)syscall(SYS_unlinkat, dir, path, flags);
+	if (r == 0 && log_fd >= 0)
+		record_names(CLIP_OP_UNLINK, name_in(dir, path, x), "");
 	return r;
 }
 
 int
 unlink(const char *path)
 {
-	int r;
-
-	if (hit(CLIP_UNLINK, "unlink"))
-		return -1;
-	if ((r = (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0)) == 0)
-		record_names(CLIP_OP_UNLINK, path, "");
-	return r;
+	return unlinkat(AT_FDCWD, path, 0);
 }
 
 int
-unlinkat(int fd, const char *path, int flags)
+rmdir(const char *path)
 {
-	char dir[PATH_MAX], full[2 * PATH_MAX];
+	return unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+}
+
+int
+mkdirat(int dir, const char *path, mode_t mode)
+{
+	char x[2 * PATH_MAX];
 	int r;
 
-	if (hit(CLIP_UNLINK, "unlinkat"))
+	if (hit(CLIP_MKDIR, "mkdir"))
 		return -1;
-	r = (int)syscall(SYS_unlinkat, fd, path, flags);
-	if (r == 0 && log_fd >= 0) {
-		path_of(fd, dir);
-		(void)snprintf(full, sizeof(full), "%s/%s", dir, path);
-		record_names(CLIP_OP_UNLINK, full, "");
-	}
+	r = (int)syscall(SYS_mkdirat, dir, path, mode);
+	if (r == 0 && log_fd >= 0)
+		record_names(CLIP_OP_MKDIR, name_in(dir, path, x), "");
 	return r;
 }
 
 int
 mkdir(const char *path, mode_t mode)
 {
-	int r;
-
-	if (hit(CLIP_MKDIR, "mkdir"))
-		return -1;
-	r = (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
-	if (r == 0)
-		record_names(CLIP_OP_MKDIR, path, "");
-	return r;
-}
-
-int
-rmdir(const char *path)
-{
-	int r;
-
-	if (hit(CLIP_UNLINK, "rmdir"))
-		return -1;
-	r = (int)syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR);
-	if (r == 0)
-		record_names(CLIP_OP_UNLINK, path, "");
-	return r;
+	return mkdirat(AT_FDCWD, path, mode);
 }
 
 /* ---- memory; a sanitizer's own comes first and is left alone ---- */

@@ -135,24 +135,33 @@ WRAP(ssize_t, pwrite, REFUSE_WRITE, -1, (int fd, const void *p, size_t n,
 WRAP(int, fflush, REFUSE_WRITE, EOF, (FILE *f), (f))
 WRAP(int, ftruncate, REFUSE_WRITE, -1, (int fd, off_t n), (fd, n))
 WRAP(int, fchmod, REFUSE_WRITE, -1, (int fd, mode_t m), (fd, m))
-WRAP(int, openat, REFUSE_OPEN, -1, (int at, const char *p, int f), (at, p, f))
 WRAP(int, mkostemp, REFUSE_OPEN, -1, (char *p, int f), (p, f))
 WRAP(DIR *, opendir, REFUSE_OPEN, NULL, (const char *p), (p))
+WRAP(DIR *, fdopendir, REFUSE_OPEN, NULL, (int fd), (fd))
 WRAP(int, pipe2, REFUSE_OPEN, -1, (int *fd, int f), (fd, f))
 WRAP(struct dirent *, readdir, REFUSE_SCAN, NULL, (DIR *d), (d))
 WRAP(int, fsync, REFUSE_SYNC, -1, (int fd), (fd))
 WRAP(int, rename, REFUSE_NAME, -1, (const char *a, const char *b), (a, b))
+WRAP(int, renameat, REFUSE_NAME, -1, (int x, const char *a, int y, const char *b),
+    (x, a, y, b))
+WRAP(int, linkat, REFUSE_NAME, -1, (int x, const char *a, int y, const char *b,
+    int f), (x, a, y, b, f))
 WRAP(int, link, REFUSE_NAME, -1, (const char *a, const char *b), (a, b))
 WRAP(int, unlink, REFUSE_REMOVE, -1, (const char *p), (p))
 WRAP(int, unlinkat, REFUSE_REMOVE, -1, (int at, const char *p, int f),
     (at, p, f))
 WRAP(int, rmdir, REFUSE_REMOVE, -1, (const char *p), (p))
 WRAP(int, mkdir, REFUSE_NAME, -1, (const char *p, mode_t m), (p, m))
+WRAP(int, mkdirat, REFUSE_NAME, -1, (int at, const char *p, mode_t m), (at, p, m))
 WRAP(int, flock, REFUSE_LOCK, -1, (int fd, int how), (fd, how))
 WRAP(int, stat, REFUSE_LOOK, -1, (const char *p, struct stat *st), (p, st))
 WRAP(int, lstat, REFUSE_LOOK, -1, (const char *p, struct stat *st), (p, st))
 WRAP(int, fstat, REFUSE_LOOK, -1, (int fd, struct stat *st), (fd, st))
 WRAP(int, access, REFUSE_LOOK, -1, (const char *p, int how), (p, how))
+WRAP(int, fstatat, REFUSE_LOOK, -1, (int at, const char *p, struct stat *st, int f),
+    (at, p, st, f))
+WRAP(int, faccessat, REFUSE_LOOK, -1, (int at, const char *p, int how, int f),
+    (at, p, how, f))
 WRAP(off_t, lseek, REFUSE_SEEK, -1, (int fd, off_t at, int how), (fd, at, how))
 
 int __real_open(const char *path, int flags, ...);
@@ -169,6 +178,22 @@ __wrap_open(const char *path, int flags, ...)
 		va_end(ap);
 	}
 	return refused(REFUSE_OPEN) ? -1 : __real_open(path, flags, mode);
+}
+
+int __real_openat(int at, const char *path, int flags, ...);
+int __wrap_openat(int at, const char *path, int flags, ...);
+int
+__wrap_openat(int at, const char *path, int flags, ...)
+{
+	va_list ap;
+	mode_t mode = 0;
+
+	if ((flags & O_CREAT) != 0) {
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	return refused(REFUSE_OPEN) ? -1 : __real_openat(at, path, flags, mode);
 }
 
 /* Linux closes it in any case. */

@@ -248,14 +248,11 @@ cli_operands(struct sandbox *box, char **path, int n, struct err *e)
 static int
 cli_replaced(struct sandbox *box, const char *path, struct err *e)
 {
-	char *target = temp_target(path, e), *slash;
-	size_t n;
-	int r;
+	char *target, *slash;
+	int r = temp_folder(path, &target, e);
 
-	if (target == NULL)
-		return -ERR_SYS;
-	for (n = strlen(target); n > 1 && target[n - 1] == '/'; n--)
-		target[n - 1] = '\0';
+	if (r < 0)
+		return r;
 	slash = strrchr(target, '/');
 	if (slash != NULL)
 		slash[slash == target] = '\0';

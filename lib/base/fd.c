@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/at.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/clock.h"
@@ -171,15 +172,25 @@ fd_is_called_terminal(int fd)
 int
 fd_lock(const char *path, int how, int *fd, struct err *e)
 {
+	struct stat st;
 	int r = 0;
 
-	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* a FIFO in its place would keep us waiting */
+	*fd = openat(AT(path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
+	    O_NONBLOCK, 0600);
 	if (*fd < 0)
 		return err_sys(e, "'%s'", path);
+	if (fstat(*fd, &st) < 0)
+		r = err_sys(e, "'%s'", path);
+	else if (!S_ISREG(st.st_mode))
+		r = err_set(e, ERR_REFUSED, "'%s' is not a regular file, and "
+		    "locks nothing: remove it", path);
 	while (r == 0 && how != 0 && flock(*fd, how) < 0)
-		if (errno != EINTR)
+		if (errno == EWOULDBLOCK)
+			r = 1;
+		else if (errno != EINTR)
 			r = err_sys(e, "'%s'", path);
-	if (r < 0) {
+	if (r != 0) {
 		(void)close(*fd);
 		*fd = -1;
 	}

@@ -34,7 +34,8 @@ int fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
 
 /* fd_lock(path, how, fd, e): opens a file of ours that processes lock, made if it is
  * not there, and locks it, how LOCK_EX or LOCK_SH of flock, as long as that takes;
- * 0: no lock.  *fd is -1 on errors. */
+ * 0: no lock.  With LOCK_NB, 1: another process has it.  *fd is -1 then, and on
+ * errors. */
 int fd_lock(const char *path, int how, int *fd, struct err *e);
 
 /* fd_linger(fd): reads what still comes through a pipe or a socket and throws it

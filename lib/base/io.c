@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -121,7 +122,7 @@ io_open(struct io **out, const char *path, struct err *e)
 	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
 		return io_open_fd(out, STDIN_FILENO, "<stdin>", e);
 	*out = NULL;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = openat(AT(path), O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, "'%s'", path);
 	r = io_open_fd(out, fd, path, e);
@@ -140,7 +141,7 @@ io_open_kept(struct io **out, const char *path, struct err *e)
 
 	*out = NULL;
 	/* a FIFO in the place of a file would keep us waiting */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = openat(AT(path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
 	if (fstat(fd, &st) < 0)
@@ -222,7 +223,7 @@ io_create_into(struct io **out, const char *path, int force, struct err *e)
 	if (!temp_trusts(path))
 		errno = EACCES;
 	else
-		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		fd = openat(AT(path), O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return err_sys(e, "'%s'", path);
 	if (!force && fd_is_terminal(fd))
@@ -272,7 +273,7 @@ io_create_beside(struct io **out, const char *path, char *target,
 		return over;
 	if ((r = io_new(out, fd, 1, path, e)) < 0) {
 		(void)close(fd);
-		(void)unlink(tmp);
+		(void)unlinkat(AT(tmp), 0);
 		alloc_free(tmp);
 		return r;
 	}
@@ -298,7 +299,7 @@ io_create_with(struct io **out, const char *path, int force,
 			    "terminal: a shard stream is binary");
 		return io_create_fd(out, STDOUT_FILENO, "<stdout>", e);
 	}
-	r = stat(path, &st);
+	r = fstatat(AT(path), &st, 0);
 	if (r == 0 && S_ISDIR(st.st_mode)) {
 		errno = EISDIR;
 		return err_sys(e, "'%s'", path);
@@ -307,8 +308,8 @@ io_create_with(struct io **out, const char *path, int force,
 		return io_create_into(out, path, force, e);
 	if (r < 0 && errno != ENOENT)
 		return err_sys(e, "'%s'", path);
-	if ((target = temp_target(path, e)) == NULL)
-		return -ERR_SYS;
+	if ((r = temp_target(path, &target, e)) < 0)
+		return r;
 	if ((r = io_create_beside(out, path, target, s, e)) < 0)
 		alloc_free(target);
 	return r;
@@ -326,7 +327,7 @@ io_create_over(struct io **out, const char *path, const char *spare,
 {
 	const struct io_spare s = { spare, durable };
 	struct stat st;
-	const int large = stat(path, &st) == 0 && st.st_size >= IO_SPARE;
+	const int large = fstatat(AT(path), &st, 0) == 0 && st.st_size >= IO_SPARE;
 	int r;
 
 	if ((r = io_create_with(out, path, 0, large ? &s : NULL, e)) < 0)
@@ -796,7 +797,7 @@ io_sync_path(const char *path, struct err *e)
 	slash = strrchr(dir, '/');
 	if (slash != NULL)
 		slash[slash == dir] = '\0';
-	fd = open(slash != NULL ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(AT(slash != NULL ? dir : "."), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fsync(fd) < 0)
 		r = err_sys(e, "'%s'", path);
 	if (fd >= 0)
@@ -808,7 +809,7 @@ io_sync_path(const char *path, struct err *e)
 int
 io_sync_file(const char *path, struct err *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r = 0;
+	int fd = openat(AT(path), O_RDONLY | O_CLOEXEC), r = 0;
 
 	if (fd < 0 || fsync(fd) < 0)
 		r = err_sys(e, "'%s'", path);
@@ -829,8 +830,8 @@ io_commit(struct io *io, enum io_sync sync, struct err *e)
 	if (io->tmp != NULL && sync == IO_SYNC_FULL && fsync(io->fd) < 0)
 		return err_sys(e, "'%s'", io->name);
 	/* a wish, too: without it the next one is a new file */
-	if (io->spare != NULL && (unlink(io->spare) == 0 || errno == ENOENT))
-		(void)!link(io->path, io->spare);
+	if (io->spare != NULL && (unlinkat(AT(io->spare), 0) == 0 || errno == ENOENT))
+		(void)!linkat(AT(io->path), AT(io->spare), 0);
 	fd = io->fd;
 	io->fd = -1;
 	if (io->tmp == NULL)
@@ -922,7 +923,7 @@ io_free(struct io *io)
 	if (io->own && io->fd >= 0)
 		(void)close(io->fd);
 	if (io->tmp != NULL)
-		(void)unlink(io->tmp);
+		(void)unlinkat(AT(io->tmp), 0);
 	if (io->from.free != NULL)
 		io->from.free(io->from.arg);
 	splice_free(io->share);

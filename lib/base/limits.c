@@ -1,8 +1,10 @@
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "base/limits.h"
 
@@ -94,7 +96,7 @@ limits_write(const char *path, const char *head, const struct opt *rows,
 	char line[256];
 	int n, r;
 
-	if (access(path, F_OK) == 0)
+	if (faccessat(AT(path), F_OK, 0) == 0)
 		return err_set(e, ERR_REFUSED, "'%s' is there already", path);
 	if ((r = io_create(&io, path, 0, e)) == 0)
 		r = io_write(io, head, strlen(head), e);

@@ -141,11 +141,11 @@ enum {
 static int
 sandbox_write(struct sandbox *s, const char *path, struct err *e)
 {
-	char *target = temp_target(path, e);
-	int r;
+	char *target;
+	int r = temp_target(path, &target, e);
 
-	if (target == NULL)
-		return -ERR_SYS;
+	if (r < 0)
+		return r;
 	sandbox_rule(s, target, LL_WRITE | LL_TRUNCATE);
 	r = sandbox_parent(s, target, SANDBOX_MAKE, e);
 	alloc_free(target);

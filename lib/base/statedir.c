@@ -9,30 +9,85 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
-#include "base/io.h"
+#include "base/fd.h"
+#include "base/scan.h"
 #include "base/statedir.h"
 #include "base/temp.h"
+
+/* Whose it is, and who may write there. */
+static int
+statedir_ours(int fd, const char *dir, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, "state '%s'", dir);
+	if (st.st_uid != geteuid())
+		return err_set(e, ERR_REFUSED, "state '%s' belongs to user %lu, "
+		    "and this runs as user %lu: run it as that user, or name "
+		    "another folder", dir, (unsigned long)st.st_uid,
+		    (unsigned long)geteuid());
+	if ((st.st_mode & 022) != 0)
+		return err_set(e, ERR_REFUSED, "state '%s' can be changed by "
+		    "other users (mode %03o): chmod go-w it, if all in it is "
+		    "yours", dir, (unsigned)st.st_mode & 0777);
+	return 0;
+}
+
+/* Where a link stands in the folder's place, errno alone would be of no help. */
+static int
+statedir_none(const char *dir, struct err *e)
+{
+	const int why = errno;
+	struct stat st;
+
+	if (lstat(dir, &st) == 0 && S_ISLNK(st.st_mode))
+		return err_set(e, ERR_REFUSED, "state '%s' is a link, made by "
+		    "user %lu: remove it, or name what it leads to", dir,
+		    (unsigned long)st.st_uid);
+	errno = why;
+	return err_sys(e, "state '%s'", dir);
+}
+
+int
+statedir_open_here(struct statedir *s, const char *dir, const char *name,
+    struct err *e)
+{
+	int fd, r;
+
+	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, "state '%s'", name);
+	fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return statedir_none(dir, e);
+	if ((r = statedir_ours(fd, name, e)) == 0 &&
+	    ((s->dir = alloc_dup(name, e)) == NULL ||
+	    (s->at = alloc_get(1, sizeof(*s->at), e)) == NULL))
+		r = -ERR_SYS;
+	if (r < 0) {
+		alloc_free(s->dir);
+		s->dir = NULL;
+		(void)close(fd);
+		return r;
+	}
+	s->lock = -1;
+	*s->at = (struct at){ .dir = s->dir, .fd = fd };
+	at_add(s->at);
+	return 0;
+}
 
 int
 statedir_open(struct statedir *s, const char *dir, struct err *e)
 {
-	struct stat st;
+	char *target;
+	int r = temp_folder(dir, &target, e);
 
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, "state '%s'", dir);
-	if (stat(dir, &st) < 0)
-		return err_sys(e, "state '%s'", dir);
-	if (!S_ISDIR(st.st_mode)) {
-		errno = ENOTDIR;
-		return err_sys(e, "state '%s'", dir);
-	}
-	if (st.st_uid != geteuid() || (st.st_mode & 022) != 0)
-		return err_set(e, ERR_REFUSED,
-		    "state '%s' can be changed by other users", dir);
-	s->lock = -1;
-	s->dir = alloc_dup(dir, e);
-	return s->dir != NULL ? 0 : -ERR_SYS;
+	if (r == 0)
+		r = statedir_open_here(s, target, dir, e);
+	alloc_free(target);
+	return r;
 }
 
 int
@@ -43,12 +98,12 @@ statedir_durable(const struct statedir *s, struct err *e)
 
 	if (parent == NULL)
 		return -ERR_SYS;
-	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(AT(parent), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0 && fsync(fd) < 0 && errno != EINVAL)
 		r = err_sys(e, "'%s'", parent);
 	else if (fd < 0 && errno != EACCES)
 		r = err_sys(e, "'%s'", parent);
-	else if (fd < 0 && (fd = open(s->dir, O_RDONLY | O_DIRECTORY |
+	else if (fd < 0 && (fd = openat(AT(s->dir), O_RDONLY | O_DIRECTORY |
 	    O_CLOEXEC)) >= 0 && syncfs(fd) < 0)
 		/* the parent may not be opened: sync its whole file system */
 		r = err_sys(e, "'%s'", s->dir);
@@ -74,7 +129,7 @@ void
 statedir_prune(const struct statedir *s, const char *keep, const char *too)
 {
 	const struct dirent *d;
-	DIR *dir = opendir(s->dir);
+	DIR *dir = scan_open(s->dir);
 
 	while (dir != NULL && (d = readdir(dir)) != NULL)
 		if ((statedir_kept(d->d_name, "momentum") ||
@@ -90,17 +145,12 @@ static int
 statedir_locked(struct statedir *s, const char *name, int wait, struct err *e)
 {
 	char *path = statedir_path(s, name, e);
-	int r = 0;
+	int r;
 
 	if (path == NULL)
 		return -ERR_SYS;
-	s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	while (s->lock >= 0 && (r = flock(s->lock, wait ? LOCK_EX :
-	    LOCK_EX | LOCK_NB)) < 0 && errno == EINTR)
-		;
-	if (s->lock < 0 || (r < 0 && errno != EWOULDBLOCK))
-		r = err_sys(e, "'%s'", path);
-	else if (r < 0)
+	r = fd_lock(path, wait ? LOCK_EX : LOCK_EX | LOCK_NB, &s->lock, e);
+	if (r > 0)
 		r = err_set(e, ERR_REFUSED, "state '%s' is in use by another "
 		    "process", s->dir);
 	alloc_free(path);
@@ -132,6 +182,11 @@ statedir_close(struct statedir *s)
 {
 	if (s->lock >= 0)
 		(void)close(s->lock);
+	if (s->at != NULL) {
+		at_drop(s->at);
+		(void)close(s->at->fd);
+		alloc_free(s->at);
+	}
 	alloc_free(s->dir);
 	*s = (struct statedir)STATE_INIT;
 }
@@ -151,15 +206,10 @@ int
 statedir_scratch(const struct statedir *s, int *fd, struct err *e)
 {
 	char *path = statedir_path(s, "scratch" TEMP_NAME, e);
-	int r = 0;
+	int r = path != NULL ? temp_create(path, 0600, fd, e) : -ERR_SYS;
 
-	if (path == NULL)
-		return -ERR_SYS;
-	*fd = mkostemp(path, O_CLOEXEC);
-	if (*fd < 0)
-		r = err_sys(e, "'%s'", path);
-	else
-		(void)unlink(path);
+	if (r == 0)
+		(void)unlinkat(AT(path), 0);
 	alloc_free(path);
 	return r;
 }

@@ -5,6 +5,7 @@
 #ifndef ACE_STATEDIR_H
 #define ACE_STATEDIR_H
 
+struct at;
 struct err;
 struct memories;
 
@@ -14,12 +15,19 @@ struct statedir {
 	int durable;		/* its files are going to be synced */
 	int again;		/* the residual before the last one is written over */
 	struct memories *later;	/* where what is saved waits, or NULL */
+	struct at *at;		/* the descriptor of dir */
 };
-#define STATE_INIT { NULL, -1, 0, 0, NULL }
+#define STATE_INIT { NULL, -1, 0, 0, NULL, NULL }
 
-/* statedir_open(s, dir, e): makes dir if it is not there.  -ERR_REFUSED when it
- * belongs to somebody else or others may write to it. */
+/* statedir_open(s, dir, e): makes dir if it is not there.  Links are followed, but not
+ * those of other users in folders where all may make names (temp_target).  From then
+ * on all paths below dir are looked up from its descriptor (base/at.h).  -ERR_REFUSED
+ * when it belongs to somebody else or others may write to it.
+ * statedir_open_here(s, dir, name, e): no link is followed; messages and paths call it
+ * name. */
 int statedir_open(struct statedir *s, const char *dir, struct err *e);
+int statedir_open_here(struct statedir *s, const char *dir, const char *name,
+    struct err *e);
 /* statedir_durable(s, e): makes the directory itself survive a power cut, by an
  * fsync of the one above it.  To be called before any output that relies on the
  * state leaves the program, even when the directory existed before: the program

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
+#include "base/scan.h"
 #include "base/temp.h"
 
 int
@@ -33,7 +35,7 @@ temp_open(int *fd, struct err *e)
 	if ((*fd = mkostemp(path, O_CLOEXEC)) < 0)
 		r = err_sys(e, "'%s'", path);
 	else
-		(void)unlink(path);
+		(void)unlinkat(AT(path), 0);
 	alloc_free(path);
 	return r;
 }
@@ -66,7 +68,7 @@ temp_new(char *path, mode_t mode)
 
 	for (i = 0; i < TRIES && fd < 0; i++) {
 		temp_random(path, i);
-		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		fd = openat(AT(path), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (fd < 0 && errno != EEXIST)
 			break;
 	}
@@ -95,7 +97,7 @@ temp_create(char *path, mode_t mode, int *fd, struct err *e)
 	}
 	(void)err_sys(e, "'%s'", path);
 	(void)close(*fd);
-	(void)unlink(path);
+	(void)unlinkat(AT(path), 0);
 	return -ERR_SYS;
 }
 
@@ -104,7 +106,6 @@ temp_create(char *path, mode_t mode, int *fd, struct err *e)
 int
 temp_trusts(const char *name)
 {
-	const mode_t shared = S_ISVTX | S_IWOTH;
 	const char *slash = strrchr(name, '/');
 	char dir[PATH_MAX];
 	struct stat l, d;
@@ -112,53 +113,76 @@ temp_trusts(const char *name)
 
 	n = slash == NULL ? snprintf(dir, sizeof(dir), ".") :
 	    snprintf(dir, sizeof(dir), "%.*s", (int)(slash - name) + 1, name);
-	return n < (int)sizeof(dir) && lstat(name, &l) == 0 &&
-	    stat(dir, &d) == 0 && ((d.st_mode & shared) != shared ||
+	return n < (int)sizeof(dir) &&
+	    fstatat(AT(name), &l, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    fstatat(AT(dir), &d, 0) == 0 && ((d.st_mode & S_IWOTH) == 0 ||
 	    l.st_uid == geteuid() || l.st_uid == d.st_uid);
 }
 
-char *
-temp_target(const char *path, struct err *e)
+/* Where the link `at' leads to, from where we are: allocated, or NULL. */
+static char *
+temp_next(const char *at, const char *to, size_t len, struct err *e)
+{
+	const char *slash = to[0] != '/' ? strrchr(at, '/') : NULL;
+	const size_t dir = slash != NULL ? (size_t)(slash - at) + 1 : 0;
+	char *next = alloc_get(dir + len + 1, 1, e);
+
+	if (next != NULL) {
+		memcpy(next, at, dir);
+		memcpy(next + dir, to, len);
+		next[dir + len] = '\0';
+	}
+	return next;
+}
+
+int
+temp_target(const char *path, char **target, struct err *e)
 {
 	enum { HOPS = 40 };	/* as many as the kernel follows */
-	char to[PATH_MAX], *at = alloc_dup(path, e), *slash, *next;
-	size_t dir, n;
+	char to[PATH_MAX], *at = alloc_dup(path, e), *next;
 	ssize_t len;
-	int i;
+	int i, r = 0;
 
-	for (i = 0; at != NULL && (len = readlink(at, to, sizeof(to))) >= 0;
-	    i++) {
+	for (i = 0; r == 0 && at != NULL &&
+	    (len = readlinkat(AT(at), to, sizeof(to))) >= 0; i++) {
+		errno = ELOOP;
 		if (i == HOPS || (size_t)len == sizeof(to)) {
-			errno = ELOOP;
-			(void)err_sys(e, "'%s'", path);
+			r = err_sys(e, "'%s'", path);
+		} else if (!temp_trusts(at)) {
+			r = err_set(e, ERR_REFUSED, "'%s' is a link that somebody "
+			    "else made where all may make names: remove it, or "
+			    "name what it leads to", at);
+		} else {
+			next = temp_next(at, to, (size_t)len, e);
 			alloc_free(at);
-			return NULL;
+			at = next;
 		}
-		if (!temp_trusts(at)) {
-			errno = EACCES;
-			(void)err_sys(e, "'%s'", path);
-			alloc_free(at);
-			return NULL;
-		}
-		slash = to[0] != '/' ? strrchr(at, '/') : NULL;
-		dir = slash != NULL ? (size_t)(slash - at) + 1 : 0;
-		n = dir + (size_t)len;
-		if ((next = alloc_get(n + 1, 1, e)) != NULL) {
-			memcpy(next, at, dir);
-			memcpy(next + dir, to, (size_t)len);
-			next[n] = '\0';
-		}
-		alloc_free(at);
-		at = next;
 	}
 	/* no link, or nothing there; for anything else, to go on would put a
 	 * file where the link is */
-	if (at != NULL && errno != EINVAL && errno != ENOENT) {
-		(void)err_sys(e, "'%s'", path);
+	if (r == 0 && at != NULL && errno != EINVAL && errno != ENOENT)
+		r = err_sys(e, "'%s'", path);
+	if (r < 0) {
 		alloc_free(at);
-		return NULL;
+		at = NULL;
 	}
-	return at;
+	*target = at;
+	return r < 0 || at != NULL ? r : -ERR_SYS;
+}
+
+int
+temp_folder(const char *path, char **target, struct err *e)
+{
+	char *at = alloc_dup(path, e);
+	size_t n = at != NULL ? strlen(at) : 0;
+	int r;
+
+	*target = NULL;
+	for (; n > 1 && at[n - 1] == '/'; n--)
+		at[n - 1] = '\0';
+	r = at != NULL ? temp_target(at, target, e) : -ERR_SYS;
+	alloc_free(at);
+	return r;
 }
 
 /* path with TEMP_NAME, allocated. */
@@ -199,7 +223,7 @@ temp_place(int fd, const char *temp, const char *path, const char *name,
 		(void)close(fd);
 	} else if (close(fd) < 0 && errno != EINTR) {
 		r = err_sys(e, "'%s'", name);
-	} else if (rename(temp, path) < 0) {
+	} else if (renameat(AT(temp), AT(path)) < 0) {
 		r = err_sys(e, "'%s'", path);
 	}
 	if (lock >= 0)
@@ -211,7 +235,7 @@ int
 temp_spare(const char *path)
 {
 	struct stat st;
-	const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	const int fd = openat(AT(path), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    st.st_nlink == 1 && st.st_uid == geteuid() &&
@@ -228,7 +252,7 @@ temp_over(const char *path, const char *spare, char **temp, struct err *e)
 	if ((*temp = temp_named(path, e)) == NULL)
 		return -ERR_SYS;
 	temp_random(*temp, 0);
-	if (rename(spare, *temp) == 0)
+	if (renameat(AT(spare), AT(*temp)) == 0)
 		return 1;
 	alloc_free(*temp);
 	*temp = NULL;
@@ -242,7 +266,7 @@ temp_sweep(const char *dir)
 {
 	const size_t fixed = sizeof(TEMP_NAME) - 7;	/* without the Xs */
 	const struct dirent *de;
-	DIR *d = opendir(dir);
+	DIR *d = scan_open(dir);
 	size_t n;
 	int fd;
 

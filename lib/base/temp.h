@@ -23,15 +23,18 @@ void temp_sweep(const char *dir);
 
 /* temp_trusts(name): may one write through this link, or into this FIFO?  In a folder
  * where all may make names, such as /tmp, somebody else's leads where he wants; the
- * kernel refuses those that it comes to itself (protected_symlinks, protected_fifos), by
- * the same rule. */
+ * kernel refuses those that it comes to itself (protected_symlinks, protected_fifos)
+ * where the folder is sticky, too. */
 int temp_trusts(const char *name);
 
-/* temp_target(path, e): follows the symbolic links that path itself is and
- * returns, allocated, the name that they lead to: the one that a rename has to
- * replace.  A file of that name need not exist.  Another user's link in a folder
- * where all may make names, such as /tmp, is refused. */
-char *temp_target(const char *path, struct err *e);
+/* temp_target(path, target, e): follows the symbolic links that path itself is;
+ * *target is the name that they lead to, allocated: the one that a rename has to
+ * replace.  A file of that name need not exist.  -ERR_REFUSED: another user's link in
+ * a folder where all may make names, such as /tmp. */
+int temp_target(const char *path, char **target, struct err *e);
+/* The same without the slashes that the name of a folder may end with: through these
+ * the kernel would follow a link that we have not seen. */
+int temp_folder(const char *path, char **target, struct err *e);
 /* temp_beside(path, temp, fd, e): makes a temporary file in path's directory, with
  * the mode that a file made there has; *temp is its name, allocated. */
 int temp_beside(const char *path, char **temp, int *fd, struct err *e);

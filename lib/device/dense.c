@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/at.h"
 #include "base/bytes.h"
 #include "base/err.h"
 #include "device/dense.h"
@@ -62,7 +63,7 @@ dense_open(struct dense *d, const struct statedir *s, const char *name,
 	memcpy(d->stamp, "none", 5);
 	if (path == NULL)
 		return -ERR_SYS;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = openat(AT(path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 && errno == ENOENT) {
 		alloc_free(path);
 		return 0;

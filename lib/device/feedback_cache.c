@@ -1,9 +1,11 @@
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "base/scan.h"
 #include "device/feedback.h"
@@ -213,7 +215,7 @@ feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
 		statedir_prune(&c->state, c->is, c->was);
 		if (strcmp(c->was, CACHE_FILE) != 0 &&
 		    (old = statedir_path(&c->state, CACHE_FILE, e)) != NULL) {
-			(void)unlink(old);
+			(void)unlinkat(AT(old), 0);
 			alloc_free(old);
 		}
 	}

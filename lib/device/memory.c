@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/num.h"
@@ -457,7 +459,7 @@ memory_forget(const struct statedir *s, const struct memories *m)
 		if (m->p[i].known ||
 		    (path = statedir_path(s, m->p[i].name, NULL)) == NULL)
 			continue;
-		(void)unlink(path);
+		(void)unlinkat(AT(path), 0);
 		alloc_free(path);
 	}
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/pack.h"
@@ -22,7 +23,7 @@ int
 books_there(const char *dir)
 {
 	char *path = model_name(dir, BOOKS_FILE, NULL);
-	const int there = path != NULL && access(path, F_OK) == 0;
+	const int there = path != NULL && faccessat(AT(path), F_OK, 0) == 0;
 
 	alloc_free(path);
 	return there;

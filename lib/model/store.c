@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/limits.h"
@@ -75,7 +76,7 @@ store_each(void *arg, const char *name, struct err *e)
 		return 0;
 	if ((path = model_name(x->s->dir, name, e)) == NULL)
 		return -ERR_SYS;
-	w.bytes = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+	w.bytes = fstatat(AT(path), &st, 0) == 0 ? (uint64_t)st.st_size : 0;
 	alloc_free(path);
 	w.whole = memcmp(w.before, none, MODEL_HASH) == 0;
 	return w.bytes == 0 ? 0 : ways_add(&x->s->w, &w, e);
@@ -101,11 +102,11 @@ store_create(const char *state, struct err *e)
 	char *limits = model_name(state, LIMITS_FILE, e);
 	int r = dir == NULL || limits == NULL ? -ERR_SYS : 0;
 
-	if (r == 0 && mkdir(dir, 0700) < 0 && errno != EEXIST)
+	if (r == 0 && mkdirat(AT(dir), 0700) < 0 && errno != EEXIST)
 		r = err_sys(e, "'%s'", dir);
 	if (r == 0)
 		temp_sweep(dir);
-	if (r == 0 && access(limits, F_OK) < 0)
+	if (r == 0 && faccessat(AT(limits), F_OK, 0) < 0)
 		r = limits_write(limits, head, store_rows, IO_SYNC_FULL, e);
 	alloc_free(dir);
 	alloc_free(limits);
@@ -206,9 +207,9 @@ store_add(struct store *s, struct way *w, struct err *e)
 	    memcmp(s->w.p[i].after, w->after, MODEL_HASH) != 0))
 		i++;
 	if (i < s->w.n) {
-		(void)unlink(draft);
+		(void)unlinkat(AT(draft), 0);
 		r = 0;
-	} else if (stat(draft, &st) < 0 || rename(draft, path) < 0) {
+	} else if (fstatat(AT(draft), &st, 0) < 0 || renameat(AT(draft), AT(path)) < 0) {
 		r = err_sys(e, "'%s'", path);
 	} else {
 		w->bytes = (uint64_t)st.st_size;
@@ -262,7 +263,7 @@ store_prune(struct store *s, struct err *e)
 			continue;
 		if ((path = store_path(s, &s->w.p[i], e)) == NULL)
 			r = -ERR_SYS;
-		else if (unlink(path) < 0 && errno != ENOENT)
+		else if (unlinkat(AT(path), 0) < 0 && errno != ENOENT)
 			r = err_sys(e, "'%s'", path);
 		alloc_free(path);
 		bytes -= s->w.p[i].bytes;
@@ -278,7 +279,7 @@ store_fd(const struct store *s, size_t i, struct err *e)
 	char *path = store_path(s, &s->w.p[i], e);
 	int fd = -1;
 
-	if (path != NULL && (fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+	if (path != NULL && (fd = openat(AT(path), O_RDONLY | O_CLOEXEC)) < 0)
 		(void)err_sys(e, "'%s'", path);
 	alloc_free(path);
 	return fd;

@@ -12,12 +12,14 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/bytes.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/io.h"
 #include "base/pack.h"
+#include "base/scan.h"
 #include "base/statedir.h"
 #include "base/temp.h"
 #include "model/swap.h"
@@ -53,30 +55,27 @@ int
 swap_open(struct swap *s, const char *path, const struct cli *cli,
     struct err *e)
 {
-	struct statedir d = STATE_INIT;
 	const char *name;
 	struct stat st;
 	size_t n;
-	int r;
+	int r = temp_folder(path, &s->path, e);
 
 	s->cli = cli;
-	if ((s->path = temp_target(path, e)) == NULL)
-		return -ERR_SYS;
-	for (n = strlen(s->path); n > 1 && s->path[n - 1] == '/'; n--)
-		s->path[n - 1] = '\0';
+	if (r < 0)
+		return r;
+	n = strlen(s->path);
 	name = strrchr(s->path, '/');
 	if (swap_dots(name != NULL ? name + 1 : s->path))
 		return err_set(e, ERR_USAGE, "'%s': a model is called by its name, "
 		    "beside which its state is", path);
-	if (stat(s->path, &st) < 0)
+	if (fstatat(AT(s->path), &st, 0) < 0)
 		return err_sys(e, "'%s'", path);
 	if ((s->home = alloc_get(n + 16, 1, e)) == NULL)
 		return -ERR_SYS;
 	(void)snprintf(s->home, n + 16, "%s.ace-patch", s->path);
-	/* as a device's state: nobody else may write there */
-	r = statedir_open(&d, s->home, e);
-	statedir_close(&d);
-	return r;
+	/* as a device's state: nobody else may write there.  A link in its place is
+	 * nobody's who named it */
+	return statedir_open_here(&s->dir, s->home, s->home, e);
 }
 
 /* Of each file that changes a descriptor, none yet. */
@@ -111,8 +110,7 @@ swap_close(struct swap *s)
 	io_free(s->redo);
 	pack_sum_free(s->sum);
 	buf_release(&s->set);
-	if (s->lock >= 0)
-		(void)close(s->lock);
+	statedir_close(&s->dir);
 	alloc_free(s->path);
 	alloc_free(s->home);
 	*s = (struct swap)SWAP_INIT;
@@ -121,9 +119,7 @@ swap_close(struct swap *s)
 int
 swap_scratch(const struct swap *s, int *fd, struct err *e)
 {
-	const struct statedir d = { .dir = s->home, .lock = -1 };
-
-	return statedir_scratch(&d, fd, e);
+	return statedir_scratch(&s->dir, fd, e);
 }
 
 /* ---- what is known ---- */
@@ -198,10 +194,10 @@ looks_add(const char *path, const char *name, int all, uint64_t *sum,
 {
 	struct stat st;
 
-	if (lstat(path, &st) < 0)
+	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(e, "'%s'", path);
 	*sum += model_looks(&st, name, all);
-	if (S_ISLNK(st.st_mode) && stat(path, &st) == 0)
+	if (S_ISLNK(st.st_mode) && fstatat(AT(path), &st, 0) == 0)
 		*sum += model_looks(&st, name, all);
 	return 0;
 }
@@ -210,7 +206,7 @@ static int
 swap_looks(const char *path, int all, uint64_t *sum, struct err *e)
 {
 	const struct dirent *de;
-	DIR *d = opendir(path);
+	DIR *d = scan_open(path);
 	char *p;
 	int r = 0;
 
@@ -237,25 +233,29 @@ swap_unlink(const struct swap *s, const char *name)
 	char *path = swap_name(s, name, NULL);
 
 	if (path != NULL)
-		(void)unlink(path);
+		(void)unlinkat(AT(path), 0);
 	alloc_free(path);
 }
 
 /* A file, or a directory of files.  What is in a directory that came into one is
- * nobody's here to remove. */
+ * nobody's here to remove, and nor is what a link leads to. */
 static void
 swap_remove(const struct swap *s, const char *name)
 {
 	char *path = swap_name(s, name, NULL);
 	const struct dirent *de;
-	DIR *d = path != NULL ? opendir(path) : NULL;
+	DIR *d;
 
+	if (path == NULL || unlinkat(AT(path), 0) == 0 || errno == ENOENT) {
+		alloc_free(path);
+		return;
+	}
+	d = scan_open(path);
 	while (d != NULL && (de = readdir(d)) != NULL)
 		(void)unlinkat(dirfd(d), de->d_name, 0);
 	if (d != NULL)
 		(void)closedir(d);
-	if (path != NULL && unlink(path) < 0 && errno != ENOENT &&
-	    unlinkat(AT_FDCWD, path, AT_REMOVEDIR) < 0)
+	if (unlinkat(AT(path), AT_REMOVEDIR) < 0)
 		cli_say(s->cli, 0, "'%s' cannot be removed: %s", path,
 		    strerror(errno));
 	alloc_free(path);
@@ -316,14 +316,14 @@ static int
 swap_like(const struct swap *s, const char *path, const char *to, int *fd,
     struct err *e)
 {
-	int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
+	int from = openat(AT(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
 	struct stat st;
 
 	*fd = -1;
 	if (from < 0 || fstat(from, &st) < 0) {
 		r = err_sys(e, "'%s'", path);
 	} else {
-		*fd = open(to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		*fd = openat(AT(to), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		r = *fd >= 0 ? swap_owned(*fd, &st, to, e) :
 		    err_sys(e, "'%s'", to);
 		if (r == 0)
@@ -342,12 +342,12 @@ swap_link(const struct swap *s, const char *path, const char *to,
 	struct stat st;
 	int fd, r;
 
-	if (lstat(path, &st) < 0)
+	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(e, "'%s'", path);
 	if (S_ISDIR(st.st_mode))
 		return err_set(e, ERR_REFUSED, "'%s' is a directory in a model: "
 		    "such a model is patched in place only", path);
-	if (linkat(AT_FDCWD, path, AT_FDCWD, to, 0) == 0)
+	if (linkat(AT(path), AT(to), 0) == 0)
 		return 0;
 	if (!S_ISREG(st.st_mode))
 		return err_sys(e, "'%s'", to);
@@ -397,9 +397,9 @@ swap_dir(struct swap *s, const char *new, const unsigned char *touched,
 	DIR *d;
 	int r, fd;
 
-	if (stat(s->path, &st) < 0)
+	if (fstatat(AT(s->path), &st, 0) < 0)
 		return err_sys(e, "'%s'", s->path);
-	if (mkdir(new, 0700) < 0 || (d = opendir(s->path)) == NULL)
+	if (mkdirat(AT(new), 0700) < 0 || (d = scan_open(s->path)) == NULL)
 		return err_sys(e, "'%s'", new);
 	for (r = 0; r == 0 && (de = readdir(d)) != NULL;)
 		if (!swap_dots(de->d_name))
@@ -408,7 +408,7 @@ swap_dir(struct swap *s, const char *new, const unsigned char *touched,
 	if (r < 0)
 		return r;
 	/* last: nothing may be written into it then, if nothing was before */
-	if ((fd = open(new, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+	if ((fd = openat(AT(new), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		return err_sys(e, "'%s'", new);
 	r = swap_owned(fd, &st, new, e);
 	(void)close(fd);
@@ -459,7 +459,7 @@ redo_file(struct swap *s, size_t i, struct err *e)
 	const char *path = s->m->file[i].path;
 
 	if (s->fd[i] < 0)
-		s->fd[i] = open(path, O_RDWR | O_CLOEXEC);
+		s->fd[i] = openat(AT(path), O_RDWR | O_CLOEXEC);
 	return s->fd[i] >= 0 ? 0 : err_sys(e, "'%s'", path);
 }
 
@@ -740,7 +740,7 @@ swap_inode(const char *path)
 {
 	struct stat st;
 
-	return stat(path, &st) < 0 ? 0 : (uint64_t)st.st_ino;
+	return fstatat(AT(path), &st, 0) < 0 ? 0 : (uint64_t)st.st_ino;
 }
 
 /* What was staged before is still there, or was put in place by one who was killed and
@@ -772,23 +772,41 @@ swap_was_ready(struct swap *s, struct err *e)
 	return 0;
 }
 
-int
-swap_lock(struct swap *s, struct err *e)
+/* Until there is a lock of ours, nothing in the directory is: it was made by somebody
+ * else, for something else. */
+static int
+swap_strange(void *arg, const char *name, struct err *e)
+{
+	const struct swap *s = arg;
+
+	return strstr(name, ".new-") != NULL ? 0 : err_set(e, ERR_REFUSED,
+	    "'%s/%s' was not made by ace-patch, which keeps its files in '%s': "
+	    "move that directory away", s->home, name, s->home);
+}
+
+/* Waits for the process that has it. */
+static int
+swap_alone(struct swap *s, struct err *e)
 {
 	char *path = swap_name(s, "lock", e);
 	int r = path != NULL ? 0 : -ERR_SYS;
 
-	if (r == 0 && (s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC |
-	    O_NOFOLLOW, 0600)) < 0)
-		r = err_sys(e, "'%s'", path);
-	if (r == 0 && flock(s->lock, LOCK_EX | LOCK_NB) < 0) {
+	if (r == 0 && faccessat(AT(path), F_OK, 0) < 0)
+		r = scan(s->home, swap_strange, s, e);
+	if (r == 0 && (r = fd_lock(path, LOCK_EX | LOCK_NB, &s->dir.lock,
+	    e)) > 0) {
 		cli_say(s->cli, 1, "another process changes '%s'", s->path);
-		while ((r = flock(s->lock, LOCK_EX)) < 0 && errno == EINTR)
-			;
-		if (r < 0)
-			r = err_sys(e, "'%s'", path);
+		r = fd_lock(path, LOCK_EX, &s->dir.lock, e);
 	}
 	alloc_free(path);
+	return r;
+}
+
+int
+swap_lock(struct swap *s, struct err *e)
+{
+	int r = swap_alone(s, e);
+
 	if (r < 0)
 		return r;
 	temp_sweep(s->home);
@@ -814,7 +832,8 @@ swap_shared(const struct model *m, const unsigned char *touched)
 	size_t i;
 
 	for (i = 0; i < m->nfiles; i++)
-		if (touched[i] && lstat(m->file[i].path, &st) == 0 &&
+		if (touched[i] && fstatat(AT(m->file[i].path), &st,
+		    AT_SYMLINK_NOFOLLOW) == 0 &&
 		    (S_ISLNK(st.st_mode) || st.st_nlink > 1))
 			return 1;
 	return 0;
@@ -914,9 +933,9 @@ static int
 swap_exchange(const char *a, const char *b)
 {
 #ifdef __GLIBC__
-	return renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
+	return renameat2(AT(a), AT(b), RENAME_EXCHANGE);
 #else					/* musl may have no function for it */
-	return (int)syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b,
+	return (int)syscall(SYS_renameat2, AT(a), AT(b),
 	    RENAME_EXCHANGE);
 #endif
 }
@@ -934,10 +953,10 @@ swap_commit(struct swap *s, struct err *e)
 		return (r = redo_end(s, e)) < 0 ? r : swap_redo(s, 1, e);
 	if ((new = swap_name(s, "new", e)) == NULL)
 		return -ERR_SYS;
-	if (stat(s->path, &st) < 0)
+	if (fstatat(AT(s->path), &st, 0) < 0)
 		r = err_sys(e, "'%s'", s->path);
 	else if (S_ISDIR(st.st_mode) ? swap_exchange(new, s->path) < 0 :
-	    rename(new, s->path) < 0)
+	    renameat(AT(new), AT(s->path)) < 0)
 		r = err_sys(e, "'%s'", s->path);
 	alloc_free(new);
 	if (r == 0 && (r = io_sync_path(s->path, e)) == 0 &&

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/statedir.h"
 #include "model/model.h"
 
 struct cli;
@@ -46,7 +47,7 @@ struct swap_mark {
 struct swap {
 	const struct cli *cli;	/* whom to speak for */
 	char *path, *home;
-	int lock;
+	struct statedir dir;	/* home, and its lock */
 	int marked, staged;	/* there is a marker, a model that is ready */
 	struct swap_mark mark, ready;
 	/* while the next model is written */
@@ -57,7 +58,7 @@ struct swap {
 	struct pack_sum *sum;
 	struct buf set;		/* words of a group that change */
 };
-#define SWAP_INIT { .lock = -1 }
+#define SWAP_INIT { .dir = STATE_INIT }
 
 /* swap_open(s, path, cli, e): finds the model, links followed, and makes the
  * directory beside it. */

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/scan.h"
@@ -36,7 +38,7 @@ status_each_file(void *arg, const char *name, struct err *e)
 	struct stat st;
 
 	if (snprintf(path, sizeof(path), "%s/%s", t->dir, name) >= PATH_MAX ||
-	    lstat(path, &st) < 0)
+	    fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	t->bytes += (uint64_t)st.st_blocks * 512;
 	if (!S_ISDIR(st.st_mode) || below.depth == STATUS_DEPTH)
@@ -73,7 +75,7 @@ status_each_run(void *arg, const char *name, struct err *e)
 	int k;
 
 	if (snprintf(path, sizeof(path), "%s/%s/schema.aceg",
-	    x->in->state.dir, name) >= PATH_MAX || access(path, F_OK) < 0)
+	    x->in->state.dir, name) >= PATH_MAX || faccessat(AT(path), F_OK, 0) < 0)
 		return 0;
 	if ((k = ledger_run(path, &run, e)) < 0 || run == NULL)
 		return k;
@@ -256,7 +258,7 @@ status_each_shard(void *arg, const char *name, struct err *e)
 	int k;
 
 	if (snprintf(path, sizeof(path), "%s%s", x->dir, name) >= PATH_MAX ||
-	    lstat(path, &st) < 0)
+	    fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;		/* it was removed meanwhile */
 	if (inbox_is_shard(name))
 		return status_shard(x, name, &st, e);
@@ -381,7 +383,7 @@ status_present(struct status_run *s, const struct inbox *in)
 			inbox_file(&sh, "aceg", file);
 			path = inbox_path(in, s->name, &s->step, file, NULL);
 		}
-		d->here = path != NULL ? access(path, F_OK) == 0 :
+		d->here = path != NULL ? faccessat(AT(path), F_OK, 0) == 0 :
 		    d->any && d->step == s->step;
 		d->expected = s->listed ? d->listed : d->any;
 		s->here += (size_t)d->here;

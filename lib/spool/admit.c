@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -304,7 +305,7 @@ admit_file(struct admit_place *p, const uint64_t *step, const char *end,
 
 	if (path == NULL)
 		return -ERR_SYS;
-	there = stat(path, &st) == 0;
+	there = fstatat(AT(path), &st, 0) == 0;
 	if (there)
 		p->bytes += (uint64_t)st.st_size;
 	alloc_free(path);
@@ -331,7 +332,7 @@ admit_written(const struct admit_place *p, const char *name, struct err *e)
 
 	if (path == NULL)
 		return -ERR_SYS;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = openat(AT(path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	alloc_free(path);
 	if (fd < 0)
 		return 0;		/* it is whole by now, or gone */
@@ -369,7 +370,7 @@ admit_list(const char *path, uint64_t from, struct steps *x, size_t *lines,
 	int k;
 
 	*lines = 0;
-	if (stat(path, &st) < 0 || st.st_size == 0)
+	if (fstatat(AT(path), &st, 0) < 0 || st.st_size == 0)
 		return 0;
 	if ((text = alloc_get((size_t)st.st_size + 1, 1, e)) == NULL)
 		return -ERR_SYS;
@@ -575,7 +576,7 @@ admit_run(const struct inbox *s, const char *want, const char *run,
 		return 0;
 	if ((path = inbox_path(s, run, NULL, "schema.aceg", e)) == NULL)
 		return -ERR_SYS;
-	k = access(path, F_OK) == 0;
+	k = faccessat(AT(path), F_OK, 0) == 0;
 	alloc_free(path);
 	if (k)
 		return 0;

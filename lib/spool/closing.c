@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "base/clock.h"
 #include "base/compare.h"
@@ -90,7 +91,7 @@ closing_has(const struct inbox *s, const char *run, uint64_t step,
 
 	if (path == NULL)
 		return -ERR_SYS;
-	r = access(path, F_OK) == 0;
+	r = faccessat(AT(path), F_OK, 0) == 0;
 	if (r == 0 && errno != ENOENT)
 		r = err_sys(e, "'%s'", path);
 	alloc_free(path);
@@ -300,7 +301,7 @@ closing_each_age(void *arg, const char *name, struct err *e)
 	(void)e;
 	/* a file that is gone, or whose name is too long, is no shard */
 	if (!inbox_is_shard(name) || snprintf(path, sizeof(path), "%s%s",
-	    a->dir, name) >= PATH_MAX || stat(path, &st) < 0)
+	    a->dir, name) >= PATH_MAX || fstatat(AT(path), &st, 0) < 0)
 		return 0;
 	if (alloc_grow(&a->came, &a->room, a->n + 1, sizeof(*a->came), e) < 0)
 		return -ERR_SYS;
@@ -489,14 +490,19 @@ closing_done(const struct inbox *s, const char *run, uint64_t step,
 	return r;
 }
 
+/* Of the names that a step has; others were made by somebody else. */
 static int
 closing_remove(void *arg, const char *name, struct err *e)
 {
+	const size_t n = strlen(name);
 	const char *dir = arg;
 	char path[PATH_MAX];
 
+	if (strstr(name, ".aceg") == NULL && strncmp(name, "manifest", 8) != 0 &&
+	    (n < 4 || strcmp(name + n - 3, ".no") != 0))
+		return 0;
 	if (snprintf(path, sizeof(path), "%s%s", dir, name) < PATH_MAX &&
-	    unlink(path) < 0 && errno != ENOENT)
+	    unlinkat(AT(path), 0) < 0 && errno != ENOENT)
 		return err_sys(e, "'%s'", path);
 	return 0;
 }
@@ -516,20 +522,20 @@ closing_forget_one(const struct inbox *s, const char *run, uint64_t step,
 	if (dir == NULL || from == NULL || old == NULL ||
 	    (to = inbox_path(s, run, NULL, name, e)) == NULL)
 		goto out;
-	r = mkdir(old, 0700) < 0 && errno != EEXIST ? err_sys(e, "'%s'", old) :
-	    0;
+	r = mkdirat(AT(old), 0700) < 0 && errno != EEXIST ?
+	    err_sys(e, "'%s'", old) : 0;
 	/* the folder before the manifest goes there, and the manifest there
 	 * before the shards are removed, even if the process that made or moved
 	 * it was killed */
 	if (r == 0 && s->sync == IO_SYNC_FULL)
 		r = io_sync_path(old, e);
-	if (r == 0 && rename(from, to) < 0 && errno != ENOENT)
+	if (r == 0 && renameat(AT(from), AT(to)) < 0 && errno != ENOENT)
 		r = err_sys(e, "'%s'", to);
 	else if (r == 0 && s->sync == IO_SYNC_FULL &&
 	    (r = io_sync_path(to, e)) == 0)
 		r = inbox_durable(s, run, &step, e);
 	if (r == 0 && (r = scan(dir, closing_remove, dir, e)) == 0)
-		(void)rmdir(dir);
+		(void)unlinkat(AT(dir), AT_REMOVEDIR);
 out:
 	alloc_free(dir);
 	alloc_free(from);

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/limits.h"
@@ -217,7 +219,7 @@ inbox_device_of(const struct shard *sh)
 static int
 inbox_mkdir(const char *path, struct err *e)
 {
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+	if (mkdirat(AT(path), 0700) < 0 && errno != EEXIST)
 		return err_sys(e, "'%s'", path);
 	return 0;
 }
@@ -260,7 +262,7 @@ inbox_is_there(const struct inbox *s, const char *run, const uint64_t *step,
 
 	if (path == NULL)
 		return -ERR_SYS;
-	k = access(path, F_OK) == 0 || errno != ENOENT;
+	k = faccessat(AT(path), F_OK, 0) == 0 || errno != ENOENT;
 	alloc_free(path);
 	return k;
 }
@@ -332,7 +334,7 @@ inbox_run_name(const struct inbox *s, const char *name, char **run,
 	if (path == NULL)
 		return -ERR_SYS;
 	(void)snprintf(path, n, "%s/%s/schema.aceg", s->state.dir, name);
-	if (access(path, F_OK) < 0)
+	if (faccessat(AT(path), F_OK, 0) < 0)
 		k = errno == ENOENT || errno == ENOTDIR ? 0 :
 		    err_sys(e, "'%s'", path);
 	else
@@ -456,7 +458,7 @@ inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
 	*path = inbox_path(s, run, &step, "aggregate.aceg", e);
 	if (*path == NULL)
 		return -ERR_SYS;
-	if (access(*path, F_OK) == 0) {
+	if (faccessat(AT(*path), F_OK, 0) == 0) {
 		/* the process that published it may have died before it was
 		 * durable */
 		if ((k = inbox_durable(s, run, &step, e)) == 0)

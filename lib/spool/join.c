@@ -1,9 +1,11 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "format/reader.h"
 #include "format/writer.h"
@@ -29,7 +31,7 @@ join_told(const struct inbox *s, const char *run, const char *device,
 	uint64_t before = 0;
 	int k = dir == NULL || path == NULL ? -ERR_SYS : 0;
 
-	if (k == 0 && mkdir(dir, 0700) < 0 && errno != EEXIST)
+	if (k == 0 && mkdirat(AT(dir), 0700) < 0 && errno != EEXIST)
 		k = err_sys(e, "'%s'", dir);
 	if (k == 0)
 		k = ledger_number(path, &before, e);
@@ -103,7 +105,7 @@ join_copy_step(const struct inbox *s, const char *run, uint64_t step,
 
 	if (path == NULL)
 		return -ERR_SYS;
-	if (access(path, F_OK) < 0)
+	if (faccessat(AT(path), F_OK, 0) < 0)
 		k = errno == ENOENT ? 1 : err_sys(e, "'%s'", path);
 	else if ((k = inbox_durable(s, run, &step, e)) == 0)
 		k = filter_copy_file(path, &any, w, e);
@@ -170,7 +172,7 @@ join_took_part(const struct inbox *s, const struct join_asked *q, uint64_t step,
     struct err *e)
 {
 	char *path = inbox_of(s, q->run, &step, q->device, "aceg", e);
-	int k = path != NULL ? access(path, F_OK) == 0 : -ERR_SYS;
+	int k = path != NULL ? faccessat(AT(path), F_OK, 0) == 0 : -ERR_SYS;
 
 	alloc_free(path);
 	return k;
@@ -238,7 +240,7 @@ join_known(const struct inbox *s, const struct shard *sh, struct err *e)
 	for (i = now.n; k >= 0 && !known && i > 0; i--) {
 		path = inbox_of(s, run, &now.step[i - 1], device, "aceg", e);
 		k = path != NULL ? 0 : -ERR_SYS;
-		known = path != NULL && access(path, F_OK) == 0;
+		known = path != NULL && faccessat(AT(path), F_OK, 0) == 0;
 		alloc_free(path);
 	}
 	if (k >= 0 && !known)
@@ -310,7 +312,7 @@ join_place(const struct inbox *s, const char *run, struct reader *in,
 	struct writer *w = NULL;
 	int k = dir == NULL || path == NULL ? -ERR_SYS : 0;
 
-	if (k == 0 && mkdir(dir, 0700) < 0 && errno != EEXIST)
+	if (k == 0 && mkdirat(AT(dir), 0700) < 0 && errno != EEXIST)
 		k = err_sys(e, "'%s'", dir);
 	if (k == 0 && (k = writer_file(&w, path, "ace-recv", e)) == 0 &&
 	    (k = join_put(run, in, w, e)) == 0)

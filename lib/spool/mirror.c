@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "base/scan.h"
 #include "base/temp.h"
@@ -104,7 +106,7 @@ mirror_forget(void *arg, const char *name, struct err *e)
 	if (sscanf(name, MIRROR_STEP, &step) == 1 && step != o->step &&
 	    o->any && step <= o->last && strcmp(name, o->was) != 0 &&
 	    snprintf(path, sizeof(path), "%s/%s", o->dir, name) < PATH_MAX)
-		(void)unlink(path);
+		(void)unlinkat(AT(path), 0);
 	return 0;
 }
 
@@ -123,8 +125,8 @@ mirror_keep(struct mirror *m, const struct inbox *s, const struct shard *sh,
 	    (unsigned long long)sh->step);
 	if (snprintf(path, sizeof(path), "%s/%s", m->dir, name) >= PATH_MAX)
 		return err_set(e, ERR_SYS, "'%s/%s' is too long", m->dir, name);
-	if ((mkdir(m->dir, 0700) < 0 && errno != EEXIST) ||
-	    rename(m->temp, path) < 0)
+	if ((mkdirat(AT(m->dir), 0700) < 0 && errno != EEXIST) ||
+	    renameat(AT(m->temp), AT(path)) < 0)
 		return err_sys(e, "'%s'", path);
 	alloc_free(m->temp);
 	m->temp = NULL;
@@ -143,7 +145,7 @@ mirror_drop(struct mirror *m)
 {
 	feedback_cache_free(m->cache);
 	if (m->temp != NULL)
-		(void)unlink(m->temp);
+		(void)unlinkat(AT(m->temp), 0);
 	alloc_free(m->temp);
 	alloc_free(m->dir);
 	*m = (struct mirror)MIRROR_INIT;

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -5,6 +6,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/clock.h"
 #include "base/scan.h"
 #include "spool/clients.h"
@@ -94,7 +96,7 @@ progress_age(const struct inbox *s, const char *run, uint64_t step,
 	char *path = inbox_of(s, run, &step, device, "aceg", NULL);
 	struct timespec now = { 0, 0 };
 	struct stat st;
-	const int there = path != NULL && stat(path, &st) == 0;
+	const int there = path != NULL && fstatat(AT(path), &st, 0) == 0;
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	if (there)

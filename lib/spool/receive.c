@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -202,7 +204,7 @@ receive_begin(struct receive *x, const struct shard *sh, int *fd, struct err *e)
 	char *schema = inbox_path(x->inbox, run, NULL, "schema.aceg", e);
 	int k = schema == NULL ? -ERR_SYS : 0;
 
-	if (k == 0 && access(schema, F_OK) < 0)
+	if (k == 0 && faccessat(AT(schema), F_OK, 0) < 0)
 		k = inbox_lock(x->inbox, NULL, LOCK_EX, fd, e);
 	alloc_free(schema);
 	/* another run may have come while this shard did */
@@ -223,7 +225,7 @@ receive_settle(struct receive *x, const struct shard *sh, int over,
 	memcpy(r->digest, reader_end_of_shard(x->in)->digest, SHARD_DIGEST);
 	if (r->verdict != RECEIPT_ACCEPTED &&
 	    (k = receive_keeps(x->inbox, run, e)) == 0) {
-		(void)unlink(temp);
+		(void)unlinkat(AT(temp), 0);
 		return inbox_sign(x->inbox, run, r, e);
 	}
 	if (k > 0)
@@ -232,7 +234,7 @@ receive_settle(struct receive *x, const struct shard *sh, int over,
 		k = verdict_settle(x->inbox, sh, reader_schema(x->in), temp,
 		    &x->mirror, r, e);
 	else
-		(void)unlink(temp);
+		(void)unlinkat(AT(temp), 0);
 	if (fd >= 0)
 		(void)close(fd);
 	return k;
@@ -264,7 +266,7 @@ receive_spool(struct receive *x, const struct shard *sh, int over,
 	if (k == 0)
 		k = receive_settle(x, sh, over, temp, r, e);
 	else if (temp != NULL)
-		(void)unlink(temp);
+		(void)unlinkat(AT(temp), 0);
 	mirror_drop(&x->mirror);
 	writer_free(w);
 	alloc_free(temp);

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -6,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "base/scan.h"
 #include "format/text.h"
@@ -125,7 +127,7 @@ roster_read(struct roster *t, const struct inbox *s, const char *run,
 
 	if (path == NULL)
 		return -ERR_SYS;
-	if (access(path, F_OK) < 0)
+	if (faccessat(AT(path), F_OK, 0) < 0)
 		k = errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
 	else if ((text = alloc_get(ROSTER_BYTES + 1, 1, e)) != NULL &&
 	    (k = ledger_text(path, text, ROSTER_BYTES + 1, e)) > 0) {
@@ -184,7 +186,7 @@ roster_missing(const struct roster *t, const struct inbox *s, const char *run,
 
 	for (i = 0; i < t->n && k == 0; i++) {
 		path = inbox_of(s, run, &step, t->name[i], "aceg", e);
-		k = path == NULL ? -ERR_SYS : access(path, F_OK) == 0 ? 0 :
+		k = path == NULL ? -ERR_SYS : faccessat(AT(path), F_OK, 0) == 0 ? 0 :
 		    errno != ENOENT ? err_sys(e, "'%s'", path) :
 		    roster_add(out, t->name[i], e);
 		alloc_free(path);
@@ -236,7 +238,7 @@ roster_run(const struct inbox *s, const char *run, int joins, struct err *e)
 
 	if (dir == NULL)
 		return -ERR_SYS;
-	if (access(dir, F_OK) < 0 && (!joins || mkdir(dir, 0700) < 0))
+	if (faccessat(AT(dir), F_OK, 0) < 0 && (!joins || mkdirat(AT(dir), 0700) < 0))
 		k = err_set(e, ERR_REFUSED, "no run '%.80s' in '%s'", run,
 		    s->state.dir);
 	alloc_free(dir);

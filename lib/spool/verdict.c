@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "spool/admit.h"
 #include "spool/join.h"
@@ -27,7 +28,7 @@ enum verdict_says {
 static int
 verdict_link(const char *from, const char *to, struct err *e)
 {
-	if (link(from, to) < 0) {
+	if (linkat(AT(from), AT(to), 0) < 0) {
 		if (errno == EEXIST)
 			return 0;
 		if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS)
@@ -199,7 +200,7 @@ verdict_model(const struct inbox *s, const struct shard *sh,
 
 	if (path == NULL)
 		return -ERR_SYS;
-	if (!alone && access(path, F_OK) < 0)
+	if (!alone && faccessat(AT(path), F_OK, 0) < 0)
 		k = VERDICT_ALONE;
 	else if ((k = ledger_schema(path, sc, sh, why, e)) > 0) {
 		r->verdict = RECEIPT_INVALID;
@@ -372,6 +373,6 @@ verdict_settle(const struct inbox *s, const struct shard *sh,
 		    "under this name before");
 	alloc_free(path);
 	if (temp != NULL)
-		(void)unlink(temp);
+		(void)unlinkat(AT(temp), 0);
 	return k == 0 ? inbox_sign(s, inbox_run_of(sh), r, e) : k;
 }

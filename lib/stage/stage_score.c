@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/num.h"
@@ -333,7 +335,7 @@ stage_score_told(struct stage_score *x, struct err *e)
 		return 0;
 	if ((name = statedir_path(&x->state, STAGE_SCORE_TOLD, e)) == NULL)
 		return -ERR_SYS;
-	if (stat(name, &st) < 0) {
+	if (fstatat(AT(name), &st, 0) < 0) {
 		if (errno == ENOENT)
 			stage_score_untold(x, name);
 		else

@@ -942,8 +942,8 @@ let_go() {
 	mkdir -m 1777 all
 	ln -s ../victim all/out
 	chown -h nobody all/out
-	exits 4 ace-score -o all/out in
-	says "'all/out': Permission denied"
+	exits 5 ace-score -o all/out in
+	says "'all/out' is a link that somebody else made where all may make names"
 	[ "$(cat victim)" = mine ]
 	[ "$(ls all)" = out ]
 	# nor does it write into another's FIFO

@@ -5,6 +5,7 @@
 
 #include "../tap.h"
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "base/scan.h"
 #include "base/statedir.h"
@@ -55,12 +56,15 @@ TEST(test_open)
 	statedir_close(&s);
 	ok(opened(0755) == 0, "others may read it");
 	ok(opened(0720) == -ERR_REFUSED && strcmp(ERR_MSG(&e),
-	    "state 'S' can be changed by other users") == 0,
+	    "state 'S' can be changed by other users (mode 720): chmod go-w it, if "
+	    "all in it is yours") == 0,
 	    "not the group write: %s", ERR_MSG(&e));
 	ok(opened(0702) == -ERR_REFUSED, "nor all: %s", ERR_MSG(&e));
 	if (geteuid() == 0) {
 		ok(chown("S", 65534, (gid_t)-1) == 0 &&
-		    opened(0700) == -ERR_REFUSED,
+		    opened(0700) == -ERR_REFUSED && strcmp(ERR_MSG(&e),
+		    "state 'S' belongs to user 65534, and this runs as user 0: run "
+		    "it as that user, or name another folder") == 0,
 		    "nor may it be somebody else's: %s", ERR_MSG(&e));
 		ok(chown("S", 0, (gid_t)-1) == 0, "given back");
 	}
@@ -71,6 +75,43 @@ TEST(test_open)
 	    "state 'file': Not a directory") == 0, "a file: %s", ERR_MSG(&e));
 	err_clear(&e);
 	ok(statedir_open(&s, "no/S", &e) == -ERR_SYS, "nowhere: %s", ERR_MSG(&e));
+}
+
+/* What the state's own folder has to do with its name once it is open. */
+TEST(test_moved)
+{
+	struct statedir s = STATE_INIT;
+	char *path;
+	int fd;
+
+	err_clear(&e);
+	ok(mkdir("other", 0700) == 0 && symlink("S", "link") == 0 &&
+	    statedir_open_here(&s, "link", "link", &e) == -ERR_REFUSED,
+	    "a link that nobody named: %s", ERR_MSG(&e));
+	err_clear(&e);
+	ok(statedir_open(&s, "link", &e) == 0, "one of ours that was named: %s",
+	    ERR_MSG(&e));
+	ok(unlink("link") == 0 && rename("S", "was") == 0 &&
+	    symlink("other", "link") == 0, "it gets another name");
+	ok(statedir_lock(&s, &e) == 0 && there("was/lock") && !there("other/lock"),
+	    "the lock is where the folder is: %s", ERR_MSG(&e));
+	path = statedir_path(&s, "one", &e);
+	ok(path != NULL && strcmp(path, "link/one") == 0, "its name stays");
+	fd = path != NULL ? openat(AT(path), O_WRONLY | O_CREAT, 0600) : -1;
+	ok(fd >= 0 && renameat(AT(path), AT("link/two")) == 0 &&
+	    there("was/two") && !there("other/two"), "and so is what is made there");
+	ok(unlinkat(AT("link/two"), 0) == 0 && faccessat(AT("link/two"), F_OK,
+	    0) < 0, "and what is removed");
+	ok(at_dir("links/two") == AT_FDCWD && at_dir("lin") == AT_FDCWD &&
+	    at_dir("link") >= 0 && strcmp(at_name("link//"), ".") == 0,
+	    "other names are other names");
+	(void)close(fd);
+	alloc_free(path);
+	statedir_close(&s);
+	ok(at_dir("link/two") == AT_FDCWD, "it is closed");
+	(void)unlink("was/lock");
+	ok(rename("was", "S") == 0 && unlink("link") == 0 && rmdir("other") == 0,
+	    "and as it was");
 }
 
 TEST(test_lock)
@@ -104,6 +145,12 @@ TEST(test_lock)
 	ok(symlink("../away", "S/lock") == 0 && statedir_open(&b, "S", &e) == 0 &&
 	    statedir_lock(&b, &e) == -ERR_SYS && !there("away"),
 	    "a link in the place of the lock is not followed: %s", ERR_MSG(&e));
+	statedir_close(&b);
+	(void)unlink("S/lock");
+	err_clear(&e);
+	ok(mkfifo("S/lock", 0600) == 0 && statedir_open(&b, "S", &e) == 0 &&
+	    statedir_lock(&b, &e) == -ERR_REFUSED,
+	    "nor is a FIFO a lock: %s", ERR_MSG(&e));
 	statedir_close(&b);
 	(void)unlink("S/lock");
 }

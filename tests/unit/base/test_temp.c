@@ -102,8 +102,8 @@ TEST(test_place)
 static int
 leads(const char *path, const char *want)
 {
-	char *to = temp_target(path, &e);
-	int good = to != NULL && strcmp(to, want) == 0;
+	char *to;
+	int good = temp_target(path, &to, &e) == 0 && strcmp(to, want) == 0;
 
 	alloc_free(to);
 	return good;
@@ -111,6 +111,8 @@ leads(const char *path, const char *want)
 
 TEST(test_target)
 {
+	char *to;
+
 	ok(leads("none", "none") && leads("file", "file"),
 	    "what is no link, and what is not there");
 	ok(symlink("../file", "sub/link") == 0 &&
@@ -119,10 +121,18 @@ TEST(test_target)
 	    leads("sub/whole", "/etc/passwd"), "one that is a whole path");
 	ok(symlink("link", "sub/again") == 0 &&
 	    leads("sub/again", "sub/../file"), "a link to a link");
-	ok(temp_target("file/x", &e) == NULL && e.code == ERR_SYS,
+	ok(temp_folder("sub///", &to, &e) == 0 && strcmp(to, "sub") == 0,
+	    "a folder with slashes after it");
+	alloc_free(to);
+	ok(symlink("sub", "folder") == 0 && temp_folder("folder/", &to, &e) == 0 &&
+	    strcmp(to, "sub") == 0 && unlink("folder") == 0, "a link to one");
+	alloc_free(to);
+	ok(temp_folder("//", &to, &e) == 0 && strcmp(to, "/") == 0, "the root");
+	alloc_free(to);
+	ok(temp_target("file/x", &to, &e) == -ERR_SYS && to == NULL,
 	    "a file is no directory: %s", ERR_MSG(&e));
 	err_clear(&e);
-	ok(symlink("loop", "loop") == 0 && temp_target("loop", &e) == NULL &&
+	ok(symlink("loop", "loop") == 0 && temp_target("loop", &to, &e) < 0 &&
 	    strstr(ERR_MSG(&e), "'loop': ") != NULL, "a link to itself: %s",
 	    ERR_MSG(&e));
 }

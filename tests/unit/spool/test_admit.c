@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "format/shard.h"
@@ -21,12 +23,16 @@ static const char *appears;	/* the file that another process makes, at the
 
 /* Stands in the place of the C library's, which admit.c calls. */
 int
-access(const char *path, int mode)
+faccessat(int at, const char *path, int mode, int flags)
 {
-	int there = faccessat(AT_FDCWD, path, mode, 0);
+	int there = (int)syscall(SYS_faccessat, at, path, mode);
+	const char *end = appears;
 	FILE *f;
 
-	if (there < 0 && appears != NULL && strcmp(path, appears) == 0) {
+	(void)flags;
+	if (end != NULL && strlen(end) > strlen(path))
+		end += strlen(end) - strlen(path);
+	if (there < 0 && end != NULL && strcmp(path, end) == 0) {
 		if ((f = fopen(path, "w")) != NULL)
 			(void)fclose(f);
 		appears = NULL;

@@ -1,0 +1,217 @@
+# Names that somebody else put where one of ours was to be: links, FIFOs and folders in
+# the place of states, spools and locks.  Nothing is done where they lead, and nothing is
+# removed that we did not make.
+load helper
+
+# other: needs another user, to whom files are given
+other() {
+	[ "$(id -u)" -eq 0 ] || skip "needs root, to have another user's files"
+}
+
+# victim: a folder that looks like one that a program of ours would clean up, and its
+# contents as they were
+victim() {
+	mkdir -m 700 mail mail/new mail/cur
+	echo "a mail" >mail/new/1
+	for f in momentum.1 history.2 ready redo marker lock closed spare scratch.new-abcdef; do
+		echo mine >mail/$f
+	done
+	[ $# -eq 0 ] || chown -R "$1" mail
+	cp -a mail was
+}
+
+# unharmed: it is as it was
+unharmed() { diff -r was mail && [ "$(ls -A mail)" = "$(ls -A was)" ]; }
+
+models() {
+	"$ROOT/tests/mkmodel" old -n 100
+	"$ROOT/tests/mkmodel" new -n 100 -s 1
+	ace-diff -s 7 old new >step.aceg
+}
+
+# those with a state or a spool, which is $1
+calls() {
+	cat <<-END
+		ace-compress -S $1 -c q8 in
+		ace-expand -S $1 in
+		ace-score -S $1 in
+		ace-policy -S $1 in
+		ace-meter -S $1 in
+		ace-ack -S $1 in
+		ace-step -S $1 --bits 4 in
+		ace-diff -S $1 old new
+		ace-inspect books -S $1 --spool $1 in
+		ace-recv --spool $1 in
+		ace-recv --spool $1 --create
+		ace-recv --spool $1 --publish in
+		ace-aggregate --spool $1 --steps 1 --expect 1
+	END
+}
+
+@test "another user's link in the place of a state or a spool, in a folder of all" {
+	other
+	models
+	mkshards >in
+	victim
+	for mode in 1777 777; do
+		mkdir -m $mode all
+		ln -s ../mail all/s
+		chown -h 65534 all/s
+		for name in all/s all/s/ all/s//; do
+			while read -r call; do
+				# shellcheck disable=SC2086 # words
+				exits 5 timeout "$HANG" $call </dev/null
+				says "'all/s' is a link that somebody else made where all may"
+				unharmed
+			done < <(calls $name)
+		done
+		rm -r all
+	done
+}
+
+@test "a link of one's own, and one in a folder that is not everybody's" {
+	mkshards >in
+	mkdir -m 700 state
+	mkdir -m 1777 all
+	ln -s ../state all/s
+	exits 0 ace-compress -S all/s/ -c q8 in
+	[ -e state/residual ]
+	[ -h all/s ]
+	# as user nobody a folder of root's is the same
+	[ "$(id -u)" -eq 0 ] || return 0
+	chmod 755 all
+	chown -h 65534 all/s
+	exits 0 ace-compress -S all/s -c q8 in
+}
+
+@test "a folder that belongs to somebody else" {
+	other
+	models
+	mkshards >in
+	victim 65534
+	while read -r call; do
+		# shellcheck disable=SC2086 # words
+		exits 5 timeout "$HANG" $call </dev/null
+		says "'mail' belongs to user 65534, and this runs as user 0: run it as that user"
+		unharmed
+	done < <(calls mail)
+	mv mail m.ace-patch
+	cp old m
+	exits 5 ace-patch m <step.aceg
+	says "'m.ace-patch' belongs to user 65534"
+	mv m.ace-patch mail
+	unharmed
+	same m old
+}
+
+@test "a link in the place of MODEL.ace-patch, whoever made it" {
+	models
+	victim
+	ln -s mail m.ace-patch
+	for owner in "$(id -u)" 65534; do
+		for how in "" --stage "--way in-place" "--receipt me"; do
+			cp old m
+			# shellcheck disable=SC2086 # words
+			exits 5 ace-patch $how m <step.aceg
+			says "'m.ace-patch' is a link, made by user $owner: "
+			unharmed
+			same m old
+		done
+		exits 5 ace-patch --commit m
+		unharmed
+		[ "$(id -u)" -eq 0 ] || break
+		chown -h 65534 m.ace-patch
+	done
+}
+
+@test "a folder of that name with other things in it: they stay" {
+	models
+	for what in new lock.mbox; do
+		cp old m
+		mkdir -m 700 m.ace-patch m.ace-patch/$what
+		echo "a mail" >m.ace-patch/$what/1
+		for how in "" --stage "--way in-place"; do
+			# shellcheck disable=SC2086 # words
+			exits 5 ace-patch $how m <step.aceg
+			says "'m.ace-patch/$what' was not made by ace-patch.*move that directory away"
+			[ "$(ls m.ace-patch)" = $what ]
+			[ "$(cat m.ace-patch/$what/1)" = "a mail" ]
+			same m old
+		done
+		rm -r m.ace-patch
+	done
+	# one that is empty is taken
+	mkdir -m 700 m.ace-patch
+	exits 0 ace-patch m <step.aceg
+	same m new
+}
+
+@test "what a link in one of our folders leads to is not removed" {
+	models
+	victim
+	cp old m
+	exits 0 ace-patch m <step.aceg
+	ln -s ../mail m.ace-patch/new
+	cp old m
+	exits 0 ace-patch m <step.aceg
+	same m new
+	unharmed
+}
+
+@test "a folder that is renamed while it is in use, and a link in its place" {
+	victim
+	mkshards >in
+	mkfifo slow
+	ace-recv --spool spool <slow >out 2>err &
+	exec {to}>slow
+	until [ -e spool/.sandbox.ace-recv ]; do sleep .1; kill -0 $!; done
+	mv spool away
+	ln -s mail spool
+	cat in >&$to
+	exec {to}>&-
+	wait $!
+	unharmed
+	[ -s away/test/0/edge1.aceg ]
+}
+
+@test "a FIFO, a folder or a link in the place of a lock" {
+	models
+	mkshards >in
+	victim
+	plant() {
+		rm -rf "$1"
+		case $2 in
+		fifo) mkfifo "$1" ;;
+		folder) mkdir "$1" ;;
+		link) ln -s "$PWD/mail/lock" "$1" ;;
+		esac
+	}
+	ace-compress -S state -c q8 in >coded
+	ace-recv --spool spool <coded >/dev/null
+	cp old m
+	ace-patch m <step.aceg
+	for what in fifo folder link; do
+		[ $what = fifo ] && want=5 || want=4
+		plant state/lock $what
+		exits $want timeout "$HANG" ace-compress -S state -c q8 in
+		says "'state/lock'"
+		plant spool/test/lock $what
+		exits $want timeout "$HANG" ace-recv --spool spool <coded
+		says "'spool/test/lock'"
+		plant m.ace-patch/lock $what
+		exits $want timeout "$HANG" ace-patch m <step.aceg
+		says "'m.ace-patch/lock'"
+		unharmed
+	done
+}
+
+@test "of a step that is over only what belongs to it is removed" {
+	for s in 0 1 2; do mkshards -s $s | ace-recv --spool spool >/dev/null; done
+	mkdir spool/test/0/mail
+	echo "a mail" >spool/test/0/mail/1
+	echo mine >spool/test/0/notes
+	exits 0 ace-aggregate --spool spool --expect 1 --steps 3 --keep 1
+	[ "$(ls -m spool/test/0)" = "mail, notes" ]
+	[ "$(cat spool/test/0/mail/1)" = "a mail" ]
+	[ ! -e spool/test/1 ]
+}
