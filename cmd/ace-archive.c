@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,12 +37,11 @@
 #include "spool/ledger.h"
 
 struct opts {
-	struct filter *f;	/* the output of create and append */
+	struct filter *f;	/* the output of create */
 	struct pick pick;
 	const char *format;	/* tar, tar.gz, zip, ...; NULL: as the output's
 				 * name ends */
 	const char *into;	/* the folder to extract into */
-	int append;		/* to what is at f->output */
 };
 
 enum { BLOCK = 1 << 16 };
@@ -280,110 +278,6 @@ put_shard(void *arg, struct reader *r, const char *from, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* ---- appending ---- */
-
-/* The bytes of an entry of the old archive into the temporary. */
-static int
-take(struct archive *x, struct arc *a, const struct arc_entry *en,
-    struct err *e)
-{
-	uint64_t all = 0;
-	size_t got = 1;
-	int k = temporary(x, e);
-
-	for (; k == 0 && got != 0 && (k = arc_read(a, x->block,
-	    sizeof(x->block), &got, e)) == 0; all += got)
-		k = fd_write(x->fd, x->block, got, "<temporary>", e);
-	/* holes at its end are not read */
-	return k == 0 && en->size != UINT64_MAX && all != en->size ?
-	    err_set(e, ERR_DATA, "unsupported: %s is a sparse file",
-	    en->what) : k;
-}
-
-/* Notes the shards in the temporary, whatever it was called, and its name, with a
- * digest that no shard has.  Of old ones of one name the first is noted. */
-static int
-note_old(struct archive *x, const char *name, struct err *e)
-{
-	struct err own = ERR_INIT;
-	struct reader *r = NULL;
-	unsigned char digest[16];
-	char shard[ARC_NAME];
-	struct io *io;
-	int k;
-
-	if ((k = io_open_at(&io, x->fd, 0, "<temporary>", e)) < 0)
-		return k;
-	if (reader_open(&r, io, &x->o->f->in, &own) == 0)
-		while (own.code == ERR_OK && (k = reader_next(r, &own)) > 0) {
-			if (k != READER_SEND)
-				continue;
-			name_of(reader_shard(r), name, shard);
-			if (note(x, shard, reader_end_of_shard(r)->digest,
-			    &own) == -ERR_REFUSED)
-				err_clear(&own);
-		}
-	reader_free(r);
-	/* what the system refuses says nothing of the bytes */
-	if (own.code == ERR_SYS)
-		return err_move(e, &own);
-	err_clear(&own);
-	pack_hash128(name, strlen(name), digest);
-	return note(x, name, digest, &own) == -ERR_SYS ? err_move(e, &own) : 0;
-}
-
-/* All entries of the archive that is there now, as they are. */
-static int
-put_old(struct archive *x, struct err *e)
-{
-	struct arc_entry *en = alloc_get(1, sizeof(*en), e);
-	struct arc *a = NULL;
-	struct io *io = NULL;
-	int k = en != NULL ? io_open(&io, x->o->f->output, e) : -ERR_SYS;
-
-	if (k == 0 && (k = arc_open(&a, io, ARC_ANY, e)) == 0)
-		while ((k = arc_next(a, en, e)) > 0) {
-			if ((k = arc_safe(a, en, e)) < 0)
-				break;
-			if (!en->file)
-				continue;
-			if (en->name[0] == '\0') {
-				k = err_set(e, ERR_DATA, "unsupported: '%s' is "
-				    "a packed file and no archive",
-				    x->o->f->output);
-				break;
-			}
-			if ((k = take(x, a, en, e)) < 0 ||
-			    (k = note_old(x, en->name, e)) < 0 ||
-			    (k = entry(x, en->name, e)) < 0)
-				break;
-		}
-	arc_free(a);
-	io_free(io);
-	alloc_free(en);
-	return k;
-}
-
-/* The archive that is there, locked: of two that add to it at once the later one would
- * put its own in place of the other's. */
-static int
-alone(const char *path, int *fd, struct err *e)
-{
-	struct stat mine, now;
-
-	for (;;) {
-		if ((*fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-			return err_sys(e, "'%s'", path);
-		if (flock(*fd, LOCK_EX) < 0 && errno != EINTR)
-			return err_sys(e, "'%s'", path);
-		if (fstat(*fd, &mine) == 0 && stat(path, &now) == 0 &&
-		    mine.st_dev == now.st_dev && mine.st_ino == now.st_ino &&
-		    flock(*fd, LOCK_EX | LOCK_NB) == 0)
-			return 0;
-		(void)close(*fd);
-	}
-}
-
 /* ---- the commands ---- */
 
 /* Bytes of the operands that are files, for the bar; 0 when one is not. */
@@ -412,19 +306,17 @@ create(void *arg, char **path, size_t n, struct err *e)
 	struct io *io = NULL;
 	struct arc_opts how;
 	size_t i;
-	int k, lock = -1;
+	int k;
 
 	if (x == NULL)
 		return -e->code;
 	x->o = o;
 	x->fd = -1;
-	x->all = o->append || pick_given(&o->pick) ? 0 : size_of(path, n);
+	x->all = pick_given(&o->pick) ? 0 : size_of(path, n);
 	bar_begin(&x->bar, o->f->cli);
 	if ((k = how_to(o, &how, e)) == 0 &&
-	    (!o->append || (k = alone(o->f->output, &lock, e)) == 0) &&
-	    (k = io_create(&io, o->f->output, 0, e)) == 0 &&
-	    (k = arc_create(&x->out, io, &how, e)) == 0 && o->append)
-		k = put_old(x, e);
+	    (k = io_create(&io, o->f->output, 0, e)) == 0)
+		k = arc_create(&x->out, io, &how, e);
 	if (n == 0 && k == 0)
 		k = pick_each(&o->pick, o->f, NULL, put_shard, x, e);
 	for (i = 0; i < n && k == 0; i++)
@@ -443,22 +335,9 @@ create(void *arg, char **path, size_t n, struct err *e)
 	io_free(io);
 	if (x->fd >= 0)
 		(void)close(x->fd);
-	if (lock >= 0)
-		(void)close(lock);
 	alloc_free(x->have);
 	alloc_free(x);
 	return k;
-}
-
-static int
-append(void *arg, char **path, size_t n, struct err *e)
-{
-	struct opts *o = arg;
-
-	if (o->f->output == NULL || strcmp(o->f->output, "-") == 0)
-		return err_set(e, ERR_USAGE, "append to what? (-o ARCHIVE)");
-	o->append = 1;
-	return create(o, path, n, e);
 }
 
 /* None that is there was meant. */
@@ -774,16 +653,8 @@ static const struct opt new_opt[] = {
 	    OPT_PATH(struct filter, output, OPT_REPLACE) },
 	OPT_END
 };
-static const struct opt old_opt[] = {
-	{ 'o', "output", "ARCHIVE", "the archive that grows (needed)",
-	    OPT_PATH(struct filter, output, OPT_REPLACE) },
-	OPT_END
-};
 static const struct opt create_opt[] = {
 	OPT_ROWS(out_opt), OPT_SHARED(new_opt), OPT_END
-};
-static const struct opt append_opt[] = {
-	OPT_ROWS(out_opt), OPT_SHARED(old_opt), OPT_END
 };
 static const struct opt extract_opt[] = {
 	{ 'o', "output", "DIR", "the folder to make the files in (needed)",
@@ -803,9 +674,6 @@ static const struct cli_command commands[] = {
 	{ "create", "[-o FILE] [options] [FILE...]",
 	    "Shards of files, folders, spools and archives into a new one",
 	    create_opt, create, 0 },
-	{ "append", "-o ARCHIVE [options] [FILE...]",
-	    "The same, behind what is in the archive", append_opt,
-	    append, 0 },
 	{ "list", "[options] [FILE]", "A line for each shard", pick_opt,
 	    list, 1 },
 	{ "extract", "-o DIR [options] [FILE]",

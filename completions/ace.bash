@@ -84,16 +84,6 @@ _ace() {
 		kind='gradient delta sum mean residual model history' ;;
 	ace-archive\ create:--format)
 		kind='tar tar.gz tar.bz2 tar.xz tar.zst tar.lz4 tar.Z cpio cpio.gz cpio.bz2 cpio.xz cpio.zst cpio.lz4 cpio.Z zip 7z' ;;
-	ace-archive\ append:--sandbox)
-		kind='auto require off' ;;
-	ace-archive\ append:-o | ace-archive\ append:--output)
-		kind='file' ;;
-	ace-archive\ append:--step | ace-archive\ append:--device | ace-archive\ append:--max-elements)
-		kind='free' ;;
-	ace-archive\ append:--kind)
-		kind='gradient delta sum mean residual model history' ;;
-	ace-archive\ append:--format)
-		kind='tar tar.gz tar.bz2 tar.xz tar.zst tar.lz4 tar.Z cpio cpio.gz cpio.bz2 cpio.xz cpio.zst cpio.lz4 cpio.Z zip 7z' ;;
 	ace-archive\ list:--sandbox)
 		kind='auto require off' ;;
 	ace-archive\ list:--step | ace-archive\ list:--device | ace-archive\ list:--max-elements)
@@ -355,10 +345,8 @@ _ace() {
 		opts='--sum --weight-by --expect --rule --tolerate --delay --own-interval --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -T --threads -d --device --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
-		[[ $cur = -* ]] || kind='create append list extract get' ;;
+		[[ $cur = -* ]] || kind='create list extract get' ;;
 	ace-archive\ create)
-		opts='--format --step --device --kind --max-elements -o --output -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
-	ace-archive\ append)
 		opts='--format --step --device --kind --max-elements -o --output -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ list)
 		opts='--step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;

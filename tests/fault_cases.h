@@ -120,8 +120,6 @@ static const struct fault_case cases[] = {
 	{ "cut-packed", FOLDER "tar -czf dir.tgz dir; ",
 	    "ace-cut --step 1 dir.tgz > out", 0 },
 	{ "archive", FOLDER, "ace-archive create --format tar dir > out", 0 },
-	{ "append", FOLDER "mkdir D; ace-archive create -o D/a.tar in0; ",
-	    "ace-archive append -o D/a.tar dir > out", LEARNS },
 	{ "extract", FOLDER "ace-archive create -o a.zip dir; ",
 	    "ace-archive extract -o D a.zip > out", COMMITS | LIBRARY },
 	{ "inspect", FOLDER, "ace-inspect list dir > out", 0 },

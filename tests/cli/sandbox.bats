@@ -158,7 +158,7 @@ rows() {
 	read --plan ace-select, ace-step
 	read --replay ace-policy, ace-step
 	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect follow, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect recover, ace-inspect books, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
-	replace --output ace-archive create, ace-archive append
+	replace --output ace-archive create
 	write --output ace-ack, ace-aggregate, ace-archive get, ace-compress, ace-cut, ace-diff, ace-expand, ace-export, ace-import, ace-inspect recover, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	E
 	diff want got
@@ -174,7 +174,7 @@ rows() {
 	none || set -- --sandbox require
 	exits 0 ace-inspect diff "$@" in in
 	exits 0 ace-archive create "$@" -o run.tar in
-	exits 0 ace-archive append "$@" -o run.tar other
+	exits 0 ace-archive create "$@" -o run.tar run.tar other
 	exits 0 ace-archive extract "$@" -o all run.tar
 	[ "$(find all -name '*.aceg' | wc -l)" -eq 2 ]
 	exits 0 ace-score "$@" -o scored in
