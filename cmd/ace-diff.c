@@ -36,7 +36,6 @@ struct opts {
 	const char *to;		/* receiver, or NULL */
 	const char *part;	/* index of the models' slices, or NULL */
 	const char *whom;	/* index of theirs that are sent, or NULL: all */
-	int fold;		/* patches come, not models */
 };
 
 /* A group on its way; one of as many as there are threads. */
@@ -48,10 +47,6 @@ struct slot {
 	size_t bytes;
 	int changed;		/* words of it */
 	uint64_t sum, base;	/* of the new bytes, of the old */
-	/* of patches: what they have of it, and room for one of their bodies */
-	struct series_part *part;
-	size_t n, cap;
-	struct buf more;
 };
 
 struct diff {
@@ -65,7 +60,6 @@ struct diff {
 	struct slice *theirs;	/* that, where it is less than there is */
 	uint64_t rank[2];
 	struct buf base;	/* of a part: what each group was */
-	struct series s;	/* patches that are folded */
 	struct pool *pool;
 	struct slot *slot;
 	unsigned slots;
@@ -123,27 +117,6 @@ code_group(void *arg, unsigned who, size_t i, struct err *e)
 	return s->changed < 0 ? s->changed : 0;
 }
 
-/* The same of patches. */
-static int
-join_group(void *arg, unsigned who, size_t i, struct err *e)
-{
-	const struct diff *d = arg;
-	struct slot *s = &d->slot[i];
-	struct model_span span;
-	int r;
-
-	(void)who;
-	s->changed = s->n > 0;
-	if (s->n == 0)
-		return 0;
-	model_span(&d->new, s->group, &span);
-	s->sum = s->part[s->n - 1].sum;
-	r = series_fold(&d->s, s->part, s->n, &span, s->new, &s->body, &s->more,
-	    &s->param, e);
-	return r == -ERR_DATA ? err_after(e, r, ", tensor '%.160s'",
-	    d->new.schema.t[span.tensor].name) : r;
-}
-
 static int
 put_group(struct diff *d, const struct slot *s, struct err *e)
 {
@@ -163,9 +136,8 @@ put_group(struct diff *d, const struct slot *s, struct err *e)
 	if (!s->changed)
 		return 0;
 	schema_span(&d->new.schema, s->group, &span);
-	/* how many values several patches changed is not known */
 	if ((r = model_note_add(&d->note, s->sum, e)) < 0 ||
-	    (!d->whole && !d->o->fold && (r = model_note_changed(&d->note,
+	    (!d->whole && (r = model_note_changed(&d->note,
 	    (uint64_t)s->changed, e)) < 0))
 		return r;
 	d->changed += (uint64_t)s->changed;
@@ -185,7 +157,6 @@ static int
 put_groups(struct diff *d, struct err *e)
 {
 	const uint32_t all = d->new.schema.ngroups;
-	struct slot *s;
 	struct bar bar;
 	uint32_t g, k;
 	size_t i;
@@ -194,17 +165,11 @@ put_groups(struct diff *d, struct err *e)
 	bar_begin(&bar, d->o->f->cli);
 	for (g = 0; g < all && r == 0; g += k) {
 		k = all - g < d->slots ? all - g : d->slots;
-		for (i = 0; i < k && r == 0; i++) {
-			s = &d->slot[i];
-			s->group = g + (uint32_t)i;
-			if (d->o->fold)
-				r = series_take(&d->s, s->group, &s->part, &s->n,
-				    &s->cap, e);
-		}
+		for (i = 0; i < k; i++)
+			d->slot[i].group = g + (uint32_t)i;
 		bar_show(&bar, g, all, "groups");
-		if (r == 0)
-			r = pool_run(d->pool, k, (size_t)k * MODEL_GROUP,
-			    d->o->fold ? join_group : code_group, d, e);
+		r = pool_run(d->pool, k, (size_t)k * MODEL_GROUP, code_group,
+		    d, e);
 		for (i = 0; i < k && r == 0; i++)
 			r = put_group(d, &d->slot[i], e);
 	}
@@ -241,14 +206,9 @@ put_note(struct diff *d, struct err *e)
 	struct buf b = BUF_INIT;
 	int r;
 
-	if (d->o->fold) {
-		memcpy(d->note.before, d->s.p[d->s.from].before, MODEL_HASH);
-		memcpy(d->note.after, d->s.p[d->s.n - 1].after, MODEL_HASH);
-	} else {
-		if (!d->whole)
-			model_hash(&d->old, d->slice, d->before, d->note.before);
-		model_hash(&d->new, d->slice, d->after, d->note.after);
-	}
+	if (!d->whole)
+		model_hash(&d->old, d->slice, d->before, d->note.before);
+	model_hash(&d->new, d->slice, d->after, d->note.after);
 	if ((r = model_note_encode(&d->note, &b, e)) == 0)
 		r = writer_note(d->w, FRAME_MODL, b.p, b.n, e);
 	buf_release(&b);
@@ -271,7 +231,7 @@ room(struct diff *d, struct err *e)
 		d->slot[i].new = alloc_raw(most, 1, e);
 		if (d->slot[i].new == NULL)
 			return -ERR_SYS;
-		if (!d->whole && !d->o->fold &&
+		if (!d->whole &&
 		    (d->slot[i].old = alloc_raw(most, 1, e)) == NULL)
 			return -ERR_SYS;
 	}
@@ -287,8 +247,6 @@ release(struct diff *d)
 		alloc_free(d->slot[i].old);
 		alloc_free(d->slot[i].new);
 		buf_release(&d->slot[i].body);
-		buf_release(&d->slot[i].more);
-		alloc_free(d->slot[i].part);
 	}
 	alloc_free(d->slot);
 	alloc_free(d->before);
@@ -297,7 +255,6 @@ release(struct diff *d)
 	model_note_release(&d->note);
 	alloc_free(d->theirs);
 	buf_release(&d->base);
-	series_release(&d->s);
 	model_close(&d->old);
 	model_close(&d->new);
 	shard_release(&d->sh);
@@ -361,91 +318,11 @@ alike(const struct diff *d, char **path, struct err *e)
 	return 0;
 }
 
-/* ---- patches as one ---- */
-
-/* The first patch says of which tensors all are; they are those of a model. */
-static int
-fold_first(struct diff *d, const struct reader *in, struct err *e)
-{
-	struct model *m = &d->new;
-	int r;
-
-	if ((r = schema_copy(&m->schema, reader_schema(in), e)) < 0)
-		return r;
-	if (m->schema.group_size != MODEL_GROUP)
-		return err_set(e, ERR_DATA, "mismatch: this is no patch of a model");
-	m->place = alloc_get(m->schema.n, sizeof(*m->place), e);
-	return m->place != NULL ? 0 : -ERR_SYS;
-}
-
-/* A patch, behind those that came; the last one's run and device are the fold's. */
-static int
-fold_one(struct diff *d, struct reader *in, struct err *e)
-{
-	const struct shard *sh = reader_shard(in);
-	int r;
-
-	if (d->new.place == NULL && (r = fold_first(d, in, e)) < 0)
-		return reader_place(in, r, e);
-	if (text_get(&sh->kv, SHARD_KEY_PART) != NULL)
-		return reader_place(in, err_set(e, ERR_DATA, "unsupported: a patch "
-		    "of one rank, and folded are those of whole models"), e);
-	if (d->s.n > 0 && memcmp(d->s.run, sh->run, SHARD_ID) != 0)
-		return reader_place(in, err_set(e, ERR_DATA, "mismatch: the patch to "
-		    "step %llu is of run '%.40s', the one before it of '%.40s'",
-		    (unsigned long long)sh->step, shard_run(sh),
-		    shard_run(&d->sh)), e);
-	if ((r = shard_same(&d->sh, sh, e)) < 0)
-		return r;
-	return series_add(&d->s, in, &d->new, e);
-}
-
-static int
-fold_file(struct diff *d, const char *path, struct err *e)
-{
-	struct reader_opts o = d->o->f->in;
-	struct reader *in;
-	int r;
-
-	o.any_model = 1;
-	if ((r = reader_file(&in, path, &o, e)) == 0)
-		while ((r = reader_to_shard(in, e)) > 0 &&
-		    (r = fold_one(d, in, e)) == 0)
-			;
-	r = r < 0 && in != NULL ? reader_blame(in, r, e) : r;
-	reader_free(in);
-	return r;
-}
-
-/* All of them, from the last one on that needs no old model. */
-static int
-open_fold(struct diff *d, char **path, size_t n, struct err *e)
-{
-	size_t i;
-	int r = 0;
-
-	d->new.path = n > 0 ? path[0] : "standard input";
-	for (i = 0; i < (n > 0 ? n : 1) && r == 0; i++)
-		r = fold_file(d, n > 0 ? path[i] : NULL, e);
-	if (r < 0)
-		return r;
-	if (d->s.n == 0)
-		return 0;
-	i = series_whole(&d->s);
-	series_from(&d->s, i);
-	d->whole = d->s.p[i].whole;
-	d->sh.step = d->s.p[d->s.n - 1].step;
-	d->sh.base_version = d->s.p[i].base;
-	return 0;
-}
-
 static int
 open_models(struct diff *d, char **path, size_t n, struct err *e)
 {
 	int r;
 
-	if (d->o->fold)
-		return open_fold(d, path, n, e);
 	d->whole = n == 1;
 	if (n < 1 || n > 2)
 		return err_set(e, ERR_USAGE, "two models, OLD and NEW, or one");
@@ -471,7 +348,7 @@ begin(struct diff *d, struct err *e)
 	char part[48];
 	int r;
 
-	if (!d->o->fold && (r = shard_copy(&d->sh, &d->o->sh, e)) < 0)
+	if ((r = shard_copy(&d->sh, &d->o->sh, e)) < 0)
 		return r;
 	d->sh.kind = SHARD_MODEL;
 	if (d->head.is) {
@@ -500,8 +377,6 @@ write_patch(struct diff *d, struct err *e)
 {
 	int r;
 
-	if (d->o->fold && d->s.n == 0)	/* a question, as --to may write it */
-		return 0;
 	if ((r = begin(d, e)) < 0 || (r = put_groups(d, e)) < 0 ||
 	    (r = model_same(&d->new, e)) < 0 ||
 	    (r = model_same(&d->old, e)) < 0 ||
@@ -518,13 +393,6 @@ tell(const struct diff *d)
 	if (!d->whole)
 		model_hex(d->note.before, before);
 	model_hex(d->note.after, after);
-	if (d->o->fold) {
-		cli_say(d->o->f->cli, 1, "%zu patches, from %s to %s: %zu of %lu "
-		    "groups, %llu bytes", d->s.n, before, after, d->note.n,
-		    (unsigned long)d->new.schema.ngroups,
-		    (unsigned long long)writer_sent(d->w)->wire);
-		return;
-	}
 	cli_say(d->o->f->cli, 1, "from %s to %s: %zu of %lu groups, %llu of %llu "
 	    "values, %llu bytes for %llu", before, after, d->note.n,
 	    (unsigned long)d->new.schema.ngroups,
@@ -539,7 +407,7 @@ static int
 make(const struct opts *o, char **path, size_t n, struct way *w, struct err *e)
 {
 	struct diff d = { .o = o, .old = MODEL_INIT, .new = MODEL_INIT,
-	    .note = MODEL_NOTE_INIT, .s = SERIES_INIT };
+	    .note = MODEL_NOTE_INIT };
 	int r;
 
 	shard_init(&d.sh);
@@ -723,10 +591,6 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if (o->state != NULL && o->f->output != NULL && o->to == NULL)
 		return err_set(e, ERR_USAGE, "-S keeps the patch, and --output "
 		    "would: one of them");
-	if (o->fold && (o->state != NULL || o->part != NULL || o->sh.step != 0 ||
-	    o->sh.base_version != 0 || o->sh.kv.n != 0))
-		return err_set(e, ERR_USAGE, "--fold takes patches, which say whose "
-		    "they are and of which steps; it goes with --output only");
 	return o->to != NULL ? send_to(o, e) : o->state != NULL ?
 	    publish(o, path, n, e) : make(o, path, n, &w, e);
 }
@@ -758,8 +622,6 @@ static const struct opt options[] = {
 	    OPT_PATH(struct opts, part, OPT_READ) },
 	{ 0, "for", "INDEX", "of those what a receiver has of them",
 	    OPT_PATH(struct opts, whom, OPT_READ), .with = "part" },
-	{ 0, "fold", NULL, "make one patch of patches, which need no models",
-	    OPT_FLAG(struct opts, fold) },
 	FILTER_OPT_THREADS,
 	FILTER_OPTS_OUT,
 	OPT_END
@@ -773,8 +635,7 @@ main(int argc, char **argv)
 			.prog = "ace-diff",
 			.usage = "[-d DEVICE] [-s STEP] [-S DIR | -o FILE]\n"
 			    "    [--part INDEX [--for INDEX]] [OLD] NEW\n"
-			    "    ace-diff -S DIR --to NAME\n"
-			    "    ace-diff --fold [-o FILE] [PATCH...]",
+			    "    ace-diff -S DIR --to NAME",
 			.about = "Writes the patch that makes one model of another.",
 			.examples = "ace-diff old.safetensors new.safetensors "
 			    ">step7.aceg\n"

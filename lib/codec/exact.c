@@ -1,11 +1,10 @@
 /*
  * EXACT: see exact.h.
  *
- *   body  := whole | given | chain   as the parameter says
+ *   body  := whole | given   as the parameter says
  *   whole := planes (planes.h) of the words; of floating point with the sign moved
  *            to the lowest bit
  *   given := range code  bits
- *   chain := (varint 2 n + halves  given u8[n]) once or more often
  *
  * The range code has the decisions, the bits, which are read from the end on, what is
  * as likely 0 as 1.
@@ -231,63 +230,6 @@ of_halves(uint8_t param)
 	return (param & EXACT_FORM) == EXACT_HALVES;
 }
 
-static int
-get_given(unsigned form, int half, const unsigned char *old, struct bytes *in,
-    unsigned char *new, size_t n, struct err *e)
-{
-	return half ? get_halves(old, in, new, n, e) :
-	    exact_given_get(&forms[form], old, in, new, n, e);
-}
-
-/* The next body of a chain, and whether it is one of halves. */
-static struct bytes
-chain_next(struct bytes *in, int *half)
-{
-	const uint64_t n = bytes_varint(in);
-
-	*half = n & 1;
-	in->bad |= in->bad || n / 2 > in->n - in->at;
-	return (struct bytes)BYTES(in->bad ? NULL : bytes_take(in,
-	    (size_t)(n / 2)), in->bad ? 0 : (size_t)(n / 2));
-}
-
-int
-exact_join(uint8_t param, const unsigned char *body, size_t len,
-    struct buf *out, struct err *e)
-{
-	struct bytes in = BYTES(body, len);
-	int r, n = 1, half;
-
-	if ((r = buf_room(out, len + 10, e)) < 0)
-		return r;
-	if ((param & EXACT_CHAIN) != 0)
-		for (n = 0; in.at < in.n && !in.bad; n++)
-			(void)chain_next(&in, &half);
-	if ((param & EXACT_GIVEN) == 0 || in.bad)
-		return codec_corrupt("exact", "bad chain", e);
-	if ((param & EXACT_CHAIN) == 0)
-		out->n += bytes_set_varint(out->p + out->n,
-		    2 * (uint64_t)len + (unsigned)of_halves(param));
-	return (r = buf_put(out, body, len, e)) < 0 ? r : n;
-}
-
-static int
-get_chain(unsigned form, const unsigned char *old, struct bytes *in,
-    unsigned char *new, size_t n, struct err *e)
-{
-	struct bytes body;
-	int r = 0, k, half;
-
-	for (k = 0; k == 0 || (r == 0 && in->at < in->n); k++, old = new) {
-		body = chain_next(in, &half);
-		if (in->bad || (half && form != EXACT_INT8) ||
-		    k == EXACT_CHAIN_MOST)
-			return codec_corrupt("exact", "bad chain", e);
-		r = get_given(form, half, old, &body, new, n, e);
-	}
-	return r;
-}
-
 int
 exact_get(uint8_t param, unsigned form, const unsigned char *old,
     const unsigned char *body, size_t len, unsigned char *new, size_t n,
@@ -296,8 +238,7 @@ exact_get(uint8_t param, unsigned form, const unsigned char *old,
 	struct bytes in = BYTES(body, len);
 	int r;
 
-	if (((param & ~(EXACT_GIVEN | EXACT_CHAIN)) != (int)form ||
-	    (param & (EXACT_GIVEN | EXACT_CHAIN)) == EXACT_CHAIN) &&
+	if ((param & ~EXACT_GIVEN) != (int)form &&
 	    (form != EXACT_INT8 || param != (EXACT_HALVES | EXACT_GIVEN)))
 		return err_set(e, ERR_DATA, "mismatch: bits of another type in a "
 		    "group coded exact");
@@ -309,9 +250,8 @@ exact_get(uint8_t param, unsigned form, const unsigned char *old,
 		return err_set(e, ERR_DATA, "mismatch: a group coded exact needs "
 		    "the model before it");
 	else
-		r = (param & EXACT_CHAIN) != 0 ?
-		    get_chain(form, old, &in, new, n, e) :
-		    get_given(form, of_halves(param), old, &in, new, n, e);
+		r = of_halves(param) ? get_halves(old, &in, new, n, e) :
+		    exact_given_get(&forms[form], old, &in, new, n, e);
 	return r == 0 && in.at != in.n ? codec_corrupt("exact", "body too long",
 	    e) : r;
 }
@@ -361,6 +301,6 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 const struct codec_impl exact_codec = {
 	.name = "exact", .bound = bound, .encode = encode, .decode = decode,
 	.max_param = EXACT_GIVEN | EXACT_HALVES,
-	.flag_param = EXACT_PART | EXACT_CHAIN, .raw = 1, .dense = 1,
+	.flag_param = EXACT_PART, .raw = 1, .dense = 1,
 	.tells = 1
 };

@@ -34,11 +34,8 @@ enum exact_form {
 					 * halves of the bytes */
 	EXACT_FORM = 15,	/* of a parameter */
 	EXACT_GIVEN = 16,	/* or'ed: coded given the old words */
-	EXACT_PART = 32,	/* or'ed: of the words that a slice has, which are
+	EXACT_PART = 32		/* or'ed: of the words that a slice has, which are
 				 * values to nobody; exact_get is called without */
-	EXACT_CHAIN = 64,	/* or'ed: several bodies, each given the words that the
-				 * one before makes, the first given the old ones */
-	EXACT_CHAIN_MOST = 1024	/* bodies of a chain */
 };
 
 /* exact_size(form): bytes of a word. */
@@ -56,14 +53,6 @@ size_t exact_bound(unsigned form, size_t n);
  */
 int exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
     size_t n, struct buf *out, uint8_t *param, struct err *e);
-
-/*
- * exact_join(param, body, len, out, e): appends a body that is given old words, itself a
- * chain or not, to the chain that out is, or begins one.  Returns how many bodies it
- * added; -ERR_DATA where it is no such body.
- */
-int exact_join(uint8_t param, const unsigned char *body, size_t len,
-    struct buf *out, struct err *e);
 
 /*
  * exact_get(param, form, old, body, len, new, n, e): the inverse, of a tensor whose

@@ -79,10 +79,6 @@ struct series {
  * step. */
 int series_read(struct series *s, struct reader *in, const struct model *m,
     struct err *e);
-/* series_add(s, in, m, e): one patch of it, whose shard in stands at; that all ranks are
- * there is not asked. */
-int series_add(struct series *s, struct reader *in, const struct model *m,
-    struct err *e);
 void series_release(struct series *s);
 
 /* series_from(s, i): from the first group on, of patch i and those after it; with n of
@@ -118,14 +114,5 @@ int series_parts(const struct series *s, const struct series_part *list, size_t 
 void series_seen(struct series *s, const struct series_work *w);
 /* series_base(s): the first patch of the last turn that the model may be at; n: none. */
 size_t series_base(const struct series *s);
-
-/* series_fold(s, list, n, span, new, body, more, param, e): the body of a group that n parts,
- * at least one, make together, without the model, and its parameter.  Which values a coding
- * means is told by the old ones, so that what is given them stays as it is, one behind the
- * other.  A group that one of the parts has whole is known from there on, each by its sum,
- * and is coded anew; new has room for its words. */
-int series_fold(const struct series *s, const struct series_part *list, size_t n,
-    const struct model_span *span, unsigned char *new, struct buf *body,
-    struct buf *more, uint8_t *param, struct err *e);
 
 #endif

@@ -166,9 +166,7 @@ bits(unsigned form, const uint8_t *p, size_t n, size_t want)
 {
 	static unsigned char old[8 * MAX], new[8 * MAX], got[8 * MAX];
 	const size_t size = exact_size(form);
-	struct buf b = BUF_INIT;
 	struct err e = ERR_INIT;
-	uint8_t param;
 	size_t i;
 
 	for (i = 0; i < sizeof(old); i++)
@@ -178,12 +176,6 @@ bits(unsigned form, const uint8_t *p, size_t n, size_t want)
 	err_clear(&e);
 	(void)exact_get((uint8_t)form, form, old, p, n, got, want, &e);
 	err_clear(&e);
-	param = (uint8_t)(form | EXACT_GIVEN | EXACT_CHAIN);
-	(void)exact_get(param, form, old, p, n, got, want, &e);
-	err_clear(&e);
-	(void)exact_join(param, p, n, &b, &e);
-	err_clear(&e);
-	b.n = 0;
 	(void)exact_get(EXACT_HALVES | EXACT_GIVEN, form, old, p, n, got, want, &e);
 	err_clear(&e);
 	memcpy(new, old, sizeof(new));
@@ -192,7 +184,6 @@ bits(unsigned form, const uint8_t *p, size_t n, size_t want)
 	for (i = 0; i < sizeof(new); i++)
 		new[i] = old[i] ^ (i < n && p[i] < 16 ? (unsigned char)(p[i] << 4) : 0);
 	bits_back(form, old, new, want);
-	buf_release(&b);
 }
 
 int

@@ -308,99 +308,6 @@ TEST(refused)
 	ok(bad == 0, "a bit of it flipped: it is something else, or corrupt");
 }
 
-/* Three steps as one body, from what the page says: each coding behind its length. */
-TEST(chains)
-{
-	enum { FEW = 3000 };
-	static unsigned char first[8 * FEW], last[8 * FEW];
-	struct buf chain = BUF_INIT, again = BUF_INIT;
-	struct bytes b;
-	struct err e = ERR_INIT;
-	uint8_t param = 0;
-	size_t i, at[3], bad = 0, k;
-
-	weights(EXACT_BF16, FEW, 0.02);
-	memcpy(first, old, sizeof(first));
-	for (k = 0; k < 3; k++) {
-		change(FEW, 2, 30 + (unsigned)k, 0);
-		body.n = 0;
-		(void)exact_put(EXACT_BF16, old, new, FEW, &body, &param, &e);
-		bad += exact_join(param, body.p, body.n, &chain, &e) != 1;
-		memcpy(old, new, 2 * FEW);
-		at[k] = chain.n;
-	}
-	memcpy(last, new, sizeof(last));
-	ok(bad == 0 && exact_get(param | EXACT_CHAIN, EXACT_BF16, first, chain.p,
-	    chain.n, got, FEW, &e) == 0 && memcmp(got, last, 2 * FEW) == 0,
-	    "three codings make what they made");
-	b = (struct bytes)BYTES(chain.p, chain.n);
-	ok(bytes_varint(&b) == 2 * (at[0] - b.at), "each behind its length");
-	ok(exact_join(param | EXACT_CHAIN, chain.p, at[1], &again, &e) == 2 &&
-	    exact_join(param, body.p, body.n, &again, &e) == 1 &&
-	    again.n == chain.n && memcmp(again.p, chain.p, again.n) == 0,
-	    "a chain is joined by its codings");
-	for (i = bad = 0; i < chain.n; i++)
-		bad += i != at[0] && i != at[1] && exact_get(param | EXACT_CHAIN,
-		    EXACT_BF16, first, chain.p, i, got, FEW, NULL) != -ERR_DATA;
-	ok(bad == 0, "cut within a coding it is corrupt");
-	again.n = 0;
-	ok(exact_join(param | EXACT_CHAIN, chain.p, at[1] + 1, &again, NULL) ==
-	    -ERR_DATA && again.n == 0, "and joins nothing");
-	ok(exact_join(EXACT_BF16, body.p, body.n, &again, NULL) == -ERR_DATA &&
-	    exact_get(EXACT_BF16 | EXACT_CHAIN, EXACT_BF16, first, chain.p, chain.n,
-	    got, FEW, NULL) == -ERR_DATA, "what is whole is in no chain");
-	ok(exact_get(param | EXACT_CHAIN, EXACT_BF16, NULL, chain.p, chain.n, got,
-	    FEW, &e) == -ERR_DATA && e.kind == ERR_MISMATCH,
-	    "without old words, a mismatch");
-	chain.n = again.n = body.n = 0;
-	(void)exact_put(EXACT_BF16, first, last, FEW, &body, &param, NULL);
-	(void)exact_put(EXACT_BF16, last, first, FEW, &again, &param, NULL);
-	for (i = 0; i < EXACT_CHAIN_MOST; i += 2) {
-		(void)exact_join(param, body.p, body.n, &chain, NULL);
-		(void)exact_join(param, again.p, again.n, &chain, NULL);
-	}
-	ok(exact_get(param | EXACT_CHAIN, EXACT_BF16, first, chain.p, chain.n, got,
-	    FEW, NULL) == 0 && memcmp(got, first, 2 * FEW) == 0,
-	    "as many as may be, there and back");
-	(void)exact_join(param, body.p, body.n, &chain, NULL);
-	ok(exact_get(param | EXACT_CHAIN, EXACT_BF16, first, chain.p, chain.n, got,
-	    FEW, NULL) == -ERR_DATA, "and one more");
-	buf_release(&chain);
-	buf_release(&again);
-}
-
-/* Bytes and halves of them by turns. */
-TEST(chain_of_halves)
-{
-	enum { FEW = 3000 };
-	static unsigned char first[FEW];
-	struct buf chain = BUF_INIT;
-	struct err e = ERR_INIT;
-	uint8_t param = 0;
-	size_t i, k, bad = 0;
-
-	for (i = 0; i < FEW; i++)
-		first[i] = old[i] = new[i] = (unsigned char)(i * 37 >> 3);
-	for (k = 0; k < 4; k++) {
-		for (i = k; i < FEW; i += 97)
-			new[i] = (unsigned char)(old[i] + (k % 2 == 0 ? 16 : 1));
-		body.n = 0;
-		(void)exact_put(EXACT_INT8, old, new, FEW, &body, &param, &e);
-		bad += ((param & EXACT_FORM) == EXACT_HALVES) != (k % 2 == 0);
-		bad += exact_join(param, body.p, body.n, &chain, &e) != 1;
-		memcpy(old, new, FEW);
-	}
-	ok(bad == 0 && exact_get(EXACT_INT8 | EXACT_GIVEN | EXACT_CHAIN, EXACT_INT8,
-	    first, chain.p, chain.n, got, FEW, &e) == 0 &&
-	    memcmp(got, new, FEW) == 0, "bytes, and halves of them, in one chain");
-	ok(exact_get(EXACT_HALVES | EXACT_GIVEN | EXACT_CHAIN, EXACT_INT8, first,
-	    chain.p, chain.n, got, FEW, NULL) == -ERR_DATA &&
-	    exact_get(EXACT_F8E4M3 | EXACT_GIVEN | EXACT_CHAIN, EXACT_F8E4M3, first,
-	    chain.p, chain.n, got, FEW, NULL) == -ERR_DATA,
-	    "of halves alone, or of another form, there is none");
-	buf_release(&chain);
-}
-
 /* body[len] says of n old words of bf16, all of them bits, what changed. */
 static int
 reads(uint16_t bits, size_t n, const unsigned char *is, size_t len)
@@ -466,6 +373,21 @@ TEST(bits_longer_than_words)
 		bytes_set32(new + 4 * i, u ^ 0x80000000);
 	}
 	ok(there_and_back(EXACT_F32, FEW, 1), "as many bits as words are not written");
+}
+
+TEST(reserved)
+{
+	uint8_t param;
+
+	(void)reads(0x3f80, 3, NULL, 0);
+	memcpy(new, old, 6);
+	bytes_set16(new, 0x3f88);
+	body.n = 0;
+	(void)exact_put(EXACT_BF16, old, new, 3, &body, &param, NULL);
+	ok(exact_get(param, EXACT_BF16, old, body.p, body.n, got, 3, NULL) == 0 &&
+	    exact_get(param | 64, EXACT_BF16, old, body.p, body.n, got, 3, NULL) ==
+	    -ERR_DATA && !codec_takes(CODEC_EXACT, param | 64),
+	    "bit 6 of the parameter is refused");
 }
 
 TEST(as_a_codec)
