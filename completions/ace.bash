@@ -359,7 +359,7 @@ _ace() {
 	ace-cut)
 		opts='--step --device --kind --tensor --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-diff)
-		opts='-d --device -s --step -r --run --base-version -S --state --to --part --for --fold -T --threads -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-d --device -s --step -r --run --base-version -S --state --to --part --for -T --threads -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --feedback --sync -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)

@@ -201,7 +201,6 @@ complete -c ace-diff -s S -l state -x -a '(__fish_complete_directories)' -d 'kee
 complete -c ace-diff -l to -x -d 'write what this receiver needs of what was kept'
 complete -c ace-diff -l part -r -d 'the models\' tensors are slices, as this says'
 complete -c ace-diff -l for -r -d 'of those what a receiver has of them'
-complete -c ace-diff -l fold -d 'make one patch of patches, which need no models'
 complete -c ace-diff -s T -l threads -x -d 'by N threads, 0: one a processor, 4 at most (default 0)'
 complete -c ace-diff -s o -l output -r -d 'write FILE, whole or not at all'
 complete -c ace-diff -l no-provenance -d 'leave provenance out'
