@@ -55,6 +55,12 @@ struct scene {
 	"ace-recv --spool D >rest; "
 #define KEEP "ace-aggregate --spool D --steps 1 --keep 1 "
 
+/* A step of one device, and one of two others, which are a quorum. */
+#define PASS "ace-aggregate --no-provenance --spool D --quorum 2 --steps 1 "
+#define PASSED "for d in 2 3; do mkshards -s 2 -d edge$d | " \
+	"ace-recv --spool D >rest; done; cp -r D D2; " \
+	"ace-aggregate --no-provenance --spool D2 --quorum 2 --steps 1 >want; "
+
 /* Two models, a patch from one to the other, and one of others. */
 #define MODELS "for i in 0 1 2 3; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
 	"mkdir -m 700 D; cp m0 D/m; mv m0 old; mv m1 new; ace-diff old new >p; " \
@@ -135,6 +141,16 @@ static const struct scene scenes[] = {
 	    "ace-aggregate --no-provenance --spool D --steps 1 >got && "
 	    "cmp want got >&2; }; } && " AGAIN,
 	    "ace-recv --spool D sent1 > rest", "D/test/1/edge1.aceg", ALWAYS },
+	/* a step that is passed over is in the next average, whole or not yet */
+	{ "aggregate, passed over", STEP0 PASSED, PASS "> out", "test -e D/test/2/manifest",
+	    "{ grep -q 2 D/test/last || { " PASS ">got && cmp want got >&2; }; } && "
+	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
+	    "grep -q accepted said && " AGAIN, NULL, NULL, ALWAYS },
+	{ "aggregate, passed over, keep", STEP0 PASSED, PASS "--keep 1 > out",
+	    "test -e D/test/2/manifest",
+	    "{ grep -q 2 D/test/last || " PASS "--keep 1 >rest; } && "
+	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
+	    "grep -q accepted said", NULL, NULL, NEVER },
 	{ "fence", STEP0 "cp -r S backup; " AGAIN "; rm -rf S; mv backup S; "
 	    "ace-recv --spool D --run test --device edge1 --fence 0 >answer; "
 	    "rm in1; ", "ace-ack -S S --fence answer > out", ":",

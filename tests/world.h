@@ -41,10 +41,11 @@ struct device {
 struct world {
 	struct device d[DEVICES];
 	struct schema sc;
+	int quorum;		/* shards without which a step is passed over */
 	int agg_line;
 };
 
-static uint64_t seed = 1, kills, runs, checks, rounds, sums, in_calls;
+static uint64_t seed = 1, kills, runs, checks, rounds, sums, in_calls, carried;
 static uint32_t choices;
 static int verbose;
 static struct world w;
@@ -230,7 +231,7 @@ each_shard(const char *dir, const char *name, void *arg)
 	(void)dir;
 	if (dot != NULL && strcmp(dot, ".aceg") == 0 &&
 	    strcmp(name, "aggregate.aceg") != 0)
-		*(int *)arg = 1;
+		++*(int *)arg;
 }
 
 static void
@@ -238,12 +239,14 @@ each_step(const char *dir, const char *name, void *arg)
 {
 	struct open_step *o = arg;
 	char path[2 * PATH_MAX];
+	int n = 0;
 
 	if (name[0] < '0' || name[0] > '9' ||
 	    (o->any && strtoull(name, NULL, 10) <= o->last))
 		return;
 	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	names(path, each_shard, &o->found);
+	names(path, each_shard, &n);
+	o->found |= n >= w.quorum;
 }
 
 /* Is there a step that the aggregator has still to do? */
@@ -371,10 +374,23 @@ add_file(const char *path, double sign, double *acc, float *h)
 	reader_free(r);
 }
 
+static int counted[STEPS + BURST][DEVICES];
+
+static int
+has_manifest(const char *dir, uint64_t step)
+{
+	char path[2 * PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/%llu/manifest", dir,
+	    (unsigned long long)step);
+	return access(path, F_OK) == 0;
+}
+
 static void
 check_sum(const char *dir, uint64_t step)
 {
 	char path[2 * PATH_MAX], device[INBOX_NAME], name[32];
+	unsigned long long of;
 	unsigned char id[SHARD_ID];
 	double acc[N] = { 0 };
 	struct err e = ERR_INIT;
@@ -391,17 +407,19 @@ check_sum(const char *dir, uint64_t step)
 	if (ledger_read(&l, path, &e) <= 0 || l.n == 0)
 		fail("no manifest", path);
 	for (i = 0; i < l.n; i++) {
-		if (i > 0 && memcmp(l.r[i].device, l.r[i - 1].device,
-		    SHARD_ID) == 0)
-			fail("a device is twice in the manifest", path);
+		of = l.r[i].step;
+		if (l.r[i].verdict != RECEIPT_ACCEPTED)
+			fail("something does not count in the manifest", path);
 		for (d = 0; d < DEVICES; d++) {
 			(void)snprintf(device, sizeof(device), "edge%zu", d);
 			ledger_hash(device, id);
 			if (memcmp(id, l.r[i].device, SHARD_ID) != 0)
 				continue;
-			(void)snprintf(path, sizeof(path), "%s/%s/%s.aceg",
-			    dir, name, device);
+			(void)snprintf(path, sizeof(path), "%s/%llu/%s.aceg",
+			    dir, of, device);
 			add_file(path, 1, acc, w.d[d].h);
+			if (counted[of][d]++ != 0)
+				fail("counted twice", path);
 		}
 	}
 	for (i = 0; i < N; i++)
@@ -412,15 +430,27 @@ check_sum(const char *dir, uint64_t step)
 	sums++;
 }
 
+/* What was accepted for a step up to the last one is in one average. */
 static void
 check_sums(void)
 {
-	char path[PATH_MAX + 16];
-	uint64_t step;
+	char path[PATH_MAX + 16], file[2 * PATH_MAX];
+	uint64_t step, last;
+	int d;
 
+	memset(counted, 0, sizeof(counted));
 	(void)snprintf(path, sizeof(path), "%s/D/run", proc_dir);
 	for (step = 0; step < STEPS + BURST; step++)
 		check_sum(path, step);
+	for (step = 0; last_step(&last) && step <= last; step++)
+		for (d = 0; d < DEVICES; d++) {
+			(void)snprintf(file, sizeof(file), "%s/%llu/edge%d.aceg",
+			    path, (unsigned long long)step, d);
+			if (!counted[step][d] && access(file, F_OK) == 0)
+				fail("accepted, and in no average", file);
+			carried += counted[step][d] && access(file, F_OK) == 0 &&
+			    !has_manifest(path, step);
+		}
 }
 
 #endif

@@ -56,6 +56,7 @@ struct aggregate {
 	uint32_t differs;	/* the last tensor of this step that is not the same
 				 * in all contributions and has no mean, plus one */
 	struct buf body;	/* of a group that is mostly zeros */
+	uint64_t step;		/* of a spool, at hand */
 	size_t surplus;		/* contributions, the last ones, that cannot be open
 				 * beside the others, where a rule wants that */
 };
@@ -703,7 +704,7 @@ static int
 aggregate_paths(struct aggregate *x, char **paths, size_t n,
     size_t most, size_t *blame, struct err *e)
 {
-	int r = gather_many(&x->g, paths, n, contrib_at_once(&x->o->who),
+	int r = gather_many(&x->g, x->step, paths, n, contrib_at_once(&x->o->who),
 	    &x->o->f->in, e);
 
 	if (r == 0 && (r = aggregate_next(x, e)) > 0 &&
@@ -739,18 +740,18 @@ aggregate_try(struct aggregate *x, char **paths, size_t n,
 	return r;
 }
 
-/* Sets aside the shard that caused the failure, or all shards when no single
- * one is to blame, and reports it. */
+/* Sets aside the shard that caused the failure, or lets all shards wait when no
+ * single one is to blame, and reports it. */
 static int
 aggregate_aside(struct aggregate *x, struct rounds *steps,
-    size_t at, size_t count, const char *why, char ***paths, size_t *n,
+    size_t at, size_t count, int waits, const char *why, char ***paths, size_t *n,
     struct err *e)
 {
 	int r;
 
-	cli_say(x->o->f->cli, 0, "%zu of %zu shards of a step set aside: %s",
-	    count, *n, why);
-	if ((r = rounds_aside(steps, at, count, why, paths, n, e)) == 0 &&
+	cli_say(x->o->f->cli, 0, "%zu of %zu shards of a step %s: %s", count, *n,
+	    waits ? "wait for the next average" : "set aside", why);
+	if ((r = rounds_aside(steps, at, count, waits, why, paths, n, e)) == 0 &&
 	    *n == 0)
 		cli_say(x->o->f->cli, 0, "no aggregate of this step: too few "
 		    "shards are left");
@@ -765,16 +766,10 @@ aggregate_round(struct aggregate *x, struct rounds *steps,
     size_t most, struct err *e)
 {
 	struct err bad = ERR_INIT;
-	char **paths, why[120];
 	size_t n, blame, at, count;
-	int r = rounds_next(steps, &paths, &n, e);
+	char **paths;
+	int r = rounds_next(steps, &x->step, &paths, &n, e);
 
-	if (r == 0 && n > most) {
-		(void)snprintf(why, sizeof(why), "limit: a rule looks at %zu "
-		    "shards of a step at most", most);
-		r = aggregate_aside(x, steps, most, n - most, why,
-		    &paths, &n, e);
-	}
 	while (r == 0 && n != 0 && (r = aggregate_try(x, paths, n, most,
 	    &blame, &bad)) != 0) {
 		if ((r != -ERR_DATA && r != -ERR_REFUSED) || x->c.center.bad)
@@ -783,8 +778,8 @@ aggregate_round(struct aggregate *x, struct rounds *steps,
 		count = blame != 0 ? 1 : n;
 		if (x->surplus != 0)
 			at = n - (count = x->surplus);
-		r = aggregate_aside(x, steps, at, count, ERR_MSG(&bad), &paths, &n,
-		    e);
+		r = aggregate_aside(x, steps, at, count, blame == 0 &&
+		    r == -ERR_REFUSED && !x->c.step.none, ERR_MSG(&bad), &paths, &n, e);
 		err_clear(&bad);
 	}
 	return r < 0 ? r : rounds_done(steps, e);

@@ -15,9 +15,11 @@
 #include "format/reader.h"
 #include "format/values.h"
 #include "format/writer.h"
+#include "kern/kern.h"
 #include "mean/gather.h"
 #include "pipe/source.h"
 #include "spool/mirror.h"
+#include "sync/robust.h"
 
 enum { GATHER_OPEN = 256 };	/* contributions that are open at a time */
 
@@ -55,7 +57,7 @@ struct gather {
 	struct reader *one;	/* the single input, */
 	int ahead;		/* which stands at a shard of the next step; */
 	unsigned char run[SHARD_ID];	/* of what its step before was, */
-	uint64_t step;
+	uint64_t step;		/* (of gather_many this one) */
 	int was;		/* if there was one; */
 	struct reader **src;	/* or several, each with a shard for a step; */
 	size_t nsrc;
@@ -117,23 +119,34 @@ gather_spill_copy(struct reader *r, struct writer *w, struct err *e)
 	return reader_blame(r, k, e);
 }
 
+/* Open a writer of one more shard; *at is its place in the file. */
+static int
+gather_spill_begin(struct gather_spill *a, struct writer **w, uint64_t *at,
+    struct err *e)
+{
+	off_t end;
+	int k;
+
+	*w = NULL;
+	if (a->fd < 0 && (k = temp_open(&a->fd, e)) < 0) {
+		a->fd = -1;
+		return k;
+	}
+	if ((end = lseek(a->fd, 0, SEEK_END)) < 0)
+		return err_sys(e, "<temporary>");
+	*at = (uint64_t)end;
+	return writer_fd(w, a->fd, "ace-aggregate", e);
+}
+
 /* Sets aside the shard that `from' stands at, which is read to its verified end;
  * *at is its place in the file. */
 static int
 gather_spill_put(struct gather_spill *a, struct reader *from, uint64_t *at, struct err *e)
 {
 	struct writer *w;
-	off_t end;
-	int k;
+	int k = gather_spill_begin(a, &w, at, e);
 
-	if (a->fd < 0 && (k = temp_open(&a->fd, e)) < 0) {
-		a->fd = -1;
-		return k;
-	}
-	if ((end = lseek(a->fd, 0, SEEK_CUR)) < 0)
-		return err_sys(e, "<temporary>");
-	*at = (uint64_t)end;
-	if ((k = writer_fd(&w, a->fd, "ace-aggregate", e)) == 0)
+	if (k == 0)
 		k = gather_spill_copy(from, w, e);
 	writer_free(w);
 	return k;
@@ -304,16 +317,14 @@ gather_window_files(void)
 	return files > 0 && files < GATHER_OPEN ? (size_t)files : GATHER_OPEN;
 }
 
-/* What is lent is open, so that it makes one window.  Where some contributions are two
- * files, all count as two. */
+/* How many files are open at a time, in little memory.  Where some contributions are
+ * two files, all count as two. */
 static size_t
-gather_room(const struct gather *g)
+gather_room_some(const struct gather *g)
 {
 	const size_t files = gather_window_files();
 	uint64_t room = memlimit_of(GATHER_MEMORY) / gather_window_memory(g);
 
-	if (g->whole || (g->n != 0 && g->in[0].lent))
-		return g->n;
 	if (room < GATHER_FEW)
 		room = GATHER_FEW;
 	if (room > files)
@@ -321,6 +332,14 @@ gather_room(const struct gather *g)
 	if (g->files > g->n)
 		room /= 2;
 	return room != 0 ? (size_t)room : 1;
+}
+
+/* What is lent is open, so that it makes one window. */
+static size_t
+gather_room(const struct gather *g)
+{
+	return g->whole || (g->n != 0 && g->in[0].lent) ? g->n :
+	    gather_room_some(g);
 }
 
 size_t
@@ -345,6 +364,22 @@ gather_windows(const struct gather *g)
 	return g->n == 0 ? 1 : (g->n - 1) / gather_room(g) + 1;
 }
 
+/* Open one more. */
+static int
+gather_window_next(struct gather *g, struct err *e)
+{
+	struct gather_in *in = &g->in[g->hi++];
+	int k = gather_in_open(in, &g->o, e);
+
+	if (k == 0 || (k > 0 && shard_key(reader_shard(in->r)) !=
+	    shard_key(gather_in_head(in))))
+		k = err_set(e, ERR_DATA, "mismatch: '%s' was changed while it was "
+		    "read", in->path);
+	if (k > 0)
+		k = gather_in_values(in, g->once, e);
+	return gather_blame(g, g->hi - 1, k);
+}
+
 int
 gather_window(struct gather *g, size_t w, struct err *e)
 {
@@ -354,18 +389,8 @@ gather_window(struct gather *g, size_t w, struct err *e)
 	for (; g->lo < g->hi; g->lo++)
 		gather_in_shut(&g->in[g->lo]);
 	g->lo = g->hi = w * room;
-	while (g->hi < g->n && g->hi - g->lo < room && k == 0) {
-		struct gather_in *in = &g->in[g->hi++];
-
-		if ((k = gather_in_open(in, &g->o, e)) == 0 || (k > 0 &&
-		    shard_key(reader_shard(in->r)) !=
-		    shard_key(gather_in_head(in))))
-			k = err_set(e, ERR_DATA, "mismatch: '%s' was changed "
-			    "while it was read", in->path);
-		if (k > 0)
-			k = gather_in_values(in, g->once, e);
-		(void)gather_blame(g, g->hi - 1, k);
-	}
+	while (g->hi < g->n && g->hi - g->lo < room && k == 0)
+		k = gather_window_next(g, e);
 	return k;
 }
 
@@ -450,13 +475,14 @@ gather_open(struct gather **out, char **paths, size_t n, int whole,
 }
 
 int
-gather_many(struct gather **out, char **paths, size_t n, int whole,
+gather_many(struct gather **out, uint64_t step, char **paths, size_t n, int whole,
     const struct reader_opts *o, struct err *e)
 {
 	int r = gather_new(out, whole, o, e);
 
 	if (r < 0)
 		return r;
+	(*out)->step = step;
 	(*out)->path = paths;
 	(*out)->npath = n;
 	(*out)->once = 1;
@@ -545,6 +571,11 @@ gather_head(struct gather *g, const struct reader *r, struct err *e)
 
 	if (k < 0)
 		return k;
+	if ((reader_shard(r)->flags & SHARD_RECOVERED) != 0)
+		return gather_blame(g, g->n - 1, err_set(e, ERR_REFUSED, "step "
+		    "%llu of '%s' was recovered from a damaged file",
+		    (unsigned long long)reader_shard(r)->step,
+		    shard_device(reader_shard(r))));
 	g->files += g->once && (reader_shard(r)->flags & SHARD_PREDICTED) != 0 ?
 	    2 : 1;
 	in->files = g->files;
@@ -554,7 +585,7 @@ gather_head(struct gather *g, const struct reader *r, struct err *e)
 	}
 	if (schema_diff(&g->schema, reader_schema(r), why) == 0)
 		return 0;
-	if ((k = gather_same(first, reader_shard(r), e)) == 0)
+	if (g->once || (k = gather_same(first, reader_shard(r), e)) == 0)
 		k = err_set(e, ERR_DATA, "mismatch: schemas of '%s' and "
 		    "'%s': %s", shard_device(first),
 		    shard_device(reader_shard(r)), why);
@@ -676,6 +707,181 @@ gather_advance(struct gather *g, struct err *e)
 	return 1;
 }
 
+/* ---- shards of steps before this one ---- */
+
+static int
+gather_order(const void *a, const void *b)
+{
+	return memcmp(gather_in_head(a)->device, gather_in_head(b)->device,
+	    SHARD_ID);
+}
+
+static int
+gather_agree(const struct gather_in *x, const struct gather_in *y,
+    struct err *e)
+{
+	const struct shard *s = gather_in_head(x), *t = gather_in_head(y);
+	int k = gather_same(s, t, e);
+
+	if (k < 0)
+		return k;
+	if (gather_order(x, y) == 0)
+		return err_set(e, ERR_REFUSED, "two shards of '%s' for step "
+		    "%llu", shard_device(s), (unsigned long long)s->step);
+	return 0;
+}
+
+/* The device's shards together, the newest first. */
+static int
+gather_join_order(const void *a, const void *b)
+{
+	const struct gather_in *x = a, *y = b;
+	const int k = gather_order(x, y);
+
+	return k != 0 ? k : x->head.step > y->head.step ? -1 :
+	    x->head.step < y->head.step;
+}
+
+/* Write the sum of one group of the open contributions, or nothing where none of
+ * them has it. */
+static int
+gather_join_group(struct gather *g, uint32_t group, struct robust_sum *sum,
+    struct writer *w, struct err *e)
+{
+	struct schema_span span;
+	const float *x;
+	int k, sent = 0;
+	size_t i;
+
+	schema_span(&g->schema, group, &span);
+	robust_sum_begin(sum, span.n);
+	for (i = g->lo; i < g->hi; i++) {
+		if ((k = gather_group(g, i, group, &x, e)) < 0)
+			return k;
+		if (x != NULL)
+			robust_sum_add(sum, 1, x);
+		sent |= x != NULL;
+	}
+	if (!sent)
+		return 0;
+	if ((x = robust_sum_round(sum, 1)) == NULL)
+		return gather_blame(g, g->lo, err_set(e, ERR_REFUSED, "the sum of "
+		    "tensor '%s' of '%s' overflows f32",
+		    g->schema.t[span.tensor].name,
+		    shard_device(&g->in[g->lo].head)));
+	return writer_values(w, group, x, span.n, e);
+}
+
+/* Write the sum of the open contributions, as a shard of this step with the
+ * annotations of the first one. */
+static int
+gather_join_write(struct gather *g, struct robust_sum *sum, struct writer *w,
+    struct err *e)
+{
+	struct gather_in *in = &g->in[g->lo];
+	struct buf b = BUF_INIT;
+	uint32_t group;
+	int k = writer_shard(w, &in->head, &g->schema, e);
+
+	for (group = 0; group < g->schema.ngroups && k == 0; group++)
+		k = gather_join_group(g, group, sum, w, e);
+	if (k == 0)
+		k = gather_finish(g, e);
+	if (k == 0 && in->policy.n != 0)
+		k = keys_put(w, &in->policy, e);
+	if (k == 0 && in->members.n != 0 &&
+	    (k = array_put_names(&in->members, &b, e)) == 0)
+		k = writer_note(w, FRAME_MEMB, b.p, b.n, e);
+	buf_release(&b);
+	if (k == 0 && (k = writer_send(w, NULL, e)) == 0)
+		k = writer_finish(w, e);
+	return k;
+}
+
+/* Add contributions lo to hi up; the last one becomes the sum, which is set aside. */
+static int
+gather_join_some(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
+    struct err *e)
+{
+	struct writer *w = NULL;
+	struct gather_in first;
+	uint64_t at = 0;
+	int k = 0;
+
+	for (g->lo = g->hi = lo; g->hi < hi && k == 0;)
+		k = gather_window_next(g, e);
+	/* which model it had in a step before says nothing of this one */
+	if (k == 0 && g->in[lo].head.step != g->step)
+		k = text_set(&g->in[lo].head.kv, SHARD_KEY_MODEL, NULL, e);
+	g->in[lo].head.step = g->step;
+	g->in[lo].head.flags &= (uint16_t)~SHARD_PREDICTED;
+	if (k == 0 && (k = gather_spill_begin(&g->aside, &w, &at, e)) == 0)
+		k = gather_join_write(g, sum, w, e);
+	writer_free(w);
+	for (; g->lo < g->hi; g->lo++)
+		gather_in_shut(&g->in[g->lo]);
+	if (k < 0)
+		return k;
+	first = g->in[lo];
+	g->in[lo] = g->in[hi - 1];
+	g->in[hi - 1] = first;
+	g->in[hi - 1].path = NULL;
+	g->in[hi - 1].aside = &g->aside;
+	g->in[hi - 1].place = at;
+	return 0;
+}
+
+/* Add up contributions lo to hi, which are of one device. */
+static int
+gather_join(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
+    struct err *e)
+{
+	const size_t room = gather_room_some(g);
+	size_t i, to = lo;
+	int k = robust_sum_room(sum, g->schema.group_size, e);
+
+	for (i = lo + 1; i < hi && k == 0; i++)
+		if (g->in[i].head.step == g->in[i - 1].head.step ||
+		    memcmp(g->in[i].head.run, g->in[lo].head.run, SHARD_ID) != 0)
+			k = gather_blame(g, i, gather_agree(&g->in[i - 1],
+			    &g->in[i], e));
+	while (k == 0) {
+		i = hi - to <= room ? hi : to + (room > 2 ? room : 2);
+		if ((k = gather_join_some(g, to, i, sum, e)) < 0 || i == hi)
+			return k;
+		to = i - 1;
+	}
+	return k;
+}
+
+/* Make one contribution to this step of all shards that a device has here. */
+static int
+gather_join_all(struct gather *g, struct err *e)
+{
+	struct robust_sum sum = { .kern = kern_get(e) };
+	size_t i, hi, m = 0;
+	int k = sum.kern != NULL ? 0 : -ERR_USAGE;
+
+	qsort(g->in, g->n, sizeof(*g->in), gather_join_order);
+	for (i = 0, g->files = 0; i < g->n && k == 0; i = hi) {
+		for (hi = i + 1; hi < g->n && gather_order(&g->in[i],
+		    &g->in[hi]) == 0; hi++)
+			;
+		if ((hi - i > 1 || g->in[i].head.step != g->step) &&
+		    (k = gather_join(g, i, hi, &sum, e)) < 0)
+			break;
+		while (i + 1 < hi)
+			gather_in_release(&g->in[i++]);
+		g->in[m] = g->in[i];
+		g->files += (g->in[m].head.flags & SHARD_PREDICTED) != 0 ? 2 : 1;
+		g->in[m++].files = g->files;
+	}
+	memmove(&g->in[m], &g->in[i], (g->n - i) * sizeof(*g->in));
+	g->n -= i - m;
+	robust_sum_release(&sum);
+	return k;
+}
+
 /* ---- files, of which some are open ---- */
 
 /* The heads of all, one file after another. */
@@ -708,7 +914,7 @@ gather_heads(struct gather *g, struct err *e)
 	if (ended != 0)
 		return gather_end(g->path[first], ended, g->npath, e);
 	g->done++;
-	return 1;
+	return g->once && (k = gather_join_all(g, e)) < 0 ? k : 1;
 }
 
 int
@@ -721,28 +927,6 @@ gather_again(struct gather *g, struct err *e)
 }
 
 /* ---- a step ---- */
-
-static int
-gather_order(const void *a, const void *b)
-{
-	return memcmp(gather_in_head(a)->device, gather_in_head(b)->device,
-	    SHARD_ID);
-}
-
-static int
-gather_agree(const struct gather_in *x, const struct gather_in *y,
-    struct err *e)
-{
-	const struct shard *s = gather_in_head(x), *t = gather_in_head(y);
-	int k = gather_same(s, t, e);
-
-	if (k < 0)
-		return k;
-	if (gather_order(x, y) == 0)
-		return err_set(e, ERR_REFUSED, "two shards of '%s' for step "
-		    "%llu", shard_device(s), (unsigned long long)s->step);
-	return 0;
-}
 
 /* The contributions of the next step, in any order: 1, or 0 at the end. */
 static int
@@ -769,14 +953,6 @@ gather_step(struct gather *g, struct err *e)
 	for (i = 1; i < g->n; i++)
 		if ((k = gather_agree(&g->in[i - 1], &g->in[i], e)) < 0)
 			return gather_blame(g, i, k);
-	for (i = 0; i < g->n; i++) {
-		const struct shard *s = gather_shard(g, i);
-
-		if ((s->flags & SHARD_RECOVERED) != 0)
-			return gather_blame(g, i, err_set(e, ERR_REFUSED, "step "
-			    "%llu of '%s' was recovered from a damaged file",
-			    (unsigned long long)s->step, shard_device(s)));
-	}
 	return 1;
 }
 

@@ -11,8 +11,8 @@
  * all of them at once, for rules that have to see all values of a group.
  *
  * There are two ways to open one.  gather_open waits for each input, and damage
- * is an error.  gather_many reads a step's files, any number of them, some open
- * at a time.
+ * is an error.  gather_many reads a step's files in a spool, any number of them, some
+ * open at a time.
  */
 #ifndef ACE_GATHER_H
 #define ACE_GATHER_H
@@ -34,9 +34,11 @@ struct text_kv;
  * (wait_orphan); -1: none. */
 int gather_open(struct gather **out, char **paths, size_t n, int whole,
     uint64_t expect, int to, const struct reader_opts *o, struct err *e);
-/* gather_many(out, paths, n, whole, o, e): one step, whose contributions are
- * the n files. */
-int gather_many(struct gather **out, char **paths, size_t n, int whole,
+/* gather_many(out, step, paths, n, whole, o, e): one step, whose contributions are
+ * the n files, with one shard each.  Shards of steps before it count as if they had
+ * been left over at their device and had come with its shard of this step: those of
+ * one device are added up to one contribution, with the annotations of the newest. */
+int gather_many(struct gather **out, uint64_t step, char **paths, size_t n, int whole,
     const struct reader_opts *o, struct err *e);
 void gather_free(struct gather *g);
 

@@ -171,18 +171,27 @@ status_step(struct status_device *d, uint64_t step)
 	d->any = 1;
 }
 
-/* The receipts of a manifest count; each device has one in a step. */
+/* The receipts of a step's manifest count; each device has one in a step.  Of a step
+ * that was passed over and is still there, its files do. */
 static int
-status_count(struct status_run *s, const struct ledger *l, struct err *e)
+status_count(struct status_run *s, const struct inbox *in, uint64_t step,
+    const struct ledger *l, struct err *e)
 {
 	struct status_device *d;
 	size_t i;
+	int k;
 
 	for (i = 0; i < l->n; i++) {
 		if ((d = status_device(s, l->r[i].device, e)) == NULL)
 			return -ERR_SYS;
 		status_step(d, l->r[i].step);
 		d->answered++;
+		if (l->r[i].step != step) {
+			if ((k = inbox_is_there(in, s->name, &l->r[i].step, e)) < 0)
+				return k;
+			if (k > 0)
+				continue;
+		}
 		if (l->r[i].verdict < RECEIPT_NVERDICT)
 			d->verdict[l->r[i].verdict]++;
 	}
@@ -284,7 +293,7 @@ status_look(struct status_run *s, const struct inbox *in, uint64_t step,
 	if (manifest != NULL && x.dir != NULL &&
 	    (k = ledger_read(&x.l, manifest, e)) >= 0) {
 		x.closed = k > 0;
-		if ((k = status_count(s, &x.l, e)) == 0)
+		if ((k = status_count(s, in, step, &x.l, e)) == 0)
 			k = scan(x.dir, status_each_shard, &x, e);
 	}
 	if (k >= 0 && s->now == STATUS_IDLE && (x.closed || x.shards != 0) &&
@@ -314,8 +323,8 @@ status_all(struct status_run *s, const struct inbox *in, struct err *e)
 	if ((k = steps_list(&now, in, s->name, "", 0, e)) == 0)
 		k = steps_list(&old, in, s->name, "old", 0, e);
 	for (i = 0; i < old.n && k >= 0; i++) {
-		if ((k = inbox_manifest(in, s->name, old.step[i], &l, e)) > 0)
-			k = status_count(s, &l, e);
+		if ((k = steps_manifest(in, s->name, old.step[i], &l, e)) > 0)
+			k = status_count(s, in, old.step[i], &l, e);
 		ledger_release(&l);
 	}
 	for (i = 0; i < now.n && k >= 0; i++)

@@ -98,33 +98,34 @@ closing_has(const struct inbox *s, const char *run, uint64_t step,
 	return r;
 }
 
-/* The list of a manifest holds only receipts, by which the files are found. A
+/* Find the files of the shards that a manifest lists, which holds receipts only.  A
  * shard that was set aside needs no file. */
 static int
-closing_names(const struct inbox *s, const char *run, uint64_t step,
-    struct ledger *l, struct err *e)
+closing_names(const struct inbox *s, const char *run, struct ledger *l,
+    struct err *e)
 {
 	struct ledger have;
 	size_t i, j;
-	int r;
+	int r = 0;
 
 	memset(&have, 0, sizeof(have));
-	if ((r = closing_list(s, run, step, NULL, &have, NULL, e)) == 0) {
+	for (i = 0; i < l->n && r == 0; i++)	/* in order of steps */
+		if (i == 0 || l->r[i].step != l->r[i - 1].step)
+			r = closing_list(s, run, l->r[i].step, NULL, &have, NULL, e);
+	if (r == 0)
 		r = ledger_sort(&have, e);
-		for (i = 0, j = 0; i < l->n && r == 0; i++) {
-			if (!receipt_is_accepted(&l->r[i]))
-				continue;
-			while (j < have.n && memcmp(have.r[j].device,
-			    l->r[i].device, SHARD_ID) < 0)
-				j++;
-			if (j == have.n || memcmp(l->r[i].digest,
-			    have.r[j].digest, SHARD_DIGEST) != 0)
-				r = err_set(e, ERR_DATA, "mismatch: a shard in "
-				    "the manifest of step %llu is not in the "
-				    "spool", (unsigned long long)step);
-			else
-				memcpy(l->name[i], have.name[j], LEDGER_NAME);
-		}
+	for (i = 0, j = 0; i < l->n && r == 0; i++) {
+		if (!receipt_is_accepted(&l->r[i]))
+			continue;
+		while (j < have.n && ledger_compare(&have.r[j], &l->r[i]) < 0)
+			j++;
+		if (j == have.n || memcmp(l->r[i].digest, have.r[j].digest,
+		    SHARD_DIGEST) != 0)
+			r = err_set(e, ERR_DATA, "mismatch: a shard of step %llu "
+			    "is in a manifest and not in the spool",
+			    (unsigned long long)l->r[i].step);
+		else
+			memcpy(l->name[i], have.name[j], LEDGER_NAME);
 	}
 	ledger_release(&have);
 	return r;
@@ -208,11 +209,45 @@ closing_sweep(const struct inbox *s, const char *run, const uint64_t *step)
 	alloc_free(path);
 }
 
+/* Add to l the shards that were accepted for steps before this one and are in no
+ * average: those of the steps after `after', all of which are passed over, and those
+ * that the manifest of `after' lets wait. */
+static int
+closing_carry(const struct inbox *s, const char *run, uint64_t after,
+    uint64_t step, struct ledger *l, struct err *e)
+{
+	struct steps x = STEPS_INIT;
+	struct ledger last;
+	size_t i, n = l->n;
+	int r = 0;
+
+	memset(&last, 0, sizeof(last));
+	if (after != UINT64_MAX)
+		r = steps_manifest(s, run, after, &last, e);
+	for (i = 0; i < last.n && r >= 0; i++)
+		if (last.r[i].verdict == RECEIPT_DUPLICATE) {
+			last.r[i].verdict = RECEIPT_ACCEPTED;
+			last.r[i].reason[0] = '\0';
+			r = ledger_add(l, &last.r[i], "", e);
+		}
+	if (r >= 0 && l->n != n && (r = ledger_sort(l, e)) == 0)
+		r = closing_names(s, run, l, e);
+	if (r >= 0)
+		r = steps_list(&x, s, run, "", after == UINT64_MAX ? 0 : after + 1, e);
+	for (i = 0, n = l->n; i < x.n && x.step[i] < step && r >= 0; i++, n = l->n)
+		if ((r = closing_list(s, run, x.step[i], NULL, l, NULL, e)) == 0 &&
+		    l->n != n)
+			r = inbox_durable(s, run, &x.step[i], e);
+	ledger_release(&last);
+	steps_release(&x);
+	return r < 0 ? r : 0;
+}
+
 /* Under the run's lock alone.  `closed' first: then there is no moment at
  * which a step before this one could still grow. */
 static int
-closing_write(const struct inbox *s, const char *run, uint64_t step,
-    const struct ledger *seen, struct ledger *l, struct err *e)
+closing_write(const struct inbox *s, const char *run, uint64_t after,
+    uint64_t step, const struct ledger *seen, struct ledger *l, struct err *e)
 {
 	char *path = inbox_path(s, run, &step, "manifest", e);
 	char *floor = inbox_path(s, run, NULL, "closed", e);
@@ -222,6 +257,7 @@ closing_write(const struct inbox *s, const char *run, uint64_t step,
 	 * process that linked a shard may have died in between */
 	if (path != NULL && floor != NULL &&
 	    (r = closing_list(s, run, step, seen, l, NULL, e)) == 0 &&
+	    (r = closing_carry(s, run, after, step, l, e)) == 0 &&
 	    (r = inbox_durable(s, run, &step, e)) == 0 &&
 	    (r = ledger_sort(l, e)) == 0 &&
 	    (r = ledger_set_number(floor, step, s->sync, e)) == 0) {
@@ -257,7 +293,7 @@ closing_close(const struct inbox *s, const char *run, uint64_t after,
 		    e)) == 0)
 			r = first.step == step || (next.step == step &&
 			    next.what == CLOSING_OPEN) ?
-			    closing_write(s, run, step, &seen, l, e) :
+			    closing_write(s, run, after, step, &seen, l, e) :
 			    CLOSING_AGAIN;
 		(void)close(fd);
 	}
@@ -278,7 +314,7 @@ closing_again(const struct inbox *s, const char *run, uint64_t step,
 	/* the process that wrote it may have died before it was durable */
 	if ((r = inbox_durable(s, run, &step, e)) == 0 &&
 	    (r = ledger_read(l, path, e)) > 0)
-		r = closing_names(s, run, step, l, e);
+		r = closing_names(s, run, l, e);
 	alloc_free(path);
 	return r;
 }
@@ -401,10 +437,10 @@ closing_try(const struct inbox *s, const char *run, uint64_t *step,
 	*step = a->step;
 	if (from != *step && s->wait != NULL)
 		progress_say(s->wait, "fewer than %zu sent step %llu of run '%s': it "
-		    "and those before step %llu are passed over, with what was "
-		    "accepted of them",
+		    "and those before step %llu are passed over, and what was "
+		    "accepted of them is in the average of step %llu",
 		    q->quorum, (unsigned long long)from, run,
-		    (unsigned long long)*step);
+		    (unsigned long long)*step, (unsigned long long)*step);
 	return CLOSING_DONE;
 }
 
@@ -507,20 +543,35 @@ closing_remove(void *arg, const char *name, struct err *e)
 	return 0;
 }
 
+/* Of a step that was passed over, put down where its shards are counted, before they
+ * are removed. */
+static int
+closing_forget_into(const struct inbox *s, const char *run, uint64_t step,
+    struct err *e)
+{
+	char *path = inbox_old(s, run, step, STEPS_INTO, e);
+	uint64_t into;
+	size_t n = 0;
+	int r = path == NULL ? -ERR_SYS :
+	    closing_list(s, run, step, NULL, NULL, &n, e);
+
+	if (r == 0 && n != 0 && (r = steps_into(s, run, step, &into, e)) > 0)
+		r = ledger_set_number(path, into, s->sync, e);
+	alloc_free(path);
+	return r < 0 ? r : 0;
+}
+
 static int
 closing_forget_one(const struct inbox *s, const char *run, uint64_t step,
     struct err *e)
 {
-	char name[32];
 	char *dir = inbox_path(s, run, &step, "", e);
 	char *from = inbox_path(s, run, &step, "manifest", e);
-	char *old = inbox_path(s, run, NULL, "old", e), *to = NULL;
+	char *old = inbox_path(s, run, NULL, "old", e);
+	char *to = inbox_old(s, run, step, "", e);
 	int r = -ERR_SYS;
 
-	(void)snprintf(name, sizeof(name), "old/%llu",
-	    (unsigned long long)step);
-	if (dir == NULL || from == NULL || old == NULL ||
-	    (to = inbox_path(s, run, NULL, name, e)) == NULL)
+	if (dir == NULL || from == NULL || old == NULL || to == NULL)
 		goto out;
 	r = mkdirat(AT(old), 0700) < 0 && errno != EEXIST ?
 	    err_sys(e, "'%s'", old) : 0;
@@ -534,6 +585,8 @@ closing_forget_one(const struct inbox *s, const char *run, uint64_t step,
 	else if (r == 0 && s->sync == IO_SYNC_FULL &&
 	    (r = io_sync_path(to, e)) == 0)
 		r = inbox_durable(s, run, &step, e);
+	if (r == 0 && access(to, F_OK) < 0)
+		r = closing_forget_into(s, run, step, e);
 	if (r == 0 && (r = scan(dir, closing_remove, dir, e)) == 0)
 		(void)unlinkat(AT(dir), AT_REMOVEDIR);
 out:
@@ -545,14 +598,14 @@ out:
 }
 
 int
-closing_forget(const struct inbox *s, const char *run, uint64_t limit,
+closing_forget(const struct inbox *s, const char *run, uint64_t before,
     struct err *e)
 {
 	struct steps l = STEPS_INIT;
 	size_t i;
 	int r = steps_list(&l, s, run, "", 0, e);
 
-	for (i = 0; r == 0 && i < l.n && l.step[i] <= limit; i++)
+	for (i = 0; r == 0 && i < l.n && l.step[i] < before; i++)
 		r = closing_forget_one(s, run, l.step[i], e);
 	steps_release(&l);
 	return r;

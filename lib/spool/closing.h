@@ -27,8 +27,9 @@ struct quorum {
  * receipts, in the order to sum in.  A step that was closed by a process that
  * then died is given at once, with the same list.
  *
- * A step that fewer than a quorum sent is passed over, and its shards are late,
- * once a step after it is over: nobody else may ever send it.
+ * A step that fewer than a quorum sent is passed over once a step after it is over:
+ * nobody else may ever send it.  What was accepted of it is in the list of that later
+ * step, since its device keeps nothing of it; what comes from now on is late.
  *
  * The deadline counts by the times of the step's files, so that a process that
  * is started again goes on counting; while it waits it counts by a clock that
@@ -61,10 +62,10 @@ int closing_published(const struct inbox *s, const char *run, uint64_t step,
  * of this step was made. */
 int closing_done(const struct inbox *s, const char *run, uint64_t step,
     struct err *e);
-/* closing_forget(s, run, limit, e): removes the directories of the steps up to
- * limit, all of them closed.  Their manifests are kept, so that a shard that is
+/* closing_forget(s, run, before, e): removes the directories of the steps before
+ * this one, all of them closed.  Their manifests are kept, so that a shard that is
  * sent again gets the same verdict however late it comes. */
-int closing_forget(const struct inbox *s, const char *run, uint64_t limit,
+int closing_forget(const struct inbox *s, const char *run, uint64_t before,
     struct err *e);
 
 #endif

@@ -22,9 +22,10 @@ fence_ours(const struct fence *a, const struct receipt *r)
 	return shard_is_of(a->of, r->run, r->device);
 }
 
-/* Lists what the manifest names, as far as the files are still there. */
+/* Lists what the manifest names of a step, as far as the files are still there; and
+ * of steps that were passed over, what is not there any more. */
 static int
-fence_listed(struct fence *a, const struct ledger *list,
+fence_listed(struct fence *a, uint64_t step, const struct ledger *list,
     const struct ledger *have, struct err *e)
 {
 	const struct receipt *r;
@@ -35,6 +36,12 @@ fence_listed(struct fence *a, const struct ledger *list,
 		r = &list->r[i];
 		if (!fence_ours(a, r) || !receipt_is_accepted(r))
 			continue;	/* or was set aside */
+		if (r->step != step) {
+			k = inbox_is_there(a->s, a->run, &r->step, e);
+			k = k == 0 && r->verdict == RECEIPT_ACCEPTED ?
+			    ledger_add(a->gone, r, "", e) : k < 0 ? k : 0;
+			continue;
+		}
 		for (j = 0; j < have->n; j++)
 			if (memcmp(have->r[j].digest, r->digest,
 			    SHARD_DIGEST) == 0)
@@ -56,9 +63,9 @@ fence_step(struct fence *a, uint64_t step, struct err *e)
 	memset(&have, 0, sizeof(have));
 	if ((k = closing_list(a->s, a->run, step, NULL, &have, NULL,
 	    e)) == 0 &&
-	    (k = inbox_manifest(a->s, a->run, step, &list, e)) >= 0) {
+	    (k = steps_manifest(a->s, a->run, step, &list, e)) >= 0) {
 		if (k > 0)
-			k = fence_listed(a, &list, &have, e);
+			k = fence_listed(a, step, &list, &have, e);
 		else
 			for (i = 0; i < have.n && k == 0; i++)
 				if (fence_ours(a, &have.r[i]))

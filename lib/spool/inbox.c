@@ -343,29 +343,15 @@ inbox_run_name(const struct inbox *s, const char *name, char **run,
 	return k;
 }
 
-int
-inbox_manifest(const struct inbox *s, const char *run, uint64_t step,
-    struct ledger *l, struct err *e)
+char *
+inbox_old(const struct inbox *s, const char *run, uint64_t step,
+    const char *end, struct err *e)
 {
-	char name[32], *path = inbox_path(s, run, &step, "manifest", e);
-	int k;
+	char name[48];
 
-	memset(l, 0, sizeof(*l));
-	if (path == NULL)
-		return -ERR_SYS;
-	k = ledger_read(l, path, e);
-	alloc_free(path);
-	if (k == 0) {
-		(void)snprintf(name, sizeof(name), "old/%llu",
-		    (unsigned long long)step);
-		if ((path = inbox_path(s, run, NULL, name, e)) == NULL)
-			return -ERR_SYS;
-		k = ledger_read(l, path, e);
-		alloc_free(path);
-	}
-	if (k < 0)
-		ledger_release(l);
-	return k;
+	(void)snprintf(name, sizeof(name), "old/%llu%s",
+	    (unsigned long long)step, end);
+	return inbox_path(s, run, NULL, name, e);
 }
 
 int
@@ -480,8 +466,8 @@ inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
 		return -ERR_SYS;
 	memset(&l, 0, sizeof(l));
 	if ((k = ledger_read(&l, *path, e)) > 0) {
-		/* or with all of its shards set aside */
-		for (i = 0; i < l.n && !receipt_is_accepted(&l.r[i]); i++)
+		/* or without any that counts */
+		for (i = 0; i < l.n && l.r[i].verdict != RECEIPT_ACCEPTED; i++)
 			;
 		k = i < l.n || l.n == 0 ? INBOX_COMING : INBOX_NEVER;
 	} else if (k == 0) {

@@ -12,10 +12,15 @@
  *   DIR/RUN/norms, center.?, past.?  see mean/contrib.h, center.h, past.h
  *   DIR/RUN/STEP/DEVICE.aceg    an accepted shard, a stream of its own
  *   DIR/RUN/STEP/DEVICE.no      the receipts of those that were rejected
- *   DIR/RUN/STEP/manifest            receipts of the shards in the aggregate
+ *   DIR/RUN/STEP/manifest            receipts of the shards in the aggregate, those
+ *                                    of steps passed over before it among them;
+ *                                    `invalid': set aside; `duplicate': waits for
+ *                                    the next aggregate
  *   DIR/RUN/STEP/aggregate.aceg      the aggregate, for those who wait for it
  *   DIR/RUN/old/STEP                 the manifest of a step whose directory was
  *                                    removed
+ *   DIR/RUN/old/STEP.into            "STEP\n": of one that was passed over, the
+ *                                    step whose manifest lists its shards
  *   DIR/RUN/DEVICE.incarnation       the newest incarnation of a device seen
  *   DIR/RUN/devices                  who is waited for, see spool/roster.h
  *   DIR/RUN/model.aceg               for devices that join, see spool/join.h
@@ -134,11 +139,9 @@ int inbox_last(const struct inbox *s, const char *run, uint64_t *step,
  * 0. */
 int inbox_floor(const struct inbox *s, const char *run, uint64_t *step,
     struct err *e);
-/* inbox_manifest(s, run, step, l, e): 1 and l, for ledger_release, is the list
- * of a step with a manifest; 0: it has none. */
-struct ledger;
-int inbox_manifest(const struct inbox *s, const char *run, uint64_t step,
-    struct ledger *l, struct err *e);
+/* inbox_old(s, run, step, end, e): DIR/RUN/old/STEP with this end, allocated. */
+char *inbox_old(const struct inbox *s, const char *run, uint64_t step,
+    const char *end, struct err *e);
 /* inbox_raise(s, run, device, n, e): gives the device a new incarnation, *n;
  * from now on shards of the ones before it are refused. */
 int inbox_raise(const struct inbox *s, const char *run, const char *device,

@@ -87,7 +87,7 @@ join_open(const struct inbox *s, const char *run, uint64_t *next, struct err *e)
 		*next = 0;
 	if (k <= 0)
 		return k;
-	if ((k = inbox_manifest(s, run, *next, &l, e)) > 0) {
+	if ((k = steps_manifest(s, run, *next, &l, e)) > 0) {
 		ledger_release(&l);
 		++*next;
 	}
@@ -247,7 +247,7 @@ join_known(const struct inbox *s, const struct shard *sh, struct err *e)
 		k = steps_list(&old, s, run, "old", 0, e);
 	for (i = old.n; k >= 0 && !known && i > 0 &&
 	    old.n - i < JOIN_LOOKS; i--) {
-		k = inbox_manifest(s, run, old.step[i - 1], &l, e);
+		k = steps_manifest(s, run, old.step[i - 1], &l, e);
 		for (j = 0; k > 0 && !known && j < l.n; j++)
 			known = receipt_is_accepted(&l.r[j]) && memcmp(
 			    l.r[j].device, sh->device, SHARD_ID) == 0;

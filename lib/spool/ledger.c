@@ -36,6 +36,13 @@ ledger_add(struct ledger *l, const struct receipt *r, const char *file,
 	return 0;
 }
 
+int
+ledger_compare(const struct receipt *a, const struct receipt *b)
+{
+	return a->step != b->step ? (a->step < b->step ? -1 : 1) :
+	    memcmp(a->device, b->device, SHARD_ID);
+}
+
 struct ledger_line {
 	struct receipt r;
 	char name[LEDGER_NAME];
@@ -46,7 +53,7 @@ ledger_order(const void *a, const void *b)
 {
 	const struct ledger_line *x = a, *y = b;
 
-	return memcmp(x->r.device, y->r.device, SHARD_ID);
+	return ledger_compare(&x->r, &y->r);
 }
 
 int

@@ -26,7 +26,8 @@ void ledger_hash(const char *s, unsigned char out[16]);
  * ledger_add(l, r, file, e): appends r and the name of its shard's file. */
 int ledger_add(struct ledger *l, const struct receipt *r, const char *file,
     struct err *e);
-/* ledger_sort: by device id. */
+/* ledger_sort: by step, then by device id, as ledger_compare says. */
+int ledger_compare(const struct receipt *a, const struct receipt *b);
 int ledger_sort(struct ledger *l, struct err *e);
 int ledger_write(const struct ledger *l, const char *path,
     enum io_sync sync, struct err *e);

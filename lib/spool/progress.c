@@ -14,6 +14,7 @@
 #include "spool/ledger.h"
 #include "spool/roster.h"
 #include "spool/progress.h"
+#include "spool/steps.h"
 
 void
 progress_begin(struct progress *w)
@@ -138,7 +139,7 @@ progress_device(const struct inbox *s, const char *run, uint64_t step)
 	uint64_t last = 0;
 	char *dir;
 	const int any = inbox_last(s, run, &last, NULL) > 0;
-	const int closed = inbox_manifest(s, run, step, &l, NULL) > 0;
+	const int closed = steps_manifest(s, run, step, &l, NULL) > 0;
 
 	if (closed)
 		ledger_release(&l);

@@ -17,8 +17,8 @@ struct rounds {
 	struct inbox in;
 	char *run;
 	uint64_t step;		/* UINT64_MAX: none was done yet */
-	struct ledger list;	/* of the step, those set aside too */
-	char **path;		/* of those that are not */
+	struct ledger list;	/* of its manifest */
+	char **path;		/* of those that count */
 	size_t n;
 	int sums;		/* descriptor of clients_sums, or -1 */
 };
@@ -170,7 +170,7 @@ rounds_file(const struct rounds *r, const char *name, struct err *e)
 	return inbox_path(&r->in, r->run, NULL, name, e);
 }
 
-/* The paths of those who are not set aside. */
+/* The paths of those that count. */
 static int
 rounds_paths(struct rounds *r, struct err *e)
 {
@@ -183,9 +183,9 @@ rounds_paths(struct rounds *r, struct err *e)
 	if ((r->path = alloc_get(l->n + 1, sizeof(*r->path), e)) == NULL)
 		return -ERR_SYS;
 	for (i = 0; i < l->n; i++) {
-		if (!receipt_is_accepted(&l->r[i]))
+		if (l->r[i].verdict != RECEIPT_ACCEPTED)
 			continue;
-		if ((r->path[r->n] = inbox_path(&r->in, r->run, &r->step,
+		if ((r->path[r->n] = inbox_path(&r->in, r->run, &l->r[i].step,
 		    l->name[i], e)) == NULL)
 			return -ERR_SYS;
 		r->n++;
@@ -194,7 +194,8 @@ rounds_paths(struct rounds *r, struct err *e)
 }
 
 int
-rounds_next(struct rounds *r, char ***paths, size_t *n, struct err *e)
+rounds_next(struct rounds *r, uint64_t *step, char ***paths, size_t *n,
+    struct err *e)
 {
 	int k;
 
@@ -202,41 +203,44 @@ rounds_next(struct rounds *r, char ***paths, size_t *n, struct err *e)
 	if ((k = closing_wait(&r->in, r->run, &r->step, &r->o->rule,
 	    r->o->out, &r->list, e)) == 0)
 		k = rounds_paths(r, e);
+	*step = r->step;
 	*paths = r->path;
 	*n = r->n;
 	return k;
 }
 
-/* Those of the list from the i-th that is not set aside on, `count' of them. */
+/* Those of the list from the i-th that counts on, `count' of them, do not count, with
+ * this verdict: `invalid', or `duplicate' where they wait for the next average. */
 static void
-rounds_refuse(struct rounds *r, size_t i, size_t count, const char *why)
+rounds_refuse(struct rounds *r, size_t i, size_t count,
+    enum receipt_verdict verdict, const char *why)
 {
 	struct receipt *rc;
 	size_t k, at = 0;
 
 	for (k = 0; k < r->list.n; k++) {
 		rc = &r->list.r[k];
-		if (!receipt_is_accepted(rc) || at++ < i || at > i + count)
+		if (rc->verdict != RECEIPT_ACCEPTED || at++ < i || at > i + count)
 			continue;
-		rc->verdict = RECEIPT_INVALID;
+		rc->verdict = verdict;
 		(void)snprintf(rc->reason, sizeof(rc->reason), "%.150s", why);
 	}
 }
 
 int
-rounds_aside(struct rounds *r, size_t i, size_t count, const char *why,
-    char ***paths, size_t *n, struct err *e)
+rounds_aside(struct rounds *r, size_t i, size_t count, int waits,
+    const char *why, char ***paths, size_t *n, struct err *e)
 {
 	const size_t quorum = r->o->rule.quorum;
 	const size_t left = r->n - count;
 	char text[120];
 	int k;
 
-	rounds_refuse(r, i, count, why);
+	rounds_refuse(r, i, count, waits ? RECEIPT_DUPLICATE : RECEIPT_INVALID, why);
 	if (left != 0 && left < quorum) {
 		(void)snprintf(text, sizeof(text), "quorum not reached: %zu of "
 		    "%zu shards are left", left, quorum);
-		rounds_refuse(r, 0, left, text);
+		rounds_refuse(r, 0, left, RECEIPT_DUPLICATE, text);
 	}
 	if ((k = closing_aside(&r->in, r->run, r->step, &r->list, e)) == 0)
 		k = rounds_paths(r, e);
@@ -250,15 +254,22 @@ rounds_done(struct rounds *r, struct err *e)
 {
 	const struct rounds_opts *o = r->o;
 	const int any = r->n != 0;
+	uint64_t before = o->keep != 0 && r->step >= o->keep ?
+	    r->step - o->keep + 1 : 0;
+	size_t i;
 	int k = 0;
 
+	for (i = 0; i < r->list.n; i++)	/* what waits stays */
+		if (r->list.r[i].verdict == RECEIPT_DUPLICATE &&
+		    r->list.r[i].step < before)
+			before = r->list.r[i].step;
 	rounds_forget(r);
 	if (o->published && any)
 		k = closing_published(&r->in, r->run, r->step, r->o->out,
 		    e);
 	if (k == 0)
 		k = closing_done(&r->in, r->run, r->step, e);
-	if (k == 0 && o->keep != 0 && r->step >= o->keep)
-		k = closing_forget(&r->in, r->run, r->step - o->keep, e);
+	if (k == 0 && before != 0)
+		k = closing_forget(&r->in, r->run, before, e);
 	return k;
 }

@@ -45,17 +45,19 @@ int rounds_made(const struct rounds *r, uint64_t *n, struct err *e);
 /* rounds_file(r, name, e): the path of a file of the run, allocated. */
 char *rounds_file(const struct rounds *r, const char *name, struct err *e);
 
-/* rounds_next(r, paths, n, e): waits for the next step that can be closed and
- * closes it (closing_wait); *paths are its shards, in the order to sum in,
- * until rounds_done.  A step that was closed before and not done comes again,
- * the same. */
-int rounds_next(struct rounds *r, char ***paths, size_t *n, struct err *e);
-/* rounds_aside(r, i, count, why, paths, n, e): `count' of these shards from
- * the i-th on turned out to be of no use: they are set aside, in the step's
- * manifest, on disk when this returns; *paths are what is left, none of them
- * when that is less than a quorum. */
-int rounds_aside(struct rounds *r, size_t i, size_t count, const char *why,
-    char ***paths, size_t *n, struct err *e);
+/* rounds_next(r, step, paths, n, e): waits for the next step that can be closed and
+ * closes it (closing_wait); *paths are its shards and those of steps before it that
+ * are in no average, in the order to sum in, until rounds_done.  A step that was
+ * closed before and not done comes again, the same. */
+int rounds_next(struct rounds *r, uint64_t *step, char ***paths, size_t *n,
+    struct err *e);
+/* rounds_aside(r, i, count, waits, why, paths, n, e): take `count' of these shards
+ * from the i-th on out of the step's average, in its manifest, which is on disk when
+ * this returns.  waits 1: they are counted in the next average; 0: they are of no
+ * use.  *paths are what is left; none where these are fewer than a quorum, and they
+ * wait, too. */
+int rounds_aside(struct rounds *r, size_t i, size_t count, int waits,
+    const char *why, char ***paths, size_t *n, struct err *e);
 /* rounds_done(r, e): the step's aggregate was written (or there is none, since
  * no shard was left).  With `published' it waits until it is in the spool. */
 int rounds_done(struct rounds *r, struct err *e);

@@ -1,10 +1,12 @@
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/compare.h"
 #include "base/scan.h"
+#include "spool/ledger.h"
 #include "spool/steps.h"
 
 struct steps_scan {
@@ -85,4 +87,63 @@ steps_release(struct steps *x)
 {
 	alloc_free(x->step);
 	memset(x, 0, sizeof(*x));
+}
+
+/* ---- their manifests ---- */
+
+/* The step's own manifest. */
+static int
+steps_manifest_own(const struct inbox *s, const char *run, uint64_t step,
+    struct ledger *l, struct err *e)
+{
+	char *path = inbox_path(s, run, &step, "manifest", e);
+	int k = path != NULL ? ledger_read(l, path, e) : -ERR_SYS;
+
+	alloc_free(path);
+	if (k != 0)
+		return k;
+	path = inbox_old(s, run, step, "", e);
+	k = path != NULL ? ledger_read(l, path, e) : -ERR_SYS;
+	alloc_free(path);
+	return k;
+}
+
+int
+steps_into(const struct inbox *s, const char *run, uint64_t step,
+    uint64_t *into, struct err *e)
+{
+	struct steps l = STEPS_INIT;
+	char *path = inbox_old(s, run, step, STEPS_INTO, e);
+	size_t i;
+	int k = path != NULL ? ledger_number(path, into, e) : -ERR_SYS;
+
+	alloc_free(path);
+	if (k != 0 || (k = inbox_is_there(s, run, &step, e)) <= 0)
+		return k;
+	k = steps_list(&l, s, run, "", step + 1, e);
+	for (i = 0; i < l.n && k == 0; i++) {
+		*into = l.step[i];
+		path = inbox_path(s, run, into, "manifest", e);
+		k = path != NULL ? access(path, F_OK) == 0 : -ERR_SYS;
+		alloc_free(path);
+	}
+	steps_release(&l);
+	return k;
+}
+
+int
+steps_manifest(const struct inbox *s, const char *run, uint64_t step,
+    struct ledger *l, struct err *e)
+{
+	uint64_t floor, into;
+	int k;
+
+	memset(l, 0, sizeof(*l));
+	if ((k = steps_manifest_own(s, run, step, l, e)) == 0 &&
+	    (k = inbox_floor(s, run, &floor, e)) > 0 &&
+	    (k = step < floor) && (k = steps_into(s, run, step, &into, e)) > 0)
+		k = steps_manifest_own(s, run, into, l, e);
+	if (k < 0)
+		ledger_release(l);
+	return k;
 }

@@ -24,4 +24,17 @@ int steps_list(struct steps *x, const struct inbox *s, const char *run,
     const char *below, uint64_t from, struct err *e);
 void steps_release(struct steps *x);
 
+/* steps_manifest(s, run, step, l, e): 1 and l, for ledger_release, is the manifest
+ * that lists the step's shards: its own, or, where the step was passed over, that of
+ * the step whose average counts them.  It lists shards of other steps, too.  0: there
+ * is none. */
+struct ledger;
+int steps_manifest(const struct inbox *s, const char *run, uint64_t step,
+    struct ledger *l, struct err *e);
+/* steps_into(s, run, step, into, e): 1 and the step whose manifest lists the shards
+ * of this one, which is before `closed' and has no manifest; or 0. */
+#define STEPS_INTO ".into"
+int steps_into(const struct inbox *s, const char *run, uint64_t step,
+    uint64_t *into, struct err *e);
+
 #endif

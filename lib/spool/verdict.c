@@ -12,6 +12,7 @@
 #include "spool/join.h"
 #include "spool/ledger.h"
 #include "spool/mirror.h"
+#include "spool/steps.h"
 #include "spool/verdict.h"
 
 /* So many rejected tries of one shard's name are remembered, and no more are let
@@ -115,21 +116,28 @@ verdict_before(const struct inbox *s, const struct shard *sh, int closed,
 	return k;
 }
 
+/* Was a shard of this name accepted?  1 and the verdict is in r, or 0. */
+static int
+verdict_there(const char *path, struct receipt *r, struct err *e)
+{
+	unsigned char digest[SHARD_DIGEST];
+	int k = ledger_digest(path, digest, e);
+
+	if (k <= 0)
+		return k;
+	r->verdict = memcmp(digest, r->digest, SHARD_DIGEST) == 0 ?
+	    RECEIPT_DUPLICATE : RECEIPT_EQUIVOCATION;
+	return 1;
+}
+
 /* Was there a verdict on this name before?  1 and it is in r, or 0. */
 static int
 verdict_known(const struct inbox *s, const struct shard *sh, const char *path,
     struct receipt *r, struct err *e)
 {
-	unsigned char digest[SHARD_DIGEST];
 	int k = verdict_before(s, sh, 0, r, e);
 
-	if (k != 0)
-		return k;
-	if ((k = ledger_digest(path, digest, e)) <= 0)
-		return k;
-	r->verdict = memcmp(digest, r->digest, SHARD_DIGEST) == 0 ?
-	    RECEIPT_DUPLICATE : RECEIPT_EQUIVOCATION;
-	return 1;
+	return k != 0 ? k : verdict_there(path, r, e);
 }
 
 /* A late shard comes back in a later one.  Of a device that comes into the run
@@ -156,8 +164,8 @@ verdict_stranger(const struct inbox *s, const struct shard *sh,
 
 /* Is the step closed?  1 and the verdict that follows is in r, or 0. */
 static int
-verdict_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
-    struct err *e)
+verdict_closed(const struct inbox *s, const struct shard *sh, const char *path,
+    struct receipt *r, struct err *e)
 {
 	const char *run = inbox_run_of(sh);
 	struct ledger l;
@@ -165,11 +173,15 @@ verdict_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
 	size_t i;
 	int k;
 
-	if ((k = inbox_manifest(s, run, sh->step, &l, e)) < 0)
-		return k;
-	if (k == 0 && ((k = inbox_floor(s, run, &floor, e)) <= 0 ||
-	    sh->step >= floor))
+	if ((k = inbox_floor(s, run, &floor, e)) <= 0 || sh->step > floor)
 		return k < 0 ? k : 0;
+	if ((k = steps_manifest(s, run, sh->step, &l, e)) < 0)
+		return k;
+	if (k == 0 && sh->step == floor)
+		return 0;
+	/* of a step that was passed over: it will be in the next manifest */
+	if (k == 0 && (k = verdict_there(path, r, e)) != 0)
+		return k;
 	r->verdict = RECEIPT_LATE;
 	(void)snprintf(r->reason, sizeof(r->reason), "step %llu is closed",
 	    (unsigned long long)sh->step);
@@ -178,7 +190,10 @@ verdict_closed(const struct inbox *s, const struct shard *sh, struct receipt *r,
 			k = memcmp(l.r[i].digest, r->digest, SHARD_DIGEST);
 			r->verdict = k == 0 ? l.r[i].verdict :
 			    RECEIPT_EQUIVOCATION;
-			memcpy(r->reason, l.r[i].reason, sizeof(r->reason));
+			/* why one waits is nothing to its device */
+			memcpy(r->reason, receipt_is_accepted(&l.r[i]) ? "" :
+			    l.r[i].reason, receipt_is_accepted(&l.r[i]) ? 1 :
+			    sizeof(r->reason));
 		}
 	ledger_release(&l);
 	if (r->verdict != RECEIPT_LATE)
@@ -308,7 +323,7 @@ verdict_decide(const struct inbox *s, const struct shard *sh,
 {
 	int k;
 
-	if ((k = verdict_closed(s, sh, r, e)) != 0 ||
+	if ((k = verdict_closed(s, sh, path, r, e)) != 0 ||
 	    (k = verdict_known(s, sh, path, r, e)) != 0)
 		return k < 0 ? k : 0;
 	if ((k = verdict_judge(s, sh, sc, alone, r, e)) < 0 || k == VERDICT_ALONE)

@@ -459,7 +459,8 @@ robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	if (tmp == NULL)
 		return -ERR_SYS;
 	robust_limits(q, t, tmp);
-	if (robust_left(o, k) == 0)
+	t->none = robust_left(o, k) == 0;
+	if (t->none)
 		r = err_set(e, ERR_REFUSED, "the rules leave none of %zu "
 		    "contributions", k);
 	else if (robust_centered(q))

@@ -111,6 +111,7 @@ struct robust_step {
 	double *dist;		/* f64[k][k], zeros; NULL unless robust_pairs */
 	double running;		/* in: the median norm of steps before, 0 none */
 	double median;		/* out: of this one, bad devices' among them */
+	int none;		/* out: limits leave no contribution */
 	size_t f, m;		/* out: those of the rule, or less where limits
 				 * left too few for it */
 };

@@ -48,6 +48,106 @@ balance() { ace-inspect books -S state --spool spool "$@"; }
 	grep -q "exact, 3 inputs up to step 2, 2 accepted, 0 pending" out
 }
 
+# sent DEVICE STEP VALUE: four values, accepted
+sent() {
+	perl -e 'print pack("f<*", ($ARGV[0]) x 4)' -- "$3" |
+	    ace-import -f raw -d "$1" -r test -s "$2" >"in.$1.$2"
+	ace-compress -S "state.$1" -c f32 --window 4 --allow-gap "in.$1.$2" >"sent.$1.$2"
+	ace-recv --spool spool --sync none -v "sent.$1.$2" 2>err |
+	    ace-ack -S "state.$1" >rest
+	says "step $2: accepted"
+}
+
+# summed VALUE CONTRIBUTORS OPTION...: the sum of the next step
+summed() {
+	exits 0 timeout "$HANG" ace-aggregate --sum --spool spool --run test --steps 1 \
+	    --sync none "${@:3}"
+	[ "$(ace-export -f raw out | perl -0777 -ne 'print join " ", unpack "f<*"')" = \
+	    "$1 $1 $1 $1" ]
+	ace-inspect out >shown
+	grep -q "^ *contributors *$2$" shown
+}
+
+# counted DEVICE N: all N inputs of the device are where they should be, and what is
+# accepted stays so
+counted() {
+	local i
+	exits 0 ace-inspect books -S "state.$1" --spool spool in."$1".*
+	grep -q "^$1: exact, $2 inputs up to step [0-9]*, $2 accepted, 0 pending" out
+	for i in sent."$1".*; do
+		exits 0 ace-recv --spool spool -v "$i"
+		says "step [0-9]*: (accepted|duplicate)$"
+	done
+}
+
+@test "a step without a quorum: what was accepted of it is in the next average" {
+	sent edge1 0 1
+	sent edge1 2 10
+	sent edge2 2 100
+	sent edge1 3 1000
+	sent edge2 5 1e4
+	sent edge3 5 1e5
+	summed 111 2 --quorum 2 --deadline 1ms
+	counted edge1 3
+	summed 111000 3 --quorum 2 --deadline 1ms
+	says "fewer than 2 sent step 3 of run 'test': it and those before step 5 are passed over, and what was accepted of them is in the average of step 5"
+	counted edge1 3
+	counted edge2 2
+	# removed, they stay known
+	sent edge1 7 1
+	sent edge2 8 2
+	sent edge3 8 4
+	summed 7 3 --quorum 2 --keep 1
+	[ ! -e spool/test/3 ]
+	for i in 0 2 3 7; do
+		exits 0 ace-recv --spool spool -v "sent.edge1.$i"
+		says "step $i: accepted$"
+	done
+}
+
+@test "a device that leaves, a deadline: what it sent is in an average" {
+	local i
+	for i in 1 2 3; do sent edge$i 0 1; done
+	for i in 1 2 3; do
+		ace-recv --spool spool --run test --device edge$i --join >/dev/null
+	done
+	summed 3 3
+	sent edge3 1 10
+	ace-recv --spool spool --run test --device edge3 --leave
+	sent edge1 2 100
+	sent edge2 2 100
+	summed 210 3 --quorum 2 --deadline 1h
+	counted edge3 2
+}
+
+@test "too few are left for a quorum or for a rule: they are in the next average" {
+	local i
+	for i in 1 2 3; do sent edge$i 0 1; done
+	# in the place of one that was accepted
+	mkshards -t data:4 -d edge3 -r test -s 0 -H flags=16 >spool/test/0/edge3.aceg
+	exits 0 timeout "$HANG" ace-aggregate --sum --spool spool --run test --steps 1 \
+	    --sync none --quorum 3 --keep 1
+	says "1 of 3 shards of a step set aside: mismatch"
+	says "no aggregate of this step"
+	sent edge1 1 10
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --run test --steps 1 \
+	    --sync none --tolerate 1 --keep 1
+	says "3 of 3 shards of a step wait for the next average: center with 1 bad devices needs 3"
+	sent edge1 2 100
+	sent edge2 2 100
+	summed 212 2
+	# closed and not done, as after a kill: the same again
+	echo 1 >spool/test/last
+	summed 212 2 --keep 1
+	for i in edge1.0 edge1.1 edge1.2 edge2.0 edge2.2; do
+		exits 0 ace-recv --spool spool -v "sent.$i"
+		says "step [0-2]: (accepted|duplicate)$"
+	done
+	# the audit shows what is in none: edge3's
+	exits 3 ace-inspect books -S state.edge3 --spool spool in.edge3.0
+	says "0 is delivered or kept"
+}
+
 @test "other codes: within the bound, which is small" {
 	local s
 	for s in 0 1 2 3 4 5; do

@@ -247,14 +247,14 @@ cuts.seconds=1" >in
 	)
 	ace-inspect diff want out
 	cmp want out
-	# a rule wants to see all of them: who is too many is set aside, and said
+	# a rule wants to see all of them: who is too many waits, and that is said
 	for i in files/*; do cat $i; done >all
 	rm -r spool
 	exits 0 ace-recv --spool spool --sync none all
 	(
 		ulimit -n 164
 		aggregate --expect 300 --rule median
-		says "^ace-aggregate: 200 of 300 shards of a step set aside: limit: a rule looks at 100"
+		says "^ace-aggregate: 200 of 300 shards of a step wait for the next average: limit: 'median' sees all values at once, of 100 shards at most"
 	)
 	ace-inspect verify out
 }
@@ -670,14 +670,18 @@ let_go() {
 			recv accepted <in
 		done
 		aggregate --expect 2 --quorum 2
-		says "fewer than 2 sent step $((step == 5 ? 0 : step - 4)) .* before step $step are passed over"
+		says "fewer than 2 sent step $((step == 5 ? 0 : step - 4)) .* before step $step are passed over, and what was accepted of them is in the average of step $step"
 		ace-inspect out >shown
 		grep -q "^ *step *$step$" shown
+		# its shards, however many, are one contribution
+		grep -q "^ *contributors *3$" shown
 		[ "$(cat spool/test/last)" = $step ]
 	done
-	# what was passed over is late, and is not looked at again
+	# what was passed over is known to be counted, and what comes to it late
 	shard 3 evil >in
-	recv "step 3: late: step 3 is closed" <in
+	recv "step 3: accepted" <in
+	shard 2 evil >in
+	recv "step 2: late: step 2 is closed" <in
 	shard 16 edge1 >in
 	recv accepted <in
 	shard 16 edge2 >in

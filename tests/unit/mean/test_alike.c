@@ -71,7 +71,7 @@ fault(const char *digests, const char *versions, int left, char *put)
 	err_clear(&e);
 	for (i = 0; i < n; i++)
 		say((int)i, digests[i], versions[i]);
-	if (gather_many(&g, path, n, 0, &o, &e) == 0 && gather_step(g, &e) == 1) {
+	if (gather_many(&g, 7, path, n, 0, &o, &e) == 0 && gather_step(g, &e) == 1) {
 		r = alike_check(g, &e);
 		c = r == 0 ? '=' : r != -ERR_DATA ? '!' : gather_blamed(g) == 0 ?
 		    '?' : (char)('a' + gather_blamed(g) - 1);

@@ -212,13 +212,66 @@ TEST(test_changed)
 
 	make(0, a, 1);
 	err_clear(&e);
-	ok(gather_many(&g, path, 1, 0, &o, &e) == 0 && gather_step(g, &e) == 1,
+	ok(gather_many(&g, 3, path, 1, 0, &o, &e) == 0 && gather_step(g, &e) == 1,
 	    "a file: %s", ERR_MSG(&e));
 	make(0, b, 1);
 	ok(gather_window(g, 0, &e) == -ERR_DATA && gather_blamed(g) == 1 &&
 	    strstr(ERR_MSG(&e), path[0]) != NULL, "that becomes another: %s",
 	    ERR_MSG(&e));
 	gather_free(g);
+}
+
+/* Shards of earlier steps, of which a device may have more than are open at a time,
+ * are one contribution with its own. */
+TEST(test_earlier)
+{
+	enum { N = 40 };
+	struct spec s = { NULL, "run", 0, 0, 8, 0 };
+	struct reader_opts o = { .max_elements = 0 };
+	static char of[N + 3][80];
+	char *list[N + 3], out[256] = "";
+	struct rlimit lim, low;
+	struct gather *g;
+	size_t i;
+
+	for (i = 0; i < N + 3; i++) {
+		/* a: steps 60 to 99; b: 50 and 100; c: 99 */
+		s.device = i < N ? "a" : i < N + 2 ? "b" : "c";
+		s.step = i < N ? 60 + i * 7 % N : i == N ? 50 : i == N + 1 ? 100 : 99;
+		s.value = i < N ? (float)(i + 1) : 1000.0f * (float)(i - N + 1);
+		make(0, &s, 1);
+		list[i] = of[i];
+		(void)snprintf(of[i], sizeof(of[i]), "%s/of-%zu", dir, i);
+		(void)rename(path[0], list[i]);
+	}
+	(void)getrlimit(RLIMIT_NOFILE, &lim);
+	low = lim;
+	low.rlim_cur = 32;
+	(void)setrlimit(RLIMIT_NOFILE, &low);
+	err_clear(&e);
+	ok(gather_many(&g, 100, list, N + 3, 0, &o, &e) == 0 && step(g, out) == 1 &&
+	    gather_count(g) == 3 && strstr(out, "a=820 ") != NULL &&
+	    strstr(out, "b=3000 ") != NULL && strstr(out, "c=3000 ") != NULL &&
+	    gather_shard(g, 0)->step == 100, "%s%s", out, ERR_MSG(&e));
+	gather_free(g);
+	/* one of them twice, or of another run, is to blame */
+	list[3] = list[4];
+	ok(gather_many(&g, 100, list, N + 3, 0, &o, &e) == 0 &&
+	    gather_step(g, &e) == -ERR_REFUSED && (gather_blamed(g) == 4 ||
+	    gather_blamed(g) == 5), "%zu: %s", gather_blamed(g), ERR_MSG(&e));
+	gather_free(g);
+	list[3] = of[3];
+	s = (struct spec){ "a", "other", 5, 1, 8, 0 };
+	make(0, &s, 1);
+	(void)rename(path[0], list[3]);
+	err_clear(&e);
+	ok(gather_many(&g, 100, list, N + 3, 0, &o, &e) == 0 &&
+	    gather_step(g, &e) == -ERR_DATA && gather_blamed(g) == 4, "%zu: %s",
+	    gather_blamed(g), ERR_MSG(&e));
+	gather_free(g);
+	(void)setrlimit(RLIMIT_NOFILE, &lim);
+	for (i = 0; i < N + 3; i++)
+		(void)unlink(of[i]);
 }
 
 /* With more files than are open at a time, too, it is the one to blame. */
@@ -246,7 +299,7 @@ TEST(test_changed_late)
 	low.rlim_cur = 32;
 	(void)setrlimit(RLIMIT_NOFILE, &low);
 	err_clear(&e);
-	ok(gather_many(&g, list, N, 0, &o, &e) == 0 && gather_step(g, &e) == 1 &&
+	ok(gather_many(&g, 3, list, N, 0, &o, &e) == 0 && gather_step(g, &e) == 1 &&
 	    gather_windows(g) == 2, "two windows: %s", ERR_MSG(&e));
 	s.device = "other";
 	make(0, &s, 1);
