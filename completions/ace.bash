@@ -111,7 +111,7 @@ _ace() {
 	ace-compress:--error-feedback)
 		kind='ef momentum ef21 cache' ;;
 	ace-compress:-c | ace-compress:--codec)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank nonzero tcq' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
 	ace-compress:--window | ace-compress:--wait | ace-compress:-T | ace-compress:--threads | ace-compress:--max-elements)
@@ -283,7 +283,7 @@ _ace() {
 	ace-score:--form)
 		kind='level paper sensitivity even' ;;
 	ace-select:--levels)
-		kind=',f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank nonzero tcq' ;;
+		kind=',f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
 	ace-select:--sandbox)
 		kind='auto require off' ;;
 	ace-select:--plan | ace-select:--schema | ace-select:-o | ace-select:--output)
@@ -303,7 +303,7 @@ _ace() {
 	ace-status:--format)
 		kind='text json metrics' ;;
 	ace-step:--levels)
-		kind=',f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank nonzero tcq' ;;
+		kind=',f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
 	ace-step:--sandbox)
 		kind='auto require off' ;;
 	ace-step:-S | ace-step:--state | ace-step:--cache)
@@ -311,7 +311,7 @@ _ace() {
 	ace-step:--error-feedback)
 		kind='ef momentum ef21 cache' ;;
 	ace-step:-c | ace-step:--codec)
-		kind='f32 f16 bf16 lossless q8 q4 sign topk threshold chunk qsgd ecq tern lowrank nonzero tcq' ;;
+		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
 	ace-step:--replay | ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
 		kind='file' ;;
 	ace-step:--gamma | ace-step:--wait | ace-step:-T | ace-step:--threads | ace-step:--alpha | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--effort | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)

@@ -40,12 +40,12 @@
 
 #include "bench.h"
 
-enum { TURNS = 8, SYMBOLS = 1 << 20, NBOUNDS = 8, STATES = 16,
+enum { TURNS = 8, SYMBOLS = 1 << 20, NBOUNDS = 7, STATES = 16,
 	PARTS = 4 };
 
-enum bound { READ, WRITE, COPY, NOISE, COUNT, PUT, GET, DECIDE };
+enum bound { READ, WRITE, COPY, NOISE, COUNT, PUT, GET };
 static const char *const bound_name[NBOUNDS] = { "read", "write", "copy",
-	"noise", "count", "put", "get", "decide" };
+	"noise", "count", "put", "get" };
 
 static float *gauss, *y;
 static const struct kern *kern;
@@ -148,23 +148,6 @@ loop_get(const uint16_t freq[4096], const unsigned char *word)
 }
 
 static void
-loop_decide(const unsigned char *bit)
-{
-	uint64_t range = UINT64_MAX, low = 0, part, none;
-	size_t i;
-
-	for (i = 0; i < SYMBOLS; i++) {
-		part = (range >> 16) * 40000;
-		none = (uint64_t)(bit[i] & 1) - 1;
-		low += part & none;
-		range = part ^ ((part ^ (range - part)) & none);
-		if (__builtin_expect(range >> 32 == 0, 0))
-			range <<= 32;
-	}
-	sink += low + range;
-}
-
-static void
 measure_bounds(void)
 {
 	unsigned char *s = malloc(SYMBOLS);
@@ -191,7 +174,6 @@ measure_bounds(void)
 	LEAST(bound[COUNT], SYMBOLS, loop_count(s));
 	LEAST(bound[PUT], SYMBOLS, loop_put(inverse));
 	LEAST(bound[GET], SYMBOLS, loop_get(freq, s));
-	LEAST(bound[DECIDE], SYMBOLS, loop_decide(s));
 	free(s);
 }
 
@@ -237,27 +219,6 @@ decode(const struct coded *c, int hot)
 	}
 }
 
-/* Decisions of topk's coded body for each value of the group (codec/sparse.c,
- * codec/sparse.c): five of the octave of a gap and one for each bit below it;
- * the exponents down from the largest, one more, and three of the mantissa. */
-static double
-decisions(void)
-{
-	double sum = 0;
-	size_t i, last;
-	float most;
-
-	for (i = last = 0, most = 0; i < GROUP; i++)
-		most = fabsf(y[i]) > most ? fabsf(y[i]) : most;
-	for (i = 0; i < GROUP; i++)
-		if (fabsf(y[i]) > 0) {
-			sum += 5 + floor(log2((double)(i - last + 1)));
-			sum += 4 + ilogbf(most) - ilogbf(y[i]) + 1;
-			last = i + 1;
-		}
-	return sum / GROUP;
-}
-
 /* Work of one kind: how often for each value. */
 struct part {
 	enum bound of;
@@ -296,13 +257,8 @@ static const struct row {
 	{ "qsgd:7", { { READ, 1 }, { NOISE, 1 }, { COUNT, 1 }, { PUT, 1 } },
 	    { { WRITE, 1 }, { GET, 1 } } },
 	{ "tern", { { READ, 1 }, { NOISE, 1 } }, { { WRITE, 1 } } },
-	{ "topk:0.01:rice", { { READ, 1 } }, { { WRITE, 1 } } },
-	{ "topk:0.1:rice", { { READ, 1 } }, { { WRITE, 1 } } },
-	/* times: decisions(), below */
-	{ "topk:0.01", { { READ, 1 }, { DECIDE, -1 } },
-	    { { WRITE, 1 }, { DECIDE, -1 } } },
-	{ "topk:0.1", { { READ, 1 }, { DECIDE, -1 } },
-	    { { WRITE, 1 }, { DECIDE, -1 } } },
+	{ "topk:0.01", { { READ, 1 } }, { { WRITE, 1 } } },
+	{ "topk:0.1", { { READ, 1 } }, { { WRITE, 1 } } },
 	{ "ecq:0.00423", { { READ, 1 } }, { { WRITE, 1 } } },
 	{ "ecq:0.002886", { { READ, 1 } }, { { WRITE, 1 } } },
 	{ "ecq:0.00105", { { READ, 1 } }, { { WRITE, 1 } } },
@@ -328,8 +284,7 @@ measure_row(const struct row *r)
 	memcpy(p[1], r->decode, sizeof(p[1]));
 	for (way = 0; way < 2; way++) {
 		for (n = 0; n < PARTS && p[way][n].times != 0; n++)
-			if (p[way][n].times < 0)
-				p[way][n].times = decisions();
+			;
 		line(r->spec, way == 0 ? "code" : "decode", ns[way], p[way], n);
 	}
 }

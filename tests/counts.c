@@ -25,7 +25,7 @@ enum { N = 65536, GROUPS = 1000, LAYERS = 1000 };
 /* Steps are for values of standard deviation 1: about 0.5 and 2 bits. */
 static const char *const specs[] = {
 	"f16", "bf16", "lossless", "q8", "q4", "sign", "topk:0.01", "topk:0.1",
-	"topk:0.01:rice", "chunk:64/4096:q2", "qsgd:7", "tern",
+	"chunk:64/4096:q2", "qsgd:7", "tern",
 	"lowrank:4", "ecq:3", "ecq:1"
 };
 

@@ -7,7 +7,7 @@
 
 enum {
 	LIE_F16, LIE_BF16, LIE_LOSSLESS, LIE_Q4, LIE_SIGN, LIE_TOPK,
-	LIE_TOPK_CODED, LIE_QSGD, LIE_ECQ, LIE_ECQ_PLAIN, LIE_ECQ_ROWS,
+	LIE_TOPK_PLACE, LIE_QSGD, LIE_ECQ, LIE_ECQ_PLAIN, LIE_ECQ_ROWS,
 	LIE_TERN, LIE_LOWRANK, LIE_NONZERO,
 	LIE_LZ4_END, LIE_LOWRANK_NAN, LIE_TCQ, LIE_TCQ_LEVEL, LIE_TCQ_STATE,
 	LIE_TCQ_BITS, LIE_TCQ_FINE
@@ -25,8 +25,9 @@ static const struct lie {
 	[LIE_LOSSLESS] = { 3, 0, 8, { 3, 6, 1, 1, 1, 0, 252, 1 } },
 	[LIE_Q4] = { 5, 0, 10, { 0, 0x7e } },	/* scale above 7DFF */
 	[LIE_SIGN] = { 6, 0, 4, { 0x80, 0x7f } },	/* infinite mean */
-	[LIE_TOPK] = { 7, 0, 8, { 1, 0, 31 } },	/* r of RICE128 */
-	[LIE_TOPK_CODED] = { 7, 4, 20, { 17 } },	/* 17 of 16 */
+	[LIE_TOPK] = { 7, 0, 20, { 17 } },	/* 17 of 16 */
+	/* the first of them at place 16 */
+	[LIE_TOPK_PLACE] = { 7, 0, 6, { 1, 0, 0, 128, 66 } },
 	/* s = 3, codes of 7 */
 	[LIE_QSGD] = { 8, 3, 10, { 0, 0, 0x80, 0x3f, 255, 255, 255, 255, 255,
 	    255 } },
@@ -41,7 +42,7 @@ static const struct lie {
 	/* 2^201 */
 	[LIE_LOWRANK] = { 11, 1, 18, { 201 } },
 	/* one value, an infinite one */
-	[LIE_NONZERO] = { 16, 0, 7, { 1, 0, 1, 0, 0, 0x80, 0x7f } },
+	[LIE_NONZERO] = { 16, 0, 6, { 1, 1, 0, 0, 0x80, 0x7f } },
 	/* a plane that ends with 4 literals after a match */
 	[LIE_LZ4_END] = { 3, 0, 17, { 2, 9, 0x17, 1, 1, 0, 0x40, 1, 2, 3, 4,
 	    1, 0, 1, 0, 1, 0 } },
@@ -75,7 +76,7 @@ static const struct lie {
 	{ "corrupt-q4-body", f, LIE_Q4 }, \
 	{ "corrupt-sign-body", f, LIE_SIGN }, \
 	{ "corrupt-topk-body", f, LIE_TOPK }, \
-	{ "corrupt-topk-coded-body", f, LIE_TOPK_CODED }, \
+	{ "corrupt-topk-place", f, LIE_TOPK_PLACE }, \
 	{ "corrupt-qsgd-body", f, LIE_QSGD }, \
 	{ "corrupt-ecq-body", f, LIE_ECQ }, \
 	{ "corrupt-ecq-plain-body", f, LIE_ECQ_PLAIN }, \

@@ -64,8 +64,7 @@ static const struct {
 
 static const struct fault_case refuse_more[] = {
 	CODEC("lossless", "lossless"), CODEC("ecq", "ecq:0.001"),
-	CODEC("topk", "topk:0.1"), CODEC("topk-rice", "topk:0.1:rice"),
-	CODEC("topk-q2", "topk:0.1:q2"), CODEC("threshold", "threshold:0.5"),
+	CODEC("topk", "topk:0.1"), CODEC("topk-q2", "topk:0.1:q2"),
 	CODEC("nonzero", "nonzero"), CODEC("tcq", "tcq:0.001"),
 	CODEC("qsgd", "qsgd:7"), CODEC("tern", "tern"),
 	CODEC("lowrank", "lowrank:2"),

@@ -4,8 +4,7 @@
 #include "codec/largest.h"
 #include "kern/kern.h"
 
-enum { TOP_BITS = 11, MID_BITS = 10, STRIDE = 64, SAMPLE = 2048,
-	SOME = 1024, LEAST = 16 };
+enum { TOP_BITS = 11, MID_BITS = 10, SOME = 1024, LEAST = 16 };
 #define MAG 0x7fffffffu
 
 /*
@@ -127,13 +126,6 @@ largest_of(const struct kern *kern, const float *x, size_t n, size_t k,
 }
 
 size_t
-largest_above(const struct kern *kern, const float *x, size_t n, float t,
-    uint32_t *at)
-{
-	return kern->at_least(at, x, n, t > 0 ? bytes_u32(t) : 1);
-}
-
-size_t
 largest_chunks(const struct kern *kern, const float *x, size_t n, size_t k,
     size_t c, uint32_t *at)
 {
@@ -149,31 +141,4 @@ largest_chunks(const struct kern *kern, const float *x, size_t n, size_t k,
 		total += got;
 	}
 	return total;
-}
-
-size_t
-largest_sampled(const struct kern *kern, const float *x, size_t n, size_t k,
-    uint32_t *at)
-{
-	float s[SAMPLE];
-	size_t stride = n / SAMPLE < STRIDE ? STRIDE : n / SAMPLE + 1;
-	size_t i, m = 0, want, got;
-	uint32_t t = 0xffffffffu, u;
-
-	for (i = stride / 2; i < n; i += stride)
-		s[m++] = x[i];
-	want = (size_t)(((double)k * (double)m) / (double)n + 0.5);
-	if (want == 0 || want > m)
-		return largest_of(kern, x, n, k, at);
-	got = largest_of(kern, s, m, want, at);
-	for (i = 0; i < got; i++) {
-		u = bytes_u32(s[at[i]]) & MAG;
-		t = u < t ? u : t;
-	}
-	got = got == 0 ? 0 : kern->at_least(at, x, n, t);
-	/* the k largest may be among them, but to find the border costs no
-	 * more than to begin again */
-	if (got > k + k / 10 * 3 || got < k - k / 4)
-		return largest_of(kern, x, n, k, at);
-	return got;
 }

@@ -17,24 +17,10 @@ struct kern;
 size_t largest_of(const struct kern *kern, const float *x, size_t n, size_t k,
     uint32_t *at);
 
-/* largest_above: all magnitudes of at least t > 0. */
-size_t largest_above(const struct kern *kern, const float *x, size_t n, float t,
-    uint32_t *at);
-
 /* largest_chunks: the k largest of every chunk of c values.  Of a last, shorter
  * chunk of n' values it takes k n' / c, rounded to the nearest number, and at
  * least one when there is no other chunk. */
 size_t largest_chunks(const struct kern *kern, const float *x, size_t n, size_t k,
     size_t c, uint32_t *at);
-
-/*
- * largest_sampled: about k of the largest magnitudes: those not below a threshold
- * that is estimated from every 64th value (the hierarchical selection of DGC,
- * Lin et al. 2018, section 3.1).  Where that gives more than 1.3 k, the k
- * largest of them are taken; where it gives fewer than 0.75 k, the k largest
- * of all.
- */
-size_t largest_sampled(const struct kern *kern, const float *x, size_t n, size_t k,
-    uint32_t *at);
 
 #endif

@@ -1,13 +1,12 @@
 /*
- * RICE128: increasing positions, in blocks of 128 gaps.
+ * Golomb-Rice codes of numbers whose mean adapts (Golomb 1966; Rice 1979; the mean as
+ * in LOCO-I, Weinberger, Seroussi and Sapiro 2000).
  *
- *   gap[i] = pos[i] - pos[i-1] - 1,  gap[0] = pos[0]
+ *   v := v >> r zeros, a 1, and the r low bits of v;  r = floor(log2(mean))
+ *      | 16 zeros and all bits of v                   where v >> r is 16 or more
  *
- * A block is one byte r <= 30, the low r bits of its gaps packed and padded
- * to a byte, then gap >> r of each in unary (so many 0, then 1), padded to a
- * byte; bits fill bytes from the least significant one, padding is 0.  The
- * encoder takes the r that gives the shortest block; with r = 0 a block is a
- * bitmap of the positions it spans, so nothing is worse than a bitmap.
+ * The mean moves 1/4 of the way to each v; it is kept in units of 2^-8.  Bits fill
+ * bytes from the least significant one, and the last byte is padded with 0.
  */
 #ifndef ACE_RICE_H
 #define ACE_RICE_H
@@ -15,18 +14,156 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct bytes;
+#include "base/bytes.h"
+#include "codec/ecq_bits.h"
 
-/* rice_bound(count, span): the most bytes that the code of count positions
- * below span can take. */
-size_t rice_bound(size_t count, size_t span);
+enum { RICE_UNARY = 16 };
 
-/* rice_put(p, pos, count): writes the code to p, which has room for
- * rice_bound bytes.  Returns the number of bytes written. */
-size_t rice_put(unsigned char *p, const uint32_t *pos, size_t count);
+/* What has been learnt of one kind of number. */
+struct rice {
+	uint64_t mean;		/* in units of 2^-8 */
+	unsigned width;		/* bits of the largest number */
+};
 
-/* rice_get(b, pos, count, span): reads pos[count] from b.  0, or -1 when the
- * bytes are not the code of exactly count positions below span. */
-int rice_get(struct bytes *b, uint32_t *pos, size_t count, size_t span);
+/* rice_start(mean, most): numbers up to most < 2^32, of about that mean. */
+static inline struct rice
+rice_start(uint64_t mean, uint32_t most)
+{
+	return (struct rice){ mean << 8, 32 - (unsigned)__builtin_clz(most | 1) };
+}
+
+/* rice_bound(n, most): bytes that n numbers up to most take at most, with room for
+ * what is written past them. */
+static inline size_t
+rice_bound(size_t n, uint32_t most)
+{
+	return n * (RICE_UNARY + rice_start(0, most).width) / 8 + 9;
+}
+
+static inline unsigned
+rice_low(const struct rice *g)
+{
+	return 55 - (unsigned)__builtin_clzll(g->mean | 256);
+}
+
+static inline void
+rice_learn(struct rice *g, uint64_t v)
+{
+	g->mean = g->mean - (g->mean >> 2) + (v << 6);
+}
+
+/* ---- writing, with put_bits (ecq_bits.h) ---- */
+
+static inline void
+rice_put(struct bits *w, struct rice *g, uint32_t v)
+{
+	const unsigned r = rice_low(g);
+	const uint32_t q = v >> r;
+
+	if (q < RICE_UNARY) {
+		put_bits(w, (uint32_t)1 << q, q + 1);
+		put_bits(w, v & (((uint32_t)1 << r) - 1), r);
+	} else {
+		put_bits(w, 0, RICE_UNARY);
+		put_bits(w, v, g->width);
+	}
+	rice_learn(g, v);
+}
+
+/* rice_put_end(w): pads the last byte; returns where the next one goes. */
+static inline unsigned char *
+rice_put_end(struct bits *w)
+{
+	for (; w->n > 0; w->n -= w->n < 8 ? w->n : 8, w->v >>= 8)
+		*w->p++ = (unsigned char)w->v;
+	return w->p;
+}
+
+/* ---- reading ---- */
+
+/* The bits of a body from where b stands; at: how many were read. */
+struct rice_in {
+	const unsigned char *p;
+	size_t n;
+	uint64_t at;
+	int bad;		/* not what rice_put writes */
+};
+
+static inline struct rice_in
+rice_open(const struct bytes *b)
+{
+	return (struct rice_in){ b->p + b->at, b->n - b->at, 0, b->bad };
+}
+
+/* rice_look(in): the next 57 bits; zeros behind the end. */
+static inline uint64_t
+rice_look(const struct rice_in *in)
+{
+	const size_t at = (size_t)(in->at / 8);
+	uint64_t v = 0;
+	size_t i;
+
+	if (in->n >= 8 && at <= in->n - 8)
+		return bytes_le64(in->p + at) >> in->at % 8;
+	for (i = at; i < in->n; i++)
+		v |= (uint64_t)in->p[i] << 8 * (i - at);
+	return v >> in->at % 8;
+}
+
+static inline uint64_t
+rice_get(struct rice_in *in, struct rice *g)
+{
+	const unsigned r = rice_low(g);
+	uint64_t w = rice_look(in), v;
+	const unsigned q = (unsigned)__builtin_ctzll(w | 1 << RICE_UNARY);
+
+	w >>= q;
+	if (q < RICE_UNARY) {
+		v = (uint64_t)q << r | (w >> 1 & (((uint64_t)1 << r) - 1));
+		in->at += q + 1 + r;
+	} else {
+		v = w & (((uint64_t)1 << g->width) - 1);
+		in->at += RICE_UNARY + g->width;
+		in->bad |= v >> r < RICE_UNARY;
+	}
+	rice_learn(g, v);
+	return v;
+}
+
+/* rice_get_bits(in, n): n <= 32 bits that have no mean. */
+static inline uint32_t
+rice_get_bits(struct rice_in *in, unsigned n)
+{
+	const uint64_t v = rice_look(in) & (((uint64_t)1 << n) - 1);
+
+	in->at += n;
+	return (uint32_t)v;
+}
+
+/* rice_close(in, b): b stands behind the bits; -1 where they were not what rice_put
+ * writes, the body ended before, or what is left of the last byte is not 0. */
+static inline int
+rice_close(const struct rice_in *in, struct bytes *b)
+{
+	const size_t len = (size_t)((in->at + 7) / 8);
+
+	if (in->bad || len > in->n || (in->at % 8 != 0 &&
+	    in->p[len - 1] >> in->at % 8 != 0))
+		return -1;
+	b->at += len;
+	return 0;
+}
+
+/* rice_gap(in, g, next, most): the position of which the code is the gap to *next, the
+ * position after the one before; *next becomes the one after it.  Past most: bad. */
+static inline uint32_t
+rice_gap(struct rice_in *in, struct rice *g, uint64_t *next, size_t most)
+{
+	const uint64_t at = *next + rice_get(in, g);
+
+	in->bad |= at >= most || in->at > 8 * (uint64_t)in->n;
+	*next = at + 1;
+	return (uint32_t)at;
+}
 
 #endif

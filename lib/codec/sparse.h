@@ -3,14 +3,13 @@
  *
  * A code is a half, u16 h, or sign + 2 * j with j of 3, 1 or 0 bits.
  *
- *   plain := RICE128 positions (rice.h)  u16 h[k], or codes packed (bits.h)
- *   coded := u8 sign * 128 + h mod 128 [k], or signs packed
- *            range code (range.h): for each its gap (sparse.c), then h or j
+ *   body := u16 m, only of halves: the largest h mod 2^15, or 2^15 + the least
+ *           for each of them the gap to the position before, and its code
  *
- * The exponent of h is coded in unary, counting down from 30, the largest one.
- * Then come the three bits below it; they have separate probabilities for
- * each of the first 3 counts and for all others together.  j is coded as a
- * walk down a tree of decisions.
+ * Gaps, halves as 2 |h - m| mod 2^15 + sign, and codes of 4 bits are rice.h's numbers,
+ * the others bits as they are.  What exceeds the least that is kept of many falls off
+ * about exponentially, and so does its logarithm, which h is; where all are kept that
+ * there are, the distance from the largest does.
  */
 #ifndef ACE_SPARSE_H
 #define ACE_SPARSE_H
@@ -20,7 +19,7 @@
 
 struct bytes;
 
-enum { SPARSE_HALF = 16, SPARSE_SLACK = 256 };
+enum { SPARSE_HALF = 16 };
 
 struct sparse {
 	unsigned width;		/* of a code: SPARSE_HALF, 4, 2 or 1 bits */
@@ -29,17 +28,13 @@ struct sparse {
 	uint16_t *code;		/* k */
 };
 
-/* sparse_bound(k, n, width): the most bytes that k of n values take, plain. */
+/* sparse_bound(k, n, width): the most bytes that k of n values take. */
 size_t sparse_bound(size_t k, size_t n, unsigned width);
-size_t sparse_put_plain(unsigned char *p, const struct sparse *s);
 
-/* sparse_put_coded(p, cap, s): writes to p, which has cap + SPARSE_SLACK bytes
- * of room.  Returns the bytes written, or 0 when it takes cap or more. */
-size_t sparse_put_coded(unsigned char *p, size_t cap, const struct sparse *s);
+/* sparse_put(p, s): writes to p, which has room for that many. */
+size_t sparse_put(unsigned char *p, const struct sparse *s);
 
-/* Both fill pos and code of s.  0, or -1 when the bytes are not valid.  The
- * coded form takes all of b. */
-int sparse_get_plain(struct bytes *b, struct sparse *s);
-int sparse_get_coded(struct bytes *b, struct sparse *s);
+/* sparse_get(b, s): fills pos and code of s.  0, or -1 when the bytes are not valid. */
+int sparse_get(struct bytes *b, struct sparse *s);
 
 #endif

@@ -1,9 +1,8 @@
 /*
  * TOPK: the largest magnitudes, the rest is zero.
  *
- *   topk:F       the fraction F of the group; topk:F:sample, about as many
+ *   topk:F       the fraction F of the group
  *   chunk:K/C    K of every C, a power of two (SparseLoCo: 64/4096)
- *   threshold:T  all of at least T
  *
  * Their values are f16 (with a shared exponent, so that f16 neither overflows
  * nor loses the bits of gradients below its 6e-8) or, after another colon,
@@ -12,12 +11,10 @@
  *   q2   a sign and 2 magnitudes a, a r
  *   mag  a sign, one magnitude a
  *
- *   body := varint k  ( head  plain or coded, sparse.h ) brackets: unless k = 0
+ *   body := varint k  ( head  positions and codes, sparse.h ) brackets: unless k = 0
  *   head := int8 e: x = h * 2^e  |  bf16 a  bf16 r  |  bf16 a
  *
- * The record's parameter is the kind, + 4 when coded, which is smaller and
- * slower: what ":rice" leaves out, and what does not happen when it would be
- * longer than plain may be.
+ * The record's parameter is the kind.
  */
 #include <math.h>
 #include <stdio.h>
@@ -35,18 +32,14 @@
 #include "codec/sparse.h"
 #include "kern/kern.h"
 
-/* The parameter byte of a plan, whose arg is a fraction or, for that way of
- * picking, the threshold. */
+/* The parameter byte of a plan, whose arg is a fraction. */
 enum {
 	TOPK_F16 = 0, TOPK_Q4 = 1, TOPK_Q2 = 2, TOPK_MAG = 3,	/* values */
 	TOPK_KIND = 3,		/* mask */
-	TOPK_RICE = 4,		/* not range coded: larger and faster */
-	TOPK_PICK = 3,		/* shift of what follows */
-	TOPK_EXACT = 0, TOPK_SAMPLED = 1, TOPK_THRESHOLD = 2,
-	TOPK_CHUNK = 4		/* and above: by chunks of 2^that */
+	TOPK_CHUNK = 2		/* shift: by chunks of 2^that; 0: the group is one */
 };
 
-enum { CODED = 4, TOP_EXP = 14, MIN_EXP = -128, MAX_CHUNK = 20, HEAD = 14 };
+enum { TOP_EXP = 14, MIN_EXP = -128, MIN_CHUNK = 4, MAX_CHUNK = 20, HEAD = 14 };
 
 static const char *const kind_name[] = { "f16", "q4", "q2", "mag" };
 static const unsigned kind_width[] = { SPARSE_HALF, 4, 2, 1 };
@@ -58,25 +51,18 @@ static const unsigned kind_levels[] = { 0, 8, 2, 1 };
 static int
 parse_rest(const char *s, struct codec_plan *plan, struct err *e)
 {
-	static const char *const extra[] = { "f16", "q4", "q2", "mag", "rice",
-	    "sample" };
-	size_t i, len;
+	unsigned i;
+	size_t len;
 
 	for (; *s != '\0'; s += len) {
 		len = strcspn(++s, ":");
-		for (i = 0; i < 6; i++)
-			if (strlen(extra[i]) == len &&
-			    memcmp(extra[i], s, len) == 0)
+		for (i = 0; i <= TOPK_KIND; i++)
+			if (strlen(kind_name[i]) == len &&
+			    memcmp(kind_name[i], s, len) == 0)
 				break;
-		if (i < 4)
-			plan->param = (uint8_t)(plan->param /
-			    (TOPK_KIND + 1) * (TOPK_KIND + 1) + i);
-		else if (i == 4)
-			plan->param |= TOPK_RICE;
-		else if (i == 5 && plan->param >> TOPK_PICK <= TOPK_SAMPLED)
-			plan->param |= TOPK_SAMPLED << TOPK_PICK;
-		else
+		if (i > TOPK_KIND)
 			return err_set(e, ERR_USAGE, "no '%.*s'", (int)len, s);
+		plan->param = (uint8_t)((plan->param & ~(unsigned)TOPK_KIND) | i);
 	}
 	return 0;
 }
@@ -102,19 +88,6 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 }
 
 static int
-parse_threshold(const char *arg, struct codec_plan *plan, struct err *e)
-{
-	char t[32] = "";
-	const char *rest = arg != NULL ? first(arg, t) : "";
-	int r = arg_number(arg != NULL ? t : NULL, 0, 3e38f, &plan->arg, e);
-
-	if (r == 0 && !(plan->arg > 0))
-		return err_set(e, ERR_USAGE, "a threshold is above 0");
-	plan->param = TOPK_THRESHOLD << TOPK_PICK;
-	return r < 0 ? r : parse_rest(rest, plan, e);
-}
-
-static int
 parse_chunk(const char *arg, struct codec_plan *plan, struct err *e)
 {
 	char t[32] = "", *slash;
@@ -129,12 +102,12 @@ parse_chunk(const char *arg, struct codec_plan *plan, struct err *e)
 	if ((r = arg_number(t, 1, 1 << MAX_CHUNK, &k, e)) < 0 ||
 	    (r = arg_number(slash + 1, 1, 1 << MAX_CHUNK, &c, e)) < 0)
 		return r;
-	for (log = TOPK_CHUNK; log < MAX_CHUNK && (float)(1u << log) < c; log++)
+	for (log = MIN_CHUNK; log < MAX_CHUNK && (float)(1u << log) < c; log++)
 		;
 	if (c != (float)(1u << log) || k > c || k != floorf(k))
 		return err_set(e, ERR_USAGE, "chunks are a power of two, 16 to "
 		    "1048576, and keep a whole number");
-	plan->param = (uint8_t)(log << TOPK_PICK);
+	plan->param = (uint8_t)(log << TOPK_CHUNK);
 	plan->arg = k / c;
 	return parse_rest(rest, plan, e);
 }
@@ -142,46 +115,39 @@ parse_chunk(const char *arg, struct codec_plan *plan, struct err *e)
 static const char *
 title(const struct codec_plan *plan)
 {
-	unsigned pick = plan->param >> TOPK_PICK;
-
-	return pick >= TOPK_CHUNK ? "chunk" :
-	    pick == TOPK_THRESHOLD ? "threshold" : "topk";
+	return plan->param >> TOPK_CHUNK != 0 ? "chunk" : "topk";
 }
 
 static void
 format(const struct codec_plan *plan, char buf[CODEC_ARG])
 {
-	unsigned pick = plan->param >> TOPK_PICK;
+	unsigned log = plan->param >> TOPK_CHUNK;
 	unsigned kind = plan->param & TOPK_KIND;
 	size_t at;
 
-	if (pick >= TOPK_CHUNK)
+	if (log != 0)
 		(void)snprintf(buf, CODEC_ARG, ":%.0f/%lu",
-		    ldexp((double)plan->arg, (int)pick), 1ul << pick);
+		    ldexp((double)plan->arg, (int)log), 1ul << log);
 	else
 		arg_print(plan->arg, buf);
 	at = strlen(buf);
-	(void)snprintf(buf + at, CODEC_ARG - at, "%s%s%s%s", kind != 0 ? ":" : "",
-	    kind != 0 ? kind_name[kind] : "",
-	    plan->param & TOPK_RICE ? ":rice" : "",
-	    pick == TOPK_SAMPLED ? ":sample" : "");
+	if (kind != 0)
+		(void)snprintf(buf + at, CODEC_ARG - at, ":%s", kind_name[kind]);
 }
 
-/* The threshold, or the fraction, which of chunks is a whole number of values
- * and at least one. */
+/* The fraction, which of chunks is a whole number of values and at least one. */
 static void
 turn(struct codec_plan *plan, double f)
 {
-	unsigned pick = plan->param >> TOPK_PICK;
-	double v = pick == TOPK_THRESHOLD ? (double)plan->arg * f :
-	    (double)plan->arg / f;
+	int log = plan->param >> TOPK_CHUNK;
+	double v = (double)plan->arg / f;
 
-	if (pick >= TOPK_CHUNK) {
-		v = floor(ldexp(v, (int)pick) + 0.5);
-		v = ldexp(v > 1 ? v : 1, -(int)pick);
+	if (log != 0) {
+		v = floor(ldexp(v, log) + 0.5);
+		v = ldexp(v > 1 ? v : 1, -log);
 	}
 	v = v < 0x1p-126 ? 0x1p-126 : v;
-	plan->arg = (float)fmin(v, pick == TOPK_THRESHOLD ? 3e38 : 1);
+	plan->arg = (float)fmin(v, 1);
 }
 
 /* k = fraction * n to the nearest, at least 1. */
@@ -198,12 +164,9 @@ kept(const struct codec_plan *plan, size_t n)
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
-	unsigned pick = plan->param >> TOPK_PICK;
 	size_t k = kept(plan, n);
 
-	if (pick == TOPK_THRESHOLD)
-		k = n;
-	else if (pick != TOPK_EXACT)	/* about: 1.3 k, a last chunk's half */
+	if (plan->param >> TOPK_CHUNK != 0)	/* a last chunk's half */
 		k = k + k / 2 + 1 < n ? k + k / 2 + 1 : n;
 	return HEAD + sparse_bound(k, n, kind_width[plan->param & TOPK_KIND]);
 }
@@ -212,16 +175,10 @@ static size_t
 pick(const struct codec_in *in, uint32_t *at)
 {
 	const struct codec_plan *p = in->plan;
-	unsigned how = p->param >> TOPK_PICK;
-	size_t c = (size_t)1 << (how < 31 ? how : 31);
+	size_t c = (size_t)1 << (p->param >> TOPK_CHUNK);
 
-	if (how >= TOPK_CHUNK)
-		return largest_chunks(in->kern, in->x, in->n, kept(p, c), c, at);
-	if (how == TOPK_THRESHOLD)
-		return largest_above(in->kern, in->x, in->n, p->arg, at);
-	if (how == TOPK_SAMPLED)
-		return largest_sampled(in->kern, in->x, in->n, kept(p, in->n), at);
-	return largest_of(in->kern, in->x, in->n, kept(p, in->n), at);
+	return c > 1 ? largest_chunks(in->kern, in->x, in->n, kept(p, c), c, at) :
+	    largest_of(in->kern, in->x, in->n, kept(p, in->n), at);
 }
 
 /* Codes of the values at s->pos; the head, to p, how long it is. */
@@ -333,30 +290,23 @@ tell(const struct codec_in *in, const struct sparse *s, const unsigned char *p,
 /* s has its positions; what follows k. */
 static int
 encode_kept(const struct codec_in *in, struct sparse *s, struct buf *out,
-    uint8_t *param, struct err *e)
+    struct err *e)
 {
-	unsigned kind = in->plan->param & TOPK_KIND, coded = 0;
-	size_t cap = sparse_bound(s->k, s->n, s->width), len = 0;
-	unsigned char *p, *head, *t;
+	unsigned kind = in->plan->param & TOPK_KIND;
+	float *t = alloc_get(s->k, sizeof(*t), e);
+	unsigned char *p, *head;
 
-	if ((t = alloc_get(1, cap + SPARSE_SLACK + s->k * 4, e)) == NULL)
+	if (t == NULL)
 		return -ERR_SYS;
 	p = out->p + out->n;
 	p += bytes_set_varint(p, s->k);
 	head = p;
 	p += kind == TOPK_F16 ? code_f16(in, s, p) :
-	    code_levels(in, s, kind_levels[kind], (float *)(void *)t, p);
-	if (!(in->plan->param & TOPK_RICE))
-		len = sparse_put_coded(t, cap, s);
-	if (len != 0) {
-		memcpy(p, t, len);
-		coded = CODED;
-	} else
-		len = sparse_put_plain(p, s);
-	*param = (uint8_t)(kind + coded);
+	    code_levels(in, s, kind_levels[kind], t, p);
+	p += sparse_put(p, s);
 	if (in->y != NULL)
-		tell(in, s, head, (float *)(void *)t);
-	out->n = (size_t)(p - out->p) + len;
+		tell(in, s, head, t);
+	out->n = (size_t)(p - out->p);
 	alloc_free(t);
 	return 0;
 }
@@ -370,20 +320,20 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 
 	if (in->n > INT32_MAX)
 		return err_set(e, ERR_DATA, "limit: group too large for topk");
-	s.width = kind_width[in->plan->param & TOPK_KIND];
+	*param = in->plan->param & TOPK_KIND;
+	s.width = kind_width[*param];
 	s.pos = alloc_raw(in->n + 1, sizeof(*s.pos), e);
 	if (s.pos == NULL)
 		return -ERR_SYS;
 	s.k = pick(in, s.pos);
 	if (s.k == 0) {
-		*param = in->plan->param & TOPK_KIND;
 		out->p[out->n++] = 0;
 		if (in->y != NULL)
 			tell(in, &s, NULL, NULL);
 	} else if ((s.code = alloc_raw(s.k, sizeof(*s.code), e)) == NULL)
 		r = -ERR_SYS;
 	else
-		r = encode_kept(in, &s, out, param, e);
+		r = encode_kept(in, &s, out, e);
 	alloc_free(s.code);
 	alloc_free(s.pos);
 	return r;
@@ -398,8 +348,7 @@ list_kept(const struct codec_out *o, struct bytes *b, struct sparse *s,
 	unsigned kind = o->param & TOPK_KIND;
 	struct head h;
 
-	if (get_head(b, kind, &h) < 0 || (o->param & CODED ?
-	    sparse_get_coded(b, s) : sparse_get_plain(b, s)) < 0)
+	if (get_head(b, kind, &h) < 0 || sparse_get(b, s) < 0)
 		return -1;
 	values(o->kern, s, kind, &h, x);
 	return 0;
@@ -439,13 +388,8 @@ static double
 foretell_kept(const struct estimate *m, const struct codec_plan *plan)
 {
 	double k = floor((double)plan->arg * m->n + 0.5);
-	unsigned i;
 
-	if (plan->param >> TOPK_PICK == TOPK_THRESHOLD)
-		for (i = 0, k = 0; i < m->points &&
-		    m->x[i] >= (double)plan->arg; i++)
-			k += m->w[i];
-	else if (!(k >= 1))
+	if (!(k >= 1))
 		k = 1;
 	return k < m->nonzero ? k : m->nonzero;
 }
@@ -507,27 +451,23 @@ foretell_cells(const double *x, const double *w, unsigned n, double c[8])
 	}
 }
 
-/* The bits a kept level takes: the entropy of the cells; of q4's, which the
- * points are too few for, a third of a bit to be safe. */
+/* The bits a kept level takes: of q4 the entropy of the cells, which the points are
+ * too few for, a third of a bit to be safe. */
 static double
 foretell_level_bits(const struct estimate *m, unsigned kind, double k)
 {
-	double w[ESTIMATE_POINTS], c[8] = { 0 }, h = 0, t;
+	double w[ESTIMATE_POINTS], c[8] = { 0 }, h = 0;
 	unsigned n = foretell_weights(m, k, w), i;
 
 	if (n == 0 || kind == TOPK_MAG)
 		return 0;
-	t = m->x[n - 1];
-	for (i = 0; kind == TOPK_Q2 && i < 8; i++)
-		(void)foretell_two_means(m->x, w, n, &t);
-	for (i = 0; kind == TOPK_Q2 && i < n; i++)
-		c[m->x[i] > t] += w[i];
-	if (kind == TOPK_Q4)
-		foretell_cells(m->x, w, n, c);
+	if (kind == TOPK_Q2)
+		return 1;
+	foretell_cells(m->x, w, n, c);
 	for (i = 0; i < 8; i++)
 		if (c[i] > 0)
 			h -= c[i] / k * estimate_log2(c[i] / k);
-	return kind == TOPK_Q4 ? fmin(h + 0.35, 3) : h;
+	return fmin(h + 0.35, 3);
 }
 
 /* The bits a kept magnitude takes: the entropy of its eighth between two powers
@@ -554,13 +494,12 @@ foretell_bits(const struct estimate *m, unsigned kind, double k)
 	return h + 7;
 }
 
-/* Uniform positions.  RICE128: entropy and 0.17 bit an index at most (measured
- * 0.12 to 0.15), then a byte and a half a block of 128.  Coded: entropy, 1.2
- * per cent, and what it costs to learn the values' distribution. */
+/* Uniform positions: their entropy and a quarter of a bit; a sign; and what a code with
+ * a mean takes more than the entropy of the magnitudes, at most. */
 static int64_t
 foretell_bytes(const struct estimate *m, const struct codec_plan *plan)
 {
-	static const double width[] = { 16, 4, 2, 1 };
+	static const double more[] = { 1.9, 1.45, 1.25, 1.25 };
 	unsigned kind = plan->param & TOPK_KIND;
 	double k = foretell_kept(m, plan), p, bits;
 
@@ -569,12 +508,8 @@ foretell_bytes(const struct estimate *m, const struct codec_plan *plan)
 	p = k / m->n;
 	bits = p < 1 ? -k * estimate_log2(p) -
 	    (m->n - k) * estimate_log2(1 - p) : 0;
-	if (plan->param & TOPK_RICE)
-		return (int64_t)ceil((bits + 0.17 * k + width[kind] * k) / 8 +
-		    k / 85) + 8;
-	bits += k * (1.01 + foretell_bits(m, kind, k));
-	return (int64_t)ceil((bits * 1.012 + 10 * estimate_log2(1 + k)) / 8) +
-	    10;
+	bits += k * (more[kind] + foretell_bits(m, kind, k));
+	return (int64_t)ceil(bits / 8) + 12;
 }
 
 /* Of w[i] kept magnitudes x[i], largest first, what their few levels lose. */
@@ -624,14 +559,13 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 }
 
 static const struct codec_alias other[] = {
-	{ "threshold", parse_threshold }, { "chunk", parse_chunk },
-	{ NULL, NULL }
+	{ "chunk", parse_chunk }, { NULL, NULL }
 };
 
 const struct codec_impl topk_codec = {
 	.name = "topk", .parse = parse, .format = format, .alias = other,
 	.title = title, .turn = turn, .bound = bound, .encode = encode,
-	.list = list, .max_param = CODED + TOPK_KIND,
-	.open = (MAX_CHUNK << TOPK_PICK) + TOPK_RICE + TOPK_KIND, .tells = 1,
+	.list = list, .max_param = TOPK_KIND,
+	.open = (MAX_CHUNK << TOPK_CHUNK) + TOPK_KIND, .tells = 1,
 	.sparse_below = HUGE_VALF, .foretell = foretell
 };

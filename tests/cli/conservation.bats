@@ -268,7 +268,7 @@ counted() {
 	g=$(mkshards -n 4096 -g 1024 | ace-inspect stats |
 	    awk '$1 == "w" { print $7; exit }')
 	for c in f32 f16 bf16 lossless lossless:bf16 q8 q4 sign topk:0.05 chunk:1/16 \
-	    threshold:2 nonzero qsgd:1 qsgd:4 qsgd:255 tern tern:clip \
+	    nonzero qsgd:1 qsgd:4 qsgd:255 tern tern:clip \
 	    ecq:0.5 tcq:0.4 lowrank:2 none; do
 		rm -rf state spool
 		mkdir -m 700 spool

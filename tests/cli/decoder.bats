@@ -18,8 +18,8 @@ SHARDS=${DECODER_SHARDS:-4}
 shapes() {
 	codecs=ecq:0.01,ecq:0.3,ecq:0.002,ecq:1e-9,tcq:0.01,tcq:0.2,tcq:0.001,tcq:1e-9
 	codecs=$codecs,lowrank:2,lowrank:5:q8,topk:0.1,topk:0.05:q4
-	codecs=$codecs,topk:0.2:q2:rice,topk:0.1:mag,chunk:4/64:q2
-	codecs=$codecs,threshold:0.001,topk:1,tern,tern:clip,tern:mse
+	codecs=$codecs,topk:0.2:q2,topk:0.1:mag,chunk:4/64:q2
+	codecs=$codecs,topk:1,tern,tern:clip,tern:mse
 	codecs=$codecs,qsgd:3,qsgd:130,lossless,lossless:bf16,q8,q4,sign
 	codecs=$codecs,f16,bf16,f32,nonzero
 	i=0

@@ -3,7 +3,6 @@ import math
 
 from bits import Bytes, bf16, cut, f32, lz4, need, of_bits, rans
 from ecq import ecq, tcq
-from rangecode import Gaps, Learnt, RangeCode
 
 
 def f32s(body, n, group):
@@ -88,67 +87,50 @@ def sign(body, n, group):
 
 # ---- topk ----
 
-def rice(b, k):
-    """k positions, RICE128."""
-    pos, last = [], -1
-    while len(pos) < k:
-        m = min(128, k - len(pos))
-        r = b.u8()
-        need(r <= 30, 'r')
-        low = b.codes(m, r)
-        high, zeros, byte = [], 0, 0
-        while len(high) < m:
-            byte = b.u8()
-            for i in range(8):
-                if len(high) == m:
-                    need(byte >> i == 0, 'padding')
-                    break
-                if byte >> i & 1:
-                    high.append(zeros)
-                    zeros = 0
-                else:
-                    zeros += 1
-        for h, l in zip(high, low):
-            last += 1 + (h << r | l)
-            pos.append(last)
-    return pos
+class Numbers:
+    """Numbers up to most, whose mean begins as this."""
+
+    def __init__(self, bits, mean, most):
+        self.bits, self.mean, self.most = bits, mean << 8, most
+
+    def next(self):
+        r = max(0, (self.mean >> 8).bit_length() - 1)
+        q = 0
+        while q < 16 and self.bits.take(1) == 0:
+            q += 1
+        if q < 16:
+            v = q << r | self.bits.take(r)
+        else:
+            v = self.bits.take(self.most.bit_length())
+            need(v >> r >= 16, 'a number not its shortest')
+        need(v <= self.most, 'a number')
+        self.mean += (v << 6) - (self.mean >> 2)
+        return v
 
 
-def rest_of_half(code, field, top):
-    """The bits of h above the lowest seven, but for the sign."""
-    counts = 0
-    while counts < 30 and code.bit(field[counts]):
-        counts += 1
-    return 30 - counts << 10 | code.tree(top[min(counts, 3)], 3) << 7
+class Bits:
+    """From the least significant one of each byte on."""
 
+    def __init__(self, b):
+        self.b, self.have, self.left = b, 0, 0
 
-def coded(b, k, n, width):
-    """Positions and codes, as they are when not coded."""
-    half = width == 16
-    if half:
-        side = [(h >> 7) << 15 | h & 127 for h in b.numbers('B', k)]
-    else:
-        side = b.codes(k, 1)
-    data = b.rest()
-    code = RangeCode(data)
-    gaps = Gaps(code, k, n)
-    field = [Learnt() for _ in range(30)]
-    top = [[Learnt() for _ in range(8)] for _ in range(4)]
-    level = [Learnt() for _ in range(8)]
-    pos, codes, at = [], [], -1
-    for s in side:
-        at += 1 + gaps.next()
-        pos.append(at)
-        codes.append(s | rest_of_half(code, field, top) if half else
-                     2 * code.tree(level, width - 1) + s)
-    need(code.end() == len(data), 'too long')
-    return pos, codes
+    def take(self, n):
+        while self.left < n:
+            self.have |= self.b.u8() << self.left
+            self.left += 8
+        v = self.have & (1 << n) - 1
+        self.have >>= n
+        self.left -= n
+        return v
+
+    def end(self):
+        need(self.have == 0 and self.left < 8, 'padding')
 
 
 def topk(body, n, group):
     b, out = Bytes(body), [0.0] * n
     kind, width = group.param & 3, (16, 4, 2, 1)[group.param & 3]
-    need(group.param < 8, 'kind')
+    need(group.param < 4, 'kind')
     k = b.varint()
     need(k <= n, 'k')
     if k == 0:
@@ -163,12 +145,21 @@ def topk(body, n, group):
         while len(mag) < 8:
             mag.append(mag[-1] * r)
         mag = [cut(m) for m in mag]
-    if group.param & 4:
-        pos, codes = coded(b, k, n, width)
-    else:
-        pos = rice(b, k)
-        codes = b.numbers('H', k) if kind == 0 else b.codes(k, width)
-        need(b.left() == 0, 'too long')
+    m = b.number('H') if kind == 0 else 0
+    bits = Bits(b)
+    gaps, pos, codes, at = Numbers(bits, n // k, n), [], [], -1
+    more = Numbers(bits, (512, 4, 0, 0)[kind], (65535, 15, 0, 0)[kind])
+    for _ in range(k):
+        at += 1 + gaps.next()
+        pos.append(at)
+        c = more.next() if kind < 2 else bits.take(width)
+        if kind == 0:
+            h = m - (1 << 15) + c // 2 if m >> 15 else m - c // 2
+            need(0 <= h < 1 << 15, 'h')
+            c = c % 2 << 15 | h
+        codes.append(c)
+    bits.end()
+    need(b.left() == 0, 'too long')
     need(pos[-1] < n, 'position')
     for i, c in zip(pos, codes):
         if kind == 0:
@@ -254,8 +245,13 @@ def nonzero(body, n, group):
     b, out = Bytes(body), [0.0] * n
     k = b.varint()
     need(k <= n, 'k')
-    pos = rice(b, k)
-    need(not pos or pos[-1] < n, 'position')
+    bits, pos, at = Bits(b), [], -1
+    gaps = Numbers(bits, n // max(k, 1), n)
+    for _ in range(k):
+        at += 1 + gaps.next()
+        pos.append(at)
+    bits.end()
+    need(at < n, 'position')
     for p, x in zip(pos, b.numbers('f', k)):
         out[p] = x
     need(b.left() == 0, 'too long')

@@ -1,5 +1,5 @@
 /*
- * topk, chunk and threshold: what is kept, what it costs against the entropy,
+ * topk and chunk: what is kept, what it costs against the entropy,
  * and bodies that lie.
  */
 #include "codec/levels.h"
@@ -34,7 +34,7 @@ test_positions(const char *spec, double p)
 
 	trip_gauss(&t, 1, TRIP_N, 1e-3);
 	bits = (double)trip(&t, spec, TRIP_N) * 8 / TRIP_N;
-	ok(bits < (entropy(p) + p) * 1.01 + 40.0 / TRIP_N,
+	ok(bits < (entropy(p) + p) * 1.05 + 40.0 / TRIP_N,
 	    "%s: %.5f bits, entropy and signs %.5f", spec, bits,
 	    entropy(p) + p);
 }
@@ -53,8 +53,8 @@ TEST(test_clusters)
 		t.x[i] = i / 256 % 16 == 5 && r[0] & 1 ? 1 : 0;
 		k += t.x[i] != 0;
 	}
-	bits = (double)trip(&t, "threshold:0.5:mag", TRIP_N) * 8 / (double)k;
-	ok(bits < 3.7 && memcmp(t.x, t.y, sizeof(t.x)) == 0,
+	bits = (double)trip(&t, "topk:1:mag", TRIP_N) * 8 / (double)k;
+	ok(bits < 4.1 && memcmp(t.x, t.y, sizeof(t.x)) == 0,
 	    "hot rows: %.2f bits a position and sign, %.2f at random", bits,
 	    entropy((double)k / TRIP_N) * TRIP_N / (double)k + 1);
 }
@@ -75,7 +75,7 @@ TEST(test_sparseloco)
 		all += (double)t.x[i] * (double)t.x[i];
 		mass += t.y[i] != 0 ? (double)t.x[i] * (double)t.x[i] : 0;
 	}
-	ok(good && bits <= 0.15, "chunk:64/4096:q2: 64 of each 4096, %.4f bits",
+	ok(good && bits <= 0.153, "chunk:64/4096:q2: 64 of each 4096, %.4f bits",
 	    bits);
 	ok(trip_nmse(&t, TRIP_N) < 0.883 &&
 	    trip_nmse(&t, TRIP_N) < 1 - mass / all * 0.985,
@@ -90,18 +90,13 @@ TEST(test_sparseloco)
 
 TEST(test_f16)
 {
-	size_t i, a, b;
+	size_t i, a;
 	float y[3];
 
 	trip_gauss(&t, 1, TRIP_N, 1e-3);
-	a = trip(&t, "topk:0.01:rice", TRIP_N);
-	memcpy(t.x, t.y, sizeof(t.x));
-	b = trip(&t, "topk:0.01", TRIP_N);
-	ok(memcmp(t.x, t.y, sizeof(t.x)) == 0 && nonzero(0, TRIP_N) == 655,
-	    "topk:0.01 keeps 655, coded or not");
-	ok((double)TRIP_N * 4 / (double)b >= 160 &&
-	    (double)TRIP_N * 4 / (double)a >= 130,
-	    "%.1f times coded, %.1f plain (130)", TRIP_N * 4.0 / (double)b,
+	a = trip(&t, "topk:0.01", TRIP_N);
+	ok(nonzero(0, TRIP_N) == 655, "topk:0.01 keeps 655");
+	ok((double)TRIP_N * 4 / (double)a >= 170, "%.1f times smaller",
 	    TRIP_N * 4.0 / (double)a);
 	for (i = 0; i < 3; i++)
 		t.x[i] = (float)i * -0x1p-149f;
@@ -114,59 +109,11 @@ TEST(test_f16)
 	ok(t.y[1] == 0x1.ffcp127f, "the largest f32 stays finite");
 }
 
-/* What is printed is read as the same f32, with as few digits as do it. */
-TEST(test_printed)
-{
-	struct codec_plan p, q;
-	char text[CODEC_TEXT], want[48];
-	uint32_t r[4], i;
-	int good = 1, nine = 0;
-
-	for (i = 0; i < 20000; i++) {
-		rng_block(8, 0, 0, i, r);
-		p.arg = bytes_f32(r[0] % 0x7f000000 + 1);
-		(void)snprintf(want, sizeof(want), "threshold:%.17g",
-		    (double)p.arg);
-		good &= codec_parse(want, &p, NULL) == 0 &&
-		    bytes_u32(p.arg) == r[0] % 0x7f000000 + 1 &&
-		    codec_parse(codec_format(&p, text), &q, NULL) == 0 &&
-		    bytes_u32(q.arg) == bytes_u32(p.arg);
-		(void)snprintf(want, sizeof(want), "threshold:%.8g",
-		    (double)p.arg);
-		nine += codec_parse(want, &q, NULL) < 0 ||
-		    bytes_u32(q.arg) != bytes_u32(p.arg);
-	}
-	ok(good, "a threshold is printed as it is read");
-	ok(nine > 100, "%d of 20000 need nine digits", nine);
-	ok(codec_parse("threshold:0.25", &p, NULL) == 0 &&
-	    strcmp(codec_format(&p, text), "threshold:0.25") == 0 &&
-	    codec_parse("threshold:0.1", &p, NULL) == 0 &&
-	    strcmp(codec_format(&p, text), "threshold:0.1") == 0,
-	    "and no longer than needed");
-	ok(codec_parse("threshold", &p, NULL) == -ERR_USAGE &&
-	    codec_parse("threshold:", &p, NULL) == -ERR_USAGE,
-	    "a threshold needs its T");
-}
-
 TEST(test_picks)
 {
 	static uint32_t at[TRIP_N + 1];
-	size_t k, i, good = 1;
+	size_t k, i;
 
-	trip_gauss(&t, 5, TRIP_N, 1);
-	k = largest_above(kern_get(NULL), t.x, TRIP_N, 1.5f, at);
-	for (i = 0; i < k; i++)
-		good &= fabsf(t.x[at[i]]) >= 1.5f &&
-		    (i == 0 || at[i] > at[i - 1]);
-	(void)trip(&t, "threshold:1.5", TRIP_N);
-	ok(good && k > 8000 && k < 9600 && nonzero(0, TRIP_N) == k,
-	    "threshold: %zu above 1.5 of 65536", k);
-	k = largest_sampled(kern_get(NULL), t.x, TRIP_N, 1000, at);
-	ok(k >= 750 && k <= 1300, "a sample's threshold: %zu for 1000", k);
-	for (i = 0; i < TRIP_N; i++)
-		t.x[i] = i % 64 == 32 ? 100 : t.x[i];
-	k = largest_sampled(kern_get(NULL), t.x, TRIP_N, 2000, at);
-	ok(k == 2000, "a sample that misleads: %zu for 2000", k);
 	for (i = 0; i < 100; i++)
 		t.x[i] = i % 3 == 0 ? 0 : 2;
 	k = largest_of(kern_get(NULL), t.x, 100, 5, at);
@@ -239,10 +186,8 @@ TEST(test_lies)
 
 	for (i = 0; i < 300; i++)
 		t.x[i] = i % 7 == 0 ? (float)i : 0;
-	for (param = 0; param < 8; param++) {
-		static const char *const spec[] = { "topk:0.1:rice",
-		    "topk:0.1:q4:rice", "topk:0.1:q2:rice",
-		    "topk:0.1:mag:rice", "topk:0.1", "topk:0.1:q4",
+	for (param = 0; param < 4; param++) {
+		static const char *const spec[] = { "topk:0.1", "topk:0.1:q4",
 		    "topk:0.1:q2", "topk:0.1:mag" };
 
 		len = trip(&t, spec[param], 300);
@@ -250,19 +195,18 @@ TEST(test_lies)
 		memset(p + len, 0, 2);
 		ok(t.param == param &&
 		    !trip_refused(&t, CODEC_TOPK, param, p, len, 300) &&
-		    (trip_refused(&t, CODEC_TOPK, param, p, len - 1, 300) ||
-		    param > 3) &&
+		    trip_refused(&t, CODEC_TOPK, param, p, len - 1, 300) &&
 		    trip_refused(&t, CODEC_TOPK, param, p, len + 1, 300) &&
 		    trip_refused(&t, CODEC_TOPK, param, p, len, 29),
 		    "%s: the wrong length, fewer values", spec[param]);
 	}
 	p[0] = 200;
 	p[1] = 0x03;
-	ok(trip_refused(&t, CODEC_TOPK, 7, p, len, 300), "456 of 300");
+	ok(trip_refused(&t, CODEC_TOPK, 3, p, len, 300), "456 of 300");
 	p[0] = 30;
 	p[2] = 0xff;
-	ok(trip_refused(&t, CODEC_TOPK, 7, p, len, 300), "a negative magnitude");
-	ok(trip_refused(&t, CODEC_TOPK, 8, p, len, 300), "a kind too many");
+	ok(trip_refused(&t, CODEC_TOPK, 3, p, len, 300), "a negative magnitude");
+	ok(trip_refused(&t, CODEC_TOPK, 4, p, len, 300), "a kind too many");
 }
 
 /* A last, shorter chunk gives its share, to the nearest number. */

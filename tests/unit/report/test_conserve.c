@@ -234,7 +234,7 @@ main(void)
 	static const char *const lossy[] = {
 		"q8", "q4", "sign", "topk:0.01", "topk:0.3", "qsgd:31",
 		"qsgd:127", "ecq:0.01", "ecq:1", "tcq:0.5", "topk:0.3:q4", "chunk:8/64",
-		"threshold:0.2:q2", "tern:mse", "lowrank:4"
+		"topk:0.2:q2", "tern:mse", "lowrank:4"
 	};
 	size_t i;
 
