@@ -4,10 +4,8 @@
 #include "base/alloc.h"
 #include "base/detmath.h"
 #include "base/err.h"
-#include "base/num.h"
 #include "device/memory.h"
 #include "device/shares.h"
-#include "format/frame.h"
 #include "format/values.h"
 
 /* A memory's rows, of a number for each group. */
@@ -18,11 +16,6 @@ static const char *const shares_row[ROWS] = {
 
 /* What a step says of the next one, at most: bytes by a factor of so much. */
 #define SHARES_FAR 16.0
-
-#define SHARES_SEGMENTS "segments"	/* a key: parts of that shard */
-
-/* A frame's head, its directory's, and padding; and an entry of a group. */
-enum { SHARES_FRAME = FRAME_HEAD_SIZE + 12 + 3 * 8, SHARES_ENTRY = 6 };
 
 void
 shares_release(struct shares *s)
@@ -52,25 +45,11 @@ shares_read(struct share *h, const float *const row[ROWS], size_t g)
 	h->bytes = (double)row[BYTES][g];
 }
 
-/* How many parts the shard before had. */
-static unsigned
-shares_parts(const struct memory *h)
-{
-	const char *text = text_get(&h->kv, SHARES_SEGMENTS);
-	uint64_t n = 1;
-
-	if (text != NULL && num_u64(&n, text, 1, UINT32_MAX, SHARES_SEGMENTS,
-	    NULL) < 0)
-		n = 1;
-	return (unsigned)n;
-}
-
 int
 shares_begin(struct shares *s, const struct statedir *st,
     const struct shard *sh, size_t n, struct err *e)
 {
 	const float *row[ROWS];
-	struct shares_sum all = { 0, 0 };
 	struct memory h;
 	size_t g, k = 0;
 	int r;
@@ -81,59 +60,16 @@ shares_begin(struct shares *s, const struct statedir *st,
 	memset(s->of, 0, n * sizeof(*s->of));
 	s->n = n;
 	s->on = 1;
-	s->segments = 0;
-	s->before = shares_parts(&h);
+	s->left = 0;
 	while (k < ROWS && (row[k] = memory_row(&h, shares_row[k], n)) != NULL)
 		k++;
 	s->known = k == ROWS;
 	for (g = 0; g < n && s->known; g++) {
 		shares_read(&s->of[g], row, g);
-		shares_add(s, g, &all);
+		s->left += s->of[g].bytes;
 	}
-	s->open = all.open;
-	s->stiff = all.stiff;
 	memory_release(&h);
 	return 0;
-}
-
-void
-shares_add(const struct shares *s, size_t g, struct shares_sum *q)
-{
-	const struct share *h = &s->of[g];
-
-	if (codec_knob(&h->plan))
-		q->open += h->bytes;
-	else if (h->bytes > 0)
-		q->stiff += h->bytes + SHARES_ENTRY;
-}
-
-uint64_t
-shares_bytes(const struct shares *s, const struct shares_sum *q, uint64_t room)
-{
-	const unsigned parts = s->before > s->segments + 1 ?
-	    s->before - s->segments : 1;
-	const double left = (double)room, fixed = q->stiff + SHARES_FRAME,
-	    all = s->stiff + (double)parts * SHARES_FRAME;
-	double part;
-
-	if (!(q->open + q->stiff > 0))
-		return 0;
-	/* what has no knob does not fit: all as it took */
-	if (left < all)
-		part = left * (q->open + q->stiff) / fmax(s->open + s->stiff,
-		    q->open + q->stiff);
-	else
-		part = fixed + (q->open > 0 ? (left - all) * q->open /
-		    fmax(s->open, q->open) : 0);
-	return (uint64_t)fmin(part, left);
-}
-
-void
-shares_left(struct shares *s, const struct shares_sum *q)
-{
-	s->open -= q->open;
-	s->stiff -= q->stiff;
-	s->segments++;
 }
 
 void
@@ -231,8 +167,6 @@ shares_save(struct shares *s, const struct statedir *st,
 	}
 	for (k = 0; k < ROWS && r == 0; k++)
 		r = memory_put(&h, shares_row[k], row + k * s->n, s->n, e);
-	if (r == 0)
-		r = text_setf(&h.kv, SHARES_SEGMENTS, e, "%u", s->segments + 1);
 	if (r == 0)
 		r = memory_save_again(&h, st, SHARES_FILE, sh, e);
 	memory_release(&h);

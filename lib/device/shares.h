@@ -4,9 +4,8 @@
  * A plan with a budget stands behind the values, so that whoever sends a segment
  * before has to guess it.  What a budget buys hardly changes from step to step:
  * so the guess is the plan of the shard before, and its bytes group by group,
- * reckoned as that plan would have taken them.  What codecs without a knob take
- * they get, and so do frames; of the rest that is left of the budget a segment gets
- * the share that its groups have in the bytes of all that have not left:
+ * reckoned as that plan would have taken them.  Of what is left of the budget a segment
+ * gets the share that its groups have in the bytes of all that have not left:
  *
  *   bytes = len (k / k')^e        e = 1.25 / (bits a value), 1 to 6
  *
@@ -43,10 +42,7 @@ struct shares {
 		size_t values;		/* that there are, not all of them zero */
 	} *of;				/* [n] */
 	size_t cap;
-	/* of the groups that have not left: bytes that can change, and that cannot;
-	 * how many segments left; and how many parts the shard before had */
-	double open, stiff;
-	unsigned segments, before;
+	double left;			/* bytes of the groups that have not left */
 };
 
 /* shares_begin(s, st, sh, n, e): at the first cut of shard sh, of n groups: what is
@@ -55,16 +51,13 @@ int shares_begin(struct shares *s, const struct statedir *st,
     const struct shard *sh, size_t n, struct err *e);
 void shares_release(struct shares *s);
 
-/* shares_sum: of some groups.  shares_add(s, g, q): adds group g.
- * shares_bytes(s, q, room): what these get of that many bytes.
- * shares_left(s, q): they left. */
-struct shares_sum {
-	double open, stiff;
-};
-void shares_add(const struct shares *s, size_t g, struct shares_sum *q);
-uint64_t shares_bytes(const struct shares *s, const struct shares_sum *q,
-    uint64_t room);
-void shares_left(struct shares *s, const struct shares_sum *q);
+/* shares_part(s, bytes, room): what groups that took so many bytes get of room. */
+static inline uint64_t
+shares_part(const struct shares *s, double bytes, uint64_t room)
+{
+	return bytes > 0 ? (uint64_t)((double)room *
+	    (bytes < s->left ? bytes / s->left : 1)) : 0;
+}
 
 /* shares_coded(s, g, p, len, values): group g was coded by plan p in len bytes; 0:
  * it is not sent. */

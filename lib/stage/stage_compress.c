@@ -318,16 +318,16 @@ stage_compress_exact(const struct stage_compress *x)
 /* What the groups that wait may take of what is left of the budget. */
 static uint64_t
 stage_compress_share(const struct stage_compress *x, uint64_t spent,
-    struct shares_sum *q)
+    double *bytes)
 {
 	size_t i;
 
-	*q = (struct shares_sum){ 0, 0 };
+	*bytes = 0;
 	for (i = 0; i < x->coding.n; i++)
-		shares_add(&x->shares, x->coding.g[i].group, q);
+		*bytes += x->shares.of[x->coding.g[i].group].bytes;
 	spent += STAGE_COMPRESS_LATE;
-	return x->budget > spent ? shares_bytes(&x->shares, q, x->budget - spent) :
-	    0;
+	return x->budget > spent ? shares_part(&x->shares, *bytes,
+	    x->budget - spent) : 0;
 }
 
 /* A segment ends, of a shard with a budget whose plan is not there yet: it is coded
@@ -338,7 +338,7 @@ stage_compress_land(struct stage_compress *x, struct err *e)
 	struct coding *q = &x->coding;
 	struct size z = { .bytes = writer_shard_bytes(x->to) };
 	const uint64_t base = z.bytes, end = size_send(&z);
-	struct shares_sum sum;
+	double sum;
 	uint64_t share;
 	size_t i;
 	int r;
@@ -357,7 +357,7 @@ stage_compress_land(struct stage_compress *x, struct err *e)
 	    (r = stage_compress_fitted(x, e)) < 0 ||
 	    (r = stage_compress_work(x, e)) < 0)
 		return r;
-	shares_left(&x->shares, &sum);
+	x->shares.left -= sum;
 	coding_drop(q, q->n);
 	x->left = x->done;
 	return 0;
