@@ -59,26 +59,32 @@ choose(struct export *x, struct err *e)
 	return r < 0 ? r : schema_finish(&x->chosen, e);
 }
 
-/* The notes of the shard, and where there are many files which step each is, and
- * the model that all who are in it had. */
+/* Collect the notes of the shard and, for --many, its run, kind and step, and the
+ * digest of the model that all of its contributors had. */
 static int
 describe(struct export *x, struct err *e)
 {
-	const char *digest;
+	static const char *const keys[] = { SHARD_KEY_RUN, SHARD_KEY_MODEL };
+	const struct shard *sh = reader_shard(x->in);
+	char key[64];
+	const char *v;
+	size_t i;
 	int r;
 
 	text_release(&x->note);
 	x->note = (struct text_kv)TEXT_KV_INIT;
-	if ((r = text_copy(&x->note, &reader_shard(x->in)->kv, e)) < 0)
+	if ((r = text_copy(&x->note, &sh->kv, e)) < 0 || !x->o->many)
 		return r;
-	if (!x->o->many)
-		return 0;
-	digest = text_get(&x->note, SHARD_KEY_MODEL);
-	if (digest != NULL && (r = text_set(&x->note,
-	    "safetensors." SHARD_KEY_MODEL, digest, e)) < 0)
-		return r;
-	return text_setf(&x->note, "safetensors.step", e, "%llu",
-	    (unsigned long long)reader_shard(x->in)->step);
+	for (i = 0; i < sizeof(keys) / sizeof(*keys) && r == 0; i++) {
+		(void)snprintf(key, sizeof(key), "safetensors.%s", keys[i]);
+		if ((v = text_get(&sh->kv, keys[i])) != NULL)
+			r = text_set(&x->note, key, v, e);
+	}
+	if (r == 0)
+		r = text_set(&x->note, "safetensors.kind",
+		    shard_kind_name(sh->kind), e);
+	return r < 0 ? r : text_setf(&x->note, "safetensors.step", e, "%llu",
+	    (unsigned long long)sh->step);
 }
 
 static int

@@ -33,6 +33,7 @@ __all__ = ["Error", "Gradients", "Local", "Replay", "load", "save"]
 
 NAMES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 SEE = "see ace-pytorch(7), WHEN SOMETHING FAILS"
+ASK = "look at the cloud and at who can write to its spool, then start again"
 ADVICE = {
     2: "the call is wrong: see the page of that program",
     3: "bytes were cut off or damaged: start this device again",
@@ -82,6 +83,21 @@ def _header(tensors, note=None):
     text = json.dumps(head, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text
+
+
+LARGEST = 2.0 ** 63     # of what comes back: a larger square is beyond f32
+
+
+def _sound(tensors, what):
+    """Raise if a value of these (name, tensor) pairs is no number to go on with."""
+    for name, t in tensors:
+        low, high = torch.aminmax(t.float()) if t.numel() else (t.new_zeros(()),) * 2
+        if not (low > -LARGEST and high < LARGEST):
+            x = t.float().reshape(-1)
+            at = int((~(x.abs() < LARGEST)).nonzero()[0])
+            raise Error(f"{what} has {x[at].item():g} in '{name}' at index {at}, "
+                        f"expected finite values below 2^63: nothing was applied; "
+                        f"{ASK}", 3, True)
 
 
 # ---- what can be sent ----
@@ -358,13 +374,22 @@ class _Wait:
         return (f"no answer since {at} from '{self.command}': does the cloud "
                 "run, and can it be reached?")
 
-    def look(self):
-        """To be called again and again while it lasts."""
-        seconds = time.monotonic() - self.began
-        if self.timeout is not None and seconds > self.timeout:
+    def left(self, most):
+        """Seconds until the timeout, at most so many."""
+        if self.timeout is None:
+            return most
+        return max(0, min(most, self.began + self.timeout - time.monotonic()))
+
+    def over(self):
+        """Raise after the timeout, whatever has come."""
+        if self.timeout is not None and not self.left(1):
             raise Error(f"round {self.round} took more than {self.timeout:g} s: "
                         f"{self.says()} (what was sent is in this device's "
                         "state: start it again, or call sync() again)", 4, True)
+
+    def look(self):
+        """To be called again and again while nothing comes."""
+        seconds = time.monotonic() - self.began
         # the receiver's words need a moment to come back
         if seconds < self.SILENT + (0 if self.text else 2):
             return
@@ -381,12 +406,33 @@ class _Wait:
 OURS = weakref.WeakSet()
 
 
+RUNS = weakref.WeakSet()        # each Local of this process that was not closed
+
+
 def _ours(f):
     OURS.add(f)
     return f
 
 
-os.register_at_fork(after_in_child=lambda: [f.close() for f in list(OURS)])
+os.register_at_fork(after_in_child=lambda: [[f.close() for f in list(OURS)],
+                                            RUNS.clear()])
+
+
+OWN = ("or give each device, and each model of a script, a checkpoint and a state of "
+       "its own")
+
+
+def _place():
+    """Which process of how many this is, as torchrun and torch.distributed say."""
+    d = torch.distributed
+    if d.is_available() and d.is_initialized():
+        return d.get_rank(), d.get_world_size()
+    return int(os.environ.get("RANK") or 0), int(os.environ.get("WORLD_SIZE") or 1)
+
+
+def _alone(rank, size):
+    return (f"process {rank} of {size} of this place: they are one device, for which "
+            "process 0 alone speaks, see ace-pytorch(7), Several processes in one place")
 
 
 def _lock(path, what, mode="rb", seconds=10):
@@ -398,11 +444,68 @@ def _lock(path, what, mode="rb", seconds=10):
             return f
         except BlockingIOError:
             if time.monotonic() > end:
+                rank, size = _place()
                 raise Error(f"{what} is in use by another process: stop that "
-                            "one, or give each device, and each model of a "
-                            "script, a checkpoint and a state of its own",
-                            5) from None
+                            f"one, {OWN}" + (size > 1) *
+                            f" (this is {_alone(rank, size)})", 5) from None
         time.sleep(0.05)
+
+
+def _states(stages):
+    """The states that the programs of these stages have."""
+    words = [w for words in stages for w in words]
+    return {b for a, b in zip(words, words[1:]) if a in ("-S", "--state")} | \
+        {w[8:] for w in words if w.startswith("--state=")}
+
+
+def _listen(hear, said, wait):
+    with open(hear, errors="replace") as f:
+        for line in f:
+            if not line.startswith("Try '"):
+                said.append(line.rstrip())
+            del said[:-200]
+            w = wait()
+            if w:               # else nobody waits any more
+                w.heard(line.rstrip())
+            del w
+
+
+def _feed(parts, into):
+    """What is in the queue into the pipe: nobody else writes there.  When the
+    programs have ended, who reads will see why."""
+    with contextlib.suppress(OSError), into as f:
+        for part in iter(parts.get, None):
+            while part:
+                part = part[os.write(f.fileno(), part):]
+
+
+def _end(owner, processes, threads, seconds):
+    """Wait for all programs; after so many seconds end our own."""
+    if os.getpid() != owner:
+        return
+    end = time.monotonic() + seconds
+    for p in processes:
+        try:
+            p.wait(max(0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            p.terminate()
+            p.ended = True
+    for p in processes:
+        try:
+            p.wait(2)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            p.wait()
+    for t in threads:
+        if t is not threading.current_thread():
+            t.join(seconds + 1)
+
+
+def _forget(out, parts, *programs):
+    """The end of a pipe, whatever is under way."""
+    out.close()
+    parts.put(None)
+    _end(*programs)
 
 
 class _Pipe:
@@ -410,23 +513,27 @@ class _Pipe:
     round, and one comes out."""
 
     def __init__(self, through, step, kind, device, run, weight, samples,
-                 wait=None, ask=False):
+                 wait=None, ask=False, how=""):
         self.stages = _stages(through)
-        self.wait = wait or _Wait(device)
+        self.wait, self.how = wait or _Wait(device), how
+        # what is not sent to a cloud comes back as it is
+        self.run = run
+        self.kinds = ("mean",) if _connection(self.stages) else ("mean", kind)
         self.far = " | ".join(" ".join(w) for w in _connection(self.stages))
         if ask:                 # nothing is coded, and no state is touched
             self.stages = _connection(self.stages) + [["ace-expand"]]
             kind = "model"
-        words = [w for words in self.stages for w in words]
-        self.states = {b for a, b in zip(words, words[1:]) if a in ("-S", "--state")}
-        self.states |= {w[8:] for w in words if w.startswith("--state=")}
+        self.states = _states(self.stages)
         self.stages.insert(0, ["ace-import", "--many", "-k", kind, "-d", device,
                                "-r", run, "-s", str(step), "--base-version",
                                str(step), "-w", str(weight), "-n", str(samples)])
         self.stages.append(["ace-export", "--many"])
         self.said = []          # lines, in the order they were written
-        self.processes, self.threads, self.queue = [], [], queue.Queue()
+        self.processes, self.threads = [], []
+        self.programs = os.getpid(), self.processes, self.threads
+        self.queue = queue.SimpleQueue()    # as a finalizer may use it
         self.heard = False      # some of an answer that will not come again
+        self.answered = False
         self.model = None       # the digest that the answer says, of all devices
         for s in self.states:
             for path in f"{s}/lock", f"{s}/ack-lock":
@@ -448,7 +555,7 @@ class _Pipe:
         except OSError as e:
             os.close(say)
             os.close(self.hear)
-            self._end(0)
+            _end(*self.programs, 0)
             raise Error(f"cannot run '{words[0]}': {e.strerror}; is it in "
                         "PATH, or beside this Python?") from None
         os.close(say)
@@ -457,24 +564,12 @@ class _Pipe:
         with contextlib.suppress(OSError):
             for f in self.into, self.out:
                 fcntl.fcntl(f, getattr(fcntl, "F_SETPIPE_SZ", 1031), 1 << 20)
-        for f in self._listen, self._send:
-            self.threads.append(threading.Thread(target=f, daemon=True))
+        for f, *args in ((_listen, self.hear, self.said, weakref.ref(self.wait)),
+                         (_feed, self.queue, self.into)):
+            self.threads.append(threading.Thread(target=f, args=args, daemon=True))
             self.threads[-1].start()
-
-    def _listen(self):
-        with open(self.hear, errors="replace") as f:
-            for line in f:
-                self.said.append(line.rstrip())
-                del self.said[:-200]
-                self.wait.heard(line.rstrip())
-
-    def _send(self):
-        """What is in the queue into the pipe: nobody else writes there.  When
-        the programs have ended, who reads will see why."""
-        with contextlib.suppress(OSError), self.into as f:
-            for part in iter(self.queue.get, None):
-                while part:
-                    part = part[os.write(f.fileno(), part):]
+        self.end = weakref.finalize(self, _forget, self.out, self.queue,
+                                    *self.programs, 1)
 
     def send(self, *parts):
         for p in parts:
@@ -488,7 +583,9 @@ class _Pipe:
             while not self.poll.poll(200):
                 if any(p.poll() for p in self.processes):
                     raise self.failure()
+                self.wait.over()
                 self.wait.look()
+            self.wait.over()
             n = self.out.readinto(room[at:])
             if not n:
                 raise self.failure()
@@ -497,62 +594,76 @@ class _Pipe:
             at += n
 
     def head(self):
-        """What is in the next file, and of which step it is."""
+        """What is in the next file, and of which step it is; of this run, and a
+        mean, or the end of what was asked for."""
         n = bytearray(8)
         self._fill(n)
         n = int.from_bytes(n, "little")
         if n > 1 << 27:
-            raise Error("the answer is no safetensors file", 3)
+            raise Error(f"the answer has a head of {n} bytes, and a safetensors file "
+                        f"has at most {1 << 27}", 3)
         text = bytearray(n)
         self._fill(text)
         got = json.loads(text)
         note = got.pop("__metadata__", {})
         self.model = note.get("model.digest")
+        kinds = self.kinds if got else ("model",)
+        for what, found, want in (("run", note.get("run"), (self.run,)),
+                                  ("kind", note.get("kind"), kinds)):
+            if found not in want:
+                raise self.unfit(f"is of {what} '{found}'", f"'{want[0]}'")
         return got, int(note.get("step", -1))
 
-    def answer(self, step):
-        """What is in the file of this step, whose values come next."""
+    def unfit(self, found, expected):
+        """The Error for an answer that is not what was asked for."""
+        return Error(f"round {self.wait.round}: the answer {found}, expected "
+                     f"{expected}: nothing was applied; {ASK}", 3, True)
+
+    def fits(self, got, tensors):
+        """Raise if that file has not these (name, tensor) pairs."""
+        want = _layout(tensors)
+        for name in {**want, **got}:
+            if got.get(name) != want.get(name):
+                raise self.unfit(f"does not fit the model: '{name}' is "
+                                 f"{got.get(name, 'not there')}",
+                                 want.get(name, "no tensor of that name"))
+
+    def begin(self, step, tensors, note=None):
+        """The head of a round's file; before it nothing is to be read."""
         self.wait.begin(step, self.far)
-        got, at = self.head()
-        while 0 <= at < step:   # of a shard that the state sent once more
-            rest = max((t["data_offsets"][1] for t in got.values()), default=0)
+        if self.answered and self.poll.poll(0):
+            raise self.unfit("of the round before goes on", "its end")
+        self.send(_header(tensors, note))
+
+    def answer(self, step, tensors):
+        """The values of the file of this step into these pairs, as of _host."""
+        self.wait.begin(step, self.far)
+        while True:
+            got, at = self.head()
+            if not 0 <= at <= step or self.answered and at < step:
+                raise self.unfit(f"is of round {at}", f"round {step}")
+            self.fits(got, tensors)
+            if at == step:
+                break
+            # of a shard that the state sent once more
+            rest = sum(t.numel() * t.element_size() for _, t in tensors)
             while rest:
                 part = bytearray(min(rest, 1 << 20))
                 self._fill(part)
                 rest -= len(part)
-            got, at = self.head()
-        return got
+        self.body(tensors)
+        self.answered = True
 
-    def body(self, got, tensors):
-        """The values of that file into these (name, tensor) pairs, as of _host."""
-        want = _layout(tensors)
-        for name in {**want, **got}:
-            if got.get(name) != want.get(name):
-                raise Error(f"the answer does not fit the model: '{name}' is "
-                            f"{got.get(name)}, not {want.get(name)}", 3)
+    def body(self, tensors):
         for _, t in tensors:
             self._fill(_bytes(t))
         self.heard = False
-
-    def _end(self, seconds):
-        """Wait for all programs; after so many seconds end our own."""
-        end = time.monotonic() + seconds
-        for p in self.processes:
-            try:
-                p.wait(max(0, end - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                p.terminate()
-                p.ended = True
-        for p in self.processes:
-            p.wait()
-        for t in self.threads:
-            t.join(seconds + 1)
+        _sound(tensors, f"round {self.wait.round}: the answer")
 
     def leave(self, seconds=10):
         """Give the pipe up, whatever is under way."""
-        self.out.close()
-        self.queue.put(None)
-        self._end(seconds)
+        self.end.detach()
+        _forget(self.out, self.queue, *self.programs, seconds)
 
     def _last_word(self, i):
         """When stage i, which failed, spoke last, and what it said: its error.
@@ -584,6 +695,10 @@ class _Pipe:
                     "states and checkpoints of the cloud and all devices.  Two "
                     f"models of one script have a run each: see "
                     "ace-pytorch(7), Two models in one script")
+        if "no more have one than the other" in line:
+            return ("half of the devices have other weights or moments than the rest"
+                    f"{self.how}: give all of them one torch and the same settings, "
+                    f"and one half the checkpoint of the other; {SEE}")
         if ": mismatch: " in line:
             return (f"this device, {state} and the cloud are not of one "
                     "run: when the model is right now, remove the state of the "
@@ -615,12 +730,14 @@ class _Pipe:
     def close(self, seconds=60):
         """The end of a run: nothing is under way, and all programs are done, or
         are ended after so many seconds."""
+        self.end.detach()
         self.queue.put(None)
         end = time.monotonic() + seconds
         over = self.poll.poll(1000 * seconds)
         if over and self.out.read(1):
-            raise Error("the pipeline said more than was asked", 3)
-        self._end(max(0, end - time.monotonic()))
+            self.leave(1)
+            raise self.unfit("goes on", "its end")
+        _end(*self.programs, max(0, end - time.monotonic()))
         # who goes because another one was ended has not failed
         if over and any(p.returncode and not hasattr(p, "ended")
                         for p in self.processes):
@@ -677,6 +794,9 @@ def load(path):
         raise Error(f"checkpoint '{path}' cannot be read: {e}", 3) from e
 
 
+GAP = 16        # so many rounds may pass without an average, for lack of a quorum
+
+
 class Local:
     """Local steps of any optimiser, then the average of what they changed.
 
@@ -699,6 +819,7 @@ class Local:
     kind = "delta"                      # of a shard
     sent = None                         # as this type, else as each parameter's
     steps = None                        # that are replayed
+    gone = ""                           # why it does not go on
 
     def __init__(self, model, optimizer, through, device, run="train",
                  checkpoint=None, outer_rate=1.0, outer_momentum=0.0,
@@ -716,11 +837,15 @@ class Local:
         self.look = _look(self.pairs)
         self.rate, self.momentum, self.patience = outer_rate, outer_momentum, patience
         self.call = dict(through=through, kind=self.kind, device=device, run=run,
-                         weight=weight, samples=samples,
+                         weight=weight, samples=samples, how=self._how(),
                          wait=_Wait(device, timeout, on_wait))
         self.round, self.pipe, self.seconds = 0, None, {}
-        self.mine, self.unsent = [], []     # this round's difference, and a copy
+        self.room, self.unsent = [], []     # for a difference, and what is kept of one
         self.tried = None                   # the round whose part may be sent
+        self.said = type(self), through, device, run, checkpoint
+        self.files = {("state", s) for s in _states(_stages(through))}
+        self.files |= {("checkpoint", checkpoint)} if checkpoint else set()
+        self._in_place(model)
         self.lock = checkpoint and _lock(
             f"{checkpoint}.lock", f"checkpoint '{checkpoint}'", "wb")
         try:
@@ -729,7 +854,37 @@ class Local:
             if self.lock:
                 self.lock.close()
             raise
+        RUNS.add(self)
         self.since = time.monotonic()
+
+    def _in_place(self, model):
+        """Take the place of the same call before, as when a cell of a notebook is
+        run again; raise where something else of this process has what this needs."""
+        rank, size = _place()
+        if rank and any(isinstance(m, torch.nn.parallel.DistributedDataParallel)
+                        for m in model.modules()):
+            raise Error(f"this is {_alone(rank, size)}")
+        for other in list(RUNS):
+            shared = self.files & other.files
+            if shared and other.said == self.said:
+                other._leave(1)
+                other._release(f"another call of ace.{type(self).__name__} with the same "
+                               "pipeline and checkpoint took the place of this one")
+            elif shared:
+                raise Error("{} '{}' is in use by another ace.{} of this process: close() "
+                            "that one, {}".format(*shared.pop(), type(other).__name__,
+                                                  OWN), 5)
+
+    def _release(self, why):
+        """Another process, or another run of this one, may go on from here."""
+        self.gone = why
+        RUNS.discard(self)
+        if self.lock:
+            self.lock.close()
+
+    def _how(self):
+        """What the arithmetic depends on."""
+        return f" (here it is torch {torch.__version__})"
 
     def _begin(self):
         with torch.no_grad():
@@ -767,8 +922,14 @@ class Local:
         with torch.no_grad():
             self._take_up(had)
             for name, value in {**had["buffers"], **had.get("moved", {})}.items():
-                if name in tensors:
-                    tensors[name].copy_(value)
+                t = tensors.get(name)
+                if t is not None and t.shape != value.shape:
+                    self.call["wait"].say(
+                        f"'{name}' is {list(t.shape)} in the model, and "
+                        f"{list(value.shape)} in the checkpoint, as which it goes on")
+                    t.data = torch.empty(value.shape, dtype=t.dtype, device=t.device)
+                if t is not None:
+                    t.copy_(value)
         for k, v in self.state.items():
             v.load_state_dict(had["state"][k])
         torch.set_rng_state(had["random"])
@@ -877,7 +1038,7 @@ class Local:
         pipe = _Pipe(step=self.round, ask=True, **self.call)
         try:
             self._ask(pipe)
-            pipe.close()
+            pipe.close(self.call["wait"].left(60))
             return True
         except Error as e:
             pipe.leave(1)
@@ -896,21 +1057,31 @@ class Local:
         wait.begin(self.round, pipe.far)
         pipe.send(_header([]))
         pipe.queue.put(None)
-        d = None
         while True:
             got, at = pipe.head()
+            if not self.round <= at <= self.round + GAP:
+                raise pipe.unfit(f"is of round {at}" if got else
+                                 f"says to begin at round {at}",
+                                 f"round {self.round}, or one of the {GAP} after it")
             if not got:         # the end: the round to begin with
-                self.round = max(self.round, at)
+                self.round = at
                 return
-            d = d or [(n, torch.empty(p.shape, dtype=self.sent or p.dtype,
-                                      device="cpu")) for n, p in self.pairs]
-            pipe.body(got, d)
+            d = self._room()
+            pipe.fits(got, d)
+            pipe.body(d)
             self._alike(pipe, at)
             with _whole():
                 self.round = at
                 self._apply(d)
                 self.round = at + 1
             wait.begin(self.round, pipe.far)
+
+    def _room(self):
+        """Pairs for a difference or an average, in memory that is not the model's."""
+        if not self.room:
+            self.room = [torch.empty(p.shape, dtype=self.sent or p.dtype, device="cpu")
+                         for _, p in self.pairs]
+        return [(n, t) for (n, _), t in zip(self.pairs, self.room)]
 
     @torch.no_grad()
     def _reset(self):
@@ -927,13 +1098,18 @@ class Local:
             sum_ = zlib.crc32(_bytes(s), sum_)
         return f"{sum_:08x}"
 
+    def _says(self, at):
+        """What a shard of round at says of the model."""
+        return self.digest()
+
     def _alike(self, pipe, at):
         """Raise if those whose average this is had another model than this one."""
-        if pipe.model not in (None, self.digest()):
+        if pipe.model not in (None, self._says(at)):
             raise Error(
-                f"mismatch: in round {at} this device has model {self.digest()}, "
+                f"mismatch: in round {at} this device has model {self._says(at)}, "
                 f"and the others have {pipe.model}: weights, moments, rates or the "
-                "arithmetic differ, and its part was not counted.  It has to begin "
+                f"arithmetic differ{self._how()}, and its part was not counted.  It "
+                "has to begin "
                 f"again after round {at} with theirs: give it the checkpoint of "
                 f"another device; {SEE}", 5)
 
@@ -943,11 +1119,9 @@ class Local:
         while True:
             try:
                 self.pipe = self.pipe or _Pipe(step=self.round, **self.call)
-                self.pipe.send(_header(d, {"model.digest": self.digest()}))
+                self.pipe.begin(self.round, d, {"model.digest": self._says(self.round)})
                 self.pipe.send(*(_bytes(t) for _, t in d))
-                got = self.pipe.answer(self.round)
-                self.mine = []          # its memory is the average's from here on
-                self.pipe.body(got, d)
+                self.pipe.answer(self.round, d)
                 return self._alike(self.pipe, self.round)
             except Error as e:
                 heard = self.pipe and self.pipe.heard
@@ -964,6 +1138,8 @@ class Local:
         """Send what the local steps changed, and make the model the next common
         one.  When it raises, the model is the last common one, and the next call
         sends the same again, but for what was refused."""
+        if self.gone:
+            raise Error(self.gone)
         began, d = time.monotonic(), None
         try:
             with _whole():
@@ -975,18 +1151,17 @@ class Local:
             with _whole():
                 self._apply(d)
                 self.round += 1
-                self.unsent = []
+                d, self.unsent = None, []
                 self._reset()
         except BaseException as e:
             with _whole():
-                if self.mine:
+                self._leave(1)          # who sends d still reads its memory
+                if d is not None:
                     refused = getattr(e, "status", 4) in (2, 5)
-                    self.unsent = [t.clone() for t in self.mine if not refused]
+                    self.unsent = [] if refused else self._again()
                     self.tried = None if refused else self.tried
-                self.mine = []
-                self._leave(1)          # who sends d still reads the model's memory
                 if d is not None or not isinstance(e, KeyboardInterrupt):
-                    self._reset()       # else nothing had begun
+                    self._reset()       # else nothing had begun, or all was done
             raise
         applied = time.monotonic()
         if self.checkpoint:
@@ -1000,18 +1175,24 @@ class Local:
 
     def _part(self):
         """What this device sends, (name, tensor) pairs: differences."""
-        d = [(n, _host(p)) for n, p in self.pairs]      # in p's own memory, mostly
-        for (_, t), s in zip(d, self.start):
-            t.sub_(s.to(t.dtype))
+        d = self._room()
+        for (_, t), (_, p), s in zip(d, self.pairs, self.start):
+            torch.sub(_host(p), s.to(t.dtype), out=t)
         # the state may have the part of that try, and would send it without these
         if self.tried == self.round and any(t.any() for _, t in d):
             raise Error("steps were taken between a sync() that failed and this one, "
                         "and nobody would get them: they were taken back; call sync() "
                         "again before any other step")
-        self.mine = [t for _, t in d]
-        for t, u in zip(self.mine, self.unsent):
+        for (_, t), u in zip(d, self.unsent):
             t.add_(u)
         return d
+
+    def _again(self):
+        """What was to be sent, in memory of its own: the model still has it."""
+        self.tried, tried = None, self.tried
+        u = [t.clone() for _, t in self._part()]
+        self.tried = tried
+        return u
 
     def _apply(self, d):
         """The common model takes a step with the average d."""
@@ -1032,8 +1213,7 @@ class Local:
         if self.pipe:
             self.pipe.close()
             self.pipe = None
-        if self.lock:
-            self.lock.close()
+        self._release("it was closed: make another one")
 
 
 def _copy(x):
@@ -1117,7 +1297,7 @@ class Replay(Local):
         self.steps, self.schedule = steps, schedule
         self.sum, self.taken = [], 0    # of the gradients, and how many
         self.again = False              # the round was tried, and failed
-        self.proved = False
+        self.proved = ""                # what its steps lead to
         super().__init__(model, optimizer, through, device, f"{run}-replay{steps}",
                          checkpoint, patience=patience, weight=weight,
                          samples=samples, state=state, timeout=timeout,
@@ -1165,27 +1345,53 @@ class Replay(Local):
         return self.kept
 
     def _take_up(self, had):
-        if len(had["optimizer"]["state"]) == len(self.kept["state"]):
-            self.start, self.kept, self.away = had["start"], had["optimizer"], True
-            self._reset()
-            self._keep()
+        now = self.kept["groups"]
+        if len(had["optimizer"]["state"]) == len(self.kept["state"]) and \
+                len(had["optimizer"]["groups"]) == len(now):
+            self.start, self.kept, self.crc = had["start"], had["optimizer"], None
         if had["digest"] != self.digest():
             raise Error(f"checkpoint '{self.checkpoint}' was made with another "
                         "optimiser: go on with that one, or begin another run, with "
                         "empty states")
+        # options that the torch of that time did not have are as they are now
+        for g, new in zip(self.kept["groups"], now):
+            g.update({k: v for k, v in new.items() if k not in g})
+        self.away = True
+        self._reset()
+        self._keep()
+
+    def _how(self):
+        options = {k: v for g in self.optimizer.param_groups for k, v in g.items()
+                   if v is True or k in ("foreach", "fused") and v is False}
+        cpu = getattr(getattr(torch.backends, "cpu", None), "get_cpu_capability", None)
+        return " ".join([f" (here it is torch {torch.__version__},",
+                         f"{type(self.optimizer).__name__}",
+                         *(f"{k}={v}" for k, v in sorted(options.items())),
+                         f"on {', '.join(sorted({p.device.type for _, p in self.pairs}))}",
+                         cpu() if cpu else ""]).rstrip() + ")"
+
+    def _says(self, at):
+        """In the first round also where this machine's arithmetic leads."""
+        if at:
+            return self.digest()
+        self._prove()
+        return f"{_crc([self.digest(), self.proved]):08x}"
 
     def digest(self):
         """A checksum of the common model and moments, what needed no gradient when
         the run began, the optimiser's numbers, and how many steps are replayed."""
         if self.crc is None:
-            # not what only says how it computes, which each torch has others of
-            options = [{k: v for k, v in g.items() if not isinstance(v, bool) and
-                        isinstance(v, (numbers.Number, tuple, torch.Tensor))}
-                       for g in self.kept["groups"]]
-            self.crc = _crc([self.frozen, self.start, self.kept["state"],
-                             self.kept["more"], options, self.steps,
-                             type(self.optimizer).__name__])
+            self.crc = _crc([self.frozen, *self._parts(self.start, self.kept),
+                             self.steps, type(self.optimizer).__name__])
         return f"{self.crc:08x}"
+
+    @staticmethod
+    def _parts(weights, kept):
+        # not what only says how it computes, which each torch has others of
+        options = [{k: v for k, v in g.items() if not isinstance(v, bool) and
+                    isinstance(v, (numbers.Number, tuple, torch.Tensor))}
+                   for g in kept["groups"]]
+        return weights, kept["state"], kept["more"], options
 
     def _step(self, i):
         """The optimiser's step number i of this round."""
@@ -1234,13 +1440,17 @@ class Replay(Local):
         for _, p in self.pairs:
             p.grad = None
 
-    def _prove(self, d):
-        """Raise if these steps, taken twice from the same state, differ."""
+    def _prove(self):
+        """Raise if a round's steps, taken twice from the same state, differ.  What
+        they make of gradients that are the same everywhere is in self.proved."""
+        if self.proved:
+            return
         seen = []
         for _ in range(2):
-            self._replay(d)
-            seen.append(_crc([[p.detach() for _, p in self.pairs],
-                              _copy(self._now())]))
+            self._replay([(n, _pattern(p.numel()).reshape(p.shape))
+                          for n, p in self.pairs])
+            seen.append(_crc(self._parts([p.detach() for _, p in self.pairs],
+                                         _copy(self._now()))))
             self._reset()
         if seen[0] != seen[1]:
             raise Error(
@@ -1248,7 +1458,7 @@ class Replay(Local):
                 "same state: it keeps something outside of its state and groups, or "
                 "draws random numbers; ace.Replay needs one whose state is a function "
                 "of the gradients that it saw: use ace.Local")
-        self.proved = True
+        self.proved = f"{seen[0]:08x}"
 
     def sync(self):
         """Send the mean gradient of the steps, which are taken back, and take as many
@@ -1263,16 +1473,23 @@ class Replay(Local):
     def _part(self):
         self.away = True                # whatever the script did with them
         self._reset()
-        d = [(n, s.div(self.steps).cpu()) for (n, _), s in zip(self.pairs, self.sum)]
-        if not self.proved:
-            self._prove(d)
-        return d
+        self._prove()
+        return [(n, s.div(self.steps).cpu()) for (n, _), s in zip(self.pairs, self.sum)]
+
+    def _again(self):
+        return []                       # the sums have it
 
     def _apply(self, d):
         """All devices take the same steps."""
         self._replay(d)
         self._keep()
         self.taken, self.again, self.sum = 0, False, []
+
+
+def _pattern(n):
+    """Numbers between -1/2 and 1/2 that look random, with the same bits everywhere."""
+    bits = torch.arange(n, dtype=torch.int64) * 0x9e3779b1 & 0xffffff
+    return bits.to(torch.float32) * 2.0 ** -24 - 0.5
 
 
 def _squares(t):
@@ -1305,6 +1522,7 @@ class Gradients:
         self.name = {p: n for n, p in self.pairs}
         self.pipe = _Pipe(through, step, "gradient", device, run, weight, samples)
         self.ready, self.sent, self.buckets = {}, 0, []
+        self.rooms = {}                 # for averages, before they are gradients
         self.lock = threading.Lock()    # autograd has a thread for each device
         self.nodes = [self._attach(p) for _, p in self.pairs if layers]
 
@@ -1338,7 +1556,7 @@ class Gradients:
             if name not in self.ready or not all_ and name == self.pairs[-1][0]:
                 break
             if self.sent == 0:
-                self.pipe.send(_header(self.pairs))
+                self.pipe.begin(self.step, self.pairs)
             self.pipe.send(_bytes(self.ready[name][2]))
             self.sent += 1
 
@@ -1369,17 +1587,24 @@ class Gradients:
     def _finish(self, clip=None):
         """The averages, in the memory of the gradients, and their norm."""
         self._leave(True)
-        got = self.pipe.answer(self.step)
-        self.pipe.body(got, [(n, self.ready[n][2]) for n, _ in self.pairs])
-        done, self.ready = list(self.ready.values()), {}
+        # not into the gradients before all is there, and sound
+        done = []
+        for n, _ in self.pairs:
+            p, g, h, _ = self.ready[n]
+            if h.data_ptr() == g.data_ptr():
+                if n not in self.rooms:
+                    self.rooms[n] = torch.empty_like(h)
+                h = self.rooms[n]
+            done.append((p, g, h, n))
+        self.pipe.answer(self.step, [(n, h) for *_, h, n in done])
+        self.ready = {}
         self.sent, self.step = 0, self.step + 1
         norm = None if clip is None else \
             math.sqrt(math.fsum(_squares(h) for _, _, h, _ in done))
         for _, g, h, _ in done:
             if norm is not None and norm > clip:
                 h.mul_(clip / norm)
-            if g.data_ptr() != h.data_ptr():
-                g.copy_(h)
+            g.copy_(h)
         return [(p, g) for p, g, _, _ in done], norm
 
     @staticmethod

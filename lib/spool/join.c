@@ -166,16 +166,24 @@ join_send(const struct inbox *s, const char *run, const char *device,
 	return k < 0 ? k : 0;
 }
 
-/* Has the device a shard in this step? */
+/* Return 1 if the device has a shard in this step that it may send again: it may not
+ * where the step was closed and all of it set aside. */
 static int
 join_took_part(const struct inbox *s, const struct join_asked *q, uint64_t step,
     struct err *e)
 {
 	char *path = inbox_of(s, q->run, &step, q->device, "aceg", e);
+	struct ledger l;
 	int k = path != NULL ? faccessat(AT(path), F_OK, 0) == 0 : -ERR_SYS;
 
 	alloc_free(path);
-	return k;
+	if (k <= 0 || (k = inbox_manifest(s, q->run, step, &l, e)) < 0)
+		return k;
+	ledger_release(&l);
+	if (k == 0 || (k = inbox_aggregate(s, q->run, step, &path, e)) < 0)
+		return k < 0 ? k : 1;
+	alloc_free(path);
+	return k != INBOX_NEVER;
 }
 
 int

@@ -407,6 +407,27 @@ receive_hand(const struct receive_answers *o, char *path, struct err *e)
 	return k;
 }
 
+/* Fail where the step of this accepted shard never gets an aggregate because the
+ * models of its devices differ: the device would wait for ever. */
+static int
+receive_split(const struct receive_answers *o, const struct receive_said *a,
+    struct err *e)
+{
+	struct ledger l;
+	size_t i;
+	int k = inbox_manifest(o->inbox, a->run, a->r.step, &l, e);
+
+	for (i = 0; k > 0 && i < l.n; i++)
+		if (memcmp(l.r[i].device, a->r.device, SHARD_ID) == 0 &&
+		    strncmp(l.r[i].reason, "mismatch: ", 10) == 0)
+			k = err_set(e, ERR_REFUSED, "mismatch: step %llu of run "
+			    "'%.80s' has no aggregate: %s",
+			    (unsigned long long)a->r.step, a->run,
+			    l.r[i].reason + 10);
+	ledger_release(&l);
+	return k < 0 ? k : 0;
+}
+
 static int
 receive_aggregate(const struct receive_answers *o, const struct receive_said *a,
     struct err *e)
@@ -415,6 +436,8 @@ receive_aggregate(const struct receive_answers *o, const struct receive_said *a,
 	int k = receive_await(o, a->run, a->r.step, &path, e);
 
 	/* of what was read the device gets the receipts all the same */
+	if (k == 0 && path == NULL)
+		k = receive_split(o, a, e);
 	return k < 0 ? k : path == NULL ? 0 : receive_hand(o, path, e);
 }
 

@@ -391,3 +391,130 @@ load pytorch
 	cloud 2 6 3>&- &
 	pair master.py
 }
+
+@test "a buffer that grew: the checkpoint has it as it was, and this is said" {
+	cat >grew.py <<-'E'
+	from common import *
+
+	class Queue(nn.Module):
+	    def __init__(self, n):
+	        super().__init__()
+	        self.out = nn.Linear(2, 2)
+	        self.register_buffer("seen", torch.zeros(n, 2))
+
+	def local(m):
+	    return ace.Local(m, None, "cat", "edge1", checkpoint="edge1.pt")
+
+	m = Queue(3)
+	l = local(m)
+	m.seen = torch.arange(10.).reshape(5, 2)
+	l.sync()
+	l.close()
+	m = Queue(3)
+	l = local(m)
+	assert l.round == 1 and torch.equal(m.seen, torch.arange(10.).reshape(5, 2)), m.seen
+	l.sync()
+	l.close()
+	E
+	exits 0 py grew.py
+	says "^ace: edge1: 'seen' is \\[3, 2\\] in the model, and \\[5, 2\\] in the checkpoint, as which it goes on$"
+}
+
+@test "a cell of a notebook is run again: it takes the place of what it made before" {
+	cat >cell.py <<-'E'
+	import gc
+	from common import *
+
+	CELL = """
+	torch.manual_seed(1)
+	model = mlp()
+	local = ace.Local(model, None, through("edge1"), "edge1", checkpoint="edge1.pt")
+	while local.round < 4:
+	    with torch.no_grad():
+	        model[0].weight.add_(1)
+	    if local.round == BREAK:
+	        raise ValueError("mine")
+	    local.sync()
+	"""
+
+	def alive():
+	    """The children of this process, those that nobody waited for with them."""
+	    n = []
+	    for p in os.listdir("/proc"):
+	        try:
+	            stat = open(f"/proc/{p}/stat").read().rpartition(")")[2].split()
+	        except (OSError, ValueError):
+	            continue
+	        if int(stat[1]) == os.getpid():
+	            n.append((p, stat[0]))
+	    return n
+
+	ns = dict(globals(), BREAK=2)
+	try:
+	    exec(CELL.replace("\n\t", "\n"), ns)
+	    assert False
+	except ValueError as e:
+	    sys.last_value = e              # as a prompt keeps it
+	old = ns["local"]
+	ns["BREAK"] = -1
+	exec(CELL, ns)
+	assert ns["local"].round == 4 and ns["local"] is not old
+	with fails("another call of ace.Local with the same pipeline and checkpoint took the"):
+	    old.sync()
+	exec(CELL, ns)                      # done, and once more
+	assert ns["local"].round == 4
+	digest = ns["local"].digest()
+	# what shares only a part of it is refused, at once and by name
+	for more in {"run": "other"}, {"checkpoint": "b.pt"}:
+	    with fails("'edge1" + "'" * (more != {"run": "other"})) as f:
+	        ace.Local(mlp(), None, through("edge1"), "edge1",
+	                  **{"checkpoint": "edge1.pt", **more})
+	    assert "is in use by another ace.Local of this process: close() that one" in f.error
+	# forgotten: its programs are over, and are waited for
+	assert len(alive()) >= 6, alive()
+	sys.last_value = e = f = None
+	del old, ns
+	gc.collect()
+	assert alive() == [], alive()
+	local = ace.Local(mlp(), None, through("edge1"), "edge1", checkpoint="edge1.pt")
+	assert local.digest() == digest
+	local.close()
+	E
+	cloud 1 4 3>&- &
+	py cell.py
+	wait
+}
+
+@test "processes of one place: all but the first are told that one speaks for them" {
+	cat >ranks.py <<-'E'
+	from common import *
+
+	rank = int(sys.argv[1])
+	torch.distributed.init_process_group(
+	    "gloo", init_method=f"file://{os.getcwd()}/meet", rank=rank, world_size=2)
+	model = mlp()
+	ddp = nn.parallel.DistributedDataParallel(model)
+	ace._lock.__defaults__ = ("rb", 0.2)
+	one = "for which process 0 alone speaks, see ace-pytorch(7), Several processes in"
+	local = None
+	for way in (lambda m: ace.Local(m, None, "cat", "edge1", checkpoint="x.pt"),
+	            lambda m: ace.Replay(m, torch.optim.SGD(m.parameters(), lr=.1), "cat",
+	                                 "edge2", 1, checkpoint="y.pt")):
+	    if rank == 0:
+	        local = way(ddp), local
+	    torch.distributed.barrier()
+	    if rank == 1:
+	        with fails("this is process 1 of 2 of this place: they are one device, " + one):
+	            way(ddp)
+	        # and without the wrapper, where the two have one checkpoint
+	        with fails("is in use by another process: stop that") as f:
+	            way(model)
+	        assert "(this is process 1 of 2 of this place" in f.error and one in f.error
+	    torch.distributed.barrier()
+	print("good")
+	E
+	py ranks.py 1 >one 3>&- 2>err1 &
+	py ranks.py 0 >zero || { cat err1; false; }
+	wait $! || { cat err1; false; }
+	same one zero
+}

@@ -98,11 +98,11 @@ export WAY=Replay
 		    assert all(torch.equal(x[k], y[k]) for k in x)
 		P
 	done
-	# one whose rate is another cannot take the steps of the others
+	# one whose rate is another cannot take the steps of the others, and hears so before
 	sed 's/1e-2 \* min/2e-2 * min/' "$BATS_FILE_TMPDIR/common.py" >common.py
 	cp "$BATS_FILE_TMPDIR/train.py" .
 	exits 1 py train.py edge5 10
-	says 'ace_shards.Error: mismatch: in round 1 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}: weights, moments, rates or the arithmetic differ'
+	says 'ace_shards.Error: mismatch: in round 0 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}: weights, moments, rates or the arithmetic differ'
 }
 
 # bats test_tags=long
@@ -144,6 +144,101 @@ export WAY=Replay
 	exits 1 train edge4 1 steps=3
 	says "ace_shards.Error: ace-recv: mismatch: a shard of run 'train-replay3-[0-9a-f]{8}', and the spool is of run 'train-replay2-"
 	says 'another way, optimiser or number of steps to replay'
+}
+
+@test "replay: two devices that differ are both told, with torch and settings, and go on" {
+	cat >split.py <<-'P'
+	from common import *
+
+	class Other(torch.optim.AdamW):
+	    """As a fused one: other roundings, the same name and numbers."""
+	    def step(self, closure=None):
+	        super().step()
+	        with torch.no_grad():
+	            for g in self.param_groups:
+	                for p in g["params"]:
+	                    p.mul_(1 + 2 ** -23)
+
+	device, wrong = sys.argv[1:]
+	model = mlp()
+	kind = Other if wrong == "fused" else torch.optim.AdamW
+	kind.__name__ = "AdamW"
+	inner = kind(model.parameters(), lr=1e-2, foreach=wrong != "fused")
+	replay = ace.Replay(model, inner, through(device), device, steps=2,
+	                    checkpoint=f"{device}.pt")
+	while replay.round < 4:
+	    if str(replay.round) == wrong:
+	        replay.start[0].add_(1)
+	        replay.crc = None
+	    for i in range(2):
+	        inner.zero_grad()
+	        loss(model, device, 2 * replay.round + i).backward()
+	        replay.step()
+	    replay.sync()
+	replay.close()
+	print(replay.round, replay.digest())
+	P
+	# told WRONG ROUND: both of them end, with what each computes with
+	told() {
+		py split.py edge1 -1 >said1 2>err1 3>&- &
+		exits 1 py split.py edge2 "$1"
+		wait $! && false
+		for f in err err1; do
+			grep -q "^ace_shards.Error: ace-recv: mismatch: step $2 of run 'train-replay2-.*' has no aggregate: 'edge[12]' has model [0-9a-f]* and 'edge[12]' [0-9a-f]*, at version $2, and no more have one than the other" $f
+			grep -q "half of the devices have other weights or moments than the rest (here it is torch $torch, AdamW foreach=.* on cpu.*): give all of them one torch and the same settings" $f
+		done
+		grep -q foreach=True err1
+	}
+	torch=$(py -c 'import torch; print(torch.__version__)')
+	cloud 2 4 3>&- &
+	line=$!
+	# other roundings, in the first round already
+	told fused 0
+	grep -q foreach=False err
+	# put right they go on
+	told 2 2
+	cp edge1.pt edge2.pt
+	py split.py edge1 -1 >one 3>&- &
+	py split.py edge2 -1 >two
+	wait $!
+	wait $line
+	same one two
+	grep -q '^4 ' one
+}
+
+@test "replay: a checkpoint of a torch that did not have some of the options" {
+	py - <<-'P'
+	from common import *
+
+	def run(rounds, pop=()):
+	    torch.manual_seed(1)
+	    m = mlp()
+	    o = torch.optim.AdamW(m.parameters(), lr=1e-2)
+	    r = ace.Replay(m, o, "ace-compress -c f32 | ace-expand", "edge1", 1,
+	                   checkpoint="x.pt")
+	    while r.round < rounds:
+	        o.zero_grad()
+	        loss(m, "edge1", r.round).backward()
+	        r.step()
+	        r.sync()
+	    r.close()
+	    had = ace.load("x.pt")
+	    for g in had["optimizer"]["groups"]:
+	        for k in pop:
+	            g.pop(k, None)
+	    ace.save("x.pt", had)
+	    return o, r.digest()
+
+	_, want = run(4)
+	os.remove("x.pt")
+	new = [k for k, v in torch.optim.AdamW(mlp().parameters()).defaults.items()
+	       if isinstance(v, bool) or v is None]
+	assert len(new) > 2, new
+	run(2, new)
+	o, digest = run(4)
+	assert digest == want
+	assert {*new} <= {*o.param_groups[0]}, o.param_groups[0].keys()
+	P
 }
 
 @test "replay: an optimiser with hidden state, and calls that are wrong, are refused" {

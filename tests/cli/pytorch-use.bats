@@ -634,8 +634,8 @@ load pytorch
 	        used.append(p)
 	        return there(p, hook)
 	    torch.Tensor.register_post_accumulate_grad_hook = counted
-	elif hasattr(torch.Tensor, "register_post_accumulate_grad_hook"):
-	    del torch.Tensor.register_post_accumulate_grad_hook
+	else:       # as if there were none, for the module alone
+	    ace.hasattr = lambda x, name: "accumulate" not in name and hasattr(x, name)
 	model = compiled(mlp())
 	sgd = torch.optim.SGD(model.parameters(), lr=0.1)
 	grads = ace.Gradients(model, through(device), device)
@@ -822,6 +822,9 @@ situations() {
 	18	two models in one script	two models in one script
 	20	$HOME, ~, a venv	words of a pipeline as a shell has them
 	21	a model too small for its bits	a model too small for its bits
+	23	a cloud that answers something else	an answer that is not what was asked for
+	24	a notebook's cell, run again	a cell of a notebook is run again
+	25	two torch releases or settings under Replay	replay: two devices that differ are both told
 	22	torch 2: hooks, weights_only, FSDP	torch 2: its hook for a whole gradient
 	22	and FSDP is refused	a model that is cut into parts
 	END
@@ -834,5 +837,5 @@ situations() {
 	while IFS='	' read -r n what name; do
 		grep -qF "@test \"$name" tests || { echo "$n $what: $name"; false; }
 	done <table
-	[ "$(cut -f1 table | sort -u | wc -l)" -eq 17 ]
+	[ "$(cut -f1 table | sort -u | wc -l)" -eq 20 ]
 }

@@ -1,0 +1,313 @@
+# What examples/pytorch/ace_shards.py does with an answer that is not the average it
+# asked for, and what others see of the model while it waits.
+# bats file_tags=plain
+load helper
+patient
+load hosts
+load pytorch
+
+# hostile: a cloud that reads all, and answers round N with what the script go.N writes
+hostile() {
+	cat >cloud.sh <<-'E'
+	#!/bin/sh
+	exec 3<&0
+	cat <&3 >/dev/null &
+	for n in 0 1 2 3; do
+		until [ -e go.$n ]; do sleep 0.05; done
+		. ./go.$n || exit
+	done
+	wait
+	E
+	chmod +x cloud.sh
+	cat >answers.py <<-'E'
+	"""Answers of a cloud, in the place of the average."""
+	import glob
+	import shlex
+	from common import *
+
+	def said(local, n, tensors, kind="mean", step=None, run=None, times=1, bad=None,
+	         then=""):
+	    """What the cloud writes for its n-th answer: these tensors, said to be of a
+	    run, kind and step; or bad values, nan or inf, in their place."""
+	    step, run = n if step is None else step, run or local.call["run"]
+	    with open(f"values.{n}", "wb") as f:
+	        f.write(ace._header(tensors))
+	        for _, t in tensors:
+	            f.write(ace._bytes(t))
+	    made = {"mean": "delta", "sum": "delta"}.get(kind, kind)
+	    after = {"mean": "| ace-aggregate", "sum": "| ace-aggregate --sum"}.get(kind, "")
+	    shapes = " ".join(f"-t {n}:{','.join(map(str, t.shape))}" for n, t in tensors)
+	    lines = [(f"mkshards -k {bad} -H kind=3 -r {run} -s {step} {shapes}" if bad else
+	              f"ace-import --many -k {made} -d edge1 -r {run} -s {step} "
+	              f"<values.{n} {after}") + f" {then}\n" for _ in range(times)]
+	    with open(f"go.{n}.new", "w") as f:
+	        f.writelines(lines)
+	    os.rename(f"go.{n}.new", f"go.{n}")
+
+
+	def values(model, x=0.001, dtype=torch.float32):
+	    return [(n, torch.full(p.shape, x, dtype=dtype))
+	            for n, p in model.named_parameters()]
+
+
+	def one(tensors, x, name="2.bias", at=3):
+	    dict(tensors)[name][at] = x
+	    return tensors
+
+
+	def bits(model):
+	    return [p.detach().clone() for p in model.parameters()]
+
+
+	def same(model, had):
+	    return all(torch.equal(a, b) for a, b in zip(model.parameters(), had))
+
+
+	def begin():
+	    for f in glob.glob("go.*"):
+	        os.remove(f)
+	    torch.manual_seed(1)
+	    return mlp()
+	E
+}
+
+@test "an answer that is not what was asked for: refused by name, nothing is applied or saved" {
+	hostile
+	cat >cases.py <<-'E'
+	from answers import *
+
+	def local(m, **more):
+	    return ace.Local(m, None, "ace-compress -c f32 | ./cloud.sh | ace-expand",
+	                     "edge1", checkpoint="edge1.pt", **more)
+
+	def case(why, change=lambda v: v, status=3, **how):
+	    for f in glob.glob("edge1.pt*"):
+	        os.remove(f)
+	    m = begin()
+	    l = local(m)
+	    said(l, 0, values(m))
+	    l.sync()
+	    kept, model, digest = open("edge1.pt", "rb").read(), bits(m), l.digest()
+	    with torch.no_grad():
+	        m[0].weight.add_(0.5)
+	    sent = m[0].weight.detach() - model[0]
+	    said(l, 1, change(values(m)), **how)
+	    with fails(why, status) as f:
+	        l.sync()
+	        l.sync()                        # of what came too much
+	    if how.get("times", 1) == 1:
+	        assert open("edge1.pt", "rb").read() == kept, why
+	        assert same(m, model) and l.digest() == digest and l.round == 1, why
+	        assert torch.equal(l.unsent[0], sent), why      # what it gave is kept
+	    print(f.error)
+	    return l
+
+	case("round 1: the answer is of round 2, expected round 1: nothing was applied", step=2)
+	case("the answer is of round 0, expected round 1", step=0)
+	case("the answer is of round 18446744073709551615, expected round 1", step=2 ** 64 - 1)
+	case("the answer is of run 'other', expected 'train-", run="other")
+	for kind in "gradient", "model", "sum":
+	    case(f"the answer is of kind '{kind}', expected 'mean'", kind=kind)
+	for bad in "nan", "inf":
+	    case(f"round 1: the answer has {bad} in '0.weight' at index 3, expected finite "
+	         "values below 2^63: nothing was applied", bad=bad)
+	for x in 1e38, -1e19:
+	    case(f"round 1: the answer has {x:g} in '2.bias' at index 3, expected finite "
+	         "values below 2^63: nothing was applied", lambda v: one(v, x))
+	case("the answer does not fit the model: '2.bias' is not there, expected {'dtype'",
+	     lambda v: v[:-1])
+	case("does not fit the model: 'more' is {'dtype': 'F32'",
+	     lambda v: [*v, ("more", torch.ones(2))])
+	case("does not fit the model: '0.weight' is {'dtype': 'F32', 'shape': [20, 30]",
+	     lambda v: [(v[0][0], v[0][1].t().contiguous()), *v[1:]])
+	case("does not fit the model: '0.weight' is {'dtype': 'F16'",
+	     lambda v: [(n, t.half()) for n, t in v])
+	case("ace-expand: truncated: ", then="| head -c 1500; exit")
+	# one more than was asked for
+	case("the answer ", times=2)
+	E
+	py cases.py >said
+	[ "$(wc -l <said)" -ge 17 ]
+	[ "$(grep -c 'look at the cloud and at who can write to its spool' said)" -eq 16 ]
+}
+
+@test "answers of Replay and Gradients are compared with what was asked, too" {
+	hostile
+	cat >others.py <<-'E'
+	from answers import *
+
+	pipe = "ace-compress -c f32 | ./cloud.sh | ace-expand"
+
+	def replay(why, change=lambda v: v, **how):
+	    m = begin()
+	    o = torch.optim.AdamW(m.parameters(), lr=1e-2)
+	    r = ace.Replay(m, o, pipe, "edge1", steps=1)
+	    model, digest = bits(m), r.digest()
+	    loss(m, "edge1", 0).backward()
+	    r.step()
+	    said(r, 0, change(values(m)), **how)
+	    with fails(why, 3):
+	        r.sync()
+	    assert same(m, model) and r.digest() == digest and r.round == 0, why
+	    assert not any(r.kept["state"])
+
+	def gradients(why, layers, change=lambda v: v, **how):
+	    m = begin()
+	    g = ace.Gradients(m, pipe, "edge1", run="g", layers=layers)
+	    g.call = {"run": "g"}
+	    model = bits(m)
+	    loss(m, "edge1", 0).backward()
+	    had = [p.grad.clone() for p in m.parameters()]
+	    said(g, 0, change(values(m)[::-1]), **how)
+	    with fails(why, 3):
+	        g.average(clip=1.0)
+	    assert same(m, model), why
+	    assert all(torch.equal(p.grad, x) for p, x in zip(m.parameters(), had)), why
+
+	for call in replay, lambda *a, **k: gradients(a[0], True, *a[1:], **k), \
+	        lambda *a, **k: gradients(a[0], False, *a[1:], **k):
+	    call("the answer is of round 1, expected round 0", step=1)
+	    call("the answer is of run 'other', expected '", run="other")
+	    call("the answer is of kind 'delta', expected 'mean'", kind="delta")
+	    call("the answer has nan in '", bad="nan")
+	    call("the answer does not fit the model: '2.bias' is not there",
+	         lambda v: [x for x in v if x[0] != "2.bias"])
+	E
+	py others.py
+}
+
+@test "what a cloud says that was missed: bounded, in order, of this run" {
+	hostile
+	cat >missed.py <<-'E'
+	from answers import *
+
+	def asks(why, *answers, rounds=0):
+	    """These answers, each a dict of how, and tensors or none."""
+	    m = begin()
+	    before = bits(m)
+	    probe = ace.Local(m, None, "cat", "edge1", run="demo")
+	    for n, (tensors, how) in enumerate(answers):
+	        said(probe, n, tensors(m), **how)
+	    with open(f"go.{len(answers)}", "w") as f:
+	        f.write("exec >&-\n")
+	    probe.close()
+	    torch.manual_seed(1)
+	    m = mlp()
+	    with fails(why, 3):
+	        ace.Local(m, None, "ace-compress -S s -c f32 | ./cloud.sh | ace-ack -S s | "
+	                  "ace-expand", "edge1", run="demo", checkpoint="m.pt")
+	    assert not os.path.exists("m.pt")
+	    assert rounds or same(m, before), why
+
+	none, good = (lambda m: []), values
+	last = "expected round 0, or one of the 16 after it"
+	for at in 2 ** 64 - 1, 2 ** 63, 1000, 17:
+	    asks(f"says to begin at round {at}, {last}", (none, {"kind": "model", "step": at}))
+	asks("the answer says to begin at round 0, expected round 1", (good, {}),
+	     (none, {"kind": "model", "step": 0}), rounds=1)
+	asks("the answer is of round 0, expected round 1, or one", (good, {}),
+	     (good, {"step": 0}), rounds=1)
+	asks(f"the answer is of round 99, {last}", (good, {"step": 99}))
+	asks("the answer is of run 'x', expected 'demo-", (good, {"run": "x"}))
+	asks("the answer is of kind 'delta', expected 'mean'", (good, {"kind": "delta"}))
+	asks("the answer is of kind 'delta', expected 'model'", (none, {"kind": "delta"}))
+	asks("the answer has nan in '0.weight'", (good, {"bad": "nan"}))
+	asks("the answer goes on, expected its end", (none, {"kind": "model", "step": 0}),
+	     (none, {"kind": "model", "step": 0}))
+	E
+	py missed.py
+}
+
+@test "timeout holds while a cloud sends without end" {
+	hostile
+	cat >ends.py <<-'E'
+	from answers import *
+
+	def local(m):
+	    return ace.Local(m, None, "ace-compress -c f32 | ./cloud.sh | ace-expand",
+	                     "edge1", checkpoint="edge1.pt", timeout=3)
+
+	# of a round before this one, as a state may send once more, for ever
+	m = begin()
+	l = local(m)
+	said(l, 0, values(m))
+	l.sync()
+	l.close()
+	m = begin()
+	l = local(m)
+	model = bits(m)
+	said(l, 1, values(m), step=0)
+	with open("go.1") as f:
+	    again = f.read()
+	with open("go.0", "w") as f:
+	    f.write("while " + again + "do :; done\n")
+	with fails("round 1 took more than 3 s", 4):
+	    l.sync()
+	assert same(m, model) and l.round == 1
+	E
+	py ends.py
+}
+
+@test "the model holds weights while sync() waits, whoever looks" {
+	cat >looks.py <<-'E'
+	from common import *
+	import threading
+	import time
+
+	def local(m, o):
+	    return ace.Local(m, o, through("edge1"), "edge1")
+
+	def replay(m, o):
+	    return ace.Replay(m, o, through("edge1"), "edge1", steps=1)
+
+	def gradients(m, o):
+	    return ace.Gradients(m, through("edge1"), "edge1", layers=False)
+
+	way = sys.argv[1]
+	m = mlp()
+	o = torch.optim.SGD(m.parameters(), lr=0.1)
+	before = [p.detach().clone() for p in m.parameters()]
+	ours = globals()[way](m, o)
+	loss(m, "edge1", 0).backward()
+	if way == "local":
+	    o.step()
+	elif way == "replay":
+	    ours.step()
+	stepped = [p.detach().clone() for p in m.parameters()]
+	seen = []
+
+	def look():
+	    """From before anything is sent to when the others' part is let in."""
+	    end = time.monotonic() + 600
+	    while not os.path.exists("sent") and time.monotonic() < end:
+	        seen.append([p.detach().clone() for p in m.parameters()])
+	        time.sleep(0.001)
+	    n = len(seen)
+	    while len(seen) < n + 50:
+	        seen.append([p.detach().clone() for p in m.parameters()])
+	        time.sleep(0.001)
+	    open("seen", "w").close()
+
+	thread = threading.Thread(target=look)
+	thread.start()
+	ours.average() if way == "gradients" else ours.sync()
+	thread.join()
+	for was in seen:
+	    for t, a, b in zip(was, before, stepped):
+	        # of a tensor that is just put back a part is there
+	        assert ((t == a) | (t == b)).all(), t
+	for t, b in zip(seen[-1], before if way == "replay" else stepped):
+	    assert torch.equal(t, b)
+	ours.close()
+	E
+	for way in local replay gradients; do
+		rm -rf spool edge1 cloud sent seen
+		py looks.py $way 3>&- &
+		wait_for eval 'ls spool/*/0/edge1.aceg'
+		touch sent
+		wait_for eval 'test -e seen'
+		cloud 1 1 3>&- &
+		wait
+		[ -s "$(ls spool/*/0/aggregate.aceg)" ]
+	done
+}
