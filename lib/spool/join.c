@@ -177,7 +177,7 @@ join_took_part(const struct inbox *s, const struct join_asked *q, uint64_t step,
 	int k = path != NULL ? faccessat(AT(path), F_OK, 0) == 0 : -ERR_SYS;
 
 	alloc_free(path);
-	if (k <= 0 || (k = inbox_manifest(s, q->run, step, &l, e)) < 0)
+	if (k <= 0 || (k = steps_manifest(s, q->run, step, &l, e)) < 0)
 		return k;
 	ledger_release(&l);
 	if (k == 0 || (k = inbox_aggregate(s, q->run, step, &path, e)) < 0)

@@ -24,6 +24,7 @@
 #include "spool/mirror.h"
 #include "spool/progress.h"
 #include "spool/receive.h"
+#include "spool/steps.h"
 #include "spool/verdict.h"
 
 /* ---- between the two processes ---- */
@@ -415,10 +416,11 @@ receive_split(const struct receive_answers *o, const struct receive_said *a,
 {
 	struct ledger l;
 	size_t i;
-	int k = inbox_manifest(o->inbox, a->run, a->r.step, &l, e);
+	int k = steps_manifest(o->inbox, a->run, a->r.step, &l, e);
 
 	for (i = 0; k > 0 && i < l.n; i++)
-		if (memcmp(l.r[i].device, a->r.device, SHARD_ID) == 0 &&
+		if (l.r[i].step == a->r.step &&
+		    memcmp(l.r[i].device, a->r.device, SHARD_ID) == 0 &&
 		    strncmp(l.r[i].reason, "mismatch: ", 10) == 0)
 			k = err_set(e, ERR_REFUSED, "mismatch: step %llu of run "
 			    "'%.80s' has no aggregate: %s",
