@@ -805,17 +805,6 @@ let_go() {
 	says "schema.aceg' is no file"
 }
 
-@test "random mixtures of honest and hostile devices: no step is lost" {
-	exits 0 timeout "$HANG" mixtures -n 10 -s 2
-	grep -q '^10 mixtures, no wedge; [1-9]' out
-}
-
-# bats test_tags=long
-@test "the same, many" {
-	exits 0 timeout "$HANG" mixtures -n "${MIXTURES:-1000}" -s 3
-	grep -q ' mixtures, no wedge; [1-9]' out
-}
-
 @test "names that a shell would run are no names to the scripts, here and on the host" {
 	local hosts=$ROOT/examples/hosts name s all=0
 	mkdir bin
