@@ -85,26 +85,7 @@ range_put_shift(struct range_put *w)
 	w->range <<= 32;
 }
 
-RANGE_INLINE void
-range_put_bit(struct range_put *w, struct range_bit *b, int bit)
-{
-	uint64_t bound = (w->range >> RANGE_BITS) * b->p;
-
-	if (bit)
-		w->range = bound;
-	else {
-		w->low += bound;
-		w->range -= bound;
-		if (w->low < bound)
-			range_put_carry(w->start, w->p);
-	}
-	range_learn(b, bit);
-	if (__builtin_expect(w->range >> 32 == 0, 0))
-		range_put_shift(w);
-}
-
-/* The same for a decision that nobody can foretell: without a branch, which
- * would be taken wrongly half of the time. */
+/* Without a branch, which would be taken wrongly half of the time. */
 RANGE_INLINE void
 range_put_even(struct range_put *w, struct range_bit *b, int bit)
 {
@@ -118,24 +99,6 @@ range_put_even(struct range_put *w, struct range_bit *b, int bit)
 	range_learn_even(b, (uint32_t)none);
 	if (__builtin_expect(w->range >> 32 == 0, 0))
 		range_put_shift(w);
-}
-
-/* Writes the n low bits of v, each coded as equally likely 0 or 1. */
-RANGE_INLINE void
-range_put_raw(struct range_put *w, uint32_t v, unsigned n)
-{
-	uint64_t half, none;
-
-	while (n-- > 0) {
-		half = w->range >> 1;
-		none = (uint64_t)(v >> n & 1) - 1;
-		w->range = half + (w->range & 1 & none);
-		w->low += half & none;
-		if (__builtin_expect(w->low < (half & none), 0))
-			range_put_carry(w->start, w->p);
-		if (__builtin_expect(w->range >> 32 == 0, 0))
-			range_put_shift(w);
-	}
 }
 
 /* ---- reading ---- */
@@ -204,24 +167,6 @@ range_get_even(struct range_get *r, struct range_bit *b)
 	if (__builtin_expect(r->range >> 32 == 0, 0))
 		range_get_shift(r);
 	return (int)(none + 1);
-}
-
-RANGE_INLINE uint32_t
-range_get_raw(struct range_get *r, unsigned n)
-{
-	uint64_t half, none;
-	uint32_t v = 0;
-
-	while (n-- > 0) {
-		half = r->range >> 1;
-		none = (uint64_t)(r->code < half) - 1;
-		r->range = half + (r->range & 1 & none);
-		r->code -= half & none;
-		v = v * 2 + (uint32_t)(none + 1);
-		if (__builtin_expect(r->range >> 32 == 0, 0))
-			range_get_shift(r);
-	}
-	return v;
 }
 
 #endif

@@ -1,5 +1,4 @@
-"""The range code, its numbers that learn, and the positions of topk."""
-import math
+"""The range code and its numbers that learn."""
 
 from bits import need
 
@@ -48,19 +47,6 @@ class RangeCode:
         bit = self.decide((self.range >> 16) * learnt.p)
         learnt.learn(bit)
         return bit
-
-    def raw(self, n):
-        value = 0
-        for _ in range(n):
-            value = value << 1 | self.decide(self.range >> 1)
-        return value
-
-    def tree(self, nodes, width):
-        """A number of so many bits; nodes: by the bits before, 1 in front."""
-        at = 1
-        for _ in range(width):
-            at = 2 * at + self.bit(nodes[at])
-        return at - (1 << width)
 
     def end(self):
         """How many bytes it has."""

@@ -7,9 +7,9 @@ enum { N = 100000, CONTEXTS = 5 };
 
 static unsigned char body[4 * N];
 
-/* Decision i: its context, its value; raw ones now and then. */
+/* Decision i: its context, its value. */
 static int
-decision(uint32_t seed, uint32_t i, unsigned *ctx, unsigned *raw)
+decision(uint32_t seed, uint32_t i, unsigned *ctx)
 {
 	static const uint32_t p[CONTEXTS] = {
 		1u << 31, 1u << 28, 1u << 20, 0xffff0000, 0
@@ -18,7 +18,6 @@ decision(uint32_t seed, uint32_t i, unsigned *ctx, unsigned *raw)
 
 	rng_block(seed, 0, 0, i, r);
 	*ctx = seed % 7 == 0 ? 4 : r[0] % CONTEXTS;
-	*raw = r[2] % 16 == 0 ? r[3] % 1024 : 1024;
 	return r[1] < p[*ctx];
 }
 
@@ -27,17 +26,15 @@ put(uint32_t seed, uint32_t n)
 {
 	struct range_bit b[CONTEXTS];
 	struct range_put w;
-	unsigned ctx, raw;
+	unsigned ctx;
 	uint32_t i;
 	int bit;
 
 	range_start(b, CONTEXTS);
 	w = range_put_start(body);
 	for (i = 0; i < n; i++) {
-		bit = decision(seed, i, &ctx, &raw);
-		range_put_bit(&w, b + ctx, bit);
-		if (raw < 1024)
-			range_put_raw(&w, raw, 10);
+		bit = decision(seed, i, &ctx);
+		range_put_even(&w, b + ctx, bit);
 	}
 	return (long)range_put_end(w);
 }
@@ -48,18 +45,17 @@ get(uint32_t seed, uint32_t n, size_t len, size_t *end)
 {
 	struct range_bit b[CONTEXTS];
 	struct range_get r;
-	unsigned ctx, raw;
+	unsigned ctx;
 	uint32_t i;
 	int good = 1;
 
 	range_start(b, CONTEXTS);
 	r = range_get_start(body, len);
 	for (i = 0; i < n && good; i++) {
-		int bit = decision(seed, i, &ctx, &raw);
+		int bit = decision(seed, i, &ctx);
 
-		good = range_get_bit(&r, b + ctx) == bit;
-		if (good && raw < 1024)
-			good = range_get_raw(&r, 10) == raw;
+		good = (i % 2 ? range_get_even(&r, b + ctx) :
+		    range_get_bit(&r, b + ctx)) == bit;
 	}
 	*end = range_get_end(r);
 	return good;
@@ -81,7 +77,7 @@ excess(double p, uint32_t n)
 		rng_block(77, 0, 0, i, r);
 		bit = r[0] < p * 4294967296.0;
 		ones += (uint32_t)bit;
-		range_put_bit(&w, &b, bit);
+		range_put_even(&w, &b, bit);
 	}
 	q = (double)ones / n;
 	return 8.0 * (double)range_put_end(w) / n +
