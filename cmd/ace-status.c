@@ -34,8 +34,8 @@
 #include "report/status.h"
 #include "spool/clients.h"
 
-enum { FORM_TEXT, FORM_JSON, FORM_METRICS };
-static const char *const forms[] = { "text", "json", "metrics", NULL };
+enum { FORM_TEXT, FORM_METRICS, FORM_JSON };
+static const char *const forms[] = { "text", "metrics", NULL };
 
 struct status_opts {
 	FILE *f;

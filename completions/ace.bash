@@ -301,7 +301,7 @@ _ace() {
 	ace-status:--run)
 		kind='free' ;;
 	ace-status:--format)
-		kind='text json metrics' ;;
+		kind='text metrics' ;;
 	ace-step:--levels)
 		kind=',f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
 	ace-step:--sandbox)

@@ -513,7 +513,7 @@ complete -c ace-sign -s h -l help -d 'print this and exit'
 complete -c ace-sign -s V -l version -d 'print the version and exit'
 
 complete -c ace-status -l json -d 'JSON, one document a line'
-complete -c ace-status -l format -x -a 'text json metrics' -d 'text, json or metrics (default text)'
+complete -c ace-status -l format -x -a 'text metrics' -d 'text or metrics (default text)'
 complete -c ace-status -l run -x -d 'of a spool with several runs'
 complete -c ace-status -s q -l quiet -d 'say nothing but errors'
 complete -c ace-status -s v -l verbose -d 'say what was decided'
