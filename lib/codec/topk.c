@@ -11,7 +11,7 @@
  *   q2   a sign and 2 magnitudes a, a r
  *   mag  a sign, one magnitude a
  *
- *   body := varint k  ( head  positions and codes, sparse.h ) brackets: unless k = 0
+ *   body := varint k  ( head  positions and codes, below ) brackets: unless k = 0
  *   head := int8 e: x = h * 2^e  |  bf16 a  bf16 r  |  bf16 a
  *
  * The record's parameter is the kind.
@@ -29,7 +29,7 @@
 #include "codec/codec_impl.h"
 #include "codec/largest.h"
 #include "codec/levels.h"
-#include "codec/sparse.h"
+#include "codec/rice.h"
 #include "kern/kern.h"
 
 /* The parameter byte of a plan, whose arg is a fraction. */
@@ -41,9 +41,125 @@ enum {
 
 enum { TOP_EXP = 14, MIN_EXP = -128, MIN_CHUNK = 4, MAX_CHUNK = 20, HEAD = 14 };
 
+enum { SPARSE_HALF = 16 };
+
 static const char *const kind_name[] = { "f16", "q4", "q2", "mag" };
 static const unsigned kind_width[] = { SPARSE_HALF, 4, 2, 1 };
 static const unsigned kind_levels[] = { 0, 8, 2, 1 };
+
+/*
+ * ---- positions and the codes at them ----
+ *
+ * A code is a half, u16 h, or sign + 2 * j with j of 3, 1 or 0 bits.
+ *
+ *   body := u16 m, only of halves: the largest h mod 2^15, or 2^15 + the least
+ *           for each of them the gap to the position before, and its code
+ *
+ * Gaps, halves as 2 |h - m| mod 2^15 + sign, and codes of 4 bits are rice.h's numbers,
+ * the others bits as they are.  What exceeds the least that is kept of many falls off
+ * about exponentially, and so does its logarithm, which h is; where all are kept that
+ * there are, the distance from the largest does.
+ */
+
+enum { MAG = 0x7fff, UP = 0x8000, MOST_HALF = 0xffff, MOST_CODE = 15 };
+
+struct sparse {
+	unsigned width;		/* of a code: SPARSE_HALF, 4, 2 or 1 bits */
+	size_t n, k;		/* 0 < k <= n <= 2^31 */
+	uint32_t *pos;		/* k, rising */
+	uint16_t *code;		/* k */
+};
+
+/* The most bytes that k of n values take. */
+static size_t
+sparse_bound(size_t k, size_t n, unsigned width)
+{
+	return 2 + rice_bound(k, (uint32_t)n) + (width == SPARSE_HALF ?
+	    rice_bound(k, MOST_HALF) : width == 4 ? rice_bound(k, MOST_CODE) :
+	    k * width / 8 + 1);
+}
+
+static void
+sparse_start(const struct sparse *s, struct rice *gap, struct rice *code)
+{
+	*gap = rice_start(s->n / s->k, (uint32_t)s->n);
+	*code = s->width == SPARSE_HALF ? rice_start(512, MOST_HALF) :
+	    rice_start(4, MOST_CODE);
+}
+
+/* The end that most are near to: the largest h, or (bit 15 set) the least. */
+static unsigned
+sparse_end(const struct sparse *s)
+{
+	unsigned low = MAG, high = 0, h;
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < s->k; i++) {
+		h = s->code[i] & MAG;
+		low = h < low ? h : low;
+		high = h > high ? h : high;
+		sum += h;
+	}
+	return 2 * sum > (uint64_t)s->k * (low + high) ? high : low | UP;
+}
+
+static size_t
+sparse_put(unsigned char *p, const struct sparse *s)
+{
+	struct bits w = { .p = p };
+	struct rice gap, code;
+	uint32_t next = 0, c;
+	unsigned m = 0;
+	size_t i;
+
+	if (s->width == SPARSE_HALF) {
+		bytes_set16(p, (uint16_t)(m = sparse_end(s)));
+		w.p += 2;
+	}
+	sparse_start(s, &gap, &code);
+	for (i = 0; i < s->k; i++) {
+		rice_put(&w, &gap, s->pos[i] - next);
+		next = s->pos[i] + 1;
+		c = s->code[i];
+		if (s->width == SPARSE_HALF)
+			rice_put(&w, &code, 2 * (m & UP ? (c & MAG) - (m & MAG) :
+			    m - (c & MAG)) + (c >> 15));
+		else if (s->width == 4)
+			rice_put(&w, &code, c);
+		else
+			put_bits(&w, c, s->width);
+	}
+	return (size_t)(rice_put_end(&w) - p);
+}
+
+/* Fills pos and code of s; -1 when the bytes are not valid. */
+static int
+sparse_get(struct bytes *b, struct sparse *s)
+{
+	const unsigned m = s->width == SPARSE_HALF ? bytes_u16(b) : 0;
+	struct rice_in in = rice_open(b);
+	struct rice gap, code;
+	uint64_t next = 0, c, h;
+	size_t i;
+
+	sparse_start(s, &gap, &code);
+	for (i = 0; i < s->k && !in.bad; i++) {
+		s->pos[i] = rice_gap(&in, &gap, &next, s->n);
+		if (s->width == SPARSE_HALF) {
+			c = rice_get(&in, &code);
+			h = m & UP ? (m & MAG) + c / 2 : m - c / 2;
+			in.bad |= h > MAG;
+			c = (c & 1) << 15 | h;
+		} else if (s->width == 4) {
+			c = rice_get(&in, &code);
+			in.bad |= c > MOST_CODE;
+		} else
+			c = rice_get_bits(&in, s->width);
+		s->code[i] = (uint16_t)c;
+	}
+	return rice_close(&in, b);
+}
 
 /* ---- names ---- */
 
