@@ -140,7 +140,7 @@ int codec_param(const struct codec_plan *plan);
  * trade bytes for error.
  *
  * codec_turn(plan, f): the plan made coarser by the factor f > 0, so that it
- * takes fewer bytes where f > 1.  A step or a threshold is multiplied by f; a
+ * takes fewer bytes where f > 1.  A step is multiplied by f; a
  * fraction or a number of bits is divided by it (what a chunk keeps stays a
  * whole number).  The result is clamped to what the codec accepts; a plan
  * without a knob comes back unchanged.
