@@ -72,11 +72,19 @@ PROVE   ?= --failures --comments
 # what waits more than it works first, so that others work meanwhile
 WAITING = $(patsubst %,tests/cli/%.bats,hostile runs long-lived)
 CLI     ?= $(WAITING) $(filter-out $(WAITING),$(sort $(wildcard tests/cli/*.bats)))
-# one name for that folder, however it was said: files of dependencies have it
-# in them, and what was made under another name of it would seem to have none
-override BUILD := $(patsubst $(CURDIR)/%,%,$(patsubst ./%,%,$(BUILD)))
 comma   = ,
-# where BUILD is; the path to here may have spaces
+# $(call q,TEXT): one word for the shell.  Every path in a recipe is quoted with it:
+# the path to this folder, and those that come from outside, may have any character.
+q       = '$(subst ','\'',$(1))'
+# One name for the folder of the build, because files of dependencies contain it.
+# Names of targets begin with it, and make has no way to quote those.
+override BUILD := $(patsubst ./%,%,$(patsubst //%,%,$(subst //$(CURDIR)/,,//$(BUILD))))
+ODD    := : % \ ' " $$ ~ * ? [ ] ( ) & | ; < > ` \#
+ifneq ($(word 2,$(BUILD))$(strip $(foreach c,$(ODD),$(findstring $c,$(BUILD)))),)
+$(error BUILD=$(BUILD): make cannot build into a folder with a blank or a special character in \
+its name; name one without, relative to $(CURDIR) or absolute)
+endif
+# the absolute path of BUILD
 AT      = $(if $(filter /%,$(BUILD)),$(BUILD),$(CURDIR)/$(BUILD))
 # $(call say,CC): before a command, prints what it makes instead of the command
 say     = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),$(if $(V),,@),@printf '  %-4s %s\n' $(1) '$(@:$(BUILD)/%=%)';)
@@ -117,7 +125,7 @@ HARD_LINK   = $(if $(HARD_TRIED),$(HARD_Z:%=-Wl$(comma)-z$(comma)%))
 # a function in a table takes what all of its kind take, and may leave some unused
 ALL_CPPFLAGS = -D_GNU_SOURCE -Ilib $(PKG_CFLAGS) $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 -fPIC -fvisibility=hidden -ffp-contract=off $(FLOAT) \
-               "-ffile-prefix-map=$(CURDIR)=." \
+               $(call q,-ffile-prefix-map=$(CURDIR)=.) \
                -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
                -Wmissing-prototypes -Wvla -Wno-unused-parameter $(HARD) $(CFLAGS)
 LINK         = $(CC) $(ALL_CFLAGS) -pthread $(HARD_LINK) $(LDFLAGS) -o $@
@@ -174,8 +182,8 @@ $(BUILD)/inside/%.o: cmd/%.c $(BUILD)/flags
 # deps first, where both are asked for
 $(BUILD)/flags: needed | $(filter deps,$(MAKECMDGOALS))
 	@mkdir -p $(@D)
-	@echo '$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)' | cmp -s - $@ || \
-	 echo '$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)' >$@
+	@printf '%s\n' $(call q,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)) | cmp -s - $@ || \
+	 printf '%s\n' $(call q,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)) >$@
 
 needed: | $(filter deps,$(MAKECMDGOALS))
 	@{ command -v $(firstword $(CC)) && pkg-config --exists $(PKGS_ENOUGH); } >/dev/null 2>&1 || \
@@ -266,10 +274,10 @@ check-long: deps
 
 # CLI: which of tests/cli.  The quick half tries every 40th damage; many tests wait
 # more than they work, so there are two for each processor
-PROVED = BUILD='$(AT)' CC='$(CC)' tests/prove -j$(shell expr 2 '*' $(JOBS)) $(PROVE)
+PROVED = BUILD=$(call q,$(AT)) CC=$(call q,$(CC)) tests/prove -j$(shell expr 2 '*' $(JOBS)) $(PROVE)
 
 run-check: build-all
-	TOOK='$(AT)/check.seconds' HALF=$${HALF:-quick} ACE_DAMAGE=$${ACE_DAMAGE:-40} $(PROVED) \
+	TOOK=$(call q,$(AT)/check.seconds) HALF=$${HALF:-quick} ACE_DAMAGE=$${ACE_DAMAGE:-40} $(PROVED) \
 	 $(DAMAGE) $(UNITS) $(CLI)
 
 run-check-long: build-all
@@ -278,7 +286,7 @@ run-check-long: build-all
 asan: deps
 	@+ASAN_OPTIONS=exitcode=99:allocator_may_return_null=1 ACE_SANITIZED=1 \
 	 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1 HALF=asan \
-	 $(AGAIN) run-check BUILD=$(BUILD)/asan CFLAGS='$(SANITIZE)'
+	 $(AGAIN) run-check BUILD=$(BUILD)/asan CFLAGS=$(call q,$(SANITIZE))
 
 COUNTED = $(BUILD)/coverage/reached
 
@@ -287,7 +295,7 @@ COUNTED = $(BUILD)/coverage/reached
 coverage: deps
 	@rm -rf $(COUNTED)
 	@mkdir -p $(COUNTED)
-	@+-REACHED='$(AT)/coverage/reached' HALF=$${HALF:-all} ACE_DAMAGE=$${ACE_DAMAGE:-4} $(AGAIN) run-check \
+	@+-REACHED=$(call q,$(AT)/coverage/reached) HALF=$${HALF:-all} ACE_DAMAGE=$${ACE_DAMAGE:-4} $(AGAIN) run-check \
 	 BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage' CPPFLAGS='-DACE_NO_SANDBOX -D_exit=exit'
 	@BUILD=$(BUILD)/coverage tests/coverage
 
@@ -296,7 +304,7 @@ $(BUILD)/coverage/map: $(wildcard lib/*.c lib/*/*.[ch] cmd/*.c)
 	-+$(MAKE) coverage
 
 mutants: deps $(BUILD)/coverage/map
-	BUILD='$(AT)' tests/mutants -n $(N) -s $(SEED) $(if $(FROM),-f '$(FROM)')
+	BUILD=$(call q,$(AT)) tests/mutants -n $(N) -s $(SEED) $(if $(FROM),-f $(call q,$(FROM)))
 
 fuzz:
 	@+$(AGAIN) run-fuzz BUILD=$(BUILD)/fuzz CC=clang \
@@ -314,16 +322,16 @@ torture: deps
 	@+$(AGAIN) run-torture
 
 run-torture: all $(TOOLS) $(CLIP)
-	BUILD='$(AT)' $(BUILD)/tests/torture -n $(KILLS) -s $(SEED)
-	BUILD='$(AT)' $(BUILD)/tests/fault -e $(FAULTS)
-	BUILD='$(AT)' $(BUILD)/tests/power -e $(FAULTS)
+	BUILD=$(call q,$(AT)) $(BUILD)/tests/torture -n $(KILLS) -s $(SEED)
+	BUILD=$(call q,$(AT)) $(BUILD)/tests/fault -e $(FAULTS)
+	BUILD=$(call q,$(AT)) $(BUILD)/tests/power -e $(FAULTS)
 
 # of several makes in one tree, one at a time builds
-ONE = $(if $(shell command -v flock 2>/dev/null),flock -n '$(AT)/lock' true || \
- echo 'another make builds here: waiting'; flock '$(AT)/lock')
+ONE = $(if $(shell command -v flock 2>/dev/null),flock -n $(call q,$(AT)/lock) true || \
+ echo 'another make builds here: waiting'; flock $(call q,$(AT)/lock))
 
 demo sweep: deps-demo
-	@mkdir -p '$(AT)'
+	@mkdir -p $(call q,$(AT))
 	@+$(ONE) $(AGAIN) ready
 	@+$(AGAIN) run-$@
 
@@ -331,16 +339,16 @@ ready: all examples
 	@:
 
 run-demo run-sweep: all examples
-	BUILD='$(AT)' examples/demo.sh $(if $(filter %sweep,$@),--sweep)
+	BUILD=$(call q,$(AT)) examples/demo.sh $(if $(filter %sweep,$@),--sweep)
 
 demo-hosts:
 	$(call needs,hosts)
-	@mkdir -p '$(AT)'
+	@mkdir -p $(call q,$(AT))
 	@+$(ONE) $(AGAIN) ready
 	@+$(AGAIN) run-demo-hosts
 
 run-demo-hosts: all examples
-	BUILD='$(AT)' examples/demo-hosts.sh
+	BUILD=$(call q,$(AT)) examples/demo-hosts.sh
 
 claims:
 	@examples/claims.sh
@@ -349,14 +357,14 @@ bench: deps
 	@+$(AGAIN) run-bench
 
 run-bench: all examples $(TOOLS)
-	BUILD='$(AT)' tests/bench $(TOPICS)
+	BUILD=$(call q,$(AT)) tests/bench $(TOPICS)
 
 counts:
 	$(call needs,counts)
 	@+$(AGAIN) run-counts
 
 run-counts: $(PROGS) $(BUILD)/tests/counts $(BUILD)/tests/mkshards
-	@BUILD='$(AT)' CC='$(CC)' tests/counts $(if $(WRITE),--write)
+	@BUILD=$(call q,$(AT)) CC=$(call q,$(CC)) tests/counts $(if $(WRITE),--write)
 
 # ---- experiments: examples/NAME.sh, tables and pictures ----
 
@@ -368,18 +376,18 @@ $(EXPERIMENTS): deps
 	@+$(AGAIN) run-$@
 
 $(EXPERIMENTS:%=run-%): run-%: all examples $(TOOLS)
-	BUILD='$(AT)' examples/$*.sh '$(RESULTS)'
+	BUILD=$(call q,$(AT)) examples/$*.sh $(call q,$(RESULTS))
 
 pytorch: all
-	BUILD='$(AT)' examples/pytorch.sh '$(RESULTS)'
+	BUILD=$(call q,$(AT)) examples/pytorch.sh $(call q,$(RESULTS))
 
 lint:
 	$(call needs,lint)
 	@+$(AGAIN) all examples $(TOOLS)
-	BUILD='$(AT)' CC='$(CC)' tests/lint
+	BUILD=$(call q,$(AT)) CC=$(call q,$(CC)) tests/lint
 
 house: $(PROGS) $(BUILD)/tests/mkshards
-	@BUILD='$(AT)' tests/house
+	@BUILD=$(call q,$(AT)) tests/house
 
 # ---- packages, built under $(BUILD)/packages ----
 
@@ -389,41 +397,45 @@ REV     ?= HEAD
 URL     ?= https://ace.example/releases
 
 html:
-	$(call needs,dist)
+	$(call needs,html)
 	@.packaging/html $(BUILD)/html
 
 dist:
 	$(if $(wildcard man/html),,$(call needs,dist))
-	@URL='$(URL)' .packaging/dist $(PACKAGES) $(REV)
+	@URL=$(call q,$(URL)) .packaging/dist $(call q,$(PACKAGES)) $(call q,$(REV))
 
 # KEY: an SSH key, which signs
 release:
-	$(call needs,dist)
-	@URL='$(URL)' .packaging/release '$(KEY)' $(BUILD)/release
+	$(call needs,release)
+	@URL=$(call q,$(URL)) .packaging/release $(call q,$(KEY)) $(BUILD)/release
 
 deb:
-	$(call needs,packages)
-	.packaging/deb $(PACKAGES)
+	$(call needs,deb)
+	.packaging/deb $(call q,$(PACKAGES))
 
 # Static programs, against musl: they run wherever Linux does.  ARCH is this machine's
 # or aarch64, for which a compiler of Debian's makes them.
 ARCH     ?= $(shell uname -m)
-MUSL      = $(AT)/musl$(filter-out -$(shell uname -m),-$(ARCH))
+FOREIGN   = $(filter-out -$(shell uname -m),-$(ARCH))
+# relative where BUILD is: then no flag of a compiler has the path to here in it
+MUSL      = $(BUILD)/musl$(FOREIGN)
 HARDEN    = -O2 -g -fstack-protector-strong -fstack-clash-protection
-MUSL_MAKE = PKG_CONFIG_LIBDIR=$(MUSL)/libs/lib/pkgconfig $(AGAIN) CC='$(MUSL)/cc' \
-            AR='$(MUSL)/ar' CFLAGS='$(HARDEN)' BUILD=$(MUSL)/ace
+MUSL_MAKE = PKG_CONFIG_LIBDIR=$(call q,$(MUSL)/libs/lib/pkgconfig) $(AGAIN) CC=$(call q,$(MUSL)/libs/cc) \
+            AR=$(call q,$(MUSL)/libs/ar) CFLAGS=$(call q,$(HARDEN)) BUILD=$(call q,$(MUSL)/ace)
 wheel:
-	.packaging/musl $(MUSL) $(ARCH)
+	$(call needs,musl$(FOREIGN))
+	.packaging/musl $(call q,$(MUSL)) $(call q,$(ARCH))
 	@+$(MUSL_MAKE) programs LDFLAGS='-static -Wl,-z,relro,-z,now'
-	.packaging/backend.py wheel $(MUSL) $(PACKAGES) $(ARCH)
+	.packaging/backend.py wheel $(call q,$(MUSL)) $(call q,$(PACKAGES)) $(call q,$(ARCH))
 
 sdist:
-	.packaging/backend.py sdist $(PACKAGES)
+	$(if $(wildcard man/html),,$(call needs,sdist))
+	.packaging/backend.py sdist $(call q,$(PACKAGES))
 
 check-packages: all
 	$(call needs,packages)
-	BUILD='$(AT)' CC='$(CC)' CFLAGS='$(CFLAGS)' MAKE='$(MAKE)' \
-	 .packaging/check $(PACKAGES)
+	BUILD=$(call q,$(AT)) CC=$(call q,$(CC)) CFLAGS=$(call q,$(CFLAGS)) MAKE=$(call q,$(MAKE)) \
+	 .packaging/check $(call q,$(PACKAGES))
 
 help:
 	@sed -n '3,/^$$/s/^# \{0,1\}//p' Makefile
@@ -443,6 +455,9 @@ FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/hosts ace/patches ace/pytorch 
           man/man1 man/man5 man/man7 bash-completion/completions bash-completion \
           zsh/site-functions zsh fish/vendor_completions.d fish)
 
+# TEXT as what sed puts in between two bars
+sedded  = $(subst |,\|,$(subst &,\&,$(subst \,\\,$(1))))
+
 # TO may have spaces; folders and files are for everybody, whatever the umask
 install uninstall: export TO := $(DESTDIR)$(PREFIX)
 
@@ -454,7 +469,7 @@ install: all
 	install -m 644 $(BUILD)/libaceg.a "$$TO/$(LIB)/"
 	install -m 755 $(BUILD)/libaceg.so.0 "$$TO/$(LIB)/"
 	ln -sf libaceg.so.0 "$$TO/$(LIB)/libaceg.so"
-	umask 022; sed 's|@PREFIX@|$(PREFIX)|; s|@LIB@|$(LIB)|; s|@VERSION@|$(VERSION)|' \
+	umask 022; sed $(call q,s|@PREFIX@|$(call sedded,$(PREFIX))|; s|@LIB@|$(call sedded,$(LIB))|; s|@VERSION@|$(VERSION)|) \
 	 lib/libaceg.pc.in >"$$TO/$(LIB)/pkgconfig/libaceg.pc"
 	for f in man/*.[157]; do \
 	 install -m 644 $$f "$$TO/share/man/man$${f##*.}/" || exit 1; done

@@ -169,4 +169,4 @@ if __name__ == "__main__":
         print(os.path.join(to, make_wheel(
             os.path.join(musl, "ace"),
             f"manylinux_2_17_{arch}.musllinux_1_1_{arch}", to,
-            slurp(musl, "libs/licenses"), os.path.join(musl, "strip"))))
+            slurp(musl, "libs/licenses"), os.path.join(musl, "libs/strip"))))

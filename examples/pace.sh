@@ -93,11 +93,11 @@ if netns_can && command -v nc >/dev/null; then
 fi
 while read -r rate ms delay codec; do
 	for way in $ways; do
-		begin=$(cabled $way "$rate" "$ms" "$delay" "$codec" $few)
-		took=$(cabled $way "$rate" "$ms" "$delay" "$codec" \
+		begin=$(cabled "$way" "$rate" "$ms" "$delay" "$codec" $few)
+		took=$(cabled "$way" "$rate" "$ms" "$delay" "$codec" \
 		    $((few + steps)))
 		took=$(awk "BEGIN { printf \"%.4f\", ($took - $begin) / $steps }")
-		printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' $way "$rate" "$ms" \
+		printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$way" "$rate" "$ms" \
 		    "$delay" "$codec" "$(compute)" "$took" "$(emulate pace \
 		    "$rate $ms" "$(compute)" "$(bits)" "$delay" "$steps")"
 	done

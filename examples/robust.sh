@@ -116,6 +116,7 @@ all() {
 # per cent, the mean over the seeds, the fewest that one of the line has; and the
 # greatest standard deviation between seeds in it.
 table() {
+	# shellcheck disable=SC2086 # words
 	awk -F '\t' -v OFS='\t' -v rules="$(printf '%s ' $RULES)" \
 	    -v attacks="none $(printf '%s ' $ATTACKS)" -v setup="$setup, " '
 	NR == 1 || index($NF, setup) != 1 { next }

@@ -292,7 +292,7 @@ crash(const struct scene *s, size_t k, int how, size_t j)
 static void
 again_from(const char *log)
 {
-	shell("rm -rf work; cp -r template work; : >%s", log);
+	shell("rm -rf work; cp -r template work; : >'%s'", log);
 }
 
 /* One program in it, killed at its n-th change (0: not), its changes noted. */

@@ -56,7 +56,7 @@ proc_begin(const char *name)
 {
 	const char *tmp = getenv("TORTURE_DIR"), *pre = getenv("CLIP_PRELOAD");
 	const char *build = getenv("BUILD");
-	char path[PATH_MAX + 16];
+	char path[PATH_MAX + 16], link[sizeof(proc_dir) + 16];
 	sigset_t set;
 	int fd;
 
@@ -75,9 +75,14 @@ proc_begin(const char *name)
 	    path);
 	(void)close(fd);
 	if (pre == NULL) {
-		(void)snprintf(path, sizeof(path), "%s/tests/clip.so",
-		    build != NULL ? build : "build");
-		(void)setenv("CLIP_PRELOAD", path, 1);
+		/* LD_PRELOAD is cut at blanks, which BUILD may have */
+		(void)snprintf(link, sizeof(link), "%s/clip.so",
+		    proc_dir);
+		proc_must(realpath(build != NULL ? build : "build", path) !=
+		    NULL && strlen(path) < sizeof(path) - 16, "BUILD");
+		(void)strcat(path, "/tests/clip.so");
+		proc_must(symlink(path, link) == 0, link);
+		(void)setenv("CLIP_PRELOAD", link, 1);
 	}
 	/* whoever loses his parent becomes our child, and is waited for */
 	proc_must(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "subreaper");

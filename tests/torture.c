@@ -360,7 +360,7 @@ one_world(uint64_t until)
 		(void)strays();
 		fail("left lying about", "temporary files");
 	}
-	(void)snprintf(path, sizeof(path), "rm -rf %s/[SDmsbi]*", proc_dir);
+	(void)snprintf(path, sizeof(path), "rm -rf '%s'/[SDmsbi]*", proc_dir);
 	proc_must(system(path) == 0, path);
 	(void)snprintf(path, sizeof(path), "%s/log", proc_dir);
 	(void)unlink(path);

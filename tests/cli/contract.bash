@@ -201,10 +201,10 @@ contract_missing() {
 # the same bytes through slow pipes, short reads and writes, O_NONBLOCK
 contract_transfer() {
 	shift
-	local pre=$BUILD/tests/clip.so
+	local pre
+	pre=$(preload)
 	anew "$@" <in
 	mv out whole
-	sanitized && pre="$(${CC:-cc} -print-file-name=libasan.so) $pre"
 	anew env LD_PRELOAD="$pre" ACE_CLIP=0 "$@" <in
 	same out whole
 	anew env LD_PRELOAD="$pre" ACE_CLIP=1 "$@" <in

@@ -102,7 +102,7 @@ host() {
 		PasswordAuthentication no
 		KbdInteractiveAuthentication no
 		PermitRootLogin prohibit-password
-		SetEnv PATH=$PWD/bin:$PATH HOME=$d HOST=$1
+		SetEnv "PATH=$PWD/bin:$PATH" "HOME=$d" HOST=$1
 	END
 	printf 'Host %s\n\tHostName %s\n' "$1" "$2" >>ssh/hosts
 	printf '%s %s\n' "$2" "$(cut -d ' ' -f 1,2 "$d/key.pub")" >>ssh/known

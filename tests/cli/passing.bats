@@ -70,7 +70,7 @@ refused() {
 	[ -z "$ACE_SANITIZED" ] || skip "the sanitizer must be first"
 	mkshards -n 900k -k layered -a -p -N 2 >in
 	clipped() {
-		piped env LD_PRELOAD="$BUILD/tests/clip.so" "$@"
+		piped env LD_PRELOAD="$(preload)" "$@"
 	}
 	for w in 1 2 3 7 8 9 20 eintr eagain; do
 		each_of 3 || continue
@@ -100,15 +100,15 @@ refused() {
 	export ACE_SPLICE=kill
 	for f in "${FILTERS[@]}"; do
 		# shellcheck disable=SC2002
-		cat in | LD_PRELOAD=$BUILD/tests/clip.so $f | cat >got || :
+		cat in | LD_PRELOAD=$(preload) $f | cat >got || :
 		# the first frame may come from what was looked at, to see
 		# what the input is
 		[ "$(wc -c <got)" -lt 600000 ]
-		LD_PRELOAD=$BUILD/tests/clip.so $f <in >want
-		LD_PRELOAD=$BUILD/tests/clip.so $f <in | cat >got
+		LD_PRELOAD=$(preload) $f <in >want
+		LD_PRELOAD=$(preload) $f <in | cat >got
 		same got want
 		# shellcheck disable=SC2002
-		cat in | LD_PRELOAD=$BUILD/tests/clip.so $f >got
+		cat in | LD_PRELOAD=$(preload) $f >got
 		same got want
 	done
 }

@@ -119,6 +119,17 @@ ends() {
 	printf '%s\n' 'ok 1 - one and ok 2 - two' 1..2 | cmp - out
 }
 
+@test "prove and what it runs in a path with blanks and quotes" {
+	mkdir "it's a  dir"
+	cp "$ROOT/tests/run" "$ROOT/tests/prove" "it's a  dir"
+	cp good.bats "it's a  dir"
+	mkdir "tmp dir"
+	cd "it's a  dir"
+	alone 0 TMPDIR="$PWD/../tmp dir" "$PWD/prove" "$PWD/good.bats"
+	[ "$(tail -n 1 out)" = 'Result: PASS' ]
+	grep -q '^Files=1, Tests=2' out
+}
+
 @test "what a file leaves running fails it, and is ended" {
 	alone 1 "$ROOT/tests/run" leaves.bats
 	grep -q '^ok 1 one' out
@@ -177,6 +188,11 @@ ends() {
 		! grep -F "$PWD/there" /proc/mounts || false
 	done
 	[ ! -e there ]
+	# a folder of somebody else stays
+	mkdir -p there/etc
+	PATH=$PWD/bin:$PATH exits 2 "$ROOT/tests/fresh" there
+	says "'.*/there' is there and is not of tests/fresh"
+	rmdir there/etc there
 	printf '#!/bin/sh\necho 1000\n' >bin/id
 	chmod +x bin/id
 	PATH=$PWD/bin:$PATH exits 0 "$ROOT/tests/fresh" there

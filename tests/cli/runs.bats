@@ -235,9 +235,9 @@ run_in() {
 	run_in 'a<b' q4
 	mkshards -r r -d a -s 3 -H kind=4 >one/residual.aceg
 	mkshards -r r -d m -s 3 -H kind=3 -P bandwidth=3e6 >one/mean.aceg
-	plot="gnuplot -c $ROOT/examples/plot.gnuplot"
+	plot=(gnuplot -c "$ROOT/examples/plot.gnuplot")
 	for r in one 'a<b'; do ace-inspect --tsv "$r" >"$r.tsv"; done
-	exits 0 $plot p.svg one.tsv 'a<b.tsv'
+	exits 0 "${plot[@]}" p.svg one.tsv 'a<b.tsv'
 	! command -v xmllint || xmllint --noout p.svg
 	grep -q '>one.tsv<' p.svg
 	grep -q '>a&lt;b.tsv<' p.svg
@@ -248,17 +248,17 @@ run_in() {
 	! grep -E '>(bandwidth|f32, %)' p.svg || false
 	# a single step, and text; where there are only means they are drawn
 	ace-inspect --tsv one/mean.aceg >mean.tsv
-	exits 0 $plot - mean.tsv
+	exits 0 "${plot[@]}" - mean.tsv
 	grep -q 'bandwidth, Mbit/s' out
 	# tensors
 	ace-inspect stats --tsv one/r/1/a.aceg >tensors.tsv
-	exits 0 $plot t.svg tensors.tsv
+	exits 0 "${plot[@]}" t.svg tensors.tsv
 	grep -q '>layer.weight<' t.svg
 	grep -q '>bits a value' t.svg
-	exits 2 $plot x.svg
+	exits 2 "${plot[@]}" x.svg
 	says '^usage: '
 	ace-inspect --tsv one/residual.aceg >kept.tsv
-	exits 3 $plot x.svg kept.tsv
+	exits 3 "${plot[@]}" x.svg kept.tsv
 	says "no shard of a device in 'kept.tsv'"
 	[ ! -e x.svg ]
 }

@@ -102,7 +102,7 @@ unreachable() {
 		exits 0 $p -S "$dir" two
 		: >calls
 		# shellcheck disable=SC2086 # words
-		LD_PRELOAD=$BUILD/tests/clip.so ACE_READS=$PWD/calls \
+		LD_PRELOAD=$(preload) ACE_READS=$PWD/calls \
 		    CLIP_LOG=/dev/null exits 0 $p -S "$dir" in
 		size=$(wc -c <"$dir/residual")
 		awk -v size="$size" '
