@@ -162,7 +162,7 @@ copy(struct meter *x, struct err *e)
 {
 	/* small pieces, a fiftieth of a second each, so that a rate is even */
 	const double part = x->o->limit / 8 / 50;
-	const size_t most = !(x->o->limit > 0) || part > BUF ? BUF : part < 1 ? 1 :
+	const size_t most = !(x->o->limit > 0) || part > (double)BUF ? BUF : part < 1 ? 1 :
 	    (size_t)part;
 	double end;
 	int r;

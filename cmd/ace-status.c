@@ -490,7 +490,7 @@ status_state_text(const struct status *x, const struct status_state *v)
 		    (unsigned long long)v->verdict[RECEIPT_INVALID],
 		    (unsigned long long)v->verdict[RECEIPT_EQUIVOCATION],
 		    (unsigned long long)v->verdict[RECEIPT_FENCED], v->q.n);
-	if (v->growing >= CONTRACTION_PATIENCE)
+	if (v->growing >= (double)CONTRACTION_PATIENCE)
 		status_line(x, "residual  grows: in %.0f shards in a row the "
 		    "code lost more than it kept (ace-compress)", v->growing);
 	status_line(x, "disk      %s", num_text((double)v->disk, "B", size));

@@ -211,7 +211,7 @@ loops(const float *x)
 					(*l)->add_scaled(y, x, 0.5f, x, GROUP);
 				else
 					(void)stat_group_of(x, GROUP, &g);
-			t[k] = 400 * 4e-9 * GROUP / (now() - t[k]);
+			t[k] = 400 * 4e-9 * (double)GROUP / (now() - t[k]);
 		}
 		(void)printf("%-14s %9.1f %9.1f %9.1f %9.1f\n", (*l)->name,
 		    t[0], t[1], t[2], t[3]);

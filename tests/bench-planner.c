@@ -141,8 +141,8 @@ against(size_t n)
 		ours += r.dist;
 	}
 	(void)printf("L-GreCo's objective, %3zu layers: %.4f of its size, "
-	    "%.2f ms (L-GreCo %.1f ms)\n", n, ours / theirs, 1e3 * t0 / T,
-	    1e3 * t1 / T);
+	    "%.2f ms (L-GreCo %.1f ms)\n", n, ours / theirs, 1e3 * t0 / (double)T,
+	    1e3 * t1 / (double)T);
 	free(size);
 	free(error);
 	free(l);

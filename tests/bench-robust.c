@@ -354,7 +354,7 @@ cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
 			want[i] += b[i] = (double)honest[i];
 		}
 		if (s >= STEPS - LAST) {
-			c->step += apart(a, b) / LAST;
+			c->step += apart(a, b) / (double)LAST;
 			c->step_away += away(a, b);
 		}
 	}

@@ -75,7 +75,7 @@ make(float *gauss, float *layered)
 			layer = l;
 			/* each 73rd of the range once, in some order */
 			scale = pow(10, -5 + 3 * ((double)(l * 29 % LAYERS) +
-			    0.5) / LAYERS);
+			    0.5) / (double)LAYERS);
 		}
 		pair(2, (uint32_t)i, &a, &b, &u);
 		v = scale * a * exp(0.7 * b);

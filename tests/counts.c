@@ -126,7 +126,7 @@ allot(struct job *j)
 	struct allot a = { .n = GROUPS, .stat = stat, .weight = weight,
 	    .dense = dense, .shared = CODEC_ECQ, .other = other, .m = 3, .ctx = context,
 	    .cost = size_cost,
-	    .plan = plan, .budget = 0.3 / 8 * GROUPS * 1024 };
+	    .plan = plan, .budget = 0.3 / 8 * (double)GROUPS * 1024 };
 
 	(void)j;
 	must(allot_plan(&a, &e));

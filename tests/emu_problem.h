@@ -98,7 +98,7 @@ gradient(const struct problem *p, const float *w, uint64_t seed, size_t k,
 		loss += surprise(z, p->y[k][s]);
 		z[p->y[k][s]] -= 1;
 		for (j = 0; j < OUT; j++)
-			grad[B2 + j] += z[j] /= BATCH;
+			grad[B2 + j] += z[j] /= (float)BATCH;
 		for (i = 0; i < HIDDEN; i++) {
 			for (dh[i] = 0, j = 0; j < OUT; j++) {
 				dh[i] += z[j] * w[W2 + i * OUT + j];
@@ -111,7 +111,7 @@ gradient(const struct problem *p, const float *w, uint64_t seed, size_t k,
 			for (j = 0; j < HIDDEN; j++)
 				grad[W1 + i * HIDDEN + j] += x[i] * dh[j];
 	}
-	return loss / BATCH;
+	return loss / (double)BATCH;
 }
 
 /* The loss over TRIED samples, of all devices in turn. */
@@ -126,7 +126,7 @@ evaluate(const struct problem *p, const float *w)
 		forward(w, p->x[i % DEVICES][i / DEVICES], h, z);
 		loss += surprise(z, p->y[i % DEVICES][i / DEVICES]);
 	}
-	return loss / TRIED;
+	return loss / (double)TRIED;
 }
 
 static void

@@ -86,19 +86,19 @@ code(struct run *r, struct device *d, size_t k, double share, float *dec)
 
 	if (share >= 1) {
 		memcpy(dec, d->acc, VALUES * sizeof(*dec));
-		d->bits = 32.0 * VALUES;
+		d->bits = 32.0 * (double)VALUES;
 		return;
 	}
 	if (!(d->keep > 0))
 		d->keep = share * 32 / 26;
-	pl.arg = (float)fmin(1, fmax(d->keep, 1.0 / VALUES));
+	pl.arg = (float)fmin(1, fmax(d->keep, 1.0 / (double)VALUES));
 	if (codec_encode(&pl, &ctx, d->acc, VALUES, &b, &param, &e) < 0 ||
 	    codec_decode(CODEC_TOPK, param, &ctx, b.p, b.n, dec, VALUES,
 	    &e) < 0)
 		die(ERR_MSG(&e));
 	d->bits = 8.0 * (double)b.n;
 	/* the next one nearer */
-	d->keep *= fmin(2, fmax(0.5, share * 32 * VALUES / d->bits));
+	d->keep *= fmin(2, fmax(0.5, share * 32 * (double)VALUES / d->bits));
 	buf_release(&b);
 }
 
@@ -122,10 +122,10 @@ speak(struct run *r, size_t k, double share, float *dec, float *mean)
 		d->acc[i] -= dec[i];
 		v = (double)d->acc[i];
 		d->lost += v * v;
-		mean[i] += dec[i] / DEVICES;
+		mean[i] += dec[i] / (float)DEVICES;
 	}
-	r->bits += d->bits / DEVICES;
-	r->alpha += (d->energy > 0 ? 1 - d->lost / d->energy : 1) / DEVICES;
+	r->bits += d->bits / (double)DEVICES;
+	r->alpha += (d->energy > 0 ? 1 - d->lost / d->energy : 1) / (double)DEVICES;
 }
 
 /* The target, between two tries. */
@@ -143,7 +143,7 @@ judge(struct run *r, const float *w)
 	if (!(r->smooth < 1e6))
 		r->step = STEPS;	/* it has diverged */
 	else if (r->smooth < TARGET)
-		r->at = (double)r->step - EVERY * (TARGET - r->smooth) /
+		r->at = (double)r->step - (double)EVERY * (TARGET - r->smooth) /
 		    (r->before - r->smooth);
 }
 
@@ -230,7 +230,7 @@ report(const struct run *r, double share, size_t delay, double rate,
 
 	(void)printf("%g\t%zu\t%g\t%llu\t%.2f\t%.1f\t%.4g\t%s\n", share, delay,
 	    rate, (unsigned long long)r->seed, r->at,
-	    r->bits / n / (32.0 * VALUES) * SIZE, r->alpha / n, what);
+	    r->bits / n / (32.0 * (double)VALUES) * SIZE, r->alpha / n, what);
 }
 
 /* ---- what can be asked ---- */
@@ -305,8 +305,8 @@ measured(const struct run *r, const struct link *l)
 	s.bandwidth = l->phase[i].rate * noise;
 	s.latency = l->phase[i].latency * (1 + (double)rng_unit(u[1]) / 4);
 	for (k = 0; k < DEVICES; k++) {
-		s.alpha += (1 - r->d[k].lost / r->d[k].energy) / DEVICES;
-		s.share += r->d[k].bits / (32.0 * VALUES) / DEVICES;
+		s.alpha += (1 - r->d[k].lost / r->d[k].energy) / (double)DEVICES;
+		s.share += r->d[k].bits / (32.0 * (double)VALUES) / (double)DEVICES;
 	}
 	if (r->step == 0)
 		s.alpha = s.share = -1;
@@ -356,7 +356,7 @@ deco(char **v, size_t n, int ahead)
 		delay = (size_t)t.tau;
 		step(r, t.delta, delay, rate_of(delay, v + 2, n - 2));
 		for (k = 0; k < DEVICES; k++)
-			bits[k] = r->d[k].bits / (32.0 * VALUES) * SIZE;
+			bits[k] = r->d[k].bits / (32.0 * (double)VALUES) * SIZE;
 		link_step(&l, had, bits);
 		now = fmax(l.done, r->applied > 0 ? l.back[r->applied - 1] : 0);
 	}

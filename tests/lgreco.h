@@ -27,7 +27,7 @@ lgreco(const double *size, const double *error, size_t n, size_t m,
 			next[b] = HUGE_VAL;
 			for (k = 0; k < m; k++) {
 				cost = (size_t)ceil(error[i * m + k] / target *
-				    BUCKETS);
+				    (double)BUCKETS);
 				cost = cost < 1 ? 1 : cost;
 				if (cost <= b && best[b - cost] +
 				    size[i * m + k] < next[b])

@@ -32,7 +32,7 @@ profile(const struct net *x)
 
 	(void)printf("layer\tbytes\tfc\tbc\n");
 	for (i = 0; i < x->n; i++) {
-		fc = 2 * x->macs[i] * BATCH / flops;
+		fc = 2 * x->macs[i] * (double)BATCH / flops;
 		(void)printf("%zu\t%.0f\t%.6g\t%.6g\n", i + 1,
 		    4 * x->values[i], fc, 2 * fc);
 	}

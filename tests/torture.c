@@ -194,7 +194,7 @@ no_more(void)
 static void
 watch(struct killer *k)
 {
-	double end = clock_now() + PROC_HANG, idle = 0;
+	double end = clock_now() + (double)PROC_HANG, idle = 0;
 
 	while (proc_reap()) {
 		killer_look(k);

@@ -200,7 +200,7 @@ fd_lock(const char *path, int how, int *fd, struct err *e)
 void
 fd_linger(int fd)
 {
-	const double until = clock_now() + FD_LINGER_MS / 1e3;
+	const double until = clock_now() + (double)FD_LINGER_MS / 1e3;
 	struct stat st;
 	char drop[1 << 14];
 	size_t got, n = 0;

@@ -172,7 +172,7 @@ foretell_sign(const struct codec_plan *plan, const struct estimate *m,
 
 	if (var < 0)
 		var = 0;
-	*error = m->n * var * (1 - 1.0 / SIGNBLOCK);
+	*error = m->n * var * (1 - 1.0 / (double)SIGNBLOCK);
 }
 
 const struct codec_impl block_q8 = {

@@ -100,7 +100,7 @@ static void
 estimate_bin(struct estimate *m, double lo, double bits, double count,
     double slope)
 {
-	double lq = bits / ESTIMATE_PIECES, lr = (1 - slope) * lq;
+	double lq = bits / (double)ESTIMATE_PIECES, lr = (1 - slope) * lq;
 	double q = estimate_exp2(lq), r = estimate_exp2(lr);
 	double ws[ESTIMATE_PIECES], w = 1, x = lo * sqrt(q), total = 0, log;
 	unsigned i, at = m->points + ESTIMATE_PIECES;
@@ -255,7 +255,7 @@ estimate_values(struct estimate *m, const float *x, size_t n, float max,
 	unsigned b, i, k;
 
 	for (k = 0; k < ESTIMATE_PIECES; k++)
-		at[k] = estimate_exp2((k + 0.5) / ESTIMATE_PIECES);
+		at[k] = estimate_exp2((k + 0.5) / (double)ESTIMATE_PIECES);
 	*m = (struct estimate){ .n = (double)n, .max = (double)max,
 	    .ctx = *ctx };
 	/* of subnormal values nothing is told */

@@ -75,8 +75,8 @@ prices(struct kern_tcq_walk *w, const struct tally *k, int first)
 				    rans_log2(count[s])) / 65536 +
 				    (float)(s > 0);
 				bits *= PRICE * 1024;
-				cost[s] = (uint32_t)(bits < KERN_TCQ_MOST ?
-				    bits : KERN_TCQ_MOST);
+				cost[s] = (uint32_t)(bits < (float)KERN_TCQ_MOST ?
+				    bits : (float)KERN_TCQ_MOST);
 			}
 			for (s = 0; s < KERN_TCQ_CELLS; s++) {
 				for (p = 0; p < 2; p++) {
@@ -104,7 +104,7 @@ first_tally(const struct kern_tcq_walk *w, struct tally *t)
 		t->n[0][c][KERN_ECQ_SYMBOL(w->code[i])]++;
 		a = bytes_f32(bytes_u32(w->x[i]) & 0x7fffffff) * w->inv;
 		k = kern_tcq_place(a) / KERN_TCQ_FINE;
-		t->n[1][c][kern_tcq_symbol(a < 0.6f * KERN_TCQ_FINE ? 0 :
+		t->n[1][c][kern_tcq_symbol(a < 0.6f * (float)KERN_TCQ_FINE ? 0 :
 		    (k + 2) / 2, h)]++;
 	}
 }
@@ -236,7 +236,7 @@ tcq_code_put(const struct ecq_in *from, unsigned char *p, size_t limit,
 {
 	size_t chunks = from->n / KERN_ECQ_LANES + 1, n = chunks * KERN_ECQ_LANES;
 	struct work w = { .w = { .x = from->x, .n = from->n,
-		.inv = KERN_TCQ_FINE * from->inv } };
+		.inv = (float)KERN_TCQ_FINE * from->inv } };
 	struct ecq_in in = *from;
 	int r;
 

@@ -276,7 +276,7 @@ nearest(const struct estimate *m, const double *sum, unsigned i)
 	int k;
 
 	all = m->x[i] * m->x[i] + few * m->energy[i];
-	s = 1.224 * sqrt(all / BLOCK);
+	s = 1.224 * sqrt(all / (double)BLOCK);
 	n = up = 0;
 	for (k = 0, last = 0; k < STEPS && s != last; k++) {
 		last = s;
@@ -286,7 +286,7 @@ nearest(const struct estimate *m, const double *sum, unsigned i)
 		up = m->x[i] + few * (sum[i] - sum[j]);
 		s = up / n;
 	}
-	return (all - 2 * s * up + n * s * s) / BLOCK;
+	return (all - 2 * s * up + n * s * s) / (double)BLOCK;
 }
 
 /* Of one that is s with P(|x| / s), at most 1. */
@@ -300,13 +300,13 @@ drawn(const struct estimate *m, const double *sum, unsigned i,
 
 	if (mode == CLIP)
 		s = fmin(s, 2.5 * sqrt((m->x[i] * m->x[i] + few * m->energy[i]) /
-		    BLOCK));
+		    (double)BLOCK));
 	for (; j < m->points && m->x[j] > s; j++)
 		;
 	/* those above s are s, those below err by x (s - x) */
 	error = m->energy[i] - m->energy[j] - 2 * s * (sum[i] - sum[j]) +
 	    s * s * (m->count[i] - m->count[j]) + s * sum[j] - m->energy[j];
-	return ((m->x[i] - s) * (m->x[i] - s) + few * error) / BLOCK;
+	return ((m->x[i] - s) * (m->x[i] - s) + few * error) / (double)BLOCK;
 }
 
 /* Over the distribution of the largest of a block, P(max <= x) = F(x)^320. */

@@ -32,7 +32,7 @@ shares_read(struct share *h, const float *const row[ROWS], size_t g)
 
 	h->plan = (struct codec_plan){ CODEC_NONE, 0, 0 };
 	h->bytes = 0;
-	if (!(codec >= 0 && codec < CODEC_MAX && param >= 0 && param < 256 &&
+	if (!(codec >= 0 && codec < (float)CODEC_MAX && param >= 0 && param < 256 &&
 	    isfinite(row[KNOB][g]) && row[BYTES][g] >= 0 &&
 	    isfinite(row[BYTES][g])) || !codec_known((uint64_t)codec) ||
 	    !codec_takes((uint32_t)codec, (uint8_t)param))

@@ -100,7 +100,7 @@ merged_delay(struct asked *a, struct text_kv *kv, struct err *e)
 
 	if (r <= 0)
 		return r;
-	m = m >= 1 ? m * MERGED_FACTOR : MERGED_FACTOR;
+	m = m >= 1 ? m * (double)MERGED_FACTOR : (double)MERGED_FACTOR;
 	v = merged_extreme(a, 1);
 	return text_setf(kv, KEYS_DELAY, e, "%.0f", v < m ? v : m);
 }
@@ -114,7 +114,7 @@ merged_interval(struct asked *a, struct text_kv *kv, struct err *e)
 	if (r <= 0)
 		return r;
 	v = merged_extreme(a, 0);
-	least = ceil(m / MERGED_FACTOR);
+	least = ceil(m / (double)MERGED_FACTOR);
 	return text_setf(kv, KEYS_INTERVAL, e, "%.0f", v > least ? v : least);
 }
 
@@ -139,7 +139,7 @@ merged_own(const struct asked *a, struct gather *g, struct text_kv *kv,
 			continue;	/* no key has that name */
 		(void)snprintf(key, sizeof(key), KEYS_INTERVAL_OF "%s", name);
 		(void)snprintf(v, sizeof(v), "%.0f", fmin(fmax(a->v[i],
-		    ceil(m / MERGED_FACTOR)), m * MERGED_FACTOR));
+		    ceil(m / (double)MERGED_FACTOR)), m * (double)MERGED_FACTOR));
 		if (strcmp(v, all) == 0)
 			continue;
 		bytes += strlen(key) + strlen(v) + 2;
@@ -178,7 +178,7 @@ merged_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct err *e
 		cuts = text_get(gather_policy(g, a->who[i]), KEYS_CUTS);
 		seconds = text_get(gather_policy(g, a->who[i]), KEYS_CUTS_SECONDS);
 		if (strlen(cuts) + strlen(seconds) > MERGED_CUTS ||
-		    a->v[i] > m * MERGED_FACTOR || a->v[i] < most ||
+		    a->v[i] > m * (double)MERGED_FACTOR || a->v[i] < most ||
 		    (a->v[i] <= most && strcmp(name,
 		    shard_device(gather_shard(g, last))) > 0))
 			continue;
@@ -223,8 +223,8 @@ merged_norm(struct gather *g, struct text_kv *kv, struct err *e)
 	if (r == 0 && (r = merged_collect(&a, g, 0, SHARD_KEY_NORM, NULL, e)) == 0 &&
 	    (r = merged_median(&a, 1, &m, e)) > 0) {
 		for (i = 0; i < a.n; i++)
-			sum += a.v[i] < m * MERGED_FACTOR ? a.v[i] :
-			    m * MERGED_FACTOR;
+			sum += a.v[i] < m * (double)MERGED_FACTOR ? a.v[i] :
+			    m * (double)MERGED_FACTOR;
 		r = text_setf(kv, SHARD_KEY_NORM, e, "%.9g", sum / (double)a.n);
 	}
 	merged_release(&a);

@@ -34,7 +34,7 @@ progress_due(struct progress *w)
 		return 0;
 	asked = *w->asked;
 	if (asked == w->answered &&
-	    (w->said || clock_now() - w->since < WAITING_SILENT))
+	    (w->said || clock_now() - w->since < (double)WAITING_SILENT))
 		return 0;
 	w->answered = asked;
 	w->said = 1;

@@ -605,7 +605,7 @@ stage_select_list(struct stage_select *x, struct allot *a,
 	for (g = 0; g < a->n; g++)
 		a->energy += (double)a->weight[g] * (double)a->stat[g].sumsq;
 	a->floor = 1;
-	a->budget += STAGE_SELECT_PAD;
+	a->budget += (double)STAGE_SELECT_PAD;
 	if (r == 0)
 		stage_select_choices(x, 1, level);
 	while (r == 0) {

@@ -138,7 +138,7 @@ allot_at(struct allot_work *w, size_t g, double lstep, double *dist)
 			*dist = w->weight[g] * (double)w->a->stat[g].sumsq;
 		return 0;
 	}
-	x = fmin(x, ALLOT_NODES - 1.01);
+	x = fmin(x, (double)ALLOT_NODES - 1.01);
 	k = (unsigned)x;
 	t = x - k;
 	allot_node(w, g, k);

@@ -193,7 +193,7 @@ regulate_tell(struct regulate *r, size_t slot,
 		w = told[p] > 0 ? told[p] * regulate_share(8 * told[p] / n) :
 		    told[p] < 0 ? n * detmath_exp(-REGULATE_SLOPE * (p - 1) *
 		    REGULATE_SPAN) : 0;
-		bytes[p] = w + REGULATE_ENTRY;
+		bytes[p] = w + (double)REGULATE_ENTRY;
 		r->told[p] += bytes[p];
 	}
 	for (p = 0; p < 2; p++) {
@@ -563,7 +563,7 @@ regulate_more(const struct regulate_code *was, const struct regulate_code *now)
 	const double by = (double)was->len - (double)now->len;
 
 	return was->len == 0 && now->len != 0 ? by - 2 :
-	    was->len != 0 && now->len == 0 ? by + REGULATE_ENTRY : by;
+	    was->len != 0 && now->len == 0 ? by + (double)REGULATE_ENTRY : by;
 }
 
 /* Of what was coded, what is too much is as it was; the search goes on there. */
@@ -580,7 +580,7 @@ regulate_back(struct regulate *r, int phase)
 
 		by = regulate_more(&r->was[b], c);
 		if (now > budget ? by >= 0 : by <= 0 ||
-		    now + by + REGULATE_PAD > budget)
+		    now + by + (double)REGULATE_PAD > budget)
 			continue;
 		now += by;
 		*c = r->was[b];

@@ -104,7 +104,7 @@ replan_see(struct replan *t, const struct replan_sample *s)
 double
 replan_latency(const struct replan *t)
 {
-	int i, n = t->nlatency < REPLAN_WINDOW ? (int)t->nlatency : REPLAN_WINDOW;
+	int i, n = t->nlatency < (double)REPLAN_WINDOW ? (int)t->nlatency : REPLAN_WINDOW;
 	double least = INFINITY;
 
 	for (i = 0; i < n; i++)
@@ -175,5 +175,5 @@ replan_check(const struct replan *t)
 	return floor(t->tau) == t->tau && floor(t->nlatency) == t->nlatency &&
 	    t->bandwidth.v >= 0 && t->compute.v >= 0 && t->kc.v >= 0 &&
 	    t->nlatency >= 0 && t->nlatency < 1e15 && t->tau >= 0 &&
-	    t->tau <= DECO_MOST && t->delta > 0 && t->delta <= 1 ? 0 : -1;
+	    t->tau <= (double)DECO_MOST && t->delta > 0 && t->delta <= 1 ? 0 : -1;
 }

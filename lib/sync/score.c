@@ -390,7 +390,7 @@ score_evidence(struct score *s, const float *benefit, const float *doubt)
 		chance += (double)doubt[i];
 	}
 	xx -= n > 0 ? sx * sx / n : 0;
-	if (n < SCORE_FEWEST || !(xx > SCORE_ALIKE))
+	if (n < (double)SCORE_FEWEST || !(xx > SCORE_ALIKE))
 		return;
 	xy -= sx * sy / n;
 	yy -= sy * sy / n;
@@ -407,7 +407,7 @@ int
 score_learn(struct score *s, const float *benefit, const float *doubt,
     double rate, struct err *e)
 {
-	double mean, dev, keep;
+	double mean = 0, dev = 0, keep;
 	float *worth = s->all.worth;
 	size_t i;
 	int r, k;

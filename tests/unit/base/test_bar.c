@@ -17,11 +17,11 @@ line(uint64_t done, uint64_t all, const char *unit, double *left)
 	const char *at;
 	size_t n;
 
-	b.since = clock_now() - AGO;
+	b.since = clock_now() - (double)AGO;
 	rewind(stderr);
 	(void)!ftruncate(STDERR_FILENO, 0);
 	bar_show(&b, done, all, unit);
-	b.last = clock_now() + AGO;		/* too soon after it */
+	b.last = clock_now() + (double)AGO;		/* too soon after it */
 	bar_show(&b, 1, 1, unit);
 	rewind(said);
 	n = fread(text, 1, sizeof(text) - 1, said);

@@ -59,7 +59,7 @@ entropy(void)
 			;
 		bits -= lgamma((double)(j - i) + 0.5) - lgamma(0.5);
 	}
-	return (bits + lgamma(N + k / 2) - lgamma(k / 2)) / log(2) / N;
+	return (bits + lgamma((double)N + k / 2) - lgamma(k / 2)) / log(2) / (double)N;
 }
 
 static int
@@ -83,7 +83,7 @@ run(double step, uint32_t cols, struct result *r)
 		d += t * t;
 		s += (double)x[i] * (double)x[i];
 	}
-	r->bits = 8.0 * (double)out.n / N;
+	r->bits = 8.0 * (double)out.n / (double)N;
 	r->nmse = d / s;
 	return 0;
 }

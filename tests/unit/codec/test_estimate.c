@@ -210,10 +210,10 @@ TEST(from_values)
 		energy += (double)x[i] * (double)x[i];
 	}
 	estimate_values(&m, x, N, 1.3f, &shape);
-	ok(m.n == N && fabs(m.nonzero - (N - (N + 9) / 10)) < 1,
+	ok(m.n == (double)N && fabs(m.nonzero - (double)(N - (N + 9) / 10)) < 1,
 	    "from values: how many there are, and are not 0");
 	told = m.count[0] - m.count[estimate_below(&m, 1.189)];
-	ok(fabs(told - (double)above) < 0.02 * N, "%.0f above 1.189 of %zu",
+	ok(fabs(told - (double)above) < 0.02 * (double)N, "%.0f above 1.189 of %zu",
 	    told, above);
 	ok(fabs(m.sumsq / energy - 1) < 0.01, "their energy: %.4f of it",
 	    m.sumsq / energy);

@@ -158,7 +158,7 @@ step(double rate, size_t *changed)
 static double
 blind(size_t k)
 {
-	double p = (double)k / N;
+	double p = (double)k / (double)N;
 
 	return -((double)k * log2(p) + (double)(N - k) * log2(1 - p)) / 8 + (double)k / 8;
 }

@@ -23,9 +23,9 @@ test_figures(const char *spec, double s, double bits)
 	}
 	len = trip(&t, spec, TRIP_N);
 	ok(fabs(trip_nmse(&t, TRIP_N) / want - 1) < 0.06 &&
-	    8.0 * (double)len / TRIP_N < bits,
+	    8.0 * (double)len / (double)TRIP_N < bits,
 	    "%s: NMSE %.3f, %.3f foretold; %.3f bits", spec,
-	    trip_nmse(&t, TRIP_N), want, 8.0 * (double)len / TRIP_N);
+	    trip_nmse(&t, TRIP_N), want, 8.0 * (double)len / (double)TRIP_N);
 }
 
 /* The length against the entropy of its own symbols. */
@@ -44,7 +44,7 @@ test_entropy(void)
 		count[31 + lrint((double)t.y[i] / u)]++;
 	for (i = 0; i < 64; i++)
 		if (count[i] != 0)
-			h -= (double)count[i] * log2((double)count[i] / TRIP_N);
+			h -= (double)count[i] * log2((double)count[i] / (double)TRIP_N);
 	ok((double)len * 8 < h * 1.01 + 200, "qsgd:31: %zu bytes, entropy %.0f",
 	    len, h / 8);
 }

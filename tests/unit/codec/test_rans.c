@@ -98,10 +98,10 @@ main(void)
 
 	for (shape = 1; shape < 34; shape += 8) {
 		over = trip(N, shape, &entropy, &guess);
-		ok(over >= 0 && over < 0.01 * entropy * N + 6000,
+		ok(over >= 0 && over < 0.01 * entropy * (double)N + 6000,
 		    "%.2f bits a symbol, %.0f bits over", entropy, over);
-		ok(fabs((double)guess * 8 - (entropy * N + over)) <
-		    0.01 * N * entropy + 4000, "the estimate, %zu bytes", guess);
+		ok(fabs((double)guess * 8 - (entropy * (double)N + over)) <
+		    0.01 * (double)N * entropy + 4000, "the estimate, %zu bytes", guess);
 	}
 	for (n = 1; n < 300; n++)
 		good &= trip(n, 20, &entropy, &guess) >= 0;

@@ -94,7 +94,7 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 	(void)rate;		/* fixed: the table knows it */
 	*error = 0;
 	for (i = 0; i < m->points; i++) {
-		cut = fmax(m->x[i] - TOP * step, 0);
+		cut = fmax(m->x[i] - (double)TOP * step, 0);
 		*error += m->w[i] * (cut * cut + (m->x[i] < step / 2 ?
 		    m->x[i] * m->x[i] : step * step / 12));
 	}

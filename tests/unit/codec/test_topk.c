@@ -33,8 +33,8 @@ test_positions(const char *spec, double p)
 	double bits;
 
 	trip_gauss(&t, 1, TRIP_N, 1e-3);
-	bits = (double)trip(&t, spec, TRIP_N) * 8 / TRIP_N;
-	ok(bits < (entropy(p) + p) * 1.05 + 40.0 / TRIP_N,
+	bits = (double)trip(&t, spec, TRIP_N) * 8 / (double)TRIP_N;
+	ok(bits < (entropy(p) + p) * 1.05 + 40.0 / (double)TRIP_N,
 	    "%s: %.5f bits, entropy and signs %.5f", spec, bits,
 	    entropy(p) + p);
 }
@@ -56,7 +56,7 @@ TEST(test_clusters)
 	bits = (double)trip(&t, "topk:1:mag", TRIP_N) * 8 / (double)k;
 	ok(bits < 4.1 && memcmp(t.x, t.y, sizeof(t.x)) == 0,
 	    "hot rows: %.2f bits a position and sign, %.2f at random", bits,
-	    entropy((double)k / TRIP_N) * TRIP_N / (double)k + 1);
+	    entropy((double)k / (double)TRIP_N) * (double)TRIP_N / (double)k + 1);
 }
 
 /* SparseLoCo, 64 of 4096 with 2 bits: 0.219 bits a parameter there, 0.147 for
@@ -68,7 +68,7 @@ TEST(test_sparseloco)
 
 	trip_gauss(&t, 2, TRIP_N, 1e-3);
 	len = trip(&t, "chunk:64/4096:q2", TRIP_N);
-	bits = (double)len * 8 / TRIP_N;
+	bits = (double)len * 8 / (double)TRIP_N;
 	for (i = 0; i < TRIP_N; i += 4096)
 		good &= nonzero(i, 4096) == 64;
 	for (i = 0; i < TRIP_N; i++) {
@@ -97,7 +97,7 @@ TEST(test_f16)
 	a = trip(&t, "topk:0.01", TRIP_N);
 	ok(nonzero(0, TRIP_N) == 655, "topk:0.01 keeps 655");
 	ok((double)TRIP_N * 4 / (double)a >= 170, "%.1f times smaller",
-	    TRIP_N * 4.0 / (double)a);
+	    (double)TRIP_N * 4.0 / (double)a);
 	for (i = 0; i < 3; i++)
 		t.x[i] = (float)i * -0x1p-149f;
 	(void)trip(&t, "topk:1", 3);
@@ -227,9 +227,9 @@ TEST(test_chunks)
 int
 main(void)
 {
-	test_positions("topk:0.001:mag", 66.0 / TRIP_N);
-	test_positions("topk:0.01:mag", 655.0 / TRIP_N);
-	test_positions("topk:0.1:mag", 6554.0 / TRIP_N);
+	test_positions("topk:0.001:mag", 66.0 / (double)TRIP_N);
+	test_positions("topk:0.01:mag", 655.0 / (double)TRIP_N);
+	test_positions("topk:0.1:mag", 6554.0 / (double)TRIP_N);
 	test_positions("topk:0.5:mag", 0.5);
 	run_tests();
 	buf_release(&t.body);

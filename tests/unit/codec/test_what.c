@@ -65,7 +65,7 @@ test_is(const char *spec, const char *what)
 		len = trip(&t, spec, N);
 		good &= codec_param(&p) < 0 || codec_param(&p) == t.param;
 		good &= !codec_fixed(&p) || len == codec_size(&p, &t.ctx, N);
-		good &= !codec_dense(&p) || (double)len > 0.9 * N;
+		good &= !codec_dense(&p) || (double)len > 0.9 * (double)N;
 		for (top = 0, i = 0; i < N; i++)
 			top = fmaxf(top, fabsf(t.x[i]));
 		for (i = 0; codec_dense(&p) && i < N; i++)

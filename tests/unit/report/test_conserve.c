@@ -216,7 +216,7 @@ run(const char *codec, int exact)
 	for (i = 0; i < N; i++)
 		worst = fmax(worst, fabs(b->sum_g[i] - b->sum_dec[i] -
 		    (double)b->e0[i]));
-	allow = ldexp(b->max, -23) * STEPS;
+	allow = ldexp(b->max, -23) * (double)STEPS;
 	ok(r == 0 && b->max > 0 && worst <= allow,
 	    "%s: the sums of all steps within %.3g (%.3g allowed)", codec,
 	    worst, allow);

@@ -144,7 +144,7 @@ main(void)
 	    0 && coding.dropped > MANY / 2, "a million, of which few find room");
 	ok(sent() + coding.dropped == MANY, "%zu are sent", sent());
 	from = seconds() - from;
-	ok(from < SECONDS, "in seconds: %.1f", from);
+	ok(from < (double)SECONDS, "in seconds: %.1f", from);
 	ok(peak() - kib < KIB * ROOM, "%ld MiB for them", (peak() - kib) >> 10);
 	coding_close(&coding);
 	pool_free(pool);

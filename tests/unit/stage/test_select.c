@@ -278,7 +278,7 @@ test_optimum(int even, int told, size_t few, size_t many)
 			sum += error_of(told, g, sent[g]);
 		off += sum > 1.01 * least;
 		worst = fmax(worst, sum / least);
-		mean += sum / least / SHARDS;
+		mean += sum / least / (double)SHARDS;
 		if (sum > 1.01 * least)
 			(void)printf("# shard %u: %zu groups, %llu bytes: "
 			    "%.4f of the least error\n", i, n,

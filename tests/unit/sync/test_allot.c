@@ -320,7 +320,7 @@ TEST(test_exceptions)
 	    (unsigned)plan[0].codec);
 	a = of(1e9);
 	(void)allot_plan(&a, NULL);
-	ok(a.dist <= 1e-6 * a.energy && a.bytes <= 4.1 * N * SIZE,
+	ok(a.dist <= 1e-6 * a.energy && a.bytes <= 4.1 * (double)N * (double)SIZE,
 	    "more than enough");
 	memset(stat, 0, sizeof(stat));
 	a = of(1000);

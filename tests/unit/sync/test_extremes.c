@@ -173,7 +173,7 @@ TEST(test_replan)
 		r = replan_plan(&t, &d, NULL);
 		planned += r > 0;
 		bad += !(t.delta > 0 && t.delta <= 1) || t.tau < 0 ||
-		    t.tau > DECO_MOST || (r >= 0 && (isnan(d.kc) ||
+		    t.tau > (double)DECO_MOST || (r >= 0 && (isnan(d.kc) ||
 		    isnan(d.bandwidth) || isnan(d.latency)));
 	}
 	ok(planned > 1000 && bad == 0, "deco over time: always a plan, or "

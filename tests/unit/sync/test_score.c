@@ -336,9 +336,9 @@ standard(const double x[GROUPS], double z[GROUPS])
 	int i;
 
 	for (i = 0; i < GROUPS; i++)
-		mean += x[i] / GROUPS;
+		mean += x[i] / (double)GROUPS;
 	for (i = 0; i < GROUPS; i++)
-		var += (x[i] - mean) * (x[i] - mean) / GROUPS;
+		var += (x[i] - mean) * (x[i] - mean) / (double)GROUPS;
 	for (i = 0; i < GROUPS; i++)
 		z[i] = (x[i] - mean) / sqrt(var);
 }
@@ -451,9 +451,9 @@ lesson(enum score_form form, double w[4], double u[4], double z[3][GROUPS],
 			d = y[i] - alpha * t - (1 - alpha) * v;
 			for (j = 0; j < 4; j++) {
 				gw[j] += d * alpha * t * (1 - t) *
-				    (j < 3 ? z[j][i] : 1) / GROUPS;
+				    (j < 3 ? z[j][i] : 1) / (double)GROUPS;
 				gu[j] += d * (1 - alpha) * v * (1 - v) *
-				    (j < 3 ? p[j][i] : 1) / GROUPS;
+				    (j < 3 ? p[j][i] : 1) / (double)GROUPS;
 			}
 		}
 		for (j = 0; j < 4; j++) {
@@ -471,7 +471,7 @@ correlation(const double x[GROUPS], const double y[GROUPS])
 	standard(x, a);
 	standard(y, b);
 	return (a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] +
-	    a[4] * b[4]) / GROUPS;
+	    a[4] * b[4]) / (double)GROUPS;
 }
 
 static void

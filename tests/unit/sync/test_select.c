@@ -229,7 +229,7 @@ TEST(small_problems)
 			double best;
 
 			n = 1 + (size_t)(rnd() * (trial % 50 ? 5 : SMALL_N));
-			m = 1 + (size_t)(rnd() * SMALL_M);
+			m = 1 + (size_t)(rnd() * (double)SMALL_M);
 			small_fill(l, n, m, kind);
 			for (i = 0; i < n * m; i++)
 				sum += l[i].bytes > 0 ? l[i].bytes : 0;
@@ -361,7 +361,7 @@ TEST(small_shares)
 
 	rnd_seed = 12;
 	for (trial = 0; trial < 20000; trial++) {
-		size_t n = 1 + (size_t)(rnd() * SMALL_N), i, j, size = 0;
+		size_t n = 1 + (size_t)(rnd() * (double)SMALL_N), i, j, size = 0;
 		size_t set, least = n, some = 0;
 		double p = floor(rnd() * 17) / 16, total = 0, sum = 0, v;
 		int wrong = 0;
