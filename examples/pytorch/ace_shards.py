@@ -422,6 +422,24 @@ OWN = ("or give each device, and each model of a script, a checkpoint and a stat
        "its own")
 
 
+def _claim(new):
+    """Take the place of the same call before, as when a cell of a notebook is run
+    again; raise where another run of this process has a file that this one needs."""
+    def files(run):
+        _, through, _, _, checkpoint = run.said
+        return {("state", s) for s in _states(_stages(through))} | \
+            ({("checkpoint", checkpoint)} if checkpoint else set())
+    for other in list(RUNS):
+        shared = files(new) & files(other)
+        name = f"ace.{type(other).__name__}"
+        if shared and other.said == new.said:
+            other._give(f"another call of {name} with the same pipeline and checkpoint "
+                        "took the place of this one")
+        elif shared:
+            raise Error("{} '{}' is in use by another {} of this process: close() that "
+                        "one, {}".format(*shared.pop(), name, OWN), 5)
+
+
 def _place():
     """Which process of how many this is, as torchrun and torch.distributed say."""
     d = torch.distributed
@@ -843,8 +861,6 @@ class Local:
         self.room, self.unsent = [], []     # for a difference, and what is kept of one
         self.tried = None                   # the round whose part may be sent
         self.said = type(self), through, device, run, checkpoint
-        self.files = {("state", s) for s in _states(_stages(through))}
-        self.files |= {("checkpoint", checkpoint)} if checkpoint else set()
         self._in_place(model)
         self.lock = checkpoint and _lock(
             f"{checkpoint}.lock", f"checkpoint '{checkpoint}'", "wb")
@@ -858,22 +874,17 @@ class Local:
         self.since = time.monotonic()
 
     def _in_place(self, model):
-        """Take the place of the same call before, as when a cell of a notebook is
-        run again; raise where something else of this process has what this needs."""
+        """Raise where another process speaks for this model, or another run of this
+        process has what this one needs."""
         rank, size = _place()
         if rank and any(isinstance(m, torch.nn.parallel.DistributedDataParallel)
                         for m in model.modules()):
             raise Error(f"this is {_alone(rank, size)}")
-        for other in list(RUNS):
-            shared = self.files & other.files
-            if shared and other.said == self.said:
-                other._leave(1)
-                other._release(f"another call of ace.{type(self).__name__} with the same "
-                               "pipeline and checkpoint took the place of this one")
-            elif shared:
-                raise Error("{} '{}' is in use by another ace.{} of this process: close() "
-                            "that one, {}".format(*shared.pop(), type(other).__name__,
-                                                  OWN), 5)
+        _claim(self)
+
+    def _give(self, why):
+        self._leave(1)
+        self._release(why)
 
     def _release(self, why):
         """Another process, or another run of this one, may go on from here."""
@@ -1520,11 +1531,24 @@ class Gradients:
         self.pairs = _parameters(model)[::-1]       # last layer first
         self.look = _look(self.pairs)
         self.name = {p: n for n, p in self.pairs}
+        self.said, self.gone = (type(self), through, device, run, None), ""
+        _claim(self)
         self.pipe = _Pipe(through, step, "gradient", device, run, weight, samples)
         self.ready, self.sent, self.buckets = {}, 0, []
         self.rooms = {}                 # for averages, before they are gradients
         self.lock = threading.Lock()    # autograd has a thread for each device
         self.nodes = [self._attach(p) for _, p in self.pairs if layers]
+        RUNS.add(self)
+
+    def _give(self, why):
+        self._release(why)
+        self.pipe.leave(1)
+
+    def _release(self, why):
+        self.gone = why
+        RUNS.discard(self)
+        for _, h in self.nodes:
+            h.remove()
 
     def _attach(self, p):
         """Call _computed when p.grad is whole."""
@@ -1564,6 +1588,8 @@ class Gradients:
     def average(self, clip=None):
         """Wait for the average, into every .grad.  With clip it gets that norm if its
         own is larger, which is returned."""
+        if self.gone:
+            raise Error(self.gone)
         _same(self.pairs, self.look, self.model)
         for name, p in self.pairs:
             _, g, _, mark = self.ready.get(name, (p, p.grad, None, None))
@@ -1623,6 +1649,6 @@ class Gradients:
 
     def close(self):
         """End the run; raises if a program failed."""
-        for _, h in self.nodes:
-            h.remove()
-        self.pipe.close()
+        if not self.gone:
+            self._release("it was closed: make another one")
+            self.pipe.close()

@@ -479,6 +479,16 @@ load pytorch
 	local = ace.Local(mlp(), None, through("edge1"), "edge1", checkpoint="edge1.pt")
 	assert local.digest() == digest
 	local.close()
+	# gradients, whose hooks are on the model, too
+	model = mlp()
+	for _ in range(2):
+	    last = ace.Gradients(model, through("edge2"), "edge2", run="g")
+	    loss(model, "edge2", 0).backward()
+	    assert last.sent == 3
+	    model.zero_grad()
+	    first, last = (last, None) if _ == 0 else (first, last)
+	with fails("another call of ace.Gradients with the same pipeline and checkpoint"):
+	    first.average()
 	E
 	cloud 1 4 3>&- &
 	py cell.py
