@@ -1080,7 +1080,8 @@ class Local:
             d = self._room()
             pipe.fits(got, d)
             pipe.body(d)
-            self._alike(pipe, at)
+            if at:              # the name of the run says the first one
+                self._alike(pipe, at)
             with _whole():
                 self.round = at
                 self._apply(d)
@@ -1372,21 +1373,20 @@ class Replay(Local):
         self._keep()
 
     def _how(self):
-        options = {k: v for g in self.optimizer.param_groups for k, v in g.items()
-                   if v is True or k in ("foreach", "fused") and v is False}
+        options = {f"{k}=True" for g in self.optimizer.param_groups
+                   for k, v in g.items() if v is True}
         cpu = getattr(getattr(torch.backends, "cpu", None), "get_cpu_capability", None)
-        return " ".join([f" (here it is torch {torch.__version__},",
-                         f"{type(self.optimizer).__name__}",
-                         *(f"{k}={v}" for k, v in sorted(options.items())),
-                         f"on {', '.join(sorted({p.device.type for _, p in self.pairs}))}",
-                         cpu() if cpu else ""]).rstrip() + ")"
+        return " ".join([f" (here it is torch {torch.__version__.split('+')[0]},",
+                         type(self.optimizer).__name__, *sorted(options), "on",
+                         *sorted({p.device.type for _, p in self.pairs}),
+                         *([cpu()] if cpu else [])]) + ")"
 
     def _says(self, at):
-        """In the first round also where this machine's arithmetic leads."""
+        """In the first round also what the arithmetic depends on, and where it leads."""
         if at:
             return self.digest()
         self._prove()
-        return f"{_crc([self.digest(), self.proved]):08x}"
+        return f"{_crc([self.digest(), self.proved, self._how()]):08x}"
 
     def digest(self):
         """A checksum of the common model and moments, what needed no gradient when
