@@ -188,6 +188,9 @@ $(BUILD)/flags: needed | $(filter deps,$(MAKECMDGOALS))
 needed: | $(filter deps,$(MAKECMDGOALS))
 	@{ command -v $(firstword $(CC)) && pkg-config --exists $(PKGS_ENOUGH); } >/dev/null 2>&1 || \
 	 .ci/deps -n build
+	@theirs=$$(mkdir -p $(call q,$(BUILD)) 2>&1 && find $(call q,$(BUILD)) ! -type l ! -user $$(id -u) \
+	 ! -writable -printf '%p belongs to %u' -quit 2>/dev/null); [ -z "$$theirs" ] || \
+	 { echo "$$theirs: build elsewhere (make BUILD=DIR), or own it (chown -R)" >&2; exit 2; }
 
 # ---- libraries: ours with everything, theirs with ace_* and nothing else ----
 
@@ -330,8 +333,7 @@ run-torture: all $(TOOLS) $(CLIP)
 ONE = $(if $(shell command -v flock 2>/dev/null),flock -n $(call q,$(AT)/lock) true || \
  echo 'another make builds here: waiting'; flock $(call q,$(AT)/lock))
 
-demo sweep: deps-demo
-	@mkdir -p $(call q,$(AT))
+demo sweep: deps-demo needed
 	@+$(ONE) $(AGAIN) ready
 	@+$(AGAIN) run-$@
 
@@ -341,9 +343,8 @@ ready: all examples
 run-demo run-sweep: all examples
 	BUILD=$(call q,$(AT)) examples/demo.sh $(if $(filter %sweep,$@),--sweep)
 
-demo-hosts:
+demo-hosts: needed
 	$(call needs,hosts)
-	@mkdir -p $(call q,$(AT))
 	@+$(ONE) $(AGAIN) ready
 	@+$(AGAIN) run-demo-hosts
 

@@ -7,8 +7,7 @@ need() {
 	local p
 	[ "$(id -u)" -eq 0 ] || skip 'name spaces need root'
 	for p; do
-		PATH=$PATH:/usr/sbin:/sbin command -v "$p" >/dev/null ||
-		    skip "no $p here"
+		needs "$p"
 	done
 	unshare --net --mount --pid --fork --mount-proc true ||
 	    skip 'no name spaces here'
@@ -18,7 +17,6 @@ need() {
 # at most
 apart() {
 	need unshare nsenter ip
-	export PATH=$PATH:/usr/sbin:/sbin
 	mkdir bin
 	# one address beside lo: without it names are not looked up
 	unshare --net --mount --pid --uts --fork --kill-child --mount-proc \

@@ -115,6 +115,50 @@ without() {
 	done
 }
 
+# user CMD...: not as root, with the PATH that such a user has at a terminal
+user() {
+	local who=(env)
+	[ "$(id -u)" -ne 0 ] || who=(setpriv --reuid 65534 --regid 65534 --clear-groups env)
+	"${who[@]}" -u CI -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u DEPS HOME="$PWD" \
+	    PATH=/usr/local/bin:/usr/bin:/bin "$@"
+}
+
+@test "a user without sbin in PATH has what lies there, and the tests find it" {
+	local p
+	for p in ip ss tc sshd; do
+		[ ! -x /usr/sbin/$p ] && [ ! -x /sbin/$p ] || break
+	done
+	[ -x /usr/sbin/$p ] || [ -x /sbin/$p ] || skip "nothing in /usr/sbin here"
+	user "$ROOT/.ci/deps" check >out 2>err || [ $? -eq 2 ]
+	if command -v ip && command -v ss && command -v tc; then
+		! grep iproute err || false
+	fi
+	user ROOT="$ROOT" bash -ec '. "$ROOT/tests/cli/helper.bash"; command -v '$p
+}
+
+teardown() { [ -z "$theirs" ] || rm -r "$theirs"; }
+
+@test "a tree that is built by somebody else: whose it is, and where one can build" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	theirs=$(mktemp -d)
+	chmod 755 "$theirs"
+	user test -r "$ROOT/Makefile" -a -x "$theirs" || skip "another user may not read here"
+	mkdir "$theirs"/{b,b2}
+	>"$theirs/b/flags"
+	for t in programs demo; do
+		exits 2 user make -C "$ROOT" DEPS=no BUILD="$theirs/b" $t
+		says "^$theirs/b belongs to root: build elsewhere \\(make BUILD=DIR\\), or own it"
+		! grep 'another make builds' out || false
+	done
+	# and where root has built in the tree of a user
+	chown 65534 "$theirs"/{b,b2}
+	exits 2 user make -C "$ROOT" DEPS=no BUILD="$theirs/b" programs
+	says "^$theirs/b/flags belongs to root: build elsewhere"
+	exits 2 user make -C "$ROOT" DEPS=no BUILD="$theirs/none" programs
+	says "none.*: build elsewhere"
+	exits 0 user make -C "$ROOT" DEPS=no BUILD="$theirs/b2" "$theirs/b2/lib/base/err.o"
+}
+
 # flags FILE [VARIABLE=VALUE]...: with which make compiles, or links, the file
 flags() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u CFLAGS -u CPPFLAGS -u LDFLAGS make -n -C "$ROOT" \

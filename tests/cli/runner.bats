@@ -42,7 +42,7 @@ mkfile() {
 		TEST "one" { true; }
 		E
 	spins) cat <<-E ;;
-		TEST "round and round" { while :; do :; done; }
+		TEST "round and round" { : >'$PWD/round'; while :; do :; done; }
 		E
 	leaves) cat <<-E ;;
 		TEST "one" {
@@ -75,20 +75,26 @@ mkfile() {
 	[ "$(tail -n 1 out)" = 'not ok 2 - b' ]
 }
 
-# ends FILE NAME: its test of that name fails, and nothing stays
+# ends FILE NAME CMD...: once CMD succeeds, the time is over: the test of that name has
+# failed, and nothing stays
 ends() {
-	alone 1 LIMIT=1 "$ROOT/tests/run" "$1"
+	local got=0
+	env -i PATH="${PATH//$BATS_LIBEXEC:/}" TMPDIR="$PWD" "$ROOT/tests/run" "$1" >out 2>err &
+	wait_for "${@:3}"
+	kill -USR1 $!
+	wait $! || got=$?
+	[ $got -eq 1 ]
 	grep -qE "^not ok [0-9]+ - $2\$" out || { cat out; return 1; }
 	grep -qE '^# ended after [0-9]+ s, and so is ' out
 	[ -z "$(stays)" ] || { stays; return 1; }
 }
 
 @test "a test that hangs is ended, with its name and what it waited for" {
-	ends hangs.bats 'it waits for what does not come'
+	ends hangs.bats 'it waits for what does not come' stays
 	grep -q "^# was running: $PWD/sleep 100000" out
 	grep -q '^ok 1 one' out
-	ends first.bats 'what first.bats does first'
-	ends spins.bats 'round and round'
+	ends first.bats 'what first.bats does first' stays
+	ends spins.bats 'round and round' test -e round
 }
 
 @test "so is a test in C" {
@@ -105,7 +111,7 @@ ends() {
 	}
 	END
 	${CC:-cc} -I"$ROOT/tests/unit" -o hangs_c hangs.c
-	ends ./hangs_c 'what hangs_c does after: it begins'
+	ends ./hangs_c 'what hangs_c does after: it begins' grep 'it begins' out
 }
 
 @test "the end of a line that read has lost is put back" {
@@ -137,7 +143,7 @@ ends() {
 	[ "$(grep -c "^# was running: .*$PWD/sleep 100000" out)" -ge 2 ]
 	[ -z "$(stays)" ]
 	# it has the standard output of bats, which waits for it
-	ends holds.bats 'what holds.bats does after: one'
+	ends holds.bats 'what holds.bats does after: one' grep '^ok 1 one' out
 }
 
 @test "who ends the runner, or prove, ends what it runs" {
@@ -162,9 +168,30 @@ ends() {
 	[ "$(tail -n 1 out)" = 'Result: PASS' ]
 	[ -z "$(ls -d ace-tests.*)" ]
 	alone 1 LIMIT=1 "$ROOT/tests/prove" -j3 --failures hangs.bats holds.bats
-	grep -q '^not ok 2 - it waits for what does not come' out
+	[ "$(grep -c '^not ok [0-9]* - ' out)" -eq 2 ]
 	[ "$(tail -n 1 out)" = 'Result: FAIL' ]
 	[ -z "$(stays)" ]
+}
+
+@test "a terminal and a pipe are told the same: which test failed and why, which were skipped" {
+	bats_file bad.bats <<-END
+		TEST "one" { skip unicorn; }
+		TEST "does not" { echo why not; false; }
+		TEST "three" { skip unicorn; }
+		TEST "four" { skip 'no horse'; }
+		END
+	for at in 'exits 1' 'exits 1 pty'; do
+		# shellcheck disable=SC2086 # words are meant
+		$at env -i PATH="${PATH//$BATS_LIBEXEC:/}" TMPDIR="$PWD" \
+		    "$ROOT/tests/prove" -j2 --failures --comments good.bats bad.bats
+		tr -d '\r' <out >told
+		grep -qx 'not ok 2 does not' told
+		grep -qx '# why not' told
+		grep -qx '# skipped: 2, unicorn' told
+		grep -qx '# skipped: 1, no horse' told
+		grep -qx '# skipped: 1, no reason' told
+		[ "$(tail -n 1 told)" = 'Result: FAIL' ]
+	done
 }
 
 @test "tests/fresh, killed, leaves neither a process nor a mount" {
