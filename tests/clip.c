@@ -10,6 +10,10 @@
  * ACE_SPLICE=W   tee and splice: W is N, refused from the N-th call on; eintr or
  *                eagain, every second one; kill, by which one is seen
  * ACE_FASTER=N   a clock on which N seconds pass in one, and what waits waits so
+ * ACE_FASTER=0   a clock that stands still, but while a poll waits: it does not, and
+ *                the clock is put forward by so much
+ * ACE_LATER=FILE a clock that stands still until something is in FILE, and is twelve
+ *                days on then
  * ACE_READS=FILE what is read of files and synced, a line each: read N PATH
  * CLIP_PAGE=FILE a struct clip that says which call is to fail or to kill
  * CLIP_LOG=FILE  what was changed, in order (struct clip_rec)
@@ -39,11 +43,15 @@ void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t m);
 void *__libc_realloc(void *p, size_t n);
 
+enum { LOOK_MS = 20 };
+#define LATER_NS 1000000000000000LL
+
 static struct clip *page;
 static long alone;		/* ACE_KILL: calls left */
-static long faster;		/* ACE_FASTER, since when */
+static long faster = -1;	/* ACE_FASTER, since when */
 static struct timespec since;
-static int log_fd = -1, reads_fd = -1;
+static long long waited;	/* milliseconds, where it is 0 */
+static int log_fd = -1, reads_fd = -1, later_fd = -1;
 
 __attribute__((constructor)) static void
 begin(void)
@@ -69,6 +77,9 @@ begin(void)
 		alone = atol(s);
 	if ((s = getenv("ACE_FASTER")) != NULL)
 		faster = atol(s);
+	if ((s = getenv("ACE_LATER")) != NULL)
+		later_fd = (int)syscall(SYS_openat, AT_FDCWD, s,
+		    O_RDONLY | O_CLOEXEC, 0);
 	(void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &since);
 }
 
@@ -281,10 +292,18 @@ lseek(int fd, off_t at, int whence)
 int
 poll(struct pollfd *p, nfds_t n, int ms)
 {
+	int r, real = ms;
+
 	if (faster > 0 && ms > 0)
-		ms = (int)((ms + faster - 1) / faster);
-	return hit(CLIP_OTHER, "poll") ? -1 :
-	    (int)syscall(SYS_poll, p, n, ms);
+		real = (int)((ms + faster - 1) / faster);
+	else if (faster == 0 && ms > 0)
+		real = 0;
+	else if (later_fd >= 0 && ms > LOOK_MS)
+		real = LOOK_MS;
+	r = hit(CLIP_OTHER, "poll") ? -1 : (int)syscall(SYS_poll, p, n, real);
+	if (faster == 0 && ms > 0 && r == 0)
+		waited += ms;
+	return r;
 }
 
 int
@@ -310,14 +329,18 @@ clock_gettime(clockid_t which, struct timespec *t)
 {
 	int r = (int)syscall(SYS_clock_gettime, which, t);
 	long long ns;
+	struct stat st;
 
-	if (r == 0 && faster > 0 && which == CLOCK_MONOTONIC) {
-		ns = faster * ((t->tv_sec - since.tv_sec) * 1000000000LL +
-		    t->tv_nsec - since.tv_nsec);
-		t->tv_sec = since.tv_sec + (time_t)(ns / 1000000000);
-		t->tv_nsec = (long)(ns % 1000000000);
-	}
-	return r;
+	if (r < 0 || which != CLOCK_MONOTONIC || (faster < 0 && later_fd < 0))
+		return r;
+	ns = (t->tv_sec - since.tv_sec) * 1000000000LL + t->tv_nsec - since.tv_nsec;
+	ns = faster > 0 ? faster * ns : waited * 1000000;
+	if (later_fd >= 0 && syscall(SYS_fstat, later_fd, &st) == 0 && st.st_size > 0)
+		ns = LATER_NS;
+	ns += since.tv_nsec;
+	t->tv_sec = since.tv_sec + (time_t)(ns / 1000000000);
+	t->tv_nsec = (long)(ns % 1000000000);
+	return 0;
 }
 
 /* ---- files ---- */

@@ -238,7 +238,7 @@ does(const char *command)
 	char text[1024];
 
 	(void)snprintf(text, sizeof(text), "cd crash && set -o pipefail && "
-	    "export PATH=$BUILD:$BUILD/tests:$PATH && { timeout 20 bash -o pipefail "
+	    "export PATH=$BUILD:$BUILD/tests:$PATH && { timeout 600 bash -o pipefail "
 	    "-c '%s'; } "
 	    "2>>../says", command);
 	(void)setenv("POWER_COMMAND", text, 1);

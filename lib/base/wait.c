@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -47,8 +48,9 @@ wait_orphan(int out, int ms, struct err *e)
 
 	if (poll(&p, 1, ms) <= 0 || (p.revents & (POLLERR | POLLHUP)) == 0)
 		return 0;
+	(void)raise(SIGPIPE);
 	errno = EPIPE;
 	if (e != NULL)
-		e->quiet = 1;	/* as when SIGPIPE is ignored */
+		e->quiet = 1;
 	return err_sys(e, "<stdout>");
 }

@@ -31,8 +31,9 @@ int wait_more(struct wait *w, struct err *e);
  * wait_orphan's error. */
 int wait_secs(double secs, int out, struct err *e);
 
-/* wait_orphan(out, ms, e): waits up to ms milliseconds.  Returns 0, or, when
- * nobody reads the pipe out any more, the error that writing to it would be. */
+/* wait_orphan(out, ms, e): waits up to ms milliseconds.  Returns 0.  When nobody
+ * reads the pipe out any more, it does what write(2) to it would: SIGPIPE is raised,
+ * and where that is ignored, a quiet error is returned. */
 int wait_orphan(int out, int ms, struct err *e);
 
 #endif

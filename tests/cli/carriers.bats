@@ -204,10 +204,10 @@ through() {
 		    exits 0 "$hosts/store-edge.sh" "$PWD/store" edge1 edge f32
 	done
 	gradient edge1 8 >in
-	exits 5 timeout 30 "$hosts/store-edge.sh" "$PWD/store" edge1 edge f32 <in
+	exits 5 timeout "$HANG" "$hosts/store-edge.sh" "$PWD/store" edge1 edge f32 <in
 	exits 0 "$hosts/store-cloud.sh" "$PWD/store" spool inbox edge1
 	[ "$(find spool -name edge1.aceg | wc -l)" -eq 8 ]
-	exits 0 timeout 30 "$hosts/store-edge.sh" "$PWD/store" edge1 edge f32 <in
+	exits 0 timeout "$HANG" "$hosts/store-edge.sh" "$PWD/store" edge1 edge f32 <in
 	exits 0 "$hosts/store-cloud.sh" "$PWD/store" spool inbox edge1
 	exits 0 "$hosts/store-edge.sh" "$PWD/store" edge1 edge </dev/null
 	[ -z "$(ls edge/out)" ]

@@ -6,7 +6,8 @@ fi
 
 ROOT=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)
 : "${BUILD:=$ROOT/build}"
-PATH=$BUILD:$BUILD/tests:$PATH
+# what root runs is not in the PATH of everybody
+PATH=$BUILD:$BUILD/tests:$PATH:/usr/sbin:/sbin
 # what awk, sort and printf say is the same everywhere; a test that wants another
 # language says so
 LC_ALL=C.UTF-8
@@ -60,7 +61,7 @@ upto() {
 
 # How fast a machine is decides no test.  What could wait for ever waits HANG
 # seconds: who needs so many hangs.  That is less than the limit of tests/run, which
-# cannot say for what a test waits: 100 on a quiet machine, as many times more as
+# cannot say for what a test waits: 300 on a quiet machine, as many times more as
 # there is work for more processors than it has, and five times more where programs
 # are slowed down.
 hang() {
@@ -68,14 +69,14 @@ hang() {
 	[ ! -r /proc/loadavg ] || read -r load _ </proc/loadavg
 	load=$((${load%.*} / $(nproc) + 1))
 	[ -z "$ACE_SANITIZED$REACHED" ] || load=$((5 * load))
-	echo $((100 * load))
+	echo $((300 * load))
 }
 : "${HANG:=$(hang)}"
 export HANG
 
 # patient: in this file one command may take minutes by right.
 patient() {
-	[ -n "$ACE_PATIENT" ] || export ACE_PATIENT=yes HANG=$((5 * HANG))
+	[ -n "$ACE_PATIENT" ] || export ACE_PATIENT=yes HANG=$((3 * HANG))
 }
 
 # wait_for CMD...: until it succeeds
@@ -88,6 +89,12 @@ wait_for() {
 		}
 		sleep 0.05
 	done
+}
+
+# still CMD...: CMD, for which no time passes until something is in the file later
+still() {
+	: >>later
+	LD_PRELOAD=$(preload) ACE_LATER=$PWD/later "$@"
 }
 
 # hears PID: that program runs, and catches the signal by which it is asked what

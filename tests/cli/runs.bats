@@ -282,9 +282,8 @@ run_in() {
 	mkshards -n 1M -k fast >in.aceg
 	for call in 'ace-import -f safetensors' 'ace-inspect verify'; do
 		case $call in ace-import*) f=in.safetensors ;; *) f=in.aceg ;; esac
-		slow="(head -c 500000 $f; sleep 0.2; tail -c +500001 $f) |
-		    LD_PRELOAD='$(preload)' ACE_FASTER=10 env"
-		# two seconds by the clock that it sees
+		# two seconds by the clock that it sees are over at once
+		slow="cat $f | LD_PRELOAD='$(preload)' ACE_FASTER=1000000 env"
 		exits 0 env TERM=xterm pty sh -c "$slow $call 2>&1 >/dev/null"
 		grep -q "$(printf '\r')[0-9.]* [kM]B" out
 		# it is gone at the end

