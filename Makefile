@@ -452,7 +452,8 @@ COMPL   = bash-completion/completions/ace zsh/site-functions/_ace \
 NAMES   = $(foreach p,$(filter-out ace,$(notdir $(PROGS))),bash-completion/completions/$p \
           fish/vendor_completions.d/$p.fish)
 # ours alone, or made for us: what is empty goes with the rest
-FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/hosts ace/patches ace/pytorch ace mime/packages mime \
+FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/patches/__pycache__ \
+          ace/pytorch/__pycache__ ace/hosts ace/patches ace/pytorch ace mime/packages mime \
           man/man1 man/man5 man/man7 bash-completion/completions bash-completion \
           zsh/site-functions zsh fish/vendor_completions.d fish)
 
@@ -486,6 +487,9 @@ install: all
 	 install -m 644 completions/$$s "$$TO/share/$$f" || exit 1; done
 	for f in $(NAMES); do case $$f in *.fish) s=ace.fish ;; *) s=ace ;; esac; \
 	 ln -sf $$s "$$TO/share/$$f" || exit 1; done
+	@[ -n '$(DESTDIR)' ] || ! command -v fish >/dev/null || \
+	 case ':$(XDG_DATA_DIRS):/usr/share:' in *':$(PREFIX)/share:'*) ;; *) \
+	 echo 'fish completes them where XDG_DATA_DIRS has $(PREFIX)/share in it' ;; esac
 
 uninstall:
 	rm -f $(foreach f,$(PROGS:$(BUILD)/%=bin/%) include/aceg.h \
@@ -493,6 +497,8 @@ uninstall:
 	 $(foreach f,$(wildcard man/*.[157]),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
 	 $(addprefix share/,ace/ace.magic ace/plot.gnuplot mime/packages/ace.xml $(COMPL) $(NAMES)) \
 	 $(patsubst examples/%,share/ace/%,$(wildcard examples/hosts/* examples/patches/* examples/pytorch/*.py)),"$$TO/$f")
+	for f in $(patsubst examples/%.py,%,$(wildcard examples/patches/*.py examples/pytorch/*.py)); do \
+	 rm -f "$$TO/share/ace/$${f%/*}/__pycache__/$${f##*/}".*.pyc; done
 	for d in $(FOLDERS); do rmdir "$$TO/$$d" 2>/dev/null || :; done
 
 clean:

@@ -315,6 +315,10 @@ alike(const struct diff *d, char **path, struct err *e)
 	    (key = gguf_differs(&d->old.keys, &d->new.keys)) != NULL)
 		return err_set(e, ERR_DATA, "mismatch: '%s' and '%s' differ in key "
 		    "'%.160s', which no patch changes", path[0], path[1], key);
+	if (d->old.said != d->new.said)
+		cli_say(d->o->f->cli, 0, "'%s' and '%s' differ in their metadata, "
+		    "which no patch changes: what it makes keeps the old one's",
+		    path[0], path[1]);
 	return 0;
 }
 
@@ -337,7 +341,12 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 	    (!d->whole && (r = model_open(&d->old, path[0], e)) < 0) ||
 	    (r = open_slices(d, e)) < 0)
 		return r;
-	return d->whole ? 0 : alike(d, path, e);
+	if (!d->whole)
+		return alike(d, path, e);
+	if (d->new.said != 0)
+		cli_say(d->o->f->cli, 0, "'%s' has metadata, which is not in a whole "
+		    "model's shard", path[0]);
+	return 0;
 }
 
 /* What the shard says before its data.  A reader of values that does not know of

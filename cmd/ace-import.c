@@ -156,6 +156,10 @@ put_shard(struct import *m, const char *path,
 	    (r = writer_shard(m->w, &sh, format_schema(src), e)) == 0 &&
 	    (r = put_values(o, src, m->w, e)) == 0)
 		r = writer_send(m->w, NULL, e);
+	if (r == 0 && format_unnoted(src) != 0)
+		cli_say(o->f->cli, 0, "'%s': %llu entries of its metadata are left "
+		    "out: a shard carries 16 short ones (ace-import(1))", path,
+		    (unsigned long long)format_unnoted(src));
 	if (r == 0 && (format_rounded(src) != 0 || o->fo.round))
 		cli_say(o->f->cli, 1, "'%s': %llu of %llu values rounded to f32",
 		    path, (unsigned long long)format_rounded(src),

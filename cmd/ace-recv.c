@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -299,6 +300,17 @@ take(struct run *x, struct opts *o, const char *path, struct err *e)
 	return r;
 }
 
+/* Says so when somebody sends what is not read: by ssh, input is always a pipe. */
+static void
+unread(const struct cli *c)
+{
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	if (fd_is_pipe(STDIN_FILENO) && poll(&p, 1, 0) > 0 && (p.revents & POLLIN) != 0)
+		cli_say(c, 0, "--create, --fence, --join and --leave read no input, and "
+		    "what the pipe brings is lost; shards are received without them");
+}
+
 static int
 run(void *arg, char **path, size_t n, struct err *e)
 {
@@ -328,6 +340,8 @@ run(void *arg, char **path, size_t n, struct err *e)
 		else if ((r = filter_in(o->f, &x.in, *path, e)) == 0)
 			r = receive_publish(&x.inbox, o->shard.run, x.in, e);
 	}
+	if (o->act != RECEIVE && o->act != PUBLISH)
+		unread(o->f->cli);
 	writer_free(x.out);
 	reader_free(x.in);
 	inbox_close(&x.inbox);

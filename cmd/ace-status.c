@@ -119,6 +119,11 @@ status_waits(const struct status *x, const struct status_run *r)
 		status_line(x, "step %llu is closed with %zu shards, its "
 		    "aggregate is not there yet (ace-aggregate)",
 		    (unsigned long long)r->step, r->here);
+	else if (r->now == STATUS_OPEN && !r->has_last && !r->listed)
+		status_line(x, "step %llu: %zu shards are there, for %s; of a first "
+		    "step it is not known who is missing (ace-recv --join says it "
+		    "before), or ace-aggregate does not run",
+		    (unsigned long long)r->step, r->here, age);
 	else if (r->now == STATUS_OPEN && r->missing == 0)
 		status_line(x, "step %llu: all %zu shards are there, for %s; "
 		    "nobody has closed it (ace-aggregate)",

@@ -123,7 +123,9 @@ way() {
 	line=$("${REGIME}_ways" | awk -v w="${1%%+*}" '$1 == w')
 	[ -n "$line" ] || die "no way is called '${1%%+*}'"
 	read -r _ H batch code given <<<"$line"
-	given=$(once "$given ${more//[,+]/ }")
+	# a value may have commas, too
+	more=$(sed -E 's/[,+]--/ --/g; s/(^| )(--[a-z-]+),/\1\2 /g' <<<"$more")
+	given=$(once "$given $more")
 	! take --batch || batch=$value
 	! take --interval || H=$value
 	! take --bits || code=$value

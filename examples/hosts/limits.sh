@@ -40,8 +40,9 @@ fi
 line=
 if [ $# -gt 0 ]; then
 	end=$(tail -c 1 "$new/limits")
+	# in a name # begins no comment
 	line="${end:+
-}$*
+}$(printf %s "$*" | sed 's/#/\\#/g')
 "
 	printf %s "$line" >>"$new/limits"
 	said=$(ace-recv --spool "$new" </dev/null 2>&1) || [ $? -ne 2 ] || {

@@ -399,6 +399,12 @@ cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 			return r < 0 ? r : 1;
 	}
 	l->c->first = i;
+	/* without --, a word that looks like one is no file's name */
+	for (r = i; r < argc && strcmp(argv[i - 1], "--") != 0; r++)
+		if (argv[r][0] == '-' && argv[r][1] != '\0')
+			return err_set(e, ERR_USAGE, "option '%.40s' is after the "
+			    "operand '%.40s': options come first, and a file of "
+			    "that name is './%.40s'", argv[r], argv[i], argv[r]);
 	return 0;
 }
 

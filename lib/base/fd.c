@@ -222,6 +222,14 @@ fd_linger(int fd)
 }
 
 int
+fd_is_pipe(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+int
 fd_is_terminal(int fd)
 {
 	return isatty(fd) || (errno == EACCES && fd_is_called_terminal(fd));

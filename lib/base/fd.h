@@ -48,6 +48,7 @@ void fd_linger(int fd);
 /* fd_is_terminal(fd): 1 or 0.  In a sandbox the question that isatty(3) asks of a
  * terminal opened there is refused; it is known by its number then. */
 int fd_is_terminal(int fd);
+int fd_is_pipe(int fd);
 
 /* fd_most(): as many open files as the system allows from now on; how many that is. */
 size_t fd_most(void);

@@ -16,6 +16,21 @@ struct limits {
 	const char *who;
 };
 
+void
+limits_uncomment(char *line)
+{
+	char *to = line, last = ' ';
+
+	for (; *line != '\0'; last = *line++) {
+		if (*line == '#' && strchr(" \t\r", last) != NULL)
+			break;
+		if (*line == '\\' && line[1] == '#')
+			line++;
+		*to++ = *line;
+	}
+	*to = '\0';
+}
+
 /* The next word of a line, which is cut off; NULL: there is none. */
 static char *
 limits_word(char **line)
@@ -38,11 +53,7 @@ limits_line(const struct limits *x, char *line, struct err *e)
 	struct opt_place p;
 	char *end;
 
-	for (end = line; (end = strchr(end, '#')) != NULL; end++)
-		if (end == line || strchr(" \t", end[-1]) != NULL) {
-			*end = '\0';	/* a comment, no part of a name */
-			break;
-		}
+	limits_uncomment(line);
 	if ((name = limits_word(&line)) == NULL)
 		return 0;
 	if ((p.row = opt_named(x->rows, name)) == NULL)

@@ -15,6 +15,9 @@
  * right as well.  0 also where there is no such file. */
 int limits_read(const char *path, const struct opt *rows, void *own,
     void *other, const char *who, struct err *e);
+/* limits_uncomment(line): ends a line, in place, where a comment begins: with # at its
+ * begin or after a blank.  What is written \# is a # of a name. */
+void limits_uncomment(char *line);
 /* limits_write(path, head, rows, sync, e): writes a file with all defaults, below the
  * comment `head'.  -ERR_REFUSED where there is one. */
 int limits_write(const char *path, const char *head, const struct opt *rows,

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -39,14 +38,6 @@ struct splice {
 	int off;		/* the system refused */
 };
 
-static int
-splice_is_pipe(int fd)
-{
-	struct stat st;
-
-	return fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
-}
-
 /* Opens the pipe that keeps.  Small ones are of no use: what is shared comes in
  * frames of a quarter of a MiB. */
 static void
@@ -82,7 +73,7 @@ splice_new(int from, int to)
 {
 	struct splice *s;
 
-	if (!splice_is_pipe(from) || !splice_is_pipe(to) ||
+	if (!fd_is_pipe(from) || !fd_is_pipe(to) ||
 	    (s = alloc_get(1, sizeof(*s), NULL)) == NULL)
 		return NULL;
 	s->from = from;

@@ -95,6 +95,12 @@ format_note(const struct format_source *s)
 }
 
 uint64_t
+format_unnoted(const struct format_source *s)
+{
+	return s->unnoted;
+}
+
+uint64_t
 format_rounded(const struct format_source *s)
 {
 	return s->rounded;

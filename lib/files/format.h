@@ -56,6 +56,8 @@ const struct schema *format_schema(const struct format_source *s);
 /* The file's key=value metadata (__metadata__ in safetensors).  Pairs that are
  * too long, or whose key a stream cannot carry, are left out. */
 const struct text_kv *format_note(const struct format_source *s);
+/* How many pairs of its metadata are not in format_note, since no shard carries them. */
+uint64_t format_unnoted(const struct format_source *s);
 /* Where the data of a safetensors file begins; they are without holes, in the
  * order of the schema. */
 uint64_t format_where(const struct format_source *s);

@@ -25,6 +25,7 @@ struct format_source {
 	struct schema schema;
 	unsigned char *swap;	/* per tensor: it is big-endian; NULL: none is */
 	struct text_kv note;
+	uint64_t unnoted;	/* pairs of metadata that no shard can carry */
 	int round;
 	uint64_t where;		/* safetensors: where its data begins */
 	int many, none;		/* io is the caller's; and had no more files */

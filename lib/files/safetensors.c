@@ -214,8 +214,8 @@ safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
 
 /* ---- what the header says ---- */
 
-/* Keeps the metadata that a stream can carry: short values with valid keys.
- * The rest is ignored. */
+/* Keeps the metadata that a stream can carry, short values with valid keys, and counts
+ * the rest. */
 static int
 safetensors_note(struct format_source *s, const char *key, const char *value,
     struct err *e)
@@ -227,8 +227,10 @@ safetensors_note(struct format_source *s, const char *key, const char *value,
 	    strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789._-") !=
 	    strlen(key) || s->note.n >= SAFETENSORS_NOTES ||
 	    strlen(value) > SAFETENSORS_NOTE ||
-	    !text_clean(value, strlen(value)))
+	    !text_clean(value, strlen(value))) {
+		s->unnoted++;
 		return 0;
+	}
 	if (text_get(&s->note, k) != NULL)
 		return err_set(e, ERR_DATA, "corrupt: header of '%s': metadata "
 		    "'%s' twice", s->name, key);

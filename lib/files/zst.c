@@ -54,6 +54,23 @@ zst_fill(struct zst_in *z, struct err *e)
 }
 
 static int
+zst_wide(struct err *e)
+{
+	return err_set(e, ERR_DATA, "limit: a zstd frame with a window beyond %d MiB",
+	    1 << (ZST_WINDOW - 20));
+}
+
+/* The window that a frame of `says' bytes asks for (RFC 8878, 3.1.1.1.2).  The library
+ * looks at it only where a frame does not fit into its buffers. */
+static uint64_t
+zst_window(const unsigned char *head, uint64_t says)
+{
+	const uint64_t base = 1ull << (10 + (head[5] >> 3));
+
+	return (head[4] & 0x20) != 0 ? says : base + base / 8 * (head[5] & 7);
+}
+
+static int
 zst_head(struct zst_in *z, struct err *e)
 {
 	int r = zst_fill(z, e);
@@ -67,7 +84,7 @@ zst_head(struct zst_in *z, struct err *e)
 	if (z->says == ZSTD_CONTENTSIZE_ERROR)
 		return err_set(e, ERR_DATA, z->in.size < ZST_HEAD ?
 		    "truncated: a zstd frame" : "corrupt: head of a zstd frame");
-	return 0;
+	return zst_window(z->p, z->says) > 1ull << ZST_WINDOW ? zst_wide(e) : 0;
 }
 
 int
@@ -110,8 +127,7 @@ zst_bad(size_t code, struct err *e)
 	case ZSTD_error_memory_allocation:
 		return err_set(e, ERR_SYS, "out of memory");
 	case ZSTD_error_frameParameter_windowTooLarge:
-		return err_set(e, ERR_DATA, "limit: a zstd frame with a window "
-		    "beyond %d MiB", 1 << (ZST_WINDOW - 20));
+		return zst_wide(e);
 	default:
 		return err_set(e, ERR_DATA, "corrupt: zstd frame: %s",
 		    ZSTD_getErrorName(code));

@@ -139,6 +139,10 @@ about_right(const struct about *a, struct err *e)
 	if (!a->version || !a->base)
 		return err_set(e, ERR_DATA, "corrupt: version and base_version are "
 		    "no numbers, or not there");
+	if (a->h->base >= a->h->version)
+		return err_set(e, ERR_DATA, "corrupt: base_version %llu is not before "
+		    "version %llu", (unsigned long long)a->h->base,
+		    (unsigned long long)a->h->version);
 	if (a->packed != 1)
 		return err_set(e, ERR_DATA, "unsupported: another "
 		    "compression_format than zstd");

@@ -216,11 +216,25 @@ gguf_found(void *all, const struct schema_tensor *t, uint64_t at,
 	return found_add(all, t, 0, at, e);
 }
 
+/* A sum over all pairs, in whatever order they stand; most writers say "format". */
+static int
+file_says(void *arg, const char *key, const char *value, struct err *e)
+{
+	struct model *m = arg;
+
+	(void)e;
+	if (strcmp(key, "format") != 0)
+		m->said += pack_hash64(key, strlen(key)) *
+		    (pack_hash64(value, strlen(value)) | 1);
+	return 0;
+}
+
 /* The tensors of a file, which is as long as they are. */
 static int
 file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 {
-	const struct format_opts o = { .group_size = SCHEMA_GROUP, .bits = 1 };
+	const struct format_opts o = { .group_size = SCHEMA_GROUP, .bits = 1,
+	    .pair = file_says, .arg = m };
 	const struct schema *sc;
 	struct format_source *src;
 	uint64_t at;

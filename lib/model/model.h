@@ -53,10 +53,13 @@ struct model {
 	struct model_place *place;	/* [schema.n] */
 	int gguf;
 	struct gguf_keys keys;		/* of a GGUF file */
+	uint64_t said;			/* a hash of the metadata of safetensors
+					 * files, "format" apart */
 	struct slice *slice;		/* [schema.n] what the files have of each
 					 * tensor; NULL: all (parts.h) */
 };
-#define MODEL_INIT { NULL, 0, NULL, 0, SCHEMA_INIT, NULL, 0, { NULL, 0, 0 }, NULL }
+#define MODEL_INIT { NULL, 0, NULL, 0, SCHEMA_INIT, NULL, 0, { NULL, 0, 0 }, 0, \
+	NULL }
 
 /* model_open(m, path, e): looks at the headers of all files.  -ERR_DATA with the
  * tensor's or the file's name when they are not what they should be.  path must

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/limits.h"
 #include "format/frame.h"
 #include "format/schema.h"
 #include "format/shard.h"
@@ -226,8 +227,8 @@ sign_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* One line, without its end: a name, which may have blanks and #, and behind the
- * last blank the key. */
+/* One line, without its end: a name, which may have blanks and #, and after the last
+ * blank the key. */
 static int
 sign_ring_line(struct sign_ring *r, char *name, struct err *e)
 {
@@ -236,9 +237,8 @@ sign_ring_line(struct sign_ring *r, char *name, struct err *e)
 
 	while (sign_blank(*name))
 		name++;
-	for (end = name; *end != '\0'; end++)
-		if (*end == '#' && (end == name || sign_blank(end[-1])))
-			break;
+	limits_uncomment(name);
+	end = name + strlen(name);
 	while (end > name && sign_blank(end[-1]))
 		end--;
 	*end = '\0';

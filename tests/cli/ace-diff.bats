@@ -234,6 +234,33 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	exits 3 ace-inspect verify part
 }
 
+# many N VALUE: a model of so many tensors, with names of 40 bytes
+many() {
+	perl -e '($n, $v) = @ARGV; $h = join(",", map { sprintf(
+	    "\"%040d\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%d,%d]}",
+	    $_, 4 * $_, 4 * $_ + 4) } 0 .. $n - 1); $h = "{$h}";
+	    print pack("Q<", length $h), $h, pack("f<", $v) x $n' "$@"
+}
+
+@test "memory grows with the number of tensors as the pages say" {
+	sanitized && skip "the sanitizer's own memory"
+	local n p most kib
+	for n in 1000 41000; do
+		many $n 1 >a$n
+		many $n 2 >b$n
+		exits 0 peak diff$n ace-diff -o step$n a$n b$n
+		exits 0 peak patch$n ace-patch a$n <step$n
+	done
+	for p in diff patch; do
+		most=$(tr '\n' ' ' <"$ROOT/man/ace-$p.1" |
+		    sed -n 's/.* \([0-9]*\) bytes for each tensor with a *name of 40 bytes.*/\1/p')
+		kib=$(($(cat ${p}41000) - $(cat ${p}1000)))
+		echo "$p: $((kib * 1024 / 40000)) of $most"
+		[ $((kib * 1024)) -le $((most * 40000)) ]
+		[ $((kib * 1024 * 3 / 2)) -ge $((most * 40000)) ]
+	done
+}
+
 @test "memory does not grow with the model" {
 	header='{"w":{"dtype":"BF16","shape":[200000000],"data_offsets":[0,400000000]}}'
 	st "$header" >a

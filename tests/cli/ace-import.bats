@@ -28,6 +28,30 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	same in.safetensors out.safetensors
 }
 
+# noted FILE METADATA: one tensor, and that
+noted() {
+	perl -e '$h = qq({"__metadata__":$ARGV[0],"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}});
+	    print pack("Q<", length $h), $h, pack("f<", 1)' "$2" >"$1"
+}
+
+@test "metadata that no shard or patch carries is said to be lost" {
+	noted a.safetensors '{"format":"pt","step":"7"}'
+	noted b.safetensors "{\"format\":\"pt\",\"Step\":\"7\",\"x\":\"$(printf 'y%.0s' {1..300})\"}"
+	exits 0 ace-import a.safetensors
+	[ ! -s err ]
+	exits 0 ace-import b.safetensors
+	says "^ace-import: 'b.safetensors': 2 entries of its metadata are left out"
+	exits 0 ace-import -q b.safetensors
+	[ ! -s err ]
+	exits 0 ace-diff a.safetensors b.safetensors
+	says "^ace-diff: 'a.safetensors' and 'b.safetensors' differ in their metadata, which no patch"
+	exits 0 ace-diff a.safetensors
+	says "'a.safetensors' has metadata, which is not in a whole model's shard"
+	noted c.safetensors '{"step":"7","format":"np"}'
+	exits 0 ace-diff a.safetensors c.safetensors
+	[ ! -s err ]
+}
+
 @test "npz: a comment behind it is named as what it may be" {
 	safetensors >in.safetensors
 	ace-import in.safetensors | ace-export -o c.npz

@@ -188,6 +188,22 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	says "mismatch: a shard of device 'edge2'"
 }
 
+@test "what reads no input says so where a pipe brings some" {
+	shard 0 >in
+	mkfifo pipe
+	exec 9<>pipe
+	exits 0 ace-recv --spool empty --create <pipe
+	[ ! -s err ]
+	cat in >&9
+	exits 0 ace-recv --spool spool --create <pipe
+	says "^ace-recv: --create, .* read no input, and what the pipe brings is lost"
+	exec 9>&-
+	exits 0 ace-recv --spool other --create </dev/null
+	[ ! -s err ]
+	exits 0 ace-recv --spool third --create <in
+	[ ! -s err ]
+}
+
 @test "another model than the run's: invalid" {
 	shard 0 >in
 	recv accepted <in

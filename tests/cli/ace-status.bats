@@ -16,6 +16,19 @@ row() { exits 0 ace-status spool && grep "^$1 " out | tr -s ' '; }
 json() { python3 -S -c 'import json, sys
 d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 
+@test "in a first step nobody can say who is missing, unless a list does" {
+	shard edge1 0
+	exits 0 ace-status spool
+	grep -qE '^step 0: 1 shards are there, for [0-9]+ s; of a first step it is not known who' out
+	! grep 'nobody has closed' out || false
+	ace-recv --spool spool --run demo --device edge2 --join >/dev/null
+	exits 0 ace-status spool
+	grep -qE '^step 0: 1 of 2 shards are there, for [0-9]+ s; missing: edge2$' out
+	shard edge2 0
+	exits 0 ace-status spool
+	grep -qE '^step 0: all 2 shards are there, .* nobody has closed it' out
+}
+
 @test "who is here, who is missing, and what is waited for" {
 	shard edge1 0
 	shard edge2 0
@@ -178,7 +191,7 @@ aged() {
 		row edge1 >line
 		grep -qE "^edge1 0 here $since $bytes - 1 0 0$" line ||
 		    { cat line; return 1; }
-		grep -qE "^step 0: all 1 shards are there, for $since; nobody" out
+		grep -qE "^step 0: 1 shards are there, for $since; of a first step" out
 	done <<-'END'
 		80:(8|9|10|11)[0-9] s:532:532 B
 		3600:60 m:999:999 B
@@ -198,7 +211,7 @@ aged() {
 	aged 0/edge2.aceg 259200 700
 	aged 1/edge2.aceg 108000 900
 	exits 0 ace-status spool
-	grep -q '^step 0: all 2 shards are there, for 3\.0 d; ' out
+	grep -q '^step 0: 2 shards are there, for 3\.0 d; ' out
 	[ "$(row edge2)" = 'edge2 1 here 30.0 h 900 B - 2 0 0' ]
 	exits 0 ace-status --json spool
 	[ "$(json '259200 <= d["runs"][0]["seconds"] < 300000')" = True ]

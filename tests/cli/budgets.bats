@@ -107,6 +107,23 @@ limited() {
 	grep -qx 'weight 1e6' spool/limits
 }
 
+@test "limits of a device whose name has # in it are of that one alone" {
+	local d limits=$ROOT/examples/hosts/limits.sh
+	"$limits" spool
+	for d in '#1' 'rack #2' 'a#3'; do
+		exits 0 "$limits" spool shard 100 "$d"
+		mkshards -d "$d" >in
+		exits 3 ace-recv --spool spool --device "$d" in
+		says 'limit: '
+	done
+	mkshards -d edge1 >in
+	exits 0 ace-recv --spool spool --device edge1 in
+	# by hand, with a comment after it
+	echo 'shard 64M rack \#2	# of the rack' >>spool/limits
+	mkshards -d 'rack #2' >in
+	exits 0 ace-recv --spool spool --device 'rack #2' in
+}
+
 @test "limits.sh: killed at any time the spool is no open one, and a wrong line is not added" {
 	local limits=$ROOT/examples/hosts/limits.sh n
 	mkdir bin

@@ -129,7 +129,8 @@ refused() {
 		refused "corrupt: no zstd frame.*$t" -e $c --lie none
 		refused "corrupt: no zstd frame.*$t" -e $c --lie skip
 		refused "corrupt: something behind a zstd frame.*$t" -e $c --lie two
-		refused "limit: .* window.*$t|corrupt: a frame that is not as long.*$t" -e $c --lie window
+		refused "limit: .* window beyond 8 MiB.*$t" -e $c --lie window
+		refused "limit: .* window beyond 8 MiB.*$t" -e $c --lie wide
 		refused "corrupt: .*$t" -e $c --lie bits
 		for lie in short long bomb; do
 			refused "corrupt: a frame that is not as long.*$t" -e $c --lie $lie
@@ -154,6 +155,8 @@ refused() {
 	refused "unsupported: delta_encoding 'add'" -a delta_encoding=add
 	refused "corrupt: version and base_version" -a base_version=six
 	refused "corrupt: version and base_version" -a version=
+	refused "corrupt: base_version 8 is not before version 7" -a base_version=000008
+	refused "corrupt: base_version 7 is not before version 7" -a base_version=000007
 	refused "corrupt: checksum.*tensor" -a checksum_format=adler32
 	# without delta_encoding it is a whole model, which this is not
 	mkdelta make old new e

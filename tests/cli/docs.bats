@@ -84,6 +84,21 @@ compared() {
 }
 
 # bats test_tags=long
+@test "what a page shows to be typed is shown as it is to be typed" {
+	needs mandoc
+	local p
+	for p in "$ROOT"/man/*.[157]; do
+		sed -nE '/^\.Dl /{s///;p}; /^\.Bd -(literal|unfilled)/,/^\.Ed/{/^\./d;p}' "$p" |
+		    sed 's/\\-/-/g; s/\\(aq/'\''/g; s/\\(ga/`/g; s/\\(ha/^/g; s/\\(ti/~/g
+			s/\\(dq/"/g; s/\\&//g; s/\\e/\\/g' >typed
+		mandoc -T utf8 -O width=400 "$p" | sed 's/.\x08//g' | tr -s ' \t\n' ' ' >shown
+		perl -e 'local $/; open(F, "<", "shown"); $s = <F>; open(F, "<", "typed");
+		    $/ = "\n"; while (<F>) { s/\s+/ /g; s/^ | $//g;
+			index($s, $_) >= 0 or print("$_\n"), $bad = 1 } exit $bad' ||
+		    { echo "is not in ${p##*/}"; return 1; }
+	done
+}
+
 @test "what a page shows is what its commands print, digits aside" {
 	failed=0
 	for page in $(grep -l '^\.Bd -unfilled' "$ROOT"/man/*.[17]); do

@@ -142,7 +142,7 @@ refuses() {
 	--outputs=x|unknown option '--outputs'
 	--sandbox of|--sandbox 'of': auto, require or off
 	in in|one FILE at most, not also 'in'
-	in -q|one FILE at most, not also '-q'
+	in -q|option '-q' is after the operand 'in': options come first, and a file of that name is './-q'
 	END
 	# what is wrong with data is no question of how to call it
 	head -c 100 in >part
@@ -153,6 +153,22 @@ refuses() {
 	exits 0 ace-expand --no-provenance --output=a -- in
 	exits 0 ace-expand --no-provenance -qo b in
 	same a b
+}
+
+@test "options after an operand are called so, by every program" {
+	mkshards >in
+	for call in 'ace-score in --form level' 'ace-aggregate in -v' 'ace-inspect list in -q' \
+	    'ace-inspect in --json' 'ace-expand in -o out2' 'ace-diff in in -r demo'; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 2 $call
+		says "^${call%% *}: option '-[-a-z]*' is after the operand 'in': options come first"
+	done
+	[ ! -e out2 ]
+	# a file of such a name is one after -- or by its path
+	mkshards -d edge2 >./-v
+	exits 0 ace-aggregate -- in -v
+	exits 0 ace-inspect ./-v
+	exits 0 ace-inspect - <in
 }
 
 @test "descriptors that came closed stay of no use" {

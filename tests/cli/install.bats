@@ -91,6 +91,11 @@ build() {
 	same out shared.aceg
 	exits 0 installed/usr/bin/ace-expand shared.aceg
 
+	# what python keeps of the modules goes with them
+	for f in patches/server pytorch/ace_shards; do
+		mkdir -p "installed/usr/share/ace/${f%/*}/__pycache__"
+		: >"installed/usr/share/ace/${f%/*}/__pycache__/${f#*/}.cpython-311.pyc"
+	done
 	build uninstall
 	# what a system has anyway stays
 	[ "$(cd installed/usr && find . | sort | tr '\n' ' ')" = \
@@ -169,6 +174,16 @@ values() {
 			[ "$(cat out)" = "$want" ] || { echo "$cut:"; cat out err; false; }
 		done
 	done < <(values)
+}
+
+@test "where fish would not look, make install says so" {
+	needs fish
+	local make=(env -u MAKEFLAGS -u MAKELEVEL -u XDG_DATA_DIRS make -C "$ROOT" BUILD="$BUILD"
+	    DEPS=no install PREFIX="$PWD/here")
+	exits 0 "${make[@]}"
+	grep -qx "fish completes them where XDG_DATA_DIRS has $PWD/here/share in it" out
+	exits 0 "${make[@]}" XDG_DATA_DIRS="/usr/share:$PWD/here/share"
+	! grep '^fish' out || false
 }
 
 @test "fish loads the completions" {

@@ -144,7 +144,7 @@ teardown() { [ -z "$theirs" ] || rm -r "$theirs"; }
 	chmod 755 "$theirs"
 	user test -r "$ROOT/Makefile" -a -x "$theirs" || skip "another user may not read here"
 	mkdir "$theirs"/{b,b2}
-	>"$theirs/b/flags"
+	: >"$theirs/b/flags"
 	for t in programs demo; do
 		exits 2 user make -C "$ROOT" DEPS=no BUILD="$theirs/b" $t
 		says "^$theirs/b belongs to root: build elsewhere \\(make BUILD=DIR\\), or own it"

@@ -310,16 +310,14 @@ killed_half() {
 	host edge2 127.0.0.12
 	host cloud 127.0.0.2 "$PWD/authorized_keys $PWD/ssh/user.pub"
 	examples "$ROOT/man/ace-deploy.7" >deploy.sh
-	# the edge's own key, but to measure
+	# what the page has in ~/.ssh/config, after what the hosts here are
+	sed -n '/^\.Sh EXAMPLES/,/^\.Ed/s/^ *\(Host\|Identit\).*/&/p' "$ROOT/man/ace-deploy.7" |
+	    sed 's/HostName .*/HostName 127.0.0.2/' >page
+	[ "$(grep -c '^Host ' page)" -eq 2 ]
+	cat ssh/config page >config
+	printf 'Host login edge1 edge2\n\tIdentityFile %s/ssh/user\n' "$PWD" >>config
 	script ssh <<-END
-		case \$* in
-		*"cloud echo up"* | *"cloud ace-recv "* | *"cloud ace-status "*)
-			key=ssh/user ;;
-		*cloud*) key=key ;;
-		*) key=ssh/user ;;
-		esac
-		exec $(command -v ssh) -F '$PWD/ssh/config' -i '$PWD'/\$key \
-		    -S "/run/\${key##*/}-%C" "\$@"
+		exec $(command -v ssh) -F '$PWD/config' -S /run/%n-%C "\$@"
 	END
 	exits 0 on bash -euo pipefail deploy.sh
 	grep -qE '^link +[1-9][0-9.]* [kMG]bit/s, ' out

@@ -392,7 +392,9 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    'method ACE-Sync FullSync' ]
 }
 
-@test "what the sweep tries is what the ways are" {
+# listed LIST...: what the ways of a list, which the shell expands, are: name, batch,
+# interval, steps, code, and what the trainer is told
+listed() {
 	cat >list <<-END
 	name=x EDGES=4 SPLIT=parts common= model= valid= seed=1 points=25
 	REGIME=fresh sequences=160000
@@ -400,12 +402,23 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	$(sed -n '/^once()/,/^}/p; /^take()/,/^}/p; /^way()/,/^}/p' \
 	    "$ROOT/examples/compare.sh")
 	die() { echo "\$*"; exit 1; }
-	for w in \$(grid); do
+	for w in $*; do
 		way "\$w"
 		echo "\$w \$batch \$H \$steps \$code \$given"
 	done
 	END
 	exits 0 bash list
+}
+
+@test "what is told to a way beside its line may have commas in it" {
+	listed 'ACE-Sync+--bits,paper:count:0.2=f32,1=qsgd:4,--decay,0.3+--interval,5'
+	grep -qE ' 5 [0-9]+ paper:count:0.2=f32,1=qsgd:4 .*--decay 0.3( |$)' out
+	listed 'FullSync+--gradient,--rate,0.01'
+	grep -qE ' --gradient( .*)? --rate 0.01( |$)' out
+}
+
+@test "what the sweep tries is what the ways are" {
+	listed '$(grid)'
 	# each reads the same text
 	awk '$2 * $4 != 40000 { print; bad = 1 } END { exit bad || NR < 50 }' out
 	# none is there twice, and each method has several batches and rates
