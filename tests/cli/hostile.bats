@@ -456,8 +456,8 @@ gives_up() {
 	head -c 1000 in >half
 	gives_up 60 half
 	head -c -40 in >whole
-	gives_up 7.2e+03 whole
-	gives_up 8.64e+04 whole 'idle 48h'
+	gives_up '7.2e\+03' whole
+	gives_up '8.64e\+04' whole 'idle 48h'
 }
 
 @test "who never reads what is answered is not answered for ever" {

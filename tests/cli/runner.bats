@@ -194,6 +194,16 @@ ends() {
 	done
 }
 
+@test "a file of the other half says so" {
+	bats_file other.bats <<-END
+		# bats file_tags=long
+		TEST "one" { false; }
+		END
+	exits 0 env -i PATH="${PATH//$BATS_LIBEXEC:/}" TMPDIR="$PWD" HALF=quick \
+	    "$ROOT/tests/prove" --comments other.bats good.bats
+	grep -q '^other\.bats .* skipped: none of its tests is of this half$' out
+}
+
 @test "tests/fresh, killed, leaves neither a process nor a mount" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	unshare --mount --pid --fork --mount-proc true || skip "no name spaces here"
