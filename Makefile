@@ -487,9 +487,9 @@ install: all
 	 install -m 644 completions/$$s "$$TO/share/$$f" || exit 1; done
 	for f in $(NAMES); do case $$f in *.fish) s=ace.fish ;; *) s=ace ;; esac; \
 	 ln -sf $$s "$$TO/share/$$f" || exit 1; done
-	@[ -n '$(DESTDIR)' ] || ! command -v fish >/dev/null || \
-	 case ':$(XDG_DATA_DIRS):/usr/share:' in *':$(PREFIX)/share:'*) ;; *) \
-	 echo 'fish completes them where XDG_DATA_DIRS has $(PREFIX)/share in it' ;; esac
+	@[ -n $(call q,$(DESTDIR)) ] || ! command -v fish >/dev/null || \
+	 case $(call q,:$(XDG_DATA_DIRS):/usr/share:) in *$(call q,:$(PREFIX)/share:)*) ;; *) \
+	 echo fish completes them where XDG_DATA_DIRS has $(call q,$(PREFIX)/share) in it ;; esac
 
 uninstall:
 	rm -f $(foreach f,$(PROGS:$(BUILD)/%=bin/%) include/aceg.h \

@@ -65,7 +65,7 @@ refuses() {
 	exits 0 ace-recv --spool D in
 	exits 0 ace-aggregate --spool D --steps 1
 	rm D/test/0/edge1.aceg D/test/last
-	refuses 3 'mismatch: a shard in the manifest of step 0 is not in the spool' \
+	refuses 3 'mismatch: a shard of step 0 is in a manifest and not in the spool' \
 	    ace-aggregate --spool D --steps 1
 	echo x >D/test/last
 	refuses 3 "corrupt: 'D/test/last' is not a number" ace-recv --spool D in
