@@ -1,9 +1,11 @@
 /*
  * ace-import: makes shards of the files that trainers write: safetensors, npz,
- * npy or raw f32 files become a dense stream, one shard per file.
+ * npy or raw f32 files, or the folder of a model, become a dense stream, one shard per
+ * file.
  */
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/bar.h"
@@ -14,6 +16,7 @@
 #include "base/num.h"
 #include "files/format.h"
 #include "format/shard.h"
+#include "model/folder.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
 
@@ -34,37 +37,38 @@ struct import {
 	uint64_t done;		/* shards */
 };
 
-/* The name says nothing of the format; what the file is may say more. */
+/* The name says nothing of the format; what is in the file may. */
 static int
-unnamed(const char *path, struct err *e)
+format_within(const char *path, struct err *e)
 {
-	unsigned char b[MAGIC_SIZE];
-	const char *is = NULL;
+	unsigned char p[MAGIC_SIZE];
+	char words[MAGIC_WORDS] = "";
+	struct stat st;
 	struct io *io;
-	size_t n;
-	int r = io_open(&io, path, e);
+	size_t n = 0;
+	int r, f = -1;
 
-	if (r < 0)
-		return r;
-	if ((r = io_read(io, b, sizeof(b), &n, e)) == 0)
-		is = magic_name(b, n);
-	io_free(io);
-	if (r < 0)
-		return r;
-	return err_set(e, ERR_USAGE, "'%s': which format? its name does not "
-	    "tell, -f does%s%s", path, is != NULL ? "; it is " : "",
-	    is != NULL ? is : "");
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+		if ((r = io_open(&io, path, e)) < 0)
+			return r;
+		r = io_read(io, p, sizeof(p), &n, e);
+		io_free(io);
+		if (r < 0)
+			return r;
+		f = format_seen(p, n);
+	}
+	return f >= 0 ? f : err_set(e, ERR_USAGE, "'%s': which format? its name "
+	    "does not tell, -f does%s", path, magic_say(p, n, "", words));
 }
 
 /* Standard input has no file name to tell the format by: it is safetensors. */
 static int
 format_of(const struct opts *o, const char *path, struct err *e)
 {
-	int f = o->format >= 0 ? o->format : format_guess(path);
+	const int f = o->format >= 0 ? o->format : format_guess(path);
 
-	if (f < 0 && strcmp(path, "-") == 0)
-		f = FORMAT_SAFETENSORS;
-	return f < 0 ? unnamed(path, e) : f;
+	return f >= 0 ? f : strcmp(path, "-") == 0 ? FORMAT_SAFETENSORS :
+	    format_within(path, e);
 }
 
 static int
@@ -169,14 +173,33 @@ put_shard(struct import *m, const char *path,
 	return r;
 }
 
+/* The folder of a model: 1; 0: it is none. */
+static int
+put_folder(struct import *m, const char *path, const struct format_opts *fo,
+    struct err *e)
+{
+	struct format_source *src;
+	int r = folder_open(&src, path, fo, e);
+
+	if (r <= 0)
+		return r;
+	r = put_shard(m, path, src, e);
+	format_close(src);
+	return r < 0 ? r : 1;
+}
+
 /* A file, or all that are in it. */
 static int
 put_path(struct import *m, const char *path, struct err *e)
 {
 	struct format_opts fo = m->o->fo;
 	struct format_source *src;
-	int r, f = format_of(m->o, path, e);
+	int r = put_folder(m, path, &fo, e), f;
 
+	if (r != 0)
+		return r < 0 ? r : 0;
+	f = format_of(m->o, path, e);
+	fo.guessed = m->o->format < 0;
 	if (f >= 0 && m->o->many && f != FORMAT_SAFETENSORS)
 		return err_set(e, ERR_USAGE, "--many is for safetensors, which "
 		    "say where they end");
@@ -323,6 +346,8 @@ static const struct opt options[] = {
 	    OPT_TEXT(struct opts, fo.name) },
 	{ 0, "shape", "N,N...", "raw: the tensor's shape",
 	    OPT_CALL(set_shape) },
+	{ 0, "tensor", "GLOB", "only tensors whose name matches",
+	    OPT_TEXT(struct opts, fo.only) },
 	{ 0, "many", NULL,
 	    "safetensors one after another in a FILE, a step each",
 	    OPT_FLAG(struct opts, many) },

@@ -258,6 +258,7 @@ complete -c ace-import -l model-norm -x -d 'the norm of the model, for ace-polic
 complete -c ace-import -l base-version -x -d 'model version of the first FILE'
 complete -c ace-import -l name -x -d 'npy, raw: the tensor\'s name'
 complete -c ace-import -l shape -x -d 'raw: the tensor\'s shape'
+complete -c ace-import -l tensor -x -d 'only tensors whose name matches'
 complete -c ace-import -l many -d 'safetensors one after another in a FILE, a step each'
 complete -c ace-import -l round -d 'round what f32 does not hold exactly'
 complete -c ace-import -s o -l output -r -d 'write FILE, whole or not at all'

@@ -11,6 +11,7 @@
 #include "base/arc.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/magic.h"
 #include "base/pack.h"
 
 enum {
@@ -230,14 +231,37 @@ arc_support(struct archive *la, struct io *io, enum arc_how how, struct err *e)
 	    "out of memory");
 }
 
+/* Passes over frames that nobody reads, which libarchive does not know at the beginning
+ * of a file of zstd or lz4.  *n is the number of bytes. */
+static int
+arc_passed(struct io *io, uint64_t *n, struct err *e)
+{
+	unsigned char p[4096];
+	size_t left, got, k;
+	int r;
+
+	for (*n = 0; (r = io_peek(io, p, 8, &got, e)) == 0 && got == 8 &&
+	    (left = magic_passed(p)) != 0; *n += left)
+		for (k = left; k != 0; k -= got) {
+			r = io_read(io, p, k < sizeof(p) ? k : sizeof(p), &got, e);
+			if (r < 0 || got == 0)
+				return r < 0 ? r : err_data(e, io_bytes(io),
+				    "truncated: '%s' ends in a frame that is passed "
+				    "over", io_name(io));
+		}
+	return r;
+}
+
 int
 arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e)
 {
 	struct arc *a;
-	int r = arc_new(&a, io, e), ok;
+	uint64_t passed = 0;
+	int r, ok;
 
 	*out = NULL;
-	if (r < 0)
+	if ((how != ARC_ZIP && (r = arc_passed(io, &passed, e)) < 0) ||
+	    (r = arc_new(&a, io, e)) < 0)
 		return r;
 	if ((a->a = archive_read_new()) == NULL ||
 	    (a->entry = archive_entry_new2(a->a)) == NULL) {
@@ -249,7 +273,7 @@ arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e)
 		return r;
 	}
 	ok = archive_read_set_read_callback(a->a, arc_in_read) == ARCHIVE_OK &&
-	    (!io_can_seek(io) || archive_read_set_seek_callback(a->a,
+	    (!io_can_seek(io) || passed != 0 || archive_read_set_seek_callback(a->a,
 	    arc_in_seek) == ARCHIVE_OK) &&
 	    archive_read_set_callback_data(a->a, a) == ARCHIVE_OK &&
 	    archive_read_open1(a->a) == ARCHIVE_OK;

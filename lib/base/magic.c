@@ -1,4 +1,6 @@
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/bytes.h"
 #include "base/magic.h"
@@ -13,11 +15,13 @@ static const struct {
 } magic[] = {
 	/* first: where TAR is */
 	{ 257, 5, "ustar", "a tar archive (tar -xO)", 1 },
-	{ 0, 2, "\x1f\x8b", "a gzip file (gzip -dc)", 1 },
+	{ 0, 3, "\x1f\x8b\x08", "a gzip file (gzip -dc)", 1 },
 	{ 0, 6, "\xfd" "7zXZ", "an xz file (xz -dc)", 1 },
 	{ 0, 4, "\x28\xb5\x2f\xfd", "a zstd file (zstd -dc)", 1 },
 	{ 0, 4, "\x04\x22\x4d\x18", "an lz4 file (lz4 -dc)", 1 },
+	{ 1, 3, "\x2a\x4d\x18", "a zstd file (zstd -dc)", 1 },
 	{ 0, 3, "BZh", "a bzip2 file (bzip2 -dc)", 1 },
+	{ 0, 3, "\x5d\0\0", "an lzma file (xz -dc)", 1 },
 	{ 0, 2, "\x1f\x9d", "a compressed file (zcat)", 1 },
 	{ 0, 6, "7z\xbc\xaf\x27\x1c", "a 7z archive", 1 },
 	{ 0, 6, "070701", "a cpio archive", 1 },
@@ -28,10 +32,95 @@ static const struct {
 	{ 0, 6, "\x93NUMPY", "an npy array (ace-import -f npy)", 0 },
 	{ 0, 4, "\x89HDF", "an HDF5 file", 0 },
 	{ 0, 5, "\x80\x02\x8a\nl", TORCH, 0 },
-	{ 0, 4, "GGUF", "a GGUF file", 0 }
+	{ 0, 4, "\xac" "ACE", "a stream of shards (ace-export, ace-inspect)", 0 },
+	{ 0, 4, "GGUF", "a GGUF file (ace-diff reads it)", 0 },
+	{ 0, 4, "tjgg", "a GGML file, from before GGUF", 0 },
+	{ 0, 4, "PAR1", "a Parquet file", 0 },
+	{ 0, 6, "ARROW1", "an Arrow file", 0 },
+	{ 0, 6, "Rar!\x1a\x07", "a RAR archive", 0 },
+	{ 0, 4, "\x7f" "ELF", "a program or a library", 0 },
+	{ 4, 4, "TFL3", "a TensorFlow Lite model", 0 }
 };
 
-enum { TAR = 0, NMAGIC = sizeof(magic) / sizeof(magic[0]) };
+enum { TAR = 0, SKIPPABLE = 5, NMAGIC = sizeof(magic) / sizeof(magic[0]) };
+
+/* Kinds of text, by how they begin after blanks, in any case. */
+static const struct {
+	const char *begin, *name;
+} text[] = {
+	{ "version https://git-lfs", "a pointer of Git LFS, which stands for the file "
+	    "(git lfs pull)" },
+	{ "<!doctype html", "a page of HTML, maybe a server's answer in place of the "
+	    "file" },
+	{ "<html", "a page of HTML, maybe a server's answer in place of the file" },
+	{ "<?xml", "XML, maybe a server's answer in place of the file" }
+};
+
+static const char plain[] = "text";
+
+/* How much of it is text, up to a byte that is none or the end. */
+static size_t
+magic_print(const unsigned char *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n && (p[i] >= ' ' ? p[i] < 0x7f :
+	    p[i] == '\t' || p[i] == '\n' || p[i] == '\r'); i++)
+		continue;
+	return i;
+}
+
+/* A JSON object or list, of which there is as much as is looked at. */
+static const char *
+magic_json(const unsigned char *p, size_t n)
+{
+	static const char index[] = "\"weight_map\"";
+	const unsigned char *end = p + n, *q;
+
+	for (q = p + 1; q < end && strchr(" \t\r\n", *q) != NULL; q++)
+		continue;
+	if (q == end || (*p == '{' ? *q != '"' && *q != '}' :
+	    *p != '[' || strchr("]{[\"-0123456789", *q) == NULL))
+		return NULL;
+	for (q = p; q + sizeof(index) - 1 <= end; q++)
+		if (memcmp(q, index, sizeof(index) - 1) == 0)
+			return "the index of a model in several files (give the "
+			    "folder)";
+	return "JSON, maybe a server's answer in place of the file";
+}
+
+static const char *
+magic_text(const unsigned char *p, size_t n)
+{
+	const size_t mark = n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	const size_t all = mark + magic_print(p + mark, n - mark);
+	const unsigned char *end = p + all;
+	const char *name;
+	size_t i, k;
+
+	p += mark;
+	while (p < end && strchr(" \t\r\n", *p) != NULL)
+		p++;
+	for (i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+		k = strlen(text[i].begin);
+		if ((size_t)(end - p) >= k &&
+		    strncasecmp((const char *)p, text[i].begin, k) == 0)
+			return text[i].name;
+	}
+	name = p < end ? magic_json(p, (size_t)(end - p)) : NULL;
+	/* so many bytes are no accident */
+	return name != NULL || all < n || n < 32 ? name : plain;
+}
+
+/* The opcodes that a pickle begins with, after its version. */
+static int
+magic_pickle(const unsigned char *p, size_t n)
+{
+	static const char first[] = "}](c)XKMNGJT\x8c\x95";
+
+	return n > 2 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5 &&
+	    memchr(first, p[2], sizeof(first) - 1) != NULL;
+}
 
 /* A zip archive of torch.save begins with NAME/data.pkl. */
 static const char *
@@ -70,6 +159,25 @@ magic_tar(const unsigned char *p, size_t n)
 	return said == sum;
 }
 
+int
+magic_safetensors(const unsigned char *p, size_t n)
+{
+	return n > 8 && bytes_le64(p) < (uint64_t)1 << 28 && p[8] == '{';
+}
+
+size_t
+magic_passed(const unsigned char p[8])
+{
+	return (p[0] & 0xf0) == 0x50 && memcmp(p + 1, "\x2a\x4d\x18", 3) == 0 ?
+	    8 + (size_t)bytes_le32(p + 4) : 0;
+}
+
+int
+magic_seeks(const unsigned char *p, size_t n)
+{
+	return n >= 6 && memcmp(p, "7z\xbc\xaf\x27\x1c", 6) == 0;
+}
+
 /* The place in the table of what begins so, or of none. */
 static size_t
 magic_find(const unsigned char *p, size_t n)
@@ -78,7 +186,8 @@ magic_find(const unsigned char *p, size_t n)
 
 	for (i = 0; i < NMAGIC; i++)
 		if (magic[i].at + magic[i].n <= n &&
-		    memcmp(p + magic[i].at, magic[i].bytes, magic[i].n) == 0)
+		    memcmp(p + magic[i].at, magic[i].bytes, magic[i].n) == 0 &&
+		    (i != SKIPPABLE || (p[0] & 0xf0) == 0x50))
 			return i;
 	return magic_tar(p, n) ? TAR : NMAGIC;
 }
@@ -103,7 +212,35 @@ magic_name(const unsigned char *p, size_t n)
 		return magic_zip(p, n);
 	if ((i = magic_find(p, n)) < NMAGIC)
 		return magic[i].name;
-	if (n > 8 && bytes_le64(p) < (uint64_t)1 << 28 && p[8] == '{')
+	if (magic_safetensors(p, n))
 		return "a safetensors file (ace-import)";
-	return NULL;
+	if (magic_pickle(p, n))
+		return "a Python pickle, which is not read here since it can run "
+		    "programs (ace-import reads what safetensors.torch.save_file "
+		    "writes)";
+	return magic_text(p, n);
+}
+
+const char *
+magic_say(const unsigned char *p, size_t n, const char *if_text,
+    char out[MAGIC_WORDS])
+{
+	const char *name = magic_name(p, n);
+	size_t k = magic_print(p, n < 64 ? n : 64), i;
+
+	if (name != NULL && name != plain) {
+		(void)snprintf(out, MAGIC_WORDS, ": this is %s", name);
+	} else if (k >= 4) {
+		for (i = 0; i < k && p[i] != '\n' && p[i] != '\r'; i++)
+			continue;
+		(void)snprintf(out, MAGIC_WORDS, ": it begins with '%.*s'%s",
+		    (int)i, (const char *)p, if_text);
+	} else {
+		k = (size_t)snprintf(out, MAGIC_WORDS, ": it begins with the bytes");
+		for (i = 0; i < n && i < 8; i++)
+			k += (size_t)snprintf(out + k, MAGIC_WORDS - k, " %02x", p[i]);
+		if (n == 0)
+			out[0] = '\0';
+	}
+	return out;
 }

@@ -1,9 +1,11 @@
+#include <fnmatch.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/magic.h"
 #include "files/dtype.h"
 #include "files/format.h"
 #include "files/format_impl.h"
@@ -40,11 +42,29 @@ format_guess(const char *path)
 	return -1;
 }
 
+int
+format_seen(const unsigned char *p, size_t n)
+{
+	if (n >= 6 && memcmp(p, "\x93NUMPY", 6) == 0)
+		return FORMAT_NPY;
+	if (n >= 4 && (memcmp(p, "PK\3\4", 4) == 0 ||
+	    memcmp(p, "PK\5\6", 4) == 0) && magic_packed(p, n))
+		return FORMAT_NPZ;
+	return magic_safetensors(p, n) ? FORMAT_SAFETENSORS : -1;
+}
+
 /* ---- source ---- */
 
 int
 format_open(struct format_source **out, enum format_id f, const char *path,
     const struct format_opts *o, struct err *e)
+{
+	return format_open_by(out, format_in[f], path, o, e);
+}
+
+int
+format_open_by(struct format_source **out, const struct backend_in *in,
+    const char *path, const struct format_opts *o, struct err *e)
 {
 	struct format_source *s = alloc_get(1, sizeof(*s), e);
 	int r = 0;
@@ -52,12 +72,13 @@ format_open(struct format_source **out, enum format_id f, const char *path,
 	*out = NULL;
 	if (s == NULL)
 		return -ERR_SYS;
-	s->in = format_in[f];
+	s->in = in;
 	s->fd = -1;
 	s->schema = (struct schema)SCHEMA_INIT;
 	if (o->group_size != 0)
 		s->schema.group_size = o->group_size;
 	s->round = o->round;
+	s->only = o->only;
 	s->io = o->many;
 	s->many = o->many != NULL;
 	s->name = "<stdin>";
@@ -231,6 +252,7 @@ format_close(struct format_source *s)
 	schema_release(&s->schema);
 	text_release(&s->note);
 	alloc_free(s->swap);
+	alloc_free(s->gap);
 	alloc_free(s->raw);
 	alloc_free(s->path);
 	alloc_free(s);
@@ -367,6 +389,16 @@ format_free(struct format_sink *s)
 /* ---- for the backends ---- */
 
 int
+format_strange(const struct format_source *s, const char *is,
+    const unsigned char *p, size_t n, struct err *e)
+{
+	char words[MAGIC_WORDS];
+
+	return err_set(e, ERR_DATA, "corrupt: '%s' is not %s%s", s->name, is,
+	    magic_say(p, n, "", words));
+}
+
+int
 format_take(struct format_source *s, void *p, size_t n, struct err *e)
 {
 	size_t got;
@@ -398,6 +430,12 @@ int
 format_write_raw(struct format_sink *s, const void *p, size_t n, struct err *e)
 {
 	return io_write(s->io, p, n, e);
+}
+
+int
+format_wants(const struct format_source *s, const char *name)
+{
+	return s->only == NULL || fnmatch(s->only, name, 0) == 0;
 }
 
 int

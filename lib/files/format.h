@@ -30,6 +30,8 @@ typedef int format_pair_fn(void *arg, const char *key, const char *value,
 
 struct format_opts {
 	uint32_t group_size;
+	const char *only;	/* tensors whose names match this, and no others */
+	int guessed;		/* raw: by the name; what is another kind's is not it */
 	int round;		/* accept f64, i32, i64 values not exact in f32 */
 	const char *name;	/* raw, npy: the tensor's name, else "data" */
 	uint64_t dim[SCHEMA_MAX_DIM];	/* raw: its shape */
@@ -44,6 +46,8 @@ struct format_opts {
 /* format_guess(path): the enum format_id that the ending of the file name
  * stands for, or -1 when it stands for none. */
 int format_guess(const char *path);
+/* format_seen(p, n): the one that a file begins so; -1: none that is known. */
+int format_seen(const unsigned char *p, size_t n);
 extern const char *const format_names[];	/* for num_choice */
 
 struct format_source;

@@ -27,6 +27,9 @@ struct format_source {
 	struct text_kv note;
 	uint64_t unnoted;	/* pairs of metadata that no shard can carry */
 	int round;
+	const char *only;	/* of the options */
+	uint64_t *gap;		/* safetensors: [tensors + 1] bytes that are passed
+				 * over before each, and at the end; or NULL */
 	uint64_t where;		/* safetensors: where its data begins */
 	int many, none;		/* io is the caller's; and had no more files */
 	uint64_t rounded;
@@ -77,6 +80,10 @@ struct backend_out {
 	void (*close)(struct format_sink *s);
 };
 
+/* format_open_by(out, in, path, o, e): format_open with that backend. */
+int format_open_by(struct format_source **out, const struct backend_in *in,
+    const char *path, const struct format_opts *o, struct err *e);
+
 /*
  * For backends that stream a file through io.  format_take reads exactly n
  * bytes of tensor cur, and fails with "truncated" if the file ends before.
@@ -87,6 +94,15 @@ int format_take(struct format_source *s, void *p, size_t n, struct err *e);
 int format_last(struct format_source *s, struct err *e);
 int format_write_raw(struct format_sink *s, const void *p, size_t n, struct err *e);
 
+/*
+ * format_strange: refuses what is not a file of this format, `is' in words, by its first n
+ * bytes: -ERR_DATA, which says what it is.
+ */
+int format_strange(const struct format_source *s, const char *is,
+    const unsigned char *p, size_t n, struct err *e);
+
+/* format_wants(s, name): 0: the tensor of this name is to be left out. */
+int format_wants(const struct format_source *s, const char *name);
 /*
  * format_add: adds a tensor that a backend found to the schema.  The tensor's
  * kind and roles are guessed, and a file with more than FORMAT_MAX_TENSORS is

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/magic.h"
 #include "files/format_impl.h"
 #include "files/npy.h"
 
@@ -117,15 +118,16 @@ static int
 npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
 {
 	static const struct {
-		const char *name;
+		const char *name, *word;
 		unsigned dtype;
 	} known[] = {
-		{ "f4", SCHEMA_F32 }, { "f2", SCHEMA_F16 },
-		{ "f8", SCHEMA_F64 }, { "i4", SCHEMA_I32 },
-		{ "i8", SCHEMA_I64 }, { "u1", SCHEMA_U8 },
-		{ "b1", SCHEMA_BOOL }, { "i1", SCHEMA_I8 },
-		{ "i2", SCHEMA_I16 }
+		{ "f4", "float32", SCHEMA_F32 }, { "f2", "float16", SCHEMA_F16 },
+		{ "f8", "float64", SCHEMA_F64 }, { "i4", "int32", SCHEMA_I32 },
+		{ "i8", "int64", SCHEMA_I64 }, { "u1", "uint8", SCHEMA_U8 },
+		{ "b1", "bool", SCHEMA_BOOL }, { "i1", "int8", SCHEMA_I8 },
+		{ "i2", "int16", SCHEMA_I16 }
 	};
+	const char *name;
 	char s[24];
 	size_t i;
 	int r;
@@ -138,10 +140,11 @@ npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
 	if (strchr(s, 'O') != NULL)
 		return err_set(e, ERR_DATA, "unsupported: %s holds pickled "
 		    "Python objects (dtype '%s')", t->what, s);
+	/* a byte order that is not said, or "=", is that of little-endian machines */
+	name = s + (s[0] != '\0' && strchr("<>=|", s[0]) != NULL);
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if ((s[0] == '<' || s[0] == '>' ||
-		    (s[0] == '|' && known[i].name[1] == '1')) &&
-		    strcmp(s + 1, known[i].name) == 0) {
+		if ((strcmp(name, known[i].name) == 0 && (s[0] != '|' ||
+		    known[i].name[1] == '1')) || strcmp(s, known[i].word) == 0) {
 			h->dtype = known[i].dtype;
 			if (s[0] == '>')
 				h->swap = 1;
@@ -182,8 +185,8 @@ npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
     struct err *e)
 {
 	struct npy_text t = { text, text + n, what };
-	unsigned seen = 0;
-	int r;
+	unsigned seen = 0, d, wide = 0;
+	int r, empty = 0;
 
 	memset(h, 0, sizeof(*h));
 	if (n == 0 || text[n - 1] != '\n' || !npy_char(&t, '{'))
@@ -200,8 +203,12 @@ npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
 	npy_space(&t);
 	if (seen != 7 || t.p != t.end)
 		return npy_bad(&t, e);
-	/* with one dimension the two orders are the same */
-	if (h->fortran && h->ndim > 1)
+	/* both orders are the same where but one dimension is more than 1 */
+	for (d = 0; d < h->ndim; d++) {
+		wide += h->dim[d] != 1;
+		empty |= h->dim[d] == 0;
+	}
+	if (h->fortran && wide > 1 && !empty)
 		return err_set(e, ERR_DATA, "unsupported: %s is in Fortran "
 		    "order: save it in C order (numpy.ascontiguousarray)", what);
 	return 0;
@@ -302,13 +309,19 @@ static int
 npy_open(struct format_source *s, const struct format_opts *o, struct err *e)
 {
 	struct schema_tensor t;
+	unsigned char p[MAGIC_SIZE] = { 0 };
 	struct npy_head h;
 	char what[256];
+	size_t got;
 	int r;
 
 	(void)snprintf(what, sizeof(what), "'%s'", s->name);
 	if ((r = io_open(&s->io, s->path, e)) < 0 ||
-	    (r = npy_read(&h, npy_from_io, s->io, what, e)) < 0)
+	    (r = io_peek(s->io, p, sizeof(p), &got, e)) < 0)
+		return r;
+	if (got >= 6 && memcmp(p, "\x93NUMPY", 6) != 0)
+		return format_strange(s, "an npy array", p, got, e);
+	if ((r = npy_read(&h, npy_from_io, s->io, what, e)) < 0)
 		return r;
 	if ((s->swap = alloc_get(1, 1, e)) == NULL)
 		return -ERR_SYS;

@@ -11,6 +11,7 @@
 #include "base/arc.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/magic.h"
 #include "files/format_impl.h"
 #include "files/dtype.h"
 #include "files/npy.h"
@@ -20,6 +21,7 @@ struct npz {
 	struct arc *a;
 	struct io *io;			/* reading: the file */
 	struct arc_entry entry;
+	size_t passed;			/* entries that are none of ours */
 };
 
 static int
@@ -96,21 +98,23 @@ npz_end64(struct npz_record *z, int fd, const char *name, struct err *e)
 /* The file of size bytes ends with the end record of a zip without a comment, and
  * the directory is just before it.  *n is the number of entries it states. */
 static int
-npz_ends(int fd, uint64_t size, const char *name, uint64_t *n,
+npz_ends(const struct format_source *s, uint64_t size, uint64_t *n,
     struct err *e)
 {
 	struct npz_record z = { 0, 0, 0, 0 };
-	unsigned char b[NPZ_END_SIZE];
+	const char *name = s->name;
+	unsigned char b[MAGIC_SIZE];
+	const size_t most = size < sizeof(b) ? (size_t)size : sizeof(b);
+	const int fd = s->fd;
 	int r;
 
+	if ((r = seekable_pread(fd, b, most, 0, name, e)) < 0)
+		return r;
+	if (size >= 4 && format_seen(b, most) != FORMAT_NPZ)
+		return format_strange(s, "an npz file", b, most, e);
 	if (size < NPZ_END_SIZE)
 		return err_set(e, ERR_DATA, "truncated: '%s' has %llu bytes, no "
 		    "zip file", name, (unsigned long long)size);
-	if ((r = seekable_pread(fd, b, 4, 0, name, e)) < 0)
-		return r;
-	if (memcmp(b, "PK\3\4", 4) != 0 && memcmp(b, "PK\5\6", 4) != 0)
-		return err_set(e, ERR_DATA, "corrupt: '%s' is no zip file",
-		    name);
 	z.at = size - NPZ_END_SIZE;
 	if ((r = seekable_pread(fd, b, NPZ_END_SIZE, z.at, name, e)) < 0)
 		return r;
@@ -146,9 +150,22 @@ npz_start(struct format_source *s, struct err *e)
 	z->a = NULL;
 	if (z->io == NULL && (r = io_open_fd(&z->io, s->fd, s->name, e)) < 0)
 		return r;
+	z->passed = 0;
 	if ((r = io_seek(z->io, 0, e)) < 0)
 		return r;
 	return arc_open(&z->a, z->io, ARC_ZIP, e);
+}
+
+/* A Mac puts ._NAME beside each NAME. */
+static int
+npz_wants(const struct format_source *s, const char *entry, size_t n)
+{
+	const char *base = strrchr(entry, '/');
+	char name[ARC_NAME];
+
+	base = base != NULL ? base + 1 : entry;
+	(void)snprintf(name, sizeof(name), "%.*s", n > 4 ? (int)n - 4 : 0, entry);
+	return strncmp(base, "._", 2) != 0 && format_wants(s, name);
 }
 
 /* The next entry's name without ".npy"; "" at the end. */
@@ -158,12 +175,16 @@ npz_entry(struct format_source *s, char *name, size_t cap, struct err *e)
 	struct npz *z = s->own;
 	struct arc_entry *en = &z->entry;
 	size_t n;
-	int k = arc_next(z->a, en, e);
+	int k;
 
 	name[0] = '\0';
-	if (k <= 0)
-		return k;
-	n = strlen(en->name);
+	for (;; z->passed++) {
+		if ((k = arc_next(z->a, en, e)) <= 0)
+			return k;
+		n = strlen(en->name);
+		if (npz_wants(s, en->name, n))
+			break;
+	}
 	if (!en->file || n <= 4 || strcmp(en->name + n - 4, ".npy") != 0)
 		return err_set(e, ERR_DATA, "unsupported: %s is no npy array",
 		    en->what);
@@ -209,7 +230,7 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	r = npz_new(&z, e);
 	s->own = z;
 	if (r == 0 && (r = seekable_open(&s->fd, &size, s->path, e)) == 0 &&
-	    (r = npz_ends(s->fd, size, s->name, &entries, e)) == 0) {
+	    (r = npz_ends(s, size, &entries, e)) == 0) {
 		if (entries == 0)	/* libarchive knows no such zip */
 			return 0;
 		r = npz_start(s, e);
@@ -227,10 +248,10 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 			s->swap[s->schema.n - 1] = h.swap;
 	}
 	/* two entries at one place are one to libarchive */
-	if (r == 0 && s->schema.n != entries)
+	if (r == 0 && s->schema.n + z->passed != entries)
 		r = err_set(e, ERR_DATA, "corrupt: '%s' should have %llu "
 		    "entries, %zu can be read", s->name,
-		    (unsigned long long)entries, s->schema.n);
+		    (unsigned long long)entries, s->schema.n + z->passed);
 	return r == 0 ? npz_start(s, e) : r;
 }
 

@@ -5,8 +5,23 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/magic.h"
 #include "files/format_impl.h"
 #include "files/seekable.h"
+
+/* Where only the file's name says so, what begins as another kind is not raw. */
+static int
+raw_guessed(struct format_source *s, struct err *e)
+{
+	unsigned char p[MAGIC_SIZE];
+	size_t got;
+	int r = io_peek(s->io, p, sizeof(p), &got, e);
+
+	if (r < 0 || magic_name(p, got) == NULL)
+		return r;
+	r = format_strange(s, "raw f32, as its name says", p, got, e);
+	return err_after(e, r, "; -f raw takes its bytes for values");
+}
 
 static int
 raw_open(struct format_source *s, const struct format_opts *o, struct err *e)
@@ -21,11 +36,14 @@ raw_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	t.ndim = (uint8_t)(o->ndim <= SCHEMA_MAX_DIM ? o->ndim : UINT8_MAX);
 	memcpy(t.dim, o->dim, sizeof(t.dim));
 	if (o->ndim != 0) {
-		r = io_open(&s->io, s->path, e);
-		return r < 0 ? r : format_add(s, &t, name, e);
+		if ((r = io_open(&s->io, s->path, e)) < 0 ||
+		    (o->guessed && (r = raw_guessed(s, e)) < 0))
+			return r;
+		return format_add(s, &t, name, e);
 	}
 	if ((r = seekable_open(&s->fd, &size, s->path, e)) < 0 ||
-	    (r = io_open_fd(&s->io, s->fd, s->name, e)) < 0)
+	    (r = io_open_fd(&s->io, s->fd, s->name, e)) < 0 ||
+	    (o->guessed && (r = raw_guessed(s, e)) < 0))
 		return r;
 	if (size == 0)
 		return err_set(e, ERR_DATA, "truncated: '%s' is empty", s->name);

@@ -265,6 +265,20 @@ safetensors_numbers(const json_t *a, uint64_t *v, size_t cap)
 	return (int)n;
 }
 
+/* The place of a tensor, SIZE_MAX of one that is left out. */
+static int
+safetensors_span(struct safetensors_spans *s, const uint64_t at[2], size_t tensor,
+    struct err *e)
+{
+	int r = at[0] > at[1] ? err_set(e, ERR_DATA, "corrupt: a tensor that ends "
+	    "before it begins") : alloc_grow(&s->p, &s->cap, s->n + 1,
+	    sizeof(*s->p), e);
+
+	if (r == 0)
+		s->p[s->n++] = (struct safetensors_span){ at[0], at[1], tensor };
+	return r;
+}
+
 static int
 safetensors_tensor(struct safetensors_text *t, const char *name,
     const json_t *entry, struct safetensors_spans *spans, struct err *e)
@@ -284,6 +298,8 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 	while (d.dtype < SCHEMA_NDTYPE &&
 	    strcmp(dtype, safetensors_dtype[d.dtype]) != 0)
 		d.dtype++;
+	if (!format_wants(t->s, name))
+		return safetensors_span(spans, span, SIZE_MAX, e);
 	if (d.dtype == SCHEMA_NDTYPE || (schema_bits(d.dtype) && !t->o->bits))
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' in '%s' "
 		    "has dtype '%.32s'", name, t->s->name, dtype);
@@ -303,13 +319,23 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 		    "bytes %llu to %llu, its shape needs %llu", name, t->s->name,
 		    (unsigned long long)span[0], (unsigned long long)span[1],
 		    (unsigned long long)size);
-	if ((r = alloc_grow(&spans->p, &spans->cap, spans->n + 1,
-	    sizeof(*spans->p), e)) < 0)
-		return r;
-	spans->p[spans->n].begin = span[0];
-	spans->p[spans->n].end = span[1];
-	spans->p[spans->n++].tensor = sc->n - 1;
-	return 0;
+	return safetensors_span(spans, span, sc->n - 1, e);
+}
+
+/* Metadata, or null for none. */
+static int
+safetensors_notes(struct safetensors_text *t, struct err *e)
+{
+	json_t *none;
+	char c;
+	int r = safetensors_peek(t, &c, e);
+
+	if (r < 0 || c != 'n')
+		return r < 0 ? r : safetensors_pairs(t, SAFETENSORS_WINDOW,
+		    safetensors_metadata, t, e);
+	r = safetensors_any(t, &none, e);
+	json_decref(none);
+	return r;
 }
 
 static int
@@ -324,8 +350,7 @@ safetensors_walk(struct safetensors_text *t, struct safetensors_spans *spans,
 	    key != NULL) {
 		entry = NULL;
 		if (strcmp(json_string_value(key), SAFETENSORS_META) == 0)
-			r = metas++ == 0 ? safetensors_pairs(t, SAFETENSORS_WINDOW,
-			    safetensors_metadata, t, e) :
+			r = metas++ == 0 ? safetensors_notes(t, e) :
 			    safetensors_bad(t, SAFETENSORS_META " twice", e);
 		else if ((r = safetensors_json(t, '{', SAFETENSORS_ENTRY,
 		    &entry, e)) == 0)
@@ -363,8 +388,12 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 {
 	struct schema to = SCHEMA_INIT, *from = &s->schema;
 	uint64_t at = 0;
-	size_t i, moved = 0;
+	size_t i, k = 0, moved = 0;
 	int r = 0;
+
+	if (s->only != NULL &&
+	    (s->gap = alloc_get(from->n + 1, sizeof(*s->gap), e)) == NULL)
+		return -ERR_SYS;
 
 	if (spans->n > 1)
 		qsort(spans->p, spans->n, sizeof(*spans->p),
@@ -372,17 +401,23 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 	for (i = 0; i < spans->n; i++) {
 		const struct safetensors_span *p = &spans->p[i];
 
-		moved += p->tensor != i;
+		if (p->tensor == SIZE_MAX && p->begin == at)
+			s->gap[k] += p->end - p->begin;
+		else
+			moved += p->tensor != k++;
 		if (p->begin != at)
 			return err_set(e, ERR_DATA, "corrupt: '%s' has %s before "
 			    "tensor '%s'", s->name, p->begin > at ? "a hole" :
-			    "an overlap", from->t[p->tensor].name);
+			    "an overlap", p->tensor != SIZE_MAX ?
+			    from->t[p->tensor].name : "(left out)");
 		at = p->end;
 	}
 	to.group_size = from->group_size;
 	for (i = 0; moved != 0 && i < spans->n && r == 0; i++) {
 		struct schema_tensor *t = &from->t[spans->p[i].tensor];
 
+		if (spans->p[i].tensor == SIZE_MAX)
+			continue;
 		r = schema_add(&to, t, e);
 		alloc_free(t->name);
 		t->name = NULL;
@@ -394,26 +429,24 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 	return r;
 }
 
-/* Refuses a file of another kind, by name, with -ERR_DATA.  For most kinds the
- * first 8 bytes tell; where they cannot be right, more is looked at. */
+/* Refuses a file of another kind.  For most kinds the first 8 bytes tell; where they
+ * cannot be right, more is looked at. */
 static int
 safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
     struct err *e)
 {
 	unsigned char p[MAGIC_SIZE] = { 0 };
-	const char *name;
 	size_t got;
 	int r;
 
 	if (!wrong && magic_name(b, 8) == NULL)
 		return 0;
 	memcpy(p, b, 8);
-	if ((r = io_read(s->io, p + 8, sizeof(p) - 8, &got, e)) < 0)
+	if ((r = io_peek(s->io, p + 8, sizeof(p) - 8, &got, e)) < 0)
 		return r;
 	/* one of ours whose length cannot be right is no other file */
-	name = p[8] == '{' ? NULL : magic_name(p, 8 + got);
-	return name == NULL ? 0 : err_set(e, ERR_DATA, "corrupt: '%s' is no "
-	    "safetensors file: this is %s", s->name, name);
+	return p[8] == '{' || (!wrong && magic_name(p, 8 + got) == NULL) ? 0 :
+	    format_strange(s, "a safetensors file", p, 8 + got, e);
 }
 
 static int
@@ -455,20 +488,25 @@ safetensors_open(struct format_source *s, const struct format_opts *o,
 
 /* ---- the index of many files ---- */
 
-/* Metadata, of which only text is told; what is no object says nothing. */
+/* Metadata, of which text and whole numbers are told; what is no object says nothing. */
 static int
 safetensors_about(struct safetensors_text *t, format_pair_fn *about, void *arg,
     struct err *e)
 {
 	const char *name;
+	char number[24];
 	json_t *all, *value;
 	int r = safetensors_any(t, &all, e);
 
 	if (r == 0 && about != NULL)
-		json_object_foreach(all, name, value)
-			if (json_is_string(value) && (r = about(arg, name,
-			    json_string_value(value), e)) < 0)
+		json_object_foreach(all, name, value) {
+			(void)snprintf(number, sizeof(number), "%lld",
+			    (long long)json_integer_value(value));
+			if ((json_is_string(value) || json_is_integer(value)) &&
+			    (r = about(arg, name, json_is_string(value) ?
+			    json_string_value(value) : number, e)) < 0)
 				break;
+		}
 	json_decref(all);
 	return r;
 }
@@ -589,8 +627,33 @@ safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
 	return r;
 }
 
+/* Passes over the tensors that are left out before the open one. */
+static int
+safetensors_begin(struct format_source *s, struct err *e)
+{
+	uint64_t left = s->gap != NULL ? s->gap[s->cur] : 0;
+	size_t n, got = 1;
+	int r = 0;
+
+	for (; left != 0 && r == 0 && got != 0; left -= got) {
+		n = left < BACKEND_CHUNK ? (size_t)left : BACKEND_CHUNK;
+		r = io_read(s->io, s->raw, n, &got, e);
+	}
+	return r < 0 || left == 0 ? r : err_data(e, io_bytes(s->io), "truncated: "
+	    "'%s' ends in a tensor that is left out", s->name);
+}
+
+static int
+safetensors_finish(struct format_source *s, struct err *e)
+{
+	int r = safetensors_begin(s, e);
+
+	return r < 0 ? r : format_last(s, e);
+}
+
 const struct backend_in safetensors_in = {
-	safetensors_open, NULL, format_take, NULL, format_last, NULL
+	safetensors_open, safetensors_begin, format_take, NULL, safetensors_finish,
+	NULL
 };
 
 /* ---- writing ---- */

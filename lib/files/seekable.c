@@ -6,42 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/temp.h"
 #include "files/seekable.h"
-
-enum { SEEKABLE_CHUNK = 256 * 1024 };
-
-static int
-seekable_copy(int *fd, uint64_t *size, struct io *in, struct err *e)
-{
-	unsigned char *p = alloc_get(SEEKABLE_CHUNK, 1, e);
-	struct io *out = NULL;
-	size_t got = SEEKABLE_CHUNK;
-	int r = p != NULL ? 0 : -ERR_SYS;
-
-	*size = 0;
-	if (r == 0 && (r = temp_open(fd, e)) == 0)
-		r = io_create_fd(&out, *fd, "<temporary>", e);
-	while (r == 0 && got == SEEKABLE_CHUNK) {
-		if ((r = io_read(in, p, SEEKABLE_CHUNK, &got, e)) == 0)
-			r = io_write(out, p, got, e);
-		*size += got;
-	}
-	if (r == 0)
-		r = io_flush(out, e);
-	if (r == 0 && lseek(*fd, 0, SEEK_SET) < 0)
-		r = err_sys(e, "'<temporary>'");
-	io_free(out);
-	alloc_free(p);
-	if (r < 0 && *fd >= 0) {
-		(void)close(*fd);
-		*fd = -1;
-	}
-	return r;
-}
 
 int
 seekable_open(int *fd, uint64_t *size, const char *path, struct err *e)
@@ -61,7 +29,7 @@ seekable_open(int *fd, uint64_t *size, const char *path, struct err *e)
 		*size = (uint64_t)st.st_size;
 		return 0;
 	} else if ((r = io_open_fd(&in, from, std ? "<stdin>" : path, e)) == 0) {
-		r = seekable_copy(fd, size, in, e);
+		r = temp_copy(fd, size, in, e);
 	}
 	io_free(in);
 	if (from >= 0)

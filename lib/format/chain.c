@@ -72,21 +72,21 @@ chain_truncated(const struct chain *c, struct err *e)
 	    io_bytes(c->io) == 0 ? "empty input" : "no whole stream head");
 }
 
-/* Not a stream, but maybe something that can be named: its first bytes and some
- * more. */
+/* Not a stream: says what it is, by its first bytes and some more. */
 static int
 chain_strange(struct chain *c, int r, struct err *e)
 {
 	unsigned char p[MAGIC_SIZE];
-	const char *name;
+	char words[MAGIC_WORDS];
 	size_t got;
 
 	memcpy(p, c->header, FRAME_HEAD_SIZE);
 	if (io_read(c->io, p + FRAME_HEAD_SIZE, sizeof(p) - FRAME_HEAD_SIZE,
 	    &got, NULL) < 0)
 		return r;
-	name = magic_name(p, FRAME_HEAD_SIZE + got);
-	return name == NULL ? r : err_after(e, r, ": this is %s", name);
+	return err_after(e, r, "%s", magic_say(p, FRAME_HEAD_SIZE + got, ", as a "
+	    "login shell or a program on the way prints (ssh HOST true has to "
+	    "print nothing)", words));
 }
 
 /* 1 when a header was read, 0 when the file ends where one would begin. */

@@ -38,7 +38,8 @@ static const struct ggml_type types[] = {
 	[35] = { "tq2_0", 256, 66 },
 	[39] = { "mxfp4", 32, 17 },
 	[40] = { "nvfp4", 64, 36 },
-	[41] = { "q1_0", 128, 18 }
+	[41] = { "q1_0", 128, 18 },
+	[42] = { "q2_0", 64, 18 }
 };
 
 const struct ggml_type *

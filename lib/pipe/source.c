@@ -283,6 +283,19 @@ source_entry(struct source *s, struct io **io, struct err *e)
 	return io_open_from(io, &from, s->name, e) < 0 ? -ERR_SYS : 1;
 }
 
+/* Hidden names, such as the ._NAME that a Mac puts beside each NAME, are left out, as
+ * they are in folders. */
+static int
+source_hidden(const char *name)
+{
+	for (; name != NULL; name = strchr(name, '/')) {
+		name += *name == '/';
+		if (name[0] == '.' && strchr("./", name[1]) == NULL)
+			return 1;
+	}
+	return 0;
+}
+
 static int
 source_next_entry(struct source *s, struct io **io, struct err *e)
 {
@@ -292,6 +305,8 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 		if ((k = arc_safe(s->arc, s->entry, e)) < 0)
 			return k;
 		if (!s->entry->file || source_is_schema(s->entry->name))
+			continue;
+		if (source_hidden(s->entry->name))
 			continue;
 		s->at = 0;
 		if ((k = arc_read(s->arc, s->head, sizeof(s->head), &s->nhead,
@@ -331,6 +346,31 @@ source_packed(struct io *io, const char **packed, struct err *e)
 	return r;
 }
 
+/* Some archives can only be read from a file: what comes through a pipe is copied to
+ * one without a name. */
+static int
+source_file(struct io **io, struct err *e)
+{
+	unsigned char p[8];
+	struct io *file;
+	uint64_t size;
+	size_t got;
+	int fd, r;
+
+	if (io_can_seek(*io))
+		return 0;
+	if ((r = io_peek(*io, p, sizeof(p), &got, e)) < 0 ||
+	    !magic_seeks(p, got))
+		return r;
+	if ((r = temp_copy(&fd, &size, *io, e)) < 0 ||
+	    (r = io_open_fd(&file, fd, io_name(*io), e)) < 0)
+		return r;
+	io_own(file);
+	io_free(*io);
+	*io = file;
+	return 0;
+}
+
 int
 source_open(struct source **out, const char *path, struct err *e)
 {
@@ -348,7 +388,7 @@ source_open(struct source **out, const char *path, struct err *e)
 		r = 0;
 	else if ((r = io_open(&s->io, path, e)) == 0 &&
 	    (r = source_packed(s->io, &s->packed, e)) == 0 &&
-	    s->packed != NULL)
+	    s->packed != NULL && (r = source_file(&s->io, e)) == 0)
 		s->entry = alloc_get(1, sizeof(*s->entry), e);
 	if (r == 0 && s->packed != NULL && (s->entry == NULL ||
 	    (s->name = alloc_dup(io_name(s->io), e)) == NULL))
@@ -472,6 +512,8 @@ source_before(struct io *io, struct err *e)
 		return -ERR_SYS;
 	}
 	/* from here on io frees j */
+	if ((r = source_file(&j->s->io, e)) < 0)
+		return r;
 	j->s->packed = packed;
 	j->s->path = io_name(io);
 	return arc_open(&j->s->arc, j->s->io, ARC_ANY, e);

@@ -294,7 +294,7 @@ long_name() {
 	tar -cf some.tar some
 	for f in some some.tar; do
 		exits 3 ace-inspect verify $f
-		says '^ace-inspect: corrupt: not a gradient-shard stream, .*a.aceg'
+		says '^ace-inspect: corrupt: not a gradient-shard stream: it begins with .*a.aceg'
 	done
 	exits 3 ace-archive extract -o cut some.tar
 	# a zip's first entry, whose name is said to be longer

@@ -84,14 +84,13 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 
 @test "the format is told by the name, by -f, or is safetensors on a pipe" {
 	safetensors >in
-	exits 2 ace-import in
-	says "'in': which format\? its name does not tell, -f does; it is a safetensors file"
+	exits 0 ace-import in
 	exits 0 ace-import -f safetensors in
 	exits 0 ace-import <in
 	exits 3 ace-import -f npz in
-	says "corrupt: 'in' is no zip file"
+	says "corrupt: 'in' is not an npz file: this is a safetensors file"
 	exits 3 ace-import -f npy in
-	says "corrupt: 'in' is no npy array"
+	says "corrupt: 'in' is not an npy array: this is a safetensors file"
 	exits 2 ace-import -f hdf5 in
 }
 
@@ -387,7 +386,7 @@ header() {
 		fi
 		[ "$f" = in.safetensors ] && continue
 		exits 3 ace-import -f safetensors "$f"
-		says "^ace-import: corrupt: '$f' is no safetensors file: this is $want"
+		says "^ace-import: corrupt: '$f' is not a safetensors file: this is $want"
 	done <<-E
 	in.aceg.gz a gzip file .gzip -dc.
 	in.tar a tar archive
@@ -425,5 +424,237 @@ header() {
 		    print pack("Q<", length $h), $h, "\0" x 8' $t >bad.safetensors
 		exits 3 ace-import bad.safetensors
 		says "unsupported: tensor 'w' in 'bad.safetensors' has dtype '$t'"
+	done
+}
+
+# st HEADER BYTES: a safetensors file with this header and so many bytes of values
+st() {
+	perl -e 'binmode STDOUT; print pack("Q<", length $ARGV[0]), $ARGV[0],
+	    pack "C*", map { $_ & 127 } 1 .. $ARGV[1]' "$1" "$2"
+}
+
+@test "raw is what its name says only if nothing else is in it" {
+	safetensors >a.safetensors
+	ace-import a.safetensors >a.aceg
+	ace-export -f npz -o a.npz a.aceg
+	pack 'f<2' 1 2 | npy "'<f4'" '(2,)' >a.npy
+	perl -e 'print "GGUF", pack("Vqq", 3, 0, 0), "\0" x 8' >a.gguf
+	perl -e 'print "\x80\2\x8a\nl\xfc", "\0" x 506' >a.pt
+	seq 100 >a.txt
+	while read -r f want; do
+		for n in bin raw f32; do
+			cp a.$f in.$n
+			exits 3 ace-import in.$n
+			says "^ace-import: corrupt: 'in.$n' is not raw f32, as its name says: $want.*; -f raw takes its bytes for values$"
+			exits 3 ace-import --shape 1 in.$n
+			says "'in.$n' is not raw f32"
+		done
+		truncate -s %4 in.raw
+		exits 0 ace-import -f raw in.raw
+	done <<-E
+	safetensors this is a safetensors file
+	npz this is a zip archive
+	npy this is an npy array
+	aceg this is a stream of shards
+	gguf this is a GGUF file
+	pt this is a torch.save file
+	txt it begins with '1'
+	E
+	# what a name does not say the file does, where it is one of these
+	for f in safetensors npz npy; do
+		cp a.$f model
+		exits 0 ace-import --no-provenance --name data -o b.aceg model
+		exits 0 ace-import --no-provenance --name data -o c.aceg a.$f
+		same b.aceg c.aceg
+	done
+}
+
+@test "what is given in place of a file is called by its name" {
+	printf 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 484192\n' >lfs
+	printf '\n<!DOCTYPE html>\n<html><head><title>404</title></head></html>\n' >page
+	printf '<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>\n' >xml
+	printf '{"error": "Repository not found", "status": 404}' >json
+	printf '{"metadata": {"total_size": 8}, "weight_map": {"w": "a.safetensors"}}' >index
+	printf '\200\004\225\0\0\0\0\0\0\0\0}\224.      ' >pickle
+	mkshards >stream
+	printf 'hello, world, this is what a shell prints\n' >words
+	head -c 600 /dev/zero >zeros
+	while read -r f want; do
+		for format in safetensors npz npy; do
+			exits 3 ace-import -f $format $f
+			says "^ace-import: corrupt: '$f' is not an? $format (file|array): $want|^ace-import: corrupt: '$f' is not an? (safetensors|npz) file: $want"
+		done
+		[ $f != stream ] || continue
+		exits 3 ace-inspect $f
+		says "^ace-inspect: corrupt: not a gradient-shard stream: $want"
+		exits 3 ace-expand <$f
+		says "not a gradient-shard stream: $want"
+	done <<-E
+	lfs this is a pointer of Git LFS
+	page this is a page of HTML
+	xml this is XML
+	json this is JSON, maybe
+	index this is the index of a model in several files
+	pickle this is a Python pickle
+	stream this is a stream of shards
+	words it begins with 'hello, world, this is what a shell prints'
+	E
+	exits 3 ace-inspect zeros
+	says "not a gradient-shard stream: it begins with the bytes 00 00 00 00 00 00 00 00"
+	# before a stream, too
+	(echo 'Last login: Fri'; cat stream) >late
+	safetensors >model
+	for p in ace-expand 'ace-compress -c q8' 'ace-recv --spool sp' ace-export \
+	    'ace-patch model' ace-aggregate; do
+		exits 3 $p <late
+		says "it begins with 'Last login: Fri', as a login shell or a program on the way prints"
+	done
+}
+
+@test "metadata that is null, an npz as a Mac packs it, zstd behind a frame that is passed over" {
+	st '{"__metadata__":null,"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}' 16 >n.safetensors
+	exits 0 ace-import n.safetensors
+	for bad in nul 7 '"x"' '[]'; do
+		st '{"__metadata__":'"$bad"',"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}' 16 >n.safetensors
+		exits 3 ace-import n.safetensors
+	done
+	mkdir -p run/.hidden
+	mkshards >run/a.aceg
+	printf '\0\5\26\7\0\2\0\0Mac OS X        ' | tee run/._a.aceg >run/.hidden/b.aceg
+	tar -cf run.tar run
+	exits 0 ace-inspect verify run
+	cp out folder
+	exits 0 ace-inspect verify run.tar
+	exits 0 ace-inspect verify <run.tar
+	(printf '\x50\x2a\x4d\x18\4\0\0\0abcd\x5f\x2a\x4d\x18\0\0\0\0'; zstd -qc run/a.aceg) >a.aceg.zst
+	exits 0 ace-inspect verify a.aceg.zst
+	exits 0 ace-inspect verify < <(cat a.aceg.zst)
+	printf '\x50\x2a\x4d\x18\377\0\0\0abcd' >cut.zst
+	exits 3 ace-inspect verify cut.zst
+	says 'truncated: .* ends in a frame that is passed over'
+	ace-archive create -o a.7z run/a.aceg
+	exits 0 ace-export -f raw a.7z
+	mv out want
+	exits 0 ace-export -f raw < <(cat a.7z)
+	same out want
+	exits 0 ace-inspect verify < <(cat a.7z)
+	exits 4 env TMPDIR="$PWD/none" ace-export -f raw < <(cat a.7z)
+	says "/none/"
+}
+
+# part FILE NAME DTYPE [NAME DTYPE]...: a safetensors file of these tensors, of 4 values
+part() {
+	local f=$1 h='' at=0 e
+	shift
+	while [ $# -gt 0 ]; do
+		case $2 in I64) e=$((at + 32)) ;; F32) e=$((at + 16)) ;; *) e=$((at + 8)) ;; esac
+		h+="${h:+,}\"$1\":{\"dtype\":\"$2\",\"shape\":[4],\"data_offsets\":[$at,$e]}"
+		at=$e
+		shift 2
+	done
+	h='{"__metadata__":{"format":"pt"},'"$h}"
+	perl -e 'binmode STDOUT; print pack("Q<", length $ARGV[0]), $ARGV[0],
+	    map { pack "v", $_ % 9 * 16 } 1 .. $ARGV[1] / 2' "$h" $at >"$f"
+}
+
+@test "the folder of a model in several files is one shard" {
+	mkdir m
+	part m/model-00001-of-00002.safetensors z BF16 b F32
+	part m/model-00002-of-00002.safetensors a F32 y BF16
+	index() {
+		local map
+		map=$(printf '"%s":"model-0000%s-of-00002.safetensors",' z 1 b 1 a 2 "${1-y}" 2)
+		echo "{\"metadata\":{\"total_size\":48},\"weight_map\":{${map%,}}}" >m/model.safetensors.index.json
+	}
+	index
+	exits 0 ace-import -d e -s 7 -o o.aceg m
+	exits 0 ace-inspect list o.aceg
+	[ "$(grep -c e out)" -ge 1 ]
+	exits 0 ace-export -o all.safetensors o.aceg
+	grep -aq '"format":"pt"' all.safetensors
+	# it is the same model
+	exits 0 ace-diff -o p m all.safetensors
+	exits 0 ace-inspect -v p
+	for t in z y a b; do
+		f=m/model-00001-of-00002.safetensors
+		[[ $t = [zb] ]] || f=m/model-00002-of-00002.safetensors
+		ace-import --tensor $t $f | ace-export -f raw -o x
+		ace-export -f raw --tensor $t -o y o.aceg
+		same x y
+	done
+	exits 0 ace-import --tensor '[ab]' -o ab.aceg m
+	exits 0 ace-export -f raw -o ab ab.aceg
+	[ "$(wc -c <ab)" -eq 32 ]
+	index x
+	exits 3 ace-import m
+	says "corrupt: tensor '[xy]' of"
+	rm m/model.safetensors.index.json
+	exits 3 ace-import m
+	says 'neither model.safetensors.index.json nor model.safetensors'
+	mv m/model-00001-of-00002.safetensors m/model.safetensors
+	exits 0 ace-import m
+	rm m/model.safetensors
+	mkfifo m/model.safetensors
+	exits 3 ace-import m
+}
+
+@test "--tensor leaves the others out, whatever their type is" {
+	part m.safetensors a F32 q C64 b BF16 r U16 c F32 s I64
+	exits 3 ace-import m.safetensors
+	says "tensor 'q' in 'm.safetensors' has dtype 'C64'"
+	part abc.safetensors a F32 q BF16 b BF16 r BF16 c F32 s I64
+	for f in m.safetensors - ; do
+		exits 0 ace-import --no-provenance --tensor '[abc]' -f safetensors $f <m.safetensors
+		mv out got
+		exits 0 ace-import --no-provenance --tensor '[abc]' abc.safetensors
+		same out got
+	done
+	exits 0 ace-import --tensor b m.safetensors
+	exits 0 ace-import --tensor a m.safetensors
+	truncate -s -1 m.safetensors
+	exits 3 ace-import --tensor a m.safetensors
+	says 'truncated: .* ends in a tensor that is left out'
+	ace-import --tensor '[abc]' abc.safetensors | ace-export -f npz -o x.npz
+	printf 'no' | npy "'<U5'" '(1,)' >labels.npy
+	more() { python3 -c 'import sys, zipfile
+zipfile.ZipFile(sys.argv[1], "a").write(sys.argv[2], sys.argv[3])' "$@"; }
+	cp x.npz labels.npz
+	more labels.npz labels.npy labels.npy
+	exits 3 ace-import labels.npz
+	says "entry 'labels.npy' has dtype '<U5'"
+	exits 0 ace-import --no-provenance --tensor '[abc]' -o y.aceg labels.npz
+	ace-import x.npz | ace-export -f raw -o x
+	ace-export -f raw -o y y.aceg
+	same x y
+	# what a Mac puts beside it
+	printf '\0\5\26\7' >mac
+	more x.npz mac __MACOSX/._a.npy
+	exits 0 ace-import -o y.aceg x.npz
+	ace-export -f raw -o y y.aceg
+	same x y
+}
+
+@test "npy: orders that are the same, and other ways to say f32" {
+	pack 'f<6' 1 2 3 4 5 6 | npy "'<f4'" '(6,)' >want.npy
+	ace-import want.npy | ace-export -f raw -o want
+	for shape in '(6, 1)' '(1, 6)' '(1, 6, 1, 1)' '(6,)'; do
+		pack 'f<6' 1 2 3 4 5 6 | npy "'<f4'" "$shape" | perl -pe 's/False, /True,  /' >f.npy
+		exits 0 ace-import -o f.aceg f.npy
+		ace-export -f raw -o got f.aceg
+		same got want
+	done
+	pack 'f<6' 1 2 3 4 5 6 | npy "'<f4'" '(1, 2, 3)' | perl -pe 's/False, /True,  /' >f.npy
+	exits 3 ace-import f.npy
+	: | npy "'<f4'" '(0, 3, 2)' | perl -pe 's/False, /True,  /' >f.npy
+	exits 0 ace-import f.npy
+	for d in "'=f4'" "'f4'" "'float32'" '"<f4"'; do
+		pack 'f<6' 1 2 3 4 5 6 | npy "$d" '(6,)' >d.npy
+		exits 0 ace-import -o d.aceg d.npy
+		ace-export -f raw -o got d.aceg
+		same got want
+	done
+	for d in "'|f4'" "'f3'" "'float'" "'=>f4'" "''"; do
+		pack 'f<6' 1 2 3 4 5 6 | npy "$d" '(6,)' >d.npy
+		exits 3 ace-import d.npy
 	done
 }

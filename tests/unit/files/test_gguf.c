@@ -160,22 +160,37 @@ TEST(test_cut)
 	ok(wrong == 0, "%zu of %zu cuts are refused", n - wrong, n);
 }
 
+/* enum ggml_type of ggml.h, by number, up to GGML_TYPE_COUNT; NULL: given up. */
 TEST(test_types)
 {
+	static const char *const ggml[] = {
+	    "f32", "f16", "q4_0", "q4_1", NULL, NULL, "q5_0", "q5_1", "q8_0",
+	    "q8_1", "q2_K", "q3_K", "q4_K", "q5_K", "q6_K", "q8_K",
+	    "iq2_xxs", "iq2_xs", "iq3_xxs", "iq1_s", "iq4_nl", "iq3_s",
+	    "iq2_s", "iq4_xs", "i8", "i16", "i32", "i64", "f64", "iq1_m",
+	    "bf16", NULL, NULL, NULL, "tq1_0", "tq2_0", NULL, NULL, NULL,
+	    "mxfp4", "nvfp4", "q1_0", "q2_0"
+	};
+	enum { COUNT = sizeof(ggml) / sizeof(ggml[0]) };
+	const struct ggml_type *t;
 	unsigned n, plain = 0, blocks = 0;
 
-	for (n = 0; n < 64; n++) {
-		const struct ggml_type *t = ggml_type(n);
-
+	for (n = 0; n < COUNT; n++) {
+		t = ggml_type(n);
+		ok(ggml[n] == NULL ? t == NULL : t != NULL &&
+		    strcmp(t->name, ggml[n]) == 0, "%u: %s", n, ggml[n] == NULL ?
+		    "none" : ggml[n]);
 		if (t != NULL && t->values == 1)
 			plain++;
 		else if (t != NULL)
 			blocks += strcmp(schema_kind_name(GGML_KIND + n),
 			    t->name) == 0;
 	}
-	ok(plain == 8 && blocks == 26, "%u plain types, %u of blocks", plain,
+	ok(plain == 8 && blocks == 27, "%u plain types, %u of blocks", plain,
 	    blocks);
-	ok(ggml_type(4) == NULL && ggml_type(42) == NULL &&
+	ok(ggml_type(42)->values == 64 && ggml_type(42)->bytes == 18,
+	    "q2_0: a scale and 64 values of two bits");
+	ok(COUNT == 43 && ggml_type(COUNT) == NULL &&
 	    ggml_type(UINT64_MAX) == NULL, "no others");
 }
 

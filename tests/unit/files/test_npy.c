@@ -72,7 +72,7 @@ TEST(test_parse_bad)
 		    "'shape': (1,1,1,1,1,1,1,1,1)}\n"
 	}, *const other[] = {
 		"'|O'", "'O'", "[('a', '<f4'), ('b', 'O')]", "'<c8'", "'|c1'", "'<u4'",
-		"'|V2'", "'=f4'", "'|f4'", "'|i2'", "'f4'", "'<f16'", "'|S7'", "'<M8[ns]'"
+		"'|V2'", "'=f3'", "'|f4'", "'|i2'", "'f5'", "'<f16'", "'|S7'", "'<M8[ns]'"
 	};
 	struct npy_head h;
 	struct err e;
@@ -180,7 +180,7 @@ TEST(test_files)
 	files_put("f.npy", b, n);
 	files_refused(FORMAT_NPY, "f.npy", "limit", "a head of 4 GiB");
 	n = make(b, 1, "{'descr': '<f4', 'fortran_order': True, "
-	    "'shape': (1, 2)}\n", x, 8);
+	    "'shape': (2, 2)}\n", x, 8);
 	files_put("f.npy", b, n);
 	files_refused(FORMAT_NPY, "f.npy", "unsupported", "Fortran order");
 }
