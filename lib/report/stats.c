@@ -252,13 +252,16 @@ stats_diff_values(struct stats_sums *s, const float *x, const float *y, size_t n
 	}
 }
 
+/* Values that mean only themselves would drown all others in the sums. */
 static void
-stats_diff_merge(struct stats_sums *to, const struct stats_sums *s)
+stats_diff_merge(struct stats_sums *to, const struct stats_sums *s, int exact)
 {
-	to->dd += s->dd;
-	to->xx += s->xx;
-	to->yy += s->yy;
-	to->xy += s->xy;
+	if (!exact) {
+		to->dd += s->dd;
+		to->xx += s->xx;
+		to->yy += s->yy;
+		to->xy += s->xy;
+	}
 	to->differ += s->differ;
 	to->strange += s->strange;
 	to->max = s->max > to->max ? s->max : to->max;
@@ -308,15 +311,17 @@ stats_diff_put(struct stats_pair *d, const struct schema_tensor *t)
 static int
 stats_diff_tensor(struct stats_pair *d, const struct schema_tensor *t, struct err *e)
 {
+	const int exact = schema_exact(t->dtype);
 	struct report *p = d->p;
 
 	stats_zeros(&d->m, t->numel - d->t.sent);
 	d->t.elements = t->numel;
 	d->t.groups = t->ngroups;
 	d->differ |= d->now.strange != 0 || (d->now.differ != 0 &&
-	    !(stats_diff_nmse(&d->now) <= p->tolerance && p->tolerance > 0));
+	    (exact || !(stats_diff_nmse(&d->now) <= p->tolerance &&
+	    p->tolerance > 0)));
 	stats_diff_put(d, t);
-	stats_diff_merge(&d->total, &d->now);
+	stats_diff_merge(&d->total, &d->now, exact);
 	stats_merge(&d->m_total, &d->m);
 	walk_add(&d->t_total, &d->t);
 	memset(&d->now, 0, sizeof(d->now));

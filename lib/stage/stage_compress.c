@@ -1,3 +1,4 @@
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -103,9 +104,52 @@ struct stage_compress {
 	struct shares shares;		/* of the budget, where there are cuts */
 	uint32_t left;			/* groups before this one left, in segments */
 	uint64_t sent, none;
+	/* with -v: what coding lost of the shard, of the tensor at hand, and of the one
+	 * that lost most of itself */
+	struct stage_compress_lost {
+		double lost, all;	/* sums of squares */
+		uint32_t tensor;
+	} whole, one, worst;
 };
 
 /* ---- one group ---- */
+
+static double
+stage_compress_rms(const struct stage_compress_lost *q)
+{
+	return q->all > 0 ? sqrt(q->lost / q->all) : 0;
+}
+
+/* The tensor at hand ends. */
+static void
+stage_compress_worst(struct stage_compress *x, uint32_t next)
+{
+	if (stage_compress_rms(&x->one) >= stage_compress_rms(&x->worst))
+		x->worst = x->one;
+	x->whole.lost += x->one.lost;
+	x->whole.all += x->one.all;
+	x->one = (struct stage_compress_lost){ 0, 0, next };
+}
+
+/* Adds what coding lost of a group.  What goes without loss has no part in it. */
+static void
+stage_compress_lost(struct stage_compress *x, const struct coding_slot *w)
+{
+	struct schema_span span;
+	double d;
+	size_t i;
+
+	schema_span(x->sh.schema, w->group, &span);
+	if (span.tensor != x->one.tensor)
+		stage_compress_worst(x, span.tensor);
+	if (schema_exact(x->sh.schema->t[span.tensor].dtype))
+		return;
+	for (i = 0; i < w->n; i++) {
+		d = (double)w->acc[i] - (w->sent ? (double)w->dec[i] : 0);
+		x->one.lost += d * d;
+		x->one.all += (double)w->acc[i] * (double)w->acc[i];
+	}
+}
 
 /* A group was coded, or was not sent. What coding lost is kept for later, and
  * the rest is written. */
@@ -118,6 +162,8 @@ stage_compress_settle(void *arg, struct coding_slot *w, struct err *e)
 
 	x->sent += w->sent != 0;
 	x->none += w->sent == 0;
+	if (x->o->f->cli != NULL && x->o->f->cli->verbose > 0)
+		stage_compress_lost(x, w);
 	if (x->shares.on)
 		shares_coded(&x->shares, w->group, &w->plan, w->sent ?
 		    w->body.n : 0, w->seen.nonzero != 0 ? w->n : 0);
@@ -417,6 +463,7 @@ stage_compress_begin(struct stage *s, const struct stage_shard *sh,
 	x->done = x->left = 0;
 	x->shares.on = 0;
 	x->sent = x->none = 0;
+	x->whole = x->one = x->worst = (struct stage_compress_lost){ 0, 0, 0 };
 	note_wait_clear(&x->plan);
 	if ((sh->shard->flags & SHARD_PREDICTED) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
@@ -599,9 +646,13 @@ stage_compress_end(struct stage *s, const struct shard_sums *sums,
 	    (r = stage_compress_rest(x, e)) < 0 ||
 	    (r = stage_compress_work(x, e)) < 0)
 		return r;
-	cli_say(x->o->f->cli, 1, "%s/%llu: %llu groups coded, %llu not sent",
+	stage_compress_worst(x, 0);
+	cli_say(x->o->f->cli, 1, "%s/%llu: %llu groups coded, %llu not sent; "
+	    "relative RMS error %.3g, of tensor '%s' %.3g",
 	    shard_device(x->sh.shard), (unsigned long long)step,
-	    (unsigned long long)x->sent, (unsigned long long)x->none);
+	    (unsigned long long)x->sent, (unsigned long long)x->none,
+	    stage_compress_rms(&x->whole), x->sh.schema->n == 0 ? "" :
+	    x->sh.schema->t[x->worst.tensor].name, stage_compress_rms(&x->worst));
 	writer_dropped(x->to, sums->dropped);
 	if (x->shares.on && (r = shares_save(&x->shares, feedback_state(x->fb),
 	    x->sh.shard, x->sh.schema, e)) < 0)

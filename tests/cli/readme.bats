@@ -44,6 +44,11 @@ shown() {
 		[ "$(ls here | paste -sd' ')" = \
 		    'back.safetensors model.safetensors small.aceg smaller.aceg' ]
 	done
+	# what is said of the loss is true
+	for f in small smaller; do
+		ace-import here/model.safetensors | ace-inspect diff --tolerance 1 - here/$f.aceg |
+		    awk '/^total/ { printf "%.3f\n", $5 }'
+	done | paste -sd' ' | awk '{ exit !($1 > 0.005 && $1 < 0.02 && $2 > 0.1 && $2 < 0.4) }'
 	# and by the same factors
 	for f in small smaller; do
 		awk -v f=" $f.aceg" '/ model/ { all = $1 } index($0, f) { print all / $1 }' shown out |
