@@ -32,7 +32,7 @@ struct format_opts {
 	uint32_t group_size;
 	const char *only;	/* tensors whose names match this, and no others */
 	int guessed;		/* raw: by the name; what is another kind's is not it */
-	int round;		/* accept f64, i32, i64 values not exact in f32 */
+	int round;		/* accept f64 values not exact in f32 */
 	const char *name;	/* raw, npy: the tensor's name, else "data" */
 	uint64_t dim[SCHEMA_MAX_DIM];	/* raw: its shape */
 	unsigned ndim;			/* 0: one dimension, all there is */
@@ -87,7 +87,7 @@ int safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
 int safetensors_quote(struct buf *b, const char *s, struct err *e);
 /* Reads the next n values in canonical order, as f32: exactly n, or an error.
  * A value that f32 cannot hold exactly is refused, with the tensor's name and
- * the index, unless opts.round is set.  A finite value beyond the range of f32
+ * the index, unless it is f64 and opts.round is set.  A finite value beyond the range of f32
  * is always refused. */
 int format_read(struct format_source *s, float *x, size_t n, struct err *e);
 /* To be called after the last value: checks that the file ends where it should
