@@ -55,6 +55,7 @@ struct aggregate {
 	unsigned char *sent;	/* of each group: did anybody (not) send it? */
 	uint32_t differs;	/* the last tensor of this step that is not the same
 				 * in all contributions and has no mean, plus one */
+	int told;		/* one of them, of any step */
 	struct buf body;	/* of a group that is mostly zeros */
 	uint64_t step;		/* of a spool, at hand */
 	size_t surplus;		/* contributions, the last ones, that cannot be open
@@ -256,7 +257,7 @@ aggregate_first_of(struct aggregate *x, uint32_t g, struct err *e)
 	}
 	schema_span(sc, g, &span);
 	if (odd != SIZE_MAX && x->differs != span.tensor + 1) {
-		cli_say(x->o->f->cli, x->differs != 0, "step %llu: tensor '%s' is "
+		cli_say(x->o->f->cli, x->told, "step %llu: tensor '%s' is "
 		    "%s, of which there is no mean, and differs in the "
 		    "contribution of '%s': the first one's values are kept",
 		    (unsigned long long)gather_shard(x->g, odd)->step,
@@ -264,6 +265,7 @@ aggregate_first_of(struct aggregate *x, uint32_t g, struct err *e)
 		    schema_dtype_name(sc->t[span.tensor].dtype),
 		    shard_device(gather_shard(x->g, odd)));
 		x->differs = span.tensor + 1;
+		x->told = 1;
 	}
 	return 0;
 }
