@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/at.h"
+#include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/scan.h"
@@ -117,33 +119,62 @@ status_runs(const struct inbox *in,
 
 /* ---- devices ---- */
 
-/* The device with this hash; those not met before come in, by their hash. */
+/* The place in the table of a device with this hash, or a free one.  Whoever chooses
+ * names chooses their hashes, and not the number by which these are multiplied. */
+static size_t *
+status_slot(const struct status_run *s, const unsigned char id[SHARD_ID])
+{
+	const size_t mask = s->slots - 1;
+	size_t i = (size_t)((bytes_le64(id) * s->mix) >> 32) & mask;
+
+	while (s->slot[i] != 0 && memcmp(s->d[s->slot[i] - 1].id, id, SHARD_ID) != 0)
+		i = (i + 1) & mask;
+	return &s->slot[i];
+}
+
+/* Make the table twice as large as it has to be. */
+static int
+status_room(struct status_run *s, struct err *e)
+{
+	struct timespec t = { 0, 0 };
+	size_t i;
+
+	if (2 * (s->n + 1) <= s->slots)
+		return 0;
+	alloc_free(s->slot);
+	s->slots = s->slots != 0 ? 2 * s->slots : 64;
+	if ((s->slot = alloc_get(s->slots, sizeof(*s->slot), e)) == NULL)
+		return -ERR_SYS;
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	s->mix = (uint64_t)t.tv_nsec * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	for (i = 0; i < s->n; i++)
+		*status_slot(s, s->d[i].id) = i + 1;
+	return 0;
+}
+
+/* The device with this hash; those not met before come in. */
 static struct status_device *
 status_device(struct status_run *s, const unsigned char id[SHARD_ID],
     struct err *e)
 {
-	size_t lo = 0, hi = s->n, mid;
+	struct status_device *d;
 	char hex[33];
-	int c;
+	size_t *slot;
 
-	while (lo < hi) {
-		mid = (lo + hi) / 2;
-		if ((c = memcmp(s->d[mid].id, id, SHARD_ID)) == 0)
-			return &s->d[mid];
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	if (status_room(s, e) < 0)
+		return NULL;
+	slot = status_slot(s, id);
+	if (*slot != 0)
+		return &s->d[*slot - 1];
 	if (alloc_grow(&s->d, &s->cap, s->n + 1, sizeof(*s->d), e) < 0)
 		return NULL;
-	memmove(s->d + lo + 1, s->d + lo, (s->n - lo) * sizeof(*s->d));
-	s->n++;
-	memset(&s->d[lo], 0, sizeof(s->d[lo]));
-	memcpy(s->d[lo].id, id, SHARD_ID);
+	d = &s->d[s->n++];
+	*slot = s->n;
+	memset(d, 0, sizeof(*d));
+	memcpy(d->id, id, SHARD_ID);
 	shard_hex(id, hex);
-	(void)snprintf(s->d[lo].name, sizeof(s->d[lo].name), "#%.12s", hex);
-	return &s->d[lo];
+	(void)snprintf(d->name, sizeof(d->name), "#%.12s", hex);
+	return d;
 }
 
 /* The device of a file in a step's directory. */
@@ -186,6 +217,8 @@ status_count(struct status_run *s, const struct inbox *in, uint64_t step,
 			return -ERR_SYS;
 		status_step(d, l->r[i].step);
 		d->answered++;
+		if (l->r[i].step == step)
+			d->counted = step + 1;
 		if (l->r[i].step != step) {
 			if ((k = inbox_is_there(in, s->name, &l->r[i].step, e)) < 0)
 				return k;
@@ -249,10 +282,7 @@ status_refused(struct status_dir *x, const char *name, const struct ledger *no,
 	for (i = 0; i < no->n; i++)
 		if (no->r[i].verdict < RECEIPT_NVERDICT)
 			d->verdict[no->r[i].verdict]++;
-	for (i = 0; i < x->l.n &&
-	    memcmp(x->l.r[i].device, d->id, SHARD_ID) != 0; i++)
-		;
-	d->answered += x->closed && i == x->l.n;
+	d->answered += x->closed && d->counted != x->step + 1;
 	return 0;
 }
 
@@ -310,14 +340,37 @@ status_look(struct status_run *s, const struct inbox *in, uint64_t step,
 
 /* ---- all steps ---- */
 
+/* How many of them are before `end'. */
+static size_t
+status_before(const struct steps *x, uint64_t end)
+{
+	size_t lo = 0, hi = x->n, mid;
+
+	while (lo < hi) {
+		mid = (lo + hi) / 2;
+		if (x->step[mid] < end)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static uint64_t
+status_within(const struct steps *x, uint64_t first, uint64_t last)
+{
+	return first > last ? 0 : status_before(x, last + 1) -
+	    status_before(x, first);
+}
+
 static int
 status_all(struct status_run *s, const struct inbox *in, struct err *e)
 {
 	struct steps now = STEPS_INIT, old = STEPS_INIT;
 	struct status_device *d;
-	uint64_t at, closed;
 	struct ledger l;
-	size_t i, j;
+	uint64_t closed;
+	size_t i;
 	int k;
 
 	if ((k = steps_list(&now, in, s->name, "", 0, e)) == 0)
@@ -330,12 +383,10 @@ status_all(struct status_run *s, const struct inbox *in, struct err *e)
 	for (i = 0; i < now.n && k >= 0; i++)
 		k = status_look(s, in, now.step[i], e);
 	s->steps = now.n;
-	for (j = 0; j < s->n && k >= 0 && s->has_closed; j++) {
-		d = &s->d[j];
-		for (i = 0, closed = 0; i < old.n + now.n && d->any; i++) {
-			at = i < old.n ? old.step[i] : now.step[i - old.n];
-			closed += at >= d->first && at <= s->closed;
-		}
+	for (i = 0; i < s->n && k >= 0 && s->has_closed; i++) {
+		d = &s->d[i];
+		closed = !d->any ? 0 : status_within(&old, d->first, s->closed) +
+		    status_within(&now, d->first, s->closed);
 		d->missed = closed > d->answered ? closed - d->answered : 0;
 	}
 	steps_release(&now);
@@ -482,6 +533,7 @@ status_release(struct status_run *s)
 {
 	alloc_free(s->name);
 	alloc_free(s->d);
+	alloc_free(s->slot);
 	memset(s, 0, sizeof(*s));
 }
 

@@ -28,6 +28,7 @@ struct status_device {
 	double bandwidth;	/* bit/s, that it says; 0: nothing */
 	uint64_t verdict[RECEIPT_NVERDICT];
 	uint64_t answered;	/* closed steps that it has a receipt in */
+	uint64_t counted;	/* the last of these, + 1 */
 	uint64_t missed;	/* those without, since its first */
 	uint64_t disk;
 	int listed;		/* in the list of devices */
@@ -51,8 +52,10 @@ struct status_run {
 	uint64_t closed, last;	/* as the files of these names say */
 	uint64_t steps;		/* that have a directory */
 	uint64_t disk;
-	struct status_device *d;	/* sorted by name */
+	struct status_device *d;	/* in the end sorted by name */
 	size_t n, cap;
+	size_t *slot, slots;	/* where in d, + 1, by hash; while it is read */
+	uint64_t mix;
 };
 
 /* status_runs(in, each, arg, e): calls each(arg, run, e) for the name of

@@ -358,8 +358,8 @@ admit_temp(void *arg, const char *name, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* The steps from `from' on in the list at path: 1, or 0 when there is none.
- * *lines: how many it has. */
+/* The steps from `from' on in the list at path, in which the device may have a file:
+ * 1, or 0 when there is none: it has no file.  *lines: how many the list has. */
 static int
 admit_list(const char *path, uint64_t from, struct steps *x, size_t *lines,
     struct err *e)
@@ -383,26 +383,6 @@ admit_list(const char *path, uint64_t from, struct steps *x, size_t *lines,
 	return k;
 }
 
-/* The steps from `from' on in which the device may have a file: 1.  0: there is no
- * such list yet, and all were looked at. */
-static int
-admit_may(const struct inbox *s, const struct shard *sh, const char *path,
-    uint64_t from, struct steps *x, size_t *lines, struct err *e)
-{
-	struct admit_place p = { .s = s, .sh = sh };
-	size_t i, n = 0;
-	int k = admit_list(path, from, x, lines, e);
-
-	if (k != 0)
-		return k;
-	k = steps_list(x, s, inbox_run_of(sh), "", from, e);
-	for (i = 0; i < x->n && k >= 0; i++)
-		if ((k = admit_files(&p, x->step[i], e)) > 0)
-			x->step[n++] = x->step[i];
-	x->n = n;
-	return k < 0 ? k : 0;
-}
-
 static char *
 admit_path(const struct inbox *s, const struct shard *sh, struct err *e)
 {
@@ -424,8 +404,7 @@ admit_add(int fd, const char *path, const struct inbox *s,
 	off_t at = 0;
 	int k = inbox_floor(s, inbox_run_of(sh), &floor, e);
 
-	if (k < 0 || (k = admit_may(s, sh, path, k > 0 ? floor + 1 : 0, &x,
-	    &lines, e)) < 0)
+	if (k < 0 || (k = admit_list(path, k > 0 ? floor + 1 : 0, &x, &lines, e)) < 0)
 		goto out;
 	for (i = 0; i < x.n && x.step[i] != sh->step; i++)
 		;
@@ -515,7 +494,7 @@ admit_place(const struct admit *a, const struct inbox *s,
 		    (unsigned long long)p.floor);
 	if ((path = admit_path(s, sh, e)) == NULL)
 		return -ERR_SYS;
-	k = admit_may(s, sh, path, p.any ? 0 : p.floor + 1, &open, &i, e);
+	k = admit_list(path, p.any ? 0 : p.floor + 1, &open, &i, e);
 	alloc_free(path);
 	k = k < 0 ? k : 0;
 	for (i = 0; i < open.n && k == 0; i++)

@@ -79,7 +79,7 @@ int admit_place(const struct admit *a, const struct inbox *s,
 /* admit_took(s, sh, e): before the device's first file in the shard's step is
  * made.  DIR/RUN/DEVICE.open lists the steps in which it may have one, so that
  * admit_place looks at these and not at those of all devices.  A power cut may
- * take lines of it: then less is counted until those steps are over. */
+ * take lines of it, or all: then less is counted until those steps are over. */
 int admit_took(const struct inbox *s, const struct shard *sh, struct err *e);
 
 /* admit_run(s, want, run, e): -ERR_DATA when this is no run that is wanted, or

@@ -149,6 +149,7 @@ progress_device(const struct inbox *s, const char *run, uint64_t step)
 	if (!closed && roster_read(&t, s, run, NULL) <= 0 && any &&
 	    (dir = inbox_path(s, run, &last, "", NULL)) != NULL) {
 		(void)scan(dir, roster_each_file, &t, NULL);
+		roster_sort(&t);
 		alloc_free(dir);
 	}
 	if (!closed)

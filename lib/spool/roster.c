@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -52,22 +53,39 @@ roster_has(const struct roster *t, const char *name)
 	return i < t->n && strcmp(t->name[i], name) == 0;
 }
 
-/* Adds a name, unless it is there. */
+/* Append a name; after the last one roster_sort is due. */
 static int
 roster_add(struct roster *t, const char *name, struct err *e)
 {
-	const size_t i = roster_place(t, name);
 	char *copy;
 
-	if (roster_has(t, name))
-		return 0;
 	if (alloc_grow(&t->name, &t->cap, t->n + 1, sizeof(*t->name), e) < 0 ||
 	    (copy = alloc_dup(name, e)) == NULL)
 		return -ERR_SYS;
-	memmove(t->name + i + 1, t->name + i, (t->n - i) * sizeof(*t->name));
-	t->name[i] = copy;
-	t->n++;
+	t->name[t->n++] = copy;
 	return 0;
+}
+
+static int
+roster_order(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void
+roster_sort(struct roster *t)
+{
+	size_t i, n = 0;
+
+	if (t->n == 0)
+		return;
+	qsort(t->name, t->n, sizeof(*t->name), roster_order);
+	for (i = 0; i < t->n; i++)
+		if (n != 0 && strcmp(t->name[n - 1], t->name[i]) == 0)
+			alloc_free(t->name[i]);
+		else
+			t->name[n++] = t->name[i];
+	t->n = n;
 }
 
 static void
@@ -115,6 +133,7 @@ roster_lines(struct roster *t, char *s, const char *path, struct err *e)
 		if ((k = roster_add(t, line, e)) < 0)
 			return k;
 	}
+	roster_sort(t);
 	return 0;
 }
 
@@ -171,6 +190,7 @@ roster_seen(struct roster *t, const struct inbox *s, const char *run,
 		alloc_free(dir);
 	}
 	steps_release(&x);
+	roster_sort(t);
 	return k;
 }
 
@@ -267,8 +287,8 @@ roster_change(const struct inbox *s, const char *run, const char *device,
 	if (k >= 0 && !joins && !roster_has(&t, device))
 		k = err_set(e, ERR_REFUSED, "run '%.80s' has no device '%.80s'",
 		    run, device);
-	if (k >= 0 && joins)
-		k = roster_add(&t, device, e);
+	if (k >= 0 && joins && (k = roster_add(&t, device, e)) == 0)
+		roster_sort(&t);
 	else if (k >= 0)
 		roster_remove(&t, device);
 	if (k >= 0 && (k = roster_write(&t, path, s->sync, e)) == 0)

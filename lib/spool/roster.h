@@ -23,8 +23,9 @@ void roster_release(struct roster *t);
 /* roster_read(t, s, run, e): 1 and the names, or 0: there is no list. */
 int roster_read(struct roster *t, const struct inbox *s, const char *run,
     struct err *e);
-/* roster_each_file(t, name, e), for scan of a step's directory: adds the device of a
- * shard's file. */
+/* roster_sort(t): in order, each name once.  It is due after roster_each_file(t, name,
+ * e), for scan of a step's directory, which adds the device of a shard's file. */
+void roster_sort(struct roster *t);
 int roster_each_file(void *t, const char *name, struct err *e);
 /* roster_missing(t, s, run, step, out, e): adds to out those of t that have no
  * shard in the step. */

@@ -873,3 +873,18 @@ at_once() {
 	exits 0 ace-recv --spool spool other
 	exits 0 ace-status spool
 }
+
+# bats test_tags=plain
+@test "the first shard of a device does not read what others sent" {
+	local n work=()
+	needs strace
+	for n in 60 120; do
+		rm -rf spool
+		for i in $(seq $n); do mkshards -d "edge$i" -n 8; done >all
+		exits 0 strace -f -e trace=getdents64 -o trace ace-recv --spool spool --sync none all
+		[ "$(find spool -name 'edge*.aceg' | wc -l)" -eq $n ]
+		work+=("$(sed -n 's/.*getdents64.* = //p' trace | awk '{ n += $1 } END { print n }')")
+	done
+	echo "${work[*]}"
+	[ "${work[1]}" -lt $((work[0] * 23 / 10)) ]
+}

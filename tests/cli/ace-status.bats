@@ -478,3 +478,18 @@ aged() {
 	exits 3 ace-status here
 	says "'here' is no spool"
 }
+
+# bats test_tags=plain
+@test "a list of devices: twice as many are twice the work" {
+	local n work=()
+	needs valgrind
+	mkshards -d d0 | ace-recv --spool spool -q >/dev/null
+	for n in 2000 4000; do
+		seq -f d%.0f $n | sort -R --random-source=<(yes) >spool/test/devices
+		exits 0 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+		    ace-status --sandbox off spool
+		work+=("$(sed -n 's/.*Collected : //p' err)")
+	done
+	echo "${work[*]}"
+	[ "${work[1]}" -lt $((work[0] * 23 / 10)) ]
+}
