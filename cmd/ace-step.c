@@ -285,6 +285,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	 * what is remembered of a step goes there with it */
 	o->f->later = &o->later;
 	o->expand.alone = 1;
+	o->select.kept = o->state != NULL ? 1 : -1;
 	/* in provenance we are the last of these programs */
 	o->f->tool = table[COMPRESS].name;
 	o->f->words = o->words[COMPRESS];

@@ -598,6 +598,7 @@ stage_compress_short(const struct stage_compress *x)
 {
 	const char *device = shard_device(x->sh.shard);
 	const unsigned long long step = x->sh.shard->step, budget = x->budget;
+	const char *lost = x->fb != NULL ? "" : ", and without -S they are lost";
 
 	if (x->coding.cheaper > 0)
 		cli_say(x->o->f->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
@@ -605,8 +606,8 @@ stage_compress_short(const struct stage_compress *x)
 		    budget, x->coding.cheaper);
 	if (x->coding.dropped > 0)
 		cli_say(x->o->f->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
-		    "groups of the plan are not sent", device, step, budget,
-		    x->coding.dropped);
+		    "groups of the plan are not sent%s", device, step, budget,
+		    x->coding.dropped, lost);
 }
 
 /* The groups that were not coded as they came: a plan with a budget needs to see

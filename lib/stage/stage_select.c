@@ -478,7 +478,10 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 		cli_say(x->o->f->cli, 0, "%s: %llu bytes are too few for any "
 		    "group%s", who, (unsigned long long)budget, exact != 0 ?
 		    " but those of whole numbers, which go without loss" :
-		    ": nothing is sent, all is kept");
+		    x->o->kept > 0 ? ": nothing is sent, all is kept" :
+		    x->o->kept < 0 ? ": nothing is sent, and without -S nothing "
+		    "is kept" : ": nothing is sent (ace-compress keeps it with -S "
+		    "alone)");
 		return;
 	}
 	cli_say(x->o->f->cli, 1, "%s: %zu of %lu groups, %.0f of %llu bytes "

@@ -52,6 +52,8 @@ struct stage_select_opts {
 	struct stage_select_upto upto[STAGE_SELECT_MOST];	/* shares rise */
 	size_t shares;
 	int count;			/* they are of the values' number */
+	int kept;			/* what is not sent: 1 is, -1 is not, 0
+					 * who codes knows */
 	struct plan_text given;
 	const struct filter *f;		/* the program's: set by make */
 };
