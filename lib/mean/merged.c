@@ -61,15 +61,17 @@ merged_collect(struct asked *a, struct gather *g, int policy, const char *key,
 	return 0;
 }
 
-/* 1 if at least half of the contributors give a number, and then their median;
- * with an even number of them it is the larger (up) or the smaller one of the
- * middle two. */
+/* 1 if more than half of the contributors give a number, and then their median.  Of
+ * an even number half may be bad, and nobody can tell which: it is that one of the
+ * middle two that does less harm, which costs time or bytes and not the model.  That
+ * is the smaller one of a delay, an interval, seconds and the norm of a model (by
+ * which a drift is divided), and the larger one (up) of what asks for a step now. */
 static int
 merged_median(const struct asked *a, int up, double *median, struct err *e)
 {
 	double *v;
 
-	if (a->n == 0 || a->n * 2 < a->all)
+	if (a->n * 2 <= a->all)
 		return 0;
 	if ((v = alloc_get(a->n, sizeof(*v), e)) == NULL)
 		return -ERR_SYS;
@@ -96,7 +98,7 @@ static int
 merged_delay(struct asked *a, struct text_kv *kv, struct err *e)
 {
 	double m, v;
-	int r = merged_median(a, 1, &m, e);
+	int r = merged_median(a, 0, &m, e);
 
 	if (r <= 0)
 		return r;
@@ -167,12 +169,14 @@ static int
 merged_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct err *e)
 {
 	const char *name, *cuts, *seconds;
-	double m, most = -1;
+	double m, upper, most = -1;
 	size_t i, last = 0;
-	int r = merged_median(a, 1, &m, e);
+	int r = merged_median(a, 0, &m, e);
 
-	if (r <= 0)
-		return r;
+	/* halves that far apart have nothing that both would bear */
+	if (r <= 0 || (r = merged_median(a, 1, &upper, e)) <= 0 ||
+	    upper > m * MERGED_FACTOR)
+		return r < 0 ? r : 0;
 	for (i = 0; i < a->n; i++) {
 		name = shard_device(gather_shard(g, a->who[i]));
 		cuts = text_get(gather_policy(g, a->who[i]), KEYS_CUTS);
@@ -221,7 +225,7 @@ merged_norm(struct gather *g, struct text_kv *kv, struct err *e)
 	int r = merged_begin(&a, gather_count(g), e);
 
 	if (r == 0 && (r = merged_collect(&a, g, 0, SHARD_KEY_NORM, NULL, e)) == 0 &&
-	    (r = merged_median(&a, 1, &m, e)) > 0) {
+	    (r = merged_median(&a, 0, &m, e)) > 0) {
 		for (i = 0; i < a.n; i++)
 			sum += a.v[i] < m * (double)MERGED_FACTOR ? a.v[i] :
 			    m * (double)MERGED_FACTOR;

@@ -1,7 +1,7 @@
 /*
  * The policy that goes with an aggregate, made of what its contributors ask
- * for.  One device alone cannot move the others far: a key counts when half of
- * the contributors have it, and a value only as far as it is within a factor
+ * for.  One device alone cannot move the others far: a key counts when more than
+ * half of the contributors have it, and a value only as far as it is within a factor
  * of MERGED_FACTOR of their median.
  */
 #ifndef ACE_MERGED_H

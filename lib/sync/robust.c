@@ -253,9 +253,10 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 		    !(o[i].weight > 0) ? ROBUST_WEIGHTLESS : ROBUST_COUNTS;
 	}
 	/* a bad device's norm stays among the peers': that moves the median
-	 * by one place, and no limit has to come before the other */
+	 * by one place, and no limit has to come before the other.  Of the middle
+	 * two the smaller: a step that is too short does less harm than a long one */
 	if ((n = robust_norms(o, k, tmp)) != 0)
-		t->median = (tmp[(n - 1) / 2] + tmp[n / 2]) / 2;
+		t->median = tmp[(n - 1) / 2];
 	for (i = 0; i < k; i++) {
 		double norm = sqrt(o[i].norm2);
 

@@ -117,9 +117,9 @@ fleet() {
 	mv out want
 	exits 0 few "${agg[@]}" --spool other
 	same out want
-	# and where all have to be open: who is too many is set aside
+	# and where all have to be open: who is too many waits for the next average
 	exits 0 bash -c 'ulimit -n 134; exec "$@"' bash "${agg[@]}" --spool median --rule median
-	says "^ace-aggregate: 35 of 70 shards of a step set aside: limit: 'median' sees all values at once, of 35 shards at most, and here are 70:"
+	says "^ace-aggregate: 35 of 70 shards of a step wait for the next average: limit: 'median' sees all values at once, of 35 shards at most, and here are 70:"
 	ace-inspect list out | grep -q '^contributors  35$'
 }
 

@@ -364,6 +364,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	exits 0 ace-aggregate e1 e2 e3
 	exits 1 delay_of out
 	mkshards -d edge1 -P delay=4 >e1
+	mkshards -d edge2 -P delay=4 -x 2 >e2
 	mkshards -d edge3 -P delay=11 -x 3 >e3
 	exits 0 ace-aggregate --no-provenance e1 e2 e3
 	mv out mean
@@ -486,11 +487,15 @@ interval.edge3=900' >e2
 		    "(delay|interval|force|model.norm)=[0-9.]+" | tail -n 1 || true)
 		[ "$got" = "${want#none}" ] || { echo "$p: $got, not $want"; return 1; }
 	done <<-'E'
-	delay=100 delay=2 delay=100
+	delay=8 delay=2 delay=100
+	delay=8 delay=2 delay=2 delay=1000 delay=1000
+	interval=8 interval=8 interval=8 interval=1000000 interval=1000000
+	none delay=1000 -
+	none interval=1000000 interval=1000000 - -
 	delay=8 delay=2 delay=2 delay=100
 	delay=12 delay=1 delay=3 delay=3 delay=100
 	delay=4 delay=0 delay=0 delay=100
-	delay=7 delay=7 -
+	delay=7 delay=7 delay=7 -
 	none delay=7 - -
 	interval=1 interval=1 interval=100
 	interval=25 interval=3 interval=100 interval=100
@@ -498,8 +503,8 @@ interval.edge3=900' >e2
 	interval=3 interval=2 interval=10 interval=10
 	force=1 force=1 force=0
 	force=0 force=1 force=0 force=0
-	force=1 force=1 -
-	model.norm=505 model.norm=10 model.norm=1000
+	none force=1 -
+	model.norm=25 model.norm=10 model.norm=1000
 	model.norm=20 model.norm=10 model.norm=10 model.norm=1000
 	model.norm=10 model.norm=10 model.norm=10 -
 	none model.norm=10 - -

@@ -264,7 +264,8 @@ main(void)
 	for (i = 0; i < SIZE; i++)
 		x[4][i] *= 0x1p20f;
 	ok(strcmp(told("012345f"), "test: ?/0: 5000 bytes are too few: 1 groups "
-	    "of the plan are not sent\n") == 0, "and it is said");
+	    "of the plan are not sent, and without -S they are lost\n") == 0,
+	    "and it is said");
 	/* a group is made cheaper before one is left out: the one that matters
 	 * less */
 	r = run("012345c", &len, &e);

@@ -315,11 +315,11 @@ limits(struct robust_step *t)
 	    t->one[3].fate == ROBUST_BY_RATIO &&
 	    t->one[4].fate == ROBUST_NONFINITE,
 	    "1.4 times the median of 1, 3 and 40");
-	/* 1, 2, 4 and 40: the mean of the middle two is 3 */
-	q.max_ratio = 1.4;
+	/* 1, 2, 4 and 40: the smaller one of the middle two is 2 */
+	q.max_ratio = 2;
 	line(t, &q, (const float[]){ 1, 2, 4, 40 }, 4);
 	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 1 + 2 + 4 &&
-	    t->median == 3, "1.4 times the median of four");
+	    t->median == 2, "twice the median of four");
 	q.max_ratio = 1.3;
 	line(t, &q, (const float[]){ 1, 2, 4, 40 }, 4);
 	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 1 + 2,
