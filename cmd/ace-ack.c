@@ -30,7 +30,7 @@ struct ack {
 	struct reader *in;
 	struct writer *out;
 	struct statedir state;
-	struct receipts receipts;
+	struct receipts receipts, heard;	/* all; those of this stream */
 	int fresh;			/* some are not on disk yet */
 	int models;			/* the state is of ace-diff */
 	int owned;			/* whose the state is is known: */
@@ -141,6 +141,7 @@ take(struct ack *x, struct err *e)
 		    "--fence | ace-ack --fence)", said);
 	known = known_before(x, r);
 	receipts_add(&x->receipts, &r);
+	receipts_add(&x->heard, &r);
 	x->fresh = 1;
 	later = receipt_is_accepted(&r) &&
 	    io_ready(reader_io(x->in), 0, NULL) > 0;
@@ -163,6 +164,9 @@ pass_on(struct ack *x, int event, struct err *e)
 	case READER_RCPT:
 		return take(x, e);
 	case READER_SHARD:
+		if (!x->models && (r = pending_answers(&x->state, &x->heard,
+		    reader_shard(x->in), reader_schema(x->in), e)) < 0)
+			return r;
 		return filter_shard(x->in, x->out, e);
 	case READER_DATA:
 	case READER_NOTE:

@@ -73,6 +73,62 @@ pending_find(const struct pending *p, uint64_t step)
 }
 
 static int
+pending_is_average(const struct shard *sh)
+{
+	return sh->kind == SHARD_MEAN || sh->kind == SHARD_SUM ||
+	    sh->kind == SHARD_DELTA;
+}
+
+/* The same by the state's residual, which is open. */
+static int
+pending_compare(const struct residual *q, const struct pending *p,
+    const struct receipts *heard, const struct shard *sh, const struct schema *sc,
+    struct err *e)
+{
+	const struct shard *own = reader_shard(q->d.r);
+	char why[256];
+	size_t i;
+
+	if (memcmp(own->run, sh->run, SHARD_ID) != 0)
+		return err_set(e, ERR_DATA, "mismatch: '%.80s' is of run '%.80s', this "
+		    "state of run '%.80s'", shard_device(sh), shard_run(sh),
+		    shard_run(own));
+	if (!pending_is_average(sh))
+		return err_set(e, ERR_DATA, "mismatch: '%.80s' is of kind %s, "
+		    "expected an average, of kind mean, sum or delta",
+		    shard_device(sh), shard_kind_name(sh->kind));
+	for (i = 0; i < heard->n && heard->r[i].step != sh->step; i++)
+		;
+	if (i == heard->n && pending_find(p, sh->step) == NULL)
+		return err_set(e, ERR_DATA, "mismatch: an average of step %llu, and "
+		    "this state sent step %llu last", (unsigned long long)sh->step,
+		    (unsigned long long)q->step);
+	if (schema_diff(reader_schema(q->d.r), sc, why) != 0)
+		return err_set(e, ERR_DATA, "mismatch: '%.80s' is of another model "
+		    "than this state: %s", shard_device(sh), why);
+	return 0;
+}
+
+int
+pending_answers(const struct statedir *s, const struct receipts *heard,
+    const struct shard *sh, const struct schema *sc, struct err *e)
+{
+	struct residual q;
+	struct pending p;
+	int k = pending_scan(&p, s, e);
+
+	if (k < 0)
+		return k;
+	if ((k = residual_open(&q, s, e)) == 0)
+		k = q.d.r != NULL ? pending_compare(&q, &p, heard, sh, sc, e) :
+		    !pending_is_average(sh) ? 0 : err_set(e, ERR_DATA, "mismatch: an average of step %llu of run "
+		    "'%.80s', and nothing was sent from state '%s'",
+		    (unsigned long long)sh->step, shard_run(sh), s->dir);
+	residual_close(&q);
+	return k;
+}
+
+static int
 pending_is_owed(const struct pending_one *one, uint64_t before)
 {
 	return one->fate == PENDING_OPEN && one->step < before;

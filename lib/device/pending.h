@@ -10,6 +10,7 @@
 #include "device/residual.h"
 
 struct err;
+struct schema;
 
 enum { PENDING_MAX = 8 };	/* shards in flight */
 
@@ -35,6 +36,14 @@ void pending_judge(struct pending *p, const struct receipts *q,
 /* pending_count: how many are open.  pending_find: that of a step, or NULL. */
 size_t pending_count(const struct pending *p);
 const struct pending_one *pending_find(const struct pending *p, uint64_t step);
+
+/* pending_answers(s, heard, sh, sc, e): does shard sh of schema sc, which came back,
+ * answer one that this state has sent?  It is an average of the state's run and model,
+ * of a step that is pending, or that one of the receipts `heard' is about; otherwise
+ * -ERR_DATA, with what was found and what was expected.  A state from which nothing
+ * was sent gets no average. */
+int pending_answers(const struct statedir *s, const struct receipts *heard,
+    const struct shard *sh, const struct schema *sc, struct err *e);
 
 /* pending_owed(p, before): 1 when pending_copy would copy some. */
 int pending_owed(const struct pending *p, uint64_t before);

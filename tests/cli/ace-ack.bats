@@ -105,6 +105,46 @@ pending() {
 	ace-inspect diff in out
 }
 
+# average OPTION...: a shard of kind mean, as mkshards makes it
+average() { mkshards -d aggregate -H kind=3 -p "$@"; }
+
+@test "an average of what was sent goes on; any other is refused, and the state stays" {
+	average -s 1 >mean
+	exits 3 ace-ack -S state mean
+	says "mismatch: an average of step 1 of run 'test', and nothing was sent from state 'state'"
+	step 0
+	step 1
+	# pending, and with a receipt in the same stream when it is not any more
+	exits 0 ace-ack -S state mean
+	ace-inspect diff mean out
+	cp -r state before
+	refused() {
+		exits 3 ace-ack -S state "$2"
+		says "^ace-ack: mismatch: $1"
+		diff -r before state
+	}
+	average -s 2 >other
+	refused "an average of step 2, and this state sent step 1 last" other
+	average -s 1 -r other >other
+	refused "'aggregate' is of run 'other', this state of run 'test'" other
+	mkshards -d aggregate -s 1 >other
+	refused "'aggregate' is of kind gradient, expected an average" other
+	mkshards -d aggregate -s 1 -H kind=5 >other
+	refused "'aggregate' is of kind model, expected an average" other
+	average -s 1 -n 7 >other
+	refused "'aggregate' is of another model than this state: " other
+	# what has a receipt is forgotten, and so is its average; but not in one stream
+	ace-compress -S state --resend | ace-recv --spool spool >receipts
+	ace-ack -S state receipts >rest
+	step 2
+	rm -r before
+	cp -r state before
+	refused "an average of step 1, and this state sent step 2 last" mean
+	ace-expand --no-provenance mean | cat receipts - >both
+	exits 0 ace-ack -S state both
+	grep -q . out
+}
+
 @test "equivocation: status 5, all stays" {
 	step 0
 	mkshards -x 9 | ace-recv --spool spool >/dev/null
