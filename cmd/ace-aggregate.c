@@ -79,8 +79,7 @@ set_tolerate(void *arg, const struct opt *row, const char *val, struct err *e)
 }
 
 static const char *const rules[] = { "mean", "clip:", "trim:", "median",
-	"krum:", "multikrum:", "center:", "norm:", "norm-ratio:", "norm-running:",
-	"weight-share:", "finite", NULL };
+	"center:", "norm:", "norm-ratio:", "finite", NULL };
 static const struct opt options[] = {
 	{ 0, "sum", NULL, "weighted sum, not the mean",
 	    OPT_FLAG(struct aggregate_opts, sum) },
@@ -89,8 +88,8 @@ static const struct opt options[] = {
 	    OPT_CALL(set_weight), .words = contrib_bys, .def = "weight" },
 	{ 0, "expect", "N", "so many contributions, no fewer",
 	    OPT_U64(struct aggregate_opts, expect, 1, 1 << 20) },
-	{ 0, "rule", "RULE", "mean, clip:X, trim:F, median, krum:F, "
-	    "multikrum:F:M, center, and limits", OPT_CALL(set_rule), .words = rules,
+	{ 0, "rule", "RULE", "mean, clip:X, trim:F, median, center, and limits",
+	    OPT_CALL(set_rule), .words = rules,
 	    .several = 1, .def = "mean" },
 	{ 0, "tolerate", "F", "so many bad devices: the rule norm-ratio:3,center:F,finite",
 	    OPT_CALL(set_tolerate) },
@@ -138,8 +137,7 @@ static int
 check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 {
 	const struct robust_rule *q = &o->who.rule;
-	const int whole = robust_elements(q) || robust_pairs(q) ||
-	    robust_centered(q);
+	const int whole = robust_elements(q) || robust_centered(q);
 
 	if (robust_centered(q) && o->expect != 0 && o->expect < 2 * q->f + 1)
 		return err_set(e, ERR_USAGE, "of %llu devices %zu bad ones are "

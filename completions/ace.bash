@@ -59,7 +59,7 @@ _ace() {
 	ace-advise\ cluster:--theta)
 		kind='free' ;;
 	ace-aggregate:--rule)
-		kind=',mean clip: trim: median krum: multikrum: center: norm: norm-ratio: norm-running: weight-share: finite' ;;
+		kind=',mean clip: trim: median center: norm: norm-ratio: finite' ;;
 	ace-aggregate:--sandbox)
 		kind='auto require off' ;;
 	ace-aggregate:--spool)

@@ -242,18 +242,16 @@ rule(float *y, const struct robust_rule *q, int back, const float **x, size_t k,
 	double f, sum[N] = { 0 }, weight = 0, kept = 0;
 	float tmp[MOST];
 	size_t i, j, n;
-	int r = robust_step(&t, q, k, e);
+	int r = robust_step(&t, k, e);
 
 	for (i = 0; r == 0 && i < k; i++) {
 		t.one[i].weight = 1;
 		t.one[i].norm2 = dot(x[i], x[i]);
-		t.one[i].values = t.one[i].sent = t.one[i].nonzero = N;
+		t.one[i].values = t.one[i].nonzero = N;
 		for (j = 0; j < N; j++)
 			in[j] = x[i][j] - y[j];
 		t.one[i].far2 = dot(in, in);
 	}
-	if (r == 0 && robust_pairs(q))
-		robust_distances(t.dist, x, k, N);
 	if (r == 0)
 		r = robust_judge(q, &t, e);
 	if (r == 0 && back && (r = look_back(y, x, k, e)) == 0 &&
@@ -313,7 +311,6 @@ static const struct { const char *name; enum robust_kind kind; double ratio; int
 rules[RULES] = {
 	{ "mean", ROBUST_MEAN, 0, 0, 0 }, { "ratio:2", ROBUST_MEAN, 2, 0, 0 },
 	{ "trim", ROBUST_TRIM, 0, 0, 0 }, { "median", ROBUST_MEDIAN, 0, 0, 0 },
-	{ "krum", ROBUST_KRUM, 0, 0, 0 }, { "multikrum", ROBUST_MULTIKRUM, 0, 0, 0 },
 	{ "center", ROBUST_CENTER, 0, 0, 1 }, { "tolerate", ROBUST_CENTER, 3, 0, 1 },
 	{ "alone", ROBUST_CENTER, 3, 0, 0 }, { "pairs", ROBUST_CENTER, 3, 1, 0 } };
 
@@ -324,8 +321,8 @@ cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
 {
 	static float y[N], from[MOST][N];
 	const int two = rules[which].pairs;
-	struct robust_rule q = { .kind = rules[which].kind, .f = two ? 0 : f, .m = k - f,
-		.max_ratio = rules[which].ratio, .among = way == 2 ? ROBUST_NONZERO : ROBUST_ALL, .even = !two };
+	struct robust_rule q = { .kind = rules[which].kind, .f = two ? 0 : f,
+		.max_ratio = rules[which].ratio, .among = way == 2 ? ROBUST_SENDERS : ROBUST_ALL, .even = !two };
 	double sum[N] = { 0 }, want[N] = { 0 }, a[N], b[N];
 	struct err e = ERR_INIT;
 	const float *x[MOST];
@@ -333,8 +330,6 @@ cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
 	uint32_t s;
 
 	*c = (struct cell){ .step = 0 };
-	if (q.kind == ROBUST_KRUM)
-		q.m = 1;
 	(void)memset(y, 0, sizeof(y));
 	(void)memset(dev, 0, sizeof(dev));
 	past_release(&past);

@@ -557,12 +557,11 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 	const struct robust_step *t = &x->c.step;
 	size_t i;
 
-	if (t->f != q->f || t->m != q->m)
+	if (t->f != q->f)
 		cli_say(x->o->f->cli, 0, "step %llu: too many are left out for "
-		    "rule '%s': F is %zu%s%.0zu",
+		    "rule '%s': F is %zu",
 		    (unsigned long long)gather_shard(x->g, 0)->step,
-		    x->o->who.rule_text, t->f, q->kind == ROBUST_MULTIKRUM ?
-		    ", M " : "", q->kind == ROBUST_MULTIKRUM ? t->m : 0);
+		    x->o->who.rule_text, t->f);
 
 	for (i = 0; i < gather_count(x->g); i++) {
 		const struct robust_one *one = &x->c.step.one[i];
@@ -808,11 +807,6 @@ aggregate_spool(struct aggregate *x, struct err *e)
 	/* who is started again makes those that the run lacks */
 	if (r == 0 && o->published)
 		r = rounds_made(steps, &i, e);
-	/* norms of the steps before are kept in the spool, so that a program that
-	 * is started again decides the same */
-	if (r == 0 && o->who.rule.max_running > 0)
-		r = (path = rounds_file(steps, "norms", e)) == NULL ? -ERR_SYS :
-		    contrib_norms_open(&x->c.norms, path, o->f->sync, e);
 	if (r == 0 && robust_centered(&o->who.rule)) {
 		path = rounds_file(steps, ".", e);
 		r = path != NULL ? 0 : -ERR_SYS;

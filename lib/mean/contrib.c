@@ -13,99 +13,6 @@
 #include "spool/ledger.h"
 #include "sync/interval.h"
 
-/* ---- the norms of the last steps ---- */
-
-enum { CONTRIB_NORMS_LINE = 64 };
-
-/* Reads one line, which ends at *end; 0 when it is not a valid one. */
-static int
-contrib_norms_line(const char *s, struct contrib_norm *v, char **end)
-{
-	if (*s < '0' || *s > '9')
-		return 0;
-	v->step = strtoull(s, end, 10);
-	if (**end != ' ')
-		return 0;
-	v->norm = strtod(*end + 1, end);
-	return **end == '\n' && v->norm >= 0 && isfinite(v->norm);
-}
-
-static int
-contrib_norms_parse(struct contrib_norms *s, const char *text, struct err *e)
-{
-	struct contrib_norm v;
-	char *end;
-
-	for (; *text != '\0'; text = end + 1) {
-		if (s->n == CONTRIB_NORMS_WINDOW ||
-		    !contrib_norms_line(text, &v, &end) ||
-		    (s->n != 0 && s->last[s->n - 1].step >= v.step))
-			return err_set(e, ERR_DATA, "corrupt: '%s' is no list "
-			    "of norms", s->path);
-		s->last[s->n++] = v;
-	}
-	return 0;
-}
-
-int
-contrib_norms_open(struct contrib_norms *s, char *path, enum io_sync sync,
-    struct err *e)
-{
-	char text[CONTRIB_NORMS_WINDOW * CONTRIB_NORMS_LINE + 1];
-	int k;
-
-	*s = (struct contrib_norms){ .path = path, .sync = sync };
-	k = ledger_text(path, text, sizeof(text), e);
-	return k > 0 ? contrib_norms_parse(s, text, e) : k;
-}
-
-void
-contrib_norms_release(struct contrib_norms *s)
-{
-	alloc_free(s->path);
-	*s = (struct contrib_norms)CONTRIB_NORMS_INIT;
-}
-
-double
-contrib_norms_median(const struct contrib_norms *s, uint64_t step)
-{
-	double v[CONTRIB_NORMS_WINDOW];
-	size_t n;
-
-	for (n = 0; n < s->n && s->last[n].step < step; n++)
-		v[n] = s->last[n].norm;
-	if (n == 0)
-		return 0;
-	qsort(v, n, sizeof(v[0]), compare_f64);
-	return (v[(n - 1) / 2] + v[n / 2]) / 2;
-}
-
-static int
-contrib_norms_save(const struct contrib_norms *s, struct err *e)
-{
-	char text[CONTRIB_NORMS_WINDOW * CONTRIB_NORMS_LINE + 1];
-	size_t i, n = 0;
-
-	if (s->path == NULL)
-		return 0;
-	for (i = 0; i < s->n; i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%llu %.17g\n",
-		    (unsigned long long)s->last[i].step, s->last[i].norm);
-	return ledger_set_text(s->path, text, s->sync, e);
-}
-
-int
-contrib_norms_add(struct contrib_norms *s, uint64_t step, double norm,
-    struct err *e)
-{
-	while (s->n != 0 && s->last[s->n - 1].step >= step)
-		s->n--;
-	if (s->n == CONTRIB_NORMS_WINDOW)
-		memmove(&s->last[0], &s->last[1], --s->n * sizeof(s->last[0]));
-	s->last[s->n++] = (struct contrib_norm){ step, norm };
-	return contrib_norms_save(s, e);
-}
-
 /* ---- weights ---- */
 
 const char *const contrib_bys[] = { "weight", "samples", "equal", NULL };
@@ -157,7 +64,6 @@ void
 contrib_release(struct contrib *c)
 {
 	robust_release(&c->step);
-	contrib_norms_release(&c->norms);
 	past_release(&c->past);
 	center_release(&c->center);
 	alloc_free(c->late);
@@ -173,7 +79,7 @@ contrib_active(const struct contrib_opts *o)
 int
 contrib_at_once(const struct contrib_opts *o)
 {
-	return robust_elements(&o->rule) || robust_pairs(&o->rule);
+	return robust_elements(&o->rule);
 }
 
 /* The weight of shard s by what the shard says of itself and the option that
@@ -318,15 +224,12 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 			return r;
 		c->kern->stat(v, span.n, &st);
 		one->norm2 += st.sumsq;
-		one->sent += span.n;
 		one->nonzero += st.nonzero;
 		if (c->o->theta >= 0)
 			sketch_add(&c->like, i, v);
 		if (past)
 			past_add(&c->past, i, v);
 	}
-	if (robust_pairs(&c->o->rule) && !alone)
-		robust_distances(c->step.dist, c->step.x, n, span.n);
 	return 0;
 }
 
@@ -467,20 +370,13 @@ contrib_weights(struct contrib *c, struct err *e)
 	return r;
 }
 
-/* The running median is that of steps before this one. */
 static int
 contrib_judge(struct contrib *c, struct err *e)
 {
 	const struct robust_rule *q = &c->o->rule;
-	uint64_t step = gather_shard(c->g, 0)->step;
-	int r;
+	int r = robust_judge(q, &c->step, e);
 
-	c->step.running = contrib_norms_median(&c->norms, step);
-	if ((r = robust_judge(q, &c->step, e)) == 0 && robust_centered(q))
-		r = past_judge(&c->past, &c->step, e);
-	if (r < 0 || !(q->max_running > 0))
-		return r;
-	return contrib_norms_add(&c->norms, step, c->step.median, e);
+	return r == 0 && robust_centered(q) ? past_judge(&c->past, &c->step, e) : r;
 }
 
 /* Reads all values once, one window of contributions after another. */
@@ -526,7 +422,7 @@ int
 contrib_look(struct contrib *c, struct shard *out, struct err *e)
 {
 	size_t i, n = gather_count(c->g);
-	int r = robust_step(&c->step, &c->o->rule, n, e);
+	int r = robust_step(&c->step, n, e);
 
 	c->only = SKETCH_NONE;
 	if (r == 0 && c->o->theta >= 0)

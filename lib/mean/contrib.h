@@ -36,33 +36,11 @@ struct contrib_opts {
 	double rho;		/* of interval_weight; 0: nor does drift */
 };
 
-/*
- * The norms of the last steps: of each step the median of its contributions'
- * Euclidean norms, in memory and, for a spool, in a file with a line "STEP
- * NORM" for each.
- *
- * Only steps before the one that asks count, so that a step that is made again
- * after a kill is decided by the same numbers as the first time.
- */
-enum { CONTRIB_NORMS_WINDOW = 16 };
-
-struct contrib_norms {
-	char *path;		/* NULL: there is no file */
-	enum io_sync sync;
-	size_t n;
-	struct contrib_norm {
-		uint64_t step;
-		double norm;
-	} last[CONTRIB_NORMS_WINDOW];	/* rising steps */
-};
-#define CONTRIB_NORMS_INIT { NULL, IO_SYNC_FULL, 0, { { 0, 0 } } }
-
 struct contrib {
 	const struct contrib_opts *o;
 	const struct kern *kern;
 	struct gather *g;		/* the caller's, set before a step */
 	struct robust_step step;
-	struct contrib_norms norms;	/* of the steps before */
 	struct center center;		/* of the step before, for such a rule */
 	struct past past;		/* of more of them, for that rule */
 	double *late;			/* f64[k]: what age and drift leave of
@@ -119,20 +97,5 @@ double contrib_pull(const struct contrib *c);
  * is left out, otherwise this is -ERR_REFUSED. */
 int contrib_finite(struct contrib *c, size_t i, uint32_t g, const float *v,
     size_t n, struct err *e);
-
-/* contrib_norms_open(s, path, sync, e): takes path, which is allocated, and reads
- * it if it is there. */
-int contrib_norms_open(struct contrib_norms *s, char *path, enum io_sync sync,
-    struct err *e);
-void contrib_norms_release(struct contrib_norms *s);
-
-/* contrib_norms_median(s, step): the median over the newest CONTRIB_NORMS_WINDOW
- * steps before this one; of an even number the mean of the middle two; 0 when
- * there are none. */
-double contrib_norms_median(const struct contrib_norms *s, uint64_t step);
-/* contrib_norms_add(s, step, norm, e): sets the norm of this step and forgets
- * those of later ones; on disk when it returns. */
-int contrib_norms_add(struct contrib_norms *s, uint64_t step, double norm,
-    struct err *e);
 
 #endif

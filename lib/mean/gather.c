@@ -748,6 +748,7 @@ static int
 gather_join_group(struct gather *g, uint32_t group, struct robust_sum *sum,
     struct writer *w, struct err *e)
 {
+	const int exact = schema_exact_group(&g->schema, group);
 	struct schema_span span;
 	const float *x;
 	int k, sent = 0;
@@ -758,7 +759,8 @@ gather_join_group(struct gather *g, uint32_t group, struct robust_sum *sum,
 	for (i = g->lo; i < g->hi; i++) {
 		if ((k = gather_group(g, i, group, &x, e)) < 0)
 			return k;
-		if (x != NULL)
+		/* of values that mean only themselves the newest */
+		if (x != NULL && !(exact && sent))
 			robust_sum_add(sum, 1, x);
 		sent |= x != NULL;
 	}

@@ -44,8 +44,7 @@ robust_number(const char **s, double lo, double hi, double *v)
 static int
 robust_whom(const char **s, int *among)
 {
-	static const char *const whom[] = { ":all", ":reporters", ":nonzero",
-	    ":senders" };
+	static const char *const whom[] = { ":all", ":senders" };
 	size_t n = strcspn(*s, ",");
 	int i;
 
@@ -66,7 +65,7 @@ static int
 robust_kind(struct robust_rule *q, const char **s, size_t n)
 {
 	static const char *const names[] = { "mean", "clip", "trim", "median",
-	    "krum", "multikrum", "center" };
+	    "center" };
 	const char *const name = *s;
 	int i;
 
@@ -75,7 +74,6 @@ robust_kind(struct robust_rule *q, const char **s, size_t n)
 			break;
 	*s += n;
 	q->kind = (enum robust_kind)i;
-	q->m = 1;
 	switch (i) {
 	case ROBUST_MEAN:
 		return 1;
@@ -85,11 +83,6 @@ robust_kind(struct robust_rule *q, const char **s, size_t n)
 		return robust_devices(s, 0, &q->f) && robust_whom(s, &q->among);
 	case ROBUST_MEDIAN:
 		return robust_whom(s, &q->among);
-	case ROBUST_KRUM:
-		return robust_devices(s, 0, &q->f);
-	case ROBUST_MULTIKRUM:
-		return robust_devices(s, 0, &q->f) &&
-		    robust_devices(s, 1, &q->m);
 	case ROBUST_CENTER:
 		q->even = **s == ':';
 		return !q->even || robust_devices(s, 0, &q->f);
@@ -104,9 +97,7 @@ robust_word(struct robust_rule *q, const char **s)
 {
 	struct { const char *name; double lo, hi, *v; } limits[] = {
 		{ "norm", DBL_MIN, DBL_MAX, &q->max_norm },
-		{ "norm-ratio", 1, DBL_MAX, &q->max_ratio },
-		{ "norm-running", 1, DBL_MAX, &q->max_running },
-		{ "weight-share", 1e-6, 1, &q->max_share }
+		{ "norm-ratio", 1, DBL_MAX, &q->max_ratio }
 	};
 	size_t n = strcspn(*s, ":,"), i;
 
@@ -137,18 +128,11 @@ robust_parse(struct robust_rule *q, const char *s, struct err *e)
 		kinds += word == 2;
 		if (word == 0 || kinds > 1 || (*p != ',' && *p != '\0'))
 			return err_set(e, ERR_USAGE, "--rule '%s': mean, clip:X, "
-			    "trim:F, median, krum:F, multikrum:F:M or center:F, and "
-			    "norm:X, norm-ratio:R, norm-running:R, weight-share:S, finite "
-			    "by commas", s);
+			    "trim:F, median or center:F, and norm:X, norm-ratio:R, "
+			    "finite by commas", s);
 		if (*p == '\0')
 			return 0;
 	}
-}
-
-int
-robust_pairs(const struct robust_rule *q)
-{
-	return q->kind == ROBUST_KRUM || q->kind == ROBUST_MULTIKRUM;
 }
 
 int
@@ -167,27 +151,18 @@ int
 robust_active(const struct robust_rule *q)
 {
 	return q->kind != ROBUST_MEAN || q->max_norm > 0 || q->max_ratio > 0 ||
-	    q->max_running > 0 || q->max_share > 0 || q->finite;
+	    q->finite;
 }
 
 int
-robust_step(struct robust_step *t, const struct robust_rule *q, size_t k,
-    struct err *e)
+robust_step(struct robust_step *t, size_t k, struct err *e)
 {
 	robust_release(t);
 	t->k = k;
 	t->one = alloc_get(k, sizeof(*t->one), e);
 	t->x = alloc_get(k, sizeof(*t->x), e);
 	t->element = alloc_get(k, sizeof(*t->element), e);
-	if (t->one == NULL || t->x == NULL || t->element == NULL)
-		return -ERR_SYS;
-	if (!robust_pairs(q))
-		return 0;
-	if (k > ROBUST_MAX_PAIRS)
-		return err_set(e, ERR_REFUSED, "krum of %zu contributions, at "
-		    "most %d", k, ROBUST_MAX_PAIRS);
-	t->dist = alloc_get(k * k, sizeof(*t->dist), e);
-	return t->dist != NULL ? 0 : -ERR_SYS;
+	return t->one != NULL && t->x != NULL && t->element != NULL ? 0 : -ERR_SYS;
 }
 
 void
@@ -196,7 +171,6 @@ robust_release(struct robust_step *t)
 	alloc_free(t->one);
 	alloc_free(t->x);
 	alloc_free(t->element);
-	alloc_free(t->dist);
 	*t = (struct robust_step){ .k = 0 };
 }
 
@@ -212,7 +186,7 @@ const char *
 robust_why(enum robust_fate fate)
 {
 	static const char *const why[] = { "counts", "clipped", "norm",
-	    "norm-ratio", "norm-running", "distance", "weight", "nonfinite" };
+	    "norm-ratio", "weight", "nonfinite" };
 
 	return why[fate];
 }
@@ -267,9 +241,6 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 		} else if (q->max_ratio > 0 && norm > q->max_ratio *
 		    t->median) {
 			o[i].fate = ROBUST_BY_RATIO;
-		} else if (q->max_running > 0 && t->running > 0 &&
-		    norm > q->max_running * t->running) {
-			o[i].fate = ROBUST_BY_RUNNING;
 		} else if (q->kind == ROBUST_CLIP && norm > q->clip) {
 			o[i].fate = ROBUST_CLIPPED;
 			o[i].scale = q->clip / norm;
@@ -277,107 +248,38 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 	}
 }
 
-/* F and M of the rule, for those that the limits leave.  Where all K together
- * would do, who is left out is one of the F bad ones, and no such device stands in
- * the way of the others: what cannot be computed any more becomes the nearest rule
- * that can. */
+/* F of the rule, for those that the limits leave.  Where all K together would do, who
+ * is left out is one of the F bad ones, and no such device stands in the way of the
+ * others: what cannot be computed any more becomes the nearest rule that can. */
 static int
 robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 {
 	const size_t n = robust_left(t->one, t->k), out = t->k - n;
-	const size_t rest = q->f > out ? q->f - out : 0;
-	size_t most;
+	const size_t rest = q->f > out ? q->f - out : 0, most = (n - 1) / 2;
 
 	t->f = q->f;
-	t->m = q->m;
-	if (q->kind == ROBUST_TRIM && n <= 2 * q->f) {
-		if (t->k <= 2 * q->f)
-			return err_set(e, ERR_REFUSED, "%zu cut at each end "
-			    "leave none of %zu contributions", q->f, n);
-		most = (n - 1) / 2;
-	} else if (robust_pairs(q) && (n < 2 * q->f + 3 || q->m > n - q->f)) {
-		if (t->k < 2 * q->f + 3)
-			return err_set(e, ERR_REFUSED, "krum with %zu bad "
-			    "devices needs %zu contributions, there are %zu",
-			    q->f, 2 * q->f + 3, n);
-		if (q->m > t->k - q->f)
-			return err_set(e, ERR_REFUSED, "multikrum cannot take "
-			    "%zu of %zu contributions, %zu of them bad", q->m,
-			    n, q->f);
-		most = n >= 3 ? (n - 3) / 2 : 0;
-	} else {
+	if (q->kind != ROBUST_TRIM || n > 2 * q->f)
 		return 0;
-	}
+	if (t->k <= 2 * q->f)
+		return err_set(e, ERR_REFUSED, "%zu cut at each end leave none of "
+		    "%zu contributions", q->f, n);
 	t->f = rest < most ? rest : most;
-	t->m = q->m < n - t->f ? q->m : n - t->f;
 	return 0;
 }
 
-/* Adds up the squared distances to the nearest contributions, into the
- * diagonal, which is not used for a distance. */
+/* No weight is larger than the smallest one. */
 static void
-robust_krum(struct robust_step *t, double *tmp)
+robust_even(struct robust_one *o, size_t k)
 {
-	struct robust_one *o = t->one;
-	const size_t k = t->k, n = robust_left(o, k);
-	const size_t near = n > t->f + 2 ? n - t->f - 2 : n - 1;
-	double *dist = t->dist;
-	size_t i, j, c, best;
-
-	for (i = 0; i < k; i++) {
-		if (!robust_counts(&o[i]))
-			continue;
-		for (j = c = 0; j < k; j++)
-			if (j != i && robust_counts(&o[j]))
-				tmp[c++] = dist[i * k + j];
-		qsort(tmp, c, sizeof(*tmp), compare_f64);
-		dist[i * k + i] = 0;
-		for (j = 0; j < near; j++)
-			dist[i * k + i] += tmp[j];
-	}
-	for (i = 0; i < k; i++)
-		if (robust_counts(&o[i]))
-			o[i].fate = ROBUST_BY_DISTANCE;
-	for (c = 0; c < t->m; c++) {
-		for (i = 0, best = k; i < k; i++)
-			if (o[i].fate == ROBUST_BY_DISTANCE && (best == k ||
-			    dist[i * k + i] < dist[best * k + best]))
-				best = i;
-		o[best].fate = ROBUST_COUNTS;
-	}
-}
-
-/*
- * No weight is more than a share S of all: with the j largest cut to c,
- * c = S * (j * c + rest), so c = S * rest / (1 - j * S).  Below 1/K there is
- * no such c, and all weigh the same.
- */
-static void
-robust_shares(const struct robust_rule *q, struct robust_one *o, size_t k,
-    double *w)
-{
-	size_t i, j, n = 0;
-	double rest, c = 0;
+	double least = 0;
+	size_t i;
 
 	for (i = 0; i < k; i++)
-		if (robust_counts(&o[i]))
-			w[n++] = o[i].weight;
-	qsort(w, n, sizeof(*w), compare_f64);
-	for (j = 0; j < n; j++) {
-		for (i = 0, rest = 0; i < n - j; i++)
-			rest += w[i];
-		c = w[0];
-		if (!(1 - (double)j * q->max_share > 0))
-			break;
-		c = q->max_share * rest / (1 - (double)j * q->max_share);
-		if (w[n - 1 - j] <= c)
-			break;
-	}
-	if (j == n || c < w[0])
-		c = w[0];
+		if (robust_counts(&o[i]) && (least <= 0 || o[i].weight < least))
+			least = o[i].weight;
 	for (i = 0; i < k; i++)
-		if (robust_counts(&o[i]) && o[i].weight > c)
-			o[i].share = c / o[i].weight;
+		if (robust_counts(&o[i]) && o[i].weight > least)
+			o[i].share = least / o[i].weight;
 }
 
 /* The median is zero wherever most of the values that it is taken of are zero.
@@ -388,22 +290,19 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
     struct err *e)
 {
 	size_t i, sparse = 0, n = 0;
-	uint64_t all;
 
-	for (i = 0; i < k && q->among < ROBUST_NONZERO; i++) {
+	for (i = 0; i < k && q->among == ROBUST_ALL; i++) {
 		if (!robust_counts(&o[i]))
 			continue;
-		all = q->among == ROBUST_ALL ? o[i].values : o[i].sent;
-		n += all != 0;
-		sparse += o[i].nonzero < all - o[i].nonzero;
+		n += o[i].values != 0;
+		sparse += o[i].nonzero < o[i].values - o[i].nonzero;
 	}
 	if (sparse <= n - sparse)
 		return 0;
 	return err_set(e, ERR_REFUSED, "%s of sparse shards is near zero: %zu "
-	    "of %zu devices sent more zeros than other values; :%s after it "
+	    "of %zu devices sent more zeros than other values; :senders after it "
 	    "takes it among those that sent one", q->kind == ROBUST_TRIM ?
-	    "the trimmed mean" : "the median", sparse, n,
-	    q->among == ROBUST_ALL ? "reporters or :nonzero" : "nonzero");
+	    "the trimmed mean" : "the median", sparse, n);
 }
 
 /* The radius is the lower median of the distances, so that most of the honest
@@ -468,35 +367,13 @@ robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 		r = robust_center(q, o, k, tmp, e);
 	else if (robust_elements(q))
 		r = robust_dense(q, o, k, e);
-	if (r == 0 && (r = robust_fit(q, t, e)) == 0 && robust_pairs(q))
-		robust_krum(t, tmp);
-	if (r == 0 && (q->max_share > 0 || q->even))
-		robust_shares(q, o, k, tmp);
+	if (r == 0 && (r = robust_fit(q, t, e)) == 0 && q->even)
+		robust_even(o, k);
 	alloc_free(tmp);
 	return r;
 }
 
 /* ---- values ---- */
-
-void
-robust_distances(double *dist, const float *const *x, size_t k, size_t n)
-{
-	size_t i, j, at;
-	double d, s;
-
-	for (i = 0; i < k; i++)
-		for (j = i + 1; j < k; j++) {
-			if (x[i] == NULL && x[j] == NULL)
-				continue;
-			for (at = 0, s = 0; at < n; at++) {
-				d = (x[i] != NULL ? (double)x[i][at] : 0) -
-				    (x[j] != NULL ? (double)x[j][at] : 0);
-				s += d * d;
-			}
-			dist[i * k + j] += s;
-			dist[j * k + i] = dist[i * k + j];
-		}
-}
 
 /* Few values in nearly sorted order are common: insertion sort, with Shell's
  * strides when there are many. */
@@ -517,9 +394,9 @@ robust_sort(float *v, size_t n)
 		}
 }
 
-/* Combines one element, of which r of the k contributions have a value. */
+/* Combines one element, of which r contributions have a value. */
 static double
-robust_element(const struct robust_rule *q, float *v, size_t r, size_t k)
+robust_element(const struct robust_rule *q, float *v, size_t r)
 {
 	size_t lo, hi, i;
 	double s = 0;
@@ -532,7 +409,7 @@ robust_element(const struct robust_rule *q, float *v, size_t r, size_t k)
 	for (i = lo; i < hi; i++)
 		s += (double)v[i];
 	s /= (double)(hi - lo);
-	return r == k || q->among == ROBUST_SENDERS ? s : s * (double)r / (double)k;
+	return s;
 }
 
 void
@@ -548,10 +425,10 @@ robust_combine(const struct robust_rule *q, double *y, const float *const *x,
 				continue;
 			/* + 0: one zero, whatever its sign */
 			v = x[i] != NULL ? x[i][at] + 0.0f : 0;
-			if (q->among < ROBUST_NONZERO || v < 0 || v > 0)
+			if (q->among == ROBUST_ALL || v < 0 || v > 0)
 				tmp[r++] = v;
 		}
-		y[at] = robust_element(q, tmp, r, k);
+		y[at] = robust_element(q, tmp, r);
 	}
 }
 

@@ -6,18 +6,13 @@
  * first wins.  The other functions sort before they sum, so the order of their
  * inputs changes no bit.
  *
- *   norm limits   left out when its norm is over max_norm, over max_ratio times
- *                 the median of the norms of this step, or over max_running
- *                 times that of steps before
+ *   norm limits   left out when its norm is over max_norm, or over max_ratio times
+ *                 the median of the norms of this step
  *   clip          g~ = g * min(1, X / ||g||)
  *   trim          per element, the mean without the F largest and the F
  *                 smallest (Yin et al., ICML 2018, definition 2), 2F < K
  *   median        per element (ibid., definition 1); of an even number the
  *                 mean of the middle two
- *   krum          the one contribution whose K - F - 2 nearest others are
- *                 nearest, sums of squared distances (Blanchard et al., NIPS
- *                 2017, section 4), 2F + 2 < K; multikrum: the weighted mean
- *                 of the M best
  *   center        with c the aggregate of the step before, c + the mean of
  *                 (g - c) min(1, tau / ||g - c||): centered clipping
  *                 (Karimireddy, He and Jaggi, ICML 2021, algorithm 2, one
@@ -25,11 +20,8 @@
  *                 device was over many steps (mean/past.h)
  *
  * Ours: tau is the median of the ||g - c||, so that nobody has to know how far
- * apart honest devices are; the ratio to the median, the share of the weights, and `among': a
- * group that a device did not send says nothing, so trim and median can be
- * taken among the r devices that sent it, and multiplied by r / K, as a mean
- * is in which what was not sent is zero.  trim:0:senders goes without that: the mean
- * over those who sent a value, as DeMo and SparseLoCo have it.
+ * apart honest devices are; and the ratio to the median.  Trim and median may be taken
+ * among those who sent a value, as DeMo and SparseLoCo have it for the mean.
  */
 #ifndef ACE_ROBUST_H
 #define ACE_ROBUST_H
@@ -42,39 +34,33 @@
 struct err;
 
 enum robust_kind {
-	ROBUST_MEAN, ROBUST_CLIP, ROBUST_TRIM, ROBUST_MEDIAN, ROBUST_KRUM,
-	ROBUST_MULTIKRUM, ROBUST_CENTER
+	ROBUST_MEAN, ROBUST_CLIP, ROBUST_TRIM, ROBUST_MEDIAN, ROBUST_CENTER
 };
 
 enum robust_among {
 	ROBUST_ALL,		/* what was not sent is zero */
-	ROBUST_REPORTERS,	/* those that sent the group */
-	ROBUST_NONZERO,		/* those whose value is not zero */
-	ROBUST_SENDERS		/* the same, for whom the others do not count */
+	ROBUST_SENDERS		/* those whose value is not zero */
 };
 
 struct robust_rule {
 	enum robust_kind kind;
 	int among;		/* enum robust_among */
-	size_t f, m;
+	size_t f;
 	double clip;
-	double max_norm, max_ratio, max_running, max_share;	/* 0: no limit */
+	double max_norm, max_ratio;	/* 0: no limit */
 	int finite;		/* leave out who sent what is not finite */
 	int even;		/* of center: all weigh the same */
 };
 
 /* robust_parse(q, s, e): words by commas.  At most one says how values are put
- * together, "mean" (where none does), "clip:X", "trim:F", "median", "krum:F",
- * "multikrum:F:M", "center" or "center:F", trim and median with ":reporters",
- * ":nonzero" or ":senders"; the others are limits, "norm:X", "norm-ratio:R", "norm-running:R",
- * "weight-share:S" and "finite".  With center:F all weigh the same, and of fewer
+ * together, "mean" (where none does), "clip:X", "trim:F", "median", "center" or
+ * "center:F", trim and median with ":senders"; the others are limits, "norm:X",
+ * "norm-ratio:R" and "finite".  With center:F all weigh the same, and of fewer
  * than 2F + 1 nothing is made.  -ERR_USAGE. */
 int robust_parse(struct robust_rule *q, const char *s, struct err *e);
 
 /* robust_active(q): there is something to decide before values are summed. */
 int robust_active(const struct robust_rule *q);
-/* robust_pairs(q): that decision needs the distances between contributions. */
-int robust_pairs(const struct robust_rule *q);
 /* robust_centered(q): it needs the distances from the step before, and of this,
  * (W - sum of w * scale) / W, is a part of the result; W: of weights w. */
 int robust_centered(const struct robust_rule *q);
@@ -83,10 +69,8 @@ int robust_elements(const struct robust_rule *q);
 
 enum robust_fate {
 	ROBUST_COUNTS, ROBUST_CLIPPED, ROBUST_BY_NORM, ROBUST_BY_RATIO,
-	ROBUST_BY_RUNNING, ROBUST_BY_DISTANCE, ROBUST_WEIGHTLESS, ROBUST_NONFINITE
+	ROBUST_WEIGHTLESS, ROBUST_NONFINITE
 };
-
-enum { ROBUST_MAX_PAIRS = 4096 };	/* contributions to krum */
 
 struct robust_one {
 	/* in */
@@ -94,7 +78,7 @@ struct robust_one {
 	double norm2;		/* ||g||^2 */
 	double far2;		/* ||g - c||^2, for center */
 	uint64_t values;	/* of the model */
-	uint64_t sent, nonzero;	/* of those: in groups sent, not zero */
+	uint64_t nonzero;	/* of those */
 	int nonfinite;		/* leave it out */
 	/* out */
 	enum robust_fate fate;
@@ -108,24 +92,20 @@ struct robust_step {
 	struct robust_one *one;
 	const float **x;	/* for values of a group */
 	float *element;		/* scratch of robust_combine */
-	double *dist;		/* f64[k][k], zeros; NULL unless robust_pairs */
-	double running;		/* in: the median norm of steps before, 0 none */
 	double median;		/* out: of this one, bad devices' among them */
 	int none;		/* out: limits leave no contribution */
-	size_t f, m;		/* out: those of the rule, or less where limits
-				 * left too few for it */
+	size_t f;		/* out: that of the rule, or less where limits left
+				 * too few for it */
 };
 
-/* robust_step(t, q, k, e): empty, for k; t is zeros before the first. */
-int robust_step(struct robust_step *t, const struct robust_rule *q, size_t k,
-    struct err *e);
+/* robust_step(t, k, e): empty, for k; t is zeros before the first. */
+int robust_step(struct robust_step *t, size_t k, struct err *e);
 void robust_release(struct robust_step *t);
 
 /* robust_counts(o): 1 when this contribution is in the result. */
 int robust_counts(const struct robust_one *o);
 
-/* robust_judge(q, t, e): fills in what is `out' in t->one and t; overwrites
- * t->dist.  -ERR_REFUSED when no contribution is left, when all K are too few
+/* robust_judge(q, t, e): fills in what is `out' in t->one and t.  -ERR_REFUSED when no contribution is left, when all K are too few
  * for F, and when the data is too sparse for the rule. */
 int robust_judge(const struct robust_rule *q, struct robust_step *t,
     struct err *e);
@@ -138,10 +118,6 @@ void robust_past(struct robust_step *t, const double *far2, double *tmp);
 
 /* "norm", "distance", ...: why it is left out. */
 const char *robust_why(enum robust_fate fate);
-
-/* robust_distances(dist, x, k, n): dist[i][j] += ||x[i] - x[j]||^2 over
- * f32[n]; NULL is zeros. */
-void robust_distances(double *dist, const float *const *x, size_t k, size_t n);
 
 /* robust_combine(q, y, x, k, n, tmp): y[n] by trim or median of x[k][n], NULL
  * is not sent; tmp is f32[k].  k: those that count. */

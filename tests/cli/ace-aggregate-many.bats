@@ -82,7 +82,7 @@ fleet() {
 
 @test "limits and clusters need no more open files either" {
 	fleet 300 -n 2000 -g 512
-	for o in '--rule norm-ratio:3,weight-share:0.5' '--rule clip:20' \
+	for o in '--rule norm-ratio:3,finite' '--rule clip:20' \
 	    '--weight-by equal,staleness:2'; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 0 few ace-aggregate --no-provenance $o d/*

@@ -420,12 +420,12 @@ receipt       edge1 step 7: accepted" ]
 		    ace-compress -S state -c q8 |
 		    ace-recv --spool spool | ace-ack -S state >/dev/null
 	done
-	ace-aggregate --spool spool --steps 2 --rule norm-running:9 >/dev/null
+	ace-aggregate --spool spool --steps 2 --rule center >/dev/null
 	find spool -type f ! -name lock ! -name '.*' >files
 	[ "$(wc -l <files)" -ge 8 ]
 	while read -r f; do
 		case $f in
-		*/last | */closed | *.incarnation | *.open | */norms)
+		*/last | */closed | *.incarnation | *.open)
 			! grep -vE '^[0-9]+( [0-9.e+-]+)?$' "$f" || false ;;
 		*)	exits 0 ace-inspect "$f" ;;
 		esac

@@ -25,7 +25,6 @@
 #include "model/books.h"
 #include "pipe/sign.h"
 #include "spool/ledger.h"
-#include "mean/contrib.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
@@ -112,11 +111,10 @@ named(int which, const char *path, struct err *e)
 {
 	struct ledger ledger = { .n = 0 };
 	struct plan_text plan = PLAN_TEXT_INIT;
-	struct contrib_norms norms = CONTRIB_NORMS_INIT;
 	struct table table = TABLE_INIT;
 	struct receipt r;
 	uint64_t number;
-	char *name = NULL, *copy;
+	char *name = NULL;
 
 	switch (which) {
 	case 0:
@@ -141,11 +139,6 @@ named(int which, const char *path, struct err *e)
 		break;
 	case 5:
 		sign_ring_free(sign_ring_read(path, e));
-		break;
-	default:
-		if ((copy = alloc_dup(path, e)) != NULL)
-			(void)contrib_norms_open(&norms, copy, IO_SYNC_NONE, e);
-		contrib_norms_release(&norms);
 	}
 }
 

@@ -41,7 +41,7 @@ step(struct past *p, struct robust_step *t, const struct robust_rule *q, size_t 
     uint64_t at)
 {
 	size_t i, j;
-	int r = robust_step(t, q, k, &e);
+	int r = robust_step(t, k, &e);
 
 	who[0].step = at;
 	if (r == 0)
