@@ -816,7 +816,7 @@ gather_join_some(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
 	if (k == 0 && g->in[lo].head.step != g->step)
 		k = text_set(&g->in[lo].head.kv, SHARD_KEY_MODEL, NULL, e);
 	g->in[lo].head.step = g->step;
-	g->in[lo].head.flags &= (uint16_t)~SHARD_PREDICTED;
+	g->in[lo].head.flags &= ~SHARD_PREDICTED;
 	if (k == 0 && (k = gather_spill_begin(&g->aside, &w, &at, e)) == 0)
 		k = gather_join_write(g, sum, w, e);
 	writer_free(w);
