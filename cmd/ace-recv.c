@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/temp.h"
 #include "kern/kern.h"
 #include "pipe/program.h"
 #include "spool/clients.h"
@@ -146,6 +147,7 @@ weary(int sig)
 	    "nobody takes the answers\n";
 
 	(void)sig;
+	temp_abandon();
 	(void)!write(STDERR_FILENO, says, sizeof(says) - 1);
 	_exit(ERR_DATA);
 }
@@ -196,7 +198,7 @@ serve(struct run *x, int from, struct err *e)
 	if (k < 0 && r > 0)
 		fd_linger(from);
 	(void)signal(SIGPIPE, was);
-	if (r <= 0 && k < 0 && e->quiet && was == SIG_DFL)
+	if (r <= 0 && k < 0 && e->quiet && was != SIG_IGN)
 		(void)raise(SIGPIPE);	/* as if we had left it alone */
 	return k;
 }

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,6 +196,14 @@ cli_standard(void)
 	for (fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0)
 			(void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
+/* A file above the limit (ulimit -f) is an error of the write; other programs that are
+ * started get the signal. */
+static void
+cli_too_large(int sig)
+{
+	(void)sig;
 }
 
 /* ---- the sandbox ---- */
@@ -439,6 +448,7 @@ cli_parse(struct cli *c, int argc, char **argv, struct err *e)
 
 	c->line = &l;
 	cli_standard();
+	(void)signal(SIGXFSZ, cli_too_large);
 	l.n = opt_list(l.opt, 0, CLI_MAX, own, c->own, c->shared);
 	l.n = opt_list(l.opt, l.n, CLI_MAX, cli_common, c, NULL);
 	for (i = 0; i < l.n && r == 0; i++)

@@ -2,12 +2,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/at.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -167,6 +169,97 @@ fd_is_called_terminal(int fd)
 		return 0;
 	n = major(st.st_rdev);
 	return n == 4 || n == 5 || (n >= 136 && n <= 143);
+}
+
+int
+fd_input(int fd, const char *name, struct stat *st, struct err *e)
+{
+	struct stat out;
+
+	if (fstat(fd, st) < 0)
+		return err_sys(e, "'%s'", name);
+	if (S_ISREG(st->st_mode) && fstat(STDOUT_FILENO, &out) == 0 &&
+	    st->st_dev == out.st_dev && st->st_ino == out.st_ino)
+		return err_set(e, ERR_USAGE, "'%s' is the file that is written, too "
+		    "(standard output), and would have no end: write to another "
+		    "file", name);
+	return 0;
+}
+
+int
+fd_open(const char *path, enum fd_what what, int *fd, struct err *e)
+{
+	struct stat st;
+	int r;
+
+	/* a FIFO in the place of a file would keep us waiting */
+	*fd = openat(AT(path), O_RDONLY | O_CLOEXEC |
+	    (what == FD_NAMED ? 0 : O_NONBLOCK) |
+	    (what == FD_OURS ? O_NOFOLLOW : 0));
+	if (*fd < 0)
+		return err_sys(e, "'%s'", path);
+	if ((r = fd_input(*fd, path, &st, e)) == 0 && what != FD_NAMED &&
+	    !S_ISREG(st.st_mode))
+		r = err_set(e, ERR_DATA, "corrupt: '%s' is not a regular file",
+		    path);
+	if (r < 0) {
+		(void)close(*fd);
+		*fd = -1;
+	}
+	return r;
+}
+
+/* What CIFS, FUSE and folders shared with a virtual machine say of a directory: those
+ * that know no such call, and Samba's.  EIO is none of them: it is what a disk says
+ * that lost something. */
+static int
+fd_unsynced(int fd)
+{
+	const int why = errno;
+	struct stat st;
+	const int dir = fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+
+	errno = why;
+	return dir && (why == EINVAL || why == ENOTSUP || why == ENOSYS ||
+	    why == EBADF || why == ENOENT);
+}
+
+int
+fd_sync(int fd, const char *name, struct err *e)
+{
+	return fsync(fd) == 0 || fd_unsynced(fd) ? 0 : err_sys(e, "'%s'", name);
+}
+
+int
+fd_sync_dir(const char *dir, const char *within, struct err *e)
+{
+	int fd = openat(AT(dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+
+	if (fd >= 0)
+		r = fd_sync(fd, dir, e);
+	else if (errno != EACCES ||
+	    (fd = openat(AT(within), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) < 0 ||
+	    syncfs(fd) < 0)
+		r = err_sys(e, "'%s'", dir);
+	if (fd >= 0)
+		(void)close(fd);
+	return r;
+}
+
+int
+fd_sync_name(const char *path, struct err *e)
+{
+	char *dir = alloc_dup(path, e), *slash;
+	int r;
+
+	if (dir == NULL)
+		return -ERR_SYS;
+	slash = strrchr(dir, '/');
+	if (slash != NULL)
+		slash[slash == dir] = '\0';
+	r = fd_sync_dir(slash != NULL ? dir : ".", path, e);
+	alloc_free(dir);
+	return r;
 }
 
 int

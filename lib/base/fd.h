@@ -7,6 +7,7 @@
 #define ACE_FD_H
 
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 struct err;
@@ -31,6 +32,29 @@ int fd_read_all(int fd, off_t at, void *p, size_t n, const char *name,
 int fd_write(int fd, const void *p, size_t n, const char *name, struct err *e);
 int fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
     struct err *e);
+
+/*
+ * fd_open(path, what, fd, e): opens a file for reading.  FD_NAMED: what a person named
+ * may be a pipe, which is waited for.  FD_FILE: what is found by us, in a folder or an
+ * index, is a regular file or -ERR_DATA; FD_OURS: nor is it a link.
+ * fd_input(fd, st, name, e): fd, whose stat is st, may be read: -ERR_USAGE for the file
+ * that standard output is, whose end would never come; fd_open asks it, too.
+ */
+enum fd_what { FD_NAMED, FD_FILE, FD_OURS };
+int fd_open(const char *path, enum fd_what what, int *fd, struct err *e);
+int fd_input(int fd, const char *name, struct stat *st, struct err *e);
+
+/*
+ * fd_sync(fd, name, e): fsync of a file or a directory.  That a file system cannot sync
+ * a directory is no error: there is nothing to be done about it, and the file is there.
+ * fd_sync_dir(dir, within, e): fsync of a directory.  One that may be written but not
+ * read has its file system synced, by a name within it.
+ * fd_sync_name(path, e): of the directory that holds path, so that a link or a rename
+ * is durable.
+ */
+int fd_sync(int fd, const char *name, struct err *e);
+int fd_sync_dir(const char *dir, const char *within, struct err *e);
+int fd_sync_name(const char *path, struct err *e);
 
 /* fd_lock(path, how, fd, e): opens a file of ours that processes lock, made if it is
  * not there, and locks it, how LOCK_EX or LOCK_SH of flock, as long as that takes;

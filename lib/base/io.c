@@ -29,8 +29,7 @@ struct io {
 	int skipped;		/* little may be wanted of what comes next */
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
-	char *path, *tmp;	/* io_create: the final name, the temporary's */
-	char *spare;		/* io_create_over: what path was before, or NULL */
+	struct temp temp;	/* io_create: its name is NULL for anything else */
 	int placed;		/* reads from `place' on, not where fd stands,
 				 * so that to pass over bytes is no call */
 	off_t place;
@@ -95,8 +94,8 @@ io_open_fd(struct io **out, int fd, const char *name, struct err *e)
 	int r;
 
 	*out = NULL;
-	if (fstat(fd, &st) < 0)
-		return err_sys(e, "'%s'", name);
+	if ((r = fd_input(fd, name, &st, e)) < 0)
+		return r;
 	if (S_ISDIR(st.st_mode)) {
 		errno = EISDIR;
 		return err_sys(e, "'%s'", name);
@@ -114,19 +113,15 @@ io_open_fd(struct io **out, int fd, const char *name, struct err *e)
 	return 0;
 }
 
-int
-io_open(struct io **out, const char *path, struct err *e)
+static int
+io_open_as(struct io **out, const char *path, enum fd_what what, struct err *e)
 {
 	int fd, r;
 
-	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
-		return io_open_fd(out, STDIN_FILENO, "<stdin>", e);
 	*out = NULL;
-	fd = openat(AT(path), O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return err_sys(e, "'%s'", path);
-	r = io_open_fd(out, fd, path, e);
-	if (r < 0)
+	if ((r = fd_open(path, what, &fd, e)) < 0)
+		return r;
+	if ((r = io_open_fd(out, fd, path, e)) < 0)
 		(void)close(fd);
 	else
 		io_alone(*out);
@@ -134,27 +129,28 @@ io_open(struct io **out, const char *path, struct err *e)
 }
 
 int
+io_open(struct io **out, const char *path, struct err *e)
+{
+	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
+		return io_open_fd(out, STDIN_FILENO, "<stdin>", e);
+	return io_open_as(out, path, FD_NAMED, e);
+}
+
+int
+io_open_file(struct io **out, const char *path, struct err *e)
+{
+	return io_open_as(out, path, FD_FILE, e);
+}
+
+int
 io_open_kept(struct io **out, const char *path, struct err *e)
 {
-	struct stat st;
-	int fd, r;
+	struct err own = ERR_INIT;
+	const int r = io_open_as(out, path, FD_OURS, &own);
 
-	*out = NULL;
-	/* a FIFO in the place of a file would keep us waiting */
-	fd = openat(AT(path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
-	if (fstat(fd, &st) < 0)
-		r = err_sys(e, "'%s'", path);
-	else if (!S_ISREG(st.st_mode))
-		r = err_set(e, ERR_DATA, "corrupt: '%s' is no file", path);
-	else
-		r = io_open_fd(out, fd, path, e);
-	if (r < 0) {
-		(void)close(fd);
-		return r;
-	}
-	io_alone(*out);
+	if (r < 0)
+		return own.code == ERR_SYS && errno == ENOENT ? 0 :
+		    err_move(e, &own);
 	return 1;
 }
 
@@ -238,55 +234,34 @@ io_create_into(struct io **out, const char *path, int force, struct err *e)
 	return r;
 }
 
-/* What io_create_over was told. */
-struct io_spare {
-	const char *path;
-	int durable;
-};
-
-/* The spare, under a temporary name: 1; 0: there is none. */
-static int
-io_take_spare(const char *target, const struct io_spare *s, char **tmp, int *fd,
-    struct err *e)
-{
-	int r;
-
-	if (s == NULL || (*fd = temp_spare(s->path)) < 0)
-		return 0;
-	if ((r = s->durable ? io_sync_path(target, e) : 0) == 0)
-		r = temp_over(target, s->path, tmp, e);
-	if (r <= 0)
-		(void)close(*fd);
-	return r;
-}
-
 /* Makes a temporary file that will become target, new or replaced. */
 static int
-io_create_beside(struct io **out, const char *path, char *target,
-    const struct io_spare *s, struct err *e)
+io_create_beside(struct io **out, const char *path, const char *target,
+    const char *spare, int durable, struct err *e)
 {
-	char *tmp;
-	int fd, r, over;
+	struct temp t = { .durable = durable };
+	int fd, r;
 
-	if ((over = io_take_spare(target, s, &tmp, &fd, e)) < 0 ||
-	    (over == 0 && (over = temp_beside(target, &tmp, &fd, e)) < 0))
-		return over;
-	if ((r = io_new(out, fd, 1, path, e)) < 0) {
-		(void)close(fd);
-		(void)unlinkat(AT(tmp), 0);
-		alloc_free(tmp);
+	if (spare != NULL && (t.spare = alloc_dup(spare, e)) == NULL)
+		return -ERR_SYS;
+	if ((r = temp_begin(&t, target, &fd, e)) < 0) {
+		temp_drop(&t);
 		return r;
 	}
+	if (io_new(out, fd, 1, path, e) < 0) {
+		(void)close(fd);
+		temp_drop(&t);
+		return -ERR_SYS;
+	}
 	(*out)->own = 1;
-	(*out)->tmp = tmp;
-	(*out)->path = target;
-	(*out)->over = (*out)->ahead = over;
+	(*out)->temp = t;
+	(*out)->over = (*out)->ahead = r;
 	return 0;
 }
 
 static int
-io_create_with(struct io **out, const char *path, int force,
-    const struct io_spare *s, struct err *e)
+io_create_with(struct io **out, const char *path, int force, const char *spare,
+    int durable, struct err *e)
 {
 	struct stat st;
 	char *target;
@@ -310,35 +285,25 @@ io_create_with(struct io **out, const char *path, int force,
 		return err_sys(e, "'%s'", path);
 	if ((r = temp_target(path, &target, e)) < 0)
 		return r;
-	if ((r = io_create_beside(out, path, target, s, e)) < 0)
-		alloc_free(target);
+	r = io_create_beside(out, path, target, spare, durable, e);
+	alloc_free(target);
 	return r;
 }
 
 int
 io_create(struct io **out, const char *path, int force, struct err *e)
 {
-	return io_create_with(out, path, force, NULL, e);
+	return io_create_with(out, path, force, NULL, 0, e);
 }
 
 int
 io_create_over(struct io **out, const char *path, const char *spare,
     int durable, struct err *e)
 {
-	const struct io_spare s = { spare, durable };
 	struct stat st;
 	const int large = fstatat(AT(path), &st, 0) == 0 && st.st_size >= IO_SPARE;
-	int r;
 
-	if ((r = io_create_with(out, path, 0, large ? &s : NULL, e)) < 0)
-		return r;
-	if (large && (*out)->tmp != NULL &&
-	    ((*out)->spare = alloc_dup(spare, e)) == NULL) {
-		io_free(*out);
-		*out = NULL;
-		return -ERR_SYS;
-	}
-	return 0;
+	return io_create_with(out, path, 0, large ? spare : NULL, durable, e);
 }
 
 int
@@ -730,7 +695,7 @@ io_out(struct io *io, struct err *e)
 int
 io_flush(struct io *io, struct err *e)
 {
-	return io->tmp != NULL ? 0 : io_out(io, e);
+	return io->temp.name != NULL ? 0 : io_out(io, e);
 }
 
 void
@@ -789,30 +754,15 @@ io_write(struct io *io, const void *p, size_t n, struct err *e)
 int
 io_sync_path(const char *path, struct err *e)
 {
-	char *dir = alloc_dup(path, e), *slash;
-	int fd, r = 0;
-
-	if (dir == NULL)
-		return -ERR_SYS;
-	slash = strrchr(dir, '/');
-	if (slash != NULL)
-		slash[slash == dir] = '\0';
-	fd = openat(AT(slash != NULL ? dir : "."), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd) < 0)
-		r = err_sys(e, "'%s'", path);
-	if (fd >= 0)
-		(void)close(fd);
-	alloc_free(dir);
-	return r;
+	return fd_sync_name(path, e);
 }
 
 int
 io_sync_file(const char *path, struct err *e)
 {
-	int fd = openat(AT(path), O_RDONLY | O_CLOEXEC), r = 0;
+	int fd = openat(AT(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int r = fd < 0 ? err_sys(e, "'%s'", path) : fd_sync(fd, path, e);
 
-	if (fd < 0 || fsync(fd) < 0)
-		r = err_sys(e, "'%s'", path);
 	if (fd >= 0)
 		(void)close(fd);
 	return r;
@@ -827,21 +777,12 @@ io_commit(struct io *io, enum io_sync sync, struct err *e)
 		return r;
 	if (io->ahead && ftruncate(io->fd, (off_t)io->count) < 0)
 		return err_sys(e, "'%s'", io->name);
-	if (io->tmp != NULL && sync == IO_SYNC_FULL && fsync(io->fd) < 0)
-		return err_sys(e, "'%s'", io->name);
-	/* a wish, too: without it the next one is a new file */
-	if (io->spare != NULL && (unlinkat(AT(io->spare), 0) == 0 || errno == ENOENT))
-		(void)!linkat(AT(io->path), AT(io->spare), 0);
 	fd = io->fd;
 	io->fd = -1;
-	if (io->tmp == NULL)
+	if (io->temp.name == NULL)
 		return close(fd) < 0 && errno != EINTR ?
 		    err_sys(e, "'%s'", io->name) : 0;
-	if ((r = temp_place(fd, io->tmp, io->path, io->name, e)) < 0)
-		return r;
-	alloc_free(io->tmp);
-	io->tmp = NULL;
-	return sync == IO_SYNC_FULL ? io_sync_path(io->path, e) : 0;
+	return temp_commit(&io->temp, fd, sync == IO_SYNC_FULL, io->name, e);
 }
 
 /* ---- from one to another ---- */
@@ -922,15 +863,11 @@ io_free(struct io *io)
 		return;
 	if (io->own && io->fd >= 0)
 		(void)close(io->fd);
-	if (io->tmp != NULL)
-		(void)unlinkat(AT(io->tmp), 0);
+	temp_drop(&io->temp);
 	if (io->from.free != NULL)
 		io->from.free(io->from.arg);
 	splice_free(io->share);
 	alloc_free(io->name);
-	alloc_free(io->path);
-	alloc_free(io->tmp);
-	alloc_free(io->spare);
 	alloc_free(io->buf);
 	buf_release(&io->sink);
 	buf_release(&io->rec);

@@ -22,9 +22,12 @@ int io_open(struct io **out, const char *path, struct err *e);
 int io_open_fd(struct io **out, int fd, const char *name, struct err *e);
 int io_open_mem(struct io **out, const void *p, size_t n, struct err *e);
 
-/* io_open_kept(out, path, e): opens a file that the programs keep themselves, in
- * a state directory or a spool.  Returns 1, or 0 when there is no such file.
- * What is not a regular file is -ERR_DATA, without waiting for it. */
+/* io_open_file(out, path, e): opens a file that we found, in a folder or an index: what
+ * is not a regular file is -ERR_DATA, without waiting for it.
+ * io_open_kept(out, path, e): the same for a file that the programs keep themselves, in a
+ * state directory or a spool, and that is not a link.  Returns 1, or 0 when there is no
+ * such file. */
+int io_open_file(struct io **out, const char *path, struct err *e);
 int io_open_kept(struct io **out, const char *path, struct err *e);
 
 /* io_open_at(out, fd, at, name, e): reads a regular file from byte `at' on,
@@ -109,12 +112,9 @@ int io_create(struct io **out, const char *path, int force, struct err *e);
 int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
 /*
  * io_create_over(out, path, spare, durable, e): the same of a file of ours that is
- * made anew again and again.  What path was before becomes `spare' at io_commit,
- * and the next one is written over it: pages and blocks that are there already cost
- * a fraction of new ones.  A spare that has another name too (path itself where a
- * commit was killed, a backup made of links) is left alone, and so is a small file.
- * durable: first an fsync of the directory, for in a name that a power cut takes
- * back `spare' may be the file that counts.
+ * made anew again and again, over what it was before (struct temp).  A spare that has
+ * another name too (path itself where a commit was killed, a backup made of links) is
+ * left alone, and so is a small file.
  * io_over(io): 1 where there was a spare.
  */
 int io_create_over(struct io **out, const char *path, const char *spare,

@@ -87,15 +87,17 @@ sandbox_begin(struct sandbox *s)
 	s->handled = s->fd >= 0 ? r.fs : 0;
 }
 
-static void
-sandbox_rule(struct sandbox *s, const char *path, uint64_t rights)
+static int
+sandbox_rule(struct sandbox *s, const char *path, uint64_t rights,
+    struct err *e)
 {
 	struct ll_path rule;
 	struct stat st;
 	int fd = open(path, O_PATH | O_CLOEXEC);
 
-	if (fd < 0)
-		return;
+	if (fd < 0)	/* one that is not there needs no rule */
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ?
+		    err_sys(e, "'%s'", path) : 0;
 	if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
 		rights &= LL_OF_FILE;
 	rule.rights = rights & s->handled;
@@ -104,6 +106,7 @@ sandbox_rule(struct sandbox *s, const char *path, uint64_t rights)
 	 * the kernel refuses a rule for it */
 	(void)syscall(LL_ADD, s->fd, LL_PATH_BENEATH, &rule, 0);
 	(void)close(fd);
+	return 0;
 }
 
 /* The directory in which path stands. */
@@ -113,22 +116,17 @@ sandbox_parent(struct sandbox *s, const char *path, uint64_t rights,
 {
 	char *dir = alloc_dup(path, e), *slash;
 	size_t n;
+	int r;
 
 	if (dir == NULL)
 		return -ERR_SYS;
 	for (n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--)
 		dir[n - 1] = '\0';
-	slash = strrchr(dir, '/');
-	if (slash == NULL)
-		sandbox_rule(s, ".", rights);
-	else if (slash == dir)
-		sandbox_rule(s, "/", rights);
-	else {
-		*slash = '\0';
-		sandbox_rule(s, dir, rights);
-	}
+	if ((slash = strrchr(dir, '/')) != NULL)
+		slash[slash == dir] = '\0';
+	r = sandbox_rule(s, slash == NULL ? "." : dir, rights, e);
 	alloc_free(dir);
-	return 0;
+	return r;
 }
 
 enum {
@@ -142,12 +140,17 @@ static int
 sandbox_write(struct sandbox *s, const char *path, struct err *e)
 {
 	char *target;
+	struct stat st;
 	int r = temp_target(path, &target, e);
 
 	if (r < 0)
 		return r;
-	sandbox_rule(s, target, LL_WRITE | LL_TRUNCATE);
-	r = sandbox_parent(s, target, SANDBOX_MAKE, e);
+	if (stat(target, &st) == 0 && S_ISREG(st.st_mode) &&
+	    temp_differs(target, &st))
+		s->stages |= SANDBOX_OWNERS;
+	if (s->level > 0 && (r = sandbox_rule(s, target,
+	    LL_WRITE | LL_TRUNCATE, e)) == 0)
+		r = sandbox_parent(s, target, SANDBOX_MAKE, e);
 	alloc_free(target);
 	return r;
 }
@@ -169,7 +172,8 @@ sandbox_dir(struct sandbox *s, const char *path, struct err *e)
 	}
 	if (access(path, F_OK) < 0)
 		return sandbox_parent(s, path, own, e);
-	sandbox_rule(s, path, own);
+	if (sandbox_rule(s, path, own, e) < 0)
+		return -ERR_SYS;
 	/* it is opened to be synced */
 	return sandbox_parent(s, path, LL_READ_DIR, e);
 }
@@ -182,21 +186,13 @@ sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
 		return 0;
 	if (how == SANDBOX_WRITE || how == SANDBOX_DIR)
 		s->stages |= SANDBOX_MAKES;
+	if (how == SANDBOX_WRITE)
+		return sandbox_write(s, path, e);
 	if (s->level == 0)
 		return 0;
-	switch (how) {
-	case SANDBOX_WRITE:
-		return sandbox_write(s, path, e);
-	case SANDBOX_DIR:
-		return sandbox_dir(s, path, e);
-	case SANDBOX_TEMP:
-		sandbox_rule(s, path, SANDBOX_MAKE);
-		break;
-	case SANDBOX_READ:
-		sandbox_rule(s, path, SANDBOX_LOOK);
-		break;
-	}
-	return 0;
+	return how == SANDBOX_DIR ? sandbox_dir(s, path, e) :
+	    sandbox_rule(s, path, how == SANDBOX_TEMP ? SANDBOX_MAKE :
+	    SANDBOX_LOOK, e);
 }
 
 #if __has_include(<linux/seccomp.h>) && (defined(__x86_64__) || \
@@ -242,6 +238,7 @@ static const struct sandbox_call sandbox_allowed[] = {
 	/* names: what may be opened and removed is Landlock's */
 	{ SYS_openat, 0, 2, O_TRUNC, 0 }, ANY(newfstatat), ANY(fstat),
 	ANY(statx), ANY(faccessat), ANY(readlinkat), ANY(getdents64),
+	ANY(getxattr),
 	ANY(unlinkat), ANY(mkdirat),
 	MAKES(linkat), MAKES(renameat2),
 #ifdef SYS_renameat
@@ -267,6 +264,7 @@ static const struct sandbox_call sandbox_allowed[] = {
 	{ SYS_ioctl, SANDBOX_MAKES, 1, 0xffffffff, FICLONE },
 	{ SYS_fchown, SANDBOX_OWNERS, 0, 0, 0 },
 	{ SYS_fchmod, SANDBOX_OWNERS, 0, 0, 0 },
+	{ SYS_fsetxattr, SANDBOX_OWNERS, 0, 0, 0 },
 	/* memory and threads */
 	ANY(brk), ANY(mmap), ANY(munmap), ANY(mremap), ANY(mprotect),
 	ANY(madvise), ANY(futex), ANY(set_robust_list), ANY(gettid),

@@ -94,21 +94,8 @@ int
 statedir_durable(const struct statedir *s, struct err *e)
 {
 	char *parent = statedir_path(s, "..", e);
-	int fd, r = 0;
+	const int r = parent != NULL ? fd_sync_dir(parent, s->dir, e) : -ERR_SYS;
 
-	if (parent == NULL)
-		return -ERR_SYS;
-	fd = openat(AT(parent), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0 && fsync(fd) < 0 && errno != EINVAL)
-		r = err_sys(e, "'%s'", parent);
-	else if (fd < 0 && errno != EACCES)
-		r = err_sys(e, "'%s'", parent);
-	else if (fd < 0 && (fd = openat(AT(s->dir), O_RDONLY | O_DIRECTORY |
-	    O_CLOEXEC)) >= 0 && syncfs(fd) < 0)
-		/* the parent may not be opened: sync its whole file system */
-		r = err_sys(e, "'%s'", s->dir);
-	if (fd >= 0)
-		(void)close(fd);
 	alloc_free(parent);
 	return r;
 }

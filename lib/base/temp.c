@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +11,8 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +21,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/scan.h"
+#include "base/fd.h"
 #include "base/temp.h"
 
 int
@@ -41,6 +46,127 @@ temp_open(int *fd, struct err *e)
 	return r;
 }
 
+/* ---- what a signal removes ---- */
+
+/* A slot is a file's while its owner is a process: a child that was forked does not
+ * remove what its parent writes.  The names stay where they are, so that a handler never
+ * reads memory that was given back. */
+enum { TEMP_SLOTS = 32 };
+static struct {
+	_Atomic(pid_t) owner;	/* 0: free; -1: being filled in */
+	int dir;		/* the folder that is used by descriptor, */
+	size_t from;		/* and where in path the name from there begins */
+	char path[PATH_MAX];
+} temp_slot[TEMP_SLOTS];
+
+/* Remove the directory `name' and the files in it, or the file. */
+static void
+temp_fell(int dir, const char *name)
+{
+	unsigned char p[2048];
+	unsigned short len;
+	long n, at;
+	const int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+	    O_NOFOLLOW);
+
+	if (fd < 0) {
+		(void)unlinkat(dir, name, 0);
+		return;
+	}
+	/* readdir(3) may not be called in a handler; an entry of the kernel's has its
+	 * length in byte 16 and its name from byte 19 on */
+	while ((n = syscall(SYS_getdents64, fd, p, sizeof(p))) > 0)
+		for (at = 0; at < n; at += len) {
+			memcpy(&len, p + at + 16, sizeof(len));
+			(void)unlinkat(fd, (const char *)p + at + 19, 0);
+		}
+	(void)close(fd);
+	(void)unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+void
+temp_abandon(void)
+{
+	const pid_t me = getpid();
+	int i;
+
+	for (i = 0; i < TEMP_SLOTS; i++)
+		if (atomic_load(&temp_slot[i].owner) == me)
+			temp_fell(temp_slot[i].dir, temp_slot[i].path +
+			    temp_slot[i].from);
+}
+
+static void
+temp_ended(int sig)
+{
+	temp_abandon();
+	(void)signal(sig, SIG_DFL);
+	/* it comes when this handler returns */
+	if (kill(getpid(), sig) < 0)
+		_exit(128 + sig);	/* in a sandbox of its parent's */
+}
+
+/* Handle the signals that end a process, but for those that are ignored. */
+static void
+temp_catch(void)
+{
+	static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGALRM,
+	    SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU };
+	static _Atomic(int) caught;
+	struct sigaction was, own = { .sa_handler = temp_ended };
+	size_t i;
+
+	if (atomic_exchange(&caught, 1))
+		return;
+	(void)sigfillset(&own.sa_mask);
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (sigaction(ends[i], NULL, &was) == 0 &&
+		    was.sa_handler == SIG_DFL)
+			(void)sigaction(ends[i], &own, NULL);
+}
+
+void
+temp_enter(const char *path)
+{
+	const size_t n = strlen(path) + 1;
+	pid_t none;
+	int i;
+
+	temp_catch();
+	for (i = 0; i < TEMP_SLOTS && n <= PATH_MAX; i++) {
+		none = 0;
+		if (!atomic_compare_exchange_strong(&temp_slot[i].owner, &none,
+		    -1))
+			continue;
+		memcpy(temp_slot[i].path, path, n);
+		temp_slot[i].dir = at_dir(path);
+		temp_slot[i].from = (size_t)(at_name(path) - path);
+		atomic_store(&temp_slot[i].owner, getpid());
+		return;
+	}
+}
+
+void
+temp_leave(const char *path)
+{
+	const pid_t me = getpid();
+	int i;
+
+	for (i = 0; i < TEMP_SLOTS; i++)
+		if (atomic_load(&temp_slot[i].owner) == me &&
+		    strcmp(temp_slot[i].path, path) == 0)
+			atomic_store(&temp_slot[i].owner, 0);
+}
+
+void
+temp_remove(const char *path)
+{
+	(void)unlinkat(AT(path), 0);
+	temp_leave(path);
+}
+
+/* ---- a new file ---- */
+
 /* A random end for path, in the i-th try. */
 static void
 temp_random(char *path, int i)
@@ -59,12 +185,14 @@ temp_random(char *path, int i)
 		at[k] = digits[r % DIGITS];
 }
 
-/* As mkostemp(3) does, but with the mode: who changes that afterwards needs a
- * system call by which anything can be opened to others. */
+/* As mkostemp(3) does, but with the mode, exactly that one or less the umask: who
+ * changes it afterwards needs a system call by which anything can be opened to
+ * others.  No other thread makes files meanwhile. */
 static int
-temp_new(char *path, mode_t mode)
+temp_new(char *path, mode_t mode, int exact)
 {
 	enum { TRIES = 1000 };
+	const mode_t mask = exact ? umask(0) : 0;
 	int fd = -1, i;
 
 	for (i = 0; i < TRIES && fd < 0; i++) {
@@ -73,17 +201,21 @@ temp_new(char *path, mode_t mode)
 		if (fd < 0 && errno != EEXIST)
 			break;
 	}
+	if (exact)
+		(void)umask(mask);
+	if (fd >= 0)
+		temp_enter(path);
 	return fd;
 }
 
-int
-temp_create(char *path, mode_t mode, int *fd, struct err *e)
+static int
+temp_make(char *path, mode_t mode, int exact, int *fd, struct err *e)
 {
 	struct stat st;
 	int locked;
 
 	for (;;) {
-		if ((*fd = temp_new(path, mode)) < 0)
+		if ((*fd = temp_new(path, mode, exact)) < 0)
 			return err_sys(e, "'%s'", path);
 		locked = flock(*fd, LOCK_EX | LOCK_NB) == 0;
 		/* a file system without locks has nobody who sweeps */
@@ -95,11 +227,76 @@ temp_create(char *path, mode_t mode, int *fd, struct err *e)
 			return 0;
 		/* another process removed it before it was locked, or will */
 		(void)close(*fd);
+		temp_leave(path);
 	}
 	(void)err_sys(e, "'%s'", path);
 	(void)close(*fd);
-	(void)unlinkat(AT(path), 0);
+	temp_remove(path);
 	return -ERR_SYS;
+}
+
+int
+temp_create(char *path, mode_t mode, int *fd, struct err *e)
+{
+	return temp_make(path, mode, 0, fd, e);
+}
+
+/* ---- the rights of what is replaced ---- */
+
+#define TEMP_ACL "system.posix_acl_access"
+
+/* The directory in which name stands: 0 when the name is too long. */
+static int
+temp_dir(const char *name, char dir[PATH_MAX])
+{
+	const char *slash = strrchr(name, '/');
+	const int n = slash == NULL ? snprintf(dir, PATH_MAX, ".") :
+	    snprintf(dir, PATH_MAX, "%.*s", (int)(slash - name) + 1, name);
+
+	return n < PATH_MAX;
+}
+
+int
+temp_differs(const char *path, const struct stat *st)
+{
+	char dir[PATH_MAX];
+	struct stat d;
+	gid_t gid = getegid();
+
+	if (temp_dir(path, dir) && fstatat(AT(dir), &d, 0) == 0 &&
+	    (d.st_mode & S_ISGID) != 0)
+		gid = d.st_gid;
+	return st->st_uid != geteuid() || st->st_gid != gid ||
+	    getxattr(path, TEMP_ACL, NULL, 0) > 0;
+}
+
+int
+temp_acl(int fd, const char *path)
+{
+	char acl[2048];
+	const ssize_t n = getxattr(path, TEMP_ACL, acl, sizeof(acl));
+
+	return n < 0 ? (errno == ERANGE ? -1 : 0) :
+	    fsetxattr(fd, TEMP_ACL, acl, (size_t)n, 0);
+}
+
+/* Give a new file the owner, the group, the ACL and the mode of path.  What is not
+ * allowed is left out; without its group or its ACL it is to the group what it is to
+ * all others. */
+static void
+temp_like(int fd, const char *path, const struct stat *was)
+{
+	mode_t mode = was->st_mode & 0777;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return;
+	if (st.st_uid != was->st_uid)
+		(void)!fchown(fd, was->st_uid, (gid_t)-1);
+	if ((st.st_gid != was->st_gid &&
+	    fchown(fd, (uid_t)-1, was->st_gid) < 0) || temp_acl(fd, path) < 0)
+		mode = (mode & 0707) | (mode & 07) << 3;
+	(void)fchmod(fd, mode);
 }
 
 /* ---- in the place of another file ---- */
@@ -107,14 +304,10 @@ temp_create(char *path, mode_t mode, int *fd, struct err *e)
 int
 temp_trusts(const char *name)
 {
-	const char *slash = strrchr(name, '/');
 	char dir[PATH_MAX];
 	struct stat l, d;
-	int n;
 
-	n = slash == NULL ? snprintf(dir, sizeof(dir), ".") :
-	    snprintf(dir, sizeof(dir), "%.*s", (int)(slash - name) + 1, name);
-	return n < (int)sizeof(dir) &&
+	return temp_dir(name, dir) &&
 	    fstatat(AT(name), &l, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    fstatat(AT(dir), &d, 0) == 0 && ((d.st_mode & S_IWOTH) == 0 ||
 	    l.st_uid == geteuid() || l.st_uid == d.st_uid);
@@ -186,78 +379,91 @@ temp_folder(const char *path, char **target, struct err *e)
 	return r;
 }
 
-/* path with TEMP_NAME, allocated. */
-static char *
-temp_named(const char *path, struct err *e)
-{
-	size_t n = strlen(path) + sizeof(TEMP_NAME);
-	char *temp = alloc_get(n, 1, e);
-
-	if (temp != NULL)
-		(void)snprintf(temp, n, "%s" TEMP_NAME, path);
-	return temp;
-}
-
-int
-temp_beside(const char *path, char **temp, int *fd, struct err *e)
-{
-	int r;
-
-	if ((*temp = temp_named(path, e)) == NULL)
-		return -ERR_SYS;
-	if ((r = temp_create(*temp, 0666, fd, e)) < 0) {
-		alloc_free(*temp);
-		*temp = NULL;
-	}
-	return r;
-}
-
-int
-temp_place(int fd, const char *temp, const char *path, const char *name,
-    struct err *e)
-{
-	/* keeps the file locked until it has its name, for temp_sweep */
-	int lock = fcntl(fd, F_DUPFD_CLOEXEC, 0), r = 0;
-
-	if (lock < 0) {
-		r = err_sys(e, "'%s'", name);
-		(void)close(fd);
-	} else if (close(fd) < 0 && errno != EINTR) {
-		r = err_sys(e, "'%s'", name);
-	} else if (renameat(AT(temp), AT(path)) < 0) {
-		r = err_sys(e, "'%s'", path);
-	}
-	if (lock >= 0)
-		(void)close(lock);
-	return r;
-}
-
-int
-temp_spare(const char *path)
+/* Open the spare and give it the temporary's name, where it is a file of ours that
+ * has no other name and the rights of the one that is replaced. */
+static int
+temp_over(struct temp *t, int same, int *fd)
 {
 	struct stat st;
-	const int fd = openat(AT(path), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    st.st_nlink == 1 && st.st_uid == geteuid() &&
-	    flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return fd;
-	if (fd >= 0)
-		(void)close(fd);
-	return -1;
+	*fd = same ? openat(AT(t->spare), O_RDWR | O_CLOEXEC |
+	    O_NOFOLLOW | O_NONBLOCK) : -1;
+	if (*fd < 0)
+		return 0;
+	temp_random(t->name, 0);
+	/* before: in a name that a power cut takes back the spare may be the file
+	 * that counts */
+	if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+	    st.st_uid == t->was.st_uid && st.st_gid == t->was.st_gid &&
+	    st.st_mode == t->was.st_mode && flock(*fd, LOCK_EX | LOCK_NB) == 0 &&
+	    (!t->durable || fd_sync_name(t->path, NULL) == 0) &&
+	    renameat(AT(t->spare), AT(t->name)) == 0) {
+		temp_enter(t->name);
+		return 1;
+	}
+	(void)close(*fd);
+	return 0;
 }
 
 int
-temp_over(const char *path, const char *spare, char **temp, struct err *e)
+temp_begin(struct temp *t, const char *path, int *fd, struct err *e)
 {
-	if ((*temp = temp_named(path, e)) == NULL)
+	const size_t n = strlen(path) + sizeof(TEMP_NAME);
+	const int there = fstatat(AT(path), &t->was,
+	    AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(t->was.st_mode);
+	const int differs = there && temp_differs(path, &t->was);
+	const mode_t mode = there ? t->was.st_mode & 0777 : 0666;
+
+	if ((t->path = alloc_dup(path, e)) == NULL ||
+	    (t->name = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
-	temp_random(*temp, 0);
-	if (renameat(AT(spare), AT(*temp)) == 0)
+	(void)snprintf(t->name, n, "%s" TEMP_NAME, path);
+	if (t->spare != NULL && temp_over(t, there && !differs, fd))
 		return 1;
-	alloc_free(*temp);
-	*temp = NULL;
+	if (temp_make(t->name, differs ? mode & 0700 : mode, there, fd, e) < 0) {
+		alloc_free(t->name);
+		t->name = NULL;
+		return -ERR_SYS;
+	}
+	if (differs)
+		temp_like(*fd, path, &t->was);
 	return 0;
+}
+
+int
+temp_commit(struct temp *t, int fd, int durable, const char *name, struct err *e)
+{
+	int r = durable ? fd_sync(fd, name, e) : 0, lock;
+
+	/* best effort: without it the next one is a new file */
+	if (r == 0 && t->spare != NULL &&
+	    (unlinkat(AT(t->spare), 0) == 0 || errno == ENOENT))
+		(void)!linkat(AT(t->path), AT(t->spare), 0);
+	/* keeps the file locked until it has its name, for temp_sweep */
+	lock = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (close(fd) < 0 && errno != EINTR && r == 0)
+		r = err_sys(e, "'%s'", name);
+	if (r == 0 && renameat(AT(t->name), AT(t->path)) < 0)
+		r = err_sys(e, "'%s'", t->path);
+	if (lock >= 0)
+		(void)close(lock);
+	if (r < 0)
+		return r;
+	temp_leave(t->name);
+	alloc_free(t->name);
+	t->name = NULL;
+	return durable ? fd_sync_name(t->path, e) : 0;
+}
+
+void
+temp_drop(struct temp *t)
+{
+	if (t->name != NULL)
+		temp_remove(t->name);
+	alloc_free(t->name);
+	alloc_free(t->path);
+	alloc_free(t->spare);
+	*t = (struct temp){ 0 };
 }
 
 /* ---- what others left ---- */

@@ -21,7 +21,7 @@ dense_stamp(struct dense *d, int fd, const char *path, struct err *e)
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, "'%s'", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, ERR_DATA, "corrupt: '%s' is no file", path);
+		return err_set(e, ERR_DATA, "corrupt: '%s' is not a regular file", path);
 	if (st.st_size < (off_t)sizeof(tail))
 		return err_set(e, ERR_DATA, "truncated: '%s'", path);
 	do

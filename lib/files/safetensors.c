@@ -545,7 +545,7 @@ safetensors_index(const char *path, format_pair_fn *fn, format_pair_fn *about,
 {
 	struct format_source s = { .name = path, .fd = -1 };
 	struct safetensors_text t = { .s = &s };
-	int r = io_open(&s.io, path, e);
+	int r = io_open_file(&s.io, path, e);
 
 	if (r < 0)
 		return r;

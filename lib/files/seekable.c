@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/io.h"
 #include "base/temp.h"
 #include "files/seekable.h"
@@ -20,15 +21,19 @@ seekable_open(int *fd, uint64_t *size, const char *path, struct err *e)
 	int from, r;
 
 	*fd = -1;
-	from = std ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) :
-	    open(path, O_RDONLY | O_CLOEXEC);
-	if (from < 0 || fstat(from, &st) < 0) {
-		r = err_sys(e, "'%s'", std ? "<stdin>" : path);
+	path = std ? "<stdin>" : path;
+	r = 0;
+	if (!std)
+		r = fd_open(path, FD_NAMED, &from, e);
+	else if ((from = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)) < 0)
+		r = err_sys(e, "'%s'", path);
+	if (r < 0 || (r = fd_input(from, path, &st, e)) < 0) {
+		;
 	} else if (S_ISREG(st.st_mode) && lseek(from, 0, SEEK_CUR) == 0) {
 		*fd = from;
 		*size = (uint64_t)st.st_size;
 		return 0;
-	} else if ((r = io_open_fd(&in, from, std ? "<stdin>" : path, e)) == 0) {
+	} else if ((r = io_open_fd(&in, from, path, e)) == 0) {
 		r = temp_copy(fd, size, in, e);
 	}
 	io_free(in);

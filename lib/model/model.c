@@ -131,11 +131,10 @@ file_add(struct model *m, const char *name, char *path, struct err *e)
 	*f = (struct model_file){ .path = path, .fd = -1 };
 	if ((f->name = alloc_dup(name, e)) == NULL)
 		return -ERR_SYS;
-	if ((f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0 ||
-	    fstat(f->fd, &st) < 0)
+	if ((r = fd_open(path, FD_FILE, &f->fd, e)) < 0)
+		return r;
+	if (fstat(f->fd, &st) < 0)
 		return err_sys(e, "'%s'", path);
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, ERR_DATA, "corrupt: '%s' is no file", path);
 	file_looks(f, &st);
 	return 0;
 }

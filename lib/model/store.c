@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/at.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/io.h"
 #include "base/limits.h"
 #include "base/opt.h"
@@ -279,8 +280,8 @@ store_fd(const struct store *s, size_t i, struct err *e)
 	char *path = store_path(s, &s->w.p[i], e);
 	int fd = -1;
 
-	if (path != NULL && (fd = openat(AT(path), O_RDONLY | O_CLOEXEC)) < 0)
-		(void)err_sys(e, "'%s'", path);
+	if (path != NULL)
+		(void)fd_open(path, FD_OURS, &fd, e);
 	alloc_free(path);
 	return fd;
 }

@@ -128,6 +128,7 @@ mirror_keep(struct mirror *m, const struct inbox *s, const struct shard *sh,
 	if ((mkdirat(AT(m->dir), 0700) < 0 && errno != EEXIST) ||
 	    renameat(AT(m->temp), AT(path)) < 0)
 		return err_sys(e, "'%s'", path);
+	temp_leave(m->temp);
 	alloc_free(m->temp);
 	m->temp = NULL;
 	/* before the shard has its name: who is told that it was accepted goes on
@@ -145,7 +146,7 @@ mirror_drop(struct mirror *m)
 {
 	feedback_cache_free(m->cache);
 	if (m->temp != NULL)
-		(void)unlinkat(AT(m->temp), 0);
+		temp_remove(m->temp);
 	alloc_free(m->temp);
 	alloc_free(m->dir);
 	*m = (struct mirror)MIRROR_INIT;

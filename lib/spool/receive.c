@@ -226,7 +226,7 @@ receive_settle(struct receive *x, const struct shard *sh, int over,
 	memcpy(r->digest, reader_end_of_shard(x->in)->digest, SHARD_DIGEST);
 	if (r->verdict != RECEIPT_ACCEPTED &&
 	    (k = receive_keeps(x->inbox, run, e)) == 0) {
-		(void)unlinkat(AT(temp), 0);
+		temp_remove(temp);
 		return inbox_sign(x->inbox, run, r, e);
 	}
 	if (k > 0)
@@ -235,7 +235,7 @@ receive_settle(struct receive *x, const struct shard *sh, int over,
 		k = verdict_settle(x->inbox, sh, reader_schema(x->in), temp,
 		    &x->mirror, r, e);
 	else
-		(void)unlinkat(AT(temp), 0);
+		temp_remove(temp);
 	if (fd >= 0)
 		(void)close(fd);
 	return k;
@@ -267,7 +267,7 @@ receive_spool(struct receive *x, const struct shard *sh, int over,
 	if (k == 0)
 		k = receive_settle(x, sh, over, temp, r, e);
 	else if (temp != NULL)
-		(void)unlinkat(AT(temp), 0);
+		temp_remove(temp);
 	mirror_drop(&x->mirror);
 	writer_free(w);
 	alloc_free(temp);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/at.h"
 #include "base/err.h"
+#include "base/temp.h"
 #include "spool/admit.h"
 #include "spool/join.h"
 #include "spool/ledger.h"
@@ -388,6 +389,6 @@ verdict_settle(const struct inbox *s, const struct shard *sh,
 		    "under this name before");
 	alloc_free(path);
 	if (temp != NULL)
-		(void)unlinkat(AT(temp), 0);
+		temp_remove(temp);
 	return k == 0 ? inbox_sign(s, inbox_run_of(sh), r, e) : k;
 }

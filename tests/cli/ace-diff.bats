@@ -213,7 +213,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	exits 3 ace-diff a s
 	mkfifo pipe
 	exits 3 ace-diff a pipe
-	says "is no file"
+	says "is not a regular file"
 }
 
 @test "a model that changes while it is read is refused" {

@@ -798,12 +798,12 @@ let_go() {
 	rm state/residual
 	mkfifo state/residual
 	exits 3 timeout "$HANG" ace-compress -S state -c q8 next
-	says "residual' is no file"
+	says "residual' is not a regular file"
 	ace-recv --spool spool --sync none in >/dev/null
 	rm spool/test/schema.aceg
 	mkfifo spool/test/schema.aceg
 	exits 3 timeout "$HANG" ace-recv --spool spool next
-	says "schema.aceg' is no file"
+	says "schema.aceg' is not a regular file"
 }
 
 @test "names that a shell would run are no names to the scripts, here and on the host" {

@@ -415,12 +415,12 @@ TEST(test_kept)
 	    "what cannot be looked for: %s", ERR_MSG(&e));
 	err_clear(&e);
 	ok(io_open_kept(&io, "folder", &e) == -ERR_DATA &&
-	    strcmp(ERR_MSG(&e), "corrupt: 'folder' is no file") == 0,
+	    strcmp(ERR_MSG(&e), "corrupt: 'folder' is not a regular file") == 0,
 	    "a directory: %s", ERR_MSG(&e));
 	err_clear(&e);
 	(void)alarm(600);
 	ok(io_open_kept(&io, "fifo", &e) == -ERR_DATA &&
-	    strcmp(ERR_MSG(&e), "corrupt: 'fifo' is no file") == 0,
+	    strcmp(ERR_MSG(&e), "corrupt: 'fifo' is not a regular file") == 0,
 	    "a FIFO, which nobody waits for: %s", ERR_MSG(&e));
 	(void)alarm(0);
 	err_clear(&e);

@@ -1,7 +1,9 @@
 /* Temporary files: where they are, that nothing is left of them, and what
  * becomes of them. */
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "names.h"
 #include "../tap.h"
@@ -61,14 +63,14 @@ static unsigned
 mode_under(mode_t mask)
 {
 	const mode_t was = umask(mask);
+	struct temp t = { 0 };
 	struct stat st = { 0 };
-	char *temp;
 	int fd;
 
-	if (temp_beside("file", &temp, &fd, &e) == 0) {
-		if (temp_place(fd, temp, "file", "file", &e) == 0)
+	if (temp_begin(&t, "file", &fd, &e) == 0) {
+		if (temp_commit(&t, fd, 0, "file", &e) == 0)
 			(void)stat("file", &st);
-		alloc_free(temp);
+		temp_drop(&t);
 	}
 	(void)umask(was);
 	return st.st_mode & 07777;
@@ -76,26 +78,103 @@ mode_under(mode_t mask)
 
 TEST(test_place)
 {
-	char *temp = NULL;
+	struct temp t = { 0 };
 	int fd = -1;
 
-	ok(mode_under(022) == 0644 && mode_under(0) == 0666 &&
-	    mode_under(077) == 0600, "a file has the mode that others would "
+	ok(mode_under(022) == 0644 && unlink("file") == 0 &&
+	    mode_under(0) == 0666 && unlink("file") == 0 &&
+	    mode_under(077) == 0600 && unlink("file") == 0 &&
+	    mode_under(022) == 0644, "a new file has the mode that others would "
 	    "have there");
 	ok(names_in(".") == 2, "and its name alone");
-	ok(mkdir("sub", 0700) == 0 &&
-	    temp_beside("sub/x", &temp, &fd, &e) == 0 &&
-	    strncmp(temp, "sub/x.new-", 10) == 0 && access(temp, F_OK) == 0,
+	ok(mkdir("sub", 0700) == 0 && temp_begin(&t, "sub/x", &fd, &e) == 0 &&
+	    strncmp(t.name, "sub/x.new-", 10) == 0 && access(t.name, F_OK) == 0,
 	    "beside the one it becomes");
 	temp_sweep("sub");
-	ok(access(temp, F_OK) == 0, "while it is written nobody sweeps it away");
-	ok(temp_place(fd, temp, "sub/none/x", "x", &e) == -ERR_SYS,
+	ok(access(t.name, F_OK) == 0, "while it is written nobody sweeps it away");
+	ok(mkdir("sub/x", 0700) == 0 && temp_commit(&t, fd, 0, "x", &e) == -ERR_SYS,
 	    "it cannot be placed there: %s", ERR_MSG(&e));
-	ok(access(temp, F_OK) == 0, "it is still there");
+	ok(access(t.name, F_OK) == 0, "it is still there");
 	temp_sweep("sub");
-	ok(access(temp, F_OK) != 0, "and is swept when nobody has it");
-	alloc_free(temp);
+	ok(access(t.name, F_OK) != 0, "and is swept when nobody has it");
+	temp_drop(&t);
 	err_clear(&e);
+	ok(temp_begin(&t, "sub/y", &fd, &e) == 0 && close(fd) == 0 &&
+	    names_in("sub") == 2, "one more");
+	temp_drop(&t);
+	ok(names_in("sub") == 1, "is removed when it is dropped");
+}
+
+/* What replaces a file is no more open to others than it, and no less. */
+TEST(test_rights)
+{
+	static const mode_t modes[] = { 0600, 0640, 0666, 0755, 0444, 0400 };
+	struct temp t = { 0 };
+	struct stat st;
+	int fd, good = 1;
+	size_t i;
+
+	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		good = good && chmod("file", modes[i]) == 0 &&
+		    temp_begin(&t, "file", &fd, &e) == 0 &&
+		    fstat(fd, &st) == 0 && (st.st_mode & 07777) == modes[i] &&
+		    temp_commit(&t, fd, 0, "file", &e) == 0 &&
+		    stat("file", &st) == 0 && (st.st_mode & 07777) == modes[i];
+		temp_drop(&t);
+	}
+	ok(good, "a file that is replaced keeps its mode");
+	ok(chmod("file", 0644) == 0 && umask(022) == 022, "the umask is as it was");
+	if (geteuid() != 0)
+		return;
+	ok(chown("file", 65534, 65533) == 0 && chmod("file", 0640) == 0 &&
+	    temp_begin(&t, "file", &fd, &e) == 0 &&
+	    temp_commit(&t, fd, 0, "file", &e) == 0 && stat("file", &st) == 0 &&
+	    st.st_uid == 65534 && st.st_gid == 65533 &&
+	    (st.st_mode & 07777) == 0640, "and its owner and its group");
+	temp_drop(&t);
+	ok(unlink("file") == 0 && mode_under(022) == 0644, "one of ours again");
+}
+
+/* Begins files in a process and ends it by a signal; how it ended, and how many names
+ * there are in "sub" then. */
+static int
+ended_by(int sig, int *names)
+{
+	struct temp t = { 0 }, u = { 0 };
+	int fd, status = 0;
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)temp_begin(&t, "sub/a", &fd, &e);
+		(void)temp_begin(&u, "sub/b", &fd, &e);
+		temp_drop(&u);
+		(void)mkdir("sub/tree", 0700);
+		(void)close(open("sub/tree/f", O_CREAT | O_WRONLY, 0600));
+		temp_enter("sub/tree");
+		if (fork() == 0)
+			(void)raise(sig);	/* a child removes none of them */
+		(void)wait(NULL);
+		_exit(names_in("sub") == *names + 2 ? raise(sig) : 99);
+	}
+	(void)waitpid(pid, &status, 0);
+	*names = names_in("sub");
+	return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
+}
+
+TEST(test_signals)
+{
+	static const int sigs[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM,
+	    SIGXCPU };
+	const int had = names_in("sub");
+	int names, r;
+	size_t i;
+
+	for (i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++) {
+		names = had;
+		r = ended_by(sigs[i], &names);
+		ok(r == sigs[i] && names == had, "signal %d: ended by %d, "
+		    "nothing is left", sigs[i], r);
+	}
 }
 
 /* Where the links of path lead. */

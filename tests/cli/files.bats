@@ -1,0 +1,259 @@
+# Files that are made, replaced or read: whose they are, what is left of them, and what
+# a file system may refuse.
+load helper
+
+# fails CALL ERROR CMD...: where the call fails, by a fault that strace injects
+fails() {
+	local call=$1 why=$2
+	shift 2
+	strace -f -qq -o /dev/null -e "trace=$call" -e "inject=$call:error=$why" "$@"
+}
+
+# model: m.safetensors, and shards of it
+given() {
+	mkshards -n 40k -g 1k >in
+	exits 0 ace-export --step 0 -o m.safetensors in
+}
+
+@test "what -o replaces keeps its mode, whatever the umask" {
+	given
+	for mask in 022 077 000; do
+		umask $mask
+		for mode in 600 640 664 400 755; do
+			for c in "ace-export --step 0" "ace-compress -c q8" "ace-cut" \
+			    "ace-archive create --format tar"; do
+				rm -f x
+				echo >x
+				chmod $mode x
+				exits 0 $c -o x in
+				[ "$(stat -c %a x)" = $mode ] || { ls -l x; return 1; }
+				[ "$(wc -c <x)" -gt 1 ]
+			done
+		done
+		rm x
+		exits 0 ace-cut -o x in
+		[ "$(stat -c %a x)" = "$(printf %o $((0666 & ~0$mask)))" ]
+	done
+}
+
+@test "root replaces another user's file: the owner, the group and the ACL stay" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	given
+	echo >x
+	chown 65534:65533 x
+	chmod 640 x
+	exits 0 ace-cut -o x in
+	[ "$(stat -c '%u:%g %a' x)" = "65534:65533 640" ]
+	# where a group is the directory's
+	mkdir d
+	chgrp 65533 d
+	chmod 2755 d
+	echo >d/x
+	chgrp 0 d/x
+	chmod 640 d/x
+	exits 0 ace-cut -o d/x in
+	[ "$(stat -c '%u:%g %a' d/x)" = "0:0 640" ]
+	command -v setfacl >/dev/null || return 0
+	chown 0:0 x
+	setfacl -m u:65534:rw,g::-,m::rw x || skip "no ACLs here"
+	getfacl -cn x >was
+	exits 0 ace-cut -o x in
+	getfacl -cn x >now
+	same was now
+}
+
+@test "who may not give the group away opens the file to nobody else" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	needs setpriv
+	given
+	mkdir -m 777 box
+	echo >box/x
+	chown 65533:65533 box/x
+	chmod 664 box/x
+	chmod 755 .
+	user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	"${user[@]}" test -x "$BUILD/ace-cut" -a -r in || skip "nobody may look here"
+	"${user[@]}" ace-cut -o box/x in
+	[ "$(stat -c '%u:%g %a' box/x)" = "65534:65534 644" ]
+}
+
+@test "output that is input, too: refused, the file as it was" {
+	given
+	mkdir run
+	cp in run/a.aceg
+	for c in "ace-cut" "ace-compress -c f32" "ace-expand" "ace-score" "ace-inspect" \
+	    "ace-export --step 0" "ace-archive create --format tar" "ace-meter" \
+	    "ace-aggregate" "ace-import -d e -r r -s 1 -f safetensors"; do
+		from=in
+		[[ $c != ace-import* ]] || from=m.safetensors
+		for way in name stdin; do
+			cp $from f
+			got=0
+			if [ $way = name ]; then
+				timeout "$HANG" $c f >>f 2>err || got=$?
+			else
+				timeout "$HANG" $c <f >>f 2>err || got=$?
+			fi
+			[ "$got" -eq 2 ] || { echo "$c $way: $got"; cat err; return 1; }
+			says "is the file that is written, too \(standard output\)"
+			same f $from
+		done
+	done
+	# in a folder that is read: one that is there, and one that is made
+	for c in "ace-cut" "ace-archive create --format tar" "ace-inspect"; do
+		got=0
+		timeout "$HANG" $c run >>run/a.aceg 2>err || got=$?
+		[ "$got" -eq 2 ]
+		same run/a.aceg in
+		got=0
+		timeout "$HANG" $c run >run/z.aceg 2>err || got=$?
+		[ "$got" -eq 2 ]
+		rm run/z.aceg
+	done
+	# two models, a patch, an index
+	cp m.safetensors f
+	got=0
+	ace-diff f m.safetensors >>f 2>err || got=$?
+	[ "$got" -eq 2 ]
+	same f m.safetensors
+	# what is replaced was read before
+	cp in f
+	exits 0 ace-cut --no-provenance -o f f
+	exits 0 ace-inspect verify f
+	# no regular file: no matter
+	ace-cut in </dev/null >/dev/null
+}
+
+# left: how many temporary files there are
+left() { find . -name '*.new-*' | wc -l; }
+
+# ended SIG CMD...: a program that waits for the rest of its input, and has begun to
+# write a file, is ended by SIG and leaves nothing
+ended() {
+	local sig=$1 got=0
+	shift
+	rm -f pipe
+	mkfifo pipe
+	# which a shell's & has ignored
+	perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' "$@" <pipe >out 2>err 3>&- &
+	exec 9>pipe
+	head -c 100000 in >&9
+	while [ "$(left)" -eq 0 ] && kill -0 $!; do sleep 0.01; done
+	kill -"$sig" $!
+	wait $! || got=$?
+	exec 9>&-
+	[ "$got" -eq $((128 + $(kill -l "$sig"))) ] || { echo "$sig: $got"; cat err; return 1; }
+	[ "$(left)" -eq 0 ] || { echo "$sig $*"; find . -name '*.new-*'; return 1; }
+}
+
+@test "what is ended by a signal leaves no file that it was writing" {
+	given
+	for sig in INT TERM HUP; do
+		ended $sig ace-cut -o x
+		ended $sig ace-compress -c q8 -o x
+		ended $sig ace-compress -c q8 -S state
+		ended $sig ace-export --step 0 -o x.safetensors
+		ended $sig ace-recv --spool spool
+		[ ! -e x ]
+	done
+	# who ignores a signal goes on
+	trap '' HUP
+	mkfifo other
+	ace-cut -o x <other 3>&- &
+	exec 9>other
+	head -c 100000 in >&9
+	while [ "$(left)" -eq 0 ] && kill -0 $!; do sleep 0.01; done
+	kill -HUP $!
+	tail -c +100001 in >&9
+	exec 9>&-
+	wait $!
+	exits 0 ace-inspect verify x
+}
+
+@test "a file above the limit of its size: status 4, and the reason" {
+	given
+	(ulimit -f 4; exits 4 ace-cut -o x in; says "File too large")
+	(ulimit -f 4; got=0; ace-cut in >x 2>err || got=$?; [ $got -eq 4 ]; says "File too large")
+	# other programs get the signal
+	(ulimit -f 4; got=0; ace cut in >x 2>err || got=$?; [ $got -eq 4 ])
+}
+
+@test "too few descriptors: said so" {
+	given
+	for n in 4 5; do
+		exits 4 sh -c "exec 3>&-; ulimit -n $n; exec ace-cut -o x in"
+		says "Too many open files"
+	done
+}
+
+@test "a FIFO where a file is to be: refused at once" {
+	given
+	mkdir d
+	mkfifo d/model.safetensors.index.json d/1.safetensors
+	exits 3 timeout "$HANG" ace-diff d d
+	says "d/model.safetensors.index.json' is not a regular file"
+	rm d/model.safetensors.index.json
+	echo '{"weight_map":{"data":"1.safetensors"}}' >d/model.safetensors.index.json
+	exits 3 timeout "$HANG" ace-diff d d
+	says "d/1.safetensors' is not a regular file"
+}
+
+@test "a file system that cannot sync a directory: done; what a disk lost is said" {
+	needs strace
+	given
+	cat >nodir.c <<-'C'
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		#include <errno.h>
+		#include <stdlib.h>
+		#include <sys/stat.h>
+		int fsync(int fd)
+		{
+			int (*sync)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+			struct stat st;
+			if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
+				return sync(fd);
+			errno = atoi(getenv("WHY"));
+			return -1;
+		}
+	C
+	sanitized && skip "what stands before the C library"
+	${CC:-cc} -shared -fPIC -o nodir.so nodir.c -ldl
+	"$ROOT/tests/mkmodel" old -n 1000
+	"$ROOT/tests/mkmodel" new -n 1000 -s 1
+	exits 0 ace-diff -o step.patch old new
+	# EINVAL, EOPNOTSUPP, ENOSYS, EBADF, ENOENT; EIO
+	for why in 22 95 38 9 2 5; do
+		want=0
+		[ $why != 5 ] || want=4
+		rm -rf st spool p
+		dirs() { exits $want env WHY=$why LD_PRELOAD=./nodir.so "$@"; }
+		dirs ace-export --step 0 -o x.safetensors in
+		dirs ace-cut -o x in
+		dirs ace-compress -S st -c q8 in
+		dirs ace-recv --spool spool in
+		rm -rf p p.ace-patch
+		cp old p
+		dirs ace-patch --way copy p <step.patch
+	done
+	# a file's is never passed over
+	exits 4 fails fsync EINVAL ace-cut -o x in
+	says "Invalid argument"
+}
+
+@test "a folder that may be written but not read" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	needs setpriv
+	given
+	mkdir -m 300 box
+	chown 65534 box
+	chmod 755 .
+	user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	"${user[@]}" test -x "$BUILD/ace-cut" -a -r in || skip "nobody may look here"
+	exits 0 "${user[@]}" ace-cut -o box/x in
+	exits 0 "${user[@]}" ace-export --step 0 -o box/x.safetensors in
+	exits 0 "${user[@]}" ace-compress -S box/st -c q8 in
+	[ "$(ls box)" = "st
+x
+x.safetensors" ]
+}
