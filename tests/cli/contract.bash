@@ -265,4 +265,7 @@ contract_output() {
 	echo old >made/other
 	exits 3 "$@" -o made/other <part
 	[ "$(cat made/other)" = old ]
+	chmod 600 made/other
+	anew "$@" -o made/other <in
+	[ "$(stat -c %a made/other)" = 600 ]
 }
