@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/arc.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/pack.h"
@@ -133,6 +134,11 @@ file_add(struct model *m, const char *name, char *path, struct err *e)
 		return -ERR_SYS;
 	if ((r = fd_open(path, FD_FILE, &f->fd, e)) < 0)
 		return r;
+	if (fstat(f->fd, &st) < 0)
+		return err_sys(e, "'%s'", path);
+	/* what changes it from now on is seen by its time */
+	clock_settle(st.st_mtim);
+	clock_settle(st.st_ctim);
 	if (fstat(f->fd, &st) < 0)
 		return err_sys(e, "'%s'", path);
 	file_looks(f, &st);

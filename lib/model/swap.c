@@ -15,6 +15,7 @@
 #include "base/at.h"
 #include "base/bytes.h"
 #include "base/cli.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/io.h"
@@ -186,14 +187,17 @@ swap_known(struct swap *s, const struct model *m,
 	}
 }
 
-/* Of a file, or of all in a directory, in whatever order, what says that it was not
- * changed: of what a link leads to, too. */
+/* Add what says later that the file, and what it leads to as a link, was not changed;
+ * its time cannot be that of a change which comes after. */
 static int
 looks_add(const char *path, const char *name, int all, uint64_t *sum,
     struct err *e)
 {
 	struct stat st;
 
+	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_sys(e, "'%s'", path);
+	clock_settle(st.st_ctim);
 	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(e, "'%s'", path);
 	*sum += model_looks(&st, name, all);
@@ -261,6 +265,44 @@ swap_remove(const struct swap *s, const char *name)
 	alloc_free(path);
 }
 
+/* One takes the name of the other, at once. */
+static int
+swap_exchange(const char *a, const char *b)
+{
+#ifdef __GLIBC__
+	return renameat2(AT(a), AT(b), RENAME_EXCHANGE);
+#else					/* musl may have no function for it */
+	return (int)syscall(SYS_renameat2, AT(a), AT(b),
+	    RENAME_EXCHANGE);
+#endif
+}
+
+/* What swap_try left; the directory only if it is empty. */
+static void
+swap_untry(const struct swap *s)
+{
+	char *try = swap_name(s, "try", NULL), *full = swap_name(s, "try/full", NULL);
+
+	if (try != NULL && full != NULL && (unlinkat(AT(full), 0) == 0 ||
+	    errno == ENOENT))
+		(void)unlinkat(AT(try), AT_REMOVEDIR);
+	alloc_free(try);
+	alloc_free(full);
+}
+
+/* Whether a signal leaves what is in "new". */
+static void
+swap_keep(const struct swap *s, int keep)
+{
+	char *new = swap_name(s, "new", NULL);
+
+	if (new != NULL && keep)
+		temp_leave(new);
+	else if (new != NULL)
+		temp_enter(new);
+	alloc_free(new);
+}
+
 void
 swap_discard(struct swap *s)
 {
@@ -269,6 +311,7 @@ swap_discard(struct swap *s)
 	s->redo = NULL;
 	swap_unlink(s, "ready");
 	swap_remove(s, "new");
+	swap_keep(s, 1);
 	s->staged = 0;
 }
 
@@ -296,17 +339,18 @@ swap_fill(const struct swap *s, const char *path, int from, int to,
 	return r;
 }
 
-/* The owner, the group and the rights are what they were; where that is not allowed there
- * is no next model. */
+/* Give the next model the owner, the group, the mode and the ACL of path; where that is
+ * not allowed there is no next model. */
 static int
-swap_owned(int fd, const struct stat *was, const char *to, struct err *e)
+swap_owned(int fd, const struct stat *was, const char *path, const char *to,
+    struct err *e)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0 || ((st.st_uid != was->st_uid ||
 	    st.st_gid != was->st_gid) && fchown(fd, st.st_uid != was->st_uid ?
 	    was->st_uid : (uid_t)-1, was->st_gid) < 0) ||
-	    fchmod(fd, was->st_mode & 07777) < 0)
+	    fchmod(fd, was->st_mode & 07777) < 0 || temp_acl(fd, path) < 0)
 		return err_sys(e, "'%s'", to);
 	return 0;
 }
@@ -324,7 +368,7 @@ swap_like(const struct swap *s, const char *path, const char *to, int *fd,
 		r = err_sys(e, "'%s'", path);
 	} else {
 		*fd = openat(AT(to), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		r = *fd >= 0 ? swap_owned(*fd, &st, to, e) :
+		r = *fd >= 0 ? swap_owned(*fd, &st, path, to, e) :
 		    err_sys(e, "'%s'", to);
 		if (r == 0)
 			r = swap_fill(s, path, from, *fd, e);
@@ -410,7 +454,7 @@ swap_dir(struct swap *s, const char *new, const unsigned char *touched,
 	/* last: nothing may be written into it then, if nothing was before */
 	if ((fd = openat(AT(new), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		return err_sys(e, "'%s'", new);
-	r = swap_owned(fd, &st, new, e);
+	r = swap_owned(fd, &st, s->path, new, e);
 	(void)close(fd);
 	return r;
 }
@@ -430,6 +474,46 @@ swap_mounted(const char *path)
 #endif
 }
 
+static int
+swap_unable(const struct swap *s, struct err *e)
+{
+	return err_set(e, ERR_REFUSED, "'%s': its file system cannot put one "
+	    "directory in the place of another (%s): such a model is patched in "
+	    "place only", s->path, strerror(errno));
+}
+
+/* Try whether the directory may be renamed and two can be exchanged, before anything is
+ * copied.  A directory that is not empty is never replaced, so that the first rename
+ * fails; why it fails is the answer. */
+static int
+swap_try(const struct swap *s, const char *new, struct err *e)
+{
+	char *try = swap_name(s, "try", e), *full = swap_name(s, "try/full", e);
+	int r = -ERR_SYS, fd = -1;
+
+	if (try == NULL || full == NULL)
+		goto out;
+	if (mkdirat(AT(try), 0700) < 0 || mkdirat(AT(new), 0700) < 0 ||
+	    (fd = openat(AT(full), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+	    0600)) < 0)
+		r = err_sys(e, "'%s'", try);
+	else if (renameat(AT(s->path), AT(try)) == 0)
+		r = renameat(AT(try), AT(s->path)) < 0 ? err_sys(e, "'%s' is now "
+		    "called '%s'", s->path, try) : swap_unable(s, e);
+	else if (errno != ENOTEMPTY && errno != EEXIST)
+		r = swap_unable(s, e);
+	else
+		r = swap_exchange(new, try) < 0 ? swap_unable(s, e) : 0;
+	if (fd >= 0)
+		(void)close(fd);
+	swap_remove(s, "new");
+	swap_untry(s);
+out:
+	alloc_free(try);
+	alloc_free(full);
+	return r;
+}
+
 /* All of the next model beside the old one, as the old one is. */
 static int
 swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
@@ -443,8 +527,12 @@ swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
 	if ((new = swap_name(s, "new", e)) == NULL)
 		return -ERR_SYS;
 	s->ready.stamp = 0;
-	r = s->m->dir ? swap_dir(s, new, touched, e) :
-	    swap_like(s, s->path, new, &s->fd[0], e);
+	r = s->m->dir ? swap_try(s, new, e) : 0;
+	if (r == 0)
+		swap_keep(s, 0);
+	if (r == 0)
+		r = s->m->dir ? swap_dir(s, new, touched, e) :
+		    swap_like(s, s->path, new, &s->fd[0], e);
 	if (r == 0 && !s->m->dir)
 		r = swap_looks(s->path, 1, &s->ready.stamp, e);
 	alloc_free(new);
@@ -819,6 +907,7 @@ swap_lock(struct swap *s, struct err *e)
 	if (r > 0)
 		return swap_was_ready(s, e);
 	swap_remove(s, "new");
+	swap_untry(s);
 	return 0;
 }
 
@@ -908,8 +997,9 @@ swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
 	s->ready.inode = swap_inode(new);
 	if ((r = swap_looks(new, 0, &s->ready.next, e)) == 0 &&
 	    (r = io_sync_file(new, e)) == 0 && (r = io_sync_path(new, e)) == 0 &&
-	    (r = io_sync_path(s->home, e)) == 0 &&
-	    (r = mark_write(s, "ready", &s->ready, e)) == 0)
+	    (r = io_sync_path(s->home, e)) == 0)
+		swap_keep(s, 1);	/* what is ready is for the next call */
+	if (r == 0 && (r = mark_write(s, "ready", &s->ready, e)) == 0)
 		s->staged = 1;
 	alloc_free(new);
 	return r;
@@ -926,18 +1016,6 @@ swap_still(const struct swap *s, struct err *e)
 	r = swap_looks(s->path, 1, &looks, e);
 	return r < 0 || looks == s->ready.stamp ? r : err_set(e, ERR_REFUSED,
 	    "'%s' changed since the next model was made of it", s->path);
-}
-
-/* One takes the name of the other, at once. */
-static int
-swap_exchange(const char *a, const char *b)
-{
-#ifdef __GLIBC__
-	return renameat2(AT(a), AT(b), RENAME_EXCHANGE);
-#else					/* musl may have no function for it */
-	return (int)syscall(SYS_renameat2, AT(a), AT(b),
-	    RENAME_EXCHANGE);
-#endif
 }
 
 int
@@ -957,7 +1035,8 @@ swap_commit(struct swap *s, struct err *e)
 		r = err_sys(e, "'%s'", s->path);
 	else if (S_ISDIR(st.st_mode) ? swap_exchange(new, s->path) < 0 :
 	    renameat(AT(new), AT(s->path)) < 0)
-		r = err_sys(e, "'%s'", s->path);
+		r = errno == EXDEV || errno == EINVAL ? swap_unable(s, e) :
+		    err_sys(e, "'%s'", s->path);
 	alloc_free(new);
 	if (r == 0 && (r = io_sync_path(s->path, e)) == 0 &&
 	    (r = io_sync_file(s->home, e)) == 0)

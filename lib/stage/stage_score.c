@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/at.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/num.h"
@@ -284,8 +285,8 @@ stage_score_known(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
 	    a->st_size == b->st_size &&
-	    a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-	    a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+	    a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+	    a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
 /* The last shard of the trainer's file is what counts. */
@@ -344,9 +345,12 @@ stage_score_told(struct stage_score *x, struct err *e)
 	} else if (!S_ISREG(st.st_mode))
 		r = err_set(e, ERR_DATA, "unsupported: '%s' is not a "
 		    "regular file", name);
-	else if (!stage_score_known(&st, &x->told) &&
-	    (r = stage_score_take(x, name, e)) == 0)
-		x->told = st;
+	else if (!stage_score_known(&st, &x->told)) {
+		/* the next one may get this one's inode, but not its time */
+		clock_settle(st.st_ctim);
+		if ((r = stage_score_take(x, name, e)) == 0)
+			x->told = st;
+	}
 	alloc_free(name);
 	return r;
 }

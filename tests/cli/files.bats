@@ -257,3 +257,79 @@ ended() {
 x
 x.safetensors" ]
 }
+
+@test "a directory that cannot be renamed, or not exchanged: said before anything is staged" {
+	needs strace
+	"$ROOT/tests/mkmodel" old -n 1000 -f 3
+	"$ROOT/tests/mkmodel" new -n 1000 -f 3 -s 1
+	exits 0 ace-diff -o step old new
+	for fault in renameat2:EINVAL "?rename,?renameat:EXDEV"; do
+		for how in --stage "--way copy"; do
+			cp -r old d
+			exits 5 fails "${fault%:*}" "${fault#*:}" ace-patch $how d <step
+			says "its file system cannot put one directory in the place of another \\("
+			says "patched in place only"
+			[ "$(ls d.ace-patch)" = lock ]
+			diff -r d old
+			# the way that remains
+			exits 0 ace-patch --way in-place d <step
+			diff -r d new
+			rm -rf d d.ace-patch
+		done
+	done
+}
+
+@test "a model in a lower layer of overlayfs: in place, or refused at once" {
+	unshare -m true 2>/dev/null || skip "a mount needs root"
+	"$ROOT/tests/mkmodel" old -n 1000 -f 3
+	"$ROOT/tests/mkmodel" new -n 1000 -f 3 -s 1
+	exits 0 ace-diff -o step old new
+	mkdir mnt
+	exits 0 unshare -m sh -ec 'mount -t tmpfs none mnt
+	    mkdir mnt/low mnt/up mnt/work mnt/all
+	    cp -r old mnt/low/d
+	    mount -t overlay none mnt/all -o lowerdir=mnt/low,upperdir=mnt/up,workdir=mnt/work ||
+	        { touch none; exit 0; }
+	    touch x
+	    ace-patch --stage mnt/all/d <step 2>says || echo $? >staged
+	    ! ace-patch --commit mnt/all/d
+	    diff -r mnt/all/d old
+	    ace-patch mnt/all/d <step
+	    diff -r mnt/all/d new'
+	[ ! -e none ] || skip "no overlay here"
+	[ "$(cat staged)" = 5 ]
+	grep -q "patched in place only" says
+}
+
+@test "ace-patch, ended by a signal while it copies: nothing is left; what is ready stays" {
+	needs strace
+	"$ROOT/tests/mkmodel" old -n 1000 -f 3
+	"$ROOT/tests/mkmodel" new -n 1000 -f 3 -s 1
+	exits 0 ace-diff -o step old new
+	sent() {
+		got=0
+		strace -f -qq -o /dev/null -e trace=fsync -e "inject=fsync:signal=TERM:when=$1" \
+		    ace-patch --way copy --stage d <step 2>err || got=$?
+	}
+	seen=
+	for i in 1 2 3 4 5 6 7 8 9; do
+		rm -rf d d.ace-patch
+		cp -r old d
+		sent $i
+		diff -r d old
+		[ "$got" -ne 0 ] || break
+		[ "$got" -eq 143 ]
+		case $(ls -m d.ace-patch) in
+		lock) seen=nothing ;;
+		"lock, new, ready") ;;
+		"lock, new") ;;	# it was ready, and not yet said so
+		*) ls d.ace-patch; return 1 ;;
+		esac
+		exits 0 ace-patch d <step
+		diff -r d new
+	done
+	[ "$seen" = nothing ]
+	[ "$got" -eq 0 ]
+	exits 0 ace-patch --commit d
+	diff -r d new
+}

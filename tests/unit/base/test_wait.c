@@ -1,3 +1,4 @@
+#include <stdlib.h>
 
 #include <signal.h>
 
@@ -29,6 +30,34 @@ TEST(test_time)
 	from = clock_now();
 	ok(wait_secs(0.03, -1, &e) == 0 && clock_now() - from >= 0.03,
 	    "a pause is what was asked for");
+}
+
+/* A file that is changed after its time was looked at, and waited for, has another. */
+TEST(test_settle)
+{
+	const struct timespec future = { (time_t)1 << 33, 0 };
+	char path[] = "/tmp/ace-test.XXXXXX";
+	const int fd = mkstemp(path);
+	const double from = clock_now();
+	struct stat was, now;
+	int i, same = 0;
+
+	for (i = 0; i < 20; i++) {
+		if (pwrite(fd, "a", 1, 0) != 1 || fstat(fd, &was) < 0)
+			break;
+		clock_settle(was.st_mtim);
+		if (pwrite(fd, "b", 1, 0) != 1 || fstat(fd, &now) < 0)
+			break;
+		same += was.st_mtim.tv_sec == now.st_mtim.tv_sec &&
+		    was.st_mtim.tv_nsec == now.st_mtim.tv_nsec;
+	}
+	ok(i == 20 && same == 0, "written twice, %d of %d times at one time",
+	    same, i);
+	for (i = 0; i < 1000; i++)
+		clock_settle(future);
+	ok(clock_now() - from < 100, "a time that does not come is not waited for");
+	(void)close(fd);
+	(void)unlink(path);
 }
 
 TEST(test_reader)
