@@ -263,6 +263,9 @@ temp_differs(const char *path, const struct stat *st)
 	struct stat d;
 	gid_t gid = getegid();
 
+	/* what we keep is in a folder of ours, where nobody else is */
+	if (at_dir(path) != AT_FDCWD)
+		return 0;
 	if (temp_dir(path, dir) && fstatat(AT(dir), &d, 0) == 0 &&
 	    (d.st_mode & S_ISGID) != 0)
 		gid = d.st_gid;
