@@ -11,6 +11,7 @@ beside this Python.
 """
 import contextlib
 import ctypes
+import errno
 import fcntl
 import json
 import math
@@ -20,6 +21,7 @@ import queue
 import re
 import select
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -782,11 +784,27 @@ class _File:
         pass
 
 
+def _sync_dir(path):
+    """fsync of the directory that holds path, where the system can."""
+    try:
+        d = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        try:
+            os.fsync(d)
+        finally:
+            os.close(d)
+    except OSError as e:
+        if e.errno not in (errno.EACCES, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS,
+                           errno.EBADF, errno.ENOENT):
+            raise
+
+
 def save(path, what):
-    """torch.save, on disk whole or not at all."""
+    """torch.save, on disk whole or not at all, and as open to others as it was."""
     temp = f"{path}.new"
     try:
         with open(temp, "wb") as f:
+            if os.path.exists(path):
+                os.fchmod(f.fileno(), stat.S_IMODE(os.stat(path).st_mode))
             out = _File(f)
             torch.save(what, out)
             if out.failed:
@@ -794,9 +812,7 @@ def save(path, what):
             f.flush()
             os.fsync(f.fileno())
         os.replace(temp, path)
-        d = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
-        os.fsync(d)
-        os.close(d)
+        _sync_dir(path)
     except OSError as e:
         raise Error(f"checkpoint '{path}' cannot be written: {e.strerror}", 4) from e
 

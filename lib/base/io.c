@@ -133,7 +133,9 @@ io_open(struct io **out, const char *path, struct err *e)
 {
 	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
 		return io_open_fd(out, STDIN_FILENO, "<stdin>", e);
-	return io_open_as(out, path, FD_NAMED, e);
+	/* what is in a state or a spool was not named by a person */
+	return io_open_as(out, path, at_dir(path) == AT_FDCWD ? FD_NAMED :
+	    FD_FILE, e);
 }
 
 int
