@@ -135,7 +135,7 @@ ended() {
 	rm -f pipe
 	mkfifo pipe
 	# which a shell's & has ignored
-	perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' "$@" <pipe >out 2>err 3>&- &
+	perl -e '$SIG{$_} = "DEFAULT" for qw(INT TERM HUP); exec @ARGV' "$@" <pipe >out 2>err 3>&- &
 	exec 9>pipe
 	head -c 100000 in >&9
 	while [ "$(left)" -eq 0 ] && kill -0 $!; do sleep 0.01; done
