@@ -37,12 +37,10 @@ struct io {
 	struct splice *share;	/* what goes on as it is, or NULL */
 	uint64_t count;		/* bytes handed out or taken */
 
-	unsigned char *buf;	/* IO_BUF bytes */
+	unsigned char *buf;	/* IO_BUF bytes, or the caller's memory, all of it */
 	size_t at, have;	/* reading: unread part of buf; writing: have */
-
-	const unsigned char *mem;	/* memory source */
-	size_t mem_n, mem_at;
-	struct buf sink;		/* memory destination */
+	int lent;		/* buf is the caller's */
+	struct buf sink;	/* memory destination */
 
 	int marked;		/* bytes since the mark are kept, or seekable */
 	uint64_t mark_count;
@@ -163,9 +161,9 @@ io_open_mem(struct io **out, const void *p, size_t n, struct err *e)
 
 	if (r < 0)
 		return r;
-	(*out)->mem = p;
-	(*out)->mem_n = n;
-	(*out)->seekable = 1;
+	(*out)->buf = (unsigned char *)(uintptr_t)p;	/* is only read */
+	(*out)->have = n;
+	(*out)->lent = (*out)->seekable = 1;
 	return 0;
 }
 
@@ -406,10 +404,7 @@ io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 		    got, io->name, e);
 	if (io->from.read != NULL)
 		return io->from.read(io->from.arg, p, n, got, e);
-	*got = io->mem_n - io->mem_at < n ? io->mem_n - io->mem_at : n;
-	if (*got != 0)
-		memcpy(p, io->mem + io->mem_at, *got);
-	io->mem_at += *got;
+	*got = 0;		/* memory: all of it was in the buffer */
 	return 0;
 }
 
@@ -446,14 +441,7 @@ io_peek(struct io *io, void *p, size_t n, size_t *got, struct err *e)
 	size_t k;
 	int r;
 
-	*got = 0;
-	if (io->fd < 0) {
-		*got = io->mem_n - io->mem_at < n ? io->mem_n - io->mem_at : n;
-		if (*got != 0)
-			memcpy(p, io->mem + io->mem_at, *got);
-		return 0;
-	}
-	while (io->have - io->at < n) {
+	while (io->fd >= 0 && io->have - io->at < n) {
 		memmove(io->buf, io->buf + io->at, io->have - io->at);
 		io->have -= io->at;
 		io->at = 0;
@@ -465,7 +453,8 @@ io_peek(struct io *io, void *p, size_t n, size_t *got, struct err *e)
 		io->have += k;
 	}
 	*got = io->have - io->at < n ? io->have - io->at : n;
-	memcpy(p, io->buf + io->at, *got);
+	if (*got != 0)
+		memcpy(p, io->buf + io->at, *got);
 	return 0;
 }
 
@@ -475,7 +464,7 @@ io_size(const struct io *io)
 	struct stat st;
 
 	if (io->fd < 0)
-		return io->mem_n;
+		return io->have;
 	return fstat(io->fd, &st) == 0 && st.st_size > 0 ?
 	    (uint64_t)st.st_size : 0;
 }
@@ -602,7 +591,7 @@ io_seek(struct io *io, uint64_t at, struct err *e)
 		    io->name);
 	io->marked = 0;
 	if (io->fd < 0) {
-		io->mem_at = at < io->mem_n ? (size_t)at : io->mem_n;
+		io->at = at < io->have ? (size_t)at : io->have;
 	} else {
 		/* what is in the buffer was read and not yet handed out */
 		off_t back = (off_t)(io->count + (io->have - io->at));
@@ -631,7 +620,7 @@ io_skip(struct io *io, uint64_t n, struct err *e)
 		if ((r = io_move(io, (off_t)(n - here), e)) < 0)
 			return r;
 		io->skipped = 1;
-	} else if (io->fd >= 0 && n <= here) {
+	} else if (n <= here) {
 		io->at += (size_t)n;
 	} else {
 		return io_seek(io, io->count + n, e);
@@ -667,14 +656,14 @@ io_rewind(struct io *io, struct err *e)
 		return err_set(e, ERR_REFUSED,
 		    "'%s': more than %zu bytes to go back", io->name,
 		    io->rec_limit);
-	if (io->fd < 0) {
-		io->mem_at -= (size_t)back;
-	} else if (io->seekable) {
+	if (!io->seekable) {
+		io->rec_at = 0;
+	} else if (io->fd < 0) {
+		io->at -= (size_t)back;
+	} else {
 		back += io->have - io->at;
 		if ((r = io_move(io, -(off_t)back, e)) < 0)
 			return r;
-	} else {
-		io->rec_at = 0;
 	}
 	io->count = io->mark_count;
 	return 0;
@@ -870,7 +859,8 @@ io_free(struct io *io)
 		io->from.free(io->from.arg);
 	splice_free(io->share);
 	alloc_free(io->name);
-	alloc_free(io->buf);
+	if (!io->lent)
+		alloc_free(io->buf);
 	buf_release(&io->sink);
 	buf_release(&io->rec);
 	alloc_free(io);

@@ -75,6 +75,42 @@ test_files(void)
 	    "a file: replaced");
 }
 
+/* Seven bytes, three at a time. */
+static int
+seven_read(void *arg, void *p, size_t n, size_t *got, struct err *err)
+{
+	size_t *at = arg;
+
+	(void)err;
+	*got = 7 - *at < 3 ? 7 - *at : 3;
+	*got = *got < n ? *got : n;
+	memcpy(p, "abcdefg" + *at, *got);
+	*at += *got;
+	return 0;
+}
+
+static void
+seven_free(void *arg)
+{
+	(void)arg;
+}
+
+TEST(test_from_rewound)
+{
+	size_t at = 0, got = 0;
+	const struct io_from from = { seven_read, seven_free, &at };
+	struct io *io;
+	char p[8];
+
+	ok(io_open_from(&io, &from, "seven", NULL) == 0 &&
+	    io_read(io, p, 2, &got, NULL) == 0 && io_mark(io, 100, NULL) == 0 &&
+	    io_read(io, p, 3, &got, NULL) == 0 && memcmp(p, "cde", 3) == 0 &&
+	    io_rewind(io, NULL) == 0 && io_bytes(io) == 2 &&
+	    io_read(io, p, 8, &got, NULL) == 0 && got == 5 &&
+	    memcmp(p, "cdefg", 5) == 0, "what another reader gave is read again");
+	io_free(io);
+}
+
 TEST(test_links)
 {
 	put("sub/to", "old");
