@@ -7,6 +7,7 @@
  *
  *	lock	held by the one process that changes the model
  *	new	the next model while it is written
+ *	try	exists while it is tried whether one directory can take the place of another
  *	ready	says that it is whole and on disk, and which one it is
  *	redo	the values to set in place, whole and on disk: from then on the model
  *		is the next one, and who finds this file sets them again, if the model
