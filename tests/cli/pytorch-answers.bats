@@ -1,6 +1,6 @@
 # What examples/pytorch/ace_shards.py does with an answer that is not the average it
 # asked for, and what others see of the model while it waits.
-# bats file_tags=plain
+# bats file_tags=long,plain
 load helper
 patient
 load hosts
