@@ -187,9 +187,9 @@ fd_input(int fd, const char *name, struct stat *st, struct err *e)
 }
 
 int
-fd_open(const char *path, enum fd_what what, int *fd, struct err *e)
+fd_open(const char *path, enum fd_what what, int *fd, struct stat *st,
+    struct err *e)
 {
-	struct stat st;
 	int r;
 
 	/* a FIFO in the place of a file would keep us waiting */
@@ -198,8 +198,9 @@ fd_open(const char *path, enum fd_what what, int *fd, struct err *e)
 	    (what == FD_OURS ? O_NOFOLLOW : 0));
 	if (*fd < 0)
 		return err_sys(e, "'%s'", path);
-	if ((r = fd_input(*fd, path, &st, e)) == 0 && what != FD_NAMED &&
-	    !S_ISREG(st.st_mode))
+	r = what != FD_OURS ? fd_input(*fd, path, st, e) :
+	    fstat(*fd, st) < 0 ? err_sys(e, "'%s'", path) : 0;
+	if (r == 0 && what != FD_NAMED && !S_ISREG(st->st_mode))
 		r = err_set(e, ERR_DATA, "corrupt: '%s' is not a regular file",
 		    path);
 	if (r < 0) {

@@ -34,14 +34,16 @@ int fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
     struct err *e);
 
 /*
- * fd_open(path, what, fd, e): opens a file for reading.  FD_NAMED: what a person named
+ * fd_open(path, what, fd, st, e): opens a file for reading; st is its stat.  FD_NAMED: what a person named
  * may be a pipe, which is waited for.  FD_FILE: what is found by us, in a folder or an
- * index, is a regular file or -ERR_DATA; FD_OURS: nor is it a link.
- * fd_input(fd, st, name, e): fd, whose stat is st, may be read: -ERR_USAGE for the file
- * that standard output is, whose end would never come; fd_open asks it, too.
+ * index, is a regular file or -ERR_DATA; FD_OURS: what we keep ourselves is not a link either.
+ * fd_input(fd, name, st, e): fd, whose stat becomes st, may be read: -ERR_USAGE for the
+ * file that standard output is, whose end would never come.  fd_open asks that of what
+ * is not ours.
  */
 enum fd_what { FD_NAMED, FD_FILE, FD_OURS };
-int fd_open(const char *path, enum fd_what what, int *fd, struct err *e);
+int fd_open(const char *path, enum fd_what what, int *fd, struct stat *st,
+    struct err *e);
 int fd_input(int fd, const char *name, struct stat *st, struct err *e);
 
 /*

@@ -85,41 +85,51 @@ io_new(struct io **out, int fd, int writing, const char *name, struct err *e)
 
 /* ---- opening ---- */
 
-int
-io_open_fd(struct io **out, int fd, const char *name, struct err *e)
+/* An end for reading fd, whose stat is st. */
+static int
+io_open_with(struct io **out, int fd, const struct stat *st, const char *name,
+    struct err *e)
 {
-	struct stat st;
 	int r;
 
 	*out = NULL;
-	if ((r = fd_input(fd, name, &st, e)) < 0)
-		return r;
-	if (S_ISDIR(st.st_mode)) {
+	if (S_ISDIR(st->st_mode)) {
 		errno = EISDIR;
 		return err_sys(e, "'%s'", name);
 	}
-	if (fd_is_terminal(fd))
+	if (S_ISCHR(st->st_mode) && fd_is_terminal(fd))
 		return err_set(e, ERR_USAGE,
 		    "'%s' is a terminal: a shard stream is binary", name);
 	r = io_new(out, fd, 0, name, e);
 	if (r < 0)
 		return r;
-	(*out)->seekable = S_ISREG(st.st_mode);
-	(*out)->pipe = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
-	if (S_ISFIFO(st.st_mode))
+	(*out)->seekable = S_ISREG(st->st_mode);
+	(*out)->pipe = S_ISFIFO(st->st_mode) || S_ISSOCK(st->st_mode);
+	if (S_ISFIFO(st->st_mode))
 		fd_pipe_size(fd, 1 << 20);
 	return 0;
+}
+
+int
+io_open_fd(struct io **out, int fd, const char *name, struct err *e)
+{
+	struct stat st;
+	const int r = fd_input(fd, name, &st, e);
+
+	*out = NULL;
+	return r < 0 ? r : io_open_with(out, fd, &st, name, e);
 }
 
 static int
 io_open_as(struct io **out, const char *path, enum fd_what what, struct err *e)
 {
+	struct stat st;
 	int fd, r;
 
 	*out = NULL;
-	if ((r = fd_open(path, what, &fd, e)) < 0)
+	if ((r = fd_open(path, what, &fd, &st, e)) < 0)
 		return r;
-	if ((r = io_open_fd(out, fd, path, e)) < 0)
+	if ((r = io_open_with(out, fd, &st, path, e)) < 0)
 		(void)close(fd);
 	else
 		io_alone(*out);

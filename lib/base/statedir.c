@@ -196,7 +196,7 @@ statedir_scratch(const struct statedir *s, int *fd, struct err *e)
 	int r = path != NULL ? temp_create(path, 0600, fd, e) : -ERR_SYS;
 
 	if (r == 0)
-		(void)unlinkat(AT(path), 0);
+		temp_remove(path);
 	alloc_free(path);
 	return r;
 }

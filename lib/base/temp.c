@@ -197,14 +197,17 @@ temp_new(char *path, mode_t mode, int exact)
 
 	for (i = 0; i < TRIES && fd < 0; i++) {
 		temp_random(path, i);
+		/* before: a signal may come as soon as there is a file */
+		temp_enter(path);
 		fd = openat(AT(path), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-		if (fd < 0 && errno != EEXIST)
+		if (fd >= 0)
+			break;
+		temp_leave(path);
+		if (errno != EEXIST)
 			break;
 	}
 	if (exact)
 		(void)umask(mask);
-	if (fd >= 0)
-		temp_enter(path);
 	return fd;
 }
 
@@ -394,16 +397,16 @@ temp_over(struct temp *t, int same, int *fd)
 	if (*fd < 0)
 		return 0;
 	temp_random(t->name, 0);
+	temp_enter(t->name);
 	/* before: in a name that a power cut takes back the spare may be the file
 	 * that counts */
 	if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
 	    st.st_uid == t->was.st_uid && st.st_gid == t->was.st_gid &&
 	    st.st_mode == t->was.st_mode && flock(*fd, LOCK_EX | LOCK_NB) == 0 &&
 	    (!t->durable || fd_sync_name(t->path, NULL) == 0) &&
-	    renameat(AT(t->spare), AT(t->name)) == 0) {
-		temp_enter(t->name);
+	    renameat(AT(t->spare), AT(t->name)) == 0)
 		return 1;
-	}
+	temp_leave(t->name);
 	(void)close(*fd);
 	return 0;
 }

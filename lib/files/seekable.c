@@ -22,12 +22,13 @@ seekable_open(int *fd, uint64_t *size, const char *path, struct err *e)
 
 	*fd = -1;
 	path = std ? "<stdin>" : path;
-	r = 0;
 	if (!std)
-		r = fd_open(path, FD_NAMED, &from, e);
+		r = fd_open(path, FD_NAMED, &from, &st, e);
 	else if ((from = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)) < 0)
 		r = err_sys(e, "'%s'", path);
-	if (r < 0 || (r = fd_input(from, path, &st, e)) < 0) {
+	else
+		r = fd_input(from, path, &st, e);
+	if (r < 0) {
 		;
 	} else if (S_ISREG(st.st_mode) && lseek(from, 0, SEEK_CUR) == 0) {
 		*fd = from;

@@ -132,10 +132,8 @@ file_add(struct model *m, const char *name, char *path, struct err *e)
 	*f = (struct model_file){ .path = path, .fd = -1 };
 	if ((f->name = alloc_dup(name, e)) == NULL)
 		return -ERR_SYS;
-	if ((r = fd_open(path, FD_FILE, &f->fd, e)) < 0)
+	if ((r = fd_open(path, FD_FILE, &f->fd, &st, e)) < 0)
 		return r;
-	if (fstat(f->fd, &st) < 0)
-		return err_sys(e, "'%s'", path);
 	/* what changes it from now on is seen by its time */
 	clock_settle(st.st_mtim);
 	clock_settle(st.st_ctim);

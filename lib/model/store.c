@@ -278,10 +278,11 @@ int
 store_fd(const struct store *s, size_t i, struct err *e)
 {
 	char *path = store_path(s, &s->w.p[i], e);
+	struct stat st;
 	int fd = -1;
 
 	if (path != NULL)
-		(void)fd_open(path, FD_OURS, &fd, e);
+		(void)fd_open(path, FD_OURS, &fd, &st, e);
 	alloc_free(path);
 	return fd;
 }
