@@ -170,8 +170,9 @@ serve(struct run *x, int from, struct err *e)
 {
 	const struct cli *c = x->o->f->cli;
 	struct reading p = { 0, 0 };
-	const struct receive_answers a = { &x->inbox, x->o->aggregate,
-	    &x->o->f->in, x->out, x->o->shard.admit.time, gave_up, &p };
+	struct receive_answers a = { &x->inbox, &x->o->shard.admit, STEPS_INIT,
+	    x->o->aggregate, &x->o->f->in, x->out, x->o->shard.admit.time, gave_up,
+	    &p };
 	void (*was)(int) = signal(SIGPIPE, SIG_IGN);
 	int fd[2], r, k;
 

@@ -35,7 +35,8 @@ else
 	ace-recv --spool "$new" --create
 	sed -i -e 's/^shard .*/shard 64M/' -e 's/^weight .*/weight 1/' \
 	    -e 's/^contributors .*/contributors 1/' -e 's/^quota .*/quota 1G/' \
-	    -e 's/^open .*/open 64/' -e 's/^time .*/time 12h/' "$new/limits"
+	    -e 's/^open .*/open 64/' -e 's/^out .*/out 4G/' \
+	    -e 's/^time .*/time 12h/' "$new/limits"
 fi
 line=
 if [ $# -gt 0 ]; then

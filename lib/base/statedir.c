@@ -57,9 +57,10 @@ statedir_open_here(struct statedir *s, const char *dir, const char *name,
 {
 	int fd, r;
 
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+	/* one that is in use already is that one again */
+	if (mkdirat(AT(dir), 0700) < 0 && errno != EEXIST)
 		return err_sys(e, "state '%s'", name);
-	fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(AT(dir), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return statedir_none(dir, e);
 	if ((r = statedir_ours(fd, name, e)) == 0 &&

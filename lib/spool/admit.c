@@ -94,6 +94,9 @@ static const struct opt admit_rows[] = {
 	    "steps,", OPT_SIZE(struct admit, quota), .def = "4Gi" },
 	{ 0, "open", "N", "and those of one with shards in so many open steps.",
 	    OPT_U64(struct admit, open, 1, 1 << 20), .def = "1024" },
+	{ 0, "out", "SIZE", "In a day a device is given no more of aggregates for "
+	    "questions, and for\n# shards that come twice.",
+	    OPT_SIZE(struct admit, out), .def = "16Gi" },
 	{ 0, "timeout", "TIME", "A connection ends when nothing comes for so "
 	    "long within a shard.",
 	    OPT_TIME(struct admit, silence), .def = "60s" },
@@ -512,6 +515,42 @@ admit_place(const struct admit *a, const struct inbox *s,
 		    "wait for their steps (limits: quota)",
 		    (unsigned long long)p.bytes);
 	return 0;
+}
+
+/* ---- what goes out ---- */
+
+int
+admit_out(const struct admit *a, const struct inbox *s, const char *run,
+    const char *device, uint64_t bytes, struct err *e)
+{
+	const uint64_t day = inbox_clock() / (UINT64_C(86400) * 1000000000);
+	char *path = inbox_of(s, run, NULL, device, "given", e);
+	unsigned long long was = 0, all = 0;
+	char text[64] = "";
+	size_t n;
+	int fd = -1, k = path != NULL ? fd_lock(path, LOCK_EX, &fd, e) : -ERR_SYS;
+
+	if (k == 0 && (k = fd_read_at(fd, 0, text, sizeof(text) - 1, &n, path,
+	    e)) == 0) {
+		if (sscanf(text, "%llu %llu", &was, &all) != 2 || was != day)
+			all = 0;
+		if (bytes > a->out || all > a->out - bytes)
+			k = err_set(e, ERR_REFUSED, "limit: device '%.80s' was "
+			    "given %llu bytes of aggregates again today, and asks "
+			    "for %llu more (limits: out)", device, all,
+			    (unsigned long long)bytes);
+	}
+	if (k == 0) {
+		n = (size_t)snprintf(text, sizeof(text), "%llu %llu\n",
+		    (unsigned long long)day, all + (unsigned long long)bytes);
+		if ((k = fd_write_at(fd, 0, text, n, path, e)) == 0 &&
+		    ftruncate(fd, (off_t)n) < 0)
+			k = err_sys(e, "'%s'", path);
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	alloc_free(path);
+	return k;
 }
 
 /* ---- the run ---- */

@@ -36,6 +36,8 @@ struct admit {
 	uint64_t shard;			/* bytes on the wire */
 	uint64_t quota;			/* bytes that a device has in open steps */
 	uint64_t open;			/* open steps that it has shards in */
+	uint64_t out;			/* bytes of aggregates that it is given
+					 * again in a day */
 	double silence, idle, time;	/* seconds: without a byte in a shard,
 					 * and between two; without a shard;
 					 * 0: any */
@@ -81,6 +83,13 @@ int admit_place(const struct admit *a, const struct inbox *s,
  * admit_place looks at these and not at those of all devices.  A power cut may
  * take lines of it, or all: then less is counted until those steps are over. */
 int admit_took(const struct inbox *s, const struct shard *sh, struct err *e);
+
+/* admit_out(a, s, run, device, bytes, e): the device is given so many bytes again that
+ * all devices were given already: for a question, or a shard that came twice, which
+ * cost nothing.  DIR/RUN/DEVICE.given is the day and how many they are on it.
+ * -ERR_REFUSED: it has had as many as it may. */
+int admit_out(const struct admit *a, const struct inbox *s, const char *run,
+    const char *device, uint64_t bytes, struct err *e);
 
 /* admit_run(s, want, run, e): -ERR_DATA when this is no run that is wanted, or
  * when several would do and the spool has another one of them (inbox_fits). */

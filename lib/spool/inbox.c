@@ -402,9 +402,7 @@ inbox_floor(const struct inbox *s, const char *run, uint64_t *step,
 	return inbox_number(s, run, "closed", step, e);
 }
 
-/* The time in Unix nanoseconds, or what SOURCE_DATE_EPOCH says when output is
- * to be reproducible. */
-static uint64_t
+uint64_t
 inbox_clock(void)
 {
 	const char *fixed = getenv("SOURCE_DATE_EPOCH");

@@ -24,7 +24,7 @@
  *   DIR/RUN/DEVICE.incarnation       the newest incarnation of a device seen
  *   DIR/RUN/devices                  who is waited for, see spool/roster.h
  *   DIR/RUN/model.aceg               for devices that join, see spool/join.h
- *   DIR/RUN/DEVICE.open              see spool/admit.h
+ *   DIR/RUN/DEVICE.open, .given      see spool/admit.h
  *   DIR/RUN/DEVICE.history/          see spool/mirror.h
  *   DIR/DEVICE.new-XXXXXX            a shard that is being received; locked
  *                                    while somebody writes it
@@ -126,6 +126,9 @@ int inbox_is_there(const struct inbox *s, const char *run,
  * takes it for a dead process's. */
 int inbox_temp(const struct inbox *s, const struct shard *sh, const char *end,
     char **path, struct io **io, struct err *e);
+/* inbox_clock(): the time in Unix nanoseconds, or what SOURCE_DATE_EPOCH says when
+ * output is to be reproducible. */
+uint64_t inbox_clock(void);
 /* inbox_sign(s, run, r, e): fills in clock and version of a receipt whose
  * verdict was decided without the spool, and which is not kept. */
 int inbox_sign(const struct inbox *s, const char *run, struct receipt *r,

@@ -3,11 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/at.h"
+#include "base/bytes.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -35,7 +37,8 @@ struct receive_said {
 	char run[SHARD_NAME + 1];
 	int asks;		/* the device does, from r.step on (join_next);
 				 * otherwise it sent a shard */
-	char device[SHARD_NAME + 1];	/* who asks; "": it has no name */
+	int again;		/* it did, or the shard has come before */
+	char device[SHARD_NAME + 1];	/* "": it has no name */
 	int end;		/* all was read; without it the answers are
 				   an aborted stream */
 };
@@ -162,13 +165,15 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 
 static int
 receive_tell_receipt(struct receive *x, const struct receipt *r,
-    const struct shard *sh, struct err *e)
+    const struct shard *sh, int again, struct err *e)
 {
 	struct receive_said a;
 
 	memset(&a, 0, sizeof(a));
 	a.r = *r;
+	a.again = again;
 	(void)snprintf(a.run, sizeof(a.run), "%s", inbox_run_of(sh));
+	(void)snprintf(a.device, sizeof(a.device), "%s", inbox_device_of(sh));
 	cli_say(x->o->cli, 1, "'%s' step %llu: %s%s%s", shard_device(sh),
 	    (unsigned long long)r->step, receipt_verdict_name(r->verdict),
 	    r->reason[0] != '\0' ? ": " : "", r->reason);
@@ -286,7 +291,7 @@ receive_ask(struct receive *x, const struct shard *sh, struct err *e)
 	a.r.verdict = RECEIPT_INVALID;	/* nothing of it is kept */
 	(void)snprintf(a.run, sizeof(a.run), "%s", inbox_run_of(sh));
 	(void)snprintf(a.device, sizeof(a.device), "%s", inbox_device_of(sh));
-	a.asks = 1;
+	a.asks = a.again = 1;
 	a.r.step = sh->step;
 	cli_say(x->o->cli, 1, "'%s' asks from step %llu on", shard_device(sh),
 	    (unsigned long long)sh->step);
@@ -299,9 +304,16 @@ static int
 receive_shard(struct receive *x, struct err *e)
 {
 	const struct shard *sh = reader_shard(x->in);
+	char *sum = inbox_path(x->inbox, inbox_run_of(sh), &sh->step,
+	    "aggregate.aceg", e);
+	/* who gets it at once did not wait for it: a shard of before */
+	const int again = sum != NULL && faccessat(AT(sum), F_OK, 0) == 0;
 	struct receipt r;
 	int k;
 
+	alloc_free(sum);
+	if (sum == NULL)
+		return -ERR_SYS;
 	if ((k = receive_check_sender(x, sh, e)) < 0)
 		return k;
 	if (x->o->tells && sh->kind == SHARD_MODEL &&
@@ -313,7 +325,7 @@ receive_shard(struct receive *x, struct err *e)
 	    e)) < 0)
 		return k;
 	k = receive_spool(x, sh, k, &r, e);
-	return k < 0 ? k : receive_tell_receipt(x, &r, sh, e);
+	return k < 0 ? k : receive_tell_receipt(x, &r, sh, again, e);
 }
 
 static int
@@ -395,17 +407,29 @@ receive_within(double secs)
 	(void)setitimer(ITIMER_REAL, &t, NULL);
 }
 
-/* Copies an aggregate, which appears only when it is whole, to the device. */
+/* May the device have the aggregate?  0: it has it, from this connection. */
 static int
-receive_hand(const struct receive_answers *o, char *path, struct err *e)
+receive_may(struct receive_answers *o, const struct receive_said *a,
+    uint64_t step, const char *path, struct err *e)
 {
+	unsigned char id[SHARD_ID];
+	struct stat st;
+	uint64_t key;
+	size_t i;
 	int k;
 
-	receive_within(o->patience);
-	k = filter_copy_file(path, o->in, o->out, e);
-	receive_within(0);
-	alloc_free(path);
-	return k;
+	/* steps of several runs may be on it */
+	ledger_hash(a->run, id);
+	key = bytes_le64(id) + step;
+	for (i = o->given.n; i > 0; i--)
+		if (o->given.step[i - 1] == key)
+			return 0;
+	if (fstatat(AT(path), &st, 0) < 0)
+		return err_sys(e, "'%s'", path);
+	if ((k = steps_add(&o->given, key, e)) == 0 && a->again)
+		k = admit_out(o->admit, o->inbox, a->run, a->device,
+		    (uint64_t)st.st_size, e);
+	return k < 0 ? k : 1;
 }
 
 /* Fail where the step of this accepted shard never gets an aggregate because the
@@ -430,21 +454,28 @@ receive_split(const struct receive_answers *o, const struct receive_said *a,
 	return k < 0 ? k : 0;
 }
 
+/* Copies the aggregate of a step, once there is one and it is whole, to the device.
+ * 1: the connection has ended. */
 static int
-receive_aggregate(const struct receive_answers *o, const struct receive_said *a,
-    struct err *e)
+receive_hand(struct receive_answers *o, const struct receive_said *a,
+    uint64_t step, struct err *e)
 {
 	char *path = NULL;
-	int k = receive_await(o, a->run, a->r.step, &path, e);
+	int k = receive_await(o, a->run, step, &path, e);
 
-	/* of what was read the device gets the receipts all the same */
-	if (k == 0 && path == NULL)
+	if (path != NULL && (k = receive_may(o, a, step, path, e)) > 0) {
+		receive_within(o->patience);
+		k = filter_copy_file(path, o->in, o->out, e);
+		receive_within(0);
+	} else if (path == NULL && k == 0 && !a->asks) {
 		k = receive_split(o, a, e);
-	return k < 0 ? k : path == NULL ? 0 : receive_hand(o, path, e);
+	}
+	alloc_free(path);
+	return k;
 }
 
 static int
-receive_reply(const struct receive_answers *o, const struct receive_said *a,
+receive_reply(struct receive_answers *o, const struct receive_said *a,
     struct err *e)
 {
 	int r;
@@ -456,24 +487,22 @@ receive_reply(const struct receive_answers *o, const struct receive_said *a,
 	 * wait */
 	if (r < 0 || !o->aggregate || receipt_is_refused(&a->r))
 		return r;
-	return receive_aggregate(o, a, e);
+	/* of what was read it gets the receipts all the same */
+	r = receive_hand(o, a, a->r.step, e);
+	return r < 0 ? r : 0;
 }
 
 /* What a device that asks has to know, all of which it waits for. */
 static int
-receive_teach(const struct receive_answers *o, const struct receive_said *a,
+receive_teach(struct receive_answers *o, const struct receive_said *a,
     struct err *e)
 {
 	struct join_asked q = { a->run, a->device, a->r.step };
 	uint64_t next;
-	char *path;
 	int k;
 
 	while ((k = join_next(o->inbox, &q, &next, e)) > 0) {
-		if ((k = receive_await(o, a->run, next, &path, e)) == 0 &&
-		    path != NULL)
-			k = receive_hand(o, path, e);
-		if (k != 0)
+		if ((k = receive_hand(o, a, next, e)) != 0)
 			return k;
 		q.step = next + 1;
 	}
@@ -491,7 +520,7 @@ receive_teach(const struct receive_answers *o, const struct receive_said *a,
 }
 
 int
-receive_answer(const struct receive_answers *o, int from, struct err *e)
+receive_answer(struct receive_answers *o, int from, struct err *e)
 {
 	struct receive_said a;
 	struct io *io;
@@ -510,6 +539,7 @@ receive_answer(const struct receive_answers *o, int from, struct err *e)
 			    receive_reply(o, &a, e);
 	} while (r == 0 && !a.end);
 	io_free(io);
+	steps_release(&o->given);
 	receive_within(o->patience);	/* the stream's end, too */
 	return r;
 }

@@ -14,6 +14,7 @@
 
 #include "spool/admit.h"
 #include "spool/inbox.h"
+#include "spool/steps.h"
 
 struct cli;
 struct err;
@@ -43,6 +44,9 @@ int receive_all(const struct inbox *s, struct reader *in,
 
 struct receive_answers {
 	const struct inbox *inbox;
+	const struct admit *admit;
+	struct steps given;		/* a number for each aggregate that it
+					 * was handed */
 	int aggregate;			/* not the receipts alone */
 	const struct reader_opts *in;	/* for aggregates */
 	struct writer *out;		/* to the device */
@@ -54,9 +58,10 @@ struct receive_answers {
 	void *reading;
 };
 
-/* receive_answer(o, from, e): all that is told through `from' to the device.  1:
- * the reading process ended before all was read. */
-int receive_answer(const struct receive_answers *o, int from, struct err *e);
+/* receive_answer(o, from, e): all that is told through `from' to the device, each
+ * aggregate once, whatever comes twice.  1: the reading process ended before all was
+ * read. */
+int receive_answer(struct receive_answers *o, int from, struct err *e);
 
 /* receive_publish(s, run, in, e): the shards of `in' are aggregates: puts each
  * into the spool, where the processes that answer devices wait for it.  One that is

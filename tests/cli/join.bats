@@ -25,7 +25,7 @@ leaves() { ace-recv --spool spool --run demo --device "$1" --leave; }
 told() {
 	ace-inspect --json told | python3 -c 'import json, sys
 for line in sys.stdin:
-    d = json.loads(line); print(d["kind"], d["step"])' | paste -sd ' '
+    d = json.loads(line); "kind" in d and print(d["kind"], d["step"])' | paste -sd ' '
 }
 
 # model STEP: as a trainer keeps it, without the name of a run
@@ -261,6 +261,49 @@ asks() {
 	    ace-recv --spool spool >receipts
 	exits 5 ace-ack -S st receipts
 	says 'a shard of kind model is not for a sum'
+}
+
+# question DEVICE STEP
+question() {
+	perl -e 'print pack("Q<", 8), "{}      "' |
+	    ace-import -k model -d "$1" -r demo -s "$2"
+}
+
+@test "what is asked twice is given once over a connection, and in a day up to a limit" {
+	local s one
+	export SOURCE_DATE_EPOCH=1700000000
+	for s in 0 1 2; do closes $s edge1 edge2; done
+	answers() { timeout "$HANG" ace-recv --spool spool --device edge3 --reply aggregate; }
+	for s in $(seq 50); do question edge3 0; done | answers >told
+	ace-inspect verify told
+	[ "$(told | sed 's/\( model 3\)\1*$/\1/')" = 'mean 0 mean 1 mean 2 model 3' ]
+	one=$(cat spool/demo/[012]/aggregate.aceg | wc -c)
+	[ "$(cat spool/demo/edge3.given)" = "$((1700000000 / 86400)) $one" ]
+	# a shard that is sent twice is such a question, too
+	for s in 0 0 0 1 1 2; do mkshards -d edge1 -s $s -x $s -r demo -c f32; done >again
+	ace-recv --spool spool --reply aggregate <again >told
+	[ "$(told)" = 'mean 0 mean 1 mean 2' ]
+	[ "$(cut -d ' ' -f 2 spool/demo/edge1.given)" = "$one" ]
+	# once more in a day there is room, and no third time, whatever the connection
+	echo "out $((2 * one))" >spool/limits
+	question edge3 0 | answers >told
+	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
+	question edge3 0 >ask
+	exits 5 answers <ask
+	says "limit: device 'edge3' was given $((2 * one)) bytes of aggregates again today, and asks for"
+	says "limits: out"
+	# others have their own, one whose limit is larger has more, and tomorrow is another day
+	asks edge4 0 >told
+	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
+	echo "out 1G edge3" >>spool/limits
+	exits 0 answers <ask
+	sed -i '$d' spool/limits
+	exits 5 answers <ask
+	SOURCE_DATE_EPOCH=1700086400 exits 0 answers <ask
+	# the answer to a new shard counts for nothing
+	closes 3 edge1 edge2
+	[ "$(cut -d ' ' -f 2 spool/demo/edge1.given)" = "$one" ]
+	[ ! -e spool/demo/edge2.given ]
 }
 
 @test "who asks again is no stranger with a shard of before, nor is one without a name" {

@@ -80,7 +80,7 @@ TEST(test_open)
 /* What the state's own folder has to do with its name once it is open. */
 TEST(test_moved)
 {
-	struct statedir s = STATE_INIT;
+	struct statedir s = STATE_INIT, t = STATE_INIT;
 	char *path;
 	int fd;
 
@@ -91,6 +91,8 @@ TEST(test_moved)
 	err_clear(&e);
 	ok(statedir_open(&s, "link", &e) == 0, "one of ours that was named: %s",
 	    ERR_MSG(&e));
+	ok(statedir_open(&t, "link", &e) == 0, "and once more: %s", ERR_MSG(&e));
+	statedir_close(&t);
 	ok(unlink("link") == 0 && rename("S", "was") == 0 &&
 	    symlink("other", "link") == 0, "it gets another name");
 	ok(statedir_lock(&s, &e) == 0 && there("was/lock") && !there("other/lock"),
