@@ -16,20 +16,38 @@
 # server was started with.
 set -eu
 [ $# -eq 3 ] || { echo 'receive.sh: MODEL sglang|vllm URL' >&2; exit 2; }
-model=$1 url=$3
+model=${1%/} url=$3
+case $model in
+/*[[:cntrl:]]* | [!/]* | '')
+	echo 'receive.sh: MODEL: a full name, without line ends' >&2
+	exit 2
+	;;
+esac
 case $2 in
-sglang)	post=update_weights_from_disk body="{\"model_path\": \"$model\"}" ;;
+sglang)
+	post=update_weights_from_disk
+	body="{\"model_path\": \"$(printf %s "$model" | sed 's/[\\"]/\\&/g')\"}"
+	;;
 # of a server that was started with VLLM_SERVER_DEV_MODE=1
 vllm)	post=collective_rpc body='{"method": "reload_weights"}' ;;
 *)	echo "receive.sh: '$2' is neither sglang nor vllm" >&2; exit 2 ;;
 esac
 
-# one at a time, the server's answer included
-exec 9>"$model.receive"
+# one at a time, the server's answer included: the lock is ace-patch's own directory,
+# which stays.  Another's would keep us waiting, and a file of that name be emptied
+state=$model.ace-patch
+mkdir -m 700 "$state" 2>/dev/null || :
+if [ -h "$state" ] || [ ! -d "$state" ] || [ ! -O "$state" ]; then
+	[ -e "$model" ] || { echo "receive.sh: no '$model'" >&2; exit 4; }
+	echo "receive.sh: '$state' is a link, no directory, or another user's:" \
+	    "remove it, or run this as that user" >&2
+	exit 5
+fi
+exec 9<"$state"
 flock 9
 # staged, so that what the server has mapped does not change; what has come already
 # is not staged again, and there is nothing to commit
 ace-patch --stage "$model"
-[ ! -e "$model.ace-patch/ready" ] || ace-patch --commit "$model"
-curl -fsS --max-time 600 -H 'Content-Type: application/json' -d "$body" \
-    "$url/$post" >/dev/null || exit 4
+[ ! -e "$state/ready" ] || ace-patch --commit "$model"
+curl -gfsS --max-time 600 -H 'Content-Type: application/json' -d "$body" \
+    --url "$url/$post" >/dev/null || exit 4

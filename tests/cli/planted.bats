@@ -215,3 +215,122 @@ calls() {
 	[ "$(cat spool/test/0/mail/1)" = "a mail" ]
 	[ ! -e spool/test/1 ]
 }
+
+# a host that is reached: its shell gets the words, as ssh's does
+far() {
+	mkdir bin
+	# shellcheck disable=SC2016 # the other's words
+	printf '#!/bin/sh\nexec sh -c "$*"\n' >bin/far
+	chmod +x bin/far
+	PATH=$ROOT/examples/patches:$PWD/bin:$PATH
+}
+
+@test "receive.sh: nothing is made or emptied where a name leads" {
+	models
+	far
+	mkdir m
+	cp old m/model.safetensors
+	victim
+	echo "my key" >key
+	for name in m.receive m.ace-patch; do
+		[ $name = m.receive ] && want=4 || want=5
+		for to in key mail; do
+			rm -rf m.receive m.ace-patch
+			ln -s "$to" $name
+			exits $want receive.sh "$PWD/m" sglang http://127.0.0.1:9 <step.aceg
+			[ "$(cat key)" = "my key" ]
+			unharmed
+		done
+		rm -rf $name
+		mkfifo $name
+		exits $want timeout "$HANG" receive.sh "$PWD/m" sglang http://127.0.0.1:9 <step.aceg
+		rm $name
+	done
+	exits 2 receive.sh m sglang http://127.0.0.1:9 <step.aceg
+	exits 2 receive.sh "$PWD/m
+x" sglang http://127.0.0.1:9 <step.aceg
+	# a name is a name to the server, too
+	printf '#!/bin/sh\nprintf "%%s\\n" "$@" >words\n' >bin/curl
+	chmod +x bin/curl
+	mv m 'm", "x": "\'
+	exits 0 receive.sh "$PWD/m\", \"x\": \"\\" sglang '-o/x' <step.aceg
+	grep -A1 -x -e -d words | tail -n 1 | python3 -c 'import json, os, sys
+exit(json.load(sys.stdin) != {"model_path": os.getcwd() + "/m\", \"x\": \"\\"})'
+	grep -qx -e --url words
+}
+
+@test "catch-up.sh: what the trainer sends becomes files of a model, and nothing else" {
+	models
+	far
+	mkdir served
+	cp old served/model.safetensors
+	echo '{}' >served/config.json
+	echo 'import os' >served/evil.py
+	mkdir served/original
+	ln -s config.json served/link.json
+	ace-diff -S sent -s 1 old new
+	mkdir now
+	cp new now/model.safetensors
+	cp served/*.json now
+	exits 0 catch-up.sh edge1 new1 sent "$PWD/served" far
+	says "^catch-up.sh: 'evil.py' stays on the trainer"
+	diff -r new1 now
+	[ ! -h new1/link.json ]
+	# a trainer that sends other things
+	cat >bin/evil <<-'END'
+		#!/bin/bash
+		case $1 in sh*) printf %b "$SENDS" ;; *) exit 1 ;; esac
+	END
+	chmod +x bin/evil
+	export SENDS
+	for SENDS in '../x.json 1 1\nx.\n' '/tmp/x.json 1 1\nx.\n' '.bashrc 1 1\nx.\n' \
+	    'evil.py 1 1\nx.\n' 'sh 1 1\nx.\n' 'a.json 1 1\nxa.json 1 1\ny.\n' '-x.json 1 1\nx.\n' \
+	    'a.json 9 9\nx.\n' 'a.json 1 1\nx' '' 'a.json 1 -1\nx.\n' 'a.json 1\nx.\n' \
+	    'a.json 1 1 1\nx.\n' 'a.json $(touch_pwned) 1\nx.\n' 'a b.json 1 1\nx.\n' \
+	    'a.json 9999999999 9999999999\nx.\n' 'x/a.json 1 1\nx.\n'; do
+		exits 3 catch-up.sh edge1 new2 sent "$PWD/served" evil
+		[ -z "$(find . -name 'new2*')" ]
+		[ ! -e x.json ]
+		[ ! -e /tmp/x.json ]
+	done
+}
+
+@test "catch-up.sh: names stay names, here and on the trainer" {
+	models
+	far
+	mkdir served now
+	cp old served/model.safetensors
+	cp new now/model.safetensors
+	local n=0 name
+	for name in 'a b' 'a;touch pwned' 'a$(touch pwned)' "a'b" '-x' 'a"b' 'a\b' '*'; do
+		n=$((n + 1))
+		rm -rf d
+		mkdir -p "d/$name"
+		cp -r served "d/$name/from"
+		(cd d && ace-diff -S "./$name/sent" -s 1 ../old ../new)
+		exits 0 catch-up.sh "h$n" "d/$name/m" "$PWD/d/$name/sent" "$PWD/d/$name/from" far
+		diff -r "d/$name/m" now
+		exits 0 catch-up.sh "h$n" "d/$name/m2" "d/$name/sent" "d/$name/from"
+		diff -r "d/$name/m2" now
+		case $name in
+		*[\"\\]*) exits 2 catch-up.sh "$name" "d/$name/m" "d/$name/sent" "d/$name/from" far ;;
+		*) exits 0 catch-up.sh "$name" "d/$name/m" "$PWD/d/$name/sent" "$PWD/d/$name/from" far ;;
+		esac
+		[ -z "$(find . -name pwned)" ]
+	done
+}
+
+@test "catch-up.sh: a link in the place of what it makes" {
+	models
+	far
+	mkdir served
+	cp old served/model.safetensors
+	ace-diff -S sent -s 1 old new
+	victim
+	ln -s mail new.joins
+	exits 0 catch-up.sh edge1 new1 sent "$PWD/served" far
+	ln -s nowhere new2
+	exits 1 catch-up.sh edge1 new2 sent "$PWD/served" far
+	[ ! -e nowhere ]
+	unharmed
+}
