@@ -20,8 +20,19 @@ shift 3
 . "$(dirname "$0")/plain.sh"
 plain DEVICE "$device"
 plain SPOOL "/$spool" /
+case $spool in
+-*) plain SPOOL "$spool" / ;;
+esac
 for word; do
 	plain OPTION "_$word" /
+	# of two that say whose it is, where it goes or what is done the last would count
+	case $word in
+	--reply | --run | --schema | --sync | --max-* | --sandbox | -[vq]) ;;
+	-*)
+		echo "authorize.sh: OPTION: not '$word'" >&2
+		exit 2
+		;;
+	esac
 done
 
 refuse() {
@@ -30,7 +41,7 @@ refuse() {
 }
 # one line, a key, no options of its own
 [ "$(grep -c '' "$key")" -eq 1 ] || refuse "not one line"
-grep -qE '^(ssh-|ecdsa-|sk-)[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^"]*)?$' "$key" ||
+LC_ALL=C grep -qE '^(ssh-|ecdsa-|sk-)[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^"[:cntrl:]]*)?$' "$key" ||
     refuse "not a public key"
 
 "$(dirname "$0")/limits.sh" "$spool"

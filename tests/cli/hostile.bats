@@ -866,6 +866,22 @@ let_go() {
 	[ ! -e ca.key ]
 }
 
+@test "authorize.sh: the line says whose key it is, where it goes and what is done, once" {
+	local o auth="$ROOT/examples/hosts/authorize.sh"
+	echo 'ssh-ed25519 AAAA me@here' >key.pub
+	exits 0 "$auth" edge1 key.pub "$PWD/spool" --reply aggregate --run demo
+	grep -q 'command="ace-recv --spool .*/spool --device edge1 --reply aggregate --run demo" ssh' out
+	for o in --device --dev -dedge2 --spool --publish --create --join --leave -o/etc/passwd --output; do
+		exits 2 "$auth" edge1 key.pub "$PWD/spool" $o
+		says "^authorize.sh: OPTION: not '$o'"
+	done
+	exits 2 "$auth" edge1 key.pub -x
+	says '^authorize.sh: SPOOL: '
+	printf 'ssh-ed25519 AAAA x\rssh-ed25519 BBBB y\n' >key.pub
+	exits 2 "$auth" edge1 key.pub "$PWD/spool"
+	says 'not a public key'
+}
+
 @test "a restored state whose name has a blank fences nobody else" {
 	mkdir bin
 	printf '#!/bin/sh\nshift 2\nexec sh -c "$*"\n' >bin/ssh
