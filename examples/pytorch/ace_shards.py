@@ -723,6 +723,8 @@ class _Pipe:
             return (f"this device, {state} and the cloud are not of one "
                     "run: when the model is right now, remove the state of the "
                     f"one before; {SEE}")
+        if re.match("ace-expand: (non-finite|limit)", line):
+            return f"nothing was applied; {ASK}"
         if ": equivocation: " in line:
             return (f"two devices have this name, or {state} was removed "
                     f"after something was sent: {SEE}")
@@ -732,9 +734,10 @@ class _Pipe:
         """The Error for a pipe that ended too early."""
         self.leave()
         # who fails because another one did says that a stream was cut off, or says
-        # nothing, or speaks after that one
+        # nothing, or speaks after that one; a broken pipe, of a program or of a shell
+        # (141), is the fault of the one that reads no more
         said = [self._last_word(i) for i, p in enumerate(self.processes)
-                if p.returncode not in (0, -13) and not hasattr(p, "ended")]
+                if p.returncode not in (0, -13, 141) and not hasattr(p, "ended")]
         failed = sorted((status == 3 and (not line or ": truncated: " in line),
                          at, i, line, status) for at, i, line, status in said)
         if not failed:

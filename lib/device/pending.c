@@ -72,13 +72,6 @@ pending_find(const struct pending *p, uint64_t step)
 	return NULL;
 }
 
-static int
-pending_is_average(const struct shard *sh)
-{
-	return sh->kind == SHARD_MEAN || sh->kind == SHARD_SUM ||
-	    sh->kind == SHARD_DELTA;
-}
-
 /* The same by the state's residual, which is open. */
 static int
 pending_compare(const struct residual *q, const struct pending *p,
@@ -93,7 +86,7 @@ pending_compare(const struct residual *q, const struct pending *p,
 		return err_set(e, ERR_DATA, "mismatch: '%.80s' is of run '%.80s', this "
 		    "state of run '%.80s'", shard_device(sh), shard_run(sh),
 		    shard_run(own));
-	if (!pending_is_average(sh))
+	if (!shard_is_average(sh))
 		return err_set(e, ERR_DATA, "mismatch: '%.80s' is of kind %s, "
 		    "expected an average, of kind mean, sum or delta",
 		    shard_device(sh), shard_kind_name(sh->kind));
@@ -121,7 +114,7 @@ pending_answers(const struct statedir *s, const struct receipts *heard,
 		return k;
 	if ((k = residual_open(&q, s, e)) == 0)
 		k = q.d.r != NULL ? pending_compare(&q, &p, heard, sh, sc, e) :
-		    !pending_is_average(sh) ? 0 : err_set(e, ERR_DATA, "mismatch: an average of step %llu of run "
+		    !shard_is_average(sh) ? 0 : err_set(e, ERR_DATA, "mismatch: an average of step %llu of run "
 		    "'%.80s', and nothing was sent from state '%s'",
 		    (unsigned long long)sh->step, shard_run(sh), s->dir);
 	residual_close(&q);

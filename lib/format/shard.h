@@ -132,4 +132,12 @@ shard_is_abreast(const struct shard *s)
 	return s->step != 0 && s->base_version == s->step;
 }
 
+/* Is it what comes back to a device, made of the shards of many? */
+static inline int
+shard_is_average(const struct shard *s)
+{
+	return s->kind == SHARD_MEAN || s->kind == SHARD_SUM ||
+	    s->kind == SHARD_DELTA;
+}
+
 #endif

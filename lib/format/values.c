@@ -130,6 +130,25 @@ values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e)
 }
 
 int
+values_bounded(const struct kern *k, const struct schema_tensor *t,
+    uint64_t first, const float *x, size_t n, struct err *e)
+{
+	const float most = VALUES_MOST;
+	size_t at;
+
+	if (k->max_bits(x, n) <= bytes_u32(most))
+		return 0;
+	if ((at = k->first_nonfinite(x, n)) != n)
+		return err_set(e, ERR_DATA, "non-finite value in tensor '%.80s' "
+		    "at index %llu", t->name, (unsigned long long)(first + at));
+	for (at = 0; x[at] <= most && x[at] >= -most; at++)
+		;
+	return err_set(e, ERR_DATA, "limit: %g in tensor '%.60s' at index %llu, "
+	    "at most %g", (double)x[at], t->name,
+	    (unsigned long long)(first + at), (double)most);
+}
+
+int
 values_whole(const struct shard *s, struct err *e)
 {
 	return (s->flags & SHARD_PREDICTED) == 0 ? 0 : err_set(e, ERR_DATA,

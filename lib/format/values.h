@@ -36,6 +36,12 @@ int values_view(const struct reader *r, const struct record *rec, float *buf,
  * -ERR_REFUSED, by name and place. */
 int values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e);
 
+/* values_bounded(k, t, first, x, n, e): -ERR_DATA when one of the n values of tensor
+ * t, from its first-th on, is not finite or larger than VALUES_MOST. */
+struct kern;
+int values_bounded(const struct kern *k, const struct schema_tensor *t,
+    uint64_t first, const float *x, size_t n, struct err *e);
+
 /* values_whole(s, e): -ERR_DATA when the values of shard s are differences to a
  * history, which nobody without that history may take for values. */
 int values_whole(const struct shard *s, struct err *e);

@@ -10,7 +10,6 @@
 
 #include "base/alloc.h"
 #include "base/at.h"
-#include "base/bytes.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/limits.h"
@@ -236,21 +235,10 @@ void
 admit_values(const struct kern *k, const struct schema_tensor *t,
     uint64_t first, const float *x, size_t n, struct receipt *r)
 {
-	const float most = VALUES_MOST;
-	size_t at;
+	struct err e = ERR_INIT;
 
-	if (k->max_bits(x, n) <= bytes_u32(most))
-		return;
-	if ((at = k->first_nonfinite(x, n)) != n) {
-		admit_refuse(r, "non-finite value in tensor '%.80s' at index "
-		    "%llu", t->name, (unsigned long long)(first + at));
-		return;
-	}
-	for (at = 0; x[at] <= most && x[at] >= -most; at++)
-		;
-	admit_refuse(r, "limit: %g in tensor '%.60s' at index %llu, at most "
-	    "%g", (double)x[at], t->name, (unsigned long long)(first + at),
-	    (double)most);
+	if (values_bounded(k, t, first, x, n, &e) < 0)
+		(void)admit_because(r, &e);
 }
 
 /* Who may speak for nobody else names nobody else. */

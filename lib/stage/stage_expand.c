@@ -207,6 +207,23 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh,
 
 /* ---- its groups ---- */
 
+/* An average goes into the model and the state of a device: refuses values that
+ * ace-recv takes from no device either.  With -S it is what the device sends. */
+static int
+stage_expand_bounded(const struct stage_expand *x, uint32_t g, const float *v,
+    size_t n, struct err *e)
+{
+	const struct schema *sc = x->sh.schema;
+	struct schema_span span;
+	int r;
+
+	if (x->o->dir != NULL || !shard_is_average(x->sh.shard))
+		return 0;
+	schema_span(sc, g, &span);
+	r = values_bounded(x->kern, &sc->t[span.tensor], span.offset, v, n, e);
+	return r < 0 ? reader_place(x->sh.in, r, e) : 0;
+}
+
 /* v: the values of group x->next as they came, or zeros in x->x when it was not
  * sent.  They stay where they are unless something is added to them.  cut: with
  * them a segment ends. */
@@ -230,6 +247,8 @@ stage_expand_group(struct stage_expand *x, int sent,
 	}
 	if (x->o->dir != NULL && !schema_exact_group(x->sh.schema, g) &&
 	    (r = dense_group(&x->res.d, g, &res, e)) < 0)
+		return r;
+	if ((r = stage_expand_bounded(x, g, to.x, n, e)) < 0)
 		return r;
 	if (res != NULL) {
 		x->kern->add_scaled(x->x, to.x, (float)x->o->gamma, res, n);

@@ -250,6 +250,37 @@ load values
 	says "corrupt: a difference that does not say to what"
 }
 
+@test "an average that no device could have sent is refused: status 3, the state stays" {
+	local k x
+	mkshards -s 3 -x 1 -H kind=3 >mean
+	exits 0 ace-expand --cache cache --feedback st mean
+	cp -r cache cache.was
+	cp -r st st.was
+	refused() {
+		exits 3 ace-expand --cache cache --feedback st "$2"
+		says "^ace-expand: $1, shard 1 'edge1/4', at byte "
+		diff -r cache cache.was
+		diff -r st st.was
+		ace-expand -q "$2" 2>/dev/null | exits 3 ace-export -f raw -o made
+		[ ! -e made ]
+	}
+	for kind in 1 2 3; do
+		for k in nan inf; do
+			mkshards -s 4 -H kind=$kind -k $k >in
+			refused "non-finite value in tensor 'embed' at index 3" in
+		done
+		for x in 1e38 -1.1e18; do
+			perl -e 'print pack "f<*", 1, 1, $ARGV[0], 1' -- $x |
+			    ace-import -f raw --shape 4 --name w -s 4 -d edge1 >one
+			ace-aggregate -d edge1 one >in
+			refused "limit: ${x/e/e.} in tensor 'w' at index 2, at most 1e.18" in
+		done
+	done
+	# what a device computes itself is its own
+	mkshards -s 4 -k nan >in
+	exits 0 ace-expand in
+}
+
 @test "where the output goes is not in the provenance, however it is said" {
 	mkshards -c q8 >in
 	exits 0 ace-expand in
