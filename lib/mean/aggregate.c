@@ -548,6 +548,27 @@ aggregate_put_cluster(struct aggregate *x, size_t c, struct err *e)
 	return r;
 }
 
+/* Reports contribution i, which repeats what another device sent.  That device is
+ * called by its id when it is not in this step. */
+static void
+aggregate_tell_repeat(const struct aggregate *x, size_t i)
+{
+	const struct past_origin *from = &x->c.past.from[i];
+	const struct shard *s = gather_shard(x->g, i);
+	char device[33];
+	size_t k;
+
+	shard_hex(from->device, device);
+	for (k = 0; k < gather_count(x->g); k++)
+		if (memcmp(gather_shard(x->g, k)->device, from->device,
+		    SHARD_ID) == 0)
+			break;
+	cli_say(x->o->f->cli, 1, "step %llu: '%s' left out: repeats what '%s' "
+	    "sent in step %llu", (unsigned long long)s->step, shard_device(s),
+	    k < gather_count(x->g) ? shard_device(gather_shard(x->g, k)) :
+	    device, (unsigned long long)from->step);
+}
+
 /* Reports which contributions are left out or cut, and which are alike. */
 static void
 aggregate_tell(const struct aggregate *x, const struct shard *s)
@@ -567,7 +588,9 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 		const struct robust_one *one = &x->c.step.one[i];
 		const struct shard *from = gather_shard(x->g, i);
 
-		if (one->fate != ROBUST_COUNTS)
+		if (one->fate == ROBUST_REPEATS)
+			aggregate_tell_repeat(x, i);
+		else if (one->fate != ROBUST_COUNTS)
 			cli_say(x->o->f->cli, 1, "step %llu: '%s' %s: %s, norm %g",
 			    (unsigned long long)from->step, shard_device(from),
 			    one->fate == ROBUST_CLIPPED ? "cut" : "left out",

@@ -188,7 +188,6 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 {
 	const struct schema *sc = gather_schema(c->g);
 	const int centered = robust_centered(&c->o->rule);
-	const int past = centered && c->past.known;
 	const float *center = NULL;
 	struct schema_span span;
 	struct kern_stat st;
@@ -204,10 +203,10 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 		    span.offset);
 	if (c->o->theta >= 0 && (r = sketch_group(&c->like, g, span.n, e)) < 0)
 		return r;
-	if (past && (r = past_group(&c->past, g, span.n, e)) < 0)
+	if (centered && (r = past_group(&c->past, g, span.n, e)) < 0)
 		return r;
 	gather_window_range(c->g, &i, &n);
-	if (past && i == 0 && center != NULL)
+	if (centered && i == 0 && center != NULL)
 		past_add(&c->past, gather_count(c->g), center);
 	for (; i < n; i++) {
 		struct robust_one *one = &c->step.one[i];
@@ -227,7 +226,7 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 		one->nonzero += st.nonzero;
 		if (c->o->theta >= 0)
 			sketch_add(&c->like, i, v);
-		if (past)
+		if (centered)
 			past_add(&c->past, i, v);
 	}
 	return 0;
@@ -374,9 +373,12 @@ static int
 contrib_judge(struct contrib *c, struct err *e)
 {
 	const struct robust_rule *q = &c->o->rule;
-	int r = robust_judge(q, &c->step, e);
+	const int centered = robust_centered(q);
+	int r = centered ? past_repeats(&c->past, &c->step, e) : 0;
 
-	return r == 0 && robust_centered(q) ? past_judge(&c->past, &c->step, e) : r;
+	if (r == 0)
+		r = robust_judge(q, &c->step, e);
+	return r == 0 && centered ? past_judge(&c->past, &c->step, e) : r;
 }
 
 /* Reads all values once, one window of contributions after another. */
@@ -440,7 +442,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 	if (r < 0 || (r = contrib_read(c, e)) < 0 ||
 	    (r = contrib_weights(c, e)) < 0 ||
 	    (r = contrib_judge(c, e)) < 0 ||
-	    (r = contrib_fates(c, ROBUST_BY_NORM, ROBUST_NONFINITE, "left-out",
+	    (r = contrib_fates(c, ROBUST_BY_NORM, ROBUST_REPEATS, "left-out",
 	    out, e)) < 0 ||
 	    (r = contrib_fates(c, ROBUST_CLIPPED, ROBUST_CLIPPED, "clipped",
 	    out, e)) < 0 ||

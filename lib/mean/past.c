@@ -1,9 +1,11 @@
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/compare.h"
 #include "base/err.h"
 #include "base/pack.h"
 #include "device/dense.h"
@@ -17,7 +19,19 @@ static const char past_seed[] = "past.seed", past_model[] = "past.model";
 
 #define PAST_LOUD 3		/* radii that one step of a device says at most */
 
-enum { PAST_VALUES = SKETCH_M + 1 };	/* of a row in a file: mass, u */
+#define PAST_COPY 0.0447	/* cos 0.999 */
+#define PAST_APART 0.1		/* of the median distance: no honest two are so near */
+#define PAST_EQUAL 1e-6
+enum { PAST_FEW = 64 };		/* values: any two directions may be the same */
+
+/* Of a row in a file: mass, u, seen; rows of release 0.1 end before the last. */
+enum { PAST_OLD = SKETCH_M + 1,
+	PAST_VALUES = PAST_OLD + PAST_STEPS * (PAST_SUMS + 1) };
+
+struct past_at {		/* a contribution, by the first sum of its direction */
+	double v;
+	size_t i;
+};
 
 /* Makes room for one more, which is zeros. */
 static struct past_row *
@@ -36,6 +50,9 @@ past_release(struct past *p)
 	alloc_free(p->next.row);
 	alloc_free(p->who);
 	alloc_free(p->far2);
+	alloc_free(p->print);
+	alloc_free(p->from);
+	sketch_release(&p->same);
 	sketch_release(&p->now);
 	*p = (struct past)PAST_INIT;
 }
@@ -74,13 +91,17 @@ past_read(struct past *p, struct dense *d, struct err *e)
 	for (g = 0; g < sc->ngroups && r == 0; g++) {
 		if ((row = past_more(&p->last, e)) == NULL)
 			return -ERR_SYS;
-		if (sc->ngroups != sc->n || sc->t[g].numel != PAST_VALUES ||
+		if (sc->ngroups != sc->n || (sc->t[g].numel != PAST_VALUES &&
+		    sc->t[g].numel != PAST_OLD) ||
 		    (g != 0 && !past_unhex(sc->t[g].name, row->device)))
 			return err_set(e, ERR_DATA, "corrupt: '%s' is no past of "
 			    "devices", reader_name(d->r));
 		if ((r = dense_group(d, g, &x, e)) == 0 && x != NULL) {
 			row->mass = x[0];
 			memcpy(row->u, x + 1, sizeof(row->u));
+			if (sc->t[g].numel == PAST_VALUES)
+				memcpy(row->seen, x + PAST_OLD,
+				    sizeof(row->seen));
 		}
 	}
 	return r;
@@ -161,6 +182,8 @@ past_save(struct past *p, const struct shard *sh, struct err *e)
 	for (i = 0; i < p->last.n && r == 0; i++) {
 		x[0] = p->last.row[i].mass;
 		memcpy(x + 1, p->last.row[i].u, sizeof(p->last.row[i].u));
+		memcpy(x + PAST_OLD, p->last.row[i].seen,
+		    sizeof(p->last.row[i].seen));
 		r = dense_put(w, (uint32_t)i, x, PAST_VALUES, e);
 	}
 	if (r == 0 && (r = writer_send(w, NULL, e)) == 0)
@@ -193,12 +216,17 @@ past_begin(struct past *p, const struct shard *sh, const struct schema *sc,
 	}
 	if (r < 0 || (r = alloc_grow(&p->who, &p->who_cap, k, sizeof(*p->who),
 	    e)) < 0 || (r = alloc_grow(&p->far2, &p->far_cap, 2 * k,
-	    sizeof(*p->far2), e)) < 0)
+	    sizeof(*p->far2), e)) < 0 || (r = alloc_grow(&p->print,
+	    &p->print_cap, k, sizeof(*p->print), e)) < 0 ||
+	    (r = alloc_grow(&p->from, &p->from_cap, k, sizeof(*p->from), e)) < 0)
 		return r;
 	memset(p->who, 0, k * sizeof(*p->who));
+	memset(p->print, 0, k * sizeof(*p->print));
 	p->k = k;
+	p->step = sh->step;
 	p->now.seed = p->seed;
-	return p->known ? sketch_begin(&p->now, k + 1, e) : 0;
+	r = sketch_begin(&p->same, k, e);
+	return r == 0 && p->known ? sketch_begin(&p->now, k + 1, e) : r;
 }
 
 void
@@ -210,13 +238,18 @@ past_device(struct past *p, size_t i, const struct shard *sh)
 int
 past_group(struct past *p, uint32_t group, size_t n, struct err *e)
 {
-	return sketch_group(&p->now, group, n, e);
+	const int r = sketch_group(&p->same, group, n, e);
+
+	return r == 0 && p->known ? sketch_group(&p->now, group, n, e) : r;
 }
 
 void
 past_add(struct past *p, size_t i, const float *x)
 {
-	sketch_add(&p->now, i, x);
+	if (p->known)
+		sketch_add(&p->now, i, x);
+	if (i < p->k)
+		sketch_add(&p->same, i, x);
 }
 
 static int
@@ -224,6 +257,33 @@ past_by_device(const void *a, const void *b)
 {
 	return memcmp(((const struct past_row *)a)->device,
 	    ((const struct past_row *)b)->device, SHARD_ID);
+}
+
+static uint64_t
+past_step(const struct past_seen *s)
+{
+	return (uint64_t)s->v[0] | (uint64_t)s->v[1] << 24 |
+	    (uint64_t)s->v[2] << 48;
+}
+
+/* All directions of a row are one average older. */
+static void
+past_age(struct past_row *to, const struct past_row *from)
+{
+	to->seen[0] = (struct past_seen){ .norm = 0 };
+	memcpy(to->seen + 1, from->seen, (PAST_STEPS - 1) * sizeof(*to->seen));
+}
+
+/* Was a shard of this row in one of the averages before? */
+static int
+past_lately(const struct past_row *row)
+{
+	size_t k;
+
+	for (k = 0; k + 1 < PAST_STEPS; k++)
+		if (row->seen[k].norm > 0)
+			return 1;
+	return 0;
 }
 
 /* All of the step before, one step older, without those who are forgotten. */
@@ -237,7 +297,8 @@ past_older(struct past *p, struct err *e)
 	p->next.n = 0;
 	for (i = 0; i < p->last.n; i++) {
 		from = &p->last.row[i];
-		if (i != 0 && from->mass * PAST_KEEP < PAST_LEAST)
+		if (i != 0 && from->mass * PAST_KEEP < PAST_LEAST &&
+		    !past_lately(from))
 			continue;
 		if ((to = past_more(&p->next, e)) == NULL)
 			return -ERR_SYS;
@@ -245,7 +306,11 @@ past_older(struct past *p, struct err *e)
 		to->mass = from->mass * PAST_KEEP;
 		for (j = 0; j < SKETCH_M; j++)
 			to->u[j] = from->u[j] * PAST_KEEP;
+		past_age(to, from);
 	}
+	to = &p->next.row[0];
+	for (i = 0; i < 3; i++)
+		to->seen[0].v[i] = (float)(p->step >> 24 * i & 0xffffff);
 	return 0;
 }
 
@@ -282,7 +347,7 @@ past_one(struct past *p, const struct robust_one *one, size_t i, size_t old,
     struct err *e)
 {
 	static const unsigned char nobody[SHARD_ID];
-	const double *const c = p->now.row + p->k * SKETCH_M;
+	const double *const c = p->known ? p->now.row + p->k * SKETCH_M : NULL;
 	const int named = memcmp(p->who[i], nobody, SHARD_ID) != 0;
 	struct past_row key, *row = NULL;
 
@@ -295,12 +360,174 @@ past_one(struct past *p, const struct robust_one *one, size_t i, size_t old,
 			return -ERR_SYS;
 		memcpy(row->device, p->who[i], SHARD_ID);
 	}
-	past_put(row, c, p->now.row + i * SKETCH_M,
-	    fmin(1, PAST_LOUD * one->scale));
-	p->far2[i] = past_far2(row, &p->next.row[0]);
+	row->seen[0] = p->print[i];
+	if (p->known) {
+		past_put(row, c, p->now.row + i * SKETCH_M,
+		    fmin(1, PAST_LOUD * one->scale));
+		p->far2[i] = past_far2(row, &p->next.row[0]);
+	}
 	p->next.n -= !named;
 	return 0;
 }
+
+/* ---- what was sent before ---- */
+
+/* The direction of contribution i. */
+static struct past_seen
+past_print(const struct past *p, size_t i)
+{
+	const double *x = p->same.row + i * SKETCH_M;
+	struct past_seen s = { .norm = 0 };
+	double v[PAST_SUMS] = { 0 }, norm = 0;
+	size_t j;
+
+	for (j = 0; j < SKETCH_M; j++)
+		v[j % PAST_SUMS] += x[j];
+	for (j = 0; j < PAST_SUMS; j++)
+		norm += v[j] * v[j];
+	norm = sqrt(norm);
+	if (!(norm > 0) || norm > FLT_MAX)
+		return s;
+	s.norm = (float)norm;
+	for (j = 0; j < PAST_SUMS; j++)
+		s.v[j] = (float)(v[j] / norm);
+	return s;
+}
+
+/* Is the distance of two directions less than most? */
+static int
+past_near(const struct past_seen *a, const struct past_seen *b, double most)
+{
+	double d, s = 0;
+	size_t j;
+
+	for (j = 0; j < PAST_SUMS && s < most * most; j++) {
+		d = (double)a->v[j] - (double)b->v[j];
+		s += d * d;
+	}
+	return s < most * most;
+}
+
+/* Does contribution i repeat s?  most: how near that is. */
+static int
+past_same(const struct past *p, const struct robust_step *t, size_t i,
+    const struct past_seen *s, double most)
+{
+	const struct past_seen *own = &p->print[i];
+	const int few = t->one[i].nonzero < PAST_FEW;
+
+	if (!(own->norm > 0) || (few && fabs((double)own->norm -
+	    (double)s->norm) > PAST_EQUAL * (double)s->norm))
+		return 0;
+	return past_near(own, s, few ? fmin(most, PAST_EQUAL) : most);
+}
+
+/* The lower median of the squares, far2 or norm2, of the finite contributions. */
+static double
+past_median(struct past *p, const struct robust_step *t, int far)
+{
+	double *x = p->far2 + p->k;
+	size_t i, n = 0;
+
+	for (i = 0; i < p->k; i++)
+		if (!t->one[i].nonfinite)
+			x[n++] = far ? t->one[i].far2 : t->one[i].norm2;
+	qsort(x, n, sizeof(*x), compare_f64);
+	return n != 0 ? x[(n - 1) / 2] : 0;
+}
+
+static int
+past_by_sum(const void *a, const void *b)
+{
+	const struct past_at *x = a, *y = b;
+
+	if (x->v < y->v || x->v > y->v)
+		return x->v < y->v ? -1 : 1;
+	return x->i < y->i ? -1 : x->i > y->i;
+}
+
+/* The first of at[n], sorted, that is at least v. */
+static size_t
+past_from(const struct past_at *at, size_t n, double v)
+{
+	size_t lo = 0, mid;
+
+	while (lo < n) {
+		mid = lo + (n - lo) / 2;
+		if (at[mid].v < v)
+			lo = mid + 1;
+		else
+			n = mid;
+	}
+	return lo;
+}
+
+/* Marks the contributions at[n] that repeat what the device of this row sent `ago'
+ * averages before the last. */
+static void
+past_mark(struct past *p, struct robust_step *t, const struct past_at *at,
+    size_t n, const struct past_row *row, size_t ago, double most)
+{
+	const struct past_seen *s = &row->seen[ago];
+	const uint64_t step = past_step(&p->last.row[0].seen[ago]);
+	size_t k, i;
+
+	for (k = past_from(at, n, (double)s->v[0] - most); k < n &&
+	    at[k].v <= (double)s->v[0] + most; k++) {
+		i = at[k].i;
+		if (memcmp(p->who[i], row->device, SHARD_ID) == 0 ||
+		    !past_same(p, t, i, s, most) ||
+		    (t->one[i].repeats && p->from[i].step >= step))
+			continue;
+		t->one[i].repeats = 1;
+		memcpy(p->from[i].device, row->device, SHARD_ID);
+		p->from[i].step = step;
+	}
+}
+
+static int
+past_by_id(const void *a, const void *b)
+{
+	return memcmp(a, b, SHARD_ID);
+}
+
+int
+past_repeats(struct past *p, struct robust_step *t, struct err *e)
+{
+	struct past_at *at = alloc_get(p->k + 1, sizeof(*at), e);
+	const struct past_row *row;
+	const unsigned char *now;
+	double norm2, most;
+	size_t i, k, n = 0;
+
+	if (at == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < p->k; i++) {
+		p->print[i] = past_print(p, i);
+		if (t->one[i].nonfinite)
+			p->print[i].norm = 0;
+		if (p->print[i].norm > 0)
+			at[n++] = (struct past_at){ (double)p->print[i].v[0], i };
+	}
+	qsort(at, n, sizeof(*at), past_by_sum);
+	norm2 = past_median(p, t, 0);
+	most = norm2 > 0 ? fmin(PAST_COPY, PAST_APART *
+	    sqrt(past_median(p, t, 1) / norm2)) : 0;
+	for (i = 1; i < p->last.n; i++) {
+		row = &p->last.row[i];
+		now = bsearch(row->device, p->who, p->k, sizeof(*p->who),
+		    past_by_id);
+		for (k = 0; k < PAST_STEPS; k++)
+			if (row->seen[k].norm > 0 && (now == NULL ||
+			    !past_same(p, t, (size_t)(now - p->who[0]) /
+			    SHARD_ID, &row->seen[k], most)))
+				past_mark(p, t, at, n, row, k, most);
+	}
+	alloc_free(at);
+	return 0;
+}
+
+/* ---- a step's end ---- */
 
 /* The places, from what the shards of the first step are. */
 static uint64_t
@@ -325,14 +552,14 @@ past_judge(struct past *p, struct robust_step *t, struct err *e)
 	size_t i, old;
 	int r;
 
-	if (!p->known) {
+	if (!p->known)
 		p->seed = past_places(p, t);
-		return 0;
-	}
-	c = p->now.row + p->k * SKETCH_M;
 	if ((r = past_older(p, e)) < 0)
 		return r;
-	past_put(&p->next.row[0], c, c, 1);
+	if (p->known) {
+		c = p->now.row + p->k * SKETCH_M;
+		past_put(&p->next.row[0], c, c, 1);
+	}
 	old = p->next.n;
 	for (i = 0; i < p->k && r == 0; i++) {
 		p->far2[i] = 0;
@@ -343,7 +570,8 @@ past_judge(struct past *p, struct robust_step *t, struct err *e)
 		return r;
 	qsort(p->next.row + 1, p->next.n - 1, sizeof(*p->next.row),
 	    past_by_device);
-	robust_past(t, p->far2, p->far2 + p->k);
+	if (p->known)
+		robust_past(t, p->far2, p->far2 + p->k);
 	return 0;
 }
 
@@ -352,10 +580,8 @@ past_commit(struct past *p, const struct shard *sh, struct err *e)
 {
 	const struct past_rows last = p->last;
 
-	if (p->known) {
-		p->last = p->next;
-		p->next = last;
-	}
+	p->last = p->next;
+	p->next = last;
 	p->known = 1;
 	return p->dir != NULL && p->dir->dir != NULL ? past_save(p, sh, e) : 0;
 }

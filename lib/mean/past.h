@@ -21,7 +21,18 @@
  * same bytes and nobody knows them who does not see what the others send.
  *
  *	past_begin -> past_device of each -> past_group, past_add for each group
- *	-> past_judge -> past_commit
+ *	-> past_repeats -> past_judge -> past_commit
+ *
+ * Of each shard that counted in one of the last PAST_STEPS averages the direction is
+ * kept, too, as 32 sums of a second sketch, whose places are the same for ever: a
+ * shard that points where another device's did is a copy of that, and is left out.
+ *
+ *	|| s(g) / ||s(g)|| - s(h) / ||s(h)|| || < min(0.0447, 0.1 tau / m)
+ *
+ * where tau is the median distance from the center and m the median norm.  Honest
+ * shards differ by tau or so, hence none is taken for a copy where all are nearly the
+ * same.  Nor is one for what the other device sends again in this step.  Of shards
+ * with few values other than zero any two may be parallel: these have to be equal.
  *
  * Of two files one is of the last step and the other of the one before, as center's.
  */
@@ -40,9 +51,23 @@ struct err;
 struct schema;
 struct statedir;
 
+enum { PAST_STEPS = 32, PAST_SUMS = 32 };
+
+/* The direction of a shard; norm 0: none.  In row[0] of past_rows the number of the
+ * step, in words of 24 bits, in v[0 .. 2]. */
+struct past_seen {
+	float norm, v[PAST_SUMS];
+};
+
 struct past_row {
 	unsigned char device[SHARD_ID];
 	float mass, u[SKETCH_M];
+	struct past_seen seen[PAST_STEPS];	/* the newest first */
+};
+
+struct past_origin {		/* of a copy: */
+	unsigned char device[SHARD_ID];
+	uint64_t step;
 };
 
 struct past_rows {
@@ -56,9 +81,14 @@ struct past {
 	int newest;			/* the file that was written last */
 	int begun, known;		/* a step was; so that there are places */
 	uint64_t seed;			/* of the places */
+	uint64_t step;			/* at hand */
 	unsigned char model[16];
 	struct past_rows last, next;
 	struct sketch now;		/* of this step's shards, and of its center */
+	struct sketch same;		/* of the shards, by the places of all steps */
+	struct past_seen *print;	/* of the shards, from it */
+	struct past_origin *from;	/* of each that repeats another one */
+	size_t print_cap, from_cap;
 	unsigned char (*who)[SHARD_ID];
 	size_t k, who_cap;
 	double *far2;			/* f64[k], and as much to sort them in */
@@ -68,7 +98,7 @@ struct past {
 
 /* past_begin(p, sh, sc, k, e): the step of shard sh, of k contributions to the model
  * sc, begins.  Nothing is known of another model than the step before, or in the
- * first step: then p->known is 0, and no values are wanted. */
+ * first step: then p->known is 0. */
 int past_begin(struct past *p, const struct shard *sh, const struct schema *sc,
     size_t k, struct err *e);
 /* past_device(p, i, sh): contribution i is this shard. */
@@ -78,6 +108,9 @@ void past_device(struct past *p, size_t i, const struct shard *sh);
  * center. */
 int past_group(struct past *p, uint32_t group, size_t n, struct err *e);
 void past_add(struct past *p, size_t i, const float *x);
+/* past_repeats(p, t, e): before robust_judge: marks the contributions that repeat
+ * what another device sent, which p->from names. */
+int past_repeats(struct past *p, struct robust_step *t, struct err *e);
 /* past_judge(p, t, e): behind robust_judge: robust_past by what is known. */
 int past_judge(struct past *p, struct robust_step *t, struct err *e);
 /* past_commit(p, sh, e): this step becomes the one before. */

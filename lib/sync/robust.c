@@ -186,7 +186,7 @@ const char *
 robust_why(enum robust_fate fate)
 {
 	static const char *const why[] = { "counts", "clipped", "norm",
-	    "norm-ratio", "weight", "nonfinite" };
+	    "norm-ratio", "weight", "nonfinite", "repeats" };
 
 	return why[fate];
 }
@@ -224,7 +224,7 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 	for (i = 0; i < k; i++) {
 		o[i].scale = o[i].share = 1;
 		o[i].fate = o[i].nonfinite ? ROBUST_NONFINITE :
-		    !(o[i].weight > 0) ? ROBUST_WEIGHTLESS : ROBUST_COUNTS;
+		    o[i].repeats ? ROBUST_REPEATS : !(o[i].weight > 0) ? ROBUST_WEIGHTLESS : ROBUST_COUNTS;
 	}
 	/* a bad device's norm stays among the peers': that moves the median
 	 * by one place, and no limit has to come before the other.  Of the middle

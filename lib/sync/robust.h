@@ -69,7 +69,7 @@ int robust_elements(const struct robust_rule *q);
 
 enum robust_fate {
 	ROBUST_COUNTS, ROBUST_CLIPPED, ROBUST_BY_NORM, ROBUST_BY_RATIO,
-	ROBUST_WEIGHTLESS, ROBUST_NONFINITE
+	ROBUST_WEIGHTLESS, ROBUST_NONFINITE, ROBUST_REPEATS
 };
 
 struct robust_one {
@@ -79,7 +79,7 @@ struct robust_one {
 	double far2;		/* ||g - c||^2, for center */
 	uint64_t values;	/* of the model */
 	uint64_t nonzero;	/* of those */
-	int nonfinite;		/* leave it out */
+	int nonfinite, repeats;	/* leave it out */
 	/* out */
 	enum robust_fate fate;
 	double scale;		/* of its values */
@@ -116,7 +116,7 @@ int robust_judge(const struct robust_rule *q, struct robust_step *t,
  * Harchaoui 2022), for devices nearer than tau all alike. */
 void robust_past(struct robust_step *t, const double *far2, double *tmp);
 
-/* "norm", "distance", ...: why it is left out. */
+/* "norm", "repeats", ...: why it is left out. */
 const char *robust_why(enum robust_fate fate);
 
 /* robust_combine(q, y, x, k, n, tmp): y[n] by trim or median of x[k][n], NULL

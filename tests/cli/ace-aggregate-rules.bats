@@ -418,6 +418,67 @@ steps() {
 	says 'corrupt: .*center'
 }
 
+# part DEVICE STEP SEED [TIMES]: a shard of 300 values of that seed, times so much
+part() {
+	mkshards -n 300 -x "$3" | ace-export -f raw | perl -e 'local $/; binmode STDOUT;
+	    print pack "f<*", map { $_ * $ARGV[0] } unpack "f<*", <STDIN>' -- "${4:-1}" |
+	    ace-import -f raw --shape 300 --name w -d "$1" -s "$2"
+}
+
+@test "center: what another device sent in a step before is left out, and named" {
+	local s d
+	for s in 1 2 3 4 5; do
+		for d in 1 2 3 4; do
+			part "e$d" $s $((10 * s + d)) >"e$d.$s"
+		done
+		part z $s $((10 * s + 9)) >"z.$s"
+	done
+	honest=(e1.1 e2.1 e3.1 e4.1 z.1 e1.2 e2.2 e3.2 e4.2 z.2 e1.3 e2.3 e3.3 e4.3 z.3
+	    e1.4 e2.4 e3.4 e4.4 z.4 e1.5 e2.5 e3.5 e4.5 z.5)
+	cat "${honest[@]}" >all
+	exits 0 ace-aggregate -v --tolerate 2 --expect 5 <all
+	[ -z "$(field left-out out)" ]
+	# in step 2 what e3 sent in step 1, in 3 that once more, and half of it, in 4 what
+	# e1 sends then, which is not told from a device with the same data
+	part z 2 13 >z.2
+	part z 3 13 0.5 >z.3
+	part z 4 41 >z.4
+	cat "${honest[@]}" >all
+	exits 0 ace-aggregate -v --no-provenance --tolerate 2 --expect 5 <all
+	says "step 2: 'z' left out: repeats what 'e3' sent in step 1$"
+	says "step 3: 'z' left out: repeats what 'e3' sent in step 1$"
+	[ "$(field left-out out | paste -sd' ')" = "z:repeats z:repeats" ]
+	[ "$(field contributors out | sed -n 2p)" = e1,e2,e3,e4 ]
+	cp out want
+	# from a spool, by a new process for each step
+	ace-recv --spool spool --sync none all >/dev/null
+	for s in 1 2 3 4 5; do
+		ace-aggregate --no-provenance --spool spool --expect 5 --sync none \
+		    --tolerate 2 --steps 1
+	done >alone
+	for s in 1 2 3 4 5; do
+		ace-export --step $s -f raw -o one alone
+		ace-export --step $s -f raw -o all.raw want
+		same one all.raw
+	done
+	[ "$(field left-out alone | paste -sd' ')" = "z:repeats z:repeats" ]
+	# a device that is not in the step is named by its id; other rules do not look
+	cat e[1-4].1 z.1 e[124].2 z.2 >all
+	exits 0 ace-aggregate -v --rule center <all
+	says "step 2: 'z' left out: repeats what '[0-9a-f]{32}' sent in step 1$"
+	exits 0 ace-aggregate --rule median <all
+	[ -z "$(field left-out out)" ]
+	# of few values only the same are a copy
+	growing a 1 2 3
+	growing b 2 3 4
+	growing c 4.1 5.1 6.1
+	exits 0 ace-aggregate -v --tolerate 1 a b c
+	says "step 1: 'a' left out: repeats what 'b' sent in step 0$"
+	growing a 1 2.5 3.5
+	exits 0 ace-aggregate -v --tolerate 1 a b c
+	[ -z "$(field left-out out)" ]
+}
+
 @test "one loud device is left out; the others are summed, by the rule or the nearest to it" {
 	local d rule
 	for d in 1 2 3 4 5 6 7; do

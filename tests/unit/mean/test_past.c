@@ -21,6 +21,7 @@ static struct err e;
 static struct schema model = SCHEMA_INIT;
 static struct shard who[K + 1];
 static float x[K + 1][N], center[N];
+static void (*meddle)(size_t k, uint64_t step);	/* changes what sends() made */
 
 /* What device k of the model g = 1, 1, ... sends: it, or against it, and noise twice
  * as long. */
@@ -46,19 +47,22 @@ step(struct past *p, struct robust_step *t, const struct robust_rule *q, size_t 
 	who[0].step = at;
 	if (r == 0)
 		r = past_begin(p, &who[0], &model, k, &e);
-	if (r == 0 && p->known && (r = past_group(p, 0, N, &e)) == 0)
+	if (r == 0 && (r = past_group(p, 0, N, &e)) == 0)
 		past_add(p, k, center);
 	for (i = 0; i < k && r == 0; i++) {
 		sends(i, at, i < BAD ? -1 : 1);
+		if (meddle != NULL)
+			meddle(i, at);
 		t->one[i].weight = t->one[i].norm2 = 1;
 		for (j = 0; j < N; j++)
 			t->one[i].far2 += (double)((x[i][j] - center[j]) *
 			    (x[i][j] - center[j]));
+		t->one[i].nonzero = N;
 		past_device(p, i, &who[i]);
-		if (p->known)
-			past_add(p, i, x[i]);
+		past_add(p, i, x[i]);
 	}
-	if (r == 0 && (r = robust_judge(q, t, &e)) == 0)
+	if (r == 0 && (r = past_repeats(p, t, &e)) == 0 &&
+	    (r = robust_judge(q, t, &e)) == 0)
 		r = past_judge(p, t, &e);
 	return r == 0 ? past_commit(p, &who[0], &e) : r;
 }
@@ -185,6 +189,123 @@ TEST(files)
 	robust_release(&t);
 }
 
+/* Device 4 sends what device 2 sent so many steps ago, times `times', changed by a
+ * share `noise' of it; with `both' device 2 sends it once more, too. */
+static struct { uint64_t ago; float times, noise; int both; } copy;
+
+static void
+copies(size_t k, uint64_t step)
+{
+	uint32_t r[N];
+	size_t j;
+
+	if (k != 4 && (k != 2 || !copy.both))
+		return;
+	memcpy(center, x[2], sizeof(center));
+	sends(2, step - copy.ago, 1);
+	rng_fill(99, step, 0, 0, r, N / 4);
+	for (j = 0; j < N; j++)
+		x[k][j] = copy.times * x[2][j] * (r[j] >> 31 ? 1 + copy.noise :
+		    1 - copy.noise);
+	if (k != 2)
+		memcpy(x[2], center, sizeof(center));
+	for (j = 0; j < N; j++)
+		center[j] = 1;
+}
+
+/* How many of the step's contributions are said to be copies. */
+static size_t
+repeated(const struct robust_step *t)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < t->k; i++)
+		n += t->one[i].fate == ROBUST_REPEATS;
+	return n;
+}
+
+TEST(copies_are_left_out)
+{
+	static const struct { uint64_t ago; float times, noise; int both, is; } c[] = {
+		{ 1, 1, 0, 0, 1 }, { 1, 0.37f, 0, 0, 1 }, { 2, 1e4f, 0, 0, 1 },
+		{ 7, 1, 0.02f, 0, 1 }, { 18, 3, 0.01f, 0, 1 }, { 32, 1, 0, 0, 1 },
+		{ 33, 1, 0, 0, 0 },		/* is not known any more */
+		{ 0, 1, 0, 0, 0 },		/* of the same step */
+		{ 1, 1, 0, 1, 0 },		/* what device 2 has now as well */
+		{ 1, 1, 0.5f, 0, 0 },
+		{ 1, -1, 0, 0, 0 }		/* the opposite: too far for center */
+	};
+	char dir[] = "/tmp/ace-past.XXXXXX", path[64];
+	struct statedir d = STATE_INIT;
+	struct past p = PAST_INIT, other = PAST_INIT;
+	struct robust_step t = { .k = 0 };
+	struct robust_rule q = { 0 };
+	size_t i, wrong = 0;
+	uint64_t s;
+	int r = 0;
+
+	if (mkdtemp(dir) == NULL)
+		return;
+	d.dir = dir;
+	forget(&p, &d);
+	(void)robust_parse(&q, "center", &e);
+	meddle = NULL;
+	for (s = 0; s < 40; s++) {
+		r |= step(&p, &t, &q, K, s);
+		wrong += repeated(&t);
+	}
+	ok(r == 0 && wrong == 0, "no honest shard is a copy in 40 steps: %zu", wrong);
+	meddle = copies;
+	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++, s++) {
+		copy.ago = c[i].ago;
+		copy.times = c[i].times;
+		copy.noise = c[i].noise;
+		copy.both = c[i].both;
+		forget(&other, &d);		/* has files only */
+		r |= step(&other, &t, &q, K, s);
+		wrong = repeated(&t);
+		r |= step(&p, &t, &q, K, s);
+		ok(r == 0 && repeated(&t) == (size_t)c[i].is && wrong ==
+		    repeated(&t) && (t.one[4].fate == ROBUST_REPEATS) == c[i].is,
+		    "%llu steps ago, times %g, +- %g%s: %zu",
+		    (unsigned long long)copy.ago, copy.times, copy.noise,
+		    copy.both ? ", both" : "", repeated(&t));
+		if (c[i].is)
+			ok(p.from[4].step == s - copy.ago &&
+			    memcmp(p.from[4].device, who[2].device, SHARD_ID) == 0,
+			    "of device 2's at step %llu",
+			    (unsigned long long)p.from[4].step);
+	}
+	/* in the first step, too, shards are remembered; and of few values they have
+	 * to be equal */
+	copy.ago = 1;
+	copy.times = 1;
+	copy.noise = 0;
+	copy.both = 0;
+	forget(&p, NULL);
+	meddle = NULL;
+	r |= step(&p, &t, &q, K, s++);
+	meddle = copies;
+	r |= step(&p, &t, &q, K, s++);
+	ok(r == 0 && repeated(&t) == 1, "after one step");
+	meddle = NULL;
+	for (i = 0; i < 2; i++) {
+		(void)snprintf(path, sizeof(path), "%s/past.%zu", dir, i);
+		(void)unlink(path);
+	}
+	(void)rmdir(dir);
+	past_release(&p);
+	past_release(&other);
+	robust_release(&t);
+}
+
+static int
+by_device(const void *a, const void *b)
+{
+	return memcmp(((const struct shard *)a)->device,
+	    ((const struct shard *)b)->device, SHARD_ID);
+}
+
 int
 main(void)
 {
@@ -201,6 +322,7 @@ main(void)
 		    shard_set_device(&who[i], name, &e) < 0)
 			return 99;
 	}
+	qsort(who, K + 1, sizeof(who[0]), by_device);
 	for (i = 0; i < N; i++)
 		center[i] = 1;
 	run_tests();
