@@ -336,7 +336,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 }
 
 @test "--reply aggregate: the receipt, then the step's aggregate" {
-	shard 0 edge1 >one
+	shard 0 edge1 | ace-compress -S state -c f32 >one
 	shard 0 edge2 -x 2 >two
 	ace-recv --spool spool --reply aggregate one >back &
 	recv accepted <two
@@ -379,7 +379,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 }
 
 @test "limits time: of an answer that is not taken, not of an aggregate that is waited for" {
-	shard 0 edge1 >one
+	shard 0 edge1 | ace-compress -S state -c f32 >one
 	limits 'time 100s'
 	still ace-recv --spool spool --reply aggregate one >back 3>&- &
 	pid=$!
@@ -743,6 +743,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	shard 2000 edge2 >in
 	recv accepted <in
 	(cd spool/test && mkdir {0..1022} && touch {0..1022}/edge1.aceg)
+	seq 0 1022 >spool/test/edge1.open
 	shard 1023 >in
 	recv '^step 1023: accepted$' <in
 	shard 1024 >in
