@@ -133,8 +133,8 @@ hostile() {
 	case("the answer ", times=2)
 	E
 	py cases.py >said
-	[ "$(wc -l <said)" -ge 17 ]
-	[ "$(grep -c 'look at the cloud and at who can write to its spool' said)" -eq 16 ]
+	[ "$(wc -l <said)" -ge 23 ]
+	[ "$(grep -c 'look at the cloud and at who can write to its spool' said)" -eq 22 ]
 }
 
 @test "answers of Replay and Gradients are compared with what was asked, too" {
