@@ -16,7 +16,13 @@
  *   loud    the opposite of the honest mean, FACTOR times as long as the median
  *           of what honest devices send: with 1.9 just within norm-ratio:2
  *   mimic   what the first honest device sends (Karimireddy et al. 2022)
- *   free    the same with a small FACTOR, from devices that compute nothing and
+ *   replay  what the first honest device sent FACTOR steps ago, or in its first step
+ *   fixed   one direction in all steps, FACTOR times as long as the median of what
+ *           honest devices send
+ *   edge    the honest mean of the step before, less FACTOR times the median distance
+ *           of the honest devices from it along the honest mean: with 1 center cuts
+ *           nothing off it
+ *   free    large with a small FACTOR, from devices that compute nothing and
  *           hide it (free riders; Fraboni et al. 2021)
  *   label   what the attacker computed: its labels are wrong already
  *   sybil   the same, all from one attacker under BAD names (Fung et al. 2020)
@@ -44,6 +50,9 @@ struct view {
 	size_t own;		/* the file that this attacker computed */
 	double factor;
 	uint64_t seed;		/* of the attacker and the step */
+	float **old;		/* f32[n]: what the first one sent in each step */
+	size_t steps;		/* before this one */
+	const float *last;	/* f32[n], the honest mean of the step before */
 };
 
 static double
@@ -138,35 +147,85 @@ by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* The length of x - from, of n values; from may be NULL. */
 static double
-norm_of(const float *x, size_t n)
+norm_of(const float *x, const float *from, size_t n)
 {
-	double sum = 0;
+	double d, sum = 0;
 	size_t j;
 
-	for (j = 0; j < n; j++)
-		sum += (double)x[j] * (double)x[j];
+	for (j = 0; j < n; j++) {
+		d = (double)x[j] - (from != NULL ? (double)from[j] : 0);
+		sum += d * d;
+	}
 	return sqrt(sum);
 }
 
+/* Makes out as long as the median of what honest devices send, measured from there,
+ * times f. */
 static void
-loud(const struct view *v, float *out)
+stretch(const struct view *v, const float *from, double f, float *out)
 {
 	double *norm = calloc(v->honest, sizeof *norm), median = 0, own;
 	size_t i, j;
 
 	for (i = 0; norm != NULL && i < v->honest; i++)
-		norm[i] = norm_of(v->x[i], v->n);
+		norm[i] = norm_of(v->x[i], from, v->n);
 	if (norm != NULL) {
 		qsort(norm, v->honest, sizeof *norm, by_size);
 		median = norm[(v->honest - 1) / 2];
 	}
 	free(norm);
+	own = norm_of(out, NULL, v->n);
+	for (j = 0; j < v->n && own > 0; j++)
+		out[j] = (float)(f * median / own * (double)out[j]);
+}
+
+static void
+means(const struct view *v, float *out)
+{
+	size_t j;
+
 	for (j = 0; j < v->n; j++)
 		out[j] = (float)mean(v, j);
-	own = norm_of(out, v->n);
-	for (j = 0; j < v->n && own > 0; j++)
-		out[j] = (float)(-v->factor * median / own * (double)out[j]);
+}
+
+static void
+loud(const struct view *v, float *out)
+{
+	means(v, out);
+	stretch(v, NULL, -v->factor, out);
+}
+
+static void
+edge(const struct view *v, float *out)
+{
+	size_t j;
+
+	means(v, out);
+	stretch(v, v->last, -v->factor, out);
+	for (j = 0; j < v->n; j++)
+		out[j] += v->last[j];
+}
+
+static void
+fixed(const struct view *v, float *out)
+{
+	uint64_t state = 1;
+	size_t j;
+
+	for (j = 0; j < v->n; j++)
+		out[j] = (float)noise(&state);
+	stretch(v, NULL, v->factor, out);
+}
+
+static void
+replay(const struct view *v, float *out)
+{
+	const size_t ago = (size_t)fmax(v->factor, 0);
+
+	memcpy(out, v->steps == 0 ? v->x[0] : v->old[v->steps > ago ?
+	    v->steps - ago : 0], v->n * sizeof *out);
 }
 
 static void
@@ -190,6 +249,9 @@ static const struct kind {
 	{ "inner", NOBODY, 1, inner },
 	{ "loud", NOBODY, 1, loud },
 	{ "mimic", NOBODY, 1, mimic },
+	{ "replay", NOBODY, 1, replay },
+	{ "fixed", NOBODY, 1, fixed },
+	{ "edge", NOBODY, 1, edge },
 	{ "free", NOBODY, 1, large },
 	{ "label", EACH, 1, own },
 	{ "sybil", ONE, 1, own },
@@ -204,8 +266,9 @@ struct attack {
 	struct ace_writer *out;
 	struct ace_shard *shard;	/* of each file */
 	float **x;			/* and its values */
-	float *mine;
-	size_t n;
+	float *mine, *last;
+	float **old;
+	size_t n, steps;
 };
 
 /* Room for the values of a model, once its tensors are known. */
@@ -223,7 +286,8 @@ room(struct attack *a, struct ace_error *e)
 	for (i = 0; i < a->files; i++)
 		if ((a->x[i] = malloc((n + 1) * sizeof(float))) == NULL)
 			return fail(e, 4, "no memory for", "the values");
-	if ((a->mine = malloc((n + 1) * sizeof(float))) == NULL)
+	a->last = calloc(n + 1, sizeof(float));
+	if (a->last == NULL || (a->mine = malloc((n + 1) * sizeof(float))) == NULL)
 		return fail(e, 4, "no memory for", "the values");
 	a->n = n;
 	return ace_write_tensors_of(a->out, a->in[0], e);
@@ -283,11 +347,31 @@ write_shard(struct attack *a, const struct ace_shard *s, const float *x,
 	return r < 0 ? r : ace_write_end(a->out, e);
 }
 
+/* What replay and edge have to know of this step later. */
+static int
+remember(struct attack *a, const struct view *v, struct ace_error *e)
+{
+	float **old;
+
+	means(v, a->last);
+	if (a->kind->values != replay)
+		return 0;
+	old = realloc(a->old, (a->steps + 1) * sizeof *old);
+	if (old == NULL)
+		return fail(e, 4, "no memory for", "the steps");
+	a->old = old;
+	if ((old[a->steps] = malloc((a->n + 1) * sizeof(float))) == NULL)
+		return fail(e, 4, "no memory for", "the steps");
+	memcpy(old[a->steps++], a->x[0], a->n * sizeof(float));
+	return 0;
+}
+
 static int
 write_step(struct attack *a, struct ace_error *e)
 {
 	struct view v = { .honest = a->honest, .n = a->n, .x = a->x,
-	    .factor = a->factor };
+	    .factor = a->factor, .old = a->old, .steps = a->steps,
+	    .last = a->last };
 	struct ace_shard s;
 	size_t i;
 	int r;
@@ -306,7 +390,7 @@ write_step(struct attack *a, struct ace_error *e)
 		if ((r = write_shard(a, &s, a->mine, e)) < 0)
 			return r;
 	}
-	return 0;
+	return remember(a, &v, e);
 }
 
 static int
@@ -387,6 +471,10 @@ main(int argc, char **argv)
 	free(a.in);
 	free(a.x);
 	free(a.shard);
+	for (i = 0; i < a.steps; i++)
+		free(a.old[i]);
+	free(a.old);
 	free(a.mine);
+	free(a.last);
 	return r < 0 ? e.code : 0;
 }

@@ -21,6 +21,31 @@ PATH=$BUILD/examples:$PATH
 	done
 	ace-inspect one >shown
 	grep -qE '^ *weight *8$' shown
+	# the step before's
+	exits 0 attack replay 1 1 e1 e2 e3
+	mv out all
+	ace-cut --step 0 e1 | ace-export -f raw >want
+	for i in 0 1; do
+		ace-cut --step $i --device attacker1 all | ace-export -f raw >got
+		same got want
+	done
+	# as long as the others, from nothing or from their mean of the step before
+	columns() { od -An -v -tf4 -w4; }
+	ace-cut --step 1 e1 | ace-export -f raw >now
+	for kind in fixed edge; do
+		exits 0 attack $kind 1 1 e1 e2 e3
+		mv out all
+		for i in 0 1; do
+			ace-cut --step $i --device attacker1 all | ace-export -f raw >got$i
+		done
+		paste <(columns <want) <(columns <now) <(columns <got0) <(columns <got1) |
+		    awk -v k=$kind '{ from = k == "edge" ? $1 : 0
+			a += ($4 - from) ^ 2; b += ($2 - from) ^ 2; with += ($4 - from) * $2
+			s += $3 * $4; p += $3 ^ 2; q += $4 ^ 2 }
+			END { c = s / sqrt(p * q)
+			exit !(a > 0.999 * b && a < 1.001 * b &&
+			    (k == "edge" ? with < 0 : c > 0.999)) }'
+	done
 	exits 0 attack large 2 100 e1 e2 e3 e4
 	mv out all
 	for i in 1 2; do
