@@ -42,11 +42,17 @@ wait_secs(double secs, int out, struct err *e)
 }
 
 int
-wait_orphan(int out, int ms, struct err *e)
+wait_gone(int out, int ms)
 {
 	struct pollfd p = { .fd = out };
 
-	if (poll(&p, 1, ms) <= 0 || (p.revents & (POLLERR | POLLHUP)) == 0)
+	return poll(&p, 1, ms) > 0 && (p.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+int
+wait_orphan(int out, int ms, struct err *e)
+{
+	if (!wait_gone(out, ms))
 		return 0;
 	(void)raise(SIGPIPE);
 	errno = EPIPE;

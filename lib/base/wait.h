@@ -31,6 +31,9 @@ int wait_more(struct wait *w, struct err *e);
  * wait_orphan's error. */
 int wait_secs(double secs, int out, struct err *e);
 
+/* wait_gone(out, ms): waits up to ms milliseconds, and less when nobody reads the pipe
+ * out any more.  Returns 1 when that is so. */
+int wait_gone(int out, int ms);
 /* wait_orphan(out, ms, e): waits up to ms milliseconds.  Returns 0.  When nobody
  * reads the pipe out any more, it does what write(2) to it would: SIGPIPE is raised,
  * and where that is ignored, a quiet error is returned. */

@@ -472,20 +472,21 @@ int
 closing_published(const struct inbox *s, const char *run, uint64_t step,
     int out, struct err *e)
 {
-	struct wait w = wait_begin(-1, out);
+	struct wait w = wait_begin(-1, -1);
 	int r, gone = 0;
 
 	progress_begin(s->wait);
 	while ((r = closing_has(s, run, step, "aggregate.aceg", e)) == 0) {
-		if (gone < 0)
-			return gone;
+		if (gone && (r = wait_orphan(out, 0, e)) < 0)
+			return r;
 		if (progress_due(s->wait))
 			progress_say(s->wait, "waiting for the aggregate of step "
 			    "%llu of run '%s' in the spool (ace-recv "
 			    "--publish)", (unsigned long long)step, run);
 		/* look once more: the other process may have closed it and
 		 * ended */
-		gone = wait_more(&w, e);
+		if (!(gone = wait_gone(out, 0)))
+			(void)wait_more(&w, e);
 	}
 	/* the process that published it may have died before it was durable */
 	return r < 0 ? r : inbox_durable(s, run, &step, e);
