@@ -20,7 +20,7 @@ static const char past_seed[] = "past.seed", past_model[] = "past.model";
 #define PAST_LOUD 3		/* radii that one step of a device says at most */
 
 #define PAST_COPY 0.0447	/* cos 0.999 */
-#define PAST_APART 0.1		/* of the median distance: no honest two are so near */
+#define PAST_APART 0.1		/* of the spread: no honest two are so near */
 #define PAST_EQUAL 1e-6
 enum { PAST_FEW = 64 };		/* values: any two directions may be the same */
 
@@ -419,21 +419,41 @@ past_same(const struct past *p, const struct robust_step *t, size_t i,
 	if (!(own->norm > 0) || (few && fabs((double)own->norm -
 	    (double)s->norm) > PAST_EQUAL * (double)s->norm))
 		return 0;
-	return past_near(own, s, few ? fmin(most, PAST_EQUAL) : most);
+	return past_near(own, s, few ? PAST_EQUAL : most);
 }
 
-/* The lower median of the squares, far2 or norm2, of the finite contributions. */
+/* The lower median of p->far2[k .. k + n - 1], which it sorts. */
 static double
-past_median(struct past *p, const struct robust_step *t, int far)
+past_median(struct past *p, size_t n)
 {
-	double *x = p->far2 + p->k;
-	size_t i, n = 0;
+	qsort(p->far2 + p->k, n, sizeof(*p->far2), compare_f64);
+	return n != 0 ? p->far2[p->k + (n - 1) / 2] : 0;
+}
 
-	for (i = 0; i < p->k; i++)
-		if (!t->one[i].nonfinite)
-			x[n++] = far ? t->one[i].far2 : t->one[i].norm2;
-	qsort(x, n, sizeof(*x), compare_f64);
-	return n != 0 ? x[(n - 1) / 2] : 0;
+/* How far apart the directions of this step are: the median of their distances from
+ * the direction that has the median of each sum. */
+static double
+past_spread(struct past *p)
+{
+	double *x = p->far2 + p->k, mid[PAST_SUMS], d;
+	size_t i, j, n;
+
+	for (j = 0; j < PAST_SUMS; j++) {
+		for (i = n = 0; i < p->k; i++)
+			if (p->print[i].norm > 0)
+				x[n++] = (double)p->print[i].v[j];
+		mid[j] = past_median(p, n);
+	}
+	for (i = n = 0; i < p->k; i++) {
+		if (!(p->print[i].norm > 0))
+			continue;
+		for (j = 0, x[n] = 0; j < PAST_SUMS; j++) {
+			d = (double)p->print[i].v[j] - mid[j];
+			x[n] += d * d;
+		}
+		n++;
+	}
+	return sqrt(past_median(p, n));
 }
 
 static int
@@ -497,7 +517,7 @@ past_repeats(struct past *p, struct robust_step *t, struct err *e)
 	struct past_at *at = alloc_get(p->k + 1, sizeof(*at), e);
 	const struct past_row *row;
 	const unsigned char *now;
-	double norm2, most;
+	double most;
 	size_t i, k, n = 0;
 
 	if (at == NULL)
@@ -510,9 +530,7 @@ past_repeats(struct past *p, struct robust_step *t, struct err *e)
 			at[n++] = (struct past_at){ (double)p->print[i].v[0], i };
 	}
 	qsort(at, n, sizeof(*at), past_by_sum);
-	norm2 = past_median(p, t, 0);
-	most = norm2 > 0 ? fmin(PAST_COPY, PAST_APART *
-	    sqrt(past_median(p, t, 1) / norm2)) : 0;
+	most = fmax(PAST_EQUAL, fmin(PAST_COPY, PAST_APART * past_spread(p)));
 	for (i = 1; i < p->last.n; i++) {
 		row = &p->last.row[i];
 		now = bsearch(row->device, p->who, p->k, sizeof(*p->who),

@@ -27,11 +27,11 @@
  * kept, too, as 32 sums of a second sketch, whose places are the same for ever: a
  * shard that points where another device's did is a copy of that, and is left out.
  *
- *	|| s(g) / ||s(g)|| - s(h) / ||s(h)|| || < min(0.0447, 0.1 tau / m)
+ *	|| s(g) / ||s(g)|| - s(h) / ||s(h)|| || < min(0.0447, 0.1 r),  or 1e-6
  *
- * where tau is the median distance from the center and m the median norm.  Honest
- * shards differ by tau or so, hence none is taken for a copy where all are nearly the
- * same.  Nor is one for what the other device sends again in this step.  Of shards
+ * where r is the median distance of the directions of this step from their middle.
+ * Honest shards differ by r or more, hence none is taken for a copy where all are
+ * nearly the same.  Nor is one for what the other device sends again in this step.  Of shards
  * with few values other than zero any two may be parallel: these have to be equal.
  *
  * Of two files one is of the last step and the other of the one before, as center's.

@@ -299,6 +299,47 @@ TEST(copies_are_left_out)
 	robust_release(&t);
 }
 
+/* What devices send that have nearly the same data and momentum: the same direction,
+ * which turns slowly, and grows. */
+static float apart;
+
+static void
+alike(size_t k, uint64_t step)
+{
+	const float size = 1 - powf(0.9f, (float)step + 1);
+	size_t j;
+
+	for (j = 0; j < N; j++)
+		x[k][j] = size * (1 + 0.3f * sinf((float)j + 0.02f * (float)step) +
+		    apart * (x[k][j] > 0 ? 1.0f : -1.0f));
+}
+
+TEST(devices_that_are_nearly_alike_do_not_repeat_each_other)
+{
+	static const float c[] = { 0.1f, 0.03f, 0.01f, 0.003f, 0.001f, 1e-5f, 0 };
+	struct past p = PAST_INIT;
+	struct robust_step t = { .k = 0 };
+	struct robust_rule q = { 0 };
+	size_t i, wrong = 0;
+	uint64_t s;
+	int r = 0;
+
+	(void)robust_parse(&q, "center", &e);
+	meddle = alike;
+	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		apart = c[i];
+		forget(&p, NULL);
+		for (s = 0; s < 30; s++) {
+			r |= step(&p, &t, &q, K, s);
+			wrong += repeated(&t);
+		}
+	}
+	meddle = NULL;
+	ok(r == 0 && wrong == 0, "%zu copies", wrong);
+	past_release(&p);
+	robust_release(&t);
+}
+
 static int
 by_device(const void *a, const void *b)
 {
