@@ -15,6 +15,7 @@
 #include "device/receipts.h"
 #include "device/restore.h"
 #include "model/books.h"
+#include "pipe/event.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
 
@@ -33,6 +34,7 @@ struct ack {
 	struct receipts receipts, heard;	/* all; those of this stream */
 	int fresh;			/* some are not on disk yet */
 	int models;			/* the state is of ace-diff */
+	uint64_t at;			/* where the shard at hand begins */
 	int owned;			/* whose the state is is known: */
 	struct residual_owner owner;
 };
@@ -143,6 +145,8 @@ take(struct ack *x, struct err *e)
 	receipts_add(&x->receipts, &r);
 	receipts_add(&x->heard, &r);
 	x->fresh = 1;
+	event_say(x->o->f, EVENT_RECEIPT, r.step,
+	    receipt_verdict_name(r.verdict), r.reason);
 	later = receipt_is_accepted(&r) &&
 	    io_ready(reader_io(x->in), 0, NULL) > 0;
 	if (!later && (k = keep(x, e)) < 0)
@@ -167,11 +171,16 @@ pass_on(struct ack *x, int event, struct err *e)
 		if (!x->models && (r = pending_answers(&x->state, &x->heard,
 		    reader_shard(x->in), reader_schema(x->in), e)) < 0)
 			return r;
+		x->at = io_bytes(reader_io(x->in));
 		return filter_shard(x->in, x->out, e);
 	case READER_DATA:
 	case READER_NOTE:
 		return writer_pass(x->out, x->in, e);
 	case READER_SEND:
+		event_say(x->o->f, EVENT_AVERAGE, reader_shard(x->in)->step,
+		    (uint64_t)reader_shard(x->in)->contributors,
+		    reader_schema(x->in)->total,
+		    io_bytes(reader_io(x->in)) - x->at);
 		return writer_send(x->out,
 		    &reader_end_of_shard(x->in)->sums, e);
 	default:
@@ -272,6 +281,7 @@ static const struct opt options[] = {
 	    "the state was restored: take what ace-recv --fence says",
 	    OPT_FLAG(struct opts, fence) },
 	FILTER_OPT_SYNC,
+	FILTER_OPT_EVENTS,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
 	OPT_END

@@ -123,6 +123,7 @@ static const struct opt options[] = {
 	    "of a spool: go on when the aggregate is in it (ace-recv --publish)",
 	    OPT_FLAG(struct aggregate_opts, published), .with = "spool" },
 	FILTER_OPT_SYNC,
+	FILTER_OPT_EVENTS,
 	FILTER_OPT_THREADS,
 	{ 'd', "device", "NAME", "name of the aggregate",
 	    OPT_TEXT(struct aggregate_opts, device),

@@ -23,6 +23,7 @@ static const struct opt options[] = {
 	{ 0, "resend", NULL, "send what has no receipt once more, read nothing",
 	    OPT_FLAG(struct opts, resend), .with = "state" },
 	FILTER_OPT_SYNC,
+	FILTER_OPT_EVENTS,
 	FILTER_OPT_THREADS,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,

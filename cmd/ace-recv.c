@@ -86,17 +86,11 @@ static const struct opt options[] = {
 	    "the device has left: nobody waits for it any more",
 	    OPT_CALL(set_act), .value = LEAVE },
 	FILTER_OPT_SYNC,
+	FILTER_OPT_EVENTS,
 	OPT_SHARED(filter_opts_max),
 	FILTER_OPTS_OUT,
 	OPT_END
 };
-
-/* What a device waits for is said where its connection takes the words back. */
-static void
-says(void *arg, const char *what)
-{
-	cli_say(arg, 0, "%s", what);
-}
 
 struct run {
 	const struct opts *o;
@@ -320,8 +314,9 @@ run(void *arg, char **path, size_t n, struct err *e)
 	struct opts *o = arg;
 	struct run x = { .o = o, .inbox = INBOX_INIT };
 	const volatile sig_atomic_t asked = 0;
-	struct progress wait = { .say = says, .asked = &asked,
-	    .arg = (void *)(uintptr_t)o->f->cli };
+	/* what a device waits for is said where its connection takes the words
+	 * back */
+	struct progress wait = { .f = o->f, .asked = &asked };
 	int r = check(o, *path, e);
 
 	(void)n;

@@ -65,6 +65,7 @@ static const struct opt options[] = {
 	    OPT_PATH(struct opts, state, OPT_DIR) },
 	OPT_PART(stage_expand_rows, struct opts, expand),
 	FILTER_OPT_SYNC,
+	FILTER_OPT_EVENTS,
 	FILTER_OPT_THREADS,
 	OPT_PART(stage_score_rows, struct opts, score),
 	OPT_PART(stage_policy_rows, struct opts, policy),

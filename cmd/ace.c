@@ -14,6 +14,12 @@
 /* What is here only names them: each has its options, and --help, itself. */
 #define COMMAND(name, about) { name, "", about, NULL, NULL, 0 }
 static const struct cli_command commands[] = {
+	COMMAND("cloud", "Averages the devices of a run, in a folder"),
+	COMMAND("edge", "Trains as a device of a run, beside your program"),
+	COMMAND("add", "Lets a device into a run"),
+	COMMAND("relay", "Averages devices near by, as one device of a cloud"),
+	COMMAND("remove", "Takes a device out of a run"),
+	COMMAND("watch", "How a run goes"),
 	COMMAND("import", "Tensor files in: a stream of gradient shards out"),
 	COMMAND("expand", "Decodes to plain values, and adds the residual"),
 	COMMAND("score", "Statistics and importance of every group"),
@@ -38,17 +44,28 @@ static const struct cli_command commands[] = {
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };
 
+/* Commands that are ace-cloud's own: `ace add' is `ace-cloud add'. */
+static int
+ace_is_clouds(const char *name)
+{
+	return strcmp(name, "add") == 0 || strcmp(name, "remove") == 0 ||
+	    strcmp(name, "relay") == 0 || strcmp(name, "watch") == 0;
+}
+
 /* Replaces this process by the program of a command, whose words argv[1] and the
- * following become. */
+ * following become; argv[-1] is the program's name or `help', and is not needed. */
 static int
 ace_run(const char *self, char **argv, struct err *e)
 {
+	static char cloud[] = "cloud";
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
 	const char *slash = strrchr(self, '/');
 	size_t dir = slash != NULL ? (size_t)(slash - self) + 1 : 0;
 	char path[4096];
 
+	if (ace_is_clouds(argv[0]))
+		*--argv = cloud;
 	if (argv[0][strspn(argv[0], letters)] != '\0' ||
 	    dir + strlen(argv[0]) + sizeof("ace-") > sizeof(path))
 		return err_set(e, ERR_USAGE, "'%s' is not a command's name",
@@ -87,10 +104,10 @@ main(int argc, char **argv)
 
 	if (asked && argc > 2 && strcmp(argv[2], "ace") != 0) {
 		/* a command, or its program */
-		char *words[] = { argv[2] +
+		char *words[] = { NULL, argv[2] +
 		    (strncmp(argv[2], "ace-", 4) == 0 ? 4 : 0), help, NULL };
 
-		r = ace_run(argv[0], words, &e);
+		r = ace_run(argv[0], words + 1, &e);
 	} else if (asked) {
 		r = cli_parse(&c, 2, usual, &e);
 	} else if (argc < 2 || argv[1][0] == '-') {

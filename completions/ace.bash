@@ -15,8 +15,9 @@ _ace() {
 		call=ace-$word word=${COMP_WORDS[2]} at=$((at - 1))
 	fi
 	case $call:$at in
-	ace:1 | ace-advise:1 | ace-archive:1 | ace-inspect:1) ;;
+	ace:1 | ace-advise:1 | ace-archive:1 | ace-cloud:1 | ace-inspect:1) ;;
 	ace-advise:* | ace-archive:*) call+=" $word" ;;
+	ace-cloud:*) case $word in add | remove | relay | serve | watch) call+=" $word" ;; esac ;;
 	ace-inspect:*) case $word in list | brief | follow | stats | verify | diff | recover | books) call+=" $word" ;; esac ;;
 	esac
 	case $call:$prev in
@@ -26,7 +27,7 @@ _ace() {
 		kind='dir' ;;
 	ace-ack:--schema | ace-ack:-o | ace-ack:--output)
 		kind='file' ;;
-	ace-ack:--max-elements)
+	ace-ack:--events | ace-ack:--max-elements)
 		kind='free' ;;
 	ace-ack:--sync)
 		kind='none rename full' ;;
@@ -66,7 +67,7 @@ _ace() {
 		kind='dir' ;;
 	ace-aggregate:--schema | ace-aggregate:-o | ace-aggregate:--output)
 		kind='file' ;;
-	ace-aggregate:--expect | ace-aggregate:--tolerate | ace-aggregate:--delay | ace-aggregate:--cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:-T | ace-aggregate:--threads | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
+	ace-aggregate:--expect | ace-aggregate:--tolerate | ace-aggregate:--delay | ace-aggregate:--cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:--events | ace-aggregate:-T | ace-aggregate:--threads | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
 		kind='free' ;;
 	ace-aggregate:--sync)
 		kind='none rename full' ;;
@@ -104,6 +105,24 @@ _ace() {
 		kind='file' ;;
 	ace-archive\ get:--step | ace-archive\ get:--device | ace-archive\ get:--max-elements)
 		kind='free' ;;
+	ace-cloud:--sandbox)
+		kind='auto require off' ;;
+	ace-cloud:--devices | ace-cloud:--rounds | ace-cloud:--bits | ace-cloud:--quorum | ace-cloud:--deadline | ace-cloud:--tolerate | ace-cloud:--events)
+		kind='free' ;;
+	ace-cloud\ add:--sandbox)
+		kind='auto require off' ;;
+	ace-cloud\ add:--devices)
+		kind='free' ;;
+	ace-cloud\ remove:--sandbox)
+		kind='auto require off' ;;
+	ace-cloud\ relay:--sandbox)
+		kind='auto require off' ;;
+	ace-cloud\ relay:--name | ace-cloud\ relay:--devices)
+		kind='free' ;;
+	ace-cloud\ serve:--sandbox)
+		kind='auto require off' ;;
+	ace-cloud\ watch:--sandbox)
+		kind='auto require off' ;;
 	ace-compress:--sandbox)
 		kind='auto require off' ;;
 	ace-compress:-S | ace-compress:--state)
@@ -114,7 +133,7 @@ _ace() {
 		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
-	ace-compress:--window | ace-compress:--wait | ace-compress:-T | ace-compress:--threads | ace-compress:--max-elements)
+	ace-compress:--window | ace-compress:--wait | ace-compress:--events | ace-compress:-T | ace-compress:--threads | ace-compress:--max-elements)
 		kind='free' ;;
 	ace-compress:--sync)
 		kind='none rename full' ;;
@@ -133,6 +152,14 @@ _ace() {
 	ace-diff:--part | ace-diff:--for | ace-diff:-o | ace-diff:--output)
 		kind='file' ;;
 	ace-diff:-d | ace-diff:--device | ace-diff:-s | ace-diff:--step | ace-diff:-r | ace-diff:--run | ace-diff:--base-version | ace-diff:--to | ace-diff:-T | ace-diff:--threads)
+		kind='free' ;;
+	ace-edge:--sandbox)
+		kind='auto require off' ;;
+	ace-edge:--dir)
+		kind='dir' ;;
+	ace-edge:--through)
+		kind='file' ;;
+	ace-edge:--name | ace-edge:--bits | ace-edge:--events)
 		kind='free' ;;
 	ace-expand:--sandbox)
 		kind='auto require off' ;;
@@ -266,7 +293,7 @@ _ace() {
 		kind='dir' ;;
 	ace-recv:--schema | ace-recv:-o | ace-recv:--output)
 		kind='file' ;;
-	ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--fence | ace-recv:--max-elements)
+	ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--fence | ace-recv:--events | ace-recv:--max-elements)
 		kind='free' ;;
 	ace-recv:--sync)
 		kind='none rename full' ;;
@@ -314,7 +341,7 @@ _ace() {
 		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
 	ace-step:--replay | ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
 		kind='file' ;;
-	ace-step:--gamma | ace-step:--wait | ace-step:-T | ace-step:--threads | ace-step:--alpha | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--effort | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
+	ace-step:--gamma | ace-step:--wait | ace-step:--events | ace-step:-T | ace-step:--threads | ace-step:--alpha | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--effort | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
 		kind='free' ;;
 	ace-step:--form)
 		kind='level paper sensitivity even' ;;
@@ -325,7 +352,7 @@ _ace() {
 	esac
 	case $call in
 	ace-ack)
-		opts='-S --state --fence --sync --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --fence --sync --events --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='ratio interval profile dynacomm deco cluster' ;;
@@ -342,7 +369,7 @@ _ace() {
 	ace-advise\ cluster)
 		opts='--theta -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
-		opts='--sum --weight-by --expect --rule --tolerate --delay --own-interval --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync -T --threads -d --device --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--sum --weight-by --expect --rule --tolerate --delay --own-interval --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync --events -T --threads -d --device --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='create list extract get' ;;
@@ -354,12 +381,27 @@ _ace() {
 		opts='-o --output --step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ get)
 		opts='--step --device --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-cloud)
+		opts='--devices --rounds --bits --quorum --deadline --tolerate --events --print -q --quiet -v --verbose --sandbox -h --help -V --version'
+		[[ $cur = -* || $at != 1 ]] || kind='or add remove relay serve watch' ;;
+	ace-cloud\ add)
+		opts='--devices -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-cloud\ remove)
+		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-cloud\ relay)
+		opts='--name --devices -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-cloud\ serve)
+		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-cloud\ watch)
+		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-compress)
-		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync --events -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cut)
 		opts='--step --device --kind --tensor --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-diff)
 		opts='-d --device -s --step -r --run --base-version -S --state --to --part --for -T --threads -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-edge)
+		opts='--name --dir --bits --through --events --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --feedback --sync -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)
@@ -392,7 +434,7 @@ _ace() {
 	ace-policy)
 		opts='-S --state --cmin --cmax --half --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
-		opts='--spool --reply -d --device --run --schema --create --publish --fence --join --leave --sync --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--spool --reply -d --device --run --schema --create --publish --fence --join --leave --sync --events --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
 		opts='-S --state --alpha --form --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-select)
@@ -402,11 +444,11 @@ _ace() {
 	ace-status)
 		opts='--json --format --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync -T --threads --alpha --form --cmin --cmax --half --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --sync --events -T --threads --alpha --form --cmin --cmax --half --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
-		[[ $cur = -* ]] || kind='import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;
-	ace-help) kind='import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;
+		[[ $cur = -* ]] || kind='cloud edge add relay remove watch import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;
+	ace-help) kind='cloud edge add relay remove watch import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;
 	esac
 	COMPREPLY=()
 	[[ $cur != -* || $kind != file ]] || kind=$opts
@@ -425,4 +467,4 @@ _ace() {
 	esac
 }
 
-complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-archive ace-compress ace-cut ace-diff ace-expand ace-export ace-import ace-inspect ace-meter ace-patch ace-policy ace-recv ace-score ace-select ace-sign ace-status ace-step ace
+complete -o filenames -F _ace ace-ack ace-advise ace-aggregate ace-archive ace-cloud ace-compress ace-cut ace-diff ace-edge ace-expand ace-export ace-import ace-inspect ace-meter ace-patch ace-policy ace-recv ace-score ace-select ace-sign ace-status ace-step ace

@@ -385,31 +385,53 @@ cli_short(struct cli_line *l, const char *word, const char *next, struct err *e)
 	return 1;
 }
 
+/* Moves n words behind the r words that follow them. */
+static void
+cli_behind(char **words, int n, int r)
+{
+	char *first;
+
+	for (; r > 0; r--, words++) {
+		first = words[n];
+		memmove(words + 1, words, (size_t)n * sizeof(*words));
+		words[0] = first;
+	}
+}
+
 /* The options up to the first operand: 0 they are all taken, 1 one has done all
  * there was to do. */
 static int
 cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 {
 	const char *word, *next;
-	int i, r;
+	int i, r, passed = 0;	/* operands that stand before argv[i] */
 
 	for (i = 1; i < argc; i += r) {
 		word = argv[i];
 		next = i + 1 < argc ? argv[i + 1] : NULL;
-		if (word[0] != '-' || word[1] == '\0')
-			break;
+		if (word[0] != '-' || word[1] == '\0') {
+			if (!l->c->mixed)
+				break;
+			passed++;
+			r = 1;
+			continue;
+		}
+		if (strcmp(word, "--") == 0)
+			r = 1;
+		else
+			r = word[1] == '-' ? cli_long(l, word, next, e) :
+			    cli_short(l, word, next, e);
+		if (r <= 0)
+			return r < 0 ? r : 1;
+		cli_behind(argv + i - passed, passed, r);
 		if (strcmp(word, "--") == 0) {
 			i++;
 			break;
 		}
-		r = word[1] == '-' ? cli_long(l, word, next, e) :
-		    cli_short(l, word, next, e);
-		if (r <= 0)
-			return r < 0 ? r : 1;
 	}
-	l->c->first = i;
+	l->c->first = i - passed;
 	/* without --, a word that looks like one is no file's name */
-	for (r = i; r < argc && strcmp(argv[i - 1], "--") != 0; r++)
+	for (r = i; r < argc && !l->c->mixed && strcmp(argv[i - 1], "--") != 0; r++)
 		if (argv[r][0] == '-' && argv[r][1] != '\0')
 			return err_set(e, ERR_USAGE, "option '%.40s' is after the "
 			    "operand '%.40s': options come first, and a file of "

@@ -47,6 +47,7 @@ struct cli {
 	const struct cli_command *command;	/* set by cli_command */
 	const char *(*loops)(void);	/* in use, for --version: kern_name */
 	int one;		/* takes one FILE at most */
+	int mixed;		/* options may follow operands, up to "--" */
 	int replaces;		/* its operands are replaced, by names beside
 				 * them */
 	int open;		/* set by a program that starts others: it has

@@ -2,7 +2,7 @@
  * safetensors: a length, a JSON header, the data of all tensors without holes
  * or overlaps.  The header is walked through a window and its entries are
  * given to jansson one at a time, so that neither a long nor a hostile header
- * costs memory.  The only includer of jansson.h.
+ * costs memory.  lib/front/tell.c, which reads events, is the other includer of jansson.h.
  */
 #include <jansson.h>
 #include <stdio.h>

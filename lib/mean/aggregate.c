@@ -21,6 +21,7 @@
 #include "mean/contrib.h"
 #include "mean/gather.h"
 #include "mean/merged.h"
+#include "pipe/event.h"
 #include "pipe/filter.h"
 #include "spool/progress.h"
 #include "spool/rounds.h"
@@ -510,6 +511,8 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
     const char *device, struct err *e)
 {
 	const struct schema *sc = gather_schema(x->g);
+	uint64_t out = 0;
+	size_t i;
 	int r;
 
 	if ((r = robust_sum_room(&x->sum, sc->group_size, e)) < 0 ||
@@ -521,11 +524,16 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 	    (r = aggregate_put_members(x, e)) < 0 ||
 	    (r = aggregate_put_policy(x, e)) < 0)
 		return r;
-	if ((r = writer_send(x->out, NULL, e)) == 0)
-		cli_say(x->o->f->cli, 1, "step %llu: '%s', %zu contributions, "
-		    "weight %g", (unsigned long long)s->step, device,
-		    gather_count(x->g), x->total);
-	return r;
+	if ((r = writer_send(x->out, NULL, e)) < 0)
+		return r;
+	cli_say(x->o->f->cli, 1, "step %llu: '%s', %zu contributions, weight %g",
+	    (unsigned long long)s->step, device, gather_count(x->g), x->total);
+	for (i = 0; contrib_active(&x->o->who) && i < gather_count(x->g); i++)
+		out += x->c.step.one[i].fate != ROBUST_COUNTS &&
+		    x->c.step.one[i].fate != ROBUST_CLIPPED;
+	event_say(x->o->f, EVENT_CLOSED, s->step,
+	    (uint64_t)gather_count(x->g) - out, out, x->total);
+	return 0;
 }
 
 /* The same for the members of cluster c, after the step's own shard. */
@@ -658,13 +666,6 @@ aggregate_release(struct aggregate *x)
 	robust_sum_release(&x->all);
 	contrib_release(&x->c);
 	buf_release(&x->body);
-}
-
-/* What is waited for costs all devices time: it is always said. */
-static void
-aggregate_say(void *arg, const char *what)
-{
-	cli_say(arg, 0, "%s", what);
 }
 
 /* ---- many contributions ---- */
@@ -813,8 +814,7 @@ static int
 aggregate_spool(struct aggregate *x, struct err *e)
 {
 	const struct aggregate_opts *o = x->o;
-	struct progress wait = { .say = aggregate_say,
-	    .asked = o->asked, .arg = (void *)(uintptr_t)o->f->cli };
+	struct progress wait = { .f = o->f, .asked = o->asked };
 	const struct rounds_opts ro = { o->spool, o->run,
 	    o->f->sync, { (size_t)o->expect,
 	    o->quorum != 0 ? (size_t)o->quorum : 1, o->deadline },

@@ -17,9 +17,11 @@ struct err;
 extern const struct opt filter_opts_max[], filter_opts_in[];
 extern const struct opt filter_opts_file[], filter_opts_out[];
 extern const struct opt filter_opts_sync[], filter_opts_threads[];
+extern const struct opt filter_opts_events[];
 #define FILTER_OPTS_IN OPT_SHARED(filter_opts_in)
 #define FILTER_OPTS_OUT OPT_SHARED(filter_opts_out)
 #define FILTER_OPT_SYNC OPT_SHARED(filter_opts_sync)
+#define FILTER_OPT_EVENTS OPT_SHARED(filter_opts_events)
 #define FILTER_OPT_THREADS OPT_SHARED(filter_opts_threads)
 
 struct filter {
@@ -31,6 +33,7 @@ struct filter {
 	int no_provenance, omit_schema;
 	int mute;		/* nothing goes to standard output */
 	enum io_sync sync;
+	int events;		/* where they go (pipe/event.h); 0: nowhere */
 	unsigned threads;
 	/* how inputs are opened: io_open, or source_io, with which come
 	 * libarchive and the time that it takes to load */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "report/emit.h"
+#include "pipe/emit.h"
 
 struct screen;
 

@@ -480,8 +480,8 @@ closing_published(const struct inbox *s, const char *run, uint64_t step,
 		if (gone && (r = wait_orphan(out, 0, e)) < 0)
 			return r;
 		if (progress_due(s->wait))
-			progress_say(s->wait, "waiting for the aggregate of step "
-			    "%llu of run '%s' in the spool (ace-recv "
+			progress_wait(s->wait, step, "", "waiting for the "
+			    "aggregate of step %llu of run '%s' in the spool (ace-recv "
 			    "--publish)", (unsigned long long)step, run);
 		/* look once more: the other process may have closed it and
 		 * ended */

@@ -7,8 +7,11 @@
 
 #include "base/alloc.h"
 #include "base/at.h"
+#include "base/cli.h"
 #include "base/clock.h"
 #include "base/scan.h"
+#include "pipe/event.h"
+#include "pipe/filter.h"
 #include "spool/clients.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
@@ -50,7 +53,23 @@ progress_say(const struct progress *w, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	w->say(w->arg, what);
+	cli_say(w->f->cli, 0, "%s", what);
+}
+
+void
+progress_wait(const struct progress *w, uint64_t round, const char *missing,
+    const char *fmt, ...)
+{
+	char what[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	if (w->f->events == 0)
+		cli_say(w->f->cli, 0, "%s", what);
+	event_say(w->f, EVENT_WAITS, round, missing[0] != '\0' ?
+	    missing + 2 : "", what);
 }
 
 /* Names of devices. */
@@ -154,8 +173,8 @@ progress_device(const struct inbox *s, const char *run, uint64_t step)
 	}
 	if (!closed)
 		progress_absent(s, run, step, last, &t, &missing);
-	progress_say(s->wait, "waiting for step %llu of run '%s': %s%s%s%s%s",
-	    (unsigned long long)step, run, closed ? "all shards are there, and "
+	progress_wait(s->wait, step, missing.text, "waiting for step %llu of run "
+	    "'%s': %s%s%s%s%s", (unsigned long long)step, run, closed ? "all shards are there, and "
 	    "its aggregate is not" : "there are shards", closed ? "" : here.text,
 	    missing.n != 0 ? "; missing" : "", missing.text,
 	    clients_summed(s, run) ? "" : "; no ace-aggregate runs");
@@ -192,20 +211,20 @@ progress_step(const struct inbox *s, const char *run, uint64_t step, size_t n,
 	char *dir;
 
 	if (n == 0 && step == UINT64_MAX) {
-		progress_say(s->wait, "waiting for the first shard of run '%s'",
-		    run);
+		progress_wait(s->wait, 0, "", "waiting for the first shard of run "
+		    "'%s'", run);
 		return;
 	}
 	if (n == 0) {
-		progress_say(s->wait, "waiting for a shard of run '%s' after "
-		    "step %llu", run, (unsigned long long)step);
+		progress_wait(s->wait, step + 1, "", "waiting for a shard of run "
+		    "'%s' after step %llu", run, (unsigned long long)step);
 		return;
 	}
 	if ((dir = inbox_path(s, run, &step, "", NULL)) != NULL)
 		(void)scan(dir, progress_each, &names, NULL);
 	alloc_free(dir);
 	progress_missing(s, run, step, &want, n, &missing);
-	progress_say(s->wait, "waiting for step %llu of run '%s': %zu of %zu "
-	    "shards are there%s%s%s", (unsigned long long)step, run, n,
+	progress_wait(s->wait, step, missing.text, "waiting for step %llu of run "
+	    "'%s': %zu of %zu shards are there%s%s%s", (unsigned long long)step, run, n,
 	    want, names.text, missing.n != 0 ? "; missing" : "", missing.text);
 }

@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct filter;
 struct inbox;
 
 struct progress {
-	void (*say)(void *arg, const char *what);
-	void *arg;
+	const struct filter *f;			/* the program that waits */
 	const volatile sig_atomic_t *asked;	/* signals so far */
 	sig_atomic_t answered;			/* of these */
 	double since;
@@ -29,6 +29,10 @@ void progress_begin(struct progress *w);
 int progress_due(struct progress *w);
 void progress_say(const struct progress *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* progress_wait(w, round, missing, fmt, ...): the same of a wait, which becomes an
+ * event where there are any.  missing: names of devices, behind ": "; or "". */
+void progress_wait(const struct progress *w, uint64_t round, const char *missing,
+    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* progress_step(s, run, step, n, want): says through s->wait that n of `want'
  * shards of this step are there; with n = 0 that there is no step after this
  * one (UINT64_MAX: no step at all). */

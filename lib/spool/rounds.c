@@ -76,8 +76,8 @@ rounds_run(struct rounds *r, struct err *e)
 	progress_begin(r->in.wait);
 	while ((k = rounds_count(&r->in, want, &r->run, e)) == ROUNDS_NO_RUN) {
 		if (progress_due(r->in.wait))
-			progress_say(r->in.wait, "waiting for a first shard in "
-			    "'%s'%s%s (ace-recv --spool)", r->in.state.dir,
+			progress_wait(r->in.wait, 0, "", "waiting for a first "
+			    "shard in '%s'%s%s (ace-recv --spool)", r->in.state.dir,
 			    want != NULL ? " of run " : "",
 			    want != NULL ? want : "");
 		if ((k = wait_more(&w, e)) < 0)

@@ -11,6 +11,7 @@
 #include "format/values.h"
 #include "format/writer.h"
 #include "kern/kern.h"
+#include "pipe/event.h"
 #include "pipe/filter.h"
 #include "pipe/size.h"
 #include "stage/coding.h"
@@ -110,6 +111,7 @@ struct stage_compress {
 		double lost, all;	/* sums of squares */
 		uint32_t tensor;
 	} whole, one, worst;
+	uint64_t at;			/* where the shard begins in out */
 };
 
 /* ---- one group ---- */
@@ -474,6 +476,7 @@ stage_compress_begin(struct stage *s, const struct stage_shard *sh,
 	    (r = writer_history(x->out, sh->provenance, e)) < 0)
 		return r;
 	x->to = x->out;
+	x->at = io_bytes(writer_io(x->out));
 	if (x->fb == NULL)
 		return writer_shard(x->out, sh->shard, sh->schema, e);
 	if (!x->resumed && (r = feedback_resume(x->fb, sh->shard->step,
@@ -634,10 +637,9 @@ stage_compress_rest(struct stage_compress *x, struct err *e)
 }
 
 static int
-stage_compress_end(struct stage *s, const struct shard_sums *sums,
+stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
     struct err *e)
 {
-	struct stage_compress *x = (struct stage_compress *)s;
 	const uint64_t step = x->sh.shard->step;
 	int r;
 
@@ -669,6 +671,19 @@ stage_compress_end(struct stage *s, const struct shard_sums *sums,
 		    "code, or --error-feedback without ':raw'",
 		    shard_device(x->sh.shard), (unsigned long long)step,
 		    feedback_growing(x->fb));
+	return r;
+}
+
+static int
+stage_compress_end(struct stage *s, const struct shard_sums *sums,
+    struct err *e)
+{
+	struct stage_compress *x = (struct stage_compress *)s;
+	const int r = stage_compress_commit(x, sums, e);
+
+	if (r == 0)
+		event_say(x->o->f, EVENT_SENT, x->sh.shard->step,
+		    x->sh.schema->total, io_bytes(writer_io(x->out)) - x->at);
 	return r;
 }
 

@@ -1,7 +1,7 @@
 /* JSON as RFC 8259 has it. */
 #include <float.h>
 
-#include "report/emit.h"
+#include "pipe/emit.h"
 
 #include "../test.h"
 

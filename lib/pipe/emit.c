@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "format/text.h"
-#include "report/emit.h"
+#include "pipe/emit.h"
 
 void
 emit_init(struct emit *j, FILE *f)

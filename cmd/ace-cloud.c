@@ -1,0 +1,729 @@
+/*
+ * ace-cloud: the machine that averages.  Without a command it sums up the rounds of
+ * a run in one folder; its commands let devices in and out of that folder, speak to
+ * them, and show how the run goes.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/at.h"
+#include "base/cli.h"
+#include "base/err.h"
+#include "base/scan.h"
+#include "front/cloud.h"
+#include "front/tell.h"
+#include "kern/kern.h"
+#include "pipe/event.h"
+
+struct opts {
+	struct cli cli;
+	struct agreement said;	/* by the command line */
+	struct agreement add;	/* by that of add and relay */
+	const char *name;	/* of a relay, as a device of its cloud, */
+	struct cloud above;	/* which is there */
+	int print;
+	int events;		/* of --events */
+	struct place folder;
+	struct tell tell;
+};
+
+/* ---- the spool ---- */
+
+/* Makes what a cloud's folder has in it. Each device speaks for itself and weighs 1,
+ * unless a line says more. */
+static int
+furnish(struct opts *x, struct err *e)
+{
+	char has[8];
+	int r;
+
+	if ((r = place_make(&x->folder, "devices", e)) < 0 ||
+	    (r = place_make(&x->folder, "spool", e)) < 0 ||
+	    (r = place_get(&x->folder, "spool/limits", has, sizeof(has),
+	    e)) != 0)
+		return r < 0 ? r : 0;
+	return place_put(&x->folder, "spool/limits", "# ace-recv(1), Limits: "
+	    "each device speaks for itself and weighs 1\nweight 1\n"
+	    "contributors 1\n", e);
+}
+
+/* 1 when the spool has a run: its first shard has come. */
+static int
+begun_each(void *spool, const char *name, struct err *e)
+{
+	char path[4352];
+	struct stat st;
+
+	(void)e;
+	(void)snprintf(path, sizeof(path), "%s/%s", (const char *)spool, name);
+	return fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int
+begun(const struct opts *x)
+{
+	char *spool = place_path(&x->folder, "spool", NULL);
+	const int r = spool != NULL ? scan(spool, begun_each, spool, NULL) : 0;
+
+	alloc_free(spool);
+	return r > 0;
+}
+
+static int
+count_each(void *n, const char *name, struct err *e)
+{
+	(void)name;
+	(void)e;
+	++*(uint64_t *)n;
+	return 0;
+}
+
+/* How many devices were let in. */
+static uint64_t
+members(const struct opts *x)
+{
+	char *dir = place_path(&x->folder, "devices", NULL);
+	uint64_t n = 0;
+
+	if (dir != NULL)
+		(void)scan(dir, count_each, &n, NULL);
+	alloc_free(dir);
+	return n;
+}
+
+/* ace-recv of this spool, for one device. */
+static int
+receiver(const struct opts *x, const char *name, const char *how,
+    struct children *c, struct err *e)
+{
+	char *spool = place_path(&x->folder, "spool", e);
+	struct child *p = spool == NULL ? NULL : child_add(c, e, "ace-recv",
+	    "--spool", spool, "--device", name, "--events", "2", how, NULL);
+
+	alloc_free(spool);
+	if (p != NULL && strcmp(how, "--reply") == 0 &&
+	    child_word(p, "aggregate", e) < 0)
+		p = NULL;
+	return p != NULL ? 0 : -ERR_SYS;
+}
+
+/* A device comes into a run that has begun, or leaves it. */
+static int
+operate(const struct opts *x, const char *name, const char *how,
+    struct err *e)
+{
+	struct children c = { .n = 0 };
+	char none[64];
+	int r = receiver(x, name, how, &c, e);
+
+	if (r == 0)
+		r = child_output(c.child[0].word, none, sizeof(none), e);
+	child_release(&c);
+	return r <= 0 ? r : err_set(e, ERR_SYS, "ace-recv %s of '%s' ended with "
+	    "status %d: its own message is above", how, name, r);
+}
+
+/* ---- the cloud itself ---- */
+
+/* What the command line says goes into the agreement; what all have agreed on
+ * stays. */
+static int
+agree(struct opts *x, struct err *e)
+{
+	struct agreement *had = &x->folder.said;
+	const struct agreement *now = &x->said;
+
+	if (had->id[0] == '\0') {
+		place_random(had->id);
+		had->bits = 1.3;
+		if (now->devices == 0)
+			return err_set(e, ERR_USAGE, "how many devices take part "
+			    "is missing: --devices N");
+	} else if (now->bits > 0 && now->bits != had->bits) {
+		return err_set(e, ERR_REFUSED, "--bits %g, and the run in '%s' "
+		    "began with %g: leave --bits out, or give another folder",
+		    now->bits, x->folder.dir, had->bits);
+	}
+	had->bits = now->bits > 0 ? now->bits : had->bits;
+	had->devices = now->devices != 0 ? now->devices : had->devices;
+	had->rounds = now->rounds != 0 ? now->rounds : had->rounds;
+	had->tolerate = now->tolerate != 0 ? now->tolerate : had->tolerate;
+	had->quorum = now->quorum != 0 ? now->quorum : had->quorum;
+	had->deadline = now->deadline > 0 ? now->deadline :
+	    had->deadline > 0 || had->quorum == 0 ? had->deadline : 10;
+	if (had->quorum > had->devices || 2 * had->tolerate >= had->devices)
+		return err_set(e, ERR_USAGE, "--devices %llu is too few for "
+		    "--quorum %llu and --tolerate %llu",
+		    (unsigned long long)had->devices,
+		    (unsigned long long)had->quorum,
+		    (unsigned long long)had->tolerate);
+	return place_save(&x->folder, e);
+}
+
+static int
+word_u64(struct child *p, const char *name, uint64_t v, struct err *e)
+{
+	char text[32];
+	int r;
+
+	if (v == 0)
+		return 0;
+	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+	r = child_word(p, name, e);
+	return r < 0 ? r : child_word(p, text, e);
+}
+
+/* ace-aggregate, the first program; and ace-step, which codes what it gives. */
+static int
+averager(const struct opts *x, const char *spool, const char *state,
+    struct children *c, struct err *e)
+{
+	const struct agreement *a = &x->folder.said;
+	char bits[32], late[32];
+	struct child *p = child_add(c, e, "ace-aggregate", "--spool", spool,
+	    "--create", "--published", "--events", "2", NULL);
+	int r = p != NULL ? 0 : -ERR_SYS;
+
+	(void)snprintf(bits, sizeof(bits), "%.17g", a->bits);
+	(void)snprintf(late, sizeof(late), "%.17gs", a->deadline);
+	if (r < 0 || (r = word_u64(p, "--expect", a->devices, e)) < 0 ||
+	    (r = word_u64(p, "--steps", a->rounds, e)) < 0 ||
+	    (r = word_u64(p, "--quorum", a->quorum, e)) < 0 ||
+	    (r = word_u64(p, "--tolerate", a->tolerate, e)) < 0)
+		return r;
+	if (a->quorum != 0 && ((r = child_word(p, "--deadline", e)) < 0 ||
+	    (r = child_word(p, late, e)) < 0))
+		return r;
+	return child_add(c, e, "ace-step", "-S", state, "--allow-gap",
+	    "--bits", bits, "--events", "2", NULL) != NULL ? 0 : -ERR_SYS;
+}
+
+static int
+cloud_pipeline(const struct opts *x, struct children *c, struct err *e)
+{
+	char *spool = place_path(&x->folder, "spool", e);
+	char *state = place_path(&x->folder, "state", e);
+	int r = spool == NULL || state == NULL ? -ERR_SYS :
+	    averager(x, spool, state, c, e);
+
+	if (r == 0 && child_add(c, e, "ace-recv", "--spool", spool,
+	    "--publish", "--events", "2", NULL) == NULL)
+		r = -ERR_SYS;
+	alloc_free(spool);
+	alloc_free(state);
+	return r;
+}
+
+/* The pipeline until it has ended well: what fails because of the data, or by a
+ * rule, would fail again. */
+static int
+keep_running(struct opts *x, int (*make)(const struct opts *,
+    struct children *, struct err *), struct err *e)
+{
+	const struct child_ear ear = tell_ear(&x->tell);
+	char cause[ERR_LINE];
+	int r, status;
+
+	for (;;) {
+		struct children c = { .n = 0 };
+
+		if ((r = make(x, &c, e)) == 0) {
+			tell_start(&x->tell);
+			r = child_run(&c, &ear, e);
+		}
+		if (r > 0) {
+			status = child_status(&c.child[child_cause(&c)]);
+			tell_cause(&x->tell, &c, cause);
+			if (status != ERR_SYS)
+				r = err_set(e, status < 126 ? status : ERR_SYS, "%s",
+				    cause);
+		}
+		child_release(&c);
+		if (r <= 0)
+			return r;
+		tell_say(&x->tell, "%s; again in 5 s", cause);
+		(void)sleep(5);
+	}
+}
+
+static int
+begin(struct opts *x, const char *who, struct err *e)
+{
+	char *log = place_path(&x->folder, "log", e);
+
+	if (log == NULL)
+		return -ERR_SYS;
+	tell_begin(&x->tell, &x->cli, who, 1, &x->folder.said, log);
+	alloc_free(log);
+	x->tell.events = x->events;
+	return 0;
+}
+
+static void
+welcome(struct opts *x)
+{
+	const struct agreement *a = &x->folder.said;
+	char host[256] = "?";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	tell_say(&x->tell, "run in %s:%s: %llu device%s, %g bits for each value",
+	    host, x->folder.dir, (unsigned long long)a->devices,
+	    a->devices == 1 ? "" : "s", a->bits);
+	tell_say(&x->tell, "on each device: ace edge %s:%s --name NAME -- "
+	    "COMMAND", host, x->folder.dir);
+}
+
+static int
+run_cloud(void *own, char **path, size_t n, struct err *e)
+{
+	struct opts *x = own;
+	struct children c = { .n = 0 };
+	int r;
+
+	if (n != 1)
+		return err_set(e, ERR_USAGE, n == 0 ? "the run's folder is missing: "
+		    "ace-cloud DIR --devices N" : "one folder, not also '%s'",
+		    path[1]);
+	if ((r = place_open(&x->folder, path[0], 1, e)) < 0 ||
+	    (r = place_lock(&x->folder, "ace-cloud", e)) < 0 ||
+	    (r = furnish(x, e)) < 0 || (r = agree(x, e)) < 0)
+		goto out;
+	if (x->print) {
+		if ((r = cloud_pipeline(x, &c, e)) == 0)
+			child_print(&c, stdout);
+		child_release(&c);
+		goto out;
+	}
+	if ((r = begin(x, "ace-cloud", e)) == 0) {
+		welcome(x);
+		r = keep_running(x, cloud_pipeline, e);
+	}
+	if (r == 0)
+		tell_say(&x->tell, "done: %llu rounds",
+		    (unsigned long long)x->folder.said.rounds);
+	tell_end(&x->tell);
+out:
+	place_close(&x->folder);
+	return r;
+}
+
+/* ---- a relay: its devices' cloud, and its cloud's device ---- */
+
+static int
+relay_pipeline(const struct opts *x, struct children *c, struct err *e)
+{
+	char *spool = place_path(&x->folder, "spool", e);
+	char *state = place_path(&x->folder, "state", e);
+	int r = spool == NULL || state == NULL ? -ERR_SYS :
+	    averager(x, spool, state, c, e);
+
+	if (r == 0 && (r = child_word(&c->child[0], "--device", e)) == 0 &&
+	    (r = child_word(&c->child[0], x->above.name, e)) == 0 &&
+	    (r = child_word(&c->child[1], "--window", e)) == 0 &&
+	    (r = child_word(&c->child[1], "1", e)) == 0 &&
+	    (r = cloud_connect(&x->above, c, "sync", NULL, e)) == 0 &&
+	    (child_add(c, e, "ace-ack", "-S", state, "--events", "2",
+	    NULL) == NULL || child_add(c, e, "ace-recv", "--spool", spool,
+	    "--publish", "--events", "2", NULL) == NULL))
+		r = -ERR_SYS;
+	alloc_free(spool);
+	alloc_free(state);
+	return r;
+}
+
+/* Asks the cloud above what the run agrees on, of which only the number of devices
+ * is the relay's own. */
+static int
+relay_begin(struct opts *x, char *where, size_t n, struct err *e)
+{
+	const uint64_t devices = x->add.devices != 0 ? x->add.devices :
+	    x->folder.said.devices;
+	int r;
+
+	if (devices == 0)
+		return err_set(e, ERR_USAGE, "how many devices the relay has is "
+		    "missing: --devices N");
+	if ((r = furnish(x, e)) < 0 || (r = cloud_hello(&x->above, &x->folder,
+	    where, n, e)) < 0)
+		return r;
+	x->folder.said.devices = devices;
+	x->folder.said.quorum = x->folder.said.tolerate = 0;
+	return place_save(&x->folder, e);
+}
+
+static int
+run_relay(void *own, char **path, size_t n, struct err *e)
+{
+	struct opts *x = own;
+	char where[4352];
+	int r;
+
+	if (n != 2 || x->name == NULL)
+		return err_set(e, ERR_USAGE, "[[USER@]HOST:]DIR of the cloud, DIR of "
+		    "this relay and --name were expected");
+	x->above.name = x->name;
+	if ((r = place_named(x->name, e)) < 0 ||
+	    (r = cloud_at(&x->above, path[0], e)) < 0 ||
+	    (r = place_open(&x->folder, path[1], 1, e)) < 0 ||
+	    (r = place_lock(&x->folder, "ace-cloud", e)) < 0 ||
+	    (r = relay_begin(x, where, sizeof(where), e)) < 0 ||
+	    (r = begin(x, "ace-cloud relay", e)) < 0)
+		goto out;
+	tell_say(&x->tell, "relay '%s' of the run in %s", x->name, where);
+	welcome(x);
+	r = keep_running(x, relay_pipeline, e);
+	tell_end(&x->tell);
+out:
+	cloud_release(&x->above);
+	place_close(&x->folder);
+	return r;
+}
+
+/* ---- who takes part ---- */
+
+/* The line of authorized_keys by which a key can do no more than this. */
+static int
+authorize(const struct opts *x, const char *name, const char *key,
+    struct err *e)
+{
+	char text[16384], *end;
+	FILE *f = fopen(key, "re");
+	size_t n;
+
+	if (f == NULL)
+		return err_sys(e, "'%s'", key);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	(void)fclose(f);
+	text[n] = '\0';
+	end = text + strcspn(text, "\n");
+	if (*end == '\n')
+		*end++ = '\0';
+	if (*end != '\0' || strchr(text, '"') != NULL ||
+	    (strncmp(text, "ssh-", 4) != 0 && strncmp(text, "ecdsa-", 6) != 0 &&
+	    strncmp(text, "sk-", 3) != 0))
+		return err_set(e, ERR_USAGE, "'%s' is not a public key: one line "
+		    "that begins with ssh-, ecdsa- or sk- was expected (the file "
+		    "that ends with .pub)", key);
+	if (x->folder.dir[strcspn(x->folder.dir, "'\"\\\n")] != '\0')
+		return err_set(e, ERR_USAGE, "'%s' cannot stand in "
+		    "authorized_keys: use a folder without quotes in its name",
+		    x->folder.dir);
+	(void)printf("restrict,command=\"ace-cloud serve '%s' %s\" %s\n",
+	    x->folder.dir, name, text);
+	return 0;
+}
+
+/* A relay speaks for so many devices. */
+static int
+allow_more(struct opts *x, const char *name, uint64_t n, struct err *e)
+{
+	char text[65536], *end;
+	size_t at;
+	int r = place_get(&x->folder, "spool/limits", text, sizeof(text), e);
+
+	if (r < 0)
+		return r;
+	at = strlen(text);
+	end = text + at;
+	if ((size_t)snprintf(end, sizeof(text) - at, "\nweight %llu %s\n"
+	    "contributors %llu %s\n", (unsigned long long)n, name,
+	    (unsigned long long)n, name) >= sizeof(text) - at)
+		return err_set(e, ERR_DATA, "limit: 'spool/limits' is too long");
+	return place_put(&x->folder, "spool/limits", text, e);
+}
+
+static char *
+member(const struct opts *x, const char *name, struct err *e)
+{
+	char in[PLACE_NAME + 16];
+
+	(void)snprintf(in, sizeof(in), "devices/%s", name);
+	return place_path(&x->folder, in, e);
+}
+
+/* Lets a device in: a file of its name; and into a run that has begun. */
+static int
+let_in(struct opts *x, const char *name, const char *id, struct err *e)
+{
+	char in[PLACE_NAME + 16];
+	int r;
+
+	(void)snprintf(in, sizeof(in), "devices/%s", name);
+	if ((r = place_put(&x->folder, in, id, e)) < 0)
+		return r;
+	return begun(x) ? operate(x, name, "--join", e) : 0;
+}
+
+static int
+run_add(void *own, char **path, size_t n, struct err *e)
+{
+	struct opts *x = own;
+	char *file = NULL;
+	int r;
+
+	if (n < 2 || n > 3)
+		return err_set(e, ERR_USAGE, "DIR NAME [KEY.pub] was expected");
+	if ((r = place_named(path[1], e)) == 0 &&
+	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
+	    (r = furnish(x, e)) == 0 &&
+	    (file = member(x, path[1], e)) != NULL &&
+	    faccessat(AT(file), F_OK, 0) < 0)
+		r = let_in(x, path[1], "", e);
+	if (r == 0 && file == NULL)
+		r = -ERR_SYS;
+	if (r == 0 && x->add.devices > 1)
+		r = allow_more(x, path[1], x->add.devices, e);
+	if (r == 0 && n == 3)
+		r = authorize(x, path[1], path[2], e);
+	if (r == 0 && n == 2)
+		cli_say(&x->cli, 0, "'%s' may take part in the run in %s", path[1],
+		    x->folder.dir);
+	alloc_free(file);
+	place_close(&x->folder);
+	return r;
+}
+
+static int
+run_remove(void *own, char **path, size_t n, struct err *e)
+{
+	struct opts *x = own;
+	char *file = NULL;
+	int r;
+
+	if (n != 2)
+		return err_set(e, ERR_USAGE, "DIR NAME was expected");
+	if ((r = place_named(path[1], e)) == 0 &&
+	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
+	    (file = member(x, path[1], e)) != NULL && unlinkat(AT(file), 0) < 0)
+		r = err_set(e, ERR_NO, "'%s' is not a device of the run in %s",
+		    path[1], x->folder.dir);
+	if (r == 0 && begun(x))
+		r = operate(x, path[1], "--leave", e);
+	if (r == 0)
+		cli_say(&x->cli, 0, "nobody waits for '%s' any more; to keep it "
+		    "out, remove its line from ~/.ssh/authorized_keys",
+		    path[1]);
+	alloc_free(file);
+	place_close(&x->folder);
+	return r;
+}
+
+/* ---- what a device hears ---- */
+
+/* Is this the device that the cloud knows under this name? Who comes first says who
+ * it is, up to the number of devices that were asked for. */
+static int
+introduce(struct opts *x, const char *name, const char *id, struct err *e)
+{
+	char in[PLACE_NAME + 16], had[PLACE_ID + 2];
+	char *file = member(x, name, e);
+	const int there = file != NULL && faccessat(AT(file), F_OK, 0) == 0;
+	int r;
+
+	alloc_free(file);
+	if (file == NULL)
+		return -ERR_SYS;
+	if (strlen(id) != PLACE_ID ||
+	    id[strspn(id, "0123456789abcdef")] != '\0')
+		return err_set(e, ERR_USAGE, "hello: '%.40s' is not %d hex "
+		    "digits", id, PLACE_ID);
+	if (!there && members(x) >= x->folder.said.devices)
+		return err_set(e, ERR_REFUSED, "'%s' is not one of the %llu "
+		    "devices of the run in %s: on the cloud, "
+		    "`ace add %s %s' lets it in", name,
+		    (unsigned long long)x->folder.said.devices, x->folder.dir,
+		    x->folder.dir, name);
+	(void)snprintf(in, sizeof(in), "devices/%s", name);
+	if ((r = place_get(&x->folder, in, had, sizeof(had), e)) < 0)
+		return r;
+	if (had[0] != '\0' && strcmp(had, id) != 0)
+		return err_set(e, ERR_REFUSED, "the name '%s' is in use by another "
+		    "device of the run in %s: give this one another name "
+		    "(--name), or, if it is the same one with a new folder, on "
+		    "the cloud `ace remove %s %s' first", name, x->folder.dir,
+		    x->folder.dir, name);
+	if (had[0] != '\0')
+		return 0;
+	return there ? place_put(&x->folder, in, id, e) :
+	    let_in(x, name, id, e);
+}
+
+static int
+sync_with(struct opts *x, const char *name, struct err *e)
+{
+	struct children c = { .n = 0 };
+	char *file = member(x, name, e);
+	int r = file == NULL ? -ERR_SYS : faccessat(AT(file), F_OK, 0) == 0 ? 0 :
+	    err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s: on "
+	    "the cloud, `ace add %s %s' lets it in", name, x->folder.dir,
+	    x->folder.dir, name);
+
+	alloc_free(file);
+	if (r == 0 && (r = receiver(x, name, "--reply", &c, e)) == 0)
+		r = child_exec(c.child[0].word, e);
+	child_release(&c);
+	return r;
+}
+
+/* A key with a forced command asks with SSH_ORIGINAL_COMMAND: its last words are
+ * WHAT, or WHAT and ID. */
+static void
+asked_by_ssh(char *words, const char **what, const char **id)
+{
+	char *word;
+
+	while ((word = strsep(&words, " ")) != NULL) {
+		word += *word == '\'';
+		word[strcspn(word, "'")] = '\0';
+		if (strcmp(word, "hello") == 0 || strcmp(word, "sync") == 0)
+			*what = word;
+		else
+			*id = word;
+	}
+}
+
+static int
+run_serve(void *own, char **path, size_t n, struct err *e)
+{
+	struct opts *x = own;
+	const char *what = n > 2 ? path[2] : "", *id = n > 3 ? path[3] : "";
+	char *asked = getenv("SSH_ORIGINAL_COMMAND"), text[8192];
+	int r;
+
+	if (n == 2 && asked != NULL && (asked = alloc_dup(asked, e)) != NULL)
+		asked_by_ssh(asked, &what, &id);
+	if (n < 2 || n > 4)
+		return err_set(e, ERR_USAGE, "DIR NAME hello ID, or DIR NAME sync, "
+		    "was expected");
+	if ((r = place_named(path[1], e)) < 0 ||
+	    (r = place_open(&x->folder, path[0], 0, e)) < 0)
+		return r;
+	if (x->folder.said.id[0] == '\0')
+		r = err_set(e, ERR_SYS, "no run has begun in '%s': on the cloud, "
+		    "`ace cloud %s --devices N' begins one", x->folder.dir,
+		    x->folder.dir);
+	else if (strcmp(what, "sync") == 0)
+		r = sync_with(x, path[1], e);
+	else if (strcmp(what, "hello") != 0)
+		r = err_set(e, ERR_USAGE, "'%.40s': hello or sync was expected",
+		    what);
+	else if ((r = introduce(x, path[1], id, e)) == 0) {
+		cloud_answer(&x->folder, text, sizeof(text));
+		(void)fputs(text, stdout);
+	}
+	place_close(&x->folder);
+	return r;
+}
+
+/* ---- watching ---- */
+
+static int
+run_watch(void *own, char **path, size_t n, struct err *e)
+{
+	struct opts *x = own;
+	const int shows = isatty(STDOUT_FILENO);
+	char *spool, text[65536];
+	int r;
+
+	if (n != 1)
+		return err_set(e, ERR_USAGE, "the folder of a run was expected, "
+		    "on the cloud or on a device");
+	if ((r = place_open(&x->folder, path[0], 0, e)) < 0)
+		return r;
+	spool = place_path(&x->folder, "spool", e);
+	if (spool != NULL && faccessat(AT(spool), F_OK, 0) < 0) {
+		alloc_free(spool);
+		spool = place_path(&x->folder, "state", e);
+	}
+	while (r == 0 && spool != NULL) {
+		char *words[] = { (char[]){ "ace-status" }, spool, NULL };
+
+		r = child_output(words, text, sizeof(text), e);
+		(void)printf("%s%s", shows ? "\033[H\033[2J" : "", text);
+		if (fflush(stdout) != 0 || !shows)
+			break;
+		(void)sleep(2);
+	}
+	alloc_free(spool);
+	place_close(&x->folder);
+	return r;
+}
+
+/* ---- the command line ---- */
+
+static int
+set_events(void *own, const struct opt *row, const char *val, struct err *e)
+{
+	(void)row;
+	return event_open(&((struct opts *)own)->events, val, e);
+}
+
+static const struct opt cloud_opts[] = {
+	OPT_PART(place_opts, struct opts, said),
+	{ 0, "events", "FD|FILE", "append a line of JSON for each event of the run",
+	    OPT_CALL(set_events) },
+	{ 0, "print", NULL, "print the pipeline that this stands for, and exit",
+	    OPT_FLAG(struct opts, print) },
+	OPT_END
+};
+
+static const struct opt add_opts[] = {
+	{ 0, "devices", "N", "it is a relay of N devices",
+	    OPT_U64(struct opts, add.devices, 1, 1000000) },
+	OPT_END
+};
+
+static const struct opt relay_opts[] = {
+	{ 0, "name", "NAME", "the relay's name, as a device of the cloud",
+	    OPT_TEXT(struct opts, name) },
+	{ 0, "devices", "N", "devices that it averages",
+	    OPT_U64(struct opts, add.devices, 1, 1000000) },
+	OPT_END
+};
+
+static const struct cli_command commands[] = {
+	{ "add", "DIR NAME [KEY.pub] [--devices N]",
+	    "Lets a device in; prints the line of authorized_keys for its key",
+	    add_opts, run_add, 0 },
+	{ "remove", "DIR NAME", "Nobody waits for a device any more", NULL,
+	    run_remove, 0 },
+	{ "relay", "[[USER@]HOST:]DIR DIR --name NAME --devices N",
+	    "Averages devices near by, and is one device of the cloud",
+	    relay_opts, run_relay, 0 },
+	{ "serve", "DIR NAME WHAT [ID]",
+	    "What ssh runs here for a device: ace-edge asks for it", NULL,
+	    run_serve, 0 },
+	{ "watch", "DIR", "How a run goes, again and again on a terminal", NULL,
+	    run_watch, 0 },
+	{ NULL, NULL, NULL, NULL, NULL, 0 }
+};
+
+int
+main(int argc, char **argv)
+{
+	struct opts x = {
+		.cli = {
+			.prog = "ace-cloud",
+			.usage = "DIR --devices N [options] | COMMAND [arguments]",
+			.about = "Averages what the devices of a run send to the "
+			    "folder DIR, round after round.",
+			.examples = "ace-cloud run --devices 2 --rounds 100 --print\n"
+			    "ace-cloud add run edge1\n",
+			.opt = cloud_opts,
+			.commands = commands,
+			.bare = 1,
+			.mixed = 1,
+			.open = 1,
+			.loops = kern_name
+		},
+		.folder = PLACE_INIT,
+		.above = CLOUD_INIT
+	};
+
+	return cli_main(&x.cli, argc, argv, run_cloud, &x);
+}

@@ -1,0 +1,278 @@
+/*
+ * ace-edge: a device of a run.  It asks the cloud what the run agrees on, starts
+ * the training program and the filters around it, and starts them again when the
+ * connection breaks.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cli.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "front/cloud.h"
+#include "front/tell.h"
+#include "kern/kern.h"
+#include "pipe/event.h"
+
+enum { EDGE_PAUSE = 30, EDGE_WHERE = 4352 };
+
+struct edge {
+	struct cli cli;
+	const char *name, *dir, *through;
+	double bits;		/* what this device was told; 0: nothing */
+	int print;
+	struct cloud cloud;
+	int events;		/* of --events */
+	struct place folder;
+	struct tell tell;
+	char where[EDGE_WHERE];
+	char **command;		/* NULL ends it; none: our standard input and
+				 * output are the trainer's */
+	char bits_text[32];
+};
+
+static int
+set_events(void *own, const struct opt *row, const char *val, struct err *e)
+{
+	(void)row;
+	return event_open(&((struct edge *)own)->events, val, e);
+}
+
+static const struct opt options[] = {
+	{ 0, "name", "NAME", "this device's name (default the host's)",
+	    OPT_TEXT(struct edge, name) },
+	{ 0, "dir", "DIR", "its folder (default ./ace-NAME)",
+	    OPT_PATH(struct edge, dir, OPT_DIR) },
+	{ 0, "bits", "N", "refuse a run that sends other than N bits for each value",
+	    OPT_F64(struct edge, bits, 0.001, 32) },
+	{ 0, "through", "SCRIPT", "connect by SCRIPT NAME WHAT [ID], not by ssh",
+	    OPT_PATH(struct edge, through, OPT_READ) },
+	{ 0, "events", "FD|FILE", "append a line of JSON for each event of the run",
+	    OPT_CALL(set_events) },
+	{ 0, "print", NULL, "print the pipeline that this stands for, and exit",
+	    OPT_FLAG(struct edge, print) },
+	OPT_END
+};
+
+/* The host's name, without its domain and with what no device's name may have
+ * left out. */
+static int
+name_of_host(char name[PLACE_NAME + 1], struct err *e)
+{
+	if (gethostname(name, PLACE_NAME) < 0)
+		return err_sys(e, "the host's name");
+	name[PLACE_NAME] = '\0';
+	name[strcspn(name, ".")] = '\0';
+	if (place_named(name, NULL) < 0)
+		return err_set(e, ERR_USAGE, "the host's name '%s' cannot be a "
+		    "device's: give one with --name", name);
+	return 0;
+}
+
+/* The pipeline of a device: out of the trainer, through the filters and the
+ * connection, and back into the trainer. */
+static int
+pipeline(struct edge *x, struct children *c, struct err *e)
+{
+	char *state = place_path(&x->folder, "state", e);
+	struct child *p;
+	char **w;
+	int r = state != NULL ? 0 : -ERR_SYS;
+
+	c->circle = x->command[0] != NULL;
+	if (r == 0 && c->circle) {
+		if ((p = child_add(c, e, x->command[0], NULL)) == NULL)
+			r = -ERR_SYS;
+		for (w = x->command + 1; r == 0 && *w != NULL; w++)
+			r = child_word(p, *w, e);
+		if (r == 0)
+			p->own_voice = 1;
+	}
+	if (r == 0 && child_add(c, e, "ace-step", "-S", state, "--bits",
+	    x->bits_text, "--window", "1", "--events", "2", NULL) == NULL)
+		r = -ERR_SYS;
+	if (r == 0)
+		r = cloud_connect(&x->cloud, c, "sync", NULL, e);
+	if (r == 0 && (child_add(c, e, "ace-ack", "-S", state, "--events",
+	    "2", NULL) == NULL || child_add(c, e, "ace-expand",
+	    "--feedback", state, NULL) == NULL))
+		r = -ERR_SYS;
+	alloc_free(state);
+	return r;
+}
+
+/* What a broken run means: 1 it may go better the next time. */
+static int
+broken(struct edge *x, const struct children *c, struct err *e)
+{
+	const struct child *p = &c->child[child_cause(c)];
+	const int status = child_status(p);
+	char cause[ERR_LINE];
+
+	tell_cause(&x->tell, c, cause);
+	if (p->own_voice)
+		return err_set(e, ERR_NO, "%s ended with status %d in round %llu: "
+		    "its own messages are above; the same line typed again goes "
+		    "on", p->word[0], status,
+		    (unsigned long long)x->tell.round + 1);
+	if (status == ERR_USAGE || status == ERR_REFUSED || status > 125)
+		return err_set(e, status > 125 ? ERR_SYS : status, "%s", cause);
+	tell_say(&x->tell, "round %llu broke: %s",
+	    (unsigned long long)x->tell.round + 1, cause);
+	return 1;
+}
+
+/* The pipeline, again and again until the trainer has ended well. */
+static int
+train(struct edge *x, struct err *e)
+{
+	const struct child_ear ear = tell_ear(&x->tell);
+	const int again = x->command[0] != NULL;
+	unsigned pause = 1;
+	uint64_t done;
+	int r;
+
+	for (;;) {
+		struct children c = { .n = 0 };
+
+		done = x->tell.rounds;
+		if ((r = pipeline(x, &c, e)) == 0) {
+			tell_start(&x->tell);
+			r = child_run(&c, &ear, e);
+		}
+		if (r > 0)
+			r = broken(x, &c, e);
+		child_release(&c);
+		if (r <= 0)
+			return r;
+		if (!again)
+			return err_set(e, ERR_SYS, "broken; the same again goes "
+			    "on");
+		pause = x->tell.rounds > done ? 1 :
+		    pause < EDGE_PAUSE / 2 ? 2 * pause : EDGE_PAUSE;
+		tell_say(&x->tell, "again in %u s", pause);
+		(void)sleep(pause);
+	}
+}
+
+/* What the trainer may want to know. */
+static int
+environment(const struct edge *x, struct err *e)
+{
+	char rounds[32];
+
+	(void)snprintf(rounds, sizeof(rounds), "%llu",
+	    (unsigned long long)x->folder.said.rounds);
+	if (setenv("ACE_NAME", x->cloud.name, 1) < 0 ||
+	    setenv("ACE_DIR", x->folder.dir, 1) < 0 ||
+	    setenv("ACE_ROUNDS", rounds, 1) < 0)
+		return err_sys(e, "the environment");
+	return 0;
+}
+
+static int
+begin(struct edge *x, struct err *e)
+{
+	const struct agreement *said = &x->folder.said;
+	char *log;
+	int r;
+
+	if ((r = cloud_hello(&x->cloud, &x->folder, x->where, sizeof(x->where),
+	    e)) < 0)
+		return r;
+	if (x->bits > 0 && x->bits != said->bits)
+		return err_set(e, ERR_REFUSED, "--bits %g here, and the run in '%s' "
+		    "sends %g: leave --bits out, or begin a run of %g bits in "
+		    "another folder", x->bits, x->where, said->bits, x->bits);
+	(void)snprintf(x->bits_text, sizeof(x->bits_text), "%.17g", said->bits);
+	if ((r = environment(x, e)) < 0 ||
+	    (log = place_path(&x->folder, "log", e)) == NULL)
+		return r < 0 ? r : -ERR_SYS;
+	tell_begin(&x->tell, &x->cli, "ace-edge", 0, said, log);
+	alloc_free(log);
+	x->tell.events = x->events;
+	return 0;
+}
+
+static int
+edge(struct edge *x, struct err *e)
+{
+	struct children c = { .n = 0 };
+	char dir[PLACE_NAME + 8];
+	int r;
+
+	(void)snprintf(dir, sizeof(dir), "ace-%s", x->cloud.name);
+	if ((r = place_open(&x->folder, x->dir != NULL ? x->dir : dir, 1,
+	    e)) < 0 || (r = place_lock(&x->folder, "ace-edge", e)) < 0 ||
+	    (r = begin(x, e)) < 0)
+		return r;
+	if (x->print) {
+		if ((r = pipeline(x, &c, e)) == 0)
+			child_print(&c, stdout);
+		child_release(&c);
+		return r;
+	}
+	tell_say(&x->tell, "device '%s' of the run in %s: %llu device%s, %g bits "
+	    "for each value; its folder is %s", x->cloud.name, x->where,
+	    (unsigned long long)x->folder.said.devices,
+	    x->folder.said.devices == 1 ? "" : "s", x->folder.said.bits,
+	    x->folder.dir);
+	if ((r = train(x, e)) == 0)
+		tell_say(&x->tell, "done: %llu rounds",
+		    (unsigned long long)x->tell.rounds);
+	return r;
+}
+
+static int
+run(void *own, char **path, size_t n, struct err *e)
+{
+	struct edge *x = own;
+	char name[PLACE_NAME + 1];
+	int r;
+
+	if (n == 0)
+		return err_set(e, ERR_USAGE, "the cloud's folder is missing: "
+		    "[[USER@]HOST:]DIR");
+	x->command = path + 1;
+	x->cloud.through = x->through;
+	x->cloud.name = x->name;
+	if ((x->name == NULL && (r = name_of_host(name, e)) < 0) ||
+	    (r = place_named(x->name != NULL ? x->name : name, e)) < 0 ||
+	    (r = cloud_at(&x->cloud, path[0], e)) < 0)
+		return r;
+	if (x->name == NULL)
+		x->cloud.name = name;
+	r = edge(x, e);
+	tell_end(&x->tell);
+	place_close(&x->folder);
+	cloud_release(&x->cloud);
+	return r;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct edge x = {
+		.cli = {
+			.prog = "ace-edge",
+			.usage = "[[USER@]HOST:]DIR [options] -- COMMAND "
+			    "[argument ...]",
+			.about = "Trains as a device of the run whose cloud is in "
+			    "DIR: runs COMMAND and brings its shards there.",
+			.examples = "ace-cloud run --devices 2 --print\n"
+			    "ace-edge run --name edge1 --print -- ./train\n",
+			.opt = options,
+			.open = 1,
+			.mixed = 1,
+			.loops = kern_name
+		},
+		.cloud = CLOUD_INIT,
+		.folder = PLACE_INIT
+	};
+
+	return cli_main(&x.cli, argc, argv, run, &x);
+}

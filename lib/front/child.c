@@ -1,0 +1,393 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "front/child.h"
+
+/* ---- the words ---- */
+
+int
+child_word(struct child *p, const char *word, struct err *e)
+{
+	if (p->n == CHILD_WORDS)
+		return err_set(e, ERR_USAGE, "'%s' has more than %d words: put "
+		    "them into a script", p->word[0], CHILD_WORDS);
+	if ((p->word[p->n] = alloc_dup(word, e)) == NULL)
+		return -ERR_SYS;
+	p->n++;
+	return 0;
+}
+
+struct child *
+child_add(struct children *c, struct err *e, const char *word, ...)
+{
+	struct child *p = &c->child[c->n];
+	va_list ap;
+	int r = 0;
+
+	if (c->n == CHILD_MOST) {
+		(void)err_set(e, ERR_USAGE, "a pipeline has at most %d programs",
+		    CHILD_MOST);
+		return NULL;
+	}
+	c->n++;
+	va_start(ap, word);
+	for (; word != NULL && r == 0; word = va_arg(ap, const char *))
+		r = child_word(p, word, e);
+	va_end(ap);
+	return r == 0 ? p : NULL;
+}
+
+void
+child_release(struct children *c)
+{
+	size_t i, k;
+
+	for (i = 0; i < c->n; i++)
+		for (k = 0; k < c->child[i].n; k++)
+			alloc_free(c->child[i].word[k]);
+	memset(c, 0, sizeof(*c));
+}
+
+/* A word as a shell reads it. */
+static void
+child_quote(const char *word, FILE *f)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+";
+
+	if (*word != '\0' && word[strspn(word, plain)] == '\0') {
+		(void)fputs(word, f);
+		return;
+	}
+	(void)fputc('\'', f);
+	for (; *word != '\0'; word++)
+		if (*word == '\'')
+			(void)fputs("'\\''", f);
+		else
+			(void)fputc(*word, f);
+	(void)fputc('\'', f);
+}
+
+void
+child_print(const struct children *c, FILE *f)
+{
+	size_t i, k;
+
+	if (c->circle)
+		(void)fputs("mkfifo back\n", f);
+	for (i = 0; i < c->n; i++) {
+		for (k = 0; k < c->child[i].n; k++) {
+			(void)fputs(k > 0 ? " " : i > 0 ? "    " : "", f);
+			child_quote(c->child[i].word[k], f);
+		}
+		if (c->circle && i == 0)
+			(void)fputs(" <back", f);
+		if (c->circle && i + 1 == c->n)
+			(void)fputs(" >back", f);
+		(void)fputs(i + 1 < c->n ? " |\n" : "\n", f);
+	}
+}
+
+/* ---- one process ---- */
+
+int
+child_exec(char *const *words, struct err *e)
+{
+	char path[PATH_MAX], *slash;
+	ssize_t n = strncmp(words[0], "ace-", 4) != 0 ? -1 :
+	    readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n > 0) {
+		path[n] = '\0';
+		slash = strrchr(path, '/');
+		if (slash != NULL && (size_t)(slash + 1 - path) +
+		    strlen(words[0]) < sizeof(path)) {
+			memcpy(slash + 1, words[0], strlen(words[0]) + 1);
+			(void)execv(path, words);
+		}
+	}
+	(void)execvp(words[0], words);
+	return err_sys(e, "cannot run '%s'", words[0]);
+}
+
+int
+child_status(const struct child *p)
+{
+	return WIFSIGNALED(p->status) ? 128 + WTERMSIG(p->status) :
+	    WEXITSTATUS(p->status);
+}
+
+/* Not by a reader that has gone, which is another one's failure. */
+static int
+child_failed(const struct child *p)
+{
+	const int s = child_status(p);
+
+	return s != 0 && s != 128 + SIGPIPE;
+}
+
+/* In the child: from, to and say become its descriptors 0, 1 and 2. */
+static void
+child_become(const struct child *p, pid_t group, int from, int to, int say)
+{
+	struct err e = ERR_INIT;
+	sigset_t none;
+
+	(void)setpgid(0, group);
+	/* it does not outlive us, however we end */
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	if ((from >= 0 && dup2(from, 0) < 0) || (to >= 0 && dup2(to, 1) < 0) ||
+	    (!p->own_voice && dup2(say, 2) < 0))
+		(void)err_sys(&e, "'%s'", p->word[0]);
+	else
+		(void)child_exec(p->word, &e);
+	(void)dprintf(2, "%s\n", ERR_MSG(&e));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+int
+child_output(char *const *words, char *out, size_t n, struct err *e)
+{
+	struct child p = { .pid = 0 };
+	size_t at = 0, got = 1;
+	char rest[512];
+	int fd[2], r = 0;
+
+	if (pipe2(fd, O_CLOEXEC) < 0 || (p.pid = fork()) < 0)
+		return err_sys(e, "cannot run '%s'", words[0]);
+	if (p.pid == 0) {
+		(void)dup2(fd[1], 1);
+		(void)child_exec(words, e);
+		(void)dprintf(2, "%s\n", ERR_MSG(e));
+		_exit(127);
+	}
+	(void)close(fd[1]);
+	while (r == 0 && got != 0) {
+		r = fd_read(fd[0], -1, at < n - 1 ? out + at : rest,
+		    at < n - 1 ? n - 1 - at : sizeof(rest), &got, words[0], e);
+		at += at < n - 1 ? got : 0;
+	}
+	(void)close(fd[0]);
+	out[at] = '\0';
+	while (waitpid(p.pid, &p.status, 0) < 0 && errno == EINTR)
+		continue;
+	return r < 0 ? r : child_status(&p);
+}
+
+/* ---- all of them ---- */
+
+size_t
+child_cause(const struct children *c)
+{
+	size_t at = c->first >= 0 ? (size_t)c->first : 0, i;
+	int s;
+
+	/* a connection that broke: whatever ended first by the clock */
+	for (i = 0; i < c->n; i++)
+		if (child_status(&c->child[i]) == 255)
+			return i;
+	while (!c->child[at].own_voice && at > 0) {
+		s = child_status(&c->child[at]);
+		if ((s != ERR_DATA && s != ERR_SYS) ||
+		    !child_failed(&c->child[at - 1]))
+			break;
+		at--;
+	}
+	return at;
+}
+
+static volatile sig_atomic_t child_signal;
+
+static void
+child_asked(int sig)
+{
+	child_signal = sig;
+}
+
+/* Nothing but to end a wait: a child has ended. */
+static void
+child_ended(int sig)
+{
+	(void)sig;
+}
+
+static int
+child_start(struct children *c, struct err *e)
+{
+	int say[2] = { -1, -1 }, next[2], back[2] = { -1, -1 }, from, r = 0;
+	size_t i;
+
+	if (pipe2(say, O_CLOEXEC) < 0 ||
+	    (c->circle && pipe2(back, O_CLOEXEC) < 0))
+		return err_sys(e, "cannot make a pipe");
+	from = back[0];
+	for (i = 0; i < c->n && r == 0; i++) {
+		struct child *p = &c->child[i];
+
+		next[0] = -1;
+		next[1] = back[1];
+		if (i + 1 < c->n && pipe2(next, O_CLOEXEC) < 0)
+			r = err_sys(e, "cannot make a pipe");
+		else if ((p->pid = fork()) < 0)
+			r = err_sys(e, "cannot start '%s'", p->word[0]);
+		if (r < 0) {
+			p->pid = 0;
+			break;
+		}
+		if (p->pid == 0)
+			child_become(p, c->group, from, next[1], say[1]);
+		if (c->group == 0)
+			c->group = p->pid;
+		(void)setpgid(p->pid, c->group);
+		if (from >= 0)
+			(void)close(from);
+		if (next[1] >= 0)
+			(void)close(next[1]);
+		from = next[0];
+	}
+	(void)close(say[1]);
+	c->hear = say[0];
+	return r;
+}
+
+/* Notes which programs have ended; returns how many have not. */
+static size_t
+child_reap(struct children *c)
+{
+	size_t left = 0, i;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (i = 0; i < c->n; i++) {
+			if (c->child[i].pid != pid)
+				continue;
+			c->child[i].pid = 0;
+			c->child[i].status = status;
+			if (c->first < 0 && child_failed(&c->child[i]))
+				c->first = (int)i;
+		}
+	for (i = 0; i < c->n; i++)
+		left += c->child[i].pid != 0;
+	return left;
+}
+
+/* Hands on each line that is whole. */
+static void
+child_lines(struct children *c, const struct child_ear *ear)
+{
+	char *end, *p = c->line;
+
+	c->line[c->told] = '\0';
+	while ((end = strchr(p, '\n')) != NULL) {
+		*end = '\0';
+		ear->line(ear->arg, p);
+		p = end + 1;
+	}
+	c->told -= (size_t)(p - c->line);
+	memmove(c->line, p, c->told);
+	if (c->told == sizeof(c->line) - 1) {	/* no line is so long */
+		ear->line(ear->arg, c->line);
+		c->told = 0;
+	}
+}
+
+/* Hears what there is to hear, at most for ms milliseconds. */
+static void
+child_hear(struct children *c, const struct child_ear *ear, int ms)
+{
+	struct pollfd p = { .fd = c->hear, .events = POLLIN };
+	ssize_t n;
+
+	if (poll(&p, 1, ms) <= 0)
+		return;
+	n = read(c->hear, c->line + c->told, sizeof(c->line) - 1 - c->told);
+	if (n <= 0) {
+		if (n == 0 || errno != EINTR)
+			p.fd = c->hear = -1;
+		return;
+	}
+	/* a NUL in it ends no line */
+	for (char *z = c->line + c->told; n > 0; n--, z++, c->told++)
+		if (*z == '\0')
+			*z = ' ';
+	child_lines(c, ear);
+}
+
+static void
+child_watch(struct children *c, const struct child_ear *ear)
+{
+	const int hear = c->hear;
+	double end = -1;
+	int sig = SIGTERM;
+
+	while (child_reap(c) > 0) {
+		if (end < 0 && child_signal != 0) {
+			(void)kill(-c->group, SIGTERM);
+			end = clock_now() + CHILD_GRACE;
+			sig = SIGKILL;
+		} else if (end < 0 && c->first >= 0) {
+			end = clock_now() + CHILD_GRACE;
+		} else if (end >= 0 && clock_now() > end) {
+			(void)kill(-c->group, sig);
+			end = clock_now() + CHILD_GRACE;
+			sig = SIGKILL;
+		}
+		/* without an end of its own: who inherited it may live on */
+		child_hear(c, ear, c->hear < 0 ? 200 : 500);
+		ear->tick(ear->arg, c->first >= 0);
+	}
+	/* what they said last */
+	while (c->hear >= 0) {
+		const size_t had = c->told;
+		struct pollfd p = { .fd = c->hear, .events = POLLIN };
+
+		if (poll(&p, 1, 100) <= 0)
+			break;
+		child_hear(c, ear, 0);
+		if (c->hear >= 0 && c->told == had && p.revents == POLLHUP)
+			break;
+	}
+	(void)close(hear);
+}
+
+int
+child_run(struct children *c, const struct child_ear *ear, struct err *e)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
+	struct sigaction act = { .sa_handler = child_asked }, was[4];
+	size_t i;
+	int r;
+
+	c->first = -1;
+	c->group = 0;
+	c->told = 0;
+	(void)sigemptyset(&act.sa_mask);
+	for (i = 0; i < 4; i++) {
+		if (ends[i] == SIGCHLD)
+			act.sa_handler = child_ended;
+		(void)sigaction(ends[i], &act, &was[i]);
+	}
+	if ((r = child_start(c, e)) < 0 && c->group != 0)
+		(void)kill(-c->group, SIGTERM);
+	child_watch(c, ear);
+	for (i = 0; i < 4; i++)
+		(void)sigaction(ends[i], &was[i], NULL);
+	if (child_signal != 0)
+		(void)raise(child_signal);
+	return r < 0 ? r : c->first >= 0;
+}

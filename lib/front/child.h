@@ -1,0 +1,90 @@
+/*
+ * A pipeline of programs that this process starts, listens to and ends: what
+ * ace-cloud and ace-edge stand for.
+ *
+ * Each program's standard output is the next one's input.  What they write on
+ * standard error comes line by line to one function here.  They are one process
+ * group: they end before child_run returns, whatever happens.
+ */
+#ifndef ACE_CHILD_H
+#define ACE_CHILD_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+struct err;
+
+enum { CHILD_MOST = 10, CHILD_WORDS = 64 };
+
+struct child {
+	char *word[CHILD_WORDS + 1];	/* NULL ends them */
+	size_t n;
+	int own_voice;		/* its standard error is ours, not listened to */
+	pid_t pid;		/* 0: it has ended, or was not started */
+	int status;		/* of waitpid */
+};
+
+struct children {
+	struct child child[CHILD_MOST];
+	size_t n;
+	int circle;		/* the last one's output is the first one's input */
+	int first;		/* set: the one that failed first; -1: none */
+	pid_t group;
+	int hear;		/* where their standard errors end */
+	size_t told;		/* of `line', bytes that wait for their end */
+	char line[4096];
+};
+
+/* child_add(c, word, ..., NULL): add a program to the end of the pipeline.
+ * The words are copied.  One called ace-NAME is the one beside this program, if
+ * there is one there.  NULL and e filled: there is no memory, or no room. */
+struct child *child_add(struct children *c, struct err *e, const char *word,
+    ...) __attribute__((sentinel));
+/* child_word(p, word, e): add one more word to a program.  0, -ERR_SYS. */
+int child_word(struct child *p, const char *word, struct err *e);
+void child_release(struct children *c);
+
+/* child_print(c, f): write the pipeline as one would type it in a shell. */
+void child_print(const struct children *c, FILE *f);
+
+/* Hears what the programs say.  line(arg, line): one line, without its end;
+ * tick(arg, failed): called at least once a second; failed: one of them
+ * has ended badly. */
+struct child_ear {
+	void (*line)(void *arg, const char *line);
+	void (*tick)(void *arg, int failed);
+	void *arg;
+};
+
+/*
+ * child_run(c, ear, e): start the pipeline and wait until all its programs have
+ * ended.  Returns 0 when all of them succeeded, 1 when one failed (c->first and the
+ * statuses say which), -ERR_SYS when it could not be started.  After the first
+ * failure the others have CHILD_GRACE seconds to end by themselves.
+ *
+ * INT, TERM and HUP end the programs and then this process, by the same signal.
+ */
+enum { CHILD_GRACE = 10 };
+int child_run(struct children *c, const struct child_ear *ear,
+    struct err *e);
+
+/* child_cause(c): which program is the cause, of several that failed: one that only
+ * says that its input or its output broke off has failed because of the one before
+ * it. */
+size_t child_cause(const struct children *c);
+
+/* child_status(p): the status as a shell says it: 128 and the signal where one
+ * ended it. */
+int child_status(const struct child *p);
+
+/* child_output(words, out, n, e): run one program with our standard input and error
+ * and put what it writes, n - 1 bytes at most and a NUL, into out.  Returns its
+ * status as child_status, or -ERR_SYS. */
+int child_output(char *const *words, char *out, size_t n, struct err *e);
+
+/* child_exec(words, e): become that program.  Returns -ERR_SYS only if that
+ * fails. */
+int child_exec(char *const *words, struct err *e);
+
+#endif

@@ -1,0 +1,175 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/at.h"
+#include "base/err.h"
+#include "front/cloud.h"
+
+/* The first line of the answer to hello. */
+#define CLOUD_FIRST "ace-cloud 1\n"
+enum { CLOUD_ANSWER = 8192 };
+
+int
+cloud_at(struct cloud *c, const char *text, struct err *e)
+{
+	const char *colon = strchr(text, ':'), *slash = strchr(text, '/');
+	const int far = colon != NULL && (slash == NULL || colon < slash);
+
+	if (text[0] == '-' || *text == '\0' || (far && (colon == text ||
+	    colon[1] == '\0')))
+		return err_set(e, ERR_USAGE, "'%s' is not a cloud's folder: "
+		    "[[USER@]HOST:]DIR", text);
+	if (far && (c->host = alloc_dup(text, e)) == NULL)
+		return -ERR_SYS;
+	if (far)
+		c->host[colon - text] = '\0';
+	c->dir = alloc_dup(far ? colon + 1 : text, e);
+	return c->dir != NULL ? 0 : -ERR_SYS;
+}
+
+void
+cloud_release(struct cloud *c)
+{
+	alloc_free(c->host);
+	alloc_free(c->dir);
+	c->host = c->dir = NULL;
+}
+
+/* A word as the shell of the other side reads it. */
+static int
+cloud_quote(struct buf *b, const char *word, struct err *e)
+{
+	int r = buf_puts(b, " '", e);
+
+	for (; *word != '\0' && r == 0; word++)
+		r = *word == '\'' ? buf_puts(b, "'\\''", e) :
+		    buf_put(b, word, 1, e);
+	return r == 0 ? buf_puts(b, "'", e) : r;
+}
+
+int
+cloud_connect(const struct cloud *c, struct children *p, const char *what,
+    const char *id, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	const char *talk = strcmp(what, "hello") == 0 ? "-oBatchMode=no" :
+	    "-oBatchMode=yes";
+	struct child *q;
+	int r;
+
+	if (c->through != NULL)
+		return child_add(p, e, c->through, c->name, what, id,
+		    NULL) != NULL ? 0 : -ERR_SYS;
+	if (c->host == NULL)
+		return child_add(p, e, "ace-cloud", "serve", c->dir, c->name,
+		    what, id, NULL) != NULL ? 0 : -ERR_SYS;
+	if ((r = buf_puts(&b, "ace-cloud serve", e)) == 0 &&
+	    (r = cloud_quote(&b, c->dir, e)) == 0 &&
+	    (r = cloud_quote(&b, c->name, e)) == 0 &&
+	    (r = cloud_quote(&b, what, e)) == 0 &&
+	    (id == NULL || (r = cloud_quote(&b, id, e)) == 0) &&
+	    (r = buf_put(&b, "", 1, e)) == 0) {
+		/* a link that is dead without a word is noticed in a minute */
+		q = child_add(p, e, "ssh", "-T", talk,
+		    "-oServerAliveInterval=15", "-oServerAliveCountMax=4",
+		    c->host, (const char *)b.p, NULL);
+		r = q != NULL ? 0 : -ERR_SYS;
+	}
+	buf_release(&b);
+	return r;
+}
+
+void
+cloud_answer(const struct place *f, char *out, size_t n)
+{
+	char host[256] = "?";
+	int k;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	k = snprintf(out, n, CLOUD_FIRST "%s\n%s\n", host, f->dir);
+	if (k > 0 && (size_t)k < n)
+		place_text(&f->said, out + k, n - (size_t)k);
+}
+
+/* The first line of text, made printable, for a message. */
+static const char *
+cloud_first_line(const char *text, char out[64])
+{
+	size_t i;
+
+	for (i = 0; i < 60 && text[i] != '\0' && text[i] != '\n'; i++)
+		out[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ?
+		    '?' : text[i];
+	out[i] = '\0';
+	return out;
+}
+
+/* Takes the answer: two lines, the host's name and the folder's, and the
+ * agreement. */
+static int
+cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
+    size_t n, struct err *e)
+{
+	struct agreement had = f->said, now;
+	char *host, *dir, *path, quoted[64];
+	const size_t first = sizeof(CLOUD_FIRST) - 1;
+	int r;
+
+	if (strncmp(text, CLOUD_FIRST, first) != 0)
+		return err_set(e, ERR_DATA, "unsupported: '%s' answers '%s' where "
+		    "'%.11s' was expected: a start-up file of its shell that "
+		    "prints, or another version of ace",
+		    c->host != NULL ? c->host : c->dir,
+		    cloud_first_line(text, quoted), CLOUD_FIRST);
+	text += first;
+	if ((host = strsep(&text, "\n")) == NULL ||
+	    (dir = strsep(&text, "\n")) == NULL || text == NULL)
+		return err_set(e, ERR_DATA, "truncated: the cloud's answer");
+	(void)snprintf(where, n, "%s:%s", host, dir);
+	if ((path = place_path(f, "run.new", e)) == NULL)
+		return -ERR_SYS;
+	if ((r = place_put(f, "run.new", text, e)) == 0)
+		r = place_read(path, &now, e) < 0 ? -ERR_DATA : 0;
+	(void)unlinkat(AT(path), 0);
+	alloc_free(path);
+	if (r == 0 && had.id[0] != '\0' && strcmp(had.id, now.id) != 0)
+		return err_set(e, ERR_REFUSED, "'%s' belongs to another run than "
+		    "'%s': give the cloud of that run, or another folder "
+		    "(--dir)", f->dir, where);
+	f->said = now;
+	return r == 0 ? place_save(f, e) : r;
+}
+
+int
+cloud_hello(const struct cloud *c, struct place *f, char *where, size_t n,
+    struct err *e)
+{
+	char id[PLACE_ID + 1], text[CLOUD_ANSWER];
+	struct children p = { .n = 0 };
+	int r;
+
+	if ((r = place_get(f, "id", id, sizeof(id), e)) < 0)
+		return r;
+	if (r == 0) {
+		place_random(id);
+		if ((r = place_put(f, "id", id, e)) < 0)
+			return r;
+	}
+	if ((r = cloud_connect(c, &p, "hello", id, e)) == 0)
+		r = child_output(p.child[0].word, text, sizeof(text), e);
+	child_release(&p);
+	if (r == 0)
+		return cloud_take(c, f, text, where, n, e);
+	if (r == ERR_REFUSED || r == ERR_USAGE) {
+		e->code = r;	/* it has said why */
+		e->quiet = 1;
+		return -r;
+	}
+	return r < 0 ? r : err_set(e, ERR_SYS, "the cloud '%s' was not reached "
+	    "(status %d): is the name right, does `ssh %s true' work without "
+	    "a question, and is ace installed there?", c->host != NULL ?
+	    c->host : c->dir, r, c->host != NULL ? c->host : "HOST");
+}

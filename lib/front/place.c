@@ -1,0 +1,236 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/at.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/limits.h"
+#include "front/place.h"
+
+enum { PLACE_TEXT = 4096 };
+
+static int
+place_take_id(void *arg, const struct opt *row, const char *val, struct err *e)
+{
+	struct agreement *a = arg;
+
+	if (strlen(val) != PLACE_ID ||
+	    val[strspn(val, "0123456789abcdef")] != '\0')
+		return err_set(e, ERR_USAGE, "%s '%.40s': not %d hex digits",
+		    row->name, val, PLACE_ID);
+	memcpy(a->id, val, PLACE_ID + 1);
+	return 0;
+}
+
+const struct opt place_opts[] = {
+	{ 0, "devices", "N", "devices that take part",
+	    OPT_U64(struct agreement, devices, 1, 1000000) },
+	{ 0, "rounds", "N", "end after N averages (default never)",
+	    OPT_U64(struct agreement, rounds, 1, UINT64_MAX) },
+	{ 0, "bits", "N", "bits to send for each value (default 1.3)",
+	    OPT_F64(struct agreement, bits, 0.001, 32) },
+	{ 0, "quorum", "N", "go on with N devices after the deadline (default all)",
+	    OPT_U64(struct agreement, quorum, 1, 1000000) },
+	{ 0, "deadline", "TIME", "how long to wait for the others (default 10s)",
+	    OPT_TIME(struct agreement, deadline), .with = "quorum" },
+	{ 0, "tolerate", "N", "N devices may send anything: a robust mean",
+	    OPT_U64(struct agreement, tolerate, 1, 1000000) },
+	OPT_END
+};
+
+static const struct opt place_lines[] = {
+	{ 0, "id", "ID", NULL, OPT_CALL(place_take_id) },
+	OPT_ROWS(place_opts),
+	OPT_END
+};
+
+int
+place_named(const char *name, struct err *e)
+{
+	static const char all[] = "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	const size_t n = strlen(name);
+
+	if (n == 0 || n > PLACE_NAME || name[strspn(name, all)] != '\0' ||
+	    strchr("._-", name[0]) != NULL)
+		return err_set(e, ERR_USAGE, "'%.80s' cannot be a device's name: "
+		    "1 to %d letters, digits, '.', '_' or '-', the first one a "
+		    "letter or a digit", name, PLACE_NAME);
+	return 0;
+}
+
+void
+place_random(char id[PLACE_ID + 1])
+{
+	unsigned char raw[PLACE_ID / 2];
+	size_t i;
+
+	while (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+		continue;
+	for (i = 0; i < sizeof(raw); i++)
+		(void)snprintf(id + 2 * i, 3, "%02x", raw[i]);
+}
+
+char *
+place_path(const struct place *f, const char *name, struct err *e)
+{
+	return statedir_path(&f->held, name, e);
+}
+
+int
+place_make(const struct place *f, const char *name, struct err *e)
+{
+	char *path = place_path(f, name, e);
+	int r = path == NULL ? -ERR_SYS : 0;
+
+	if (r == 0 && mkdirat(AT(path), 0700) < 0 && errno != EEXIST)
+		r = err_sys(e, "'%s'", path);
+	alloc_free(path);
+	return r;
+}
+
+int
+place_put(const struct place *f, const char *name, const char *text,
+    struct err *e)
+{
+	char *path = place_path(f, name, e);
+	struct io *io = NULL;
+	int r = path == NULL ? -ERR_SYS : io_create(&io, path, 0, e);
+
+	if (r == 0 && (r = io_write(io, text, strlen(text), e)) == 0)
+		r = io_commit(io, IO_SYNC_FULL, e);
+	io_free(io);
+	alloc_free(path);
+	return r;
+}
+
+int
+place_get(const struct place *f, const char *name, char *out, size_t n,
+    struct err *e)
+{
+	char *path = place_path(f, name, e);
+	struct io *io = NULL;
+	size_t got = 0;
+	int r = path == NULL ? -ERR_SYS : io_open_kept(&io, path, e);
+
+	if (r > 0 && io_read(io, out, n - 1, &got, e) < 0)
+		r = -ERR_SYS;
+	while (got > 0 && out[got - 1] == '\n')
+		got--;
+	out[got] = '\0';
+	io_free(io);
+	alloc_free(path);
+	return r;
+}
+
+int
+place_read(const char *path, struct agreement *a, struct err *e)
+{
+	memset(a, 0, sizeof(*a));
+	return limits_read(path, place_lines, a, a, NULL, e);
+}
+
+/* The end of a text that is written bit by bit. */
+struct place_line {
+	char *at;
+	size_t room;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+place_line(struct place_line *l, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(l->at, l->room, fmt, ap);
+	va_end(ap);
+	if (n > 0 && (size_t)n < l->room) {
+		l->at += n;
+		l->room -= (size_t)n;
+	}
+}
+
+void
+place_text(const struct agreement *a, char *out, size_t n)
+{
+	struct place_line l = { out, n };
+
+	*out = '\0';
+	place_line(&l, "id %s\n", a->id);
+	if (a->devices != 0)
+		place_line(&l, "devices %llu\n", (unsigned long long)a->devices);
+	if (a->rounds != 0)
+		place_line(&l, "rounds %llu\n", (unsigned long long)a->rounds);
+	if (a->bits > 0)
+		place_line(&l, "bits %.17g\n", a->bits);
+	if (a->quorum != 0)
+		place_line(&l, "quorum %llu\n", (unsigned long long)a->quorum);
+	if (a->deadline > 0)
+		place_line(&l, "deadline %.17gs\n", a->deadline);
+	if (a->tolerate != 0)
+		place_line(&l, "tolerate %llu\n",
+		    (unsigned long long)a->tolerate);
+}
+
+int
+place_save(const struct place *f, struct err *e)
+{
+	char text[PLACE_TEXT];
+
+	place_text(&f->said, text, sizeof(text));
+	return place_put(f, "run", text, e);
+}
+
+int
+place_open(struct place *f, const char *dir, int make, struct err *e)
+{
+	struct statedir looked = STATE_INIT;
+	char real[PATH_MAX], *path;
+	int r;
+
+	if (!make && access(dir, F_OK) < 0)
+		return err_set(e, ERR_USAGE, "there is no folder '%s' on this "
+		    "machine (ace cloud makes one)", dir);
+	if ((r = statedir_open(&looked, dir, e)) < 0)
+		return r;
+	if (realpath(dir, real) == NULL)
+		r = err_sys(e, "'%s'", dir);
+	statedir_close(&looked);
+	if (r < 0 || (r = statedir_open(&f->held, real, e)) < 0)
+		return r;
+	f->dir = f->held.dir;
+	if ((path = place_path(f, "run", e)) == NULL)
+		return -ERR_SYS;
+	r = place_read(path, &f->said, e);
+	alloc_free(path);
+	return r < 0 ? r : 0;
+}
+
+int
+place_lock(struct place *f, const char *what, struct err *e)
+{
+	const int r = statedir_lock(&f->held, e);
+
+	if (r == -ERR_REFUSED) {
+		err_clear(e);
+		return err_set(e, ERR_REFUSED, "another %s works on '%s': end "
+		    "that one, or give another folder", what, f->dir);
+	}
+	return r;
+}
+
+void
+place_close(struct place *f)
+{
+	statedir_close(&f->held);
+	f->dir = NULL;
+}

@@ -1,0 +1,366 @@
+#include <jansson.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "front/tell.h"
+#include "pipe/event.h"
+
+#define TELL_HOLD 0.7		/* seconds in which a failure shows */
+#define TELL_SILENT 10.0	/* the longest silence of a run that goes well */
+
+/* ---- where it goes ---- */
+
+static void
+tell_log(const struct tell *t, const char *text)
+{
+	const time_t now = time(NULL);
+	char when[32] = "";
+	struct tm tm;
+
+	if (t->log == NULL)
+		return;
+	if (localtime_r(&now, &tm) != NULL)
+		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	(void)fprintf(t->log, "%s %s\n", when, text);
+	(void)fflush(t->log);
+}
+
+/* Text that others wrote does not reach the terminal's own commands. */
+static void
+tell_clean(char *s)
+{
+	for (; *s != '\0'; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			*s = '?';
+}
+
+static void
+tell_show(struct tell *t, const char *text)
+{
+	tell_log(t, text);
+	t->spoke = clock_now();
+	if (t->cli->quiet)
+		return;
+	(void)fprintf(stderr, "%s%s: %s\n", t->drawn ? "\r\033[K" : "", t->who,
+	    text);
+	t->drawn = 0;
+}
+
+void
+tell_say(struct tell *t, const char *fmt, ...)
+{
+	char text[ERR_LINE];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	tell_clean(text);
+	tell_show(t, text);
+}
+
+/* ---- a round ---- */
+
+/* "31 s", "12 min", "3 h" */
+static const char *
+tell_time(double secs, char out[NUM_TEXT])
+{
+	if (secs < 120)
+		(void)snprintf(out, NUM_TEXT, "%.*f s", secs < 9.95, secs);
+	else if (secs < 7200)
+		(void)snprintf(out, NUM_TEXT, "%.0f min", secs / 60);
+	else
+		(void)snprintf(out, NUM_TEXT, "%.1f h", secs / 3600);
+	return out;
+}
+#define TELL_TIME(secs) tell_time((secs), (char[NUM_TEXT]){ 0 })
+
+/* "round 12/100" */
+static void
+tell_round(const struct tell *t, uint64_t round, char out[64])
+{
+	const unsigned long long of = t->said->rounds;
+	char all[32] = "";
+
+	if (of != 0)
+		(void)snprintf(all, sizeof(all), "/%llu", of);
+	(void)snprintf(out, 64, "round %llu%s", (unsigned long long)round + 1,
+	    all);
+}
+
+/* ", about 55 min left" */
+static void
+tell_left(const struct tell *t, uint64_t round, double now, char out[64])
+{
+	*out = '\0';
+	if (t->said->rounds > round + 1 && t->rounds > 1)
+		(void)snprintf(out, 64, ", about %s left",
+		    TELL_TIME((now - t->began) / (double)t->rounds *
+		    (double)(t->said->rounds - round - 1)));
+}
+
+/* ", 1.6 MB (25x smaller)": what was sent, beside f32 */
+static void
+tell_bytes(const struct tell *t, const char *verb, double secs, char out[128])
+{
+	char n[NUM_TEXT], in[NUM_TEXT + 8] = "";
+
+	*out = '\0';
+	if (t->bytes == 0)
+		return;
+	if (secs >= 0)
+		(void)snprintf(in, sizeof(in), " in %s", TELL_TIME(secs));
+	(void)snprintf(out, 128, ", %s %s%s (%.3gx smaller)", verb,
+	    num_text((double)t->bytes, "B", n), in,
+	    4 * (double)t->values / (double)t->bytes);
+}
+
+/* "4 of 4 devices" */
+static void
+tell_devices(const struct tell *t, json_t *ev, char out[64])
+{
+	const json_int_t n = json_integer_value(json_object_get(ev,
+	    "participants"));
+	const json_int_t out_of = json_integer_value(json_object_get(ev,
+	    "excluded"));
+	char of[32] = "", bad[48] = "";
+
+	if (n >= 0 && t->said->devices >= (uint64_t)n)	/* a relay is several */
+		(void)snprintf(of, sizeof(of), " of %llu",
+		    (unsigned long long)t->said->devices);
+	if (out_of > 0)
+		(void)snprintf(bad, sizeof(bad), " (%lld excluded)",
+		    (long long)out_of);
+	(void)snprintf(out, 64, "%lld%s device%s%s", (long long)n, of,
+	    n == 1 && of[0] == '\0' ? "" : "s", bad);
+}
+
+/* The average is there: the round is over. */
+static void
+tell_average(struct tell *t, json_t *ev, uint64_t round)
+{
+	const double now = clock_now();
+	char name[64], who[64], bytes[128], left[64], wait[TELL_LINE] = "";
+
+	t->rounds++;
+	tell_round(t, round, name);
+	tell_devices(t, ev, who);
+	tell_left(t, round, now, left);
+	if (t->cloud) {
+		t->bytes = 0;	/* the average is coded after this */
+		tell_say(t, "%s: %s, %s%s", name, who,
+		    TELL_TIME(now - t->since), left);
+	} else {
+		tell_bytes(t, "sent", t->taken - t->sent, bytes);
+		if (now - t->taken >= 0.95)
+			(void)snprintf(wait, sizeof(wait), ", waited %s%s%.300s",
+			    TELL_TIME(now - t->taken), t->missing[0] != '\0' ?
+			    " for " : "", t->missing);
+		tell_say(t, "%s: %s, computing %s%s%.200s%s", name, who,
+		    TELL_TIME(t->sent - t->since), bytes, wait, left);
+	}
+	t->state = TELL_COMPUTES;
+	t->round = round + 1;
+	t->since = now;
+	t->missing[0] = '\0';
+}
+
+static void
+tell_event(struct tell *t, json_t *ev)
+{
+	const char *name = json_string_value(json_object_get(ev, "event"));
+	const char *from = json_string_value(json_object_get(ev, "program"));
+	const json_int_t at = json_integer_value(json_object_get(ev, "round"));
+	const uint64_t round = at > 0 ? (uint64_t)at : 0;
+	const char *s;
+
+	if (name == NULL || from == NULL)
+		return;
+	if (t->cloud ? strcmp(name, event_name(EVENT_CLOSED)) == 0 :
+	    strcmp(name, event_name(EVENT_AVERAGE)) == 0 && round >= t->round) {
+		tell_average(t, ev, round);
+	} else if (!t->cloud && strcmp(name, event_name(EVENT_SENT)) == 0) {
+		t->values = (uint64_t)json_integer_value(json_object_get(ev,
+		    "values"));
+		t->bytes = (uint64_t)json_integer_value(json_object_get(ev,
+		    "bytes"));
+		t->round = round;
+		t->sent = t->taken = clock_now();
+		t->state = TELL_SENDS;
+	} else if (!t->cloud && strcmp(name, event_name(EVENT_RECEIPT)) == 0) {
+		t->taken = clock_now();
+		t->state = TELL_WAITS;
+		s = json_string_value(json_object_get(ev, "result"));
+		if (s != NULL && strcmp(s, "late") == 0)
+			tell_say(t, "round %llu was closed before this device's "
+			    "part came: it is kept, and sent with a later "
+			    "round", (unsigned long long)round + 1);
+	} else if (strcmp(name, event_name(EVENT_WAITS)) == 0) {
+		s = json_string_value(json_object_get(ev, "missing"));
+		(void)snprintf(t->missing, sizeof(t->missing), "%s",
+		    s != NULL ? s : "");
+		tell_clean(t->missing);
+		if (t->cloud)
+			t->round = round;
+		t->state = TELL_WAITS;
+	}
+}
+
+/* ---- what child_run calls ---- */
+
+static void
+tell_release(struct tell *t, double before)
+{
+	size_t i;
+
+	for (i = 0; i < t->nheld && t->held[i].at <= before; i++)
+		tell_say(t, "%s", t->held[i].text);
+	t->nheld -= i;
+	memmove(t->held, t->held + i, t->nheld * sizeof(t->held[0]));
+}
+
+/* A line of a program is an event, or is kept back: if a program fails now, it is one
+ * of several that say so, and one of them is the cause. */
+static void
+tell_line(void *arg, const char *line)
+{
+	struct tell *t = arg;
+	struct tell_line *l;
+	json_t *ev = NULL;
+
+	if (strncmp(line, "{\"event\":", 9) == 0)
+		ev = json_loads(line, 0, NULL);
+	if (ev != NULL) {
+		if (t->cli->verbose > 1)
+			tell_log(t, line);
+		if (t->events != 0)
+			(void)dprintf(t->events, "%s\n", line);
+		tell_event(t, ev);
+		json_decref(ev);
+		return;
+	}
+	if (t->nheld == TELL_HELD)
+		tell_release(t, t->held[0].at);
+	l = &t->held[t->nheld++];
+	l->at = clock_now();
+	(void)snprintf(l->text, sizeof(l->text), "%s", line);
+	tell_clean(l->text);
+}
+
+static void
+tell_tick(void *arg, int failed)
+{
+	static const char *const now[] = { "starting", "computing", "sending",
+	    "waiting" };
+	struct tell *t = arg;
+	const double clock = clock_now();
+	const double from = t->state == TELL_SENDS ? t->sent :
+	    t->state == TELL_WAITS && !t->cloud ? t->taken : t->since;
+	char name[64], text[TELL_LINE + 128];
+
+	if (failed)
+		return;
+	tell_release(t, clock - TELL_HOLD);
+	if (clock - t->spoke < (t->shows ? 1 : TELL_SILENT) || t->cli->quiet)
+		return;
+	tell_round(t, t->round, name);
+	(void)snprintf(text, sizeof(text), "%s: %s%s%s for %s", name,
+	    now[t->cloud ? TELL_WAITS : t->state],
+	    t->missing[0] != '\0' ? " for " : "", t->missing,
+	    TELL_TIME(clock - from));
+	if (!t->shows) {
+		tell_show(t, text);
+		return;
+	}
+	t->spoke = clock;
+	t->drawn = 1;
+	(void)fprintf(stderr, "\r%s: %.*s\033[K", t->who,
+	    (int)(78 - strlen(t->who)), text);
+	(void)fflush(stderr);
+}
+
+struct child_ear
+tell_ear(struct tell *t)
+{
+	return (struct child_ear){ tell_line, tell_tick, t };
+}
+
+/* ---- from the beginning to the end ---- */
+
+void
+tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
+    const struct agreement *said, const char *log)
+{
+	memset(t, 0, sizeof(*t));
+	t->cli = c;
+	t->who = who;
+	t->cloud = cloud;
+	t->said = said;
+	t->shows = isatty(STDERR_FILENO);
+	t->log = log != NULL ? fopen(log, "ae") : NULL;
+	t->began = clock_now();
+	tell_start(t);
+}
+
+void
+tell_start(struct tell *t)
+{
+	t->since = t->sent = t->taken = t->spoke = clock_now();
+	t->state = TELL_STARTS;
+	t->missing[0] = '\0';
+	t->nheld = 0;
+}
+
+void
+tell_end(struct tell *t)
+{
+	tell_release(t, clock_now());
+	if (t->drawn)
+		(void)fputs("\r\033[K", stderr);
+	t->drawn = 0;
+	if (t->log != NULL)
+		(void)fclose(t->log);
+	t->log = NULL;
+}
+
+/* How likely a line is the cause: one that begins with the name of the program that
+ * failed first, and does not only say that its input broke off. */
+static int
+tell_weight(const char *line, const char *prog)
+{
+	const size_t n = strlen(prog);
+
+	return 2 * (strncmp(line, prog, n) == 0 && line[n] == ':') +
+	    (strstr(line, ": truncated: ") == NULL);
+}
+
+void
+tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
+{
+	const struct child *p = &c->child[child_cause(c)];
+	const char *slash = strrchr(p->word[0], '/');
+	const char *prog = slash != NULL ? slash + 1 : p->word[0];
+	const char *cause = NULL;
+	int best = 0, w;
+	size_t i;
+
+	for (i = 0; i < t->nheld; i++) {
+		tell_log(t, t->held[i].text);
+		if ((w = tell_weight(t->held[i].text, prog)) > best) {
+			best = w;
+			cause = t->held[i].text;
+		}
+	}
+	t->nheld = 0;
+	if (p->own_voice || cause == NULL)
+		(void)snprintf(out, ERR_LINE, "'%s' ended with status %d%s", prog,
+		    child_status(p), p->own_voice ?
+		    "; its own messages are above" : "");
+	else
+		(void)snprintf(out, ERR_LINE, "%s", cause);
+}

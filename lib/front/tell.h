@@ -1,0 +1,62 @@
+/*
+ * One line for each round, from the events of the programs that run: what a person
+ * at the terminal of ace-cloud or ace-edge sees, and what goes into the log.
+ */
+#ifndef ACE_TELL_H
+#define ACE_TELL_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "front/child.h"
+#include "front/place.h"
+
+struct cli;
+
+enum { TELL_LINE = 400, TELL_HELD = 32 };
+
+struct tell {
+	const struct cli *cli;
+	const char *who;	/* "ace edge": begins each line */
+	int cloud;		/* it sums up, it does not compute */
+	const struct agreement *said;
+	FILE *log;		/* or NULL */
+	int events;		/* each event is written there, too; 0: nowhere */
+	int shows;		/* standard error is a terminal: one line is drawn
+				 * over and over */
+	int drawn;
+	double spoke;		/* clock_now when something was last shown */
+	/* the round under way, from 0, and when each part of it ended */
+	enum tell_state { TELL_STARTS, TELL_COMPUTES, TELL_SENDS, TELL_WAITS } state;
+	uint64_t round;
+	uint64_t rounds;	/* that were done here */
+	double began, sent, taken, since;
+	uint64_t values, bytes;
+	char missing[TELL_LINE];	/* who is waited for */
+	/* what programs said, while it is not known whether one of them failed */
+	struct tell_line { double at; char text[TELL_LINE]; } held[TELL_HELD];
+	size_t nheld;
+	char last[TELL_LINE];	/* the last line of that, for a failure's cause */
+};
+
+/* tell_begin(t, c, who, cloud, said, log): log: a file that lines are appended to, or
+ * NULL.  tell_start(t): programs are started (again). */
+void tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
+    const struct agreement *said, const char *log);
+void tell_start(struct tell *t);
+void tell_end(struct tell *t);
+
+/* tell_ear(t): what child_run calls. */
+struct child_ear tell_ear(struct tell *t);
+
+/* tell_say(t, fmt, ...): a line on standard error, whatever was drawn there, and in
+ * the log; not with -q. */
+void tell_say(struct tell *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* tell_cause(t, c, out): which program failed first, and what it said: one
+ * sentence. */
+void tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE]);
+
+#endif

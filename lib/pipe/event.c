@@ -1,0 +1,108 @@
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "pipe/emit.h"
+#include "pipe/event.h"
+#include "pipe/filter.h"
+
+enum { EVENT_FIELDS = 4 };
+
+/* The schema.  u: a number of things, f: a number, s: a text. */
+static const struct event_row {
+	const char *name;
+	struct { char type; const char *name; } field[EVENT_FIELDS + 1];
+} event_rows[EVENT_N] = {
+	[EVENT_SENT] = { "sent", { { 'u', "round" }, { 'u', "values" },
+	    { 'u', "bytes" } } },
+	[EVENT_RECEIPT] = { "receipt", { { 'u', "round" }, { 's', "result" },
+	    { 's', "reason" } } },
+	[EVENT_AVERAGE] = { "average", { { 'u', "round" },
+	    { 'u', "participants" }, { 'u', "values" }, { 'u', "bytes" } } },
+	[EVENT_WAITS] = { "waits", { { 'u', "round" }, { 's', "missing" },
+	    { 's', "text" } } },
+	[EVENT_CLOSED] = { "closed", { { 'u', "round" },
+	    { 'u', "participants" }, { 'u', "excluded" }, { 'f', "weight" } } }
+};
+
+const char *
+event_name(enum event ev)
+{
+	return event_rows[ev].name;
+}
+
+static void
+event_write(int fd, const char *line, size_t n)
+{
+	void (*was)(int) = signal(SIGPIPE, SIG_IGN);
+
+	(void)!write(fd, line, n);
+	(void)signal(SIGPIPE, was);
+}
+
+int
+event_open(int *fd, const char *val, struct err *e)
+{
+	uint64_t n;
+
+	if (val[strspn(val, "0123456789")] != '\0') {
+		*fd = open(val, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC |
+		    O_NOCTTY, 0666);
+		return *fd >= 0 ? 0 : err_sys(e, "--events '%s'", val);
+	}
+	if (num_u64(&n, val, 2, INT_MAX, "--events", e) < 0)
+		return -ERR_USAGE;
+	*fd = (int)n;
+	return fcntl(*fd, F_GETFD) >= 0 ? 0 : err_set(e, ERR_USAGE,
+	    "--events %s: no such descriptor is open", val);
+}
+
+void
+event_say(const struct filter *to, enum event ev, ...)
+{
+	const struct event_row *row = &event_rows[ev];
+	struct timespec now = { 0, 0 };
+	char *line = NULL;
+	const char *s;
+	struct emit j;
+	va_list ap;
+	size_t n = 0, i;
+	FILE *f;
+
+	if (to == NULL || to->events == 0 ||
+	    (f = open_memstream(&line, &n)) == NULL)
+		return;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	emit_init(&j, f);
+	emit_open(&j, NULL, '{');
+	emit_string(&j, "event", row->name);
+	emit_string(&j, "program", to->cli->prog);
+	emit_f64(&j, "time", (double)now.tv_sec +
+	    1e-6 * (double)(now.tv_nsec / 1000));
+	va_start(ap, ev);
+	for (i = 0; row->field[i].type != 0; i++) {
+		if (row->field[i].type == 'u') {
+			emit_u64(&j, row->field[i].name, va_arg(ap, uint64_t));
+		} else if (row->field[i].type == 'f') {
+			emit_f64(&j, row->field[i].name, va_arg(ap, double));
+		} else {
+			s = va_arg(ap, const char *);
+			emit_string(&j, row->field[i].name, s != NULL ? s : "");
+		}
+	}
+	va_end(ap);
+	emit_end(&j);
+	if (fclose(f) == 0)
+		event_write(to->events, line, n);
+	free(line);
+}

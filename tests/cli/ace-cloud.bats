@@ -1,0 +1,220 @@
+# shellcheck disable=SC2154 # front.bash sets train and last
+load helper
+load front
+
+
+@test "two devices and a cloud: one line each, and all get the average" {
+	cloud run --devices 2 --rounds 3 --bits 8
+	wait_for test -e run/run
+	edge edge1 1 3
+	edge edge2 3 3
+	ends cloud
+	ends edge1
+	ends edge2
+	averaged edge1 3 2
+	averaged edge2 3 2
+	# what was done is said on both sides, by absolute names
+	for k in 1 2 3; do
+		grep -q "^ace-cloud: round $k/3: 2 of 2 devices, " cloud.err
+		grep -qE "^ace-edge: round $k/3: 2 of 2 devices, computing .*, sent .* \(.*x smaller\)" edge1.err
+	done
+	grep -q "$PWD/run" cloud.err
+	grep -q "$PWD/ace-edge1" edge1.err
+	[ ! -s cloud.out ]
+	[ ! -s edge1.out ]
+	[ "$(stat -c %a run ace-edge1 | sort -u)" = 700 ]
+}
+
+@test "the same lines again go on, after kill -9 on both sides" {
+	local k
+	cloud run --devices 2 --rounds 60 --bits 8
+	wait_for test -e run/run
+	edge edge1 1 60
+	edge edge2 3 60
+	wait_for has edge1.got 5
+	xargs kill -KILL <pids
+	rm pids
+	wait
+	[ "$(lines edge1.got)" -lt 60 ]
+	cloud run
+	edge edge1 1 60
+	wait_for has edge1.err 1
+	edge edge2 3 60
+	for k in 1 2; do
+		ends edge$k
+	done
+	ends cloud
+	averaged edge1 60 2
+	averaged edge2 60 2
+}
+
+@test "INT ends a cloud and a device, and all that they started" {
+	cloud run --devices 1
+	wait_for test -e run/run
+	edge edge1 1 100000
+	wait_for has edge1.got 3
+	# a shell's background jobs ignore INT: TERM and HUP are the same handler
+	xargs kill -TERM <pids
+	wait
+	rm pids
+	run ! pgrep -f "$BATS_TEST_TMPDIR/[r]un"
+	run ! pgrep -f "$BATS_TEST_TMPDIR/[a]ce-edge1"
+}
+
+@test "a name in use, a device too many, other bits, another run: refused with what to do" {
+	cloud run --devices 1 --rounds 2
+	wait_for test -e run/run
+	edge edge1 1 2
+	ends edge1
+	exits 5 ace edge run --name edge1 --dir elsewhere -- true
+	says "the name 'edge1' is in use by another device .*ace remove $PWD/run edge1"
+	exits 5 ace edge run --name edge2 -- true
+	says "'edge2' is not one of the 1 devices .*ace add $PWD/run edge2"
+	exits 5 ace edge run --name edge1 --bits 4 -- true
+	says '--bits 4 here, .* sends 1.3'
+	ends cloud
+	exits 5 ace cloud run --bits 4
+	says '--bits 4, .* began with 1.3'
+	# a cloud's folder was removed and made anew
+	rm -rf run
+	cloud run --devices 1
+	wait_for test -e run/run
+	exits 5 ace edge run --name edge1 -- true
+	says "'$PWD/ace-edge1' belongs to another run than .*/run'.*--dir"
+}
+
+@test "two clouds, or two devices, on one folder: the second is refused" {
+	cloud run --devices 1
+	wait_for grep -q 'on each device' cloud.err
+	exits 5 ace cloud run
+	says "another ace-cloud works on '$PWD/run'"
+	edge edge1 1 100000
+	wait_for has edge1.got 1
+	exits 5 ace edge run --name edge1 -- true
+	says "another ace-edge works on '$PWD/ace-edge1'"
+}
+
+@test "who is missing is named on both sides, and remove ends the waiting" {
+	cloud run --devices 2 --bits 8
+	wait_for test -e run/run
+	edge edge1 1 3
+	edge edge2 3 1
+	ends edge2
+	wait_for grep -q 'waiting for edge2' edge1.err
+	exits 0 ace remove run edge2
+	ends edge1
+	exits 1 ace remove run edge2
+	says "'edge2' is not a device of the run"
+}
+
+@test "a device that is added in the middle gets the rounds before it" {
+	cloud run --devices 1 --bits 8
+	wait_for test -e run/run
+	edge edge1 1 100000
+	wait_for has edge1.got 2
+	exits 5 ace edge run --name edge2 -- "$train" 3 1
+	exits 0 ace add run edge2
+	says "'edge2' may take part in the run in $PWD/run"
+	grep -qx edge2 run/spool/*/devices
+}
+
+@test "add prints a line for a key that may do nothing else" {
+	cloud run --devices 1
+	wait_for test -e run/run
+	echo 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB me@edge1' >key.pub
+	exits 0 ace add run edge1 key.pub
+	[ "$(cat out)" = "restrict,command=\"ace-cloud serve '$PWD/run' edge1\" $(cat key.pub)" ]
+	printf 'ssh-rsa AAAA\nssh-rsa BBBB\n' >two.pub
+	exits 2 ace add run edge1 two.pub
+	echo '-----BEGIN OPENSSH PRIVATE KEY-----' >private
+	exits 2 ace add run edge1 private
+	says 'not a public key'
+	exits 2 ace add run 'a b' key.pub
+	exits 2 ace add none edge1
+}
+
+@test "a forced command does hello and sync for its own device, and nothing else" {
+	local id=0123456789abcdef0123456789abcdef
+	cloud run --devices 1 --rounds 7
+	wait_for test -e run/run
+	SSH_ORIGINAL_COMMAND="ace-cloud serve 'x' 'other' 'hello' '$id'" \
+	    exits 0 ace-cloud serve run edge1
+	[ "$(head -n 1 out)" = 'ace-cloud 1' ]
+	grep -qx 'rounds 7' out
+	[ "$(ls run/devices)" = edge1 ]
+	SSH_ORIGINAL_COMMAND='touch planted' exits 2 ace-cloud serve run edge1
+	SSH_ORIGINAL_COMMAND='hello $(touch planted)' exits 2 ace-cloud serve run edge1
+	exits 2 ace-cloud serve run ../edge1 hello $id
+	exits 2 ace-cloud serve run edge1 hello ../../x
+	[ ! -e planted ]
+}
+
+@test "a relay's devices count as all of them" {
+	cloud run --devices 2 --rounds 2 --bits 16
+	wait_for test -e run/run
+	exits 0 ace add run west --devices 2
+	begin ace relay run west --name west --devices 2 2>relay.err
+	wait_for test -e west/run
+	edge edge1 1 2
+	for k in 2 3; do
+		begin ace edge west --name edge$k -- "$train" 4 2 2>edge$k.err
+		eval "pid_edge$k=$last"
+	done
+	for k in 1 2 3; do
+		ends edge$k
+		averaged edge$k 2 3
+	done
+	grep -q 'round 2/2: 3 devices' edge1.err
+}
+
+@test "events: a line of JSON each, by the table" {
+	cloud run --devices 1 --rounds 2 --events events
+	wait_for test -e run/run
+	edge edge1 1 2 --events mine
+	ends edge1
+	ends cloud
+	python3 - <<-'END'
+	import json
+	want = {"sent": ["round", "values", "bytes"],
+	    "receipt": ["round", "result", "reason"],
+	    "average": ["round", "participants", "values", "bytes"],
+	    "waits": ["round", "missing", "text"],
+	    "closed": ["round", "participants", "excluded", "weight"]}
+	seen = set()
+	for name in "events", "mine":
+	    for line in open(name):
+	        e = json.loads(line)
+	        assert list(e)[:3] == ["event", "program", "time"], e
+	        assert list(e)[3:] == want[e["event"]], e
+	        seen.add(e["event"])
+	assert seen >= {"sent", "receipt", "average", "closed"}, seen
+	END
+	exits 2 ace-step --bits 2 --events 77 /dev/null
+	says 'no such descriptor'
+	exits 4 ace-step --bits 2 --events /none/there /dev/null
+}
+
+@test "watch prints once where there is no terminal, for both sides" {
+	cloud run --devices 1 --rounds 1
+	wait_for test -e run/run
+	edge edge1 1 1
+	ends edge1
+	exits 0 ace watch run
+	grep -q '^edge1' out
+	exits 0 ace watch ace-edge1
+	exits 2 ace watch none
+}
+
+@test "words that are wrong are told, and nothing is begun" {
+	exits 2 ace cloud
+	exits 2 ace cloud run
+	says '--devices N'
+	[ ! -e run/spool ] || [ ! -e run/run ]
+	exits 2 ace cloud run --devices 2 --quorum 3
+	exits 2 ace cloud run --devices 2 --tolerate 1
+	exits 2 ace cloud run --devices 2 --deadline 3s
+	exits 2 ace edge
+	exits 2 ace edge none --name edge1 -- true
+	exits 2 ace edge run --name 'a/b' -- true
+	exits 2 ace relay run west --devices 2
+}

@@ -1,0 +1,82 @@
+# A run of ace-cloud and ace-edge with a trainer that only says a number.
+
+# A device's trainer: for each round a shard of 4,096 values that are all its own
+# number, and the average that comes back, as text, into NAME.got.
+setup_file() {
+	cat >"$BATS_FILE_TMPDIR/trainer" <<'END'
+#!/usr/bin/env python3
+# trainer VALUE ROUNDS: goes on behind the lines that NAME.got has
+import os, struct, subprocess, sys
+value, rounds, name = float(sys.argv[1]), int(sys.argv[2]), os.environ["ACE_NAME"]
+try:
+    begun = sum(1 for _ in open(name + ".got"))
+except FileNotFoundError:
+    begun = 0
+def shard(step):
+    raw = struct.pack("<4096f", *[value] * 4096)
+    head = b'{"w":{"dtype":"F32","shape":[4096],"data_offsets":[0,16384]}}'
+    head += b" " * (-len(head) % 8)
+    return len(head).to_bytes(8, "little") + head + raw
+into = subprocess.Popen(["ace-import", "--many", "-k", "delta", "-d", name, "-s",
+    str(begun)], stdin=subprocess.PIPE, stdout=1)
+back = subprocess.Popen(["ace-export", "--many"], stdin=0, stdout=subprocess.PIPE)
+for step in range(begun, rounds):
+    into.stdin.write(shard(step))
+    into.stdin.flush()
+    n = int.from_bytes(back.stdout.read(8), "little")
+    if n == 0:
+        sys.exit(1)
+    back.stdout.read(n)
+    got = struct.unpack("<4096f", back.stdout.read(16384))
+    with open(name + ".got", "a") as f:
+        f.write("%g\n" % got[0])
+into.stdin.close()
+sys.exit(into.wait())
+END
+	chmod 755 "$BATS_FILE_TMPDIR/trainer"
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	export train=$BATS_FILE_TMPDIR/trainer
+}
+
+# started in the background, and ended with the test
+begin() {
+	"$@" 3>&- &
+	echo $! >>pids
+	last=$!
+}
+teardown() {
+	[ ! -e pids ] || xargs kill <pids 2>/dev/null || true
+	wait
+}
+
+cloud() {
+	begin ace cloud "$@" >cloud.out 2>cloud.err
+	export pid_cloud=$last
+}
+edge() {
+	local name=$1 value=$2 rounds=$3
+	shift 3
+	begin ace edge run --name "$name" "$@" -- "$train" "$value" "$rounds" \
+	    >"$name.out" 2>"$name.err"
+	eval "pid_$name=$last"
+}
+# ends NAME...: it ends, and well
+ends() {
+	local name pid
+	for name; do
+		pid=pid_$name
+		wait_for eval "! kill -0 ${!pid}"
+		grep -q 'done: ' "$name.err" || { tail "$name.err"; return 1; }
+	done
+}
+# lines FILE: how many it has
+lines() { [ ! -e "$1" ] && echo 0 || grep -c '' "$1"; }
+has() { [ "$(lines "$1")" -ge "$2" ]; }
+# averaged NAME ROUNDS VALUE: it got that average in each of so many rounds
+averaged() {
+	[ "$(lines "$1.got")" -eq "$2" ]
+	awk -v want="$3" '{ d = $1 - want; if (d * d > 0.01) exit 1 }' "$1.got"
+}
