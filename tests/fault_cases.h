@@ -86,7 +86,7 @@ static const struct fault_case cases[] = {
 	{ "recv-publish", CLOSED, "ace-recv --spool D --publish agg0 > out", 0 },
 	{ "recv-reply", CLOSED "ace-recv --spool D --publish agg0 >rest; ",
 	    "ace-recv --spool D --reply aggregate sent0 > out", 0 },
-	{ "ack", BOTH "ace-ack -S S in0 >rest; ", "ace-ack -S S rcpt0 > out", 0 },
+	{ "ack", CLOSED "ace-ack -S S agg0 >rest; ", "ace-ack -S S rcpt0 > out", 0 },
 	{ "recv-fence", TWICE, "ace-recv --spool D --run test --device edge1 "
 	    "--fence 0 > out", LEARNS },
 	{ "recv-stale", TWICE "mkshards -d other -s 2 >stale; "

@@ -37,10 +37,12 @@ tree_add(struct tree *t, const char *dir)
 
 	while (d != NULL && (de = readdir(d)) != NULL) {
 		t->half += strstr(de->d_name, ".new-") != NULL;
-		/* DEVICE.open is a hint for limits, written before what it is of */
+		/* for limits, and written before what they are of: DEVICE.open is a
+		 * hint, DEVICE.given counts each try, whole or not */
 		if (de->d_name[0] == '.' ||
 		    strstr(de->d_name, "lock") != NULL ||
 		    strstr(de->d_name, ".open") != NULL ||
+		    strstr(de->d_name, ".given") != NULL ||
 		    strstr(de->d_name, ".new-") != NULL ||
 		    snprintf(path, sizeof(path), "%s/%s", dir, de->d_name) >=
 		    (int)sizeof(path) || stat(path, &st) < 0)
