@@ -155,7 +155,7 @@ link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 
 @test "an aggregate has the cuts of the device that takes longest" {
 	five -d fast | ace-policy $link >fast
-	five -d slow | ace-policy $link --bandwidth 4bit >slow
+	five -d slow | ace-policy $link --bandwidth 6bit >slow
 	five -d asleep >none
 	exits 0 ace-aggregate fast slow none
 	[ "$(said cuts out)" = "$(said cuts slow)" ]

@@ -84,7 +84,7 @@ seven_read(void *arg, void *p, size_t n, size_t *got, struct err *err)
 	(void)err;
 	*got = 7 - *at < 3 ? 7 - *at : 3;
 	*got = *got < n ? *got : n;
-	memcpy(p, "abcdefg" + *at, *got);
+	memcpy(p, &"abcdefg"[*at], *got);
 	*at += *got;
 	return 0;
 }
