@@ -99,7 +99,7 @@ models() {
 	dim-product corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
 	dim-more corrupt: 'bad' has an overlap before tensor 'blk.01.F16'
 	dims limit: tensor 'blk.00.F32' of 'bad' has 9 dimensions, at most 8
-	type unsupported: tensor 'blk.00.F32' of 'bad' is of type 42
+	type unsupported: tensor 'blk.00.F32' of 'bad' is of type 43
 	type-old unsupported: tensor 'blk.00.F32' of 'bad' is of type 4
 	type-huge unsupported: tensor 'blk.00.F32' of 'bad' is of type 2147483648
 	misaligned corrupt: tensor 'blk.00.F32' of 'bad' is at no multiple of the alignment
