@@ -191,6 +191,11 @@ contract_missing() {
 		exits 3 "$@" folder
 		says "^$1: mismatch: no stream in the folder 'folder'"
 		;;
+	# a model may be a folder, here and to ace-diff
+	ace-import)
+		exits 3 "$@" folder
+		says "^$1: mismatch: neither model.safetensors.index.json nor model.safetensors in 'folder'"
+		;;
 	*)
 		exits 4 "$@" folder
 		says "^$1: .*'folder'.*directory"

@@ -35,7 +35,7 @@ load contract_ask
 	ask from_terminal
 }
 
-@test "a missing file, a directory: status 4" {
+@test "a missing file: status 4; a directory: 4, or 3 where one is read" {
 	ask missing
 }
 

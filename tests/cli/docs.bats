@@ -102,7 +102,7 @@ compared() {
 @test "what a page shows is what its commands print, digits aside" {
 	failed=0
 	for page in $(grep -l '^\.Bd -unfilled' "$ROOT"/man/*.[17]); do
-		[ "${page##*/}" != ace-pytorch.7 ] || continue
+		case ${page##*/} in ace-deploy.7 | ace-pytorch.7) continue ;; esac
 		mkdir "${page##*/}"
 		cd "${page##*/}"
 		# it begins in an empty folder

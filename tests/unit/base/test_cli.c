@@ -109,8 +109,7 @@ TEST(test_forms)
 	    "a value may be empty,");
 	ok(line("-o -a") == 0 && is(o.output, "-a") && !o.a,
 	    "and look like an option");
-	ok(line("-a - -b") == 0 && !o.b && c.first == 2,
-	    "a dash alone is an operand, and ends the options");
+	ok(line("-a -") == 0 && c.first == 2, "a dash alone is an operand");
 	ok(line("-a -- -b") == 0 && !o.b && c.first == 3, "two dashes end them");
 	ok(line("") == 0 && o.n == 7 && c.first == 1, "the default");
 	ok(line("-q -vv --verbose") == 0 && c.quiet && c.verbose == 3,
@@ -150,6 +149,8 @@ TEST(test_refused)
 	refused("--all=1", "option '--all' takes no value");
 	refused("--all=", "option '--all' takes no value");
 	refused("-n 100", "--number '100' is not a whole number from 0 to 99");
+	refused("-a - -b", "option '-b' is after the operand '-': options come "
+	    "first, and a file of that name is './-b'");
 	refused("--sandbox of", "--sandbox 'of': auto, require or off");
 }
 
