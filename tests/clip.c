@@ -14,6 +14,7 @@
  *                the clock is put forward by so much
  * ACE_LATER=FILE a clock that stands still until something is in FILE, and is twelve
  *                days on then
+ * ACE_MEANWHILE=FILE  another process makes FILE before a folder is read
  * ACE_READS=FILE what is read of files and synced, a line each: read N PATH
  * CLIP_PAGE=FILE a struct clip that says which call is to fail or to kill
  * CLIP_LOG=FILE  what was changed, in order (struct clip_rec)
@@ -348,11 +349,16 @@ clock_gettime(clockid_t which, struct timespec *t)
 static int
 opens(int dir, const char *path, int flags, mode_t mode)
 {
+	const char *s;
 	int fd;
 
 	if (hit(CLIP_OPEN, "open"))
 		return -1;
 	fd = (int)syscall(SYS_openat, dir, path, flags, mode);
+	if (fd >= 0 && (flags & O_DIRECTORY) != 0 && (flags & O_PATH) == 0 &&
+	    (s = getenv("ACE_MEANWHILE")) != NULL)
+		(void)syscall(SYS_close, (int)syscall(SYS_openat, AT_FDCWD, s,
+		    O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 	/* of a file that was there this says which it is */
 	if (fd >= 0 && (flags & (O_CREAT | O_RDWR)) != 0)
 		record_fd(CLIP_OP_CREATE, fd, 0, "", 0);

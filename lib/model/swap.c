@@ -879,8 +879,12 @@ swap_alone(struct swap *s, struct err *e)
 	char *path = swap_name(s, "lock", e);
 	int r = path != NULL ? 0 : -ERR_SYS;
 
-	if (r == 0 && faccessat(AT(path), F_OK, 0) < 0)
-		r = scan(s->home, swap_strange, s, e);
+	if (r == 0 && swap_inode(path) == 0 &&
+	    (r = scan(s->home, swap_strange, s, e)) < 0 && swap_inode(path) != 0) {
+		/* another ace-patch made the lock meanwhile, and maybe more */
+		err_clear(e);
+		r = 0;
+	}
 	if (r == 0 && (r = fd_lock(path, LOCK_EX | LOCK_NB, &s->dir.lock,
 	    e)) > 0) {
 		cli_say(s->cli, 1, "another process changes '%s'", s->path);

@@ -516,6 +516,20 @@ renamed() {
 	done
 }
 
+# another one makes the folder and its lock at the same time
+@test "a lock that is made while the folder is looked into" {
+	models
+	cp old m
+	mkdir -m 700 m.ace-patch
+	exits 0 env LD_PRELOAD="$(preload)" ACE_MEANWHILE="$PWD/m.ace-patch/lock" ace-patch m <step.aceg
+	is m new
+	beside m
+	rm -r m.ace-patch
+	mkdir -m 700 m.ace-patch
+	exits 5 env LD_PRELOAD="$(preload)" ACE_MEANWHILE="$PWD/m.ace-patch/mail" ace-patch m <step.aceg
+	says "'m.ace-patch/mail' was not made by ace-patch"
+}
+
 @test "a chain of steps; through links, with a slash behind, in /dev/shm" {
 	models
 	third
