@@ -23,6 +23,8 @@ table() {
 	look   ace-archive
 	look   ace-diff
 	look   ace-patch
+	look   ace-cloud
+	look   ace-edge
 	EOT
 }
 
