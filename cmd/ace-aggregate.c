@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "format/keys.h"
+#include "pipe/event.h"
 #include "pipe/program.h"
 #include "mean/aggregate.h"
 

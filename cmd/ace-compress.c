@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "device/pending.h"
+#include "pipe/event.h"
 #include "pipe/program.h"
 #include "stage/stage_compress.h"
 

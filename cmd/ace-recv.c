@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "base/temp.h"
 #include "kern/kern.h"
+#include "pipe/event.h"
 #include "pipe/program.h"
 #include "spool/clients.h"
 #include "spool/fence.h"

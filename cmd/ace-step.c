@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "device/memory.h"
+#include "pipe/event.h"
 #include "pipe/program.h"
 #include "stage/stage_compress.h"
 #include "stage/stage_expand.h"

@@ -875,3 +875,34 @@ io_free(struct io *io)
 	buf_release(&io->rec);
 	alloc_free(io);
 }
+
+enum { IO_CHUNK = 256 * 1024 };
+
+int
+io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e)
+{
+	unsigned char *p = alloc_get(IO_CHUNK, 1, e);
+	struct io *out = NULL;
+	size_t got = IO_CHUNK;
+	int r = p != NULL ? 0 : -ERR_SYS;
+
+	*size = 0;
+	if (r == 0 && (r = temp_open(fd, e)) == 0)
+		r = io_create_fd(&out, *fd, "<temporary>", e);
+	while (r == 0 && got == IO_CHUNK) {
+		if ((r = io_read(in, p, IO_CHUNK, &got, e)) == 0)
+			r = io_write(out, p, got, e);
+		*size += got;
+	}
+	if (r == 0)
+		r = io_flush(out, e);
+	if (r == 0 && lseek(*fd, 0, SEEK_SET) < 0)
+		r = err_sys(e, "'<temporary>'");
+	io_free(out);
+	alloc_free(p);
+	if (r < 0 && *fd >= 0) {
+		(void)close(*fd);
+		*fd = -1;
+	}
+	return r;
+}

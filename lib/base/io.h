@@ -191,4 +191,8 @@ void io_free(struct io *io);
  * know when it is read. */
 void io_pipe_small(const struct io *io);
 
+/* io_to_temp(fd, size, in, e): all that in has, in a file without a name (temp_open);
+ * fd stands at its start. */
+int io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e);
+
 #endif

@@ -19,7 +19,6 @@
 #include "base/alloc.h"
 #include "base/at.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/scan.h"
 #include "base/fd.h"
 #include "base/temp.h"
@@ -497,35 +496,4 @@ temp_sweep(const char *dir)
 	}
 	if (d != NULL)
 		(void)closedir(d);
-}
-
-enum { TEMP_CHUNK = 256 * 1024 };
-
-int
-temp_copy(int *fd, uint64_t *size, struct io *in, struct err *e)
-{
-	unsigned char *p = alloc_get(TEMP_CHUNK, 1, e);
-	struct io *out = NULL;
-	size_t got = TEMP_CHUNK;
-	int r = p != NULL ? 0 : -ERR_SYS;
-
-	*size = 0;
-	if (r == 0 && (r = temp_open(fd, e)) == 0)
-		r = io_create_fd(&out, *fd, "<temporary>", e);
-	while (r == 0 && got == TEMP_CHUNK) {
-		if ((r = io_read(in, p, TEMP_CHUNK, &got, e)) == 0)
-			r = io_write(out, p, got, e);
-		*size += got;
-	}
-	if (r == 0)
-		r = io_flush(out, e);
-	if (r == 0 && lseek(*fd, 0, SEEK_SET) < 0)
-		r = err_sys(e, "'<temporary>'");
-	io_free(out);
-	alloc_free(p);
-	if (r < 0 && *fd >= 0) {
-		(void)close(*fd);
-		*fd = -1;
-	}
-	return r;
 }

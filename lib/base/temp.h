@@ -21,14 +21,10 @@
 #include <sys/types.h>
 
 struct err;
-struct io;
 
 /* temp_open(&fd, e): an empty file in $TMPDIR (or /tmp) that has no name any
  * more, so that nothing is left behind however the program ends. */
 int temp_open(int *fd, struct err *e);
-
-/* temp_copy(fd, size, in, e): all that in has, in such a file; fd stands at its start. */
-int temp_copy(int *fd, uint64_t *size, struct io *in, struct err *e);
 
 /* temp_create(path, mode, fd, e): a new file of that mode, less the umask; path ends
  * with TEMP_NAME.  It is locked while it is open (flock), so that temp_sweep(dir),

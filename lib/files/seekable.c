@@ -35,7 +35,7 @@ seekable_open(int *fd, uint64_t *size, const char *path, struct err *e)
 		*size = (uint64_t)st.st_size;
 		return 0;
 	} else if ((r = io_open_fd(&in, from, path, e)) == 0) {
-		r = temp_copy(fd, size, in, e);
+		r = io_to_temp(fd, size, in, e);
 	}
 	io_free(in);
 	if (from >= 0)

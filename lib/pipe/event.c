@@ -67,6 +67,19 @@ event_open(int *fd, const char *val, struct err *e)
 	    "--events %s: no such descriptor is open", val);
 }
 
+static int
+event_set(void *f, const struct opt *row, const char *val, struct err *e)
+{
+	(void)row;
+	return event_open(&((struct filter *)f)->events, val, e);
+}
+
+const struct opt event_opts[] = {
+	{ 0, "events", "FD|FILE", "append a line of JSON for each event of the run",
+	    OPT_CALL(event_set) },
+	OPT_END
+};
+
 void
 event_say(const struct filter *to, enum event ev, ...)
 {

@@ -7,8 +7,14 @@
 #ifndef ACE_EVENT_H
 #define ACE_EVENT_H
 
+#include "base/opt.h"
+
 struct err;
 struct filter;
+
+/* The row of --events, for the table of a program (OPT_SHARED). */
+extern const struct opt event_opts[];
+#define FILTER_OPT_EVENTS OPT_SHARED(event_opts)
 
 enum event {
 	EVENT_SENT,		/* round, values, bytes: a shard was coded */

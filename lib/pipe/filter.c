@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "base/version.h"
-#include "pipe/event.h"
 #include "pipe/filter.h"
 
 /* 1 if word is the option -c, or --name, in one of its forms; *two: its argument
@@ -85,19 +84,6 @@ static const char *const filter_syncs[] = { "none", "rename", "full", NULL };
 const struct opt filter_opts_sync[] = {
 	{ 0, "sync", "WHEN", NULL,
 	    OPT_WORD(struct filter, sync, filter_syncs), .def = "full" },
-	OPT_END
-};
-
-static int
-filter_events(void *arg, const struct opt *row, const char *val, struct err *e)
-{
-	(void)row;
-	return event_open(&((struct filter *)arg)->events, val, e);
-}
-
-const struct opt filter_opts_events[] = {
-	{ 0, "events", "FD|FILE", "append a line of JSON for each event of the run",
-	    OPT_CALL(filter_events) },
 	OPT_END
 };
 

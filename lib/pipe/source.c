@@ -362,7 +362,7 @@ source_file(struct io **io, struct err *e)
 	if ((r = io_peek(*io, p, sizeof(p), &got, e)) < 0 ||
 	    !magic_seeks(p, got))
 		return r;
-	if ((r = temp_copy(&fd, &size, *io, e)) < 0 ||
+	if ((r = io_to_temp(&fd, &size, *io, e)) < 0 ||
 	    (r = io_open_fd(&file, fd, io_name(*io), e)) < 0)
 		return r;
 	io_own(file);

@@ -636,6 +636,7 @@ stage_compress_rest(struct stage_compress *x, struct err *e)
 	return stage_compress_fitted(x, e);
 }
 
+/* All groups are coded: says what was lost, and writes the end of the shard. */
 static int
 stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
     struct err *e)
@@ -643,12 +644,6 @@ stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
 	const uint64_t step = x->sh.shard->step;
 	int r;
 
-	if (x->again)
-		return feedback_send(x->fb, step, x->out, e);
-	if ((r = stage_compress_upto(x, x->sh.schema->ngroups, NULL, e)) < 0 ||
-	    (r = stage_compress_rest(x, e)) < 0 ||
-	    (r = stage_compress_work(x, e)) < 0)
-		return r;
 	stage_compress_worst(x, 0);
 	cli_say(x->o->f->cli, 1, "%s/%llu: %llu groups coded, %llu not sent; "
 	    "relative RMS error %.3g, of tensor '%s' %.3g",
@@ -679,8 +674,14 @@ stage_compress_end(struct stage *s, const struct shard_sums *sums,
     struct err *e)
 {
 	struct stage_compress *x = (struct stage_compress *)s;
-	const int r = stage_compress_commit(x, sums, e);
+	int r;
 
+	if (x->again)
+		r = feedback_send(x->fb, x->sh.shard->step, x->out, e);
+	else if ((r = stage_compress_upto(x, x->sh.schema->ngroups, NULL,
+	    e)) >= 0 && (r = stage_compress_rest(x, e)) >= 0 &&
+	    (r = stage_compress_work(x, e)) >= 0)
+		r = stage_compress_commit(x, sums, e);
 	if (r == 0)
 		event_say(x->o->f, EVENT_SENT, x->sh.shard->step,
 		    x->sh.schema->total, io_bytes(writer_io(x->out)) - x->at);

@@ -288,7 +288,7 @@ closes() {
 	timeout "$HANG" ace-aggregate --spool spool --expect 2 --steps 1 --published |
 	    ace-recv --spool spool --publish
 	wait $!
-	ace-ack -S st back >got
+	ace-expand back >got
 	ace-aggregate in1 in2 >want
 	ace-inspect diff want got
 }
