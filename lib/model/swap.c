@@ -905,6 +905,10 @@ swap_lock(struct swap *s, struct err *e)
 	if ((r = mark_read(s, "marker", &s->mark, e)) < 0)
 		return r;
 	s->marked = r;
+	/* the marker came with the lock: until there is one, a power cut could leave
+	 * what is ours without the lock that says so */
+	if (!r && (r = io_sync_file(s->home, e)) < 0)
+		return r;
 	if ((r = swap_redo(s, 0, e)) < 0 ||
 	    (r = mark_read(s, "ready", &s->ready, e)) < 0)
 		return r;
