@@ -147,6 +147,7 @@ rows() {
 	    LC_ALL=C sort >got
 	cat >want <<-'E'
 	dir --cache ace-expand, ace-step
+	dir --dir ace-edge
 	dir --feedback ace-expand
 	dir --output ace-archive extract, ace-patch
 	dir --spool ace-aggregate, ace-inspect books, ace-recv
@@ -158,6 +159,7 @@ rows() {
 	read --plan ace-select, ace-step
 	read --replay ace-policy, ace-step
 	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect follow, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect recover, ace-inspect books, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
+	read --through ace-edge
 	replace --output ace-archive create
 	write --output ace-ack, ace-aggregate, ace-archive get, ace-compress, ace-cut, ace-diff, ace-expand, ace-export, ace-import, ace-inspect recover, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	E
