@@ -12,7 +12,7 @@ clock_settle(struct timespec t)
 	while (ms >= 0 && clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0) {
 		ms = (double)(t.tv_sec - now.tv_sec) * 1e3 +
 		    (double)(t.tv_nsec - now.tv_nsec) * 1e-6;
-		if (ms > CLOCK_SETTLE_MS)
+		if (ms > (double)CLOCK_SETTLE_MS)
 			return;
 		if (ms >= 0)
 			(void)nanosleep(&pause, NULL);

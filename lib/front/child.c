@@ -338,13 +338,13 @@ child_watch(struct children *c, const struct child_ear *ear)
 	while (child_reap(c) > 0) {
 		if (end < 0 && child_signal != 0) {
 			(void)kill(-c->group, SIGTERM);
-			end = clock_now() + CHILD_GRACE;
+			end = clock_now() + (double)CHILD_GRACE;
 			sig = SIGKILL;
 		} else if (end < 0 && c->first >= 0) {
-			end = clock_now() + CHILD_GRACE;
+			end = clock_now() + (double)CHILD_GRACE;
 		} else if (end >= 0 && clock_now() > end) {
 			(void)kill(-c->group, sig);
-			end = clock_now() + CHILD_GRACE;
+			end = clock_now() + (double)CHILD_GRACE;
 			sig = SIGKILL;
 		}
 		/* without an end of its own: who inherited it may live on */

@@ -175,7 +175,7 @@ merged_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct err *e
 
 	/* halves that far apart have nothing that both would bear */
 	if (r <= 0 || (r = merged_median(a, 1, &upper, e)) <= 0 ||
-	    upper > m * MERGED_FACTOR)
+	    upper > m * (double)MERGED_FACTOR)
 		return r < 0 ? r : 0;
 	for (i = 0; i < a->n; i++) {
 		name = shard_device(gather_shard(g, a->who[i]));
