@@ -592,11 +592,12 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 {
 	struct opts *x = own;
 	const char *what = n > 2 ? path[2] : "", *id = n > 3 ? path[3] : "";
-	char *asked = getenv("SSH_ORIGINAL_COMMAND"), text[8192];
+	const char *asked = getenv("SSH_ORIGINAL_COMMAND");
+	char words[8192], text[8192];
 	int r;
 
-	if (n == 2 && asked != NULL && (asked = alloc_dup(asked, e)) != NULL)
-		asked_by_ssh(asked, &what, &id);
+	if (n == 2 && asked != NULL && strlen(asked) < sizeof(words))
+		asked_by_ssh(strcpy(words, asked), &what, &id);
 	if (n < 2 || n > 4)
 		return err_set(e, ERR_USAGE, "DIR NAME hello ID, or DIR NAME sync, "
 		    "was expected");
