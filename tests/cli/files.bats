@@ -314,7 +314,8 @@ x.safetensors" ]
 		    ace-patch --way copy --stage d <step 2>err || got=$?
 	}
 	seen=
-	for i in 1 2 3 4 5 6 7 8 9; do
+	got=1
+	for ((i = 1; got != 0 && i < 40; i++)); do
 		rm -rf d d.ace-patch
 		cp -r old d
 		sent $i
