@@ -15,4 +15,4 @@ trap 'rm -f "$new"' EXIT
 trap 'exit 143' INT TERM HUP
 ace-status --format metrics "$@" >"$new"
 chmod 644 "$new"
-mv "$new" "$to"
+mv -T "$new" "$to"

@@ -10,7 +10,9 @@
 # a break: when a sender is killed, all end with status 0.  The shard can: it has
 # an end of its own, and ace-recv says "truncated", status 3, and takes nothing.
 set -eu
+. "$(dirname "$0")/plain.sh"
 spool=$1 address=${2:-0.0.0.0}
+plain ADDRESS "$address"
 "$(dirname "$0")/limits.sh" "$spool"
 ace_spool=$spool
 export ace_spool

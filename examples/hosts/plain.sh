@@ -20,3 +20,6 @@ count() {
 		;;
 	esac
 }
+
+# socat_word WORD: so that socat reads a comma, a quote or a blank of it as itself
+socat_word() { printf %s "$1" | sed 's|[^A-Za-z0-9./_-]|\\&|g'; }

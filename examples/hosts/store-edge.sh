@@ -23,6 +23,8 @@ rclone copy "$remote/down/$device" "$dir/in" 2>"$dir/log" ||
 for f in "$dir/in"/*.aceg; do
 	[ -e "$f" ] || continue
 	name=${f##*/}
+	# rclone takes some characters for a pattern; the cloud has no such names
+	case ${name%.aceg} in *[!A-Za-z0-9._-]*) continue ;; esac
 	ace-ack -v -S "$dir/state" <"$f" >/dev/null
 	# both are done with; the receipt goes last, so that none is missed
 	rm -f "$dir/out/$name"

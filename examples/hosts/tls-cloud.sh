@@ -11,7 +11,8 @@
 # when ace-recv gives a stream up it says so, to the edge, too; socat would leave at
 # once on hearing that its child has failed, and take that answer with it
 set -eu
-spool=$1 cert=$2 key=$3 ca=$4
+. "$(dirname "$0")/plain.sh"
+spool=$1 cert=$(socat_word "$2") key=$(socat_word "$3") ca=$(socat_word "$4")
 "$(dirname "$0")/limits.sh" "$spool"
 ace_spool=$spool
 export ace_spool

@@ -3,9 +3,9 @@
 #
 #   tls-edge.sh HOST CERT KEY CA STATE [CODEC] <gradient.aceg
 set -eu
-host=$1 cert=$2 key=$3 ca=$4 state=$5 codec=${6:-topk:0.01}
-
 . "$(dirname "$0")/plain.sh"
+host=$1 cert=$(socat_word "$2") key=$(socat_word "$3") ca=$(socat_word "$4")
+state=$5 codec=${6:-topk:0.01}
 plain HOST "$host" :
 
 ace-compress -S "$state" --window 1 -c "$codec" |
