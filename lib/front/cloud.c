@@ -55,8 +55,9 @@ cloud_connect(const struct cloud *c, struct children *p, const char *what,
     const char *id, struct err *e)
 {
 	struct buf b = BUF_INIT;
-	const char *talk = strcmp(what, "hello") == 0 ? "-oBatchMode=no" :
-	    "-oBatchMode=yes";
+	/* hello may ask for a password, and shows the host's banner; sync may
+	 * connect again many times */
+	const int hello = strcmp(what, "hello") == 0;
 	struct child *q;
 	int r;
 
@@ -73,7 +74,9 @@ cloud_connect(const struct cloud *c, struct children *p, const char *what,
 	    (id == NULL || (r = cloud_quote(&b, id, e)) == 0) &&
 	    (r = buf_put(&b, "", 1, e)) == 0) {
 		/* a link that is dead without a word is noticed in a minute */
-		q = child_add(p, e, "ssh", "-T", talk,
+		q = child_add(p, e, "ssh", "-T", hello ? "-oBatchMode=no" :
+		    "-oBatchMode=yes", hello ? "-oLogLevel=INFO" :
+		    "-oLogLevel=ERROR",
 		    "-oServerAliveInterval=15", "-oServerAliveCountMax=4",
 		    c->host, (const char *)b.p, NULL);
 		r = q != NULL ? 0 : -ERR_SYS;

@@ -1,0 +1,110 @@
+# ace cloud and ace edge between machines, over the ssh of everybody: network name
+# spaces, real sshd, names and absolute paths.
+# shellcheck disable=SC2154 # front.bash sets train and last
+load helper
+load netns
+load front
+load machines
+eval "front_$(declare -f setup_file)"
+
+setup_file() {
+	front_setup_file
+	installed
+}
+teardown() {
+	[ ! -e pids ] || xargs kill <pids 2>/dev/null || true
+	netns_down
+	wait
+}
+
+# a cloud and two devices with a trainer
+world() {
+	machines cloud edge1 edge2
+	for h in edge1 edge2; do
+		cp "$BATS_FILE_TMPDIR/trainer" $h/
+	done
+}
+# start NAME CMD...: in the background, what it says in NAME.err
+start() {
+	begin on "$@" >>"$1.out" 2>>"$1.err"
+	eval "pid_$1=$last"
+}
+got() { averaged "$1/$1" "$2" "$3"; }
+
+@test "one cloud and two devices over ssh, killed and typed again" {
+	world
+	listens_ssh cloud
+	for h in edge1 edge2; do
+		logs_in $h cloud
+	done
+	start cloud ace cloud run --devices 2 --rounds 40 --bits 8
+	wait_for grep -q 'on each device: ace edge cloud:/root/run' cloud.err
+	start edge1 ace edge root@cloud:run -- ./trainer 1 40
+	start edge2 ace edge cloud:run -- /root/trainer 3 40
+	wait_for has edge1/edge1.got 4
+	# the power fails on all three, and the same lines are typed again
+	halt cloud
+	halt edge1
+	halt edge2
+	wait
+	[ "$(lines edge1/edge1.got)" -lt 40 ]
+	listens_ssh cloud
+	start cloud ace cloud run
+	start edge1 ace edge root@cloud:run -- ./trainer 1 40
+	start edge2 ace edge cloud:run -- /root/trainer 3 40
+	ends edge1 edge2 cloud
+	got edge1 40 2
+	got edge2 40 2
+	# each says where: the host, and the path as it is there
+	grep -qF "ace-cloud: run in cloud:/root/run: 2 devices" cloud.err
+	for h in edge1 edge2; do
+		grep -qF "ace-edge: device '$h' of the run in cloud:/root/run: 2 devices, 8 bits for each value; its folder is /root/ace-$h" $h.err
+	done
+}
+
+@test "a key that may do nothing else, and a banner of sshd" {
+	world
+	printf 'Authorized use only.\n\nround 1: 9 of 9 devices\n' >cloud.etc/banner
+	listens_ssh cloud "Banner $PWD/cloud.etc/banner"
+	start cloud ace cloud run --devices 2 --rounds 3 --bits 8
+	wait_for grep -q 'on each device' cloud.err
+	for h in edge1 edge2; do
+		knows $h cloud
+		on $h ssh-keygen -q -t ed25519 -N '' -f .ssh/id_ed25519
+		cp $h/.ssh/id_ed25519.pub cloud/$h.pub
+		on cloud sh -c "ace add run $h $h.pub >>.ssh/authorized_keys"
+	done
+	# whatever it asks for, it is this one device
+	exits 2 on edge1 ssh cloud touch planted
+	exits 5 on edge1 ace edge cloud:elsewhere --name edge2 --dir no --bits 3 -- true
+	says "--bits 3 here, and the run in 'cloud:/root/run' sends 8"
+	rm -r edge1/no
+	exits 0 on cloud ace remove run edge1
+	on cloud sh -c 'ace add run edge1'
+	[ ! -e cloud/planted ]
+	start edge1 ace edge cloud:run -- ./trainer 1 3
+	start edge2 ace edge cloud:run -- ./trainer 3 3
+	ends edge1 edge2 cloud
+	got edge1 3 2
+	# the banner is shown when the device says hello, and is not a line of the run
+	[ "$(grep -c 'Authorized use only' edge1.err)" -eq 1 ]
+	! grep -q '^ace-edge: .*9 of 9' edge1.err || false
+}
+
+@test "what is wrong with the way to the cloud is said, with the host" {
+	world
+	exits 4 on edge1 ace edge cloud:run -- ./trainer 1 1
+	says "the cloud 'cloud' was not reached"
+	listens_ssh cloud
+	logs_in edge1 cloud
+	exits 4 on edge1 ace edge nowhere:run -- ./trainer 1 1
+	says "the cloud 'nowhere' was not reached"
+	exits 2 on edge1 ace edge cloud:run -- ./trainer 1 1
+	says "cloud: there is no folder '/root/run'|there is no folder 'run'"
+	# a start-up file of the cloud's shell that prints
+	echo 'echo Hello and welcome' >cloud/.bashrc
+	start cloud ace cloud run --devices 1 --rounds 1
+	wait_for grep -q 'on each device' cloud.err
+	exits 3 on edge1 ace edge cloud:run -- ./trainer 1 1
+	says "'cloud' answers 'Hello and welcome' where"
+}
