@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/num.h"
@@ -29,37 +30,31 @@
 #include "kern/kern.h"
 #include "model/books.h"
 #include "model/store.h"
-#include "report/metrics.h"
 #include "report/screen.h"
 #include "report/status.h"
 #include "spool/clients.h"
 
-enum { FORM_TEXT, FORM_METRICS, FORM_JSON };
+/* The forms that have a field: 1 << enum screen_form. */
+enum { TEXT = 1, METRICS = 2, JSON = 4, DATA = JSON | METRICS, ALL = TEXT | DATA };
 static const char *const forms[] = { "text", "metrics", NULL };
 
-struct status_opts {
-	FILE *f;
-	const char *run;	/* of a spool: this one only; NULL: all */
-	int form;
-	struct metrics *metrics;	/* what all directories say, in that form */
-	int width;		/* longer lines of text are cut; 0: none is */
-};
-
-/* One look at one directory. */
+/* What is asked for, and one look at one directory. */
 struct status {
-	const struct status_opts *o;
+	const char *run;	/* of a spool: this one only; NULL: all */
+	int form;		/* enum screen_form: of forms, or SCREEN_JSON */
+	struct screen s;	/* s.in: TEXT, JSON or METRICS */
+	int width;		/* longer lines of text are cut; 0: none is */
 	const char *dir;
-	struct screen s;
 	double now;		/* Unix seconds */
 	int runs;		/* said so far */
 };
 
-/* ---- lines ---- */
+/* ---- lines of text ---- */
 
 /* Prints a line of text, cut to the width of the terminal and without
  * characters that a terminal obeys. */
 static void __attribute__((format(printf, 2, 3)))
-status_line(const struct status *x, const char *fmt, ...)
+line(const struct status *x, const char *fmt, ...)
 {
 	char s[1024];
 	int n, col = 0;
@@ -77,15 +72,142 @@ status_line(const struct status *x, const char *fmt, ...)
 	for (i = 0; s[i] != '\0'; i++) {
 		/* a byte that goes on with a character takes no column */
 		col += ((unsigned char)s[i] & 0xc0) != 0x80;
-		if (x->o->width > 0 && col > x->o->width)
+		if (x->width > 0 && col > x->width)
 			break;
 		(void)fputc(n || (s[i] >= 0x20 && s[i] < 0x7f) ? s[i] : '?',
-		    x->o->f);
+		    x->s.f);
 	}
-	(void)fputc('\n', x->o->f);
+	(void)fputc('\n', x->s.f);
 }
 
-/* ---- a run of a spool, as text ---- */
+/* ---- rows, in each form ---- */
+
+/* Print a row of a table, in JSON as an object; as text, row NULL: the first line. */
+static void
+row(struct status *x, const struct screen_field *t, const void *r, unsigned have)
+{
+	char s[1024] = "";
+	FILE *f, *out = x->s.f;
+
+	if (x->s.form == SCREEN_JSON)
+		emit_open(&x->s.json, NULL, '{');
+	if (x->s.form != SCREEN_TEXT) {
+		screen_row(&x->s, t, r, have);
+	} else if ((f = fmemopen(s, sizeof(s) - 1, "w")) != NULL) {
+		x->s.f = f;
+		if (r == NULL)
+			screen_head(&x->s, t);
+		else
+			screen_row(&x->s, t, r, have);
+		(void)fclose(f);
+		x->s.f = out;
+		s[strcspn(s, "\n")] = '\0';
+		line(x, "%s", s);
+	}
+	if (x->s.form == SCREEN_JSON)
+		emit_close(&x->s.json);
+}
+
+/* Begin a table of text whose first column fits these names. */
+static void
+head(struct status *x, const struct screen_field *t, int wide)
+{
+	x->s.wide[0] = wide > 24 ? 24 : wide;
+	if (x->s.in == TEXT)
+		row(x, t, NULL, 0);
+}
+
+static void
+put_verdicts(struct screen *x, const char *name, const void *at)
+{
+	const uint64_t *v = at;
+	uint64_t n;
+	unsigned i;
+
+	if (x->in == JSON)
+		emit_open(&x->json, name, '{');
+	for (i = 0; i < RECEIPT_NVERDICT; i++) {
+		if (i == RECEIPT_DUPLICATE)
+			continue;
+		n = v[i] + (i == RECEIPT_ACCEPTED ? v[RECEIPT_DUPLICATE] : 0);
+		x->label[SCREEN_VERDICT] = receipt_verdict_name(i);
+		if (x->in == JSON)
+			emit_u64(&x->json, x->label[SCREEN_VERDICT], n);
+		else
+			screen_sample(x, name, (double)n);
+	}
+	x->label[SCREEN_VERDICT] = NULL;
+	if (x->in == JSON)
+		emit_close(&x->json);
+}
+
+/* A field: name, type, member, the forms that have it, what the row must have; and as
+ * a metric. */
+#define FIELD(field, what, member, where, ...) { .name = (field), \
+	.type = SCREEN_##what, .at = offsetof(struct ROW, member), \
+	.in = (where), .gap = 1, .need = __VA_ARGS__ }
+#define METRIC(name, text) .family = (name), .help = (text)
+
+/* ---- a run of a spool ---- */
+
+#define ROW status_run
+static const struct screen_field run_fields[] = {
+	FIELD("run", NAME, name, JSON, 0),
+	FIELD("steps", U64, steps, METRICS, 0, METRIC("ace_run_steps",
+	    "Steps of the run that have a folder in the spool.")),
+	FIELD("last", U64, last, DATA, STATUS_LAST, METRIC("ace_run_last_step",
+	    "Last step whose average was made.")),
+	FIELD("steps", U64, steps, JSON, 0),
+	FIELD("since", F64, since, METRICS, STATUS_STEP,
+	    METRIC("ace_run_open_timestamp_seconds",
+	    "When the first shard came of the step that has no average yet.")),
+	FIELD("disk_bytes", U64, disk, DATA, 0, METRIC("ace_run_disk_bytes",
+	    "What the run takes on the disk.")),
+	FIELD("now", NAME, is, JSON, 0),
+	FIELD("step", U64, step, JSON, STATUS_STEP),
+	FIELD("here", U64, here, JSON, STATUS_STEP),
+	FIELD("missing", U64, missing, JSON, STATUS_STEP),
+	FIELD("seconds", AGO, ago, JSON, STATUS_STEP),
+	{ .name = NULL }
+};
+#undef ROW
+#define ROW status_device
+static const struct screen_field device_fields[] = {
+	FIELD("device", CHARS, name, TEXT | JSON, 0,
+	    .width = -SCREEN_WIDE),
+	FIELD("is", NAME, is, JSON, 0),
+	FIELD("step", U64, step, ALL, STATUS_SEEN, .width = 6,
+	    METRIC("ace_device_step", "Newest step of the device in the spool.")),
+	FIELD("is", NAME, is, TEXT, 0, .width = -7),
+	FIELD("awaited", FLAG, awaited, METRICS, 0, METRIC("ace_device_missing",
+	    "1 while the step at hand waits for the device.")),
+	FIELD("verdicts", CALL, verdict, METRICS, 0, .put = put_verdicts,
+	    METRIC("ace_device_shards_total",
+	    "Shards of the device that the spool answered, by verdict.")),
+	FIELD("missed", U64, missed, METRICS, 0,
+	    METRIC("ace_device_missed_steps_total",
+	    "Steps that were closed without the device, since its first.")),
+	FIELD("seconds", AGO, ago, TEXT | JSON, STATUS_SENT, .head = "since",
+	    .width = 7),
+	FIELD("bytes", SIZE, bytes, ALL, STATUS_SENT, .width = 8,
+	    METRIC("ace_device_shard_bytes",
+	    "Size of the newest shard of the device.")),
+	FIELD("time", F64, at, METRICS, STATUS_SENT,
+	    METRIC("ace_device_shard_timestamp_seconds",
+	    "When the newest shard of the device came.")),
+	FIELD("bandwidth", RATE, bandwidth, ALL, STATUS_LINKED, .head = "Mbit/s",
+	    .width = 7, METRIC("ace_device_link_bytes_per_second",
+	    "Bandwidth of the link of the device, as its newest shard says.")),
+	FIELD("accepted", U64, accepted, TEXT, 0, .width = 9),
+	FIELD("missed", U64, missed, TEXT | JSON, 0, .width = 7),
+	FIELD("refused", U64, refused, TEXT, 0, .width = 7),
+	FIELD("verdicts", CALL, verdict, JSON, 0, .put = put_verdicts),
+	FIELD("listed", FLAG, listed, JSON, 0),
+	FIELD("disk_bytes", U64, disk, DATA, 0, METRIC("ace_device_disk_bytes",
+	    "What the shards of the device take on the disk.")),
+	{ .name = NULL }
+};
+#undef ROW
 
 /* The names of those that are missing. */
 static const char *
@@ -97,7 +219,7 @@ status_names(const struct status_run *r, char out[400])
 	out[0] = '\0';
 	for (i = 0; i < r->n; i++) {
 		d = &r->d[i];
-		if (!d->expected || d->here)
+		if (!d->awaited)
 			continue;
 		if (n + strlen(d->name) + 8 > 400) {
 			(void)snprintf(out + n, 400 - n, ", ...");
@@ -112,205 +234,83 @@ status_names(const struct status_run *r, char out[400])
 static void
 status_waits(const struct status *x, const struct status_run *r)
 {
+	const unsigned long long step = r->step, here = r->here;
 	char names[400], age[32];
 
-	(void)screen_ago(x->now - r->since, age);
+	(void)screen_ago(r->ago, age);
 	if (r->now == STATUS_CLOSED)
-		status_line(x, "step %llu is closed with %zu shards, its "
-		    "aggregate is not there yet (ace-aggregate)",
-		    (unsigned long long)r->step, r->here);
+		line(x, "step %llu is closed with %llu shards, its "
+		    "aggregate is not there yet (ace-aggregate)", step, here);
 	else if (r->now == STATUS_OPEN && !r->has_last && !r->listed)
-		status_line(x, "step %llu: %zu shards are there, for %s; of a first "
+		line(x, "step %llu: %llu shards are there, for %s; of a first "
 		    "step it is not known who is missing (ace-recv --join says it "
-		    "before), or ace-aggregate does not run",
-		    (unsigned long long)r->step, r->here, age);
+		    "before), or ace-aggregate does not run", step, here, age);
 	else if (r->now == STATUS_OPEN && r->missing == 0)
-		status_line(x, "step %llu: all %zu shards are there, for %s; "
-		    "nobody has closed it (ace-aggregate)",
-		    (unsigned long long)r->step, r->here, age);
+		line(x, "step %llu: all %llu shards are there, for %s; "
+		    "nobody has closed it (ace-aggregate)", step, here, age);
 	else if (r->now == STATUS_OPEN)
-		status_line(x, "step %llu: %zu of %zu shards are there, for "
-		    "%s; missing: %s", (unsigned long long)r->step, r->here,
-		    r->here + r->missing, age, status_names(r, names));
+		line(x, "step %llu: %llu of %llu shards are there, for "
+		    "%s; missing: %s", step, here,
+		    here + r->missing, age, status_names(r, names));
 	else if (r->has_last)
-		status_line(x, "waiting for a first shard after step %llu",
+		line(x, "waiting for a first shard after step %llu",
 		    (unsigned long long)r->last);
 	else
-		status_line(x, "waiting for a first shard");
-}
-
-static const char *
-status_where(const struct status_run *r, const struct status_device *d)
-{
-	if (!d->any)
-		return "never";
-	if (r->now == STATUS_IDLE)
-		return r->has_last && d->step < r->last ? "behind" : "done";
-	if (d->here)
-		return "here";
-	return d->expected ? "missing" : "left";
-}
-
-/* ---- the fields of a device ---- */
-
-struct row {
-	const struct status_device *d;
-	const char *device, *is;
-	uint64_t step, bytes, accepted, missed, refused, disk;
-	double ago, bandwidth;
-	int listed;
-};
-enum { TEXT = 1, JSON = 2, BOTH = 3 };	/* where they are shown, */
-enum { SEEN = 1, SENT = 2, LINKED = 4 };	/* and what must be known */
-
-static void
-put_verdicts(struct emit *j, const uint64_t v[RECEIPT_NVERDICT])
-{
-	unsigned i;
-
-	emit_open(j, "verdicts", '{');
-	for (i = 0; i < RECEIPT_NVERDICT; i++)
-		if (i != RECEIPT_DUPLICATE)
-			emit_u64(j, receipt_verdict_name(i), v[i] +
-			    (i == RECEIPT_ACCEPTED ? v[RECEIPT_DUPLICATE] : 0));
-	emit_close(j);
+		line(x, "waiting for a first shard");
 }
 
 static void
-put_row_verdicts(struct screen *x, const char *key, const void *row)
-{
-	(void)key;
-	put_verdicts(&x->json, ((const struct row *)row)->d->verdict);
-}
-
-#define FIELD(field, what, member, where, must, ...) { .name = (field), \
-	.type = SCREEN_##what, .at = offsetof(struct row, member), \
-	.in = (where), .need = (must), .gap = 1, __VA_ARGS__ }
-static const struct screen_field fields[] = {
-	FIELD("device", NAME, device, BOTH, 0, .width = -SCREEN_WIDE),
-	FIELD("is", NAME, is, JSON, 0, .width = 0),
-	FIELD("step", U64, step, BOTH, SEEN, .width = 6),
-	FIELD("is", NAME, is, TEXT, 0, .width = -7),
-	FIELD("seconds", AGO, ago, BOTH, SENT, .head = "since", .width = 7),
-	FIELD("bytes", SIZE, bytes, BOTH, SENT, .width = 8),
-	FIELD("bandwidth", RATE, bandwidth, BOTH, LINKED, .head = "Mbit/s",
-	    .width = 7),
-	FIELD("accepted", U64, accepted, TEXT, 0, .width = 9),
-	FIELD("missed", U64, missed, BOTH, 0, .width = 7),
-	FIELD("refused", U64, refused, TEXT, 0, .width = 7),
-	{ .name = "verdicts", .type = SCREEN_CALL, .in = JSON,
-	    .put = put_row_verdicts },
-	FIELD("listed", FLAG, listed, JSON, 0, .width = 0),
-	FIELD("disk_bytes", U64, disk, JSON, 0, .width = 0),
-	{ .name = NULL }
-};
-
-/* Fills a row, and says what is known of it. */
-static unsigned
-fill(struct row *x, const struct status *s, const struct status_run *r,
-    const struct status_device *d)
-{
-	x->d = d;
-	x->device = d->name;
-	x->is = status_where(r, d);
-	x->step = d->step;
-	x->ago = fmax(s->now - d->at, 0);
-	x->bytes = d->bytes;
-	x->bandwidth = d->bandwidth;
-	x->accepted = d->verdict[RECEIPT_ACCEPTED];
-	x->missed = d->missed;
-	x->refused = d->verdict[RECEIPT_INVALID] + d->verdict[RECEIPT_FENCED] +
-	    d->verdict[RECEIPT_EQUIVOCATION] + d->verdict[RECEIPT_LATE];
-	x->listed = d->listed;
-	x->disk = d->disk;
-	return (d->any ? SEEN : 0u) | (d->bytes != 0 ? SENT : 0u) |
-	    (d->bandwidth > 0 ? LINKED : 0u);
-}
-
-/* A line of a table; NULL: the first one. */
-static void
-status_row(const struct status *x, const struct screen_field *t, const void *row,
-    unsigned have, int wide)
-{
-	char line[1024] = "";
-	FILE *f = fmemopen(line, sizeof(line) - 1, "w");
-	struct screen s = { .f = f, .in = TEXT, .wide = { wide } };
-
-	if (f == NULL)
-		return;
-	if (row == NULL)
-		screen_head(&s, t);
-	else
-		screen_row(&s, t, row, have);
-	(void)fclose(f);
-	line[strcspn(line, "\n")] = '\0';
-	status_line(x, "%s", line);
-}
-
-static void
-status_run_text(struct status *x, const struct status_run *r)
+run_text(struct status *x, const struct status_run *r)
 {
 	char last[48] = "", size[NUM_TEXT];
-	struct row row;
-	unsigned have;
-	int wname = 6;
-	size_t i;
 
 	if (x->runs != 0)
-		(void)fputc('\n', x->o->f);
+		(void)fputc('\n', x->s.f);
 	if (r->has_last)
 		(void)snprintf(last, sizeof(last), ", aggregates up to step %llu",
 		    (unsigned long long)r->last);
-	status_line(x, "run '%s' in '%s': %llu steps kept%s, %s on disk",
+	line(x, "run '%s' in '%s': %llu steps kept%s, %s on disk",
 	    r->name, x->dir, (unsigned long long)r->steps, last,
 	    num_text((double)r->disk, "B", size));
 	status_waits(x, r);
-	for (i = 0; i < r->n; i++)
-		if (screen_chars(r->d[i].name) > wname)
-			wname = screen_chars(r->d[i].name);
-	if (wname > 24)
-		wname = 24;
-	if (r->n != 0)
-		status_row(x, fields, NULL, 0, wname);
-	for (i = 0; i < r->n; i++) {
-		have = fill(&row, x, r, &r->d[i]);
-		status_row(x, fields, &row, have, wname);
-	}
 }
 
-/* ---- the same as JSON ---- */
-
 static void
-status_run_json(struct status *x, const struct status_run *r)
+run_say(struct status *x, const struct status_run *r)
 {
-	static const char *const now[] = { "idle", "open", "closed" };
-	struct emit *j = &x->s.json;
-	struct row row;
-	unsigned have;
-	size_t i;
+	struct screen *s = &x->s;
+	char name[SHARD_NAME + 16], id[33];
+	const struct status_device *d;
+	int wide = 6, n;
 
-	emit_open(j, NULL, '{');
-	emit_string(j, "run", r->name);
-	if (r->has_last)
-		emit_u64(j, "last", r->last);
-	emit_u64(j, "steps", r->steps);
-	emit_u64(j, "disk_bytes", r->disk);
-	emit_string(j, "now", now[r->now]);
-	if (r->now != STATUS_IDLE) {
-		emit_u64(j, "step", r->step);
-		emit_u64(j, "here", r->here);
-		emit_u64(j, "missing", r->missing);
-		emit_f64(j, "seconds", fmax(x->now - r->since, 0));
+	if (s->in == TEXT)
+		run_text(x, r);
+	if (s->in == JSON)
+		emit_open(&s->json, NULL, '{');
+	s->label[SCREEN_RUN] = r->name;
+	if (s->in != TEXT)
+		screen_row(s, run_fields, r, r->have);
+	if (s->in == JSON)
+		emit_open(&s->json, "devices", '[');
+	for (d = r->d; d < r->d + r->n; d++)
+		if ((n = screen_chars(d->name)) > wide)
+			wide = n;
+	if (r->n != 0)
+		head(x, device_fields, wide);
+	for (d = r->d; d < r->d + r->n; d++) {
+		/* of two names that are too long for a file the beginning is
+		 * known, and may be the same: no two samples may have one name */
+		s->label[SCREEN_DEVICE] = d->name;
+		if (d != r->d && strcmp(d->name, d[-1].name) == 0) {
+			shard_hex(d->id, id);
+			(void)snprintf(name, sizeof(name), "%s#%.12s", d->name, id);
+			s->label[SCREEN_DEVICE] = name;
+		}
+		row(x, device_fields, d, d->have);
 	}
-	emit_open(j, "devices", '[');
-	for (i = 0; i < r->n; i++) {
-		emit_open(j, NULL, '{');
-		have = fill(&row, x, r, &r->d[i]);
-		screen_row(&x->s, fields, &row, have);
-		emit_close(j);
-	}
-	emit_close(j);
-	emit_close(j);
+	s->label[SCREEN_RUN] = s->label[SCREEN_DEVICE] = NULL;
+	if (s->in == JSON)
+		emit_unwind(&s->json, s->json.depth - 2);
 }
 
 /* ---- a spool ---- */
@@ -328,17 +328,12 @@ status_each_run(void *arg, const char *run, struct err *e)
 	struct status_run r;
 	int k;
 
-	if (!inbox_fits(x->o->run, run))
+	if (!inbox_fits(x->run, run))
 		return 0;
-	if ((k = status_run(&r, c->in, run, e)) == 0) {
-		if (x->o->form == FORM_JSON && x->runs == 0)
+	if ((k = status_run(&r, c->in, run, x->now, e)) == 0) {
+		if (x->s.in == JSON && x->runs == 0)
 			emit_open(&x->s.json, "runs", '[');
-		if (x->o->form == FORM_JSON)
-			status_run_json(x, &r);
-		else if (x->o->form == FORM_METRICS)
-			metrics_run(x->o->metrics, x->dir, &r);
-		else
-			status_run_text(x, &r);
+		run_say(x, &r);
 		x->runs++;
 	}
 	status_release(&r);
@@ -347,35 +342,24 @@ status_each_run(void *arg, const char *run, struct err *e)
 
 /* Which sandbox the programs are in that serve the spool, as they said. */
 static int
-status_sandbox_text(const struct status *x, const struct inbox *in,
-    struct err *e)
+status_sandbox(struct status *x, const struct inbox *in, struct err *e)
 {
-	char line[CLIENTS_NOTE];
-	size_t i;
-	int k;
-
-	for (i = 0; clients_programs[i] != NULL; i++) {
-		if ((k = clients_noted(in, clients_programs[i], line, e)) < 0)
-			return k;
-		if (k > 0)
-			status_line(x, "sandbox of %s: %s",
-			    clients_programs[i], line);
-	}
-	return 0;
-}
-
-static int
-status_sandbox_json(struct emit *j, const struct inbox *in, struct err *e)
-{
-	char line[CLIENTS_NOTE];
+	char says[CLIENTS_NOTE];
 	size_t i;
 	int k = 0;
 
-	emit_open(j, "sandbox", '{');
-	for (i = 0; clients_programs[i] != NULL && k >= 0; i++)
-		if ((k = clients_noted(in, clients_programs[i], line, e)) > 0)
-			emit_string(j, clients_programs[i], line);
-	emit_close(j);
+	if (x->s.in == JSON)
+		emit_open(&x->s.json, "sandbox", '{');
+	for (i = 0; clients_programs[i] != NULL && k >= 0; i++) {
+		if ((k = clients_noted(in, clients_programs[i], says, e)) <= 0)
+			continue;
+		if (x->s.in == JSON)
+			emit_string(&x->s.json, clients_programs[i], says);
+		else
+			line(x, "sandbox of %s: %s", clients_programs[i], says);
+	}
+	if (x->s.in == JSON)
+		emit_close(&x->s.json);
 	return k < 0 ? k : 0;
 }
 
@@ -388,106 +372,175 @@ status_spool(struct status *x, struct err *e)
 
 	in.sync = IO_SYNC_NONE;
 	k = inbox_open(&in, x->dir, e);
-	if (x->o->form == FORM_JSON) {
+	if (x->s.in == JSON) {
 		emit_string(&x->s.json, "kind", "spool");
 		emit_u64(&x->s.json, "disk_bytes", status_disk(x->dir));
 		if (k == 0)
-			k = status_sandbox_json(&x->s.json, &in, e);
+			k = status_sandbox(x, &in, e);
 	}
 	if (k == 0)
 		k = status_runs(&in, status_each_run, &c, e);
-	if (k == 0 && x->o->form == FORM_JSON)
+	if (k == 0 && x->s.in == JSON)
 		emit_open(&x->s.json, "runs", '[');
-	if (k >= 0 && x->runs == 0 && x->o->run != NULL)
+	if (k >= 0 && x->runs == 0 && x->run != NULL)
 		k = err_set(e, ERR_DATA, "mismatch: no run '%.80s' in '%s'",
-		    x->o->run, x->dir);
-	if (k >= 0 && x->runs == 0 && x->o->form == FORM_TEXT)
-		status_line(x, "'%s': waiting for a first shard (ace-recv "
+		    x->run, x->dir);
+	if (k >= 0 && x->runs == 0 && x->s.in == TEXT)
+		line(x, "'%s': waiting for a first shard (ace-recv "
 		    "--spool)", x->dir);
-	if (k >= 0 && x->o->form == FORM_TEXT)
-		k = status_sandbox_text(x, &in, e);
+	if (k >= 0 && x->s.in == TEXT)
+		k = status_sandbox(x, &in, e);
 	inbox_close(&in);
 	return k < 0 ? k : 0;
 }
 
 /* ---- a device's state ---- */
 
-struct status_state {
+enum { ANY = 1, ANSWER = 2, TIME = 4, MANAGED = 8, CODE = 16, GROWS = 32, LINK = 64,
+	TRIP = 128 };
+
+struct state {
 	struct receipts q;
 	uint64_t verdict[RECEIPT_NVERDICT];
 	char run[SHARD_NAME + 1], device[SHARD_NAME + 1];
-	int any;		/* it has a residual, */
+	unsigned have;		/* ANY: a residual, */
 	uint64_t step;		/* of this step, */
-	const struct receipt *answer;	/* which had this answer, or NULL */
+	double time;		/* written then, Unix seconds, */
+	const char *answer;	/* which had this answer, or NULL */
 	double bandwidth, rtt, jitter;
-	int has_code;		/* it coded something: */
-	double kept, share, growing;	/* as contraction.h says */
+	double kept, left, share, growing;	/* as contraction.h says; the norm of
+				 * what is left */
 	uint64_t disk;
 };
 
+#define ROW state
+static const struct screen_field state_fields[] = {
+	FIELD("disk_bytes", U64, disk, JSON, 0),
+	FIELD("run", CHARS, run, JSON, ANY),
+	FIELD("device", CHARS, device, JSON, ANY),
+	FIELD("step", U64, step, DATA, ANY, METRIC("ace_state_step",
+	    "Last step that was coded.")),
+	FIELD("verdict", NAME, answer, JSON, ANSWER),
+	FIELD("time", F64, time, METRICS, TIME,
+	    METRIC("ace_state_timestamp_seconds", "When that was.")),
+	FIELD("verdicts", CALL, verdict, DATA, MANAGED, .put = put_verdicts,
+	    METRIC("ace_state_receipts", "Verdicts of the last 64 receipts.")),
+	FIELD("contraction", F64, kept, METRICS, CODE,
+	    METRIC("ace_state_contraction_ratio", "Share of the squared norm of "
+	    "gradient and residual that the last code kept.")),
+	FIELD("residual", F64, left, METRICS, CODE,
+	    METRIC("ace_state_residual_ratio", "Norm of what the last code left "
+	    "out by that of gradient and residual, at most 1.")),
+	FIELD("coded", F64, share, METRICS, CODE, METRIC("ace_state_coded_ratio",
+	    "Bytes of the last code by those of the same values in f32.")),
+	FIELD("growing", F64, growing, METRICS, CODE,
+	    METRIC("ace_state_growing_shards",
+	    "Shards in a row whose code lost more than it kept.")),
+	FIELD("growing", F64, growing, JSON, GROWS),
+	FIELD("bandwidth", RATE, bandwidth, DATA, LINK,
+	    METRIC("ace_state_link_bytes_per_second",
+	    "Bandwidth of the link, as ace-meter measured it.")),
+	FIELD("rtt", F64, rtt, DATA, TRIP, METRIC("ace_state_round_trip_seconds",
+	    "From the last byte of a shard to its receipt, smoothed.")),
+	FIELD("jitter", F64, jitter, DATA, TRIP,
+	    METRIC("ace_state_jitter_seconds",
+	    "Mean deviation of the round trip.")),
+	FIELD("disk_bytes", U64, disk, METRICS, 0, METRIC("ace_state_disk_bytes",
+	    "What the state takes on the disk.")),
+	{ .name = NULL }
+};
+
+/* The residual: whose it is, of which step. */
 static int
-status_state_read(struct status_state *v, const struct statedir *s, struct err *e)
+state_residual(struct state *v, const struct statedir *s, struct err *e)
 {
 	struct residual res = { .d = { .r = NULL } };
-	size_t i;
-	int k;
+	struct stat st;
+	int k = residual_open(&res, s, e);
 
-	memset(v, 0, sizeof(*v));
-	if ((k = residual_open(&res, s, e)) == 0 && res.d.r != NULL) {
+	if (k == 0 && res.d.r != NULL) {
 		(void)snprintf(v->run, sizeof(v->run), "%s",
 		    shard_run(reader_shard(res.d.r)));
 		(void)snprintf(v->device, sizeof(v->device), "%s",
 		    shard_device(reader_shard(res.d.r)));
-		v->any = 1;
+		v->have |= ANY;
 		v->step = res.step;
+		if (fstatat(s->at->fd, "residual", &st, 0) == 0) {
+			v->have |= TIME;
+			v->time = (double)st.st_mtim.tv_sec +
+			    (double)st.st_mtim.tv_nsec * 1e-9;
+		}
 	}
 	residual_close(&res);
-	if (k < 0 || (k = receipts_load(&v->q, s, e)) < 0 ||
-	    (k = memory_number(s, MEMORY_LINK, MEMORY_BANDWIDTH,
-	    &v->bandwidth, e)) < 0 ||
-	    (k = memory_number(s, MEMORY_LINK, LINK_RTT, &v->rtt, e)) < 0 ||
-	    (k = memory_number(s, MEMORY_LINK, LINK_JITTER, &v->jitter,
-	    e)) < 0)
+	return k;
+}
+
+static int
+state_read(struct state *v, const struct statedir *s, struct err *e)
+{
+	static const struct {
+		const char *file, *name;
+		size_t at;
+		unsigned have;
+	} number[] = {
+		{ MEMORY_LINK, MEMORY_BANDWIDTH, offsetof(struct state, bandwidth), 0 },
+		{ MEMORY_LINK, LINK_RTT, offsetof(struct state, rtt), 0 },
+		{ MEMORY_LINK, LINK_JITTER, offsetof(struct state, jitter), 0 },
+		{ CONTRACTION_FILE, CONTRACTION_ALPHA, offsetof(struct state, kept),
+		    CODE },
+		{ CONTRACTION_FILE, CONTRACTION_SHARE, offsetof(struct state, share),
+		    0 },
+		{ CONTRACTION_FILE, CONTRACTION_GROWING,
+		    offsetof(struct state, growing), 0 }
+	};
+	size_t i;
+	int k;
+
+	if ((k = state_residual(v, s, e)) < 0 ||
+	    (k = receipts_load(&v->q, s, e)) < 0)
 		return k;
-	if ((v->has_code = memory_number(s, CONTRACTION_FILE, CONTRACTION_ALPHA,
-	    &v->kept, e)) < 0 ||
-	    (k = memory_number(s, CONTRACTION_FILE, CONTRACTION_SHARE,
-	    &v->share, e)) < 0 ||
-	    (k = memory_number(s, CONTRACTION_FILE, CONTRACTION_GROWING,
-	    &v->growing, e)) < 0)
-		return v->has_code < 0 ? v->has_code : k;
+	for (i = 0; i < sizeof(number) / sizeof(number[0]); i++) {
+		if ((k = memory_number(s, number[i].file, number[i].name,
+		    (double *)((char *)v + number[i].at), e)) < 0)
+			return k;
+		v->have |= k > 0 ? number[i].have : 0;
+	}
 	for (i = 0; i < v->q.n; i++) {
 		v->verdict[v->q.r[i].verdict % RECEIPT_NVERDICT]++;
-		if (v->any && v->q.r[i].step == v->step)
-			v->answer = &v->q.r[i];
+		if ((v->have & ANY) && v->q.r[i].step == v->step) {
+			v->have |= ANSWER;
+			v->answer = receipt_verdict_name(v->q.r[i].verdict);
+		}
 	}
+	v->left = sqrt(fmax(0, 1 - v->kept));
 	v->disk = status_disk(s->dir);
+	v->have |= (v->q.managed ? MANAGED : 0u) | (v->growing > 0 ? GROWS : 0u) |
+	    (v->bandwidth > 0 ? LINK : 0u) | (v->rtt > 0 ? TRIP : 0u);
 	return 0;
 }
 
 static void
-status_state_text(const struct status *x, const struct status_state *v)
+state_text(const struct status *x, const struct state *v)
 {
 	char size[NUM_TEXT], rate[NUM_TEXT];
 
-	if (v->any)
-		status_line(x, "device '%s' of run '%s' in '%s': step %llu, %s%s",
+	if (v->have & ANY)
+		line(x, "device '%s' of run '%s' in '%s': step %llu, %s%s",
 		    v->device, v->run, x->dir, (unsigned long long)v->step,
-		    v->answer != NULL ?
-		    receipt_verdict_name(v->answer->verdict) :
+		    v->answer != NULL ? v->answer :
 		    v->q.managed ? "no receipt yet" : "no receipts are kept",
 		    v->q.managed || v->answer != NULL ? "" : " (ace-ack)");
 	else
-		status_line(x, "'%s': nothing was coded here yet "
+		line(x, "'%s': nothing was coded here yet "
 		    "(ace-compress)", x->dir);
-	(void)num_text(v->bandwidth, "bit/s", rate);
-	if (v->bandwidth > 0)
-		status_line(x, "link      %s, round trip %.1f ms, +- %.1f",
-		    rate, v->rtt * 1e3, v->jitter * 1e3);
+	if (v->have & LINK)
+		line(x, "link      %s, round trip %.1f ms, +- %.1f",
+		    num_text(v->bandwidth, "bit/s", rate), v->rtt * 1e3,
+		    v->jitter * 1e3);
 	else
-		status_line(x, "link      not measured (ace-meter)");
+		line(x, "link      not measured (ace-meter)");
 	if (v->q.managed)
-		status_line(x, "receipts  accepted %llu, late %llu, invalid "
+		line(x, "receipts  accepted %llu, late %llu, invalid "
 		    "%llu, equivocation %llu, fenced %llu; of the last %zu",
 		    (unsigned long long)(v->verdict[RECEIPT_ACCEPTED] +
 		    v->verdict[RECEIPT_DUPLICATE]),
@@ -496,86 +549,31 @@ status_state_text(const struct status *x, const struct status_state *v)
 		    (unsigned long long)v->verdict[RECEIPT_EQUIVOCATION],
 		    (unsigned long long)v->verdict[RECEIPT_FENCED], v->q.n);
 	if (v->growing >= (double)CONTRACTION_PATIENCE)
-		status_line(x, "residual  grows: in %.0f shards in a row the "
+		line(x, "residual  grows: in %.0f shards in a row the "
 		    "code lost more than it kept (ace-compress)", v->growing);
-	status_line(x, "disk      %s", num_text((double)v->disk, "B", size));
-}
-
-static void
-status_state_json(struct emit *j, const struct status_state *v)
-{
-	emit_string(j, "kind", "state");
-	emit_u64(j, "disk_bytes", v->disk);
-	if (v->any) {
-		emit_string(j, "run", v->run);
-		emit_string(j, "device", v->device);
-		emit_u64(j, "step", v->step);
-		if (v->answer != NULL)
-			emit_string(j, "verdict",
-			    receipt_verdict_name(v->answer->verdict));
-	}
-	if (v->q.managed)
-		put_verdicts(j, v->verdict);
-	if (v->growing > 0)
-		emit_f64(j, "growing", v->growing);
-	if (v->bandwidth > 0)
-		emit_f64(j, "bandwidth", v->bandwidth);
-	if (v->rtt > 0) {
-		emit_f64(j, "rtt", v->rtt);
-		emit_f64(j, "jitter", v->jitter);
-	}
-}
-
-static void
-status_state_metrics(const struct status *x, const struct status_state *v)
-{
-	struct metrics *m = x->o->metrics;
-	struct metric_of of = { x->dir, NULL, NULL, NULL };
-	struct stat st;
-	char path[4096];
-
-	if (v->any) {
-		of.run = v->run;
-		of.device = v->device;
-		metrics_put(m, METRIC_STATE_STEP, &of, (double)v->step);
-		if (snprintf(path, sizeof(path), "%s/residual", x->dir) <
-		    (int)sizeof(path) && stat(path, &st) == 0)
-			metrics_put(m, METRIC_STATE_TIME, &of,
-			    (double)st.st_mtim.tv_sec +
-			    (double)st.st_mtim.tv_nsec * 1e-9);
-	}
-	if (v->q.managed)
-		metrics_verdicts(m, METRIC_STATE_RECEIPTS, of, v->verdict);
-	if (v->has_code) {
-		metrics_put(m, METRIC_STATE_CONTRACTION, &of, v->kept);
-		metrics_put(m, METRIC_STATE_RESIDUAL, &of,
-		    sqrt(fmax(0, 1 - v->kept)));
-		metrics_put(m, METRIC_STATE_CODED, &of, v->share);
-		metrics_put(m, METRIC_STATE_GROWING, &of, v->growing);
-	}
-	if (v->bandwidth > 0)
-		metrics_put(m, METRIC_STATE_LINK, &of, v->bandwidth / 8);
-	if (v->rtt > 0) {
-		metrics_put(m, METRIC_STATE_RTT, &of, v->rtt);
-		metrics_put(m, METRIC_STATE_JITTER, &of, v->jitter);
-	}
-	metrics_put(m, METRIC_STATE_DISK, &of, (double)v->disk);
+	line(x, "disk      %s", num_text((double)v->disk, "B", size));
 }
 
 static int
 status_state(struct status *x, struct err *e)
 {
 	struct statedir s = STATE_INIT;
-	struct status_state *v = alloc_get(1, sizeof(*v), e);
+	struct state *v = alloc_get(1, sizeof(*v), e);
 	int k = v != NULL ? statedir_open(&s, x->dir, e) : -ERR_SYS;
 
-	if (k == 0 && (k = status_state_read(v, &s, e)) == 0) {
-		if (x->o->form == FORM_JSON)
-			status_state_json(&x->s.json, v);
-		else if (x->o->form == FORM_METRICS)
-			status_state_metrics(x, v);
-		else
-			status_state_text(x, v);
+	if (k == 0 && (k = state_read(v, &s, e)) == 0) {
+		if (x->s.in == TEXT) {
+			state_text(x, v);
+		} else {
+			if (x->s.in == JSON)
+				emit_string(&x->s.json, "kind", "state");
+			if (v->have & ANY) {
+				x->s.label[SCREEN_RUN] = v->run;
+				x->s.label[SCREEN_DEVICE] = v->device;
+			}
+			screen_row(&x->s, state_fields, v, v->have);
+			x->s.label[SCREEN_RUN] = x->s.label[SCREEN_DEVICE] = NULL;
+		}
 	}
 	statedir_close(&s);
 	alloc_free(v);
@@ -584,80 +582,66 @@ status_state(struct status *x, struct err *e)
 
 /* ---- models and who has which ---- */
 
-#define RECEIVER(field, what, member, must, ...) { .name = (field), \
-	.type = SCREEN_##what, .at = offsetof(struct status_receiver, \
-	member), \
-	.in = BOTH, .need = (must), .gap = 1, __VA_ARGS__ }
-static const struct screen_field receiver_fields[] = {
-	RECEIVER("receiver", NAME, name, 0, .width = -SCREEN_WIDE),
-	RECEIVER("is", NAME, is, 0, .width = -7),
-	RECEIVER("step", U64, step, STATUS_HAS, .width = 6),
-	RECEIVER("behind", U64, behind, STATUS_FAR, .width = 6),
-	RECEIVER("patches", U64, patches, STATUS_WAY, .width = 7),
-	RECEIVER("bytes", SIZE, bytes, STATUS_WAY, .width = 8),
-	RECEIVER("seconds", AGO, ago, STATUS_HAS, .head = "since", .width = 7),
-	{ .name = NULL }
+struct models {
+	uint64_t disk, kept, step;
+	char hash[MODEL_HEX];
 };
 
-static void
-receiver_say(struct status *x, const struct status_receiver *v, unsigned have, int wide)
-{
-	const struct metric_of of = { x->dir, NULL, v->name, NULL };
-	struct metrics *m = x->o->metrics;
-
-	if (x->o->form == FORM_TEXT) {
-		status_row(x, receiver_fields, v, have, wide);
-	} else if (x->o->form == FORM_JSON) {
-		emit_open(&x->s.json, NULL, '{');
-		screen_row(&x->s, receiver_fields, v, have);
-		emit_close(&x->s.json);
-	} else {
-		if (have & STATUS_HAS)
-			metrics_put(m, METRIC_RECEIVER_STEP, &of,
-			    (double)v->step);
-		if (have & STATUS_FAR)
-			metrics_put(m, METRIC_RECEIVER_BEHIND, &of,
-			    (double)v->behind);
-		if (have & STATUS_WAY)
-			metrics_put(m, METRIC_RECEIVER_BYTES, &of,
-			    (double)v->bytes);
-	}
-}
+#undef ROW
+#define ROW models
+static const struct screen_field model_fields[] = {
+	FIELD("disk_bytes", U64, disk, DATA, 0, METRIC("ace_state_disk_bytes",
+	    "What the state takes on the disk.")),
+	FIELD("kept", U64, kept, JSON, 0),
+	FIELD("step", U64, step, DATA, ANY, METRIC("ace_model_step",
+	    "Step of the newest model that was kept.")),
+	FIELD("hash", CHARS, hash, JSON, ANY),
+	{ .name = NULL }
+};
+#undef ROW
+#define ROW status_receiver
+static const struct screen_field receiver_fields[] = {
+	FIELD("receiver", NAME, name, TEXT | JSON, 0, .width = -SCREEN_WIDE),
+	FIELD("is", NAME, is, TEXT | JSON, 0, .width = -7),
+	FIELD("step", U64, step, ALL, STATUS_HAS, .width = 6,
+	    METRIC("ace_receiver_step",
+	    "Step of the model that the receiver has, as it said last.")),
+	FIELD("behind", U64, behind, ALL, STATUS_FAR, .width = 6,
+	    METRIC("ace_receiver_behind_steps",
+	    "Steps from there to the newest.")),
+	FIELD("patches", U64, patches, TEXT | JSON, STATUS_WAY, .width = 7),
+	FIELD("bytes", SIZE, bytes, ALL, STATUS_WAY, .width = 8,
+	    METRIC("ace_receiver_behind_bytes",
+	    "Bytes that would bring the receiver there.")),
+	FIELD("seconds", AGO, ago, TEXT | JSON, STATUS_HAS, .head = "since",
+	    .width = 7),
+	{ .name = NULL }
+};
 
 /* What is kept, before the receivers. */
 static void
 models_say(struct status *x, const struct store *st)
 {
 	const struct way *to = store_newest(st);
-	const struct metric_of of = { x->dir, NULL, NULL, NULL };
-	const uint64_t disk = status_disk(x->dir);
-	char hex[MODEL_HEX] = "", size[NUM_TEXT];
-	struct emit *j = &x->s.json;
+	struct models m = { status_disk(x->dir), st->w.n,
+		to != NULL ? to->step : 0, "" };
+	char size[NUM_TEXT];
 
 	if (to != NULL)
-		model_hex(to->after, hex);
-	if (x->o->form == FORM_TEXT && to == NULL) {
-		status_line(x, "'%s': no model was kept here yet (ace-diff -S)",
+		model_hex(to->after, m.hash);
+	if (x->s.in == JSON)
+		emit_string(&x->s.json, "kind", "models");
+	if (x->s.in != TEXT)
+		screen_row(&x->s, model_fields, &m, to != NULL ? ANY : 0);
+	else if (to == NULL)
+		line(x, "'%s': no model was kept here yet (ace-diff -S)",
 		    x->dir);
-	} else if (x->o->form == FORM_TEXT) {
-		status_line(x, "models in '%s': step %llu, %s, %zu patches and whole "
-		    "ones, %s on disk", x->dir, (unsigned long long)to->step, hex,
-		    st->w.n, num_text((double)disk, "B", size));
-	} else if (x->o->form == FORM_JSON) {
-		emit_string(j, "kind", "models");
-		emit_u64(j, "disk_bytes", disk);
-		emit_u64(j, "kept", st->w.n);
-		if (to != NULL) {
-			emit_u64(j, "step", to->step);
-			emit_string(j, "hash", hex);
-		}
-		emit_open(j, "receivers", '[');
-	} else {
-		if (to != NULL)
-			metrics_put(x->o->metrics, METRIC_MODEL_STEP, &of,
-			    (double)to->step);
-		metrics_put(x->o->metrics, METRIC_STATE_DISK, &of, (double)disk);
-	}
+	else
+		line(x, "models in '%s': step %llu, %s, %zu patches and whole "
+		    "ones, %s on disk", x->dir, (unsigned long long)m.step, m.hash,
+		    st->w.n, num_text((double)m.disk, "B", size));
+	if (x->s.in == JSON)
+		emit_open(&x->s.json, "receivers", '[');
 }
 
 static int
@@ -675,14 +659,15 @@ status_models(struct status *x, struct err *e)
 	for (i = 0; i < b.n && k >= 0; i++)
 		if (screen_chars(b.p[i].name) > wide)
 			wide = screen_chars(b.p[i].name);
-	if (wide > 24)
-		wide = 24;
-	if (k == 0 && b.n > 0 && x->o->form == FORM_TEXT)
-		status_row(x, receiver_fields, NULL, 0, wide);
+	if (k == 0 && b.n > 0)
+		head(x, receiver_fields, wide);
 	for (i = 0; i < b.n && k >= 0; i++)
 		if ((k = status_receiver(&v, &st, &b.p[i], x->now,
-		    e)) >= 0)
-			receiver_say(x, &v, (unsigned)k, wide);
+		    e)) >= 0) {
+			x->s.label[SCREEN_DEVICE] = v.name;
+			row(x, receiver_fields, &v, (unsigned)k);
+		}
+	x->s.label[SCREEN_DEVICE] = NULL;
 	store_close(&st);
 	books_close(&b);
 	return k < 0 ? k : 0;
@@ -693,6 +678,18 @@ status_models(struct status *x, struct err *e)
 enum status_kind { STATUS_NOTHING, STATUS_SPOOL, STATUS_STATE, STATUS_MODELS,
 	STATUS_OTHER };
 
+/* Return 1 when DIR/NAME/BELOW is there, and is a regular file where that matters. */
+static int
+there(const char *dir, const char *name, const char *below, int regular)
+{
+	struct stat st;
+	char path[4096];
+
+	return snprintf(path, sizeof(path), "%s/%s%s", dir, name, below) <
+	    (int)sizeof(path) && (regular ? lstat(path, &st) == 0 &&
+	    S_ISREG(st.st_mode) : access(path, F_OK) == 0);
+}
+
 struct status_names_in {
 	const char *dir;
 	enum status_kind kind;
@@ -701,45 +698,22 @@ struct status_names_in {
 static int
 status_each_name(void *arg, const char *name, struct err *e)
 {
-	static const char *const state[] = { "residual", "receipts", "link",
-	    "memory", "feedback", "score", "code", "policy", "ack-lock", "lock" };
 	struct status_names_in *x = arg;
-	char path[4096];
-	struct stat st;
-	size_t i;
 
 	(void)e;
-	for (i = 0; i < sizeof(state) / sizeof(state[0]); i++)
-		if (strcmp(name, state[i]) == 0 && snprintf(path,
-		    sizeof(path), "%s/%s", x->dir, name) < (int)sizeof(path) &&
-		    lstat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-			x->kind = STATUS_STATE;
-			return 1;
-		}
-	if (snprintf(path, sizeof(path), "%s/%s/schema.aceg", x->dir, name) <
-	    (int)sizeof(path) && access(path, F_OK) == 0)
-		x->kind = STATUS_SPOOL;
-	else if (x->kind == STATUS_NOTHING)
-		x->kind = STATUS_OTHER;
-	return 0;
-}
-
-/* Has ace-recv worked here?  Its file is there before anything of a run is. */
-static int
-status_marked(const char *dir)
-{
-	char path[4096];
-
-	return snprintf(path, sizeof(path), "%s/.clients", dir) <
-	    (int)sizeof(path) && access(path, F_OK) == 0;
+	x->kind = there(x->dir, name, "/schema.aceg", 0) ? STATUS_SPOOL : STATUS_OTHER;
+	return x->kind == STATUS_SPOOL;
 }
 
 /* STATUS_SPOOL also for an empty directory: there was no shard yet. */
 static int
 status_kind(const char *dir, enum status_kind *kind, struct err *e)
 {
+	static const char *const state[] = { "residual", "receipts", "link",
+	    "memory", "feedback", "score", "code", "policy", "ack-lock", "lock" };
 	struct status_names_in x = { dir, STATUS_NOTHING };
 	struct stat st;
+	size_t i;
 	int k;
 
 	if (stat(dir, &st) < 0)
@@ -747,11 +721,15 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 	if (!S_ISDIR(st.st_mode))
 		return err_set(e, ERR_DATA, "mismatch: '%s' is a file: the "
 		    "directory is wanted (ace-inspect reads files)", dir);
+	for (i = 0; i < sizeof(state) / sizeof(state[0]); i++)
+		if (there(dir, state[i], "", 1))
+			x.kind = STATUS_STATE;
 	if (books_there(dir))
 		x.kind = STATUS_MODELS;
-	else if (status_marked(dir))
+	else if (there(dir, ".clients", "", 0))	/* ace-recv makes it first */
 		x.kind = STATUS_SPOOL;
-	else if ((k = scan(dir, status_each_name, &x, e)) < 0)
+	else if (x.kind == STATUS_NOTHING &&
+	    (k = scan(dir, status_each_name, &x, e)) < 0)
 		return k;
 	*kind = x.kind == STATUS_NOTHING ? STATUS_SPOOL : x.kind;
 	if (x.kind == STATUS_OTHER)
@@ -762,30 +740,28 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 }
 
 static int
-status_look(const struct status_opts *o, const char *dir, struct err *e)
+status_look(struct status *x, const char *dir, struct err *e)
 {
-	struct status x = { .o = o, .dir = dir };
 	enum status_kind kind = STATUS_OTHER;
 	struct timespec now = { 0, 0 };
 	int k;
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	x.now = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+	x->now = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+	x->dir = x->s.label[SCREEN_DIRECTORY] = dir;
+	x->runs = 0;
 	if ((k = status_kind(dir, &kind, e)) < 0)
 		return k;
-	x.s.f = o->f;
-	x.s.form = SCREEN_JSON;
-	x.s.in = JSON;
-	emit_init(&x.s.json, o->f);
-	if (o->form == FORM_JSON) {
-		emit_open(&x.s.json, NULL, '{');
-		emit_string(&x.s.json, "directory", dir);
-		emit_f64(&x.s.json, "time", x.now);
+	if (x->s.in == JSON) {
+		emit_init(&x->s.json, x->s.f);
+		emit_open(&x->s.json, NULL, '{');
+		emit_string(&x->s.json, "directory", dir);
+		emit_f64(&x->s.json, "time", x->now);
 	}
-	k = kind == STATUS_STATE ? status_state(&x, e) :
-	    kind == STATUS_MODELS ? status_models(&x, e) : status_spool(&x, e);
-	if (o->form == FORM_JSON)
-		emit_end(&x.s.json);
+	k = kind == STATUS_STATE ? status_state(x, e) :
+	    kind == STATUS_MODELS ? status_models(x, e) : status_spool(x, e);
+	if (x->s.in == JSON)
+		emit_end(&x->s.json);
 	return k;
 }
 
@@ -793,11 +769,11 @@ status_look(const struct status_opts *o, const char *dir, struct err *e)
 
 static const struct opt options[] = {
 	{ 0, "json", NULL, "JSON, one document a line",
-	    OPT_VALUE(struct status_opts, form, FORM_JSON) },
+	    OPT_VALUE(struct status, form, SCREEN_JSON) },
 	{ 0, "format", "FORMAT", NULL,
-	    OPT_WORD(struct status_opts, form, forms), .def = "text" },
+	    OPT_WORD(struct status, form, forms), .def = "text" },
 	{ 0, "run", "NAME", "of a spool with several runs",
-	    OPT_TEXT(struct status_opts, run) },
+	    OPT_TEXT(struct status, run) },
 	OPT_END
 };
 
@@ -813,56 +789,56 @@ columns(void)
 	    w.ws_col : 80;
 }
 
-/* Says all directories. */
+/* Prepare for metrics: no directory may be named twice, since no two samples may have
+ * one name. */
 static int
-look(struct status_opts *o, size_t n, char **dir, struct err *e)
+measure(struct status *x, size_t n, char **dir, struct err *e)
 {
-	size_t i;
-	int r;
-
-	o->width = o->form != FORM_TEXT ? 0 : columns();
-	for (i = 0; i < n; i++) {
-		if (i != 0 && o->form == FORM_TEXT)
-			(void)putchar('\n');
-		if ((r = status_look(o, dir[i], e)) < 0)
-			return r;
-	}
-	return 0;
-}
-
-/* As metrics: nothing is printed before all directories were looked at, since each
- * family stands together, and half of them would look like a run that has ended. */
-static int
-measure(struct status_opts *o, size_t n, char **dir, struct err *e)
-{
-	struct metrics m = METRICS_INIT(e);
 	size_t i, j;
-	int r;
 
+	x->s.e = e;
+	screen_families(&x->s, run_fields);
+	screen_families(&x->s, device_fields);
+	screen_families(&x->s, state_fields);
+	screen_families(&x->s, model_fields);
+	screen_families(&x->s, receiver_fields);
 	for (i = 0; i < n; i++)
 		for (j = 0; j < i; j++)
 			if (strcmp(dir[i], dir[j]) == 0)
 				return err_set(e, ERR_USAGE, "'%s' is there "
 				    "twice", dir[i]);
-	o->metrics = &m;
-	if ((r = look(o, n, dir, e)) == 0)
-		r = metrics_print(&m, stdout);
-	metrics_release(&m);
-	return r;
+	return 0;
 }
 
 static int
 run(void *arg, char **dir, size_t n, struct err *e)
 {
-	struct status_opts *o = arg;
+	struct status *x = arg;
+	size_t i;
+	int r = 0;
 
 	if (n == 0)
 		return err_set(e, ERR_USAGE, "which directory? (a spool, or a "
 		    "device's state)");
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
-	return o->form == FORM_METRICS ? measure(o, n, dir, e) :
-	    look(o, n, dir, e);
+	x->s.form = (enum screen_form)x->form;
+	x->s.in = 1u << x->form;
+	if (x->s.in == METRICS)
+		r = measure(x, n, dir, e);
+	x->width = x->s.in == TEXT ? columns() : 0;
+	for (i = 0; i < n && r == 0; i++) {
+		if (i != 0 && x->s.in == TEXT)
+			(void)putchar('\n');
+		r = status_look(x, dir[i], e);
+	}
+	/* metrics of half the directories would look like a run that has ended */
+	if (x->s.in == METRICS) {
+		if (r < 0)
+			x->s.failed = r;
+		r = screen_metrics(&x->s);
+	}
+	return r;
 }
 
 int
@@ -878,7 +854,7 @@ main(int argc, char **argv)
 		.opt = options,
 		.loops = kern_name
 	};
-	struct status_opts o = { .f = stdout };
+	struct status x = { .s = { .f = stdout } };
 
-	return cli_main(&c, argc, argv, run, &o);
+	return cli_main(&c, argc, argv, run, &x);
 }

@@ -83,6 +83,86 @@ screen_get(const struct screen_field *f, const void *row, char hex[33])
 	return v;
 }
 
+/* ---- metrics ---- */
+
+void
+screen_families(struct screen *x, const struct screen_field *t)
+{
+	for (; t->name != NULL; t++)
+		if ((t->in & x->in) != 0 && t->family != NULL)
+			x->family[x->families++] = t;
+}
+
+/* Add text to a sample; a name that is not text without control characters has a
+ * question mark for each byte that is not ASCII: with one of these, the reader would
+ * take nothing of the file. */
+static void
+screen_put(struct screen *x, struct buf *to, const char *s, int quoted)
+{
+	const int clean = !quoted || text_clean(s, strlen(s));
+	char c[2] = "\\";
+
+	for (; *s != '\0' && x->failed == 0; s++) {
+		c[1] = clean || (*s >= 0x20 && *s < 0x7f) ? *s : '?';
+		x->failed = quoted && (c[1] == '"' || c[1] == '\\') ?
+		    buf_put(to, c, 2, x->e) : buf_put(to, c + 1, 1, x->e);
+	}
+}
+
+void
+screen_sample(struct screen *x, const char *family, double v)
+{
+	static const char *const key[SCREEN_LABELS] = { "{directory=\"",
+		",run=\"", ",device=\"", ",verdict=\"" };
+	char number[40];
+	struct buf *to;
+	size_t i;
+
+	for (i = 0; strcmp(x->family[i]->family, family) != 0; i++)
+		;
+	to = &x->sample[i];
+	screen_put(x, to, family, 0);
+	for (i = 0; i < SCREEN_LABELS; i++) {
+		if (x->label[i] == NULL)
+			continue;
+		screen_put(x, to, key[i], 0);
+		screen_put(x, to, x->label[i], 1);
+		screen_put(x, to, "\"", 0);
+	}
+	(void)snprintf(number, sizeof(number), "} %.15g\n", v);
+	screen_put(x, to, number, 0);
+}
+
+int
+screen_metrics(struct screen *x)
+{
+	const char *name;
+	size_t i;
+
+	for (i = 0; i < x->families; i++) {
+		name = x->family[i]->family;
+		if (x->failed == 0 && x->sample[i].n != 0) {
+			(void)fprintf(x->f, "# HELP %s %s\n# TYPE %s %s\n", name,
+			    x->family[i]->help, name, strstr(name, "_total") !=
+			    NULL ? "counter" : "gauge");
+			(void)fwrite(x->sample[i].p, 1, x->sample[i].n, x->f);
+		}
+		buf_release(&x->sample[i]);
+	}
+	/* a file without this line is not whole */
+	if (x->failed == 0)
+		(void)fputs("# EOF\n", x->f);
+	return x->failed;
+}
+
+/* The value of a field as a metric has it. */
+static double
+screen_real(const struct screen_field *f, union screen_value v)
+{
+	return f->type == SCREEN_RATE ? v.f / 8 : f->type == SCREEN_F64 ||
+	    f->type == SCREEN_F32 || f->type == SCREEN_AGO ? v.f : (double)v.u;
+}
+
 /* The number of a field as text or with tabs has it. */
 static const char *
 screen_number(const struct screen_field *f, int tsv, union screen_value v,
@@ -116,6 +196,16 @@ screen_member(struct screen *x, const struct screen_field *f, const void *row)
 	union screen_value v = screen_get(f, row, hex);
 	struct emit *j = &x->json;
 
+	if (f->type == SCREEN_CALL) {
+		f->put(x, x->form == SCREEN_METRICS ? f->family : f->name,
+		    (const char *)row + f->at);
+		return;
+	}
+	if (x->form == SCREEN_METRICS) {
+		if (f->family != NULL)
+			screen_sample(x, f->family, screen_real(f, v));
+		return;
+	}
 	switch (f->type) {
 	case SCREEN_U64: case SCREEN_U32: case SCREEN_SIZE:
 		emit_u64(j, f->name, v.u);
@@ -128,9 +218,6 @@ screen_member(struct screen *x, const struct screen_field *f, const void *row)
 		break;
 	case SCREEN_FLAG:
 		emit_bool(j, f->name, v.u != 0);
-		break;
-	case SCREEN_CALL:
-		f->put(x, f->name, row);
 		break;
 	default:
 		if (v.s != NULL)
@@ -149,7 +236,7 @@ screen_cell(struct screen *x, const struct screen_field *f, const void *row,
 	int n = 0;
 
 	if (f->type == SCREEN_CALL) {
-		f->put(x, NULL, row);
+		f->put(x, NULL, (const char *)row + f->at);
 		return 0;
 	}
 	if (f->type != SCREEN_NAME && f->type != SCREEN_CHARS &&
@@ -219,7 +306,7 @@ void
 screen_row(struct screen *x, const struct screen_field *t, const void *row,
     unsigned have)
 {
-	if (x->form != SCREEN_JSON) {
+	if (x->form == SCREEN_TEXT || x->form == SCREEN_TSV) {
 		screen_line(x, t, row, have);
 		return;
 	}

@@ -1,7 +1,15 @@
 /*
- * Fields of reports, each said once, in a row of a table: its name, as JSON, a
- * table with tabs and the page have it; what it is, in which unit; where it is
- * shown, and how wide.  Whoever adds a field adds a row.
+ * Fields of reports.  Each is described once, by a row of a table: its name in JSON,
+ * in a table with tabs and on the page; its type and unit; the reports that show it;
+ * its width as text; its name and description as a metric.  To add a field, add a row.
+ *
+ * Metrics are the text that Prometheus reads (exposition format 0.0.4), as its
+ * node_exporter takes it from a file.  Each family has one HELP, one TYPE and then all
+ * its samples, so the samples of several directories wait here until all were read.
+ * Units are bytes and seconds, counters end in _total, and no sample has a time.
+ * OpenMetrics 1.0 names the family of a counter without that _total, which
+ * node_exporter would take for another family without a type: where the two differ,
+ * this is node_exporter's format.
  */
 #ifndef ACE_SCREEN_H
 #define ACE_SCREEN_H
@@ -10,12 +18,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "pipe/emit.h"
 
+struct err;
 struct screen;
 
-/* How a field is kept, and what text makes of it; JSON and tables with tabs have
- * the number as it is. */
+/* How a field is kept, and what text makes of it; JSON, metrics and tables with tabs
+ * have the number as it is. */
 enum screen_type {
 	SCREEN_U64, SCREEN_U32,
 	SCREEN_F64, SCREEN_F32,	/* as the field's text says */
@@ -24,9 +34,9 @@ enum screen_type {
 	SCREEN_ID,		/* 16 bytes: in hexadecimal */
 	SCREEN_SIZE,		/* uint64_t, bytes: "12.4 MB" */
 	SCREEN_AGO,		/* double, seconds: "3.4 h" */
-	SCREEN_RATE,		/* double, bit/s: in Mbit/s */
+	SCREEN_RATE,		/* double, bit/s: in Mbit/s; a metric: bytes per second */
 	SCREEN_FLAG,		/* int: true or false */
-	SCREEN_CALL		/* put prints it, in whichever form */
+	SCREEN_CALL		/* put prints it, in each form */
 };
 
 enum { SCREEN_WIDE = 1000 };	/* as wide as x->wide[width - SCREEN_WIDE] */
@@ -41,10 +51,14 @@ struct screen_field {
 	int width;		/* of a column of text, < 0: to the left */
 	int gap;		/* blanks before that, 0: two */
 	const char *text;	/* of a floating-point number, NULL: "%.9g" */
-	void (*put)(struct screen *x, const char *name, const void *row);
+	void (*put)(struct screen *x, const char *name, const void *at);
+	const char *family, *help;	/* as a metric */
 };
 
-enum screen_form { SCREEN_TEXT, SCREEN_TSV, SCREEN_JSON };
+enum screen_form { SCREEN_TEXT, SCREEN_METRICS, SCREEN_JSON, SCREEN_TSV };
+enum screen_label { SCREEN_DIRECTORY, SCREEN_RUN, SCREEN_DEVICE, SCREEN_VERDICT,
+	SCREEN_LABELS };
+enum { SCREEN_FAMILIES = 32 };	/* at most */
 
 struct screen {
 	FILE *f;
@@ -52,15 +66,31 @@ struct screen {
 	unsigned in;		/* the report */
 	int wide[4];
 	struct emit json;
+
+	/* SCREEN_METRICS */
+	const char *label[SCREEN_LABELS];	/* of the next samples; NULL: none */
+	const struct screen_field *family[SCREEN_FAMILIES];
+	struct buf sample[SCREEN_FAMILIES];
+	size_t families;
+	int failed;		/* the first error of a sample, 0: none */
+	struct err *e;
 };
 
-/* What prints it now: a table's first line (not in JSON); a row of it, which ends
- * no line and in JSON opens nothing; "key value" lines.  have: what the row has. */
+/* Print the first line of a table (as text); a row of it, which ends no line and in
+ * JSON opens nothing; "key value" lines.  have: what the row has. */
 void screen_head(struct screen *x, const struct screen_field *t);
 void screen_row(struct screen *x, const struct screen_field *t, const void *row,
     unsigned have);
 void screen_lines(struct screen *x, const struct screen_field *t,
     const void *row, unsigned have);
+
+/* screen_families(x, t): adds the metrics of a table, whose families are printed in this
+ * order.  screen_sample(x, family, v): adds a sample with the labels of x.
+ * screen_metrics(x): prints all samples and releases them; families without a sample are
+ * left out.  It prints nothing where a sample found no memory, and returns that error. */
+void screen_families(struct screen *x, const struct screen_field *t);
+void screen_sample(struct screen *x, const char *family, double v);
+int screen_metrics(struct screen *x);
 
 /* Prints a name from outside, without what a terminal would obey. */
 void screen_name(FILE *f, const char *name);

@@ -423,67 +423,70 @@ status_roster(struct status_run *s, const struct inbox *in, struct err *e)
 	return k < 0 ? k : 0;
 }
 
+/* The path of a device's shard; NULL: its name is not known, or there is no memory. */
+static char *
+status_path(const struct status_run *s, const struct inbox *in,
+    const struct status_device *d, uint64_t step)
+{
+	char file[INBOX_FILE], *path = NULL;
+	struct shard sh;
+
+	shard_init(&sh);
+	if (shard_set_device(&sh, d->name, NULL) == 0 &&
+	    memcmp(sh.device, d->id, SHARD_ID) == 0) {
+		inbox_file(&sh, "aceg", file);
+		path = inbox_path(in, s->name, &step, file, NULL);
+	}
+	shard_release(&sh);
+	return path;
+}
+
 /* Who has a shard in the step at hand, and who is missing there. */
 static void
 status_present(struct status_run *s, const struct inbox *in)
 {
-	char file[INBOX_FILE], *path;
+	char *path;
 	struct status_device *d;
-	struct shard sh;
 	size_t i;
 
 	if (s->now == STATUS_IDLE)
 		return;
 	for (i = 0; i < s->n; i++) {
 		d = &s->d[i];
-		shard_init(&sh);
-		path = NULL;
-		if (shard_set_device(&sh, d->name, NULL) == 0 &&
-		    memcmp(sh.device, d->id, SHARD_ID) == 0) {
-			inbox_file(&sh, "aceg", file);
-			path = inbox_path(in, s->name, &s->step, file, NULL);
-		}
+		path = status_path(s, in, d, s->step);
 		d->here = path != NULL ? faccessat(AT(path), F_OK, 0) == 0 :
 		    d->any && d->step == s->step;
 		d->expected = s->listed ? d->listed : d->any;
-		s->here += (size_t)d->here;
+		s->here += (uint64_t)d->here;
 		s->missing += d->expected && !d->here;
 		alloc_free(path);
-		shard_release(&sh);
 	}
 }
 
 /* ---- links ---- */
 
-/* What the device's newest shard says that its link is worth. */
-static int
-status_link(struct status_device *d, const struct inbox *in,
-    const char *run, struct err *e)
+/* What the device's newest shard says that its link is worth; of a damaged one, and one
+ * whose device's name is not known, nothing: other programs say so. */
+static void
+status_link(const struct status_run *s, const struct inbox *in,
+    struct status_device *d)
 {
+	struct err ignored = ERR_INIT;
 	struct text_kv kv = TEXT_KV_INIT;
 	struct reader *r = NULL;
-	char file[INBOX_FILE], *path = NULL;
-	struct shard sh;
+	char *path = status_path(s, in, d, d->step);
 	struct io *io;
-	int k;
+	int k = path != NULL ? io_open_kept(&io, path, &ignored) : 0;
 
-	shard_init(&sh);
-	if ((k = shard_set_device(&sh, d->name, e)) == 0) {
-		inbox_file(&sh, "aceg", file);
-		path = inbox_path(in, run, &d->step, file, e);
-		k = path != NULL ? io_open_kept(&io, path, e) : -ERR_SYS;
-	}
-	if (k > 0 && (k = reader_open(&r, io, NULL, e)) == 0)
-		while ((k = reader_next(r, e)) > 0)
-			if (k == READER_NOTE && keys_add(&kv, r, e) < 0)
+	if (k > 0 && (k = reader_open(&r, io, NULL, &ignored)) == 0)
+		while ((k = reader_next(r, &ignored)) > 0)
+			if (k == READER_NOTE && keys_add(&kv, r, &ignored) < 0)
 				break;
 	if (k >= 0)
-		(void)keys_real(&kv, KEYS_BANDWIDTH, &d->bandwidth, file, NULL);
+		(void)keys_real(&kv, KEYS_BANDWIDTH, &d->bandwidth, d->name, NULL);
 	reader_free(r);
 	text_release(&kv);
 	alloc_free(path);
-	shard_release(&sh);
-	return k;
 }
 
 static int
@@ -494,11 +497,47 @@ status_order(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+static const char *
+status_where(const struct status_run *r, const struct status_device *d)
+{
+	if (!d->any)
+		return "never";
+	if (r->now == STATUS_IDLE)
+		return r->has_last && d->step < r->last ? "behind" : "done";
+	if (d->here)
+		return "here";
+	return d->expected ? "missing" : "left";
+}
+
+/* Fill the members that follow from the others. */
+static void
+status_derive(struct status_run *s, double now)
+{
+	static const char *const is[] = { "idle", "open", "closed" };
+	struct status_device *d;
+
+	s->is = is[s->now];
+	s->ago = fmax(now - s->since, 0);
+	s->have = (s->has_last ? STATUS_LAST : 0u) |
+	    (s->now != STATUS_IDLE ? STATUS_STEP : 0u);
+	for (d = s->d; d < s->d + s->n; d++) {
+		d->is = status_where(s, d);
+		d->ago = fmax(now - d->at, 0);
+		d->accepted = d->verdict[RECEIPT_ACCEPTED];
+		d->refused = d->verdict[RECEIPT_INVALID] +
+		    d->verdict[RECEIPT_FENCED] +
+		    d->verdict[RECEIPT_EQUIVOCATION] + d->verdict[RECEIPT_LATE];
+		d->awaited = s->now == STATUS_OPEN && d->expected && !d->here;
+		d->have = (d->any ? STATUS_SEEN : 0u) |
+		    (d->bytes != 0 ? STATUS_SENT : 0u) |
+		    (d->bandwidth > 0 ? STATUS_LINKED : 0u);
+	}
+}
+
 int
 status_run(struct status_run *s, const struct inbox *in,
-    const char *run, struct err *e)
+    const char *run, double now, struct err *e)
 {
-	struct err ignored = ERR_INIT;
 	char *dir;
 	size_t i;
 	int k;
@@ -517,14 +556,15 @@ status_run(struct status_run *s, const struct inbox *in,
 		return k;
 	status_present(s, in);
 	for (i = 0; i < s->n; i++)
-		if (s->d[i].bytes != 0)	/* if it is damaged, others say so */
-			(void)status_link(&s->d[i], in, run, &ignored);
+		if (s->d[i].bytes != 0)
+			status_link(s, in, &s->d[i]);
 	if (s->n != 0)
 		qsort(s->d, s->n, sizeof(*s->d), status_order);
 	if ((dir = inbox_path(in, run, NULL, "", e)) == NULL)
 		return -ERR_SYS;
 	s->disk = status_disk(dir);
 	alloc_free(dir);
+	status_derive(s, now);
 	return 0;
 }
 

@@ -34,7 +34,14 @@ struct status_device {
 	int listed;		/* in the list of devices */
 	int expected;		/* the step at hand waits for it, */
 	int here;		/* its shard is there */
+	/* from these, for the reports: */
+	const char *is;		/* "here", "missing", ... */
+	double ago;		/* since its newest shard, seconds */
+	uint64_t accepted, refused;
+	int awaited;		/* 1 while the open step waits for it */
+	unsigned have;		/* STATUS_SEEN, STATUS_SENT, STATUS_LINKED */
 };
+enum { STATUS_SEEN = 1, STATUS_SENT = 2, STATUS_LINKED = 4 };
 
 enum status_now {
 	STATUS_IDLE,		/* no shard after the last aggregate */
@@ -47,16 +54,20 @@ struct status_run {
 	enum status_now now;
 	uint64_t step;		/* of OPEN and CLOSED */
 	double since;		/* its first shard came, Unix seconds */
-	size_t here, missing;
+	uint64_t here, missing;
 	int has_closed, has_last, listed;
 	uint64_t closed, last;	/* as the files of these names say */
 	uint64_t steps;		/* that have a directory */
 	uint64_t disk;
+	const char *is;		/* now, as a word */
+	double ago;		/* since `since' */
+	unsigned have;		/* STATUS_LAST, STATUS_STEP */
 	struct status_device *d;	/* in the end sorted by name */
 	size_t n, cap;
 	size_t *slot, slots;	/* where in d, + 1, by hash; while it is read */
 	uint64_t mix;
 };
+enum { STATUS_LAST = 1, STATUS_STEP = 2 };
 
 /* status_runs(in, each, arg, e): calls each(arg, run, e) for the name of
  * every run in the spool, in their order; returns how many there are. */
@@ -64,10 +75,10 @@ int status_runs(const struct inbox *in,
     int (*each)(void *arg, const char *run, struct err *e), void *arg,
     struct err *e);
 
-/* status_run(s, in, run, e): looks at one run; status_release(s)
- * also after a failure. */
+/* status_run(s, in, run, now, e): looks at one run at that time, Unix seconds;
+ * status_release(s) also after a failure. */
 int status_run(struct status_run *s, const struct inbox *in,
-    const char *run, struct err *e);
+    const char *run, double now, struct err *e);
 void status_release(struct status_run *s);
 
 /* ---- a receiver of models ---- */

@@ -89,7 +89,7 @@ families() {
 
 @test "each metric has its name in the page; dashboard and alerts have no other" {
 	local hosts=$ROOT/examples/hosts
-	grep -oE '"ace_[a-z_]+"' "$ROOT/lib/report/metrics.c" | tr -d '"' | sort >known
+	grep -oE '"ace_[a-z_]+"' "$ROOT/cmd/ace-status.c" | tr -d '"' | sort -u >known
 	[ "$(wc -l <known)" -gt 20 ]
 	sed -n '/^\.Sh METRICS/,/^\.Sh ENV/p' "$ROOT/man/ace-status.1" |
 	    grep -oE '\bace_[a-z_]+' | sort -u | diff known -
