@@ -11,9 +11,9 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "device/feedback.h"
 #include "device/pending.h"
 #include "device/receipts.h"
-#include "device/restore.h"
 #include "model/books.h"
 #include "pipe/event.h"
 #include "pipe/filter.h"
@@ -22,8 +22,7 @@
 struct opts {
 	struct filter *f;	/* the program's: input and output */
 	const char *dir;	/* the device's state */
-	int fence;		/* it was restored: take what ace-recv --fence
-				   says, and nothing else */
+	uint64_t restart;	/* 0, or the incarnation it begins again as */
 };
 
 struct ack {
@@ -113,6 +112,22 @@ take_model(struct ack *x, const struct receipt *r, struct err *e)
 	return k < 0 ? k : 0;
 }
 
+/* The receiver knows what this state does not.  The next incarnation is one that
+ * neither of them has seen. */
+static int
+restored(const struct ack *x, const struct receipt *r, const char *said,
+    struct err *e)
+{
+	unsigned long long known = 0;
+
+	(void)sscanf(r->reason, "incarnation %*u, %10llu is known", &known);
+	if (known < x->owner.incarnation)
+		known = x->owner.incarnation;
+	return err_set(e, ERR_REFUSED, "%s (two states act for this device, or "
+	    "its state was lost or is from a backup, and begins again with: "
+	    "ace-ack -S %s --restart %llu)", said, x->o->dir, known + 1);
+}
+
 /* The receipt is on disk before anything that follows it in the stream is
  * passed on, and before more is waited for; receipts that came together get
  * there together. Where the shard was refused nothing follows: there will be
@@ -138,9 +153,7 @@ take(struct ack *x, struct err *e)
 	if (k <= 0)
 		return k;
 	if (r.verdict == RECEIPT_EQUIVOCATION || r.verdict == RECEIPT_FENCED)
-		return err_set(e, ERR_REFUSED, "%s (two states act for one "
-		    "device; one that was restored begins with ace-recv "
-		    "--fence | ace-ack --fence)", said);
+		return restored(x, &r, said, e);
 	known = known_before(x, r);
 	receipts_add(&x->receipts, &r);
 	receipts_add(&x->heard, &r);
@@ -200,19 +213,28 @@ open_state(struct statedir *s, const struct opts *o, struct err *e)
 
 /* Locks the state: no other program may use it at the same time. */
 static int
-fence(const struct opts *o, const char *path, struct err *e)
+restart(const struct opts *o, struct err *e)
 {
+	const unsigned long long n = o->restart;
 	struct statedir s = STATE_INIT;
-	struct reader *in = NULL;
-	uint64_t n;
+	struct feedback_lost l;
 	int r;
 
-	if ((r = open_state(&s, o, e)) == 0 &&
-	    (r = statedir_lock(&s, e)) == 0 &&
-	    (r = filter_in(o->f, &in, path, e)) == 0 &&
-	    (r = restore_take(&s, in, o->f->sync, &n, e)) == 0)
-		cli_say(o->f->cli, 0, "incarnation %llu", (unsigned long long)n);
-	reader_free(in);
+	s.durable = o->f->sync == IO_SYNC_FULL;
+	if ((r = open_state(&s, o, e)) == 0 && (r = statedir_lock(&s, e)) == 0 &&
+	    (r = feedback_restart(&s, n, &l, e)) == 0) {
+		if (l.what == LOST_RESIDUAL)
+			cli_say(o->f->cli, 0, "incarnation %llu begins; lost: the "
+			    "residual of step %llu (norm %.3g), %zu shards "
+			    "without a receipt, and what came after them", n,
+			    (unsigned long long)l.step, l.norm, l.pending);
+		else
+			cli_say(o->f->cli, 0, "incarnation %llu begins; lost: what "
+			    "was not delivered before; how much is not known, "
+			    "since the residual %s", n,
+			    l.what == LOST_UNREADABLE ? "is damaged" :
+			    "is not there");
+	}
 	statedir_close(&s);
 	return r;
 }
@@ -236,8 +258,11 @@ run(void *opts, char **path, size_t n, struct err *e)
 
 	if (o->dir == NULL)
 		return err_set(e, ERR_USAGE, "whose receipts? (-S DIR)");
-	if (o->fence)
-		return fence(o, *path, e);
+	if (o->restart != 0 && *path != NULL)
+		return err_set(e, ERR_USAGE, "--restart reads no input, not "
+		    "'%s'", *path);
+	if (o->restart != 0)
+		return restart(o, e);
 	if ((r = open_state(&x.state, o, e)) < 0)
 		goto out;
 	x.models = books_there(o->dir);
@@ -277,9 +302,9 @@ out:
 static const struct opt options[] = {
 	{ 'S', "state", "DIR", "the device's state (needed)",
 	    OPT_PATH(struct opts, dir, OPT_DIR) },
-	{ 0, "fence", NULL,
-	    "the state was restored: take what ace-recv --fence says",
-	    OPT_FLAG(struct opts, fence) },
+	{ 0, "restart", "N",
+	    "the state was lost or restored: begin again as incarnation N",
+	    OPT_U64(struct opts, restart, 1, SHARD_INCARNATIONS) },
 	FILTER_OPT_SYNC,
 	FILTER_OPT_EVENTS,
 	FILTER_OPTS_IN,
@@ -293,7 +318,7 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-ack",
-			.usage = "-S DIR [--fence] [--sync WHEN] [FILE]",
+			.usage = "-S DIR [--restart N] [--sync WHEN] [FILE]",
 			.about = "Takes delivery receipts out of a return stream and "
 			    "into the device's state; passes the rest on.",
 			.examples = "ace-compress -S state -c q8 edge1.aceg | "

@@ -24,7 +24,6 @@
 #include "pipe/event.h"
 #include "pipe/program.h"
 #include "spool/clients.h"
-#include "spool/fence.h"
 #include "spool/join.h"
 #include "spool/receive.h"
 #include "spool/roster.h"
@@ -36,8 +35,7 @@ struct opts {
 	struct receive_opts shard;
 	const char *spool;
 	int aggregate;
-	enum act { RECEIVE, INIT, PUBLISH, FENCE, JOIN, LEAVE } act;
-	uint64_t fence_step;
+	enum act { RECEIVE, INIT, PUBLISH, JOIN, LEAVE } act;
 };
 
 static int
@@ -49,7 +47,7 @@ set_act(void *arg, const struct opt *row, const char *val, struct err *e)
 	(void)val;
 	if (o->act != RECEIVE && o->act != act)
 		return err_set(e, ERR_USAGE, "one of --create, --publish, "
-		    "--fence, --join, --leave");
+		    "--join, --leave");
 	o->act = act;
 	o->f->mute = act == INIT || act == PUBLISH || act == LEAVE;
 	return 0;
@@ -77,9 +75,6 @@ static const struct opt options[] = {
 	{ 0, "publish", NULL,
 	    "the input is the aggregate: hand it to those who wait",
 	    OPT_CALL(set_act), .value = PUBLISH },
-	{ 0, "fence", "STEP", "the device's state was restored, as of STEP",
-	    OPT_U64(struct opts, fence_step, 0, UINT64_MAX),
-	    .set = set_act, .value = FENCE },
 	{ 0, "join", NULL,
 	    "the device comes into a run: write what the others know",
 	    OPT_CALL(set_act), .value = JOIN },
@@ -199,24 +194,17 @@ serve(struct run *x, int from, struct err *e)
 	return k;
 }
 
-/* What the spool has of the device, and a new incarnation for it; or what a
- * device has to know that comes into the run; or one less to wait for. */
+/* What a device has to know that comes into the run; or one less to wait for. */
 static int
 operate_on(struct run *x, const char *run, struct err *e)
 {
 	const struct opts *o = x->o;
-	const char *device = o->shard.device;
-	int r = 0;
+	int r = roster_change(&x->inbox, run, o->shard.device, o->act == JOIN, e);
 
-	if (o->act != FENCE)
-		r = roster_change(&x->inbox, run, device, o->act == JOIN, e);
 	if (o->act == LEAVE)
 		return r;
 	if (r == 0)
-		r = o->act == JOIN ?
-		    join_send(&x->inbox, run, device, x->out, e) :
-		    fence_send(&x->inbox, run, device, o->fence_step, x->out,
-		    e);
+		r = join_send(&x->inbox, run, o->shard.device, x->out, e);
 	return filter_end(x->out, r, e);
 }
 
@@ -261,8 +249,8 @@ check(const struct opts *o, const char *path, struct err *e)
 	if (reads)
 		return 0;
 	if (path != NULL)
-		return err_set(e, ERR_USAGE, "--create, --fence, --join and "
-		    "--leave read no input, not '%s'", path);
+		return err_set(e, ERR_USAGE, "--create, --join and --leave "
+		    "read no input, not '%s'", path);
 	if (o->act != INIT && o->shard.device == NULL)
 		return err_set(e, ERR_USAGE, "which device? (--device NAME)");
 	if (o->act == INIT && (o->shard.device != NULL || o->shard.run != NULL))
@@ -305,7 +293,7 @@ unread(const struct cli *c)
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 
 	if (fd_is_pipe(STDIN_FILENO) && poll(&p, 1, 0) > 0 && (p.revents & POLLIN) != 0)
-		cli_say(c, 0, "--create, --fence, --join and --leave read no input, and "
+		cli_say(c, 0, "--create, --join and --leave read no input, and "
 		    "what the pipe brings is lost; shards are received without them");
 }
 
@@ -354,8 +342,7 @@ main(int argc, char **argv)
 		.cli = {
 			.prog = "ace-recv",
 			.usage = "--spool DIR [--reply WHAT] [--device NAME] "
-			    "[--create | --publish | --fence STEP | "
-			    "--join | --leave] [FILE]",
+			    "[--create | --publish | --join | --leave] [FILE]",
 			.about = "Receives a device's shards into a spool and answers "
 			    "with receipts, or with the aggregate.",
 			.examples = "ace-compress -S state -c q8 edge1.aceg | "

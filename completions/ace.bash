@@ -27,7 +27,7 @@ _ace() {
 		kind='dir' ;;
 	ace-ack:--schema | ace-ack:-o | ace-ack:--output)
 		kind='file' ;;
-	ace-ack:--events | ace-ack:--max-elements)
+	ace-ack:--restart | ace-ack:--events | ace-ack:--max-elements)
 		kind='free' ;;
 	ace-ack:--sync)
 		kind='none rename full' ;;
@@ -293,7 +293,7 @@ _ace() {
 		kind='dir' ;;
 	ace-recv:--schema | ace-recv:-o | ace-recv:--output)
 		kind='file' ;;
-	ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--fence | ace-recv:--events | ace-recv:--max-elements)
+	ace-recv:-d | ace-recv:--device | ace-recv:--run | ace-recv:--events | ace-recv:--max-elements)
 		kind='free' ;;
 	ace-recv:--sync)
 		kind='none rename full' ;;
@@ -352,7 +352,7 @@ _ace() {
 	esac
 	case $call in
 	ace-ack)
-		opts='-S --state --fence --sync --events --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --restart --sync --events --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='ratio interval profile dynacomm deco cluster' ;;
@@ -434,7 +434,7 @@ _ace() {
 	ace-policy)
 		opts='-S --state --cmin --cmax --half --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
-		opts='--spool --reply -d --device --run --schema --create --publish --fence --join --leave --sync --events --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--spool --reply -d --device --run --schema --create --publish --join --leave --sync --events --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
 		opts='-S --state --alpha --form --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-select)

@@ -1,7 +1,7 @@
 # fish completion for the ace programs; made by tests/mkcompletions
 
 complete -c ace-ack -s S -l state -x -a '(__fish_complete_directories)' -d 'the device\'s state (needed)'
-complete -c ace-ack -l fence -d 'the state was restored: take what ace-recv --fence says'
+complete -c ace-ack -l restart -x -d 'the state was lost or restored: begin again as incarnation N'
 complete -c ace-ack -l sync -x -a 'none rename full' -d 'none, rename or full (default full)'
 complete -c ace-ack -l events -x -d 'append a line of JSON for each event of the run'
 complete -c ace-ack -l max-elements -x -d 'refuse larger models (default 68719476736)'
@@ -520,7 +520,6 @@ complete -c ace-recv -l run -x -d 'shards of this run only (default that of the 
 complete -c ace-recv -l schema -r -d 'shards of this model only (default that of the first one)'
 complete -c ace-recv -l create -d 'make the spool, and the file of its limits'
 complete -c ace-recv -l publish -d 'the input is the aggregate: hand it to those who wait'
-complete -c ace-recv -l fence -x -d 'the device\'s state was restored, as of STEP'
 complete -c ace-recv -l join -d 'the device comes into a run: write what the others know'
 complete -c ace-recv -l leave -d 'the device has left: nobody waits for it any more'
 complete -c ace-recv -l sync -x -a 'none rename full' -d 'none, rename or full (default full)'

@@ -151,11 +151,13 @@ static const struct scene scenes[] = {
 	    "{ test -e D/test/last || " PASS "--keep 1 >rest; } && "
 	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
 	    "grep -q accepted said", NULL, NULL, NEVER },
-	{ "fence", STEP0 "cp -r S backup; " AGAIN "; rm -rf S; mv backup S; "
-	    "ace-recv --spool D --run test --device edge1 --fence 0 >answer; "
-	    "rm in1; ", "ace-ack -S S --fence answer > out", ":",
-	    "ace-recv --spool D --run test --device edge1 --fence 0 | "
-	    "ace-ack -S S --fence", NULL, NULL, AT_END },
+	/* of a backup nothing that was accepted is delivered again */
+	{ "restart", STEP0 "cp -r S backup; " AGAIN "; rm -rf S; mv backup S; "
+	    "mkshards -s 2 -k ramp >in0; rm in1; ",
+	    "ace-ack -S S --restart 1 > out", ":",
+	    "test -e S/restart -a ! -e S/residual || ace-ack -S S --restart 1; "
+	    "ace-compress -S S -c topk:0.2 --window 4 in0 | "
+	    "ace-recv --spool D | ace-ack -S S >rest", NULL, NULL, AT_END },
 	/* what was counted once is known for ever, though its shard is gone */
 	{ "aggregate, keep", KEPT, KEEP "> out",
 	    "test -e D/test/1/manifest || test -e D/test/old/1",

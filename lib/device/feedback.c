@@ -1,19 +1,24 @@
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
 #include "base/wait.h"
 #include "device/contraction.h"
 #include "device/feedback.h"
+#include "device/memory.h"
 #include "device/pending.h"
 #include "sync/compensate.h"
 
 const char *const feedback_names[] = {
 	"ef", "momentum", "ef21", "cache", NULL
 };
+
 
 struct feedback {
 	struct feedback_opts o;
@@ -141,7 +146,8 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 		    step, shard_device(sh), old);
 	if (sh->step > q->step + 1 && !f->o.gap && !shard_is_abreast(sh))
 		return err_set(e, ERR_REFUSED, "steps missing between %llu "
-		    "and %llu of '%s' (--allow-gap)", old, step,
+		    "and %llu of '%s' (--allow-gap, or, where the state "
+		    "is from a backup, ace-ack --restart)", old, step,
 		    shard_device(sh));
 	return sh->step == q->step;
 }
@@ -284,8 +290,8 @@ feedback_history(struct feedback *f, struct err *e)
 static int
 feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 {
-	const char *made, *at;
-	char want[64], own[24];
+	const char *made;
+	char want[64];
 
 	f->side_old[0] = f->side_new[0] = '\0';
 	feedback_format(f, want);
@@ -303,12 +309,8 @@ feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 	    feedback_side_name(f), (unsigned long long)sh->step);
 	if (f->old.d.r == NULL)
 		return 0;
-	(void)snprintf(own, sizeof(own), "%llu", (unsigned long long)f->old.step);
-	at = text_get(&reader_shard(f->old.d.r)->kv, FEEDBACK_KEY_AT);
-	if (at != NULL && strcmp(at, "none") == 0)
-		return 0;
-	(void)snprintf(f->side_old, sizeof(f->side_old), "%s.%.20s",
-	    feedback_side_name(f), at != NULL ? at : own);
+	(void)snprintf(f->side_old, sizeof(f->side_old), "%s.%llu",
+	    feedback_side_name(f), (unsigned long long)f->old.step);
 	return feedback_history(f, e);
 }
 
@@ -316,6 +318,23 @@ static int
 feedback_predicts(const struct feedback *f)
 {
 	return f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE;
+}
+
+/* The incarnation is the residual's, or, of a state that has none, what
+ * feedback_restart said. */
+static int
+feedback_incarnation(const struct feedback *f, struct shard *s, struct err *e)
+{
+	double n = 0;
+	int r = 0;
+
+	if (f->old.d.r != NULL)
+		s->incarnation = reader_shard(f->old.d.r)->incarnation;
+	else if ((r = memory_number(&f->state, MEMORY_RESTART,
+	    MEMORY_INCARNATION, &n, e)) > 0)
+		s->incarnation = n < SHARD_INCARNATIONS ? (uint32_t)n :
+		    SHARD_INCARNATIONS;
+	return r < 0 ? r : 0;
 }
 
 /* Writes the annotations of the coded shard. */
@@ -330,9 +349,9 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	 * wire */
 	if (r == 0)
 		r = text_set(&s->kv, SHARD_KEY_STAMP, NULL, e);
+	if (r == 0)
+		r = feedback_incarnation(f, s, e);
 	s->flags |= SHARD_ERROR_FEEDBACK;
-	if (f->old.d.r != NULL)
-		s->incarnation = reader_shard(f->old.d.r)->incarnation;
 	if (f->o.kind == COMPENSATE_MOMENTUM)
 		s->flags |= SHARD_MOMENTUM;
 	if (r < 0 || !feedback_predicts(f))
@@ -609,5 +628,95 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w,
 		r = err_set(e, ERR_REFUSED, "step %llu was absorbed and is "
 		    "not pending", (unsigned long long)step);
 	residual_close(&q);
+	return r;
+}
+
+/* ---- a new incarnation ---- */
+
+/* What is there, and of which incarnation it is; a residual that cannot be read
+ * does not stand in the way. */
+static int
+feedback_look(const struct statedir *s, struct feedback_lost *l,
+    uint32_t *incarnation, struct err *e)
+{
+	const struct kern *kern = kern_get(e);
+	struct schema_span span;
+	struct kern_stat seen;
+	struct residual q;
+	const float *x;
+	double sum = 0;
+	uint32_t g;
+	int r;
+
+	if (kern == NULL)
+		return -ERR_USAGE;
+	if ((r = residual_open(&q, s, e)) == 0 && q.d.r != NULL) {
+		l->what = LOST_RESIDUAL;
+		l->step = q.step;
+		*incarnation = reader_shard(q.d.r)->incarnation;
+	}
+	for (g = 0; r == 0 && q.d.r != NULL &&
+	    g < reader_schema(q.d.r)->ngroups; g++)
+		if ((r = dense_group(&q.d, g, &x, e)) == 0 && x != NULL) {
+			schema_span(reader_schema(q.d.r), g, &span);
+			kern->stat(x, span.n, &seen);
+			sum += seen.sumsq;
+		}
+	while (r == 0 && (r = residual_pending(&q, e)) > 0) {
+		l->pending++;
+		r = 0;
+	}
+	residual_close(&q);
+	l->norm = sqrt(sum);
+	if (r == -ERR_DATA) {
+		err_clear(e);
+		l->what = LOST_UNREADABLE;
+		r = 0;
+	}
+	return r;
+}
+
+static int
+feedback_incarnation_save(const struct statedir *s, uint64_t n, struct err *e)
+{
+	char text[24], *path = statedir_path(s, MEMORY_RESTART, e);
+	struct memory h = MEMORY_INIT;
+	int r = path != NULL ? 0 : -ERR_SYS;
+
+	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
+	if (r == 0 && (r = text_set(&h.kv, MEMORY_INCARNATION, text, e)) == 0 &&
+	    (r = memory_save(&h, s, MEMORY_RESTART, NULL, e)) == 0 &&
+	    s->durable && (r = io_sync_file(path, e)) == 0)
+		r = io_sync_path(path, e);
+	memory_release(&h);
+	alloc_free(path);
+	return r;
+}
+
+/* The number is on disk before anything is removed: a state without a residual
+ * must not send under an incarnation of before. */
+int
+feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
+    struct err *e)
+{
+	uint32_t incarnation = 0;
+	char *path;
+	int r;
+
+	*l = (struct feedback_lost){ .what = LOST_NOTHING_THERE };
+	if ((r = feedback_look(s, l, &incarnation, e)) < 0)
+		return r;
+	if (n <= incarnation)
+		return err_set(e, ERR_REFUSED, "state '%s' is of incarnation %lu "
+		    "already: a larger number", s->dir, (unsigned long)incarnation);
+	if ((r = feedback_incarnation_save(s, n, e)) < 0)
+		return r;
+	if ((path = statedir_path(s, "residual", e)) == NULL)
+		return -ERR_SYS;
+	if (unlinkat(AT(path), 0) < 0 && errno != ENOENT)
+		r = err_sys(e, "'%s'", path);
+	alloc_free(path);
+	if (r == 0)
+		statedir_prune(s, NULL, NULL);
 	return r;
 }

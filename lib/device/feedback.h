@@ -9,6 +9,11 @@
  * A shard whose receipt says that it was rejected is taken back as if it had
  * never been sent: its decoded values are added to what is coded next, and
  * with cache the history before it counts again.
+ *
+ * A state that was lost, or that came from a backup, does not know what it has
+ * sent since.  To keep its residual could deliver values twice, so that it begins
+ * again as a new incarnation, with nothing (feedback_restart).  The method is
+ * ours.
  */
 #ifndef ACE_FEEDBACK_H
 #define ACE_FEEDBACK_H
@@ -125,14 +130,28 @@ int feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
 int feedback_send(struct feedback *f, uint64_t step, struct writer *w,
     struct err *e);
 
+/* What a restarted state no longer keeps. */
+struct feedback_lost {
+	enum { LOST_NOTHING_THERE, LOST_UNREADABLE, LOST_RESIDUAL } what;
+	uint64_t step;		/* of the residual */
+	double norm;		/* Euclidean */
+	size_t pending;		/* shards that were not known to be delivered */
+};
+
+/* feedback_restart(s, n, l, e): removes the residual, the pending shards and what
+ * is kept beside them; the next shard is the first of incarnation n.  -ERR_REFUSED
+ * when the state is of that incarnation or of a later one.  Where it fails in
+ * between, the state is as it was, or the same call again finishes.  The caller
+ * holds statedir_lock. */
+int feedback_restart(const struct statedir *s, uint64_t n,
+    struct feedback_lost *l, struct err *e);
+
 /* ---- the receiver's side of ef21 and cache ---- */
 
 /* Keys of the residual: how the state was made; the step of the history before
- * its own; and, where a restored state takes up another than its own, the step of
- * that one, or "none". */
+ * its own. */
 #define FEEDBACK_KEY_STATE "feedback"
 #define FEEDBACK_KEY_BEFORE "before"
-#define FEEDBACK_KEY_AT "at"
 #define FEEDBACK_KEY_KEEPS "keeps"	/* shards stay until their receipts come */
 
 enum { CACHE_NAME = 32 };	/* a file name, "history.STEP", and a zero */

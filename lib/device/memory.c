@@ -238,6 +238,7 @@ static int
 memory_alone(const char *name)
 {
 	return strcmp(name, MEMORY_LINK) == 0 ||
+	    strcmp(name, MEMORY_RESTART) == 0 ||
 	    strcmp(name, MEMORY_FEEDBACK) == 0;
 }
 

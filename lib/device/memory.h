@@ -8,8 +8,8 @@
  * keys can be added without changing the format.  All of them are in one file,
  * `memory', each under its name and in the order of the names, since one step
  * changes most of them; whoever writes it has its lock, and copies what is not
- * theirs.  Only what is said in its own time has a file of its own: by ace-meter, and by
- * ace-expand of an aggregate.
+ * theirs.  Only what is said in its own time has a file of its own: by ace-meter, by
+ * ace-expand of an aggregate, and by ace-ack --restart.
  *
  * Each had one before (score, score.before, code, policy): it is read as long as
  * `memory' does not have it, and goes when that gets it.
@@ -106,6 +106,10 @@ int memory_list(const struct memory *h, const char *key, double *v,
 #define MEMORY_DOUBT "doubt"	/* of its logarithm the variance that comes of
 				 * which values it has, at most */
 #define MEMORY_MODEL "model"
+
+/* What ace-ack --restart says, and feedback reads where there is no residual. */
+#define MEMORY_RESTART "restart"	/* a file of its own */
+#define MEMORY_INCARNATION "incarnation"
 
 #define MEMORY_KEY "memory"	/* of a shard in the file: which memory it is */
 

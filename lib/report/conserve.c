@@ -13,9 +13,10 @@
 #include "format/values.h"
 #include "kern/kern.h"
 #include "report/conserve.h"
-#include "spool/fence.h"
+#include "spool/closing.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
+#include "spool/steps.h"
 
 enum {
 	CONSERVE_WORDS = 5,	/* 2^-149 to 2^170: 2^42 of any f32 */
@@ -42,6 +43,8 @@ struct conserve_run {
 	struct conserve_sum *sum;
 	float *x;
 	size_t nth;			/* shards of this file so far */
+	int own;			/* the accepted shard at hand is of the
+					 * state's incarnation */
 	int cached;			/* shards are differences to a history */
 	struct compensate how;
 	float *h, *made;		/* it, and what is reconstructed, of
@@ -102,17 +105,109 @@ conserve_value(const struct conserve_sum *s)
 	return minus ? -v : v;
 }
 
+/* ---- what was accepted ---- */
+
+struct conserve_list {
+	const struct inbox *s;
+	const char *run;
+	const struct shard *of;
+	struct ledger *got, *gone;
+};
+
+static int
+conserve_ours(const struct conserve_list *a, const struct receipt *r)
+{
+	return shard_is_of(a->of, r->run, r->device);
+}
+
+/* Lists what the manifest names of a step, as far as the files are still there; and
+ * of steps that were passed over, what is not there any more. */
+static int
+conserve_listed(struct conserve_list *a, uint64_t step, const struct ledger *list,
+    const struct ledger *have, struct err *e)
+{
+	const struct receipt *r;
+	size_t i, j;
+	int k = 0;
+
+	for (i = 0; i < list->n && k == 0; i++) {
+		r = &list->r[i];
+		if (!conserve_ours(a, r) || !receipt_is_accepted(r))
+			continue;	/* or was set aside */
+		if (r->step != step) {
+			k = inbox_is_there(a->s, a->run, &r->step, e);
+			k = k == 0 && r->verdict == RECEIPT_ACCEPTED ?
+			    ledger_add(a->gone, r, "", e) : k < 0 ? k : 0;
+			continue;
+		}
+		for (j = 0; j < have->n; j++)
+			if (memcmp(have->r[j].digest, r->digest,
+			    SHARD_DIGEST) == 0)
+				break;
+		k = j < have->n ?
+		    ledger_add(a->got, r, have->name[j], e) :
+		    ledger_add(a->gone, r, "", e);
+	}
+	return k;
+}
+
+static int
+conserve_step(struct conserve_list *a, uint64_t step, struct err *e)
+{
+	struct ledger have, list;
+	size_t i;
+	int k;
+
+	memset(&have, 0, sizeof(have));
+	if ((k = closing_list(a->s, a->run, step, NULL, &have, NULL,
+	    e)) == 0 &&
+	    (k = steps_manifest(a->s, a->run, step, &list, e)) >= 0) {
+		if (k > 0)
+			k = conserve_listed(a, step, &list, &have, e);
+		else
+			for (i = 0; i < have.n && k == 0; i++)
+				if (conserve_ours(a, &have.r[i]))
+					k = ledger_add(a->got, &have.r[i],
+					    have.name[i], e);
+		ledger_release(&list);
+	}
+	ledger_release(&have);
+	return k;
+}
+
+/* Which shards of the residual's device the spool has accepted, over all steps of
+ * the run: in closed steps those that the manifest lists, in open ones those whose
+ * files are there.  got becomes their receipts, in the order of the steps, with the
+ * names of their files; gone becomes the receipts of those whose files were
+ * removed. */
+static int
+conserve_accepted_all(struct conserve_list *a, struct err *e)
+{
+	struct steps all = STEPS_INIT;	/* that have a directory, or had */
+	size_t i;
+	int k;
+
+	if ((k = steps_list(&all, a->s, a->run, "", 0, e)) == 0)
+		k = steps_list(&all, a->s, a->run, "old", 0, e);
+	for (i = 0; i < all.n && k == 0; i++)
+		k = conserve_step(a, all.step[i], e);
+	steps_release(&all);
+	return k;
+}
+
 /* ---- what there is ---- */
 
 static int
 conserve_find(struct conserve_run *x, struct err *e)
 {
+	const struct shard *of = reader_shard(x->now.d.r);
 	struct ledger gone;
+	struct conserve_list a = { &x->spool, inbox_run_of(of), of, &x->got,
+	    &gone };
 	int k;
 
 	memset(&gone, 0, sizeof(gone));
-	k = fence_accepted(&x->spool, reader_shard(x->now.d.r), &x->got, &gone,
-	    e);
+	k = conserve_accepted_all(&a, e);
 	if (k == 0 && gone.n != 0)
 		k = err_set(e, ERR_REFUSED, "the shard of step %llu of '%s' "
 		    "was accepted and is not in the spool any more "
@@ -137,7 +232,6 @@ conserve_judge(struct conserve_run *x, const struct receipts *q)
 			    memcmp(x->got.r[j].digest, p->p[i].digest,
 			    SHARD_DIGEST) == 0)
 				p->p[i].fate = PENDING_ACCEPTED;
-	x->c->accepted = x->got.n;
 	for (i = 0; i < p->n; i++)
 		x->c->pending += p->p[i].fate != PENDING_ACCEPTED;
 }
@@ -232,13 +326,20 @@ conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
 	return 1;
 }
 
+/* What an incarnation before the state's has delivered is of inputs that this one
+ * was not given. */
 static int
 conserve_accepted(struct conserve_run *x, const struct reader *r,
     struct err *e)
 {
-	int k = dense_check(&x->now.d, reader_shard(r), reader_schema(r), e);
+	const struct shard *sh = reader_shard(r);
+	int k = dense_check(&x->now.d, sh, reader_schema(r), e);
 
-	return k < 0 ? k : x->cached ? conserve_made(x, reader_shard(r), e) : 1;
+	x->own = sh->incarnation == reader_shard(x->now.d.r)->incarnation;
+	if (k < 0 || !x->own)
+		return k;
+	x->c->accepted += x->lo == 0;
+	return x->cached ? conserve_made(x, sh, e) : 1;
 }
 
 /* Of a history what its shard was to be reconstructed as. */
@@ -308,7 +409,7 @@ conserve_pass(struct conserve_run *x, struct err *e)
 		    x->got.name[i], e);
 		k = path == NULL ? -ERR_SYS : conserve_file(x, path,
 		    x->cached ? 0 : -1, &any, conserve_accepted, e);
-		if (k == 0 && x->cached)
+		if (k == 0 && x->cached && x->own)
 			conserve_made_add(x);
 		alloc_free(path);
 	}

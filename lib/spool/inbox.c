@@ -354,29 +354,6 @@ inbox_old(const struct inbox *s, const char *run, uint64_t step,
 	return inbox_path(s, run, NULL, name, e);
 }
 
-int
-inbox_raise(const struct inbox *s, const char *run, const char *device,
-    uint64_t *n, struct err *e)
-{
-	char *path = inbox_of(s, run, NULL, device, "incarnation", e);
-	int fd = -1, k = path != NULL ? 0 : -ERR_SYS;
-
-	if (k == 0 && (k = inbox_is_there(s, run, NULL, e)) == 0)
-		k = err_set(e, ERR_REFUSED, "no run '%.80s' in '%s'", run,
-		    s->state.dir);
-	if (k > 0 && (k = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
-		k = ledger_number(path, n, e);
-		if (k >= 0 && *n >= SHARD_INCARNATIONS)
-			k = err_set(e, ERR_REFUSED, "device '%.80s' is at its "
-			    "last incarnation: it needs another name", device);
-		if (k >= 0)
-			k = ledger_set_number(path, ++*n, s->sync, e);
-		(void)close(fd);
-	}
-	alloc_free(path);
-	return k;
-}
-
 static int
 inbox_number(const struct inbox *s, const char *run, const char *name,
     uint64_t *v, struct err *e)

@@ -145,10 +145,6 @@ int inbox_floor(const struct inbox *s, const char *run, uint64_t *step,
 /* inbox_old(s, run, step, end, e): DIR/RUN/old/STEP with this end, allocated. */
 char *inbox_old(const struct inbox *s, const char *run, uint64_t step,
     const char *end, struct err *e);
-/* inbox_raise(s, run, device, n, e): gives the device a new incarnation, *n;
- * from now on shards of the ones before it are refused. */
-int inbox_raise(const struct inbox *s, const char *run, const char *device,
-    uint64_t *n, struct err *e);
 /* inbox_lock(s, run, how, fd, e): takes the run's lock, or, run NULL, that of the
  * spool, which comes first; how is LOCK_SH or LOCK_EX; close(*fd) gives it back. */
 int inbox_lock(const struct inbox *s, const char *run, int how, int *fd,

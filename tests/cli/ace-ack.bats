@@ -252,11 +252,11 @@ step 1: accepted" ]
 	wait || true
 }
 
-@test "a state that is restored is nobody else's meanwhile" {
+@test "a state that is restarted is nobody else's meanwhile" {
 	mkfifo slow
 	ace-compress -S state -c q8 slow >c 3>&- &
 	exec 9>slow	# which it opens when it has the state
-	exits 5 ace-ack -S state --fence /dev/null
+	exits 5 ace-ack -S state --restart 1
 	says "state 'state' is in use by another process"
 	exec 9>&-
 	wait $! || true

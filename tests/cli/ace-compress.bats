@@ -186,7 +186,7 @@ records() {
 	says "step 4 of 'edge1' comes after step 5 was absorbed: the trainer is older than its state"
 	mkshards -s 7 >g
 	exits 5 ace-compress -S st -c q8 g
-	says "steps missing between 5 and 7 of 'edge1' \\(--allow-gap\\)"
+	says "steps missing between 5 and 7 of 'edge1' \\(--allow-gap, or, where the state is from a backup, ace-ack --restart\\)"
 	same st/residual residual
 	# a residual without the shard that came with it
 	mkshards -s 5 -H kind=4 >st/residual

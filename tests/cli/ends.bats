@@ -136,7 +136,7 @@ ace-archive: 1 shards were there already" ]
 	takes ace-meter -S st --wait 0 in
 }
 
-@test "ace-ack: --fence and a receipt alone write nothing of their own" {
+@test "ace-ack: --restart and a receipt alone write nothing of their own" {
 	mkshards >in
 	ace-compress -S S -c q8 in >sent
 	ace-recv --spool D sent >receipt
@@ -144,10 +144,9 @@ ace-archive: 1 shards were there already" ]
 	mv out rest
 	takes ace-inspect --json rest
 	[ ! -s out ]
-	ace-recv --spool D --run test --device edge1 --fence 0 >answer
-	takes ace-ack -S S --fence answer
+	takes ace-ack -S S --restart 1
 	[ ! -s out ]
-	refuses 'unknown option' ace-ack -S S --device edge1 answer
+	refuses 'unknown option' ace-ack -S S --device edge1 receipt
 }
 
 @test "ace-compress and ace-select: an output that is a file is there whole" {

@@ -70,17 +70,6 @@ refuses() {
 	refuses 3 "corrupt: 'D/test/last' is not a number" ace-recv --spool D in
 }
 
-@test "what cannot be restored: no residual, and other feedback than ef" {
-	mkshards >in
-	ace-compress -S S --error-feedback momentum -c q8 in >sent
-	exits 0 ace-recv --spool D sent
-	ace-recv --spool D --run test --device edge1 --fence 0 >answer
-	refuses 5 "state 'S' of feedback momentum.* cannot be restored" \
-	    ace-ack -S S --fence answer
-	mkdir -m 700 none
-	refuses 3 "mismatch: no residual in 'none'" ace-ack -S none --fence answer
-}
-
 @test "what fails in the middle of a shard marks its end, and that is what is said" {
 	mkshards -n 640k -g 64k -k nan -i 600000 >in
 	exits 5 ace-compress -c q8 in

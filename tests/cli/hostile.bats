@@ -702,22 +702,6 @@ let_go() {
 	[ "$(cat spool/test/last)" = 18 ]
 }
 
-@test "the last incarnation does not wrap" {
-	shard 0 >in
-	recv accepted <in
-	echo 4294967295 >spool/test/edge1.incarnation
-	exits 5 ace-recv --spool spool --run test --device edge1 --fence 0
-	says "last incarnation"
-	[ "$(cat spool/test/edge1.incarnation)" = 4294967295 ]
-	# nor is one given that the spool would not take shards of
-	echo 2147483646 >spool/test/edge1.incarnation
-	exits 0 ace-recv --spool spool --run test --device edge1 --fence 0
-	shard 1 edge1 -H incarnation=2147483647 >in
-	recv accepted <in
-	exits 5 ace-recv --spool spool --run test --device edge1 --fence 0
-	says "last incarnation"
-}
-
 @test "key files and names that would say more than they may" {
 	command -v ssh-keygen >/dev/null || skip "no ssh-keygen"
 	auth=$ROOT/examples/hosts/authorize.sh
@@ -855,11 +839,6 @@ let_go() {
 		no train-cloud.sh dir "$name"
 		no train-relay.sh cloud dir edge9 "$name"
 		[ -n "$name" ] || continue
-		# a state whose device has that name
-		rm -rf state
-		mkshards -d "$name" >in 2>/dev/null || continue
-		ace-compress -S state -c q8 in >/dev/null 2>&1 || continue
-		no restore.sh cloud spool state
 	done
 	[ "$all" -gt 350 ]
 	[ ! -e ca.key ]
@@ -879,22 +858,6 @@ let_go() {
 	printf 'ssh-ed25519 AAAA x\rssh-ed25519 BBBB y\n' >key.pub
 	exits 2 "$auth" edge1 key.pub "$PWD/spool"
 	says 'not a public key'
-}
-
-@test "a restored state whose name has a blank fences nobody else" {
-	mkdir bin
-	printf '#!/bin/sh\nshift 2\nexec sh -c "$*"\n' >bin/ssh
-	chmod +x bin/ssh
-	PATH=$PWD/bin:$PATH
-	for d in edge1 'edge1 b'; do
-		shard 0 "$d" | ace-compress -S "state $d" -c q8 |
-		    ace-recv --spool spool | ace-ack -S "state $d" >/dev/null
-	done
-	exits 2 "$ROOT/examples/hosts/restore.sh" cloud spool 'state edge1 b'
-	says '^restore.sh: DEVICE: '
-	[ ! -e spool/test/edge1.incarnation ]
-	exits 0 "$ROOT/examples/hosts/restore.sh" cloud spool 'state edge1'
-	[ -e spool/test/edge1.incarnation ]
 }
 
 # store: a remote, of folders

@@ -1,8 +1,8 @@
 /*
  * libFuzzer: any bytes as what a device goes on from and what it is told when it
- * comes back or comes anew: its residual with the shards that are pending, the
- * answer to a restored state, a run's model and its list of devices.  The first
- * byte says which; what is changed must be whole afterwards.
+ * comes back or comes anew: its residual with the shards that are pending, a run's
+ * model and its list of devices.  The first byte says which; what is changed must be
+ * whole afterwards.
  */
 #include <fcntl.h>
 #include <ftw.h>
@@ -20,7 +20,6 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "device/pending.h"
-#include "device/restore.h"
 #include "spool/join.h"
 #include "spool/roster.h"
 
@@ -156,78 +155,6 @@ residual(const char *dir, const uint8_t *p, size_t n)
 	statedir_close(&s);
 }
 
-/* ---- an answer to a restored state ---- */
-
-/* The residual of the device that the answer is for: its first shard's, ones, as
- * of the step before. */
-static int
-restored(const struct statedir *s, const uint8_t *p, size_t n)
-{
-	struct err e = ERR_INIT;
-	struct reader *r = input(p, n, &e);
-	struct writer *w = NULL;
-	struct schema_span span;
-	const struct schema *sc;
-	struct shard sh;
-	float *x = NULL;
-	uint32_t g;
-	size_t i;
-	int k = -1;
-
-	while (r != NULL && (k = reader_next(r, &e)) > 0 && k != READER_SHARD)
-		continue;
-	if (r != NULL && k == READER_SHARD) {
-		sc = reader_schema(r);
-		sh = *reader_shard(r);
-		sh.step -= sh.step > 0;
-		k = dense_create(&w, s, "residual", &sh, SHARD_RESIDUAL, NULL,
-		    sc, &e);
-		if (k == 0 && (x = alloc_get(sc->group_size, sizeof(*x),
-		    &e)) == NULL)
-			k = -1;
-		for (i = 0; k == 0 && i < sc->group_size; i++)
-			x[i] = 1;
-		for (g = 0; k == 0 && g < sc->ngroups; g++) {
-			schema_span(sc, g, &span);
-			k = dense_put(w, g, x, span.n, &e);
-		}
-		if (k == 0 && (k = writer_send(w, NULL, &e)) == 0)
-			k = writer_end(w, IO_SYNC_NONE, &e);
-	} else {
-		k = -1;
-	}
-	alloc_free(x);
-	writer_free(w);
-	reader_free(r);
-	err_clear(&e);
-	return k;
-}
-
-/* What was taken is whole: it can be read to its end, and nothing is pending. */
-static void
-answer(const char *dir, const uint8_t *p, size_t n)
-{
-	struct statedir s = STATE_INIT;
-	struct err e = ERR_INIT;
-	struct pending left;
-	struct reader *in;
-	uint64_t incarnation;
-	int k;
-
-	if (statedir_open(&s, dir, &e) < 0)
-		abort();
-	if (restored(&s, p, n) == 0 && (in = input(p, n, &e)) != NULL) {
-		k = restore_take(&s, in, IO_SYNC_NONE, &incarnation, &e);
-		reader_free(in);
-		err_clear(&e);
-		if (pending_scan(&left, &s, &e) < 0 || left.n != 0 ||
-		    (k == 0 && incarnation == 0))
-			abort();
-	}
-	err_clear(&e);
-	statedir_close(&s);
-}
-
 /* ---- a run that a device comes into ---- */
 
 /* A model that somebody publishes. */
@@ -307,11 +234,11 @@ coming(int which, const char *dir, const uint8_t *p, size_t n)
 	if (mkdir(run, 0700) < 0 || inbox_open(&s, dir, &e) < 0)
 		abort();
 	s.sync = IO_SYNC_NONE;
-	if (which == 3)
+	if (which == 2)
 		published(&s, p, n);
 	else
-		put(run, which == 4 ? "devices" : "model.aceg", p, n);
-	if (which == 4)
+		put(run, which == 3 ? "devices" : "model.aceg", p, n);
+	if (which == 3)
 		roster(&s);
 	else
 		told(&s);
@@ -328,11 +255,9 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		return 0;
 	if (mkdtemp(dir) == NULL)
 		abort();
-	which = p[0] % 5;
+	which = p[0] % 4;
 	if (which == 0)
 		residual(dir, p + 1, n - 1);
-	else if (which == 1)
-		answer(dir, p + 1, n - 1);
 	else
 		coming(which, dir, p + 1, n - 1);
 	(void)nftw(dir, take_away, 16, FTW_DEPTH | FTW_PHYS);

@@ -1,0 +1,171 @@
+# A state that was lost, or is from a backup: it is noticed, and begins again as
+# another incarnation (ace-ack --restart).
+
+load helper
+
+# code STEP [ARGS...]: step of the device, coded to `sent'
+code() {
+	mkshards -s "$1" -k ramp "${@:2}" >"in$1"
+	exits 0 ace-compress -S state -c topk:0.2 --window 4 "in$1"
+	mv out sent
+}
+
+deliver() {
+	code "$@"
+	ace-recv --spool spool sent | ace-ack -S state >rest
+}
+
+balance() { ace-inspect books -S state --spool spool "$@"; }
+
+# to the backup at step 2, on to step 5, and back
+lost_disk() {
+	deliver 0
+	deliver 1
+	code 2			# pending in the backup, accepted after it
+	cp -r state backup
+	ace-recv --spool spool sent | ace-ack -S state >rest
+	deliver 3
+	deliver 4
+	code 5			# still on its way when the disk dies
+	mv sent zombie
+	rm -r state
+	mv backup state
+}
+
+# noticed STEP N: what is sent next is refused, and which command helps is said
+noticed() {
+	code "$1" -x 7 -k gauss
+	ace-recv --spool spool sent >receipt
+	cp -r state before
+	exits 5 ace-ack -S state receipt
+	says "step $1: equivocation: other bytes .*: ace-ack -S state --restart $2\\)\$"
+	[ "$(wc -l <err)" -eq 1 ]
+	same before/residual state/residual
+	rm -r before
+}
+
+@test "from a backup: noticed, and with one command exact again" {
+	lost_disk
+	noticed 3 1
+	exits 0 ace-ack -S state --restart 1
+	says "^ace-ack: incarnation 1 begins; lost: the residual of step 3 \\(norm [0-9.e+]+\\), 2 shards without a receipt, and what came after them\$"
+	[ "$(wc -l <err)" -eq 1 ]
+	[ ! -e state/residual ]
+	deliver 5
+	[ "$(cat spool/test/edge1.incarnation)" = 1 ]
+	deliver 6
+	# of the five that were accepted before, none is counted again
+	exits 0 balance in5 in6
+	[ "$(cat out)" = "edge1: exact, 2 inputs up to step 6, 2 accepted, 0 pending" ]
+	exits 3 balance in0 in5 in6
+	# nothing of what was accepted is gone
+	[ "$(find spool/test -name edge1.aceg | wc -l)" -eq 7 ]
+	# a new device would have sent the same values
+	cp spool/test/5/edge1.aceg was
+	ace-compress -S other -c topk:0.2 in5 >is
+	exits 0 ace-inspect diff was is
+}
+
+@test "what the incarnation before still had on its way is fenced, and it is noticed" {
+	lost_disk
+	exits 0 ace-ack -S state --restart 1
+	deliver 6
+	ace-recv --spool spool -v zombie 2>err >receipt
+	says "step 5: fenced: incarnation 0, 1 is known"
+	[ ! -e spool/test/5/edge1.aceg ]
+	# and so is a state that is lost once more
+	rm -r state
+	code 7
+	ace-recv --spool spool sent >receipt
+	exits 5 ace-ack -S state receipt
+	says "step 7: fenced: incarnation 0, 1 is known .*--restart 2\\)\$"
+	exits 0 ace-ack -S state --restart 2
+	deliver 7
+	exits 0 balance in7
+	grep -q "exact, 1 inputs up to step 7, 1 accepted, 0 pending" out
+	# what was delivered is still a duplicate
+	ace-recv --spool spool -v spool/test/4/edge1.aceg 2>err >receipt
+	says "step 4: duplicate"
+}
+
+@test "a state that is gone: noticed, and begins again where the run is" {
+	lost_disk
+	rm -r state
+	noticed 4 1
+	rm -r state
+	exits 0 ace-ack -S state --restart 1
+	says "lost: what was not delivered before; how much is not known, since the residual is not there\$"
+	# one more step that was accepted before: the same again, nothing is counted twice
+	noticed 4 2
+	exits 0 ace-ack -S state --restart 2
+	deliver 5
+	exits 0 balance in5
+	grep -q "exact, 1 inputs up to step 5, 1 accepted, 0 pending" out
+}
+
+@test "a closed step: noticed as well" {
+	local s
+	for s in 0 1 2; do
+		deliver $s
+	done
+	exits 0 ace-aggregate --spool spool --steps 3 --keep 1
+	rm -r state
+	noticed 0 1
+}
+
+@test "a residual that is damaged does not stand in the way" {
+	lost_disk
+	head -c 300 state/residual >short
+	mv short state/residual
+	exits 3 ace-compress -S state --resend
+	exits 0 ace-ack -S state --restart 1
+	says "since the residual is damaged\$"
+	deliver 5
+	exits 0 balance in5
+}
+
+# bats test_tags=long
+@test "killed at any place and done again: the same" {
+	local n got
+	lost_disk
+	cp -r state before
+	for ((n = 1; ; n++)); do
+		rm -rf state
+		cp -r before state
+		got=0
+		killed "$n" ace-ack -S state --restart 1 2>err || got=$?
+		[ "$got" -eq 0 ] && break
+		[ "$got" -eq 137 ]
+		# in between it is as it was, or has nothing and knows its number
+		[ ! -e state/residual ] || same before/residual state/residual
+		[ -e state/residual ] || ace-inspect --json state/restart | grep -q '"incarnation":"1"'
+		exits 0 ace-ack -S state --restart 1
+		[ ! -e state/residual ]
+		code 5
+		ace-inspect list --json sent | grep -q '"incarnation":1,'
+	done
+	[ "$n" -gt 20 ]
+	[ "$(find state -name '*.new-*' | wc -l)" -eq 0 ]
+}
+
+@test "what --restart refuses: a smaller number, an input, no number; the state as it was" {
+	deliver 0
+	exits 0 ace-ack -S state --restart 3
+	deliver 1
+	cp -r state before
+	for n in 1 3; do
+		exits 5 ace-ack -S state --restart $n
+		says "state 'state' is of incarnation 3 already: a larger number\$"
+	done
+	for n in 0 -1 x 2147483648; do
+		exits 2 ace-ack -S state --restart $n
+	done
+	exits 2 ace-ack -S state --restart 4 receipt
+	says "^ace-ack: --restart reads no input, not 'receipt'\$"
+	exits 2 ace-ack --restart 4
+	same before/residual state/residual
+	same before/restart state/restart
+	exits 0 ace-ack -S state --restart 2147483647
+	deliver 2
+	[ "$(cat spool/test/edge1.incarnation)" = 2147483647 ]
+}
