@@ -24,24 +24,18 @@ set_delay(void *arg, const struct opt *row, const char *val, struct err *e)
 	return num_u64(&n, val, 0, KEYS_DELAY_MOST, "--delay", e);
 }
 
-/* "0.7", "0.7:mean" or "0.7:offset" */
+/* "0.7" or "0.7:mean" */
 static int
 set_cluster(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct aggregate_opts *o = arg;
-	static const char *const pers[] = { "nothing", "mean", "offset", NULL };
-	const char *per = strchr(val, ':');
+	const size_t n = strlen(val);
 	char theta[32];
-	size_t n = per != NULL ? (size_t)(per - val) : strlen(val);
-	int r;
 
-	if (n >= sizeof(theta))		/* all of it, or no number */
-		return num_f64(&o->who.theta, val, 0, 2, "--cluster", e);
-	memcpy(theta, val, n);
-	theta[n] = '\0';
-	r = num_f64(&o->who.theta, theta, 0, 2, "--cluster", e);
-	return r < 0 || per == NULL ? r :
-	    num_choice(&o->per, per + 1, pers, "--cluster", e);
+	o->means = n > 5 && strcmp(val + n - 5, ":mean") == 0;
+	(void)snprintf(theta, sizeof(theta), "%.*s",
+	    (int)(o->means ? n - 5 : n), val);
+	return num_f64(&o->who.theta, theta, 0, 2, "--cluster", e);
 }
 
 static int
@@ -100,8 +94,8 @@ static const struct opt options[] = {
 	{ 0, "own-interval", NULL, "give each device the interval it asks for, within limits",
 	    OPT_FLAG(struct aggregate_opts, own) },
 	{ 0, "cluster", "THETA",
-	    "name clusters, merged up to 1 - cos THETA; :mean, :offset writes "
-	    "them", OPT_CALL(set_cluster) },
+	    "name clusters, merged up to 1 - cos THETA; :mean writes theirs",
+	    OPT_CALL(set_cluster) },
 	{ 0, "spool", "DIR",
 	    "aggregate what ace-recv puts there, step after step",
 	    OPT_PATH(struct aggregate_opts, spool, OPT_DIR) },
@@ -152,7 +146,7 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 	if (o->expect != 0 && o->quorum > o->expect)
 		return err_set(e, ERR_USAGE, "--quorum is more than "
 		    "--expect");
-	if (o->per != AGGREGATE_NOTHING && (o->sum || whole))
+	if (o->means && (o->sum || whole))
 		return err_set(e, ERR_USAGE, "--cluster writes means of means");
 	if (o->spool != NULL && n != 0)
 		return err_set(e, ERR_USAGE, "--spool and FILE '%s'", paths[0]);

@@ -81,7 +81,7 @@ complete -c ace-aggregate -l rule -x -a '(__fish_append , mean clip: trim: media
 complete -c ace-aggregate -l tolerate -x -d 'so many bad devices: the rule norm-ratio:3,center:F,finite'
 complete -c ace-aggregate -l delay -x -d 'say that it is applied so much later (default: the most that a device asks for)'
 complete -c ace-aggregate -l own-interval -d 'give each device the interval it asks for, within limits'
-complete -c ace-aggregate -l cluster -x -d 'name clusters, merged up to 1 - cos THETA; :mean, :offset writes them'
+complete -c ace-aggregate -l cluster -x -d 'name clusters, merged up to 1 - cos THETA; :mean writes theirs'
 complete -c ace-aggregate -l spool -x -a '(__fish_complete_directories)' -d 'aggregate what ace-recv puts there, step after step'
 complete -c ace-aggregate -l create -d 'of a spool: make it if it is not there'
 complete -c ace-aggregate -l quorum -x -d 'of a spool: so many are enough at the deadline (default 1)'

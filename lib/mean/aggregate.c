@@ -48,8 +48,6 @@ struct aggregate {
 	struct robust_sum sum;
 	double total;		/* sum of the weights of this step */
 	double pull;		/* of which the center has so much */
-	struct robust_sum all;	/* for a cluster's offset from all */
-	double all_total;
 	/* where a step's contributions are not all open at once, the sums go
 	 * on from one window of them to the next in a file */
 	int part;		/* that file, f64 for each value; -1: none */
@@ -64,13 +62,6 @@ struct aggregate {
 };
 
 /* ---- a shard of many ---- */
-
-/* Writing a cluster's offset from the aggregate. */
-static int
-aggregate_is_offset(const struct aggregate *x)
-{
-	return x->c.only != SKETCH_NONE && x->o->per == AGGREGATE_OFFSET;
-}
 
 /* The weights add up to nothing usable: the error names the contribution with
  * the largest weight. */
@@ -103,8 +94,7 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 	out->step = s->step;
 	out->base_version = s->base_version;
 	memcpy(out->base_model, s->base_model, sizeof(out->base_model));
-	out->kind = x->o->sum ? SHARD_SUM :
-	    aggregate_is_offset(x) ? SHARD_DELTA : SHARD_MEAN;
+	out->kind = x->o->sum ? SHARD_SUM : SHARD_MEAN;
 	out->weight = 0;
 	out->contributors = 0;
 	x->total = 0;
@@ -143,140 +133,103 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 
 /* ---- a step ---- */
 
-/* Does contribution i count, at least for an offset's mean of all? */
-static int
-aggregate_takes(const struct aggregate *x, size_t i)
-{
-	return contrib_counts(&x->c, i) ||
-	    (aggregate_is_offset(x) && contrib_whole(&x->c, i));
-}
-
-/* Takes what the open window's contributions hold of group g for a rule that
- * looks at each element. */
-static int
-aggregate_keep(struct aggregate *x, uint32_t g, size_t *in, struct err *e)
-{
-	const float *v;
-	size_t i, hi;
-	int r;
-
-	for (gather_window_range(x->g, &i, &hi); i < hi; i++) {
-		if ((r = gather_group(x->g, i, g, &v, e)) < 0)
-			return r;
-		if (!aggregate_takes(x, i))
-			continue;
-		if (v != NULL && (r = contrib_finite(&x->c, i, g, v, x->sum.n,
-		    e)) < 0)
-			return r;
-		x->sent[g] |= v != NULL ? AGGREGATE_SENT : 0;
-		x->c.step.x[(*in)++] = v;
-	}
-	return 0;
-}
-
-/* One of the two is what was sent of a group: all values, or a list of those
- * that are not zero. */
-static void
-aggregate_sum(struct robust_sum *to, double f, const float *v,
-    const struct codec_list *l)
-{
-	if (v != NULL)
-		robust_sum_add(to, f, v);
-	else
-		robust_sum_add_some(to, f, l->pos, l->x, l->k);
-}
-
+/* Read one contribution's part of a group: a job of the pool. */
 struct aggregate_job {
 	struct aggregate *x;
 	uint32_t group;
+	int lists;		/* where a codec lists its values, the list will do */
 	size_t first;
 };
 
-/* Reads one contribution's part of a group: a job of the pool. */
 static int
 aggregate_read(void *arg, unsigned who, size_t i, struct err *e)
 {
 	const struct aggregate_job *j = arg;
 	struct aggregate_part *p = &j->x->part_of[i];
 
-	p->r = gather_part(j->x->g, j->first + i, j->group, &p->x, &p->l, e);
+	p->l = NULL;
+	p->r = gather_group(j->x->g, j->first + i, j->group, &p->x,
+	    j->lists ? &p->l : NULL, e);
 	return p->r;
 }
 
-/* Adds what contribution i holds of group g to the sums. */
-static int
-aggregate_add_one(struct aggregate *x, uint32_t g, size_t i,
-    const struct aggregate_part *p, struct err *e)
+/* Tell of a tensor that is not the same in all, by contribution i. */
+static void
+aggregate_tell_differs(struct aggregate *x, uint32_t g, size_t i)
 {
+	const struct schema *sc = gather_schema(x->g);
+	struct schema_span span;
+
+	schema_span(sc, g, &span);
+	if (x->differs == span.tensor + 1)
+		return;
+	cli_say(x->o->f->cli, x->told, "step %llu: tensor '%s' is "
+	    "%s, of which there is no mean, and differs in the "
+	    "contribution of '%s': the first one's values are kept",
+	    (unsigned long long)gather_shard(x->g, i)->step,
+	    sc->t[span.tensor].name,
+	    schema_dtype_name(sc->t[span.tensor].dtype),
+	    shard_device(gather_shard(x->g, i)));
+	x->differs = span.tensor + 1;
+	x->told = 1;
+}
+
+/* Values that mean only themselves are not summed: those of the first contribution
+ * that has the group are kept. */
+static void
+aggregate_first_of(struct aggregate *x, uint32_t g, size_t i, const float *v)
+{
+	int odd = v != NULL && x->sent[g] == AGGREGATE_LACKED;
+	size_t k;
+
+	if ((x->sent[g] & AGGREGATE_SENT) == 0) {
+		if (v != NULL)
+			robust_sum_add(&x->sum, 1, v);
+	} else {
+		for (k = 0; k < x->sum.n && x->sum.acc[k] ==
+		    (v != NULL ? (double)v[k] : 0); k++)
+			continue;
+		odd = k < x->sum.n;
+	}
+	if (odd)
+		aggregate_tell_differs(x, g, i);
+}
+
+/* Add what contribution i holds of group g to the sums: all values, or a list of those
+ * that are not zero.  A rule that looks at each element keeps them. */
+static int
+aggregate_take(struct aggregate *x, uint32_t g, size_t i,
+    const struct aggregate_part *p, size_t *in, struct err *e)
+{
+	const double f = contrib_factor(&x->c, i);
 	int r;
 
-	if (!aggregate_takes(x, i) || (p->x == NULL && p->l == NULL))
+	if (!contrib_counts(&x->c, i))
 		return 0;
 	/* what is listed is finite */
 	if (p->x != NULL && (r = contrib_finite(&x->c, i, g, p->x, x->sum.n,
 	    e)) < 0)
 		return r;
-	x->sent[g] |= AGGREGATE_SENT;
-	if (aggregate_is_offset(x))
-		aggregate_sum(&x->all, contrib_factor(&x->c, i), p->x, p->l);
-	if (contrib_counts(&x->c, i))
-		aggregate_sum(&x->sum, contrib_factor(&x->c, i), p->x, p->l);
+	if (schema_exact_group(gather_schema(x->g), g))
+		aggregate_first_of(x, g, i, p->x);
+	else if (robust_elements(&x->o->who.rule))
+		x->c.step.x[(*in)++] = p->x;
+	else if (p->x != NULL)
+		robust_sum_add(&x->sum, f, p->x);
+	else if (p->l != NULL)
+		robust_sum_add_some(&x->sum, f, p->l->pos, p->l->x, p->l->k);
+	x->sent[g] |= p->x != NULL || p->l != NULL ? AGGREGATE_SENT :
+	    AGGREGATE_LACKED;
 	return 0;
 }
 
-/* Values that mean only themselves are not summed: those of the first contribution
- * that has the group are kept.  Reports a tensor that is not the same in all. */
+/* Add what the open window's contributions hold of group g.  Some are read side by
+ * side, and added in their order. */
 static int
-aggregate_first_of(struct aggregate *x, uint32_t g, struct err *e)
+aggregate_add(struct aggregate *x, uint32_t g, size_t *in, struct err *e)
 {
-	const struct schema *sc = gather_schema(x->g);
-	struct schema_span span;
-	const float *v;
-	size_t i, hi, k, odd = SIZE_MAX;
-	int r;
-
-	for (gather_window_range(x->g, &i, &hi); i < hi; i++) {
-		if ((r = gather_group(x->g, i, g, &v, e)) < 0)
-			return r;
-		if (!contrib_counts(&x->c, i))
-			continue;
-		if (v != NULL && (r = contrib_finite(&x->c, i, g, v, x->sum.n,
-		    e)) < 0)
-			return r;
-		if ((x->sent[g] & AGGREGATE_SENT) == 0) {
-			odd = v != NULL && x->sent[g] != 0 ? i : odd;
-			x->sent[g] |= v != NULL ? AGGREGATE_SENT :
-			    AGGREGATE_LACKED;
-			if (v != NULL)
-				robust_sum_add(&x->sum, 1, v);
-			continue;
-		}
-		for (k = 0; k < x->sum.n && x->sum.acc[k] ==
-		    (v != NULL ? (double)v[k] : 0); k++)
-			continue;
-		odd = k < x->sum.n ? i : odd;
-	}
-	schema_span(sc, g, &span);
-	if (odd != SIZE_MAX && x->differs != span.tensor + 1) {
-		cli_say(x->o->f->cli, x->told, "step %llu: tensor '%s' is "
-		    "%s, of which there is no mean, and differs in the "
-		    "contribution of '%s': the first one's values are kept",
-		    (unsigned long long)gather_shard(x->g, odd)->step,
-		    sc->t[span.tensor].name,
-		    schema_dtype_name(sc->t[span.tensor].dtype),
-		    shard_device(gather_shard(x->g, odd)));
-		x->differs = span.tensor + 1;
-		x->told = 1;
-	}
-	return 0;
-}
-
-/* Adds what the open window's contributions hold of group g to the sums. Some
- * are read side by side, and added in their order. */
-static int
-aggregate_add(struct aggregate *x, uint32_t g, struct err *e)
-{
-	struct aggregate_job j = { x, g, 0 };
+	struct aggregate_job j = { x, g, !robust_elements(&x->o->who.rule) &&
+	    !schema_exact_group(gather_schema(x->g), g), 0 };
 	size_t hi, i, k;
 	int r = 0;
 
@@ -289,46 +242,57 @@ aggregate_add(struct aggregate *x, uint32_t g, struct err *e)
 			if (x->part_of[i].r < 0)
 				return gather_blame(x->g, j.first + i, r);
 		for (i = 0; i < k; i++)
-			if ((r = aggregate_add_one(x, g, j.first + i,
-			    &x->part_of[i], e)) < 0)
+			if ((r = aggregate_take(x, g, j.first + i,
+			    &x->part_of[i], in, e)) < 0)
 				return r;
+	}
+	return r;
+}
+
+/* Find who has the largest of the values `at' of group g, which overflow: all are read
+ * once more, up to that place. */
+static int
+aggregate_largest(struct aggregate *x, uint32_t g, size_t at, size_t *who,
+    struct err *e)
+{
+	size_t i, hi, w;
+	double most = -1, y;
+	const float *v;
+	uint32_t k;
+	int r;
+
+	for (w = 0; w < gather_windows(x->g); w++) {
+		if ((r = gather_window(x->g, w, e)) < 0)
+			return r;
+		for (k = 0; k <= g; k++)
+			for (gather_window_range(x->g, &i, &hi); i < hi; i++) {
+				if ((r = gather_group(x->g, i, k, &v, NULL, e)) < 0)
+					return gather_blame(x->g, i, r);
+				if (k < g || v == NULL || !contrib_counts(&x->c, i))
+					continue;
+				y = fabs(contrib_factor(&x->c, i) * (double)v[at]);
+				if (y > most || isnan(y)) {
+					most = y;
+					*who = i;
+				}
+			}
 	}
 	return 0;
 }
 
-/* Value `at' of group g overflows: the error names the contribution with the
- * largest value there. Every window is read once more, up to that place. */
 static int
-aggregate_overflow(struct aggregate *x, uint32_t g, size_t at, struct err *e)
+aggregate_overflow(struct aggregate *x, uint32_t g, struct err *e)
 {
 	const struct schema *sc = gather_schema(x->g);
-	size_t i, hi, w, who = 0, n = gather_windows(x->g);
+	const size_t at = x->sum.kern->first_nonfinite(x->sum.y, x->sum.n);
 	struct schema_span span;
-	double most = -1, y;
-	const float *last;
-	uint32_t k;
+	size_t who = 0;
 	int r = 0;
 
-	for (w = 0; w < n && r == 0; w++) {
-		if (n > 1 && (r = gather_window(x->g, w, e)) < 0)
-			return r;
-		for (k = 0; n > 1 && k <= g; k++)
-			for (gather_window_range(x->g, &i, &hi); i < hi; i++)
-				if ((r = gather_group(x->g, i, k, &last,
-				    e)) < 0)
-					return r;
-		for (gather_window_range(x->g, &i, &hi); i < hi; i++) {
-			if (!contrib_counts(&x->c, i))
-				continue;
-			y = fabs(contrib_factor(&x->c, i) *
-			    (double)gather_last(x->g, i, at));
-			if (y > most || isnan(y)) {
-				most = y;
-				who = i;
-			}
-		}
-	}
 	schema_span(sc, g, &span);
+	/* of files it is nobody's fault, and pipes are not read twice */
+	if (x->o->spool != NULL && (r = aggregate_largest(x, g, at, &who, e)) < 0)
+		return r;
 	return gather_blame(x->g, who, err_set(e, ERR_REFUSED, "the sum of "
 	    "tensor '%s' overflows f32", sc->t[span.tensor].name));
 }
@@ -372,7 +336,6 @@ static int
 aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 {
 	struct robust_rule rule = x->o->who.rule, *q = &rule;
-	const int offset = aggregate_is_offset(x);
 	const uint64_t first = aggregate_first(x, g);
 	const size_t n = x->sum.n;
 	const float *y;
@@ -380,21 +343,17 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 	if ((x->sent[g] & AGGREGATE_SENT) == 0)
 		return 0;		/* no contribution has this group */
 	if (schema_exact_group(gather_schema(x->g), g))
-		return offset ? 0 : aggregate_write(x, g,
-		    robust_sum_round(&x->sum, 1), n, e);
+		return aggregate_write(x, g, robust_sum_round(&x->sum, 1), n, e);
 	if (robust_centered(q) && (y = center_group(&x->c.center, first)) != NULL)
 		robust_sum_add(&x->sum, x->pull, y);
 	q->f = x->c.step.f;
 	if (robust_elements(q))
 		robust_combine(q, x->sum.acc, x->c.step.x, in, n,
 		    x->c.step.element);
-	if (offset)
-		robust_sum_less(&x->sum, x->total, &x->all, x->all_total);
-	y = robust_sum_round(&x->sum, x->o->sum || offset || robust_elements(q) ?
-	    1 : x->total);
+	y = robust_sum_round(&x->sum, x->o->sum || robust_elements(q) ? 1 :
+	    x->total);
 	if (y == NULL)
-		return aggregate_overflow(x, g,
-		    x->sum.kern->first_nonfinite(x->sum.y, n), e);
+		return aggregate_overflow(x, g, e);
 	if (robust_centered(q))
 		center_put(&x->c.center, first, y, n);
 	return aggregate_write(x, g, y, n, e);
@@ -417,7 +376,6 @@ static int
 aggregate_window(struct aggregate *x, size_t w, size_t n, struct err *e)
 {
 	const struct schema *sc = gather_schema(x->g);
-	const int elements = robust_elements(&x->o->who.rule);
 	struct schema_span span;
 	uint64_t first;
 	uint32_t g;
@@ -428,13 +386,9 @@ aggregate_window(struct aggregate *x, size_t w, size_t n, struct err *e)
 		schema_span(sc, g, &span);
 		first = aggregate_first(x, g);
 		robust_sum_begin(&x->sum, span.n);
-		if (aggregate_is_offset(x))
-			robust_sum_begin(&x->all, span.n);
 		in = 0;
 		if ((w != 0 && (r = aggregate_part(x, first, span.n, 0,
-		    e)) < 0) || (r = schema_exact(sc->t[span.tensor].dtype) ?
-		    aggregate_first_of(x, g, e) : elements ? aggregate_keep(x, g, &in, e) :
-		    aggregate_add(x, g, e)) < 0)
+		    e)) < 0) || (r = aggregate_add(x, g, &in, e)) < 0)
 			break;
 		r = w + 1 < n ? aggregate_part(x, first, span.n, 1, e) :
 		    aggregate_put_group(x, g, in, e);
@@ -516,8 +470,6 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 	int r;
 
 	if ((r = robust_sum_room(&x->sum, sc->group_size, e)) < 0 ||
-	    (r = robust_sum_room(&x->all, aggregate_is_offset(x) ?
-	    sc->group_size : 0, e)) < 0 ||
 	    (r = aggregate_describe(x, s, device, e)) < 0 ||
 	    (r = writer_shard(x->out, s, sc, e)) < 0 ||
 	    (r = aggregate_values(x, e)) < 0 ||
@@ -632,8 +584,7 @@ aggregate_step(struct aggregate *x, struct err *e)
 		if ((r = center_commit(&x->c.center, gather_shard(x->g, 0),
 		    gather_schema(x->g), e)) == 0)
 			r = past_commit(&x->c.past, gather_shard(x->g, 0), e);
-	x->all_total = x->total;
-	if (x->o->per != AGGREGATE_NOTHING)
+	if (x->o->means)
 		for (c = 0; c < x->c.like.clusters && r == 0; c++)
 			r = aggregate_put_cluster(x, c, e);
 	return r;
@@ -647,7 +598,7 @@ aggregate_init(struct aggregate *x, const struct aggregate_opts *o,
 
 	memset(x, 0, sizeof(*x));
 	x->o = o;
-	x->sum.kern = x->all.kern = kern;
+	x->sum.kern = kern;
 	contrib_init(&x->c, &o->who, kern);
 	if ((r = pool_new(&x->pool, o->f->threads, e)) < 0)
 		return r;
@@ -663,7 +614,6 @@ aggregate_release(struct aggregate *x)
 	alloc_free(x->part_of);
 	pool_free(x->pool);
 	robust_sum_release(&x->sum);
-	robust_sum_release(&x->all);
 	contrib_release(&x->c);
 	buf_release(&x->body);
 }
@@ -684,6 +634,14 @@ aggregate_most(const struct aggregate *x)
 	return most < AGGREGATE_MOST ? most : AGGREGATE_MOST;
 }
 
+/* How the shards of a step are read. */
+static int
+aggregate_how(const struct aggregate *x)
+{
+	return (contrib_at_once(&x->o->who) ? GATHER_WHOLE : 0) |
+	    (contrib_active(&x->o->who) ? GATHER_TWICE : 0);
+}
+
 /* The next step, of shards of one model: 1, or 0 at the end. */
 static int
 aggregate_next(struct aggregate *x, struct err *e)
@@ -699,12 +657,12 @@ aggregate_next(struct aggregate *x, struct err *e)
 static int
 aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 {
-	const size_t n = gather_count(x->g), fits = gather_fits(x->g, most);
-	const uint64_t bytes = gather_opens(x->g) * gather_window_memory(x->g);
+	const size_t n = gather_count(x->g), fits = most / gather_opens(x->g);
+	const uint64_t bytes = gather_memory(x->g);
 
 	if (!contrib_at_once(&x->o->who))
 		return gather_window(x->g, 0, e);
-	x->surplus = n - fits;
+	x->surplus = n > fits ? n - fits : 0;
 	if (x->surplus != 0)
 		return err_set(e, ERR_REFUSED, "limit: '%s' sees all values at "
 		    "once, of %zu shards at most, and here are %zu: %llu MiB",
@@ -729,7 +687,7 @@ static int
 aggregate_paths(struct aggregate *x, char **paths, size_t n,
     size_t most, size_t *blame, struct err *e)
 {
-	int r = gather_many(&x->g, x->step, paths, n, contrib_at_once(&x->o->who),
+	int r = gather_many(&x->g, x->step, paths, n, aggregate_how(x),
 	    &x->o->f->in, e);
 
 	if (r == 0 && (r = aggregate_next(x, e)) > 0 &&
@@ -847,13 +805,11 @@ static int
 aggregate_files(struct aggregate *x, char **paths, size_t n, struct err *e)
 {
 	const size_t most = aggregate_most(x);
-	int r = gather_open(&x->g, paths, n, contrib_at_once(&x->o->who),
-	    x->o->expect, filter_piped(x->o->f), &x->o->f->in, e);
+	int r = gather_open(&x->g, paths, n, aggregate_how(x), x->o->expect,
+	    filter_piped(x->o->f), &x->o->f->in, e);
 
 	if (r < 0)
 		return r;
-	if (contrib_active(&x->o->who))
-		gather_twice(x->g);
 	while ((r = aggregate_next(x, e)) > 0)
 		if ((r = aggregate_begin(x, most, e)) < 0 ||
 		    (r = aggregate_step(x, e)) < 0)

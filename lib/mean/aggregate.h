@@ -19,16 +19,11 @@
 struct err;
 struct filter;
 
-/* Which shard for each cluster of devices is written after the aggregate. */
-enum aggregate_per {
-	AGGREGATE_NOTHING, AGGREGATE_MEAN, AGGREGATE_OFFSET
-};
-
 struct aggregate_opts {
 	struct filter *f;		/* the program's: inputs and output */
 	struct contrib_opts who;	/* whose shards count, how much */
 	int sum;			/* not the mean */
-	int per;			/* enum aggregate_per */
+	int means;			/* of each cluster, after the aggregate */
 	const char *device;		/* name of the aggregate */
 	const char *delay;		/* for the key KEYS_DELAY, or NULL */
 	int own;			/* each device's own interval, too */

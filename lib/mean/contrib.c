@@ -98,15 +98,9 @@ contrib_told(const struct contrib *c, const struct shard *s)
 }
 
 int
-contrib_whole(const struct contrib *c, size_t i)
-{
-	return !contrib_active(c->o) || robust_counts(&c->step.one[i]);
-}
-
-int
 contrib_counts(const struct contrib *c, size_t i)
 {
-	return contrib_whole(c, i) &&
+	return (!contrib_active(c->o) || robust_counts(&c->step.one[i])) &&
 	    (c->only == SKETCH_NONE || c->like.of[i] == c->only);
 }
 
@@ -211,8 +205,8 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 	for (; i < n; i++) {
 		struct robust_one *one = &c->step.one[i];
 
-		if ((r = gather_group(c->g, i, g, &v, e)) < 0)
-			return r;
+		if ((r = gather_group(c->g, i, g, &v, NULL, e)) < 0)
+			return gather_blame(c->g, i, r);
 		c->step.x[i] = v;
 		one->values += alone ? 0 : span.n;
 		if (centered && !alone)
@@ -451,7 +445,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 	if (c->o->theta >= 0 && (r = contrib_clusters(c, out, e)) < 0)
 		return r;
 	contrib_leave(c);
-	return gather_again(c->g, e);
+	return gather_window(c->g, 0, e);
 }
 
 int
@@ -459,5 +453,5 @@ contrib_cluster(struct contrib *c, size_t k, struct err *e)
 {
 	c->only = k;
 	contrib_leave(c);
-	return gather_again(c->g, e);
+	return gather_window(c->g, 0, e);
 }

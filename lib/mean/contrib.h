@@ -76,14 +76,12 @@ int contrib_look(struct contrib *c, struct shard *out, struct err *e);
  * c->g is set back to the first group. */
 int contrib_cluster(struct contrib *c, size_t k, struct err *e);
 
-/* Of contribution i: contrib_counts: is it in the result?  contrib_whole:
- * would it be, if all clusters counted?  contrib_share: how much of its weight
+/* Of contribution i: contrib_counts: is it in the result?  contrib_share: how much of its weight
  * is left by a limit on weights, 0 to 1.  contrib_weight: the weight that
  * results.  contrib_factor: by what its values are multiplied, which is not
  * the weight where the contribution is a sum, whose values have their weights
  * in them. */
 int contrib_counts(const struct contrib *c, size_t i);
-int contrib_whole(const struct contrib *c, size_t i);
 double contrib_share(const struct contrib *c, size_t i);
 double contrib_weight(const struct contrib *c, size_t i);
 double contrib_factor(const struct contrib *c, size_t i);

@@ -21,26 +21,23 @@
 #include "spool/mirror.h"
 #include "sync/robust.h"
 
-enum { GATHER_OPEN = 256 };	/* contributions that are open at a time */
+/* At most GATHER_OPEN contributions are open at a time: fewer where they would take
+ * more memory, but GATHER_FEW in any case. */
+enum { GATHER_OPEN = 256, GATHER_FEW = 16, GATHER_MEMORY = 32 << 20 };
+/* Memory of one: what its reader takes, and the largest frame of our writers. */
+enum { GATHER_READER = 80 << 10, GATHER_FRAME = 1 << 20 };
 
-struct gather_spill {
-	int fd;			/* -1: nothing was set aside yet */
-};
-
-/* One contribution to a step: where its shard lies, opened and shut as often as
- * need be, and what is known of it in between. */
+/* One contribution to a step: where its shard is, and what is known of it while it is
+ * not open. */
 struct gather_in {
 	size_t at;		/* its place among the inputs */
 	struct reader *r;	/* while it is open: stands at the shard */
-	int lent;		/* r is somebody else's and always open; else it
-				 * is opened from one of these: */
-	const char *path;	/* a file, NULL: none */
-	uint64_t skip;		/* in which so many shards come before it */
-	const struct gather_spill *aside;	/* what was set aside, */
-	uint64_t place;		/* and where in it */
-	struct shard head;	/* of one that is not lent */
-	size_t files;		/* open when it and all that came before it are */
+	int stays;		/* r is an input's, which stays open; else it is in */
+	const char *path;	/* this file, in which `place' shards come before it, */
+	uint64_t place;		/* or, path NULL, in g->fd from this byte on */
+	struct shard head;
 	int left;		/* left out of the names */
+	int summed;		/* policy and members are of the newest in the sum */
 	struct values v;
 	struct dense made;	/* what a spool reconstructed of a difference;
 				 * its r is NULL where there is none */
@@ -50,32 +47,30 @@ struct gather_in {
 
 struct gather {
 	struct reader_opts o;
+	int how;		/* GATHER_WHOLE, GATHER_TWICE */
 	uint64_t expect;
-	int whole;		/* all contributions are open at a time */
-	uint64_t bytes;		/* of them all, coded */
-	int twice;		/* the steps of `src' are set aside */
-	struct reader *one;	/* the single input, */
-	int ahead;		/* which stands at a shard of the next step; */
-	unsigned char run[SHARD_ID];	/* of what its step before was, */
-	uint64_t step;		/* (of gather_many this one) */
-	int was;		/* if there was one; */
-	struct reader **src;	/* or several, each with a shard for a step; */
+	char **path;		/* the inputs; */
 	size_t nsrc;
-	char **path;		/* or files that are opened for each step; */
-	size_t npath;
-	uint64_t done;		/* so many steps of which are over */
-	int once;		/* they have one shard each */
-	struct gather_spill aside;	/* what was set aside of this step */
-	struct schema schema;	/* of all contributions of this step */
-	int have_schema;
+	struct reader **src;	/* each open for all steps, or, NULL, files that are
+				 * opened for each step, */
+	uint64_t done;		/* so many of which are over; */
+	int once;		/* a spool's, with one shard each */
+	int ahead;		/* the only input stands at a shard of another step */
+	unsigned char run[SHARD_ID];	/* of what its step before was, */
+	uint64_t step;		/* (in a spool this one) */
+	int was;		/* if there was one */
+	int fd;			/* shards that were copied, each a stream; -1: none */
+	uint64_t bytes;		/* of this step's contributions, coded */
+	struct schema schema;	/* of all of them */
 	size_t blame;		/* whose fault an error is, its place + 1; 0 */
-	struct gather_in *in;	/* one per contribution of this step, sorted */
+	struct gather_in *in;	/* this step's contributions, by device */
 	size_t n, cap;
-	size_t files;		/* open when all of them are */
+	size_t opens;		/* files that one may take, 1 or 2 */
+	size_t room;		/* so many are open at a time: a window */
 	size_t lo, hi;		/* those that are open */
 };
 
-/* An error r about contribution i, if it is not the system's. */
+/* Blame contribution i for the error r, unless it is the system's. */
 int
 gather_blame(struct gather *g, size_t i, int r)
 {
@@ -90,128 +85,66 @@ gather_blamed(const struct gather *g)
 	return g != NULL ? g->blame : 0;
 }
 
-/* ---- shards that were set aside ---- */
+/* ---- shards that are copied ---- */
 
-/* Their frames are copied into one unnamed temporary file, each shard as a stream
- * of its own, so that they can be read later, more than once, and any number of
- * them with one open file. */
+/* They go into one unnamed temporary file, so that they can be read later, more than
+ * once, and any number of them with one open file. */
 
-/* Writes r's shard as a whole stream; of its annotations only the policy and
- * the names are kept. */
+/* Begin a copy: *at is its place in the file. */
 static int
-gather_spill_copy(struct reader *r, struct writer *w, struct err *e)
-{
-	int k = writer_shard(w, reader_shard(r), reader_schema(r), e);
-
-	if (k < 0)
-		return k;
-	while ((k = reader_next(r, e)) > 0) {
-		if (k == READER_SEND) {
-			k = writer_send(w, &reader_end_of_shard(r)->sums, e);
-			return k < 0 ? k : writer_finish(w, e);
-		}
-		if ((k == READER_DATA || (k == READER_NOTE &&
-		    (reader_frame(r)->type == FRAME_POLI ||
-		    reader_frame(r)->type == FRAME_MEMB))) &&
-		    (k = writer_pass(w, r, e)) < 0)
-			return k;
-	}
-	return reader_blame(r, k, e);
-}
-
-/* Open a writer of one more shard; *at is its place in the file. */
-static int
-gather_spill_begin(struct gather_spill *a, struct writer **w, uint64_t *at,
-    struct err *e)
+gather_copy_begin(struct gather *g, struct writer **w, uint64_t *at, struct err *e)
 {
 	off_t end;
 	int k;
 
 	*w = NULL;
-	if (a->fd < 0 && (k = temp_open(&a->fd, e)) < 0) {
-		a->fd = -1;
+	if (g->fd < 0 && (k = temp_open(&g->fd, e)) < 0) {
+		g->fd = -1;
 		return k;
 	}
-	if ((end = lseek(a->fd, 0, SEEK_END)) < 0)
+	if ((end = lseek(g->fd, 0, SEEK_END)) < 0)
 		return err_sys(e, "<temporary>");
 	*at = (uint64_t)end;
-	return writer_fd(w, a->fd, "ace-aggregate", e);
+	return writer_fd(w, g->fd, "ace-aggregate", e);
 }
 
-/* Sets aside the shard that `from' stands at, which is read to its verified end;
- * *at is its place in the file. */
+/* Copy the shard that r stands at; of its annotations only the policy and the names
+ * are kept. */
 static int
-gather_spill_put(struct gather_spill *a, struct reader *from, uint64_t *at, struct err *e)
+gather_copy(struct reader *r, struct writer *w, struct err *e)
 {
-	struct writer *w;
-	int k = gather_spill_begin(a, &w, at, e);
+	int k = writer_shard(w, reader_shard(r), reader_schema(r), e);
 
-	if (k == 0)
-		k = gather_spill_copy(from, w, e);
-	writer_free(w);
-	return k;
-}
-
-/* *out becomes a reader that stands at the shard at that place. */
-static int
-gather_spill_get(const struct gather_spill *a, uint64_t at, struct reader **out,
-    const struct reader_opts *o, struct err *e)
-{
-	struct io *io;
-	int k;
-
-	*out = NULL;
-	if ((k = io_open_at(&io, a->fd, at, "<temporary>", e)) < 0 ||
-	    (k = reader_open(out, io, o, e)) < 0)
-		return k;
-	k = reader_to_shard(*out, e);
-	return k < 0 ? reader_blame(*out, k, e) : 0;
-}
-
-static int
-gather_spill_empty(struct gather_spill *a, struct err *e)
-{
-	if (a->fd >= 0 && (ftruncate(a->fd, 0) < 0 ||
-	    lseek(a->fd, 0, SEEK_SET) < 0))
-		return err_sys(e, "<temporary>");
-	return 0;
-}
-
-static void
-gather_spill_close(struct gather_spill *a)
-{
-	if (a->fd >= 0)
-		(void)close(a->fd);
-	a->fd = -1;
+	while (k == 0 && (k = reader_next(r, e)) != READER_SEND && k > 0)
+		k = k == READER_DATA || (k == READER_NOTE &&
+		    (reader_frame(r)->type == FRAME_POLI ||
+		    reader_frame(r)->type == FRAME_MEMB)) ?
+		    writer_pass(w, r, e) : 0;
+	if (k < 0)
+		return reader_blame(r, k, e);
+	k = writer_send(w, &reader_end_of_shard(r)->sums, e);
+	return k < 0 ? k : writer_finish(w, e);
 }
 
 /* ---- a contribution ---- */
 
-/* To the next shard of a stream: 1, or 0 at the end. */
+/* Open it: 1, or 0 where the file has no further shard. */
 static int
-gather_in_next(struct reader *r, struct err *e)
+gather_in_open(const struct gather *g, struct gather_in *in, struct err *e)
 {
-	return reader_blame(r, reader_to_shard(r, e), e);
-}
-
-/* Opens it, if it is not lent: 1, or 0 where the file has no further shard. */
-static int
-gather_in_open(struct gather_in *in, const struct reader_opts *o, struct err *e)
-{
-	uint64_t i;
+	uint64_t i, skip = in->path != NULL ? in->place : 0;
+	struct io *io;
 	int k;
 
-	if (in->lent)
+	if (in->stays)
 		return 1;
-	if (in->path == NULL)
-		return (k = gather_spill_get(in->aside, in->place, &in->r, o, e)) < 0 ?
-		    k : 1;
-	if ((k = reader_file(&in->r, in->path, o, e)) < 0)
+	if ((k = in->path != NULL ? io_open(&io, in->path, e) :
+	    io_open_at(&io, g->fd, in->place, "<temporary>", e)) < 0 ||
+	    (k = reader_open(&in->r, io, &g->o, e)) < 0)
 		return k;
-	for (i = 0; i <= in->skip; i++)
-		if ((k = gather_in_next(in->r, e)) <= 0)
-			return k;
-	return 1;
+	for (i = 0, k = 1; i <= skip && k > 0; i++)
+		k = reader_blame(in->r, reader_to_shard(in->r, e), e);
+	return k;
 }
 
 static int
@@ -225,33 +158,40 @@ gather_in_hear(void *arg, const struct reader *r, struct err *e)
 	return keys_add(&in->policy, r, e);
 }
 
-/* The values from the first group on; what is noted between them goes to policy
- * and members.  spool: of a difference there is what was reconstructed of it. */
+/* Open it and begin with its first group; what is noted between the values goes to
+ * policy and members.  Of a difference in a spool there is what was reconstructed. */
 static int
-gather_in_values(struct gather_in *in, int spool, struct err *e)
+gather_in_begin(const struct gather *g, struct gather_in *in, struct err *e)
 {
-	const struct shard *sh = reader_shard(in->r);
-	int k;
+	const struct shard *sh;
+	int k = gather_in_open(g, in, e);
 
-	in->v.differences = spool && (sh->flags & SHARD_PREDICTED) != 0;
+	if (k < 0)
+		return k;
+	sh = reader_shard(in->r);
+	if (k == 0 || shard_key(sh) != shard_key(&in->head))
+		return err_set(e, ERR_DATA, "mismatch: '%s' was changed while it was "
+		    "read", in->path);
+	in->v.differences = g->once && (sh->flags & SHARD_PREDICTED) != 0;
 	if (in->v.differences && (k = mirror_open(&in->made, in->path, sh,
 	    reader_schema(in->r), e)) < 0)
 		return k;
 	in->v.lists = 1;	/* until gather_group asks for all values */
-	in->v.note = gather_in_hear;
-	in->v.arg = in;
-	text_release(&in->policy);
-	array_release(&in->members);
+	if (!in->summed) {
+		in->v.note = gather_in_hear;
+		in->v.arg = in;
+		text_release(&in->policy);
+		array_release(&in->members);
+	}
 	return values_begin(&in->v, in->r, e);
 }
 
-/* The opposite of both. */
 static void
 gather_in_shut(struct gather_in *in)
 {
 	values_release(&in->v);
 	dense_close(&in->made);
-	if (in->lent)
+	if (in->stays)
 		return;
 	reader_free(in->r);
 	in->r = NULL;
@@ -266,132 +206,79 @@ gather_in_release(struct gather_in *in)
 	shard_release(&in->head);
 }
 
-static const struct shard *
-gather_in_head(const struct gather_in *in)
-{
-	return in->lent ? reader_shard(in->r) : &in->head;
-}
-
-/* The next group, into in->v. */
-static int
-gather_in_group(struct gather_in *in, uint32_t group, int lists, struct err *e)
-{
-	int k;
-
-	in->v.lists = lists;
-	if ((k = values_next(&in->v, e)) < 0)
-		return reader_blame(in->r, k, e);
-	if (k == 0 || in->v.group != group)
-		return err_set(e, ERR_USAGE, "groups asked out of order");
-	if (in->made.r == NULL)
-		return 0;
-	in->v.is_listed = 0;
-	if ((k = dense_group(&in->made, group, &in->v.x, e)) == 0)
-		in->v.sent = in->v.x != NULL;
-	return k;
-}
-
 /* ---- those that are open ---- */
 
-/* Of contributions that are open at a time, up to GATHER_OPEN: fewer where they
- * would take more memory, but for a few. */
-enum { GATHER_FEW = 16, GATHER_MEMORY = 32 << 20 };
-/* Of one: what its reader takes, and the largest frame of our writers. */
-enum { GATHER_READER = 80 << 10, GATHER_FRAME = 1 << 20 };
-
-uint64_t
-gather_window_memory(const struct gather *g)
+/* About how many bytes an open file takes. */
+static uint64_t
+gather_each(const struct gather *g)
 {
-	uint64_t frame = g->n != 0 ? g->bytes / g->n : 0;
+	const uint64_t frame = g->n != 0 ? g->bytes / g->n : 0;
 
 	return GATHER_READER + 4 * (uint64_t)g->schema.group_size +
 	    (frame < GATHER_FRAME ? frame : GATHER_FRAME);
 }
 
-/* How many files are open at a time: at most half of what the system allows. */
+size_t
+gather_opens(const struct gather *g)
+{
+	return g->opens;
+}
+
+uint64_t
+gather_memory(const struct gather *g)
+{
+	return g->n * g->opens * gather_each(g);
+}
+
+/* How many files may be open at a time: at most half of what the system allows. */
 static size_t
-gather_window_files(void)
+gather_most(void)
 {
 	const long files = sysconf(_SC_OPEN_MAX) / 2;
 
 	return files > 0 && files < GATHER_OPEN ? (size_t)files : GATHER_OPEN;
 }
 
-/* How many files are open at a time, in little memory.  Where some contributions are
- * two files, all count as two. */
+/* How many contributions may be open at a time, in little memory. */
 static size_t
-gather_room_some(const struct gather *g)
+gather_room(const struct gather *g)
 {
-	const size_t files = gather_window_files();
-	uint64_t room = memlimit_of(GATHER_MEMORY) / gather_window_memory(g);
+	const size_t files = gather_most();
+	uint64_t room = memlimit_of(GATHER_MEMORY) / gather_each(g);
 
 	if (room < GATHER_FEW)
 		room = GATHER_FEW;
 	if (room > files)
 		room = files;
-	if (g->files > g->n)
-		room /= 2;
-	return room != 0 ? (size_t)room : 1;
-}
-
-/* What is lent is open, so that it makes one window. */
-static size_t
-gather_room(const struct gather *g)
-{
-	return g->whole || (g->n != 0 && g->in[0].lent) ? g->n :
-	    gather_room_some(g);
-}
-
-size_t
-gather_opens(const struct gather *g)
-{
-	return g->files;
-}
-
-size_t
-gather_fits(const struct gather *g, size_t files)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < g->n; i++)	/* sorted, but each knows its place */
-		n += g->in[i].files <= files;
-	return n;
+	return room > g->opens ? (size_t)room / g->opens : 1;
 }
 
 size_t
 gather_windows(const struct gather *g)
 {
-	return g->n == 0 ? 1 : (g->n - 1) / gather_room(g) + 1;
+	return (g->n - 1) / g->room + 1;
 }
 
-/* Open one more. */
+/* Open contributions lo to hi, and no others. */
 static int
-gather_window_next(struct gather *g, struct err *e)
+gather_open_these(struct gather *g, size_t lo, size_t hi, struct err *e)
 {
-	struct gather_in *in = &g->in[g->hi++];
-	int k = gather_in_open(in, &g->o, e);
+	int k = 0;
 
-	if (k == 0 || (k > 0 && shard_key(reader_shard(in->r)) !=
-	    shard_key(gather_in_head(in))))
-		k = err_set(e, ERR_DATA, "mismatch: '%s' was changed while it was "
-		    "read", in->path);
-	if (k > 0)
-		k = gather_in_values(in, g->once, e);
-	return gather_blame(g, g->hi - 1, k);
+	while (g->lo < g->hi)
+		gather_in_shut(&g->in[g->lo++]);
+	for (g->lo = g->hi = lo; g->hi < hi && k == 0; g->hi++)
+		k = gather_blame(g, g->hi, gather_in_begin(g, &g->in[g->hi], e));
+	return k;
 }
 
 int
 gather_window(struct gather *g, size_t w, struct err *e)
 {
-	const size_t room = gather_room(g);
-	int k = 0;
+	const size_t lo = w * g->room;
 
-	for (; g->lo < g->hi; g->lo++)
-		gather_in_shut(&g->in[g->lo]);
-	g->lo = g->hi = w * room;
-	while (g->hi < g->n && g->hi - g->lo < room && k == 0)
-		k = gather_window_next(g, e);
-	return k;
+	return gather_open_these(g, lo, g->n - lo < g->room ? g->n : lo + g->room,
+	    e);
 }
 
 void
@@ -403,30 +290,21 @@ gather_window_range(const struct gather *g, size_t *lo, size_t *hi)
 
 /* ---- opening ---- */
 
-static int
-gather_new(struct gather **g, int whole, const struct reader_opts *o,
-    struct err *e)
+int
+gather_many(struct gather **g, uint64_t step, char **paths, size_t n, int how,
+    const struct reader_opts *o, struct err *e)
 {
 	if ((*g = alloc_get(1, sizeof(**g), e)) == NULL)
 		return -ERR_SYS;
 	(*g)->o = *o;
-	(*g)->whole = whole;
-	(*g)->aside = (struct gather_spill){ -1 };
+	(*g)->how = how;
+	(*g)->path = paths;
+	(*g)->nsrc = n;
+	(*g)->step = step;
+	(*g)->once = 1;
+	(*g)->fd = -1;
 	(*g)->schema = (struct schema)SCHEMA_INIT;
 	return 0;
-}
-
-static int
-gather_input(struct reader **r, const char *path, int to,
-    const struct reader_opts *o, struct err *e)
-{
-	struct io *io;
-	int k = source_io(&io, path, e);
-
-	if (k < 0)
-		return k;
-	io_watch(io, to);
-	return reader_open(r, io, o, e);
 }
 
 /* 1 when all inputs are files, which can be opened as often as one likes. */
@@ -444,69 +322,49 @@ gather_files(char **paths, size_t n)
 }
 
 int
-gather_open(struct gather **out, char **paths, size_t n, int whole,
+gather_open(struct gather **out, char **paths, size_t n, int how,
     uint64_t expect, int to, const struct reader_opts *o, struct err *e)
 {
-	struct gather *g;
-	int r = gather_new(out, whole, o, e);
+	int r = gather_many(out, 0, paths, n != 0 ? n : 1, how, o, e);
+	struct gather *g = *out;
+	struct io *io;
+	size_t i;
 
 	if (r < 0)
 		return r;
-	g = *out;
+	g->once = 0;
 	g->expect = expect;
-	if (n <= 1)
-		return gather_input(&g->one, n == 1 ? paths[0] : NULL, to, o,
-		    e);
-	if (expect != 0 && expect != n)
+	if (n > 1 && expect != 0 && expect != n)
 		return err_set(e, ERR_REFUSED, "%zu inputs, expected %llu", n,
 		    (unsigned long long)expect);
-	if (n > gather_window_files() && gather_files(paths, n)) {
-		g->path = paths;
-		g->npath = n;
+	if (n > gather_most() && gather_files(paths, n))
 		return 0;
-	}
-	if ((g->src = alloc_get(n, sizeof(*g->src), e)) == NULL)
+	if ((g->src = alloc_get(g->nsrc, sizeof(*g->src), e)) == NULL)
 		return -ERR_SYS;
-	for (; g->nsrc < n; g->nsrc++)
-		if ((r = gather_input(&g->src[g->nsrc], paths[g->nsrc], to, o,
-		    e)) < 0)
+	for (i = 0; i < g->nsrc; i++) {
+		if ((r = source_io(&io, n != 0 ? paths[i] : NULL, e)) < 0)
 			return r;
+		io_watch(io, to);
+		if ((r = reader_open(&g->src[i], io, o, e)) < 0)
+			return r;
+	}
 	return 0;
 }
 
-int
-gather_many(struct gather **out, uint64_t step, char **paths, size_t n, int whole,
-    const struct reader_opts *o, struct err *e)
-{
-	int r = gather_new(out, whole, o, e);
-
-	if (r < 0)
-		return r;
-	(*out)->step = step;
-	(*out)->path = paths;
-	(*out)->npath = n;
-	(*out)->once = 1;
-	return 0;
-}
-
-void
-gather_twice(struct gather *g)
-{
-	g->twice = 1;
-}
-
-/* Forgets the contributions of the step before. */
-static void
-gather_drop(struct gather *g)
+/* Forget the contributions of the step before. */
+static int
+gather_drop(struct gather *g, struct err *e)
 {
 	while (g->n != 0)
 		gather_in_release(&g->in[--g->n]);
 	g->lo = g->hi = 0;
 	g->bytes = 0;
-	g->files = 0;
+	g->opens = 1;
 	schema_release(&g->schema);
 	g->schema = (struct schema)SCHEMA_INIT;
-	g->have_schema = 0;
+	if (g->fd >= 0 && (ftruncate(g->fd, 0) < 0 || lseek(g->fd, 0, SEEK_SET) < 0))
+		return err_sys(e, "<temporary>");
+	return 0;
 }
 
 void
@@ -516,10 +374,10 @@ gather_free(struct gather *g)
 
 	if (g == NULL)
 		return;
-	gather_drop(g);
-	gather_spill_close(&g->aside);
-	reader_free(g->one);
-	for (i = 0; i < g->nsrc; i++)
+	(void)gather_drop(g, NULL);
+	if (g->fd >= 0)
+		(void)close(g->fd);
+	for (i = 0; g->src != NULL && i < g->nsrc; i++)
 		reader_free(g->src[i]);
 	alloc_free(g->src);
 	alloc_free(g->in);
@@ -528,7 +386,7 @@ gather_free(struct gather *g)
 
 /* ---- the contributions of a step ---- */
 
-/* Room for one more, with nothing in it. */
+/* Make room for one more, with nothing in it. */
 static int
 gather_grow(struct gather *g, struct gather_in **in, struct err *e)
 {
@@ -543,93 +401,63 @@ gather_grow(struct gather *g, struct gather_in **in, struct err *e)
 	return 0;
 }
 
-/* Do two shards belong to one step of one run? */
-static int
-gather_same(const struct shard *s, const struct shard *t, struct err *e)
-{
-	if (memcmp(s->run, t->run, SHARD_ID) != 0)
-		return err_set(e, ERR_DATA, "mismatch: run '%s' of '%s' and "
-		    "run '%s' of '%s'", shard_run(s), shard_device(s),
-		    shard_run(t), shard_device(t));
-	if (s->step != t->step)
-		return err_set(e, ERR_DATA, "mismatch: step %llu of '%s' and "
-		    "step %llu of '%s'", (unsigned long long)s->step,
-		    shard_device(s), (unsigned long long)t->step,
-		    shard_device(t));
-	return 0;
-}
-
 /* The last contribution is the one whose shard r stands at.  All of them have
- * one schema.  Of a difference in a spool, what was reconstructed is open beside it. */
+ * one schema. */
 static int
 gather_head(struct gather *g, const struct reader *r, struct err *e)
 {
 	struct gather_in *in = &g->in[g->n - 1];
-	const struct shard *first = gather_in_head(&g->in[0]);
+	const struct shard *sh = reader_shard(r);
 	char why[256];
-	int k = in->lent ? 0 : shard_copy(&in->head, reader_shard(r), e);
+	int k = shard_copy(&in->head, sh, e);
 
 	if (k < 0)
 		return k;
-	if ((reader_shard(r)->flags & SHARD_RECOVERED) != 0)
-		return gather_blame(g, g->n - 1, err_set(e, ERR_REFUSED, "step "
-		    "%llu of '%s' was recovered from a damaged file",
-		    (unsigned long long)reader_shard(r)->step,
-		    shard_device(reader_shard(r))));
-	g->files += g->once && (reader_shard(r)->flags & SHARD_PREDICTED) != 0 ?
-	    2 : 1;
-	in->files = g->files;
-	if (!g->have_schema) {
-		g->have_schema = 1;
+	if ((sh->flags & SHARD_RECOVERED) != 0)
+		return err_set(e, ERR_REFUSED, "step %llu of '%s' was recovered "
+		    "from a damaged file", (unsigned long long)sh->step,
+		    shard_device(sh));
+	if (g->once && (sh->flags & SHARD_PREDICTED) != 0)
+		g->opens = 2;
+	if (g->n == 1)
 		return schema_copy(&g->schema, reader_schema(r), e);
-	}
-	if (schema_diff(&g->schema, reader_schema(r), why) == 0)
-		return 0;
-	if (g->once || (k = gather_same(first, reader_shard(r), e)) == 0)
-		k = err_set(e, ERR_DATA, "mismatch: schemas of '%s' and "
-		    "'%s': %s", shard_device(first),
-		    shard_device(reader_shard(r)), why);
-	return gather_blame(g, g->n - 1, k);
+	return schema_diff(&g->schema, reader_schema(r), why) == 0 ? 0 :
+	    err_set(e, ERR_DATA, "mismatch: schemas of '%s' and '%s': %s",
+	    shard_device(&g->in[0].head), shard_device(sh), why);
 }
 
-/* One more, which is set aside. */
+/* Copy the shard of the last contribution, at which r stands. */
 static int
-gather_aside(struct gather *g, struct reader *from, struct err *e)
+gather_aside(struct gather *g, struct reader *r, struct err *e)
 {
-	struct gather_in *in;
-	int k = gather_grow(g, &in, e);
+	struct gather_in *in = &g->in[g->n - 1];
+	struct writer *w;
+	int k = gather_copy_begin(g, &w, &in->place, e);
 
-	if (k < 0)
-		return k;
-	in->aside = &g->aside;
-	if ((k = gather_head(g, from, e)) < 0)
-		return k;
-	k = gather_spill_put(&g->aside, from, &in->place, e);
+	if (k == 0)
+		k = gather_copy(r, w, e);
+	writer_free(w);
+	in->path = NULL;
 	g->bytes = in->place;
 	return k;
 }
 
-/* One more, at whose shard r stays. */
+/* ---- one input ---- */
+
+/* Copy the shards of one step.  With a number to expect the step is over when they are
+ * here, otherwise when another step or the end comes. */
 static int
-gather_lend(struct gather *g, struct reader *r, struct err *e)
+gather_collect(struct gather *g, struct err *e)
 {
+	struct reader *r = g->src[0];
+	const struct shard *s;
 	struct gather_in *in;
-	int k = gather_grow(g, &in, e);
+	int k = g->ahead ? 1 : reader_blame(r, reader_to_shard(r, e), e);
 
-	if (k < 0)
+	if (k <= 0)
 		return k;
-	in->lent = 1;
-	in->r = r;
-	return gather_head(g, r, e);
-}
-
-/* ---- the single input: shards set aside ---- */
-
-/* A shard that the step before has no more room for would be a second aggregate of that
- * step. */
-static int
-gather_surplus(struct gather *g, const struct shard *s, struct err *e)
-{
+	s = reader_shard(r);
+	/* more than was expected would be a second aggregate of the same step */
 	if (g->was && g->step == s->step && memcmp(g->run, s->run, SHARD_ID) == 0)
 		return err_set(e, ERR_REFUSED, "'%.80s' is one more contribution to "
 		    "step %llu, expected %llu", shard_device(s),
@@ -637,115 +465,98 @@ gather_surplus(struct gather *g, const struct shard *s, struct err *e)
 	g->was = 1;
 	g->step = s->step;
 	memcpy(g->run, s->run, SHARD_ID);
-	return 0;
-}
-
-/* Shards of one step from the single input.  With a number to expect the step
- * is over when they are here, otherwise when another step or the end comes. */
-static int
-gather_collect(struct gather *g, struct err *e)
-{
-	uint64_t step;
-	int k;
-
-	if (!g->ahead && (k = gather_in_next(g->one, e)) <= 0)
-		return k;
-	g->ahead = 0;
-	if ((k = gather_surplus(g, reader_shard(g->one), e)) < 0)
-		return k;
-	step = g->step;
-	for (;;) {
-		if ((k = gather_aside(g, g->one, e)) < 0)
+	do {
+		g->ahead = 0;
+		if ((k = gather_grow(g, &in, e)) < 0 ||
+		    (k = gather_head(g, r, e)) < 0 ||
+		    (k = gather_aside(g, r, e)) < 0)
 			return k;
-		if (g->expect != 0 && g->n == g->expect)
+		if (g->n == g->expect)
 			return 1;
-		if ((k = gather_in_next(g->one, e)) < 0)
+		if ((k = reader_blame(r, reader_to_shard(r, e), e)) < 0)
 			return k;
-		if (k == 0)
-			break;
-		if (reader_shard(g->one)->step != step) {
-			g->ahead = 1;
-			break;
-		}
-	}
-	if (g->expect != 0)
-		return err_set(e, ERR_REFUSED, "%zu contributions to step %llu, "
-		    "expected %llu", g->n, (unsigned long long)step,
-		    (unsigned long long)g->expect);
-	return 1;
+		g->ahead = k > 0 && reader_shard(r)->step != g->step;
+	} while (k > 0 && !g->ahead);
+	return g->expect == 0 ? 1 : err_set(e, ERR_REFUSED, "%zu contributions to "
+	    "step %llu, expected %llu", g->n, (unsigned long long)g->step,
+	    (unsigned long long)g->expect);
 }
 
 /* ---- several inputs ---- */
 
-/* Some have no further shard: all of them, 0, or it is an error. */
+/* The next shard of input i is contribution in: 1, or 0 where the input ended. */
 static int
-gather_end(const char *first, size_t ended, size_t n, struct err *e)
+gather_next(struct gather *g, struct gather_in *in, size_t i, struct err *e)
 {
-	return ended == n ? 0 : err_set(e, ERR_REFUSED,
-	    "'%s' ended, %zu of %zu inputs go on", first, n - ended, n);
+	struct stat st;
+	int k;
+
+	if (g->src != NULL) {
+		in->r = g->src[i];
+		in->stays = 1;
+		k = reader_blame(in->r, reader_to_shard(in->r, e), e);
+	} else {
+		in->path = g->path[i];
+		in->place = g->done;
+		g->bytes += stat(in->path, &st) == 0 ? (uint64_t)st.st_size : 0;
+		k = gather_in_open(g, in, e);
+	}
+	if (k <= 0 || (k = gather_head(g, in->r, e)) < 0)
+		return k;
+	if (in->stays && (g->how & GATHER_TWICE) != 0) {
+		if ((k = gather_aside(g, in->r, e)) < 0)
+			return k;
+		in->stays = 0;
+		in->r = NULL;
+	}
+	return 1;
 }
 
+/* One shard from each, or all of them have ended: 0. */
 static int
 gather_advance(struct gather *g, struct err *e)
 {
 	size_t i, ended = 0, first = 0;
+	struct gather_in *in;
 	int k;
 
 	for (i = 0; i < g->nsrc; i++) {
-		if ((k = gather_in_next(g->src[i], e)) < 0)
+		if ((k = gather_grow(g, &in, e)) < 0)
 			return k;
+		k = gather_next(g, in, i, e);
+		if (k == 0 && g->once)
+			k = err_set(e, ERR_DATA, "truncated: no shard in '%s'",
+			    in->path);
+		gather_in_shut(in);
+		if (k < 0)
+			return gather_blame(g, i, k);
 		if (k == 0 && ended++ == 0)
 			first = i;
+		g->n -= k == 0;
 	}
-	if (ended != 0)
-		return gather_end(reader_name(g->src[first]), ended, g->nsrc,
-		    e);
-	for (i = 0; i < g->nsrc; i++)
-		if ((k = g->twice ? gather_aside(g, g->src[i], e) :
-		    gather_lend(g, g->src[i], e)) < 0)
-			return k;
-	return 1;
+	g->done++;
+	return ended == 0 ? 1 : ended == g->nsrc ? 0 : err_set(e, ERR_REFUSED,
+	    "'%s' ended, %zu of %zu inputs go on", g->path[first],
+	    g->nsrc - ended, g->nsrc);
 }
 
-/* ---- shards of steps before this one ---- */
+/* ---- a spool's shards of steps before this one ---- */
 
+/* By device, and the newest of a device's first. */
 static int
 gather_order(const void *a, const void *b)
 {
-	return memcmp(gather_in_head(a)->device, gather_in_head(b)->device,
-	    SHARD_ID);
+	const struct shard *x = &((const struct gather_in *)a)->head;
+	const struct shard *y = &((const struct gather_in *)b)->head;
+	const int k = memcmp(x->device, y->device, SHARD_ID);
+
+	return k != 0 ? k : x->step > y->step ? -1 : x->step < y->step;
 }
 
+/* Write the sum of one group of the open shards, or nothing where none of them has
+ * it. */
 static int
-gather_agree(const struct gather_in *x, const struct gather_in *y,
-    struct err *e)
-{
-	const struct shard *s = gather_in_head(x), *t = gather_in_head(y);
-	int k = gather_same(s, t, e);
-
-	if (k < 0)
-		return k;
-	if (gather_order(x, y) == 0)
-		return err_set(e, ERR_REFUSED, "two shards of '%s' for step "
-		    "%llu", shard_device(s), (unsigned long long)s->step);
-	return 0;
-}
-
-/* The device's shards together, the newest first. */
-static int
-gather_join_order(const void *a, const void *b)
-{
-	const struct gather_in *x = a, *y = b;
-	const int k = gather_order(x, y);
-
-	return k != 0 ? k : x->head.step > y->head.step ? -1 :
-	    x->head.step < y->head.step;
-}
-
-/* Write the sum of one group of the open contributions, or nothing where none of
- * them has it. */
-static int
-gather_join_group(struct gather *g, uint32_t group, struct robust_sum *sum,
+gather_sum_group(struct gather *g, uint32_t group, struct robust_sum *sum,
     struct writer *w, struct err *e)
 {
 	const int exact = schema_exact_group(&g->schema, group);
@@ -757,8 +568,8 @@ gather_join_group(struct gather *g, uint32_t group, struct robust_sum *sum,
 	schema_span(&g->schema, group, &span);
 	robust_sum_begin(sum, span.n);
 	for (i = g->lo; i < g->hi; i++) {
-		if ((k = gather_group(g, i, group, &x, e)) < 0)
-			return k;
+		if ((k = gather_group(g, i, group, &x, NULL, e)) < 0)
+			return gather_blame(g, i, k);
 		/* of values that mean only themselves the newest */
 		if (x != NULL && !(exact && sent))
 			robust_sum_add(sum, 1, x);
@@ -774,187 +585,112 @@ gather_join_group(struct gather *g, uint32_t group, struct robust_sum *sum,
 	return writer_values(w, group, x, span.n, e);
 }
 
-/* Write the sum of the open contributions, as a shard of this step with the
- * annotations of the first one. */
+/* Shard lo becomes the sum of shards lo to hi of its device, one of this step with the
+ * annotations that it has. */
 static int
-gather_join_write(struct gather *g, struct robust_sum *sum, struct writer *w,
+gather_sum(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
     struct err *e)
 {
-	struct gather_in *in = &g->in[g->lo];
-	struct buf b = BUF_INIT;
-	uint32_t group;
-	int k = writer_shard(w, &in->head, &g->schema, e);
-
-	for (group = 0; group < g->schema.ngroups && k == 0; group++)
-		k = gather_join_group(g, group, sum, w, e);
-	if (k == 0)
-		k = gather_finish(g, e);
-	if (k == 0 && in->policy.n != 0)
-		k = keys_put(w, &in->policy, e);
-	if (k == 0 && in->members.n != 0 &&
-	    (k = array_put_names(&in->members, &b, e)) == 0)
-		k = writer_note(w, FRAME_MEMB, b.p, b.n, e);
-	buf_release(&b);
-	if (k == 0 && (k = writer_send(w, NULL, e)) == 0)
-		k = writer_finish(w, e);
-	return k;
-}
-
-/* Add contributions lo to hi up; the last one becomes the sum, which is set aside. */
-static int
-gather_join_some(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
-    struct err *e)
-{
+	struct gather_in *in = &g->in[lo];
 	struct writer *w = NULL;
-	struct gather_in first;
 	uint64_t at = 0;
-	int k = 0;
-
-	for (g->lo = g->hi = lo; g->hi < hi && k == 0;)
-		k = gather_window_next(g, e);
-	/* which model it had in a step before says nothing of this one */
-	if (k == 0 && g->in[lo].head.step != g->step)
-		k = text_set(&g->in[lo].head.kv, SHARD_KEY_MODEL, NULL, e);
-	g->in[lo].head.step = g->step;
-	g->in[lo].head.flags &= ~SHARD_PREDICTED;
-	if (k == 0 && (k = gather_spill_begin(&g->aside, &w, &at, e)) == 0)
-		k = gather_join_write(g, sum, w, e);
-	writer_free(w);
-	for (; g->lo < g->hi; g->lo++)
-		gather_in_shut(&g->in[g->lo]);
-	if (k < 0)
-		return k;
-	first = g->in[lo];
-	g->in[lo] = g->in[hi - 1];
-	g->in[hi - 1] = first;
-	g->in[hi - 1].path = NULL;
-	g->in[hi - 1].aside = &g->aside;
-	g->in[hi - 1].place = at;
-	return 0;
-}
-
-/* Add up contributions lo to hi, which are of one device. */
-static int
-gather_join(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
-    struct err *e)
-{
-	const size_t room = gather_room_some(g);
-	size_t i, to = lo;
+	uint32_t group;
 	int k = robust_sum_room(sum, g->schema.group_size, e);
 
-	for (i = lo + 1; i < hi && k == 0; i++)
-		if (g->in[i].head.step == g->in[i - 1].head.step ||
-		    memcmp(g->in[i].head.run, g->in[lo].head.run, SHARD_ID) != 0)
-			k = gather_blame(g, i, gather_agree(&g->in[i - 1],
-			    &g->in[i], e));
-	while (k == 0) {
-		i = hi - to <= room ? hi : to + (room > 2 ? room : 2);
-		if ((k = gather_join_some(g, to, i, sum, e)) < 0 || i == hi)
-			return k;
-		to = i - 1;
-	}
-	return k;
+	if (k == 0)
+		k = gather_open_these(g, lo, hi, e);
+	/* which model it had in a step before says nothing of this one */
+	if (k == 0 && in->head.step != g->step)
+		k = text_set(&in->head.kv, SHARD_KEY_MODEL, NULL, e);
+	in->head.step = g->step;
+	in->head.flags &= ~SHARD_PREDICTED;
+	if (k == 0 && (k = gather_copy_begin(g, &w, &at, e)) == 0)
+		k = writer_shard(w, &in->head, &g->schema, e);
+	for (group = 0; group < g->schema.ngroups && k == 0; group++)
+		k = gather_sum_group(g, group, sum, w, e);
+	if (k == 0 && (k = gather_finish(g, e)) == 0 &&
+	    (k = writer_send(w, NULL, e)) == 0)
+		k = writer_finish(w, e);
+	writer_free(w);
+	if (k < 0)
+		return k;
+	in->path = NULL;
+	in->place = at;
+	in->summed = 1;
+	return gather_open_these(g, lo, lo, e);
 }
 
-/* Make one contribution to this step of all shards that a device has here. */
+/* Make one contribution to this step of all shards that a device has here: as many at a
+ * time as may be open, the oldest first. */
 static int
-gather_join_all(struct gather *g, struct err *e)
+gather_join(struct gather *g, struct err *e)
 {
 	struct robust_sum sum = { .kern = kern_get(e) };
-	size_t i, hi, m = 0;
-	int k = sum.kern != NULL ? 0 : -ERR_USAGE;
+	const size_t room = gather_room(g) > 2 ? gather_room(g) : 2;
+	size_t i, hi, to, n = 0;
+	int k = 0;
 
-	qsort(g->in, g->n, sizeof(*g->in), gather_join_order);
-	for (i = 0, g->files = 0; i < g->n && k == 0; i = hi) {
-		for (hi = i + 1; hi < g->n && gather_order(&g->in[i],
-		    &g->in[hi]) == 0; hi++)
+	for (i = 0; i < g->n; i = hi) {
+		for (hi = i + 1; hi < g->n && memcmp(g->in[hi].head.device,
+		    g->in[i].head.device, SHARD_ID) == 0; hi++)
 			;
-		if ((hi - i > 1 || g->in[i].head.step != g->step) &&
-		    (k = gather_join(g, i, hi, &sum, e)) < 0)
-			break;
-		while (i + 1 < hi)
-			gather_in_release(&g->in[i++]);
-		g->in[m] = g->in[i];
-		g->files += (g->in[m].head.flags & SHARD_PREDICTED) != 0 ? 2 : 1;
-		g->in[m++].files = g->files;
+		for (to = hi; k == 0 && to - i > room; to -= room - 1)
+			k = gather_sum(g, to - room, to, &sum, e);
+		if (k == 0 && (hi - i > 1 || g->in[i].head.step != g->step))
+			k = gather_sum(g, i, to, &sum, e);
+		g->in[n++] = g->in[i];
+		while (++i < hi)
+			gather_in_release(&g->in[i]);
 	}
-	memmove(&g->in[m], &g->in[i], (g->n - i) * sizeof(*g->in));
-	g->n -= i - m;
+	g->n = n;
 	robust_sum_release(&sum);
 	return k;
 }
 
-/* ---- files, of which some are open ---- */
-
-/* The heads of all, one file after another. */
-static int
-gather_heads(struct gather *g, struct err *e)
-{
-	size_t i, ended = 0, first = 0;
-	struct gather_in *in;
-	struct stat st;
-	int k;
-
-	for (i = 0; i < g->npath; i++) {
-		if ((k = gather_grow(g, &in, e)) < 0)
-			return k;
-		in->path = g->path[i];
-		in->skip = g->done;
-		g->bytes += stat(in->path, &st) == 0 ? (uint64_t)st.st_size : 0;
-		k = gather_in_open(in, &g->o, e);
-		if (k == 0 && g->once)
-			k = err_set(e, ERR_DATA, "truncated: no shard in '%s'",
-			    in->path);
-		else if (k == 0 && ended++ == 0)
-			first = i;
-		if (k > 0)
-			k = gather_head(g, in->r, e);
-		gather_in_shut(in);
-		if (k < 0)
-			return gather_blame(g, i, k);
-	}
-	if (ended != 0)
-		return gather_end(g->path[first], ended, g->npath, e);
-	g->done++;
-	return g->once && (k = gather_join_all(g, e)) < 0 ? k : 1;
-}
-
-int
-gather_again(struct gather *g, struct err *e)
-{
-	if (g->nsrc != 0 && !g->twice)
-		return err_set(e, ERR_USAGE, "a step read twice that was not "
-		    "set aside");
-	return gather_window(g, 0, e);
-}
-
 /* ---- a step ---- */
 
-/* The contributions of the next step, in any order: 1, or 0 at the end. */
+/* Do contribution i and the one before belong to one run and, but in a spool, to one
+ * step, and to two devices? */
 static int
-gather_come(struct gather *g, struct err *e)
+gather_agree(struct gather *g, size_t i, struct err *e)
 {
-	int k;
+	const struct shard *s = &g->in[i - 1].head, *t = &g->in[i].head;
+	const unsigned long long step = s->step;
+	int k = 0;
 
-	gather_drop(g);
-	if ((k = gather_spill_empty(&g->aside, e)) < 0)
-		return k;
-	return g->one != NULL ? gather_collect(g, e) :
-	    g->path != NULL ? gather_heads(g, e) : gather_advance(g, e);
+	if (memcmp(s->run, t->run, SHARD_ID) != 0)
+		k = err_set(e, ERR_DATA, "mismatch: run '%s' of '%s' and run '%s' "
+		    "of '%s'", shard_run(s), shard_device(s), shard_run(t),
+		    shard_device(t));
+	else if (!g->once && s->step != t->step)
+		k = err_set(e, ERR_DATA, "mismatch: step %llu of '%s' and step "
+		    "%llu of '%s'", step, shard_device(s),
+		    (unsigned long long)t->step, shard_device(t));
+	else if (s->step == t->step && memcmp(s->device, t->device, SHARD_ID) == 0)
+		k = err_set(e, ERR_REFUSED, "two shards of '%s' for step %llu",
+		    shard_device(s), step);
+	return gather_blame(g, i, k);
 }
 
 int
 gather_step(struct gather *g, struct err *e)
 {
 	size_t i;
-	int k = gather_come(g, e);
+	int k = gather_drop(g, e);
 
+	if (k == 0)
+		k = g->nsrc == 1 && !g->once ? gather_collect(g, e) :
+		    gather_advance(g, e);
 	if (k <= 0)
 		return k;
 	qsort(g->in, g->n, sizeof(*g->in), gather_order);
 	for (i = 1; i < g->n; i++)
-		if ((k = gather_agree(&g->in[i - 1], &g->in[i], e)) < 0)
-			return gather_blame(g, i, k);
+		if ((k = gather_agree(g, i, e)) < 0)
+			return k;
+	if (g->once && (k = gather_join(g, e)) < 0)
+		return k;
+	g->room = (g->how & GATHER_WHOLE) != 0 || g->in[0].stays ? g->n :
+	    gather_room(g);
 	return 1;
 }
 
@@ -967,7 +703,7 @@ gather_count(const struct gather *g)
 const struct shard *
 gather_shard(const struct gather *g, size_t i)
 {
-	return gather_in_head(&g->in[i]);
+	return &g->in[i].head;
 }
 
 const struct schema *
@@ -978,54 +714,44 @@ gather_schema(const struct gather *g)
 
 int
 gather_group(struct gather *g, size_t i, uint32_t group, const float **x,
-    struct err *e)
-{
-	int k = gather_blame(g, i, gather_in_group(&g->in[i], group, 0, e));
-
-	*x = k == 0 && g->in[i].v.sent ? g->in[i].v.x : NULL;
-	return k;
-}
-
-int
-gather_part(struct gather *g, size_t i, uint32_t group, const float **x,
     const struct codec_list **l, struct err *e)
 {
-	const struct values *v = &g->in[i].v;
-	int k = gather_in_group(&g->in[i], group, 1, e);
+	struct gather_in *in = &g->in[i];
+	struct values *v = &in->v;
+	int k;
 
-	*x = k == 0 && v->sent && !v->is_listed ? v->x : NULL;
-	*l = k == 0 && v->is_listed ? &v->listed : NULL;
-	return k;
-}
-
-float
-gather_last(const struct gather *g, size_t i, size_t at)
-{
-	const struct values *v = &g->in[i].v;
-	size_t k;
-
-	if (!v->sent)
-		return 0;
-	if (!v->is_listed)
-		return v->x[at];
-	for (k = 0; k < v->listed.k && v->listed.pos[k] < at; k++)
-		;
-	return k < v->listed.k && v->listed.pos[k] == at ? v->listed.x[k] : 0;
+	v->lists = l != NULL;
+	if ((k = values_next(v, e)) < 0)
+		return reader_blame(in->r, k, e);
+	if (k == 0 || v->group != group)
+		return err_set(e, ERR_USAGE, "groups asked out of order");
+	if (in->made.r != NULL) {
+		v->is_listed = 0;
+		if ((k = dense_group(&in->made, group, &v->x, e)) < 0)
+			return k;
+		v->sent = v->x != NULL;
+	}
+	*x = v->sent && !v->is_listed ? v->x : NULL;
+	if (l != NULL)
+		*l = v->is_listed ? &v->listed : NULL;
+	return 0;
 }
 
 int
 gather_finish(struct gather *g, struct err *e)
 {
-	size_t i, hi;
+	size_t i;
 	int k;
 
-	for (gather_window_range(g, &i, &hi); i < hi; i++)
+	for (i = g->lo; i < g->hi; i++)
 		if ((k = values_next(&g->in[i].v, e)) != 0)
 			return k < 0 ? gather_blame(g, i,
 			    reader_blame(g->in[i].r, k, e)) :
 			    err_set(e, ERR_USAGE, "groups left over");
 	return 0;
 }
+
+/* ---- names ---- */
 
 void
 gather_leave(struct gather *g, size_t i, int left)
@@ -1045,123 +771,129 @@ gather_policy(const struct gather *g, size_t i)
 	return &g->in[i].policy;
 }
 
-/* Does contribution i, or one that is in it, have this name? */
+/* Name k of contribution i: of those that it lists, or its own; NULL: no more. */
+static const char *
+gather_name(const struct gather *g, size_t i, size_t k)
+{
+	const struct gather_in *in = &g->in[i];
+
+	if (in->left || k >= (in->members.n != 0 ? in->members.n : 1))
+		return NULL;
+	return in->members.n != 0 ? in->members.p[k] : shard_device(&in->head);
+}
+
 static int
 gather_has(const struct gather *g, size_t i, const char *name)
 {
-	const struct array_names *m = &g->in[i].members;
+	const char *s;
 	size_t k;
 
-	if (g->in[i].left)
-		return 0;
-	if (m->n == 0)
-		return strcmp(shard_device(gather_shard(g, i)), name) == 0;
-	for (k = 0; k < m->n && strcmp(m->p[k], name) != 0; k++)
-		;
-	return k < m->n;
+	for (k = 0; (s = gather_name(g, i, k)) != NULL; k++)
+		if (strcmp(s, name) == 0)
+			return 1;
+	return 0;
 }
 
-/* Of the names that are there twice: how many a contribution has, and how many of
- * these are those of other contributions' own devices. */
+static int
+gather_by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Is this name, one of l, there twice? */
+static int
+gather_is_double(const struct array_names *l, const char *name)
+{
+	char *const *at = bsearch(&name, l->p, l->n, sizeof(*l->p), gather_by_name);
+
+	return (at > l->p && strcmp(at[-1], name) == 0) ||
+	    (at + 1 < l->p + l->n && strcmp(at[1], name) == 0);
+}
+
+/* Is it that of another contribution's own device, which says so? */
+static int
+gather_is_owned(const struct gather *g, size_t i, const char *name)
+{
+	size_t k;
+
+	for (k = 0; k < g->n; k++)
+		if (strcmp(shard_device(&g->in[k].head), name) == 0 &&
+		    gather_has(g, k, name))
+			return k != i;
+	return 0;
+}
+
+/* Of a contribution's names: how many are there twice, how many of these are those of
+ * other contributions' own devices, and the first of them. */
 struct gather_shared {
-	size_t all, others;
+	size_t i, all, others;
+	const char *name;
 };
 
-/* The contribution whose own device has that name, and which says so; g->n: none. */
-static size_t
-gather_owner(const struct gather *g, const char *name)
+static struct gather_shared
+gather_share(const struct gather *g, const struct array_names *l, size_t i)
 {
-	size_t k = 0;
+	struct gather_shared s = { .i = i };
+	const char *name;
+	size_t k;
 
-	while (k < g->n && strcmp(shard_device(gather_shard(g, k)), name) != 0)
-		k++;
-	return k < g->n && gather_has(g, k, name) ? k : g->n;
-}
-
-/* Returns how many names are there twice. */
-static size_t
-gather_share(const struct gather *g, const struct array_names *l,
-    struct gather_shared *of)
-{
-	size_t i, k, owner, n = 0;
-
-	for (i = 1; i < l->n; i++) {
-		if (strcmp(l->p[i - 1], l->p[i]) != 0 ||
-		    (i > 1 && strcmp(l->p[i - 2], l->p[i]) == 0))
+	for (k = 0; (name = gather_name(g, i, k)) != NULL; k++) {
+		if (!gather_is_double(l, name))
 			continue;
-		n++;
-		owner = gather_owner(g, l->p[i]);
-		for (k = 0; k < g->n; k++) {
-			if (!gather_has(g, k, l->p[i]))
-				continue;
-			of[k].all++;
-			of[k].others += owner < g->n && owner != k;
-		}
+		if (s.all++ == 0)
+			s.name = name;
+		s.others += (size_t)gather_is_owned(g, i, name);
 	}
-	return n;
+	return s;
 }
 
-/* Is contribution i to blame rather than k, which comes before it?  First is who names
- * the device of a shard that is here, since that speaks for itself; then who has most
- * of the names that others have, since anybody may say that he speaks for all of them;
- * then who speaks for fewer; then the later one. */
+/* Is the contribution a to blame rather than b, which comes before it?  First is who
+ * names the device of a shard that is here, since that speaks for itself; then who has
+ * most of the names that others have, since anybody may say that he speaks for all of
+ * them; then who speaks for fewer; then the later one. */
 static int
-gather_worse(const struct gather *g, const struct gather_shared *of, size_t i, size_t k)
+gather_worse(const struct gather *g, const struct gather_shared *a,
+    const struct gather_shared *b)
 {
-	if ((of[i].others != 0) != (of[k].others != 0))
-		return of[i].others != 0;
-	if (of[i].all != of[k].all)
-		return of[i].all > of[k].all;
-	return g->in[i].members.n <= g->in[k].members.n;
+	if ((a->others != 0) != (b->others != 0))
+		return a->others != 0;
+	if (a->all != b->all)
+		return a->all > b->all;
+	return a->all != 0 && g->in[a->i].members.n <= g->in[b->i].members.n;
 }
 
 /* Who is in two contributions would count twice. */
 static int
-gather_once(struct gather *g, const struct array_names *l, struct err *e)
+gather_twice_in(struct gather *g, const struct array_names *l, struct err *e)
 {
-	struct gather_shared *of = alloc_get(g->n + 1, sizeof(*of), e);
-	size_t i, worst = 0, other = 0, at = 0;
-	int r = 0;
+	struct gather_shared worst = { .i = 0 }, s;
+	size_t i, other = 0;
 
-	if (of == NULL)
-		return -ERR_SYS;
-	if (gather_share(g, l, of) != 0) {
-		for (i = 1; i < g->n; i++)
-			if (gather_worse(g, of, i, worst))
-				worst = i;
-		for (at = 1; at + 1 < l->n && (strcmp(l->p[at - 1], l->p[at]) != 0 ||
-		    !gather_has(g, worst, l->p[at])); at++)
-			;
-		while (other + 1 < g->n && (other == worst ||
-		    !gather_has(g, other, l->p[at])))
-			other++;
-		r = gather_blame(g, worst, err_set(e, ERR_REFUSED, "'%.80s' is "
-		    "in '%.80s' and in '%.80s', and would count twice",
-		    l->p[at], shard_device(gather_shard(g, other)),
-		    shard_device(gather_shard(g, worst))));
+	for (i = 0; i < g->n; i++) {
+		s = gather_share(g, l, i);
+		if (gather_worse(g, &s, &worst))
+			worst = s;
 	}
-	alloc_free(of);
-	return r;
+	while (other == worst.i || !gather_has(g, other, worst.name))
+		other++;
+	return gather_blame(g, worst.i, err_set(e, ERR_REFUSED, "'%.80s' is in "
+	    "'%.80s' and in '%.80s', and would count twice", worst.name,
+	    shard_device(&g->in[other].head), shard_device(&g->in[worst.i].head)));
 }
 
 int
 gather_members(struct gather *g, struct array_names *l, struct err *e)
 {
-	const struct array_names *m;
 	const char *name;
 	size_t i, k;
 	int r = 0;
 
-	for (i = 0; i < g->n && r == 0; i++) {
-		if (g->in[i].left)
-			continue;
-		m = &g->in[i].members;
-		name = shard_device(gather_shard(g, i));
-		if (m->n == 0)
+	for (i = 0; i < g->n && r == 0; i++)
+		for (k = 0; (name = gather_name(g, i, k)) != NULL && r == 0; k++)
 			r = array_name(l, name, strlen(name), e);
-		for (k = 0; k < m->n && r == 0; k++)
-			r = array_name(l, m->p[k], strlen(m->p[k]), e);
-	}
 	array_sort(l);
-	return r < 0 ? r : gather_once(g, l, e);
+	for (i = 1; i < l->n && r == 0; i++)
+		if (strcmp(l->p[i - 1], l->p[i]) == 0)
+			return gather_twice_in(g, l, e);
+	return r;
 }

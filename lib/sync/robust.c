@@ -479,16 +479,6 @@ robust_sum_add_some(struct robust_sum *c, double f, const uint32_t *pos,
 		c->acc[pos[i]] += f * (double)x[i];
 }
 
-void
-robust_sum_less(struct robust_sum *c, double d, const struct robust_sum *b,
-    double f)
-{
-	size_t k;
-
-	for (k = 0; k < c->n; k++)
-		c->acc[k] = c->acc[k] / d - b->acc[k] / f;
-}
-
 const float *
 robust_sum_round(struct robust_sum *c, double d)
 {

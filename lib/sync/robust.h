@@ -152,10 +152,6 @@ void robust_sum_begin(struct robust_sum *c, size_t n);
 void robust_sum_add(struct robust_sum *c, double f, const float *x);
 void robust_sum_add_some(struct robust_sum *c, double f, const uint32_t *pos,
     const float *x, size_t k);
-/* robust_sum_less(c, d, b, f): the sums of c become c / d - b / f, value by
- * value. */
-void robust_sum_less(struct robust_sum *c, double d, const struct robust_sum *b,
-    double f);
 /* robust_sum_round(c, d): the sums divided by d, rounded to f32[n]; NULL when one
  * of them is not finite then. */
 const float *robust_sum_round(struct robust_sum *c, double d);

@@ -70,25 +70,6 @@ clusters() {
 	printf '%s\n' a,c,f b,e d | cmp - got
 }
 
-@test "offsets: what a cluster's members add to the aggregate; they cancel" {
-	six
-	exits 0 ace-aggregate --cluster 0.7:mean a b c d e f
-	mv out means
-	exits 0 ace-aggregate --cluster 0.7:offset a b c d e f
-	mv out offsets
-	raw means --device aggregate >all
-	for k in 0 1 2; do
-		raw means --device aggregate.$k >mean$k
-		raw offsets --device aggregate.$k >offset$k
-		each 'abs($v[0] - $v[1] - $v[2]) < 1e-5' mean$k all offset$k
-	done
-	[ "$(field kind offsets | tr '\n' ' ')" = "3 1 1 1 " ]
-	# weighted by the clusters' weights the offsets sum to nothing
-	w=$(field weight offsets | sed 1d | tr '\n' ',')
-	each "my @w = ($w); abs(\$v[0] * \$w[0] + \$v[1] * \$w[1] +
-	    \$v[2] * \$w[2]) < 1e-5" offset0 offset1 offset2
-}
-
 @test "one plan for a cluster" {
 	six
 	ace-aggregate --cluster 0.7:mean a b c d e f >means
@@ -111,12 +92,12 @@ clusters() {
 	    qq("data_offsets":[0,8000]}}); $h .= " " while length($h) % 8;
 	    print pack("Q<", length $h), $h, pack("f<*", (1e6) x 2000)' |
 	    ace-import -f safetensors -d z -s 7 >z
-	exits 0 ace-aggregate --rule norm:1000 --cluster 0.7:offset a b c d e f z
+	exits 0 ace-aggregate --rule norm:1000 --cluster 0.7:mean a b c d e f z
 	[ "$(field left-out out)" = z:norm ]
 	clusters out >got
 	printf '%s\n' a,c,f b,e d | cmp - got
 	raw out --device aggregate.0 >with
-	ace-aggregate --cluster 0.7:offset a b c d e f >want
+	ace-aggregate --cluster 0.7:mean a b c d e f >want
 	raw want --device aggregate.0 | cmp - with
 }
 
@@ -144,7 +125,7 @@ clusters() {
 	exits 2 ace-aggregate --cluster 0.7:mean --rule median a b
 	exits 2 ace-aggregate --cluster -1 a b
 	exits 2 ace-aggregate --cluster nan a b
-	exits 2 ace-aggregate --cluster 0.7:model a b
+	exits 2 ace-aggregate --cluster 0.7:offset a b
 	exits 2 ace-aggregate -d "$(printf '%0255d' 7)" --cluster 0.7:mean a b
 	says '--device is too long for the names of its clusters'
 	ace-aggregate --sum a b >sum

@@ -84,12 +84,12 @@ step(struct gather *g, char out[256])
 		return r;
 	sc = gather_schema(g);
 	for (i = 0; i < gather_count(g); i++) {
-		if ((r = gather_group(g, i, 0, &x, &e)) < 0)
+		if ((r = gather_group(g, i, 0, &x, NULL, &e)) < 0)
 			return r;
 		n += (size_t)snprintf(out + n, 256 - n, "%s=%g ",
 		    shard_device(gather_shard(g, i)), (double)x[0]);
 		if (sc->ngroups > 1 && ((r = gather_group(g, i, 1, &none,
-		    &e)) < 0 || none != NULL))
+		    NULL, &e)) < 0 || none != NULL))
 			return r < 0 ? r : -99;
 	}
 	r = gather_finish(g, &e);

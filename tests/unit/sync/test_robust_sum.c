@@ -40,27 +40,6 @@ test_some(struct robust_sum *c)
 	    "some values are added to the bits of all");
 }
 
-/* A cluster's mean less the mean of all, and a weight of all below 1. */
-static void
-less(struct robust_sum *c)
-{
-	const float one[2] = { 6, -3 }, all[2] = { 8, 20 };
-	struct robust_sum b = { .kern = c->kern };
-	struct err e = ERR_INIT;
-	const float *y;
-
-	ok(robust_sum_room(&b, 2, &e) == 0, "room for all");
-	robust_sum_begin(c, 2);
-	robust_sum_begin(&b, 2);
-	robust_sum_add(c, 1, one);
-	robust_sum_add(&b, 1, all);
-	robust_sum_less(c, 3, &b, 4);
-	y = robust_sum_round(c, 0.5);
-	ok(y != NULL && !(y[0] < 0 || y[0] > 0) && !(y[1] < -12 || y[1] > -12),
-	    "6/3 - 8/4 and -3/3 - 20/4, divided by a half");
-	robust_sum_release(&b);
-}
-
 int
 main(void)
 {
@@ -96,7 +75,6 @@ main(void)
 	robust_sum_add(&c, 2, a);
 	ok(robust_sum_round(&c, 2) != NULL, "a mean that does not");
 	test_some(&c);
-	less(&c);
 	robust_sum_release(&c);
 	return done_testing();
 }
