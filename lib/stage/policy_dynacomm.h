@@ -22,15 +22,14 @@ struct text_kv;
 
 struct policy_dynacomm {
 	/* given */
-	int on;
-	double dt;		/* seconds a transmission costs more */
+	double dt;		/* seconds a transmission costs more; < 0: no cuts */
 	/* found */
 	size_t n;		/* layers; 0: none yet */
 	double *seconds;	/* [n] smoothed, the first layer first */
 	double *heard;		/* [n] seconds, as this shard says, or NULL */
 	size_t *cut, k;		/* the plan, as dynacomm_backward has it */
 };
-#define POLICY_DYNACOMM_INIT { 0, -1, 0, NULL, NULL, NULL, 0 }
+#define POLICY_DYNACOMM_INIT { -1, 0, NULL, NULL, NULL, 0 }
 
 /* policy_dynacomm_hear(c, p, len, n, e): takes the times of n tensors from the
  * payload p of a frame tIMe, for the next decision. */

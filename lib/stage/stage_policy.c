@@ -1,6 +1,5 @@
+#include <float.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -24,14 +23,33 @@
 #include "sync/ratio.h"
 #include "sync/replan.h"
 
-#define POLICY_FILE "policy"		/* a memory of the state */
-#define POLICY_RATE "rate"		/* key in it: the one acted on */
-#define POLICY_NONZERO "nonzero"	/* and the share of the values that were not 0 */
-#define POLICY_DECO_STATE "deco"	/* and what DeCo-SGD has learnt */
+#define POLICY_FILE "policy"		/* a memory of the state: */
+#define POLICY_RATE "rate"		/* the rate acted on, */
+#define POLICY_NONZERO "nonzero"	/* the share of the values that were not 0, */
+#define POLICY_DECO_STATE "deco"	/* what DeCo-SGD has learnt */
 
-struct policy_replay {
-	struct reader *from;	/* the recording; NULL: there is none */
-	int end;		/* it stands at the end of the shard */
+/* The keys that are written, each with the decision that it belongs to.  A decision that
+ * is made anew removes its keys from an older policy. */
+enum policy_when { ALWAYS, INTERVAL, DECO, CUTS };
+enum { RATIO, BUDGET, RATE, DELAY, BANDWIDTH, LATENCY, COMPUTE, KC, DIVERGENCE, STEPS,
+	FORCE, NUMBERS };
+static const struct policy_key {
+	const char *name;
+	enum policy_when when;
+	int whole;		/* the number is */
+} policy_key[] = {
+	[RATIO] = { KEYS_RATIO, ALWAYS, 0 },
+	[BUDGET] = { KEYS_BUDGET, ALWAYS, 1 },
+	[RATE] = { KEYS_BANDWIDTH, ALWAYS, 1 },
+	[DELAY] = { KEYS_DELAY, DECO, 0 },
+	[BANDWIDTH] = { KEYS_BANDWIDTH, DECO, 0 },
+	[LATENCY] = { KEYS_LATENCY, DECO, 0 },
+	[COMPUTE] = { KEYS_COMPUTE, DECO, 0 },
+	[KC] = { KEYS_KC, DECO, 0 },
+	[DIVERGENCE] = { KEYS_DIVERGENCE, INTERVAL, 0 },
+	[STEPS] = { KEYS_INTERVAL, INTERVAL, 1 },
+	[FORCE] = { KEYS_FORCE, INTERVAL, 1 },
+	[NUMBERS] = { KEYS_CUTS, CUTS, 0 }, { KEYS_CUTS_SECONDS, CUTS, 0 }
 };
 
 struct stage_policy {
@@ -39,13 +57,18 @@ struct stage_policy {
 	struct stage_policy_opts o;	/* and what was found since */
 	struct stage_shard sh;		/* at hand */
 	struct statedir state;
-	struct policy_replay replay;	/* instead of deciding */
+	struct reader *replay;		/* a recording instead of decisions, or NULL */
+	int replayed;			/* it stands at the end of the shard */
 	int waits;			/* the shard's times may still come */
 	uint64_t asked;			/* interval of a device that diverges */
 	float *x;			/* f32[cap]: a group, where they are read */
 	size_t cap;
+	double key[NUMBERS];		/* what was decided; NAN: nothing */
 	struct buf note;
 };
+
+/* With -v, print a line on standard error. */
+#define SAY(p, ...) cli_say((p)->o.f->cli, 1, __VA_ARGS__)
 
 /* ---- options ---- */
 
@@ -76,16 +99,6 @@ policy_set_steps(void *arg, const struct opt *row, const char *val,
 	return err_set(e, ERR_USAGE, "--interval: FIRST or FIRST,MIN,MAX");
 }
 
-static int
-policy_set_cuts(void *arg, const struct opt *row, const char *val,
-    struct err *e)
-{
-	struct stage_policy_opts *o = arg;
-
-	o->cuts.on = 1;
-	return 0;
-}
-
 /* A rate above KEYS_RATE_MOST is no valid value of its key. */
 const struct opt stage_policy_rows[] = {
 	{ 'S', "state", "DIR",
@@ -110,8 +123,7 @@ const struct opt stage_policy_rows[] = {
 	    OPT_TIME(struct stage_policy_opts, deadline) },
 	{ 0, "cuts", "TIME",
 	    "at which layers to send; TIME: each sending costs more",
-	    OPT_TIME(struct stage_policy_opts, cuts.dt),
-	    .set = policy_set_cuts },
+	    OPT_TIME(struct stage_policy_opts, cuts.dt) },
 	{ 0, "deco", NULL, "the budget and the delay after DeCo-SGD",
 	    OPT_FLAG(struct stage_policy_opts, stale.on) },
 	{ 0, "compute", "TIME", "deco: of a step, if the shards do not say it",
@@ -144,7 +156,7 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 		return err_set(e, ERR_USAGE,
 		    "--interval: the least is above the largest");
 	if (o->replay != NULL && (o->dir != NULL || o->stale.on ||
-	    o->interval.target > 0 || o->cuts.on || o->pace.warmup > 0 ||
+	    o->interval.target > 0 || o->cuts.dt >= 0 || o->pace.warmup > 0 ||
 	    o->pace.sparse || o->deadline >= 0 || o->bandwidth >= 0 ||
 	    o->cmin != 2 || o->cmax != 300 || o->half != 1e7))
 		return err_set(e, ERR_USAGE, "--replay decides nothing: it goes "
@@ -156,116 +168,87 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 	return 0;
 }
 
-/* ---- decisions as text ---- */
-
-/* A line on standard error, if -v was given. */
-static void __attribute__((format(printf, 2, 3)))
-policy_say(const struct stage_policy_opts *o, const char *fmt, ...)
-{
-	char line[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	cli_say(o->f->cli, 1, "%s", line);
-}
-
 /* ---- how hard to compress a shard, by equation (5) ---- */
 
-/* Notes which numbers the factor and the budget were calculated from. */
+/* Note which numbers the factor and the budget were calculated from. */
 static void
-policy_ratio_why(const struct stage_policy_opts *o,
-    const struct stage_shard *sh, double rate, double acted, double base,
-    double c, uint64_t budget)
+policy_ratio_why(const struct stage_policy *p, double rate, double acted,
+    double base)
 {
+	const struct stage_policy_opts *o = &p->o;
 	const struct ratio_pace *q = &o->pace;
-	uint64_t step = sh->shard->step;
+	const uint64_t step = p->sh.shard->step;
 	char is[NUM_TEXT], taken[NUM_TEXT];
 
 	(void)num_text(rate, "bit/s", is);
-	(void)num_text(fmax(acted, 0), "bit/s", taken);
+	(void)num_text(acted, "bit/s", taken);
 	if (rate < 0)
-		policy_say(o, "  link: never measured, so taken as %s", taken);
+		SAY(p, "  link: never measured, so taken as %s", taken);
 	else
-		policy_say(o, "  link: %s, %s; taken as %s: a "
+		SAY(p, "  link: %s, %s; taken as %s: a "
 		    "fall counts at once, a rise by %.3g of it, less than %.3g is "
 		    "no change", is, o->bandwidth >= 0 ?
 		    "as the option says" : "as ace-meter measured", taken,
 		    q->rise, q->still);
-	policy_say(o, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = "
+	SAY(p, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = "
 	    "%.4g, equation (5)", o->cmin, o->cmax, o->cmin, ratio_beta(o->half),
-	    fmax(acted, 0), base);
+	    acted, base);
 	if (q->sparse && q->nonzero >= 0)
-		policy_say(o, "  sparsity: %.4g of the last shard's values were "
+		SAY(p, "  sparsity: %.4g of the last shard's values were "
 		    "not zero, so %.4g", q->nonzero, ratio_sparse(q, base,
 		    o->cmax));
 	if (step < q->warmup)
-		policy_say(o, "  warm-up: step %llu of %llu, so the power "
+		SAY(p, "  warm-up: step %llu of %llu, so the power "
 		    "%.4g of it", (unsigned long long)step,
 		    (unsigned long long)q->warmup, ((double)step + 1) /
 		    (double)q->warmup);
-	policy_say(o, "  budget: 4 bytes * %llu values / %.4g = %llu bytes",
-	    (unsigned long long)sh->schema->total, c,
-	    (unsigned long long)budget);
+	SAY(p, "  budget: 4 bytes * %llu values / %.4g = %.0f bytes",
+	    (unsigned long long)p->sh.schema->total, p->key[RATIO],
+	    p->key[BUDGET]);
 }
 
-/* Limits the budget to what the link can carry in time, and adapts the
- * factor. */
-static int
-policy_ratio_late(const struct stage_policy_opts *o,
-    const struct stage_shard *sh, double rate, double acted,
-    uint64_t *budget, double *c)
+/* Decide the ratio and the budget, which a deadline limits to what the link can carry
+ * in time.  o.pace learns of the link.  rate in bit/s, < 0 unknown. */
+static void
+policy_ratio(struct stage_policy *p, double rate)
 {
-	double most = acted / 8 * o->deadline;
-
-	if (o->deadline < 0 || rate < 0 || most >= (double)*budget)
-		return 0;
-	*budget = (uint64_t)most;
-	*c = 4 * (double)sh->schema->total /
-	    fmax((double)*budget, 1);
-	return 1;
-}
-
-/* Puts the keys ratio, budget_bytes and the numbers they are from into kv, and what
- * it learnt of the link into o->pace.  rate in bit/s, < 0 unknown. */
-static int
-policy_ratio_decide(struct stage_policy_opts *o, const struct stage_shard *sh,
-    double rate, struct text_kv *kv, struct err *e)
-{
-	double acted = ratio_acted(&o->pace, rate);
-	double base = ratio_factor(o->cmin, o->cmax, ratio_beta(o->half),
-	    fmax(acted, 0));
-	double c = ratio_paced(&o->pace, ratio_sparse(&o->pace, base, o->cmax),
-	    sh->shard->step);
-	uint64_t budget = ratio_budget(sh->schema->total, c);
+	struct stage_policy_opts *o = &p->o;
+	const double known = ratio_acted(&o->pace, rate), acted = fmax(known, 0);
+	const double base = ratio_factor(o->cmin, o->cmax, ratio_beta(o->half),
+	    acted), total = (double)p->sh.schema->total;
+	const double most = known / 8 * o->deadline;
 	char where[160], taken[NUM_TEXT];
-	int r, late = policy_ratio_late(o, sh, rate, acted, &budget, &c);
+	int late;
 
-	(void)num_text(fmax(acted, 0), "bit/s", taken);
-	policy_say(o, "%s: %s %s, factor %.4g, %llu bytes",
-	    reader_where(sh->in, where), rate >= 0 ? "link" : "link unknown,",
-	    taken, c, (unsigned long long)budget);
-	policy_ratio_why(o, sh, rate, acted, base, c, budget);
+	p->key[RATIO] = ratio_paced(&o->pace, ratio_sparse(&o->pace, base, o->cmax),
+	    p->sh.shard->step);
+	p->key[BUDGET] = (double)ratio_budget(p->sh.schema->total, p->key[RATIO]);
+	if (rate >= 0)
+		p->key[RATE] = rate;
+	late = o->deadline >= 0 && rate >= 0 && most < p->key[BUDGET];
+	if (late) {
+		p->key[BUDGET] = floor(most);
+		p->key[RATIO] = 4 * total / fmax(p->key[BUDGET], 1);
+	}
+	SAY(p, "%s: %s %s, factor %.4g, %.0f bytes",
+	    reader_where(p->sh.in, where), rate >= 0 ? "link" : "link unknown,",
+	    num_text(acted, "bit/s", taken), p->key[RATIO], p->key[BUDGET]);
+	policy_ratio_why(p, rate, acted, base);
 	if (late)
-		policy_say(o, "  the link carries no more in the %.4g s "
+		SAY(p, "  the link carries no more in the %.4g s "
 		    "that a shard may take", o->deadline);
-	if ((r = text_setf(kv, KEYS_RATIO, e, "%.9g", c)) < 0 ||
-	    (r = text_setf(kv, KEYS_BUDGET, e, "%.0f", (double)budget)) < 0)
-		return r;
-	return rate >= 0 ? text_setf(kv, KEYS_BANDWIDTH, e, "%.0f", rate) : 0;
 }
 
 /* ---- how many local steps before the next shard, by equation (9) ---- */
 
 /* The norm || theta ||, from the option or else from the shard. */
 static int
-policy_interval_norm(const struct stage_policy_opts *o, const struct shard *s,
-    double *norm, struct err *e)
+policy_norm(const struct stage_policy *p, double *norm, struct err *e)
 {
+	const struct shard *s = p->sh.shard;
 	int r;
 
-	*norm = o->norm;
+	*norm = p->o.norm;
 	if (*norm > 0)
 		return 0;
 	if ((r = keys_real(&s->kv, SHARD_KEY_NORM, norm, shard_device(s),
@@ -279,65 +262,53 @@ policy_interval_norm(const struct stage_policy_opts *o, const struct shard *s,
 	    shard_device(s));
 }
 
-/* Notes which numbers the interval was calculated from. */
-static void
-policy_interval_why(const struct stage_policy_opts *o, double norm,
-    double drift, uint64_t was, int force)
-{
-	const struct interval *q = &o->interval;
-
-	policy_say(o, "  drift: || shard || / || model || = %.4g / %.4g = "
-	    "%.4g, equation (9); aimed at %.4g", drift * norm, norm, drift,
-	    q->target);
-	if (force)
-		policy_say(o, "  interval: %s%s", interval_force(q, drift) ?
-		    "above four times that, so the least" : "a device diverges "
-		    "and asks for it", ", at once");
-	else
-		policy_say(o, "  interval: %llu * sqrt(%.4g / %.4g), at most "
-		    "halved or doubled, within %llu to %llu",
-		    (unsigned long long)was, q->target, drift,
-		    (unsigned long long)q->min, (unsigned long long)q->max);
-}
-
-/* Decided at the end of shard s, whose values have these sums: the interval goes
- * into o->steps, and the keys divergence, interval and force into kv.  *asked: the
- * interval that a diverging device asked for, or 0; it is set to 0, having been
- * heard. */
+/* Decide the interval, which goes into o.steps too, at the end of the shard, whose
+ * values have these sums.  The interval that a diverging device asked for has been
+ * heard then. */
 static int
-policy_interval_decide(struct stage_policy_opts *o, const struct shard *s,
-    const struct shard_sums *sums, uint64_t *asked, struct text_kv *kv,
+policy_interval(struct stage_policy *p, const struct shard_sums *sums,
     struct err *e)
 {
-	const struct interval *q = &o->interval;
+	const struct interval *q = &p->o.interval;
+	const struct shard *s = p->sh.shard;
+	const uint64_t was = p->o.steps, asked = p->asked;
 	double norm, drift;
-	uint64_t was;
 	int force, r;
 
-	if ((r = policy_interval_norm(o, s, &norm, e)) < 0)
+	if ((r = policy_norm(p, &norm, e)) < 0)
 		return r;
 	drift = interval_drift(sums->sumsq / norm / norm, 1);
 	if (s->kind == SHARD_SUM)
 		drift /= s->weight;
-	was = o->steps;
-	o->steps = interval_next(q, was, drift);
+	p->o.steps = interval_next(q, was, drift);
 	force = interval_force(q, drift);
-	if (*asked != 0 && *asked < o->steps) {
-		o->steps = *asked < q->min ? q->min : *asked;
+	if (asked != 0 && asked < p->o.steps) {
+		p->o.steps = asked < q->min ? q->min : asked;
 		force = 1;
 	}
-	*asked = 0;
-	policy_say(o, "'%s/%llu': relative drift %.4g, interval %llu",
+	p->asked = 0;
+	SAY(p, "'%s/%llu': relative drift %.4g, interval %llu",
 	    shard_device(s), (unsigned long long)s->step, drift,
-	    (unsigned long long)o->steps);
-	policy_interval_why(o, norm, drift, was, force);
+	    (unsigned long long)p->o.steps);
+	SAY(p, "  drift: || shard || / || model || = %.4g / %.4g = "
+	    "%.4g, equation (9); aimed at %.4g", drift * norm, norm, drift,
+	    q->target);
+	if (force)
+		SAY(p, "  interval: %s%s", interval_force(q, drift) ?
+		    "above four times that, so the least" : "a device diverges "
+		    "and asks for it", ", at once");
+	else
+		SAY(p, "  interval: %llu * sqrt(%.4g / %.4g), at most "
+		    "halved or doubled, within %llu to %llu",
+		    (unsigned long long)was, q->target, drift,
+		    (unsigned long long)q->min, (unsigned long long)q->max);
 	/* a drift that is not finite is not written, but it forces a
 	 * synchronisation */
 	if (drift <= POLICY_BIG)
-		r = text_setf(kv, KEYS_DIVERGENCE, e, "%.9g", drift);
-	if (r == 0 && (r = text_setf(kv, KEYS_INTERVAL, e, "%.0f", (double)o->steps)) == 0)
-		r = text_setf(kv, KEYS_FORCE, e, "%d", force);
-	return r;
+		p->key[DIVERGENCE] = drift;
+	p->key[STEPS] = (double)p->o.steps;
+	p->key[FORCE] = force;
+	return 0;
 }
 
 /*
@@ -348,55 +319,45 @@ policy_interval_decide(struct stage_policy_opts *o, const struct shard *s,
  * not matter.
  */
 
-/* Are these the same shard, even if the values have been changed since? */
+/* Go forward to the shard at hand; those before it are skipped.  Its values may have
+ * been changed since. */
 static int
-policy_replay_same(const struct shard *a, const struct shard *b)
+policy_replay_find(struct stage_policy *p, struct err *e)
 {
-	return shard_is_of(a, b->run, b->device) && a->step == b->step;
-}
-
-/* Goes forward to shard s; shards before it are skipped. */
-static int
-policy_replay_find(struct policy_replay *p, const struct shard *s, struct err *e)
-{
+	const struct shard *s = p->sh.shard, *at;
 	int k;
 
-	p->end = 0;
-	while ((k = reader_to_shard(p->from, e)) > 0)
-		if (policy_replay_same(reader_shard(p->from), s))
+	p->replayed = 0;
+	while ((k = reader_to_shard(p->replay, e)) > 0) {
+		at = reader_shard(p->replay);
+		if (shard_is_of(at, s->run, s->device) && at->step == s->step)
 			return 0;
+	}
 	return k < 0 ? k : err_set(e, ERR_DATA, "mismatch: the recording has "
 	    "no shard '%s/%llu' here", shard_device(s),
 	    (unsigned long long)s->step);
 }
 
-/* Passes an annotation on unchanged, but only if it is a policy. */
+/* Pass on the policies that stand before its data, or its end. */
 static int
-policy_replay_pass(struct policy_replay *p, struct stage *to, struct err *e)
+policy_replay_until(struct stage_policy *p, int event, struct err *e)
 {
-	const struct chain_frame *f = reader_frame(p->from);
+	const struct chain_frame *f;
 	struct text_kv kv = TEXT_KV_INIT;
-	int r = keys_add(&kv, p->from, e);
-
-	text_release(&kv);
-	return r < 0 ? r : stage_make(to, f->type, f->raw, f->raw_len, e);
-}
-
-/* What it says until its data, or until its end. */
-static int
-policy_replay_until(struct policy_replay *p, int event, struct stage *to,
-    struct err *e)
-{
 	int k;
 
-	while (!p->end && (k = reader_next(p->from, e)) != event) {
+	while (!p->replayed && (k = reader_next(p->replay, e)) != event) {
 		if (k < 0)
 			return k;
+		f = reader_frame(p->replay);
 		if (k == READER_SEND)
-			p->end = 1;
-		else if (k == READER_NOTE &&
-		    reader_frame(p->from)->type == FRAME_POLI &&
-		    (k = policy_replay_pass(p, to, e)) < 0)
+			p->replayed = 1;
+		if (k != READER_NOTE || f->type != FRAME_POLI)
+			continue;
+		if ((k = keys_add(&kv, p->replay, e)) == 0)
+			k = stage_make(p->s.next, f->type, f->raw, f->raw_len, e);
+		text_release(&kv);
+		if (k < 0)
 			return k;
 	}
 	return 0;
@@ -405,105 +366,107 @@ policy_replay_until(struct policy_replay *p, int event, struct stage *to,
 /* ---- DeCo-SGD: how many bytes, and after how many steps its average is applied,
  * from the times in the shards and what ace-meter and ace-compress wrote ---- */
 
-/* Reads a number of the state; < 0 when the state does not have it. */
+/* Read what was measured of this shard and, from the state, of the last one. */
 static int
-policy_deco_number(const struct statedir *s, const char *file, const char *key,
-    double *v, struct err *e)
+policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
+    struct err *e)
 {
-	int r;
-
-	*v = -1;
-	if (s == NULL)
-		return 0;
-	r = memory_number(s, file, key, v, e);
-	return r < 0 ? r : 0;
-}
-
-static int
-policy_deco_sample(const struct policy_deco *s, const struct shard *sh,
-    const struct statedir *state, struct replan_sample *m, struct err *e)
-{
+	const struct { const char *file, *key; double *v; } number[] = {
+		{ MEMORY_LINK, LINK_RTT, &m->latency },
+		{ CONTRACTION_FILE, CONTRACTION_ALPHA, &m->alpha },
+		{ CONTRACTION_FILE, CONTRACTION_SHARE, &m->share } };
+	const struct policy_deco *s = &p->o.stale;
+	size_t i;
 	int r = 0;
 
 	m->compute = s->compute;
 	if (m->compute < 0)
-		r = keys_real(&sh->kv, SHARD_KEY_COMPUTE, &m->compute,
-		    shard_device(sh), e);
+		r = keys_real(&p->sh.shard->kv, SHARD_KEY_COMPUTE, &m->compute,
+		    shard_device(p->sh.shard), e);
 	/* no step takes less: nobody measured it */
 	if (m->compute < DECO_LEAST)
 		m->compute = -1;
-	if (r < 0 || (r = policy_deco_number(state, MEMORY_LINK, LINK_RTT, &m->latency,
-	    e)) < 0 ||
-	    (r = policy_deco_number(state, CONTRACTION_FILE, CONTRACTION_ALPHA, &m->alpha,
-	    e)) < 0 ||
-	    (r = policy_deco_number(state, CONTRACTION_FILE, CONTRACTION_SHARE, &m->share,
-	    e)) < 0)
-		return r;
+	for (i = 0; i < 3 && r >= 0 && p->o.dir != NULL; i++)
+		r = memory_number(&p->state, number[i].file, number[i].key,
+		    number[i].v, e);
 	if (s->latency >= 0)
 		m->latency = s->latency;
 	m->given |= (s->latency >= 0 ? REPLAN_LATENCY : 0) |
 	    (s->compute >= 0 ? REPLAN_COMPUTE : 0);
-	return 0;
+	return r < 0 ? r : 0;
 }
 
+/* Decide the budget and the delay.  rate in bit/s, < 0 unknown.  0: bandwidth,
+ * computation or latency is not known yet. */
 static int
-policy_deco_put(const struct policy_deco *s, const struct deco *d, uint64_t values,
-    struct text_kv *kv, struct err *e)
+policy_deco(struct stage_policy *p, double rate, struct err *e)
 {
-	int r;
-
-	if ((r = text_setf(kv, KEYS_RATIO, e, "%.9g", 1 / s->plan.delta)) < 0 ||
-	    (r = text_setf(kv, KEYS_BUDGET, e, "%.0f",
-	    fmax(1, floor(s->plan.delta * 4 * (double)values)))) < 0 ||
-	    (r = text_setf(kv, KEYS_DELAY, e, "%.9g", s->plan.tau)) < 0 ||
-	    (r = text_setf(kv, KEYS_BANDWIDTH, e, "%.9g", d->bandwidth)) < 0 ||
-	    (r = text_setf(kv, KEYS_LATENCY, e, "%.9g", d->latency)) < 0 ||
-	    (r = text_setf(kv, KEYS_COMPUTE, e, "%.9g", d->compute)) < 0)
-		return r;
-	return text_setf(kv, KEYS_KC, e, "%.9g", d->kc);
-}
-
-/* For shard sh of a model of so many values.  bandwidth in bit/s, < 0 unknown;
- * given: the user said it.
- * 1: kv has the keys ratio, budget_bytes and delay and the numbers they are from;
- * words says why.  0: bandwidth, computation or latency is not known yet; words
- * says which. */
-static int
-policy_deco_decide(struct policy_deco *s, const struct shard *sh, uint64_t values,
-    double bandwidth, int given, const struct statedir *state,
-    struct text_kv *kv, char words[256], struct err *e)
-{
-	struct replan_sample m = { bandwidth, -1, -1, -1, -1,
-	    given ? REPLAN_BANDWIDTH : 0 };
-	struct replan *t = &s->plan;
+	struct replan_sample m = { rate, -1, -1, -1, -1,
+	    p->o.bandwidth >= 0 ? REPLAN_BANDWIDTH : 0 };
+	struct replan *t = &p->o.stale.plan;
+	const double values = (double)p->sh.schema->total;
 	struct deco d = DECO_INIT;
-	char rate[NUM_TEXT];
+	char where[160], is[NUM_TEXT];
 	int r, changed;
 
-	if ((r = policy_deco_sample(s, sh, state, &m, e)) < 0)
+	if ((r = policy_deco_sample(p, &m, e)) < 0)
 		return r;
 	replan_see(t, &m);
+	(void)reader_where(p->sh.in, where);
 	if (!(t->bandwidth.v > 0) || !(t->compute.v > 0) || t->nlatency == 0) {
-		(void)snprintf(words, 256, "deco: %s not known yet",
+		SAY(p, "%s: deco: %s not known yet", where,
 		    !(t->bandwidth.v > 0) ? "bandwidth" :
 		    !(t->compute.v > 0) ? "computation" : "latency");
 		return 0;
 	}
-	d.size = fmax(32 * (double)values, 1);
-	changed = replan_plan(t, &d, e);
-	if (changed < 0)
+	d.size = fmax(32 * values, 1);
+	if ((changed = replan_plan(t, &d, e)) < 0)
 		return changed;
-	(void)num_text(d.bandwidth, "bit/s", rate);
-	(void)snprintf(words, 256, "deco: %s delay %.0f, %.4g of the "
+	SAY(p, "%s: deco: %s delay %.0f, %.4g of the "
 	    "bits; computation %.4g s, %s, latency %.4g s, price of "
-	    "compression %.3g%s", changed ? "now" : "still",
-	    t->tau, t->delta, d.compute, rate, d.latency, d.kc,
-	    t->kc.v > 0 ? ", measured" : "");
-	r = policy_deco_put(s, &d, values, kv, e);
-	return r < 0 ? r : 1;
+	    "compression %.3g%s", where, changed ? "now" : "still",
+	    t->tau, t->delta, d.compute, num_text(d.bandwidth, "bit/s", is),
+	    d.latency, d.kc, t->kc.v > 0 ? ", measured" : "");
+	p->key[RATIO] = 1 / t->delta;
+	p->key[BUDGET] = fmax(1, floor(t->delta * 4 * values));
+	p->key[DELAY] = t->tau;
+	p->key[BANDWIDTH] = d.bandwidth;
+	p->key[LATENCY] = d.latency;
+	p->key[COMPUTE] = d.compute;
+	p->key[KC] = d.kc;
+	return 1;
 }
 
 /* ---- decisions ---- */
+
+/* Exchange the numbers that the state keeps with h: to it, or from it. */
+static int
+policy_memory(struct stage_policy *p, struct memory *h, int to, struct err *e)
+{
+	const struct {
+		const char *key;
+		double *v;
+		size_t n;
+		int on;
+		double lo, hi;	/* of the first number */
+	} m[] = {
+		{ POLICY_DECO_STATE, (double *)&p->o.stale.plan, REPLAN_NUMBERS,
+		    p->o.stale.on, -HUGE_VAL, HUGE_VAL },
+		{ POLICY_RATE, &p->o.pace.rate, 1, 1, -DBL_MAX, DBL_MAX },
+		{ POLICY_NONZERO, &p->o.pace.nonzero, 1, p->o.pace.sparse, 0, 1 } };
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < 3 && r >= 0; i++)
+		if (m[i].on && to)
+			r = memory_put_list(h, m[i].key, m[i].v, m[i].n, e);
+		else if (m[i].on && (r = memory_list(h, m[i].key, m[i].v,
+		    m[i].n, e)) > 0 && (i == 0 ? replan_check(&p->o.stale.plan) < 0 :
+		    !(*m[i].v >= m[i].lo && *m[i].v <= m[i].hi)))
+			r = err_set(e, ERR_DATA, "corrupt: %s in '%s/%s'",
+			    m[i].key, p->o.dir, h->file);
+	return r < 0 ? r : 0;
+}
 
 static int
 policy_load(struct stage_policy *p, struct err *e)
@@ -516,21 +479,10 @@ policy_load(struct stage_policy *p, struct err *e)
 	if ((r = memory_load(&h, &p->state, POLICY_FILE, e)) < 0)
 		return r;
 	r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "the state's policy", e);
-	if (r >= 0 && p->o.stale.on)
-		r = memory_list(&h, POLICY_DECO_STATE,
-		    (double *)&p->o.stale.plan, REPLAN_NUMBERS, e);
-	if (r > 0 && p->o.stale.on && replan_check(&p->o.stale.plan) < 0)
-		r = err_set(e, ERR_DATA, "corrupt: " POLICY_DECO_STATE);
-	if (r >= 0 && (r = memory_list(&h, POLICY_RATE, &p->o.pace.rate, 1,
-	    e)) > 0 && !isfinite(p->o.pace.rate))
-		r = err_set(e, ERR_DATA, "corrupt: " POLICY_RATE " in "
-		    "'%s/%s'", p->o.dir, h.file);
-	if (r >= 0 && (r = memory_list(&h, POLICY_NONZERO, &p->o.pace.nonzero, 1,
-	    e)) > 0 && !(p->o.pace.nonzero >= 0 && p->o.pace.nonzero <= 1))
-		r = err_set(e, ERR_DATA, "corrupt: " POLICY_NONZERO " in "
-		    "'%s/%s'", p->o.dir, h.file);
+	if (r >= 0)
+		r = policy_memory(p, &h, 0, e);
 	memory_release(&h);
-	return r < 0 ? r : 0;
+	return r;
 }
 
 static int
@@ -544,11 +496,7 @@ policy_save(struct stage_policy *p, struct err *e)
 		return 0;		/* nothing to remember */
 	if ((r = text_setf(&h.kv, KEYS_INTERVAL, e, "%llu",
 	    (unsigned long long)p->o.steps)) == 0 &&
-	    (!p->o.stale.on || (r = memory_put_list(&h, POLICY_DECO_STATE,
-	    (const double *)&p->o.stale.plan, REPLAN_NUMBERS, e)) == 0) &&
-	    (r = memory_put_list(&h, POLICY_RATE, &p->o.pace.rate, 1,
-	    e)) == 0 && (!p->o.pace.sparse || (r = memory_put_list(&h,
-	    POLICY_NONZERO, &p->o.pace.nonzero, 1, e)) == 0))
+	    (r = policy_memory(p, &h, 1, e)) == 0)
 		r = memory_save(&h, &p->state, POLICY_FILE, p->sh.shard,
 		    e);
 	memory_release(&h);
@@ -589,11 +537,11 @@ policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err 
 	r = policy_dynacomm_decide(&p->o.cuts, p->sh.schema, rate, share, kv,
 	    words, e);
 	if (r >= 0)
-		policy_say(&p->o, "%s: %s", reader_where(p->sh.in, where), words);
+		SAY(p, "%s: %s", reader_where(p->sh.in, where), words);
 	return r < 0 ? r : 0;
 }
 
-/* Writes what was decided, as an annotation. */
+/* Write what kv has as an annotation. */
 static int
 policy_put(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 {
@@ -605,32 +553,49 @@ policy_put(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 	    p->note.n, e);
 }
 
+/* Write the numbers that were decided, and cuts where rate is not NULL. */
+static int
+policy_said(struct stage_policy *p, const double *rate, struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	int i, r = 0;
+
+	for (i = 0; i < NUMBERS && r == 0; i++)
+		if (!isnan(p->key[i]))
+			r = text_setf(&kv, policy_key[i].name, e,
+			    policy_key[i].whole ? "%.0f" : "%.9g", p->key[i]);
+	if (r == 0 && rate != NULL)
+		r = policy_cuts(p, *rate, &kv, e);
+	if (r == 0)
+		r = policy_put(p, &kv, e);
+	text_release(&kv);
+	return r;
+}
+
+static void
+policy_nothing(struct stage_policy *p)
+{
+	int i;
+
+	for (i = 0; i < NUMBERS; i++)
+		p->key[i] = NAN;
+}
+
 /* Before the data, and if cuts are to be decided behind what stands there. */
 static int
 policy_decide(struct stage_policy *p, struct err *e)
 {
-	struct text_kv kv = TEXT_KV_INIT;
-	char where[160], words[256];
 	double rate = -1;
-	int r, decided = 0;
+	int r;
 
 	p->waits = 0;
-	if ((r = policy_rate(p, &rate, e)) < 0)
+	policy_nothing(p);
+	if ((r = policy_rate(p, &rate, e)) < 0 ||
+	    (r = p->o.stale.on ? policy_deco(p, rate, e) : 0) < 0)
 		return r;
-	if (p->o.stale.on) {
-		r = decided = policy_deco_decide(&p->o.stale, p->sh.shard,
-		    p->sh.schema->total, rate, p->o.bandwidth >= 0,
-		    p->o.dir != NULL ? &p->state : NULL, &kv, words, e);
-		if (r >= 0)
-			policy_say(&p->o, "%s: %s", reader_where(p->sh.in, where),
-			    words);
-	}
-	if (r >= 0 && (decided || (r = policy_ratio_decide(&p->o,
-	    &p->sh, rate, &kv, e)) == 0) &&
-	    (!p->o.cuts.on || (r = policy_cuts(p, rate, &kv, e)) == 0))
-		r = policy_put(p, &kv, e);
-	text_release(&kv);
-	return r;
+	if (r == 0)
+		policy_ratio(p, rate);
+	return policy_said(p, p->o.cuts.dt >= 0 ? &rate : NULL, e);
 }
 
 static int
@@ -643,10 +608,10 @@ stage_policy_begin(struct stage *st, const struct stage_shard *sh,
 	p->sh = *sh;
 	if ((r = stage_begin(st->next, sh, e)) < 0)
 		return r;
-	if (p->replay.from != NULL)
-		return (r = policy_replay_find(&p->replay, sh->shard, e)) < 0 ?
-		    r : policy_replay_until(&p->replay, READER_DATA, st->next, e);
-	p->waits = p->o.cuts.on;
+	if (p->replay != NULL)
+		return (r = policy_replay_find(p, e)) < 0 ? r :
+		    policy_replay_until(p, READER_DATA, e);
+	p->waits = p->o.cuts.dt >= 0;
 	return p->waits ? 0 : policy_decide(p, e);
 }
 
@@ -680,27 +645,13 @@ stage_policy_data(struct stage *st, const struct stage_data *d, struct err *e)
 }
 
 static int
-policy_interval(struct stage_policy *p, const struct shard_sums *sums,
-    struct err *e)
-{
-	struct text_kv kv = TEXT_KV_INIT;
-	int r = policy_interval_decide(&p->o, p->sh.shard, sums, &p->asked, &kv,
-	    e);
-
-	if (r == 0)
-		r = policy_put(p, &kv, e);
-	text_release(&kv);
-	return r;
-}
-
-static int
 stage_policy_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 {
 	struct stage_policy *p = (struct stage_policy *)st;
 	int r = 0;
 
-	if (p->replay.from != NULL) {
-		r = policy_replay_until(&p->replay, READER_SEND, st->next, e);
+	if (p->replay != NULL) {
+		r = policy_replay_until(p, READER_SEND, e);
 		return r < 0 ? r : stage_end(st->next, sums, e);
 	}
 	if (p->waits && (r = policy_decide(p, e)) < 0)
@@ -708,8 +659,9 @@ stage_policy_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 	if (p->sh.schema->total > 0)
 		p->o.pace.nonzero = (double)sums->nonzero /
 		    (double)p->sh.schema->total;
-	if (p->o.interval.target > 0)
-		r = policy_interval(p, sums, e);
+	policy_nothing(p);
+	if (p->o.interval.target > 0 && (r = policy_interval(p, sums, e)) == 0)
+		r = policy_said(p, NULL, e);
 	if (r < 0 || (r = policy_save(p, e)) < 0)
 		return r;
 	return stage_end(st->next, sums, e);
@@ -734,19 +686,8 @@ policy_asked(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 static int
 policy_older(struct stage_policy *p, const struct stage_note *n, struct err *e)
 {
-	static const struct {
-		const char *key;
-		enum { ALWAYS, INTERVAL, STALE, CUTS } when;
-	} ours[] = {
-		{ KEYS_RATIO, ALWAYS }, { KEYS_BUDGET, ALWAYS },
-		{ KEYS_BANDWIDTH, ALWAYS }, { KEYS_DIVERGENCE, INTERVAL },
-		{ KEYS_INTERVAL, INTERVAL }, { KEYS_FORCE, INTERVAL },
-		{ KEYS_DELAY, STALE }, { KEYS_LATENCY, STALE },
-		{ KEYS_COMPUTE, STALE }, { KEYS_KC, STALE },
-		{ KEYS_CUTS, CUTS }, { KEYS_CUTS_SECONDS, CUTS }
-	};
 	const int on[] = { 1, p->o.interval.target > 0, p->o.stale.on,
-	    p->o.cuts.on };
+	    p->o.cuts.dt >= 0 };
 	struct text_kv kv = TEXT_KV_INIT;
 	size_t i;
 	int r = keys_read(&kv, n->p, n->n, e);
@@ -755,9 +696,9 @@ policy_older(struct stage_policy *p, const struct stage_note *n, struct err *e)
 		r = reader_place(p->sh.in, r, e);
 	if (r == 0 && on[INTERVAL])
 		r = policy_asked(p, &kv, e);
-	for (i = 0; i < sizeof(ours) / sizeof(*ours) && r == 0; i++)
-		if (on[ours[i].when])
-			r = text_set(&kv, ours[i].key, NULL, e);
+	for (i = 0; i < sizeof(policy_key) / sizeof(*policy_key) && r == 0; i++)
+		if (on[policy_key[i].when])
+			r = text_set(&kv, policy_key[i].name, NULL, e);
 	for (i = kv.n; i-- > 0 && on[INTERVAL] && r == 0; )	/* and each device's */
 		if (strncmp(kv.p[i].key, KEYS_INTERVAL_OF,
 		    strlen(KEYS_INTERVAL_OF)) == 0)
@@ -774,7 +715,7 @@ stage_policy_note(struct stage *st, const struct stage_note *n, struct err *e)
 	struct stage_policy *p = (struct stage_policy *)st;
 	int r = 0;
 
-	if (p->o.cuts.on && n->type == FRAME_TIME)
+	if (p->o.cuts.dt >= 0 && n->type == FRAME_TIME)
 		r = policy_dynacomm_hear(&p->o.cuts, n->p, n->n,
 		    p->sh.schema->n, e);
 	if (r < 0)
@@ -783,7 +724,7 @@ stage_policy_note(struct stage *st, const struct stage_note *n, struct err *e)
 		return 0;	/* of a shard without what is added here */
 	if (n->type != FRAME_POLI)
 		return stage_note(st->next, n, e);
-	return p->replay.from != NULL ? 0 : policy_older(p, n, e);
+	return p->replay != NULL ? 0 : policy_older(p, n, e);
 }
 
 static void
@@ -792,7 +733,7 @@ stage_policy_free(struct stage *st)
 	struct stage_policy *p = (struct stage_policy *)st;
 
 	policy_dynacomm_release(&p->o.cuts);
-	reader_free(p->replay.from);
+	reader_free(p->replay);
 	statedir_close(&p->state);
 	buf_release(&p->note);
 	alloc_free(p->x);
@@ -819,7 +760,7 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f,
 	    e)) < 0 || (r = policy_load(p, e)) < 0))
 		return r;
 	return p->o.replay == NULL ? 0 :
-	    reader_file(&p->replay.from, p->o.replay, &f->in, e);
+	    reader_file(&p->replay, p->o.replay, &f->in, e);
 }
 
 #define POLICY_KIND(v) { \
