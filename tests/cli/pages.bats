@@ -141,18 +141,25 @@ example() {
 	exits 0 ace-compress -c q8 -S st2 --wait 5 in
 }
 
-@test "a page that lists what all programs have lists all of it" {
-	local p o n=0
+@test "the common options that a page names are those that its program has" {
+	local p x n=0
 	for p in "$ROOT"/man/ace-*.1; do
-		grep -q '^\.It Fl h , Fl -help$' "$p" || {
-			grep -qE 'that all (filters|programs) have are in$|^The options of its own are' "$p" ||
+		x=${p##*/} x=${x%.1}
+		grep -q '^Common options, which$' "$p" || {
+			grep -qE 'that all (filters|programs) have are in$|^describes the common o|^The options of its own are' "$p" ||
 			    { echo "$p: neither"; false; }
 			continue
 		}
 		n=$((n + 1))
-		for o in 'q , Fl -quiet' 'v , Fl -verbose' '-sandbox Cm auto | require | off' 'V , Fl -version'; do
-			grep -qx "\.It Fl $o" "$p" || { echo "$p: $o"; false; }
-		done
+		# what has an entry of its own besides is the program's own
+		sed -n '/^Common options, which$/,/ \.$/s/^\.Fl \(-*\)\([^ ]*\).*/-\1\2/p' "$p" | sort >named
+		{ "$x" --help-rows; "$x" --help-rows | awk '$1 == "command" { print $2 }' |
+		    while read -r o; do "$x" "$o" --help-rows; done; } | awk -F '\t' '$1 == "option" { print $3 != "" ? "-" $3 : "--" $2 }' |
+		    grep -xE -e '-[oqvhV]|--(schema|omit-schema|no-provenance|max-elements|sandbox)' | sort -u >has
+		while read -r o; do
+			grep -qE "^\.It (.* )?Fl ${o#-}( |\$)" "$p" || echo "$o"
+		done <has >want
+		diff named want || { echo "$p"; false; }
 	done
 	[ "$n" -ge 12 ]
 }
