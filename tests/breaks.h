@@ -106,18 +106,6 @@ lz4_frame(struct forge *s, unsigned long at)
 	f->keep |= KEEP_BODY;
 }
 
-/* As every frame's header was before version 1. */
-static inline void
-draft(struct forge *s, unsigned long from)
-{
-	size_t i;
-
-	for (i = from; i < s->n; i++) {
-		s->f[i].head[10] = 8;
-		s->f[i].head[11] = 1;
-	}
-}
-
 static inline void
 padding(struct forge *s, unsigned long arg)
 {

@@ -33,8 +33,6 @@ static const struct bad bads[] = {
 	{ "unsupported-version", HEAD8(HEAD, 10, 2) },
 	{ "unsupported-version-later", HEAD8(DATA, 10, 2) },
 	{ "unsupported-header-length", HEAD8(SHRD, 11, 9) },
-	{ "unsupported-draft", draft, HEAD },
-	{ "unsupported-draft-later", draft, DATA },
 	{ "unsupported-flag", HEAD8(DATA, 8, 2) },
 	{ "unsupported-flag-head", HEAD8(HEAD, 8, 0x80) },
 	{ "corrupt-header-hash", hash, KEEP_HEAD_HASH },

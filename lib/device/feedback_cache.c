@@ -1,17 +1,14 @@
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/at.h"
 #include "base/err.h"
 #include "base/scan.h"
 #include "device/feedback.h"
 #include "sync/compensate.h"
 
-#define CACHE_FILE "history"	/* and ".STEP", but for what 0.1.0 wrote */
+#define CACHE_FILE "history."	/* and the step */
 
 /*
  * The receiver keeps what it reconstructed last, h, and the one before.  A
@@ -108,9 +105,9 @@ feedback_cache_is(void *arg, const char *name, struct err *e)
 	uint64_t step;
 	int k;
 
-	if (strncmp(name, CACHE_FILE, stem) != 0 || (name[stem] != '\0' &&
-	    (name[stem] != '.' || strlen(name) >= CACHE_NAME ||
-	    name[stem + 1 + strspn(name + stem + 1, "0123456789")] != '\0')))
+	if (strncmp(name, CACHE_FILE, stem) != 0 || name[stem] == '\0' ||
+	    strlen(name) >= CACHE_NAME ||
+	    name[stem + strspn(name + stem, "0123456789")] != '\0')
 		return 0;
 	if ((k = dense_open(&c->h, &c->state, name, SHARD_HISTORY, e)) < 0 ||
 	    (k = dense_check(&c->h, c->of, c->model, e)) < 0)
@@ -173,7 +170,7 @@ feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
 		io_free(to);
 		return k;
 	}
-	(void)snprintf(c->is, sizeof(c->is), CACHE_FILE ".%llu",
+	(void)snprintf(c->is, sizeof(c->is), CACHE_FILE "%llu",
 	    (unsigned long long)sh->step);
 	k = to != NULL ? dense_begin(&c->next, to, &c->state, sh,
 	    SHARD_HISTORY, NULL, sc, e) : dense_create(&c->next, &c->state,
@@ -205,20 +202,13 @@ int
 feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
     struct err *e)
 {
-	char *old;
 	int k = c->next != NULL ? writer_send(c->next, NULL, e) : 0;
 
 	if (k == 0 && c->next != NULL)
 		k = c->lent ? writer_finish(c->next, e) :
 		    writer_end(c->next, sync, e);
-	if (k == 0 && c->next != NULL && !c->lent) {
+	if (k == 0 && c->next != NULL && !c->lent)
 		statedir_prune(&c->state, c->is, c->was);
-		if (strcmp(c->was, CACHE_FILE) != 0 &&
-		    (old = statedir_path(&c->state, CACHE_FILE, e)) != NULL) {
-			(void)unlinkat(AT(old), 0);
-			alloc_free(old);
-		}
-	}
 	if (k == 0 && !c->lent && sync == IO_SYNC_FULL)
 		k = statedir_durable(&c->state, e);
 	/* the lock of a file that is lent lasts as long as it is open, and until it

@@ -111,6 +111,16 @@ memory_row(const struct memory *h, const char *name, size_t n)
 	return NULL;
 }
 
+int
+memory_need(const struct memory *h, const char *name, size_t n,
+    const float **x, struct err *e)
+{
+	return (*x = memory_row(h, name, n)) != NULL ? 0 : err_set(e, ERR_DATA,
+	    "mismatch: no row '%s' of %zu numbers in '%s' of the state, which "
+	    "another version of ace wrote: remove that file to begin anew",
+	    name, n, h->file);
+}
+
 /* ---- one memory, read ---- */
 
 static int
@@ -230,7 +240,6 @@ memory_write(const struct memory *h, struct writer *w, const char *name,
 
 /* ---- the file of a state ---- */
 
-/* "score.before": not in the way of those names that end with a step */
 #define MEMORY_BEFORE ".before"
 enum { MEMORY_NAME = 64 };
 
@@ -339,12 +348,8 @@ int
 memory_load(struct memory *h, const struct statedir *s, const char *name,
     struct err *e)
 {
-	int k;
-
-	if (!memory_alone(name) &&
-	    (k = memory_from(h, s, MEMORY_FILE, name, e)) != 0)
-		return k;
-	return memory_from(h, s, name, NULL, e);
+	return memory_alone(name) ? memory_from(h, s, name, NULL, e) :
+	    memory_from(h, s, MEMORY_FILE, name, e);
 }
 
 int
@@ -388,7 +393,7 @@ static int
 memories_put(struct memories *m, const char *name, struct memory *h,
     struct err *e)
 {
-	struct memory_part new = { alloc_dup(name, e), *h, 0 };
+	struct memory_part new = { alloc_dup(name, e), *h };
 	size_t i = 0;
 
 	if (new.name == NULL || alloc_grow(&m->p, &m->cap, m->n + 1,
@@ -427,7 +432,6 @@ memory_merge(struct memories *m, struct reader *r, struct writer *w,
 			return k;
 		for (c = -1; i < m->n && c < 0; i += c <= 0) {
 			c = name != NULL ? strcmp(m->p[i].name, name) : -1;
-			m->p[i].known = c == 0;
 			if (c <= 0 && (k = memory_write(&m->p[i].h, w,
 			    m->p[i].name, e)) < 0)
 				return k;
@@ -447,22 +451,6 @@ memory_lock(const struct statedir *s, int *fd, struct err *e)
 
 	alloc_free(path);
 	return r;
-}
-
-/* Those that had files of their own are in the file now. */
-static void
-memory_forget(const struct statedir *s, const struct memories *m)
-{
-	char *path;
-	size_t i;
-
-	for (i = 0; i < m->n; i++) {
-		if (m->p[i].known ||
-		    (path = statedir_path(s, m->p[i].name, NULL)) == NULL)
-			continue;
-		(void)unlinkat(AT(path), 0);
-		alloc_free(path);
-	}
 }
 
 static int
@@ -494,8 +482,6 @@ memory_commit(const struct statedir *s, struct memories *m, struct err *e)
 		err_clear(e);
 		r = memory_renew(path, m, 0, e);
 	}
-	if (r == 0)
-		memory_forget(s, m);
 	if (fd >= 0)
 		(void)close(fd);
 	memory_release_all(m);
@@ -514,7 +500,7 @@ static int
 memory_save_alone(const struct memory *h, const struct statedir *s,
     const char *name, struct err *e)
 {
-	struct memory_part p = { NULL, *h, 0 };
+	struct memory_part p = { NULL, *h };
 	struct memories m = { &p, 1, 1 };
 	char *path = statedir_path(s, name, e);
 	int k = path != NULL ? memory_renew(path, &m, 0, e) : -ERR_SYS;

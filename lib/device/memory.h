@@ -10,9 +10,6 @@
  * changes most of them; whoever writes it has its lock, and copies what is not
  * theirs.  Only what is said in its own time has a file of its own: by ace-meter, by
  * ace-expand of an aggregate, and by ace-ack --restart.
- *
- * Each had one before (score, score.before, code, policy): it is read as long as
- * `memory' does not have it, and goes when that gets it.
  */
 #ifndef ACE_MEMORY_H
 #define ACE_MEMORY_H
@@ -67,7 +64,6 @@ struct memories {
 	struct memory_part {
 		char *name;
 		struct memory h;
-		int known;	/* the file had it */
 	} *p;			/* in the order of their names */
 	size_t n, cap;
 };
@@ -81,6 +77,10 @@ int memory_put(struct memory *h, const char *name, const float *x, size_t n,
 /* memory_row(h, name, n): the row, or NULL when it is not there or does not
  * have n numbers. */
 const float *memory_row(const struct memory *h, const char *name, size_t n);
+/* memory_need(h, name, n, x, e): the same; what does not have it is of another
+ * version: -ERR_DATA "mismatch: ...". */
+int memory_need(const struct memory *h, const char *name, size_t n,
+    const float **x, struct err *e);
 
 /* memory_number(s, file, key, v, e): a number among the keys of one of these
  * files.  1 there, finite and not negative; 0 no such file or key; < 0. */

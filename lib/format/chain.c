@@ -279,11 +279,12 @@ chain_on_head(struct chain *c, struct err *e)
 	struct text_kv kv = TEXT_KV_INIT;
 	const unsigned char *id;
 	uint32_t kv_len, max;
+	unsigned version;
 	int r;
 
 	c->unknown = 1;
-	if (bytes_u16(&b) != FRAME_VERSION)
-		return err_data(e, c->pos.offset, "unsupported: major version");
+	if ((version = bytes_u16(&b)) != FRAME_VERSION)
+		return frame_version(version, c->pos.offset, e);
 	(void)bytes_u16(&b);			/* minor: never gates */
 	if (bytes_next32(&b) != 0)
 		return err_data(e, c->pos.offset,

@@ -46,6 +46,14 @@ frame_unknown(const unsigned char p[64])
 }
 
 int
+frame_version(unsigned v, uint64_t at, struct err *e)
+{
+	return err_data(e, at, "unsupported: format version %u, where version %d "
+	    "is expected (%s)", v, FRAME_VERSION, v > FRAME_VERSION ?
+	    "a newer release of ace reads it" : "make it again");
+}
+
+int
 frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
     uint64_t at, struct err *e)
 {
@@ -65,12 +73,8 @@ frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 	h->shard_key = bytes_le64(p + 32);
 	h->payload_hash = bytes_le64(p + 40);
 	h->offset = bytes_le64(p + 48);
-	/* version and length stood the other way round before version 1 */
-	if (p[10] == FRAME_HEAD_SIZE / 8 && p[11] == 1)
-		return err_data(e, at, "unsupported: a draft of the format, "
-		    "from before version 1");
 	if (p[10] != FRAME_VERSION)
-		return err_data(e, at, "unsupported: format version %u", p[10]);
+		return frame_version(p[10], at, e);
 	if (p[11] != FRAME_HEAD_SIZE / 8 ||
 	    (h->flags & FRAME_CRITICAL & ~FRAME_LZ4) != 0)
 		return err_data(e, at, "unsupported: %s frame's header length "

@@ -93,6 +93,9 @@ void frame_encode(const struct frame_head *h, unsigned char out[64]);
  */
 int frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
     uint64_t at, struct err *e);
+/* frame_version(v, at, e): the error for a stream of format version v, which is
+ * another than FRAME_VERSION. */
+int frame_version(unsigned v, uint64_t at, struct err *e);
 
 /* frame_unknown(p): 1 when the 64 bytes are a whole header, but of a version, a
  * length or with a critical flag that this reader does not know. */

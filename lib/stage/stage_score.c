@@ -123,15 +123,14 @@ stage_score_load(struct stage_score *x, struct err *e)
 		    "is of another form", x->o->dir);
 		goto out;
 	}
-	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++) {
-		row = memory_row(&h, score_columns[c], x->score->n);
-		if (row != NULL)
+	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++)
+		if ((r = memory_need(&h, score_columns[c], x->score->n, &row,
+		    e)) == 0)
 			r = score_put_column(x->score, c, row, e);
-	}
 	if ((lesson = text_get(&h.kv, STAGE_SCORE_LESSON)) != NULL)
 		(void)snprintf(x->lesson, sizeof(x->lesson), "%s", lesson);
-	row = memory_row(&h, STAGE_SCORE_ROW, SCORE_ALL);
-	if (r >= 0 && row != NULL)
+	if (r >= 0 && (r = memory_need(&h, STAGE_SCORE_ROW, SCORE_ALL, &row,
+	    e)) == 0)
 		r = score_put_all(x->score, row, e);
 out:
 	memory_release(&h);

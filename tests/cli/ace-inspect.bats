@@ -372,7 +372,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 }
 
 @test "recover: what is not known is not mended" {
-	for w in draft draft-later feature major version-later flag \
+	for w in feature major version-later flag \
 	    header-length; do
 		bad=$ROOT/tests/golden/bad-unsupported-$w.aceg
 		exits 3 ace-inspect recover -o saved "$bad"

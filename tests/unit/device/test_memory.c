@@ -177,11 +177,11 @@ no_memories(const struct statedir *s)
 	}
 	remove_file(s, "memory");
 	e = (struct err)ERR_INIT;
-	file_of(s, "score", SHARD_RESIDUAL, bad[0].name, 1);
-	ok(memory_load(&h, s, "score", &e) == -ERR_DATA &&
+	file_of(s, MEMORY_LINK, SHARD_RESIDUAL, bad[0].name, 1);
+	ok(memory_load(&h, s, MEMORY_LINK, &e) == -ERR_DATA &&
 	    strstr(ERR_MSG(&e), "corrupt: no history") != NULL &&
-	    strstr(ERR_MSG(&e), "/score'") != NULL, "%s", ERR_MSG(&e));
-	remove_file(s, "score");
+	    strstr(ERR_MSG(&e), "/link'") != NULL, "%s", ERR_MSG(&e));
+	remove_file(s, MEMORY_LINK);
 }
 
 /* Saves a memory of one number, after a step of edge1. */
@@ -317,38 +317,26 @@ later(const struct statedir *s)
 	remove_file(s, "memory");
 }
 
-/* A state of before, when each had a file: read, and taken over by who saves. */
+/* A memory of another version, and a file of its own that none has any more. */
 static void
-old(const struct statedir *s)
+another_version(const struct statedir *s)
 {
-	static const char *const three[] = { "score", "score.before", "code" };
+	const float *x;
 	struct memory h;
 	struct err e = ERR_INIT;
-	char *path, *to;
-	size_t i;
 
-	/* made as they were: one memory, alone in its file */
-	for (i = 0; i < 3; i++) {
-		(void)save(s, MEMORY_LINK, (float)i + 1, 7 - (i == 1), 0);
-		path = statedir_path(s, MEMORY_LINK, &e);
-		to = statedir_path(s, three[i], &e);
-		(void)rename(path, to);
-		free(path);
-		free(to);
-	}
-	ok(load(s, "score") == 1 && load(s, "code") == 3 &&
-	    before(s, "score", 7) == 2 && before(s, "score", 8) == 1, "read");
-	ok(memory_load(&h, s, "code", &e) == 1 && h.step == 7 &&
-	    strcmp(h.file, "code") == 0, "from its file");
+	ok(save(s, "score", 1, 1, 0) == 0 &&
+	    memory_load(&h, s, "score", &e) == 1, "a memory of one number");
+	ok(memory_need(&h, "level", 3, &x, &e) == -ERR_DATA && x == NULL &&
+	    strstr(ERR_MSG(&e), "mismatch: no row 'level' of 3 numbers in 'memory' "
+	    "of the state, which another version of ace wrote: remove that file "
+	    "to begin anew") != NULL, "%s", ERR_MSG(&e));
 	memory_release(&h);
-	ok(save(s, "score", 5, 7, 1) == 0 && !is_file(s, "score") &&
-	    !is_file(s, "score.before") && is_file(s, "code"),
-	    "who saves takes his");
-	ok(load(s, "score") == 5 && before(s, "score", 7) == 2 &&
-	    load(s, "code") == 3, "and what was before; the other stays");
-	ok(save(s, "code", 6, 8, 0) == 0 && !is_file(s, "code") &&
-	    load(s, "code") == 6 && load(s, "score") == 5, "until it is saved");
 	remove_file(s, "memory");
+	err_clear(&e);
+	file_of(s, "score", SHARD_HISTORY, (const char *const[]){ "score" }, 1);
+	ok(memory_load(&h, s, "score", &e) == 0, "not read");
+	remove_file(s, "score");
 }
 
 /* Wherever a bit is, and whichever is asked for. */
@@ -409,7 +397,7 @@ main(void)
 	together(&s);
 	again(&s);
 	later(&s);
-	old(&s);
+	another_version(&s);
 	damage(&s);
 	remove_file(&s, "memory.lock");
 	ok(rmdir(dir) == 0, "nothing else is left");

@@ -711,12 +711,12 @@ TEST(absurd)
 		}
 	}
 	ok(good, "whatever a state holds, weights are above 0 and at most 1");
-	/* one of an older release: learnt, and these two were not kept */
+	/* learnt, and nothing was borne out */
 	for (i = 18; i < SCORE_ALL; i++)
 		all[i] = 0;
 	all[15] = 7;
 	ok(score_put_all(s, all, NULL) == 0 && score_of(s, 9) == 1,
-	    "a state of before: nothing is known yet");
+	    "a state where nothing is known yet");
 	score_free(s);
 }
 
