@@ -256,7 +256,7 @@ rule(float *y, const struct robust_rule *q, int back, const float **x, size_t k,
 		r = robust_judge(q, &t, e);
 	if (r == 0 && back && (r = look_back(y, x, k, e)) == 0 &&
 	    (r = past_judge(&past, &t, e)) == 0)
-		r = past_commit(&past, &who[0], e);
+		r = past_commit(&past, &who[0], &model, e);
 	for (i = n = 0; r == 0 && i < k; i++) {
 		if (!robust_counts(&t.one[i]))
 			continue;

@@ -344,7 +344,7 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 		return 0;		/* no contribution has this group */
 	if (schema_exact_group(gather_schema(x->g), g))
 		return aggregate_write(x, g, robust_sum_round(&x->sum, 1), n, e);
-	if (robust_centered(q) && (y = center_group(&x->c.center, first)) != NULL)
+	if (robust_centered(q) && (y = past_center(&x->c.past, first)) != NULL)
 		robust_sum_add(&x->sum, x->pull, y);
 	q->f = x->c.step.f;
 	if (robust_elements(q))
@@ -355,7 +355,7 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 	if (y == NULL)
 		return aggregate_overflow(x, g, e);
 	if (robust_centered(q))
-		center_put(&x->c.center, first, y, n);
+		past_make(&x->c.past, first, y, n);
 	return aggregate_write(x, g, y, n, e);
 }
 
@@ -581,9 +581,8 @@ aggregate_step(struct aggregate *x, struct err *e)
 	shard_release(&s);
 	/* a shard that is to be set aside is found before this */
 	if (r == 0 && robust_centered(&x->o->who.rule))
-		if ((r = center_commit(&x->c.center, gather_shard(x->g, 0),
-		    gather_schema(x->g), e)) == 0)
-			r = past_commit(&x->c.past, gather_shard(x->g, 0), e);
+		r = past_commit(&x->c.past, gather_shard(x->g, 0),
+		    gather_schema(x->g), e);
 	if (x->o->means)
 		for (c = 0; c < x->c.like.clusters && r == 0; c++)
 			r = aggregate_put_cluster(x, c, e);
@@ -755,7 +754,7 @@ aggregate_round(struct aggregate *x, struct rounds *steps,
 
 	while (r == 0 && n != 0 && (r = aggregate_try(x, paths, n, most,
 	    &blame, &bad)) != 0) {
-		if ((r != -ERR_DATA && r != -ERR_REFUSED) || x->c.center.bad)
+		if ((r != -ERR_DATA && r != -ERR_REFUSED) || x->c.past.bad)
 			return err_move(e, &bad);
 		at = blame != 0 ? blame - 1 : 0;
 		count = blame != 0 ? 1 : n;
@@ -793,7 +792,7 @@ aggregate_spool(struct aggregate *x, struct err *e)
 		r = path != NULL ? 0 : -ERR_SYS;
 		if (path != NULL)	/* without the slash and the dot */
 			path[strlen(path) - 2] = '\0';
-		center_keep(&x->c.center, path, o->f->sync);
+		past_keep(&x->c.past, path, o->f->sync);
 	}
 	for (; r == 0 && (o->steps == 0 || i < o->steps); i++)
 		r = aggregate_round(x, steps, most, e);

@@ -55,7 +55,6 @@ contrib_init(struct contrib *c, const struct contrib_opts *o,
 	memset(c, 0, sizeof(*c));
 	c->o = o;
 	c->kern = kern;
-	c->center = (struct center)CENTER_INIT;
 	c->past = (struct past)PAST_INIT;
 	c->only = SKETCH_NONE;
 }
@@ -65,7 +64,6 @@ contrib_release(struct contrib *c)
 {
 	robust_release(&c->step);
 	past_release(&c->past);
-	center_release(&c->center);
 	alloc_free(c->late);
 	sketch_release(&c->like);
 }
@@ -193,7 +191,7 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 	/* no distance is between values that mean only themselves */
 	alone = schema_exact(sc->t[span.tensor].dtype);
 	if (centered)
-		center = center_group(&c->center, sc->t[span.tensor].base +
+		center = past_center(&c->past, sc->t[span.tensor].base +
 		    span.offset);
 	if (c->o->theta >= 0 && (r = sketch_group(&c->like, g, span.n, e)) < 0)
 		return r;
@@ -395,20 +393,14 @@ contrib_read(struct contrib *c, struct err *e)
 	return r;
 }
 
-/* What the rule `center' knows of the steps before. */
+/* Begin with what the rule `center' knows of the steps before. */
 static int
 contrib_before(struct contrib *c, struct err *e)
 {
-	const struct shard *sh = gather_shard(c->g, 0);
 	size_t i, n = gather_count(c->g);
-	int r = center_begin(&c->center, sh, gather_schema(c->g), e);
+	int r = past_begin(&c->past, gather_shard(c->g, 0), gather_schema(c->g), n,
+	    e);
 
-	if (r < 0)
-		return r;
-	c->past.dir = &c->center.dir;
-	c->past.sync = c->center.sync;
-	if ((r = past_begin(&c->past, sh, gather_schema(c->g), n, e)) < 0)
-		c->center.bad = 1;
 	for (i = 0; i < n && r == 0; i++)
 		past_device(&c->past, i, gather_shard(c->g, i));
 	return r;

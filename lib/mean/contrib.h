@@ -15,7 +15,6 @@
 
 #include "base/io.h"
 #include "kern/kern.h"
-#include "mean/center.h"
 #include "mean/past.h"
 #include "sync/robust.h"
 #include "sync/sketch.h"
@@ -41,8 +40,7 @@ struct contrib {
 	const struct kern *kern;
 	struct gather *g;		/* the caller's, set before a step */
 	struct robust_step step;
-	struct center center;		/* of the step before, for such a rule */
-	struct past past;		/* of more of them, for that rule */
+	struct past past;		/* what the rule `center' remembers */
 	double *late;			/* f64[k]: what age and drift leave of
 					 * each weight, 0 to 1 */
 	size_t late_cap;

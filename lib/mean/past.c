@@ -12,7 +12,7 @@
 #include "mean/past.h"
 
 static const char *const past_file[2] = { "past.0", "past.1" };
-static const char past_seed[] = "past.seed", past_model[] = "past.model";
+static const char past_seed[] = "past.seed";
 
 #define PAST_KEEP 0.9f		/* B */
 #define PAST_LEAST 0.01f	/* who has less is forgotten: after some 40 steps */
@@ -24,9 +24,9 @@ static const char past_seed[] = "past.seed", past_model[] = "past.model";
 #define PAST_EQUAL 1e-6
 enum { PAST_FEW = 64 };		/* values: any two directions may be the same */
 
-/* Of a row in a file: mass, u, seen; rows of release 0.1 end before the last. */
-enum { PAST_OLD = SKETCH_M + 1,
-	PAST_VALUES = PAST_OLD + PAST_STEPS * (PAST_SUMS + 1) };
+/* A row in a file: mass, u, seen. */
+enum { PAST_SEEN = SKETCH_M + 1,
+	PAST_VALUES = PAST_SEEN + PAST_STEPS * (PAST_SUMS + 1) };
 
 struct past_at {		/* a contribution, by the first sum of its direction */
 	double v;
@@ -46,6 +46,8 @@ past_more(struct past_rows *l, struct err *e)
 void
 past_release(struct past *p)
 {
+	alloc_free(p->dir.dir);
+	alloc_free(p->values);
 	alloc_free(p->last.row);
 	alloc_free(p->next.row);
 	alloc_free(p->who);
@@ -58,6 +60,14 @@ past_release(struct past *p)
 }
 
 /* ---- files ---- */
+
+void
+past_keep(struct past *p, char *dir, enum io_sync sync)
+{
+	p->dir.dir = dir;
+	p->dir.durable = sync == IO_SYNC_FULL;
+	p->sync = sync;
+}
 
 /* 32 hex digits; 0 when they are none. */
 static int
@@ -78,9 +88,32 @@ past_unhex(const char *s, unsigned char out[SHARD_ID])
 	return 1;
 }
 
-/* The rows of a file: a tensor for each, whose name is the device's hash. */
+/* The first shard of a file: the center. */
 static int
-past_read(struct past *p, struct dense *d, struct err *e)
+past_read_center(struct past *p, struct dense *d, const struct schema *sc,
+    struct err *e)
+{
+	struct schema_span span;
+	const float *x;
+	uint32_t g;
+	int r = 0;
+
+	for (g = 0; g < sc->ngroups && r == 0; g++) {
+		schema_span(sc, g, &span);
+		if ((r = dense_group(d, g, &x, e)) == 0 && x != NULL)
+			memcpy(p->center + sc->t[span.tensor].base + span.offset,
+			    x, span.n * sizeof(*x));
+	}
+	if (r == 0 && (r = values_next(&d->v, e)) == 0)
+		r = reader_to_shard(d->r, e);
+	if (r == 0)
+		r = err_set(e, ERR_DATA, "corrupt: no rows of devices");
+	return r < 0 ? reader_blame(d->r, r, e) : values_begin(&d->v, d->r, e);
+}
+
+/* The second one: a tensor for each row, whose name is the device's hash. */
+static int
+past_read_rows(struct past *p, struct dense *d, struct err *e)
 {
 	const struct schema *sc = reader_schema(d->r);
 	struct past_row *row;
@@ -91,52 +124,44 @@ past_read(struct past *p, struct dense *d, struct err *e)
 	for (g = 0; g < sc->ngroups && r == 0; g++) {
 		if ((row = past_more(&p->last, e)) == NULL)
 			return -ERR_SYS;
-		if (sc->ngroups != sc->n || (sc->t[g].numel != PAST_VALUES &&
-		    sc->t[g].numel != PAST_OLD) ||
+		if (sc->ngroups != sc->n || sc->t[g].numel != PAST_VALUES ||
 		    (g != 0 && !past_unhex(sc->t[g].name, row->device)))
 			return err_set(e, ERR_DATA, "corrupt: '%s' is no past of "
 			    "devices", reader_name(d->r));
 		if ((r = dense_group(d, g, &x, e)) == 0 && x != NULL) {
 			row->mass = x[0];
 			memcpy(row->u, x + 1, sizeof(row->u));
-			if (sc->t[g].numel == PAST_VALUES)
-				memcpy(row->seen, x + PAST_OLD,
-				    sizeof(row->seen));
+			memcpy(row->seen, x + PAST_SEEN, sizeof(row->seen));
 		}
 	}
 	return r;
 }
 
-/* Reads the newer of the files of steps before sh's. */
+/* Read the newer of the files of steps before sh's. */
 static int
 past_load(struct past *p, const struct shard *sh, const struct schema *sc,
     struct err *e)
 {
 	struct dense d[2] = { { .r = NULL }, { .r = NULL } };
-	char model[2 * sizeof(sc->id) + 1];
-	const struct shard *from;
-	const char *of;
-	uint64_t step = 0;
+	const char *seed;
+	uint64_t step[2];
 	int k, use = -1, r = 0;
 
-	shard_hex(sc->id, model);
 	for (k = 0; k < 2 && r == 0; k++) {
-		r = dense_open(&d[k], p->dir, past_file[k], SHARD_HISTORY, e);
+		r = dense_open(&d[k], &p->dir, past_file[k], SHARD_HISTORY, e);
 		if (r < 0 || d[k].r == NULL)
 			continue;
-		from = reader_shard(d[k].r);
-		of = text_get(&from->kv, past_model);
-		if (from->step < sh->step && of != NULL &&
-		    strcmp(of, model) == 0 && (use < 0 || from->step > step)) {
+		step[k] = reader_shard(d[k].r)->step;
+		if (step[k] < sh->step && memcmp(reader_schema(d[k].r)->id, sc->id,
+		    sizeof(sc->id)) == 0 && (use < 0 || step[k] > step[use]))
 			use = k;
-			step = from->step;
-		}
 	}
 	if (r == 0 && use >= 0) {
-		of = text_get(&reader_shard(d[use].r)->kv, past_seed);
-		p->seed = strtoull(of != NULL ? of : "0", NULL, 16);
+		seed = text_get(&reader_shard(d[use].r)->kv, past_seed);
+		p->seed = strtoull(seed != NULL ? seed : "0", NULL, 16);
 		p->known = 1;
-		r = past_read(p, &d[use], e);
+		if ((r = past_read_center(p, &d[use], sc, e)) == 0)
+			r = past_read_rows(p, &d[use], e);
 	}
 	p->newest = use >= 0 ? use : 1;
 	for (k = 0; k < 2; k++)
@@ -144,6 +169,7 @@ past_load(struct past *p, const struct shard *sh, const struct schema *sc,
 	return r;
 }
 
+/* The table of the rows. */
 static int
 past_table(const struct past *p, struct schema *sc, struct err *e)
 {
@@ -162,34 +188,66 @@ past_table(const struct past *p, struct schema *sc, struct err *e)
 }
 
 static int
-past_save(struct past *p, const struct shard *sh, struct err *e)
+past_write_center(const struct past *p, struct writer *w, const struct schema *sc,
+    struct err *e)
 {
-	struct text_kv kv = TEXT_KV_INIT;
-	struct schema sc = SCHEMA_INIT;
-	char model[2 * sizeof(p->model) + 1];
-	struct writer *w = NULL;
+	struct schema_span span;
+	uint32_t g;
+	int r = 0;
+
+	for (g = 0; g < sc->ngroups && r == 0; g++) {
+		schema_span(sc, g, &span);
+		r = dense_put(w, g, p->center + sc->t[span.tensor].base +
+		    span.offset, span.n, e);
+	}
+	return r < 0 ? r : writer_send(w, NULL, e);
+}
+
+static int
+past_write_rows(const struct past *p, struct writer *w, const struct shard *sh,
+    const struct schema *table, struct err *e)
+{
+	const struct past_row *row;
+	struct shard s;
 	float x[PAST_VALUES];
 	size_t i;
 	int r;
 
-	shard_hex(p->model, model);
-	if ((r = past_table(p, &sc, e)) == 0 &&
-	    (r = text_set(&kv, past_model, model, e)) == 0 &&
-	    (r = text_setf(&kv, past_seed, e, "%llx",
-	    (unsigned long long)p->seed)) == 0)
-		r = dense_create(&w, p->dir, past_file[!p->newest], sh,
-		    SHARD_HISTORY, &kv, &sc, e);
+	shard_init(&s);
+	s.kind = SHARD_HISTORY;
+	s.step = sh->step;
+	if ((r = shard_same(&s, sh, e)) == 0)
+		r = writer_shard(w, &s, table, e);
+	shard_release(&s);
 	for (i = 0; i < p->last.n && r == 0; i++) {
-		x[0] = p->last.row[i].mass;
-		memcpy(x + 1, p->last.row[i].u, sizeof(p->last.row[i].u));
-		memcpy(x + PAST_OLD, p->last.row[i].seen,
-		    sizeof(p->last.row[i].seen));
+		row = &p->last.row[i];
+		x[0] = row->mass;
+		memcpy(x + 1, row->u, sizeof(row->u));
+		memcpy(x + PAST_SEEN, row->seen, sizeof(row->seen));
 		r = dense_put(w, (uint32_t)i, x, PAST_VALUES, e);
 	}
-	if (r == 0 && (r = writer_send(w, NULL, e)) == 0)
+	return r < 0 ? r : writer_send(w, NULL, e);
+}
+
+static int
+past_save(struct past *p, const struct shard *sh, const struct schema *sc,
+    struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	struct schema table = SCHEMA_INIT;
+	struct writer *w = NULL;
+	int r;
+
+	if ((r = past_table(p, &table, e)) == 0 &&
+	    (r = text_setf(&kv, past_seed, e, "%llx",
+	    (unsigned long long)p->seed)) == 0 &&
+	    (r = dense_create(&w, &p->dir, past_file[!p->newest], sh,
+	    SHARD_HISTORY, &kv, sc, e)) == 0 &&
+	    (r = past_write_center(p, w, sc, e)) == 0 &&
+	    (r = past_write_rows(p, w, sh, &table, e)) == 0)
 		r = writer_end(w, p->sync, e);
 	writer_free(w);
-	schema_release(&sc);
+	schema_release(&table);
 	text_release(&kv);
 	if (r == 0)
 		p->newest = !p->newest;
@@ -198,6 +256,28 @@ past_save(struct past *p, const struct shard *sh, struct err *e)
 
 /* ---- a step ---- */
 
+/* Know nothing of the model sc but what files say. */
+static int
+past_model(struct past *p, const struct shard *sh, const struct schema *sc,
+    struct err *e)
+{
+	const size_t n = (size_t)sc->total;
+	int r = alloc_grow(&p->values, &p->cap, 2 * n, sizeof(*p->values), e);
+
+	p->known = 0;
+	p->last.n = 0;
+	if (r < 0)
+		return r;
+	memset(p->values, 0, 2 * n * sizeof(*p->values));
+	p->center = p->values;
+	p->made = p->values + n;
+	if (p->dir.dir != NULL && (r = past_load(p, sh, sc, e)) < 0) {
+		p->bad = 1;
+		return r;
+	}
+	return p->last.n != 0 || past_more(&p->last, e) != NULL ? 0 : -ERR_SYS;
+}
+
 int
 past_begin(struct past *p, const struct shard *sh, const struct schema *sc,
     size_t k, struct err *e)
@@ -205,12 +285,7 @@ past_begin(struct past *p, const struct shard *sh, const struct schema *sc,
 	int r = 0;
 
 	if (!p->begun || memcmp(p->model, sc->id, sizeof(p->model)) != 0) {
-		p->begun = p->known = 0;
-		p->last.n = 0;
-		if (p->dir != NULL && p->dir->dir != NULL)
-			r = past_load(p, sh, sc, e);
-		if (r == 0 && p->last.n == 0 && past_more(&p->last, e) == NULL)
-			r = -ERR_SYS;
+		r = past_model(p, sh, sc, e);
 		memcpy(p->model, sc->id, sizeof(p->model));
 		p->begun = r == 0;
 	}
@@ -220,6 +295,7 @@ past_begin(struct past *p, const struct shard *sh, const struct schema *sc,
 	    &p->print_cap, k, sizeof(*p->print), e)) < 0 ||
 	    (r = alloc_grow(&p->from, &p->from_cap, k, sizeof(*p->from), e)) < 0)
 		return r;
+	memset(p->made, 0, (size_t)sc->total * sizeof(*p->made));
 	memset(p->who, 0, k * sizeof(*p->who));
 	memset(p->print, 0, k * sizeof(*p->print));
 	p->k = k;
@@ -227,6 +303,18 @@ past_begin(struct past *p, const struct shard *sh, const struct schema *sc,
 	p->now.seed = p->seed;
 	r = sketch_begin(&p->same, k, e);
 	return r == 0 && p->known ? sketch_begin(&p->now, k + 1, e) : r;
+}
+
+const float *
+past_center(const struct past *p, uint64_t first)
+{
+	return p->known ? p->center + first : NULL;
+}
+
+void
+past_make(struct past *p, uint64_t first, const float *y, size_t n)
+{
+	memcpy(p->made + first, y, n * sizeof(*y));
 }
 
 void
@@ -594,12 +682,16 @@ past_judge(struct past *p, struct robust_step *t, struct err *e)
 }
 
 int
-past_commit(struct past *p, const struct shard *sh, struct err *e)
+past_commit(struct past *p, const struct shard *sh, const struct schema *sc,
+    struct err *e)
 {
 	const struct past_rows last = p->last;
+	float *const center = p->center;
 
 	p->last = p->next;
 	p->next = last;
+	p->center = p->made;
+	p->made = center;
 	p->known = 1;
-	return p->dir != NULL && p->dir->dir != NULL ? past_save(p, sh, e) : 0;
+	return p->dir.dir != NULL ? past_save(p, sh, sc, e) : 0;
 }

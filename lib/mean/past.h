@@ -1,7 +1,10 @@
 /*
- * What each device's shards had in common over the last steps, and how far that is
- * from what the aggregates had: for the rule `center', since who hides in the noise
- * of one step does not hide in the mean of many.
+ * What the rule `center' remembers of the steps before: the center, from which it
+ * measures, and of each device what its shards had in common over the last steps, since
+ * a device that hides in the noise of one step does not hide in the mean of many.
+ *
+ * The center is the aggregate of the step before: in memory, 4 bytes a value, and the
+ * one that is being made beside it.
  *
  *   u_k = B u_k + (1 - B) S g~_k     m_k = B m_k + (1 - B)    who counts in the step
  *   u_k = B u_k                      m_k = B m_k              who does not
@@ -21,7 +24,7 @@
  * same bytes and nobody knows them who does not see what the others send.
  *
  *	past_begin -> past_device of each -> past_group, past_add for each group
- *	-> past_repeats -> past_judge -> past_commit
+ *	-> past_repeats -> past_judge -> past_make for each group -> past_commit
  *
  * Of each shard that counted in one of the last PAST_STEPS averages the direction is
  * kept, too, as 32 sums of a second sketch, whose places are the same for ever: a
@@ -34,7 +37,10 @@
  * nearly the same.  Nor is one for what the other device sends again in this step.  Of shards
  * with few values other than zero any two may be parallel: these have to be equal.
  *
- * Of two files one is of the last step and the other of the one before, as center's.
+ * For a spool all of it is in files, too, so that a program that is started again goes
+ * on with the same.  Of two files one is of the last step and the other of the one
+ * before: a step that is made again after a kill has to begin where it began.  The first
+ * shard of a file is the center, the second has a row for each device.
  */
 #ifndef ACE_PAST_H
 #define ACE_PAST_H
@@ -43,13 +49,13 @@
 #include <stdint.h>
 
 #include "base/io.h"
+#include "base/statedir.h"
 #include "format/shard.h"
 #include "sync/robust.h"
 #include "sync/sketch.h"
 
 struct err;
 struct schema;
-struct statedir;
 
 enum { PAST_STEPS = 32, PAST_SUMS = 32 };
 
@@ -76,10 +82,15 @@ struct past_rows {
 };
 
 struct past {
-	const struct statedir *dir;	/* NULL: no files */
+	struct statedir dir;		/* dir.dir NULL: no files */
 	enum io_sync sync;
-	int newest;			/* the file that was written last */
-	int begun, known;		/* a step was; so that there are places */
+	int newest;			/* the file that was written last, 0 or 1 */
+	int bad;			/* the files are: no shard is to blame */
+	int begun;			/* a step of `model' was; */
+	int known;			/* so that there are a center and places */
+	float *values;			/* room for both of these: */
+	float *center, *made;		/* f32[]: of the step before, of this one */
+	size_t cap;
 	uint64_t seed;			/* of the places */
 	uint64_t step;			/* at hand */
 	unsigned char model[16];
@@ -94,8 +105,10 @@ struct past {
 	double *far2;			/* f64[k], and as much to sort them in */
 	size_t far_cap;
 };
-#define PAST_INIT { .newest = 1 }
+#define PAST_INIT { .dir = STATE_INIT, .newest = 1 }
 
+/* past_keep(p, dir, sync): files in the directory dir, which becomes p's own. */
+void past_keep(struct past *p, char *dir, enum io_sync sync);
 /* past_begin(p, sh, sc, k, e): the step of shard sh, of k contributions to the model
  * sc, begins.  Nothing is known of another model than the step before, or in the
  * first step: then p->known is 0. */
@@ -113,8 +126,14 @@ void past_add(struct past *p, size_t i, const float *x);
 int past_repeats(struct past *p, struct robust_step *t, struct err *e);
 /* past_judge(p, t, e): behind robust_judge: robust_past by what is known. */
 int past_judge(struct past *p, struct robust_step *t, struct err *e);
-/* past_commit(p, sh, e): this step becomes the one before. */
-int past_commit(struct past *p, const struct shard *sh, struct err *e);
+/* past_center(p, first): the center's values from the first of a group on, or NULL:
+ * zeros.  past_make(p, first, y, n): the group's in this step's aggregate, which are
+ * zeros otherwise. */
+const float *past_center(const struct past *p, uint64_t first);
+void past_make(struct past *p, uint64_t first, const float *y, size_t n);
+/* past_commit(p, sh, sc, e): this step becomes the one before. */
+int past_commit(struct past *p, const struct shard *sh, const struct schema *sc,
+    struct err *e);
 void past_release(struct past *p);
 
 #endif

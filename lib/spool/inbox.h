@@ -9,7 +9,7 @@
  *   DIR/RUN/closed                   "STEP\n": all steps before this one are
  *                                    closed; it is itself when it has a manifest
  *   DIR/RUN/last                     "STEP\n": the last aggregate made
- *   DIR/RUN/center.?, past.?         see mean/center.h, past.h
+ *   DIR/RUN/past.?                   see mean/past.h
  *   DIR/RUN/STEP/DEVICE.aceg    an accepted shard, a stream of its own
  *   DIR/RUN/STEP/DEVICE.no      the receipts of those that were rejected
  *   DIR/RUN/STEP/manifest            receipts of the shards in the aggregate, those

@@ -411,11 +411,11 @@ steps() {
 	# damage is not believed, nor is the other file taken instead
 	rm -r spool
 	cp -r fourth spool
-	for f in spool/*/center.?; do
+	for f in spool/*/past.?; do
 		flip "$f" 300
 	done
 	exits 3 "${agg[@]}" --steps 1
-	says 'corrupt: .*center'
+	says 'corrupt: .*past'
 }
 
 # part DEVICE STEP SEED [TIMES]: a shard of 300 values of that seed, times so much

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/err.h"
 #include "base/rng.h"
-#include "base/statedir.h"
 #include "format/schema.h"
 #include "mean/past.h"
 
@@ -64,15 +64,16 @@ step(struct past *p, struct robust_step *t, const struct robust_rule *q, size_t 
 	if (r == 0 && (r = past_repeats(p, t, &e)) == 0 &&
 	    (r = robust_judge(q, t, &e)) == 0)
 		r = past_judge(p, t, &e);
-	return r == 0 ? past_commit(p, &who[0], &e) : r;
+	past_make(p, 0, center, N);
+	return r == 0 ? past_commit(p, &who[0], &model, &e) : r;
 }
 
+/* dir NULL: no files. */
 static void
-forget(struct past *p, const struct statedir *d)
+forget(struct past *p, const char *dir)
 {
 	past_release(p);
-	p->dir = d;
-	p->sync = IO_SYNC_NONE;
+	past_keep(p, dir != NULL ? alloc_dup(dir, &e) : NULL, IO_SYNC_NONE);
 }
 
 TEST(who_is_bad)
@@ -129,7 +130,6 @@ TEST(who_is_bad)
 TEST(files)
 {
 	char dir[] = "/tmp/ace-past.XXXXXX", path[64];
-	struct statedir d = STATE_INIT;
 	struct past p = PAST_INIT, again = PAST_INIT;
 	struct robust_step t = { .k = 0 };
 	struct robust_rule q = { 0 };
@@ -141,28 +141,27 @@ TEST(files)
 
 	if (mkdtemp(dir) == NULL)
 		return;
-	d.dir = dir;
 	(void)robust_parse(&q, "center", &e);
-	forget(&p, &d);
+	forget(&p, dir);
 	for (s = 0; s < 12; s++)
 		r |= step(&p, &t, &q, K, s);
 	scale = t.one[0].scale;
 	memcpy(was, p.last.row, sizeof(was));
 	ok(r == 0 && p.last.n == K + 1, "twelve steps");
 	/* the last one again, by somebody else, and by one who has only files */
-	forget(&p, &d);
+	forget(&p, dir);
 	r = step(&p, &t, &q, K, s - 1);
 	ok(r == 0 && t.one[0].scale <= scale && t.one[0].scale >= scale &&
 	    memcmp(was, p.last.row, sizeof(was)) == 0,
 	    "a step made again is the same: %g, %g", t.one[0].scale, scale);
-	forget(&again, &d);
+	forget(&again, dir);
 	r |= step(&again, &t, &q, K, s);
 	scale = t.one[0].scale;
 	r |= step(&p, &t, &q, K, s);
 	ok(r == 0 && t.one[0].scale <= scale && t.one[0].scale >= scale,
 	    "and who goes on is as who was started again");
 	model.id[0] ^= 1;
-	forget(&p, &d);
+	forget(&p, dir);
 	r = past_begin(&p, &who[0], &model, K, &e);
 	ok(r == 0 && !p.known && p.last.n == 1, "of another model nothing is known");
 	model.id[0] ^= 1;
@@ -176,7 +175,7 @@ TEST(files)
 		(void)fputs("damage", f);
 		(void)fclose(f);
 	}
-	forget(&p, &d);
+	forget(&p, dir);
 	who[0].step = s + 1;
 	ok(past_begin(&p, &who[0], &model, K, &e) == -ERR_DATA, "damage is seen: %s",
 	    ERR_MSG(&e));
@@ -236,7 +235,6 @@ TEST(copies_are_left_out)
 		{ 1, -1, 0, 0, 0 }		/* the opposite: too far for center */
 	};
 	char dir[] = "/tmp/ace-past.XXXXXX", path[64];
-	struct statedir d = STATE_INIT;
 	struct past p = PAST_INIT, other = PAST_INIT;
 	struct robust_step t = { .k = 0 };
 	struct robust_rule q = { 0 };
@@ -246,8 +244,7 @@ TEST(copies_are_left_out)
 
 	if (mkdtemp(dir) == NULL)
 		return;
-	d.dir = dir;
-	forget(&p, &d);
+	forget(&p, dir);
 	(void)robust_parse(&q, "center", &e);
 	meddle = NULL;
 	for (s = 0; s < 40; s++) {
@@ -261,7 +258,7 @@ TEST(copies_are_left_out)
 		copy.times = c[i].times;
 		copy.noise = c[i].noise;
 		copy.both = c[i].both;
-		forget(&other, &d);		/* has files only */
+		forget(&other, dir);		/* has files only */
 		r |= step(&other, &t, &q, K, s);
 		wrong = repeated(&t);
 		r |= step(&p, &t, &q, K, s);
