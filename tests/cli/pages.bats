@@ -341,3 +341,13 @@ example() {
 	cat wrong
 	[ ! -s wrong ]
 }
+
+@test "ace-troubleshooting: each message on the page is one that a program prints" {
+	cat "$ROOT"/lib/*/*.[ch] "$ROOT"/cmd/*.c |
+	    perl -0777 -pe 's/"\s*\n\s*"//g; s/%s/X/g' >sources
+	sed -n 's/^\.It Li //p' "$ROOT/man/ace-troubleshooting.7" >messages
+	[ "$(wc -l <messages)" -gt 20 ]
+	while read -r m; do
+		grep -qF -e "$m" sources || { echo "nobody prints '$m'"; false; }
+	done <messages
+}
