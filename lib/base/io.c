@@ -19,34 +19,44 @@ enum { IO_BUF = 64 * 1024, IO_LITTLE = 512 };
 enum { IO_BEHIND = 4 << 20 };	/* bytes that the disk is given at a time */
 enum { IO_SPARE = 256 << 10 };	/* of less it is not worth its names */
 
+struct io;
+
+/* Where the bytes of an end for reading come from. */
+struct io_kind {
+	/* one read of at most n bytes; *got is 0 at the end of the input */
+	int (*read)(struct io *io, unsigned char *p, size_t n, size_t *got,
+	    struct err *e);
+	/* goes on so many bytes after what was read; NULL: it cannot seek */
+	int (*move)(struct io *io, off_t by, struct err *e);
+	int ahead;		/* more may be read than was asked for */
+};
+
+/*
+ * There is one buffer.  Of an end for reading, buf[at] to buf[have] is what was read and
+ * not yet handed out, and what stands before that was handed out: count is the place of
+ * buf[at] in the input.  Of an end for writing, buf[0] to buf[have] waits to be written.
+ */
 struct io {
+	const struct io_kind *kind;	/* NULL: it is written */
 	int fd;			/* -1: memory, or `from' */
-	struct io_from from;	/* read NULL: none */
+	struct io_from from;
+	const unsigned char *mem;	/* io_open_mem */
+	size_t mem_n;
+	off_t place;		/* of what is read next, where fd's does not count */
 	int (*before)(struct io *, struct err *);
-	int writing;
 	int own;		/* close fd */
-	int seekable, pipe, sparse;
+	int pipe, sparse;
 	int skipped;		/* little may be wanted of what comes next */
 	int watch;		/* what must be read by somebody, or -1 */
 	char *name;		/* for messages */
 	struct temp temp;	/* io_create: its name is NULL for anything else */
-	int placed;		/* reads from `place' on, not where fd stands,
-				 * so that to pass over bytes is no call */
-	off_t place;
 	double silence, until;	/* io_patience: seconds, clock_now; or 0 */
 	struct splice *share;	/* what goes on as it is, or NULL */
+
 	uint64_t count;		/* bytes handed out or taken */
-
-	unsigned char *buf;	/* IO_BUF bytes, or the caller's memory, all of it */
-	size_t at, have;	/* reading: unread part of buf; writing: have */
-	int lent;		/* buf is the caller's */
+	unsigned char *buf;
+	size_t at, have, cap;
 	struct buf sink;	/* memory destination */
-
-	int marked;		/* bytes since the mark are kept, or seekable */
-	uint64_t mark_count;
-	size_t rec_limit, rec_at;
-	int rec_lost;
-	struct buf rec;		/* pipes: what was read since the mark */
 	int behind;		/* io_behind, and so many bytes are on their way */
 	uint64_t sent;
 	int over;		/* io_over */
@@ -59,29 +69,97 @@ io_pipe_small(const struct io *io)
 	fd_pipe_size(io->fd, IO_BUF);
 }
 
-/* An end without anything set that io_open or io_create sets. */
+/* Make an end without anything set that io_open or io_create sets. */
 static int
-io_new(struct io **out, int fd, int writing, const char *name, struct err *e)
+io_new(struct io **out, const struct io_kind *kind, int fd, const char *name,
+    struct err *e)
 {
 	struct io *io = alloc_get(1, sizeof(*io), e);
-	size_t cap = 0;
 
 	*out = NULL;
 	if (io == NULL)
 		return -ERR_SYS;
+	io->kind = kind;
 	io->fd = fd;
-	io->writing = writing;
 	io->watch = -1;
-	io->name = alloc_dup(name, e);
-	if (fd >= 0)
-		(void)alloc_grow(&io->buf, &cap, IO_BUF, 1, e);
-	if (io->name == NULL || (fd >= 0 && io->buf == NULL)) {
-		io_free(io);
+	if ((io->name = alloc_dup(name, e)) == NULL) {
+		alloc_free(io);
 		return -ERR_SYS;
 	}
 	*out = io;
 	return 0;
 }
+
+/* Make room for n bytes in the buffer. */
+static int
+io_room(struct io *io, size_t n, struct err *e)
+{
+	return n <= io->cap ? 0 : alloc_grow(&io->buf, &io->cap, n, 1, e);
+}
+
+/* ---- kinds of input ---- */
+
+/* A descriptor where it stands.  A file does not let us wait, so that nothing is watched
+ * meanwhile. */
+static int
+here_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
+{
+	return io->share != NULL ?
+	    splice_read(io->share, io->watch, p, n, got, io->name, e) :
+	    fd_read(io->fd, io->kind->move != NULL ? -1 : io->watch, p, n, got,
+	    io->name, e);
+}
+
+static int
+here_move(struct io *io, off_t by, struct err *e)
+{
+	return lseek(io->fd, by, SEEK_CUR) < 0 ? err_sys(e, "'%s'", io->name) : 0;
+}
+
+/* A file from `place' on, so that to pass over bytes is no call. */
+static int
+placed_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
+{
+	const int r = fd_read_at(io->fd, io->place, p, n, got, io->name, e);
+
+	io->place += (off_t)*got;
+	return r;
+}
+
+static int
+placed_move(struct io *io, off_t by, struct err *e)
+{
+	(void)e;
+	io->place += by;
+	return 0;
+}
+
+static int
+memory_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
+{
+	const size_t at = (size_t)io->place;
+
+	(void)e;
+	*got = at >= io->mem_n ? 0 : io->mem_n - at < n ? io->mem_n - at : n;
+	if (*got != 0)
+		memcpy(p, io->mem + at, *got);
+	io->place += (off_t)*got;
+	return 0;
+}
+
+static int
+from_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
+{
+	return io->from.read(io->from.arg, p, n, got, e);
+}
+
+static const struct io_kind
+	io_stream = { here_read, NULL, 1 },
+	io_file = { here_read, here_move, 1 },
+	io_placed = { placed_read, placed_move, 1 },
+	io_part = { placed_read, NULL, 1 },	/* of a file, from a place on */
+	io_memory = { memory_read, placed_move, 1 },
+	io_lent = { from_read, NULL, 0 };
 
 /* ---- opening ---- */
 
@@ -100,10 +178,9 @@ io_open_with(struct io **out, int fd, const struct stat *st, const char *name,
 	if (S_ISCHR(st->st_mode) && fd_is_terminal(fd))
 		return err_set(e, ERR_USAGE,
 		    "'%s' is a terminal: a shard stream is binary", name);
-	r = io_new(out, fd, 0, name, e);
+	r = io_new(out, S_ISREG(st->st_mode) ? &io_file : &io_stream, fd, name, e);
 	if (r < 0)
 		return r;
-	(*out)->seekable = S_ISREG(st->st_mode);
 	(*out)->pipe = S_ISFIFO(st->st_mode) || S_ISSOCK(st->st_mode);
 	if (S_ISFIFO(st->st_mode))
 		fd_pipe_size(fd, 1 << 20);
@@ -167,34 +244,31 @@ io_open_kept(struct io **out, const char *path, struct err *e)
 int
 io_open_mem(struct io **out, const void *p, size_t n, struct err *e)
 {
-	int r = io_new(out, -1, 0, "<memory>", e);
+	const int r = io_new(out, &io_memory, -1, "<memory>", e);
 
-	if (r < 0)
-		return r;
-	(*out)->buf = (unsigned char *)(uintptr_t)p;	/* is only read */
-	(*out)->have = n;
-	(*out)->lent = (*out)->seekable = 1;
-	return 0;
+	if (r == 0) {
+		(*out)->mem = p;
+		(*out)->mem_n = n;
+	}
+	return r;
 }
 
 int
 io_open_at(struct io **out, int fd, uint64_t at, const char *name,
     struct err *e)
 {
-	int r = io_new(out, fd, 0, name, e);
+	const int r = io_new(out, &io_part, fd, name, e);
 
-	if (r < 0)
-		return r;
-	(*out)->placed = 1;
-	(*out)->place = (off_t)at;
-	return 0;
+	if (r == 0)
+		(*out)->place = (off_t)at;
+	return r;
 }
 
 int
 io_open_from(struct io **out, const struct io_from *f, const char *name,
     struct err *e)
 {
-	int r = io_new(out, -1, 0, name, e);
+	const int r = io_new(out, &io_lent, -1, name, e);
 
 	if (r < 0)
 		f->free(f->arg);
@@ -212,7 +286,7 @@ io_create_fd(struct io **out, int fd, const char *name, struct err *e)
 	*out = NULL;
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, "'%s'", name);
-	r = io_new(out, fd, 1, name, e);
+	r = io_new(out, NULL, fd, name, e);
 	if (r == 0)
 		(*out)->pipe = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
 	if (r == 0 && S_ISFIFO(st.st_mode))
@@ -220,7 +294,7 @@ io_create_fd(struct io **out, int fd, const char *name, struct err *e)
 	return r;
 }
 
-/* Opens a device or a FIFO to write into it as it is. */
+/* Open a device or a FIFO to write into it as it is. */
 static int
 io_create_into(struct io **out, const char *path, int force, struct err *e)
 {
@@ -244,28 +318,29 @@ io_create_into(struct io **out, const char *path, int force, struct err *e)
 	return r;
 }
 
-/* Makes a temporary file that will become target, new or replaced. */
+/* Make a temporary file that will become path, new or replaced. */
 static int
-io_create_beside(struct io **out, const char *path, const char *target,
-    const char *spare, int durable, struct err *e)
+io_create_beside(struct io **out, const char *path, const char *spare,
+    int durable, struct err *e)
 {
 	struct temp t = { .durable = durable };
-	int fd, r;
+	char *target = NULL;
+	int fd = -1, over = -1, r = temp_target(path, &target, e);
 
-	if (spare != NULL && (t.spare = alloc_dup(spare, e)) == NULL)
-		return -ERR_SYS;
-	if ((r = temp_begin(&t, target, &fd, e)) < 0) {
+	if (r == 0 && spare != NULL && (t.spare = alloc_dup(spare, e)) == NULL)
+		r = -ERR_SYS;
+	if (r == 0 && (r = over = temp_begin(&t, target, &fd, e)) >= 0)
+		r = io_new(out, NULL, fd, path, e);
+	alloc_free(target);
+	if (r < 0) {
+		if (over >= 0)
+			(void)close(fd);
 		temp_drop(&t);
 		return r;
 	}
-	if (io_new(out, fd, 1, path, e) < 0) {
-		(void)close(fd);
-		temp_drop(&t);
-		return -ERR_SYS;
-	}
 	(*out)->own = 1;
 	(*out)->temp = t;
-	(*out)->over = (*out)->ahead = r;
+	(*out)->over = (*out)->ahead = over;
 	return 0;
 }
 
@@ -274,7 +349,6 @@ io_create_with(struct io **out, const char *path, int force, const char *spare,
     int durable, struct err *e)
 {
 	struct stat st;
-	char *target;
 	int r;
 
 	*out = NULL;
@@ -293,11 +367,7 @@ io_create_with(struct io **out, const char *path, int force, const char *spare,
 		return io_create_into(out, path, force, e);
 	if (r < 0 && errno != ENOENT)
 		return err_sys(e, "'%s'", path);
-	if ((r = temp_target(path, &target, e)) < 0)
-		return r;
-	r = io_create_beside(out, path, target, spare, durable, e);
-	alloc_free(target);
-	return r;
+	return io_create_beside(out, path, spare, durable, e);
 }
 
 int
@@ -325,7 +395,7 @@ io_over(const struct io *io)
 int
 io_create_mem(struct io **out, struct err *e)
 {
-	return io_new(out, -1, 1, "<memory>", e);
+	return io_new(out, NULL, -1, "<memory>", e);
 }
 
 /* ---- reading ---- */
@@ -340,7 +410,8 @@ void
 io_alone(struct io *io)
 {
 	io->own = 1;
-	io->placed = io->seekable;
+	if (io->kind == &io_file)
+		io->kind = &io_placed;
 }
 
 void
@@ -356,7 +427,7 @@ io_patience(struct io *io, double silence, double whole)
 	io->until = whole > 0 ? clock_now() + whole : 0;
 }
 
-/* Waits for input, no longer than io_patience allows. */
+/* Wait for input, no longer than io_patience allows. */
 static int
 io_await(struct io *io, struct err *e)
 {
@@ -379,43 +450,15 @@ io_await(struct io *io, struct err *e)
 	return r;
 }
 
-/* Goes on so many bytes after what was read from the file. */
+/* Read at most n bytes from below the buffer: 0 is the end. */
 static int
-io_move(struct io *io, off_t by, struct err *e)
-{
-	if (io->placed)
-		io->place += by;
-	else if (lseek(io->fd, by, SEEK_CUR) < 0)
-		return err_sys(e, "'%s'", io->name);
-	io->at = io->have = 0;
-	return 0;
-}
-
-/* One read of at most n bytes from below the buffer: 0 is the end. */
-static int
-io_fill(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
+io_fetch(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
 	int r;
 
-	if (io->fd >= 0 && (io->silence > 0 || io->until > 0) &&
-	    (r = io_await(io, e)) < 0)
+	if ((io->silence > 0 || io->until > 0) && (r = io_await(io, e)) < 0)
 		return r;
-	/* where others read in the file, too, or where much of it is passed over */
-	if (io->placed) {
-		r = fd_read_at(io->fd, io->place, p, n, got, io->name, e);
-		io->place += (off_t)*got;
-		return r;
-	}
-	if (io->share != NULL)
-		return splice_read(io->share, io->watch, p, n, got, io->name, e);
-	/* a file does not let us wait, so that nothing is watched meanwhile */
-	if (io->fd >= 0)
-		return fd_read(io->fd, io->seekable ? -1 : io->watch, p, n,
-		    got, io->name, e);
-	if (io->from.read != NULL)
-		return io->from.read(io->from.arg, p, n, got, e);
-	*got = 0;		/* memory: all of it was in the buffer */
-	return 0;
+	return io->kind->read(io, p, n, got, e);
 }
 
 /* ---- what another reader gives ---- */
@@ -431,7 +474,7 @@ io_below(struct io *io, struct io **below, const struct io_from *f,
     struct err *e)
 {
 	struct io *x, was = *io;
-	int r = io_new(&x, -1, 0, io->name, e);
+	const int r = io_new(&x, &io_lent, -1, io->name, e);
 
 	*below = NULL;
 	if (r < 0)
@@ -445,126 +488,106 @@ io_below(struct io *io, struct io **below, const struct io_from *f,
 	return 0;
 }
 
-int
-io_peek(struct io *io, void *p, size_t n, size_t *got, struct err *e)
-{
-	size_t k;
-	int r;
-
-	while (io->fd >= 0 && io->have - io->at < n) {
-		memmove(io->buf, io->buf + io->at, io->have - io->at);
-		io->have -= io->at;
-		io->at = 0;
-		if ((r = io_fill(io, io->buf + io->have, IO_BUF - io->have, &k,
-		    e)) < 0)
-			return r;
-		if (k == 0)
-			break;
-		io->have += k;
-	}
-	*got = io->have - io->at < n ? io->have - io->at : n;
-	if (*got != 0)
-		memcpy(p, io->buf + io->at, *got);
-	return 0;
-}
-
 uint64_t
 io_size(const struct io *io)
 {
 	struct stat st;
 
 	if (io->fd < 0)
-		return io->have;
+		return io->mem_n;
 	return fstat(io->fd, &st) == 0 && st.st_size > 0 ?
 	    (uint64_t)st.st_size : 0;
 }
 
 /* ---- through the buffer ---- */
 
-static int
-io_record(struct io *io, const unsigned char *p, size_t n, struct err *e)
+/* How many bytes to ask for where n are wanted.  Small reads share one call; what is
+ * shared must not be read ahead. */
+static size_t
+io_asks(const struct io *io, size_t n)
 {
-	int r;
+	if (!io->kind->ahead || io->share != NULL || n >= IO_BUF ||
+	    (io->sparse && n > IO_LITTLE))
+		return n;
+	return n <= IO_LITTLE && (io->skipped || io->sparse) ? IO_LITTLE : IO_BUF;
+}
 
-	if (io->rec_lost || n > io->rec_limit - io->rec.n) {
-		io->rec_lost = 1;
-		return 0;
-	}
-	r = buf_put(&io->rec, p, n, e);
-	io->rec_at = io->rec.n;
+/* Read some more into the buffer. */
+static int
+io_fill(struct io *io, size_t n, size_t *got, struct err *e)
+{
+	int r = io_room(io, io->have + n, e);
+
+	io->skipped = 0;
+	if (r == 0 && (r = io_fetch(io, io->buf + io->have, n, got, e)) == 0)
+		io->have += *got;
 	return r;
 }
 
-/* As io_fill, through the buffer; small reads share one system call. */
+int
+io_peek(struct io *io, void *p, size_t n, size_t *got, struct err *e)
+{
+	size_t k = 1, left;
+	int r = 0;
+
+	if (io->at == io->have)
+		io->at = io->have = 0;
+	while ((left = io->have - io->at) < n && k != 0 && r == 0)
+		r = io_fill(io, io_asks(io, n - left), &k, e);
+	*got = left < n ? left : n;
+	if (*got != 0)
+		memcpy(p, io->buf + io->at, *got);
+	return r;
+}
+
+/* Hand out what there is, at most n bytes: from the buffer, or past it. */
 static int
 io_some(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
 	int (*before)(struct io *, struct err *) = io->before;
-	size_t k;
+	size_t asks, left;
 	int r;
 
 	io->before = NULL;
 	if (before != NULL && (r = before(io, e)) < 0)
 		return r;
-	if (io->rec_at < io->rec.n) {		/* replay after a rewind */
-		k = io->rec.n - io->rec_at < n ? io->rec.n - io->rec_at : n;
-		memcpy(p, io->rec.p + io->rec_at, k);
-		io->rec_at += k;
-		*got = k;
-		return 0;
-	}
 	if (io->at == io->have) {
-		/* what is shared must not be read ahead */
-		if (io->fd < 0 || n >= IO_BUF || io->share != NULL ||
-		    (io->sparse && n > IO_LITTLE))
-			r = io_fill(io, p, n, got, e);
-		else {
-			io->at = io->have = 0;
-			r = io_fill(io, io->buf, n <= IO_LITTLE &&
-			    (io->skipped || io->sparse) ? IO_LITTLE : IO_BUF,
-			    &io->have, e);
-			io->skipped = 0;
-			*got = io->have < n ? io->have : n;
-			memcpy(p, io->buf, *got);
-			io->at = *got;
-		}
-		if (r < 0)
+		asks = io_asks(io, n);
+		io->at = io->have = 0;
+		if (asks == n) {
+			r = io_fetch(io, p, n, got, e);
+			io->count += r == 0 ? *got : 0;
 			return r;
-	} else {
-		k = io->have - io->at < n ? io->have - io->at : n;
-		memcpy(p, io->buf + io->at, k);
-		io->at += k;
-		*got = k;
+		}
+		if ((r = io_fill(io, asks, got, e)) < 0)
+			return r;
 	}
-	if (io->marked && !io->seekable)
-		return io_record(io, p, *got, e);
+	left = io->have - io->at;
+	*got = left < n ? left : n;
+	memcpy(p, io->buf + io->at, *got);
+	io->at += *got;
+	io->count += *got;
 	return 0;
 }
 
 int
 io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e)
 {
-	size_t done = 0, k;
-	int r;
+	size_t k = 1;
+	int r = 0;
 
-	while (done < n) {
-		r = io_some(io, (unsigned char *)p + done, n - done, &k, e);
-		if (r < 0)
-			return r;
-		if (k == 0)
-			break;
-		done += k;
-	}
-	io->count += done;
-	*got = done;
-	return 0;
+	for (*got = 0; r == 0 && *got < n && k != 0; *got += k)
+		if ((r = io_some(io, (unsigned char *)p + *got, n - *got, &k,
+		    e)) < 0)
+			k = 0;
+	return r;
 }
 
 int
 io_ready(struct io *io, int ms, struct err *e)
 {
-	return io->fd < 0 || io->at != io->have || io->rec_at != io->rec.n ?
-	    1 : fd_ready(io->fd, io->watch, ms, io->name, e);
+	return io->fd < 0 || io->at != io->have ? 1 :
+	    fd_ready(io->fd, io->watch, ms, io->name, e);
 }
 
 int
@@ -577,14 +600,13 @@ io_take(struct io *io, void *p, size_t n, int ms, size_t *got, struct err *e)
 		return r < 0 ? r : IO_NOT_YET;
 	if ((r = io_some(io, p, n, got, e)) < 0)
 		return r;
-	io->count += *got;
 	return *got != 0 ? IO_GOT : IO_END;
 }
 
 int
 io_can_seek(const struct io *io)
 {
-	return io->seekable;
+	return io->kind != NULL && io->kind->move != NULL;
 }
 
 int
@@ -594,23 +616,23 @@ io_is_pipe(const struct io *io)
 }
 
 int
-io_seek(struct io *io, uint64_t at, struct err *e)
+io_seek(struct io *io, uint64_t to, struct err *e)
 {
-	if (!io->seekable)
+	const uint64_t first = io->count - io->at, end = first + io->have;
+	int r;
+
+	if (!io_can_seek(io))
 		return err_set(e, ERR_USAGE, "'%s' is not a file that can seek",
 		    io->name);
-	io->marked = 0;
-	if (io->fd < 0) {
-		io->at = at < io->have ? (size_t)at : io->have;
+	if (to >= first && to <= end) {
+		io->at = (size_t)(to - first);
 	} else {
-		/* what is in the buffer was read and not yet handed out */
-		off_t back = (off_t)(io->count + (io->have - io->at));
-		int r = io_move(io, (off_t)at - back, e);
-
-		if (r < 0)
+		if ((r = io->kind->move(io, (off_t)(to - end), e)) < 0)
 			return r;
+		io->at = io->have = 0;
+		io->skipped = to > end;
 	}
-	io->count = at;
+	io->count = to;
 	return 0;
 }
 
@@ -623,60 +645,7 @@ io_sparse(struct io *io)
 int
 io_skip(struct io *io, uint64_t n, struct err *e)
 {
-	uint64_t here = io->have - io->at;
-	int r;
-
-	if (io->fd >= 0 && n > here && io->seekable) {
-		if ((r = io_move(io, (off_t)(n - here), e)) < 0)
-			return r;
-		io->skipped = 1;
-	} else if (n <= here) {
-		io->at += (size_t)n;
-	} else {
-		return io_seek(io, io->count + n, e);
-	}
-	io->count += n;
-	return 0;
-}
-
-int
-io_mark(struct io *io, size_t limit, struct err *e)
-{
-	size_t left = io->rec.n - io->rec_at;
-
-	/* bytes still to be replayed stay ahead of the new mark */
-	if (left != 0)
-		memmove(io->rec.p, io->rec.p + io->rec_at, left);
-	io->rec.n = left;
-	io->rec_at = 0;
-	io->rec_limit = limit > left ? limit : left;
-	io->rec_lost = 0;
-	io->marked = 1;
-	io->mark_count = io->count;
-	return 0;
-}
-
-int
-io_rewind(struct io *io, struct err *e)
-{
-	uint64_t back = io->count - io->mark_count;
-	int r;
-
-	if (!io->marked || io->rec_lost)
-		return err_set(e, ERR_REFUSED,
-		    "'%s': more than %zu bytes to go back", io->name,
-		    io->rec_limit);
-	if (!io->seekable) {
-		io->rec_at = 0;
-	} else if (io->fd < 0) {
-		io->at -= (size_t)back;
-	} else {
-		back += io->have - io->at;
-		if ((r = io_move(io, -(off_t)back, e)) < 0)
-			return r;
-	}
-	io->count = io->mark_count;
-	return 0;
+	return io_seek(io, io->count + n, e);
 }
 
 /* ---- writing ---- */
@@ -709,15 +678,12 @@ io_behind(struct io *io)
 static void
 io_send(struct io *io, uint64_t to)
 {
-#ifdef SYNC_FILE_RANGE_WRITE
 	if (!io->behind || to - io->sent < IO_BEHIND)
 		return;
 	/* a wish: what fails is found at the fsync */
 	(void)sync_file_range(io->fd, (off_t)io->sent, (off_t)(to - io->sent),
 	    SYNC_FILE_RANGE_WRITE);
 	io->sent = to;
-#else
-#endif
 }
 
 int
@@ -740,7 +706,8 @@ io_write(struct io *io, const void *p, size_t n, struct err *e)
 	io->count += n;
 	if (io->fd < 0)
 		return buf_put(&io->sink, p, n, e);
-	if (n > IO_BUF - io->have && (r = io_out(io, e)) < 0)
+	if ((n > IO_BUF - io->have && (r = io_out(io, e)) < 0) ||
+	    (r = io_room(io, IO_BUF, e)) < 0)
 		return r;
 	if (n >= IO_BUF) {
 		r = fd_write(io->fd, p, n, io->name, e);
@@ -791,7 +758,7 @@ io_commit(struct io *io, enum io_sync sync, struct err *e)
 int
 io_splice(struct io *io, const struct io *to)
 {
-	if (io->share == NULL && io->pipe && io->fd >= 0 && to->writing)
+	if (io->share == NULL && io->kind == &io_stream && io->pipe && to->kind == NULL)
 		io->share = splice_new(io->fd, to->fd);
 	return io->share != NULL;
 }
@@ -800,8 +767,7 @@ void
 io_splice_keep(struct io *io, size_t n)
 {
 	if (io->share != NULL)
-		splice_begin(io->share, io->at == io->have &&
-		    io->rec_at == io->rec.n ? n : 0);
+		splice_begin(io->share, io->at == io->have ? n : 0);
 }
 
 int
@@ -825,7 +791,7 @@ io_splice_move(struct io *io, struct io *from, size_t n, size_t *got, struct err
 	int r;
 
 	*got = 0;
-	if (from->share == NULL || from->at != from->have || from->marked)
+	if (from->share == NULL || from->at != from->have)
 		return 0;
 	if ((r = io_out(io, e)) < 0 || ((from->silence > 0 ||
 	    from->until > 0) && (r = io_await(from, e)) < 0))
@@ -869,36 +835,23 @@ io_free(struct io *io)
 		io->from.free(io->from.arg);
 	splice_free(io->share);
 	alloc_free(io->name);
-	if (!io->lent)
-		alloc_free(io->buf);
+	alloc_free(io->buf);
 	buf_release(&io->sink);
-	buf_release(&io->rec);
 	alloc_free(io);
 }
-
-enum { IO_CHUNK = 256 * 1024 };
 
 int
 io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e)
 {
-	unsigned char *p = alloc_get(IO_CHUNK, 1, e);
-	struct io *out = NULL;
-	size_t got = IO_CHUNK;
-	int r = p != NULL ? 0 : -ERR_SYS;
+	unsigned char *p = alloc_get(IO_BUF, 1, e);
+	size_t got = 1;
+	int r = p != NULL ? temp_open(fd, e) : -ERR_SYS;
 
-	*size = 0;
-	if (r == 0 && (r = temp_open(fd, e)) == 0)
-		r = io_create_fd(&out, *fd, "<temporary>", e);
-	while (r == 0 && got == IO_CHUNK) {
-		if ((r = io_read(in, p, IO_CHUNK, &got, e)) == 0)
-			r = io_write(out, p, got, e);
-		*size += got;
-	}
-	if (r == 0)
-		r = io_flush(out, e);
+	for (*size = 0; r == 0 && got != 0; *size += got)
+		if ((r = io_read(in, p, IO_BUF, &got, e)) == 0)
+			r = fd_write(*fd, p, got, "<temporary>", e);
 	if (r == 0 && lseek(*fd, 0, SEEK_SET) < 0)
 		r = err_sys(e, "'<temporary>'");
-	io_free(out);
 	alloc_free(p);
 	if (r < 0 && *fd >= 0) {
 		(void)close(*fd);

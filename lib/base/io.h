@@ -82,15 +82,10 @@ int io_take(struct io *io, void *p, size_t n, int ms, size_t *got,
  * ms milliseconds; as fd_ready. */
 int io_ready(struct io *io, int ms, struct err *e);
 
-/* io_mark(io, limit, e) remembers this place; io_rewind goes back to it, once
- * or many times.  A file that can seek costs nothing; anything else keeps the
- * bytes read since, up to limit (then -ERR_REFUSED from io_rewind). */
-int io_mark(struct io *io, size_t limit, struct err *e);
-int io_rewind(struct io *io, struct err *e);
 int io_can_seek(const struct io *io);
 int io_is_pipe(const struct io *io);	/* or a socket */
-/* io_seek(io, at, e): goes to byte `at', counted from where io was opened, and
- * forgets a mark.  An input that cannot seek is -ERR_USAGE. */
+/* io_seek(io, at, e): goes to byte `at', counted from where io was opened.
+ * An input that cannot seek is -ERR_USAGE. */
 int io_seek(struct io *io, uint64_t at, struct err *e);
 /* io_sparse(io): from now on little is read ahead, since most is passed over by
  * io_skip. */

@@ -477,18 +477,18 @@ chain_find(struct chain *c, uint64_t from, struct err *e)
 	return 1;
 }
 
-int
-chain_mark(struct chain *c, size_t limit, struct err *e)
+void
+chain_mark(struct chain *c)
 {
 	c->mark = c->pos;
+	c->mark_at = io_bytes(c->io);
 	pack_sum_copy(c->mark_headers, c->headers);
-	return io_mark(c->io, limit, e);
 }
 
 int
 chain_rewind(struct chain *c, struct err *e)
 {
-	int r = io_rewind(c->io, e);
+	int r = io_seek(c->io, c->mark_at, e);
 
 	if (r < 0)
 		return r;

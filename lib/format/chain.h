@@ -48,6 +48,7 @@ struct chain_pos {
 struct chain {
 	struct io *io;
 	struct chain_pos pos, mark;
+	uint64_t mark_at;
 	struct chain_frame frame;
 	struct frame_head head;
 	int skip_checks;		/* what DATA carries is not looked at */
@@ -99,7 +100,7 @@ int chain_corrupt(const struct chain *c, struct err *e, const char *what);
  */
 int chain_find(struct chain *c, uint64_t from, struct err *e);
 
-int chain_mark(struct chain *c, size_t limit, struct err *e);
+void chain_mark(struct chain *c);
 int chain_rewind(struct chain *c, struct err *e);
 
 #endif

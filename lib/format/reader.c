@@ -679,13 +679,13 @@ reader_io(const struct reader *r)
 	return r->c.io;
 }
 
-int
-reader_mark(struct reader *r, size_t limit, struct err *e)
+void
+reader_mark(struct reader *r)
 {
 	r->mark = r->pos;
 	r->mark_tally = *r->tally;
 	pack_sum_copy(r->mark_digest, r->digest);
-	return chain_mark(&r->c, limit, e);
+	chain_mark(&r->c);
 }
 
 int

@@ -108,9 +108,9 @@ const char *reader_name(const struct reader *r);
 int reader_place(const struct reader *r, int k, struct err *e);
 int reader_blame(const struct reader *r, int k, struct err *e);
 
-/* reader_mark(r, limit, e), just after READER_SHARD; reader_rewind goes back,
- * so that the shard's frames come once more.  See io_mark. */
-int reader_mark(struct reader *r, size_t limit, struct err *e);
+/* reader_mark(r), just after READER_SHARD; reader_rewind goes back, so that the shard's
+ * frames come once more, in an input that can seek. */
+void reader_mark(struct reader *r);
 int reader_rewind(struct reader *r, struct err *e);
 /* reader_io(r): where it reads, for what can be asked of that. */
 struct io *reader_io(const struct reader *r);

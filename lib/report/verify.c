@@ -164,8 +164,7 @@ verify_whole(struct reader *r, struct err *damage, struct err *e)
 {
 	int k;
 
-	if ((k = reader_mark(r, 0, e)) < 0)
-		return k;
+	reader_mark(r);
 	while ((k = reader_next(r, damage)) > 0)
 		if (k == READER_SEND) {
 			k = reader_rewind(r, e);

@@ -95,7 +95,7 @@ seven_free(void *arg)
 	(void)arg;
 }
 
-TEST(test_from_rewound)
+TEST(test_from)
 {
 	size_t at = 0, got = 0;
 	const struct io_from from = { seven_read, seven_free, &at };
@@ -103,11 +103,11 @@ TEST(test_from_rewound)
 	char p[8];
 
 	ok(io_open_from(&io, &from, "seven", NULL) == 0 &&
-	    io_read(io, p, 2, &got, NULL) == 0 && io_mark(io, 100, NULL) == 0 &&
-	    io_read(io, p, 3, &got, NULL) == 0 && memcmp(p, "cde", 3) == 0 &&
-	    io_rewind(io, NULL) == 0 && io_bytes(io) == 2 &&
-	    io_read(io, p, 8, &got, NULL) == 0 && got == 5 &&
-	    memcmp(p, "cdefg", 5) == 0, "what another reader gave is read again");
+	    io_peek(io, p, 2, &got, NULL) == 0 && got == 2 && at == 2 &&
+	    memcmp(p, "ab", 2) == 0 && io_read(io, p, 8, &got, NULL) == 0 &&
+	    got == 7 && memcmp(p, "abcdefg", 7) == 0 && io_bytes(io) == 7 &&
+	    io_seek(io, 0, NULL) == -ERR_USAGE,
+	    "another reader is looked into no further than asked for");
 	io_free(io);
 }
 
@@ -260,8 +260,6 @@ TEST(make_long)
 		(void)fclose(f);
 }
 
-/* What comes through a pipe is kept from a mark on, and no longer than asked
- * for; to a byte of it by its number nobody can go. */
 /* n bytes of c over path, with sync; is what was there before the spare? */
 static int
 over(const char *path, const char *spare, char c, size_t n, int commit)
@@ -334,12 +332,11 @@ TEST(test_over)
 	(void)unlink(more);
 }
 
+/* To a byte of a pipe by its number nobody can go. */
 TEST(test_pipe)
 {
 	struct err e = ERR_INIT;
-	unsigned char p[16];
 	struct io *io = NULL;
-	size_t got;
 	int fd[2], r = pipe(fd);
 
 	r |= write(fd[1], "0123456789abcdef", 16) != 16 || close(fd[1]) < 0;
@@ -348,14 +345,6 @@ TEST(test_pipe)
 		return;
 	ok(io_seek(io, 0, &e) == -ERR_USAGE, "no way to a place in it: %s",
 	    ERR_MSG(&e));
-	err_clear(&e);
-	r = io_mark(io, 8, &e) < 0 || io_read(io, p, 8, &got, &e) < 0 ||
-	    io_rewind(io, &e) < 0 || io_read(io, p, 8, &got, &e) < 0;
-	ok(r == 0 && got == 8 && memcmp(p, "01234567", 8) == 0,
-	    "back over all that is kept");
-	r = io_rewind(io, &e) < 0 || io_read(io, p, 9, &got, &e) < 0;
-	ok(r == 0 && got == 9 && io_rewind(io, &e) == -ERR_REFUSED,
-	    "and not over a byte more: %s", ERR_MSG(&e));
 	io_free(io);
 	(void)close(fd[0]);
 }
@@ -372,34 +361,18 @@ next(struct io *io, const char *want)
 	    memcmp(p, want, n) == 0;
 }
 
-/* A mark where something is still to be read again. */
-TEST(test_marks)
+/* Back and forth, in what was read and beyond it. */
+TEST(test_back)
 {
-	struct err e = ERR_INIT;
 	struct io *io = NULL;
-	int fd[2], r = pipe(fd);
 
-	r |= write(fd[1], "0123456789abcdef", 16) != 16 || close(fd[1]) < 0;
-	r |= io_open_fd(&io, fd[0], "<pipe>", &e);
-	if (!ok(r == 0, "another pipe"))
-		return;
-	r = io_mark(io, 8, &e) == 0 && next(io, "01234567") &&
-	    io_rewind(io, &e) == 0 && next(io, "012") && io_bytes(io) == 3;
-	ok(r, "back, and on to the third byte");
-	r = io_mark(io, 2, &e) == 0 && next(io, "34567") &&
-	    io_rewind(io, &e) == 0 && next(io, "34567") && io_bytes(io) == 8;
-	ok(r, "a mark there keeps what it was before: %s", ERR_MSG(&e));
-	ok(next(io, "89") && io_rewind(io, &e) == -ERR_REFUSED,
-	    "and no more: %s", ERR_MSG(&e));
-	io_free(io);
-	(void)close(fd[0]);
-	err_clear(&e);
 	put("file", "0123456789");
-	r = io_open(&io, "file", &e) == 0 && io_mark(io, 0, &e) == 0 &&
-	    next(io, "012") && io_rewind(io, &e) == 0 && next(io, "0123") &&
-	    io_seek(io, 8, &e) == 0 && next(io, "8") && io_bytes(io) == 9;
-	ok(r && io_rewind(io, &e) == -ERR_REFUSED,
-	    "to go to a place forgets the mark: %s", ERR_MSG(&e));
+	ok(io_open(&io, "file", NULL) == 0 && next(io, "012") &&
+	    io_seek(io, 1, NULL) == 0 && next(io, "123") && io_bytes(io) == 4 &&
+	    io_skip(io, 3, NULL) == 0 && next(io, "7") &&
+	    io_seek(io, 20, NULL) == 0 && next(io, "") &&
+	    io_seek(io, 9, NULL) == 0 && next(io, "9") && io_bytes(io) == 10 &&
+	    io_seek(io, 0, NULL) == 0 && next(io, "0123"), "back and forth");
 	io_free(io);
 }
 
