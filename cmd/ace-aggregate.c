@@ -33,9 +33,11 @@ set_cluster(void *arg, const struct opt *row, const char *val, struct err *e)
 	char theta[32];
 
 	o->means = n > 5 && strcmp(val + n - 5, ":mean") == 0;
-	(void)snprintf(theta, sizeof(theta), "%.*s",
-	    (int)(o->means ? n - 5 : n), val);
-	return num_f64(&o->who.theta, theta, 0, 2, "--cluster", e);
+	/* what is too long for a number is refused as it was given */
+	if (snprintf(theta, sizeof(theta), "%.*s", (int)(o->means ? n - 5 : n),
+	    val) < (int)sizeof(theta))
+		val = theta;
+	return num_f64(&o->who.theta, val, 0, 2, "--cluster", e);
 }
 
 static int
