@@ -27,7 +27,6 @@ struct opts {
 	const char *name;	/* of a relay, as a device of its cloud, */
 	struct cloud above;	/* which is there */
 	int print;
-	int events;		/* of --events */
 	struct place folder;
 	struct tell tell;
 };
@@ -147,7 +146,7 @@ agree(struct opts *x, struct err *e)
 	} else if (now->bits > 0 && now->bits != had->bits) {
 		return err_set(e, ERR_REFUSED, "--bits %g, and the run in '%s' "
 		    "began with %g: leave --bits out, or give another folder",
-		    now->bits, x->folder.dir, had->bits);
+		    now->bits, x->folder.where, had->bits);
 	}
 	had->bits = now->bits > 0 ? now->bits : had->bits;
 	had->devices = now->devices != 0 ? now->devices : had->devices;
@@ -203,14 +202,33 @@ averager(const struct opts *x, const char *spool, const char *state,
 	    "--bits", bits, "--events", "2", NULL) != NULL ? 0 : -ERR_SYS;
 }
 
+/* A relay sends its average on, as a device, and hands out what comes back. */
 static int
-cloud_pipeline(const struct opts *x, struct children *c, struct err *e)
+relay(const struct opts *x, const char *state, struct children *c,
+    struct err *e)
+{
+	int r;
+
+	if ((r = child_word(&c->child[0], "--device", e)) < 0 ||
+	    (r = child_word(&c->child[0], x->above.name, e)) < 0 ||
+	    (r = child_word(&c->child[1], "--window", e)) < 0 ||
+	    (r = child_word(&c->child[1], "1", e)) < 0 ||
+	    (r = cloud_connect(&x->above, c, "sync", NULL, e)) < 0)
+		return r;
+	return child_add(c, e, "ace-ack", "-S", state, "--events", "2",
+	    NULL) != NULL ? 0 : -ERR_SYS;
+}
+
+static int
+pipeline(const struct opts *x, struct children *c, struct err *e)
 {
 	char *spool = place_path(&x->folder, "spool", e);
 	char *state = place_path(&x->folder, "state", e);
 	int r = spool == NULL || state == NULL ? -ERR_SYS :
 	    averager(x, spool, state, c, e);
 
+	if (r == 0 && x->name != NULL)
+		r = relay(x, state, c, e);
 	if (r == 0 && child_add(c, e, "ace-recv", "--spool", spool,
 	    "--publish", "--events", "2", NULL) == NULL)
 		r = -ERR_SYS;
@@ -222,8 +240,7 @@ cloud_pipeline(const struct opts *x, struct children *c, struct err *e)
 /* The pipeline until it has ended well: what fails because of the data, or by a
  * rule, would fail again. */
 static int
-keep_running(struct opts *x, int (*make)(const struct opts *,
-    struct children *, struct err *), struct err *e)
+keep_running(struct opts *x, struct err *e)
 {
 	const struct child_ear ear = tell_ear(&x->tell);
 	char cause[ERR_LINE];
@@ -232,7 +249,7 @@ keep_running(struct opts *x, int (*make)(const struct opts *,
 	for (;;) {
 		struct children c = { .n = 0 };
 
-		if ((r = make(x, &c, e)) == 0) {
+		if ((r = pipeline(x, &c, e)) == 0) {
 			tell_start(&x->tell);
 			r = child_run(&c, &ear, e);
 		}
@@ -260,7 +277,6 @@ begin(struct opts *x, const char *who, struct err *e)
 		return -ERR_SYS;
 	tell_begin(&x->tell, &x->cli, who, 1, &x->folder.said, log);
 	alloc_free(log);
-	x->tell.events = x->events;
 	return 0;
 }
 
@@ -268,14 +284,12 @@ static void
 welcome(struct opts *x)
 {
 	const struct agreement *a = &x->folder.said;
-	char host[256] = "?";
 
-	(void)gethostname(host, sizeof(host) - 1);
-	tell_say(&x->tell, "run in %s:%s: %llu device%s, %g bits for each value",
-	    host, x->folder.dir, (unsigned long long)a->devices,
+	tell_say(&x->tell, "run in %s: %llu device%s, %g bits for each value",
+	    x->folder.where, (unsigned long long)a->devices,
 	    a->devices == 1 ? "" : "s", a->bits);
-	tell_say(&x->tell, "on each device: ace edge %s:%s --name NAME -- "
-	    "COMMAND", host, x->folder.dir);
+	tell_say(&x->tell, "on each device: ace edge %s --name NAME -- COMMAND",
+	    x->folder.where);
 }
 
 static int
@@ -294,14 +308,14 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 	    (r = furnish(x, e)) < 0 || (r = agree(x, e)) < 0)
 		goto out;
 	if (x->print) {
-		if ((r = cloud_pipeline(x, &c, e)) == 0)
+		if ((r = pipeline(x, &c, e)) == 0)
 			child_print(&c, stdout);
 		child_release(&c);
 		goto out;
 	}
 	if ((r = begin(x, "ace-cloud", e)) == 0) {
 		welcome(x);
-		r = keep_running(x, cloud_pipeline, e);
+		r = keep_running(x, e);
 	}
 	if (r == 0)
 		tell_say(&x->tell, "done: %llu rounds",
@@ -313,28 +327,6 @@ out:
 }
 
 /* ---- a relay: its devices' cloud, and its cloud's device ---- */
-
-static int
-relay_pipeline(const struct opts *x, struct children *c, struct err *e)
-{
-	char *spool = place_path(&x->folder, "spool", e);
-	char *state = place_path(&x->folder, "state", e);
-	int r = spool == NULL || state == NULL ? -ERR_SYS :
-	    averager(x, spool, state, c, e);
-
-	if (r == 0 && (r = child_word(&c->child[0], "--device", e)) == 0 &&
-	    (r = child_word(&c->child[0], x->above.name, e)) == 0 &&
-	    (r = child_word(&c->child[1], "--window", e)) == 0 &&
-	    (r = child_word(&c->child[1], "1", e)) == 0 &&
-	    (r = cloud_connect(&x->above, c, "sync", NULL, e)) == 0 &&
-	    (child_add(c, e, "ace-ack", "-S", state, "--events", "2",
-	    NULL) == NULL || child_add(c, e, "ace-recv", "--spool", spool,
-	    "--publish", "--events", "2", NULL) == NULL))
-		r = -ERR_SYS;
-	alloc_free(spool);
-	alloc_free(state);
-	return r;
-}
 
 /* Asks the cloud above what the run agrees on, of which only the number of devices
  * is the relay's own. */
@@ -376,7 +368,7 @@ run_relay(void *own, char **path, size_t n, struct err *e)
 		goto out;
 	tell_say(&x->tell, "relay '%s' of the run in %s", x->name, where);
 	welcome(x);
-	r = keep_running(x, relay_pipeline, e);
+	r = keep_running(x, e);
 	tell_end(&x->tell);
 out:
 	cloud_release(&x->above);
@@ -403,7 +395,9 @@ authorize(const struct opts *x, const char *name, const char *key,
 	end = text + strcspn(text, "\n");
 	if (*end == '\n')
 		*end++ = '\0';
-	if (*end != '\0' || strchr(text, '"') != NULL ||
+	for (n = 0; (unsigned char)text[n] >= ' ' && text[n] != '"'; n++)
+		continue;
+	if (*end != '\0' || text[n] != '\0' ||
 	    (strncmp(text, "ssh-", 4) != 0 && strncmp(text, "ecdsa-", 6) != 0 &&
 	    strncmp(text, "sk-", 3) != 0))
 		return err_set(e, ERR_USAGE, "'%s' is not a public key: one line "
@@ -482,7 +476,7 @@ run_add(void *own, char **path, size_t n, struct err *e)
 		r = authorize(x, path[1], path[2], e);
 	if (r == 0 && n == 2)
 		cli_say(&x->cli, 0, "'%s' may take part in the run in %s", path[1],
-		    x->folder.dir);
+		    x->folder.where);
 	alloc_free(file);
 	place_close(&x->folder);
 	return r;
@@ -501,7 +495,7 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
 	    (file = member(x, path[1], e)) != NULL && unlinkat(AT(file), 0) < 0)
 		r = err_set(e, ERR_NO, "'%s' is not a device of the run in %s",
-		    path[1], x->folder.dir);
+		    path[1], x->folder.where);
 	if (r == 0 && begun(x))
 		r = operate(x, path[1], "--leave", e);
 	if (r == 0)
@@ -536,8 +530,8 @@ introduce(struct opts *x, const char *name, const char *id, struct err *e)
 		return err_set(e, ERR_REFUSED, "'%s' is not one of the %llu "
 		    "devices of the run in %s: on the cloud, "
 		    "`ace add %s %s' lets it in", name,
-		    (unsigned long long)x->folder.said.devices, x->folder.dir,
-		    x->folder.dir, name);
+		    (unsigned long long)x->folder.said.devices,
+		    x->folder.where, x->folder.dir, name);
 	(void)snprintf(in, sizeof(in), "devices/%s", name);
 	if ((r = place_get(&x->folder, in, had, sizeof(had), e)) < 0)
 		return r;
@@ -545,7 +539,7 @@ introduce(struct opts *x, const char *name, const char *id, struct err *e)
 		return err_set(e, ERR_REFUSED, "the name '%s' is in use by another "
 		    "device of the run in %s: give this one another name "
 		    "(--name), or, if it is the same one with a new folder, on "
-		    "the cloud `ace remove %s %s' first", name, x->folder.dir,
+		    "the cloud `ace remove %s %s' first", name, x->folder.where,
 		    x->folder.dir, name);
 	if (had[0] != '\0')
 		return 0;
@@ -560,7 +554,7 @@ sync_with(struct opts *x, const char *name, struct err *e)
 	char *file = member(x, name, e);
 	int r = file == NULL ? -ERR_SYS : faccessat(AT(file), F_OK, 0) == 0 ? 0 :
 	    err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s: on "
-	    "the cloud, `ace add %s %s' lets it in", name, x->folder.dir,
+	    "the cloud, `ace add %s %s' lets it in", name, x->folder.where,
 	    x->folder.dir, name);
 
 	alloc_free(file);
@@ -570,10 +564,27 @@ sync_with(struct opts *x, const char *name, struct err *e)
 	return r;
 }
 
-/* A key with a forced command asks with SSH_ORIGINAL_COMMAND: its last words are
- * WHAT, or WHAT and ID. */
+/* What a device asks for where our own words do not say it: SSH_ORIGINAL_COMMAND of
+ * a key with a forced command, or else the first line of the input, of which no byte
+ * more is read. */
 static void
-asked_by_ssh(char *words, const char **what, const char **id)
+asked(char *words, size_t n)
+{
+	const char *by_ssh = getenv("SSH_ORIGINAL_COMMAND");
+	size_t at = 0;
+
+	if (by_ssh != NULL)
+		at = (size_t)snprintf(words, n, "%s", by_ssh);
+	else
+		while (at < n - 1 && read(STDIN_FILENO, words + at, 1) == 1 &&
+		    words[at] != '\n')
+			at++;
+	words[at < n ? at : 0] = '\0';
+}
+
+/* Its last words are WHAT, or WHAT and ID. */
+static void
+asked_for(char *words, const char **what, const char **id)
 {
 	char *word;
 
@@ -592,28 +603,33 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 {
 	struct opts *x = own;
 	const char *what = n > 2 ? path[2] : "", *id = n > 3 ? path[3] : "";
-	const char *asked = getenv("SSH_ORIGINAL_COMMAND");
-	char words[8192], text[8192];
+	const char *name = n > 1 ? path[1] : "";
+	char words[8192], text[8192], first[PLACE_NAME + 2];
 	int r;
 
-	if (n == 2 && asked != NULL && strlen(asked) < sizeof(words))
-		asked_by_ssh(strcpy(words, asked), &what, &id);
-	if (n < 2 || n > 4)
-		return err_set(e, ERR_USAGE, "DIR NAME hello ID, or DIR NAME sync, "
-		    "was expected");
-	if ((r = place_named(path[1], e)) < 0 ||
+	if (n < 1 || n > 4)
+		return err_set(e, ERR_USAGE, "DIR [NAME [hello ID]], or DIR NAME "
+		    "sync, was expected");
+	if (n < 3) {
+		asked(words, sizeof(words));
+		(void)snprintf(first, sizeof(first), "%.*s",
+		    (int)strcspn(words, " "), words);
+		name = n > 1 ? name : first;
+		asked_for(words, &what, &id);
+	}
+	if ((r = place_named(name, e)) < 0 ||
 	    (r = place_open(&x->folder, path[0], 0, e)) < 0)
 		return r;
 	if (x->folder.said.id[0] == '\0')
-		r = err_set(e, ERR_SYS, "no run has begun in '%s': on the cloud, "
-		    "`ace cloud %s --devices N' begins one", x->folder.dir,
+		r = err_set(e, ERR_SYS, "no run has begun in '%s': there, "
+		    "`ace cloud %s --devices N' begins one", x->folder.where,
 		    x->folder.dir);
 	else if (strcmp(what, "sync") == 0)
-		r = sync_with(x, path[1], e);
+		r = sync_with(x, name, e);
 	else if (strcmp(what, "hello") != 0)
 		r = err_set(e, ERR_USAGE, "'%.40s': hello or sync was expected",
 		    what);
-	else if ((r = introduce(x, path[1], id, e)) == 0) {
+	else if ((r = introduce(x, name, id, e)) == 0) {
 		cloud_answer(&x->folder, text, sizeof(text));
 		(void)fputs(text, stdout);
 	}
@@ -657,17 +673,9 @@ run_watch(void *own, char **path, size_t n, struct err *e)
 
 /* ---- the command line ---- */
 
-static int
-set_events(void *own, const struct opt *row, const char *val, struct err *e)
-{
-	(void)row;
-	return event_open(&((struct opts *)own)->events, val, e);
-}
-
 static const struct opt cloud_opts[] = {
 	OPT_PART(place_opts, struct opts, said),
-	{ 0, "events", "FD|FILE", "append a line of JSON for each event of the run",
-	    OPT_CALL(set_events) },
+	OPT_PART(event_opts, struct opts, tell.events),
 	{ 0, "print", NULL, "print the pipeline that this stands for, and exit",
 	    OPT_FLAG(struct opts, print) },
 	OPT_END
@@ -684,6 +692,7 @@ static const struct opt relay_opts[] = {
 	    OPT_TEXT(struct opts, name) },
 	{ 0, "devices", "N", "devices that it averages",
 	    OPT_U64(struct opts, add.devices, 1, 1000000) },
+	OPT_PART(event_opts, struct opts, tell.events),
 	OPT_END
 };
 
@@ -696,7 +705,7 @@ static const struct cli_command commands[] = {
 	{ "relay", "[[USER@]HOST:]DIR DIR --name NAME --devices N",
 	    "Averages devices near by, and is one device of the cloud",
 	    relay_opts, run_relay, 0 },
-	{ "serve", "DIR NAME WHAT [ID]",
+	{ "serve", "DIR [NAME [WHAT [ID]]]",
 	    "What ssh runs here for a device: ace-edge asks for it", NULL,
 	    run_serve, 0 },
 	{ "watch", "DIR", "How a run goes, again and again on a terminal", NULL,

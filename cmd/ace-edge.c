@@ -26,7 +26,6 @@ struct edge {
 	double bits;		/* what this device was told; 0: nothing */
 	int print;
 	struct cloud cloud;
-	int events;		/* of --events */
 	struct place folder;
 	struct tell tell;
 	char where[EDGE_WHERE];
@@ -34,13 +33,6 @@ struct edge {
 				 * output are the trainer's */
 	char bits_text[32];
 };
-
-static int
-set_events(void *own, const struct opt *row, const char *val, struct err *e)
-{
-	(void)row;
-	return event_open(&((struct edge *)own)->events, val, e);
-}
 
 static const struct opt options[] = {
 	{ 0, "name", "NAME", "this device's name (default the host's)",
@@ -51,8 +43,7 @@ static const struct opt options[] = {
 	    OPT_F64(struct edge, bits, 0.001, 32) },
 	{ 0, "through", "SCRIPT", "connect by SCRIPT NAME WHAT [ID], not by ssh",
 	    OPT_PATH(struct edge, through, OPT_READ) },
-	{ 0, "events", "FD|FILE", "append a line of JSON for each event of the run",
-	    OPT_CALL(set_events) },
+	OPT_PART(event_opts, struct edge, tell.events),
 	{ 0, "print", NULL, "print the pipeline that this stands for, and exit",
 	    OPT_FLAG(struct edge, print) },
 	OPT_END
@@ -113,13 +104,18 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	const int status = child_status(p);
 	char cause[ERR_LINE];
 
+	/* an answer that a trainer has no more need of breaks some connections */
+	if (c->circle && p == &c->child[2] && x->tell.state != TELL_SENDS &&
+	    child_status(&c->child[0]) == 0)
+		return 0;
 	tell_cause(&x->tell, c, cause);
 	if (p->own_voice)
 		return err_set(e, ERR_NO, "%s ended with status %d in round %llu: "
 		    "its own messages are above; the same line typed again goes "
 		    "on", p->word[0], status,
 		    (unsigned long long)x->tell.round + 1);
-	if (status == ERR_USAGE || status == ERR_REFUSED || status > 125)
+	if (status == ERR_USAGE || status == ERR_REFUSED ||
+	    (status > 125 && status != 255))	/* 255: ssh lost the connection */
 		return err_set(e, status > 125 ? ERR_SYS : status, "%s", cause);
 	tell_say(&x->tell, "round %llu broke: %s",
 	    (unsigned long long)x->tell.round + 1, cause);
@@ -194,7 +190,6 @@ begin(struct edge *x, struct err *e)
 		return r < 0 ? r : -ERR_SYS;
 	tell_begin(&x->tell, &x->cli, "ace-edge", 0, said, log);
 	alloc_free(log);
-	x->tell.events = x->events;
 	return 0;
 }
 

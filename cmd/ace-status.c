@@ -726,7 +726,8 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 			x.kind = STATUS_STATE;
 	if (books_there(dir))
 		x.kind = STATUS_MODELS;
-	else if (there(dir, ".clients", "", 0))	/* ace-recv makes it first */
+	else if (there(dir, ".clients", "", 0) ||	/* ace-recv makes it first, */
+	    there(dir, "limits", "", 1))	/* or ace-cloud this */
 		x.kind = STATUS_SPOOL;
 	else if (x.kind == STATUS_NOTHING &&
 	    (k = scan(dir, status_each_name, &x, e)) < 0)

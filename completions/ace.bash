@@ -117,7 +117,7 @@ _ace() {
 		kind='auto require off' ;;
 	ace-cloud\ relay:--sandbox)
 		kind='auto require off' ;;
-	ace-cloud\ relay:--name | ace-cloud\ relay:--devices)
+	ace-cloud\ relay:--name | ace-cloud\ relay:--devices | ace-cloud\ relay:--events)
 		kind='free' ;;
 	ace-cloud\ serve:--sandbox)
 		kind='auto require off' ;;
@@ -389,7 +389,7 @@ _ace() {
 	ace-cloud\ remove)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cloud\ relay)
-		opts='--name --devices -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--name --devices --events -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cloud\ serve)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cloud\ watch)

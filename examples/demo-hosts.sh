@@ -1,9 +1,8 @@
 #!/bin/bash
 # Four edges, a relay and a cloud, each in a network of its own on this machine,
-# train a small language model over ssh.  Every link has another rate; each edge
-# measures its own and sends accordingly.  On the way an edge and the relay are
-# killed and started again.  In the end all hold the same model, and not a bit of
-# gradient is missing.
+# train a small language model over ssh: ace cloud, ace relay, ace edge.  Every link
+# has another rate.  On the way an edge and the relay are killed and started again.
+# In the end all hold the same model, and not a bit of gradient is missing.
 #
 #             5 Mbit/s               100 Mbit/s
 #     edge1 ----------.                              50 Mbit/s
@@ -17,7 +16,6 @@
 # STEPS=N      training steps        SHORT=1  a few, to see that it works
 # PROGRESS=T   in a pipe, seconds between lines that say how far it is (8)
 # KEEP=DIR     leave everything there, spools and states
-# What runs on each host is in examples/hosts, measure.sh and train-*.sh.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -60,7 +58,7 @@ mount -t tmpfs none /run && mkdir -m 755 /run/sshd /run/work /run/tree /run/bin 
     mount --bind "$2" /run/work && mount --bind "$here" /run/tree &&
     mount --bind "$bin" /run/bin && cd /run/work || exit 4
 work=/run/work here=/run/tree bin=/run/bin
-PATH=$here/examples/hosts:$bin:$bin/examples:$PATH
+PATH=$bin:$bin/examples:$PATH
 
 # netns_up, netns_link, netns_ip, netns_on
 NETNS=ace
@@ -71,25 +69,20 @@ steps=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 300)}
 edges='edge1 edge2 edge3 edge4'
 declare -A above=([edge1]=relay [edge2]=relay [edge3]=cloud [edge4]=cloud
     [relay]=cloud)
+declare -A speaks=([relay]=2)
 declare -A rate=([edge1]=5 [edge2]=20 [edge3]=50 [edge4]=200 [relay]=100)
 export OPENBLAS_NUM_THREADS=1
 
 # ---- the network ----
 
-# a host below another: a cable, a key that the other one takes, a user's key to
-# measure with, and where ssh finds it
+# a host below another: a cable, a key that the other one takes, and where ssh finds it
 connect() {
-	local h=$1 to=${above[$1]} key
+	local h=$1 to=${above[$1]}
 	mkdir -p "$h/bin" "$h/in" "$to"
+	[ -e "$to/run" ] || mkdir -m 700 "$to/run"
 	netns_link "$to" "$h" "${rate[$h]}mbit"
-	for key in key login; do
-		ssh-keygen -q -t ed25519 -N '' -C "$h" -f "$h/$key"
-	done
-	authorize.sh "$h" "$h/key.pub" "$work/$to/spool" --reply aggregate \
-	    >>"$to/keys"
-	limits.sh "$work/$to/spool" weight 16 "$h"
-	limits.sh "$work/$to/spool" contributors 16 "$h"
-	cat "$h/login.pub" >>"$to/keys"
+	ssh-keygen -q -t ed25519 -N '' -C "$h" -f "$h/key"
+	ace add "$to/run" "$h" "$h/key.pub" --devices "${speaks[$h]:-1}" >>"$to/keys"
 	[ -e "$to/host_key" ] ||
 	    ssh-keygen -q -t ed25519 -N '' -f "$to/host_key"
 	printf '%s %s\n' "$to" "$(cut -d ' ' -f 1,2 "$to/host_key.pub")" >"$h/known"
@@ -106,7 +99,7 @@ connect() {
 			ServerAliveInterval 5
 			ServerAliveCountMax 3
 	END
-	printf '#!/bin/sh\nexec %s -F %s -i %s/${KEY:-key} "$@"\n' \
+	printf '#!/bin/sh\nexec %s -F %s -i %s/key "$@"\n' \
 	    "$(command -v ssh)" "$work/$h/ssh_config" "$work/$h" >"$h/bin/ssh"
 	chmod +x "$h/bin/ssh"
 }
@@ -143,16 +136,19 @@ boot() {
 	case $h in
 	cloud)
 		serve cloud
-		on cloud train-cloud.sh cloud 3
+		on cloud ace cloud cloud/run --devices 3 --rounds "$rounds" \
+		    --quorum 2 --deadline 5s
 		;;
 	relay)
 		serve relay
-		on relay train-relay.sh cloud relay relay 2
+		on relay ace relay cloud:run relay/run --name relay --devices 2 \
+		    --events relay/events
 		;;
 	*)
-		on "$h" train-edge.sh "${above[$h]}" "$h" \
+		on "$h" ace edge "${above[$h]}:run" --name "$h" --dir "$h/run" \
+		    --events "$h/events" -- \
 		    train --index "${h#edge}" --of 4 --run demo \
-		    --steps "$steps" --rate 0.007 --interval 5 --policy \
+		    --steps "$steps" --rate 0.007 --interval 10 \
 		    --resume "$h/kept" --record "$h/in" --apply - \
 		    --progress "$h/progress" --save "$h/model" --eval --windows 64 --log "$h/log" "$text"
 		;;
@@ -181,7 +177,7 @@ crash() {
 } 2>/dev/null
 
 # reached N: has the cloud's aggregate of round N left
-reached() { [ -e "cloud/spool/demo/$1/aggregate.aceg" ]; }
+reached() { [ -e "cloud/run/spool/demo/$1/aggregate.aceg" ]; }
 
 # until_reached N: or nothing happens any more
 until_reached() {
@@ -232,28 +228,23 @@ wire() {
 		END { print up, down }'
 }
 
-# bandwidth HOST: what ace-meter thinks, in Mbit/s
-bandwidth() {
-	ace-inspect -v "$1/state/link" |
-	    awk -F = '/bandwidth=/ { printf "%.1f", $2 / 1e6 }'
+# verdicts HOST WORD: how many rounds have such a receipt
+verdicts() {
+	sed -n 's/.*"event":"receipt".*"round":\([0-9]*\),"result":"'"$2"'".*/\1/p' \
+	    "$1/events" | sort -u | wc -l
 }
-
-# verdicts HOST WORD: of how many rounds, and how many receipts came again
-verdicts() { receipts "$1" | grep "$2" | sort -u | wc -l; }
-again() { receipts "$1" | sort | uniq -d | wc -l; }
-receipts() { sed -n 's/^ace-ack: \(step [0-9]*: [a-z]*\).*/\1/p' "$1/messages"; }
 
 # books HOST: what it was given is with those above it, or kept
 books() {
 	[ "$1" != relay ] || relay_inputs
-	ace-inspect books -S "$1/state" --spool "${above[$1]}/spool" \
+	ace-inspect books -S "$1/run/state" --spool "${above[$1]}/run/spool" \
 	    "$1"/in/* || die "the books of $1 do not balance"
 }
 
 # The relay was given means, of what is in its spool.
 relay_inputs() {
 	local d
-	for d in relay/spool/demo/[0-9]*; do
+	for d in relay/run/spool/demo/[0-9]*; do
 		now
 		ace-aggregate --device relay -o "relay/in/${d##*/}" "$d"/edge*.aceg ||
 		    die 'the relay has no mean'
@@ -265,22 +256,22 @@ of() { awk -v what="$1" -v n="$2" '$1 == what { print $n }' edge1/log; }
 
 table() {
 	local h up down was
-	printf '%-6s %8s %9s %11s %11s %8s %5s %4s %6s\n' host Mbit/s measured \
+	printf '%-6s %8s %11s %11s %8s %5s %4s %6s\n' host Mbit/s \
 	    'bytes up' 'bytes down' accepted twice late starts
 	for h in $edges relay; do
 		read -r up down < <(wire "$h")
 		read -r -a was <"$h/wire"
-		printf '%-6s %8s %9s %11s %11s %8s %5s %4s %6s\n' "$h" \
-		    "${rate[$h]}" "$(bandwidth "$h")" $((up - was[0])) \
+		printf '%-6s %8s %11s %11s %8s %5s %4s %6s\n' "$h" \
+		    "${rate[$h]}" $((up - was[0])) \
 		    $((down - was[1])) "$(verdicts "$h" accepted)" \
-		    "$(again "$h")" "$(verdicts "$h" late)" \
+		    "$(verdicts "$h" duplicate)" "$(verdicts "$h" late)" \
 		    "${born[$h]}"
 	done
 	printf 'validation loss %s, top-1 %s %%; untrained %s; a count of bytes %s\n' \
 	    "$(of end 4)" "$(of end 6)" "$(of start 4)" "$(of unigram 4)"
 	cat <<-'END'
 
-	measured: what the host takes its link for.  accepted: its shards in an average.
+	accepted: its shards in an average.
 	twice: came once more, as the receipt was lost with a host that was killed, and
 	were not added again.  late: came when their round was closed; went back into
 	the residual, and left with a later one.  starts: how often the host began.
@@ -298,27 +289,22 @@ netns_up cloud relay $edges || die 'cannot make networks'
 for h in relay $edges; do
 	connect "$h" || die "cannot connect $h"
 done
-serve cloud
-serve relay
-say 'measuring the links'
-measured=()
-for h in relay $edges; do
-	KEY=login on "$h" measure.sh "${above[$h]}" "$h/state" \
-	    >"$h/measured" 2>&1 &
-	measured+=($!)
-done
-for p in "${measured[@]}"; do
-	wait_for "$p" || die 'a link could not be measured'
-done
 for h in relay $edges; do
 	wire "$h" >"$h/wire"
 done
 
 say 'training'
 began=$SECONDS
-# shellcheck disable=SC2086
-start cloud relay $edges
 rounds=$((steps / 10))
+for h in cloud relay; do
+	start $h
+	for ((n = 600; n > 0; n--)); do
+		[ ! -e $h/run/run ] || break
+		sleep 0.1
+	done
+done
+# shellcheck disable=SC2086
+start $edges
 until_reached $((rounds / 4))
 crash edge3
 say "edge3 is dead, after round $((rounds / 4))"

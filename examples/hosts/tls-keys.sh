@@ -5,10 +5,13 @@
 #
 # An edge gets ca.pem and its own two files; ca.key stays where it is.
 set -eu
-. "$(dirname "$0")/plain.sh"
 for name; do
 	# in a certificate a slash or a comma would begin another name
-	plain NAME "$name"
+	case $name in '' | [-.]* | *[!A-Za-z0-9._-]*)
+		echo "tls-keys.sh: NAME: letters, digits, '.', '_' and '-' only" >&2
+		exit 2
+		;;
+	esac
 done
 curve='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1'
 

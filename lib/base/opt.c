@@ -14,8 +14,8 @@ opt_list(struct opt_place *to, size_t n, size_t most, const struct opt *table,
 
 	for (o = table; o != NULL && o->type != OPT_IS_END; o++) {
 		if (o->type == OPT_IS_ROWS)
-			n = opt_list(to, n, most, o->rows, o->shared ? shared :
-			    (char *)own + o->at, shared);
+			n = opt_list(to, n, most, o->rows, (char *)(o->shared ?
+			    shared : own) + o->at, shared);
 		else if (n < most)
 			to[n++] = (struct opt_place){ o, own };
 	}

@@ -170,6 +170,9 @@ child_output(char *const *words, char *out, size_t n, struct err *e)
 	if (pipe2(fd, O_CLOEXEC) < 0 || (p.pid = fork()) < 0)
 		return err_sys(e, "cannot run '%s'", words[0]);
 	if (p.pid == 0) {
+		const int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+		(void)dup2(none, 0);
 		(void)dup2(fd[1], 1);
 		(void)child_exec(words, e);
 		(void)dprintf(2, "%s\n", ERR_MSG(e));

@@ -78,8 +78,8 @@ size_t child_cause(const struct children *c);
  * ended it. */
 int child_status(const struct child *p);
 
-/* child_output(words, out, n, e): run one program with our standard input and error
- * and put what it writes, n - 1 bytes at most and a NUL, into out.  Returns its
+/* child_output(words, out, n, e): run one program without input and with our
+ * standard error and put what it writes, n - 1 bytes at most and a NUL, into out.  Returns its
  * status as child_status, or -ERR_SYS. */
 int child_output(char *const *words, char *out, size_t n, struct err *e);
 

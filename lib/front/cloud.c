@@ -61,6 +61,9 @@ cloud_connect(const struct cloud *c, struct children *p, const char *what,
 	struct child *q;
 	int r;
 
+	if (c->through != NULL && (setenv("ACE_HOST", c->host != NULL ? c->host :
+	    "", 1) < 0 || setenv("ACE_CLOUD", c->dir, 1) < 0))
+		return err_sys(e, "the environment");
 	if (c->through != NULL)
 		return child_add(p, e, c->through, c->name, what, id,
 		    NULL) != NULL ? 0 : -ERR_SYS;
@@ -88,11 +91,8 @@ cloud_connect(const struct cloud *c, struct children *p, const char *what,
 void
 cloud_answer(const struct place *f, char *out, size_t n)
 {
-	char host[256] = "?";
-	int k;
+	const int k = snprintf(out, n, CLOUD_FIRST "%s\n", f->where);
 
-	(void)gethostname(host, sizeof(host) - 1);
-	k = snprintf(out, n, CLOUD_FIRST "%s\n%s\n", host, f->dir);
 	if (k > 0 && (size_t)k < n)
 		place_text(&f->said, out + k, n - (size_t)k);
 }
@@ -110,14 +110,13 @@ cloud_first_line(const char *text, char out[64])
 	return out;
 }
 
-/* Takes the answer: two lines, the host's name and the folder's, and the
- * agreement. */
+/* Takes the answer: a line that says where, and the agreement. */
 static int
 cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
     size_t n, struct err *e)
 {
 	struct agreement had = f->said, now;
-	char *host, *dir, *path, quoted[64];
+	char *from, *path, quoted[64];
 	const size_t first = sizeof(CLOUD_FIRST) - 1;
 	int r;
 
@@ -128,10 +127,9 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 		    c->host != NULL ? c->host : c->dir,
 		    cloud_first_line(text, quoted), CLOUD_FIRST);
 	text += first;
-	if ((host = strsep(&text, "\n")) == NULL ||
-	    (dir = strsep(&text, "\n")) == NULL || text == NULL)
+	if ((from = strsep(&text, "\n")) == NULL || text == NULL)
 		return err_set(e, ERR_DATA, "truncated: the cloud's answer");
-	(void)snprintf(where, n, "%s:%s", host, dir);
+	(void)snprintf(where, n, "%s", from);
 	if ((path = place_path(f, "run.new", e)) == NULL)
 		return -ERR_SYS;
 	if ((r = place_put(f, "run.new", text, e)) == 0)
@@ -166,8 +164,8 @@ cloud_hello(const struct cloud *c, struct place *f, char *where, size_t n,
 	child_release(&p);
 	if (r == 0)
 		return cloud_take(c, f, text, where, n, e);
-	if (r == ERR_REFUSED || r == ERR_USAGE) {
-		e->code = r;	/* it has said why */
+	if (r >= ERR_USAGE && r <= ERR_REFUSED) {
+		e->code = r;	/* the cloud has said why */
 		e->quiet = 1;
 		return -r;
 	}

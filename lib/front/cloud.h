@@ -4,8 +4,10 @@
  *
  * "HOST:DIR" and "USER@HOST:DIR" are reached by ssh, "DIR" is a folder of this
  * machine.  DIR is resolved by the cloud.  A script of one's own can take the place
- * of ssh: it is run with the words NAME WHAT [ID], and connects its standard input and
- * output to `ace-cloud serve DIR NAME WHAT [ID]' on the cloud.
+ * of ssh: it is run with the words NAME WHAT [ID] and with ACE_HOST and ACE_CLOUD
+ * (DIR) in its environment, and connects its standard input and output to `ace-cloud
+ * serve DIR NAME WHAT [ID]' on the cloud; or to `ace-cloud serve DIR [NAME]', with these
+ * words in a line before anything else.
  */
 #ifndef ACE_CLOUD_H
 #define ACE_CLOUD_H

@@ -190,6 +190,19 @@ place_save(const struct place *f, struct err *e)
 	return place_put(f, "run", text, e);
 }
 
+/* HOST:DIR, also of a folder that is not there. */
+static void
+place_where(struct place *f, const char *dir)
+{
+	char host[65] = "?", at[PATH_MAX] = "";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	if (dir[0] == '/' || getcwd(at, sizeof(at)) == NULL)
+		at[0] = '\0';
+	(void)snprintf(f->where, sizeof(f->where), "%s:%.*s%s%s", host,
+	    (int)sizeof(at), at, at[0] != '\0' ? "/" : "", dir);
+}
+
 int
 place_open(struct place *f, const char *dir, int make, struct err *e)
 {
@@ -197,9 +210,10 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 	char real[PATH_MAX], *path;
 	int r;
 
+	place_where(f, dir);
 	if (!make && access(dir, F_OK) < 0)
-		return err_set(e, ERR_USAGE, "there is no folder '%s' on this "
-		    "machine (ace cloud makes one)", dir);
+		return err_set(e, ERR_USAGE, "there is no folder '%s': `ace cloud' "
+		    "makes one, there", f->where);
 	if ((r = statedir_open(&looked, dir, e)) < 0)
 		return r;
 	if (realpath(dir, real) == NULL)
@@ -208,6 +222,7 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 	if (r < 0 || (r = statedir_open(&f->held, real, e)) < 0)
 		return r;
 	f->dir = f->held.dir;
+	place_where(f, f->dir);
 	if ((path = place_path(f, "run", e)) == NULL)
 		return -ERR_SYS;
 	r = place_read(path, &f->said, e);
@@ -223,7 +238,7 @@ place_lock(struct place *f, const char *what, struct err *e)
 	if (r == -ERR_REFUSED) {
 		err_clear(e);
 		return err_set(e, ERR_REFUSED, "another %s works on '%s': end "
-		    "that one, or give another folder", what, f->dir);
+		    "that one, or give another folder", what, f->where);
 	}
 	return r;
 }

@@ -21,7 +21,7 @@
 
 struct err;
 
-enum { PLACE_ID = 32, PLACE_NAME = 64 };
+enum { PLACE_ID = 32, PLACE_NAME = 64, PLACE_WHERE = 4352 };
 
 struct agreement {
 	char id[PLACE_ID + 1];	/* of the run, random hex digits */
@@ -39,10 +39,11 @@ extern const struct opt place_opts[];
 
 struct place {
 	char *dir;		/* absolute, without links */
+	char where[PLACE_WHERE];	/* HOST:DIR, for messages */
 	struct statedir held;	/* the folder, locked */
 	struct agreement said;	/* in its file `run' */
 };
-#define PLACE_INIT { NULL, STATE_INIT, { "", 0, 0, 0, 0, 0, 0 } }
+#define PLACE_INIT { NULL, "", STATE_INIT, { "", 0, 0, 0, 0, 0, 0 } }
 
 /* place_open(f, dir, make, e): open the folder and read its agreement, all zero
  * where there is none yet.  make: make the folder where it is not there.

@@ -34,6 +34,10 @@ tell_log(const struct tell *t, const char *text)
 static void
 tell_clean(char *s)
 {
+	size_t n = strlen(s);
+
+	if (n > 0 && s[n - 1] == '\r')	/* ssh ends its lines so */
+		s[n - 1] = '\0';
 	for (; *s != '\0'; s++)
 		if ((unsigned char)*s < 0x20 || *s == 0x7f)
 			*s = '?';
@@ -149,13 +153,13 @@ tell_average(struct tell *t, json_t *ev, uint64_t round)
 
 	t->rounds++;
 	tell_round(t, round, name);
-	tell_devices(t, ev, who);
 	tell_left(t, round, now, left);
 	if (t->cloud) {
-		t->bytes = 0;	/* the average is coded after this */
-		tell_say(t, "%s: %s, %s%s", name, who,
-		    TELL_TIME(now - t->since), left);
+		tell_bytes(t, "average", -1, bytes);
+		tell_say(t, "%s: %s, %s%s%s", name, t->devices,
+		    TELL_TIME(now - t->since), bytes, left);
 	} else {
+		tell_devices(t, ev, who);
 		tell_bytes(t, "sent", t->taken - t->sent, bytes);
 		if (now - t->taken >= 0.95)
 			(void)snprintf(wait, sizeof(wait), ", waited %s%s%.300s",
@@ -181,14 +185,18 @@ tell_event(struct tell *t, json_t *ev)
 
 	if (name == NULL || from == NULL)
 		return;
-	if (t->cloud ? strcmp(name, event_name(EVENT_CLOSED)) == 0 :
-	    strcmp(name, event_name(EVENT_AVERAGE)) == 0 && round >= t->round) {
-		tell_average(t, ev, round);
-	} else if (!t->cloud && strcmp(name, event_name(EVENT_SENT)) == 0) {
+	if (strcmp(name, event_name(EVENT_SENT)) == 0) {
 		t->values = (uint64_t)json_integer_value(json_object_get(ev,
 		    "values"));
 		t->bytes = (uint64_t)json_integer_value(json_object_get(ev,
 		    "bytes"));
+	}
+	if (t->cloud && strcmp(name, event_name(EVENT_CLOSED)) == 0) {
+		tell_devices(t, ev, t->devices);
+	} else if (strcmp(name, event_name(t->cloud ? EVENT_SENT :
+	    EVENT_AVERAGE)) == 0 && (t->cloud || round >= t->round)) {
+		tell_average(t, ev, round);
+	} else if (!t->cloud && strcmp(name, event_name(EVENT_SENT)) == 0) {
 		t->round = round;
 		t->sent = t->taken = clock_now();
 		t->state = TELL_SENDS;
@@ -296,7 +304,10 @@ void
 tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
     const struct agreement *said, const char *log)
 {
+	const int events = t->events;
+
 	memset(t, 0, sizeof(*t));
+	t->events = events;
 	t->cli = c;
 	t->who = who;
 	t->cloud = cloud;

@@ -34,10 +34,10 @@ struct tell {
 	double began, sent, taken, since;
 	uint64_t values, bytes;
 	char missing[TELL_LINE];	/* who is waited for */
+	char devices[64];	/* how many the average is of */
 	/* what programs said, while it is not known whether one of them failed */
 	struct tell_line { double at; char text[TELL_LINE]; } held[TELL_HELD];
 	size_t nheld;
-	char last[TELL_LINE];	/* the last line of that, for a failure's cause */
 };
 
 /* tell_begin(t, c, who, cloud, said, log): log: a file that lines are appended to, or

@@ -50,11 +50,15 @@ event_write(int fd, const char *line, size_t n)
 	(void)signal(SIGPIPE, was);
 }
 
-int
-event_open(int *fd, const char *val, struct err *e)
+/* Takes the number of a descriptor that is open, at least 2, or a file that events
+ * are appended to. */
+static int
+event_open(void *own, const struct opt *row, const char *val, struct err *e)
 {
+	int *fd = own;
 	uint64_t n;
 
+	(void)row;
 	if (val[strspn(val, "0123456789")] != '\0') {
 		*fd = open(val, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC |
 		    O_NOCTTY, 0666);
@@ -67,16 +71,9 @@ event_open(int *fd, const char *val, struct err *e)
 	    "--events %s: no such descriptor is open", val);
 }
 
-static int
-event_set(void *f, const struct opt *row, const char *val, struct err *e)
-{
-	(void)row;
-	return event_open(&((struct filter *)f)->events, val, e);
-}
-
 const struct opt event_opts[] = {
 	{ 0, "events", "FD|FILE", "append a line of JSON for each event of the run",
-	    OPT_CALL(event_set) },
+	    OPT_CALL(event_open) },
 	OPT_END
 };
 

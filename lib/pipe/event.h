@@ -12,9 +12,10 @@
 struct err;
 struct filter;
 
-/* The row of --events, for the table of a program (OPT_SHARED). */
+/* The row of --events, of an int; and for the table of a filter. */
 extern const struct opt event_opts[];
-#define FILTER_OPT_EVENTS OPT_SHARED(event_opts)
+#define FILTER_OPT_EVENTS { .type = OPT_IS_ROWS, .rows = event_opts, .shared = 1, \
+	.at = offsetof(struct filter, events) }
 
 enum event {
 	EVENT_SENT,		/* round, values, bytes: a shard was coded */
@@ -24,10 +25,6 @@ enum event {
 	EVENT_CLOSED,		/* round, participants, excluded, weight */
 	EVENT_N
 };
-
-/* event_open(fd, val, e): open where events go: the number of a descriptor that is
- * open, at least 2, or a file that they are appended to.  -ERR_USAGE, -ERR_SYS. */
-int event_open(int *fd, const char *val, struct err *e);
 
 /* event_say(f, ev, ...): write the event to f's descriptor, if it has one.  The
  * arguments are the fields of ev in the order above: uint64_t for counts and

@@ -37,24 +37,31 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	for h in edge1 edge2; do
 		logs_in $h cloud
 	done
-	start cloud ace cloud run --devices 2 --rounds 40 --bits 8
+	start cloud ace cloud run --devices 2 --rounds 60 --bits 8
 	wait_for grep -q 'on each device: ace edge cloud:/root/run' cloud.err
-	start edge1 ace edge root@cloud:run -- ./trainer 1 40
-	start edge2 ace edge cloud:run -- /root/trainer 3 40
+	start edge1 ace edge root@cloud:run -- ./trainer 1 60
+	start edge2 ace edge cloud:run -- /root/trainer 3 60
 	wait_for has edge1/edge1.got 4
+	# the cloud is away for a while: the devices find it again
+	halt cloud
+	wait_for grep -q 'broke: ' edge1.err
+	wait_for grep -q 'broke: ' edge2.err
+	listens_ssh cloud
+	start cloud ace cloud run
+	wait_for has edge1/edge1.got 8
 	# the power fails on all three, and the same lines are typed again
 	halt cloud
 	halt edge1
 	halt edge2
 	wait
-	[ "$(lines edge1/edge1.got)" -lt 40 ]
+	[ "$(lines edge1/edge1.got)" -lt 60 ]
 	listens_ssh cloud
 	start cloud ace cloud run
-	start edge1 ace edge root@cloud:run -- ./trainer 1 40
-	start edge2 ace edge cloud:run -- /root/trainer 3 40
+	start edge1 ace edge root@cloud:run -- ./trainer 1 60
+	start edge2 ace edge cloud:run -- /root/trainer 3 60
 	ends edge1 edge2 cloud
-	got edge1 40 2
-	got edge2 40 2
+	got edge1 60 2
+	got edge2 60 2
 	# each says where: the host, and the path as it is there
 	grep -qF "ace-cloud: run in cloud:/root/run: 2 devices" cloud.err
 	for h in edge1 edge2; do

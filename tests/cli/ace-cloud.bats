@@ -15,7 +15,7 @@ load front
 	averaged edge2 3 2
 	# what was done is said on both sides, by absolute names
 	for k in 1 2 3; do
-		grep -q "^ace-cloud: round $k/3: 2 of 2 devices, " cloud.err
+		grep -qE "^ace-cloud: round $k/3: 2 of 2 devices, .*, average .* \(.*x smaller\)" cloud.err
 		grep -qE "^ace-edge: round $k/3: 2 of 2 devices, computing .*, sent .* \(.*x smaller\)" edge1.err
 	done
 	grep -q "$PWD/run" cloud.err
@@ -67,7 +67,7 @@ load front
 	edge edge1 1 2
 	ends edge1
 	exits 5 ace edge run --name edge1 --dir elsewhere -- true
-	says "the name 'edge1' is in use by another device .*ace remove $PWD/run edge1"
+	says "the name 'edge1' is in use by another device of the run in $(hostname):$PWD/run: .*ace remove $PWD/run edge1"
 	exits 5 ace edge run --name edge2 -- true
 	says "'edge2' is not one of the 1 devices .*ace add $PWD/run edge2"
 	exits 5 ace edge run --name edge1 --bits 4 -- true
@@ -87,11 +87,11 @@ load front
 	cloud run --devices 1
 	wait_for grep -q 'on each device' cloud.err
 	exits 5 ace cloud run
-	says "another ace-cloud works on '$PWD/run'"
+	says "another ace-cloud works on '$(hostname):$PWD/run'"
 	edge edge1 1 100000
 	wait_for has edge1.got 1
 	exits 5 ace edge run --name edge1 -- true
-	says "another ace-edge works on '$PWD/ace-edge1'"
+	says "another ace-edge works on '$(hostname):$PWD/ace-edge1'"
 }
 
 @test "who is missing is named on both sides, and remove ends the waiting" {
@@ -114,7 +114,7 @@ load front
 	wait_for has edge1.got 2
 	exits 5 ace edge run --name edge2 -- "$train" 3 1
 	exits 0 ace add run edge2
-	says "'edge2' may take part in the run in $PWD/run"
+	says "'edge2' may take part in the run in $(hostname):$PWD/run"
 	grep -qx edge2 run/spool/*/devices
 }
 
@@ -124,12 +124,24 @@ load front
 	echo 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB me@edge1' >key.pub
 	exits 0 ace add run edge1 key.pub
 	[ "$(cat out)" = "restrict,command=\"ace-cloud serve '$PWD/run' edge1\" $(cat key.pub)" ]
-	printf 'ssh-rsa AAAA\nssh-rsa BBBB\n' >two.pub
-	exits 2 ace add run edge1 two.pub
+	printf 'ssh-rsa AAAA\nssh-rsa BBBB\n' >1.pub
+	printf 'ssh-rsa AAAA\rssh-rsa BBBB\n' >2.pub
+	printf 'command="sh" ssh-rsa AAAA\n' >3.pub
+	printf 'ssh-rsa AAAA "me"\n' >4.pub
+	for k in 1 2 3 4; do
+		exits 2 ace add run edge1 $k.pub
+		says "'$k.pub' is not a public key"
+	done
 	echo '-----BEGIN OPENSSH PRIVATE KEY-----' >private
 	exits 2 ace add run edge1 private
 	says 'not a public key'
-	exits 2 ace add run 'a b' key.pub
+	for name in 'a b' '' '../x' '-oProxyCommand=x' 'a;b' '$(touch planted)' $'a\nb'; do
+		exits 2 ace add run "$name" key.pub
+		exits 2 ace remove run "$name"
+		exits 2 ace edge run --name "$name" -- true
+		exits 2 ace-cloud serve run "$name" sync
+	done
+	[ ! -e planted ]
 	exits 2 ace add none edge1
 }
 
@@ -144,6 +156,16 @@ load front
 	[ "$(ls run/devices)" = edge1 ]
 	SSH_ORIGINAL_COMMAND='touch planted' exits 2 ace-cloud serve run edge1
 	SSH_ORIGINAL_COMMAND='hello $(touch planted)' exits 2 ace-cloud serve run edge1
+	# a way that says no name, and one that says it: the first line asks
+	for words in "edge1 hello $id" "edge1 sync"; do
+		printf '%s\n' "$words" >in
+		exits "$([[ $words = *sync ]] && echo 3 || echo 0)" ace-cloud serve run <in
+	done
+	says 'truncated'
+	echo "edge2 hello $id" >in
+	exits 5 ace-cloud serve run <in
+	exits 0 ace-cloud serve run edge1 <in
+	exits 2 ace-cloud serve run </dev/null
 	exits 2 ace-cloud serve run ../edge1 hello $id
 	exits 2 ace-cloud serve run edge1 hello ../../x
 	[ ! -e planted ]
@@ -217,4 +239,13 @@ load front
 	exits 2 ace edge none --name edge1 -- true
 	exits 2 ace edge run --name 'a/b' -- true
 	exits 2 ace relay run west --devices 2
+}
+
+@test "the EXAMPLES of ace-deploy(7) run as they stand" {
+	examples "$ROOT/man/ace-deploy.7" |
+	    sed "s|/usr/local/share/ace/hosts|$ROOT/examples/hosts|" >deploy.sh
+	command -v openssl >/dev/null || sed -i '/^tls-keys/d' deploy.sh
+	exits 0 bash -euo pipefail deploy.sh
+	grep -q 'ace-recv --spool .*/run/spool --publish' out
+	[ -e run/devices/edge3 ]
 }

@@ -178,23 +178,6 @@ known() {
 	says 'No space left'
 }
 
-# bats test_tags=long
-@test "measure.sh counts from where the other side answers" {
-	mkdir bin
-	cat >bin/ssh <<-'E'
-	#!/bin/sh
-	sleep 6
-	ace-meter -L 20Mbit | sh -c "$3"
-	E
-	chmod +x bin/ssh
-	PATH=$PWD/bin:$PATH exits 0 "$ROOT/examples/hosts/measure.sh" cloud state
-	grep -qE '^link +[1-9][0-9.]* [kMG]bit/s, ' out
-	# one that cannot be reached is a failure, at once
-	printf '#!/bin/sh\nexit 255\n' >bin/ssh
-	PATH=$PWD/bin:$PATH exits 255 timeout "$HANG" \
-	    "$ROOT/examples/hosts/measure.sh" cloud state
-}
-
 @test "a limit is no measurement: what is known of the link stays below it" {
 	head -c 3000000 /dev/zero | ace-meter -S st | ace-meter -L 5Mbit >/dev/null
 	mkshards -n 1000 >in

@@ -83,70 +83,27 @@ limited() {
 	says "limit: 'median' sees all values at once: 150 shards take [0-9]+ MiB, and there are 87 MiB"
 }
 
-@test "limits: the file, ace-recv(1), the table of ace-deploy(7), what scripts say" {
+@test "limits: the file, ace-recv(1), the table of ace-deploy(7), what ace-cloud says" {
 	local name default strict n=0
 	ace-recv --spool spool --create
 	sed -n 's/^\([a-z]*\) [^ ]*$/\1/p' spool/limits >names
 	sed -n '/^\.Ss Limits/,/^\.El/s/^\.It Cm \([a-z]*\) Ar.*/\1/p' \
 	    "$ROOT/man/ace-recv.1" | cmp - names
-	"$ROOT/examples/hosts/limits.sh" strict weight 16 relay1
-	[ "$(tail -n 1 strict/limits)" = 'weight 16 relay1' ]
+	exits 0 ace-cloud strict --devices 2 --print
+	exits 0 ace-cloud add strict relay1 --devices 16
+	[ "$(tail -n 2 strict/spool/limits)" = 'weight 16 relay1
+contributors 16 relay1' ]
 	sed -n '/^\.Sh BUDGETS/,/^\.El/p' "$ROOT/man/ace-deploy.7" |
 	    sed -n 's/.* Cm \([a-z]*\) Ta \([^ ]*\) Ta */\1 \2 /p' >table
 	while read -r name default strict; do
 		grep -qxF "$name $default" spool/limits &&
-		    grep -qxF "$name ${strict:-$default}" strict/limits || {
+		    { [ -z "$strict" ] || grep -qxF "$name $strict" strict/spool/limits; } || {
 			echo "$name: $default, ${strict:-$default}"
 			return 1
 		}
 		n=$((n + 1))
 	done <table
 	[ "$n" -ge 11 ]
-	# what is there stays
-	"$ROOT/examples/hosts/limits.sh" spool
-	grep -qx 'weight 1e6' spool/limits
-}
-
-@test "limits of a device whose name has # in it are of that one alone" {
-	local d limits=$ROOT/examples/hosts/limits.sh
-	"$limits" spool
-	for d in '#1' 'rack #2' 'a#3'; do
-		exits 0 "$limits" spool shard 100 "$d"
-		mkshards -d "$d" >in
-		exits 3 ace-recv --spool spool --device "$d" in
-		says 'limit: '
-	done
-	mkshards -d edge1 >in
-	exits 0 ace-recv --spool spool --device edge1 in
-	# by hand, with a comment after it
-	echo 'shard 64M rack \#2	# of the rack' >>spool/limits
-	mkshards -d 'rack #2' >in
-	exits 0 ace-recv --spool spool --device 'rack #2' in
-}
-
-@test "limits.sh: killed at any time the spool is no open one, and a wrong line is not added" {
-	local limits=$ROOT/examples/hosts/limits.sh n
-	mkdir bin
-	for n in ace-recv sed ln; do
-		printf '#!/bin/sh\nkill -9 $PPID\n' >bin/$n
-		chmod +x bin/$n
-		PATH=$PWD/bin:$PATH exits 137 "$limits" spool contributors 4 relay
-		[ ! -e spool/limits ]
-		rm bin/$n
-	done
-	exits 0 "$limits" spool
-	grep -qx 'weight 1' spool/limits
-	grep -qx 'contributors 1' spool/limits
-	cp spool/limits before
-	exits 2 "$limits" spool wieght 1
-	says "there is no limit 'wieght'"
-	exits 2 "$limits" spool weight
-	same before spool/limits
-	# after a last line without its end
-	printf 'open 5' >>spool/limits
-	exits 0 "$limits" spool contributors 4 relay
-	[ "$(tail -n 2 spool/limits)" = 'open 5
-contributors 4 relay' ]
 }
 
 @test "no kind of feedback waits for a receipt for ever" {

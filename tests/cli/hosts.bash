@@ -61,29 +61,6 @@ script() {
 	chmod +x "bin/$1"
 }
 
-# key NAME: of a user; KEY=NAME in the environment of ssh takes it
-key() { on ssh-keygen -q -t ed25519 -N '' -C "$1" -f "ssh/$1"; }
-
-# ssh_ready: a key and a configuration that knows the hosts of `host`
-ssh_ready() {
-	mkdir -m 700 ssh
-	key user
-	touch ssh/hosts ssh/known
-	cat >ssh/config <<-END
-		Include $PWD/ssh/hosts
-		Host *
-			User root
-			IdentitiesOnly yes
-			UserKnownHostsFile $PWD/ssh/known
-			StrictHostKeyChecking yes
-		Include $ROOT/examples/hosts/ssh_config
-	END
-	script ssh <<-END
-		exec $(command -v ssh) -F '$PWD/ssh/config' \
-		    -i '$PWD'/ssh/\${KEY:-user} -S /run/\${KEY:-user}-%C "\$@"
-	END
-}
-
 # host NAME ADDRESS [AUTHORIZED_KEYS]: an sshd, and its name for ssh.  HOST says
 # in its sessions which host it is.
 host() {

@@ -1,6 +1,5 @@
 # Devices that come into a run that has begun, and that leave it.
 load helper
-load hosts
 load values
 
 # sends DEVICE STEP: a shard into the spool
@@ -458,74 +457,4 @@ question() {
 	    --published | ace-recv --spool spool --publish
 	[ ! -e spool/demo/1 ]
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --expect 1 --steps 4 --published
-}
-
-# trains K: an edge's run, in the background, with its process groups in a file
-trains() {
-	local k=$1
-	mkdir -p "edge$k/in"
-	KEY=edge$k on noted "edge$k/groups" train-edge.sh cloud "edge$k" \
-	    noted "edge$k/groups" "$BUILD/examples/train" \
-	    --run demo --index "$k" --of 3 --steps 48 --interval 4 --layers 1 \
-	    --width 32 --heads 2 --context 16 --batch 4 --resume "edge$k/kept" \
-	    --record "edge$k/in" --apply - --save "edge$k/model" \
-	    "${@:2}" text >"log$k" 2>&1 3>&- &
-}
-
-# missing NAME: is that all that is waited for
-missing() { ace-status cloud/spool | grep -q "; missing: $1\$"; }
-
-@test "over ssh: one comes in the middle of a run, one leaves in the middle of a step" {
-	apart
-	need sshd ssh ssh-keygen nc ss
-	ssh_ready
-	for e in edge1 edge2 edge3; do
-		key $e
-		on authorize.sh $e ssh/$e.pub "$PWD/cloud/spool" \
-		    --reply aggregate >>cloud.keys
-	done
-	script noted <<<'ps -o pgid= $$ | tr -d " " >>"$1"; exec "${@:2}"'
-	host cloud 127.0.0.2 "$PWD/cloud.keys $PWD/ssh/user.pub"
-	# nobody is too late for this cloud
-	sed 's/^rule=.*/rule=(--deadline 10h)/' \
-	    "$ROOT/examples/hosts/train-cloud.sh" | tail -n +2 >script
-	script train-cloud.sh <script
-	cp "$ROOT"/examples/hosts/{plain,again}.sh bin
-	# and it stops twice, so that what is to happen in the middle of the run does
-	script ace-aggregate <<-END
-		'$BUILD/ace-aggregate' "\$@" --steps 3 || exit
-		until [ -e joined ]; do sleep 0.05; done
-		'$BUILD/ace-aggregate' "\$@" --steps 5 || exit
-		until [ -e gone ]; do sleep 0.05; done
-		exec '$BUILD/ace-aggregate' "\$@"
-	END
-	on train-cloud.sh cloud 2 >cloud.log 2>&1 3>&- &
-	awk 'BEGIN { for (i = 0; i < 1200; i++)
-	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
-	trains 1
-	first=$!
-	trains 2
-	wait_for test -e cloud/spool/demo/2/aggregate.aceg
-
-	on join.sh cloud "$PWD/cloud/spool" demo edge3 >told
-	trains 3 --catch-up told
-	last=$!
-	came() { ls cloud/spool/demo/*/edge3.aceg; }
-	wait_for came
-	: >joined
-	wait_for test -e cloud/spool/demo/4/aggregate.aceg
-
-	# edge2's machine is gone: all wait, until it is written off
-	for g in $(cat edge2/groups); do
-		on kill -9 -- "-$g"
-	done
-	: >gone
-	wait_for missing edge2
-	on leave.sh cloud "$PWD/cloud/spool" demo edge2
-	wait $first $last
-	same edge1/model edge3/model
-	exits 0 ace-inspect books -S edge1/state --spool cloud/spool \
-	    edge1/in/*
-	exits 0 ace-inspect books -S edge3/state --spool cloud/spool \
-	    edge3/in/*
 }

@@ -267,14 +267,6 @@ example() {
 	[ "$(cat out)" = "'empty': waiting for a first shard (ace-recv --spool)" ]
 }
 
-@test "ace-deploy: the line that authorize.sh prints" {
-	sed -n '/^prints the line:$/{n;s/^\.Dl //p}' "$ROOT/man/ace-deploy.7" >line
-	ssh-keygen -q -t ed25519 -N '' -C edge1 -f key || skip "no ssh-keygen"
-	exits 0 "$ROOT/examples/hosts/authorize.sh" edge1 key.pub "$PWD/ace"
-	sed "s,$PWD/ace,/srv/ace,; s,AAAA[^ ]*,AAAA...," out >got
-	same got line
-}
-
 @test "ace-ack: how many receipts are kept" {
 	local n s
 	n=$(page ace-ack.1 'The last (\d+) receipts, a shard stream')

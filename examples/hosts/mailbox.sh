@@ -1,0 +1,70 @@
+#!/bin/bash
+# Read by mqtt.sh and store.sh: a connection made of messages that somebody keeps until
+# they are taken.  Those scripts say `put NAME', which sends the file on standard input,
+# and `get NAME', which waits for a message, at most $WAIT seconds, and takes it away.
+# A device's messages have names that begin with its own, so who may speak for it is
+# who may write there.
+set -u
+WAIT=${WAIT:-600}
+work=$(mktemp -d) || exit 4
+trap 'rm -rf "$work"' EXIT
+trap 'exit 143' INT TERM HUP
+
+# Its size and up to 8 MB of standard input, as soon as nothing more comes; 0: the end.
+piece='vec($r, 0, 1) = 1;
+    do { $n = sysread(STDIN, $b, 1 << 20, length $b) }
+    while ($n && length $b < 8 << 20 && select($q = $r, undef, undef, 0.1));
+    print length $b, "\n", $b'
+
+# up NAME: standard input, in messages
+up() {
+	local n=0 size="" m=$work/up
+	while [ "$size" != 0 ]; do
+		perl -e "$piece" >"$m" && read -r size <"$m" || return
+		until put "$1/$n" <"$m"; do sleep 1; done
+		n=$((n + 1))
+	done
+}
+
+# down NAME: the same back
+down() {
+	local n=0 size="" m=$work/down
+	while [ "$size" != 0 ]; do
+		get "$1/$n" >"$m" && read -r size <"$m" || return
+		tail -n +2 "$m"
+		n=$((n + 1))
+	done
+}
+
+# edge NAME WHAT [ID]
+edge() {
+	local session
+	session=$(date +%s)-$$
+	echo "$session" | put "$1/session" || return
+	{ echo "$@"; exec cat; } | up "$1/$session/up" &
+	down "$1/$session/down"
+}
+
+# serve DIR DEVICE: each session of a device ends the one before it
+serve() (
+	work=$(mktemp -d "$work/XXXXXX") last=
+	set -m
+	trap '[ -z "$last" ] || kill -- "-$last"; exit 143' INT TERM HUP
+	while :; do
+		session=$(get "$2/session") || continue
+		[ -z "$last" ] || kill -- "-$last" 2>/dev/null
+		down "$2/$session/up" | ace-cloud serve "$1" "$2" |
+		    up "$2/$session/down" &
+		last=$!
+	done
+)
+
+# cloud DIR DEVICE...
+cloud() {
+	local dir=$1 device
+	for device in "${@:2}"; do
+		serve "$dir" "$device" &
+	done
+	trap 'kill $(jobs -p); exit 143' INT TERM HUP
+	wait
+}

@@ -1,0 +1,8 @@
+#!/bin/bash
+# A device's connection by TLS, to tls-cloud.sh.  NAME.pem, NAME.key and ca.pem
+# (tls-keys.sh) are in the folder ACE_KEYS, or here:
+#
+#   ace edge HOST:run --name NAME --through tls.sh -- COMMAND
+cd "${ACE_KEYS:-.}" || exit
+exec socat -t 60 - "OPENSSL:$ACE_HOST:8443,cert=$1.pem,key=$1.key,cafile=ca.pem,verify=1" \
+    < <(echo "$@"; exec cat)
