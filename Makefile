@@ -10,7 +10,7 @@
 #   make demo       train a model through the pipes
 #   make demo-hosts the same over ssh, six hosts in one; as root
 #   make sweep      the demo's learning rates
-#   make bench      figures, beside cat and peers; TOPICS="hops peers", LONG=1
+#   make bench      figures, beside cat and peers; TOPICS="hops shards", LONG=1
 #   make dynacomm   its cuts on four networks: table and picture
 #   make deco       time to a target loss over slow and changing links
 #   make table1     six ways of training, four edges, eight seeds (hours);

@@ -6,7 +6,6 @@
  *                      speed in GB/s of f32 on one core, best of three, of those
  *                      codecs or of all, with the peers' lines.  Groups of 65,536 as
  *                      in a stream
- * bench-codecs -w FILE `layered' as raw f32, for programs that want a file
  * bench-codecs -e      ECQ: its rate at given errors, its distance from Shannon's
  *                      bound and from the entropy of its symbols, its speed, and
  *                      whether the goals are met
@@ -252,21 +251,6 @@ codecs(int specs, char **spec)
 	free(gauss);
 	free(layered);
 	free(y);
-}
-
-static void
-write_layered(const char *path)
-{
-	float *gauss = calloc(total, 4), *layered = calloc(total, 4);
-	FILE *f = fopen(path, "wb");
-
-	if (gauss == NULL || layered == NULL)
-		die("out of memory");
-	make(gauss, layered);
-	if (f == NULL || fwrite(layered, 4, total, f) != total || fclose(f) != 0)
-		die(path);
-	free(gauss);
-	free(layered);
 }
 
 /* ---- ECQ ---- */
@@ -715,9 +699,7 @@ main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 
-	if (strcmp(what, "-w") == 0 && argc == 3)
-		write_layered(argv[2]);
-	else if (strcmp(what, "-l") == 0)
+	if (strcmp(what, "-l") == 0)
 		lengths();
 	else if (strcmp(what, "-t") == 0)
 		trellis_all(argc > 2 ? argv[2] : NULL);
