@@ -17,17 +17,17 @@
 #include "format/reader.h"
 #include "pipe/program.h"
 #include "report/screen.h"
+#include "stage/stage_policy.h"
 #include "sync/cluster.h"
 #include "sync/deco.h"
 #include "sync/dynacomm.h"
 #include "sync/interval.h"
-#include "sync/ratio.h"
 
 /* Of all commands; < 0 is what was not given. */
 struct opts {
 	struct filter *f;
 	const char *dir;	/* of ratio */
-	double cmin, cmax, half;
+	struct stage_policy_ratio factor;
 	double bandwidth;	/* bit/s: of ratio; of dynacomm, for bytes */
 	double target;		/* of interval */
 	double dt;		/* of dynacomm: seconds */
@@ -537,12 +537,7 @@ advise_cluster(FILE *f, const struct table *t, const struct opts *o,
 static const struct opt ratio_options[] = {
 	{ 'S', "state", "DIR", "behind the curve, the link measured in DIR",
 	    OPT_PATH(struct opts, dir, OPT_DIR) },
-	{ 0, "cmin", "X", "least compression factor",
-	    OPT_F64(struct opts, cmin, 1, 1e9), .def = "2" },
-	{ 0, "cmax", "X", "largest",
-	    OPT_F64(struct opts, cmax, 1, 1e9), .def = "300" },
-	{ 0, "half", "RATE", "where it is half way",
-	    OPT_RATE(struct opts, half), .lo.f = 1e-300, .def = "10Mbit" },
+	OPT_PART(stage_policy_ratio_rows, struct opts, factor),
 	{ 0, "bandwidth", "RATE", "for this link, not the curve",
 	    OPT_RATE(struct opts, bandwidth) },
 	OPT_END
@@ -551,8 +546,7 @@ static const struct opt ratio_options[] = {
 static int
 ratio_put(const struct opts *o, double bandwidth)
 {
-	double c = ratio_factor(o->cmin, o->cmax, ratio_beta(o->half),
-	    bandwidth);
+	double c = stage_policy_ratio(&o->factor, bandwidth);
 
 	(void)printf("%.0f\t%.6g\t%.6g\n", bandwidth, c, 32 / c);
 	return 0;
@@ -583,8 +577,6 @@ ratio_run(void *arg, char **path, size_t n, struct err *e)
 
 	if (n != 0)
 		return err_set(e, ERR_USAGE, "ratio takes no FILE");
-	if (o->cmin > o->cmax)
-		return err_set(e, ERR_USAGE, "--cmin is above --cmax");
 	if (o->dir != NULL && o->bandwidth >= 0)
 		return err_set(e, ERR_USAGE, "ratio: either --state or "
 		    "--bandwidth");
@@ -594,7 +586,7 @@ ratio_run(void *arg, char **path, size_t n, struct err *e)
 	if (o->bandwidth >= 0)
 		return ratio_put(o, o->bandwidth);
 	for (i = -6; i <= 4; i++)
-		(void)ratio_put(o, o->half * ldexp(1, i));
+		(void)ratio_put(o, o->factor.half * ldexp(1, i));
 	if (o->dir == NULL)
 		return 0;
 	(void)printf("# today's link%s\n", known ? "" : ", never measured");
@@ -809,8 +801,7 @@ main(int argc, char **argv)
 			.usage = "COMMAND [options] [FILE]",
 			.about = "Answers questions about links, layers and devices "
 			    "with tables.",
-			.examples = "ace-advise ratio --cmin 2 --cmax 300 "
-			    "--half 5Mbit\n"
+			.examples = "ace-advise ratio --ratio 2,300,5Mbit\n"
 			    "printf 'divergence\\n0.002\\n0.01\\n' | "
 			    "ace-advise interval\n",
 			.commands = commands

@@ -77,6 +77,7 @@ set_tolerate(void *arg, const struct opt *row, const char *val, struct err *e)
 
 static const char *const rules[] = { "mean", "clip:", "trim:", "median",
 	"center:", "norm:", "norm-ratio:", "finite", NULL };
+static const char *const intervals[] = { "common", "own", NULL };
 static const struct opt options[] = {
 	{ 0, "sum", NULL, "weighted sum, not the mean",
 	    OPT_FLAG(struct aggregate_opts, sum) },
@@ -93,8 +94,9 @@ static const struct opt options[] = {
 	{ 0, "delay", "STEPS", "say that it is applied so much later "
 	    "(default: the most that a device asks for)",
 	    OPT_CALL(set_delay) },
-	{ 0, "own-interval", NULL, "give each device the interval it asks for, within limits",
-	    OPT_FLAG(struct aggregate_opts, own) },
+	{ 0, "interval", "WHOSE",
+	    "common, or own: each device gets the one it asks for",
+	    OPT_WORD(struct aggregate_opts, own, intervals), .def = "common" },
 	{ 0, "cluster", "THETA",
 	    "name clusters, merged up to 1 - cos THETA; :mean writes theirs",
 	    OPT_CALL(set_cluster) },

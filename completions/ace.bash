@@ -37,7 +37,7 @@ _ace() {
 		kind='auto require off' ;;
 	ace-advise\ ratio:-S | ace-advise\ ratio:--state)
 		kind='dir' ;;
-	ace-advise\ ratio:--cmin | ace-advise\ ratio:--cmax | ace-advise\ ratio:--half | ace-advise\ ratio:--bandwidth)
+	ace-advise\ ratio:--ratio | ace-advise\ ratio:--bandwidth)
 		kind='free' ;;
 	ace-advise\ interval:--sandbox)
 		kind='auto require off' ;;
@@ -63,6 +63,8 @@ _ace() {
 		kind=',mean clip: trim: median center: norm: norm-ratio: finite' ;;
 	ace-aggregate:--sandbox)
 		kind='auto require off' ;;
+	ace-aggregate:--interval)
+		kind='common own' ;;
 	ace-aggregate:--spool)
 		kind='dir' ;;
 	ace-aggregate:--schema | ace-aggregate:-o | ace-aggregate:--output)
@@ -285,7 +287,7 @@ _ace() {
 		kind='dir' ;;
 	ace-policy:--replay | ace-policy:--schema | ace-policy:-o | ace-policy:--output)
 		kind='file' ;;
-	ace-policy:--cmin | ace-policy:--cmax | ace-policy:--half | ace-policy:--bandwidth | ace-policy:--warmup | ace-policy:--deadline | ace-policy:--cuts | ace-policy:--compute | ace-policy:--latency | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--max-elements)
+	ace-policy:--ratio | ace-policy:--bandwidth | ace-policy:--warmup | ace-policy:--deadline | ace-policy:--cuts | ace-policy:--compute | ace-policy:--latency | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--max-elements)
 		kind='free' ;;
 	ace-recv:--sandbox)
 		kind='auto require off' ;;
@@ -341,7 +343,7 @@ _ace() {
 		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
 	ace-step:--replay | ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
 		kind='file' ;;
-	ace-step:--gamma | ace-step:--wait | ace-step:--events | ace-step:-T | ace-step:--threads | ace-step:--alpha | ace-step:--cmin | ace-step:--cmax | ace-step:--half | ace-step:--bandwidth | ace-step:--warmup | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--effort | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
+	ace-step:--gamma | ace-step:--wait | ace-step:--events | ace-step:-T | ace-step:--threads | ace-step:--alpha | ace-step:--ratio | ace-step:--bandwidth | ace-step:--warmup | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--effort | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
 		kind='free' ;;
 	ace-step:--form)
 		kind='level paper sensitivity even' ;;
@@ -357,7 +359,7 @@ _ace() {
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='ratio interval profile dynacomm deco cluster' ;;
 	ace-advise\ ratio)
-		opts='-S --state --cmin --cmax --half --bandwidth -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --ratio --bandwidth -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ interval)
 		opts='--target-divergence -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ profile)
@@ -369,7 +371,7 @@ _ace() {
 	ace-advise\ cluster)
 		opts='--theta -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
-		opts='--sum --weight-by --expect --rule --tolerate --delay --own-interval --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync --events -T --threads -d --device --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--sum --weight-by --expect --rule --tolerate --delay --interval --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync --events -T --threads -d --device --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='create list extract get' ;;
@@ -432,7 +434,7 @@ _ace() {
 	ace-patch)
 		opts='--stage --commit --way -o --output -f --format --part --receipt -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
-		opts='-S --state --cmin --cmax --half --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --ratio --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
 		opts='--spool --reply -d --device --run --schema --create --publish --join --leave --sync --events --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
@@ -444,7 +446,7 @@ _ace() {
 	ace-status)
 		opts='--json --format --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync --events -T --threads --alpha --form --cmin --cmax --half --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --sync --events -T --threads --alpha --form --ratio --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='cloud edge add relay remove watch import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;

@@ -26,7 +26,7 @@ options=(--rate "$RATE" --muon "$MUON" --delay "${DELAY:-0}" ${TRAIN:-})
 
 # The links of the edges, by which equation (5) sets each one's compression.
 rate=(- 2 5 10 20)		# Mbit/s
-factor=(--cmin 16.5 --cmax 43 --half 10Mbit)
+factor=(--ratio "16.5,43,10Mbit")
 
 ace_edge() {
 	local s=$dir/state$1

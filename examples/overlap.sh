@@ -40,8 +40,8 @@ coder() {
 	fi
 }
 
-decides() { ace-policy --cuts "${dt}s" --bandwidth "${bits}bit" --cmin 2 \
-    --cmax 2 | tee "$work/decided"; }
+decides() { ace-policy --cuts "${dt}s" --bandwidth "${bits}bit" --ratio 2,2 |
+    tee "$work/decided"; }
 
 # run CUTS STEPS: seconds; policy: as that decides, from the third step on
 run() {

@@ -72,7 +72,7 @@ failed 'before all ways'
 
 # coded WAY MBIT MS: what stands between the trainer and the link
 coded() {
-	local s=$work/state policy=(--cmin 2 --cmax 60 --half 20Mbit)
+	local s=$work/state policy=(--ratio "2,60,20Mbit")
 	policy+=(--bandwidth "$2Mbit")
 	case $1 in
 	deco | all*) policy+=(--deco --latency "$3ms") ;;
@@ -87,7 +87,7 @@ coded() {
 	esac
 	case $1 in
 	none) cat ;;
-	cuts) ace-policy --cuts "${cost}s" --bandwidth "$2Mbit" --cmin 2 --cmax 2 |
+	cuts) ace-policy --cuts "${cost}s" --bandwidth "$2Mbit" --ratio 2,2 |
 	    ace-compress -c f16 || note "${PIPESTATUS[*]}" ace-policy ace-compress ;;
 	*) ace-expand -S "$s" | ace-score -S "$s" | ace-policy -S "$s" "${policy[@]}" |
 	    ace-select --policy | ace-compress -S "$s" || note "${PIPESTATUS[*]}" \

@@ -414,8 +414,8 @@ factor() {
 # policy BITS LEAST MOST LINK: what ace-policy is told, for factors of LEAST to MOST
 # times what so many bits are
 policy() {
-	policy=(--cmin "$(factor "$1" "$2")" --cmax "$(factor "$1" "$3")"
-	    --half 30Mbit --bandwidth "$4")
+	policy=(--ratio "$(factor "$1" "$2"),$(factor "$1" "$3"),30Mbit"
+	    --bandwidth "$4")
 }
 
 # bits_of ROUND BITS: with a slope, those of that round.  They begin with 1 - slope

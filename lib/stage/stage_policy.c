@@ -72,6 +72,23 @@ struct stage_policy {
 
 /* ---- options ---- */
 
+/* Takes the next item of a list by commas: 1; 0 after the last. */
+static int
+policy_item(const char **list, char word[32], const char *option, struct err *e)
+{
+	const size_t n = *list != NULL ? strcspn(*list, ",") : 0;
+
+	if (*list == NULL)
+		return 0;
+	if (n >= 32)
+		return err_set(e, ERR_USAGE, "%s: '%.40s' is no number", option,
+		    *list);
+	memcpy(word, *list, n);
+	word[n] = '\0';
+	*list = (*list)[n] != '\0' ? *list + n + 1 : NULL;
+	return 1;
+}
+
 /* Reads "8", or "8,4,16" with the least and the largest value. */
 static int
 policy_set_steps(void *arg, const struct opt *row, const char *val,
@@ -79,24 +96,54 @@ policy_set_steps(void *arg, const struct opt *row, const char *val,
 {
 	struct stage_policy_opts *o = arg;
 	uint64_t *to[] = { &o->steps, &o->interval.min, &o->interval.max };
-	char word[24];
-	size_t n, i;
-	int r;
+	char word[32];
+	size_t i = 0;
+	int r = 0;
 
-	for (i = 0; i < 3; i++, val += n + 1) {
-		n = strcspn(val, ",");
-		if (n >= sizeof(word))
+	while (i < 3 && (r = policy_item(&val, word, "--interval", e)) > 0)
+		if ((r = num_u64(to[i++], word, 1, 1000000, "--interval", e)) < 0)
 			break;
-		memcpy(word, val, n);
-		word[n] = '\0';
-		if ((r = num_u64(to[i], word, 1, 1000000, "--interval", e)) < 0)
-			return r;
-		if (val[n] == '\0' && i != 1)
-			return 0;
-		if (val[n] == '\0')
-			break;
-	}
-	return err_set(e, ERR_USAGE, "--interval: FIRST or FIRST,MIN,MAX");
+	return r < 0 ? r : val == NULL && i != 2 ? 0 :
+	    err_set(e, ERR_USAGE, "--interval: FIRST or FIRST,MIN,MAX");
+}
+
+/* Reads "2", "2,300" or "2,300,10Mbit". */
+static int
+policy_set_ratio(void *arg, const struct opt *row, const char *val,
+    struct err *e)
+{
+	struct stage_policy_ratio *f = arg;
+	char word[32];
+	int r = policy_item(&val, word, "--ratio", e);
+
+	if (r > 0)
+		r = num_f64(&f->least, word, 1, 1e9, "--ratio", e);
+	if (r == 0 && (r = policy_item(&val, word, "--ratio", e)) > 0)
+		r = num_f64(&f->most, word, 1, 1e9, "--ratio", e);
+	if (r == 0 && (r = policy_item(&val, word, "--ratio", e)) > 0 &&
+	    (r = num_rate(&f->half, word, "--ratio", e)) == 0 &&
+	    f->half < 1e-300)
+		r = err_set(e, ERR_USAGE, "--ratio '%s': more than 0", word);
+	if (r == 0 && val != NULL)
+		r = err_set(e, ERR_USAGE, "--ratio: MIN, MIN,MAX or "
+		    "MIN,MAX,HALF");
+	if (r == 0 && f->least > f->most)
+		r = err_set(e, ERR_USAGE, "--ratio: the least, %g, is above the "
+		    "largest, %g", f->least, f->most);
+	return r;
+}
+
+const struct opt stage_policy_ratio_rows[] = {
+	{ 0, "ratio", "MIN[,MAX[,HALF]]",
+	    "compression; HALF: the rate where it is half way",
+	    OPT_CALL(policy_set_ratio), .def = "2,300,10Mbit" },
+	OPT_END
+};
+
+double
+stage_policy_ratio(const struct stage_policy_ratio *f, double bandwidth)
+{
+	return ratio_factor(f->least, f->most, ratio_beta(f->half), bandwidth);
 }
 
 /* A rate above KEYS_RATE_MOST is no valid value of its key. */
@@ -104,13 +151,7 @@ const struct opt stage_policy_rows[] = {
 	{ 'S', "state", "DIR",
 	    "take the link's rate from DIR, keep the interval there",
 	    OPT_PATH(struct stage_policy_opts, dir, OPT_DIR) },
-	{ 0, "cmin", "X", "least compression factor",
-	    OPT_F64(struct stage_policy_opts, cmin, 1, 1e9), .def = "2" },
-	{ 0, "cmax", "X", "largest",
-	    OPT_F64(struct stage_policy_opts, cmax, 1, 1e9), .def = "300" },
-	{ 0, "half", "RATE", "where it is half way",
-	    OPT_RATE(struct stage_policy_opts, half), .lo.f = 1e-300,
-	    .def = "10Mbit" },
+	OPT_PART(stage_policy_ratio_rows, struct stage_policy_opts, factor),
 	{ 0, "bandwidth", "RATE", "of the link, if not measured",
 	    OPT_RATE(struct stage_policy_opts, bandwidth),
 	    .hi.f = KEYS_RATE_MOST },
@@ -150,15 +191,14 @@ const struct opt stage_policy_rows[] = {
 static int
 policy_check(const struct stage_policy_opts *o, struct err *e)
 {
-	if (o->cmin > o->cmax)
-		return err_set(e, ERR_USAGE, "--cmin is above --cmax");
 	if (o->interval.min > o->interval.max)
 		return err_set(e, ERR_USAGE,
 		    "--interval: the least is above the largest");
 	if (o->replay != NULL && (o->dir != NULL || o->stale.on ||
 	    o->interval.target > 0 || o->cuts.dt >= 0 || o->pace.warmup > 0 ||
 	    o->pace.sparse || o->deadline >= 0 || o->bandwidth >= 0 ||
-	    o->cmin != 2 || o->cmax != 300 || o->half != 1e7))
+	    o->factor.least != 2 ||
+	    o->factor.most != 300 || o->factor.half != 1e7))
 		return err_set(e, ERR_USAGE, "--replay decides nothing: it goes "
 		    "with no other option that decides");
 	if (o->stale.on && (o->pace.warmup > 0 || o->pace.sparse ||
@@ -191,12 +231,12 @@ policy_ratio_why(const struct stage_policy *p, double rate, double acted,
 		    "as the option says" : "as ace-meter measured", taken,
 		    q->rise, q->still);
 	SAY(p, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = "
-	    "%.4g, equation (5)", o->cmin, o->cmax, o->cmin, ratio_beta(o->half),
-	    acted, base);
+	    "%.4g, equation (5)", o->factor.least, o->factor.most,
+	    o->factor.least, ratio_beta(o->factor.half), acted, base);
 	if (q->sparse && q->nonzero >= 0)
 		SAY(p, "  sparsity: %.4g of the last shard's values were "
 		    "not zero, so %.4g", q->nonzero, ratio_sparse(q, base,
-		    o->cmax));
+		    o->factor.most));
 	if (step < q->warmup)
 		SAY(p, "  warm-up: step %llu of %llu, so the power "
 		    "%.4g of it", (unsigned long long)step,
@@ -214,14 +254,14 @@ policy_ratio(struct stage_policy *p, double rate)
 {
 	struct stage_policy_opts *o = &p->o;
 	const double known = ratio_acted(&o->pace, rate), acted = fmax(known, 0);
-	const double base = ratio_factor(o->cmin, o->cmax, ratio_beta(o->half),
-	    acted), total = (double)p->sh.schema->total;
+	const double base = stage_policy_ratio(&o->factor, acted);
+	const double total = (double)p->sh.schema->total;
 	const double most = known / 8 * o->deadline;
 	char where[160], taken[NUM_TEXT];
 	int late;
 
-	p->key[RATIO] = ratio_paced(&o->pace, ratio_sparse(&o->pace, base, o->cmax),
-	    p->sh.shard->step);
+	p->key[RATIO] = ratio_paced(&o->pace, ratio_sparse(&o->pace, base,
+	    o->factor.most), p->sh.shard->step);
 	p->key[BUDGET] = (double)ratio_budget(p->sh.schema->total, p->key[RATIO]);
 	if (rate >= 0)
 		p->key[RATE] = rate;

@@ -30,10 +30,19 @@ struct policy_deco {
 };
 #define POLICY_DECO_INIT { 0, -1, -1, REPLAN_INIT }
 
+/* --ratio: how hard to compress, and at how many bit/s half of it. */
+struct stage_policy_ratio {
+	double least, most, half;
+};
+extern const struct opt stage_policy_ratio_rows[];
+/* stage_policy_ratio(f, bandwidth): the compression factor on this link. */
+double stage_policy_ratio(const struct stage_policy_ratio *f,
+    double bandwidth);
+
 struct stage_policy_opts {
 	const char *dir;	/* state directory, or NULL */
 	const char *replay;	/* a recording to decide as, or NULL */
-	double cmin, cmax, half;	/* as ratio_factor; half: bit/s */
+	struct stage_policy_ratio factor;
 	double bandwidth;	/* bit/s; < 0: the state's */
 	double deadline;	/* seconds a shard may take; < 0: any */
 	double norm;		/* of the model; 0: the shard's */

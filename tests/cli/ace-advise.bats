@@ -9,7 +9,7 @@ t() { printf '%b' "$1" >in; }
 	done
 	[ "$(grep -cE '^  [a-z]+  +[A-Z]' out)" -eq 6 ]
 	declare -A own=(
-	    [ratio]="cmin 2,cmax 9,half 5Mbit,state st"
+	    [ratio]="ratio 2,state st"
 	    [interval]="target-divergence 0.1"
 	    [dynacomm]="dt 1s"
 	    [cluster]="theta 1"
@@ -57,14 +57,14 @@ t() { printf '%b' "$1" >in; }
 
 @test "equation (5): c_max without bandwidth, half way at B_half, then c_min" {
 	while read -r rate c; do
-		exits 0 ace-advise ratio --cmin 2 --cmax 300 --half 5Mbit --bandwidth $rate
+		exits 0 ace-advise ratio --ratio 2,300,5Mbit --bandwidth $rate
 		[ "$(tail -n 1 out | cut -f 2)" = "$c" ]
 	done <<-'END'
 		0bit 300
 		5Mbit 151
 		1Gbit 2
 	END
-	exits 0 ace-advise ratio --half 5Mbit --bandwidth 5Mbit
+	exits 0 ace-advise ratio --ratio 2,300,5Mbit --bandwidth 5Mbit
 	[ "$(tail -n 1 out)" = "$(printf '5000000\t151\t0.211921')" ]
 }
 
@@ -90,7 +90,7 @@ t() { printf '%b' "$1" >in; }
 	[ "$(tail -n 2 out)" = "$(printf '%s\n10000000\t151\t0.211921' \
 	    "# today's link")" ]
 	# one point is asked for, and there is no curve
-	exits 0 ace-advise ratio --bandwidth 0bit --cmin 9 --cmax 9
+	exits 0 ace-advise ratio --bandwidth 0bit --ratio 9,9
 	[ "$(tail -n +2 out | tr '\t' ' ')" = "0 9 3.55556" ]
 	exits 2 ace-advise ratio -S st --bandwidth 0bit
 	says 'either --state or --bandwidth'
@@ -385,9 +385,9 @@ slow2 11.000000000 2 1 " ]
 	while read -r options; do
 		exits 2 ace-advise $options </dev/null
 	done <<-'END'
-		ratio --cmin 5 --cmax 2
-		ratio --cmin 0.9
-		ratio --half 0bit
+		ratio --ratio 5,2
+		ratio --ratio 0.9
+		ratio --ratio 2,300,0bit
 		ratio --bandwidth nan
 		ratio --bandwidth 1e400bit
 		ratio --bandwidth 1e300Gbit
@@ -399,8 +399,8 @@ slow2 11.000000000 2 1 " ]
 		cluster --theta nan
 	END
 	# the ends of what is allowed: no number is lost
-	for options in "ratio --bandwidth 0bit" "ratio --half 1e300bit" \
-	    "ratio --half 1e-300bit --bandwidth 1bit"; do
+	for options in "ratio --bandwidth 0bit" "ratio --ratio 2,300,1e300bit" \
+	    "ratio --ratio 2,300,1e-300bit --bandwidth 1bit"; do
 		exits 0 ace-advise $options
 		! grep -qiE 'nan|inf' out || { cat out; false; }
 	done

@@ -427,7 +427,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 }
 
 # bats test_tags=plain
-@test "--own-interval: each device gets its own, too, within a quarter and four times the median" {
+@test "--interval own: each device gets its own, too, within a quarter and four times the median" {
 	local k n=0
 	# own OPTIONS...: the intervals in the aggregate
 	own() {
@@ -439,14 +439,14 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	done
 	# the median is 24: from 6 to 96, and the least of all for those who say nothing
 	[ "$(own)" = "interval=6" ]
-	[ "$(own --own-interval)" = \
+	[ "$(own --interval own)" = \
 	    "interval=6 interval.edge2=20 interval.edge3=24 interval.edge4=96 interval.edge5=30" ]
 	# half of them have to ask at all
 	rm e2 e3 e5
 	mkshards -d edge2 >e2
 	mkshards -d edge3 >e3
 	mkshards -d edge5 >e5
-	[ -z "$(own --own-interval)" ]
+	[ -z "$(own --interval own)" ]
 	# names that are no key's, and what a device says of others
 	rm e?
 	mkshards -d Edge1 -P interval=4 >e1
@@ -454,7 +454,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 interval.edge3=900' >e2
 	mkshards -d "$(printf 'x%.0s' $(seq 55))" -P interval=5 >e3
 	mkshards -d "$(printf 'y%.0s' $(seq 56))" -P interval=6 >e4
-	[ "$(own --own-interval)" = \
+	[ "$(own --interval own)" = \
 	    "interval=4 interval.edge2=8 interval.$(printf 'x%.0s' $(seq 55))=5" ]
 	mv out mean
 	# the cloud's own decision is all devices'
@@ -467,7 +467,7 @@ interval.edge3=900' >e2
 		mkshards -d "$(printf 'a%.0s' $(seq 45)).$k" -n 1 \
 		    -P "interval=$((k == 1 ? 1 : 2))"
 	done >e1
-	[ "$(own --own-interval)" = "interval=1" ]
+	[ "$(own --interval own)" = "interval=1" ]
 }
 
 @test "what is asked for: medians, halves and factors of four, to the number" {

@@ -17,7 +17,7 @@ has() {
 
 @test "in the stream: before the data, the values unchanged" {
 	mkshards >in
-	exits 0 ace-policy --no-provenance --half 5Mbit --bandwidth 5Mbit in
+	exits 0 ace-policy --no-provenance --ratio 2,300,5Mbit --bandwidth 5Mbit in
 	has ratio=151
 	has bandwidth=5000000
 	has "budget_bytes=[1-9][0-9]*"
@@ -31,7 +31,7 @@ has() {
 
 @test "an unknown link is a slow one; a measured one is believed" {
 	mkshards >in
-	exits 0 ace-policy -v --cmax 77 in
+	exits 0 ace-policy -v --ratio 2,77 in
 	has ratio=77
 	says "link unknown"
 	! policy out | grep ^bandwidth= || false
@@ -138,8 +138,8 @@ interval=1' >in
 	mkshards >in
 	exits 2 ace-policy --target-divergence 0.01 in
 	says "needs --model-norm"
-	exits 2 ace-policy --cmin 10 --cmax 5 in
-	exits 2 ace-policy --half 0bit in
+	exits 2 ace-policy --ratio 10,5 in
+	exits 2 ace-policy --ratio 2,300,0bit in
 	exits 2 ace-policy --bandwidth fast in
 	set -- --target-divergence 0.01 --model-norm 1
 	exits 2 ace-policy "$@" --interval 0 in
@@ -379,34 +379,34 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 @test "a link that falls is believed at once, one that rises by and by" {
 	link() {
 		mkshards -s "$2" >shard
-		exits 0 ace-policy -S state --bandwidth "$1" --cmin 2 --cmax 200 \
+		exits 0 ace-policy -S state --bandwidth "$1" --ratio 2,200 \
 		    shard
 		budgets
 	}
 	# 200 Mbit/s, then 5: the very next shard has the small budget
 	fast=$(link 200Mbit 0)
 	slow=$(link 5Mbit 1)
-	exits 0 ace-policy --bandwidth 5Mbit --cmin 2 --cmax 200 shard
+	exits 0 ace-policy --bandwidth 5Mbit --ratio 2,200 shard
 	[ "$slow" = "$(budgets)" ]
 	[ "${slow% }" -lt $((${fast% } / 3)) ]
 	[ "$(link 5Mbit 2)" = "$slow" ]
 	# within the hysteresis nothing moves, beyond it by half of what is new
 	[ "$(link 5.2Mbit 3)" = "$slow" ]
 	up=$(link 25Mbit 4)
-	exits 0 ace-policy --bandwidth 15Mbit --cmin 2 --cmax 200 shard
+	exits 0 ace-policy --bandwidth 15Mbit --ratio 2,200 shard
 	[ "$up" = "$(budgets)" ]
 	up=$(link 25Mbit 5)
-	exits 0 ace-policy --bandwidth 20Mbit --cmin 2 --cmax 200 shard
+	exits 0 ace-policy --bandwidth 20Mbit --ratio 2,200 shard
 	[ "$up" = "$(budgets)" ]
 }
 
 @test "warm-up: the share that is sent falls exponentially" {
 	mkshards -n 1M -N 6 >in
-	exits 0 ace-policy --bandwidth 0bit --cmax 256 --warmup 4 in
+	exits 0 ace-policy --bandwidth 0bit --ratio 2,256 --warmup 4 in
 	# 256^(1/4) = 4: factors 4, 16, 64, 256, 256, 256
 	[ "$(budgets)" = "1048576 262144 65536 16384 16384 16384 " ]
 	exits 2 ace-policy --deco --warmup 4 in
-	exits 0 ace-policy --bandwidth 0bit --cmax 256 in
+	exits 0 ace-policy --bandwidth 0bit --ratio 2,256 in
 	[ "$(budgets)" = "16384 16384 16384 16384 16384 16384 " ]
 }
 
@@ -417,18 +417,18 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	for of in sparse sparse dense sparse; do
 		ace-import -f raw --name w --shape 100000 -d e -s $((n++)) $of
 	done >in
-	set -- --sparsity --half 5Mbit --bandwidth 20Mbit --cmin 2 --cmax 66
+	set -- --sparsity --ratio 2,66,5Mbit --bandwidth 20Mbit
 	# c = 2 + 64 / 16 = 6 while nothing is known; then 6 / 0.2, and 6 / 1
 	exits 0 ace-policy -v "$@" in
 	[ "$(policy out | grep ^ratio= | paste -sd ' ')" = \
 	    "ratio=6 ratio=30 ratio=30 ratio=6" ]
 	[ "$(budgets)" = "66666 13333 13333 66666 " ]
 	says 'sparsity: 0\.2 of the last shard.s values were not zero, so 30'
-	exits 0 ace-policy "$@" --cmax 18 in
+	exits 0 ace-policy "$@" --ratio 2,18 in
 	# 2 + 16 / 16, and at most 18
 	[ "$(policy out | grep ^ratio= | paste -sd ' ')" = \
 	    "ratio=3 ratio=15 ratio=15 ratio=3" ]
-	exits 0 ace-policy --sparsity --half 5Mbit --bandwidth 5Mbit --cmin 2 --cmax 18 in
+	exits 0 ace-policy --sparsity --ratio 2,18,5Mbit --bandwidth 5Mbit in
 	[ "$(policy out | grep ^ratio= | paste -sd ' ')" = \
 	    "ratio=10 ratio=18 ratio=18 ratio=10" ]
 	# in a state, one shard a process, as in one
@@ -437,7 +437,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 		policy out | grep ^ratio=
 	done >each
 	[ "$(paste -sd ' ' each)" = "ratio=6 ratio=30 ratio=30 ratio=6" ]
-	exits 0 ace-policy --bandwidth 20Mbit --half 5Mbit --cmax 66 in
+	exits 0 ace-policy --bandwidth 20Mbit --ratio 2,66,5Mbit in
 	[ "$(policy out | grep -c '^ratio=6$')" -eq 4 ]
 	exits 2 ace-policy --sparsity --deco in
 	says '--sparsity'
@@ -450,8 +450,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 
 @test "-v: the numbers, and the equations they went through" {
 	mkshards >in
-	exits 0 ace-policy -v --bandwidth 5Mbit --cmin 2 --cmax 200 \
-	    --half 5Mbit --warmup 2 --target-divergence 0.01 \
+	exits 0 ace-policy -v --bandwidth 5Mbit --ratio 2,200,5Mbit --warmup 2 --target-divergence 0.01 \
 	    --model-norm 1000 --interval 4 in
 	says 'link: 5 Mbit/s, as the option says'
 	says 'factor: 2 \+ \(200 - 2\) exp\(.* \* 5e\+06\) = 101, equation \(5\)'
@@ -540,13 +539,13 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 		ace-meter -S st -L "$1" small >/dev/null
 	}
 	link 200Mbit
-	ace-policy -S st --cmin 2 --cmax 20 --deadline 100ms shard >out
+	ace-policy -S st --ratio 2,20 --deadline 100ms shard >out
 	fast=$(budgets)
 	[ "${fast% }" -gt 500000 ]
 	link 5Mbit
 	for s in 1 2 3; do
 		mkshards -n 1M -s $s >shard
-		exits 0 ace-policy -S st --cmin 2 --cmax 20 --deadline 100ms \
+		exits 0 ace-policy -S st --ratio 2,20 --deadline 100ms \
 		    -v shard
 		says "no more in the 0.1 s that a shard may take"
 		got=$(budgets)
@@ -562,7 +561,7 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	# of a faster link half is taken, here too: 12.5 Mbit/s
 	link 20Mbit
 	mkshards -n 1M -s 4 >shard
-	ace-policy -S st --cmin 2 --cmax 20 --deadline 100ms shard >out
+	ace-policy -S st --ratio 2,20 --deadline 100ms shard >out
 	[ "$(budgets)" = "156250 " ]
 	exits 2 ace-policy --deco --deadline 1s shard
 	exits 2 ace-policy --deco --deadline 0s shard
@@ -600,9 +599,14 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	while read -r options; do
 		exits 2 ace-policy $options </dev/null
 	done <<-'END'
-		--cmin 5 --cmax 2
-		--cmin 0.5
-		--half 0bit
+		--ratio 5,2
+		--ratio 0.5
+		--ratio 2,300,0bit
+		--ratio 2,
+		--ratio ,3
+		--ratio 2,3,
+		--ratio 2,3,1Mbit,4
+		--ratio 301
 		--bandwidth nan
 		--bandwidth 1e400bit
 		--bandwidth 1e300Gbit
@@ -619,8 +623,8 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	# the ends of what is allowed: no number is lost
 	mkshards -t w:0 >in
 	for options in "--deadline 0s --bandwidth 1Mbit" "--bandwidth 0bit" \
-	    "--cmin 1 --cmax 1" \
-	    "--half 1e300bit" "--half 1e-300bit --bandwidth 1e30bit" \
+	    "--ratio 1,1" \
+	    "--ratio 2,300,1e300bit" "--ratio 2,300,1e-300bit --bandwidth 1e30bit" \
 	    "--target-divergence 1e-300 --model-norm 1e300 --bandwidth 1bit" \
 	    "--deco --compute 1s --bandwidth 1bit --latency 0s"; do
 		mkshards -k zeros -t w:9 >zeros
@@ -641,7 +645,7 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 
 @test "--replay goes with nothing that decides" {
 	mkshards >in
-	for o in "--warmup 5" "--bandwidth 1Mbit" "--cmin 3" "--cmax 30" "--half 1Mbit"; do
+	for o in "--warmup 5" "--bandwidth 1Mbit" "--ratio 3" "--ratio 2,30" "--ratio 2,300,1Mbit"; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 2 ace-policy --replay in $o in
 		says '--replay decides nothing'

@@ -402,7 +402,7 @@ codecs() {
 	exits 2 ace-select --policy scored
 	says "no policy in the stream: put ace-policy before"
 	[ -x "$BUILD/ace-policy" ] || skip "no ace-policy here"
-	exits 0 ace-policy --cmin 2 --cmax 200 --half 5Mbit --bandwidth 5Mbit scored
+	exits 0 ace-policy --ratio 2,200,5Mbit --bandwidth 5Mbit scored
 	mv out policed
 	exits 0 ace-select -v --policy policed
 	says "of 41527 bytes"
@@ -417,7 +417,7 @@ codecs() {
 
 @test "a policy's budget below the empty shard sends nothing and ends no run" {
 	mkshards -n 1k >small
-	exits 0 ace-policy --cmin 1000 --cmax 1000 --bandwidth 5Mbit small
+	exits 0 ace-policy --ratio 1000,1000 --bandwidth 5Mbit small
 	mv out policed
 	exits 0 ace-select --policy policed
 	says "too few for any group: nothing is sent \\(ace-compress keeps it with -S alone\\)"

@@ -77,7 +77,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	# another model: invalid
 	mkshards -d edge2 -s 3 -r demo -n 300 | ace-recv --spool spool >/dev/null
 	mkshards -d edge1 -s 3 -r demo | ace-policy -S p --bandwidth 5Mbit \
-	    --cmin 1 --cmax 9 --half 1Mbit | ace-recv --spool spool >/dev/null
+	    --ratio 1,9,1Mbit | ace-recv --spool spool >/dev/null
 	[[ $(row edge2) = 'edge2 3 missing '*' 3 0 1' ]]
 	[[ $(row edge1) = 'edge1 3 here '*' 5.0 4 0 0' ]]
 	exits 0 ace-status --json spool

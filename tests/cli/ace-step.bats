@@ -84,8 +84,8 @@ ace-policy --replay recorded | ace-select --policy | ace-compress -S S" ]
 	exits 0 ace-step -T 2 -S S --policy --print
 	[ "$(cat out)" = "ace-expand -T 2 -S S | ace-score -S S | ace-policy -S S | \
 ace-select --policy | ace-compress -T 2 -S S" ]
-	exits 0 ace-step --cmin 4 --bits 1 --print in
-	[ "$(cat out)" = "ace-score in | ace-policy --cmin 4 | \
+	exits 0 ace-step --ratio 4 --bits 1 --print in
+	[ "$(cat out)" = "ace-score in | ace-policy --ratio 4 | \
 ace-select --bits 1 | ace-compress" ]
 	exits 0 ace-step -c q8 --print
 	[ "$(cat out)" = 'ace-compress -c q8' ]

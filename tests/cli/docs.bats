@@ -39,7 +39,7 @@ setup() {
 
 @test "ace(7) lists what is in a state" {
 	mkshards -s 0 >in
-	ace-meter -S state <in | ace-score -S state | ace-policy -S state --cmin 1 --cmax 9 --half 1Mbit |
+	ace-meter -S state <in | ace-score -S state | ace-policy -S state --ratio 1,9,1Mbit |
 	    ace-select -b 1k | ace-compress -S state |
 	    ace-recv --spool spool | ace-ack -S state >/dev/null
 	ls state >files

@@ -35,7 +35,7 @@ said() { ace-inspect -v "$2" | sed -n "s/^pOLi *$1=//p"; }
 five() {
 	mkshards -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 -T 2,8,1,7,2 "$@"
 }
-link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
+link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 
 @test "cuts in the stream: the optimum of what the shard's layers took" {
 	five -N 2 >in
@@ -59,7 +59,7 @@ link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 	exits 0 ace-policy decided
 	[ "$(said cuts out | head -n 1)" = 5,3,1 ]
 	# half of the bytes, a tenth
-	exits 0 ace-policy $link --cmin 2 --cmax 2 in
+	exits 0 ace-policy $link --ratio 2,2 in
 	ace-advise profile in | awk 'NR > 1 { $2 /= 2 } 1' >table
 	ace-advise dynacomm --dt 2s --bandwidth 32bit table |
 	    awk '$1 == "backward" && $2 == "optimal" { print $6 }' |
@@ -98,7 +98,7 @@ link='--cuts 2s --bandwidth 32bit --cmin 1 --cmax 1'
 
 @test "cuts in the stream: the bytes are those that were coded last, where a state says them" {
 	five >in
-	exits 0 ace-policy $link --cmin 2 --cmax 2 in
+	exits 0 ace-policy $link --ratio 2,2 in
 	said cuts out >want
 	said cuts.seconds out >>want
 	mkdir -m 700 st
@@ -334,7 +334,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	mkfifo slow
 	for how in "ace-step --no-provenance -S st -b 12k" \
 	    "ace-step --no-provenance -T 1 -S st --bits 7" \
-	    "ace-step --no-provenance -S st --policy --cmin 5 --cmax 5"; do
+	    "ace-step --no-provenance -S st --policy --ratio 5,5"; do
 		rm -rf st want
 		exits 0 ${how/ st / want } made
 		mv out whole

@@ -6,16 +6,16 @@ takes() { exits 0 "$@"; }
 refuses() { exits 2 "${@:2}" && says "$1"; }
 
 @test "ace-advise: the ends of each number, and what stands for one that is not said" {
-	takes ace-advise ratio --cmin 1 --cmax 1
-	refuses cmin ace-advise ratio --cmin 0.99
-	refuses cmax ace-advise ratio --cmax 0.99
-	refuses 'cmin is above' ace-advise ratio --cmin 3 --cmax 2.9
-	takes ace-advise ratio --cmin 3 --cmax 3
-	takes ace-advise ratio --cmax 1e9
-	refuses cmax ace-advise ratio --cmax 1.1e9
+	takes ace-advise ratio --ratio 1,1
+	refuses ratio ace-advise ratio --ratio 0.99
+	refuses ratio ace-advise ratio --ratio 1,0.99
+	refuses 'the least, 3, is above the largest, 2.9' ace-advise ratio --ratio 3,2.9
+	takes ace-advise ratio --ratio 3,3
+	takes ace-advise ratio --ratio 2,1e9
+	refuses ratio ace-advise ratio --ratio 2,1.1e9
 	takes ace-advise ratio
 	mv out plain
-	takes ace-advise ratio --cmin 2 --cmax 300 --half 10Mbit
+	takes ace-advise ratio --ratio 2,300,10Mbit
 	same out plain
 	# from a sixty-fourth of the half to sixteen times it
 	[ "$(cut -f 1 plain | paste -sd ' ')" = 'bandwidth 156250 312500 625000 1250000 2500000 5000000 10000000 20000000 40000000 80000000 160000000' ]
@@ -191,7 +191,7 @@ ace-archive: 1 shards were there already" ]
 	local p
 	mkshards >in
 	for p in import export expand score "select -b 1k" "compress -c q8" \
-	    "step -b 1k" aggregate "policy --cmin 2" "advise deco" \
+	    "step -b 1k" aggregate "policy --ratio 2" "advise deco" \
 	    "recv --spool spool" "ack -S st" meter inspect "archive list" cut \
 	    "sign --check in" "status ."; do
 		# shellcheck disable=SC2086 # words
