@@ -431,9 +431,10 @@ ctx_of(void *arg, uint32_t g, struct codec_ctx *ctx)
 }
 
 static void
-make_group(struct data *d, size_t i, double f)
+make_group(struct data *d, size_t i)
 {
-	struct codec_plan p = codec_turn(&d->plan[i], f);
+	struct codec_plan p = codec_turn(&d->plan[i],
+	    detmath_exp(d->code[i].code.t));
 	struct regulate_code *c = &d->code[i].code;
 
 	c->len = 0;
@@ -450,18 +451,15 @@ static void
 foretell_group(struct regulate *l, struct data *d, size_t slot)
 {
 	const size_t i = l->order[slot];
-	double rate[REGULATE_POINTS];
-	struct codec_plan p;
+	struct codec_plan p[2];
 	struct estimate m;
-	int k;
 
 	estimate_values(&m, d->g[i].x, d->g[i].n, d->stat[i].max_abs,
 	    &d->g[i].ctx);
-	for (k = 0; k < REGULATE_POINTS; k++) {
-		p = regulate_knob(l, slot, k);
-		rate[k] = (double)estimate_bytes(&m, &p);
-	}
-	regulate_tell(l, slot, rate);
+	p[0] = codec_turn(&d->plan[i], exp(-REGULATE_ASIDE));
+	p[1] = codec_turn(&d->plan[i], exp(REGULATE_ASIDE));
+	regulate_tell(l, slot, (double)estimate_bytes(&m, &p[0]),
+	    (double)estimate_bytes(&m, &p[1]));
 }
 
 static uint64_t
@@ -489,7 +487,7 @@ error_of(struct data *d)
 	for (i = 0; i < d->n; i++) {
 		const struct regulate_code *c = &d->code[i].code;
 
-		make_group(d, i, detmath_exp(c->t));
+		make_group(d, i);
 		memset(d->y, 0, d->g[i].n * sizeof(float));
 		if (c->len != 0 && codec_decode(d->plan[i].codec, c->param,
 		    &d->g[i].ctx, d->body.p, c->len, d->y, d->g[i].n, NULL) < 0)
@@ -517,7 +515,7 @@ one_step(struct data *d, double bytes)
 			d->plan[g] = (struct codec_plan){ CODEC_ECQ, 0,
 			    (float)step };
 			d->code[g].code.t = 0;
-			make_group(d, g, 1);
+			make_group(d, g);
 		}
 		size = (double)size_of(d);
 		if (i > 20) {
@@ -559,11 +557,12 @@ land_shard(struct data *d, struct regulate *l, uint64_t budget)
 {
 	size_t i;
 
-	*l = (struct regulate){ .n = d->n, .g = d->code,
+	*l = (struct regulate){ .n = d->n, .g = d->code, .cost = size_cost,
 	    .budget = budget & ~(uint64_t)7 };
 	for (i = 0; i < d->n; i++) {
 		d->code[i].n = (uint32_t)d->g[i].n;
 		d->code[i].plan = d->plan[i];
+		d->code[i].code.t = HUGE_VAL;
 		d->code[i].seen.sumsq = (double)d->stat[i].sumsq;
 	}
 	if (regulate_open(l, NULL) < 0)
@@ -572,7 +571,7 @@ land_shard(struct data *d, struct regulate *l, uint64_t budget)
 		foretell_group(l, d, i);
 	while (regulate_next(l, size_of(d)))
 		for (i = 0; i < l->many; i++)
-			make_group(d, l->which[i], l->f);
+			make_group(d, l->which[i]);
 	regulate_close(l);
 	return l->bytes > l->budget;
 }

@@ -272,15 +272,15 @@ coding_values(const struct coding *q, size_t i, unsigned who, float **x,
 	return r;
 }
 
-/* Codes group which[k] by one thread, its knob turned by f. What waits, and where
- * bodies are kept, is everybody's. */
+/* Codes group which[k] by one thread, the parameter of its plan turned by e^code.t.
+ * What waits, and where bodies are kept, is everybody's. */
 static int
 coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 {
 	const struct coding_turned *t = arg;
 	struct coding *q = t->c;
 	struct regulate_group *w = &q->g[t->which[k]];
-	const struct codec_plan p = codec_turn(&w->plan, t->f);
+	const struct codec_plan p = codec_turn(&w->plan, detmath_exp(w->code.t));
 	struct buf *body = &q->slot[who].body;
 	float *x;
 	int r;
@@ -316,14 +316,12 @@ static int
 coding_wait(struct coding *q, struct err *e)
 {
 	struct coding_batch *b = &q->batch[0];
-	const double t = b->n != 0 ? detmath_log(q->turned.f) : 0;
+	const double t = b->n != 0 ? q->g[b->which[0]].code.t : 0;
 	size_t i, now = 0;
 	int r = pool_end(q->pool, e);
 
-	for (i = 0; i < b->n; i++) {
-		q->g[b->which[i]].code.t = t;
+	for (i = 0; i < b->n; i++)
 		now += q->g[b->which[i]].code.len;
-	}
 	if (b->n != 0) {
 		q->last = q->last / 2 + (double)b->bytes;
 		q->values_last = q->values_last / 2 + (double)b->values;
@@ -339,6 +337,7 @@ static int
 coding_start(struct coding *q, struct err *e)
 {
 	double t = 0;
+	size_t i;
 	int r = coding_wait(q, e);
 
 	if (r < 0)
@@ -347,8 +346,9 @@ coding_start(struct coding *q, struct err *e)
 		t = detmath_log(q->now / q->last) / coding_slope(q);
 	q->batch[0] = q->batch[1];
 	q->batch[1] = (struct coding_batch){ .n = 0 };
-	q->turned = (struct coding_turned){ q, q->batch[0].which,
-	    detmath_exp(fmax(fmin(t, 1), -1)) };
+	for (i = 0; i < q->batch[0].n; i++)
+		q->g[q->batch[0].which[i]].code.t = fmax(fmin(t, 1), -1);
+	q->turned = (struct coding_turned){ q, q->batch[0].which };
 	return pool_begin(q->pool, q->batch[0].n, q->batch[0].values, coding_turn,
 	    &q->turned, e);
 }
@@ -463,8 +463,8 @@ coding_put(struct coding *q, uint32_t g, int absent, const float *a,
 		return r;
 	w = &q->g[q->n];
 	*w = (struct regulate_group){ .group = g, .n = (uint32_t)n,
-	    .absent = absent, .plan = { CODEC_NONE, 0, 0 },
-	    .code = { HUGE_VAL, 0, 0, 0 } };
+	    .absent = (uint8_t)absent, .plan = { CODEC_NONE, 0, 0 },
+	    .code = { .t = HUGE_VAL } };
 	if (seen != NULL)
 		w->seen = *seen;
 	else
@@ -517,10 +517,9 @@ coding_code(const struct coding *q, size_t i, struct coding_slot *w,
 
 /* The same for n groups, by all threads. */
 static int
-coding_turn_all(struct coding *q, const uint32_t *which, size_t n, double f,
-    struct err *e)
+coding_turn_all(struct coding *q, const uint32_t *which, size_t n, struct err *e)
 {
-	struct coding_turned t = { q, which, f };
+	struct coding_turned t = { q, which };
 	size_t i, values = 0;
 	int r, after = 0;
 
@@ -538,14 +537,14 @@ coding_turn_all(struct coding *q, const uint32_t *which, size_t n, double f,
 static int
 coding_tell(struct coding *q, struct regulate *l, struct err *e)
 {
+	const double by = detmath_exp(REGULATE_ASIDE);
 	const struct regulate_group *w;
-	double bytes[REGULATE_POINTS];
-	struct codec_plan p;
+	struct codec_plan fine, coarse;
 	struct codec_ctx ctx;
 	struct estimate m;
 	size_t slot;
 	float *x;
-	int r, k;
+	int r;
 
 	for (slot = 0; slot < l->asked; slot++) {
 		w = &q->g[l->order[slot]];
@@ -553,11 +552,10 @@ coding_tell(struct coding *q, struct regulate *l, struct err *e)
 			return r;
 		values_ctx(q->schema, q->shard, w->group, &ctx);
 		estimate_values(&m, x, w->n, w->seen.max_abs, &ctx);
-		for (k = 0; k < REGULATE_POINTS; k++) {
-			p = regulate_knob(l, slot, k);
-			bytes[k] = (double)estimate_bytes(&m, &p);
-		}
-		regulate_tell(l, slot, bytes);
+		fine = codec_turn(&w->plan, 1 / by);
+		coarse = codec_turn(&w->plan, by);
+		regulate_tell(l, slot, (double)estimate_bytes(&m, &fine),
+		    (double)estimate_bytes(&m, &coarse));
 	}
 	return 0;
 }
@@ -665,7 +663,8 @@ coding_choose(struct coding *q, size_t i, unsigned choice,
 	w->plan = (struct codec_plan){ CODEC_NONE, 0, 0 };
 	if (choice != 0)
 		w->plan = way[choice - 2];
-	return coding_turn_all(q, &which, 1, 1, e);
+	w->code.t = 0;
+	return coding_turn_all(q, &which, 1, e);
 }
 
 /* Takes from the groups without a knob until the rest fits, so that as little
@@ -801,7 +800,7 @@ coding_small(const struct coding *q, uint64_t budget, uint64_t least,
 int
 coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
 {
-	struct regulate l = { .g = q->g, .n = q->n, .given = 1,
+	struct regulate l = { .g = q->g, .n = q->n, .cost = size_cost,
 	    .budget = budget / 8 * 8 };		/* as all frames are padded */
 	struct size z = { .bytes = base };
 	const uint64_t least = size_send(&z);
@@ -813,7 +812,7 @@ coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
 	if ((r = coding_settled(q, e)) == 0 && (r = regulate_open(&l, e)) == 0)
 		r = coding_tell(q, &l, e);
 	while (r == 0 && regulate_next(&l, coding_size(q)))
-		r = coding_turn_all(q, l.which, l.many, l.f, e);
+		r = coding_turn_all(q, l.which, l.many, e);
 	regulate_close(&l);
 	return r < 0 || l.bytes <= l.budget ? r :
 	    coding_spare(q, l.budget, e);

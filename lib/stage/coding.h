@@ -15,8 +15,7 @@
  *
  * What a budget buys hardly changes from step to step.  So a group that was coded
  * in the state's last shard is coded by that knob as soon as it waits, beside the
- * reading of the next ones, and coding_fit codes as many again as it takes.  What
- * is far off the plan counts as not coded: it costs its time.
+ * reading of the next ones, and coding_fit codes as many again as it takes.
  */
 #ifndef ACE_CODING_H
 #define ACE_CODING_H
@@ -77,7 +76,6 @@ struct coding {
 	struct coding_turned {
 		struct coding *c;
 		const uint32_t *which;
-		double f;
 	} turned;			/* what the first one is coded by */
 	double now, last, values_last;	/* bytes of those coded early, as by the
 					 * knobs of the shard before; in it */
