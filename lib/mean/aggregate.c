@@ -63,21 +63,6 @@ struct aggregate {
 
 /* ---- a shard of many ---- */
 
-/* The weights add up to nothing usable: the error names the contribution with
- * the largest weight. */
-static int
-aggregate_heaviest(struct aggregate *x, struct err *e)
-{
-	size_t i, k = 0;
-
-	for (i = 1; i < gather_count(x->g); i++)
-		if (gather_shard(x->g, i)->weight > gather_shard(x->g, k)->weight)
-			k = i;
-	return gather_blame(x->g, k, err_set(e, ERR_DATA, "limit: the weights "
-	    "overflow, with %g of '%s'", gather_shard(x->g, k)->weight,
-	    shard_device(gather_shard(x->g, k))));
-}
-
 /* The annotations of the aggregate: weights and numbers of contributors are
  * added up, so that an aggregate of aggregates has the right weight. */
 static int
@@ -113,9 +98,11 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 		if (s->base_version < out->base_version)
 			out->base_version = s->base_version;
 		x->total += contrib_weight(&x->c, i);
+		if (!isfinite(x->total) || !isfinite(out->weight))
+			return gather_blame(x->g, i, err_set(e, ERR_DATA,
+			    "limit: the weights overflow, with %g of '%s'",
+			    s->weight, shard_device(s)));
 	}
-	if (!isfinite(x->total) || !isfinite(out->weight))
-		return aggregate_heaviest(x, e);
 	if (!(x->total > 0))
 		return err_set(e, ERR_REFUSED, "the weights of step %llu sum "
 		    "to zero", (unsigned long long)out->step);
@@ -249,54 +236,6 @@ aggregate_add(struct aggregate *x, uint32_t g, size_t *in, struct err *e)
 	return r;
 }
 
-/* Find who has the largest of the values `at' of group g, which overflow: all are read
- * once more, up to that place. */
-static int
-aggregate_largest(struct aggregate *x, uint32_t g, size_t at, size_t *who,
-    struct err *e)
-{
-	size_t i, hi, w;
-	double most = -1, y;
-	const float *v;
-	uint32_t k;
-	int r;
-
-	for (w = 0; w < gather_windows(x->g); w++) {
-		if ((r = gather_window(x->g, w, e)) < 0)
-			return r;
-		for (k = 0; k <= g; k++)
-			for (gather_window_range(x->g, &i, &hi); i < hi; i++) {
-				if ((r = gather_group(x->g, i, k, &v, NULL, e)) < 0)
-					return gather_blame(x->g, i, r);
-				if (k < g || v == NULL || !contrib_counts(&x->c, i))
-					continue;
-				y = fabs(contrib_factor(&x->c, i) * (double)v[at]);
-				if (y > most || isnan(y)) {
-					most = y;
-					*who = i;
-				}
-			}
-	}
-	return 0;
-}
-
-static int
-aggregate_overflow(struct aggregate *x, uint32_t g, struct err *e)
-{
-	const struct schema *sc = gather_schema(x->g);
-	const size_t at = x->sum.kern->first_nonfinite(x->sum.y, x->sum.n);
-	struct schema_span span;
-	size_t who = 0;
-	int r = 0;
-
-	schema_span(sc, g, &span);
-	/* of files it is nobody's fault, and pipes are not read twice */
-	if (x->o->spool != NULL && (r = aggregate_largest(x, g, at, &who, e)) < 0)
-		return r;
-	return gather_blame(x->g, who, err_set(e, ERR_REFUSED, "the sum of "
-	    "tensor '%s' overflows f32", sc->t[span.tensor].name));
-}
-
 /* Writes group g as y[n]: where at most a quarter is not zero, these values
  * and their places.  Both are exact. */
 static int
@@ -320,29 +259,22 @@ aggregate_write(struct aggregate *x, uint32_t g, const float *y, size_t n,
 	    x->body.n, y, n, e);
 }
 
-/* Where group g begins among all values. */
-static uint64_t
-aggregate_first(const struct aggregate *x, uint32_t g)
-{
-	const struct schema *sc = gather_schema(x->g);
-	struct schema_span span;
-
-	schema_span(sc, g, &span);
-	return sc->t[span.tensor].base + span.offset;
-}
-
 /* Writes group g, whose sums now hold all contributions. */
 static int
 aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 {
 	struct robust_rule rule = x->o->who.rule, *q = &rule;
-	const uint64_t first = aggregate_first(x, g);
+	const struct schema *sc = gather_schema(x->g);
 	const size_t n = x->sum.n;
+	struct schema_span span;
+	uint64_t first;
 	const float *y;
 
 	if ((x->sent[g] & AGGREGATE_SENT) == 0)
 		return 0;		/* no contribution has this group */
-	if (schema_exact_group(gather_schema(x->g), g))
+	schema_span(sc, g, &span);
+	first = sc->t[span.tensor].base + span.offset;
+	if (schema_exact(sc->t[span.tensor].dtype))
 		return aggregate_write(x, g, robust_sum_round(&x->sum, 1), n, e);
 	if (robust_centered(q) && (y = past_center(&x->c.past, first)) != NULL)
 		robust_sum_add(&x->sum, x->pull, y);
@@ -352,8 +284,10 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 		    x->c.step.element);
 	y = robust_sum_round(&x->sum, x->o->sum || robust_elements(q) ? 1 :
 	    x->total);
+	/* no shards that a spool lets in have such a sum (ADMIT_WEIGHT_MOST) */
 	if (y == NULL)
-		return aggregate_overflow(x, g, e);
+		return err_set(e, ERR_DATA, "limit: the sum of tensor '%s' "
+		    "overflows f32", sc->t[span.tensor].name);
 	if (robust_centered(q))
 		past_make(&x->c.past, first, y, n);
 	return aggregate_write(x, g, y, n, e);
@@ -384,7 +318,7 @@ aggregate_window(struct aggregate *x, size_t w, size_t n, struct err *e)
 
 	for (g = 0; g < sc->ngroups && r == 0; g++) {
 		schema_span(sc, g, &span);
-		first = aggregate_first(x, g);
+		first = sc->t[span.tensor].base + span.offset;
 		robust_sum_begin(&x->sum, span.n);
 		in = 0;
 		if ((w != 0 && (r = aggregate_part(x, first, span.n, 0,

@@ -19,8 +19,9 @@ struct inbox;
 struct kern;
 struct reader;
 
-/* What no limit goes beyond. */
-#define ADMIT_WEIGHT_MOST 1e30
+/* What no limit goes beyond.  A million shards of that weight, with values of
+ * VALUES_MOST, have a sum in f32; so have weights that are their samples. */
+#define ADMIT_WEIGHT_MOST 1e12
 #define ADMIT_STEP_MOST (UINT64_C(1) << 62)
 #define ADMIT_SAMPLES_MOST (UINT64_C(1) << 40)
 

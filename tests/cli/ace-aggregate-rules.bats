@@ -416,6 +416,15 @@ steps() {
 	done
 	exits 3 "${agg[@]}" --steps 1
 	says 'corrupt: .*past'
+	# nor is a file without the devices
+	rm -r spool
+	cp -r fourth spool
+	for f in spool/*/past.?; do
+		head -c "$(frames "$f" | awk '/TAIL/ { print $1 + 112; exit }')" "$f" >cut
+		cp cut "$f"
+	done
+	exits 3 "${agg[@]}" --steps 1
+	says 'corrupt: no rows of devices.*past'
 }
 
 # part DEVICE STEP SEED [TIMES]: a shard of 300 values of that seed, times so much

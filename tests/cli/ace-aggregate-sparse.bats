@@ -172,34 +172,3 @@ alike() {
 	exits 0 ace-aggregate --no-provenance all
 	same windows out
 }
-
-@test "an overflow names who is to blame, by what it lists" {
-	for i in 1 2; do
-		perl -e 'binmode STDOUT; print pack("f<*", (0) x 40,
-		    3e38 / $ARGV[0], (0) x 23)' "$i" >f
-		ace-import -f raw --name w --shape 64 -d "edge$i" -s 1 f |
-		    ace-compress -q -c nonzero -o "e$i"
-	done
-	exits 5 ace-aggregate --sum e1 e2
-	says "the sum of tensor 'w' overflows f32"
-	# of a spool the one with most of it there is set aside, by its value or by
-	# its weight, and not one with more elsewhere
-	for who in 2 3; do
-		rm -rf spool
-		for i in 1 2 3; do
-			perl -e 'binmode STDOUT; print pack("f<*", (0) x 40,
-			    (0, 2.5e38, 1e38)[$ARGV[0] - 1],
-			    $ARGV[0] == 1 ? 3.3e38 : 0, (0) x 22)' "$i" >f
-			ace-import -f raw --name w --shape 64 -d "edge$i" -s 1 \
-			    -r test -w $((who == 3 && i == 3 ? 3 : 1)) f |
-			    ace-compress -q -c nonzero -o "e$i"
-			mkshards -d "edge$i" -t w:64 -s 1 -k zeros |
-			    ace-recv --spool spool --sync none >receipt
-			cp "e$i" "spool/test/1/edge$i.aceg"
-		done
-		exits 0 ace-aggregate --sum --spool spool --expect 3 --steps 1 \
-		    --sync none
-		says "1 of 3 shards of a step set aside: the sum of tensor 'w'"
-		[ "$(field contributors out)" = "edge1,edge$((5 - who))" ]
-	done
-}

@@ -1,6 +1,6 @@
 /*
- * Shards of one step in lockstep: ordered by device whatever the order of
- * arrival, from several files or from one; disagreements by name.
+ * Files of a step in a spool: shards of earlier steps, and files that become others while
+ * they are read.
  */
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -94,113 +94,6 @@ step(struct gather *g, char out[256])
 	}
 	r = gather_finish(g, &e);
 	return r < 0 ? r : 1;
-}
-
-/* Opens, takes one step. */
-static int
-once(char **list, size_t n, uint64_t expect, char out[256])
-{
-	struct reader_opts o = { .max_elements = 0 };
-	struct gather *g;
-	int r;
-
-	err_clear(&e);
-	out[0] = '\0';
-	if ((r = gather_open(&g, list, n, 0, expect, -1, &o, &e)) == 0)
-		r = step(g, out);
-	gather_free(g);
-	return r;
-}
-
-TEST(test_order)
-{
-	static const struct spec a[] = { { "a", "run", 3, 1, 8, 0 } };
-	static const struct spec b[] = { { "b", "run", 3, 2, 8, 0 } };
-	static const struct spec c[] = { { "c", "run", 3, 3, 8, 0 } };
-	static const struct spec all[] = { { "c", "run", 3, 3, 8, 0 },
-	    { "a", "run", 3, 1, 8, 0 }, { "b", "run", 3, 2, 8, 0 } };
-	char first[256], other[256], *turned[3];
-
-	make(0, a, 1);
-	make(1, b, 1);
-	make(2, c, 1);
-	make(3, all, 3);
-	ok(once(path, 3, 0, first) == 1 && strlen(first) == 12, "%s%s", first,
-	    ERR_MSG(&e));
-	turned[0] = path[2];
-	turned[1] = path[0];
-	turned[2] = path[1];
-	ok(once(turned, 3, 3, other) == 1 && strcmp(first, other) == 0,
-	    "the same in another order");
-	ok(once(path + 3, 1, 0, other) == 1 && strcmp(first, other) == 0,
-	    "the same from one input: %s%s", other, ERR_MSG(&e));
-	ok(once(path + 3, 1, 3, other) == 1 && strcmp(first, other) == 0,
-	    "three expected from one input");
-	ok(once(path + 3, 1, 4, other) == -ERR_REFUSED, "four: %s", ERR_MSG(&e));
-	ok(once(path, 3, 4, other) == -ERR_REFUSED, "four of three: %s",
-	    ERR_MSG(&e));
-}
-
-TEST(test_refusals)
-{
-	static const struct spec a[] = { { "a", "run", 3, 1, 8, 0 } };
-	static const struct spec run[] = { { "b", "walk", 3, 1, 8, 0 } };
-	static const struct spec late[] = { { "b", "run", 4, 1, 8, 0 } };
-	static const struct spec wide[] = { { "b", "run", 3, 1, 7, 0 } };
-	static const struct spec saved[] = {
-		{ "b", "run", 3, 1, 8, SHARD_RECOVERED } };
-	char out[256], *same[2];
-
-	make(0, a, 1);
-	make(1, run, 1);
-	ok(once(path, 2, 0, out) == -ERR_DATA && strstr(ERR_MSG(&e), "'walk'") !=
-	    NULL && strstr(ERR_MSG(&e), "'run'") != NULL, "%s", ERR_MSG(&e));
-	make(1, late, 1);
-	ok(once(path, 2, 0, out) == -ERR_DATA && strstr(ERR_MSG(&e), "step 3") !=
-	    NULL && strstr(ERR_MSG(&e), "step 4") != NULL, "%s", ERR_MSG(&e));
-	make(1, wide, 1);
-	ok(once(path, 2, 0, out) == -ERR_DATA &&
-	    strncmp(ERR_MSG(&e), "mismatch", 8) == 0 && strstr(ERR_MSG(&e), "'w'") != NULL,
-	    "%s", ERR_MSG(&e));
-	make(1, saved, 1);
-	ok(once(path, 2, 0, out) == -ERR_REFUSED &&
-	    strstr(ERR_MSG(&e), "recovered") != NULL, "%s", ERR_MSG(&e));
-	same[0] = same[1] = path[0];
-	ok(once(same, 2, 0, out) == -ERR_REFUSED, "%s", ERR_MSG(&e));
-}
-
-TEST(test_steps)
-{
-	static const struct spec a[] = { { "a", "run", 1, 1, 8, 0 },
-	    { "a", "run", 2, 2, 8, 0 } };
-	static const struct spec b[] = { { "b", "run", 1, 3, 8, 0 },
-	    { "b", "run", 2, 4, 8, 0 } };
-	static const struct spec mixed[] = { { "a", "run", 1, 1, 8, 0 },
-	    { "b", "run", 1, 3, 8, 0 }, { "a", "run", 2, 2, 8, 0 },
-	    { "b", "run", 2, 4, 8, 0 } };
-	struct reader_opts o = { .max_elements = 0 };
-	char one[256], two[256];
-	struct gather *g;
-	int i;
-
-	make(0, a, 2);
-	make(1, b, 2);
-	make(2, mixed, 4);
-	for (i = 0; i < 2; i++) {
-		err_clear(&e);
-		(void)gather_open(&g, path + 2 * i, i == 0 ? 2 : 1, 0, 0, -1, &o, &e);
-		ok(step(g, one) == 1 && strstr(one, "a=1 ") != NULL &&
-		    strstr(one, "b=3 ") != NULL, "step 1: %s%s", one, ERR_MSG(&e));
-		ok(step(g, two) == 1 && strstr(two, "a=2 ") != NULL &&
-		    strstr(two, "b=4 ") != NULL, "step 2: %s%s", two, ERR_MSG(&e));
-		ok(step(g, one) == 0, "the end");
-		gather_free(g);
-	}
-	make(1, b, 1);
-	(void)gather_open(&g, path, 2, 0, 0, -1, &o, &e);
-	ok(step(g, one) == 1 && step(g, two) == -ERR_REFUSED,
-	    "one ends before the other: %s", ERR_MSG(&e));
-	gather_free(g);
 }
 
 TEST(test_changed)
@@ -312,32 +205,6 @@ TEST(test_changed_late)
 	(void)setrlimit(RLIMIT_NOFILE, &lim);
 	for (i = 0; i < N; i++)
 		(void)unlink(list[i]);
-}
-
-TEST(test_members)
-{
-	static const struct spec b[] = { { "b", "run", 3, 2, 8, 0 } };
-	static const struct spec a[] = { { "a", "run", 3, 1, 8, 0 } };
-	struct reader_opts o = { .max_elements = 0 };
-	struct array_names l = ARRAY_NAMES_INIT;
-	struct buf b2 = BUF_INIT;
-	struct gather *g;
-	char out[256];
-
-	make(0, b, 1);
-	make(1, a, 1);
-	err_clear(&e);
-	(void)gather_open(&g, path, 2, 0, 0, -1, &o, &e);
-	ok(step(g, out) == 1 && gather_members(g, &l, &e) == 0 &&
-	    array_put_names(&l, &b2, &e) == 0 && l.n == 2 &&
-	    strcmp(l.p[0], "a") == 0 && strcmp(l.p[1], "b") == 0,
-	    "members, sorted");
-	array_release(&l);
-	ok(array_get_names(&l, b2.p, b2.n, &e) == 0 && l.n == 2 &&
-	    strcmp(l.p[1], "b") == 0, "and back");
-	array_release(&l);
-	buf_release(&b2);
-	gather_free(g);
 }
 
 /* A list: count, 0, and for each name its length and its bytes. */
