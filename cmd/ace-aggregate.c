@@ -76,7 +76,7 @@ set_tolerate(void *arg, const struct opt *row, const char *val, struct err *e)
 }
 
 static const char *const rules[] = { "mean", "clip:", "trim:", "median",
-	"center:", "norm:", "norm-ratio:", "finite", NULL };
+	"center:", "norm-ratio:", "finite", NULL };
 static const char *const intervals[] = { "common", "own", NULL };
 static const struct opt options[] = {
 	{ 0, "sum", NULL, "weighted sum, not the mean",

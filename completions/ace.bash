@@ -60,7 +60,7 @@ _ace() {
 	ace-advise\ cluster:--theta)
 		kind='free' ;;
 	ace-aggregate:--rule)
-		kind=',mean clip: trim: median center: norm: norm-ratio: finite' ;;
+		kind=',mean clip: trim: median center: norm-ratio: finite' ;;
 	ace-aggregate:--sandbox)
 		kind='auto require off' ;;
 	ace-aggregate:--interval)

@@ -75,7 +75,7 @@ complete -c ace-advise -n '__fish_seen_subcommand_from cluster' -s V -l version 
 complete -c ace-aggregate -l sum -d 'weighted sum, not the mean'
 complete -c ace-aggregate -l weight-by -x -a 'weight samples equal' -d 'weight, samples or equal; less by ,staleness:N ,drift:X (default weight)'
 complete -c ace-aggregate -l expect -x -d 'so many contributions, no fewer'
-complete -c ace-aggregate -l rule -x -a '(__fish_append , mean clip: trim: median center: norm: norm-ratio: finite)' -d 'mean, clip:X, trim:F, median, center, and limits (default mean)'
+complete -c ace-aggregate -l rule -x -a '(__fish_append , mean clip: trim: median center: norm-ratio: finite)' -d 'mean, clip:X, trim:F, median, center, and limits (default mean)'
 complete -c ace-aggregate -l tolerate -x -d 'so many bad devices: the rule norm-ratio:3,center:F,finite'
 complete -c ace-aggregate -l delay -x -d 'say that it is applied so much later (default: the most that a device asks for)'
 complete -c ace-aggregate -l interval -x -a 'common own' -d 'common, or own: each device gets the one it asks for (default common)'

@@ -428,7 +428,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 	if (r < 0 || (r = contrib_read(c, e)) < 0 ||
 	    (r = contrib_weights(c, e)) < 0 ||
 	    (r = contrib_judge(c, e)) < 0 ||
-	    (r = contrib_fates(c, ROBUST_BY_NORM, ROBUST_REPEATS, "left-out",
+	    (r = contrib_fates(c, ROBUST_BY_RATIO, ROBUST_REPEATS, "left-out",
 	    out, e)) < 0 ||
 	    (r = contrib_fates(c, ROBUST_CLIPPED, ROBUST_CLIPPED, "clipped",
 	    out, e)) < 0 ||

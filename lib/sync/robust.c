@@ -40,24 +40,16 @@ robust_number(const char **s, double lo, double hi, double *v)
 	return *v >= lo && *v <= hi;
 }
 
-/* Which contributions trim and median take, after a colon, or all. */
+/* Whether trim and median are taken among senders. */
 static int
-robust_whom(const char **s, int *among)
+robust_whom(const char **s)
 {
-	static const char *const whom[] = { ":all", ":senders" };
-	size_t n = strcspn(*s, ",");
-	int i;
+	static const char senders[] = ":senders";
+	const size_t n = sizeof(senders) - 1;
+	const int is = strncmp(*s, senders, n) == 0;
 
-	*among = ROBUST_ALL;
-	if (n == 0)
-		return 1;
-	for (i = 0; i <= ROBUST_SENDERS; i++)
-		if (strlen(whom[i]) == n && memcmp(whom[i], *s, n) == 0) {
-			*among = i;
-			*s += n;
-			return 1;
-		}
-	return 0;
+	*s += is ? n : 0;
+	return is;
 }
 
 /* How values are put together, whose name is n bytes long; *s goes past it. */
@@ -80,9 +72,13 @@ robust_kind(struct robust_rule *q, const char **s, size_t n)
 	case ROBUST_CLIP:
 		return robust_number(s, DBL_MIN, DBL_MAX, &q->clip);
 	case ROBUST_TRIM:
-		return robust_devices(s, 0, &q->f) && robust_whom(s, &q->among);
+		if (!robust_devices(s, 0, &q->f))
+			return 0;
+		q->senders = robust_whom(s);
+		return 1;
 	case ROBUST_MEDIAN:
-		return robust_whom(s, &q->among);
+		q->senders = robust_whom(s);
+		return 1;
 	case ROBUST_CENTER:
 		q->even = **s == ':';
 		return !q->even || robust_devices(s, 0, &q->f);
@@ -95,19 +91,12 @@ robust_kind(struct robust_rule *q, const char **s, size_t n)
 static int
 robust_word(struct robust_rule *q, const char **s)
 {
-	struct { const char *name; double lo, hi, *v; } limits[] = {
-		{ "norm", DBL_MIN, DBL_MAX, &q->max_norm },
-		{ "norm-ratio", 1, DBL_MAX, &q->max_ratio }
-	};
-	size_t n = strcspn(*s, ":,"), i;
+	const size_t n = strcspn(*s, ":,");
 
-	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-		if (strlen(limits[i].name) == n &&
-		    memcmp(limits[i].name, *s, n) == 0) {
-			*s += n;
-			return robust_number(s, limits[i].lo, limits[i].hi,
-			    limits[i].v);
-		}
+	if (n == 10 && memcmp(*s, "norm-ratio", n) == 0) {
+		*s += n;
+		return robust_number(s, 1, DBL_MAX, &q->max_ratio);
+	}
 	if (n == 6 && memcmp(*s, "finite", n) == 0) {
 		*s += n;
 		q->finite = 1;
@@ -128,8 +117,8 @@ robust_parse(struct robust_rule *q, const char *s, struct err *e)
 		kinds += word == 2;
 		if (word == 0 || kinds > 1 || (*p != ',' && *p != '\0'))
 			return err_set(e, ERR_USAGE, "--rule '%s': mean, clip:X, "
-			    "trim:F, median or center:F, and norm:X, norm-ratio:R, "
-			    "finite by commas", s);
+			    "trim:F, median or center:F, and norm-ratio:R, finite "
+			    "by commas", s);
 		if (*p == '\0')
 			return 0;
 	}
@@ -150,8 +139,7 @@ robust_elements(const struct robust_rule *q)
 int
 robust_active(const struct robust_rule *q)
 {
-	return q->kind != ROBUST_MEAN || q->max_norm > 0 || q->max_ratio > 0 ||
-	    q->finite;
+	return q->kind != ROBUST_MEAN || q->max_ratio > 0 || q->finite;
 }
 
 int
@@ -185,7 +173,7 @@ robust_counts(const struct robust_one *o)
 const char *
 robust_why(enum robust_fate fate)
 {
-	static const char *const why[] = { "counts", "clipped", "norm",
+	static const char *const why[] = { "counts", "clipped",
 	    "norm-ratio", "weight", "nonfinite", "repeats" };
 
 	return why[fate];
@@ -227,8 +215,7 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 		    o[i].repeats ? ROBUST_REPEATS : !(o[i].weight > 0) ? ROBUST_WEIGHTLESS : ROBUST_COUNTS;
 	}
 	/* a bad device's norm stays among the peers': that moves the median
-	 * by one place, and no limit has to come before the other.  Of the middle
-	 * two the smaller: a step that is too short does less harm than a long one */
+	 * by one place.  Of the middle two the smaller: a step that is too short does less harm than a long one */
 	if ((n = robust_norms(o, k, tmp)) != 0)
 		t->median = tmp[(n - 1) / 2];
 	for (i = 0; i < k; i++) {
@@ -236,9 +223,7 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 
 		if (!robust_counts(&o[i]))
 			continue;
-		if (q->max_norm > 0 && norm > q->max_norm) {
-			o[i].fate = ROBUST_BY_NORM;
-		} else if (q->max_ratio > 0 && norm > q->max_ratio *
+		if (q->max_ratio > 0 && norm > q->max_ratio *
 		    t->median) {
 			o[i].fate = ROBUST_BY_RATIO;
 		} else if (q->kind == ROBUST_CLIP && norm > q->clip) {
@@ -291,7 +276,7 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
 {
 	size_t i, sparse = 0, n = 0;
 
-	for (i = 0; i < k && q->among == ROBUST_ALL; i++) {
+	for (i = 0; i < k && !q->senders; i++) {
 		if (!robust_counts(&o[i]))
 			continue;
 		n += o[i].values != 0;
@@ -421,11 +406,11 @@ robust_combine(const struct robust_rule *q, double *y, const float *const *x,
 
 	for (at = 0; at < n; at++) {
 		for (i = r = 0; i < k; i++) {
-			if (x[i] == NULL && q->among != ROBUST_ALL)
+			if (x[i] == NULL && q->senders)
 				continue;
 			/* + 0: one zero, whatever its sign */
 			v = x[i] != NULL ? x[i][at] + 0.0f : 0;
-			if (q->among == ROBUST_ALL || v < 0 || v > 0)
+			if (!q->senders || v < 0 || v > 0)
 				tmp[r++] = v;
 		}
 		y[at] = robust_element(q, tmp, r);

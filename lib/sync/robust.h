@@ -6,8 +6,8 @@
  * first wins.  The other functions sort before they sum, so the order of their
  * inputs changes no bit.
  *
- *   norm limits   left out when its norm is over max_norm, or over max_ratio times
- *                 the median of the norms of this step
+ *   norm-ratio    left out when its norm is over max_ratio times the median of the
+ *                 norms of this step
  *   clip          g~ = g * min(1, X / ||g||)
  *   trim          per element, the mean without the F largest and the F
  *                 smallest (Yin et al., ICML 2018, definition 2), 2F < K
@@ -37,24 +37,19 @@ enum robust_kind {
 	ROBUST_MEAN, ROBUST_CLIP, ROBUST_TRIM, ROBUST_MEDIAN, ROBUST_CENTER
 };
 
-enum robust_among {
-	ROBUST_ALL,		/* what was not sent is zero */
-	ROBUST_SENDERS		/* those whose value is not zero */
-};
-
 struct robust_rule {
 	enum robust_kind kind;
-	int among;		/* enum robust_among */
+	int senders;		/* trim and median among those whose value is not zero */
 	size_t f;
 	double clip;
-	double max_norm, max_ratio;	/* 0: no limit */
+	double max_ratio;	/* 0: no limit */
 	int finite;		/* leave out who sent what is not finite */
 	int even;		/* of center: all weigh the same */
 };
 
 /* robust_parse(q, s, e): words by commas.  At most one says how values are put
  * together, "mean" (where none does), "clip:X", "trim:F", "median", "center" or
- * "center:F", trim and median with ":senders"; the others are limits, "norm:X",
+ * "center:F", trim and median with ":senders"; the others are limits,
  * "norm-ratio:R" and "finite".  With center:F all weigh the same, and of fewer
  * than 2F + 1 nothing is made.  -ERR_USAGE. */
 int robust_parse(struct robust_rule *q, const char *s, struct err *e);
@@ -68,7 +63,7 @@ int robust_centered(const struct robust_rule *q);
 int robust_elements(const struct robust_rule *q);
 
 enum robust_fate {
-	ROBUST_COUNTS, ROBUST_CLIPPED, ROBUST_BY_NORM, ROBUST_BY_RATIO,
+	ROBUST_COUNTS, ROBUST_CLIPPED, ROBUST_BY_RATIO,
 	ROBUST_WEIGHTLESS, ROBUST_NONFINITE, ROBUST_REPEATS
 };
 

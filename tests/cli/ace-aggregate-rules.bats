@@ -63,8 +63,8 @@ values() {
 	NORM=1000 device z 1000 -2000 9000
 	exits 0 ace-aggregate a b
 	[ "$(field model.norm out)" = 3.25 ]
-	exits 0 ace-aggregate --rule norm:10 a z b
-	[ "$(field left-out out)" = z:norm ]
+	exits 0 ace-aggregate --rule norm-ratio:10 a z b
+	[ "$(field left-out out)" = z:norm-ratio ]
 	[ "$(field model.norm out)" = 3.25 ]
 	# one that does not say it takes it from nobody, most who do not, from all
 	device c 1 2 3
@@ -85,16 +85,14 @@ values() {
 	five
 	exits 0 ace-aggregate a b c d
 	values >want
-	exits 0 ace-aggregate -v --rule norm:10 a z b c d
-	says "step 1: 'z' left out: norm, norm 9273"
+	exits 0 ace-aggregate -v --rule norm-ratio:10 a z b c d
+	says "step 1: 'z' left out: norm-ratio, norm 9273"
 	[ "$(values)" = "$(cat want)" ]
 	[ "$(field contributors out)" = a,b,c,d ]
-	[ "$(field left-out out)" = z:norm ]
-	[ "$(field weight out)" = 4 ]
-	exits 0 ace-aggregate --rule norm-ratio:3 a b z c d
-	[ "$(values)" = "$(cat want)" ]
 	[ "$(field left-out out)" = z:norm-ratio ]
-	exits 5 ace-aggregate --rule norm:0.1 a b c
+	[ "$(field weight out)" = 4 ]
+	for i in a b c; do device $i nan 0 0; done
+	exits 5 ace-aggregate --rule finite a b c
 	says 'the rules leave none of 3 contributions'
 }
 
@@ -119,9 +117,9 @@ values() {
 @test "a rule and its limits are one word list" {
 	five
 	device y 30 30 30
-	exits 0 ace-aggregate --rule median:all,norm:100,norm-ratio:20 a b c d y z
-	[ "$(field left-out out)" = z:norm ]
-	[ "$(field rule out)" = median:all,norm:100,norm-ratio:20 ]
+	exits 0 ace-aggregate --rule median,finite,norm-ratio:20 a b c d y z
+	[ "$(field left-out out)" = z:norm-ratio ]
+	[ "$(field rule out)" = median,finite,norm-ratio:20 ]
 	exits 0 ace-aggregate --rule norm-ratio:3,median a b c d y z
 	[ "$(values)" = "1.125 2.125 3" ]
 }
@@ -232,8 +230,8 @@ values() {
 @test "calls that are wrong" {
 	five
 	for rule in '' mode clip clip:0 trim median:1 krum:1 ',' 'mean,' \
-	    norm norm:0 norm-ratio:0.5 weight-share:0.5 finite:1 median,trim:1 \
-	    mean:senders 'norm:1,'; do
+	    norm:1 norm-ratio:0.5 weight-share:0.5 finite:1 median,trim:1 \
+	    mean:senders median:all 'norm-ratio:1,'; do
 		exits 2 ace-aggregate --rule "$rule" a b
 		says "^ace-aggregate: --rule '$rule': mean, clip:X"
 	done
@@ -245,7 +243,7 @@ values() {
 		exits 2 ace-aggregate --weight-by "$by" a b
 	done
 	ace-aggregate --sum -d s a b >s
-	exits 5 ace-aggregate --rule norm:10 c s
+	exits 5 ace-aggregate --rule norm-ratio:10 c s
 	says "'s' is a sum"
 }
 

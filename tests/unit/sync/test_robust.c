@@ -22,8 +22,9 @@ TEST(parse)
 	    "median:1", "krum:1", "trim: 1", "trim:99999999999999999999", "mean,",
 	    ",mean", "median,trim:1", "median:", "median:some", "median:nonzero",
 	    "norm", "norm:0", "norm-ratio:0.5", "weight-share:0.5", "finite:1",
-	    "norm:1 ,mean", "norm-ratio:0.999", "norm-running:2", "center:",
-	    "center:x", "center:1:2", "trim", "median:all,trim:1", "norm:-1" };
+	    "norm-ratio:1 ,mean", "norm-ratio:0.999", "norm-running:2",
+	    "center:", "center:x", "center:1:2", "trim", "median:senders,trim:1",
+	    "norm:1", "median:all", "median:sendersx", "norm-ratio:-1" };
 	struct robust_rule q = { 0 };
 	size_t i;
 
@@ -35,20 +36,19 @@ TEST(parse)
 	    "a norm");
 	q = rule("mean");
 	ok(!robust_active(&q), "a mean decides nothing");
-	q = rule("norm:2,trim:1:senders,finite");
-	ok(q.kind == ROBUST_TRIM && q.f == 1 && q.among == ROBUST_SENDERS &&
-	    q.max_norm == 2 && q.finite, "all its words");
-	q = rule("trim:0:all");
-	ok(q.f == 0 && q.among == ROBUST_ALL && robust_elements(&q),
-	    "nothing is cut");
+	q = rule("norm-ratio:2,trim:1:senders,finite");
+	ok(q.kind == ROBUST_TRIM && q.f == 1 && q.senders &&
+	    q.max_ratio == 2 && q.finite, "all its words");
+	q = rule("trim:0");
+	ok(q.f == 0 && !q.senders && robust_elements(&q), "nothing is cut");
 	ok(robust_elements(&(struct robust_rule){ .kind = ROBUST_MEDIAN }) &&
 	    robust_active(&(struct robust_rule){ .finite = 1 }) &&
-	    robust_active(&(struct robust_rule){ .max_norm = 1 }) &&
+	    robust_active(&(struct robust_rule){ .max_ratio = 1 }) &&
 	    robust_active(&(struct robust_rule){ .kind = ROBUST_TRIM }),
 	    "what a rule asks for");
-	q = rule("norm-ratio:1,norm:4");
-	ok(q.kind == ROBUST_MEAN && q.max_ratio == 1 && q.max_norm == 4 &&
-	    robust_active(&q), "limits of a mean");
+	q = rule("norm-ratio:1");
+	ok(q.kind == ROBUST_MEAN && q.max_ratio == 1 && robust_active(&q),
+	    "a limit of a mean");
 }
 
 TEST(center)
@@ -127,7 +127,7 @@ sparse(void)
 
 /* One element of k values, by a rule. */
 static double
-element(const char *s, int among, const float *v, size_t k)
+element(const char *s, int senders, const float *v, size_t k)
 {
 	struct robust_rule q = rule(s);
 	const float *x[8];
@@ -135,7 +135,7 @@ element(const char *s, int among, const float *v, size_t k)
 	double y;
 	size_t i;
 
-	q.among = among;
+	q.senders = senders;
 	for (i = 0; i < k; i++)
 		x[i] = isnan(v[i]) ? NULL : &v[i];
 	robust_combine(&q, &y, x, k, 1, tmp);
@@ -153,13 +153,13 @@ TEST(elements)
 	ok(element("trim:1", 0, odd, 5) == 11.0 / 3, "trimmed mean");
 	ok(element("trim:2", 0, odd, 5) == 4, "trimmed to the median");
 	ok(element("trim:1", 0, turned, 5) == 11.0 / 3, "in any order");
-	ok(element("median", ROBUST_ALL, sparse, 5) == 0, "sparse is zero");
-	ok(element("median", ROBUST_SENDERS, sparse, 5) == 5,
+	ok(element("median", 0, sparse, 5) == 0, "sparse is zero");
+	ok(element("median", 1, sparse, 5) == 5,
 	    "among two that are not zero");
-	ok(element("trim:0", ROBUST_SENDERS, sparse, 5) == 5 &&
-	    element("trim:0", ROBUST_SENDERS, lone, 3) == 9,
+	ok(element("trim:0", 1, sparse, 5) == 5 &&
+	    element("trim:0", 1, lone, 3) == 9,
 	    "the mean over those who sent a value");
-	ok(element("trim:1", ROBUST_SENDERS, lone, 3) == 0,
+	ok(element("trim:1", 1, lone, 3) == 0,
 	    "one device alone moves nothing");
 }
 
@@ -214,7 +214,7 @@ TEST(words)
 {
 	static const struct { enum robust_fate fate; const char *why; } word[] = {
 		{ ROBUST_COUNTS, "counts" }, { ROBUST_CLIPPED, "clipped" },
-		{ ROBUST_BY_NORM, "norm" }, { ROBUST_BY_RATIO, "norm-ratio" },
+		{ ROBUST_BY_RATIO, "norm-ratio" },
 		{ ROBUST_WEIGHTLESS, "weight" },
 		{ ROBUST_NONFINITE, "nonfinite" },
 		{ ROBUST_REPEATS, "repeats" } };
@@ -241,19 +241,14 @@ limits(struct robust_step *t)
 {
 	const float v[] = { 1, -2, 3, 40, 0 };
 	struct robust_rule q = rule("clip:2.5");
+	size_t i;
 
 	line(t, v, 5);
 	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 31 &&
 	    t->one[1].scale == 1 && t->one[2].scale == 2.5 / 3 &&
 	    t->one[3].scale == 2.5 / 40 &&
 	    t->one[3].fate == ROBUST_CLIPPED, "clip");
-	q = rule("mean");
-	q.max_norm = 3;
-	line(t, v, 5);
-	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 1 + 2 + 4 + 16 &&
-	    t->one[3].fate == ROBUST_BY_NORM, "an absolute limit");
-	q.max_norm = 0;
-	q.max_ratio = 1.4;
+	q = rule("norm-ratio:1.4");
 	line(t, v, 5);
 	t->one[1].weight = 0;
 	t->one[4].nonfinite = 1;
@@ -271,9 +266,10 @@ limits(struct robust_step *t)
 	line(t, (const float[]){ 1, 2, 4, 40 }, 4);
 	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 1 + 2,
 	    "1.3 times it is below 4");
-	q.max_ratio = 0;
-	q.max_norm = 1e-9;
+	q = rule("finite");
 	line(t, v, 4);
+	for (i = 0; i < 4; i++)
+		t->one[i].nonfinite = 1;
 	ok(robust_judge(&q, t, &e) == -ERR_REFUSED && t->none, "nobody left");
 }
 
