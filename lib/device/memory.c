@@ -206,7 +206,7 @@ memory_schema(const struct memory *h, struct schema *sc, struct err *e)
 	return schema_finish(sc, e);
 }
 
-/* As a shard, under that name where it is not NULL. */
+/* As a shard, under that name. */
 static int
 memory_write(const struct memory *h, struct writer *w, const char *name,
     struct err *e)
@@ -224,7 +224,7 @@ memory_write(const struct memory *h, struct writer *w, const char *name,
 	memcpy(s.device, h->device, SHARD_ID);
 	if ((k = memory_schema(h, &sc, e)) == 0 &&
 	    (k = text_copy(&s.kv, &h->kv, e)) == 0 &&
-	    (name == NULL || (k = text_set(&s.kv, MEMORY_KEY, name, e)) == 0))
+	    (k = text_set(&s.kv, MEMORY_KEY, name, e)) == 0)
 		k = writer_shard(w, &s, &sc, e);
 	for (g = 0; k >= 0 && g < sc.ngroups; g++) {
 		schema_span(&sc, g, &span);
@@ -243,12 +243,13 @@ memory_write(const struct memory *h, struct writer *w, const char *name,
 #define MEMORY_BEFORE ".before"
 enum { MEMORY_NAME = 64 };
 
-static int
-memory_alone(const char *name)
+/* The file that a memory is in. */
+static const char *
+memory_file(const char *name)
 {
 	return strcmp(name, MEMORY_LINK) == 0 ||
 	    strcmp(name, MEMORY_RESTART) == 0 ||
-	    strcmp(name, MEMORY_FEEDBACK) == 0;
+	    strcmp(name, MEMORY_FEEDBACK) == 0 ? name : MEMORY_FILE;
 }
 
 /* ---- reading ---- */
@@ -300,25 +301,11 @@ memory_find(struct memory *h, struct reader *r, const char *name, struct err *e)
 	return k < 0 ? k : found;
 }
 
-static int
-memory_only(struct memory *h, struct reader *r, struct err *e)
+int
+memory_load(struct memory *h, const struct statedir *s, const char *name,
+    struct err *e)
 {
-	int k = reader_to_shard(r, e);
-
-	if (k == 0 || (k > 0 && reader_shard(r)->kind != SHARD_HISTORY))
-		k = err_set(e, ERR_DATA, "corrupt: no history");
-	if (k < 0 || (k = memory_read(h, r, e)) < 0)
-		return k;
-	if ((k = reader_next(r, e)) > 0)
-		k = err_set(e, ERR_DATA, "corrupt: more than one history");
-	return k < 0 ? k : 1;
-}
-
-/* name NULL: the only one in the file. */
-static int
-memory_from(struct memory *h, const struct statedir *s, const char *file,
-    const char *name, struct err *e)
-{
+	const char *file = memory_file(name);
 	char *path = statedir_path(s, file, e);
 	struct reader *r = NULL;
 	int k;
@@ -327,8 +314,7 @@ memory_from(struct memory *h, const struct statedir *s, const char *file,
 	if (path == NULL)
 		return -ERR_SYS;
 	if ((k = memory_open(&r, path, e)) > 0)
-		k = name != NULL ? memory_find(h, r, name, e) :
-		    memory_only(h, r, e);
+		k = memory_find(h, r, name, e);
 	if (k < 0)
 		memory_release(h);
 	if (k == -ERR_DATA && e != NULL && e->kind == ERR_TRUNCATED) {
@@ -342,14 +328,6 @@ memory_from(struct memory *h, const struct statedir *s, const char *file,
 	reader_free(r);
 	alloc_free(path);
 	return k;
-}
-
-int
-memory_load(struct memory *h, const struct statedir *s, const char *name,
-    struct err *e)
-{
-	return memory_alone(name) ? memory_from(h, s, name, NULL, e) :
-	    memory_from(h, s, MEMORY_FILE, name, e);
 }
 
 int
@@ -470,15 +448,18 @@ memory_renew(const char *path, struct memories *m, int merge, struct err *e)
 }
 
 /* A file that cannot be read is begun anew: a power cut may leave such, and who
- * needs what it held has refused it before. */
+ * needs what it held has refused it before.  One that holds a single memory is
+ * written by one program, without a lock. */
 static int
-memory_commit(const struct statedir *s, struct memories *m, struct err *e)
+memory_commit(const struct statedir *s, const char *file, struct memories *m,
+    struct err *e)
 {
-	char *path = statedir_path(s, MEMORY_FILE, e);
+	const int shared = strcmp(file, MEMORY_FILE) == 0;
+	char *path = statedir_path(s, file, e);
 	int r = -ERR_SYS, fd = -1;
 
-	if (path != NULL && (r = memory_lock(s, &fd, e)) == 0 &&
-	    (r = memory_renew(path, m, 1, e)) == -ERR_DATA) {
+	if (path != NULL && (!shared || (r = memory_lock(s, &fd, e)) == 0) &&
+	    (r = memory_renew(path, m, shared, e)) == -ERR_DATA) {
 		err_clear(e);
 		r = memory_renew(path, m, 0, e);
 	}
@@ -493,20 +474,7 @@ int
 memory_flush(const struct statedir *s, struct err *e)
 {
 	return s->later == NULL || s->later->n == 0 ? 0 :
-	    memory_commit(s, s->later, e);
-}
-
-static int
-memory_save_alone(const struct memory *h, const struct statedir *s,
-    const char *name, struct err *e)
-{
-	struct memory_part p = { NULL, *h };
-	struct memories m = { &p, 1, 1 };
-	char *path = statedir_path(s, name, e);
-	int k = path != NULL ? memory_renew(path, &m, 0, e) : -ERR_SYS;
-
-	alloc_free(path);
-	return k;
+	    memory_commit(s, MEMORY_FILE, s->later, e);
 }
 
 /* before: what was known before, or NULL; both are empty then. */
@@ -514,7 +482,9 @@ static int
 memory_put_away(struct memory *h, struct memory *before,
     const struct statedir *s, const char *name, struct err *e)
 {
-	struct memories now = { 0 }, *m = s->later != NULL ? s->later : &now;
+	const char *file = memory_file(name);
+	struct memories now = { 0 }, *m = s->later != NULL &&
+	    strcmp(file, MEMORY_FILE) == 0 ? s->later : &now;
 	char old[MEMORY_NAME];
 	int r;
 
@@ -522,7 +492,7 @@ memory_put_away(struct memory *h, struct memory *before,
 	if ((r = memories_put(m, name, h, e)) == 0 && before != NULL)
 		r = memories_put(m, old, before, e);
 	if (r == 0 && m == &now)
-		r = memory_commit(s, m, e);
+		r = memory_commit(s, file, m, e);
 	memory_release_all(&now);
 	return r;
 }
@@ -551,8 +521,7 @@ memory_save(struct memory *h, const struct statedir *s, const char *name,
 	int r = sh != NULL ? memory_of(h, sh, e) : 0;
 
 	if (r == 0)
-		r = memory_alone(name) ? memory_save_alone(h, s, name, e) :
-		    memory_put_away(h, NULL, s, name, e);
+		r = memory_put_away(h, NULL, s, name, e);
 	memory_release(h);
 	return r;
 }

@@ -33,7 +33,7 @@ static char statedir_dir[] = "/tmp/ace-fuzz.XXXXXX";
 static void
 gone(void)
 {
-	static const char *const names[] = { "link", "receipts", "score",
+	static const char *const names[] = { "link", "receipts", "memory",
 		"residual", "models" };
 	char path[64];
 	size_t i;
@@ -69,7 +69,7 @@ books(struct err *e)
 static void
 kept(int which, const uint8_t *p, size_t n, struct err *e)
 {
-	static const char *const names[] = { "link", "receipts", "score",
+	static const char *const names[] = { "link", "receipts", "memory",
 		"residual", "models" };
 	static struct receipts receipts;
 	static int made;
