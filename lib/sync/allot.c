@@ -19,10 +19,6 @@ enum {
  * exception must be better by this share, and by so many bytes. */
 #define ALLOT_MARGIN 0.06
 #define ALLOT_BYTES 8
-#define ALLOT_LEAST 6		/* an entry and the least body */
-/* Bytes a group, on average, below which the price is not known well enough
- * to leave groups out: a body is foretold to take some 16 too many. */
-#define ALLOT_SURE 256
 
 /* What the codec whose step is shared costs and loses on a group, at step
  * max / 0.6 / 2^k. */
@@ -47,8 +43,7 @@ struct allot_work {
 	double taken;			/* by the exceptions */
 	size_t step;			/* one group in so many is looked at */
 	double bias;			/* all groups over those looked at */
-	size_t groups;			/* that there is something of */
-	int plain;			/* no exceptions but none */
+	int plain;			/* no exceptions */
 };
 
 static double
@@ -251,7 +246,6 @@ allot_except(struct allot_work *w, size_t g, double step, double price)
 	struct allot *a = w->a;
 	const int floor = a->floor && !w->plain && a->dense[g];
 	const struct estimate *m = allot_model(w, g);
-	struct codec_plan none = { CODEC_NONE, 0, 0 };
 	double best, dist, bytes, finer = HUGE_VAL;
 	size_t i;
 
@@ -262,14 +256,6 @@ allot_except(struct allot_work *w, size_t g, double step, double price)
 	    price * ALLOT_BYTES;
 	if (bytes == 0 && !floor)
 		return;		/* all of it is 0: nothing is sent */
-	/* not worth its entry; what a body so thin takes is foretold too
-	 * roughly to count */
-	if (!floor && a->budget > ALLOT_SURE * (double)w->groups && w->weight[g] * (double)a->stat[g].sumsq - dist <
-	    price * ALLOT_LEAST) {
-		best = 0;
-		a->plan[g] = none;
-		w->fixed[g] = 1;
-	}
 	for (i = 0; i < a->m && !w->plain; i++) {
 		if (floor && !codec_dense(&a->other[i]))
 			continue;
@@ -374,7 +360,6 @@ allot_run(struct allot_work *w)
 	for (g = 0; g < a->n; g++) {
 		a->plan[g] = (struct codec_plan){ CODEC_NONE, 0, 0 };
 		w->fixed[g] = a->stat[g].nonzero == 0 || !(w->weight[g] > 0);
-		w->groups += !w->fixed[g];
 		if (!w->fixed[g])
 			w->curve[g].top = (float)allot_log2(sqrt(w->weight[g]) *
 			    (double)a->stat[g].max_abs / ALLOT_DEAD);

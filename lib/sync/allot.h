@@ -10,9 +10,9 @@
  *
  *   lambda = -(dD / ds) / (dR / ds)     D weighted squared error, R bytes
  *
- * A group is an exception where another codec, or not being sent, is clearly
- * better at that price, by w D + lambda R.  Then the step is found again with
- * what the exceptions leave of the budget, until they no longer change.
+ * A group is an exception where another codec is clearly better at that price, by
+ * w D + lambda R.  Then the step is found again with what the exceptions leave of
+ * the budget, until they no longer change.
  */
 #ifndef ACE_ALLOT_H
 #define ACE_ALLOT_H
