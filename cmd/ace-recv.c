@@ -306,7 +306,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	/* what a device waits for is said where its connection takes the words
 	 * back */
 	struct progress wait = { .f = o->f, .asked = &asked };
-	int r = check(o, *path, e);
+	int spool = -1, r = check(o, *path, e);
 
 	(void)n;
 	if (r < 0)
@@ -317,7 +317,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	x.inbox.wait = &wait;
 	if ((o->f->mute || (r = filter_out(o->f, &x.out, e)) == 0) &&
 	    (r = inbox_open(&x.inbox, o->spool, e)) == 0 &&
-	    (r = clients_mark(&x.inbox, e)) == 0) {
+	    (r = clients_open(&x.inbox, &spool, e)) == 0) {
 		if (o->act == RECEIVE)
 			r = take(&x, o, *path, e);
 		else if (o->act == INIT)
@@ -329,6 +329,8 @@ run(void *arg, char **path, size_t n, struct err *e)
 	}
 	if (o->act != RECEIVE && o->act != PUBLISH)
 		unread(o->f->cli);
+	if (spool >= 0)
+		(void)close(spool);
 	writer_free(x.out);
 	reader_free(x.in);
 	inbox_close(&x.inbox);

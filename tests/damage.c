@@ -266,7 +266,7 @@ static void
 dir_remove(const char *dir)
 {
 	static const char *const hidden[] = { ".clients", ".lock", ".sandbox.ace-recv",
-		".sandbox.ace-aggregate" };
+		".sandbox.ace-aggregate", ".synced" };
 	char path[PATH_MAX];
 	size_t i;
 

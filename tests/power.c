@@ -41,7 +41,7 @@ struct scene {
 
 /* both sides of a history have the same one */
 #define PAST "ace-compress -S S -c topk:0.2 --error-feedback cache:1 "
-#define SHARED "cmp S/history.1 D/test/edge1.history/history.1"
+#define SHARED "cmp S/history.1 D/test/device/edge1.history/history.1"
 
 #define AGAIN_DONE "run again"
 
@@ -73,6 +73,9 @@ struct scene {
 	"rm -rf r.ace-patch; "
 #define TO "ace-diff -S D --to edge1 >down && " \
 	"ace-patch --receipt edge1 r <down >up && ace-ack -S D up >rest"
+
+/* the manifest of step 0 has two names, until that of step 1 takes one of them */
+#define CLOSED_1 "! cmp -s D/test/closed D/test/done/0"
 
 #define STEP "ace-step -S S --bits 16 in1"
 
@@ -127,8 +130,8 @@ static const struct scene scenes[] = {
 	    "ace-recv --spool D | ace-ack -S S >rest; cp -r D D2; "
 	    "ace-aggregate --no-provenance --spool D2 --steps 1 >want; ",
 	    "ace-aggregate --spool D --steps 1 > out",
-	    "test -e D/test/0/manifest",
-	    "{ test -e D/test/last || { ace-aggregate --no-provenance "
+	    "test -e D/test/closed",
+	    "{ test -e D/test/done/0 || { ace-aggregate --no-provenance "
 	    "--spool D --steps 1 >got && cmp want got >&2; }; } && " AGAIN, NULL, NULL, ALWAYS },
 	/* what a killed receiver left is in the manifest only once it is durable */
 	{ "aggregate, received", STEP0 "ace-aggregate --spool D --steps 1 >rest; "
@@ -136,19 +139,18 @@ static const struct scene scenes[] = {
 	    "ace-recv --spool D2 sent1 >rest; "
 	    "ace-aggregate --no-provenance --spool D2 --steps 1 >want; ",
 	    "ace-aggregate --spool D --steps 1 > out",
-	    "test -e D/test/1/manifest",
-	    "{ ! test -e D/test/1/manifest || grep -q 1 D/test/last || { "
+	    CLOSED_1,
+	    "{ ! " CLOSED_1 " || test -e D/test/done/1 || { "
 	    "ace-aggregate --no-provenance --spool D --steps 1 >got && "
 	    "cmp want got >&2; }; } && " AGAIN,
 	    "ace-recv --spool D sent1 > rest", "D/test/1/edge1.aceg", ALWAYS },
 	/* a step that is passed over is in the next average, whole or not yet */
-	{ "aggregate, passed over", STEP0 PASSED, PASS "> out", "test -e D/test/2/manifest",
-	    "{ test -e D/test/last || { " PASS ">got && cmp want got >&2; }; } && "
+	{ "aggregate, passed over", STEP0 PASSED, PASS "> out", "test -e D/test/closed",
+	    "{ test -e D/test/done/2 || { " PASS ">got && cmp want got >&2; }; } && "
 	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
 	    "grep -q accepted said && " AGAIN, NULL, NULL, ALWAYS },
 	{ "aggregate, passed over, keep", STEP0 PASSED, PASS "--keep 1 > out",
-	    "test -e D/test/2/manifest || test -e D/test/old/2",
-	    "{ test -e D/test/last || " PASS "--keep 1 >rest; } && "
+	    "test -e D/test/closed", "{ test -e D/test/done/2 || " PASS "--keep 1 >rest; } && "
 	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
 	    "grep -q accepted said", NULL, NULL, NEVER },
 	/* of a backup nothing that was accepted is delivered again */
@@ -160,8 +162,7 @@ static const struct scene scenes[] = {
 	    "ace-recv --spool D | ace-ack -S S >rest", NULL, NULL, AT_END },
 	/* what was counted once is known for ever, though its shard is gone */
 	{ "aggregate, keep", KEPT, KEEP "> out",
-	    "test -e D/test/1/manifest || test -e D/test/old/1",
-	    "{ grep -q 2 D/test/last || " KEEP ">rest; } && "
+	    CLOSED_1, "{ test -e D/test/done/2 || " KEEP ">rest; } && "
 	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
 	    "grep -q accepted said", NULL, NULL,
 	    NEVER },
@@ -405,9 +406,9 @@ one_scene(const struct scene *s, int number)
 	n = s->before == NULL ? whole(s, log) : 0;
 	places = killed(s, log);
 	(void)printf("%sok %d - %s: %zu changes, killed at %lu, %lu trees, %lu "
-	    "wrong\n", bad != 0 || n + places < 5 ? "not " : "", number, s->name,
+	    "wrong\n", bad != 0 || n + places < 2 ? "not " : "", number, s->name,
 	    n, places, trees - before, bad);
-	return bad != 0 || n + places < 5;
+	return bad != 0 || n + places < 2;
 }
 
 int

@@ -137,7 +137,7 @@ static const struct fault_case refuse_more[] = {
 	{ "status-refused", MADE "mkshards -k nan >bad; "
 	    "ace-recv --spool D bad >rest; ", "ace-status D", CLOCK },
 	{ "status-open", CODED "ace-recv --spool D sent0 >rest; "
-	    "rm -f D/test/*.incarnation; ", "ace-status D", CLOCK },
+	    "rm -f D/test/device/*.incarnation; ", "ace-status D", CLOCK },
 	{ "recv-beside", CODED "mkdir -m 700 -p D/strange; ",
 	    "ace-recv --spool D sent0", LEARNS },
 	{ "recv-left", BOTH "cp sent0 D/edge1.new-abcdef; "
@@ -149,7 +149,7 @@ static const struct fault_case refuse_more[] = {
 	{ "recv-never", CODED "mkshards -d other -s 1 | ace-recv --spool D >rest; "
 	    "ace-aggregate --spool D --steps 1 >rest; ",
 	    "ace-recv --spool D --reply aggregate sent0", LEARNS },
-	{ "aggregate-again", CLOSED "rm D/test/last; ",
+	{ "aggregate-again", CLOSED "rm D/test/done/0; ",
 	    "ace-aggregate --spool D --steps 1", ENDLESS },
 	{ "leave", TWICE, "ace-recv --spool D --run test --device edge1 --leave",
 	    ENDLESS },

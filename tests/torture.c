@@ -105,7 +105,7 @@ closed(void)
 	glob_t g;
 	size_t n;
 
-	(void)snprintf(path, sizeof(path), "%s/D/run/*/manifest", proc_dir);
+	(void)snprintf(path, sizeof(path), "%s/D/run/done/*", proc_dir);
 	n = glob(path, GLOB_NOSORT, NULL, &g) == 0 ? g.gl_pathc : 0;
 	globfree(&g);
 	return n;

@@ -190,19 +190,6 @@ roomy(int d)
 	return room;
 }
 
-static int
-last_step(uint64_t *step)
-{
-	char path[PATH_MAX + 32];
-	struct err e = ERR_INIT;
-	int k;
-
-	(void)snprintf(path, sizeof(path), "%s/D/run/last", proc_dir);
-	k = ledger_number(path, step, &e);
-	must(k, &e, "last");
-	return k;
-}
-
 /* Calls each for the names in a directory. */
 static void
 names(const char *dir, void (*each)(const char *dir, const char *name,
@@ -216,6 +203,35 @@ names(const char *dir, void (*each)(const char *dir, const char *name,
 			each(dir, de->d_name, arg);
 	if (h != NULL)
 		(void)closedir(h);
+}
+
+struct newest {
+	uint64_t step;
+	int any;
+};
+
+static void
+each_done(const char *dir, const char *name, void *arg)
+{
+	struct newest *x = arg;
+	const uint64_t step = strtoull(name, NULL, 10);
+
+	(void)dir;
+	if (!x->any || step > x->step)
+		x->step = step;
+	x->any = 1;
+}
+
+static int
+last_step(uint64_t *step)
+{
+	char path[PATH_MAX + 32];
+	struct newest x = { 0, 0 };
+
+	(void)snprintf(path, sizeof(path), "%s/D/run/done", proc_dir);
+	names(path, each_done, &x);
+	*step = x.step;
+	return x.any;
 }
 
 struct open_step {
@@ -381,7 +397,7 @@ has_manifest(const char *dir, uint64_t step)
 {
 	char path[2 * PATH_MAX];
 
-	(void)snprintf(path, sizeof(path), "%s/%llu/manifest", dir,
+	(void)snprintf(path, sizeof(path), "%s/done/%llu", dir,
 	    (unsigned long long)step);
 	return access(path, F_OK) == 0;
 }
@@ -403,7 +419,7 @@ check_sum(const char *dir, uint64_t step)
 		return;
 	add_file(path, -1, acc, NULL);
 	memset(&l, 0, sizeof(l));
-	(void)snprintf(path, sizeof(path), "%s/%s/manifest", dir, name);
+	(void)snprintf(path, sizeof(path), "%s/done/%s", dir, name);
 	if (ledger_read(&l, path, &e) <= 0 || l.n == 0)
 		fail("no manifest", path);
 	for (i = 0; i < l.n; i++) {

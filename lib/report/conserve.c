@@ -14,6 +14,7 @@
 #include "kern/kern.h"
 #include "report/conserve.h"
 #include "spool/closing.h"
+#include "spool/decide.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
 #include "spool/steps.h"
@@ -135,7 +136,7 @@ conserve_listed(struct conserve_list *a, uint64_t step, const struct ledger *lis
 		if (!conserve_ours(a, r) || !receipt_is_accepted(r))
 			continue;	/* or was set aside */
 		if (r->step != step) {
-			k = inbox_is_there(a->s, a->run, &r->step, e);
+			k = inbox_has(a->s, a->run, &r->step, "", e);
 			k = k == 0 && r->verdict == RECEIPT_ACCEPTED ?
 			    ledger_add(a->gone, r, "", e) : k < 0 ? k : 0;
 			continue;
@@ -161,7 +162,7 @@ conserve_step(struct conserve_list *a, uint64_t step, struct err *e)
 	memset(&have, 0, sizeof(have));
 	if ((k = closing_list(a->s, a->run, step, NULL, &have, NULL,
 	    e)) == 0 &&
-	    (k = steps_manifest(a->s, a->run, step, &list, e)) >= 0) {
+	    (k = decide_manifest(a->s, a->run, step, &list, e)) >= 0) {
 		if (k > 0)
 			k = conserve_listed(a, step, &list, &have, e);
 		else
@@ -188,7 +189,7 @@ conserve_accepted_all(struct conserve_list *a, struct err *e)
 	int k;
 
 	if ((k = steps_list(&all, a->s, a->run, "", 0, e)) == 0)
-		k = steps_list(&all, a->s, a->run, "old", 0, e);
+		k = steps_list(&all, a->s, a->run, STEPS_DONE, 0, e);
 	for (i = 0; i < all.n && k == 0; i++)
 		k = conserve_step(a, all.step[i], e);
 	steps_release(&all);

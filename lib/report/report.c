@@ -51,8 +51,9 @@ report_receipt_json(struct report *p, const struct receipt *rc,
 }
 
 /*
- * A receipt has only a hash of its device's name, but in a spool the files of shards
- * beside it begin with the name itself, as in DEVICE.(...).
+ * A receipt has only a hash of its device's name, but in a spool there are files whose
+ * names begin with the name itself, as in DEVICE.(...): beside a rejected shard's
+ * receipts, and in the run's folder `device', which is beside a manifest or one up.
  */
 struct report_names {
 	const unsigned char *id;
@@ -74,26 +75,25 @@ report_names_each(void *arg, const char *file, struct err *e)
 	return 1;
 }
 
-/* In the directory of the file at path: 1 with the name whose hash is id, or 0 with
+/* By the files around the one at path: 1 with the name whose hash is id, or 0 with
  * the hash in hex. */
 static int
 report_device(const char *path, const unsigned char id[SHARD_ID],
     char out[SHARD_NAME + 1])
 {
+	static const char *const around[] = { ".", "device", "../device" };
 	struct report_names x = { id, out };
 	const char *slash = strrchr(path, '/');
-	size_t n = slash != NULL ? (size_t)(slash - path) + 1 : 0;
-	char *dir = alloc_get(n + 2, 1, NULL);
-	int found = 0;
+	const int n = slash != NULL ? (int)(slash - path) + 1 : 0;
+	char dir[PATH_MAX];
+	size_t i;
 
-	if (dir != NULL) {
-		memcpy(dir, n != 0 ? path : ".", n != 0 ? n : 1);
-		found = scan(dir, report_names_each, &x, NULL) == 1;
-	}
-	alloc_free(dir);
-	if (!found)
-		shard_hex(id, out);
-	return found;
+	for (i = 0; i < sizeof(around) / sizeof(around[0]); i++)
+		if (snprintf(dir, sizeof(dir), "%.*s%s", n, path, around[i]) <
+		    PATH_MAX && scan(dir, report_names_each, &x, NULL) == 1)
+			return 1;
+	shard_hex(id, out);
+	return 0;
 }
 
 static int

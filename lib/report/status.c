@@ -18,6 +18,7 @@
 #include "format/keys.h"
 #include "format/reader.h"
 #include "report/status.h"
+#include "spool/decide.h"
 #include "spool/ledger.h"
 #include "spool/roster.h"
 #include "spool/steps.h"
@@ -220,7 +221,7 @@ status_count(struct status_run *s, const struct inbox *in, uint64_t step,
 		if (l->r[i].step == step)
 			d->counted = step + 1;
 		if (l->r[i].step != step) {
-			if ((k = inbox_is_there(in, s->name, &l->r[i].step, e)) < 0)
+			if ((k = inbox_has(in, s->name, &l->r[i].step, "", e)) < 0)
 				return k;
 			if (k > 0)
 				continue;
@@ -310,21 +311,21 @@ status_each_shard(void *arg, const char *name, struct err *e)
 	return k;
 }
 
-/* One step: its shards, its receipts, and whether it is the one at hand. */
+/* One step: its manifest, if it has one of its own, its shards, its receipts, and
+ * whether it is the one at hand. */
 static int
 status_look(struct status_run *s, const struct inbox *in, uint64_t step,
     struct err *e)
 {
 	struct status_dir x = { .s = s, .step = step };
-	char *manifest = inbox_path(in, s->name, &step, "manifest", e);
-	int k = -ERR_SYS;
+	int k = decide_manifest(in, s->name, step, &x.l, e);
 
-	x.dir = inbox_path(in, s->name, &step, "", e);
-	if (manifest != NULL && x.dir != NULL &&
-	    (k = ledger_read(&x.l, manifest, e)) >= 0) {
-		x.closed = k > 0;
-		if ((k = status_count(s, in, step, &x.l, e)) == 0)
-			k = scan(x.dir, status_each_shard, &x, e);
+	x.closed = k > 0 && x.l.r[x.l.n - 1].step == step;
+	if (x.closed)
+		k = status_count(s, in, step, &x.l, e);
+	if (k >= 0 && (k = inbox_has(in, s->name, &step, "", e)) > 0) {
+		x.dir = inbox_path(in, s->name, &step, "", e);
+		k = x.dir != NULL ? scan(x.dir, status_each_shard, &x, e) : -ERR_SYS;
 	}
 	if (k >= 0 && s->now == STATUS_IDLE && (x.closed || x.shards != 0) &&
 	    (!s->has_last || step > s->last)) {
@@ -333,7 +334,6 @@ status_look(struct status_run *s, const struct inbox *in, uint64_t step,
 		s->since = x.oldest;
 	}
 	ledger_release(&x.l);
-	alloc_free(manifest);
 	alloc_free((char *)(uintptr_t)x.dir);
 	return k;
 }
@@ -366,31 +366,23 @@ status_within(const struct steps *x, uint64_t first, uint64_t last)
 static int
 status_all(struct status_run *s, const struct inbox *in, struct err *e)
 {
-	struct steps now = STEPS_INIT, old = STEPS_INIT;
+	struct steps all = STEPS_INIT;
 	struct status_device *d;
-	struct ledger l;
 	uint64_t closed;
 	size_t i;
-	int k;
+	int k = steps_list(&all, in, s->name, "", 0, e);
 
-	if ((k = steps_list(&now, in, s->name, "", 0, e)) == 0)
-		k = steps_list(&old, in, s->name, "old", 0, e);
-	for (i = 0; i < old.n && k >= 0; i++) {
-		if ((k = steps_manifest(in, s->name, old.step[i], &l, e)) > 0)
-			k = status_count(s, in, old.step[i], &l, e);
-		ledger_release(&l);
-	}
-	for (i = 0; i < now.n && k >= 0; i++)
-		k = status_look(s, in, now.step[i], e);
-	s->steps = now.n;
+	s->steps = all.n;
+	if (k == 0)
+		k = steps_list(&all, in, s->name, STEPS_DONE, 0, e);
+	for (i = 0; i < all.n && k >= 0; i++)
+		k = status_look(s, in, all.step[i], e);
 	for (i = 0; i < s->n && k >= 0 && s->has_closed; i++) {
 		d = &s->d[i];
-		closed = !d->any ? 0 : status_within(&old, d->first, s->closed) +
-		    status_within(&now, d->first, s->closed);
+		closed = !d->any ? 0 : status_within(&all, d->first, s->closed);
 		d->missed = closed > d->answered ? closed - d->answered : 0;
 	}
-	steps_release(&now);
-	steps_release(&old);
+	steps_release(&all);
 	return k;
 }
 
@@ -538,6 +530,7 @@ int
 status_run(struct status_run *s, const struct inbox *in,
     const char *run, double now, struct err *e)
 {
+	struct decided d;
 	char *dir;
 	size_t i;
 	int k;
@@ -545,12 +538,12 @@ status_run(struct status_run *s, const struct inbox *in,
 	memset(s, 0, sizeof(*s));
 	if ((s->name = alloc_dup(run, e)) == NULL)
 		return -ERR_SYS;
-	if ((k = inbox_last(in, run, &s->last, e)) < 0)
+	if ((k = decide_load(in, run, &d, e)) < 0)
 		return k;
-	s->has_last = k;
-	if ((k = inbox_floor(in, run, &s->closed, e)) < 0)
-		return k;
-	s->has_closed = k;
+	s->last = d.last;
+	s->has_last = d.has_last;
+	s->closed = d.closed;
+	s->has_closed = d.any;
 	if ((k = status_all(s, in, e)) < 0 ||
 	    (k = status_roster(s, in, e)) < 0)
 		return k;

@@ -70,24 +70,9 @@ void admit_values(const struct kern *k, const struct schema_tensor *t,
 int admit_note(const struct admit *a, struct checks *c, const struct reader *in,
     struct receipt *r, struct err *e);
 
-/* admit_place(a, s, sh, sc, e): is there room in the spool for the shard?  1: its
- * step is over, and the shard late, whatever else is wrong with it.
- * -ERR_REFUSED: its step is too far ahead, or the device above its quota.  That is
- * no verdict: one would have to be kept, lest the same bytes be let in later when
- * the device has taken them back, and somebody who invents steps could fill the
- * disk with receipts.  So the device keeps the shard, and sends it again. */
-int admit_place(const struct admit *a, const struct inbox *s,
-    const struct shard *sh, const struct schema *sc, struct err *e);
-
-/* admit_took(s, sh, e): before the device's first file in the shard's step is
- * made.  DIR/RUN/DEVICE.open lists the steps in which it may have one, so that
- * admit_place looks at these and not at those of all devices.  A power cut may
- * take lines of it, or all: then less is counted until those steps are over. */
-int admit_took(const struct inbox *s, const struct shard *sh, struct err *e);
-
 /* admit_out(a, s, run, device, bytes, e): the device is given so many bytes again that
  * all devices were given already: for a question, or a shard that came twice, which
- * cost nothing.  DIR/RUN/DEVICE.given is the day and how many they are on it.
+ * cost nothing.  DIR/RUN/device/DEVICE.given is the day and how many they are on it.
  * -ERR_REFUSED: it has had as many as it may. */
 int admit_out(const struct admit *a, const struct inbox *s, const char *run,
     const char *device, uint64_t bytes, struct err *e);

@@ -17,6 +17,7 @@
 /* The places of the spool are the first bytes; those of a device are further on,
  * where the hash of its name says.  Nothing is ever written there. */
 #define CLIENTS_DEVICES ((off_t)1 << 40)
+#define CLIENTS_SHARDS ((off_t)1 << 49)	/* of a device's shards that come */
 #define CLIENTS_RUNS ((off_t)1 << 39)	/* and of a run, by its name's hash */
 
 /* Takes one of n places from the byte `at' on: 1, or 0 when all are taken. */
@@ -56,8 +57,7 @@ clients_take(int fd, uint64_t most, const char *device, uint64_t each,
 	    "(limits: each)", (unsigned long long)each, device);
 }
 
-/* The file, into *fd. */
-static int
+int
 clients_open(const struct inbox *s, int *fd, struct err *e)
 {
 	char *path = statedir_path(&s->state, ".clients", e);
@@ -66,16 +66,6 @@ clients_open(const struct inbox *s, int *fd, struct err *e)
 	*fd = -1;
 	r = path != NULL ? fd_lock(path, 0, fd, e) : -ERR_SYS;
 	alloc_free(path);
-	return r;
-}
-
-int
-clients_mark(const struct inbox *s, struct err *e)
-{
-	int fd, r = clients_open(s, &fd, e);
-
-	if (r == 0)
-		(void)close(fd);
 	return r;
 }
 
@@ -128,6 +118,51 @@ clients_enter(const struct inbox *s, uint64_t most, const char *device,
 		*fd = -1;
 	}
 	return r;
+}
+
+/* ---- the shards that come ---- */
+
+/* The bytes of the device. */
+static struct flock
+clients_shards(const char *device, short how)
+{
+	unsigned char id[16];
+
+	ledger_hash(device, id);
+	return (struct flock){ .l_type = how, .l_whence = SEEK_SET,
+	    .l_start = CLIENTS_SHARDS + (off_t)bytes_le32(id) * CLIENTS_LIMIT,
+	    .l_len = CLIENTS_LIMIT };
+}
+
+int
+clients_sends(int fd, const char *device, uint64_t *others, struct err *e)
+{
+	struct flock l = clients_shards(device, F_WRLCK), at = l;
+	const off_t end = l.l_start + l.l_len;
+	int k;
+
+	*others = 0;
+	while ((k = fcntl(fd, F_OFD_GETLK, &at)) == 0 && at.l_type != F_UNLCK) {
+		++*others;
+		at.l_type = F_WRLCK;
+		at.l_start += at.l_len;
+		at.l_len = end - at.l_start;
+		at.l_pid = 0;
+		if (at.l_len <= 0)
+			break;
+	}
+	if (k < 0)
+		return err_sys(e, ".clients");
+	k = clients_place(fd, l.l_start, CLIENTS_LIMIT, ".clients", e);
+	return k < 0 ? k : 0;
+}
+
+void
+clients_sent(int fd, const char *device)
+{
+	struct flock l = clients_shards(device, F_UNLCK);
+
+	(void)fcntl(fd, F_OFD_SETLK, &l);
 }
 
 /* ---- their sandbox ---- */

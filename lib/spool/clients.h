@@ -14,9 +14,9 @@ struct inbox;
 
 enum { CLIENTS_LIMIT = 1 << 16 };
 
-/* clients_mark(s, e): makes the file, by which a spool is one before a run is in
- * it. */
-int clients_mark(const struct inbox *s, struct err *e);
+/* clients_open(s, fd, e): opens the file, which is made by that, so that a spool is one
+ * before a run is in it. */
+int clients_open(const struct inbox *s, int *fd, struct err *e);
 
 /* clients_enter(s, most, device, each, fd, e): takes one of `most' places, and
  * one of the device's `each'; device NULL: anybody's.  The places are free again
@@ -31,6 +31,12 @@ int clients_enter(const struct inbox *s, uint64_t most, const char *device,
 int clients_sums(const struct inbox *s, const char *run, int *fd,
     struct err *e);
 int clients_summed(const struct inbox *s, const char *run);
+
+/* clients_sends(fd, device, others, e): says that a shard of the device is being
+ * received, until clients_sent or until fd, of clients_open, is closed.  *others is how
+ * many more there are. */
+int clients_sends(int fd, const char *device, uint64_t *others, struct err *e);
+void clients_sent(int fd, const char *device);
 
 /* Each program that serves a spool leaves a line about the sandbox that it is in
  * in the file DIR/.sandbox.PROGRAM when it starts, and ace-status says it. */

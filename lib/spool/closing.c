@@ -18,6 +18,7 @@
 #include "base/temp.h"
 #include "base/wait.h"
 #include "spool/closing.h"
+#include "spool/decide.h"
 #include "spool/roster.h"
 #include "spool/steps.h"
 #include "spool/progress.h"
@@ -82,22 +83,6 @@ closing_list(const struct inbox *s, const char *run, uint64_t step,
 	return r;
 }
 
-static int
-closing_has(const struct inbox *s, const char *run, uint64_t step,
-    const char *name, struct err *e)
-{
-	char *path = inbox_path(s, run, &step, name, e);
-	int r;
-
-	if (path == NULL)
-		return -ERR_SYS;
-	r = faccessat(AT(path), F_OK, 0) == 0;
-	if (r == 0 && errno != ENOENT)
-		r = err_sys(e, "'%s'", path);
-	alloc_free(path);
-	return r;
-}
-
 /* Find the files of the shards that a manifest lists, which holds receipts only.  A
  * shard that was set aside needs no file. */
 static int
@@ -133,97 +118,53 @@ closing_names(const struct inbox *s, const char *run, struct ledger *l,
 
 /* ---- closing ---- */
 
-enum closing_found {
-	CLOSING_NOTHING,
-	CLOSING_OPEN,		/* a step with shards, how many */
-	CLOSING_CLOSED		/* a step that was closed before */
-};
-
-/* A step that was found, or is waited for. */
+/* A step with shards that was found, or is waited for. */
 struct closing_at {
-	enum closing_found what;
 	uint64_t step;
-	size_t n;		/* its shards */
+	size_t n;		/* its shards; 0: there is no such step */
 };
-
-/* What there is of one step: an enum closing_found.  Of those before `floor' only
- * a manifest counts: they were passed over. */
-static int
-closing_look(const struct inbox *s, const char *run, uint64_t floor,
-    struct closing_at *a, struct err *e)
-{
-	int r = closing_has(s, run, a->step, "manifest", e);
-
-	a->n = 0;
-	a->what = r > 0 ? CLOSING_CLOSED : CLOSING_NOTHING;
-	if (r == 0 && a->step >= floor && (r = closing_list(s, run, a->step,
-	    NULL, NULL, &a->n, e)) == 0 && a->n != 0)
-		a->what = CLOSING_OPEN;
-	return r < 0 ? r : (int)a->what;
-}
 
 /*
- * Looks for the first step after `after' that has shards, into *first, and the
- * first with `enough' of them, into *next; or for one that is closed already,
- * into both.  They are usually the same.  Where they are not, fewer than a
+ * Look for the first open step that has shards, into *first, and the first with `enough'
+ * of them, into *next.  They are usually the same.  Where they are not, fewer than a
  * quorum sent the first, and it can never be told from a step that nobody else
  * will send: one device alone could then hold up all others.
  */
 static int
-closing_first(const struct inbox *s, const char *run, uint64_t after,
+closing_first(const struct inbox *s, const char *run, const struct decided *d,
     size_t enough, struct closing_at *first, struct closing_at *next,
     struct err *e)
 {
 	struct steps l = STEPS_INIT;
-	struct closing_at a = { CLOSING_NOTHING, 0, 0 };
-	uint64_t floor = 0;
+	struct closing_at a = { 0, 0 };
 	size_t i;
-	int r = inbox_floor(s, run, &floor, e);
+	int r = steps_list(&l, s, run, "", d->any ? d->closed + 1 : 0, e);
 
 	*first = *next = a;
-	if (r >= 0)
-		r = steps_list(&l, s, run, "", after == UINT64_MAX ? 0 :
-		    after + 1, e);
-	for (i = 0; i < l.n && r >= 0 && next->what == CLOSING_NOTHING; i++) {
+	for (i = 0; i < l.n && r == 0 && next->n == 0; i++) {
 		a.step = l.step[i];
-		r = closing_look(s, run, floor, &a, e);
-		if (r == CLOSING_CLOSED)
-			*first = *next = a;
-		if (r == CLOSING_OPEN && first->what == CLOSING_NOTHING)
+		r = closing_list(s, run, a.step, NULL, NULL, &a.n, e);
+		if (first->n == 0)
 			*first = a;
-		if (r == CLOSING_OPEN && a.n >= enough)
+		if (a.n != 0 && a.n >= enough)
 			*next = a;
 	}
 	steps_release(&l);
-	return r < 0 ? r : 0;
-}
-
-/* Removes the temporary files that killed processes left behind. */
-static void
-closing_sweep(const struct inbox *s, const char *run, const uint64_t *step)
-{
-	char *path = inbox_path(s, run, step, "", NULL);
-
-	if (path != NULL)
-		temp_sweep(path);
-	alloc_free(path);
+	return r;
 }
 
 /* Add to l the shards that were accepted for steps before this one and are in no
- * average: those of the steps after `after', all of which are passed over, and those
- * that the manifest of `after' lets wait. */
+ * average: those of open steps, all of which are passed over, and those that the newest
+ * manifest lets wait.  1: one of these steps has `enough' and comes first. */
 static int
-closing_carry(const struct inbox *s, const char *run, uint64_t after,
-    uint64_t step, struct ledger *l, struct err *e)
+closing_carry(const struct inbox *s, const char *run, const struct decided *d,
+    size_t enough, uint64_t step, struct ledger *l, struct err *e)
 {
 	struct steps x = STEPS_INIT;
-	struct ledger last;
+	struct ledger last = { .n = 0 };
 	size_t i, n = l->n;
-	int r = 0;
+	int r = d->any ? decide_manifest(s, run, d->closed, &last, e) : 0;
 
-	memset(&last, 0, sizeof(last));
-	if (after != UINT64_MAX)
-		r = steps_manifest(s, run, after, &last, e);
 	for (i = 0; i < last.n && r >= 0; i++)
 		if (last.r[i].verdict == RECEIPT_DUPLICATE) {
 			last.r[i].verdict = RECEIPT_ACCEPTED;
@@ -233,40 +174,12 @@ closing_carry(const struct inbox *s, const char *run, uint64_t after,
 	if (r >= 0 && l->n != n && (r = ledger_sort(l, e)) == 0)
 		r = closing_names(s, run, l, e);
 	if (r >= 0)
-		r = steps_list(&x, s, run, "", after == UINT64_MAX ? 0 : after + 1, e);
-	for (i = 0, n = l->n; i < x.n && x.step[i] < step && r >= 0; i++, n = l->n)
-		if ((r = closing_list(s, run, x.step[i], NULL, l, NULL, e)) == 0 &&
-		    l->n != n)
-			r = inbox_durable(s, run, &x.step[i], e);
+		r = steps_list(&x, s, run, "", d->any ? d->closed + 1 : 0, e);
+	for (i = 0; i < x.n && x.step[i] < step && r == 0; i++)
+		if ((r = closing_list(s, run, x.step[i], NULL, l, &n, e)) == 0)
+			r = n != 0 && n >= enough;
 	ledger_release(&last);
 	steps_release(&x);
-	return r < 0 ? r : 0;
-}
-
-/* Under the run's lock alone.  `closed' first: then there is no moment at
- * which a step before this one could still grow. */
-static int
-closing_write(const struct inbox *s, const char *run, uint64_t after,
-    uint64_t step, const struct ledger *seen, struct ledger *l, struct err *e)
-{
-	char *path = inbox_path(s, run, &step, "manifest", e);
-	char *floor = inbox_path(s, run, NULL, "closed", e);
-	int r = -ERR_SYS;
-
-	/* what the manifest lists must be durable before the manifest is: the
-	 * process that linked a shard may have died in between */
-	if (path != NULL && floor != NULL &&
-	    (r = closing_list(s, run, step, seen, l, NULL, e)) == 0 &&
-	    (r = closing_carry(s, run, after, step, l, e)) == 0 &&
-	    (r = inbox_durable(s, run, &step, e)) == 0 &&
-	    (r = ledger_sort(l, e)) == 0 &&
-	    (r = ledger_set_number(floor, step, s->sync, e)) == 0) {
-		r = ledger_write(l, path, s->sync, e);
-		closing_sweep(s, run, NULL);
-		closing_sweep(s, run, &step);
-	}
-	alloc_free(path);
-	alloc_free(floor);
 	return r;
 }
 
@@ -275,47 +188,27 @@ enum closing_closed {
 	CLOSING_AGAIN		/* a step before it came meanwhile */
 };
 
-/* Closes a step after `after'; returns an enum closing_closed. */
+/* Close a step; returns an enum closing_closed.  seen: its shards, most of which are
+ * read before others are locked out. */
 static int
-closing_close(const struct inbox *s, const char *run, uint64_t after,
-    size_t enough, uint64_t step, struct ledger *l, struct err *e)
+closing_close(const struct inbox *s, const char *run, size_t enough,
+    uint64_t step, const struct ledger *seen, struct ledger *l, struct err *e)
 {
-	struct closing_at first, next;
-	struct ledger seen;
-	int fd, r;
+	struct decided d;
+	int fd, r = inbox_lock(s, run, LOCK_EX, &fd, e);
 
-	memset(&seen, 0, sizeof(seen));
-	memset(l, 0, sizeof(*l));
-	/* most of the reading is done before others are locked out */
-	if ((r = closing_list(s, run, step, NULL, &seen, NULL, e)) == 0 &&
-	    (r = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
-		if ((r = closing_first(s, run, after, enough, &first, &next,
-		    e)) == 0)
-			r = first.step == step || (next.step == step &&
-			    next.what == CLOSING_OPEN) ?
-			    closing_write(s, run, after, step, &seen, l, e) :
-			    CLOSING_AGAIN;
-		(void)close(fd);
-	}
-	ledger_release(&seen);
-	return r;
-}
-
-static int
-closing_again(const struct inbox *s, const char *run, uint64_t step,
-    struct ledger *l, struct err *e)
-{
-	char *path = inbox_path(s, run, &step, "manifest", e);
-	int r;
-
-	memset(l, 0, sizeof(*l));
-	if (path == NULL)
-		return -ERR_SYS;
-	/* the process that wrote it may have died before it was durable */
-	if ((r = inbox_durable(s, run, &step, e)) == 0 &&
-	    (r = ledger_read(l, path, e)) > 0)
-		r = closing_names(s, run, l, e);
-	alloc_free(path);
+	if (r < 0)
+		return r;
+	if ((r = decide_load(s, run, &d, e)) == 0 && d.any &&
+	    (!d.made || d.closed >= step))
+		r = CLOSING_AGAIN;	/* another process closed it */
+	if (r == 0 && (r = closing_list(s, run, step, seen, l, NULL, e)) == 0 &&
+	    (r = closing_carry(s, run, &d, enough, step, l, e)) == 0 &&
+	    (r = ledger_sort(l, e)) == 0)
+		r = decide_close(s, run, &d, l, e);
+	(void)close(fd);
+	if (r != CLOSING_DONE)
+		ledger_release(l);
 	return r;
 }
 
@@ -389,7 +282,7 @@ closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
 
 	if (a->n < q->quorum)
 		return 0;
-	if (!c->any || c->step != a->step) {
+	if (dated && (!c->any || c->step != a->step)) {
 		if ((r = closing_since(s, run, a->step, q->quorum, &c->since,
 		    e)) < 0)
 			return r;
@@ -403,36 +296,42 @@ closing_ripe(const struct inbox *s, const char *run, struct closing_watch *c,
 	return dated && clock_now() - c->since >= q->deadline;
 }
 
-/* Closes the first step that is over: an enum closing_closed, and *step and l.  A
- * step without a quorum waits for one until a later step is over. */
+/* Close the first step that is over: an enum closing_closed, and *step and l; or take
+ * the one that is closed and has no average yet.  A step without a quorum waits for one
+ * until a later step is over. */
 static int
 closing_try(const struct inbox *s, const char *run, uint64_t *step,
     const struct quorum *q, struct closing_watch c[2], struct closing_at *a,
     struct ledger *l, struct err *e)
 {
+	struct ledger seen = { .n = 0 };
 	struct closing_at next;
+	struct decided d;
 	uint64_t from;
-	int r = closing_first(s, run, *step, q->quorum, a, &next, e);
-	int k = r == 0 && a->what == CLOSING_OPEN ? closing_ripe(s, run, &c[0],
-	    q, a, e) : r;
+	int r = decide_load(s, run, &d, e);
 
-	if (r < 0 || k < 0 || a->what == CLOSING_NOTHING)
-		return r < 0 ? r : k < 0 ? k : CLOSING_AGAIN;
-	if (a->what == CLOSING_CLOSED) {
-		*step = a->step;
-		r = closing_again(s, run, a->step, l, e);
-		return r < 0 ? r : CLOSING_DONE;
+	if (r == 0 && d.any && !d.made) {
+		*step = d.closed;
+		/* the process that wrote it may have died before it was durable */
+		return (r = inbox_durable(s, run, NULL, e)) < 0 ||
+		    (r = decide_manifest(s, run, *step, l, e)) < 0 ? r :
+		    closing_names(s, run, l, e);
 	}
+	if (r < 0 || (r = closing_first(s, run, &d, q->quorum, a, &next, e)) < 0 ||
+	    a->n == 0)
+		return r < 0 ? r : CLOSING_AGAIN;
 	from = a->step;
-	if (k == 0 && next.what == CLOSING_OPEN &&
-	    next.step != a->step) {
+	r = closing_ripe(s, run, &c[0], q, a, e);
+	if (r == 0 && next.n != 0 && next.step != a->step) {
 		*a = next;
-		k = closing_ripe(s, run, &c[1], q, a, e);
+		r = closing_ripe(s, run, &c[1], q, a, e);
 	}
-	if (k <= 0)
-		return k < 0 ? k : CLOSING_AGAIN;
-	if ((r = closing_close(s, run, *step, q->quorum, a->step, l,
-	    e)) != CLOSING_DONE)
+	if (r <= 0)
+		return r < 0 ? r : CLOSING_AGAIN;
+	if ((r = closing_list(s, run, a->step, NULL, &seen, NULL, e)) == 0)
+		r = closing_close(s, run, q->quorum, a->step, &seen, l, e);
+	ledger_release(&seen);
+	if (r != CLOSING_DONE)
 		return r;
 	*step = a->step;
 	if (from != *step && s->wait != NULL)
@@ -476,7 +375,7 @@ closing_published(const struct inbox *s, const char *run, uint64_t step,
 	int r, gone = 0;
 
 	progress_begin(s->wait);
-	while ((r = closing_has(s, run, step, "aggregate.aceg", e)) == 0) {
+	while ((r = inbox_has(s, run, &step, "aggregate.aceg", e)) == 0) {
 		if (gone && (r = wait_orphan(out, 0, e)) < 0)
 			return r;
 		if (progress_due(s->wait))
@@ -493,37 +392,19 @@ closing_published(const struct inbox *s, const char *run, uint64_t step,
 }
 
 int
-closing_aside(const struct inbox *s, const char *run, uint64_t step,
-    const struct ledger *l, struct err *e)
-{
-	char *path = inbox_path(s, run, &step, "manifest", e);
-	int fd, r = -ERR_SYS;
-
-	if (path != NULL && (r = inbox_lock(s, run, LOCK_EX, &fd, e)) == 0) {
-		if ((r = ledger_write(l, path, s->sync, e)) == 0)
-			r = inbox_durable(s, run, &step, e);
-		(void)close(fd);
-	}
-	alloc_free(path);
-	return r;
-}
-
-int
-closing_done(const struct inbox *s, const char *run, uint64_t step,
+closing_aside(const struct inbox *s, const char *run, struct ledger *l,
     struct err *e)
 {
-	char *last = inbox_path(s, run, NULL, "last", e);
-	uint64_t before;
-	int r = last != NULL ? inbox_last(s, run, &before, e) : -ERR_SYS;
+	struct decided d;
+	int fd, r = inbox_lock(s, run, LOCK_EX, &fd, e);
 
-	/* the step before must be durable too: the process that published it
-	 * may have been killed after this one was closed */
-	if (r > 0 && before != step)
-		closing_sweep(s, run, &before);
-	if (r >= 0)
-		r = ledger_set_number(last, step, s->sync, e);
-	closing_sweep(s, run, &step);
-	alloc_free(last);
+	if (r < 0)
+		return r;
+	/* where another process went on, its list counts */
+	if ((r = decide_load(s, run, &d, e)) == 0 && !d.made &&
+	    d.closed == l->r[l->n - 1].step)
+		r = decide_close(s, run, &d, l, e);
+	(void)close(fd);
 	return r;
 }
 
@@ -535,7 +416,7 @@ closing_remove(void *arg, const char *name, struct err *e)
 	const char *dir = arg;
 	char path[PATH_MAX];
 
-	if (strstr(name, ".aceg") == NULL && strncmp(name, "manifest", 8) != 0 &&
+	if (strstr(name, ".aceg") == NULL &&
 	    (n < 4 || strcmp(name + n - 3, ".no") != 0))
 		return 0;
 	if (snprintf(path, sizeof(path), "%s%s", dir, name) < PATH_MAX &&
@@ -544,70 +425,22 @@ closing_remove(void *arg, const char *name, struct err *e)
 	return 0;
 }
 
-/* Of a step that was passed over, put down where its shards are counted, before they
- * are removed. */
-static int
-closing_forget_into(const struct inbox *s, const char *run, uint64_t step,
-    struct err *e)
-{
-	char *path = inbox_old(s, run, step, STEPS_INTO, e);
-	uint64_t into;
-	size_t n = 0;
-	int r = path == NULL ? -ERR_SYS :
-	    closing_list(s, run, step, NULL, NULL, &n, e);
-
-	if (r == 0 && n != 0 && (r = steps_into(s, run, step, &into, e)) > 0)
-		r = ledger_set_number(path, into, s->sync, e);
-	alloc_free(path);
-	return r < 0 ? r : 0;
-}
-
-static int
-closing_forget_one(const struct inbox *s, const char *run, uint64_t step,
-    struct err *e)
-{
-	char *dir = inbox_path(s, run, &step, "", e);
-	char *from = inbox_path(s, run, &step, "manifest", e);
-	char *old = inbox_path(s, run, NULL, "old", e);
-	char *to = inbox_old(s, run, step, "", e);
-	int r = -ERR_SYS;
-
-	if (dir == NULL || from == NULL || old == NULL || to == NULL)
-		goto out;
-	r = mkdirat(AT(old), 0700) < 0 && errno != EEXIST ?
-	    err_sys(e, "'%s'", old) : 0;
-	/* the folder before the manifest goes there, and the manifest there
-	 * before the shards are removed, even if the process that made or moved
-	 * it was killed */
-	if (r == 0 && s->sync == IO_SYNC_FULL)
-		r = io_sync_path(old, e);
-	if (r == 0 && renameat(AT(from), AT(to)) < 0 && errno != ENOENT)
-		r = err_sys(e, "'%s'", to);
-	else if (r == 0 && s->sync == IO_SYNC_FULL &&
-	    (r = io_sync_path(to, e)) == 0)
-		r = inbox_durable(s, run, &step, e);
-	if (r == 0 && access(to, F_OK) < 0)
-		r = closing_forget_into(s, run, step, e);
-	if (r == 0 && (r = scan(dir, closing_remove, dir, e)) == 0)
-		(void)unlinkat(AT(dir), AT_REMOVEDIR);
-out:
-	alloc_free(dir);
-	alloc_free(from);
-	alloc_free(old);
-	alloc_free(to);
-	return r;
-}
-
 int
 closing_forget(const struct inbox *s, const char *run, uint64_t before,
     struct err *e)
 {
 	struct steps l = STEPS_INIT;
+	char *dir;
 	size_t i;
 	int r = steps_list(&l, s, run, "", 0, e);
 
-	for (i = 0; r == 0 && i < l.n && l.step[i] < before; i++)
-		r = closing_forget_one(s, run, l.step[i], e);
+	for (i = 0; r == 0 && i < l.n && l.step[i] < before; i++) {
+		dir = inbox_path(s, run, &l.step[i], "", e);
+		r = dir != NULL ? scan(dir, closing_remove, dir, e) : -ERR_SYS;
+		if (r == 0)
+			inbox_unmake(dir);
+		alloc_free(dir);
+	}
 	steps_release(&l);
 	return r;
 }

@@ -20,12 +20,11 @@ struct quorum {
 };
 
 /*
- * closing_wait(s, run, step, q, out, l, e): waits for a step after *step (for
- * any step, when *step is UINT64_MAX) that is over by the rule q, and closes
- * it: the shards accepted by now are in it, and what comes later, to it or to
+ * closing_wait(s, run, step, q, out, l, e): waits for an open step that is over
+ * by the rule q, and closes it: the shards accepted by now are in it, and what comes later, to it or to
  * steps before it, is late.  *step and l become the step and its list of
- * receipts, in the order to sum in.  A step that was closed by a process that
- * then died is given at once, with the same list.
+ * receipts, in the order to sum in.  A step that was closed and has no average yet is
+ * given at once, with the same list.
  *
  * A step that fewer than a quorum sent is passed over once a step after it is over:
  * nobody else may ever send it.  What was accepted of it is in the list of that later
@@ -47,21 +46,16 @@ int closing_wait(const struct inbox *s, const char *run, uint64_t *step,
 int closing_list(const struct inbox *s, const char *run, uint64_t step,
     const struct ledger *have, struct ledger *l, size_t *n, struct err *e);
 
-/* closing_aside(s, run, step, l, e): writes l as the manifest of a closed step
- * in place of the old one, since some of its shards turned out to be of no
- * use. */
-int closing_aside(const struct inbox *s, const char *run, uint64_t step,
-    const struct ledger *l, struct err *e);
+/* closing_aside(s, run, l, e): l is the manifest of the newest closed step from now on,
+ * since some of its shards turned out to be of no use. */
+int closing_aside(const struct inbox *s, const char *run, struct ledger *l,
+    struct err *e);
 
 /* closing_published(s, run, step, out, e): waits until the step's aggregate is
  * in the spool.  Whoever puts it there reads descriptor `out': when nobody
  * does any more, that is wait_orphan's error. */
 int closing_published(const struct inbox *s, const char *run, uint64_t step,
     int out, struct err *e);
-/* closing_done(s, run, step, e): writes into the file `last' that the aggregate
- * of this step was made. */
-int closing_done(const struct inbox *s, const char *run, uint64_t step,
-    struct err *e);
 /* closing_forget(s, run, before, e): removes the directories of the steps before
  * this one, all of them closed.  Their manifests are kept, so that a shard that is
  * sent again gets the same verdict however late it comes. */

@@ -17,18 +17,32 @@
 #include "spool/inbox.h"
 #include "spool/ledger.h"
 
+#define INBOX_SYNCED ".synced"
+#define INBOX_DEVICE "device/"
+
+static int inbox_settle(const struct inbox *s, const char *dir, int top,
+    struct err *e);
+
 int
 inbox_open(struct inbox *s, const char *dir, struct err *e)
 {
+	char *path;
 	int r = statedir_open(&s->state, dir, e);
 
-	return r == 0 && s->sync == IO_SYNC_FULL ?
-	    statedir_durable(&s->state, e) : r;
+	if (r == 0 && (s->seen = alloc_get(1, sizeof(*s->seen), e)) == NULL)
+		r = -ERR_SYS;
+	if (r == 0 && s->sync == IO_SYNC_FULL) {
+		path = statedir_path(&s->state, "", e);
+		r = path != NULL ? inbox_settle(s, path, 1, e) : -ERR_SYS;
+		alloc_free(path);
+	}
+	return r;
 }
 
 void
 inbox_close(struct inbox *s)
 {
+	alloc_free(s->seen);
 	statedir_close(&s->state);
 }
 
@@ -111,9 +125,11 @@ char *
 inbox_of(const struct inbox *s, const char *run, const uint64_t *step,
     const char *device, const char *end, struct err *e)
 {
-	char file[INBOX_FILE];
+	const size_t n = step == NULL ? strlen(INBOX_DEVICE) : 0;
+	char file[INBOX_FILE + sizeof(INBOX_DEVICE)];
 
-	inbox_name_file(device, end, file);
+	memcpy(file, INBOX_DEVICE, n);
+	inbox_name_file(device, end, file + n);
 	return inbox_path(s, run, step, file, e);
 }
 
@@ -216,53 +232,81 @@ inbox_device_of(const struct shard *sh)
 
 /* ---- receiving ---- */
 
+/* Make the name of a directory durable, as the file .synced in it says from now on. */
 static int
-inbox_mkdir(const char *path, struct err *e)
+inbox_settle(const struct inbox *s, const char *dir, int top, struct err *e)
 {
-	if (mkdirat(AT(path), 0700) < 0 && errno != EEXIST)
-		return err_sys(e, "'%s'", path);
-	return 0;
-}
+	const size_t n = strlen(dir) + sizeof(INBOX_SYNCED);
+	char *mark = alloc_get(n, 1, e);
+	int fd, r = -ERR_SYS;
 
-int
-inbox_begin(const struct inbox *s, const struct shard *sh, struct err *e)
-{
-	char *run = inbox_path(s, inbox_run_of(sh), NULL, "", e);
-	char *step = inbox_path(s, inbox_run_of(sh), &sh->step, "", e);
-	int r = -ERR_SYS;
-
-	if (run != NULL && step != NULL && (r = inbox_mkdir(run, e)) == 0)
-		r = inbox_mkdir(step, e);
-	alloc_free(run);
-	alloc_free(step);
+	if (mark == NULL)
+		return -ERR_SYS;
+	(void)snprintf(mark, n, "%s" INBOX_SYNCED, dir);
+	if (faccessat(AT(mark), F_OK, 0) == 0) {
+		alloc_free(mark);
+		return 0;
+	}
+	mark[strlen(dir) - 1] = '\0';
+	r = top ? statedir_durable(&s->state, e) : io_sync_path(mark, e);
+	mark[strlen(dir) - 1] = '/';
+	/* where it cannot be made, the next one syncs again */
+	if (r == 0 && (fd = openat(AT(mark), O_WRONLY | O_CREAT | O_NOFOLLOW |
+	    O_CLOEXEC, 0600)) >= 0)
+		(void)close(fd);
+	alloc_free(mark);
 	return r;
 }
 
-/* Syncs the directory that holds a name. */
-static int
-inbox_sync(const struct inbox *s, const char *run, const uint64_t *step,
+int
+inbox_made(const struct inbox *s, const char *dir, struct err *e)
+{
+	if (mkdirat(AT(dir), 0700) < 0 && errno != EEXIST)
+		return err_sys(e, "'%s'", dir);
+	return s->sync == IO_SYNC_FULL ? inbox_settle(s, dir, 0, e) : 0;
+}
+
+void
+inbox_unmake(const char *dir)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s" INBOX_SYNCED, dir) < PATH_MAX)
+		(void)unlinkat(AT(path), 0);
+	(void)unlinkat(AT(dir), AT_REMOVEDIR);
+}
+
+int
+inbox_begin(const struct inbox *s, const char *run, const uint64_t *step,
+    struct err *e)
+{
+	static const char *const dirs[] = { "", INBOX_DEVICE, "" };
+	const char *last = s->sync == IO_SYNC_FULL ? INBOX_SYNCED : "";
+	char *path;
+	int i, r;
+
+	if (step != NULL && (r = inbox_has(s, run, step, last, e)) != 0)
+		return r < 0 ? r : 0;
+	for (i = 0, r = 0; r == 0 && i < 2 + (step != NULL); i++) {
+		path = inbox_path(s, run, i == 2 ? step : NULL, dirs[i], e);
+		r = path != NULL ? inbox_made(s, path, e) : -ERR_SYS;
+		alloc_free(path);
+	}
+	return r;
+}
+
+int
+inbox_has(const struct inbox *s, const char *run, const uint64_t *step,
     const char *name, struct err *e)
 {
 	char *path = inbox_path(s, run, step, name, e);
-	int r = -ERR_SYS;
-
-	if (path != NULL)
-		r = io_sync_path(path, e);
-	alloc_free(path);
-	return r;
-}
-
-/* A step that is over may have none any more. */
-int
-inbox_is_there(const struct inbox *s, const char *run, const uint64_t *step,
-    struct err *e)
-{
-	char *path = inbox_path(s, run, step, "", e);
 	int k;
 
 	if (path == NULL)
 		return -ERR_SYS;
-	k = faccessat(AT(path), F_OK, 0) == 0 || errno != ENOENT;
+	k = faccessat(AT(path), F_OK, 0) == 0;
+	if (k == 0 && errno != ENOENT && errno != ENOTDIR)
+		k = err_sys(e, "'%s'", path);
 	alloc_free(path);
 	return k;
 }
@@ -271,19 +315,16 @@ int
 inbox_durable(const struct inbox *s, const char *run, const uint64_t *step,
     struct err *e)
 {
-	char *spool;
-	int r = 0;
+	char *path;
+	int r;
 
-	if (s->sync != IO_SYNC_FULL)
+	/* a step that is over may have no directory any more */
+	if (s->sync != IO_SYNC_FULL || (r = inbox_has(s, run, step, "", e)) == 0)
 		return 0;
-	if (step != NULL && (r = inbox_is_there(s, run, step, e)) > 0)
-		r = inbox_sync(s, run, step, "manifest", e);
-	if (r == 0)
-		r = inbox_sync(s, run, NULL, "closed", e);
-	if (r < 0 || (spool = statedir_path(&s->state, "run", e)) == NULL)
+	if (r < 0 || (path = inbox_path(s, run, step, ".", e)) == NULL)
 		return -ERR_SYS;
-	r = io_sync_path(spool, e);
-	alloc_free(spool);
+	r = io_sync_path(path, e);
+	alloc_free(path);
 	return r;
 }
 
@@ -315,7 +356,7 @@ inbox_lock(const struct inbox *s, const char *run, int how, int *fd,
     struct err *e)
 {
 	char *path = run == NULL ? statedir_path(&s->state, ".lock", e) :
-	    inbox_path(s, run, NULL, "lock", e);
+	    inbox_path(s, run, NULL, ".lock", e);
 	int r = path != NULL ? fd_lock(path, how, fd, e) : -ERR_SYS;
 
 	alloc_free(path);
@@ -343,42 +384,6 @@ inbox_run_name(const struct inbox *s, const char *name, char **run,
 	return k;
 }
 
-char *
-inbox_old(const struct inbox *s, const char *run, uint64_t step,
-    const char *end, struct err *e)
-{
-	char name[48];
-
-	(void)snprintf(name, sizeof(name), "old/%llu%s",
-	    (unsigned long long)step, end);
-	return inbox_path(s, run, NULL, name, e);
-}
-
-static int
-inbox_number(const struct inbox *s, const char *run, const char *name,
-    uint64_t *v, struct err *e)
-{
-	char *path = inbox_path(s, run, NULL, name, e);
-	int r = path != NULL ? ledger_number(path, v, e) : -ERR_SYS;
-
-	alloc_free(path);
-	return r;
-}
-
-int
-inbox_last(const struct inbox *s, const char *run, uint64_t *step,
-    struct err *e)
-{
-	return inbox_number(s, run, "last", step, e);
-}
-
-int
-inbox_floor(const struct inbox *s, const char *run, uint64_t *step,
-    struct err *e)
-{
-	return inbox_number(s, run, "closed", step, e);
-}
-
 uint64_t
 inbox_clock(void)
 {
@@ -390,66 +395,4 @@ inbox_clock(void)
 	if (clock_gettime(CLOCK_REALTIME, &t) < 0)
 		return 0;
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-int
-inbox_sign(const struct inbox *s, const char *run, struct receipt *r,
-    struct err *e)
-{
-	uint64_t last = 0;
-	int k = inbox_last(s, run, &last, e);
-
-	r->clock = inbox_clock();
-	if (k > 0)
-		r->version = last;
-	return k < 0 ? k : 0;
-}
-
-/* ---- handing out ---- */
-
-int
-inbox_aggregate(const struct inbox *s, const char *run, uint64_t step,
-    char **path, struct err *e)
-{
-	struct ledger l;
-	uint64_t floor;
-	size_t i;
-	int k;
-
-	*path = inbox_path(s, run, &step, "aggregate.aceg", e);
-	if (*path == NULL)
-		return -ERR_SYS;
-	if (faccessat(AT(*path), F_OK, 0) == 0) {
-		/* the process that published it may have died before it was
-		 * durable */
-		if ((k = inbox_durable(s, run, &step, e)) == 0)
-			return INBOX_HERE;
-		alloc_free(*path);
-		*path = NULL;
-		return k;
-	}
-	k = errno == ENOENT ? 0 : err_sys(e, "'%s'", *path);
-	alloc_free(*path);
-	*path = NULL;
-	if (k < 0 || (k = inbox_floor(s, run, &floor, e)) <= 0)
-		return k < 0 ? k : INBOX_COMING;
-	if (step > floor)
-		return INBOX_COMING;
-	/* it is closed already: by a manifest of its own, or because a later
-	 * step was closed */
-	if ((*path = inbox_path(s, run, &step, "manifest", e)) == NULL)
-		return -ERR_SYS;
-	memset(&l, 0, sizeof(l));
-	if ((k = ledger_read(&l, *path, e)) > 0) {
-		/* or without any that counts */
-		for (i = 0; i < l.n && l.r[i].verdict != RECEIPT_ACCEPTED; i++)
-			;
-		k = i < l.n || l.n == 0 ? INBOX_COMING : INBOX_NEVER;
-	} else if (k == 0) {
-		k = step < floor ? INBOX_NEVER : INBOX_COMING;
-	}
-	ledger_release(&l);
-	alloc_free(*path);
-	*path = NULL;
-	return k;
 }

@@ -10,34 +10,26 @@
 #include "format/reader.h"
 #include "format/writer.h"
 #include "pipe/filter.h"
+#include "spool/decide.h"
 #include "spool/join.h"
 #include "spool/ledger.h"
 #include "spool/progress.h"
 #include "spool/steps.h"
 
 #define JOIN_MODEL "model.aceg"
-#define JOIN_TOLD "told"
-
-/* So many removed steps are looked at for a shard of a device, newest first: each
- * takes the reading of a file. */
-enum { JOIN_LOOKS = 1000 };
 
 int
 join_told(const struct inbox *s, const char *run, const char *device,
     uint64_t step, struct err *e)
 {
-	char *dir = inbox_path(s, run, NULL, "", e);
-	char *path = inbox_of(s, run, NULL, device, JOIN_TOLD, e);
+	char *path = inbox_of(s, run, NULL, device, INBOX_TOLD, e);
 	uint64_t before = 0;
-	int k = dir == NULL || path == NULL ? -ERR_SYS : 0;
+	int k = path == NULL ? -ERR_SYS : inbox_begin(s, run, NULL, e);
 
-	if (k == 0 && mkdirat(AT(dir), 0700) < 0 && errno != EEXIST)
-		k = err_sys(e, "'%s'", dir);
 	if (k == 0)
 		k = ledger_number(path, &before, e);
 	if (k == 0 || (k > 0 && step < before))
 		k = ledger_set_number(path, step, s->sync, e);
-	alloc_free(dir);
 	alloc_free(path);
 	return k < 0 ? k : 0;
 }
@@ -76,24 +68,6 @@ join_copy_model(const struct inbox *s, const char *run, uint64_t *next,
 
 /* ---- a device asks ---- */
 
-/* The first step that is not closed. */
-static int
-join_open(const struct inbox *s, const char *run, uint64_t *next, struct err *e)
-{
-	struct ledger l;
-	int k = inbox_floor(s, run, next, e);
-
-	if (k == 0)
-		*next = 0;
-	if (k <= 0)
-		return k;
-	if ((k = steps_manifest(s, run, *next, &l, e)) > 0) {
-		ledger_release(&l);
-		++*next;
-	}
-	return k < 0 ? k : 0;
-}
-
 /* The aggregate of a step: 1 when there is none. */
 static int
 join_copy_step(const struct inbox *s, const char *run, uint64_t step,
@@ -125,44 +99,49 @@ join_missing(const struct inbox *s, const char *run, const struct steps *l,
 		    (unsigned long long)l->step[first]);
 }
 
-/* A step was removed (ace-aggregate --keep) that the model does not have, or whoever
- * asks. */
+/* Fail where a step from `from' on was removed (ace-aggregate --keep), which the model
+ * does not have, or the device that asks.  The first ones are removed first. */
 static int
-join_gone(const struct steps *old, const char *run, const char *how,
+join_gone(const struct inbox *s, const char *run, uint64_t from, const char *how,
     struct err *e)
 {
-	return err_set(e, ERR_REFUSED, "the aggregate of step %llu of run "
-	    "'%.80s' was removed (ace-aggregate --keep): %s",
-	    (unsigned long long)old->step[0], run, how);
+	struct steps done = STEPS_INIT;
+	int k = steps_list(&done, s, run, STEPS_DONE, from, e);
+
+	if (k == 0 && done.n != 0 &&
+	    (k = inbox_has(s, run, &done.step[0], "", e)) == 0)
+		k = err_set(e, ERR_REFUSED, "the aggregate of step %llu of run "
+		    "'%.80s' was removed (ace-aggregate --keep): %s",
+		    (unsigned long long)done.step[0], run, how);
+	steps_release(&done);
+	return k < 0 ? k : 0;
 }
 
 int
 join_send(const struct inbox *s, const char *run, const char *device,
     struct writer *w, struct err *e)
 {
-	struct steps now = STEPS_INIT, old = STEPS_INIT;
+	struct steps now = STEPS_INIT;
 	uint64_t next, open = 0;
 	size_t i, first = 0, n = 0;
 	char *path;
 	int k = join_copy_model(s, run, &next, w, e);
 
-	if (k == 0 && (k = steps_list(&old, s, run, "old", next, e)) == 0)
-		k = old.n != 0 ? join_gone(&old, run, "put a newer model into "
-		    "the spool first (ace-recv --publish)", e) :
-		    steps_list(&now, s, run, "", next, e);
+	if (k == 0 && (k = join_gone(s, run, next, "put a newer model into "
+	    "the spool first (ace-recv --publish)", e)) == 0)
+		k = steps_list(&now, s, run, "", next, e);
 	if (k >= 0)
-		k = join_open(s, run, &open, e);
+		k = decide_next(s, run, &open, e);
 	for (i = 0; i < now.n && k >= 0; i++)
 		if ((k = join_copy_step(s, run, now.step[i], w, e)) > 0 &&
-		    now.step[i] < open && (k = inbox_aggregate(s, run,
-		    now.step[i], &path, e)) == INBOX_COMING && n++ == 0)
+		    now.step[i] < open && (k = decide_aggregate(s, run,
+		    now.step[i], &path, e)) == DECIDE_COMING && n++ == 0)
 			first = i;
 	if (k >= 0 && n != 0)
 		join_missing(s, run, &now, first, n);
 	if (k >= 0)		/* whoever it was that let it in */
 		k = join_told(s, run, device, 0, e);
 	steps_release(&now);
-	steps_release(&old);
 	return k < 0 ? k : 0;
 }
 
@@ -177,27 +156,25 @@ join_took_part(const struct inbox *s, const struct join_asked *q, uint64_t step,
 	int k = path != NULL ? faccessat(AT(path), F_OK, 0) == 0 : -ERR_SYS;
 
 	alloc_free(path);
-	if (k <= 0 || (k = steps_manifest(s, q->run, step, &l, e)) < 0)
+	if (k <= 0 || (k = decide_manifest(s, q->run, step, &l, e)) < 0)
 		return k;
 	ledger_release(&l);
-	if (k == 0 || (k = inbox_aggregate(s, q->run, step, &path, e)) < 0)
+	if (k == 0 || (k = decide_aggregate(s, q->run, step, &path, e)) < 0)
 		return k < 0 ? k : 1;
 	alloc_free(path);
-	return k != INBOX_NEVER;
+	return k != DECIDE_NEVER;
 }
 
 int
 join_next(const struct inbox *s, const struct join_asked *q, uint64_t *next,
     struct err *e)
 {
-	struct steps l = STEPS_INIT, old = STEPS_INIT;
-	int k = join_open(s, q->run, next, e);
+	struct steps l = STEPS_INIT;
+	int k = decide_next(s, q->run, next, e);
 
 	if (k == 0 && *next > q->step &&
-	    (k = steps_list(&l, s, q->run, "", q->step, e)) == 0 &&
-	    (k = steps_list(&old, s, q->run, "old", q->step, e)) == 0 &&
-	    old.n != 0)
-		k = join_gone(&old, q->run, "a device that lacks it "
+	    (k = steps_list(&l, s, q->run, "", q->step, e)) == 0)
+		k = join_gone(s, q->run, q->step, "a device that lacks it "
 		    "has to be let in (ace-recv --join)", e);
 	if (k == 0 && l.n != 0 && l.step[0] < *next) {
 		*next = l.step[0];
@@ -205,7 +182,6 @@ join_next(const struct inbox *s, const struct join_asked *q, uint64_t *next,
 		k = k < 0 ? k : !k;
 	}
 	steps_release(&l);
-	steps_release(&old);
 	return k;
 }
 
@@ -228,65 +204,6 @@ join_tell(const struct join_asked *q, struct writer *w, struct err *e)
 	shard_release(&sh);
 	schema_release(&none);
 	return k;
-}
-
-/* ---- who did not ask ---- */
-
-/* Was a shard of this device ever accepted?  The steps at which it would have
- * been told most likely come last. */
-static int
-join_known(const struct inbox *s, const struct shard *sh, struct err *e)
-{
-	struct steps now = STEPS_INIT, old = STEPS_INIT;
-	const char *run = inbox_run_of(sh);
-	const char *device = inbox_device_of(sh);
-	char *path;
-	struct ledger l;
-	size_t i, j;
-	int k = steps_list(&now, s, run, "", 0, e), known = 0;
-
-	for (i = now.n; k >= 0 && !known && i > 0; i--) {
-		path = inbox_of(s, run, &now.step[i - 1], device, "aceg", e);
-		k = path != NULL ? 0 : -ERR_SYS;
-		known = path != NULL && faccessat(AT(path), F_OK, 0) == 0;
-		alloc_free(path);
-	}
-	if (k >= 0 && !known)
-		k = steps_list(&old, s, run, "old", 0, e);
-	for (i = old.n; k >= 0 && !known && i > 0 &&
-	    old.n - i < JOIN_LOOKS; i--) {
-		k = steps_manifest(s, run, old.step[i - 1], &l, e);
-		for (j = 0; k > 0 && !known && j < l.n; j++)
-			known = receipt_is_accepted(&l.r[j]) && memcmp(
-			    l.r[j].device, sh->device, SHARD_ID) == 0;
-		ledger_release(&l);
-	}
-	steps_release(&now);
-	steps_release(&old);
-	return k < 0 ? k : known;
-}
-
-int
-join_stranger(const struct inbox *s, const struct shard *sh, uint64_t floor,
-    uint64_t *next, struct err *e)
-{
-	uint64_t told;
-	char *path;
-	int k;
-
-	if (sh->step >= floor || floor - sh->step < 2)
-		return 0;
-	if ((path = inbox_of(s, inbox_run_of(sh), NULL, inbox_device_of(sh),
-	    JOIN_TOLD, e)) == NULL)
-		return -ERR_SYS;
-	k = ledger_number(path, &told, e);
-	alloc_free(path);
-	if (k < 0 || (k > 0 && sh->step >= told))
-		return k < 0 ? k : 0;
-	if ((k = join_known(s, sh, e)) != 0)
-		return k < 0 ? k : 0;
-	k = join_open(s, inbox_run_of(sh), next, e);
-	return k < 0 ? k : 1;
 }
 
 /* ---- a model comes ---- */
@@ -315,22 +232,18 @@ static int
 join_place(const struct inbox *s, const char *run, struct reader *in,
     struct err *e)
 {
-	char *dir = inbox_path(s, run, NULL, "", e);
 	char *path = inbox_path(s, run, NULL, JOIN_MODEL, e);
 	struct writer *w = NULL;
-	int k = dir == NULL || path == NULL ? -ERR_SYS : 0;
+	int k = path == NULL ? -ERR_SYS : inbox_begin(s, run, NULL, e);
 
-	if (k == 0 && mkdirat(AT(dir), 0700) < 0 && errno != EEXIST)
-		k = err_sys(e, "'%s'", dir);
 	if (k == 0 && (k = writer_file(&w, path, "ace-recv", e)) == 0 &&
 	    (k = join_put(run, in, w, e)) == 0)
 		while ((k = reader_to_shard(in, e)) > 0)
 			if ((k = join_put(run, in, w, e)) < 0)
 				break;
-	if (k == 0 && (k = writer_end(w, s->sync, e)) == 0)
-		k = inbox_durable(s, run, NULL, e);
+	if (k == 0)
+		k = writer_end(w, s->sync, e);
 	writer_free(w);
-	alloc_free(dir);
 	alloc_free(path);
 	return k;
 }

@@ -18,7 +18,7 @@ struct writer;
 /* join_send(s, run, device, w, e): writes to w the shards of
  * DIR/RUN/model.aceg, and the aggregates of the steps from that model's on, which
  * are all steps where there is no model.  -ERR_REFUSED when one of them was
- * removed.  The device counts as told, see join_stranger. */
+ * removed.  The device counts as told, see decide_shard. */
 int join_send(const struct inbox *s, const char *run, const char *device,
     struct writer *w, struct err *e);
 
@@ -29,7 +29,7 @@ struct join_asked {
 	uint64_t step;		/* what it has to know begins here */
 };
 /* join_next(s, q, next, e): 1 and the first closed step from q->step on; its
- * aggregate is there, will come, or never will (inbox_aggregate).  0: there is
+ * aggregate is there, will come, or never will (decide_aggregate).  0: there is
  * none, and *next is the step to begin with: it is open, or one of which the
  * device has a shard here, which it sends again, as after a crash.  -ERR_REFUSED
  * when an aggregate was removed. */
@@ -44,14 +44,6 @@ int join_tell(const struct join_asked *q, struct writer *w, struct err *e);
  * of then that is not there yet, which was computed at the others' model. */
 int join_told(const struct inbox *s, const char *run, const char *device,
     uint64_t step, struct err *e);
-/* join_stranger(s, sh, floor, next, e): 1 when this late shard is of a device
- * that never had one in the run and was not told either, and `floor', the last
- * step that is closed, is more than one behind its own: whatever it computes, it
- * does not compute it at the others' model.  *next is the step it could begin
- * with. */
-int join_stranger(const struct inbox *s, const struct shard *sh,
-    uint64_t floor, uint64_t *next, struct err *e);
-
 /* join_model(s, run, in, e): `in' stands at a shard of kind model: this shard
  * and all that follow become DIR/RUN/model.aceg.  run: of a shard that does not say
  * its own; NULL or a pattern: of none. */

@@ -112,9 +112,10 @@ mirror_forget(void *arg, const char *name, struct err *e)
 
 int
 mirror_keep(struct mirror *m, const struct inbox *s, const struct shard *sh,
-    struct err *e)
+    const uint64_t *last, struct err *e)
 {
-	struct mirror_old o = { .dir = m->dir, .step = sh->step };
+	struct mirror_old o = { .dir = m->dir, .any = last != NULL,
+	    .last = last != NULL ? *last : 0, .step = sh->step };
 	char name[CACHE_NAME], path[PATH_MAX];
 	int k;
 
@@ -125,19 +126,19 @@ mirror_keep(struct mirror *m, const struct inbox *s, const struct shard *sh,
 	    (unsigned long long)sh->step);
 	if (snprintf(path, sizeof(path), "%s/%s", m->dir, name) >= PATH_MAX)
 		return err_set(e, ERR_SYS, "'%s/%s' is too long", m->dir, name);
-	if ((mkdirat(AT(m->dir), 0700) < 0 && errno != EEXIST) ||
-	    renameat(AT(m->temp), AT(path)) < 0)
+	path[strlen(m->dir) + 1] = '\0';
+	if ((k = inbox_made(s, path, e)) < 0)
+		return k;
+	path[strlen(m->dir) + 1] = name[0];
+	if (renameat(AT(m->temp), AT(path)) < 0)
 		return err_sys(e, "'%s'", path);
 	temp_leave(m->temp);
 	alloc_free(m->temp);
 	m->temp = NULL;
 	/* before the shard has its name: who is told that it was accepted goes on
 	 * from here */
-	if (s->sync == IO_SYNC_FULL && ((k = io_sync_path(path, e)) < 0 ||
-	    (k = io_sync_path(m->dir, e)) < 0))
+	if (s->sync == IO_SYNC_FULL && (k = io_sync_path(path, e)) < 0)
 		return k;
-	if ((o.any = inbox_last(s, inbox_run_of(sh), &o.last, e)) < 0)
-		return o.any;
 	return scan(m->dir, mirror_forget, &o, e);
 }
 
@@ -152,7 +153,7 @@ mirror_drop(struct mirror *m)
 	*m = (struct mirror)MIRROR_INIT;
 }
 
-/* DIR/RUN/STEP/DEVICE.aceg: in DIR/RUN/DEVICE.history. */
+/* DIR/RUN/STEP/DEVICE.aceg: in DIR/RUN/device/DEVICE.history. */
 int
 mirror_open(struct dense *d, const char *path, const struct shard *sh,
     const struct schema *sc, struct err *e)
@@ -165,7 +166,7 @@ mirror_open(struct dense *d, const char *path, const struct shard *sh,
 	memset(d, 0, sizeof(*d));
 	while (run != NULL && run > path && *--run != '/')
 		continue;
-	if (run == NULL || snprintf(dir, sizeof(dir), "%.*s/%.*s.history",
+	if (run == NULL || snprintf(dir, sizeof(dir), "%.*s/device/%.*s.history",
 	    (int)(run - path), path, (int)strcspn(file + 1, "."),
 	    file + 1) >= PATH_MAX)
 		return err_set(e, ERR_SYS, "'%s'", path);

@@ -1,6 +1,6 @@
 /*
  * What the spool keeps of devices that send differences to a history
- * (device/feedback.h): DIR/RUN/DEVICE.history/history.STEP, what was
+ * (device/feedback.h): DIR/RUN/device/DEVICE.history/history.STEP, what was
  * reconstructed of the shard of that step, dense.  It is the history of the
  * device's next shard, byte for byte the one in the device's state, and what
  * ace-aggregate sums.  It is durable before the shard is accepted.
@@ -40,10 +40,10 @@ int mirror_group(struct mirror *m, uint32_t g, float *x, size_t n,
  * name. */
 int mirror_end(struct mirror *m, const struct inbox *s,
     const struct schema *sc, float *x, struct err *e);
-/* mirror_keep(m, s, sh, e): gives it its name, under the run's lock alone, before
- * the shard gets its own. */
+/* mirror_keep(m, s, sh, last, e): gives it its name, under the run's lock alone, before
+ * the shard gets its own.  last: the last step whose average was made, or NULL. */
 int mirror_keep(struct mirror *m, const struct inbox *s, const struct shard *sh,
-    struct err *e);
+    const uint64_t *last, struct err *e);
 void mirror_drop(struct mirror *m);
 
 /* mirror_open(d, path, sh, sc, e): opens what was reconstructed of the shard sh in

@@ -13,6 +13,7 @@
 #include "pipe/event.h"
 #include "pipe/filter.h"
 #include "spool/clients.h"
+#include "spool/decide.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
 #include "spool/roster.h"
@@ -154,14 +155,12 @@ progress_device(const struct inbox *s, const char *run, uint64_t step)
 {
 	struct progress_names here = { "", 0 }, missing = { "", 0 };
 	struct roster t = ROSTER_INIT;
-	struct ledger l;
-	uint64_t last = 0;
+	struct decided d = { .any = 0 };
 	char *dir;
-	const int any = inbox_last(s, run, &last, NULL) > 0;
-	const int closed = steps_manifest(s, run, step, &l, NULL) > 0;
+	const int any = decide_load(s, run, &d, NULL) == 0 && d.has_last;
+	const int closed = d.any && step <= d.closed;
+	const uint64_t last = d.last;
 
-	if (closed)
-		ledger_release(&l);
 	if ((dir = inbox_path(s, run, &step, "", NULL)) != NULL)
 		(void)scan(dir, progress_each, &here, NULL);
 	alloc_free(dir);

@@ -21,13 +21,14 @@
 #include "format/values.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
+#include "spool/clients.h"
+#include "spool/decide.h"
 #include "spool/join.h"
 #include "spool/ledger.h"
 #include "spool/mirror.h"
 #include "spool/progress.h"
 #include "spool/receive.h"
 #include "spool/steps.h"
-#include "spool/verdict.h"
 
 /* ---- between the two processes ---- */
 
@@ -65,6 +66,7 @@ struct receive {
 	struct values v;
 	struct mirror mirror;	/* of the shard at hand */
 	struct io *to;		/* the pipe to the answering process */
+	int places;		/* for clients_sends */
 };
 
 /* This shard belongs to somebody else: no receipt is written, since it would
@@ -194,7 +196,7 @@ receive_is_run(void *arg, const char *name, struct err *e)
 static int
 receive_keeps(const struct inbox *s, const char *run, struct err *e)
 {
-	int k = inbox_is_there(s, run, NULL, e);
+	int k = inbox_has(s, run, NULL, "", e);
 
 	if (k == 0 && (k = scan(s->state.dir, receive_is_run, NULL, e)) >= 0)
 		k = !k;
@@ -207,22 +209,18 @@ static int
 receive_begin(struct receive *x, const struct shard *sh, int *fd, struct err *e)
 {
 	const char *run = inbox_run_of(sh);
-	char *schema = inbox_path(x->inbox, run, NULL, "schema.aceg", e);
-	int k = schema == NULL ? -ERR_SYS : 0;
+	int k = inbox_has(x->inbox, run, NULL, "schema.aceg", e);
 
-	if (k == 0 && faccessat(AT(schema), F_OK, 0) < 0)
-		k = inbox_lock(x->inbox, NULL, LOCK_EX, fd, e);
-	alloc_free(schema);
 	/* another run may have come while this shard did */
-	if (k == 0 && (k = admit_run(x->inbox, x->o->run, run, e)) == 0)
-		k = inbox_begin(x->inbox, sh, e);
-	return k;
+	if (k == 0 && (k = inbox_lock(x->inbox, NULL, LOCK_EX, fd, e)) == 0)
+		k = admit_run(x->inbox, x->o->run, run, e);
+	return k < 0 ? k : inbox_begin(x->inbox, run, &sh->step, e);
 }
 
 /* The verdict on a whole shard.  Its step gets a directory only now, and one that
  * is over gets none: there may be any number of them. */
 static int
-receive_settle(struct receive *x, const struct shard *sh, int over,
+receive_settle(struct receive *x, const struct shard *sh, int over, int model,
     const char *temp, struct receipt *r, struct err *e)
 {
 	const char *run = inbox_run_of(sh);
@@ -232,13 +230,13 @@ receive_settle(struct receive *x, const struct shard *sh, int over,
 	if (r->verdict != RECEIPT_ACCEPTED &&
 	    (k = receive_keeps(x->inbox, run, e)) == 0) {
 		temp_remove(temp);
-		return inbox_sign(x->inbox, run, r, e);
+		return decide_sign(x->inbox, run, r, e);
 	}
 	if (k > 0)
 		k = over ? 0 : receive_begin(x, sh, &fd, e);
 	if (k == 0)
-		k = verdict_settle(x->inbox, sh, reader_schema(x->in), temp,
-		    &x->mirror, r, e);
+		k = decide_shard(x->inbox, sh, reader_schema(x->in), model,
+		    temp, &x->mirror, r, e);
 	else
 		temp_remove(temp);
 	if (fd >= 0)
@@ -248,7 +246,7 @@ receive_settle(struct receive *x, const struct shard *sh, int over,
 
 /* Takes the shard into the spool, with a verdict that is on disk. */
 static int
-receive_spool(struct receive *x, const struct shard *sh, int over,
+receive_spool(struct receive *x, const struct shard *sh, int over, int model,
     struct receipt *r, struct err *e)
 {
 	const struct writer_opts o = { "ace-recv", NULL, 0 };
@@ -270,7 +268,7 @@ receive_spool(struct receive *x, const struct shard *sh, int over,
 	    (k = writer_send(w, &reader_end_of_shard(x->in)->sums, e)) == 0)
 		k = writer_finish(w, e);
 	if (k == 0)
-		k = receive_settle(x, sh, over, temp, r, e);
+		k = receive_settle(x, sh, over, model, temp, r, e);
 	else if (temp != NULL)
 		temp_remove(temp);
 	mirror_drop(&x->mirror);
@@ -304,27 +302,29 @@ static int
 receive_shard(struct receive *x, struct err *e)
 {
 	const struct shard *sh = reader_shard(x->in);
-	char *sum = inbox_path(x->inbox, inbox_run_of(sh), &sh->step,
-	    "aggregate.aceg", e);
 	/* who gets it at once did not wait for it: a shard of before */
-	const int again = sum != NULL && faccessat(AT(sum), F_OK, 0) == 0;
+	const int again = inbox_has(x->inbox, inbox_run_of(sh), &sh->step,
+	    "aggregate.aceg", e);
 	struct receipt r;
-	int k;
+	uint64_t coming;
+	int k, model;
 
-	alloc_free(sum);
-	if (sum == NULL)
-		return -ERR_SYS;
+	if (again < 0)
+		return again;
 	if ((k = receive_check_sender(x, sh, e)) < 0)
 		return k;
 	if (x->o->tells && sh->kind == SHARD_MODEL &&
 	    reader_schema(x->in)->total == 0)
 		return receive_ask(x, sh, e);
 	receive_check_head(x, sh, &r);
-	if ((k = verdict_head(x->inbox, sh, reader_schema(x->in), &r, e)) < 0 ||
-	    (k = admit_place(&x->o->admit, x->inbox, sh, reader_schema(x->in),
+	if ((k = model = decide_head(x->inbox, sh, reader_schema(x->in), &r,
+	    e)) < 0 || (k = clients_sends(x->places, inbox_device_of(sh), &coming,
 	    e)) < 0)
 		return k;
-	k = receive_spool(x, sh, k, &r, e);
+	if ((k = decide_room(&x->o->admit, x->inbox, sh, reader_schema(x->in),
+	    coming, e)) >= 0)
+		k = receive_spool(x, sh, k, model, &r, e);
+	clients_sent(x->places, inbox_device_of(sh));
 	return k < 0 ? k : receive_tell_receipt(x, &r, sh, again, e);
 }
 
@@ -352,20 +352,23 @@ receive_all(const struct inbox *s, struct reader *in,
     const struct receive_opts *o, int to, struct err *e)
 {
 	struct receive x = { .o = o, .inbox = s, .in = in, .v = VALUES_INIT,
-	    .mirror = MIRROR_INIT };
+	    .mirror = MIRROR_INIT, .places = -1 };
 	struct receive_said a;
 	int r;
 
 	x.v.differences = 1;
 	if ((x.kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
-	if ((r = io_create_fd(&x.to, to, "<answers>", e)) == 0 &&
+	if ((r = clients_open(s, &x.places, e)) == 0 &&
+	    (r = io_create_fd(&x.to, to, "<answers>", e)) == 0 &&
 	    (r = receive_take(&x, e)) == 0) {
 		memset(&a, 0, sizeof(a));
 		a.end = 1;
 		r = receive_say(x.to, &a, e);
 	}
 	io_free(x.to);
+	if (x.places >= 0)
+		(void)close(x.places);
 	values_release(&x.v);
 	return r;
 }
@@ -383,8 +386,8 @@ receive_await(const struct receive_answers *o, const char *run, uint64_t step,
 	int k, r;
 
 	progress_begin(o->inbox->wait);
-	while ((r = inbox_aggregate(o->inbox, run, step, path,
-	    e)) == INBOX_COMING) {
+	while ((r = decide_aggregate(o->inbox, run, step, path,
+	    e)) == DECIDE_COMING) {
 		if (o->gave_up(o->reading))
 			return 1;
 		if (progress_due(o->inbox->wait))
@@ -440,7 +443,7 @@ receive_split(const struct receive_answers *o, const struct receive_said *a,
 {
 	struct ledger l;
 	size_t i;
-	int k = steps_manifest(o->inbox, a->run, a->r.step, &l, e);
+	int k = decide_manifest(o->inbox, a->run, a->r.step, &l, e);
 
 	for (i = 0; k > 0 && i < l.n; i++)
 		if (l.r[i].step == a->r.step &&
@@ -569,11 +572,15 @@ receive_publish_shard(const struct inbox *s, struct reader *in, struct err *e)
 	char *path;
 	int fd = -1, r;
 
-	if ((r = inbox_begin(s, sh, e)) < 0)
+	if ((r = inbox_begin(s, inbox_run_of(sh), &sh->step, e)) < 0)
 		return r;
 	path = inbox_path(s, inbox_run_of(sh), &sh->step, "aggregate.aceg", e);
 	if (path == NULL)
 		return -ERR_SYS;
+	/* what one left that was killed */
+	*strrchr(path, '/') = '\0';
+	temp_sweep(path);
+	path[strlen(path)] = '/';
 	if ((r = writer_file(&w, path, "ace-recv", e)) == 0 &&
 	    (r = filter_copy(in, w, e)) == 0 &&
 	    (r = inbox_lock(s, inbox_run_of(sh), LOCK_EX, &fd, e)) == 0 &&
@@ -582,7 +589,7 @@ receive_publish_shard(const struct inbox *s, struct reader *in, struct err *e)
 		r = writer_end(w, s->sync, e);
 	if (fd >= 0)
 		(void)close(fd);
-	if (r >= 0)
+	if (r > 0)		/* by a process that may have died since */
 		r = inbox_durable(s, inbox_run_of(sh), &sh->step, e);
 	writer_free(w);
 	alloc_free(path);

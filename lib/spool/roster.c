@@ -253,16 +253,12 @@ roster_write(const struct roster *t, const char *path, enum io_sync sync,
 static int
 roster_run(const struct inbox *s, const char *run, int joins, struct err *e)
 {
-	char *dir = inbox_path(s, run, NULL, "", e);
-	int k = 0;
+	int k = inbox_has(s, run, NULL, "", e);
 
-	if (dir == NULL)
-		return -ERR_SYS;
-	if (faccessat(AT(dir), F_OK, 0) < 0 && (!joins || mkdirat(AT(dir), 0700) < 0))
-		k = err_set(e, ERR_REFUSED, "no run '%.80s' in '%s'", run,
+	if (k == 0 && !joins)
+		return err_set(e, ERR_REFUSED, "no run '%.80s' in '%s'", run,
 		    s->state.dir);
-	alloc_free(dir);
-	return k;
+	return k < 0 ? k : inbox_begin(s, run, NULL, e);
 }
 
 int
@@ -291,8 +287,8 @@ roster_change(const struct inbox *s, const char *run, const char *device,
 		roster_sort(&t);
 	else if (k >= 0)
 		roster_remove(&t, device);
-	if (k >= 0 && (k = roster_write(&t, path, s->sync, e)) == 0)
-		k = inbox_durable(s, run, NULL, e);
+	if (k >= 0)
+		k = roster_write(&t, path, s->sync, e);
 	(void)close(fd);
 	roster_release(&t);
 	alloc_free(path);

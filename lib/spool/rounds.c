@@ -6,8 +6,10 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/scan.h"
+#include "base/temp.h"
 #include "base/wait.h"
 #include "spool/clients.h"
+#include "spool/decide.h"
 #include "spool/rounds.h"
 #include "spool/steps.h"
 #include "spool/progress.h"
@@ -93,6 +95,8 @@ int
 rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 {
 	struct rounds *r = alloc_get(1, sizeof(*r), e);
+	struct decided d;
+	char *path;
 	int k;
 
 	*out = r;
@@ -112,31 +116,22 @@ rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 	if ((k = rounds_run(r, e)) < 0 ||
 	    (k = clients_sums(&r->in, r->run, &r->sums, e)) < 0)
 		return k;
-	if ((k = inbox_last(&r->in, r->run, &r->step, e)) == 0)
-		r->step = UINT64_MAX;	/* none is closed yet: any */
-	return k < 0 ? k : 0;
+	if ((path = rounds_file(r, "", e)) == NULL)
+		return -ERR_SYS;
+	temp_sweep(path);
+	alloc_free(path);
+	if ((k = decide_load(&r->in, r->run, &d, e)) == 0)
+		r->step = d.has_last ? d.last : UINT64_MAX;
+	return k;
 }
 
 int
 rounds_made(const struct rounds *r, uint64_t *n, struct err *e)
 {
 	struct steps l = STEPS_INIT;
-	char *path;
-	size_t i;
-	int k = steps_list(&l, &r->in, r->run, "old", 0, e);
+	int k = steps_list(&l, &r->in, r->run, STEPS_DONE, 0, e);
 
 	*n = l.n;
-	steps_release(&l);
-	if (k == 0 && r->step != UINT64_MAX)
-		k = steps_list(&l, &r->in, r->run, "", 0, e);
-	for (i = 0; k == 0 && i < l.n && l.step[i] <= r->step; i++) {
-		if ((path = inbox_path(&r->in, r->run, &l.step[i], "manifest",
-		    e)) == NULL)
-			k = -ERR_SYS;
-		else
-			*n += access(path, F_OK) == 0;
-		alloc_free(path);
-	}
 	steps_release(&l);
 	return k;
 }
@@ -242,7 +237,7 @@ rounds_aside(struct rounds *r, size_t i, size_t count, int waits,
 		    "%zu shards are left", left, quorum);
 		rounds_refuse(r, 0, left, RECEIPT_DUPLICATE, text);
 	}
-	if ((k = closing_aside(&r->in, r->run, r->step, &r->list, e)) == 0)
+	if ((k = closing_aside(&r->in, r->run, &r->list, e)) == 0)
 		k = rounds_paths(r, e);
 	*paths = r->path;
 	*n = r->n;
@@ -259,16 +254,17 @@ rounds_done(struct rounds *r, struct err *e)
 	size_t i;
 	int k = 0;
 
-	for (i = 0; i < r->list.n; i++)	/* what waits stays */
-		if (r->list.r[i].verdict == RECEIPT_DUPLICATE &&
-		    r->list.r[i].step < before)
+	/* what waits stays; and all that the step is made of, until the next one is
+	 * closed: a power cut may bring it back */
+	for (i = 0; i < r->list.n; i++)
+		if (r->list.r[i].step < before)
 			before = r->list.r[i].step;
 	rounds_forget(r);
 	if (o->published && any)
 		k = closing_published(&r->in, r->run, r->step, r->o->out,
 		    e);
 	if (k == 0)
-		k = closing_done(&r->in, r->run, r->step, e);
+		k = decide_done(&r->in, r->run, r->step, e);
 	if (k == 0 && before != 0)
 		k = closing_forget(&r->in, r->run, before, e);
 	return k;

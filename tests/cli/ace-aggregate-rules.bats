@@ -399,9 +399,8 @@ steps() {
 		got=0
 		killed "$n" "${agg[@]}" --steps 1 >out || got=$?
 		[ "$got" -ne 0 ] || break
-		[ "$(cat spool/*/last)" = 3 ] || continue
-		# killed behind that, it has nothing left to do
-		[ "$(cat spool/*/closed)" = 2 ] || continue
+		# killed after that, it has nothing left to do
+		[ ! -e spool/*/done/3 ] || continue
 		timeout "$HANG" "${agg[@]}" --steps 1 >out
 		same out last
 	done

@@ -594,7 +594,7 @@ interval.edge3=900' >e2
 	exec 4<&-
 	kill -CONT $pid
 	wait $pid || :			# nobody reads its TAIL
-	[ "$(cat spool/test/last)" = 0 ]
+	[ -e spool/test/done/0 ]
 }
 
 @test "of a spool with several runs the one that is named" {
@@ -605,8 +605,8 @@ interval.edge3=900' >e2
 	says "several runs in 'spool': --run NAME"
 	synced ace-aggregate --spool spool --steps 1 --run b --sync none >out
 	[ ! -s synced ]
-	[ -e spool/b/0/manifest ]
-	[ ! -e spool/a/0/manifest ]
+	[ -e spool/b/done/0 ]
+	[ ! -e spool/a/closed ]
 }
 
 @test "of a spool all of a step waits where the rule does not hold" {

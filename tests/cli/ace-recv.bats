@@ -488,7 +488,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 @test "what is fenced leaves nothing in the spool; the newest incarnation is the shard's" {
 	shard 0 edge1 -H incarnation=3 >in
 	recv '^step 0: accepted$' <in
-	[ "$(cat spool/test/edge1.incarnation)" = 3 ]
+	[ "$(cat spool/test/device/edge1.incarnation)" = 3 ]
 	find spool | sort >before
 	shard 1 edge1 -H incarnation=2 >in
 	recv '^step 1: fenced: incarnation 2, 3 is known ' <in
@@ -498,7 +498,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	# nor does another one's name, or what is fenced, count for it
 	shard 1 edge2 >in
 	recv '^step 1: accepted$' <in
-	[ ! -e spool/test/edge2.incarnation ]
+	[ ! -e spool/test/device/edge2.incarnation ]
 }
 
 @test "a receipt says when it was written and at which model" {
@@ -519,18 +519,16 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	grep -q '"verdict":"accepted",.*"step":4,.*"clock":7000000000,"version":3}' out
 }
 
-@test "what killed programs left goes when the next step closes, and no more" {
+@test "what killed programs left goes when the next one starts, and no more" {
 	shard 0 >in
 	recv accepted <in
-	touch spool/edge9.new-abcdef spool/test/0/manifest.new-abcdef \
-	    spool/test/0/edge8.new-abcdef
+	touch spool/edge9.new-abcdef spool/test/closed.new-abcdef
 	exits 0 ace-aggregate --spool spool --steps 1
 	[ "$(find spool -name '*.new-*')" = '' ]
-	# what is left of publishing it goes with the step after it
+	# what is left of publishing it goes with the next that is published
 	touch spool/test/0/aggregate.aceg.new-abcdef
-	shard 1 >in
-	recv accepted <in
-	exits 0 ace-aggregate --spool spool --steps 1
+	mv out mean
+	exits 0 ace-recv --spool spool --publish mean
 	[ "$(find spool -name '*.new-*')" = '' ]
 }
 
@@ -542,7 +540,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv accepted <in
 	exits 0 ace-aggregate --spool spool --steps 2 --keep 1
 	exits 0 ace-recv --spool spool --run new --device d --join
-	[ -d spool/test/old ]
+	[ -d spool/test/done ]
 	[ "$(find spool -type d -printf '%m\n' | sort -u)" = 700 ]
 }
 
@@ -626,9 +624,9 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	exits 0 ace-aggregate --spool spool --steps 1
 	shard 2 >in
 	for v in '' 0 '0 ' x $'0\n1'; do
-		printf '%s' "$v" >spool/test/last
+		printf '%s' "$v" >spool/test/closed
 		exits 3 ace-recv --spool spool in
-		says "corrupt: 'spool/test/last' is not a number"
+		says "corrupt: 'spool/test/closed'"
 	done
 }
 
@@ -649,29 +647,39 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	recv accepted <in
 	shard 2 edge1 -H incarnation=1 >in
 	synced ace-recv --spool spool in >receipt
-	grep -q '^spool/test/edge1\.incarnation' synced
+	grep -q '^spool/test/device/edge1\.incarnation' synced
 	exits 0 ace-aggregate --spool spool --steps 1
 	mv out mean
 	synced ace-recv --spool spool --publish mean
 	grep -q '^spool/test/0/.*aggregate' synced
-	for d in spool spool/test spool/test/0; do
-		grep -qx "$d" synced || { cat synced; return 1; }
-	done
+	grep -qx spool/test/0 synced
 }
 
-@test "the steps before the one in the file closed are over, that one is not" {
-	shard 0 >in
+@test "the newest closed step and those before it are over, whoever sent them" {
+	for d in edge1 edge2; do shard 5 $d; done >in
 	recv accepted <in
-	echo 5 >spool/test/closed
+	exits 0 ace-aggregate --spool spool --steps 1 --quorum 2
 	shard 4 >in
 	recv '^step 4: late: step 4 is closed$' <in
-	shard 5 >in
-	recv '^step 5: accepted$' <in
 	# from where the limit counts, too
 	shard 8 >in
 	limited 'ahead 2' waits 'limit: step 8 is more than 2 after 5' <in
 	shard 7 >in
 	limited 'ahead 2' recv '^step 7: accepted$' <in
+}
+
+@test "a spool of an older layout is refused, and left as it is" {
+	shard 0 >in
+	recv accepted <in
+	mv spool/test/.lock spool/test/lock
+	cp -r spool was
+	shard 1 >in
+	exits 5 ace-recv --spool spool in
+	says "run 'test' in 'spool' has the layout of an older version.*: finish it with that version, or receive into a new spool"
+	exits 5 ace-aggregate --spool spool --steps 1
+	says 'layout of an older version'
+	exits 5 ace-status spool
+	diff -r -x '.*' spool was
 }
 
 @test "a name on the list has at most 255 bytes; who joins gets a line of its own" {
@@ -739,7 +747,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	shard 2000 edge2 >in
 	recv accepted <in
 	(cd spool/test && mkdir {0..1022} && touch {0..1022}/edge1.aceg)
-	seq 0 1022 >spool/test/edge1.open
+	seq 0 1022 >spool/test/device/edge1.open
 	shard 1023 >in
 	recv '^step 1023: accepted$' <in
 	shard 1024 >in
@@ -752,13 +760,16 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	recv '^step 1024: accepted$' <in
 	rm spool/test/1024/edge1.aceg
 	# one that is on its way counts as the largest there may be
-	: >spool/edge1.new-abc123
 	truncate -s $(((1 << 32) - (1 << 28))) $file
-	exec 9<spool/edge1.new-abc123
-	flock 9
+	mkfifo hole
+	exec 9<>hole
+	shard 1025 | head -c -300 >&9
+	ace-recv --spool spool <hole 9>&- 3>&- &
+	wait_for eval '[ -e spool/edge1.new-* ]'
 	waits 'limit: 4294967296 bytes' <in
 	truncate -s $(((1 << 32) - (1 << 28) - 1)) $file
 	recv '^step 1024: accepted$' <in
+	kill $!
 	exec 9<&-
 }
 
@@ -835,7 +846,7 @@ at_once() {
 	recv accepted <in
 	shard 0 edge1 -x 2 | ace-aggregate >mean1
 	ace-aggregate in >mean0
-	at_once spool/test/lock 2 ace-recv --spool spool --publish mean0 -- \
+	at_once spool/test/.lock 2 ace-recv --spool spool --publish mean0 -- \
 	    ace-recv --spool spool --publish mean1
 	[ "$lost" = 5 ]
 	ace-inspect diff "mean$won" spool/test/0/aggregate.aceg
@@ -884,4 +895,50 @@ at_once() {
 	done
 	echo "${work[*]}"
 	[ "${work[1]}" -lt $((work[0] * 23 / 10)) ]
+}
+
+# costs N CMD...: how many files it syncs, directories, and the entries that it lists
+# there, per item of N in its input
+costs() {
+	local n=$1
+	shift
+	strace -f -y -qq -o trace -e trace=fsync,fdatasync,getdents64 "$1" --sandbox off "${@:2}" >sum
+	awk -v n="$n" '
+	    /fsync|fdatasync/ { if (match($0, /\.new-|closed|open/)) f++; else d++ }
+	    /getdents64/ && /entries/ { sub(/.*\/\* /, ""); l += $1 }
+	    END { print f + 0, d + 0, l + 0 }' trace
+}
+
+# bats test_tags=plain
+@test "what a shard and a closed step cost: 2 and 4 syncs, and no more for more devices" {
+	local d n one two files dirs
+	needs strace
+	# the first of a run and the first of a step make folders
+	for n in 1 2 3; do shard 0 edge$n; done >first
+	for n in 1 2 3; do shard 1 edge$n; done >in
+	exits 0 ace-recv --spool spool --run test first
+	shard 1 edge0 >one
+	exits 0 ace-recv --spool spool --run test one
+	read -r files dirs n < <(costs 3 ace-recv --spool spool --run test in)
+	[ "$files $dirs" = "3 3" ]
+	# two steps, and then one, so that what only starting costs is known
+	for n in 2 3 4; do shard $n edge1; done >more
+	exits 0 ace-recv --spool spool --run test more
+	exits 0 ace-aggregate --spool spool --run test --steps 1
+	one=($(costs 1 ace-aggregate --spool spool --run test --steps 1))
+	two=($(costs 2 ace-aggregate --spool spool --run test --steps 2))
+	echo "${one[*]}, ${two[*]}"
+	[ $((two[0] - one[0])) -eq 1 ]
+	[ $((two[1] - one[1])) -eq 3 ]
+	# the run's folder does not grow with its devices, that of a step is looked at
+	# three times
+	for n in 50 100; do
+		rm -rf spool
+		for d in $(seq $n); do mkshards -d "edge$d" -n 8; done >all
+		exits 0 ace-recv --spool spool --run test --sync none all
+		two=($(costs 1 ace-aggregate --spool spool --run test --sync none --steps 1))
+		echo "$n: ${two[*]}"
+		[ "${two[2]}" -lt $((3 * n + 60)) ]
+		cp trace trace.$n
+	done
 }

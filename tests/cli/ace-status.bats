@@ -72,7 +72,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 		for d in edge1 edge2; do shard $d $s; done
 		closes 2 --keep 1
 	done
-	[ -e spool/demo/old/0 ]
+	[ -e spool/demo/done/0 ]
 	[[ $(row edge1) = 'edge1 2 done '*' - 3 0 0' ]]
 	# another model: invalid
 	mkshards -d edge2 -s 3 -r demo -n 300 | ace-recv --spool spool >/dev/null
@@ -92,7 +92,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	shard edge2 0
 	closes 2
 	# as when the aggregator is killed
-	rm spool/demo/last
+	rm spool/demo/done/0
 	exits 0 ace-status spool
 	grep -q '^step 0 is closed with 2 shards, its aggregate is not there yet' out
 	exits 0 ace-status --json spool
@@ -247,7 +247,7 @@ aged() {
 	# of a step that is closed, too
 	ace-aggregate --spool spool --steps 4 --quorum 2 --deadline 0.1s \
 	    --published 3>&- >mean.aceg &
-	wait_for test -e spool/demo/3/manifest
+	wait_for test ! spool/demo/closed -ef spool/demo/done/2
 	exits 0 ace-status --json spool
 	kill $!
 	[ "$(json '[d["runs"][0][k] for k in ("now", "step", "here")]')" = "['closed', 3, 2]" ]
@@ -426,10 +426,10 @@ aged() {
 	exits 5 ace-status --json spool
 	[ "$(json '"runs" in d')" = False ]
 	chmod 700 spool
-	echo x >spool/demo/last
+	echo x >spool/demo/closed
 	exits 3 ace-status --json spool
 	[ "$(json '"runs" in d')" = False ]
-	rm spool/demo/last
+	rm spool/demo/closed
 	exits 0 ace-status --json empty
 	[ "$(json 'd["runs"]')" = '[]' ]
 	echo x >spool/demo/0/edge9.no
@@ -442,7 +442,7 @@ aged() {
 		closes 2 --keep 1
 	done; : >finished) 3>&- &
 	writer=$!
-	wait_for test -e spool/demo/lock
+	wait_for test -e spool/demo/.lock
 	n=0
 	end=$((SECONDS + HANG))
 	until [ -e finished ]; do

@@ -63,11 +63,11 @@ refuses() {
 	mkshards >in
 	exits 0 ace-recv --spool D in
 	exits 0 ace-aggregate --spool D --steps 1
-	rm D/test/0/edge1.aceg D/test/last
+	rm D/test/0/edge1.aceg D/test/done/0
 	refuses 3 'mismatch: a shard of step 0 is in a manifest and not in the spool' \
 	    ace-aggregate --spool D --steps 1
-	echo x >D/test/last
-	refuses 3 "corrupt: 'D/test/last' is not a number" ace-recv --spool D in
+	echo x >D/test/closed
+	refuses 3 "corrupt: 'D/test/closed': truncated" ace-recv --spool D in
 }
 
 @test "what fails in the middle of a shard marks its end, and that is what is said" {

@@ -63,7 +63,7 @@ levels() {
 	victims=(up1 code1 link1 ack1 down1 recv1 recv2 up2 code2 down2 recv4)
 	for ((k = 0; k < $3; k++)); do
 		# all along the run, however fast that is
-		wait_for test -e "cloud/test/$((k * $1 / $3))/manifest" -o -e over
+		wait_for test -e "cloud/test/done/$((k * $1 / $3))" -o -e over
 		sleep "0.0$((RANDOM % 10))"
 		[ ! -e over ] || break
 		i=$(cat "pid.${victims[k % ${#victims[@]}]}" 2>/dev/null) ||

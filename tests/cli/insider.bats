@@ -17,7 +17,7 @@ coded() {
 	mv out mean
 	ace-expand -S state --allow-gap mean >expanded
 	exits 0 ace-compress -S state -c f16 --sync none expanded
-	[ "$(cat spool/test/last)" = "$1" ]
+	[ -e spool/test/done/"$1" ]
 }
 
 @test "values as large as they may be: no residual overflows, at any step" {

@@ -70,16 +70,14 @@ model() {
 @test "what is told survives a power cut, and so does a model" {
 	for s in 0 1; do closes $s edge1; done
 	synced joins edge2 >told
-	for d in spool spool/demo spool/demo/0 spool/demo/1; do
+	for d in spool/demo spool/demo/0 spool/demo/1; do
 		grep -qx "$d" synced || { cat synced calls; return 1; }
 	done
 	safetensors >grad.safetensors
 	model 1 grad.safetensors >model.aceg
 	synced ace-recv --spool spool --run demo --publish model.aceg
 	grep -q '^spool/demo/.*model.aceg' synced || { cat synced; return 1; }
-	for d in spool spool/demo; do
-		grep -qx "$d" synced || { cat synced; return 1; }
-	done
+	grep -qx spool/demo synced || { cat synced; return 1; }
 	# a model of several shards, an optimiser's say: the first one's step counts
 	closes 2 edge1 edge2
 	model 7 grad.safetensors >more.aceg
@@ -117,7 +115,7 @@ model() {
 	[ "$(ls spool)" = "demo
 limits" ]
 	same "$m" was
-	[ "$(ls -A spool/demo)" = model.aceg ]
+	[ "$(ls spool/demo | paste -sd " ")" = "device model.aceg" ]
 }
 
 @test "an aggregate that was removed needs a model first" {
@@ -155,9 +153,9 @@ limits" ]
 	wait_for hears $pid
 	asks() { kill -USR1 $pid && grep -q '2 of 3 shards are there: .*; missing: edge3$' log; }
 	wait_for asks
-	[ ! -e spool/demo/0/manifest ]
+	[ ! -e spool/demo/closed ]
 	sends edge3 0
-	wait_for test -e spool/demo/0/manifest
+	wait_for test -e spool/demo/closed
 	# in the middle of a step one leaves
 	sends edge1 1
 	sends edge3 1
@@ -186,7 +184,7 @@ limits" ]
 	sends edge1 1
 	exits 124 timeout 1 ace-aggregate --spool spool --quorum 2 --deadline 0.1s \
 	    --steps 1
-	[ ! -e spool/demo/1/manifest ]
+	[ spool/demo/closed -ef spool/demo/done/0 ]
 }
 
 @test "the list is a text, and may be written by hand" {
@@ -228,7 +226,7 @@ asks() {
 @test "a device that asks is told what is closed, and where to begin" {
 	asks edge3 0 >told
 	[ "$(told)" = 'model 0' ]
-	[ "$(ls spool/demo)" = edge3.told ]
+	[ "$(ls spool/demo/*)" = edge3.told ]
 	for s in 0 1 2; do closes $s edge1 edge2; done
 	sends edge1 3
 	asks edge3 0 >told
@@ -238,7 +236,7 @@ asks() {
 	ace-export --many told >files
 	ace-export --many all | cmp - <(head -c "$(ace-export --many all | wc -c)" files)
 	# what it was told first stays
-	[ "$(cat spool/demo/edge3.told)" = 0 ]
+	[ "$(cat spool/demo/device/edge3.told)" = 0 ]
 	asks edge3 2 >told
 	[ "$(told)" = 'mean 2 model 3' ]
 	# not over a step of which it has a shard here, and not into the future
@@ -278,12 +276,12 @@ question() {
 	ace-inspect verify told
 	[ "$(told | sed 's/\( model 3\)\1*$/\1/')" = 'mean 0 mean 1 mean 2 model 3' ]
 	one=$(cat spool/demo/[012]/aggregate.aceg | wc -c)
-	[ "$(cat spool/demo/edge3.given)" = "$((1700000000 / 86400)) $one" ]
+	[ "$(cat spool/demo/device/edge3.given)" = "$((1700000000 / 86400)) $one" ]
 	# a shard that is sent twice is such a question, too
 	for s in 0 0 0 1 1 2; do mkshards -d edge1 -s $s -x $s -r demo -c f32; done >again
 	ace-recv --spool spool --reply aggregate <again >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2' ]
-	[ "$(cut -d ' ' -f 2 spool/demo/edge1.given)" = "$one" ]
+	[ "$(cut -d ' ' -f 2 spool/demo/device/edge1.given)" = "$one" ]
 	# once more in a day there is room, and no third time, whatever the connection
 	echo "out $((2 * one))" >spool/limits
 	question edge3 0 | answers >told
@@ -302,8 +300,8 @@ question() {
 	SOURCE_DATE_EPOCH=1700086400 exits 0 answers <ask
 	# the answer to a new shard counts for nothing
 	closes 3 edge1 edge2
-	[ "$(cut -d ' ' -f 2 spool/demo/edge1.given)" = "$one" ]
-	[ ! -e spool/demo/edge2.given ]
+	[ "$(cut -d ' ' -f 2 spool/demo/device/edge1.given)" = "$one" ]
+	[ ! -e spool/demo/device/edge2.given ]
 }
 
 @test "who asks again is no stranger with a shard of before, nor is one without a name" {
@@ -311,12 +309,12 @@ question() {
 	none=$(printf '{}      ')
 	for s in 0 1 2; do closes $s edge1 edge2; done
 	asks edge3 0 >told
-	[ "$(cat spool/demo/edge3.told)" = 3 ]
+	[ "$(cat spool/demo/device/edge3.told)" = 3 ]
 	nameless() { ace-import -r demo "$@"; }
 	perl -e 'print pack("Q<", 8), $ARGV[0]' "$none" | nameless -k model -s 0 |
 	    timeout "$HANG" ace-recv --spool spool --reply aggregate >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
-	[ -e spool/demo/%.told ]
+	[ -e spool/demo/device/%.told ]
 	for s in 3 4 5 6; do closes $s edge1 edge2; done
 	asks edge3 3 >told
 	mkshards -d edge3 -r demo -s 3 >in
@@ -408,7 +406,7 @@ question() {
 @test "who asked or joined when the run began, and is slow, is late" {
 	asks edge2 0 >told
 	joins edge3 >told
-	[ "$(cat spool/demo/edge2.told spool/demo/edge3.told)" = 0$'\n'0 ]
+	[ "$(cat spool/demo/device/edge2.told spool/demo/device/edge3.told)" = 0$'\n'0 ]
 	rm spool/demo/devices
 	for s in 0 1 2; do closes $s edge1; done
 	for d in 2 3; do

@@ -202,7 +202,7 @@ closes() {
 	closes 124 1 --deadline 1h
 	closes 124 1 --expect 3
 	closes 124 1 --expect 3 --quorum 2 --deadline 1h
-	[ ! -e spool/test/0/manifest ]
+	[ ! -e spool/test/closed ]
 	cp -r spool other
 	closes 0 "$HANG" --expect 2 --quorum 2 --deadline 1h
 	mv out want
@@ -258,8 +258,8 @@ closes() {
 		# in between somebody comes too late, or in time
 		mkshards -d edge4 -x 4 -k ramp |
 		    ace-recv --spool spool --sync none >/dev/null
-		closed=$(ls spool/test/0/manifest 2>/dev/null || true)
-		[ ! -e spool/test/last ] || continue	# done but for the end
+		closed=$(ls spool/test/closed 2>/dev/null || true)
+		[ ! -e spool/test/done/0 ] || continue	# done but for the end
 		timeout "$HANG" ace-aggregate --no-provenance --spool spool \
 		    --expect 3 --steps 1 >again
 		if [ -n "$closed" ]; then
@@ -281,7 +281,7 @@ closes() {
 	ace-aggregate --spool spool --expect 2 --steps 1 --published >first 3>&- &
 	pid=$!
 	wait_for sent first 1
-	[ -e spool/test/0/manifest ]
+	[ -e spool/test/closed ]
 	kill -9 "$pid"
 	! wait "$pid" || false
 	ace-recv --spool spool --reply aggregate --sync none in1 >back 3>&- &

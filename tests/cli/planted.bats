@@ -195,9 +195,9 @@ calls() {
 		plant state/lock $what
 		exits $want timeout "$HANG" ace-compress -S state -c q8 in
 		says "'state/lock'"
-		plant spool/test/lock $what
+		plant spool/test/.lock $what
 		exits $want timeout "$HANG" ace-recv --spool spool <coded
-		says "'spool/test/lock'"
+		says "'spool/test/.lock'"
 		plant m.ace-patch/lock $what
 		exits $want timeout "$HANG" ace-patch m <step.aceg
 		says "'m.ace-patch/lock'"

@@ -52,7 +52,7 @@ noticed() {
 	[ "$(wc -l <err)" -eq 1 ]
 	[ ! -e state/residual ]
 	deliver 5
-	[ "$(cat spool/test/edge1.incarnation)" = 1 ]
+	[ "$(cat spool/test/device/edge1.incarnation)" = 1 ]
 	deliver 6
 	# of the five that were accepted before, none is counted again
 	exits 0 balance in5 in6
@@ -167,5 +167,5 @@ noticed() {
 	same before/restart state/restart
 	exits 0 ace-ack -S state --restart 2147483647
 	deliver 2
-	[ "$(cat spool/test/edge1.incarnation)" = 2147483647 ]
+	[ "$(cat spool/test/device/edge1.incarnation)" = 2147483647 ]
 }

@@ -40,7 +40,7 @@ look(const char *path, const struct stat *st, int type, struct FTW *at)
 	if (type != FTW_F)
 		return 0;
 	accepted += (unsigned)inbox_is_shard(file);
-	if (strcmp(file, "manifest") != 0)
+	if (strcmp(file, "closed") != 0)
 		return 0;
 	if (ledger_read(&l, path, &e) < 0)
 		abort();

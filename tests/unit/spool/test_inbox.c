@@ -7,53 +7,62 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "spool/decide.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
 
 #include "../tap.h"
 
-enum { NONE = -1 };		/* of verdicts(): no manifest */
-
 static char dir[] = "/tmp/ace-inbox.XXXXXX";
 static struct inbox s = INBOX_INIT;
 static struct err e = ERR_INIT;
 
-/* verdicts(n, v): step 5 has a manifest of n shards, v[i] the verdict on the
- * i-th; NONE: it has none. */
+/* closes(path, step, n, v): path is the manifest of n shards of this step, v[i] the
+ * verdict on the i-th. */
 static void
-verdicts(int n, const enum receipt_verdict *v)
+closes(const char *path, uint64_t step, int n, const enum receipt_verdict *v)
 {
 	struct ledger l;
 	struct receipt r;
 	int i, k = 0;
 
-	(void)unlink("run/5/manifest");
-	if (n == NONE)
-		return;
 	memset(&l, 0, sizeof(l));
 	memset(&r, 0, sizeof(r));
 	for (i = 0; i < n && k == 0; i++) {
 		r.verdict = v[i];
+		r.step = step;
 		k = ledger_add(&l, &r, "edge.aceg", &e);
 	}
-	if (k < 0 || ledger_write(&l, "run/5/manifest", IO_SYNC_NONE, &e) < 0)
+	if (k < 0 || ledger_write(&l, path, IO_SYNC_NONE, &e) < 0)
 		ok(0, "a manifest: %s", ERR_MSG(&e));
 	ledger_release(&l);
 }
 
-/* What is said of step 5 when all steps before `floor' are closed; -99: it is
- * not what it says. */
+/* What is said of step 5 when `step' is the newest that is closed; -99: it is not
+ * what it says. */
 static int
-when(uint64_t floor)
+when(uint64_t step, int n, const enum receipt_verdict *v)
 {
 	char *path = NULL;
-	int k = ledger_set_number("run/closed", floor, IO_SYNC_NONE, &e);
+	int k;
 
-	if (k == 0)
-		k = inbox_aggregate(&s, "run", 5, &path, &e);
-	if ((k == INBOX_HERE) != (path != NULL))
+	closes("run/closed", step, n, v);
+	k = decide_aggregate(&s, "run", 5, &path, &e);
+	if ((k == DECIDE_HERE) != (path != NULL))
 		k = -99;
 	alloc_free(path);
+	return k;
+}
+
+/* The same when step 6 is closed, and 5 was before it. */
+static int
+then(int n, const enum receipt_verdict *v)
+{
+	int k;
+
+	closes("run/done/5", 5, n, v);
+	k = when(6, 1, v);
+	(void)unlink("run/done/5");
 	return k;
 }
 
@@ -86,13 +95,14 @@ int
 main(void)
 {
 	static const enum receipt_verdict all[] = { RECEIPT_ACCEPTED,
-	    RECEIPT_ACCEPTED }, one[] = { RECEIPT_INVALID, RECEIPT_ACCEPTED },
+	    RECEIPT_ACCEPTED }, one[] = { RECEIPT_INVALID,
+	    RECEIPT_ACCEPTED },
 	    none[] = { RECEIPT_INVALID, RECEIPT_INVALID };
 	char *path = NULL;
 	FILE *f;
 
 	if (mkdtemp(dir) == NULL || chdir(dir) < 0 || mkdir("run", 0700) < 0 ||
-	    mkdir("run/5", 0700) < 0 || inbox_open(&s, dir, &e) < 0) {
+	    mkdir("run/5", 0700) < 0 || mkdir("run/done", 0700) < 0 || inbox_open(&s, dir, &e) < 0) {
 		perror(dir);
 		return 1;
 	}
@@ -103,37 +113,37 @@ main(void)
 	long_name("/", 41);
 	long_name("/", 42);
 	long_name("/", 80);
-	ok(inbox_aggregate(&s, "run", 5, &path, &e) == INBOX_COMING &&
+	ok(decide_aggregate(&s, "run", 5, &path, &e) == DECIDE_COMING &&
 	    path == NULL, "no step is closed: it may come");
-	ok(when(4) == INBOX_COMING, "a step before it is closed: it may come");
-	ok(when(5) == INBOX_COMING, "it is the next to be closed: it may come");
-	ok(when(6) == INBOX_NEVER, "a later step is closed and this one has no "
-	    "manifest: it was passed over, and never comes");
-	verdicts(2, all);
-	ok(when(5) == INBOX_COMING && when(6) == INBOX_COMING,
+	ok(when(4, 2, all) == DECIDE_COMING, "a step before it is closed: it may "
+	    "come");
+	ok(when(6, 2, all) == DECIDE_NEVER, "a later step is closed and this one has "
+	    "no manifest: it was passed over, and never comes");
+	ok(when(5, 2, all) == DECIDE_COMING && then(2, all) == DECIDE_COMING,
 	    "it is closed with its shards: it comes, also after later steps");
-	verdicts(2, one);
-	ok(when(5) == INBOX_COMING, "one shard is set aside: it comes");
-	verdicts(2, none);
-	ok(when(5) == INBOX_NEVER && when(6) == INBOX_NEVER,
+	ok(when(5, 2, one) == DECIDE_COMING && then(2, one) == DECIDE_COMING,
+	    "one shard is set aside: it comes");
+	ok(when(5, 2, none) == DECIDE_NEVER && then(2, none) == DECIDE_NEVER,
 	    "all of its shards are set aside: it never comes");
 	if ((f = fopen("run/5/aggregate.aceg", "w")) != NULL)
 		(void)fclose(f);
-	ok(when(4) == INBOX_HERE && when(5) == INBOX_HERE && when(6) ==
-	    INBOX_HERE, "it lies there: whatever the manifest says");
+	ok(when(4, 2, all) == DECIDE_HERE && when(5, 2, none) == DECIDE_HERE &&
+	    when(6, 2, all) == DECIDE_HERE,
+	    "it lies there: whatever the manifest says");
 	(void)unlink("run/5/aggregate.aceg");
-	verdicts(NONE, NULL);
 	if ((f = fopen("run/closed", "w")) != NULL) {
 		(void)fputs("five\n", f);
 		(void)fclose(f);
 	}
-	ok(inbox_aggregate(&s, "run", 5, &path, &e) == -ERR_DATA &&
+	ok(decide_aggregate(&s, "run", 5, &path, &e) == -ERR_DATA &&
 	    path == NULL && strstr(ERR_MSG(&e), "closed") != NULL,
 	    "a damaged `closed' is no reason to wait: %s", ERR_MSG(&e));
 	err_clear(&e);
 	inbox_close(&s);
 	(void)unlink("run/closed");
 	(void)rmdir("run/5");
+	(void)rmdir("run/done");
+	(void)unlink(".synced");
 	(void)rmdir("run");
 	(void)rmdir(dir);
 	return done_testing();

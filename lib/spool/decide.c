@@ -1,0 +1,757 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/at.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/temp.h"
+#include "spool/admit.h"
+#include "spool/decide.h"
+#include "spool/mirror.h"
+#include "spool/steps.h"
+
+#define DECIDE_CLOSED "closed"
+
+/* ---- the state of a run ---- */
+
+/* The path of the file that a step's manifest has when its average was made. */
+static char *
+decide_path(const struct inbox *s, const char *run, uint64_t step,
+    struct err *e)
+{
+	char name[48];
+
+	(void)snprintf(name, sizeof(name), STEPS_DONE "/%llu",
+	    (unsigned long long)step);
+	return inbox_path(s, run, NULL, name, e);
+}
+
+static int
+decide_is_done(const struct inbox *s, const char *run, uint64_t step,
+    struct err *e)
+{
+	char name[48];
+
+	(void)snprintf(name, sizeof(name), STEPS_DONE "/%llu",
+	    (unsigned long long)step);
+	return inbox_has(s, run, NULL, name, e);
+}
+
+/* Read the manifest at path: 1, or 0 when there is none. */
+static int
+decide_read(struct ledger *l, const char *path, struct err *e)
+{
+	char line[ERR_LINE];
+	int k = ledger_read(l, path, e);
+
+	if (k == -ERR_DATA) {
+		(void)err_format(e, line);
+		err_clear(e);
+		return err_set(e, ERR_DATA, "corrupt: '%s': %.200s", path, line);
+	}
+	return k > 0 && l->n == 0 ? err_set(e, ERR_DATA, "corrupt: '%s' lists no "
+	    "shard", path) : k;
+}
+
+static int
+decide_old(const struct inbox *s, const char *run, struct err *e)
+{
+	int k = inbox_has(s, run, NULL, "lock", e);
+
+	return k <= 0 ? k : err_set(e, ERR_REFUSED, "run '%.80s' in '%s' has the "
+	    "layout of an older version, which this one does not read: finish it "
+	    "with that version, or receive into a new spool", run, s->state.dir);
+}
+
+/* Read what the newest manifest says, unless it is the one that was read before. */
+static int
+decide_newest(const struct inbox *s, const char *run, struct err *e)
+{
+	struct inbox_seen *x = s->seen;
+	char *path = inbox_path(s, run, NULL, DECIDE_CLOSED, e);
+	struct ledger l = { .n = 0 };
+	struct stat st;
+	int k = path != NULL ? 0 : -ERR_SYS;
+
+	if (k == 0 && strcmp(x->run, run) != 0) {
+		memset(x, 0, sizeof(*x));
+		k = decide_old(s, run, e);
+	}
+	if (k == 0 && fstatat(AT(path), &st, 0) < 0) {
+		k = errno == ENOENT || errno == ENOTDIR ? 0 :
+		    err_sys(e, "'%s'", path);
+		memset(x, 0, sizeof(*x));
+	} else if (k == 0 && (x->file != st.st_ino ||
+	    x->time.tv_sec != st.st_mtim.tv_sec ||
+	    x->time.tv_nsec != st.st_mtim.tv_nsec)) {
+		if ((k = decide_read(&l, path, e)) > 0) {
+			x->file = st.st_ino;
+			x->time = st.st_mtim;
+			x->step = l.r[l.n - 1].step;
+			x->version = l.r[l.n - 1].version;
+		}
+		ledger_release(&l);
+	}
+	if (k >= 0)
+		(void)snprintf(x->run, sizeof(x->run), "%s", run);
+	alloc_free(path);
+	return k < 0 ? k : x->file != 0;
+}
+
+int
+decide_load(const struct inbox *s, const char *run, struct decided *d,
+    struct err *e)
+{
+	int k;
+
+	memset(d, 0, sizeof(*d));
+	if ((k = decide_newest(s, run, e)) <= 0)
+		return k;
+	d->any = 1;
+	d->closed = s->seen->step;
+	if ((k = d->made = decide_is_done(s, run, d->closed, e)) < 0)
+		return k;
+	d->last = d->made ? d->closed : s->seen->version;
+	k = d->has_last = d->made ? 1 : decide_is_done(s, run, d->last, e);
+	return k < 0 ? k : 0;
+}
+
+/* The step whose manifest lists the shards of this closed one. */
+static int
+decide_into(const struct inbox *s, const char *run, const struct decided *d,
+    uint64_t *step, struct err *e)
+{
+	struct steps l = STEPS_INIT;
+	int k = *step == d->closed ? 1 : decide_is_done(s, run, *step, e);
+
+	if (k == 0) {
+		k = steps_list(&l, s, run, STEPS_DONE, *step, e);
+		*step = k == 0 && l.n != 0 ? l.step[0] : d->closed;
+		steps_release(&l);
+	}
+	return k < 0 ? k : 0;
+}
+
+int
+decide_manifest(const struct inbox *s, const char *run, uint64_t step,
+    struct ledger *l, struct err *e)
+{
+	struct decided d;
+	uint64_t into;
+	char *path;
+	int k;
+
+	memset(l, 0, sizeof(*l));
+	do {
+		ledger_release(l);
+		into = step;
+		if ((k = decide_load(s, run, &d, e)) < 0 || !d.any ||
+		    step > d.closed || (k = decide_into(s, run, &d, &into, e)) < 0)
+			return k;
+		path = into == d.closed ? inbox_path(s, run, NULL, DECIDE_CLOSED,
+		    e) : decide_path(s, run, into, e);
+		k = path != NULL ? decide_read(l, path, e) : -ERR_SYS;
+		alloc_free(path);
+		/* another step may have been closed since it was looked */
+	} while (k > 0 && into == d.closed && l->r[l->n - 1].step > into);
+	if (k == 0 || (k > 0 && l->r[l->n - 1].step != into))
+		k = err_set(e, ERR_DATA, "corrupt: run '%.80s' has no manifest of "
+		    "step %llu", run, (unsigned long long)into);
+	if (k < 0)
+		ledger_release(l);
+	return k;
+}
+
+int
+decide_next(const struct inbox *s, const char *run, uint64_t *next,
+    struct err *e)
+{
+	struct decided d;
+	int k = decide_load(s, run, &d, e);
+
+	*next = k == 0 && d.any ? d.closed + 1 : 0;
+	return k;
+}
+
+int
+decide_aggregate(const struct inbox *s, const char *run, uint64_t step,
+    char **path, struct err *e)
+{
+	struct ledger l;
+	size_t i;
+	int k = inbox_has(s, run, &step, "aggregate.aceg", e), counts = 0;
+
+	*path = NULL;
+	/* the process that published it may have died before it was durable */
+	if (k > 0 && (k = inbox_durable(s, run, &step, e)) == 0) {
+		*path = inbox_path(s, run, &step, "aggregate.aceg", e);
+		return *path != NULL ? DECIDE_HERE : -ERR_SYS;
+	}
+	if (k < 0 || (k = decide_manifest(s, run, step, &l, e)) < 0)
+		return k;
+	/* passed over, or without any that counts */
+	for (i = 0; k > 0 && i < l.n; i++)
+		counts |= l.r[i].verdict == RECEIPT_ACCEPTED;
+	if (k > 0)
+		counts &= l.r[l.n - 1].step == step;
+	ledger_release(&l);
+	return k > 0 && !counts ? DECIDE_NEVER : DECIDE_COMING;
+}
+
+int
+decide_sign(const struct inbox *s, const char *run, struct receipt *r,
+    struct err *e)
+{
+	struct decided d;
+	int k = decide_load(s, run, &d, e);
+
+	r->clock = inbox_clock();
+	if (k == 0 && d.has_last)
+		r->version = d.last;
+	return k;
+}
+
+/* ---- a step is closed ---- */
+
+int
+decide_close(const struct inbox *s, const char *run, const struct decided *d,
+    struct ledger *l, struct err *e)
+{
+	char *path = inbox_path(s, run, NULL, DECIDE_CLOSED, e);
+	char *done = inbox_path(s, run, NULL, STEPS_DONE "/", e);
+	size_t i;
+	int k = path != NULL && done != NULL ? 0 : -ERR_SYS;
+
+	for (i = 0; i < l->n; i++)
+		l->r[i].version = d->has_last ? d->last : 0;
+	if (k == 0)
+		k = inbox_made(s, done, e);
+	/* a process that linked a shard may have died before its name was durable; and
+	 * the manifest that is replaced needs its other one */
+	for (i = 0; i < l->n && k == 0; i++)
+		if (i == 0 || l->r[i].step != l->r[i - 1].step)
+			k = inbox_durable(s, run, &l->r[i].step, e);
+	if (k == 0 && d->made && s->sync == IO_SYNC_FULL)
+		k = io_sync_path(done, e);
+	if (k == 0)
+		k = ledger_write(l, path, s->sync, e);
+	alloc_free(path);
+	alloc_free(done);
+	return k;
+}
+
+int
+decide_done(const struct inbox *s, const char *run, uint64_t step,
+    struct err *e)
+{
+	char *from = inbox_path(s, run, NULL, DECIDE_CLOSED, e);
+	char *to = decide_path(s, run, step, e);
+	int k = from != NULL && to != NULL ? 0 : -ERR_SYS;
+
+	if (k == 0 && linkat(AT(from), AT(to), 0) < 0 && errno != EEXIST)
+		k = err_sys(e, "'%s'", to);
+	alloc_free(from);
+	alloc_free(to);
+	return k;
+}
+
+/* ---- room for a shard ---- */
+
+struct decide_room {
+	const struct inbox *s;
+	const struct shard *sh;
+	uint64_t steps, bytes;		/* of the device, in open steps */
+	int known;			/* it has a verdict already */
+};
+
+/* Look for a file of the device, as inbox_of: 1, and its size is added, or 0 when
+ * there is none. */
+static int
+decide_size(struct decide_room *p, const uint64_t *step, const char *end,
+    struct err *e)
+{
+	char *path = inbox_of(p->s, inbox_run_of(p->sh), step,
+	    inbox_device_of(p->sh), end, e);
+	struct stat st;
+	int there;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	there = fstatat(AT(path), &st, 0) == 0;
+	if (there)
+		p->bytes += (uint64_t)st.st_size;
+	alloc_free(path);
+	return there;
+}
+
+/* Add up one open step: the shard, what was rejected, and what was reconstructed of a
+ * difference, which is dense. */
+static int
+decide_step(struct decide_room *p, uint64_t step, struct err *e)
+{
+	char made[64];
+	int k, no;
+
+	(void)snprintf(made, sizeof(made), "history/history.%llu",
+	    (unsigned long long)step);
+	if ((k = decide_size(p, NULL, made, e)) < 0 ||
+	    (k = decide_size(p, &step, "aceg", e)) < 0 ||
+	    (no = decide_size(p, &step, "no", e)) < 0)
+		return -ERR_SYS;
+	p->steps += (uint64_t)(k | no);
+	if (step == p->sh->step)
+		p->known = k | no;
+	return 0;
+}
+
+/*
+ * DIR/RUN/device/DEVICE.open lists the steps in which the device may have a file, so
+ * that decide_room looks at these and not at those of all devices.  A power cut may
+ * take lines of it, or all: then less is counted until those steps are over.
+ *
+ * Open the list, locked as `how' says, and read the steps that are still open: 1, or 0
+ * when there is no list.
+ */
+static int
+decide_open_steps(const struct inbox *s, const struct shard *sh, int how,
+    const struct decided *d, struct steps *x, int *fd, struct err *e)
+{
+	char *path = inbox_of(s, inbox_run_of(sh), NULL, inbox_device_of(sh),
+	    "open", e), *text = NULL;
+	struct stat st;
+	size_t n;
+	int k = path != NULL ? 0 : -ERR_SYS;
+
+	*fd = -1;
+	if (k == 0 && (how == LOCK_EX || faccessat(AT(path), F_OK, 0) == 0) &&
+	    (k = fd_lock(path, how, fd, e)) == 0) {
+		if (fstat(*fd, &st) < 0)
+			k = err_sys(e, "'%s'", path);
+		else if ((text = alloc_get((size_t)st.st_size + 1, 1, e)) == NULL)
+			k = -ERR_SYS;
+		else if ((k = fd_read_at(*fd, 0, text, (size_t)st.st_size, &n,
+		    path, e)) == 0 && (k = steps_text(x, text, d->any ?
+		    d->closed + 1 : 0, e)) == 0)
+			k = 1;
+	}
+	alloc_free(text);
+	alloc_free(path);
+	return k;
+}
+
+/* Add the shard's step to the list, before the device's first file in it is made. */
+static int
+decide_took(const struct inbox *s, const struct shard *sh,
+    const struct decided *d, struct err *e)
+{
+	struct steps x = STEPS_INIT;
+	struct buf b = BUF_INIT;
+	char line[32];
+	size_t i;
+	int fd, k = decide_open_steps(s, sh, LOCK_EX, d, &x, &fd, e);
+
+	for (i = 0; i < x.n && x.step[i] != sh->step; i++)
+		;
+	if (k > 0 && i == x.n && (k = steps_add(&x, sh->step, e)) == 0) {
+		for (i = 0; i < x.n && k == 0; i++)
+			k = buf_put(&b, line, (size_t)snprintf(line, sizeof(line),
+			    "%llu\n", (unsigned long long)x.step[i]), e);
+		if (k == 0 && (k = fd_write_at(fd, 0, b.p, b.n, "open", e)) == 0 &&
+		    ftruncate(fd, (off_t)b.n) < 0)
+			k = err_sys(e, "open");
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	buf_release(&b);
+	steps_release(&x);
+	return k < 0 ? k : 0;
+}
+
+int
+decide_room(const struct admit *a, const struct inbox *s,
+    const struct shard *sh, const struct schema *sc, uint64_t coming,
+    struct err *e)
+{
+	struct decide_room p = { .s = s, .sh = sh };
+	struct steps open = STEPS_INIT;
+	struct decided d;
+	size_t i;
+	int fd, k = decide_load(s, inbox_run_of(sh), &d, e);
+
+	if (k < 0 || (d.any && sh->step <= d.closed))
+		return k < 0 ? k : 1;
+	if (sh->step > d.closed && sh->step - d.closed > a->ahead)
+		return err_set(e, ERR_REFUSED, "limit: step %llu is more than "
+		    "%llu after %llu, the last that is closed (limits: ahead)",
+		    (unsigned long long)sh->step, (unsigned long long)a->ahead,
+		    (unsigned long long)d.closed);
+	if ((k = decide_open_steps(s, sh, LOCK_SH, &d, &open, &fd, e)) >= 0)
+		for (i = 0, k = 0; i < open.n && k == 0; i++)
+			k = decide_step(&p, open.step[i], e);
+	if (fd >= 0)
+		(void)close(fd);
+	steps_release(&open);
+	if (k < 0 || p.known)
+		return k;
+	if (p.steps >= a->open)
+		return err_set(e, ERR_REFUSED, "limit: %llu steps of this device "
+		    "are open (limits: open)", (unsigned long long)p.steps);
+	/* one that is on its way may become as large as the limit */
+	p.bytes += coming * a->shard;
+	if ((sh->flags & SHARD_PREDICTED) != 0)
+		p.bytes += sc->total * sizeof(float);	/* see decide_step */
+	if (p.bytes >= a->quota)
+		return err_set(e, ERR_REFUSED, "limit: %llu bytes of this device "
+		    "wait for their steps (limits: quota)",
+		    (unsigned long long)p.bytes);
+	return 0;
+}
+
+/* ---- what becomes of it ---- */
+
+/* So many rejected tries of one shard's name are remembered, and no more are let
+ * in: their receipts take room. */
+enum { DECIDE_TRIES = 16 };
+
+enum decide_says {
+	DECIDE_NO,		/* not accepted: the receipt says why */
+	DECIDE_YES,
+	DECIDE_ALONE		/* retry with the exclusive lock */
+};
+
+struct decide_shard {
+	const struct inbox *s;
+	const struct shard *sh;
+	const struct schema *sc;
+	const char *run, *temp;
+	char *path, *no;	/* of the shard, and of receipts of rejected ones */
+	struct mirror *m;
+	struct receipt *r;
+	struct decided d;
+	int model;		/* it is known to be of the run's model */
+	int alone;		/* the lock is exclusive */
+};
+
+/* Give the temporary file its final name: 1 done, 0 there is such a file. */
+static int
+decide_link(const struct decide_shard *x, struct err *e)
+{
+	if (linkat(AT(x->temp), AT(x->path), 0) == 0)
+		return 1;
+	if (errno == EEXIST)
+		return 0;
+	if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS)
+		return err_set(e, ERR_SYS, "'%s': the file system of "
+		    "the spool has no hard links", x->path);
+	return err_sys(e, "'%s'", x->path);
+}
+
+/* Write the rejection to disk, so that every later answer is the same; beside
+ * those of other bytes under this name. */
+static int
+decide_refuse(const struct decide_shard *x, struct err *e)
+{
+	struct ledger l = { .n = 0 };
+	int k;
+
+	if ((k = ledger_read(&l, x->no, e)) >= 0 &&
+	    (k = ledger_add(&l, x->r, "", e)) == 0 &&
+	    (k = decide_took(x->s, x->sh, &x->d, e)) == 0)
+		k = ledger_write(&l, x->no, x->s->sync, e);
+	ledger_release(&l);
+	return k;
+}
+
+/* Were these bytes rejected before?  1 and the receipt is in r, or 0.  A rejected
+ * try leaves the name free: a device that is put right may say it again, in other
+ * bytes.  But not without end, nor when the reason was not the shard's own. */
+static int
+decide_rejected(const struct decide_shard *x, const struct ledger *l, int closed,
+    struct err *e)
+{
+	const struct receipt *old = NULL;
+	size_t i, n = 0;
+
+	for (i = 0; i < l->n; i++)
+		if (memcmp(l->r[i].digest, x->r->digest, SHARD_DIGEST) == 0) {
+			old = &l->r[i];
+			n++;
+		}
+	if (l->n == 0 || n > 1)
+		return err_set(e, ERR_DATA, "corrupt: '%s'", x->no);
+	if (old != NULL)
+		*x->r = *old;
+	else if (closed || (l->n < DECIDE_TRIES &&
+	    l->r[l->n - 1].verdict == RECEIPT_INVALID))
+		return 0;
+	else
+		x->r->verdict = RECEIPT_EQUIVOCATION;
+	return 1;
+}
+
+/* The same, by the file of the rejected. */
+static int
+decide_before(const struct decide_shard *x, int closed, struct err *e)
+{
+	struct ledger l = { .n = 0 };
+	int k = ledger_read(&l, x->no, e);
+
+	if (k > 0)
+		k = decide_rejected(x, &l, closed, e);
+	ledger_release(&l);
+	return k;
+}
+
+/* Was there a verdict on this name before?  1 and it is in r, or 0. */
+static int
+decide_known(const struct decide_shard *x, struct err *e)
+{
+	unsigned char digest[SHARD_DIGEST];
+	int k = decide_before(x, 0, e);
+
+	if (k != 0 || (k = ledger_digest(x->path, digest, e)) <= 0)
+		return k;
+	x->r->verdict = memcmp(digest, x->r->digest, SHARD_DIGEST) == 0 ?
+	    RECEIPT_DUPLICATE : RECEIPT_EQUIVOCATION;
+	return 1;
+}
+
+/* Is it late and of a device that never had a shard in an open step of the run and was
+ * not told either what the others know (spool/join.h)?  What it computes, it does not
+ * compute at their model, and a late shard comes back in a later one: all of its shards
+ * would.  Not where the last closed step is the next one. */
+static int
+decide_stranger(const struct decide_shard *x, struct err *e)
+{
+	const char *device = inbox_device_of(x->sh);
+	char *told = inbox_of(x->s, x->run, NULL, device, INBOX_TOLD, e);
+	char *open = inbox_of(x->s, x->run, NULL, device, "open", e);
+	uint64_t from = 0;
+	int k = told != NULL && open != NULL ? 0 : -ERR_SYS;
+
+	if (k == 0 && x->sh->step < x->d.closed &&
+	    x->d.closed - x->sh->step >= 2 &&
+	    (k = ledger_number(told, &from, e)) >= 0 &&
+	    (k == 0 || x->sh->step < from) && faccessat(AT(open), F_OK, 0) < 0) {
+		x->r->verdict = RECEIPT_INVALID;
+		(void)snprintf(x->r->reason, sizeof(x->r->reason), "this device is "
+		    "new here, and step %llu is the next: it has to ask for what "
+		    "the others know (ace-recv(1), Joining and leaving)",
+		    (unsigned long long)x->d.closed + 1);
+	}
+	alloc_free(told);
+	alloc_free(open);
+	return k < 0 ? k : 0;
+}
+
+/* The verdict on a shard of a closed step, by its manifest. */
+static int
+decide_closed(const struct decide_shard *x, struct err *e)
+{
+	struct receipt *r = x->r;
+	const struct receipt *had;
+	struct ledger l;
+	size_t i;
+	int k = decide_manifest(x->s, x->run, x->sh->step, &l, e);
+
+	if (k < 0)
+		return k;
+	r->verdict = RECEIPT_LATE;
+	(void)snprintf(r->reason, sizeof(r->reason), "step %llu is closed",
+	    (unsigned long long)x->sh->step);
+	for (i = 0; i < l.n; i++) {
+		had = &l.r[i];
+		if (!receipt_is_for(had, x->sh))
+			continue;
+		r->verdict = memcmp(had->digest, r->digest, SHARD_DIGEST) == 0 ?
+		    had->verdict : RECEIPT_EQUIVOCATION;
+		/* why one waits is nothing to its device */
+		(void)snprintf(r->reason, sizeof(r->reason), "%s",
+		    receipt_is_accepted(had) ? "" : had->reason);
+	}
+	ledger_release(&l);
+	if (r->verdict == RECEIPT_LATE && (k = decide_before(x, 1, e)) == 0)
+		k = decide_stranger(x, e);
+	/* the process that closed the step may have died before that was durable */
+	return k < 0 ? k : inbox_durable(x->s, x->run, NULL, e);
+}
+
+/* Is the shard of the run's model, which is that of its first shard?  An enum
+ * decide_says; DECIDE_ALONE: no model is known yet, this shard will set it. */
+static int
+decide_model(const struct decide_shard *x, struct err *e)
+{
+	char *path = inbox_path(x->s, x->run, NULL, "schema.aceg", e);
+	char why[256];
+	int k = path != NULL ? DECIDE_YES : -ERR_SYS;
+
+	if (k > 0 && !x->alone && faccessat(AT(path), F_OK, 0) < 0)
+		k = DECIDE_ALONE;
+	else if (k > 0 && (k = ledger_schema(path, x->sc, x->sh, why, e)) > 0) {
+		x->r->verdict = RECEIPT_INVALID;
+		(void)snprintf(x->r->reason, sizeof(x->r->reason), "mismatch: run "
+		    "'%.32s' is of another model: %.80s", x->run, why);
+		k = DECIDE_NO;
+	} else if (k == 0) {
+		k = DECIDE_YES;
+	}
+	alloc_free(path);
+	return k;
+}
+
+int
+decide_head(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, struct receipt *r, struct err *e)
+{
+	const struct decide_shard x = { .s = s, .sh = sh, .sc = sc,
+	    .run = inbox_run_of(sh), .r = r };
+	int k = r->verdict != RECEIPT_ACCEPTED ? DECIDE_NO : decide_model(&x, e);
+
+	return k < 0 ? k : k == DECIDE_YES;
+}
+
+/* Refuse shards of an older incarnation of a device (a restored backup): an
+ * enum decide_says; DECIDE_ALONE: the shard's incarnation is newer than all
+ * that are known, and has to be written down. */
+static int
+decide_fence(const struct decide_shard *x, struct err *e)
+{
+	const struct shard *sh = x->sh;
+	char *path = inbox_of(x->s, x->run, NULL, inbox_device_of(sh),
+	    "incarnation", e);
+	uint64_t newest = 0;
+	int k = path != NULL ? ledger_number(path, &newest, e) : -ERR_SYS;
+
+	if (k >= 0 && sh->incarnation < newest) {
+		x->r->verdict = RECEIPT_FENCED;
+		(void)snprintf(x->r->reason, sizeof(x->r->reason), "incarnation "
+		    "%lu, %llu is known", (unsigned long)sh->incarnation,
+		    (unsigned long long)newest);
+		k = DECIDE_NO;
+	} else if (k >= 0 && sh->incarnation > newest && !x->alone) {
+		k = DECIDE_ALONE;
+	} else if (k >= 0) {
+		k = sh->incarnation > newest ? ledger_set_number(path,
+		    sh->incarnation, x->s->sync, e) : 0;
+		k = k < 0 ? k : DECIDE_YES;
+	}
+	alloc_free(path);
+	return k;
+}
+
+/* Was it computed at a model that is too old? */
+static int
+decide_stale(const struct decide_shard *x)
+{
+	const uint64_t base = x->sh->base_version, most = x->s->max_stale;
+
+	if (most == UINT64_MAX || !x->d.has_last || x->d.last <= base ||
+	    x->d.last - base <= most)
+		return 0;
+	x->r->verdict = RECEIPT_LATE;
+	(void)snprintf(x->r->reason, sizeof(x->r->reason), "stale: model version "
+	    "%llu, now %llu", (unsigned long long)base,
+	    (unsigned long long)x->d.last);
+	return 1;
+}
+
+/* Is it to be accepted?  An enum decide_says; with DECIDE_NO the verdict in r
+ * is to be written to disk, unless it is `fenced'. */
+static int
+decide_judge(const struct decide_shard *x, struct err *e)
+{
+	int k;
+
+	if (x->r->verdict != RECEIPT_ACCEPTED)
+		return DECIDE_NO;
+	if ((k = decide_fence(x, e)) != DECIDE_YES || (!x->model &&
+	    (k = decide_model(x, e)) != DECIDE_YES))
+		return k;
+	return decide_stale(x) ? DECIDE_NO : DECIDE_YES;
+}
+
+/* 0: r is decided, and on disk.  DECIDE_ALONE: retry with the exclusive lock, since
+ * this decision changes what is decided next. */
+static int
+decide_one(struct decide_shard *x, struct err *e)
+{
+	int k;
+
+	if ((k = decide_load(x->s, x->run, &x->d, e)) < 0)
+		return k;
+	if (x->d.any && x->sh->step <= x->d.closed)
+		return decide_closed(x, e);
+	if ((k = decide_known(x, e)) == 0) {
+		if ((k = decide_judge(x, e)) < 0 || k == DECIDE_ALONE)
+			return k;
+		if (k == DECIDE_NO && x->r->verdict == RECEIPT_FENCED)
+			return 0;
+		if (k == DECIDE_NO)
+			return x->alone ? decide_refuse(x, e) : DECIDE_ALONE;
+		/* one history goes with the one shard that is accepted */
+		if (x->m->cache != NULL && !x->alone)
+			return DECIDE_ALONE;
+		if ((k = mirror_keep(x->m, x->s, x->sh, x->d.has_last ?
+		    &x->d.last : NULL, e)) < 0 ||
+		    (k = decide_took(x->s, x->sh, &x->d, e)) < 0)
+			return k;
+		/* another process may have made that file first: the verdict is
+		 * about what that process wrote */
+		if ((k = decide_link(x, e)) == 0)
+			k = decide_known(x, e);
+	}
+	return k < 0 ? k : inbox_durable(x->s, x->run, &x->sh->step, e);
+}
+
+/* decide_one under the run's lock: the shared one, and if that is not enough, the
+ * exclusive one. */
+static int
+decide_locked(struct decide_shard *x, struct err *e)
+{
+	const struct receipt asked = *x->r;
+	int fd, k = DECIDE_ALONE;
+
+	for (x->alone = 0; x->alone <= 1 && k == DECIDE_ALONE; x->alone++) {
+		*x->r = asked;
+		if ((k = inbox_lock(x->s, x->run, x->alone ? LOCK_EX : LOCK_SH,
+		    &fd, e)) < 0)
+			return k;
+		k = decide_one(x, e);
+		(void)close(fd);
+	}
+	return k;
+}
+
+int
+decide_shard(const struct inbox *s, const struct shard *sh,
+    const struct schema *sc, int model, const char *temp, struct mirror *m,
+    struct receipt *r, struct err *e)
+{
+	const char *device = inbox_device_of(sh);
+	struct decide_shard x = { .s = s, .sh = sh, .sc = sc, .temp = temp, .m = m,
+	    .r = r, .run = inbox_run_of(sh), .model = model };
+	int k = 0;
+
+	x.path = inbox_of(s, x.run, &sh->step, device, "aceg", e);
+	x.no = inbox_of(s, x.run, &sh->step, device, "no", e);
+	if (x.path == NULL || x.no == NULL)
+		k = -ERR_SYS;
+	else if (r->verdict == RECEIPT_ACCEPTED && s->sync == IO_SYNC_FULL)
+		k = io_sync_file(temp, e);
+	if (k == 0)
+		k = decide_locked(&x, e);
+	if (r->verdict == RECEIPT_EQUIVOCATION)
+		(void)snprintf(r->reason, sizeof(r->reason), "other bytes came "
+		    "under this name before");
+	alloc_free(x.path);
+	alloc_free(x.no);
+	if (temp != NULL)
+		temp_remove(temp);
+	return k == 0 ? decide_sign(s, x.run, r, e) : k;
+}
