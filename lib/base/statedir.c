@@ -101,15 +101,15 @@ statedir_durable(const struct statedir *s, struct err *e)
 	return r;
 }
 
-/* name is stem.STEP */
+/* name is history.STEP */
 static int
-statedir_kept(const char *name, const char *stem)
+statedir_kept(const char *name)
 {
-	size_t n = strlen(stem);
+	static const char stem[] = "history.";
 
-	if (strncmp(name, stem, n) != 0 || name[n] != '.')
+	if (strncmp(name, stem, sizeof(stem) - 1) != 0)
 		return 0;
-	name += n + 1;
+	name += sizeof(stem) - 1;
 	return name[0] != '\0' && name[strspn(name, "0123456789")] == '\0';
 }
 
@@ -120,8 +120,7 @@ statedir_prune(const struct statedir *s, const char *keep, const char *too)
 	DIR *dir = scan_open(s->dir);
 
 	while (dir != NULL && (d = readdir(dir)) != NULL)
-		if ((statedir_kept(d->d_name, "momentum") ||
-		    statedir_kept(d->d_name, "history")) &&
+		if (statedir_kept(d->d_name) &&
 		    (keep == NULL || strcmp(d->d_name, keep) != 0) &&
 		    (too == NULL || strcmp(d->d_name, too) != 0))
 			(void)unlinkat(dirfd(dir), d->d_name, 0);

@@ -43,7 +43,7 @@ int statedir_wait(struct statedir *s, const char *name, struct err *e);
 void statedir_close(struct statedir *s);
 
 /* statedir_prune(s, keep, too): removes the files that were kept for a step, such
- * as "momentum.12", except those named keep and too, which may be NULL.  Needs
+ * as "history.12", except those named keep and too, which may be NULL.  Needs
  * statedir_lock. */
 void statedir_prune(const struct statedir *s, const char *keep, const char *too);
 

@@ -18,6 +18,9 @@ struct err;
 
 enum { DENSE_STAMP = 33 };	/* 32 hex digits and a zero */
 
+/* The name of what is kept beside the residual after a step. */
+#define DENSE_HISTORY "history.%llu"
+
 struct dense {
 	struct reader *r;	/* NULL: there is no file, all zeros */
 	struct values v;

@@ -242,12 +242,6 @@ feedback_take_back(struct feedback *f, struct err *e)
 	return 0;
 }
 
-static const char *
-feedback_side_name(const struct feedback *f)
-{
-	return f->o.kind == COMPENSATE_MOMENTUM ? "momentum" : "history";
-}
-
 /* The history that the receiver has: of the last step, or, when that was
  * rejected, of the one before; then the last one is what it reconstructed in
  * vain, r, and the target takes it back.  Where it was invalid a new one is
@@ -258,7 +252,6 @@ feedback_history(struct feedback *f, struct err *e)
 	const struct shard *own = reader_shard(f->old.d.r);
 	const char *before = text_get(&own->kv, FEEDBACK_KEY_BEFORE);
 	const struct pending_one *p = pending_find(&f->pending, f->old.step);
-	const char *name = feedback_side_name(f);
 	int r;
 
 	if (f->o.kind != COMPENSATE_MOMENTUM && p != NULL &&
@@ -275,8 +268,8 @@ feedback_history(struct feedback *f, struct err *e)
 		 * is the one thing that no later shard puts right */
 		if (before == NULL || p->invalid)
 			return 0;
-		(void)snprintf(f->side_old, sizeof(f->side_old), "%s.%.20s",
-		    name, before);
+		(void)snprintf(f->side_old, sizeof(f->side_old), "history.%.20s",
+		    before);
 	}
 	r = dense_open(&f->side, &f->state, f->side_old, SHARD_HISTORY, e);
 	if (r == 0 && f->side.r == NULL)
@@ -305,12 +298,12 @@ feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 	}
 	if (f->o.kind == COMPENSATE_EF)
 		return 0;
-	(void)snprintf(f->side_new, sizeof(f->side_new), "%s.%llu",
-	    feedback_side_name(f), (unsigned long long)sh->step);
+	(void)snprintf(f->side_new, sizeof(f->side_new), DENSE_HISTORY,
+	    (unsigned long long)sh->step);
 	if (f->old.d.r == NULL)
 		return 0;
-	(void)snprintf(f->side_old, sizeof(f->side_old), "%s.%llu",
-	    feedback_side_name(f), (unsigned long long)f->old.step);
+	(void)snprintf(f->side_old, sizeof(f->side_old), DENSE_HISTORY,
+	    (unsigned long long)f->old.step);
 	return feedback_history(f, e);
 }
 

@@ -3,7 +3,7 @@
  * order they change.  The arithmetic is in sync/compensate.h.
  *
  * There is the file `residual', whose rename is the commit of a step, and with
- * some kinds of feedback `momentum.STEP' or `history.STEP', written and synced
+ * some kinds of feedback `history.STEP' (of momentum the sum u), written and synced
  * before it, which the residual refers to by step.
  *
  * A shard whose receipt says that it was rejected is taken back as if it had

@@ -170,7 +170,7 @@ feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
 		io_free(to);
 		return k;
 	}
-	(void)snprintf(c->is, sizeof(c->is), CACHE_FILE "%llu",
+	(void)snprintf(c->is, sizeof(c->is), DENSE_HISTORY,
 	    (unsigned long long)sh->step);
 	k = to != NULL ? dense_begin(&c->next, to, &c->state, sh,
 	    SHARD_HISTORY, NULL, sc, e) : dense_create(&c->next, &c->state,

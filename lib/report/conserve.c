@@ -417,7 +417,7 @@ conserve_pass(struct conserve_run *x, struct err *e)
 	for (i = 0; i < x->pending.n && k == 0 && x->cached; i++) {
 		if (x->pending.p[i].fate == PENDING_ACCEPTED)
 			continue;
-		(void)snprintf(name, sizeof(name), "history.%llu",
+		(void)snprintf(name, sizeof(name), DENSE_HISTORY,
 		    (unsigned long long)x->pending.p[i].step);
 		path = statedir_path(&x->state, name, e);
 		k = path == NULL ? -ERR_SYS : conserve_file(x, path, -1, &any,

@@ -355,7 +355,7 @@ anywhere() {
 		digest out | diff - <(digest want)
 		# and nothing half done is left
 		for f in st/*; do
-			[[ $f =~ ^st/(memory|memory\.lock|lock|residual|spare|(momentum|history)\.[12])$ ]]
+			[[ $f =~ ^st/(memory|memory\.lock|lock|residual|spare|history\.[12])$ ]]
 		done
 		for f in $(cat files); do same "st/$f" "after/$f"; done
 	done
@@ -416,7 +416,7 @@ anywhere() {
 		mkshards -s 1 -n 10k |
 		    ace-compress -S before --error-feedback "$how" -c topk:0.1 >c
 		anywhere g --error-feedback "$how" -c topk:0.1
-		[ -e after/momentum.2 ] || [ -e after/history.2 ]
+		[ -e after/history.2 ]
 	done
 	# what is not needed any more goes with the next step
 	mkshards -s 3 -n 10k >g

@@ -116,9 +116,9 @@ left() {
 		mkshards -s 1 >in
 		exits 5 ace-compress -S st --error-feedback "${how%9}8" -c q8 in
 		says "was made with feedback $how, not ${how%9}8"
-		rm st/momentum.0 st/history.0 2>/dev/null || :
+		rm st/history.0
 		exits 3 ace-compress -S st --error-feedback "$how" -c q8 in
-		says "mismatch: no '(momentum|history).0' in state 'st'"
+		says "mismatch: no 'history.0' in state 'st'"
 	done
 }
 
@@ -165,7 +165,7 @@ left() {
 		synced ace-compress -S "on/$how" -c q8 --error-feedback "$how" \
 		    in >sent
 		grep -q "^on/$how/residual" synced || { cat synced; false; }
-		[ $how = ef ] || grep -qE "^on/$how/(momentum|history)" synced
+		[ $how = ef ] || grep -qE "^on/$how/history" synced
 		grep -qx "on/$how" synced
 		grep -qx on synced
 		for less in rename none; do

@@ -13,7 +13,7 @@ other() {
 victim() {
 	mkdir -m 700 mail mail/new mail/cur
 	echo "a mail" >mail/new/1
-	for f in momentum.1 history.2 ready redo marker lock closed spare scratch.new-abcdef; do
+	for f in history.1 history.2 ready redo marker lock closed spare scratch.new-abcdef; do
 		echo mine >mail/$f
 	done
 	[ $# -eq 0 ] || chown -R "$1" mail

@@ -159,10 +159,10 @@ TEST(test_lock)
 
 TEST(test_prune)
 {
-	static const char *const stay[] = { "S/momentum", "S/momentum.",
-	    "S/momentum.1a", "S/momentums.1", "S/history-1", "S/residual.1" };
-	static const char *const go[] = { "S/momentum.1", "S/momentum.12",
-	    "S/history.1", "S/history.18446744073709551615" };
+	static const char *const stay[] = { "S/history", "S/history.",
+	    "S/history.1a", "S/historys.1", "S/history-1", "S/momentum.1", "S/residual.1" };
+	static const char *const go[] = { "S/history.1", "S/history.12",
+	    "S/history.18446744073709551615" };
 	struct statedir s = STATE_INIT;
 	size_t i, left = 0, gone = 0;
 
@@ -171,10 +171,10 @@ TEST(test_prune)
 		put(stay[i]);
 	for (i = 0; i < sizeof(go) / sizeof(go[0]); i++)
 		put(go[i]);
-	put("S/momentum.7");
+	put("S/history.7");
 	put("S/history.8");
 	ok(statedir_open(&s, "S", &e) == 0, "a state");
-	statedir_prune(&s, "momentum.7", "history.8");
+	statedir_prune(&s, "history.7", "history.8");
 	for (i = 0; i < sizeof(stay) / sizeof(stay[0]); i++)
 		left += there(stay[i]) != 0;
 	for (i = 0; i < sizeof(go) / sizeof(go[0]); i++)
@@ -182,10 +182,10 @@ TEST(test_prune)
 	ok(left == sizeof(stay) / sizeof(stay[0]),
 	    "what was not kept for a step stays");
 	ok(gone == sizeof(go) / sizeof(go[0]), "what was goes");
-	ok(there("S/momentum.7") && there("S/history.8"),
+	ok(there("S/history.7") && there("S/history.8"),
 	    "but for the two that are named");
 	statedir_prune(&s, NULL, NULL);
-	ok(!there("S/momentum.7") && !there("S/history.8"), "or for none");
+	ok(!there("S/history.7") && !there("S/history.8"), "or for none");
 	statedir_close(&s);
 }
 

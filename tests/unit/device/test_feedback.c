@@ -242,8 +242,7 @@ try_variant(const struct feedback_opts *o, const char *codec, double allow)
 		    (r = load(dir, "residual", SHARD_RESIDUAL, b.e1, NULL,
 		    &e)) != 0)
 			break;
-		(void)snprintf(name, sizeof(name), "%s.%llu",
-		    o->kind == COMPENSATE_MOMENTUM ? "momentum" : "history",
+		(void)snprintf(name, sizeof(name), DENSE_HISTORY,
 		    (unsigned long long)step);
 		if (side && (r = load(dir, name, SHARD_HISTORY, b.s1, stamp,
 		    &e)) == 0 && o->kind != COMPENSATE_MOMENTUM) {
