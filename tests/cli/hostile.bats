@@ -232,37 +232,6 @@ cuts.seconds=1" >in
 	recv duplicate\|accepted <in
 }
 
-# bats test_tags=long,asan
-@test "more devices than there may be open files: the same bytes" {
-	local i
-	mkdir files
-	for i in $(seq 300); do
-		mkshards -d "e$i" -x "$i" -w $((i % 7 + 1)) -P delay=$((i % 5)) \
-		    >files/$i
-	done
-	cat files/* >all
-	exits 0 ace-recv --spool spool --sync none all
-	exits 0 ace-aggregate --no-provenance --expect 300 all
-	mv out want
-	(
-		ulimit -n 280
-		sanitized || ulimit -v 400000
-		aggregate --expect 300
-	)
-	ace-inspect diff want out
-	cmp want out
-	# a rule wants to see all of them: who is too many waits, and that is said
-	for i in files/*; do cat $i; done >all
-	rm -r spool
-	exits 0 ace-recv --spool spool --sync none all
-	(
-		ulimit -n 164
-		aggregate --expect 300 --rule median
-		says "^ace-aggregate: 200 of 300 shards of a step wait for the next average: limit: 'median' sees all values at once, of 100 shards at most"
-	)
-	ace-inspect verify out
-}
-
 @test "what cannot be used is set aside in the manifest; the next step comes" {
 	local i
 	for i in 1 2 3; do shard 0 edge$i; shard 1 edge$i; done >all
