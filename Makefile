@@ -453,7 +453,8 @@ NAMES   = $(foreach p,$(filter-out ace,$(notdir $(PROGS))),bash-completion/compl
           fish/vendor_completions.d/$p.fish)
 # ours alone, or made for us: what is empty goes with the rest
 FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/patches/__pycache__ \
-          ace/pytorch/__pycache__ ace/hosts ace/patches ace/pytorch ace mime/packages mime \
+          ace/pytorch/__pycache__ \
+          ace/pytorch/ace_shards/__pycache__ ace/pytorch/ace_shards ace/hosts ace/patches ace/pytorch ace mime/packages mime \
           man/man1 man/man5 man/man7 bash-completion/completions bash-completion \
           zsh/site-functions zsh fish/vendor_completions.d fish)
 
@@ -465,7 +466,7 @@ install uninstall: export TO := $(DESTDIR)$(PREFIX)
 
 install: all
 	umask 022; mkdir -p $(foreach d,bin include $(LIB)/pkgconfig $(addprefix share/,man/man1 \
-	 man/man5 man/man7 ace/hosts ace/patches ace/pytorch mime/packages $(dir $(COMPL))),"$$TO/$d")
+	 man/man5 man/man7 ace/hosts ace/patches ace/pytorch/ace_shards mime/packages $(dir $(COMPL))),"$$TO/$d")
 	install -m 755 $(PROGS) "$$TO/bin/"
 	install -m 644 lib/aceg.h "$$TO/include/"
 	install -m 644 $(BUILD)/libaceg.a "$$TO/$(LIB)/"
@@ -482,6 +483,7 @@ install: all
 	install -m 644 examples/patches/*.py "$$TO/share/ace/patches/"
 	install -m 755 examples/patches/*.sh "$$TO/share/ace/patches/"
 	install -m 644 examples/pytorch/*.py "$$TO/share/ace/pytorch/"
+	install -m 644 examples/pytorch/ace_shards/*.py "$$TO/share/ace/pytorch/ace_shards/"
 	for f in $(COMPL); do case $$f in \
 	 */ace) s=ace.bash ;; *) s=$${f##*/} ;; esac; \
 	 install -m 644 completions/$$s "$$TO/share/$$f" || exit 1; done
@@ -496,8 +498,10 @@ uninstall:
 	 $(addprefix $(LIB)/,libaceg.a libaceg.so libaceg.so.0 pkgconfig/libaceg.pc) \
 	 $(foreach f,$(wildcard man/*.[157]),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
 	 $(addprefix share/,ace/ace.magic ace/plot.gnuplot mime/packages/ace.xml $(COMPL) $(NAMES)) \
-	 $(patsubst examples/%,share/ace/%,$(wildcard examples/hosts/* examples/patches/* examples/pytorch/*.py)),"$$TO/$f")
-	for f in $(patsubst examples/%.py,%,$(wildcard examples/patches/*.py examples/pytorch/*.py)); do \
+	 $(patsubst examples/%,share/ace/%,$(wildcard examples/hosts/* examples/patches/* \
+	  examples/pytorch/*.py examples/pytorch/*/*.py)),"$$TO/$f")
+	for f in $(patsubst examples/%.py,%,$(wildcard examples/patches/*.py examples/pytorch/*.py \
+	 examples/pytorch/*/*.py)); do \
 	 rm -f "$$TO/share/ace/$${f%/*}/__pycache__/$${f##*/}".*.pyc; done
 	for d in $(FOLDERS); do rmdir "$$TO/$$d" 2>/dev/null || :; done
 

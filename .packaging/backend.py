@@ -50,7 +50,7 @@ Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: C
 Classifier: Programming Language :: Python :: 3
 Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence
-Requires-Python: >=3.7
+Requires-Python: >=3.8
 Provides-Extra: torch
 Requires-Dist: torch; extra == "torch"
 Description-Content-Type: text/markdown
@@ -72,10 +72,12 @@ def make_wheel(programs, tag, to, licenses, strip):
             subprocess.run([strip, "-o", t.name, os.path.join(programs, name)],
                            check=True)
             add(f"{data}/scripts/{name}", slurp(t.name), 0o755)
-    for p in sorted(glob.glob(os.path.join(top, "examples/pytorch/*.py"))):
-        if os.path.basename(p) == "ace_shards.py":
-            add("ace_shards.py", slurp(p))
-        add(f"{data}/data/share/ace/pytorch/{os.path.basename(p)}", slurp(p))
+    python = os.path.join(top, "examples/pytorch")
+    for p in sorted(glob.glob(f"{python}/**/*.py", recursive=True)):
+        name = os.path.relpath(p, python)
+        if os.path.dirname(name) == "ace_shards":
+            add(name, slurp(p))
+        add(f"{data}/data/share/ace/pytorch/{name}", slurp(p))
     for p in sorted(glob.glob(os.path.join(top, "man/*.[157]"))):
         add(f"{data}/data/share/man/man{p[-1]}/{os.path.basename(p)}", slurp(p))
     add(f"{data}/data/share/ace/plot.gnuplot",

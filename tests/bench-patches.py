@@ -10,7 +10,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import torch  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
-import ace_shards as ace  # noqa: E402
+from ace_shards import transport as ace  # noqa: E402
 
 CONTEXT, BATCH, DIM = 32, 16, 128
 LATER = [(1e-6, 1), (1e-5, 1), (3e-6, 4), (1e-5, 8)]
@@ -53,9 +53,9 @@ def put(path, model):
     tensors = [(name, p.detach().bfloat16().contiguous())
                for name, p in model.state_dict().items()]
     with open(path, "wb") as f:
-        f.write(ace._header(tensors))
+        f.write(ace.header(tensors))
         for _, t in tensors:
-            f.write(ace._bytes(t))
+            f.write(ace.memory(t))
 
 
 def main():

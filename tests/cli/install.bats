@@ -64,7 +64,7 @@ build() {
 	    share/man/man7/ace.7 share/ace/ace.magic share/ace/plot.gnuplot \
 	    share/mime/packages/ace.xml bin/ace \
 	    share/man/man7/ace-deploy.7 share/ace/hosts/tls.sh \
-	    share/ace/pytorch/ace_shards.py share/man/man7/ace-pytorch.7 \
+	    share/ace/pytorch/ace_shards/__init__.py share/man/man7/ace-pytorch.7 \
 	    share/bash-completion/completions/ace; do
 		[ -s "installed/usr/$f" ] || { echo "$f"; false; }
 	done
@@ -92,7 +92,7 @@ build() {
 	exits 0 installed/usr/bin/ace-expand shared.aceg
 
 	# what python keeps of the modules goes with them
-	for f in patches/server pytorch/ace_shards; do
+	for f in patches/server pytorch/digits pytorch/ace_shards/__init__; do
 		mkdir -p "installed/usr/share/ace/${f%/*}/__pycache__"
 		: >"installed/usr/share/ace/${f%/*}/__pycache__/${f#*/}.cpython-311.pyc"
 	done

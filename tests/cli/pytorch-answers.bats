@@ -1,4 +1,4 @@
-# What examples/pytorch/ace_shards.py does with an answer that is not the average it
+# What examples/pytorch/ace_shards does with an answer that is not the average it
 # asked for, and what others see of the model while it waits.
 # bats file_tags=long,plain
 load helper
@@ -31,9 +31,9 @@ hostile() {
 	    run, kind and step; or bad values, nan or inf, in their place."""
 	    step, run = n if step is None else step, run or local.call["run"]
 	    with open(f"values.{n}", "wb") as f:
-	        f.write(ace._header(tensors))
+	        f.write(ace.header(tensors))
 	        for _, t in tensors:
-	            f.write(ace._bytes(t))
+	            f.write(ace.memory(t))
 	    made = {"mean": "delta", "sum": "delta"}.get(kind, kind)
 	    after = {"mean": "| ace-aggregate", "sum": "| ace-aggregate --sum"}.get(kind, "")
 	    shapes = " ".join(f"-t {n}:{','.join(map(str, t.shape))}" for n, t in tensors)

@@ -1,4 +1,4 @@
-# examples/pytorch/ace_shards.py where scripts are hard on it: threads, forks, Ctrl-C
+# examples/pytorch/ace_shards where scripts are hard on it: threads, forks, Ctrl-C
 # in the middle, and what changes behind its back.
 # bats file_tags=long,plain
 load helper
@@ -58,7 +58,7 @@ load pytorch
 	    os.kill(os.getpid(), 9)
 
 	# what hangs here hung for ever
-	ace._Pipe.close.__defaults__ = 600,
+	ace.Pipe.close.__defaults__ = 600,
 	stuck = threading.Timer(40, lambda: os._exit(9))
 	stuck.daemon = True
 	stuck.start()
@@ -72,7 +72,7 @@ load pytorch
 	    local.sync()
 	# the workers have closed their copies, and the lock is still ours
 	with fails("is in use by another process"):
-	    ace._lock("edge1.pt.lock", "it", "wb", 0)
+	    ace.locked("edge1.pt.lock", "it", "wb", 0)
 	local.close()
 	# a child that has them all the same: the programs are ended
 	ace.OURS.clear()
@@ -258,12 +258,12 @@ load pytorch
 
 	for t in (torch.randn(1000, 64), torch.arange(3 << 20), torch.randn(9).half(),
 	          torch.randn(5, 3).t(), torch.tensor([1., 0, 0, 1, 1, 0, 0, 1])):
-	    seen = {ace._mark(x) for x in (t, t.clone(), t.contiguous())}
+	    seen = {ace.mark(x) for x in (t, t.clone(), t.contiguous())}
 	    assert len(seen) == 1, seen
 	    for x in t.roll(1), t.flip(0), torch.cat((t[1:2], t[:1], t[2:])), \
 	            1 - t if len(t) == 8 else t.roll(1 << 20):
-	        assert t.eq(x).all() or ace._mark(x) not in seen, (t.shape, x)
-	assert ace._mark(torch.zeros(0, 4)) == ace._mark(torch.ones(0, 4))
+	        assert t.eq(x).all() or ace.mark(x) not in seen, (t.shape, x)
+	assert ace.mark(torch.zeros(0, 4)) == ace.mark(torch.ones(0, 4))
 
 	class Queue(nn.Module):
 	    def __init__(self):
@@ -504,7 +504,7 @@ load pytorch
 	    "gloo", init_method=f"file://{os.getcwd()}/meet", rank=rank, world_size=2)
 	model = mlp()
 	ddp = nn.parallel.DistributedDataParallel(model)
-	ace._lock.__defaults__ = ("rb", 0.2)
+	ace.locked.__defaults__ = ("rb", 0.2)
 	one = "for which process 0 alone speaks, see ace-pytorch(7), Several processes in"
 	local = None
 	for way in (lambda m: ace.Local(m, None, "cat", "edge1", checkpoint="x.pt"),

@@ -1,4 +1,4 @@
-# Devices of examples/pytorch/ace_shards.py that come late, wait, are stopped and go
+# Devices of examples/pytorch/ace_shards that come late, wait, are stopped and go
 # on; and the line of their cloud, typed again.
 # bats file_tags=long,plain
 load helper
@@ -87,7 +87,7 @@ tells() {
 	cat >cut.py <<-'E'
 	from common import *
 
-	body, calls, what = ace._Pipe.body, [], [ace.Error("cut off", 4)]
+	body, calls, what = ace.Pipe.body, [], [ace.Error("cut off", 4)]
 
 	def cut(*args):
 	    calls.append(1)
@@ -99,7 +99,7 @@ tells() {
 	    return all(torch.equal(p.float(), s)
 	               for (_, p), s in zip(local.pairs, local.start))
 
-	ace._Pipe.body = cut
+	ace.Pipe.body = cut
 	opts = dict(outer_rate=0.7, outer_momentum=0.5, patience=30)
 	# all of it comes, on two connections
 	torch.manual_seed(1)
@@ -116,17 +116,17 @@ tells() {
 	    if len(asked) == 1:
 	        raise ace.Error("cut off", 4)
 
-	ace._Pipe.body, ace.Local._ask = body, late
+	ace.Pipe.body, ace.Local._ask = body, late
 	torch.manual_seed(1)
 	local = ace.Local(mlp(), None, through("edge3"), "edge3", **opts)
 	assert local.round == 6 and common(local), local.round
 	local.close()
 	# and Ctrl-C
-	ace._Pipe.body, ace.Local._ask = cut, ask
-	ace._connection, asks = lambda stages: [], ace._connection
+	ace.Pipe.body, ace.Local._ask = cut, ask
+	ace.connection, asks = lambda stages: [], ace.connection
 	torch.manual_seed(1)
 	local = ace.Local(mlp(), None, through("edge4"), "edge4", **opts)
-	ace._connection = asks
+	ace.connection = asks
 	calls.clear()
 	what[0] = KeyboardInterrupt()
 	try:
@@ -151,7 +151,7 @@ tells() {
 	from common import *
 
 	# a pipeline of a kind that cannot be asked through
-	ace._connection = lambda stages: []
+	ace.connection = lambda stages: []
 	model = mlp()
 	local = ace.Local(model, None, through("edge2"), "edge2", outer_rate=0.7,
 	                  outer_momentum=0.5)
@@ -253,7 +253,7 @@ waits_alone() {
 	cat >wait.py <<-'E'
 	from common import *
 
-	ace._Wait.SILENT = 1
+	ace.Wait.SILENT = 1
 	known = []
 	model = mlp()
 	inner = torch.optim.AdamW(model.parameters(), lr=1e-2)

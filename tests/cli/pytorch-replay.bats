@@ -1,4 +1,4 @@
-# ace.Replay of examples/pytorch/ace_shards.py: steps that are taken back, and the
+# ace.Replay of examples/pytorch/ace_shards: steps that are taken back, and the
 # same ones taken by all.
 # bats file_tags=plain
 load helper
@@ -290,7 +290,7 @@ export WAY=Replay
 	def common(r, digest):
 	    """Weights and moments are those, to the bit."""
 	    assert r.digest() == digest
-	    r.crc, r.kept = None, ace._copy(r._now())
+	    r.crc, r.kept = None, ace.copied(r._now())
 	    assert r.digest() == digest
 	    assert all(torch.equal(p, s) for (_, p), s in zip(r.pairs, r.start))
 

@@ -1,4 +1,4 @@
-# examples/pytorch/ace_shards.py as people use it: with what a training script of
+# examples/pytorch/ace_shards as people use it: with what a training script of
 # PyTorch has around its model.
 # bats file_tags=long,plain
 load helper
@@ -92,11 +92,11 @@ load pytorch
 	m = mlp()
 	loss(m, device, 0).backward()
 	want = torch.nn.utils.clip_grad_norm_(m.parameters(), 1e9).item()
-	got = sum(ace._squares(p.grad) for p in m.parameters()) ** 0.5
+	got = sum(ace.squares(p.grad) for p in m.parameters()) ** 0.5
 	assert abs(got - want) < 1e-5 * want, (got, want)
-	assert ace._squares(torch.zeros(0)) == 0
+	assert ace.squares(torch.zeros(0)) == 0
 	t = torch.randn(3 * (1 << 20) + 77)
-	assert abs(ace._squares(t) / (t.double() ** 2).sum().item() - 1) < 1e-12
+	assert abs(ace.squares(t) / (t.double() ** 2).sum().item() - 1) < 1e-12
 	g.close()
 	E
 	for how in layers whole; do
@@ -371,7 +371,7 @@ load pytorch
 
 	m = nn.Module()
 	m.module, m.head = nn.Linear(2, 2), nn.Linear(2, 2)
-	assert list(ace._named(m)[0]) == ["module.weight", "module.bias",
+	assert list(ace.named(m)[0]) == ["module.weight", "module.bias",
 	                                  "head.weight", "head.bias"]
 	m = nn.Module()
 	m._orig_mod, m.weight = nn.Linear(2, 2), nn.Parameter(torch.ones(2))
@@ -522,7 +522,7 @@ load pytorch
 	cat >shared.py <<-'E'
 	from common import *
 
-	ace._lock.__defaults__ = ("rb", 0.2)
+	ace.locked.__defaults__ = ("rb", 0.2)
 	alone = "ace-compress -S {} -c f32 --window 1 --sync none | ace-expand".format
 	a = ace.Local(mlp(), None, alone("one"), "edge1", checkpoint="x.pt")
 	with fails("checkpoint 'x.pt' is in use") as f:
@@ -543,9 +543,9 @@ load pytorch
 	    ("x $WITH \"$WITH\" '$WITH' \\$WITH \"\\$WITH \\q\"", "x|a b|a b|$WITH|$WITH|$WITH \\q"),
 	    ("x 'a | b' \"c ; d\" e\\ f '' g\\\nh", "x|a | b|c ; d|e f||gh"),
 	    ("x $ 5$ '~' \\~", "x|$|5$|~|~")):
-	    got, = ace._stages(text)
+	    got, = ace.stages_of(text)
 	    assert got == want.split("|") or "|".join(got) == want, (got, want)
-	assert ace._stages("a b|c\n |d") == [["a", "b"], ["c"], ["d"]]
+	assert ace.stages_of("a b|c\n |d") == [["a", "b"], ["c"], ["d"]]
 	for bad, why in (("x $NOTHING/y", "'$NOTHING' in the pipeline: there is no such"),
 	                 ("x ${NOTHING}", "'${NOTHING}' in the pipeline"),
 	                 ("x ${HOME:-a}", "'${' in the pipeline: no shell reads it"),
@@ -554,7 +554,7 @@ load pytorch
 	                 ("x 'abc", "a quote without its end in the pipeline: 'abc"),
 	                 ("x $(ls)", "'(' in the pipeline: only programs")):
 	    with fails(why):
-	        ace._stages(bad)
+	        ace.stages_of(bad)
 	    with fails(why):
 	        ace.Local(mlp(), None, bad, "edge1")
 	E

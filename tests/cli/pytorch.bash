@@ -1,4 +1,4 @@
-# What the tests of examples/pytorch/ace_shards.py have in common: a trainer that
+# What the tests of examples/pytorch/ace_shards have in common: a trainer that
 # each test tells what to do, the cloud, and a directory for each test.  A test
 # file loads helper and hosts before this.
 
@@ -17,8 +17,26 @@ setup_file() {
 	import torch
 	from torch import nn
 	from torch.nn import functional as F
-	import ace_shards as ace
+	import ace_shards
+	from ace_shards import algorithms, checkpoint, transport
 
+
+	class Inside:
+	    """The module for tests that look inside of it: all names of its parts, which
+	    are set wherever they are."""
+
+	    parts = ace_shards, algorithms, checkpoint, transport
+
+	    def __getattr__(self, name):
+	        return next(getattr(m, name) for m in self.parts if hasattr(m, name))
+
+	    def __setattr__(self, name, value):
+	        for m in self.parts:
+	            if hasattr(m, name) or m is algorithms:
+	                setattr(m, name, value)
+
+
+	ace = Inside()
 	torch.set_num_threads(1)
 	torch.manual_seed(1)
 	WAY = getattr(ace, os.environ.get("WAY", "Local"))
@@ -54,7 +72,7 @@ setup_file() {
 	def kill_at(place):
 	    """kill -9 of this process at the n-th call of a function, PLACE:N."""
 	    place, n = place.split(":")
-	    owner = {"replace": os, "send": ace._Pipe, "_fill": ace._Pipe}.get(
+	    owner = {"replace": os, "send": ace.Pipe, "_fill": ace.Pipe}.get(
 	        place, WAY)
 	    old, calls = getattr(owner, place), []
 

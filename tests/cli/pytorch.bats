@@ -1,4 +1,4 @@
-# examples/pytorch/ace_shards.py: a trainer in PyTorch, its programs and a cloud.
+# examples/pytorch/ace_shards: a trainer in PyTorch, its programs and a cloud.
 # bats file_tags=plain
 load helper
 patient
@@ -152,7 +152,7 @@ load pytorch
 	refused("shared with other processes", torch.ones(3).share_memory_())
 	refused("has no values yet", nn.LazyLinear(3))
 	q = torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8)
-	assert "quantised" in ace._refuse("x", q)
+	assert "quantised" in ace.refuse("x", q)
 	m = mlp()
 	m.x = nn.Parameter(torch.ones(10))
 	m.y = nn.Parameter(m.x.detach()[4:6])
