@@ -94,7 +94,7 @@ build() {
 	# what python keeps of the modules goes with them
 	for f in patches/server pytorch/digits pytorch/ace_shards/__init__; do
 		mkdir -p "installed/usr/share/ace/${f%/*}/__pycache__"
-		: >"installed/usr/share/ace/${f%/*}/__pycache__/${f#*/}.cpython-311.pyc"
+		: >"installed/usr/share/ace/${f%/*}/__pycache__/${f##*/}.cpython-311.pyc"
 	done
 	build uninstall
 	# what a system has anyway stays
