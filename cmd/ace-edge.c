@@ -155,19 +155,41 @@ train(struct edge *x, struct err *e)
 	}
 }
 
+/* The command that connects to the cloud, as text: a COMMAND asks by it for averages
+ * that it missed. */
+static int
+connection(const struct edge *x, char **text, struct err *e)
+{
+	struct children c = { .n = 0 };
+	size_t n;
+	FILE *f = open_memstream(text, &n);
+	int r = f == NULL ? err_sys(e, "the environment") :
+	    cloud_connect(&x->cloud, &c, "sync", NULL, e);
+
+	if (r == 0)
+		child_print(&c, f);
+	child_release(&c);
+	if (f != NULL && fclose(f) != 0 && r == 0)
+		r = err_sys(e, "the environment");
+	return r;
+}
+
 /* What the trainer may want to know. */
 static int
 environment(const struct edge *x, struct err *e)
 {
-	char rounds[32];
+	char rounds[32], *connect = NULL;
+	int r = connection(x, &connect, e);
 
 	(void)snprintf(rounds, sizeof(rounds), "%llu",
 	    (unsigned long long)x->folder.said.rounds);
-	if (setenv("ACE_NAME", x->cloud.name, 1) < 0 ||
+	if (r == 0 && (setenv("ACE_NAME", x->cloud.name, 1) < 0 ||
 	    setenv("ACE_DIR", x->folder.dir, 1) < 0 ||
-	    setenv("ACE_ROUNDS", rounds, 1) < 0)
-		return err_sys(e, "the environment");
-	return 0;
+	    setenv("ACE_ROUNDS", rounds, 1) < 0 ||
+	    setenv("ACE_CONNECT", connect, 1) < 0))
+		r = err_sys(e, "the environment");
+	free(connect);
+	return r;
 }
 
 static int

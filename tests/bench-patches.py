@@ -53,9 +53,10 @@ def put(path, model):
     tensors = [(name, p.detach().bfloat16().contiguous())
                for name, p in model.state_dict().items()]
     with open(path, "wb") as f:
-        f.write(ace.header(tensors))
-        for _, t in tensors:
-            f.write(ace.memory(t))
+        room = ace.Room(tensors)
+        ace.store(room, [t for _, t in tensors])
+        f.write(ace.header(room.pairs))
+        f.writelines(room.bytes)
 
 
 def main():

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Handwritten digits, learnt by several devices with ace.Local.
+"""Handwritten digits, learnt by several devices with ace.join.
 
-    digits.py --device edge1 --index 1 --of 4 --through PIPELINE
+    digits.py --device edge1 --index 1 --of 4 CLOUD
     digits.py --of 4            # the same, synchronous, all devices in here
 
-The first is one device of four: see ace-pytorch(7); with --replay it is one of
-ace.Replay.  The second is what it is compared with: at every step the mean of the
+The first is one device of four: see ace-pytorch(7).  The second is what it is compared with: at every step the mean of the
 gradients of all four, which is the gradient of their batches together.  Both see the
 same samples in the same order.
 
@@ -100,18 +99,18 @@ def options():
     p.add_argument("--device", default="edge1")
     p.add_argument("--index", type=int, default=1)
     p.add_argument("--of", type=int, default=4)
-    p.add_argument("--through", help="the pipeline of ace.Local")
-    p.add_argument("--checkpoint")
+    p.add_argument("cloud", nargs="?", help="[[USER@]HOST:]DIR, see ace-cloud(1)")
+    p.add_argument("--through", help="a pipeline in the place of the cloud")
+    p.add_argument("--dir", help="this device's folder, ./ace-DEVICE")
     p.add_argument("--passes", type=int, default=40)
     p.add_argument("--batch", type=int, default=32)
     p.add_argument("--rate", type=float, default=24e-3, help="AdamW's")
     p.add_argument("--warmup", type=int, default=20)
     p.add_argument("--interval", type=int, default=8)
     p.add_argument("--replay", action="store_true",
-                   help="ace.Replay: the interval's steps are taken back")
+                   help="the interval's steps are taken back")
     p.add_argument("--outer-rate", type=float, default=1)
     p.add_argument("--outer-momentum", type=float, default=0.4)
-    p.add_argument("--patience", type=float, default=0)
     p.add_argument("--seed", type=int, default=1)
     return p.parse_args()
 
@@ -135,7 +134,7 @@ def main():
         rate(step)
         inner.step()
 
-    if not o.through:
+    if not (o.through or o.cloud):
         steps(model, take, train, batches, 0, total, range(o.of))
         n = sum(p.numel() for p in model.parameters())
         print(f"synchronous\t{accuracy(model, test):.2f}\t{total}"
@@ -143,24 +142,22 @@ def main():
         return
     if o.replay:
         total -= total % o.interval     # rounds are whole
-        local = ace.Replay(model, inner, o.through, device=o.device,
-                           steps=o.interval, checkpoint=o.checkpoint,
-                           patience=o.patience, schedule=rate)
+        way = {"mode": "replay", "schedule": rate}
     else:
-        local = ace.Local(model, inner, o.through, device=o.device,
-                          checkpoint=o.checkpoint, outer_rate=o.outer_rate,
-                          outer_momentum=o.outer_momentum, patience=o.patience)
+        way = {"outer_rate": o.outer_rate, "outer_momentum": o.outer_momentum}
     took = {}
-    while local.round * o.interval < total:
-        first = local.round * o.interval
-        steps(model, (lambda _: local.step()) if o.replay else take, train, batches,
-              first, min(first + o.interval, total), [o.index - 1])
-        local.sync()
-        for k, v in local.seconds.items():
-            took[k] = took.get(k, 0) + v
-    local.close()
-    print(f"{o.device}\t{accuracy(model, test):.2f}\t{local.round}"
-          f"\t{local.digest()}\t"
+    with ace.join(model, inner, o.cloud, through=o.through, name=o.device, dir=o.dir,
+                  every=o.interval, rounds=-(-total // o.interval), **way) as run:
+        while not run.done:
+            now = run.round
+            steps(model, (lambda _: inner.step()) if o.replay else take, train, batches,
+                  now * o.interval, min((now + 1) * o.interval, total), [o.index - 1])
+            if run.round == now:        # the last round has fewer steps
+                run.sync()
+            for k in "steps", "exchange", "apply", "save":
+                took[k] = took.get(k, 0) + run.last[k]
+    print(f"{o.device}\t{accuracy(model, test):.2f}\t{run.round}"
+          f"\t{run.digest()}\t"
           + "\t".join(f"{k} {v:.1f} s" for k, v in took.items()), flush=True)
 
 

@@ -6,42 +6,6 @@ patient
 load hosts
 load pytorch
 
-@test "Gradients: layers that are computed in two threads go out in their order" {
-	cat >threads.py <<-'E'
-	from common import *
-	import threading
-
-	class Two(nn.Module):
-	    """As a model whose parts are on two devices: a thread for each."""
-	    def __init__(self):
-	        super().__init__()
-	        for k in "ab":
-	            setattr(self, k, nn.ParameterList(
-	                [nn.Parameter(torch.zeros(4)) for _ in range(60)]))
-
-	def back(part, first):
-	    sum((p * float(first + i)).sum() for i, p in enumerate(part)).backward()
-
-	sys.setswitchinterval(1e-5)
-	model = Two()
-	grads = ace.Gradients(model, "cat", "edge1")
-	for _ in range(40):
-	    model.zero_grad(set_to_none=True)
-	    threads = [threading.Thread(target=back, args=(list(part), first))
-	               for part, first in ((model.a, 1), (model.b, 1001))]
-	    for t in threads:
-	        t.start()
-	    for t in threads:
-	        t.join()
-	    grads.average()
-	    for part, first in (model.a, 1), (model.b, 1001):
-	        for i, p in enumerate(part):
-	            assert torch.equal(p.grad, torch.full((4,), float(first + i))), i
-	grads.close()
-	E
-	py threads.py
-}
-
 @test "a forked child that lives, as a worker of a DataLoader: no end waits for it" {
 	cat >fork.py <<-'E'
 	from common import *
@@ -258,12 +222,12 @@ load pytorch
 
 	for t in (torch.randn(1000, 64), torch.arange(3 << 20), torch.randn(9).half(),
 	          torch.randn(5, 3).t(), torch.tensor([1., 0, 0, 1, 1, 0, 0, 1])):
-	    seen = {ace.mark(x) for x in (t, t.clone(), t.contiguous())}
+	    seen = {ace.marks([("x", x)])["x"] for x in (t, t.clone(), t.contiguous())}
 	    assert len(seen) == 1, seen
 	    for x in t.roll(1), t.flip(0), torch.cat((t[1:2], t[:1], t[2:])), \
 	            1 - t if len(t) == 8 else t.roll(1 << 20):
-	        assert t.eq(x).all() or ace.mark(x) not in seen, (t.shape, x)
-	assert ace.mark(torch.zeros(0, 4)) == ace.mark(torch.ones(0, 4))
+	        assert t.eq(x).all() or ace.marks([("x", x)])["x"] not in seen, (t.shape, x)
+	assert ace.marks([("x", torch.zeros(0, 4))]) == ace.marks([("x", torch.ones(0, 4))])
 
 	class Queue(nn.Module):
 	    def __init__(self):
@@ -298,7 +262,7 @@ load pytorch
 	    with torch.no_grad():
 	        model[0].weight.add_(1)
 	        if local.round == int(wrong):
-	            local.start[0].add_(1)
+	            next(iter(local.start)).add_(1)
 	    local.sync()
 	local.close()
 	print(local.round, local.digest())
@@ -331,7 +295,7 @@ load pytorch
 
 	model = mlp()
 	local = ace.Local(model, None, "cat", "edge1")
-	grads = ace.Gradients(model, "cat", "edge1", layers=False)
+	grads = ace.Gradients(model, None, "cat", "edge1")
 	model[2] = nn.Linear(30, 5)
 	for call in local.sync, grads.average:
 	    with fails("parameter '2.weight' is another object than when the run began", 2):
@@ -459,36 +423,20 @@ load pytorch
 	ns["BREAK"] = -1
 	exec(CELL, ns)
 	assert ns["local"].round == 4 and ns["local"] is not old
-	with fails("another call of ace.Local with the same pipeline and checkpoint took the"):
+	with fails("another call with the same folder, state or checkpoint took its place"):
 	    old.sync()
 	exec(CELL, ns)                      # done, and once more
 	assert ns["local"].round == 4
 	digest = ns["local"].digest()
-	# what shares only a part of it is refused, at once and by name
-	for more in {"run": "other"}, {"checkpoint": "b.pt"}:
-	    with fails("'edge1" + "'" * (more != {"run": "other"})) as f:
-	        ace.Local(mlp(), None, through("edge1"), "edge1",
-	                  **{"checkpoint": "edge1.pt", **more})
-	    assert "is in use by another ace.Local of this process: close() that one" in f.error
 	# forgotten: its programs are over, and are waited for
 	assert len(alive()) >= 6, alive()
-	sys.last_value = e = f = None
+	sys.last_value = e = None
 	del old, ns
 	gc.collect()
 	assert alive() == [], alive()
 	local = ace.Local(mlp(), None, through("edge1"), "edge1", checkpoint="edge1.pt")
 	assert local.digest() == digest
 	local.close()
-	# gradients, whose hooks are on the model, too
-	model = mlp()
-	for _ in range(2):
-	    last = ace.Gradients(model, through("edge2"), "edge2", run="g")
-	    loss(model, "edge2", 0).backward()
-	    assert last.sent == 3
-	    model.zero_grad()
-	    first, last = (last, None) if _ == 0 else (first, last)
-	with fails("another call of ace.Gradients with the same pipeline and checkpoint"):
-	    first.average()
 	E
 	cloud 1 4 3>&- &
 	py cell.py

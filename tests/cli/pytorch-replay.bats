@@ -305,7 +305,7 @@ export WAY=Replay
 	    common(r, digest)
 	model, o, r, ahead = replay(Keeps, 1)
 	ahead()
-	with fails("the optimiser keeps a method, and ace.Replay can put back"):
+	with fails("the optimiser keeps a method, and mode=\"replay\" can put back"):
 	    r.sync()
 	model, o, r, ahead = replay(torch.optim.LBFGS)
 	with fails("the optimiser cannot take a step with gradients alone"):
@@ -326,7 +326,7 @@ export WAY=Replay
 	with fails("as by a scheduler: the same has to be done when the steps are"):
 	    ahead(1)
 	for bad in 0, 1.5, None:
-	    with fails("steps is the number of steps in a round"):
+	    with fails("the number of steps in a round is an int"):
 	        replay(torch.optim.SGD, bad)
 	# sums of gradients are f32, whatever torch makes by itself
 	model, o, r, ahead = replay(torch.optim.SGD)
@@ -423,10 +423,10 @@ export WAY=Replay
 	# one checkpoint is of one way
 	with fails("checkpoint 'parts.pt' was made with another optimiser: go on"):
 	    run(5, "parts.pt", torch.optim.SGD)
-	with fails("checkpoint 'parts.pt' was made by ace.Replay with steps=3, and this is "
-	           "ace.Replay with steps=2"):
+	with fails("checkpoint 'parts.pt' was made by mode=\"replay\" with every=3, and this is "
+	           "mode=\"replay\" with every=2"):
 	    run(5, "parts.pt", steps=2)
-	with fails("was made by ace.Replay with steps=3, and this is ace.Local"):
+	with fails("was made by mode=\"replay\" with every=3, and this is another mode"):
 	    ace.Local(again, None, "ace-expand", "edge1", checkpoint="parts.pt")
 	P
 }
@@ -450,7 +450,7 @@ export WAY=Replay
 	            replay.sync()
 	        assert replay.digest() == digest and replay.round == 0
 	        open("go", "w").close()
-	        replay.call["wait"].timeout = None
+	        replay.wait.timeout = None
 	    replay.sync()
 	    o.zero_grad()
 	    loss(plain, "edge1", k).backward()
@@ -465,42 +465,4 @@ export WAY=Replay
 	cloud 1 3 3>&- &
 	wait %1
 	wait
-}
-
-# bats test_tags=long
-@test "replay: what ace-pytorch(7) shows runs as it stands, and the example" {
-	cat >given.py <<-'P'
-	from common import *
-
-	model = nn.Sequential(nn.Linear(20, 300), nn.ReLU(), nn.Linear(300, 5))
-	optimizer = torch.optim.AdamW(model.parameters())
-	loss = F.cross_entropy
-	batches = lambda r: [batch("edge1", step) for step in range(3)]
-	pipeline = "ace-compress -c q8 | ace-expand"
-	P
-	block 'replay.step()' >shown
-	block 'def rate(step)' >>shown
-	# the loop of the first, with the rates of the second
-	{
-		cat given.py
-		sed -n '/^def rate/,$p' shown
-		sed -n '/^while/,/close()/p' shown | sed 's/100/3/'
-		echo 'print(replay.round, optimizer.param_groups[0]["lr"])'
-	} >run.py
-	grep -q 'steps=3' shown
-	exits 0 py run.py
-	grep -qx '3 1.8e-05' out
-	# the example: two devices, one model, which has learnt
-	local digits=/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz k
-	[ -f $digits ] || skip "no digits here (Debian's python3-sklearn)"
-	cloud 2 16 '--bits 4' 3>&- &
-	for k in 1 2; do
-		py "$ROOT/examples/pytorch/digits.py" --replay --device edge$k --index $k \
-		    --of 2 --passes 3 --interval 4 --rate 5e-3 \
-		    --through "$(py -c 'from common import *; print(through("edge'$k'"))')" >said$k 3>&- &
-	done
-	wait
-	cat said1 >&3
-	[ "$(cut -f 2-4 said1)" = "$(cut -f 2-4 said2)" ]
-	awk -F '\t' '{ exit !($2 > 80 && $3 == 16) }' said1
 }

@@ -17,15 +17,16 @@ setup_file() {
 	import torch
 	from torch import nn
 	from torch.nn import functional as F
+	import logging
 	import ace_shards
-	from ace_shards import algorithms, checkpoint, transport
+	from ace_shards import algorithms, checkpoint, front, transport
 
 
 	class Inside:
 	    """The module for tests that look inside of it: all names of its parts, which
 	    are set wherever they are."""
 
-	    parts = ace_shards, algorithms, checkpoint, transport
+	    parts = ace_shards, algorithms, checkpoint, front, transport
 
 	    def __getattr__(self, name):
 	        return next(getattr(m, name) for m in self.parts if hasattr(m, name))
@@ -37,6 +38,7 @@ setup_file() {
 
 
 	ace = Inside()
+	logging.basicConfig(format="ace: %(message)s", level=logging.INFO)
 	torch.set_num_threads(1)
 	torch.manual_seed(1)
 	WAY = getattr(ace, os.environ.get("WAY", "Local"))

@@ -202,7 +202,7 @@ load pytorch
 	              checkpoint="edge1.pt", outer_rate=0.7, outer_momentum=0.5)
 	for plain in mlp().state_dict(), [1]:
 	    torch.save(plain, "plain.pt")
-	    with fails("checkpoint 'plain.pt' is none that ace.Local or ace.Replay wrote", 3):
+	    with fails("checkpoint 'plain.pt' is none that ace.join wrote", 3):
 	        ace.Local(mlp(), None, "ace-expand", "edge1", checkpoint="plain.pt")
 	os.symlink("/dev/full", "full.pt.new")
 	for n in 9, 1 << 20:        # small, and what ended the process in torch
@@ -345,76 +345,6 @@ load pytorch
 }
 
 # bats test_tags=long
-@test "Gradients: layer by layer, with layers that had none, and all at the end" {
-	cat >grads.py <<-'E'
-	import copy
-	from common import *
-
-	device, layers = sys.argv[1], sys.argv[2] == "layers"
-
-	class Body(nn.Module):
-	    def __init__(self):
-	        super().__init__()
-	        self.unused = nn.Linear(3, 3)
-	        self.first = nn.Linear(20, 30)
-	        self.last = nn.Linear(30, 5)
-	        self.tied = nn.Linear(30, 5, bias=False)
-	        self.tied.weight = self.last.weight
-	        self.early = nn.Linear(20, 20)      # named last, computed last
-
-	    def forward(self, x):
-	        x = self.first(self.early(x)).relu()
-	        return self.last(x) + self.tied(x * x)
-
-	body = model = Body()
-	twin = copy.deepcopy(model)             # computes what the average has to be
-	grads = ace.Gradients(model, through(device), device, layers=layers)
-	assert [n for n, _ in grads.pairs][0] == "early.bias"
-	for step in range(3):
-	    both = {}
-	    for d in "edge1", "edge2":
-	        twin.zero_grad()
-	        loss(twin, d, step).backward()
-	        for n, p in twin.named_parameters():
-	            g = torch.zeros_like(p) if p.grad is None else p.grad
-	            both[n] = both.get(n, 0) + g.double() / 2
-	        model.zero_grad()
-	    loss(body, device, step).backward()
-	    assert grads.sent == (6 if layers else 0)   # without being asked
-	    grads.average()
-	    for n, p in model.named_parameters():
-	        assert torch.equal(p.grad, both[n].float()), (n, p.grad, both[n])
-	loss(body, device, 9).backward()
-	with fails("changed after it was sent") if layers else torch.enable_grad():
-	    loss(body, device, 9).backward()
-	print("good")
-	E
-	for how in layers whole; do
-		cloud 2 3 3>&- &
-		pair grads.py $how
-		rm -r spool edge1 edge2 cloud
-	done
-}
-
-# bats test_tags=long
-@test "Gradients: what cannot be sent" {
-	py - <<-'E'
-	from common import *
-
-	m = nn.Sequential(nn.Embedding(10, 4, sparse=True), nn.Linear(4, 2))
-	for layers in True, False:
-	    g = ace.Gradients(m, "ace-compress -c f32 | ace-expand", "edge1",
-	                      layers=layers)
-	    with fails("the gradient of '0.weight' is sparse"):
-	        m(torch.tensor([1, 2])).sum().backward()
-	        g.average()
-	    m.zero_grad()
-	    for h in g.nodes:
-	        h[1].remove()
-	E
-}
-
-# bats test_tags=long
 @test "another device than the CPU: one copy each way, and the same bits" {
 	cat >far.py <<-'E'
 	"""One device trains on the CPU, the other on PyTorch's lazy device, in place
@@ -443,8 +373,7 @@ load pytorch
 	    ours = ace.Local(model, sgd, through(device), device,
 	                     outer_momentum=0.5)
 	else:
-	    ours = ace.Gradients(model, through(device), device,
-	                         layers=how == "layers")
+	    ours = ace.Gradients(model, sgd, through(device), device)
 	for name in copies:
 	    counted(name)
 	for step in range(3):
@@ -454,59 +383,19 @@ load pytorch
 	    copies.update(cpu=0, copy_=0)
 	    if how == "local":
 	        sgd.step()
-	        ours.sync()
-	        ones = 4
-	    else:
-	        ours.average()
-	        ones = 4 if how == "whole" else 0   # the others left before
-	    if where == "lazy":
-	        assert copies == {"cpu": ones, "copy_": 4}, copies
-	    if how != "local":
-	        sgd.step()
+	    ours.sync() if how == "local" else ours.step()
+	    if where == "lazy":         # one transfer; back it is one .to()
+	        assert copies == {"cpu": 1, "copy_": 4}, copies
 	ours.close()
 	for p in model.parameters():
 	    assert p.device.type == where
 	print([p.detach().cpu().tolist() for p in model.parameters()])
 	E
-	for how in local layers whole; do
+	for how in local gradients; do
 		cloud 2 3 3>&- &
 		pair far.py $how
 		rm -r spool edge1 edge2 cloud
 	done
-}
-
-# bats test_tags=long
-@test "DistributedDataParallel: its communication hook" {
-	cat >ddp.py <<-'E'
-	import torch.distributed as dist
-	from common import *
-
-	device = sys.argv[1]
-	dist.init_process_group("gloo", init_method=f"file://{os.getcwd()}/{device}.meet",
-	                        rank=0, world_size=1)
-	model = mlp()
-	ddp = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.001)
-	grads = ace.Gradients(model, through(device), device, layers=False)
-	ddp.register_comm_hook(grads, ace.Gradients.hook)
-	sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-	plain = mlp()
-	plain.load_state_dict(model.state_dict())
-	other = torch.optim.SGD(plain.parameters(), lr=0.1)
-	for step in range(4):
-	    sgd.zero_grad()
-	    loss(ddp, device, step).backward()
-	    sgd.step()
-	    other.zero_grad()
-	    (loss(plain, "edge1", step) / 2 + loss(plain, "edge2", step) / 2).backward()
-	    other.step()
-	for p, q in zip(model.parameters(), plain.parameters()):
-	    assert torch.allclose(p, q, atol=1e-5)
-	grads.close()
-	print(sum(p.double().sum().item() for p in model.parameters()))
-	E
-	py -c 'import torch.distributed as d; assert d.is_available()'
-	cloud 2 4 3>&- &
-	pair ddp.py
 }
 
 # bats test_tags=long
@@ -542,53 +431,6 @@ load pytorch
 	E
 }
 
-# bats test_tags=long
-@test "the Python of ace-pytorch(7) runs as it stands" {
-	mkdir bin
-	cat >bin/ssh <<-'E'
-	#!/bin/sh
-	[ "$*" = '-T cloud' ] && exec ace-recv --spool spool --reply aggregate --sync none
-	E
-	chmod +x bin/ssh
-	PATH=$PWD/bin:$PATH
-	cat >given.py <<-'E'
-	from common import *
-	import torch.distributed as dist
-
-	model = nn.Sequential(nn.Linear(20, 300), nn.ReLU(), nn.Linear(300, 5))
-	optimizer = torch.optim.AdamW(model.parameters())
-	loss = F.cross_entropy
-	data = [batch("edge1", step) for step in range(3)]
-	E
-	# of the page: a pipeline, local steps, gradients, those of DDP
-	for n in 1 2 3 4; do
-		awk -v n=$n '/^\.Bd -literal/ { k++ } k == n' \
-		    "$ROOT/man/ace-pytorch.7" | sed '/^\.Ed/q' | literals >block$n
-	done
-	head -n 1 block[1-4] | paste -sd ' ' |
-	    grep -q '1 <== ace-step .*2 <== import ace_shards as ace .*3 <== grads = .*4 <== grads = '
-	for n in 2 3 4; do
-		rm -rf edge1 edge1.pt* spool cloud
-		{
-			cat given.py
-			case $n in
-			2) echo 'def batches(r): return data' ;;
-			4) echo 'dist.init_process_group("gloo", "file://'"$PWD"'/meet",
-			    rank=0, world_size=1)' ;;
-			esac
-			echo 'pipeline = """' "$(cat block1)" '"""'
-			sed 's/100/3/' block$n
-			[ $n -ne 4 ] || printf '%s\n' 'for x, y in data:' \
-			    '    loss(ddp(x), y).backward()'
-			[ $n -lt 3 ] || echo 'grads.close()'
-		} >run.py
-		cloud 1 3 3>&- &
-		py run.py || { cat run.py; false; }
-		wait
-		[ "$(ls spool/*/2/edge1.aceg)" ]
-	done
-}
-
 # page SED: the commands of ace-pytorch(7) that are left, with what was installed
 # in its place
 page() {
@@ -597,56 +439,4 @@ page() {
 	examples "$ROOT/man/ace-pytorch.7" | sed "$1" |
 	    grep -vE '^(apt-get|make) ' |
 	    sed "s|/usr/local/share/ace/|$ROOT/examples/|"
-}
-
-# bats test_tags=long
-@test "ace-pytorch(7): from nothing to four processes and a cloud" {
-	page '/^cat .*aggregate.aceg/q' >page.sh
-	[ "$(grep -c digits.py page.sh)" -eq 2 ]
-	mkdir bin
-	printf '#!/bin/sh\nexec "%s" "$@"\n' "$PYTHON" >bin/python3
-	chmod +x bin/python3
-	unset PYTHONPATH
-	PATH=$PWD/bin:$PATH exits 0 timeout "$HANG" bash -euo pipefail page.sh
-	cat out >&3
-	# what the page shows is what was printed, digits and checksums aside
-	aside() { sed -E 's/\b[0-9a-f]{8}\b/#/; s/[0-9]+(\.[0-9]+)?/0/g'; }
-	sed -n '/^\.Sh EXAMPLES/,$p' "$ROOT/man/ace-pytorch.7" |
-	    sed -n '/^\.Bd -unfilled/,/^\.Ed/{/^\./d;p}' | aside | sort -u >shown
-	aside <out | sort -u >printed
-	[ "$(wc -l <shown)" -ge 3 ]
-	[ -z "$(comm -23 shown printed | tee /dev/stderr)" ]
-	# four devices, one model, and it has learnt
-	[ "$(grep -c '^edge[1-4]' out)" -eq 4 ]
-	[ "$(grep '^edge' out | cut -f 3,4 | sort -u | wc -l)" -eq 1 ]
-	grep -q '^edge1.*	55	.*steps .* s	exchange .* s	apply .* s	save' out
-	awk -F '\t' '/^edge1/ { ace = $2 } /^synchronous/ { sync = $2; full = $4 }
-	    /^[0-9]+$/ { sent += up ? 4 * $1 : $1; up = 1 }
-	    END { print ace, sync, full / sent
-		exit !(ace > 90 && sync > 90 && full / sent > 100) }' out
-}
-
-# bats test_tags=long
-@test "ace-pytorch(7): the same over ssh" {
-	page '1,/^cat .*aggregate.aceg/d' >page.sh
-	[ "$(grep -c 'ssh -i' page.sh)" -eq 1 ]
-	apart
-	need sshd ssh ssh-keygen nc ss
-	mkdir -m 700 ssh
-	on ssh-keygen -q -t ed25519 -N '' -f ssh/user
-	touch ssh/hosts ssh/known
-	script ssh <<-END
-		exec $(command -v ssh) -F '$PWD/ssh/hosts' -o User=root -o BatchMode=yes \
-		    -o UserKnownHostsFile='$PWD/ssh/known' -o IdentitiesOnly=yes "\$@"
-	END
-	script python3 <<-END
-		exec '$PYTHON' "\$@"
-	END
-	: >authorized_keys
-	host cloud 127.0.0.2 "$PWD/authorized_keys"
-	cp "$ROOT"/examples/pytorch/*.py .
-	exits 0 on bash -euo pipefail page.sh
-	cat err
-	[ "$(grep -c '^edge[1-4]' out)" -eq 4 ]
-	[ "$(grep '^edge' out | cut -f 2-4 | sort -u | wc -l)" -eq 1 ]
 }

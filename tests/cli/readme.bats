@@ -76,7 +76,7 @@ shown() {
 		block PyTorch $n | sed "s|/tmp/ace-try|'$PWD/ace-try'|g" >terminal$n
 	done
 	shown PyTorch 2 >shown
-	spool_of_now() { [ -d ace-try/spool ] && [ ! -e ace-try/before ]; }
+	spool_of_now() { [ -e ace-try/run/run ] && [ ! -e ace-try/before ]; }
 	[ "${HALF:-}" != quick ] || again=
 	# typed once more it is another run; the quick half types it once
 	for n in 1 ${again-2}; do

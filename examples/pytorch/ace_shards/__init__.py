@@ -1,19 +1,15 @@
 """Train one PyTorch model on several machines, through the programs of ace(7).
 
-Local averages what the devices' local steps changed; Replay averages the gradients
-along steps that are taken back, and all devices take the same steps with the
-average; Gradients averages gradients at every step, layer by layer as they are
-computed or by a communication hook of DistributedDataParallel.  ace-pytorch(7) has
-the rest.
+    with ace.join(model, optimizer, cloud="me@cloud:run", every=50) as run:
+        ...                             # train as ever, until run.done
 
-It needs torch, 1.13 or later, the standard library, and the programs, in PATH or
-beside this Python.
+ace-pytorch(7) has the rest.  It needs torch, 1.13 or later, the standard library, and
+the programs, in PATH or beside this Python.
 """
-from .algorithms import Gradients, Local, Replay
-from .checkpoint import load, save
+from .checkpoint import model
+from .front import Run, join
 from .transport import Error
 
-__all__ = ["Error", "Gradients", "Local", "Replay", "load", "save"]
+__all__ = ["Error", "Run", "join", "model"]
 
-for _c in Error, Gradients, Local, Replay:
-    _c.__module__ = __name__
+Error.__module__ = __name__
