@@ -512,9 +512,9 @@ table_py() {
 	               zip(m.state_dict().values(), fresh.state_dict().values()))
 	    # a file of another kind, and one that would run something
 	    for bad in [1], {"start": os.system}:
-	        torch.save(bad, "bad.pt")
-	        with fails("'bad.pt' is not a checkpoint of ace.join"):
-	            ace.model("bad.pt")
+	        torch.save(bad, f"{NAME}.bad")
+	        with fails(f"'{NAME}.bad' is not a checkpoint of ace.join"):
+	            ace.model(f"{NAME}.bad")
 	    return said
 
 

@@ -98,7 +98,7 @@ def model(path: str) -> dict[str, torch.Tensor]:
         return {**{n: s.to(getattr(torch, kind.split(".")[1])) for s, (n, (_, kind)) in
                    zip(had["start"], had["look"].items())},
                 **had["moved"], **had["buffers"]}
-    except (OSError, KeyError, TypeError, pickle.UnpicklingError, RuntimeError, ValueError) as e:
+    except Exception as e:
         raise Error(f"'{path}' is not a checkpoint of ace.join: {e}", 3) from e
 
 
