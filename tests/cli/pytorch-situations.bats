@@ -5,7 +5,7 @@ load helper
 patient
 load pytorch
 
-# table_py: the module of the situations; each is a function of its device's number
+# table_py: the situations; each is a function of its device's number
 table_py() {
 	cat >table.py <<-'E'
 	import contextlib
@@ -528,7 +528,7 @@ table_py() {
 @test "ace-pytorch(7), SITUATIONS: each row is what happens" {
 	table_py
 	py table.py >said 2>err || { cat said err; false; }
-	cat said >&3
+	sed 's/^/# /' said >&3
 	# statistics of one's own are other ones on each device
 	[ "$(sort -u own | wc -l)" -eq 2 ]
 	# the page has these rows, and no others
@@ -538,8 +538,7 @@ table_py() {
 	diff page have
 }
 
-# resumed KIND...: a run of two devices, of which one is killed in each of these rounds,
-# ends as if nothing had happened
+# trainer: resumed.py NAME ROUND KEYWORDS, killed in that round
 trainer() {
 	cat >resumed.py <<-'E'
 	from common import *
