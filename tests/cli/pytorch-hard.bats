@@ -297,7 +297,7 @@ load pytorch
 	local = ace.Local(model, None, "cat", "edge1")
 	grads = ace.Gradients(model, None, "cat", "edge1")
 	model[2] = nn.Linear(30, 5)
-	for call in local.sync, grads.average:
+	for call in local.sync, grads.sync:
 	    with fails("parameter '2.weight' is another object than when the run began", 2):
 	        call()
 	# as torch has it: values that are copied, and a model that is moved
