@@ -205,33 +205,26 @@ names(const char *dir, void (*each)(const char *dir, const char *name,
 		(void)closedir(h);
 }
 
-struct newest {
-	uint64_t step;
-	int any;
-};
-
-static void
-each_done(const char *dir, const char *name, void *arg)
+static int
+has_manifest(const char *dir, uint64_t step)
 {
-	struct newest *x = arg;
-	const uint64_t step = strtoull(name, NULL, 10);
+	char path[2 * PATH_MAX];
 
-	(void)dir;
-	if (!x->any || step > x->step)
-		x->step = step;
-	x->any = 1;
+	(void)snprintf(path, sizeof(path), "%s/done/%llu", dir,
+	    (unsigned long long)step);
+	return access(path, F_OK) == 0;
 }
 
 static int
 last_step(uint64_t *step)
 {
 	char path[PATH_MAX + 32];
-	struct newest x = { 0, 0 };
 
-	(void)snprintf(path, sizeof(path), "%s/D/run/done", proc_dir);
-	names(path, each_done, &x);
-	*step = x.step;
-	return x.any;
+	(void)snprintf(path, sizeof(path), "%s/D/run", proc_dir);
+	for (*step = STEPS + BURST - 1; *step != 0; --*step)
+		if (has_manifest(path, *step))
+			return 1;
+	return has_manifest(path, 0);
 }
 
 struct open_step {
@@ -391,16 +384,6 @@ add_file(const char *path, double sign, double *acc, float *h)
 }
 
 static int counted[STEPS + BURST][DEVICES];
-
-static int
-has_manifest(const char *dir, uint64_t step)
-{
-	char path[2 * PATH_MAX];
-
-	(void)snprintf(path, sizeof(path), "%s/done/%llu", dir,
-	    (unsigned long long)step);
-	return access(path, F_OK) == 0;
-}
 
 static void
 check_sum(const char *dir, uint64_t step)
