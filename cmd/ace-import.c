@@ -16,7 +16,7 @@
 #include "base/num.h"
 #include "files/format.h"
 #include "format/shard.h"
-#include "model/folder.h"
+#include "model/model.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
 
@@ -179,7 +179,7 @@ put_folder(struct import *m, const char *path, const struct format_opts *fo,
     struct err *e)
 {
 	struct format_source *src;
-	int r = folder_open(&src, path, fo, e);
+	int r = model_source(&src, path, fo, e);
 
 	if (r <= 0)
 		return r;

@@ -76,7 +76,7 @@ static int
 scratch_file(void *swap, int *fd, uint64_t *from, struct err *e)
 {
 	*from = 0;
-	return swap_scratch(swap, fd, e);
+	return statedir_scratch(&((struct swap *)swap)->dir, fd, e);
 }
 
 /* The model, or what it has of one. */
@@ -401,7 +401,7 @@ begin_delta(struct patch *x, struct err *e)
 	if (x->s.p[x->s.n - 1].step <= x->s.p[x->which].base)
 		return err_set(e, ERR_DATA, "mismatch: the patch says not of which "
 		    "step to which it is (ace-diff --base-version, --step)");
-	if ((r = swap_scratch(&x->swap, &fd, e)) < 0)
+	if ((r = statedir_scratch(&x->swap.dir, &fd, e)) < 0)
 		return r;
 	return delta_create(&x->delta, &x->m, fd,
 	    o->coding < 0 ? DELTA_XOR : o->coding, e);
@@ -554,13 +554,17 @@ from_input(struct patch *x, struct err *e)
 		return r;
 	if ((k = swap_lock(&x->swap, r < 0 ? &own : e)) < 0 || r < 0)
 		return r < 0 ? r : k;
-	if ((r = look_again(x, e)) < 0 || x->s.n == 0)
-		return r;
-	last = &x->s.p[x->s.n - 1];
-	if (x->swap.staged && x->o->act == STAGE && x->o->delta == NULL && !x->s.parts &&
+	last = x->s.n > 0 ? &x->s.p[x->s.n - 1] : NULL;
+	if (last != NULL && x->swap.staged && x->o->act == STAGE &&
+	    x->o->delta == NULL && !x->s.parts &&
 	    memcmp(x->swap.ready.hash, last->after, MODEL_HASH) == 0 &&
 	    swap_still(&x->swap, &own) == 0)
 		return 0;
+	/* before the model is looked at: what was staged is linked to it */
+	if (last != NULL)
+		swap_discard(&x->swap);
+	if ((r = look_again(x, e)) < 0 || x->s.n == 0)
+		return r;
 	x->which = needed(x);
 	if (x->which == x->s.n && x->o->delta != NULL)
 		x->which = idle(x);

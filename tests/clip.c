@@ -5,6 +5,8 @@
  *                bytes (0: 1..7 by turns), as slow pipes and sockets do
  * ACE_KILL=N     where the N-th of the calls that change something begins
  *                (write, fsync, rename, ...) the process ends as by kill -9
+ * ACE_STOP=N     where the N-th of these, or of those that look at a file, begins it
+ *                stops, as by SIGSTOP
  * ACE_NOLINK=1   a file system without hard links
  * ACE_NOFILTER=1 a kernel without seccomp
  * ACE_SPLICE=W   tee and splice: W is N, refused from the N-th call on; eintr or
@@ -48,7 +50,7 @@ enum { LOOK_MS = 20 };
 #define LATER_NS 1000000000000000LL
 
 static struct clip *page;
-static long alone;		/* ACE_KILL: calls left */
+static long alone, stop;	/* ACE_KILL, ACE_STOP: calls left */
 static long faster = -1;	/* ACE_FASTER, since when */
 static struct timespec since;
 static long long waited;	/* milliseconds, where it is 0 */
@@ -76,6 +78,8 @@ begin(void)
 		    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if ((s = getenv("ACE_KILL")) != NULL)
 		alone = atol(s);
+	if ((s = getenv("ACE_STOP")) != NULL)
+		stop = atol(s);
 	if ((s = getenv("ACE_FASTER")) != NULL)
 		faster = atol(s);
 	if ((s = getenv("ACE_LATER")) != NULL)
@@ -92,6 +96,9 @@ hit(enum clip_call call, const char *what)
 
 	if (alone > 0 && (CLIP_CHANGES >> call & 1) != 0 && --alone == 0)
 		(void)kill(getpid(), SIGKILL);
+	if (stop > 0 && ((CLIP_CHANGES | 1u << CLIP_STAT) >> call & 1) != 0 &&
+	    --stop == 0)
+		(void)kill(getpid(), SIGSTOP);
 	if (page == NULL || (page->mask >> call & 1) == 0)
 		return 0;
 	left = __atomic_sub_fetch(&page->left, 1, __ATOMIC_SEQ_CST);
@@ -528,9 +535,9 @@ renames(int a, const char *from, int b, const char *to, unsigned flags)
 	if (hit(CLIP_RENAME, "rename"))
 		return -1;
 	r = (int)syscall(SYS_renameat2, a, from, b, to, flags);
-	if (r == 0 && flags == 0 && log_fd >= 0)
-		record_names(CLIP_OP_RENAME, name_in(a, from, x),
-		    name_in(b, to, y));
+	if (r == 0 && log_fd >= 0)
+		record_names(flags != 0 ? CLIP_OP_SWAP : CLIP_OP_RENAME,
+		    name_in(a, from, x), name_in(b, to, y));
 	return r;
 }
 

@@ -35,7 +35,8 @@ enum clip_op {
 	CLIP_OP_CREATE = 1, CLIP_OP_WRITE, CLIP_OP_SYNC, CLIP_OP_SYNCDIR,
 	CLIP_OP_RENAME, CLIP_OP_LINK, CLIP_OP_UNLINK, CLIP_OP_MKDIR,
 	CLIP_OP_OUT,		/* bytes went to standard output */
-	CLIP_OP_CUT		/* a file's length: at */
+	CLIP_OP_CUT,		/* a file's length: at */
+	CLIP_OP_SWAP		/* two names, exchanged */
 };
 struct clip_rec {
 	uint32_t op;

@@ -17,7 +17,7 @@ struct op {
 	uint64_t ino, at;
 	unsigned char *data;
 	size_t n;
-	int node, node2;	/* in the true run: what is named, and over it */
+	int node, node2;	/* in the true run: what is named, and exchanged */
 };
 
 struct node {
@@ -242,6 +242,16 @@ read_log(const char *path)
 			if (o->op == CLIP_OP_RENAME)
 				tree_drop(&now, o->path);
 			tree_set(&now, o->other, o->node);
+		} else if (o->op == CLIP_OP_SWAP) {
+			o->node2 = tree_find(&now, o->other);
+			if (i < 0 || o->node2 < 0) {
+				free(o->data);
+				continue;
+			}
+			o->node2 = now.f[o->node2].node;
+			o->node = now.f[i].node;
+			tree_set(&now, o->other, o->node);
+			tree_set(&now, o->path, o->node2);
 		} else if (o->op == CLIP_OP_UNLINK) {
 			if (i < 0) {
 				free(o->data);
@@ -261,7 +271,7 @@ is_name(const struct op *o)
 {
 	return o->op == CLIP_OP_CREATE || o->op == CLIP_OP_RENAME ||
 	    o->op == CLIP_OP_LINK || o->op == CLIP_OP_UNLINK ||
-	    o->op == CLIP_OP_MKDIR;
+	    o->op == CLIP_OP_MKDIR || o->op == CLIP_OP_SWAP;
 }
 
 static int
@@ -278,8 +288,8 @@ static int
 pending(size_t j, size_t k)
 {
 	const struct op *o = &ops[j];
-	const char *name = o->op == CLIP_OP_RENAME || o->op == CLIP_OP_LINK ?
-	    o->other : o->path;
+	const char *name = o->op == CLIP_OP_RENAME || o->op == CLIP_OP_LINK ||
+	    o->op == CLIP_OP_SWAP ? o->other : o->path;
 	size_t i;
 
 	for (i = j + 1; i < k; i++)
@@ -311,6 +321,10 @@ apply(struct tree *t, const struct op *o, size_t n)
 		tree_drop(t, o->path);
 		/* FALLTHROUGH */
 	case CLIP_OP_LINK:
+		tree_set(t, o->other, o->node);
+		break;
+	case CLIP_OP_SWAP:
+		tree_set(t, o->path, o->node2);
 		tree_set(t, o->other, o->node);
 		break;
 	case CLIP_OP_UNLINK:

@@ -2,21 +2,22 @@
 
 #include "base/clock.h"
 
-void
+int
 clock_settle(struct timespec t)
 {
-	const struct timespec pause = { 0, 1000000 };
-	struct timespec now;
-	double ms = 0;
+	const double tick = t.tv_nsec == 0 ? CLOCK_WHOLE_MS : 0;
+	struct timespec now, pause = { 0, 1000000 };
+	double ms;
+	int waited;
 
-	while (ms >= 0 && clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0) {
+	for (waited = 0; clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0; waited = 1) {
 		ms = (double)(t.tv_sec - now.tv_sec) * 1e3 +
 		    (double)(t.tv_nsec - now.tv_nsec) * 1e-6;
-		if (ms > (double)CLOCK_SETTLE_MS)
-			return;
-		if (ms >= 0)
-			(void)nanosleep(&pause, NULL);
+		if (ms > (double)CLOCK_SETTLE_MS || ms + tick < 0)
+			break;
+		(void)nanosleep(&pause, NULL);
 	}
+	return waited;
 }
 
 double

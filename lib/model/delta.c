@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -195,23 +196,20 @@ struct make {
 	unsigned char *p, *q, *pos;	/* DELTA_PIECE bytes each */
 };
 
+static int
+delta_by_name(const void *name, const void *t)
+{
+	return strcmp(name, ((const struct schema_tensor *)t)->name);
+}
+
 /* The number of a tensor, or -1; their names rise. */
 static ssize_t
 delta_find(const struct schema *s, const char *name)
 {
-	size_t low = 0, high = s->n, mid;
-	int c;
+	const struct schema_tensor *t = s->n == 0 ? NULL : bsearch(name, s->t, s->n,
+	    sizeof(*s->t), delta_by_name);
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if ((c = strcmp(name, s->t[mid].name)) == 0)
-			return (ssize_t)mid;
-		if (c < 0)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return -1;
+	return t != NULL ? t - s->t : -1;
 }
 
 static int

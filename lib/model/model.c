@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/arc.h"
+#include "base/at.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -14,7 +16,7 @@
 #include "base/pack.h"
 #include "codec/exact.h"
 #include "files/dtype.h"
-#include "files/format.h"
+#include "files/format_impl.h"
 #include "files/gguf.h"
 #include "model/model.h"
 #include "model/slice.h"
@@ -99,13 +101,49 @@ model_name(const char *dir, const char *name, struct err *e)
 	return p;
 }
 
+int
+model_stat(int dir, const char *name, int flags, struct stat *st)
+{
+	int r;
+
+	while ((r = fstatat(dir, name, st, flags)) == 0 &&
+	    clock_settle(st->st_ctim))
+		;
+	return r;
+}
+
 static void
 file_looks(struct model_file *f, const struct stat *st)
 {
 	f->size = (uint64_t)st->st_size;
 	f->inode = (uint64_t)st->st_ino;
-	f->changed = (int64_t)st->st_mtim.tv_sec * 1000000000 +
-	    st->st_mtim.tv_nsec;
+	f->links = (uint64_t)st->st_nlink;
+	f->looks = model_looks(st, "", 0);
+	f->changed = model_looks(st, "", 1);
+}
+
+/* Whether a file, or its absence, is as it was; to *again how it looks now, where only
+ * its time of last change may be another. */
+static int
+file_same(const struct model_file *f, struct model_file *again, struct err *e)
+{
+	struct model_file now = { .inode = 0 };
+	struct stat st;
+
+	if (model_stat(AT(f->path), 0, &st) == 0)
+		file_looks(&now, &st);
+	else if (errno != ENOENT)
+		return err_sys(e, "'%s'", f->path);
+	/* another name changes the time, too */
+	if (now.inode != f->inode || now.looks != f->looks || (again == NULL &&
+	    now.changed != f->changed && now.links == f->links))
+		return err_set(e, ERR_REFUSED, "'%s' changed while it was read",
+		    f->path);
+	if (again != NULL) {
+		again->changed = now.changed;
+		again->links = now.links;
+	}
+	return 0;
 }
 
 /* One file more, with its path, which becomes m's. */
@@ -134,10 +172,7 @@ file_add(struct model *m, const char *name, char *path, struct err *e)
 		return -ERR_SYS;
 	if ((r = fd_open(path, FD_FILE, &f->fd, &st, e)) < 0)
 		return r;
-	/* what changes it from now on is seen by its time */
-	clock_settle(st.st_mtim);
-	clock_settle(st.st_ctim);
-	if (fstat(f->fd, &st) < 0)
+	if (model_stat(f->fd, "", AT_EMPTY_PATH, &st) < 0)
 		return err_sys(e, "'%s'", path);
 	file_looks(f, &st);
 	return 0;
@@ -317,8 +352,9 @@ take_tensors(struct model *m, struct founds *all, const struct index *x,
 }
 
 static int
-find_files(struct model *m, struct index *x, char **index, struct err *e)
+find_files(struct model *m, struct index *x, struct err *e)
 {
+	char *index;
 	struct stat st;
 	int r;
 
@@ -328,13 +364,13 @@ find_files(struct model *m, struct index *x, char **index, struct err *e)
 		return file_add(m, m->path, alloc_dup(m->path, e), e);
 	m->dir = 1;
 	(void)fd_most();	/* each stays open */
-	if ((*index = model_name(m->path, MODEL_INDEX, e)) == NULL)
+	if ((index = m->index.path = model_name(m->path, MODEL_INDEX, e)) == NULL)
 		return -ERR_SYS;
-	if (access(*index, F_OK) == 0) {
-		x->path = *index;
-		if ((r = safetensors_index(*index, index_add, NULL, x,
-		    e)) < 0)
-			return err_file(e, r, *index);
+	if (model_stat(AT(index), 0, &st) == 0) {
+		file_looks(&m->index, &st);
+		x->path = index;
+		if ((r = safetensors_index(index, index_add, NULL, x, e)) < 0)
+			return err_file(e, r, index);
 		return index_files(m, x, e);
 	}
 	r = file_add(m, MODEL_SINGLE, model_name(m->path, MODEL_SINGLE, e), e);
@@ -352,13 +388,12 @@ model_open(struct model *m, const char *path, struct err *e)
 {
 	struct founds all = { NULL, 0, 0 };
 	struct index x = { NULL, 0, 0, NULL };
-	char *index = NULL;
 	uint32_t i;
 	size_t k;
 	int r;
 
 	m->path = path;
-	if ((r = find_files(m, &x, &index, e)) == 0 && !m->dir &&
+	if ((r = find_files(m, &x, e)) == 0 && !m->dir &&
 	    (r = gguf_is(m->file[0].fd, path, e)) > 0) {
 		m->gguf = 1;
 		r = gguf_read(m->file[0].fd, path, m->file[0].size, &m->keys,
@@ -372,7 +407,6 @@ model_open(struct model *m, const char *path, struct err *e)
 		alloc_free(all.p[k].t.name);
 	alloc_free(all.p);
 	index_release(&x);
-	alloc_free(index);
 	if (r < 0)
 		model_close(m);
 	return r;
@@ -390,6 +424,7 @@ model_close(struct model *m)
 		alloc_free(m->file[i].path);
 	}
 	alloc_free(m->file);
+	alloc_free(m->index.path);
 	schema_release(&m->schema);
 	gguf_release(&m->keys);
 	alloc_free(m->place);
@@ -472,38 +507,36 @@ model_read(const struct model *m, const struct model_span *s, unsigned char *p,
 int
 model_same(const struct model *m, struct err *e)
 {
-	struct model_file now;
-	struct stat st;
 	size_t i;
+	int r = m->index.path != NULL ? file_same(&m->index, NULL, e) : 0;
 
-	for (i = 0; i < m->nfiles; i++) {
-		if (m->file[i].made)
-			continue;
-		if (stat(m->file[i].path, &st) < 0)
-			return err_sys(e, "'%s'", m->file[i].path);
-		file_looks(&now, &st);
-		if (now.size != m->file[i].size ||
-		    now.inode != m->file[i].inode ||
-		    now.changed != m->file[i].changed)
-			return err_set(e, ERR_REFUSED, "'%s' changed while it was "
-			    "read", m->file[i].path);
-	}
-	return 0;
+	for (i = 0; i < m->nfiles && r == 0; i++)
+		r = m->file[i].made ? 0 : file_same(&m->file[i], NULL, e);
+	return r;
+}
+
+int
+model_again(struct model *m, struct err *e)
+{
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < m->nfiles && r == 0; i++)
+		r = file_same(&m->file[i], &m->file[i], e);
+	return r;
 }
 
 uint64_t
 model_looks(const struct stat *st, const char *name, int all)
 {
-	unsigned char b[56] = { 0 };
+	const uint64_t x[] = { pack_hash64(name, strlen(name)),
+	    (uint64_t)st->st_ino, (uint64_t)st->st_size,
+	    (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec,
+	    (uint64_t)st->st_mode, (uint64_t)st->st_uid, (uint64_t)st->st_gid,
+	    all ? (uint64_t)st->st_ctim.tv_sec : 0,
+	    all ? (uint64_t)st->st_ctim.tv_nsec : 0 };
 
-	bytes_set64(b, pack_hash64(name, strlen(name)));
-	bytes_set64(b + 8, (uint64_t)st->st_ino);
-	bytes_set64(b + 16, (uint64_t)st->st_size);
-	bytes_set64(b + 24, (uint64_t)st->st_mtim.tv_sec);
-	bytes_set64(b + 32, (uint64_t)st->st_mtim.tv_nsec);
-	bytes_set64(b + 40, all ? (uint64_t)st->st_ctim.tv_sec : 0);
-	bytes_set64(b + 48, all ? (uint64_t)st->st_ctim.tv_nsec : 0);
-	return pack_hash64(b, sizeof(b));
+	return pack_hash64(x, sizeof(x));
 }
 
 uint64_t
@@ -514,7 +547,7 @@ model_stamp(const struct model *m)
 	size_t i;
 
 	for (i = 0; i < m->nfiles; i++)
-		if (fstat(m->file[i].fd, &st) == 0)
+		if (model_stat(m->file[i].fd, "", AT_EMPTY_PATH, &st) == 0)
 			h += model_looks(&st, m->dir ? m->file[i].name : "", 1);
 	return h;
 }
@@ -638,4 +671,105 @@ model_note_release(struct model_note *t)
 	alloc_free(t->sum);
 	buf_release(&t->changed);
 	*t = (struct model_note)MODEL_NOTE_INIT;
+}
+
+/* ---- a folder as one file of tensors ---- */
+
+struct folder {
+	struct model m;
+	uint32_t *from;		/* [tensors] of the source: the model's number */
+	size_t cap;
+};
+
+/* The metadata of the first file: all say the same. */
+static int
+folder_notes(struct format_source *s, struct err *e)
+{
+	const struct folder *f = s->own;
+	const struct format_opts any = { .bits = 1 };
+	struct format_source *one;
+	int r = f->m.nfiles == 0 ? 0 : format_open(&one, FORMAT_SAFETENSORS,
+	    f->m.file[0].path, &any, e);
+
+	if (r == 0 && f->m.nfiles != 0) {
+		r = text_add(&s->note, format_note(one), e);
+		format_close(one);
+	}
+	return r;
+}
+
+static int
+folder_begin(struct format_source *s, const struct format_opts *o, struct err *e)
+{
+	struct folder *f = alloc_get(1, sizeof(*f), e);
+	const struct schema *sc;
+	struct schema_tensor t;
+	uint32_t i;
+	int r;
+
+	(void)o;
+	if ((s->own = f) == NULL)
+		return -ERR_SYS;
+	f->m = (struct model)MODEL_INIT;
+	r = model_open(&f->m, s->path, e);
+	sc = &f->m.schema;
+	for (i = 0; i < sc->n && r == 0; i++) {
+		if (!format_wants(s, sc->t[i].name))
+			continue;
+		t = sc->t[i];
+		if (schema_bits(t.dtype))
+			return err_set(e, ERR_DATA, "unsupported: tensor '%s' in "
+			    "'%s' has dtype '%s'", t.name, s->name,
+			    schema_dtype_name(t.dtype));
+		if ((r = format_add(s, &t, sc->t[i].name, e)) == 0 &&
+		    (r = alloc_grow(&f->from, &f->cap, s->schema.n,
+		    sizeof(*f->from), e)) == 0)
+			f->from[s->schema.n - 1] = i;
+	}
+	return r < 0 ? r : folder_notes(s, e);
+}
+
+static int
+folder_bytes(struct format_source *s, void *p, size_t n, struct err *e)
+{
+	const struct folder *f = s->own;
+	const struct model_place *at = &f->m.place[f->from[s->cur]];
+	const struct model_span span = { .file = at->file, .bytes = n,
+	    .at = at->at + dtype_bytes(s->schema.t[s->cur].dtype, s->at) };
+
+	return model_read(&f->m, &span, p, e);
+}
+
+static int
+folder_same(struct format_source *s, struct err *e)
+{
+	return model_same(&((struct folder *)s->own)->m, e);
+}
+
+static void
+folder_close(struct format_source *s)
+{
+	struct folder *f = s->own;
+
+	if (f == NULL)
+		return;
+	model_close(&f->m);
+	alloc_free(f->from);
+	alloc_free(f);
+}
+
+int
+model_source(struct format_source **out, const char *path,
+    const struct format_opts *o, struct err *e)
+{
+	static const struct backend_in in = {
+		folder_begin, NULL, folder_bytes, NULL, folder_same, folder_close
+	};
+	struct stat st;
+	int r;
+
+	if (strcmp(path, "-") == 0 || stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	r = format_open_by(out, &in, path, o, e);
+	return r < 0 ? r : 1;
 }

@@ -19,6 +19,8 @@
 #include "format/schema.h"
 
 struct err;
+struct format_opts;
+struct format_source;
 struct slice;
 struct stat;
 
@@ -33,8 +35,8 @@ struct model_file {
 	char *name;		/* in the directory; of a file, its path */
 	char *path;
 	int fd;			/* for reading */
-	uint64_t size, inode;
-	int64_t changed;	/* last, in nanoseconds */
+	uint64_t size, inode;	/* inode 0: there is no such file */
+	uint64_t links, looks, changed;	/* model_looks, without and with all */
 	int made;		/* by us, without a name; path is what of */
 };
 
@@ -47,6 +49,7 @@ struct model_place {
 struct model {
 	const char *path;
 	int dir;
+	struct model_file index;	/* of a directory: path, and how it looks */
 	struct model_file *file;	/* [nfiles], by name */
 	size_t nfiles;
 	struct schema schema;		/* tensors by name */
@@ -58,8 +61,7 @@ struct model {
 	struct slice *slice;		/* [schema.n] what the files have of each
 					 * tensor; NULL: all (parts.h) */
 };
-#define MODEL_INIT { NULL, 0, NULL, 0, SCHEMA_INIT, NULL, 0, { NULL, 0, 0 }, 0, \
-	NULL }
+#define MODEL_INIT { .schema = SCHEMA_INIT }
 
 /* model_open(m, path, e): looks at the headers of all files.  -ERR_DATA with the
  * tensor's or the file's name when they are not what they should be.  path must
@@ -83,15 +85,29 @@ uint64_t model_bytes(const struct model *m);
 int model_read(const struct model *m, const struct model_span *s,
     unsigned char *p, struct err *e);
 
+/* model_source(out, path, o, e): as format_open, of the folder of a model: its tensors are
+ * read in the order of their names, whatever file each is in.  1; 0: path is no folder. */
+int model_source(struct format_source **out, const char *path,
+    const struct format_opts *o, struct err *e);
+
 /* model_name(dir, name, e): "DIR/NAME", the caller's to free; NULL without memory. */
 char *model_name(const char *dir, const char *name, struct err *e);
 #define MODEL_INDEX "model.safetensors.index.json"
 #define MODEL_SINGLE "model.safetensors"
 
-/* model_same(m, e): -ERR_REFUSED when a file is not as it was at model_open. */
+/* model_same(m, e): -ERR_REFUSED when a file, or the index, is not as it was at
+ * model_open. */
 int model_same(const struct model *m, struct err *e);
-/* model_looks(st, name, all): of a file of that name, what is another number when it
- * was replaced or written; all: or linked, or renamed, or given other rights. */
+/* model_again(m, e): the same, but for the times of last change, which are taken anew:
+ * before anything is read, when it was opened for writing, which may change them where
+ * a file comes from another layer. */
+int model_again(struct model *m, struct err *e);
+/* model_stat(dir, name, flags, st): fstatat(2), where nothing that changes the file from
+ * now on can leave it with the same time of last change. */
+int model_stat(int dir, const char *name, int flags, struct stat *st);
+/* model_looks(st, name, all): return a number of a file of that name that is another one
+ * when the file was replaced, written, or given other rights; all: or linked, renamed,
+ * or given the time back that it had. */
 uint64_t model_looks(const struct stat *st, const char *name, int all);
 /* model_stamp(m): how all its files look now, in a number. */
 uint64_t model_stamp(const struct model *m);

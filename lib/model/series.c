@@ -516,9 +516,7 @@ series_release(struct series *s)
 	alloc_free(s->p);
 	alloc_free(s->has);
 	alloc_free(s->may);
-	s->p = NULL;
-	s->has = s->may = NULL;
-	s->n = s->cap = s->turns = s->capmay = 0;
+	*s = (struct series)SERIES_INIT;
 }
 
 /* ---- what is taken ---- */

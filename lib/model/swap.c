@@ -15,7 +15,6 @@
 #include "base/at.h"
 #include "base/bytes.h"
 #include "base/cli.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/io.h"
@@ -27,24 +26,20 @@
 
 const char *const swap_ways[] = { "reflink", "in-place", "copy", NULL };
 
+/* What is in the directory beside the model: swap.h. */
+static const char *const names[SWAP_NAMES] = { "lock", "new", "old",
+	"ready", "redo", "marker" };
+enum { LOCK, NEW, OLD, READY, REDO, MARKER };
+
 enum {
 	SWAP_PIECE = 1 << 20,
 	SWAP_TEXT = 512,
 	SWAP_WORD = 8,		/* bytes that are set together */
-	SWAP_WORDS = 64,	/* that are compared at once */
 	SWAP_SET = 12,		/* of one of them in redo: where, what */
-	SWAP_SETS = 256,	/* that are read at once */
-	SWAP_HEAD = 40,		/* of redo */
-	SWAP_RUN = 24 + MODEL_HASH	/* of a group in redo */
+	SWAP_HEAD = 24 + MODEL_HASH	/* of a group in redo, and of its end */
 };
 #define SWAP_MAGIC UINT64_C(0x0132304f44455250)	/* "PREDO02", 1 */
 #define SWAP_LAST UINT32_MAX			/* no file: the end of redo */
-
-static char *
-swap_name(const struct swap *s, const char *name, struct err *e)
-{
-	return model_name(s->home, name, e);
-}
 
 static int
 swap_dots(const char *name)
@@ -58,7 +53,7 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
 {
 	const char *name;
 	struct stat st;
-	size_t n;
+	size_t n, i;
 	int r = temp_folder(path, &s->path, e);
 
 	s->cli = cli;
@@ -74,6 +69,9 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
 	if ((s->home = alloc_get(n + 16, 1, e)) == NULL)
 		return -ERR_SYS;
 	(void)snprintf(s->home, n + 16, "%s.ace-patch", s->path);
+	for (i = 0; i < SWAP_NAMES; i++)
+		if ((s->at[i] = model_name(s->home, names[i], e)) == NULL)
+			return -ERR_SYS;
 	/* as a device's state: nobody else may write there.  A link in its place is
 	 * nobody's who named it */
 	return statedir_open_here(&s->dir, s->home, s->home, e);
@@ -107,64 +105,58 @@ swap_drop(struct swap *s)
 void
 swap_close(struct swap *s)
 {
+	size_t i;
+
 	swap_drop(s);
 	io_free(s->redo);
 	pack_sum_free(s->sum);
 	buf_release(&s->set);
 	statedir_close(&s->dir);
+	for (i = 0; i < SWAP_NAMES; i++)
+		alloc_free(s->at[i]);
 	alloc_free(s->path);
 	alloc_free(s->home);
 	*s = (struct swap)SWAP_INIT;
-}
-
-int
-swap_scratch(const struct swap *s, int *fd, struct err *e)
-{
-	return statedir_scratch(&s->dir, fd, e);
 }
 
 /* ---- what is known ---- */
 
 /* 1, or 0 when there is no such file. */
 static int
-mark_read(const struct swap *s, const char *name, struct swap_mark *mark,
-    struct err *e)
+mark_read(const char *path, struct swap_mark *mark, struct err *e)
 {
-	char text[SWAP_TEXT + 1], hex[MODEL_HEX], *path = swap_name(s, name, e);
+	char text[SWAP_TEXT + 1], hex[MODEL_HEX];
 	struct io *io = NULL;
 	size_t n = 0;
-	int r = path != NULL ? io_open_kept(&io, path, e) : -ERR_SYS, good;
+	int r = io_open_kept(&io, path, e), good;
 
 	if (r > 0 && (r = io_read(io, text, SWAP_TEXT, &n, e)) == 0) {
 		text[n] = '\0';
 		good = sscanf(text, "hash %32[0-9a-f]\nstep %" SCNu64
-		    "\nstamp %" SCNx64 "\ninode %" SCNu64 "\nnext %" SCNx64
-		    "\n", hex, &mark->step, &mark->stamp, &mark->inode,
-		    &mark->next) == 5 &&
+		    "\nstamp %" SCNx64 "\nwas %" SCNx64 "\ninode %" SCNu64
+		    "\nnext %" SCNx64 "\n", hex, &mark->step, &mark->stamp,
+		    &mark->was, &mark->inode, &mark->next) == 6 &&
 		    model_unhex(hex, mark->hash);
 		r = good ? 1 : err_set(e, ERR_DATA, "corrupt: '%s'", path);
 	}
 	io_free(io);
-	alloc_free(path);
 	return r;
 }
 
 static int
-mark_write(const struct swap *s, const char *name, const struct swap_mark *mark,
-    struct err *e)
+mark_write(const char *path, const struct swap_mark *mark, struct err *e)
 {
-	char text[SWAP_TEXT], hex[MODEL_HEX], *path = swap_name(s, name, e);
+	char text[SWAP_TEXT], hex[MODEL_HEX];
 	struct io *io = NULL;
-	int n, r = path != NULL ? io_create(&io, path, 1, e) : -ERR_SYS;
+	int n, r = io_create(&io, path, 1, e);
 
 	model_hex(mark->hash, hex);
 	n = snprintf(text, sizeof(text), "hash %s\nstep %" PRIu64 "\nstamp %"
-	    PRIx64 "\ninode %" PRIu64 "\nnext %" PRIx64 "\n", hex, mark->step,
-	    mark->stamp, mark->inode, mark->next);
+	    PRIx64 "\nwas %" PRIx64 "\ninode %" PRIu64 "\nnext %" PRIx64 "\n",
+	    hex, mark->step, mark->stamp, mark->was, mark->inode, mark->next);
 	if (r == 0 && (r = io_write(io, text, (size_t)n, e)) == 0)
 		r = io_commit(io, IO_SYNC_FULL, e);
 	io_free(io);
-	alloc_free(path);
 	return r;
 }
 
@@ -181,79 +173,121 @@ swap_known(struct swap *s, const struct model *m,
 	if ((same && s->mark.step == mark.step && s->mark.stamp == mark.stamp) ||
 	    model_same(m, NULL) < 0)
 		return;
-	if (mark_write(s, "marker", &mark, NULL) == 0) {
+	if (mark_write(s->at[MARKER], &mark, NULL) == 0) {
 		s->mark = mark;
 		s->marked = 1;
 	}
 }
 
-/* Add what says later that the file, and what it leads to as a link, was not changed;
- * its time cannot be that of a change which comes after. */
-static int
-looks_add(const char *path, const char *name, int all, uint64_t *sum,
-    struct err *e)
-{
-	struct stat st;
+/* ---- how it looks ---- */
 
-	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
+/* Sums, so that the order of a directory does not matter. */
+struct looks {
+	const struct swap *s;	/* took: compared with what is in new; or NULL */
+	uint64_t all, was;	/* with the times of last change, and without */
+	uint64_t to;		/* of what links lead to, as they are there */
+	uint64_t took;		/* of what was linked or copied, and from what */
+};
+
+/* What is linked is known by its inode.  What is copied was not changed until then; that
+ * a file with other names was linked by one of them has changed its time. */
+static uint64_t
+looks_took(const struct stat *st, const char *name, int linked)
+{
+	const struct stat is = { .st_ino = st->st_ino };
+
+	return linked ? model_looks(&is, name, 0) :
+	    model_looks(st, name, st->st_nlink == 1);
+}
+
+/* Add a file, and what it leads to as a link. */
+static int
+looks_add(void *arg, const char *path, const char *name, struct err *e)
+{
+	struct looks *l = arg;
+	struct stat st, in;
+	char *new = NULL;
+	int linked;
+
+	if (model_stat(AT(path), AT_SYMLINK_NOFOLLOW, &st) < 0)
 		return err_sys(e, "'%s'", path);
-	clock_settle(st.st_ctim);
-	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_sys(e, "'%s'", path);
-	*sum += model_looks(&st, name, all);
-	if (S_ISLNK(st.st_mode) && fstatat(AT(path), &st, 0) == 0)
-		*sum += model_looks(&st, name, all);
+	if (l->s != NULL && name[0] != '\0' &&
+	    (new = model_name(l->s->at[NEW], name, e)) == NULL)
+		return -ERR_SYS;
+	linked = new != NULL && fstatat(AT(new), &in, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    in.st_ino == st.st_ino;
+	alloc_free(new);
+	if (linked)
+		l->took += looks_took(&st, name, 1);
+	l->all += model_looks(&st, name, 1);
+	l->was += model_looks(&st, name, 0);
+	if (S_ISLNK(st.st_mode) && model_stat(AT(path), 0, &st) == 0)
+		l->to += model_looks(&st, name, 1);
+	if (!linked)
+		l->took += looks_took(&st, name, 0);
 	return 0;
 }
 
+static uint64_t
+looks_rights(const struct stat *st)
+{
+	const struct stat is = { .st_mode = st->st_mode, .st_uid = st->st_uid,
+	    .st_gid = st->st_gid };
+
+	return model_looks(&is, ".", 0);
+}
+
+/* Call each(arg, PATH/NAME, NAME, e) for every name in a directory. */
 static int
-swap_looks(const char *path, int all, uint64_t *sum, struct err *e)
+swap_each(const char *path, int (*each)(void *, const char *, const char *,
+    struct err *), void *arg, struct err *e)
 {
 	const struct dirent *de;
 	DIR *d = scan_open(path);
 	char *p;
 	int r = 0;
 
-	*sum = 0;
 	if (d == NULL)
-		return errno == ENOTDIR ? looks_add(path, "", all, sum, e) :
-		    err_sys(e, "'%s'", path);
+		return err_sys(e, "'%s'", path);
 	while (r == 0 && (de = readdir(d)) != NULL) {
 		if (swap_dots(de->d_name))
 			continue;
 		p = model_name(path, de->d_name, e);
-		r = p != NULL ? looks_add(p, de->d_name, all, sum, e) : -ERR_SYS;
+		r = p != NULL ? each(arg, p, de->d_name, e) : -ERR_SYS;
 		alloc_free(p);
 	}
 	(void)closedir(d);
 	return r;
 }
 
-/* ---- names ---- */
-
-static void
-swap_unlink(const struct swap *s, const char *name)
+/* How a file looks, or a directory with all that is in it. */
+static int
+swap_looks(const char *path, const struct swap *s, struct looks *l,
+    struct err *e)
 {
-	char *path = swap_name(s, name, NULL);
+	struct stat st;
 
-	if (path != NULL)
-		(void)unlinkat(AT(path), 0);
-	alloc_free(path);
+	*l = (struct looks){ .s = s };
+	if (fstatat(AT(path), &st, 0) < 0)
+		return err_sys(e, "'%s'", path);
+	if (!S_ISDIR(st.st_mode))
+		return looks_add(l, path, "", e);
+	l->all = l->was = l->took = looks_rights(&st);
+	return swap_each(path, looks_add, l, e);
 }
 
-/* A file, or a directory of files.  What is in a directory that came into one is
+/* ---- names ---- */
+
+/* Remove a file, or a directory of files.  What is in a directory that came into one is
  * nobody's here to remove, and nor is what a link leads to. */
 static void
-swap_remove(const struct swap *s, const char *name)
+swap_remove(const struct swap *s, const char *path)
 {
-	char *path = swap_name(s, name, NULL);
 	const struct dirent *de;
 	DIR *d;
 
-	if (path == NULL || unlinkat(AT(path), 0) == 0 || errno == ENOENT) {
-		alloc_free(path);
+	if (unlinkat(AT(path), 0) == 0 || errno == ENOENT)
 		return;
-	}
 	d = scan_open(path);
 	while (d != NULL && (de = readdir(d)) != NULL)
 		(void)unlinkat(dirfd(d), de->d_name, 0);
@@ -262,7 +296,6 @@ swap_remove(const struct swap *s, const char *name)
 	if (unlinkat(AT(path), AT_REMOVEDIR) < 0)
 		cli_say(s->cli, 0, "'%s' cannot be removed: %s", path,
 		    strerror(errno));
-	alloc_free(path);
 }
 
 /* One takes the name of the other, at once. */
@@ -277,41 +310,18 @@ swap_exchange(const char *a, const char *b)
 #endif
 }
 
-/* What swap_try left; the directory only if it is empty. */
-static void
-swap_untry(const struct swap *s)
-{
-	char *try = swap_name(s, "try", NULL), *full = swap_name(s, "try/full", NULL);
-
-	if (try != NULL && full != NULL && (unlinkat(AT(full), 0) == 0 ||
-	    errno == ENOENT))
-		(void)unlinkat(AT(try), AT_REMOVEDIR);
-	alloc_free(try);
-	alloc_free(full);
-}
-
-/* Whether a signal leaves what is in "new". */
-static void
-swap_keep(const struct swap *s, int keep)
-{
-	char *new = swap_name(s, "new", NULL);
-
-	if (new != NULL && keep)
-		temp_leave(new);
-	else if (new != NULL)
-		temp_enter(new);
-	alloc_free(new);
-}
-
 void
 swap_discard(struct swap *s)
 {
 	swap_drop(s);
 	io_free(s->redo);
 	s->redo = NULL;
-	swap_unlink(s, "ready");
-	swap_remove(s, "new");
-	swap_keep(s, 1);
+	if (s->placed)		/* and the next call looks */
+		return;
+	(void)unlinkat(AT(s->at[READY]), 0);
+	swap_remove(s, s->at[NEW]);
+	swap_remove(s, s->at[OLD]);
+	temp_leave(s->at[NEW]);
 	s->staged = 0;
 }
 
@@ -355,107 +365,103 @@ swap_owned(int fd, const struct stat *was, const char *path, const char *to,
 	return 0;
 }
 
-/* A new file like another, by the same rights; *fd stays open. */
+/* Make a new file like the one at path, open as from; *fd stays open. */
 static int
-swap_like(const struct swap *s, const char *path, const char *to, int *fd,
-    struct err *e)
+swap_like(struct swap *s, int from, const char *path, const char *name,
+    const char *to, int *fd, struct err *e)
 {
-	int from = openat(AT(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
 	struct stat st;
+	int r;
 
-	*fd = -1;
-	if (from < 0 || fstat(from, &st) < 0) {
-		r = err_sys(e, "'%s'", path);
-	} else {
-		*fd = openat(AT(to), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		r = *fd >= 0 ? swap_owned(*fd, &st, path, to, e) :
-		    err_sys(e, "'%s'", to);
-		if (r == 0)
-			r = swap_fill(s, path, from, *fd, e);
-	}
-	if (from >= 0)
-		(void)close(from);
-	return r;
+	if (model_stat(from, "", AT_EMPTY_PATH, &st) < 0)
+		return err_sys(e, "'%s'", path);
+	*fd = openat(AT(to), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (*fd < 0)
+		return err_sys(e, "'%s'", to);
+	s->took += looks_took(&st, name, 0);
+	return (r = swap_owned(*fd, &st, path, to, e)) < 0 ? r :
+	    swap_fill(s, path, from, *fd, e);
 }
 
-/* What does not change is in both directories. */
+/* Refuse what is in the model's directory and cannot be in the next one. */
 static int
-swap_link(const struct swap *s, const char *path, const char *to,
+swap_plain(void *arg, const char *path, const char *name, struct err *e)
+{
+	struct stat st;
+
+	(void)arg, (void)name;
+	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_sys(e, "'%s'", path);
+	return !S_ISDIR(st.st_mode) ? 0 : err_set(e, ERR_REFUSED, "'%s' is a "
+	    "directory in a model: such a model is patched in place only", path);
+}
+
+/* What does not change is in both directories: linked, or else copied. */
+static int
+swap_both(struct swap *s, const char *path, const char *name, const char *to,
     struct err *e)
 {
 	struct stat st;
-	int fd, r;
+	int from, fd = -1, r;
 
-	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_sys(e, "'%s'", path);
-	if (S_ISDIR(st.st_mode))
-		return err_set(e, ERR_REFUSED, "'%s' is a directory in a model: "
-		    "such a model is patched in place only", path);
-	if (linkat(AT(path), AT(to), 0) == 0)
+	if (linkat(AT(path), AT(to), 0) == 0) {
+		if (fstatat(AT(to), &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return err_sys(e, "'%s'", to);
+		s->took += looks_took(&st, name, 1);
 		return 0;
-	if (!S_ISREG(st.st_mode))
+	}
+	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return err_sys(e, "'%s'", to);
-	if ((r = swap_like(s, path, to, &fd, e)) == 0 && fsync(fd) < 0)
+	if ((r = fd_open(path, FD_FILE, &from, &st, e)) < 0)
+		return r;
+	if ((r = swap_like(s, from, path, name, to, &fd, e)) == 0 && fsync(fd) < 0)
 		r = err_sys(e, "'%s'", to);
 	if (fd >= 0)
 		(void)close(fd);
+	(void)close(from);
 	return r;
 }
 
-static size_t
-swap_which(const struct model *m, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < m->nfiles && strcmp(m->file[i].name, name) != 0; i++)
-		;
-	return i;
-}
-
-/* What comes into the directory, goes or changes from here on is seen: it was linked or
- * copied before it was looked at. */
 static int
-swap_entry(struct swap *s, const char *new, const char *name,
-    const unsigned char *touched, struct err *e)
+swap_link(void *arg, const char *path, const char *name, struct err *e)
 {
-	size_t i = swap_which(s->m, name);
-	char *from = model_name(s->path, name, e);
-	char *to = from != NULL ? model_name(new, name, e) : NULL;
-	int r = -ERR_SYS;
+	struct swap *s = arg;
+	char *to;
+	size_t i;
+	int r;
 
-	if (to != NULL && (r = i < s->m->nfiles && touched[i] ?
-	    swap_like(s, from, to, &s->fd[i], e) :
-	    swap_link(s, from, to, e)) == 0)
-		r = looks_add(from, name, 1, &s->ready.stamp, e);
-	alloc_free(from);
+	for (i = 0; i < s->m->nfiles && (s->fd[i] < 0 ||
+	    strcmp(s->m->file[i].name, name) != 0); i++)
+		;
+	if (i < s->m->nfiles)		/* it was copied */
+		return 0;
+	to = model_name(s->at[NEW], name, e);
+	r = to != NULL ? swap_both(s, path, name, to, e) : -ERR_SYS;
 	alloc_free(to);
 	return r;
 }
 
+/* Give the next directory what the model's has: its rights last, since nothing may be
+ * written into it then, if nothing was before. */
 static int
-swap_dir(struct swap *s, const char *new, const unsigned char *touched,
-    struct err *e)
+swap_folder(struct swap *s, int last, struct err *e)
 {
-	const struct dirent *de;
+	const char *new = s->at[NEW];
 	struct stat st;
-	DIR *d;
-	int r, fd;
+	int fd, r;
 
 	if (fstatat(AT(s->path), &st, 0) < 0)
 		return err_sys(e, "'%s'", s->path);
-	if (mkdirat(AT(new), 0700) < 0 || (d = scan_open(s->path)) == NULL)
-		return err_sys(e, "'%s'", new);
-	for (r = 0; r == 0 && (de = readdir(d)) != NULL;)
-		if (!swap_dots(de->d_name))
-			r = swap_entry(s, new, de->d_name, touched, e);
-	(void)closedir(d);
-	if (r < 0)
+	if (last && (r = swap_each(s->path, swap_link, s, e)) < 0)
 		return r;
-	/* last: nothing may be written into it then, if nothing was before */
 	if ((fd = openat(AT(new), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		return err_sys(e, "'%s'", new);
 	r = swap_owned(fd, &st, s->path, new, e);
+	if (r == 0 && !last && fchmod(fd, 0700) < 0)
+		r = err_sys(e, "'%s'", new);
 	(void)close(fd);
+	if (last)
+		s->took += looks_rights(&st);
 	return r;
 }
 
@@ -483,60 +489,62 @@ swap_unable(const struct swap *s, struct err *e)
 }
 
 /* Try whether the directory may be renamed and two can be exchanged, before anything is
- * copied.  A directory that is not empty is never replaced, so that the first rename
- * fails; why it fails is the answer. */
+ * copied.  A directory that is not empty, as home with its lock, is never replaced, so
+ * that the rename fails; why it fails is the answer. */
 static int
-swap_try(const struct swap *s, const char *new, struct err *e)
+swap_try(const struct swap *s, struct err *e)
 {
-	char *try = swap_name(s, "try", e), *full = swap_name(s, "try/full", e);
-	int r = -ERR_SYS, fd = -1;
+	const char *new = s->at[NEW], *old = s->at[OLD];
+	int r;
 
-	if (try == NULL || full == NULL)
-		goto out;
-	if (mkdirat(AT(try), 0700) < 0 || mkdirat(AT(new), 0700) < 0 ||
-	    (fd = openat(AT(full), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-	    0600)) < 0)
-		r = err_sys(e, "'%s'", try);
-	else if (renameat(AT(s->path), AT(try)) == 0)
-		r = renameat(AT(try), AT(s->path)) < 0 ? err_sys(e, "'%s' is now "
-		    "called '%s'", s->path, try) : swap_unable(s, e);
+	if (mkdirat(AT(new), 0700) < 0 || mkdirat(AT(old), 0700) < 0)
+		return err_sys(e, "'%s'", new);
+	if (rename(s->path, s->home) == 0)
+		r = rename(s->home, s->path) < 0 ? err_sys(e, "'%s' is now called "
+		    "'%s'", s->path, s->home) : swap_unable(s, e);
 	else if (errno != ENOTEMPTY && errno != EEXIST)
 		r = swap_unable(s, e);
 	else
-		r = swap_exchange(new, try) < 0 ? swap_unable(s, e) : 0;
-	if (fd >= 0)
-		(void)close(fd);
-	swap_remove(s, "new");
-	swap_untry(s);
-out:
-	alloc_free(try);
-	alloc_free(full);
+		r = swap_exchange(new, old) < 0 ? swap_unable(s, e) : 0;
+	swap_remove(s, old);
 	return r;
 }
 
-/* All of the next model beside the old one, as the old one is. */
+/* Copy the files that change. */
+static int
+swap_copies(struct swap *s, const unsigned char *touched, struct err *e)
+{
+	const struct model_file *f;
+	char *to;
+	size_t i;
+	int r;
+
+	if ((r = swap_try(s, e)) == 0 &&
+	    (r = swap_each(s->path, swap_plain, s, e)) == 0)
+		r = swap_folder(s, 0, e);
+	for (i = 0; i < s->m->nfiles && r == 0; i++) {
+		if (!touched[i])
+			continue;
+		f = &s->m->file[i];
+		to = model_name(s->at[NEW], f->name, e);
+		r = to != NULL ? swap_like(s, f->fd, f->path, f->name, to, &s->fd[i],
+		    e) : -ERR_SYS;
+		alloc_free(to);
+	}
+	return r;
+}
+
+/* The files that change beside the old ones, as those are. */
 static int
 swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
 {
-	char *new;
-	int r;
-
 	if (swap_mounted(s->path))
 		return err_set(e, ERR_REFUSED, "'%s' is a mount point: such a model "
 		    "is patched in place only", s->path);
-	if ((new = swap_name(s, "new", e)) == NULL)
-		return -ERR_SYS;
-	s->ready.stamp = 0;
-	r = s->m->dir ? swap_try(s, new, e) : 0;
-	if (r == 0)
-		swap_keep(s, 0);
-	if (r == 0)
-		r = s->m->dir ? swap_dir(s, new, touched, e) :
-		    swap_like(s, s->path, new, &s->fd[0], e);
-	if (r == 0 && !s->m->dir)
-		r = swap_looks(s->path, 1, &s->ready.stamp, e);
-	alloc_free(new);
-	return r;
+	s->took = 0;
+	temp_enter(s->at[NEW]);
+	return s->m->dir ? swap_copies(s, touched, e) : swap_like(s, s->m->file[0].fd,
+	    s->path, "", s->at[NEW], &s->fd[0], e);
 }
 
 /* ---- the next model, in place ---- */
@@ -557,6 +565,15 @@ redo_file(struct swap *s, size_t i, struct err *e)
  * again whatever part of them was set before; that the model is still the one that they
  * are for is known by the hashes, which groups that do not change have, too. */
 static int
+redo_sum(struct swap *s, struct err *e)
+{
+	if (s->sum == NULL && (s->sum = pack_sum_new(e)) == NULL)
+		return -ERR_SYS;
+	pack_sum_reset(s->sum);
+	return 0;
+}
+
+static int
 redo_put(struct swap *s, const void *p, size_t n, struct err *e)
 {
 	pack_sum_add(s->sum, p, n);
@@ -568,36 +585,13 @@ redo_put(struct swap *s, const void *p, size_t n, struct err *e)
 static int
 redo_begin(struct swap *s, const unsigned char *touched, struct err *e)
 {
-	char *path = swap_name(s, "redo", e);
 	size_t i;
-	int r = path != NULL ? io_create(&s->redo, path, 1, e) : -ERR_SYS;
+	int r = io_create(&s->redo, s->at[REDO], 1, e);
 
-	alloc_free(path);
 	for (i = 0; i < s->m->nfiles && r == 0; i++)
 		if (touched[i])
 			r = redo_file(s, i, e);
-	if (r == 0 && s->sum == NULL && (s->sum = pack_sum_new(e)) == NULL)
-		return -ERR_SYS;
-	if (r == 0)
-		pack_sum_reset(s->sum);
-	return r;
-}
-
-/* Which of the first SWAP_WORDS words are others, a bit for each; fewer where there are
- * no more, of which the last one may be short. */
-static uint64_t
-redo_differs(const unsigned char *old, const unsigned char *new, size_t bytes)
-{
-	uint64_t m = 0;
-	size_t i, n = bytes / SWAP_WORD;
-
-	for (i = 0; i < n && i < SWAP_WORDS; i++)
-		m |= (uint64_t)(bytes_le64(old + SWAP_WORD * i) !=
-		    bytes_le64(new + SWAP_WORD * i)) << i;
-	if (i < SWAP_WORDS)
-		m |= (uint64_t)(memcmp(old + SWAP_WORD * i, new + SWAP_WORD * i,
-		    bytes % SWAP_WORD) != 0) << i;
-	return m;
+	return r < 0 ? r : redo_sum(s, e);
 }
 
 static int
@@ -605,28 +599,25 @@ redo_group(struct swap *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new,
     const unsigned char after[MODEL_HASH], struct err *e)
 {
-	unsigned char head[SWAP_RUN], word[SWAP_WORD] = { 0 }, *p;
-	size_t i, at, left;
-	uint64_t m;
+	const size_t bytes = old == new ? 0 : span->bytes;
+	unsigned char head[SWAP_HEAD], *p;
+	size_t i, n;
 	int r;
 
 	s->set.n = 0;
-	for (i = old == new ? span->bytes : 0; i < span->bytes;
-	    i += SWAP_WORDS * SWAP_WORD) {
-		m = redo_differs(old + i, new + i, span->bytes - i);
-		if ((r = buf_room(&s->set, SWAP_WORDS * SWAP_SET, e)) < 0)
-			return r;
-		for (p = s->set.p + s->set.n; m != 0; m &= m - 1, p += SWAP_SET) {
-			at = i + SWAP_WORD * (size_t)__builtin_ctzll(m);
-			left = span->bytes - at;
-			bytes_set32(p, (uint32_t)(at / SWAP_WORD));
-			if (left < SWAP_WORD)
-				memcpy(word, new + at, left);
-			bytes_set64(p + 4, bytes_le64(left < SWAP_WORD ? word :
-			    new + at));
-		}
-		s->set.n = (size_t)(p - s->set.p);
+	if ((r = buf_room(&s->set, (bytes / SWAP_WORD + 1) * SWAP_SET, e)) < 0)
+		return r;
+	for (p = s->set.p, i = 0; i < bytes; i += SWAP_WORD) {
+		n = bytes - i < SWAP_WORD ? bytes - i : SWAP_WORD;
+		if (n == SWAP_WORD ? bytes_le64(old + i) == bytes_le64(new + i) :
+		    memcmp(old + i, new + i, n) == 0)
+			continue;
+		bytes_set32(p, (uint32_t)(i / SWAP_WORD));
+		bytes_set64(p + 4, 0);
+		memcpy(p + 4, new + i, n);
+		p += SWAP_SET;
 	}
+	s->set.n = (size_t)(p - s->set.p);
 	bytes_set32(head, span->file);
 	bytes_set32(head + 4, (uint32_t)(s->set.n / SWAP_SET));
 	bytes_set64(head + 8, span->at);
@@ -660,140 +651,160 @@ redo_end(struct swap *s, struct err *e)
 }
 
 static int
-redo_strange(struct io *f, const struct model *m, struct err *e)
+redo_strange(const struct io *f, const struct model *m, struct err *e)
 {
 	return err_set(e, ERR_REFUSED, "'%s' was left by a process that changed another "
 	    "model than '%s' is", io_name(f), m->path);
 }
 
+static int
+redo_corrupt(const struct io *f, struct err *e)
+{
+	return err_set(e, ERR_DATA, "corrupt: '%s'", io_name(f));
+}
+
+static int
+redo_get(struct swap *s, struct io *f, void *p, size_t n, struct err *e)
+{
+	size_t got;
+	int r = io_read(f, p, n, &got, e);
+
+	if (r < 0 || got < n)
+		return r < 0 ? r : redo_corrupt(f, e);
+	pack_sum_add(s->sum, p, n);
+	return 0;
+}
+
 /* A group as it is once its words, which stand in f behind its head, are set; nothing
  * is written that makes another than the journal was made for. */
 static int
-redo_set(struct io *f, const struct model *m, int fd, const unsigned char *head,
+redo_set(struct swap *s, struct io *f, int fd, const unsigned char *head,
     unsigned char *p, int write, struct err *e)
 {
 	uint64_t at = bytes_le64(head + 8), n = bytes_le64(head + 16), word;
-	uint32_t k = bytes_le32(head + 4);
-	const char *path = m->file[bytes_le32(head)].path;
-	unsigned char all[SWAP_SET * SWAP_SETS], is[MODEL_HASH], *set, *end;
-	size_t got, len;
+	size_t len = (size_t)bytes_le32(head + 4) * SWAP_SET;
+	const char *path = s->m->file[bytes_le32(head)].path;
+	unsigned char is[MODEL_HASH], *set;
 	int r;
 
-	if ((r = fd_read_all(fd, (off_t)at, p, n, path, e)) < 0)
+	s->set.n = 0;
+	if (len > (n / SWAP_WORD + 1) * SWAP_SET)
+		return redo_corrupt(f, e);
+	if ((r = fd_read_all(fd, (off_t)at, p, n, path, e)) < 0 ||
+	    (r = buf_room(&s->set, len, e)) < 0 ||
+	    (r = redo_get(s, f, s->set.p, len, e)) < 0)
 		return r;
-	for (; k > 0; k -= (uint32_t)(got / SWAP_SET)) {
-		len = SWAP_SET * (k < SWAP_SETS ? k : SWAP_SETS);
-		if ((r = io_read(f, all, len, &got, e)) < 0)
-			return r;
-		if (got < len)
-			return err_set(e, ERR_DATA, "corrupt: '%s'", io_name(f));
-		for (set = all, end = all + got; set < end; set += SWAP_SET) {
-			word = (uint64_t)bytes_le32(set) * SWAP_WORD;
-			if (word >= n)
-				return err_set(e, ERR_DATA, "corrupt: '%s'",
-				    io_name(f));
-			len = n - word < SWAP_WORD ? (size_t)(n - word) :
-			    SWAP_WORD;
-			memcpy(p + word, set + 4, len);
-		}
+	for (set = s->set.p; set < s->set.p + len; set += SWAP_SET) {
+		word = (uint64_t)bytes_le32(set) * SWAP_WORD;
+		if (word >= n)
+			return redo_corrupt(f, e);
+		memcpy(p + word, set + 4, n - word < SWAP_WORD ?
+		    (size_t)(n - word) : SWAP_WORD);
 	}
 	pack_hash128(p, (size_t)n, is);
 	if (memcmp(is, head + 24, MODEL_HASH) != 0)
-		return redo_strange(f, m, e);
-	return write ? fd_write_at(fd, (off_t)at, p, n, path, e) : 0;
+		return redo_strange(f, s->m, e);
+	return write && len > 0 ? fd_write_at(fd, (off_t)at, p, n, path, e) : 0;
 }
 
-/* Everything in redo, to the end that was verified: whether the model becomes what it
- * says, or to make it that. */
+/* The next group, or all were there: 1, and which model they make. */
+static int
+redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err *e)
+{
+	const struct model *m = s->m;
+	unsigned char head[SWAP_HEAD], sum[MODEL_HASH], is[MODEL_HASH];
+	const uint64_t most = (uint64_t)MODEL_GROUP * 8;
+	uint64_t at, n;
+	uint32_t i;
+	size_t got;
+	int r;
+
+	if ((r = redo_get(s, f, head, SWAP_HEAD, e)) < 0)
+		return r;
+	i = bytes_le32(head);
+	at = bytes_le64(head + 8);
+	n = bytes_le64(head + 16);
+	if (i != SWAP_LAST) {
+		if (i >= m->nfiles || n > most || at > m->file[i].size ||
+		    n > m->file[i].size - at)
+			return redo_strange(f, m, e);
+		/* what does not change was compared before */
+		if (write && bytes_le32(head + 4) == 0)
+			return 0;
+		if (write && (r = redo_file(s, i, e)) < 0)
+			return r;
+		return redo_set(s, f, write ? s->fd[i] : m->file[i].fd, head, p,
+		    write, e);
+	}
+	pack_sum_get(s->sum, is);
+	if ((r = io_read(f, sum, sizeof(sum), &got, e)) < 0)
+		return r;
+	s->ready = (struct swap_mark){ .step = at };
+	memcpy(s->ready.hash, head + 16, MODEL_HASH);
+	return got == sizeof(sum) && bytes_le64(head + 32) == SWAP_MAGIC &&
+	    memcmp(is, sum, sizeof(is)) == 0 ? 1 : redo_corrupt(f, e);
+}
+
+/* Everything in redo: whether the model becomes what it says, or to make it that. */
 static int
 redo_apply(struct swap *s, struct io *f, int write, struct err *e)
 {
 	const struct model *m = s->m;
-	const size_t most = (size_t)MODEL_GROUP * 8;
-	unsigned char head[SWAP_RUN], *p = alloc_raw(most, 1, e);
-	uint32_t i;
-	size_t got;
-	int r = p != NULL ? 0 : -ERR_SYS;
+	unsigned char *p = alloc_raw((size_t)MODEL_GROUP * 8, 1, e);
+	size_t i;
+	int r = p != NULL ? redo_sum(s, e) : -ERR_SYS;
 
-	while (r == 0 && (r = io_read(f, head, 16, &got, e)) == 0) {
-		i = bytes_le32(head);
-		if (got == 16 && i == SWAP_LAST)
-			break;
-		if (got == 16)
-			r = io_read(f, head + 16, SWAP_RUN - 16, &got, e);
-		if (r == 0 && (got != SWAP_RUN - 16 || i >= m->nfiles ||
-		    bytes_le64(head + 16) > most ||
-		    bytes_le64(head + 8) > m->file[i].size ||
-		    bytes_le64(head + 16) > m->file[i].size -
-		    bytes_le64(head + 8)))
-			r = redo_strange(f, m, e);
-		if (r < 0 || (write && bytes_le32(head + 4) == 0))
-			continue;
-		if (!write || (r = redo_file(s, i, e)) == 0)
-			r = redo_set(f, m, write ? s->fd[i] : m->file[i].fd, head,
-			    p, write, e);
-	}
+	while (r == 0)
+		r = redo_next(s, f, p, write, e);
 	alloc_free(p);
-	for (i = 0; i < m->nfiles; i++)
-		if (s->fd[i] >= 0 && fsync(s->fd[i]) < 0 && r == 0)
+	for (i = 0; r > 0 && write && i < m->nfiles; i++)
+		if (s->fd[i] >= 0 && fsync(s->fd[i]) < 0)
 			r = err_sys(e, "'%s'", m->file[i].path);
-	return r;
-}
-
-/* Is it whole?  Says which model it makes. */
-static int
-redo_verify(struct io *f, struct swap_mark *mark, struct err *e)
-{
-	unsigned char p[4096], last[SWAP_HEAD + MODEL_HASH], is[MODEL_HASH];
-	uint64_t left = io_size(f);
-	struct pack_sum *sum;
-	size_t got = 0;
-	int r = 0;
-
-	if (left < sizeof(last) || (sum = pack_sum_new(e)) == NULL)
-		return left < sizeof(last) ? err_set(e, ERR_DATA, "corrupt: '%s'",
-		    io_name(f)) : -ERR_SYS;
-	for (left -= sizeof(last); left > 0 && r == 0; left -= got) {
-		r = io_read(f, p, left < sizeof(p) ? (size_t)left : sizeof(p),
-		    &got, e);
-		if (r == 0 && got == 0)
-			r = err_set(e, ERR_DATA, "corrupt: '%s'", io_name(f));
-		pack_sum_add(sum, p, got);
-	}
-	if (r == 0 && (r = io_read(f, last, sizeof(last), &got, e)) == 0) {
-		pack_sum_add(sum, last, SWAP_HEAD);
-		pack_sum_get(sum, is);
-		memcpy(mark->hash, last + 16, MODEL_HASH);
-		mark->step = bytes_le64(last + 8);
-		if (got < sizeof(last) || bytes_le64(last + 32) != SWAP_MAGIC ||
-		    memcmp(is, last + SWAP_HEAD, MODEL_HASH) != 0)
-			r = err_set(e, ERR_DATA, "corrupt: '%s'", io_name(f));
-	}
-	pack_sum_free(sum);
 	return r < 0 ? r : io_seek(f, 0, e);
 }
 
 /* ---- the end ---- */
 
-/* The model is the next one; what is left of the old one goes. */
+static int
+swap_changed(const struct swap *s, struct err *e)
+{
+	return err_set(e, ERR_REFUSED, "'%s' changed since the next model was made "
+	    "of it", s->path);
+}
+
+/* The model is the next one; what is left of the old one goes.  The marker says so if
+ * nobody has changed it yet. */
 static int
 swap_finish(struct swap *s, struct err *e)
 {
 	struct model m = MODEL_INIT;
+	struct looks now;
+	size_t i;
 	int r;
 
 	/* first: its files are in the new model, too, and look otherwise then */
-	swap_remove(s, "new");
-	if ((r = model_open(&m, s->path, e)) == 0)
-		s->ready.stamp = model_stamp(&m);
-	model_close(&m);
-	s->ready.inode = s->ready.next = 0;
-	if (r < 0 || (r = mark_write(s, "marker", &s->ready, e)) < 0)
+	swap_remove(s, s->at[OLD]);
+	if ((r = model_open(&m, s->path, e)) < 0)
 		return r;
 	s->mark = s->ready;
-	s->marked = 1;
-	swap_unlink(s, "ready");
-	swap_unlink(s, "redo");
+	s->mark.stamp = model_stamp(&m);
+	s->marked = s->fd == NULL || s->m->nfiles == m.nfiles;
+	/* in place: they are the files in which it was done */
+	for (i = 0; s->fd != NULL && s->marked && i < m.nfiles; i++)
+		s->marked = m.file[i].inode == s->m->file[i].inode;
+	model_close(&m);
+	if (s->fd == NULL) {
+		if ((r = swap_looks(s->path, NULL, &now, e)) < 0)
+			return r;
+		s->marked = now.was == s->ready.next;
+	}
+	s->mark.was = s->mark.inode = s->mark.next = 0;
+	if (!s->marked)
+		(void)unlinkat(AT(s->at[MARKER]), 0);
+	else if ((r = mark_write(s->at[MARKER], &s->mark, e)) < 0)
+		return r;
+	(void)unlinkat(AT(s->at[READY]), 0);
+	(void)unlinkat(AT(s->at[REDO]), 0);
 	s->staged = 0;
 	return 0;
 }
@@ -803,23 +814,21 @@ swap_finish(struct swap *s, struct err *e)
 static int
 swap_redo(struct swap *s, int read, struct err *e)
 {
-	char *path = swap_name(s, "redo", e);
 	struct model m = MODEL_INIT;
 	struct io *f = NULL;
-	int r;
+	int r = io_open_kept(&f, s->at[REDO], e);
 
-	r = path != NULL ? io_open_kept(&f, path, e) : -ERR_SYS;
-	if (r > 0 && (r = redo_verify(f, &s->ready, e)) == 0 && !read &&
-	    (r = model_open(&m, s->path, e)) == 0 &&
-	    (r = swap_fds(s, &m, e)) == 0 && (r = redo_apply(s, f, 0, e)) == 0)
-		r = io_seek(f, 0, e);
-	if (r == 0 && f != NULL && (r = redo_apply(s, f, 1, e)) == 0)
-		r = 1;
+	if (r <= 0)
+		return r;
+	r = read ? 0 : model_open(&m, s->path, e);
+	if (r == 0 && !read && (r = swap_fds(s, &m, e)) == 0)
+		r = redo_apply(s, f, 0, e);
+	if (r == 0 && (r = redo_apply(s, f, 1, e)) == 0)
+		r = swap_finish(s, e);
 	swap_drop(s);
 	model_close(&m);
 	io_free(f);
-	alloc_free(path);
-	return r > 0 ? swap_finish(s, e) : r;
+	return r;
 }
 
 /* 0 where there is none. */
@@ -831,33 +840,40 @@ swap_inode(const char *path)
 	return fstatat(AT(path), &st, 0) < 0 ? 0 : (uint64_t)st.st_ino;
 }
 
-/* What was staged before is still there, or was put in place by one who was killed and
- * may not have come to the end of it; unless somebody has changed it since, or put yet
- * another model there, and it is forgotten. */
+/* The next model is in the model's place, and what was there, in its own.  If somebody
+ * changed that after it was looked at last, the two change places again. */
 static int
-swap_was_ready(struct swap *s, struct err *e)
+swap_placed(struct swap *s, struct err *e)
 {
-	char *new = swap_name(s, "new", e);
-	uint64_t looks;
+	const char *new = s->at[NEW];
+	const int there = swap_inode(new) != 0;
+	struct looks was = { .was = 0 }, now;
 	int r;
 
-	if (new == NULL)
-		return -ERR_SYS;
-	s->staged = swap_inode(new) == s->ready.inode;
-	alloc_free(new);
-	if (s->staged)
-		return 0;
-	if (swap_inode(s->path) != s->ready.inode) {
+	s->placed = 1;
+	if ((r = swap_looks(s->path, NULL, &now, e)) < 0 ||
+	    (there && (r = swap_looks(new, NULL, &was, e)) < 0))
+		return r;
+	if (now.was != s->ready.next) {	/* somebody else's by now */
+		s->placed = 0;
 		swap_discard(s);
 		return 0;
 	}
-	if ((r = io_sync_path(s->path, e)) < 0 ||
-	    (r = swap_looks(s->path, 0, &looks, e)) < 0)
-		return r;
-	if (looks == s->ready.next)
-		return swap_finish(s, e);
-	swap_discard(s);
-	return 0;
+	if (there && was.was != s->ready.was) {
+		if (swap_exchange(new, s->path) < 0)
+			return err_sys(e, "'%s'", new);
+		s->placed = 0;
+		if ((r = io_sync_path(s->path, e)) < 0)
+			return r;
+		swap_discard(s);
+		return swap_changed(s, e);
+	}
+	if (there)
+		swap_remove(s, s->at[OLD]);
+	if (there && renameat(AT(new), AT(s->at[OLD])) < 0)
+		return err_sys(e, "'%s'", s->at[OLD]);
+	return (r = io_sync_path(s->path, e)) < 0 ||
+	    (r = io_sync_file(s->home, e)) < 0 ? r : swap_finish(s, e);
 }
 
 /* Until there is a lock of ours, nothing in the directory is: it was made by somebody
@@ -876,10 +892,10 @@ swap_strange(void *arg, const char *name, struct err *e)
 static int
 swap_alone(struct swap *s, struct err *e)
 {
-	char *path = swap_name(s, "lock", e);
-	int r = path != NULL ? 0 : -ERR_SYS;
+	const char *path = s->at[LOCK];
+	int r = 0;
 
-	if (r == 0 && swap_inode(path) == 0 &&
+	if (swap_inode(path) == 0 &&
 	    (r = scan(s->home, swap_strange, s, e)) < 0 && swap_inode(path) != 0) {
 		/* another ace-patch made the lock meanwhile, and maybe more */
 		err_clear(e);
@@ -890,7 +906,6 @@ swap_alone(struct swap *s, struct err *e)
 		cli_say(s->cli, 1, "another process changes '%s'", s->path);
 		r = fd_lock(path, LOCK_EX, &s->dir.lock, e);
 	}
-	alloc_free(path);
 	return r;
 }
 
@@ -902,7 +917,7 @@ swap_lock(struct swap *s, struct err *e)
 	if (r < 0)
 		return r;
 	temp_sweep(s->home);
-	if ((r = mark_read(s, "marker", &s->mark, e)) < 0)
+	if ((r = mark_read(s->at[MARKER], &s->mark, e)) < 0)
 		return r;
 	s->marked = r;
 	/* the marker came with the lock: until there is one, a power cut could leave
@@ -910,12 +925,15 @@ swap_lock(struct swap *s, struct err *e)
 	if (!r && (r = io_sync_file(s->home, e)) < 0)
 		return r;
 	if ((r = swap_redo(s, 0, e)) < 0 ||
-	    (r = mark_read(s, "ready", &s->ready, e)) < 0)
+	    (r = mark_read(s->at[READY], &s->ready, e)) < 0)
 		return r;
-	if (r > 0)
-		return swap_was_ready(s, e);
-	swap_remove(s, "new");
-	swap_untry(s);
+	/* what was staged is still there, or was put in place by one who was killed;
+	 * or somebody put another model there, and it is forgotten */
+	s->staged = r > 0 && swap_inode(s->at[NEW]) == s->ready.inode;
+	if (r > 0 && !s->staged && swap_inode(s->path) == s->ready.inode)
+		return swap_placed(s, e);
+	if (!s->staged)
+		swap_discard(s);
 	return 0;
 }
 
@@ -925,19 +943,18 @@ swap_lock(struct swap *s, struct err *e)
 static int
 swap_shared(const struct model *m, const unsigned char *touched)
 {
-	struct stat st;
+	char c;
 	size_t i;
 
 	for (i = 0; i < m->nfiles; i++)
-		if (touched[i] && fstatat(AT(m->file[i].path), &st,
-		    AT_SYMLINK_NOFOLLOW) == 0 &&
-		    (S_ISLNK(st.st_mode) || st.st_nlink > 1))
+		if (touched[i] && (m->file[i].links > 1 ||
+		    readlinkat(AT(m->file[i].path), &c, 1) >= 0))
 			return 1;
 	return 0;
 }
 
 int
-swap_begin(struct swap *s, const struct model *m, const unsigned char *touched,
+swap_begin(struct swap *s, struct model *m, const unsigned char *touched,
     enum swap_way way, int staging, struct err *e)
 {
 	struct err no = ERR_INIT;
@@ -958,6 +975,8 @@ swap_begin(struct swap *s, const struct model *m, const unsigned char *touched,
 	}
 	s->way = way;
 	r = way == SWAP_PLACE ? redo_begin(s, touched, e) : swap_beside(s, touched, e);
+	if (r == 0 && way == SWAP_PLACE)
+		r = model_again(m, e);
 out:
 	if (r == 0)
 		cli_say(s->cli, 1, "%s: %s", s->path, s->way == SWAP_REFLINK ?
@@ -977,77 +996,85 @@ swap_group(struct swap *s, const struct model_span *span,
 	    s->m->file[span->file].path, e);
 }
 
+/* All of the next model is beside, and is what it was made of still what there is? */
+static int
+swap_whole(struct swap *s, struct err *e)
+{
+	struct looks now, next;
+	size_t i;
+	int r;
+
+	if (s->m->dir && (r = swap_folder(s, 1, e)) < 0)
+		return r;
+	for (i = 0; i < s->m->nfiles; i++)
+		if (s->fd[i] >= 0 && fsync(s->fd[i]) < 0)
+			return err_sys(e, "'%s'", s->m->file[i].path);
+	swap_drop(s);
+	if ((r = swap_looks(s->at[NEW], NULL, &next, e)) < 0 ||
+	    (r = swap_looks(s->path, s, &now, e)) < 0 ||
+	    (r = model_same(s->m, e)) < 0)
+		return r;
+	s->ready.inode = swap_inode(s->at[NEW]);
+	s->ready.next = next.was;
+	s->ready.stamp = now.all + now.to;
+	s->ready.was = now.was;
+	return now.took == s->took ? 0 : swap_changed(s, e);
+}
+
 int
 swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
     uint64_t step, struct err *e)
 {
-	char *new;
-	size_t i;
-	int r = 0;
+	int r;
 
+	s->ready = (struct swap_mark){ .step = step };
 	memcpy(s->ready.hash, hash, MODEL_HASH);
-	s->ready.step = step;
 	if (s->way == SWAP_PLACE)
 		return 0;
-	for (i = 0; i < s->m->nfiles && r == 0; i++) {
-		if (s->fd[i] < 0)
-			continue;
-		if (fsync(s->fd[i]) < 0)
-			r = err_sys(e, "'%s'", s->m->file[i].path);
-		if (close(s->fd[i]) < 0 && r == 0)
-			r = err_sys(e, "'%s'", s->m->file[i].path);
-		s->fd[i] = -1;
-	}
-	if (r < 0)
+	/* ready comes into the same directory as new, and is synced with it */
+	if ((r = swap_whole(s, e)) < 0 || (s->m->dir &&
+	    (r = io_sync_file(s->at[NEW], e)) < 0) ||
+	    (r = io_sync_path(s->home, e)) < 0)
 		return r;
-	if ((new = swap_name(s, "new", e)) == NULL)
-		return -ERR_SYS;
-	s->ready.inode = swap_inode(new);
-	if ((r = swap_looks(new, 0, &s->ready.next, e)) == 0 &&
-	    (r = io_sync_file(new, e)) == 0 && (r = io_sync_path(new, e)) == 0 &&
-	    (r = io_sync_path(s->home, e)) == 0)
-		swap_keep(s, 1);	/* what is ready is for the next call */
-	if (r == 0 && (r = mark_write(s, "ready", &s->ready, e)) == 0)
-		s->staged = 1;
-	alloc_free(new);
+	temp_leave(s->at[NEW]);		/* what is ready is for the next call */
+	r = mark_write(s->at[READY], &s->ready, e);
+	s->staged = r == 0;
 	return r;
 }
 
 int
 swap_still(const struct swap *s, struct err *e)
 {
-	uint64_t looks;
+	struct looks now, next;
 	int r;
 
-	if (s->way == SWAP_PLACE && !s->staged)
+	if (!s->staged)
 		return model_same(s->m, e);
-	r = swap_looks(s->path, 1, &looks, e);
-	return r < 0 || looks == s->ready.stamp ? r : err_set(e, ERR_REFUSED,
-	    "'%s' changed since the next model was made of it", s->path);
+	return (r = swap_looks(s->path, NULL, &now, e)) < 0 ||
+	    (r = swap_looks(s->at[NEW], NULL, &next, e)) < 0 ? r :
+	    now.all + now.to == s->ready.stamp && next.was == s->ready.next ? 0 :
+	    swap_changed(s, e);
 }
 
 int
 swap_commit(struct swap *s, struct err *e)
 {
+	const char *new = s->at[NEW];
 	struct stat st;
-	char *new;
 	int r;
 
 	if ((r = swap_still(s, e)) < 0)
 		return r;
-	if (s->way == SWAP_PLACE && !s->staged)
+	if (!s->staged)
 		return (r = redo_end(s, e)) < 0 ? r : swap_redo(s, 1, e);
-	if ((new = swap_name(s, "new", e)) == NULL)
-		return -ERR_SYS;
 	if (fstatat(AT(s->path), &st, 0) < 0)
-		r = err_sys(e, "'%s'", s->path);
-	else if (S_ISDIR(st.st_mode) ? swap_exchange(new, s->path) < 0 :
-	    renameat(AT(new), AT(s->path)) < 0)
-		r = errno == EXDEV || errno == EINVAL ? swap_unable(s, e) :
-		    err_sys(e, "'%s'", s->path);
-	alloc_free(new);
-	if (r == 0 && (r = io_sync_path(s->path, e)) == 0 &&
-	    (r = io_sync_file(s->home, e)) == 0)
-		r = swap_finish(s, e);
-	return r;
+		return err_sys(e, "'%s'", s->path);
+	if (swap_exchange(new, s->path) < 0) {
+		if (S_ISDIR(st.st_mode))
+			return errno == EXDEV || errno == EINVAL ?
+			    swap_unable(s, e) : err_sys(e, "'%s'", s->path);
+		if (renameat(AT(new), AT(s->path)) < 0)
+			return err_sys(e, "'%s'", s->path);
+	}
+	return swap_placed(s, e);
 }

@@ -6,15 +6,17 @@
  * Beside the model, in MODEL.ace-patch, is what that needs:
  *
  *	lock	held by the one process that changes the model
- *	new	the next model while it is written
- *	try	exists while it is tried whether one directory can take the place of another
+ *	new	the next model while it is written; for a moment, what it replaced
+ *	old	what it replaced, which is to be removed
  *	ready	says that it is whole and on disk, and which one it is
  *	redo	the values to set in place, whole and on disk: from then on the model
  *		is the next one, and who finds this file sets them again, if the model
  *		becomes what redo says, all of it, when they are set
  *	marker	which model there is, as far as we made it
  *
- * With new, the commit is one rename; of directories one that exchanges the two.
+ * With new, the commit is one rename that exchanges the two: what comes back is looked
+ * at, and if somebody changed it in the last moment they are exchanged again.  Of files,
+ * where the file system cannot exchange them, the rename replaces the old one.
  */
 #ifndef ACE_SWAP_H
 #define ACE_SWAP_H
@@ -38,16 +40,20 @@ extern const char *const swap_ways[];	/* their names, for options */
 struct swap_mark {
 	unsigned char hash[MODEL_HASH];
 	uint64_t step;
-	uint64_t stamp;		/* the marker's: model_stamp; ready's: of all that is
-				 * to be replaced, what is no tensor, too */
-	uint64_t inode, next;	/* ready: of the next model, by which it is known
-				 * where it was put in place; as long, and last
-				 * written then, as what it has now */
+	uint64_t stamp;		/* the marker's: model_stamp; ready's: how all looks that
+				 * is to be replaced, what is no tensor, too */
+	/* ready's alone: */
+	uint64_t was;		/* the same without the times of last change, which a
+				 * rename and the links in the next model set */
+	uint64_t inode, next;	/* of the next model, by which it is known where it was
+				 * put in place; and how all of it looks */
 };
+
+enum { SWAP_NAMES = 6 };
 
 struct swap {
 	const struct cli *cli;	/* whom to speak for */
-	char *path, *home;
+	char *path, *home, *at[SWAP_NAMES];	/* at: the files in home */
 	struct statedir dir;	/* home, and its lock */
 	int marked, staged;	/* there is a marker, a model that is ready */
 	struct swap_mark mark, ready;
@@ -55,6 +61,8 @@ struct swap {
 	enum swap_way way;
 	const struct model *m;
 	int *fd;		/* of each file that changes, else -1 */
+	uint64_t took;		/* how what was linked or copied looked then */
+	int placed;		/* they are exchanged: what came back is not looked at */
 	struct io *redo;
 	struct pack_sum *sum;
 	struct buf set;		/* words of a group that change */
@@ -66,8 +74,6 @@ struct swap {
 int swap_open(struct swap *s, const char *path, const struct cli *cli,
     struct err *e);
 void swap_close(struct swap *s);
-/* swap_scratch(s, fd, e): a file without a name there. */
-int swap_scratch(const struct swap *s, int *fd, struct err *e);
 /* swap_lock(s, e): waits until nobody else changes the model, and brings to an end
  * what was not; then marked and staged are known. */
 int swap_lock(struct swap *s, struct err *e);
@@ -75,7 +81,7 @@ int swap_lock(struct swap *s, struct err *e);
 /* swap_begin(s, m, touched, way, staging, e): begins the next model, which differs
  * from m in the files for which touched[i] is 1.  staging: not in place, since it is
  * not committed at once. */
-int swap_begin(struct swap *s, const struct model *m,
+int swap_begin(struct swap *s, struct model *m,
     const unsigned char *touched, enum swap_way way, int staging,
     struct err *e);
 /* swap_group(s, span, old, new, after, e): the next of its groups, every one in turn,

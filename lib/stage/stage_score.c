@@ -346,7 +346,7 @@ stage_score_told(struct stage_score *x, struct err *e)
 		    "regular file", name);
 	else if (!stage_score_known(&st, &x->told)) {
 		/* the next one may get this one's inode, but not its time */
-		clock_settle(st.st_ctim);
+		(void)clock_settle(st.st_ctim);
 		if ((r = stage_score_take(x, name, e)) == 0)
 			x->told = st;
 	}

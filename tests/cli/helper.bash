@@ -284,6 +284,26 @@ synced() {
 	sed -n 's/^fsync [0-9-]* *//p' calls | sed "s|^$PWD/||; s|^$PWD$|.|" >synced
 }
 
+# meanwhile N SHELL CMD...: CMD, and where its N-th call that changes something or looks
+# at a file begins, what the shell does; CMD's status.  At the end `stopped` says whether
+# it came to that.
+meanwhile() {
+	rm -f stopped
+	perl -MPOSIX=:sys_wait_h -e '
+	    my ($n, $do, $load, @cmd) = @ARGV;
+	    my $pid = fork // die;
+	    exec "env", "LD_PRELOAD=$load", "ACE_STOP=$n", @cmd if !$pid;
+	    waitpid $pid, WUNTRACED;
+	    my $is = $?;
+	    if (waitpid($pid, WNOHANG) == 0) {
+	        system("set -e; : >stopped; $do") == 0 or die;
+	        kill CONT => $pid;
+	        waitpid $pid, 0;
+	        $is = $?;
+	    }
+	    exit($is & 127 ? 128 + ($is & 127) : $is >> 8)' "$1" "$2" "$(preload)" "${@:3}"
+}
+
 # killed N CMD...: CMD, ended as by kill -9 at its N-th change
 killed() {
 	ACE_KILL=$1 LD_PRELOAD=$(preload) "${@:2}"
