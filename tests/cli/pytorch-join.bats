@@ -75,7 +75,7 @@ tells() {
 	wait_for eval 'test -e spool/train-*/6/aggregate.aceg'
 	exits 0 train edge3 12
 	wait
-	says '^ace: edge3: rounds [23] to [0-9]* went by without this device: it goes on at round ([7-9]|1[0-2]), '
+	says '^ace: edge3: rounds [0-9]+ to [0-9]* went by without this device: it goes on at round [0-9]+, '
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- out)" ]
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
 }

@@ -112,8 +112,8 @@ load pytorch
 	E
 }
 
-@test "a checkpoint without what the script has, or with more; of the older form" {
-	cloud 1 3 3>&- &
+@test "a checkpoint without what the script has, or with more" {
+	cloud 1 2 3>&- &
 	cat >two.py <<-'E'
 	from common import *
 
@@ -167,13 +167,13 @@ load pytorch
 	torch.cuda.is_available = torch.cuda.is_initialized = lambda: True
 	torch.cuda.get_rng_state_all = lambda: states
 	torch.cuda.set_rng_state = lambda s, i: given.update({i: s.tolist()})
-	l = local()
+	l = local(state={"odd": Odd()})
 	l._save()
 	ended(l)
 	for n in 2, 1, 0:
 	    given.clear()
 	    torch.cuda.device_count = lambda: n
-	    l = local()
+	    l = local(state={"odd": Odd()})
 	    ended(l)
 	    assert given == {i: states[i].tolist() for i in range(n)}, given
 	os._exit(0)
