@@ -41,7 +41,7 @@ enum {
 /* Logs of factors.  Groups stand apart from the common one by no more than this,
  * or by that share of the slope: where bytes respond little, errors respond
  * most. */
-#define REGULATE_APART 0.05
+#define REGULATE_APART 0.035
 #define REGULATE_APART_OF_E 0.07
 #define REGULATE_FAR 1.4	/* of one move */
 #define REGULATE_TRUST 0.5	/* of all, as long as some groups were not coded */
