@@ -144,7 +144,7 @@ CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c \
 # what has tests of the long half: bats knows them by a tag, ours by ACE_DAMAGE
 SLOW   = $(DAMAGE) $(BUILD)/unit/codec/test_codec $(shell grep -lE 'bats (file|test)_tags=long' tests/cli/*.bats)
 ALONE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c examples/attack.c))
-TRAINC = $(filter-out examples/scale.c examples/attack.c,$(wildcard examples/*.c examples/*/*.c))
+TRAINC = $(filter-out examples/scale.c examples/attack.c,$(wildcard examples/*.c))
 # not TRAIN, which the demo takes from its environment
 TRAINER = $(if $(TRAINC),$(BUILD)/examples/train)
 FUZZ   = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -452,11 +452,13 @@ COMPL   = bash-completion/completions/ace zsh/site-functions/_ace \
 NAMES   = $(foreach p,$(filter-out ace,$(notdir $(PROGS))),bash-completion/completions/$p \
           fish/vendor_completions.d/$p.fish)
 # ours alone, or made for us: what is empty goes with the rest
-FOLDERS = $(LIB)/pkgconfig $(addprefix share/,ace/patches/__pycache__ \
+FOLDERS = $(LIB)/pkgconfig lib/systemd/user lib/systemd $(addprefix share/,ace/trainers ace/patches/__pycache__ \
           ace/pytorch/__pycache__ \
           ace/pytorch/ace_shards/__pycache__ ace/pytorch/ace_shards ace/hosts ace/patches ace/pytorch ace mime/packages mime \
           man/man1 man/man5 man/man7 bash-completion/completions bash-completion \
           zsh/site-functions zsh fish/vendor_completions.d fish)
+
+UNITS_OF_SYSTEMD = ace-cloud@.service ace-edge@.service
 
 # TEXT as what sed puts in between two bars
 sedded  = $(subst |,\|,$(subst &,\&,$(subst \,\\,$(1))))
@@ -465,8 +467,9 @@ sedded  = $(subst |,\|,$(subst &,\&,$(subst \,\\,$(1))))
 install uninstall: export TO := $(DESTDIR)$(PREFIX)
 
 install: all
-	umask 022; mkdir -p $(foreach d,bin include $(LIB)/pkgconfig $(addprefix share/,man/man1 \
-	 man/man5 man/man7 ace/hosts ace/patches ace/pytorch/ace_shards mime/packages $(dir $(COMPL))),"$$TO/$d")
+	umask 022; mkdir -p $(foreach d,bin include $(LIB)/pkgconfig lib/systemd/user \
+	 $(addprefix share/,man/man1 man/man5 man/man7 ace/trainers ace/hosts ace/patches \
+	 ace/pytorch/ace_shards mime/packages $(dir $(COMPL))),"$$TO/$d")
 	install -m 755 $(PROGS) "$$TO/bin/"
 	install -m 644 lib/aceg.h "$$TO/include/"
 	install -m 644 $(BUILD)/libaceg.a "$$TO/$(LIB)/"
@@ -480,6 +483,10 @@ install: all
 	install -m 644 man/ace.xml "$$TO/share/mime/packages/"
 	install -m 644 $(filter-out %.sh,$(wildcard examples/hosts/*)) "$$TO/share/ace/hosts/"
 	install -m 755 examples/hosts/*.sh "$$TO/share/ace/hosts/"
+	install -m 644 examples/trainers/* "$$TO/share/ace/trainers/"
+	umask 022; for f in $(UNITS_OF_SYSTEMD); do \
+	 sed $(call q,s|@PREFIX@|$(call sedded,$(PREFIX))|) "examples/systemd/$$f" \
+	 >"$$TO/lib/systemd/user/$$f" || exit 1; done
 	install -m 644 examples/patches/*.py "$$TO/share/ace/patches/"
 	install -m 755 examples/patches/*.sh "$$TO/share/ace/patches/"
 	install -m 644 examples/pytorch/*.py "$$TO/share/ace/pytorch/"
@@ -498,7 +505,8 @@ uninstall:
 	 $(addprefix $(LIB)/,libaceg.a libaceg.so libaceg.so.0 pkgconfig/libaceg.pc) \
 	 $(foreach f,$(wildcard man/*.[157]),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
 	 $(addprefix share/,ace/ace.magic ace/plot.gnuplot mime/packages/ace.xml $(COMPL) $(NAMES)) \
-	 $(patsubst examples/%,share/ace/%,$(wildcard examples/hosts/* examples/patches/* \
+	 $(UNITS_OF_SYSTEMD:%=lib/systemd/user/%) \
+	 $(patsubst examples/%,share/ace/%,$(wildcard examples/trainers/* examples/hosts/* examples/patches/* \
 	  examples/pytorch/*.py examples/pytorch/*/*.py)),"$$TO/$f")
 	for f in $(patsubst examples/%.py,%,$(wildcard examples/patches/*.py examples/pytorch/*.py \
 	 examples/pytorch/*/*.py)); do \

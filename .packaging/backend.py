@@ -85,6 +85,8 @@ def make_wheel(programs, tag, to, licenses, strip):
     for p in sorted(glob.glob(os.path.join(top, "examples/hosts/*"))):
         add(f"{data}/data/share/ace/hosts/{os.path.basename(p)}", slurp(p),
             0o755 if p.endswith(".sh") else 0o644)
+    for p in sorted(glob.glob(os.path.join(top, "examples/trainers/*"))):
+        add(f"{data}/data/share/ace/trainers/{os.path.basename(p)}", slurp(p))
     for p in sorted(glob.glob(os.path.join(top, "examples/patches/*"))):
         add(f"{data}/data/share/ace/patches/{os.path.basename(p)}", slurp(p),
             0o755 if p.endswith(".sh") else 0o644)

@@ -265,8 +265,7 @@ keep_running(struct opts *x, struct err *e)
 			r = child_run(&c, &ear, e);
 		}
 		if (r > 0) {
-			status = child_status(&c.child[child_cause(&c)]);
-			tell_cause(&x->tell, &c, cause);
+			status = child_status(tell_cause(&x->tell, &c, cause));
 			if (status != ERR_SYS)
 				r = err_set(e, status < 126 ? status : ERR_SYS, "%s",
 				    cause);
@@ -682,6 +681,34 @@ run_watch(void *own, char **path, size_t n, struct err *e)
 	return r;
 }
 
+/* ---- examples ---- */
+
+/* Writes a file of share/ace/trainers, or of the sources. */
+static int
+run_example(void *own, char **path, size_t n, struct err *e)
+{
+	static const char *const at[] = { "../share/ace/trainers", "../examples/trainers" };
+	const char *name = n == 1 ? path[0] : "";
+	char self[2048], file[4096], *slash;
+	const ssize_t k = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	size_t i;
+
+	(void)own;
+	self[k > 0 ? k : 0] = '\0';
+	if ((slash = strrchr(self, '/')) != NULL)
+		slash[1] = '\0';
+	for (i = 0; i < 4; i++) {
+		char *words[] = { (char[]){ "cat" }, file, NULL };
+
+		(void)snprintf(file, sizeof(file), "%s%s/train_%.40s.%s", self,
+		    at[i / 2], name, i % 2 == 0 ? "py" : "c");
+		if (strchr(name, '/') == NULL && access(file, R_OK) == 0)
+			return child_exec(words, e);
+	}
+	return err_set(e, ERR_USAGE, "'%.40s' is not an example: pytorch, numpy, jax, "
+	    "hf or c was expected", name);
+}
+
 /* ---- the command line ---- */
 
 static const struct opt cloud_opts[] = {
@@ -721,6 +748,8 @@ static const struct cli_command commands[] = {
 	    run_serve, 0 },
 	{ "watch", "DIR", "How a run goes, again and again on a terminal", NULL,
 	    run_watch, 0 },
+	{ "example", "pytorch | numpy | jax | hf | c",
+	    "Writes a training script for ace-edge", NULL, run_example, 0 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };
 

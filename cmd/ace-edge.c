@@ -100,22 +100,30 @@ pipeline(struct edge *x, struct children *c, struct err *e)
 static int
 broken(struct edge *x, const struct children *c, struct err *e)
 {
-	const struct child *p = &c->child[child_cause(c)];
-	const int status = child_status(p);
+	const struct child *p;
 	char cause[ERR_LINE];
+	int status;
 
 	/* an answer that a trainer has no more need of breaks some connections */
-	if (c->circle && p == &c->child[2] && x->tell.state != TELL_SENDS &&
+	if (c->circle && child_cause(c) == 2 && x->tell.state != TELL_SENDS &&
 	    child_status(&c->child[0]) == 0)
 		return 0;
-	tell_cause(&x->tell, c, cause);
+	p = tell_cause(&x->tell, c, cause);
+	status = child_status(p);
+	if (c->circle && p == &c->child[1] && status == ERR_DATA &&
+	    x->tell.state == TELL_STARTS && (strstr(cause, ": truncated: ") != NULL ||
+	    strstr(cause, ": corrupt: ") != NULL))
+		return err_set(e, ERR_DATA, "%s wrote no shard: its standard output "
+		    "is for one shard a round and nothing else, see "
+		    "ace-trainers(7) (%.300s)", c->child[0].word[0], cause);
 	if (p->own_voice)
 		return err_set(e, ERR_NO, "%s ended with status %d in round %llu: "
 		    "its own messages are above; the same line typed again goes "
 		    "on", p->word[0], status,
 		    (unsigned long long)x->tell.round + 1);
+	/* what ace-step cannot do with what COMMAND writes would fail again */
 	if (status == ERR_USAGE || status == ERR_REFUSED ||
-	    (status > 125 && status != 255))	/* 255: ssh lost the connection */
+	    p == &c->child[c->circle ? 1 : 0] || (status > 125 && status != 255))	/* 255: ssh lost the connection */
 		return err_set(e, status > 125 ? ERR_SYS : status, "%s", cause);
 	tell_say(&x->tell, "round %llu broke: %s",
 	    (unsigned long long)x->tell.round + 1, cause);

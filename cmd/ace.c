@@ -20,6 +20,7 @@ static const struct cli_command commands[] = {
 	COMMAND("relay", "Averages devices near by, as one device of a cloud"),
 	COMMAND("remove", "Takes a device out of a run"),
 	COMMAND("watch", "How a run goes"),
+	COMMAND("example", "Writes a training script to begin with"),
 	COMMAND("import", "Tensor files in: a stream of gradient shards out"),
 	COMMAND("expand", "Decodes to plain values, and adds the residual"),
 	COMMAND("score", "Statistics and importance of every group"),
@@ -49,7 +50,8 @@ static int
 ace_is_clouds(const char *name)
 {
 	return strcmp(name, "add") == 0 || strcmp(name, "remove") == 0 ||
-	    strcmp(name, "relay") == 0 || strcmp(name, "watch") == 0;
+	    strcmp(name, "relay") == 0 || strcmp(name, "watch") == 0 ||
+	    strcmp(name, "example") == 0;
 }
 
 /* Replaces this process by the program of a command, whose words argv[1] and the

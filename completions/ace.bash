@@ -17,7 +17,7 @@ _ace() {
 	case $call:$at in
 	ace:1 | ace-advise:1 | ace-archive:1 | ace-cloud:1 | ace-inspect:1) ;;
 	ace-advise:* | ace-archive:*) call+=" $word" ;;
-	ace-cloud:*) case $word in add | remove | relay | serve | watch) call+=" $word" ;; esac ;;
+	ace-cloud:*) case $word in add | remove | relay | serve | watch | example) call+=" $word" ;; esac ;;
 	ace-inspect:*) case $word in list | brief | follow | stats | verify | diff | recover | books) call+=" $word" ;; esac ;;
 	esac
 	case $call:$prev in
@@ -124,6 +124,8 @@ _ace() {
 	ace-cloud\ serve:--sandbox)
 		kind='auto require off' ;;
 	ace-cloud\ watch:--sandbox)
+		kind='auto require off' ;;
+	ace-cloud\ example:--sandbox)
 		kind='auto require off' ;;
 	ace-compress:--sandbox)
 		kind='auto require off' ;;
@@ -385,7 +387,7 @@ _ace() {
 		opts='--step --device --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cloud)
 		opts='--devices --rounds --bits --quorum --deadline --tolerate --events --print -q --quiet -v --verbose --sandbox -h --help -V --version'
-		[[ $cur = -* || $at != 1 ]] || kind='or add remove relay serve watch' ;;
+		[[ $cur = -* || $at != 1 ]] || kind='or add remove relay serve watch example' ;;
 	ace-cloud\ add)
 		opts='--devices -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cloud\ remove)
@@ -395,6 +397,8 @@ _ace() {
 	ace-cloud\ serve)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cloud\ watch)
+		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+	ace-cloud\ example)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-compress)
 		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync --events -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
@@ -449,8 +453,8 @@ _ace() {
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --events -T --threads --alpha --form --ratio --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
-		[[ $cur = -* ]] || kind='cloud edge add relay remove watch import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;
-	ace-help) kind='cloud edge add relay remove watch import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;
+		[[ $cur = -* ]] || kind='cloud edge add relay remove watch example import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;
+	ace-help) kind='cloud edge add relay remove watch example import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;
 	esac
 	COMPREPLY=()
 	[[ $cur != -* || $kind != file ]] || kind=$opts

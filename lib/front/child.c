@@ -172,6 +172,7 @@ child_output(char *const *words, char *out, size_t n, struct err *e)
 	if (p.pid == 0) {
 		const int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
+		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 		(void)dup2(none, 0);
 		(void)dup2(fd[1], 1);
 		(void)child_exec(words, e);

@@ -350,10 +350,26 @@ tell_weight(const char *line, const char *prog)
 	    (strstr(line, ": truncated: ") == NULL);
 }
 
-void
-tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
+/* The program that failed first; but where that is the trainer, one that failed and
+ * has said why: its end may be why the trainer's input ended. */
+static const struct child *
+tell_culprit(const struct tell *t, const struct children *c)
 {
 	const struct child *p = &c->child[child_cause(c)];
+	size_t i, k;
+
+	for (i = 0; p->own_voice && i < c->n; i++)
+		for (k = 0; k < t->nheld; k++)
+			if (!c->child[i].own_voice && child_status(&c->child[i]) != 0 &&
+			    tell_weight(t->held[k].text, c->child[i].word[0]) == 3)
+				return &c->child[i];
+	return p;
+}
+
+const struct child *
+tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
+{
+	const struct child *p = tell_culprit(t, c);
 	const char *slash = strrchr(p->word[0], '/');
 	const char *prog = slash != NULL ? slash + 1 : p->word[0];
 	const char *cause = NULL;
@@ -362,7 +378,7 @@ tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
 
 	for (i = 0; i < t->nheld; i++) {
 		tell_log(t, t->held[i].text);
-		if ((w = tell_weight(t->held[i].text, prog)) > best) {
+		if ((w = tell_weight(t->held[i].text, prog)) >= best) {
 			best = w;
 			cause = t->held[i].text;
 		}
@@ -374,4 +390,5 @@ tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
 		    "; its own messages are above" : "");
 	else
 		(void)snprintf(out, ERR_LINE, "%s", cause);
+	return p;
 }

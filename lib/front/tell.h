@@ -55,8 +55,9 @@ struct child_ear tell_ear(struct tell *t);
 void tell_say(struct tell *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* tell_cause(t, c, out): which program failed first, and what it said: one
- * sentence. */
-void tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE]);
+/* tell_cause(t, c, out): what the program said that is the cause of a failure: one
+ * sentence.  Returns that program. */
+const struct child *tell_cause(struct tell *t, const struct children *c,
+    char out[ERR_LINE]);
 
 #endif

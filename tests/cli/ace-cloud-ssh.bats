@@ -115,3 +115,22 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	exits 3 on edge1 ace edge cloud:run -- ./trainer 1 1
 	says "'cloud' answers 'Hello and welcome' where"
 }
+
+@test "ace-quickstart(7): its lines, typed on two machines; README has the same" {
+	/usr/bin/python3 -c 'import numpy' || skip 'no numpy here'
+	literals <"$ROOT/man/ace-quickstart.7" | grep . >lines
+	[ "$(wc -l <lines)" -eq 5 ]
+	has_lines README.md <lines
+	machines cloud laptop
+	listens_ssh cloud
+	logs_in laptop cloud
+	sed -n 1,3p lines >cloud/typed
+	sed -n 4,5p lines >laptop/typed
+	begin on cloud bash -eu typed >cloud.out 2>cloud.err
+	wait_for grep -q 'on each device' cloud.err
+	start laptop bash -eu typed
+	ends laptop
+	wait_for grep -q 'ace-edge: done: 50 rounds' cloud.err
+	grep -ohE 'edge[12]: 50 rounds, .*model [0-9a-f]{8}' cloud.err laptop.err |
+	    sed 's/.*model //' | sort | uniq -c | grep -qE '^ *2 '
+}

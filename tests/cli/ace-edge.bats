@@ -48,3 +48,90 @@ load front
 	exits 0 ace cloud other --devices 3 --print
 	grep -q 'ace-aggregate --spool .*/other/spool .*--expect 3' out
 }
+
+# variant SED: another trainer
+variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
+
+@test "a trainer that writes something else, or another model: one sentence, and the right one goes on" {
+	local r line what bad
+	cloud run --devices 1 --bits 8
+	wait_for test -e run/run
+	exits 0 ace edge run --name edge1 -- "$train" 2 1
+	r=1
+	echo 'mkshards -k delta -n 4096 -d edge1 -s 50 | head -c 1000; exit 3' >half
+	while IFS='|' read -r code what line; do
+		case $what in
+		variant*) variant "${what#variant }"; bad=(./variant 2 99) ;;
+		*) bad=(bash -c "$what") ;;
+		esac
+		exits "$code" timeout "$HANG" ace edge run --name edge1 -- "${bad[@]}"
+		[ "$(tail -n 1 err | grep -cE "^ace-edge: .*$line")" -eq 1 ] || { cat err; false; }
+		# nothing of it was taken, and the same line as ever goes on
+		r=$((r + 1))
+		exits 0 timeout "$HANG" ace edge run --name edge1 -- "$train" 2 $r
+		averaged edge1 $r 2
+	done <<-'END'
+	3|true|bash wrote no shard
+	3|echo hello|bash wrote no shard: its standard output is for one shard a round
+	1|exit 7|bash ended with status 7 in round .*the same line typed again goes on
+	1|kill -9 $$|bash ended with status 137 in round
+	1|. ./half|bash ended with status 3
+	3|variant s/4096/8192/g;s/16384/32768/g|ace-step: mismatch: '.*/ace-edge1/state/residual' is of another model: tensor 'w' differs in shape or dtype .a new model begins with another directory
+	3|variant s/"w"/"v"/|another model
+	END
+	# the model is another one from the beginning
+	ace remove run edge1
+	rm run/devices/edge1 2>/dev/null || :
+	variant 's/4096/8192/g;s/16384/32768/g'
+	exits 5 timeout "$HANG" ace edge run --name edge1 --dir other -- ./variant 2 99
+	says "^ace-edge: ace-ack: step [0-9]+: invalid: mismatch: .*another model: tensor 'w' differs in shape or dtype"
+}
+
+@test "a full disk, on either side: status 4 or a line again and again, and with room it goes on" {
+	[ "$(id -u)" -eq 0 ] || skip 'needs root, for a small disk'
+	unshare --mount true || skip 'no name spaces here'
+	mkdir -m 700 small
+	cat >within <<-'END'
+		mount -t tmpfs -o size=200k,mode=700 none small
+		ace cloud run --devices 1 --bits 8 2>cloud.err &
+		until [ -e run/run ]; do sleep 0.1; done
+		head -c 184k /dev/zero >small/ballast
+		ace edge run --name edge1 --dir small -- "$train" 2 3 2>full.err
+		echo $? >status
+		rm small/ballast
+		mount -o remount,size=20m small
+		ace edge run --name edge1 --dir small -- "$train" 2 3 2>again.err
+		echo $? >>status
+		kill $!
+	END
+	timeout "$HANG" unshare --mount bash within
+	[ "$(paste -sd ' ' status)" = '4 0' ]
+	tail -n 1 full.err | grep -q '^ace-edge: .*No space left on device'
+	averaged edge1 3 2
+}
+
+@test "Ctrl-C while it says hello, computes, waits: it ends by the signal, and goes on" {
+	local where
+	cloud run --devices 2 --bits 8
+	wait_for test -e run/run
+	printf '#!/bin/sh\n: >slow; exec sleep 1000\n' >slow.sh
+	variant 's/^for step/open("slow", "w"); import time; time.sleep(1000)\nfor step/'
+	chmod 755 slow.sh
+	for where in '--through ./slow.sh -- true' '-- ./variant 2 1' "-- $train 1 1"; do
+		rm -f slow
+		# a shell's background jobs ignore INT, unless they are told not to
+		# shellcheck disable=SC2086 # words
+		begin perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' ace edge run --name edge1 $where 2>ended.err
+		case $where in
+		*train*) wait_for eval 'find run/spool -name edge1.aceg | grep -q .' ;;
+		*) wait_for test -e slow ;;
+		esac
+		kill -INT $last
+		wait $last || [ $? -eq 130 ]
+		! pgrep -f "$BATS_TEST_TMPDIR/[a]ce-edge1" || false
+	done
+	edge edge1 1 1
+	edge edge2 3 1
+	ends edge1 edge2
+	averaged edge1 1 2
+}

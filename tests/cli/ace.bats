@@ -42,13 +42,13 @@ load helper
 	for c in "$ROOT"/cmd/ace-*.c; do
 		c=${c##*/ace-}
 		echo "${c%.c}"
-	done | { cat; echo add relay remove watch | tr ' ' '\n'; } | sort | diff - listed
+	done | { cat; echo add example relay remove watch | tr ' ' '\n'; } | sort | diff - listed
 	while read -r c; do
 		exits 0 ace help "$c"
 		mv out front
 		case $c in
 		# ace-cloud's own
-		add | relay | remove | watch) exits 0 ace-cloud "$c" --help ;;
+		add | example | relay | remove | watch) exits 0 ace-cloud "$c" --help ;;
 		*) exits 0 "ace-$c" --help ;;
 		esac
 		same out front

@@ -19,8 +19,10 @@ shown() {
 }
 
 @test "a test types every command, but for make and what it made" {
+	# those on two machines are typed by ace-cloud-ssh.bats
 	grep -c '^```sh' "$ROOT/README.md" >n
-	[ "$(cat n)" -eq 5 ]
+	[ "$(cat n)" -eq 7 ]
+	block 'Two machines, one model' 2 | grep '^ace edge cloud:run '
 	for s in Install 'A demo'; do
 		! block "$s" 1 | grep -v '^make ' || { echo "$s"; false; }
 	done

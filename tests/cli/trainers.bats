@@ -1,0 +1,110 @@
+# examples/trainers: each runs as `ace example` writes it, with two devices that end
+# with the same model, also when one of them is killed; and the units of systemd.
+# shellcheck disable=SC2154 # front.bash sets last
+load helper
+load front
+
+# The Python that has a module, or skip.
+python_with() {
+	for PYTHON in python3 /usr/bin/python3 none; do
+		"$PYTHON" -c "import $1" 2>/dev/null && return
+	done
+	skip "no Python with $1"
+}
+# device K COMMAND...
+device() {
+	begin ace edge run --name "edge$1" -- "${@:2}" 2>>"edge$1.err"
+	eval "pid_edge$1=$last"
+}
+# trains CHECKPOINT COMMAND...: two devices, of which the first is killed in the middle;
+# # in a word of COMMAND is its number
+trains() {
+	local checkpoint=$1
+	shift
+	cloud run --devices 2 --rounds 12 --bits 8
+	wait_for test -e run/run
+	device 1 "${@//#/1}"
+	device 2 "${@//#/2}"
+	wait_for grep -q 'round 3/12' edge1.err
+	kill -9 $pid_edge1
+	wait $pid_edge1 || :
+	device 1 "${@//#/1}"
+	ends edge1 edge2
+	grep -ohE 'edge[12]: 12 rounds, .*model [0-9a-f]{8}' edge1.err edge2.err >models
+	[ "$(wc -l <models)" -eq 2 ]
+	[ "$(sed 's/.*model //' models | sort -u | wc -l)" -eq 1 ]
+	[ -e "${checkpoint//#/1}" ]
+}
+
+@test "numpy" {
+	python_with numpy
+	exits 0 ace example numpy
+	cp out train.py
+	trains ace-edge#/model.npz "$PYTHON" train.py
+	# it has learnt, and each device from its own data
+	awk '{ sub(",", "", $5); if ($5 + 0 == 0 || $5 + 0 > 20) exit 1 }' models
+}
+
+@test "a dict of arrays in JAX, or in numpy" {
+	python_with numpy
+	ace example jax >train.py
+	trains ace-edge#/model.npz "$PYTHON" train.py
+}
+
+@test "PyTorch" {
+	python_with torch
+	ace example pytorch >train.py
+	export OMP_NUM_THREADS=1
+	trains ace-edge#/model.pt "$PYTHON" train.py
+}
+
+@test "a flat array in C" {
+	ace example c >train.c
+	${CC:-cc} -O2 -Wall -Werror -o train train.c
+	trains ace-edge#/model.bin ./train
+	# in each place its number, which the noise of two devices hardly moves
+	perl -e 'binmode STDIN; read(STDIN, $_, 8); local $/; @p = unpack("f<*", <STDIN>);
+	    for (0 .. $#p) { exit 1 if abs($p[$_] - $_ / @p) > 0.1 }
+	    exit(@p != 4096)' <ace-edge1/model.bin
+}
+
+@test "a Hugging Face folder, in two files, of which some tensors are trained" {
+	python_with numpy
+	ace example hf >train.py
+	mkdir model1
+	echo '{"architectures":["Tiny"]}' >model1/config.json
+	safetensors 0 >model1/model-00001-of-00002.safetensors
+	safetensors 4000 >model1/model-00002-of-00002.safetensors
+	cp -r model1 model2
+	TRAINED=w trains model#/config.json "$PYTHON" train.py 'model#'
+	diff -r model1 model2
+	# what is not trained is as it was
+	safetensors 0 | ace-import -f safetensors - | ace-export -f raw >was
+	ace-import model1/model-00001-of-00002.safetensors | ace-export -f raw >now
+	same was now
+	grep -q '"ace_round": "12"' model1/*.safetensors
+}
+
+@test "example: a name that is none" {
+	exits 2 ace example cobol
+	says "'cobol' is not an example: pytorch, numpy, jax, hf or c was expected"
+	exits 2 ace example ../x
+	exits 2 ace example
+}
+
+@test "ace-trainers(7): what it shows runs" {
+	literals <"$ROOT/man/ace-trainers.7" >page.sh
+	[ "$(grep -c . page.sh)" -eq 3 ]
+	exits 0 bash -euo pipefail page.sh
+	[ -x train ] && [ -e run/run ]
+}
+
+@test "the units of systemd, as they are installed" {
+	needs systemd-analyze
+	make -s -C "$ROOT" -o all BUILD="${BUILD#"$ROOT"/}" DEPS=no PREFIX="$PWD/usr" install
+	export XDG_RUNTIME_DIR=$PWD SYSTEMD_LOG_LEVEL=warning
+	exits 0 systemd-analyze verify --user --man=no usr/lib/systemd/user/ace-cloud@.service \
+	    usr/lib/systemd/user/ace-edge@.service
+	[ ! -s err ]
+	grep -qx "ExecStart=$PWD/usr/bin/ace-cloud %h/%i" usr/lib/systemd/user/ace-cloud@.service
+}
