@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -51,27 +50,16 @@ furnish(struct opts *x, struct err *e)
 	    "contributors 1\n", e);
 }
 
-/* 1 when dir/name is a directory. */
-static int
-folder_each(void *dir, const char *name, struct err *e)
-{
-	char path[4352];
-	struct stat st;
-
-	(void)e;
-	(void)snprintf(path, sizeof(path), "%s/%s", (const char *)dir, name);
-	return fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
-}
-
-/* 1 when the spool has a run: its first shard has come.  The folder of a run is there
- * before, when a device asked for what it missed. */
+/* 1 when the spool has a run: its first shard has come, and not only begun to. */
 static int
 begun_each(void *spool, const char *name, struct err *e)
 {
 	char path[4352];
 
-	(void)snprintf(path, sizeof(path), "%s/%s", (const char *)spool, name);
-	return folder_each(spool, name, e) ? scan(path, folder_each, path, e) > 0 : 0;
+	(void)e;
+	(void)snprintf(path, sizeof(path), "%s/%s/schema.aceg",
+	    (const char *)spool, name);
+	return faccessat(AT(path), F_OK, 0) == 0;
 }
 
 static int
