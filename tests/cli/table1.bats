@@ -238,8 +238,8 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 		    'b > 1.4 * a && b < 1.6 * a && d > 1.15 * c && d < 1.35 * c'
 	done
 	# at eight bits a value it is the same model, nearly
-	value "a=$(cell table1-runs ACE-AdamW-4 loss);
-	    b=$(cell table1-runs ACE-AdamW-4+--relays,2 loss)" \
+	value "a=$(cell table1-runs ACE-AdamW-4 ppl);
+	    b=$(cell table1-runs ACE-AdamW-4+--relays,2 ppl)" \
 	    'a != b && b < 1.02 * a && b > 0.98 * a'
 	ONLY=ACE-AdamW-4+--relays,3 table 1 table1
 	says "^table1: 'ACE-AdamW-4\+--relays,3': relays have equally many of 4 edges"
