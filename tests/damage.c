@@ -247,19 +247,20 @@ dir_sum(const char *dir)
 	return sum;
 }
 
+static void dir_remove(const char *dir);
+
 static void
 dir_drop(const char *path, const char *name, void *arg)
 {
 	struct stat st;
 
 	(void)name;
+	(void)arg;
 	must(stat(path, &st) == 0, path);
-	if (!S_ISDIR(st.st_mode)) {
+	if (S_ISDIR(st.st_mode))
+		dir_remove(path);
+	else
 		must(unlink(path) == 0, path);
-		return;
-	}
-	dir_each(path, dir_drop, arg);
-	must(rmdir(path) == 0, path);
 }
 
 static void

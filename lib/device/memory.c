@@ -254,15 +254,18 @@ memory_file(const char *name)
 
 /* ---- reading ---- */
 
-/* The name of the memory that r stands at. */
+/* The name of the memory that r stands at, in *name; where it has none, what *name
+ * was: a file that has one memory need not name it. */
 static int
 memory_name(const struct reader *r, const char **name, struct err *e)
 {
+	const char *own;
 	const struct shard *sh = reader_shard(r);
 
 	if (sh->kind != SHARD_HISTORY)
 		return err_set(e, ERR_DATA, "corrupt: no history");
-	*name = text_get(&sh->kv, MEMORY_KEY);
+	if ((own = text_get(&sh->kv, MEMORY_KEY)) != NULL)
+		*name = own;
 	return *name != NULL ? 0 : err_set(e, ERR_DATA,
 	    "corrupt: a memory without a name");
 }
@@ -287,6 +290,7 @@ memory_find(struct memory *h, struct reader *r, const char *name, struct err *e)
 	int k, found = 0;
 
 	while ((k = reader_to_shard(r, e)) > 0) {
+		at = memory_file(name) == name ? name : NULL;
 		if ((k = memory_name(r, &at, e)) < 0)
 			return k;
 		if (strcmp(at, name) != 0)

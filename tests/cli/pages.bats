@@ -309,7 +309,7 @@ example() {
 @test "bounds of arguments: what the page says is taken, and one beyond is not" {
 	local most least
 	most=$(page ace-compress.1 "levels, 1 to (\d+), of the group's norm")
-	least=$(page ace-aggregate.1 'whose norm is over R, at least (\d+),')
+	least=$(page ace-aggregate.1 'whose Euclidean norm is over R, at least (\d+), times')
 	mkshards >in
 	exits 0 ace-compress -c qsgd:1 in
 	exits 0 ace-compress -c "qsgd:$most" in
