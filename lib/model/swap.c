@@ -185,6 +185,7 @@ swap_known(struct swap *s, const struct model *m,
 struct looks {
 	const struct swap *s;	/* took: compared with what is in new; or NULL */
 	uint64_t all, was;	/* with the times of last change, and without */
+	uint64_t own;		/* with those that no link or rename of ours sets */
 	uint64_t to;		/* of what links lead to, as they are there */
 	uint64_t took;		/* of what was linked or copied, and from what */
 };
@@ -221,6 +222,7 @@ looks_add(void *arg, const char *path, const char *name, struct err *e)
 		l->took += looks_took(&st, name, 1);
 	l->all += model_looks(&st, name, 1);
 	l->was += model_looks(&st, name, 0);
+	l->own += model_looks(&st, name, name[0] != '\0' && st.st_nlink == 1);
 	if (S_ISLNK(st.st_mode) && model_stat(AT(path), 0, &st) == 0)
 		l->to += model_looks(&st, name, 1);
 	if (!linked)
@@ -272,7 +274,7 @@ swap_looks(const char *path, const struct swap *s, struct looks *l,
 		return err_sys(e, "'%s'", path);
 	if (!S_ISDIR(st.st_mode))
 		return looks_add(l, path, "", e);
-	l->all = l->was = l->took = looks_rights(&st);
+	l->all = l->was = l->own = l->took = looks_rights(&st);
 	return swap_each(path, looks_add, l, e);
 }
 
@@ -859,7 +861,7 @@ swap_placed(struct swap *s, struct err *e)
 		swap_discard(s);
 		return 0;
 	}
-	if (there && was.was != s->ready.was) {
+	if (there && was.own != s->ready.was) {
 		if (swap_exchange(new, s->path) < 0)
 			return err_sys(e, "'%s'", new);
 		s->placed = 0;
@@ -1017,7 +1019,7 @@ swap_whole(struct swap *s, struct err *e)
 	s->ready.inode = swap_inode(s->at[NEW]);
 	s->ready.next = next.was;
 	s->ready.stamp = now.all + now.to;
-	s->ready.was = now.was;
+	s->ready.was = now.own;
 	return now.took == s->took ? 0 : swap_changed(s, e);
 }
 

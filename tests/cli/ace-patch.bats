@@ -209,7 +209,7 @@ changed() {
 @test "what comes into a directory at any moment, goes or changes there, is not lost" {
 	models
 	third
-	every=$(thorough && echo 1 || echo 61)
+	every=$(thorough && echo 7 || echo 61)
 	for way in "--way copy" "--way copy --stage"; do
 		while read -r change; do
 			changed olds "$way" "$change"
