@@ -372,6 +372,31 @@ arc_sound(const struct arc *a, int got)
 	    strstr(why, "be converted") != NULL);
 }
 
+/* Where the hash h of a name, not 0, is in the table, or may come. */
+static uint64_t *
+arc_place(const struct arc *a, uint64_t h)
+{
+	size_t i = (size_t)h & (a->room - 1);
+
+	while (a->seen[i] != 0 && a->seen[i] != h)
+		i = (i + 1) & (a->room - 1);
+	return &a->seen[i];
+}
+
+static uint64_t
+arc_name(const char *name)
+{
+	uint64_t h = pack_hash64(name, strlen(name));
+
+	return h != 0 ? h : 1;
+}
+
+static int
+arc_seen(const struct arc *a, const char *name)
+{
+	return a->room > 0 && *arc_place(a, arc_name(name)) != 0;
+}
+
 int
 arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 {
@@ -408,10 +433,13 @@ arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 	en->size = archive_entry_size_is_set(ae) ?
 	    (uint64_t)archive_entry_size(ae) : UINT64_MAX;
 	en->folder = archive_entry_filetype(ae) == AE_IFDIR;
-	en->link = archive_entry_hardlink(ae) != NULL ||
+	en->second = archive_entry_hardlink(ae) != NULL && (archive_format(a->a) &
+	    ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR && en->size == 0 &&
+	    arc_seen(a, archive_entry_hardlink(ae));
+	en->link = (archive_entry_hardlink(ae) != NULL && !en->second) ||
 	    archive_entry_symlink(ae) != NULL ||
 	    archive_entry_filetype(ae) == AE_IFLNK;
-	en->file = archive_entry_filetype(ae) == AE_IFREG && !en->link;
+	en->file = archive_entry_filetype(ae) == AE_IFREG && !en->link && !en->second;
 	en->locked = archive_entry_is_encrypted(ae) > 0;
 	return 1;
 }
@@ -445,24 +473,11 @@ arc_leaves(const char *name)
 	return 0;
 }
 
-/* Puts the hash h, not 0, into the table: 1 when it was there. */
-static int
-arc_has(struct arc *a, uint64_t h)
-{
-	size_t i = (size_t)h & (a->room - 1);
-
-	for (; a->seen[i] != 0; i = (i + 1) & (a->room - 1))
-		if (a->seen[i] == h)
-			return 1;
-	a->seen[i] = h;
-	return 0;
-}
-
 /* 1 the name was there before, 0 not; < 0 no memory. */
 static int
 arc_again(struct arc *a, const char *name, struct err *e)
 {
-	uint64_t h = pack_hash64(name, strlen(name)), *old = a->seen;
+	uint64_t h = arc_name(name), *old = a->seen, *at;
 	size_t i, n = a->room;
 
 	if (2 * (a->nseen + 1) > n) {
@@ -475,11 +490,15 @@ arc_again(struct arc *a, const char *name, struct err *e)
 		}
 		for (i = 0; i < n; i++)
 			if (old[i] != 0)
-				(void)arc_has(a, old[i]);
+				*arc_place(a, old[i]) = old[i];
 		alloc_free(old);
 	}
+	at = arc_place(a, h);
+	if (*at == h)
+		return 1;
+	*at = h;
 	a->nseen++;
-	return arc_has(a, h != 0 ? h : 1);
+	return 0;
 }
 
 int
@@ -496,10 +515,10 @@ arc_safe(struct arc *a, const struct arc_entry *en, struct err *e)
 	if (en->locked)
 		return err_set(e, ERR_DATA, "unsupported: %s is encrypted",
 		    en->what);
-	if (!en->file && !en->folder)
+	if (!en->file && !en->folder && !en->second)
 		return err_set(e, ERR_DATA, "unsupported: %s is neither file "
 		    "nor folder", en->what);
-	if (en->folder)
+	if (!en->file)
 		return 0;
 	if ((k = arc_again(a, en->name, e)) <= 0)
 		return k;

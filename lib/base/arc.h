@@ -22,6 +22,7 @@ struct arc_entry {
 	uint64_t size;		/* UINT64_MAX: not known */
 	int folder, file;	/* a file is what has bytes of its own */
 	int link, locked;	/* locked: encrypted */
+	int second;		/* a hard link to an earlier entry: its bytes were there */
 };
 
 /* arc_open(out, io, how, e): reads the archive in io, which stays the caller's;
@@ -32,7 +33,7 @@ int arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e);
 /* arc_next: 1 and the next entry, 0 at the end. */
 int arc_next(struct arc *a, struct arc_entry *en, struct err *e);
 /* arc_safe(a, en, e): refuses an entry that would leave the folder in which it
- * is unpacked, is a link or a device, is encrypted, or has the name of an earlier
+ * is unpacked, is a link to something else or a device, is encrypted, or has the name of an earlier
  * one.  To be called for each. */
 int arc_safe(struct arc *a, const struct arc_entry *en, struct err *e);
 /* arc_read: at most n bytes of the entry; *got is less only at its end.  An

@@ -143,8 +143,10 @@ ended() {
 	wait $! || got=$?
 	exec 9>&-
 	[ "$got" -eq $((128 + $(kill -l "$sig"))) ] || { echo "$sig: $got"; cat err; return 1; }
-	[ "$(left)" -eq 0 ] || { echo "$sig $*"; find . -name '*.new-*'; return 1; }
+	# ace-recv is two processes, of which one ends the other
+	wait_for gone || { echo "$sig $*"; find . -name '*.new-*'; return 1; }
 }
+gone() { [ "$(left)" -eq 0 ]; }
 
 @test "what is ended by a signal leaves no file that it was writing" {
 	given

@@ -118,6 +118,12 @@ run_in() {
 	twice.tar corrupt: .*entry 'a.aceg' is there twice
 	none.tar corrupt: not a gradient-shard stream: this is a tar archive .tar -xO., and there is none in it
 	E
+	# a hard link to an earlier entry is a second name of what was read
+	mkdir both
+	cp in.aceg both/a.aceg
+	ln both/a.aceg both/b.aceg
+	tar --sort=name -cf both.tar both
+	ace-cut both.tar | cmp - <(ace-cut both/a.aceg)
 	# names that a terminal would obey are shown as text
 	exits 0 ace-inspect odd.tar
 	LC_ALL=C grep -q 'odd.tar:a?\[2Jb.aceg' out
