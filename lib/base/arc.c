@@ -34,6 +34,7 @@ struct arc {
 	int failed;		/* io did, when it was read: */
 	struct err why;
 	int drop;		/* nothing is written any more */
+	int lost;		/* < 0: a write failed, with this */
 	int single;		/* one packed file, no archive */
 	int ended;		/* the input has been read to its end */
 	uint64_t took, gave;	/* bytes read packed, and unpacked */
@@ -527,15 +528,16 @@ arc_safe(struct arc *a, const struct arc_entry *en, struct err *e)
 
 /* ---- writing ---- */
 
+/* A write that fails is told to libarchive by none of its calls: it would leak memory,
+ * as with archive_write_fail.  arc_check tells the caller. */
 static la_ssize_t
 arc_out_write(struct archive *la, void *arg, const void *p, size_t n)
 {
 	struct arc *a = arg;
 
-	if (!a->drop && io_write(a->io, p, n, a->e) < 0) {
-		archive_set_error(la, EIO, "write failed");
-		return -1;
-	}
+	(void)la;
+	if (!a->drop && (a->lost = io_write(a->io, p, n, a->e)) < 0)
+		a->drop = 1;
 	return (la_ssize_t)n;
 }
 
@@ -545,8 +547,8 @@ arc_check(const struct arc *a, int got, struct err *e)
 {
 	const char *why = archive_error_string(a->a);
 
-	if (got == ARCHIVE_OK)
-		return 0;
+	if (a->lost < 0 || got == ARCHIVE_OK)
+		return a->lost;
 	why = why != NULL ? why : "failed";
 	/* libarchive's number for what the format cannot hold, such as a name */
 	if (archive_errno(a->a) == EILSEQ)
