@@ -201,6 +201,13 @@ decide_aggregate(const struct inbox *s, const char *run, uint64_t step,
 	if (k > 0)
 		counts &= l.r[l.n - 1].step == step;
 	ledger_release(&l);
+	/* --keep removed it, with all of its step */
+	if (k > 0 && counts && (k = inbox_has(s, run, &step, "", e)) >= 0) {
+		counts = k;
+		k = 1;
+	}
+	if (k < 0)
+		return k;
 	return k > 0 && !counts ? DECIDE_NEVER : DECIDE_COMING;
 }
 
