@@ -4,9 +4,11 @@
  * them, and show how the run goes.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -596,6 +598,19 @@ asked_for(char *words, const char **what, const char **id)
 	}
 }
 
+/* Cloud and device may be started at once, in either order: wait some seconds for the
+ * run to be there. */
+static void
+await_run(const char *dir)
+{
+	const struct timespec tenth = { .tv_nsec = 100000000 };
+	char path[PATH_MAX];
+	int i, n = snprintf(path, sizeof(path), "%s/run", dir);
+
+	for (i = 0; i < 50 && n < PATH_MAX && access(path, F_OK) < 0; i++)
+		(void)nanosleep(&tenth, NULL);
+}
+
 static int
 run_serve(void *own, char **path, size_t n, struct err *e)
 {
@@ -615,8 +630,10 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 		name = n > 1 ? name : first;
 		asked_for(words, &what, &id);
 	}
-	if ((r = place_named(name, e)) < 0 ||
-	    (r = place_open(&x->folder, path[0], 0, e)) < 0)
+	if ((r = place_named(name, e)) < 0)
+		return r;
+	await_run(path[0]);
+	if ((r = place_open(&x->folder, path[0], 0, e)) < 0)
 		return r;
 	if (x->folder.said.id[0] == '\0')
 		r = err_set(e, ERR_SYS, "no run has begun in '%s': there, "
