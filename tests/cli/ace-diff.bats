@@ -253,7 +253,7 @@ many() {
 	done
 	for p in diff patch; do
 		most=$(tr '\n' ' ' <"$ROOT/man/ace-$p.1" |
-		    sed -n 's/.* \([0-9]*\) bytes for each tensor with a *name of 40 bytes.*/\1/p')
+		    sed -n 's/.* \([0-9]*\) bytes [a-z ]* *tensor with a *name of 40 bytes.*/\1/p')
 		kib=$(($(cat ${p}41000) - $(cat ${p}1000)))
 		echo "$p: $((kib * 1024 / 40000)) of $most"
 		[ $((kib * 1024)) -le $((most * 40000)) ]
