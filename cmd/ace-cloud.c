@@ -692,7 +692,8 @@ run_watch(void *own, char **path, size_t n, struct err *e)
 static int
 run_example(void *own, char **path, size_t n, struct err *e)
 {
-	static const char *const at[] = { "../share/ace/trainers", "../examples/trainers" };
+	static const char *const at[] = { "../share/ace/trainers", "../examples/trainers",
+		"../../examples/trainers" };
 	const char *name = n == 1 ? path[0] : "";
 	char self[2048], file[4096], *slash;
 	const ssize_t k = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -702,7 +703,7 @@ run_example(void *own, char **path, size_t n, struct err *e)
 	self[k > 0 ? k : 0] = '\0';
 	if ((slash = strrchr(self, '/')) != NULL)
 		slash[1] = '\0';
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 2 * sizeof(at) / sizeof(at[0]); i++) {
 		char *words[] = { (char[]){ "cat" }, file, NULL };
 
 		(void)snprintf(file, sizeof(file), "%s%s/train_%.40s.%s", self,

@@ -243,7 +243,7 @@ load front
 
 @test "the EXAMPLES of ace-deploy(7) run as they stand" {
 	examples "$ROOT/man/ace-deploy.7" |
-	    sed "s|/usr/local/share/ace/hosts|$ROOT/examples/hosts|" >deploy.sh
+	    sed "s|/usr/local/share/ace/hosts|'$ROOT/examples/hosts'|" >deploy.sh
 	command -v openssl >/dev/null || sed -i '/^tls-keys/d' deploy.sh
 	exits 0 bash -euo pipefail deploy.sh
 	grep -q 'ace-recv --spool .*/run/spool --publish' out
