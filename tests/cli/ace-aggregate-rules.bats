@@ -400,7 +400,7 @@ steps() {
 		killed "$n" "${agg[@]}" --steps 1 >out || got=$?
 		[ "$got" -ne 0 ] || break
 		# killed after that, it has nothing left to do
-		[ ! -e spool/*/done/3 ] || continue
+		compgen -G "spool/*/done/3" >/dev/null && continue
 		timeout "$HANG" "${agg[@]}" --steps 1 >out
 		same out last
 	done
@@ -417,8 +417,8 @@ steps() {
 	rm -r spool
 	cp -r fourth spool
 	for f in spool/*/past.?; do
-		head -c "$(frames "$f" | awk '/TAIL/ { print $1 + 112; exit }')" "$f" >cut
-		cp cut "$f"
+		head -c "$(frames "$f" | awk '/TAIL/ { print $1 + 112; exit }')" "$f" >cut.aceg
+		cp cut.aceg "$f"
 	done
 	exits 3 "${agg[@]}" --steps 1
 	says 'corrupt: no rows of devices.*past'

@@ -893,16 +893,16 @@ costs() {
 	for n in 0 1 2 3 4; do shard $n edge0; done >first
 	for n in 1 2 3; do shard 1 edge$n; done >in
 	exits 0 ace-recv --spool spool --run test first
-	one=($(costs ace-recv --spool spool --run test in))
+	read -ra one < <(costs ace-recv --spool spool --run test in)
 	[ "${one[*]:0:2}" = "3 3" ]
 	exits 0 ace-aggregate --spool spool --run test --steps 1
-	one=($(costs ace-aggregate --spool spool --run test --steps 1))
-	two=($(costs ace-aggregate --spool spool --run test --steps 2))
+	read -ra one < <(costs ace-aggregate --spool spool --run test --steps 1)
+	read -ra two < <(costs ace-aggregate --spool spool --run test --steps 2)
 	[ "$((two[0] - one[0])) $((two[1] - one[1]))" = "1 3" ]
 	# of what grows with the devices a step's folder alone is listed, three times
 	for d in $(seq 100); do mkshards -d "edge$d" -n 8; done >all
-	one=($(costs ace-recv --spool many --run test --sync none all))
-	two=($(costs ace-aggregate --spool many --run test --sync none --steps 1))
+	read -ra one < <(costs ace-recv --spool many --run test --sync none all)
+	read -ra two < <(costs ace-aggregate --spool many --run test --sync none --steps 1)
 	echo "${one[*]}, ${two[*]}"
 	[ "${one[2]}" -lt 20 ]
 	[ "${two[2]}" -lt 360 ]
