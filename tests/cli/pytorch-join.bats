@@ -42,7 +42,7 @@ tells() {
 	local.close()
 	print("began", said[0])
 	E
-	cloud 3 60 '--bits 6' 3>&- &
+	cloud 3 60 '--bits 8' 3>&- &
 	py late.py edge1 60 -1 >one 3>&- 2>err1 &
 	py late.py edge2 60 -1 >two 3>&- 2>err2 &
 	exits 9 py late.py edge3 60 40
