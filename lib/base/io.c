@@ -456,7 +456,8 @@ io_fetch(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
 	int r;
 
-	if ((io->silence > 0 || io->until > 0) && (r = io_await(io, e)) < 0)
+	if (io->fd >= 0 && (io->silence > 0 || io->until > 0) &&
+	    (r = io_await(io, e)) < 0)
 		return r;
 	return io->kind->read(io, p, n, got, e);
 }
