@@ -38,9 +38,9 @@ got() { averaged "$1/$1" "$2" "$3"; }
 		logs_in $h cloud
 	done
 	start cloud ace cloud run --devices 2 --rounds 60 --bits 8
-	wait_for grep -q 'on each device: ace edge cloud:/root/run' cloud.err
+	wait_for grep -q "on each device: ace edge cloud:$home/run" cloud.err
 	start edge1 ace edge root@cloud:run -- ./trainer 1 60
-	start edge2 ace edge cloud:run -- /root/trainer 3 60
+	start edge2 ace edge cloud:run -- "$home/trainer" 3 60
 	wait_for has edge1/edge1.got 4
 	# the cloud is away for a while: the devices find it again
 	halt cloud
@@ -58,14 +58,14 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	listens_ssh cloud
 	start cloud ace cloud run
 	start edge1 ace edge root@cloud:run -- ./trainer 1 60
-	start edge2 ace edge cloud:run -- /root/trainer 3 60
+	start edge2 ace edge cloud:run -- "$home/trainer" 3 60
 	ends edge1 edge2 cloud
 	got edge1 60 2
 	got edge2 60 2
 	# each says where: the host, and the path as it is there
-	grep -qF "ace-cloud: run in cloud:/root/run: 2 devices" cloud.err
+	grep -qF "ace-cloud: run in cloud:$home/run: 2 devices" cloud.err
 	for h in edge1 edge2; do
-		grep -qF "ace-edge: device '$h' of the run in cloud:/root/run: 2 devices, 8 bits for each value; its folder is /root/ace-$h" $h.err
+		grep -qF "ace-edge: device '$h' of the run in cloud:$home/run: 2 devices, 8 bits for each value; its folder is $home/ace-$h" $h.err
 	done
 }
 
@@ -84,7 +84,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	# whatever it asks for, it is this one device
 	exits 2 on edge1 ssh cloud touch planted
 	exits 5 on edge1 ace edge cloud:elsewhere --name edge2 --dir no --bits 3 -- true
-	says "--bits 3 here, and the run in 'cloud:/root/run' sends 8"
+	says "--bits 3 here, and the run in 'cloud:$home/run' sends 8"
 	rm -r edge1/no
 	exits 0 on cloud ace remove run edge1
 	on cloud sh -c 'ace add run edge1'
@@ -107,7 +107,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	exits 4 on edge1 ace edge nowhere:run -- ./trainer 1 1
 	says "the cloud 'nowhere' was not reached"
 	exits 2 on edge1 ace edge cloud:run -- ./trainer 1 1
-	says "there is no folder 'cloud:/root/run'"
+	says "there is no folder 'cloud:$home/run'"
 	# a start-up file of the cloud's shell that prints
 	echo 'echo Hello and welcome' >cloud/.bashrc
 	start cloud ace cloud run --devices 1 --rounds 1
