@@ -30,7 +30,7 @@ struct opts {
 	struct report p;
 	struct filter *f;
 	struct pick pick;
-	int json, tsv;
+	int form;		/* index in forms */
 	const char *state, *spool;	/* of books */
 	const char *other;		/* of diff: the original */
 	/* what is done with a stream; whole: with all files of an operand as
@@ -234,8 +234,6 @@ begin(struct opts *o, struct err *e)
 {
 	struct report *p = &o->p;
 
-	if (o->json && o->tsv)
-		return err_set(e, ERR_USAGE, "one of --json, --tsv");
 	if ((p->kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
 	p->cli = o->f->cli;
@@ -243,7 +241,8 @@ begin(struct opts *o, struct err *e)
 	p->quiet = o->f->cli->quiet;
 	p->width = columns();
 	p->pick = pick_given(&o->pick) ? &o->pick : NULL;
-	p->s.form = o->json ? SCREEN_JSON : o->tsv ? SCREEN_TSV : SCREEN_TEXT;
+	p->s.form = (enum screen_form[]){ SCREEN_TEXT, SCREEN_JSON,
+	    SCREEN_TSV }[o->form];
 	return 0;
 }
 
@@ -256,8 +255,8 @@ bare(void *arg, char **path, size_t n, struct err *e)
 
 	if (r < 0)
 		return r;
-	o->look = o->tsv || (!o->json && is_many(o, path, n)) ? list_brief :
-	    list_stream;
+	o->look = o->p.s.form == SCREEN_TSV || (o->p.s.form == SCREEN_TEXT &&
+	    is_many(o, path, n)) ? list_brief : list_stream;
 	return look_all(o, path, n, e);
 }
 
@@ -377,7 +376,7 @@ books(void *arg, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, "the books of what? (-S DIR "
 		    "--spool DIR FILE...)");
 	k = conserve_check(&c, &in, e);
-	if (o->json) {
+	if (o->p.s.form == SCREEN_JSON) {
 		books_json(&o->p.s.json, &c, k, e);
 	} else if (k == 0 && !o->p.quiet) {
 		(void)printf("%s: %s, %llu inputs up to step %llu, "
@@ -395,27 +394,33 @@ books(void *arg, char **path, size_t n, struct err *e)
 
 /* ---- the command line ---- */
 
-static const struct opt json_opt[] = {
-	{ 0, "json", NULL, "JSON, one document a line",
-	    OPT_FLAG(struct opts, json) },
+static const char *const forms[] = { "text", "json", "tsv", NULL };
+static const char *const documents[] = { "text", "json", NULL };
+static const struct opt form_opt[] = {
+	{ 0, "format", "FORMAT", NULL, OPT_WORD(struct opts, form, documents),
+	    .def = "text" },
 	OPT_END
 };
-static const struct opt list_opt[] = {
-	OPT_ROWS(json_opt),
+static const struct opt pick_opt[] = {
 	OPT_PART(pick_opts, struct opts, pick),
 	{ 0, "tensor", "GLOB", "only tensors whose name matches",
 	    OPT_TEXT(struct opts, p.glob) },
 	FILTER_OPTS_IN,
 	OPT_END
 };
+static const struct opt list_opt[] = {
+	OPT_ROWS(form_opt),
+	OPT_ROWS(pick_opt),
+	OPT_END
+};
 static const struct opt table_opt[] = {
-	{ 0, "tsv", NULL, "a table with tabs, all columns",
-	    OPT_FLAG(struct opts, tsv) },
-	OPT_ROWS(list_opt),
+	{ 0, "format", "FORMAT", NULL, OPT_WORD(struct opts, form, forms),
+	    .def = "text" },
+	OPT_ROWS(pick_opt),
 	OPT_END
 };
 static const struct opt verify_opt[] = {
-	OPT_ROWS(json_opt),
+	OPT_ROWS(form_opt),
 	OPT_PART(pick_opts, struct opts, pick),
 	FILTER_OPTS_IN,
 	OPT_END
@@ -434,7 +439,7 @@ static const struct opt books_opt[] = {
 	    OPT_PATH(struct opts, state, OPT_DIR) },
 	{ 0, "spool", "DIR", "the receiver's",
 	    OPT_PATH(struct opts, spool, OPT_DIR) },
-	OPT_ROWS(json_opt),
+	OPT_ROWS(form_opt),
 	FILTER_OPTS_IN,
 	OPT_END
 };

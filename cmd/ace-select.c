@@ -104,13 +104,14 @@ static const struct stage_kind text = {
 struct opts {
 	struct filter *f;
 	struct stage_select_opts select;
-	int text;
+	int format;		/* index in formats */
 };
 
+static const char *const formats[] = { "stream", "text", NULL };
 static const struct opt options[] = {
 	OPT_PART(stage_select_rows, struct opts, select),
-	{ 0, "text", NULL, "write the plan as text, not the stream",
-	    OPT_FLAG(struct opts, text) },
+	{ 0, "format", "FORMAT", "stream, or text: only the plan, to be read",
+	    OPT_WORD(struct opts, format, formats), .def = "stream" },
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,
 	OPT_END
@@ -125,7 +126,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	struct reader *in = NULL;
 	int r = stage_new(&s, &stage_select, &o->select, o->f, e);
 
-	if (r == 0 && !o->text)
+	if (r == 0 && o->format == 0)
 		r = stage_pass(o->f, s, NULL, *path, e);
 	else if (r == 0 && (r = filter_in(o->f, &in, *path, e)) == 0 &&
 	    (r = stage_new(&s->next, &text, NULL, o->f, e)) == 0)
@@ -142,11 +143,11 @@ main(int argc, char **argv)
 		.cli = {
 			.prog = "ace-select",
 			.usage = "-b SIZE | --bits N | --policy | -p SHARE | "
-			    "--plan FILE [--levels LIST]\n    [--text] [FILE]",
+			    "--plan FILE [--levels LIST]\n    [--format text] [FILE]",
 			.about = "Chooses a codec for every group of a shard stream.",
 			.examples = "ace-score edge1.aceg | ace-select -b 20k | "
 			    "ace-compress >coded.aceg\n"
-			    "ace-score edge1.aceg | ace-select -b 20k --text\n",
+			    "ace-score edge1.aceg | ace-select -b 20k --format text\n",
 			.opt = options,
 			.one = 1
 		},

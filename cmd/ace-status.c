@@ -36,12 +36,12 @@
 
 /* The forms that have a field: 1 << enum screen_form. */
 enum { TEXT = 1, METRICS = 2, JSON = 4, DATA = JSON | METRICS, ALL = TEXT | DATA };
-static const char *const forms[] = { "text", "metrics", NULL };
+static const char *const forms[] = { "text", "metrics", "json", NULL };
 
 /* What is asked for, and one look at one directory. */
 struct status {
 	const char *run;	/* of a spool: this one only; NULL: all */
-	int form;		/* enum screen_form: of forms, or SCREEN_JSON */
+	int form;		/* enum screen_form, as forms has them */
 	struct screen s;	/* s.in: TEXT, JSON or METRICS */
 	int width;		/* longer lines of text are cut; 0: none is */
 	const char *dir;
@@ -769,8 +769,6 @@ status_look(struct status *x, const char *dir, struct err *e)
 /* ---- the program ---- */
 
 static const struct opt options[] = {
-	{ 0, "json", NULL, "JSON, one document a line",
-	    OPT_VALUE(struct status, form, SCREEN_JSON) },
 	{ 0, "format", "FORMAT", NULL,
 	    OPT_WORD(struct status, form, forms), .def = "text" },
 	{ 0, "run", "NAME", "of a spool with several runs",
@@ -847,11 +845,11 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-status",
-		.usage = "[--json | --format FORMAT] [--run NAME] DIR...",
+		.usage = "[--format FORMAT] [--run NAME] DIR...",
 		.about = "Tells how a run is going, from a spool or from a "
 		    "device's state.",
 		.examples = "ace-status spool\n"
-		    "ace-status --json spool\n",
+		    "ace-status --format json spool\n",
 		.opt = options,
 		.loops = kern_name
 	};

@@ -21,6 +21,8 @@ _ace() {
 	ace-inspect:*) case $word in list | brief | follow | stats | verify | diff | recover | books) call+=" $word" ;; esac ;;
 	esac
 	case $call:$prev in
+	ace-ack:--omit)
+		kind=',provenance schema' ;;
 	ace-ack:--sandbox)
 		kind='auto require off' ;;
 	ace-ack:-S | ace-ack:--state)
@@ -61,6 +63,8 @@ _ace() {
 		kind='free' ;;
 	ace-aggregate:--rule)
 		kind=',mean clip: trim: median center: norm-ratio: finite' ;;
+	ace-aggregate:--omit)
+		kind=',provenance schema' ;;
 	ace-aggregate:--sandbox)
 		kind='auto require off' ;;
 	ace-aggregate:--interval)
@@ -101,6 +105,8 @@ _ace() {
 		kind='free' ;;
 	ace-archive\ extract:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-archive\ get:--omit)
+		kind=',provenance schema' ;;
 	ace-archive\ get:--sandbox)
 		kind='auto require off' ;;
 	ace-archive\ get:-o | ace-archive\ get:--output)
@@ -127,6 +133,8 @@ _ace() {
 		kind='auto require off' ;;
 	ace-cloud\ example:--sandbox)
 		kind='auto require off' ;;
+	ace-compress:--omit)
+		kind=',provenance schema' ;;
 	ace-compress:--sandbox)
 		kind='auto require off' ;;
 	ace-compress:-S | ace-compress:--state)
@@ -141,6 +149,8 @@ _ace() {
 		kind='free' ;;
 	ace-compress:--sync)
 		kind='none rename full' ;;
+	ace-cut:--omit)
+		kind=',provenance schema' ;;
 	ace-cut:--sandbox)
 		kind='auto require off' ;;
 	ace-cut:--schema | ace-cut:-o | ace-cut:--output)
@@ -149,6 +159,8 @@ _ace() {
 		kind='free' ;;
 	ace-cut:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-diff:--omit)
+		kind=',provenance schema' ;;
 	ace-diff:--sandbox)
 		kind='auto require off' ;;
 	ace-diff:-S | ace-diff:--state)
@@ -165,6 +177,8 @@ _ace() {
 		kind='file' ;;
 	ace-edge:--name | ace-edge:--bits | ace-edge:--events)
 		kind='free' ;;
+	ace-expand:--omit)
+		kind=',provenance schema' ;;
 	ace-expand:--sandbox)
 		kind='auto require off' ;;
 	ace-expand:-S | ace-expand:--state | ace-expand:--cache | ace-expand:--feedback)
@@ -185,6 +199,8 @@ _ace() {
 		kind='gradient delta sum mean residual model history' ;;
 	ace-export:-f | ace-export:--format)
 		kind='safetensors npz npy raw' ;;
+	ace-import:--omit)
+		kind=',provenance schema' ;;
 	ace-import:--sandbox)
 		kind='auto require off' ;;
 	ace-import:-o | ace-import:--output)
@@ -203,6 +219,8 @@ _ace() {
 		kind='free' ;;
 	ace-inspect:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect:--format)
+		kind='text json tsv' ;;
 	ace-inspect\ list:--sandbox)
 		kind='auto require off' ;;
 	ace-inspect\ list:--schema)
@@ -211,6 +229,8 @@ _ace() {
 		kind='free' ;;
 	ace-inspect\ list:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect\ list:--format)
+		kind='text json' ;;
 	ace-inspect\ brief:--sandbox)
 		kind='auto require off' ;;
 	ace-inspect\ brief:--schema)
@@ -219,6 +239,8 @@ _ace() {
 		kind='free' ;;
 	ace-inspect\ brief:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect\ brief:--format)
+		kind='text json tsv' ;;
 	ace-inspect\ follow:--sandbox)
 		kind='auto require off' ;;
 	ace-inspect\ follow:--schema)
@@ -227,6 +249,8 @@ _ace() {
 		kind='free' ;;
 	ace-inspect\ follow:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect\ follow:--format)
+		kind='text json tsv' ;;
 	ace-inspect\ stats:--sandbox)
 		kind='auto require off' ;;
 	ace-inspect\ stats:--schema)
@@ -235,6 +259,8 @@ _ace() {
 		kind='free' ;;
 	ace-inspect\ stats:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect\ stats:--format)
+		kind='text json tsv' ;;
 	ace-inspect\ verify:--sandbox)
 		kind='auto require off' ;;
 	ace-inspect\ verify:--schema)
@@ -243,6 +269,8 @@ _ace() {
 		kind='free' ;;
 	ace-inspect\ verify:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect\ verify:--format)
+		kind='text json' ;;
 	ace-inspect\ diff:--sandbox)
 		kind='auto require off' ;;
 	ace-inspect\ diff:--schema)
@@ -251,6 +279,10 @@ _ace() {
 		kind='free' ;;
 	ace-inspect\ diff:--kind)
 		kind='gradient delta sum mean residual model history' ;;
+	ace-inspect\ diff:--format)
+		kind='text json' ;;
+	ace-inspect\ recover:--omit)
+		kind=',provenance schema' ;;
 	ace-inspect\ recover:--sandbox)
 		kind='auto require off' ;;
 	ace-inspect\ recover:--schema | ace-inspect\ recover:-o | ace-inspect\ recover:--output)
@@ -265,6 +297,8 @@ _ace() {
 		kind='file' ;;
 	ace-inspect\ books:--max-elements)
 		kind='free' ;;
+	ace-inspect\ books:--format)
+		kind='text json' ;;
 	ace-meter:--sandbox)
 		kind='auto require off' ;;
 	ace-meter:-S | ace-meter:--state)
@@ -283,6 +317,8 @@ _ace() {
 		kind='reflink in-place copy' ;;
 	ace-patch:-f | ace-patch:--format)
 		kind='xor overwrite' ;;
+	ace-policy:--omit)
+		kind=',provenance schema' ;;
 	ace-policy:--sandbox)
 		kind='auto require off' ;;
 	ace-policy:-S | ace-policy:--state)
@@ -291,6 +327,8 @@ _ace() {
 		kind='file' ;;
 	ace-policy:--ratio | ace-policy:--bandwidth | ace-policy:--warmup | ace-policy:--deadline | ace-policy:--cuts | ace-policy:--compute | ace-policy:--latency | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--max-elements)
 		kind='free' ;;
+	ace-recv:--omit)
+		kind=',provenance schema' ;;
 	ace-recv:--sandbox)
 		kind='auto require off' ;;
 	ace-recv:--spool)
@@ -303,6 +341,8 @@ _ace() {
 		kind='none rename full' ;;
 	ace-recv:--reply)
 		kind='receipt aggregate' ;;
+	ace-score:--omit)
+		kind=',provenance schema' ;;
 	ace-score:--sandbox)
 		kind='auto require off' ;;
 	ace-score:-S | ace-score:--state)
@@ -315,12 +355,18 @@ _ace() {
 		kind='level paper sensitivity even' ;;
 	ace-select:--levels)
 		kind=',f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
+	ace-select:--omit)
+		kind=',provenance schema' ;;
 	ace-select:--sandbox)
 		kind='auto require off' ;;
 	ace-select:--plan | ace-select:--schema | ace-select:-o | ace-select:--output)
 		kind='file' ;;
 	ace-select:-b | ace-select:--budget | ace-select:--bits | ace-select:--effort | ace-select:-p | ace-select:--share | ace-select:--max-elements)
 		kind='free' ;;
+	ace-select:--format)
+		kind='stream text' ;;
+	ace-sign:--omit)
+		kind=',provenance schema' ;;
 	ace-sign:--sandbox)
 		kind='auto require off' ;;
 	ace-sign:-k | ace-sign:--key | ace-sign:--check | ace-sign:--schema | ace-sign:-o | ace-sign:--output)
@@ -332,9 +378,11 @@ _ace() {
 	ace-status:--run)
 		kind='free' ;;
 	ace-status:--format)
-		kind='text metrics' ;;
+		kind='text metrics json' ;;
 	ace-step:--levels)
 		kind=',f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
+	ace-step:--omit)
+		kind=',provenance schema' ;;
 	ace-step:--sandbox)
 		kind='auto require off' ;;
 	ace-step:-S | ace-step:--state | ace-step:--cache)
@@ -356,7 +404,7 @@ _ace() {
 	esac
 	case $call in
 	ace-ack)
-		opts='-S --state --restart --sync --events --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --restart --sync --events --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='ratio interval profile dynacomm deco cluster' ;;
@@ -373,7 +421,7 @@ _ace() {
 	ace-advise\ cluster)
 		opts='--theta -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
-		opts='--sum --weight-by --expect --rule --tolerate --delay --interval --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync --events -T --threads -d --device --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--sum --weight-by --expect --rule --tolerate --delay --interval --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync --events -T --threads -d --device --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='create list extract get' ;;
@@ -384,7 +432,7 @@ _ace() {
 	ace-archive\ extract)
 		opts='-o --output --step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ get)
-		opts='--step --device --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--step --device --max-elements -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cloud)
 		opts='--devices --rounds --bits --quorum --deadline --tolerate --events --print -q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* || $at != 1 ]] || kind='or add remove relay serve watch example' ;;
@@ -401,56 +449,56 @@ _ace() {
 	ace-cloud\ example)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-compress)
-		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync --events -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state -c --codec --error-feedback --window --wait --allow-gap --resend --sync --events -T --threads --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cut)
-		opts='--step --device --kind --tensor --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--step --device --kind --tensor --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-diff)
-		opts='-d --device -s --step -r --run --base-version -S --state --to --part --for -T --threads -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-d --device -s --step -r --run --base-version -S --state --to --part --for -T --threads -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-edge)
 		opts='--name --dir --bits --through --events --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
-		opts='-S --state --gamma --wait --allow-gap --cache --feedback --sync -T --threads --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --feedback --sync -T --threads --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)
 		opts='-f --format --step --device --kind --tensor --many --f32 -o --output --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-import)
-		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --tensor --many --round -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --tensor --many --round -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
-		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version'
+		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* || $at != 1 ]] || kind='or list brief follow stats verify diff recover books' ;;
 	ace-inspect\ list)
-		opts='--json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ brief)
-		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ follow)
-		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ stats)
-		opts='--tsv --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ verify)
-		opts='--json --step --device --kind --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--format --step --device --kind --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ diff)
-		opts='--tolerance --json --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--tolerance --format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ recover)
-		opts='--max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ books)
-		opts='-S --state --spool --json --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --spool --format --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-meter)
 		opts='-S --state -L --limit --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-patch)
 		opts='--stage --commit --way -o --output -f --format --part --receipt -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
-		opts='-S --state --ratio --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --ratio --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
-		opts='--spool --reply -d --device --run --schema --create --publish --join --leave --sync --events --max-elements -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--spool --reply -d --device --run --schema --create --publish --join --leave --sync --events --max-elements -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
-		opts='-S --state --alpha --form --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --alpha --form --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-select)
-		opts='-b --budget --bits --policy --levels --effort -p --share --plan --text --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-b --budget --bits --policy --levels --effort -p --share --plan --format --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-sign)
-		opts='-k --key --check --max-elements --schema -o --output --no-provenance --omit-schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-k --key --check --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-status)
-		opts='--json --format --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--format --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync --events -T --threads --alpha --form --ratio --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --no-provenance --omit-schema --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --sync --events -T --threads --alpha --form --ratio --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --omit --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='cloud edge add relay remove watch example import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;

@@ -1,7 +1,7 @@
-# A picture of what ace-inspect tells as a table: of shards (--tsv), how runs went,
-# over their steps; of tensors (stats --tsv), what each of them takes.
+# A picture of what ace-inspect tells as a table: of shards (--format tsv), how runs went,
+# over their steps; of tensors (stats --format tsv), what each of them takes.
 #
-#	ace-inspect --tsv run >run.tsv
+#	ace-inspect --format tsv run >run.tsv
 #	gnuplot -c plot.gnuplot OUT.svg run.tsv [OTHER.tsv ...]
 #
 # Each table is a run, drawn above one another; OUT - is text for a terminal.

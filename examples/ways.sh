@@ -248,7 +248,7 @@ clusters() {
 	for members in ${members//;/ }; do
 		ace-cut --device "aggregate.$c" "$work/clusters" |
 		    ace-score -S "$work/scored$seed-$c" --form "$form" |
-		    ace-select -p "${code#paper:}" --text >"$work/plan$c"
+		    ace-select -p "${code#paper:}" --format text >"$work/plan$c"
 		good "${PIPESTATUS[@]}" || return
 		for k in ${members//,/ }; do
 			cp "$work/plan$c" "$work/plan-$k" || return
@@ -291,7 +291,7 @@ gossip_cloud() { [ "$EDGES" -gt 2 ]; }
 gather_plan() {
 	# shellcheck disable=SC2086 # words are meant
 	train --index 1 $model --batch 1 --valid "$valid" --steps 1 "$text" |
-	    ace-select -p "1=${code#gather:}" --text |
+	    ace-select -p "1=${code#gather:}" --format text |
 	    sed '/norm[0-9]*$/s|/4096|/64|' >"$work/plan"
 	good "${PIPESTATUS[@]}"
 }

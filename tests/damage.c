@@ -67,7 +67,7 @@ static const struct prog progs[] = {
 	{ "ace-export", ace_export_main, { "-f", "raw" }, PLAIN, 0, 0 },
 	{ "ace-inspect", ace_inspect_main, { "verify" }, PLAIN, 0, 0 },
 	{ "ace-inspect", ace_inspect_main, { "stats" }, PLAIN, 0, 0 },
-	{ "ace-inspect", ace_inspect_main, { "--tsv" }, PLAIN, 0, 0 },
+	{ "ace-inspect", ace_inspect_main, { "--format=tsv" }, PLAIN, 0, 0 },
 	{ "ace-cut", ace_cut_main, { "--step", "0-" }, PLAIN, 0, 0 },
 	{ "ace-cut", ace_cut_main, { "--tensor", "*" }, PLAIN, 0, 0 },
 	{ "ace-expand", ace_expand_main, { "--wait", "0" }, STATE, 0, 0 },

@@ -122,7 +122,7 @@ static const struct fault_case cases[] = {
 	{ "verify", FOLDER, "ace-inspect verify dir > out", 0 },
 	{ "conservation", CLOSED, "ace-inspect books -S S --spool D "
 	    "in0 > out", 0 },
-	{ "status", TWICE, "ace-status --json D > out", CLOCK },
+	{ "status", TWICE, "ace-status --format json D > out", CLOCK },
 	{ "sign", MADE KEY, "ace-sign -k key in0 > out", 0 },
 	{ "sign-check", MADE KEY "ace-sign -k key in0 >signed; ",
 	    "ace-sign --check ring signed > out", 0 },

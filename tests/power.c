@@ -56,10 +56,10 @@ struct scene {
 #define KEEP "ace-aggregate --spool D --steps 1 --keep 1 "
 
 /* A step of one device, and two of two others, which are a quorum. */
-#define PASS "ace-aggregate --no-provenance --spool D --quorum 2 --steps 1 "
+#define PASS "ace-aggregate --omit provenance --spool D --quorum 2 --steps 1 "
 #define PASSED "for s in 2 3; do for d in 2 3; do mkshards -s $s -d edge$d | " \
 	"ace-recv --spool D >rest; done; done; cp -r D D2; " \
-	"ace-aggregate --no-provenance --spool D2 --quorum 2 --steps 1 >want; "
+	"ace-aggregate --omit provenance --spool D2 --quorum 2 --steps 1 >want; "
 
 /* Two models, a patch from one to the other, and one of others. */
 #define MODELS "for i in 0 1 2 3; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
@@ -128,20 +128,20 @@ static const struct scene scenes[] = {
 	    "ace-ack -S S rcpt > out", ":", AGAIN, NULL, NULL, ALWAYS },
 	{ "aggregate", STEP0 "ace-compress -S S -c topk:0.2 --window 4 in1 | "
 	    "ace-recv --spool D | ace-ack -S S >rest; cp -r D D2; "
-	    "ace-aggregate --no-provenance --spool D2 --steps 1 >want; ",
+	    "ace-aggregate --omit provenance --spool D2 --steps 1 >want; ",
 	    "ace-aggregate --spool D --steps 1 > out",
 	    "test -e D/test/closed",
-	    "{ test -e D/test/done/0 || { ace-aggregate --no-provenance "
+	    "{ test -e D/test/done/0 || { ace-aggregate --omit provenance "
 	    "--spool D --steps 1 >got && cmp want got >&2; }; } && " AGAIN, NULL, NULL, ALWAYS },
 	/* what a killed receiver left is in the manifest only once it is durable */
 	{ "aggregate, received", STEP0 "ace-aggregate --spool D --steps 1 >rest; "
 	    "ace-compress -S S -c topk:0.2 --window 4 in1 >sent1; cp -r D D2; "
 	    "ace-recv --spool D2 sent1 >rest; "
-	    "ace-aggregate --no-provenance --spool D2 --steps 1 >want; ",
+	    "ace-aggregate --omit provenance --spool D2 --steps 1 >want; ",
 	    "ace-aggregate --spool D --steps 1 > out",
 	    CLOSED_1,
 	    "{ ! " CLOSED_1 " || test -e D/test/done/1 || { "
-	    "ace-aggregate --no-provenance --spool D --steps 1 >got && "
+	    "ace-aggregate --omit provenance --spool D --steps 1 >got && "
 	    "cmp want got >&2; }; } && " AGAIN,
 	    "ace-recv --spool D sent1 > rest", "D/test/1/edge1.aceg", ALWAYS },
 	/* a step that is passed over is in the next average, whole or not yet */
@@ -192,7 +192,7 @@ static const struct scene scenes[] = {
 	    NULL, NEVER },
 	{ "a receipt of a model", STORED "ace-diff -S D --to edge1 >down; "
 	    "ace-patch --receipt edge1 r <down >up; ", "ace-ack -S D up > out",
-	    "ace-diff -S D --to edge1 >down && ! ace-inspect --json down | "
+	    "ace-diff -S D --to edge1 >down && ! ace-inspect --format json down | "
 	    "grep model >&2", "ace-ack -S D up >rest && " TO " && cmp r m1 >&2",
 	    NULL, NULL, NEVER },
 	{ "publish", STEP0 SUM, "ace-recv --spool D --publish sum", THERE, ":",

@@ -102,7 +102,7 @@ for _ in 1 2 3; do
 	"$@" "ace-diff -q $(quoted -S "$sent" --to "$name")" |
 	    { ace-patch -q --receipt "$name" "$model" || :; } |
 	    "$@" "ace-ack -q $(quoted -S "$sent")" >/dev/null || :
-	if "$@" "ace-status --json $(quoted -- "$sent")" |
+	if "$@" "ace-status --format json $(quoted -- "$sent")" |
 	    grep -qF "\"receiver\":\"$name\",\"is\":\"newest\""; then
 		exit 0
 	fi

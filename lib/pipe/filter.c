@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/num.h"
 #include "base/pool.h"
 #include "base/version.h"
 #include "pipe/filter.h"
@@ -70,13 +71,31 @@ const struct opt filter_opts_file[] = {
 	OPT_END
 };
 
+static const char *const filter_omits[] = { "provenance", "schema", NULL };
+
+/* Leave out what a list with commas names. */
+static int
+filter_omit(void *arg, const struct opt *row, const char *list, struct err *e)
+{
+	struct filter *f = arg;
+	char word[16];
+	int i, n, r;
+
+	do {
+		n = (int)strcspn(list, ",");
+		(void)snprintf(word, sizeof(word), "%.*s", n, list);
+		if ((r = num_choice(&i, word, filter_omits, "--omit", e)) < 0)
+			return r;
+		*(i == 0 ? &f->no_provenance : &f->omit_schema) = 1;
+		list += n;
+	} while (*list++ == ',');
+	return 0;
+}
+
 const struct opt filter_opts_out[] = {
 	OPT_ROWS(filter_opts_file),
-	{ 0, "no-provenance", NULL, "leave provenance out",
-	    OPT_FLAG(struct filter, no_provenance) },
-	{ 0, "omit-schema", NULL,
-	    "leave the schema out (the reader has it)",
-	    OPT_FLAG(struct filter, omit_schema) },
+	{ 0, "omit", "LIST", "leave out provenance, schema or both",
+	    OPT_CALL(filter_omit), .words = filter_omits, .several = 1 },
 	OPT_END
 };
 

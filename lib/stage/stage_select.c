@@ -180,7 +180,7 @@ const struct opt stage_select_rows[] = {
 	{ 'p', "share", "[count:]SHARE[=CODEC][@N],...",
 	    "up to that share of all importance so (f16), then none",
 	    OPT_CALL(stage_select_by_share) },
-	{ 0, "plan", "FILE", "the plan in FILE, as --text wrote it",
+	{ 0, "plan", "FILE", "the plan in FILE, as --format text wrote it",
 	    OPT_CALL(stage_select_by_plan), .right = OPT_READ },
 	OPT_END
 };

@@ -10,13 +10,13 @@ step() {
 # resent: steps that are sent again
 resent() {
 	ace-compress -S state --resend >again
-	ace-inspect --json again | grep -o '"step": *[0-9]*' | grep -o '[0-9]*$' |
+	ace-inspect --format json again | grep -o '"step": *[0-9]*' | grep -o '[0-9]*$' |
 	    sort -nu | paste -sd' '
 }
 
 # pending: steps the state holds without a receipt
 pending() {
-	ace-inspect --json state/residual | grep -o '"step":[0-9]*' |
+	ace-inspect --format json state/residual | grep -o '"step":[0-9]*' |
 	    sed 1d | grep -o '[0-9]*' | paste -sd' '
 }
 
@@ -85,14 +85,14 @@ pending() {
 	synced ace-ack -S state all >/dev/null
 	n=$(grep -c '^state/receipts' synced)
 	[ "$n" -le 2 ] || { cat synced; false; }
-	[ "$(ace-inspect --json state/receipts | grep -o accepted | wc -l)" -eq 3 ]
+	[ "$(ace-inspect --format json state/receipts | grep -o accepted | wc -l)" -eq 3 ]
 	# the first one is kept while the second has not come
 	mkfifo slow
 	ace-ack -S other slow >/dev/null &
 	exec 7>slow
 	n=$(frames all | grep -m1 -A1 RCPT | sed -n '2s/ .*//p')
 	head -c "$n" all >&7
-	kept() { ace-inspect --json other/receipts 2>/dev/null | grep -q accepted; }
+	kept() { ace-inspect --format json other/receipts 2>/dev/null | grep -q accepted; }
 	wait_for kept
 	exec 7>&-
 	wait $! || true
@@ -140,7 +140,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	rm -r before
 	cp -r state before
 	refused "an average of step 1, and this state sent step 2 last" mean
-	ace-expand --no-provenance mean | cat receipts - >both
+	ace-expand --omit provenance mean | cat receipts - >both
 	exits 0 ace-ack -S state both
 	grep -q . out
 }
@@ -162,7 +162,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	step 0
 	mkshards -x 9 | ace-recv --spool spool >/dev/null
 	ace-recv --spool spool sent >receipt
-	ace-inspect --json receipt >shown
+	ace-inspect --format json receipt >shown
 	# the same verdict on others: edge2, run other, step 1, other bytes
 	mkshards -d edge2 | ace-recv --spool spool >/dev/null
 	mkshards -d edge2 -x 9 | ace-recv --spool spool >equivocation
@@ -268,7 +268,7 @@ step 1: accepted" ]
 	for s in rename none; do
 		synced ace-ack -S $s --sync $s receipt >rest
 		[ ! -s synced ]
-		ace-inspect --json $s/receipts | grep -q accepted
+		ace-inspect --format json $s/receipts | grep -q accepted
 	done
 }
 

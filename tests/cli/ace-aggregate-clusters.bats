@@ -34,12 +34,12 @@ clusters() {
 
 @test "those that are alike are found, whatever their order" {
 	six
-	exits 0 ace-aggregate -v --no-provenance --cluster 0.7 a b c d e f
+	exits 0 ace-aggregate -v --omit provenance --cluster 0.7 a b c d e f
 	says 'clusters: '
 	clusters out >got
 	printf '%s\n' a,c,f b,e d | cmp - got
 	mv out one
-	exits 0 ace-aggregate --no-provenance --cluster 0.7 f e d c b a
+	exits 0 ace-aggregate --omit provenance --cluster 0.7 f e d c b a
 	same out one
 	exits 0 ace-aggregate --cluster 0 a b c d e f
 	[ "$(field clusters out | tr -cd ';' | wc -c)" -eq 5 ]
@@ -77,7 +77,7 @@ clusters() {
 		members=$(field contributors means | sed -n "$((k + 2))p")
 		ace-export -f npz --device aggregate.$k -o k.npz means
 		ace-import k.npz | ace-score |
-		    ace-select --text -b 900 >plan
+		    ace-select --format text -b 900 >plan
 		for d in ${members//,/ }; do
 			exits 0 sh -c "ace-select --plan plan $d |
 			    ace-compress -S state.$d"

@@ -15,18 +15,18 @@ fleet() {
 # bats test_tags=long,asan
 @test "600 devices and 64 open files: from files, a stream, a spool, a tree" {
 	fleet 600 -n 3000 -g 512 -c topk:0.1
-	exits 0 few ace-aggregate --no-provenance d/*
+	exits 0 few ace-aggregate --omit provenance d/*
 	mv out files
-	[ "$(ace-inspect --json files | grep -o 'contributors":600' | head -n 1)" ]
+	[ "$(ace-inspect --format json files | grep -o 'contributors":600' | head -n 1)" ]
 	cat d/* >all
-	exits 0 few ace-aggregate --no-provenance all
+	exits 0 few ace-aggregate --omit provenance all
 	same out files
 	# all in one window, the reference
 	exits 0 bash -c 'ulimit -n 4096 2>/dev/null || exit 0
-	    ace-aggregate --no-provenance all'
+	    ace-aggregate --omit provenance all'
 	[ ! -s out ] || same out files
 	ace-recv -q --spool s --sync none all >receipts
-	exits 0 few ace-aggregate --no-provenance --spool s --sync none \
+	exits 0 few ace-aggregate --omit provenance --spool s --sync none \
 	    --expect 600 --steps 1
 	same out files
 	# two relays of 300 and a root; sums, so that nothing is rounded twice
@@ -35,7 +35,7 @@ fleet() {
 	few ace-aggregate --sum -d west west >w
 	few ace-aggregate --sum -d east east >e
 	few ace-aggregate -d aggregate w e >root
-	ace-inspect diff --json files root >differs || [ $? -eq 1 ]
+	ace-inspect diff --format json files root >differs || [ $? -eq 1 ]
 	perl -ne '/"nmse":([^,}]*)/ and $1 > 1e-12 and die "$_"' differs
 }
 
@@ -62,7 +62,7 @@ fleet() {
 		cat "$i" "d/${i#one/}" >"$i.two"
 		mv "$i.two" "$i"
 	done
-	exits 0 few ace-aggregate --no-provenance one/*
+	exits 0 few ace-aggregate --omit provenance one/*
 	mv out both
 	exits 0 few ace-aggregate d/*
 	for i in 0 1; do ace-export -q -f raw --step $i both >step$i; done
@@ -85,11 +85,11 @@ fleet() {
 	for o in '--rule norm-ratio:3,finite' '--rule clip:20' \
 	    '--weight-by equal,staleness:2'; do
 		# shellcheck disable=SC2086 # words are meant
-		exits 0 few ace-aggregate --no-provenance $o d/*
+		exits 0 few ace-aggregate --omit provenance $o d/*
 		mv out files
 		cat d/* >all
 		# shellcheck disable=SC2086
-		exits 0 ace-aggregate --no-provenance $o all
+		exits 0 ace-aggregate --omit provenance $o all
 		same out files
 	done
 }
@@ -109,7 +109,7 @@ fleet() {
 @test "differences to a history, each of which is two files" {
 	fleet 70 -n 64 -H flags=16 -K predict=ef21 -K history=none
 	cat d/* >all
-	agg=(ace-aggregate --no-provenance --spool s --sync none --expect 70 --steps 1)
+	agg=(ace-aggregate --omit provenance --spool s --sync none --expect 70 --steps 1)
 	ace-recv -q --spool s --sync none all >receipts
 	cp -r s other
 	cp -r s median
@@ -132,11 +132,11 @@ fleet() {
 	find d -type f -exec cat {} + >all
 	exits 0 ace-aggregate -d west all
 	mv out west
-	ace-inspect --json west >j
+	ace-inspect --format json west >j
 	grep -q '"type":"mEMb","frames":2,' j
 	# and a relay above reads them all
 	exits 0 ace-aggregate west
-	ace-inspect --json out >j
+	ace-inspect --format json out >j
 	grep -q '"contributors":6000,.*"type":"mEMb","frames":2,' j
 	[ "$(grep -o "\"${long}[0-9]*\"" j | sort -u | wc -l)" -eq 6000 ]
 }

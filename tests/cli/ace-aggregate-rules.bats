@@ -187,17 +187,17 @@ values() {
 		mkshards -d "e$i" -x "$i" -n 70000 >"o$i"
 	done
 	for rule in clip:200 trim:1 median center:1; do
-		exits 0 ace-aggregate --no-provenance --rule "$rule" e1 e2 e3 e4 e5
+		exits 0 ace-aggregate --omit provenance --rule "$rule" e1 e2 e3 e4 e5
 		mv out want
-		exits 0 ace-aggregate --no-provenance --rule "$rule" \
+		exits 0 ace-aggregate --omit provenance --rule "$rule" \
 		    <(cat e4) e2 <(cat e5) e1 <(cat e3)
 		same out want
-		exits 0 ace-aggregate --no-provenance --rule "$rule" o1 o2 o3 o4 o5
+		exits 0 ace-aggregate --omit provenance --rule "$rule" o1 o2 o3 o4 o5
 		mv out want
 		cat o3 o5 o1 o2 o4 >all
-		exits 0 ace-aggregate --no-provenance --rule "$rule" <all
+		exits 0 ace-aggregate --omit provenance --rule "$rule" <all
 		same out want
-		ACE_KERNEL=ref exits 0 ace-aggregate --no-provenance \
+		ACE_KERNEL=ref exits 0 ace-aggregate --omit provenance \
 		    --rule "$rule" o5 o4 o3 o2 o1
 		same out want
 	done
@@ -374,11 +374,11 @@ steps() {
 	growing b 3 3 3 3
 	growing c -8 -8 3 -8
 	for f in a b c; do ace-recv --spool box --sync none "$f" >/dev/null; done
-	agg=(ace-aggregate --no-provenance --spool spool --expect 3 --sync none
+	agg=(ace-aggregate --omit provenance --spool spool --expect 3 --sync none
 	    --tolerate 1)
 	cp -r box spool
 	"${agg[@]}" --steps 4 >want
-	ace-aggregate --no-provenance --tolerate 1 a b c >out
+	ace-aggregate --omit provenance --tolerate 1 a b c >out
 	cp out piped
 	same want piped
 	# one process for each step, and the last killed at places of its way
@@ -450,7 +450,7 @@ part() {
 	part z 3 13 0.5 >z.3
 	part z 4 41 >z.4
 	cat "${honest[@]}" >all
-	exits 0 ace-aggregate -v --no-provenance --tolerate 2 --expect 5 <all
+	exits 0 ace-aggregate -v --omit provenance --tolerate 2 --expect 5 <all
 	says "step 2: 'z' left out: repeats what 'e3' sent in step 1$"
 	says "step 3: 'z' left out: repeats what 'e3' sent in step 1$"
 	[ "$(field left-out out | paste -sd' ')" = "z:repeats z:repeats" ]
@@ -459,7 +459,7 @@ part() {
 	# from a spool, by a new process for each step
 	ace-recv --spool spool --sync none all >/dev/null
 	for s in 1 2 3 4 5; do
-		ace-aggregate --no-provenance --spool spool --expect 5 --sync none \
+		ace-aggregate --omit provenance --spool spool --expect 5 --sync none \
 		    --tolerate 2 --steps 1
 	done >alone
 	for s in 1 2 3 4 5; do

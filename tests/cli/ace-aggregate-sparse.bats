@@ -10,7 +10,7 @@ edges() {
 	local i
 	for i in $(seq "$1"); do
 		mkshards -d "edge$i" -x "$i" "${@:2}" >"e$i"
-		ace-expand --no-provenance -o "d$i" "e$i"
+		ace-expand --omit provenance -o "d$i" "e$i"
 	done
 }
 
@@ -110,17 +110,17 @@ alike() {
 	same sparse.npz dense.npz
 	# on the way down a device that scores, plans and codes again
 	for f in sparse dense; do
-		ace-score --no-provenance $f |
-		    ace-select --no-provenance -b 3000 |
-		    ace-compress --no-provenance -S "st.$f" -o "$f.coded"
+		ace-score --omit provenance $f |
+		    ace-select --omit provenance -b 3000 |
+		    ace-compress --omit provenance -S "st.$f" -o "$f.coded"
 	done
 	same sparse.coded dense.coded
 	# differences to what the receiver has
 	for how in ef21 cache; do
 		for f in sparse dense; do
-			ace-compress --no-provenance -S "st.$how.$f" \
+			ace-compress --omit provenance -S "st.$how.$f" \
 			    --error-feedback $how -c topk:0.2 -o c $f
-			exits 0 ace-expand --no-provenance --cache \
+			exits 0 ace-expand --omit provenance --cache \
 			    "h.$how.$f" c
 			mv out "$f.$how"
 		done
@@ -153,7 +153,7 @@ alike() {
 
 @test "by way of a spool, with the reply: the same" {
 	edges 3 -n 70000 -k layered -c topk:0.02
-	exits 0 ace-aggregate --no-provenance e1 e2 e3
+	exits 0 ace-aggregate --omit provenance e1 e2 e3
 	mv out want
 	for i in 2 3; do exits 0 ace-recv --spool spool "e$i"; done
 	ace-recv --spool spool --reply aggregate e1 >back &

@@ -99,9 +99,9 @@ ones() {
 	done >all
 	exits 0 ace-aggregate all
 	same out want
-	exits 0 ace-aggregate --no-provenance --expect 3 all
+	exits 0 ace-aggregate --omit provenance --expect 3 all
 	mv out expected
-	exits 0 ace-aggregate --no-provenance all
+	exits 0 ace-aggregate --omit provenance all
 	same out expected
 }
 
@@ -369,12 +369,12 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	mkshards -d edge1 -P delay=4 >e1
 	mkshards -d edge2 -P delay=4 -x 2 >e2
 	mkshards -d edge3 -P delay=11 -x 3 >e3
-	exits 0 ace-aggregate --no-provenance e1 e2 e3
+	exits 0 ace-aggregate --omit provenance e1 e2 e3
 	mv out mean
 	[ "$(delay_of mean)" = delay=11 ]
 	# from one input, where they are set aside, and with rules
 	cat e3 e1 e2 >all
-	exits 0 ace-aggregate --no-provenance --expect 3 all
+	exits 0 ace-aggregate --omit provenance --expect 3 all
 	same out mean
 	exits 0 ace-aggregate --rule trim:1 e1 e2 e3
 	[ "$(delay_of out)" = delay=11 ]
@@ -582,9 +582,9 @@ interval.edge3=900' >e2
 @test "--published: who reads has published it and ends, all while we slept" {
 	mkshards >in
 	ace-recv --spool spool in >/dev/null
-	ace-aggregate --no-provenance in >mean
+	ace-aggregate --omit provenance in >mean
 	mkfifo pipe
-	ace-aggregate --spool spool --expect 1 --steps 1 --published --no-provenance \
+	ace-aggregate --spool spool --expect 1 --steps 1 --published --omit provenance \
 	    3>&- >pipe &
 	pid=$!
 	exec 4<pipe

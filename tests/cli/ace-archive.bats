@@ -17,7 +17,7 @@ spool() {
 # digests FILE...: of all shards, by name
 digests() {
 	ace-archive list "$1" | sed 1d | cut -f 5 | sort >names
-	ace-inspect --json "$1" | grep -v '"verdict"' | grep -o '"digest":"[^"]*"' | sort
+	ace-inspect --format json "$1" | grep -v '"verdict"' | grep -o '"digest":"[^"]*"' | sort
 }
 
 @test "every format and filter: what goes in comes out" {

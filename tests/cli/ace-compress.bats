@@ -31,7 +31,7 @@ records() {
 	size=$(wc -c <in)
 	# codec, at least so many times smaller, relative error at most
 	while read -r codec ratio error; do
-		exits 0 ace-compress -c "$codec" --no-provenance in
+		exits 0 ace-compress -c "$codec" --omit provenance in
 		[ ! -s err ]
 		mv out coded
 		raw coded >out.f32
@@ -101,9 +101,9 @@ records() {
 	done
 	# what leaves no value out is as asked for
 	for c in q4 sign tern f32; do
-		ace-compress --no-provenance -c "$c" in >keep
+		ace-compress --omit provenance -c "$c" in >keep
 		ace-select -p "1=$c" in >planned
-		exits 0 ace-compress --no-provenance planned
+		exits 0 ace-compress --omit provenance planned
 		raw out | cmp - <(raw keep)
 	done
 	# with a state the residual is theirs no more
@@ -321,10 +321,10 @@ records() {
 	got=0
 	ace-compress -S st -c q8 in >/dev/full 2>err || got=$?
 	[ "$got" -eq 4 ]
-	exits 0 ace-compress -S st2 -c q8 --no-provenance in
+	exits 0 ace-compress -S st2 -c q8 --omit provenance in
 	mv out want
 	same st/residual st2/residual
-	exits 0 ace-compress -S st -c q8 --no-provenance in
+	exits 0 ace-compress -S st -c q8 --omit provenance in
 	same out want
 	same st/residual st2/residual
 }
@@ -488,7 +488,7 @@ anywhere() {
 @test "--sync none and rename give the same state" {
 	mkshards -N 3 >in
 	for s in full rename none; do
-		synced ace-compress -S "$s" --sync "$s" --no-provenance -c q4 \
+		synced ace-compress -S "$s" --sync "$s" --omit provenance -c q4 \
 		    in >"$s.out"
 		cp synced "$s.synced"
 	done
@@ -505,7 +505,7 @@ anywhere() {
 @test "framing: 0.1 % of a dense stream, 1 KiB of a coded shard" {
 	mkshards -n 1M >in
 	for c in f32 q8 topk:0.01 topk:0.001 sign lossless; do
-		exits 0 ace-compress -c "$c" --no-provenance --omit-schema in
+		exits 0 ace-compress -c "$c" --omit provenance,schema in
 		records out >list
 		body=$(awk '{ n += $3 } END { print n }' list)
 		groups=$(wc -l <list)
@@ -552,7 +552,7 @@ sized() {
 			print pack "f<", ($s - 0.5) * exp(9 * $t * $w - 9);
 		}' "$1" >values
 		ace-import -f raw -g "$2" values | ace-select -b "$3" |
-		    ace-compress --no-provenance --omit-schema >coded
+		    ace-compress --omit provenance,schema >coded
 		n=$(sized coded)
 		echo "$n of $3 bytes"
 		[ "$n" -gt $(($3 * 98 / 100)) ]
@@ -564,7 +564,7 @@ sized() {
 	local kind n g b got
 	while read -r kind n g b; do
 		mkshards -n "$n" -g "$g" -k "$kind" >in
-		ace-step --no-provenance --omit-schema -b "$b" in >coded
+		ace-step --omit provenance,schema -b "$b" in >coded
 		got=$(sized coded)
 		echo "$kind, $n values by $g: $got of $b bytes"
 		[ "$got" -le "$b" ]
@@ -589,7 +589,7 @@ sized() {
 		exits 0 ace-compress -S st "${window[@]}" -c q8 in
 	done
 	exits 0 ace-compress -S st --resend
-	[ "$(ace-inspect --json out | grep -o '"step":[0-9]' | paste -sd ' ')" = \
+	[ "$(ace-inspect --format json out | grep -o '"step":[0-9]' | paste -sd ' ')" = \
 	    '"step":0 "step":1 "step":2 "step":3' ]
 }
 

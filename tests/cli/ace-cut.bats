@@ -12,7 +12,7 @@ spool() {
 
 # shards [FILE]: "step device digest" of each
 shards() {
-	ace-inspect list --json "${1:--}" | sed -E 's/.*"device":"([^"]*)","step":([0-9]+).*"digest":"([0-9a-f]+)".*/\2 \1 \3/'
+	ace-inspect list --format json "${1:--}" | sed -E 's/.*"device":"([^"]*)","step":([0-9]+).*"digest":"([0-9a-f]+)".*/\2 \1 \3/'
 }
 
 @test "shards by step, device and kind; each with the digest that it had" {
@@ -80,7 +80,7 @@ shards() {
 	for k in 'a*c:3' '*:12' '*a*:7' '?a:4' '[b]:5'; do
 		exits 0 ace-cut --tensor "${k%:*}" in
 		mv out cut
-		exits 0 ace-inspect list --json cut
+		exits 0 ace-inspect list --format json cut
 		[ "$(grep -oE '"elements":[0-9]+,"groups":1,"groups_sent":1' out |
 		    awk -F '[:,]' '{ n += $2 } END { print n }')" = "${k#*:}" ]
 	done
@@ -96,7 +96,7 @@ shards() {
 	exits 0 ace-inspect -v cut
 	grep -q '^provenance .*ace-cut' out
 	[ "$(grep -c ^provenance out)" -gt 1 ]
-	exits 0 ace-cut --no-provenance in
+	exits 0 ace-cut --omit provenance in
 	mv out cut
 	! ace-inspect -v cut | grep ace-cut || false
 	# whole or not at all, and which file was bad
@@ -168,9 +168,9 @@ shards() {
 	[ "$(wc -c <got)" -eq 280000 ]
 	cmp got want
 	# in a pipe, where nothing can be skipped, the same bytes
-	ace-cut --no-provenance --tensor b in >one
-	ace-cut --no-provenance --tensor b <in | cat >two
-	ace-cut --no-provenance --tensor b < <(cat in) >three
+	ace-cut --omit provenance --tensor b in >one
+	ace-cut --omit provenance --tensor b <in | cat >two
+	ace-cut --omit provenance --tensor b < <(cat in) >three
 	cmp one two
 	cmp one three
 	# damage in what was passed over is seen where it is read

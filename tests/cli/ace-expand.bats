@@ -14,9 +14,9 @@ load values
 		same a b
 	done
 	# dense already: the same again
-	exits 0 ace-expand --no-provenance dense
+	exits 0 ace-expand --omit provenance dense
 	mv out once
-	exits 0 ace-expand --no-provenance once
+	exits 0 ace-expand --omit provenance once
 	same out once
 }
 
@@ -148,14 +148,14 @@ load values
 
 @test "--schema reads streams without one" {
 	mkshards >in
-	exits 0 ace-expand --omit-schema in
+	exits 0 ace-expand --omit schema in
 	mv out bare
 	! frames bare | grep -q SCHM || false
 	exits 3 ace-expand bare
 	says "mismatch: the stream has no schema of its own"
-	exits 0 ace-expand --schema in --no-provenance bare
+	exits 0 ace-expand --schema in --omit provenance bare
 	mv out back
-	exits 0 ace-expand --no-provenance in
+	exits 0 ace-expand --omit provenance in
 	same out back
 	mkshards -t w:336 >other
 	exits 3 ace-expand --schema other bare
@@ -182,14 +182,14 @@ load values
 		exits 5 ace-expand --cache st.here c2
 		says 'difference to another history'
 		rm -rf st.here
-		exits 0 ace-expand --no-provenance --cache before c1
+		exits 0 ace-expand --omit provenance --cache before c1
 		cp -r before after
-		exits 0 ace-expand --no-provenance --cache after c2
+		exits 0 ace-expand --omit provenance --cache after c2
 		mv out want
 		# which no more says that it is a difference
 		[ -z "$(field predict want)$(field history want)" ]
 		# the same once more
-		exits 0 ace-expand --no-provenance --cache after c2
+		exits 0 ace-expand --omit provenance --cache after c2
 		same out want
 		# the one before is no longer known
 		exits 5 ace-expand --cache after c1
@@ -204,18 +204,18 @@ load values
 			rm -rf here
 			cp -r before here
 			got=0
-			killed "$n" ace-expand --no-provenance --cache \
+			killed "$n" ace-expand --omit provenance --cache \
 			    here c2 >out 2>err ||
 			    got=$?
 			[ "$got" -eq 137 ] || break
-			exits 0 ace-expand --no-provenance --cache here c2
+			exits 0 ace-expand --omit provenance --cache here c2
 			same out want
 			same here/history.2 after/history.2
 			[ "$(ls here)" = "$(printf 'history.1\nhistory.2\nlock')" ]
 		done
 		[ "$got" -eq 0 ]
 		[ "$n" -gt 5 ]
-		exits 0 ace-expand --no-provenance --cache before c2
+		exits 0 ace-expand --omit provenance --cache before c2
 		same out want
 		mkshards -s 3 -n 10k |
 		    ace-compress -S st --error-feedback "$how" -c topk:0.2 >c3
@@ -293,7 +293,7 @@ load values
 		exits 0 ace-expand $o in
 		same want made || { echo "$o"; false; }
 	done
-	exits 0 ace-expand --no-provenance in
+	exits 0 ace-expand --omit provenance in
 	run ! cmp -s want out
 }
 

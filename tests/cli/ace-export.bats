@@ -131,7 +131,7 @@ load helper
 	exits 0 ace-import -o in.aceg in.safetensors
 	exits 0 ace-export -o x.npz in.aceg
 	[ "$(wc -c <x.npz)" -eq 22 ]
-	exits 0 ace-import --no-provenance -o x.aceg x.npz
+	exits 0 ace-import --omit provenance -o x.aceg x.npz
 	exits 0 ace-export -o y.npz x.aceg
 	same x.npz y.npz
 	exits 3 ace-export -f npy x.aceg

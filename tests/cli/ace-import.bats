@@ -74,10 +74,10 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 		    for n, data in files:
 		        z.writestr(n, data)
 		END
-		exits 0 ace-import --no-provenance -o b.aceg mid.npz
+		exits 0 ace-import --omit provenance -o b.aceg mid.npz
 		exits 0 ace-export -o back.safetensors b.aceg
 		same in.safetensors back.safetensors
-		exits 0 ace-import --no-provenance -f npz -o c.aceg < <(cat mid.npz)
+		exits 0 ace-import --omit provenance -f npz -o c.aceg < <(cat mid.npz)
 		same b.aceg c.aceg
 	done
 }
@@ -107,7 +107,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
 	# where nobody says a version there is none
 	exits 0 ace-import -d e -s 41 --shape 2,2 1.f32 2.f32
-	[ "$(ace-inspect list --json out | grep -c '"base_version":0,')" -eq 2 ]
+	[ "$(ace-inspect list --format json out | grep -c '"base_version":0,')" -eq 2 ]
 	pack 'f<5' 1 2 3 4 5 >5.f32
 	exits 3 ace-import 1.f32 5.f32
 	says "mismatch: '5.f32' is not like '1.f32': tensor 'data'"
@@ -116,7 +116,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	says "base-version: too large for so many files"
 	# a step has 64 bits
 	exits 0 ace-import -s 18446744073709551613 1.f32
-	[ "$(ace-inspect list --json out |
+	[ "$(ace-inspect list --format json out |
 	    grep -c '"step":18446744073709551613,')" -eq 1 ]
 }
 
@@ -258,8 +258,8 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	# what has one dimension is the same in both orders
 	pack 'f<2' 1 2 | npy "'<f4'" '(2,)' >c.npy
 	perl -pe 's/False, /True,  /' c.npy >f.npy
-	exits 0 ace-import --no-provenance --name w -o c.aceg c.npy
-	exits 0 ace-import --no-provenance --name w -o f.aceg f.npy
+	exits 0 ace-import --omit provenance --name w -o c.aceg c.npy
+	exits 0 ace-import --omit provenance --name w -o f.aceg f.npy
 	same c.aceg f.aceg
 }
 
@@ -465,8 +465,8 @@ st() {
 	# what a name does not say the file does, where it is one of these
 	for f in safetensors npz npy; do
 		cp a.$f model
-		exits 0 ace-import --no-provenance --name data -o b.aceg model
-		exits 0 ace-import --no-provenance --name data -o c.aceg a.$f
+		exits 0 ace-import --omit provenance --name data -o b.aceg model
+		exits 0 ace-import --omit provenance --name data -o c.aceg a.$f
 		same b.aceg c.aceg
 	done
 }
@@ -606,9 +606,9 @@ part() {
 	says "tensor 'q' in 'm.safetensors' has dtype 'C64'"
 	part abc.safetensors a F32 q BF16 b BF16 r BF16 c F32 s I64
 	for f in m.safetensors - ; do
-		exits 0 ace-import --no-provenance --tensor '[abc]' -f safetensors $f <m.safetensors
+		exits 0 ace-import --omit provenance --tensor '[abc]' -f safetensors $f <m.safetensors
 		mv out got
-		exits 0 ace-import --no-provenance --tensor '[abc]' abc.safetensors
+		exits 0 ace-import --omit provenance --tensor '[abc]' abc.safetensors
 		same out got
 	done
 	exits 0 ace-import --tensor b m.safetensors
@@ -624,7 +624,7 @@ zipfile.ZipFile(sys.argv[1], "a").write(sys.argv[2], sys.argv[3])' "$@"; }
 	more labels.npz labels.npy labels.npy
 	exits 3 ace-import labels.npz
 	says "entry 'labels.npy' has dtype '<U5'"
-	exits 0 ace-import --no-provenance --tensor '[abc]' -o y.aceg labels.npz
+	exits 0 ace-import --omit provenance --tensor '[abc]' -o y.aceg labels.npz
 	ace-import x.npz | ace-export -f raw -o x
 	ace-export -f raw -o y y.aceg
 	same x y

@@ -46,7 +46,7 @@ load values
 	done
 	grep -q '^key           device=edge1$' out
 	grep -q '^annotation    xyZz, 1 frames, 5 bytes$' out
-	exits 0 ace-inspect --json coded
+	exits 0 ace-inspect --format json coded
 	json '$j->{provenance}[0] eq "mkshards 1" && $j->{keys}{device} eq "edge1"'
 	json '$j->{total}{codecs}{f16} == $j->{total}{groups_sent}'
 	json '$j->{total}{groups_sent} > 0 && $j->{total}{groups_sent} < 6'
@@ -57,7 +57,7 @@ load values
 	mkshards -k ramp -t w:100 -g 17 >in
 	exits 0 ace-inspect stats in
 	grep -qE '^w +100 +0 +99 +49.5 +28.866 +573.02 +99 +1 +0 +0 +32.0000  f32$' out
-	exits 0 ace-inspect stats --json in
+	exits 0 ace-inspect stats --format json in
 	json '$j->{total}{mean} == 49.5 && $j->{total}{max} == 99 && $j->{total}{zeros} == 1'
 	json 'abs($j->{tensors}[0]{std} - sqrt(9999 / 12)) < 1e-12'
 	json 'abs($j->{tensors}[0]{l2} - sqrt(328350)) < 1e-12'
@@ -66,18 +66,18 @@ load values
 @test "a small deviation beside a large mean is not lost" {
 	# 2^20 + i, i = 0..9999: the deviation is sqrt((10^8-1)/12)
 	mkshards -k ramp -s 1048576 -t w:10000 -g 100 >in
-	exits 0 ace-inspect stats --json in
+	exits 0 ace-inspect stats --format json in
 	json 'abs($j->{total}{std} - sqrt((1e8 - 1) / 12)) < 1e-9'
 }
 
 @test "NaN and infinity are counted, and null in JSON" {
 	mkshards -k nan -t w:100 -i 5 >nan
 	mkshards -k inf -t w:100 -i 5 >inf
-	exits 0 ace-inspect stats --json nan
+	exits 0 ace-inspect stats --format json nan
 	json '$j->{total}{nan} == 1 && $j->{total}{inf} == 0 && $j->{total}{max} < 5'
-	exits 0 ace-inspect stats --json inf
+	exits 0 ace-inspect stats --format json inf
 	json '$j->{total}{nan} == 0 && $j->{total}{inf} == 1 && $j->{total}{max} < 5'
-	exits 1 ace-inspect diff --json inf nan
+	exits 1 ace-inspect diff --format json inf nan
 	json '$j->{total}{differ} == 1 && $j->{total}{nmse} == 0'
 	exits 0 ace-inspect diff nan nan
 }
@@ -111,7 +111,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	says "^ace-inspect: corrupt: .*at byte [0-9]+, of 'bad'$"
 	[ "$(wc -l <err)" -eq 1 ]
 	exits 4 ace-inspect verify a nowhere bad
-	exits 3 ace-inspect verify --json a bad
+	exits 3 ace-inspect verify --format json a bad
 	json '$j->{ok} ? $j->{status} == 0 : $j->{status} == 3 && $j->{error} =~ /^corrupt/'
 }
 
@@ -123,9 +123,9 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 0 ace-expand q8
 	mv out dense
 	exits 0 ace-inspect diff dense q8
-	exits 1 ace-inspect diff --json x q8
+	exits 1 ace-inspect diff --format json x q8
 	json '$j->{total}{nmse} < 3e-5 && $j->{total}{nmse} > 1e-5 && $j->{total}{cosine} > 0.99998'
-	exits 1 ace-inspect diff --json x q4
+	exits 1 ace-inspect diff --format json x q4
 	json '$j->{total}{nmse} < 8e-3 && $j->{total}{nmse} > 5e-3'
 	exits 0 ace-inspect diff --tolerance 3e-5 x q8
 	exits 1 ace-inspect diff --tolerance 1e-5 x q8
@@ -139,14 +139,14 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	# x = i, y = i + 1 for i = 0..99: |x-y|^2 = 100, |y|^2 = 338350
 	mkshards -k ramp -t w:100 -g 17 -s 0 >x
 	mkshards -k ramp -t w:100 -g 17 -s 1 >y
-	exits 1 ace-inspect diff --json y x
+	exits 1 ace-inspect diff --format json y x
 	json '$j->{total}{max_abs_difference} == 1 && $j->{total}{differ} == 100'
 	json 'abs($j->{total}{nmse} - 100 / 338350) < 1e-15'
 	json 'abs($j->{total}{cosine} - 333300 / sqrt(328350 * 338350)) < 1e-12'
 	mkshards -k ramp -t w:100 -g 17 -c none >none
-	exits 1 ace-inspect diff --json x none
+	exits 1 ace-inspect diff --format json x none
 	json '$j->{total}{nmse} == 1 && $j->{total}{cosine} == 0 && $j->{total}{differ} == 99'
-	exits 1 ace-inspect diff --json none x
+	exits 1 ace-inspect diff --format json none x
 	json '!defined $j->{total}{nmse}'
 	mkshards -k zeros -t w:100 -g 17 >zeros
 	exits 0 ace-inspect diff zeros none
@@ -180,7 +180,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 1 ace-inspect diff -v b a
 	grep -qE '^tensor .* bits/param +differ +max \|x-y\| +nmse +cosine  codec$' out
 	grep -qE '^total .* [0-9.]+ +[0-9.e-]+ +0\.9[0-9]+  [a-z0-9]+$' out
-	exits 1 ace-inspect diff -v --json b a
+	exits 1 ace-inspect diff -v --format json b a
 	json '$j->{total}{std} > 0.9 && $j->{total}{nmse} < 1e-4'
 	json '$j->{total}{bits_per_parameter} > 0 && %{$j->{total}{codecs}} == 1'
 }
@@ -189,7 +189,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	# groups 0, 4 and 8 of ten, 300 of 1000 values of 32 bits
 	mkshards -g 100 -t a:1000 -t b:100 -L f32,none,none,none |
 	    ace-compress -o part
-	exits 0 ace-inspect stats --json part
+	exits 0 ace-inspect stats --format json part
 	json 'abs($j->{tensors}[0]{bits_per_parameter} - 9.6) < 1e-9'
 	json 'abs($j->{total}{bits_per_parameter} - 9600 / 1100) < 1e-9'
 }
@@ -211,16 +211,16 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 
 @test "JSON: hostile names are escaped, what was cut is closed" {
 	mkshards -t 'a"b\c:4' -t "$(printf '\303\251'):4" >in
-	exits 0 ace-inspect --json in
+	exits 0 ace-inspect --format json in
 	json '$j->{tensors}[0]{name} eq "a\"b\\c" && $j->{tensors}[1]{name} eq "\x{e9}"'
 	mkshards -n 1M >big
 	head -c 1000000 big >part
-	exits 3 ace-inspect --json part
+	exits 3 ace-inspect --format json part
 	json '$j->{error} =~ /^truncated: /'
-	exits 3 ace-inspect stats --json part
+	exits 3 ace-inspect stats --format json part
 	json '$j->{error} =~ /^truncated: /'
 	cp in "$(printf 'a\033b\377')"
-	exits 0 ace-inspect verify --json a*
+	exits 0 ace-inspect verify --format json a*
 	json '$j->{file} eq "a\x{1b}b\x{fffd}"'
 	exits 0 ace-inspect verify a*
 	grep -q '^a?b?: ok' out
@@ -241,7 +241,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	grep -qx 'device        edge7' out
 	exits 0 ace-inspect -- verify
 	grep -qx 'device        edge7' out
-	exits 0 ace-inspect --json verify
+	exits 0 ace-inspect --format json verify
 	json '$j->{device} eq "edge7"'
 	# the command, which reads standard input and another file
 	exits 0 ace-inspect verify <verify
@@ -256,12 +256,12 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	mkshards -P bandwidth=5e6 -a >in
 	for c in list brief stats "diff -v in"; do
 		# shellcheck disable=SC2086 # words are meant
-		exits 0 ace-inspect ${c%% *} --json ${c#"${c%% *}"} in
+		exits 0 ace-inspect ${c%% *} --format json ${c#"${c%% *}"} in
 		grep -oE '"[a-z_0-9]+":' out | tr -d '":'
 	done >names
 	for c in '' stats; do
 		# shellcheck disable=SC2086 # words are meant
-		exits 0 ace-inspect $c --tsv in
+		exits 0 ace-inspect $c --format tsv in
 		head -n 1 out | tr '\t' '\n'
 	done >>names
 	sed -n '/^\.Sh DESCRIPTION/,/^\.Sh ENVIRONMENT/p' "$ROOT/man/ace-inspect.1" |
@@ -279,8 +279,8 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 		exits 2 ace-inspect $o in
 		says "unknown option '$o'"
 	done
-	exits 2 ace-inspect --tsv --json in
-	says 'one of --json, --tsv'
+	exits 2 ace-inspect --format tsv --format json in
+	says 'one of --format json, --format tsv'
 	exits 2 ace-inspect diff in in in
 	exits 2 ace-inspect diff - <in
 	exits 2 ace-inspect diff --tolerance -1 in in
@@ -345,7 +345,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 # bats test_tags=long
 @test "memory does not grow with the stream" {
 	sanitized && skip "the sanitizer's own memory"
-	for o in list stats verify "stats --json"; do
+	for o in list stats verify "stats --format json"; do
 		mkshards -n 32M -k fast | {
 			# shellcheck disable=SC2086 # words
 			exits 0 peak kib ace-inspect $o
@@ -406,7 +406,7 @@ receipt       edge1 step 7: accepted" ]
 	exits 0 ace-inspect -v state/receipts
 	grep -qx 'receipt       [0-9a-f]\{32\} step 7: accepted' out
 	grep -qE '^ +digest [0-9a-f]{32}, version 0, at [0-9]+$' out
-	exits 0 ace-inspect --json spool/test/done/7 late
+	exits 0 ace-inspect --format json spool/test/done/7 late
 	[ "$(wc -l <out)" -eq 3 ]
 	for d in edge1 'ed.ge 2'; do
 		grep -q "^{\"file\":\"spool/test/done/7\",\"verdict\":\"accepted\",\"reason\":\"\",\"device\":\"$d\",\"step\":7,.*}$" out
@@ -438,7 +438,7 @@ receipt       edge1 step 7: accepted" ]
 	mkshards -s 1 | ace-compress -S state --error-feedback cache -c q8 >second
 	exits 0 ace-inspect second
 	grep -qE '^flags .*predicted' out
-	exits 0 ace-inspect --json second
+	exits 0 ace-inspect --format json second
 	grep -q '"flags":\[.*"predicted".*\]' out
 }
 
@@ -458,7 +458,7 @@ receipt       edge1 step 7: accepted" ]
 	grep -qE '^all +bf16 +11 +1.0989 +1001 +0\.[12][0-9]{3}$' out
 	grep -qE '^all +f4 +1 +10.0000 +10 +[0-9]\.[0-9]{4}$' out
 	grep -qE '^all +45 +1.3757 +3271 +0\.[34][0-9]{3}$' out
-	exits 0 ace-inspect --json step.aceg
+	exits 0 ace-inspect --format json step.aceg
 	from=$from to=$to json '$j->{patch}{before} eq $ENV{from} && $j->{patch}{after} eq $ENV{to}'
 	json '$j->{patch}{changed} == 45 && $j->{patch}{values} == 3271'
 	json '@{$j->{patch}{tensors}} == 18 && @{$j->{patch}{dtypes}} == 17'
@@ -471,7 +471,7 @@ receipt       edge1 step 7: accepted" ]
 	exits 0 ace-inspect whole
 	grep -qx "models        from nothing to $to" out
 	grep -qE '^all +- +- +3271 +16.2666$' out
-	exits 0 ace-inspect --json whole
+	exits 0 ace-inspect --format json whole
 	json '!exists $j->{patch}{before} && !exists $j->{patch}{changed}'
 	# nothing changed
 	exits 0 ace-diff new new

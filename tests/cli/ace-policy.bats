@@ -17,7 +17,7 @@ has() {
 
 @test "in the stream: before the data, the values unchanged" {
 	mkshards >in
-	exits 0 ace-policy --no-provenance --ratio 2,300,5Mbit --bandwidth 5Mbit in
+	exits 0 ace-policy --omit provenance --ratio 2,300,5Mbit --bandwidth 5Mbit in
 	has ratio=151
 	has bandwidth=5000000
 	has "budget_bytes=[1-9][0-9]*"
@@ -191,7 +191,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	says 'deco: bandwidth not known yet'
 	asked out >keys
 	! grep -q delay keys || false
-	exits 0 ace-policy --no-provenance in
+	exits 0 ace-policy --omit provenance in
 	asked out | cmp - keys
 	exits 0 ace-policy -v --deco --latency 1ms --bandwidth 1Mbit in
 	says 'deco: computation not known yet'
@@ -231,9 +231,9 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	asked o | awk -F = '$1 == "kc" && n++ < 2 { printf("kc=%.5g\n", $2) }' |
 	    cmp - price
 	# three runs decide as one does
-	for s in 1 2; do ace-policy --no-provenance -S st "$@" in$s >o$s; done
+	for s in 1 2; do ace-policy --omit provenance -S st "$@" in$s >o$s; done
 	asked o2 >three
-	ace-policy --no-provenance -S st2 "$@" in >o
+	ace-policy --omit provenance -S st2 "$@" in >o
 	asked o | tail -n "$(wc -l <three)" | cmp - three
 	cmp st/memory st2/memory
 }
@@ -476,7 +476,7 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 
 @test "--replay: the same decisions, byte for byte" {
 	mkshards -n 64k -N 6 -P other=kept >in
-	decide='ace-policy --no-provenance -S st --warmup 3
+	decide='ace-policy --omit provenance -S st --warmup 3
 	    --target-divergence 0.01 --model-norm 9000'
 	# a link that changes under way, in three parts
 	for k in 1 2 3; do
@@ -486,20 +486,20 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	for k in 1 2 3; do cat part$k; done >recorded
 	said recorded >want
 	[ "$(sort -u want | grep -c budget_bytes)" -ge 4 ]
-	exits 0 ace-policy --no-provenance --replay recorded in
+	exits 0 ace-policy --omit provenance --replay recorded in
 	said out | cmp - want
 	# what it wrote, replayed: the same bytes again
 	mv out once
-	exits 0 ace-policy --no-provenance --replay once in
+	exits 0 ace-policy --omit provenance --replay once in
 	same out once
 	# from what was coded and delivered, too
 	ace-score recorded | ace-select --policy | ace-compress >coded
-	exits 0 ace-policy --no-provenance --replay coded in
+	exits 0 ace-policy --omit provenance --replay coded in
 	said out | cmp - want
 	# of several devices', the right one's; of another, none
 	mkshards -d other -N 6 -P budget_bytes=1 >foreign
 	cat foreign recorded >both
-	exits 0 ace-policy --no-provenance --replay both in
+	exits 0 ace-policy --omit provenance --replay both in
 	said out | cmp - want
 	exits 3 ace-policy --replay foreign in
 	says "^ace-policy: mismatch: the recording has no shard 'edge1/0' here"
@@ -515,7 +515,7 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	exits 3 ace-policy --replay part2 first
 	says "no shard 'edge1/0' here"
 	mkshards -r other -N 6 -P budget_bytes=1 | cat - recorded >both
-	exits 0 ace-policy --no-provenance --replay both in
+	exits 0 ace-policy --omit provenance --replay both in
 	said out | cmp - want
 	# shards without values
 	mkshards -n 64k -N 2 >two
@@ -568,9 +568,9 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	exits 0 ace-policy --deadline 0s --bandwidth 5Mbit shard
 	[ "$(budgets)" = "0 " ]
 	# of a link that nobody knows nothing can be said
-	exits 0 ace-policy --no-provenance shard
+	exits 0 ace-policy --omit provenance shard
 	mv out want
-	exits 0 ace-policy --no-provenance --deadline 1ms shard
+	exits 0 ace-policy --omit provenance --deadline 1ms shard
 	same out want
 }
 

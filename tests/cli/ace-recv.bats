@@ -410,7 +410,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		verdict out >said
 		[ "$(grep -c ': accepted$' said)" -eq 9 ]
 		[ "$(grep -c ': duplicate$' said)" -eq 18 ]
-		exits 0 ace-aggregate --no-provenance --spool spool --expect 3 \
+		exits 0 ace-aggregate --omit provenance --spool spool --expect 3 \
 		    --steps 3 --sync none
 		[ $seed -eq 1 ] && mv out want || same out want
 		# replayed when all is closed: the same answer, nothing new
@@ -505,7 +505,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 >in
 	SOURCE_DATE_EPOCH=1234567890 exits 0 ace-recv --spool spool in
 	mv out receipt
-	exits 0 ace-inspect --json receipt
+	exits 0 ace-inspect --format json receipt
 	grep -q '"clock":1234567890000000000,"version":0' out
 	for s in 0 1 2 3; do
 		shard $s edge2 >in
@@ -515,7 +515,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 4 >in
 	SOURCE_DATE_EPOCH=7 exits 0 ace-recv --spool spool in
 	mv out receipt
-	exits 0 ace-inspect --json receipt
+	exits 0 ace-inspect --format json receipt
 	grep -q '"verdict":"accepted",.*"step":4,.*"clock":7000000000,"version":3}' out
 }
 
@@ -581,7 +581,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 @test "256 connections of all, and 16 of a device, unless it is told otherwise" {
 	shard 0 >in
 	recv accepted <in
-	exits 0 ace-inspect --json in
+	exits 0 ace-inspect --format json in
 	id=$(sed 's/.*"device_id":"\(........\).*/\1/' out)
 	# taken FIRST N CMD...: with N of the places from byte FIRST on
 	taken() {
@@ -733,7 +733,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	exits 3 ace-recv --spool other -o none part
 	[ ! -e none ]
 	# what is said of the output is said of the receipts
-	exits 0 ace-recv --spool spool --no-provenance in
+	exits 0 ace-recv --spool spool --omit provenance in
 	grep -aq 'ace-recv [0-9]' receipts
 	if grep -aq 'ace-recv [0-9]' out; then false; fi
 }

@@ -29,11 +29,11 @@ count() { frames "$1" | grep -c " $2\$"; }
 
 @test "one long pipe and one run per shard say the same" {
 	mkshards -n 300k -k layered -N 3 >all
-	exits 0 ace-score --no-provenance -S one all
+	exits 0 ace-score --omit provenance -S one all
 	mv out long
 	for s in 0 1 2; do
 		mkshards -n 300k -k layered -s "$s" >shard
-		exits 0 ace-score --no-provenance -S many shard
+		exits 0 ace-score --omit provenance -S many shard
 		mv out "part$s"
 	done
 	same one/memory many/memory
@@ -45,9 +45,9 @@ count() { frames "$1" | grep -c " $2\$"; }
 
 @test "scoring twice replaces, not adds" {
 	mkshards >in
-	exits 0 ace-score --no-provenance in
+	exits 0 ace-score --omit provenance in
 	mv out once
-	exits 0 ace-score --no-provenance once
+	exits 0 ace-score --omit provenance once
 	same out once
 }
 
@@ -73,11 +73,11 @@ count() { frames "$1" | grep -c " $2\$"; }
 
 @test "the form of the paper: other importances, another history" {
 	mkshards -n 300k -k layered -N 2 >in
-	exits 0 ace-score --no-provenance in
+	exits 0 ace-score --omit provenance in
 	mv out level
-	exits 0 ace-score --no-provenance --form level in
+	exits 0 ace-score --omit provenance --form level in
 	same out level
-	exits 0 ace-score --no-provenance --form paper -S st in
+	exits 0 ace-score --omit provenance --form paper -S st in
 	mv out paper
 	! cmp -s paper level || false
 	exits 3 ace-score -S st in
@@ -88,21 +88,21 @@ count() { frames "$1" | grep -c " $2\$"; }
 
 @test "how much of the averages stays, and where z-scores stop" {
 	for s in 0 1 2; do mkshards -n 300k -k layered -N 2 -s $s -x $s; done >in
-	exits 0 ace-score --no-provenance --form paper in
+	exits 0 ace-score --omit provenance --form paper in
 	mv out paper
 	for f in paper:0.2 paper:0.2:4; do
-		exits 0 ace-score --no-provenance --form $f in
+		exits 0 ace-score --omit provenance --form $f in
 		same out paper
 	done
 	for f in paper:0 paper:0.9 paper:0.2:0.5; do
-		exits 0 ace-score --no-provenance --form $f in
+		exits 0 ace-score --omit provenance --form $f in
 		run ! cmp -s out paper
 	done
-	exits 0 ace-score --no-provenance -S st --form level in
+	exits 0 ace-score --omit provenance -S st --form level in
 	mv out level
 	for f in level:0.3 level:0.3:4; do
 		rm -r st
-		exits 0 ace-score --no-provenance -S st --form $f in
+		exits 0 ace-score --omit provenance -S st --form $f in
 		same out level
 	done
 	cp st/memory before
@@ -119,7 +119,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 # near RATIO: that of the steps of the two groups, in the plan made of out
 near() {
 	mv out scored
-	exits 0 ace-select --bits 2 --text scored
+	exits 0 ace-select --bits 2 --format text scored
 	awk -F '[: ]' -v want="$1" '$2 == "ecq" { x[n++] = $3 }
 	    END { r = x[0] / x[1] / want; exit !(r > 0.999 && r < 1.001) }' out
 }
@@ -150,10 +150,10 @@ are() {
 	are one score 0.268941 0.731059
 	exits 0 ace-score --form paper --alpha 0 -S none loud
 	are none score 0.5 0.5
-	exits 0 ace-score --form paper --no-provenance -S half loud
+	exits 0 ace-score --form paper --omit provenance -S half loud
 	are half score 0.384471 0.615529
 	mv out half.out
-	exits 0 ace-score --form paper --no-provenance --alpha 0.5 loud
+	exits 0 ace-score --form paper --omit provenance --alpha 0.5 loud
 	same out half.out
 	# the paper's: the larger tensor less, by its logarithm
 	exits 0 ace-score --form paper --alpha 0 -S size quiet
@@ -167,8 +167,8 @@ are() {
 
 # learn STATE FILE: what came back from the cloud
 learn() {
-	exits 0 ace-expand --no-provenance --feedback "$1" -o expanded "$2"
-	ace-expand --no-provenance "$2" | cmp - expanded
+	exits 0 ace-expand --omit provenance --feedback "$1" -o expanded "$2"
+	ace-expand --omit provenance "$2" | cmp - expanded
 }
 
 # lessons STATE: the shards seen, and the lessons; before them are W, u, means and
@@ -245,7 +245,7 @@ lessons() {
 	tail -c +$((size + 1)) two >&7
 	exec 7>&-
 	wait $!
-	exits 0 ace-select --bits 2 --text scored
+	exits 0 ace-select --bits 2 --format text scored
 	awk -v want="$want" '/^#/ { n++ } $2 ~ /^ecq/ { split($2, f, ":")
 	    x[n, $1] = f[2] } END { a = x[1, 0] / x[1, 1]; b = x[2, 0] / x[2, 1]
 	    exit !(a > 0.999 && a < 1.001 && b / want > 0.999 &&
@@ -280,11 +280,11 @@ lessons() {
 	exits 0 ace-score -S st --form even in
 	mv out again
 	for f in free scored again; do
-		exits 0 ace-select --bits 2 --text $f
+		exits 0 ace-select --bits 2 --format text $f
 		awk '$2 ~ /^ecq/ { split($2, f, ":"); x[n++] = f[2] }
 		    END { exit !(n == 2 && x[0] == x[1]) }' out
 	done
-	exits 0 ace-select --bits 2 --text paper
+	exits 0 ace-select --bits 2 --format text paper
 	awk '$2 ~ /^ecq/ { split($2, f, ":"); x[n++] = f[2] }
 	    END { exit !(n == 2 && x[0] > 1.1 * x[1]) }' out
 	learn st in
@@ -298,7 +298,7 @@ lessons() {
 # out, the largest is so many times the smallest, less than MOST
 spread() {
 	mv out scored
-	exits 0 ace-select --bits 1 --text scored
+	exits 0 ace-select --bits 1 --format text scored
 	awk -F '[: ]' -v least="$1" -v most="$2" '
 	    $2 == "ecq" { if (!n++ || $3 < lo) lo = $3; if ($3 > hi) hi = $3 }
 	    END { print hi / lo; exit !(n == 16 && hi / lo >= least &&
@@ -480,13 +480,13 @@ spread() {
 	# a gap, one alone, and the end is missing
 	printf '%s f32\n' 0 1 3 5 6 >few
 	ace-select --plan few scored | ace-compress >sparse
-	ace-expand sparse | ace-score | ace-select --text -b 1k >want
+	ace-expand sparse | ace-score | ace-select --format text -b 1k >want
 	grep -q '^3 ecq' want
 	grep -qx '4 none w' want
 	exits 0 ace-score sparse
 	mv out scored
 	[ "$(frames scored | grep -c sTAT)" -eq 3 ]
-	exits 0 ace-select --text -b 1k scored
+	exits 0 ace-select --format text -b 1k scored
 	same out want
 }
 

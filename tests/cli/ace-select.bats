@@ -24,7 +24,7 @@ layered() {
 
 @test "the values and annotations pass; the plan follows them, with its budget" {
 	layered
-	exits 0 ace-select --no-provenance -b 100k scored
+	exits 0 ace-select --omit provenance -b 100k scored
 	[ ! -s err ]
 	mv out planned
 	[ "$(count planned pLAN)" -eq 1 ]
@@ -54,7 +54,7 @@ layered() {
 
 @test "a plan as text is for a terminal, too; one in a stream is not" {
 	mkshards >in
-	exits 0 pty ace-select --text -b 1k in
+	exits 0 pty ace-select --format text -b 1k in
 	grep -q "^0 " out
 	exits 2 pty ace-select -b 1k in
 }
@@ -67,7 +67,7 @@ layered() {
 		[ "$got" -le $b ] || { echo "$b: $got"; false; }
 		[ $((got + b / 10)) -ge $b ] || { echo "$b: $got"; false; }
 	done
-	exits 0 ace-select --text -b 150000 --levels $l scored
+	exits 0 ace-select --format text -b 150000 --levels $l scored
 	awk '{ n[$2]++ } END { for (c in n) k++; exit k < 3 }' out
 }
 
@@ -81,16 +81,16 @@ layered() {
 	# many frames, each with its header: a few bytes less, a group less
 	mkshards -n 1M -a -P "why=$(seq 100 160 | tr -d '\n')" >in
 	got=$(coded 2M in --levels q8)
-	exits 0 ace-select --text -b "$got" --levels q8 in
+	exits 0 ace-select --format text -b "$got" --levels q8 in
 	[ "$(grep -c ' q8 ' out)" -eq 16 ]
-	exits 0 ace-select --text -b $((got - 150)) --levels q8 in
+	exits 0 ace-select --format text -b $((got - 150)) --levels q8 in
 	[ "$(grep -c ' q8 ' out)" -eq 15 ]
 	mkshards -n 8k -g 512 >in
 	# none is among them, said or not
-	exits 0 ace-select --no-provenance --text -b 6000 --levels q8 in
+	exits 0 ace-select --omit provenance --format text -b 6000 --levels q8 in
 	[ "$(grep -v '^#' out | cut -d' ' -f2 | sort -u | paste -sd ' ')" = "none q8" ]
 	mv out one
-	exits 0 ace-select --no-provenance --text -b 6000 --levels none,q8 in
+	exits 0 ace-select --omit provenance --format text -b 6000 --levels none,q8 in
 	same one out
 	# so many, and no more
 	many=$(seq -s, -f 'topk:%.2f' 0.01 0.01 0.32)
@@ -102,13 +102,13 @@ layered() {
 @test "the codecs are ecq, q8, f16 and f32, where no others are said" {
 	mkshards -t w:128,128 -t w_bias:128 -t v:11 >in
 	for b in 6k 12k 20k 30k; do
-		exits 0 ace-select --text -b $b in
+		exits 0 ace-select --format text -b $b in
 		cat out >>all
 		mv out usual
-		exits 0 ace-select --text -b $b --levels ecq,q8,f16,f32 in
+		exits 0 ace-select --format text -b $b --levels ecq,q8,f16,f32 in
 		same out usual
 		mkshards -t w:128,128 -t u:128 -t v:11 >even
-		exits 0 ace-select --text -b $b --levels ecq even
+		exits 0 ace-select --format text -b $b --levels ecq even
 		! grep -v '^#' out | grep -qvE '^[0-9]+ (ecq:[^ ]*|none) ' || false
 	done
 	[ "$(grep -v '^#' all | cut -d' ' -f2 | cut -d: -f1 | sort -u |
@@ -122,22 +122,22 @@ layered() {
 
 # error CODED: the share of the values' energy that it lost
 error() {
-	ace-inspect diff --json shard "$1" |
+	ace-inspect diff --format json shard "$1" |
 	    sed 's/.*"total":{[^}]*"nmse":\([0-9.e-]*\).*/\1/'
 }
 
 @test "--effort: from 6 on a step of tcq, with which the same bytes lose less" {
 	mkshards -t w:128,128 -t w_bias:128 -t v:11 >in
 	for b in 6k 12k 30k; do
-		exits 0 ace-select --text -b $b in
+		exits 0 ace-select --format text -b $b in
 		mv out usual
-		exits 0 ace-select --text -b $b --effort 5 in
+		exits 0 ace-select --format text -b $b --effort 5 in
 		same out usual
-		exits 0 ace-select --text -b $b --effort 9 in
+		exits 0 ace-select --format text -b $b --effort 9 in
 		mv out most
-		exits 0 ace-select --text -b $b --levels tcq,q8,f16,f32 in
+		exits 0 ace-select --format text -b $b --levels tcq,q8,f16,f32 in
 		same out most
-		exits 0 ace-select --text -b $b --effort 6 in
+		exits 0 ace-select --format text -b $b --effort 6 in
 		same out most
 		! grep -q ecq: most || false
 	done
@@ -174,11 +174,11 @@ error() {
 
 @test "all groups share one step, but for their weights and the exceptions" {
 	layered
-	exits 0 ace-select --text -b 150k shard
+	exits 0 ace-select --format text -b 150k shard
 	[ "$(grep -o 'ecq:[^ ]*' out | sort -u | wc -l)" -eq 1 ]
 	[ "$(grep -c 'ecq:' out)" -ge 40 ]
 	# a weight halves its square
-	exits 0 ace-select --text -b 150k scored
+	exits 0 ace-select --format text -b 150k scored
 	[ "$(grep -o 'ecq:[^ ]*' out | sort -u | wc -l)" -gt 1 ]
 }
 
@@ -191,27 +191,27 @@ error() {
 
 @test "a file and a pipe give the same plan, and the same coded shard" {
 	layered
-	exits 0 ace-select --no-provenance -b 50k scored
+	exits 0 ace-select --omit provenance -b 50k scored
 	mv out file
-	exits 0 ace-select --no-provenance -b 50k <scored
+	exits 0 ace-select --omit provenance -b 50k <scored
 	same out file
-	cat scored | ace-select --no-provenance -b 50k >piped
+	cat scored | ace-select --omit provenance -b 50k >piped
 	same piped file
-	exits 0 ace-compress --no-provenance file
+	exits 0 ace-compress --omit provenance file
 	mv out coded
 	(dd bs=100 count=7; dd bs=777) <file 2>/dev/null |
-	    ace-compress --no-provenance >piped
+	    ace-compress --omit provenance >piped
 	same piped coded
 }
 
 @test "statistics in the stream or made here: the same plan" {
 	mkshards -n 1M -g 16384 -k layered >shard
-	exits 0 ace-score --no-provenance shard
+	exits 0 ace-score --omit provenance shard
 	mv out scored
-	exits 0 ace-select --no-provenance -b 50k shard
+	exits 0 ace-select --omit provenance -b 50k shard
 	mv out bare
 	# the same weights: a score of 1 for every group
-	exits 0 ace-select --no-provenance -b 50k bare
+	exits 0 ace-select --omit provenance -b 50k bare
 	same out bare
 	[ "$(count bare sTAT)" -eq 0 ] || false
 }
@@ -228,15 +228,15 @@ error() {
 	mv out planned
 	exits 0 ace-compress -v planned
 	says "1 groups coded, 3 not sent"
-	exits 0 ace-select -p 1 --text scored
+	exits 0 ace-select -p 1 --format text scored
 	[ "$(grep -c ' f16 ' out)" -eq 4 ]
 	# of equally important ones that of the larger mean square
 	exits 0 ace-score --form even shard
 	mv out even
-	exits 0 ace-select -p 0.25=f32,0.5=f16,0.75=q8 --text even
+	exits 0 ace-select -p 0.25=f32,0.5=f16,0.75=q8 --format text even
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "f16 q8 f32 none" ]
 	# and where nothing is known of them the lower groups
-	exits 0 ace-select -p 0.5=q8 --text shard
+	exits 0 ace-select -p 0.5=q8 --format text shard
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "q8 q8 none none" ]
 	exits 0 ace-select -p 0 scored
 	mv out planned
@@ -252,7 +252,7 @@ error() {
 	mkshards -t a:4096 -t b:4096 -t c:4096 -t d:4096 -k layered >shard
 	exits 0 ace-score --form paper shard
 	mv out scored
-	exits 0 ace-select -p 0.3=f32,0.8=qsgd:4 --text scored
+	exits 0 ace-select -p 0.3=f32,0.8=qsgd:4 --format text scored
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | tr '\n' ' ')" = \
 	    "qsgd:4 qsgd:4 f32 none " ] || { cat out; false; }
 	for bad in '' ',' '0.5,' 0.5,0.5 0.9,0.8=q8 0.5=nonsense =q8 1.1; do
@@ -266,7 +266,7 @@ codecs() {
 	mkshards -s "$1" -t a:4096 -t b:8192 -t c:4096 -t d:4096 -g 8192 -k layered >step
 	exits 0 ace-score --form paper step
 	mv out scored
-	exits 0 ace-select -p "$2" --text scored
+	exits 0 ace-select -p "$2" --format text scored
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "$3" ]
 }
 
@@ -319,19 +319,19 @@ codecs() {
 
 @test "the plan as text, given back, changed, and refused" {
 	layered
-	exits 0 ace-select --no-provenance -b 50k scored
+	exits 0 ace-select --omit provenance -b 50k scored
 	mv out planned
-	exits 0 ace-select --text -b 50k scored
+	exits 0 ace-select --format text -b 50k scored
 	mv out text
 	head -n 1 text | grep -qx "# shard 'edge1/0'"
 	[ "$(grep -vc '^#' text)" -eq 64 ]
 	# given back it stands before the data, and has no budget
-	exits 0 ace-select --no-provenance --plan text scored
+	exits 0 ace-select --omit provenance --plan text scored
 	mv out given
 	[ "$(frames given | awk '$2 ~ /pLAN|DATA/ { print $2; exit }')" = pLAN ]
-	cat scored | ace-select --no-provenance --plan text >piped
+	cat scored | ace-select --omit provenance --plan text >piped
 	same piped given
-	exits 0 ace-select --text --plan text scored
+	exits 0 ace-select --format text --plan text scored
 	same out text
 	# only what has a line is sent
 	echo '5 q8' >few
@@ -339,7 +339,7 @@ codecs() {
 	mv out planned
 	exits 0 ace-compress -v planned
 	says "1 groups coded, 63 not sent"
-	exits 0 ace-select --text -o file -b 50k scored
+	exits 0 ace-select --format text -o file -b 50k scored
 	same file text
 	echo '64 q8' >long
 	exits 3 ace-select --plan long scored
@@ -350,9 +350,9 @@ codecs() {
 	says "plan 'binary' is no text"
 	# empty lines, others' words
 	printf '\n# of an editor\n\n5 q8 whatever it is\n\n7 f16\n' >loose
-	exits 0 ace-select --text --plan loose scored
+	exits 0 ace-select --format text --plan loose scored
 	[ "$(awk '$2 != "none" && !/^#/ { print $1, $2 }' out | paste -sd ' ')" = "5 q8 7 f16" ]
-	synced ace-select --text -o file -b 50k scored
+	synced ace-select --format text -o file -b 50k scored
 	grep -q 'file' synced
 	for bad in '5' '5 nonsense' 'x q8' '-1 q8' '99999999999 q8'; do
 		printf '# fine\n0 q8 w\n%s\n' "$bad" >bad
@@ -368,9 +368,9 @@ codecs() {
 
 @test "bits a value are the same as bytes" {
 	layered
-	exits 0 ace-select --no-provenance --bits 0.5 scored
+	exits 0 ace-select --omit provenance --bits 0.5 scored
 	mv out bits
-	exits 0 ace-select --no-provenance -b 65536 scored
+	exits 0 ace-select --omit provenance -b 65536 scored
 	same out bits
 }
 
@@ -384,15 +384,15 @@ codecs() {
 	exits 0 ace-export -f raw coded
 	# the last 256 values: every one is there
 	[ "$(tail -c 1024 out | od -An -v -t f4 -w4 | grep -cv ' 0$')" -eq 256 ]
-	exits 0 ace-select --text -b 20k shard
+	exits 0 ace-select --format text -b 20k shard
 	grep -qE '^1 (q8|f16|f32) w_bias' out
 	# beyond, they weigh four times as much: half the step
 	mkshards -t w:256,256 -t w_bias:2560 >large
-	exits 0 ace-select --text -b 5k large
+	exits 0 ace-select --format text -b 5k large
 	awk '{ sub(/ecq:/, "", $2) } $1 == 0 { s = $2 } $1 == 1 { t = $2 }
 	    END { exit !(s / t > 1.999 && s / t < 2.001) }' out || { cat out; false; }
 	mkshards -t w:256,256 -t u:2560 >large
-	exits 0 ace-select --text -b 5k large
+	exits 0 ace-select --format text -b 5k large
 	awk '{ sub(/ecq:/, "", $2) } $1 == 0 { s = $2 } $1 == 1 { t = $2 }
 	    END { exit s != t }' out || { cat out; false; }
 }

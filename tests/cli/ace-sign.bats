@@ -19,8 +19,8 @@ one() {
 @test "a signed stream passes, whole; nothing else in it changes" {
 	identity edge1
 	mkshards -d edge1 -N 3 | ace-score >in
-	ace-sign --no-provenance -k edge1.pem in >signed
-	ace-sign --check ring --no-provenance signed >out
+	ace-sign --omit provenance -k edge1.pem in >signed
+	ace-sign --check ring --omit provenance signed >out
 	same signed out
 	ace-inspect diff in signed
 	exits 0 ace-sign --check ring -v signed
@@ -32,7 +32,7 @@ one() {
 	exits 5 ace-sign --check ring mixed
 	says "the shard of 'edge1', step 3, is not signed"
 	# a second signature takes the place of the first
-	ace-sign --no-provenance -k edge1.pem signed >twice
+	ace-sign --omit provenance -k edge1.pem signed >twice
 	same signed twice
 }
 

@@ -80,7 +80,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	    --ratio 1,9,1Mbit | ace-recv --spool spool >/dev/null
 	[[ $(row edge2) = 'edge2 3 missing '*' 3 0 1' ]]
 	[[ $(row edge1) = 'edge1 3 here '*' 5.0 4 0 0' ]]
-	exits 0 ace-status --json spool
+	exits 0 ace-status --format json spool
 	[ "$(json '[r["now"] for r in d["runs"]]')" = "['open']" ]
 	[ "$(json 'd["runs"][0]["devices"][1]["verdicts"]["invalid"]')" = 1 ]
 	[ "$(json 'd["runs"][0]["devices"][0]["bandwidth"]')" = 5000000 ]
@@ -95,7 +95,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	rm spool/demo/done/0
 	exits 0 ace-status spool
 	grep -q '^step 0 is closed with 2 shards, its aggregate is not there yet' out
-	exits 0 ace-status --json spool
+	exits 0 ace-status --format json spool
 	[ "$(json 'd["runs"][0]["now"]')" = closed ]
 }
 
@@ -104,7 +104,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	exits 0 ace-status edge1
 	grep -q '^link      not measured' out
 	mkshards | ace-meter -S edge1 --limit 5Mbit >/dev/null
-	exits 0 ace-status --json edge1
+	exits 0 ace-status --format json edge1
 	[ "$(json '(d["kind"], d["device"], d["verdict"], d["bandwidth"])')" = \
 	    "('state', 'edge1', 'accepted', 5000000)" ]
 }
@@ -117,7 +117,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	mkdir -m 700 spool
 	exits 0 ace-status spool
 	grep 'sandbox of' out && return 1
-	exits 0 ace-status --json spool
+	exits 0 ace-status --format json spool
 	[ "$(json 'd["sandbox"]')" = '{}' ]
 	shard edge1 0
 	exits 0 ace-status spool
@@ -128,7 +128,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	exits 0 ace-status spool
 	grep -q '^sandbox of ace-recv: off$' out
 	grep -q "^sandbox of ace-aggregate: $in_force$" out
-	exits 0 ace-status --json spool
+	exits 0 ace-status --format json spool
 	[ "$(json 'd["sandbox"]["ace-recv"]')" = off ]
 	[ "$(json 'd["sandbox"]["ace-aggregate"]')" = "$in_force" ]
 	# written when it changes, and not with every connection
@@ -164,7 +164,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	# what ace-recv would not have written is shown as it is
 	grep -q '^half%4 ' out
 	grep -q '^no%zz ' out
-	COLUMNS=40 exits 0 ace-status --json spool
+	COLUMNS=40 exits 0 ace-status --format json spool
 	json 'len(d["runs"][0]["devices"])'
 }
 
@@ -213,7 +213,7 @@ aged() {
 	exits 0 ace-status spool
 	grep -q '^step 0: 2 shards are there, for 3\.0 d; ' out
 	[ "$(row edge2)" = 'edge2 1 here 30.0 h 900 B - 2 0 0' ]
-	exits 0 ace-status --json spool
+	exits 0 ace-status --format json spool
 	[ "$(json '259200 <= d["runs"][0]["seconds"] < 300000')" = True ]
 	[ "$(json '[108000 <= v["seconds"] < 200000 for v in d["runs"][0]["devices"]]')" = \
 	    '[False, True]' ]
@@ -233,7 +233,7 @@ aged() {
 	ace-recv --spool spool --run demo --device edge2 --leave
 	shard edge2 3
 	shard edge3 3
-	exits 0 ace-status --json spool
+	exits 0 ace-status --format json spool
 	[ "$(json '[d["runs"][0][k] for k in ("run", "last", "steps", "now", "step", "here", "missing")]')" = \
 	    "['demo', 2, 3, 'open', 3, 2, 1]" ]
 	[ "$(json '[[v[k] for k in ("device", "is", "step", "listed")] for v in d["runs"][0]["devices"]]')" = \
@@ -248,7 +248,7 @@ aged() {
 	ace-aggregate --spool spool --steps 4 --quorum 2 --deadline 0.1s \
 	    --published 3>&- >mean.aceg &
 	wait_for test ! spool/demo/closed -ef spool/demo/done/2
-	exits 0 ace-status --json spool
+	exits 0 ace-status --format json spool
 	kill $!
 	[ "$(json '[d["runs"][0][k] for k in ("now", "step", "here")]')" = "['closed', 3, 2]" ]
 }
@@ -266,7 +266,7 @@ aged() {
 	exits 0 ace-status --run b spool
 	[ "$(sed -n "s/^run '\(.\)'.*/\1/p" out)" = b ]
 	! grep -E '^of[ac] |^$' out || false
-	exits 0 ace-status --json --run b spool
+	exits 0 ace-status --format json --run b spool
 	[ "$(json '[r["run"] for r in d["runs"]]')" = "['b']" ]
 }
 
@@ -275,7 +275,7 @@ aged() {
 	exits 0 ace-status spool edge1
 	grep -A 1 '^$' out | grep -q "^device 'edge1' of run 'demo'"
 	[ "$(grep -c '^$' out)" -eq 1 ]
-	exits 0 ace-status --json spool edge1
+	exits 0 ace-status --format json spool edge1
 	[ "$(wc -l <out)" -eq 2 ]
 	[ "$(grep -c '^{"directory":' out)" -eq 2 ]
 	tail -n 1 out | grep -q '^{"directory":"edge1",.*"kind":"state"'
@@ -292,7 +292,7 @@ aged() {
 	[[ $(row edge2) = 'edge2 2 '*' 0 0 1' ]]
 	mkshards -d edge3 -s 2 -r demo -k nan | ace-recv --spool spool >receipt
 	[[ $(row edge3) = 'edge3 2 '*' 0 0 1' ]]
-	exits 0 ace-status --json spool
+	exits 0 ace-status --format json spool
 	[ "$(json '[(v["verdicts"]["late"], v["verdicts"]["invalid"]) for v in d["runs"][0]["devices"]]')" = \
 	    '[(0, 0), (1, 0), (0, 1)]' ]
 	shard edge1 2
@@ -314,7 +314,7 @@ aged() {
 	exits 0 ace-status st
 	grep -q "^device 'edge1' of run 'demo' in 'st': step 0, no receipts are kept (ace-ack)$" out
 	! grep -q '^receipts' out || false
-	exits 0 ace-status --json st
+	exits 0 ace-status --format json st
 	[ "$(json '("verdict" in d, "verdicts" in d, "rtt" in d, "bandwidth" in d)')" = \
 	    '(False, False, False, False)' ]
 	# answered twice, the last time as one that is there
@@ -324,14 +324,14 @@ aged() {
 	exits 0 ace-status st
 	grep -q ': step 1, no receipt yet$' out
 	grep -q '^receipts  accepted 1, late 0, invalid 0, equivocation 0, fenced 0; of the last 1$' out
-	exits 0 ace-status --json st
+	exits 0 ace-status --format json st
 	[ "$(json '(d["step"], "verdict" in d, d["verdicts"]["accepted"], sorted(d["verdicts"]))')" = \
 	    "(1, False, 1, ['accepted', 'equivocation', 'fenced', 'invalid', 'late'])" ]
 	# what ace-meter leaves there
 	mkshards -H kind=6 -K bandwidth=2500000 -K rtt=0.25 -K jitter=0.03125 >st/link
 	exits 0 ace-status st
 	grep -qx 'link      2\.5 Mbit/s, round trip 250\.0 ms, +- 31\.2' out
-	exits 0 ace-status --json st
+	exits 0 ace-status --format json st
 	[ "$(json '(d["bandwidth"], d["rtt"], d["jitter"])')" = '(2500000, 0.25, 0.03125)' ]
 	[ "$(json 'd["disk_bytes"]')" -eq "$(find st -mindepth 1 -printf '%b\n' |
 	    awk '{ n += $1 } END { print 512 * n }')" ]
@@ -348,7 +348,7 @@ aged() {
 		    ace-compress -S st -c qsgd:1 --error-feedback ef:raw >sent
 		exits 0 ace-status st
 		[ $s = 4 ] || run ! grep -q residual out
-		exits 0 ace-status --json st
+		exits 0 ace-status --format json st
 		[ "$(json 'd["growing"]')" = $((s + 1)) ]
 	done
 	exits 0 ace-status st
@@ -368,7 +368,7 @@ aged() {
 		exits 0 $p -S st$n in
 		exits 0 ace-status st$n
 		grep -q '^disk ' out || { echo "$p"; return 1; }
-		exits 0 ace-status --json st$n
+		exits 0 ace-status --format json st$n
 		[ "$(json 'd["kind"]')" = state ]
 	done
 }
@@ -423,14 +423,14 @@ aged() {
 	says "mismatch: no run 'other' in 'spool'"
 	chmod 777 spool
 	exits 5 ace-status spool
-	exits 5 ace-status --json spool
+	exits 5 ace-status --format json spool
 	[ "$(json '"runs" in d')" = False ]
 	chmod 700 spool
 	echo x >spool/demo/closed
-	exits 3 ace-status --json spool
+	exits 3 ace-status --format json spool
 	[ "$(json '"runs" in d')" = False ]
 	rm spool/demo/closed
-	exits 0 ace-status --json empty
+	exits 0 ace-status --format json empty
 	[ "$(json 'd["runs"]')" = '[]' ]
 	echo x >spool/demo/0/edge9.no
 	exits 3 ace-status spool
@@ -450,7 +450,7 @@ aged() {
 		[ $SECONDS -lt $end ]
 		[[ $(ps -o stat= -p "$writer") != Z* ]] || [ -e finished ]
 		exits 0 ace-status spool
-		exits 0 ace-status --json spool
+		exits 0 ace-status --format json spool
 		json 'd["kind"]' >/dev/null
 		n=$((n + 1))
 	done
@@ -462,7 +462,7 @@ aged() {
 	shard edge1 0
 	shard edge2 0
 	mkshards | ace-meter -S edge1 --limit 5Mbit >/dev/null
-	exits 0 ace-status --json spool edge1
+	exits 0 ace-status --format json spool edge1
 	grep -oE '"[a-z_-]+":' out | tr -d '":' | sort -u >said
 	exits 0 ace-status spool
 	grep '^device ' out | tr -s ' ' '\n' | sort -u >>said

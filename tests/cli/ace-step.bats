@@ -101,7 +101,7 @@ ace-select --bits 1 | ace-compress" ]
 	exits 0 ace-step -S S --policy "$@"
 	[ "$(cat out)" = 'ace-expand -S S --schema in | ace-score -S S | ace-policy -S S | ace-select --policy | ace-compress -S S' ]
 	# and so it is done
-	ace-cut --omit-schema in >bare
+	ace-cut --omit schema in >bare
 	exits 3 ace-step -c q8 bare
 	exits 0 ace-step -c q8 --schema in bare
 	mv out step
@@ -116,11 +116,11 @@ ace-select --bits 1 | ace-compress" ]
 	done
 	exits 3 ace-step --bits 8 --max-elements 2999 model
 	says 'limit: 3000 elements, at most 2999'
-	exits 0 ace-step --bits 1 -o out.aceg --omit-schema --no-provenance \
+	exits 0 ace-step --bits 1 -o out.aceg --omit provenance,schema \
 	    --max-elements 900 -T 2 --sync none --print "it's"
 	[ "$(cat out)" = "ace-score --max-elements 900 'it'\\''s' | \
-ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg --omit-schema \
---no-provenance --max-elements 900 -T 2 --sync none" ]
+ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg --omit schema \
+--omit provenance --max-elements 900 -T 2 --sync none" ]
 	# the words of a program have an end
 	# shellcheck disable=SC2046 # words are meant
 	exits 2 ace-step -S S -c q8 $(printf -- '--gamma 1 %.0s' {1..40}) --print
@@ -129,16 +129,16 @@ ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg --omit-schema 
 
 @test "one process for a run, or one for each step" {
 	mkshards -n 300k -k layered -N 5 >in
-	exits 0 ace-step --no-provenance -S long --bits 0.5 in
+	exits 0 ace-step --omit provenance -S long --bits 0.5 in
 	for k in 0 1 2 3 4; do
 		mkshards -n 300k -k layered -s "$k" >one
-		exits 0 ace-step --no-provenance -S many --bits 0.5 one
+		exits 0 ace-step --omit provenance -S many --bits 0.5 one
 	done
 	same long/residual many/residual
 	same long/memory many/memory
 	# a stream for each shard, one behind the other
 	for k in 0 1 2 3 4; do mkshards -n 300k -k layered -s "$k"; done >streams
-	exits 0 ace-step --no-provenance -S each --bits 0.5 - <streams
+	exits 0 ace-step --omit provenance -S each --bits 0.5 - <streams
 	diff -r each many
 }
 
@@ -147,7 +147,7 @@ ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg --omit-schema 
 five() {
 	for k in 0 1 2 3 4; do
 		mkshards -n 30k -k layered -s "$k" >"in$k"
-		ace-step -q --no-provenance -S one --bits 0.5 "in$k" >"one$k"
+		ace-step -q --omit provenance -S one --bits 0.5 "in$k" >"one$k"
 		cp -r one "after.$k"
 	done
 }
@@ -155,7 +155,7 @@ five() {
 @test "a process that stays answers each step when it is committed; killed, it leaves what single runs do" {
 	five
 	mkfifo steps
-	ace-step -q --no-provenance -S S --bits 0.5 steps >answers 3>&- &
+	ace-step -q --omit provenance -S S --bits 0.5 steps >answers 3>&- &
 	pid=$!
 	exec 4>steps
 	for k in 0 1 2; do
@@ -170,7 +170,7 @@ five() {
 	exec 4>&-
 	diff -x '*new-*' -r S after.2
 	for k in 3 4; do
-		exits 0 ace-step -q --no-provenance -S S --bits 0.5 "in$k"
+		exits 0 ace-step -q --omit provenance -S S --bits 0.5 "in$k"
 		same out "one$k"
 	done
 	diff -r S one
@@ -180,14 +180,14 @@ five() {
 	five
 	# one value is not a number
 	mkshards -n 30k -k nan -i 0 -s 3 >bad
-	exits 5 ace-step -q --no-provenance -S S --bits 0.5 - < <(cat in0 in1 in2 bad in4)
+	exits 5 ace-step -q --omit provenance -S S --bits 0.5 - < <(cat in0 in1 in2 bad in4)
 	says "non-finite value .* 'edge1/3', at byte"
 	diff -r S after.2
 	ace-inspect recover out >whole || true
 	cat one0 one1 one2 >want
 	exits 0 ace-inspect diff want whole
 	# the rest comes when it is right
-	exits 0 ace-step -q --no-provenance -S S --bits 0.5 - < <(cat in3 in4)
+	exits 0 ace-step -q --omit provenance -S S --bits 0.5 - < <(cat in3 in4)
 	diff -r S one
 }
 
@@ -195,7 +195,7 @@ five() {
 	five
 	# a limit on file sizes stands in for a full disk
 	mkfifo steps
-	(trap '' XFSZ; exec ace-step -q --no-provenance -S S --bits 0.5 <steps >out 2>err) 4>&- &
+	(trap '' XFSZ; exec ace-step -q --omit provenance -S S --bits 0.5 <steps >out 2>err) 4>&- &
 	pid=$!
 	exec 4>steps
 	for k in 0 1; do
@@ -211,7 +211,7 @@ five() {
 	says 'File too large'
 	diff -x '*.new-*' -r S after.1
 	for k in 2 3 4; do
-		exits 0 ace-step -q --no-provenance -S S --bits 0.5 "in$k"
+		exits 0 ace-step -q --omit provenance -S S --bits 0.5 "in$k"
 		same out "one$k"
 	done
 	diff -r S one

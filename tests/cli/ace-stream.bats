@@ -159,7 +159,7 @@ built() {
 	mv out twice
 	exits 0 ./scale 0.5 <twice
 	mv out back
-	exits 0 ace-expand --no-provenance <in
+	exits 0 ace-expand --omit provenance <in
 	decode <out | grep -v pROv >want
 	mv f32 values
 	decode <back | grep -v 'scale 1 \|pROv' | diff want -

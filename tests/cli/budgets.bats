@@ -13,12 +13,12 @@ limited() {
 @test "with little memory the same bytes, by way of files" {
 	mkshards -n 10M -x 3 >in
 	ace-score in | ace-select --budget 300k >planned
-	ace-compress --no-provenance planned >want
-	limited 90000 ace-compress --no-provenance planned >got
+	ace-compress --omit provenance planned >want
+	limited 90000 ace-compress --omit provenance planned >got
 	same want got
 	# what did not fit was not in memory
-	peak free ace-compress --no-provenance planned >/dev/null
-	limited 90000 peak tight ace-compress --no-provenance planned >/dev/null
+	peak free ace-compress --omit provenance planned >/dev/null
+	limited 90000 peak tight ace-compress --omit provenance planned >/dev/null
 	echo "KiB: $(cat free) free, $(cat tight) limited"
 	[ "$(cat tight)" -lt $(($(cat free) * 2 / 3)) ]
 }
@@ -45,10 +45,10 @@ limited() {
 				# shellcheck disable=SC2086 # words are meant
 				ace-expand -S free in$s | ace-score -q |
 				    ace-select -q $plan >planned
-				ace-compress --sync none --no-provenance -S free \
+				ace-compress --sync none --omit provenance -S free \
 				    planned >want
 				exits 0 limited 60000 ace-compress -T 1 --sync none \
-				    --no-provenance -S tight planned
+				    --omit provenance -S tight planned
 				same want out
 				same free/residual tight/residual
 			done
@@ -63,8 +63,8 @@ limited() {
 	for i in $(seq 60); do
 		mkshards -n 200k -d e$i -x "$i" >f$i
 	done
-	ace-aggregate --no-provenance f* >want
-	limited 90000 ace-aggregate --no-provenance f* >got
+	ace-aggregate --omit provenance f* >want
+	limited 90000 ace-aggregate --omit provenance f* >got
 	same want got
 }
 
@@ -136,7 +136,7 @@ contributors 16 relay1' ]
 		says "and has $n values \(--bits [0-9]+ is enough\)$"
 		bits=$(sed -n 's/.*--bits \([0-9]*\) is.*/\1/p' err)
 		exits 0 ace-step -S s$n --bits "$bits" in
-		[ "$(ace-inspect --tsv out | awk -F '\t' 'NR == 1 {
+		[ "$(ace-inspect --format tsv out | awk -F '\t' 'NR == 1 {
 		    for (i = 1; i <= NF; i++) if ($i == "nonzero") k = i }
 		    NR == 2 { print ($k > 0) }')" = 1 ] || { ace-inspect out; false; }
 	done

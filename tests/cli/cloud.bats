@@ -50,7 +50,7 @@ books() { exits 0 ace-inspect books -S S --spool spool in[0-9]; }
 	# the edge's own passes, with its table and without
 	exits 0 ace-export --schema mine -f raw -o raw mine
 	[ "$(wc -c <raw)" -eq 256 ]
-	ace-expand --omit-schema mine >bare
+	ace-expand --omit schema mine >bare
 	exits 0 ace-export --schema mine -f raw -o raw bare
 }
 

@@ -163,7 +163,7 @@ counted() {
 	rm -r spool/test/1
 	exits 3 balance in*
 	says "mismatch: tensor 'embed' at index 0: 1 was given, 0 is delivered or kept, of 'edge1' up to step 1; 336 elements"
-	exits 3 balance --json in*
+	exits 3 balance --format json in*
 	grep -q '"ok":false,.*"violated":336' out
 }
 

@@ -45,7 +45,7 @@ contract_file() {
 	local kind=$1
 	shift
 	# the provenance names the operand
-	writes_streams "$kind" && set -- "$1" --no-provenance "${@:2}"
+	writes_streams "$kind" && set -- "$1" --omit provenance "${@:2}"
 	anew "$@" <in
 	mv out piped
 	anew "$@" in </dev/null
@@ -253,7 +253,7 @@ contract_output() {
 	writes_data "$1" || return 0
 	local kind=$1 got=0
 	shift
-	writes_streams "$kind" && set -- "$1" --no-provenance "${@:2}"
+	writes_streams "$kind" && set -- "$1" --omit provenance "${@:2}"
 	anew "$@" <in
 	mv out plain
 	mkdir made

@@ -75,7 +75,7 @@ balance() {
 	limited 'staleness 0' exits 0 ace-recv --spool spool -v in
 	says "step 2: accepted"
 	ace-aggregate --spool spool --steps 1 >sum
-	[ "$(ace-inspect --json sum | grep -c edge2)" -eq 0 ]
+	[ "$(ace-inspect --format json sum | grep -c edge2)" -eq 0 ]
 }
 
 @test "four in flight, in any order and repeatedly: each once, exact" {
@@ -86,7 +86,7 @@ balance() {
 		for s in 0 1 2 3; do
 			code $s
 		done
-		[ "$(ace-compress -S state --resend | ace-inspect --json |
+		[ "$(ace-compress -S state --resend | ace-inspect --format json |
 		    wc -l)" -eq 4 ]
 		for s in $order; do
 			answer "sent$s"
@@ -136,7 +136,7 @@ balance() {
 sums() {
 	local f
 	for f; do
-		ace-expand --no-provenance "$f" | ace-export -f raw -o raw
+		ace-expand --omit provenance "$f" | ace-export -f raw -o raw
 		perl -e 'local $/; binmode STDIN; print join("\n",
 		    unpack("f<*", <STDIN>)), "\n"' <raw >"$f.txt"
 	done

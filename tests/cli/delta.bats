@@ -13,7 +13,7 @@ setup() {
 }
 
 # without what says by which command
-plain() { ace-diff --no-provenance "$@"; }
+plain() { ace-diff --omit provenance "$@"; }
 
 @test "a directory of either coding, with either checksum, is what the two models are" {
 	mkmodel olds -n 1000 -f 3 --reverse
@@ -222,7 +222,7 @@ refused() {
 			exits 0 peak kib ace-patch -o d -f $coding m <2.aceg
 			same m $new
 			[ "$(cat kib)" -lt 65536 ] || [ -n "$ACE_SANITIZED" ]
-			exits 0 peak kib ace-diff --no-provenance a d
+			exits 0 peak kib ace-diff --omit provenance a d
 			same out 2.aceg
 			[ "$(cat kib)" -lt 65536 ] || [ -n "$ACE_SANITIZED" ]
 			rm -r d m m.ace-patch

@@ -249,8 +249,8 @@ taken_up() {
 @test "with a state a segment leaves before the next one came, and the end after the commit" {
 	layer_by_layer all >made
 	mkfifo slow
-	for how in "ace-compress --no-provenance -S st -c q8" "ace-step --no-provenance -S st -c q8" \
-	    "ace-step --no-provenance -T 1 -S st -c topk:0.1"; do
+	for how in "ace-compress --omit provenance -S st -c q8" "ace-step --omit provenance -S st -c q8" \
+	    "ace-step --omit provenance -T 1 -S st -c topk:0.1"; do
 		rm -rf st want
 		exits 0 ${how/ st / want } made
 		mv out whole
@@ -296,11 +296,11 @@ to_full() { "$@" >/dev/full; }
 @test "a segment that cannot leave is no step: the next try is the first" {
 	needs_full
 	layer_by_layer all | ace-cut --step 0 >made
-	exits 0 ace-compress --no-provenance -S want -c q8 made
+	exits 0 ace-compress --omit provenance -S want -c q8 made
 	mv out whole
-	exits 4 to_full ace-compress --no-provenance -S st -c q8 made
+	exits 4 to_full ace-compress --omit provenance -S st -c q8 made
 	[ ! -e st/residual ]
-	exits 0 ace-compress --no-provenance -S st -c q8 made
+	exits 0 ace-compress --omit provenance -S st -c q8 made
 	same out whole
 }
 
@@ -332,9 +332,9 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 @test "segments of a budget leave before the next one came, from the second step on" {
 	layer_by_layer all >made
 	mkfifo slow
-	for how in "ace-step --no-provenance -S st -b 12k" \
-	    "ace-step --no-provenance -T 1 -S st --bits 7" \
-	    "ace-step --no-provenance -S st --policy --ratio 5,5"; do
+	for how in "ace-step --omit provenance -S st -b 12k" \
+	    "ace-step --omit provenance -T 1 -S st --bits 7" \
+	    "ace-step --omit provenance -S st --policy --ratio 5,5"; do
 		rm -rf st want
 		exits 0 ${how/ st / want } made
 		mv out whole
@@ -360,32 +360,32 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 
 @test "segments of a budget: the bytes of any threads, of a pipe, and of a step that comes again" {
 	layer_by_layer all >made
-	exits 0 ace-step --no-provenance -T 1 -S s1 -b 12k made
+	exits 0 ace-step --omit provenance -T 1 -S s1 -b 12k made
 	mv out want
-	exits 0 ace-step --no-provenance -T 4 -S s2 -b 12k made
+	exits 0 ace-step --omit provenance -T 4 -S s2 -b 12k made
 	same out want
 	for s in 0 1 2; do
 		ace-cut --step $s made >in
-		exits 0 ace-step --no-provenance -S s3 -b 12k in
+		exits 0 ace-step --omit provenance -S s3 -b 12k in
 		mv out one
 		# absorbed already: the same once more
-		exits 0 ace-step --no-provenance -S s3 -b 12k in
+		exits 0 ace-step --omit provenance -S s3 -b 12k in
 		same out one
 		ace-cut --step $s want | ace-inspect diff one
 		ace-expand -S s4 in | ace-score -S s4 | ace-select -b 12k |
-		    ace-compress --no-provenance -S s4 >out
+		    ace-compress --omit provenance -S s4 >out
 		same out one
 	done
 	cmp s1/residual s3/residual
 	cmp s1/residual s4/residual
 	# what is remembered of a step that was not committed is not taken for it
 	rm -rf s5
-	exits 0 ace-step --no-provenance -S s5 -b 12k <(ace-cut --step 0-1 made)
+	exits 0 ace-step --omit provenance -S s5 -b 12k <(ace-cut --step 0-1 made)
 	cp s5/residual residual
-	exits 0 ace-step --no-provenance -S s5 -b 12k <(ace-cut --step 2 made)
+	exits 0 ace-step --omit provenance -S s5 -b 12k <(ace-cut --step 2 made)
 	mv out third
 	cp residual s5/residual
-	exits 0 ace-step --no-provenance -S s5 -b 12k <(ace-cut --step 2 made)
+	exits 0 ace-step --omit provenance -S s5 -b 12k <(ace-cut --step 2 made)
 	same out third
 }
 

@@ -32,7 +32,7 @@ through() {
 }
 
 @test "files, pipes and a spool give the same bytes, in bounded memory" {
-	agg=(ace-aggregate --no-provenance)
+	agg=(ace-aggregate --omit provenance)
 	bounded "${agg[@]}" "${all[@]}"
 	mv out want
 	[ "$(field n want)" = $edges ]
@@ -47,8 +47,8 @@ through() {
 
 # bats test_tags=long
 @test "rules, too" {
-	bounded ace-aggregate --no-provenance --rule median "${all[@]}"
+	bounded ace-aggregate --omit provenance --rule median "${all[@]}"
 	mv out want
-	through bounded ace-aggregate --no-provenance --rule median
+	through bounded ace-aggregate --omit provenance --rule median
 	same out want
 }

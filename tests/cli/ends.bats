@@ -54,18 +54,18 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	takes ace-aggregate --expect 2 a b
 	refuses "spool and FILE 'a'" ace-aggregate --spool s a
 	[ ! -e s ]
-	takes ace-aggregate --no-provenance a b
+	takes ace-aggregate --omit provenance a b
 	mv out mean
 	# what every aggregate is called unless it has a name
-	grep -q '"device":"aggregate"' < <(ace-inspect --json mean)
-	grep -q '"device":"cloud"' < <(ace-aggregate -d cloud a b | ace-inspect --json)
+	grep -q '"device":"aggregate"' < <(ace-inspect --format json mean)
+	grep -q '"device":"cloud"' < <(ace-aggregate -d cloud a b | ace-inspect --format json)
 }
 
 @test "ace-import: what a shard is when nothing is said of it" {
 	head -c 400000 /dev/zero >v.f32
 	takes ace-import v.f32
 	mv out in
-	takes ace-inspect --json in
+	takes ace-inspect --format json in
 	perl -MJSON::PP -e '$j = decode_json(<STDIN>); $j->{step} == 0 && $j->{weight} == 1 &&
 	    $j->{samples} == 0 && $j->{kind} eq "gradient" && $j->{base_version} == 0 &&
 	    $j->{group_size} == 65536 && $j->{tensors}[0]{name} eq "data" &&
@@ -73,14 +73,14 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	for k in gradient delta model; do
 		takes ace-import -k $k v.f32
 		mv out in
-		grep -q "\"kind\":\"$k\"" < <(ace-inspect --json in)
+		grep -q "\"kind\":\"$k\"" < <(ace-inspect --format json in)
 	done
 	takes ace-import --shape 1,1,1,1,1,1,1,100000 v.f32
 	refuses shape ace-import --shape '' v.f32
 	refuses shape ace-import --shape 100000, v.f32
 	takes ace-import -w 1e300 --model-norm 0 v.f32
 	mv out in
-	grep -q '"model.norm":"0"' < <(ace-inspect --json in)
+	grep -q '"model.norm":"0"' < <(ace-inspect --format json in)
 	for x in -1 nan inf 1.1e300; do
 		refuses model-norm ace-import --model-norm $x v.f32
 	done
@@ -92,7 +92,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	takes ace-import --base-version 18446744073709551615 v.f32
 	takes ace-import -g 100 v.f32
 	mv out in
-	grep -q '"group_size":100,' < <(ace-inspect --json in)
+	grep -q '"group_size":100,' < <(ace-inspect --format json in)
 }
 
 @test "ace-export: an npz is stored; --step 0 is a step" {
@@ -142,7 +142,7 @@ ace-archive: 1 shards were there already" ]
 	ace-recv --spool D sent >receipt
 	takes ace-ack -S S receipt
 	mv out rest
-	takes ace-inspect --json rest
+	takes ace-inspect --format json rest
 	[ ! -s out ]
 	takes ace-ack -S S --restart 1
 	[ ! -s out ]
@@ -152,18 +152,18 @@ ace-archive: 1 shards were there already" ]
 @test "ace-compress and ace-select: an output that is a file is there whole" {
 	mkshards >in
 	ace-score in >scored
-	takes ace-select --bits 8 --text -o plan scored
+	takes ace-select --bits 8 --format text -o plan scored
 	[ ! -s out ]
-	takes ace-select --bits 8 --text scored
+	takes ace-select --bits 8 --format text scored
 	same out plan
 	head -c 1500 scored >part
-	exits 3 ace-select --bits 8 --text -o none part
+	exits 3 ace-select --bits 8 --format text -o none part
 	[ ! -e none ]
 	refuses '--resend means nothing without --state' ace-compress --resend
 	mkdir -m 700 S
 	takes ace-compress -S S --resend
 	mv out none
-	takes ace-inspect --json none
+	takes ace-inspect --format json none
 	[ ! -s out ]
 }
 

@@ -123,7 +123,8 @@ refuses() {
 	--output|option '--output' needs a value
 	--sandbox|option '--sandbox' needs a value
 	--quiet=1|option '--quiet' takes no value
-	--omit-schema=yes|option '--omit-schema' takes no value
+	--omit provenance,yes|--omit 'yes': provenance or schema
+	--omit ,|--omit '': provenance or schema
 	-Z|option '-Z' is unknown
 	--quiet -vZq|option '-Z' is unknown
 	--outpu x|unknown option '--outpu'
@@ -138,15 +139,15 @@ refuses() {
 	[ "$(wc -l <err)" -eq 1 ]
 	exits 2 ace-advise interval --steps
 	says "^Try 'ace-advise interval --help'\.$"
-	exits 0 ace-expand --no-provenance --output=a -- in
-	exits 0 ace-expand --no-provenance -qo b in
+	exits 0 ace-expand --omit provenance --output=a -- in
+	exits 0 ace-expand --omit provenance -qo b in
 	same a b
 }
 
 @test "options after an operand are called so, by every program" {
 	mkshards >in
 	for call in 'ace-score in --form level' 'ace-aggregate in -v' 'ace-inspect list in -q' \
-	    'ace-inspect in --json' 'ace-expand in -o out2' 'ace-diff in in -r demo'; do
+	    'ace-inspect in --format json' 'ace-expand in -o out2' 'ace-diff in in -r demo'; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 2 $call
 		says "^${call%% *}: option '-[-a-z]*' is after the operand 'in': options come first"

@@ -20,14 +20,14 @@ waits() {
 
 @test "each table of loops gives the same, one that is not there is a wrong call" {
 	mkshards -n 10k >in
-	exits 0 ace-compress --no-provenance -c topk:0.1 in
+	exits 0 ace-compress --omit provenance -c topk:0.1 in
 	mv out coded
-	exits 0 ace-expand --no-provenance coded
+	exits 0 ace-expand --omit provenance coded
 	mv out dense
 	for k in ref ''; do
-		ACE_KERNEL=$k exits 0 ace-compress --no-provenance -c topk:0.1 in
+		ACE_KERNEL=$k exits 0 ace-compress --omit provenance -c topk:0.1 in
 		same out coded
-		ACE_KERNEL=$k exits 0 ace-expand --no-provenance coded
+		ACE_KERNEL=$k exits 0 ace-expand --omit provenance coded
 		same out dense
 	done
 	ACE_KERNEL=abacus exits 2 ace-compress -c q8 in
@@ -64,15 +64,15 @@ left() {
 	[ "$(wc -l <said)" -eq 4 ]
 	grep -q "^ace-compress: edge1/4: in 5 shards in a row the code lost more than it kept" said
 	# without a state nothing is scaled
-	exits 0 ace-compress --no-provenance -c qsgd:4 in
+	exits 0 ace-compress --omit provenance -c qsgd:4 in
 	mv out plain
-	exits 0 ace-compress --no-provenance -c qsgd:4:mse in
+	exits 0 ace-compress --omit provenance -c qsgd:4:mse in
 	! cmp -s out plain || false
 	[ "$(stat -c %s out)" -eq "$(stat -c %s plain)" ]
 	# as a plan the same
 	ace-score in | ace-select -p 1=qsgd:4:mse |
-	    ace-compress --no-provenance | ace-expand --no-provenance >two
-	ace-expand --no-provenance out >one
+	    ace-compress --omit provenance | ace-expand --omit provenance >two
+	ace-expand --omit provenance out >one
 	ace-inspect diff one two
 }
 
@@ -192,7 +192,7 @@ left() {
 
 @test "--cache: one at a time, one device, and only for differences" {
 	mkshards >in
-	exits 0 ace-expand --no-provenance --cache h in
+	exits 0 ace-expand --omit provenance --cache h in
 	raw out | cmp - <(raw in)
 	[ ! -e h/history ]
 	ace-compress -S st -c q8 --error-feedback ef21 in >coded

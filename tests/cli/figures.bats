@@ -3,9 +3,9 @@
 # bats file_tags=plain
 load helper
 
-# json EXPRESSION FILE: of ace-inspect --json, in perl
+# json EXPRESSION FILE: of ace-inspect --format json, in perl
 json() {
-	ace-inspect --json "$2" | perl -MJSON::PP -e '$j = decode_json(<STDIN>);
+	ace-inspect --format json "$2" | perl -MJSON::PP -e '$j = decode_json(<STDIN>);
 	    print eval $ARGV[0], "\n"; die $@ if $@' "$1"
 }
 
@@ -24,7 +24,7 @@ size() {
 	# many small groups; then few, all in one frame
 	for g in 256 65536; do
 		mkshards -n 1M -g $g |
-		    ace-compress -c topk:0.01 --omit-schema --no-provenance >coded
+		    ace-compress -c topk:0.01 --omit provenance,schema >coded
 		mkshards -n 1M -g $g | ace-compress -c topk:0.01 >whole
 		bodies=$(json '$j->{total}{bytes}' whole)
 		groups=$((1048576 / g))
@@ -32,7 +32,7 @@ size() {
 		echo "# $groups groups: $extra bytes besides the $bodies coded" >&3
 		[ "$extra" -le $((1024 + 4 * groups)) ]
 	done
-	mkshards -n 64 | ace-compress -c q8 --omit-schema --no-provenance >one
+	mkshards -n 64 | ace-compress -c q8 --omit provenance,schema >one
 	[ "$(size one)" -le $((1024 + 68)) ]
 }
 
@@ -61,7 +61,7 @@ framed() {
 	framed whole >&3
 	[ "$(framed whole | tail -n 1)" -le 1250 ]
 	# shellcheck disable=SC2086
-	mkshards $model | ace-compress --no-provenance -c q4 >bare
+	mkshards $model | ace-compress --omit provenance -c q4 >bare
 	framed bare >&3
 	[ "$(framed bare | tail -n 1)" -le 950 ]
 }

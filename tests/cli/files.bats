@@ -118,7 +118,7 @@ given() {
 	same f m.safetensors
 	# what is replaced was read before
 	cp in f
-	exits 0 ace-cut --no-provenance -o f f
+	exits 0 ace-cut --omit provenance -o f f
 	exits 0 ace-inspect verify f
 	# no regular file: no matter
 	ace-cut in </dev/null >/dev/null

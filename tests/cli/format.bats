@@ -14,7 +14,7 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 	    "ace-select --bits 8" "ace-compress -c q8" ace-expand \
 	    "ace-ack -S ack" "ace-inspect recover" \
 	    "ace-step -S step --bits 8"; do
-		exits 0 $how --no-provenance in
+		exits 0 $how --omit provenance in
 		[ "$(kinds out | grep -o 'xyZz SHRD' | wc -l)" -eq 2 ] ||
 		    { echo "$how: $(kinds out)"; false; }
 	done
@@ -37,7 +37,7 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 		[ "$(head -n 1 lines)" = "mkshards 1" ]
 		tail -n 1 lines | grep -qE "^${how/ / [0-9.]+ }$|^$how [0-9.]+$"
 		mv out next
-		exits 0 $how --no-provenance next
+		exits 0 $how --omit provenance next
 		! ace-inspect -v out | grep '^provenance' || false
 	done
 }
@@ -48,7 +48,7 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 	ace-select -b 900 scored >planned
 	for with in '' '-S st'; do
 		# shellcheck disable=SC2086 # words
-		exits 0 ace-compress --no-provenance $with planned
+		exits 0 ace-compress --omit provenance $with planned
 		[ "$(frames out | cut -d' ' -f2 | sort -u | paste -sd' ')" = \
 		    "DATA HEAD SCHM SEND SHRD TAIL xyZz" ]
 	done
@@ -61,7 +61,7 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 	chmod 600 key.pem
 	[ "$(kinds "$ROOT/tests/golden/good-annotated.aceg" | tr ' ' '\n' | grep -c '^[a-z]')" -eq 12 ]
 	while IFS=: read -r kept how; do
-		exits 0 $how --no-provenance "$ROOT/tests/golden/good-annotated.aceg"
+		exits 0 $how --omit provenance "$ROOT/tests/golden/good-annotated.aceg"
 		mv out got
 		exits 0 ace-inspect verify got
 		got=$(kinds got | tr ' ' '\n' | grep '^[a-z]' | sort -u | paste -sd' ')
@@ -95,7 +95,7 @@ every() {
 
 @test "--schema and --max-elements are obeyed by every program" {
 	mkshards >in
-	ace-expand --omit-schema in >bare
+	ace-expand --omit schema in >bare
 	mkshards -t w:336 >other
 	every >programs
 	while read -r how; do
@@ -179,14 +179,14 @@ every() {
 
 @test "values that mean only themselves are carried as they are" {
 	mkshards -D 6 -k ramp -n 64 >in
-	exits 0 ace-compress --no-provenance -c lossless in
+	exits 0 ace-compress --omit provenance -c lossless in
 	mv out coded
 	[ "$(wc -c <coded)" -lt "$(wc -c <in)" ]
 	raw in >a
 	raw coded >b
 	same a b
 	for c in q8 topk:0.1 ecq:0.1 f16 bf16 none; do
-		exits 0 ace-compress --no-provenance -c "$c" in
+		exits 0 ace-compress --omit provenance -c "$c" in
 		same out coded
 	done
 	exits 0 ace-export -f safetensors -o x.safetensors in
@@ -236,7 +236,7 @@ still() {
 		still coded m.safetensors
 	done
 	# a plan that says otherwise, and a budget that they do not fit
-	ace-select -p 0 --text scored | sed 's/none/q4/' >plan
+	ace-select -p 0 --format text scored | sed 's/none/q4/' >plan
 	ace-select --plan plan in | ace-compress -o coded
 	still coded m.safetensors
 	ace-select -b 400 scored >planned

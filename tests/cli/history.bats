@@ -64,7 +64,7 @@ shared() { same "state/history.$1" "spool/test/device/edge1.history/history.$1";
 	[ "$(ls spool/test/device/edge1.history | wc -l)" -eq 3 ]
 	exits 0 ace-aggregate --spool spool --steps 3
 	mv out got
-	[ "$(ace-inspect --json got | wc -l)" -eq 3 ]
+	[ "$(ace-inspect --format json got | wc -l)" -eq 3 ]
 	code 3
 	answer sent3
 	[ "$(ls spool/test/device/edge1.history)" = "$(printf 'history.2\nhistory.3')" ]

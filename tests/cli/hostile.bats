@@ -24,7 +24,7 @@ waits() {
 # aggregate ARGS...: the next step
 aggregate() {
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --run test --steps 1 \
-	    --sync none --no-provenance "$@"
+	    --sync none --omit provenance "$@"
 }
 
 @test "kinds that are no gradients, and differences to a history" {
@@ -240,7 +240,7 @@ cuts.seconds=1" >in
 	shard 0 edge2 -H flags=16 >spool/test/0/edge2.aceg
 	aggregate --expect 3
 	says "^ace-aggregate: 1 of 3 shards of a step set aside: mismatch: "
-	[ "$(ace-inspect --json out | grep -o '"contributors": *[0-9]*' |
+	[ "$(ace-inspect --format json out | grep -o '"contributors": *[0-9]*' |
 	    grep -o '[0-9]*$' | head -n 1)" = 2 ]
 	cp spool/test/0/edge2.aceg in
 	recv "edge2' step 0: invalid: mismatch: " <in

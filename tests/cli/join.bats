@@ -22,7 +22,7 @@ leaves() { ace-recv --spool spool --run demo --device "$1" --leave; }
 
 # told: "kind step" of the shards in the file told
 told() {
-	ace-inspect --json told | python3 -c 'import json, sys
+	ace-inspect --format json told | python3 -c 'import json, sys
 for line in sys.stdin:
     d = json.loads(line); "kind" in d and print(d["kind"], d["step"])' | paste -sd ' '
 }
@@ -163,8 +163,8 @@ limits" ]
 	wait_for asks
 	leaves edge2
 	wait $pid
-	[ "$(ace-inspect --json means | grep -c '"contributors":3')" -eq 1 ]
-	[ "$(ace-inspect --json means | grep -c '"contributors":2')" -eq 1 ]
+	[ "$(ace-inspect --format json means | grep -c '"contributors":3')" -eq 1 ]
+	[ "$(ace-inspect --format json means | grep -c '"contributors":2')" -eq 1 ]
 	# who left is not on the list again when somebody comes
 	joins edge4 >/dev/null
 	[ "$(sort spool/demo/devices | paste -sd ' ')" = 'edge1 edge3 edge4' ]

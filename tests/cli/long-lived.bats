@@ -189,7 +189,7 @@ breaks() {
 
 # closes ARGS...: a step of the spool is closed within a second, or not (124)
 closes() {
-	exits "$1" timeout "${2}" ace-aggregate --no-provenance --spool spool \
+	exits "$1" timeout "${2}" ace-aggregate --omit provenance --spool spool \
 	    --steps 1 "${@:3}"
 }
 
@@ -246,12 +246,12 @@ closes() {
 		    ace-recv --spool box --sync none >/dev/null
 	done
 	cp -r box spool
-	ace-aggregate --no-provenance --spool spool --expect 3 --steps 1 >want
+	ace-aggregate --omit provenance --spool spool --expect 3 --steps 1 >want
 	for n in $(seq 100); do
 		rm -rf spool
 		cp -r box spool
 		got=0
-		killed "$n" ace-aggregate --no-provenance --spool spool \
+		killed "$n" ace-aggregate --omit provenance --spool spool \
 		    --expect 3 --steps 1 >out 2>err || got=$?
 		[ "$got" -ne 0 ] || break
 		[ "$got" -eq 137 ]
@@ -260,7 +260,7 @@ closes() {
 		    ace-recv --spool spool --sync none >/dev/null
 		closed=$(ls spool/test/closed 2>/dev/null || true)
 		[ ! -e spool/test/done/0 ] || continue	# done but for the end
-		timeout "$HANG" ace-aggregate --no-provenance --spool spool \
+		timeout "$HANG" ace-aggregate --omit provenance --spool spool \
 		    --expect 3 --steps 1 >again
 		if [ -n "$closed" ]; then
 			same again want

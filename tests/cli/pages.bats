@@ -15,8 +15,8 @@ page() { WANT=$2 said "$1" && echo; }
 @test "ace-sign: what a signature takes" {
 	openssl genpkey -algorithm ed25519 -out key.pem
 	mkshards >in
-	ace-sign -k key.pem --no-provenance in >signed
-	ace-sign -k key.pem --no-provenance --omit-schema in >without
+	ace-sign -k key.pem --omit provenance in >signed
+	ace-sign -k key.pem --omit provenance,schema in >without
 	[ $(($(wc -c <signed) - $(wc -c <in))) -eq "$(page ace-sign.1 'A signature takes (\d+) bytes')" ]
 }
 
@@ -155,7 +155,7 @@ example() {
 		sed -n '/^Common options, which$/,/ \.$/s/^\.Fl \(-*\)\([^ ]*\).*/-\1\2/p' "$p" | sort >named
 		{ "$x" --help-rows; "$x" --help-rows | awk '$1 == "command" { print $2 }' |
 		    while read -r o; do "$x" "$o" --help-rows; done; } | awk -F '\t' '$1 == "option" { print $3 != "" ? "-" $3 : "--" $2 }' |
-		    grep -xE -e '-[oqvhV]|--(schema|omit-schema|no-provenance|max-elements|sandbox)' | sort -u >has
+		    grep -xE -e '-[oqvhV]|--(schema|omit|max-elements|sandbox)' | sort -u >has
 		while read -r o; do
 			grep -qE "^\.It (.* )?Fl ${o#-}( |\$)" "$p" || echo "$o"
 		done <has >want
@@ -171,9 +171,9 @@ example() {
 	for model in '-n 336' '-t a:64,64 -t b:64 -t c:100,30'; do
 		# shellcheck disable=SC2086 # words
 		mkshards $model >in
-		ace-score --no-provenance -o scored in
+		ace-score --omit provenance -o scored in
 		for b in 459 487 572 611 700 754 831 967 1125 1242 1300; do
-			ace-select -b $b --no-provenance scored | ace-compress --no-provenance >coded
+			ace-select -b $b --omit provenance scored | ace-compress --omit provenance >coded
 			n=$(frames coded | awk '$2 == "SHRD" { from = $1 } $2 == "TAIL" { print $1 - from }')
 			[ "$n" -le "$b" ]
 			awk -v b=$b -v n="$n" -v of="$of" -v more="$bytes" \
@@ -203,7 +203,7 @@ example() {
 	sed 's/^sed -i/cp plan before; sed -i/' it.sh >run.sh
 	bash -euo pipefail run.sh 2>err
 	[ "$(diff before plan | grep -c '^>')" -eq 1 ]
-	same plan <(ace-select --plan plan --text scored.aceg | grep -v '^# shard' | cat <(sed 1q plan) -)
+	same plan <(ace-select --plan plan --format text scored.aceg | grep -v '^# shard' | cat <(sed 1q plan) -)
 }
 
 @test "ace-import: by which names tensors are norms, biases, embeddings" {
@@ -219,7 +219,7 @@ example() {
 		perl -e '$h = qq({"$ARGV[0]":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}});
 		    $h .= " " while length($h) % 8; print pack("Q<", length $h), $h, "\0" x 16' \
 		    "$([ "$w" = ln.weight ] || echo q.)$w" | ace-import -f safetensors >in
-		ace-inspect --json in | grep -q "\"kind\":\"$kind\",\"shape\"" ||
+		ace-inspect --format json in | grep -q "\"kind\":\"$kind\",\"shape\"" ||
 		    { echo "$w is no $kind"; false; }
 	done <said
 }

@@ -18,7 +18,7 @@ export WAY=Replay
 	[ "$(cut -d' ' -f2 edge1.log | sort -u | wc -l)" -eq 4 ]
 	# each shard is a gradient, and says the model and moments that it began with
 	for i in 1 2; do
-		ace-inspect --json spool/train-replay3-*/3/edge$i.aceg >listing
+		ace-inspect --format json spool/train-replay3-*/3/edge$i.aceg >listing
 		grep -q '"kind":"gradient"' listing
 		grep -q "\"model.digest\":\"$(sed -n 's/^3 //p' edge1.log)\"" listing
 	done

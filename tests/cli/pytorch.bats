@@ -16,7 +16,7 @@ load pytorch
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
 	# each shard says at which model it began: the one of the round before
 	for i in 1 2; do
-		ace-inspect --json spool/train-*/4/edge$i.aceg >listing
+		ace-inspect --format json spool/train-*/4/edge$i.aceg >listing
 		grep -q '"kind":"delta"' listing
 		grep -q "\"model.digest\":\"$(sed -n 's/^4 //p' edge1.log)\"" listing
 	done

@@ -33,7 +33,7 @@ has() {
 }
 
 # shards FILE N: so many there
-shards() { [ "$(ace-inspect --json "$1" | grep -o '"kind":"model"' | wc -l)" -eq "$2" ]; }
+shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -l)" -eq "$2" ]; }
 
 @test "a receiver that is not known is asked; then it gets what it needs" {
 	kept 0 3
@@ -63,7 +63,7 @@ shards() { [ "$(ace-inspect --json "$1" | grep -o '"kind":"model"' | wc -l)" -eq
 	to edge1 r
 	shards edge1.down 0
 	has edge1 3 newest
-	ace-status --json S | grep -q '"receiver":"edge1","is":"newest","step":3,"behind":0,"patches":0'
+	ace-status --format json S | grep -q '"receiver":"edge1","is":"newest","step":3,"behind":0,"patches":0'
 }
 
 @test "a receipt that was lost: the same again, and nothing is done twice" {

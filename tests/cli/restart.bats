@@ -138,11 +138,11 @@ noticed() {
 		[ "$got" -eq 137 ]
 		# in between it is as it was, or has nothing and knows its number
 		[ ! -e state/residual ] || same before/residual state/residual
-		[ -e state/residual ] || ace-inspect --json state/restart | grep -q '"incarnation":"1"'
+		[ -e state/residual ] || ace-inspect --format json state/restart | grep -q '"incarnation":"1"'
 		exits 0 ace-ack -S state --restart 1
 		[ ! -e state/residual ]
 		code 5
-		ace-inspect list --json sent | grep -q '"incarnation":1,'
+		ace-inspect list --format json sent | grep -q '"incarnation":1,'
 	done
 	[ "$n" -gt 20 ]
 	[ "$(find state -name '*.new-*' | wc -l)" -eq 0 ]

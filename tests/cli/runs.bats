@@ -38,9 +38,9 @@ run_in() {
 
 @test "the figures of a line are those of the long form" {
 	mkshards -c q8 -k layered -n 300k >in
-	ace-inspect list --json in >long
-	ace-inspect brief --json in >brief
-	ace-inspect --tsv in >tsv
+	ace-inspect list --format json in >long
+	ace-inspect brief --format json in >brief
+	ace-inspect --format tsv in >tsv
 	perl -MJSON::PP -e 'sub doc { open F, $_[0] or die; decode_json(<F>) }
 	    ($l, $b) = (doc("long"), doc("brief")); open T, "tsv" or die;
 	    @h = split /\t/, <T>; @v = split /\t/, <T>; chomp @h, @v;
@@ -54,7 +54,7 @@ run_in() {
 	    { cat long brief tsv; false; }
 	# --tensor: the bodies of these alone
 	mkshards -c q8 >in
-	exits 0 ace-inspect brief --json --tensor embed in
+	exits 0 ace-inspect brief --format json --tensor embed in
 	grep -q '"elements":192,"bytes":204,' out || { cat out; false; }
 }
 
@@ -63,16 +63,16 @@ run_in() {
 	run_in dir
 	tar -czf dir.tgz dir
 	(cd dir && python3 -m zipfile -c ../dir.zip r)
-	ace-inspect --tsv dir | cut -f2- | sort >want
+	ace-inspect --format tsv dir | cut -f2- | sort >want
 	for f in dir.tgz dir.zip; do
-		exits 0 ace-inspect --tsv $f
+		exits 0 ace-inspect --format tsv $f
 		diff <(cut -f2- out | sort) want
 		exits 0 ace-inspect verify $f
 		[ "$(grep -c ': ok, 1 shards' out)" -eq 24 ]
 		exits 0 ace-cut $f
-		ace-inspect --tsv out | cut -f2- | sort | diff - want
+		ace-inspect --format tsv out | cut -f2- | sort | diff - want
 		exits 0 ace-cut < <(cat $f)
-		ace-inspect --tsv out | cut -f2- | sort | diff - want
+		ace-inspect --format tsv out | cut -f2- | sort | diff - want
 	done
 	gzip -k dir/r/1/a.aceg
 	exits 0 ace-export -f raw dir/r/1/a.aceg.gz
@@ -146,9 +146,9 @@ run_in() {
 	says "ace-inspect: truncated: .* of 'dir/r/5/a.aceg'"
 	[ "$(wc -l <out)" -eq 26 ]
 	grep -qE '^ +5 a .* damaged$' out
-	exits 3 ace-inspect --tsv dir
+	exits 3 ace-inspect --format tsv dir
 	grep -qE '^dir/r/5/a.aceg	.*	truncated: ' out
-	exits 3 ace-inspect brief --json dir
+	exits 3 ace-inspect brief --format json dir
 	[ "$(grep -c '"error":"truncated' out)" -eq 1 ]
 	# also of one that cannot be unpacked at all
 	printf '\x28\xb5\x2f\xfdxxxxxxx' >dir/r/5/a.aceg
@@ -164,7 +164,7 @@ run_in() {
 	run_in one q8
 	run_in two q8
 	mv two/r two/another
-	table() { ace-inspect brief --tsv $1 | cut -f 3-; }
+	table() { ace-inspect brief --format tsv $1 | cut -f 3-; }
 	table one >a
 	table two >b
 	same a b
@@ -223,15 +223,15 @@ run_in() {
 	[ "$(grep -c '^shard ' out)$(grep -c '^embed ' out)$(grep -c '^layer' out)" = 110 ]
 	exits 0 ace-inspect brief --step 3 --device b --kind gradient --tensor embed dir
 	[ "$(grep -c ' b  *gradient ' out)$(wc -l <out)" = 13 ]
-	exits 0 ace-inspect stats --step 3 --device b --kind gradient --tensor embed --json dir
+	exits 0 ace-inspect stats --step 3 --device b --kind gradient --tensor embed --format json dir
 	[ "$(wc -l <out)" -eq 1 ]
 	exits 0 ace-inspect verify --step 3 --device b --kind gradient dir/r/3/b.aceg
 	exits 1 ace-inspect diff --kind mean --step 3 --device b --tensor embed \
 	    dir/r/4/b.aceg dir/r/3/mean.aceg
 	[ "$(grep -c '^embed ' out)$(grep -c '^layer' out)" = 10 ]
-	exits 124 timeout 1 ace-inspect follow --kind gradient --device b --tensor embed --json dir
+	exits 124 timeout 1 ace-inspect follow --kind gradient --device b --tensor embed --format json dir
 	[ "$(grep -c '"device":"b"' out)$(wc -l <out)" = 1212 ]
-	exits 124 timeout 1 ace-inspect follow --kind mean --tsv dir
+	exits 124 timeout 1 ace-inspect follow --kind mean --format tsv dir
 	[ "$(wc -l <out)" -eq 2 ]
 }
 
@@ -242,7 +242,7 @@ run_in() {
 	mkshards -r r -d a -s 3 -H kind=4 >one/residual.aceg
 	mkshards -r r -d m -s 3 -H kind=3 -P bandwidth=3e6 >one/mean.aceg
 	plot=(gnuplot -c "$ROOT/examples/plot.gnuplot")
-	for r in one 'a<b'; do ace-inspect --tsv "$r" >"$r.tsv"; done
+	for r in one 'a<b'; do ace-inspect --format tsv "$r" >"$r.tsv"; done
 	exits 0 "${plot[@]}" p.svg one.tsv 'a<b.tsv'
 	! command -v xmllint || xmllint --noout p.svg
 	grep -q '>one.tsv<' p.svg
@@ -253,17 +253,17 @@ run_in() {
 	done
 	! grep -E '>(bandwidth|f32, %)' p.svg || false
 	# a single step, and text; where there are only means they are drawn
-	ace-inspect --tsv one/mean.aceg >mean.tsv
+	ace-inspect --format tsv one/mean.aceg >mean.tsv
 	exits 0 "${plot[@]}" - mean.tsv
 	grep -q 'bandwidth, Mbit/s' out
 	# tensors
-	ace-inspect stats --tsv one/r/1/a.aceg >tensors.tsv
+	ace-inspect stats --format tsv one/r/1/a.aceg >tensors.tsv
 	exits 0 "${plot[@]}" t.svg tensors.tsv
 	grep -q '>layer.weight<' t.svg
 	grep -q '>bits a value' t.svg
 	exits 2 "${plot[@]}" x.svg
 	says '^usage: '
-	ace-inspect --tsv one/residual.aceg >kept.tsv
+	ace-inspect --format tsv one/residual.aceg >kept.tsv
 	exits 3 "${plot[@]}" x.svg kept.tsv
 	says "no shard of a device in 'kept.tsv'"
 	[ ! -e x.svg ]

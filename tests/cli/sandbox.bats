@@ -181,7 +181,7 @@ rows() {
 	[ "$(find all -name '*.aceg' | wc -l)" -eq 2 ]
 	exits 0 ace-score "$@" -o scored in
 	exits 0 ace-expand "$@" --feedback told -o plain in
-	exits 0 ace-select "$@" -b 20k --text scored
+	exits 0 ace-select "$@" -b 20k --format text scored
 	mv out plan
 	exits 0 ace-select "$@" --plan plan -o planned in
 	exits 0 ace-compress "$@" --schema in -S st -o coded planned

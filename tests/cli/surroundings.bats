@@ -6,12 +6,12 @@ load helper
 all() {
 	mkdir "$1"
 	ace-score two.aceg >"$1/scored"
-	ace-policy --no-provenance -v --bandwidth 1.5Mbit --deadline 250ms \
+	ace-policy --omit provenance -v --bandwidth 1.5Mbit --deadline 250ms \
 	    two.aceg >"$1/policy" 2>"$1/policy.words"
-	ace-select --no-provenance --bits 9.5 --text two.aceg >"$1/plan"
-	ace-compress --no-provenance -c topk:0.25 two.aceg >"$1/sent"
-	ace-inspect list --json two.aceg >"$1/json"
-	ace-inspect --tsv two.aceg >"$1/tsv"
+	ace-select --omit provenance --bits 9.5 --format text two.aceg >"$1/plan"
+	ace-compress --omit provenance -c topk:0.25 two.aceg >"$1/sent"
+	ace-inspect list --format json two.aceg >"$1/json"
+	ace-inspect --format tsv two.aceg >"$1/tsv"
 	ace-advise dynacomm --dt 1.5ms --bandwidth 1Gbit table.tsv >"$1/cuts"
 	ace-export --step 0 -o "$1/w.npz" two.aceg
 	ace-archive create -o "$1/run.zip" two.aceg

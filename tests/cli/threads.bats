@@ -32,22 +32,22 @@ model() { mkshards -n 900k -k layered "$@"; }
 	local s
 	for s in 0 1 2; do
 		mkshards -n 900k -s $s -x $s -k layered >"in$s"
-		each "ace-compress -T @ -S S@ --no-provenance -c ecq:1 in$s \
+		each "ace-compress -T @ -S S@ --omit provenance -c ecq:1 in$s \
 		    >made.@; cat S@/residual >>made.@"
 	done
 	# what looks at the shard before is coded in order
 	for s in 0 1 2; do
-		each "ace-compress -T @ -S L@ --no-provenance -c lowrank:4 \
+		each "ace-compress -T @ -S L@ --omit provenance -c lowrank:4 \
 		    in$s >made.@; cat L@/residual >>made.@"
 	done
 	for s in 0 1 2; do
-		each "ace-step -T @ -S B@ --no-provenance --bits 0.4 in$s \
+		each "ace-step -T @ -S B@ --omit provenance --bits 0.4 in$s \
 		    >made.@; cat B@/residual >>made.@"
 	done
 	for s in 0 1 2; do
 		each "ace-compress -T @ -S C@ --error-feedback cache \
-		    --no-provenance -c q4 in$s >made.@"
-		each "ace-expand -T @ --cache H@ --no-provenance made.@ >x;
+		    --omit provenance -c q4 in$s >made.@"
+		each "ace-expand -T @ --cache H@ --omit provenance made.@ >x;
 		    mv x made.@"
 	done
 }
@@ -61,18 +61,18 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 	local s
 	for s in 0 1 2; do
 		large $s
-		each "ace-step -T @ -S B@ --sync none --no-provenance --bits 0.4 \
+		each "ace-step -T @ -S B@ --sync none --omit provenance --bits 0.4 \
 		    in$s >made.@; cat B@/residual >>made.@"
 	done
 	# steps in one process; bytes that come by the thousand
 	cat in0 in1 in2 | dd bs=3001 2>/dev/null |
-	    ace-step -T 2 -S slow --sync none --no-provenance --bits 0.4 >all
+	    ace-step -T 2 -S slow --sync none --omit provenance --bits 0.4 >all
 	same slow/residual B1/residual
 	for s in 0 1 2; do
-		ace-expand -S four --no-provenance in$s |
-		    ace-score -S four --no-provenance |
-		    ace-select --bits 0.4 --no-provenance |
-		    ace-compress -T 2 -S four --sync none --no-provenance >part
+		ace-expand -S four --omit provenance in$s |
+		    ace-score -S four --omit provenance |
+		    ace-select --bits 0.4 --omit provenance |
+		    ace-compress -T 2 -S four --sync none --omit provenance >part
 	done
 	same four/residual B1/residual
 }

@@ -145,7 +145,7 @@ interval.$own=4" >decided
 
 # norm STREAM: what its shard says of its model
 norm() {
-	ace-inspect --json "$1" | grep -o '"model.norm":"[0-9.]*' |
+	ace-inspect --format json "$1" | grep -o '"model.norm":"[0-9.]*' |
 	    grep -o '[0-9.]*$'
 }
 
@@ -158,12 +158,12 @@ norm() {
 	echo "$(norm e1) $(norm e2) $(norm mean)" >norms
 	awk '{ d = $3 - ($1 + $2) / 2
 	    exit !($1 > 5 && $1 != $2 && d < 1e-6 && d > -1e-6) }' norms
-	exits 0 ace-policy --no-provenance --target-divergence 0.01 mean
+	exits 0 ace-policy --omit provenance --target-divergence 0.01 mean
 	mv out with
-	exits 0 ace-policy --no-provenance --target-divergence 0.01 \
+	exits 0 ace-policy --omit provenance --target-divergence 0.01 \
 	    --model-norm "$(norm mean)" mean
 	same out with
-	exits 0 ace-policy --no-provenance --target-divergence 0.01 \
+	exits 0 ace-policy --omit provenance --target-divergence 0.01 \
 	    --model-norm 1 mean
 	if cmp -s out with; then false; fi
 	# one that says nothing: no mean of the others is made up
@@ -637,7 +637,7 @@ together() {
 	    --sensitivity one --sensitivity 't,wo' text
 	same one t,wo
 	exits 2 train --local --sensitivity 1 --sensitivity 2 --sensitivity 3 text
-	exits 0 ace-inspect --json one
+	exits 0 ace-inspect --format json one
 	grep -q '"step":4,"kind":"history"' out
 	# the same as the trainer without it, and gradients are what is measured:
 	# a larger share for a value that moves the loss more
@@ -645,7 +645,7 @@ together() {
 	train --index 1 --of 2 --interval 2 --steps 10 $small \
 	    --sensitivity one text >with
 	same without with
-	exits 0 ace-inspect stats --json one
+	exits 0 ace-inspect stats --format json one
 	grep -q '"min":0' out
 	exits 4 train --index 1 --of 2 --interval 2 --steps 2 $small \
 	    --sensitivity nowhere/one text
@@ -653,7 +653,7 @@ together() {
 	train --index 1 --of 2 --interval 2 --steps 10 $small \
 	    --sensitivity more --favour w=4 text >favoured
 	same without favoured
-	ace-inspect stats --json one more | tr '{,' '\n' |
+	ace-inspect stats --format json one more | tr '{,' '\n' |
 	    awk -F '"' '$2 == "name" { t = $4 }
 	    $2 == "l2" && t != "" { sub(/:/, "", $3); print t, $3; t = "" }' >most
 	awk '$1 in x { r = $2 / x[$1] - ($1 ~ /^w/ ? 2 : 1); n++
@@ -730,6 +730,6 @@ together() {
 	same want got
 	same <(tail -n 1 log1) <(tail -n 1 log2)
 	[ "$(cut -f 1 log2 | grep -c end)" -eq 1 ]
-	cat part rest | ace-cut --no-provenance >joined
-	ace-cut --no-provenance all | cmp - joined
+	cat part rest | ace-cut --omit provenance >joined
+	ace-cut --omit provenance all | cmp - joined
 }

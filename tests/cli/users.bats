@@ -72,7 +72,7 @@ last_week() {
 @test "somebody with last week's shards: which, when, one tensor, two runs" {
 	last_week
 	# which steps and devices are there, a line each?
-	exits 0 ace-inspect --tsv spool
+	exits 0 ace-inspect --format tsv spool
 	[ "$(grep -c edge1 out)" -eq 4 ]
 	# how did it develop?
 	exits 0 ace-inspect brief spool
@@ -80,7 +80,7 @@ last_week() {
 	# the embedding of edge1 in steps 1 and 2, as numbers
 	exits 0 ace-cut --device edge1 --step 1-2 --tensor embed spool
 	mv out chosen
-	[ "$(ace-inspect brief --tsv chosen | grep -c edge1)" -eq 2 ]
+	[ "$(ace-inspect brief --format tsv chosen | grep -c edge1)" -eq 2 ]
 	ace-export -f raw --tensor embed --step 2 chosen >numbers
 	[ "$(wc -c <numbers)" -eq 768 ]
 	# is what edge1 sent in step 1 what edge2 sent?
@@ -88,7 +88,7 @@ last_week() {
 	    <(ace-cut --device edge2 --step 1 spool)
 	# keep all of it in one file, and look at that
 	ace-archive create -o week.tar.gz spool
-	exits 0 ace-inspect --tsv week.tar.gz
+	exits 0 ace-inspect --format tsv week.tar.gz
 	[ "$(grep -c edge1 out)" -eq 4 ]
 	# what is in this one?
 	exits 0 ace-inspect spool/test/0/edge1.aceg
@@ -102,7 +102,7 @@ last_week() {
 	grep -qE '^edge2 +2 missing ' out
 	grep -q 'waits\|1 of 2 shards' out
 	# for the monitoring
-	exits 0 ace-status --json spool
+	exits 0 ace-status --format json spool
 	grep -q '"device":"edge2","is":"missing"' out
 	# what became of what edge2 sent last?
 	exits 0 ace-status state.edge2

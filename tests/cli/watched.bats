@@ -201,7 +201,7 @@ families() {
 	    sed '/^\.[BE]d/d; s/\\e/\\/g' >board.py
 	[ "$(wc -l <board.py)" -le 12 ]
 	for d in edge1 edge2; do mkshards -d $d -s 3 -r demo >run/$d.aceg; done
-	ace-inspect --tsv --kind gradient run >table
+	ace-inspect --format tsv --kind gradient run >table
 	python3 board.py <table >said
 	grep -qE '^board/edge2 bytes 3 [0-9]+\.0$' said
 	[ "$(grep -c ^closed said)" -eq 2 ]

@@ -130,7 +130,7 @@ TEST(test_carry)
 	    s.shards == 1 && s.notes == 2, "all passes: %s", ERR_MSG(&e));
 	ok(strcmp(s.prov, "maker 1\ntest " ACE_VERSION " -x a?b\n") == 0,
 	    "provenance: ours after theirs, options, no operand, no escape");
-	ok(take(&f, "no-provenance", NULL) == 0 &&
+	ok(take(&f, "omit", "provenance") == 0 &&
 	    filter(&f, in_path, 0) == 0 && look(out_path, NULL, &s) == 0 &&
 	    s.prov[0] == '\0', "no provenance, none passed");
 	filter_release(&f);
@@ -168,8 +168,8 @@ TEST(test_schema)
 	ok(take(&f, "schema", in_path) == 0, "--schema");
 	ok(filter(&f, bare_path, 0) == 0 && look(out_path, NULL, &s) == 0 &&
 	    s.shards == 1, "read with it, written with it: %s", ERR_MSG(&e));
-	ok(take(&f, "omit-schema", NULL) == 0 &&
-	    filter(&f, in_path, 0) == 0, "--omit-schema");
+	ok(take(&f, "omit", "provenance,schema") == 0 &&
+	    filter(&f, in_path, 0) == 0, "--omit provenance,schema");
 	ok(look(out_path, NULL, &s) == -ERR_DATA, "it is not there");
 	err_clear(&e);
 	ok(look(out_path, &f.schema, &s) == 0, "it is not needed: %s", ERR_MSG(&e));
