@@ -219,7 +219,7 @@ advise_dynacomm(FILE *f, const struct table *t, const struct opts *o,
 	int r = 0, i, s, n = 0;
 
 	if (!(o->dt >= 0))
-		return err_set(e, ERR_USAGE, "dynacomm: --dt is missing");
+		return err_set(e, ERR_USAGE, "dynacomm: --cuts is missing");
 	if (o->bandwidth >= 0 && table_column(t, "bytes") == TABLE_NONE)
 		return err_set(e, ERR_USAGE, "dynacomm: --bandwidth means nothing "
 		    "without a column bytes");
@@ -602,7 +602,7 @@ static const struct opt interval_options[] = {
 };
 
 static const struct opt dynacomm_options[] = {
-	{ 0, "dt", "TIME", "what a transmission costs beside its bytes",
+	{ 0, "cuts", "TIME", "what a transmission costs beside its bytes",
 	    OPT_TIME(struct opts, dt), .hi.f = LONGEST },
 	{ 0, "bandwidth", "RATE", "of the link, for column bytes",
 	    OPT_RATE(struct opts, bandwidth) },
@@ -612,7 +612,7 @@ static const struct opt dynacomm_options[] = {
 static const struct opt deco_options[] = { OPT_END };
 
 static const struct opt cluster_options[] = {
-	{ 0, "theta", "X", "in each tier, groups up to this distance",
+	{ 0, "cluster", "THETA", "in each tier, groups up to this distance",
 	    OPT_F64(struct opts, theta, 0, 1e9) },
 	OPT_END
 };
@@ -781,13 +781,13 @@ static const struct cli_command commands[] = {
 	    interval_options, interval_run, 1 },
 	{ "profile", "[FILE]", "What the layers of a stream take, for dynacomm",
 	    profile_options, profile_run, 1 },
-	{ "dynacomm", "--dt TIME [--bandwidth RATE] [FILE]",
+	{ "dynacomm", "--cuts TIME [--bandwidth RATE] [FILE]",
 	    "At which layers to cut the transmissions",
 	    dynacomm_options, dynacomm_run, 1 },
 	{ "deco", "[FILE]",
 	    "How much to compress and how late to aggregate, for each link",
 	    deco_options, deco_run, 1 },
-	{ "cluster", "[--theta X] [FILE]", "Which devices belong together",
+	{ "cluster", "[--cluster THETA] [FILE]", "Which devices belong together",
 	    cluster_options, cluster_run, 1 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };

@@ -53,8 +53,13 @@ set_rule(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct aggregate_opts *o = arg;
 
-	if (o->who.rule_text != NULL && strcmp(o->who.rule_text, "mean") != 0)
+	if (o->sum || (o->who.rule_text != NULL &&
+	    strcmp(o->who.rule_text, "mean") != 0))
 		return err_set(e, ERR_USAGE, "one of --rule and --tolerate");
+	/* "sum" or "sum,clip:5": the rest applies to both */
+	o->sum = strncmp(val, "sum", 3) == 0 && (val[3] == '\0' || val[3] == ',');
+	if (o->sum)
+		val = val[3] == ',' ? val + 4 : "mean";
 	o->who.rule_text = val;
 	return robust_parse(&o->who.rule, val, e);
 }
@@ -75,18 +80,17 @@ set_tolerate(void *arg, const struct opt *row, const char *val, struct err *e)
 	return set_rule(arg, row, rule, e);
 }
 
-static const char *const rules[] = { "mean", "clip:", "trim:", "median",
+static const char *const rules[] = { "mean", "sum", "clip:", "trim:", "median",
 	"center:", "norm-ratio:", "finite", NULL };
 static const char *const intervals[] = { "common", "own", NULL };
 static const struct opt options[] = {
-	{ 0, "sum", NULL, "weighted sum, not the mean",
-	    OPT_FLAG(struct aggregate_opts, sum) },
 	{ 0, "weight-by", "WHAT",
 	    "weight, samples or equal; less by ,staleness:N ,drift:X",
 	    OPT_CALL(set_weight), .words = contrib_bys, .def = "weight" },
-	{ 0, "expect", "N", "so many contributions, no fewer",
+	{ 0, "devices", "N", "contributions that a round needs, no fewer",
 	    OPT_U64(struct aggregate_opts, expect, 1, 1 << 20) },
-	{ 0, "rule", "RULE", "mean, clip:X, trim:F, median, center, and limits",
+	{ 0, "rule", "RULE",
+	    "mean, sum, clip:X, trim:F, median, center:F, and limits",
 	    OPT_CALL(set_rule), .words = rules,
 	    .several = 1, .def = "mean" },
 	{ 0, "tolerate", "F", "so many bad devices: the rule norm-ratio:3,center:F,finite",
@@ -113,13 +117,13 @@ static const struct opt options[] = {
 	    OPT_TIME(struct aggregate_opts, deadline), .with = "spool" },
 	{ 0, "run", "NAME", "of a spool with several runs",
 	    OPT_TEXT(struct aggregate_opts, run), .with = "spool" },
-	{ 0, "steps", "N", "of a spool: end after N (default never)",
+	{ 0, "rounds", "N", "of a spool: end after N (default never)",
 	    OPT_U64(struct aggregate_opts, steps, 1, UINT64_MAX), .with = "spool" },
 	{ 0, "keep", "N",
 	    "of a spool: remove shards N steps after (default never)",
 	    OPT_U64(struct aggregate_opts, keep, 1, UINT64_MAX), .with = "spool" },
-	{ 0, "published", NULL,
-	    "of a spool: go on when the aggregate is in it (ace-recv --publish)",
+	{ 0, "publish", NULL,
+	    "of a spool: go on when ace-recv --publish has the average",
 	    OPT_FLAG(struct aggregate_opts, published), .with = "spool" },
 	FILTER_OPT_SYNC,
 	FILTER_OPT_EVENTS,
@@ -145,11 +149,11 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 		    (unsigned long long)o->expect, q->f,
 		    (unsigned long long)(o->expect - 1) / 2);
 	if (o->sum && whole)
-		return err_set(e, ERR_USAGE, "--rule %s makes no --sum",
-		    o->who.rule_text);
+		return err_set(e, ERR_USAGE, "--rule sum,%s: %s has no sum, only a mean",
+		    o->who.rule_text, o->who.rule_text);
 	if (o->expect != 0 && o->quorum > o->expect)
 		return err_set(e, ERR_USAGE, "--quorum is more than "
-		    "--expect");
+		    "--devices");
 	if (o->means && (o->sum || whole))
 		return err_set(e, ERR_USAGE, "--cluster writes means of means");
 	if (o->spool != NULL && n != 0)
@@ -186,13 +190,13 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-aggregate",
-			.usage = "[--sum] [--weight-by WHAT] [--rule RULE] "
-			    "[--expect N]\n    [--spool DIR [--quorum N] "
+			.usage = "[--weight-by WHAT] [--rule RULE] "
+			    "[--devices N]\n    [--spool DIR [--quorum N] "
 			    "[--deadline TIME] | FILE...]",
 			.about = "Weighted mean or sum of the shards of a step, one "
 			    "from each FILE, or all from one.",
 			.examples = "ace-aggregate edge1.aceg edge2.aceg >mean.aceg\n"
-			    "ace-aggregate --spool spool --expect 2 --steps "
+			    "ace-aggregate --spool spool --devices 2 --rounds "
 			    "1 >mean.aceg\n",
 			.opt = options
 		},

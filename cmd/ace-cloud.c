@@ -186,13 +186,13 @@ averager(const struct opts *x, const char *spool, const char *state,
 	const struct agreement *a = &x->folder.said;
 	char bits[32], late[32];
 	struct child *p = child_add(c, e, "ace-aggregate", "--spool", spool,
-	    "--create", "--published", "--events", "2", NULL);
+	    "--create", "--publish", "--events", "2", NULL);
 	int r = p != NULL ? 0 : -ERR_SYS;
 
 	(void)snprintf(bits, sizeof(bits), "%.17g", a->bits);
 	(void)snprintf(late, sizeof(late), "%.17gs", a->deadline);
-	if (r < 0 || (r = word_u64(p, "--expect", a->devices, e)) < 0 ||
-	    (r = word_u64(p, "--steps", a->rounds, e)) < 0 ||
+	if (r < 0 || (r = word_u64(p, "--devices", a->devices, e)) < 0 ||
+	    (r = word_u64(p, "--rounds", a->rounds, e)) < 0 ||
 	    (r = word_u64(p, "--quorum", a->quorum, e)) < 0 ||
 	    (r = word_u64(p, "--tolerate", a->tolerate, e)) < 0)
 		return r;

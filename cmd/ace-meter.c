@@ -238,7 +238,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 static const struct opt options[] = {
 	{ 'S', "state", "DIR", "write the estimates to its file link",
 	    OPT_PATH(struct opts, dir, OPT_DIR) },
-	{ 'L', "limit", "RATE", "no faster, such as 5Mbit",
+	{ 'L', "bandwidth", "RATE", "send no faster than this, such as 5Mbit",
 	    OPT_RATE(struct opts, limit), .lo.f = 8 },
 	/* 1 s only where there ever was a receipt */
 	{ 0, "wait", "TIME", "for receipts under way at the end (default 1s)",

@@ -53,16 +53,16 @@ _ace() {
 		kind='free' ;;
 	ace-advise\ dynacomm:--sandbox)
 		kind='auto require off' ;;
-	ace-advise\ dynacomm:--dt | ace-advise\ dynacomm:--bandwidth)
+	ace-advise\ dynacomm:--cuts | ace-advise\ dynacomm:--bandwidth)
 		kind='free' ;;
 	ace-advise\ deco:--sandbox)
 		kind='auto require off' ;;
 	ace-advise\ cluster:--sandbox)
 		kind='auto require off' ;;
-	ace-advise\ cluster:--theta)
+	ace-advise\ cluster:--cluster)
 		kind='free' ;;
 	ace-aggregate:--rule)
-		kind=',mean clip: trim: median center: norm-ratio: finite' ;;
+		kind=',mean sum clip: trim: median center: norm-ratio: finite' ;;
 	ace-aggregate:--omit)
 		kind=',provenance schema' ;;
 	ace-aggregate:--sandbox)
@@ -73,7 +73,7 @@ _ace() {
 		kind='dir' ;;
 	ace-aggregate:--schema | ace-aggregate:-o | ace-aggregate:--output)
 		kind='file' ;;
-	ace-aggregate:--expect | ace-aggregate:--tolerate | ace-aggregate:--delay | ace-aggregate:--cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--steps | ace-aggregate:--keep | ace-aggregate:--events | ace-aggregate:-T | ace-aggregate:--threads | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
+	ace-aggregate:--devices | ace-aggregate:--tolerate | ace-aggregate:--delay | ace-aggregate:--cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--rounds | ace-aggregate:--keep | ace-aggregate:--events | ace-aggregate:-T | ace-aggregate:--threads | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
 		kind='free' ;;
 	ace-aggregate:--sync)
 		kind='none rename full' ;;
@@ -171,7 +171,7 @@ _ace() {
 		kind='free' ;;
 	ace-edge:--sandbox)
 		kind='auto require off' ;;
-	ace-edge:--dir)
+	ace-edge:-S | ace-edge:--state)
 		kind='dir' ;;
 	ace-edge:--through)
 		kind='file' ;;
@@ -303,7 +303,7 @@ _ace() {
 		kind='auto require off' ;;
 	ace-meter:-S | ace-meter:--state)
 		kind='dir' ;;
-	ace-meter:-L | ace-meter:--limit | ace-meter:--wait)
+	ace-meter:-L | ace-meter:--bandwidth | ace-meter:--wait)
 		kind='free' ;;
 	ace-patch:--sandbox)
 		kind='auto require off' ;;
@@ -415,13 +415,13 @@ _ace() {
 	ace-advise\ profile)
 		opts='--max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ dynacomm)
-		opts='--dt --bandwidth -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--cuts --bandwidth -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ deco)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ cluster)
-		opts='--theta -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--cluster -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
-		opts='--sum --weight-by --expect --rule --tolerate --delay --interval --cluster --spool --create --quorum --deadline --run --steps --keep --published --sync --events -T --threads -d --device --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--weight-by --devices --rule --tolerate --delay --interval --cluster --spool --create --quorum --deadline --run --rounds --keep --publish --sync --events -T --threads -d --device --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='create list extract get' ;;
@@ -455,7 +455,7 @@ _ace() {
 	ace-diff)
 		opts='-d --device -s --step -r --run --base-version -S --state --to --part --for -T --threads -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-edge)
-		opts='--name --dir --bits --through --events --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--name -S --state --bits --through --events --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --feedback --sync -T --threads --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)
@@ -482,7 +482,7 @@ _ace() {
 	ace-inspect\ books)
 		opts='-S --state --spool --format --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-meter)
-		opts='-S --state -L --limit --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state -L --bandwidth --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-patch)
 		opts='--stage --commit --way -o --output -f --format --part --receipt -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)

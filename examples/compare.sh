@@ -197,7 +197,7 @@ dense() {
 		    --valid "$valid" $given $short --steps "$1" --run "$name" \
 		    "$text" >"$dir/up$1-$k"
 	done
-	ace-aggregate --expect "$EDGES" "$dir/up$1"-* >"$dir/down$1"
+	ace-aggregate --devices "$EDGES" "$dir/up$1"-* >"$dir/down$1"
 }
 
 # stretch ROUNDS ONE TWO: how long so many are, if one and two are so long

@@ -145,7 +145,7 @@ boot() {
 		    --events relay/events
 		;;
 	*)
-		on "$h" ace edge "${above[$h]}:run" --name "$h" --dir "$h/run" \
+		on "$h" ace edge "${above[$h]}:run" --name "$h" --state "$h/run" \
 		    --events "$h/events" -- \
 		    train --index "${h#edge}" --of 4 --run demo \
 		    --steps "$steps" --rate 0.007 --interval 10 \

@@ -41,7 +41,7 @@ ace_edge() {
 # next interval, by equation (9).
 ace_cloud() {
 	local s=$dir/state
-	ace-aggregate --expect $EDGES "$dir"/up[1-$EDGES] |
+	ace-aggregate --devices $EDGES "$dir"/up[1-$EDGES] |
 	    ace-step -S "$s" --policy "${factor[@]}" --bandwidth 20Mbit \
 		--target-divergence 0.04 \
 		--interval $INTERVAL,8,14 \

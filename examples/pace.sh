@@ -61,7 +61,7 @@ run() {
 		    --rate 0.001 --apply down$k text | ace-compress -c "$5" |
 		    tee kept$k | up "$1" $k "$2" >"$wire") &
 	done
-	timeout 300 ace-aggregate --expect 2 up1 up2 | tee down1 >down2
+	timeout 300 ace-aggregate --devices 2 up1 up2 | tee down1 >down2
 	wait
 	awk "BEGIN { print $EPOCHREALTIME - $from }"
 }

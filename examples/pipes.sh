@@ -181,7 +181,7 @@ dense_back() {
 }
 
 dense_cloud() {
-	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* | broadcast
+	timed cloud ace-aggregate --devices "$EDGES" "$dir"/up* | broadcast
 	good "${PIPESTATUS[@]}"
 }
 

@@ -39,7 +39,7 @@ device() {
 }
 
 cloud() {
-	ace-aggregate --spool spool --create --expect $OF --published --sync none \
+	ace-aggregate --spool spool --create --devices $OF --publish --sync none \
 	    --quiet | ace-step -S cloud --bits "$bits" --sync none |
 	    ace-recv --spool spool --publish --sync none
 }

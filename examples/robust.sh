@@ -50,7 +50,7 @@ robust_cloud() {
 		up+=("$dir/up$k")
 	done
 	attack "$kind" "$bad" "$factor" "${up[@]}" |
-	    ace-aggregate --expect "$devices" ${rule:+--rule "$rule"} |
+	    ace-aggregate --devices "$devices" ${rule:+--rule "$rule"} |
 	    tee "$dir"/apply* >/dev/null
 	good "${PIPESTATUS[@]}"
 }

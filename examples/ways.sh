@@ -164,7 +164,7 @@ relay() {
 	for ((k = (r - 1) * each + 1; k <= r * each; k++)); do
 		up+=("$dir/up$k")
 	done
-	ace-aggregate --expect "$each" --sum -d "relay$r" "${up[@]}" | "$@" |
+	ace-aggregate --devices "$each" --rule sum -d "relay$r" "${up[@]}" | "$@" |
 	    count "$dir/sent-relay$r" >"$dir/relay$r"
 	good "${PIPESTATUS[@]}"
 }
@@ -174,7 +174,7 @@ relay() {
 gathered() {
 	local r p jobs=()
 	[ -n "$relays" ] || {
-		ace-aggregate --expect "$EDGES" "$dir"/up*
+		ace-aggregate --devices "$EDGES" "$dir"/up*
 		return
 	}
 	for r in $(seq "$relays"); do
@@ -182,7 +182,7 @@ gathered() {
 		relay "$r" "$relay_code" "$dir/state-relay$r" &
 		jobs+=($!)
 	done
-	ace-aggregate --expect "$relays" "$dir"/relay* || return
+	ace-aggregate --devices "$relays" "$dir"/relay* || return
 	for p in "${jobs[@]}"; do
 		wait "$p" || return
 	done
@@ -241,7 +241,7 @@ clusters() {
 	for k in $(seq "$EDGES"); do
 		first "$k" >"$work/first$k" || return
 	done
-	ace-aggregate --expect "$EDGES" --cluster "$clusters:mean" "$work"/first* \
+	ace-aggregate --devices "$EDGES" --cluster "$clusters:mean" "$work"/first* \
 	    >"$work/clusters" || return
 	members=$(ace-inspect -v "$work/clusters" | sed -n 's/^key *clusters=//p')
 	echo "$name: $what: clusters $members" >&2
@@ -275,7 +275,7 @@ gossip_back() {
 	local left right
 	beside "$1" || return
 	# shellcheck disable=SC2046 # names of ours, without blanks
-	ace-aggregate --expect 3 $(printf '%s\n' "$1 $dir/own$1" "$left $dir/down$left" \
+	ace-aggregate --devices 3 $(printf '%s\n' "$1 $dir/own$1" "$left $dir/down$left" \
 	    "$right $dir/up$right" | sort -n | cut -d ' ' -f 2-) |
 	    count "$dir/got$1" >"$dir/apply$1"
 	good "${PIPESTATUS[@]}" && sed -i p "$dir/got$1"
@@ -306,7 +306,7 @@ gather_edge() {
 # Here the first does it for all of them; its seconds are counted for each.
 gather_back() {
 	[ "$1" -eq 1 ] || return 0
-	passable && timed expand1 ace-aggregate --expect "$EDGES" \
+	passable && timed expand1 ace-aggregate --devices "$EDGES" \
 	    ${rule:+--rule "$rule"} "$dir"/from* | tee "$dir"/apply* >/dev/null
 	good "${PIPESTATUS[@]}" || return
 	seq 2 "$EDGES" |
@@ -358,10 +358,10 @@ onebit_edge() {
 onebit_back() { coded_back "$1" && cat "$dir/warm-got" >>"$dir/got$1"; }
 onebit_cloud() {
 	warm || return
-	timed cloud ace-aggregate --expect "$EDGES" "$dir"/warm-up* |
+	timed cloud ace-aggregate --devices "$EDGES" "$dir"/warm-up* |
 	    count "$dir/warm-got" | tee "$dir"/warm-down* >/dev/null
 	good "${PIPESTATUS[@]}" || return
-	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* |
+	timed cloud ace-aggregate --devices "$EDGES" "$dir"/up* |
 	    timed cloud2 ace-compress -S "$dir/state" -c sign --sync rename | broadcast
 	good "${PIPESTATUS[@]}"
 }
@@ -372,7 +372,7 @@ code_cloud() {
 	all=$(awk -v c="$code" -v n="$EDGES" 'BEGIN { split(c, f, ":")
 	    all = f[2] * n
 	    print f[1] ":" (f[1] == "topk" && all > 1 ? 1 : all) }')
-	timed cloud ace-aggregate --expect "$EDGES" "$dir"/up* |
+	timed cloud ace-aggregate --devices "$EDGES" "$dir"/up* |
 	    timed cloud2 ace-compress -c "$all" | broadcast
 	good "${PIPESTATUS[@]}"
 }

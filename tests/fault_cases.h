@@ -27,13 +27,13 @@ enum {
 #define CODED MADE "ace-compress -S S -c topk:0.2 --window 4 in0 >sent0; "
 #define BOTH CODED "ace-recv --spool D sent0 >rcpt0; " \
 	"cp -r S S1; ace-compress -S S1 -c topk:0.2 --window 4 in1 >sent1; "
-#define CLOSED BOTH "ace-aggregate --spool D --steps 1 >agg0; "
+#define CLOSED BOTH "ace-aggregate --spool D --rounds 1 >agg0; "
 #define FOLDER MADE "mkdir dir; cp in0 dir/in0.aceg; cp in1 dir/in1.aceg; "
 #define KEY "openssl genpkey -algorithm ed25519 -out key; chmod 600 key; " \
 	"{ printf \"edge1 \"; openssl pkey -in key -pubout -outform DER | base64; " \
 	"} >ring; "
 #define TWICE CLOSED "ace-recv --spool D sent1 >rcpt1; " \
-	"ace-aggregate --spool D --steps 1 >agg1; "
+	"ace-aggregate --spool D --rounds 1 >agg1; "
 
 /* Two models, a patch from one to the other, and what is kept for a receiver that said
  * which it has.  A model's directory and the books say when. */
@@ -49,7 +49,7 @@ static const struct fault_case cases[] = {
 	{ "compress-pending", CODED,
 	    "ace-compress -S S -c q8 --window 4 in1 > out", 0 },
 	{ "compress-rejected", CODED "mkshards -d other | "
-	    "ace-recv --spool D >rest; ace-aggregate --spool D --steps 1 >rest; "
+	    "ace-recv --spool D >rest; ace-aggregate --spool D --rounds 1 >rest; "
 	    "ace-recv --spool D sent0 | ace-ack -S S >rest; ",
 	    "ace-compress -S S -c topk:0.2 --window 4 in1 > out", 0 },
 	{ "compress-momentum", MADE "ace-compress -S S --error-feedback momentum "
@@ -92,9 +92,9 @@ static const struct fault_case cases[] = {
 	    "ace-recv --spool D stale > out", LEARNS },
 	{ "ack-restart", BOTH, "ace-ack -S S --restart 1 > out", COMMITS },
 	{ "meter", BOTH, "ace-meter -S S sent1 > out", FUZZY },
-	{ "aggregate", BOTH, "ace-aggregate --spool D --steps 1 > out", ENDLESS },
+	{ "aggregate", BOTH, "ace-aggregate --spool D --rounds 1 > out", ENDLESS },
 	{ "aggregate-keep", CLOSED "ace-recv --spool D sent1 >rest; ",
-	    "ace-aggregate --spool D --steps 1 --keep 1 > out", ENDLESS },
+	    "ace-aggregate --spool D --rounds 1 --keep 1 > out", ENDLESS },
 	{ "join", TWICE, "ace-recv --spool D --run test --device edge2 --join "
 	    "> out", 0 },
 	{ "model", CLOSED "ace-export -o values.npz in0; "
@@ -127,7 +127,7 @@ static const struct fault_case cases[] = {
 	{ "sign-check", MADE KEY "ace-sign -k key in0 >signed; ",
 	    "ace-sign --check ring signed > out", 0 },
 	{ "advise", MADE "mkprofile VGG-19 >table; ", "ace-advise dynacomm "
-	    "--dt 1ms --bandwidth 1Gbit table > out", 0 },
+	    "--cuts 1ms --bandwidth 1Gbit table > out", 0 },
 	{ "diff", MODELS, "ace-diff m0 m1 > out", 0 },
 	{ "diff-keep", MODELS, "ace-diff -S S -s 1 m0 m1 > out", COMMITS },
 	{ "diff-ask", MODELS "ace-diff -S S -s 1 m0 m1; ",

@@ -45,21 +45,21 @@ struct scene {
 
 #define AGAIN_DONE "run again"
 
-#define SUM "cp -r D D2; ace-aggregate --spool D2 --steps 1 >sum; rm in1; "
+#define SUM "cp -r D D2; ace-aggregate --spool D2 --rounds 1 >sum; rm in1; "
 #define PUBLISHED "D/test/0/aggregate.aceg"
 #define THERE "test -e " PUBLISHED
 
 /* A step that is done, its shard kept, and two to come. */
-#define KEPT STEP0 "ace-aggregate --spool D --steps 1 >rest; " AGAIN "; " \
+#define KEPT STEP0 "ace-aggregate --spool D --rounds 1 >rest; " AGAIN "; " \
 	"mkshards -s 2 -k ramp | ace-compress -S S -c topk:0.2 --window 4 | " \
 	"ace-recv --spool D >rest; "
-#define KEEP "ace-aggregate --spool D --steps 1 --keep 1 "
+#define KEEP "ace-aggregate --spool D --rounds 1 --keep 1 "
 
 /* A step of one device, and two of two others, which are a quorum. */
-#define PASS "ace-aggregate --omit provenance --spool D --quorum 2 --steps 1 "
+#define PASS "ace-aggregate --omit provenance --spool D --quorum 2 --rounds 1 "
 #define PASSED "for s in 2 3; do for d in 2 3; do mkshards -s $s -d edge$d | " \
 	"ace-recv --spool D >rest; done; done; cp -r D D2; " \
-	"ace-aggregate --omit provenance --spool D2 --quorum 2 --steps 1 >want; "
+	"ace-aggregate --omit provenance --spool D2 --quorum 2 --rounds 1 >want; "
 
 /* Two models, a patch from one to the other, and one of others. */
 #define MODELS "for i in 0 1 2 3; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
@@ -119,7 +119,7 @@ static const struct scene scenes[] = {
 	    SHARED, NULL, NULL, ALWAYS },
 	{ "recv, late", STEP0 "ace-compress -S S -c topk:0.2 --window 4 in1 "
 	    ">sent1; mkshards -s 1 -d edge2 | ace-recv --spool D >rest; "
-	    "ace-aggregate --spool D --steps 2 >rest; cp -r D D2; "
+	    "ace-aggregate --spool D --rounds 2 >rest; cp -r D D2; "
 	    "ace-recv --spool D2 sent1 >rcpt; ",
 	    "ace-recv --spool D sent1 > out", "ace-ack -S S rcpt >rest",
 	    AGAIN, NULL, NULL, ALWAYS },
@@ -128,20 +128,20 @@ static const struct scene scenes[] = {
 	    "ace-ack -S S rcpt > out", ":", AGAIN, NULL, NULL, ALWAYS },
 	{ "aggregate", STEP0 "ace-compress -S S -c topk:0.2 --window 4 in1 | "
 	    "ace-recv --spool D | ace-ack -S S >rest; cp -r D D2; "
-	    "ace-aggregate --omit provenance --spool D2 --steps 1 >want; ",
-	    "ace-aggregate --spool D --steps 1 > out",
+	    "ace-aggregate --omit provenance --spool D2 --rounds 1 >want; ",
+	    "ace-aggregate --spool D --rounds 1 > out",
 	    "test -e D/test/closed",
 	    "{ test -e D/test/done/0 || { ace-aggregate --omit provenance "
-	    "--spool D --steps 1 >got && cmp want got >&2; }; } && " AGAIN, NULL, NULL, ALWAYS },
+	    "--spool D --rounds 1 >got && cmp want got >&2; }; } && " AGAIN, NULL, NULL, ALWAYS },
 	/* what a killed receiver left is in the manifest only once it is durable */
-	{ "aggregate, received", STEP0 "ace-aggregate --spool D --steps 1 >rest; "
+	{ "aggregate, received", STEP0 "ace-aggregate --spool D --rounds 1 >rest; "
 	    "ace-compress -S S -c topk:0.2 --window 4 in1 >sent1; cp -r D D2; "
 	    "ace-recv --spool D2 sent1 >rest; "
-	    "ace-aggregate --omit provenance --spool D2 --steps 1 >want; ",
-	    "ace-aggregate --spool D --steps 1 > out",
+	    "ace-aggregate --omit provenance --spool D2 --rounds 1 >want; ",
+	    "ace-aggregate --spool D --rounds 1 > out",
 	    CLOSED_1,
 	    "{ ! " CLOSED_1 " || test -e D/test/done/1 || { "
-	    "ace-aggregate --omit provenance --spool D --steps 1 >got && "
+	    "ace-aggregate --omit provenance --spool D --rounds 1 >got && "
 	    "cmp want got >&2; }; } && " AGAIN,
 	    "ace-recv --spool D sent1 > rest", "D/test/1/edge1.aceg", ALWAYS },
 	/* a step that is passed over is in the next average, whole or not yet */
@@ -200,8 +200,8 @@ static const struct scene scenes[] = {
 	{ "publish, handed out", STEP0 SUM, "ace-recv --spool D "
 	    "--reply aggregate sent0 > out", THERE, ":",
 	    "ace-recv --spool D --publish sum", PUBLISHED, ALWAYS },
-	{ "publish, waited for", STEP0 SUM, "ace-aggregate --spool D --steps 1 "
-	    "--published > out", THERE, ":",
+	{ "publish, waited for", STEP0 SUM, "ace-aggregate --spool D --rounds 1 "
+	    "--publish > out", THERE, ":",
 	    "ace-recv --spool D --publish sum", PUBLISHED, ALWAYS }
 };
 

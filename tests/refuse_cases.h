@@ -78,7 +78,7 @@ static const struct fault_case refuse_more[] = {
 	{ "policies", "for i in 1 2 3; do mkshards -d edge$i -P delay=$i "
 	    ">five$i; done; ", "ace-aggregate five1 five2 five3", 0 },
 	{ "cluster", FIVE, "ace-aggregate --cluster 0.5:mean" FIVE_OF, 0 },
-	{ "one-input", FIVE "cat five? >all; ", "ace-aggregate --expect 5 < all",
+	{ "one-input", FIVE "cat five? >all; ", "ace-aggregate --devices 5 < all",
 	    0 },
 	{ "archived", FOLDER "tar -cf dir.tar dir; ", "ace-aggregate dir.tar",
 	    0 },
@@ -147,10 +147,10 @@ static const struct fault_case refuse_more[] = {
 	    ": >D/test/edge1.new-abcdef; ",
 	    "ace-recv --spool D bad", LEARNS },
 	{ "recv-never", CODED "mkshards -d other -s 1 | ace-recv --spool D >rest; "
-	    "ace-aggregate --spool D --steps 1 >rest; ",
+	    "ace-aggregate --spool D --rounds 1 >rest; ",
 	    "ace-recv --spool D --reply aggregate sent0", LEARNS },
 	{ "aggregate-again", CLOSED "rm D/test/done/0; ",
-	    "ace-aggregate --spool D --steps 1", ENDLESS },
+	    "ace-aggregate --spool D --rounds 1", ENDLESS },
 	{ "leave", TWICE, "ace-recv --spool D --run test --device edge1 --leave",
 	    ENDLESS },
 	{ "archive-list", FOLDER "ace-archive create -o a.tar.gz dir; ",
@@ -158,7 +158,7 @@ static const struct fault_case refuse_more[] = {
 	{ "archive-zip", FOLDER, "ace-archive create --format zip dir", 0 },
 	TABLE("cluster", "device\\ttime\\na\\t1\\nb\\t2\\nc\\t9\\n", "cluster"),
 	TABLE("groups", "device\\ttime\\na\\t1\\nb\\t2\\nc\\t9\\n",
-	    "cluster --theta 2"),
+	    "cluster --cluster 2"),
 	TABLE("interval", "divergence\\n0.002\\n0.01\\n", "interval"),
 	{ "diff-threads", MODELS, "ace-diff -T 3 m0 m1", 0 },
 	{ "diff-whole", MODELS, "ace-diff m1", 0 },
@@ -173,7 +173,7 @@ static const struct fault_case refuse_more[] = {
 	{ "advise-profile", TIMED,
 	    "ace-advise profile timed", 0 },
 	{ "advise-dynacomm", "mkprofile VGG-19 >table; ", "ace-advise dynacomm "
-	    "--dt 1ms --bandwidth 1Gbit table", 0 }
+	    "--cuts 1ms --bandwidth 1Gbit table", 0 }
 };
 
 #endif

@@ -114,8 +114,8 @@ closed(void)
 static void
 start_aggregator(void)
 {
-	w.agg_line = proc_start("ace-aggregate --sum --spool %s/D --create --run run "
-	    "--expect %d --quorum %d --deadline %ums --steps %zu --published | "
+	w.agg_line = proc_start("ace-aggregate --rule sum --spool %s/D --create --run run "
+	    "--devices %d --quorum %d --deadline %ums --rounds %zu --publish | "
 	    "ace-recv --spool %s/D --publish", proc_dir, DEVICES, w.quorum,
 	    5 + choose(60), closed() + 1, proc_dir);
 }

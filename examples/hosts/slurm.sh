@@ -8,5 +8,5 @@
 ace-cloud "$1" --devices "$SLURM_NTASKS" --rounds "$2" &
 trap 'kill $!' EXIT
 until [ -e "$1/run" ]; do sleep 1; done
-srun sh -c 'exec ace-edge "$0" --dir "$0/task$SLURM_PROCID" --name "task$SLURM_PROCID" -- "$@"' \
+srun sh -c 'exec ace-edge "$0" --state "$0/task$SLURM_PROCID" --name "task$SLURM_PROCID" -- "$@"' \
     "$1" "${@:3}"

@@ -139,7 +139,7 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 	if (r == 0 && had.id[0] != '\0' && strcmp(had.id, now.id) != 0)
 		return err_set(e, ERR_REFUSED, "'%s' belongs to another run than "
 		    "'%s': give the cloud of that run, or another folder "
-		    "(--dir)", f->dir, where);
+		    "(--state)", f->dir, where);
 	f->said = now;
 	return r == 0 ? place_save(f, e) : r;
 }

@@ -116,7 +116,7 @@ robust_parse(struct robust_rule *q, const char *s, struct err *e)
 		word = robust_word(q, &p);
 		kinds += word == 2;
 		if (word == 0 || kinds > 1 || (*p != ',' && *p != '\0'))
-			return err_set(e, ERR_USAGE, "--rule '%s': mean, clip:X, "
+			return err_set(e, ERR_USAGE, "--rule '%s': mean or sum, clip:X, "
 			    "trim:F, median or center:F, and norm-ratio:R, finite "
 			    "by commas", s);
 		if (*p == '\0')

@@ -209,7 +209,7 @@ step 1: accepted" ]
 
 @test "late is said without -v, and is no failure" {
 	mkshards -d edge2 | ace-recv --spool spool >/dev/null
-	ace-aggregate --spool spool --steps 1 >/dev/null
+	ace-aggregate --spool spool --rounds 1 >/dev/null
 	step 0
 	ace-recv --spool spool sent >receipt
 	exits 0 ace-ack -S state receipt

@@ -11,8 +11,8 @@ t() { printf '%b' "$1" >in; }
 	declare -A own=(
 	    [ratio]="ratio 2,state st"
 	    [interval]="target-divergence 0.1"
-	    [dynacomm]="dt 1s"
-	    [cluster]="theta 1"
+	    [dynacomm]="cuts 1s"
+	    [cluster]="cluster 1"
 	    [profile]="max-elements 9,schema st"
 	)
 	for c in "${!own[@]}"; do
@@ -35,8 +35,8 @@ t() { printf '%b' "$1" >in; }
 		exits 2 ace-advise $d --bandwidth 1Mbit </dev/null
 	done
 	exits 2 ace-advise cluster --thet 3 </dev/null
-	exits 2 ace-advise cluster --theta </dev/null
-	exits 2 ace-advise --theta 3 cluster </dev/null
+	exits 2 ace-advise cluster --cluster </dev/null
+	exits 2 ace-advise --cluster 3 cluster </dev/null
 }
 
 @test "no command, and one that is not" {
@@ -52,7 +52,7 @@ t() { printf '%b' "$1" >in; }
 	says "one FILE at most"
 	# what was once said to the policy
 	exits 4 ace-policy ratio
-	exits 2 ace-policy --theta 3
+	exits 2 ace-policy --cluster 3
 }
 
 @test "equation (5): c_max without bandwidth, half way at B_half, then c_min" {
@@ -140,7 +140,7 @@ layers() {
 
 @test "dynacomm: the cuts, forward and backward" {
 	layers >in
-	exits 0 ace-advise dynacomm --dt 2s in
+	exits 0 ace-advise dynacomm --cuts 2s in
 	grep -qx "$(printf 'forward\tsequential\t36.000000000\t0.00\t1\t5')" out
 	grep -qx "$(printf 'forward\tlayers\t27.000000000\t25.00\t5\tall')" out
 	grep -qx "$(printf 'forward\toptimal\t26.000000000\t27.78\t3\t2,4,5')" out
@@ -150,27 +150,27 @@ layers() {
 
 @test "dynacomm: bytes over a bandwidth, one pass, one layer" {
 	t 'fc bytes\n9s 875000\n'
-	exits 0 ace-advise dynacomm --dt 2s --bandwidth 1Mbit in
+	exits 0 ace-advise dynacomm --cuts 2s --bandwidth 1Mbit in
 	[ "$(tail -n 1 out)" = "$(printf 'forward\toptimal\t18.000000000\t0.00\t1\t1')" ]
-	exits 2 ace-advise dynacomm --dt 2s in
+	exits 2 ace-advise dynacomm --cuts 2s in
 	says "needs --bandwidth"
-	exits 2 ace-advise dynacomm --dt 2s --bandwidth 0bit in
+	exits 2 ace-advise dynacomm --cuts 2s --bandwidth 0bit in
 	t 'fc pt\n9s 1s\n'
-	exits 2 ace-advise dynacomm --dt 2s --bandwidth 1Mbit in
+	exits 2 ace-advise dynacomm --cuts 2s --bandwidth 1Mbit in
 	says "bandwidth means nothing without a column bytes"
 }
 
 # bats test_tags=long
 @test "dynacomm: one layer, and a million in little time" {
 	t 'pt fc\n1ms 2ms\n'
-	exits 0 ace-advise dynacomm --dt 1ms in
+	exits 0 ace-advise dynacomm --cuts 1ms in
 	[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "0.004000000 1" ]
 	(echo 'pt fc' && seq 1000000 | sed 's/.*/1us 2us/') >in
-	exits 0 cpu 20 ace-advise dynacomm --dt 1ms in
+	exits 0 cpu 20 ace-advise dynacomm --cuts 1ms in
 	# the last of 1000 segments arrives at 1000 dt + 1 s, and computes 2 ms
 	[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "2.002000000 1000" ]
 	echo '1us nan' >>in
-	exits 3 cpu 20 ace-advise dynacomm --dt 1ms in
+	exits 3 cpu 20 ace-advise dynacomm --cuts 1ms in
 	says "line 1000002: fc 'nan' is not a time"
 }
 
@@ -234,13 +234,13 @@ step speedup phi steps faster" ]
 
 @test "dynacomm: gradients alone, layers without parameters, nothing for a transmission" {
 	t 'gt bc\n1 2\n0 3\n'
-	exits 0 ace-advise dynacomm --dt 0s in
+	exits 0 ace-advise dynacomm --cuts 0s in
 	[ "$(cut -f 1 out | uniq | paste -sd ' ')" = "pass backward" ]
 	grep -qx "$(printf 'backward\toptimal\t6.000000000\t0.00\t1\t1')" out
 	# two, of which the link is idle until the second one's end
 	grep -qx "$(printf 'backward\tlayers\t6.000000000\t0.00\t2\tall')" out
 	layers >in
-	exits 0 ace-advise dynacomm --dt 2s in
+	exits 0 ace-advise dynacomm --cuts 2s in
 	for p in forward backward both; do
 		[ "$(awk -v p=$p '$1 == p { print $2 }' out | paste -sd ' ')" = \
 		    "sequential layers ibatch optimal" ]
@@ -258,7 +258,7 @@ step speedup phi steps faster" ]
 	mkshards -t e:5 -t d:1 -T 0,0 >in
 	exits 0 ace-advise profile in
 	grep -qx "$(printf 'd\t4\t0.000000001')" out
-	ace-advise dynacomm --dt 1s --bandwidth 1Mbit out
+	ace-advise dynacomm --cuts 1s --bandwidth 1Mbit out
 }
 
 @test "cluster: how many tiers, and how slow each of them is" {
@@ -288,7 +288,7 @@ step speedup phi steps faster" ]
 	grep -qx '# tier 1: 3 devices, a round of 3.000000000 s' out
 	[ "$(grep -v '#' out | cut -f 1 | paste -sd ' ')" = "device 1 2 3" ]
 	awk 'BEGIN { print "time"; for (i = 0; i < 2049; i++) print 1 }' >in
-	exits 3 ace-advise cluster --theta 2 in
+	exits 3 ace-advise cluster --cluster 2 in
 	says 'limit: 2049 devices in one tier, at most 2048'
 	exits 0 ace-advise cluster in
 }
@@ -297,18 +297,18 @@ step speedup phi steps faster" ]
 	groups() { grep -v '#' out | tail -n +2 | cut -f 4 | tr -d '\n'; }
 	# by the logarithm of a bandwidth, another column as it is
 	t 'time bandwidth\n1 1\n1 8\n1 16\n'
-	exits 0 ace-advise cluster --theta 1 in
+	exits 0 ace-advise cluster --cluster 1 in
 	[ "$(groups)" = 122 ]
 	t 'time noise\n1 1\n1 7\n1 16\n'
-	exits 0 ace-advise cluster --theta 1 in
+	exits 0 ace-advise cluster --cluster 1 in
 	[ "$(groups)" = 112 ]
 	# bytes are the plan's and not the device's; of names nothing is obeyed
 	t 'device time bytes\na\033b\177 1 1\nb 1 1\nc 1 9\n'
-	exits 0 ace-advise cluster --theta 0 in
+	exits 0 ace-advise cluster --cluster 0 in
 	[ "$(groups)" = 111 ]
 	grep -q '^a?b?' out
 	t 'time noise\n1 1\n1 8\n1 8\n'
-	exits 0 ace-advise cluster --theta 0 in
+	exits 0 ace-advise cluster --cluster 0 in
 	[ "$(groups)" = 122 ]
 }
 
@@ -325,13 +325,13 @@ step speedup phi steps faster" ]
 	[ "$(grep -v '#' out | cut -f 1-4 | tr '\n\t' '  ')" = "device time tier group \
 slow1 11.100000000 2 1 fast1 2.010000000 1 1 fast2 2.010000000 1 1 \
 slow2 11.000000000 2 1 " ]
-	exits 0 ace-advise cluster --theta 1 in
+	exits 0 ace-advise cluster --cluster 1 in
 	[ "$(grep -v '#' out | cut -f 3-4 | tail -n 4 | tr '\n\t' '  ')" = \
 	    "2 1 1 1 1 2 2 2 " ]
 	printf '%s\n' 'device time s1' 'a 1 1' 'b 1 1.1' 'c 1 9' >in
-	exits 0 ace-advise cluster --theta 1 in
+	exits 0 ace-advise cluster --cluster 1 in
 	[ "$(tail -n 3 out | cut -f 4 | tr -d '\n')" = 112 ]
-	exits 0 ace-advise cluster --theta 100 in
+	exits 0 ace-advise cluster --cluster 100 in
 	[ "$(tail -n 3 out | cut -f 4 | tr -d '\n')" = 111 ]
 }
 
@@ -343,19 +343,19 @@ slow2 11.000000000 2 1 " ]
 		says "$what"
 		[[ $command != dynacomm* || ! -s out ]]
 	done <<-'END'
-	dynacomm --dt 1s|line 3: 1 cell under 2 names|pt fc\n1 1\n1\n
-	dynacomm --dt 1s|line 2: fc 'x' is not a time|pt fc\n1 x\n
-	dynacomm --dt 1s --bandwidth 1bit|limit: line 2: bytes take 8e\+14 s|bytes fc\n1e14 1\n
-	dynacomm --dt 1s|line 2: fc '0' is not from|pt fc\n1 0\n
-	dynacomm --dt 1s|line 4: pt '-1' is not from|# c\npt fc\n1 1\n-1 1\n
-	dynacomm --dt 1s|line 2: pt 'nan' is not a time|pt fc\nnan 1\n
-	dynacomm --dt 1s|no column 'pt'|fc\n1\n
-	dynacomm --dt 1s|neither a column 'fc' nor 'bc'|pt\n1\n
-	dynacomm --dt 1s|both bytes and pt|pt fc bytes\n1 1 1\n
-	dynacomm --dt 1s|column 'fc' twice|fc fc\n1 1\n
-	dynacomm --dt 1s|no row after line 1|pt fc\n
-	dynacomm --dt 1s|without names|
-	dynacomm --dt 1s|add up to more than|pt fc\n1e9 1e9\n1e9 1e9\n
+	dynacomm --cuts 1s|line 3: 1 cell under 2 names|pt fc\n1 1\n1\n
+	dynacomm --cuts 1s|line 2: fc 'x' is not a time|pt fc\n1 x\n
+	dynacomm --cuts 1s --bandwidth 1bit|limit: line 2: bytes take 8e\+14 s|bytes fc\n1e14 1\n
+	dynacomm --cuts 1s|line 2: fc '0' is not from|pt fc\n1 0\n
+	dynacomm --cuts 1s|line 4: pt '-1' is not from|# c\npt fc\n1 1\n-1 1\n
+	dynacomm --cuts 1s|line 2: pt 'nan' is not a time|pt fc\nnan 1\n
+	dynacomm --cuts 1s|no column 'pt'|fc\n1\n
+	dynacomm --cuts 1s|neither a column 'fc' nor 'bc'|pt\n1\n
+	dynacomm --cuts 1s|both bytes and pt|pt fc bytes\n1 1 1\n
+	dynacomm --cuts 1s|column 'fc' twice|fc fc\n1 1\n
+	dynacomm --cuts 1s|no row after line 1|pt fc\n
+	dynacomm --cuts 1s|without names|
+	dynacomm --cuts 1s|add up to more than|pt fc\n1e9 1e9\n1e9 1e9\n
 	cluster|line 2: time '1e9' is not from 1e-09 to 1e\+07|time\n1e9\n
 	cluster|limit: line 2: a round of 2e\+07 s, at most 1e\+07|compute bandwidth rtt bytes\n1e7 1bit 1e7 0\n
 	deco|line 2: values '3.2e13' is not from 1 to 3.125e\+13|compute bandwidth latency values\n1 1 1 3.2e13\n
@@ -373,12 +373,12 @@ slow2 11.000000000 2 1 " ]
 	cluster|line 2: bandwidth '0Mbit' is not from|compute bandwidth rtt bytes\n1 0Mbit 0 1\n
 	cluster|neither a column 'time' nor 'bytes'|compute bandwidth rtt\n1 1 1\n
 	cluster|line 2: time '0' is not from|time\n0\n
-	cluster --theta 2|line 2: os 'linux' is not a number|time os\n1 linux\n
+	cluster --cluster 2|line 2: os 'linux' is not a number|time os\n1 linux\n
 	END
 	exits 4 ace-advise cluster nosuchfile
 	t 'pt fc\n1 1\n'
 	exits 2 ace-advise dynacomm in
-	says "dt is missing"
+	says "cuts is missing"
 }
 
 @test "contradictions, and numbers that are none" {
@@ -393,10 +393,10 @@ slow2 11.000000000 2 1 " ]
 		ratio --bandwidth 1e300Gbit
 		ratio --bandwidth -1bit
 		interval --target-divergence nan
-		cluster --theta -1
-		dynacomm --dt -1ms
-		dynacomm --dt 1e30
-		cluster --theta nan
+		cluster --cluster -1
+		dynacomm --cuts -1ms
+		dynacomm --cuts 1e30
+		cluster --cluster nan
 	END
 	# the ends of what is allowed: no number is lost
 	for options in "ratio --bandwidth 0bit" "ratio --ratio 2,300,1e300bit" \

@@ -121,13 +121,13 @@ clusters() {
 @test "what makes no sense is refused" {
 	six
 	exits 2 ace-aggregate --cluster :mean a b
-	exits 2 ace-aggregate --cluster 0.7:mean --sum a b
+	exits 2 ace-aggregate --cluster 0.7:mean --rule sum a b
 	exits 2 ace-aggregate --cluster 0.7:mean --rule median a b
 	exits 2 ace-aggregate --cluster -1 a b
 	exits 2 ace-aggregate --cluster nan a b
 	exits 2 ace-aggregate --cluster 0.7:offset a b
 	exits 2 ace-aggregate -d "$(printf '%0255d' 7)" --cluster 0.7:mean a b
 	says '--device is too long for the names of its clusters'
-	ace-aggregate --sum a b >sum
+	ace-aggregate --rule sum a b >sum
 	exits 5 ace-aggregate --cluster 0.7 sum c
 }

@@ -27,13 +27,13 @@ fleet() {
 	[ ! -s out ] || same out files
 	ace-recv -q --spool s --sync none all >receipts
 	exits 0 few ace-aggregate --omit provenance --spool s --sync none \
-	    --expect 600 --steps 1
+	    --devices 600 --rounds 1
 	same out files
 	# two relays of 300 and a root; sums, so that nothing is rounded twice
 	cat d/e[0-2]*.aceg >west
 	cat d/e[3-9]*.aceg >east
-	few ace-aggregate --sum -d west west >w
-	few ace-aggregate --sum -d east east >e
+	few ace-aggregate --rule sum -d west west >w
+	few ace-aggregate --rule sum -d east east >e
 	few ace-aggregate -d aggregate w e >root
 	ace-inspect diff --format json files root >differs || [ $? -eq 1 ]
 	perl -ne '/"nmse":([^,}]*)/ and $1 > 1e-12 and die "$_"' differs
@@ -109,7 +109,7 @@ fleet() {
 @test "differences to a history, each of which is two files" {
 	fleet 70 -n 64 -H flags=16 -K predict=ef21 -K history=none
 	cat d/* >all
-	agg=(ace-aggregate --omit provenance --spool s --sync none --expect 70 --steps 1)
+	agg=(ace-aggregate --omit provenance --spool s --sync none --devices 70 --rounds 1)
 	ace-recv -q --spool s --sync none all >receipts
 	cp -r s other
 	cp -r s median

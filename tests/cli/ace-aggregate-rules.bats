@@ -50,7 +50,7 @@ values() {
 	[ "$(values)" = "3 4" ]
 	[ "$(field clipped out)" = b:clipped ]
 	[ "$(field rule out)" = clip:5 ]
-	exits 0 ace-aggregate --sum --rule clip:5 a b
+	exits 0 ace-aggregate --rule sum,clip:5 a b
 	[ "$(values)" = "6 8" ]
 	exits 0 ace-aggregate -v --rule clip:50 a b
 	[ "$(values)" = "16.5 22" ]
@@ -206,7 +206,7 @@ values() {
 @test "from a spool" {
 	five
 	for f in a b c d z; do ace-recv --spool box "$f" >/dev/null; done
-	exits 0 ace-aggregate -v --rule trim:1 --spool box --expect 5 --steps 1
+	exits 0 ace-aggregate -v --rule trim:1 --spool box --devices 5 --rounds 1
 	[ "$(values)" = "1.25 2 3.16667" ]
 }
 
@@ -233,16 +233,16 @@ values() {
 	    norm:1 norm-ratio:0.5 weight-share:0.5 finite:1 median,trim:1 \
 	    mean:senders median:all 'norm-ratio:1,'; do
 		exits 2 ace-aggregate --rule "$rule" a b
-		says "^ace-aggregate: --rule '$rule': mean, clip:X"
+		says "^ace-aggregate: --rule '$rule': mean or sum, clip:X"
 	done
-	exits 2 ace-aggregate --sum --rule median a b
-	says 'makes no --sum'
+	exits 2 ace-aggregate --rule sum,median a b
+	says '^ace-aggregate: --rule sum,median: median has no sum, only a mean$'
 	exits 2 ace-aggregate --rule clip:1:senders a b
 	for by in '' mass 'weight,' weight,drift weight,drift:x staleness:1 \
 	    samples,age:1; do
 		exits 2 ace-aggregate --weight-by "$by" a b
 	done
-	ace-aggregate --sum -d s a b >s
+	ace-aggregate --rule sum -d s a b >s
 	exits 5 ace-aggregate --rule norm-ratio:10 c s
 	says "'s' is a sum"
 }
@@ -354,12 +354,12 @@ steps() {
 	says "'c' left out: nonfinite"
 	exits 5 ace-aggregate --tolerate 1 a b
 	says 'center with 1 bad devices needs 3 contributions, there are 2'
-	exits 2 ace-aggregate --tolerate 1 --expect 2 a b
+	exits 2 ace-aggregate --tolerate 1 --devices 2 a b
 	says 'of 2 devices 1 bad ones are too many for any rule: at most 0'
 	exits 2 ace-aggregate --tolerate 0 a b c
 	exits 2 ace-aggregate --tolerate 1 --rule median a b c
 	says 'one of --rule and --tolerate'
-	exits 2 ace-aggregate --tolerate 1 --sum a b c
+	exits 2 ace-aggregate --tolerate 1 --rule sum a b c
 	exits 2 ace-aggregate --tolerate 1 --cluster 0.5:mean a b c
 	# another model begins again
 	device a 3 3
@@ -374,19 +374,19 @@ steps() {
 	growing b 3 3 3 3
 	growing c -8 -8 3 -8
 	for f in a b c; do ace-recv --spool box --sync none "$f" >/dev/null; done
-	agg=(ace-aggregate --omit provenance --spool spool --expect 3 --sync none
+	agg=(ace-aggregate --omit provenance --spool spool --devices 3 --sync none
 	    --tolerate 1)
 	cp -r box spool
-	"${agg[@]}" --steps 4 >want
+	"${agg[@]}" --rounds 4 >want
 	ace-aggregate --omit provenance --tolerate 1 a b c >out
 	cp out piped
 	same want piped
 	# one process for each step, and the last killed at places of its way
 	rm -r spool
 	cp -r box spool
-	for s in 0 1 2; do "${agg[@]}" --steps 1 >"one$s"; done
+	for s in 0 1 2; do "${agg[@]}" --rounds 1 >"one$s"; done
 	cp -r spool fourth
-	"${agg[@]}" --steps 1 >last
+	"${agg[@]}" --rounds 1 >last
 	cat one0 one1 one2 last >alone
 	for s in 0 1 2 3; do
 		ace-export --step $s -f raw -o one alone
@@ -397,11 +397,11 @@ steps() {
 		rm -r spool
 		cp -r fourth spool
 		got=0
-		killed "$n" "${agg[@]}" --steps 1 >out || got=$?
+		killed "$n" "${agg[@]}" --rounds 1 >out || got=$?
 		[ "$got" -ne 0 ] || break
 		# killed after that, it has nothing left to do
 		compgen -G "spool/*/done/3" >/dev/null && continue
-		timeout "$HANG" "${agg[@]}" --steps 1 >out
+		timeout "$HANG" "${agg[@]}" --rounds 1 >out
 		same out last
 	done
 	[ "$n" -gt 8 ]
@@ -411,7 +411,7 @@ steps() {
 	for f in spool/*/past.?; do
 		flip "$f" 300
 	done
-	exits 3 "${agg[@]}" --steps 1
+	exits 3 "${agg[@]}" --rounds 1
 	says 'corrupt: .*past'
 	# nor is a file without the devices
 	rm -r spool
@@ -420,7 +420,7 @@ steps() {
 		head -c "$(frames "$f" | awk '/TAIL/ { print $1 + 112; exit }')" "$f" >cut.aceg
 		cp cut.aceg "$f"
 	done
-	exits 3 "${agg[@]}" --steps 1
+	exits 3 "${agg[@]}" --rounds 1
 	says 'corrupt: no rows of devices.*past'
 }
 
@@ -442,7 +442,7 @@ part() {
 	honest=(e1.1 e2.1 e3.1 e4.1 z.1 e1.2 e2.2 e3.2 e4.2 z.2 e1.3 e2.3 e3.3 e4.3 z.3
 	    e1.4 e2.4 e3.4 e4.4 z.4 e1.5 e2.5 e3.5 e4.5 z.5)
 	cat "${honest[@]}" >all
-	exits 0 ace-aggregate -v --tolerate 2 --expect 5 <all
+	exits 0 ace-aggregate -v --tolerate 2 --devices 5 <all
 	[ -z "$(field left-out out)" ]
 	# in step 2 what e3 sent in step 1, in 3 that once more, and half of it, in 4 what
 	# e1 sends then, which is not told from a device with the same data
@@ -450,7 +450,7 @@ part() {
 	part z 3 13 0.5 >z.3
 	part z 4 41 >z.4
 	cat "${honest[@]}" >all
-	exits 0 ace-aggregate -v --omit provenance --tolerate 2 --expect 5 <all
+	exits 0 ace-aggregate -v --omit provenance --tolerate 2 --devices 5 <all
 	says "step 2: 'z' left out: repeats what 'e3' sent in step 1$"
 	says "step 3: 'z' left out: repeats what 'e3' sent in step 1$"
 	[ "$(field left-out out | paste -sd' ')" = "z:repeats z:repeats" ]
@@ -459,8 +459,8 @@ part() {
 	# from a spool, by a new process for each step
 	ace-recv --spool spool --sync none all >/dev/null
 	for s in 1 2 3 4 5; do
-		ace-aggregate --omit provenance --spool spool --expect 5 --sync none \
-		    --tolerate 2 --steps 1
+		ace-aggregate --omit provenance --spool spool --devices 5 --sync none \
+		    --tolerate 2 --rounds 1
 	done >alone
 	for s in 1 2 3 4 5; do
 		ace-export --step $s -f raw -o one alone
@@ -506,15 +506,15 @@ part() {
 	for d in edge1 evil edge3; do
 		mkshards -d $d >$d
 	done
-	exits 0 ace-aggregate -d relay1 --sum -o one edge1 evil
-	exits 0 ace-aggregate -d relay2 --sum -o two evil edge3
+	exits 0 ace-aggregate -d relay1 --rule sum -o one edge1 evil
+	exits 0 ace-aggregate -d relay2 --rule sum -o two evil edge3
 	exits 5 ace-aggregate one two
 	says "'evil' is in 'relay[12]' and in 'relay[12]', and would count twice"
 	exits 5 ace-aggregate one edge1
 	says "'edge1' is in '.*' and in '.*', and would count twice"
 	# in a spool the later one is set aside, and the rest goes on
 	cat one two | ace-recv --spool spool >/dev/null
-	exits 0 ace-aggregate --spool spool --steps 1 --expect 2 --quorum 1
+	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2 --quorum 1
 	says "1 of 2 shards of a step set aside: 'evil' is in 'relay[12]' and in"
 	ace-inspect list out | grep -q "^contributors  2$"
 	# who says that he speaks for the others silences nobody, whatever he is called
@@ -526,7 +526,7 @@ part() {
 		for e in edge1 edge2 edge3; do
 			mkshards -d $e
 		done | cat claims - | ace-recv --spool spool$d >/dev/null
-		exits 0 ace-aggregate --spool spool$d --steps 1 --expect 4
+		exits 0 ace-aggregate --spool spool$d --rounds 1 --devices 4
 		says "^ace-aggregate: 1 of 4 shards of a step set aside: 'edge1' is in 'edge1' and in '$d'"
 		[ "$(grep -c aside err)" -eq 1 ]
 		ace-inspect list out | grep -q "^contributors  3$"
@@ -539,7 +539,7 @@ part() {
 		exits 5 ace-aggregate claims edge3 edge1
 		says "'edge1' is in 'edge1' and in '$d'"
 		cat claims edge1 | ace-recv --spool one$d >/dev/null
-		exits 0 ace-aggregate --spool one$d --steps 1 --expect 2
+		exits 0 ace-aggregate --spool one$d --rounds 1 --devices 2
 		says "^ace-aggregate: 1 of 2 shards of a step set aside: 'edge1' is in 'edge1' and in '$d'"
 		ace-inspect diff out edge1
 	done
@@ -547,6 +547,6 @@ part() {
 	mkshards -d edge1 | ace-aggregate -d a -o alone
 	exits 0 ace-aggregate -d relay -o group edge1 edge3
 	cat alone group | ace-recv --spool both >/dev/null
-	exits 0 ace-aggregate --spool both --steps 1 --expect 2 --quorum 1
+	exits 0 ace-aggregate --spool both --rounds 1 --devices 2 --quorum 1
 	says "'edge1' is in 'relay' and in 'a'"
 }

@@ -32,7 +32,7 @@ alike() {
 	    topk:0.05:mag chunk:2/64 nonzero; do
 		edges 3 -n 70000 -g 4096 -k layered -c "$codec" -w 0.3
 		mkshards -d edge4 -x 4 -n 70000 -g 4096 -c q8 -w 0.7 >e4
-		for how in "" --sum "--weight-by equal" \
+		for how in "" "--rule sum" "--weight-by equal" \
 		    "--rule clip:0.5" "--rule norm-ratio:9"; do
 			each_of 5 || continue
 			# shellcheck disable=SC2086 # words are meant
@@ -130,8 +130,8 @@ alike() {
 
 @test "a relay's sum stays sparse on the way up, and weighs the same" {
 	edges 6 -n 70000 -k ramp -c topk:0.02 -w 0.5
-	exits 0 ace-aggregate --sum -d west -o w e1 e2 e3
-	exits 0 ace-aggregate --sum -d east -o e e4 e5 e6
+	exits 0 ace-aggregate --rule sum -d west -o w e1 e2 e3
+	exits 0 ace-aggregate --rule sum -d east -o e e4 e5 e6
 	for f in w e; do
 		[ "$(codecs $f)" = nonzero ]
 		ace-compress -q -c nonzero -S "rs.$f" -o "up.$f" $f
@@ -157,7 +157,7 @@ alike() {
 	mv out want
 	for i in 2 3; do exits 0 ace-recv --spool spool "e$i"; done
 	ace-recv --spool spool --reply aggregate e1 >back &
-	ace-aggregate --spool spool --expect 3 --steps 1 |
+	ace-aggregate --spool spool --devices 3 --rounds 1 |
 	    ace-recv --spool spool --publish
 	wait
 	[ "$(codecs back)" = nonzero ]

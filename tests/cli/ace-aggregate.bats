@@ -28,7 +28,7 @@ ones() {
 	each '$v[3] == f(($v[0] + 2 * $v[1] + 0.25 * $v[2]) / 3.25)' \
 	    a.f32 b.f32 c.f32 m.f32
 	[ "$(shards out)" = "contributors=a,b,c device=aggregate run=test step=0 base=0 weight=3.25 samples=96 kind=3 flags=0 n=3 records=3 nonzero=335 dropped=0 status=0" ]
-	exits 0 ace-aggregate --sum -d cloud a b c
+	exits 0 ace-aggregate --rule sum -d cloud a b c
 	raw out >s.f32
 	each '$v[3] == $v[0] + 2 * $v[1] + 0.25 * $v[2]' \
 	    a.f32 b.f32 c.f32 s.f32
@@ -99,7 +99,7 @@ ones() {
 	done >all
 	exits 0 ace-aggregate all
 	same out want
-	exits 0 ace-aggregate --omit provenance --expect 3 all
+	exits 0 ace-aggregate --omit provenance --devices 3 all
 	mv out expected
 	exits 0 ace-aggregate --omit provenance all
 	same out expected
@@ -125,9 +125,9 @@ ones() {
 	done
 	# sums keep their weights inside: exact here
 	for i in 1 2 3; do mkshards -d "edge$i" -k ramp -w "$i" >"e$i"; done
-	exits 0 ace-aggregate --sum -d west -o w e1 e2
-	exits 0 ace-aggregate --sum -o deep e3 w
-	exits 0 ace-aggregate --sum -o flat e1 e2 e3
+	exits 0 ace-aggregate --rule sum -d west -o w e1 e2
+	exits 0 ace-aggregate --rule sum -o deep e3 w
+	exits 0 ace-aggregate --rule sum -o flat e1 e2 e3
 	for f in flat deep; do raw $f >$f.f32; done
 	same flat.f32 deep.f32
 	# a mean of a sum and a device, too
@@ -140,7 +140,7 @@ ones() {
 @test "a group that was not sent is zero; one that nobody sent is not sent" {
 	mkshards -d a -n 256 -g 64 -L f32,none,none,f32 | ace-compress >a
 	mkshards -d b -n 256 -g 64 -L f32,none,f32,none | ace-compress >b
-	exits 0 ace-aggregate --sum a b
+	exits 0 ace-aggregate --rule sum a b
 	[ "$(field records out)" -eq 3 ]
 	for f in a b out; do raw $f >$f.f32; done
 	each '$v[2] == f($v[0] + $v[1])' a.f32 b.f32 out.f32
@@ -155,43 +155,43 @@ ones() {
 		mkshards -d "edge$n" -x "$n" -c "$c" >"e$n"
 		raw "e$n" >"e$n.f32"
 	done
-	exits 0 ace-aggregate --sum e1 e2 e3 e4 e5 e6
+	exits 0 ace-aggregate --rule sum e1 e2 e3 e4 e5 e6
 	raw out >s.f32
 	each 'my $s = 0; $s += $_ for @v[0 .. 5];
 	    abs($s - $v[6]) <= 2 ** -23 * abs($v[6])' e?.f32 s.f32
 	# the same values dense, the same sum
 	for i in 1 2 3 4 5 6; do ace-expand "e$i" >"d$i"; done
 	mv out want
-	exits 0 ace-aggregate --sum d1 e2 d3 e4 d5 d6
+	exits 0 ace-aggregate --rule sum d1 e2 d3 e4 d5 d6
 	same out want
 }
 
-@test "--expect: so many, no fewer and no more" {
+@test "--devices: so many, no fewer and no more" {
 	edges 3
-	exits 5 ace-aggregate --expect 4 e1 e2 e3
+	exits 5 ace-aggregate --devices 4 e1 e2 e3
 	says '3 inputs, expected 4'
-	exits 5 ace-aggregate --expect 2 e1 e2 e3
+	exits 5 ace-aggregate --devices 2 e1 e2 e3
 	says '3 inputs, expected 2'
 	cat e1 e2 e3 >all
-	exits 5 ace-aggregate --expect 4 all
+	exits 5 ace-aggregate --devices 4 all
 	says '3 contributions to step 0, expected 4'
 	exits 3 ace-expand out
-	exits 5 ace-aggregate --expect 2 all
+	exits 5 ace-aggregate --devices 2 all
 	says "'edge3' is one more contribution to step 0, expected 2"
-	exits 0 ace-aggregate --expect 3 all
+	exits 0 ace-aggregate --devices 3 all
 	# twice as many are no second aggregate of the step
 	cat e1 e2 e1 e2 >twice
-	exits 5 ace-aggregate --expect 2 twice
+	exits 5 ace-aggregate --devices 2 twice
 	says "'edge1' is one more contribution to step 0, expected 2"
 	exits 3 ace-expand out
 	# of another run they are one of its own
 	for i in 1 2; do mkshards -d "edge$i" -r other; done | cat e1 e2 - >runs
-	exits 0 ace-aggregate --expect 2 runs
-	exits 2 ace-aggregate --expect 0 all
+	exits 0 ace-aggregate --devices 2 runs
+	exits 2 ace-aggregate --devices 0 all
 	# a cut between two streams is seen by nothing else
 	cat e1 e2 >short
 	exits 0 ace-aggregate short
-	exits 5 ace-aggregate --expect 3 short
+	exits 5 ace-aggregate --devices 3 short
 }
 
 @test "a device twice is refused" {
@@ -268,7 +268,7 @@ ones() {
 	# finite, but not their sum
 	ones 3e38 | ace-import -f safetensors -d a >a
 	ones 2e38 | ace-import -f safetensors -d b >b
-	exits 3 ace-aggregate --sum a b
+	exits 3 ace-aggregate --rule sum a b
 	says "limit: the sum of tensor 'w' overflows f32"
 	exits 0 ace-aggregate a b
 	raw out >m
@@ -308,9 +308,9 @@ piece() {
 	same out long
 }
 
-@test "one long-lived pipe with --expect" {
+@test "one long-lived pipe with --devices" {
 	mkfifo p
-	ace-aggregate --expect 2 p >out 2>err 3>&- &
+	ace-aggregate --devices 2 p >out 2>err 3>&- &
 	pid=$!
 	exec 9>p
 	for s in 0 1 2; do
@@ -374,7 +374,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	[ "$(delay_of mean)" = delay=11 ]
 	# from one input, where they are set aside, and with rules
 	cat e3 e1 e2 >all
-	exits 0 ace-aggregate --omit provenance --expect 3 all
+	exits 0 ace-aggregate --omit provenance --devices 3 all
 	same out mean
 	exits 0 ace-aggregate --rule trim:1 e1 e2 e3
 	[ "$(delay_of out)" = delay=11 ]
@@ -549,7 +549,7 @@ interval.edge3=900' >e2
 	exits 4 timeout "$HANG" ace-aggregate --spool typo
 	says "^ace-aggregate: no spool 'typo': ace-recv makes it, or --create$"
 	[ ! -e typo ]
-	ace-aggregate --spool made --create --steps 1 >out1 3>&- &
+	ace-aggregate --spool made --create --rounds 1 >out1 3>&- &
 	wait_for test -d made
 	mkshards | ace-recv --spool made >/dev/null
 	wait $!
@@ -560,7 +560,7 @@ interval.edge3=900' >e2
 @test "what is waited for is said: after a while, and to who asks" {
 	mkshards -d 'ed ge' -s 5 >in
 	mkdir spool
-	ace-aggregate --spool spool --expect 2 --steps 1 --published 2>said 3>&- >got &
+	ace-aggregate --spool spool --devices 2 --rounds 1 --publish 2>said 3>&- >got &
 	pid=$!
 	# an answer shows that it was heard
 	asked() { kill -USR1 $pid && sleep 0.2 && grep -qxF "ace-aggregate: $1" said; }
@@ -579,12 +579,12 @@ interval.edge3=900' >e2
 	[ "$(grep -c 'aggregate of step 5' said)" -eq 1 ]
 }
 
-@test "--published: who reads has published it and ends, all while we slept" {
+@test "--publish: who reads has published it and ends, all while we slept" {
 	mkshards >in
 	ace-recv --spool spool in >/dev/null
 	ace-aggregate --omit provenance in >mean
 	mkfifo pipe
-	ace-aggregate --spool spool --expect 1 --steps 1 --published --omit provenance \
+	ace-aggregate --spool spool --devices 1 --rounds 1 --publish --omit provenance \
 	    3>&- >pipe &
 	pid=$!
 	exec 4<pipe
@@ -601,9 +601,9 @@ interval.edge3=900' >e2
 	for r in a b; do
 		mkshards -r $r -x 1 | ace-recv --spool spool --run $r >receipt
 	done
-	exits 2 ace-aggregate --spool spool --steps 1
+	exits 2 ace-aggregate --spool spool --rounds 1
 	says "several runs in 'spool': --run NAME"
-	synced ace-aggregate --spool spool --steps 1 --run b --sync none >out
+	synced ace-aggregate --spool spool --rounds 1 --run b --sync none >out
 	[ ! -s synced ]
 	[ -e spool/b/done/0 ]
 	[ ! -e spool/a/closed ]
@@ -612,7 +612,7 @@ interval.edge3=900' >e2
 @test "of a spool all of a step waits where the rule does not hold" {
 	for i in 1 2 3; do mkshards -d "edge$i"; done |
 	    ace-recv --spool spool --sync none >receipts
-	exits 0 ace-aggregate --spool spool --expect 3 --steps 1 --sync none --rule trim:2
+	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1 --sync none --rule trim:2
 	says "3 of 3 shards of a step wait for the next average: 2 cut at each end leave none of 3"
 	says "^ace-aggregate: no aggregate of this step: too few shards are left$"
 	[ "$(wc -l <err)" -eq 2 ]

@@ -9,7 +9,7 @@ spool() {
 			mkshards -d "$d" -s "$s" -x "$s" -r demo |
 			    ace-compress -c q8 | ace-recv --spool spool >/dev/null
 		done
-		ace-aggregate --spool spool --expect 2 --steps 1 |
+		ace-aggregate --spool spool --devices 2 --rounds 1 |
 		    ace-recv --spool spool --publish
 	done
 }
@@ -46,7 +46,7 @@ digests() {
 	tar -xf run.tar.xz -C there
 	digests there >got
 	same got want
-	exits 0 ace-aggregate --expect 2 there/demo/1/edge1.aceg \
+	exits 0 ace-aggregate --devices 2 there/demo/1/edge1.aceg \
 	    "there/demo/1/k%20%C3%BC%2F%2E%2E.aceg"
 	same <(digests out) <(digests there/demo/1/aggregate.aceg)
 }

@@ -83,7 +83,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	done
 	# whatever it asks for, it is this one device
 	exits 2 on edge1 ssh cloud touch planted
-	exits 5 on edge1 ace edge cloud:elsewhere --name edge2 --dir no --bits 3 -- true
+	exits 5 on edge1 ace edge cloud:elsewhere --name edge2 --state no --bits 3 -- true
 	says "--bits 3 here, and the run in 'cloud:$home/run' sends 8"
 	rm -r edge1/no
 	exits 0 on cloud ace remove run edge1

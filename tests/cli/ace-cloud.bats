@@ -66,7 +66,7 @@ load front
 	wait_for test -e run/run
 	edge edge1 1 2
 	ends edge1
-	exits 5 ace edge run --name edge1 --dir elsewhere -- true
+	exits 5 ace edge run --name edge1 --state elsewhere -- true
 	says "the name 'edge1' is in use by another device of the run in $(hostname):$PWD/run: .*ace remove $PWD/run edge1"
 	exits 5 ace edge run --name edge2 -- true
 	says "'edge2' is not one of the 1 devices .*ace add $PWD/run edge2"
@@ -80,7 +80,7 @@ load front
 	cloud run --devices 1
 	wait_for test -e run/run
 	exits 5 ace edge run --name edge1 -- true
-	says "'$PWD/ace-edge1' belongs to another run than .*/run'.*--dir"
+	says "'$PWD/ace-edge1' belongs to another run than .*/run'.*--state"
 }
 
 @test "two clouds, or two devices, on one folder: the second is refused" {

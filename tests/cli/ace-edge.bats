@@ -46,7 +46,7 @@ load front
 	ACE_NAME=edge1 bash pipe.sh 2>/dev/null || [ $? -eq 141 ]
 	averaged edge1 4 1
 	exits 0 ace cloud other --devices 3 --print
-	grep -q 'ace-aggregate --spool .*/other/spool .*--expect 3' out
+	grep -q 'ace-aggregate --spool .*/other/spool .*--devices 3' out
 }
 
 # variant SED: another trainer
@@ -83,7 +83,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	ace remove run edge1
 	rm run/devices/edge1 2>/dev/null || :
 	variant 's/4096/8192/g;s/16384/32768/g'
-	exits 5 timeout "$HANG" ace edge run --name edge1 --dir other -- ./variant 2 99
+	exits 5 timeout "$HANG" ace edge run --name edge1 --state other -- ./variant 2 99
 	says "^ace-edge: ace-ack: step [0-9]+: invalid: mismatch: .*another model: tensor 'w' differs in shape or dtype"
 }
 
@@ -96,11 +96,11 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 		ace cloud run --devices 1 --bits 8 2>cloud.err &
 		until [ -e run/run ]; do sleep 0.1; done
 		head -c 184k /dev/zero >small/ballast
-		ace edge run --name edge1 --dir small -- "$train" 2 3 2>full.err
+		ace edge run --name edge1 --state small -- "$train" 2 3 2>full.err
 		echo $? >status
 		rm small/ballast
 		mount -o remount,size=20m small
-		ace edge run --name edge1 --dir small -- "$train" 2 3 2>again.err
+		ace edge run --name edge1 --state small -- "$train" 2 3 2>again.err
 		echo $? >>status
 		kill $!
 	END

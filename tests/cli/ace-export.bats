@@ -167,7 +167,7 @@ load helper
 	    print pack("Q<", length $h), $h, pack("v2", 0, 0x7bff)' >in.safetensors
 	ace-import -d a -o a.aceg in.safetensors
 	ace-import -d b -o b.aceg in.safetensors
-	exits 0 ace-aggregate --sum -o sum.aceg a.aceg b.aceg
+	exits 0 ace-aggregate --rule sum -o sum.aceg a.aceg b.aceg
 	exits 3 ace-export -o x.safetensors sum.aceg
 	says "unsupported: tensor 'h' \[1\]: 131008 is beyond f16"
 	[ ! -e x.safetensors ]

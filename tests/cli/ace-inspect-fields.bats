@@ -206,10 +206,10 @@ fields() {
 @test "a receipt as JSON: whose, of what, when, at which model" {
 	mkshards -d edge1 -r demo >one
 	SOURCE_DATE_EPOCH=1234567890 ace-recv --spool spool one >first
-	ace-aggregate --spool spool --steps 1 >mean
+	ace-aggregate --spool spool --rounds 1 >mean
 	for s in 1 2; do
 		mkshards -d edge1 -r demo -s $s | ace-recv --spool spool >receipt
-		ace-aggregate --spool spool --steps 1 >mean
+		ace-aggregate --spool spool --rounds 1 >mean
 	done
 	mkshards -d edge1 -r demo -s 3 >three
 	SOURCE_DATE_EPOCH=99 ace-recv --spool spool three >last

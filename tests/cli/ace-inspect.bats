@@ -279,8 +279,8 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 		exits 2 ace-inspect $o in
 		says "unknown option '$o'"
 	done
-	exits 2 ace-inspect --format tsv --format json in
-	says 'one of --format json, --format tsv'
+	exits 2 ace-inspect --format xml in
+	says "^ace-inspect: --format 'xml': text, json or tsv$"
 	exits 2 ace-inspect diff in in in
 	exits 2 ace-inspect diff - <in
 	exits 2 ace-inspect diff --tolerance -1 in in
@@ -395,7 +395,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	mkshards -d edge1 -s 7 >one
 	mkshards -d 'ed.ge 2' -s 7 >two
 	for f in one two; do ace-recv --spool spool "$f" >"$f.rcpt"; done
-	ace-aggregate --spool spool --steps 1 >/dev/null
+	ace-aggregate --spool spool --rounds 1 >/dev/null
 	exits 0 ace-inspect spool/test/done/7
 	[ "$(sort out)" = "receipt       ed.ge 2 step 7: accepted
 receipt       edge1 step 7: accepted" ]
@@ -420,7 +420,7 @@ receipt       edge1 step 7: accepted" ]
 		    ace-compress -S state -c q8 |
 		    ace-recv --spool spool | ace-ack -S state >/dev/null
 	done
-	ace-aggregate --spool spool --steps 2 --rule center >/dev/null
+	ace-aggregate --spool spool --rounds 2 --rule center >/dev/null
 	find spool -type f ! -name '.*' >files
 	[ "$(wc -l <files)" -ge 8 ]
 	while read -r f; do

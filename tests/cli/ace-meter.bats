@@ -153,7 +153,7 @@ known() {
 	exits 4 ace-meter .
 	exits 2 ace-meter a b
 	exits 2 ace-meter -L fast
-	says "^ace-meter: --limit"
+	says "^ace-meter: --bandwidth"
 	exits 2 ace-meter -L 7bit
 	exits 0 ace-meter -L 8bit </dev/null
 	exits 2 pty -i ace-meter

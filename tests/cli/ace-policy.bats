@@ -75,7 +75,7 @@ has() {
 	mkshards -n 1k -d a -w 4 >a
 	mkshards -n 1k -d b -w 2 -x 5 >b
 	ace-aggregate a b >mean
-	ace-aggregate --sum a b >sum
+	ace-aggregate --rule sum a b >sum
 	for of in mean sum; do
 		exits 0 ace-policy --target-divergence 0.01 --model-norm 4000 \
 		    --interval 8 $of

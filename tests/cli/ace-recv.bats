@@ -64,7 +64,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	# also when its step was closed meanwhile, unlike other bytes
 	shard 0 edge2 >other
 	recv accepted <other
-	exits 0 ace-aggregate --spool spool --steps 1
+	exits 0 ace-aggregate --spool spool --rounds 1
 	recv "^step 0: invalid: non-finite" <in
 	shard 0 >in
 	recv '^step 0: late: step 0 is closed' <in
@@ -80,9 +80,9 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	waits 'limit: 1 steps of this device are open \(limits: open\)$' <sent1
 	exits 4 ace-ack -S state < <(cat out)
 	says 'no answer: .*the same again, later'
-	exits 0 ace-aggregate --spool spool --steps 1
+	exits 0 ace-aggregate --spool spool --rounds 1
 	ace-recv --spool spool sent1 | ace-ack -S state >rest
-	exits 0 ace-aggregate --spool spool --steps 1
+	exits 0 ace-aggregate --spool spool --rounds 1
 	exits 0 ace-inspect books -S state --spool spool in0 in1
 	[ "$(cat out)" = 'edge1: exact, 2 inputs up to step 1, 2 accepted, 0 pending' ]
 }
@@ -121,7 +121,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	mkshards -r crit-7 -d edge1 -t other:7 >crit
 	exits 0 ace-recv --spool spool --run 'gen-*' gen
 	exits 0 ace-recv --spool spool --run 'crit-*' crit
-	exits 0 timeout "$HANG" ace-aggregate --spool spool --run 'crit-*' --steps 1
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --run 'crit-*' --rounds 1
 	ace-inspect out >mean
 	grep -q crit-7 mean
 	for want in 'gen-*' '*'; do
@@ -131,7 +131,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 3 ace-recv --spool spool --run 'gen-*' crit
 	says "^ace-recv: mismatch: a shard of run 'crit-7', not 'gen-\*'$"
 	exits 0 ace-recv --spool spool --run gen-2 gen2
-	exits 2 timeout "$HANG" ace-aggregate --spool spool --run 'gen-*' --steps 1
+	exits 2 timeout "$HANG" ace-aggregate --spool spool --run 'gen-*' --rounds 1
 	says 'several runs'
 	exits 0 ace-status --run 'gen-*' spool
 	[ "$(grep -c 'gen-[12]' out)" -ge 2 ]
@@ -272,7 +272,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 ace-recv --spool other --create
 	exits 0 ace-recv --spool other in
 	[ -s other/%6Cimits/0/edge1.aceg ]
-	exits 0 ace-aggregate --spool other --steps 1
+	exits 0 ace-aggregate --spool other --rounds 1
 	ace-inspect out | grep -q 'run *limits'
 }
 
@@ -300,7 +300,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 edge1 >one
 	shard 0 edge2 >two
 	recv accepted <one
-	exits 0 ace-aggregate --spool spool --steps 1
+	exits 0 ace-aggregate --spool spool --rounds 1
 	recv '^step 0: accepted$' <one
 	recv '^step 0: late: step 0 is closed$' <two
 	[ ! -e spool/test/0/edge2.aceg ]
@@ -340,7 +340,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 edge2 -x 2 >two
 	ace-recv --spool spool --reply aggregate one >back &
 	recv accepted <two
-	ace-aggregate --spool spool --expect 2 --steps 1 |
+	ace-aggregate --spool spool --devices 2 --rounds 1 |
 	    ace-recv --spool spool --publish
 	wait
 	exits 0 ace-ack -S state back
@@ -385,7 +385,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	pid=$!
 	wait_for grep -q RCPT back
 	echo twelve days >later
-	ace-aggregate --spool spool --expect 1 --steps 1 |
+	ace-aggregate --spool spool --devices 1 --rounds 1 |
 	    ace-recv --spool spool --publish
 	wait $pid
 	exits 0 ace-ack -S state back
@@ -410,8 +410,8 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		verdict out >said
 		[ "$(grep -c ': accepted$' said)" -eq 9 ]
 		[ "$(grep -c ': duplicate$' said)" -eq 18 ]
-		exits 0 ace-aggregate --omit provenance --spool spool --expect 3 \
-		    --steps 3 --sync none
+		exits 0 ace-aggregate --omit provenance --spool spool --devices 3 \
+		    --rounds 3 --sync none
 		[ $seed -eq 1 ] && mv out want || same out want
 		# replayed when all is closed: the same answer, nothing new
 		exits 0 ace-recv --spool spool --sync none all
@@ -479,7 +479,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv accepted <one
 	recv accepted <two
 	shard 0 edge2 -H flags=16 >spool/test/0/edge2.aceg
-	exits 0 ace-aggregate --spool spool --expect 2 --steps 1
+	exits 0 ace-aggregate --spool spool --devices 2 --rounds 1
 	recv "^step 0: invalid: mismatch: " <spool/test/0/edge2.aceg
 	[ "$(grep -c 'step 0 is closed' said)" -eq 0 ]
 	recv '^step 0: accepted$' <one
@@ -510,7 +510,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	for s in 0 1 2 3; do
 		shard $s edge2 >in
 		recv accepted <in
-		exits 0 ace-aggregate --spool spool --steps 1
+		exits 0 ace-aggregate --spool spool --rounds 1
 	done
 	shard 4 >in
 	SOURCE_DATE_EPOCH=7 exits 0 ace-recv --spool spool in
@@ -523,7 +523,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 >in
 	recv accepted <in
 	touch spool/edge9.new-abcdef spool/test/closed.new-abcdef
-	exits 0 ace-aggregate --spool spool --steps 1
+	exits 0 ace-aggregate --spool spool --rounds 1
 	[ "$(find spool -name '*.new-*')" = '' ]
 	touch spool/test/0/aggregate.aceg.new-abcdef
 	mv out mean
@@ -537,7 +537,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv accepted <in
 	shard 1 >in
 	recv accepted <in
-	exits 0 ace-aggregate --spool spool --steps 2 --keep 1
+	exits 0 ace-aggregate --spool spool --rounds 2 --keep 1
 	exits 0 ace-recv --spool spool --run new --device d --join
 	[ -d spool/test/done ]
 	[ "$(find spool -type d -printf '%m\n' | sort -u)" = 700 ]
@@ -546,7 +546,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 @test "--publish and --leave write nothing, and do not mind a terminal" {
 	shard 0 >in
 	recv accepted <in
-	exits 0 ace-aggregate --spool spool --steps 1
+	exits 0 ace-aggregate --spool spool --rounds 1
 	mv out mean
 	exits 0 ace-recv --spool spool --publish mean
 	[ ! -s out ]
@@ -620,7 +620,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	exits 3 ace-recv --spool spool in
 	says "corrupt: 'spool/test/1/edge1.no'"
 	cp no spool/test/1/edge1.no
-	exits 0 ace-aggregate --spool spool --steps 1
+	exits 0 ace-aggregate --spool spool --rounds 1
 	shard 2 >in
 	for v in '' 0 '0 ' x $'0\n1'; do
 		printf '%s' "$v" >spool/test/closed
@@ -647,7 +647,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	shard 2 edge1 -H incarnation=1 >in
 	synced ace-recv --spool spool in >receipt
 	grep -q '^spool/test/device/edge1\.incarnation' synced
-	exits 0 ace-aggregate --spool spool --steps 1
+	exits 0 ace-aggregate --spool spool --rounds 1
 	mv out mean
 	synced ace-recv --spool spool --publish mean
 	grep -q '^spool/test/0/.*aggregate' synced
@@ -657,7 +657,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 @test "the newest closed step and those before it are over, whoever sent them" {
 	for d in edge1 edge2; do shard 5 $d; done >in
 	recv accepted <in
-	exits 0 ace-aggregate --spool spool --steps 1 --quorum 2
+	exits 0 ace-aggregate --spool spool --rounds 1 --quorum 2
 	shard 4 >in
 	recv '^step 4: late: step 4 is closed$' <in
 	shard 8 >in
@@ -674,7 +674,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	shard 1 >in
 	exits 5 ace-recv --spool spool in
 	says "run 'test' in 'spool' has the layout of an older version.*: finish it with that version, or receive into a new spool"
-	exits 5 ace-aggregate --spool spool --steps 1
+	exits 5 ace-aggregate --spool spool --rounds 1
 	diff -r -x '.*' spool was
 }
 
@@ -790,7 +790,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	shard 0 edge2 -k ramp >in2
 	recv accepted <in
 	recv accepted <in2
-	exits 0 ace-aggregate --spool spool --expect 2 --steps 1
+	exits 0 ace-aggregate --spool spool --devices 2 --rounds 1
 	mv out mean
 	ace-aggregate in >other
 	exits 3 ace-recv --spool spool --publish in
@@ -895,14 +895,14 @@ costs() {
 	exits 0 ace-recv --spool spool --run test first
 	read -ra one < <(costs ace-recv --spool spool --run test in)
 	[ "${one[*]:0:2}" = "3 3" ]
-	exits 0 ace-aggregate --spool spool --run test --steps 1
-	read -ra one < <(costs ace-aggregate --spool spool --run test --steps 1)
-	read -ra two < <(costs ace-aggregate --spool spool --run test --steps 2)
+	exits 0 ace-aggregate --spool spool --run test --rounds 1
+	read -ra one < <(costs ace-aggregate --spool spool --run test --rounds 1)
+	read -ra two < <(costs ace-aggregate --spool spool --run test --rounds 2)
 	[ "$((two[0] - one[0])) $((two[1] - one[1]))" = "1 3" ]
 	# of what grows with the devices a step's folder alone is listed, three times
 	for d in $(seq 100); do mkshards -d "edge$d" -n 8; done >all
 	read -ra one < <(costs ace-recv --spool many --run test --sync none all)
-	read -ra two < <(costs ace-aggregate --spool many --run test --sync none --steps 1)
+	read -ra two < <(costs ace-aggregate --spool many --run test --sync none --rounds 1)
 	echo "${one[*]}, ${two[*]}"
 	[ "${one[2]}" -lt 20 ]
 	[ "${two[2]}" -lt 360 ]

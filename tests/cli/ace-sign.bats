@@ -160,7 +160,7 @@ one() {
 	ace-inspect receipts | grep -q accepted
 	ace-sign --check ring spool/*/0/edge1.aceg >/dev/null
 	# the average is the cloud's: it has none of the edges' signatures
-	ace-aggregate --spool spool --expect 1 --steps 1 --sync none >average
+	ace-aggregate --spool spool --devices 1 --rounds 1 --sync none >average
 	ace-inspect average | grep -q sIGN && return 1
 	exits 5 ace-sign --check ring average
 }

@@ -7,7 +7,7 @@ shard() {
 }
 
 # closes N [QUORUM OPTIONS]: a step
-closes() { ace-aggregate --spool spool --expect "$1" --steps 1 "${@:2}" >mean.aceg; }
+closes() { ace-aggregate --spool spool --devices "$1" --rounds 1 "${@:2}" >mean.aceg; }
 
 # row DEVICE: its columns, one blank between
 row() { exits 0 ace-status spool && grep "^$1 " out | tr -s ' '; }
@@ -103,7 +103,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	shard edge1 0
 	exits 0 ace-status edge1
 	grep -q '^link      not measured' out
-	mkshards | ace-meter -S edge1 --limit 5Mbit >/dev/null
+	mkshards | ace-meter -S edge1 --bandwidth 5Mbit >/dev/null
 	exits 0 ace-status --format json edge1
 	[ "$(json '(d["kind"], d["device"], d["verdict"], d["bandwidth"])')" = \
 	    "('state', 'edge1', 'accepted', 5000000)" ]
@@ -245,8 +245,8 @@ aged() {
 	[ "$(json 'd["runs"][0]["devices"][1]["disk_bytes"]')" -eq \
 	    "$(blocks spool -name edge2.aceg)" ]
 	# of a step that is closed, too
-	ace-aggregate --spool spool --steps 4 --quorum 2 --deadline 0.1s \
-	    --published 3>&- >mean.aceg &
+	ace-aggregate --spool spool --rounds 4 --quorum 2 --deadline 0.1s \
+	    --publish 3>&- >mean.aceg &
 	wait_for test ! spool/demo/closed -ef spool/demo/done/2
 	exits 0 ace-status --format json spool
 	kill $!
@@ -461,7 +461,7 @@ aged() {
 @test "each field has its name in the page" {
 	shard edge1 0
 	shard edge2 0
-	mkshards | ace-meter -S edge1 --limit 5Mbit >/dev/null
+	mkshards | ace-meter -S edge1 --bandwidth 5Mbit >/dev/null
 	exits 0 ace-status --format json spool edge1
 	grep -oE '"[a-z_-]+":' out | tr -d '":' | sort -u >said
 	exits 0 ace-status spool

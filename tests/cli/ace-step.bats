@@ -234,7 +234,7 @@ five() {
 	exits 2 ace-step -c q8 --bits 1 in
 	exits 2 ace-step -c q8 --alpha 0.5 in
 	says 'there is no ace-score'
-	exits 2 ace-step --theta 3 in
+	exits 2 ace-step --cluster 3 in
 	head -c 1000 in >short
 	exits 3 ace-step -S S --bits 1 short
 	[ ! -e S/residual ]

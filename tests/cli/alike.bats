@@ -27,7 +27,7 @@ spooled() {
 	says "mismatch: 'b' has model 22"
 	# in a spool it alone is set aside, and learns it when it asks
 	spooled a b c
-	exits 0 ace-aggregate --spool spool --expect 3 --steps 1
+	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1
 	says "1 of 3 shards of a step set aside: mismatch: 'b' has model 22"
 	mv out mean
 	ace-inspect list mean | grep -q "^contributors  2$"
@@ -41,7 +41,7 @@ spooled() {
 	said d 33 >d
 	said e 44 >e
 	spooled a c d e
-	exits 0 ace-aggregate --spool spool --expect 4 --steps 1
+	exits 0 ace-aggregate --spool spool --devices 4 --rounds 1
 	says "'d' has model 33, most have 11"
 	says "'e' has model 44, most have 11"
 	ace-inspect list out | grep -q "^contributors  2$"
@@ -52,7 +52,7 @@ spooled() {
 	exits 3 ace-aggregate a b
 	says "mismatch: 'a' has model 11 and 'b' 22, at version 7, and no more have one than the other$"
 	spooled a b
-	exits 0 ace-aggregate --spool spool --expect 2 --steps 1
+	exits 0 ace-aggregate --spool spool --devices 2 --rounds 1
 	says "2 of 2 shards of a step set aside: mismatch: "
 	says "no aggregate of this step"
 	ace-recv --spool spool a >receipt
@@ -65,7 +65,7 @@ spooled() {
 		said "$d$l" "$((d / 3))$l" >long$d
 	done
 	spooled long1 long2 long3
-	exits 0 ace-aggregate --spool spool --expect 3 --steps 1
+	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1
 	ace-recv --spool spool long3 >receipt
 	exits 5 ace-ack -S state2 receipt
 	says "begin again at step 7 with theirs$"
@@ -89,7 +89,7 @@ spooled() {
 		said $d $((d < 3 ? 9 : d)) >$d
 	done
 	spooled 1 2 3 4 5
-	exits 0 ace-aggregate --spool spool --expect 5 --steps 1
+	exits 0 ace-aggregate --spool spool --devices 5 --rounds 1
 	ace-inspect list out | grep -q "^contributors  2$"
 }
 

@@ -76,10 +76,10 @@ limited() {
 	done >in
 	ace-recv --spool spool --sync none in >/dev/null
 	cp -R spool free
-	exits 0 ace-aggregate --spool free --steps 1 --sync none --rule median
+	exits 0 ace-aggregate --spool free --rounds 1 --sync none --rule median
 	ace-inspect verify out
 	exits 0 limited 90000 timeout "$HANG" ace-aggregate --spool spool \
-	    --steps 1 --sync none --rule median
+	    --rounds 1 --sync none --rule median
 	says "limit: 'median' sees all values at once: 150 shards take [0-9]+ MiB, and there are 87 MiB"
 }
 

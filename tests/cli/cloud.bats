@@ -66,7 +66,7 @@ books() { exits 0 ace-inspect books -S S --spool spool in[0-9]; }
 	mv out lie
 	grad 2 77 >other
 	exits 0 ace-recv --spool late --sync none other
-	ace-aggregate --spool late --steps 1 --sync none >mean
+	ace-aggregate --spool late --rounds 1 --sync none >mean
 	grad 1 77 >other
 	exits 0 ace-recv --spool late --sync none other
 	mv out late.lie

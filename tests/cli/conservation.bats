@@ -38,7 +38,7 @@ balance() { ace-inspect books -S state --spool spool "$@"; }
 	mkshards -s 1 -k ramp >in1
 	ace-compress -S state -c topk:0.1 --window 4 in1 >sent
 	cat sent >late
-	ace-aggregate --spool spool --steps 2 >/dev/null
+	ace-aggregate --spool spool --rounds 2 >/dev/null
 	ace-recv --spool spool late | ace-ack -S state -v 2>err >rest
 	says "step 1: late"
 	exits 0 balance in0 in1
@@ -60,7 +60,7 @@ sent() {
 
 # summed VALUE CONTRIBUTORS OPTION...: the sum of the next step
 summed() {
-	exits 0 timeout "$HANG" ace-aggregate --sum --spool spool --run test --steps 1 \
+	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --run test --rounds 1 \
 	    --sync none "${@:3}"
 	[ "$(ace-export -f raw out | perl -0777 -ne 'print join " ", unpack "f<*"')" = \
 	    "$1 $1 $1 $1" ]
@@ -125,12 +125,12 @@ counted() {
 	for i in 1 2 3; do sent edge$i 0 1; done
 	# in the place of one that was accepted
 	mkshards -t data:4 -d edge3 -r test -s 0 -H flags=16 >spool/test/0/edge3.aceg
-	exits 0 timeout "$HANG" ace-aggregate --sum --spool spool --run test --steps 1 \
+	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --run test --rounds 1 \
 	    --sync none --quorum 3 --keep 1
 	says "1 of 3 shards of a step set aside: mismatch"
 	says "no aggregate of this step"
 	sent edge1 1 10
-	exits 0 timeout "$HANG" ace-aggregate --spool spool --run test --steps 1 \
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --run test --rounds 1 \
 	    --sync none --tolerate 1 --keep 1
 	says "3 of 3 shards of a step wait for the next average: center with 1 bad devices needs 3"
 	sent edge1 2 100
@@ -232,7 +232,7 @@ counted() {
 	says "mismatch: no residual in 'empty'"
 	exits 4 ace-inspect books -S nowhere --spool spool
 	[ ! -e nowhere ]
-	ace-aggregate --spool spool --steps 2 --keep 1 >/dev/null
+	ace-aggregate --spool spool --rounds 2 --keep 1 >/dev/null
 	exits 5 balance in0 in1
 	says "step 0 of 'edge1' was accepted and is not in the spool any more"
 }

@@ -31,7 +31,7 @@ balance() {
 	code 1
 	code 2
 	mkshards -s 2 -d edge2 | ace-recv --spool spool >/dev/null
-	ace-aggregate --spool spool --steps 2 >/dev/null
+	ace-aggregate --spool spool --rounds 2 >/dev/null
 	answer sent1
 	says "step 1: late: step 1 is closed$"
 	exits 0 ace-recv --spool spool -v sent2
@@ -55,9 +55,9 @@ balance() {
 	mkshards -s 0 -d edge2 -t w:7 >in
 	exits 0 ace-recv --spool spool -v in
 	says "invalid: mismatch: "
-	ace-aggregate --spool spool --steps 1 >/dev/null
+	ace-aggregate --spool spool --rounds 1 >/dev/null
 	mkshards -s 1 | ace-recv --spool spool >/dev/null
-	ace-aggregate --spool spool --steps 1 >/dev/null
+	ace-aggregate --spool spool --rounds 1 >/dev/null
 	# computed at model version 0, the last closed step is 1
 	mkshards -s 2 -d edge2 >in
 	limited 'staleness 0' exits 0 ace-recv --spool spool -v in
@@ -74,7 +74,7 @@ balance() {
 	mkshards -s 2 -d edge5 -H base=2 >in
 	limited 'staleness 0' exits 0 ace-recv --spool spool -v in
 	says "step 2: accepted"
-	ace-aggregate --spool spool --steps 1 >sum
+	ace-aggregate --spool spool --rounds 1 >sum
 	[ "$(ace-inspect --format json sum | grep -c edge2)" -eq 0 ]
 }
 
@@ -99,7 +99,7 @@ balance() {
 		answer sent4
 		balance "5 inputs up to step 4, 5 accepted, 0 pending"
 		# a replay of everything, after the steps were closed too
-		ace-aggregate --spool spool --steps 5 --sum >first
+		ace-aggregate --spool spool --rounds 5 --rule sum >first
 		cat sent0 sent1 sent2 sent3 sent4 >all
 		exits 0 ace-recv --spool spool all
 		balance "5 inputs up to step 4, 5 accepted, 0 pending"
@@ -113,7 +113,7 @@ balance() {
 	done
 	mkshards -s 2 -d edge2 | ace-recv --spool spool >/dev/null
 	ace-recv --spool spool sent0 >r0
-	ace-aggregate --spool spool --steps 2 >/dev/null
+	ace-aggregate --spool spool --rounds 2 >/dev/null
 	ace-recv --spool spool sent3 >r3
 	ace-recv --spool spool sent1 >r1
 	ace-recv --spool spool sent2 >r2
@@ -149,7 +149,7 @@ sums() {
 		rm -rf state spool cache in* sent*
 		code 0 --error-feedback $how -c f32
 		mkshards -s 0 -d edge2 | ace-recv --spool spool >/dev/null
-		ace-aggregate --spool spool --steps 1 >/dev/null
+		ace-aggregate --spool spool --rounds 1 >/dev/null
 		answer sent0
 		says "step 0: late"
 		code 1 --error-feedback $how -c f32
@@ -182,7 +182,7 @@ sums() {
 		[ "$(find spool -mindepth 1 -maxdepth 1 ! -name '.*' | wc -l)" -eq 1 ]
 		exits 0 ace-recv --spool spool -v sent
 		says duplicate
-		exits 0 ace-aggregate --spool spool --steps 1
+		exits 0 ace-aggregate --spool spool --rounds 1
 	done
 	[ ! -e ../up ]
 	[ ! -e ../../up ]
@@ -202,7 +202,7 @@ sums() {
 		balance "1 inputs up to step 0, 1 accepted, 0 pending"
 		# a deadline is of a clock that does not jump
 		SOURCE_DATE_EPOCH=$t timeout "$HANG" ace-aggregate --spool spool \
-		    --expect 2 --quorum 1 --deadline 50ms --steps 1 >"sum$t"
+		    --devices 2 --quorum 1 --deadline 50ms --rounds 1 >"sum$t"
 		[ "$t" = 0 ] || same sum0 "sum$t"
 	done
 }

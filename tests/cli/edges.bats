@@ -41,7 +41,7 @@ through() {
 	for i in $(seq $edges); do
 		ace-recv --spool spool --sync none "e$i" >/dev/null
 	done
-	bounded "${agg[@]}" --spool spool --sync none --expect $edges --steps 1
+	bounded "${agg[@]}" --spool spool --sync none --devices $edges --rounds 1
 	same out want
 }
 

@@ -21,9 +21,9 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	[ "$(cut -f 1 plain | paste -sd ' ')" = 'bandwidth 156250 312500 625000 1250000 2500000 5000000 10000000 20000000 40000000 80000000 160000000' ]
 	[ "$(sed -n 1p plain)" = "$(printf 'bandwidth\tratio\tbits')" ]
 	printf 'time\n1\n2\n' >t
-	takes ace-advise cluster --theta 0 t
-	takes ace-advise cluster --theta 1e9 t
-	refuses theta ace-advise cluster --theta 1.1e9 t
+	takes ace-advise cluster --cluster 0 t
+	takes ace-advise cluster --cluster 1e9 t
+	refuses cluster ace-advise cluster --cluster 1.1e9 t
 	printf 'divergence\n0.02\n0.1\n' >t
 	takes ace-advise interval t
 	mv out plain
@@ -44,14 +44,14 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	refuses cluster ace-aggregate --cluster 00000000000000000000000000000000.5x a b
 	takes ace-aggregate --delay 1000 a b
 	takes ace-aggregate --delay 0 a b
-	for o in --steps --keep --quorum --expect; do
+	for o in --rounds --keep --quorum --devices; do
 		refuses "$o" ace-aggregate $o 0 a b
 	done
 	refuses quorum ace-aggregate --quorum 1048577 a b
 	refuses deadline ace-aggregate --deadline -1s a b
 	refuses '--quorum means nothing without --spool' ace-aggregate --quorum 2 a b
 	refuses '--deadline means nothing without --spool' ace-aggregate --deadline 1s a b
-	takes ace-aggregate --expect 2 a b
+	takes ace-aggregate --devices 2 a b
 	refuses "spool and FILE 'a'" ace-aggregate --spool s a
 	[ ! -e s ]
 	takes ace-aggregate --omit provenance a b
@@ -131,7 +131,7 @@ ace-archive: 1 shards were there already" ]
 	head -c 3000000 /dev/zero >in
 	exits 0 pty sh -c 'ace-meter in 2>&1 >/dev/null'
 	[ ! -s out ]
-	refuses limit ace-meter -L 0 in
+	refuses bandwidth ace-meter -L 0 in
 	refuses wait ace-meter -S st --wait -1 in
 	takes ace-meter -S st --wait 0 in
 }

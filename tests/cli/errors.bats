@@ -32,13 +32,13 @@ refuses() {
 	seq -f c%g 1100 | paste -sd '\t' >wide
 	refuses 3 'limit: line 1: more than 1024 columns' ace-advise interval wide
 	printf 'bytes\tbc\n1e12\t1ms\n' >table
-	refuses 3 'limit: line 2: bytes take' ace-advise dynacomm --dt 1ms \
+	refuses 3 'limit: line 2: bytes take' ace-advise dynacomm --cuts 1ms \
 	    --bandwidth 1bit table
 	printf 'compute\trtt\tbandwidth\tbytes\n1\t1\t1bit\t1e12\n' >table
 	refuses 3 'limit: line 2: a round of .* s' ace-advise cluster table
 	{ echo time; yes 1 | head -n 2100; } >table
 	refuses 3 'limit: 2100 devices in one tier, at most 2048' \
-	    ace-advise cluster --theta 2 table
+	    ace-advise cluster --cluster 2 table
 }
 
 # bats test_tags=long,asan
@@ -62,10 +62,10 @@ refuses() {
 @test "a spool whose numbers or shards are gone" {
 	mkshards >in
 	exits 0 ace-recv --spool D in
-	exits 0 ace-aggregate --spool D --steps 1
+	exits 0 ace-aggregate --spool D --rounds 1
 	rm D/test/0/edge1.aceg D/test/done/0
 	refuses 3 'mismatch: a shard of step 0 is in a manifest and not in the spool' \
-	    ace-aggregate --spool D --steps 1
+	    ace-aggregate --spool D --rounds 1
 	echo x >D/test/closed
 	refuses 3 "corrupt: 'D/test/closed': truncated" ace-recv --spool D in
 }
@@ -93,7 +93,7 @@ refuses() {
 	done
 	exits 2 ace-expand --gamma 0.5 in
 	says "^ace-expand: --gamma means nothing without --state$"
-	for o in --create '--run a' '--steps 2' '--keep 2' --published; do
+	for o in --create '--run a' '--rounds 2' '--keep 2' --publish; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 2 ace-aggregate $o in
 		says "^ace-aggregate: ${o% *} means nothing without --spool$"

@@ -306,7 +306,7 @@ still() {
 			ace-import -f safetensors -d e$i $k.$i >$k.$i.aceg
 		done
 	done
-	for o in '' --sum '--rule median' '--rule trim:1' '--tolerate 1'; do
+	for o in '' '--rule sum' '--rule median' '--rule trim:1' '--tolerate 1'; do
 		exits 0 ace-aggregate $o -o mean same.?.aceg
 		[ ! -s err ]
 		still mean same.1

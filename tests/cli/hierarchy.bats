@@ -28,8 +28,8 @@ as() { sh -c 'echo $$ >"pid.$0"; exec "$@"' "$@"; }
 # of it dies all leave, and it begins again
 relay() {
 	while [ ! -e stop ]; do
-		as "up$1" ace-aggregate --spool "region$1" --create --expect 2 --sum \
-		    -d "region$1" --published --sync none |
+		as "up$1" ace-aggregate --spool "region$1" --create --devices 2 --rule sum \
+		    -d "region$1" --publish --sync none |
 		    as "code$1" ace-compress -S "rs$1" -c "$2" --window 4 \
 		    --sync none |
 		    as "link$1" ace-recv --spool cloud --device "region$1" \
@@ -42,7 +42,7 @@ relay() {
 
 # cloud STEPS
 cloud() {
-	ace-aggregate --spool cloud --create --expect 2 --steps "$1" --published \
+	ace-aggregate --spool cloud --create --devices 2 --rounds "$1" --publish \
 	    --sync none | ace-recv --spool cloud --publish --sync none
 	: >over
 }
@@ -94,7 +94,7 @@ conserved() {
 	done
 	for i in 1 2; do
 		for s in $(seq 0 $(($1 - 1))); do
-			ace-aggregate --sum -d "region$i" \
+			ace-aggregate --rule sum -d "region$i" \
 			    "region$i/test/$s/"edge*.aceg
 		done >"sums$i"
 		exits 0 ace-inspect books -S "rs$i" --spool cloud \

@@ -39,7 +39,7 @@ shared() { same "state/history.$1" "spool/test/device/edge1.history/history.$1";
 			shared $s
 			mkshards -s $s -d edge2 -n 20k -t a:5000 -t b:3000 >other
 			ace-recv --spool spool other >/dev/null
-			exits 0 ace-aggregate --spool spool --steps 1 --expect 2
+			exits 0 ace-aggregate --spool spool --rounds 1 --devices 2
 			mv out got
 			exits 0 ace-expand --cache h sent$s
 			ace-aggregate out other >want
@@ -62,7 +62,7 @@ shared() { same "state/history.$1" "spool/test/device/edge1.history/history.$1";
 		answer sent$s
 	done
 	[ "$(ls spool/test/device/edge1.history | wc -l)" -eq 3 ]
-	exits 0 ace-aggregate --spool spool --steps 3
+	exits 0 ace-aggregate --spool spool --rounds 3
 	mv out got
 	[ "$(ace-inspect --format json got | wc -l)" -eq 3 ]
 	code 3
@@ -79,7 +79,7 @@ shared() { same "state/history.$1" "spool/test/device/edge1.history/history.$1";
 		code 1 $how
 		mkshards -s 1 -d edge2 -n 20k -t a:5000 -t b:3000 |
 		    ace-recv --spool spool >/dev/null
-		exits 0 ace-aggregate --spool spool --steps 2
+		exits 0 ace-aggregate --spool spool --rounds 2
 		answer sent1
 		says "step 1: late"
 		[ "$(ls spool/test/device/edge1.history)" = history.0 ]
@@ -213,7 +213,7 @@ tidy() { ace-recv --spool spool sent2 && [ -z "$(find spool -name '*.new-*')" ];
 	answer sent0
 	rm spool/test/device/edge1.history/history.0
 	mkshards -d edge2 -n 20k -t a:5000 -t b:3000 | ace-recv --spool spool >/dev/null
-	exits 0 ace-aggregate --spool spool --steps 1 --expect 2
+	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2
 	says "1 of 2 shards of a step set aside: mismatch: no 'history.0' in 'spool/test/device/edge1.history'"
 	# files by themselves have none
 	exits 3 ace-aggregate spool/test/0/*.aceg

@@ -23,7 +23,7 @@ waits() {
 
 # aggregate ARGS...: the next step
 aggregate() {
-	exits 0 timeout "$HANG" ace-aggregate --spool spool --run test --steps 1 \
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --run test --rounds 1 \
 	    --sync none --omit provenance "$@"
 }
 
@@ -131,7 +131,7 @@ many() { seq -f "$1%04g=" 1000 9999; }
 	shard 0 edge1 >one
 	shard 0 evil -P "$(many a)" -P "$(many b)" >two
 	for i in one two; do recv accepted <$i; done
-	aggregate --expect 2
+	aggregate --devices 2
 	says "^ace-aggregate: 1 of 2 shards of a step set aside: limit: a policy over 64 KiB"
 	ace-inspect verify out
 }
@@ -150,7 +150,7 @@ cuts.seconds=1.$(printf '0%.0s' {1..65000})" >in
 		shard 0 $d -P $'delay=1\ninterval=4' >in
 		recv accepted <in
 	done
-	aggregate --expect 5
+	aggregate --devices 5
 	ace-inspect verify out
 	ace-inspect -v out >shown
 	grep -q 'cuts=2,1$' shown
@@ -219,7 +219,7 @@ cuts.seconds=1" >in
 	exits 3 ace-recv --spool spool --device evil in
 	mkshards -d '' >in
 	exits 3 ace-recv --spool spool --device '?' in
-	aggregate --rule median --expect 4
+	aggregate --rule median --devices 4
 	[ "$(ace-export -f raw out | od -An -v -tf4 |
 	    awk '{ for (i = 1; i <= NF; i++) if ($i != 0) n++ } END { print n + 0 }')" -eq 0 ]
 }
@@ -238,7 +238,7 @@ cuts.seconds=1" >in
 	exits 0 ace-recv --spool spool --sync none all
 	# in the place of one that was accepted before these limits
 	shard 0 edge2 -H flags=16 >spool/test/0/edge2.aceg
-	aggregate --expect 3
+	aggregate --devices 3
 	says "^ace-aggregate: 1 of 3 shards of a step set aside: mismatch: "
 	[ "$(ace-inspect --format json out | grep -o '"contributors": *[0-9]*' |
 	    grep -o '[0-9]*$' | head -n 1)" = 2 ]
@@ -246,7 +246,7 @@ cuts.seconds=1" >in
 	recv "edge2' step 0: invalid: mismatch: " <in
 	# fewer than a quorum are left: no aggregate, and nobody waits for it
 	shard 1 edge2 -H flags=16 >spool/test/1/edge2.aceg
-	aggregate --expect 3 --quorum 3
+	aggregate --devices 3 --quorum 3
 	says "no aggregate of this step"
 	shard 1 edge1 >in
 	exits 0 timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none in
@@ -271,7 +271,7 @@ cuts.seconds=1" >in
 		done
 		exits 3 ace-aggregate spool/test/$i/*.aceg
 		says "${why[i]}"
-		aggregate --expect 4
+		aggregate --devices 4
 		says "^ace-aggregate: 1 of 4 shards of a step set aside: ${why[i]}"
 		ace-inspect verify out
 	done
@@ -283,14 +283,14 @@ cuts.seconds=1" >in
 		shard 0 edge$i -P "$([ $i = 1 ] && echo delay=1000 || echo delay=2)" >in
 		recv accepted <in
 	done
-	aggregate --expect 3
+	aggregate --devices 3
 	[ "$(ace-inspect -v out | grep -o 'delay=[0-9]*')" = delay=8 ]
 	# nor does it speak where the others say nothing
 	for i in 1 2 3; do
 		if [ $i = 1 ]; then shard 1 edge1 -P delay=1000; else shard 1 edge$i; fi
 	done >all
 	exits 0 ace-recv --spool spool --sync none all
-	aggregate --expect 3
+	aggregate --devices 3
 	ace-inspect -v out | grep -q delay= && return 1
 	# nor decide by a time that nobody takes where the others cut
 	for i in 1 2 3; do
@@ -298,7 +298,7 @@ cuts.seconds=1" >in
 cuts.seconds=$([ $i = 1 ] && echo 1e8 || echo $i)"
 	done >all
 	exits 0 ace-recv --spool spool --sync none all
-	aggregate --expect 3
+	aggregate --devices 3
 	ace-inspect -v out >shown
 	grep -q 'cuts=6,1$' shown
 	grep -q 'cuts.seconds=3$' shown
@@ -582,7 +582,7 @@ let_go() {
 	recv accepted <in
 	for d in 2 4 5 6; do shard 202 edge$d; done >in
 	recv accepted <in
-	exits 0 ace-aggregate --spool spool --steps 1 --quorum 5
+	exits 0 ace-aggregate --spool spool --rounds 1 --quorum 5
 	shard 203 >in
 	recv accepted <in
 	[ "$(wc -l <spool/test/device/edge1.open)" -eq 1 ]
@@ -614,7 +614,7 @@ let_go() {
 			shard $step edge$d >in
 			recv accepted <in
 		done
-		aggregate --expect 2 --quorum 2
+		aggregate --devices 2 --quorum 2
 		says "fewer than 2 sent step $((step == 5 ? 0 : step - 4)) .* before step $step are passed over, and what was accepted of them is in the average of step $step"
 		ace-inspect out >shown
 		grep -q "^ *step *$step$" shown
@@ -632,12 +632,12 @@ let_go() {
 	shard 16 edge2 >in
 	recv accepted <in
 	rm spool/test/done/15	# as after a kill
-	aggregate --expect 2 --quorum 2
+	aggregate --devices 2 --quorum 2
 	[ -e spool/test/done/15 ]
 	# nor does its deadline stop anybody
 	shard 17 evil >in
 	recv accepted <in
-	exits 124 timeout 1 ace-aggregate --spool spool --run test --steps 9 \
+	exits 124 timeout 1 ace-aggregate --spool spool --run test --rounds 9 \
 	    --sync none --quorum 2 --deadline 1ms
 	for d in 1 2; do
 		shard 18 edge$d >in
@@ -653,7 +653,7 @@ let_go() {
 	mkshards -d "$long" -r "$long" >in
 	recv accepted <in
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --run "$long" \
-	    --steps 1 --sync none
+	    --rounds 1 --sync none
 	mv out mean
 	exits 0 ace-recv --spool spool --publish --sync none mean
 	exits 0 timeout "$HANG" ace-recv --spool spool --reply aggregate \
@@ -780,7 +780,7 @@ let_go() {
 	pid=$!
 	wait_for grep -q RCPT answer
 	echo twelve days >later
-	ace-aggregate --spool spool --steps 1 --sync none |
+	ace-aggregate --spool spool --rounds 1 --sync none |
 	    ace-recv --spool spool --publish
 	wait "$pid"
 	ace-inspect verify answer

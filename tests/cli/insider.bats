@@ -12,7 +12,7 @@ sends() {
 # coded STEP: the average of the step as the cloud codes it, which keeps the rest;
 # as f16 it says no more than 65504
 coded() {
-	exits 0 ace-aggregate --spool spool --expect 3 --quorum 2 --steps 1 \
+	exits 0 ace-aggregate --spool spool --devices 3 --quorum 2 --rounds 1 \
 	    --sync none
 	mv out mean
 	ace-expand -S state --allow-gap mean >expanded
@@ -41,7 +41,7 @@ coded() {
 		perl -e 'print pack("f<*", (3e38) x 64)' >values
 		ace-import -f raw --name w --shape 64 -d evil -r test -s $step \
 		    values >spool/test/$step/evil.aceg
-		ace-aggregate --spool spool --expect 3 --steps 1 --sync none >mean
+		ace-aggregate --spool spool --devices 3 --rounds 1 --sync none >mean
 		ace-expand -S state mean >expanded || break
 		ace-compress -S state -c f16 --sync none expanded >coded || break
 	done 2>err
@@ -57,7 +57,7 @@ coded() {
 	done
 	mkshards -d evil >in
 	exits 0 ace-recv --spool spool --sync none in
-	ace-aggregate --spool spool --expect 3 --steps 1 --sync none >mean
+	ace-aggregate --spool spool --devices 3 --rounds 1 --sync none >mean
 	exits 0 ace-policy --target-divergence 0.04 --interval 5,4,10 mean
 }
 
@@ -75,11 +75,11 @@ coded() {
 		limited 'weight 1' exits 0 ace-recv --spool spool --sync none $d
 	done
 	cp -r spool other
-	exits 0 ace-aggregate --spool spool --expect 3 --steps 1 --sync none \
+	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1 --sync none \
 	    --weight-by samples
 	at() { ace-export -f raw "$1" | od -An -tf4 -N4 | tr -d ' '; }
 	[ "$(at out)" = 999.9999 ] || [ "$(at out)" = 1000 ]
-	exits 0 ace-aggregate --spool other --expect 3 --steps 1 --sync none \
+	exits 0 ace-aggregate --spool other --devices 3 --rounds 1 --sync none \
 	    --weight-by samples --tolerate 1
 	[ "$(at out | cut -d. -f1)" -lt 345 ]
 }

@@ -12,7 +12,7 @@ sends() {
 closes() {
 	local d
 	for d in "${@:2}"; do sends "$d" "$1"; done
-	ace-aggregate --spool spool --expect $(($# - 1)) --steps 1 "${keep[@]}" |
+	ace-aggregate --spool spool --devices $(($# - 1)) --rounds 1 "${keep[@]}" |
 	    ace-recv --spool spool --publish
 }
 
@@ -62,7 +62,7 @@ model() {
 	for s in 0 1 2; do
 		mkshards -r demo -s $s | ace-recv --spool spool >/dev/null
 	done
-	ace-aggregate --spool spool --steps 2 >/dev/null
+	ace-aggregate --spool spool --rounds 2 >/dev/null
 	exits 0 ace-recv --spool spool --run demo --device edge9 --join
 	says "^ace-recv: run 'demo': the aggregates of 2 closed steps, the first of them 0, are not in the spool \(ace-recv --publish\); who joins is not told them$"
 }
@@ -141,15 +141,15 @@ limits" ]
 	[ "$(told)" = '' ]
 	ace-inspect verify told
 	sends edge1 0
-	exits 0 ace-aggregate --spool spool --steps 1
+	exits 0 ace-aggregate --spool spool --rounds 1
 }
 
 @test "steps wait for those on the list, and nothing is started again" {
 	for d in edge1 edge2; do sends $d 0; done
 	joins edge3 >/dev/null
-	ace-aggregate --spool spool --expect 2 --steps 2 >means 2>log 3>&- &
+	ace-aggregate --spool spool --devices 2 --rounds 2 >means 2>log 3>&- &
 	pid=$!
-	# two are there, as many as --expect says, and the third is waited for
+	# two are there, as many as --devices says, and the third is waited for
 	wait_for hears $pid
 	asks() { kill -USR1 $pid && grep -q '2 of 3 shards are there: .*; missing: edge3$' log; }
 	wait_for asks
@@ -173,17 +173,17 @@ limits" ]
 	sends edge2 2
 	sends edge1 2
 	sends edge3 2
-	exits 0 ace-aggregate --spool spool --steps 1
+	exits 0 ace-aggregate --spool spool --rounds 1
 	[ "$(field n out)" = 3 ]
 }
 
 @test "a deadline and a quorum hold for those on the list, too" {
 	sends edge1 0
 	joins edge2 >/dev/null
-	exits 0 ace-aggregate --spool spool --deadline 0.1s --steps 1
+	exits 0 ace-aggregate --spool spool --deadline 0.1s --rounds 1
 	sends edge1 1
 	exits 124 timeout 1 ace-aggregate --spool spool --quorum 2 --deadline 0.1s \
-	    --steps 1
+	    --rounds 1
 	[ spool/demo/closed -ef spool/demo/done/0 ]
 }
 
@@ -196,7 +196,7 @@ limits" ]
 	leaves "$odd"
 	[ "$(cat spool/demo/devices)" = edge1 ]
 	printf 'evil\033[2J\n' >spool/demo/devices
-	exits 3 ace-aggregate --spool spool --steps 1
+	exits 3 ace-aggregate --spool spool --rounds 1
 	says "corrupt: 'spool/demo/devices'"
 	exits 3 leaves edge1
 }
@@ -345,7 +345,7 @@ question() {
 	closes 0 edge1 edge2
 	sends edge1 1
 	sends edge2 1
-	ace-aggregate --spool spool --expect 2 --steps 1 >mean
+	ace-aggregate --spool spool --devices 2 --rounds 1 >mean
 	asks edge3 0 >told 3>&- &
 	wait_for larger told 500	# the first
 	ace-recv --spool spool --publish mean
@@ -425,11 +425,11 @@ question() {
 	    >answer 2>said 3>&- &
 	wait_for grep -qE "^ace-recv: waiting for step 1 of run 'demo': there are shards: edge[12], edge[12]; missing: edge3 \(sent last [0-9]+ s ago\); no ace-aggregate runs$" said
 	sends edge3 1
-	ace-aggregate --spool spool --expect 3 --steps 1 | ace-recv --spool spool --publish
+	ace-aggregate --spool spool --devices 3 --rounds 1 | ace-recv --spool spool --publish
 	wait
 	[ "$(wc -l <said)" -eq 1 ]
 	# one that is closed, by a cloud that runs
-	ace-aggregate --spool spool --expect 1 --steps 3 --published >mean 3>&- 2>/dev/null &
+	ace-aggregate --spool spool --devices 1 --rounds 3 --publish >mean 3>&- 2>/dev/null &
 	aggregate=$!
 	mkshards -d edge1 -s 2 -r demo |
 	    timeout "$HANG" ace-recv --spool spool --reply aggregate \
@@ -440,19 +440,19 @@ question() {
 	wait
 }
 
-@test "--steps with --published counts the run's, whoever made them" {
+@test "--rounds with --publish counts the run's, whoever made them" {
 	for s in 0 1 2; do sends edge1 $s; done
-	ace-aggregate --spool spool --expect 1 --steps 1 | ace-recv --spool spool --publish
-	timeout "$HANG" ace-aggregate --spool spool --expect 1 --steps 3 --published |
+	ace-aggregate --spool spool --devices 1 --rounds 1 | ace-recv --spool spool --publish
+	timeout "$HANG" ace-aggregate --spool spool --devices 1 --rounds 3 --publish |
 	    ace-recv --spool spool --publish
 	[ -e spool/demo/2/aggregate.aceg ]
-	exits 0 timeout "$HANG" ace-aggregate --spool spool --expect 1 --steps 3 --published
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --devices 1 --rounds 3 --publish
 	ace-inspect verify out
 	[ -z "$(field step out)" ]
 	# those that --keep removed count
 	sends edge1 3
-	timeout "$HANG" ace-aggregate --spool spool --expect 1 --steps 4 --keep 1 \
-	    --published | ace-recv --spool spool --publish
+	timeout "$HANG" ace-aggregate --spool spool --devices 1 --rounds 4 --keep 1 \
+	    --publish | ace-recv --spool spool --publish
 	[ ! -e spool/demo/1 ]
-	exits 0 timeout "$HANG" ace-aggregate --spool spool --expect 1 --steps 4 --published
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --devices 1 --rounds 4 --publish
 }

@@ -22,8 +22,8 @@ edge() {
 
 # cloud STEPS DEVICES ARGS...: and the other end of it
 cloud() {
-	peak kib.aggregate ace-aggregate --spool spool --create --expect "$2" \
-	    --steps "$1" --published --sync none "${@:3}" |
+	peak kib.aggregate ace-aggregate --spool spool --create --devices "$2" \
+	    --rounds "$1" --publish --sync none "${@:3}" |
 	    peak kib.publish ace-recv --spool spool --publish --sync none
 }
 
@@ -127,7 +127,7 @@ breaks() {
 	ace-recv --spool spool --sync none c2 >/dev/null
 	sh -c 'timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none c1 |
 	    head -c 300 >cut' 3>&- &
-	timeout "$HANG" ace-aggregate --spool spool --expect 2 --steps 1 --published |
+	timeout "$HANG" ace-aggregate --spool spool --devices 2 --rounds 1 --publish |
 	    ace-recv --spool spool --publish
 	wait
 	exits 3 ace-ack -S st1 --sync none cut
@@ -143,7 +143,7 @@ breaks() {
 	mkshards -k ramp >in
 	ace-recv --spool spool in >/dev/null
 	mkshards -d edge2 -k ramp -N 5 | ace-recv --spool spool >/dev/null
-	ace-aggregate --spool spool --steps 4 --keep 2 >/dev/null
+	ace-aggregate --spool spool --rounds 4 --keep 2 >/dev/null
 	[ ! -e spool/test/0 ]
 	exits 0 timeout "$HANG" ace-recv --spool spool --reply aggregate in
 	mv out back
@@ -168,8 +168,8 @@ breaks() {
 			cat in$s >&9
 			wait_for test -e "spool/test/$s/edge2.aceg"
 		}
-		timeout "$HANG" ace-aggregate --spool spool --steps $((s + 1)) --quorum 1 \
-		    --published --sync none |
+		timeout "$HANG" ace-aggregate --spool spool --rounds $((s + 1)) --quorum 1 \
+		    --publish --sync none |
 		    ace-recv --spool spool --publish --sync none
 		[ $s -ne 1 ] || {
 			mkshards -d edge2 -x 2 -s 1 -k ramp >in1
@@ -190,7 +190,7 @@ breaks() {
 # closes ARGS...: a step of the spool is closed within a second, or not (124)
 closes() {
 	exits "$1" timeout "${2}" ace-aggregate --omit provenance --spool spool \
-	    --steps 1 "${@:3}"
+	    --rounds 1 "${@:3}"
 }
 
 @test "a spool waits for who is expected, or for the deadline" {
@@ -200,11 +200,11 @@ closes() {
 	# there may be more until the deadline, and without it a quorum is enough
 	closes 124 1 --quorum 1 --deadline 1h
 	closes 124 1 --deadline 1h
-	closes 124 1 --expect 3
-	closes 124 1 --expect 3 --quorum 2 --deadline 1h
+	closes 124 1 --devices 3
+	closes 124 1 --devices 3 --quorum 2 --deadline 1h
 	[ ! -e spool/test/closed ]
 	cp -r spool other
-	closes 0 "$HANG" --expect 2 --quorum 2 --deadline 1h
+	closes 0 "$HANG" --devices 2 --quorum 2 --deadline 1h
 	mv out want
 	rm -r spool
 	mv other spool
@@ -215,7 +215,7 @@ closes() {
 	mv other spool
 	closes 0 "$HANG" --quorum 2 --deadline 100ms
 	same out want
-	exits 2 ace-aggregate --spool spool --quorum 3 --expect 2
+	exits 2 ace-aggregate --spool spool --quorum 3 --devices 2
 	says "more than"
 }
 
@@ -246,13 +246,13 @@ closes() {
 		    ace-recv --spool box --sync none >/dev/null
 	done
 	cp -r box spool
-	ace-aggregate --omit provenance --spool spool --expect 3 --steps 1 >want
+	ace-aggregate --omit provenance --spool spool --devices 3 --rounds 1 >want
 	for n in $(seq 100); do
 		rm -rf spool
 		cp -r box spool
 		got=0
 		killed "$n" ace-aggregate --omit provenance --spool spool \
-		    --expect 3 --steps 1 >out 2>err || got=$?
+		    --devices 3 --rounds 1 >out 2>err || got=$?
 		[ "$got" -ne 0 ] || break
 		[ "$got" -eq 137 ]
 		# in between somebody comes too late, or in time
@@ -261,7 +261,7 @@ closes() {
 		closed=$(ls spool/test/closed 2>/dev/null || true)
 		[ ! -e spool/test/done/0 ] || continue	# done but for the end
 		timeout "$HANG" ace-aggregate --omit provenance --spool spool \
-		    --expect 3 --steps 1 >again
+		    --devices 3 --rounds 1 >again
 		if [ -n "$closed" ]; then
 			same again want
 		else
@@ -278,14 +278,14 @@ closes() {
 		ace-recv --spool spool --sync none "in$i" >/dev/null
 	done
 	# the one that publishes is not there: the step is closed, not done
-	ace-aggregate --spool spool --expect 2 --steps 1 --published >first 3>&- &
+	ace-aggregate --spool spool --devices 2 --rounds 1 --publish >first 3>&- &
 	pid=$!
 	wait_for sent first 1
 	[ -e spool/test/closed ]
 	kill -9 "$pid"
 	! wait "$pid" || false
 	ace-recv --spool spool --reply aggregate --sync none in1 >back 3>&- &
-	timeout "$HANG" ace-aggregate --spool spool --expect 2 --steps 1 --published |
+	timeout "$HANG" ace-aggregate --spool spool --devices 2 --rounds 1 --publish |
 	    ace-recv --spool spool --publish
 	wait $!
 	ace-expand back >got

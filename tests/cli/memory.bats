@@ -85,7 +85,7 @@ unlike() {
 	most=16384
 	mkshards -n 20k -s 9999 >last
 	exits 0 ace-recv --spool spool --sync none last
-	exits 0 timeout "$HANG" ace-aggregate --spool spool --steps 1 --sync none
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --rounds 1 --sync none
 	# what is late is read like all others, and does not fill the disk
 	bounded ace-recv --spool spool --sync none < <(unlike 40)
 	mv kib few

@@ -44,7 +44,7 @@ calls() {
 		ace-recv --spool $1 in
 		ace-recv --spool $1 --create
 		ace-recv --spool $1 --publish in
-		ace-aggregate --spool $1 --steps 1 --expect 1
+		ace-aggregate --spool $1 --rounds 1 --devices 1
 	END
 }
 
@@ -210,7 +210,7 @@ calls() {
 	mkdir spool/test/0/mail
 	echo "a mail" >spool/test/0/mail/1
 	echo mine >spool/test/0/notes
-	exits 0 ace-aggregate --spool spool --expect 1 --steps 3 --keep 1
+	exits 0 ace-aggregate --spool spool --devices 1 --rounds 3 --keep 1
 	[ "$(ls -m spool/test/0)" = "mail, notes" ]
 	[ "$(cat spool/test/0/mail/1)" = "a mail" ]
 	[ ! -e spool/test/1 ]

@@ -35,7 +35,7 @@ hostile() {
 	        for _, t in tensors:
 	            f.write(t.detach().clone().view(torch.uint8).numpy().tobytes())
 	    made = {"mean": "delta", "sum": "delta"}.get(kind, kind)
-	    after = {"mean": "| ace-aggregate", "sum": "| ace-aggregate --sum"}.get(kind, "")
+	    after = {"mean": "| ace-aggregate", "sum": "| ace-aggregate --rule sum"}.get(kind, "")
 	    shapes = " ".join(f"-t {n}:{','.join(map(str, t.shape))}" for n, t in tensors)
 	    lines = [(f"mkshards -k {bad} -H kind=3 -r {run} -s {step} {shapes}" if bad else
 	              f"ace-import --many -k {made} -d edge1 -r {run} -s {step} "

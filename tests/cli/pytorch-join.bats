@@ -320,7 +320,7 @@ line() {
 	done
 	cat >line.sh <<-END
 		$([ "${2:-}" != ace-aggregate ] || echo "${4:-}") timeout $HANG ace-aggregate \
-		    --spool spool --create --expect 2 --steps $1 --published --sync none -q |
+		    --spool spool --create --devices 2 --rounds $1 --publish --sync none -q |
 		    $([ "${2:-}" != ace-step ] || echo "${4:-}") timeout $HANG ace-step \
 		    -S cloud --bits 6 --sync none |
 		    $([ "${2:-}" != ace-recv ] || echo "${4:-}") timeout $HANG ace-recv \

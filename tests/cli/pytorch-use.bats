@@ -355,7 +355,7 @@ load pytorch
 	clouds() {
 		for name in generator critic; do
 			timeout "$HANG" ace-aggregate --spool spool --create --run "$name-*" \
-			    --expect 2 --steps 4 --published --sync none -q |
+			    --devices 2 --rounds 4 --publish --sync none -q |
 			    timeout "$HANG" ace-step -S "cloud-$name" -c f32 --sync none |
 			    timeout "$HANG" ace-recv --spool spool --publish --sync none &
 		done

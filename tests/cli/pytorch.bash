@@ -215,8 +215,8 @@ train() { py "$BATS_FILE_TMPDIR/train.py" "$@"; }
 
 # cloud DEVICES STEPS [CODE [OPTION...]]: the other end, in the background
 cloud() {
-	timeout "$HANG" ace-aggregate --spool spool --create --expect "$1" \
-	    --steps "$2" "${@:4}" --published --sync none -q 3>&- |
+	timeout "$HANG" ace-aggregate --spool spool --create --devices "$1" \
+	    --rounds "$2" "${@:4}" --publish --sync none -q 3>&- |
 	    timeout "$HANG" ace-step -S cloud ${3:--c f32} --sync none 3>&- |
 	    timeout "$HANG" ace-recv --spool spool --publish --sync none 3>&-
 }

@@ -108,7 +108,7 @@ noticed() {
 	for s in 0 1 2; do
 		deliver $s
 	done
-	exits 0 ace-aggregate --spool spool --steps 3 --keep 1
+	exits 0 ace-aggregate --spool spool --rounds 3 --keep 1
 	rm -r state
 	noticed 0 1
 }

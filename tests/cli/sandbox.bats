@@ -147,11 +147,10 @@ rows() {
 	    LC_ALL=C sort >got
 	cat >want <<-'E'
 	dir --cache ace-expand, ace-step
-	dir --dir ace-edge
 	dir --feedback ace-expand
 	dir --output ace-archive extract, ace-patch
 	dir --spool ace-aggregate, ace-inspect books, ace-recv
-	dir --state ace-ack, ace-advise ratio, ace-compress, ace-diff, ace-expand, ace-inspect books, ace-meter, ace-policy, ace-score, ace-step
+	dir --state ace-ack, ace-advise ratio, ace-compress, ace-diff, ace-edge, ace-expand, ace-inspect books, ace-meter, ace-policy, ace-score, ace-step
 	read --check ace-sign
 	read --for ace-diff
 	read --key ace-sign
@@ -187,7 +186,7 @@ rows() {
 	exits 0 ace-compress "$@" --schema in -S st -o coded planned
 	exits 0 ace-expand "$@" --cache history -o plain coded
 	exits 0 ace-recv "$@" --spool spool -o receipts coded
-	exits 0 ace-aggregate "$@" --spool spool --steps 1 -o mean
+	exits 0 ace-aggregate "$@" --spool spool --rounds 1 -o mean
 	exits 0 ace-policy "$@" --bandwidth 1Mbit -o decided in
 	exits 0 ace-policy "$@" --replay decided -o again in
 	openssl genpkey -algorithm ed25519 -out key.pem

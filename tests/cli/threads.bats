@@ -109,7 +109,7 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 	mkshards -n 200k -c q8 -d q -F d -N 7
 	mkshards -n 200k -d f -F d -N 3
 	each 'ace-aggregate -T @ d/* >made.@'
-	each 'cat d/* | ace-aggregate -T @ --sum >made.@'
+	each 'cat d/* | ace-aggregate -T @ --rule sum >made.@'
 	each 'ace-aggregate -T @ --rule norm-ratio:4 d/* >made.@'
 	each 'ace-aggregate -T @ --rule median d/q* d/f* >made.@'
 }

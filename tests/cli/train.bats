@@ -108,7 +108,7 @@ text() {
 			train --index $k --of 2 --steps 9 $way --apply down$k \
 			    --save m$k $small text >up$k &
 		done
-		ace-aggregate --expect 2 up1 up2 | tee down1 >down2
+		ace-aggregate --devices 2 up1 up2 | tee down1 >down2
 		wait
 		same m1 m2
 		train --local --of 2 --steps 9 $way --save m $small text
@@ -212,7 +212,7 @@ delays() {
 			train --index $k --of 2 --steps 12 $way --delay 2 \
 			    --apply down$k --save m$k $small text >up$k &
 		done
-		timeout "$HANG" ace-aggregate --expect 2 up1 up2 | tee down1 >down2
+		timeout "$HANG" ace-aggregate --devices 2 up1 up2 | tee down1 >down2
 		wait
 		same m1 m2
 		train --local --of 2 --steps 12 $way --delay 2 --save m \
@@ -236,7 +236,7 @@ delays() {
 		    ace-select --policy |
 		    ace-compress -S st$k --sync none >up$k) 3>&- &
 	done
-	timeout "$HANG" ace-aggregate --expect 2 up1 up2 | tee mean down1 |
+	timeout "$HANG" ace-aggregate --devices 2 up1 up2 | tee mean down1 |
 	    ace-expand >down2
 	wait
 	same m1 m2
@@ -371,7 +371,7 @@ by_name() {
 	exits 0 ace-compress -c q8 cut-none
 	[ "$(frames out | grep -c DATA)" -eq 3 ]
 	# what the profile is for
-	exits 0 ace-advise dynacomm --bandwidth 10Mbit --dt 100us table
+	exits 0 ace-advise dynacomm --bandwidth 10Mbit --cuts 100us table
 	grep -q '^backward.optimal' out
 	exits 2 train --cuts 0 $small text
 	exits 2 train --cuts 1,x $small text
@@ -489,7 +489,7 @@ by_name() {
 		    ace-select -p 1=chunk:4/1024 |
 		    ace-compress -S state$k --error-feedback ef:0.99 >up$k &
 	done
-	ace-aggregate --expect 2 up1 up2 | tee down1 >down2
+	ace-aggregate --devices 2 up1 up2 | tee down1 >down2
 	wait
 	same m1 m2
 	awk '{ loss[$1] = $4 } END { exit !(loss["end"] < 2 &&
@@ -545,7 +545,7 @@ together() {
 			train --index $i --of 2 -H 5 --steps 60 --foretell $k \
 			    --apply down$i --save "m$k-$i" $small text >up$i 3>&- &
 		done
-		ace-aggregate --expect 2 up1 up2 | tee "all$k" down1 >down2
+		ace-aggregate --devices 2 up1 up2 | tee "all$k" down1 >down2
 		wait
 		same "m$k-1" "m$k-2"
 	done
@@ -591,7 +591,7 @@ together() {
 			train --index $i --of 2 -H 5 --steps 60 $k \
 			    --apply down$i --save "m$k-$i" $small text >up$i 3>&- &
 		done
-		ace-aggregate --expect 2 up1 up2 | tee down1 >down2
+		ace-aggregate --devices 2 up1 up2 | tee down1 >down2
 		wait
 		same "m$k-1" "m$k-2"
 	done
@@ -604,7 +604,7 @@ together() {
 	    $small text >up1 3>&- &
 	train --index 2 --of 2 -H 1 --steps 1 --gossip --apply down2 --save b \
 	    --load other $small text >up2 3>&- &
-	ace-aggregate --expect 2 up1 up2 | tee down1 >down2
+	ace-aggregate --devices 2 up1 up2 | tee down1 >down2
 	wait
 	same a b
 	for k in '' '-H 1 --local' '-H 1 --delay 1' '-H 1 --foretell 0.5'; do

@@ -13,8 +13,8 @@ last_week() {
 			    ace-recv --spool spool --sync none |
 			    ace-ack -S "state.$d" --sync none >/dev/null
 		done
-		[ "$s" -eq 3 ] || ace-aggregate --spool spool --expect 2 \
-		    --steps 1 --sync none >"mean.$s"
+		[ "$s" -eq 3 ] || ace-aggregate --spool spool --devices 2 \
+		    --rounds 1 --sync none >"mean.$s"
 	done
 }
 
@@ -115,7 +115,7 @@ last_week() {
 	ace-recv --spool spool --run test --device edge1 --join >/dev/null
 	ace-recv --spool spool --run test --device edge2 --join >/dev/null
 	ace-recv --spool spool --run test --device edge2 --leave >/dev/null
-	timeout "$HANG" ace-aggregate --spool spool --expect 2 --steps 1 \
+	timeout "$HANG" ace-aggregate --spool spool --devices 2 --rounds 1 \
 	    --sync none >mean.3
 	ace-inspect mean.3 | grep -qE '^contributors +1$'
 }

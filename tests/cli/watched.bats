@@ -28,7 +28,7 @@ families() {
 @test "metrics of a spool and of states: the numbers of the other forms" {
 	shard edge1 0
 	shard edge2 0
-	ace-aggregate --spool spool --expect 2 --steps 1 >mean.aceg
+	ace-aggregate --spool spool --devices 2 --rounds 1 >mean.aceg
 	shard edge1 1
 	mkshards -H kind=6 -K bandwidth=2500000 -K rtt=0.25 -K jitter=0.03125 >edge1/link
 	mkshards -d edge2 -s 1 -r demo -n 300 | ace-recv --spool spool >/dev/null

@@ -85,7 +85,7 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
 def _pipeline(cloud: str, name: str, dir: str, bits: float | None) -> str:
     """Let ace-edge greet the cloud and make the folder; return the pipeline that it
     would run."""
-    words = ["ace-edge", cloud, "--name", name, "--dir", dir, "--print"]
+    words = ["ace-edge", cloud, "--name", name, "--state", dir, "--print"]
     if bits is not None:
         words += ["--bits", f"{bits:g}"]
     try:
