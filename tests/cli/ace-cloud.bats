@@ -241,11 +241,13 @@ load front
 	exits 2 ace relay run west --devices 2
 }
 
-@test "the EXAMPLES of ace-deploy(7) run as they stand" {
-	examples "$ROOT/man/ace-deploy.7" |
-	    sed "s|/usr/local/share/ace/hosts|'$ROOT/examples/hosts'|" >deploy.sh
-	command -v openssl >/dev/null || sed -i '/^tls-keys/d' deploy.sh
-	exits 0 bash -euo pipefail deploy.sh
+@test "the EXAMPLES of ace-operations(7) and ace-transports(7) run as they stand" {
+	for page in operations transports; do
+		examples "$ROOT/man/ace-$page.7" |
+		    sed "s|/usr/local/share/ace/hosts|'$ROOT/examples/hosts'|"
+	done >pages.sh
+	command -v openssl >/dev/null || sed -i '/^tls-keys/d' pages.sh
+	exits 0 bash -euo pipefail pages.sh
 	grep -q 'ace-recv --spool .*/run/spool --publish' out
 	[ -e run/devices/edge3 ]
 }

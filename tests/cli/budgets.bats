@@ -83,7 +83,7 @@ limited() {
 	says "limit: 'median' sees all values at once: 150 shards take [0-9]+ MiB, and there are 87 MiB"
 }
 
-@test "limits: the file, ace-recv(1), the table of ace-deploy(7), what ace-cloud says" {
+@test "limits: the file, ace-recv(1), the table of ace-security(7), what ace-cloud says" {
 	local name default strict n=0
 	ace-recv --spool spool --create
 	sed -n 's/^\([a-z]*\) [^ ]*$/\1/p' spool/limits >names
@@ -93,7 +93,7 @@ limited() {
 	exits 0 ace-cloud add strict relay1 --devices 16
 	[ "$(tail -n 2 strict/spool/limits)" = 'weight 16 relay1
 contributors 16 relay1' ]
-	sed -n '/^\.Sh BUDGETS/,/^\.El/p' "$ROOT/man/ace-deploy.7" |
+	sed -n '/^\.Sh LIMITS/,/^\.El/p' "$ROOT/man/ace-security.7" |
 	    sed -n 's/.* Cm \([a-z]*\) Ta \([^ ]*\) Ta */\1 \2 /p' >table
 	while read -r name default strict; do
 		grep -qxF "$name $default" spool/limits &&

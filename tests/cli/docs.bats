@@ -8,13 +8,13 @@ setup() {
 	export TMPDIR=$BATS_TEST_TMPDIR
 }
 
-# those of ace-deploy(7) and ace-quickstart(7) need hosts, those of ace-trainers(7) two
+# those of ace-transports(7) and ace-quickstart(7) need hosts, those of ace-trainers(7) two
 # terminals, those of ace-pytorch(7) torch: they have tests of their own
 @test "the EXAMPLES of every page run as they stand" {
 	failed=0
 	for page in "$ROOT"/man/*.[17]; do
 		dir=${page##*/}
-		case $dir in ace-deploy.7 | ace-pytorch.7 | ace-quickstart.7 | ace-trainers.7) continue ;; esac
+		case $dir in ace-transports.7 | ace-pytorch.7 | ace-quickstart.7 | ace-trainers.7) continue ;; esac
 		# what a policy leaves of a model is to be more than its frames
 		[ "$dir" = ace-policy.1 ] && model=(-t 'w:2400,64') || model=()
 		mkdir "$dir"
@@ -104,7 +104,7 @@ compared() {
 	failed=0
 	for page in "$ROOT"/man/*.[17]; do
 		grep -q '^\.Bd -unfilled' "$page" || continue
-		case ${page##*/} in ace-deploy.7 | ace-pytorch.7) continue ;; esac
+		case ${page##*/} in ace-pytorch.7) continue ;; esac
 		mkdir "${page##*/}"
 		cd "${page##*/}"
 		# it begins in an empty folder

@@ -63,7 +63,7 @@ build() {
 	    lib/pkgconfig/libaceg.pc share/man/man5/ace-stream.5 \
 	    share/man/man7/ace.7 share/ace/ace.magic share/ace/plot.gnuplot \
 	    share/mime/packages/ace.xml bin/ace \
-	    share/man/man7/ace-deploy.7 share/ace/hosts/tls.sh lib/systemd/user/ace-edge@.service share/ace/trainers/train_c.c \
+	    share/man/man7/ace-operations.7 share/ace/hosts/tls.sh lib/systemd/user/ace-edge@.service share/ace/trainers/train_c.c \
 	    share/ace/pytorch/ace_shards/__init__.py share/man/man7/ace-pytorch.7 \
 	    share/bash-completion/completions/ace; do
 		[ -s "installed/usr/$f" ] || { echo "$f"; false; }
