@@ -143,7 +143,6 @@ compared() {
 	tail -n +2 "$r/pytorch.tsv" | cut -f 1,5- >short
 	sed 's/\t/ | /g; s/^/| /; s/$/ |/' short |
 	    has_lines examples/results/README.md
-	sed 's/\t/ Ta /g; s/^/.It /' short | has_lines man/ace-pytorch.7
 	awk -F '\t' '$1 == "digits" { printf("| 4 | 33,738 | `ace.join`, digits | " \
 	    "%s (%s to %s) | 1/%s | %s |\n", $5, $6, $7, $8, $2) }' short |
 	    has_lines README.md

@@ -255,10 +255,3 @@ unharmed() {
 	cmp said1 calm/said1
 	cmp said2 calm/said2
 }
-
-# block TEXT: the lines of ace-pytorch(7) that are shown together, and have TEXT
-block() {
-	awk -v want="$1" '/^\.Bd -literal/ { b = ""; on = 1 }
-	    on { b = b $0 "\n" }
-	    /^\.Ed/ { if (on && index(b, want)) printf "%s", b; on = 0 }' "$ROOT/man/ace-pytorch.7" | literals
-}
