@@ -447,21 +447,6 @@ make_group(struct data *d, size_t i)
 	c->len = d->body.n;
 }
 
-static void
-foretell_group(struct regulate *l, struct data *d, size_t slot)
-{
-	const size_t i = l->order[slot];
-	struct codec_plan p[2];
-	struct estimate m;
-
-	estimate_values(&m, d->g[i].x, d->g[i].n, d->stat[i].max_abs,
-	    &d->g[i].ctx);
-	p[0] = codec_turn(&d->plan[i], exp(-REGULATE_ASIDE));
-	p[1] = codec_turn(&d->plan[i], exp(REGULATE_ASIDE));
-	regulate_tell(l, slot, (double)estimate_bytes(&m, &p[0]),
-	    (double)estimate_bytes(&m, &p[1]));
-}
-
 static uint64_t
 size_of(const struct data *d)
 {
@@ -567,8 +552,6 @@ land_shard(struct data *d, struct regulate *l, uint64_t budget)
 	}
 	if (regulate_open(l, NULL) < 0)
 		die("out of memory");
-	for (i = 0; i < l->asked; i++)
-		foretell_group(l, d, i);
 	while (regulate_next(l, size_of(d)))
 		for (i = 0; i < l->many; i++)
 			make_group(d, l->which[i]);

@@ -1,7 +1,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "codec/codec_impl.h"
 #include "codec/estimate.h"
 
@@ -190,90 +189,6 @@ estimate_init(struct estimate *m, const struct stat_group *s,
 	estimate_sums(m);
 }
 
-/* ---- from the values ---- */
-
-/* The 64ths of an octave, as f32 counts them, at which its eight pieces begin:
- * 64 (2^(k / 8) - 1), to the next whole number. */
-static const unsigned char estimate_cut[ESTIMATE_PIECES + 1] = {
-	0, 6, 12, 19, 27, 35, 44, 53, 64
-};
-enum { ESTIMATE_FINE = (STAT_BINS - 1) * 64, ESTIMATE_WAYS = 2,
-	ESTIMATE_LANES = 16 };
-
-/* Counts by 64ths of octaves below the one that begins at bits top; what is
- * further below, and zeros, are the last one's. */
-static void
-estimate_count(const float *x, size_t n, uint32_t top,
-    uint32_t count[ESTIMATE_FINE + 1])
-{
-	const int32_t first = (int32_t)(top >> 17) + 63;
-	uint32_t way[ESTIMATE_WAYS][ESTIMATE_FINE + 1];
-	int32_t at[ESTIMATE_LANES];
-	size_t i, j;
-
-	memset(way, 0, sizeof(way));
-	for (i = 0; i < n; i += ESTIMATE_LANES) {
-		if (n - i >= ESTIMATE_LANES) {
-			memcpy(at, x + i, sizeof(at));
-		} else {
-			memset(at, 0, sizeof(at));
-			memcpy(at, x + i, (n - i) * sizeof(*at));
-		}
-		/* compilers make vectors of this */
-		for (j = 0; j < ESTIMATE_LANES; j++) {
-			at[j] = first - (at[j] >> 17 & 0x3fff);
-			at[j] = at[j] < ESTIMATE_FINE ? at[j] : ESTIMATE_FINE;
-		}
-		for (j = 0; j < ESTIMATE_LANES; j += ESTIMATE_WAYS) {
-			way[0][at[j]]++;
-			way[1][at[j + 1]]++;
-		}
-	}
-	/* what was added to the last ones counts as zeros, which nobody asks
-	 * for */
-	for (i = 0; i <= ESTIMATE_FINE; i++)
-		count[i] = way[0][i] + way[1][i];
-}
-
-static void
-estimate_point(struct estimate *m, double x, double w)
-{
-	m->x[m->points] = x;
-	m->w[m->points] = w;
-	m->log[m->points++] = estimate_log2(w / x);
-	m->sumabs += w * x;
-	m->sumsq += w * x * x;
-	m->nonzero += w;
-}
-
-void
-estimate_values(struct estimate *m, const float *x, size_t n, float max,
-    const struct codec_ctx *ctx)
-{
-	uint32_t count[ESTIMATE_FINE + 1], top = bytes_u32(max) & 0x7f800000;
-	double lo = (double)bytes_f32(top), w, at[ESTIMATE_PIECES];
-	unsigned b, i, k;
-
-	for (k = 0; k < ESTIMATE_PIECES; k++)
-		at[k] = estimate_exp2((k + 0.5) / (double)ESTIMATE_PIECES);
-	*m = (struct estimate){ .n = (double)n, .max = (double)max,
-	    .ctx = *ctx };
-	/* of subnormal values nothing is told */
-	if (top != 0) {
-		estimate_count(x, n, top, count);
-		count[63 - (bytes_u32(max) >> 17 & 63)]--;
-		estimate_point(m, m->max, 1);
-	}
-	for (b = 0; top != 0 && b < STAT_BINS - 1; b++, lo /= 2)
-		for (k = ESTIMATE_PIECES, i = 64 * b; k-- > 0; ) {
-			for (w = 0; i < 64 * (b + 1) - estimate_cut[k]; i++)
-				w += count[i];
-			if (w > 0)
-				estimate_point(m, fmin(lo * at[k], m->max), w);
-		}
-	estimate_sums(m);
-}
-
 unsigned
 estimate_below(const struct estimate *m, double x)
 {
@@ -322,24 +237,4 @@ estimate_coding(const struct estimate *m, const struct codec_plan *plan,
 		*bytes = (int64_t)codec_size(plan, &m->ctx, (size_t)m->n);
 	if (c->foretell != NULL)
 		c->foretell(plan, m, bytes, error);
-}
-
-int64_t
-estimate_bytes(const struct estimate *m, const struct codec_plan *plan)
-{
-	int64_t bytes;
-	double error;
-
-	estimate_coding(m, plan, &bytes, &error);
-	return bytes;
-}
-
-double
-estimate_error(const struct estimate *m, const struct codec_plan *plan)
-{
-	int64_t bytes;
-	double error;
-
-	estimate_coding(m, plan, &bytes, &error);
-	return error;
 }

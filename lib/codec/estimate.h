@@ -33,26 +33,15 @@ struct estimate {
 void estimate_init(struct estimate *m, const struct stat_group *s,
     const struct codec_ctx *ctx);
 
-/* estimate_values(m, x, n, max, ctx): the same from the values themselves, x
- * f32[n] of magnitudes up to max: counted by eighths of an octave, so that no
- * density has to be assumed. */
-void estimate_values(struct estimate *m, const float *x, size_t n, float max,
-    const struct codec_ctx *ctx);
-
 /*
  * What coding a group will cost and lose.
  *
  * bytes    of the body, or -1 when they cannot be predicted
  * error    sum of squared differences, or -1 when it cannot be predicted;
  *          infinite when the codec cannot carry the group (f16 overflow)
- *
- * estimate_bytes and estimate_error return one of the two; each computes both.
  */
 void estimate_coding(const struct estimate *m, const struct codec_plan *plan,
     int64_t *bytes, double *error);
-int64_t estimate_bytes(const struct estimate *m,
-    const struct codec_plan *plan);
-double estimate_error(const struct estimate *m, const struct codec_plan *plan);
 
 /* ---- for the codecs ---- */
 

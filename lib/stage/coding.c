@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "base/memlimit.h"
-#include "codec/estimate.h"
 #include "device/feedback.h"
 #include "format/values.h"
 #include "pipe/size.h"
@@ -533,33 +532,6 @@ coding_turn_all(struct coding *q, const uint32_t *which, size_t n, struct err *e
 	return r < 0 ? r : pool_end(q->pool, e);
 }
 
-/* About how many bytes the groups take that are asked for. */
-static int
-coding_tell(struct coding *q, struct regulate *l, struct err *e)
-{
-	const double by = detmath_exp(REGULATE_ASIDE);
-	const struct regulate_group *w;
-	struct codec_plan fine, coarse;
-	struct codec_ctx ctx;
-	struct estimate m;
-	size_t slot;
-	float *x;
-	int r;
-
-	for (slot = 0; slot < l->asked; slot++) {
-		w = &q->g[l->order[slot]];
-		if ((r = coding_values(q, l->order[slot], 0, &x, e)) < 0)
-			return r;
-		values_ctx(q->schema, q->shard, w->group, &ctx);
-		estimate_values(&m, x, w->n, w->seen.max_abs, &ctx);
-		fine = codec_turn(&w->plan, 1 / by);
-		coarse = codec_turn(&w->plan, by);
-		regulate_tell(l, slot, (double)estimate_bytes(&m, &fine),
-		    (double)estimate_bytes(&m, &coarse));
-	}
-	return 0;
-}
-
 /* The size in bytes of the coded shard, without the padding of its last
  * records. */
 static uint64_t
@@ -613,39 +585,51 @@ coding_ways(const struct coding *q, struct codec_plan way[CODING_WAYS])
 	return n;
 }
 
-/* What group i may become: not sent, as it is, or coded in one of the ways. */
+/* What group i takes and loses as p says. */
+static int
+coding_level(struct coding *q, size_t i, const struct codec_plan *p,
+    struct select_level *l, struct err *e)
+{
+	const struct regulate_group *w = &q->g[i];
+	struct coding_slot *s = &q->slot[0];
+	float *x, *y = s->room + q->most;
+	size_t k;
+	int r = coding_values(q, i, 0, &x, e);
+
+	if (r < 0 || (r = coding_encode(q, w->group, p, x, w->n, &w->seen,
+	    &s->body, &s->param, y, e)) < 0)
+		return r;
+	l->bytes = (int64_t)size_cost(p->codec, s->body.n, 1);
+	for (l->dist = 0, k = 0; k < w->n; k++)
+		l->dist += ((double)x[k] - (double)y[k]) *
+		    ((double)x[k] - (double)y[k]);
+	l->dist *= q->weight != NULL ? (double)q->weight[w->group] : 1;
+	return 0;
+}
+
+/* What group i may become: not sent, as it is, or coded in one of the ways that
+ * take fewer bytes. */
 static int
 coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
     size_t n, struct select_level *l, struct err *e)
 {
 	const struct regulate_group *w = &q->g[i];
-	const double weight = q->weight != NULL ?
-	    (double)q->weight[w->group] : 1;
-	const struct codec_plan *p;
 	struct codec_ctx ctx;
-	struct estimate m;
-	double error;
 	size_t k;
-	float *x;
-	int r;
+	int r = 0;
 
-	l[0] = (struct select_level){ 0, weight * w->seen.sumsq };
 	for (k = 1; k < n + 2; k++)
 		l[k].bytes = -1;
+	l[0] = (struct select_level){ 0, w->seen.sumsq * (q->weight != NULL ?
+	    (double)q->weight[w->group] : 1) };
 	if (!coding_stiff(q, i))
 		return 0;
-	if ((r = coding_values(q, i, 0, &x, e)) < 0)
-		return r;
 	values_ctx(q->schema, q->shard, w->group, &ctx);
-	estimate_values(&m, x, w->n, w->seen.max_abs, &ctx);
-	for (k = 0; k <= n; k++) {
-		p = k == 0 ? &w->plan : &way[k - 1];
-		error = estimate_error(&m, p);
-		l[k + 1].dist = weight * (error < 0 && k == 0 ? 0 : error);
-		l[k + 1].bytes = error < 0 && k != 0 ? -1 : (int64_t)size_cost(
-		    p->codec, k == 0 ? w->code.len : codec_size(p, &ctx, w->n), 1);
-	}
-	return 0;
+	for (k = 0; k <= n && r == 0; k++)
+		if (k == 0 || codec_size(&way[k - 1], &ctx, w->n) < w->code.len)
+			r = coding_level(q, i, k == 0 ? &w->plan : &way[k - 1],
+			    &l[k + 1], e);
+	return r;
 }
 
 /* Group i becomes what was chosen of its levels. */
@@ -809,8 +793,8 @@ coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
 	if (least > budget)
 		return coding_small(q, budget, least, e);
 	q->base = base;
-	if ((r = coding_settled(q, e)) == 0 && (r = regulate_open(&l, e)) == 0)
-		r = coding_tell(q, &l, e);
+	if ((r = coding_settled(q, e)) == 0)
+		r = regulate_open(&l, e);
 	while (r == 0 && regulate_next(&l, coding_size(q)))
 		r = coding_turn_all(q, l.which, l.many, e);
 	regulate_close(&l);

@@ -16,6 +16,8 @@ enum {
 	/* groups of which each one is so much of the whole that it has to be
 	 * exact */
 	REGULATE_FEW = 8,
+	/* groups of which an eighth says how all of them are */
+	REGULATE_MANY = 256,
 	REGULATE_ENTRY = 4,	/* bytes: about, of a record's entry */
 	/* groups in a pass, at least */
 	REGULATE_SOME = 12,
@@ -50,7 +52,6 @@ enum {
  * value: measured on normal values, 1.2 at a bit and 4 at a third of one. */
 #define REGULATE_SLOPE 1.25
 #define REGULATE_STEEP 6
-#define REGULATE_FINE 1.5	/* bits a value from which on that is exact enough */
 /* Bits a value go about as log(1 + ABOVE x their energy in steps). */
 #define REGULATE_ABOVE 6
 #define REGULATE_PRIOR 0.05	/* estimates count as if so many had been coded */
@@ -82,23 +83,19 @@ regulate_cost(const struct regulate *r, const struct regulate_group *g,
 	return (double)r->cost(g->plan.codec, c->len, 1);
 }
 
-/* The slope of a group that was coded: as it was estimated, or as groups of so many
- * bits a value have it; by its two codes, where they tell. */
+/* The slope of so many bytes of n values. */
 static double
-regulate_assumed(const struct regulate_group *g)
+regulate_steep(double bytes, size_t n)
 {
-	const double bits = 8 * (double)g->code.len / (double)g->n;
-
-	if (g->slope > 0 && bits < REGULATE_FINE)
-		return g->slope;
-	return bits > 0 ? regulate_clamp(REGULATE_SLOPE / bits, 0.05,
-	    REGULATE_STEEP) : 0;
+	return bytes > 0 ? regulate_clamp(REGULATE_SLOPE * (double)n /
+	    (8 * bytes), 0.05, REGULATE_STEEP) : 0;
 }
 
+/* The slope of a group that was coded: by its two codes, where they tell. */
 static double
 regulate_slope(const struct regulate *r, const struct regulate_group *g)
 {
-	const double e = r->bend * regulate_assumed(g);
+	const double e = r->bend * regulate_steep((double)g->code.len, g->n);
 	const double by = g->other.t - g->code.t;
 
 	if (!(fabs(by) > REGULATE_TELLS && fabs(by) < REGULATE_FAR) ||
@@ -108,62 +105,46 @@ regulate_slope(const struct regulate *r, const struct regulate_group *g)
 	    (double)g->other.len) / by, e / 3, 3 * e);
 }
 
-/* ---- estimates ---- */
+/* ---- before any group is coded ---- */
 
-/* What codes take of what is estimated of single values: contexts tell the more
- * of a value the fewer bits it has (measured on gradients, with a residual and
- * without: 0.6 at a quarter of a bit, 0.9 at four). */
+/* The bytes that groups with a rate parameter should take. */
 static double
-regulate_share(double bits)
+regulate_aim(const struct regulate *r)
 {
-	return regulate_clamp(0.72 + 0.115 * detmath_log(bits), 0.45, 1);
+	return fmax((double)r->budget - r->band / 2 - ((double)r->bytes - r->now),
+	    1);
 }
 
-void
-regulate_tell(struct regulate *r, size_t slot, double fine, double coarse)
-{
-	struct regulate_group *g = &r->g[r->order[slot]];
-	double bytes;
-
-	g->weight = REGULATE_ENTRY;
-	if (!(fine > 0) || !(coarse > 0))
-		return;
-	bytes = sqrt(fine * coarse);
-	g->weight += bytes * regulate_share(8 * bytes / (double)g->n);
-	g->slope = regulate_clamp(detmath_log(fine / coarse) /
-	    (2 * REGULATE_ASIDE), 0.1, REGULATE_STEEP);
-}
-
-/* About the bytes of a group of which nothing was told, but for a factor: as what
- * values are above their step. */
+/* The bytes of a group, but for a factor: as what its values are above their step. */
 static double
 regulate_rough(const struct regulate_group *g)
 {
 	const double arg = (double)g->plan.arg, n = g->n;
 
-	return n * (1e-6 + detmath_log(1 + REGULATE_ABOVE *
-	    (arg > 0 ? fmin(g->seen.sumsq / n / (arg * arg), 1e12) : 1)));
+	return REGULATE_ENTRY + n * detmath_log(1 + REGULATE_ABOVE *
+	    (arg > 0 ? fmin(g->seen.sumsq / n / (arg * arg), 1e12) : 1));
 }
 
-/* The groups that were told of say how many bytes the others take, and how
- * steep they are. */
+/* The plan is taken to be right but for what contexts tell of a value, the more the
+ * fewer bits it has (measured on gradients, with a residual and without: 0.6 at a
+ * quarter of a bit, 0.9 at four).  The groups share these bytes. */
 static void
-regulate_others(struct regulate *r)
+regulate_guess(struct regulate *r)
 {
-	double rough = 0, told = 0, slope = 0;
-	struct regulate_group *g;
+	const double aim = regulate_aim(r);
+	double rough = 0, n = 0, share;
 	size_t j;
 
-	for (j = 0; j < r->asked; j++) {
-		g = &r->g[r->order[j]];
-		rough += regulate_rough(g);
-		told += g->weight;
-		slope += g->slope * g->weight;
+	for (j = 0; j < r->k; j++) {
+		rough += regulate_rough(&r->g[r->order[j]]);
+		n += r->g[r->order[j]].n;
 	}
-	for (j = r->asked; j < r->k; j++) {
-		g = &r->g[r->order[j]];
-		g->weight = regulate_rough(g) * told / rough;
-		g->slope = slope / told;
+	share = regulate_clamp(0.72 + 0.115 * detmath_log(8 * aim / n), 0.45, 1);
+	for (j = 0; j < r->k; j++) {
+		struct regulate_group *g = &r->g[r->order[j]];
+
+		g->weight = regulate_rough(g) * share * aim / rough;
+		g->slope = regulate_steep(g->weight, g->n);
 	}
 }
 
@@ -199,21 +180,13 @@ regulate_sums(struct regulate *r)
 		weight += g->weight * detmath_exp(-r->bend * g->slope *
 		    regulate_clamp(r->all, -2, 2));
 	}
-	at = weight > 0 && r->k > REGULATE_ASKED ? 0 : REGULATE_PRIOR * (weight +
+	at = weight > 0 && r->k > REGULATE_MANY ? 0 : REGULATE_PRIOR * (weight +
 	    r->open);
 	if (r->sent + r->open > 0)
 		r->e = regulate_clamp(slopes / (r->sent + r->open), 0.1,
 		    REGULATE_STEEP);
 	r->open *= weight + at > 0 ? (r->sent + at) / (weight + at) : 0;
 	r->sent += r->open;
-}
-
-/* The bytes that groups with a rate parameter should take. */
-static double
-regulate_aim(const struct regulate *r)
-{
-	return fmax((double)r->budget - r->band / 2 - ((double)r->bytes - r->now),
-	    1);
 }
 
 /* Finds the t at which they take that. */
@@ -324,7 +297,7 @@ regulate_pass(struct regulate *r)
 	const struct regulate_group *g;
 	double left, part = 0, t;
 	const size_t fresh = regulate_fresh(r, &left);
-	const size_t some = r->k <= REGULATE_ASKED ? 1 : REGULATE_SOME;
+	const size_t some = r->k <= REGULATE_MANY ? 1 : REGULATE_SOME;
 	const double was = r->all;
 	size_t j;
 	int again;
@@ -345,9 +318,9 @@ regulate_pass(struct regulate *r)
 	t = regulate_beside(r);
 	/* an eighth first, of many again, until it tells; then half of what is
 	 * left */
-	left /= fresh == r->k ? 8 : r->k > REGULATE_ASKED && fresh < r->k / 2 ? 1 :
+	left /= fresh == r->k ? 8 : r->k > REGULATE_MANY && fresh < r->k / 2 ? 1 :
 	    2;
-	again = fresh == 0 || (r->k > REGULATE_ASKED && r->passes == 2);
+	again = fresh == 0 || (r->k > REGULATE_MANY && r->passes == 2);
 	for (j = 0; again && j < r->k; j++) {
 		g = &r->g[r->order[j]];
 		if (regulate_coded(&g->code) && regulate_pending(r, g))
@@ -564,7 +537,7 @@ regulate_learn(struct regulate *r)
 		if (r->phase != PHASE_PASS || !regulate_coded(&g->other) ||
 		    !(fabs(by) > REGULATE_TELLS))
 			continue;
-		turned += by * regulate_assumed(g) *
+		turned += by * regulate_steep((double)g->code.len, g->n) *
 		    (double)(g->code.len + g->other.len) / 2;
 		gained += (double)g->other.len - (double)g->code.len;
 	}
@@ -588,8 +561,8 @@ regulate_next(struct regulate *r, uint64_t bytes)
 				regulate_add(r, i, 0);
 		return 1;
 	case PHASE_FIXED:
-		regulate_others(r);
 		regulate_sums(r);
+		regulate_guess(r);
 		if (r->k == 0 || (double)r->bytes - r->now > (double)r->budget)
 			return 0;
 		/* fall through */
@@ -651,7 +624,6 @@ regulate_open(struct regulate *r, struct err *e)
 	}
 	r->band = fmax((double)r->budget * regulate_clamp(REGULATE_BAND /
 	    (double)(r->k + 1), REGULATE_LEAST, REGULATE_WIDEST), REGULATE_PAD);
-	r->asked = r->k < REGULATE_ASKED ? r->k : REGULATE_ASKED;
 	r->over.t = -HUGE_VAL;
 	r->within.t = HUGE_VAL;
 	r->order = alloc_get(r->k, sizeof(*r->order), e);

@@ -16,7 +16,6 @@
  * This module is arithmetic only.  The caller codes:
  *
  *	regulate_open(r, e);
- *	while (slot < r->asked)		regulate_tell(r, slot, ...);
  *	while (regulate_next(r, size of the coded shard))
  *		code each g[which[0]] to g[which[many - 1]] with the parameter of
  *		its plan turned by e^code.t, and fill in the rest of its code
@@ -32,9 +31,6 @@
 #include "kern/kern.h"
 
 struct err;
-
-enum { REGULATE_ASKED = 256 };
-#define REGULATE_ASIDE 0.3	/* a log factor */
 
 /* One group of a shard, from when its values wait until it is coded. */
 struct regulate_group {
@@ -61,10 +57,6 @@ struct regulate {
 	/* the bytes that a body of that length adds to a shard: pipe/size.h */
 	uint64_t (*cost)(uint32_t codec, size_t len, int param);
 
-	/* the groups that are asked for, g[order[0]] to g[order[asked - 1]] */
-	uint32_t *order;
-	size_t asked;
-
 	/* the groups to be coded next; none: only the size is asked for */
 	uint32_t *which;
 	size_t many;
@@ -75,6 +67,7 @@ struct regulate {
 
 	/* private */
 	int phase;
+	uint32_t *order;		/* [k] groups with a rate parameter */
 	size_t k;			/* groups with a rate parameter */
 	double all;			/* t at which all should take the aim */
 	double e;			/* - d log bytes / d t there */
@@ -93,11 +86,6 @@ struct regulate {
 
 int regulate_open(struct regulate *r, struct err *e);
 void regulate_close(struct regulate *r);
-
-/* regulate_tell(r, slot, fine, coarse): about how many bytes the values of group
- * order[slot] take at t = -REGULATE_ASIDE and at t = REGULATE_ASIDE; < 0: that cannot
- * be told. */
-void regulate_tell(struct regulate *r, size_t slot, double fine, double coarse);
 
 /* Return 1 when groups are to be coded, or only the size is asked for.  Return 0 at
  * the end; then r->bytes is above the budget only if no factor meets it. */

@@ -2,7 +2,7 @@
 #include "../tap.h"
 #include "base/err.h"
 #include "base/rng.h"
-#include "codec/estimate.h"
+#include "estimated.h"
 
 enum { N = 65536 };
 
@@ -193,38 +193,6 @@ TEST(limits)
 	of = off("topk:0.5");
 	ok(fabs(of - 1) < 0.2, "five values below do not make all others the "
 	    "largest: error %.3f of what it is", of);
-}
-
-/* Values of which an octave does not tell where they are: they end at 1.3, and
- * a value in ten is 0. */
-TEST(from_values)
-{
-	static struct estimate m;
-	size_t i, above = 0;
-	double energy = 0, told;
-
-	for (i = 0; i < N; i++) {
-		x[i] = i % 10 == 0 ? 0 : (float)(1 + 0.3 * uniform((uint32_t)i,
-		    3)) * (i % 3 == 0 ? -1 : 1);
-		above += fabsf(x[i]) >= 1.189f;
-		energy += (double)x[i] * (double)x[i];
-	}
-	estimate_values(&m, x, N, 1.3f, &shape);
-	ok(m.n == (double)N && fabs(m.nonzero - (double)(N - (N + 9) / 10)) < 1,
-	    "from values: how many there are, and are not 0");
-	told = m.count[0] - m.count[estimate_below(&m, 1.189)];
-	ok(fabs(told - (double)above) < 0.02 * (double)N, "%.0f above 1.189 of %zu",
-	    told, above);
-	ok(fabs(m.sumsq / energy - 1) < 0.01, "their energy: %.4f of it",
-	    m.sumsq / energy);
-	memset(x, 0, sizeof(x));
-	estimate_values(&m, x, N, 0, &shape);
-	ok(m.points == 0 && m.nonzero == 0, "zeros: nothing");
-	x[5] = 1e-40f;
-	x[6] = 3e38f;
-	x[7] = 1e-30f;
-	estimate_values(&m, x, N, 3e38f, &shape);
-	ok(m.points == 1 && m.nonzero == 1, "far below the largest is nothing");
 }
 
 int

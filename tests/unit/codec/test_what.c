@@ -3,8 +3,8 @@
  */
 #include <float.h>
 
-#include "codec/estimate.h"
 #include "trip.h"
+#include "estimated.h"
 
 enum { N = 20000 };
 

@@ -5,7 +5,6 @@
 #include "../tap.h"
 #include "base/alloc.h"
 #include "codec/codec.h"
-#include "codec/estimate.h"
 #include "kern/kern.h"
 #include "sync/regulate.h"
 
@@ -16,7 +15,6 @@ struct shard {
 	float x[GROUPS][SIZE];
 	struct buf body;
 	unsigned order;		/* a group without a knob came twice, or late */
-	int dumb;		/* nothing is foretold */
 };
 
 static struct shard s;
@@ -36,20 +34,6 @@ make(struct regulate *l, size_t i)
 	(void)codec_encode(&p, &ctx, s.x[i], s.g[i].n, &s.body,
 	    &s.g[i].code.param, NULL);
 	s.g[i].code.len = s.body.n;
-}
-
-static void
-foretell(struct regulate *l, size_t slot)
-{
-	const struct regulate_group *g = &s.g[l->order[slot]];
-	struct codec_ctx ctx = { 1, 1, g->group, 1, 0 };
-	struct codec_plan fine = codec_turn(&g->plan, exp(-REGULATE_ASIDE));
-	struct codec_plan coarse = codec_turn(&g->plan, exp(REGULATE_ASIDE));
-	static struct estimate m;
-
-	estimate_values(&m, s.x[l->order[slot]], g->n, g->seen.max_abs, &ctx);
-	regulate_tell(l, slot, s.dumb ? -1 : (double)estimate_bytes(&m, &fine),
-	    s.dumb ? -1 : (double)estimate_bytes(&m, &coarse));
 }
 
 static uint64_t
@@ -77,8 +61,6 @@ run(struct regulate *l)
 
 	if (regulate_open(l, NULL) < 0)
 		return -1;
-	for (i = 0; i < l->asked; i++)
-		foretell(l, i);
 	while (regulate_next(l, size(l)))
 		for (i = 0; i < l->many; i++)
 			make(l, l->which[i]);
@@ -135,8 +117,7 @@ TEST(test_never_over)
 	ok(over == 0, "10000 small shards and budgets: never over");
 }
 
-static void
-test_random(void)
+TEST(test_random)
 {
 	unsigned i, over = 0, under = 0, fixed = 0, wrong = 0, order = 0;
 	double tried = 0, values = 0;
@@ -178,8 +159,7 @@ test_random(void)
 	ok(under <= SHARDS / 100, "within half a percent below (%u not)",
 	    under);
 	ok(fixed == 0 && order == 0, "what has no knob is coded once, first");
-	ok(tried < (s.dumb ? 6 : 5) * values, "%.1f codings a value%s",
-	    tried / values, s.dumb ? " of which nothing is foretold" : "");
+	ok(tried < 5 * values, "%.1f codings a value", tried / values);
 }
 
 TEST(test_cannot)
@@ -345,10 +325,6 @@ int
 main(void)
 {
 	rnd_seed = 11;
-	test_random();
-	s.dumb = 1;
-	test_random();
-	s.dumb = 0;
 	run_tests();
 	buf_release(&s.body);
 	return done_testing();

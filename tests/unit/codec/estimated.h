@@ -1,0 +1,27 @@
+/* estimate_coding, one of its two numbers at a time. */
+#ifndef ESTIMATED_H
+#define ESTIMATED_H
+
+#include "codec/estimate.h"
+
+static inline int64_t
+estimate_bytes(const struct estimate *m, const struct codec_plan *p)
+{
+	int64_t bytes;
+	double error;
+
+	estimate_coding(m, p, &bytes, &error);
+	return bytes;
+}
+
+static inline double
+estimate_error(const struct estimate *m, const struct codec_plan *p)
+{
+	int64_t bytes;
+	double error;
+
+	estimate_coding(m, p, &bytes, &error);
+	return error;
+}
+
+#endif
