@@ -585,10 +585,10 @@ coding_ways(const struct coding *q, struct codec_plan way[CODING_WAYS])
 	return n;
 }
 
-/* What group i takes and loses as p says. */
+/* What group i takes and loses as p says, where it weighs so much. */
 static int
 coding_level(struct coding *q, size_t i, const struct codec_plan *p,
-    struct select_level *l, struct err *e)
+    double weight, struct select_level *l, struct err *e)
 {
 	const struct regulate_group *w = &q->g[i];
 	struct coding_slot *s = &q->slot[0];
@@ -603,7 +603,7 @@ coding_level(struct coding *q, size_t i, const struct codec_plan *p,
 	for (l->dist = 0, k = 0; k < w->n; k++)
 		l->dist += ((double)x[k] - (double)y[k]) *
 		    ((double)x[k] - (double)y[k]);
-	l->dist *= q->weight != NULL ? (double)q->weight[w->group] : 1;
+	l->dist *= weight;
 	return 0;
 }
 
@@ -614,21 +614,22 @@ coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
     size_t n, struct select_level *l, struct err *e)
 {
 	const struct regulate_group *w = &q->g[i];
+	const double weight = q->weight != NULL ?
+	    (double)q->weight[w->group] : 1;
 	struct codec_ctx ctx;
 	size_t k;
 	int r = 0;
 
 	for (k = 1; k < n + 2; k++)
 		l[k].bytes = -1;
-	l[0] = (struct select_level){ 0, w->seen.sumsq * (q->weight != NULL ?
-	    (double)q->weight[w->group] : 1) };
+	l[0] = (struct select_level){ 0, weight * w->seen.sumsq };
 	if (!coding_stiff(q, i))
 		return 0;
 	values_ctx(q->schema, q->shard, w->group, &ctx);
 	for (k = 0; k <= n && r == 0; k++)
 		if (k == 0 || codec_size(&way[k - 1], &ctx, w->n) < w->code.len)
 			r = coding_level(q, i, k == 0 ? &w->plan : &way[k - 1],
-			    &l[k + 1], e);
+			    weight, &l[k + 1], e);
 	return r;
 }
 
