@@ -79,6 +79,7 @@ mkfile() {
 # failed, and nothing stays
 ends() {
 	local got=0
+	: >out		# what the test before has left is not what CMD waits for
 	env -i PATH="${PATH//$BATS_LIBEXEC:/}" TMPDIR="$PWD" "$ROOT/tests/run" "$1" >out 2>err &
 	wait_for "${@:3}"
 	kill -USR1 $!
@@ -167,6 +168,8 @@ ends() {
 	grep -qE '^# 1 of 2 files done; slow\.bats [0-9]+ s$' out
 	[ "$(tail -n 1 out)" = 'Result: PASS' ]
 	[ -z "$(ls -d ace-tests.*)" ]
+	alone 0 EVERY=0 "$ROOT/tests/prove" good.bats
+	[ "$(tail -n 1 out)" = 'Result: PASS' ]
 	alone 1 LIMIT=1 "$ROOT/tests/prove" -j3 --failures hangs.bats holds.bats
 	[ "$(grep -c '^not ok [0-9]* - ' out)" -eq 2 ]
 	[ "$(tail -n 1 out)" = 'Result: FAIL' ]
