@@ -189,6 +189,17 @@ estimate_init(struct estimate *m, const struct stat_group *s,
 	estimate_sums(m);
 }
 
+double
+estimate_positions(const struct estimate *m, double k)
+{
+	const double p = k / m->n;
+
+	if (!(k > 0 && p < 1))
+		return 0;
+	return 0.25 * fmin(k, m->n - k) - k * estimate_log2(p) -
+	    (m->n - k) * estimate_log2(1 - p);
+}
+
 unsigned
 estimate_below(const struct estimate *m, double x)
 {

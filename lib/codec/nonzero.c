@@ -1,7 +1,7 @@
 /*
  * NONZERO: the values that are not +0, as they are, and where they stand.
  *
- *   body := varint k  the gap to each position (rice.h)  f32[k]: unless k = 0
+ *   body := varint k  the positions (rice_put_positions)  f32[k]: unless k = 0
  *
  * It loses nothing, and is what a mean of sparse shards is written as.
  */
@@ -26,9 +26,8 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
     struct err *e)
 {
 	struct bits w = { .p = out->p + out->n };
-	uint32_t *pos, next = 0;
 	unsigned char *p;
-	struct rice gap;
+	uint32_t *pos;
 	size_t i, k;
 
 	if (in->n > INT32_MAX)
@@ -41,9 +40,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 		k += bytes_u32(in->x[i]) != 0;
 	}
 	w.p += bytes_set_varint(w.p, k);
-	gap = rice_start(in->n / (k | !k), (uint32_t)in->n);
-	for (i = 0; i < k; next = pos[i++] + 1)
-		rice_put(&w, &gap, pos[i] - next);
+	rice_put_positions(&w, pos, k, in->n);
 	p = rice_put_end(&w);
 	for (i = 0; i < k; i++, p += 4)
 		bytes_set32(p, bytes_u32(in->x[pos[i]]));
@@ -58,19 +55,15 @@ static int
 list(const struct codec_out *o, struct bytes *b, struct codec_list *l,
     struct err *e)
 {
-	uint64_t k = bytes_varint(b), next = 0;
+	uint64_t k = bytes_varint(b);
 	struct rice_in in = rice_open(b);
 	const unsigned char *p;
-	struct rice gap;
-	size_t i;
 
 	if (b->bad || k > o->n || o->n > INT32_MAX)
 		return codec_corrupt("nonzero", "bad count", e);
 	if (codec_list_room(l, (size_t)k, e) < 0)
 		return -ERR_SYS;
-	gap = rice_start(o->n / (l->k | !l->k), (uint32_t)o->n);
-	for (i = 0; i < l->k && !in.bad; i++)
-		l->pos[i] = rice_gap(&in, &gap, &next, o->n);
+	rice_get_positions(&in, l->pos, l->k, o->n);
 	if (rice_close(&in, b) < 0 ||
 	    (p = bytes_take(b, 4 * l->k)) == NULL)
 		return codec_corrupt("nonzero", "bad body", e);
@@ -78,20 +71,13 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l,
 	return 0;
 }
 
-/* Of uniform positions a gap takes the entropy and 0.25 bit at most, but a bit for each
- * value of the group where seven of ten and more are not zero. */
 static void
 foretell(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
-	double k = m->nonzero, p = k / m->n, bits = 0;
+	double k = m->nonzero;
 
-	if (p >= 0.7)
-		bits = 1.02 * m->n;
-	else if (k > 0)
-		bits = -k * estimate_log2(p) -
-		    (m->n - k) * estimate_log2(1 - p) + 0.25 * k;
-	*bytes = (int64_t)(bits / 8 + 4 * k) +
+	*bytes = (int64_t)(estimate_positions(m, k) / 8 + 4 * k) +
 	    (k > 0 ? HEAD : 1);
 	*error = 0;
 }

@@ -79,6 +79,37 @@ rice_put_end(struct bits *w)
 	return w->p;
 }
 
+/* The model of `gaps' gaps between positions below n. */
+static inline struct rice
+rice_gaps(size_t gaps, size_t n)
+{
+	return rice_start(n / (gaps + !gaps), (uint32_t)n);
+}
+
+/*
+ * Write k rising positions below n as gaps, each the number of positions that it
+ * leaves out: the gaps to these positions or, where k > n - k, to the others.  So all
+ * n positions take no bits.
+ */
+static inline void
+rice_put_positions(struct bits *w, const uint32_t *pos, size_t k, size_t n)
+{
+	const int holes = k > n - k;
+	struct rice g = rice_gaps(holes ? n - k : k, n);
+	uint32_t next = 0, at = 0;
+	size_t i;
+
+	for (i = 0; i < k && !holes; next = pos[i++] + 1)
+		rice_put(w, &g, pos[i] - next);
+	for (; holes && at < n; at++)
+		if (i < k && pos[i] == at)
+			i++;
+		else {
+			rice_put(w, &g, at - next);
+			next = at + 1;
+		}
+}
+
 /* ---- reading ---- */
 
 /* The bits of a body from where b stands; at: how many were read. */
@@ -154,16 +185,38 @@ rice_close(const struct rice_in *in, struct bytes *b)
 	return 0;
 }
 
-/* rice_gap(in, g, next, most): the position of which the code is the gap to *next, the
- * position after the one before; *next becomes the one after it.  Past most: bad. */
+/* Return the position that lies the next gap after *next, and set *next to the one
+ * after it.  A position that is not below n is bad. */
 static inline uint32_t
-rice_gap(struct rice_in *in, struct rice *g, uint64_t *next, size_t most)
+rice_get_gap(struct rice_in *in, struct rice *g, uint64_t *next, size_t n)
 {
 	const uint64_t at = *next + rice_get(in, g);
 
-	in->bad |= at >= most || in->at > 8 * (uint64_t)in->n;
+	in->bad |= at >= n || in->at > 8 * (uint64_t)in->n;
 	*next = at + 1;
 	return (uint32_t)at;
+}
+
+/* Read into pos what rice_put_positions wrote. */
+static inline void
+rice_get_positions(struct rice_in *in, uint32_t *pos, size_t k, size_t n)
+{
+	const int holes = k > n - k;
+	const size_t gaps = holes ? n - k : k;
+	struct rice g = rice_gaps(gaps, n);
+	uint64_t next = 0;
+	uint32_t at = 0, hole;
+	size_t i, j = 0;
+
+	for (i = 0; i < gaps && !holes && !in->bad; i++)
+		pos[i] = rice_get_gap(in, &g, &next, n);
+	for (; i < gaps && !in->bad; i++, at = hole + 1) {
+		hole = rice_get_gap(in, &g, &next, n);
+		while (at < hole && j < k)
+			pos[j++] = at++;
+	}
+	while (holes && j < k)
+		pos[j++] = at++;
 }
 
 #endif

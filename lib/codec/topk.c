@@ -53,9 +53,9 @@ static const unsigned kind_levels[] = { 0, 8, 2, 1 };
  * A code is a half, u16 h, or sign + 2 * j with j of 3, 1 or 0 bits.
  *
  *   body := u16 m, only of halves: the largest h mod 2^15, or 2^15 + the least
- *           for each of them the gap to the position before, and its code
+ *           the positions (rice_put_positions), then the code at each
  *
- * Gaps, halves as 2 |h - m| mod 2^15 + sign, and codes of 4 bits are rice.h's numbers,
+ * Halves as 2 |h - m| mod 2^15 + sign, and codes of 4 bits are rice.h's numbers,
  * the others bits as they are.  What exceeds the least that is kept of many falls off
  * about exponentially, and so does its logarithm, which h is; where all are kept that
  * there are, the distance from the largest does.
@@ -74,16 +74,15 @@ struct sparse {
 static size_t
 sparse_bound(size_t k, size_t n, unsigned width)
 {
-	return 2 + rice_bound(k, (uint32_t)n) + (width == SPARSE_HALF ?
+	return 2 + rice_bound(k < n - k ? k : n - k, (uint32_t)n) + (width == SPARSE_HALF ?
 	    rice_bound(k, MOST_HALF) : width == 4 ? rice_bound(k, MOST_CODE) :
 	    k * width / 8 + 1);
 }
 
-static void
-sparse_start(const struct sparse *s, struct rice *gap, struct rice *code)
+static struct rice
+sparse_code(const struct sparse *s)
 {
-	*gap = rice_start(s->n / s->k, (uint32_t)s->n);
-	*code = s->width == SPARSE_HALF ? rice_start(512, MOST_HALF) :
+	return s->width == SPARSE_HALF ? rice_start(512, MOST_HALF) :
 	    rice_start(4, MOST_CODE);
 }
 
@@ -108,8 +107,8 @@ static size_t
 sparse_put(unsigned char *p, const struct sparse *s)
 {
 	struct bits w = { .p = p };
-	struct rice gap, code;
-	uint32_t next = 0, c;
+	struct rice code = sparse_code(s);
+	uint32_t c;
 	unsigned m = 0;
 	size_t i;
 
@@ -117,10 +116,8 @@ sparse_put(unsigned char *p, const struct sparse *s)
 		bytes_set16(p, (uint16_t)(m = sparse_end(s)));
 		w.p += 2;
 	}
-	sparse_start(s, &gap, &code);
+	rice_put_positions(&w, s->pos, s->k, s->n);
 	for (i = 0; i < s->k; i++) {
-		rice_put(&w, &gap, s->pos[i] - next);
-		next = s->pos[i] + 1;
 		c = s->code[i];
 		if (s->width == SPARSE_HALF)
 			rice_put(&w, &code, 2 * (m & UP ? (c & MAG) - (m & MAG) :
@@ -139,13 +136,12 @@ sparse_get(struct bytes *b, struct sparse *s)
 {
 	const unsigned m = s->width == SPARSE_HALF ? bytes_u16(b) : 0;
 	struct rice_in in = rice_open(b);
-	struct rice gap, code;
-	uint64_t next = 0, c, h;
+	struct rice code = sparse_code(s);
+	uint64_t c, h;
 	size_t i;
 
-	sparse_start(s, &gap, &code);
+	rice_get_positions(&in, s->pos, s->k, s->n);
 	for (i = 0; i < s->k && !in.bad; i++) {
-		s->pos[i] = rice_gap(&in, &gap, &next, s->n);
 		if (s->width == SPARSE_HALF) {
 			c = rice_get(&in, &code);
 			h = m & UP ? (m & MAG) + c / 2 : m - c / 2;
@@ -610,21 +606,19 @@ foretell_bits(const struct estimate *m, unsigned kind, double k)
 	return h + 7;
 }
 
-/* Uniform positions: their entropy and a quarter of a bit; a sign; and what a code with
- * a mean takes more than the entropy of the magnitudes, at most. */
+/* Positions, a sign, and what a code with a mean takes more than the entropy of the
+ * magnitudes, at most. */
 static int64_t
 foretell_bytes(const struct estimate *m, const struct codec_plan *plan)
 {
-	static const double more[] = { 1.9, 1.45, 1.25, 1.25 };
+	static const double more[] = { 1.65, 1.2, 1, 1 };
 	unsigned kind = plan->param & TOPK_KIND;
-	double k = foretell_kept(m, plan), p, bits;
+	double k = foretell_kept(m, plan), bits;
 
 	if (!(k > 0))
 		return 1;
-	p = k / m->n;
-	bits = p < 1 ? -k * estimate_log2(p) -
-	    (m->n - k) * estimate_log2(1 - p) : 0;
-	bits += k * (more[kind] + foretell_bits(m, kind, k));
+	bits = estimate_positions(m, k) +
+	    k * (more[kind] + foretell_bits(m, kind, k));
 	return (int64_t)ceil(bits / 8) + 12;
 }
 

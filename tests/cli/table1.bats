@@ -191,14 +191,14 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	prepare
 	ONLY='FullSync-AdamW 1-bit-Adam MuLoCo' table 0 table1
 	# 6 of 40 rounds as the 20 of the other, and 34 of a 24th or less; two bits for a
-	# value and one for each gap, of which there is none
+	# value, none for its position
 	for way in up down; do
 		value "x=$(cell table1-runs 1-bit-Adam $way); r=$(cell table1-runs 1-bit-Adam rounds);
 		    f=$(cell table1-runs FullSync-AdamW $way) / 20" \
 		    'r == 40 && x > 6 * f && x < (6 + 34 / 24) * f'
 		value "x=$(cell table1-runs MuLoCo $way); r=$(cell table1-runs MuLoCo rounds);
 		    f=$(cell table1-runs FullSync-AdamW $way) / 20" \
-		    'r == 2 && x < r * f / 9'
+		    'r == 2 && x < r * f / 12'
 	done
 	for way in 1-bit-Adam MuLoCo; do
 		says "^table1: $way-1: .* the 4 edges hold the same model\$"

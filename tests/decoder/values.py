@@ -127,6 +127,19 @@ class Bits:
         need(self.have == 0 and self.left < 8, 'padding')
 
 
+def positions(bits, k, n):
+    """k positions below n, from the gaps to them or to the n - k others."""
+    count, listed, at = min(k, n - k), [], -1
+    gaps = Numbers(bits, n // max(count, 1), n)
+    for _ in range(count):
+        at += 1 + gaps.next()
+        listed.append(at)
+    need(at < n, 'position')
+    if k <= n - k:
+        return listed
+    return sorted(set(range(n)) - set(listed))
+
+
 def topk(body, n, group):
     b, out = Bytes(body), [0.0] * n
     kind, width = group.param & 3, (16, 4, 2, 1)[group.param & 3]
@@ -146,12 +159,10 @@ def topk(body, n, group):
             mag.append(mag[-1] * r)
         mag = [cut(m) for m in mag]
     m = b.number('H') if kind == 0 else 0
-    bits = Bits(b)
-    gaps, pos, codes, at = Numbers(bits, n // k, n), [], [], -1
+    bits, codes = Bits(b), []
+    pos = positions(bits, k, n)
     more = Numbers(bits, (512, 4, 0, 0)[kind], (65535, 15, 0, 0)[kind])
     for _ in range(k):
-        at += 1 + gaps.next()
-        pos.append(at)
         c = more.next() if kind < 2 else bits.take(width)
         if kind == 0:
             h = m - (1 << 15) + c // 2 if m >> 15 else m - c // 2
@@ -160,7 +171,6 @@ def topk(body, n, group):
         codes.append(c)
     bits.end()
     need(b.left() == 0, 'too long')
-    need(pos[-1] < n, 'position')
     for i, c in zip(pos, codes):
         if kind == 0:
             half = Bytes(c.to_bytes(2, 'little')).number('e')
@@ -245,13 +255,9 @@ def nonzero(body, n, group):
     b, out = Bytes(body), [0.0] * n
     k = b.varint()
     need(k <= n, 'k')
-    bits, pos, at = Bits(b), [], -1
-    gaps = Numbers(bits, n // max(k, 1), n)
-    for _ in range(k):
-        at += 1 + gaps.next()
-        pos.append(at)
+    bits = Bits(b)
+    pos = positions(bits, k, n)
     bits.end()
-    need(at < n, 'position')
     for p, x in zip(pos, b.numbers('f', k)):
         out[p] = x
     need(b.left() == 0, 'too long')

@@ -39,6 +39,20 @@ test_positions(const char *spec, double p)
 	    entropy(p) + p);
 }
 
+/* Positions of all values take nothing, and those of nearly all next to nothing. */
+TEST(test_all)
+{
+	size_t all;
+
+	trip_gauss(&t, 1, TRIP_N, 1e-3);
+	all = trip(&t, "topk:1:q2", TRIP_N);
+	ok(all <= TRIP_N / 4 + 8, "topk:1:q2: %zu bytes, two bits a value", all);
+	t.x[7] = t.x[TRIP_N - 1] = 0;
+	ok(trip(&t, "topk:1:q2", TRIP_N) <= all + 8 && t.y[7] == 0 &&
+	    t.y[TRIP_N - 1] == 0 && nonzero(0, TRIP_N) == TRIP_N - 2,
+	    "two zeros among them: a few bytes more");
+}
+
 /* Half the positions of every 16th row of 256, none elsewhere: 2 bits and a sign
  * if one knew. */
 TEST(test_clusters)
@@ -180,17 +194,18 @@ TEST(test_kinds)
 
 TEST(test_lies)
 {
-	unsigned char p[400];
-	size_t len, i;
+	static const char *const spec[] = { "topk:0.7", "topk:0.7:q4",
+	    "topk:0.7:q2", "topk:0.7:mag", "topk:0.1", "topk:0.1:q4",
+	    "topk:0.1:q2", "topk:0.1:mag" };
+	unsigned char p[400], hole[] = { 2, 0x80, 0x3f, 2 };
+	size_t len, i, j;
 	uint8_t param;
 
 	for (i = 0; i < 300; i++)
-		t.x[i] = i % 7 == 0 ? (float)i : 0;
-	for (param = 0; param < 4; param++) {
-		static const char *const spec[] = { "topk:0.1", "topk:0.1:q4",
-		    "topk:0.1:q2", "topk:0.1:mag" };
-
-		len = trip(&t, spec[param], 300);
+		t.x[i] = i % 7 == 0 ? (float)i : 1;
+	for (j = 0; j < 8; j++) {
+		param = j % 4;
+		len = trip(&t, spec[j], 300);
 		memcpy(p, t.body.p, len);
 		memset(p + len, 0, 2);
 		ok(t.param == param &&
@@ -198,7 +213,7 @@ TEST(test_lies)
 		    trip_refused(&t, CODEC_TOPK, param, p, len - 1, 300) &&
 		    trip_refused(&t, CODEC_TOPK, param, p, len + 1, 300) &&
 		    trip_refused(&t, CODEC_TOPK, param, p, len, 29),
-		    "%s: the wrong length, fewer values", spec[param]);
+		    "%s: the wrong length, fewer values", spec[j]);
 	}
 	p[0] = 200;
 	p[1] = 0x03;
@@ -207,6 +222,9 @@ TEST(test_lies)
 	p[2] = 0xff;
 	ok(trip_refused(&t, CODEC_TOPK, 3, p, len, 300), "a negative magnitude");
 	ok(trip_refused(&t, CODEC_TOPK, 4, p, len, 300), "a kind too many");
+	ok(!trip_refused(&t, CODEC_TOPK, 3, hole, 4, 3), "all but the third of 3");
+	hole[3] = 6;
+	ok(trip_refused(&t, CODEC_TOPK, 3, hole, 4, 3), "all but the fourth of 3");
 }
 
 /* A last, shorter chunk gives its share, to the nearest number. */
@@ -231,6 +249,7 @@ main(void)
 	test_positions("topk:0.01:mag", 655.0 / (double)TRIP_N);
 	test_positions("topk:0.1:mag", 6554.0 / (double)TRIP_N);
 	test_positions("topk:0.5:mag", 0.5);
+	test_positions("topk:0.9:mag", 58982.0 / (double)TRIP_N);
 	run_tests();
 	buf_release(&t.body);
 	return done_testing();
