@@ -51,8 +51,6 @@ struct stage_data {
 	const struct reader *whole;	/* stands at the frame; or NULL */
 	int cut;		/* the frame was cut off early, to be passed
 				 * on at once: so should what is made of it */
-	int told;		/* the stage before tells their statistics next,
-				 * as an annotation: no need to keep them */
 };
 
 struct stage_note {

@@ -435,7 +435,7 @@ stage_score_put(struct stage_score *x, uint32_t first, uint32_t n,
 }
 
 /* Makes the annotations for groups first to first + n - 1, all of them in the
- * data that just passed. */
+ * data that passes next. */
 static int
 stage_score_run(struct stage_score *x, uint32_t first, uint32_t n,
     struct err *e)
@@ -473,13 +473,10 @@ stage_score_data(struct stage *s, const struct stage_data *d, struct err *e)
 {
 	struct stage_score *x = (struct stage_score *)s;
 	const struct record *rec = d->rec;
-	struct stage_data on = *d;
 	size_t i, from = 0;
 	int r;
 
-	on.told = 1;
-	if ((r = stage_data(s->next, &on, e)) < 0 ||
-	    (r = alloc_grow(&x->stat, &x->stat_cap, d->n, sizeof(*x->stat),
+	if ((r = alloc_grow(&x->stat, &x->stat_cap, d->n, sizeof(*x->stat),
 	    e)) < 0)
 		return r;
 	for (i = 0; i < d->n; i++) {
@@ -494,7 +491,7 @@ stage_score_data(struct stage *s, const struct stage_data *d, struct err *e)
 			return r;
 		from = i + 1;
 	}
-	return 0;
+	return stage_data(s->next, d, e);
 }
 
 static int

@@ -18,7 +18,6 @@
 
 enum {
 	STAGE_SELECT_PART = 65536,	/* groups of one annotation */
-	STAGE_SELECT_WAIT = 1 << 24,	/* bytes of values that wait for theirs */
 	/* shards of no more groups are filled to the last byte */
 	STAGE_SELECT_FEW = 64,
 	/* bytes of a budget beside an empty shard, for it to be announced */
@@ -216,14 +215,8 @@ struct stage_select {
 	uint8_t *dense;			/* [groups] */
 	struct codec_plan *plan;	/* [groups] */
 	size_t dense_cap, plan_cap;
-	/* the groups of the data that just passed, until it is seen whether
-	 * their statistics follow */
-	struct stage_select_late {
-		uint32_t group;
-		size_t at, n;
-	} *late;
-	size_t nlate, late_cap;
-	struct buf values;
+	float *values;			/* [values_cap] of one group */
+	size_t values_cap;
 	struct buf note;
 };
 
@@ -291,7 +284,6 @@ stage_select_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 
 	x->sh = *sh;
 	x->announced = 0;
-	x->nlate = x->values.n = 0;
 	if ((r = alloc_grow(&x->dense, &x->dense_cap, n, 1, e)) < 0 ||
 	    (r = alloc_grow(&x->plan, &x->plan_cap, n, sizeof(*x->plan),
 	    e)) < 0 || (r = survey_begin(&x->survey, sh->schema, sh->in,
@@ -301,57 +293,22 @@ stage_select_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 	return x->o->mode == STAGE_SELECT_GIVEN ? stage_select_given(x, e) : 0;
 }
 
-/* When no statistics followed the data, they are calculated from the values.
- * */
+/* Calculates the statistics of a group from its values. */
 static int
-stage_select_late(struct stage_select *x, struct err *e)
+stage_select_stat(struct stage_select *x, const struct stage_data *d, size_t i,
+    struct err *e)
 {
-	const struct stage_select_late *l;
-	size_t i, bad;
-
-	for (i = 0; i < x->nlate; i++) {
-		l = &x->late[i];
-		if (!survey_lacks(&x->survey, l->group))
-			continue;
-		bad = survey_values(&x->survey, l->group, (const float *)
-		    (const void *)(x->values.p + l->at), l->n);
-		if (bad != 0)
-			return values_refuse(x->sh.in, l->group, bad - 1, e);
-	}
-	x->nlate = x->values.n = 0;
-	return 0;
-}
-
-static int
-stage_select_keep(struct stage_select *x, const struct stage_data *d,
-    size_t i, struct err *e)
-{
-	const size_t most = x->sh.schema->group_size;
-	struct stage_select_late *l;
 	struct stage_seen v;
-	float *to;
-	int r;
+	size_t bad;
+	int r = alloc_grow(&x->values, &x->values_cap,
+	    x->sh.schema->group_size, sizeof(*x->values), e);
 
-	/* a frame of few bytes may hold many groups: then their statistics are
-	 * calculated although some may follow */
-	if (x->values.n >= STAGE_SELECT_WAIT && (r = stage_select_late(x, e)) < 0)
+	if (r < 0 || (r = stage_read(d, i, x->sh.in, x->values, x->values_cap,
+	    &v, e)) < 0)
 		return r;
-	if ((r = buf_room(&x->values, most * sizeof(*to), e)) < 0 ||
-	    (r = alloc_grow(&x->late, &x->late_cap, x->nlate + 1, sizeof(*l),
-	    e)) < 0)
-		return r;
-	l = &x->late[x->nlate];
-	l->group = d->rec[i].group;
-	l->at = x->values.n;
-	to = (float *)(void *)(x->values.p + l->at);
-	if ((r = stage_read(d, i, x->sh.in, to, most, &v, e)) < 0)
-		return r;
-	l->n = v.n;
-	if (v.x != to)
-		memcpy(to, v.x, v.n * sizeof(*to));
-	x->values.n += v.n * sizeof(*to);
-	x->nlate++;
-	return 0;
+	bad = survey_values(&x->survey, d->rec[i].group, v.x, v.n);
+	return bad == 0 ? 0 : values_refuse(x->sh.in, d->rec[i].group, bad - 1,
+	    e);
 }
 
 /* ---- a budget ---- */
@@ -433,13 +390,12 @@ stage_select_data(struct stage *s, const struct stage_data *d, struct err *e)
 	    (r = stage_select_announce(x, e)) < 0)
 		return r;
 	if ((r = stage_data(s->next, d, e)) < 0 ||
-	    x->o->mode != STAGE_SELECT_BUDGET ||
-	    (r = stage_select_late(x, e)) < 0)
+	    x->o->mode != STAGE_SELECT_BUDGET)
 		return r;
 	for (i = 0; i < d->n && r == 0; i++) {
 		survey_sent(&x->survey, d->rec[i].group);
-		if (!d->told && survey_lacks(&x->survey, d->rec[i].group))
-			r = stage_select_keep(x, d, i, e);
+		if (survey_lacks(&x->survey, d->rec[i].group))
+			r = stage_select_stat(x, d, i, e);
 	}
 	return r;
 }
@@ -758,9 +714,9 @@ static int
 stage_select_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 {
 	struct stage_select *x = (struct stage_select *)s;
-	int r = stage_select_late(x, e);
+	int r = 0;
 
-	if (r == 0 && x->o->mode == STAGE_SELECT_BUDGET)
+	if (x->o->mode == STAGE_SELECT_BUDGET)
 		r = stage_select_least(x, e);
 	if (r == 0 && x->o->mode == STAGE_SELECT_SHARE)
 		r = stage_select_share(x, e);
@@ -775,8 +731,7 @@ stage_select_free(struct stage *s)
 	survey_release(&x->survey);
 	alloc_free(x->dense);
 	alloc_free(x->plan);
-	alloc_free(x->late);
-	buf_release(&x->values);
+	alloc_free(x->values);
 	buf_release(&x->note);
 }
 
