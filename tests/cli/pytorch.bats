@@ -431,12 +431,15 @@ load pytorch
 	E
 }
 
-# page SED: the commands of ace-pytorch(7) that are left, with what was installed
-# in its place
-page() {
+# bats test_tags=long
+@test "the EXAMPLES of ace-pytorch(7) run as they stand" {
 	digits=/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz
 	[ -f $digits ] || skip "no digits here (Debian's python3-sklearn)"
-	examples "$ROOT/man/ace-pytorch.7" | sed "$1" |
-	    grep -vE '^(apt-get|make) ' |
-	    sed "s|/usr/local/share/ace/|$ROOT/examples/|"
+	examples "$ROOT/man/ace-pytorch.7" |
+	    sed "s|/usr/local/share/ace/|$ROOT/examples/|; s|python3|$PYTHON|" >page.sh
+	grep -q '^    .* digits.py run --device' page.sh
+	timeout "$HANG" bash -eu page.sh >out 2>err 3>&- || { cat err; false; }
+	# as many accuracies, and one model
+	[ "$(awk '$1 ~ /^edge[1-4]$/ && $2 > 90 && $3 == 55 { print $1 }' out | sort -u | wc -l)" -eq 4 ]
+	[ "$(awk '{ print $4 }' out | sort -u | wc -l)" -eq 1 ]
 }
