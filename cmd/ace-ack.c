@@ -166,7 +166,8 @@ take(struct ack *x, struct err *e)
 		return k;
 	if (r.verdict == RECEIPT_INVALID && !known)
 		return err_set(e, ERR_REFUSED, "%s", said);
-	cli_say(x->o->f->cli, receipt_is_accepted(&r), "%s", said);
+	if (x->o->f->events == 0 || r.verdict != RECEIPT_LATE)
+		cli_say(x->o->f->cli, receipt_is_accepted(&r), "%s", said);
 	return 0;
 }
 

@@ -34,8 +34,9 @@ struct opts {
 
 /* ---- the spool ---- */
 
-/* Makes what a cloud's folder has in it. Each device speaks for itself and weighs 1,
- * unless a line says more. */
+/* Make what a cloud's folder has in it.  Each device speaks for itself and weighs 1,
+ * unless a line says more.  Its connection may be silent for weeks: a round may take
+ * hours, and other devices may be away for days. */
 static int
 furnish(struct opts *x, struct err *e)
 {
@@ -49,7 +50,8 @@ furnish(struct opts *x, struct err *e)
 		return r < 0 ? r : 0;
 	return place_put(&x->folder, "spool/limits", "# ace-recv(1), Limits: "
 	    "each device speaks for itself and weighs 1\nweight 1\n"
-	    "contributors 1\n", e);
+	    "contributors 1\n# rounds may take hours, and devices be away for "
+	    "days\nidle 1000h\ntime 1000h\n", e);
 }
 
 /* 1 when the spool has a run: its first shard has come, and not only begun to. */

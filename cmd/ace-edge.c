@@ -218,6 +218,7 @@ begin(struct edge *x, struct err *e)
 	if ((r = environment(x, e)) < 0 ||
 	    (log = place_path(&x->folder, "log", e)) == NULL)
 		return r < 0 ? r : -ERR_SYS;
+	x->tell.trainer = x->command[0];
 	tell_begin(&x->tell, &x->cli, "ace-edge", 0, said, log);
 	alloc_free(log);
 	return 0;

@@ -15,7 +15,8 @@
  * ACE_FASTER=0   a clock that stands still, but while a poll waits: it does not, and
  *                the clock is put forward by so much
  * ACE_LATER=FILE a clock that stands still until something is in FILE, and is twelve
- *                days on then
+ *                days on then, as is the time of day
+ * ACE_AGO=FILE   when something is in FILE, the time of day is that of twelve days ago
  * ACE_MEANWHILE=FILE  another process makes FILE before a folder is read
  * ACE_READS=FILE what is read of files and synced, a line each: read N PATH
  * CLIP_PAGE=FILE a struct clip that says which call is to fail or to kill
@@ -54,7 +55,7 @@ static long alone, stop;	/* ACE_KILL, ACE_STOP: calls left */
 static long faster = -1;	/* ACE_FASTER, since when */
 static struct timespec since;
 static long long waited;	/* milliseconds, where it is 0 */
-static int log_fd = -1, reads_fd = -1, later_fd = -1;
+static int log_fd = -1, reads_fd = -1, later_fd = -1, ago_fd = -1;
 
 __attribute__((constructor)) static void
 begin(void)
@@ -84,6 +85,9 @@ begin(void)
 		faster = atol(s);
 	if ((s = getenv("ACE_LATER")) != NULL)
 		later_fd = (int)syscall(SYS_openat, AT_FDCWD, s,
+		    O_RDONLY | O_CLOEXEC, 0);
+	if ((s = getenv("ACE_AGO")) != NULL)
+		ago_fd = (int)syscall(SYS_openat, AT_FDCWD, s,
 		    O_RDONLY | O_CLOEXEC, 0);
 	(void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &since);
 }
@@ -332,18 +336,27 @@ prctl(int op, ...)
 	return (int)syscall(SYS_prctl, op, arg[0], arg[1], arg[2], arg[3]);
 }
 
+static int
+filled(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && syscall(SYS_fstat, fd, &st) == 0 && st.st_size > 0;
+}
+
 int
 clock_gettime(clockid_t which, struct timespec *t)
 {
 	int r = (int)syscall(SYS_clock_gettime, which, t);
 	long long ns;
-	struct stat st;
 
+	if (r == 0 && which == CLOCK_REALTIME)
+		t->tv_sec += LATER_NS / 1000000000 * (filled(later_fd) - filled(ago_fd));
 	if (r < 0 || which != CLOCK_MONOTONIC || (faster < 0 && later_fd < 0))
 		return r;
 	ns = (t->tv_sec - since.tv_sec) * 1000000000LL + t->tv_nsec - since.tv_nsec;
 	ns = faster > 0 ? faster * ns : waited * 1000000;
-	if (later_fd >= 0 && syscall(SYS_fstat, later_fd, &st) == 0 && st.st_size > 0)
+	if (filled(later_fd))
 		ns = LATER_NS;
 	ns += since.tv_nsec;
 	t->tv_sec = since.tv_sec + (time_t)(ns / 1000000000);

@@ -11,7 +11,8 @@
 #include "pipe/event.h"
 
 #define TELL_HOLD 0.7		/* seconds in which a failure shows */
-#define TELL_SILENT 10.0	/* the longest silence of a run that goes well */
+#define TELL_SILENT 9.0		/* a tick later it is 10 s, which is the longest
+				 * silence of a run that goes well */
 
 /* ---- where it goes ---- */
 
@@ -260,16 +261,31 @@ tell_line(void *arg, const char *line)
 	tell_clean(l->text);
 }
 
+/* What the run does now, and who does it. */
+static const char *
+tell_doing(const struct tell *t, char out[TELL_LINE + 32])
+{
+	if (t->cloud || t->state == TELL_WAITS)
+		(void)snprintf(out, TELL_LINE + 32, "waiting for %s",
+		    t->missing[0] != '\0' ? t->missing :
+		    t->cloud ? "the devices" : "the cloud");
+	else
+		(void)snprintf(out, TELL_LINE + 32, "%s %s",
+		    t->state != TELL_SENDS && t->trainer != NULL ? t->trainer : "it",
+		    t->state == TELL_STARTS ? "has been starting" :
+		    t->state == TELL_COMPUTES ? "has been computing" :
+		    "has been sending");
+	return out;
+}
+
 static void
 tell_tick(void *arg, int failed)
 {
-	static const char *const now[] = { "starting", "computing", "sending",
-	    "waiting" };
 	struct tell *t = arg;
 	const double clock = clock_now();
 	const double from = t->state == TELL_SENDS ? t->sent :
 	    t->state == TELL_WAITS && !t->cloud ? t->taken : t->since;
-	char name[64], text[TELL_LINE + 128];
+	char name[64], doing[TELL_LINE + 32], text[TELL_LINE + 128];
 
 	if (failed)
 		return;
@@ -277,10 +293,8 @@ tell_tick(void *arg, int failed)
 	if (clock - t->spoke < (t->shows ? 1 : TELL_SILENT) || t->cli->quiet)
 		return;
 	tell_round(t, t->round, name);
-	(void)snprintf(text, sizeof(text), "%s: %s%s%s for %s", name,
-	    now[t->cloud ? TELL_WAITS : t->state],
-	    t->missing[0] != '\0' ? " for " : "", t->missing,
-	    TELL_TIME(clock - from));
+	(void)snprintf(text, sizeof(text), "%s: %s for %s", name,
+	    tell_doing(t, doing), TELL_TIME(clock - from));
 	if (!t->shows) {
 		tell_show(t, text);
 		return;
@@ -304,10 +318,11 @@ void
 tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
     const struct agreement *said, const char *log)
 {
-	const int events = t->events;
+	const struct tell told = *t;
 
 	memset(t, 0, sizeof(*t));
-	t->events = events;
+	t->events = told.events;
+	t->trainer = told.trainer;
 	t->cli = c;
 	t->who = who;
 	t->cloud = cloud;

@@ -18,7 +18,8 @@ enum { TELL_LINE = 400, TELL_HELD = 32 };
 
 struct tell {
 	const struct cli *cli;
-	const char *who;	/* "ace edge": begins each line */
+	const char *who;	/* "ace-edge": begins each line */
+	const char *trainer;	/* the program that computes, or NULL */
 	int cloud;		/* it sums up, it does not compute */
 	const struct agreement *said;
 	FILE *log;		/* or NULL */

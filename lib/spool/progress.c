@@ -37,8 +37,8 @@ progress_due(struct progress *w)
 	if (w == NULL)
 		return 0;
 	asked = *w->asked;
-	if (asked == w->answered &&
-	    (w->said || clock_now() - w->since < (double)WAITING_SILENT))
+	if (asked == w->answered && (w->said || clock_now() - w->since <
+	    (w->f->events == 0 ? WAITING_SILENT : WAITING_EVENT)))
 		return 0;
 	w->answered = asked;
 	w->said = 1;
@@ -126,6 +126,25 @@ progress_age(const struct inbox *s, const char *run, uint64_t step,
 	return there;
 }
 
+/* Fill t with the devices that a step waits for: those of the list, or those of the
+ * last closed step.  Return 1 when there is a list. */
+static int
+progress_expected(const struct inbox *s, const char *run,
+    const struct decided *d, struct roster *t)
+{
+	char *dir;
+
+	if (roster_read(t, s, run, NULL) > 0)
+		return 1;
+	if (d->has_last && (dir = inbox_path(s, run, &d->last, "",
+	    NULL)) != NULL) {
+		(void)scan(dir, roster_each_file, t, NULL);
+		roster_sort(t);
+		alloc_free(dir);
+	}
+	return 0;
+}
+
 /* Those of t that have no shard in the step, as text, with the time since their
  * shard of the step `last'. */
 static void
@@ -157,21 +176,18 @@ progress_device(const struct inbox *s, const char *run, uint64_t step)
 	struct roster t = ROSTER_INIT;
 	struct decided d = { .any = 0 };
 	char *dir;
-	const int any = decide_load(s, run, &d, NULL) == 0 && d.has_last;
-	const int closed = d.any && step <= d.closed;
-	const uint64_t last = d.last;
+	int closed;
 
+	if (decide_load(s, run, &d, NULL) < 0)
+		d.any = d.has_last = 0;
+	closed = d.any && step <= d.closed;
 	if ((dir = inbox_path(s, run, &step, "", NULL)) != NULL)
 		(void)scan(dir, progress_each, &here, NULL);
 	alloc_free(dir);
-	if (!closed && roster_read(&t, s, run, NULL) <= 0 && any &&
-	    (dir = inbox_path(s, run, &last, "", NULL)) != NULL) {
-		(void)scan(dir, roster_each_file, &t, NULL);
-		roster_sort(&t);
-		alloc_free(dir);
+	if (!closed) {
+		(void)progress_expected(s, run, &d, &t);
+		progress_absent(s, run, step, d.last, &t, &missing);
 	}
-	if (!closed)
-		progress_absent(s, run, step, last, &t, &missing);
 	progress_wait(s->wait, step, missing.text, "waiting for step %llu of run "
 	    "'%s': %s%s%s%s%s", (unsigned long long)step, run, closed ? "all shards are there, and "
 	    "its aggregate is not" : "there are shards", closed ? "" : here.text,
@@ -182,18 +198,23 @@ progress_device(const struct inbox *s, const char *run, uint64_t step)
 
 /* ---- for ace-aggregate ---- */
 
-/* Who is missing, where there is a list of devices, and how many shards that
- * makes in all. */
+/* Who is missing; and, where there is a list of devices, how many shards that makes
+ * in all. */
 static void
 progress_missing(const struct inbox *s, const char *run, uint64_t step,
     size_t *want, size_t n, struct progress_names *c)
 {
 	struct roster t = ROSTER_INIT, missing = ROSTER_INIT;
+	struct decided d = { .any = 0 };
 	size_t i;
+	int listed;
 
-	if (roster_read(&t, s, run, NULL) > 0 &&
-	    roster_missing(&t, s, run, step, &missing, NULL) == 0) {
-		*want = n + missing.n;
+	if (decide_load(s, run, &d, NULL) < 0)
+		d.has_last = 0;
+	listed = progress_expected(s, run, &d, &t);
+	if (roster_missing(&t, s, run, step, &missing, NULL) == 0) {
+		if (listed)
+			*want = n + missing.n;
 		for (i = 0; i < missing.n; i++)
 			if (progress_add(c, missing.name[i]) != 0)
 				break;
@@ -214,15 +235,15 @@ progress_step(const struct inbox *s, const char *run, uint64_t step, size_t n,
 		    "'%s'", run);
 		return;
 	}
+	progress_missing(s, run, n == 0 ? step + 1 : step, &want, n, &missing);
 	if (n == 0) {
-		progress_wait(s->wait, step + 1, "", "waiting for a shard of run "
+		progress_wait(s->wait, step + 1, missing.text, "waiting for a shard of run "
 		    "'%s' after step %llu", run, (unsigned long long)step);
 		return;
 	}
 	if ((dir = inbox_path(s, run, &step, "", NULL)) != NULL)
 		(void)scan(dir, progress_each, &names, NULL);
 	alloc_free(dir);
-	progress_missing(s, run, step, &want, n, &missing);
 	progress_wait(s->wait, step, missing.text, "waiting for step %llu of run "
 	    "'%s': %zu of %zu shards are there%s%s%s", (unsigned long long)step, run, n,
 	    want, names.text, missing.n != 0 ? "; missing" : "", missing.text);

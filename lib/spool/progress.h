@@ -19,7 +19,10 @@ struct progress {
 	double since;
 	int said;
 };
-enum { WAITING_SILENT = 10 };	/* seconds before it is said unasked */
+enum {
+	WAITING_SILENT = 10,	/* seconds before it is said unasked; as an event */
+	WAITING_EVENT = 5	/* earlier, for what a front says */
+};
 
 /* progress_begin(w): a wait begins.  w may be NULL here and in progress_due: then
  * nothing is ever said. */

@@ -101,6 +101,7 @@ load front
 	edge edge2 3 1
 	ends edge2
 	wait_for grep -q 'waiting for edge2' edge1.err
+	wait_for grep -q 'waiting for edge2' cloud.err
 	exits 0 ace remove run edge2
 	ends edge1
 	exits 1 ace remove run edge2
@@ -116,6 +117,23 @@ load front
 	exits 0 ace add run edge2
 	says "'edge2' may take part in the run in $(hostname):$PWD/run"
 	grep -qx edge2 run/spool/*/devices
+}
+
+@test "a device that is added while the first shard comes takes part from the beginning" {
+	local n=0
+	cloud run --devices 9 --bits 8
+	wait_for test -e run/run
+	exits 0 ace add run edge1
+	head -c 4096 /dev/zero >values
+	ace-import -f raw --name w --shape 1024 -k delta -d edge1 -r demo -s 0 values >first
+	until killed $((n += 1)) ace-recv --spool run/spool --device edge1 first >receipts 2>err; do
+		[ $n -lt 200 ]
+		[ -e run/spool/*/schema.aceg ] || exits 0 ace add run new$n
+		rm -rf run/spool/[0-9a-z]*/
+	done
+	[ $n -gt 20 ]
+	exits 0 ace add run new
+	grep -qx new run/spool/*/devices
 }
 
 @test "add prints a line for a key that may do nothing else" {

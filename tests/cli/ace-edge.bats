@@ -87,7 +87,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	says "^ace-edge: ace-ack: step [0-9]+: invalid: mismatch: .*another model: tensor 'w' differs in shape or dtype"
 }
 
-@test "a full disk, on either side: status 4 or a line again and again, and with room it goes on" {
+@test "a full disk of the device: status 4, and with room it goes on" {
 	[ "$(id -u)" -eq 0 ] || skip 'needs root, for a small disk'
 	unshare --mount true || skip 'no name spaces here'
 	mkdir -m 700 small
@@ -108,6 +108,75 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	[ "$(paste -sd ' ' status)" = '4 0' ]
 	tail -n 1 full.err | grep -q '^ace-edge: .*No space left on device'
 	averaged edge1 3 2
+}
+
+@test "a full disk of the cloud: a line again and again, and with room it goes on by itself" {
+	[ "$(id -u)" -eq 0 ] || skip 'needs root, for a small disk'
+	unshare --mount true || skip 'no name spaces here'
+	mkdir -m 700 small
+	cat >within <<-'END'
+		mount -t tmpfs -o size=300k,mode=700 none small
+		ace cloud small/run --devices 1 --bits 8 2>cloud.err &
+		until [ -e small/run/run ]; do sleep 0.1; done
+		ace edge small/run --name edge1 -- "$train" 2 60 2>edge1.err &
+		until grep 'No space left on device' cloud.err edge1.err | grep -q small/run; do
+			sleep 0.1
+		done
+		mount -o remount,size=20m small
+		wait $!
+		echo $? >status
+		kill %1
+	END
+	timeout "$HANG" unshare --mount bash within
+	[ "$(cat status)" -eq 0 ]
+	averaged edge1 60 2
+}
+
+@test "twelve days pass at once, or the time of day is set back: who is waited for is said, and it goes on" {
+	local way
+	variant 's/^for step.*/&\n    while step == 1 and not os.path.exists("go"): open("hangs", "w"); import time; time.sleep(0.1)/'
+	printf '#!/bin/sh\nunset LD_PRELOAD\nexec ./variant "$@"\n' >trains
+	chmod 755 trains
+	for way in LATER AGO; do
+		rm -rf run ace-* ./*.got hangs go pids
+		: >when
+		begin env "LD_PRELOAD=$(preload)" "ACE_$way=$PWD/when" \
+		    ace cloud run --devices 2 --rounds 3 --bits 8 --quorum 1 --deadline 1000h 2>cloud.err
+		pid_cloud=$last
+		wait_for test -e run/run
+		for k in 1 2; do
+			begin env "LD_PRELOAD=$(preload)" "ACE_$way=$PWD/when" \
+			    ace edge run --name edge$k -- ./trains $((2 * k - 1)) 3 2>edge$k.err
+			eval "pid_edge$k=$last"
+		done
+		wait_for test -e hangs
+		echo 1 >when
+		# a COMMAND that hangs is named, and so is a cloud that waits
+		if [ $way = LATER ]; then
+			wait_for grep -qx 'ace-edge: round 2/3: ./trains has been computing for 277.8 h' edge1.err
+			wait_for grep -q 'ace-cloud: round 2/3: waiting for .* for 277.8 h' cloud.err
+		fi
+		: >go
+		ends edge1 edge2 cloud
+		averaged edge1 3 2
+		averaged edge2 3 2
+		! grep -E 'broke|late|closed' ./*.err || false
+	done
+}
+
+@test "a COMMAND that hangs and hears no signal ends with Ctrl-C, and the line again goes on" {
+	cloud run --devices 1 --rounds 1 --bits 8
+	wait_for test -e run/run
+	printf '#!/bin/sh\ntrap "" TERM INT HUP\n: >hangs\nwhile :; do sleep 1; done\n' >deaf
+	chmod 755 deaf
+	begin perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' ace edge run --name edge1 -- ./deaf 2>err
+	wait_for test -e hangs
+	kill -INT $last
+	wait $last || [ $? -eq 130 ]
+	! pgrep -f "$BATS_TEST_TMPDIR/[a]ce-edge1" || false
+	edge edge1 2 1
+	ends edge1
+	averaged edge1 1 2
 }
 
 @test "Ctrl-C while it says hello, computes, waits: it ends by the signal, and goes on" {
