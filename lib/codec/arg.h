@@ -6,21 +6,19 @@
 
 struct err;
 
-/* arg_fraction(s, v, e): reads a fraction, 0 < v <= 1, which s may also give
- * as a percentage.  0, or -ERR_USAGE when s is neither. */
+/* Parse the fraction s, 0 < *v <= 1, which may also be a percentage. Return 0 or
+ * -ERR_USAGE. */
 int arg_fraction(const char *s, float *v, struct err *e);
 
-/* arg_number(s, lo, hi, v, e): reads a number with lo <= v <= hi.  0, or
- * -ERR_USAGE. */
+/* Parse the number s, lo <= *v <= hi. Return 0 or -ERR_USAGE. */
 int arg_number(const char *s, float lo, float hi, float *v, struct err *e);
 
-/* arg_word(s, word, t): 1 when s ends with ":word", and what is before it, in t,
- * becomes *s; else 0. */
+/* If *s ends with ":word", point *s to t, which receives the text before it, and return
+ * 1. Otherwise return 0. */
 enum { ARG_WORD = 16 };
 int arg_word(const char **s, const char *word, char t[ARG_WORD]);
 
-/* arg_print(v, buf): writes ":" and the shortest decimal number that reads
- * back as v. */
+/* Write ":" and the shortest decimal number that reads back as v. */
 void arg_print(float v, char buf[24]);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Q8, Q4, SIGN: blocks with a bf16 scale; the arithmetic is kern.h's.
+ * Q8, Q4, SIGN: blocks of values that share a bf16 scale; kern.h has the arithmetic.
  *
- * The scale is bf16, not f16: below 6e-8 an f16 scale is zero and the block
- * with it.  The codes are taken against the rounded scale.
+ * The scale is bf16 because an f16 scale would be 0 below 6e-8, and the whole block
+ * with it.  Values are divided by the rounded scale, which is what the reader has.
  */
 #include "base/err.h"
 #include "codec/codec.h"
@@ -10,7 +10,7 @@
 #include "codec/codec_impl.h"
 #include "kern/kern.h"
 
-enum { QBLOCK = 32, SIGNBLOCK = 256 };	/* values with a scale of their own */
+enum { QBLOCK = 32, SIGNBLOCK = 256 };	/* values that share a scale */
 
 static size_t
 bound_q8(const struct codec_plan *plan, size_t n)
@@ -57,7 +57,7 @@ encode_sign(const struct codec_in *in, struct buf *out, uint8_t *param,
 	return 0;
 }
 
-/* 1 when every block's scale has a magnitude of at most top. */
+/* Return 1 if the scale of every block has a magnitude of at most top. */
 static int
 scales_good(const unsigned char *p, size_t len, size_t stride, uint32_t mask,
     uint32_t top)
@@ -116,13 +116,11 @@ decode_sign(const struct codec_out *o, struct bytes *b, struct err *e)
 	return 0;
 }
 
-/* ---- foretold ---- */
+/* ---- estimated ---- */
 
-/*
- * Blocks of 32 with a step of block maximum / levels: over the distribution of
- * the maximum of 32 draws, P(max <= x) = F(x)^32; what is below half a step
- * becomes zero, the rest errs by step^2 / 12.
- */
+/* Estimate the error of blocks of 32 whose step is the block's maximum / levels, over
+ * the distribution of the maximum of 32 draws: P(max <= x) = F(x)^32. Values below half
+ * a step become 0; the others have an error of step^2 / 12. */
 static double
 blocks(const struct estimate *m, double levels)
 {
@@ -139,7 +137,7 @@ blocks(const struct estimate *m, double levels)
 		step = m->x[i] / levels;
 		while (j < m->points && m->x[j] > step / 2)
 			j++;
-		/* of the values not above x[i], as a share of a block */
+		/* share of a block that the values not above x[i] have */
 		below = m->n - (above - m->w[i]);
 		if (j > i && below > 0)
 			sum += part * m->n / below * (m->energy[j] +
@@ -149,22 +147,22 @@ blocks(const struct estimate *m, double levels)
 }
 
 static void
-foretell_q8(const struct codec_plan *plan, const struct estimate *m,
+estimated_q8(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
 	*error = blocks(m, 127);
 }
 
 static void
-foretell_q4(const struct codec_plan *plan, const struct estimate *m,
+estimated_q4(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
 	*error = blocks(m, 8);
 }
 
-/* The mean magnitude of 256: what a block's own mean explains is not lost. */
+/* Each block of 256 removes the energy that its mean magnitude explains. */
 static void
-foretell_sign(const struct codec_plan *plan, const struct estimate *m,
+estimated_sign(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
 	double mean = m->n > 0 ? m->sumabs / m->n : 0;
@@ -178,15 +176,15 @@ foretell_sign(const struct codec_plan *plan, const struct estimate *m,
 const struct codec_impl block_q8 = {
 	.name = "q8", .parse = codec_no_arg, .bound = bound_q8,
 	.encode = encode_q8, .decode = decode_q8, .dense = 1, .fixed = 1,
-	.foretell = foretell_q8
+	.estimate = estimated_q8
 };
 const struct codec_impl block_q4 = {
 	.name = "q4", .parse = codec_no_arg, .bound = bound_q4,
 	.encode = encode_q4, .decode = decode_q4, .fixed = 1,
-	.foretell = foretell_q4
+	.estimate = estimated_q4
 };
 const struct codec_impl block_sign = {
 	.name = "sign", .parse = codec_no_arg, .bound = bound_sign,
 	.encode = encode_sign, .decode = decode_sign, .fixed = 1,
-	.foretell = foretell_sign
+	.estimate = estimated_sign
 };

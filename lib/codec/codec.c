@@ -11,7 +11,7 @@ static const struct codec_impl *const table[CODEC_MAX] = {
 	CODEC_TABLE(CODEC_AT)
 };
 
-/* The codecs that codec_register added. */
+/* Codecs added by codec_register. */
 enum { EXTRA = 8 };
 static struct {
 	const struct codec_impl *row;
@@ -102,7 +102,7 @@ codec_known(uint64_t codec)
 	return codec < CODEC_MAX && table[codec] != NULL;
 }
 
-/* Whether a record may have it. */
+/* Return whether a record of codec c may have this parameter. */
 static int
 takes(const struct codec_impl *c, uint8_t param)
 {
@@ -122,7 +122,8 @@ codec_takes(uint32_t codec, uint8_t param)
 
 typedef int codec_parser(const char *, struct codec_plan *, struct err *);
 
-/* The codec whose name, or other name, is the first len bytes of s. */
+/* Return the parser of codec c if its name, or an alias, is the first len bytes of s;
+ * otherwise NULL. */
 static codec_parser *
 parser(const struct codec_impl *c, const char *s, size_t len)
 {
@@ -136,7 +137,7 @@ parser(const struct codec_impl *c, const char *s, size_t len)
 	return NULL;
 }
 
-/* The parser of the codec with that name; its number. */
+/* Return the parser of the codec with that name, and set *codec to its number. */
 static codec_parser *
 named(const char *s, size_t len, uint32_t *codec)
 {
@@ -260,7 +261,7 @@ codec_after(const struct codec_plan *plan)
 }
 
 int
-codec_knob(const struct codec_plan *plan)
+codec_rate(const struct codec_plan *plan)
 {
 	return codec_row(plan->codec)->turn != NULL;
 }
@@ -270,7 +271,7 @@ codec_turn(const struct codec_plan *plan, double f)
 {
 	struct codec_plan p = *plan;
 
-	if (codec_knob(plan))
+	if (codec_rate(plan))
 		codec_row(plan->codec)->turn(&p, f);
 	return p;
 }
@@ -322,12 +323,12 @@ codec_seen(const struct codec_in *in, struct kern_stat *s)
 	return s;
 }
 
-/* What a reader will decode, from the encoder or from the body b. */
+/* Set in->y to the values that a reader decodes, from the encoder or from body b. */
 static int
-told(const struct codec_impl *c, const struct codec_in *in, uint8_t param,
+fill_y(const struct codec_impl *c, const struct codec_in *in, uint8_t param,
     const unsigned char *b, size_t len, struct err *e)
 {
-	if (!c->tells)
+	if (!c->gives_y)
 		return codec_decode(in->plan->codec, param, in->ctx, b, len,
 		    in->y, in->n, e);
 	if (!c->raw && in->kern->max_bits(in->y, in->n) >= 0x7f800000)
@@ -370,14 +371,14 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 		return r;
 	r = c->encode(&in, out, param, e);
 	if (r == 0 && y != NULL)
-		r = told(c, &in, *param, out->p + start, out->n - start, e);
+		r = fill_y(c, &in, *param, out->p + start, out->n - start, e);
 	if (r < 0)
 		out->n = start;
 	return r;
 }
 
-/* The codec of a body, and what a decoder is told; NULL when it is none of
- * ours. */
+/* Return the row that decodes a body, and fill the decoder's arguments. Return NULL if
+ * the codec is unknown. */
 static const struct codec_impl *
 decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r,
     struct err *e)
@@ -396,7 +397,7 @@ decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r,
 	return *r == 0 ? c : NULL;
 }
 
-/* What was decoded of b is all of it, and finite. */
+/* Check that the decoder has used all of b and that the values are finite. */
 static int
 decoded(const struct codec_impl *c, const struct bytes *b,
     const struct kern *kern, const float *x, size_t n, struct err *e)

@@ -1,7 +1,6 @@
 /*
- * What a codec consists of: the row that its own file defines and the table of
- * codec.h names.  Other layers do not include this; examples/README.md tells how
- * a codec is added.
+ * The row that each codec's file defines for the table of codec.h. Only this folder
+ * includes it; examples/README.md tells how to add a codec.
  */
 #ifndef ACE_CODEC_IMPL_H
 #define ACE_CODEC_IMPL_H
@@ -15,7 +14,7 @@
 struct estimate;
 struct kern;
 
-/* One group on its way into a body.  n > 0, x is finite. */
+/* One group to encode; n > 0, x is finite. */
 struct codec_in {
 	const struct codec_plan *plan;
 	const struct codec_ctx *ctx;
@@ -24,16 +23,15 @@ struct codec_in {
 	size_t n;
 	uint32_t max_bits;	/* of the largest magnitude */
 	const struct codec_last *last;	/* or NULL */
-	float *y;		/* or NULL: see tells */
-	const struct kern_stat *seen;	/* of x; or NULL: see codec_seen */
+	float *y;		/* or NULL: see gives_y */
+	const struct kern_stat *seen;	/* of x, or NULL: see codec_seen */
 };
 
-/* codec_seen(in, s): the statistics of in->x: those that are known, or *s, which
- * becomes them. */
+/* Return the statistics of in->x: the known ones, or *s, filled. */
 const struct kern_stat *codec_seen(const struct codec_in *in,
     struct kern_stat *s);
 
-/* One body on its way to a group; n > 0, param was accepted. */
+/* One body to decode; n > 0, the parameter was checked. */
 struct codec_out {
 	uint8_t param;
 	const struct codec_ctx *ctx;
@@ -42,101 +40,96 @@ struct codec_out {
 	size_t n;
 };
 
-/* Another name for some of a codec's plans.  The record keeps the codec's own
- * number; parse turns the name's argument into the plan. */
+/* Another name for some of a codec's plans. parse turns its argument into the plan; the
+ * record has the codec's own number. */
 struct codec_alias {
 	const char *name;
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
 };
 
-/*
- * The row.  name, bound, encode, and decode or list, are required.  A property
- * left 0 does not hold; what a function left NULL means is said beside it.
- */
+/* The row. name, bound, encode, and decode or list, are required. Properties left 0 do
+ * not hold; each function says what NULL means. */
 struct codec_impl {
 	const char *name;	/* at most 9 characters */
 
 	/* ---- the argument ---- */
-	/* 0, or -ERR_USAGE; arg is what follows the colon, NULL when there
-	 * is no colon.  NULL: nobody chooses the codec by its name */
+	/* parse arg, the text after the colon or NULL if there is none. 0 or
+	 * -ERR_USAGE. NULL: users cannot name the codec */
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
-	/* writes what follows the name, ":0.01" or "", into buf */
+	/* write what follows the name, ":0.01" or "", into buf */
 	void (*format)(const struct codec_plan *plan, char buf[CODEC_ARG]);
-	/* the other names, ended by an entry without a name; title returns
-	 * the name under which a plan is shown, with format's argument */
+	/* the other names, up to an entry without a name; title returns the name under
+	 * which a plan is shown, before format's argument */
 	const struct codec_alias *alias;
 	const char *(*title)(const struct codec_plan *plan);
-	/* makes the plan coarser by f > 0, within the codec's range; NULL
-	 * when the argument is no knob (codec_knob) */
+	/* make the plan coarser by f > 0, within the codec's range; NULL if the
+	 * argument is no rate parameter (codec_rate) */
 	void (*turn)(struct codec_plan *plan, double f);
-	/* the plan that this body was coded by: 1, or 0 where the body does not
-	 * say; NULL: none does */
+	/* set the plan that coded this body: 1, or 0 if the body does not say; NULL:
+	 * no body does */
 	int (*turned)(struct codec_plan *plan, const unsigned char *body,
 	    size_t len);
 
-	/* of a codec without bias: codec_contracting */
+	/* makes a plan of an unbiased codec contracting: codec_contracting */
 	void (*contract)(struct codec_plan *plan);
 
 	/* ---- the bytes ---- */
 	size_t (*bound)(const struct codec_plan *plan, size_t n);
-	/* the bytes of a body of values that are not all 0; NULL when the
-	 * bound is exact, or when the size depends on the values */
+	/* size of the body of values that are not all 0; NULL if the bound is exact or
+	 * the size depends on the values */
 	size_t (*size)(const struct codec_plan *plan,
 	    const struct codec_ctx *ctx, size_t n);
-	/* appends to out; room for bound() bytes is there, *param is the plan's,
-	 * or 0 where encode says it (open) */
+	/* append the body to out, which has room for bound() bytes; *param is the
+	 * plan's, or 0 if encode sets it (open) */
 	int (*encode)(const struct codec_in *in, struct buf *out,
 	    uint8_t *param, struct err *e);
-	/* b holds the body; the caller refuses a body of which decode leaves
-	 * bytes unread */
+	/* decode b; the caller refuses a body that decode leaves unread bytes of */
 	int (*decode)(const struct codec_out *o, struct bytes *b,
 	    struct err *e);
-	/* of a sparse codec, instead of decode: the values that are in the
-	 * body; o->x is NULL */
+	/* of a sparse codec, instead of decode: list the values in the body; o->x is
+	 * NULL */
 	int (*list)(const struct codec_out *o, struct bytes *b,
 	    struct codec_list *l, struct err *e);
-	/* optional: y f32[n] becomes what decode makes of body b, which encode
-	 * made of in, bit for bit and sooner; 1: decode has to */
+	/* optional: set y f32[n] to what decode returns for body b, which encode made
+	 * of in, bit for bit but faster; 1 if the caller must decode instead */
 	int (*again)(const struct codec_in *in, struct bytes *b, float *y,
 	    struct err *e);
 	uint8_t min_param, max_param;	/* others: unsupported */
-	uint8_t flag_param;	/* bits that any of them may have, too */
-	uint8_t raw;		/* may carry values that are not finite */
-	uint8_t open;		/* encode may write another param than the
-				 * plan's, and that is at most this; or 0 */
-	uint8_t after;		/* encode looks at the last body */
-	uint8_t sums;		/* encode calls codec_seen: what is largest is
-				 * taken from there, too */
-	uint8_t tells;		/* encode fills y[n], where it is not NULL, with
-				 * what decode makes of the body, bit for bit */
+	uint8_t flag_param;	/* bits that may be added to any parameter */
+	uint8_t raw;		/* accepts values that are not finite */
+	/* largest parameter that encode may write instead of the plan's; or 0 */
+	uint8_t open;
+	uint8_t after;		/* encode uses the last body */
+	/* encode calls codec_seen: the largest magnitude comes from there too */
+	uint8_t sums;
+	/* encode fills y[n], if it is not NULL, with the decoded values, bit for bit */
+	uint8_t gives_y;
 
 	/* ---- what it is, what it costs ---- */
 	uint8_t dense;		/* every value takes 8 bits or more */
-	uint8_t effort;		/* the argument is a step that all groups of a shard
-				 * can share, and from this effort on it does:
-				 * codec_shared; 0: it is none */
+	/* smallest effort at which all groups of a shard share the argument, a step
+	 * (codec_shared); 0: never */
+	uint8_t effort;
 	uint8_t fixed;		/* size, or the bound, is exact */
-	float sparse_below;	/* most values, or all small ones, become zero
-				 * where the plan's argument is below this */
-	/* predicts bytes and error as estimate_coding promises them.  On entry
-	 * the bytes are set where they are fixed, and -1 otherwise; the error
-	 * is -1.  NULL leaves them so */
-	void (*foretell)(const struct codec_plan *plan,
+	/* most values, or all small ones, become 0 if the plan's argument is below
+	 * this */
+	float sparse_below;
+	/* estimate bytes and error as estimate_coding promises. On entry the bytes are
+	 * set if they are fixed and -1 otherwise; the error is -1. NULL leaves both */
+	void (*estimate)(const struct codec_plan *plan,
 	    const struct estimate *m, int64_t *bytes, double *error);
 };
 
-/* codec_row(codec): the row of that number; one without a name, of which nothing
- * else holds, when there is none. */
+/* Return the row with that number, or an empty row without a name. */
 const struct codec_impl *codec_row(uint32_t codec);
 
-/* codec_corrupt(codec, what, e): the error for a body that cannot have come
- * from the encoder. */
+/* Return the error for a body that no encoder can have written. */
 int codec_corrupt(const char *codec, const char *what, struct err *e);
 
-/* codec_list_room(l, k, e): l->k = k, and room for so many; -ERR_SYS. */
+/* Make room for k values and set l->k. Return 0 or -ERR_SYS. */
 int codec_list_room(struct codec_list *l, size_t k, struct err *e);
 
-/* codec_no_arg: the parse of codecs that take no argument. */
+/* Parse for codecs that take no argument. */
 int codec_no_arg(const char *arg, struct codec_plan *plan, struct err *e);
 
 #define CODEC_ROW(number, name, row) extern const struct codec_impl row;

@@ -5,16 +5,16 @@
  *   x ~ sign(q) * (|q| + delta[min(|q|, 3)]) * step
  *
  *   body := nothing                                 all values are 0
- *         | f32                                     all are that
- *         | 00 00 00  f32[n]                        as they are
+ *         | f32                                     all values are equal to it
+ *         | 00 00 00  f32[n]                        the values unchanged
  *         | step[3]  i8 delta  i4 delta[2]  u8 level  u8 symbols  u8 fine?  code
  *
- * step is the f32 of which these are the upper 24 bits, least first; the first
- * delta is in units of 2^-8, the others of 2^-5; level is that of the mean |q|
- * of the first values, or a lower one, and 64 times the mode (kern/kern_ecq.h),
- * symbols the greatest one and 16 times the logarithm of the number of states.
- * fine is there when the greatest is 15.  code: ecq_code.h.  dead and r are
- * the encoder's choice and not in the body.
+ * step[3] is the upper 24 bits of an f32, least significant byte first.  The first
+ * delta is in units of 2^-8, the others of 2^-5.  level is the quantised mean |q| of
+ * the first values, or a lower one, plus 64 times the mode (kern/kern_ecq.h).  symbols
+ * is the greatest symbol plus 16 times the logarithm of the number of states.  fine is
+ * present when the greatest symbol is 15.  code: ecq_code.h.  The encoder chooses dead
+ * and r; the body does not contain them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -30,19 +30,17 @@
 
 enum { HEADER = 7, ROOM = 64 };
 
-struct knob {
+struct quant {
 	float step, inv, dead, r;
-	uint32_t bits;		/* the step as it is in the body */
+	uint32_t bits;		/* the step as the body has it */
 };
 
-/*
- * The step that the body can hold, and the dead zone that costs the least
- * error at a rate: wide where most values are 0, because a value that is not
- * costs most there (measured on normal, Laplacian and real gradients; within
- * 1 % of the best from 0.1 to 4 bits).
- */
+/* Choose the step that the body can hold, and the dead zone of least error at that
+ * rate. The dead zone is wide where most values are 0, because a non-zero value costs
+ * most there (measured on normal, Laplacian and real gradients; within 1 % of the best
+ * from 0.1 to 4 bits). */
 static void
-choose(struct knob *k, const struct codec_in *in)
+choose(struct quant *k, const struct codec_in *in)
 {
 	struct kern_stat s;
 	double mean;
@@ -62,7 +60,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	unsigned char *p = out->p + out->n;
 	struct ecq_side s;
 	struct ecq_in q;
-	struct knob k;
+	struct quant k;
 	size_t len, head, cap = 0;
 	int16_t *v = NULL;
 	int r;
@@ -105,7 +103,7 @@ static int
 again(const struct codec_in *in, struct bytes *b, float *y, struct err *e)
 {
 	struct ecq_side s;
-	struct knob k;
+	struct quant k;
 	float delta[2][ECQ_CENTROIDS + 1];
 	int16_t *q = NULL;
 	size_t cap = 0;
@@ -122,7 +120,7 @@ again(const struct codec_in *in, struct bytes *b, float *y, struct err *e)
 		return -ERR_SYS;
 	in->kern->deadzone(q, in->x, in->n, k.inv, k.dead, k.r);
 	ecq_code_delta(&s, 0, delta);
-	in->kern->ecq_told(y, q, in->x, in->n, delta[0], k.step);
+	in->kern->ecq_decoded(y, q, in->x, in->n, delta[0], k.step);
 	alloc_free(q);
 	return 0;
 }
@@ -135,31 +133,31 @@ bound(const struct codec_plan *plan, size_t n)
 	return HEADER + 1 + 4 * n + ROOM;
 }
 
-/* ---- foretold ---- */
+/* ---- estimated ---- */
 
 enum { CELLS = 16 };
-#define DEAD 0.6	/* the encoder's thresholds, about */
+#define DEAD 0.6	/* approximate thresholds of the encoder */
 #define ROUND 0.45
-/* a point stands for the magnitudes from x / HALF to x * HALF, a sixteenth of
- * an octave: 2^(0.5 / ESTIMATE_PIECES) */
+/* A point stands for magnitudes from x / HALF to x * HALF, a sixteenth of an octave:
+ * 2^(0.5 / ESTIMATE_PIECES). */
 #define HALF 1.0442737824274138403
 
-/* The quantised values' distribution: how many have |q| = k, the sum of |x|
- * and of x^2 of these, in steps. */
+/* Distribution of the quantised values: the number with |q| = k, and their sums of |x|
+ * and x^2, in steps. */
 struct cells {
 	double mass[CELLS + 1], sum[CELLS + 1], sum2[CELLS + 1];
-	double bits, error;	/* of the values beyond the cells */
+	double bits, error;	/* of values beyond the cells */
 	double nonzero;		/* how many these are */
 };
 
-/* Where cell k begins; the last has no end. */
+/* Lower end of cell k; the last cell has no upper end. */
 static const double edge[CELLS + 2] = {
 	0, DEAD, 2 - ROUND, 3 - ROUND, 4 - ROUND, 5 - ROUND, 6 - ROUND,
 	7 - ROUND, 8 - ROUND, 9 - ROUND, 10 - ROUND, 11 - ROUND, 12 - ROUND,
 	13 - ROUND, 14 - ROUND, 15 - ROUND, 16 - ROUND, HUGE_VAL
 };
 
-/* w values evenly between a and b, in steps */
+/* Add w values spread evenly from a to b, in steps. */
 static void
 spread(struct cells *c, double a, double b, double w)
 {
@@ -175,12 +173,9 @@ spread(struct cells *c, double a, double b, double w)
 	}
 }
 
-/*
- * Cell by cell while they are few; above sixteen steps a value costs the
- * logarithm of its density and errs by a twelfth of a squared step; past what
- * is quantised it is exact, and dear.  Only the points around the cells are
- * looked at, the others' sums are there.
- */
+/* Fill the cells. Beyond sixteen steps a value costs the logarithm of its density and
+ * has an error of step^2 / 12; beyond the quantiser's range it is exact and expensive.
+ * Only points near the cells are visited: sums over the others are known. */
 static void
 fill(const struct estimate *m, double step, struct cells *c)
 {
@@ -192,7 +187,7 @@ fill(const struct estimate *m, double step, struct cells *c)
 	memset(c, 0, sizeof(*c));
 	c->nonzero = m->count[0] - m->count[i];
 	c->bits = (m->count[0] - m->count[exact]) * 46;
-	/* their density: w values over x * (HALF - 1 / HALF) / step, of n */
+	/* density: w of n values over x * (HALF - 1 / HALF) / step */
 	if (exact < i)
 		c->bits += wide * estimate_log2(m->n * (HALF - 1 / HALF) *
 		    inv) - (m->log[exact] - m->log[i]);
@@ -205,7 +200,8 @@ fill(const struct estimate *m, double step, struct cells *c)
 	    (1 / (HALF * HALF) + 1 + HALF * HALF) / 3;
 }
 
-/* Order-0 entropy and signs; what the context gains is learnt later. */
+/* Return the order-0 entropy and the signs in bytes; the context's gain is learnt
+ * later. */
 static int64_t
 bytes_of(const struct estimate *m, const struct cells *c)
 {
@@ -236,7 +232,7 @@ error_of(const struct cells *c)
 }
 
 static void
-foretell(const struct codec_plan *plan, const struct estimate *m,
+estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
 	double step = (double)plan->arg;
@@ -257,6 +253,6 @@ const struct codec_impl ecq_codec = {
 	.name = "ecq", .parse = stepped_parse, .format = stepped_format, .bound = bound,
 	.encode = encode, .decode = decode, .again = again, .turn = stepped_turn,
 	.turned = stepped_turned,
-	.tells = 1, .sums = 1, .effort = 1,
-	.sparse_below = HUGE_VALF, .foretell = foretell
+	.gives_y = 1, .sums = 1, .effort = 1,
+	.sparse_below = HUGE_VALF, .estimate = estimated
 };

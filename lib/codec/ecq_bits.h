@@ -1,7 +1,7 @@
 /*
- * The bits of ECQ and TCQ that need no model (ecq_code.h): written as they come,
- * they become what the states of the coder begin from and what stands at the end
- * of a body.
+ * Bits of ECQ and TCQ that are coded without a model (ecq_code.h). They are written in
+ * order; the first become the initial states of the coder, the rest stands at the end
+ * of the body.
  */
 #ifndef ACE_ECQ_BITS_H
 #define ACE_ECQ_BITS_H
@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "kern/kern_ecq.h"
 
-/* What is called for each value, with a constant `two' (ecq_code.h). */
+/* For functions called per value with a constant `two' (ecq_code.h). */
 #define ECQ_BITS_INLINE static inline __attribute__((always_inline))
 
 /* v > 0 */
@@ -31,10 +31,10 @@ ecq_bits_length(uint32_t v)
 struct tail_put {
 	uint64_t bits;		/* n < 32 of them */
 	unsigned n;
-	unsigned char *p;	/* the next byte goes before it */
+	unsigned char *p;	/* the next byte goes before this one */
 };
 
-/* tail_put(t, v, n): writes the n <= 32 low bits of v; its others are 0. */
+/* Write the n <= 32 low bits of v, whose upper bits are 0. */
 static inline void
 tail_put(struct tail_put *t, uint32_t v, unsigned n)
 {
@@ -51,8 +51,7 @@ tail_put(struct tail_put *t, uint32_t v, unsigned n)
 	t->n -= 32;
 }
 
-/* tail_put_end(t): pads the last byte with 0 and returns where the bits
- * begin. */
+/* Pad the last byte with 0 and return where the bits begin. */
 static inline unsigned char *
 tail_put_end(struct tail_put *t)
 {
@@ -65,11 +64,11 @@ struct tail_get {
 	uint64_t bits;
 	unsigned n;		/* of them */
 	const unsigned char *p;
-	size_t at;		/* p[at] and what follows was taken */
+	size_t at;		/* p[at] and all after it are used */
 	int bad;		/* more than there was */
 };
 
-/* tail_get(t, n): the next n <= 32 bits; zeros where p has no more bytes. */
+/* Return the next n <= 32 bits, zeros before the first byte of p. */
 ECQ_BITS_INLINE uint32_t
 tail_get(struct tail_get *t, unsigned n)
 {
@@ -96,8 +95,7 @@ tail_get(struct tail_get *t, unsigned n)
 	return (uint32_t)v;
 }
 
-/* tail_get_end(t, start): 0 when the bits that were read, padded with 0, begin
- * exactly at p[start], -1 otherwise. */
+/* Return 0 if the bits read, padded with 0, begin exactly at p[start]; otherwise -1. */
 static inline int
 tail_get_end(const struct tail_get *t, size_t start)
 {
@@ -107,7 +105,7 @@ tail_get_end(const struct tail_get *t, size_t start)
 
 /* ---- as they come ---- */
 
-/* Bits, the least significant of a byte first; fewer than 32 are pending. */
+/* Bits, least significant first within a byte; fewer than 32 are pending. */
 struct bits {
 	uint64_t v;
 	unsigned n;
@@ -129,8 +127,8 @@ put_bits(struct bits *b, uint32_t v, unsigned n)
 	b->n -= 32;
 }
 
-/* The states, then what they do not hold of the bits, before `end'; where
- * they begin, or NULL when there is no room from p on. */
+/* Write before `end' the states and the bits that they do not hold. Return where they
+ * begin, or NULL if they would start before p. */
 static inline unsigned char *
 ecq_bits_back(const uint32_t *state, unsigned states, const struct bits *raw,
     const unsigned char *p, unsigned char *end)
@@ -156,7 +154,7 @@ ecq_bits_back(const uint32_t *state, unsigned states, const struct bits *raw,
 
 /* ---- read ---- */
 
-/* Plain bits: those that the states end with, then the others. */
+/* Plain bits: first those in the states, then the others. */
 struct plain {
 	const uint32_t *state, *end;
 	struct tail_get t;
@@ -188,8 +186,7 @@ get_bits(struct plain *b, unsigned n)
 	return (uint32_t)v;
 }
 
-/* The values of chunks whose codes say all but the signs, which are in the
- * marks. */
+/* Decode chunks whose codes give everything but the signs, which the marks have. */
 static inline void
 ecq_bits_whole(void (*values)(float *, const uint16_t *, const uint32_t *, size_t,
     const float *), float *x, const uint16_t *code, const uint32_t *mark,
@@ -207,7 +204,7 @@ ecq_bits_whole(void (*values)(float *, const uint16_t *, const uint32_t *, size_
 	}
 }
 
-/* The states at the end of a body; -1 where they are cut. */
+/* Read the states at the end of a body. Return -1 if it is too short. */
 static inline int
 ecq_bits_states(struct tail_get *t, uint32_t *state, unsigned n)
 {

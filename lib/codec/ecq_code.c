@@ -25,20 +25,20 @@ magnitude(int16_t q)
 /* ---- the mode ---- */
 
 enum {
-	MANY = 49152,		/* up to so many values choose the mode, */
+	MANY = 49152,		/* up to this many values choose the mode, */
 	TRIAL = 16384,		/* beyond that so many, */
-	DENSE = 12,		/* and where they are below this level */
+	DENSE = 12,		/* below this level */
 	SPARSE_TRIAL = 32768,	/* so many */
-	BANKS = 4,		/* one after another costs less time */
+	BANKS = 4,		/* parallel counts, faster than one */
 	PIECES = 8,		/* from so many places */
-	LEARN = 3 << 16,	/* what a symbol of a context costs to learn, */
-	FIT = 47000,		/* and what a sample says too well of it */
+	LEARN = 3 << 16,	/* cost of learning one symbol of a context */
+	FIT = 47000,		/* correction for a sample that fits itself */
 	FIRST = 4096,		/* and these the level, */
-	RICH = 22,		/* instead of which, from this one on, */
-	LOWER = 4		/* one lower by so much is tried */
+	RICH = 22,		/* replaces FIT from this level on */
+	LOWER = 4		/* also try a level that is lower by this */
 };
 
-/* Is there an escape among a chunk's codes? */
+/* Return whether a chunk's codes contain an escape. */
 static inline int
 escapes(const uint16_t code[KERN_ECQ_LANES], unsigned two)
 {
@@ -46,13 +46,15 @@ escapes(const uint16_t code[KERN_ECQ_LANES], unsigned two)
 	uint16_t most = 0;
 	unsigned i;
 
-	/* in 16 bits, for vectors: what is `least' or more becomes 1024 or more */
+	/* in 16 bits, so that compilers vectorise it: `least' or more becomes 1024 or
+	 * more */
 	for (i = 0; i < KERN_ECQ_LANES; i++)
 		most |= (uint16_t)((code[i] & 1023) + 1024 - least);
 	return most >= 1024;
 }
 
-/* The bits of escapes that are as likely 0 as 1, from their mean. */
+/* Return how many low bits of escapes are equally likely 0 and 1, from the mean of the
+ * escapes. */
 static unsigned
 fine(const uint16_t *code, const int16_t *q, size_t n, unsigned two)
 {
@@ -72,13 +74,13 @@ fine(const uint16_t *code, const int16_t *q, size_t n, unsigned two)
 	return sum > k ? ecq_bits_length((uint32_t)(sum / k)) - 1 : 0;
 }
 
-/* Counts codes, whose symbols are top at most. */
+/* Count the codes per context; their symbols are top at most. */
 static void
 counts(const uint16_t *code, size_t n, unsigned top,
     uint32_t count[KERN_ECQ_SYMBOLS << 6])
 {
-	/* a row more than is used: banks 4096 bytes apart would wait for each
-	 * other's stores */
+	/* One row more than is used: banks that are 4096 bytes apart would wait for
+	 * each other's stores. */
 	uint32_t bank[BANKS][(KERN_ECQ_SYMBOLS + 1) << 6];
 	const size_t used = (size_t)(top + 1) << 6;
 	size_t i;
@@ -97,11 +99,9 @@ counts(const uint16_t *code, size_t n, unsigned top,
 		count[i] = bank[0][i] + bank[1][i] + bank[2][i] + bank[3][i];
 }
 
-/*
- * Estimates what n values cost, in units of 2^-16 bits, from the codes of some
- * of them, whose greatest symbol is top: each context's entropy, the plain bits,
- * and the cost of learning.
- */
+/* Estimate the cost of n values in units of 2^-16 bits from a sample of their codes,
+ * whose greatest symbol is top: the entropy of each context, the plain bits, and the
+ * cost of learning. */
 static uint64_t
 cost(const uint16_t *code, const int16_t *q, size_t some, size_t n,
     unsigned top)
@@ -138,7 +138,7 @@ cost(const uint16_t *code, const int16_t *q, size_t some, size_t n,
 	return bits / some * n + learn;
 }
 
-/* The level of the first values. */
+/* Return the level of the first values. */
 static uint8_t
 level(const int16_t *q, size_t n)
 {
@@ -155,14 +155,14 @@ level(const int16_t *q, size_t n)
 	return (uint8_t)(o < KERN_ECQ_LEVELS ? o : KERN_ECQ_LEVELS - 1);
 }
 
-/* Some of q in one piece: whole rows from all over the group. */
+/* Copy a sample of q into one array: whole rows from all over the group. */
 static void
 sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 {
 	size_t i, at, k = n / PIECES;
 
 	for (i = 0; i < PIECES; i++) {
-		/* not at equal distances, which patterns may have, too */
+		/* at unequal distances, which a periodic pattern cannot match */
 		at = i * (in->n / PIECES) + i * 5 % PIECES *
 		    (in->n / PIECES - k) / PIECES;
 		at -= at % stride < at ? at % stride : 0;
@@ -170,7 +170,7 @@ sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 	}
 }
 
-/* Sorts q by all modes, or by all but the last; returns how many. */
+/* Sort q by all modes, or by all but the last. Return how many. */
 static unsigned
 trials(struct work *w, const struct ecq_in *in, unsigned level,
     const int16_t *q, size_t n, struct kern_ecq_sorted t[KERN_ECQ_MODES])
@@ -192,13 +192,10 @@ trials(struct work *w, const struct ecq_in *in, unsigned level,
 	return modes;
 }
 
-/*
- * What is above says little where it is small beside the level's mean, which is
- * added to it; so where columns are unlike, a lower level takes fewer bits than
- * that of the values (up to 7 % fewer, at 4 bits a value of a real gradient).
- * *bits and t[KERN_ECQ_ABOVE] are what level s->level takes; the other room is
- * free.
- */
+/* Try a level below the values' own. The row above says little where its values are
+ * small beside the level's mean, which is added to them. So if columns differ, a lower
+ * level takes fewer bits (up to 7 % at 4 bits per value of a real gradient). *bits and
+ * t[KERN_ECQ_ABOVE] belong to s->level; the rest is free. */
 static void
 lower(struct work *w, const struct ecq_in *in, struct ecq_side *s,
     const int16_t *q, size_t n, struct kern_ecq_sorted t[KERN_ECQ_MODES],
@@ -226,9 +223,9 @@ lower(struct work *w, const struct ecq_in *in, struct ecq_side *s,
 	}
 }
 
-/* The mode and the level that a sample takes fewest bits in, and the states for
- * so many.  w has its room; best is the model of these values' codes, whose
- * number is returned: all there are, or those of a sample. */
+/* Choose the mode and level of fewest bits for a sample, and the number of states. w
+ * has room allocated. best becomes the model of the codes counted; return how many
+ * values those are. */
 static size_t
 pick(struct work *w, const struct ecq_in *in, struct ecq_side *s,
     struct kern_ecq_sorted *best)
@@ -264,8 +261,7 @@ pick(struct work *w, const struct ecq_in *in, struct ecq_side *s,
 	return n;
 }
 
-/* pick(), and the codes of all: fills s, but for the centroids and fine, and
- * w->code. */
+/* Do pick(), then code all values: fill w->code and s except centroids and fine. */
 static void
 choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 {
@@ -285,7 +281,7 @@ choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 
 /* ---- plain bits, written ---- */
 
-/* The bits that a symbol leaves out, and the sign where it has none. */
+/* Write the bits that the symbol leaves out, and the sign if it has none. */
 ECQ_BITS_INLINE void
 put_rest(struct bits *b, int16_t q, unsigned code, float x, unsigned two)
 {
@@ -307,7 +303,7 @@ put_rest(struct bits *b, int16_t q, unsigned code, float x, unsigned two)
 		put_bits(b, bytes_u32(x) & 0x7fffffff, 31);
 }
 
-/* All bits, a chunk after another; -1 when they are more than limit. */
+/* Write the plain bits, chunk by chunk. Return -1 if they exceed limit. */
 ECQ_BITS_INLINE int
 put_plain(struct bits *b, const struct ecq_in *in, const uint16_t *code,
     const uint32_t *mark, size_t limit, unsigned two)
@@ -364,7 +360,7 @@ ecq_code_delta(const struct ecq_side *s, unsigned two,
 
 /* ---- all of them ---- */
 
-/* The model where nothing is known yet, and its tables. */
+/* Start the model and its tables in the initial state. */
 static void
 start(struct kern_tcq *m, const struct codec_ctx *ctx, const struct ecq_side *s,
     int32_t *above, unsigned two)
@@ -380,7 +376,7 @@ start(struct kern_tcq *m, const struct codec_ctx *ctx, const struct ecq_side *s,
 	kern_ecq_tables(&m->m, s->top);
 }
 
-/* The states, as the bits leave them, then all symbols. */
+/* Write all symbols from the states that the bits give. */
 size_t
 ecq_code_write(const struct ecq_in *in, struct ecq_side *s, const uint16_t *code,
     uint32_t *span, unsigned char *raw, unsigned char *p, size_t limit, unsigned two)
@@ -396,24 +392,24 @@ ecq_code_write(const struct ecq_in *in, struct ecq_side *s, const uint16_t *code
 	s->fine = (uint8_t)(s->top >= KERN_ECQ_ESCAPE - two ?
 	    fine(code, in->q, in->n, two) : 0);
 	b.fine = s->fine;
-	/* the marks are done with before there are spans */
+	/* marks and spans share memory; the marks are not used after this */
 	in->kern->ecq_marks(code, in->q, in->n, span, KERN_ECQ_ESCAPE - two);
 	if ((two ? put_plain(&b, in, code, span, limit, 1) :
 	    put_plain(&b, in, code, span, limit, 0)) < 0)
 		return 0;
-	/* what was pending, and zeros for every state */
+	/* the pending bits, and zeros for all states */
 	memset(b.p, 0, 8 + 2 * KERN_ECQ_LANES);
 	bytes_set32(b.p, (uint32_t)b.v);
 	for (j = 0; j < states; j++)
 		state[j] = KERN_ECQ_LOW | bytes_le16(raw + 2 * j);
-	/* the codes have their levels: nothing above is looked at */
+	/* levels are already in the codes: the row above is not needed */
 	start(&m, in->ctx, s, NULL, two);
 	if (two)
 		in->kern->tcq_spans(&m, code, in->n, span);
 	else
 		in->kern->ecq_spans(&m.m, code, in->n, span);
-	/* at most 15 bits a value: there is room in the spans for the words,
-	 * which are read before they are written over */
+	/* A value takes at most 15 bits, so the words fit into the spans, which are
+	 * read before they are overwritten. */
 	last = (unsigned char *)(span + in->n) + 4 * KERN_ECQ_LANES;
 	front = in->kern->ecq_put(state, states, span, in->n, last);
 	k = (size_t)(last - front);
@@ -427,7 +423,7 @@ ecq_code_write(const struct ecq_in *in, struct ecq_side *s, const uint16_t *code
 	return k + (size_t)(end - back);
 }
 
-/* Room of each value to choose the mode in, from p on. */
+/* Bytes per value, from p on, for choosing the mode. */
 enum { ROOM = sizeof(int32_t) + KERN_ECQ_MODES * sizeof(uint16_t) };
 
 static void
@@ -466,7 +462,7 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 	float delta[2][ECQ_CENTROIDS + 1];
 	uint32_t *span;
 
-	/* in one piece, which the allocator keeps */
+	/* one allocation, which the allocator keeps */
 	span = alloc_raw(n * (sizeof(*span) + ROOM) + limit + ECQ_CODE_RAW, 1, e);
 	if (span == NULL)
 		return -ERR_SYS;
@@ -477,7 +473,7 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 	    (unsigned char *)(w.trial[KERN_ECQ_MODES - 1] + n), p, limit, 0);
 	if (in->y != NULL && *len != 0) {
 		ecq_code_delta(s, 0, delta);
-		in->kern->ecq_told(in->y, in->q, in->x, in->n, delta[0], in->step);
+		in->kern->ecq_decoded(in->y, in->q, in->x, in->n, delta[0], in->step);
 	}
 	alloc_free(span);
 	return 0;
@@ -485,7 +481,8 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 
 /* ---- read ---- */
 
-/* The |q| of a code and bits of its own; *neg: its sign, where that is one of them. */
+/* Return |q| from a code and its plain bits; *neg becomes the sign if that is one of
+ * them. */
 ECQ_BITS_INLINE uint32_t
 get_rest(struct plain *b, unsigned code, uint32_t *neg, unsigned two)
 {
@@ -506,7 +503,7 @@ get_rest(struct plain *b, unsigned code, uint32_t *neg, unsigned two)
 	return k;
 }
 
-/* All values, a chunk after another, from codes and plain bits. */
+/* Decode all values, chunk by chunk, from codes and plain bits. */
 ECQ_BITS_INLINE void
 get_plain(struct plain *b, const struct ecq_out *o, const struct ecq_side *s,
     const uint16_t *code, uint32_t *mark, unsigned two)
@@ -547,7 +544,7 @@ get_plain(struct plain *b, const struct ecq_out *o, const struct ecq_side *s,
 	    marks, o->n, all);
 }
 
-/* All of it, the model started: 1 or 0. */
+/* Decode everything with a started model. Return 1 or 0. */
 static int
 get_all(struct kern_tcq *m, uint16_t *code, uint32_t *mark,
     const struct ecq_out *o, const struct ecq_side *s, unsigned two,
@@ -589,7 +586,7 @@ ecq_code_get(const struct ecq_out *o, const struct ecq_side *s, unsigned two,
 
 	if (above && !kern_ecq_rows(o->ctx->cols, o->n))
 		return 0;
-	/* in one piece, which the allocator keeps */
+	/* one allocation, which the allocator keeps */
 	row = alloc_raw(n, sizeof(uint16_t) + (above ? sizeof(*row) : 0) +
 	    sizeof(uint32_t) / KERN_ECQ_LANES + 1, e);
 	if (row == NULL)

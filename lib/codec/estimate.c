@@ -4,10 +4,8 @@
 #include "codec/codec_impl.h"
 #include "codec/estimate.h"
 
-/*
- * Both are called some dozen times a group and need no more than nine digits;
- * as base/detmath.h's, they are made of what every machine rounds alike.
- */
+/* Logarithm and power are called some dozen times per group and need nine digits. As in
+ * base/detmath.h they use only operations that every machine rounds alike. */
 double
 estimate_log2(double x)
 {
@@ -46,14 +44,14 @@ estimate_exp2(double x)
 
 /* ---- the histogram's density ---- */
 
-/* Of each bin: log2 of the density, at so many octaves above bin 0's lower end;
- * have 0 when the bin is too thin to tell.  Bin 0 ends at the largest value. */
+/* For each bin the log2 of its density, at `at' octaves above the lower end of bin 0;
+ * have is 0 if the bin has too few values. Bin 0 ends at the largest value. */
 struct estimate_bins {
 	double at[STAT_BINS], density[STAT_BINS];
 	char have[STAT_BINS];
 };
 
-/* top: the largest value over bin 0's lower end */
+/* top: largest value / lower end of bin 0 */
 static void
 estimate_density(struct estimate_bins *d, const struct stat_group *s,
     double top)
@@ -71,8 +69,8 @@ estimate_density(struct estimate_bins *d, const struct stat_group *s,
 	}
 }
 
-/* How the density falls over bin b, per octave upwards: p(x) ~ x^-slope, from
- * its neighbours' densities. */
+/* Return how the density falls across bin b, p(x) ~ x^-slope, from its neighbours'
+ * densities. */
 static double
 estimate_slope(const struct estimate_bins *d, int b)
 {
@@ -92,9 +90,9 @@ estimate_slope(const struct estimate_bins *d, int b)
 
 /* ---- the points ---- */
 
-/* count values from lo to lo 2^bits, geometrically spaced, largest first.  As
- * weights and sizes are geometric, log2(w / x), of which log has the sums in
- * the end, takes even steps. */
+/* Add count values from lo to lo 2^bits in geometric spacing, largest first. Weights
+ * and sizes are both geometric, so log2(w / x), whose sums are in log, changes in equal
+ * steps. */
 static void
 estimate_bin(struct estimate *m, double lo, double bits, double count,
     double slope)
@@ -119,7 +117,7 @@ estimate_bin(struct estimate *m, double lo, double bits, double count,
 	m->points += ESTIMATE_PIECES;
 }
 
-/* The energy is known: all but the largest move to meet it. */
+/* Scale all points but the largest so that the energy is the known one. */
 static void
 estimate_meet(struct estimate *m)
 {
@@ -137,7 +135,7 @@ estimate_meet(struct estimate *m)
 	}
 }
 
-/* The sums over the points from each on. */
+/* Fill the sums over the points from each one on. */
 static void
 estimate_sums(struct estimate *m)
 {
@@ -215,8 +213,7 @@ estimate_below(const struct estimate *m, double x)
 	return lo;
 }
 
-/* The entropy and the signs, half a percent and chance for rANS and its
- * table. */
+/* Return the entropy and signs, plus half a percent and the table of rANS. */
 double
 estimate_coded(const struct estimate *m, const double *count, unsigned levels)
 {
@@ -246,6 +243,6 @@ estimate_coding(const struct estimate *m, const struct codec_plan *plan,
 	}
 	if (c->fixed)
 		*bytes = (int64_t)codec_size(plan, &m->ctx, (size_t)m->n);
-	if (c->foretell != NULL)
-		c->foretell(plan, m, bytes, error);
+	if (c->estimate != NULL)
+		c->estimate(plan, m, bytes, error);
 }

@@ -1,13 +1,13 @@
 /*
  * EXACT: see exact.h.
  *
- *   body  := whole | given   as the parameter says
- *   whole := planes (planes.h) of the words; of floating point with the sign moved
+ *   body  := whole | given   according to the parameter
+ *   whole := planes (planes.h) of the words; floating-point words with the sign moved
  *            to the lowest bit
  *   given := range code  bits
  *
- * The range code has the decisions, the bits, which are read from the end on, what is
- * as likely 0 as 1.
+ * The range code holds the decisions.  The bits, read from the end backwards, hold
+ * what is equally likely 0 and 1.
  */
 #include <string.h>
 
@@ -29,7 +29,7 @@ static const struct form forms[EXACT_NFORM] = {
 	[EXACT_INT8] = { 1, 8, 0, 0, 0 }, [EXACT_INT16] = { 2, 16, 0, 0, 0 },
 	[EXACT_INT32] = { 4, 32, 0, 0, 0 }, [EXACT_INT64] = { 8, 64, 0, 0, 0 }
 };
-/* halves of bytes, each in one of its own here */
+/* half bytes, one per byte here */
 static const struct form halves = { 1, 4, 0, 0, 1 };
 
 size_t
@@ -49,8 +49,7 @@ exact_bound(unsigned form, size_t n)
 
 /* ---- whole ---- */
 
-/* The words in planes, most significant byte first, the sign of a float below
- * the rest. */
+/* Split words into planes, most significant byte first, the sign of a float last. */
 static void
 split(const struct form *f, const unsigned char *p, unsigned char *s, size_t n)
 {
@@ -115,8 +114,8 @@ get_whole(const struct form *f, struct bytes *in, unsigned char *new, size_t n,
 
 /* ---- halves of bytes ---- */
 
-/* Whether what changed are halves of bytes, as of values in 4 bits: a byte that is one
- * value seldom changes above only. */
+/* Return whether half bytes changed, as in values of 4 bits: a byte that is one value
+ * seldom changes only in its upper half. */
 static int
 by_halves(const unsigned char *old, const unsigned char *new, size_t n)
 {
@@ -223,7 +222,7 @@ exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
 	return changed;
 }
 
-/* Whether the words of a body are halves of bytes. */
+/* Return whether a body has half bytes as words. */
 static int
 of_halves(uint8_t param)
 {
@@ -281,7 +280,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	return r < 0 ? r : 0;
 }
 
-/* Whole groups of f32 only: nothing else can be f32 to everybody. */
+/* Decode whole groups of f32; any other body is f32 only to some readers. */
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
@@ -302,5 +301,5 @@ const struct codec_impl exact_codec = {
 	.name = "exact", .bound = bound, .encode = encode, .decode = decode,
 	.max_param = EXACT_GIVEN | EXACT_HALVES,
 	.flag_param = EXACT_PART, .raw = 1, .dense = 1,
-	.tells = 1
+	.gives_y = 1
 };

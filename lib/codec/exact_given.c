@@ -1,6 +1,4 @@
-/*
- * EXACT, given the old words: see exact.h and exact.c.
- */
+/* EXACT given the old words: see exact.h and exact.c. */
 #include <limits.h>
 #include <string.h>
 
@@ -15,49 +13,49 @@
 
 enum {
 	LEVELS = 254,		/* at most */
-	OUT = 255,		/* in level[]: above them all, unchanged */
-	GAPS = 4,		/* decisions of a distance's upper part */
-	EQUAL = 16,		/* ranges of a distance that are equally wide */
-	CLASSES = 64,		/* of moves, by their bit length */
-	LIKELY = 2,		/* uses that are worth what is known before */
-	KEPT = 8,		/* uses that a decision brings to the next level */
-	MEAN = 4,		/* distances that a mean brings to the next level */
-	MEAN_MOST = 64,		/* and that it stands for at most */
-	CLOSE = 3,		/* bits of a distance that is close */
-	SLACK = 1024,		/* more than WAIT decisions take, and a change's bits */
-	WAIT = 512,		/* decisions that wait to be coded, at most */
-	CHANGE = 130,		/* more than those of a change */
-	QUICK = 7,		/* times that a decision is the same, at most, of what
-				 * is looked up */
-	AHEAD = 12,		/* changes that are fetched before */
+	OUT = 255,		/* in level[]: above all levels, unchanged */
+	GAPS = 4,		/* decisions in the upper part of a distance */
+	EQUAL = 16,		/* ranges of a distance of equal width */
+	CLASSES = 64,		/* classes of moves, by bit length */
+	LIKELY = 2,		/* uses that prior knowledge counts for */
+	/* uses of a decision that carry over to the next level */
+	KEPT = 8,
+	MEAN = 4,		/* distances that a mean counts for at the next level */
+	MEAN_MOST = 64,		/* most distances that a mean counts for */
+	CLOSE = 3,		/* bits of a close distance */
+	SLACK = 1024,		/* room for WAIT decisions and the bits of a change */
+	WAIT = 512,		/* most decisions that wait to be coded */
+	CHANGE = 130,		/* more than the decisions of a change */
+	QUICK = 7,		/* most repeats of a decision in the lookup table */
+	AHEAD = 12,		/* changes prefetched ahead */
 	MOVES = 32,		/* that wait for their words */
-	LIST = 1024,		/* changes that are looked for at once */
+	LIST = 1024,		/* changes listed per call */
 	LISTED = LIST + 64 + 4
 };
 
 /* The kinds of decisions. */
 enum {
-	GAP,			/* upper part: one more?, the n-th time */
-	LOW = GAP + GAPS,	/* the highest bit of the lower part */
+	GAP,			/* upper part: the n-th "one more?" */
+	LOW = GAP + GAPS,	/* highest bit of the lower part */
 	END,			/* no more of this level? */
 	GROWS,			/* away from 0? */
-	HALF,			/* the second highest bit of a move */
-	NEAR,			/* close behind one that was not, that was? */
+	HALF,			/* second highest bit of a move */
+	NEAR,			/* close after a change that was not close, that was? */
 	CLASS = NEAR + 2,	/* the move takes more bits? */
 	KINDS = CLASS + CLASSES
 };
 
-/* What is known while a level is coded. */
+/* Model of one level. */
 struct model {
 	struct range_bit of[KINDS];
 	uint64_t sum, count;		/* of distances: their mean is 2^m */
 	unsigned near;			/* the last one was close */
 };
 
-/* Bits that are not coded; they fill bytes from the least significant one. */
+/* Uncoded bits; they fill bytes from the least significant one. */
 struct bits {
 	unsigned char *p;	/* writing */
-	const unsigned char *q, *end;	/* reading, backwards down to end */
+	const unsigned char *q, *end;	/* reading: backwards, down to end */
 	uint64_t v;
 	unsigned n;
 	int bad;
@@ -66,14 +64,14 @@ struct bits {
 size_t
 exact_given_bound(const struct form *f, size_t n)
 {
-	/* it is given up where one of its parts is longer than the words */
+	/* coding stops when one of its two parts is longer than the words */
 	return 2 * (n * f->size) + SLACK;
 }
 
 /* ---- levels ---- */
 
-/* The exponents of words of one type, which is said in constants, so that as many as
- * can be are done at once; a byte holds one. */
+/* The exponents of all words of one type. Constants let compilers vectorise the loop;
+ * each exponent fits a byte. */
 #define EXPONENTS(load, bytes, shift, mask) \
 	for (i = 0; i < n; i++) \
 		level[i] = (unsigned char)(load(old + (bytes) * i) >> (shift) & \
@@ -82,7 +80,7 @@ exact_given_bound(const struct form *f, size_t n)
 
 #define LOAD8(p) (*(p))
 
-/* level u8[n]: that of each old word: its exponent less a, none below 0. */
+/* Set level u8[n] of each old word: its exponent - a, at least 0. */
 static void
 level_all(const struct form *f, const unsigned char *restrict old, size_t n,
     uint32_t a, uint32_t levels, unsigned char *restrict level)
@@ -120,7 +118,7 @@ level_all(const struct form *f, const unsigned char *restrict old, size_t n,
 	}
 }
 
-/* Which words have a level, as kern.h's marks says it. */
+/* Words of one level, as `marks' of kern.h returns them. */
 struct marks {
 	const struct kern *kern;
 	uint64_t *mark;		/* u64[(n + 63) / 64] */
@@ -133,7 +131,7 @@ marks_words(size_t n)
 	return (n + 63) / 64;
 }
 
-/* In each byte of the result, how many bits are 1 in this byte of m and below. */
+/* Return in each byte the number of 1 bits in that byte of m and all lower ones. */
 static inline uint64_t
 counts(uint64_t m)
 {
@@ -143,7 +141,7 @@ counts(uint64_t m)
 	return m * 0x0101010101010101u;
 }
 
-/* The place of the bit of m that is 1 and has k such below it; there is one. */
+/* Return the index of the 1 bit of m that has k 1 bits below it; it exists. */
 static inline unsigned
 bit_behind(uint64_t m, unsigned k)
 {
@@ -163,17 +161,17 @@ bit_behind(uint64_t m, unsigned k)
 
 static const uint64_t SUM_MOST = (uint64_t)MEAN << 32;
 
-/* mean: of the distances, as a power of 2; UINT_MAX: it is not said. */
+/* Start the model. mean: of the distances, as a power of 2; UINT_MAX: unknown. */
 static void
 first_level(struct model *m, const struct form *f, unsigned mean)
 {
 	size_t i;
 
 	range_start(m->of, KINDS);
-	/* half of the distances are above their mean, if only one knew it */
+	/* half of the distances exceed their mean if the model knows nothing */
 	for (i = GAP; i < GAP + GAPS; i++)
 		m->of[i].n = LIKELY;
-	/* weights move by one step, those in many bits by many */
+	/* weights move by one step; words of many bits by many */
 	for (i = CLASS; i < KINDS; i++)
 		m->of[i].p = f->exponent != 0 && f->size > 2 ? 7 << 13 : 1 << 13;
 	m->sum = mean == UINT_MAX ? 2 * MEAN : (uint64_t)(3 * MEAN / 2) << mean;
@@ -188,7 +186,7 @@ keep(struct range_bit *b, size_t n)
 		b->n = b->n < KEPT ? b->n : KEPT;
 }
 
-/* The next level: half as many change, by half as much. */
+/* Start the next level: half as many values change, by half as many steps. */
 static void
 next_level(struct model *m)
 {
@@ -199,11 +197,11 @@ next_level(struct model *m)
 	    (CLASSES - 1) * sizeof(*m->of));
 	m->sum = 2 * MEAN * m->sum / m->count;
 	if (m->sum > SUM_MOST)
-		m->sum = SUM_MOST;	/* after many levels in which nothing changes */
+		m->sum = SUM_MOST;	/* after many levels without a change */
 	m->count = MEAN;
 }
 
-/* The mean distance, as the power of 2 that is not above it. */
+/* Return the largest power of 2 that does not exceed the mean distance. */
 static inline unsigned
 lower_bits(const struct model *m)
 {
@@ -225,7 +223,7 @@ learn_gap(struct model *m, uint64_t gap)
 
 /* ---- bits ---- */
 
-/* The n low bits of v.  Writes up to eight bytes more than it has. */
+/* Write the n low bits of v. Stores up to eight bytes beyond the position. */
 static inline void
 bits_set(struct bits *b, uint64_t v, unsigned n)
 {
@@ -267,8 +265,8 @@ bits_take(struct bits *b, unsigned n)
 
 /* ---- distances and moves ---- */
 
-/* The t-th of the ranges that a distance may lie in, of 2^width values: the first
- * ones are as wide as the mean, then each is twice as wide as the one before. */
+/* Return the width, as a power of 2, of the t-th range of distances: the first ones are
+ * as wide as the mean, then each is twice as wide as the one before. */
 static inline unsigned
 range_width(unsigned k, unsigned t)
 {
@@ -284,14 +282,13 @@ struct out {
 	const unsigned char *bits;	/* where b begins */
 	const unsigned char *old, *new;
 	size_t n;
-	/* decisions that are not coded yet: how many, and twice the kind of each, and
-	 * the bit */
+	/* decisions not yet coded: their number; each is twice the kind plus the bit */
 	size_t waits;
 	unsigned char wait[WAIT];
 };
 
-/* t decisions for 1, then one for 0, of the kinds from GAP on, the last of which
- * repeats; and of those from CLASS on. */
+/* t decisions for 1, then one for 0: of kinds from GAP on, the last of which repeats;
+ * and of kinds from CLASS on. */
 #define DECISION(kind, bit) (2 * (uint64_t)(kind) + (uint64_t)(bit))
 #define UPTO(of, t) ( \
 	((t) > 0 ? DECISION(of(0), 1) : DECISION(of(0), 0)) | \
@@ -315,12 +312,11 @@ decide(struct out *o, unsigned kind, int bit)
 	o->wait[o->waits++] = (unsigned char)DECISION(kind, bit);
 }
 
-/* Codes what waits: without a branch for a decision, each of which waits for the one
- * before it. */
+/* Code the waiting decisions without branches. Each depends on the one before it. */
 static void
 code_waiting(struct out *o)
 {
-	struct range_put w = o->w;	/* here, so that they stay in registers */
+	struct range_put w = o->w;	/* local, so that it stays in registers */
 	const size_t n = o->waits;
 	size_t i;
 
@@ -330,8 +326,8 @@ code_waiting(struct out *o)
 	o->waits = 0;
 }
 
-/* The upper part of a gap, any of them; its base is returned, its width in *width.
- * gap == rest: there is no further change, and *width is 0. */
+/* Write the upper part of any gap. Return its base and set *width to its width. gap ==
+ * rest: there is no further change, and *width is 0. */
 static uint64_t
 put_upper(struct out *o, unsigned k, uint64_t gap, uint64_t rest,
     unsigned *width)
@@ -354,16 +350,16 @@ put_upper(struct out *o, unsigned k, uint64_t gap, uint64_t rest,
 	}
 }
 
-/* Whether a distance may be said to be close: without levels, where that is not what
- * most are.  What has a scale in common changes together when that does. */
+/* Return whether a distance may be coded as close: without levels, if most are not.
+ * Values that share a scale change together. */
 static inline int
 may_be_near(const struct form *f, unsigned k)
 {
 	return f->exponent == 0 && k > CLOSE;
 }
 
-/* gap of the rest values of the level there still are; gap == rest: there is no
- * further change. */
+/* Write the gap before the next change among the remaining `rest' values of the level;
+ * gap == rest: there is no further change. */
 static inline void
 put_gap(struct out *o, struct bits *b, uint64_t gap, uint64_t rest)
 {
@@ -394,13 +390,13 @@ put_gap(struct out *o, struct bits *b, uint64_t gap, uint64_t rest)
 	} else
 		base = put_upper(o, k, gap, rest, &width);
 	gap -= base;
-	/* what is of no width leaves nothing */
+	/* a width of 0 adds nothing */
 	o->wait[o->waits] = (unsigned char)DECISION(LOW, gap << 1 >> width & 1);
 	o->waits += width > 0;
 	bits_set(b, gap, width - (width > 0));
 }
 
-/* From old to new, by a move of 1 to 2^(bits - 1). */
+/* Write the move from old to new, of 1 to 2^(bits - 1) steps. */
 static inline void
 put_move(struct out *o, struct bits *b, uint64_t old, uint64_t new)
 {
@@ -426,7 +422,7 @@ put_move(struct out *o, struct bits *b, uint64_t old, uint64_t new)
 	bits_set(b, d, k - (k > 0));
 }
 
-/* As put_gap; above rest: no such distance is written. */
+/* Read what put_gap wrote; a result above rest is invalid. */
 RANGE_INLINE uint64_t
 get_gap(const struct form *f, struct model *m, struct range_get *r,
     struct bits *b, uint64_t rest)
@@ -464,7 +460,7 @@ get_gap(const struct form *f, struct model *m, struct range_get *r,
 	return gap < rest ? gap + far : UINT64_MAX;
 }
 
-/* Where something moves, and how. */
+/* A position and its move. */
 struct move {
 	size_t at;
 	int grows;
@@ -489,7 +485,7 @@ get_move(const struct form *f, struct model *m, struct range_get *r,
 	v->by = d;
 }
 
-/* Makes n moves of what is in p. */
+/* Apply n moves to p. */
 static void
 move_all(const struct form *f, unsigned char *p, const struct move *v, size_t n)
 {
@@ -506,21 +502,21 @@ move_all(const struct form *f, unsigned char *p, const struct move *v, size_t n)
 
 /* ---- given the old words ---- */
 
-/* Which words changed, and the levels that they are of. */
+/* The changed words and their levels. */
 struct changes {
-	uint64_t *at;		/* u64[(n + 63) / 64], a bit for each word */
+	uint64_t *at;		/* u64[(n + 63) / 64], one bit per word */
 	size_t n;		/* how many */
 	uint32_t a, levels;
 	uint32_t *list;		/* [n], by levels */
 	uint32_t end[LEVELS];	/* of each level there */
 };
 
-/* The loop of find_changes, for words of one size. */
+/* The loop of find_changes for words of one size. */
 #define DIFFER_ALL(load, bytes) \
 	for (i = 0; i < n; i++) \
 		differs[i] = load(old + (bytes) * i) != load(new + (bytes) * i);
 
-/* Which words changed, by a byte for each on the way. */
+/* Mark the changed words, through one byte per word. */
 static void
 find_changes(unsigned size, const unsigned char *restrict old,
     const unsigned char *restrict new, size_t n,
@@ -545,8 +541,8 @@ find_changes(unsigned size, const unsigned char *restrict old,
 	c->n = t->before[marks_words(n)];
 }
 
-/* The next changes, of word *at of marks and on: LIST of them or a few more.  Four at a
- * time, so that it is seldom asked whether there is one more. */
+/* List the next LIST changes, or a few more, from word *at of marks on. Taking four per
+ * iteration makes the loop's end test rarer. */
 static size_t
 list_changes(const uint64_t *mark, size_t words, size_t *at,
     uint32_t list[LISTED])
@@ -568,8 +564,9 @@ list_changes(const uint64_t *mark, size_t words, size_t *at,
 	return n;
 }
 
-/* Which exponents become levels: the first takes what is below it too, about one
- * in 64 of the changes, the last is the greatest that changed.  count: of each. */
+/* Choose which exponents are levels. The first also takes all smaller ones, about one
+ * in 64 of the changes; the last is the greatest that changed. count: changes per
+ * exponent. */
 static void
 choose_levels(const uint32_t *count, struct changes *c)
 {
@@ -584,7 +581,7 @@ choose_levels(const uint32_t *count, struct changes *c)
 	c->levels = top - c->a + 1;
 }
 
-/* The changes level by level, in c->list; each level's end there in c->end. */
+/* Sort the changes by level into c->list; c->end has the end of each level. */
 static void
 sort_changes(const struct form *f, const unsigned char *old, size_t n,
     struct changes *c)
@@ -615,8 +612,8 @@ sort_changes(const struct form *f, const unsigned char *old, size_t n,
 		}
 }
 
-/* The level whose words are marked and whose changes are list[0..k).  -1: it takes
- * more than they do. */
+/* Write a level, whose words are marked and whose changes are list[0..k). Return -1 if
+ * it takes more bytes than the words. */
 static int
 put_level(struct out *o, const struct marks *t, const uint32_t *list, size_t k)
 {
@@ -624,16 +621,16 @@ put_level(struct out *o, const struct marks *t, const uint32_t *list, size_t k)
 	const unsigned char *most = o->w.start + o->n * size;
 	const unsigned char *most_bits = o->bits + o->n * size;
 	const size_t all = t->before[marks_words(o->n)];
-	struct bits b = o->b;	/* here, so that it stays in registers */
+	struct bits b = o->b;	/* local, so that it stays in registers */
 	size_t i, p, next = 0, is;
 
 	for (i = 0; i < k; i++) {
-		/* before the last one too, which tells whether it is too long */
+		/* before the last one too, to learn whether it is too long */
 		if (o->waits > WAIT - 2 * CHANGE || i + 1 == k)
 			code_waiting(o);
 		if (o->w.p > most || b.p > most_bits)
 			return -1;
-		/* a level's words are far apart, and no processor foresees them */
+		/* words of a level are too far apart for the hardware prefetcher */
 		p = list[i + AHEAD < k ? i + AHEAD : i];
 		__builtin_prefetch(o->old + p * size);
 		__builtin_prefetch(o->new + p * size);
@@ -652,7 +649,7 @@ put_level(struct out *o, const struct marks *t, const uint32_t *list, size_t k)
 	return 0;
 }
 
-/* Bits of a number of levels, less one. */
+/* Return the bits of a number of levels, less one. */
 static inline unsigned
 levels_bits(const struct form *f)
 {
@@ -665,14 +662,14 @@ log2_of(size_t n)
 	return 63u - (unsigned)__builtin_clzll(n);
 }
 
-/* Bits of the mean distance of n words, as a power of 2. */
+/* Return the bits of the mean distance of n words, as a power of 2. */
 static inline unsigned
 mean_bits(size_t n)
 {
 	return n > 1 ? 1 + log2_of(log2_of(n)) : 0;
 }
 
-/* Where things are while a group is coded. */
+/* Memory for coding one group. */
 struct room {
 	uint64_t *changed;	/* [(n + 63) / 64] */
 	struct marks marks;
@@ -702,8 +699,8 @@ room_get(struct room *r, const struct form *f, size_t n, int put,
 	return 0;
 }
 
-/* Appends the body, for which there is room; c are the changes, at least one.
- * -1: it would be longer than the words. */
+/* Append the body, for which there is room, of at least one change. Return -1 if it
+ * would be longer than the words. */
 static int
 put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 {
@@ -740,16 +737,17 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	return 0;
 }
 
-/* A level of which words are marked, which p has as they were; -1 where its changes are
- * not right. */
+/* Read a level into p, which holds the old words. Return -1 if its changes are
+ * invalid. */
 static int
 get_level(const struct form *f, struct model *m, const struct marks *t,
     unsigned char *p, size_t n, struct range_get *from, struct bits *bits)
 {
 	const size_t all = t->before[marks_words(n)];
-	struct range_get r = *from;	/* here, so that they stay in registers */
+	struct range_get r = *from;	/* local, so that it stays in registers */
 	struct bits b = *bits;
-	struct move v[MOVES];		/* they wait until their words are near */
+	/* moves wait until their words are in the cache */
+	struct move v[MOVES];
 	size_t i = 0, k = 0, next;
 	uint64_t gap = 0;
 

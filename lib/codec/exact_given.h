@@ -1,6 +1,6 @@
 /*
- * The bits of a group of values given what they were before, for exact.h, which says
- * how.
+ * Coding of a group's values given the old ones, for exact.h, which explains the
+ * method.
  */
 #ifndef ACE_EXACT_GIVEN_H
 #define ACE_EXACT_GIVEN_H
@@ -12,15 +12,15 @@ struct bytes;
 struct err;
 struct form;
 
-/* exact_given_bound(f, n): the most bytes that exact_given_put appends. */
+/* Return the largest size in bytes that exact_given_put appends. */
 size_t exact_given_bound(const struct form *f, size_t n);
-/* exact_given_put(f, old, new, n, out, too_long, e): appends the body, for which there is
- * room, unless all words are the same, or one of its two parts would be longer than the
- * words: then *too_long is 1.  Returns how many words changed. */
+/* Append the body, for which there is room, and return the number of changed words.
+ * Append nothing if no word changed, or if one of the two parts would be longer than
+ * the words: then *too_long is 1. */
 int exact_given_put(const struct form *f, const unsigned char *old,
     const unsigned char *new, size_t n, struct buf *out, int *too_long,
     struct err *e);
-/* exact_given_get(f, old, in, new, n, e): the inverse, of all that is left of in. */
+/* Decode the rest of in. */
 int exact_given_get(const struct form *f, const unsigned char *old,
     struct bytes *in, unsigned char *new, size_t n, struct err *e);
 

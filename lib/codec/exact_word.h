@@ -1,6 +1,4 @@
-/*
- * The words that exact codes: how large they are, and what their bits mean.
- */
+/* Size and layout of the words that exact codes. */
 #ifndef ACE_EXACT_WORD_H
 #define ACE_EXACT_WORD_H
 
@@ -10,7 +8,7 @@
 
 struct form {
 	uint8_t size, bits;	/* bytes; of which are used */
-	uint8_t mantissa, exponent;	/* bits; 0: there are no levels */
+	uint8_t mantissa, exponent;	/* bits; 0: no levels */
 	uint8_t sign;		/* the highest bit is one */
 };
 
@@ -59,7 +57,7 @@ sign_bit(const struct form *f)
 	return (uint64_t)1 << (f->bits - 1);
 }
 
-/* Where a value stands among all of its type: floats by their size. */
+/* Return the rank of a value among all values of its type; floats in order of size. */
 static inline uint64_t
 place(const struct form *f, uint64_t v)
 {

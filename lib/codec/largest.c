@@ -7,10 +7,8 @@
 enum { TOP_BITS = 11, MID_BITS = 10, SOME = 1024, LEAST = 16 };
 #define MAG 0x7fffffffu
 
-/*
- * The bin, counted from the top, in which the k-th largest lies; *k becomes
- * its rank in that bin.
- */
+/* Return the bin, counted from the top, that holds the k-th largest value; *k becomes
+ * its rank within that bin. */
 static uint32_t
 find_bin(const uint32_t *count, uint32_t bins, size_t *k)
 {
@@ -21,8 +19,8 @@ find_bin(const uint32_t *count, uint32_t bins, size_t *k)
 	return b;
 }
 
-/* The k-th largest (k from 1) of those of x[at[]] whose bits above shift
- * equal prefix; *k becomes its rank among its equals. */
+/* Return the k-th largest (k from 1) of the x[at[]] whose bits above shift equal
+ * prefix; *k becomes its rank among equal values. */
 static uint32_t
 refine(const float *x, const uint32_t *at, size_t m, uint32_t prefix, size_t *k)
 {
@@ -34,7 +32,7 @@ refine(const float *x, const uint32_t *at, size_t m, uint32_t prefix, size_t *k)
 		memset(count, 0, sizeof(count));
 		for (i = 0; i < m; i++) {
 			u = bytes_u32(x[at[i]]) & MAG;
-			/* without a branch that nobody can foretell */
+			/* branchless: the condition is unpredictable */
 			count[u >> (shift - MID_BITS) & ((1 << MID_BITS) - 1)]
 			    += u >> shift == prefix;
 		}
@@ -44,8 +42,7 @@ refine(const float *x, const uint32_t *at, size_t m, uint32_t prefix, size_t *k)
 	return prefix;
 }
 
-/* Of the m candidates at[], in place, those above t and the first `ties' that
- * equal it. */
+/* Keep, in place, the candidates at[m] above t and the first `ties' that equal it. */
 static size_t
 keep(const float *x, uint32_t *at, size_t m, uint32_t t, size_t ties)
 {
@@ -66,7 +63,7 @@ keep(const float *x, uint32_t *at, size_t m, uint32_t t, size_t ties)
 	return k;
 }
 
-/* The k largest of the m candidates at[], in place. */
+/* Keep, in place, the k largest of the m candidates at[]. */
 static size_t
 best(const float *x, uint32_t *at, size_t m, size_t k)
 {
@@ -77,7 +74,7 @@ best(const float *x, uint32_t *at, size_t m, size_t k)
 
 	if (m <= k)
 		return m;
-	/* two counts, so that equal neighbours need not wait */
+	/* two tables, so that equal neighbours need not wait for each other */
 	for (i = 0; i + 2 <= m; i += 2) {
 		count[(bytes_u32(x[at[i]]) & MAG) >> shift]++;
 		next[(bytes_u32(x[at[i + 1]]) & MAG) >> shift]++;
@@ -91,8 +88,8 @@ best(const float *x, uint32_t *at, size_t m, size_t k)
 	return keep(x, at, m, t, rank);
 }
 
-/* A magnitude that the k largest are not below, but few others above: foretold
- * by some of the values, so that it may be wrong. */
+/* Estimate, from a sample, a magnitude that the k largest reach but few other values
+ * do. It may be wrong. */
 static uint32_t
 border(const float *x, size_t n, size_t k)
 {

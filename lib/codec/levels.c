@@ -11,7 +11,7 @@ wide(uint16_t h)
 	return (double)bytes_f32((uint32_t)h << 16);
 }
 
-/* bf16, to nearest even, cut to the largest. */
+/* Round to bf16, nearest even, limited to the largest finite value. */
 static uint16_t
 narrow(double v)
 {
@@ -33,7 +33,7 @@ levels_make(struct levels *l)
 	}
 }
 
-/* The lower of the two means of m[k], and *upper. */
+/* Return the lower mean of two clusters of m[k], and the upper one in *upper. */
 static double
 two_means(const float *m, size_t k, double mean, double *upper)
 {
@@ -58,7 +58,7 @@ two_means(const float *m, size_t k, double mean, double *upper)
 	return low;
 }
 
-/* Between neighbours' middles: t[j] between v[j] and v[j + 1]. */
+/* Set t[j] midway between v[j] and v[j + 1]. */
 static void
 thresholds(const struct levels *l, float t[LEVELS_MAX])
 {
@@ -78,7 +78,7 @@ nearest(const struct levels *l, const float t[LEVELS_MAX], float m)
 	return q;
 }
 
-/* Eight levels from a on, r apart; their squared error. */
+/* Set eight levels from a with ratio r, and return their squared error. */
 static double
 eight(struct levels *l, double a, double r, const float *m, size_t k)
 {
@@ -103,7 +103,8 @@ eighth(double x)
 	return sqrt(sqrt(sqrt(x)));
 }
 
-/* 1/7 = 1/8 + 1/64 + ...: by square roots, which are the same everywhere. */
+/* Return x^(1/7), as 1/7 = 1/8 + 1/64 + ..., by square roots, which are the same on
+ * every machine. */
 static double
 seventh(double x)
 {
@@ -125,7 +126,7 @@ fit_eight(struct levels *l, double low, double high, const float *m, size_t k)
 	struct levels other = *l;
 	double error = eight(l, low * sqrt(r), r, m, k);
 
-	/* a few large ones among small ones: they are the error */
+	/* a few large magnitudes among small ones dominate the error */
 	if (eight(&other, low, ends, m, k) < error)
 		*l = other;
 }
@@ -148,7 +149,7 @@ levels_fit(struct levels *l, const float *m, size_t k)
 	a = sum / (double)k;
 	if (l->n == 2) {
 		a = two_means(m, k, a, &high);
-		/* no ratio is above LEVELS_TOP: then the upper one is right */
+		/* the ratio cannot exceed LEVELS_TOP: then keep the upper level */
 		if (a < high / wide(LEVELS_TOP))
 			a = high / wide(LEVELS_TOP);
 	}

@@ -1,6 +1,6 @@
 /*
- * A few magnitudes that stand for many: the levels a, a r, a r^2, ... of
- * TOPK's value formats q4, q2 and mag.
+ * A few magnitudes that represent many: the levels a, a r, a r^2, ... of TOPK's value
+ * formats q4, q2 and mag.
  */
 #ifndef ACE_LEVELS_H
 #define ACE_LEVELS_H
@@ -12,26 +12,25 @@ enum { LEVELS_MAX = 8, LEVELS_TOP = 0x7f7f };
 
 struct levels {
 	unsigned n;		/* 1, 2 or 8 */
-	uint16_t a, r;		/* bf16, at most LEVELS_TOP; 1 has no r */
+	uint16_t a, r;		/* bf16, at most LEVELS_TOP; n = 1 has no r */
 	float v[LEVELS_MAX];	/* at most the largest f32 */
 };
 
-/* levels_make(l): computes v from n, a and r, multiplying in f64. */
+/* Compute v from n, a and r, in f64. */
 void levels_make(struct levels *l);
 
 /*
- * levels_fit(l, m, k): finds a, r and v for the k > 0 magnitudes in m.  The
- * caller has set n, which decides how the levels are chosen:
+ * Fit a, r and v to the k > 0 magnitudes m.  n, set by the caller, decides how:
  *
  *   1   their mean
  *   2   their two means (Lloyd's iteration from the mean)
- *   8   in equal ratios from the least magnitude to the largest; these two
- *       are either the outer levels or the middles of the outer cells,
- *       whichever errs less (this rule is our own)
+ *   8   equal ratios from the least magnitude to the largest, which are either the
+ *       outer levels or the middles of the outer cells, whichever has the smaller
+ *       error (our own rule)
  */
 void levels_fit(struct levels *l, const float *m, size_t k);
 
-/* levels_code(l, m, k, c): c[i] = the index of the level nearest to m[i]. */
+/* Set c[i] to the index of the level nearest to m[i]. */
 void levels_code(const struct levels *l, const float *m, size_t k,
     uint16_t *c);
 

@@ -1,11 +1,10 @@
 /*
- * LOSSLESS: the bytes of f32 (param 0), or of the nearest bf16 (param 1), in
- * planes.
+ * LOSSLESS: the bytes of f32 (parameter 0), or of the nearest bf16 (1), in planes.
  *
  *   body  := planes of 4 or 2 bytes (planes.h), most significant first
  *
- * The sign is moved below the mantissa first, so that the exponent is a plane
- * by itself: it is where gradients have little entropy (2.6 bits).
+ * The sign is moved below the mantissa first, so that the exponent, in which gradients
+ * have little entropy (2.6 bits), is a plane by itself.
  */
 #include <string.h>
 
@@ -132,7 +131,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 }
 
 static void
-foretell(const struct codec_plan *plan, const struct estimate *m,
+estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
 	*error = 0;
@@ -141,5 +140,5 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 const struct codec_impl lossless_planes = {
 	.name = "lossless", .parse = parse, .format = format, .bound = bound,
 	.encode = encode, .decode = decode, .max_param = BF16,
-	.raw = 1, .dense = 1, .tells = 1, .foretell = foretell
+	.raw = 1, .dense = 1, .gives_y = 1, .estimate = estimated
 };

@@ -4,22 +4,22 @@
  *
  *   Q of the step before;  twice:  P = orthonormal(M Q),  Q = M^T P
  *
- * PowerSGD keeps Q and iterates once.  Here it is taken out of the body that
- * was sent last (codec_encode_after), which a sender's state has anyway; where
- * there is none, or another codec's, Q is random, seeded, and the second
- * iteration stands in for the warm start.
+ * PowerSGD keeps Q and iterates once.  Here Q is decoded from the last body sent
+ * (codec_encode_after), which the sender's state has anyway.  Without one, or with
+ * that of another codec, Q is random (seeded); the second iteration then replaces the
+ * warm start.
  *
- * The matrix has the tensor's rows: C columns (its last dimension), the first
- * value of the group in column offset mod C; what the first and the last row
- * lack is 0 and not decoded.  Where C is 1 or above n / 2, C = floor(sqrt n)
- * and the first column is 0 (ours).
+ * The matrix has the tensor's rows: C columns (the last dimension), and the group's
+ * first value is in column offset mod C.  Values missing from the first and last row
+ * are 0 and not decoded.  If C is 1 or above n / 2, then C = floor(sqrt n) and the
+ * first column is 0 (ours).
  *
  *   body := nothing                             all values are 0
  *         | i16 e  P columns  Q columns         of 2^-e times the values
  *
- * min(rank, rows, C) columns each, bf16, or blocks as Q8's with parameter
- * 128 + rank; column by column.  x = 2^e sum_r P[row][r] Q[col][r], products
- * and sums in f32 in the order of r.
+ * min(rank, rows, C) columns each, bf16 or, with parameter 128 + rank, blocks as Q8's;
+ * column by column.  x = 2^e sum_r P[row][r] Q[col][r]; products and sums are f32, in
+ * the order of r.
  */
 #include <math.h>
 #include <string.h>
@@ -58,7 +58,7 @@ format(const struct codec_plan *plan, char buf[CODEC_ARG])
 		memcpy(buf + strlen(buf), ":q8", 4);
 }
 
-/* How the group lies in its matrix. */
+/* The group's position in its matrix. */
 struct shape {
 	size_t n, cols, rows, first;	/* first: column of value 0 */
 	unsigned rank;
@@ -92,7 +92,7 @@ shape_of(struct shape *s, const struct codec_ctx *c, unsigned rank, size_t n)
 	s->rank = rank < s->cols ? rank : (unsigned)s->cols;
 }
 
-/* The values of row i: from x[*at] on, from column *col on; how many. */
+/* Return the number of values in row i: from x[*at] on, starting in column *col. */
 static size_t
 row_of(const struct shape *s, size_t i, size_t *at, size_t *col)
 {
@@ -138,7 +138,7 @@ size(const struct codec_plan *plan, const struct codec_ctx *ctx, size_t n)
 	return 2 + size_of(&s, plan->param);
 }
 
-/* sum a[i] b[i], term i in lane i % 16. */
+/* Return sum a[i] b[i], term i in lane i % 16. */
 static double
 dot(const float *a, const float *b, size_t n)
 {
@@ -169,7 +169,7 @@ add(float *restrict y, float f, const float *restrict x, size_t n)
 		y[i] += f * x[i];
 }
 
-/* P = M Q; columns one after the other */
+/* P = M Q, column after column. */
 static void
 times(const struct shape *s, const float *m, const float *q, float *p)
 {
@@ -200,7 +200,7 @@ times_back(const struct shape *s, const float *m, const float *p, float *q)
 	}
 }
 
-/* Gram and Schmidt's, modified; a column that the others explain becomes 0. */
+/* Modified Gram-Schmidt; a column that depends on the earlier ones becomes 0. */
 static void
 orthonormal(float *p, size_t rows, unsigned rank)
 {
@@ -223,7 +223,7 @@ orthonormal(float *p, size_t rows, unsigned rank)
 	}
 }
 
-/* Rounds the columns to what is sent, and sends it. */
+/* Round the columns to the transmitted precision and write them. */
 static unsigned char *
 put_columns(const struct codec_in *in, unsigned char *out, float *c, size_t n,
     unsigned rank)
@@ -275,8 +275,7 @@ get_columns(const struct kern *kern, unsigned param, const unsigned char *p,
 	return 0;
 }
 
-/* The Q that was sent last, as far as there is one: up to s->rank columns into
- * q, how many. */
+/* Read up to s->rank columns of the Q sent last into q. Return how many there are. */
 static unsigned
 warm(const struct codec_in *in, const struct shape *s, float *q)
 {
@@ -297,7 +296,7 @@ warm(const struct codec_in *in, const struct shape *s, float *q)
 	    0 : was.rank;
 }
 
-/* q where the iteration begins. */
+/* Set q to where the iteration begins. */
 static void
 start(const struct codec_in *in, const struct shape *s, float *q)
 {
@@ -419,14 +418,12 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return r;
 }
 
-/*
- * The share of an R x C matrix of independent values that a direction of the
- * codec's two rounds holds, v random: |M^T M M^T M v|^2 / |M M^T M v|^2 =
- * R m4 / m3, with the moments of M^T M / R for C / R = g (Marchenko, Pastur
- * 1967).  Then what rounding the columns loses.
- */
+/* Share of the energy of an R x C matrix of independent values in one direction after
+ * the codec's two rounds from a random v: |M^T M M^T M v|^2 / |M M^T M v|^2 = R m4 /
+ * m3, with the moments of M^T M / R for C / R = g (Marchenko, Pastur 1967). Then the
+ * error of rounding the columns. */
 static void
-foretell(const struct codec_plan *plan, const struct estimate *m,
+estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
 	double c = m->ctx.cols, g, rank = plan->param & (Q8 - 1), held;
@@ -440,7 +437,7 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 	rank = fmin(rank, fmin(c, m->n / c));
 	held = rank / c * (1 + 6 * g + 6 * g * g + g * g * g) /
 	    (1 + 3 * g + g * g);
-	/* no more than as many directions as there are hold all */
+	/* all directions together hold all of the energy */
 	held = fmax(fmin(held, 1), rank / fmin(c, m->n / c));
 	*error = m->sumsq * (1 - held * (plan->param & Q8 ? 1 - 6e-5 :
 	    1 - 0x1p-16));
@@ -449,5 +446,5 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 const struct codec_impl lowrank_codec = {
 	.name = "lowrank", .parse = parse, .format = format, .bound = bound,
 	.size = size, .encode = encode, .decode = decode, .min_param = 1,
-	.max_param = MAX_RANK, .flag_param = Q8, .after = 1, .fixed = 1, .foretell = foretell
+	.max_param = MAX_RANK, .flag_param = Q8, .after = 1, .fixed = 1, .estimate = estimated
 };

@@ -1,9 +1,9 @@
 /*
- * NONZERO: the values that are not +0, as they are, and where they stand.
+ * NONZERO: the values that are not +0, exactly, and their positions.
  *
- *   body := varint k  the positions (rice_put_positions)  f32[k]: unless k = 0
+ *   body := varint k  the positions (rice_put_positions)  f32[k]: only k if k = 0
  *
- * It loses nothing, and is what a mean of sparse shards is written as.
+ * It is lossless; averages of sparse shards are written in it.
  */
 #include <string.h>
 
@@ -72,7 +72,7 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l,
 }
 
 static void
-foretell(const struct codec_plan *plan, const struct estimate *m,
+estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
 	double k = m->nonzero;
@@ -84,5 +84,5 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 
 const struct codec_impl nonzero_codec = {
 	.name = "nonzero", .parse = codec_no_arg, .bound = bound,
-	.encode = encode, .list = list, .tells = 1, .foretell = foretell
+	.encode = encode, .list = list, .gives_y = 1, .estimate = estimated
 };

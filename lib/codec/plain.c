@@ -1,12 +1,12 @@
 /*
  * F32, F16, BF16: the values one after another.
  *
- * The difference x - code(x) is exact in f32.  In range that is arithmetic:
- * it is a multiple of x's last place and no larger than half a place of the
- * short format.  Past the largest finite value the code is not infinity but
- * the largest finite value cut to a multiple of x's last place, so that the
- * difference, less than 2^24 such places, is exact too; the residual keeps
- * it.  (For F16 and |x| >= 2^40 that leaves zero: the wrong codec.)
+ * The difference x - code(x) is exact in f32.  In range this follows from arithmetic:
+ * the difference is a multiple of the last place of x and at most half a place of the
+ * short format.  Beyond the largest finite value the code is not infinity but the
+ * largest finite value, cut to a multiple of x's last place, so that the difference is
+ * less than 2^24 such places and exact too; the residual keeps it.  (For F16 and
+ * |x| >= 2^40 the code is 0: choose another codec.)
  */
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 enum { CHUNK = 1024 };
 
-#define F16_OVER 0x477ff000u	/* 65520: the first that rounds to infinity */
+#define F16_OVER 0x477ff000u	/* 65520: the smallest that rounds to infinity */
 #define BF16_OVER 0x7f7f8000u	/* 2^128 - 2^119 */
 
 static size_t
@@ -56,7 +56,7 @@ decode_f32(const struct codec_out *o, struct bytes *b, struct err *e)
 	return 0;
 }
 
-/* The magnitude of f16 for a magnitude m that overflows it. */
+/* Return the f16 magnitude for a magnitude m that overflows f16. */
 static uint16_t
 largest_f16(uint32_t m)
 {
@@ -68,7 +68,7 @@ largest_f16(uint32_t m)
 		return 0;
 	ulp = s > 0 ? (uint32_t)1 << s : 1;
 	top -= top % ulp;
-	/* top < 2^16 has at most 11 bits from its first to its last */
+	/* top < 2^16 spans at most 11 bits */
 	for (h = 30; top < 32768 && top != 0; top *= 2)
 		h--;
 	return top != 0 ? (uint16_t)(h << 10 | (top >> 5 & 0x3ff)) : 0;
@@ -175,9 +175,10 @@ decode_bf16(const struct codec_out *o, struct bytes *b, struct err *e)
 	return decode16(o, b, "bf16", o->kern->from_bf16, e);
 }
 
-/* ---- foretold ---- */
+/* ---- estimated ---- */
 
-/* Rounding to a significand of `bits' after the point, down to `least'. */
+/* Return the error of rounding to a significand of `bits' after the point and exponents
+ * from `least' on. */
 static double
 rounding(const struct estimate *m, int bits, int least)
 {
@@ -195,21 +196,21 @@ rounding(const struct estimate *m, int bits, int least)
 }
 
 static void
-foretell_f32(const struct codec_plan *plan, const struct estimate *m,
+estimated_f32(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
 	*error = 0;
 }
 
 static void
-foretell_f16(const struct codec_plan *plan, const struct estimate *m,
+estimated_f16(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
 	*error = m->max < 65520 ? rounding(m, 10, -24) : HUGE_VAL;
 }
 
 static void
-foretell_bf16(const struct codec_plan *plan, const struct estimate *m,
+estimated_bf16(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
 	*error = m->max < 0x1.ffp127 ? rounding(m, 7, -133) : HUGE_VAL;
@@ -218,15 +219,15 @@ foretell_bf16(const struct codec_plan *plan, const struct estimate *m,
 const struct codec_impl plain_f32 = {
 	.name = "f32", .parse = codec_no_arg, .bound = bound32,
 	.encode = encode_f32, .decode = decode_f32, .raw = 1,
-	.tells = 1, .dense = 1, .fixed = 1, .foretell = foretell_f32
+	.gives_y = 1, .dense = 1, .fixed = 1, .estimate = estimated_f32
 };
 const struct codec_impl plain_f16 = {
 	.name = "f16", .parse = codec_no_arg, .bound = bound16,
 	.encode = encode_f16, .decode = decode_f16, .raw = 1,
-	.dense = 1, .fixed = 1, .foretell = foretell_f16
+	.dense = 1, .fixed = 1, .estimate = estimated_f16
 };
 const struct codec_impl plain_bf16 = {
 	.name = "bf16", .parse = codec_no_arg, .bound = bound16,
 	.encode = encode_bf16, .decode = decode_bf16, .raw = 1,
-	.dense = 1, .fixed = 1, .foretell = foretell_bf16
+	.dense = 1, .fixed = 1, .estimate = estimated_bf16
 };

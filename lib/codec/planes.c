@@ -1,6 +1,4 @@
-/*
- * Planes of bytes, each coded as suits it.  See planes.h.
- */
+/* Byte planes, each coded by the method that suits it. See planes.h. */
 #include <string.h>
 
 #include "base/bytes.h"
@@ -14,12 +12,12 @@ enum { SAMPLE = 4096 };
 size_t
 planes_bound(size_t n, size_t planes)
 {
-	/* a plane's code is never kept when longer than the plane, but is
-	 * written before that is known */
+	/* A plane's code is never kept if it is longer than the plane, but it is
+	 * written before its length is known. */
 	return planes * (n + 16) + rans_bound(n);
 }
 
-/* count becomes how often each byte is in s. */
+/* Write plane s[n]; count receives how often each byte occurs. */
 static unsigned char *
 put_plane(unsigned char *out, const unsigned char *s, size_t n,
     uint32_t count[RANS_SYMBOLS])
@@ -38,8 +36,8 @@ put_plane(unsigned char *out, const unsigned char *s, size_t n,
 	guess = rans_estimate(count, n);
 	guess = guess < n ? guess : n - 1;
 	*out = LZ4;
-	/* LZ4 where it beats entropy (repeats longer than a byte); a sample of a
-	 * long plane is asked first */
+	/* LZ4 if it beats entropy coding (repeats longer than a byte); long planes try
+	 * a sample first */
 	len = n > 4 * SAMPLE && pack_lz4(out + 11, guess / (n / SAMPLE) + 64,
 	    s + n / 2, SAMPLE) == 0 ? 0 : pack_lz4(out + 11, guess, s, n);
 	if (len == 0 && guess < n - n / 64) {
@@ -57,7 +55,7 @@ put_plane(unsigned char *out, const unsigned char *s, size_t n,
 	return out + 1 + i + len;
 }
 
-/* Is a value 0 in all planes where it is in the first? */
+/* Return whether a value is 0 in all planes if it is 0 in the first. */
 static int
 zero_whole(const unsigned char *s, size_t n, size_t planes)
 {
@@ -70,8 +68,8 @@ zero_whole(const unsigned char *s, size_t n, size_t planes)
 	return rest == 0;
 }
 
-/* The planes s[n] each; where a 0 in the first means 0 in all, the others
- * without those values. */
+/* Write the planes, s[n] each. If a 0 in the first plane means 0 in all, the others
+ * omit those values. */
 unsigned char *
 planes_put(unsigned char *out, unsigned char *s, size_t n, size_t planes)
 {
@@ -135,7 +133,7 @@ planes_get(struct bytes *b, unsigned char *s, size_t n, size_t planes)
 	for (j = 1; j < planes; j++) {
 		if (k > 0 && get_plane(b, bytes_u8(b), s + j * n, k) < 0)
 			return -1;
-		/* to where the first plane is not 0 */
+		/* move values to where the first plane is not 0 */
 		for (i = n, left = k; k < n && i-- > 0; )
 			s[j * n + i] = s[i] != 0 ? s[j * n + --left] : 0;
 	}

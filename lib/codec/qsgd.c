@@ -4,19 +4,18 @@
  *   Q(g)_i = sign(g_i) * ||g||_2 * q_i,   q_i = l/s or (l+1)/s,
  *   l = floor(a), a = s |g_i| / ||g||_2,  P(q_i = (l+1)/s) = a - l
  *
- * (Alistarh et al. 2017, section 3.1), unbiased.  ||g||_2 is the group's norm.
- * The noise is base/rng.h's, keyed by seed, step, group and element.
+ * (Alistarh et al. 2017, section 3.1), unbiased.  ||g||_2 is the norm of the group.
+ * Random numbers: base/rng.h, keyed by seed, step, group and element.
  *
  *   body := f32 norm  codes s + sign * l, each as wide as 2s, packed, or
- *   (shorter, s < 128) their rANS, rans.h; the codes only when the norm is
- *   not 0
+ *   (if shorter, s < 128) their rANS code, rans.h; no codes if the norm is 0
  *
- * qsgd:S:mse, ours: instead of ||g||_2 that norm is written which leaves the
- * least error, s <g, l> / <l, l>.  It is not unbiased any more, but it shortens
- * what is left under error feedback however few the levels are.
+ * qsgd:S:mse (ours) writes the norm of least error, s <g, l> / <l, l>, instead of
+ * ||g||_2.  It is biased, but makes the residual of error feedback smaller for any
+ * number of levels.
  *
- * The paper codes the levels with Elias's integers; rANS is within a percent
- * of their entropy, which Elias's are not.
+ * The paper codes the levels with Elias's integers; rANS comes within a percent of
+ * their entropy, Elias's code does not.
  */
 #include <math.h>
 #include <string.h>
@@ -37,14 +36,14 @@ enum { NOISE = 1024,	/* numbers at a time */
 
 /* ---- codes of a fixed width ---- */
 
-/* How many bytes n codes of w bits each take. */
+/* Return the bytes of n codes of w bits. */
 static inline size_t
 bits_size(size_t n, unsigned w)
 {
 	return n / 8 * w + (n % 8 * w + 7) / 8;
 }
 
-/* Eight codes, a byte each, to 8 w bits: neighbours join, three times over. */
+/* Pack eight codes, one per byte, into 8 w bits: neighbours are joined, three times. */
 static uint64_t
 join(uint64_t v, unsigned w)
 {
@@ -69,8 +68,8 @@ part(uint64_t v, unsigned w)
 	return (v & m1) | (v >> w & m1) << 8;
 }
 
-/* Packs n codes, each below 2^w with w from 1 to 8: bits fill bytes from the least
- * significant one, the padding of the last byte is 0. */
+/* Pack n codes below 2^w, 1 <= w <= 8. Bits fill bytes from the least significant one;
+ * the last byte is padded with 0. */
 static void
 bits_pack(unsigned char *p, const unsigned char *c, size_t n, unsigned w)
 {
@@ -91,7 +90,7 @@ bits_pack(unsigned char *p, const unsigned char *c, size_t n, unsigned w)
 	memcpy(p, t, bits_size(n - i, w));
 }
 
-/* The inverse; -1 when the padding is not 0. */
+/* Unpack. Return -1 if the padding is not 0. */
 static int
 bits_unpack(unsigned char *c, const unsigned char *p, size_t n, unsigned w)
 {
@@ -121,8 +120,8 @@ bits_unpack(unsigned char *c, const unsigned char *p, size_t n, unsigned w)
 
 /* ---- names ---- */
 
-/* The parameter is the number of levels; so is the plan's argument, and half a
- * level more for mse. */
+/* The parameter and the plan's argument are the number of levels; mse adds 0.5 to the
+ * argument. */
 static int
 parse(const char *arg, struct codec_plan *plan, struct err *e)
 {
@@ -186,7 +185,7 @@ pack_wide(unsigned char *p, const uint16_t *q, size_t n)
 		*p = (unsigned char)acc;
 }
 
-/* The values of codes of at most eight bits; -1 when one is above 2 s. */
+/* Decode codes of at most eight bits. Return -1 if one is above 2 s. */
 static int
 values(float *x, const unsigned char *code, size_t n, unsigned s, double unit)
 {
@@ -203,7 +202,8 @@ values(float *x, const unsigned char *code, size_t n, unsigned s, double unit)
 	return most <= 2 * s ? 0 : -1;
 }
 
-/* Codes of at most eight bits; rc has room for their rANS.  The length. */
+/* Write codes of at most eight bits; rc has room for their rANS code. Return the
+ * length. */
 static size_t
 pack_narrow(unsigned char *p, const unsigned char *c, size_t n, unsigned w,
     unsigned char *rc)
@@ -222,8 +222,8 @@ pack_narrow(unsigned char *p, const unsigned char *c, size_t n, unsigned w,
 	return len;
 }
 
-/* The codes of n values, at most NOISE: s + l or, for x below 0, s - l, where l
- * is a rounded at random.  At a = s there is nothing left to be rounded up. */
+/* Quantise n values, at most NOISE, to s + l or, for x < 0, s - l, where l is a rounded
+ * at random. At a = s there is nothing to round up. */
 static void
 some_levels(uint16_t *q, const float *x, const uint32_t *noise, size_t n,
     double inv, int s)
@@ -242,7 +242,7 @@ some_levels(uint16_t *q, const float *x, const uint32_t *noise, size_t n,
 	}
 }
 
-/* The codes, into q, or where that is NULL as bytes into c. */
+/* Quantise all values into q or, if that is NULL, as bytes into c. */
 static void
 levels(const struct codec_in *in, uint16_t *q, unsigned char *c, double inv)
 {
@@ -264,7 +264,7 @@ levels(const struct codec_in *in, uint16_t *q, unsigned char *c, double inv)
 	}
 }
 
-/* The norm of least error for values coded as q or, where that is NULL, c. */
+/* Return the norm of least error for values coded as q or, if that is NULL, c. */
 static float
 least(const struct codec_in *in, const uint16_t *q, const unsigned char *c)
 {
@@ -312,7 +312,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 		norm = least(in, w > 8 ? q : NULL, tmp);
 	bytes_put_f32(p, &norm, 1);
 	unit = (double)norm / (double)s;
-	if (!(norm > 0)) {		/* nothing but zeros was drawn */
+	if (!(norm > 0)) {		/* only zeros were drawn */
 		if (in->y != NULL)
 			memset(in->y, 0, n * sizeof(*in->y));
 	} else if (w > 8) {
@@ -349,7 +349,7 @@ unpack_wide(const struct codec_out *o, const unsigned char *p, double unit)
 	return acc == 0 ? 0 : -1;
 }
 
-/* len bytes of codes of at most eight bits; tmp: n bytes of room */
+/* Decode len bytes of codes of at most eight bits; tmp has room for n bytes. */
 static int
 unpack_narrow(const struct codec_out *o, const unsigned char *p, size_t len,
     double unit, unsigned char *tmp)
@@ -392,7 +392,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return r == 0 ? 0 : codec_corrupt("qsgd", "bad codes", e);
 }
 
-/* ---- foretold ---- */
+/* ---- estimated ---- */
 
 /* Packed where that is less. */
 static int64_t
@@ -418,7 +418,7 @@ bytes_of(const struct estimate *m, const struct codec_plan *plan)
 	return (int64_t)(plan->param < 128 && bytes < all ? bytes : all);
 }
 
-/* Stochastic rounding to multiples of the norm / levels. */
+/* Return the error of stochastic rounding to multiples of norm / levels. */
 static double
 error_of(const struct estimate *m, double levels)
 {
@@ -434,7 +434,7 @@ error_of(const struct estimate *m, double levels)
 }
 
 static void
-foretell(const struct codec_plan *plan, const struct estimate *m,
+estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
 	*bytes = bytes_of(m, plan);
@@ -444,6 +444,6 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 const struct codec_impl qsgd_codec = {
 	.name = "qsgd", .parse = parse, .format = format,
 	.contract = contract, .bound = bound,
-	.encode = encode, .decode = decode, .min_param = 1, .max_param = 255, .tells = 1,
-	.foretell = foretell
+	.encode = encode, .decode = decode, .min_param = 1, .max_param = 255, .gives_y = 1,
+	.estimate = estimated
 };

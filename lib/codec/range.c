@@ -61,12 +61,9 @@ range_put_carry(unsigned char *start, unsigned char *p)
 		;
 }
 
-/*
- * Finds the fewest bytes, *k of them, that place a number in [low, low +
- * range) whatever bytes follow.  Returns the 64-bit number that begins with
- * them and goes on with zeros.  The result is below low where it wrapped: then
- * a carry must be added to the bytes before.
- */
+/* Find the fewest bytes, *k, that give a number in [low, low + range) whatever bytes
+ * follow. Return the 64-bit number that begins with them and ends with zeros. A result
+ * below low has wrapped: add a carry to the bytes before. */
 static uint64_t
 shortest(uint64_t low, uint64_t range, unsigned *k)
 {
@@ -94,7 +91,7 @@ range_put_end(struct range_put w)
 	return (size_t)(w.p - w.start);
 }
 
-/* The eight bytes at p[at], zeros from p[n] on. */
+/* Return the eight bytes at p[at], with zeros from p[n] on. */
 static uint64_t
 eight(const unsigned char *p, size_t at, size_t n)
 {

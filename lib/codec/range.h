@@ -1,14 +1,13 @@
 /*
- * A binary adaptive range coder (Martin 1979; Subbotin's and LZMA's kind, with
- * 64 bits and carries written back).
+ * A binary adaptive range coder (Martin 1979), as Subbotin's and LZMA's, with 64 bits and
+ * carries propagated to earlier bytes.
  *
- * Each kind of decision has a probability p that adapts: the n-th time, p
- * moves towards the bit that was seen by 1/(n + 1.5) of the way, as Krichevsky
- * and Trofimov's estimate does.  The rate never falls below about 1/256, so
- * that old decisions are slowly forgotten.
+ * Each kind of decision has an adaptive probability p: at its n-th use p moves towards the
+ * bit seen by 1/(n + 1.5) of the distance, the Krichevsky-Trofimov estimate.  The rate
+ * never falls below about 1/256, so that old decisions are slowly forgotten.
  *
- * The functions are inline, so that a coder stays in registers and a decision
- * costs a few nanoseconds.
+ * The functions are inline, so that a coder stays in registers and a decision takes a few
+ * nanoseconds.
  */
 #ifndef ACE_RANGE_H
 #define ACE_RANGE_H
@@ -18,7 +17,7 @@
 
 enum { RANGE_BITS = 16, RANGE_LIMIT = 255 };
 
-/* P(1) in units of 2^-16, and how often it was used. */
+/* P(1) in units of 2^-16, and the number of uses. */
 struct range_bit {
 	uint16_t p, n;
 };
@@ -26,7 +25,7 @@ struct range_bit {
 /* 2^16 / (n + 1.5) */
 extern const uint16_t range_rate[RANGE_LIMIT + 1];
 
-/* range_start(b, n): sets b[n] to decisions that have seen nothing yet. */
+/* Reset b[n] to decisions without history. */
 void range_start(struct range_bit *b, size_t n);
 
 #define RANGE_INLINE static inline __attribute__((always_inline))
@@ -44,14 +43,14 @@ range_learn(struct range_bit *b, int bit)
 	b->p = (uint16_t)p;
 }
 
-/* The same without a branch: none is 0 for the bit 1, and ~0 for 0. */
+/* Update without a branch: none is 0 for bit 1, ~0 for bit 0. */
 RANGE_INLINE void
 range_learn_even(struct range_bit *b, uint32_t none)
 {
 	uint32_t rate = range_rate[b->n], p = b->p, d;
 
 	b->n = (uint16_t)(b->n + (b->n < RANGE_LIMIT));
-	/* one product: of the way up to 65512, or down to 24 */
+	/* one product: towards 65512, or down to 24 */
 	d = ((65536 - 24 - p) & ~none) | ((p - 24) & none);
 	d = (d * rate >> 16 ^ none) - none;
 	b->p = (uint16_t)(p + d);
@@ -63,13 +62,12 @@ struct range_put {
 	unsigned char *start, *p;
 };
 
-/* range_put_start(p): a coder that writes to p, where the caller has room. */
+/* Return a coder that writes to p; the caller provides the room. */
 struct range_put range_put_start(unsigned char *p);
-/* range_put_end(w): ends the code and returns the number of its bytes, at
- * least one.  It decodes alike whatever bytes follow it; w is used up. */
+/* End the code and return its size in bytes, at least one. It decodes alike whatever
+ * bytes follow; w cannot be used again. */
 size_t range_put_end(struct range_put w);
-/* range_put_carry(start, p): adds one to the number written in the bytes from
- * start up to p. */
+/* Add one to the number in the bytes from start up to p. */
 void range_put_carry(unsigned char *start, unsigned char *p);
 
 RANGE_INLINE void
@@ -85,7 +83,7 @@ range_put_shift(struct range_put *w)
 	w->range <<= 32;
 }
 
-/* Without a branch, which would be taken wrongly half of the time. */
+/* As range_put, without a branch, for bits that are hard to predict. */
 RANGE_INLINE void
 range_put_even(struct range_put *w, struct range_bit *b, int bit)
 {
@@ -105,17 +103,15 @@ range_put_even(struct range_put *w, struct range_bit *b, int bit)
 struct range_get {
 	uint64_t code, range;
 	const unsigned char *p;
-	size_t at, n;		/* the next byte; past n are zeros */
+	size_t at, n;		/* the next byte; zeros from n on */
 };
 
-/* range_get_start(p, n): reads a code that lies within the n bytes at p. */
+/* Return a decoder of a code that lies within the n bytes at p. */
 struct range_get range_get_start(const unsigned char *p, size_t n);
-/* range_get_end(r): the length of the code in bytes, which is above n when the
- * code was cut short; SIZE_MAX when it does not end as range_put_end would
- * have ended it. */
+/* Return the length of the code in bytes: above n if the code was cut short, SIZE_MAX
+ * if range_put_end would have ended it otherwise. */
 size_t range_get_end(struct range_get r);
-/* range_get_tail(p, at, n): the four bytes from p[at], with zeros for those
- * that lie past p[n]. */
+/* Return the four bytes from p[at], with zeros from p[n] on. */
 uint32_t range_get_tail(const unsigned char *p, size_t at, size_t n);
 
 RANGE_INLINE void
@@ -153,8 +149,7 @@ range_get_bit(struct range_get *r, struct range_bit *b)
 	return bit;
 }
 
-/* The same for a decision that nobody can foretell: without a branch, which
- * would be taken wrongly half of the time. */
+/* As range_get, without a branch, for bits that are hard to predict. */
 RANGE_INLINE int
 range_get_even(struct range_get *r, struct range_bit *b)
 {

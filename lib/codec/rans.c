@@ -42,7 +42,8 @@ rans_count(const unsigned char *s, size_t n, uint32_t count[RANS_SYMBOLS])
 	uint64_t v;
 	size_t i;
 
-	/* equal neighbours do not wait, and eight of them are counted at once */
+	/* equal neighbours do not wait for each other, and eight are counted per
+	 * iteration */
 	memset(way, 0, sizeof(way));
 	for (i = 0; i + 8 <= n; i += 8) {
 		memcpy(&v, s + i, sizeof(v));
@@ -68,12 +69,13 @@ rans_count(const unsigned char *s, size_t n, uint32_t count[RANS_SYMBOLS])
 size_t
 rans_bound(size_t n)
 {
-	/* at most 12 bits a symbol; a table entry is at most two bytes and an
-	 * empty run three */
+	/* at most 12 bits per symbol; a table entry is at most two bytes, an empty run
+	 * three */
 	return n + n / 2 + 2 + 4 * STATES + 3 * RANS_SYMBOLS;
 }
 
-/* Counts to frequencies: none of what occurs is 0, the sum is TOTAL. */
+/* Scale counts to frequencies that sum to TOTAL; every symbol that occurs keeps at
+ * least 1. */
 static void
 scale(const uint32_t count[RANS_SYMBOLS], size_t n,
     uint16_t freq[RANS_SYMBOLS])
@@ -88,7 +90,7 @@ scale(const uint32_t count[RANS_SYMBOLS], size_t n,
 		freq[i] = (uint16_t)f;
 		sum += f;
 	}
-	while (sum != TOTAL) {		/* from or to the most frequent */
+	while (sum != TOTAL) {		/* take from, or give to, the most frequent */
 		for (i = 0, big = 0; i < RANS_SYMBOLS; i++)
 			if (freq[i] > freq[big])
 				big = i;
@@ -146,17 +148,17 @@ get_table(struct bytes *b, uint16_t freq[RANS_SYMBOLS])
 }
 
 /*
- * What it takes to put a symbol of frequency f into a state x:
+ * Constants for putting a symbol of frequency f into a state x:
  *
  *   x' = x / f * TOTAL + x % f + base = x + (x / f) (TOTAL - f) + base
  *
- * x / f is x * ceil(2^44 / f) / 2^44 without its fraction: x is below 2^20 f
- * there, so that the product is below 2^64, and less than x / 2^44 above x / f,
- * which is at most f / 2^24 and so at most 1 / f (Granlund and Montgomery 1994).
+ * x / f is the integer part of x * ceil(2^44 / f) / 2^44 (Granlund and Montgomery 1994): x
+ * is below 2^20 f, so the product is below 2^64, and the quotient exceeds x / f by less
+ * than x / 2^44, which is at most f / 2^24 and so at most 1 / f.
  */
 struct steps {
 	uint64_t inverse[RANS_SYMBOLS];
-	uint32_t most[RANS_SYMBOLS];	/* a state above sheds 16 bits first */
+	uint32_t most[RANS_SYMBOLS];	/* larger states output 16 bits first */
 	uint32_t base[RANS_SYMBOLS], rest[RANS_SYMBOLS];
 };
 
@@ -224,8 +226,8 @@ rans_put(unsigned char *p, const unsigned char *s, size_t n,
 	return (size_t)(p - start) + room - at;
 }
 
-/* What the low BITS of a state say: the symbol, its frequency and the place in
- * its range. */
+/* The low BITS of a state select the symbol, its frequency and the place in its
+ * range. */
 struct slots {
 	struct {
 		uint16_t freq, at;
@@ -247,7 +249,7 @@ fill_slots(struct slots *t, const uint16_t freq[RANS_SYMBOLS])
 		}
 }
 
-/* The word is read whether it is needed or not. */
+/* The next word is read even if it is not needed. */
 static inline unsigned char
 get_symbol(uint32_t *x, const struct slots *t, const unsigned char *p,
     size_t *at)

@@ -19,30 +19,28 @@ struct bytes;
 
 enum { RANS_SYMBOLS = 256 };
 
-/* rans_log2(v): the binary logarithm of v > 0 in units of 2^-16.  It is
- * computed in whole numbers, so that decisions that depend on it are the same
- * on every machine. */
+/* Return the binary logarithm of v > 0 in units of 2^-16. Integer arithmetic, so that
+ * decisions that depend on it are the same on every machine. */
 uint64_t rans_log2(uint32_t v);
 
-/* rans_count(s, n, count): how often each symbol occurs. */
+/* Count how often each symbol occurs. */
 void rans_count(const unsigned char *s, size_t n,
     uint32_t count[RANS_SYMBOLS]);
 
-/* rans_estimate(count, n): how many bytes n symbols with these counts will
- * take, within a few bytes; never less than their entropy. */
+/* Estimate the bytes of n symbols with these counts, to within a few bytes; never less
+ * than their entropy. */
 size_t rans_estimate(const uint32_t count[RANS_SYMBOLS], size_t n);
 
-/* rans_bound(n): the most bytes that the code of n symbols can take. */
+/* Return the largest size in bytes of the code of n symbols. */
 size_t rans_bound(size_t n);
 
-/* rans_put(p, s, n, count): codes n > 0 symbols, which occur as often as count
- * says, to p, which has room for rans_bound(n) bytes.  Returns the number of
- * bytes written. */
+/* Code n > 0 symbols with these counts to p, which has room for rans_bound(n) bytes.
+ * Return the number of bytes written. */
 size_t rans_put(unsigned char *p, const unsigned char *s, size_t n,
     const uint32_t count[RANS_SYMBOLS]);
 
-/* rans_get(b, s, n): decodes all of b's bytes into s[n].  0, or -1 when they
- * are not the code of n symbols. */
+/* Decode all bytes of b into s[n]. Return 0, or -1 if they are not the code of n
+ * symbols. */
 int rans_get(struct bytes *b, unsigned char *s, size_t n);
 
 #endif

@@ -3,10 +3,10 @@
  * in LOCO-I, Weinberger, Seroussi and Sapiro 2000).
  *
  *   v := v >> r zeros, a 1, and the r low bits of v;  r = floor(log2(mean))
- *      | 16 zeros and all bits of v                   where v >> r is 16 or more
+ *      | 16 zeros and all bits of v                   if v >> r is 16 or more
  *
- * The mean moves 1/4 of the way to each v; it is kept in units of 2^-8.  Bits fill
- * bytes from the least significant one, and the last byte is padded with 0.
+ * After each v the mean moves a quarter of the way to v; it is stored in units of 2^-8.
+ * Bits fill bytes from the least significant one; the last byte is padded with 0.
  */
 #ifndef ACE_RICE_H
 #define ACE_RICE_H
@@ -19,21 +19,21 @@
 
 enum { RICE_UNARY = 16 };
 
-/* What has been learnt of one kind of number. */
+/* Adaptive model of one kind of number. */
 struct rice {
 	uint64_t mean;		/* in units of 2^-8 */
 	unsigned width;		/* bits of the largest number */
 };
 
-/* rice_start(mean, most): numbers up to most < 2^32, of about that mean. */
+/* Return a model of numbers up to most < 2^32 with this mean. */
 static inline struct rice
 rice_start(uint64_t mean, uint32_t most)
 {
 	return (struct rice){ mean << 8, 32 - (unsigned)__builtin_clz(most | 1) };
 }
 
-/* rice_bound(n, most): bytes that n numbers up to most take at most, with room for
- * what is written past them. */
+/* Return the largest size in bytes of n numbers up to most, including what is stored
+ * beyond their end. */
 static inline size_t
 rice_bound(size_t n, uint32_t most)
 {
@@ -70,7 +70,7 @@ rice_put(struct bits *w, struct rice *g, uint32_t v)
 	rice_learn(g, v);
 }
 
-/* rice_put_end(w): pads the last byte; returns where the next one goes. */
+/* Pad the last byte; return where the next one goes. */
 static inline unsigned char *
 rice_put_end(struct bits *w)
 {
@@ -79,7 +79,7 @@ rice_put_end(struct bits *w)
 	return w->p;
 }
 
-/* The model of `gaps' gaps between positions below n. */
+/* Return the model of `gaps' gaps between positions below n. */
 static inline struct rice
 rice_gaps(size_t gaps, size_t n)
 {
@@ -112,7 +112,7 @@ rice_put_positions(struct bits *w, const uint32_t *pos, size_t k, size_t n)
 
 /* ---- reading ---- */
 
-/* The bits of a body from where b stands; at: how many were read. */
+/* Reader of the bits of a body; at: bits read. */
 struct rice_in {
 	const unsigned char *p;
 	size_t n;
@@ -126,7 +126,7 @@ rice_open(const struct bytes *b)
 	return (struct rice_in){ b->p + b->at, b->n - b->at, 0, b->bad };
 }
 
-/* rice_look(in): the next 57 bits; zeros behind the end. */
+/* Return the next 57 bits, zeros after the end. */
 static inline uint64_t
 rice_look(const struct rice_in *in)
 {
@@ -161,7 +161,7 @@ rice_get(struct rice_in *in, struct rice *g)
 	return v;
 }
 
-/* rice_get_bits(in, n): n <= 32 bits that have no mean. */
+/* Read n <= 32 bits that were written without a model. */
 static inline uint32_t
 rice_get_bits(struct rice_in *in, unsigned n)
 {
@@ -171,8 +171,8 @@ rice_get_bits(struct rice_in *in, unsigned n)
 	return (uint32_t)v;
 }
 
-/* rice_close(in, b): b stands behind the bits; -1 where they were not what rice_put
- * writes, the body ended before, or what is left of the last byte is not 0. */
+/* Move b past the bits. Return -1 if they are not what rice_put writes, if the body
+ * ends early, or if the padding is not 0. */
 static inline int
 rice_close(const struct rice_in *in, struct bytes *b)
 {

@@ -7,10 +7,8 @@
 
 enum { FIELDS = 256, WAYS = 4 };
 
-/*
- * Counts by exponent field.  Four tables, so that equal neighbours do not
- * wait for each other's store.
- */
+/* Count by exponent field. Four tables, so that equal neighbours do not wait for each
+ * other's store. */
 static void
 fields(const float *x, size_t n, uint32_t count[FIELDS])
 {
@@ -30,8 +28,8 @@ fields(const float *x, size_t n, uint32_t count[FIELDS])
 		count[i] = way[0][i] + way[1][i] + way[2][i] + way[3][i];
 }
 
-/* The octave of a magnitude: the exponent field, or less than 1 where a
- * subnormal's first bit is further down. */
+/* Return the octave of a magnitude: the exponent field, or less than 1 for
+ * subnormals. */
 static int
 octave(uint32_t m)
 {
@@ -63,7 +61,7 @@ histogram(const float *x, size_t n, struct stat_group *s)
 	}
 }
 
-/* What f32 can hold of a finite sum. */
+/* Limit a finite sum to f32. */
 static float
 narrow(double v)
 {

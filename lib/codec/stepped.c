@@ -5,7 +5,8 @@
 #include "codec/arg.h"
 #include "codec/stepped.h"
 
-/* Steps, 24 bits of f32: 2^-125 to 2^100.  1 / step is finite, |q| * step is. */
+/* Steps are 24 bits of f32 from 2^-125 to 2^100, so that 1 / step and |q| * step are
+ * finite. */
 enum { STEP_MIN = 0x010000, STEP_MAX = 0x718000 };
 
 uint32_t
@@ -58,8 +59,8 @@ stepped_store(const struct codec_in *in, struct buf *out)
 	exact(in);
 }
 
-/* 1 when the body is a form without a code, and o->x is there; 0 when *bits is its
- * step; -ERR_DATA. */
+/* Decode a body without a code. Return 1 if it is one, and fill o->x; 0 if *bits is its
+ * step; or -ERR_DATA. */
 static int
 get_form(const char *name, const struct codec_out *o, struct bytes *b,
     uint32_t *bits, struct err *e)

@@ -1,22 +1,22 @@
 /*
  * TCQ: trellis-coded quantisation (Marcellin and Fischer 1990), entropy coded.
  *
- * There are two quantisers, of the even multiples of a step and of 0 and the
- * odd ones; which of them a value has follows from the parities of those before
- * it, and the encoder looks for the path of least error and bits.
+ * Quantiser 0 has the even multiples of a step, quantiser 1 has 0 and the odd ones.  The
+ * parities of the values before select the quantiser of a value, and the encoder
+ * searches for the path of least error and bits.
  *
  *   x ~ sign(q) * (2 |q| - u + delta[u][min(|q|, 3)]) * step
  *
  *   body := nothing                                 all values are 0
- *         | f32                                     all are that
- *         | 00 00 00  f32[n]                        as they are
+ *         | f32                                     all values are equal to it
+ *         | 00 00 00  f32[n]                        the values unchanged
  *         | step[3]  (i8 delta  i4 delta[2])[2]  u8 level  u8 symbols  u8 fine?
  *           code
  *
- * step is the f32 of which these are the upper 24 bits, least first; the first
- * delta of each quantiser is in units of 2^-7, the others of 2^-4; level, symbols
- * and code are ECQ's (ecq.c), of |q|, but for what tcq_code.h says.  fine is there
- * when the greatest symbol is 14 or 15.
+ * step[3] is the upper 24 bits of an f32, least significant byte first.  The first delta
+ * of each quantiser is in units of 2^-7, the others of 2^-4.  level, symbols and code are
+ * as ECQ's (ecq.c), of |q|, except for what tcq_code.h says.  fine is present when the
+ * greatest symbol is 14 or 15.
  */
 #include <math.h>
 #include <string.h>
@@ -81,25 +81,23 @@ bound(const struct codec_plan *plan, size_t n)
 	return HEADER + 1 + 4 * n + ROOM;
 }
 
-/*
- * What ecq takes at the same error, less a tenth of its bits or a sixth of a bit a
- * value.  The step of that ecq is 1.4 of ours at 1.4 bits a value; more where a
- * path has quantiser 0 nearly always, whose steps are two, and at many bits
- * (fitted to the values of tests/unit/codec/test_estimate.c).
- */
+/* Estimate from ecq at the same error, less a tenth of its bits or a sixth of a bit per
+ * value. The step of that ecq is 1.4 times ours at 1.4 bits per value. It is larger at
+ * many bits, and where nearly all values use quantiser 0, whose steps are doubled
+ * (fitted to the values of tests/unit/codec/test_estimate.c). */
 static void
-foretell(const struct codec_plan *plan, const struct estimate *m,
+estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
 	const double zeros = fmax(1 - 2 * m->nonzero / m->n, 0);
 	struct codec_plan p = { CODEC_ECQ, 0, plan->arg * 1.5f };
 	double bits, more;
 
-	ecq_codec.foretell(&p, m, bytes, error);
+	ecq_codec.estimate(&p, m, bytes, error);
 	bits = 8 * (double)*bytes / m->n;
 	more = fmax(0.35 - 0.25 * bits, fmin(0.07 * (bits - 1), 0.3));
 	p.arg = plan->arg * (float)(1.37 + fmax(more, 0.53 * zeros));
-	ecq_codec.foretell(&p, m, bytes, error);
+	ecq_codec.estimate(&p, m, bytes, error);
 	bits = 8 * (double)*bytes / m->n;
 	*bytes -= (int64_t)(fmin(0.1 * bits, 0.16) * (1 - zeros) * m->n / 8);
 }
@@ -107,5 +105,5 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 const struct codec_impl tcq_codec = {
 	.name = "tcq", .parse = stepped_parse, .format = stepped_format, .bound = bound,
 	.encode = encode, .decode = decode, .turn = stepped_turn, .turned = stepped_turned,
-	.tells = 1, .effort = 6, .sparse_below = HUGE_VALF, .foretell = foretell
+	.gives_y = 1, .effort = 6, .sparse_below = HUGE_VALF, .estimate = estimated
 };

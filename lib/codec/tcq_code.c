@@ -10,11 +10,11 @@
 #include "kern/kern_tcq.h"
 
 enum {
-	PASSES = 5,		/* over a sample; a fourth changes nothing */
-	SAMPLE = 4096,		/* values, where there are twice as many, */
+	PASSES = 5,		/* over a sample; a fourth pass changes nothing */
+	SAMPLE = 4096,		/* size of the sample, from twice as many values on */
 	PIECE = 256		/* in pieces from all over */
 };
-/* What a bit costs, in squared steps: the slope of error against bits where
+/* Lagrange multiplier of a bit, in squared steps: the slope of error against bits where
  * both are least (tests/unit/codec/test_tcq.c). */
 #define PRICE 0.2f
 
@@ -41,15 +41,15 @@ center(uint32_t k)
 
 /* ---- decided ---- */
 
-/* What a pass has decided: symbols; how far values are from their levels. */
+/* Result of a pass: symbol counts, and distances of values from their levels. */
 struct tally {
 	uint32_t n[2][KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS];
 	uint32_t count[2][KERN_TCQ_CENTERS];
 	int64_t sum[2][KERN_TCQ_CENTERS];	/* whole: no order */
 };
 
-/* What each symbol costs once so many of each have been learnt; of a context that
- * has none what it was, but at first. */
+/* Compute each symbol's cost from the counts. A context without symbols keeps its
+ * costs, except at first. */
 static void
 prices(struct kern_tcq_walk *w, const struct tally *k, int first)
 {
@@ -89,7 +89,7 @@ prices(struct kern_tcq_walk *w, const struct tally *k, int first)
 		}
 }
 
-/* To begin with: each value as either quantiser has it. */
+/* Start the counts: each value as either quantiser codes it. */
 static void
 first_tally(const struct kern_tcq_walk *w, struct tally *t)
 {
@@ -137,7 +137,7 @@ tally(const struct kern_tcq_walk *w, const int16_t *q, float inv,
 	}
 }
 
-/* The centres of a tally, for the reader and for the next pass. */
+/* Compute the centres of a tally, for the reader and the next pass. */
 static void
 find_centers(const struct tally *t, struct ecq_side *s, struct kern_tcq_walk *w)
 {
@@ -160,7 +160,7 @@ sort(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 	s->top = (uint8_t)in->kern->tcq_sort(&w->m, w->q, in->n, w->code);
 }
 
-/* The part of all that the first passes are over; x and code have room for it. */
+/* Copy the sample that the first passes use; x and code have room for it. */
 static void
 sample(struct kern_tcq_walk *w, float *x, uint16_t *code)
 {
@@ -178,8 +178,8 @@ sample(struct kern_tcq_walk *w, float *x, uint16_t *code)
 	w->n = SAMPLE;
 }
 
-/* The levels of all values: from those of one quantiser, in passes each of which
- * has the costs and centres of the one before. */
+/* Decide the levels of all values, starting from those of one quantiser; each pass uses
+ * the costs and centres of the pass before. */
 static int
 decide(struct work *w, const struct ecq_in *in, struct ecq_side *s,
     struct err *e)
@@ -215,7 +215,7 @@ decide(struct work *w, const struct ecq_in *in, struct ecq_side *s,
 /* ---- written ---- */
 
 static void
-told(const struct work *w, const struct ecq_in *in, const struct ecq_side *s)
+fill_y(const struct work *w, const struct ecq_in *in, const struct ecq_side *s)
 {
 	float of[2][ECQ_CENTROIDS + 1], v;
 	uint32_t k;
@@ -240,7 +240,7 @@ tcq_code_put(const struct ecq_in *from, unsigned char *p, size_t limit,
 	struct ecq_in in = *from;
 	int r;
 
-	/* in one piece, which the allocator keeps */
+	/* one allocation, which the allocator keeps */
 	w.span = alloc_raw((n + KERN_ECQ_LANES) * (sizeof(*w.span) +
 	    sizeof(*w.above) + sizeof(*w.code) + sizeof(*w.q)) + chunks *
 	    sizeof(*w.w.from) + limit + ECQ_CODE_RAW, 1, e);
@@ -256,7 +256,7 @@ tcq_code_put(const struct ecq_in *from, unsigned char *p, size_t limit,
 	r = decide(&w, &in, s, e);
 	if (r == 0 && s->top > 0) {
 		if (in.y != NULL)
-			told(&w, &in, s);
+			fill_y(&w, &in, s);
 		*len = ecq_code_write(&in, s, w.code, w.span,
 		    (unsigned char *)(w.w.from + chunks), p, limit, 1);
 	}

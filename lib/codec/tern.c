@@ -1,20 +1,20 @@
 /*
- * TERN: -s, 0 or s, in blocks of 320 with their own s.
+ * TERN: -s, 0 or s, in blocks of 320 values with their own s.
  *
  *   tern       P(x' = sign(x) s) = |x| / s, else 0; s = max |x|: unbiased
  *              (TernGrad, Wen et al. 2017, equation 3)
- *   tern:clip  s = 2.5 rms where that is less: TernGrad's gradient clipping
- *              (equation 8), without its few outliers' noise
- *   tern:mse   x' = sign(x) s where |x| > s / 2, s the mean of those |x|:
- *              the smallest error (Lloyd's iteration, 12 steps from 1.224 rms,
- *              the optimum of Gaussian values)
+ *   tern:clip  s = 2.5 rms if that is less: TernGrad's gradient clipping
+ *              (equation 8), without the noise of its few outliers
+ *   tern:mse   x' = sign(x) s if |x| > s / 2, s the mean of those |x|:
+ *              the least error (Lloyd's iteration, 12 steps from 1.224 rms,
+ *              the optimum for Gaussian values)
  *
  *   body := nothing                     all values are 0
  *         | per block: bf16 s  bytes of 5 values, t0 + 3 t1 + ... + 81 t4
  *
- * t = 0, 1, 2 stands for 0, s, -s; what is missing to a last five is 0.  The
- * noise is base/rng.h's, keyed by seed, step, group and element.  A scale per
- * block is ours: TernGrad has one a layer.
+ * t = 0, 1, 2 stands for 0, s, -s; the last byte is padded with 0.  Random numbers:
+ * base/rng.h, keyed by seed, step, group and element.  A scale per block is ours: TernGrad
+ * has one per layer.
  */
 #include <math.h>
 #include <string.h>
@@ -71,7 +71,7 @@ bound(const struct codec_plan *plan, size_t n)
 	return size_of(n);
 }
 
-/* The least bf16 that is not below v. */
+/* Return the least bf16 that is not below v. */
 static uint16_t
 bf16_up(double v)
 {
@@ -91,8 +91,8 @@ bf16_near(double v)
 	return (uint16_t)(u < TOP ? u : TOP);
 }
 
-/* The mean of those a[i] that are above t, value i summed in lane i % 8; 0
- * when none is. */
+/* Return the mean of the a[i] above t, or 0 if there are none. Value i is summed in
+ * lane i % 8. */
 static double
 mean_above(const float a[BLOCK], float t)
 {
@@ -114,7 +114,7 @@ mean_above(const float a[BLOCK], float t)
 	return count != 0 ? all / count : 0;
 }
 
-/* s of least error for values of this rms, relative to it. */
+/* Return the s of least error for values of this rms, relative to the rms. */
 static double
 lloyd(const float *x, size_t n, double rms)
 {
@@ -149,7 +149,7 @@ scale(const struct codec_in *in, const float *x, size_t n, unsigned mode)
 	return bf16_up((double)st.max_abs);
 }
 
-/* t[i] of the values at, at + 1, ... of the group. */
+/* Set t[i] of the values at, at + 1, ... of the group. */
 static void
 digits(const struct codec_in *in, size_t at, size_t n, float s, unsigned mode,
     unsigned char *t)
@@ -168,7 +168,7 @@ digits(const struct codec_in *in, size_t at, size_t n, float s, unsigned mode,
 		rng_fill(c->seed, c->step, c->group, (uint32_t)(at / 4), noise,
 		    (n + 3) / 4);
 		for (i = 0; i < n; i++) {
-			/* exact, by way of a number with a sign */
+			/* exact, through a signed integer */
 			r = (double)(int32_t)(noise[i] ^ 0x80000000u) + 0x1p31;
 			less[i] = r * (double)s - fabs((double)x[i]) * 0x1p32;
 		}
@@ -263,10 +263,11 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return 0;
 }
 
-/* ---- foretold ---- */
+/* ---- estimated ---- */
 
-/* A block whose largest is x[i], the rest drawn from the points from i on;
- * sum[i]: their sum.  The error of a value of it that is -s, 0 or s, nearest. */
+/* Return the error of a value coded as the nearest of -s, 0 and s, in a block whose
+ * largest value is x[i] and whose others are drawn from the points from i on; sum[i]:
+ * their sum. */
 static double
 nearest(const struct estimate *m, const double *sum, unsigned i)
 {
@@ -289,7 +290,7 @@ nearest(const struct estimate *m, const double *sum, unsigned i)
 	return (all - 2 * s * up + n * s * s) / (double)BLOCK;
 }
 
-/* Of one that is s with P(|x| / s), at most 1. */
+/* Return the error of a value coded as s with probability min(|x| / s, 1). */
 static double
 drawn(const struct estimate *m, const double *sum, unsigned i,
     unsigned mode)
@@ -303,15 +304,15 @@ drawn(const struct estimate *m, const double *sum, unsigned i,
 		    (double)BLOCK));
 	for (; j < m->points && m->x[j] > s; j++)
 		;
-	/* those above s are s, those below err by x (s - x) */
+	/* values above s become s, those below have the error x (s - x) */
 	error = m->energy[i] - m->energy[j] - 2 * s * (sum[i] - sum[j]) +
 	    s * s * (m->count[i] - m->count[j]) + s * sum[j] - m->energy[j];
 	return ((m->x[i] - s) * (m->x[i] - s) + few * error) / (double)BLOCK;
 }
 
-/* Over the distribution of the largest of a block, P(max <= x) = F(x)^320. */
+/* Averages over the distribution of a block's maximum, P(max <= x) = F(x)^320. */
 static void
-foretell(const struct codec_plan *plan, const struct estimate *m,
+estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
 	double above = 0, was = 1, f, p, all = 0;
@@ -338,5 +339,5 @@ const struct codec_impl tern_codec = {
 	.name = "tern", .parse = parse, .format = format,
 	.contract = contract, .bound = bound,
 	.encode = encode, .decode = decode, .max_param = MSE,
-	.tells = 1, .fixed = 1, .foretell = foretell
+	.gives_y = 1, .fixed = 1, .estimate = estimated
 };

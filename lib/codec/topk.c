@@ -1,20 +1,20 @@
 /*
- * TOPK: the largest magnitudes, the rest is zero.
+ * TOPK: keep the largest magnitudes; the others become 0.
  *
- *   topk:F       the fraction F of the group
- *   chunk:K/C    K of every C, a power of two (SparseLoCo: 64/4096)
+ *   topk:F       keeps the fraction F of the group
+ *   chunk:K/C    keeps K of every C, a power of two (SparseLoCo: 64/4096)
  *
- * Their values are f16 (with a shared exponent, so that f16 neither overflows
- * nor loses the bits of gradients below its 6e-8) or, after another colon,
+ * The kept values are f16 or, with a suffix, one of the forms below.  f16 has a shared
+ * exponent, so that it does not overflow and gradients below 6e-8 keep their bits.
  *
  *   q4   a sign and 8 magnitudes a r^j
  *   q2   a sign and 2 magnitudes a, a r
  *   mag  a sign, one magnitude a
  *
- *   body := varint k  ( head  positions and codes, below ) brackets: unless k = 0
+ *   body := varint k  ( head  positions and codes, below )  only k if k = 0
  *   head := int8 e: x = h * 2^e  |  bf16 a  bf16 r  |  bf16 a
  *
- * The record's parameter is the kind.
+ * The record's parameter is the form.
  */
 #include <math.h>
 #include <stdio.h>
@@ -32,11 +32,12 @@
 #include "codec/rice.h"
 #include "kern/kern.h"
 
-/* The parameter byte of a plan, whose arg is a fraction. */
+/* Parameter byte of a plan, whose arg is a fraction. */
 enum {
 	TOPK_F16 = 0, TOPK_Q4 = 1, TOPK_Q2 = 2, TOPK_MAG = 3,	/* values */
 	TOPK_KIND = 3,		/* mask */
-	TOPK_CHUNK = 2		/* shift: by chunks of 2^that; 0: the group is one */
+	/* shift of the chunk's logarithm; 0: one chunk, the group */
+	TOPK_CHUNK = 2
 };
 
 enum { TOP_EXP = 14, MIN_EXP = -128, MIN_CHUNK = 4, MAX_CHUNK = 20, HEAD = 14 };
@@ -70,7 +71,7 @@ struct sparse {
 	uint16_t *code;		/* k */
 };
 
-/* The most bytes that k of n values take. */
+/* Return the largest size in bytes of k of n values. */
 static size_t
 sparse_bound(size_t k, size_t n, unsigned width)
 {
@@ -86,7 +87,7 @@ sparse_code(const struct sparse *s)
 	    rice_start(4, MOST_CODE);
 }
 
-/* The end that most are near to: the largest h, or (bit 15 set) the least. */
+/* Return the end that most codes are near: the largest h, or (bit 15 set) the least. */
 static unsigned
 sparse_end(const struct sparse *s)
 {
@@ -130,7 +131,7 @@ sparse_put(unsigned char *p, const struct sparse *s)
 	return (size_t)(rice_put_end(&w) - p);
 }
 
-/* Fills pos and code of s; -1 when the bytes are not valid. */
+/* Fill pos and code of s. Return -1 if the bytes are not valid. */
 static int
 sparse_get(struct bytes *b, struct sparse *s)
 {
@@ -159,7 +160,7 @@ sparse_get(struct bytes *b, struct sparse *s)
 
 /* ---- names ---- */
 
-/* What may follow the number. */
+/* Parse the suffixes after the number. */
 static int
 parse_rest(const char *s, struct codec_plan *plan, struct err *e)
 {
@@ -179,7 +180,7 @@ parse_rest(const char *s, struct codec_plan *plan, struct err *e)
 	return 0;
 }
 
-/* The number in front of the first colon into t. */
+/* Copy the text before the first colon into t. Return the rest. */
 static const char *
 first(const char *arg, char t[32])
 {
@@ -247,7 +248,7 @@ format(const struct codec_plan *plan, char buf[CODEC_ARG])
 		(void)snprintf(buf + at, CODEC_ARG - at, ":%s", kind_name[kind]);
 }
 
-/* The fraction, which of chunks is a whole number of values and at least one. */
+/* Divide the fraction by f; a chunk keeps a whole number of values and at least one. */
 static void
 turn(struct codec_plan *plan, double f)
 {
@@ -262,7 +263,7 @@ turn(struct codec_plan *plan, double f)
 	plan->arg = (float)fmin(v, 1);
 }
 
-/* k = fraction * n to the nearest, at least 1. */
+/* Return fraction * n, rounded to nearest, at least 1. */
 static size_t
 kept(const struct codec_plan *plan, size_t n)
 {
@@ -293,7 +294,7 @@ pick(const struct codec_in *in, uint32_t *at)
 	    largest_of(in->kern, in->x, in->n, kept(p, in->n), at);
 }
 
-/* Codes of the values at s->pos; the head, to p, how long it is. */
+/* Code the values at s->pos and write the head to p. Return the head's length. */
 static size_t
 code_f16(const struct codec_in *in, struct sparse *s, unsigned char *p)
 {
@@ -310,7 +311,7 @@ code_f16(const struct codec_in *in, struct sparse *s, unsigned char *p)
 		for (j = 0; j < m; j++)
 			v[j] = (float)((double)in->x[s->pos[i + j]] * scale);
 		in->kern->to_f16(s->code + i, v, m);
-		/* 2^15 * 2^113 is no f32: what rounds up to it, down */
+		/* 2^15 * 2^113 overflows f32: round down instead */
 		for (j = 0; j < m && exp == 127 - TOP_EXP; j++)
 			if ((s->code[i + j] & 0x7fff) == 0x7800)
 				s->code[i + j]--;
@@ -338,7 +339,7 @@ code_levels(const struct codec_in *in, struct sparse *s, unsigned n, float *m,
 	return n == 1 ? 2 : 4;
 }
 
-/* What a head says about codes. */
+/* Contents of a head. */
 struct head {
 	double scale;		/* of f16 */
 	struct levels l;
@@ -360,7 +361,7 @@ get_head(struct bytes *b, unsigned kind, struct head *h)
 	return 0;
 }
 
-/* The values of s's codes, in its order. */
+/* Decode the codes of s, in its order. */
 static void
 values(const struct kern *kern, const struct sparse *s, unsigned kind,
     const struct head *h, float *x)
@@ -380,10 +381,9 @@ values(const struct kern *kern, const struct sparse *s, unsigned kind,
 	}
 }
 
-/* What a reader makes of the group, given the body's head; t has room for k
- * values. */
+/* Set in->y to the decoded group, from the head at p; t has room for k values. */
 static void
-tell(const struct codec_in *in, const struct sparse *s, const unsigned char *p,
+fill_y(const struct codec_in *in, const struct sparse *s, const unsigned char *p,
     float *t)
 {
 	unsigned kind = in->plan->param & TOPK_KIND;
@@ -399,7 +399,7 @@ tell(const struct codec_in *in, const struct sparse *s, const unsigned char *p,
 		in->y[s->pos[i]] = t[i];
 }
 
-/* s has its positions; what follows k. */
+/* Write the body of s, whose positions are set. */
 static int
 encode_kept(const struct codec_in *in, struct sparse *s, struct buf *out,
     struct err *e)
@@ -417,7 +417,7 @@ encode_kept(const struct codec_in *in, struct sparse *s, struct buf *out,
 	    code_levels(in, s, kind_levels[kind], t, p);
 	p += sparse_put(p, s);
 	if (in->y != NULL)
-		tell(in, s, head, t);
+		fill_y(in, s, head, t);
 	out->n = (size_t)(p - out->p);
 	alloc_free(t);
 	return 0;
@@ -441,7 +441,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 	if (s.k == 0) {
 		out->p[out->n++] = 0;
 		if (in->y != NULL)
-			tell(in, &s, NULL, NULL);
+			fill_y(in, &s, NULL, NULL);
 	} else if ((s.code = alloc_raw(s.k, sizeof(*s.code), e)) == NULL)
 		r = -ERR_SYS;
 	else
@@ -492,12 +492,12 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l,
 }
 
 /*
- * ---- foretold, for every way of picking and of coding; picking by chunks as if
+ * ---- estimated, for every way of picking and of coding; picking by chunks as if
  * the whole group were one chunk ----
  */
 
 static double
-foretell_kept(const struct estimate *m, const struct codec_plan *plan)
+estimated_kept(const struct estimate *m, const struct codec_plan *plan)
 {
 	double k = floor((double)plan->arg * m->n + 0.5);
 
@@ -506,9 +506,10 @@ foretell_kept(const struct estimate *m, const struct codec_plan *plan)
 	return k < m->nonzero ? k : m->nonzero;
 }
 
-/* The kept magnitudes' weights, w[i] of x[i]: how many points. */
+/* Set w[i] to the number of kept values among those of size x[i]. Return the number of
+ * points. */
 static unsigned
-foretell_weights(const struct estimate *m, double k, double *w)
+estimated_weights(const struct estimate *m, double k, double *w)
 {
 	unsigned i;
 
@@ -519,10 +520,10 @@ foretell_weights(const struct estimate *m, double k, double *w)
 	return i;
 }
 
-/* What w[i] values of x[i] lose to the mean of those above t and the mean of
- * the others; *t: the middle of the two means. */
+/* Return the error of coding w[i] values of x[i] as the mean of those above t and the
+ * mean of the others; *t becomes the middle of the two means. */
 static double
-foretell_two_means(const double *x, const double *w, unsigned n, double *t)
+estimated_two_means(const double *x, const double *w, unsigned n, double *t)
 {
 	double c[2] = { 0 }, s[2] = { 0 }, q[2] = { 0 };
 	unsigned i, up;
@@ -543,10 +544,10 @@ foretell_two_means(const double *x, const double *w, unsigned n, double *t)
 	return q[0] + q[1];
 }
 
-/* q4's eight cells between x[n - 1] and x[0], in the logarithm: point i's
- * weight, spread to half way to its neighbours. */
+/* Fill q4's eight cells, equal in the logarithm, from x[n - 1] to x[0]. Each point's
+ * weight is spread to halfway to its neighbours. */
 static void
-foretell_cells(const double *x, const double *w, unsigned n, double c[8])
+estimated_cells(const double *x, const double *w, unsigned n, double c[8])
 {
 	double first = estimate_log2(x[n - 1]), here = estimate_log2(x[0]);
 	double unit = (here - first) / 8, hi = here, next, lo, at;
@@ -563,37 +564,36 @@ foretell_cells(const double *x, const double *w, unsigned n, double c[8])
 	}
 }
 
-/* The bits a kept level takes: of q4 the entropy of the cells, which the points are
- * too few for, a third of a bit to be safe. */
+/* Estimate the bits of a kept level. For q4 this is the entropy of the cells plus a
+ * third of a bit, because the points are few. */
 static double
-foretell_level_bits(const struct estimate *m, unsigned kind, double k)
+estimated_level_bits(const struct estimate *m, unsigned kind, double k)
 {
 	double w[ESTIMATE_POINTS], c[8] = { 0 }, h = 0;
-	unsigned n = foretell_weights(m, k, w), i;
+	unsigned n = estimated_weights(m, k, w), i;
 
 	if (n == 0 || kind == TOPK_MAG)
 		return 0;
 	if (kind == TOPK_Q2)
 		return 1;
-	foretell_cells(m->x, w, n, c);
+	estimated_cells(m->x, w, n, c);
 	for (i = 0; i < 8; i++)
 		if (c[i] > 0)
 			h -= c[i] / k * estimate_log2(c[i] / k);
 	return fmin(h + 0.35, 3);
 }
 
-/* The bits a kept magnitude takes: the entropy of its eighth between two powers
- * of two, where the model's pieces are eighths of octaves, and what a half has
- * below. */
+/* Estimate the bits of a kept magnitude: the entropy of its piece, an eighth of an
+ * octave, plus the bits of a half below that. */
 static double
-foretell_bits(const struct estimate *m, unsigned kind, double k)
+estimated_bits(const struct estimate *m, unsigned kind, double k)
 {
 	double left = k, take, h = 0, q;
 	unsigned i;
 	int exp;
 
 	if (kind != TOPK_F16)
-		return foretell_level_bits(m, kind, k);
+		return estimated_level_bits(m, kind, k);
 	for (i = 0; i < m->points && left > 0; i++) {
 		take = m->w[i] < left ? m->w[i] : left;
 		q = i > 0 && i + 1 < m->points ? m->x[i] / m->x[i + 1] : 1;
@@ -606,25 +606,25 @@ foretell_bits(const struct estimate *m, unsigned kind, double k)
 	return h + 7;
 }
 
-/* Positions, a sign, and what a code with a mean takes more than the entropy of the
- * magnitudes, at most. */
+/* Estimate the bytes: positions, signs, magnitudes, and an upper bound of what an
+ * adaptive code takes beyond the entropy. */
 static int64_t
-foretell_bytes(const struct estimate *m, const struct codec_plan *plan)
+estimated_bytes(const struct estimate *m, const struct codec_plan *plan)
 {
 	static const double more[] = { 1.65, 1.2, 1, 1 };
 	unsigned kind = plan->param & TOPK_KIND;
-	double k = foretell_kept(m, plan), bits;
+	double k = estimated_kept(m, plan), bits;
 
 	if (!(k > 0))
 		return 1;
 	bits = estimate_positions(m, k) +
-	    k * (more[kind] + foretell_bits(m, kind, k));
+	    k * (more[kind] + estimated_bits(m, kind, k));
 	return (int64_t)ceil(bits / 8) + 12;
 }
 
-/* Of w[i] kept magnitudes x[i], largest first, what their few levels lose. */
+/* Estimate the error of coding w[i] kept magnitudes x[i], largest first, by levels. */
 static double
-foretell_levels_error(const double *x, const double *w, unsigned n,
+estimated_levels_error(const double *x, const double *w, unsigned n,
     unsigned kind)
 {
 	double t = kind == TOPK_MAG ? HUGE_VAL : x[n - 1], lost = 0, r;
@@ -638,15 +638,15 @@ foretell_levels_error(const double *x, const double *w, unsigned n,
 		return lost;
 	}
 	for (i = 0; i < 8; i++)
-		lost = foretell_two_means(x, w, n, &t);
+		lost = estimated_two_means(x, w, n, &t);
 	return lost;
 }
 
 static double
-foretell_error(const struct estimate *m, const struct codec_plan *plan)
+estimated_error(const struct estimate *m, const struct codec_plan *plan)
 {
 	double w[ESTIMATE_POINTS], kept = 0;
-	unsigned n = foretell_weights(m, foretell_kept(m, plan), w), i;
+	unsigned n = estimated_weights(m, estimated_kept(m, plan), w), i;
 	unsigned kind = plan->param & TOPK_KIND;
 
 	for (i = 0; i < n; i++)
@@ -655,17 +655,17 @@ foretell_error(const struct estimate *m, const struct codec_plan *plan)
 		kept = m->sumsq;
 	if (n > 0 && kind != TOPK_F16)
 		return m->sumsq - kept +
-		    foretell_levels_error(m->x, w, n, kind);
-	/* the values as f16: 2^-20 / 12 of an octave's low end squared */
+		    estimated_levels_error(m->x, w, n, kind);
+	/* error of f16: 2^-20 / 12 of the squared low end of an octave */
 	return m->sumsq - kept + kept * 3.5e-8;
 }
 
 static void
-foretell(const struct codec_plan *plan, const struct estimate *m,
+estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
-	*bytes = foretell_bytes(m, plan);
-	*error = foretell_error(m, plan);
+	*bytes = estimated_bytes(m, plan);
+	*error = estimated_error(m, plan);
 }
 
 static const struct codec_alias other[] = {
@@ -676,6 +676,6 @@ const struct codec_impl topk_codec = {
 	.name = "topk", .parse = parse, .format = format, .alias = other,
 	.title = title, .turn = turn, .bound = bound, .encode = encode,
 	.list = list, .max_param = TOPK_KIND,
-	.open = (MAX_CHUNK << TOPK_CHUNK) + TOPK_KIND, .tells = 1,
-	.sparse_below = HUGE_VALF, .foretell = foretell
+	.open = (MAX_CHUNK << TOPK_CHUNK) + TOPK_KIND, .gives_y = 1,
+	.sparse_below = HUGE_VALF, .estimate = estimated
 };

@@ -108,7 +108,7 @@ shares_would(const struct share *h, const struct codec_ctx *ctx, size_t n)
 		return (double)codec_size(want, ctx, n);
 	if (h->len == 0)
 		return -1;
-	if (h->coded.codec != want->codec || !codec_knob(want) ||
+	if (h->coded.codec != want->codec || !codec_rate(want) ||
 	    !(h->coded.arg > 0) || !(want->arg > 0))
 		return len;
 	far = detmath_exp(shares_coarser(h, want) * fmax(1, fmin(6,

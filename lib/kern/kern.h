@@ -139,7 +139,7 @@ struct kern {
 	    float inv, int64_t sum[3], uint32_t count[3]);
 	/* what a reader makes of q[n]: y[i] = (|q[i]| + delta[min(|q[i]|, 3)])
 	 * * step with the sign of q[i]; 0 for 0, and x[i] for KERN_QMAX */
-	void (*ecq_told)(float *y, const int16_t *q, const float *x, size_t n,
+	void (*ecq_decoded)(float *y, const int16_t *q, const float *x, size_t n,
 	    const float delta[4], float step);
 
 	/* The passes of TCQ, as kern_tcq.h explains: the codes of q[n] and the

@@ -309,7 +309,7 @@ kern_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
 }
 
 void
-kern_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
+kern_ecq_decoded(float *y, const int16_t *q, const float *x, size_t n,
     const float delta[4], float step)
 {
 	uint32_t a;

@@ -286,7 +286,7 @@ void kern_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
     size_t n, const float *of);
 void kern_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
     int64_t sum[3], uint32_t count[3]);
-void kern_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
+void kern_ecq_decoded(float *y, const int16_t *q, const float *x, size_t n,
     const float delta[4], float step);
 
 #endif

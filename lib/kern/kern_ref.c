@@ -485,6 +485,6 @@ const struct kern kern_ref = {
 	.join = join,
 	.marks = kern_marks,
 	.ecq_centers = kern_ecq_centers,
-	.ecq_told = kern_ecq_told,
+	.ecq_decoded = kern_ecq_decoded,
 	KERN_TCQ_ROWS
 };

@@ -577,7 +577,7 @@ wide_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
 }
 
 static void
-wide_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
+wide_ecq_decoded(float *y, const int16_t *q, const float *x, size_t n,
     const float delta[4], float step)
 {
 	const float table[4] = { 0, delta[1], delta[2], delta[3] };
@@ -594,7 +594,7 @@ wide_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
 			v = wide_pick(own >> 31, (wide_i32)wide_load(x + i), v);
 		memcpy(y + i, &v, sizeof(v));
 	}
-	kern_ecq_told(y + i, q + i, x + i, n - i, delta, step);
+	kern_ecq_decoded(y + i, q + i, x + i, n - i, delta, step);
 }
 
 #define WIDE_ROWS \
@@ -621,6 +621,6 @@ wide_ecq_told(float *y, const int16_t *q, const float *x, size_t n,
 	.join = wide_join, \
 	.marks = kern_marks, \
 	.ecq_centers = wide_ecq_centers, \
-	.ecq_told = wide_ecq_told
+	.ecq_decoded = wide_ecq_decoded
 
 #endif

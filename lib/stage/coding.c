@@ -560,7 +560,7 @@ enum {
 static int
 coding_stiff(const struct coding *q, size_t i)
 {
-	return q->g[i].code.len != 0 && !codec_knob(&q->g[i].plan) &&
+	return q->g[i].code.len != 0 && !codec_rate(&q->g[i].plan) &&
 	    !schema_exact_group(q->schema, q->g[i].group);
 }
 
@@ -574,7 +574,7 @@ coding_ways(const struct coding *q, struct codec_plan way[CODING_WAYS])
 
 	for (i = 0; i < q->n && n < CODING_WAYS && n < most; i++) {
 		p = &q->g[i].plan;
-		if (p->codec == CODEC_NONE || codec_knob(p) || !codec_fixed(p))
+		if (p->codec == CODEC_NONE || codec_rate(p) || !codec_fixed(p))
 			continue;
 		for (k = 0; k < n && (way[k].codec != p->codec ||
 		    way[k].arg != p->arg || way[k].param != p->param); k++)

@@ -557,7 +557,7 @@ regulate_next(struct regulate *r, uint64_t bytes)
 	case PHASE_START:		/* what has no rate parameter comes first */
 		r->phase = PHASE_FIXED;
 		for (i = 0; i < r->n; i++)
-			if (!codec_knob(&r->g[i].plan))
+			if (!codec_rate(&r->g[i].plan))
 				regulate_add(r, i, 0);
 		return 1;
 	case PHASE_FIXED:
@@ -600,7 +600,7 @@ regulate_spread(struct regulate *r)
 			break;
 	}
 	for (i = 0, t = 0; i < r->n; i++)
-		if (codec_knob(&r->g[i].plan))
+		if (codec_rate(&r->g[i].plan))
 			in[t++] = (uint32_t)i;
 	for (i = 0; i < r->k; i++, at = (at + step) % r->k)
 		r->order[i] = in[at];
@@ -618,9 +618,9 @@ regulate_open(struct regulate *r, struct err *e)
 		g->other = none;
 		g->tries = 0;
 		g->weight = g->slope = 0;
-		if (!codec_knob(&g->plan) || !(fabs(g->code.t) < REGULATE_FAR))
+		if (!codec_rate(&g->plan) || !(fabs(g->code.t) < REGULATE_FAR))
 			g->code = none;
-		r->k += (size_t)(codec_knob(&g->plan) != 0);
+		r->k += (size_t)(codec_rate(&g->plan) != 0);
 	}
 	r->band = fmax((double)r->budget * regulate_clamp(REGULATE_BAND /
 	    (double)(r->k + 1), REGULATE_LEAST, REGULATE_WIDEST), REGULATE_PAD);

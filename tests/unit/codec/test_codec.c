@@ -88,24 +88,24 @@ trip(const char *spec, const float *x, float *y, size_t n, struct buf *out)
 {
 	struct codec_plan p;
 	struct err e = ERR_INIT;
-	float *told = malloc(4 * n + 1);
+	float *shown = malloc(4 * n + 1);
 	uint8_t param;
-	int good = told != NULL;
+	int good = shown != NULL;
 
-	memset(told, 0x55, 4 * n);
+	memset(shown, 0x55, 4 * n);
 	out->n = 0;
 	if (codec_parse(spec, &p, &e) < 0 ||
 	    codec_encode_after(&p, &ctx, NULL, x, n, NULL, out, &param,
-	    told, &e) < 0 || out->n > codec_bound(&p, n) ||
+	    shown, &e) < 0 || out->n > codec_bound(&p, n) ||
 	    codec_decode(p.codec, param, &ctx, out->p, out->n, y, n, &e) < 0) {
 		(void)printf("# %s, %zu values: %s\n", spec, n, ERR_MSG(&e));
 		good = 0;
-	} else if (memcmp(told, y, 4 * n) != 0) {
+	} else if (memcmp(shown, y, 4 * n) != 0) {
 		(void)printf("# %s, %zu values: the encoder tells others\n",
 		    spec, n);
 		good = 0;
 	}
-	free(told);
+	free(shown);
 	if (!good)
 		return -1;
 	return (long)out->n;

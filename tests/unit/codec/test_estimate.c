@@ -135,7 +135,7 @@ TEST(edges)
 	ok(estimate_error(&m, &p) < 1e-9 * (double)st.sumsq,
 	    "all equal: sign has them");
 	(void)codec_parse("lossless", &p, NULL);
-	ok(estimate_bytes(&m, &p) == -1, "what cannot be foretold says so");
+	ok(estimate_bytes(&m, &p) == -1, "what cannot be estimated says so");
 }
 
 /* Exact values, and where they are: whatever share of a group is not zero. */
@@ -147,7 +147,7 @@ TEST(shares)
 	struct stat_group st;
 	struct codec_plan p;
 	double error;
-	int64_t rate, told;
+	int64_t rate, estimated;
 	uint32_t i;
 	size_t j;
 
@@ -157,15 +157,15 @@ TEST(shares)
 			x[i] = uniform(i, 5) < share[j] ? 1.5f : 0;
 		(void)stat_group_of(x, N, &st);
 		estimate_init(&m, &st, &shape);
-		told = estimate_bytes(&m, &p);
-		ok(code(&p, &rate, &error) == 0 && told >= rate &&
-		    (double)told < 1.01 * (double)rate + 64,
-		    "nonzero, %g of them: %ld foretold, is %ld", share[j],
-		    (long)told, (long)rate);
+		estimated = estimate_bytes(&m, &p);
+		ok(code(&p, &rate, &error) == 0 && estimated >= rate &&
+		    (double)estimated < 1.01 * (double)rate + 64,
+		    "nonzero, %g of them: %ld estimated, is %ld", share[j],
+		    (long)estimated, (long)rate);
 	}
 }
 
-/* error: what is foretold of it over what it is */
+/* error: what is estimated of it over what it is */
 static double
 off(const char *name)
 {

@@ -24,7 +24,7 @@ test_figures(const char *spec, double s, double bits)
 	len = trip(&t, spec, TRIP_N);
 	ok(fabs(trip_nmse(&t, TRIP_N) / want - 1) < 0.06 &&
 	    8.0 * (double)len / (double)TRIP_N < bits,
-	    "%s: NMSE %.3f, %.3f foretold; %.3f bits", spec,
+	    "%s: NMSE %.3f, %.3f estimated; %.3f bits", spec,
 	    trip_nmse(&t, TRIP_N), want, 8.0 * (double)len / (double)TRIP_N);
 }
 

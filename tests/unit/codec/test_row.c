@@ -1,6 +1,6 @@
 /*
  * A codec that is not ours, added as examples/README.md says: its row is all
- * that anybody needs to know of it, and it is named, coded, turned, foretold
+ * that anybody needs to know of it, and it is named, coded, turned, estimated
  * and planned with as the others are.
  */
 #include "../test.h"
@@ -85,7 +85,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 }
 
 static void
-foretell(const struct codec_plan *plan, const struct estimate *m,
+estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *rate, double *error)
 {
 	double step = (double)plan->arg, cut;
@@ -103,7 +103,7 @@ foretell(const struct codec_plan *plan, const struct estimate *m,
 static const struct codec_impl grid = {
 	.name = "grid", .parse = parse, .format = format, .turn = turn,
 	.bound = bound, .encode = encode, .decode = decode, .dense = 1,
-	.fixed = 1, .foretell = foretell
+	.fixed = 1, .estimate = estimated
 };
 
 /* ---- */
@@ -210,7 +210,7 @@ TEST(test_trip)
 	buf_release(&b);
 }
 
-TEST(test_foretold)
+TEST(test_estimated)
 {
 	struct measure c = MEASURE_INIT;
 	struct codec_plan p, q;
@@ -222,7 +222,7 @@ TEST(test_foretold)
 
 	(void)codec_parse("grid:0.5", &p, NULL);
 	ok(codec_dense(&p) && !codec_sparse(&p) && codec_fixed(&p) &&
-	    codec_param(&p) == 0 && !codec_after(&p) && codec_knob(&p),
+	    codec_param(&p) == 0 && !codec_after(&p) && codec_rate(&p),
 	    "it is asked what it is");
 	q = codec_turn(&p, 2);
 	ok(q.codec == GRID && q.arg == 1, "its knob turns");
@@ -232,7 +232,7 @@ TEST(test_foretold)
 	estimate_coding(&m, &p, &rate, &error);
 	(void)measure_group(&c, &p, &ctx, x, N, &len, &was, NULL);
 	ok(rate == (int64_t)len && fabs(error - was) < 0.05 * was,
-	    "foretold: %ld bytes, error %.4g; are %zu, %.4g", (long)rate, error,
+	    "estimated: %ld bytes, error %.4g; are %zu, %.4g", (long)rate, error,
 	    len, was);
 	measure_release(&c);
 }
@@ -281,6 +281,6 @@ TEST(test_planned)
 	    (double)p[2][choice[2]].arg);
 	ok((int64_t)bytes == res.bytes && fabs(all + level[0][0].dist -
 	    res.dist) < 0.05 * res.dist, "coded as planned: %zu bytes, "
-	    "error %.4g of %.4g foretold", bytes, all, res.dist);
+	    "error %.4g of %.4g estimated", bytes, all, res.dist);
 	measure_release(&c);
 }

@@ -12,7 +12,7 @@
 
 enum { N = 65536, COLS = 512 };
 
-static float x[N], y[N], told[N];
+static float x[N], y[N], shown[N];
 static struct buf out;
 
 static double
@@ -40,7 +40,7 @@ run(uint32_t codec, double step, uint32_t cols, size_t n, struct result *r)
 	size_t i;
 
 	out.n = 0;
-	if (codec_encode_after(&p, &ctx, NULL, x, n, NULL, &out, &param, told,
+	if (codec_encode_after(&p, &ctx, NULL, x, n, NULL, &out, &param, shown,
 	    &e) < 0 || codec_decode(p.codec, param, &ctx, out.p, out.n, y, n,
 	    &e) < 0) {
 		(void)printf("# %s\n", ERR_MSG(&e));
@@ -53,7 +53,7 @@ run(uint32_t codec, double step, uint32_t cols, size_t n, struct result *r)
 	}
 	r->bits = 8.0 * (double)out.n / (double)n;
 	r->nmse = d / s;
-	return memcmp(told, y, 4 * n) == 0 ? 0 : -1;
+	return memcmp(shown, y, 4 * n) == 0 ? 0 : -1;
 }
 
 /* The step that takes `bits' per value, or has this error. */
@@ -125,7 +125,7 @@ TEST(test_matrix)
 }
 
 /* Sizes around the lanes, with rows and without, and values of every kind: what
- * is told is what is read, and no value is further off than the greatest cell. */
+ * is shown is what is read, and no value is further off than the greatest cell. */
 TEST(test_sizes)
 {
 	static const double step[] = { 3, 0.7, 0.05, 1e-4, 1e-7 };

@@ -27,7 +27,7 @@ test_figures(void)
 	len = trip(&t, "tern", TRIP_N);
 	ok(fabs(trip_nmse(&t, TRIP_N) / (want / s) - 1) < 0.02 &&
 	    len == 204 * 66 + 2 + 52,
-	    "tern: NMSE %.3f, %.3f foretold; %zu bytes, 1.65 bits",
+	    "tern: NMSE %.3f, %.3f estimated; %zu bytes, 1.65 bits",
 	    trip_nmse(&t, TRIP_N), want / s, len);
 	/* 2.5 E|x| / E x^2 - 1 = 0.995, and what is clipped */
 	(void)trip(&t, "tern:clip", TRIP_N);

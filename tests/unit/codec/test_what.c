@@ -57,7 +57,7 @@ test_is(const char *spec, const char *what)
 	ok(codec_dense(&p) == is(what, 'd') &&
 	    codec_sparse(&p) == is(what, 's') &&
 	    codec_fixed(&p) == is(what, 'f') &&
-	    codec_knob(&p) == is(what, 'k') &&
+	    codec_rate(&p) == is(what, 'k') &&
 	    codec_after(&p) == is(what, 'a') &&
 	    (codec_param(&p) < 0) == is(what, 'o'), "%s says '%s'", spec, what);
 	for (heavy = 0; heavy < 2; heavy++) {
@@ -96,7 +96,7 @@ coded(const struct codec_plan *p)
 	return t.body.n;
 }
 
-/* Coarser is fewer bytes and more error, coded and foretold. */
+/* Coarser is fewer bytes and more error, coded and estimated. */
 static void
 test_turn(const char *spec)
 {
@@ -113,7 +113,7 @@ test_turn(const char *spec)
 	fill(4, 0);
 	(void)stat_group_of(t.x, N, &st);
 	estimate_init(&m, &st, &t.ctx);
-	if (!codec_knob(&p)) {
+	if (!codec_rate(&p)) {
 		q = codec_turn(&p, 2);
 		ok(q.arg == p.arg && q.param == p.param && q.codec == p.codec,
 		    "%s has no knob", spec);
@@ -127,7 +127,7 @@ test_turn(const char *spec)
 		    estimate_error(&m, &q) == error[i];
 	}
 	ok(good && len[0] > len[1] && rate[0] > rate[1] && error[0] < error[1],
-	    "%s: finer takes %zu bytes (%ld foretold), coarser %zu (%ld)", spec,
+	    "%s: finer takes %zu bytes (%ld estimated), coarser %zu (%ld)", spec,
 	    len[0], (long)rate[0], len[1], (long)rate[1]);
 	q = codec_turn(&p, 1);
 	good = q.arg == p.arg;
@@ -181,7 +181,7 @@ TEST(test_none)
 	fill(5, 0);
 	(void)stat_group_of(t.x, N, &st);
 	estimate_init(&m, &st, &t.ctx);
-	ok(codec_fixed(&p) && !codec_dense(&p) && !codec_knob(&p) &&
+	ok(codec_fixed(&p) && !codec_dense(&p) && !codec_rate(&p) &&
 	    estimate_bytes(&m, &p) == 0 && estimate_error(&m, &p) == m.sumsq &&
 	    codec_size(&p, &t.ctx, N) == 0 && codec_bound(&p, N) == 0,
 	    "none: no bytes, all is lost");
@@ -220,7 +220,7 @@ test_edges(const char *spec)
 
 /* Fifty steps of error feedback, in which the code has to keep something of what
  * is to be sent each time, so that what is left stays bounded.  How much it keeps
- * at least is foretold by nothing: it is asked of the steps themselves. */
+ * at least is estimated by nothing: it is asked of the steps themselves. */
 static void
 test_feedback(const char *spec)
 {
@@ -285,7 +285,7 @@ main(void)
 	run_tests();
 	p = (struct codec_plan){ 77, 0, 0 };
 	ok(!codec_dense(&p) && !codec_sparse(&p) && !codec_fixed(&p) &&
-	    !codec_knob(&p) && !codec_after(&p) && codec_param(&p) == -1 &&
+	    !codec_rate(&p) && !codec_after(&p) && codec_param(&p) == -1 &&
 	    codec_turn(&p, 2).arg == 0, "a number nobody has is nothing");
 	buf_release(&t.body);
 	return done_testing();

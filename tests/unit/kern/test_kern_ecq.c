@@ -242,8 +242,8 @@ one_values(const struct kern *k, struct try *t, size_t n, size_t off)
 	kern_ecq_centers(t->q, t->x, n, 2, sum, count);
 	k->ecq_centers(t->q, t->x, n, 2, sum2, count2);
 	good = same(x, want, 4 * n);
-	kern_ecq_told(want, t->q, t->x, n, delta, 0.3f);
-	k->ecq_told(x, t->q, t->x, n, delta, 0.3f);
+	kern_ecq_decoded(want, t->q, t->x, n, delta, 0.3f);
+	k->ecq_decoded(x, t->q, t->x, n, delta, 0.3f);
 	return good && same(x, want, 4 * n) && same(sum, sum2, sizeof(sum)) &&
 	    same(count, count2, sizeof(count));
 }

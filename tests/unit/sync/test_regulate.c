@@ -26,7 +26,7 @@ make(struct regulate *l, size_t i)
 	struct codec_plan p = codec_turn(&s.g[i].plan,
 	    exp(s.g[i].code.t));
 
-	s.order += !codec_knob(&s.g[i].plan) && (l->made > 0 ||
+	s.order += !codec_rate(&s.g[i].plan) && (l->made > 0 ||
 	    s.g[i].code.t != 0 || s.g[i].other.t < HUGE_VAL);
 	s.g[i].code.len = s.body.n = 0;
 	if (p.codec == CODEC_NONE)
@@ -129,7 +129,7 @@ TEST(test_random)
 	for (i = 0; i < SHARDS; i++) {
 		l = random_shard();
 		for (known = g = 0; g < l.n; g++)
-			known += codec_knob(&s.g[g].plan) ? 0 : s.g[g].n;
+			known += codec_rate(&s.g[g].plan) ? 0 : s.g[g].n;
 		l.budget = 400 + known + (uint64_t)(rnd() * 40 * (double)l.n) +
 		    (uint64_t)(rnd() * rnd() * 500 * (double)l.n);
 		r = run(&l);
