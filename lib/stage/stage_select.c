@@ -434,10 +434,10 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 		cli_say(x->o->f->cli, 0, "%s: %llu bytes are too few for any "
 		    "group%s", who, (unsigned long long)budget, exact != 0 ?
 		    " but those of whole numbers, which go without loss" :
-		    x->o->kept > 0 ? ": nothing is sent, all is kept" :
-		    x->o->kept < 0 ? ": nothing is sent, and without -S nothing "
-		    "is kept" : ": nothing is sent (ace-compress keeps it with -S "
-		    "alone)");
+		    x->o->kept > 0 ? ": an empty shard is sent, all is kept" :
+		    x->o->kept < 0 ? ": an empty shard is sent, and without -S "
+		    "nothing is kept" : ": an empty shard is sent (ace-compress "
+		    "keeps the values with -S alone)");
 		return;
 	}
 	cli_say(x->o->f->cli, 1, "%s: %zu of %lu groups, %.0f of %llu bytes "

@@ -185,7 +185,7 @@ error() {
 @test "a budget too small for anything sends nothing and says so" {
 	layered
 	[ "$(coded 400 scored)" -le 400 ]
-	grep -q "400 bytes are too few for any group: nothing is sent (ace-compress keeps it with -S alone)" said
+	grep -q "400 bytes are too few for any group: an empty shard is sent (ace-compress keeps the values with -S alone)" said
 	[ "$(count coded DATA)" -eq 0 ] || false
 }
 
@@ -420,7 +420,7 @@ codecs() {
 	exits 0 ace-policy --ratio 1000,1000 --bandwidth 5Mbit small
 	mv out policed
 	exits 0 ace-select --policy policed
-	says "too few for any group: nothing is sent \\(ace-compress keeps it with -S alone\\)"
+	says "too few for any group: an empty shard is sent \\(ace-compress keeps the values with -S alone\\)"
 	mv out planned
 	exits 0 ace-compress -S st planned
 	[ "$(count out DATA)" -eq 0 ] || false
