@@ -28,7 +28,6 @@
 #include "spool/receive.h"
 #include "spool/roster.h"
 #include "spool/progress.h"
-#include "spool/rounds.h"
 
 struct opts {
 	struct filter *f;
@@ -215,18 +214,18 @@ operate(struct run *x, struct err *e)
 	const struct opts *o = x->o;
 	const char *run = o->shard.run;
 	const int named = run != NULL && strchr(run, '*') == NULL;
-	char *only = NULL;
-	int r = rounds_count(&x->inbox, run, &only, e);
+	struct array_names runs = ARRAY_NAMES_INIT;
+	int r = inbox_runs(&runs, &x->inbox, run, NULL, e);
 
-	if (r == ROUNDS_NO_RUN && named && o->act == JOIN)
+	if (r == 0 && runs.n == 0 && named && o->act == JOIN)
 		cli_say(o->f->cli, 0, "nothing of run '%s' is here yet", run);
-	if (r >= 0 && (named || r == ROUNDS_ONE_RUN))
-		r = operate_on(x, named ? run : only, e);
-	else if (r >= 0)
+	if (r == 0 && (named || runs.n == 1))
+		r = operate_on(x, named ? run : runs.p[0], e);
+	else if (r == 0)
 		r = err_set(e, ERR_USAGE, "%s run%s%s in '%s': --run NAME",
-		    r == ROUNDS_RUNS ? "several" : "no", r == ROUNDS_RUNS ? "s" : "",
+		    runs.n > 1 ? "several" : "no", runs.n > 1 ? "s" : "",
 		    run != NULL ? " of that name" : "", o->spool);
-	alloc_free(only);
+	array_release(&runs);
 	return r;
 }
 

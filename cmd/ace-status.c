@@ -46,7 +46,7 @@ struct status {
 	int width;		/* longer lines of text are cut; 0: none is */
 	const char *dir;
 	double now;		/* Unix seconds */
-	int runs;		/* said so far */
+	size_t runs;		/* said so far */
 };
 
 /* ---- lines of text ---- */
@@ -315,28 +315,25 @@ run_say(struct status *x, const struct status_run *r)
 
 /* ---- a spool ---- */
 
-struct status_each {
-	struct status *x;
-	const struct inbox *in;
-};
-
 static int
-status_each_run(void *arg, const char *run, struct err *e)
+status_runs(struct status *x, const struct inbox *in, struct err *e)
 {
-	const struct status_each *c = arg;
-	struct status *x = c->x;
+	struct array_names runs = ARRAY_NAMES_INIT;
 	struct status_run r;
-	int k;
+	int k = inbox_runs(&runs, in, x->run, NULL, e);
 
-	if (!inbox_fits(x->run, run))
-		return 0;
-	if ((k = status_run(&r, c->in, run, x->now, e)) == 0) {
-		if (x->s.in == JSON && x->runs == 0)
+	/* of a spool that cannot be read there is no list */
+	for (; x->runs < runs.n && k == 0; x->runs++) {
+		k = status_run(&r, in, runs.p[x->runs], x->now, e);
+		if (k == 0 && x->runs == 0 && x->s.in == JSON)
 			emit_open(&x->s.json, "runs", '[');
-		run_say(x, &r);
-		x->runs++;
+		if (k == 0)
+			run_say(x, &r);
+		status_release(&r);
 	}
-	status_release(&r);
+	if (k == 0 && runs.n == 0 && x->s.in == JSON)
+		emit_open(&x->s.json, "runs", '[');
+	array_release(&runs);
 	return k;
 }
 
@@ -367,7 +364,6 @@ static int
 status_spool(struct status *x, struct err *e)
 {
 	struct inbox in = INBOX_INIT;
-	struct status_each c = { x, &in };
 	int k;
 
 	in.sync = IO_SYNC_NONE;
@@ -379,9 +375,7 @@ status_spool(struct status *x, struct err *e)
 			k = status_sandbox(x, &in, e);
 	}
 	if (k == 0)
-		k = status_runs(&in, status_each_run, &c, e);
-	if (k == 0 && x->s.in == JSON)
-		emit_open(&x->s.json, "runs", '[');
+		k = status_runs(x, &in, e);
 	if (k >= 0 && x->runs == 0 && x->run != NULL)
 		k = err_set(e, ERR_DATA, "mismatch: no run '%.80s' in '%s'",
 		    x->run, x->dir);

@@ -860,3 +860,35 @@ io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e)
 	}
 	return r;
 }
+
+/* ---- small files of ours ---- */
+
+int
+io_text(const char *path, char *s, size_t n, struct err *e)
+{
+	struct io *io;
+	int k;
+
+	s[0] = '\0';
+	if ((k = io_open_kept(&io, path, e)) <= 0)
+		return k;
+	if ((k = io_read(io, s, n - 1, &n, e)) < 0)
+		n = 0;
+	s[n] = '\0';
+	io_free(io);
+	return k < 0 ? k : 1;
+}
+
+int
+io_set_text(const char *path, const char *s, enum io_sync sync, struct err *e)
+{
+	struct io *io;
+	int k;
+
+	if ((k = io_create(&io, path, 0, e)) < 0)
+		return k;
+	if ((k = io_write(io, s, strlen(s), e)) == 0)
+		k = io_commit(io, sync, e);
+	io_free(io);
+	return k;
+}

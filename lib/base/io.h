@@ -190,4 +190,14 @@ void io_pipe_small(const struct io *io);
  * fd stands at its start. */
 int io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e);
 
+/* ---- small files of ours ---- */
+
+/* io_text(path, s, n, e): reads a file as a string, n - 1 bytes of it at most: 1, or 0
+ * when there is none.
+ * io_set_text(path, s, sync, e): writes one; a reader finds the new text or the old
+ * one. */
+int io_text(const char *path, char *s, size_t n, struct err *e);
+int io_set_text(const char *path, const char *s, enum io_sync sync,
+    struct err *e);
+
 #endif

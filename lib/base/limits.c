@@ -76,24 +76,18 @@ limits_read(const char *path, const struct opt *rows, void *own, void *other,
 	const struct limits x = { rows, own, other, who };
 	char *text = alloc_get(LIMITS_BYTES, 1, e), *rest, *line;
 	struct err why = ERR_INIT;
-	struct io *io = NULL;
 	unsigned at = 0;
-	size_t n = 0;
-	int r = text != NULL ? io_open_kept(&io, path, e) : -ERR_SYS;
+	int r = text != NULL ? io_text(path, text, LIMITS_BYTES, e) : -ERR_SYS;
 
-	if (r > 0 && (r = io_read(io, text, LIMITS_BYTES - 1, &n, e)) == 0 &&
-	    n == LIMITS_BYTES - 1)
-		r = err_set(e, ERR_USAGE, "'%s' is too long", path);
-	if (text != NULL)
-		text[n] = '\0';
-	for (rest = text; r == 0 && n > 0 &&
-	    (line = strsep(&rest, "\n")) != NULL;) {
+	if (r > 0)
+		r = strlen(text) < LIMITS_BYTES - 1 ? 0 :
+		    err_set(e, ERR_USAGE, "'%s' is too long", path);
+	for (rest = text; r == 0 && (line = strsep(&rest, "\n")) != NULL;) {
 		at++;
 		if (limits_line(&x, line, &why) < 0)
 			r = err_set(e, ERR_USAGE, "%s:%u: %s", path, at,
 			    ERR_MSG(&why));
 	}
-	io_free(io);
 	alloc_free(text);
 	return r;
 }

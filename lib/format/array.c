@@ -11,22 +11,26 @@
 enum { ARRAY_HEAD = 8 };		/* u32 count, u32 0 */
 
 int
+array_add(struct array_names *l, const char *s, struct err *e)
+{
+	if (alloc_grow(&l->p, &l->cap, l->n + 1, sizeof(*l->p), e) < 0 ||
+	    (l->p[l->n] = alloc_dup(s, e)) == NULL)
+		return -ERR_SYS;
+	l->n++;
+	return 0;
+}
+
+int
 array_name(struct array_names *l, const char *s, size_t len, struct err *e)
 {
 	char name[SHARD_NAME + 1];
-	int r;
 
 	if (len == 0 || len > SHARD_NAME || !text_clean(s, len))
 		return err_set(e, ERR_DATA, "corrupt: a name in a list of "
 		    "contributors");
 	memcpy(name, s, len);
 	name[len] = '\0';
-	if ((r = alloc_grow(&l->p, &l->cap, l->n + 1, sizeof(*l->p), e)) < 0)
-		return r;
-	if ((l->p[l->n] = alloc_dup(name, e)) == NULL)
-		return -ERR_SYS;
-	l->n++;
-	return 0;
+	return array_add(l, name, e);
 }
 
 int

@@ -19,8 +19,10 @@ struct array_names {
 };
 #define ARRAY_NAMES_INIT { NULL, 0, 0 }
 
-/* array_name(l, s, len, e): appends a name, 1 to 255 bytes that text_clean
+/* array_add(l, s, e): appends a copy of any string.
+ * array_name(l, s, len, e): appends a name, 1 to 255 bytes that text_clean
  * accepts. */
+int array_add(struct array_names *l, const char *s, struct err *e);
 int array_name(struct array_names *l, const char *s, size_t len, struct err *e);
 /* array_get_names(l, p, n, e): appends the names in the payload of one mEMb
  * frame; a shard may have several such frames, and the names rise through all of

@@ -102,12 +102,8 @@ place_put(const struct place *f, const char *name, const char *text,
     struct err *e)
 {
 	char *path = place_path(f, name, e);
-	struct io *io = NULL;
-	int r = path == NULL ? -ERR_SYS : io_create(&io, path, 0, e);
+	int r = path == NULL ? -ERR_SYS : io_set_text(path, text, IO_SYNC_FULL, e);
 
-	if (r == 0 && (r = io_write(io, text, strlen(text), e)) == 0)
-		r = io_commit(io, IO_SYNC_FULL, e);
-	io_free(io);
 	alloc_free(path);
 	return r;
 }
@@ -117,16 +113,12 @@ place_get(const struct place *f, const char *name, char *out, size_t n,
     struct err *e)
 {
 	char *path = place_path(f, name, e);
-	struct io *io = NULL;
-	size_t got = 0;
-	int r = path == NULL ? -ERR_SYS : io_open_kept(&io, path, e);
+	int r;
 
-	if (r > 0 && io_read(io, out, n - 1, &got, e) < 0)
-		r = -ERR_SYS;
-	while (got > 0 && out[got - 1] == '\n')
-		got--;
-	out[got] = '\0';
-	io_free(io);
+	out[0] = '\0';
+	r = path == NULL ? -ERR_SYS : io_text(path, out, n, e);
+	for (n = strlen(out); n > 0 && out[n - 1] == '\n'; n--)
+		out[n - 1] = '\0';
 	alloc_free(path);
 	return r;
 }

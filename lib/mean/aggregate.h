@@ -29,7 +29,7 @@ struct aggregate_opts {
 	int own;			/* each device's own interval, too */
 	uint64_t expect;		/* contributions to a step; 0: not said */
 	/* of a spool */
-	uint64_t quorum;		/* see spool/closing.h; 0: not said */
+	uint64_t quorum;		/* see spool/rounds.h; 0: not said */
 	double deadline;
 	const char *spool, *run;	/* NULL: no spool; the only run */
 	int published, create;		/* see spool/rounds.h */

@@ -13,7 +13,6 @@
 #include "format/values.h"
 #include "kern/kern.h"
 #include "report/conserve.h"
-#include "spool/closing.h"
 #include "spool/decide.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
@@ -160,8 +159,7 @@ conserve_step(struct conserve_list *a, uint64_t step, struct err *e)
 	int k;
 
 	memset(&have, 0, sizeof(have));
-	if ((k = closing_list(a->s, a->run, step, NULL, &have, NULL,
-	    e)) == 0 &&
+	if ((k = steps_shards(&have, a->s, a->run, step, NULL, e)) == 0 &&
 	    (k = decide_manifest(a->s, a->run, step, &list, e)) >= 0) {
 		if (k > 0)
 			k = conserve_listed(a, step, &list, &have, e);

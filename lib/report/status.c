@@ -61,63 +61,6 @@ status_disk(const char *dir)
 	return t.bytes;
 }
 
-/* ---- runs ---- */
-
-struct status_names {
-	const struct inbox *in;
-	char **name;
-	size_t n, cap;
-};
-
-/* The directory's name may be a hash; the run's own is in its schema. */
-static int
-status_each_run(void *arg, const char *name, struct err *e)
-{
-	struct status_names *x = arg;
-	char path[PATH_MAX], *run;
-	int k;
-
-	if (snprintf(path, sizeof(path), "%s/%s/schema.aceg",
-	    x->in->state.dir, name) >= PATH_MAX || faccessat(AT(path), F_OK, 0) < 0)
-		return 0;
-	if ((k = ledger_run(path, &run, e)) < 0 || run == NULL)
-		return k;
-	if ((k = alloc_grow(&x->name, &x->cap, x->n + 1, sizeof(*x->name),
-	    e)) < 0) {
-		alloc_free(run);
-		return k;
-	}
-	x->name[x->n++] = run;
-	return 0;
-}
-
-static int
-status_by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-int
-status_runs(const struct inbox *in,
-    int (*each)(void *arg, const char *run, struct err *e), void *arg,
-    struct err *e)
-{
-	struct status_names x = { in, NULL, 0, 0 };
-	int k = scan(in->state.dir, status_each_run, &x, e);
-	const int n = (int)x.n;
-	size_t i;
-
-	if (x.n != 0)
-		qsort(x.name, x.n, sizeof(*x.name), status_by_name);
-	for (i = 0; i < x.n; i++) {
-		if (k >= 0)
-			k = each(arg, x.name[i], e);
-		alloc_free(x.name[i]);
-	}
-	alloc_free(x.name);
-	return k < 0 ? k : n;
-}
-
 /* ---- devices ---- */
 
 /* The place in the table of a device with this hash, or a free one.  Whoever chooses
@@ -391,27 +334,23 @@ status_all(struct status_run *s, const struct inbox *in, struct err *e)
 static int
 status_roster(struct status_run *s, const struct inbox *in, struct err *e)
 {
-	struct roster t = ROSTER_INIT;
+	struct array_names t = ARRAY_NAMES_INIT;
+	unsigned char id[SHARD_ID];
 	struct status_device *d;
-	struct shard sh;
 	size_t i;
 	int k = roster_read(&t, in, s->name, e);
 
 	s->listed = k > 0;
 	for (i = 0; i < t.n && k >= 0; i++) {
-		shard_init(&sh);
-		if ((k = shard_set_device(&sh, t.name[i], e)) == 0) {
-			if ((d = status_device(s, sh.device, e)) != NULL) {
-				(void)snprintf(d->name, sizeof(d->name), "%s",
-				    t.name[i]);
-				d->listed = 1;
-			} else {
-				k = -ERR_SYS;
-			}
+		ledger_hash(t.p[i], id);
+		if ((d = status_device(s, id, e)) != NULL) {
+			(void)snprintf(d->name, sizeof(d->name), "%s", t.p[i]);
+			d->listed = 1;
+		} else {
+			k = -ERR_SYS;
 		}
-		shard_release(&sh);
 	}
-	roster_release(&t);
+	array_release(&t);
 	return k < 0 ? k : 0;
 }
 
@@ -420,17 +359,11 @@ static char *
 status_path(const struct status_run *s, const struct inbox *in,
     const struct status_device *d, uint64_t step)
 {
-	char file[INBOX_FILE], *path = NULL;
-	struct shard sh;
+	unsigned char id[SHARD_ID];
 
-	shard_init(&sh);
-	if (shard_set_device(&sh, d->name, NULL) == 0 &&
-	    memcmp(sh.device, d->id, SHARD_ID) == 0) {
-		inbox_file(&sh, "aceg", file);
-		path = inbox_path(in, s->name, &step, file, NULL);
-	}
-	shard_release(&sh);
-	return path;
+	ledger_hash(d->name, id);
+	return memcmp(id, d->id, SHARD_ID) != 0 ? NULL :
+	    inbox_of(in, s->name, &step, d->name, "aceg", NULL);
 }
 
 /* Who has a shard in the step at hand, and who is missing there. */

@@ -69,12 +69,6 @@ struct status_run {
 };
 enum { STATUS_LAST = 1, STATUS_STEP = 2 };
 
-/* status_runs(in, each, arg, e): calls each(arg, run, e) for the name of
- * every run in the spool, in their order; returns how many there are. */
-int status_runs(const struct inbox *in,
-    int (*each)(void *arg, const char *run, struct err *e), void *arg,
-    struct err *e);
-
 /* status_run(s, in, run, now, e): looks at one run at that time, Unix seconds;
  * status_release(s) also after a failure. */
 int status_run(struct status_run *s, const struct inbox *in,

@@ -15,7 +15,6 @@
 #include "base/limits.h"
 #include "base/num.h"
 #include "base/opt.h"
-#include "base/scan.h"
 #include "format/array.h"
 #include "format/checks.h"
 #include "format/reader.h"
@@ -309,35 +308,11 @@ admit_out(const struct admit *a, const struct inbox *s, const char *run,
 
 /* ---- the run ---- */
 
-struct admit_other {
-	const struct inbox *s;
-	const char *want;
-	char run[INBOX_NAME];	/* the directory of the one asked about */
-	char *other;		/* the name of another one, allocated */
-};
-
-/* Is this directory of the spool another run of those that are wanted?  1 when it
- * is. The run itself is passed over: its first shard may have been accepted by
- * another process between the look for it and this one. */
-static int
-admit_is_other(void *arg, const char *name, struct err *e)
-{
-	struct admit_other *o = arg;
-	int k = strcmp(name, o->run) == 0 ? 0 :
-	    inbox_run_name(o->s, name, &o->other, e);
-
-	if (k < 0 || o->other == NULL || inbox_fits(o->want, o->other))
-		return k < 0 ? k : o->other != NULL;
-	alloc_free(o->other);
-	o->other = NULL;
-	return 0;
-}
-
 int
 admit_run(const struct inbox *s, const char *want, const char *run,
     struct err *e)
 {
-	struct admit_other o = { .s = s, .want = want };
+	struct array_names others = ARRAY_NAMES_INIT;
 	int k;
 
 	if (!inbox_fits(want, run))
@@ -345,13 +320,13 @@ admit_run(const struct inbox *s, const char *want, const char *run,
 		    "not '%.80s'", run, want);
 	if (want != NULL && strcmp(want, run) == 0)
 		return 0;
-	if ((k = inbox_has(s, run, NULL, "schema.aceg", e)) != 0)
+	if ((k = inbox_has(s, run, NULL, INBOX_SCHEMA, e)) != 0)
 		return k < 0 ? k : 0;
-	inbox_folder(run, o.run);
-	k = scan(s->state.dir, admit_is_other, &o, e);
-	if (k > 0)
+	/* another process may have accepted a first shard of the run since */
+	k = inbox_runs(&others, s, want, run, e);
+	if (k == 0 && others.n != 0)
 		k = err_set(e, ERR_DATA, "mismatch: a shard of run '%.80s', and "
-		    "the spool is of run '%.80s' (--run)", run, o.other);
-	alloc_free(o.other);
+		    "the spool is of run '%.80s' (--run)", run, others.p[0]);
+	array_release(&others);
 	return k;
 }

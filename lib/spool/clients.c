@@ -188,7 +188,7 @@ clients_noted(const struct inbox *s, const char *program,
 
 	if (path == NULL)
 		return -ERR_SYS;
-	k = ledger_text(path, out, CLIENTS_NOTE, NULL);
+	k = io_text(path, out, CLIENTS_NOTE, NULL);
 	alloc_free(path);
 	if (k <= 0)
 		return 0;
@@ -212,6 +212,6 @@ clients_note(const struct inbox *s, const char *program, const char *says)
 		return;
 	(void)snprintf(line, sizeof(line), "%s\n", says);
 	if ((path = clients_note_path(s, program, NULL)) != NULL)
-		(void)ledger_set_text(path, line, IO_SYNC_NONE, NULL);
+		(void)io_set_text(path, line, IO_SYNC_NONE, NULL);
 	alloc_free(path);
 }

@@ -59,16 +59,6 @@ decide_read(struct ledger *l, const char *path, struct err *e)
 	    "shard", path) : k;
 }
 
-static int
-decide_old(const struct inbox *s, const char *run, struct err *e)
-{
-	int k = inbox_has(s, run, NULL, "lock", e);
-
-	return k <= 0 ? k : err_set(e, ERR_REFUSED, "run '%.80s' in '%s' has the "
-	    "layout of an older version, which this one does not read: finish it "
-	    "with that version, or receive into a new spool", run, s->state.dir);
-}
-
 /* Read what the newest manifest says, unless it is the one that was read before. */
 static int
 decide_newest(const struct inbox *s, const char *run, struct err *e)
@@ -79,10 +69,8 @@ decide_newest(const struct inbox *s, const char *run, struct err *e)
 	struct stat st;
 	int k = path != NULL ? 0 : -ERR_SYS;
 
-	if (k == 0 && strcmp(x->run, run) != 0) {
+	if (strcmp(x->run, run) != 0)
 		memset(x, 0, sizeof(*x));
-		k = decide_old(s, run, e);
-	}
 	if (k == 0 && fstatat(AT(path), &st, 0) < 0) {
 		k = errno == ENOENT || errno == ENOTDIR ? 0 :
 		    err_sys(e, "'%s'", path);
@@ -594,7 +582,7 @@ decide_closed(const struct decide_shard *x, struct err *e)
 static int
 decide_model(const struct decide_shard *x, struct err *e)
 {
-	char *path = inbox_path(x->s, x->run, NULL, "schema.aceg", e);
+	char *path = inbox_path(x->s, x->run, NULL, INBOX_SCHEMA, e);
 	char why[256];
 	int k = path != NULL ? DECIDE_YES : -ERR_SYS;
 

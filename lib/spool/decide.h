@@ -38,7 +38,7 @@ struct decided {
 };
 
 /* decide_load(s, run, d, e): the state of a run, of which the manifest is read once and
- * not for each shard.  -ERR_REFUSED: a spool of an older layout. */
+ * not for each shard. */
 int decide_load(const struct inbox *s, const char *run, struct decided *d,
     struct err *e);
 

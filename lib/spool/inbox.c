@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/limits.h"
+#include "base/scan.h"
 #include "base/temp.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
@@ -76,7 +77,8 @@ inbox_name(const char *name, char out[INBOX_NAME])
 	}
 }
 
-void
+/* The file name of a run's directory. */
+static void
 inbox_folder(const char *run, char out[INBOX_NAME])
 {
 	inbox_name(run, out);
@@ -363,24 +365,44 @@ inbox_lock(const struct inbox *s, const char *run, int how, int *fd,
 	return r;
 }
 
-int
-inbox_run_name(const struct inbox *s, const char *name, char **run,
-    struct err *e)
-{
-	size_t n = strlen(s->state.dir) + strlen(name) + 32;
-	char *path = alloc_get(n, 1, e);
-	int k;
+struct inbox_list {
+	const struct inbox *s;
+	const char *want, *but;
+	struct array_names *l;
+};
 
-	*run = NULL;
-	if (path == NULL)
+/* The directory's name may be a hash; the run's own is in its schema, which is written
+ * before the first shard. */
+static int
+inbox_each_run(void *arg, const char *name, struct err *e)
+{
+	const struct inbox_list *x = arg;
+	char file[INBOX_FILE], *path, *run = NULL;
+	int k = 0;
+
+	(void)snprintf(file, sizeof(file), "%.255s/" INBOX_SCHEMA, name);
+	if ((path = statedir_path(&x->s->state, file, e)) == NULL)
 		return -ERR_SYS;
-	(void)snprintf(path, n, "%s/%s/schema.aceg", s->state.dir, name);
-	if (faccessat(AT(path), F_OK, 0) < 0)
-		k = errno == ENOENT || errno == ENOTDIR ? 0 :
-		    err_sys(e, "'%s'", path);
-	else
-		k = ledger_run(path, run, e);
+	if (faccessat(AT(path), F_OK, 0) == 0)
+		k = ledger_run(path, &run, e);
+	else if (errno != ENOENT && errno != ENOTDIR)
+		k = err_sys(e, "'%s'", path);
+	if (run != NULL && inbox_fits(x->want, run) &&
+	    (x->but == NULL || strcmp(x->but, run) != 0))
+		k = array_add(x->l, run, e);
+	alloc_free(run);
 	alloc_free(path);
+	return k < 0 ? k : 0;
+}
+
+int
+inbox_runs(struct array_names *l, const struct inbox *s, const char *want,
+    const char *but, struct err *e)
+{
+	struct inbox_list x = { s, want, but, l };
+	int k = scan(s->state.dir, inbox_each_run, &x, e);
+
+	array_sort(l);
 	return k;
 }
 

@@ -46,12 +46,14 @@
 
 #include "base/io.h"
 #include "base/statedir.h"
+#include "format/array.h"
 #include "format/receipt.h"
 #include "format/writer.h"
 
 struct err;
 struct progress;
 
+#define INBOX_SCHEMA "schema.aceg"
 
 enum { INBOX_NAME = 256, INBOX_FILE = INBOX_NAME + 32 };
 
@@ -75,10 +77,8 @@ struct inbox {
 int inbox_open(struct inbox *s, const char *dir, struct err *e);
 void inbox_close(struct inbox *s);
 
-/* inbox_name(name, out): the file name of a run or a device, as above.
- * inbox_folder(run, out): that of a run's directory. */
+/* inbox_name(name, out): the file name of a run or a device, as above. */
 void inbox_name(const char *name, char out[INBOX_NAME]);
-void inbox_folder(const char *run, char out[INBOX_NAME]);
 
 /* inbox_path(s, run, step, file, e): DIR/RUN/STEP/file, allocated; step NULL:
  * DIR/RUN/file. */
@@ -104,15 +104,13 @@ int inbox_is_shard(const char *name);
 const char *inbox_run_of(const struct shard *sh);	/* "": it has no name */
 const char *inbox_device_of(const struct shard *sh);
 
-/* inbox_run_name(s, name, run, e): the run whose folder is DIR/name, which may be a
- * hash, by the schema's file there, which is written before the first shard: *run is
- * allocated, or NULL where it is no run's. */
-int inbox_run_name(const struct inbox *s, const char *name, char **run,
-    struct err *e);
-
 /* inbox_fits(want, run): is the run one of those that --run asks for?  A name
  * that ends with * asks for all that begin so; NULL is *. */
 int inbox_fits(const char *want, const char *run);
+/* inbox_runs(l, s, want, but, e): appends the names of the runs that fit, without the
+ * run `but', or NULL, and sorts them.  A run is there from its first shard on. */
+int inbox_runs(struct array_names *l, const struct inbox *s, const char *want,
+    const char *but, struct err *e);
 
 /* ---- receiving ---- */
 
@@ -137,7 +135,7 @@ int inbox_has(const struct inbox *s, const char *run, const uint64_t *step,
 /* inbox_temp(s, sh, end, path, io, e): makes a temporary file, DEVICE.end, at
  * *path, allocated, and *io to write into it.  It stands beside the runs' folders,
  * for that of a run is made only when there is a shard to be accepted.  It stays
- * until verdict_settle or unlink; it is locked while *io is there, so that nobody
+ * until decide_shard or unlink; it is locked while *io is there, so that nobody
  * takes it for a dead process's. */
 int inbox_temp(const struct inbox *s, const struct shard *sh, const char *end,
     char **path, struct io **io, struct err *e);

@@ -68,25 +68,6 @@ join_copy_model(const struct inbox *s, const char *run, uint64_t *next,
 
 /* ---- a device asks ---- */
 
-/* The aggregate of a step: 1 when there is none. */
-static int
-join_copy_step(const struct inbox *s, const char *run, uint64_t step,
-    struct writer *w, struct err *e)
-{
-	struct reader_opts any = { .max_elements = SCHEMA_MAX_TOTAL };
-	char *path = inbox_path(s, run, &step, "aggregate.aceg", e);
-	int k;
-
-	if (path == NULL)
-		return -ERR_SYS;
-	if (faccessat(AT(path), F_OK, 0) < 0)
-		k = errno == ENOENT ? 1 : err_sys(e, "'%s'", path);
-	else if ((k = inbox_durable(s, run, &step, e)) == 0)
-		k = filter_copy_file(path, &any, w, e);
-	alloc_free(path);
-	return k;
-}
-
 /* Says that what was told is not all that the others know. */
 static void
 join_missing(const struct inbox *s, const char *run, const struct steps *l,
@@ -121,6 +102,7 @@ int
 join_send(const struct inbox *s, const char *run, const char *device,
     struct writer *w, struct err *e)
 {
+	const struct reader_opts any = { .max_elements = SCHEMA_MAX_TOTAL };
 	struct steps now = STEPS_INIT;
 	uint64_t next, open = 0;
 	size_t i, first = 0, n = 0;
@@ -132,11 +114,14 @@ join_send(const struct inbox *s, const char *run, const char *device,
 		k = steps_list(&now, s, run, "", next, e);
 	if (k >= 0)
 		k = decide_next(s, run, &open, e);
-	for (i = 0; i < now.n && k >= 0; i++)
-		if ((k = join_copy_step(s, run, now.step[i], w, e)) > 0 &&
-		    now.step[i] < open && (k = decide_aggregate(s, run,
-		    now.step[i], &path, e)) == DECIDE_COMING && n++ == 0)
+	for (i = 0; i < now.n && k >= 0; i++) {
+		k = decide_aggregate(s, run, now.step[i], &path, e);
+		if (k == DECIDE_HERE)
+			k = filter_copy_file(path, &any, w, e);
+		else if (k == DECIDE_COMING && now.step[i] < open && n++ == 0)
 			first = i;
+		alloc_free(path);
+	}
 	if (k >= 0 && n != 0)
 		join_missing(s, run, &now, first, n);
 	if (k >= 0)		/* whoever it was that let it in */
@@ -152,15 +137,11 @@ join_took_part(const struct inbox *s, const struct join_asked *q, uint64_t step,
     struct err *e)
 {
 	char *path = inbox_of(s, q->run, &step, q->device, "aceg", e);
-	struct ledger l;
 	int k = path != NULL ? faccessat(AT(path), F_OK, 0) == 0 : -ERR_SYS;
 
 	alloc_free(path);
-	if (k <= 0 || (k = decide_manifest(s, q->run, step, &l, e)) < 0)
+	if (k <= 0 || (k = decide_aggregate(s, q->run, step, &path, e)) < 0)
 		return k;
-	ledger_release(&l);
-	if (k == 0 || (k = decide_aggregate(s, q->run, step, &path, e)) < 0)
-		return k < 0 ? k : 1;
 	alloc_free(path);
 	return k != DECIDE_NEVER;
 }

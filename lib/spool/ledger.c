@@ -245,45 +245,13 @@ ledger_run(const char *path, char **name, struct err *e)
 }
 
 int
-ledger_text(const char *path, char *s, size_t n, struct err *e)
-{
-	struct io *io;
-	int k;
-
-	s[0] = '\0';
-	if ((k = io_open_kept(&io, path, e)) <= 0)
-		return k;
-	k = io_read(io, s, n - 1, &n, e);
-	io_free(io);
-	if (k < 0)
-		return k;
-	s[n] = '\0';
-	return 1;
-}
-
-int
-ledger_set_text(const char *path, const char *s, enum io_sync sync,
-    struct err *e)
-{
-	struct io *io;
-	int k;
-
-	if ((k = io_create(&io, path, 0, e)) < 0)
-		return k;
-	if ((k = io_write(io, s, strlen(s), e)) == 0)
-		k = io_commit(io, sync, e);
-	io_free(io);
-	return k;
-}
-
-int
 ledger_number(const char *path, uint64_t *v, struct err *e)
 {
 	char s[32], *end;
 	int k;
 
 	*v = 0;
-	if ((k = ledger_text(path, s, sizeof(s), e)) <= 0)
+	if ((k = io_text(path, s, sizeof(s), e)) <= 0)
 		return k;
 	*v = strtoull(s, &end, 10);
 	if (end == s || *end != '\n' || end[1] != '\0')
@@ -299,5 +267,5 @@ ledger_set_number(const char *path, uint64_t v, enum io_sync sync,
 	char s[32];
 
 	(void)snprintf(s, sizeof(s), "%llu\n", (unsigned long long)v);
-	return ledger_set_text(path, s, sync, e);
+	return io_set_text(path, s, sync, e);
 }

@@ -1,6 +1,6 @@
 /*
- * The formats of a spool's small files: lists of receipts, a number, a line of
- * text, the model.
+ * The formats of a spool's small files: lists of receipts, a number, the
+ * model.
  */
 #ifndef ACE_LEDGER_H
 #define ACE_LEDGER_H
@@ -50,14 +50,8 @@ int ledger_run(const char *path, char **name, struct err *e);
 int ledger_schema(const char *path, const struct schema *sc,
     const struct shard *sh, char why[256], struct err *e);
 
-/* ledger_text(path, s, n, e): reads a file as a string, n - 1 bytes of it at
- * most: 1, or 0 when there is none.  ledger_set_text: writes one; a reader
- * finds the new text or the old one. */
-int ledger_text(const char *path, char *s, size_t n, struct err *e);
-int ledger_set_text(const char *path, const char *s, enum io_sync sync,
-    struct err *e);
-
-/* ledger_number: reads the number in a file: 1, or 0 when there is none. */
+/* ledger_number: reads the number in a file: 1, or 0 when there is none.
+ * ledger_set_number: a reader finds the new number or the old one. */
 int ledger_number(const char *path, uint64_t *v, struct err *e);
 int ledger_set_number(const char *path, uint64_t v, enum io_sync sync,
     struct err *e);

@@ -209,7 +209,7 @@ static int
 receive_begin(struct receive *x, const struct shard *sh, int *fd, struct err *e)
 {
 	const char *run = inbox_run_of(sh);
-	int k = inbox_has(x->inbox, run, NULL, "schema.aceg", e);
+	int k = inbox_has(x->inbox, run, NULL, INBOX_SCHEMA, e);
 
 	/* another run may have come while this shard did */
 	if (k == 0 && (k = inbox_lock(x->inbox, NULL, LOCK_EX, fd, e)) == 0)

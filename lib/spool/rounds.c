@@ -1,18 +1,28 @@
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
+#include "base/clock.h"
+#include "base/compare.h"
 #include "base/err.h"
 #include "base/scan.h"
 #include "base/temp.h"
 #include "base/wait.h"
 #include "spool/clients.h"
 #include "spool/decide.h"
+#include "spool/progress.h"
+#include "spool/roster.h"
 #include "spool/rounds.h"
 #include "spool/steps.h"
-#include "spool/progress.h"
 
 struct rounds {
 	const struct rounds_opts *o;
@@ -25,49 +35,13 @@ struct rounds {
 	int sums;		/* descriptor of clients_sums, or -1 */
 };
 
-struct rounds_names {
-	const struct inbox *s;
-	const char *want;
-	char *name;		/* the first, allocated */
-	int n;
-};
-
-static int
-rounds_each_run(void *arg, const char *name, struct err *e)
-{
-	struct rounds_names *r = arg;
-	char *run;
-	int k = inbox_run_name(r->s, name, &run, e);
-
-	if (run != NULL && inbox_fits(r->want, run) && r->n++ == 0) {
-		r->name = run;
-		run = NULL;
-	}
-	alloc_free(run);
-	return k < 0 ? k : 0;
-}
-
-int
-rounds_count(const struct inbox *s, const char *want, char **name,
-    struct err *e)
-{
-	struct rounds_names r = { s, want, NULL, 0 };
-	int k = scan(s->state.dir, rounds_each_run, &r, e);
-
-	if (k == 0 && r.n == 1) {
-		*name = r.name;
-		return ROUNDS_ONE_RUN;
-	}
-	alloc_free(r.name);
-	return k < 0 ? k : r.n > 1 ? ROUNDS_RUNS : ROUNDS_NO_RUN;
-}
-
 /* The run to aggregate: the one that was named, or the only one there is that the
  * name fits. */
 static int
 rounds_run(struct rounds *r, struct err *e)
 {
 	const char *want = r->o->run;
+	struct array_names runs = ARRAY_NAMES_INIT;
 	struct wait w = wait_begin(-1, r->o->out);
 	int k;
 
@@ -76,18 +50,21 @@ rounds_run(struct rounds *r, struct err *e)
 		return r->run != NULL ? 0 : -ERR_SYS;
 	}
 	progress_begin(r->in.wait);
-	while ((k = rounds_count(&r->in, want, &r->run, e)) == ROUNDS_NO_RUN) {
+	while ((k = inbox_runs(&runs, &r->in, want, NULL, e)) == 0 && runs.n == 0) {
 		if (progress_due(r->in.wait))
 			progress_wait(r->in.wait, 0, "", "waiting for a first "
 			    "shard in '%s'%s%s (ace-recv --spool)", r->in.state.dir,
 			    want != NULL ? " of run " : "",
 			    want != NULL ? want : "");
 		if ((k = wait_more(&w, e)) < 0)
-			return k;
+			break;
 	}
-	if (k == ROUNDS_RUNS)
-		return err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",
+	if (k >= 0 && runs.n > 1)
+		k = err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",
 		    r->in.state.dir);
+	else if (k >= 0 && (r->run = alloc_dup(runs.p[0], e)) == NULL)
+		k = -ERR_SYS;
+	array_release(&runs);
 	return k < 0 ? k : 0;
 }
 
@@ -143,7 +120,6 @@ rounds_forget(struct rounds *r)
 		alloc_free(r->path[--r->n]);
 	alloc_free(r->path);
 	r->path = NULL;
-	ledger_release(&r->list);
 }
 
 void
@@ -152,6 +128,7 @@ rounds_free(struct rounds *r)
 	if (r == NULL)
 		return;
 	rounds_forget(r);
+	ledger_release(&r->list);
 	alloc_free(r->run);
 	if (r->sums >= 0)
 		(void)close(r->sums);
@@ -165,6 +142,289 @@ rounds_file(const struct rounds *r, const char *name, struct err *e)
 	return inbox_path(&r->in, r->run, NULL, name, e);
 }
 
+/* ---- closing ---- */
+
+/* Find the files of the shards that a manifest lists, which holds receipts only.  A
+ * shard that was set aside needs no file. */
+static int
+rounds_names(const struct rounds *r, struct ledger *l, struct err *e)
+{
+	struct ledger have = { .n = 0 };
+	size_t i, j;
+	int k = 0;
+
+	for (i = 0; i < l->n && k == 0; i++)	/* in order of steps */
+		if (i == 0 || l->r[i].step != l->r[i - 1].step)
+			k = steps_shards(&have, &r->in, r->run, l->r[i].step,
+			    NULL, e);
+	if (k == 0)
+		k = ledger_sort(&have, e);
+	for (i = 0, j = 0; i < l->n && k == 0; i++) {
+		if (!receipt_is_accepted(&l->r[i]))
+			continue;
+		while (j < have.n && ledger_compare(&have.r[j], &l->r[i]) < 0)
+			j++;
+		if (j == have.n || memcmp(l->r[i].digest, have.r[j].digest,
+		    SHARD_DIGEST) != 0)
+			k = err_set(e, ERR_DATA, "mismatch: a shard of step %llu "
+			    "is in a manifest and not in the spool",
+			    (unsigned long long)l->r[i].step);
+		else
+			memcpy(l->name[i], have.name[j], LEDGER_NAME);
+	}
+	ledger_release(&have);
+	return k;
+}
+
+/* A step with shards that was found, or is waited for. */
+struct rounds_at {
+	uint64_t step;
+	size_t n;		/* its shards; 0: there is no such step */
+};
+
+static int
+rounds_count(const struct rounds *r, struct rounds_at *a, struct err *e)
+{
+	struct array_names files = ARRAY_NAMES_INIT;
+	int k = steps_files(&files, &r->in, r->run, a->step, e);
+
+	a->n = files.n;
+	array_release(&files);
+	return k;
+}
+
+/*
+ * Look for the first open step that has shards, into *first, and the first with a quorum
+ * of them, into *next.  They are usually the same.  Where they are not, fewer than a
+ * quorum sent the first, and it can never be told from a step that nobody else
+ * will send: one device alone could then hold up all others.
+ */
+static int
+rounds_first(const struct rounds *r, const struct decided *d,
+    struct rounds_at *first, struct rounds_at *next, struct err *e)
+{
+	struct steps l = STEPS_INIT;
+	struct rounds_at a = { 0, 0 };
+	size_t i;
+	int k = steps_list(&l, &r->in, r->run, "", d->any ? d->closed + 1 : 0, e);
+
+	*first = *next = a;
+	for (i = 0; i < l.n && k == 0 && next->n == 0; i++) {
+		a.step = l.step[i];
+		k = rounds_count(r, &a, e);
+		if (first->n == 0)
+			*first = a;
+		if (a.n != 0 && a.n >= r->o->quorum)
+			*next = a;
+	}
+	steps_release(&l);
+	return k;
+}
+
+/* Add to l the shards that were accepted for steps before this one and are in no
+ * average: those of open steps, all of which are passed over, and those that the newest
+ * manifest lets wait.  1: one of these steps has a quorum and comes first. */
+static int
+rounds_carry(const struct rounds *r, const struct decided *d, uint64_t step,
+    struct ledger *l, struct err *e)
+{
+	struct steps x = STEPS_INIT;
+	struct ledger last = { .n = 0 };
+	size_t i, n = l->n;
+	int k = d->any ? decide_manifest(&r->in, r->run, d->closed, &last, e) : 0;
+
+	for (i = 0; i < last.n && k >= 0; i++)
+		if (last.r[i].verdict == RECEIPT_DUPLICATE) {
+			last.r[i].verdict = RECEIPT_ACCEPTED;
+			last.r[i].reason[0] = '\0';
+			k = ledger_add(l, &last.r[i], "", e);
+		}
+	if (k >= 0 && l->n != n && (k = ledger_sort(l, e)) == 0)
+		k = rounds_names(r, l, e);
+	if (k >= 0)
+		k = steps_list(&x, &r->in, r->run, "", d->any ? d->closed + 1 : 0, e);
+	for (i = 0; i < x.n && x.step[i] < step && k == 0; i++) {
+		n = l->n;
+		if ((k = steps_shards(l, &r->in, r->run, x.step[i], NULL, e)) == 0)
+			k = l->n != n && l->n - n >= r->o->quorum;
+	}
+	ledger_release(&last);
+	steps_release(&x);
+	return k;
+}
+
+enum rounds_closed {
+	ROUNDS_CLOSED,
+	ROUNDS_AGAIN		/* look again: none is over, or one came before it */
+};
+
+/* Close a step: an enum rounds_closed.  seen: its shards, most of which are read before
+ * others are locked out. */
+static int
+rounds_close(struct rounds *r, uint64_t step, const struct ledger *seen,
+    struct err *e)
+{
+	struct ledger *l = &r->list;
+	struct decided d;
+	int fd, k = inbox_lock(&r->in, r->run, LOCK_EX, &fd, e);
+
+	if (k < 0)
+		return k;
+	if ((k = decide_load(&r->in, r->run, &d, e)) == 0 && d.any &&
+	    (!d.made || d.closed >= step))
+		k = ROUNDS_AGAIN;	/* another process closed it */
+	if (k == 0 && (k = steps_shards(l, &r->in, r->run, step, seen, e)) == 0 &&
+	    (k = rounds_carry(r, &d, step, l, e)) == 0 &&
+	    (k = ledger_sort(l, e)) == 0)
+		k = decide_close(&r->in, r->run, &d, l, e);
+	(void)close(fd);
+	if (k != ROUNDS_CLOSED)
+		ledger_release(l);
+	return k;
+}
+
+/* ---- waiting for a step ---- */
+
+/* Finds when, by clock_now, as many shards of a step were there as a quorum, into
+ * *since. */
+static int
+rounds_since(const struct rounds *r, uint64_t step, double *since, struct err *e)
+{
+	struct array_names files = ARRAY_NAMES_INIT;
+	struct timespec now = { 0, 0 };
+	double *came = NULL, age = 0;
+	struct stat st;
+	char *path;
+	size_t i, n = 0;
+	int k = steps_files(&files, &r->in, r->run, step, e);
+
+	if (k == 0 && (came = alloc_get(files.n + 1, sizeof(*came), e)) == NULL)
+		k = -ERR_SYS;
+	for (i = 0; i < files.n && k == 0; i++) {
+		path = inbox_path(&r->in, r->run, &step, files.p[i], e);
+		if (path == NULL)
+			k = -ERR_SYS;
+		else if (fstatat(AT(path), &st, 0) == 0)
+			came[n++] = (double)st.st_mtim.tv_sec +
+			    (double)st.st_mtim.tv_nsec * 1e-9;
+		alloc_free(path);
+	}
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (k == 0 && n >= r->o->quorum) {
+		qsort(came, n, sizeof(*came), compare_f64);
+		age = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 -
+		    came[r->o->quorum - 1];
+	}
+	*since = clock_now() - (age > 0 ? age : 0);
+	array_release(&files);
+	alloc_free(came);
+	return k;
+}
+
+/* A step that is being waited for. */
+struct rounds_watch {
+	int any;		/* there is one */
+	uint64_t step;
+	double since;
+};
+
+/* Is this step over?  1 or 0.  The deadline counts from when a quorum is there: a
+ * device that sends at once would otherwise take from the others the time that
+ * they need. */
+static int
+rounds_ripe(const struct rounds *r, struct rounds_watch *c,
+    const struct rounds_at *a, struct err *e)
+{
+	const struct rounds_opts *o = r->o;
+	const int dated = o->deadline > 0;
+	struct array_names missing = ARRAY_NAMES_INIT;
+	size_t expect = o->expect;
+	int k;
+
+	if (a->n < o->quorum)
+		return 0;
+	if (dated && (!c->any || c->step != a->step)) {
+		if ((k = rounds_since(r, a->step, &c->since, e)) < 0)
+			return k;
+		c->any = 1;
+		c->step = a->step;
+	}
+	if ((k = roster_missing(&missing, &r->in, r->run, a->step, NULL, e)) > 0)
+		expect = a->n + missing.n;
+	array_release(&missing);
+	if (k < 0)
+		return k;
+	if (expect != 0 ? a->n >= expect : !dated)
+		return 1;
+	return dated && clock_now() - c->since >= o->deadline;
+}
+
+/* Close the first step that is over: an enum rounds_closed; or take the one that is
+ * closed and has no average yet.  A step without a quorum waits for one until a later
+ * step is over. */
+static int
+rounds_try(struct rounds *r, struct rounds_watch c[2], struct rounds_at *a,
+    struct err *e)
+{
+	struct ledger seen = { .n = 0 };
+	struct rounds_at next;
+	struct decided d;
+	uint64_t from;
+	int k = decide_load(&r->in, r->run, &d, e);
+
+	if (k == 0 && d.any && !d.made) {
+		r->step = d.closed;
+		/* the process that wrote it may have died before it was durable */
+		return (k = inbox_durable(&r->in, r->run, NULL, e)) < 0 ||
+		    (k = decide_manifest(&r->in, r->run, r->step, &r->list,
+		    e)) < 0 ? k : rounds_names(r, &r->list, e);
+	}
+	if (k < 0 || (k = rounds_first(r, &d, a, &next, e)) < 0 || a->n == 0)
+		return k < 0 ? k : ROUNDS_AGAIN;
+	from = a->step;
+	k = rounds_ripe(r, &c[0], a, e);
+	if (k == 0 && next.n != 0 && next.step != a->step) {
+		*a = next;
+		k = rounds_ripe(r, &c[1], a, e);
+	}
+	if (k <= 0)
+		return k < 0 ? k : ROUNDS_AGAIN;
+	if ((k = steps_shards(&seen, &r->in, r->run, a->step, NULL, e)) == 0)
+		k = rounds_close(r, a->step, &seen, e);
+	ledger_release(&seen);
+	if (k != ROUNDS_CLOSED)
+		return k;
+	r->step = a->step;
+	if (from != r->step && r->in.wait != NULL)
+		progress_say(r->in.wait, "fewer than %zu sent step %llu of run '%s': it "
+		    "and those before step %llu are passed over, and what was "
+		    "accepted of them is in the average of step %llu",
+		    r->o->quorum, (unsigned long long)from, r->run,
+		    (unsigned long long)r->step, (unsigned long long)r->step);
+	return ROUNDS_CLOSED;
+}
+
+static int
+rounds_wait(struct rounds *r, struct err *e)
+{
+	struct rounds_watch c[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+	struct rounds_at a = { 0, 0 };
+	struct wait w = wait_begin(-1, r->o->out);
+	int k;
+
+	progress_begin(r->in.wait);
+	do {
+		if ((k = rounds_try(r, c, &a, e)) != ROUNDS_AGAIN)
+			return k;
+		if (progress_due(r->in.wait))
+			progress_step(&r->in, r->run, a.n != 0 ? a.step : r->step,
+			    a.n, r->o->expect != 0 ? r->o->expect : r->o->quorum);
+	} while ((k = wait_more(&w, e)) >= 0);
+	return k;
+}
+
+/* ---- a step ---- */
+
 /* The paths of those that count. */
 static int
 rounds_paths(struct rounds *r, struct err *e)
@@ -172,9 +432,7 @@ rounds_paths(struct rounds *r, struct err *e)
 	const struct ledger *l = &r->list;
 	size_t i;
 
-	while (r->n != 0)
-		alloc_free(r->path[--r->n]);
-	alloc_free(r->path);
+	rounds_forget(r);
 	if ((r->path = alloc_get(l->n + 1, sizeof(*r->path), e)) == NULL)
 		return -ERR_SYS;
 	for (i = 0; i < l->n; i++) {
@@ -194,9 +452,8 @@ rounds_next(struct rounds *r, uint64_t *step, char ***paths, size_t *n,
 {
 	int k;
 
-	rounds_forget(r);
-	if ((k = closing_wait(&r->in, r->run, &r->step, &r->o->rule,
-	    r->o->out, &r->list, e)) == 0)
+	ledger_release(&r->list);
+	if ((k = rounds_wait(r, e)) == 0)
 		k = rounds_paths(r, e);
 	*step = r->step;
 	*paths = r->path;
@@ -226,10 +483,11 @@ int
 rounds_aside(struct rounds *r, size_t i, size_t count, int waits,
     const char *why, char ***paths, size_t *n, struct err *e)
 {
-	const size_t quorum = r->o->rule.quorum;
+	const size_t quorum = r->o->quorum;
 	const size_t left = r->n - count;
+	struct decided d;
 	char text[120];
-	int k;
+	int fd, k;
 
 	rounds_refuse(r, i, count, waits ? RECEIPT_DUPLICATE : RECEIPT_INVALID, why);
 	if (left != 0 && left < quorum) {
@@ -237,10 +495,79 @@ rounds_aside(struct rounds *r, size_t i, size_t count, int waits,
 		    "%zu shards are left", left, quorum);
 		rounds_refuse(r, 0, left, RECEIPT_DUPLICATE, text);
 	}
-	if ((k = closing_aside(&r->in, r->run, &r->list, e)) == 0)
+	if ((k = inbox_lock(&r->in, r->run, LOCK_EX, &fd, e)) < 0)
+		return k;
+	/* where another process went on, its list counts */
+	if ((k = decide_load(&r->in, r->run, &d, e)) == 0 && !d.made &&
+	    d.closed == r->step)
+		k = decide_close(&r->in, r->run, &d, &r->list, e);
+	(void)close(fd);
+	if (k == 0)
 		k = rounds_paths(r, e);
 	*paths = r->path;
 	*n = r->n;
+	return k;
+}
+
+/* Waits until the step's aggregate is in the spool.  Whoever puts it there reads our
+ * output: when nobody does any more, that is wait_orphan's error. */
+static int
+rounds_published(const struct rounds *r, struct err *e)
+{
+	struct wait w = wait_begin(-1, -1);
+	int k, gone = 0;
+
+	progress_begin(r->in.wait);
+	while ((k = inbox_has(&r->in, r->run, &r->step, "aggregate.aceg", e)) == 0) {
+		if (gone && (k = wait_orphan(r->o->out, 0, e)) < 0)
+			return k;
+		if (progress_due(r->in.wait))
+			progress_wait(r->in.wait, r->step, "", "waiting for the "
+			    "aggregate of step %llu of run '%s' in the spool (ace-recv "
+			    "--publish)", (unsigned long long)r->step, r->run);
+		/* look once more: the other process may have closed it and
+		 * ended */
+		if (!(gone = wait_gone(r->o->out, 0)))
+			(void)wait_more(&w, e);
+	}
+	/* the process that published it may have died before it was durable */
+	return k < 0 ? k : inbox_durable(&r->in, r->run, &r->step, e);
+}
+
+/* Of the names that a step has; others were made by somebody else. */
+static int
+rounds_remove_file(void *arg, const char *name, struct err *e)
+{
+	const size_t n = strlen(name);
+	const char *dir = arg;
+	char path[PATH_MAX];
+
+	if (strstr(name, ".aceg") == NULL &&
+	    (n < 4 || strcmp(name + n - 3, ".no") != 0))
+		return 0;
+	if (snprintf(path, sizeof(path), "%s%s", dir, name) < PATH_MAX &&
+	    unlinkat(AT(path), 0) < 0 && errno != ENOENT)
+		return err_sys(e, "'%s'", path);
+	return 0;
+}
+
+/* Removes the directories of the steps before this one, all of them closed. */
+static int
+rounds_remove(const struct rounds *r, uint64_t before, struct err *e)
+{
+	struct steps l = STEPS_INIT;
+	char *dir;
+	size_t i;
+	int k = steps_list(&l, &r->in, r->run, "", 0, e);
+
+	for (i = 0; k == 0 && i < l.n && l.step[i] < before; i++) {
+		dir = inbox_path(&r->in, r->run, &l.step[i], "", e);
+		k = dir != NULL ? scan(dir, rounds_remove_file, dir, e) : -ERR_SYS;
+		if (k == 0)
+			inbox_unmake(dir);
+		alloc_free(dir);
+	}
+	steps_release(&l);
 	return k;
 }
 
@@ -248,7 +575,6 @@ int
 rounds_done(struct rounds *r, struct err *e)
 {
 	const struct rounds_opts *o = r->o;
-	const int any = r->n != 0;
 	uint64_t before = o->keep != 0 && r->step >= o->keep ?
 	    r->step - o->keep + 1 : 0;
 	size_t i;
@@ -259,13 +585,11 @@ rounds_done(struct rounds *r, struct err *e)
 	for (i = 0; i < r->list.n; i++)
 		if (r->list.r[i].step < before)
 			before = r->list.r[i].step;
-	rounds_forget(r);
-	if (o->published && any)
-		k = closing_published(&r->in, r->run, r->step, r->o->out,
-		    e);
+	if (o->published && r->n != 0)
+		k = rounds_published(r, e);
 	if (k == 0)
 		k = decide_done(&r->in, r->run, r->step, e);
 	if (k == 0 && before != 0)
-		k = closing_forget(&r->in, r->run, before, e);
+		k = rounds_remove(r, before, e);
 	return k;
 }

@@ -6,7 +6,6 @@
 #include "base/err.h"
 #include "base/compare.h"
 #include "base/scan.h"
-#include "spool/ledger.h"
 #include "spool/steps.h"
 
 struct steps_scan {
@@ -87,4 +86,82 @@ steps_release(struct steps *x)
 {
 	alloc_free(x->step);
 	memset(x, 0, sizeof(*x));
+}
+
+/* ---- the files of a step ---- */
+
+static int
+steps_each_file(void *arg, const char *name, struct err *e)
+{
+	return inbox_is_shard(name) ? array_add(arg, name, e) : 0;
+}
+
+int
+steps_files(struct array_names *l, const struct inbox *s, const char *run,
+    uint64_t step, struct err *e)
+{
+	char *dir = inbox_path(s, run, &step, "", e);
+	int k = dir != NULL ? scan(dir, steps_each_file, l, e) : -ERR_SYS;
+
+	alloc_free(dir);
+	return k;
+}
+
+int
+steps_devices(struct array_names *l, const struct inbox *s, const char *run,
+    uint64_t step, struct err *e)
+{
+	struct array_names files = ARRAY_NAMES_INIT;
+	char device[SHARD_NAME + 1];
+	size_t i;
+	int k = steps_files(&files, s, run, step, e);
+
+	for (i = 0; i < files.n && k == 0; i++)
+		if (inbox_device(files.p[i], device, NULL) && device[0] != '\0')
+			k = array_add(l, device, e);
+	array_release(&files);
+	return k;
+}
+
+/* Look for the receipt of this file from the *at-th on: a directory is usually listed
+ * in the same order as the last time. */
+static const struct receipt *
+steps_had(const struct ledger *l, const char *name, size_t *at)
+{
+	size_t i, j;
+
+	for (i = 0; l != NULL && i < l->n; i++) {
+		j = (*at + i) % l->n;
+		if (strcmp(l->name[j], name) == 0) {
+			*at = j + 1;
+			return &l->r[j];
+		}
+	}
+	return NULL;
+}
+
+int
+steps_shards(struct ledger *l, const struct inbox *s, const char *run,
+    uint64_t step, const struct ledger *have, struct err *e)
+{
+	struct array_names files = ARRAY_NAMES_INIT;
+	const struct receipt *had;
+	struct receipt r;
+	size_t i, at = 0;
+	char *path;
+	int k = steps_files(&files, s, run, step, e);
+
+	for (i = 0; i < files.n && k >= 0; i++) {
+		if ((had = steps_had(have, files.p[i], &at)) != NULL) {
+			k = ledger_add(l, had, files.p[i], e);
+			continue;
+		}
+		path = inbox_path(s, run, &step, files.p[i], e);
+		k = path != NULL ? ledger_shard(path, &r, e) : -ERR_SYS;
+		alloc_free(path);
+		if (k > 0)	/* 0: it was removed meanwhile */
+			k = ledger_add(l, &r, files.p[i], e);
+	}
+	array_release(&files);
+	return k < 0 ? k : 0;
 }

@@ -1,10 +1,13 @@
 /*
- * The steps of a run that have an entry in the spool.
+ * What lies in the spool by step: the steps of a run that have an entry, and the
+ * files of the shards that were accepted for one.
  */
 #ifndef ACE_STEPS_H
 #define ACE_STEPS_H
 
+#include "format/array.h"
 #include "spool/inbox.h"
+#include "spool/ledger.h"
 
 struct steps {
 	uint64_t *step;		/* rising, each once */
@@ -24,5 +27,17 @@ int steps_text(struct steps *x, const char *text, uint64_t from, struct err *e);
 int steps_list(struct steps *x, const struct inbox *s, const char *run,
     const char *below, uint64_t from, struct err *e);
 void steps_release(struct steps *x);
+
+/* steps_files(l, s, run, step, e): appends the names of the files of the step's
+ * accepted shards, in no order.  steps_devices(l, s, run, step, e): appends the
+ * names of their devices, as far as a file has all of one.
+ * steps_shards(l, s, run, step, have, e): appends the shards to the ledger l.  Those
+ * that `have', or NULL, already names are not read again. */
+int steps_files(struct array_names *l, const struct inbox *s, const char *run,
+    uint64_t step, struct err *e);
+int steps_devices(struct array_names *l, const struct inbox *s, const char *run,
+    uint64_t step, struct err *e);
+int steps_shards(struct ledger *l, const struct inbox *s, const char *run,
+    uint64_t step, const struct ledger *have, struct err *e);
 
 #endif

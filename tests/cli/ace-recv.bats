@@ -666,18 +666,6 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	limited 'ahead 2' recv '^step 7: accepted$' <in
 }
 
-@test "a spool of an older layout is refused, and left as it is" {
-	shard 0 >in
-	recv accepted <in
-	mv spool/test/.lock spool/test/lock
-	cp -r spool was
-	shard 1 >in
-	exits 5 ace-recv --spool spool in
-	says "run 'test' in 'spool' has the layout of an older version.*: finish it with that version, or receive into a new spool"
-	exits 5 ace-aggregate --spool spool --rounds 1
-	diff -r -x '.*' spool was
-}
-
 @test "a name on the list has at most 255 bytes; who joins gets a line of its own" {
 	local name
 	name=$(printf '%0255d' 7)

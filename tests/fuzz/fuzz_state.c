@@ -198,29 +198,28 @@ told(const struct inbox *s)
 static void
 roster(const struct inbox *s)
 {
-	struct roster t = ROSTER_INIT, missing = ROSTER_INIT;
+	struct array_names t = ARRAY_NAMES_INIT, missing = ARRAY_NAMES_INIT;
+	const uint64_t last = 0;
 	struct err e = ERR_INIT;
-	size_t i, expect = 1;
+	size_t i;
 	int joins, in;
 
-	if (roster_read(&t, s, "run", &e) > 0)
-		(void)roster_missing(&t, s, "run", 0, &missing, &e);
-	(void)roster_expect(s, "run", 0, 0, &expect, &e);
+	(void)roster_missing(&missing, s, "run", 1, &last, &e);
 	err_clear(&e);
 	for (joins = 1; joins >= 0; joins--) {
 		if (roster_change(s, "run", "edge", joins, &e) < 0)
 			break;
-		roster_release(&t);
+		array_release(&t);
 		if (roster_read(&t, s, "run", &e) < 0)
 			abort();
 		for (in = 0, i = 0; i < t.n; i++)
-			in += strcmp(t.name[i], "edge") == 0;
+			in += strcmp(t.p[i], "edge") == 0;
 		if (in != joins)
 			abort();
 	}
 	err_clear(&e);
-	roster_release(&missing);
-	roster_release(&t);
+	array_release(&missing);
+	array_release(&t);
 }
 
 static void

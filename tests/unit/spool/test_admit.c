@@ -21,26 +21,6 @@ static char dir[] = "/tmp/ace-admit.XXXXXX";
 static const char *appears;	/* the file that another process makes, at the
 				 * moment after it was looked for */
 
-/* Stands in the place of the C library's, which admit.c calls. */
-int
-faccessat(int at, const char *path, int mode, int flags)
-{
-	int there = (int)syscall(SYS_faccessat, at, path, mode);
-	const char *end = appears;
-	FILE *f;
-
-	(void)flags;
-	if (end != NULL && strlen(end) > strlen(path))
-		end += strlen(end) - strlen(path);
-	if (there < 0 && end != NULL && strcmp(path, end) == 0) {
-		if ((f = fopen(path, "w")) != NULL)
-			(void)fclose(f);
-		appears = NULL;
-		errno = ENOENT;
-	}
-	return there;
-}
-
 /* What the first shard of a run leaves in the spool. */
 static void
 begun(const char *path, const char *run)
@@ -57,6 +37,24 @@ begun(const char *path, const char *run)
 		fprintf(stderr, "%s\n", ERR_MSG(&e));
 	shard_release(&sh);
 	schema_release(&sc);
+}
+
+/* Stands in the place of the C library's, which admit.c calls. */
+int
+faccessat(int at, const char *path, int mode, int flags)
+{
+	int there = (int)syscall(SYS_faccessat, at, path, mode);
+	const char *end = appears;
+
+	(void)flags;
+	if (end != NULL && strlen(end) > strlen(path))
+		end += strlen(end) - strlen(path);
+	if (there < 0 && end != NULL && strcmp(path, end) == 0) {
+		appears = NULL;
+		begun(path, "first/run");
+		errno = ENOENT;
+	}
+	return there;
 }
 
 int
