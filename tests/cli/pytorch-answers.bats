@@ -109,15 +109,11 @@ hostile() {
 	for kind in "gradient", "model", "sum":
 	    case(f"the answer is of kind '{kind}', expected 'mean'", kind=kind)
 	for bad in "nan", "inf":
-	    case(f"round 1: the answer has {bad} in '0.weight' at index 3, expected finite "
-	         "values below 2^63: nothing was applied", bad=bad, end="")
 	    # also behind a shell, which reports a broken pipe as status 141
 	    for end in " | ace-expand", " | sh -c 'cat; exit 141' | ace-expand":
 	        case("ace-expand: non-finite value in tensor '0.weight' at index 3, shard ",
 	             bad=bad, end=end)
 	for x in 1e38, -1e19:
-	    case(f"round 1: the answer has {x:g} in '2.bias' at index 3, expected finite "
-	         "values below 2^63: nothing was applied", lambda v: one(v, x), end="")
 	    case(f"ace-expand: limit: {x:g} in tensor '2.bias' at index 3, at most 1e+18, ",
 	         lambda v: one(v, x))
 	case("the answer does not fit the model: '2.bias' is not there, expected {'dtype'",
@@ -133,8 +129,8 @@ hostile() {
 	case("the answer ", times=2)
 	E
 	py cases.py >said
-	[ "$(wc -l <said)" -ge 23 ]
-	[ "$(grep -c 'look at the cloud and at who can write to its spool' said)" -eq 22 ]
+	[ "$(wc -l <said)" -ge 19 ]
+	[ "$(grep -c 'look at the cloud and at who can write to its spool' said)" -eq 18 ]
 }
 
 @test "answers of Replay and Gradients are compared with what was asked, too" {
@@ -147,13 +143,12 @@ hostile() {
 	def replay(why, change=lambda v: v, **how):
 	    m = begin()
 	    o = torch.optim.AdamW(m.parameters(), lr=1e-2)
-	    r = ace.Replay(m, o, pipe, "edge1", steps=1)
+	    r = ace.Replay(m, o, pipe, "edge1", every=1)
 	    model, digest = bits(m), r.digest()
 	    loss(m, "edge1", 0).backward()
-	    r.step()
 	    said(r, 0, change(values(m)), **how)
 	    with fails(why, 3):
-	        r.sync()
+	        r.step()
 	    assert same(m, model) and r.digest() == digest and r.round == 0, why
 	    assert not any(r.kept["state"])
 
@@ -263,7 +258,7 @@ hostile() {
 	    return ace.Local(m, o, through("edge1"), "edge1")
 
 	def replay(m, o):
-	    return ace.Replay(m, o, through("edge1"), "edge1", steps=1)
+	    return ace.Replay(m, o, through("edge1"), "edge1", every=1)
 
 	def gradients(m, o):
 	    return ace.Gradients(m, o, through("edge1"), "edge1")
@@ -276,8 +271,6 @@ hostile() {
 	loss(m, "edge1", 0).backward()
 	if way == "local":
 	    o.step()
-	elif way == "replay":
-	    ours.step()
 	stepped = [p.detach().clone() for p in m.parameters()]
 	seen = []
 
@@ -295,7 +288,7 @@ hostile() {
 
 	thread = threading.Thread(target=look)
 	thread.start()
-	ours.sync()
+	ours.step() if way == "replay" else ours.sync()
 	thread.join()
 	for was in seen:
 	    for t, a, b in zip(was, before, stepped):

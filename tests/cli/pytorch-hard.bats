@@ -100,7 +100,7 @@ load pytorch
 
 	    def call(frame, event, _):
 	        return line if frame.f_code.co_name in (
-	            "sync", "_part", "_apply", "_outer", "_reset") else None
+	            "sync", "_round", "_part", "_apply", "_outer", "_reset") else None
 	    sys.settrace(call)
 	    try:
 	        function(*args)
@@ -222,12 +222,12 @@ load pytorch
 
 	for t in (torch.randn(1000, 64), torch.arange(3 << 20), torch.randn(9).half(),
 	          torch.randn(5, 3).t(), torch.tensor([1., 0, 0, 1, 1, 0, 0, 1])):
-	    seen = {ace.marks([("x", x)])["x"] for x in (t, t.clone(), t.contiguous())}
+	    seen = set(ace.marks([t, t.clone(), t.contiguous()]))
 	    assert len(seen) == 1, seen
 	    for x in t.roll(1), t.flip(0), torch.cat((t[1:2], t[:1], t[2:])), \
 	            1 - t if len(t) == 8 else t.roll(1 << 20):
-	        assert t.eq(x).all() or ace.marks([("x", x)])["x"] not in seen, (t.shape, x)
-	assert ace.marks([("x", torch.zeros(0, 4))]) == ace.marks([("x", torch.ones(0, 4))])
+	        assert t.eq(x).all() or ace.marks([x])[0] not in seen, (t.shape, x)
+	assert ace.marks([torch.zeros(0, 4)]) == ace.marks([torch.ones(0, 4)])
 
 	class Queue(nn.Module):
 	    def __init__(self):
@@ -262,7 +262,8 @@ load pytorch
 	    with torch.no_grad():
 	        model[0].weight.add_(1)
 	        if local.round == int(wrong):
-	            next(iter(local.start)).add_(1)
+	            local.start[0].add_(1)
+	            local.crc = None
 	    local.sync()
 	local.close()
 	print(local.round, local.digest())
@@ -281,7 +282,7 @@ load pytorch
 	cp edge1.pt edge2.pt
 	for outer in '1 0.5' '0.7 0.4'; do
 		exits 1 py outer.py edge2 3 $outer -1
-		says "Error: checkpoint 'edge2.pt' was made with another outer_rate or outer_momentum, \[0\.7, 0\.5\]: go on with those"
+		says "Error: checkpoint 'edge2.pt' was made with outer_(rate=0\.7|momentum=0\.5), and this is outer_(rate=1\.0|momentum=0\.4): go on as before"
 	done
 	exits 0 py outer.py edge2 3 0.7 0.5 -1
 	wait
@@ -337,12 +338,11 @@ load pytorch
 	with torch.no_grad():
 	    model.weight.fill_(1.5)
 	inner = Master(model.parameters())
-	replay = ace.Replay(model, inner, through(device), device, steps=5)
+	replay = ace.Replay(model, inner, through(device), device, every=5)
 	while replay.round < 6:
 	    for _ in range(5):
 	        model.weight.grad = model.weight.detach() - goal
 	        replay.step()
-	    replay.sync()
 	replay.close()
 	# between what the two pull to, and there the next step begins
 	assert 0.95 < model.weight.item() < 1.1, model.weight
@@ -356,7 +356,7 @@ load pytorch
 	pair master.py
 }
 
-@test "a buffer that grew: the checkpoint has it as it was, and this is said" {
+@test "a buffer that grew: the checkpoint has it as it was" {
 	cat >grew.py <<-'E'
 	from common import *
 
@@ -380,8 +380,7 @@ load pytorch
 	l.sync()
 	l.close()
 	E
-	exits 0 py grew.py
-	says "^ace: edge1: 'seen' is \\[3, 2\\] in the model, and \\[5, 2\\] in the checkpoint, as which it goes on$"
+	py grew.py
 }
 
 @test "a cell of a notebook is run again: it takes the place of what it made before" {

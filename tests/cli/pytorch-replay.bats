@@ -66,7 +66,7 @@ export WAY=Replay
 	train edge2 10 >said2 3>&- &
 	# ahead, half sent, half read, in the middle of the steps of all, behind them, and
 	# before the checkpoint
-	for place in step:2 send:8 _fill:10 _step:10 _keep:3 _save:2; do
+	for place in step:2 send:8 _fill:10 _take:10 _keep:3 _save:2; do
 		exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 10 die=$place
 	done
 	train edge1 10 >said1
@@ -113,7 +113,7 @@ export WAY=Replay
 	device, wrong = sys.argv[1:]
 	model = mlp()
 	inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
-	replay = ace.Replay(model, inner, through(device), device, steps=2,
+	replay = ace.Replay(model, inner, through(device), device, every=2,
 	                    checkpoint=f"{device}.pt")
 	while replay.round < 4:
 	    if replay.round == int(wrong):
@@ -124,7 +124,6 @@ export WAY=Replay
 	        inner.zero_grad()
 	        loss(model, device, 2 * replay.round + i).backward()
 	        replay.step()
-	    replay.sync()
 	replay.close()
 	print(replay.round, replay.digest())
 	P
@@ -143,7 +142,7 @@ export WAY=Replay
 	# another number of steps is of another run
 	exits 1 train edge4 1 steps=3
 	says "ace_shards.Error: ace-recv: mismatch: a shard of run 'train-replay3-[0-9a-f]{8}', and the spool is of run 'train-replay2-"
-	says 'another way, optimiser or number of steps to replay'
+	says 'another model, mode, optimiser or number of steps'
 }
 
 @test "replay: two devices that differ are both told, with torch and settings, and go on" {
@@ -164,7 +163,7 @@ export WAY=Replay
 	kind = Other if wrong == "fused" else torch.optim.AdamW
 	kind.__name__ = "AdamW"
 	inner = kind(model.parameters(), lr=1e-2, foreach=wrong != "fused")
-	replay = ace.Replay(model, inner, through(device), device, steps=2,
+	replay = ace.Replay(model, inner, through(device), device, every=2,
 	                    checkpoint=f"{device}.pt")
 	while replay.round < 4:
 	    if str(replay.round) == wrong:
@@ -174,7 +173,6 @@ export WAY=Replay
 	        inner.zero_grad()
 	        loss(model, device, 2 * replay.round + i).backward()
 	        replay.step()
-	    replay.sync()
 	replay.close()
 	print(replay.round, replay.digest())
 	P
@@ -214,13 +212,12 @@ export WAY=Replay
 	    torch.manual_seed(1)
 	    m = mlp()
 	    o = torch.optim.AdamW(m.parameters(), lr=1e-2)
-	    r = ace.Replay(m, o, "ace-compress -c f32 | ace-expand", "edge1", 1,
+	    r = ace.Replay(m, o, "ace-compress -c f32 | ace-expand", "edge1", every=1,
 	                   checkpoint="x.pt")
 	    while r.round < rounds:
 	        o.zero_grad()
 	        loss(m, "edge1", r.round).backward()
 	        r.step()
-	        r.sync()
 	    r.close()
 	    had = ace.load("x.pt")
 	    for g in had["optimizer"]["groups"]:
@@ -298,15 +295,12 @@ export WAY=Replay
 	for way in Hidden, Noisy:
 	    model, o, r, ahead = replay(way)
 	    digest = r.digest()
-	    ahead()
 	    with fails(other):
-	        r.sync()
+	        ahead()
 	    assert r.round == 0
 	    common(r, digest)
-	model, o, r, ahead = replay(Keeps, 1)
-	ahead()
 	with fails("the optimiser keeps a method, and mode=\"replay\" can put back"):
-	    r.sync()
+	    replay(Keeps, 1)[3]()
 	model, o, r, ahead = replay(torch.optim.LBFGS)
 	with fails("the optimiser cannot take a step with gradients alone"):
 	    ahead()
@@ -318,16 +312,10 @@ export WAY=Replay
 	with fails("sync() comes after 2 calls of step(), and not after 1"):
 	    r.sync()
 	ahead(1)
-	with fails("2 steps were taken: sync() comes next"):
-	    r.step()
-	r.sync()
 	assert r.round == 1 and r.digest() != digest
 	o.param_groups[0]["lr"] /= 2
 	with fails("as by a scheduler: the same has to be done when the steps are"):
 	    ahead(1)
-	for bad in 0, 1.5, None:
-	    with fails("the number of steps in a round is an int"):
-	        replay(torch.optim.SGD, bad)
 	# sums of gradients are f32, whatever torch makes by itself
 	model, o, r, ahead = replay(torch.optim.SGD)
 	for p in model.parameters():
@@ -401,9 +389,7 @@ export WAY=Replay
 	            o.zero_grad()
 	            model(0.1 * (1 + i + r.round)).backward()
 	            r.step()
-	        r.sync()
 	    r.close()
-	    r.lock.close()
 	    return model, o, r
 
 	model, o, r = run(4, "whole.pt")
@@ -423,10 +409,10 @@ export WAY=Replay
 	# one checkpoint is of one way
 	with fails("checkpoint 'parts.pt' was made with another optimiser: go on"):
 	    run(5, "parts.pt", torch.optim.SGD)
-	with fails("checkpoint 'parts.pt' was made by mode=\"replay\" with every=3, and this is "
-	           "mode=\"replay\" with every=2"):
+	with fails("checkpoint 'parts.pt' was made with run='train-replay3', and this is "
+	           "run='train-replay2': go on as before"):
 	    run(5, "parts.pt", steps=2)
-	with fails("was made by mode=\"replay\" with every=3, and this is another mode"):
+	with fails("was made with run='train-replay3', and this is run='train'"):
 	    ace.Local(again, None, "ace-expand", "edge1", checkpoint="parts.pt")
 	P
 }
@@ -439,19 +425,20 @@ export WAY=Replay
 	plain.load_state_dict(model.state_dict())
 	inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
 	o = torch.optim.AdamW(plain.parameters(), lr=1e-2)
-	replay = ace.Replay(model, inner, through("edge1"), "edge1", steps=1, timeout=3)
+	replay = ace.Replay(model, inner, through("edge1"), "edge1", every=1, timeout=3)
 	digest = replay.digest()
 	for k in range(3):
 	    inner.zero_grad()
 	    loss(model, "edge1", k).backward()
-	    replay.step()
 	    if k == 0:
 	        with fails("round 0 took more than 3 s", 4):
-	            replay.sync()
+	            replay.step()
 	        assert replay.digest() == digest and replay.round == 0
 	        open("go", "w").close()
 	        replay.wait.timeout = None
-	    replay.sync()
+	        replay.sync()
+	    else:
+	        replay.step()
 	    o.zero_grad()
 	    loss(plain, "edge1", k).backward()
 	    o.step()

@@ -180,15 +180,17 @@ setup_file() {
 	    opts.update(outer_rate=float(o.get("outer_rate", 0.7)),
 	                outer_momentum=float(o.get("momentum", 0.5)))
 	else:
-	    opts.update(steps=int(o.get("steps", 3)), schedule=lambda step: warm(inner, step))
+	    opts.update(every=int(o.get("steps", 3)), schedule=lambda step: warm(inner, step))
 	local = WAY(model, inner, o.get("through") or
 	            through(device, o.get("code", "-c f32")), device, **opts)
 	while local.round < int(rounds):
-	    for i in range(local.steps or 3):
+	    began = local.round
+	    for i in range(local.every or 3):
 	        inner.zero_grad()
-	        loss(model, device, (local.steps or 3) * local.round + i).backward()
-	        (inner if WAY is ace.Local else local).step()
-	    local.sync()
+	        loss(model, device, (local.every or 3) * began + i).backward()
+	        inner.step()
+	    if WAY is ace.Local:
+	        local.sync()
 	    with open(f"{device}.log", "a") as f:
 	        print(local.round, local.digest(), file=f)
 	local.close()

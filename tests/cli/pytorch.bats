@@ -147,25 +147,22 @@ load pytorch
 	refused("is sparse", torch.eye(3).to_sparse())
 	refused("has no values yet", torch.ones(3, device="meta"))
 	refused("share their memory (expand)", torch.ones(1).expand(4))
-	refused("share their memory (expand)",
-	        torch.ones(9).as_strided((3, 3), (2, 1)))
 	refused("shared with other processes", torch.ones(3).share_memory_())
 	refused("has no values yet", nn.LazyLinear(3))
 	q = torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8)
-	assert "quantised" in ace.refuse("x", q)
+	assert "quantised" in ace.refuse(q)
 	m = mlp()
 	m.x = nn.Parameter(torch.ones(10))
 	m.y = nn.Parameter(m.x.detach()[4:6])
 	with fails("'x' and 'y' share their memory"):
 	    ace.Local(m, None, "ace-expand", "edge1")
-	for bad, why in (("ace-expand >x", "'>'"), ("ace-expand || true", "'||'"),
-	                 ("", "empty"), ("ace-expand |", "empty"),
+	for bad, why in (("ace-expand || true", "empty"), ("", "empty"),
+	                 ("ace-expand 'x", "No closing quotation in the pipeline"), ("ace-expand |", "empty"),
 	                 ("ace-nothing", "cannot run 'ace-nothing'")):
 	    with fails(why):
 	        ace.Local(mlp(), None, bad, "edge1")
-	refused("has a control character in its name", torch.ones(3), "x\ny")
 	E
-	[ "$(grep -c "parameter 'x" said)" -eq 9 ]
+	[ "$(grep -c "parameter 'x" said)" -eq 7 ]
 }
 
 # bats test_tags=long
@@ -184,7 +181,7 @@ load pytorch
 	        change(m)
 	        local.sync()
 	    if local:
-	        local.lock.close()
+	        local.leave()
 
 	m = mlp()
 	m.new = nn.Parameter(torch.ones(3))
@@ -197,7 +194,7 @@ load pytorch
 	refused("parameter '0.weight' is [(40, 20), 'torch.float32'], and in", m)
 	refused("parameter 'new' is new: the run does not have it", mlp(),
 	        lambda m: setattr(m, "new", nn.Parameter(torch.ones(3))))
-	with fails("checkpoint 'edge1.pt' is of run 'train', and this is run 'new': go on"):
+	with fails("checkpoint 'edge1.pt' was made with run='train', and this is run='new': go on"):
 	    ace.Local(mlp(), None, through("edge1"), "edge1", run="new",
 	              checkpoint="edge1.pt", outer_rate=0.7, outer_momentum=0.5)
 	for plain in mlp().state_dict(), [1]:
@@ -355,7 +352,7 @@ load pytorch
 	torch._lazy.ts_backend.init()
 	device, how = sys.argv[1:]
 	where = {"edge1": "cpu", "edge2": "lazy"}[device]
-	copies = {"cpu": 0, "copy_": 0}
+	copies = {"to": 0, "copy_": 0}
 
 
 	def counted(name):
@@ -380,12 +377,12 @@ load pytorch
 	    x, y = batch(device, step)
 	    sgd.zero_grad()
 	    F.cross_entropy(model(x.to(where)), y.to(where)).backward()
-	    copies.update(cpu=0, copy_=0)
+	    copies.update(to=0, copy_=0)
 	    if how == "local":
 	        sgd.step()
 	    ours.sync() if how == "local" else ours.step()
 	    if where == "lazy":         # one transfer; back it is one .to()
-	        assert copies == {"cpu": 1, "copy_": 4}, copies
+	        assert copies == {"to": 1, "copy_": 4}, copies
 	ours.close()
 	for p in model.parameters():
 	    assert p.device.type == where

@@ -54,7 +54,7 @@ trains() {
 @test "PyTorch" {
 	python_with torch
 	ace example pytorch >train.py
-	export OMP_NUM_THREADS=1
+	export OMP_NUM_THREADS=1 PYTHONPATH=$ROOT/examples/pytorch
 	trains ace-edge#/model.pt "$PYTHON" train.py
 }
 

@@ -6,8 +6,9 @@
 ace-pytorch(7) has the rest.  It needs torch, 1.13 or later, the standard library, and
 the programs, in PATH or beside this Python.
 """
+from .algorithms import Run
 from .checkpoint import model
-from .front import Run, join
+from .front import join
 from .transport import Error
 
 __all__ = ["Error", "Run", "join", "model"]

@@ -1,17 +1,16 @@
 """Checkpoints: files that are on disk whole or not at all."""
 from __future__ import annotations
 
-import errno
+import contextlib
 import glob
 import os
 import pickle
-import re
 import stat
-from typing import Any, BinaryIO, Callable
+from typing import Any, BinaryIO
 
 import torch
 
-from .transport import Error, Room, header, log
+from .transport import Error, log
 
 
 class File:
@@ -34,41 +33,27 @@ class File:
         pass
 
 
-def _sync_dir(path: str) -> None:
-    """fsync of the directory that holds path, where the system can."""
-    try:
-        d = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
-        try:
-            os.fsync(d)
-        finally:
-            os.close(d)
-    except OSError as e:
-        if e.errno not in (errno.EACCES, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS,
-                           errno.EBADF, errno.ENOENT):
-            raise
-
-
-def write(path: str, fill: Callable[[File], Any]) -> None:
+def save(path: str, what: Any) -> None:
     """Write a file, as open to others as it was."""
-    temp = f"{path}.new"
     try:
-        with open(temp, "wb") as f:
+        with open(f"{path}.new", "wb") as f:
             if os.path.exists(path):
                 os.fchmod(f.fileno(), stat.S_IMODE(os.stat(path).st_mode))
             out = File(f)
-            fill(out)
+            torch.save(what, out)
             if out.failed:
                 raise out.failed
             f.flush()
             os.fsync(f.fileno())
-        os.replace(temp, path)
-        _sync_dir(path)
+        os.replace(f"{path}.new", path)
     except OSError as e:
         raise Error(f"checkpoint '{path}' cannot be written: {e.strerror}", 4) from e
-
-
-def save(path: str, what: Any) -> None:
-    write(path, lambda f: torch.save(what, f))
+    with contextlib.suppress(OSError):      # not all systems can
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def load(path: str) -> Any:
@@ -102,24 +87,8 @@ def model(path: str) -> dict[str, torch.Tensor]:
         raise Error(f"'{path}' is not a checkpoint of ace.join: {e}", 3) from e
 
 
-def keep(path: str, round_: int, room: Room) -> None:
-    """Write the average of a round to a file beside the checkpoint that is older."""
-    write(f"{path}.{round_}", lambda f: [f.write(b) for b in
-                                         (header(room.pairs), *room.bytes)])
-
-
-def kept(path: str) -> list[int]:
-    """Return the rounds whose averages are kept, in order."""
-    return sorted(int(m[1]) for m in (re.fullmatch(r".*\.(\d+)", name) for name in
-                                      glob.glob(f"{glob.escape(path)}.*")) if m)
-
-
-def again(path: str, round_: int, room: Room) -> None:
-    """Read an average that was kept."""
-    path = f"{path}.{round_}"
-    head = header(room.pairs)
-    with open(path, "rb") as f:
-        if f.read(len(head)) != head or \
-                [f.readinto(b) for b in room.bytes] != list(map(len, room.bytes)):
-            raise Error(f"'{path}' does not fit the model: remove this device's folder "
-                        "and begin with a new name", 3)
+def kept(path: str) -> dict[int, str]:
+    """Return the files beside the checkpoint with the averages of the rounds since it
+    was written."""
+    files = glob.glob(f"{glob.escape(path)}.*")
+    return {int(n): f for f in files for n in [f.rpartition(".")[2]] if n.isdigit()}

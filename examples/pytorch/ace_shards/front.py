@@ -1,18 +1,16 @@
 """ace.join: a model and its optimiser as a device of a run."""
 from __future__ import annotations
 
-import functools
 import logging
 import os
 import socket
 import subprocess
-import types
 from typing import Any
 
 import torch
 
 from . import transport
-from .algorithms import Device, Gradients, Local, Replay
+from .algorithms import Gradients, Local, Replay, Run
 from .transport import Error, Way, environment, log
 
 
@@ -72,14 +70,10 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
         if mine and said.get(what, 0) not in (0, mine):
             raise Error(f"{what}={mine:g} here, and the cloud says {said[what]:g}: "
                         "leave it out", 5)
-    if mode == "replay":
-        more["steps"] = every
-    elif mode == "local":
-        more["watch"] = True
     more.setdefault("patience", float("inf") if timeout is None else timeout)
-    way_ = modes[mode](model, optimizer, way, name, checkpoint=f"{dir}/model.pt",
+    return modes[mode](model, optimizer, way, name, checkpoint=f"{dir}/model.pt",
+                       every=every, rounds=rounds or int(said.get("rounds", 0)) or None,
                        buffers=buffers, save_every=save_every, timeout=timeout, **more)
-    return Run(way_, every, rounds or int(said.get("rounds", 0)) or None)
 
 
 def _pipeline(cloud: str, name: str, dir: str, bits: float | None) -> str:
@@ -108,84 +102,3 @@ def _agreed(dir: str) -> dict[str, float]:
     except FileNotFoundError:
         return {}
     return {r[0]: float(r[1]) for r in rows if r and r[0] in ("bits", "rounds")}
-
-
-class Run:
-    """What ace.join gives: with it, the optimiser's steps are those of a run."""
-
-    def __init__(self, way: Device, every: int, rounds: int | None) -> None:
-        self.way, self.every, self.rounds, self.count = way, every, rounds, 0
-        if way.optimizer is not None:
-            step = types.MethodType(functools.wraps(way.take)(
-                lambda _, *args, **more: self._step(*args, **more)), way.optimizer)
-            way.optimizer.step = step
-
-    @property
-    def round(self) -> int:
-        """The next round, from 0."""
-        return self.way.round
-
-    @property
-    def done(self) -> bool:
-        """Whether the run has had all of its rounds."""
-        return self.rounds is not None and self.way.round >= self.rounds
-
-    @property
-    def last(self) -> dict[str, Any]:
-        """What the last round took: bytes (sent), participants, seconds, and what
-        these were for: steps, exchange, apply, save."""
-        return self.way.last
-
-    def digest(self) -> str:
-        return self.way.digest()
-
-    def _step(self, *args: Any, **more: Any) -> Any:
-        """Take the place of optimizer.step()."""
-        if self.way.gone or self.done:
-            return self.way.take(*args, **more)
-        if isinstance(self.way, Local):
-            got = self.way.take(*args, **more)
-            self.way.stepped()
-        elif args or more:
-            raise Error("the optimiser takes a step with a closure, which only "
-                        "mode=\"local\" can")
-        else:
-            got = self.way.step()
-        self.count += 1
-        if self.count == self.every and not isinstance(self.way, Gradients):
-            self.sync()
-        elif isinstance(self.way, Gradients):
-            self._say()
-        return got
-
-    def sync(self) -> None:
-        """Exchange now, whatever the number of steps; with mode="gradients": make .grad
-        the average, as before clipping."""
-        self.way.sync()
-        self.count = 0
-        if not isinstance(self.way, Gradients):
-            self._say()
-
-    def _say(self) -> None:
-        last, left = self.way.last, (self.rounds or 0) - self.way.round
-        sent = last.get("bytes", 0)
-        log.log(logging.DEBUG if self.way.way.ends else logging.INFO, "round %d%s: %s%.1f s computing%s, exchange %.1f s%s", self.way.round,
-                 f"/{self.rounds}" if self.rounds else "",
-                 f"{last['participants']} devices, " if "participants" in last else "",
-                 last["steps"], f", sent {sent / 1e6:.3g} MB "
-                 f"({4 * last['values'] / sent:.3g}x smaller)" if sent else "",
-                 last["exchange"], f", about {left * last['seconds']:.0f} s left"
-                 if left > 0 else "")
-
-    def close(self) -> None:
-        """End the run; raises if a program failed."""
-        self.way.close()
-
-    def __enter__(self) -> Run:
-        return self
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.way.leave("the block that it was in has failed: make another one")

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any, Callable, Iterable, List, NamedTuple, Tuple
+from typing import Any, Callable, List, NamedTuple, Tuple
 
 import torch
 from torch import Tensor
@@ -30,7 +30,22 @@ log = logging.getLogger("ace_shards")
 NAMES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 SEE = "see ace-pytorch(7), WHEN SOMETHING FAILS"
 ASK = "look at the cloud and at who can write to its spool, then start again"
-ADVICE = {
+# what to do about a line of a program, the first that fits; or about its status
+ADVICE = (
+    ("a shard of run .* and the spool is of run",
+     "the first device of this spool began with another model, mode, optimiser or "
+     "number of steps.  If that device is right: give this one the same seed or file, "
+     "and remove {state}.  Otherwise begin anew: " + SEE),
+    ("no more have one than the other",
+     "half of the devices have other weights or moments than the rest{how}: give all "
+     "of them one torch and the same settings, and one half the checkpoint of the "
+     "other; " + SEE),
+    (": mismatch: ", "this device, {state} and the cloud are not of one run: when the "
+     "model is right now, remove the state of the one before; " + SEE),
+    ("^ace-expand: (non-finite|limit)", "nothing was applied; " + ASK),
+    (": equivocation: ", "two devices have this name, or {state} was removed after "
+     "something was sent: " + SEE))
+STATUS = {
     2: "the call is wrong: see the page of that program",
     3: "bytes were cut off or damaged: start this device again",
     4: "the system or the network failed: start this device again",
@@ -50,7 +65,7 @@ class Error(RuntimeError):
 # ---- tensors in memory that programs can read and write ----
 
 class Room:
-    """(name, tensor) pairs on the CPU, and the bytes of each tensor."""
+    """Tensors on the CPU with these names and shapes, and the bytes of each."""
 
     def __init__(self, like: Pairs, dtype: torch.dtype | None = None) -> None:
         self.pairs: Pairs = []
@@ -67,36 +82,30 @@ class Room:
         return (t for _, t in self.pairs)
 
 
-def _far(tensors: list[Tensor]) -> Iterable[list[int]]:
-    """Return the places of the tensors that are not on the CPU, by device and type."""
-    found: dict[Any, list[int]] = {}
-    for i, t in enumerate(tensors):
-        if t.device.type != "cpu":
-            found.setdefault((t.device, t.dtype), []).append(i)
-    return found.values()
-
-
-def fetch(tensors: Iterable[Tensor]) -> list[Tensor]:
-    """Return the tensors on the CPU and in order: themselves where they are, else
-    copies, by one transfer for each device and type."""
-    got = [t.detach() for t in tensors]
-    for at in _far(got):
-        flat = torch.cat([got[i].reshape(-1) for i in at]).cpu()
+def carried(tensors, to: list[torch.device]) -> list[Tensor]:
+    """Return each tensor on its device: itself where it is there, else a copy, by one
+    transfer for all of a type."""
+    got, far = [t.detach() for t in tensors], {}
+    for i, (t, where) in enumerate(zip(got, to)):
+        if t.device != where:
+            far.setdefault((t.device, t.dtype, where), []).append(i)
+    for (*_, where), at in far.items():
+        flat = torch.cat([got[i].reshape(-1) for i in at]).to(where)
         for i, part in zip(at, flat.split([got[i].numel() for i in at])):
             got[i] = part.view(got[i].shape)
-    return [t.contiguous() for t in got]
+    return got
+
+
+def fetch(tensors) -> list[Tensor]:
+    tensors = list(tensors)
+    return carried(tensors, [torch.device("cpu")] * len(tensors))
 
 
 @torch.no_grad()
-def store(tensors: Iterable[Tensor], values: Iterable[Tensor]) -> None:
-    """Write values of the CPU into tensors, by one transfer for each device and type."""
-    into, values = list(tensors), list(values)
-    for at in _far(into):
-        flat = torch.cat([values[i].reshape(-1).to(into[i].dtype) for i in at])
-        for i, part in zip(at, flat.to(into[at[0]].device).split(
-                [into[i].numel() for i in at])):
-            values[i] = part.view(into[i].shape)
-    for t, v in zip(into, values):
+def store(into, values) -> None:
+    """Write values into tensors, wherever these are."""
+    into = list(into)
+    for t, v in zip(into, carried(values, [t.device for t in into])):
         t.copy_(v)
 
 
@@ -113,46 +122,26 @@ def layout(tensors: Pairs) -> dict[str, Any]:
 
 def header(tensors: Pairs, note: dict[str, str] | None = None) -> bytes:
     """Return the beginning of a safetensors file of the tensors."""
-    head = {"__metadata__": note or {}, **layout(tensors)}
-    text = json.dumps(head, separators=(",", ":")).encode()
+    text = json.dumps({"__metadata__": note or {}, **layout(tensors)}).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text
-
-
-LARGEST = 2.0 ** 63     # a larger value's square is beyond f32
-
-
-def sound(tensors: Pairs, what: str) -> None:
-    """Raise if a value that came from the cloud is not finite, or too large."""
-    for name, t in tensors:
-        low, high = torch.aminmax(t.float()) if t.numel() else (t.new_zeros(()),) * 2
-        if not (low > -LARGEST and high < LARGEST):
-            x = t.float().reshape(-1)
-            at = int((~(x.abs() < LARGEST)).nonzero()[0])
-            raise Error(f"{what} has {x[at].item():g} in '{name}' at index {at}, "
-                        f"expected finite values below 2^63: nothing was applied; "
-                        f"{ASK}", 3, True)
 
 
 # ---- the programs between a device and the cloud ----
 
 def stages_of(through: str) -> Words:
-    """Return the argument lists of a pipeline that is written as for a shell, of
-    which there are only words, quotes and '|'."""
-    lexer = shlex.shlex(through, posix=True, punctuation_chars="|;&<>()")
+    """Return the argument lists of the programs, between which there is '|'."""
+    lexer = shlex.shlex(through, posix=True, punctuation_chars="|")
     lexer.whitespace_split, lexer.commenters = True, ""
     stages: Words = [[]]
     try:
         for word in lexer:
-            if word == "|":
-                stages.append([])
-            elif word and set(word) <= set("|;&<>()"):
-                raise Error(f"'{word}' in the pipeline: only programs, their "
-                            "arguments and '|' can stand there")
-            else:
+            if word.strip("|"):
                 stages[-1].append(os.path.expanduser(word))
-    except ValueError:
-        raise Error(f"a quote without its end in the pipeline: {through}") from None
+            else:
+                stages.extend([] for _ in word)
+    except ValueError as e:
+        raise Error(f"{e} in the pipeline: {through}") from None
     if not all(stages):
         raise Error("a stage of the pipeline is empty")
     return stages
@@ -210,11 +199,10 @@ INHERITED = _inherit()      # before the script prints
 def environment() -> dict[str, str]:
     """Return the environment of the programs: PATH has those that are beside this
     Python, and these come first in a virtual environment."""
-    here = [d for d in (os.path.dirname(sys.executable or ""),
-                        os.path.join(sys.prefix, "bin")) if d]
-    path = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    here = [os.path.dirname(sys.executable or ""), os.path.join(sys.prefix, "bin")]
+    path = [os.environ.get("PATH", os.defpath)]
     path = here + path if sys.prefix != sys.base_prefix else path + here
-    return {**os.environ, "PATH": os.pathsep.join(path)}
+    return {**os.environ, "PATH": os.pathsep.join(filter(None, path))}
 
 
 def _talks(words: list[str]) -> list[str]:
@@ -224,20 +212,38 @@ def _talks(words: list[str]) -> list[str]:
     return words + ["--events", "2"] * (says and "--events" not in words)
 
 
+CAME: list[Any] = []        # Ctrl-C that is kept back: who would have got it
+
+
 @contextlib.contextmanager
 def whole():
-    """Keep Ctrl-C back until the block is done."""
+    """Keep Ctrl-C back until the block is done, but where let_in() is called."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
-    old = signal.signal(signal.SIGINT, lambda *_: came.append(1))
+    old = signal.signal(signal.SIGINT, lambda *_: CAME.append(old))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, old)
-        if came:
+        if CAME:
+            CAME.clear()
             os.kill(os.getpid(), signal.SIGINT)
+
+
+def let_in() -> None:
+    """Let Ctrl-C in that was kept back."""
+    if CAME and callable(CAME[0]):
+        old = CAME[0]
+        CAME.clear()
+        old(signal.SIGINT, None)
+
+
+def rest(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        let_in()
+        time.sleep(min(0.2, seconds))
 
 
 class Wait:
@@ -255,18 +261,15 @@ class Wait:
     def begin(self, step: int, command: str = "") -> None:
         self.round, self.command = step, command
         self.text = self.told = ""
-        self.began, self.since = time.monotonic(), time.time()
+        self.began, self.since = time.monotonic(), time.strftime("%H:%M:%S")
         self.facts = {k: v for k, v in self.facts.items() if k >= step}
 
     def heard(self, line: str) -> bool:
         """Take a line of a program if it is an event."""
-        try:
-            event = json.loads(line) if line.startswith('{"event":') else None
-            if event is None:
-                return False
-            at, kind = int(event["round"]), event["event"]
-        except (KeyError, TypeError, ValueError):
+        if not line.startswith('{"event":'):
             return False
+        event = json.loads(line)
+        at, kind = int(event.get("round", -1)), event["event"]
         facts = self.facts.setdefault(at, {})
         if kind == "sent":
             facts.update(bytes=event["bytes"], values=event["values"])
@@ -290,10 +293,9 @@ class Wait:
         return self.facts.pop(step, {})
 
     def says(self) -> str:
-        at = time.strftime("%H:%M:%S", time.localtime(self.since))
         if self.text:
-            return f"waiting since {at}: {self.text}"
-        return (f"no answer since {at} from '{self.command}': does the cloud "
+            return f"waiting since {self.since}: {self.text}"
+        return (f"no answer since {self.since} from '{self.command}': does the cloud "
                 "run, and can it be reached?")
 
     def left(self, most: float) -> float:
@@ -302,18 +304,16 @@ class Wait:
             return most
         return max(0, min(most, self.began + self.timeout - time.monotonic()))
 
-    def over(self) -> None:
-        """Raise after the timeout, whatever has come."""
-        if self.timeout is not None and not self.left(1):
+    def look(self, silent: bool) -> None:
+        """Raise after the timeout, whatever has come; log a wait that lasts."""
+        let_in()
+        if not self.left(1):
             raise Error(f"round {self.round} took more than {self.timeout:g} s: "
                         f"{self.says()} (what was sent is in this device's "
                         "state: start it again, or call sync() again)", 4, True)
-
-    def look(self) -> None:
-        """Log what is waited for; called again and again while nothing comes."""
         # the receiver's words need a moment to come back
-        if time.monotonic() - self.began > self.SILENT + (0 if self.text else 2) and \
-                self.told != self.says():
+        if silent and self.told != self.says() and time.monotonic() - self.began > \
+                self.SILENT + (0 if self.text else 2):
             self.told = self.says()
             log.warning("%s: round %d: %s", self.device, self.round, self.told)
 
@@ -322,6 +322,8 @@ class Wait:
 # input would never end while it lives, and a lock outlive its owner.
 OURS: weakref.WeakSet = weakref.WeakSet()
 RUNS: weakref.WeakSet = weakref.WeakSet()   # of this process, that are not closed
+os.register_at_fork(after_in_child=lambda: [[f.close() for f in list(OURS)],
+                                            RUNS.clear()])
 
 
 def ours(f):
@@ -329,21 +331,18 @@ def ours(f):
     return f
 
 
-os.register_at_fork(after_in_child=lambda: [[f.close() for f in list(OURS)],
-                                            RUNS.clear()])
-
-
-def rank_of() -> tuple[int, int]:
-    """Return which process of how many this is, by torch.distributed or torchrun."""
+def alone() -> str | None:
+    """Return what to say to a process that is not the first of its place, by
+    torch.distributed or torchrun."""
     d = torch.distributed
     if d.is_available() and d.is_initialized():
-        return d.get_rank(), d.get_world_size()
-    return int(os.environ.get("RANK") or 0), int(os.environ.get("WORLD_SIZE") or 1)
-
-
-def alone(rank: int, size: int) -> str:
-    return (f"process {rank} of {size} of this place: they are one device, for which "
-            "process 0 alone speaks, see ace-pytorch(7), Several processes in one place")
+        rank, size = d.get_rank(), d.get_world_size()
+    else:
+        rank, size = (int(os.environ.get(k) or 0) for k in ("RANK", "WORLD_SIZE"))
+    return rank and (
+        f"this is process {rank} of {size} of this place: they are one device, for "
+        "which process 0 alone speaks, see ace-pytorch(7), Several processes in one "
+        "place")
 
 
 def locked(path: str, what: str, mode: str = "rb", seconds: float = 10):
@@ -355,12 +354,11 @@ def locked(path: str, what: str, mode: str = "rb", seconds: float = 10):
             return f
         except BlockingIOError:
             if time.monotonic() > end:
-                rank, size = rank_of()
+                more = alone()
                 raise Error(f"{what} is in use by another process: stop that one, or "
                             "give each device, and each model of a script, a folder "
-                            "of its own" + (size > 1) *
-                            f" (this is {alone(rank, size)})", 5) from None
-        time.sleep(0.05)
+                            "of its own" + (f" ({more})" if more else ""), 5) from None
+        rest(0.05)
 
 
 def _listen(hear: int, said: list[str], wait: Callable[[], Wait | None]) -> None:
@@ -381,8 +379,8 @@ def _feed(parts: queue.SimpleQueue, into) -> None:
                 part = part[os.write(f.fileno(), part):]
 
 
-def _reap(owner: int, processes: list, threads: list, seconds: float) -> None:
-    """Wait for all programs; after so many seconds end them."""
+def _end(owner: int, processes: dict, threads: list, seconds: float) -> None:
+    """Wait for all programs; after so many seconds end them, which is noted."""
     if os.getpid() != owner:
         return
     end = time.monotonic() + seconds
@@ -391,7 +389,7 @@ def _reap(owner: int, processes: list, threads: list, seconds: float) -> None:
             p.wait(max(0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
             p.terminate()
-            p.ended = True
+            processes[p] = True
     for p in processes:
         try:
             p.wait(2)
@@ -407,7 +405,7 @@ def _forget(out, parts: queue.SimpleQueue, *programs) -> None:
     """End a pipe, whatever is under way."""
     out.close()
     parts.put(None)
-    _reap(*programs)
+    _end(*programs)
 
 
 class Pipe:
@@ -429,7 +427,7 @@ class Pipe:
              run, "-s", str(step), "--base-version", str(step), "-w", str(weight), "-n",
              str(samples)], *map(_talks, middle), ["ace-export", "--many"]]
         self.said: list[str] = []       # lines, in the order they were written
-        self.processes: list[Any] = []
+        self.processes: dict[Any, bool] = {}    # and whether we ended them
         self.threads: list[threading.Thread] = []
         self.programs = os.getpid(), self.processes, self.threads
         self.queue: queue.SimpleQueue = queue.SimpleQueue()     # for a finalizer, too
@@ -446,7 +444,7 @@ class Pipe:
             self._start(say)
         except OSError as e:
             os.close(hear)
-            _reap(*self.programs, 0)
+            _end(*self.programs, 0)
             raise Error(f"cannot run '{self.stages[len(self.processes)][0]}': "
                         f"{e.strerror}; is it in PATH, or beside this Python?") from None
         finally:
@@ -473,7 +471,7 @@ class Pipe:
                 stdout=self.ends[1] if self.ends and i < last else pipe)
             if i and source:
                 source.close()
-            self.processes.append(p)
+            self.processes[p] = False
             if i == 0:
                 self.into = ours(p.stdin)
             source = p.stdout and ours(p.stdout)
@@ -491,9 +489,8 @@ class Pipe:
             while not self.poll.poll(200):
                 if any(p.poll() for p in self.processes):
                     raise self.failure()
-                self.wait.over()
-                self.wait.look()
-            self.wait.over()
+                self.wait.look(True)
+            self.wait.look(False)
             n = self.out.readinto(room[at:])
             if not n:
                 raise self.failure()
@@ -506,11 +503,7 @@ class Pipe:
         a mean, or the end of what was asked for."""
         size = bytearray(8)
         self._fill(size)
-        n = int.from_bytes(size, "little")
-        if n > 1 << 27:
-            raise Error(f"the answer has a head of {n} bytes, and a safetensors file "
-                        f"has at most {1 << 27}", 3)
-        text = bytearray(n)
+        text = bytearray(int.from_bytes(size, "little"))
         self._fill(text)
         got = json.loads(text)
         note = got.pop("__metadata__", {})
@@ -526,15 +519,12 @@ class Pipe:
         return Error(f"round {self.wait.round}: the answer {found}, expected "
                      f"{expected}: nothing was applied; {ASK}", 3, True)
 
-    def begin(self, step: int, tensors: Pairs, note: dict[str, str]) -> None:
-        """Send the head of a round's file; before it nothing is to be read."""
+    def exchange(self, step: int, room: Room, note: dict[str, str]) -> None:
+        """Send the file of a round, and read the answer, the average, into its room."""
         self.wait.begin(step, self.far)
         if self.answered and self.poll.poll(0):
             raise self.unfit("of the round before goes on", "its end")
-        self.send(header(tensors, note))
-
-    def answer(self, step: int, room: Room) -> None:
-        """Read the file of this round."""
+        self.send(header(room.pairs, note), *room.bytes)
         while True:
             got, at = self.head()
             if not 0 <= at <= step or self.answered and at < step:
@@ -542,13 +532,12 @@ class Pipe:
             if at == step:
                 break
             # a shard that the state sent once more; the room is being sent
-            rest = max((v["data_offsets"][1] for v in got.values()), default=0)
-            while rest > 0:
-                part = bytearray(min(rest, 1 << 20))
+            left = max((v["data_offsets"][1] for v in got.values()), default=0)
+            while left > 0:
+                part = bytearray(min(left, 1 << 20))
                 self._fill(part)
-                rest -= len(part)
+                left -= len(part)
         self.body(got, room)
-        sound(room.pairs, f"round {step}: the answer")
         self.answered = True
 
     def body(self, got: dict[str, Any], room: Room) -> None:
@@ -568,70 +557,38 @@ class Pipe:
         self.end.detach()
         _forget(self.out, self.queue, *self.programs, seconds)
 
-    def _last_word(self, i: int):
-        """Return when stage i, which failed, spoke last, and what it said: its error.
-        Lines that none of ours wrote are of other programs and the hosts behind
-        them; ours say nothing when nobody reads them."""
-        names = [os.path.basename(w[0]) for w in self.stages]
-        own = {n for n in names if n.startswith("ace-") and n != "ace-cloud"}
-        name, status = names[i], self.processes[i].returncode
-        if status < 0:
-            return -2, i, f"{name} was killed by signal {-status}", 4
-        for k in range(len(self.said) - 1, -1, -1):
-            who = self.said[k].split(":")[0]
-            if who == name or (name not in own and who not in own):
-                return k, i, self.said[k], status
-        return (len(self.said) if name in own else -1, i, None, status)
-
-    def _advice(self, line: str, status: int) -> str:
-        """Return what to do about a failure."""
-        state = " ".join(["its state", *(f"'{s}'" for s in sorted(self.states))])
-        other = re.search(r": mismatch: a shard of run '(.*)', and the spool is "
-                          r"of run '(.*)' \(--run\)", line)
-        if other:
-            return ("the first device of this spool began with another model, or "
-                    "another way, optimiser or number of steps to replay; "
-                    f"what it sent is there in the folder {other[2]}.  If that "
-                    "device is right: give this one the same seed or file, and "
-                    f"remove {state}.  If this one is right, begin "
-                    "anew: end the cloud's programs, remove that folder, and the "
-                    "states and checkpoints of the cloud and all devices.  Two "
-                    f"models of one script have a run each: see "
-                    "ace-pytorch(7), Two models in one script")
-        if "no more have one than the other" in line:
-            return ("half of the devices have other weights or moments than the rest"
-                    f"{self.how}: give all of them one torch and the same settings, "
-                    f"and one half the checkpoint of the other; {SEE}")
-        if ": mismatch: " in line:
-            return (f"this device, {state} and the cloud are not of one "
-                    "run: when the model is right now, remove the state of the "
-                    f"one before; {SEE}")
-        if re.match("ace-expand: (non-finite|limit)", line):
-            return f"nothing was applied; {ASK}"
-        if ": equivocation: " in line:
-            return (f"two devices have this name, or {state} was removed "
-                    f"after something was sent: {SEE}")
-        return ADVICE.get(status, f"status {status}")
-
     def failure(self) -> Error:
-        """Return the Error for a pipe that ended too early."""
+        """Return the Error for a pipe that ended too early: of the program that failed
+        first.  One that fails because another did says that a stream was cut off, or
+        says nothing, or speaks later; a broken pipe, of a program or of a shell (141),
+        is the fault of the one that reads no more."""
         self.leave()
-        # a program that fails because another one did says that a stream was cut off,
-        # or says nothing, or speaks after that one; a broken pipe, of a program or of
-        # a shell (141), is the fault of the one that reads no more
-        said = [self._last_word(i) for i, p in enumerate(self.processes)
-                if p.returncode not in (0, -13, 141) and not hasattr(p, "ended")]
-        failed = sorted((status == 3 and (not line or ": truncated: " in line),
-                         at, i, line, status) for at, i, line, status in said)
-        if not failed:
-            return Error("the pipeline ended without an answer: "
-                         + " | ".join(w[0] for w in self.stages), 4)
-        *_, i, line, status = failed[0]
-        if line is None:
-            line = f"{self.stages[i][0]} ended with status {status}"
-        more = [f[3] for f in failed[1:] if f[3] not in (None, line)]
-        return Error("\n    then ".join(
-            [f"{line} ({self._advice(line, status)})"] + more), status)
+        names = [os.path.basename(w[0]) for w in self.stages]
+        # other programs, and hosts behind them, write the lines that none of ours wrote
+        own = {n for n in names if n.startswith("ace-") and n != "ace-cloud"}
+        found = []
+        for name, (p, ended) in zip(names, self.processes.items()):
+            status, at = p.returncode, len(self.said) if name in own else -1
+            if status in (0, -13, 141) or ended:
+                continue
+            line = f"{name} ended with status {status}"
+            cut = 2 * (status == 3)
+            if status < 0:
+                line, at = f"{name} was killed by signal {-status}", -2
+                status = 4
+            for k, text in enumerate(self.said):
+                who = text.split(":")[0]
+                if at != -2 and (who == name or name not in own and who not in own):
+                    line, at = text, k
+                    cut = (": truncated: " in text) + ("aborted upstream" in text)
+            found.append((cut, at, len(found), line, status))
+        if not found:
+            return Error("the pipeline ended without an answer: " + " | ".join(names), 4)
+        *_, line, status = min(found)
+        advice = next((text for pattern, text in ADVICE if re.search(pattern, line)),
+                      STATUS.get(status, f"status {status}"))
+        state = " ".join(["its state", *(f"'{s}'" for s in sorted(self.states))])
+        return Error(f"{line} ({advice.format(state=state, how=self.how)})", status)
 
     def close(self, seconds: float = 60) -> None:
         """End a run: nothing is under way, and all programs are done, or are ended
@@ -645,9 +602,9 @@ class Pipe:
         if over and self.out.read(1):
             self.leave(1)
             raise self.unfit("goes on", "its end")
-        _reap(*self.programs, max(0, end - time.monotonic()))
+        _end(*self.programs, max(0, end - time.monotonic()))
         # a program that goes because another one was ended has not failed
-        if over and any(p.returncode and not hasattr(p, "ended")
-                        for p in self.processes):
+        if over and any(p.returncode and not ended for p, ended in
+                        self.processes.items()):
             raise self.failure()
         self.out.close()
