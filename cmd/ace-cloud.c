@@ -433,18 +433,22 @@ allow_more(struct opts *x, const char *name, uint64_t n, struct err *e)
 	return place_put(&x->folder, "spool/limits", text, e);
 }
 
-static char *
-member(const struct opts *x, const char *name, struct err *e)
+/* Look up a device: return 1 with its id, which is empty until it says hello, or 0. */
+static int
+member(const struct opts *x, const char *name, char id[PLACE_ID + 2],
+    struct err *e)
 {
 	char in[PLACE_NAME + 16];
 
 	(void)snprintf(in, sizeof(in), "devices/%s", name);
-	return place_path(&x->folder, in, e);
+	return place_get(&x->folder, in, id, PLACE_ID + 2, e);
 }
 
-/* Lets a device in: a file of its name; and into a run that has begun. */
+/* Lets a device in: a file of its name; and, unless it was let in before, into a run
+ * that has begun. */
 static int
-let_in(struct opts *x, const char *name, const char *id, struct err *e)
+let_in(struct opts *x, const char *name, const char *id, int there,
+    struct err *e)
 {
 	char in[PLACE_NAME + 16];
 	int r;
@@ -452,26 +456,24 @@ let_in(struct opts *x, const char *name, const char *id, struct err *e)
 	(void)snprintf(in, sizeof(in), "devices/%s", name);
 	if ((r = place_put(&x->folder, in, id, e)) < 0)
 		return r;
-	return begun(x) ? operate(x, name, "--join", e) : 0;
+	return !there && begun(x) ? operate(x, name, "--join", e) : 0;
 }
 
 static int
 run_add(void *own, char **path, size_t n, struct err *e)
 {
 	struct opts *x = own;
-	char *file = NULL;
+	char id[PLACE_ID + 2];
 	int r;
 
 	if (n < 2 || n > 3)
 		return err_set(e, ERR_USAGE, "DIR NAME [KEY.pub] was expected");
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
-	    (r = furnish(x, e)) == 0 &&
-	    (file = member(x, path[1], e)) != NULL &&
-	    faccessat(AT(file), F_OK, 0) < 0)
-		r = let_in(x, path[1], "", e);
-	if (r == 0 && file == NULL)
-		r = -ERR_SYS;
+	    (r = furnish(x, e)) == 0)
+		r = member(x, path[1], id, e);
+	if (r >= 0)
+		r = r > 0 ? 0 : let_in(x, path[1], "", 0, e);
 	if (r == 0 && x->add.devices > 1)
 		r = allow_more(x, path[1], x->add.devices, e);
 	if (r == 0 && n == 3)
@@ -479,7 +481,6 @@ run_add(void *own, char **path, size_t n, struct err *e)
 	if (r == 0 && n == 2)
 		cli_say(&x->cli, 0, "'%s' may take part in the run in %s", path[1],
 		    x->folder.where);
-	alloc_free(file);
 	place_close(&x->folder);
 	return r;
 }
@@ -488,14 +489,15 @@ static int
 run_remove(void *own, char **path, size_t n, struct err *e)
 {
 	struct opts *x = own;
-	char *file = NULL;
+	char in[PLACE_NAME + 16], *file = NULL;
 	int r;
 
 	if (n != 2)
 		return err_set(e, ERR_USAGE, "DIR NAME was expected");
+	(void)snprintf(in, sizeof(in), "devices/%s", path[1]);
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
-	    (file = member(x, path[1], e)) != NULL && unlinkat(AT(file), 0) < 0)
+	    (file = place_path(&x->folder, in, e)) != NULL && unlinkat(AT(file), 0) < 0)
 		r = err_set(e, ERR_NO, "'%s' is not a device of the run in %s",
 		    path[1], x->folder.where);
 	if (r == 0 && begun(x))
@@ -516,14 +518,11 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 static int
 introduce(struct opts *x, const char *name, const char *id, struct err *e)
 {
-	char in[PLACE_NAME + 16], had[PLACE_ID + 2];
-	char *file = member(x, name, e);
-	const int there = file != NULL && faccessat(AT(file), F_OK, 0) == 0;
-	int r;
+	char had[PLACE_ID + 2];
+	const int there = member(x, name, had, e);
 
-	alloc_free(file);
-	if (file == NULL)
-		return -ERR_SYS;
+	if (there < 0)
+		return there;
 	if (strlen(id) != PLACE_ID ||
 	    id[strspn(id, "0123456789abcdef")] != '\0')
 		return err_set(e, ERR_USAGE, "hello: '%.40s' is not %d hex "
@@ -534,33 +533,27 @@ introduce(struct opts *x, const char *name, const char *id, struct err *e)
 		    "`ace add %s %s' lets it in", name,
 		    (unsigned long long)x->folder.said.devices,
 		    x->folder.where, x->folder.dir, name);
-	(void)snprintf(in, sizeof(in), "devices/%s", name);
-	if ((r = place_get(&x->folder, in, had, sizeof(had), e)) < 0)
-		return r;
 	if (had[0] != '\0' && strcmp(had, id) != 0)
 		return err_set(e, ERR_REFUSED, "the name '%s' is in use by another "
 		    "device of the run in %s: give this one another name "
 		    "(--name), or, if it is the same one with a new folder, on "
 		    "the cloud `ace remove %s %s' first", name, x->folder.where,
 		    x->folder.dir, name);
-	if (had[0] != '\0')
-		return 0;
-	return there ? place_put(&x->folder, in, id, e) :
-	    let_in(x, name, id, e);
+	return had[0] != '\0' ? 0 : let_in(x, name, id, there, e);
 }
 
 static int
 sync_with(struct opts *x, const char *name, struct err *e)
 {
 	struct children c = { .n = 0 };
-	char *file = member(x, name, e);
-	int r = file == NULL ? -ERR_SYS : faccessat(AT(file), F_OK, 0) == 0 ? 0 :
-	    err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s: on "
-	    "the cloud, `ace add %s %s' lets it in", name, x->folder.where,
-	    x->folder.dir, name);
+	char id[PLACE_ID + 2];
+	int r = member(x, name, id, e);
 
-	alloc_free(file);
-	if (r == 0 && (r = receiver(x, name, "--reply", &c, e)) == 0)
+	if (r == 0)
+		r = err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s: on "
+		    "the cloud, `ace add %s %s' lets it in", name,
+		    x->folder.where, x->folder.dir, name);
+	if (r > 0 && (r = receiver(x, name, "--reply", &c, e)) == 0)
 		r = child_exec(c.child[0].word, e);
 	child_release(&c);
 	return r;

@@ -18,7 +18,7 @@
 #include "kern/kern.h"
 #include "pipe/event.h"
 
-enum { EDGE_PAUSE = 30, EDGE_WHERE = 4352 };
+enum { EDGE_PAUSE = 30 };
 
 struct edge {
 	struct cli cli;
@@ -28,7 +28,7 @@ struct edge {
 	struct cloud cloud;
 	struct place folder;
 	struct tell tell;
-	char where[EDGE_WHERE];
+	char where[PLACE_WHERE];
 	char **command;		/* NULL ends it; none: our standard input and
 				 * output are the trainer's */
 	char bits_text[32];

@@ -60,8 +60,7 @@ child_release(struct children *c)
 	memset(c, 0, sizeof(*c));
 }
 
-/* A word as a shell reads it. */
-static void
+void
 child_quote(const char *word, FILE *f)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"

@@ -45,6 +45,8 @@ struct child *child_add(struct children *c, struct err *e, const char *word,
 int child_word(struct child *p, const char *word, struct err *e);
 void child_release(struct children *c);
 
+/* child_quote(word, f): write a word as a shell reads it. */
+void child_quote(const char *word, FILE *f);
 /* child_print(c, f): write the pipeline as one would type it in a shell. */
 void child_print(const struct children *c, FILE *f);
 

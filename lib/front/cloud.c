@@ -38,28 +38,19 @@ cloud_release(struct cloud *c)
 	c->host = c->dir = NULL;
 }
 
-/* A word as the shell of the other side reads it. */
-static int
-cloud_quote(struct buf *b, const char *word, struct err *e)
-{
-	int r = buf_puts(b, " '", e);
-
-	for (; *word != '\0' && r == 0; word++)
-		r = *word == '\'' ? buf_puts(b, "'\\''", e) :
-		    buf_put(b, word, 1, e);
-	return r == 0 ? buf_puts(b, "'", e) : r;
-}
-
 int
 cloud_connect(const struct cloud *c, struct children *p, const char *what,
     const char *id, struct err *e)
 {
-	struct buf b = BUF_INIT;
 	/* hello may ask for a password, and shows the host's banner; sync may
 	 * connect again many times */
 	const int hello = strcmp(what, "hello") == 0;
-	struct child *q;
-	int r;
+	const char *const word[] = { "ace-cloud", "serve", c->dir, c->name, what,
+		id };
+	char *words = NULL;
+	size_t n = 0, i;
+	FILE *f;
+	int r = 0;
 
 	if (c->through != NULL && (setenv("ACE_HOST", c->host != NULL ? c->host :
 	    "", 1) < 0 || setenv("ACE_CLOUD", c->dir, 1) < 0))
@@ -70,21 +61,21 @@ cloud_connect(const struct cloud *c, struct children *p, const char *what,
 	if (c->host == NULL)
 		return child_add(p, e, "ace-cloud", "serve", c->dir, c->name,
 		    what, id, NULL) != NULL ? 0 : -ERR_SYS;
-	if ((r = buf_puts(&b, "ace-cloud serve", e)) == 0 &&
-	    (r = cloud_quote(&b, c->dir, e)) == 0 &&
-	    (r = cloud_quote(&b, c->name, e)) == 0 &&
-	    (r = cloud_quote(&b, what, e)) == 0 &&
-	    (id == NULL || (r = cloud_quote(&b, id, e)) == 0) &&
-	    (r = buf_put(&b, "", 1, e)) == 0) {
-		/* a link that is dead without a word is noticed in a minute */
-		q = child_add(p, e, "ssh", "-T", hello ? "-oBatchMode=no" :
-		    "-oBatchMode=yes", hello ? "-oLogLevel=INFO" :
-		    "-oLogLevel=ERROR",
-		    "-oServerAliveInterval=15", "-oServerAliveCountMax=4",
-		    c->host, (const char *)b.p, NULL);
-		r = q != NULL ? 0 : -ERR_SYS;
+	if ((f = open_memstream(&words, &n)) == NULL)
+		return err_sys(e, "the command for ssh");
+	for (i = 0; i < 6 && word[i] != NULL; i++) {
+		(void)fputs(i > 0 ? " " : "", f);
+		child_quote(word[i], f);
 	}
-	buf_release(&b);
+	/* a link that is dead without a word is noticed in a minute */
+	if (fclose(f) != 0)
+		r = err_sys(e, "the command for ssh");
+	else if (child_add(p, e, "ssh", "-T", hello ? "-oBatchMode=no" :
+	    "-oBatchMode=yes", hello ? "-oLogLevel=INFO" : "-oLogLevel=ERROR",
+	    "-oServerAliveInterval=15", "-oServerAliveCountMax=4",
+	    c->host, words, NULL) == NULL)
+		r = -ERR_SYS;
+	free(words);
 	return r;
 }
 

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,47 +129,29 @@ place_read(const char *path, struct agreement *a, struct err *e)
 	return limits_read(path, place_lines, a, a, NULL, e);
 }
 
-/* The end of a text that is written bit by bit. */
-struct place_line {
-	char *at;
-	size_t room;
-};
-
-static void __attribute__((format(printf, 2, 3)))
-place_line(struct place_line *l, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(l->at, l->room, fmt, ap);
-	va_end(ap);
-	if (n > 0 && (size_t)n < l->room) {
-		l->at += n;
-		l->room -= (size_t)n;
-	}
-}
-
 void
 place_text(const struct agreement *a, char *out, size_t n)
 {
-	struct place_line l = { out, n };
+	FILE *f = fmemopen(out, n, "w");
 
 	*out = '\0';
-	place_line(&l, "id %s\n", a->id);
+	if (f == NULL)
+		return;
+	(void)fprintf(f, "id %s\n", a->id);
 	if (a->devices != 0)
-		place_line(&l, "devices %llu\n", (unsigned long long)a->devices);
+		(void)fprintf(f, "devices %llu\n", (unsigned long long)a->devices);
 	if (a->rounds != 0)
-		place_line(&l, "rounds %llu\n", (unsigned long long)a->rounds);
+		(void)fprintf(f, "rounds %llu\n", (unsigned long long)a->rounds);
 	if (a->bits > 0)
-		place_line(&l, "bits %.17g\n", a->bits);
+		(void)fprintf(f, "bits %.17g\n", a->bits);
 	if (a->quorum != 0)
-		place_line(&l, "quorum %llu\n", (unsigned long long)a->quorum);
+		(void)fprintf(f, "quorum %llu\n", (unsigned long long)a->quorum);
 	if (a->deadline > 0)
-		place_line(&l, "deadline %.17gs\n", a->deadline);
+		(void)fprintf(f, "deadline %.17gs\n", a->deadline);
 	if (a->tolerate != 0)
-		place_line(&l, "tolerate %llu\n",
+		(void)fprintf(f, "tolerate %llu\n",
 		    (unsigned long long)a->tolerate);
+	(void)fclose(f);
 }
 
 int
