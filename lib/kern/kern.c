@@ -6,7 +6,7 @@
 
 enum { TABLES = 4 };
 
-/* Every list kern_list can return: bit 0 avx2, bit 1 avx512.  Constant, so
+/* Every list that kern_list can return, by bit 0 avx2 and bit 1 avx512. Constant, so
  * that choosing needs no state. */
 static const struct kern *const x86_list[4][TABLES] = {
 	{ &kern_ref, NULL },
@@ -22,7 +22,7 @@ static int
 has_avx2(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
-	/* no name for f16c in clang 14; every processor with avx2 has it */
+	/* clang 14 has no name for f16c; every processor with avx2 has it */
 	return kern_avx2.name != NULL && __builtin_cpu_supports("avx2");
 #else
 	return 0;

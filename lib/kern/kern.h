@@ -1,17 +1,16 @@
 /*
- * The inner loops, as a table of functions for each kind of processor.
- * kern_ref.c, in plain C, defines what each function does; every other table
- * gives the same bits, so streams are byte-identical on every machine.
+ * The kernels (inner loops): one table of functions per kind of processor.  kern_ref.c, in
+ * plain C, defines each function; every other table gives the same bits, so that streams
+ * are identical on every machine.
  *
- * Sums run in 16 lanes: lane[i % 16] += term(i), f64 where the name says f64;
- * then the lanes fold by halves (lane[j] += lane[j + 8], 4, 2, 1).
+ * Sums use 16 lanes: lane[i % 16] += term(i), in f64 where stated; then the lanes are
+ * folded by halves (lane[j] += lane[j + 8], 4, 2, 1).
  *
- * NaN: a conversion keeps the sign and the top bits of the payload and makes
- * the NaN quiet (what the hardware does); where add_scaled, sub and narrow
- * give a NaN it is 7fc00000.  The payload of a NaN in axpy64's accumulator is
- * not promised.
+ * NaN: a conversion keeps the sign and the top bits of the payload and makes the NaN quiet,
+ * as the hardware does.  add_scaled, sub and narrow return 7fc00000 for a NaN.  The payload
+ * of a NaN in axpy64's accumulator is undefined.
  *
- * Files in kern include those of base and of kern only.
+ * Files in kern include only those of base and kern.
  */
 #ifndef ACE_KERN_H
 #define ACE_KERN_H
@@ -32,33 +31,33 @@ struct kern_stat {
 	double sumabs;		/* f64 lanes */
 	float max_abs;
 	uint64_t nonzero;
-	uint64_t nonfinite;	/* left out of all of the above */
+	uint64_t nonfinite;	/* excluded from all of the above */
 };
 
 struct kern {
 	const char *name;	/* "ref", "avx2", "avx512", "neon" */
 
-	/* fills *s from x[n], in one pass */
+	/* compute *s of x[n] in one pass */
 	void (*stat)(const float *x, size_t n, struct kern_stat *s);
-	/* the largest magnitude in x[n], as the bits of an f32; 0x7f800000 or
-	 * more means that some value is not finite; 0 for n = 0 */
+	/* return the largest magnitude in x[n] as the bits of an f32; 0x7f800000 or
+	 * more if some value is not finite; 0 for n = 0 */
 	uint32_t (*max_bits)(const float *x, size_t n);
-	/* index of the first value that is not finite, or n */
+	/* return the index of the first value that is not finite, or n */
 	size_t (*first_nonfinite)(const float *x, size_t n);
-	/* the places of values whose bits without the sign are at least t, in
-	 * rising order; at has room for n of them and one more */
+	/* list the positions, rising, of values whose bits without the sign are at
+	 * least t; at has room for n + 1 */
 	size_t (*at_least)(uint32_t *at, const float *x, size_t n, uint32_t t);
-	/* acc[i] += w * x[i], in f64, product rounded before the sum */
+	/* acc[i] += w * x[i] in f64, the product rounded before the sum */
 	void (*axpy64)(double *acc, double w, const float *x, size_t n);
 	/* y[i] = (float)acc[i], to nearest even */
 	void (*narrow)(float *y, const double *acc, size_t n);
-	/* y[i] = a[i] + g * b[i], f32, product rounded before the sum */
+	/* y[i] = a[i] + g * b[i] in f32, the product rounded before the sum */
 	void (*add_scaled)(float *y, const float *a, float g, const float *b,
 	    size_t n);
 	/* y[i] = a[i] - b[i] */
 	void (*sub)(float *y, const float *a, const float *b, size_t n);
-	/* n values of f32 to f16 or bf16, rounded to nearest even, overflow
-	 * giving infinity; and back, which is exact */
+	/* convert n values from f32 to f16 or bf16, to nearest even, overflow to
+	 * infinity; and back, exactly */
 	void (*to_f16)(uint16_t *h, const float *x, size_t n);
 	void (*from_f16)(float *x, const uint16_t *h, size_t n);
 	void (*to_bf16)(uint16_t *h, const float *x, size_t n);
@@ -68,84 +67,76 @@ struct kern {
 	 * Blocks of 32: a scale s, then codes c of 8 or 4 bits, x ~ s * c.
 	 * m is the value of largest magnitude (the negative one of two):
 	 *
-	 *   s = bf16(m / -128)  or  bf16(m / -8), cut to KERN_Q8_TOP, _Q4_TOP
-	 *   c = x / s, to nearest even, cut to -128..127 or -8..7
+	 *   s = bf16(m / -128)  or  bf16(m / -8), at most KERN_Q8_TOP, _Q4_TOP
+	 *   c = x / s, to nearest even, limited to -128..127 or -8..7
 	 *
-	 * so m itself gets the most negative code, of which there is one more
-	 * (ggml's q4_0); s = 0: all codes 0.  A block is s little-endian and
-	 * the codes; 4-bit codes lie in pairs, the first one low.  The last
-	 * block may be short: n values, KERN_Q8_SIZE(n) bytes.  x is finite;
-	 * the scales of a block to decode are at most _TOP in magnitude.
+	 * so that m gets the most negative code, of which there is one more (as in ggml's
+	 * q4_0); s = 0: all codes are 0.  A block is s little-endian and the codes; 4-bit
+	 * codes lie in pairs, the first one low.  The last block may be short: n values,
+	 * KERN_Q8_SIZE(n) bytes.  x is finite; scales to decode are at most _TOP in
+	 * magnitude.
 	 */
 	void (*q8)(unsigned char *p, const float *x, size_t n);
 	void (*unq8)(float *x, const unsigned char *p, size_t n);
 	void (*q4)(unsigned char *p, const float *x, size_t n);
 	void (*unq4)(float *x, const unsigned char *p, size_t n);
-	/*
-	 * Blocks of 256: bf16 of the mean magnitude (f64 lanes), cut to the
-	 * largest finite one, then the sign bits, least significant first.
-	 */
+	/* Blocks of 256: bf16 of the mean magnitude (f64 lanes), at most the largest
+	 * finite one, then the sign bits, least significant first. */
 	void (*sign)(unsigned char *p, const float *x, size_t n);
 	void (*unsign)(float *x, const unsigned char *p, size_t n);
-	/*
-	 * A uniform quantiser with a dead zone, a = |x| * inv (f32):
-	 * q = sign(x) * trunc(a + r), 0 where a < dead; at most KERN_QMAX.
-	 * 0 <= r <= 0.5, dead + r >= 1.
-	 */
+	/* A uniform quantiser with a dead zone, a = |x| * inv (f32): q = sign(x) *
+	 * trunc(a + r), 0 if a < dead; |q| is at most KERN_QMAX. 0 <= r <= 0.5, dead +
+	 * r >= 1. */
 	void (*deadzone)(int16_t *q, const float *x, size_t n, float inv,
 	    float dead, float r);
 
-	/* the bits of each x, rotated left by one, in four planes of n bytes,
-	 * the upper ones first; and back */
+	/* rotate the bits of each x left by one and split them into four planes of n
+	 * bytes, the most significant first; and back */
 	void (*split)(unsigned char *p, const float *x, size_t n);
 	void (*join)(float *x, const unsigned char *p, size_t n);
 
-	/* which of x[n] are v: bit i % 64 of mark[i / 64], and how many bits of
-	 * mark are 1 before that word; the last of before[(n + 63) / 64 + 1] is
-	 * how many there are */
+	/* mark the values of x[n] equal to v: bit i % 64 of mark[i / 64]. before[j]
+	 * counts the marks before word j; the last of before[(n + 63) / 64 + 1] counts
+	 * all */
 	void (*marks)(uint64_t *mark, uint32_t *before, const unsigned char *x,
 	    size_t n, unsigned char v);
 
-	/* The passes of ECQ, whose words kern_ecq.h explains.  m has been
-	 * started; all but the first pass need its tables too. */
-	/* finds the code of each q[n], and the greatest symbol, by each of k
-	 * models, which wait for themselves only; k is from 1 to 3 */
+	/* Passes of ECQ; kern_ecq.h explains the terms. m has been started; all passes
+	 * but the first also need its tables. */
+	/* compute the code of each q[n] and the greatest symbol by each of 1 to 3
+	 * models, which are independent of each other */
 	void (*ecq_sort)(struct kern_ecq_sorted *t, unsigned k,
 	    const int16_t *q, size_t n);
-	/* for the symbol of each code its first slot, and the number of its
-	 * slots << 16 */
+	/* for the symbol of each code its first slot, and its number of slots << 16 */
 	void (*ecq_spans)(struct kern_ecq *m, const uint16_t *code, size_t n,
 	    uint32_t *span);
-	/* encodes the values from the last to the first, value i into
-	 * state[i % states]; the words are written downwards from w, and where
-	 * they begin is returned */
+	/* encode the values from the last to the first, value i into state[i % states];
+	 * words are written downwards from w; return where they begin */
 	unsigned char *(*ecq_put)(uint32_t *state, unsigned states,
 	    const uint32_t *span, size_t n, unsigned char *w);
-	/* decodes all n codes from what ecq_put wrote; -1 when words are
-	 * missing */
+	/* decode all n codes from what ecq_put wrote; -1 if words are missing */
 	int (*ecq_get)(struct kern_ecq *m, struct kern_ecq_get *g,
 	    uint16_t *code, size_t n);
-	/* a mark for each chunk, of ECQ or TCQ: the signs of its symbols that are
-	 * not 0 (0 when q is NULL), how many those are << 16, and 1 << 24 when
-	 * some code is not all of a value, as symbols from escape on never are */
+	/* make a mark per chunk, of ECQ or TCQ: the signs of its non-zero symbols (0 if
+	 * q is NULL), their number << 16, and 1 << 24 if some code is not the whole
+	 * value, which holds for all symbols from escape on */
 	void (*ecq_marks)(const uint16_t *code, const int16_t *q, size_t n,
 	    uint32_t *mark, unsigned escape);
 	/* x[i] = of[symbol of code[i]], with the sign from the mark */
 	void (*ecq_values)(float *x, const uint16_t *code,
 	    const uint32_t *mark, size_t n, const float of[16]);
-	/* adds 2^16 (|x| * inv - |q|), without its fraction, to sum[0, 1, 2]
-	 * for |q| = 1, 2, 3 and more but KERN_QMAX, and 1 to the count */
+	/* add the integer part of 2^16 (|x| * inv - |q|) to sum[0, 1, 2] for |q| = 1,
+	 * 2, and 3 or more except KERN_QMAX, and 1 to the count */
 	void (*ecq_centers)(const int16_t *q, const float *x, size_t n,
 	    float inv, int64_t sum[3], uint32_t count[3]);
-	/* what a reader makes of q[n]: y[i] = (|q[i]| + delta[min(|q[i]|, 3)])
-	 * * step with the sign of q[i]; 0 for 0, and x[i] for KERN_QMAX */
+	/* compute the decoded values of q[n]: y[i] = (|q[i]| + delta[min(|q[i]|, 3)]) *
+	 * step with the sign of q[i]; 0 for 0, x[i] for KERN_QMAX */
 	void (*ecq_decoded)(float *y, const int16_t *q, const float *x, size_t n,
 	    const float delta[4], float step);
 
-	/* The passes of TCQ, as kern_tcq.h explains: the codes of q[n] and the
-	 * greatest symbol; their spans for ecq_put; all n codes from what that
-	 * wrote, or -1; the q[n] of least cost; values as ECQ's, of[16] of each
-	 * quantiser */
+	/* Passes of TCQ, explained in kern_tcq.h: codes of q[n] and the greatest
+	 * symbol; spans for ecq_put; all n codes from what ecq_put wrote, or -1; the
+	 * q[n] of least cost; values as ECQ's, of[16] per quantiser */
 	unsigned (*tcq_sort)(struct kern_tcq *m, const int16_t *q, size_t n,
 	    uint16_t *code);
 	void (*tcq_spans)(struct kern_tcq *m, const uint16_t *code, size_t n,
@@ -161,7 +152,7 @@ struct kern {
 
 enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };
 
-/* The largest scales whose product with the largest code is finite. */
+/* Largest scales whose product with the largest code is finite. */
 #define KERN_Q8_TOP 0x7bffu
 #define KERN_Q4_TOP 0x7dffu
 #define KERN_SIGN_TOP 0x7f7fu
@@ -171,20 +162,18 @@ enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };
 #define KERN_Q4_SIZE(n) (((n) + 31) / 32 * 2 + ((n) + 1) / 2)
 #define KERN_SIGN_SIZE(n) (((n) + 255) / 256 * 2 + ((n) + 7) / 8)
 
-/*
- * kern_get(e): the fastest table that this machine can run, or the one that
- * ACE_KERNEL in the environment names; NULL and e filled (ERR_USAGE) when that
- * name is unknown or its table cannot run here.
- */
+/* Return the fastest table that this machine can run, or the one named by ACE_KERNEL in
+ * the environment. NULL and ERR_USAGE if that name is unknown or its table cannot run
+ * here. */
 const struct kern *kern_get(struct err *e);
 
-/* kern_name(): the name of the table of kern_get; NULL where that fails. */
+/* Return the name of kern_get's table, NULL if kern_get fails. */
 const char *kern_name(void);
 
-/* The tables compiled in that this machine can run, NULL-ended, ref first. */
+/* Return the compiled tables that this machine can run, ref first, ended by NULL. */
 const struct kern *const *kern_list(void);
 
-/* The tables; name is NULL where the build lacks the instruction set. */
+/* The tables; name is NULL if the build lacks the instruction set. */
 extern const struct kern kern_ref, kern_avx2, kern_avx512, kern_neon;
 
 #endif

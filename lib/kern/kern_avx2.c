@@ -75,10 +75,10 @@ top8(__m256i v)
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 2")
 
-/* Tried at all times; a step that is not foreseen costs more. */
+/* Always try this many symbols: a mispredicted branch costs more. */
 enum { SURE = 4 };
 
-/* Symbols s, all in context c, are counted. */
+/* Count symbols s, all in context c. */
 INLINE void
 count_one(struct kern_ecq *m, unsigned c, __m256i s)
 {
@@ -92,7 +92,7 @@ count_one(struct kern_ecq *m, unsigned c, __m256i s)
 	}
 }
 
-/* The spans of the symbols of context c. */
+/* Compute the spans of the symbols of context c. */
 INLINE void
 span_column(const struct kern_ecq *m, unsigned c, uint32_t t[KERN_ECQ_SYMBOLS])
 {
@@ -103,8 +103,8 @@ span_column(const struct kern_ecq *m, unsigned c, uint32_t t[KERN_ECQ_SYMBOLS])
 		    (uint32_t)(m->first[s + 1][c] - m->first[s][c]) << 16;
 }
 
-/* ecq_spans where a chunk has one context: its spans are two vectors, which are made
- * when they are first needed after the tables changed. */
+/* ecq_spans for chunks with one context: its spans are two vectors, computed when first
+ * needed after the tables change. */
 INLINE size_t
 spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
@@ -139,7 +139,7 @@ spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 	return i;
 }
 
-/* The same where contexts differ within a chunk. */
+/* The same for chunks with several contexts. */
 INLINE size_t
 spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
@@ -189,7 +189,7 @@ store(void *a, struct pair r)
 	_mm256_storeu_si256(p + 1, r.v[1]);
 }
 
-/* For each of eight lanes, how many bits of the mask are below its own. */
+/* Return for each of eight lanes the number of mask bits below it. */
 INLINE __m256i
 below(unsigned mask)
 {
@@ -197,7 +197,7 @@ below(unsigned mask)
 	uint64_t v = ((mask * ones & 0x8040201008040201) +
 	    0x7f7f7f7f7f7f7f7f) >> 7 & ones;
 
-	/* the top bit of lane 7 is there without the sum */
+	/* the top bit of lane 7 needs no sum */
 	v |= (uint64_t)(mask >> 7) << 56;
 	v = v * ones - v;
 	return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)&v));
@@ -234,7 +234,7 @@ look(const uint16_t *row, __m256i c)
 	    _mm256_i32gather_epi32((const void *)row, c, 2));
 }
 
-/* odd: the lanes of TCQ's other quantiser, whose tables are behind those of m. */
+/* odd: the lanes of TCQ's second quantiser, whose tables follow those of m. */
 INLINE struct found
 find(const struct kern_ecq *m, const int32_t l[LANES], int same,
     const struct pair *slot, const struct pair *odd)
@@ -277,7 +277,7 @@ find(const struct kern_ecq *m, const int32_t l[LANES], int same,
 	return f;
 }
 
-/* A half's states after its symbols; words are there. */
+/* Return a half's states after its symbols; the words are present. */
 INLINE __m256i
 next(__m256i x, __m256i slot, __m256i first, __m256i end,
     const unsigned char **p)
@@ -334,7 +334,7 @@ ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 	return kern_ecq_get_some(m, g, code + i, n - i);
 }
 
-/* Where states x of f slots have to give a word first. */
+/* Return the lanes where state x of f slots must output a word first. */
 INLINE __m256i
 full(__m256i x, __m256i f)
 {
@@ -343,13 +343,11 @@ full(__m256i x, __m256i f)
 	return _mm256_cmpeq_epi32(_mm256_max_epu32(x, most), x);
 }
 
-/*
- * A half's states x after symbols of f slots, v the spans, k: of which a word was
- * shed.  The quotient x / f or x / 2^16 / f is below 2^17, and c / f is less than
- * 1 / f by 4 to 6 parts of 2^24, each of three roundings is less than 1: so q is
- * the quotient or one less.  What is left tells; that product and the one of q
- * with all the rest go on side by side.
- */
+/* Return a half's states x after symbols of f slots; v the spans, k the lanes that
+ * output a word. The quotient x / f or x / 2^16 / f is below 2^17, c / f is less than 1
+ * / f by 4 to 6 parts of 2^24, and each of three roundings is less than 1. So q is the
+ * quotient or one less, which the remainder decides; its product is computed in
+ * parallel with the product of q and the rest. */
 INLINE __m256i
 into(__m256i x, __m256i v, __m256i f, __m256i k)
 {
@@ -399,7 +397,7 @@ ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
 		    (unsigned)_mm256_movemask_ps(
 		    _mm256_castsi256_ps(k.v[1])) << 8;
 		store(at, x);
-		/* few of them: a bit of each value is a word of 16 */
+		/* few lanes: one 16-bit word per mask bit */
 		for (; mask != 0; mask ^= 1u << j) {
 			j = 31 - __builtin_clz(mask);
 			w -= 2;

@@ -53,7 +53,7 @@ enum { LANES = KERN_ECQ_LANES };
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* A row of tables at the contexts c, 32 bits each. */
+/* Return a row of tables at the contexts c, 32 bits each. */
 static inline __m512i
 row(const uint16_t t[KERN_ECQ_WIDTH], __m512i c)
 {
@@ -86,7 +86,7 @@ counted(__m512i l, __m512i s)
 	    _mm512_set1_epi32(KERN_ECQ_CAP));
 }
 
-/* Computes the levels of a full chunk; returns 1 when all are the same. */
+/* Compute the levels of a full chunk. Return 1 if all are equal. */
 INLINE int
 levels(const struct kern_ecq_expect *e, int *one, __m512i *l)
 {
@@ -106,7 +106,7 @@ levels(const struct kern_ecq_expect *e, int *one, __m512i *l)
 	return 0;
 }
 
-/* Updates the means with the magnitudes of a chunk. */
+/* Update the means with the magnitudes of a chunk. */
 INLINE void
 done(struct kern_ecq_expect *e, __m512i mag)
 {
@@ -131,7 +131,8 @@ done(struct kern_ecq_expect *e, __m512i mag)
 
 /* What is found of slots. */
 struct found {
-	__m512i s, first, next;	/* the symbol; its first slot; the next's */
+	/* the symbol; its first slot; the next symbol's first slot */
+	__m512i s, first, next;
 };
 
 static inline __mmask16
@@ -145,19 +146,18 @@ above(struct found *f, __m512i slot, __m512i t)
 	return k;
 }
 
-/* Up to SURE symbols are tried at all times, a step that is not foreseen costs
- * more. */
+/* Always try up to SURE symbols: a mispredicted branch costs more. */
 enum { SURE = 4 };
 
-/* What is known before a chunk. */
+/* What is known before a chunk is decoded. */
 struct chunk {
 	__m512i l, c;
 	unsigned one;
 	int same;
-	__mmask16 odd;		/* the lanes of TCQ's other quantiser */
+	__mmask16 odd;		/* lanes of TCQ's second quantiser */
 };
 
-/* Where symbol i begins in each lane. */
+/* Return where symbol i begins in each lane. */
 static inline __m512i
 begins(const struct kern_ecq *m, const struct chunk *h, unsigned i, int two)
 {
@@ -173,7 +173,7 @@ begins(const struct kern_ecq *m, const struct chunk *h, unsigned i, int two)
 	    row((m + 1)->first[i], h->c)) : t;
 }
 
-/* The symbols of slots; of TCQ the tables of the other quantiser are behind m. */
+/* Return the symbols of slots; TCQ's tables of the second quantiser follow m. */
 static inline struct found
 symbols(const struct kern_ecq *m, const struct chunk *h, __m512i slot, int two)
 {
@@ -188,7 +188,7 @@ symbols(const struct kern_ecq *m, const struct chunk *h, __m512i slot, int two)
 	return f;
 }
 
-/* Symbols s, all in context c, are counted. */
+/* Count symbols s, all in context c. */
 INLINE void
 count_one(struct kern_ecq *m, unsigned c, __m512i s)
 {
@@ -202,7 +202,7 @@ count_one(struct kern_ecq *m, unsigned c, __m512i s)
 	}
 }
 
-/* Lanes of a group of `states', the first of them `from', into every group. */
+/* Copy a group of `states' lanes, the first at `from', to every group. */
 static inline __m512i
 spread(__m512i x, unsigned states, unsigned from)
 {
@@ -216,7 +216,7 @@ spread(__m512i x, unsigned states, unsigned from)
 	    _mm512_set1_epi32((int)from)), x);
 }
 
-/* The words that lanes k take, of those at *p; -1 when they are not there. */
+/* Take the words that lanes k need from *p. Return -1 if there are too few. */
 INLINE int
 take(const unsigned char **p, const unsigned char *end, __mmask16 k,
     __m512i *w)
@@ -234,8 +234,8 @@ take(const unsigned char **p, const unsigned char *end, __mmask16 k,
 	return 0;
 }
 
-/* The symbols of a chunk: as many of them at a time as there are states.
- * Every group of lanes has the states, one group's turn is taken. */
+/* Decode a chunk's symbols, as many at a time as there are states. Every group of lanes
+ * holds the states; one group is used per turn. */
 INLINE int
 decode(const struct kern_ecq *m, const struct chunk *h, unsigned states,
     __m512i *x, struct kern_ecq_get *g, __m512i *s, int two)
@@ -264,7 +264,7 @@ decode(const struct kern_ecq *m, const struct chunk *h, unsigned states,
 	return 0;
 }
 
-/* ecq_get, the number of states and the mode known. */
+/* ecq_get for a constant number of states and mode. */
 INLINE int
 get(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code, size_t n,
     unsigned states, enum kern_ecq_mode mode)
@@ -332,7 +332,7 @@ ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 	    kern_ecq_get(m, g, code, n);
 }
 
-/* The spans of all symbols, a row for each and a column for each context. */
+/* Compute the spans of all symbols: a row per symbol, a column per context. */
 INLINE void
 span_table(const struct kern_ecq *m, uint32_t t[KERN_ECQ_SYMBOLS]
     [KERN_ECQ_WIDTH])
@@ -352,7 +352,7 @@ span_table(const struct kern_ecq *m, uint32_t t[KERN_ECQ_SYMBOLS]
 		}
 }
 
-/* ecq_spans where contexts differ within a chunk. */
+/* ecq_spans for chunks with several contexts. */
 INLINE size_t
 spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
@@ -376,8 +376,8 @@ spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 	return i;
 }
 
-/* The same where a chunk has one context: its spans fit into a vector, which is
- * made when it is first needed after the tables changed. */
+/* The same for chunks with one context: its spans fit a vector, computed when first
+ * needed after the tables change. */
 INLINE size_t
 spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
@@ -393,8 +393,7 @@ spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 	for (i = 0; i + LANES <= n; i += LANES) {
 		c = kern_ecq_context(KERN_ECQ_LEVEL(code[i]));
 		if ((made >> c & 1) == 0) {
-			/* two contexts at a time: there is one more row than
-			 * symbols */
+			/* two contexts at a time: there is one row more than symbols */
 			at = _mm512_add_epi32(place, _mm512_set1_epi32((int)c));
 			first = _mm512_and_si512(low, _mm512_i32gather_epi32(
 			    at, (const void *)m->first[0], 2));
@@ -415,13 +414,11 @@ spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 	return i;
 }
 
-/*
- * States x after symbols of f slots; k: of which a word was shed.  The quotient
- * x / f or x / 2^16 / f is below 2^17, and c / f is less than 1 / f by 4 to 6
- * parts of 2^24, each rounding is less than 1: so q is the quotient or one less.
- * What is left tells, and fits into 16 bits, of which a product takes half the
- * time; but that of q with all the rest goes on beside it.
- */
+/* Return states x after symbols of f slots; k: lanes that output a word. The quotient x
+ * / f or x / 2^16 / f is below 2^17, c / f is less than 1 / f by 4 to 6 parts of 2^24,
+ * and each rounding is less than 1. So q is the quotient or one less, which the
+ * remainder decides. The remainder fits 16 bits, whose product is twice as fast; the
+ * product of q and the rest is computed in parallel. */
 INLINE __m512i
 into(__m512i x, __m512i v, __m512i f, __mmask16 k)
 {

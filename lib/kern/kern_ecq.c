@@ -5,9 +5,9 @@
 #include "kern/kern_ecq.h"
 #include "kern/kern_ecq_impl.h"
 
-enum { TRUST = 256 };		/* symbols: what is expected counts as that */
+enum { TRUST = 256 };		/* symbols that the prior of a context counts as */
 
-/* As if geometric, and a guess that low means are too low. */
+/* As if geometric, assuming that low means are underestimates. */
 const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS] = {
 	353, 437, 542, 678, 852, 1077, 1369, 1752, 2254,
 	2914, 3783, 4923, 6410, 8331, 10779, 13833, 17540, 21889,
@@ -156,13 +156,11 @@ kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
 	}
 }
 
-/*
- * x' = x / f * 2^15 + x % f + first = x + x / f * (2^15 - f) + first, where
- * x / f is x * v / 2^47 without its fraction, v = floor(2^47 / f) + 1: x is
- * below 2^17 f and f below 2^15, so that the product is below 2^64, and it is
- * too great by less than 1 / f (Granlund and Montgomery 1994).  v does not wait
- * for x; 2^47 / f in f64 is as exact as it has to be.
- */
+/* x' = x / f * 2^15 + x % f + first = x + x / f * (2^15 - f) + first. x / f is the
+ * integer part of x * v / 2^47, v = floor(2^47 / f) + 1: x is below 2^17 f and f below
+ * 2^15, so the product is below 2^64, and the quotient is too large by less than 1 / f
+ * (Granlund and Montgomery 1994). v does not depend on x; 2^47 / f in f64 is exact
+ * enough. */
 static inline __attribute__((always_inline)) uint32_t
 put_one(uint32_t x, uint32_t span, unsigned char **w)
 {
@@ -178,7 +176,7 @@ put_one(uint32_t x, uint32_t span, unsigned char **w)
 	    ((1u << KERN_ECQ_BITS) - f);
 }
 
-/* Up to four states, that they stay in registers; n is a multiple of four. */
+/* Encode with up to four states, kept in registers; n is a multiple of four. */
 static inline __attribute__((always_inline)) unsigned char *
 put_few(uint32_t *state, unsigned states, const uint32_t *span, size_t n,
     unsigned char *w)
@@ -331,7 +329,7 @@ kern_ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
 	loop_sort(t, k, q, n);
 }
 
-/* The symbol of a value in context c, out of state *x; -1 when a word of it is
+/* Decode the symbol of a value in context c from state *x. Return -1 if a word is
  * missing. */
 static inline __attribute__((always_inline)) int32_t
 get_few_one(const struct kern_ecq *m, unsigned c, uint32_t *x,
@@ -341,7 +339,7 @@ get_few_one(const struct kern_ecq *m, unsigned c, uint32_t *x,
 	uint32_t next = m->first[1][c];
 	int32_t s = 0;
 
-	while (slot >= next) {		/* most are 0: this is foreseen */
+	while (slot >= next) {		/* predictable: most symbols are 0 */
 		from = next;
 		next = m->first[++s + 1][c];
 	}
@@ -355,8 +353,8 @@ get_few_one(const struct kern_ecq *m, unsigned c, uint32_t *x,
 	return s;
 }
 
-/* Whole chunks, with up to four states, that they stay in registers; how many
- * values that were, n + 1 when words are missing. */
+/* Decode whole chunks with up to four states, kept in registers. Return the number of
+ * values, n + 1 if words are missing. */
 static inline __attribute__((always_inline)) size_t
 get_few(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code,
     size_t n, unsigned states)

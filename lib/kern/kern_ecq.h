@@ -1,16 +1,14 @@
 /*
- * The magnitudes of ECQ (codec/ecq_code.h): what is expected of each, and the
- * rANS code of them.
+ * The context model of ECQ's magnitudes (codec/ecq_code.h), and their rANS code.
  *
- * Values go in chunks of 16, one for each lane.  What is expected of a chunk
- * is known before it: from the chunks before it (near and far, decaying means)
- * and, for each column, from the rows above (means that decay).  That gives
- * each value a level, a mean magnitude in half octaves, and a level has a
- * table of frequencies, which is learnt and changes between chunks only.  So
- * the lanes of a chunk do not depend on each other.  All whole numbers.
+ * Values are coded in chunks of 16, one per lane.  A chunk's expected magnitudes depend only
+ * on earlier chunks (near and far, decaying means) and, per column, on the rows above
+ * (decaying means), so that its lanes are independent.  The expectation gives each value a
+ * level: a mean magnitude in half octaves.  Each level has a table of frequencies, which
+ * adapts between chunks only.  All arithmetic is on integers.
  *
- * A magnitude a of level l is the symbol s = a >> shift(l), at most top, with
- * the table of context(l).
+ * A magnitude a of level l is the symbol s = a >> shift(l), at most top, coded with the table
+ * of context(l).
  */
 #ifndef ACE_KERN_ECQ_H
 #define ACE_KERN_ECQ_H
@@ -22,29 +20,28 @@
 enum {
 	KERN_ECQ_LANES = 16,
 	KERN_ECQ_SYMBOLS = 16,
-	KERN_ECQ_ESCAPE = 15,	/* the last of them: bits of its own follow */
-	KERN_ECQ_CONTEXTS = 24,	/* levels with a table of their own */
+	KERN_ECQ_ESCAPE = 15,	/* last symbol: extra bits follow */
+	KERN_ECQ_CONTEXTS = 24,	/* levels that have their own table */
 	KERN_ECQ_LEVELS = 43,	/* half octaves of a mean, from 2^-10 */
-	KERN_ECQ_WIDTH = 32,	/* of a row of tables, for vectors */
-	KERN_ECQ_SHORTEST = 64,	/* columns, where a row's start matters */
-	KERN_ECQ_STEP = 10,	/* what a symbol adds to its count */
-	KERN_ECQ_FULL = 1 << 18,	/* then a context's counts are halved */
+	KERN_ECQ_WIDTH = 32,	/* width of a row of tables, for vectors */
+	KERN_ECQ_SHORTEST = 64,	/* columns from which row starts matter */
+	KERN_ECQ_STEP = 10,	/* a symbol's increment of its count */
+	KERN_ECQ_FULL = 1 << 18,	/* total at which counts are halved */
 	KERN_ECQ_BITS = 15,	/* frequencies sum to 2^15 */
-	KERN_ECQ_CAP = 2047	/* a magnitude counts as no more */
+	KERN_ECQ_CAP = 2047	/* upper limit of a magnitude in means */
 };
-#define KERN_ECQ_LOW 0x10000u	/* a state lies in [LOW, 2^32) */
+#define KERN_ECQ_LOW 0x10000u	/* states lie in [LOW, 2^32) */
 
-/* What makes a level: the header's; what is to the left; that and what is
- * above. */
+/* Source of a level: the header; values to the left; these and the row above. */
 enum kern_ecq_mode { KERN_ECQ_PLAIN, KERN_ECQ_LEFT, KERN_ECQ_ABOVE,
 	KERN_ECQ_MODES };
 
-/* What is known before a chunk, and where it is. */
+/* What is known before a chunk, and the chunk's position. */
 struct kern_ecq_expect {
-	/* means of magnitudes, and of what the columns had foretold */
+	/* means of magnitudes, and of what the columns had predicted */
 	uint32_t near, far, near_above, far_above;	/* 2^-16 */
 	int32_t *above;		/* [n], 2^-12; NULL: no rows */
-	int32_t base;		/* of a column's mean, where it is 0 */
+	int32_t base;		/* a column's mean where it is 0 */
 	size_t stride;		/* to the value above */
 	size_t cols, col;	/* of the tensor; of the chunk */
 	size_t at, row;		/* of the chunk: value, row of strides */
@@ -53,7 +50,7 @@ struct kern_ecq_expect {
 };
 
 struct kern_ecq {
-	/* [s][c]: the first slot of symbol s, 0 for s = 0, 2^15 above top */
+	/* [s][c]: first slot of symbol s, 0 for s = 0, 2^15 above top */
 	uint16_t first[KERN_ECQ_SYMBOLS + 1][KERN_ECQ_WIDTH];
 	uint32_t count[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];
 	struct kern_ecq_expect e;
@@ -61,14 +58,12 @@ struct kern_ecq {
 	unsigned top;
 };
 
-/*
- * 2^16 t, t = v / (1 + v): what the probability of not 0 begins as in a
- * context, where v = u + sqrt(u) / 8, u = 2^(l / 2 - 39 / 4) the middle of
- * level l (tests/unit/codec/test_ecq.c checks it).
- */
+/* 2^16 t, t = v / (1 + v): initial probability of a non-zero symbol per context, v = u
+ * + sqrt(u) / 8, u = 2^(l / 2 - 39 / 4) the middle of level l (checked by
+ * tests/unit/codec/test_ecq.c). */
 extern const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS];
 
-/* A value as it is coded: its level, and its symbol; above them is what is TCQ's. */
+/* The code of a value: its level and symbol; the bits above are TCQ's. */
 #define KERN_ECQ_CODE(l, s) ((uint16_t)((l) | (s) << 6))
 #define KERN_ECQ_LEVEL(c) ((c) & 63u)
 #define KERN_ECQ_SYMBOL(c) ((c) >> 6 & 15u)
@@ -87,8 +82,8 @@ kern_ecq_shift(unsigned level)
 	    (level - KERN_ECQ_CONTEXTS + 2) / 2;
 }
 
-/* 1 when the symbol of a code gives the whole magnitude, with no bits left; from
- * `escape' on none does. */
+/* Return 1 if the symbol of a code is the whole magnitude, without extra bits. Symbols
+ * from `escape' on never are. */
 static inline int
 kern_ecq_whole(unsigned code, unsigned escape)
 {
@@ -98,7 +93,7 @@ kern_ecq_whole(unsigned code, unsigned escape)
 
 /* ---- what is expected, for every table ---- */
 
-/* Eighths of octaves of v < 2^31, straight between octaves. */
+/* Return log2(v), v < 2^31, in eighths of octaves, linear within an octave. */
 static inline unsigned
 kern_ecq_eighths(uint32_t v)
 {
@@ -116,8 +111,9 @@ kern_ecq_level(int eighth)
 	    (unsigned)eighth / 4 : KERN_ECQ_LEVELS - 1;
 }
 
-/* 1 and the level of all of a chunk, or 0 and what is added to the bits of a
- * column's mean as f32, from the 20th on, for four times its level. */
+/* If the whole chunk has one level, return 1 and the level. Otherwise return 0; the
+ * gain is added to the bits of a column's mean as f32, from the 20th on, to give four
+ * times its level. */
 static inline int
 kern_ecq_gain(const struct kern_ecq_expect *e, int *gain)
 {
@@ -135,8 +131,8 @@ kern_ecq_gain(const struct kern_ecq_expect *e, int *gain)
 	return 0;
 }
 
-/* Updates the means after k values whose magnitudes have this sum; expected is
- * the sum that the means of their columns had foretold. */
+/* Update the means after k values. sum: of their magnitudes; expected: the sum that
+ * their columns' means had predicted. */
 static inline void
 kern_ecq_follow(struct kern_ecq_expect *e, uint32_t sum, uint32_t expected, size_t k)
 {
@@ -154,14 +150,14 @@ kern_ecq_follow(struct kern_ecq_expect *e, uint32_t sum, uint32_t expected, size
 	e->row += e->at >= (e->row + 1) * e->stride;
 }
 
-/* The share of a new magnitude in a column's mean, in 2^-8. */
+/* Return the weight of a new magnitude in a column's mean, in 2^-8. */
 static inline int32_t
 kern_ecq_pace(size_t row)
 {
 	return row < 32 ? (int32_t)(256 / (row + 1)) : 8;
 }
 
-/* Halves the counts of each context that has too many. */
+/* Halve the counts of each context whose total is too large. */
 static inline void
 kern_ecq_halve(struct kern_ecq *m, int32_t sum[KERN_ECQ_WIDTH])
 {
@@ -177,10 +173,10 @@ kern_ecq_halve(struct kern_ecq *m, int32_t sum[KERN_ECQ_WIDTH])
 	}
 }
 
-/* Makes new tables of frequencies from the counts.  It is here, so that each
- * table has it in vectors of its own: all sums and quotients are below 2^31,
- * which vectors convert in one instruction, and the quotients are exact.  Out
- * of line, as it is called seldom. */
+/* Compute new tables of frequencies from the counts. In the header, so that each
+ * table of kernels vectorises it: sums and quotients are below 2^31, which vectors
+ * convert in one instruction, and quotients are exact. Out of line, because it is
+ * called rarely. */
 static __attribute__((noinline, unused)) void
 kern_ecq_change(struct kern_ecq *m)
 {
@@ -207,7 +203,7 @@ kern_ecq_change(struct kern_ecq *m)
 		}
 }
 
-/* One more chunk was counted: 1 when it is time for new tables. */
+/* Count one more chunk. Return 1 if the tables are due. */
 static inline int
 kern_ecq_due(struct kern_ecq *m)
 {
@@ -217,7 +213,7 @@ kern_ecq_due(struct kern_ecq *m)
 	    (k < 1024 && k % 32 == 0) || k % 128 == 0;
 }
 
-/* One more chunk was counted: the tables change when it is time; 1 if so. */
+/* Count one more chunk. Update the tables if due; then return 1. */
 static inline int
 kern_ecq_learn(struct kern_ecq *m)
 {
@@ -228,49 +224,46 @@ kern_ecq_learn(struct kern_ecq *m)
 	return due;
 }
 
-/* What a model makes of values: their codes, and the greatest symbol. */
+/* Codes of values by one model, and the greatest symbol. */
 struct kern_ecq_sorted {
 	struct kern_ecq *m;
 	uint16_t *code;
 	unsigned top;
 };
 
-/* The words that a code is read from, and its states. */
+/* The words that a code is decoded from, and its states. */
 struct kern_ecq_get {
 	uint32_t *x;		/* [states] */
 	unsigned states;	/* 1, 2, 4, ... 32 */
 	const unsigned char *p, *end;
 };
 
-/*
- * kern_ecq_start(m, mode, level, cols, offset, above): puts m where nothing is
- * known yet.  above has room for the values; NULL when the mode is not ABOVE.
- */
+/* Reset m to its initial state. above has room for one row; NULL unless the mode is
+ * ABOVE. */
 void kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
     size_t cols, uint64_t offset, int32_t *above);
 
-/* kern_ecq_rows(cols, n): 1 when rows of so many columns can foretell the rows
- * below them, for n values; else 0. */
+/* Return 1 if rows of so many columns can predict the rows below them, for n values;
+ * else 0. */
 int kern_ecq_rows(size_t cols, size_t n);
 
-/* kern_ecq_tables(m, top): sets up the first tables, for symbols from 0 to top;
- * top is from 1 to 15. */
+/* Initialise the tables for symbols from 0 to top, 1 to 15. */
 void kern_ecq_tables(struct kern_ecq *m, unsigned top);
 
-/* kern_ecq_levels(e, l): the levels of the next chunk.
- * kern_ecq_done(e, mag, k): its k magnitudes, none above KERN_ECQ_CAP. */
+/* kern_ecq_levels: compute the levels of the next chunk. kern_ecq_done: update with its
+ * k magnitudes, none above KERN_ECQ_CAP. */
 void kern_ecq_levels(const struct kern_ecq_expect *e, uint8_t l[KERN_ECQ_LANES]);
 void kern_ecq_done(struct kern_ecq_expect *e, const int32_t mag[KERN_ECQ_LANES],
     size_t k);
 
-/* Two passes of kern.h value by value, which defines them: sort is of values
- * from `from' to n, by one model, and top is of those before. */
+/* Reference definitions of two passes of kern.h, value by value. sort does values from
+ * `from' to n by one model; top is the greatest symbol before. */
 void kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q,
     size_t from, size_t n);
 int kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
     size_t n);
 
-/* The others, as ref and neon have them. */
+/* The other passes, as ref and neon use them. */
 void kern_ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q,
     size_t n);
 void kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,

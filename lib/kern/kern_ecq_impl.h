@@ -1,6 +1,6 @@
 /*
- * Passes of ECQ over whole chunks, in plain C that a compiler makes vectors of:
- * what kern_ecq.c and kern_avx2.c share.
+ * Passes of ECQ over whole chunks in plain C that compilers vectorise; used by
+ * kern_ecq.c and kern_avx2.c.
  */
 #ifndef ACE_KERN_ECQ_IMPL_H
 #define ACE_KERN_ECQ_IMPL_H
@@ -15,7 +15,7 @@ enum { LANES = KERN_ECQ_LANES };
 
 #define ALL for (j = 0; j < LANES; j++)
 
-/* Computes the levels of a chunk; returns 1 when all are the same. */
+/* Compute the levels of a chunk. Return 1 if all are equal. */
 static inline int
 loop_levels(const struct kern_ecq_expect *e, int32_t l[LANES])
 {
@@ -40,7 +40,7 @@ loop_levels(const struct kern_ecq_expect *e, int32_t l[LANES])
 	return 0;
 }
 
-/* Updates the means with the magnitudes of a chunk. */
+/* Update the means with the magnitudes of a chunk. */
 static inline void
 loop_follow(struct kern_ecq_expect *e, int32_t mag[LANES])
 {
@@ -64,7 +64,7 @@ loop_follow(struct kern_ecq_expect *e, int32_t mag[LANES])
 	kern_ecq_follow(e, sum, expected, LANES);
 }
 
-/* Updates the means with the symbols s of levels l. */
+/* Update the means with the symbols s of levels l. */
 static inline void
 loop_done(struct kern_ecq_expect *e, const int32_t l[LANES], const int32_t s[LANES],
     int same)
@@ -116,7 +116,7 @@ loop_count(struct kern_ecq *m, const int32_t l[LANES], const int32_t s[LANES],
 	}
 }
 
-/* The codes of a chunk by one model; the greatest symbol, or top. */
+/* Code a chunk by one model. Return the greatest symbol, at least top. */
 static inline int32_t
 loop_sort_one(struct kern_ecq *m, const int32_t a[LANES], uint16_t *code,
     int32_t top)

@@ -1,14 +1,13 @@
 /*
- * What the tables with vectors of 256 bits share (AVX2, AVX-512): a chunk is one of
- * them, of 16 bits a value.
+ * What the tables with 256-bit vectors (AVX2, AVX-512) share: a chunk is one vector, 16 bits
+ * per value.
  *
  * ---- ecq_sort ----
  *
- * What is expected of a chunk waits for the magnitudes of the chunk before it, and
- * these for what was expected of that one, since a level shifts them.  But below the
- * level KERN_ECQ_CONTEXTS nothing is shifted, and most chunks are there: a branch
- * that is foreseen takes their sum from the values alone, and what waits is a few
- * sums and shifts a chunk.
+ * The expectation of a chunk depends on the magnitudes of the chunk before, and these on its
+ * own expectation, because the level shifts them.  Below level KERN_ECQ_CONTEXTS, where most
+ * chunks are, nothing is shifted: a predictable branch takes the sum directly from the
+ * values, and the dependency is a few sums and shifts per chunk.
  */
 #ifndef ACE_KERN_ECQ_WIDE_H
 #define ACE_KERN_ECQ_WIDE_H
@@ -19,10 +18,10 @@
 
 #define WIDE_INLINE static inline __attribute__((always_inline))
 
-/* Where `two' is 1 symbols and magnitudes are those of TCQ (kern_tcq.h), which have
- * the lowest bit of a magnitude whatever shifts: a constant where this is called. */
+/* If `two', a constant at each call, is 1, symbols and magnitudes are TCQ's
+ * (kern_tcq.h), which keep the lowest bit of a magnitude under any shift. */
 
-/* Magnitudes; and their symbols where no level shifts, and the sum of these. */
+/* Magnitudes; their symbols if no level shifts, and the sum of these. */
 struct sort_chunk {
 	__m256i a, s;
 	uint32_t sum;
@@ -73,8 +72,7 @@ sort_narrow(struct sort_pair p)
 	    0xd8);
 }
 
-/* The symbols of a >> shift, which the shift has been taken from already but for
- * the one of TCQ. */
+/* Return the symbols of a >> shift; a is shifted already, except for TCQ's bit. */
 WIDE_INLINE __m256i
 sort_symbols(__m256i a, __m256i by, int two)
 {
@@ -97,7 +95,7 @@ sort_load(const int16_t *q, int two)
 	return c;
 }
 
-/* The level of each column, by what is above it. */
+/* Return the level of each column from the row above. */
 WIDE_INLINE struct sort_pair
 sort_levels(const struct kern_ecq_expect *e, int gain)
 {
@@ -121,7 +119,8 @@ sort_levels(const struct kern_ecq_expect *e, int gain)
 	return l;
 }
 
-/* The symbols of a chunk whose levels shift, and what their magnitudes count as. */
+/* Return the symbols of a chunk whose levels shift; *mag receives what their magnitudes
+ * count as. */
 WIDE_INLINE __m256i
 sort_shifted(__m256i a, struct sort_pair l, struct sort_pair *mag, int two)
 {
@@ -152,7 +151,8 @@ sort_shifted(__m256i a, struct sort_pair l, struct sort_pair *mag, int two)
 	return sort_narrow(k);
 }
 
-/* Puts the means of columns where magnitudes count; what they had foretold. */
+/* Update the means of columns where magnitudes count. Return what they had
+ * predicted. */
 WIDE_INLINE uint32_t
 sort_columns(struct kern_ecq_expect *e, struct sort_pair mag)
 {
@@ -174,7 +174,7 @@ sort_columns(struct kern_ecq_expect *e, struct sort_pair mag)
 	return sort_sum(_mm256_add_epi32(old[0], old[1]));
 }
 
-/* A chunk whose level is one. */
+/* Return the symbols of a chunk of a single level. */
 WIDE_INLINE __m256i
 sort_one(struct kern_ecq_expect *e, const struct sort_chunk *c, int level,
     uint16_t *code, int two)
@@ -202,7 +202,7 @@ sort_one(struct kern_ecq_expect *e, const struct sort_chunk *c, int level,
 	return s;
 }
 
-/* A chunk's codes by one model; its symbols. */
+/* Code a chunk by one model. Return its symbols. */
 WIDE_INLINE __m256i
 sort_by(struct kern_ecq_expect *e, const struct sort_chunk *c, uint16_t *code,
     int two)
@@ -237,13 +237,13 @@ sort_most(__m256i v)
 	__m128i t = _mm_max_epu16(_mm256_castsi256_si128(v),
 	    _mm256_extracti128_si256(v, 1));
 
-	/* the least of 8 is what the processor has */
+	/* the processor has an instruction for the minimum of 8 */
 	t = _mm_minpos_epu16(_mm_sub_epi16(_mm_set1_epi16(-1), t));
 	return 0xffff - (unsigned)_mm_extract_epi16(t, 0);
 }
 
-/* k models at once: each waits for its own chunk before, not for the others'.  What
- * they expect stays in registers; k is a constant where this is called. */
+/* Run k models interleaved: each depends only on its own chunk before. Their
+ * expectations stay in registers; k is a constant at each call. */
 WIDE_INLINE void
 sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
 {
@@ -300,12 +300,12 @@ kern_ecq_sort_wide(struct kern_ecq_sorted *t, unsigned k, const int16_t *q,
 enum { BANKS = 4, BANK = KERN_ECQ_SYMBOLS * KERN_ECQ_WIDTH };
 
 struct banks {
-	/* a vector more than is used: of banks 2048 bytes apart two would lie at
-	 * the same place of their pages */
+	/* one vector more than is used: banks 2048 bytes apart would collide at the
+	 * same offset of their pages */
 	uint32_t n[BANKS][BANK + 16];
 };
 
-/* Where each value of a chunk is counted: symbol * KERN_ECQ_WIDTH + context. */
+/* Return the counter of each value of a chunk: symbol * KERN_ECQ_WIDTH + context. */
 WIDE_INLINE void
 banks_places(uint16_t at[KERN_ECQ_LANES], const uint16_t *code)
 {
@@ -331,7 +331,7 @@ banks_count(struct banks *b, const uint16_t at[KERN_ECQ_LANES])
 		b->n[j % BANKS][at[j]]++;
 }
 
-/* To the counts of m, whose symbols are top at most; the banks are 0 then. */
+/* Add the banks to the counts of m, whose symbols are top at most, and clear them. */
 static inline void
 banks_take(struct banks *b, struct kern_ecq *m)
 {

@@ -1,6 +1,6 @@
 /*
- * The row `marks' of every table: for 64 bytes at a time, in the instructions of the
- * file that includes it.
+ * The kernel `marks' of every table, 64 bytes per iteration, compiled with the
+ * instructions of the including file.
  */
 #ifndef ACE_KERN_MARKS_H
 #define ACE_KERN_MARKS_H
@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 
-/* Bit i is 1 where p[i] is v, for 64 of them. */
+/* Return bit i = 1 where p[i] is v, for 64 bytes. */
 static inline uint64_t
 kern_marks_of(const unsigned char *p, unsigned char v)
 {

@@ -8,8 +8,8 @@
 #include "kern/kern_marks.h"
 #include "kern/ref.h"
 
-/* With any other evaluation this machine would give other bits than the rest;
- * FLOAT in the Makefile sets it. */
+/* Other evaluation would give other bits than other machines; FLOAT in the Makefile
+ * sets it. */
 _Static_assert(FLT_EVAL_METHOD == 0, "f32 is not computed in f32");
 
 #define MAG 0x7fffffffu			/* everything but the sign */
@@ -252,7 +252,7 @@ kern_ref_scale(float m, float codes, uint16_t top)
 	return s;
 }
 
-/* The value of largest magnitude, the negative one of two. */
+/* Return the value of largest magnitude, the negative one of two. */
 static float
 extreme(const float *x, size_t n)
 {
@@ -266,7 +266,7 @@ extreme(const float *x, size_t n)
 	return -lo >= hi ? lo : hi;
 }
 
-/* x / s to nearest even, between -codes and codes - 1. */
+/* Return x / s to nearest even, limited to -codes .. codes - 1. */
 static int
 quantise(float x, float s, float codes)
 {
@@ -278,7 +278,7 @@ quantise(float x, float s, float codes)
 	return (int)((v + magic) - magic);
 }
 
-/* The codes of a block, n <= 32; returns the scale. */
+/* Quantise a block, n <= 32. Return the scale. */
 static uint16_t
 quantise_block(int c[KERN_QBLOCK], const float *x, size_t n, float codes,
     uint16_t top)

@@ -130,7 +130,7 @@ most16(uint32_t v)
 	return v < 65535 ? v : 65535;
 }
 
-/* What a value costs by each way; by u, whether that is as 0. */
+/* Compute the cost of a value by each way, and by u whether that way is 0. */
 static void
 ways(const struct kern_tcq_walk *w, size_t i, uint32_t cost[KERN_TCQ_WAYS],
     unsigned none[2])
@@ -163,7 +163,7 @@ ways(const struct kern_tcq_walk *w, size_t i, uint32_t cost[KERN_TCQ_WAYS],
 	}
 }
 
-/* One value, in the trellis of a lane. */
+/* Advance the trellis of a lane by one value. */
 static void
 branch(const struct kern_tcq_walk *w, size_t i, struct kern_tcq_ends *ends)
 {
@@ -184,7 +184,7 @@ branch(const struct kern_tcq_walk *w, size_t i, struct kern_tcq_ends *ends)
 	}
 	for (n = 0; n < 2; n++)
 		w->from[chunk][KERN_TCQ_STATES + n] |= (uint16_t)(none[n] << j);
-	for (n = 0; n < KERN_TCQ_STATES; n++)	/* of interest is what differs */
+	for (n = 0; n < KERN_TCQ_STATES; n++)	/* only differences matter */
 		ends->cost[n][j] = (uint16_t)(now[n] - least);
 }
 

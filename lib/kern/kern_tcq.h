@@ -1,15 +1,14 @@
 /*
- * The levels of TCQ (codec/tcq_code.h): a trellis of eight states for each lane.
+ * The levels of TCQ (codec/tcq_code.h): a trellis of eight states per lane.
  *
  * A value is |q| = k of one of two quantisers, u = 0 or 1, and means
- * sign(q) * (2 k - u) * step, 0 for k = 0.  Value i goes through the trellis of
- * lane i mod 16, which begins in state 0; u is the lowest bit of the state, which
- * the parity of k moves on.  What is expected of a chunk is ECQ's (kern_ecq.h),
- * of k; each quantiser has tables of frequencies of its own.
+ * sign(q) * (2 k - u) * step, 0 for k = 0.  Value i goes through the trellis of lane i mod 16,
+ * which begins in state 0.  u is the lowest bit of the state; the parity of k selects the next
+ * state.  The context model is ECQ's (kern_ecq.h), of k; each quantiser has its own tables of
+ * frequencies.
  *
- * As the parity has to be known with the symbol, a k of level l is the symbol
- * s = 2 * min(k >> (shift(l) + 1), 7) + k % 2: that is k where nothing is shifted
- * and k is below 14.
+ * Because the parity must be known with the symbol, a k of level l is the symbol
+ * s = 2 * min(k >> (shift(l) + 1), 7) + k % 2; that is k if nothing is shifted and k < 14.
  */
 #ifndef ACE_KERN_TCQ_H
 #define ACE_KERN_TCQ_H
@@ -18,27 +17,27 @@
 
 enum {
 	KERN_TCQ_STATES = 8,
-	KERN_TCQ_ESCAPE = 14,		/* this symbol and the one above */
+	KERN_TCQ_ESCAPE = 14,		/* this symbol and the next are escapes */
 	KERN_TCQ_CENTERS = 3,		/* for k = 1, 2, 3 and more */
 	KERN_TCQ_WAYS = 4,		/* 2 u + k % 2 */
-	KERN_TCQ_FINE = 512,		/* of a step: where a value is */
-	KERN_TCQ_AHEAD = 451,		/* that a cell begins below its step */
-	KERN_TCQ_LAST = 32,		/* from this step on all four are alike */
+	KERN_TCQ_FINE = 512,		/* units of a step that values are placed in */
+	KERN_TCQ_AHEAD = 451,		/* units that a cell begins below its step */
+	KERN_TCQ_LAST = 32,		/* all four ways are alike from this step on */
 	KERN_TCQ_CELLS = 40,
 	KERN_TCQ_FAR = 65528,		/* no level reaches this step */
-	/* costs, in 2^-10 of a squared step, are small enough that no path from
-	 * another state than the first is ever the cheapest */
+	/* Costs, in 2^-10 of a squared step, are so small that a path from a state
+	 * other than the first is never the cheapest. */
 	KERN_TCQ_MOST = 4095,		/* of a symbol */
 	KERN_TCQ_NEVER = 21000
 };
 
 struct kern_tcq {
-	struct kern_ecq m;		/* and the tables of quantiser 0 */
+	struct kern_ecq m;		/* with the tables of quantiser 0 */
 	struct kern_ecq odd;		/* the tables of quantiser 1 */
 	uint8_t state[KERN_ECQ_LANES];
 };
 
-/* A value as it is coded: as ECQ's, and its quantiser. */
+/* The code of a value: as ECQ's, with its quantiser. */
 #define KERN_TCQ_CODE(l, s, u) ((uint16_t)((l) | (s) << 6 | (u) << 10))
 #define KERN_TCQ_QUANTISER(c) ((unsigned)(c) >> 10)
 
@@ -57,7 +56,7 @@ kern_tcq_symbol(unsigned k, unsigned shift)
 	return 2 * (s < 7 ? s : 7) + k % 2;
 }
 
-/* What a symbol counts as, of the magnitudes that are followed. */
+/* Return what a symbol counts as in the means of magnitudes. */
 static inline int32_t
 kern_tcq_counted(unsigned symbol, unsigned shift)
 {
@@ -66,8 +65,8 @@ kern_tcq_counted(unsigned symbol, unsigned shift)
 	return k < KERN_ECQ_CAP ? (int32_t)k : KERN_ECQ_CAP;
 }
 
-/* Where a value is, in KERN_TCQ_FINE of a step, and its cell: of a step's width,
- * in which each way's levels, four steps apart, have one that is nearest. */
+/* Position of a value, in KERN_TCQ_FINE of a step, and its cell: one step wide, within
+ * which each way has one nearest level (a way's levels are four steps apart). */
 static inline uint32_t
 kern_tcq_place(float a)
 {
@@ -82,7 +81,7 @@ kern_tcq_cell(uint32_t place)
 	return (place + KERN_TCQ_AHEAD) / KERN_TCQ_FINE;
 }
 
-/* A way's k / 2 there, when it is not 0 where it might be. */
+/* Return k / 2 of a way in that cell, for the level that is not 0. */
 static inline uint32_t
 kern_tcq_half(uint32_t cell, unsigned u, unsigned p)
 {
@@ -92,36 +91,35 @@ kern_tcq_half(uint32_t cell, unsigned u, unsigned p)
 	return j < 1 && p == 0 ? 1 : j;
 }
 
-/* What the decisions are made from.  Where levels shift there are many bits and
- * all symbols cost alike: 0, the last row. */
+/* Input of the decisions. Where levels shift there are many bits and all symbols cost
+ * alike: 0, the last row. */
 struct kern_tcq_walk {
 	const float *x;
 	const uint16_t *code;	/* [n] whose levels are taken */
 	size_t n;
 	float inv;		/* KERN_TCQ_FINE / step */
-	/* of a cell the cost of each way's symbol, of 0 by u, and nothing */
+	/* per cell the cost of each way's symbol, of 0 by u, and padding */
 	uint16_t cost[KERN_ECQ_CONTEXTS + 1][KERN_TCQ_CELLS][8];
-	/* [u][j]: the centre of k = j + 1 lies by so much above 2 k - u */
+	/* [u][j]: distance of the centre of k = j + 1 above 2 k - u */
 	int16_t center[2][KERN_TCQ_CENTERS];
-	/* room for each chunk: for each state, a bit of each lane, 1 where
-	 * it comes from the lower of two before it; then by u whether 0 is the even level */
+	/* per chunk: for each state a bit per lane, 1 if it comes from the lower of its
+	 * two predecessors; then by u whether 0 is the even level */
 	uint16_t (*from)[KERN_TCQ_STATES + 2];
 };
 
-/* The ends of the paths so far, and what they cost. */
+/* Ends of the paths so far, and their costs. */
 struct kern_tcq_ends {
 	uint16_t cost[KERN_TCQ_STATES][KERN_ECQ_LANES];
 };
 
-/* kern_tcq_start(m, ...): as kern_ecq_start.  kern_tcq_tables(m, top): as
- * kern_ecq_tables, for both quantisers. */
+/* As kern_ecq_start and kern_ecq_tables, for both quantisers. */
 void kern_tcq_start(struct kern_tcq *m, enum kern_ecq_mode mode, unsigned level,
     size_t cols, uint64_t offset, int32_t *above);
 void kern_tcq_tables(struct kern_tcq *m, unsigned top);
 
-/* The passes of kern.h, value by value, which defines them; walk from a chunk
- * on, given the ends before it, and back from the best of all ends to a chunk,
- * with the states before it. */
+/* Reference definitions of kern.h's passes, value by value. walk starts at any chunk,
+ * given the path ends before it; back goes from the best of all ends to a chunk and
+ * returns the states before it. */
 unsigned kern_tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n,
     uint16_t *code);
 void kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n,
@@ -136,7 +134,7 @@ void kern_tcq_walk_back(const struct kern_tcq_walk *w, size_t to,
     const struct kern_tcq_ends *ends, uint32_t state[KERN_ECQ_LANES],
     int16_t *q);
 
-/* The rows of ECQ and TCQ in a table that has no passes of its own. */
+/* Rows of ECQ and TCQ for a table without passes of its own. */
 #define KERN_TCQ_ROWS \
 	.ecq_sort = kern_ecq_sort, \
 	.ecq_spans = kern_ecq_spans, \

@@ -1,7 +1,7 @@
 /*
- * The passes of TCQ that kern_avx2.c and kern_avx512.c share: a chunk is a vector of
- * 16 bits a lane, and so are the costs, whose eight paths stay in registers.  What
- * kern_tcq.c computes, in the same order.  And the rows of both tables.
+ * The passes of TCQ for kern_avx2.c and kern_avx512.c, and the rows of both tables. A
+ * chunk is a vector of 16 bits per lane, and so are the costs, whose eight paths stay
+ * in registers. The operations and their order are kern_tcq.c's.
  */
 #ifndef ACE_KERN_TCQ_AVX2_H
 #define ACE_KERN_TCQ_AVX2_H
@@ -13,7 +13,7 @@
 #include "kern/kern_ecq_wide.h"
 #include "kern/kern_tcq.h"
 
-/* The states after those of a chunk, by the parities of its symbols. */
+/* Return the states after a chunk, from the parities of its symbols. */
 WIDE_INLINE __m256i
 tcq_next(__m256i state, __m256i symbols)
 {
@@ -39,7 +39,7 @@ tcq_keep(struct kern_tcq *m, __m256i state)
 	    _mm256_castsi256_si128(state), _mm256_extracti128_si256(state, 1)));
 }
 
-/* The quantisers of states, where a code has them. */
+/* Return the quantisers of states as a code has them. */
 WIDE_INLINE __m256i
 tcq_quantiser(__m256i state)
 {
@@ -72,7 +72,7 @@ tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n, uint16_t *code)
 	return top > rest ? top : rest;
 }
 
-/* Banks as of ECQ, of both quantisers, of which that of a code is its highest bit. */
+/* Banks as ECQ's for both quantisers; the highest bit of a code is the quantiser. */
 struct tcq_banks {
 	uint32_t n[BANKS][2 * BANK + 16];
 };
@@ -102,7 +102,7 @@ tcq_take(struct tcq_banks *b, struct kern_tcq *m)
 		}
 }
 
-/* A chunk's symbols are counted; 1 when there are new tables. */
+/* Count a chunk's symbols. Return 1 if there are new tables. */
 WIDE_INLINE int
 tcq_learn(struct tcq_banks *b, struct kern_tcq *m, const uint16_t at[KERN_ECQ_LANES])
 {
@@ -120,7 +120,7 @@ tcq_learn(struct tcq_banks *b, struct kern_tcq *m, const uint16_t at[KERN_ECQ_LA
 	return 1;
 }
 
-/* The spans of all symbols of one quantiser. */
+/* Compute the spans of all symbols of one quantiser. */
 WIDE_INLINE void
 tcq_table(const struct kern_ecq *m, uint32_t t[BANK])
 {
@@ -164,7 +164,7 @@ tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n, uint32_t *span)
 
 /* ---- decisions ---- */
 
-/* The places of eight values. */
+/* Return the positions of eight values. */
 WIDE_INLINE __m256i
 tcq_place(const struct kern_tcq_walk *w, size_t i)
 {
@@ -175,7 +175,7 @@ tcq_place(const struct kern_tcq_walk *w, size_t i)
 	return _mm256_cvttps_epi32(_mm256_min_ps(a, _mm256_set1_ps(0x1p26f)));
 }
 
-/* Those of a chunk, as if none were far; far: which are. */
+/* Return the positions of a chunk as if none were far; *far: those that are. */
 WIDE_INLINE __m256i
 tcq_near(const struct kern_tcq_walk *w, size_t i, __m256i *far)
 {
@@ -200,8 +200,8 @@ tcq_near(const struct kern_tcq_walk *w, size_t i, __m256i *far)
 	return sort_narrow(at);
 }
 
-/* Rows 0..7 of a matrix, of which 8..15 are in the upper halves, as its columns
- * 0..5. */
+/* Transpose columns 0..5 of a matrix whose rows 0..7 are in the lower halves and 8..15
+ * in the upper ones. */
 WIDE_INLINE void
 tcq_turn(const __m256i r[8], __m256i c[6])
 {
@@ -229,7 +229,7 @@ tcq_turn(const __m256i r[8], __m256i c[6])
 	}
 }
 
-/* What the symbols of a chunk's cells cost: a column for each way, and for 0. */
+/* Return the costs of the symbols of a chunk's cells: a column per way, and for 0. */
 WIDE_INLINE void
 tcq_costs(const struct kern_tcq_walk *w, size_t i, __m256i cell, __m256i c[6])
 {
@@ -252,7 +252,7 @@ tcq_costs(const struct kern_tcq_walk *w, size_t i, __m256i cell, __m256i c[6])
 	tcq_turn(r, c);
 }
 
-/* The square of d in 2^-10 of a squared step. */
+/* Return the square of d in 2^-10 of a squared step. */
 WIDE_INLINE __m256i
 tcq_square(__m256i d)
 {
@@ -260,7 +260,7 @@ tcq_square(__m256i d)
 	return _mm256_mulhi_epu16(d, d);
 }
 
-/* What a chunk costs by each way; by u, where that is as 0. */
+/* Return the cost of a chunk by each way, and by u where that way is 0. */
 WIDE_INLINE void
 tcq_ways(const struct kern_tcq_walk *w, size_t i, __m256i cost[KERN_TCQ_WAYS],
     __m256i none[2])
@@ -276,7 +276,7 @@ tcq_ways(const struct kern_tcq_walk *w, size_t i, __m256i cost[KERN_TCQ_WAYS],
 	for (v = 0; v < KERN_TCQ_WAYS; v++) {
 		u = v / 2;
 		p = v % 2;
-		/* four steps of each j, then from which the centre is the last's */
+		/* four steps for each j; the last centre serves all larger j */
 		j = _mm256_subs_epu16(_mm256_add_epi16(cell, _mm256_set1_epi16(
 		    (short)(u + 1))), _mm256_set1_epi16((short)(2 * p)));
 		j = _mm256_and_si256(j, _mm256_set1_epi16(~3));
@@ -300,7 +300,7 @@ tcq_ways(const struct kern_tcq_walk *w, size_t i, __m256i cost[KERN_TCQ_WAYS],
 	}
 }
 
-/* A bit of each lane of two vectors, as 16 and 16. */
+/* Store a bit per lane of two vectors, as 16 and 16. */
 WIDE_INLINE void
 tcq_bits(uint16_t *p, __m256i a, __m256i b)
 {
@@ -349,7 +349,7 @@ tcq_forward(const struct kern_tcq_walk *w, size_t chunks,
 		_mm256_storeu_si256((void *)ends->cost[n], was[n]);
 }
 
-/* The way back through the whole chunks, of one half, from these states. */
+/* Trace back through the whole chunks of one half, from these states. */
 static void
 tcq_back(const struct kern_tcq_walk *w, size_t chunks, unsigned half,
     __m256i n, int16_t *q)

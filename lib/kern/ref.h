@@ -1,6 +1,6 @@
 /*
- * The reference loops by name.  Other tables use one unchanged, or for the last
- * values that do not fill a vector.
+ * The reference kernels by name. Other tables use one unchanged, or for values that do
+ * not fill a vector.
  */
 #ifndef ACE_KERN_REF_H
 #define ACE_KERN_REF_H
@@ -9,20 +9,20 @@
 
 enum { KERN_LANES = 16 };
 
-/* What kern_stat sums before the lanes are folded. */
+/* kern_stat's sums before the lanes are folded. */
 struct kern_lanes {
 	double sum[KERN_LANES], sumsq[KERN_LANES], sumabs[KERN_LANES];
 	uint32_t max_bits;
 	uint64_t nonzero, nonfinite;
 };
 
-/* kern_ref_lanes(x, i0, n, l): adds x[i0..n) to the lanes; i0 % 16 == 0. */
+/* Add x[i0..n) to the lanes; i0 % 16 == 0. */
 void kern_ref_lanes(const float *x, size_t i0, size_t n, struct kern_lanes *l);
 void kern_ref_fold(const struct kern_lanes *l, struct kern_stat *s);
 
 uint32_t kern_ref_max_bits(const float *x, size_t n);
 size_t kern_ref_first_nonfinite(const float *x, size_t n);
-/* kern_ref_at_least(at, x, i0, n, t): of x[i0..n). */
+/* As at_least, of x[i0..n). */
 size_t kern_ref_at_least(uint32_t *at, const float *x, size_t i0, size_t n,
     uint32_t t);
 void kern_ref_axpy64(double *acc, double w, const float *x, size_t n);
@@ -46,9 +46,9 @@ void kern_ref_join(float *x, const unsigned char *p, size_t i0, size_t n);
 void kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv,
     float dead, float r);
 
-/* kern_ref_scale(m, codes, top): the bf16 scale of a block, m / -codes. */
+/* Return the bf16 scale of a block, m / -codes. */
 uint16_t kern_ref_scale(float m, float codes, uint16_t top);
-/* ... and of a sign block from the sum of magnitudes' lanes. */
+/* Return the scale of a sign block from the lanes of its magnitudes' sum. */
 uint16_t kern_ref_sign_scale(const double lane[KERN_LANES], size_t n);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * The loops of kern.h for vectors of any width, WIDE_BYTES: included once in
- * the file of each table but ref's, whose meaning they have.  They are written
- * with vector types of the compiler; what those have no word for, or what gcc
- * makes badly, the including file calls by the name its processor has for it:
+ * The kernels of kern.h for vectors of WIDE_BYTES: each table but ref includes this file
+ * once.  They use vector types of the compiler; for what these cannot express, or what gcc
+ * compiles badly, the including file defines:
  *
  *   WIDE_LOW(v) _HIGH(v)     the halves of a wide_f32, in f64
  *   WIDE_NARROW(a, b)        two such halves as one wide_f32
@@ -11,14 +10,14 @@
  *   WIDE_BITS(v)             the top bit of each lane, lane 0's the lowest
  *   WIDE_PUT8(p, v)          stores lanes below 256 as bytes
  *   WIDE_PUT16(p, v)         stores lanes from -2^15 to 2^15 - 1 in 16 bits
- *   WIDE_PUT32(p, v)         stores 32 lanes as bytes with a sign, cut to these
- *   WIDE_GET8(p) _GET16      loads bytes without a sign, 16 bits with one
+ *   WIDE_PUT32(p, v)         stores 32 lanes as signed bytes, saturated
+ *   WIDE_GET8(p) _GET16      loads unsigned bytes, signed 16-bit numbers
  *   WIDE_PUT_F16(p, v) _GET_F16  the same of a wide_f32 as f16
  *   WIDE_OF4(t, i)           t[the two low bits of i] of each lane
- *   WIDE_PACK(at, m, place)  where there is one: stores the lanes of place
- *                            that m has, side by side, and what it likes above
+ *   WIDE_PACK(at, m, place)  optional: stores the lanes of place that m selects,
+ *                            side by side, and arbitrary data after them
  *
- * A tail that does not fill a vector is left to kern_ref.
+ * kern_ref does the tail that does not fill a vector.
  */
 #include <string.h>
 
@@ -39,11 +38,11 @@ typedef WIDE_VECTOR(double, WIDE_BYTES) wide_f64;
 typedef WIDE_VECTOR(int64_t, WIDE_BYTES) wide_i64;
 
 enum { WIDE_LANES = WIDE_BYTES / 4, WIDE_HALF = WIDE_BYTES / 8,
-	/* how many vectors the 16 lanes of sums are, and 32 values */
+	/* vectors that the 16 lanes of sums take, and 32 values */
 	WIDE_PARTS = KERN_LANES / WIDE_HALF, WIDE_BLOCK = 32 / WIDE_LANES };
 
 #define WIDE_INLINE static inline __attribute__((always_inline))
-/* before a loop of few rounds, over vectors that are to be registers */
+/* before a loop of few iterations over vectors that must stay in registers */
 #define WIDE_UNROLL _Pragma("GCC unroll 16")
 
 #define WIDE_MAGIC 12582912.0f		/* 1.5 * 2^23, and its bits */
@@ -67,14 +66,14 @@ wide_mag(wide_f32 v)
 	return (wide_u32)v & 0x7fffffff;
 }
 
-/* The top bit of a lane is 1 where the magnitude m is infinite or NaN. */
+/* Set the top bit of a lane if the magnitude m is infinite or NaN. */
 WIDE_INLINE wide_u32
 wide_wild(wide_u32 m)
 {
 	return m + 0x00800000;
 }
 
-/* a where m is all ones, b where it is 0. */
+/* Return a where m is all ones, b where it is 0. */
 WIDE_INLINE wide_i32
 wide_pick(wide_i32 m, wide_i32 a, wide_i32 b)
 {
@@ -93,7 +92,7 @@ wide_place(void)
 	return v;
 }
 
-/* Stores y, any NaN as the one of arithmetic. */
+/* Store y, any NaN as arithmetic's NaN. */
 WIDE_INLINE void
 wide_put(float *p, wide_f32 y)
 {
@@ -102,7 +101,7 @@ wide_put(float *p, wide_f32 y)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* d and its magnitude, into a lane of each sum. */
+/* Add d and its magnitude to a lane of each sum. */
 WIDE_INLINE void
 wide_sum(wide_f64 d, wide_f64 *sum, wide_f64 *sq, wide_f64 *ab)
 {
@@ -188,7 +187,7 @@ wide_at_least(uint32_t *at, const float *x, size_t n, uint32_t t)
 	if (t > INT32_MAX)
 		return 0;
 	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
-		/* below 0 where it is not below t */
+		/* negative if it is at least t */
 		k = WIDE_BITS(t - 1 - wide_mag(wide_load(x + i)));
 #ifdef WIDE_PACK
 		/* m is at most i, so that there is room for all lanes */
@@ -310,9 +309,8 @@ wide_from_bf16(float *x, const uint16_t *h, size_t n)
 	kern_ref_from_bf16(x + i, h + i, n - i);
 }
 
-/* Stores the scale of a block at p, its codes times 128 / codes at c.  What is
- * largest as bits rotated left by one has the largest magnitude, the negative
- * one of two. */
+/* Store the scale of a block at p and its codes times 128 / codes at c. The largest of
+ * the bits rotated left by one is the largest magnitude, the negative one of two. */
 WIDE_INLINE void
 wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes,
     uint16_t top)
@@ -341,13 +339,13 @@ wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes,
 	f = bytes_f32((uint32_t)s << 16);
 	WIDE_UNROLL
 	for (j = 0; j < WIDE_BLOCK; j++)
-		/* to nearest even: the last places of the sum */
+		/* to nearest even, by the last places of the sum */
 		q[j] = ((wide_i32)(v[j] / f + WIDE_MAGIC) - WIDE_MAGIC_BITS) *
 		    (128 / codes);
 	WIDE_PUT32(c, q);
 }
 
-/* 32 codes below 2 * codes, wrapped, times the scale at p. */
+/* Multiply 32 wrapped codes below 2 * codes by the scale at p. */
 WIDE_INLINE void
 wide_spread(float *x, const unsigned char *p, const unsigned char *c,
     int codes)
@@ -528,7 +526,7 @@ wide_join(float *x, const unsigned char *p, size_t n)
 	kern_ref_join(x, p, i, n);
 }
 
-/* 16-bit numbers with a sign, and their magnitudes. */
+/* Return signed 16-bit numbers and their magnitudes. */
 WIDE_INLINE wide_i32
 wide_signed(const int16_t *q, wide_i32 *mag)
 {
@@ -542,7 +540,7 @@ static void
 wide_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
     int64_t sum[3], uint32_t count[3])
 {
-	enum { BLOCK = 4096 };	/* so many do not overflow 32 bits */
+	enum { BLOCK = 4096 };	/* this many do not overflow 32 bits */
 	wide_i32 a, d, k[3], part[3], some[3];
 	size_t i = 0, j, l, end;
 
