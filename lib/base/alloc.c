@@ -8,14 +8,14 @@
 #include "base/alloc.h"
 #include "base/err.h"
 
-/* A test's: so many more allocations, then none.  The library's only global
- * state, and never read otherwise. */
+/* For tests: allocations left before all fail. The library's only global state, not
+ * read otherwise. */
 static long alloc_left;
 static int alloc_counted;
 
-/* Bytes: a mapping of its own has as many or more; so many may lie unused at
- * the end of the heap; so many more than needed are asked for; of a large page, and
- * of the memory that is made of them. */
+/* Bytes: allocations from this size on have a mapping of their own; most unused memory
+ * at the end of the heap; extra size of each request to the system; a large page; the
+ * memory made of large pages. */
 enum { ALLOC_APART = 4 << 20, ALLOC_KEPT = 16 << 20, ALLOC_PAD = 512 << 10,
     ALLOC_WHOLE = 2 << 20, ALLOC_EXPECTED = 8 << 20 };
 
@@ -44,8 +44,8 @@ alloc_keep(void)
 #endif
 }
 
-/* Fuzzing has ALLOC_MOST: no input of some kilobytes may make us ask for more.  Of
- * libraries, which ask for what a head claims and do not touch it, it says nothing. */
+/* Fuzzing sets ALLOC_MOST: no input of a few kilobytes may make us ask for more. Not
+ * applied to libraries, which allocate what a head claims without touching it. */
 static void
 alloc_modest(size_t bytes)
 {
@@ -63,10 +63,10 @@ alloc_expect(void)
 	const uintptr_t page = 4096, whole = ALLOC_WHOLE;
 	const uintptr_t at = (uintptr_t)sbrk(0);
 	const uintptr_t from = (at + page + whole - 1) & ~(whole - 1);
-	char *volatile p;	/* or a compiler leaves both calls out */
+	char *volatile p;	/* so that compilers keep both calls */
 
-	/* a large page is made where none of it was touched, and malloc writes before
-	 * and behind what it gives: that is in the small pages around these */
+	/* Large pages replace only untouched memory, and malloc writes just before and
+	 * after a block: keep that in the small pages around it. */
 	if (sbrk((intptr_t)(from - page - at)) == (void *)-1)
 		return;
 	(void)mallopt(M_MMAP_THRESHOLD, 2 * ALLOC_EXPECTED);

@@ -16,40 +16,39 @@
 
 enum {
 	ARC_BLOCK = 64 * 1024,
-	ARC_TAR = 512,		/* at least so many zeros end a tar */
-	ARC_FREE = 1 << 28,	/* unpacked bytes that are no bomb yet */
-	ARC_RATIO = 4000,	/* what is packed better is one: xz and gzip
-				 * pack zeros 7000 and 1000 times */
-	ARC_AHEAD = 1 << 24	/* bytes read of which none was unpacked */
+	ARC_TAR = 512,		/* a tar ends with at least this many zeros */
+	ARC_FREE = 1 << 28,	/* unpacked bytes that are always allowed */
+	/* higher ratios are a bomb; xz packs zeros 7000 times, gzip 1000 times */
+	ARC_RATIO = 4000,
+	ARC_AHEAD = 1 << 24	/* most bytes read without any output */
 };
 
 struct arc {
 	struct archive *a;
-	struct archive_entry *entry;	/* reading: at hand.  libarchive has one
-					 * of its own, and takes no notice when
-					 * there is no memory for it */
+	/* Current entry when reading. libarchive's own entry is not checked for lack
+	 * of memory. */
+	struct archive_entry *entry;
 	struct io *io;
 	locale_t utf8;
 	struct err *e;		/* where who writes reports */
 	int failed;		/* io did, when it was read: */
 	struct err why;
-	int drop;		/* nothing is written any more */
-	int lost;		/* < 0: a write failed, with this */
-	int single;		/* one packed file, no archive */
-	int ended;		/* the input has been read to its end */
-	uint64_t took, gave;	/* bytes read packed, and unpacked */
-	int64_t place;		/* in what the filter unpacks, and how */
+	int drop;		/* write nothing more */
+	int lost;		/* < 0: the error of a failed write */
+	int single;		/* one packed file, not an archive */
+	int ended;		/* the input was read to its end */
+	uint64_t took, gave;	/* packed bytes read, unpacked bytes */
+	int64_t place;		/* position in the filter's output, and its state */
 	uint64_t ahead;		/* many bytes were read there */
 	uint64_t past;		/* of a tar: where the last entry ends */
-	uint64_t *seen;		/* hashes of the names, an open table */
+	uint64_t *seen;		/* hash table of the names seen, open addressing */
 	size_t nseen, room;
 	char what[ARC_WHAT];	/* the entry, for messages */
 	unsigned char block[ARC_BLOCK];
 };
 
-/* libarchive converts names to the character set of the locale and back, and
- * only UTF-8 preserves all of them.  So a UTF-8 locale is set, for this thread
- * and for the length of a call. */
+/* libarchive converts names to the locale's character set and back, and only UTF-8
+ * preserves all names. So use a UTF-8 locale, for this thread and one call. */
 static locale_t
 arc_locale(void)
 {
@@ -91,9 +90,9 @@ arc_new(struct arc **out, struct io *io, struct err *e)
 	return 0;
 }
 
-/* After a failure archive_free still writes the directory.  That output is
- * dropped, because a cut file would look complete with it.  (archive_write_fail
- * would leak memory.) */
+/* After a failure archive_free still writes the directory. That output is dropped,
+ * because a truncated file would look complete with it. (archive_write_fail would leak
+ * memory.) */
 void
 arc_free(struct arc *a)
 {
@@ -110,8 +109,8 @@ arc_free(struct arc *a)
 
 /* ---- reading ---- */
 
-/* libarchive keeps all of a head in memory until it has its end, and a gzip
- * file may have a name of any length. */
+/* libarchive keeps a whole head in memory until its end, and the name in a gzip file
+ * may have any length. */
 static int
 arc_in_ahead(struct arc *a, size_t got)
 {
@@ -123,8 +122,8 @@ arc_in_ahead(struct arc *a, size_t got)
 	    "has a head of more than %d bytes", a->what, ARC_AHEAD);
 }
 
-/* Used instead of libarchive's own reader of descriptors, which would report a
- * failed read as a truncated archive. */
+/* Used instead of libarchive's reader of descriptors, which would report a failed read
+ * as a truncated archive. */
 static la_ssize_t
 arc_in_read(struct archive *la, void *arg, const void **p)
 {
@@ -161,7 +160,7 @@ arc_in_seek(struct archive *la, void *arg, la_int64_t to, int whence)
 	return from + to;
 }
 
-/* Data errors have no errno of their own; the words are libarchive's. */
+/* Data errors have no errno; the words are libarchive's. */
 static int
 arc_fail(const struct arc *a, const char *what, struct err *e)
 {
@@ -171,10 +170,10 @@ arc_fail(const struct arc *a, const char *what, struct err *e)
 		return err_move(e, &a->why);
 	if (why == NULL)
 		why = "unreadable";
-	/* it says so of names of more than a megabyte, too */
+	/* libarchive says so of names above a megabyte too */
 	if (archive_errno(a->a) == ENOMEM && strstr(why, "malformed") == NULL)
 		return err_set(e, ERR_SYS, "%s: %s", what, why);
-	/* what the filter said is lost where the format was looked for */
+	/* the filter's message is lost when libarchive looks for the format */
 	if (strncmp(why, "Unrecognized", 12) == 0 &&
 	    archive_filter_code(a->a, 0) != ARCHIVE_FILTER_NONE)
 		why = a->ended ? "it cannot be unpacked, or was truncated" :
@@ -186,7 +185,7 @@ arc_fail(const struct arc *a, const char *what, struct err *e)
 	return err_set(e, ERR_DATA, "%s: %s: %s", kind, what, why);
 }
 
-/* What libarchive itself can do; it would start programs for others. */
+/* Enable what libarchive does by itself; for other formats it would start programs. */
 static int
 arc_formats(struct archive *la)
 {
@@ -208,9 +207,9 @@ arc_filters(struct archive *la)
 	    archive_read_support_filter_compress(la) == ARCHIVE_OK;
 }
 
-/* libarchive would look for a packed file in what it unpacks, and read the head
- * of a gzip file, which may have been packed a thousand times, into memory.  So
- * gzip is the first or none. */
+/* libarchive would look for packed files inside packed files, and read a gzip head,
+ * possibly packed a thousandfold, into memory. So allow gzip only as the first
+ * filter. */
 static int
 arc_support(struct archive *la, struct io *io, enum arc_how how, struct err *e)
 {
@@ -232,8 +231,8 @@ arc_support(struct archive *la, struct io *io, enum arc_how how, struct err *e)
 	    "out of memory");
 }
 
-/* Passes over frames that nobody reads, which libarchive does not know at the beginning
- * of a file of zstd or lz4.  *n is the number of bytes. */
+/* Skip skippable frames, which libarchive does not recognise at the beginning of a zstd
+ * or lz4 file. *n is the number of bytes. */
 static int
 arc_passed(struct io *io, uint64_t *n, struct err *e)
 {
@@ -287,9 +286,9 @@ arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e)
 	return 0;
 }
 
-/* A tar ends with blocks of zeros.  One that was cut between two entries does
- * not, which libarchive takes for an end; as it takes everything for an end that
- * is no head of another member where gzip allows one. */
+/* Check the end of the archive. libarchive accepts a tar that was cut between two
+ * entries and has no final zeros; it also accepts anything that is not another member's
+ * head after a gzip member. */
 static int
 arc_whole(const struct arc *a, struct err *e)
 {
@@ -307,8 +306,8 @@ arc_whole(const struct arc *a, struct err *e)
 	    io_name(a->io));
 }
 
-/* Did what was read become thousands of times as much?  A file that can seek is
- * read again and again when its entries lie in each other. */
+/* Check that the output is not thousands of times as large as the input. A seekable
+ * file whose entries overlap is read repeatedly. */
 static int
 arc_bomb(const struct arc *a, struct err *e)
 {
@@ -324,7 +323,7 @@ arc_bomb(const struct arc *a, struct err *e)
 	    "more: if that is meant, unpack it first", a->what, ARC_RATIO);
 }
 
-/* Reads what is left of the entry. */
+/* Read the rest of the entry. */
 static int
 arc_rest(struct arc *a, struct err *e)
 {
@@ -341,8 +340,8 @@ arc_rest(struct arc *a, struct err *e)
 	return r < 0 ? r : k == ARCHIVE_EOF ? 0 : arc_fail(a, a->what, e);
 }
 
-/* Passes over what is left of an entry.  libarchive would do it in one call,
- * however much that is to unpack; only what can seek is left to it. */
+/* Skip the rest of an entry. One libarchive call would unpack any amount, so it does
+ * this only for seekable input. */
 static int
 arc_pass(struct arc *a, struct err *e)
 {
@@ -361,9 +360,9 @@ arc_verify(struct arc *a, struct err *e)
 	    ARCHIVE_FORMAT_ZIP ? arc_rest(a, e) : 0;
 }
 
-/* Was there an entry at all?  libarchive warns of what is damaged, and goes on: of
- * bytes that it left out, of heads that contradict each other.  What it cannot say
- * of a name, in the characters that we read, is no damage. */
+/* Check for an entry and for damage. libarchive only warns of damage and goes on: bytes
+ * left out, contradictory heads. A name that our character set cannot show is not
+ * damage. */
 static int
 arc_sound(const struct arc *a, int got)
 {
@@ -373,7 +372,7 @@ arc_sound(const struct arc *a, int got)
 	    strstr(why, "be converted") != NULL);
 }
 
-/* Where the hash h of a name, not 0, is in the table, or may come. */
+/* Return where the name hash h, not 0, is in the table or can be inserted. */
 static uint64_t *
 arc_place(const struct arc *a, uint64_t h)
 {
@@ -458,7 +457,7 @@ arc_read(struct arc *a, void *p, size_t n, size_t *got, struct err *e)
 	return arc_bomb(a, e);
 }
 
-/* Some programs take \ for /. */
+/* some programs take \ for / */
 int
 arc_leaves(const char *name)
 {
@@ -474,7 +473,7 @@ arc_leaves(const char *name)
 	return 0;
 }
 
-/* 1 the name was there before, 0 not; < 0 no memory. */
+/* Return 1 if the name occurred before, 0 if not, < 0 if there is no memory. */
 static int
 arc_again(struct arc *a, const char *name, struct err *e)
 {
@@ -528,8 +527,8 @@ arc_safe(struct arc *a, const struct arc_entry *en, struct err *e)
 
 /* ---- writing ---- */
 
-/* A write that fails is told to libarchive by none of its calls: it would leak memory,
- * as with archive_write_fail.  arc_check tells the caller. */
+/* Do not report a failed write to libarchive: it would leak memory, as with
+ * archive_write_fail. arc_check reports it to the caller. */
 static la_ssize_t
 arc_out_write(struct archive *la, void *arg, const void *p, size_t n)
 {
@@ -541,7 +540,7 @@ arc_out_write(struct archive *la, void *arg, const void *p, size_t n)
 	return (la_ssize_t)n;
 }
 
-/* A failed write has left its own message in e already. */
+/* a failed write has already set its message in e */
 static int
 arc_check(const struct arc *a, int got, struct err *e)
 {
@@ -550,7 +549,7 @@ arc_check(const struct arc *a, int got, struct err *e)
 	if (a->lost < 0 || got == ARCHIVE_OK)
 		return a->lost;
 	why = why != NULL ? why : "failed";
-	/* libarchive's number for what the format cannot hold, such as a name */
+	/* libarchive's error for what the format cannot hold, such as a name */
 	if (archive_errno(a->a) == EILSEQ)
 		return err_set(e, ERR_DATA, "unsupported: '%s': %s",
 		    io_name(a->io), why);
@@ -573,7 +572,7 @@ arc_create(struct arc **out, struct io *io, const struct arc_opts *o,
 	    o->format), e)) == 0 && o->filter != NULL)
 		r = arc_check(a, archive_write_add_filter_by_name(a->a,
 		    o->filter), e);
-	/* the same shards, the same bytes: not what time it is */
+	/* no time stamp: the same shards give the same bytes */
 	if (r == 0 && o->filter != NULL && strcmp(o->filter, "gzip") == 0)
 		r = arc_check(a, archive_write_set_filter_option(a->a, "gzip",
 		    "timestamp", NULL), e);

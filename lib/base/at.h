@@ -1,7 +1,7 @@
 /*
- * Folders that are used by descriptor.  Once a folder was opened and checked, every
- * name below it is looked up from that descriptor: whoever renames the folder
- * afterwards, or puts a link in its place, does not reach what we do in it.
+ * Access to folders by descriptor. After a folder is opened and checked, all names
+ * below it are looked up from that descriptor, so that renaming the folder or replacing
+ * it by a link has no effect on us.
  */
 #ifndef ACE_AT_H
 #define ACE_AT_H
@@ -12,13 +12,13 @@ struct at {
 	struct at *next;
 };
 
-/* at_add(a): paths that are a->dir, or begin with a->dir and a slash, are of the
- * folder a->fd from now on, until at_drop(a).  Not while threads open files. */
+/* at_add: from now on paths that are a->dir or begin with a->dir and a slash belong to
+ * the folder a->fd. at_drop ends that. Not while threads open files. */
 void at_add(struct at *a);
 void at_drop(struct at *a);
 
-/* AT(path): the first two arguments of openat(2) and its like.  at_dir: the
- * descriptor, AT_FDCWD for other paths.  at_name: the name from there. */
+/* The first two arguments of openat(2) and similar calls. at_dir: the descriptor,
+ * AT_FDCWD for other paths. at_name: the name relative to it. */
 int at_dir(const char *path);
 const char *at_name(const char *path);
 #define AT(path) at_dir(path), at_name(path)

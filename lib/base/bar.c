@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 
-/* seconds before the first line, and between two */
+/* seconds before the first line, and between updates */
 #define BAR_FIRST 0.5
 #define BAR_AGAIN 0.2
 
@@ -47,7 +47,7 @@ bar_show(struct bar *b, uint64_t done, uint64_t all, const char *unit)
 			(void)snprintf(left, sizeof(left), ", %.0f s left",
 			    secs);
 	}
-	/* the line fits into 40 columns, and what was there before goes */
+	/* the line fits 40 columns; the rest of the old line is cleared */
 	(void)fprintf(stderr, "\r%s%s%s\033[K", now, of, left);
 	(void)fflush(stderr);
 }

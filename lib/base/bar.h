@@ -1,7 +1,6 @@
 /*
- * One line on a terminal that says how far a long work is; nothing at all where
- * standard error is no terminal, with -q, and where the work is done before
- * anybody could wonder.
+ * A progress line on the terminal. It is not shown if standard error is not a terminal,
+ * with -q, or for work that ends soon.
  */
 #ifndef ACE_BAR_H
 #define ACE_BAR_H
@@ -15,12 +14,12 @@ struct bar {
 	double since, last;
 };
 
-/* bar_begin(b, c): the work of the program c begins; NULL: it says nothing. */
+/* Start the progress of program c; NULL: show nothing. */
 void bar_begin(struct bar *b, const struct cli *c);
-/* bar_show(b, done, all, unit): so much of `all' is done; all 0: not known.
- * unit: "B" for bytes, or a word.  May be called as often as one likes. */
+/* Show that `done' of `all' is done; all 0: unknown. unit: "B" for bytes, or a word.
+ * May be called at any rate. */
 void bar_show(struct bar *b, uint64_t done, uint64_t all, const char *unit);
-/* bar_end(b): takes the line away. */
+/* Remove the line. */
 void bar_end(struct bar *b);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Bytes to numbers and back.  Everything on the wire is little-endian and is
- * read through struct bytes, which knows where it ends: a read past the end
- * gives zero and sets `bad', so a parser checks once, after its last field.
+ * Conversion of bytes to numbers and back. Streams are little-endian and are read
+ * through struct bytes, which knows its end: a read past the end returns zero and sets
+ * `bad', so that a parser checks once, after its last field.
  */
 #ifndef ACE_BYTES_H
 #define ACE_BYTES_H
@@ -10,15 +10,15 @@
 #include <stdint.h>
 #include <string.h>
 
-/* bytes_unseen(s, n): how many bytes the control character takes that s begins
- * with, in UTF-8: one that a terminal obeys, that is not seen, or that turns what
- * follows around.  0: it begins with none.  These are U+0000 to U+001F, U+007F to
- * U+009F, U+2028, U+2029, U+FFF9 to U+FFFB, and what Unicode calls
- * Default_Ignorable_Code_Point, but for U+200C and U+200D, which join letters.  1 of
- * a byte that is no UTF-8: a terminal may take it for a control character of old. */
+/* Return the length in bytes of the control character (UTF-8) that s begins with, or 0.
+ * Control characters are those that a terminal obeys, that are invisible, or that
+ * reverse the text: U+0000 to U+001F, U+007F to U+009F, U+2028, U+2029, U+FFF9 to
+ * U+FFFB, and Default_Ignorable_Code_Point of Unicode except U+200C and U+200D, which
+ * join letters. A byte that is not UTF-8 counts as 1: a terminal may take it for a C1
+ * control character. */
 size_t bytes_unseen(const unsigned char *s, size_t n);
 
-/* bytes_utf8(c): how long a character of UTF-8 is that begins with c. */
+/* Return the length of the UTF-8 character whose first byte is c. */
 static inline size_t
 bytes_utf8(unsigned char c)
 {
@@ -44,7 +44,7 @@ bytes_le64(const unsigned char *p)
 	return (uint64_t)bytes_le32(p) | (uint64_t)bytes_le32(p + 4) << 32;
 }
 
-/* Compilers see that the loads above are one; of stores they do not always. */
+/* Compilers combine the loads above into one, but not always stores. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define BYTES_SET(p, v, swapped) memcpy((p), &(v), sizeof(v))
 #else
@@ -98,19 +98,19 @@ bytes_set_f64(unsigned char *p, double v)
 	bytes_set64(p, u);
 }
 
-/* 1 where a number in memory has the order of bytes that it has in a stream. */
+/* 1 if numbers in memory have the byte order of streams. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define BYTES_LITTLE 1
 #else
 #define BYTES_LITTLE 0
 #endif
 
-/* Arrays of n floats to 4 * n little-endian bytes and back; a plain memcpy on a
- * little-endian machine. */
+/* Convert n floats to 4 * n little-endian bytes and back; a memcpy on little-endian
+ * machines. */
 void bytes_put_f32(unsigned char *p, const float *x, size_t n);
 void bytes_get_f32(float *x, const unsigned char *p, size_t n);
 
-/* Where a parser is in n bytes at p: the next one to read is p[at]. */
+/* Parser state in n bytes at p: the next byte is p[at]. */
 struct bytes {
 	const unsigned char *p;
 	size_t n, at;
@@ -127,7 +127,7 @@ double bytes_f64(struct bytes *b);
 uint64_t bytes_varint(struct bytes *b);	/* LEB128, shortest form only */
 int bytes_zero(struct bytes *b, size_t n);	/* 1: n zero bytes */
 
-/* bytes_set_varint(p, v): writes at most 10 bytes, returns how many. */
+/* Write v in at most 10 bytes and return their number. */
 size_t bytes_set_varint(unsigned char *p, uint64_t v);
 
 #endif

@@ -19,11 +19,10 @@
 
 enum {
 	CLI_MAX = 128,		/* options of one program */
-	CLI_PATHS = 256		/* files of one command line that are each
-				 * allowed alone */
+	CLI_PATHS = 256		/* most paths that are allowed one by one */
 };
 
-/* The options of a program or a command: what is in force while they are read. */
+/* State of reading the options of a program or command. */
 struct cli_line {
 	struct cli *c;
 	struct opt_place opt[CLI_MAX];
@@ -36,7 +35,7 @@ struct cli_line {
 	} path[CLI_PATHS];
 };
 
-/* The option of that letter, or of that name, n bytes long. */
+/* Return the option of that letter, or of that name of n bytes. */
 static const struct opt_place *
 cli_find(const struct cli_line *l, int letter, const char *name, size_t n)
 {
@@ -50,7 +49,7 @@ cli_find(const struct cli_line *l, int letter, const char *name, size_t n)
 	return NULL;
 }
 
-/* p is the first of its name. */
+/* Return whether p is the first row of its name. */
 static int
 cli_first(const struct cli_line *l, const struct opt_place *p)
 {
@@ -79,7 +78,7 @@ cli_help_one(const struct opt *o)
 	(void)printf("  %-28s %s\n", left, text);
 }
 
-/* The two calls a program is best known by, the last that --help says. */
+/* Print the two examples at the end of --help. */
 static void
 cli_help_examples(const char *s)
 {
@@ -129,7 +128,7 @@ cli_version(const struct cli_line *l)
 		(void)printf("loops %s\n", c->loops());
 }
 
-/* The rows of --help for programs that read them, and the commands. */
+/* Print the rows of --help for programs, and the commands. */
 static void
 cli_rows(const struct cli_line *l)
 {
@@ -186,8 +185,8 @@ static const struct opt cli_common[] = {
 	OPT_END
 };
 
-/* A descriptor that came closed stays of no use: the first file we open must
- * not become standard output. */
+/* Open /dev/null for closed standard descriptors: the first file opened must not become
+ * standard output. */
 static void
 cli_standard(void)
 {
@@ -198,8 +197,8 @@ cli_standard(void)
 			(void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
-/* A file above the limit (ulimit -f) is an error of the write; other programs that are
- * started get the signal. */
+/* Turn a file above the limit (ulimit -f) into a write error; programs that we start
+ * still get the signal. */
 static void
 cli_too_large(int sig)
 {
@@ -208,7 +207,7 @@ cli_too_large(int sig)
 
 /* ---- the sandbox ---- */
 
-/* What an option was given, if that is a path. */
+/* Allow the path that an option was given. */
 static void
 cli_path(struct cli_line *l, enum opt_right right, const char *path)
 {
@@ -225,8 +224,8 @@ cli_path(struct cli_line *l, enum opt_right right, const char *path)
 	l->path[l->paths++].how = how[right];
 }
 
-/* Operands are read. Where there are very many of them, each stands for the
- * directory it is in: they are seldom in more than one. */
+/* Allow operands for reading. If there are very many, allow their directories instead,
+ * which are usually few. */
 static int
 cli_operands(struct sandbox *box, char **path, int n, struct err *e)
 {
@@ -252,8 +251,7 @@ cli_operands(struct sandbox *box, char **path, int n, struct err *e)
 	return r;
 }
 
-/* An operand that is replaced: the directory that it is in, links followed, is the
- * program's. */
+/* Allow the directory of an operand that is replaced, after following links. */
 static int
 cli_replaced(struct sandbox *box, const char *path, struct err *e)
 {
@@ -313,7 +311,7 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 
 /* ---- the command line ---- */
 
-/* An option goes to all rows of its name. */
+/* Set an option in all rows of its name. */
 static int
 cli_take(struct cli_line *l, const struct opt_place *first, const char *val,
     struct err *e)
@@ -333,9 +331,8 @@ cli_take(struct cli_line *l, const struct opt_place *first, const char *val,
 	    l->c->heard(l->c->own, o, val, e) : 0;
 }
 
-/* "--name", "--name=value": scripts written against an abbreviation would break
- * when an option is added, so only whole names pass.  Returns how many words it
- * took. */
+/* Parse "--name" and "--name=value". Abbreviations are refused, because an added option
+ * would make them ambiguous in scripts. Return the number of words used. */
 static int
 cli_long(struct cli_line *l, const char *word, const char *next, struct err *e)
 {
@@ -360,7 +357,7 @@ cli_long(struct cli_line *l, const char *word, const char *next, struct err *e)
 	return r < 0 ? r : r > 0 ? 0 : words;
 }
 
-/* "-qo", "-qoFILE", "-qo FILE" */
+/* Parse "-qo", "-qoFILE" and "-qo FILE". */
 static int
 cli_short(struct cli_line *l, const char *word, const char *next, struct err *e)
 {
@@ -385,7 +382,7 @@ cli_short(struct cli_line *l, const char *word, const char *next, struct err *e)
 	return 1;
 }
 
-/* Moves n words behind the r words that follow them. */
+/* Move n words after the r words that follow them. */
 static void
 cli_behind(char **words, int n, int r)
 {
@@ -398,13 +395,13 @@ cli_behind(char **words, int n, int r)
 	}
 }
 
-/* The options up to the first operand: 0 they are all taken, 1 one has done all
- * there was to do. */
+/* Parse options up to the first operand. Return 0 when all are parsed, 1 if one has
+ * completed the work. */
 static int
 cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 {
 	const char *word, *next;
-	int i, r, passed = 0;	/* operands that stand before argv[i] */
+	int i, r, passed = 0;	/* operands before argv[i] */
 
 	for (i = 1; i < argc; i += r) {
 		word = argv[i];
@@ -430,7 +427,7 @@ cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 		}
 	}
 	l->c->first = i - passed;
-	/* without --, a word that looks like one is no file's name */
+	/* without --, an operand that looks like an option is refused */
 	for (r = i; r < argc && !l->c->mixed && strcmp(argv[i - 1], "--") != 0; r++)
 		if (argv[r][0] == '-' && argv[r][1] != '\0')
 			return err_set(e, ERR_USAGE, "option '%.40s' is after the "
@@ -439,7 +436,7 @@ cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 	return 0;
 }
 
-/* What would be taken and mean nothing is a mistake. */
+/* Refuse options that have no effect without another one. */
 static int
 cli_lonely(const struct cli_line *l, struct err *e)
 {
@@ -505,14 +502,14 @@ cli_command(struct cli *c, int argc, char **argv, struct err *e)
 		return err_set(e, ERR_USAGE, "command '%s' is unknown", argv[1]);
 	c->command = k;
 	r = cli_parse(c, argc - 1, argv + 1, e);
-	c->first++;		/* the operands stand one further in argv */
+	c->first++;		/* operands start one word later in argv */
 	return r;
 }
 
 int
 cli_exit(const struct cli *c, int r, const struct err *e)
 {
-	/* only --help and text reports use stdio; data goes through io */
+	/* only --help and text reports use stdio; data uses io */
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		if (errno != EPIPE)
 			(void)fprintf(stderr, "%s: '<stdout>': %s\n", c->prog,

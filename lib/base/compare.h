@@ -1,4 +1,4 @@
-/* For qsort: the least first; for numbers that are not NaN. */
+/* Comparison functions for qsort, ascending, for numbers that are not NaN. */
 #ifndef ACE_COMPARE_H
 #define ACE_COMPARE_H
 

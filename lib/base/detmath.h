@@ -1,7 +1,6 @@
 /*
- * Logarithm and exponential, made of additions, multiplications and exact
- * scaling only, so that every machine gets the same bits; the functions of a C
- * library do not promise that.
+ * Logarithm and exponential from additions, multiplications and exact scaling only, so
+ * that every machine computes the same bits; C libraries do not guarantee that.
  */
 #ifndef ACE_DETMATH_H
 #define ACE_DETMATH_H

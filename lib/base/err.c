@@ -13,8 +13,8 @@ static const char *const err_kinds[] = {
 };
 enum { ERR_KINDS = sizeof(err_kinds) / sizeof(err_kinds[0]) };
 
-/* A name may be longer than there is room; what is said of it stands before and
- * behind it, so what goes is the middle. */
+/* A long name may exceed the room: cut its middle, because the message is before and
+ * after it. */
 enum { ERR_FORMATTED = 4096 + 400 };
 static void
 err_keep(struct err *e, const char *text)
@@ -31,8 +31,8 @@ err_keep(struct err *e, const char *text)
 	memcpy(e->text + half + 3, text + n - half, half + 1);
 }
 
-/* The kind is a part of the format, which is a constant of the program: what
- * is formatted into it is never looked at. */
+/* The kind is taken from the format, a constant of the program, never from formatted
+ * data. */
 static int
 err_put(struct err *e, int code, const char *fmt, va_list ap)
 {
