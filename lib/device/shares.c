@@ -7,6 +7,7 @@
 #include "device/memory.h"
 #include "device/shares.h"
 #include "format/values.h"
+#include "sync/regulate.h"
 
 /* A memory's rows, of a number for each group. */
 enum { CODEC, PARAM, KNOB, BYTES, ROWS };
@@ -111,8 +112,8 @@ shares_would(const struct share *h, const struct codec_ctx *ctx, size_t n)
 	if (h->coded.codec != want->codec || !codec_rate(want) ||
 	    !(h->coded.arg > 0) || !(want->arg > 0))
 		return len;
-	far = detmath_exp(shares_coarser(h, want) * fmax(1, fmin(6,
-	    1.25 * (double)h->values / (8 * len))));
+	far = detmath_exp(shares_coarser(h, want) * regulate_steep(len,
+	    (double)h->values));
 	return len * fmax(1 / SHARES_FAR, fmin(SHARES_FAR, far));
 }
 

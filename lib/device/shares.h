@@ -7,7 +7,7 @@
  * reckoned as that plan would have taken them.  Of what is left of the budget a segment
  * gets the share that its groups have in the bytes of all that have not left:
  *
- *   bytes = len (k / k')^e        e = 1.25 / (bits a value), 1 to 6
+ *   bytes = len (k / k')^e        e: regulate_steep of sync/regulate.h
  *
  * where a group was coded by a knob k and its plan then said k' (coarser the
  * larger), len being the bytes it took.  So shares follow the plan, a step late,

@@ -300,14 +300,6 @@ coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 
 /* ---- coded early ---- */
 
-/* - d log bytes / d log knob, about: measured on normal values, 1.2 at a bit a value
- * and 4 at a third of one. */
-static double
-coding_slope(const struct coding *q)
-{
-	return fmax(fmin(1.25 * q->values_last / (8 * q->last), 6), 1);
-}
-
 /* Waits for the batch that is being coded.  What it took, beside what it took in the
  * shard before, says how far the knobs of the next one are to be turned; the past
  * counts half as much with each batch.  All of it depends on the values alone. */
@@ -325,7 +317,7 @@ coding_wait(struct coding *q, struct err *e)
 		q->last = q->last / 2 + (double)b->bytes;
 		q->values_last = q->values_last / 2 + (double)b->values;
 		q->now = q->now / 2 + (double)now *
-		    detmath_exp(coding_slope(q) * t);
+		    detmath_exp(regulate_steep(q->last, q->values_last) * t);
 	}
 	b->n = 0;
 	return r;
@@ -342,7 +334,8 @@ coding_start(struct coding *q, struct err *e)
 	if (r < 0)
 		return r;
 	if (q->last > 0 && q->now > 0)
-		t = detmath_log(q->now / q->last) / coding_slope(q);
+		t = detmath_log(q->now / q->last) / regulate_steep(q->last,
+		    q->values_last);
 	q->batch[0] = q->batch[1];
 	q->batch[1] = (struct coding_batch){ .n = 0 };
 	for (i = 0; i < q->batch[0].n; i++)
@@ -556,11 +549,11 @@ enum {
 	CODING_CHOICES = 1 << 22	/* of all groups, about 64 MiB */
 };
 
-/* Group i is sent in a codec that has no knob, and may be sent in another. */
+/* Group i is sent, and may be sent otherwise or left out. */
 static int
-coding_stiff(const struct coding *q, size_t i)
+coding_yields(const struct coding *q, size_t i)
 {
-	return q->g[i].code.len != 0 && !codec_rate(&q->g[i].plan) &&
+	return q->g[i].code.len != 0 &&
 	    !schema_exact_group(q->schema, q->g[i].group);
 }
 
@@ -614,6 +607,8 @@ coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
     size_t n, struct select_level *l, struct err *e)
 {
 	const struct regulate_group *w = &q->g[i];
+	const struct codec_plan now = codec_turn(&w->plan,
+	    detmath_exp(w->code.t));
 	const double weight = q->weight != NULL ?
 	    (double)q->weight[w->group] : 1;
 	struct codec_ctx ctx;
@@ -623,12 +618,12 @@ coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
 	for (k = 1; k < n + 2; k++)
 		l[k].bytes = -1;
 	l[0] = (struct select_level){ 0, weight * w->seen.sumsq };
-	if (!coding_stiff(q, i))
+	if (!coding_yields(q, i))
 		return 0;
 	values_ctx(q->schema, q->shard, w->group, &ctx);
 	for (k = 0; k <= n && r == 0; k++)
 		if (k == 0 || codec_size(&way[k - 1], &ctx, w->n) < w->code.len)
-			r = coding_level(q, i, k == 0 ? &w->plan : &way[k - 1],
+			r = coding_level(q, i, k == 0 ? &now : &way[k - 1],
 			    weight, &l[k + 1], e);
 	return r;
 }
@@ -641,7 +636,7 @@ coding_choose(struct coding *q, size_t i, unsigned choice,
 	const uint32_t which = (uint32_t)i;
 	struct regulate_group *w = &q->g[i];
 
-	if (choice == 1 || !coding_stiff(q, i))
+	if (choice == 1 || !coding_yields(q, i))
 		return 0;
 	q->cheaper += choice != 0;
 	q->dropped += choice == 0;
@@ -652,8 +647,8 @@ coding_choose(struct coding *q, size_t i, unsigned choice,
 	return coding_turn_all(q, &which, 1, e);
 }
 
-/* Takes from the groups without a knob until the rest fits, so that as little
- * as possible of what matters is lost, and codes again what changed. */
+/* Takes from the groups until the rest fits, so that as little as possible of what
+ * matters is lost, and codes again what changed. */
 static int
 coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
 {
@@ -664,13 +659,9 @@ coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
 	struct select_result res = { .bytes = 0 };
 	uint64_t bytes;
 	int64_t room = 1;
-	size_t i = 0;
+	size_t i;
 	int r;
 
-	while (i < q->n && !coding_stiff(q, i))
-		i++;
-	if (i == q->n)
-		return 0;
 	level = alloc_get(q->n, m * sizeof(*level), e);
 	choice = alloc_get(q->n, 1, e);
 	r = level != NULL && choice != NULL ? 0 : -ERR_SYS;
@@ -690,72 +681,6 @@ coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
 	alloc_free(level);
 	alloc_free(choice);
 	return r;
-}
-
-/* A group that is sent, and the energy (sum of squares) that one byte of it
- * carries. */
-struct coding_worth {
-	double worth;
-	size_t i, len;
-};
-
-static int
-coding_by_worth(const void *a, const void *b)
-{
-	const struct coding_worth *x = a, *y = b;
-
-	return x->worth != y->worth ? (x->worth > y->worth) -
-	    (x->worth < y->worth) : (x->i > y->i) - (x->i < y->i);
-}
-
-/* Leaves out the first k of n groups, and no other. */
-static void
-coding_without(struct coding *q, const struct coding_worth *by, size_t n,
-    size_t k)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		q->g[by[i].i].code.len = i < k ? 0 : by[i].len;
-}
-
-/* Leaves groups out until the rest fits the budget: those with the least energy
- * for a byte, as few as will do. */
-static int
-coding_spare(struct coding *q, uint64_t budget, struct err *e)
-{
-	struct coding_worth *by;
-	size_t i, n = 0, lo = 0, hi, k;
-	int r = coding_cheaper(q, budget, e);
-
-	if (r < 0 || coding_size(q) <= budget)
-		return r;
-	if ((by = alloc_get(q->n, sizeof(*by), e)) == NULL)
-		return -ERR_SYS;
-	for (i = 0; i < q->n; i++)
-		if (q->g[i].code.len != 0 &&
-		    !schema_exact_group(q->schema, q->g[i].group))
-			by[n++] = (struct coding_worth){ q->g[i].seen.sumsq /
-			    (double)q->g[i].code.len, i, q->g[i].code.len };
-	qsort(by, n, sizeof(*by), coding_by_worth);
-	for (hi = n; lo < hi;) {
-		k = lo + (hi - lo) / 2;
-		coding_without(q, by, n, k);
-		if (coding_size(q) <= budget)
-			hi = k;
-		else
-			lo = k + 1;
-	}
-	coding_without(q, by, n, lo);
-	for (i = 0; i < lo; i++)
-		q->g[by[i].i].plan.codec = CODEC_NONE;
-	q->dropped += lo;
-	alloc_free(by);
-	return coding_size(q) <= budget ? 0 : err_set(e, ERR_REFUSED, "shard "
-	    "'%.100s/%llu': %llu bytes are too few: its whole numbers, which go "
-	    "without loss, take %llu", shard_device(q->shard),
-	    (unsigned long long)q->shard->step, (unsigned long long)budget,
-	    (unsigned long long)coding_size(q));
 }
 
 /* The shard is so small that its head alone is more than the budget: how many bits
@@ -799,6 +724,11 @@ coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
 	while (r == 0 && regulate_next(&l, coding_size(q)))
 		r = coding_turn_all(q, l.which, l.many, e);
 	regulate_close(&l);
-	return r < 0 || l.bytes <= l.budget ? r :
-	    coding_spare(q, l.budget, e);
+	if (r == 0 && l.bytes > l.budget)
+		r = coding_cheaper(q, l.budget, e);
+	return r < 0 || coding_size(q) <= l.budget ? r : err_set(e, ERR_REFUSED,
+	    "shard '%.100s/%llu': %llu bytes are too few: its whole numbers, "
+	    "which go without loss, take %llu", shard_device(q->shard),
+	    (unsigned long long)q->shard->step, (unsigned long long)l.budget,
+	    (unsigned long long)coding_size(q));
 }

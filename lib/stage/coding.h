@@ -128,11 +128,9 @@ void coding_drop(struct coding *c, size_t k);
 
 /*
  * coding_fit(c, base, budget, e): codes all that waits, where `base' bytes of
- * the coded shard are written already.  If it does not fit however coarse, the
- * groups without a knob get those of the plan's codecs, or none, that lose the
- * least weighted error; then groups with a knob are left out, the ones with the
- * least energy for a byte first.  -ERR_REFUSED when not even a shard without
- * groups fits.
+ * the coded shard are written already.  If it does not fit however coarse, groups
+ * get those of the plan's codecs of fixed size, or none, that lose the least
+ * weighted error.  -ERR_REFUSED when not even a shard without groups fits.
  */
 int coding_fit(struct coding *c, uint64_t base, uint64_t budget,
     struct err *e);

@@ -83,12 +83,11 @@ regulate_cost(const struct regulate *r, const struct regulate_group *g,
 	return (double)r->cost(g->plan.codec, c->len, 1);
 }
 
-/* The slope of so many bytes of n values. */
-static double
-regulate_steep(double bytes, size_t n)
+double
+regulate_steep(double bytes, double n)
 {
-	return bytes > 0 ? regulate_clamp(REGULATE_SLOPE * (double)n /
-	    (8 * bytes), 0.05, REGULATE_STEEP) : 0;
+	return bytes > 0 ? regulate_clamp(REGULATE_SLOPE * n / (8 * bytes),
+	    0.05, REGULATE_STEEP) : 0;
 }
 
 /* The slope of a group that was coded: by its two codes, where they tell. */

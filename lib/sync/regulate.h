@@ -91,4 +91,8 @@ void regulate_close(struct regulate *r);
  * the end; then r->bytes is above the budget only if no factor meets it. */
 int regulate_next(struct regulate *r, uint64_t bytes);
 
+/* regulate_steep(bytes, n): about the slope -d log bytes / d t where n values take so
+ * many bytes. */
+double regulate_steep(double bytes, double n);
+
 #endif
