@@ -127,15 +127,6 @@ compared() {
 	done
 }
 
-@test "ace-patches(7) runs as it stands" {
-	standard_inputs
-	examples "$ROOT/man/ace-patches.7" >page.sh
-	grep -q 'ace-patch --commit' page.sh
-	bash -euo pipefail page.sh >out 2>err </dev/null || { cat out err; false; }
-	cmp served.safetensors next.safetensors
-	cmp host.safetensors next.safetensors
-}
-
 @test "what the pages say of PyTorch's digits is what was measured" {
 	r=$ROOT/examples/results
 	awk -f "$ROOT/examples/student.awk" -f "$ROOT/examples/pytorch.awk" \
