@@ -142,7 +142,7 @@ export WAY=Replay
 	# another number of steps is of another run
 	exits 1 train edge4 1 steps=3
 	says "ace_shards.Error: ace-recv: mismatch: a shard of run 'train-replay3-[0-9a-f]{8}', and the spool is of run 'train-replay2-"
-	says 'another model, mode, optimiser or number of steps'
+	says 'another model or type of parameters, mode, optimiser or number of steps'
 }
 
 @test "replay: two devices that differ are both told, with torch and settings, and go on" {

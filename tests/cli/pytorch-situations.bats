@@ -547,6 +547,7 @@ trainer() {
 	name, die, more = sys.argv[1], int(sys.argv[2]), eval(f"dict({sys.argv[3]})")
 	torch.manual_seed(1)
 	m = nn.Sequential(nn.Linear(20, 30), nn.BatchNorm1d(30), nn.ReLU(), nn.Linear(30, 5))
+	m.to(getattr(torch, os.environ.get("TYPE", "float32")))
 	o = torch.optim.AdamW(m.parameters(), lr=1e-2)
 	print("what the script prints goes elsewhere")
 	with ace.join(m, o, "run", name=name, **{"every": 3, **more}) as run:
@@ -600,4 +601,17 @@ trainer() {
 	grep -qx 'what the script prints goes elsewhere' err1
 	[ ! -s out1 ]
 	[ ! -s out2 ]
+}
+
+@test "a device of another type than the others': refused, and the same line with theirs goes on" {
+	trainer
+	timeout "$HANG" ace-cloud run --devices 2 --rounds 3 --bits 8 -q 3>&- &
+	wait_for eval 'test -e run/run'
+	py resumed.py edge1 -1 '' 3>&- 2>err1 &
+	wait_for eval 'test -e run/spool/train-*/0/edge1.aceg'
+	TYPE=bfloat16 exits 1 timeout 300 "$PYTHON" resumed.py edge2 -1 ''
+	says "ace_shards.Error: .*mismatch: a shard of run 'train-.* began with another model or type"
+	exits 0 py resumed.py edge2 -1 ''
+	wait
+	same edge1.end edge2.end
 }

@@ -30,12 +30,13 @@ log = logging.getLogger("ace_shards")
 NAMES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 SEE = "see ace-pytorch(7), WHEN SOMETHING FAILS"
 ASK = "look at the cloud and at who can write to its spool, then start again"
-# what to do about a line of a program, the first that fits; or about its status
+# what to do about a line of a program that trying again does not help, the first that
+# fits; or about its status
 ADVICE = (
     ("a shard of run .* and the spool is of run",
-     "the first device of this spool began with another model, mode, optimiser or "
-     "number of steps.  If that device is right: give this one the same seed or file, "
-     "and remove {state}.  Otherwise begin anew: " + SEE),
+     "the first device of this spool began with another model or type of parameters, "
+     "mode, optimiser or number of steps.  If that device is right: give this one the "
+     "same seed or file, and remove {state}.  Otherwise begin anew: " + SEE),
     ("no more have one than the other",
      "half of the devices have other weights or moments than the rest{how}: give all "
      "of them one torch and the same settings, and one half the checkpoint of the "
@@ -585,10 +586,11 @@ class Pipe:
         if not found:
             return Error("the pipeline ended without an answer: " + " | ".join(names), 4)
         *_, line, status = min(found)
-        advice = next((text for pattern, text in ADVICE if re.search(pattern, line)),
-                      STATUS.get(status, f"status {status}"))
+        final = next((text for pattern, text in ADVICE if re.search(pattern, line)), "")
+        advice = final or STATUS.get(status, f"status {status}")
         state = " ".join(["its state", *(f"'{s}'" for s in sorted(self.states))])
-        return Error(f"{line} ({advice.format(state=state, how=self.how)})", status)
+        return Error(f"{line} ({advice.format(state=state, how=self.how)})", status,
+                     bool(final))
 
     def close(self, seconds: float = 60) -> None:
         """End a run: nothing is under way, and all programs are done, or are ended
