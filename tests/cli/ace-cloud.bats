@@ -128,12 +128,12 @@ load front
 	ace-import -f raw --name w --shape 1024 -k delta -d edge1 -r demo -s 0 values >first
 	until killed $((n += 1)) ace-recv --spool run/spool --device edge1 first >receipts 2>err; do
 		[ $n -lt 200 ]
-		[ -e run/spool/*/schema.aceg ] || exits 0 ace add run new$n
+		[ -e run/spool/demo/schema.aceg ] || exits 0 ace add run new$n
 		rm -rf run/spool/[0-9a-z]*/
 	done
 	[ $n -gt 20 ]
 	exits 0 ace add run new
-	grep -qx new run/spool/*/devices
+	grep -qx new run/spool/demo/devices
 }
 
 @test "add prints a line for a key that may do nothing else" {
