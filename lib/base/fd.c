@@ -43,7 +43,7 @@ fd_ready(int fd, int watch, int ms, const char *name, struct err *e)
 	return p[0].revents != 0 || p[1].revents != 0;
 }
 
-/* at < 0: from where fd stands. */
+/* at < 0: read from the current position of fd. */
 static int
 fd_take(int fd, int watch, off_t at, void *p, size_t n, size_t *got,
     const char *name, struct err *e)
@@ -157,8 +157,8 @@ fd_pipe_size(int fd, int n)
 #endif
 }
 
-/* The numbers of consoles, of what /dev/tty stands for, and of pseudo-terminals
- * are the same in every Linux. */
+/* Device numbers of consoles, /dev/tty and pseudo-terminals are the same in every
+ * Linux. */
 static int
 fd_is_called_terminal(int fd)
 {
@@ -192,7 +192,7 @@ fd_open(const char *path, enum fd_what what, int *fd, struct stat *st,
 {
 	int r;
 
-	/* a FIFO in the place of a file would keep us waiting */
+	/* opening a FIFO in place of a file would block */
 	*fd = openat(AT(path), O_RDONLY | O_CLOEXEC |
 	    (what == FD_NAMED ? 0 : O_NONBLOCK) |
 	    (what == FD_OURS ? O_NOFOLLOW : 0));
@@ -210,9 +210,9 @@ fd_open(const char *path, enum fd_what what, int *fd, struct stat *st,
 	return r;
 }
 
-/* What CIFS, FUSE and folders shared with a virtual machine say of a directory: those
- * that know no such call, and Samba's.  EIO is none of them: it is what a disk says
- * that lost something. */
+/* Return whether the error says only that a directory cannot be synced, as on CIFS,
+ * FUSE and folders shared with a virtual machine. EIO is not included: it reports lost
+ * data. */
 static int
 fd_unsynced(int fd)
 {
@@ -269,7 +269,7 @@ fd_lock(const char *path, int how, int *fd, struct err *e)
 	struct stat st;
 	int r = 0;
 
-	/* a FIFO in its place would keep us waiting */
+	/* opening a FIFO in its place would block */
 	*fd = openat(AT(path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
 	    O_NONBLOCK, 0600);
 	if (*fd < 0)

@@ -1,7 +1,6 @@
 /*
- * The system calls on a file descriptor.  Interrupted calls, short counts and
- * descriptors in non-blocking mode are dealt with here.  `name' is what error
- * messages call the descriptor.
+ * System calls on file descriptors; they handle interrupted calls, short counts and
+ * non-blocking mode. `name' is the descriptor's name in error messages.
  */
 #ifndef ACE_FD_H
 #define ACE_FD_H
@@ -12,23 +11,21 @@
 
 struct err;
 
-/* fd_ready(fd, watch, ms, name, e): waits for input, ms milliseconds at most, or
- * as long as it takes when ms < 0.  Returns 1 when there is some, 0 when there
- * is none yet.  watch is a pipe that we write to, or -1: when nobody reads it
- * any more, waiting ends with the error of wait_orphan. */
+/* Wait for input, at most ms milliseconds, or without limit if ms < 0. Return 1 if
+ * there is input, 0 if not. watch: a pipe that we write to, or -1; when it has no
+ * reader any more, waiting ends with wait_orphan's error. */
 int fd_ready(int fd, int watch, int ms, const char *name, struct err *e);
-/* fd_read(fd, watch, p, n, got, name, e): one read of at most n bytes; *got is
- * how many came, 0 at the end of the input.  watch is as in fd_ready. */
+/* Read once, at most n bytes; *got is the number read, 0 at the end of the input. watch
+ * as in fd_ready. */
 int fd_read(int fd, int watch, void *p, size_t n, size_t *got, const char *name,
     struct err *e);
-/* fd_read_at(fd, at, p, n, got, name, e): the same from byte `at' of a file on;
- * where fd stands does not matter and does not change. */
+/* The same from byte `at' of a file; the position of fd is neither used nor changed. */
 int fd_read_at(int fd, off_t at, void *p, size_t n, size_t *got,
     const char *name, struct err *e);
-/* fd_read_all: all n bytes, which are there. */
+/* Read all n bytes, which exist. */
 int fd_read_all(int fd, off_t at, void *p, size_t n, const char *name,
     struct err *e);
-/* fd_write(fd, p, n, name, e): writes all n bytes; fd_write_at as fd_read_at. */
+/* Write all n bytes; fd_write_at as fd_read_at. */
 int fd_write(int fd, const void *p, size_t n, const char *name, struct err *e);
 int fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
     struct err *e);

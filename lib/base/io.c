@@ -16,51 +16,50 @@
 #include "base/temp.h"
 
 enum { IO_BUF = 64 * 1024, IO_LITTLE = 512 };
-enum { IO_BEHIND = 4 << 20 };	/* bytes that the disk is given at a time */
-enum { IO_SPARE = 256 << 10 };	/* of less it is not worth its names */
+enum { IO_BEHIND = 4 << 20 };	/* bytes per request to the disk */
+enum { IO_SPARE = 256 << 10 };	/* a smaller file is not worth a spare */
 
 struct io;
 
-/* Where the bytes of an end for reading come from. */
+/* Source of an end for reading. */
 struct io_kind {
-	/* one read of at most n bytes; *got is 0 at the end of the input */
+	/* read once, at most n bytes; *got is 0 at the end of the input */
 	int (*read)(struct io *io, unsigned char *p, size_t n, size_t *got,
 	    struct err *e);
-	/* goes on so many bytes after what was read; NULL: it cannot seek */
+	/* move the position by so many bytes; NULL: cannot seek */
 	int (*move)(struct io *io, off_t by, struct err *e);
-	int ahead;		/* more may be read than was asked for */
+	int ahead;		/* more than requested may be read */
 };
 
-/*
- * There is one buffer.  Of an end for reading, buf[at] to buf[have] is what was read and
- * not yet handed out, and what stands before that was handed out: count is the place of
- * buf[at] in the input.  Of an end for writing, buf[0] to buf[have] waits to be written.
- */
+/* One buffer. For reading, buf[at] to buf[have] is read but not yet handed out, and
+ * count is the position of buf[at] in the input. For writing, buf[0] to buf[have] waits
+ * to be written. */
 struct io {
 	const struct io_kind *kind;	/* NULL: it is written */
 	int fd;			/* -1: memory, or `from' */
 	struct io_from from;
 	const unsigned char *mem;	/* io_open_mem */
 	size_t mem_n;
-	off_t place;		/* of what is read next, where fd's does not count */
+	off_t place;		/* position of the next read, if fd's is not used */
 	int (*before)(struct io *, struct err *);
 	int own;		/* close fd */
 	int pipe, sparse;
-	int skipped;		/* little may be wanted of what comes next */
-	int watch;		/* what must be read by somebody, or -1 */
+	int skipped;		/* the next bytes may be skipped too */
+	int watch;		/* pipe that must have a reader, or -1 */
 	char *name;		/* for messages */
-	struct temp temp;	/* io_create: its name is NULL for anything else */
+	struct temp temp;	/* io_create: otherwise its name is NULL */
 	double silence, until;	/* io_patience: seconds, clock_now; or 0 */
-	struct splice *share;	/* what goes on as it is, or NULL */
+	struct splice *share;	/* bytes passed on unchanged, or NULL */
 
 	uint64_t count;		/* bytes handed out or taken */
 	unsigned char *buf;
 	size_t at, have, cap;
 	struct buf sink;	/* memory destination */
-	int behind;		/* io_behind, and so many bytes are on their way */
+	int behind;		/* io_behind, and bytes sent to the disk */
 	uint64_t sent;
 	int over;		/* io_over */
-	int ahead;		/* there may be more than was written: cut it off */
+	/* the file may be longer than what was written: truncate it */
+	int ahead;
 };
 
 void
@@ -99,8 +98,8 @@ io_room(struct io *io, size_t n, struct err *e)
 
 /* ---- kinds of input ---- */
 
-/* A descriptor where it stands.  A file does not let us wait, so that nothing is watched
- * meanwhile. */
+/* A descriptor at its current position. Reading a file does not block, so nothing is
+ * watched meanwhile. */
 static int
 here_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
@@ -116,7 +115,7 @@ here_move(struct io *io, off_t by, struct err *e)
 	return lseek(io->fd, by, SEEK_CUR) < 0 ? err_sys(e, "'%s'", io->name) : 0;
 }
 
-/* A file from `place' on, so that to pass over bytes is no call. */
+/* A file from `place' on, so that skipping needs no system call. */
 static int
 placed_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
@@ -218,7 +217,7 @@ io_open(struct io **out, const char *path, struct err *e)
 {
 	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
 		return io_open_fd(out, STDIN_FILENO, "<stdin>", e);
-	/* what is in a state or a spool was not named by a person */
+	/* files in a state or spool were not named by a person */
 	return io_open_as(out, path, at_dir(path) == AT_FDCWD ? FD_NAMED :
 	    FD_FILE, e);
 }
@@ -294,7 +293,7 @@ io_create_fd(struct io **out, int fd, const char *name, struct err *e)
 	return r;
 }
 
-/* Open a device or a FIFO to write into it as it is. */
+/* Open a device or FIFO to write into it. */
 static int
 io_create_into(struct io **out, const char *path, int force, struct err *e)
 {
@@ -484,7 +483,7 @@ io_below(struct io *io, struct io **below, const struct io_from *f,
 	*x = was;
 	x->before = NULL;
 	io->from = *f;
-	io->pipe = x->pipe;	/* who writes it says what went wrong */
+	io->pipe = x->pipe;	/* the writer reports the error */
 	*below = x;
 	return 0;
 }
@@ -502,8 +501,8 @@ io_size(const struct io *io)
 
 /* ---- through the buffer ---- */
 
-/* How many bytes to ask for where n are wanted.  Small reads share one call; what is
- * shared must not be read ahead. */
+/* Return how many bytes to request if n are wanted. Small reads share one call; shared
+ * input must not be read ahead. */
 static size_t
 io_asks(const struct io *io, size_t n)
 {
@@ -541,7 +540,7 @@ io_peek(struct io *io, void *p, size_t n, size_t *got, struct err *e)
 	return r;
 }
 
-/* Hand out what there is, at most n bytes: from the buffer, or past it. */
+/* Hand out at most n bytes, from the buffer or directly. */
 static int
 io_some(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
@@ -675,13 +674,13 @@ io_behind(struct io *io)
 	io->behind = 1;
 }
 
-/* Now that so many bytes were written. */
+/* Start writing to the disk up to byte `to'. */
 static void
 io_send(struct io *io, uint64_t to)
 {
 	if (!io->behind || to - io->sent < IO_BEHIND)
 		return;
-	/* a wish: what fails is found at the fsync */
+	/* best effort: errors show at the fsync */
 	(void)sync_file_range(io->fd, (off_t)io->sent, (off_t)(to - io->sent),
 	    SYNC_FILE_RANGE_WRITE);
 	io->sent = to;

@@ -31,7 +31,7 @@ limits_uncomment(char *line)
 	*to = '\0';
 }
 
-/* The next word of a line, which is cut off; NULL: there is none. */
+/* Cut the next word off a line; NULL: none. */
 static char *
 limits_word(char **line)
 {
@@ -45,7 +45,7 @@ limits_word(char **line)
 	return *word != '\0' ? word : NULL;
 }
 
-/* Takes a line, NAME VALUE [WHO]. */
+/* Parse a line, NAME VALUE [WHO]. */
 static int
 limits_line(const struct limits *x, char *line, struct err *e)
 {

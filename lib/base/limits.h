@@ -1,6 +1,6 @@
 /*
- * A file of limits: lines NAME VALUE, or NAME VALUE WHO for one alone.  The names are
- * rows as options have them, with their defaults.
+ * A file of limits: lines NAME VALUE, or NAME VALUE WHO for one device. Names are rows
+ * as of options, with defaults.
  */
 #ifndef ACE_LIMITS_H
 #define ACE_LIMITS_H
@@ -8,18 +8,17 @@
 #include "base/io.h"
 #include "base/opt.h"
 
-#define LIMITS_FILE "limits"	/* what it is called, wherever it is */
+#define LIMITS_FILE "limits"	/* file name, in any folder */
 
-/* limits_read(path, rows, own, other, who, e): takes the lines that are of `who', NULL:
- * of all, into own, and those of others into `other', since what is not taken has to be
- * right as well.  0 also where there is no such file. */
+/* Parse the lines of `who' (NULL: of all) into own, and those of others into `other',
+ * because they must be valid too. Return 0 also if the file does not exist. */
 int limits_read(const char *path, const struct opt *rows, void *own,
     void *other, const char *who, struct err *e);
-/* limits_uncomment(line): ends a line, in place, where a comment begins: with # at its
- * begin or after a blank.  What is written \# is a # of a name. */
+/* End a line, in place, at a comment: # at the beginning or after a blank. \# is a
+ * literal #. */
 void limits_uncomment(char *line);
-/* limits_write(path, head, rows, sync, e): writes a file with all defaults, below the
- * comment `head'.  -ERR_REFUSED where there is one. */
+/* Write a file with all defaults below the comment `head'. -ERR_REFUSED if it
+ * exists. */
 int limits_write(const char *path, const char *head, const struct opt *rows,
     enum io_sync sync, struct err *e);
 

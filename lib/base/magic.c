@@ -44,7 +44,7 @@ static const struct {
 
 enum { TAR = 0, SKIPPABLE = 5, NMAGIC = sizeof(magic) / sizeof(magic[0]) };
 
-/* Kinds of text, by how they begin after blanks, in any case. */
+/* Kinds of text, by their beginning after blanks, ignoring case. */
 static const struct {
 	const char *begin, *name;
 } text[] = {
@@ -58,7 +58,7 @@ static const struct {
 
 static const char plain[] = "text";
 
-/* How much of it is text, up to a byte that is none or the end. */
+/* Return the length of the text before a non-text byte or the end. */
 static size_t
 magic_print(const unsigned char *p, size_t n)
 {
@@ -70,7 +70,7 @@ magic_print(const unsigned char *p, size_t n)
 	return i;
 }
 
-/* A JSON object or list, of which there is as much as is looked at. */
+/* Recognise a JSON object or list in the bytes available. */
 static const char *
 magic_json(const unsigned char *p, size_t n)
 {
@@ -108,11 +108,11 @@ magic_text(const unsigned char *p, size_t n)
 			return text[i].name;
 	}
 	name = p < end ? magic_json(p, (size_t)(end - p)) : NULL;
-	/* so many bytes are no accident */
+	/* this many bytes are not a coincidence */
 	return name != NULL || all < n || n < 32 ? name : plain;
 }
 
-/* The opcodes that a pickle begins with, after its version. */
+/* Recognise the opcodes that begin a pickle, after its version. */
 static int
 magic_pickle(const unsigned char *p, size_t n)
 {
@@ -122,7 +122,7 @@ magic_pickle(const unsigned char *p, size_t n)
 	    memchr(first, p[2], sizeof(first) - 1) != NULL;
 }
 
-/* A zip archive of torch.save begins with NAME/data.pkl. */
+/* Recognise a zip archive of torch.save: it begins with NAME/data.pkl. */
 static const char *
 magic_zip(const unsigned char *p, size_t n)
 {
@@ -139,8 +139,8 @@ magic_zip(const unsigned char *p, size_t n)
 	return "a zip archive (unzip -p; ace-import reads .npz)";
 }
 
-/* A tar from before POSIX has no name for itself, but the sum of its head in it,
- * counted with blanks in its own place. */
+/* Recognise a tar from before POSIX. It has no magic number; its head contains its own
+ * checksum, computed with blanks in the checksum's place. */
 static int
 magic_tar(const unsigned char *p, size_t n)
 {
@@ -178,7 +178,7 @@ magic_seeks(const unsigned char *p, size_t n)
 	return n >= 6 && memcmp(p, "7z\xbc\xaf\x27\x1c", 6) == 0;
 }
 
-/* The place in the table of what begins so, or of none. */
+/* Return the table index of the matching kind, or past the end. */
 static size_t
 magic_find(const unsigned char *p, size_t n)
 {

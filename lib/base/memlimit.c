@@ -10,7 +10,7 @@
 
 static uint64_t memlimit_bytes = UINT64_MAX;
 
-/* The beginning of a small file as a string; "" when it cannot be read. */
+/* Read the beginning of a small file as a string; "" on errors. */
 static void
 memlimit_text(const char *path, char *text, size_t n)
 {
@@ -22,7 +22,7 @@ memlimit_text(const char *path, char *text, size_t n)
 		(void)close(fd);
 }
 
-/* What one cgroup allows: a number, or "max". */
+/* Return the limit of one cgroup: a number, or "max". */
 static uint64_t
 memlimit_max(const char *dir)
 {
@@ -44,7 +44,7 @@ memlimit_cgroup(const char *self, const char *root)
 	int k;
 
 	memlimit_text(self, text, sizeof(text));
-	/* lines of number:controllers:path; that of version 2 is 0::path */
+	/* lines number:controllers:path; version 2 is 0::path */
 	at = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
 	if (at == NULL)
 		return least;

@@ -104,7 +104,7 @@ num_text(double v, const char *unit, char out[NUM_TEXT])
 	static const char *const times[] = { "", "k", "M", "G", "T", "P" };
 	int i = 0;
 
-	/* what is rounded up to 1000 is 1 of the next */
+	/* 999.5 would be rounded to 1000: use the next unit */
 	for (; v >= 999.5 && i < 5; i++)
 		v /= 1000;
 	(void)snprintf(out, NUM_TEXT, v >= 999.5 ? "%.0f %s%.8s" : "%.3g %s%.8s",

@@ -1,7 +1,6 @@
 /*
- * Numbers from text: options, tables, keys of a stream.  The whole of s must be
- * a number, else the result is -ERR_USAGE with s in the message; `what' is the
- * name of the thing that s is the value of, for that message.
+ * Parse numbers of options, tables and stream keys. All of s must be a number, else
+ * -ERR_USAGE with s in the message; `what' names the value in that message.
  */
 #ifndef ACE_NUM_H
 #define ACE_NUM_H
@@ -18,14 +17,13 @@ int num_size(uint64_t *v, const char *s, const char *what, struct err *e);
 					/* bytes: 10, 4k, 1.5M, 64Ki, 2Gi */
 int num_rate(double *v, const char *s, const char *what, struct err *e);
 					/* bit/s: 5Mbit, 200kbit, 1Gbit */
-/* num_text(v, unit, out): for people to read, v >= 0: "8 bit/s", "12.3 kB".
- * Machines are given the number. */
+/* Format v >= 0 for people: "8 bit/s", "12.3 kB". Machines get the plain number. */
 enum { NUM_TEXT = 48 };
 const char *num_text(double v, const char *unit, char out[NUM_TEXT]);
 int num_time(double *v, const char *s, const char *what, struct err *e);
 					/* seconds: 10ms, 1.5s, 2m; plain = s */
-/* num_choice(v, s, names, what, e): *v is the index of s in the list of names,
- * which a NULL ends.  The message of what is in none lists them. */
+/* Set *v to the index of s in names, which NULL ends. If s is not there, the message
+ * lists the names. */
 int num_choice(int *v, const char *s, const char *const *names,
     const char *what, struct err *e);
 

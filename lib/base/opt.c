@@ -24,7 +24,7 @@ opt_list(struct opt_place *to, size_t n, size_t most, const struct opt *table,
 
 /* ---- values ---- */
 
-/* A time or a rate, within the row's limits. */
+/* Parse a time or a rate within the row's limits. */
 static int
 opt_measure(const struct opt *o, double *v, const char *val, const char *what,
     struct err *e)
@@ -44,7 +44,7 @@ opt_measure(const struct opt *o, double *v, const char *val, const char *what,
 	return 0;
 }
 
-/* What is only an assignment. */
+/* Assign a value that needs no further action. */
 static int
 opt_assign(const struct opt *o, void *to, const char *val, const char *what,
     struct err *e)
@@ -145,7 +145,7 @@ opt_add(char *text, size_t n, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* The limits of a number, where they are so narrow that one has to know them. */
+/* Format the limits of a number if they are narrow enough to matter. */
 static void
 opt_limits(const struct opt *o, char *text, size_t n)
 {

@@ -21,32 +21,32 @@
 struct err;
 struct opt;
 
-/* What an option takes, and as what it is kept. */
+/* Type of an option's value, and of the field that stores it. */
 enum opt_type {
-	OPT_IS_END,		/* no option: the end of the table */
-	OPT_IS_ROWS,		/* none either: all of another table */
-	OPT_IS_FLAG,		/* nothing; an int becomes value */
-	OPT_IS_TEXT,		/* const char *, as it stands in argv */
+	OPT_IS_END,		/* the end of the table */
+	OPT_IS_ROWS,		/* all rows of another table */
+	OPT_IS_FLAG,		/* no value; sets an int to value */
+	OPT_IS_TEXT,		/* const char *, as in argv */
 	OPT_IS_U64, OPT_IS_UINT,	/* uint64_t or unsigned, lo to hi */
 	OPT_IS_F64,		/* double, lo to hi */
 	OPT_IS_SIZE,		/* uint64_t, bytes */
 	OPT_IS_TIME,		/* double, seconds; at least lo */
-	OPT_IS_RATE,		/* double, bit/s; at least lo, at most hi */
-	OPT_IS_WORD,		/* int or an enum: the index in words */
+	OPT_IS_RATE,		/* double, bit/s; lo to hi */
+	OPT_IS_WORD,		/* int or enum: index into words */
 	OPT_IS_CALL		/* what set makes of it */
 };
 
-/* The right to the file or directory that an option names. */
+/* Right to the file or directory that an option names. */
 enum opt_right {
 	OPT_NONE,		/* it names none */
-	OPT_READ,		/* a file, or a directory and all in it */
-	OPT_WRITE,		/* a file, which is made or replaced */
-	OPT_REPLACE,		/* a file, which is read and replaced */
-	OPT_DIR			/* a directory that is the program's own */
+	OPT_READ,		/* a file, or a directory with all its contents */
+	OPT_WRITE,		/* a file that is created or replaced */
+	OPT_REPLACE,		/* a file that is read and replaced */
+	OPT_DIR			/* the program's own directory */
 };
 
-/* Takes an option's value, NULL for one that takes none, into o, the struct that
- * its table is for.  0, < 0 an error, or 1: all is done and the program ends. */
+/* Set an option's value, NULL if it has none, in o, the struct of its table. Return 0,
+ * an error < 0, or 1: all is done and the program ends. */
 typedef int opt_set(void *o, const struct opt *row, const char *val,
     struct err *e);
 
@@ -58,36 +58,34 @@ union opt_limit {
 struct opt {
 	int letter;		/* 0: it has none */
 	const char *name;	/* long name without dashes */
-	const char *arg;	/* what it takes, in --help; NULL: nothing */
-	const char *help;	/* one line; limits and default come behind it.
-				 * NULL: its words; without words it is not shown */
-	/* the rest is what the macros below say */
+	const char *arg;	/* the value's name in --help; NULL: no value */
+	/* one line, before limits and default. NULL: the words; without words the
+	 * option is hidden */
+	const char *help;
+	/* the rest is set by the macros below */
 	enum opt_type type;
-	size_t at;		/* offset in the struct that its table is for */
+	size_t at;		/* offset in the struct of its table */
 	enum opt_right right;
-	union opt_limit lo, hi;	/* of a time and a rate hi may be 0: any */
-	const char *const *words;	/* the only ones, or those to complete; */
-	const char *(*word)(unsigned i);	/* or a function: NULL ends them */
-	int several;		/* it takes several of them, by commas */
-	int value;		/* of a flag; for set, what it likes */
-	opt_set *set;		/* where it is no assignment, or not only that:
-				 * called when that is done */
+	union opt_limit lo, hi;	/* hi of a time or rate may be 0: no limit */
+	const char *const *words;	/* the only values, or those to complete; */
+	const char *(*word)(unsigned i);	/* or a function; NULL ends them */
+	int several;		/* several values, separated by commas */
+	int value;		/* of a flag; for set, any meaning */
+	opt_set *set;		/* called after the assignment, or instead */
 	const struct opt *rows;
-	int shared;		/* rows are for the struct that the caller of
-				 * opt_list says */
-	const char *def;	/* the default, as a user would say it; NULL: what
-				 * was there stays */
-	const char *with;	/* the option without which it would mean nothing */
+	int shared;		/* rows for the struct that opt_list's caller passes */
+	/* default, as users write it; NULL: keep the old value */
+	const char *def;
+	const char *with;	/* option without which this one has no effect */
 };
 
-/* The offset of a field of struct S, which does not compile if its type is not
- * the pointer's. */
+/* Offset of a field of struct S; does not compile if the field has another type. */
 #define OPT_AT(S, field, pointer) \
 	.at = _Generic(&((S *)0)->field, pointer: offsetof(S, field))
 
 #define OPT_END { .type = OPT_IS_END }
-/* All rows of another table: for the same struct, for a field of it, or for the
- * one that all programs share. */
+/* All rows of another table: for the same struct, for one of its fields, or for the
+ * struct that all programs share. */
 #define OPT_ROWS(table) { .type = OPT_IS_ROWS, .rows = (table) }
 #define OPT_PART(table, S, field) \
 	{ .type = OPT_IS_ROWS, .rows = (table), .at = offsetof(S, field) }
@@ -97,7 +95,7 @@ struct opt {
 	.type = OPT_IS_FLAG, OPT_AT(S, field, int *), .value = (v)
 #define OPT_FLAG(S, field) OPT_VALUE(S, field, 1)
 #define OPT_TEXT(S, field) .type = OPT_IS_TEXT, OPT_AT(S, field, const char **)
-/* Without a right this does not compile. */
+/* Does not compile without a right. */
 #define OPT_PATH(S, field, r) \
 	OPT_TEXT(S, field), .right = (r) + 0 * sizeof(char[(r) != OPT_NONE ? 1 : -1])
 #define OPT_U64(S, field, l, h) \
@@ -114,39 +112,34 @@ struct opt {
 	    int *: offsetof(S, field), unsigned *: offsetof(S, field))
 #define OPT_CALL(fn) .type = OPT_IS_CALL, .set = (fn)
 
-/* A row and the struct that it is for. */
+/* A row and the struct that it sets. */
 struct opt_place {
 	const struct opt *row;
 	void *base;
 };
 
-/* opt_list(to, n, most, table, own, shared): puts the rows of a table, and of
- * those that it names, behind the n there are in to; returns how many there are
- * then.  own is what the table is for; NULL is an empty table. */
+/* Append the rows of a table and of the tables it names to the n in to. Return the new
+ * number. own is the table's struct; NULL is an empty table. */
 size_t opt_list(struct opt_place *to, size_t n, size_t most,
     const struct opt *table, void *own, void *shared);
 
-/* opt_take(p, val, e): takes a value, as opt_set.  opt_set_to(p, val, what, e):
- * the same, of a row that is no option: what is its name for messages. */
+/* opt_take: set a value, as opt_set. opt_set_to: the same for a row that is not an
+ * option; what is its name in messages. */
 int opt_take(const struct opt_place *p, const char *val, struct err *e);
 int opt_set_to(const struct opt_place *p, const char *val, const char *what,
     struct err *e);
 
-/* opt_named(table, name): the first row of that name in a table and those that it
- * names, or NULL. */
+/* Return the first row of that name in a table and the tables it names, or NULL. */
 const struct opt *opt_named(const struct opt *table, const char *name);
 
-/* opt_defaults(table, own, e): for who has no command line: writes the defaults
- * of a table's own rows. */
+/* Set the defaults of a table's own rows, for callers without a command line. */
 int opt_defaults(const struct opt *table, void *own, struct err *e);
 
-/* opt_says(row, text, n): text char[n] becomes what --help says of a row, empty
- * if it does not show it. */
+/* Write to text char[n] what --help says of a row; empty if it is hidden. */
 void opt_says(const struct opt *row, char *text, size_t n);
 
-/* opt_row(row): prints a row for programs that read it, fields with tabs between:
- * "option", name, letter, argument, type, right, default, words (after a comma if
- * there may be several), help. */
+/* Print a row for programs, fields separated by tabs: "option", name, letter, argument,
+ * type, right, default, words (comma first if several are allowed), help. */
 void opt_row(const struct opt *row);
 
 #endif

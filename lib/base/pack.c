@@ -10,11 +10,9 @@
 #include "base/err.h"
 #include "base/pack.h"
 
-/*
- * XXH3 by the vectors that the processor has, where the library was built with
- * these (xxh_x86dispatch.h, which it may not bring along); else by those that all
- * such processors have.  The sums are the same.
- */
+/* XXH3 with the vectors of this processor, if the library was built so
+ * (xxh_x86dispatch.h, often not installed); else with the baseline's. The checksums are
+ * equal. */
 XXH64_hash_t XXH3_64bits_dispatch(const void *, size_t) __attribute__((weak));
 XXH128_hash_t XXH3_128bits_dispatch(const void *, size_t)
     __attribute__((weak));
@@ -49,8 +47,8 @@ pack_hash128(const void *p, size_t n, unsigned char out[16])
 uint64_t
 pack_hash_both(const void *p, size_t n, unsigned char out[16])
 {
-	/* by XXH3's specification the lower half of the longer hash, where it reads
-	 * stripes: above 240 bytes */
+	/* by XXH3's specification the lower half of the 128-bit hash, for inputs above
+	 * 240 bytes */
 	enum { STRIPES = 240 };
 
 	pack_hash128(p, n, out);

@@ -11,13 +11,12 @@ struct err;
 
 uint64_t pack_hash64(const void *p, size_t n);			/* XXH3-64 */
 void pack_hash128(const void *p, size_t n, unsigned char out[16]);
-/* pack_hash_both(p, n, out): XXH3-128 into out; returns XXH3-64.  One pass if n is
- * more than 240. */
+/* Compute XXH3-128 into out and return XXH3-64; one pass for n above 240. */
 uint64_t pack_hash_both(const void *p, size_t n, unsigned char out[16]);
 
-/* XXH3-128 of bytes that come in pieces.  pack_sum_get gives the checksum of
- * what was added so far, and more may be added after it.  pack_sum_copy keeps a
- * point to go back to.  pack_sum_new: NULL when there is no memory. */
+/* XXH3-128 of bytes that come in pieces. pack_sum_get returns the checksum so far; more
+ * may be added. pack_sum_copy saves a state to return to. pack_sum_new: NULL if there
+ * is no memory. */
 struct pack_sum;
 struct pack_sum *pack_sum_new(struct err *e);
 void pack_sum_reset(struct pack_sum *s);
@@ -26,8 +25,8 @@ void pack_sum_get(const struct pack_sum *s, unsigned char out[16]);
 void pack_sum_copy(struct pack_sum *to, const struct pack_sum *from);
 void pack_sum_free(struct pack_sum *s);
 
-/* One LZ4 block (no frame).  pack_lz4 returns the bytes written, 0 when they
- * would not fit in cap; pack_unlz4 wants exactly n bytes out: 0, or -1. */
+/* One LZ4 block without a frame. pack_lz4 returns the bytes written, 0 if they exceed
+ * cap. pack_unlz4 must produce exactly n bytes: 0, or -1. */
 size_t pack_lz4(void *out, size_t cap, const void *p, size_t n);
 int pack_unlz4(void *out, size_t n, const void *p, size_t len);
 

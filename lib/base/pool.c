@@ -13,7 +13,7 @@ struct pool_thread {
 };
 
 struct pool {
-	unsigned size;			/* threads, the caller among them */
+	unsigned size;			/* threads, including the caller */
 	unsigned started;		/* others that were started, */
 	int tried;			/* or could not be */
 	struct pool_thread *thread;	/* [size - 1] */
@@ -24,14 +24,14 @@ struct pool {
 	/* the job at hand */
 	pool_work *fn;
 	void *arg;
-	size_t n, next;			/* items; the next one to take */
+	size_t n, next;			/* items; the next one to start */
 	unsigned busy;			/* threads with an item */
 	int r;				/* of item `bad', */
 	size_t bad;			/* the first one that failed */
 	struct err e;
 };
 
-/* Takes items until there are none; p->m is locked before and after. */
+/* Do items until none is left; p->m is locked before and after. */
 static void
 pool_take(struct pool *p, unsigned who)
 {
@@ -53,7 +53,7 @@ pool_take(struct pool *p, unsigned who)
 			p->e = own;
 		}
 		if (r < 0)
-			p->next = p->n;	/* no more; those before go on */
+			p->next = p->n;	/* start no more; running ones continue */
 	}
 	if (p->busy == 0)
 		(void)pthread_cond_signal(&p->done);
@@ -76,7 +76,7 @@ pool_main(void *arg)
 	return NULL;
 }
 
-/* Starts the other threads, or as many as the system allows. */
+/* Start the other threads, or as many as the system allows. */
 static void
 pool_start(struct pool *p)
 {
@@ -184,7 +184,7 @@ pool_begin(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
 	return 0;
 }
 
-/* Waits for the others; p->m is locked before, and not after. */
+/* Wait for the others; p->m is locked on entry and unlocked on return. */
 static int
 pool_reap(struct pool *p, struct err *e)
 {

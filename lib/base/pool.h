@@ -1,13 +1,10 @@
 /*
- * Threads that share out the items of a job.  Which of them takes an item is
- * left to chance, so an item's result must depend on nothing but the item; what
- * has an order is done by the caller, before or after.
+ * Threads that share the items of a job.  Any thread may do an item, so an item's result
+ * must depend on the item alone; the caller does ordered work before or after.
  *
- * The caller is one of the threads.  The others are started by the first job
- * that has work for them, with all signals blocked, so that signals are the
- * caller's.  Where the system refuses one there are fewer, and everything is
- * done all the same.  A job of so little work that it takes longer to wake them
- * is done by the caller alone.
+ * The caller is one of the threads.  The first job with enough work starts the others, with
+ * all signals blocked, so that signals go to the caller.  If the system refuses a thread,
+ * there are fewer, and all work is still done.  The caller does small jobs alone.
  */
 #ifndef ACE_POOL_H
 #define ACE_POOL_H
@@ -20,24 +17,22 @@ struct pool;
 enum {
 	POOL_MOST = 256,
 	POOL_USUAL = 4,		/* unless more are asked for */
-	POOL_LITTLE = 1 << 17	/* values that are no work to share */
+	POOL_LITTLE = 1 << 17	/* number of values below which a job is not shared */
 };
 
-/* pool_new(out, threads, e): at most so many, the caller among them, 1 to
- * POOL_MOST; 0: as many as the processors that this process may use, at most
- * POOL_USUAL. */
+/* Create at most so many threads, including the caller, 1 to POOL_MOST; 0: as many as
+ * this process may use processors, at most POOL_USUAL. */
 int pool_new(struct pool **out, unsigned threads, struct err *e);
 void pool_free(struct pool *p);
-/* pool_size(p): how many items may be at work at a time. */
+/* Return how many items may run at the same time. */
 unsigned pool_size(const struct pool *p);
 
-/* A pool_work function does item i of a job; who, below pool_size, is the thread
- * that does it, for scratch of its own. */
+/* Do item i of a job; who, below pool_size, is the thread, for its own scratch
+ * memory. */
 typedef int pool_work(void *arg, unsigned who, size_t i, struct err *e);
 
-/* pool_run(p, n, values, work, arg, e): items 0 to n - 1, which have about so many
- * values together, and returns when all are done: 0, or the error of the first
- * item, in their order, that has one. */
+/* Do items 0 to n - 1, with about `values' values together. Return 0 when all are done,
+ * or the error of the first item, in order, that failed. */
 int pool_run(struct pool *p, size_t n, size_t values, pool_work *work,
     void *arg, struct err *e);
 
@@ -51,7 +46,7 @@ int pool_begin(struct pool *p, size_t n, size_t values, pool_work *work,
     void *arg, struct err *e);
 int pool_end(struct pool *p, struct err *e);
 
-/* Around what the items of a job share. */
+/* Lock and unlock what the items of a job share. */
 void pool_lock(struct pool *p);
 void pool_unlock(struct pool *p);
 

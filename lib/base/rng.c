@@ -1,7 +1,7 @@
 #include "base/rng.h"
 
-/* Multipliers and Weyl constants of Philox 4x32, Salmon et al. 2011, table 2
- * and section 4. */
+/* Multipliers and Weyl constants of Philox 4x32 (Salmon et al. 2011, table 2 and
+ * section 4). */
 #define RNG_M0 0xD2511F53u
 #define RNG_M1 0xCD9E8D57u
 #define RNG_W0 0x9E3779B9u
@@ -33,8 +33,7 @@ rng_block(uint64_t seed, uint64_t step, uint32_t group, uint32_t block,
 	out[3] = c3;
 }
 
-/* How many blocks are computed side by side, so that a multiplication need not
- * wait for the one before it. */
+/* Blocks computed in parallel, so that multiplications need not wait for each other. */
 enum { WAYS = 4 };
 
 static void

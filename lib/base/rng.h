@@ -1,7 +1,7 @@
 /*
- * Random numbers without state: a number is a function of its counter, so a
- * stochastic codec gives the same bytes on every machine, in any order and on
- * any number of threads.  Philox 4x32-10 (Salmon et al., SC 2011).
+ * Random numbers without state (Philox 4x32-10, Salmon et al., SC 2011): a number is a
+ * function of its counter, so that a stochastic codec gives the same bytes on every
+ * machine, in any order, on any number of threads.
  */
 #ifndef ACE_RNG_H
 #define ACE_RNG_H
@@ -9,17 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* rng_block(seed, step, group, block, out): four 32-bit numbers.  Element i of
- * a group uses out[i % 4] of block i / 4. */
+/* Return four 32-bit numbers in out. Element i of a group uses out[i % 4] of block i /
+ * 4. */
 void rng_block(uint64_t seed, uint64_t step, uint32_t group, uint32_t block,
     uint32_t out[4]);
 
-/* rng_fill(seed, step, group, block, out, n): the numbers of n blocks, the first
- * being `block', into out[4 * n]; faster than one rng_block after another. */
+/* Fill out[4 * n] with the numbers of n blocks from `block' on; faster than n calls of
+ * rng_block. */
 void rng_fill(uint64_t seed, uint64_t step, uint32_t group, uint32_t block,
     uint32_t *out, size_t n);
 
-/* rng_unit(u): a number in [0,1) from the top 24 bits of u, exact in f32. */
+/* Return a number in [0,1) from the top 24 bits of u, exact in f32. */
 static inline float
 rng_unit(uint32_t u)
 {

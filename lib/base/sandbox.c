@@ -13,8 +13,8 @@
 #include "base/sandbox.h"
 #include "base/temp.h"
 
-/* The sanitizers and the counters of coverage open files and trace their own
- * process at the end: such a build has no sandbox and says so. */
+/* Sanitizers and coverage counters open files and trace their process at the end: such
+ * a build has no sandbox and says so. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
     defined(ACE_NO_SANDBOX)
 #define SANDBOX_NONE 1
@@ -32,11 +32,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/*
- * Landlock's interface, which is newer than the headers of many systems: the
- * numbers of its calls, which are the same on all machines, and of the rights,
- * by the version that brought them.
- */
+/* Landlock's interface, newer than the headers of many systems: numbers of its calls,
+ * the same on all machines, and its rights, by the version that added them. */
 enum { LL_CREATE = 444, LL_ADD, LL_RESTRICT };
 enum { LL_PATH_BENEATH = 1, LL_GET_VERSION = 1 };
 enum {
@@ -70,7 +67,7 @@ sandbox_begin(struct sandbox *s)
 	s->stages = 0;
 	s->narrows = 0;
 	s->partial = 0;
-	/* some kernels tell of a version whose rights they refuse */
+	/* some kernels report a version whose rights they refuse */
 	for (; v > 0; v--) {
 		memset(&r, 0, sizeof(r));
 		r.fs = LL_ALL_1 | (v >= 2 ? LL_REFER : 0) |
@@ -95,21 +92,21 @@ sandbox_rule(struct sandbox *s, const char *path, uint64_t rights,
 	struct stat st;
 	int fd = open(path, O_PATH | O_CLOEXEC);
 
-	if (fd < 0)	/* one that is not there needs no rule */
+	if (fd < 0)	/* a missing file needs no rule */
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ?
 		    err_sys(e, "'%s'", path) : 0;
 	if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
 		rights &= LL_OF_FILE;
 	rule.rights = rights & s->handled;
 	rule.fd = fd;
-	/* what belongs to no file system, such as a pipe, is always allowed:
-	 * the kernel refuses a rule for it */
+	/* pipes and other objects outside file systems are always allowed; the kernel
+	 * refuses a rule for them */
 	(void)syscall(LL_ADD, s->fd, LL_PATH_BENEATH, &rule, 0);
 	(void)close(fd);
 	return 0;
 }
 
-/* The directory in which path stands. */
+/* Allow the directory of path. */
 static int
 sandbox_parent(struct sandbox *s, const char *path, uint64_t rights,
     struct err *e)
@@ -158,13 +155,13 @@ sandbox_write(struct sandbox *s, const char *path, struct err *e)
 static int
 sandbox_dir(struct sandbox *s, const char *path, struct err *e)
 {
-	/* what it replaces may be links */
+	/* it may replace links */
 	const uint64_t own = SANDBOX_OWN |
 	    ((s->stages & SANDBOX_OWNERS) != 0 ? LL_MAKE_SYM : 0);
 
 	if (s->level < 2) {
-		/* version 1 forbids all renaming between directories, which a
-		 * spool needs */
+		/* version 1 forbids renaming between directories, which a spool
+		 * needs */
 		(void)close(s->fd);
 		s->fd = -1;
 		s->level = 0;
@@ -208,13 +205,10 @@ sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
 #define SANDBOX_ARCH AUDIT_ARCH_AARCH64
 #endif
 
-/*
- * What a program of ours does with the kernel once its command line is read,
- * with glibc and with musl, one row for each call, or for each value of an
- * argument that it may have.  A row allows its call where (argument & mask) is
- * value; mask 0 allows all.  SELF stands for the number of the process itself,
- * CHILD for that of the process that is waited for.
- */
+/* System calls of our programs after the command line is parsed, with glibc and musl:
+ * one row per call, or per allowed value of an argument. A row allows its call if
+ * (argument & mask) is value; mask 0 allows all. SELF stands for the process's own
+ * number, CHILD for that of the process it waits for. */
 #define SELF 0xfffffffe
 #define CHILD 0xfffffffd
 struct sandbox_call {
@@ -235,7 +229,7 @@ static const struct sandbox_call sandbox_allowed[] = {
 	ANY(writev), ANY(lseek), ANY(close), ANY(ftruncate), ANY(flock),
 	ANY(fsync), ANY(fdatasync), ANY(sync_file_range), ANY(syncfs),
 	ANY(tee), ANY(splice), ANY(pipe2), ANY(dup), ANY(dup3), ANY(ppoll),
-	/* names: what may be opened and removed is Landlock's */
+	/* names: Landlock decides what may be opened and removed */
 	{ SYS_openat, 0, 2, O_TRUNC, 0 }, ANY(newfstatat), ANY(fstat),
 	ANY(statx), ANY(faccessat), ANY(readlinkat), ANY(getdents64),
 	ANY(getxattr),
@@ -247,7 +241,7 @@ static const struct sandbox_call sandbox_allowed[] = {
 #ifdef SYS_faccessat2
 	ANY(faccessat2),
 #endif
-#ifdef SYS_open		/* what newer machines do not have */
+#ifdef SYS_open		/* calls that newer machines lack */
 	{ SYS_open, 0, 1, O_TRUNC, 0 }, ANY(stat), ANY(lstat), ANY(access),
 	ANY(readlink), ANY(getdents), ANY(unlink), ANY(poll), ANY(pipe),
 	ANY(dup2), ANY(time), ANY(mkdir),
@@ -258,9 +252,9 @@ static const struct sandbox_call sandbox_allowed[] = {
 	ONLY(fcntl, 1, F_DUPFD), ONLY(fcntl, 1, F_DUPFD_CLOEXEC),
 	ONLY(fcntl, 1, F_SETPIPE_SZ), ONLY(fcntl, 1, F_GETPIPE_SZ),
 	ONLY(fcntl, 1, F_OFD_SETLK), ONLY(fcntl, 1, F_OFD_GETLK),
-	/* is it a terminal, and how wide: nothing is typed there */
+	/* is it a terminal, and how wide; no input to terminals */
 	ONLY(ioctl, 1, TCGETS), ONLY(ioctl, 1, TIOCGWINSZ),
-	/* a file that shares another's bytes */
+	/* cloning a file's blocks */
 	{ SYS_ioctl, SANDBOX_MAKES, 1, 0xffffffff, FICLONE },
 	{ SYS_fchown, SANDBOX_OWNERS, 0, 0, 0 },
 	{ SYS_fchmod, SANDBOX_OWNERS, 0, 0, 0 },
@@ -279,13 +273,13 @@ static const struct sandbox_call sandbox_allowed[] = {
 	ANY(rt_sigaction), ANY(rt_sigprocmask), ANY(rt_sigreturn),
 	ANY(sigaltstack), ANY(restart_syscall), ANY(setitimer),
 	ONLY(tgkill, 0, SELF), ONLY(kill, 0, SELF),
-	/* the time, itself, and how much there is of what */
+	/* time, process and resource information */
 	ANY(clock_gettime), ANY(clock_getres), ANY(clock_nanosleep),
 	ANY(nanosleep), ANY(gettimeofday), ANY(getrandom), ANY(getpid),
 	ANY(getppid), ANY(getuid), ANY(geteuid), ANY(getgid), ANY(getegid),
 	ANY(getrlimit), ANY(getrusage), ANY(sysinfo), ANY(uname), ANY(umask),
 	ONLY(prlimit64, 0, 0), ONLY(prlimit64, 0, SELF),
-	/* a process more: fork(3) sets no other flags */
+	/* another process: fork(3) sets no other flags */
 	{ SYS_clone, SANDBOX_STARTS, 0, ~(uint32_t)(CLONE_CHILD_SETTID |
 	    CLONE_CHILD_CLEARTID), SIGCHLD },
 	{ SYS_prctl, SANDBOX_STARTS, 0, 0xffffffff, PR_SET_PDEATHSIG },
@@ -298,8 +292,8 @@ static const struct sandbox_call sandbox_allowed[] = {
 #endif
 };
 
-/* What was said on standard error stays said: these are not for descriptor 2, nor
- * is a second one made of it. */
+/* Output on standard error cannot be changed: these calls are refused for descriptor 2,
+ * and it cannot be duplicated. */
 static const int sandbox_said[] = { SYS_ftruncate, SYS_lseek, SYS_pwrite64, SYS_dup,
 	SYS_dup3, SYS_fcntl,
 #ifdef SYS_dup2
@@ -310,7 +304,7 @@ static const int sandbox_said[] = { SYS_ftruncate, SYS_lseek, SYS_pwrite64, SYS_
 enum {
 	SANDBOX_SAID = sizeof(sandbox_said) / sizeof(sandbox_said[0]),
 	SANDBOX_ROWS = sizeof(sandbox_allowed) / sizeof(sandbox_allowed[0]),
-	SANDBOX_LINES = 6	/* instructions a row, at most */
+	SANDBOX_LINES = 6	/* most instructions per row */
 };
 
 static size_t
@@ -322,9 +316,9 @@ sandbox_line(struct sock_filter *f, size_t n, unsigned code, uint32_t k,
 	return n + 1;
 }
 
-/* The instructions for one row, from the n-th on; the call's number is loaded
- * before them and behind them.  Of an argument the lower half counts, as it does in
- * the kernel for all of these. */
+/* Write the instructions of one row from the n-th on; the call's number is loaded
+ * before and after. Only an argument's lower half is checked, as the kernel does for
+ * all of these. */
 static size_t
 sandbox_row(struct sock_filter *f, size_t n, const struct sandbox_call *c,
     uint32_t value)
@@ -347,7 +341,7 @@ sandbox_row(struct sock_filter *f, size_t n, const struct sandbox_call *c,
 	    offsetof(struct seccomp_data, nr), 0, 0);
 }
 
-/* The instructions by which a call is refused for standard error, as above. */
+/* Write the instructions that refuse a call for standard error. */
 static size_t
 sandbox_not_said(struct sock_filter *f, size_t n, int nr)
 {
@@ -360,7 +354,7 @@ sandbox_not_said(struct sock_filter *f, size_t n, int nr)
 	    offsetof(struct seccomp_data, nr), 0, 0);
 }
 
-/* From here on the calls of these stages alone. */
+/* Allow only the calls of these stages from here on. */
 static int
 sandbox_calls(unsigned stages, int child)
 {
@@ -385,8 +379,7 @@ sandbox_calls(unsigned stages, int child)
 		    c->value == CHILD ? (uint32_t)child : c->value;
 		n = sandbox_row(f, n, c, value);
 	}
-	/* its flags are where no filter can read them; without it the C library
-	 * takes clone(2) */
+	/* no filter can read its flags; without it C libraries use clone(2) */
 	n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1);
 	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS, 0, 0);
 	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0);
@@ -438,7 +431,7 @@ sandbox_narrow(const struct sandbox *s, pid_t child)
 		    (child != 0 ? SANDBOX_WAITS : 0), child);
 }
 
-#else	/* another system, or a build that looks at itself */
+#else	/* another system, or an instrumented build */
 
 void
 sandbox_begin(struct sandbox *s)

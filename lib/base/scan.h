@@ -8,13 +8,13 @@
 
 struct err;
 
-/* scan(path, each, arg, e): calls each(arg, name, e) for every name that does
- * not begin with a dot, until a call returns other than 0, and returns what the
- * last call returned.  A directory that is not there has no names. */
+/* Call each(arg, name, e) for every name that does not begin with a dot until a call
+ * returns non-zero. Return what the last call returned. A missing directory has no
+ * names. */
 int scan(const char *path, int (*each)(void *, const char *, struct err *),
     void *arg, struct err *e);
 
-/* scan_open(path): opendir(3), from the descriptor of a folder above (base/at.h). */
+/* opendir(3) through the descriptor of a folder above (base/at.h). */
 DIR *scan_open(const char *path);
 
 #endif

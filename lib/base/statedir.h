@@ -1,5 +1,5 @@
 /*
- * A device's state directory: made with mode 0700, refused when another user
+ * The state directory of a device: created with mode 0700, refused if another user
  * could change it, locked by the one program that commits to it.
  */
 #ifndef ACE_STATEDIR_H
@@ -12,9 +12,9 @@ struct memories;
 struct statedir {
 	char *dir;
 	int lock;		/* descriptor, or -1 */
-	int durable;		/* its files are going to be synced */
-	int again;		/* the residual before the last one is written over */
-	struct memories *later;	/* where what is saved waits, or NULL */
+	int durable;		/* its files will be synced */
+	int again;		/* the residual before last is overwritten */
+	struct memories *later;	/* where data to save waits, or NULL */
 	struct at *at;		/* the descriptor of dir */
 };
 #define STATE_INIT { NULL, -1, 0, 0, NULL, NULL }
@@ -36,15 +36,14 @@ int statedir_durable(const struct statedir *s, struct err *e);
 /* statedir_lock(s, e): locks the state until statedir_close; -ERR_REFUSED when another
  * process has the lock.  Removes files that killed programs left unfinished. */
 int statedir_lock(struct statedir *s, struct err *e);
-/* The same with another lock than the committing program's; statedir_wait waits for
- * who has it. */
+/* The same with a lock other than that of the committing program; statedir_wait waits
+ * for its owner. */
 int statedir_lock_as(struct statedir *s, const char *name, struct err *e);
 int statedir_wait(struct statedir *s, const char *name, struct err *e);
 void statedir_close(struct statedir *s);
 
-/* statedir_prune(s, keep, too): removes the files that were kept for a step, such
- * as "history.12", except those named keep and too, which may be NULL.  Needs
- * statedir_lock. */
+/* Remove files kept for a step, such as "history.12", except keep and too, which may be
+ * NULL. Needs statedir_lock. */
 void statedir_prune(const struct statedir *s, const char *keep, const char *too);
 
 /* statedir_path(s, name, e): dir/name, allocated. */

@@ -1,6 +1,6 @@
 /*
- * A table as text: cells between blanks, one row a line, the first row the
- * names of the columns; from # to the end of a line is a comment.
+ * A table in text: cells separated by blanks, one row per line, the first row the
+ * column names; # begins a comment.
  */
 #ifndef ACE_TABLE_H
 #define ACE_TABLE_H
@@ -16,7 +16,7 @@ enum {
 #define TABLE_NONE ((size_t)-1)
 
 struct table {
-	size_t rows, cols;	/* rows: the names not counted */
+	size_t rows, cols;	/* rows, without the names */
 	char *text;
 	size_t *cell;		/* offsets into text; row 0 is the names */
 	size_t *line;		/* of each row, from 1 */
@@ -29,9 +29,9 @@ enum table_kind {
 	TABLE_RATE		/* bit/s, or 5Mbit */
 };
 
-/* table_read(t, path, e): reads a file; NULL or "-" is standard input.  A row
- * with more or fewer cells than there are names, a table without rows, a name
- * that is there twice and a zero byte are -ERR_DATA, with the line. */
+/* Read a file; NULL or "-" is standard input. -ERR_DATA, with the line, for a row of
+ * more or fewer cells than names, a table without rows, a repeated name, or a zero
+ * byte. */
 int table_read(struct table *t, const char *path, struct err *e);
 void table_release(struct table *t);
 
@@ -39,8 +39,7 @@ void table_release(struct table *t);
 size_t table_column(const struct table *t, const char *name);
 const char *table_cell(const struct table *t, size_t row, size_t col);
 
-/* table_value(t, row, col, kind, lo, hi, v, e): a number, lo <= *v <= hi;
- * else -ERR_DATA with the line and the column. */
+/* Parse a number, lo <= *v <= hi; else -ERR_DATA with line and column. */
 int table_value(const struct table *t, size_t row, size_t col,
     enum table_kind kind, double lo, double hi, double *v, struct err *e);
 

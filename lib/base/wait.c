@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/wait.h"
 
-enum { WAIT_MS = 10 };		/* the longest pause between two looks */
+enum { WAIT_MS = 10 };		/* longest pause between two checks */
 
 struct wait
 wait_begin(double secs, int out)

@@ -1,7 +1,7 @@
 /*
- * Waiting for what another process will do, a file it writes, a descriptor it
- * reads: one pause between two looks, 1 ms at first and then longer, and one
- * reason to leave early, that nobody reads what we write.
+ * Wait for another process, a file that it writes or a descriptor that it reads. Pauses
+ * between checks grow from 1 ms; waiting ends early if our output has no reader any
+ * more.
  */
 #ifndef ACE_WAIT_H
 #define ACE_WAIT_H
@@ -9,9 +9,9 @@
 struct err;
 
 struct wait {
-	int out;		/* a pipe that somebody must read, or -1 */
-	int ms;			/* the next pause, in milliseconds */
-	double until;		/* a time of clock_now; < 0: for ever */
+	int out;		/* a pipe that must have a reader, or -1 */
+	int ms;			/* next pause, in milliseconds */
+	double until;		/* a time of clock_now; < 0: no limit */
 };
 
 enum wait_end {
@@ -19,24 +19,22 @@ enum wait_end {
 	WAIT_LOOK		/* look again */
 };
 
-/* wait_begin(secs, out): to wait for secs seconds at most, or as long as it takes
- * when secs < 0; out is the pipe to watch, or -1. */
+/* Start to wait for at most secs seconds, without limit if secs < 0; out is the pipe to
+ * watch, or -1. */
 struct wait wait_begin(double secs, int out);
 
-/* wait_more(w, e): pauses; to be called after each look that found nothing.
- * Returns an enum wait_end, or wait_orphan's error. */
+/* Pause; call it after each check that found nothing. Return an enum wait_end, or
+ * wait_orphan's error. */
 int wait_more(struct wait *w, struct err *e);
 
-/* wait_secs(secs, out, e): waits for all of the time.  Returns 0, or
- * wait_orphan's error. */
+/* Wait for the whole time. Return 0, or wait_orphan's error. */
 int wait_secs(double secs, int out, struct err *e);
 
-/* wait_gone(out, ms): waits up to ms milliseconds, and less when nobody reads the pipe
- * out any more.  Returns 1 when that is so. */
+/* Wait up to ms milliseconds. Return 1 as soon as the pipe out has no reader any
+ * more. */
 int wait_gone(int out, int ms);
-/* wait_orphan(out, ms, e): waits up to ms milliseconds.  Returns 0.  When nobody
- * reads the pipe out any more, it does what write(2) to it would: SIGPIPE is raised,
- * and where that is ignored, a quiet error is returned. */
+/* Wait up to ms milliseconds and return 0. If the pipe out has no reader any more, act
+ * as write(2) would: raise SIGPIPE, or return a quiet error if it is ignored. */
 int wait_orphan(int out, int ms, struct err *e);
 
 #endif
