@@ -1,6 +1,6 @@
 /*
- * Annotations that are arrays: the names of those whose shards are in an
- * aggregate (mEMb), and how long each tensor took to compute (tIMe).
+ * Annotations that are arrays: the names of the devices whose shards are in an average
+ * (mEMb), and the time that each tensor took to compute (tIMe).
  */
 #ifndef ACE_ARRAY_H
 #define ACE_ARRAY_H
@@ -24,22 +24,20 @@ struct array_names {
  * accepts. */
 int array_add(struct array_names *l, const char *s, struct err *e);
 int array_name(struct array_names *l, const char *s, size_t len, struct err *e);
-/* array_get_names(l, p, n, e): appends the names in the payload of one mEMb
- * frame; a shard may have several such frames, and the names rise through all of
- * them, so that none is in l twice. */
+/* Append the names in the payload of one mEMb frame. A shard may have several such
+ * frames; names rise through all of them, so that none is repeated in l. */
 int array_get_names(struct array_names *l, const unsigned char *p, size_t n,
     struct err *e);
-/* array_sort(l): by bytes.  array_put_names(l, out, e): sorts the names and
- * appends their payload to out. */
+/* array_sort: sort by bytes. array_put_names: sort the names and append their payload
+ * to out. */
 void array_sort(struct array_names *l);
 int array_put_names(struct array_names *l, struct buf *out, struct err *e);
 void array_release(struct array_names *l);
 
-/* array_put_times(v, n, out, e): appends the payload of a tIMe frame to out;
- * v f64[n] holds seconds, one for each tensor. */
+/* Append the payload of a tIMe frame; v f64[n] is in seconds, one per tensor. */
 int array_put_times(const double *v, size_t n, struct buf *out, struct err *e);
-/* array_get_times(p, len, n, v, e): reads such a payload into v f64[n].
- * -ERR_DATA unless it is n times from 0 to ARRAY_LONGEST seconds. */
+/* Read such a payload into v f64[n]. -ERR_DATA unless it is n times from 0 to
+ * ARRAY_LONGEST seconds. */
 int array_get_times(const unsigned char *p, size_t len, size_t n, double *v,
     struct err *e);
 

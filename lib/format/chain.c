@@ -9,8 +9,8 @@
 #include "format/shard.h"
 #include "format/text.h"
 
-/* Fewer bytes are sooner copied than shared; and frames of values have about as
- * many. */
+/* Payloads below this size are cheaper to copy than to share; frames of values have
+ * about CHAIN_ROOM. */
 enum { CHAIN_KEEP = 32 * 1024, CHAIN_ROOM = 260 * 1024 };
 
 int
@@ -72,7 +72,7 @@ chain_truncated(const struct chain *c, struct err *e)
 	    io_bytes(c->io) == 0 ? "empty input" : "no whole stream head");
 }
 
-/* Not a stream: says what it is, by its first bytes and some more. */
+/* Set the error for input that is not a stream: what it is, by its first bytes. */
 static int
 chain_strange(struct chain *c, int r, struct err *e)
 {
@@ -89,7 +89,7 @@ chain_strange(struct chain *c, int r, struct err *e)
 	    "print nothing)", words));
 }
 
-/* 1 when a header was read, 0 when the file ends where one would begin. */
+/* Return 1 if a header was read, 0 if the file ends instead. */
 static int
 chain_header(struct chain *c, struct err *e)
 {
@@ -102,7 +102,7 @@ chain_header(struct chain *c, struct err *e)
 		return r;
 	if (got == 0)
 		return 0;
-	/* say what it is before saying that it is cut: text is not a stream */
+	/* name the kind of file before reporting truncation: text is not a stream */
 	if (got < FRAME_HEAD_SIZE &&
 	    (got < 8 || bytes_le32(c->header) == FRAME_SYNC))
 		return chain_truncated(c, e);
@@ -116,7 +116,7 @@ chain_header(struct chain *c, struct err *e)
 	return r < 0 ? r : 1;
 }
 
-/* Reads n more bytes of the payload. */
+/* Read n more bytes of the payload. */
 static int
 chain_more(struct chain *c, size_t n, struct err *e)
 {
@@ -131,7 +131,7 @@ chain_more(struct chain *c, size_t n, struct err *e)
 	return got < n ? chain_truncated(c, e) : 0;
 }
 
-/* Reads what is there still of the frame's payload, and verifies all of it. */
+/* Read the rest of the frame's payload and verify all of it. */
 static int
 chain_see(struct chain *c, struct err *e)
 {
@@ -151,8 +151,8 @@ chain_see(struct chain *c, struct err *e)
 	return 0;
 }
 
-/* Of a frame that passes unseen, only the directory is read: who reads its
- * values verifies them. */
+/* Read only the directory of a frame that is passed on unread; whoever reads the values
+ * verifies them. */
 static int
 chain_directory(struct chain *c, struct err *e)
 {
@@ -220,7 +220,7 @@ chain_fetch(struct chain *c, struct err *e)
 	return chain_see(c, e);
 }
 
-/* What is still to be read of the payload, where it could not be moved. */
+/* Copy the rest of the payload, which could not be moved. */
 static int
 chain_rest(struct chain *c, int some, struct io *to, struct err *e)
 {
@@ -374,7 +374,7 @@ chain_on_tail(struct chain *c, struct err *e)
 	return 0;
 }
 
-/* Goes past what nobody looked at of the frame before. */
+/* Skip the unread rest of the previous frame. */
 static int
 chain_past(struct chain *c, struct err *e)
 {
@@ -420,7 +420,7 @@ chain_next(struct chain *c, struct err *e)
 
 /* ---- after damage ---- */
 
-/* Where the next good header is, in c->head and c->pos.offset. */
+/* Find the next valid header, into c->head and c->pos.offset. */
 static int
 chain_scan(struct chain *c, uint64_t from, struct err *e)
 {
@@ -449,7 +449,7 @@ chain_scan(struct chain *c, uint64_t from, struct err *e)
 			    NULL) == 0)
 				return 1;
 		}
-		/* a header may have begun in what is left */
+		/* a header may begin in the remaining bytes */
 		i = have - (FRAME_HEAD_SIZE - 1);
 		memmove(b, b + i, have - i);
 		from += i;

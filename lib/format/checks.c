@@ -13,7 +13,7 @@
 
 /* ---- the shard's own keys ---- */
 
-/* A digest in hexadecimal digits, or none yet. */
+/* Check that a key is a digest in hexadecimal digits, or absent. */
 static int
 checks_stamp(const struct shard *s, const char *key, struct err *e)
 {
@@ -26,7 +26,7 @@ checks_stamp(const struct shard *s, const char *key, struct err *e)
 	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s'", key, v);
 }
 
-/* What is a difference says of what, and how it is made whole. */
+/* Check that a difference names its history and how to restore the values. */
 static int
 checks_difference(const struct shard *s, struct err *e)
 {
@@ -64,8 +64,8 @@ checks_shard(const struct shard *s, struct err *e)
 
 /* ---- annotations ---- */
 
-/* Numbers that are none, or are beyond f32, are statistics of nothing; and each
- * value that is not 0 is in one octave. */
+/* Check statistics: finite numbers within f32, and each non-zero value counted in one
+ * octave. */
 static int
 checks_stat(const struct note *n, uint32_t i, const struct schema *sc,
     struct err *e)
@@ -88,7 +88,7 @@ checks_stat(const struct note *n, uint32_t i, const struct schema *sc,
 	    (unsigned long)(n->first + i));
 }
 
-/* One of the annotations that speak of groups; the reader sees that they rise. */
+/* Check an annotation about groups; the reader checks that its groups rise. */
 static int
 checks_groups(const struct reader *r, uint32_t entry, struct err *e)
 {
@@ -108,8 +108,8 @@ checks_groups(const struct reader *r, uint32_t entry, struct err *e)
 	return k;
 }
 
-/* A shard names as many contributors as it says it has, and no more; and each
- * once, so the names go on rising from one frame to the next. */
+/* Check that a shard names as many contributors as it states, each once: names rise
+ * across frames. */
 static int
 checks_names(struct checks *c, const struct reader *r, struct err *e)
 {
@@ -173,7 +173,7 @@ checks_sign(const struct reader *r, struct err *e)
 	    err_set(e, ERR_DATA, "corrupt: a signature");
 }
 
-/* As many numbers as there are records, or none. */
+/* Check for as many numbers as records, or none. */
 static int
 checks_changed(const unsigned char *p, size_t len, uint64_t n)
 {
@@ -184,9 +184,9 @@ checks_changed(const unsigned char *p, size_t len, uint64_t n)
 	return !b.bad && b.at == len;
 }
 
-/* A patch of a model says once, behind its records, what each is the sum of, and of
- * the model before, or that it needs none; where it needs one, also how many words
- * of each record changed. */
+/* Check a model patch: once, after its records, it has the checksum of each record and
+ * of the old model, or states that it needs none. If it needs one, it also has the
+ * number of changed words per record. */
 static int
 checks_model(struct checks *c, const struct reader *r, struct err *e)
 {

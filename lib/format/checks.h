@@ -1,7 +1,7 @@
 /*
- * What ace-stream(5) says of the keys and the annotations of a shard, checked for
- * who lets in or verifies what others wrote.  Who only passes one on, or has no
- * use for it, does not look into it.
+ * The rules of ace-stream(5) for keys and annotations of a shard, for programs that
+ * admit or verify streams of others. Programs that only pass annotations on do not
+ * check them.
  */
 #ifndef ACE_CHECKS_H
 #define ACE_CHECKS_H
@@ -17,17 +17,17 @@ struct reader;
 struct checks {
 	uint64_t names;			/* of contributors */
 	char last[SHARD_NAME + 1];	/* of these */
-	int sign;			/* a signature came: it is the last */
+	int sign;			/* a signature was seen: it must be last */
 	int model;			/* the hashes of a patch came */
 };
 
-/* checks_shard(s, e): what stands in SHRD.  -ERR_DATA, without where. */
+/* Check SHRD. -ERR_DATA without the place. */
 int checks_shard(const struct shard *s, struct err *e);
-/* checks_loose(r, e): a frame between shards. */
+/* Check a frame between shards. */
 int checks_loose(const struct reader *r, struct err *e);
-/* checks_note(c, r, e): the annotation that r stands at.  -ERR_DATA, with where. */
+/* Check the annotation that r stands at. -ERR_DATA with the place. */
 int checks_note(struct checks *c, const struct reader *r, struct err *e);
-/* checks_data(c, r, e): the same of DATA: none follows a signature. */
+/* Check that DATA does not follow a signature. */
 int checks_data(const struct checks *c, const struct reader *r, struct err *e);
 
 #endif

@@ -23,7 +23,7 @@ frame_encode(const struct frame_head *h, unsigned char p[64])
 	bytes_set64(p + 56, pack_hash64(p, 56));
 }
 
-/* What went wrong with bytes that do not even look like a frame. */
+/* Set the error for bytes that do not look like a frame. */
 static int
 frame_strange(const unsigned char *p, uint64_t at, struct err *e)
 {

@@ -1,6 +1,6 @@
 /*
- * One frame: a 64-byte header, the payload, zeros to a multiple of 8
- * (ace-stream(5), FRAMES).
+ * One frame: a 64-byte header, the payload, zeros up to a multiple of 8 (ace-stream(5),
+ * FRAMES).
  */
 #ifndef ACE_FRAME_H
 #define ACE_FRAME_H
@@ -42,9 +42,9 @@ enum {
 #define FRAME_MODL FRAME_TYPE('m', 'O', 'D', 'L')	/* models of a patch */
 #define FRAME_PART FRAME_TYPE('p', 'A', 'R', 'T')	/* slices of a patch */
 
-/* The case of a type's letters has a meaning, as in PNG.  First letter lower
- * case: a reader may skip the frame.  Second: the type is private.  Fourth:
- * the frame stays true when the shard around it is changed. */
+/* The case of a type's letters has a meaning, as in PNG. First letter lower case:
+ * readers may skip the frame. Second: private type. Fourth: the frame remains valid
+ * when its shard is changed. */
 static inline int
 frame_ancillary(uint32_t type)
 {
@@ -57,8 +57,8 @@ frame_safe_to_copy(uint32_t type)
 	return (type & 0x20000000u) != 0;
 }
 
-/* frame_of_shard(type): 1 for the annotations of this version that speak of a
- * shard and so stand in one; others may also stand between shards. */
+/* Return 1 for annotations of this version that describe a shard and are inside one;
+ * others may also be between shards. */
 static inline int
 frame_of_shard(uint32_t type)
 {
@@ -68,10 +68,11 @@ frame_of_shard(uint32_t type)
 	    type == FRAME_SIGN || type == FRAME_MODL || type == FRAME_PART;
 }
 
-/* Flags.  An unknown bit of the low byte is refused, of the high one not. */
+/* Flags. Unknown bits of the low byte are refused, of the high byte ignored. */
 #define FRAME_LZ4 ((uint16_t)1)
 #define FRAME_CRITICAL ((uint16_t)0xff)
-#define FRAME_CUT ((uint16_t)0x100)	/* DATA that ends early, to go on at once */
+/* DATA that ends early; more follows immediately */
+#define FRAME_CUT ((uint16_t)0x100)
 
 struct frame_head {
 	uint32_t type;
@@ -85,26 +86,22 @@ struct frame_head {
 
 void frame_encode(const struct frame_head *h, unsigned char out[64]);
 
-/*
- * frame_decode(h, p, max, at, e): reads and checks a header, in this order:
- * sync and the header's own checksum (else "corrupt"), version, length and
- * critical flags (else "unsupported"), the payload's lengths (else "limit").
- * at is the byte where the header starts, for the message.
- */
+/* Read and check a header, in this order: sync and the header's checksum (else
+ * "corrupt"), version, length and critical flags (else "unsupported"), the payload's
+ * lengths (else "limit"). at: the header's position, for the message. */
 int frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
     uint64_t at, struct err *e);
-/* frame_version(v, at, e): the error for a stream of format version v, which is
- * another than FRAME_VERSION. */
+/* Return the error for a stream of version v, other than FRAME_VERSION. */
 int frame_version(unsigned v, uint64_t at, struct err *e);
 
-/* frame_unknown(p): 1 when the 64 bytes are a whole header, but of a version, a
- * length or with a critical flag that this reader does not know. */
+/* Return 1 if the 64 bytes are a valid header of an unknown version or length, or with
+ * an unknown critical flag. */
 int frame_unknown(const unsigned char p[64]);
 
-/* frame_name(type, out): the four letters, "HEAD", or hex. */
+/* Write the four letters, "HEAD", or hexadecimal digits. */
 const char *frame_name(uint32_t type, char out[16]);
 
-/* frame_padding(n): how many zeros follow n bytes of payload. */
+/* Return how many zeros follow n bytes of payload. */
 static inline size_t
 frame_padding(size_t n)
 {

@@ -28,7 +28,7 @@ const struct keys_row keys_table[] = {
 	{ NULL, KEYS_WHOLE, 0, 0 }
 };
 
-/* The numbers fall to 1, because the last layer is sent first. */
+/* The numbers decrease to 1, because the last layer is sent first. */
 static int
 keys_list(const char *s, double most)
 {
@@ -47,7 +47,7 @@ keys_list(const char *s, double most)
 	}
 }
 
-/* The row of a key; its name is NULL where there is none. */
+/* Return the row of a key; its name is NULL if there is none. */
 static const struct keys_row *
 keys_row(const char *key)
 {
@@ -60,7 +60,7 @@ keys_row(const char *key)
 	return k;
 }
 
-/* whose: NULL where the place says it. */
+/* whose: NULL if the place is added later. */
 static int
 keys_one(const char *key, const char *s, const char *whose, struct err *e)
 {
@@ -81,7 +81,8 @@ keys_one(const char *key, const char *s, const char *whose, struct err *e)
 	    type[k->type], k->lo, k->hi);
 }
 
-/* The text of a key, which its row allows: 1, 0 there is none. */
+/* Find the text of a key and check it against its row. Return 1, or 0 if it is
+ * absent. */
 static int
 keys_find(const struct text_kv *kv, const char *key, const char **s,
     const char *whose, struct err *e)
@@ -139,7 +140,8 @@ keys_bytes(const struct text_kv *kv)
 	return n;
 }
 
-/* Many frames say no more than one may, so that what is kept of a shard stays small. */
+/* Several frames together must not exceed the limit of one, so that a shard's kept
+ * state stays small. */
 int
 keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 {

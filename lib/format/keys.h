@@ -1,12 +1,11 @@
 /*
- * The keys that programs act on: those of the policy, lines key=value in frames
- * pOLi, and two of the shard itself, SHARD_KEY_COMPUTE and SHARD_KEY_NORM.  One
- * table says which values each may have; ace-stream(5) prints that table, with
- * what they mean, and whoever reads a key reads it through here, so that no other
- * value is ever acted on.
+ * Keys that programs act on: those of the policy, lines key=value in frames pOLi, and two
+ * of the shard, SHARD_KEY_COMPUTE and SHARD_KEY_NORM.  One table has the valid values of
+ * each; ace-stream(5) prints the table with the meanings.  All readers use these functions,
+ * so that no other value is ever acted on.
  *
- * Several pOLi frames in one shard add up, to no more than one may have
- * (TEXT_MAX_KV), and what is said later counts.
+ * Several pOLi frames in a shard add up, up to the limit of one (TEXT_MAX_KV); later values
+ * replace earlier ones.
  */
 #ifndef ACE_KEYS_H
 #define ACE_KEYS_H
@@ -41,8 +40,8 @@ enum { KEYS_DELAY_MOST = 1000, KEYS_INTERVAL_MOST = 1000000 };
 enum keys_type {
 	KEYS_WHOLE,		/* a whole number */
 	KEYS_REAL,		/* a number, finite */
-	KEYS_LIST		/* whole numbers that fall, between commas; the
-				 * last one is 1 */
+	/* decreasing integers, separated by commas; the last is 1 */
+	KEYS_LIST
 };
 
 struct keys_row {
@@ -52,36 +51,30 @@ struct keys_row {
 };
 extern const struct keys_row keys_table[];
 
-/*
- * keys_whole, keys_real: the value of a key of kv, checked against the key's
- * row in the table.  1 with the value in *v; 0 when kv has no such key;
- * -ERR_DATA "corrupt: ..." when the value has another type or is out of range.
- * whose names what kv belongs to, for the message.
- */
+/* Read the value of a key of kv, checked against the table. Return 1 with the value in
+ * *v; 0 if kv lacks the key; -ERR_DATA "corrupt: ..." for another type or a value out
+ * of range. whose: what kv belongs to, for the message. */
 int keys_whole(const struct text_kv *kv, const char *key, uint64_t *v,
     const char *whose, struct err *e);
 int keys_real(const struct text_kv *kv, const char *key, double *v,
     const char *whose, struct err *e);
 
-/* keys_check(kv, e): checks every key of kv that is in the table; other keys
- * may have any value. */
+/* Check every key of kv that is in the table; other keys may have any value. */
 int keys_check(const struct text_kv *kv, struct err *e);
 
-/* keys_read(kv, p, n, e): what the payload p of a policy says comes to kv, once
- * keys_check has passed it.  -ERR_DATA "limit: ...", and kv is empty, when this is
- * more than TEXT_MAX_KV together. */
+/* Add the payload p of a policy to kv after keys_check. -ERR_DATA "limit: ...", and kv
+ * is empty, if they exceed TEXT_MAX_KV together. */
 int keys_read(struct text_kv *kv, const unsigned char *p, size_t n,
     struct err *e);
-/* keys_add(kv, r, e): if r stands at a policy, the same of it; an error says
- * where. */
+/* The same if r stands at a policy; errors name the place. */
 int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 
-/* keys_put(w, kv, e): writes kv as a pOLi frame.  -ERR_DATA: more than TEXT_MAX_KV. */
+/* Write kv as a pOLi frame. -ERR_DATA: more than TEXT_MAX_KV. */
 int keys_put(struct writer *w, const struct text_kv *kv, struct err *e);
 
-/* keys_times(p, len, n, v, e): reads the payload p of a tIMe frame, the times
- * of a model's n tensors, into v f64[n], in seconds and in reverse: v[0] is
- * the last tensor's.  -ERR_DATA when it is not n times from 0 to 1e7. */
+/* Read the payload p of a tIMe frame, the times of a model's n tensors in seconds, into
+ * v f64[n] in reverse: v[0] is the last tensor. -ERR_DATA unless it is n times from 0
+ * to 1e7. */
 int keys_times(const unsigned char *p, size_t len, size_t n, double *v,
     struct err *e);
 

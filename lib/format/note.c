@@ -89,7 +89,7 @@ note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *pl,
 	return 0;
 }
 
-/* Checks that codecs are known, arguments are numbers, and padding is zero. */
+/* Check that codecs are known, arguments are numbers, and padding is zero. */
 static int
 note_check_plan(const struct note *note, struct err *e)
 {
@@ -193,7 +193,7 @@ note_plan(const struct note *note, uint32_t i, struct codec_plan *pl)
 
 /* ---- the plan as it arrives ---- */
 
-/* The memory that a part takes, so that many small or empty ones count too. */
+/* Return the memory that a part takes, so that many small or empty parts count too. */
 static size_t
 note_wait_cost(uint32_t n)
 {

@@ -16,21 +16,21 @@
 
 /* ---- the payload of DATA: a directory of groups, rising, and their bodies ---- */
 
-/* The records of one frame; they point into its payload. */
+/* Records of one frame; they point into its payload. */
 struct data_frame {
 	struct record *rec;	/* [n], alloc_free */
 	size_t n, cap;
 };
 
-/* What was read of the shard so far; all zeros at its beginning. */
+/* State of reading a shard; zero at its beginning. */
 struct data_pos {
 	uint32_t frames, records;
 	uint64_t next_group;	/* groups must rise */
 	uint64_t raw, wire;	/* bytes of the values, of the bodies */
 };
 
-/* Values of an exact type (schema_exact) may only be coded without loss; but i32 and
- * i64 once were coded in any way. */
+/* Check the codec of an exact type (schema_exact), which must be lossless. i32 and i64
+ * are exempt: older writers coded them with any codec. */
 static int
 data_may(const struct schema *s, const struct record *rec, struct err *e)
 {
@@ -50,12 +50,10 @@ data_may(const struct schema *s, const struct record *rec, struct err *e)
 	    schema_dtype_name(dtype));
 }
 
-/*
- * One directory entry; the bodies are cut up later, when all are known.
- * First byte: codec in bits 0-3, 15 says that a varint of it follows; bit 4
- * "same parameter as the entry before" (0 at first); gap in bits 5-7, 7 says
- * that a varint of gap - 7 follows.
- */
+/* Read a directory entry; bodies are located when all entries are known. First byte:
+ * codec in bits 0-3, where 15 means that a varint of it follows; bit 4 "same parameter
+ * as the previous entry" (0 at first); gap in bits 5-7, where 7 means that a varint of
+ * gap - 7 follows. */
 static int
 data_entry(struct data_pos *pos, const struct chain *c, const struct schema *s,
     struct bytes *dir, struct record *rec, uint8_t *param, struct err *e)
@@ -107,7 +105,7 @@ data_bodies(struct data_frame *d, struct data_pos *pos, const struct chain *c,
 	return 0;
 }
 
-/* Reads the records of the DATA frame that c stands at into d, moves pos on. */
+/* Read the records of c's DATA frame into d and advance pos. */
 static int
 data_decode(struct data_frame *d, struct data_pos *pos, const struct chain *c,
     const struct schema *s, struct err *e)
@@ -119,8 +117,8 @@ data_decode(struct data_frame *d, struct data_pos *pos, const struct chain *c,
 	uint8_t param = 0;
 	int k;
 
-	/* an entry is at least two bytes: n is bounded by what is here; the
-	 * first group stands before them, so its gap is 0 */
+	/* An entry has at least two bytes, so n is bounded by what is here. The first
+	 * group's number precedes them, so its gap is 0. */
 	if (p == NULL || n == 0 || n > dir_len / 2 || p[0] >> 5 != 0)
 		return chain_corrupt(c, e, "directory");
 	if (first < pos->next_group)
@@ -146,7 +144,7 @@ data_decode(struct data_frame *d, struct data_pos *pos, const struct chain *c,
 
 enum reader_at { AT_START, AT_HEAD, AT_BODY, AT_SHARD, AT_DONE, AT_FAILED };
 
-/* The state that a rewind restores; the digest is copied separately. */
+/* State that a rewind restores; the digest is copied separately. */
 struct reader_pos {
 	enum reader_at at;
 	uint64_t key;
@@ -154,7 +152,7 @@ struct reader_pos {
 	uint64_t noted[3];		/* ranges of annotations must rise */
 };
 
-/* What was decoded of the shard, as callers report it (reader_decoded). */
+/* Sums of decoded values, as callers report them (reader_decoded). */
 struct reader_tally {
 	uint64_t records, nonzero;
 };
@@ -164,8 +162,8 @@ struct reader {
 	struct reader_opts o;
 	int have_schema;
 	struct schema own_schema;
-	struct buf table;		/* of the schema, frame after frame */
-	size_t table_size, table_wire;	/* what it will have; what it took */
+	struct buf table;		/* of the schema, from several frames */
+	size_t table_size, table_wire;	/* its final size; its size on the wire */
 	reader_loose_fn *loose;
 	void *loose_arg;
 	struct reader_pos pos, mark;
@@ -286,7 +284,7 @@ reader_schema(const struct reader *r)
 void
 reader_decoded(const struct reader *r, uint64_t nonzero)
 {
-	/* several threads may decode at a time, and sums have no order */
+	/* several threads may decode; the order of sums does not matter */
 	(void)__atomic_fetch_add(&r->tally->records, 1, __ATOMIC_RELAXED);
 	(void)__atomic_fetch_add(&r->tally->nonzero, nonzero, __ATOMIC_RELAXED);
 }
@@ -311,7 +309,7 @@ reader_corrupt(struct reader *r, struct err *e, const char *what)
 	return chain_corrupt(&r->c, e, what);
 }
 
-/* One more frame of the schema; the first one says how long it is. */
+/* Add a frame of the schema; the first one has the total length. */
 static int
 reader_on_table(struct reader *r, struct err *e)
 {
@@ -383,7 +381,7 @@ reader_on_shard(struct reader *r, struct err *e)
 		return reader_corrupt(r, e, "shard inside a shard");
 	if (r->table.n != 0)
 		return reader_corrupt(r, e, "schema is not whole");
-	/* before what the payload means: what is corrupt is not unsupported */
+	/* before the payload's meaning: corrupt data must not be called unsupported */
 	r->pos.key = shard_key_of(f->raw, f->raw_len);
 	if (f->shard_key != r->pos.key)
 		return reader_corrupt(r, e, "shard key");
@@ -467,7 +465,7 @@ reader_on_prov(struct reader *r, struct err *e)
 	return READER_NOTE;
 }
 
-/* Ranges of one type rise, so that none is spoken of twice. */
+/* Check that ranges of one type rise, so that no group is described twice. */
 static int
 reader_on_range(struct reader *r, size_t which, uint32_t entry, struct err *e)
 {
@@ -515,7 +513,7 @@ reader_on_frame(struct reader *r, struct err *e)
 	char name[16];
 	int k;
 
-	/* the digest is over bytes on the wire: of these there is one form */
+	/* the digest is over bytes on the wire, which must have one form */
 	if ((r->c.frame.flags & FRAME_LZ4) != 0 &&
 	    (r->c.frame.type == FRAME_SHRD || r->c.frame.type == FRAME_SEND ||
 	    r->c.frame.type == FRAME_RCPT))
@@ -549,7 +547,7 @@ reader_on_frame(struct reader *r, struct err *e)
 	}
 }
 
-/* What follows is another stream or the end. */
+/* Another stream or the end must follow. */
 static int
 reader_on_tail(struct reader *r, struct err *e)
 {
@@ -602,7 +600,7 @@ reader_step(struct reader *r, struct err *e)
 			return chain_corrupt(&r->c, e, "frame of another shard");
 		if ((k = reader_on_frame(r, e)) < 0)
 			return k;
-		/* what is of the stream is no event, but for receipts */
+		/* frames of the stream are no events, except receipts */
 		if (k != READER_NOTE || r->pos.at == AT_SHARD)
 			return k;
 	}
@@ -746,7 +744,7 @@ reader_loose(struct reader *r, reader_loose_fn *fn, void *arg)
 	r->loose_arg = arg;
 }
 
-/* A frame that is neither: passed over, its schema taken.  *from: what is next. */
+/* Skip another frame, after taking its schema. *from: the next position. */
 static int
 reader_stray(struct reader *r, uint64_t *from, struct err *e)
 {

@@ -1,7 +1,7 @@
 /*
- * Reading a stream: the frames are verified one by one, their order is checked
- * against the grammar below, and they are handed out as events.  An end of
- * file where the stream does not end is an error ("truncated").
+ * Reading a stream.  Frames are verified one by one, their order is checked against this
+ * grammar, and they are returned as events.  An end of file within a stream is an error
+ * ("truncated").
  *
  *   file   := stream+
  *   stream := HEAD SCHM* pROv? (shard | RCPT | ancillary)* TAIL
@@ -22,7 +22,7 @@ struct err;
 struct io;
 struct reader;
 
-/* A group, as it stands, in the payload of a DATA frame. */
+/* A group as it is in the payload of a DATA frame. */
 struct record {
 	uint32_t group;
 	uint8_t codec, param;	/* codec: one of this version's */
@@ -31,108 +31,100 @@ struct record {
 };
 
 enum reader_event {
-	READER_END = 0,		/* the file ended where it may, all verified */
+	READER_END = 0,		/* clean end of the file, all verified */
 	READER_HEAD,		/* a stream began */
-	READER_SHARD,		/* a shard began: reader_shard, reader_schema */
+	READER_SHARD,		/* a shard begins: reader_shard, reader_schema */
 	READER_DATA,		/* some records: reader_records */
 	READER_NOTE,		/* an ancillary frame of the shard: reader_frame */
-	READER_SEND,		/* the shard is whole: reader_end_of_shard */
+	READER_SEND,		/* the shard is complete: reader_end_of_shard */
 	READER_RCPT		/* a delivery receipt: reader_frame */
 };
 
 struct reader_opts {
 	uint64_t max_elements;	/* 0: SCHEMA_MAX_ELEMENTS */
-	const struct schema *schema;	/* the model of all streams, those without
-					 * a table too; or NULL */
-	int any_model;			/* the caller looks whether it is that one */
-	size_t max_table;	/* bytes of the table, unpacked; 0: no other limit
-				 * than SCHEMA_MAX_BYTES */
+	/* model of all streams, also of those without a table; or NULL */
+	const struct schema *schema;
+	/* the caller checks that the model is the same */
+	int any_model;
+	/* unpacked bytes of the table; 0: only SCHEMA_MAX_BYTES limits it */
+	size_t max_table;
 };
 
-/* reader_open(out, io, o, e): the reader owns io from now on, even when this
- * fails; reader_free frees it.  o may be NULL. */
+/* Open a stream. The reader owns io from now on, even on failure; reader_free frees it.
+ * o may be NULL. */
 int reader_open(struct reader **out, struct io *io,
     const struct reader_opts *o, struct err *e);
-/* reader_file(out, path, o, e): what io_open opens. */
+/* Open what io_open opens. */
 int reader_file(struct reader **out, const char *path,
     const struct reader_opts *o, struct err *e);
 void reader_free(struct reader *r);
 
-/* reader_next(r, e): the next event; < 0 an error, the same one from then on.
- * What the accessors below return is valid until the next call. */
+/* Return the next event; < 0 an error, repeated by later calls. Results of the
+ * accessors below are valid until the next call. */
 int reader_next(struct reader *r, struct err *e);
 
-/* reader_to_shard(r, e): to the next READER_SHARD: 1, or 0 at the end. */
+/* Go to the next READER_SHARD: 1, or 0 at the end. */
 int reader_to_shard(struct reader *r, struct err *e);
 
-/* Ancillary frames between shards are not events.  A program that passes them
- * on registers fn, which is called for each, while reader_frame returns it. */
+/* Ancillary frames between shards are not events. A program that passes them on
+ * registers fn, called for each while reader_frame returns it. */
 typedef int reader_loose_fn(void *arg, const struct reader *r, struct err *e);
 void reader_loose(struct reader *r, reader_loose_fn *fn, void *arg);
 
 const struct shard *reader_shard(const struct reader *r); /* NULL outside */
 const struct schema *reader_schema(const struct reader *r);
 const struct record *reader_records(const struct reader *r, size_t *n);
-/* reader_so_far(r): how many records of the shard came. */
+/* Return the number of records of the shard so far. */
 uint32_t reader_so_far(const struct reader *r);
-/* reader_decoded(r, nonzero): tells the reader that one of the records was
- * decoded and how many of its values are finite and not 0.  When all records
- * of a shard were, the total is checked against the one in SEND. */
+/* Report that a record was decoded and how many of its values are finite and not 0.
+ * When all records of a shard are reported, the sum is checked against SEND. */
 void reader_decoded(const struct reader *r, uint64_t nonzero);
 const struct chain_frame *reader_frame(const struct reader *r);
 const struct shard_end *reader_end_of_shard(const struct reader *r);
 
-/* The stream's provenance as text, one line for each program; "" for none. */
+/* The stream's provenance as text, one line per program; "" if none. */
 const char *reader_provenance(const struct reader *r);
 
-/* Two ways not to look at values, where the input can seek.
- * reader_skip_bodies(r, on): from now on, or no longer, the bodies of large DATA
- * frames are passed over: they are not read and not checked, and what the
- * records' bodies point to is not to be looked at.  All else is as ever.  Returns
- * what was before.
- * reader_skip_checks(r): from now on bodies are neither read nor checked, but
- * the frames can be copied, unread (writer_pass). */
+/* Two ways to skip values if the input can seek. reader_skip_bodies: while on, bodies
+ * of large DATA frames are neither read nor checked and must not be used; all else is
+ * unchanged. Return the old setting. reader_skip_checks: from now on bodies are neither
+ * read nor checked, but frames can be copied (writer_pass). */
 int reader_skip_bodies(struct reader *r, int on);
 void reader_skip_checks(struct reader *r);
-/* reader_fetch(r, e), at READER_DATA: reads the bodies of this frame after all,
- * if they were passed over. */
+/* At READER_DATA: read the bodies of this frame if they were skipped. */
 int reader_fetch(struct reader *r, struct err *e);
 
-/* reader_where(r, buf): "shard 3 'edge1/42', at byte 18112", for messages;
- * reader_name: the file's. */
+/* reader_where: "shard 3 'edge1/42', at byte 18112", for messages. reader_name: the
+ * file's name. */
 const char *reader_where(const struct reader *r, char buf[160]);
 const char *reader_name(const struct reader *r);
-/* Both add to the message of an error that was set, and return k.
- * reader_place adds the shard and the byte; reader_blame adds the file's name
- * when k says bad data, for programs that read several files. */
+/* Add to the message of an error that is set, and return k. reader_place adds the shard
+ * and the byte; reader_blame adds the file's name if k is bad data, for programs that
+ * read several files. */
 int reader_place(const struct reader *r, int k, struct err *e);
 int reader_blame(const struct reader *r, int k, struct err *e);
 
-/* reader_mark(r), just after READER_SHARD; reader_rewind goes back, so that the shard's
- * frames come once more, in an input that can seek. */
+/* Call reader_mark just after READER_SHARD; reader_rewind then repeats the shard's
+ * frames, if the input can seek. */
 void reader_mark(struct reader *r);
 int reader_rewind(struct reader *r, struct err *e);
-/* reader_io(r): where it reads, for what can be asked of that. */
+/* Return the reader's io. */
 struct io *reader_io(const struct reader *r);
 /* reader_splice: see writer_splice. */
 void reader_splice(struct reader *r, const struct io *to, int skip_checks);
 
-/*
- * reader_recover(r, from, e): after an error, or instead of starting at the
- * beginning, looks from byte `from' on for the next stream or shard and stands
- * before it.  1 when reader_next can go on from there, 0 when there is none.
- * A schema that is met on the way is used.  The file must be seekable.  Each
- * shard read after that is verified as usual, but shards missing between them
- * are not noticed.
- */
+/* After an error, or instead of starting at the beginning, search from byte `from' for
+ * the next stream or shard and stand before it. Return 1 if reader_next can continue, 0
+ * if there is none. Schemas found on the way are used. The file must be seekable. Later
+ * shards are verified as usual, but shards lost between are not detected. */
 int reader_recover(struct reader *r, uint64_t from, struct err *e);
-/* reader_unknown(r): 1 when what reader_next refused is not damaged, but has a
- * version, a feature or a critical flag that this reader does not know. */
+/* Return 1 if reader_next refused data that is not damaged but has an unknown version,
+ * feature or critical flag. */
 int reader_unknown(const struct reader *r);
-/* Where the current frame begins, or the one that was refused. */
+/* Return where the current frame begins, or the refused one. */
 uint64_t reader_offset(const struct reader *r);
 
-/* The bytes of the digest that one SHRD or DATA frame adds. */
+/* Add one SHRD or DATA frame to a digest. */
 struct pack_sum;
 void reader_digest_add(struct pack_sum *s, uint32_t type, size_t wire_len,
     uint64_t wire_hash);

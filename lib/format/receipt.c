@@ -18,8 +18,8 @@ receipt_verdict_name(unsigned verdict)
 	return verdict < RECEIPT_NVERDICT ? receipt_names[verdict] : "?";
 }
 
-/* A reason has names in it that were cut to some bytes: what is not a character any
- * more, and nobody would read, is '?'. */
+/* A reason may contain names that were cut within a character: replace what is not
+ * valid UTF-8 or not visible by '?'. */
 static size_t
 receipt_reason(const struct receipt *r, char to[RECEIPT_REASON])
 {

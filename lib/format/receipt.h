@@ -1,6 +1,6 @@
 /*
- * A delivery receipt (frame RCPT): what became of one shard, named by its key
- * and its digest.
+ * A delivery receipt (frame RCPT): the admission result of one shard, which its key and
+ * digest identify.
  */
 #ifndef ACE_RECEIPT_H
 #define ACE_RECEIPT_H
@@ -12,8 +12,8 @@
 
 struct err;
 
-/* A shard gets one verdict for ever, but for `duplicate', which says that the same
- * bytes had been accepted before. */
+/* A shard has one result for ever, except `duplicate': the same bytes were accepted
+ * before. */
 enum receipt_verdict {
 	RECEIPT_ACCEPTED = 0,
 	RECEIPT_DUPLICATE = 1,
@@ -41,7 +41,7 @@ int receipt_decode(struct receipt *r, const unsigned char *p, size_t n,
     struct err *e);
 const char *receipt_verdict_name(unsigned verdict);	/* "accepted", ... */
 
-/* The receiver has it: it must not be summed again. */
+/* Return whether the receiver has the shard: it must not be summed again. */
 static inline int
 receipt_is_accepted(const struct receipt *r)
 {
@@ -49,8 +49,8 @@ receipt_is_accepted(const struct receipt *r)
 	    r->verdict == RECEIPT_DUPLICATE;
 }
 
-/* The shard is no part of any aggregate and cannot become one: who sent it has
- * to do something before it goes on. */
+/* Return whether the shard is in no average and cannot be: the sender must act before
+ * it continues. */
 static inline int
 receipt_is_refused(const struct receipt *r)
 {
@@ -59,7 +59,7 @@ receipt_is_refused(const struct receipt *r)
 	    r->verdict == RECEIPT_FENCED;
 }
 
-/* receipt_is_for(r, s): is it about shard s? */
+/* Return whether it is about shard s. */
 int receipt_is_for(const struct receipt *r, const struct shard *s);
 
 #endif

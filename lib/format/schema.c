@@ -44,8 +44,8 @@ schema_numel(struct schema_tensor *t, uint64_t base, struct err *e)
 	uint64_t n = 1;
 	unsigned i;
 
-	/* a zero anywhere makes the product zero, whatever the others are,
-	 * so zeros are looked for before the product can overflow */
+	/* a zero dimension makes the product zero: look for one before the product can
+	 * overflow */
 	for (i = 0; i < t->ndim; i++)
 		if (t->dim[i] == 0)
 			n = 0;
@@ -231,8 +231,8 @@ schema_span(const struct schema *s, uint32_t g, struct schema_span *out)
 	const struct schema_tensor *t;
 	uint64_t left;
 
-	/* the last tensor whose first group is <= g; empty tensors share the
-	 * number of the one after them and come before it */
+	/* the last tensor whose first group is <= g; empty tensors have the number of
+	 * the next tensor and come before it */
 	while (hi - lo > 1) {
 		mid = lo + (hi - lo) / 2;
 		if (s->t[mid].group <= g)
@@ -352,7 +352,7 @@ schema_encode(const struct schema *s, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* The parts of an encoded schema, sizes already checked against each other. */
+/* The parts of an encoded schema; their sizes agree. */
 struct schema_wire {
 	size_t ntensors, nnames, ndims;
 	const unsigned char *entry, *dim, *name;
@@ -402,8 +402,8 @@ schema_entry(struct schema *s, struct schema_wire *w, size_t i, struct err *e)
 	return 0;
 }
 
-/* A few hundred bytes can claim 2^31 groups, and each is a turn of a loop, if
- * not memory, in every program. */
+/* Refuse an absurd number of groups: a few hundred bytes can claim 2^31, and every
+ * program loops over them. */
 static int
 schema_bomb(const struct schema_wire *w, uint32_t group, uint64_t total,
     uint64_t max, size_t wire, struct err *e)
@@ -422,7 +422,7 @@ schema_bomb(const struct schema_wire *w, uint32_t group, uint64_t total,
 		return err_set(e, ERR_DATA, "limit: %llu elements, at most %llu "
 		    "(--max-elements)", (unsigned long long)total,
 		    (unsigned long long)max);
-	/* a tensor has one group at most that is not full */
+	/* a tensor has at most one group that is not full */
 	if (groups > most)
 		return err_set(e, ERR_DATA, "limit: %llu groups of %lu values "
 		    "from a table of %zu bytes, at most %llu "

@@ -1,6 +1,6 @@
 /*
- * The tensor table (frame SCHM, ace-stream(5)): names, shapes, and from them
- * the cut into groups.
+ * The tensor table (frame SCHM, ace-stream(5)): names, shapes, and the division into
+ * groups that follows from them.
  */
 #ifndef ACE_SCHEMA_H
 #define ACE_SCHEMA_H
@@ -59,14 +59,14 @@ struct schema {
 };
 #define SCHEMA_INIT { NULL, 0, 0, SCHEMA_GROUP, 0, 0, { 0 } }
 
-/* schema_add(s, t, e): appends a copy of t (numel, base, groups are derived;
- * kind and roles as given).  Checks the name, dims, limits. */
+/* Append a copy of t after checking name, dimensions and limits. numel, base and groups
+ * are computed; kind and roles are copied. */
 int schema_add(struct schema *s, const struct schema_tensor *t, struct err *e);
-/* schema_guess(t): sets kind and roles from the name and the shape, so that
- * biases, norms and vectors are never sparsified. */
+/* Set kind and roles from name and shape, so that biases, norms and vectors are never
+ * sparsified. */
 void schema_guess(struct schema_tensor *t);
-/* schema_finish(s, e): called after the last tensor; checks that the names are
- * unique and computes the id.  Needed before anything below. */
+/* Call it after the last tensor and before the functions below: check that names are
+ * unique, and compute the id. */
 int schema_finish(struct schema *s, struct err *e);
 int schema_copy(struct schema *to, const struct schema *from, struct err *e);
 void schema_release(struct schema *s);
@@ -74,42 +74,38 @@ void schema_release(struct schema *s);
 /* Where group g lies. */
 struct schema_span {
 	uint32_t tensor;
-	uint32_t cols;		/* last dim of the tensor, at least 1 */
+	uint32_t cols;		/* last dimension of the tensor, at least 1 */
 	uint64_t offset;	/* of its first element in the tensor */
 	size_t n;
 };
 void schema_span(const struct schema *s, uint32_t g, struct schema_span *out);
 
-/* schema_diff(a, b, why): 0 when they are the same; 1, with the first
- * difference in words in why, when they are not. */
+/* Return 0 if they are equal, else 1 with the first difference in words in why. */
 int schema_diff(const struct schema *a, const struct schema *b, char why[256]);
 
 int schema_encode(const struct schema *s, struct buf *out, struct err *e);
 
-/* schema_bytes(p, n, max, wire, size, e): from the first bytes of a table, how
- * many it has in all.  max: the operator's limit on the elements; wire: the
- * bytes that were there to say this.  A table that claims more elements than
- * max, or more groups than the larger of 2^20 and max / 2^16 and one more for
- * each byte of `wire', is refused before anything is made of it. */
+/* Return the total bytes of a table from its first bytes. max: the operator's limit of
+ * elements; wire: bytes that stated this table. Refused before memory is allocated:
+ * more than max elements, or more groups than the larger of 2^20 and max / 2^16, plus
+ * one per byte of `wire'. */
 int schema_bytes(const unsigned char *p, size_t n, uint64_t max, size_t wire,
     size_t *size, struct err *e);
-/* The same limits, again for the whole table. */
+/* The same limits, for the whole table. */
 int schema_decode(struct schema *s, const unsigned char *p, size_t n,
     uint64_t max, size_t wire, struct err *e);
 
-/* schema_exact(dtype): 1 when values of this type mean nothing but themselves: whole
- * numbers, truth values, and floats of 8 bits or fewer.  They are coded without loss, no
- * residual is kept of them, and there is no mean of them. */
+/* Return 1 for types whose values must not change: integers, booleans, and floats of 8
+ * bits or fewer. They are coded losslessly, have no residual and are never averaged. */
 static inline int
 schema_exact(unsigned dtype)
 {
 	return dtype >= SCHEMA_I32;
 }
-/* schema_exact_group(s, g): the same of the tensor that group g is of. */
+/* The same of the tensor of group g. */
 int schema_exact_group(const struct schema *s, uint32_t g);
 
-/* schema_bits(dtype): 1 when only the bits of such values travel, with codec
- * exact, and never as f32. */
+/* Return 1 if only the bits of such values travel, with codec exact, never as f32. */
 static inline int
 schema_bits(unsigned dtype)
 {

@@ -137,13 +137,11 @@ shard_key(const struct shard *s)
 	return shard_key_of(b, sizeof(b));
 }
 
-/*
- * What few shards say comes after the fixed part, each field only where it is
- * not zero, in the order of its bit in the word at 76.
- */
+/* Optional fields follow the fixed part, each only if it is not zero, in the order of
+ * its bit in the word at 76. */
 enum { SHARD_FIELDS = 8, SHARD_MORE = 8 * 8 + 3 * 8 };
 
-/* The fields as words: two for what has 16 bytes.  Returns how many words. */
+/* Get a field as words, two for 16 bytes. Return the number of words. */
 static unsigned
 shard_field(const struct shard *s, unsigned i, uint64_t v[2])
 {
@@ -206,8 +204,7 @@ shard_encode(const struct shard *s, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* The name, where there is one, is no longer than a name may be, and what the id
- * is the hash of. */
+/* Check that the name, if present, has a valid length and the id as its hash. */
 static int
 shard_named(const struct shard *s, const unsigned char id[16], const char *key)
 {
@@ -232,8 +229,8 @@ shard_take16(struct bytes *b, unsigned char out[16])
 		memcpy(out, p, 16);
 }
 
-/* A field that is present must not be zero, so that each shard has exactly
- * one encoding. */
+/* Read optional fields. A field that is present must not be zero, so that each shard
+ * has exactly one encoding. */
 static int
 shard_take_fields(struct shard *s, uint32_t bits, struct bytes *b)
 {

@@ -1,7 +1,4 @@
-/*
- * What a shard says of itself before its data (frame SHRD) and after it
- * (frame SEND).
- */
+/* The metadata of a shard before its data (frame SHRD) and after it (frame SEND). */
 #ifndef ACE_SHARD_H
 #define ACE_SHARD_H
 
@@ -24,14 +21,14 @@ enum shard_kind {
 #define SHARD_RECOVERED ((uint32_t)8)		/* saved from a damaged file */
 
 /* Well-known keys of a shard. */
-#define SHARD_KEY_RUN "run"		/* the names the ids are hashes of */
+#define SHARD_KEY_RUN "run"		/* the names whose hashes the ids are */
 #define SHARD_KEY_DEVICE "device"
 #define SHARD_KEY_STAMP "residual"	/* digest of the residual added */
 #define SHARD_KEY_NORM "model.norm"	/* || theta || it was computed at */
 #define SHARD_KEY_MODEL "model.digest"	/* of the model it was computed at */
 #define SHARD_KEY_COMPUTE "compute.seconds"	/* of the step's gradient */
 
-/* of a difference to a history: how it is made whole, and the history's stamp */
+/* for a difference to a history: how to restore the values, and the history's stamp */
 #define SHARD_KEY_PREDICT "predict"
 #define SHARD_KEY_HISTORY "history"
 #define SHARD_KEY_PART "part"		/* of a patch: RANK/RANKS (pART) */
@@ -39,7 +36,7 @@ enum shard_kind {
 
 enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255,
 	SHARD_KEY_BYTES = 40 };		/* run, device, step */
-/* Every incarnation ends the ones before it, so there has to be a next one. */
+/* An incarnation ends all earlier ones, so there must always be a next one. */
 #define SHARD_INCARNATIONS UINT32_C(2147483647)
 
 struct shard {
@@ -60,27 +57,27 @@ struct shard {
 	struct text_kv kv;
 };
 
-/* shard_init: weight 1, one contributor, all else zero. */
+/* Set weight 1, one contributor, all else zero. */
 void shard_init(struct shard *s);
 int shard_copy(struct shard *to, const struct shard *from, struct err *e);
 void shard_release(struct shard *s);
 
-/* A run or device is identified by the hash of its name; the name itself is
- * kept as a key of the shard. */
+/* A run or device is identified by the hash of its name; a key of the shard has the
+ * name. */
 int shard_set_run(struct shard *s, const char *name, struct err *e);
 int shard_set_device(struct shard *s, const char *name, struct err *e);
-/* shard_is_of(s, run, device): has s these ids? */
+/* Return whether s has these ids. */
 int shard_is_of(const struct shard *s, const unsigned char *run,
     const unsigned char *device);
-/* shard_same(s, from, e): gives s the run and the device of from. */
+/* Give s the run and device of from. */
 int shard_same(struct shard *s, const struct shard *from, struct err *e);
 const char *shard_run(const struct shard *s);		/* "?" when nameless */
 const char *shard_device(const struct shard *s);
-/* shard_is_patch(s): 1 when it makes one model of another (mODL). */
+/* Return 1 if the shard turns one model into another (mODL). */
 int shard_is_patch(const struct shard *s);
 
-/* XXH3-64 over run, device, step; the same of the payload of SHRD, which begins
- * with them. */
+/* Return XXH3-64 over run, device and step; shard_key_of: from the payload of SHRD,
+ * which begins with them. */
 uint64_t shard_key(const struct shard *s);
 uint64_t shard_key_of(const unsigned char *p, size_t n);
 
@@ -91,15 +88,15 @@ int shard_encode(const struct shard *s, struct buf *out, struct err *e);
 int shard_decode(struct shard *s, const unsigned char *p, size_t n,
     struct err *e);
 
-/* Sums over the decoded values of what was sent, group by group in order. */
+/* Sums over the decoded values sent, group by group in order. */
 struct shard_sums {
-	uint64_t nonzero, dropped;	/* dropped: non-finite set to zero */
+	uint64_t nonzero, dropped;	/* dropped: non-finite values set to zero */
 	double sum, sumsq;
 	float max_abs;
 };
 
-/* shard_sums_add(s, k, x, n): adds x f32[n], the next group's values.
- * shard_sums_put(s, t): the same, where their statistics are known. */
+/* Add the next group's values x f32[n]. shard_sums_put: the same from known
+ * statistics. */
 struct kern;
 struct kern_stat;
 void shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x,
@@ -121,18 +118,18 @@ void shard_end_encode(const struct shard_end *s, unsigned char out[80]);
 int shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n,
     struct err *e);
 
-/* shard_hex(digest, out): writes the 32 hex digits and a closing NUL. */
+/* Write the 32 hexadecimal digits and a closing NUL. */
 void shard_hex(const unsigned char digest[16], char out[33]);
 
-/* Was it computed at the model of its own step?  Then its device knows what all
- * did before, and steps that it had no part in are missing by right. */
+/* Return whether it was computed at the model of its own step. Then the device knows
+ * all earlier averages, and may lack steps in which it had no part. */
 static inline int
 shard_is_abreast(const struct shard *s)
 {
 	return s->step != 0 && s->base_version == s->step;
 }
 
-/* Is it what comes back to a device, made of the shards of many? */
+/* Return whether it is an average of many devices' shards. */
 static inline int
 shard_is_average(const struct shard *s)
 {

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "format/text.h"
 
-/* Length of the UTF-8 sequence at s, 0 when it is none. */
+/* Return the length of the UTF-8 sequence at s, 0 if it is invalid. */
 static size_t
 text_utf8(const unsigned char *s, size_t n)
 {
@@ -74,8 +74,8 @@ text_is_key(const char *s, size_t n)
 	return 1;
 }
 
-/* Index of key, or of where it belongs.  By halves, since others choose how many keys
- * there are. */
+/* Return the index of key, or where to insert it. Binary search, because others choose
+ * the number of keys. */
 static size_t
 text_find(const struct text_kv *kv, const char *key, int *found)
 {
@@ -219,7 +219,7 @@ text_encode(const struct text_kv *kv, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* Appends a pair that must come after all others. */
+/* Append a pair that sorts after all others. */
 static int
 text_append(struct text_kv *kv, const char *k, size_t klen, const char *v,
     size_t vlen, struct err *e)

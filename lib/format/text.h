@@ -1,7 +1,4 @@
-/*
- * Text inside the stream: UTF-8 without control characters, and sorted
- * key=value pairs.
- */
+/* Text in streams: UTF-8 without control characters, and sorted key=value pairs. */
 #ifndef ACE_TEXT_H
 #define ACE_TEXT_H
 
@@ -11,13 +8,13 @@
 
 struct err;
 
-/* text_clean(s, n): 1 when s is UTF-8 (no overlong forms, no surrogates)
- * without control characters. */
+/* Return 1 if s is UTF-8 (no overlong forms, no surrogates) without control
+ * characters. */
 int text_clean(const char *s, size_t n);
-/* text_lines(s, n): s is lines of such text, each with its end. */
+/* Return 1 if s is lines of such text, each with a newline. */
 int text_lines(const char *s, size_t n);
 
-/* Key/value pairs, kept sorted by key.  Keys are [a-z0-9._-]{1,64}. */
+/* Key/value pairs, sorted by key. Keys are [a-z0-9._-]{1,64}. */
 enum { TEXT_MAX_KV = 64 * 1024, TEXT_MAX_KEY = 64 };
 struct text_kv {
 	struct text_pair {
@@ -27,20 +24,19 @@ struct text_kv {
 };
 #define TEXT_KV_INIT { NULL, 0, 0 }
 
-/* text_set(kv, key, value, e): sets a key, replacing its old value; value NULL
- * removes the key. */
+/* Set a key or replace its value; value NULL removes it. */
 int text_set(struct text_kv *kv, const char *key, const char *value,
     struct err *e);
-/* text_setf(kv, key, e, fmt, ...): a value of at most 39 bytes. */
+/* Set a formatted value of at most 39 bytes. */
 int text_setf(struct text_kv *kv, const char *key, struct err *e,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 const char *text_get(const struct text_kv *kv, const char *key);
-/* text_add(to, from, e): sets all of from's keys. */
+/* Set all of from's keys. */
 int text_add(struct text_kv *to, const struct text_kv *from, struct err *e);
 int text_copy(struct text_kv *to, const struct text_kv *from, struct err *e);
 void text_release(struct text_kv *kv);
 
-/* The pairs' bytes: {u16 klen, u16 vlen, key, value}*, sorted, unique. */
+/* Encoded pairs: {u16 klen, u16 vlen, key, value}*, sorted, unique. */
 int text_encode(const struct text_kv *kv, struct buf *out, struct err *e);
 int text_decode(struct text_kv *kv, const unsigned char *p, size_t n,
     struct err *e);

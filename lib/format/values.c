@@ -30,7 +30,7 @@ values_plan(const struct schema *sc, uint32_t g, struct codec_plan p)
 	    lossless;
 }
 
-/* Where rec's values are, if that is as they are in memory; or NULL. */
+/* Return rec's values if the record has them as they are in memory, else NULL. */
 static const float *
 values_there(const struct record *rec, size_t n)
 {
@@ -41,7 +41,7 @@ values_there(const struct record *rec, size_t n)
 	    p : NULL;
 }
 
-/* x of the record that failed: which one that was. */
+/* Set the error for a record that failed to decode, with its place. */
 static int
 values_bad(const struct reader *r, const struct record *rec, uint32_t tensor,
     int k, struct err *e)
@@ -156,7 +156,7 @@ values_whole(const struct shard *s, struct err *e)
 	    "(ace-expand --cache)", shard_device(s));
 }
 
-/* Room for a group of this shard. */
+/* Allocate room for a group of this shard. */
 static int
 values_room(struct values *v, struct err *e)
 {
@@ -180,7 +180,7 @@ values_begin(struct values *v, struct reader *r, struct err *e)
 	return v->lists ? 0 : values_room(v, e);
 }
 
-/* The next record or the end of the shard. */
+/* Read the next record or the end of the shard. */
 static int
 values_fill(struct values *v, struct err *e)
 {
@@ -202,7 +202,7 @@ values_fill(struct values *v, struct err *e)
 	return 0;
 }
 
-/* As values_next without decoding: v.rec or NULL, v.n; v.x untouched. */
+/* As values_next without decoding: v.rec or NULL, v.n; v.x is not set. */
 static int
 values_skip(struct values *v, struct err *e)
 {
@@ -213,7 +213,7 @@ values_skip(struct values *v, struct err *e)
 	if ((k = values_fill(v, e)) < 0)
 		return k;
 	if (v->next == s->ngroups)
-		return 0;	/* nothing follows the last group but notes */
+		return 0;	/* only annotations follow the last group */
 	schema_span(s, v->next, &span);
 	v->group = v->next++;
 	v->n = span.n;

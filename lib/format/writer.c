@@ -24,21 +24,21 @@ enum { WRITER_HEAD = 56 };	/* payload of HEAD */
 enum {
 	BATCH_HEAD = 12,
 	BATCH_ENTRY = 32,	/* at most */
-	BATCH_FRONT = 1024,	/* for the head and the directory of few records */
+	BATCH_FRONT = 1024,	/* for the head and a short directory */
 	BATCH_LARGE = 16384,	/* where a body is as long, */
-	BATCH_MOST = 256 * 1024	/* so many bytes will come: one allocation */
+	BATCH_MOST = 256 * 1024	/* most bytes allocated in advance */
 };
 
 struct batch {
 	struct buf dir, body;
-	struct buf whole;	/* payload, where the directory is long */
+	struct buf whole;	/* payload with a long directory */
 	uint32_t n;		/* records */
 	uint32_t first;		/* group */
 	uint64_t next;		/* the group after the last one */
 	uint8_t param;		/* of the last one */
 };
 
-/* See DATA in ace-stream(5) for the bytes. */
+/* Append a directory entry (ace-stream(5), DATA). */
 static int
 batch_entry(struct batch *b, uint32_t group, uint32_t codec, uint8_t param,
     size_t len, struct err *e)
@@ -98,7 +98,7 @@ batch_bytes(const struct batch *b)
 	return b->n != 0 ? b->body.n - BATCH_FRONT : 0;
 }
 
-/* The head, the directory and zeros, of which front is the length, to p. */
+/* Write head, directory and padding, front bytes, to p. */
 static void
 batch_head(const struct batch *b, unsigned char *p, size_t front)
 {
@@ -141,7 +141,7 @@ struct writer {
 	const struct kern *kern;
 	char *tool, *line, *history;
 	int open, in_shard, done;	/* open: HEAD is out */
-	int keeps;			/* what is whole stays when it is aborted */
+	int keeps;			/* complete shards remain after an abort */
 	uint32_t seq, n_shards;
 	uint64_t id, key;
 	uint64_t start;			/* of this stream in the file */
@@ -244,7 +244,7 @@ writer_history(struct writer *w, const char *lines, struct err *e)
 
 /* ---- frames ---- */
 
-/* The header of a frame whose payload comes next. */
+/* Write the header of a frame whose payload follows. */
 static int
 writer_frame_head(struct writer *w, uint32_t type, uint16_t flags, size_t n,
     size_t raw_len, uint64_t hash, struct err *e)
@@ -285,7 +285,7 @@ writer_frame(struct writer *w, uint32_t type, uint16_t flags, const void *p,
 	return r < 0 || (flags & FRAME_CUT) == 0 ? r : io_flush(w->io, e);
 }
 
-/* The same of a frame that was read. */
+/* The same for a frame that was read. */
 static int
 writer_same(struct writer *w, const struct chain_frame *f, struct err *e)
 {
@@ -297,8 +297,7 @@ writer_same(struct writer *w, const struct chain_frame *f, struct err *e)
 	return r < 0 || (f->flags & FRAME_CUT) == 0 ? r : io_flush(w->io, e);
 }
 
-/* Writes one payload, compressed by LZ4 if that is asked for and shortens
- * it. */
+/* Write one payload, compressed by LZ4 if requested and shorter. */
 static int
 writer_plain(struct writer *w, uint32_t type, const void *p, size_t n, int lz4,
     struct err *e)
@@ -330,7 +329,7 @@ writer_provenance(struct writer *w, struct err *e)
 
 	if (w->line == NULL)
 		return 0;
-	/* what would burst the limit loses its oldest lines, never its newest */
+	/* text above the limit loses its oldest lines, never the newest */
 	n = strlen(w->line) + 1;
 	while (*h != '\0' && strlen(h) + n > TEXT_MAX_KV) {
 		h += strcspn(h, "\n");
@@ -344,7 +343,7 @@ writer_provenance(struct writer *w, struct err *e)
 	return r;
 }
 
-/* The table, in as many frames as it takes. */
+/* Write the table in as many frames as it takes. */
 static int
 writer_schema(struct writer *w, const struct schema *sc, struct err *e)
 {
@@ -362,7 +361,7 @@ writer_schema(struct writer *w, const struct schema *sc, struct err *e)
 	return r;
 }
 
-/* HEAD, SCHM, provenance.  The id hashes the tool and the first shard. */
+/* Write HEAD, SCHM and provenance. The id hashes the tool and the first shard. */
 static int
 writer_head(struct writer *w, const struct shard *s, const struct schema *sc,
     struct err *e)
@@ -441,7 +440,7 @@ out:
 	return r;
 }
 
-/* Writes the records so far as one DATA frame. */
+/* Write the records so far as one DATA frame. */
 static int
 writer_batch(struct writer *w, uint16_t flags, struct err *e)
 {
@@ -458,7 +457,7 @@ writer_batch(struct writer *w, uint16_t flags, struct err *e)
 	    e);
 }
 
-/* Whether values of the group's type may be coded so. */
+/* Return whether the type of the group's values permits this codec. */
 static int
 writer_may(const struct writer *w, uint32_t group, uint32_t codec,
     uint8_t param, struct err *e)
@@ -714,7 +713,7 @@ writer_abort(struct writer *w)
 {
 	if (w == NULL || w->done)
 		return;
-	/* nothing was said yet: who reads the pipe learns that we failed */
+	/* nothing was written yet: let the reader of the pipe know that we failed */
 	if (!w->open && io_bytes(w->io) == 0 && io_is_pipe(w->io) &&
 	    writer_head(w, NULL, NULL, NULL) < 0)
 		return;
