@@ -6,7 +6,7 @@
 #include "files/dtype.h"
 #include "format/schema.h"
 
-/* What the conversion of one value did to it. */
+/* Effect of converting one value. */
 enum { DTYPE_BEYOND = -1, DTYPE_EXACT = 0, DTYPE_ROUNDED = 1 };
 
 size_t
@@ -68,12 +68,12 @@ dtype_int_bits(int64_t v, uint32_t *out)
 	float f = (float)v;
 
 	*out = bytes_u32(f);
-	/* 2^63 itself cannot go back to an int64_t */
+	/* 2^63 cannot be converted back to int64_t */
 	return f < 0x1p63f && (int64_t)f == v ? DTYPE_EXACT : DTYPE_ROUNDED;
 }
 
-/* One bit of sign, four of exponent, three of mantissa; there is no infinity,
- * and one NaN per sign. */
+/* One sign bit, four exponent bits, three mantissa bits; no infinity, one NaN per
+ * sign. */
 static uint32_t
 dtype_f8_bits(unsigned char c)
 {
@@ -147,7 +147,7 @@ dtype_to_f32(unsigned dtype, int round, const unsigned char *p, float *x,
 
 /* ---- from f32 ---- */
 
-/* 0, or -1 when a finite value would become infinite. */
+/* Return 0, or -1 if a finite value would become infinite. */
 static int
 dtype_put_f16(uint32_t u, unsigned char *p)
 {
@@ -219,7 +219,7 @@ dtype_put_int(unsigned dtype, float f, unsigned char *p)
 	return 0;
 }
 
-/* Types whose values mean nothing but themselves: only what is one of them. */
+/* Types whose values must not change: accept only a value of the type. */
 static int
 dtype_put_exact(unsigned dtype, float f, unsigned char *p)
 {

@@ -127,7 +127,7 @@ format_rounded(const struct format_source *s)
 	return s->rounded;
 }
 
-/* f32 as it lies in memory: no conversion, and no copy. */
+/* Read f32 as it is in memory, without conversion or copy. */
 static int
 format_straight(struct format_source *s, float *x, size_t n, size_t *done,
     struct err *e)
@@ -144,7 +144,7 @@ format_straight(struct format_source *s, float *x, size_t n, size_t *done,
 	return 0;
 }
 
-/* At most one chunk of the open tensor; *done values. */
+/* Read at most one chunk of the open tensor; *done values. */
 static int
 format_some(struct format_source *s, float *x, size_t n, size_t *done,
     struct err *e)
@@ -184,8 +184,7 @@ format_some(struct format_source *s, float *x, size_t n, size_t *done,
 	return 0;
 }
 
-/* Tensors that are full, or empty, are ended; the next is begun when there is
- * one. */
+/* End complete or empty tensors and begin the next one. */
 static int
 format_advance(struct format_source *s, struct err *e)
 {

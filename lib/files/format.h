@@ -1,8 +1,8 @@
 /*
- * Reads and writes the tensor files of other programs.  A source gives a schema
- * and then all values in canonical order; a sink takes a schema and then all
- * values.  Each format has a source file of its own; format.c lists them.
- * Functions that return int return 0 or -ERR_x unless they say otherwise.
+ * Read and write tensor files of other programs. A source has a schema and then all
+ * values in canonical order; a sink takes a schema and then all values. Each format has
+ * its own source file, listed in format.c. Functions that return int return 0 or -ERR_x
+ * unless stated otherwise.
  */
 #ifndef ACE_FORMAT_H
 #define ACE_FORMAT_H
@@ -24,53 +24,53 @@ enum {
 	FORMAT_MAX_TENSORS = 1 << 17	/* per file: bounds the memory */
 };
 
-/* Two texts of a file that belong together. */
+/* Called with two texts of a file that belong together. */
 typedef int format_pair_fn(void *arg, const char *key, const char *value,
     struct err *e);
 
 struct format_opts {
 	uint32_t group_size;
-	const char *only;	/* tensors whose names match this, and no others */
-	int guessed;		/* raw: by the name; what is another kind's is not it */
+	const char *only;	/* only tensors whose names match this */
+	/* raw, guessed from the name: refuse what begins as another format */
+	int guessed;
 	int round;		/* accept f64 values not exact in f32 */
 	const char *name;	/* raw, npy: the tensor's name, else "data" */
 	uint64_t dim[SCHEMA_MAX_DIM];	/* raw: its shape */
 	unsigned ndim;			/* 0: one dimension, all there is */
-	struct io *many;	/* safetensors: read here, files behind each other */
-	int bits;		/* safetensors: any type; only what is there is
-				 * asked for, not its values */
-	format_pair_fn *pair;	/* safetensors: is told all metadata, or NULL */
+	/* safetensors: read from here, several files in sequence */
+	struct io *many;
+	/* safetensors: any type; only the table is read, not the values */
+	int bits;
+	format_pair_fn *pair;	/* safetensors: called with all metadata, or NULL */
 	void *arg;
 };
 
-/* format_guess(path): the enum format_id that the ending of the file name
- * stands for, or -1 when it stands for none. */
+/* Return the enum format_id for the ending of a file name, or -1. */
 int format_guess(const char *path);
-/* format_seen(p, n): the one that a file begins so; -1: none that is known. */
+/* Return the format that a file begins with, or -1. */
 int format_seen(const unsigned char *p, size_t n);
 extern const char *const format_names[];	/* for num_choice */
 
 struct format_source;
-/* Opens path (NULL or "-": standard input).  The values are read in the order
- * of the schema's tensors.  With opts.many the next of the files in it, path
- * being its name; *out is NULL when there are no more. */
+/* Open path (NULL or "-": standard input). Values are read in the order of the schema's
+ * tensors. With opts.many, open the next file in it, named path; *out is NULL after the
+ * last. */
 int format_open(struct format_source **out, enum format_id f, const char *path,
     const struct format_opts *o, struct err *e);
 const struct schema *format_schema(const struct format_source *s);
-/* The file's key=value metadata (__metadata__ in safetensors).  Pairs that are
- * too long, or whose key a stream cannot carry, are left out. */
+/* The file's key=value metadata (__metadata__ in safetensors), without pairs that are
+ * too long or whose key a stream cannot hold. */
 const struct text_kv *format_note(const struct format_source *s);
-/* How many pairs of its metadata are not in format_note, since no shard carries them. */
+/* Number of metadata pairs not in format_note, because no shard can hold them. */
 uint64_t format_unnoted(const struct format_source *s);
-/* Where the data of a safetensors file begins; they are without holes, in the
- * order of the schema. */
+/* Where the data of a safetensors file begins; it has no holes and is in the schema's
+ * order. */
 uint64_t format_where(const struct format_source *s);
-/* safetensors_index(path, fn, about, arg, e): calls fn for each tensor that a
- * model.safetensors.index.json names, and the file it is in; and about, if it is
- * not NULL, for what is text in its metadata. */
+/* Call fn for each tensor that a model.safetensors.index.json names, with its file; and
+ * about, unless NULL, for text in its metadata. */
 int safetensors_index(const char *path, format_pair_fn *fn,
     format_pair_fn *about, void *arg, struct err *e);
-/* Where a tensor that is in a file is a slice of another, as an index says. */
+/* A tensor of a file that is a slice of another, according to an index. */
 struct format_slice {
 	const char *name;
 	int ndim;
@@ -79,19 +79,18 @@ struct format_slice {
 };
 typedef int format_slice_fn(void *arg, const struct format_slice *s,
     struct err *e);
-/* safetensors_slices(path, rank, fn, arg, e): calls fn for each tensor that such an
- * index names; rank[0] of rank[1] are what it says of itself, if it does. */
+/* Call fn for each tensor that such an index names. rank: its own rank[0] of rank[1],
+ * if it states them. */
 int safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
     void *arg, struct err *e);
-/* safetensors_quote(b, s, e): a JSON string, quotes and all. */
+/* Write a JSON string with its quotes. */
 int safetensors_quote(struct buf *b, const char *s, struct err *e);
 /* Reads the next n values in canonical order, as f32: exactly n, or an error.
  * A value that f32 cannot hold exactly is refused, with the tensor's name and
  * the index, unless it is f64 and opts.round is set.  A finite value beyond the range of f32
  * is always refused. */
 int format_read(struct format_source *s, float *x, size_t n, struct err *e);
-/* To be called after the last value: checks that the file ends where it should
- * and that its checksums agree. */
+/* Call after the last value: check the end of the file and its checksums. */
 int format_end(struct format_source *s, struct err *e);
 /* How many of the values read so far were rounded to f32. */
 uint64_t format_rounded(const struct format_source *s);

@@ -34,7 +34,8 @@ struct gguf {
 	const char *path;
 	uint64_t size, align;
 	struct pack_sum *sum;	/* of a value, while one is read */
-	char what[64 + SCHEMA_MAX_NAME];	/* which key or tensor, for messages */
+	/* current key or tensor, for messages */
+	char what[64 + SCHEMA_MAX_NAME];
 	struct gguf_span {
 		uint64_t at, bytes;
 		struct schema_tensor t;
@@ -89,7 +90,7 @@ gguf_u64(struct gguf *g, uint64_t *v, struct err *e)
 	return r;
 }
 
-/* A name of at most max bytes, which has max + 1. */
+/* Read a name of at most max bytes; name has room for max + 1. */
 static int
 gguf_name(struct gguf *g, char *name, size_t max, struct err *e)
 {
@@ -111,7 +112,7 @@ gguf_name(struct gguf *g, char *name, size_t max, struct err *e)
 
 /* ---- metadata ---- */
 
-/* Values that are only hashed, as long as the file has them. */
+/* Hash values without keeping them; the file must have them. */
 static int
 gguf_pass(struct gguf *g, uint64_t n, size_t size, struct err *e)
 {
@@ -137,7 +138,7 @@ gguf_string(struct gguf *g, struct err *e)
 	return r < 0 ? r : gguf_pass(g, n, 1, e);
 }
 
-/* What is left of an array, and of those that it is in. */
+/* What remains of an array and of the arrays around it. */
 struct gguf_level {
 	uint32_t type;
 	uint64_t left;
@@ -286,7 +287,7 @@ gguf_release(struct gguf_keys *keys)
 
 /* ---- tensors ---- */
 
-/* Its shape, the innermost dimension last. */
+/* Read the shape, innermost dimension last. */
 static int
 gguf_shape(struct gguf *g, struct schema_tensor *t, struct err *e)
 {
@@ -306,7 +307,7 @@ gguf_shape(struct gguf *g, struct schema_tensor *t, struct err *e)
 	return 0;
 }
 
-/* The plain types of ggml, by its numbers. */
+/* Return our type for a plain type of ggml. */
 static unsigned
 gguf_plain(uint32_t n)
 {
@@ -319,7 +320,7 @@ gguf_plain(uint32_t n)
 	return plain[n];
 }
 
-/* Of blocks the last dimension becomes bytes. */
+/* Set the type; for blocks the last dimension becomes bytes. */
 static int
 gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
 {
@@ -347,7 +348,7 @@ gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
 	return 0;
 }
 
-/* How many bytes it has, which the file must have. */
+/* Compute the tensor's size, which the file must contain. */
 static int
 gguf_long(struct gguf *g, struct gguf_span *s, struct err *e)
 {
@@ -406,7 +407,8 @@ gguf_up(const struct gguf *g, uint64_t at)
 	return (at + g->align - 1) / g->align * g->align;
 }
 
-/* One behind the other to the end of the file, whose data begin at `base'. */
+/* Check that tensors follow each other to the end of the file; data begins at
+ * `base'. */
 static int
 gguf_place(struct gguf *g, uint64_t base, struct err *e)
 {

@@ -7,7 +7,7 @@
 #include "files/format_impl.h"
 #include "files/npy.h"
 
-/* A text, with the position of parsing and its end. */
+/* Text with the parser's position and its end. */
 struct npy_text {
 	const char *p, *end;
 	const char *what;
@@ -27,7 +27,7 @@ npy_space(struct npy_text *t)
 		t->p++;
 }
 
-/* One character, blanks before it skipped; 1 when it was there. */
+/* Parse one character after blanks; 1 if it was there. */
 static int
 npy_char(struct npy_text *t, char c)
 {
@@ -50,7 +50,7 @@ npy_word(struct npy_text *t, const char *word)
 	return 1;
 }
 
-/* 'text' or "text", without escapes. */
+/* Parse 'text' or "text", without escapes. */
 static int
 npy_string(struct npy_text *t, char *out, size_t cap, struct err *e)
 {
@@ -92,7 +92,7 @@ npy_int(struct npy_text *t, uint64_t *out, struct err *e)
 	return 0;
 }
 
-/* (), (3,), (3, 4), (3, 4,); but (3) is a number in Python. */
+/* Parse (), (3,), (3, 4) or (3, 4,); (3) is a number in Python. */
 static int
 npy_shape(struct npy_text *t, struct npy_head *h, struct err *e)
 {
@@ -140,7 +140,7 @@ npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
 	if (strchr(s, 'O') != NULL)
 		return err_set(e, ERR_DATA, "unsupported: %s holds pickled "
 		    "Python objects (dtype '%s')", t->what, s);
-	/* a byte order that is not said, or "=", is that of little-endian machines */
+	/* no byte order, or "=", means that of little-endian machines */
 	name = s + (s[0] != '\0' && strchr("<>=|", s[0]) != NULL);
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if ((strcmp(name, known[i].name) == 0 && (s[0] != '|' ||
@@ -153,7 +153,7 @@ npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
 	return err_set(e, ERR_DATA, "unsupported: %s has dtype '%s'", t->what, s);
 }
 
-/* Parses one key and its value.  seen has a bit for each key found so far. */
+/* Parse one key and its value. seen has a bit per key found so far. */
 static int
 npy_pair(struct npy_text *t, struct npy_head *h, unsigned *seen, struct err *e)
 {
@@ -203,7 +203,7 @@ npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
 	npy_space(&t);
 	if (seen != 7 || t.p != t.end)
 		return npy_bad(&t, e);
-	/* both orders are the same where but one dimension is more than 1 */
+	/* both orders are equal if at most one dimension exceeds 1 */
 	for (d = 0; d < h->ndim; d++) {
 		wide += h->dim[d] != 1;
 		empty |= h->dim[d] == 0;

@@ -24,25 +24,23 @@ struct npy_head {
 	uint64_t dim[SCHEMA_MAX_DIM];
 };
 
-/* A function that reads n bytes to p, fewer only at the end of the input, and
- * sets *got to their number. */
+/* Read n bytes to p, fewer only at the end of the input, and set *got. */
 typedef int npy_get(void *from, void *p, size_t n, size_t *got, struct err *e);
 
-/* npy_read(h, get, from, what, e): reads a head through get, which is called
- * with `from'.  `what' names the input in messages, for example
- * "'f.npz', entry 'w.npy'". */
+/* Read a head through get, called with `from'. `what' names the input in messages, for
+ * example "'f.npz', entry 'w.npy'". */
 int npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
     struct err *e);
 
-/* npy_parse: parses only the dict, which must have each of its three keys
- * exactly once and no other.  Several dimensions in Fortran order are refused. */
+/* Parse the dict, which must have each of its three keys exactly once and no other.
+ * Several dimensions in Fortran order are refused. */
 int npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
     struct err *e);
 
-/* npy_has(dtype): whether NumPy has this type; if not, f32 is written. */
+/* Return whether NumPy has this type; if not, f32 is written. */
 int npy_has(unsigned dtype);
-/* npy_make: makes a whole head, version 1.0, as numpy writes it.  dtype is the
- * type in the file, which cannot be bf16, because numpy does not have it. */
+/* Make a whole head, version 1.0, as numpy writes it. dtype cannot be bf16, which numpy
+ * lacks. */
 int npy_make(struct buf *out, const struct schema_tensor *t, unsigned dtype,
     struct err *e);
 

@@ -66,7 +66,7 @@ npz_end_bad(const char *name, struct err *e)
 	return err_set(e, ERR_DATA, "corrupt: directory of '%s'", name);
 }
 
-/* The zip64 record, when the locator is there. */
+/* Read the zip64 record if the locator is present. */
 static int
 npz_end64(struct npz_record *z, int fd, const char *name, struct err *e)
 {
@@ -95,8 +95,8 @@ npz_end64(struct npz_record *z, int fd, const char *name, struct err *e)
 	return 0;
 }
 
-/* The file of size bytes ends with the end record of a zip without a comment, and
- * the directory is just before it.  *n is the number of entries it states. */
+/* Check that the file of size bytes ends with the end record of a zip without a
+ * comment, directly after the directory. *n is the stated number of entries. */
 static int
 npz_ends(const struct format_source *s, uint64_t size, uint64_t *n,
     struct err *e)
@@ -156,7 +156,7 @@ npz_start(struct format_source *s, struct err *e)
 	return arc_open(&z->a, z->io, ARC_ZIP, e);
 }
 
-/* A Mac puts ._NAME beside each NAME. */
+/* Return whether the entry counts: macOS adds ._NAME to each NAME. */
 static int
 npz_wants(const struct format_source *s, const char *entry, size_t n)
 {
@@ -168,7 +168,7 @@ npz_wants(const struct format_source *s, const char *entry, size_t n)
 	return strncmp(base, "._", 2) != 0 && format_wants(s, name);
 }
 
-/* The next entry's name without ".npy"; "" at the end. */
+/* Return the next entry's name without ".npy"; "" at the end. */
 static int
 npz_entry(struct format_source *s, char *name, size_t cap, struct err *e)
 {
@@ -247,7 +247,7 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 		    (r = alloc_grow(&s->swap, &cap, s->schema.n, 1, e)) == 0)
 			s->swap[s->schema.n - 1] = h.swap;
 	}
-	/* two entries at one place are one to libarchive */
+	/* libarchive takes two entries at one place for one */
 	if (r == 0 && s->schema.n + z->passed != entries)
 		r = err_set(e, ERR_DATA, "corrupt: '%s' should have %llu "
 		    "entries, %zu can be read", s->name,
@@ -255,8 +255,8 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	return r == 0 ? npz_start(s, e) : r;
 }
 
-/* In the second reading the entries must be the same as in the first; otherwise
- * the file was changed in between. */
+/* Entries must be the same in the second reading; otherwise the file was changed in
+ * between. */
 static int
 npz_begin(struct format_source *s, struct err *e)
 {
@@ -292,7 +292,7 @@ npz_bytes(struct format_source *s, void *p, size_t n, struct err *e)
 	    "shape", z->entry.what);
 }
 
-/* Reading to the end of the entry is what makes the CRC be checked. */
+/* Read the entry to its end, which checks the CRC. */
 static int
 npz_end(struct format_source *s, struct err *e)
 {

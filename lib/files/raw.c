@@ -9,7 +9,7 @@
 #include "files/format_impl.h"
 #include "files/seekable.h"
 
-/* Where only the file's name says so, what begins as another kind is not raw. */
+/* Refuse a file that begins as another format, if only its name suggested raw. */
 static int
 raw_guessed(struct format_source *s, struct err *e)
 {
@@ -59,7 +59,7 @@ const struct backend_in raw_in = {
 	raw_open, NULL, format_take, NULL, format_last, NULL
 };
 
-/* Whatever dtype the tensor had, raw is f32. */
+/* raw is f32, whatever the tensor's dtype. */
 static int
 raw_create(struct format_sink *s, struct err *e)
 {

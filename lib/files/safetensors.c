@@ -1,8 +1,8 @@
 /*
- * safetensors: a length, a JSON header, the data of all tensors without holes
- * or overlaps.  The header is walked through a window and its entries are
- * given to jansson one at a time, so that neither a long nor a hostile header
- * costs memory.  lib/front/tell.c, which reads events, is the other includer of jansson.h.
+ * safetensors: a length, a JSON header, the data of all tensors without holes or
+ * overlaps. The header is read through a window and passed to jansson entry by entry,
+ * so that a long or hostile header needs no memory. lib/front/tell.c, which reads
+ * events, also includes jansson.h.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -37,11 +37,11 @@ struct safetensors_text {
 	const struct format_opts *o;
 	char *p;		/* SAFETENSORS_WINDOW bytes */
 	size_t at, have;
-	uint64_t left;		/* of the header, beyond the window */
+	uint64_t left;		/* of the header, after the window */
 	uint64_t base;		/* of p[0] in the file */
 };
 
-/* Where the data of a tensor lies. */
+/* Position of a tensor's data. */
 struct safetensors_span {
 	uint64_t begin, end;
 	size_t tensor;
@@ -59,7 +59,7 @@ safetensors_bad(const struct safetensors_text *t, const char *why,
 	    t->s->name, why);
 }
 
-/* At least half a window ahead, or all that is left. */
+/* Fill at least half the window, or all that is left. */
 static int
 safetensors_fill(struct safetensors_text *t, struct err *e)
 {
@@ -85,8 +85,7 @@ safetensors_fill(struct safetensors_text *t, struct err *e)
 	return 0;
 }
 
-/* Skips blanks and returns the character after them without taking it; 0 at
- * the end. */
+/* Skip blanks and peek at the next character; 0 at the end. */
 static int
 safetensors_peek(struct safetensors_text *t, char *c, struct err *e)
 {
@@ -120,7 +119,7 @@ safetensors_want(struct safetensors_text *t, char want, struct err *e)
 	return 0;
 }
 
-/* One JSON value that begins with `first', of at most max bytes. */
+/* Parse one JSON value that begins with `first', of at most max bytes. */
 static int
 safetensors_json(struct safetensors_text *t, char first, size_t max,
     json_t **out, struct err *e)
@@ -153,7 +152,7 @@ safetensors_json(struct safetensors_text *t, char first, size_t max,
 	return safetensors_bad(t, je.text, e);
 }
 
-/* One JSON value, of whatever kind. */
+/* Parse one JSON value of any kind. */
 static int
 safetensors_any(struct safetensors_text *t, json_t **out, struct err *e)
 {
@@ -165,7 +164,7 @@ safetensors_any(struct safetensors_text *t, json_t **out, struct err *e)
 	    e);
 }
 
-/* The next key of an object, as a string; NULL after its last. */
+/* Parse the next key of an object; NULL after its last. */
 static int
 safetensors_key(struct safetensors_text *t, int first, json_t **key,
     struct err *e)
@@ -191,7 +190,7 @@ safetensors_key(struct safetensors_text *t, int first, json_t **key,
 	return r;
 }
 
-/* Each pair of an object whose values are text, of no more than max bytes. */
+/* Call fn for each text pair of an object, up to max bytes. */
 static int
 safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
     void *arg, struct err *e)
@@ -214,8 +213,8 @@ safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
 
 /* ---- what the header says ---- */
 
-/* Keeps the metadata that a stream can carry, short values with valid keys, and counts
- * the rest. */
+/* Keep metadata that a stream can hold, short values with valid keys, and count the
+ * rest. */
 static int
 safetensors_note(struct format_source *s, const char *key, const char *value,
     struct err *e)
@@ -246,8 +245,7 @@ safetensors_metadata(void *arg, const char *key, const char *value, struct err *
 	return r == 0 ? safetensors_note(t->s, key, value, e) : r;
 }
 
-/* A JSON array of whole numbers, none negative; -1 if it is something else or
- * longer than cap. */
+/* Read a JSON array of non-negative integers; -1 for anything else or more than cap. */
 static int
 safetensors_numbers(const json_t *a, uint64_t *v, size_t cap)
 {
@@ -265,7 +263,7 @@ safetensors_numbers(const json_t *a, uint64_t *v, size_t cap)
 	return (int)n;
 }
 
-/* The place of a tensor, SIZE_MAX of one that is left out. */
+/* Record a tensor's position, SIZE_MAX if it is excluded. */
 static int
 safetensors_span(struct safetensors_spans *s, const uint64_t at[2], size_t tensor,
     struct err *e)
@@ -380,8 +378,7 @@ safetensors_by_place(const void *a, const void *b)
 	return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
 }
 
-/* The schema in the order of the data; each name is given up as soon as it
- * was copied. */
+/* Make the schema in the order of the data; each name is freed once copied. */
 static int
 safetensors_order(struct format_source *s, struct safetensors_spans *spans,
     struct err *e)
@@ -429,8 +426,8 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 	return r;
 }
 
-/* Refuses a file of another kind.  For most kinds the first 8 bytes tell; where they
- * cannot be right, more is looked at. */
+/* Refuse a file of another format. The first 8 bytes decide for most; if they cannot be
+ * right, more is read. */
 static int
 safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
     struct err *e)
@@ -444,7 +441,7 @@ safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
 	memcpy(p, b, 8);
 	if ((r = io_peek(s->io, p + 8, sizeof(p) - 8, &got, e)) < 0)
 		return r;
-	/* one of ours whose length cannot be right is no other file */
+	/* our own file with an impossible length is not another format */
 	return p[8] == '{' || (!wrong && magic_name(p, 8 + got) == NULL) ? 0 :
 	    format_strange(s, "a safetensors file", p, 8 + got, e);
 }
@@ -488,7 +485,7 @@ safetensors_open(struct format_source *s, const struct format_opts *o,
 
 /* ---- the index of many files ---- */
 
-/* Metadata, of which text and whole numbers are told; what is no object says nothing. */
+/* Pass text and integers of the metadata on; ignore metadata that is not an object. */
 static int
 safetensors_about(struct safetensors_text *t, format_pair_fn *about, void *arg,
     struct err *e)
@@ -511,8 +508,7 @@ safetensors_about(struct safetensors_text *t, format_pair_fn *about, void *arg,
 	return r;
 }
 
-/* An object, of which weight_map and metadata are used and the rest is not looked
- * at. */
+/* Parse an object; only weight_map and metadata are used. */
 static int
 safetensors_index_of(struct safetensors_text *t, format_pair_fn *fn,
     format_pair_fn *about, void *arg, struct err *e)
@@ -627,7 +623,7 @@ safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
 	return r;
 }
 
-/* Passes over the tensors that are left out before the open one. */
+/* Skip the excluded tensors before the open one. */
 static int
 safetensors_begin(struct format_source *s, struct err *e)
 {
@@ -720,8 +716,7 @@ safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
 	return buf_puts(b, text, e);
 }
 
-/* Makes the whole header, entry by entry, and either writes it to the file or
- * only counts it.  Its length is added to *size. */
+/* Write the header entry by entry, or only count it. Its length is added to *size. */
 static int
 safetensors_header(struct format_sink *s, int write, uint64_t *size,
     struct err *e)
@@ -751,8 +746,8 @@ safetensors_header(struct format_sink *s, int write, uint64_t *size,
 	return r;
 }
 
-/* The header's length comes before it, so it is made twice, first to count it:
- * it is never held in memory. */
+/* The length precedes the header, so the header is made twice, first to count it, and
+ * never held in memory. */
 static int
 safetensors_create(struct format_sink *s, struct err *e)
 {

@@ -35,7 +35,7 @@ struct zst_out {
 
 /* ---- reading ---- */
 
-/* More of the file, when all that was read is used. */
+/* Read more of the file when all input is used. */
 static int
 zst_fill(struct zst_in *z, struct err *e)
 {
@@ -60,8 +60,8 @@ zst_wide(struct err *e)
 	    1 << (ZST_WINDOW - 20));
 }
 
-/* The window that a frame of `says' bytes asks for (RFC 8878, 3.1.1.1.2).  The library
- * looks at it only where a frame does not fit into its buffers. */
+/* Return the window of a frame of `says' bytes (RFC 8878, 3.1.1.1.2). The library
+ * checks it only if a frame exceeds its buffers. */
 static uint64_t
 zst_window(const unsigned char *head, uint64_t says)
 {
@@ -77,7 +77,7 @@ zst_head(struct zst_in *z, struct err *e)
 
 	if (r < 0)
 		return r;
-	/* frames that one is to skip have another magic */
+	/* skippable frames have another magic number */
 	if (z->in.size < 4 || bytes_le32(z->p) != ZST_MAGIC)
 		return err_set(e, ERR_DATA, "corrupt: no zstd frame");
 	z->says = ZSTD_getFrameContentSize(z->p, z->in.size);
@@ -134,7 +134,7 @@ zst_bad(size_t code, struct err *e)
 	}
 }
 
-/* Some bytes; *got is 0 only at the frame's end. */
+/* Unpack some bytes; *got is 0 only at the frame's end. */
 static int
 zst_some(struct zst_in *z, void *p, size_t n, size_t *got, struct err *e)
 {
