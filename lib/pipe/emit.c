@@ -39,7 +39,7 @@ emit_text(struct emit *j, const char *s)
 	(void)fputc('"', j->f);
 }
 
-/* The comma before and the name of what comes now. */
+/* Write the comma before a member, and its name. */
 static void
 emit_place(struct emit *j, const char *key)
 {
@@ -94,7 +94,7 @@ emit_u64(struct emit *j, const char *key, uint64_t v)
 	(void)fprintf(j->f, "%llu", (unsigned long long)v);
 }
 
-/* With as few digits as give the same number again. */
+/* Write the number with the fewest digits that restore it. */
 static void
 emit_number(struct emit *j, const char *key, double v, int digits, int single)
 {

@@ -18,7 +18,7 @@
 
 enum { EVENT_FIELDS = 4 };
 
-/* The schema.  u: a number of things, f: a number, s: a text. */
+/* The schema. u: a count, f: a number, s: a text. */
 static const struct event_row {
 	const char *name;
 	struct { char type; const char *name; } field[EVENT_FIELDS + 1];
@@ -50,8 +50,7 @@ event_write(int fd, const char *line, size_t n)
 	(void)signal(SIGPIPE, was);
 }
 
-/* Takes the number of a descriptor that is open, at least 2, or a file that events
- * are appended to. */
+/* Parse the number of an open descriptor, at least 2, or a file to append events to. */
 static int
 event_open(void *own, const struct opt *row, const char *val, struct err *e)
 {

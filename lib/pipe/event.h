@@ -1,8 +1,7 @@
 /*
- * Events: what happens in a run, for the programs that watch it.  An event is a
- * line of JSON on the descriptor that --events names, written by one write(2), so
- * that the lines of several programs do not mix.  The table in event.c is the whole
- * schema; ace-cloud(1), EVENTS, explains it.
+ * Events of a run for programs that watch it. An event is a line of JSON on the
+ * descriptor of --events, written by one write(2), so that lines of several programs do
+ * not mix. The table in event.c is the schema; ace-cloud(1), EVENTS, explains it.
  */
 #ifndef ACE_EVENT_H
 #define ACE_EVENT_H
@@ -12,7 +11,7 @@
 struct err;
 struct filter;
 
-/* The row of --events, of an int; and for the table of a filter. */
+/* Row of --events, for an int; and for the table of a filter. */
 extern const struct opt event_opts[];
 #define FILTER_OPT_EVENTS { .type = OPT_IS_ROWS, .rows = event_opts, .shared = 1, \
 	.at = offsetof(struct filter, events) }
@@ -20,19 +19,19 @@ extern const struct opt event_opts[];
 enum event {
 	EVENT_SENT,		/* round, values, bytes: a shard was coded */
 	EVENT_RECEIPT,		/* round, result, reason: the receiver answered */
-	EVENT_AVERAGE,		/* round, participants, values, bytes: it came back */
-	EVENT_WAITS,		/* round, missing, text: who is waited for */
+	/* round, participants, values, bytes: the average returned */
+	EVENT_AVERAGE,
+	EVENT_WAITS,		/* round, missing, text: devices waited for */
 	EVENT_CLOSED,		/* round, participants, excluded, weight */
 	EVENT_N
 };
 
-/* event_say(f, ev, ...): write the event to f's descriptor, if it has one.  The
- * arguments are the fields of ev in the order above: uint64_t for counts and
- * sizes, double for weights, const char * for texts (NULL: "").  A reader that has
- * gone does not stop the program. */
+/* Write the event to f's descriptor, if it has one. The arguments are the fields of ev
+ * in the order above: uint64_t for counts and sizes, double for weights, const char *
+ * for texts (NULL: ""). Write errors do not stop the program. */
 void event_say(const struct filter *f, enum event ev, ...);
 
-/* event_name(ev): the value of the member "event". */
+/* Return the value of the member "event". */
 const char *event_name(enum event ev);
 
 #endif

@@ -8,8 +8,8 @@
 #include "base/version.h"
 #include "pipe/filter.h"
 
-/* 1 if word is the option -c, or --name, in one of its forms; *two: its argument
- * is the next word. */
+/* Return 1 if word is the option -c or --name in any form; *two: its argument is the
+ * next word. */
 static int
 filter_is(const char *word, char c, const char *name, int *two)
 {
@@ -22,9 +22,9 @@ filter_is(const char *word, char c, const char *name, int *two)
 	    strncmp(word + 2, name, n) == 0 && word[n + 2] == '=');
 }
 
-/* The options on one line; what is not plain text becomes '?'.  Operands, the
- * output and the threads are left out: the same shards under other file names,
- * in another order, or by other threads, give the same bytes. */
+/* Write the options of a command line; bytes that are not plain text become '?'.
+ * Operands, the output and the number of threads are omitted, because the result does
+ * not depend on them. */
 void
 filter_line(const char *tool, int argc, char *const *argv,
     char out[FILTER_LINE])
@@ -73,7 +73,7 @@ const struct opt filter_opts_file[] = {
 
 static const char *const filter_omits[] = { "provenance", "schema", NULL };
 
-/* Leave out what a list with commas names. */
+/* Omit what a comma-separated list names. */
 static int
 filter_omit(void *arg, const struct opt *row, const char *list, struct err *e)
 {
@@ -131,7 +131,7 @@ filter_release(struct filter *f)
 	schema_release(&f->schema);
 }
 
-/* The schema of the first stream in path that has one. */
+/* Return the schema of the first stream in path that has one. */
 int
 filter_schema(void *arg, const struct opt *row, const char *path, struct err *e)
 {
@@ -256,7 +256,7 @@ filter_copy(struct reader *r, struct writer *w, struct err *e)
 	return k < 0 ? k : filter_rest(r, w, e);
 }
 
-/* All of r, which is freed, if k, of opening it, is 0. */
+/* Copy and free r; k is the result of opening it. */
 static int
 filter_copy_all(struct reader *r, int k, struct writer *w, struct err *e)
 {

@@ -1,7 +1,4 @@
-/*
- * Which shards are meant: by step, device and kind, as the options --step,
- * --device and --kind say.
- */
+/* Select shards by step, device and kind: options --step, --device and --kind. */
 #ifndef ACE_PICK_H
 #define ACE_PICK_H
 
@@ -14,7 +11,7 @@ struct filter;
 struct reader;
 struct shard;
 
-/* For OPT_PART, with struct pick: all three, and but for the kind. */
+/* For OPT_PART, with struct pick: all three options, or without --kind. */
 extern const struct opt pick_opts[], pick_step_opts[];
 
 struct pick {
@@ -24,20 +21,17 @@ struct pick {
 };
 #define PICK_INIT { 0, UINT64_MAX, NULL, -1 }
 
-/* pick_given(p): 1 unless all shards are meant. */
+/* Return 1 unless all shards are selected. */
 int pick_given(const struct pick *p);
-/* pick_wants(p, s): 1 when the shard is meant. */
+/* Return 1 if the shard is selected. */
 int pick_wants(const struct pick *p, const struct shard *s);
-/* pick_tensor(glob, name): 1 when a tensor of this name is meant; glob NULL:
- * all are. */
+/* Return 1 if a tensor of this name is selected; glob NULL: all are. */
 int pick_tensor(const char *glob, const char *name);
-/* pick_pass(r, e): reads the shard that r stands at to its end, and as little of
- * it as can be. */
+/* Read to the end of the shard that r stands at, skipping as much as possible. */
 int pick_pass(struct reader *r, struct err *e);
 
-/* pick_each(p, f, path, fn, arg, e): calls fn for each shard that is meant of an
- * operand (pipe/source.h) of program f; fn reads it to its end.  from: the file
- * that it stands in. */
+/* Call fn for each selected shard of an operand (pipe/source.h) of program f; fn reads
+ * it to its end. from: the shard's file. */
 typedef int pick_fn(void *arg, struct reader *r, const char *from,
     struct err *e);
 int pick_each(const struct pick *p, const struct filter *f, const char *path,

@@ -1,6 +1,6 @@
 /*
- * A program that reads or writes streams, from its command line to its exit
- * status.  Rows OPT_SHARED of its options are for its struct filter.
+ * A program that reads or writes streams, from command line to exit status. OPT_SHARED
+ * rows of its options set its struct filter.
  */
 #ifndef ACE_PROGRAM_H
 #define ACE_PROGRAM_H
@@ -11,13 +11,14 @@
 struct program {
 	struct cli cli;
 	struct filter f;
-	/* how inputs are opened, see struct filter; NULL: by io_open */
+	/* opens inputs, see struct filter; NULL: io_open */
 	int (*open)(struct io **out, const char *path, struct err *e);
-	cli_run *run;		/* with commands: NULL, since each has one */
+	/* NULL for a program with commands, which have their own */
+	cli_run *run;
 };
 
-/* program_main(p, argc, argv, o): the program, whose options are o's unless
- * p->cli.own is set; returns the exit status. */
+/* Run the program and return its exit status. The options are o's unless p->cli.own is
+ * set. */
 int program_main(struct program *p, int argc, char **argv, void *o);
 
 #endif

@@ -5,8 +5,8 @@
 #include "base/temp.h"
 #include "pipe/scratch.h"
 
-/* The first bytes are kept in memory, in whole items, and the rest in the file, in
- * which there is a hole for those. */
+/* The first bytes are in memory, in whole items, and the rest in the file, which has a
+ * hole for the first ones. */
 
 static const char *
 scratch_name(const struct scratch *h)

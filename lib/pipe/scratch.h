@@ -1,6 +1,6 @@
 /*
- * Bytes that are put down and fetched again: in memory up to a limit, and
- * beyond it in a file without a name.
+ * Temporary storage of bytes: in memory up to a limit, beyond it in a file without a
+ * name.
  */
 #ifndef ACE_SCRATCH_H
 #define ACE_SCRATCH_H
@@ -14,35 +14,33 @@ struct err;
 
 struct scratch {
 	size_t most;		/* bytes in memory */
-	/* file(arg, fd, from, e): opens that file, which is ours from byte *from
-	 * on; NULL: temp_open does */
+	/* opens that file, which is ours from byte *from on; NULL: temp_open */
 	int (*file)(void *arg, int *fd, uint64_t *from, struct err *e);
 	void *arg;
-	const char *name;	/* for messages; NULL: values that wait */
+	const char *name;	/* for messages; NULL: "values that wait" */
 	/* private */
 	struct buf mem;
 	uint64_t n;		/* bytes, those in the file too */
-	uint64_t from;		/* in the file, where the first of all would be */
+	uint64_t from;		/* position in the file of the first item */
 	int fd, open;
 };
 #define SCRATCH_INIT(most) { (most), NULL, NULL, NULL, BUF_INIT, 0, 0, -1, 0 }
 
-/* scratch_put(h, p, n, at, e): puts down n bytes; *at is where, for scratch_get. */
+/* Store n bytes; *at is their position for scratch_get. */
 int scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at,
     struct err *e);
-/* scratch_next(h, n, all, p, e): *p is where the next n bytes will be in memory, so
- * that they can be made there; scratch_put does not copy them then.  NULL when they
- * will be in the file.  all: as many bytes as will come, as far as is known,
- * for which there is room then. */
+/* Set *p to where the next n bytes will be in memory, so that the caller can produce
+ * them there; scratch_put then does not copy. NULL if they will be in the file. all:
+ * the total that will come, if known, to make room for. */
 int scratch_next(struct scratch *h, size_t n, uint64_t all, void **p,
     struct err *e);
-/* scratch_get(h, at, p, n, e): n bytes from there, of one item or of several. */
+/* Read n bytes from there, of one item or several. */
 int scratch_get(const struct scratch *h, uint64_t at, void *p, size_t n,
     struct err *e);
-/* scratch_at(h, at): where the bytes put down there are in memory, until more are put down
- * or all are forgotten; NULL when they are in the file. */
+/* Return where those bytes are in memory, valid until the next store or clear; NULL if
+ * they are in the file. */
 void *scratch_at(const struct scratch *h, uint64_t at);
-/* scratch_clear(h): forgets all bytes. */
+/* Forget all bytes. */
 void scratch_clear(struct scratch *h);
 void scratch_release(struct scratch *h);
 

@@ -20,8 +20,8 @@ enum {
 	SIGN_NAME = 1024
 };
 
-/* What stands before the 32 bytes of a key in DER: that it is an Ed25519 key
- * (RFC 8410), as PKCS #8 for secret ones, SubjectPublicKeyInfo for public. */
+/* DER before the 32 bytes of an Ed25519 key (RFC 8410): PKCS #8 for secret keys,
+ * SubjectPublicKeyInfo for public ones. */
 static const unsigned char sign_secret[16] = { 0x30, 0x2e, 0x02, 0x01, 0x00,
 	0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20 };
 static const unsigned char sign_public[12] = { 0x30, 0x2a, 0x30, 0x05, 0x06,
@@ -94,7 +94,7 @@ sign_sum_get(struct sign_sum *s, unsigned char out[SIGN_HASH])
 
 /* ---- files ---- */
 
-/* All of a small file as text. NULL and *r < 0: an error. */
+/* Read a small file as text. NULL and *r < 0 on errors. */
 static char *
 sign_text(const char *path, int *r, struct err *e)
 {
@@ -123,7 +123,7 @@ sign_text(const char *path, int *r, struct err *e)
 	return text;
 }
 
-/* The key in the base64 of DER, behind what says that it is one: 0 or -1. */
+/* Decode a key from the base64 of DER with this head: 0 or -1. */
 static int
 sign_der(unsigned char key[SIGN_KEY], const unsigned char *head, size_t n_head,
     const char *text, size_t n)
@@ -227,8 +227,8 @@ sign_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* One line, without its end: a name, which may have blanks and #, and after the last
- * blank the key. */
+/* Parse a line: a name, which may contain blanks and #, and the key after the last
+ * blank. */
 static int
 sign_ring_line(struct sign_ring *r, char *name, struct err *e)
 {

@@ -1,8 +1,7 @@
 /*
- * Who made a shard: Ed25519 signatures over BLAKE2b, both libsodium's
- * (ace-stream(5), SIGNATURES). The checksums in a stream are made to find
- * accidents, and somebody who wants to finds other bytes with the same one;
- * nobody does with BLAKE2b.
+ * Signatures of shards: Ed25519 over BLAKE2b, from libsodium (ace-stream(5),
+ * SIGNATURES). A stream's checksums detect accidents only: an attacker can find other
+ * bytes with the same checksum, but not with the same BLAKE2b.
  */
 #ifndef ACE_SIGN_H
 #define ACE_SIGN_H
@@ -23,12 +22,11 @@ enum {
 
 struct sign_sum;
 
-/* sign_sum_new(e): NULL when there is no memory, or no libsodium. */
+/* Return NULL if there is no memory or no libsodium. */
 struct sign_sum *sign_sum_new(struct err *e);
 void sign_sum_free(struct sign_sum *s);
-/* sign_sum_begin(s, sh, sc, e): a shard begins; its schema and its SHRD are the
- * first of what is signed. sign_sum_add: and the unpacked payload of each frame
- * that follows, in their order, p of n bytes. */
+/* Begin a shard: schema and SHRD are signed first. sign_sum_add: add the unpacked
+ * payload p[n] of each later frame, in order. */
 int sign_sum_begin(struct sign_sum *s, const struct shard *sh,
     const struct schema *sc, struct err *e);
 void sign_sum_add(struct sign_sum *s, uint32_t type, const unsigned char *p,
@@ -38,37 +36,34 @@ void sign_sum_add(struct sign_sum *s, uint32_t type, const unsigned char *p,
 
 struct sign_key;		/* secret */
 
-/* sign_key_read(path, e): the Ed25519 key in a PEM file (PKCS #8), such as
- * `openssl genpkey -algorithm ed25519' makes. NULL: -ERR_SYS, -ERR_DATA what is
- * no such key, -ERR_REFUSED a file that others can read; in e. */
+/* Read the Ed25519 key of a PEM file (PKCS #8), as made by `openssl genpkey -algorithm
+ * ed25519'. NULL with -ERR_SYS, -ERR_DATA for another kind of file, -ERR_REFUSED for a
+ * file that others can read, in e. */
 struct sign_key *sign_key_read(const char *path, struct err *e);
 void sign_key_free(struct sign_key *k);
 
 struct sign_ring;		/* public ones, by device */
 
-/* sign_ring_read(path, e): lines of a device's name and a public key of it in
- * base64 (SubjectPublicKeyInfo, as in a PEM file between its first and its last
- * line); a device may have several, # begins a comment. NULL as above. */
+/* Read lines of a device's name and its public key in base64 (SubjectPublicKeyInfo, as
+ * between the first and last line of a PEM file). A device may have several keys; #
+ * begins a comment. NULL as above. */
 struct sign_ring *sign_ring_read(const char *path, struct err *e);
 void sign_ring_free(struct sign_ring *r);
 
 /* ---- signing ---- */
 
-/* sign_make(k, s, out): the payload of sIGN for what s added up. s begins anew
- * with the next shard. */
+/* Write the payload of sIGN for the sum. s is reset for the next shard. */
 void sign_make(const struct sign_key *k, struct sign_sum *s,
     unsigned char out[SIGN_SIZE]);
 
-/*
- * sign_check(r, device, s, p, n, e): whether the payload p of n bytes signs what
- * s added up, with a key that r has for this device. 0; -ERR_DATA when it is
- * malformed or of other bytes; -ERR_REFUSED when the key is not in r.
- */
+/* Check that payload p[n] signs the sum with one of this device's keys in r. Return 0;
+ * -ERR_DATA if it is malformed or signs other bytes; -ERR_REFUSED if the key is not in
+ * r. */
 int sign_check(const struct sign_ring *r, const char *device,
     struct sign_sum *s, const unsigned char *p, size_t n, struct err *e);
 
-/* sign_who(p, out): the first characters of the public key in a payload, as a
- * key ring has them behind the 16 that all such keys begin with. */
+/* Write the first characters of a payload's public key, as in key rings after the 16
+ * characters that all such keys share. */
 enum { SIGN_WHO = 12 };
 void sign_who(const unsigned char p[SIGN_SIZE], char out[SIGN_WHO + 1]);
 

@@ -49,7 +49,7 @@ size_batch(struct size *z)
 	z->dir = z->body = 0;
 }
 
-/* See writer_entry: how many bytes a record takes in the directory. */
+/* Return the bytes of a record in the directory (writer_entry). */
 static size_t
 size_entry(uint64_t gap, uint32_t codec, int param, size_t len)
 {

@@ -19,23 +19,23 @@
 enum { SOURCE_DEPTH = 8 };	/* folders in folders */
 
 struct source {
-	const char *path;	/* the operand, NULL: standard input */
+	const char *path;	/* the operand; NULL: standard input */
 	char *name;		/* of the last file */
-	struct io *io;		/* what is not a folder, until it is given */
+	struct io *io;		/* an input that is not a folder, until returned */
 	struct arc *arc;	/* an archive, read from io */
 	struct arc_entry *entry;
-	unsigned char head[4];	/* of the entry: its first bytes, handed out */
+	unsigned char head[4];	/* first bytes of the entry, already read */
 	size_t nhead, at;	/* again from `at' on */
 	int folder;
 	const char *packed;	/* as what, or NULL */
-	char **file;		/* a folder's, sorted; `now' is next */
+	char **file;		/* files of a folder, sorted; `now' is next */
 	size_t n, cap, now;
 	size_t given;		/* files or entries */
 };
 
 /* ---- folders ---- */
 
-/* Numbers in names by their value: 9 before 10. */
+/* Compare names, with numbers by value: 9 before 10. */
 static int
 source_order(const void *pa, const void *pb)
 {
@@ -65,7 +65,8 @@ source_order(const void *pa, const void *pb)
 	return (*a == '/' ? 1 : *a) - (*b == '/' ? 1 : *b);
 }
 
-/* A spool keeps the model as a shard of step 0, which nobody sent. */
+/* Return whether it is the model, which a spool keeps as a shard of step 0 that nobody
+ * sent. */
 static int
 source_is_schema(const char *path)
 {
@@ -83,8 +84,8 @@ struct source_walk {
 static int source_folder(struct source *s, const char *dir, int depth,
     struct err *e);
 
-/* The name says that it is a stream, so that one whose first bytes are damaged is
- * not passed over as if it were something else. */
+/* Return whether the name says that it is a stream. One with damaged first bytes must
+ * not be ignored as another kind of file. */
 static int
 source_named(const char *path, const char *end)
 {
@@ -93,7 +94,7 @@ source_named(const char *path, const char *end)
 	return n > m && strcmp(path + n - m, end) == 0;
 }
 
-/* The file begins as a stream, or its name says that it is one, maybe packed. */
+/* Return whether the file begins as a stream or, possibly packed, is named as one. */
 static int
 source_is_stream(const char *path, struct err *e)
 {
@@ -126,7 +127,7 @@ source_each(void *arg, const char *name, struct err *e)
 	char *path;
 	int k = 0;
 
-	/* what is being written has a temporary's name */
+	/* files being written have a temporary name */
 	if (source_is_schema(name) || (m > cut &&
 	    strncmp(name + m - cut, TEMP_NAME, cut - rnd) == 0))
 		return 0;
@@ -134,7 +135,7 @@ source_each(void *arg, const char *name, struct err *e)
 		return -ERR_SYS;
 	(void)snprintf(path, n, "%s/%s", w->dir, name);
 	if (lstat(path, &st) < 0)
-		/* removed since: a spool that lives */
+		/* removed since: the spool is in use */
 		k = errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
 	else if (S_ISDIR(st.st_mode))
 		k = source_folder(s, path, w->depth + 1, e);
@@ -159,7 +160,7 @@ source_folder(struct source *s, const char *dir, int depth, struct err *e)
 	return scan(dir, source_each, &w, e);
 }
 
-/* The folder's files; without any it is none of ours. */
+/* List the folder's files; a folder without any is an error. */
 static int
 source_list(struct source *s, struct err *e)
 {
@@ -190,7 +191,7 @@ source_next_file(struct source *s, struct io **io, struct err *e)
 		own = (struct err)ERR_INIT;
 		k = source_io(io, s->name, &own);
 		if (k < 0 && errno == ENOENT && own.code == ERR_SYS)
-			continue;	/* removed since: a spool that lives */
+			continue;	/* removed since: the spool is in use */
 		s->given++;
 		return k < 0 ? err_move(e, &own) : 1;
 	}
@@ -217,13 +218,13 @@ source_again(struct source *s, struct err *e)
 
 	if (stat(s->path, &st) < 0)
 		return err_sys(e, "'%s'", s->path);
-	/* those that came later stand behind the others */
+	/* new files follow the old ones */
 	if (n > 0)
 		qsort(old, n, sizeof(*old), source_order);
 	s->file = NULL;
 	s->n = s->cap = s->now = 0;
 	r = source_list(s, e);
-	/* both are sorted: what was there before goes */
+	/* both are sorted: remove what was there before */
 	for (i = k = 0; r == 0 && i < s->n; i++) {
 		while (k < n && source_order(&old[k], &s->file[i]) < 0)
 			k++;
@@ -283,8 +284,8 @@ source_entry(struct source *s, struct io **io, struct err *e)
 	return io_open_from(io, &from, s->name, e) < 0 ? -ERR_SYS : 1;
 }
 
-/* Hidden names, such as the ._NAME that a Mac puts beside each NAME, are left out, as
- * they are in folders. */
+/* Return whether a name is hidden, such as ._NAME that macOS adds to each NAME; folders
+ * omit these too. */
 static int
 source_hidden(const char *name)
 {
@@ -312,13 +313,12 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 		if ((k = arc_read(s->arc, s->head, sizeof(s->head), &s->nhead,
 		    e)) < 0)
 			return k;
-		/* a single packed file must be a stream; its reader says what
-		 * it is */
+		/* a single packed file must be a stream; its reader says what it is */
 		if (s->entry->name[0] == '\0' ||
 		    source_named(s->entry->name, ".aceg") ||
 		    (s->nhead == 4 && bytes_le32(s->head) == FRAME_SYNC))
 			return source_entry(s, io, e);
-		/* it may be a damaged one: then its checksum says so */
+		/* it may be damaged: then its checksum says so */
 		if ((k = arc_verify(s->arc, e)) < 0)
 			return k;
 	}
@@ -346,8 +346,7 @@ source_packed(struct io *io, const char **packed, struct err *e)
 	return r;
 }
 
-/* Some archives can only be read from a file: what comes through a pipe is copied to
- * one without a name. */
+/* Copy a pipe to a file without a name: some archives can only be read from a file. */
 static int
 source_file(struct io **io, struct err *e)
 {
@@ -492,8 +491,8 @@ source_join_free(void *arg)
 	alloc_free(j);
 }
 
-/* Before the first byte of a pipe is read: is it packed?  Then what reads io
- * gets what the archive in it holds. */
+/* Before the first byte of a pipe is read: if it is packed, let io read the contents of
+ * its archive. */
 static int
 source_before(struct io *io, struct err *e)
 {
