@@ -10,7 +10,7 @@
 #include "report/changes.h"
 #include "report/report.h"
 
-/* A line: of a tensor, of all of one type, or of all. */
+/* A line: for a tensor, for all of one type, or for all. */
 struct row {
 	const char *name, *dtype;
 	uint64_t changed, values, bytes;
@@ -37,7 +37,7 @@ changes_release(struct changes *c)
 	*c = (struct changes)CHANGES_INIT;
 }
 
-/* Values that are counted: two of f4 are one. */
+/* Return the number of values: two of f4 count as one. */
 static uint64_t
 changes_values(const struct schema_tensor *t)
 {
@@ -81,7 +81,7 @@ changes_share(uint64_t k, uint64_t n)
 	return n > 0 ? (double)k / (double)n : 0;
 }
 
-/* counted: how many changed is known. */
+/* counted: the number of changed values is known. */
 static void
 changes_text(struct report *p, const struct row *x, int counted, int wide)
 {
@@ -121,7 +121,7 @@ changes_add(struct row *to, const struct row *x)
 	to->bytes += x->bytes;
 }
 
-/* What there is to be said of tensor i. */
+/* Return the row of tensor i. */
 static struct row
 changes_row(const struct changes *c, const struct schema *sc, size_t i)
 {
@@ -176,7 +176,7 @@ changes_tensors(const struct changes *c, struct report *p,
 		emit_close(&p->s.json);
 }
 
-/* Of each type that there is, and of all. */
+/* Print a line per type, and one for all. */
 static void
 changes_types(const struct changes *c, struct report *p,
     const struct schema *sc, int counted, int wide)

@@ -35,7 +35,7 @@ struct conserve_run {
 	struct inbox spool;
 	struct residual now;		/* whose device, run, model */
 	struct pending pending;
-	struct ledger got;		/* accepted shards, with their files */
+	struct ledger got;		/* accepted shards with their files */
 	uint64_t *step;			/* of the inputs */
 	size_t nstep, step_cap;
 	uint64_t lo, hi;		/* elements of this pass */
@@ -43,12 +43,12 @@ struct conserve_run {
 	struct conserve_sum *sum;
 	float *x;
 	size_t nth;			/* shards of this file so far */
-	int own;			/* the accepted shard at hand is of the
-					 * state's incarnation */
+	/* the current accepted shard has the state's incarnation */
+	int own;
 	int cached;			/* shards are differences to a history */
 	struct compensate how;
-	float *h, *made;		/* it, and what is reconstructed, of
-					 * this pass's elements */
+	/* history and reconstruction of this pass's elements */
+	float *h, *made;
 };
 
 /* ---- exact sums ---- */
@@ -86,7 +86,7 @@ conserve_add(struct conserve_sum *s, float x, int sign)
 	}
 }
 
-/* Approximately the nearest f64, to be shown to people. */
+/* Return about the nearest f64, for people. */
 static double
 conserve_value(const struct conserve_sum *s)
 {
@@ -120,8 +120,8 @@ conserve_ours(const struct conserve_list *a, const struct receipt *r)
 	return shard_is_of(a->of, r->run, r->device);
 }
 
-/* Lists what the manifest names of a step, as far as the files are still there; and
- * of steps that were passed over, what is not there any more. */
+/* List the files of a step that its manifest names and that still exist; for skipped
+ * steps, those that are missing. */
 static int
 conserve_listed(struct conserve_list *a, uint64_t step, const struct ledger *list,
     const struct ledger *have, struct err *e)
@@ -174,11 +174,10 @@ conserve_step(struct conserve_list *a, uint64_t step, struct err *e)
 	return k;
 }
 
-/* Which shards of the residual's device the spool has accepted, over all steps of
- * the run: in closed steps those that the manifest lists, in open ones those whose
- * files are there.  got becomes their receipts, in the order of the steps, with the
- * names of their files; gone becomes the receipts of those whose files were
- * removed. */
+/* Find the shards of the residual's device that the spool has accepted in all steps of
+ * the run: in closed steps those in the manifest, in open steps those whose files
+ * exist. got receives their receipts, in the order of steps, with file names; gone the
+ * receipts of removed files. */
 static int
 conserve_accepted_all(struct conserve_list *a, struct err *e)
 {
@@ -216,8 +215,8 @@ conserve_find(struct conserve_run *x, struct err *e)
 	return k;
 }
 
-/* A pending shard counts only if it is not in the spool and no receipt says
- * that it was accepted, since the next step forgets one with a receipt. */
+/* A pending shard counts only if it is not in the spool and no receipt says that it was
+ * accepted; the next step forgets a shard with a receipt. */
 static void
 conserve_judge(struct conserve_run *x, const struct receipts *q)
 {
@@ -237,7 +236,7 @@ conserve_judge(struct conserve_run *x, const struct receipts *q)
 
 /* ---- adding up ---- */
 
-/* sign 0: the values are what is made. */
+/* sign 0: the values are the reconstruction. */
 static int
 conserve_records(struct conserve_run *x, struct reader *r, int sign,
     struct err *e)
@@ -262,7 +261,7 @@ conserve_records(struct conserve_run *x, struct reader *r, int sign,
 				continue;
 			if (sign == 0)
 				x->made[at + k - x->lo] = x->x[k];
-			/* what is not finite was refused or taken for zero */
+			/* values that are not finite were refused or set to zero */
 			else if (isfinite(x->x[k]))
 				conserve_add(&x->sum[at + k - x->lo], x->x[k],
 				    sign);
@@ -271,7 +270,7 @@ conserve_records(struct conserve_run *x, struct reader *r, int sign,
 	return 0;
 }
 
-/* An accepted difference: what was not sent of it is reconstructed as well. */
+/* Reconstruct the part of an accepted difference that was not sent. */
 static int
 conserve_made(struct conserve_run *x, const struct shard *sh, struct err *e)
 {
@@ -287,7 +286,7 @@ conserve_made(struct conserve_run *x, const struct shard *sh, struct err *e)
 	return 1;
 }
 
-/* What was reconstructed is the history of the next shard. */
+/* The reconstruction is the history of the next shard. */
 static void
 conserve_made_add(struct conserve_run *x)
 {
@@ -299,7 +298,7 @@ conserve_made_add(struct conserve_run *x)
 	memcpy(x->h, x->made, n * sizeof(*x->h));
 }
 
-/* An input: does the shard that r stands at count? */
+/* Return whether the shard that r stands at, an input, counts. */
 static int
 conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
 {
@@ -325,8 +324,7 @@ conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
 	return 1;
 }
 
-/* What an incarnation before the state's has delivered is of inputs that this one
- * was not given. */
+/* An earlier incarnation's deliveries are of inputs that this one was not given. */
 static int
 conserve_accepted(struct conserve_run *x, const struct reader *r,
     struct err *e)
@@ -341,7 +339,7 @@ conserve_accepted(struct conserve_run *x, const struct reader *r,
 	return x->cached ? conserve_made(x, sh, e) : 1;
 }
 
-/* Of a history what its shard was to be reconstructed as. */
+/* For a history: what its shard was to be reconstructed as. */
 static int
 conserve_whole(struct conserve_run *x, const struct reader *r, struct err *e)
 {
@@ -350,7 +348,7 @@ conserve_whole(struct conserve_run *x, const struct reader *r, struct err *e)
 	return k < 0 ? k : 1;
 }
 
-/* The residual, then what is pending. */
+/* Add the residual, then the pending shard. */
 static int
 conserve_kept(struct conserve_run *x, const struct reader *r, struct err *e)
 {
@@ -429,7 +427,7 @@ conserve_pass(struct conserve_run *x, struct err *e)
 	return k;
 }
 
-/* Every step once: after the first pass. */
+/* Check that every step occurs once; after the first pass. */
 static int
 conserve_steps(struct conserve_run *x, struct err *e)
 {
@@ -480,7 +478,7 @@ conserve_compare(struct conserve_run *x, const struct schema *sc)
 
 /* ---- all of it ---- */
 
-/* Only where the sums are what is kept. */
+/* Check the kind: only states whose residual is a sum. */
 static int
 conserve_kind(struct conserve_run *x, struct err *e)
 {
@@ -519,9 +517,8 @@ conserve_open(struct conserve_run *x, struct err *e)
 	return 0;
 }
 
-/* The residual and the receipts are read before the spool.  A shard that is
- * accepted in between is then found pending in the state and accepted in the
- * spool, and is counted once. */
+/* Read residual and receipts before the spool. A shard accepted in between is then both
+ * pending in the state and accepted in the spool, and is counted once. */
 static int
 conserve_all(struct conserve_run *x, struct err *e)
 {

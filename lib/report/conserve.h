@@ -1,15 +1,14 @@
 /*
- * Checks that nothing of what a device was given to send was lost or sent
- * twice.  From the device's state, its receiver's spool and everything that was
- * ever given to its coder, it checks for each element, in exact arithmetic:
+ * Check that nothing a device was given to send was lost or sent twice.  From the device's
+ * state, its receiver's spool and all input of its coder, the check computes for each element,
+ * in exact arithmetic:
  *
  *   sum of the inputs up to step t
  *     =  e_t  +  sum over accepted shards of dec(C)
  *             +  dec(C) of those pending that are not accepted
  *
- * where e_t is the residual, t its step and dec(C) a decoded shard.  Sums are
- * kept in fixed point wide enough for any f32, so "exact" means that not a bit
- * is missing.
+ * where e_t is the residual, t its step and dec(C) a decoded shard.  Sums are in fixed point
+ * wide enough for any f32, so that they are exact.
  */
 #ifndef ACE_CONSERVE_H
 #define ACE_CONSERVE_H
@@ -34,10 +33,10 @@ struct conserve {
 	uint64_t steps;		/* inputs that were counted */
 	uint64_t accepted, pending;	/* shards; pending and not accepted */
 	uint64_t elements;
-	uint64_t off;		/* elements that do not balance to the bit */
+	uint64_t off;		/* elements that are not equal to the bit */
 	uint64_t violated;	/* elements beyond the bound */
 	double worst;		/* largest |difference| */
-	/* the first element beyond the bound: */
+	/* first element beyond the bound: */
 	char tensor[256];
 	uint64_t index;
 	double given;		/* sum of the inputs */
@@ -46,16 +45,13 @@ struct conserve {
 };
 
 /*
- * conserve_check(c, in, e): returns 0 when both sides are equal, either to
- * the bit (off == 0), or in every element to within 2^-23 * steps * the sum of
- * the magnitudes added (each step rounds at most twice, and no sum on the way
- * is larger).  When they are not: -ERR_DATA, "mismatch: ...", and c->violated is
- * not 0.  Any other error means that it could not be decided, for example
- * -ERR_REFUSED because shards were removed from the spool or the state changed
- * while it was read.
+ * Return 0 if both sides are equal to the bit (off == 0), or differ in every element by
+ * at most 2^-23 * steps * the sum of the magnitudes added (each step rounds at most twice,
+ * and no intermediate sum is larger).  If not: -ERR_DATA, "mismatch: ...", and c->violated is
+ * not 0.  Other errors mean that the check was impossible, for example -ERR_REFUSED because
+ * shards were removed from the spool or the state changed meanwhile.
  *
- * Memory: 64 MiB; larger models are read several times, and then no input may
- * be a pipe.
+ * Memory: 64 MiB; larger models are read several times, so that no input may be a pipe.
  */
 int conserve_check(struct conserve *c, const struct conserve_in *in,
     struct err *e);

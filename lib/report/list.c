@@ -12,7 +12,7 @@
 
 enum { LIST_NOTES = 16, LIST_TEXT = 64 * 1024 };
 
-/* The annotations of a shard, counted by type; the text of some of them. */
+/* Annotations of a shard: counts by type, and the text of some. */
 struct list {
 	struct report *p;
 	struct report_row row;
@@ -29,7 +29,7 @@ struct list {
 
 /* ---- the shard itself ---- */
 
-/* Provenance, once for every stream. */
+/* Print the provenance, once per stream. */
 static void
 list_provenance(struct report *p, const struct reader *r)
 {
@@ -128,7 +128,7 @@ list_say(struct list *l, const char *type, const char *name,
 	return r;
 }
 
-/* The lines of a pOLi, lINk or tEXt frame. */
+/* Print the lines of a pOLi, lINk or tEXt frame. */
 static int
 list_lines(struct list *l, const struct reader *r, struct err *e)
 {
@@ -188,7 +188,7 @@ list_note(void *arg, const struct reader *r, struct err *e)
 		if (l->note[i].type == f->type)
 			break;
 	if (i == LIST_NOTES)
-		return 0;	/* so many kinds: nobody would read them */
+		return 0;	/* too many kinds to be useful */
 	if (i == l->notes) {
 		memset(&l->note[i], 0, sizeof(l->note[i]));
 		l->note[l->notes++].type = f->type;
@@ -335,7 +335,7 @@ list_stream(struct report *p, struct reader *r, struct err *e)
 
 /* ---- a shard in a line ---- */
 
-enum { LIST_WIDE = 64 };	/* columns that the whole line wants */
+enum { LIST_WIDE = 64 };	/* columns that the whole line needs */
 
 struct list_lines {
 	struct report *p;
@@ -392,7 +392,7 @@ list_policy(void *arg, const struct reader *r, struct err *e)
 	return 0;
 }
 
-/* What is known of the shard that was just read. */
+/* Fill the row of the shard that was just read. */
 static void
 list_known(struct list_lines *x, const struct walk *w, const struct reader *r)
 {

@@ -50,11 +50,9 @@ report_receipt_json(struct report *p, const struct receipt *rc,
 	emit_end(j);
 }
 
-/*
- * A receipt has only a hash of its device's name, but in a spool there are files whose
- * names begin with the name itself, as in DEVICE.(...): beside a rejected shard's
- * receipts, and in the run's folder `device', which is beside a manifest or one up.
- */
+/* A receipt has only the hash of its device's name. In a spool, file names begin with
+ * the name itself, as in DEVICE.(...): beside a rejected shard's receipts, and in the
+ * run's folder `device', which is beside a manifest or one level up. */
 struct report_names {
 	const unsigned char *id;
 	char *out;
@@ -75,8 +73,8 @@ report_names_each(void *arg, const char *file, struct err *e)
 	return 1;
 }
 
-/* By the files around the one at path: 1 with the name whose hash is id, or 0 with
- * the hash in hex. */
+/* Search the files around path. Return 1 with the name whose hash is id, or 0 with the
+ * hash in hexadecimal. */
 static int
 report_device(const char *path, const unsigned char id[SHARD_ID],
     char out[SHARD_NAME + 1])
@@ -289,7 +287,7 @@ report_codec(unsigned c, char buf[16])
 	return buf;
 }
 
-/* "ecq 1200,f32 64": bytes of the bodies, the most first. */
+/* "ecq 1200,f32 64": bytes of the bodies, most first. */
 static void
 report_coded(FILE *f, const struct tally *y, const char *between)
 {
@@ -358,7 +356,7 @@ report_put_shape(struct screen *x, const char *key, const void *row)
 	emit_close(&x->json);
 }
 
-/* "f32", "q8:3,topk:5" groups, "-" when nothing was sent. */
+/* "f32", "q8:3,topk:5" groups, "-" if nothing was sent. */
 static void
 report_put_codecs(struct screen *x, const char *key, const void *row)
 {
@@ -433,10 +431,8 @@ enum {
 #define VALUE64(field, member) FIELD_AS(field, F64, member, STATS | PLACE, \
 	.width = 12, .gap = 1, .text = "%.5g")
 
-/*
- * In the order of the columns: a shard's, and then those of a tensor, of its
- * values and of a difference.
- */
+/* In the order of columns: a shard's, then those of a tensor, of its values and of a
+ * difference. */
 const struct screen_field report_fields[] = {
 	FIELD("file", NAME, file, ALL),
 	FIELD("shard", U64, nth, ID | LIST),

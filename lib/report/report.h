@@ -1,8 +1,7 @@
 /*
- * What all reports on streams share: where they are written, the fields that
- * they have, and how a shard is named.  A report is text, for people and diff(1)
- * (the same stream gives the same bytes), a table with tabs, or JSON, one
- * document a line.
+ * What all reports on streams share: output, fields, and names of shards. A report is
+ * text for people and diff(1) (the same stream gives the same bytes), a table with
+ * tabs, or JSON, one document per line.
  */
 #ifndef ACE_REPORT_H
 #define ACE_REPORT_H
@@ -20,24 +19,24 @@ struct pick;
 struct report {
 	struct screen s;	/* where to, in which form */
 	const struct kern *kern;
-	const struct io *io;	/* that is read, for its size and name */
-	const char *file;	/* the operand, to be shown; NULL: only one */
+	const struct io *io;	/* the input, for its size and name */
+	const char *file;	/* the operand to show; NULL: the only one */
 	const char *glob;	/* --tensor */
-	const struct cli *cli;	/* the program; its long work has a bar */
+	const struct cli *cli;	/* the program; long work shows progress */
 	const struct pick *pick;	/* only these shards; NULL: all */
 	int verbose, quiet;
 	int width;		/* of the terminal */
-	double tolerance;	/* an NMSE up to this is no difference */
+	double tolerance;	/* an NMSE up to this is not a difference */
 	uint64_t shard;		/* number of the current shard, from 1 */
-	int begun;		/* something was printed that comes once, or that a
-				 * blank line goes before */
-	int fresh;		/* the head of its stream was not shown yet */
+	/* something was printed: later parts need a blank line before them */
+	int begun;
+	int fresh;		/* the head of this stream was not printed yet */
 	char run[SHARD_NAME + 1];	/* whose heading was printed last */
 };
 
-/* The reports that a field may be in. */
+/* Reports that may contain a field. */
 enum {
-	REPORT_ID = 1,		/* JSON: what all documents of a shard have */
+	REPORT_ID = 1,		/* JSON: members of every document of a shard */
 	REPORT_LIST = 2, REPORT_MORE = 4,	/* a shard at length; with -v */
 	REPORT_HEAD = 8, REPORT_TAIL = 16,	/* the same, in JSON */
 	REPORT_BRIEF = 32, REPORT_NARROW = 64,	/* a line a shard */
@@ -50,11 +49,11 @@ enum {
 	REPORT_STATS = 16384,	/* its values */
 	REPORT_DIFF = 32768	/* and how they differ */
 };
-/* What a row may lack: a good end of the shard, a policy's word on the link and
- * on the interval. */
+/* What a row may lack: a valid end of the shard, the policy's link, the policy's
+ * interval. */
 enum { REPORT_ENDED = 1, REPORT_LINKED = 2, REPORT_PACED = 4 };
 
-/* What there is to be said of a shard, and of a tensor or all of them. */
+/* Data of a row: of a shard, and of a tensor or all of them. */
 struct report_row {
 	const char *file;
 	uint64_t nth;
@@ -84,41 +83,39 @@ struct report_row {
 /* The table of all of them. */
 extern const struct screen_field report_fields[];
 
-/* report_init: prepares a report as text, written to f. */
+/* Prepare a report as text, written to f. */
 void report_init(struct report *p, FILE *f, const struct kern *k);
 
-/* report_next(p, r, e): goes to the next shard that p->pick wants and shows the
- * receipts before it.  Returns 1, 0 at the end of the input, or -ERR_x. */
+/* Go to the next shard that p->pick selects, printing the receipts before it. Return 1,
+ * 0 at the end of the input, or -ERR_x. */
 int report_next(struct report *p, struct reader *r, struct err *e);
 
-/* report_flush(p, e): flushes the report; -ERR_SYS if it cannot be written. */
+/* Flush the report; -ERR_SYS if it cannot be written. */
 int report_flush(struct report *p, struct err *e);
 
-/* report_shard(p, x, r): x is the current shard of r, and nothing else. */
+/* Set x to the current shard of r, without a tensor. */
 void report_shard(const struct report *p, struct report_row *x,
     const struct reader *r);
-/* report_tensor(x, t, y): and now a tensor of it, or the total, with t NULL. */
+/* Set the tensor of x, or with t NULL the total. */
 void report_tensor(struct report_row *x, const struct schema_tensor *t,
     const struct tally *y);
 
-/* report_put(p, in, x, have): prints a row of the reports `in', as screen_row;
- * text and tables with tabs then end the line. */
+/* Print a row of the reports `in', as screen_row; text and tables then end the line. */
 void report_put(struct report *p, unsigned in, const struct report_row *x,
     unsigned have);
-/* report_head(p, in): prints the names of its columns. */
+/* Print the column names. */
 void report_head(struct report *p, unsigned in);
 
-/* Prints a heading such as "shard 1 'edge1/42'", with the file's name before it
- * when there are several files.  The caller prints the rest of the line. */
+/* Print a heading such as "shard 1 'edge1/42'", with the file's name first if there are
+ * several. The caller prints the rest of the line. */
 void report_heading(const struct report *p, const struct report_row *x);
-/* JSON: opens the shard's object with the members that identify it. */
+/* JSON: open the shard's object with the members that identify it. */
 void report_object(struct report *p, const struct report_row *x);
 
-/* Sets the widths of the columns to fit the tensors that p->glob names. */
+/* Fit the column widths to the tensors that p->glob matches. */
 void report_columns(struct report *p, const struct schema *sc);
 
-/* report_fail(p, k, e): to be called after the error k.  In JSON it closes what
- * is open and adds the message.  Returns k. */
+/* Call after error k: in JSON close what is open and add the message. Return k. */
 int report_fail(struct report *p, int k, const struct err *e);
 
 #endif

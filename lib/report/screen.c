@@ -44,7 +44,7 @@ screen_ago(double secs, char out[32])
 
 /* ---- values ---- */
 
-/* What cannot be looked at as a number or a name in place. */
+/* The value of a field as a number or name. */
 union screen_value {
 	uint64_t u;
 	double f;
@@ -93,9 +93,8 @@ screen_families(struct screen *x, const struct screen_field *t)
 			x->family[x->families++] = t;
 }
 
-/* Add text to a sample; a name that is not text without control characters has a
- * question mark for each byte that is not ASCII: with one of these, the reader would
- * take nothing of the file. */
+/* Add text to a sample. In a name that is not clean text every non-ASCII byte becomes a
+ * question mark: one invalid byte would make the reader reject the whole file. */
 static void
 screen_put(struct screen *x, struct buf *to, const char *s, int quoted)
 {
@@ -149,13 +148,13 @@ screen_metrics(struct screen *x)
 		}
 		buf_release(&x->sample[i]);
 	}
-	/* a file without this line is not whole */
+	/* a file without this line is incomplete */
 	if (x->failed == 0)
 		(void)fputs("# EOF\n", x->f);
 	return x->failed;
 }
 
-/* The value of a field as a metric has it. */
+/* Return a field's value as a metric. */
 static double
 screen_real(const struct screen_field *f, union screen_value v)
 {
@@ -163,7 +162,7 @@ screen_real(const struct screen_field *f, union screen_value v)
 	    f->type == SCREEN_F32 || f->type == SCREEN_AGO ? v.f : (double)v.u;
 }
 
-/* The number of a field as text or with tabs has it. */
+/* Format a field's number as text or for a table with tabs. */
 static const char *
 screen_number(const struct screen_field *f, int tsv, union screen_value v,
     char out[64])
@@ -225,7 +224,7 @@ screen_member(struct screen *x, const struct screen_field *f, const void *row)
 	}
 }
 
-/* Prints the value, and returns how many columns it took. */
+/* Print the value and return its width in columns. */
 static int
 screen_cell(struct screen *x, const struct screen_field *f, const void *row,
     int to)
@@ -259,8 +258,8 @@ screen_shows(const struct screen *x, const struct screen_field *f)
 	return (f->in & x->in) != 0;
 }
 
-/* A line of a table; row NULL: the first one.  What stands left has its blanks
- * only when something follows. */
+/* Print a line of a table; row NULL: the head. Left-aligned text is padded only if
+ * something follows. */
 static void
 screen_line(struct screen *x, const struct screen_field *f, const void *row,
     unsigned have)

@@ -1,15 +1,14 @@
 /*
- * Fields of reports.  Each is described once, by a row of a table: its name in JSON,
- * in a table with tabs and on the page; its type and unit; the reports that show it;
- * its width as text; its name and description as a metric.  To add a field, add a row.
+ * Fields of reports.  One table row describes each: its name in JSON, tables and the page;
+ * type and unit; the reports that show it; its width as text; name and description as a
+ * metric.  To add a field, add a row.
  *
- * Metrics are the text that Prometheus reads (exposition format 0.0.4), as its
- * node_exporter takes it from a file.  Each family has one HELP, one TYPE and then all
- * its samples, so the samples of several directories wait here until all were read.
- * Units are bytes and seconds, counters end in _total, and no sample has a time.
- * OpenMetrics 1.0 names the family of a counter without that _total, which
- * node_exporter would take for another family without a type: where the two differ,
- * this is node_exporter's format.
+ * Metrics are Prometheus text (exposition format 0.0.4), as node_exporter reads it from a
+ * file.  Each family has one HELP, one TYPE and all its samples, so samples of several
+ * directories wait here until all are read.  Units are bytes and seconds, counters end in
+ * _total, samples have no time.  OpenMetrics 1.0 names a counter's family without _total,
+ * which node_exporter would take for another family without a type; where they differ, this
+ * is node_exporter's format.
  */
 #ifndef ACE_SCREEN_H
 #define ACE_SCREEN_H
@@ -24,8 +23,7 @@
 struct err;
 struct screen;
 
-/* How a field is kept, and what text makes of it; JSON, metrics and tables with tabs
- * have the number as it is. */
+/* Storage and text form of a field; JSON, metrics and tables have the plain number. */
 enum screen_type {
 	SCREEN_U64, SCREEN_U32,
 	SCREEN_F64, SCREEN_F32,	/* as the field's text says */
@@ -34,7 +32,8 @@ enum screen_type {
 	SCREEN_ID,		/* 16 bytes: in hexadecimal */
 	SCREEN_SIZE,		/* uint64_t, bytes: "12.4 MB" */
 	SCREEN_AGO,		/* double, seconds: "3.4 h" */
-	SCREEN_RATE,		/* double, bit/s: in Mbit/s; a metric: bytes per second */
+	/* double, bit/s: text in Mbit/s; metric in bytes per second */
+	SCREEN_RATE,
 	SCREEN_FLAG,		/* int: true or false */
 	SCREEN_CALL		/* put prints it, in each form */
 };
@@ -43,14 +42,14 @@ enum { SCREEN_WIDE = 1000 };	/* as wide as x->wide[width - SCREEN_WIDE] */
 
 struct screen_field {
 	const char *name;	/* NULL ends the table */
-	const char *head;	/* above a column of text; NULL: the name */
+	const char *head;	/* column head in text; NULL: the name */
 	enum screen_type type;
 	size_t at;		/* offset in a row */
-	unsigned in;		/* reports that have it, bits of the caller's */
-	unsigned need;		/* what a row must have, bits of the caller's */
-	int width;		/* of a column of text, < 0: to the left */
+	unsigned in;		/* reports that have it, the caller's bits */
+	unsigned need;		/* what a row must have, the caller's bits */
+	int width;		/* of a text column; < 0: left-aligned */
 	int gap;		/* blanks before that, 0: two */
-	const char *text;	/* of a floating-point number, NULL: "%.9g" */
+	const char *text;	/* format of a floating-point number; NULL: "%.9g" */
 	void (*put)(struct screen *x, const char *name, const void *at);
 	const char *family, *help;	/* as a metric */
 };
@@ -72,30 +71,29 @@ struct screen {
 	const struct screen_field *family[SCREEN_FAMILIES];
 	struct buf sample[SCREEN_FAMILIES];
 	size_t families;
-	int failed;		/* the first error of a sample, 0: none */
+	int failed;		/* first error of a sample, 0: none */
 	struct err *e;
 };
 
 /* Print the first line of a table (as text); a row of it, which ends no line and in
- * JSON opens nothing; "key value" lines.  have: what the row has. */
+ * JSON opens nothing; "key value" lines. have: what the row has. */
 void screen_head(struct screen *x, const struct screen_field *t);
 void screen_row(struct screen *x, const struct screen_field *t, const void *row,
     unsigned have);
 void screen_lines(struct screen *x, const struct screen_field *t,
     const void *row, unsigned have);
 
-/* screen_families(x, t): adds the metrics of a table, whose families are printed in this
- * order.  screen_sample(x, family, v): adds a sample with the labels of x.
- * screen_metrics(x): prints all samples and releases them; families without a sample are
- * left out.  It prints nothing where a sample found no memory, and returns that error. */
+/* screen_families: add the metrics of a table; families are printed in this order.
+ * screen_sample: add a sample with the labels of x. screen_metrics: print all samples
+ * and release them, without families that have no sample. If a sample found no memory,
+ * print nothing and return that error. */
 void screen_families(struct screen *x, const struct screen_field *t);
 void screen_sample(struct screen *x, const char *family, double v);
 int screen_metrics(struct screen *x);
 
-/* Prints a name from outside, without what a terminal would obey. */
+/* Print a name from outside, without control characters. */
 void screen_name(FILE *f, const char *name);
-/* screen_chars(s): how many columns of a terminal s takes, nearly: characters,
- * not bytes. */
+/* Return how many terminal columns s takes, approximately: characters, not bytes. */
 int screen_chars(const char *s);
 /* "12 s", "3.4 h" */
 const char *screen_ago(double secs, char out[32]);

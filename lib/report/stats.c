@@ -98,7 +98,7 @@ stats_row(struct report_row *x, const struct stats *m)
 	x->inf = m->inf;
 }
 
-/* One document of a tensor, or of all; or a line. */
+/* Print one JSON document, or a line, of a tensor or the total. */
 static void
 stats_put(struct report *p, const struct report_row *x, unsigned in)
 {
@@ -134,7 +134,7 @@ stats_group(void *arg, const struct schema_tensor *t, const float *x, size_t n,
 	return 0;
 }
 
-/* The forms differ in what they say: a table with tabs has no total. */
+/* Return the report of this form: a table with tabs has no total. */
 static unsigned
 stats_report(const struct report *p)
 {
@@ -202,7 +202,7 @@ struct stats_sums {
 	double dd, xx, yy, xy;	/* (x-y)^2, x^2, y^2, x*y */
 	double max;		/* largest |x - y| */
 	uint64_t differ;	/* values that are not the same */
-	uint64_t strange;	/* of those, with one that is not finite */
+	uint64_t strange;	/* of those, with a value that is not finite */
 };
 
 /* One of the two streams: its position and a group of its values. */
@@ -252,7 +252,7 @@ stats_diff_values(struct stats_sums *s, const float *x, const float *y, size_t n
 	}
 }
 
-/* Values that mean only themselves would drown all others in the sums. */
+/* Exact types (schema_exact) would dominate the sums: exclude them. */
 static void
 stats_diff_merge(struct stats_sums *to, const struct stats_sums *s, int exact)
 {
@@ -286,7 +286,7 @@ stats_diff_cosine(const struct stats_sums *s)
 	return c > 1 ? 1 : c < -1 ? -1 : c;
 }
 
-/* A tensor's difference, or with t NULL that of all. */
+/* Print a tensor's difference, or with t NULL the total. */
 static void
 stats_diff_put(struct stats_pair *d, const struct schema_tensor *t)
 {
@@ -330,7 +330,7 @@ stats_diff_tensor(struct stats_pair *d, const struct schema_tensor *t, struct er
 	return ferror(p->s.f) ? report_flush(p, e) : 0;
 }
 
-/* The next group that was sent, NO_GROUP at the end of the shard. */
+/* Return the next group sent, NO_GROUP at the end of the shard. */
 static int
 stats_diff_peek(struct stats_side *s, int64_t *group, struct err *e)
 {
@@ -349,7 +349,7 @@ stats_diff_peek(struct stats_side *s, int64_t *group, struct err *e)
 	return 0;
 }
 
-/* Gives the n values of group g: zeros when the group was not sent. */
+/* Return the n values of group g: zeros if it was not sent. */
 static int
 stats_diff_take(struct stats_side *s, int sent, size_t n, struct err *e)
 {
@@ -467,8 +467,7 @@ stats_diff_shard(struct stats_pair *d, struct err *e)
 	return report_flush(p, e);
 }
 
-/* One of the two ended before the other: its rest is read to its end, so that
- * damage is not taken for a difference. */
+/* Read the rest of the longer stream, so that damage is not taken for a difference. */
 static int
 stats_diff_rest(struct stats_pair *d, struct reader *r, int more, struct err *e)
 {

@@ -27,7 +27,7 @@ struct status_device {
 	double at;		/* when that came, Unix seconds */
 	double bandwidth;	/* bit/s, that it says; 0: nothing */
 	uint64_t verdict[RECEIPT_NVERDICT];
-	uint64_t answered;	/* closed steps that it has a receipt in */
+	uint64_t answered;	/* closed steps in which it has a receipt */
 	uint64_t counted;	/* the last of these, + 1 */
 	uint64_t missed;	/* those without, since its first */
 	uint64_t disk;
@@ -44,16 +44,16 @@ struct status_device {
 enum { STATUS_SEEN = 1, STATUS_SENT = 2, STATUS_LINKED = 4 };
 
 enum status_now {
-	STATUS_IDLE,		/* no shard after the last aggregate */
+	STATUS_IDLE,		/* no shard after the last average */
 	STATUS_OPEN,		/* a step has shards and is not closed */
-	STATUS_CLOSED		/* it is closed, its aggregate is not made */
+	STATUS_CLOSED		/* it is closed, its average is not made yet */
 };
 
 struct status_run {
 	char *name;
 	enum status_now now;
 	uint64_t step;		/* of OPEN and CLOSED */
-	double since;		/* its first shard came, Unix seconds */
+	double since;		/* arrival of its first shard, Unix seconds */
 	uint64_t here, missing;
 	int has_closed, has_last, listed;
 	uint64_t closed, last;	/* as the files of these names say */
@@ -64,7 +64,7 @@ struct status_run {
 	unsigned have;		/* STATUS_LAST, STATUS_STEP */
 	struct status_device *d;	/* in the end sorted by name */
 	size_t n, cap;
-	size_t *slot, slots;	/* where in d, + 1, by hash; while it is read */
+	size_t *slot, slots;	/* index in d, + 1, by hash; used while reading */
 	uint64_t mix;
 };
 enum { STATUS_LAST = 1, STATUS_STEP = 2 };

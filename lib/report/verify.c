@@ -61,9 +61,9 @@ verify_note(void *arg, const struct reader *r, struct err *e)
 	return checks_note(&v->checks, r, e);
 }
 
-/* Another writer may add its f64 values in another order and so get a slightly
- * different sum.  2^-40 of what was summed is far more than such a difference,
- * and far less than what a wrong value would cause. */
+/* Another writer may add its f64 values in another order and get a slightly different
+ * sum. 2^-40 of the summed magnitudes is far above such a difference and far below the
+ * effect of a wrong value. */
 static int
 verify_near(double a, double b, double scale)
 {
@@ -157,8 +157,8 @@ verify_file(struct report *p, struct reader *r, struct err *e)
 
 /* ---- what is whole of a damaged file ---- */
 
-/* r is at the beginning of a shard.  Returns 1 when the shard is whole; r is
- * then back at its beginning. */
+/* r is at the beginning of a shard. Return 1 if the shard is complete; r is then back
+ * at its beginning. */
 static int
 verify_whole(struct reader *r, struct err *damage, struct err *e)
 {
@@ -189,7 +189,7 @@ verify_copy(struct reader *r, struct writer *w, struct err *e)
 	return k < 0 ? k : filter_rest(r, w, e);
 }
 
-/* Until the chain breaks (*damage) or the file ends. */
+/* Copy until the chain breaks (*damage) or the file ends. */
 static int
 verify_run(struct verify_saved *x, struct reader *r, struct writer *w,
     struct err *damage, struct err *e)
@@ -224,7 +224,7 @@ verify_recover(struct verify_saved *x, struct reader *r, struct writer *w,
 		return err_set(e, ERR_USAGE, "'%s' is not a file that can seek",
 		    reader_name(r));
 	do {
-		/* whatever went wrong before, it is at `from' or behind it */
+		/* any earlier error is at `from' or after it */
 		damage = (struct err)ERR_INIT;
 		if ((k = verify_run(x, r, w, &damage, e)) < 0)
 			return k;

@@ -35,7 +35,7 @@ walk_bits(const struct tally *y)
 	    8 * (double)y->bytes / (double)y->elements : 0;
 }
 
-/* Prepares to read tensor `at', of which nothing was seen yet. */
+/* Prepare to read tensor `at'. */
 static void
 walk_arrive(struct walk *w, const struct schema *sc)
 {
@@ -47,7 +47,7 @@ walk_arrive(struct walk *w, const struct schema *sc)
 	w->now.groups = sc->t[w->at].ngroups;
 }
 
-/* Completes and reports all tensors before `to'. */
+/* Complete and report all tensors before `to'. */
 static int
 walk_leave(struct walk *w, const struct schema *sc, size_t to, struct err *e)
 {

@@ -1,6 +1,6 @@
 /*
- * Goes through the current shard tensor by tensor and calls functions for what
- * was sent.  Groups that were not sent cost nothing, however many there are.
+ * Visit the current shard tensor by tensor and call functions for what was sent. Groups
+ * not sent cost nothing.
  */
 #ifndef ACE_WALK_H
 #define ACE_WALK_H
@@ -12,7 +12,7 @@
 
 struct err;
 
-/* What was sent of a tensor, or of several. */
+/* What was sent of one tensor or several. */
 struct tally {
 	uint64_t elements, groups;	/* of the schema */
 	uint64_t sent, sent_groups;	/* of those, in the shard */
@@ -29,15 +29,15 @@ struct walk_sent {
 
 struct walk {
 	const char *glob;	/* only tensors whose name matches, or NULL */
-	/* called for each group that was sent; NULL: nothing is decoded */
+	/* called for each group sent; NULL: decode nothing */
 	int (*group)(void *arg, const struct schema_tensor *t, const float *x,
 	    size_t n, struct err *e);
-	/* called for each tensor, after its groups */
+	/* called for each tensor after its groups */
 	int (*tensor)(void *arg, const struct schema_tensor *t,
 	    const struct tally *y, struct err *e);
 	int (*note)(void *arg, const struct reader *r, struct err *e);
 	void *arg;
-	struct walk_sent *sent;	/* [tensors], to be added to; or NULL */
+	struct walk_sent *sent;	/* [tensors], added to; or NULL */
 	struct tally total;	/* of all that matched */
 	uint64_t framed;	/* bytes of all the shard's frames */
 	/* below: private */
@@ -47,15 +47,15 @@ struct walk {
 	int wanted;		/* tensor `at' matches */
 };
 
-/* walk_shard(w, r, e): reads a shard, of which r has just given READER_SHARD, up
- * to its READER_SEND.  The caller sets glob, arg and the callbacks; all other
- * members are set here.  Returns 0 or -ERR_x. */
+/* Read a shard, of which r has just returned READER_SHARD, up to READER_SEND. The
+ * caller sets glob, arg and the callbacks; this function sets all other members. Return
+ * 0 or -ERR_x. */
 int walk_shard(struct walk *w, struct reader *r, struct err *e);
 void walk_release(struct walk *w);
 
 int walk_wants(const char *glob, const struct schema_tensor *t);
 void walk_add(struct tally *to, const struct tally *y);
-/* The mean number of bits per element, sent or not. */
+/* Return the mean bits per element, sent or not. */
 double walk_bits(const struct tally *y);
 
 #endif
