@@ -119,8 +119,8 @@ ace-select --bits 1 | ace-compress" ]
 	exits 0 ace-step --bits 1 -o out.aceg --omit provenance,schema \
 	    --max-elements 900 -T 2 --sync none --print "it's"
 	[ "$(cat out)" = "ace-score --max-elements 900 'it'\\''s' | \
-ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg --omit schema \
---omit provenance --max-elements 900 -T 2 --sync none" ]
+ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg \
+--omit provenance,schema --max-elements 900 -T 2 --sync none" ]
 	# the words of a program have an end
 	# shellcheck disable=SC2046 # words are meant
 	exits 2 ace-step -S S -c q8 $(printf -- '--gamma 1 %.0s' {1..40}) --print
