@@ -325,8 +325,9 @@ main(int argc, char **argv)
 			.examples = "ace-compress -S state -c q8 edge1.aceg | "
 			    "ace-recv --spool spool |\n"
 			    "        ace-ack -S state >rest.aceg\n"
-			    "ace-compress -S state --resend | ace-recv "
-			    "--spool spool | ace-ack -S state >rest.aceg\n",
+			    "ace-compress -S state --resend | "
+			    "ace-recv --spool spool |\n"
+			    "        ace-ack -S state >rest.aceg\n",
 			.opt = options,
 			.one = 1
 		},

@@ -577,6 +577,9 @@ ratio_run(void *arg, char **path, size_t n, struct err *e)
 
 	if (n != 0)
 		return err_set(e, ERR_USAGE, "ratio takes no FILE");
+	if (o->factor.warmup > 0)
+		return err_set(e, ERR_USAGE, "ratio: the table has no steps, so "
+		    "--ratio takes no WARMUP here");
 	if (o->dir != NULL && o->bandwidth >= 0)
 		return err_set(e, ERR_USAGE, "ratio: either --state or "
 		    "--bandwidth");

@@ -351,7 +351,7 @@ static const struct opt options[] = {
 	{ 0, "many", NULL,
 	    "safetensors one after another in a FILE, a step each",
 	    OPT_FLAG(struct opts, many) },
-	{ 0, "round", NULL, "round f64 that f32 does not hold exactly",
+	{ 0, "f32", NULL, "round f64 values that f32 does not hold to the nearest",
 	    OPT_FLAG(struct opts, fo.round) },
 	FILTER_OPTS_OUT,
 	OPT_END

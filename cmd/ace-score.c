@@ -16,7 +16,7 @@ main(int argc, char **argv)
 {
 	const struct cli c = {
 		.prog = "ace-score",
-		.usage = "[-S DIR] [--alpha A] [FILE]",
+		.usage = "[-S DIR] [--form NAME] [FILE]",
 		.about = "Adds the statistics and the importance of every "
 		    "group to a shard stream.",
 		.examples = "ace-score edge1.aceg | ace-select -b 20k | "

@@ -325,7 +325,7 @@ _ace() {
 		kind='dir' ;;
 	ace-policy:--replay | ace-policy:--schema | ace-policy:-o | ace-policy:--output)
 		kind='file' ;;
-	ace-policy:--ratio | ace-policy:--bandwidth | ace-policy:--warmup | ace-policy:--deadline | ace-policy:--cuts | ace-policy:--compute | ace-policy:--latency | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--max-elements)
+	ace-policy:--ratio | ace-policy:--bandwidth | ace-policy:--deadline | ace-policy:--cuts | ace-policy:--deco | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--max-elements)
 		kind='free' ;;
 	ace-recv:--omit)
 		kind=',provenance schema' ;;
@@ -349,7 +349,7 @@ _ace() {
 		kind='dir' ;;
 	ace-score:--schema | ace-score:-o | ace-score:--output)
 		kind='file' ;;
-	ace-score:--alpha | ace-score:--max-elements)
+	ace-score:--max-elements)
 		kind='free' ;;
 	ace-score:--form)
 		kind='level paper sensitivity even' ;;
@@ -393,7 +393,7 @@ _ace() {
 		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
 	ace-step:--replay | ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
 		kind='file' ;;
-	ace-step:--gamma | ace-step:--wait | ace-step:--events | ace-step:-T | ace-step:--threads | ace-step:--alpha | ace-step:--ratio | ace-step:--bandwidth | ace-step:--warmup | ace-step:--deadline | ace-step:--cuts | ace-step:--compute | ace-step:--latency | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--effort | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
+	ace-step:--gamma | ace-step:--wait | ace-step:--events | ace-step:-T | ace-step:--threads | ace-step:--ratio | ace-step:--bandwidth | ace-step:--deadline | ace-step:--cuts | ace-step:--deco | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--effort | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
 		kind='free' ;;
 	ace-step:--form)
 		kind='level paper sensitivity even' ;;
@@ -461,7 +461,7 @@ _ace() {
 	ace-export)
 		opts='-f --format --step --device --kind --tensor --many --f32 -o --output --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-import)
-		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --tensor --many --round -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --tensor --many --f32 -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
 		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* || $at != 1 ]] || kind='or list brief follow stats verify diff recover books' ;;
@@ -486,11 +486,11 @@ _ace() {
 	ace-patch)
 		opts='--stage --commit --way -o --output -f --format --part --receipt -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
-		opts='-S --state --ratio --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --ratio --bandwidth --deadline --cuts --deco --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
 		opts='--spool --reply -d --device --run --schema --create --publish --join --leave --sync --events --max-elements -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
-		opts='-S --state --alpha --form --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --form --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-select)
 		opts='-b --budget --bits --policy --levels --effort -p --share --plan --format --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-sign)
@@ -498,7 +498,7 @@ _ace() {
 	ace-status)
 		opts='--format --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync --events -T --threads --alpha --form --ratio --bandwidth --warmup --sparsity --deadline --cuts --deco --compute --latency --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --omit --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --sync --events -T --threads --form --ratio --bandwidth --deadline --cuts --deco --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --omit --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='cloud edge add relay remove watch example import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;

@@ -75,11 +75,9 @@ coded() {
 	local s=$work/state policy=(--ratio "2,60,20Mbit")
 	policy+=(--bandwidth "$2Mbit")
 	case $1 in
-	deco | all*) policy+=(--deco --latency "$3ms") ;;
-	esac
 	# with cuts the first shard does not say yet how long it was computed
-	case $1 in
-	deco | all) policy+=(--compute "${compute}s") ;;
+	deco | all) policy+=(--deco "${compute}s,$3ms") ;;
+	all*) policy+=(--deco "auto,$3ms") ;;
 	esac
 	case $1 in
 	*-9) policy+=(--target-divergence 0.04 --interval '5,4,10') ;;

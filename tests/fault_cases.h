@@ -69,9 +69,9 @@ static const struct fault_case cases[] = {
 	    "ace-score -S S in1 > out", LEARNS },
 	{ "policy", MADE "ace-policy -S S in0 >rest; ",
 	    "ace-policy -S S in1 > out", 0 },
-	{ "policy-deco", MADE "ace-policy -S S --deco --bandwidth 5Mbit "
-	    "--latency 10ms in0 >rest; ",
-	    "ace-policy -S S --deco --bandwidth 5Mbit --latency 10ms in1 > out",
+	{ "policy-deco", MADE "ace-policy -S S --deco auto,10ms --bandwidth 5Mbit "
+	    "in0 >rest; ",
+	    "ace-policy -S S --deco auto,10ms --bandwidth 5Mbit in1 > out",
 	    LEARNS },
 	{ "select", MADE "ace-score in1 >scored; ",
 	    "ace-select -b 1200 scored > out", 0 },

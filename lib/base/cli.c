@@ -60,6 +60,34 @@ cli_first(const struct cli_line *l, const struct opt_place *p)
 
 /* ---- what is printed ---- */
 
+enum { CLI_WIDE = 80 };		/* columns of --help */
+
+/* Print words from column at on, where further lines begin at column in, and end the
+ * line. */
+static void
+cli_wrap(const char *s, int at, int in)
+{
+	int n;
+
+	for (; *s != '\0'; s += n, s += strspn(s, " \n")) {
+		n = (int)strcspn(s, " \n");
+		/* a bracket is not broken where it fits into a line */
+		if (*s == '[' && strchr(s, ']') != NULL &&
+		    strchr(s, ']') - s < CLI_WIDE / 2 - in)
+			n = (int)(strchr(s, ']') + 1 - s);
+		if (at > in && at + 1 + n > CLI_WIDE) {
+			(void)printf("\n%*s", in, "");
+			at = in;
+		} else if (at > in) {
+			(void)putchar(' ');
+			at++;
+		}
+		(void)printf("%.*s", n, s);
+		at += n;
+	}
+	(void)putchar('\n');
+}
+
 static void
 cli_help_one(const struct opt *o)
 {
@@ -75,7 +103,10 @@ cli_help_one(const struct opt *o)
 		n = snprintf(left, sizeof(left), "    ");
 	(void)snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", o->name,
 	    o->arg != NULL ? " " : "", o->arg != NULL ? o->arg : "");
-	(void)printf("  %-28s %s\n", left, text);
+	if (printf("  %-28s", left) > 30)
+		(void)printf("\n%30s", "");
+	(void)putchar(' ');
+	cli_wrap(text, 31, 31);
 }
 
 /* Print the two examples at the end of --help. */
@@ -97,13 +128,17 @@ cli_help(const struct cli_line *l)
 	const struct cli *c = l->c;
 	const struct cli_command *k = c->command;
 	const struct opt_place *p;
+	char about[256];
+	int at;
 
-	if (k != NULL)
-		(void)printf("usage: %s %s %s\n\n%s.\n\n", c->prog, k->name,
-		    k->usage, k->about);
-	else
-		(void)printf("usage: %s %s\n\n%s\n\n", c->prog, c->usage,
-		    c->about);
+	at = printf("usage: %s%s%s", c->prog, k != NULL ? " " : "", k != NULL ?
+	    k->name : "");
+	cli_wrap(k != NULL ? k->usage : c->usage, at, 4);
+	(void)putchar('\n');
+	(void)snprintf(about, sizeof(about), "%s%s", k != NULL ? k->about :
+	    c->about, k != NULL ? "." : "");
+	cli_wrap(about, 0, 0);
+	(void)putchar('\n');
 	for (k = c->commands; c->command == NULL && k != NULL &&
 	    k->name != NULL; k++)
 		(void)printf("  %-12s %s\n", k->name, k->about);
@@ -113,7 +148,7 @@ cli_help(const struct cli_line *l)
 		if (cli_first(l, p))
 			cli_help_one(p->row);
 	(void)printf("\nExit status: 0 done, 1 the answer is no, 2 usage, "
-	    "3 bad data, 4 the system failed, 5 refused.\nSee %s(1).\n", c->prog);
+	    "3 bad data,\n4 the system failed, 5 refused. See %s(1).\n", c->prog);
 	if (c->command == NULL && c->examples != NULL)
 		cli_help_examples(c->examples);
 }

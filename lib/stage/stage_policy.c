@@ -25,7 +25,6 @@
 
 #define POLICY_FILE "policy"		/* a memory of the state: */
 #define POLICY_RATE "rate"		/* the rate acted on, */
-#define POLICY_NONZERO "nonzero"	/* the share of the values that were not 0, */
 #define POLICY_DECO_STATE "deco"	/* what DeCo-SGD has learnt */
 
 /* The keys that are written, each with the decision that it belongs to.  A decision that
@@ -107,7 +106,7 @@ policy_set_steps(void *arg, const struct opt *row, const char *val,
 	    err_set(e, ERR_USAGE, "--interval: FIRST or FIRST,MIN,MAX");
 }
 
-/* Reads "2", "2,300" or "2,300,10Mbit". */
+/* Read "2", "2,300", "2,300,10Mbit" or "2,300,10Mbit,100". */
 static int
 policy_set_ratio(void *arg, const struct opt *row, const char *val,
     struct err *e)
@@ -124,18 +123,50 @@ policy_set_ratio(void *arg, const struct opt *row, const char *val,
 	    (r = num_rate(&f->half, word, "--ratio", e)) == 0 &&
 	    f->half < 1e-300)
 		r = err_set(e, ERR_USAGE, "--ratio '%s': more than 0", word);
+	if (r == 0 && (r = policy_item(&val, word, "--ratio", e)) > 0)
+		r = num_u64(&f->warmup, word, 0, UINT64_MAX, "--ratio", e);
 	if (r == 0 && val != NULL)
-		r = err_set(e, ERR_USAGE, "--ratio: MIN, MIN,MAX or "
-		    "MIN,MAX,HALF");
+		r = err_set(e, ERR_USAGE, "--ratio: more than the four numbers "
+		    "MIN,MAX,HALF,WARMUP");
 	if (r == 0 && f->least > f->most)
 		r = err_set(e, ERR_USAGE, "--ratio: the least, %g, is above the "
 		    "largest, %g", f->least, f->most);
 	return r;
 }
 
+/* Read "auto", or "100ms,50ms", where each may be "auto": measured. */
+static int
+policy_set_deco(void *arg, const struct opt *row, const char *val,
+    struct err *e)
+{
+	struct policy_deco *d = &((struct stage_policy_opts *)arg)->stale;
+	double *to[] = { &d->compute, &d->latency };
+	const char *list = val;
+	char word[32];
+	size_t i;
+	int r = 0;
+
+	*d = (struct policy_deco)POLICY_DECO_INIT;
+	d->on = 1;
+	for (i = 0; i < 2 && (r = policy_item(&list, word, "--deco", e)) > 0; i++)
+		if (strcmp(word, "auto") != 0 &&
+		    (r = num_time(to[i], word, "--deco", e)) < 0)
+			return r;
+	if (r == 0 && i == 1 && d->compute < 0)
+		return 0;
+	if (r < 0)
+		return r;
+	if (i != 2 || list != NULL)
+		return err_set(e, ERR_USAGE, "--deco '%s': auto, or the two times "
+		    "COMPUTE,LATENCY", val);
+	return d->compute < 0 || d->compute >= DECO_LEAST ? 0 : err_set(e,
+	    ERR_USAGE, "--deco '%s': a step takes at least %gs", val, DECO_LEAST);
+}
+
 const struct opt stage_policy_ratio_rows[] = {
-	{ 0, "ratio", "MIN[,MAX[,HALF]]",
-	    "compression; HALF: the rate where it is half way",
+	{ 0, "ratio", "LIST",
+	    "MIN,MAX,HALF,WARMUP: compression ratio on a fast link and on a "
+	    "slow one, the rate half way between, and steps to get there",
 	    OPT_CALL(policy_set_ratio), .def = "2,300,10Mbit" },
 	OPT_END
 };
@@ -155,23 +186,15 @@ const struct opt stage_policy_rows[] = {
 	{ 0, "bandwidth", "RATE", "of the link, if not measured",
 	    OPT_RATE(struct stage_policy_opts, bandwidth),
 	    .hi.f = KEYS_RATE_MOST },
-	{ 0, "warmup", "STEPS", "reach the factor over so many",
-	    OPT_U64(struct stage_policy_opts, pace.warmup, 0, UINT64_MAX),
-	    .def = "0" },
-	{ 0, "sparsity", NULL, "compress harder where many values are zero",
-	    OPT_FLAG(struct stage_policy_opts, pace.sparse) },
 	{ 0, "deadline", "TIME", "no more than the link carries in TIME",
 	    OPT_TIME(struct stage_policy_opts, deadline) },
 	{ 0, "cuts", "TIME",
 	    "at which layers to send; TIME: each sending costs more",
 	    OPT_TIME(struct stage_policy_opts, cuts.dt) },
-	{ 0, "deco", NULL, "the budget and the delay after DeCo-SGD",
-	    OPT_FLAG(struct stage_policy_opts, stale.on) },
-	{ 0, "compute", "TIME", "deco: of a step, if the shards do not say it",
-	    OPT_TIME(struct stage_policy_opts, stale.compute),
-	    .lo.f = DECO_LEAST, .with = "deco" },
-	{ 0, "latency", "TIME", "deco: of the link, if not measured",
-	    OPT_TIME(struct stage_policy_opts, stale.latency), .with = "deco" },
+	{ 0, "deco", "COMPUTE,LATENCY",
+	    "choose budget and delay as DeCo-SGD does; the times of a step and "
+	    "of the link, or auto where they are measured",
+	    OPT_CALL(policy_set_deco) },
 	{ 0, "target-divergence", "X",
 	    "relative drift to aim at; gives the interval",
 	    OPT_F64(struct stage_policy_opts, interval.target, 1e-300,
@@ -195,16 +218,15 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 		return err_set(e, ERR_USAGE,
 		    "--interval: the least is above the largest");
 	if (o->replay != NULL && (o->dir != NULL || o->stale.on ||
-	    o->interval.target > 0 || o->cuts.dt >= 0 || o->pace.warmup > 0 ||
-	    o->pace.sparse || o->deadline >= 0 || o->bandwidth >= 0 ||
+	    o->interval.target > 0 || o->cuts.dt >= 0 || o->factor.warmup > 0 ||
+	    o->deadline >= 0 || o->bandwidth >= 0 ||
 	    o->factor.least != 2 ||
 	    o->factor.most != 300 || o->factor.half != 1e7))
 		return err_set(e, ERR_USAGE, "--replay decides nothing: it goes "
 		    "with no other option that decides");
-	if (o->stale.on && (o->pace.warmup > 0 || o->pace.sparse ||
-	    o->deadline >= 0))
-		return err_set(e, ERR_USAGE, "--deco has neither --warmup, "
-		    "--sparsity nor --deadline");
+	if (o->stale.on && (o->factor.warmup > 0 || o->deadline >= 0))
+		return err_set(e, ERR_USAGE, "--deco has neither a warm-up "
+		    "(--ratio) nor --deadline");
 	return 0;
 }
 
@@ -233,10 +255,6 @@ policy_ratio_why(const struct stage_policy *p, double rate, double acted,
 	SAY(p, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = "
 	    "%.4g, equation (5)", o->factor.least, o->factor.most,
 	    o->factor.least, ratio_beta(o->factor.half), acted, base);
-	if (q->sparse && q->nonzero >= 0)
-		SAY(p, "  sparsity: %.4g of the last shard's values were "
-		    "not zero, so %.4g", q->nonzero, ratio_sparse(q, base,
-		    o->factor.most));
 	if (step < q->warmup)
 		SAY(p, "  warm-up: step %llu of %llu, so the power "
 		    "%.4g of it", (unsigned long long)step,
@@ -260,8 +278,7 @@ policy_ratio(struct stage_policy *p, double rate)
 	char where[160], taken[NUM_TEXT];
 	int late;
 
-	p->key[RATIO] = ratio_paced(&o->pace, ratio_sparse(&o->pace, base,
-	    o->factor.most), p->sh.shard->step);
+	p->key[RATIO] = ratio_paced(&o->pace, base, p->sh.shard->step);
 	p->key[BUDGET] = (double)ratio_budget(p->sh.schema->total, p->key[RATIO]);
 	if (rate >= 0)
 		p->key[RATE] = rate;
@@ -492,12 +509,11 @@ policy_memory(struct stage_policy *p, struct memory *h, int to, struct err *e)
 	} m[] = {
 		{ POLICY_DECO_STATE, (double *)&p->o.stale.plan, REPLAN_NUMBERS,
 		    p->o.stale.on, -HUGE_VAL, HUGE_VAL },
-		{ POLICY_RATE, &p->o.pace.rate, 1, 1, -DBL_MAX, DBL_MAX },
-		{ POLICY_NONZERO, &p->o.pace.nonzero, 1, p->o.pace.sparse, 0, 1 } };
+		{ POLICY_RATE, &p->o.pace.rate, 1, 1, -DBL_MAX, DBL_MAX } };
 	size_t i;
 	int r = 0;
 
-	for (i = 0; i < 3 && r >= 0; i++)
+	for (i = 0; i < 2 && r >= 0; i++)
 		if (m[i].on && to)
 			r = memory_put_list(h, m[i].key, m[i].v, m[i].n, e);
 		else if (m[i].on && (r = memory_list(h, m[i].key, m[i].v,
@@ -531,8 +547,7 @@ policy_save(struct stage_policy *p, struct err *e)
 	struct memory h = MEMORY_INIT;
 	int r;
 
-	if (p->o.dir == NULL || (p->o.pace.rate < 0 && !p->o.pace.sparse &&
-	    !(p->o.interval.target > 0) && !p->o.stale.on))
+	if (p->o.dir == NULL || (p->o.pace.rate < 0 && !(p->o.interval.target > 0) && !p->o.stale.on))
 		return 0;		/* nothing to remember */
 	if ((r = text_setf(&h.kv, KEYS_INTERVAL, e, "%llu",
 	    (unsigned long long)p->o.steps)) == 0 &&
@@ -696,9 +711,6 @@ stage_policy_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 	}
 	if (p->waits && (r = policy_decide(p, e)) < 0)
 		return r;
-	if (p->sh.schema->total > 0)
-		p->o.pace.nonzero = (double)sums->nonzero /
-		    (double)p->sh.schema->total;
 	policy_nothing(p);
 	if (p->o.interval.target > 0 && (r = policy_interval(p, sums, e)) == 0)
 		r = policy_said(p, NULL, e);
@@ -793,7 +805,8 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f,
 		return r;
 	p->o = *(struct stage_policy_opts *)opts;
 	p->o.f = f;
-	if (p->o.interval.target > 0 || p->o.pace.sparse)
+	p->o.pace.warmup = p->o.factor.warmup;
+	if (p->o.interval.target > 0)
 		s->kind = &policy_reads;
 	p->state.later = f->later;
 	if (p->o.dir != NULL && ((r = statedir_open(&p->state, p->o.dir,
@@ -814,5 +827,5 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f,
 	.free = stage_policy_free \
 }
 const struct stage_kind stage_policy = POLICY_KIND(STAGE_IGNORES);
-/* The same where the drift or the zeros count. */
+/* The same where the drift counts. */
 static const struct stage_kind policy_reads = POLICY_KIND(STAGE_READS);

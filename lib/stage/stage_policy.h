@@ -30,9 +30,11 @@ struct policy_deco {
 };
 #define POLICY_DECO_INIT { 0, -1, -1, REPLAN_INIT }
 
-/* --ratio: how hard to compress, and at how many bit/s half of it. */
+/* --ratio: how hard to compress, at how many bit/s half of it, and after how many
+ * steps at first. */
 struct stage_policy_ratio {
 	double least, most, half;
+	uint64_t warmup;
 };
 extern const struct opt stage_policy_ratio_rows[];
 /* stage_policy_ratio(f, bandwidth): the compression factor on this link. */

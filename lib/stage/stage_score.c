@@ -30,21 +30,29 @@ enum { STAGE_SCORE_MOST = 65536 };	/* groups of one annotation */
 static const char *const stage_score_forms[] = { "level", "paper",
     "sensitivity", "even", NULL };
 
-/* "paper", "paper:0.5" or "paper:0.5:3" */
+/* Read "even", or "paper", "paper:ALPHA", "paper:ALPHA:DECAY" or
+ * "paper:ALPHA:DECAY:CLIP". */
 static int
 stage_score_form(void *arg, const struct opt *row, const char *val,
     struct err *e)
 {
 	struct stage_score_opts *o = arg;
 	const size_t n = strcspn(val, ":");
-	char word[16], text[32];
+	char word[32];
 	const char *at = val + n;
-	double decay;
+	double decay = 0;
+	struct {
+		const char *what;
+		double *to, lo, hi;
+	} number[] = { { "--form: alpha", &o->alpha, 0, 1 },
+		{ "--form: decay", &decay, 0, 0.999 },
+		{ "--form: clip", &o->clip, 0.1, 100 } };
+	size_t i;
 	int form, r;
 
-	(void)row;
 	o->fresh = o->clip = 0;
-	(void)snprintf(word, sizeof(word), "%.*s", (int)(n < 16 ? n : 15), val);
+	o->alpha = 0.5;
+	(void)snprintf(word, sizeof(word), "%.*s", (int)n, val);
 	if ((r = num_choice(&form, word, stage_score_forms, "--form", e)) < 0)
 		return r;
 	o->form = (enum score_form)form;
@@ -53,23 +61,27 @@ stage_score_form(void *arg, const struct opt *row, const char *val,
 	if (!score_learns(o->form))
 		return err_set(e, ERR_USAGE, "--form %s has no averages: '%s'",
 		    word, at);
-	(void)snprintf(text, sizeof(text), "%.*s",
-	    (int)strcspn(at + 1, ":"), at + 1);
-	if ((r = num_f64(&decay, text, 0, 0.999, "--form: decay", e)) < 0)
-		return r;
-	o->fresh = 1 - decay;
-	at = strchr(at + 1, ':');
-	return at == NULL ? 0 :
-	    num_f64(&o->clip, at + 1, 0.1, 100, "--form: clip", e);
+	for (i = 0; *at == ':'; i++, at += strcspn(at, ":")) {
+		at++;
+		if (i == 3)
+			return err_set(e, ERR_USAGE, "--form '%s': more than the "
+			    "numbers ALPHA:DECAY:CLIP", val);
+		(void)snprintf(word, sizeof(word), "%.*s",
+		    (int)strcspn(at, ":"), at);
+		if ((r = num_f64(number[i].to, word, number[i].lo, number[i].hi,
+		    number[i].what, e)) < 0)
+			return r;
+	}
+	if (i > 1)
+		o->fresh = 1 - decay;
+	return 0;
 }
 
 const struct opt stage_score_rows[] = {
 	{ 'S', "state", "DIR", "keep the history of the groups in DIR",
 	    OPT_PATH(struct stage_score_opts, dir, OPT_DIR) },
-	{ 0, "alpha", "A", "weight of the temporal branch",
-	    OPT_F64(struct stage_score_opts, alpha, 0, 1), .def = "0.5" },
-	{ 0, "form", "NAME", "level, paper, sensitivity or even; "
-	    "level:DECAY:CLIP", OPT_CALL(stage_score_form),
+	{ 0, "form", "NAME", "level, paper, sensitivity or even; with numbers "
+	    "NAME:ALPHA:DECAY:CLIP", OPT_CALL(stage_score_form),
 	    .words = stage_score_forms, .def = "level" },
 	OPT_END
 };

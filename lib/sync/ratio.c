@@ -33,14 +33,6 @@ ratio_acted(struct ratio_pace *p, double rate)
 }
 
 double
-ratio_sparse(const struct ratio_pace *p, double c, double cmax)
-{
-	if (!p->sparse || p->nonzero < 0)
-		return c;
-	return c < p->nonzero * cmax ? c / p->nonzero : cmax;
-}
-
-double
 ratio_paced(const struct ratio_pace *p, double c, uint64_t step)
 {
 	if (step < p->warmup)

@@ -36,24 +36,15 @@ uint64_t ratio_budget(uint64_t values, double c);
  *   warm-up   c_t = c^((t + 1) / warmup) for steps t < warmup: the share that
  *             is sent falls exponentially (Lin et al., Deep Gradient
  *             Compression, ICLR 2018, section 3.3)
- *   sparsity  c / nonzero, at most c_max: as many bytes for each value that is
- *             not zero as a dense shard has.  That c_k depends on it is the
- *             paper's, in words; the formula is ours
  */
 struct ratio_pace {
 	/* given */
 	double rise, still;		/* in (0, 1]; in [0, 1) */
 	uint64_t warmup;		/* 0: none */
-	int sparse;			/* sparsity counts */
 	/* found: what a state keeps */
 	double rate;			/* bit/s acted on; < 0: none yet */
-	double nonzero;			/* share of the last shard's values that
-					 * were not zero; < 0: none yet */
 };
-#define RATIO_PACE_INIT { 0.5, 0.05, 0, 0, -1, -1 }
-
-/* ratio_sparse(p, c, cmax): c for values as sparse as the last ones. */
-double ratio_sparse(const struct ratio_pace *p, double c, double cmax);
+#define RATIO_PACE_INIT { 0.5, 0.05, 0, -1 }
 
 /* ratio_acted(p, rate): the rate to act on; rate in bit/s, < 0 unknown, which
  * changes nothing. */

@@ -202,7 +202,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	pack 'd<3' 0.5 0.1 2 | npy "'<f8'" '(3,)' >d.npy
 	exits 3 ace-import --name w d.npy
 	says "unsupported: tensor 'w' \[1\] in 'd.npy': f64 0.10000000000000001 is not exact"
-	exits 0 ace-import -v --round -o d.aceg d.npy
+	exits 0 ace-import -v --f32 -o d.aceg d.npy
 	says "'d.npy': 1 of 3 values rounded to f32"
 	raw_of d.aceg >got
 	pack 'f<3' 0.5 0.1 2 >want
@@ -211,17 +211,17 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 3 ace-import i.npy
 	says "unsupported: tensor 'data' \[1\] in 'i.npy': i32 16777217"
 	pack 'q<2' -5 9007199254740993 | npy "'<i8'" '(2,)' >l.npy
-	for round in '' --round; do
+	for round in '' --f32; do
 		exits 3 ace-import $round l.npy
 		says "unsupported: .*\[1\].*i64 9007199254740993 is not exact in f32 \(--tensor leaves it out\)$"
 	done
 	pack 'd<1' 1e39 | npy "'<f8'" '(1,)' >big.npy
-	exits 3 ace-import --round big.npy
+	exits 3 ace-import --f32 big.npy
 	says "unsupported: .*\[0\].*f64 .*e\+38 is beyond f32$"
 	exits 3 ace-import big.npy
 	says "is beyond f32$"
 	printf '\1\2' | npy "'|b1'" '(2,)' >b.npy
-	exits 3 ace-import --round b.npy
+	exits 3 ace-import --f32 b.npy
 	says "unsupported: .*\[1\].* bool 2 is neither 0 nor 1$"
 }
 
@@ -403,8 +403,8 @@ header() {
 	printf '{"w":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}}' >h
 	{ perl -e 'print pack("Q<", -s "h")'; cat h x; } >in.safetensors
 	exits 3 ace-import in.safetensors
-	says "is not exact in f32 \\(--round\\)$"
-	exits 0 ace-import --round in.safetensors
+	says "is not exact in f32 \\(--f32\\)$"
+	exits 0 ace-import --f32 in.safetensors
 }
 
 @test "safetensors: f8 and whole numbers travel as they are, other dtypes by name" {

@@ -171,8 +171,8 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 		    "$compute" "$rate" "$latency" | ace-advise deco |
 		    awk '$4 == "tta" { print $5, 1 / $6 }' >want
 		read -r delay share <want
-		exits 0 ace-policy --deco --compute "$compute" \
-		    --bandwidth "${rate}Mbit" --latency "${latency}ms" in
+		exits 0 ace-policy --deco "$compute,${latency}ms" \
+		    --bandwidth "${rate}Mbit" in
 		asked out >keys
 		[ "$(sed -n 's/delay=//p' keys)" = "$delay" ]
 		awk -F = -v share="$share" '$1 == "budget_bytes" {
@@ -187,17 +187,17 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 
 @test "deco: what is not known yet is said, and equation (5) stands in" {
 	mkshards >in
-	exits 0 ace-policy -v --deco --latency 1ms --compute 1s in
+	exits 0 ace-policy -v --deco 1s,1ms in
 	says 'deco: bandwidth not known yet'
 	asked out >keys
 	! grep -q delay keys || false
 	exits 0 ace-policy --omit provenance in
 	asked out | cmp - keys
-	exits 0 ace-policy -v --deco --latency 1ms --bandwidth 1Mbit in
+	exits 0 ace-policy -v --deco auto,1ms --bandwidth 1Mbit in
 	says 'deco: computation not known yet'
-	exits 0 ace-policy -v --deco --compute 1s --bandwidth 1Mbit in
+	exits 0 ace-policy -v --deco 1s,auto --bandwidth 1Mbit in
 	says 'deco: latency not known yet'
-	exits 0 ace-policy -v --deco --compute 1s --bandwidth 0bit --latency 0ms in
+	exits 0 ace-policy -v --deco 1s,0ms --bandwidth 0bit in
 	says 'deco: bandwidth not known yet'
 }
 
@@ -205,7 +205,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	mkshards -P delay=9 >in
 	exits 0 ace-policy --bandwidth 1Mbit in
 	asked out | grep -qx delay=9
-	exits 0 ace-policy --deco --bandwidth 1kbit --compute 1s --latency 5s in
+	exits 0 ace-policy --deco 1s,5s --bandwidth 1kbit in
 	[ "$(asked out | grep -c delay=)" -eq 1 ]
 	! asked out | grep -qx delay=9 || false
 }
@@ -213,7 +213,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 @test "deco: measured contraction sets the price; the state goes on" {
 	mkshards -n 100k -N 3 >in
 	for s in 0 1 2; do mkshards -n 100k -s $s >"in$s"; done
-	set -- --deco --bandwidth 1Mbit --compute 100ms --latency 50ms
+	set -- --deco 100ms,50ms --bandwidth 1Mbit
 	ace-policy "$@" in0 >out
 	asked out | grep -qx kc=0.005
 	ace-select -b 2k in0 | ace-compress -S st --sync none >/dev/null
@@ -242,11 +242,11 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	mkdir -m 700 st
 	mkshards -d edge1 >in
 	ace-meter -S st -L 8Mbit in >/dev/null
-	exits 0 ace-policy -v -S st --deco --latency 20ms --compute 3ms in
+	exits 0 ace-policy -v -S st --deco 3ms,20ms in
 	asked out | grep -qx bandwidth=8000000
 	# one shard after another of a state that is not one
 	perl -pi -e 's/deco/dec0/' st/memory
-	exits 3 ace-policy -S st --deco --latency 20ms --compute 3ms in
+	exits 3 ace-policy -S st --deco 3ms,20ms in
 	says 'corrupt'
 }
 
@@ -263,10 +263,10 @@ link_state() {
 @test "deco: a latency or a link that is given is no sample: it counts at once" {
 	mkshards -n 4k >in
 	for k in 1 2 3 4 5; do
-		exits 0 ace-policy -S st --deco --latency 10ms --compute 100ms \
+		exits 0 ace-policy -S st --deco 100ms,10ms \
 		    --bandwidth 8Mbit in
 	done
-	exits 0 ace-policy -S st --deco --latency 300ms --compute 90ms --bandwidth 9Mbit in
+	exits 0 ace-policy -S st --deco 90ms,300ms --bandwidth 9Mbit in
 	has latency=0.3
 	has compute=0.09
 	has bandwidth=9000000
@@ -274,8 +274,8 @@ link_state() {
 
 @test "deco: the numbers that a plan is from are in the stream, each under its name" {
 	mkshards -n 1M -K compute.seconds=0.25 >in
-	set -- --deco --bandwidth 8Mbit
-	exits 0 ace-policy -v "$@" --latency 50ms --compute 100ms in
+	set -- --deco 100ms,50ms --bandwidth 8Mbit
+	exits 0 ace-policy -v "$@" in
 	says 'deco: now delay .* price of compression 0\.005$'
 	for k in latency=0.05 compute=0.1 bandwidth=8000000 kc=0.005; do
 		asked out | grep -qx $k
@@ -284,30 +284,30 @@ link_state() {
 	asked out | awk -F = '{ v[$1] = $2 } END { exit !(v["ratio"] > 1 &&
 	    (d = 4194304 / v["ratio"] - v["budget_bytes"]) > -0.01 && d < 1.01) }'
 	# never more than the share: 48611.1 bytes
-	exits 0 ace-policy --deco --latency 50ms --compute 0.1 --bandwidth 7777777bit in
+	exits 0 ace-policy --deco 0.1,50ms --bandwidth 7777777bit in
 	has budget_bytes=48611
 	# of the shard and the state, where no option says otherwise
 	link_state st bandwidth=4000000 rtt=0.125
-	exits 0 ace-policy -S st --deco in
+	exits 0 ace-policy -S st --deco auto in
 	for k in latency=0.125 compute=0.25 bandwidth=4000000; do
 		asked out | grep -qx $k
 	done
 	link_state st bandwidth=4000000 rtt=0.125
-	exits 0 ace-policy -S st --deco --latency 0s --compute 500ms in
+	exits 0 ace-policy -S st --deco 500ms,0s in
 	has latency=0
 	has compute=0.5
 	# so little that nothing is left, but never nothing
 	mkshards -t w:9 >small
-	exits 0 ace-policy --deco --bandwidth 1bit --latency 0s --compute 1us small
+	exits 0 ace-policy --deco 1us,0s --bandwidth 1bit small
 	has budget_bytes=1
 	# the second shard changes nothing; what was measured is said
 	mkshards -n 1M -N 2 >two
 	link_state st rtt=0.125
 	mkshards -H kind=6 -K memory=code -K contraction=0.5 -K share=0.1 >st/memory
-	exits 0 ace-policy -v -S st "$@" --latency 50ms --compute 100ms two
+	exits 0 ace-policy -v -S st "$@" two
 	says "edge1/1.*deco: still delay .* price of compression .*, measured$"
 	# what was learnt without a link is kept, too
-	exits 0 ace-policy -S new --deco --compute 1s in
+	exits 0 ace-policy -S new --deco 1s,auto in
 	[ -e new/memory ]
 }
 
@@ -345,7 +345,7 @@ link_state() {
 	}
 	stays "$drift $deco $cuts other=7" --bandwidth 1Mbit
 	stays "$deco $cuts other=7" --target-divergence 0.01 --model-norm 1e6
-	stays "$drift $cuts other=7" --deco --compute 1s --bandwidth 1kbit --latency 5s
+	stays "$drift $cuts other=7" --deco 1s,5s --bandwidth 1kbit
 	stays "$drift $deco other=7" --cuts 1000s --bandwidth 1kbit
 }
 
@@ -361,10 +361,10 @@ link_state() {
 	rm st/link
 	# half a step of delay
 	mkshards -H kind=6 -K memory=policy -K "deco=$deco" >st/memory
-	exits 3 ace-policy -S st --deco --bandwidth 5Mbit --latency 10ms in
+	exits 3 ace-policy -S st --deco auto,10ms --bandwidth 5Mbit in
 	says "^ace-policy: corrupt: deco"
 	mkshards -H kind=6 -K memory=policy -K "deco=${deco/1.5/1}" >st/memory
-	exits 0 ace-policy -S st --deco --bandwidth 5Mbit --latency 10ms in
+	exits 0 ace-policy -S st --deco auto,10ms --bandwidth 5Mbit in
 	# fewer than no shards
 	mkshards -H kind=6 -K memory=policy -K "rate=nan" >st/memory
 	exits 3 ace-policy -S st in
@@ -402,55 +402,17 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 
 @test "warm-up: the share that is sent falls exponentially" {
 	mkshards -n 1M -N 6 >in
-	exits 0 ace-policy --bandwidth 0bit --ratio 2,256 --warmup 4 in
+	exits 0 ace-policy --bandwidth 0bit --ratio 2,256,10Mbit,4 in
 	# 256^(1/4) = 4: factors 4, 16, 64, 256, 256, 256
 	[ "$(budgets)" = "1048576 262144 65536 16384 16384 16384 " ]
-	exits 2 ace-policy --deco --warmup 4 in
+	exits 2 ace-policy --deco auto --ratio 2,300,10Mbit,4 in
 	exits 0 ace-policy --bandwidth 0bit --ratio 2,256 in
 	[ "$(budgets)" = "16384 16384 16384 16384 16384 16384 " ]
 }
 
-@test "sparsity: as many bytes for each value that is not zero" {
-	# of 100k values 80k zeros, then of 100k none, in one model
-	mkshards -t w:100000 | ace-export -f raw -o dense
-	{ head -c 80000 dense; head -c 320000 /dev/zero; } >sparse
-	for of in sparse sparse dense sparse; do
-		ace-import -f raw --name w --shape 100000 -d e -s $((n++)) $of
-	done >in
-	set -- --sparsity --ratio 2,66,5Mbit --bandwidth 20Mbit
-	# c = 2 + 64 / 16 = 6 while nothing is known; then 6 / 0.2, and 6 / 1
-	exits 0 ace-policy -v "$@" in
-	[ "$(policy out | grep ^ratio= | paste -sd ' ')" = \
-	    "ratio=6 ratio=30 ratio=30 ratio=6" ]
-	[ "$(budgets)" = "66666 13333 13333 66666 " ]
-	says 'sparsity: 0\.2 of the last shard.s values were not zero, so 30'
-	exits 0 ace-policy "$@" --ratio 2,18 in
-	# 2 + 16 / 16, and at most 18
-	[ "$(policy out | grep ^ratio= | paste -sd ' ')" = \
-	    "ratio=3 ratio=15 ratio=15 ratio=3" ]
-	exits 0 ace-policy --sparsity --ratio 2,18,5Mbit --bandwidth 5Mbit in
-	[ "$(policy out | grep ^ratio= | paste -sd ' ')" = \
-	    "ratio=10 ratio=18 ratio=18 ratio=10" ]
-	# in a state, one shard a process, as in one
-	for s in 0 1 2 3; do
-		ace-cut --step $s in | ace-policy -S st "$@" >out
-		policy out | grep ^ratio=
-	done >each
-	[ "$(paste -sd ' ' each)" = "ratio=6 ratio=30 ratio=30 ratio=6" ]
-	exits 0 ace-policy --bandwidth 20Mbit --ratio 2,66,5Mbit in
-	[ "$(policy out | grep -c '^ratio=6$')" -eq 4 ]
-	exits 2 ace-policy --sparsity --deco in
-	says '--sparsity'
-	rm -rf st
-	mkdir -m 700 st
-	mkshards -H kind=6 -K memory=policy -K "nonzero=1.5" >st/memory
-	exits 3 ace-policy -S st "$@" in
-	says "^ace-policy: corrupt: nonzero in 'st/memory'"
-}
-
 @test "-v: the numbers, and the equations they went through" {
 	mkshards >in
-	exits 0 ace-policy -v --bandwidth 5Mbit --ratio 2,200,5Mbit --warmup 2 --target-divergence 0.01 \
+	exits 0 ace-policy -v --bandwidth 5Mbit --ratio 2,200,5Mbit,2 --target-divergence 0.01 \
 	    --model-norm 1000 --interval 4 in
 	says 'link: 5 Mbit/s, as the option says'
 	says 'factor: 2 \+ \(200 - 2\) exp\(.* \* 5e\+06\) = 101, equation \(5\)'
@@ -463,7 +425,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	has interval=3
 	mv out explained
 	mkshards -s 2 >last
-	exits 0 ace-policy -v --warmup 2 last
+	exits 0 ace-policy -v --ratio 2,300,10Mbit,2 last
 	! grep warm-up err || false
 	exits 0 ace-policy -q --bandwidth 5Mbit in
 	[ ! -s err ]
@@ -476,7 +438,7 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 
 @test "--replay: the same decisions, byte for byte" {
 	mkshards -n 64k -N 6 -P other=kept >in
-	decide='ace-policy --omit provenance -S st --warmup 3
+	decide='ace-policy --omit provenance -S st --ratio 2,300,10Mbit,3
 	    --target-divergence 0.01 --model-norm 9000'
 	# a link that changes under way, in three parts
 	for k in 1 2 3; do
@@ -524,7 +486,7 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	[ "$(said out | grep -c budget_bytes=5)" -eq 2 ]
 	exits 2 ace-policy --replay recorded --target-divergence 0.01 in
 	exits 2 ace-policy --replay recorded -S st in
-	exits 2 ace-policy --replay recorded --deco in
+	exits 2 ace-policy --replay recorded --deco auto in
 	exits 4 ace-policy --replay nowhere in
 }
 
@@ -563,8 +525,8 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	mkshards -n 1M -s 4 >shard
 	ace-policy -S st --ratio 2,20 --deadline 100ms shard >out
 	[ "$(budgets)" = "156250 " ]
-	exits 2 ace-policy --deco --deadline 1s shard
-	exits 2 ace-policy --deco --deadline 0s shard
+	exits 2 ace-policy --deco auto --deadline 1s shard
+	exits 2 ace-policy --deco auto --deadline 0s shard
 	exits 0 ace-policy --deadline 0s --bandwidth 5Mbit shard
 	[ "$(budgets)" = "0 " ]
 	# of a link that nobody knows nothing can be said
@@ -574,18 +536,16 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	same out want
 }
 
-@test "a shard that is no number is refused where its drift or its zeros count, and leaves none behind" {
+@test "a shard that is no number is refused where its drift counts, and leaves none behind" {
 	for k in nan inf; do
 		mkshards -k $k >in
-		for o in "--target-divergence 0.01 --model-norm 100000" \
-		    "--sparsity"; do
-			# shellcheck disable=SC2086 # words are meant
-			exits 5 ace-policy -S st$k --bandwidth 1Mbit $o in
-			says "non-finite value in tensor '.*' at index 3"
-			# nor of a pipe into a pipe
-			exits 5 bash -c "cat in | ace-policy --bandwidth 1Mbit $o | cat >got; exit \${PIPESTATUS[1]}"
-			exits 3 ace-inspect verify got
-		done
+		o="--target-divergence 0.01 --model-norm 100000"
+		# shellcheck disable=SC2086 # words are meant
+		exits 5 ace-policy -S st$k --bandwidth 1Mbit $o in
+		says "non-finite value in tensor '.*' at index 3"
+		# nor of a pipe into a pipe
+		exits 5 bash -c "cat in | ace-policy --bandwidth 1Mbit $o | cat >got; exit \${PIPESTATUS[1]}"
+		exits 3 ace-inspect verify got
 		exits 0 ace-policy --bandwidth 1Mbit in
 		# and the state can go on
 		mkshards -s 1 >next
@@ -605,7 +565,12 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 		--ratio 2,
 		--ratio ,3
 		--ratio 2,3,
-		--ratio 2,3,1Mbit,4
+		--ratio 2,3,1Mbit,4,5
+		--ratio 2,3,1Mbit,-4
+		--deco later
+		--deco 1s
+		--deco 1s,
+		--deco 1s,2s,3s
 		--ratio 301
 		--bandwidth nan
 		--bandwidth 1e400bit
@@ -616,8 +581,8 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 		--target-divergence 0
 		--target-divergence 0.01 --model-norm 0
 		--target-divergence 0.01 --model-norm nan
-		--deco --warmup 3
-		--deco --compute 0s
+		--deco auto --ratio 2,300,10Mbit,3
+		--deco 0s,auto
 		--deadline -1s
 	END
 	# the ends of what is allowed: no number is lost
@@ -626,7 +591,7 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	    "--ratio 1,1" \
 	    "--ratio 2,300,1e300bit" "--ratio 2,300,1e-300bit --bandwidth 1e30bit" \
 	    "--target-divergence 1e-300 --model-norm 1e300 --bandwidth 1bit" \
-	    "--deco --compute 1s --bandwidth 1bit --latency 0s"; do
+	    "--deco 1s,0s"; --bandwidth 1bit do
 		mkshards -k zeros -t w:9 >zeros
 		for f in in zeros; do
 			exits 0 ace-policy $options $f
@@ -635,17 +600,9 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	done
 }
 
-@test "a shard that says more values than it has is refused, and no state is spoilt" {
-	exits 3 ace-policy -S st --sparsity --bandwidth 2Mbit \
-	    "$ROOT/tests/golden/bad-corrupt-nonzero-many.aceg"
-	says 'corrupt: sums of the shard'
-	mkshards >in
-	exits 0 ace-policy -S st --sparsity --bandwidth 2Mbit in
-}
-
 @test "--replay goes with nothing that decides" {
 	mkshards >in
-	for o in "--warmup 5" "--bandwidth 1Mbit" "--ratio 3" "--ratio 2,30" "--ratio 2,300,1Mbit"; do
+	for o in "--ratio 2,300,10Mbit,5" "--bandwidth 1Mbit" "--ratio 3" "--ratio 2,30" "--ratio 2,300,1Mbit"; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 2 ace-policy --replay in $o in
 		says '--replay decides nothing'

@@ -90,26 +90,26 @@ count() { frames "$1" | grep -c " $2\$"; }
 	for s in 0 1 2; do mkshards -n 300k -k layered -N 2 -s $s -x $s; done >in
 	exits 0 ace-score --omit provenance --form paper in
 	mv out paper
-	for f in paper:0.2 paper:0.2:4; do
+	for f in paper:0.5:0.2 paper:0.5:0.2:4; do
 		exits 0 ace-score --omit provenance --form $f in
 		same out paper
 	done
-	for f in paper:0 paper:0.9 paper:0.2:0.5; do
+	for f in paper:0.5:0 paper:0.5:0.9 paper:0.5:0.2:0.5; do
 		exits 0 ace-score --omit provenance --form $f in
 		run ! cmp -s out paper
 	done
 	exits 0 ace-score --omit provenance -S st --form level in
 	mv out level
-	for f in level:0.3 level:0.3:4; do
+	for f in level:0.5:0.3 level:0.5:0.3:4; do
 		rm -r st
 		exits 0 ace-score --omit provenance -S st --form $f in
 		same out level
 	done
 	cp st/memory before
 	rm -r st
-	exits 0 ace-score -S st --form level:0.9 in
+	exits 0 ace-score -S st --form level:0.5:0.9 in
 	run ! cmp -s st/memory before
-	for f in level:1 level:-1 level:x level: paper:0.2:0 paper:0.2:nan even:0.3 \
+	for f in level:2 level:0.5:1 level:-1 level:x level: paper:0.5:0.2:0 paper:0.5:0.2:nan level:0.5:0.9:3:1 even:0.3 \
 	    sensitivity:0.3; do
 		exits 2 ace-score -S st --form $f in
 		says '^ace-score: --form'
@@ -141,25 +141,25 @@ are() {
 	    { echo "$2: $(cat got), not ${*:3}"; return 1; }
 }
 
-@test "equations (3) and (4): the branches, and --alpha between them" {
+@test "equations (3) and (4): the branches, and alpha between them" {
 	# one group a tensor: magnitudes apart, or the same and sizes apart
 	mkshards -k ramp -t a:64,64 -t b:64,64 >loud
 	mkshards -k zeros -t a:64 -t b:64,64 >quiet
 	# their variance is the same: 1 / (1 + exp(1)), and half of that and of a half
-	exits 0 ace-score --form paper --alpha 1 -S one loud
+	exits 0 ace-score --form paper:1 -S one loud
 	are one score 0.268941 0.731059
-	exits 0 ace-score --form paper --alpha 0 -S none loud
+	exits 0 ace-score --form paper:0 -S none loud
 	are none score 0.5 0.5
 	exits 0 ace-score --form paper --omit provenance -S half loud
 	are half score 0.384471 0.615529
 	mv out half.out
-	exits 0 ace-score --form paper --omit provenance --alpha 0.5 loud
+	exits 0 ace-score --form paper:0.5 --omit provenance loud
 	same out half.out
 	# the paper's: the larger tensor less, by its logarithm
-	exits 0 ace-score --form paper --alpha 0 -S size quiet
+	exits 0 ace-score --form paper:0 -S size quiet
 	are size score 0.562177 0.437823
-	exits 2 ace-score --alpha -0.1 </dev/null
-	exits 2 ace-score --alpha nan </dev/null
+	exits 2 ace-score --form level:-0.1 </dev/null
+	exits 2 ace-score --form level:nan </dev/null
 	exits 0 ace-inspect -v one/memory
 	grep -qE '^key +form=paper$' out
 	grep -qE "^key +model=$(ace-inspect -v loud | sed -n 's/^schema *//p')\$" out
@@ -182,16 +182,16 @@ lessons() {
 	mkshards -k ramp -t a:64,8 -t b:8,64 -t c:64,64 -s 1 >later
 	# nothing was scored yet that it could speak of
 	learn st in
-	exits 0 ace-score --alpha 0 -S st in
+	exits 0 ace-score --form level:0 -S st in
 	[ "$(lessons st)" = " 1 0" ]
-	exits 0 ace-score --alpha 0 -S st in
+	exits 0 ace-score --form level:0 -S st in
 	[ "$(lessons st)" = " 2 1" ]
 	cp -r st two
 	# the same one again is none
-	exits 0 ace-score --alpha 0 -S two in
+	exits 0 ace-score --form level:0 -S two in
 	[ "$(lessons two)" = " 3 1" ]
 	learn two later
-	exits 0 ace-score --alpha 0 -S two in
+	exits 0 ace-score --form level:0 -S two in
 	[ "$(lessons two)" = " 4 2" ]
 	# labels from the energies; four steps of u at the rate 4, for all groups
 	column st weights | sed -n 5,8p | paste -sd ' ' >got
@@ -442,7 +442,7 @@ spread() {
 }
 
 @test "options out of range" {
-	exits 2 ace-score --alpha 2 </dev/null
+	exits 2 ace-score --form level:2 </dev/null
 	exits 2 ace-score one two </dev/null
 }
 

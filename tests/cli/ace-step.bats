@@ -53,7 +53,7 @@ alike() {
 
 @test "--replay decides as recorded, and the others keep the state" {
 	run_of 6 >in
-	ace-step -S first --policy --bandwidth 5Mbit --warmup 4 in >recorded
+	ace-step -S first --policy --bandwidth 5Mbit --ratio 2,300,10Mbit,4 in >recorded
 	ace-step -S S --policy --replay recorded in >again
 	# but for the provenance, and but for what decided
 	ace-inspect diff recorded again
@@ -62,17 +62,17 @@ alike() {
 	[ "$(cat out)" = "ace-expand -S S | ace-score -S S | \
 ace-policy --replay recorded | ace-select --policy | ace-compress -S S" ]
 	alike -S S --policy --replay recorded
-	exits 2 ace-step -S S --policy --replay recorded --deco in
+	exits 2 ace-step -S S --policy --replay recorded --deco auto in
 }
 
 @test "the options of its programs go to all that have one of that name" {
 	run_of 4 >in
-	alike -S S --gamma 0.5 --bits 0.5 --sync none --alpha 0.25
+	alike -S S --gamma 0.5 --bits 0.5 --sync none --form level:0.25
 	# however few words they stand in
 	alike -SS -cq8
-	exits 0 ace-step -S 'a b' --gamma 0.5 --bits 0.5 --alpha 1 --print
+	exits 0 ace-step -S 'a b' --gamma 0.5 --bits 0.5 --form level:1 --print
 	[ "$(cat out)" = "ace-expand -S 'a b' --gamma 0.5 | ace-score -S 'a b' \
---alpha 1 | ace-select --bits 0.5 | ace-compress -S 'a b'" ]
+--form level:1 | ace-select --bits 0.5 | ace-compress -S 'a b'" ]
 }
 
 @test "a program is there when it has the state, or an option of its own" {
@@ -232,7 +232,7 @@ five() {
 	exits 2 ace-step in
 	says 'how much to send'
 	exits 2 ace-step -c q8 --bits 1 in
-	exits 2 ace-step -c q8 --alpha 0.5 in
+	exits 2 ace-step -c q8 --form level:0.5 in
 	says 'there is no ace-score'
 	exits 2 ace-step --cluster 3 in
 	head -c 1000 in >short

@@ -163,6 +163,19 @@ before() {
 	esac
 }
 
+@test "--help of each program and command fits 80 columns" {
+	local p c
+	for p in "$ROOT"/cmd/ace-*.c; do
+		p=${p##*/} p=${p%.c}
+		for c in '' $("$p" --help-rows | sed -n 's/^command\t\([a-z]*\)\t.*/\1/p'); do
+			# shellcheck disable=SC2086 # a command may be empty
+			exits 0 "$p" $c --help
+			grep -q "^usage: $p" out
+			! grep -nE '^.{81}| $' out || { echo "$p $c"; false; }
+		done
+	done
+}
+
 @test "--help ends with two examples, which run as they stand" {
 	failed=0
 	for c in "$ROOT"/cmd/*.c; do

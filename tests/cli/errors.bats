@@ -98,13 +98,6 @@ refuses() {
 		exits 2 ace-aggregate $o in
 		says "^ace-aggregate: ${o% *} means nothing without --spool$"
 	done
-	for p in ace-policy ace-step; do
-		for o in '--latency 2ms' '--compute 2ms'; do
-			# shellcheck disable=SC2086 # words are meant
-			exits 2 $p $o in
-			says "^$p: ${o% *} means nothing without --deco$"
-		done
-	done
 	exits 2 ace-meter --wait 2s in
 	says "^ace-meter: --wait means nothing without --state$"
 }

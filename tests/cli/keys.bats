@@ -111,7 +111,7 @@ refused() {
 		says "^ace-aggregate: corrupt: key model.norm of 'edge1': '$v'"
 		exits 3 ace-aggregate --weight-by weight,drift:1 bad
 		mkshards -K compute.seconds=$v >bad
-		exits 3 ace-policy --deco --bandwidth 1Mbit --latency 1ms bad
+		exits 3 ace-policy --deco auto,1ms --bandwidth 1Mbit bad
 		says "^ace-policy: corrupt: key compute.seconds of 'edge1': '$v'"
 	done
 	# a model that begins at nothing has a norm, and no relative drift

@@ -231,8 +231,8 @@ delays() {
 		(train --index $k --of 2 --steps 20 --clock --policy \
 		    --apply down$k --save m$k $small text |
 		    ace-expand -S st$k |
-		    ace-policy -S st$k --deco --bandwidth ${k}00Mbit \
-			--latency ${k}ms |
+		    ace-policy -S st$k --deco auto,${k}ms \
+			--bandwidth ${k}00Mbit |
 		    ace-select --policy |
 		    ace-compress -S st$k --sync none >up$k) 3>&- &
 	done

@@ -42,24 +42,6 @@ TEST(test_rate)
 	    "from a dead link too");
 }
 
-TEST(test_sparse)
-{
-	struct ratio_pace p = RATIO_PACE_INIT;
-
-	p.nonzero = 0.25;
-	ok(ratio_sparse(&p, 20, 300) == 20, "not asked for");
-	p.sparse = 1;
-	ok(ratio_sparse(&p, 20, 300) == 80, "a quarter is not zero: four times c");
-	ok(ratio_sparse(&p, 200, 300) == 300, "at most c_max");
-	p.nonzero = 0;
-	ok(ratio_sparse(&p, 2, 300) == 300, "nothing but zeros");
-	p.nonzero = 1;
-	ok(ratio_sparse(&p, 300, 300) == 300 && ratio_sparse(&p, 7, 300) == 7,
-	    "none: c itself");
-	p.nonzero = -1;
-	ok(ratio_sparse(&p, 7, 300) == 7, "no shard yet");
-}
-
 TEST(test_factor)
 {
 	struct ratio_pace p = RATIO_PACE_INIT;
