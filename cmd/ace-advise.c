@@ -535,7 +535,8 @@ advise_cluster(FILE *f, const struct table *t, const struct opts *o,
 /* ---- ratio ---- */
 
 static const struct opt ratio_options[] = {
-	{ 'S', "state", "DIR", "behind the curve, the link measured in DIR",
+	{ 'S', "state", "DIR", "add a row for the link that was measured in "
+	    "DIR",
 	    OPT_PATH(struct opts, dir, OPT_DIR) },
 	OPT_PART(stage_policy_ratio_rows, struct opts, factor),
 	{ 0, "bandwidth", "RATE", "for this link, not the curve",
@@ -605,9 +606,11 @@ static const struct opt interval_options[] = {
 };
 
 static const struct opt dynacomm_options[] = {
-	{ 0, "cuts", "TIME", "what a transmission costs beside its bytes",
+	{ 0, "cuts", "TIME", "time that each transmission costs besides its "
+	    "bytes",
 	    OPT_TIME(struct opts, dt), .hi.f = LONGEST },
-	{ 0, "bandwidth", "RATE", "of the link, for column bytes",
+	{ 0, "bandwidth", "RATE", "bandwidth of the link; the column bytes "
+	    "needs it",
 	    OPT_RATE(struct opts, bandwidth) },
 	OPT_END
 };
@@ -777,20 +780,22 @@ profile_run(void *arg, char **path, size_t n, struct err *e)
 }
 
 static const struct cli_command commands[] = {
-	{ "ratio", "[options]", "How hard to compress for each bandwidth",
+	{ "ratio", "[options]", "Prints a compression ratio for each bandwidth",
 	    ratio_options, ratio_run, 1 },
 	{ "interval", "[--target-divergence X] [FILE]",
-	    "How many local steps to take after each drift",
+	    "Prints the number of local steps after each drift",
 	    interval_options, interval_run, 1 },
-	{ "profile", "[FILE]", "What the layers of a stream take, for dynacomm",
+	{ "profile", "[FILE]", "Prints the bytes and times of a stream's "
+	    "layers, for dynacomm",
 	    profile_options, profile_run, 1 },
 	{ "dynacomm", "--cuts TIME [--bandwidth RATE] [FILE]",
-	    "At which layers to cut the transmissions",
+	    "Chooses the layers between which transmissions are cut",
 	    dynacomm_options, dynacomm_run, 1 },
 	{ "deco", "[FILE]",
-	    "How much to compress and how late to aggregate, for each link",
+	    "Chooses a compression and a delay for each link",
 	    deco_options, deco_run, 1 },
-	{ "cluster", "[--cluster THETA] [FILE]", "Which devices belong together",
+	{ "cluster", "[--cluster THETA] [FILE]", "Groups devices that belong "
+	    "together",
 	    cluster_options, cluster_run, 1 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };

@@ -55,7 +55,8 @@ set_rule(void *arg, const struct opt *row, const char *val, struct err *e)
 
 	if (o->sum || (o->who.rule_text != NULL &&
 	    strcmp(o->who.rule_text, "mean") != 0))
-		return err_set(e, ERR_USAGE, "one of --rule and --tolerate");
+		return err_set(e, ERR_USAGE, "--rule and --tolerate exclude "
+		    "each other: give one");
 	/* "sum" or "sum,clip:5": the rest applies to both */
 	o->sum = strncmp(val, "sum", 3) == 0 && (val[3] == '\0' || val[3] == ',');
 	if (o->sum)
@@ -85,7 +86,7 @@ static const char *const rules[] = { "mean", "sum", "clip:", "trim:", "median",
 static const char *const intervals[] = { "common", "own", NULL };
 static const struct opt options[] = {
 	{ 0, "weight-by", "WHAT",
-	    "weight, samples or equal; less by ,staleness:N ,drift:X",
+	    "weight, samples or equal; ,staleness:N and ,drift:X reduce it",
 	    OPT_CALL(set_weight), .words = contrib_bys, .def = "weight" },
 	{ 0, "devices", "N", "contributions that a round needs, no fewer",
 	    OPT_U64(struct aggregate_opts, expect, 1, 1 << 20) },
@@ -93,37 +94,42 @@ static const struct opt options[] = {
 	    "mean, sum, clip:X, trim:F, median, center:F, and limits",
 	    OPT_CALL(set_rule), .words = rules,
 	    .several = 1, .def = "mean" },
-	{ 0, "tolerate", "F", "so many bad devices: the rule norm-ratio:3,center:F,finite",
+	{ 0, "tolerate", "F", "tolerate F bad devices: the rule "
+	    "norm-ratio:3,center:F,finite",
 	    OPT_CALL(set_tolerate) },
-	{ 0, "delay", "STEPS", "say that it is applied so much later "
+	{ 0, "delay", "STEPS", "steps after which devices apply the average "
 	    "(default: the most that a device asks for)",
 	    OPT_CALL(set_delay) },
 	{ 0, "interval", "WHOSE",
-	    "common, or own: each device gets the one it asks for",
+	    "common, or own: each device also gets the interval that it asks "
+	    "for",
 	    OPT_WORD(struct aggregate_opts, own, intervals), .def = "common" },
 	{ 0, "cluster", "THETA",
-	    "name clusters, merged up to 1 - cos THETA; :mean writes theirs",
+	    "name clusters of devices, merged while 1 - cos is at most THETA; "
+	    ":mean also writes the mean of each",
 	    OPT_CALL(set_cluster) },
 	{ 0, "spool", "DIR",
 	    "aggregate what ace-recv puts there, step after step",
 	    OPT_PATH(struct aggregate_opts, spool, OPT_DIR) },
-	{ 0, "create", NULL, "of a spool: make it if it is not there",
+	{ 0, "create", NULL, "make the spool if it is absent",
 	    OPT_FLAG(struct aggregate_opts, create), .with = "spool" },
 	{ 0, "quorum", "N",
-	    "of a spool: so many are enough at the deadline (default 1)",
+	    "shards of a spool that are enough at the deadline (default 1)",
 	    OPT_U64(struct aggregate_opts, quorum, 1, 1 << 20), .with = "spool" },
 	{ 0, "deadline", "TIME",
-	    "of a spool: so long after these were there (default none)",
+	    "how long to wait for more shards in a spool once a quorum is "
+	    "there (default: for ever)",
 	    OPT_TIME(struct aggregate_opts, deadline), .with = "spool" },
-	{ 0, "run", "NAME", "of a spool with several runs",
+	{ 0, "run", "NAME", "the run to average, in a spool with several",
 	    OPT_TEXT(struct aggregate_opts, run), .with = "spool" },
-	{ 0, "rounds", "N", "of a spool: end after N (default never)",
+	{ 0, "rounds", "N", "end after N rounds of a spool (default never)",
 	    OPT_U64(struct aggregate_opts, steps, 1, UINT64_MAX), .with = "spool" },
 	{ 0, "keep", "N",
-	    "of a spool: remove shards N steps after (default never)",
+	    "remove shards from a spool N steps later (default never)",
 	    OPT_U64(struct aggregate_opts, keep, 1, UINT64_MAX), .with = "spool" },
 	{ 0, "publish", NULL,
-	    "of a spool: go on when ace-recv --publish has the average",
+	    "begin the next round of a spool when ace-recv --publish has "
+	    "stored the average",
 	    OPT_FLAG(struct aggregate_opts, published), .with = "spool" },
 	FILTER_OPT_SYNC,
 	FILTER_OPT_EVENTS,
@@ -144,20 +150,23 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 	const int whole = robust_elements(q) || robust_centered(q);
 
 	if (robust_centered(q) && o->expect != 0 && o->expect < 2 * q->f + 1)
-		return err_set(e, ERR_USAGE, "of %llu devices %zu bad ones are "
-		    "too many for any rule: at most %llu",
+		return err_set(e, ERR_USAGE, "--devices %llu --tolerate %zu: "
+		    "any rule tolerates fewer than half of the devices, here "
+		    "at most %llu",
 		    (unsigned long long)o->expect, q->f,
 		    (unsigned long long)(o->expect - 1) / 2);
 	if (o->sum && whole)
 		return err_set(e, ERR_USAGE, "--rule sum,%s: %s has no sum, only a mean",
 		    o->who.rule_text, o->who.rule_text);
 	if (o->expect != 0 && o->quorum > o->expect)
-		return err_set(e, ERR_USAGE, "--quorum is more than "
-		    "--devices");
+		return err_set(e, ERR_USAGE, "--quorum is larger than "
+		    "--devices: a quorum is at most the number of devices");
 	if (o->means && (o->sum || whole))
-		return err_set(e, ERR_USAGE, "--cluster writes means of means");
+		return err_set(e, ERR_USAGE, "--cluster THETA:mean needs "
+		    "--rule mean: it writes the mean of each cluster");
 	if (o->spool != NULL && n != 0)
-		return err_set(e, ERR_USAGE, "--spool and FILE '%s'", paths[0]);
+		return err_set(e, ERR_USAGE, "--spool reads no FILE, found "
+		    "'%s': leave out one of them", paths[0]);
 	return 0;
 }
 

@@ -141,8 +141,8 @@ how_to(const struct opts *o, struct arc_opts *how, struct err *e)
 		(void)by_name(o->f->output, &format, &filter);
 	}
 	if (format == NULL)
-		return err_set(e, ERR_USAGE, "which format? (--format, or a "
-		    "name with -o such as run.tar.zst)");
+		return err_set(e, ERR_USAGE, "the archive's format is missing: "
+		    "--format, or -o with a name such as run.tar.zst");
 	if (filter != NULL && (*format == 'z' || *format == '7'))
 		return err_set(e, ERR_USAGE, "%s packs its entries itself: it "
 		    "is not packed with %s", format, filter);
@@ -191,8 +191,8 @@ note(struct archive *x, const char *name,
 		if ((c = memcmp(x->have[mid].name, id, 16)) == 0)
 			return memcmp(x->have[mid].digest, digest, 16) == 0 ?
 			    SAME : err_set(e, ERR_REFUSED,
-			    "'%.300s' is there twice, with other bytes: two "
-			    "shards of one name do not go into one archive",
+			    "two different shards are named '%.300s': put them "
+			    "into two archives",
 			    name);
 		if (c < 0)
 			lo = mid + 1;
@@ -457,7 +457,8 @@ extract(void *arg, char **path, size_t n, struct err *e)
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
 	if (o->into == NULL)
-		return err_set(e, ERR_USAGE, "into which folder? (-o DIR)");
+		return err_set(e, ERR_USAGE, "the folder to extract into is "
+		    "missing: -o DIR");
 	if (mkdir(o->into, 0777) < 0 && errno != EEXIST)
 		return err_sys(e, "'%s'", o->into);
 	o->f->mute = 1;
@@ -610,7 +611,8 @@ get(void *arg, char **path, size_t n, struct err *e)
 		return -ERR_USAGE;
 	if (n != 1 || strcmp(*path, "-") == 0 || (stat(*path, &st) == 0 &&
 	    !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
-		return err_set(e, ERR_USAGE, "of which FILE? (it is read twice)");
+		return err_set(e, ERR_USAGE, "the archive is missing: give one "
+		    "FILE, which is read twice and cannot be a pipe");
 	all.lo = 0;
 	all.hi = UINT64_MAX;
 	all.kind = SHARD_MODEL;
@@ -672,14 +674,17 @@ static const struct opt get_opt[] = {
 
 static const struct cli_command commands[] = {
 	{ "create", "[-o FILE] [options] [FILE...]",
-	    "Shards of files, folders, spools and archives into a new one",
+	    "Puts shards of files, folders, spools and archives into a new "
+	    "archive",
 	    create_opt, create, 0 },
-	{ "list", "[options] [FILE]", "A line for each shard", pick_opt,
+	{ "list", "[options] [FILE]", "Prints one line per shard", pick_opt,
 	    list, 1 },
 	{ "extract", "-o DIR [options] [FILE]",
-	    "Each shard as a file in a folder", extract_opt, extract, 1 },
+	    "Writes each shard as a file in a "
+	    "folder", extract_opt, extract, 1 },
 	{ "get", "[-o FILE] [options] ARCHIVE",
-	    "What makes the model of a step: a whole one, and patches", get_opt,
+	    "Writes what makes the model of a step: a whole model and "
+	    "patches", get_opt,
 	    get, 1 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };

@@ -21,7 +21,8 @@ struct opts {
 
 static const struct opt options[] = {
 	OPT_PART(stage_compress_rows, struct opts, compress),
-	{ 0, "resend", NULL, "send what has no receipt once more, read nothing",
+	{ 0, "resend", NULL, "send shards without a receipt once more; read no "
+	    "input",
 	    OPT_FLAG(struct opts, resend), .with = "state" },
 	FILTER_OPT_SYNC,
 	FILTER_OPT_EVENTS,

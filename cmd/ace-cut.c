@@ -49,8 +49,9 @@ cut_data(struct cut *x, struct reader *r, struct err *e)
 			continue;
 		if (!codec_values(rec[i].codec, rec[i].param))
 			return reader_place(r, err_set(e, ERR_DATA, "mismatch: "
-			    "tensor '%.160s' has bits that are no f32, which "
-			    "--tensor does not cut",
+			    "tensor '%.160s' is not f32 but bits of another "
+			    "type, which --tensor cannot cut: leave --tensor "
+			    "out",
 			    sc->t[span.tensor].name), e);
 		if ((k = reader_fetch(r, e)) < 0 || (k = values_decode(r,
 		    &rec[i], x->x, x->cap, &len, e)) < 0)
@@ -128,8 +129,8 @@ run(void *opts, char **path, size_t n, struct err *e)
 			    cut_shard, &x, e);
 		while (++i < n && r == 0);
 	if (r == 0 && x.shards == 0)
-		r = err_set(e, ERR_DATA, "mismatch: no such shard (ace-inspect "
-		    "brief lists them)");
+		r = err_set(e, ERR_DATA, "mismatch: no such shard: ace-inspect "
+		    "brief lists those that are there");
 	if (r == 0 && o->tensor != NULL && x.tensors == 0)
 		r = err_set(e, ERR_DATA, "mismatch: no tensor '%s' in these "
 		    "shards", o->tensor);

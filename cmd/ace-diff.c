@@ -292,8 +292,9 @@ open_slices(struct diff *d, struct err *e)
 	    (r = parts_model(&d->old, o->part, d->rank, e)) < 0))
 		return r;
 	if (d->rank[1] == 0 || d->rank[1] > SERIES_MOST)
-		return err_set(e, ERR_DATA, "mismatch: '%s' says not of which rank "
-		    "it is, of how many, at most %d", o->part, SERIES_MOST);
+		return err_set(e, ERR_DATA, "mismatch: '%s' does not name its "
+		    "rank and the number of ranks, at most "
+		    "%d", o->part, SERIES_MOST);
 	if (o->whom != NULL &&
 	    (r = parts_for(&d->new, o->whom, &d->theirs, e)) < 0)
 		return r;
@@ -592,8 +593,8 @@ run(void *opts, char **path, size_t n, struct err *e)
 	struct way w;
 
 	if (o->to != NULL && (o->state == NULL || n != 0))
-		return err_set(e, ERR_USAGE, o->state == NULL ? "what was kept where? "
-		    "(-S DIR)" : "--to sends what was kept, and takes no models");
+		return err_set(e, ERR_USAGE, o->state == NULL ? "the folder of "
+		    "the kept patches is missing: -S DIR" : "--to sends what was kept, and takes no models");
 	if (o->part != NULL && o->state != NULL)
 		return err_set(e, ERR_USAGE, "-S keeps whole models, and --part has "
 		    "slices: one of them");
@@ -617,7 +618,8 @@ set_run(void *arg, const struct opt *row, const char *val, struct err *e)
 }
 
 static const struct opt options[] = {
-	{ 'd', "device", "NAME", "who made the new model", OPT_CALL(set_device) },
+	{ 'd', "device", "NAME", "the device that made the new "
+	    "model", OPT_CALL(set_device) },
 	{ 's', "step", "N", "step of the new model",
 	    OPT_U64(struct opts, sh.step, 0, UINT64_MAX), .def = "0" },
 	{ 'r', "run", "NAME", "the training run", OPT_CALL(set_run) },
@@ -629,7 +631,7 @@ static const struct opt options[] = {
 	    OPT_TEXT(struct opts, to), .with = "state" },
 	{ 0, "part", "INDEX", "the models' tensors are slices, as this says",
 	    OPT_PATH(struct opts, part, OPT_READ) },
-	{ 0, "for", "INDEX", "of those what a receiver has of them",
+	{ 0, "for", "INDEX", "slices that the receiver has, as this index says",
 	    OPT_PATH(struct opts, whom, OPT_READ), .with = "part" },
 	FILTER_OPT_THREADS,
 	FILTER_OPTS_OUT,

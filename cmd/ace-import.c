@@ -57,8 +57,8 @@ format_within(const char *path, struct err *e)
 			return r;
 		f = format_seen(p, n);
 	}
-	return f >= 0 ? f : err_set(e, ERR_USAGE, "'%s': which format? its name "
-	    "does not tell, -f does%s", path, magic_say(p, n, "", words));
+	return f >= 0 ? f : err_set(e, ERR_USAGE, "'%s': its name does not "
+	    "show a format: give -f FORMAT%s", path, magic_say(p, n, "", words));
 }
 
 /* Standard input has no file name to tell the format by: it is safetensors. */
@@ -306,7 +306,8 @@ set_norm(void *arg, const struct opt *row, const char *val, struct err *e)
 
 	/* blanks and hexadecimal, which strtod takes too, are not for others */
 	if (r == 0 && val[strspn(val, "+-.0123456789eE")] != '\0')
-		r = err_set(e, ERR_USAGE, "--model-norm '%s' is no decimal number",
+		r = err_set(e, ERR_USAGE, "--model-norm '%s' is not a decimal "
+		    "number",
 		    val);
 	return r < 0 ? r : text_set(&o->sh.kv, SHARD_KEY_NORM, val, e);
 }
@@ -330,7 +331,8 @@ static const struct opt options[] = {
 	{ 'w', "weight", "W", "weight in the aggregate",
 	    OPT_F64(struct opts, sh.weight, 1e-300, 1e300),
 	    .def = "1" },
-	{ 'n', "samples", "N", "samples behind a shard",
+	{ 'n', "samples", "N", "number of samples that the shard was computed "
+	    "from",
 	    OPT_U64(struct opts, sh.samples, 0, UINT64_MAX) },
 	{ 'g', "group", "N", "values per group",
 	    OPT_U64(struct opts, fo.group_size, 1,

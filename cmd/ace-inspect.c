@@ -284,8 +284,8 @@ follow(void *arg, char **path, size_t n, struct err *e)
 
 	if (n != 1 || strcmp(*path, "-") == 0 ||
 	    (stat(*path, &st) == 0 && !S_ISDIR(st.st_mode)))
-		return err_set(e, ERR_USAGE, "follow which folder? (one, "
-		    "and neither a file nor standard input)");
+		return err_set(e, ERR_USAGE, "follow needs one folder, neither "
+		    "a file nor standard input");
 	o->follow = 1;
 	return brief(arg, path, n, e);
 }
@@ -297,11 +297,13 @@ diff(void *arg, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n == 0 || n > 2)
-		return err_set(e, ERR_USAGE, "compare what? (diff OTHER FILE)");
+		return err_set(e, ERR_USAGE, "the stream to compare with is "
+		    "missing: diff OTHER FILE");
 	o->other = path[0];
 	if (strcmp(o->other, "-") == 0 &&
 	    (n == 1 || strcmp(path[1], "-") == 0))
-		return err_set(e, ERR_USAGE, "both streams from standard input");
+		return err_set(e, ERR_USAGE, "diff '-' '-': only one of the "
+		    "two streams can be standard input");
 	o->look = look_diff;
 	o->whole = 1;
 	r = begin(o, e);
@@ -373,8 +375,8 @@ books(void *arg, char **path, size_t n, struct err *e)
 	if (k < 0)
 		return k;
 	if (o->state == NULL || o->spool == NULL)
-		return err_set(e, ERR_USAGE, "the books of what? (-S DIR "
-		    "--spool DIR FILE...)");
+		return err_set(e, ERR_USAGE, "the state or the spool is "
+		    "missing: books -S DIR --spool DIR FILE...");
 	k = conserve_check(&c, &in, e);
 	if (o->p.s.form == SCREEN_JSON) {
 		books_json(&o->p.s.json, &c, k, e);
@@ -426,7 +428,7 @@ static const struct opt verify_opt[] = {
 	OPT_END
 };
 static const struct opt diff_opt[] = {
-	{ 0, "tolerance", "NMSE", "up to it is no difference",
+	{ 0, "tolerance", "NMSE", "largest NMSE that counts as equal",
 	    OPT_F64(struct opts, p.tolerance, 0, 1e300) },
 	OPT_ROWS(list_opt),
 	OPT_END

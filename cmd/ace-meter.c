@@ -252,7 +252,8 @@ main(int argc, char **argv)
 	struct cli c = {
 		.prog = "ace-meter",
 		.usage = "[-S DIR] [-L RATE] [FILE]",
-		.about = "Passes bytes unchanged and measures the link behind.",
+		.about = "Passes bytes unchanged and measures the link that "
+		    "takes them.",
 		.examples = "cat edge1.aceg | ace-meter -v -S state "
 		    ">copy.aceg\n"
 		    "cat edge1.aceg | ace-meter -L 50Mbit >copy.aceg\n",

@@ -395,12 +395,14 @@ begin_delta(struct patch *x, struct err *e)
 		return 0;
 	for (i = x->which; i < x->s.n; i++)
 		if (x->s.p[i].whole)
-			return err_set(e, ERR_DATA, "mismatch: a patch of no old "
-			    "model says not what changed; '%s' is not made",
+			return err_set(e, ERR_DATA, "mismatch: the patch has "
+			    "no old model, so what changed is not known: '%s' "
+			    "is not written",
 			    o->delta);
 	if (x->s.p[x->s.n - 1].step <= x->s.p[x->which].base)
-		return err_set(e, ERR_DATA, "mismatch: the patch says not of which "
-		    "step to which it is (ace-diff --base-version, --step)");
+		return err_set(e, ERR_DATA, "mismatch: the patch does not name "
+		    "its two steps: make it with ace-diff --base-version and "
+		    "--step");
 	if ((r = statedir_scratch(&x->swap.dir, &fd, e)) < 0)
 		return r;
 	return delta_create(&x->delta, &x->m, fd,
@@ -673,16 +675,17 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if (n != 1)
 		return err_set(e, ERR_USAGE, "one MODEL is needed");
 	if (o->act == STAGE && o->way == SWAP_PLACE)
-		return err_set(e, ERR_USAGE, "what is done in place cannot be "
-		    "staged");
+		return err_set(e, ERR_USAGE, "--way in-place and --stage: a "
+		    "model that is changed in place cannot be staged");
 	if (o->act == COMMIT && o->delta != NULL)
-		return err_set(e, ERR_USAGE, "--output is for who has the patch, "
-		    "--stage or neither");
+		return err_set(e, ERR_USAGE, "--output is written when the "
+		    "patch is read: not with --commit");
 	if (o->coding >= 0 && o->delta == NULL)
-		return err_set(e, ERR_USAGE, "--format is of what --output writes");
+		return err_set(e, ERR_USAGE, "--format means nothing without "
+		    "--output");
 	if (o->part != NULL && (o->delta != NULL || o->act == COMMIT))
-		return err_set(e, ERR_USAGE, "--part is for who has the patch, and "
-		    "of slices there is no --output");
+		return err_set(e, ERR_USAGE, "--part goes neither with "
+		    "--commit nor with --output, which writes whole tensors");
 	if (o->receiver != NULL && (r = books_name(o->receiver, e)) == 0)
 		r = filter_out(o->f, &w, e);
 	if (r == 0 && (r = swap_open(&x.swap, path[0], o->f->cli, e)) == 0)

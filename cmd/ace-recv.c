@@ -60,7 +60,7 @@ static const struct opt schema_rows[] = {
 	OPT_END
 };
 static const struct opt options[] = {
-	{ 0, "spool", "DIR", "where shards are kept (needed)",
+	{ 0, "spool", "DIR", "folder that keeps the shards (needed)",
 	    OPT_PATH(struct opts, spool, OPT_DIR) },
 	{ 0, "reply", "WHAT", NULL, OPT_WORD(struct opts, aggregate, replies),
 	    .def = "receipt" },
@@ -72,13 +72,13 @@ static const struct opt options[] = {
 	{ 0, "create", NULL, "make the spool, and the file of its limits",
 	    OPT_CALL(set_act), .value = INIT },
 	{ 0, "publish", NULL,
-	    "the input is the aggregate: hand it to those who wait",
+	    "the input is the average: give it to the devices that wait",
 	    OPT_CALL(set_act), .value = PUBLISH },
 	{ 0, "join", NULL,
-	    "the device comes into a run: write what the others know",
+	    "let the device into the run and write what it has to know",
 	    OPT_CALL(set_act), .value = JOIN },
 	{ 0, "leave", NULL,
-	    "the device has left: nobody waits for it any more",
+	    "the device has left: no round waits for it any more",
 	    OPT_CALL(set_act), .value = LEAVE },
 	FILTER_OPT_SYNC,
 	FILTER_OPT_EVENTS,
@@ -236,25 +236,28 @@ check(const struct opts *o, const char *path, struct err *e)
 	const int reads = o->act == RECEIVE || o->act == PUBLISH;
 
 	if (o->spool == NULL)
-		return err_set(e, ERR_USAGE, "where to? (--spool DIR)");
+		return err_set(e, ERR_USAGE, "the spool is missing: --spool "
+		    "DIR");
 	if (o->act != RECEIVE && o->aggregate)
-		return err_set(e, ERR_USAGE, "--reply is of shards that "
-		    "arrive");
+		return err_set(e, ERR_USAGE, "--reply goes with received "
+		    "shards, not with --create, --publish, --join or --leave");
 	if (o->f->mute && o->f->output != NULL)
 		return err_set(e, ERR_USAGE, "--create, --publish and --leave "
 		    "write nothing, not into '%s'", o->f->output);
 	if (o->act == PUBLISH && o->shard.device != NULL)
-		return err_set(e, ERR_USAGE, "--publish is for all devices");
+		return err_set(e, ERR_USAGE, "--publish is for all devices: "
+		    "leave --device out");
 	if (reads)
 		return 0;
 	if (path != NULL)
 		return err_set(e, ERR_USAGE, "--create, --join and --leave "
 		    "read no input, not '%s'", path);
 	if (o->act != INIT && o->shard.device == NULL)
-		return err_set(e, ERR_USAGE, "which device? (--device NAME)");
+		return err_set(e, ERR_USAGE, "the device is missing: --device "
+		    "NAME");
 	if (o->act == INIT && (o->shard.device != NULL || o->shard.run != NULL))
-		return err_set(e, ERR_USAGE, "--create is of all devices and "
-		    "runs");
+		return err_set(e, ERR_USAGE, "--create is for all devices and "
+		    "runs: leave --device and --run out");
 	return 0;
 }
 

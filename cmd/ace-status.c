@@ -162,7 +162,7 @@ static const struct screen_field run_fields[] = {
 	    METRIC("ace_run_open_timestamp_seconds",
 	    "When the first shard came of the step that has no average yet.")),
 	FIELD("disk_bytes", U64, disk, DATA, 0, METRIC("ace_run_disk_bytes",
-	    "What the run takes on the disk.")),
+	    "Bytes of the run on the disk.")),
 	FIELD("now", NAME, is, JSON, 0),
 	FIELD("step", U64, step, JSON, STATUS_STEP),
 	FIELD("here", U64, here, JSON, STATUS_STEP),
@@ -204,7 +204,7 @@ static const struct screen_field device_fields[] = {
 	FIELD("verdicts", CALL, verdict, JSON, 0, .put = put_verdicts),
 	FIELD("listed", FLAG, listed, JSON, 0),
 	FIELD("disk_bytes", U64, disk, DATA, 0, METRIC("ace_device_disk_bytes",
-	    "What the shards of the device take on the disk.")),
+	    "Bytes of the device's shards on the disk.")),
 	{ .name = NULL }
 };
 #undef ROW
@@ -242,9 +242,9 @@ status_waits(const struct status *x, const struct status_run *r)
 		line(x, "step %llu is closed with %llu shards, its "
 		    "aggregate is not there yet (ace-aggregate)", step, here);
 	else if (r->now == STATUS_OPEN && !r->has_last && !r->listed)
-		line(x, "step %llu: %llu shards are there, for %s; of a first "
-		    "step it is not known who is missing (ace-recv --join says it "
-		    "before), or ace-aggregate does not run", step, here, age);
+		line(x, "step %llu: %llu shards are there, for %s; the devices "
+		    "of a first step are known only after ace-recv --join, or "
+		    "ace-aggregate does not run", step, here, age);
 	else if (r->now == STATUS_OPEN && r->missing == 0)
 		line(x, "step %llu: all %llu shards are there, for %s; "
 		    "nobody has closed it (ace-aggregate)", step, here, age);
@@ -440,7 +440,7 @@ static const struct screen_field state_fields[] = {
 	    METRIC("ace_state_jitter_seconds",
 	    "Mean deviation of the round trip.")),
 	FIELD("disk_bytes", U64, disk, METRICS, 0, METRIC("ace_state_disk_bytes",
-	    "What the state takes on the disk.")),
+	    "Bytes of the state on the disk.")),
 	{ .name = NULL }
 };
 
@@ -585,7 +585,7 @@ struct models {
 #define ROW models
 static const struct screen_field model_fields[] = {
 	FIELD("disk_bytes", U64, disk, DATA, 0, METRIC("ace_state_disk_bytes",
-	    "What the state takes on the disk.")),
+	    "Bytes of the state on the disk.")),
 	FIELD("kept", U64, kept, JSON, 0),
 	FIELD("step", U64, step, DATA, ANY, METRIC("ace_model_step",
 	    "Step of the newest model that was kept.")),
@@ -713,8 +713,9 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 	if (stat(dir, &st) < 0)
 		return err_sys(e, "'%s'", dir);
 	if (!S_ISDIR(st.st_mode))
-		return err_set(e, ERR_DATA, "mismatch: '%s' is a file: the "
-		    "directory is wanted (ace-inspect reads files)", dir);
+		return err_set(e, ERR_DATA, "mismatch: '%s' is a file: give "
+		    "the directory of a spool or a state (ace-inspect reads "
+		    "files)", dir);
 	for (i = 0; i < sizeof(state) / sizeof(state[0]); i++)
 		if (there(dir, state[i], "", 1))
 			x.kind = STATUS_STATE;
@@ -728,9 +729,9 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 		return k;
 	*kind = x.kind == STATUS_NOTHING ? STATUS_SPOOL : x.kind;
 	if (x.kind == STATUS_OTHER)
-		return err_set(e, ERR_DATA, "mismatch: '%s' is no spool "
-		    "(ace-recv --spool), no device's state and no models "
-		    "(-S)", dir);
+		return err_set(e, ERR_DATA, "mismatch: '%s' is not a spool "
+		    "(ace-recv --spool), not a device's state and not a folder "
+		    "of models (ace-diff -S)", dir);
 	return 0;
 }
 
@@ -765,7 +766,7 @@ status_look(struct status *x, const char *dir, struct err *e)
 static const struct opt options[] = {
 	{ 0, "format", "FORMAT", NULL,
 	    OPT_WORD(struct status, form, forms), .def = "text" },
-	{ 0, "run", "NAME", "of a spool with several runs",
+	{ 0, "run", "NAME", "show this run only, in a spool with several",
 	    OPT_TEXT(struct status, run) },
 	OPT_END
 };
@@ -798,8 +799,8 @@ measure(struct status *x, size_t n, char **dir, struct err *e)
 	for (i = 0; i < n; i++)
 		for (j = 0; j < i; j++)
 			if (strcmp(dir[i], dir[j]) == 0)
-				return err_set(e, ERR_USAGE, "'%s' is there "
-				    "twice", dir[i]);
+				return err_set(e, ERR_USAGE, "'%s' was given "
+				    "twice: name each directory once", dir[i]);
 	return 0;
 }
 
@@ -811,8 +812,8 @@ run(void *arg, char **dir, size_t n, struct err *e)
 	int r = 0;
 
 	if (n == 0)
-		return err_set(e, ERR_USAGE, "which directory? (a spool, or a "
-		    "device's state)");
+		return err_set(e, ERR_USAGE, "the directory is missing: a "
+		    "spool or a device's state");
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
 	x->s.form = (enum screen_form)x->form;

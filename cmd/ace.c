@@ -81,8 +81,8 @@ ace_run(const char *self, char **argv, struct err *e)
 	if (dir == 0 || errno == ENOENT)
 		(void)execvp(path + dir, argv);
 	if (errno == ENOENT)
-		return err_set(e, ERR_USAGE, "command '%s' is unknown: there is "
-		    "no program %s", path + dir + 4, path + dir);
+		return err_set(e, ERR_USAGE, "command '%s' is unknown: program "
+		    "%s was not found", path + dir + 4, path + dir);
 	return err_set(e, ERR_SYS, "'%s': %s", path + dir, strerror(errno));
 }
 

@@ -507,8 +507,8 @@ arc_safe(struct arc *a, const struct arc_entry *en, struct err *e)
 	int k;
 
 	if (arc_leaves(en->name))
-		return err_set(e, ERR_DATA, "unsupported: %s leaves the folder "
-		    "of whoever unpacks it", en->what);
+		return err_set(e, ERR_DATA, "unsupported: the name of %s leads "
+		    "out of the folder that it is unpacked into", en->what);
 	if (en->link)
 		return err_set(e, ERR_DATA, "unsupported: %s is a link",
 		    en->what);
@@ -522,7 +522,8 @@ arc_safe(struct arc *a, const struct arc_entry *en, struct err *e)
 		return 0;
 	if ((k = arc_again(a, en->name, e)) <= 0)
 		return k;
-	return err_set(e, ERR_DATA, "corrupt: %s is there twice", en->what);
+	return err_set(e, ERR_DATA, "corrupt: two entries have one name: "
+	    "%s", en->what);
 }
 
 /* ---- writing ---- */

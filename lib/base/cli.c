@@ -530,7 +530,7 @@ cli_command(struct cli *c, int argc, char **argv, struct err *e)
 			break;
 	if (argc < 2 || argv[1][0] == '-' || (c->bare && k->name == NULL)) {
 		r = cli_parse(c, argc, argv, e);
-		return r != 0 || c->bare ? r : err_set(e, ERR_USAGE, "which "
+		return r != 0 || c->bare ? r : err_set(e, ERR_USAGE, "the "
 		    "command is missing");
 	}
 	if (k->name == NULL)

@@ -57,7 +57,7 @@ limits_line(const struct limits *x, char *line, struct err *e)
 	if ((name = limits_word(&line)) == NULL)
 		return 0;
 	if ((p.row = opt_named(x->rows, name)) == NULL)
-		return err_set(e, ERR_USAGE, "there is no limit '%.40s'", name);
+		return err_set(e, ERR_USAGE, "limit '%.40s' is unknown", name);
 	if ((val = limits_word(&line)) == NULL)
 		return err_set(e, ERR_USAGE, "%s %s", name, p.row->arg);
 	line += strspn(line, " \t\r");

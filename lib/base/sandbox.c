@@ -418,8 +418,8 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 		    calls ? "seccomp alone, the kernel has no Landlock" :
 		    "none, the kernel has neither Landlock nor seccomp");
 	if (want == SANDBOX_REQUIRE && !(files && calls))
-		return err_set(e, ERR_SYS, "the sandbox that --sandbox "
-		    "require asks for is not to be had: %s", says);
+		return err_set(e, ERR_SYS, "--sandbox require: this system has "
+		    "no such sandbox: %s", says);
 	return 0;
 }
 
@@ -461,8 +461,8 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 {
 	(void)s;
 	(void)snprintf(says, n, "none, this build has no sandbox");
-	return want != SANDBOX_REQUIRE ? 0 : err_set(e, ERR_SYS, "the sandbox "
-	    "that --sandbox require asks for is not to be had: %s", says);
+	return want != SANDBOX_REQUIRE ? 0 : err_set(e, ERR_SYS, "--sandbox "
+	    "require: this system has no such sandbox: %s", says);
 }
 
 void

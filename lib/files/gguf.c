@@ -107,7 +107,7 @@ gguf_name(struct gguf *g, char *name, size_t max, struct err *e)
 		return r;
 	name[n] = '\0';
 	return strlen(name) == n && text_clean(name, (size_t)n) ? 0 :
-	    gguf_bad(g, "has a name that is no text", e);
+	    gguf_bad(g, "has a name that is not text", e);
 }
 
 /* ---- metadata ---- */
@@ -180,11 +180,11 @@ gguf_align(struct gguf *g, uint32_t type, struct err *e)
 	int r;
 
 	if (type != GGUF_U32)
-		return gguf_bad(g, "is no u32", e);
+		return gguf_bad(g, "is not a u32", e);
 	if ((r = gguf_u32(g, &a, e)) < 0)
 		return r;
 	if (a == 0 || (a & (a - 1)) != 0)
-		return gguf_bad(g, "is no power of two", e);
+		return gguf_bad(g, "is not a power of two", e);
 	g->align = a;
 	return 0;
 }
@@ -251,8 +251,8 @@ gguf_metadata(struct gguf *g, uint64_t n, struct gguf_keys *keys,
 	qsort(keys->p, keys->n, sizeof(*keys->p), by_key);
 	for (k = 1; k < keys->n; k++)
 		if (strcmp(keys->p[k].name, keys->p[k - 1].name) == 0)
-			return err_set(e, ERR_DATA, "corrupt: key '%.160s' of "
-			    "'%s' is there twice", keys->p[k].name, g->path);
+			return err_set(e, ERR_DATA, "corrupt: two keys "
+			    "'%.160s' in '%s'", keys->p[k].name, g->path);
 	return 0;
 }
 
@@ -339,7 +339,7 @@ gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
 		return 0;
 	row = t->ndim > 0 ? &t->dim[t->ndim - 1] : NULL;
 	if (row == NULL || *row % type->values != 0)
-		return gguf_bad(g, "has rows that are no whole blocks", e);
+		return gguf_bad(g, "has rows that do not end with a block", e);
 	if (*row > SCHEMA_MAX_TOTAL)
 		return err_set(e, ERR_DATA, "limit: %s of '%s' has too many "
 		    "elements", g->what, g->path);
@@ -431,8 +431,8 @@ gguf_place(struct gguf *g, uint64_t base, struct err *e)
 			    "tensor '%s'", g->path, s->t.name);
 	}
 	if (g->size > base && g->size - base > at)
-		return err_set(e, ERR_DATA, "corrupt: '%s' has %llu bytes behind "
-		    "its last tensor", g->path,
+		return err_set(e, ERR_DATA, "corrupt: '%s' has %llu bytes "
+		    "after its last tensor", g->path,
 		    (unsigned long long)(g->size - base - at));
 	return 0;
 }

@@ -238,7 +238,8 @@ npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
 	if ((r = npy_exact(get, from, b, 10, what, e)) < 0)
 		return r;
 	if (memcmp(b, "\x93NUMPY", 6) != 0)
-		return err_set(e, ERR_DATA, "corrupt: %s is no npy array", what);
+		return err_set(e, ERR_DATA, "corrupt: %s is not an npy "
+		    "array", what);
 	if (b[6] < 1 || b[6] > 3 || b[7] != 0)
 		return err_set(e, ERR_DATA, "unsupported: %s has npy version "
 		    "%u.%u", what, b[6], b[7]);

@@ -186,7 +186,8 @@ npz_entry(struct format_source *s, char *name, size_t cap, struct err *e)
 			break;
 	}
 	if (!en->file || n <= 4 || strcmp(en->name + n - 4, ".npy") != 0)
-		return err_set(e, ERR_DATA, "unsupported: %s is no npy array",
+		return err_set(e, ERR_DATA, "unsupported: %s is not an npy "
+		    "array",
 		    en->what);
 	if (en->locked)
 		return err_set(e, ERR_DATA, "unsupported: %s is encrypted",
@@ -355,8 +356,9 @@ npz_put_begin(struct format_sink *s, struct err *e)
 	int r;
 
 	if (arc_leaves(t->name))
-		return err_set(e, ERR_DATA, "unsupported: tensor '%.200s' has a "
-		    "name that leaves the folder of whoever unpacks an npz",
+		return err_set(e, ERR_DATA, "unsupported: the name of tensor "
+		    "'%.200s' leads out of the folder that an npz is unpacked "
+		    "into",
 		    t->name);
 	(void)snprintf(path, sizeof(path), "%s.npy", t->name);
 	if ((r = npy_make(&b, t, dtype, e)) == 0 &&

@@ -580,9 +580,8 @@ safetensors_slice(const char *path, const char *name, const json_t *v,
 	return s.ndim < 0 || safetensors_numbers(json_object_get(v, "offset"),
 	    s.offset, SCHEMA_MAX_DIM) != s.ndim ||
 	    safetensors_numbers(json_object_get(v, "of"), s.of,
-	    SCHEMA_MAX_DIM) != s.ndim ? err_set(e, ERR_DATA, "corrupt: '%s' says "
-	    "not of tensor '%.160s' what its offset, its shape and the shape that "
-	    "it is of are", path, name) : fn(arg, &s, e);
+	    SCHEMA_MAX_DIM) != s.ndim ? err_set(e, ERR_DATA, "corrupt: '%s' "
+	    "lacks the offset, the shape or the full shape of tensor '%.160s'", path, name) : fn(arg, &s, e);
 }
 
 int
@@ -600,8 +599,8 @@ safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
 	if (r < 0)
 		return r;
 	if (!io_can_seek(io))	/* a pipe: ace-diff reads it for both models */
-		r = err_set(e, ERR_USAGE, "'%s' is no file, as an index of slices "
-		    "is to be", path);
+		r = err_set(e, ERR_USAGE, "'%s' is not a file: an index of "
+		    "slices was expected", path);
 	else if (io_size(io) == 0)
 		r = err_set(e, ERR_DATA, "truncated: '%s' is empty", path);
 	else if (io_size(io) > SAFETENSORS_MAX_HEADER)
@@ -613,7 +612,8 @@ safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
 	    &je)) == NULL)
 		r = err_set(e, ERR_DATA, "corrupt: '%s': %s", path, je.text);
 	else if (r == 0 && !json_is_object(all))
-		r = err_set(e, ERR_DATA, "corrupt: '%s' is no object", path);
+		r = err_set(e, ERR_DATA, "corrupt: '%s' is not a JSON "
+		    "object", path);
 	json_object_foreach(all, name, v)
 		if (r == 0)
 			r = safetensors_slice(path, name, v, rank, fn, arg, e);

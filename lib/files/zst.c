@@ -185,7 +185,7 @@ zst_end(struct zst_in *z, struct err *e)
 		r = err_set(e, ERR_DATA, "corrupt: a zstd frame that goes on too "
 		    "long");
 	if (r == 0 && (z->in.pos < z->in.size || z->left > 0))
-		r = err_set(e, ERR_DATA, "corrupt: something behind a zstd frame");
+		r = err_set(e, ERR_DATA, "corrupt: bytes after a zstd frame");
 	return r;
 }
 

@@ -98,7 +98,7 @@ plan_text_read(struct plan_text *t, const char *path, struct err *e)
 			b.n += got;
 	}
 	if (r == 0 && (b.n > PLAN_TEXT_MAX || memchr(b.p, '\0', b.n) != NULL))
-		r = err_set(e, ERR_USAGE, "plan '%s' is no text", path);
+		r = err_set(e, ERR_USAGE, "plan '%s' is not text", path);
 	if (r == 0) {
 		b.p[b.n] = '\0';
 		r = plan_text_lines(t, (char *)b.p, path, e);

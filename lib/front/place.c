@@ -185,8 +185,8 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 
 	place_where(f, dir);
 	if (!make && access(dir, F_OK) < 0)
-		return err_set(e, ERR_USAGE, "there is no folder '%s': `ace cloud' "
-		    "makes one, there", f->where);
+		return err_set(e, ERR_USAGE, "folder '%s' is absent: `ace "
+		    "cloud' on the cloud makes one", f->where);
 	if ((r = statedir_open(&looked, dir, e)) < 0)
 		return r;
 	if (realpath(dir, real) == NULL)

@@ -150,9 +150,9 @@ aggregate_tell_differs(struct aggregate *x, uint32_t g, size_t i)
 	schema_span(sc, g, &span);
 	if (x->differs == span.tensor + 1)
 		return;
-	cli_say(x->o->f->cli, x->told, "step %llu: tensor '%s' is "
-	    "%s, of which there is no mean, and differs in the "
-	    "contribution of '%s': the first one's values are kept",
+	cli_say(x->o->f->cli, x->told, "step %llu: tensor '%s' is %s, which "
+	    "has no mean, and differs in the contribution of '%s': the first "
+	    "one's values are kept",
 	    (unsigned long long)gather_shard(x->g, i)->step,
 	    sc->t[span.tensor].name,
 	    schema_dtype_name(sc->t[span.tensor].dtype),
@@ -666,7 +666,7 @@ aggregate_aside(struct aggregate *x, struct rounds *steps,
 	int r;
 
 	cli_say(x->o->f->cli, 0, "%zu of %zu shards of a step %s: %s", count, *n,
-	    waits ? "wait for the next average" : "set aside", why);
+	    waits ? "wait for the next average" : "are deferred", why);
 	if ((r = rounds_aside(steps, at, count, waits, why, paths, n, e)) == 0 &&
 	    *n == 0)
 		cli_say(x->o->f->cli, 0, "no aggregate of this step: too few "

@@ -126,8 +126,8 @@ past_read_rows(struct past *p, struct dense *d, struct err *e)
 			return -ERR_SYS;
 		if (sc->ngroups != sc->n || sc->t[g].numel != PAST_VALUES ||
 		    (g != 0 && !past_unhex(sc->t[g].name, row->device)))
-			return err_set(e, ERR_DATA, "corrupt: '%s' is no past of "
-			    "devices", reader_name(d->r));
+			return err_set(e, ERR_DATA, "corrupt: '%s' is not a "
+			    "memory of devices", reader_name(d->r));
 		if ((r = dense_group(d, g, &x, e)) == 0 && x != NULL) {
 			row->mass = x[0];
 			memcpy(row->u, x + 1, sizeof(row->u));

@@ -35,7 +35,8 @@ books_name(const char *name, struct err *e)
 	const size_t n = strlen(name);
 
 	return n > 0 && n <= SHARD_NAME && text_clean(name, n) ? 0 :
-	    err_set(e, ERR_USAGE, "'%.80s' is no name of a receiver", name);
+	    err_set(e, ERR_USAGE, "'%.80s' is not a valid name of a "
+	        "receiver", name);
 }
 
 struct books_line *

@@ -21,7 +21,7 @@
 #include "pipe/scratch.h"
 
 #define DELTA_FILE "model-00000-of-00001.safetensors"
-#define DELTA_SCRATCH "what changed in a model"
+#define DELTA_SCRATCH "the changes of a model"
 
 enum {
 	DELTA_PIECE = 1 << 20,
@@ -138,8 +138,8 @@ about_right(const struct about *a, struct err *e)
 	if (!a->h->is)
 		return 0;
 	if (!a->version || !a->base)
-		return err_set(e, ERR_DATA, "corrupt: version and base_version are "
-		    "no numbers, or not there");
+		return err_set(e, ERR_DATA, "corrupt: version or base_version "
+		    "is absent or not a number");
 	if (a->h->base >= a->h->version)
 		return err_set(e, ERR_DATA, "corrupt: base_version %llu is not before "
 		    "version %llu", (unsigned long long)a->h->base,
@@ -340,7 +340,7 @@ marks_more(struct make *k, struct marks *m, uint64_t all, struct err *e)
 		if ((at = bytes_le32(k->pos + 4 * i)) >= all || at < m->last)
 			return err_set(e, ERR_DATA, "corrupt: position %llu %s",
 			    (unsigned long long)at, at >= all ?
-			    "beyond the tensor" : "behind a larger one");
+			    "beyond the tensor" : "after a larger one");
 	return 0;
 }
 

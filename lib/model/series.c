@@ -55,8 +55,8 @@ series_follows(const struct series *s, const struct coming *c, int same_run,
 	    q->whole != p->whole)))
 		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu %s"
 		    "of another run, base or number of ranks than the one before "
-		    "it", (unsigned long long)p->step, p->ranks == 0 ? "is no "
-		    "part, or " : "is ");
+		    "it", (unsigned long long)p->step, p->ranks == 0 ?
+		    "is not a part, or " : "is ");
 	if (q->step != p->step && !p->whole && p->base != 0 && p->base != q->step)
 		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu is "
 		    "for step %llu, and those before it make step %llu",
@@ -142,7 +142,7 @@ series_begin(struct series *s, struct coming *c, struct reader *in,
 	if (sh->kind != SHARD_MODEL || differs != (predict != NULL) ||
 	    (differs && strcmp(predict, SHARD_PREDICT_PATCH) != 0))
 		return reader_place(in, err_set(e, ERR_DATA, "mismatch: this "
-		    "is no patch of a model"), e);
+		    "is not a patch of a model"), e);
 	memcpy(run, s->run, SHARD_ID);
 	memcpy(s->run, sh->run, SHARD_ID);
 	s->step = sh->step;
@@ -262,9 +262,10 @@ series_piece(struct series *s, struct coming *c, const struct model *m, size_t i
 		if (mine == 0)
 			return 0;
 		if (mine < n)
-			return err_set(e, ERR_DATA, "mismatch: of tensor '%.160s' "
-			    "'%s' has only some of the values that rank %u coded "
-			    "together (ace-diff --for)", t->name, m->path,
+			return err_set(e, ERR_DATA, "mismatch: tensor "
+			    "'%.160s': '%s' has only some of the values that "
+			    "rank %u coded together: make the patch with "
+			    "ace-diff --for", t->name, m->path,
 			    c->p.rank);
 	}
 	if ((r = alloc_grow(&c->full, &c->capfull, c->nfull + 1,
@@ -317,8 +318,8 @@ series_fill(struct series *s, struct coming *c, const struct schema *sc,
 		}
 	}
 	return !b.bad && b.at == b.n && next == c->n && c->cuts == 1 ? 0 :
-	    err_set(e, ERR_DATA, "corrupt: what the part of rank %u says of its "
-	    "slices", c->p.rank);
+	    err_set(e, ERR_DATA, "corrupt: the slices of the part of rank "
+	    "%u", c->p.rank);
 }
 
 /* What has come of a part is kept, once.  1 where it is there already. */

@@ -51,7 +51,7 @@ filter_line(const char *tool, int argc, char *const *argv,
 }
 
 const struct opt filter_opts_max[] = {
-	{ 0, "max-elements", "N", "refuse larger models",
+	{ 0, "max-elements", "N", "refuse models with more values",
 	    OPT_U64(struct filter, in.max_elements, 1, SCHEMA_MAX_TOTAL),
 	    .def = "68719476736" },
 	OPT_END
@@ -60,7 +60,7 @@ const struct opt filter_opts_max[] = {
 const struct opt filter_opts_in[] = {
 	OPT_ROWS(filter_opts_max),
 	{ 0, "schema", "FILE",
-	    "the model of all streams, those without a schema too",
+	    "take the tensor table from FILE, for streams that lack one",
 	    OPT_CALL(filter_schema), .right = OPT_READ },
 	OPT_END
 };
@@ -107,7 +107,8 @@ const struct opt filter_opts_sync[] = {
 };
 
 const struct opt filter_opts_threads[] = {
-	{ 'T', "threads", "N", "by N threads, 0: one a processor, 4 at most",
+	{ 'T', "threads", "N", "threads to use; 0 is one per processor, at "
+	    "most 4",
 	    OPT_U64(struct filter, threads, 0, POOL_MOST), .def = "0" },
 	OPT_END
 };

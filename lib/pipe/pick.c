@@ -42,7 +42,8 @@ pick_steps(void *arg, const struct opt *row, const char *val, struct err *e)
 }
 
 const struct opt pick_step_opts[] = {
-	{ 0, "step", "A-B", "only shards of step A, or of steps A-B, A-, -B",
+	{ 0, "step", "A-B", "only shards of step A, or of the steps A-B, A- or "
+	    "-B",
 	    OPT_CALL(pick_steps) },
 	{ 0, "device", "GLOB", "only shards of devices whose name matches",
 	    OPT_TEXT(struct pick, device) },

@@ -112,7 +112,8 @@ sign_text(const char *path, int *r, struct err *e)
 			*r = err_set(e, ERR_DATA, "limit: keys of 1 MiB or more "
 			    "in '%s'", path);
 		else if (strlen(text) != n)
-			*r = err_set(e, ERR_DATA, "'%s' is no file of keys",
+			*r = err_set(e, ERR_DATA, "'%s' is not a file of keys: "
+			    "lines NAME KEY were expected",
 			    path);
 	}
 	io_free(io);
@@ -176,13 +177,13 @@ sign_key_read(const char *path, struct err *e)
 	from = strstr(text, first);
 	to = from != NULL ? strstr(from, last) : NULL;
 	if (to == NULL)
-		(void)err_set(e, ERR_DATA, "'%s' is no PEM file with a private "
-		    "key", path);
+		(void)err_set(e, ERR_DATA, "'%s' is not a PEM file with a "
+		    "private key", path);
 	else if (sign_der(seed, sign_secret, sizeof(sign_secret),
 	    from + sizeof(first) - 1,
 	    (size_t)(to - from) - sizeof(first) + 1) < 0)
-		(void)err_set(e, ERR_DATA, "the key in '%s' is no Ed25519 key, "
-		    "or has a passphrase", path);
+		(void)err_set(e, ERR_DATA, "the key in '%s' is not an Ed25519 "
+		    "key without a passphrase", path);
 	else if ((k = alloc_get(1, sizeof(*k), e)) != NULL)
 		(void)crypto_sign_seed_keypair(k->public, k->secret, seed);
 	sodium_memzero(seed, sizeof(seed));
@@ -247,8 +248,8 @@ sign_ring_line(struct sign_ring *r, char *name, struct err *e)
 	for (key = end; key > name && !sign_blank(key[-1]); key--)
 		;
 	if (key == name)
-		return err_set(e, ERR_DATA, "'%.80s' is to be followed by a "
-		    "key", name);
+		return err_set(e, ERR_DATA, "'%.80s' has no key after it: "
+		    "lines NAME KEY were expected", name);
 	for (end = key; sign_blank(end[-1]); end--)
 		;
 	*end = '\0';
@@ -257,8 +258,8 @@ sign_ring_line(struct sign_ring *r, char *name, struct err *e)
 	k = &r->key[r->n];
 	if (sign_der(k->key, sign_public, sizeof(sign_public), key,
 	    strlen(key)) < 0)
-		return err_set(e, ERR_DATA, "the key of '%.80s' is no Ed25519 "
-		    "key in base64", name);
+		return err_set(e, ERR_DATA, "the key of '%.80s' is not an "
+		    "Ed25519 key in base64", name);
 	if ((k->device = alloc_dup(name, e)) == NULL)
 		return -ERR_SYS;
 	r->n++;

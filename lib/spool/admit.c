@@ -69,7 +69,7 @@ admit_stale(void *arg, const struct opt *row, const char *val, struct err *e)
 }
 
 static const struct opt admit_rows[] = {
-	{ 0, "kind", "LIST", "Of these kinds, between commas: gradient, delta, "
+	{ 0, "kind", "LIST", "Kinds let in, between commas: gradient, delta, "
 	    "sum, mean, residual,\n# model, history, and difference (to a "
 	    "history); others are invalid.", OPT_CALL(admit_kinds),
 	    .def = "gradient,delta,sum,mean,difference" },

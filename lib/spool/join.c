@@ -74,9 +74,10 @@ join_missing(const struct inbox *s, const char *run, const struct steps *l,
     size_t first, size_t n)
 {
 	if (s->wait != NULL)
-		progress_say(s->wait, "run '%s': the aggregates of %zu closed "
+		progress_say(s->wait, "run '%s': the averages of %zu closed "
 		    "steps, the first of them %llu, are not in the spool "
-		    "(ace-recv --publish); who joins is not told them", run, n,
+		    "(ace-recv --publish); a device that joins does not get "
+		    "them", run, n,
 		    (unsigned long long)l->step[first]);
 }
 
@@ -202,7 +203,7 @@ join_put(const char *run, struct reader *in, struct writer *w, struct err *e)
 		    "run '%.80s', not '%.80s'", own, run), e);
 	if ((sh->flags & SHARD_PREDICTED) != 0)
 		return reader_place(in, err_set(e, ERR_DATA, "mismatch: a "
-		    "difference, %s; who joins needs a whole model",
+		    "difference, %s; a device that joins needs a whole model",
 		    shard_is_patch(sh) ? "a patch of ace-diff" : "to a history"),
 		    e);
 	return filter_copy(in, w, e);
@@ -243,8 +244,8 @@ join_model(const struct inbox *s, const char *run, struct reader *in,
 	if (own != NULL)
 		run = own;
 	if (run == NULL || strchr(run, '*') != NULL)
-		return err_set(e, ERR_USAGE, "a model of which run? (--run "
-		    "NAME)");
+		return err_set(e, ERR_USAGE, "the run of the model is missing: "
+		    "--run NAME");
 	/* the next shard takes the place of the one that says it */
 	if ((copy = alloc_dup(run, e)) == NULL)
 		return -ERR_SYS;

@@ -611,7 +611,7 @@ receive_publish(const struct inbox *s, const char *run, struct reader *in,
 			return join_model(s, run, in, e);
 		if (sh->kind != SHARD_MEAN && sh->kind != SHARD_SUM)
 			r = err_set(e, ERR_DATA, "mismatch: a shard of '%.80s' "
-			    "is no aggregate", shard_device(sh));
+			    "is not an average", shard_device(sh));
 		else if (!inbox_fits(run, inbox_run_of(sh)))
 			r = err_set(e, ERR_DATA, "mismatch: an aggregate of run "
 			    "'%.80s', not '%.80s'", inbox_run_of(sh), run);

@@ -72,8 +72,8 @@ roster_lines(struct array_names *t, char *s, const char *path, struct err *e)
 		if (n == 0)
 			continue;
 		if (n > SHARD_NAME || !text_clean(line, n))
-			return err_set(e, ERR_DATA, "corrupt: '%s' is to have "
-			    "the name of a device in each line", path);
+			return err_set(e, ERR_DATA, "corrupt: '%s': each line "
+			    "is the name of a device", path);
 		if ((k = array_add(t, line, e)) < 0)
 			return k;
 	}
@@ -189,7 +189,7 @@ roster_change(const struct inbox *s, const char *run, const char *device,
 	if (path == NULL)
 		return -ERR_SYS;
 	k = joins && !roster_is_line(device) ? err_set(e, ERR_USAGE, "'%.80s' "
-	    "is no name for a line of the list of devices", device) : 0;
+	    "is not a name that the list of devices can hold", device) : 0;
 	if (k < 0 || (k = roster_run(s, run, joins, e)) < 0 ||
 	    (k = inbox_lock(s, run, LOCK_EX, &fd, e)) < 0) {
 		alloc_free(path);

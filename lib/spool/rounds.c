@@ -60,7 +60,8 @@ rounds_run(struct rounds *r, struct err *e)
 			break;
 	}
 	if (k >= 0 && runs.n > 1)
-		k = err_set(e, ERR_USAGE, "several runs in '%s': --run NAME",
+		k = err_set(e, ERR_USAGE, "'%s' holds several runs: choose "
+		    "one with --run NAME",
 		    r->in.state.dir);
 	else if (k >= 0 && (r->run = alloc_dup(runs.p[0], e)) == NULL)
 		k = -ERR_SYS;
@@ -85,8 +86,8 @@ rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 	r->in.sync = o->sync;
 	r->in.wait = o->wait;
 	if (!o->create && access(o->dir, F_OK) < 0 && errno == ENOENT)
-		return err_set(e, ERR_SYS, "no spool '%s': ace-recv makes it, "
-		    "or --create", o->dir);
+		return err_set(e, ERR_SYS, "spool '%s' is absent: ace-recv "
+		    "makes it, or --create", o->dir);
 	if ((k = inbox_open(&r->in, o->dir, e)) < 0)
 		return k;
 	clients_note(&r->in, "ace-aggregate", o->confined);

@@ -67,17 +67,19 @@ stage_compress_codec(void *arg, const struct opt *row, const char *val,
 const struct opt stage_compress_rows[] = {
 	{ 'S', "state", "DIR", "keep the residual and the coded shard in DIR",
 	    OPT_PATH(struct stage_compress_opts, dir, OPT_DIR) },
-	{ 'c', "codec", "CODEC", "code all groups so, whatever the plan says",
+	{ 'c', "codec", "CODEC", "code all groups in this way, whatever the "
+	    "plan says",
 	    OPT_CALL(stage_compress_codec), .word = codec_word },
 	{ 0, "error-feedback", "HOW", "ef[:G], momentum[:M], ef21 or cache[:R]; :raw",
 	    OPT_CALL(stage_compress_feedback), .words = feedback_names,
 	    .def = "ef", .with = "state" },
 	{ 0, "window", "N", "wait for receipts, at most N shards without",
 	    OPT_U64(struct stage_compress_opts, fb.window, 1, 8), .with = "state" },
-	{ 0, "wait", "TIME", "for a receipt",
+	{ 0, "wait", "TIME", "how long to wait for a receipt",
 	    OPT_TIME(struct stage_compress_opts, fb.wait), .def = "60s",
 	    .with = "state" },
-	{ 0, "allow-gap", NULL, "steps may be missing",
+	{ 0, "allow-gap", NULL, "accept a shard even if steps before it are "
+	    "missing",
 	    OPT_FLAG(struct stage_compress_opts, fb.gap), .with = "state" },
 	OPT_END
 };

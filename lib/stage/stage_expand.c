@@ -17,13 +17,14 @@
 const struct opt stage_expand_rows[] = {
 	{ 'S', "state", "DIR", "add the residual kept in DIR",
 	    OPT_PATH(struct stage_expand_opts, dir, OPT_DIR) },
-	{ 0, "gamma", "G", "times the residual",
+	{ 0, "gamma", "G", "factor of the residual that is added",
 	    OPT_F64(struct stage_expand_opts, gamma, 0, 1), .def = "1",
 	    .with = "state" },
 	{ 0, "wait", "TIME", "wait for the step before to be committed",
 	    OPT_TIME(struct stage_expand_opts, wait), .def = "60s",
 	    .with = "state" },
-	{ 0, "allow-gap", NULL, "steps may be missing",
+	{ 0, "allow-gap", NULL, "accept a shard even if steps before it are "
+	    "missing",
 	    OPT_FLAG(struct stage_expand_opts, gap), .with = "state" },
 	{ 0, "cache", "DIR",
 	    "undo ef21 and cache feedback with the history kept in DIR",

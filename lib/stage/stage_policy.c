@@ -80,7 +80,8 @@ policy_item(const char **list, char word[32], const char *option, struct err *e)
 	if (*list == NULL)
 		return 0;
 	if (n >= 32)
-		return err_set(e, ERR_USAGE, "%s: '%.40s' is no number", option,
+		return err_set(e, ERR_USAGE, "%s: '%.40s' is not a "
+		    "number", option,
 		    *list);
 	memcpy(word, *list, n);
 	word[n] = '\0';
@@ -183,20 +184,23 @@ const struct opt stage_policy_rows[] = {
 	    "take the link's rate from DIR, keep the interval there",
 	    OPT_PATH(struct stage_policy_opts, dir, OPT_DIR) },
 	OPT_PART(stage_policy_ratio_rows, struct stage_policy_opts, factor),
-	{ 0, "bandwidth", "RATE", "of the link, if not measured",
+	{ 0, "bandwidth", "RATE", "bandwidth of the link, if it was not "
+	    "measured",
 	    OPT_RATE(struct stage_policy_opts, bandwidth),
 	    .hi.f = KEYS_RATE_MOST },
-	{ 0, "deadline", "TIME", "no more than the link carries in TIME",
+	{ 0, "deadline", "TIME", "limit a shard to what the link carries in "
+	    "TIME",
 	    OPT_TIME(struct stage_policy_opts, deadline) },
 	{ 0, "cuts", "TIME",
-	    "at which layers to send; TIME: each sending costs more",
+	    "choose at which layers to send, where each transmission costs "
+	    "TIME besides its bytes",
 	    OPT_TIME(struct stage_policy_opts, cuts.dt) },
 	{ 0, "deco", "COMPUTE,LATENCY",
 	    "choose budget and delay as DeCo-SGD does; the times of a step and "
 	    "of the link, or auto where they are measured",
 	    OPT_CALL(policy_set_deco) },
 	{ 0, "target-divergence", "X",
-	    "relative drift to aim at; gives the interval",
+	    "relative drift to aim at, from which the interval follows",
 	    OPT_F64(struct stage_policy_opts, interval.target, 1e-300,
 	    POLICY_BIG) },
 	{ 0, "model-norm", "X", "the norm of the model",
@@ -247,9 +251,9 @@ policy_ratio_why(const struct stage_policy *p, double rate, double acted,
 	if (rate < 0)
 		SAY(p, "  link: never measured, so taken as %s", taken);
 	else
-		SAY(p, "  link: %s, %s; taken as %s: a "
-		    "fall counts at once, a rise by %.3g of it, less than %.3g is "
-		    "no change", is, o->bandwidth >= 0 ?
+		SAY(p, "  link: %s, %s; taken as %s: a fall counts at once, a "
+		    "rise by %.3g of it, a change of less than %.3g is "
+		    "ignored", is, o->bandwidth >= 0 ?
 		    "as the option says" : "as ace-meter measured", taken,
 		    q->rise, q->still);
 	SAY(p, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = "

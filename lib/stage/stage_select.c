@@ -164,20 +164,23 @@ stage_select_by_plan(void *arg, const struct opt *row, const char *val,
 }
 
 const struct opt stage_select_rows[] = {
-	{ 'b', "budget", "SIZE", "least error in so many bytes a shard",
+	{ 'b', "budget", "SIZE", "bytes for each shard, spent for the least "
+	    "error",
 	    OPT_SIZE(struct stage_select_opts, want.bytes),
 	    .set = stage_select_budget, .value = STAGE_SELECT_BY_BYTES },
-	{ 0, "bits", "N", "the same, N bits a value",
+	{ 0, "bits", "N", "the same, in bits per value",
 	    OPT_F64(struct stage_select_opts, want.bits, 0, 64),
 	    .set = stage_select_budget, .value = STAGE_SELECT_BY_BITS },
-	{ 0, "policy", NULL, "the same, as ace-policy says",
+	{ 0, "policy", NULL, "the same, as ace-policy decided",
 	    OPT_CALL(stage_select_budget), .value = STAGE_SELECT_BY_POLICY },
 	{ 0, "levels", "LIST", "codecs to choose from, by commas",
 	    OPT_CALL(stage_select_levels), .word = codec_word, .several = 1 },
-	{ 0, "effort", "N", "from 6 on codes that take fewer bytes, but longer",
+	{ 0, "effort", "N", "from 6 on, search for codes of fewer bytes, which "
+	    "takes longer",
 	    OPT_U64(struct stage_select_opts, effort, 1, CODEC_EFFORT_MOST) },
 	{ 'p', "share", "[count:]SHARE[=CODEC][@N],...",
-	    "up to that share of all importance so (f16), then none",
+	    "code groups so (default f16) up to that share of all importance; "
+	    "the others are not sent",
 	    OPT_CALL(stage_select_by_share) },
 	{ 0, "plan", "FILE", "the plan in FILE, as --format text wrote it",
 	    OPT_CALL(stage_select_by_plan), .right = OPT_READ },
@@ -441,7 +444,7 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 		return;
 	}
 	cli_say(x->o->f->cli, 1, "%s: %zu of %lu groups, %.0f of %llu bytes "
-	    "foretold, D %.6g of %.6g, step %.6g, lambda %.6g%s", who,
+	    "estimated, D %.6g of %.6g, step %.6g, lambda %.6g%s", who,
 	    a->sent, (unsigned long)a->n, a->bytes,
 	    (unsigned long long)budget, a->dist, a->energy, a->step, a->price,
 	    a->floor ? ", norms and biases dense" : "");
@@ -746,7 +749,7 @@ stage_select_make(struct stage *s, void *opts, const struct filter *f,
 
 	x->survey = (struct survey)SURVEY_INIT;
 	if (o->mode == STAGE_SELECT_UNSAID)
-		return err_set(e, ERR_USAGE, "how much to send: -p, -b, "
+		return err_set(e, ERR_USAGE, "the budget is missing: -p, -b, "
 		    "--bits, --policy or --plan");
 	if (o->effort != 0 && (o->mode != STAGE_SELECT_BUDGET || o->m > 0))
 		return err_set(e, ERR_USAGE, "--effort goes with -b, --bits or "

@@ -39,8 +39,8 @@ stage_sign_frame(struct stage_sign *x, const struct reader *in, struct err *e)
 	const struct chain_frame *f = reader_frame(in);
 
 	if (x->signed_by)
-		return reader_place(in, err_set(e, ERR_DATA, "mismatch: a frame "
-		    "behind the signature, which is to be the last"), e);
+		return reader_place(in, err_set(e, ERR_DATA, "mismatch: a "
+		    "frame after the signature, which must be the last"), e);
 	sign_sum_add(x->sum, f->type, f->raw, f->raw_len);
 	return 0;
 }
@@ -132,7 +132,8 @@ stage_sign_make(struct stage *s, void *opts, const struct filter *f,
 	struct stage_sign *x = (struct stage_sign *)s;
 
 	if ((o->key != NULL) == (o->ring != NULL))
-		return err_set(e, ERR_USAGE, "either --key or --check");
+		return err_set(e, ERR_USAGE, "one of --key and --check is "
+		    "needed");
 	o->f = f;
 	x->o = o;
 	if (o->key != NULL)

@@ -41,7 +41,7 @@ t() { printf '%b' "$1" >in; }
 
 @test "no command, and one that is not" {
 	exits 2 ace-advise
-	says "^ace-advise: which command is missing"
+	says "^ace-advise: the command is missing"
 	exits 2 ace-advise -v
 	exits 2 ace-advise clusters
 	says "^ace-advise: command 'clusters' is unknown"

@@ -355,10 +355,10 @@ steps() {
 	exits 5 ace-aggregate --tolerate 1 a b
 	says 'center with 1 bad devices needs 3 contributions, there are 2'
 	exits 2 ace-aggregate --tolerate 1 --devices 2 a b
-	says 'of 2 devices 1 bad ones are too many for any rule: at most 0'
+	says '--devices 2 --tolerate 1: any rule tolerates fewer than half of the devices, here at most 0'
 	exits 2 ace-aggregate --tolerate 0 a b c
 	exits 2 ace-aggregate --tolerate 1 --rule median a b c
-	says 'one of --rule and --tolerate'
+	says '--rule and --tolerate exclude each other'
 	exits 2 ace-aggregate --tolerate 1 --rule sum a b c
 	exits 2 ace-aggregate --tolerate 1 --cluster 0.5:mean a b c
 	# another model begins again
@@ -515,7 +515,7 @@ part() {
 	# in a spool the later one is set aside, and the rest goes on
 	cat one two | ace-recv --spool spool >/dev/null
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2 --quorum 1
-	says "1 of 2 shards of a step set aside: 'evil' is in 'relay[12]' and in"
+	says "1 of 2 shards of a step are deferred: 'evil' is in 'relay[12]' and in"
 	ace-inspect list out | grep -q "^contributors  2$"
 	# who says that he speaks for the others silences nobody, whatever he is called
 	for d in edge1 edge2 edge3; do
@@ -527,7 +527,7 @@ part() {
 			mkshards -d $e
 		done | cat claims - | ace-recv --spool spool$d >/dev/null
 		exits 0 ace-aggregate --spool spool$d --rounds 1 --devices 4
-		says "^ace-aggregate: 1 of 4 shards of a step set aside: 'edge1' is in 'edge1' and in '$d'"
+		says "^ace-aggregate: 1 of 4 shards of a step are deferred: 'edge1' is in 'edge1' and in '$d'"
 		[ "$(grep -c aside err)" -eq 1 ]
 		ace-inspect list out | grep -q "^contributors  3$"
 	done
@@ -540,7 +540,7 @@ part() {
 		says "'edge1' is in 'edge1' and in '$d'"
 		cat claims edge1 | ace-recv --spool one$d >/dev/null
 		exits 0 ace-aggregate --spool one$d --rounds 1 --devices 2
-		says "^ace-aggregate: 1 of 2 shards of a step set aside: 'edge1' is in 'edge1' and in '$d'"
+		says "^ace-aggregate: 1 of 2 shards of a step are deferred: 'edge1' is in 'edge1' and in '$d'"
 		ace-inspect diff out edge1
 	done
 	# nor a whole relay: who speaks for fewer is the one to blame

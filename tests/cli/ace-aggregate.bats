@@ -547,7 +547,7 @@ interval.edge3=900' >e2
 
 @test "a spool that is not there is a mistake; --create makes it" {
 	exits 4 timeout "$HANG" ace-aggregate --spool typo
-	says "^ace-aggregate: no spool 'typo': ace-recv makes it, or --create$"
+	says "^ace-aggregate: spool 'typo' is absent: ace-recv makes it, or --create$"
 	[ ! -e typo ]
 	ace-aggregate --spool made --create --rounds 1 >out1 3>&- &
 	wait_for test -d made
@@ -602,7 +602,7 @@ interval.edge3=900' >e2
 		mkshards -r $r -x 1 | ace-recv --spool spool --run $r >receipt
 	done
 	exits 2 ace-aggregate --spool spool --rounds 1
-	says "several runs in 'spool': --run NAME"
+	says "'spool' holds several runs: choose one with --run NAME"
 	synced ace-aggregate --spool spool --rounds 1 --run b --sync none >out
 	[ ! -s synced ]
 	[ -e spool/b/done/0 ]

@@ -115,7 +115,7 @@ digests() {
 	cp run.tar.zst before
 	mkshards -d edge1 -s 1 -x 77 -r demo >other
 	exits 5 ace-archive create -o run.tar.zst run.tar.zst other
-	says "'demo/1/edge1.aceg' is there twice"
+	says "two different shards are named 'demo/1/edge1.aceg'"
 	same run.tar.zst before
 	exits 2 ace-archive append -o run.tar.zst other
 }
@@ -406,7 +406,7 @@ long_name() {
 	exits 2 ace-archive
 	exits 2 ace-archive wrap
 	exits 2 ace-archive create spool
-	says 'which format'
+	says 'format is missing'
 	exits 2 ace-archive create -o run.zip.zst spool
 	says 'zip packs its entries itself'
 	exits 2 ace-archive create -o run --format rar spool
@@ -446,7 +446,7 @@ long_name() {
 	[ "$(find there -type f -size -8 | wc -l)" -eq 3 ]
 	# -o may be a name that is nothing but an ending
 	exits 2 ace-archive create -o .tar all
-	says 'which format'
+	says 'format is missing'
 	exits 2 ace-archive create -o x.7z.gz all
 	says '7z packs its entries itself'
 }

@@ -107,7 +107,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	exits 4 on edge1 ace edge nowhere:run -- ./trainer 1 1
 	says "the cloud 'nowhere' was not reached"
 	exits 2 on edge1 ace edge cloud:run -- ./trainer 1 1
-	says "there is no folder 'cloud:$home/run'"
+	says "folder 'cloud:$home/run' is absent"
 	# a start-up file of the cloud's shell that prints
 	echo 'echo Hello and welcome' >cloud/.bashrc
 	start cloud ace cloud run --devices 1 --rounds 1

@@ -258,7 +258,7 @@ shards() {
 	exits 3 ace-cut --tensor 'layer.0*' 1.aceg
 	says "mismatch: a patch is between two whole models"
 	exits 3 ace-cut --tensor 'layer.00*' 2.aceg
-	says "mismatch: tensor 'layer.00.bf16' has bits that are no f32"
+	says "mismatch: tensor 'layer.00.bf16' is not f32 but bits of another type"
 	exits 0 ace-cut --step 1 1.aceg 2.aceg
 	mv out one
 	ace-patch old <one

@@ -246,9 +246,9 @@ fields() {
 	json '$j->{inputs} == 2 && $j->{error} =~ /^mismatch: tensor .w. at index 0/ && $j->{largest} > 0.01'
 	# both of -S and --spool are needed, and neither is made
 	exits 2 ace-inspect books -S state in0
-	says 'the books of what'
+	says 'the state or the spool is missing'
 	exits 2 ace-inspect books --spool spool in0
-	says 'the books of what'
+	says 'the state or the spool is missing'
 	# twice is twice, whichever two of them
 	exits 3 ace-inspect books -S state --spool spool in0 in1 in2 in0
 	says "step 0 of 'edge1' is twice in the inputs"
@@ -315,7 +315,7 @@ fields() {
 	exits 2 ace-inspect verify --format tsv in
 	exits 0 ace-inspect brief --format tsv in
 	exits 2 ace-inspect follow
-	says 'follow which folder'
+	says 'follow needs one folder'
 	exits 2 ace-inspect follow folder folder
 	exits 2 timeout "$HANG" ace-inspect follow in
 	exits 2 timeout "$HANG" ace-inspect follow - <in

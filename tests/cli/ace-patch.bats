@@ -408,7 +408,7 @@ changed() {
 	says "the patch to step 7 is not of the model that the one before it makes"
 	mkshards >bad
 	exits 3 ace-patch m <bad
-	says "no patch of a model"
+	says "not a patch of a model"
 	mkshards -H kind=5 >bad
 	exits 3 ace-patch m <bad
 	mkmodel small -n 10
@@ -695,14 +695,14 @@ renamed() {
 	rm -rf m m.ace-patch d
 	cp old m
 	exits 3 ace-patch -o d m <bad
-	says "a patch of no old model says not what changed; 'd' is not made; 'm' stays as it is$"
+	says "the patch has no old model, so what changed is not known: 'd' is not written; 'm' stays as it is$"
 	same m old
 	[ ! -e d ]
 	exits 0 ace-patch m <step.aceg
 	ace-diff -s 6 third old >back
 	cat next back >bad
 	exits 3 ace-patch -o d m <bad
-	says "the patch says not of which step to which it is .*; 'm' stays at step 7$"
+	says "the patch does not name its two steps: .*; 'm' stays at step 7$"
 	same m new
 }
 
@@ -805,7 +805,7 @@ teardown() {
 			cmp -s small/m old || cmp small/m new
 			[ "$got" -ne 0 ] || break
 			[ "$got" -eq 4 ]
-			says "'(.*small/.*|what changed in a model)': No space left on device"
+			says "'(.*small/.*|the changes of a model)': No space left on device"
 			failed=$((failed + 1))
 			rm small/rest
 			# shellcheck disable=SC2086 # words

@@ -591,7 +591,7 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 	    "--ratio 1,1" \
 	    "--ratio 2,300,1e300bit" "--ratio 2,300,1e-300bit --bandwidth 1e30bit" \
 	    "--target-divergence 1e-300 --model-norm 1e300 --bandwidth 1bit" \
-	    "--deco 1s,0s"; --bandwidth 1bit do
+	    "--deco 1s,0s --bandwidth 1bit"; do
 		mkshards -k zeros -t w:9 >zeros
 		for f in in zeros; do
 			exits 0 ace-policy $options $f

@@ -251,8 +251,8 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		says "spool/limits:3: ${line#*:}"
 		[ ! -e spool/test ]
 	done <<-'END'
-		max-weight_1:there is no limit 'max-weight'
-		shards_1M:there is no limit 'shards'
+		max-weight_1:limit 'max-weight' is unknown
+		shards_1M:limit 'shards' is unknown
 		shard:shard SIZE
 		shard_1X:shard '1X'
 		weight_0:weight '0' is not a number from
@@ -564,7 +564,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	# each of those who act needs a device's name
 	for act in --join --leave; do
 		exits 2 ace-recv --spool spool --run test $act
-		says 'which device'
+		says 'the device is missing'
 	done
 }
 
@@ -682,11 +682,11 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	says "limit: 'spool/test/devices' has more than 1 MiB"
 	echo "${name}0" >spool/test/devices
 	exits 3 ace-recv --spool spool --run test --device b --join
-	says "corrupt: 'spool/test/devices' is to have the name of a device in each line"
+	says "corrupt: 'spool/test/devices': each line is the name of a device"
 	# and one that the list cannot hold does not get there
 	for name in "${name}0" $'two\nlines' $'\033[31m' ' blank' 'blank ' ''; do
 		exits 2 ace-recv --spool spool --run new --device "$name" --join
-		says 'is no name for a line of the list of devices'
+		says 'is not a name that the list of devices can hold'
 		[ ! -e spool/new ]
 	done
 }
@@ -782,7 +782,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	mv out mean
 	ace-aggregate in >other
 	exits 3 ace-recv --spool spool --publish in
-	says "mismatch: a shard of 'edge1' is no aggregate"
+	says "mismatch: a shard of 'edge1' is not an average"
 	exits 3 ace-recv --spool spool --publish --run else mean
 	says "mismatch: an aggregate of run 'test', not 'else'"
 	[ ! -e spool/test/0/aggregate.aceg ]

@@ -167,7 +167,7 @@ error() {
 @test "what is foretold is said" {
 	layered
 	exits 0 ace-select -v -b 30k scored
-	says "of 64 groups, [0-9]+ of 30000 bytes foretold, D [0-9.e+-]+ of [0-9.e+-]+, step [0-9.e+-]+, lambda [0-9.e+-]+"
+	says "of 64 groups, [0-9]+ of 30000 bytes estimated, D [0-9.e+-]+ of [0-9.e+-]+, step [0-9.e+-]+, lambda [0-9.e+-]+"
 	got=$(sed -nE 's/.*groups, ([0-9]+) of 30000.*/\1/p' err)
 	[ "$got" -gt 29000 ] && [ "$got" -le 30001 ]
 }
@@ -347,7 +347,7 @@ codecs() {
 	# what is behind a zero would be passed over
 	printf '0 q8\n\0005 nonsense\n' >binary
 	exits 2 ace-select --plan binary scored
-	says "plan 'binary' is no text"
+	says "plan 'binary' is not text"
 	# empty lines, others' words
 	printf '\n# of an editor\n\n5 q8 whatever it is\n\n7 f16\n' >loose
 	exits 0 ace-select --format text --plan loose scored
@@ -434,7 +434,7 @@ codecs() {
 
 @test "options that do not go together, or are out of range" {
 	exits 2 ace-select </dev/null
-	says "how much to send"
+	says "the budget is missing"
 	echo '0 q8' >few
 	local how=("-p 0.5" "-b 100" "--bits 1" "--policy" "--plan few") i j
 	for i in 0 1 2 3 4; do

@@ -62,7 +62,7 @@ one() {
 	done
 	tamper note a.signed >bad
 	exits 3 ace-sign --check ring bad
-	says 'a frame behind the signature'
+	says 'a frame after the signature'
 	tamper scheme a.signed >bad
 	exits 3 ace-sign --check ring bad
 	says 'unsupported: signature of scheme 2'
@@ -178,35 +178,35 @@ one() {
 	openssl genpkey -algorithm x25519 -out other.pem
 	chmod 600 other.pem
 	exits 3 ace-sign -k other.pem in
-	says 'no Ed25519 key, or has a passphrase'
+	says 'not an Ed25519 key without a passphrase'
 	: >empty
 	chmod 600 empty
 	exits 3 ace-sign -k empty in
-	says 'no PEM file with a private key'
+	says 'not a PEM file with a private key'
 	exits 4 ace-sign -k missing in
 	printf '# mine\n\nedge1\n' >bad
 	exits 3 ace-sign --check bad in
-	says "'bad', line 3: 'edge1' is to be followed by a key"
+	says "'bad', line 3: 'edge1' has no key after it"
 	# nor by something more, on the line or in the key
 	sed 's/$/ AAAA/' ring >bad
 	exits 3 ace-sign --check bad in
-	says "line 1: the key of 'edge1 .*' is no Ed25519 key"
+	says "line 1: the key of 'edge1 .*' is not an Ed25519 key"
 	perl -MMIME::Base64 -ne '($n, $k) = split;
 	    print "$n ", encode_base64(decode_base64($k) . "x")' ring >bad
 	exits 3 ace-sign --check bad in
-	says "line 1: the key of 'edge1' is no Ed25519 key"
+	says "line 1: the key of 'edge1' is not an Ed25519 key"
 	head -n 2 edge1.pem >cut.pem
 	chmod 600 cut.pem
 	exits 3 ace-sign -k cut.pem in
-	says 'no PEM file with a private key'
+	says 'not a PEM file with a private key'
 	echo 'edge1 AAAA' >bad
 	exits 3 ace-sign --check bad in
-	says "line 1: the key of 'edge1' is no Ed25519 key"
+	says "line 1: the key of 'edge1' is not an Ed25519 key"
 	printf 'edge1 \0 AAAA\n' >bad
 	exits 3 ace-sign --check bad in
-	says "'bad' is no file of keys"
+	says "'bad' is not a file of keys"
 	exits 2 ace-sign in
-	says 'either --key or --check'
+	says 'one of --key and --check is needed'
 	exits 2 ace-sign -k edge1.pem --check ring in
 }
 

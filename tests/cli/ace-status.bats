@@ -19,7 +19,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 @test "in a first step nobody can say who is missing, unless a list does" {
 	shard edge1 0
 	exits 0 ace-status spool
-	grep -qE '^step 0: 1 shards are there, for [0-9]+ s; of a first step it is not known who' out
+	grep -qE '^step 0: 1 shards are there, for [0-9]+ s; the devices of a first step are known only' out
 	! grep 'nobody has closed' out || false
 	ace-recv --spool spool --run demo --device edge2 --join >/dev/null
 	exits 0 ace-status spool
@@ -191,7 +191,7 @@ aged() {
 		row edge1 >line
 		grep -qE "^edge1 0 here $since $bytes - 1 0 0$" line ||
 		    { cat line; return 1; }
-		grep -qE "^step 0: 1 shards are there, for $since; of a first step" out
+		grep -qE "^step 0: 1 shards are there, for $since; the devices of a first step" out
 	done <<-'END'
 		80:(8|9|10|11)[0-9] s:532:532 B
 		3600:60 m:999:999 B
@@ -412,7 +412,7 @@ aged() {
 	mkdir folder empty
 	echo hello >folder/file
 	exits 3 ace-status folder
-	says "^ace-status: mismatch: 'folder' is no spool \(ace-recv --spool\), no device's state and no models"
+	says "^ace-status: mismatch: 'folder' is not a spool \(ace-recv --spool\), not a device's state and not a folder of models"
 	exits 3 ace-status folder/file
 	says "is a file"
 	exits 2 ace-status
@@ -476,7 +476,7 @@ aged() {
 	mkdir -m 700 here
 	mkshards | ace-compress -S here/edge1 -c q8 >/dev/null
 	exits 3 ace-status here
-	says "'here' is no spool"
+	says "'here' is not a spool"
 }
 
 # bats test_tags=plain

@@ -124,7 +124,7 @@ ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg \
 	# the words of a program have an end
 	# shellcheck disable=SC2046 # words are meant
 	exits 2 ace-step -S S -c q8 $(printf -- '--gamma 1 %.0s' {1..40}) --print
-	says 'too many options'
+	says 'more options than ace-step can pass on'
 }
 
 @test "one process for a run, or one for each step" {
@@ -230,7 +230,7 @@ five() {
 @test "what is refused" {
 	mkshards -n 300k -k layered >in
 	exits 2 ace-step in
-	says 'how much to send'
+	says 'the budget is missing'
 	exits 2 ace-step -c q8 --bits 1 in
 	exits 2 ace-step -c q8 --form level:0.5 in
 	says 'there is no ace-score'

@@ -61,13 +61,13 @@ load helper
 
 @test "no such command: status 2, and what was looked for" {
 	exits 2 ace nonsense
-	says "^ace: command 'nonsense' is unknown: there is no program ace-nonsense"
+	says "^ace: command 'nonsense' is unknown: program ace-nonsense was not found"
 	exits 2 ace help nonsense
-	says "there is no program ace-nonsense"
+	says "program ace-nonsense was not found"
 	exits 2 ace help ace-nonsense
-	says "there is no program ace-nonsense"
+	says "program ace-nonsense was not found"
 	exits 2 ace help ace-
-	says "there is no program ace-$"
+	says "program ace- was not found$"
 	exits 2 ace ../ace-inspect
 	says "is not a command's name"
 	exits 2 ace ''

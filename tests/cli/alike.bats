@@ -28,7 +28,7 @@ spooled() {
 	# in a spool it alone is set aside, and learns it when it asks
 	spooled a b c
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1
-	says "1 of 3 shards of a step set aside: mismatch: 'b' has model 22"
+	says "1 of 3 shards of a step are deferred: mismatch: 'b' has model 22"
 	mv out mean
 	ace-inspect list mean | grep -q "^contributors  2$"
 	exits 0 ace-aggregate -o want a c
@@ -53,7 +53,7 @@ spooled() {
 	says "mismatch: 'a' has model 11 and 'b' 22, at version 7, and no more have one than the other$"
 	spooled a b
 	exits 0 ace-aggregate --spool spool --devices 2 --rounds 1
-	says "2 of 2 shards of a step set aside: mismatch: "
+	says "2 of 2 shards of a step are deferred: mismatch: "
 	says "no aggregate of this step"
 	ace-recv --spool spool a >receipt
 	exits 5 ace-ack -S state receipt

@@ -127,7 +127,7 @@ counted() {
 	mkshards -t data:4 -d edge3 -r test -s 0 -H flags=16 >spool/test/0/edge3.aceg
 	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --run test --rounds 1 \
 	    --sync none --quorum 3 --keep 1
-	says "1 of 3 shards of a step set aside: mismatch"
+	says "1 of 3 shards of a step are deferred: mismatch"
 	says "no aggregate of this step"
 	sent edge1 1 10
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --run test --rounds 1 \

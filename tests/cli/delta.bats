@@ -128,7 +128,7 @@ refused() {
 		refused "corrupt: no zstd frame.*$t" -e $c --lie empty
 		refused "corrupt: no zstd frame.*$t" -e $c --lie none
 		refused "corrupt: no zstd frame.*$t" -e $c --lie skip
-		refused "corrupt: something behind a zstd frame.*$t" -e $c --lie two
+		refused "corrupt: bytes after a zstd frame.*$t" -e $c --lie two
 		refused "limit: .* window beyond 8 MiB.*$t" -e $c --lie window
 		refused "limit: .* window beyond 8 MiB.*$t" -e $c --lie wide
 		refused "corrupt: .*$t" -e $c --lie bits
@@ -139,8 +139,8 @@ refused() {
 		refused "corrupt: it has no checksum.*tensor 'layer" -e $c --lie nosum
 	done
 	refused "corrupt: position 2000 beyond the tensor.*$t" -e overwrite --lie beyond
-	refused "corrupt: position [0-9]* behind a larger one.*$t" -e overwrite --lie order
-	refused "corrupt: position [0-9]* behind a larger one.*$t" -e overwrite --lie twice
+	refused "corrupt: position [0-9]* after a larger one.*$t" -e overwrite --lie order
+	refused "corrupt: position [0-9]* after a larger one.*$t" -e overwrite --lie twice
 	refused "corrupt: more positions than the tensor has bytes.*$t" -e overwrite --lie count
 	refused "corrupt: a frame that is not as long.*$t" -e overwrite --lie more
 }
@@ -153,8 +153,8 @@ refused() {
 	refused "unsupported: another checksum_format" -a checksum_format=md5
 	refused "unsupported: another compression_format" -a compression_format=lz4
 	refused "unsupported: delta_encoding 'add'" -a delta_encoding=add
-	refused "corrupt: version and base_version" -a base_version=six
-	refused "corrupt: version and base_version" -a version=
+	refused "corrupt: version or base_version" -a base_version=six
+	refused "corrupt: version or base_version" -a version=
 	refused "corrupt: base_version 8 is not before version 7" -a base_version=000008
 	refused "corrupt: base_version 7 is not before version 7" -a base_version=000007
 	refused "corrupt: checksum.*tensor" -a checksum_format=adler32
@@ -182,10 +182,10 @@ refused() {
 	cp old m
 	plain old new >0.aceg
 	exits 3 ace-patch -o d m <0.aceg
-	says "mismatch: the patch says not of which step to which it is"
+	says "mismatch: the patch does not name its two steps"
 	plain -s 7 --base-version 6 new >whole.aceg
 	exits 3 ace-patch -o d m <whole.aceg
-	says "mismatch: a patch of no old model"
+	says "mismatch: the patch has no old model"
 	same m old
 	plain -s 7 --base-version 6 old new >7.aceg
 	mkmodel served -n 1000 -f 2

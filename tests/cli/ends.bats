@@ -52,7 +52,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	refuses '--quorum means nothing without --spool' ace-aggregate --quorum 2 a b
 	refuses '--deadline means nothing without --spool' ace-aggregate --deadline 1s a b
 	takes ace-aggregate --devices 2 a b
-	refuses "spool and FILE 'a'" ace-aggregate --spool s a
+	refuses "--spool reads no FILE, found 'a'" ace-aggregate --spool s a
 	[ ! -e s ]
 	takes ace-aggregate --omit provenance a b
 	mv out mean

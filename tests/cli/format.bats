@@ -311,7 +311,7 @@ still() {
 		[ ! -s err ]
 		still mean same.1
 		exits 0 ace-aggregate $o -o mean odd.?.aceg
-		says "step 0: tensor 'bn.num_batches_tracked' is i64, of which there is no mean, and differs in the contribution of 'e[123]'"
+		says "step 0: tensor 'bn.num_batches_tracked' is i64, which has no mean, and differs in the contribution of 'e[123]'"
 		[ "$(wc -l <err)" -eq 1 ]
 		n=$(ace-export -f raw --tensor bn.num_batches_tracked mean | perl -e 'print unpack "f<", <>')
 		still mean odd.$n

@@ -132,7 +132,7 @@ many() { seq -f "$1%04g=" 1000 9999; }
 	shard 0 evil -P "$(many a)" -P "$(many b)" >two
 	for i in one two; do recv accepted <$i; done
 	aggregate --devices 2
-	says "^ace-aggregate: 1 of 2 shards of a step set aside: limit: a policy over 64 KiB"
+	says "^ace-aggregate: 1 of 2 shards of a step are deferred: limit: a policy over 64 KiB"
 	ace-inspect verify out
 }
 
@@ -239,7 +239,7 @@ cuts.seconds=1" >in
 	# in the place of one that was accepted before these limits
 	shard 0 edge2 -H flags=16 >spool/test/0/edge2.aceg
 	aggregate --devices 3
-	says "^ace-aggregate: 1 of 3 shards of a step set aside: mismatch: "
+	says "^ace-aggregate: 1 of 3 shards of a step are deferred: mismatch: "
 	[ "$(ace-inspect --format json out | grep -o '"contributors": *[0-9]*' |
 	    grep -o '[0-9]*$' | head -n 1)" = 2 ]
 	cp spool/test/0/edge2.aceg in
@@ -272,7 +272,7 @@ cuts.seconds=1" >in
 		exits 3 ace-aggregate spool/test/$i/*.aceg
 		says "${why[i]}"
 		aggregate --devices 4
-		says "^ace-aggregate: 1 of 4 shards of a step set aside: ${why[i]}"
+		says "^ace-aggregate: 1 of 4 shards of a step are deferred: ${why[i]}"
 		ace-inspect verify out
 	done
 }
@@ -687,7 +687,7 @@ let_go() {
 	for n in ../../x /etc/x a/../b 'a\..\b' '\x' ..; do
 		mkshards -t "$n:4" >in
 		exits 3 ace-export -o x.npz in
-		says "leaves the folder"
+		says "leads out of the folder"
 		[ ! -e x.npz ]
 	done
 	mkshards -t a/b..c:4 >in

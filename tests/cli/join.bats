@@ -64,7 +64,7 @@ model() {
 	done
 	ace-aggregate --spool spool --rounds 2 >/dev/null
 	exits 0 ace-recv --spool spool --run demo --device edge9 --join
-	says "^ace-recv: run 'demo': the aggregates of 2 closed steps, the first of them 0, are not in the spool \(ace-recv --publish\); who joins is not told them$"
+	says "^ace-recv: run 'demo': the averages of 2 closed steps, the first of them 0, are not in the spool \(ace-recv --publish\); a device that joins does not get them$"
 }
 
 @test "what is told survives a power cut, and so does a model" {
@@ -102,7 +102,7 @@ model() {
 		# shellcheck disable=SC2086 # words
 		cat $bad >in
 		exits 3 ace-recv --spool spool --run demo --publish in
-		says "mismatch: a difference, a patch of ace-diff; who joins needs a whole model"
+		says "mismatch: a difference, a patch of ace-diff; a device that joins needs a whole model"
 		same "$m" was
 	done
 	cat model.aceg third >in
@@ -210,7 +210,7 @@ limits" ]
 	[ ! -e spool/demo/devices ]
 	[ ! -e spool/other ]
 	exits 2 ace-recv --spool spool --join
-	says 'which device'
+	says 'the device is missing'
 	exits 2 ace-recv --spool spool --run demo --device edge1 --join --leave
 	exits 2 ace-recv --spool spool --run demo --device edge1 --join file
 	exits 2 ace-recv --spool spool --run demo --device edge1 --leave --reply aggregate
@@ -336,7 +336,7 @@ question() {
 	ace-export -o model.safetensors model
 	ace-import -k model -s 1 model.safetensors >model
 	exits 2 ace-recv --spool spool --publish --run 'de*' model
-	says 'a model of which run\? \(--run NAME\)'
+	says 'the run of the model is missing: --run NAME'
 	exits 2 ace-recv --spool spool --publish model
 	exits 0 ace-recv --spool spool --publish --run demo model
 }

@@ -223,7 +223,7 @@ for name in "old", "new":
 	says "number of ranks"
 	ace-diff -r demo -s 7 --base-version 6 old new >whole
 	stays 3 m r0.aceg whole
-	says "is no part"
+	says "is not a part"
 	stays 3 m whole r0.aceg r1.aceg
 	mkmodel third -n 300 -s 2
 	mkslices third 2 1 third.r0 third.r1
@@ -357,7 +357,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	says "the patch to step 7 is for step 6, and those before it make step 8"
 	ace-diff -r demo -s 9 --base-version 8 third fourth >whole
 	stays 3 m {7,8}.r{0,1}.aceg whole
-	says "is no part"
+	says "is not a part"
 	ace-diff -r demo -s 8 --base-version 7 --part old.r0.json new.r0 old.r0 >other
 	stays 3 m {7,8}.r{0,1}.aceg other
 	says "two parts of rank 0 of step 8, which differ"
@@ -589,14 +589,14 @@ lies() {
 	lies 'w["offset"][1] = 2**63 - 1' "is not in it, dimension 1"
 	lies 'w["of"][0] = 2**62' "limit|corrupt"
 	lies 'w["offset"][0] = 2**64' "corrupt"
-	lies 'w["offset"][0] = -1' "says not of tensor 'layer.00.bf16'"
-	lies 'w["offset"] = [0]' "says not of tensor 'layer.00.bf16'"
-	lies 'w["offset"] = [0.5, 0]' "says not of tensor"
-	lies 'del w["of"]' "says not of tensor"
+	lies 'w["offset"][0] = -1' "lacks the offset, the shape or the full shape of tensor 'layer.00.bf16'"
+	lies 'w["offset"] = [0]' "lacks the offset, the shape or the full shape of tensor 'layer.00.bf16'"
+	lies 'w["offset"] = [0.5, 0]' "lacks the offset, the shape or the full shape of tensor"
+	lies 'del w["of"]' "lacks the offset, the shape or the full shape of tensor"
 	lies 'w["shape"][0] -= 1' "tensor 'layer.00.bf16' has not the shape that 'bad' says"
 	lies 'x["layer.77"] = w' "tensor 'layer.77' of 'bad' is not in '(old|new).r1'"
-	lies 'x["layer.00.bf16"] = 3' "says not of tensor"
-	lies 'del x["__metadata__"]' "says not of which rank it is"
+	lies 'x["layer.00.bf16"] = 3' "lacks the offset, the shape or the full shape of tensor"
+	lies 'del x["__metadata__"]' "does not name its rank"
 	lies 'x["__metadata__"]["rank"] = 2' "no rank of ranks"
 	lies 'x["__metadata__"] = {"rank": 0, "ranks": 5000}' "at most 1024"
 	lies 'x["layer.04.f4"] = {"offset": [0, 1], "shape": [3, 2], "of": [3, 4]}' \
@@ -608,13 +608,13 @@ lies() {
 	exits 3 ace-diff --part bad old.r1 new.r1
 	echo '[]' >bad
 	exits 3 ace-diff --part bad old.r1 new.r1
-	says "'bad' is no object"
+	says "'bad' is not a JSON object"
 	: >bad
 	exits 3 ace-diff --part bad old.r1 new.r1
 	says "truncated: 'bad' is empty"
 	# it is read for both models
 	exits 2 ace-diff --part <(cat old.r1.json) old.r1 new.r1
-	says "is no file, as an index of slices is to be"
+	says "is not a file: an index of slices was expected"
 	exits 4 ace-diff --part none old.r1 new.r1
 	says "none"
 	"$ROOT/tests/mkgguf" m.gguf

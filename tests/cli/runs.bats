@@ -109,8 +109,8 @@ run_in() {
 		exits 3 ace-cut "$f"
 		says "^ace-cut: $want"
 	done <<-'E'
-	up.tar unsupported: 'up.tar', entry '../in.aceg' leaves the folder
-	root.tar unsupported: .* leaves the folder
+	up.tar unsupported: the name of 'up.tar', entry '../in.aceg' leads out
+	root.tar unsupported: .* leads out of the folder
 	soft.tar unsupported: 'soft.tar', entry 'in.aceg' is a link
 	hard.tar unsupported: .*entry 'b.aceg' is a link
 	dev.tar unsupported: .* is neither file nor folder

@@ -38,7 +38,7 @@ last_week() {
 	says 'sandbox: '
 	# a typing error in my start script: is it noticed?
 	exits 4 ace-aggregate --spool spol
-	says "no spool 'spol'"
+	says "spool 'spol' is absent"
 	# one file was damaged: which, and where?
 	printf 'X' | dd of=$f bs=1 seek=900 conv=notrunc status=none
 	exits 3 ace-inspect verify spool
@@ -66,7 +66,7 @@ last_week() {
 	perl -e 'print pack("VvvvvvVVVvv", 0x04034b50, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0),
 	    "archive/data.pkl", "x" x 600' >model.pt
 	exits 2 ace-import model.pt
-	says "'model.pt': which format?.*: this is a torch.save file"
+	says "'model.pt': its name does not show a format.*: this is a torch.save file"
 }
 
 @test "somebody with last week's shards: which, when, one tensor, two runs" {

@@ -79,7 +79,7 @@ families() {
 @test "metrics: one look, of directories that differ, all of it or nothing" {
 	shard edge1 0
 	exits 2 ace-status --format metrics spool edge1 spool
-	says "^ace-status: 'spool' is there twice"
+	says "^ace-status: 'spool' was given twice"
 	exits 2 ace-status --format prometheus spool
 	says 'text or metrics'
 	exits 4 ace-status --format metrics spool nowhere

@@ -99,8 +99,8 @@ TEST(hostile)
 		int n, want;
 		const char *about, *says;
 	} t[] = {
-		{ out, 1, -ERR_DATA, "a name with ..", "leaves the folder" },
-		{ abs, 1, -ERR_DATA, "a name from the root", "leaves the folder" },
+		{ out, 1, -ERR_DATA, "a name with ..", "leads out of the folder" },
+		{ abs, 1, -ERR_DATA, "a name from the root", "leads out of the folder" },
 		{ in, 1, 1, "dots inside a name", "" },
 		{ twice, 3, -ERR_DATA, "a name twice", "is there twice" }
 	};

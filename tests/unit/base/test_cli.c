@@ -190,7 +190,7 @@ TEST(test_commands)
 	c = start;
 	err_clear(&e);
 	ok(cli_command(&c, 1, argv, &e) == -ERR_USAGE &&
-	    is(ERR_MSG(&e), "which command is missing"), "%s", ERR_MSG(&e));
+	    is(ERR_MSG(&e), "the command is missing"), "%s", ERR_MSG(&e));
 	/* where none is needed, another word is an operand */
 	c = start;
 	c.bare = 1;

@@ -68,7 +68,7 @@ static const struct {
 	const char *word, *about;
 } bad[] = {
 	{ "", 0, "corrupt", "an empty header" },
-	{ "[]", 0, "corrupt", "no object" },
+	{ "[]", 0, "corrupt", "not a JSON object" },
 	{ "{", 0, "corrupt", "not closed" },
 	{ "{}x", 0, "corrupt", "text after the object" },
 	{ "{}{}", 0, "corrupt", "two objects" },

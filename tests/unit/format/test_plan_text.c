@@ -95,7 +95,7 @@ main(void)
 	refused("# one\n\nx q8\n", "line 3: group 'x' is not a whole number");
 	refused("0 q9\n", "line 1: ");
 	ok(from(&t, "0 q8\n\0001 q8\n", 11) == -ERR_USAGE &&
-	    strstr(ERR_MSG(&e), "is no text") != NULL, "%s", ERR_MSG(&e));
+	    strstr(ERR_MSG(&e), "is not text") != NULL, "%s", ERR_MSG(&e));
 	(void)unlink(path);
 	err_clear(&e);
 	ok(plan_text_read(&t, path, &e) == -ERR_SYS, "%s", ERR_MSG(&e));

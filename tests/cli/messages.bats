@@ -1,0 +1,60 @@
+# Every text of the programs, messages and --help, keeps the rules of plain English
+# that can be checked: from the sources, so none is left out.
+# bats file_tags=plain
+load helper
+
+# rules: of "FILE:LINE<tab>TEXT" lines print those that break a rule, and which
+rules() {
+	perl -F'\t' -lane '
+	    my ($at, $t) = @F;
+	    my $class = qr/(?:(?:corrupt|mismatch|truncated|limit|unsupported|damaged): )?/;
+	    my @bad;
+	    push @bad, "a question" if $t =~ /\?/;
+	    push @bad, "begins with its object"
+		if $t =~ /^$class(?:of|what|where|whose|which|who|behind) /i;
+	    push @bad, "who" if $t =~ /\b(?:who|whom|whoever)\b/;
+	    push @bad, "is no X" if $t =~ /(?<!there )\b(?:is|are|was|were) no (?!longer|more)/;
+	    push @bad, "a private word"
+		if $t =~ /\b(?:foret[eo]ll?d?|aside|says not|to be had|behind|lent|knob|is to be|are to be)\b/;
+	    push @bad, "too long" if length($t) > 220;
+	    print "$at: $_: $t" for @bad'
+}
+
+# The texts of lib and cmd: strings of more than one word, joined as the compiler does.
+texts() {
+	(cd "$ROOT" && find lib cmd -name '*.[ch]' | LC_ALL=C sort) | perl -lne '
+	    open my $f, "<", "$ENV{ROOT}/$_" or die; my $s = do { local $/; <$f> };
+	    $s =~ s{/\*.*?\*/}{ $& =~ s/[^\n]//gr }gse;
+	    $s =~ s/\x27(?:\\.|")\x27/0/g;
+	    while ($s =~ /((?:"(?:[^"\\\n]|\\.)*"\s*)+)/g) {
+		my $line = 1 + (substr($s, 0, $-[1]) =~ tr/\n//);
+		my $t = join "", $1 =~ /"((?:[^"\\]|\\.)*)"/g;
+		print "$_:$line\t$t" if $t =~ /[a-z] [a-z]/ && $t !~ /^#/
+	    }'
+}
+
+@test "messages and --help keep the rules that can be checked" {
+	texts >all
+	[ "$(wc -l <all)" -ge 1200 ]
+	grep -q 'options come first, and a file of that name is' all
+	rules <all >bad
+	cat bad
+	[ ! -s bad ]
+}
+
+@test "a text that breaks a rule is found" {
+	local n=0
+	while read -r bad; do
+		printf 'x.c:1\t%s\n' "$bad" | rules >found
+		[ "$(wc -l <found)" -eq 1 ] || { echo "$bad"; false; }
+		n=$((n + 1))
+	done <<-'END'
+		the directory? take one
+		of a spool: end after N
+		corrupt: what a patch says
+		for programs who want it
+		'%s' is no file of keys
+		%llu bytes foretold
+	END
+	[ $n -eq 6 ]
+}
