@@ -572,7 +572,7 @@ gets() {
 	gets 4 run.tar
 	exits 2 ace-archive get
 	exits 2 ace-archive get - <run.tar
-	says "it is read twice"
+	says "give one FILE, which is read twice"
 	exits 2 ace-archive get <(cat run.tar)
-	says "it is read twice"
+	says "give one FILE, which is read twice"
 }

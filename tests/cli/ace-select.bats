@@ -312,7 +312,7 @@ codecs() {
 	same sent1 sent2
 	# without a residual what waits would be lost
 	exits 2 ace-step -p 1=f32@4 in
-	says '^ace-step: -p with @: -S is missing'
+	says '^ace-step: -p with @ needs -S DIR'
 	exits 0 ace-step -p 1=f32@1 in
 	exits 0 ace-step -S st5 -p 0.1=q8,1=f32@4 in
 }

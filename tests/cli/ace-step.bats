@@ -233,7 +233,7 @@ five() {
 	says 'the budget is missing'
 	exits 2 ace-step -c q8 --bits 1 in
 	exits 2 ace-step -c q8 --form level:0.5 in
-	says 'there is no ace-score'
+	says '^ace-step: -c leaves nothing for ace-score to do'
 	exits 2 ace-step --cluster 3 in
 	head -c 1000 in >short
 	exits 3 ace-step -S S --bits 1 short

@@ -107,13 +107,13 @@ models() {
 	offset-past corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
 	overlap corrupt: 'bad' has a hole before tensor 'blk.02.q4_0'
 	hole corrupt: 'bad' has a hole before tensor 'blk.00.F32'
-	rows corrupt: tensor 'blk.00.F32' of 'bad' has rows that are no whole blocks
+	rows corrupt: tensor 'blk.00.F32' of 'bad' has rows that do not end with a block
 	name-twice corrupt: two tensors are called 'blk.00.F32'
 	name-long limit: the name of tensor 0 of 'bad' has 256 bytes, from 1 to 255
 	name-none limit: the name of tensor 0 of 'bad' has 0 bytes
-	name-zero corrupt: tensor 0 of 'bad' has a name that is no text
+	name-zero corrupt: tensor 0 of 'bad' has a name that is not text
 	name-huge limit: the name of tensor 0 of 'bad' has 9223372036854775808 bytes
-	name-no-text corrupt: tensor 0 of 'bad' has a name that is no text
+	name-no-text corrupt: tensor 0 of 'bad' has a name that is not text
 	tensors-huge limit: 'bad' has 9223372036854775808 tensors, at most 131072
 	tensors-more limit: the name of tensor 36 of 'bad' has 0 bytes
 	keys-huge limit: 'bad' has 9223372036854775808 keys, at most 4096
@@ -121,11 +121,11 @@ models() {
 	version-1 unsupported: 'bad' is of version 1 of GGUF
 	version-4 unsupported: 'bad' is of version 4 of GGUF
 	big-endian unsupported: 'bad' is a big-endian GGUF file
-	behind corrupt: 'bad' has 64 bytes behind its last tensor
-	align-0 corrupt: key 'general.alignment' of 'bad' is no power of two
-	align-3 corrupt: key 'general.alignment' of 'bad' is no power of two
-	align-type corrupt: key 'general.alignment' of 'bad' is no u32
-	key-twice corrupt: key 'test.tokens' of 'bad' is there twice
+	behind corrupt: 'bad' has 64 bytes after its last tensor
+	align-0 corrupt: key 'general.alignment' of 'bad' is not a power of two
+	align-3 corrupt: key 'general.alignment' of 'bad' is not a power of two
+	align-type corrupt: key 'general.alignment' of 'bad' is not a u32
+	key-twice corrupt: two keys 'test.tokens' in 'bad'
 	key-long limit: the name of key 2 of 'bad' has 2000 bytes
 	value-type corrupt: key 'test.odd' of 'bad' has a value of no type
 	string-huge corrupt: key 'test.odd' of 'bad' is longer than the file

@@ -115,7 +115,7 @@ run_in() {
 	hard.tar unsupported: .*entry 'b.aceg' is a link
 	dev.tar unsupported: .* is neither file nor folder
 	fifo.tar unsupported: .* is neither file nor folder
-	twice.tar corrupt: .*entry 'a.aceg' is there twice
+	twice.tar corrupt: two entries have one name: .*entry 'a.aceg'
 	none.tar corrupt: not a gradient-shard stream: this is a tar archive .tar -xO., and there is none in it
 	E
 	# a hard link to an earlier entry is a second name of what was read

@@ -102,7 +102,7 @@ TEST(hostile)
 		{ out, 1, -ERR_DATA, "a name with ..", "leads out of the folder" },
 		{ abs, 1, -ERR_DATA, "a name from the root", "leads out of the folder" },
 		{ in, 1, 1, "dots inside a name", "" },
-		{ twice, 3, -ERR_DATA, "a name twice", "is there twice" }
+		{ twice, 3, -ERR_DATA, "a name twice", "two entries have one name" }
 	};
 	struct err e;
 	struct io *io;
