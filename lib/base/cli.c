@@ -220,8 +220,8 @@ static const struct opt cli_common[] = {
 	OPT_END
 };
 
-/* Open /dev/null for closed standard descriptors: the first file opened must not become
- * standard output. */
+/* Open /dev/null for closed standard descriptors, in the direction that makes their use
+ * fail: the first file opened must not become standard output. */
 static void
 cli_standard(void)
 {

@@ -42,8 +42,8 @@ struct feedback {
 
 /* ---- opening ---- */
 
-/* What is sent again has to be durable: the process that committed it may have
- * been killed before it was. */
+/* Sync the state before a shard is sent again: the process that committed it may have
+ * been killed before its sync. */
 static int
 feedback_durable(const struct feedback *f, struct err *e)
 {
@@ -116,8 +116,7 @@ feedback_free(struct feedback *f)
 
 /* ---- a shard ---- */
 
-/* Describes how the state was made, as in "cache:0.9", and what the receiver
- * must know. */
+/* Write how the state was made, as in "cache:0.9", and what the receiver must know. */
 static void
 feedback_format(const struct feedback *f, char out[64])
 {
@@ -176,8 +175,8 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 
 /* ---- what is pending ---- */
 
-/* Do shards stay until their receipts come?  With a window, and from then on without
- * one, too: whoever forgets it once must not lose what was kept. */
+/* Return whether shards stay until their receipts come: with a window, and then always,
+ * so that forgetting the option once does not lose them. */
 static int
 feedback_keeps(const struct feedback *f, const struct residual *q)
 {
@@ -185,8 +184,8 @@ feedback_keeps(const struct feedback *f, const struct residual *q)
 	    text_get(&reader_shard(q->d.r)->kv, FEEDBACK_KEY_KEEPS) != NULL);
 }
 
-/* Receipts make room in the window of pending shards. Without a ledger there
- * is nothing to wait for, and what was sent counts as delivered. */
+/* Wait for receipts until the window of pending shards has room. Without a ledger there
+ * is nothing to wait for, and sent shards count as delivered. */
 static int
 feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 {
@@ -208,8 +207,8 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 			return 0;
 		}
 		window = f->o.window != 0 ? f->o.window : PENDING_MAX;
-		/* the receiver's history must be known before the next
-		 * difference to it */
+		/* the receiver's history must be known before the next difference to
+		 * it */
 		if (f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE)
 			window = 1;
 		if (pending_count(&f->pending) < window)
@@ -220,16 +219,15 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 	    f->o.wait);
 }
 
-/* Opens the rejected shards, whose values are added back to the next target.
- * */
+/* Open the rejected shards, whose values are added back to the next target. */
 static int
 feedback_take_back(struct feedback *f, struct err *e)
 {
 	size_t i;
 	int r;
 
-	/* ef21 codes differences to what the receiver has: a difference that
-	 * it does not have needs no taking back */
+	/* ef21 codes differences to what the receiver has: a lost difference needs no
+	 * taking back */
 	if (f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE)
 		return 0;
 	for (i = 0; i < f->pending.n; i++) {
@@ -242,10 +240,10 @@ feedback_take_back(struct feedback *f, struct err *e)
 	return 0;
 }
 
-/* The history that the receiver has: of the last step, or, when that was
- * rejected, of the one before; then the last one is what it reconstructed in
- * vain, r, and the target takes it back.  Where it was invalid a new one is
- * begun: the receiver may have lost its own. */
+/* Open the history that the receiver has: of the last step or, if that was rejected, of
+ * the step before. Then the last history is r, a reconstruction that did not count, and
+ * the target takes it back. If it was invalid begin a new one: the receiver may have
+ * lost its own. */
 static int
 feedback_history(struct feedback *f, struct err *e)
 {
@@ -264,8 +262,8 @@ feedback_history(struct feedback *f, struct err *e)
 				return r;
 		}
 		f->side_old[0] = '\0';
-		/* there was none: zeros; or the receiver has another one, which
-		 * is the one thing that no later shard puts right */
+		/* None: zeros. Or the receiver has another history, the one fault that
+		 * no later shard corrects. */
 		if (before == NULL || p->invalid)
 			return 0;
 		(void)snprintf(f->side_old, sizeof(f->side_old), "history.%.20s",
@@ -278,8 +276,7 @@ feedback_history(struct feedback *f, struct err *e)
 	return r;
 }
 
-/* Opens what was kept beside the residual, of the step that the residual
- * names. */
+/* Open what was kept beside the residual, of the step that the residual names. */
 static int
 feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 {
@@ -313,8 +310,8 @@ feedback_predicts(const struct feedback *f)
 	return f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE;
 }
 
-/* The incarnation is the residual's, or, of a state that has none, what
- * feedback_restart said. */
+/* Set the incarnation: the residual's or, without a residual, that of
+ * feedback_restart. */
 static int
 feedback_incarnation(const struct feedback *f, struct shard *s, struct err *e)
 {
@@ -330,7 +327,7 @@ feedback_incarnation(const struct feedback *f, struct shard *s, struct err *e)
 	return r < 0 ? r : 0;
 }
 
-/* Writes the annotations of the coded shard. */
+/* Write the annotations of the coded shard. */
 static int
 feedback_describe(const struct feedback *f, struct shard *s,
     const struct shard *from, struct err *e)
@@ -338,8 +335,7 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	char how[64];
 	int r = shard_copy(s, from, e);
 
-	/* the time stamp has been used, and would only cost bytes on the
-	 * wire */
+	/* the time stamp was used; on the wire it would only cost bytes */
 	if (r == 0)
 		r = text_set(&s->kv, SHARD_KEY_STAMP, NULL, e);
 	if (r == 0)
@@ -357,7 +353,7 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	return r;
 }
 
-/* The residual names the history that preceded its own. */
+/* Name in the residual the history before its own. */
 static int
 feedback_before(const struct feedback *f, struct text_kv *kv, struct err *e)
 {
@@ -412,7 +408,7 @@ feedback_begin(struct feedback *f, const struct shard *sh,
 	    (r = feedback_side(f, sh, e)) < 0 ||
 	    (r = feedback_take_back(f, e)) < 0)
 		return r;
-	/* where e was added upstream it was verified, too */
+	/* if e was added upstream it was verified there */
 	if (f->old.d.r != NULL && (f->compensated ||
 	    f->o.kind == COMPENSATE_EF21))
 		reader_skip_checks(f->old.d.r);
@@ -527,7 +523,7 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
 
 /* ---- the end ---- */
 
-/* Writes the list of pending shards as it is to be in the new file. */
+/* Write the new list of pending shards. */
 static void
 feedback_renew(struct feedback *f, uint64_t step,
     const unsigned char digest[SHARD_DIGEST])
@@ -552,8 +548,7 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
 	struct writer *file;
 	int r;
 
-	/* this comes first, since a step that is committed is not coded
-	 * again */
+	/* first, because a committed step is not coded again */
 	if ((r = contraction_save(&f->contract, &f->state, e)) < 0 ||
 	    (r = memory_flush(&f->state, e)) < 0)
 		return r;
@@ -626,8 +621,8 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w,
 
 /* ---- a new incarnation ---- */
 
-/* What is there, and of which incarnation it is; a residual that cannot be read
- * does not stand in the way. */
+/* Determine what the state contains and its incarnation; an unreadable residual is no
+ * obstacle. */
 static int
 feedback_look(const struct statedir *s, struct feedback_lost *l,
     uint32_t *incarnation, struct err *e)
@@ -686,8 +681,8 @@ feedback_incarnation_save(const struct statedir *s, uint64_t n, struct err *e)
 	return r;
 }
 
-/* The number is on disk before anything is removed: a state without a residual
- * must not send under an incarnation of before. */
+/* The number is on disk before anything is removed: a state without a residual must not
+ * send under an earlier incarnation. */
 int
 feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
     struct err *e)

@@ -1,19 +1,17 @@
 /*
- * Error feedback in a state directory: which files there are, and in which
- * order they change.  The arithmetic is in sync/compensate.h.
+ * Error feedback in a state directory: its files and the order in which they change.  The
+ * arithmetic is in sync/compensate.h.
  *
- * There is the file `residual', whose rename is the commit of a step, and with
- * some kinds of feedback `history.STEP' (of momentum the sum u), written and synced
- * before it, which the residual refers to by step.
+ * The rename of the file `residual' commits a step.  Some kinds of feedback also have
+ * `history.STEP' (momentum: the sum u), written and synced before, which the residual refers
+ * to by step.
  *
- * A shard whose receipt says that it was rejected is taken back as if it had
- * never been sent: its decoded values are added to what is coded next, and
- * with cache the history before it counts again.
+ * A shard whose receipt says rejected is taken back as if it had never been sent: its decoded
+ * values are added to the next target, and with cache the history before it is used again.
  *
- * A state that was lost, or that came from a backup, does not know what it has
- * sent since.  To keep its residual could deliver values twice, so that it begins
- * again as a new incarnation, with nothing (feedback_restart).  The method is
- * ours.
+ * A state that was lost or restored from a backup does not know what it has sent since.  Its
+ * residual could deliver values twice, so it begins again, empty, as a new incarnation
+ * (feedback_restart).  The method is ours.
  */
 #ifndef ACE_FEEDBACK_H
 #define ACE_FEEDBACK_H
@@ -30,18 +28,19 @@ extern const char *const feedback_names[];	/* for num_choice */
 
 struct feedback_opts {
 	enum compensate_kind kind;
-	double gamma;		/* of equation (7), where e is added here */
+	double gamma;		/* of equation (7), if e is added here */
 	double momentum;	/* m */
 	double decay;		/* rho */
 	int gap;		/* steps may be missing */
-	int raw;		/* unbiased codes stay so: feedback_raw */
-	unsigned window;	/* shards without a receipt, at most; 0: what
-				   is sent is taken for delivered until the
-				   state has a receipt */
-	double wait;		/* seconds to wait for a receipt when there are
-				   as many as that */
-	int piped;		/* 1: shards go to standard output, and waiting
-				   ends when nobody reads it any more */
+	int raw;		/* keep unbiased codes unbiased: feedback_raw */
+	/* most shards without a receipt; 0: sent shards count as delivered until the
+	 * state has a receipt */
+	unsigned window;
+	/* seconds to wait for a receipt when the window is full */
+	double wait;
+	/* 1: shards go to standard output; stop waiting when it has no reader any
+	 * more */
+	int piped;
 	enum io_sync sync;
 	struct memories *later;	/* what other stages save with a step, or NULL */
 };
@@ -52,138 +51,126 @@ int feedback_open(struct feedback **out, const char *dir,
     const struct feedback_opts *o, struct err *e);
 void feedback_free(struct feedback *f);
 
-/* feedback_resume(f, before, w, e): writes the pending shards of steps before
- * `before' to w again, oldest first.  To be called once, before the first
- * shard. */
+/* Write the pending shards of steps before `before' to w again, oldest first. Call
+ * once, before the first shard. */
 int feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
     struct err *e);
 
-/* feedback_begin(f, sh, sc, e): begins the step of shard sh.  0: go on with
- * its groups; 1: this step was committed before, and only feedback_send is
- * left to do.  -ERR_REFUSED for a step that is missing, older than the
- * state's, or to which another residual was added upstream; -ERR_DATA
+/* Begin the step of shard sh. 0: continue with its groups; 1: the step is committed
+ * already, and only feedback_send remains. -ERR_REFUSED for a missing step, one older
+ * than the state's, or one to which another residual was added upstream; -ERR_DATA
  * "mismatch: ..." for another run, device or model. */
 int feedback_begin(struct feedback *f, const struct shard *sh,
     const struct schema *sc, struct err *e);
-/* feedback_next(f): the residual and the coded shard that are being made.  Values
- * may wait in its file where these groups' residuals will be, which are as long,
- * but only with a residual and nothing beside. */
+/* Return the residual and the coded shard in progress. Values may wait in its file in
+ * place of the residuals of these groups, which have the same size, but only if nothing
+ * is kept beside the residual. */
 struct residual_new *feedback_next(const struct feedback *f);
-/* feedback_state(f): the state directory, for what is remembered with a step. */
+/* Return the state directory, for what is remembered with a step. */
 const struct statedir *feedback_state(const struct feedback *f);
-/* feedback_scratch(f, fd, e): an unnamed temporary file in the state. */
+/* Open an unnamed temporary file in the state. */
 int feedback_scratch(const struct feedback *f, int *fd, struct err *e);
 
-/* feedback_last(f, g, c, e): 1 and *c is how group g was coded in the shard
- * before; 0: it was not sent in it. */
+/* Return 1 and how group g was coded in the previous shard in *c; 0: it was not
+ * sent. */
 int feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
     struct err *e);
 
-/* feedback_beside(f): 1 when this kind of feedback keeps an array u beside the
- * residual (momentum or history); 0: u is not used below. */
+/* Return 1 if this kind of feedback keeps an array u beside the residual (momentum or
+ * history); 0: u is unused below. */
 int feedback_beside(const struct feedback *f);
 
-/* feedback_plain(f): 1 when what is to be coded of a group is what came, and
- * nothing is added to it here. */
+/* Return 1 if nothing is added to the input before coding. */
 int feedback_plain(const struct feedback *f);
 
-/* feedback_raw(f): 0: codes without bias are made contractions, as
- * codec_contracting says; 1: they are not, and with a variance above 1 what is
- * left grows without bound.
- * feedback_growing(f): behind feedback_commit: in so many shards in a row, this
- * one included, something was sent and what was left was no less than what was
- * to be sent. */
+/* feedback_raw: return 0 if unbiased codes are made contracting (codec_contracting). 1:
+ * they are not, and with a variance above 1 the residual grows without bound.
+ * feedback_growing: after feedback_commit, return the number of consecutive shards,
+ * including this one, that sent something while the residual did not become smaller
+ * than the target. */
 int feedback_raw(const struct feedback *f);
 unsigned feedback_growing(const struct feedback *f);
 
-/* feedback_target(f, g, v, n, a, u, e), for groups in rising order: v f32[n]
- * are the input's values, or NULL when it does not have the group; a f32[n]
- * becomes what is to be coded, u f32[n] what is kept beside it.  Where values mean
- * only themselves nothing is added to them.  1: all of it
- * is zero, and nothing is to be coded or kept.  0: once it is known how the
- * group is coded, feedback_settle has to be called for it, again in rising
- * order. */
+/* Compute the target of each group in rising order. v f32[n]: the input's values, or
+ * NULL if the group is absent; a f32[n] receives the values to code, u f32[n] what is
+ * kept beside. Nothing is added to exact types (schema_exact). Return 1 if all is zero:
+ * nothing to code or keep. Return 0: call feedback_settle for it once it is known how
+ * the group is coded, again in rising order. */
 int feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
     float *a, float *u, struct err *e);
 
-/* One coded group: what goes on the wire and what it decodes to. */
+/* A coded group: its bytes on the wire and its decoded values. */
 struct feedback_code {
 	uint32_t codec;
 	uint8_t param;
 	const struct buf *body;
 	const float *dec;
 };
-/* feedback_settle(f, g, a, u, n, seen, c, e): keeps what the code c lost, and
- * writes it to the coded shard; c NULL: the group is not sent.  seen: the
- * statistics of a, or NULL where they are not known.  Overwrites a and u. */
+/* Keep what code c lost, and write c to the coded shard; c NULL: the group is not sent.
+ * seen: statistics of a, or NULL. Overwrites a and u. */
 struct kern_stat;
 int feedback_settle(struct feedback *f, uint32_t g, float *a, float *u,
     size_t n, const struct kern_stat *seen, const struct feedback_code *c,
     struct err *e);
 
-/* feedback_commit(f, step, w, e): commits that step to the state, and only then
- * writes the coded shard's end to w, and what was not written of it before. */
+/* Commit the step to the state, and only then write the rest of the coded shard with
+ * its end to w. */
 int feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
     struct err *e);
-/* feedback_send(f, step, w, e): writes the shard of that step, which was
- * committed before, to w. */
+/* Write the shard of that step, committed before, to w. */
 int feedback_send(struct feedback *f, uint64_t step, struct writer *w,
     struct err *e);
 
-/* What a restarted state no longer keeps. */
+/* What a restarted state no longer has. */
 struct feedback_lost {
 	enum { LOST_NOTHING_THERE, LOST_UNREADABLE, LOST_RESIDUAL } what;
 	uint64_t step;		/* of the residual */
 	double norm;		/* Euclidean */
-	size_t pending;		/* shards that were not known to be delivered */
+	size_t pending;		/* shards not known to be delivered */
 };
 
-/* feedback_restart(s, n, l, e): removes the residual, the pending shards and what
- * is kept beside them; the next shard is the first of incarnation n.  -ERR_REFUSED
- * when the state is of that incarnation or of a later one.  Where it fails in
- * between, the state is as it was, or the same call again finishes.  The caller
- * holds statedir_lock. */
+/* Remove the residual, the pending shards and what is kept beside them; the next shard
+ * is the first of incarnation n. -ERR_REFUSED if the state has this incarnation or a
+ * later one. After a failure the state is unchanged, or the same call completes the
+ * work. The caller holds statedir_lock. */
 int feedback_restart(const struct statedir *s, uint64_t n,
     struct feedback_lost *l, struct err *e);
 
 /* ---- the receiver's side of ef21 and cache ---- */
 
-/* Keys of the residual: how the state was made; the step of the history before
- * its own. */
+/* Keys of the residual: how the state was made; the step of the history before its
+ * own. */
 #define FEEDBACK_KEY_STATE "feedback"
 #define FEEDBACK_KEY_BEFORE "before"
 #define FEEDBACK_KEY_KEEPS "keeps"	/* shards stay until their receipts come */
 
-enum { CACHE_NAME = 32 };	/* a file name, "history.STEP", and a zero */
+enum { CACHE_NAME = 32 };	/* file name "history.STEP" with its NUL */
 
-/* feedback_cache_how(c, sh, base, e): how the values of shard sh, a difference,
- * are reconstructed, and the stamp of the history they need, "none": zeros. */
+/* Return how the values of shard sh, a difference, are reconstructed, and in *base the
+ * stamp of the required history; "none": zeros. */
 int feedback_cache_how(struct compensate *c, const struct shard *sh,
     const char **base, struct err *e);
 
 struct feedback_cache;
-/* feedback_cache_open: dir is the receiver's, one for each device.  lock 1: it is
- * made and locked, and what is reconstructed is put there; 0: it is only read,
- * and need not be there. */
+/* dir: the receiver's folder, one per device. lock 1: create and lock it, and store
+ * reconstructions there; 0: only read it; it need not exist. */
 int feedback_cache_open(struct feedback_cache **out, const char *dir, int lock,
     struct err *e);
 void feedback_cache_free(struct feedback_cache *c);
-/* feedback_cache_begin(c, sh, sc, to, e): 0: the shard is not a difference; 1: it
- * is one to a history that dir holds, or to none; -ERR_REFUSED: it is one to
- * another history.  to: what is reconstructed is written there, and owned from now
- * on; NULL: it becomes a file of dir. */
+/* Return 0: the shard is no difference; 1: it is a difference to a history in dir, or
+ * to none; -ERR_REFUSED: to another history. to: where the reconstruction is written,
+ * owned from now on; NULL: a file in dir. */
 int feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
     const struct schema *sc, struct io *to, struct err *e);
-/* feedback_cache_group: x f32[n], decoded, and zeros if the group was not sent,
- * becomes what the receiver reconstructs. */
+/* Replace x f32[n], the decoded values or zeros if the group was not sent, by the
+ * receiver's reconstruction. */
 int feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent,
     float *x, size_t n, struct err *e);
-/* feedback_cache_commit: at the shard's end, before its end is written: makes
- * what was reconstructed the history of the next shard, or, where the caller said
- * where to write, ends it there. */
+/* Call before the shard's end is written: make the reconstruction the history of the
+ * next shard, or end it where the caller asked to write it. */
 int feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
     struct err *e);
-/* feedback_cache_was(c): the file that the shard was a difference to; "": none. */
+/* Return the file that the shard was a difference to; "": none. */
 const char *feedback_cache_was(const struct feedback_cache *c);
 
 #endif

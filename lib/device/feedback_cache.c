@@ -10,11 +10,9 @@
 
 #define CACHE_FILE "history."	/* and the step */
 
-/*
- * The receiver keeps what it reconstructed last, h, and the one before.  A
- * shard says which h it is a difference to, so a lost or doubled shard is
- * noticed, never summed.  The one before is needed where a shard comes again.
- */
+/* The receiver keeps its last reconstruction h and the one before. A shard names the h
+ * that it is a difference to, so that a lost or repeated shard is detected, never
+ * summed. The one before is needed if a shard comes again. */
 struct feedback_cache {
 	struct statedir state;
 	struct dense h;
@@ -23,9 +21,9 @@ struct feedback_cache {
 	const char *want;	/* the stamp that h has to have, */
 	const struct shard *of;	/* for this shard */
 	const struct schema *model;
-	uint64_t newest;	/* step of the newest that is there, */
+	uint64_t newest;	/* step of the newest file, */
 	char stamp[DENSE_STAMP];	/* and its stamp; "": none */
-	int lent;		/* next writes where the caller said */
+	int lent;		/* the caller provided the output `next' */
 	struct compensate how;
 	float *r;		/* the group at hand */
 	size_t cap;
@@ -96,7 +94,7 @@ feedback_cache_how(struct compensate *c, const struct shard *sh,
 	return 0;
 }
 
-/* Is this file the history that is wanted?  1: it is open. */
+/* Return 1, with the file open, if it is the required history. */
 static int
 feedback_cache_is(void *arg, const char *name, struct err *e)
 {
@@ -125,8 +123,8 @@ feedback_cache_is(void *arg, const char *name, struct err *e)
 	return 0;
 }
 
-/* Opens the history that a shard is a difference to; none is all zeros, with
- * which a sender may begin again at any later step. */
+/* Open the history that a shard is a difference to. None is all zeros: a sender may
+ * begin so again at any later step. */
 static int
 feedback_cache_find(struct feedback_cache *c, const struct shard *sh,
     struct err *e)
@@ -211,8 +209,8 @@ feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
 		statedir_prune(&c->state, c->is, c->was);
 	if (k == 0 && !c->lent && sync == IO_SYNC_FULL)
 		k = statedir_durable(&c->state, e);
-	/* the lock of a file that is lent lasts as long as it is open, and until it
-	 * has its name nothing else tells that somebody needs it */
+	/* A borrowed file's lock lasts as long as it is open; until it has its name
+	 * nothing else shows that it is needed. */
 	if (!c->lent)
 		feedback_cache_drop(c);
 	return k;

@@ -55,15 +55,15 @@ link_wrote(struct link *l, double from, double to, size_t n)
 	l->bytes = 0;
 }
 
-/* The bandwidth, in bit/s, from the beginning of span a to the end of b,
- * which is a or a later one. */
+/* Return the bandwidth in bit/s from the beginning of span a to the end of b, which is
+ * a or later. */
 static double
 link_rate(const struct link_span *a, const struct link_span *b)
 {
 	return (double)(b->after - a->before) * 8 / (b->to - a->from);
 }
 
-/* Sorts the spans: those that begin later in their own spell come first. */
+/* Sort spans by their age within their spell, oldest first. */
 static int
 link_by_age(const void *a, const void *b)
 {
@@ -73,7 +73,7 @@ link_by_age(const void *a, const void *b)
 	return (p < q) - (p > q);
 }
 
-/* One slope, and the time over which it was measured. */
+/* A slope and the time over which it was measured. */
 struct link_slope {
 	double rate, secs;
 };
@@ -92,7 +92,7 @@ link_count(const struct link *l)
 	return l->n < LINK_SPANS ? l->n : LINK_SPANS;
 }
 
-/* Moves the spans that count to the front; returns how many there are. */
+/* Move the spans that count to the front. Return how many there are. */
 static size_t
 link_settled(struct link_span *w, size_t n)
 {
@@ -151,7 +151,7 @@ link_pace(double *due, double rate, double now, size_t n)
 
 /* ---- frames ---- */
 
-/* How many bytes the current header, or the current frame, still lacks. */
+/* Return how many bytes the current header or frame still lacks. */
 static uint64_t
 link_track_want(const struct link_track *t)
 {
@@ -164,8 +164,7 @@ link_track_unseen(const struct link_track *t)
 	return t->lost || t->h.type != FRAME_DATA ? 0 : t->left;
 }
 
-/* Keeps as much as there is room for: the header and the first bytes of the
- * payload. */
+/* Keep as many bytes as fit: the header and the beginning of the payload. */
 static void
 link_track_keep(struct link_track *t, const unsigned char *p, size_t n)
 {
@@ -175,8 +174,8 @@ link_track_keep(struct link_track *t, const unsigned char *p, size_t n)
 	t->have += k;
 }
 
-/* How many of the n > 0 bytes belong to the current frame, at least 1; *end is its
- * type if it ends with them, else 0.  When lost, all n. */
+/* Return how many of the n > 0 bytes belong to the current frame, at least 1; *end is
+ * its type if it ends with them, else 0. If lost, all n. */
 static size_t
 link_track_bytes(struct link_track *t, const unsigned char *p, size_t n,
     uint32_t *end)
@@ -296,7 +295,7 @@ link_patience(const struct link *l, double now)
 
 /* ---- the state ---- */
 
-/* The number stored under the key, 0 when there is none. */
+/* Return the number under the key, 0 if there is none. */
 static double
 link_number(const struct memory *h, const char *key)
 {
@@ -328,7 +327,7 @@ link_save(const struct link *l, const struct statedir *s, double limit,
 	double known = 0, rate = link_bandwidth(l);
 	int r;
 
-	/* a limit is what the link carries only where nothing less is known of it */
+	/* a limit says what the link carries only if no lower rate is known */
 	if (limit > 0 && !(rate > 0) && (r = memory_number(s, MEMORY_LINK,
 	    MEMORY_BANDWIDTH, &known, e)) < 0)
 		return r;

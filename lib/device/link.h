@@ -1,31 +1,28 @@
 /*
- * Measures a link from its near end: how fast it takes bytes, and how long a
- * shard's receipt takes.  All times are seconds of a clock that does not jump,
- * and are the caller's; nothing here waits or looks at a clock.
+ * Measure a link from its near end: the rate at which it takes bytes, and the time until a
+ * shard's receipt.  Times are seconds of a monotonic clock, passed by the caller; nothing here
+ * waits or reads a clock.
  *
- * Bandwidth.  A write that blocked ended when the buffers below were full; so
- * what was written from one such moment to a later one is what the link took
- * meanwhile.  Such spans, of LINK_SPAN at least, are kept; one in which we
- * had nothing to send for a part of LINK_STARVED is dropped.
+ * Bandwidth.  A write that blocked ended when the buffers below were full, so the bytes written
+ * between two such moments are what the link took meanwhile.  Such spans, of at least
+ * LINK_SPAN, are kept; a span in which we had nothing to send for a fraction LINK_STARVED is
+ * dropped.
  *
- * After a rest, buffers swallow megabytes that the link has not carried yet
- * (TCP's grow as they do).  So the first span after a rest is dropped, and
- * of the newest LINK_SPANS of the others those count that began LINK_SETTLE
- * after the last rest; where these are not half of the time or LINK_ENOUGH,
- * those that come nearest.
+ * After a pause, buffers take megabytes that the link has not carried yet (TCP's grow as they
+ * do).  So the first span after a pause is dropped.  Of the newest LINK_SPANS others those
+ * count that began LINK_SETTLE after the last pause; if these are less than half of the time
+ * or LINK_ENOUGH, the ones nearest to that.
  *
- * One span may mislead: what stands between us and the link (a pipe, ssh)
- * may wait for a processor while the link lives on its buffers, and fills them
- * at once when it runs.  Bytes that one span lacks, the next has.  So the
- * estimate is a slope: of the bytes written over the time, through the
- * spans' ends, for every two ends of one spell between rests; of these the
- * median, each with the weight of the time between (Sen, Estimates of the
- * Regression Coefficient Based on Kendall's Tau, 1968; the weights: Sievers,
- * Weighted Rank Statistics for Simple Linear Regression, 1978).  Less than two
- * spans are none.
+ * A single span can mislead: a pipe or ssh before the link may wait for a processor while the
+ * link drains its buffers, and fill them at once when it runs; then the next span has what this
+ * one lacks.  So the estimate is a slope of bytes over time, through the ends of spans, for
+ * each pair of ends without a pause between: the median, weighted by the time between (Sen,
+ * Estimates of the Regression Coefficient Based on Kendall's Tau, 1968; weights: Sievers,
+ * Weighted Rank Statistics for Simple Linear Regression, 1978).  Fewer than two spans give no
+ * estimate.
  *
- * Round trip: from a shard's last byte to its receipt in the state, smoothed
- * with gain 1/8; jitter is the mean deviation, gain 1/4 (RFC 6298, section 2).
+ * Round trip: from a shard's last byte to its receipt in the state, smoothed with gain 1/8;
+ * jitter is the mean deviation, gain 1/4 (RFC 6298, section 2).
  */
 #ifndef ACE_LINK_H
 #define ACE_LINK_H
@@ -44,18 +41,17 @@ enum { LINK_SPANS = 64, LINK_SHARDS = 64 };
 #define LINK_SETTLE 2.0
 #define LINK_ENOUGH 5.0
 #define LINK_STARVED 0.05	/* of a span */
-#define LINK_BLOCKED 0.0003	/* a write that took longer did block */
+#define LINK_BLOCKED 0.0003	/* a longer write blocked */
 
 #define LINK_RTT "rtt"		/* keys of the state file, seconds */
 #define LINK_JITTER "jitter"
 
-/* Finds the frames in the bytes of a stream while they pass: where each ends, and
- * of which type it is.  It looks at headers and their checksums only; payloads
- * are not verified, which takes a reader.  Begins as zeros. */
+/* Find the frames in the bytes of a stream that pass: the end and type of each. Only
+ * headers and their checksums are checked; payloads need a reader. Begins as zeros. */
 enum { LINK_HEAD = FRAME_HEAD_SIZE + SHARD_END_SIZE };
 
 struct link_track {
-	int lost;		/* this is no stream, or a damaged one */
+	int lost;		/* not a stream, or damaged */
 	uint64_t left;		/* of the current frame; 0: in its header */
 	size_t have;
 	unsigned char head[LINK_HEAD];	/* how the frame begins */
@@ -64,9 +60,9 @@ struct link_track {
 
 struct link {
 	/* bandwidth */
-	int running;		/* there was a full moment, at `since' */
+	int running;		/* buffers were full at `since' */
 	double since, starved;
-	double rested;		/* when buffers were first full after a rest */
+	double rested;		/* when buffers were first full after a pause */
 	uint64_t bytes;		/* written since */
 	uint64_t total;		/* ever */
 	size_t n;		/* spans ever */
@@ -82,7 +78,7 @@ struct link {
 	struct link_sent {
 		unsigned char digest[SHARD_DIGEST];
 		double at;
-		int looked;	/* its receipt was not there when it went */
+		int looked;	/* its receipt was not there when it was sent */
 	} sent[LINK_SHARDS];
 	uint64_t shards;	/* whole ones that passed */
 	struct link_track track;	/* of the stream, if it is one */
@@ -91,42 +87,38 @@ struct link {
 /* link_init: knows nothing. */
 void link_init(struct link *l);
 
-/* link_wrote(l, from, to, n): a write of n bytes lasted from `from' to `to'. */
+/* Note a write of n bytes from time `from' to `to'. */
 void link_wrote(struct link *l, double from, double to, size_t n);
-/* link_idle(l, secs): for so long nothing was written, since there was no
- * input or the rate is limited. */
+/* Note that nothing was written for so long, for lack of input or because of the rate
+ * limit. */
 void link_idle(struct link *l, double secs);
-/* link_bandwidth(l): bit/s, 0 not known. */
+/* Return bit/s, 0 if unknown. */
 double link_bandwidth(const struct link *l);
 
-/* link_track_unseen(t): how many bytes of values come next, of which link_bytes
- * need not see a copy. */
+/* Return how many bytes of values come next; link_bytes needs no copy of these. */
 uint64_t link_track_unseen(const struct link_track *t);
 
-/* link_bytes(l, p, n, now): these bytes have passed; finds the ends of shards
- * in them.  They need not be a stream.  p may be NULL for values that passed
- * unseen (link_track_unseen). */
+/* Note bytes that passed, and find the ends of shards in them. They need not be a
+ * stream. p may be NULL for values (link_track_unseen). */
 void link_bytes(struct link *l, const unsigned char *p, size_t n, double now);
-/* link_receipts(l, s, now, e): looks into the state for receipts of the shards
- * that have passed.  To be called when l->pending has grown (a receipt that is
- * there already then is for an earlier sending of the shard, and no round
- * trip), and after that again and again.  link_patience(l, now): seconds to
- * the next such look, a 50th of the time since the newest shard. */
+/* link_receipts: look for receipts of passed shards in the state. Call it when
+ * l->pending has grown (a receipt present then is for an earlier sending, and no round
+ * trip), and repeatedly after that. link_patience: return the seconds to the next look,
+ * 1/50 of the time since the newest shard. */
 int link_receipts(struct link *l, const struct statedir *s, double now,
     struct err *e);
 double link_patience(const struct link *l, double now);
 
-/* link_load(l, s, e): takes the round trip and its jitter from the state.
- * link_save(l, s, limit, e): writes what is known into the state; keys of
- * others in that file stay.  limit: the rate in bit/s to which the caller
- * limits the link, 0: none. */
+/* link_load: read round trip and jitter from the state. link_save: write what is known
+ * to the state, leaving others' keys unchanged. limit: the caller's rate limit in
+ * bit/s, 0: none. */
 int link_load(struct link *l, const struct statedir *s, struct err *e);
 int link_save(const struct link *l, const struct statedir *s, double limit,
     struct err *e);
 
-/* link_pace(due, rate, now, n): seconds to wait before n bytes may be written,
- * so that no more than `rate' bit/s go (a token bucket); *due is 0 at first.
- * After a pause no more than a fifth of a second is made up for. */
+/* Return the seconds to wait before writing n bytes, so that at most `rate' bit/s are
+ * sent (a token bucket); *due begins as 0. After a pause at most a fifth of a second is
+ * caught up. */
 double link_pace(double *due, double rate, double now, size_t n);
 
 #endif

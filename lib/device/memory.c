@@ -254,8 +254,8 @@ memory_file(const char *name)
 
 /* ---- reading ---- */
 
-/* The name of the memory that r stands at, in *name; where it has none, what *name
- * was: a file that has one memory need not name it. */
+/* Set *name to the name of the memory that r stands at; unchanged if it has none,
+ * because a file with a single memory need not name it. */
 static int
 memory_name(const struct reader *r, const char **name, struct err *e)
 {
@@ -282,7 +282,7 @@ memory_open(struct reader **r, const char *path, struct err *e)
 	return k < 0 ? k : 1;
 }
 
-/* All of the file is read, and its end seen, whatever is asked for. */
+/* Read the whole file to its verified end, whatever is needed of it. */
 static int
 memory_find(struct memory *h, struct reader *r, const char *name, struct err *e)
 {
@@ -322,7 +322,7 @@ memory_load(struct memory *h, const struct statedir *s, const char *name,
 	if (k < 0)
 		memory_release(h);
 	if (k == -ERR_DATA && e != NULL && e->kind == ERR_TRUNCATED) {
-		/* a power cut leaves such: it was not synced */
+		/* left by a power cut: it was not synced */
 		err_clear(e);
 		k = 0;
 	}
@@ -370,7 +370,7 @@ memory_release_all(struct memories *m)
 	*m = (struct memories){ 0 };
 }
 
-/* What h holds is m's from now on, in the place of what it had of that name. */
+/* Move the contents of h to m, replacing those of the same name. */
 static int
 memories_put(struct memories *m, const char *name, struct memory *h,
     struct err *e)
@@ -398,7 +398,7 @@ memories_put(struct memories *m, const char *name, struct memory *h,
 
 /* ---- writing ---- */
 
-/* What the file has, and what is new, both in the order of their names. */
+/* Merge old and new memories, both in order of name. */
 static int
 memory_merge(struct memories *m, struct reader *r, struct writer *w,
     struct err *e)
@@ -424,7 +424,7 @@ memory_merge(struct memories *m, struct reader *r, struct writer *w,
 	return 0;
 }
 
-/* The lock of the file, for as long as it takes to write it. */
+/* Lock the file while it is written. */
 static int
 memory_lock(const struct statedir *s, int *fd, struct err *e)
 {
@@ -451,9 +451,9 @@ memory_renew(const char *path, struct memories *m, int merge, struct err *e)
 	return k;
 }
 
-/* A file that cannot be read is begun anew: a power cut may leave such, and who
- * needs what it held has refused it before.  One that holds a single memory is
- * written by one program, without a lock. */
+/* Start an unreadable file anew: a power cut may leave one, and callers that need its
+ * contents have already refused it. A file with a single memory has one writer and no
+ * lock. */
 static int
 memory_commit(const struct statedir *s, const char *file, struct memories *m,
     struct err *e)
@@ -481,7 +481,7 @@ memory_flush(const struct statedir *s, struct err *e)
 	    memory_commit(s, MEMORY_FILE, s->later, e);
 }
 
-/* before: what was known before, or NULL; both are empty then. */
+/* before: what was known before, or NULL; both are empty afterwards. */
 static int
 memory_put_away(struct memory *h, struct memory *before,
     const struct statedir *s, const char *name, struct err *e)

@@ -72,7 +72,7 @@ pending_find(const struct pending *p, uint64_t step)
 	return NULL;
 }
 
-/* The same by the state's residual, which is open. */
+/* The same for the state's open residual. */
 static int
 pending_compare(const struct residual *q, const struct pending *p,
     const struct receipts *heard, const struct shard *sh, const struct schema *sc,
@@ -197,7 +197,7 @@ pending_last_open(struct pending_last *l, const struct statedir *s,
 	return k;
 }
 
-/* Goes on to the next record, and sets l->done when there is none. */
+/* Go to the next record, and set l->done if there is none. */
 static int
 pending_last_next(struct pending_last *l, struct err *e)
 {

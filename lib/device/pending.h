@@ -1,6 +1,6 @@
 /*
- * The pending shards: coded shards in the file `residual' that were sent, or
- * were about to be, and which the device may have no receipt for yet.
+ * Pending shards: coded shards in the file `residual' that were sent, or were about to
+ * be, and for which the device may have no receipt yet.
  */
 #ifndef ACE_PENDING_H
 #define ACE_PENDING_H
@@ -26,33 +26,32 @@ struct pending {
 	} p[PENDING_MAX];
 };
 
-/* pending_scan(p, s, e): reads what the file holds; all fates are open. */
+/* Read what the file has; all results are open. */
 int pending_scan(struct pending *p, const struct statedir *s, struct err *e);
-/* pending_judge(p, q, of): sets their fates by the receipts q; of is any shard of
- * the run and device.  A receipt with another digest is about other bytes and
- * decides nothing: the shard is sent again, and its own receipt does. */
+/* Set the results from the receipts q; of: any shard of the run and device. A receipt
+ * with another digest is about other bytes and decides nothing: the shard is sent again
+ * and gets its own receipt. */
 void pending_judge(struct pending *p, const struct receipts *q,
     const struct shard *of);
-/* pending_count: how many are open.  pending_find: that of a step, or NULL. */
+/* pending_count: return how many are open. pending_find: return that of a step, or
+ * NULL. */
 size_t pending_count(const struct pending *p);
 const struct pending_one *pending_find(const struct pending *p, uint64_t step);
 
-/* pending_answers(s, heard, sh, sc, e): does shard sh of schema sc, which came back,
- * answer one that this state has sent?  It is an average of the state's run and model,
- * of a step that is pending, or that one of the receipts `heard' is about; otherwise
- * -ERR_DATA, with what was found and what was expected.  A state from which nothing
- * was sent gets no average. */
+/* Check that shard sh of schema sc, which was returned, answers a shard that this state
+ * sent: it is an average of the state's run and model, of a step that is pending or
+ * that one of the receipts `heard' is about. Otherwise -ERR_DATA with what was found
+ * and expected. A state that has sent nothing accepts no average. */
 int pending_answers(const struct statedir *s, const struct receipts *heard,
     const struct shard *sh, const struct schema *sc, struct err *e);
 
-/* pending_owed(p, before): 1 when pending_copy would copy some. */
+/* Return 1 if pending_copy would copy any. */
 int pending_owed(const struct pending *p, uint64_t before);
-/* pending_copy(p, q, w, before, e): copies those that are open and of a step
- * before `before' from q, which stands behind its residual, to w. */
+/* Copy the open shards of steps before `before' from q, which stands after its
+ * residual, to w. */
 int pending_copy(const struct pending *p, struct residual *q, struct writer *w,
     uint64_t before, struct err *e);
-/* pending_values(d, s, step, e): opens d so that it gives the decoded values of
- * the pending shard of that step. */
+/* Open d on the decoded values of the pending shard of that step. */
 int pending_values(struct dense *d, const struct statedir *s, uint64_t step,
     struct err *e);
 

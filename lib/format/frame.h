@@ -71,7 +71,7 @@ frame_of_shard(uint32_t type)
 /* Flags. Unknown bits of the low byte are refused, of the high byte ignored. */
 #define FRAME_LZ4 ((uint16_t)1)
 #define FRAME_CRITICAL ((uint16_t)0xff)
-/* DATA that ends early; more follows immediately */
+/* DATA cut short: filters pass it on immediately */
 #define FRAME_CUT ((uint16_t)0x100)
 
 struct frame_head {
