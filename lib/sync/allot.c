@@ -10,7 +10,7 @@
 enum {
 	ALLOT_LOOK = 256,	/* groups that the search looks at, at most */
 	ALLOT_OCTAVES = 26,	/* below the step at which a group is 0 */
-	ALLOT_HALVES = 15,
+	ALLOT_HALVES = 16,
 	ALLOT_ROUNDS = 6
 };
 #define ALLOT_LN2 0.69314718055994530942
