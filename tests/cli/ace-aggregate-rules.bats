@@ -528,7 +528,7 @@ part() {
 		done | cat claims - | ace-recv --spool spool$d >/dev/null
 		exits 0 ace-aggregate --spool spool$d --rounds 1 --devices 4
 		says "^ace-aggregate: 1 of 4 shards of a step are deferred: 'edge1' is in 'edge1' and in '$d'"
-		[ "$(grep -c aside err)" -eq 1 ]
+		[ "$(grep -c deferred err)" -eq 1 ]
 		ace-inspect list out | grep -q "^contributors  3$"
 	done
 	# nor by the name of one alone, which is that of the device that sends it

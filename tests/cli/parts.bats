@@ -114,7 +114,7 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 	parts from
 	cp old.to1 m
 	exits 3 ace-patch --part old.to1.json m <all
-	says "of tensor 'layer.*' 'm' has only some of the values that rank [0-3] coded together"
+	says "tensor 'layer.*': 'm' has only some of the values that rank [0-3] coded together"
 	same m old.to1
 	ace-diff old new >whole
 	exits 3 ace-patch --part old.to1.json m <whole
