@@ -140,8 +140,10 @@ cli_help(const struct cli_line *l)
 	cli_wrap(about, 0, 0);
 	(void)putchar('\n');
 	for (k = c->commands; c->command == NULL && k != NULL &&
-	    k->name != NULL; k++)
-		(void)printf("  %-12s %s\n", k->name, k->about);
+	    k->name != NULL; k++) {
+		(void)printf("  %-12s ", k->name);
+		cli_wrap(k->about, 15, 15);
+	}
 	if (c->command == NULL && c->commands != NULL)
 		(void)printf("\n%s COMMAND --help says more.\n\n", c->prog);
 	for (p = l->opt; p < l->opt + l->n; p++)
