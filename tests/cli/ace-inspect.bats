@@ -275,10 +275,6 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 
 @test "the calls that make no sense" {
 	mkshards >in
-	for o in --list --verify --stats --diff; do
-		exits 2 ace-inspect $o in
-		says "unknown option '$o'"
-	done
 	exits 2 ace-inspect --format xml in
 	says "^ace-inspect: --format 'xml': text, json or tsv$"
 	exits 2 ace-inspect diff in in in

@@ -160,6 +160,7 @@ are() {
 	are size score 0.562177 0.437823
 	exits 2 ace-score --form level:-0.1 </dev/null
 	exits 2 ace-score --form level:nan </dev/null
+	exits 2 ace-score one two </dev/null
 	exits 0 ace-inspect -v one/memory
 	grep -qE '^key +form=paper$' out
 	grep -qE "^key +model=$(ace-inspect -v loud | sed -n 's/^schema *//p')\$" out
@@ -439,11 +440,6 @@ spread() {
 	exits 0 ace-score -S bad next
 	same bad/memory plain/memory
 	exits 4 ace-expand --feedback in next
-}
-
-@test "options out of range" {
-	exits 2 ace-score --form level:2 </dev/null
-	exits 2 ace-score one two </dev/null
 }
 
 # bats test_tags=long

@@ -43,18 +43,8 @@ texts() {
 }
 
 @test "a text that breaks a rule is found" {
-	local n=0
-	while read -r bad; do
-		printf 'x.c:1\t%s\n' "$bad" | rules >found
-		[ "$(wc -l <found)" -eq 1 ] || { echo "$bad"; false; }
-		n=$((n + 1))
-	done <<-'END'
-		the directory? take one
-		of a spool: end after N
-		corrupt: what a patch says
-		for programs who want it
-		'%s' is no file of keys
-		%llu bytes foretold
-	END
-	[ $n -eq 6 ]
+	printf 'x.c:1\t%s\n' 'the directory? take one' 'of a spool: end after N' \
+	    'corrupt: what a patch says' 'for programs who want it' \
+	    "'%s' is no file of keys" '%llu bytes foretold' | rules >found
+	[ "$(wc -l <found)" -eq 6 ]
 }
