@@ -853,8 +853,9 @@ swap_placed(struct swap *s, struct err *e)
 	int r;
 
 	s->placed = 1;
-	if ((r = swap_looks(s->path, NULL, &now, e)) < 0 ||
-	    (there && (r = swap_looks(new, NULL, &was, e)) < 0))
+	/* the old one first: what goes from the new one meanwhile changes its links */
+	if ((there && (r = swap_looks(new, NULL, &was, e)) < 0) ||
+	    (r = swap_looks(s->path, NULL, &now, e)) < 0)
 		return r;
 	if (now.was != s->ready.next) {	/* somebody else's by now */
 		s->placed = 0;
