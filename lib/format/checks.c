@@ -201,8 +201,8 @@ checks_model(struct checks *c, const struct reader *r, struct err *e)
 	    whole != ((s->flags & SHARD_PREDICTED) == 0) ||
 	    !checks_changed(f->raw + sums, (size_t)(f->raw_len - sums),
 	    whole ? 0 : n))
-		return err_set(e, ERR_DATA, "corrupt: the keys of a patch that "
-		    "name its models");
+		return err_set(e, ERR_DATA, "corrupt: the numbers in mODL, which "
+		    "names the models of a patch");
 	return 0;
 }
 

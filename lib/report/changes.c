@@ -72,7 +72,7 @@ changes_note(struct changes *c, const struct reader *r, struct err *e)
 		}
 	}
 	return !bad && !b.bad && b.at == b.n ? 0 : reader_place(r, err_set(e,
-	    ERR_DATA, "corrupt: the keys of a patch that name its models"), e);
+	    ERR_DATA, "corrupt: the numbers in mODL, which names the models of a patch"), e);
 }
 
 static double

@@ -216,7 +216,7 @@ closes() {
 	closes 0 "$HANG" --quorum 2 --deadline 100ms
 	same out want
 	exits 2 ace-aggregate --spool spool --quorum 3 --devices 2
-	says "more than"
+	says "is larger than --devices"
 }
 
 @test "started again, it counts the deadline from when a quorum was there" {

@@ -256,7 +256,7 @@ TEST(test_lies)
 		p = (struct patch){ lies[i].tail, lies[i].n, lies[i].times,
 		    lies[i].first, lies[i].whole };
 		want = lies[i].list != NULL ? lies[i].list :
-		    "what a patch says of its models";
+		    "numbers in mODL";
 		ok(seen(&p, 0, 0, NULL, &text) == -ERR_DATA &&
 		    strstr(ERR_MSG(&e), want) != NULL, "%s: %s", lies[i].what,
 		    ERR_MSG(&e));
