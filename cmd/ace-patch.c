@@ -464,7 +464,7 @@ make(struct patch *x, struct err *e)
 	model_hex(x->makes, hex);
 	cli_say(o->f->cli, 1, "'%s' becomes %s, step %llu", x->m.path, hex,
 	    (unsigned long long)last->step);
-	if ((r = swap_ready(&x->swap, x->makes, last->step, e)) < 0 ||
+	if ((r = swap_ready(&x->swap, x->is, x->makes, last->step, e)) < 0 ||
 	    o->act == STAGE)
 		return r;
 	x->measured = 0;	/* the marker says it */

@@ -6,7 +6,7 @@
  * ACE_KILL=N     where the N-th of the calls that change something begins
  *                (write, fsync, rename, ...) the process ends as by kill -9
  * ACE_STOP=N     where the N-th of these, or of those that look at a file, begins it
- *                stops, as by SIGSTOP
+ *                stops, as by SIGSTOP; exchange: where two names are exchanged
  * ACE_NOLINK=1   a file system without hard links
  * ACE_NOFILTER=1 a kernel without seccomp
  * ACE_SPLICE=W   tee and splice: W is N, refused from the N-th call on; eintr or
@@ -51,7 +51,7 @@ enum { LOOK_MS = 20 };
 #define LATER_NS 1000000000000000LL
 
 static struct clip *page;
-static long alone, stop;	/* ACE_KILL, ACE_STOP: calls left */
+static long alone, stop;	/* ACE_KILL, ACE_STOP: calls left; -1: at an exchange */
 static long faster = -1;	/* ACE_FASTER, since when */
 static struct timespec since;
 static long long waited;	/* milliseconds, where it is 0 */
@@ -80,7 +80,7 @@ begin(void)
 	if ((s = getenv("ACE_KILL")) != NULL)
 		alone = atol(s);
 	if ((s = getenv("ACE_STOP")) != NULL)
-		stop = atol(s);
+		stop = strcmp(s, "exchange") == 0 ? -1 : atol(s);
 	if ((s = getenv("ACE_FASTER")) != NULL)
 		faster = atol(s);
 	if ((s = getenv("ACE_LATER")) != NULL)
@@ -547,6 +547,10 @@ renames(int a, const char *from, int b, const char *to, unsigned flags)
 
 	if (hit(CLIP_RENAME, "rename"))
 		return -1;
+	if (stop < 0 && (flags & RENAME_EXCHANGE) != 0) {
+		stop = 0;
+		(void)kill(getpid(), SIGSTOP);
+	}
 	r = (int)syscall(SYS_renameat2, a, from, b, to, flags);
 	if (r == 0 && log_fd >= 0)
 		record_names(flags != 0 ? CLIP_OP_SWAP : CLIP_OP_RENAME,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -108,6 +109,8 @@ swap_close(struct swap *s)
 	size_t i;
 
 	swap_drop(s);
+	if (s->watch >= 0)
+		(void)close(s->watch);
 	io_free(s->redo);
 	pack_sum_free(s->sum);
 	buf_release(&s->set);
@@ -125,7 +128,7 @@ swap_close(struct swap *s)
 static int
 mark_read(const char *path, struct swap_mark *mark, struct err *e)
 {
-	char text[SWAP_TEXT + 1], hex[MODEL_HEX];
+	char text[SWAP_TEXT + 1], hex[MODEL_HEX], from[MODEL_HEX];
 	struct io *io = NULL;
 	size_t n = 0;
 	int r = io_open_kept(&io, path, e), good;
@@ -134,9 +137,10 @@ mark_read(const char *path, struct swap_mark *mark, struct err *e)
 		text[n] = '\0';
 		good = sscanf(text, "hash %32[0-9a-f]\nstep %" SCNu64
 		    "\nstamp %" SCNx64 "\nwas %" SCNx64 "\ninode %" SCNu64
-		    "\nnext %" SCNx64 "\n", hex, &mark->step, &mark->stamp,
-		    &mark->was, &mark->inode, &mark->next) == 6 &&
-		    model_unhex(hex, mark->hash);
+		    "\nnext %" SCNx64 "\nfrom %32[0-9a-f]\n", hex, &mark->step,
+		    &mark->stamp, &mark->was, &mark->inode, &mark->next,
+		    from) == 7 && model_unhex(hex, mark->hash) &&
+		    model_unhex(from, mark->from);
 		r = good ? 1 : err_set(e, ERR_DATA, "corrupt: '%s'", path);
 	}
 	io_free(io);
@@ -146,14 +150,16 @@ mark_read(const char *path, struct swap_mark *mark, struct err *e)
 static int
 mark_write(const char *path, const struct swap_mark *mark, struct err *e)
 {
-	char text[SWAP_TEXT], hex[MODEL_HEX];
+	char text[SWAP_TEXT], hex[MODEL_HEX], from[MODEL_HEX];
 	struct io *io = NULL;
 	int n, r = io_create(&io, path, 1, e);
 
 	model_hex(mark->hash, hex);
+	model_hex(mark->from, from);
 	n = snprintf(text, sizeof(text), "hash %s\nstep %" PRIu64 "\nstamp %"
-	    PRIx64 "\nwas %" PRIx64 "\ninode %" PRIu64 "\nnext %" PRIx64 "\n",
-	    hex, mark->step, mark->stamp, mark->was, mark->inode, mark->next);
+	    PRIx64 "\nwas %" PRIx64 "\ninode %" PRIu64 "\nnext %" PRIx64
+	    "\nfrom %s\n", hex, mark->step, mark->stamp, mark->was, mark->inode,
+	    mark->next, from);
 	if (r == 0 && (r = io_write(io, text, (size_t)n, e)) == 0)
 		r = io_commit(io, IO_SYNC_FULL, e);
 	io_free(io);
@@ -185,7 +191,6 @@ swap_known(struct swap *s, const struct model *m,
 struct looks {
 	const struct swap *s;	/* took: compared with what is in new; or NULL */
 	uint64_t all, was;	/* with the times of last change, and without */
-	uint64_t own;		/* with those that no link or rename of ours sets */
 	uint64_t to;		/* of what links lead to, as they are there */
 	uint64_t took;		/* of what was linked or copied, and from what */
 };
@@ -222,7 +227,6 @@ looks_add(void *arg, const char *path, const char *name, struct err *e)
 		l->took += looks_took(&st, name, 1);
 	l->all += model_looks(&st, name, 1);
 	l->was += model_looks(&st, name, 0);
-	l->own += model_looks(&st, name, name[0] != '\0' && st.st_nlink == 1);
 	if (S_ISLNK(st.st_mode) && model_stat(AT(path), 0, &st) == 0)
 		l->to += model_looks(&st, name, 1);
 	if (!linked)
@@ -274,7 +278,7 @@ swap_looks(const char *path, const struct swap *s, struct looks *l,
 		return err_sys(e, "'%s'", path);
 	if (!S_ISDIR(st.st_mode))
 		return looks_add(l, path, "", e);
-	l->all = l->was = l->own = l->took = looks_rights(&st);
+	l->all = l->was = l->took = looks_rights(&st);
 	return swap_each(path, looks_add, l, e);
 }
 
@@ -788,8 +792,9 @@ swap_finish(struct swap *s, struct err *e)
 	swap_remove(s, s->at[OLD]);
 	if ((r = model_open(&m, s->path, e)) < 0)
 		return r;
-	s->mark = s->ready;
-	s->mark.stamp = model_stamp(&m);
+	s->mark = (struct swap_mark){ .step = s->ready.step,
+	    .stamp = model_stamp(&m) };
+	memcpy(s->mark.hash, s->ready.hash, MODEL_HASH);
 	s->marked = s->fd == NULL || s->m->nfiles == m.nfiles;
 	/* in place: they are the files in which it was done */
 	for (i = 0; s->fd != NULL && s->marked && i < m.nfiles; i++)
@@ -800,7 +805,6 @@ swap_finish(struct swap *s, struct err *e)
 			return r;
 		s->marked = now.was == s->ready.next;
 	}
-	s->mark.was = s->mark.inode = s->mark.next = 0;
 	if (!s->marked)
 		(void)unlinkat(AT(s->at[MARKER]), 0);
 	else if ((r = mark_write(s->at[MARKER], &s->mark, e)) < 0)
@@ -842,6 +846,73 @@ swap_inode(const char *path)
 	return fstatat(AT(path), &st, 0) < 0 ? 0 : (uint64_t)st.st_ino;
 }
 
+/* The hash of a model of whole tensors. */
+static int
+swap_hash(const char *path, unsigned char hash[MODEL_HASH], struct err *e)
+{
+	struct model m = MODEL_INIT;
+	unsigned char (*digest)[MODEL_HASH] = NULL, *p = NULL;
+	struct model_span span;
+	uint32_t g;
+	int r = model_open(&m, path, e);
+
+	if (r == 0 && ((p = alloc_raw(model_most(&m), 1, e)) == NULL ||
+	    (digest = alloc_get(m.schema.ngroups, MODEL_HASH, e)) == NULL))
+		r = -ERR_SYS;
+	for (g = 0; r == 0 && g < m.schema.ngroups; g++) {
+		model_span(&m, g, &span);
+		if ((r = model_read(&m, &span, p, e)) == 0)
+			pack_hash128(p, span.bytes, digest[g]);
+	}
+	if (r == 0)
+		model_hash(&m, NULL, digest, hash);
+	alloc_free(digest);
+	alloc_free(p);
+	model_close(&m);
+	return r;
+}
+
+/* An exchange sets a file's time of last change, so that how the file looks does not tell
+ * whether it was written before, and given its time of last write back.  The system tells
+ * who asks before (inotify); after a kill, or where it does not, the bytes tell. */
+static void
+swap_watch(struct swap *s)
+{
+	s->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (s->watch >= 0 && inotify_add_watch(s->watch, s->path,
+	    IN_MODIFY | IN_ATTRIB) < 0) {
+		(void)close(s->watch);
+		s->watch = -1;
+	}
+}
+
+/* Whether what was exchanged, and is at new now, was changed since it was looked at: 1,
+ * or 0. */
+static int
+swap_changing(const struct swap *s, const char *new, struct err *e)
+{
+	char event[sizeof(struct inotify_event) + 256];
+	unsigned char is[MODEL_HASH];
+	struct err own = ERR_INIT;
+	struct looks was;
+	struct stat st;
+	int r;
+
+	if (fstatat(AT(new), &st, 0) < 0)
+		return err_sys(e, "'%s'", new);
+	if ((r = swap_looks(new, NULL, &was, e)) < 0)
+		return r;
+	if (S_ISDIR(st.st_mode))	/* the files in it keep their times */
+		return was.all != s->ready.was;
+	if (was.was != s->ready.was)
+		return 1;
+	if (s->watch >= 0)
+		return read(s->watch, event, sizeof(event)) > 0;
+	r = swap_hash(new, is, &own);
+	return r == -ERR_SYS ? err_move(e, &own) :
+	    r < 0 || memcmp(is, s->ready.from, MODEL_HASH) != 0;
+}
+
 /* The next model is in the model's place, and what was there, in its own.  If somebody
  * changed that after it was looked at last, the two change places again. */
 static int
@@ -849,20 +920,21 @@ swap_placed(struct swap *s, struct err *e)
 {
 	const char *new = s->at[NEW];
 	const int there = swap_inode(new) != 0;
-	struct looks was = { .was = 0 }, now;
-	int r;
+	struct looks now;
+	int changing = 0, r;
 
 	s->placed = 1;
 	/* the old one first: what goes from the new one meanwhile changes its links */
-	if ((there && (r = swap_looks(new, NULL, &was, e)) < 0) ||
-	    (r = swap_looks(s->path, NULL, &now, e)) < 0)
+	if (there && (changing = swap_changing(s, new, e)) < 0)
+		return changing;
+	if ((r = swap_looks(s->path, NULL, &now, e)) < 0)
 		return r;
 	if (now.was != s->ready.next) {	/* somebody else's by now */
 		s->placed = 0;
 		swap_discard(s);
 		return 0;
 	}
-	if (there && was.own != s->ready.was) {
+	if (changing > 0) {
 		if (swap_exchange(new, s->path) < 0)
 			return err_sys(e, "'%s'", new);
 		s->placed = 0;
@@ -1020,20 +1092,25 @@ swap_whole(struct swap *s, struct err *e)
 	s->ready.inode = swap_inode(s->at[NEW]);
 	s->ready.next = next.was;
 	s->ready.stamp = now.all + now.to;
-	s->ready.was = now.own;
+	s->ready.was = s->m->dir ? now.all : now.was;
 	return now.took == s->took ? 0 : swap_changed(s, e);
 }
 
 int
-swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
-    uint64_t step, struct err *e)
+swap_ready(struct swap *s, const unsigned char from[MODEL_HASH],
+    const unsigned char hash[MODEL_HASH], uint64_t step, struct err *e)
 {
 	int r;
 
 	s->ready = (struct swap_mark){ .step = step };
+	memcpy(s->ready.from, from, MODEL_HASH);
 	memcpy(s->ready.hash, hash, MODEL_HASH);
 	if (s->way == SWAP_PLACE)
 		return 0;
+	/* of slices that hash is another one */
+	if (s->m->slice != NULL && !s->m->dir &&
+	    (r = swap_hash(s->path, s->ready.from, e)) < 0)
+		return r;
 	/* ready comes into the same directory as new, and is synced with it */
 	if ((r = swap_whole(s, e)) < 0 || (s->m->dir &&
 	    (r = io_sync_file(s->at[NEW], e)) < 0) ||
@@ -1066,6 +1143,8 @@ swap_commit(struct swap *s, struct err *e)
 	struct stat st;
 	int r;
 
+	if (s->staged)
+		swap_watch(s);
 	if ((r = swap_still(s, e)) < 0)
 		return r;
 	if (!s->staged)

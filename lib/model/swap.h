@@ -43,10 +43,10 @@ struct swap_mark {
 	uint64_t stamp;		/* the marker's: model_stamp; ready's: how all looks that
 				 * is to be replaced, what is no tensor, too */
 	/* ready's alone: */
-	uint64_t was;		/* the same without the times of last change, which a
-				 * rename and the links in the next model set */
+	uint64_t was;		/* what of that the exchange leaves as it is */
 	uint64_t inode, next;	/* of the next model, by which it is known where it was
 				 * put in place; and how all of it looks */
+	unsigned char from[MODEL_HASH];	/* hash of what is to be replaced */
 };
 
 enum { SWAP_NAMES = 6 };
@@ -63,11 +63,12 @@ struct swap {
 	int *fd;		/* of each file that changes, else -1 */
 	uint64_t took;		/* how what was linked or copied looked then */
 	int placed;		/* they are exchanged: what came back is not looked at */
+	int watch;		/* says what is written meanwhile, or -1 */
 	struct io *redo;
 	struct pack_sum *sum;
 	struct buf set;		/* words of a group that change */
 };
-#define SWAP_INIT { .dir = STATE_INIT }
+#define SWAP_INIT { .dir = STATE_INIT, .watch = -1 }
 
 /* swap_open(s, path, cli, e): finds the model, links followed, and makes the
  * directory beside it. */
@@ -89,9 +90,10 @@ int swap_begin(struct swap *s, struct model *m,
 int swap_group(struct swap *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new,
     const unsigned char after[MODEL_HASH], struct err *e);
-/* swap_ready(s, hash, step, e): it is whole: on disk, but for what is set in place. */
-int swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH],
-    uint64_t step, struct err *e);
+/* swap_ready(s, from, hash, step, e): it is whole: on disk, but for what is set in place.
+ * from, hash: of the model that it was made of, and of itself. */
+int swap_ready(struct swap *s, const unsigned char from[MODEL_HASH],
+    const unsigned char hash[MODEL_HASH], uint64_t step, struct err *e);
 /* swap_still(s, e): the model that the next one was made of is as it was then, and so
  * is all in its directory, or -ERR_REFUSED. */
 int swap_still(const struct swap *s, struct err *e);

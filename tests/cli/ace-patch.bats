@@ -240,6 +240,34 @@ changed() {
 	changed old "--way copy --stage" 'touch -r $m x; cat third >$m; touch -r x $m'
 }
 
+@test "a write just before the exchange, its time set back, is not lost, nor after a kill" {
+	models
+	third
+	local n got write='touch -r $f x; cat $other >$f; touch -r x $f'
+	export f other
+	for from in olds old; do
+		[ $from = old ] && f=m || f=m/model-00002-of-00003.safetensors
+		other=${f/#m/third${from:3}}
+		for ((n = 1; ; n++)); do
+			rm -rf m m.ace-patch kept
+			cp -r $from m
+			# a file that has another name, too
+			ln $f kept
+			ace-patch --stage m <step.aceg
+			got=0
+			ACE_KILL=$n meanwhile exchange "$write" ace-patch --commit m 2>err || got=$?
+			[ -e stopped ] || continue
+			[ $got = 137 ] || break
+			exits 5 ace-patch m <step.aceg
+			same $f $other
+		done
+		[ $got = 5 ]
+		says "'m' changed since the next model was made of it"
+		same $f $other
+		[ "$(ls -m m.ace-patch)" = lock ]
+	done
+}
+
 @test "owner, group and mode stay; who may not give them makes nothing" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	models

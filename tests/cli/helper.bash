@@ -285,8 +285,8 @@ synced() {
 }
 
 # meanwhile N SHELL CMD...: CMD, and where its N-th call that changes something or looks
-# at a file begins, what the shell does; CMD's status.  At the end `stopped` says whether
-# it came to that.
+# at a file begins, or with "exchange" where two names are exchanged, what the shell does;
+# CMD's status.  At the end `stopped` says whether it came to that.
 meanwhile() {
 	rm -f stopped
 	perl -MPOSIX=:sys_wait_h -e '
