@@ -79,15 +79,20 @@ scratch_file(void *swap, int *fd, uint64_t *from, struct err *e)
 	return statedir_scratch(&((struct swap *)swap)->dir, fd, e);
 }
 
-/* The model, or what it has of one. */
+/* The model as it is now, or what it has of one. */
 static int
-look(struct patch *x, struct err *e)
+open_model(struct patch *x, struct err *e)
 {
 	uint64_t rank[2];
 	int r = model_open(&x->m, x->swap.path, e);
 
-	return r < 0 || x->o->part == NULL ? r :
-	    parts_model(&x->m, x->o->part, rank, e);
+	if (r == 0 && x->o->part != NULL)
+		r = parts_model(&x->m, x->o->part, rank, e);
+	if (r < 0)
+		return r;
+	alloc_free(x->touched);
+	x->touched = alloc_get(x->m.nfiles, 1, e);
+	return x->touched != NULL ? 0 : -ERR_SYS;
 }
 
 /* All of it, to its verified end, while others may still change the model: it is looked
@@ -102,7 +107,7 @@ receive(struct patch *x, struct err *e)
 	x->s.s.file = scratch_file;
 	x->s.s.arg = &x->swap;
 	x->s.s.name = x->swap.home;
-	if ((r = look(x, e)) < 0)
+	if ((r = open_model(x, e)) < 0)
 		return r;
 	/* the table may have been left out: it is the model's */
 	o.schema = &x->m.schema;
@@ -469,18 +474,6 @@ make(struct patch *x, struct err *e)
 		return r;
 	x->measured = 0;	/* the marker says it */
 	return swap_commit(&x->swap, e);
-}
-
-/* The model as it is now. */
-static int
-open_model(struct patch *x, struct err *e)
-{
-	int r = look(x, e);
-
-	if (r < 0)
-		return r;
-	x->touched = alloc_get(x->m.nfiles, 1, e);
-	return x->touched != NULL ? 0 : -ERR_SYS;
 }
 
 static void

@@ -100,6 +100,7 @@ hit(enum clip_call call, const char *what)
 
 	if (alone > 0 && (CLIP_CHANGES >> call & 1) != 0 && --alone == 0)
 		(void)kill(getpid(), SIGKILL);
+	stop = stop < 0 && strcmp(what, "exchange") == 0 ? 1 : stop;
 	if (stop > 0 && ((CLIP_CHANGES | 1u << CLIP_STAT) >> call & 1) != 0 &&
 	    --stop == 0)
 		(void)kill(getpid(), SIGSTOP);
@@ -545,12 +546,8 @@ renames(int a, const char *from, int b, const char *to, unsigned flags)
 	char x[2 * PATH_MAX], y[2 * PATH_MAX];
 	int r;
 
-	if (hit(CLIP_RENAME, "rename"))
+	if (hit(CLIP_RENAME, flags != 0 ? "exchange" : "rename"))
 		return -1;
-	if (stop < 0 && (flags & RENAME_EXCHANGE) != 0) {
-		stop = 0;
-		(void)kill(getpid(), SIGSTOP);
-	}
 	r = (int)syscall(SYS_renameat2, a, from, b, to, flags);
 	if (r == 0 && log_fd >= 0)
 		record_names(flags != 0 ? CLIP_OP_SWAP : CLIP_OP_RENAME,

@@ -1,5 +1,6 @@
 #include <malloc.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -136,6 +137,17 @@ alloc_dup(const char *s, struct err *e)
 
 	if (p != NULL)
 		memcpy(p, s, n);
+	return p;
+}
+
+char *
+alloc_path(const char *dir, const char *name, struct err *e)
+{
+	const size_t n = strlen(dir) + strlen(name) + 2;
+	char *p = alloc_get(n, 1, e);
+
+	if (p != NULL)
+		(void)snprintf(p, n, "%s/%s", dir, name);
 	return p;
 }
 

@@ -31,8 +31,9 @@ void *alloc_raw(size_t n, size_t size, struct err *e);
 int alloc_grow(void *p, size_t *cap, size_t need, size_t size, struct err *e);
 
 /* Return a copy of the string s, to be freed by alloc_free; NULL and ERR_SYS if there
- * is no memory. */
+ * is no memory. alloc_path: DIR/NAME. */
 char *alloc_dup(const char *s, struct err *e);
+char *alloc_path(const char *dir, const char *name, struct err *e);
 
 void alloc_free(void *p);
 

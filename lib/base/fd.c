@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -248,19 +248,26 @@ fd_sync_dir(const char *dir, const char *within, struct err *e)
 }
 
 int
+fd_folder(const char *path, char dir[PATH_MAX])
+{
+	size_t n = strlen(path);
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	while (n > 0 && path[n - 1] != '/')
+		n--;
+	return snprintf(dir, PATH_MAX, "%.*s", n > 1 ? (int)n - 1 : 1,
+	    n > 0 ? path : ".") < PATH_MAX;
+}
+
+int
 fd_sync_name(const char *path, struct err *e)
 {
-	char *dir = alloc_dup(path, e), *slash;
-	int r;
+	char dir[PATH_MAX];
 
-	if (dir == NULL)
-		return -ERR_SYS;
-	slash = strrchr(dir, '/');
-	if (slash != NULL)
-		slash[slash == dir] = '\0';
-	r = fd_sync_dir(slash != NULL ? dir : ".", path, e);
-	alloc_free(dir);
-	return r;
+	errno = ENAMETOOLONG;
+	return fd_folder(path, dir) ? fd_sync_dir(dir, path, e) :
+	    err_sys(e, "'%s'", path);
 }
 
 int

@@ -5,6 +5,7 @@
 #ifndef ACE_FD_H
 #define ACE_FD_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -50,10 +51,12 @@ int fd_input(int fd, const char *name, struct stat *st, struct err *e);
  * read has its file system synced, by a name within it.
  * fd_sync_name(path, e): of the directory that holds path, so that a link or a rename
  * is durable.
+ * fd_folder(path, dir): the name of that directory; 0 where it is too long.
  */
 int fd_sync(int fd, const char *name, struct err *e);
 int fd_sync_dir(const char *dir, const char *within, struct err *e);
 int fd_sync_name(const char *path, struct err *e);
+int fd_folder(const char *path, char dir[PATH_MAX]);
 
 /* fd_lock(path, how, fd, e): opens a file of ours that processes lock, made if it is
  * not there, and locks it, how LOCK_EX or LOCK_SH of flock, as long as that takes;

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/sandbox.h"
 #include "base/temp.h"
 
@@ -111,19 +112,11 @@ static int
 sandbox_parent(struct sandbox *s, const char *path, uint64_t rights,
     struct err *e)
 {
-	char *dir = alloc_dup(path, e), *slash;
-	size_t n;
-	int r;
+	char dir[PATH_MAX];
 
-	if (dir == NULL)
-		return -ERR_SYS;
-	for (n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--)
-		dir[n - 1] = '\0';
-	if ((slash = strrchr(dir, '/')) != NULL)
-		slash[slash == dir] = '\0';
-	r = sandbox_rule(s, slash == NULL ? "." : dir, rights, e);
-	alloc_free(dir);
-	return r;
+	errno = ENAMETOOLONG;
+	return fd_folder(path, dir) ? sandbox_rule(s, dir, rights, e) :
+	    err_sys(e, "'%s'", path);
 }
 
 enum {

@@ -181,12 +181,7 @@ statedir_close(struct statedir *s)
 char *
 statedir_path(const struct statedir *s, const char *name, struct err *e)
 {
-	size_t n = strlen(s->dir) + strlen(name) + 2;
-	char *p = alloc_get(n, 1, e);
-
-	if (p != NULL)
-		(void)snprintf(p, n, "%s/%s", s->dir, name);
-	return p;
+	return alloc_path(s->dir, name, e);
 }
 
 int

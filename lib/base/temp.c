@@ -1,7 +1,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -247,17 +246,6 @@ temp_create(char *path, mode_t mode, int *fd, struct err *e)
 
 #define TEMP_ACL "system.posix_acl_access"
 
-/* The directory in which name stands: 0 when the name is too long. */
-static int
-temp_dir(const char *name, char dir[PATH_MAX])
-{
-	const char *slash = strrchr(name, '/');
-	const int n = slash == NULL ? snprintf(dir, PATH_MAX, ".") :
-	    snprintf(dir, PATH_MAX, "%.*s", (int)(slash - name) + 1, name);
-
-	return n < PATH_MAX;
-}
-
 int
 temp_differs(const char *path, const struct stat *st)
 {
@@ -268,7 +256,7 @@ temp_differs(const char *path, const struct stat *st)
 	/* what we keep is in a folder of ours, where nobody else is */
 	if (at_dir(path) != AT_FDCWD)
 		return 0;
-	if (temp_dir(path, dir) && fstatat(AT(dir), &d, 0) == 0 &&
+	if (fd_folder(path, dir) && fstatat(AT(dir), &d, 0) == 0 &&
 	    (d.st_mode & S_ISGID) != 0)
 		gid = d.st_gid;
 	return st->st_uid != geteuid() || st->st_gid != gid ||
@@ -312,7 +300,7 @@ temp_trusts(const char *name)
 	char dir[PATH_MAX];
 	struct stat l, d;
 
-	return temp_dir(name, dir) &&
+	return fd_folder(name, dir) &&
 	    fstatat(AT(name), &l, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    fstatat(AT(dir), &d, 0) == 0 && ((d.st_mode & S_IWOTH) == 0 ||
 	    l.st_uid == geteuid() || l.st_uid == d.st_uid);

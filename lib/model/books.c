@@ -22,7 +22,7 @@ enum { BOOKS_BYTES = 1 << 24, BOOKS_FIXED = 256 };
 int
 books_there(const char *dir)
 {
-	char *path = model_name(dir, BOOKS_FILE, NULL);
+	char *path = alloc_path(dir, BOOKS_FILE, NULL);
 	const int there = path != NULL && faccessat(AT(path), F_OK, 0) == 0;
 
 	alloc_free(path);

@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -167,7 +166,7 @@ int
 delta_head(const char *path, struct delta_head *h, struct err *e)
 {
 	struct about a = { .h = h };
-	char *index = model_name(path, MODEL_INDEX, e);
+	char *index = alloc_path(path, MODEL_INDEX, e);
 	int r = 0;
 
 	*h = (struct delta_head){ 0 };
@@ -197,26 +196,10 @@ struct make {
 };
 
 static int
-delta_by_name(const void *name, const void *t)
-{
-	return strcmp(name, ((const struct schema_tensor *)t)->name);
-}
-
-/* The number of a tensor, or -1; their names rise. */
-static ssize_t
-delta_find(const struct schema *s, const char *name)
-{
-	const struct schema_tensor *t = s->n == 0 ? NULL : bsearch(name, s->t, s->n,
-	    sizeof(*s->t), delta_by_name);
-
-	return t != NULL ? t - s->t : -1;
-}
-
-static int
 make_sum(void *arg, const char *key, const char *value, struct err *e)
 {
 	struct make *k = arg;
-	ssize_t i = delta_find(&k->d.schema, key);
+	ssize_t i = model_find(&k->d, key);
 
 	if (i < 0 || k->d.place[i].file != k->file)
 		return 0;
@@ -399,7 +382,7 @@ static int
 make_tensor(struct make *k, size_t i, struct err *e)
 {
 	const struct schema_tensor *c = &k->d.schema.t[i];
-	const ssize_t t = delta_find(&k->old->schema, c->name);
+	const ssize_t t = model_find(k->old, c->name);
 	const uint64_t begin = k->at;
 	char is[DELTA_SUM];
 	int r;
@@ -424,8 +407,7 @@ make_tensor(struct make *k, size_t i, struct err *e)
 	return 0;
 }
 
-/* The old model's files, of which one has each a descriptor of its own, and behind
- * them what is unpacked. */
+/* The old model's files, and behind them what is unpacked. */
 static int
 make_files(struct make *k, const char *path, struct err *e)
 {
@@ -433,28 +415,18 @@ make_files(struct make *k, const char *path, struct err *e)
 	struct model *m = k->new;
 	size_t i;
 
-	if ((m->file = alloc_get(n + 1, sizeof(*m->file), e)) == NULL)
+	if ((m->file = alloc_get(n + 1, sizeof(*m->file), e)) == NULL) {
+		(void)close(k->fd);
 		return -ERR_SYS;
-	for (; m->nfiles <= n; m->nfiles++) {
-		i = m->nfiles;
-		m->file[i] = i < n ? k->old->file[i] : (struct model_file){
-		    .made = 1, .fd = k->fd };
-		m->file[i].name = alloc_dup(i < n ? k->old->file[i].name :
-		    DELTA_SCRATCH, e);
-		m->file[i].path = alloc_dup(i < n ? k->old->file[i].path : path,
-		    e);
-		m->file[i].fd = i < n ? fcntl(k->old->file[i].fd,
-		    F_DUPFD_CLOEXEC, 3) : k->fd;
-		if (m->file[i].name == NULL || m->file[i].path == NULL) {
-			m->nfiles++;
-			return -ERR_SYS;
-		}
-		if (m->file[i].fd < 0) {
-			m->nfiles++;
-			return err_sys(e, "'%s'", k->old->file[i].path);
-		}
 	}
-	return 0;
+	for (i = 0; i < n; i++) {
+		m->file[i] = k->old->file[i];
+		m->file[i].lent = 1;
+	}
+	m->file[n] = (struct model_file){ .made = 1, .fd = k->fd,
+	    .path = alloc_dup(path, e) };
+	m->nfiles = n + 1;
+	return m->file[n].path != NULL ? 0 : -ERR_SYS;
 }
 
 static int
@@ -466,14 +438,8 @@ make_model(struct make *k, const char *path, struct err *e)
 
 	m->path = path;
 	m->dir = k->old->dir;
-	if ((r = temp_open(&k->fd, e)) < 0)
-		return r;
-	if ((r = make_files(k, path, e)) < 0) {
-		if (m->nfiles <= k->old->nfiles)
-			(void)close(k->fd);
-		return r;
-	}
-	if ((r = schema_copy(&m->schema, &k->old->schema, e)) < 0)
+	if ((r = temp_open(&k->fd, e)) < 0 || (r = make_files(k, path, e)) < 0 ||
+	    (r = schema_copy(&m->schema, &k->old->schema, e)) < 0)
 		return r;
 	if ((m->place = alloc_get(n, sizeof(*m->place), e)) == NULL)
 		return -ERR_SYS;
@@ -743,7 +709,7 @@ place_head(const struct delta *d, struct buf *b, struct err *e)
 static int
 place_file(struct delta *d, const char *dir, struct err *e)
 {
-	char *path = model_name(dir, DELTA_FILE, e);
+	char *path = alloc_path(dir, DELTA_FILE, e);
 	struct buf b = BUF_INIT;
 	struct io *io = NULL;
 	uint64_t at;
@@ -771,7 +737,7 @@ place_index(struct delta *d, const char *dir, uint64_t version, uint64_t base,
     struct err *e)
 {
 	struct buf b = BUF_INIT;
-	char *path = model_name(dir, MODEL_INDEX, e), text[256];
+	char *path = alloc_path(dir, MODEL_INDEX, e), text[256];
 	struct io *io = NULL;
 	int r = path != NULL ? 0 : -ERR_SYS;
 
@@ -804,8 +770,8 @@ delta_place(struct delta *d, const char *dir, uint64_t version, uint64_t base,
 		return err_sys(e, "'%s'", dir);
 	if ((r = delta_head(dir, &is, e)) < 0)
 		return r;
-	index = model_name(dir, MODEL_INDEX, e);
-	single = index != NULL ? model_name(dir, MODEL_SINGLE, e) : NULL;
+	index = alloc_path(dir, MODEL_INDEX, e);
+	single = index != NULL ? alloc_path(dir, MODEL_SINGLE, e) : NULL;
 	if (single == NULL)
 		r = -ERR_SYS;
 	else if (access(single, F_OK) == 0 || (access(index, F_OK) == 0 &&

@@ -90,17 +90,6 @@ by_file(const void *a, const void *b)
 	    ((const struct entry *)b)->file);
 }
 
-char *
-model_name(const char *dir, const char *name, struct err *e)
-{
-	size_t n = strlen(dir) + strlen(name) + 2;
-	char *p = alloc_get(n, 1, e);
-
-	if (p != NULL)
-		(void)snprintf(p, n, "%s/%s", dir, name);
-	return p;
-}
-
 int
 model_stat(int dir, const char *name, int flags, struct stat *st)
 {
@@ -190,7 +179,7 @@ index_files(struct model *m, struct index *x, struct err *e)
 	for (i = 0; i < x->n && r == 0; i++) {
 		if (i > 0 && strcmp(x->p[i].file, x->p[i - 1].file) == 0)
 			continue;
-		r = file_add(m, x->p[i].file, model_name(m->path, x->p[i].file, e),
+		r = file_add(m, x->p[i].file, alloc_path(m->path, x->p[i].file, e),
 		    e);
 		if (r == -ERR_SYS && m->nfiles > 0 &&
 		    m->file[m->nfiles - 1].fd < 0 &&
@@ -364,7 +353,7 @@ find_files(struct model *m, struct index *x, struct err *e)
 		return file_add(m, m->path, alloc_dup(m->path, e), e);
 	m->dir = 1;
 	(void)fd_most();	/* each stays open */
-	if ((index = m->index.path = model_name(m->path, MODEL_INDEX, e)) == NULL)
+	if ((index = m->index.path = alloc_path(m->path, MODEL_INDEX, e)) == NULL)
 		return -ERR_SYS;
 	if (model_stat(AT(index), 0, &st) == 0) {
 		file_looks(&m->index, &st);
@@ -373,7 +362,7 @@ find_files(struct model *m, struct index *x, struct err *e)
 			return err_file(e, r, index);
 		return index_files(m, x, e);
 	}
-	r = file_add(m, MODEL_SINGLE, model_name(m->path, MODEL_SINGLE, e), e);
+	r = file_add(m, MODEL_SINGLE, alloc_path(m->path, MODEL_SINGLE, e), e);
 	if (r == -ERR_SYS && m->nfiles > 0 &&
 	    access(m->file[0].path, F_OK) < 0) {
 		err_clear(e);
@@ -418,6 +407,8 @@ model_close(struct model *m)
 	size_t i;
 
 	for (i = 0; i < m->nfiles; i++) {
+		if (m->file[i].lent)
+			continue;
 		if (m->file[i].fd >= 0)
 			(void)close(m->file[i].fd);
 		alloc_free(m->file[i].name);
@@ -433,6 +424,22 @@ model_close(struct model *m)
 }
 
 /* ---- groups ---- */
+
+static int
+is_name(const void *name, const void *t)
+{
+	return strcmp(name, ((const struct schema_tensor *)t)->name);
+}
+
+ssize_t
+model_find(const struct model *m, const char *name)
+{
+	const struct schema *s = &m->schema;
+	const struct schema_tensor *t = s->n == 0 ? NULL : bsearch(name, s->t, s->n,
+	    sizeof(*s->t), is_name);
+
+	return t != NULL ? t - s->t : -1;
+}
 
 void
 model_span(const struct model *m, uint32_t g, struct model_span *out)

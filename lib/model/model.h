@@ -38,6 +38,7 @@ struct model_file {
 	uint64_t size, inode;	/* inode 0: there is no such file */
 	uint64_t links, looks, changed;	/* model_looks, without and with all */
 	int made;		/* by us, without a name; path is what of */
+	int lent;		/* it is another model's, which closes it */
 };
 
 /* Where a tensor's bytes are. */
@@ -68,6 +69,8 @@ struct model {
  * last as long as m. */
 int model_open(struct model *m, const char *path, struct err *e);
 void model_close(struct model *m);
+/* model_find(m, name): the number of a tensor, or -1. */
+ssize_t model_find(const struct model *m, const char *name);
 
 /* A group of a model, or what it has of it. */
 struct model_span {
@@ -90,8 +93,6 @@ int model_read(const struct model *m, const struct model_span *s,
 int model_source(struct format_source **out, const char *path,
     const struct format_opts *o, struct err *e);
 
-/* model_name(dir, name, e): "DIR/NAME", the caller's to free; NULL without memory. */
-char *model_name(const char *dir, const char *name, struct err *e);
 #define MODEL_INDEX "model.safetensors.index.json"
 #define MODEL_SINGLE "model.safetensors"
 

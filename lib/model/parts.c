@@ -22,16 +22,9 @@ parts_take(void *arg, const struct format_slice *s, struct err *e)
 	struct parts *x = arg;
 	const struct schema_tensor *t = x->m->schema.t;
 	const uint64_t *dim = x->of != NULL ? s->shape : s->of;
-	size_t lo = 0, hi = x->m->schema.n, i;
+	const ssize_t lo = model_find(x->m, s->name);
 
-	while (lo < hi) {
-		i = lo + (hi - lo) / 2;
-		if (strcmp(t[i].name, s->name) < 0)
-			lo = i + 1;
-		else
-			hi = i;
-	}
-	if (lo == x->m->schema.n || strcmp(t[lo].name, s->name) != 0)
+	if (lo < 0)
 		return x->of == NULL ? 0 : err_set(e, ERR_DATA, "mismatch: tensor "
 		    "'%.160s' of '%s' is not in '%s'", s->name, x->path,
 		    x->m->path);

@@ -578,20 +578,6 @@ series_take(struct series *s, uint32_t g, struct series_part **part, size_t *n,
 	return r;
 }
 
-/* What was put down of a part. */
-static int
-series_fetch(const struct series *s, const struct series_part *x,
-    struct buf *body, struct err *e)
-{
-	int r;
-
-	body->n = 0;
-	if ((r = buf_room(body, x->len, e)) < 0)
-		return r;
-	body->n = x->len;
-	return scratch_get(&s->s, x->at, body->p, x->len, e);
-}
-
 size_t
 series_whole(const struct series *s)
 {
@@ -612,7 +598,9 @@ series_body(const struct series *s, const struct series_part *x,
 {
 	int r;
 
-	if ((r = series_fetch(s, x, body, e)) < 0)
+	body->n = 0;
+	if ((r = buf_room(body, x->len, e)) < 0 ||
+	    (r = scratch_get(&s->s, x->at, body->p, x->len, e)) < 0)
 		return r;
 	r = exact_get(x->param, span->form, x->whole ? NULL : old, body->p,
 	    x->len, new, n / exact_size(span->form), e);

@@ -48,7 +48,7 @@ store_path(const struct store *s, const struct way *w, struct err *e)
 	char name[STORE_NAME];
 
 	store_name(w, name);
-	return model_name(s->dir, name, e);
+	return alloc_path(s->dir, name, e);
 }
 
 /* ---- the list ---- */
@@ -75,7 +75,7 @@ store_each(void *arg, const char *name, struct err *e)
 	store_name(&w, x->again);
 	if (strcmp(name, x->again) != 0)
 		return 0;
-	if ((path = model_name(x->s->dir, name, e)) == NULL)
+	if ((path = alloc_path(x->s->dir, name, e)) == NULL)
 		return -ERR_SYS;
 	w.bytes = fstatat(AT(path), &st, 0) == 0 ? (uint64_t)st.st_size : 0;
 	alloc_free(path);
@@ -99,8 +99,8 @@ store_create(const char *state, struct err *e)
 	    "when it\n# starts.  A line is NAME VALUE; where there is none, the "
 	    "default.  SIZE is bytes:\n# 64M, 2Gi.  The last whole model, and what "
 	    "leads from it to the newest, is kept.\n";
-	char *dir = model_name(state, "patches", e);
-	char *limits = model_name(state, LIMITS_FILE, e);
+	char *dir = alloc_path(state, "patches", e);
+	char *limits = alloc_path(state, LIMITS_FILE, e);
 	int r = dir == NULL || limits == NULL ? -ERR_SYS : 0;
 
 	if (r == 0 && mkdirat(AT(dir), 0700) < 0 && errno != EEXIST)
@@ -119,10 +119,10 @@ store_open(struct store *s, const char *state, struct err *e)
 {
 	struct store_scan x = { .s = s };
 	struct store_limits other;
-	char *limits = model_name(state, LIMITS_FILE, e);
+	char *limits = alloc_path(state, LIMITS_FILE, e);
 	int r = -ERR_SYS;
 
-	if (limits != NULL && (s->dir = model_name(state, "patches", e)) != NULL &&
+	if (limits != NULL && (s->dir = alloc_path(state, "patches", e)) != NULL &&
 	    (r = opt_defaults(store_rows, &s->limits, e)) == 0 &&
 	    (r = limits_read(limits, store_rows, &s->limits, &other, NULL,
 	    e)) == 0)
@@ -188,7 +188,7 @@ store_way(struct store *s, const unsigned char *from, size_t **list, size_t *n,
 char *
 store_draft(const struct store *s, struct err *e)
 {
-	return model_name(s->dir, STORE_DRAFT, e);
+	return alloc_path(s->dir, STORE_DRAFT, e);
 }
 
 int

@@ -39,7 +39,7 @@ enum {
 	SWAP_SET = 12,		/* of one of them in redo: where, what */
 	SWAP_HEAD = 24 + MODEL_HASH	/* of a group in redo, and of its end */
 };
-#define SWAP_MAGIC UINT64_C(0x0132304f44455250)	/* "PREDO02", 1 */
+#define SWAP_MAGIC UINT64_C(0x0133304f44455250)	/* "PREDO03", 1 */
 #define SWAP_LAST UINT32_MAX			/* no file: the end of redo */
 
 static int
@@ -71,7 +71,7 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
 		return -ERR_SYS;
 	(void)snprintf(s->home, n + 16, "%s.ace-patch", s->path);
 	for (i = 0; i < SWAP_NAMES; i++)
-		if ((s->at[i] = model_name(s->home, names[i], e)) == NULL)
+		if ((s->at[i] = alloc_path(s->home, names[i], e)) == NULL)
 			return -ERR_SYS;
 	/* as a device's state: nobody else may write there.  A link in its place is
 	 * nobody's who named it */
@@ -112,7 +112,6 @@ swap_close(struct swap *s)
 	if (s->watch >= 0)
 		(void)close(s->watch);
 	io_free(s->redo);
-	pack_sum_free(s->sum);
 	buf_release(&s->set);
 	statedir_close(&s->dir);
 	for (i = 0; i < SWAP_NAMES; i++)
@@ -193,6 +192,7 @@ struct looks {
 	uint64_t all, was;	/* with the times of last change, and without */
 	uint64_t to;		/* of what links lead to, as they are there */
 	uint64_t took;		/* of what was linked or copied, and from what */
+	int dir;
 };
 
 /* What is linked is known by its inode.  What is copied was not changed until then; that
@@ -218,7 +218,7 @@ looks_add(void *arg, const char *path, const char *name, struct err *e)
 	if (model_stat(AT(path), AT_SYMLINK_NOFOLLOW, &st) < 0)
 		return err_sys(e, "'%s'", path);
 	if (l->s != NULL && name[0] != '\0' &&
-	    (new = model_name(l->s->at[NEW], name, e)) == NULL)
+	    (new = alloc_path(l->s->at[NEW], name, e)) == NULL)
 		return -ERR_SYS;
 	linked = new != NULL && fstatat(AT(new), &in, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    in.st_ino == st.st_ino;
@@ -258,7 +258,7 @@ swap_each(const char *path, int (*each)(void *, const char *, const char *,
 	while (r == 0 && (de = readdir(d)) != NULL) {
 		if (swap_dots(de->d_name))
 			continue;
-		p = model_name(path, de->d_name, e);
+		p = alloc_path(path, de->d_name, e);
 		r = p != NULL ? each(arg, p, de->d_name, e) : -ERR_SYS;
 		alloc_free(p);
 	}
@@ -276,7 +276,7 @@ swap_looks(const char *path, const struct swap *s, struct looks *l,
 	*l = (struct looks){ .s = s };
 	if (fstatat(AT(path), &st, 0) < 0)
 		return err_sys(e, "'%s'", path);
-	if (!S_ISDIR(st.st_mode))
+	if (!(l->dir = S_ISDIR(st.st_mode)))
 		return looks_add(l, path, "", e);
 	l->all = l->was = l->took = looks_rights(&st);
 	return swap_each(path, looks_add, l, e);
@@ -441,7 +441,7 @@ swap_link(void *arg, const char *path, const char *name, struct err *e)
 		;
 	if (i < s->m->nfiles)		/* it was copied */
 		return 0;
-	to = model_name(s->at[NEW], name, e);
+	to = alloc_path(s->at[NEW], name, e);
 	r = to != NULL ? swap_both(s, path, name, to, e) : -ERR_SYS;
 	alloc_free(to);
 	return r;
@@ -532,7 +532,7 @@ swap_copies(struct swap *s, const unsigned char *touched, struct err *e)
 		if (!touched[i])
 			continue;
 		f = &s->m->file[i];
-		to = model_name(s->at[NEW], f->name, e);
+		to = alloc_path(s->at[NEW], f->name, e);
 		r = to != NULL ? swap_like(s, f->fd, f->path, f->name, to, &s->fd[i],
 		    e) : -ERR_SYS;
 		alloc_free(to);
@@ -567,26 +567,11 @@ redo_file(struct swap *s, size_t i, struct err *e)
 
 /* redo: for each group of the model its file, how many words change, where it is, how
  * long, and the hash of its bytes afterwards, then each word's number and what it
- * becomes; at last which model it makes, and a checksum of it all.  The words are set
- * again whatever part of them was set before; that the model is still the one that they
- * are for is known by the hashes, which groups that do not change have, too. */
-static int
-redo_sum(struct swap *s, struct err *e)
-{
-	if (s->sum == NULL && (s->sum = pack_sum_new(e)) == NULL)
-		return -ERR_SYS;
-	pack_sum_reset(s->sum);
-	return 0;
-}
-
-static int
-redo_put(struct swap *s, const void *p, size_t n, struct err *e)
-{
-	pack_sum_add(s->sum, p, n);
-	return io_write(s->redo, p, n, e);
-}
-
-/* Who may not write a file is told so now: with the journal there he could not undo
+ * becomes; at last which model it makes.  The words are set again whatever part of them
+ * was set before; that the model is still the one that they are for, and that they are as
+ * they were written, is known by the hashes, which groups that do not change have, too.
+ *
+ * Who may not write a file is told so now: with the journal there he could not undo
  * it. */
 static int
 redo_begin(struct swap *s, const unsigned char *touched, struct err *e)
@@ -597,7 +582,7 @@ redo_begin(struct swap *s, const unsigned char *touched, struct err *e)
 	for (i = 0; i < s->m->nfiles && r == 0; i++)
 		if (touched[i])
 			r = redo_file(s, i, e);
-	return r < 0 ? r : redo_sum(s, e);
+	return r;
 }
 
 static int
@@ -629,24 +614,21 @@ redo_group(struct swap *s, const struct model_span *span,
 	bytes_set64(head + 8, span->at);
 	bytes_set64(head + 16, span->bytes);
 	memcpy(head + 24, after, MODEL_HASH);
-	if ((r = redo_put(s, head, sizeof(head), e)) < 0 || s->set.n == 0)
-		return r;
-	return redo_put(s, s->set.p, s->set.n, e);
+	return (r = io_write(s->redo, head, sizeof(head), e)) < 0 ? r :
+	    io_write(s->redo, s->set.p, s->set.n, e);
 }
 
 /* Whole, with the model that it makes; durable once it has its name. */
 static int
 redo_end(struct swap *s, struct err *e)
 {
-	unsigned char last[SWAP_HEAD + MODEL_HASH] = { 0 };
+	unsigned char last[SWAP_HEAD] = { 0 };
 	int r;
 
 	bytes_set32(last, SWAP_LAST);
 	bytes_set64(last + 8, s->ready.step);
 	memcpy(last + 16, s->ready.hash, MODEL_HASH);
 	bytes_set64(last + 32, SWAP_MAGIC);
-	pack_sum_add(s->sum, last, SWAP_HEAD);
-	pack_sum_get(s->sum, last + SWAP_HEAD);
 	/* the directory that it is in is there after a power cut, too */
 	if ((r = io_write(s->redo, last, sizeof(last), e)) == 0 &&
 	    (r = io_sync_path(s->home, e)) == 0)
@@ -670,15 +652,12 @@ redo_corrupt(const struct io *f, struct err *e)
 }
 
 static int
-redo_get(struct swap *s, struct io *f, void *p, size_t n, struct err *e)
+redo_get(struct io *f, void *p, size_t n, struct err *e)
 {
 	size_t got;
-	int r = io_read(f, p, n, &got, e);
+	const int r = io_read(f, p, n, &got, e);
 
-	if (r < 0 || got < n)
-		return r < 0 ? r : redo_corrupt(f, e);
-	pack_sum_add(s->sum, p, n);
-	return 0;
+	return r < 0 || got == n ? r : redo_corrupt(f, e);
 }
 
 /* A group as it is once its words, which stand in f behind its head, are set; nothing
@@ -698,7 +677,7 @@ redo_set(struct swap *s, struct io *f, int fd, const unsigned char *head,
 		return redo_corrupt(f, e);
 	if ((r = fd_read_all(fd, (off_t)at, p, n, path, e)) < 0 ||
 	    (r = buf_room(&s->set, len, e)) < 0 ||
-	    (r = redo_get(s, f, s->set.p, len, e)) < 0)
+	    (r = redo_get(f, s->set.p, len, e)) < 0)
 		return r;
 	for (set = s->set.p; set < s->set.p + len; set += SWAP_SET) {
 		word = (uint64_t)bytes_le32(set) * SWAP_WORD;
@@ -718,14 +697,13 @@ static int
 redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err *e)
 {
 	const struct model *m = s->m;
-	unsigned char head[SWAP_HEAD], sum[MODEL_HASH], is[MODEL_HASH];
+	unsigned char head[SWAP_HEAD];
 	const uint64_t most = (uint64_t)MODEL_GROUP * 8;
 	uint64_t at, n;
 	uint32_t i;
-	size_t got;
 	int r;
 
-	if ((r = redo_get(s, f, head, SWAP_HEAD, e)) < 0)
+	if ((r = redo_get(f, head, SWAP_HEAD, e)) < 0)
 		return r;
 	i = bytes_le32(head);
 	at = bytes_le64(head + 8);
@@ -742,13 +720,9 @@ redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err 
 		return redo_set(s, f, write ? s->fd[i] : m->file[i].fd, head, p,
 		    write, e);
 	}
-	pack_sum_get(s->sum, is);
-	if ((r = io_read(f, sum, sizeof(sum), &got, e)) < 0)
-		return r;
 	s->ready = (struct swap_mark){ .step = at };
 	memcpy(s->ready.hash, head + 16, MODEL_HASH);
-	return got == sizeof(sum) && bytes_le64(head + 32) == SWAP_MAGIC &&
-	    memcmp(is, sum, sizeof(is)) == 0 ? 1 : redo_corrupt(f, e);
+	return bytes_le64(head + 32) == SWAP_MAGIC ? 1 : redo_corrupt(f, e);
 }
 
 /* Everything in redo: whether the model becomes what it says, or to make it that. */
@@ -758,7 +732,7 @@ redo_apply(struct swap *s, struct io *f, int write, struct err *e)
 	const struct model *m = s->m;
 	unsigned char *p = alloc_raw((size_t)MODEL_GROUP * 8, 1, e);
 	size_t i;
-	int r = p != NULL ? redo_sum(s, e) : -ERR_SYS;
+	int r = p != NULL ? 0 : -ERR_SYS;
 
 	while (r == 0)
 		r = redo_next(s, f, p, write, e);
@@ -895,17 +869,13 @@ swap_changing(const struct swap *s, const char *new, struct err *e)
 	unsigned char is[MODEL_HASH];
 	struct err own = ERR_INIT;
 	struct looks was;
-	struct stat st;
 	int r;
 
-	if (fstatat(AT(new), &st, 0) < 0)
-		return err_sys(e, "'%s'", new);
 	if ((r = swap_looks(new, NULL, &was, e)) < 0)
 		return r;
-	if (S_ISDIR(st.st_mode))	/* the files in it keep their times */
-		return was.all != s->ready.was;
-	if (was.was != s->ready.was)
-		return 1;
+	/* the files in a directory keep their times */
+	if (was.dir || was.was != s->ready.was)
+		return (was.dir ? was.all : was.was) != s->ready.was;
 	if (s->watch >= 0)
 		return read(s->watch, event, sizeof(event)) > 0;
 	r = swap_hash(new, is, &own);

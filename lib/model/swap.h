@@ -30,7 +30,6 @@
 struct cli;
 struct err;
 struct io;
-struct pack_sum;
 
 /* How the next model is made; in this order where nothing else is said. */
 enum swap_way { SWAP_REFLINK, SWAP_PLACE, SWAP_COPY, SWAP_ANY };
@@ -65,7 +64,6 @@ struct swap {
 	int placed;		/* they are exchanged: what came back is not looked at */
 	int watch;		/* says what is written meanwhile, or -1 */
 	struct io *redo;
-	struct pack_sum *sum;
 	struct buf set;		/* words of a group that change */
 };
 #define SWAP_INIT { .dir = STATE_INIT, .watch = -1 }

@@ -2,19 +2,14 @@ load helper
 
 mkmodel() { "$ROOT/tests/mkmodel" "$@"; }
 
-# models: old and new, files; olds and news, directories; patch from one to the other
+# models: old, new and third, files; olds, news and thirds, directories; patch from old to new
 models() {
-	mkmodel old -n 1000
-	mkmodel new -n 1000 -s 1
-	mkmodel olds -n 1000 -f 3 --reverse
-	mkmodel news -n 1000 -f 3 --reverse -s 1
+	local seed=0 m
+	for m in old new third; do
+		mkmodel $m -n 1000 -s $seed
+		mkmodel ${m}s -n 1000 -f 3 --reverse -s $((seed++))
+	done
 	ace-diff -s 7 --base-version 6 old new >step.aceg
-}
-
-# third: another model, in a file and a directory
-third() {
-	mkmodel third -n 1000 -s 2
-	mkmodel thirds -n 1000 -f 3 --reverse -s 2
 }
 
 # ways: those that this file system has
@@ -106,7 +101,6 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 
 @test "what was staged is forgotten for another patch, refused for another model" {
 	models
-	third
 	ace-diff old third >other
 	cp old m
 	exits 0 ace-patch --stage m <other
@@ -208,7 +202,6 @@ changed() {
 
 @test "what comes into a directory at any moment, goes or changes there, is not lost" {
 	models
-	third
 	every=$(thorough && echo 7 || echo 61)
 	for way in "--way copy" "--way copy --stage"; do
 		while read -r change; do
@@ -232,7 +225,6 @@ changed() {
 
 @test "a model that is replaced or written at any moment is not lost" {
 	models
-	third
 	every=$(thorough && echo 1 || echo 29)
 	for way in "--way copy" "--way copy --stage" "--way in-place"; do
 		changed old "$way" 'cp third x; touch -r $m x; mv x $m'
@@ -242,13 +234,12 @@ changed() {
 
 @test "a write just before the exchange, its time set back, is not lost, nor after a kill" {
 	models
-	third
 	local n got write='touch -r $f x; cat $other >$f; touch -r x $f'
 	export f other
 	for from in olds old; do
 		[ $from = old ] && f=m || f=m/model-00002-of-00003.safetensors
 		other=${f/#m/third${from:3}}
-		for ((n = 1; ; n++)); do
+		for n in {1..100}; do
 			rm -rf m m.ace-patch kept
 			cp -r $from m
 			# a file that has another name, too
@@ -354,7 +345,6 @@ changed() {
 
 @test "another model with the same time of last write is not taken for the marked one" {
 	models
-	third
 	touch -d @0 old new third
 	touch -d @0 olds/* thirds/*
 	for to in old olds; do
@@ -388,7 +378,6 @@ changed() {
 
 @test "a patch for another model: status 5, both hashes and the step; nothing is written" {
 	models
-	third
 	ace-diff -s 8 new third >next
 	cp old m
 	stat -c '%i %y' m >seen
@@ -457,37 +446,41 @@ changed() {
 	same old new
 }
 
-# at_each_kill WAY MODEL: killed at every change that it makes, the model is the old
-# or the new one, at once or, in place, once another has come by
+# at_each_kill WAY MODEL PATCH MAKES: killed at every change that it makes, the model is
+# the old or the new one, at once or, in place, once another has come by
 at_each_kill() {
 	local n got
 	for n in $(upto 400); do
 		rm -rf m m.ace-patch
 		cp -r "$2" m
 		got=0
-		killed "$n" ace-patch --way "$1" m <step.aceg 2>err || got=$?
+		killed "$n" ace-patch --way "$1" m <"$3" 2>err || got=$?
 		if [ "$1" != in-place ]; then
-			is m old >/dev/null || is m new || return 1
+			is m old >/dev/null || is m "$4" || return 1
 		fi
 		[ "$got" -eq 137 ] || break
 		# who comes by with what does not fit brings it to an end, too
 		exits 5 ace-patch m <other
-		is m old >/dev/null || is m new || { echo "killed at $n"; return 1; }
-		exits 0 ace-patch --way "$1" m <step.aceg
-		is m new
+		is m old >/dev/null || is m "$4" || { echo "killed at $n"; return 1; }
+		exits 0 ace-patch --way "$1" m <"$3"
+		is m "$4"
 		beside m
 	done
 	[ "$got" -eq 0 ] && [ "$n" -gt 8 ]
 }
 
-@test "killed anywhere: a copy of a file, in place, a directory" {
+@test "killed anywhere: a copy of a file, in place, a directory; several steps at once" {
 	models
-	third
 	mkmodel fourth -n 1000 -s 3
-	ace-diff third fourth >other
-	at_each_kill copy old
-	at_each_kill in-place old
-	at_each_kill copy olds
+	mkmodel fifth -n 1000 -s 4
+	ace-diff fourth fifth >other
+	ace-diff -s 8 new third >next
+	cat step.aceg next >all
+	at_each_kill copy old step.aceg new
+	at_each_kill in-place old step.aceg new
+	at_each_kill copy olds step.aceg new
+	at_each_kill copy olds all third
+	at_each_kill in-place olds all third
 }
 
 @test "killed anywhere while it puts in place what was staged" {
@@ -524,7 +517,6 @@ left() {
 
 @test "a journal that was left is for its model alone, and for all of it" {
 	models
-	third
 	# of one group; of others one bit is another
 	cp old near
 	flip near $(($(wc -c <near) - 1))
@@ -572,7 +564,6 @@ renamed() {
 
 @test "what came in the place of a model that was just committed is not taken for it" {
 	models
-	third
 	renamed old
 	cp third m
 	exits 5 ace-patch m <step.aceg
@@ -624,7 +615,6 @@ renamed() {
 
 @test "a chain of steps; through links, with a slash behind, in /dev/shm" {
 	models
-	third
 	ace-diff new third >next
 	mkdir real
 	cp old real/m
@@ -653,7 +643,6 @@ renamed() {
 
 @test "several patches at once, from a whole model or from the one that is there" {
 	models
-	third
 	ace-diff -s 6 old >whole
 	ace-diff -s 8 new third >next
 	cat whole step.aceg next >all
@@ -691,7 +680,6 @@ renamed() {
 
 @test "several patches staged, and as what changed in a directory" {
 	models
-	third
 	ace-diff -s 8 --base-version 7 new third >next
 	cat step.aceg next >all
 	cp old m
@@ -734,31 +722,6 @@ renamed() {
 	same m new
 }
 
-@test "killed while it makes several steps at once: the old model or the newest" {
-	models
-	third
-	ace-diff -s 8 new third >next
-	cat step.aceg next >all
-	local n got way from
-	for way in copy in-place; do
-		for from in old olds; do
-			for n in $(upto 400); do
-				rm -rf m m.ace-patch
-				cp -r "$from" m
-				got=0
-				killed "$n" ace-patch --way "$way" m <all 2>err || got=$?
-				[ "$way" = in-place ] || is m old >/dev/null || is m third
-				[ "$got" -eq 137 ] || break
-				exits 0 ace-patch --way "$way" m <all
-				is m third
-				beside m
-			done
-			[ "$got" -eq 0 ]
-			[ "$n" -gt 8 ]
-		done
-	done
-}
-
 @test "a patch that changes nothing: another step, and a directory that says so" {
 	models
 	ace-diff -s 8 --base-version 7 new new >same.aceg
@@ -788,7 +751,6 @@ renamed() {
 
 @test "a marker that is gone comes back with the step, by the model's hash" {
 	models
-	third
 	ace-diff -s 8 --base-version 7 new third >next
 	cat step.aceg next >all
 	for m in old new third; do
