@@ -197,7 +197,7 @@ TEST(test_lies)
 	static const char *const spec[] = { "topk:0.7", "topk:0.7:q4",
 	    "topk:0.7:q2", "topk:0.7:mag", "topk:0.1", "topk:0.1:q4",
 	    "topk:0.1:q2", "topk:0.1:mag" };
-	unsigned char p[400], hole[] = { 2, 0x80, 0x3f, 2 };
+	unsigned char p[1024], hole[] = { 2, 0x80, 0x3f, 2 };
 	size_t len, i, j;
 	uint8_t param;
 
