@@ -263,8 +263,11 @@ fd_folder(const char *path, char dir[PATH_MAX])
 int
 fd_sync_name(const char *path, struct err *e)
 {
+	const size_t n = strlen(path);
 	char dir[PATH_MAX];
 
+	if (n > 0 && path[n - 1] == '/')	/* what is in it */
+		return fd_sync_dir(path, path, e);
 	errno = ENAMETOOLONG;
 	return fd_folder(path, dir) ? fd_sync_dir(dir, path, e) :
 	    err_sys(e, "'%s'", path);

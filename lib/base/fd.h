@@ -50,7 +50,7 @@ int fd_input(int fd, const char *name, struct stat *st, struct err *e);
  * fd_sync_dir(dir, within, e): fsync of a directory.  One that may be written but not
  * read has its file system synced, by a name within it.
  * fd_sync_name(path, e): of the directory that holds path, so that a link or a rename
- * is durable.
+ * is durable; where path ends with a slash, of that directory.
  * fd_folder(path, dir): the name of that directory; 0 where it is too long.
  */
 int fd_sync(int fd, const char *name, struct err *e);
