@@ -124,7 +124,7 @@ allot_search(struct allot_work *w)
 	}
 	if (!(hi > 0))
 		return;
-	lo = detmath_log(lo) / ALLOT_LN2 - ALLOT_OCTAVES;
+	lo = detmath_log(lo) / ALLOT_LN2 - (double)ALLOT_OCTAVES;
 	hi = detmath_log(hi) / ALLOT_LN2 + 0.01;	/* all is 0, however it is
 							 * rounded */
 	for (i = 0; i < ALLOT_HALVES; i++) {
