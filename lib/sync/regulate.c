@@ -120,7 +120,7 @@ regulate_rough(const struct regulate_group *g)
 {
 	const double arg = (double)g->plan.arg, n = g->n;
 
-	return REGULATE_ENTRY + n * detmath_log(1 + REGULATE_ABOVE *
+	return (double)REGULATE_ENTRY + n * detmath_log(1 + REGULATE_ABOVE *
 	    (arg > 0 ? fmin(g->seen.sumsq / n / (arg * arg), 1e12) : 1));
 }
 
