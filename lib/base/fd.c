@@ -266,7 +266,7 @@ fd_sync_name(const char *path, struct err *e)
 	const size_t n = strlen(path);
 	char dir[PATH_MAX];
 
-	if (n > 0 && path[n - 1] == '/')	/* what is in it */
+	if (n > 0 && path[n - 1] == '/')	/* the entries of a directory */
 		return fd_sync_dir(path, path, e);
 	errno = ENAMETOOLONG;
 	return fd_folder(path, dir) ? fd_sync_dir(dir, path, e) :

@@ -51,7 +51,8 @@ int fd_input(int fd, const char *name, struct stat *st, struct err *e);
  * read has its file system synced, by a name within it.
  * fd_sync_name(path, e): of the directory that holds path, so that a link or a rename
  * is durable; where path ends with a slash, of that directory.
- * fd_folder(path, dir): the name of that directory; 0 where it is too long.
+ * fd_folder(path, dir): writes the name of the directory that holds path, trailing
+ * slashes ignored.  Returns 0 if it is too long, else 1.
  */
 int fd_sync(int fd, const char *name, struct err *e);
 int fd_sync_dir(const char *dir, const char *within, struct err *e);

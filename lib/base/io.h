@@ -176,10 +176,9 @@ int io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e);
 
 /* ---- small files of ours ---- */
 
-/* io_text(path, s, n, e): reads a file as a string, n - 1 bytes of it at most: 1, or 0
- * when there is none.
- * io_set_text(path, s, sync, e): writes one; a reader finds the new text or the old
- * one. */
+/* io_text(path, s, n, e): reads at most n - 1 bytes of a file as a string.  Returns 1,
+ * or 0 if the file is absent.
+ * io_set_text(path, s, sync, e): replaces the file's text atomically. */
 int io_text(const char *path, char *s, size_t n, struct err *e);
 int io_set_text(const char *path, const char *s, enum io_sync sync,
     struct err *e);

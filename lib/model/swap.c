@@ -846,9 +846,9 @@ swap_hash(const char *path, unsigned char hash[MODEL_HASH], struct err *e)
 	return r;
 }
 
-/* An exchange sets a file's time of last change, so that how the file looks does not tell
- * whether it was written before, and given its time of last write back.  The system tells
- * who asks before (inotify); after a kill, or where it does not, the bytes tell. */
+/* Watch the model until the exchange.  The exchange sets the file's ctime, so ctime cannot
+ * show that the file was written just before and its mtime set back.  inotify can; after a
+ * kill, or without inotify, the file's hash is compared. */
 static void
 swap_watch(struct swap *s)
 {
@@ -860,8 +860,8 @@ swap_watch(struct swap *s)
 	}
 }
 
-/* Whether what was exchanged, and is at new now, was changed since it was looked at: 1,
- * or 0. */
+/* Return 1 if the old model, which the exchange has moved to new, changed after the last
+ * look at it, else 0. */
 static int
 swap_changing(const struct swap *s, const char *new, struct err *e)
 {
@@ -894,7 +894,7 @@ swap_placed(struct swap *s, struct err *e)
 	int changing = 0, r;
 
 	s->placed = 1;
-	/* the old one first: what goes from the new one meanwhile changes its links */
+	/* The old one first: removing a file from the new one changes its link's ctime. */
 	if (there && (changing = swap_changing(s, new, e)) < 0)
 		return changing;
 	if ((r = swap_looks(s->path, NULL, &now, e)) < 0)

@@ -42,7 +42,7 @@ struct swap_mark {
 	uint64_t stamp;		/* the marker's: model_stamp; ready's: how all looks that
 				 * is to be replaced, what is no tensor, too */
 	/* ready's alone: */
-	uint64_t was;		/* what of that the exchange leaves as it is */
+	uint64_t was;		/* the part of stamp that the exchange does not change */
 	uint64_t inode, next;	/* of the next model, by which it is known where it was
 				 * put in place; and how all of it looks */
 	unsigned char from[MODEL_HASH];	/* hash of what is to be replaced */
@@ -62,7 +62,7 @@ struct swap {
 	int *fd;		/* of each file that changes, else -1 */
 	uint64_t took;		/* how what was linked or copied looked then */
 	int placed;		/* they are exchanged: what came back is not looked at */
-	int watch;		/* says what is written meanwhile, or -1 */
+	int watch;		/* inotify descriptor on the model, or -1 */
 	struct io *redo;
 	struct buf set;		/* words of a group that change */
 };
@@ -88,8 +88,8 @@ int swap_begin(struct swap *s, struct model *m,
 int swap_group(struct swap *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new,
     const unsigned char after[MODEL_HASH], struct err *e);
-/* swap_ready(s, from, hash, step, e): it is whole: on disk, but for what is set in place.
- * from, hash: of the model that it was made of, and of itself. */
+/* swap_ready(s, from, hash, step, e): makes the next model durable, except for words to
+ * be set in place.  from: hash of the model that it was made of; hash: its own. */
 int swap_ready(struct swap *s, const unsigned char from[MODEL_HASH],
     const unsigned char hash[MODEL_HASH], uint64_t step, struct err *e);
 /* swap_still(s, e): the model that the next one was made of is as it was then, and so

@@ -199,6 +199,15 @@ TEST(test_place)
 		(void)fclose(f);
 }
 
+/* A directory is synced where a path ends with a slash, and not the one it is in. */
+TEST(test_sync_name)
+{
+	struct err e = ERR_INIT;
+
+	ok(fd_sync_name("absent", &e) == 0, "the folder of a name that is absent");
+	ok(fd_sync_name("absent/", &e) == -ERR_SYS, "a folder that is absent");
+}
+
 int
 main(void)
 {
