@@ -65,9 +65,12 @@ arc_locale(void)
 	return (locale_t)0;
 }
 
+/* libarchive takes a name that it cannot convert for lack of memory, and ends the
+ * process, where it finds ENOMEM in errno from before. */
 static locale_t
 arc_enter(const struct arc *a)
 {
+	errno = 0;
 	return a->utf8 != (locale_t)0 ? uselocale(a->utf8) : (locale_t)0;
 }
 
@@ -409,6 +412,7 @@ arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 		return got;
 	was = arc_enter(a);
 	got = archive_read_next_header2(a->a, ae);
+	errno = 0;
 	path = arc_sound(a, got) ? archive_entry_pathname(ae) : NULL;
 	arc_leave(a, was);
 	memset(en, 0, sizeof(*en));
