@@ -14,7 +14,7 @@
 #include "device/feedback.h"
 #include "device/pending.h"
 #include "device/receipts.h"
-#include "model/books.h"
+#include "model/receivers.h"
 #include "pipe/event.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
@@ -96,11 +96,11 @@ keep(struct ack *x, struct err *e)
 static int
 take_model(struct ack *x, const struct receipt *r, struct err *e)
 {
-	const struct books_line *l = NULL;
-	struct books b = BOOKS_INIT;
-	int k = books_open(&b, x->o->dir, 1, e);
+	const struct receivers_line *l = NULL;
+	struct receivers b = RECEIVERS_INIT;
+	int k = receivers_open(&b, x->o->dir, 1, e);
 
-	if (k == 0 && (k = books_take(&b, r, &l, e)) == 0)
+	if (k == 0 && (k = receivers_take(&b, r, &l, e)) == 0)
 		cli_say(x->o->f->cli, 0, "passed over, of no receiver that "
 		    "anything was sent to (ace-diff --to)");
 	else if (k > 0)
@@ -108,7 +108,7 @@ take_model(struct ack *x, const struct receipt *r, struct err *e)
 		    (unsigned long long)r->version, r->reason,
 		    r->verdict == RECEIPT_INVALID ? ", and refused what came" :
 		    "");
-	books_close(&b);
+	receivers_close(&b);
 	return k < 0 ? k : 0;
 }
 
@@ -267,7 +267,7 @@ run(void *opts, char **path, size_t n, struct err *e)
 		return restart(o, e);
 	if ((r = open_state(&x.state, o, e)) < 0)
 		goto out;
-	x.models = books_there(o->dir);
+	x.models = receivers_there(o->dir);
 	if (!x.models && ((r = statedir_lock_as(&x.state, "ack-lock", e)) < 0 ||
 	    (r = receipts_load(&x.receipts, &x.state, e)) < 0))
 		goto out;

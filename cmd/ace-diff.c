@@ -19,7 +19,7 @@
 #include "codec/codec.h"
 #include "codec/exact.h"
 #include "format/frame.h"
-#include "model/books.h"
+#include "model/receivers.h"
 #include "model/delta.h"
 #include "model/model.h"
 #include "model/parts.h"
@@ -466,7 +466,7 @@ static int
 publish(struct opts *o, char **path, size_t n, struct err *e)
 {
 	struct statedir s = STATE_INIT;
-	struct books b = BOOKS_INIT;
+	struct receivers b = RECEIVERS_INIT;
 	struct store st = STORE_INIT;
 	int r, due = 0;
 
@@ -478,10 +478,10 @@ publish(struct opts *o, char **path, size_t n, struct err *e)
 	    (r = keep(o, &st, path, n, e)) == 0 &&
 	    (r = store_due(&st, &due, e)) == 0 && due && n == 2)
 		r = keep(o, &st, path + 1, 1, e);
-	if (r == 0 && (r = books_open(&b, o->state, 1, e)) == 0 &&
-	    (books_there(o->state) || (r = books_save(&b, e)) == 0))
+	if (r == 0 && (r = receivers_open(&b, o->state, 1, e)) == 0 &&
+	    (receivers_there(o->state) || (r = receivers_save(&b, e)) == 0))
 		r = store_prune(&st, e);
-	books_close(&b);
+	receivers_close(&b);
 	store_close(&st);
 	statedir_close(&s);
 	return r;
@@ -498,7 +498,7 @@ struct sending {
 /* Opens what the receiver needs.  Nothing where it is not known what it has: what is
  * empty asks, and its receipt says. */
 static int
-gather(struct sending *x, struct store *st, const struct books_line *l,
+gather(struct sending *x, struct store *st, const struct receivers_line *l,
     struct err *e)
 {
 	const struct way *to = store_newest(st);
@@ -532,14 +532,14 @@ gather(struct sending *x, struct store *st, const struct books_line *l,
 static int
 prepare(const struct opts *o, struct sending *x, struct store *st, struct err *e)
 {
-	struct books b = BOOKS_INIT;
-	struct books_line *l = NULL;
+	struct receivers b = RECEIVERS_INIT;
+	struct receivers_line *l = NULL;
 	const struct way *to;
 	int r;
 
-	if ((r = books_open(&b, o->state, 1, e)) < 0 ||
+	if ((r = receivers_open(&b, o->state, 1, e)) < 0 ||
 	    (r = store_open(st, o->state, e)) < 0 ||
-	    (l = books_line(&b, o->to, e)) == NULL ||
+	    (l = receivers_line(&b, o->to, e)) == NULL ||
 	    (r = gather(x, st, l, e)) < 0) {
 		r = r < 0 ? r : -e->code;
 		goto out;
@@ -550,14 +550,14 @@ prepare(const struct opts *o, struct sending *x, struct store *st, struct err *e
 		l->sent.step = to->step;
 		l->sent.time = (uint64_t)time(NULL);
 	}
-	if ((r = books_save(&b, e)) == 0 && l->has.time == 0)
+	if ((r = receivers_save(&b, e)) == 0 && l->has.time == 0)
 		cli_say(o->f->cli, 1, "'%s' is asked which model it has", o->to);
 	else if (r == 0)
 		cli_say(o->f->cli, 1, "'%s' gets %zu patches, from step %llu to "
 		    "step %llu", o->to, x->n, (unsigned long long)l->has.step,
 		    (unsigned long long)to->step);
 out:
-	books_close(&b);
+	receivers_close(&b);
 	return r;
 }
 

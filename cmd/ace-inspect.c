@@ -1,7 +1,7 @@
 /*
  * ace-inspect: what is in shard streams, as text, a table or JSON: a listing,
  * statistics, a verdict, a comparison; what is whole in a damaged file, saved; and
- * whether the books of a device and its receiver balance.
+ * whether what a device put in and what its receiver has balance.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct opts {
 	struct filter *f;
 	struct pick pick;
 	int form;		/* index in forms */
-	const char *state, *spool;	/* of books */
+	const char *state, *spool;	/* of audit */
 	const char *other;		/* of diff: the original */
 	/* what is done with a stream; whole: with all files of an operand as
 	 * one */
@@ -342,7 +342,7 @@ recover(void *arg, char **path, size_t n, struct err *e)
 }
 
 static void
-books_json(struct emit *j, const struct conserve *c, int k,
+audit_json(struct emit *j, const struct conserve *c, int k,
     const struct err *e)
 {
 	emit_open(j, NULL, '{');
@@ -364,7 +364,7 @@ books_json(struct emit *j, const struct conserve *c, int k,
 
 /* Nothing lost, nothing twice. */
 static int
-books(void *arg, char **path, size_t n, struct err *e)
+audit(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
 	const struct conserve_in in = { o->state, o->spool, path, n,
@@ -376,10 +376,10 @@ books(void *arg, char **path, size_t n, struct err *e)
 		return k;
 	if (o->state == NULL || o->spool == NULL)
 		return err_set(e, ERR_USAGE, "the state or the spool is "
-		    "missing: books -S DIR --spool DIR FILE...");
+		    "missing: audit -S DIR --spool DIR FILE...");
 	k = conserve_check(&c, &in, e);
 	if (o->p.s.form == SCREEN_JSON) {
-		books_json(&o->p.s.json, &c, k, e);
+		audit_json(&o->p.s.json, &c, k, e);
 	} else if (k == 0 && !o->p.quiet) {
 		(void)printf("%s: %s, %llu inputs up to step %llu, "
 		    "%llu accepted, %llu pending", c.device, c.off == 0 ?
@@ -436,7 +436,7 @@ static const struct opt diff_opt[] = {
 static const struct opt recover_opt[] = {
 	FILTER_OPTS_IN, FILTER_OPTS_OUT, OPT_END
 };
-static const struct opt books_opt[] = {
+static const struct opt audit_opt[] = {
 	{ 'S', "state", "DIR", "the device's state",
 	    OPT_PATH(struct opts, state, OPT_DIR) },
 	{ 0, "spool", "DIR", "the receiver's",
@@ -465,8 +465,8 @@ static const struct cli_command commands[] = {
 	{ "recover", "[-o FILE] [options] [FILE]",
 	    "Writes the whole shards of a damaged FILE as a stream",
 	    recover_opt, recover, 1 },
-	{ "books", "-S DIR --spool DIR [options] [FILE...]",
-	    "Checks that inputs FILE, state and spool balance", books_opt, books, 0 },
+	{ "audit", "-S DIR --spool DIR [options] [FILE...]",
+	    "Checks that inputs FILE, state and spool balance", audit_opt, audit, 0 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };
 

@@ -16,7 +16,7 @@
 #include "base/pool.h"
 #include "format/reader.h"
 #include "format/receipt.h"
-#include "model/books.h"
+#include "model/receivers.h"
 #include "model/delta.h"
 #include "model/model.h"
 #include "model/parts.h"
@@ -642,7 +642,7 @@ answer(struct patch *x, struct writer *w, int r, struct err *e)
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	rc.clock = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	rc.version = x->is_step;
-	books_receipt(&rc, x->o->receiver, x->is);
+	receivers_receipt(&rc, x->o->receiver, x->is);
 	k = writer_receipt(w, &rc, r < 0 ? &own : e);
 	return r < 0 ? r : k;
 }
@@ -679,7 +679,7 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if (o->part != NULL && (o->delta != NULL || o->act == COMMIT))
 		return err_set(e, ERR_USAGE, "--part goes neither with "
 		    "--commit nor with --output, which writes whole tensors");
-	if (o->receiver != NULL && (r = books_name(o->receiver, e)) == 0)
+	if (o->receiver != NULL && (r = receivers_name(o->receiver, e)) == 0)
 		r = filter_out(o->f, &w, e);
 	if (r == 0 && (r = swap_open(&x.swap, path[0], o->f->cli, e)) == 0)
 		r = o->act == COMMIT ? commit(&x, e) :

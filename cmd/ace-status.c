@@ -28,7 +28,7 @@
 #include "device/residual.h"
 #include "format/text.h"
 #include "kern/kern.h"
-#include "model/books.h"
+#include "model/receivers.h"
 #include "model/store.h"
 #include "report/screen.h"
 #include "report/status.h"
@@ -641,13 +641,13 @@ models_say(struct status *x, const struct store *st)
 static int
 status_models(struct status *x, struct err *e)
 {
-	struct books b = BOOKS_INIT;
+	struct receivers b = RECEIVERS_INIT;
 	struct store st = STORE_INIT;
 	struct status_receiver v;
 	int k, wide = 8;
 	size_t i;
 
-	if ((k = books_open(&b, x->dir, 0, e)) == 0 &&
+	if ((k = receivers_open(&b, x->dir, 0, e)) == 0 &&
 	    (k = store_open(&st, x->dir, e)) == 0)
 		models_say(x, &st);
 	for (i = 0; i < b.n && k >= 0; i++)
@@ -663,7 +663,7 @@ status_models(struct status *x, struct err *e)
 		}
 	x->s.label[SCREEN_DEVICE] = NULL;
 	store_close(&st);
-	books_close(&b);
+	receivers_close(&b);
 	return k < 0 ? k : 0;
 }
 
@@ -719,7 +719,7 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 	for (i = 0; i < sizeof(state) / sizeof(state[0]); i++)
 		if (there(dir, state[i], "", 1))
 			x.kind = STATUS_STATE;
-	if (books_there(dir))
+	if (receivers_there(dir))
 		x.kind = STATUS_MODELS;
 	else if (there(dir, ".clients", "", 0) ||	/* ace-recv makes it first, */
 	    there(dir, "limits", "", 1))	/* or ace-cloud this */

@@ -18,7 +18,7 @@ _ace() {
 	ace:1 | ace-advise:1 | ace-archive:1 | ace-cloud:1 | ace-inspect:1) ;;
 	ace-advise:* | ace-archive:*) call+=" $word" ;;
 	ace-cloud:*) case $word in add | remove | relay | serve | watch | example) call+=" $word" ;; esac ;;
-	ace-inspect:*) case $word in list | brief | follow | stats | verify | diff | recover | books) call+=" $word" ;; esac ;;
+	ace-inspect:*) case $word in list | brief | follow | stats | verify | diff | recover | audit) call+=" $word" ;; esac ;;
 	esac
 	case $call:$prev in
 	ace-ack:--omit)
@@ -289,15 +289,15 @@ _ace() {
 		kind='file' ;;
 	ace-inspect\ recover:--max-elements)
 		kind='free' ;;
-	ace-inspect\ books:--sandbox)
+	ace-inspect\ audit:--sandbox)
 		kind='auto require off' ;;
-	ace-inspect\ books:-S | ace-inspect\ books:--state | ace-inspect\ books:--spool)
+	ace-inspect\ audit:-S | ace-inspect\ audit:--state | ace-inspect\ audit:--spool)
 		kind='dir' ;;
-	ace-inspect\ books:--schema)
+	ace-inspect\ audit:--schema)
 		kind='file' ;;
-	ace-inspect\ books:--max-elements)
+	ace-inspect\ audit:--max-elements)
 		kind='free' ;;
-	ace-inspect\ books:--format)
+	ace-inspect\ audit:--format)
 		kind='text json' ;;
 	ace-meter:--sandbox)
 		kind='auto require off' ;;
@@ -464,7 +464,7 @@ _ace() {
 		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --tensor --many --f32 -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
 		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version'
-		[[ $cur = -* || $at != 1 ]] || kind='or list brief follow stats verify diff recover books' ;;
+		[[ $cur = -* || $at != 1 ]] || kind='or list brief follow stats verify diff recover audit' ;;
 	ace-inspect\ list)
 		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ brief)
@@ -479,7 +479,7 @@ _ace() {
 		opts='--tolerance --format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ recover)
 		opts='--max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
-	ace-inspect\ books)
+	ace-inspect\ audit)
 		opts='-S --state --spool --format --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-meter)
 		opts='-S --state -L --bandwidth --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;

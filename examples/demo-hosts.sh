@@ -234,11 +234,11 @@ verdicts() {
 	    "$1/events" | sort -u | wc -l
 }
 
-# books HOST: what it was given is with those above it, or kept
-books() {
+# balance HOST: what it was given is with those above it, or kept
+balance() {
 	[ "$1" != relay ] || relay_inputs
-	ace-inspect books -S "$1/run/state" --spool "${above[$1]}/run/spool" \
-	    "$1"/in/* || die "the books of $1 do not balance"
+	ace-inspect audit -S "$1/run/state" --spool "${above[$1]}/run/spool" \
+	    "$1"/in/* || die "the values of $1 do not balance"
 }
 
 # The relay was given means, of what is in its spool.
@@ -324,8 +324,8 @@ say "done: $(of end 2) rounds"
 for h in edge2 edge3 edge4; do
 	cmp edge1/model $h/model || die 'the models differ'
 done
-say 'all hold the same model; the books:'
+say 'all hold the same model; does every value balance?'
 for h in $edges relay; do
-	books "$h"
+	balance "$h"
 done
 table >report && cat report || status=4 die 'the table cannot be written'

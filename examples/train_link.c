@@ -267,7 +267,7 @@ link_receive(struct link *l, uint64_t round, float *x, struct link_word *word,
 }
 
 int
-link_told(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
+link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
     float *average, struct link_word *word, struct ace_error *e)
 {
 	struct ace_shard other;

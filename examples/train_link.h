@@ -69,7 +69,7 @@ int link_receive(struct link *l, uint64_t round, float *x,
  * of kind history is not for who joins, any other is an average.  *s is what the
  * first says.  1, 0 at the end.
  */
-int link_told(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
+int link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
     float *average, struct link_word *word, struct ace_error *e);
 
 /* Ends our stream, closes descriptor out, and wants the other to have ended

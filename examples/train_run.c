@@ -580,7 +580,7 @@ catch_up(struct run *r, struct ace_error *e)
 	if (r->o->catch_up == NULL || r->round > 0)
 		return 0;
 	(void)kept(r, x);
-	while ((c = link_told(&in, &s, x, KEPT, r->sent, &word, e)) > 0)
+	while ((c = link_feedback(&in, &s, x, KEPT, r->sent, &word, e)) > 0)
 		if (s.kind == ACE_MODEL)
 			kept_says(r, &s);
 		else if (s.kind == ACE_HISTORY)

@@ -36,7 +36,7 @@ enum {
 	"ace-aggregate --spool D --rounds 1 >agg1; "
 
 /* Two models, a patch from one to the other, and what is kept for a receiver that said
- * which it has.  A model's directory and the books say when. */
+ * which it has.  A model's directory and the list of receivers say when. */
 #define MODELS "for i in 0 1; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
 	"mkdir -m 700 D; cp m0 D/m; ace-diff -s 1 --base-version 0 m0 m1 >p; "
 #define ASKED MODELS "ace-diff -S S -s 1 m0 m1; ace-diff -S S --to edge1 | " \
@@ -120,7 +120,7 @@ static const struct fault_case cases[] = {
 	    "ace-archive extract -o D a.zip > out", COMMITS | LIBRARY },
 	{ "inspect", FOLDER, "ace-inspect list dir > out", 0 },
 	{ "verify", FOLDER, "ace-inspect verify dir > out", 0 },
-	{ "conservation", CLOSED, "ace-inspect books -S S --spool D "
+	{ "conservation", CLOSED, "ace-inspect audit -S S --spool D "
 	    "in0 > out", 0 },
 	{ "status", TWICE, "ace-status --format json D > out", CLOCK },
 	{ "sign", MADE KEY, "ace-sign -k key in0 > out", 0 },

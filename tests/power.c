@@ -5,8 +5,8 @@
  * there; with all of it missing; with the names there and the data not, and the
  * other way round.  (So ALICE, Pillai et al., OSDI 2014.)  In each of them
  *
- *   - the books balance, also after what had left the program has arrived
- *   - all is run once more, blindly, and the books balance
+ *   - the values balance, also after what had left the program has arrived
+ *   - all is run once more, blindly, and the values balance
  *
  * And again where the program was killed before, at each of its changes: what
  * it left, durable or not, is what the next one finds and builds on; then the
@@ -28,7 +28,7 @@ struct scene {
 	const char *again;	/* everything, blindly */
 	const char *before;	/* what is killed before, NULL: the command */
 	const char *ready;	/* what must be there for the command to end */
-	enum { ALWAYS, AT_END, NEVER } books;	/* when do they balance? */
+	enum { ALWAYS, AT_END, NEVER } balance;	/* when do they balance? */
 };
 
 #define MADE "mkshards -s 0 -k ramp >in0; mkshards -s 1 -k ramp >in1; "
@@ -205,10 +205,10 @@ static const struct scene scenes[] = {
 	    "ace-recv --spool D --publish sum", PUBLISHED, ALWAYS }
 };
 
-/* The books of what is in crash.  Before anything has left nothing need be there
+/* The balance of what is in crash.  Before anything has left nothing need be there
  * yet. */
 static const char *
-books(const struct scene *s, const char *when, int left)
+balance(const struct scene *s, const char *when, int left)
 {
 	static char text[700];
 	struct err e = ERR_INIT;
@@ -218,7 +218,7 @@ books(const struct scene *s, const char *when, int left)
 	struct conserve c;
 	struct stat st;
 
-	if (s->books == NEVER || (s->books == AT_END && strcmp(when, AGAIN_DONE) != 0))
+	if (s->balance == NEVER || (s->balance == AT_END && strcmp(when, AGAIN_DONE) != 0))
 		return NULL;
 	if (stat("crash/S/residual", &st) < 0 || stat("crash/D", &st) < 0) {
 		(void)snprintf(text, sizeof(text), "%s: the state or the spool "
@@ -251,17 +251,17 @@ does(const char *command)
 static const char *
 look(const struct scene *s, int left)
 {
-	const char *wrong = books(s, "at once", 0);
+	const char *wrong = balance(s, "at once", 0);
 
 	if (wrong == NULL && left) {
 		if (!does(s->arrives))
 			wrong = "what had left cannot arrive";
 		else
-			wrong = books(s, "after what had left arrived", 1);
+			wrong = balance(s, "after what had left arrived", 1);
 	}
 	if (wrong == NULL && !does(s->again))
 		wrong = "cannot be run again";
-	return wrong != NULL ? wrong : books(s, AGAIN_DONE, 1);
+	return wrong != NULL ? wrong : balance(s, AGAIN_DONE, 1);
 }
 
 static unsigned long bad;

@@ -4,7 +4,7 @@
  * random places, at system calls and by the clock.  After every kill, and after
  * everything was run once more, blindly:
  *
- *   - the books of every device balance to the bit (report/conserve.h)
+ *   - the values of every device balance to the bit (report/conserve.h)
  *   - every aggregate is the sum of the shards in its manifest, each once, and
  *     what was accepted for a step that was passed over is in a later one
  *   - nobody hangs
@@ -256,7 +256,7 @@ try(int with_kills)
 	for (d = 0; d < DEVICES; d++)
 		if (w.d[d].todo && proc_good(w.d[d].line))
 			w.d[d].todo = 0;
-	check_books();
+	check_balance();
 	for (i = 0; i < nproc && with_kills == 0; i++)
 		if (!procs[i].killed && proc_status(i) != 0) {
 			(void)printf("# it ended with %d\n", proc_status(i));
@@ -398,7 +398,7 @@ main(int argc, char **argv)
 			    (unsigned long long)kills);
 	}
 	(void)printf("ok 1 - %llu kills (%llu at system calls), %llu pipelines in "
-	    "%llu rounds: %llu books balance to the bit, %llu sums are those of "
+	    "%llu rounds: %llu states balance to the bit, %llu sums are those of "
 	    "their manifests, %llu shards of steps passed over are in later ones, "
 	    "nobody hung\n1..1\n",
 	    (unsigned long long)kills, (unsigned long long)in_calls,

@@ -305,7 +305,7 @@ strays(void)
 /* ---- is all well? ---- */
 
 static void
-check_books(void)
+check_balance(void)
 {
 	char state[PATH_MAX + 16], spool[PATH_MAX + 16];
 	char path[STEPS + BURST][PATH_MAX + 64], *list[STEPS + BURST];
@@ -329,9 +329,9 @@ check_books(void)
 		}
 		in.n = step + 1;
 		r = conserve_check(&c, &in, &e);
-		must(r, &e, "the books of a device");
+		must(r, &e, "the balance of a device");
 		if (c.off != 0)
-			fail("the books of a device", "not exact");
+			fail("the balance of a device", "not exact");
 		checks++;
 	}
 }

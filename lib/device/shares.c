@@ -12,7 +12,7 @@
 /* A memory's rows, of a number for each group. */
 enum { CODEC, PARAM, KNOB, BYTES, ROWS };
 static const char *const shares_row[ROWS] = {
-	"codec", "param", "knob", "bytes"
+	"codec", "param", "rate", "bytes"
 };
 
 /* What a step says of the next one, at most: bytes by a factor of so much. */

@@ -9,7 +9,7 @@
  *
  *   bytes = len (k / k')^e        e: regulate_steep of sync/regulate.h
  *
- * where a group was coded by a knob k and its plan then said k' (coarser the
+ * where a group was coded by a rate k and its plan then said k' (coarser the
  * larger), len being the bytes it took.  So shares follow the plan, a step late,
  * and what is wrong with them costs quality and never the budget.
  *

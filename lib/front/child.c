@@ -295,17 +295,17 @@ child_lines(struct children *c, const struct child_ear *ear)
 {
 	char *end, *p = c->line;
 
-	c->line[c->told] = '\0';
+	c->line[c->held] = '\0';
 	while ((end = strchr(p, '\n')) != NULL) {
 		*end = '\0';
 		ear->line(ear->arg, p);
 		p = end + 1;
 	}
-	c->told -= (size_t)(p - c->line);
-	memmove(c->line, p, c->told);
-	if (c->told == sizeof(c->line) - 1) {	/* no line is so long */
+	c->held -= (size_t)(p - c->line);
+	memmove(c->line, p, c->held);
+	if (c->held == sizeof(c->line) - 1) {	/* no line is so long */
 		ear->line(ear->arg, c->line);
-		c->told = 0;
+		c->held = 0;
 	}
 }
 
@@ -318,14 +318,14 @@ child_hear(struct children *c, const struct child_ear *ear, int ms)
 
 	if (poll(&p, 1, ms) <= 0)
 		return;
-	n = read(c->hear, c->line + c->told, sizeof(c->line) - 1 - c->told);
+	n = read(c->hear, c->line + c->held, sizeof(c->line) - 1 - c->held);
 	if (n <= 0) {
 		if (n == 0 || errno != EINTR)
 			p.fd = c->hear = -1;
 		return;
 	}
 	/* a NUL in it ends no line */
-	for (char *z = c->line + c->told; n > 0; n--, z++, c->told++)
+	for (char *z = c->line + c->held; n > 0; n--, z++, c->held++)
 		if (*z == '\0')
 			*z = ' ';
 	child_lines(c, ear);
@@ -356,13 +356,13 @@ child_watch(struct children *c, const struct child_ear *ear)
 	}
 	/* what they said last */
 	while (c->hear >= 0) {
-		const size_t had = c->told;
+		const size_t had = c->held;
 		struct pollfd p = { .fd = c->hear, .events = POLLIN };
 
 		if (poll(&p, 1, 100) <= 0)
 			break;
 		child_hear(c, ear, 0);
-		if (c->hear >= 0 && c->told == had && p.revents == POLLHUP)
+		if (c->hear >= 0 && c->held == had && p.revents == POLLHUP)
 			break;
 	}
 	(void)close(hear);
@@ -378,7 +378,7 @@ child_run(struct children *c, const struct child_ear *ear, struct err *e)
 
 	c->first = -1;
 	c->group = 0;
-	c->told = 0;
+	c->held = 0;
 	(void)sigemptyset(&act.sa_mask);
 	for (i = 0; i < 4; i++) {
 		if (ends[i] == SIGCHLD)

@@ -32,7 +32,7 @@ struct children {
 	int first;		/* set: the one that failed first; -1: none */
 	pid_t group;
 	int hear;		/* where their standard errors end */
-	size_t told;		/* of `line', bytes that wait for their end */
+	size_t held;		/* of `line', bytes that wait for their end */
 	char line[4096];
 };
 

@@ -54,7 +54,7 @@ struct aggregate {
 	unsigned char *sent;	/* of each group: did anybody (not) send it? */
 	uint32_t differs;	/* the last tensor of this step that is not the same
 				 * in all contributions and has no mean, plus one */
-	int told;		/* one of them, of any step */
+	int said;		/* one of them, of any step */
 	struct buf body;	/* of a group that is mostly zeros */
 	uint64_t step;		/* of a spool, at hand */
 	size_t surplus;		/* contributions, the last ones, that cannot be open
@@ -150,7 +150,7 @@ aggregate_tell_differs(struct aggregate *x, uint32_t g, size_t i)
 	schema_span(sc, g, &span);
 	if (x->differs == span.tensor + 1)
 		return;
-	cli_say(x->o->f->cli, x->told, "step %llu: tensor '%s' is %s, which "
+	cli_say(x->o->f->cli, x->said, "step %llu: tensor '%s' is %s, which "
 	    "has no mean, and differs in the contribution of '%s': the first "
 	    "one's values are kept",
 	    (unsigned long long)gather_shard(x->g, i)->step,
@@ -158,7 +158,7 @@ aggregate_tell_differs(struct aggregate *x, uint32_t g, size_t i)
 	    schema_dtype_name(sc->t[span.tensor].dtype),
 	    shard_device(gather_shard(x->g, i)));
 	x->differs = span.tensor + 1;
-	x->told = 1;
+	x->said = 1;
 }
 
 /* Values that mean only themselves are not summed: those of the first contribution
@@ -659,7 +659,7 @@ aggregate_try(struct aggregate *x, char **paths, size_t n,
 /* Sets aside the shard that caused the failure, or lets all shards wait when no
  * single one is to blame, and reports it. */
 static int
-aggregate_aside(struct aggregate *x, struct rounds *steps,
+aggregate_exclude(struct aggregate *x, struct rounds *steps,
     size_t at, size_t count, int waits, const char *why, char ***paths, size_t *n,
     struct err *e)
 {
@@ -667,7 +667,7 @@ aggregate_aside(struct aggregate *x, struct rounds *steps,
 
 	cli_say(x->o->f->cli, 0, "%zu of %zu shards of a step %s: %s", count, *n,
 	    waits ? "wait for the next average" : "are deferred", why);
-	if ((r = rounds_aside(steps, at, count, waits, why, paths, n, e)) == 0 &&
+	if ((r = rounds_exclude(steps, at, count, waits, why, paths, n, e)) == 0 &&
 	    *n == 0)
 		cli_say(x->o->f->cli, 0, "no aggregate of this step: too few "
 		    "shards are left");
@@ -694,7 +694,7 @@ aggregate_round(struct aggregate *x, struct rounds *steps,
 		count = blame != 0 ? 1 : n;
 		if (x->surplus != 0)
 			at = n - (count = x->surplus);
-		r = aggregate_aside(x, steps, at, count, blame == 0 &&
+		r = aggregate_exclude(x, steps, at, count, blame == 0 &&
 		    r == -ERR_REFUSED && !x->c.step.none, ERR_MSG(&bad), &paths, &n, e);
 		err_clear(&bad);
 	}

@@ -83,7 +83,7 @@ contrib_at_once(const struct contrib_opts *o)
 /* The weight of shard s by what the shard says of itself and the option that
  * tells which of its numbers to use. */
 static double
-contrib_told(const struct contrib *c, const struct shard *s)
+contrib_weight_of(const struct contrib *c, const struct shard *s)
 {
 	switch (c->o->by) {
 	case CONTRIB_SAMPLES:
@@ -111,7 +111,7 @@ contrib_share(const struct contrib *c, size_t i)
 double
 contrib_weight(const struct contrib *c, size_t i)
 {
-	return contrib_told(c, gather_shard(c->g, i)) *
+	return contrib_weight_of(c, gather_shard(c->g, i)) *
 	    contrib_share(c, i);
 }
 
@@ -356,7 +356,7 @@ contrib_weights(struct contrib *c, struct err *e)
 		if (c->o->age > 0)
 			age = (double)(newest - s->base_version) / c->o->age;
 		c->late[i] = interval_weight(1, age, 1, c->o->rho, drift);
-		c->step.one[i].weight = contrib_told(c, s) * c->late[i];
+		c->step.one[i].weight = contrib_weight_of(c, s) * c->late[i];
 	}
 	return r;
 }

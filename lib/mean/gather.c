@@ -428,7 +428,7 @@ gather_head(struct gather *g, const struct reader *r, struct err *e)
 
 /* Copy the shard of the last contribution, at which r stands. */
 static int
-gather_aside(struct gather *g, struct reader *r, struct err *e)
+gather_defer(struct gather *g, struct reader *r, struct err *e)
 {
 	struct gather_in *in = &g->in[g->n - 1];
 	struct writer *w;
@@ -469,7 +469,7 @@ gather_collect(struct gather *g, struct err *e)
 		g->ahead = 0;
 		if ((k = gather_grow(g, &in, e)) < 0 ||
 		    (k = gather_head(g, r, e)) < 0 ||
-		    (k = gather_aside(g, r, e)) < 0)
+		    (k = gather_defer(g, r, e)) < 0)
 			return k;
 		if (g->n == g->expect)
 			return 1;
@@ -504,7 +504,7 @@ gather_next(struct gather *g, struct gather_in *in, size_t i, struct err *e)
 	if (k <= 0 || (k = gather_head(g, in->r, e)) < 0)
 		return k;
 	if (in->stays && (g->how & GATHER_TWICE) != 0) {
-		if ((k = gather_aside(g, in->r, e)) < 0)
+		if ((k = gather_defer(g, in->r, e)) < 0)
 			return k;
 		in->stays = 0;
 		in->r = NULL;

@@ -5,7 +5,7 @@
  * and a file is there as a whole or not.  The newest model is what the last one makes.
  *
  * Another process removes what is over the limits, so who reads opens all that it is
- * going to read under the lock of the books.
+ * going to read under the lock of the list of receivers.
  */
 #ifndef ACE_STORE_H
 #define ACE_STORE_H

@@ -507,7 +507,7 @@ status_release(struct status_run *s)
 
 int
 status_receiver(struct status_receiver *v, struct store *st,
-    const struct books_line *l, double now, struct err *e)
+    const struct receivers_line *l, double now, struct err *e)
 {
 	const struct way *to = store_newest(st),
 	    *at = store_known(st, l->has.hash);

@@ -2,7 +2,7 @@
  * What a spool says of a run, for ace-status: who has sent which step, what the
  * aggregator waits for, what was decided, and the bytes on disk.  The spool may
  * be written meanwhile; what appears or goes during the look is seen or not.  And
- * what the books of ace-diff say of a receiver of models.
+ * what the list of ace-diff says of a receiver of models.
  */
 #ifndef ACE_STATUS_H
 #define ACE_STATUS_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "format/receipt.h"
-#include "model/books.h"
+#include "model/receivers.h"
 #include "model/store.h"
 #include "spool/inbox.h"
 
@@ -89,7 +89,7 @@ enum { STATUS_HAS = 1, STATUS_FAR = 2, STATUS_WAY = 4 };
 /* status_receiver(v, st, l, now, e): what is known of it, of which STATUS_... says
  * how much there is. */
 int status_receiver(struct status_receiver *v, struct store *st,
-    const struct books_line *l, double now, struct err *e);
+    const struct receivers_line *l, double now, struct err *e);
 
 /* status_disk(dir): bytes on disk of the files in a directory and in
  * those below it; what is gone counts nothing. */

@@ -525,14 +525,14 @@ static int
 decide_stranger(const struct decide_shard *x, struct err *e)
 {
 	const char *device = inbox_device_of(x->sh);
-	char *told = inbox_of(x->s, x->run, NULL, device, INBOX_TOLD, e);
+	char *known = inbox_of(x->s, x->run, NULL, device, INBOX_KNOWN, e);
 	char *open = inbox_of(x->s, x->run, NULL, device, "open", e);
 	uint64_t from = 0;
-	int k = told != NULL && open != NULL ? 0 : -ERR_SYS;
+	int k = known != NULL && open != NULL ? 0 : -ERR_SYS;
 
 	if (k == 0 && x->sh->step < x->d.closed &&
 	    x->d.closed - x->sh->step >= 2 &&
-	    (k = ledger_number(told, &from, e)) >= 0 &&
+	    (k = ledger_number(known, &from, e)) >= 0 &&
 	    (k == 0 || x->sh->step < from) && faccessat(AT(open), F_OK, 0) < 0) {
 		x->r->verdict = RECEIPT_INVALID;
 		(void)snprintf(x->r->reason, sizeof(x->r->reason), "this device is "
@@ -540,7 +540,7 @@ decide_stranger(const struct decide_shard *x, struct err *e)
 		    "the others know (ace-recv(1), Joining and leaving)",
 		    (unsigned long long)x->d.closed + 1);
 	}
-	alloc_free(told);
+	alloc_free(known);
 	alloc_free(open);
 	return k < 0 ? k : 0;
 }

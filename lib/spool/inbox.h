@@ -17,7 +17,7 @@
  *   DIR/RUN/devices                  who is waited for, see spool/roster.h
  *   DIR/RUN/model.aceg               for devices that join, see spool/join.h
  *   DIR/RUN/device/DEVICE.incarnation  the newest incarnation of a device seen
- *   DIR/RUN/device/DEVICE.told       see spool/join.h
+ *   DIR/RUN/device/DEVICE.known      see spool/join.h
  *   DIR/RUN/device/DEVICE.open       see spool/decide.h
  *   DIR/RUN/device/DEVICE.given      see spool/admit.h
  *   DIR/RUN/device/DEVICE.history/   see spool/mirror.h
@@ -90,7 +90,7 @@ char *inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
  * "" being one without a name: DIR/RUN/STEP/DEVICE.end, allocated; step NULL:
  * DIR/RUN/device/DEVICE.end. */
 void inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE]);
-#define INBOX_TOLD "told"	/* an end, of spool/join.h */
+#define INBOX_KNOWN "known"	/* an end, of spool/join.h */
 char *inbox_of(const struct inbox *s, const char *run, const uint64_t *step,
     const char *device, const char *end, struct err *e);
 /* inbox_device(file, out, id): the other way round, from the name of a file to

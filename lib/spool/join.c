@@ -19,10 +19,10 @@
 #define JOIN_MODEL "model.aceg"
 
 int
-join_told(const struct inbox *s, const char *run, const char *device,
+join_known(const struct inbox *s, const char *run, const char *device,
     uint64_t step, struct err *e)
 {
-	char *path = inbox_of(s, run, NULL, device, INBOX_TOLD, e);
+	char *path = inbox_of(s, run, NULL, device, INBOX_KNOWN, e);
 	uint64_t before = 0;
 	int k = path == NULL ? -ERR_SYS : inbox_begin(s, run, NULL, e);
 
@@ -126,7 +126,7 @@ join_send(const struct inbox *s, const char *run, const char *device,
 	if (k >= 0 && n != 0)
 		join_missing(s, run, &now, first, n);
 	if (k >= 0)		/* whoever it was that let it in */
-		k = join_told(s, run, device, 0, e);
+		k = join_known(s, run, device, 0, e);
 	steps_release(&now);
 	return k < 0 ? k : 0;
 }

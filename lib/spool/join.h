@@ -38,11 +38,11 @@ int join_next(const struct inbox *s, const struct join_asked *q,
 /* join_tell(q, w, e): the end of the answer, a model without values whose step
  * is q->step, the one to begin with. */
 int join_tell(const struct join_asked *q, struct writer *w, struct err *e);
-/* join_told(s, run, device, step, e): writes down that the device knows what the
+/* join_known(s, run, device, step, e): writes down that the device knows what the
  * others do from this step on.  It may be slow with its first shard, and have asked
  * before the run had any.  Where it was told before that stays: it may have a shard
  * of then that is not there yet, which was computed at the others' model. */
-int join_told(const struct inbox *s, const char *run, const char *device,
+int join_known(const struct inbox *s, const char *run, const char *device,
     uint64_t step, struct err *e);
 /* join_model(s, run, in, e): `in' stands at a shard of kind model: this shard
  * and all that follow become DIR/RUN/model.aceg.  run: of a shard that does not say

@@ -513,7 +513,7 @@ receive_teach(struct receive_answers *o, const struct receive_said *a,
 		return k;
 	q.step = next > q.step ? next : q.step;
 	if ((k = receive_keeps(o->inbox, a->run, e)) > 0)
-		k = join_told(o->inbox, a->run, a->device, q.step, e);
+		k = join_known(o->inbox, a->run, a->device, q.step, e);
 	if (k < 0)
 		return k;
 	receive_within(o->patience);

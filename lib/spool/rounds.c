@@ -481,7 +481,7 @@ rounds_refuse(struct rounds *r, size_t i, size_t count,
 }
 
 int
-rounds_aside(struct rounds *r, size_t i, size_t count, int waits,
+rounds_exclude(struct rounds *r, size_t i, size_t count, int waits,
     const char *why, char ***paths, size_t *n, struct err *e)
 {
 	const size_t quorum = r->o->quorum;

@@ -57,12 +57,12 @@ char *rounds_file(const struct rounds *r, const char *name, struct err *e);
  * and not done comes again, the same.  wait_orphan's error when nobody reads o->out. */
 int rounds_next(struct rounds *r, uint64_t *step, char ***paths, size_t *n,
     struct err *e);
-/* rounds_aside(r, i, count, waits, why, paths, n, e): take `count' of these shards
+/* rounds_exclude(r, i, count, waits, why, paths, n, e): take `count' of these shards
  * from the i-th on out of the step's average, in its manifest, which is on disk when
  * this returns.  waits 1: they are counted in the next average; 0: they are of no
  * use.  *paths are what is left; none where these are fewer than a quorum, and they
  * wait, too. */
-int rounds_aside(struct rounds *r, size_t i, size_t count, int waits,
+int rounds_exclude(struct rounds *r, size_t i, size_t count, int waits,
     const char *why, char ***paths, size_t *n, struct err *e);
 /* rounds_done(r, e): the step's aggregate was written (or there is none, since
  * no shard was left).  With `published' it waits until it is in the spool.  Then it

@@ -301,7 +301,7 @@ coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 /* ---- coded early ---- */
 
 /* Waits for the batch that is being coded.  What it took, beside what it took in the
- * shard before, says how far the knobs of the next one are to be turned; the past
+ * shard before, says how far the rates of the next one are to be turned; the past
  * counts half as much with each batch.  All of it depends on the values alone. */
 static int
 coding_wait(struct coding *q, struct err *e)
@@ -353,7 +353,7 @@ coding_settled(struct coding *q, struct err *e)
 	return r < 0 ? r : coding_wait(q, e);
 }
 
-/* The last group that waits is coded by the knob that it had in the shard before,
+/* The last group that waits is coded by the rate that it had in the shard before,
  * where it had one. */
 static int
 coding_early(struct coding *q, struct err *e)
@@ -557,7 +557,7 @@ coding_yields(const struct coding *q, size_t i)
 	    !schema_exact_group(q->schema, q->g[i].group);
 }
 
-/* The plan's codecs without a knob whose sizes are fixed. */
+/* The plan's codecs without a rate whose sizes are fixed. */
 static size_t
 coding_ways(const struct coding *q, struct codec_plan way[CODING_WAYS])
 {

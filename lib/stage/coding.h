@@ -14,7 +14,7 @@
  *   then for each: coding_get, coding_code
  *
  * What a budget buys hardly changes from step to step.  So a group that was coded
- * in the state's last shard is coded by that knob as soon as it waits, beside the
+ * in the state's last shard is coded by that rate as soon as it waits, beside the
  * reading of the next ones, and coding_fit codes as many again as it takes.
  */
 #ifndef ACE_CODING_H
@@ -78,7 +78,7 @@ struct coding {
 		const uint32_t *which;
 	} turned;			/* what the first one is coded by */
 	double now, last, values_last;	/* bytes of those coded early, as by the
-					 * knobs of the shard before; in it */
+					 * rates of the shard before; in it */
 	uint64_t base;			/* bytes before the first record */
 	uint64_t open;			/* values that may come still */
 };

@@ -1,9 +1,9 @@
 /*
  * What ace-compress does: codes every group as the plan says.  If the plan has
- * a budget it turns the codecs' knobs until the coded shard takes it.  With a
+ * a budget it turns the codecs' rates until the coded shard takes it.  With a
  * state it keeps what was lost (error feedback) and the coded shard itself, in
  * one commit, before the end of the shard is written; of the rest only segments whose
- * plan is known, or foretold (device/shares.h), are written before it:
+ * plan is known, or estimated (device/shares.h), are written before it:
  *
  *   acc = e + g        C = code(acc)        e' = acc - dec(C)
  *

@@ -41,7 +41,7 @@ struct stage_expand {
 	struct statedir state;
 	struct residual res;
 	struct feedback_cache *cache;	/* NULL: none */
-	struct statedir told;		/* of --feedback */
+	struct statedir back;		/* of --feedback */
 	float *worth;			/* f32[2 groups]: energy, doubt */
 	size_t worth_cap;
 	int absurd;			/* a value is not finite: nothing is told */
@@ -149,7 +149,7 @@ stage_expand_tell(struct stage_expand *x, struct err *e)
 	if ((r = text_set(&h.kv, MEMORY_MODEL, id, e)) == 0 &&
 	    (r = memory_put(&h, MEMORY_ENERGY, x->worth, n, e)) == 0 &&
 	    (r = memory_put(&h, MEMORY_DOUBT, x->worth + n, n, e)) == 0)
-		r = memory_save(&h, &x->told, MEMORY_FEEDBACK, x->sh.shard, e);
+		r = memory_save(&h, &x->back, MEMORY_FEEDBACK, x->sh.shard, e);
 	memory_release(&h);
 	return r;
 }
@@ -360,7 +360,7 @@ stage_expand_free(struct stage *st)
 	shard_release(&x->made);
 	feedback_cache_free(x->cache);
 	statedir_close(&x->state);
-	statedir_close(&x->told);
+	statedir_close(&x->back);
 	alloc_free(x->worth);
 	alloc_free(x->x);
 }
@@ -377,7 +377,7 @@ stage_expand_make(struct stage *s, void *opts, const struct filter *f,
 	x->o = o;
 	x->first = 1;
 	shard_init(&x->made);
-	x->state = x->told = (struct statedir)STATE_INIT;
+	x->state = x->back = (struct statedir)STATE_INIT;
 	if ((x->kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
 	if ((r = pool_new(&x->pool, f->threads, e)) < 0)
@@ -390,7 +390,7 @@ stage_expand_make(struct stage *s, void *opts, const struct filter *f,
 	if (r == 0 && o->dir != NULL)
 		r = statedir_open(&x->state, o->dir, e);
 	if (r == 0 && o->feedback != NULL)
-		r = statedir_open(&x->told, o->feedback, e);
+		r = statedir_open(&x->back, o->feedback, e);
 	return r;
 }
 

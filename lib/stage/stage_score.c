@@ -96,8 +96,8 @@ struct stage_score {
 	char lesson[56];		/* that key; "": none */
 	float *x;			/* one group */
 	size_t cap;
-	struct stat told;		/* the file last read; 0 if none was */
-	int untold;			/* it was said that there is none */
+	struct stat read;		/* the file last read; 0 if none was */
+	int missed;			/* it was said that there is none */
 	struct stat_group *stat;	/* of one DATA frame's groups */
 	size_t stat_cap;
 	struct buf note;
@@ -327,17 +327,17 @@ stage_score_take(struct stage_score *x, const char *name, struct err *e)
 
 /* A trainer that writes it elsewhere, or not at all, would not be noticed. */
 static void
-stage_score_untold(struct stage_score *x, const char *name)
+stage_score_missing(struct stage_score *x, const char *name)
 {
-	if (!x->untold && x->told.st_ino == 0)
+	if (!x->missed && x->read.st_ino == 0)
 		cli_say(x->o->f->cli, 0, "no '%s' yet: until then all groups "
 		    "weigh the same", name);
-	x->untold = 1;
+	x->missed = 1;
 }
 
 /* Before a shard: the newest sensitivity, if there is one yet. */
 static int
-stage_score_told(struct stage_score *x, struct err *e)
+stage_score_reload(struct stage_score *x, struct err *e)
 {
 	struct stat st;
 	char *name;
@@ -349,18 +349,18 @@ stage_score_told(struct stage_score *x, struct err *e)
 		return -ERR_SYS;
 	if (fstatat(AT(name), &st, 0) < 0) {
 		if (errno == ENOENT)
-			stage_score_untold(x, name);
+			stage_score_missing(x, name);
 		else
 			r = err_set(e, ERR_SYS, "cannot look at '%s': %s",
 			    name, strerror(errno));
 	} else if (!S_ISREG(st.st_mode))
 		r = err_set(e, ERR_DATA, "unsupported: '%s' is not a "
 		    "regular file", name);
-	else if (!stage_score_known(&st, &x->told)) {
+	else if (!stage_score_known(&st, &x->read)) {
 		/* the next one may get this one's inode, but not its time */
 		(void)clock_settle(st.st_ctim);
 		if ((r = stage_score_take(x, name, e)) == 0)
-			x->told = st;
+			x->read = st;
 	}
 	alloc_free(name);
 	return r;
@@ -402,7 +402,7 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 		return 0;
 	score_free(x->score);
 	x->score = NULL;
-	memset(&x->told, 0, sizeof(x->told));
+	memset(&x->read, 0, sizeof(x->read));
 	x->lesson[0] = '\0';
 	memcpy(x->model, sc->id, 16);
 	if ((p = alloc_get(sc->ngroups, sizeof(*p), e)) == NULL)
@@ -542,7 +542,7 @@ stage_score_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 
 	x->sh = *sh;
 	if ((r = stage_score_begin_model(x, e)) < 0 ||
-	    (r = stage_score_told(x, e)) < 0 ||
+	    (r = stage_score_reload(x, e)) < 0 ||
 	    (r = stage_score_learn(x, e)) < 0)
 		return r;
 	x->scale = x->score->all.shards >= 1 || !score_learns(x->o->form);

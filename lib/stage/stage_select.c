@@ -452,7 +452,7 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 
 /* ---- a list of codecs without a free step: the knapsack ---- */
 
-/* The bytes of group g's body: exact where the codec's size is fixed, foretold,
+/* The bytes of group g's body: exact where the codec's size is fixed, estimated,
  * or the most there can be; and the error, < 0 where it is not known. */
 static size_t
 stage_select_body(const struct stage_select *x, uint32_t g,

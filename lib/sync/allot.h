@@ -4,7 +4,7 @@
  *
  * At the optimum all groups coded with ECQ, or all with TCQ (codec_shared), share
  * one step, divided by the root of their weight (reverse water-filling; Cover and
- * Thomas, section 10.3).  It is found by bisection on foretold bytes; ace-compress
+ * Thomas, section 10.3).  It is found by bisection on estimated bytes; ace-compress
  * then corrects it by what coding really takes (sync/regulate.h).  The price of a byte is the error
  * that one byte more would take away at that step:
  *
@@ -51,7 +51,7 @@ struct allot {
 	struct codec_plan *plan;	/* [n], the caller's */
 	double step;			/* of a group of weight 1 */
 	double price;			/* weighted squared error for a byte */
-	double bytes, dist;		/* foretold: size, weighted error */
+	double bytes, dist;		/* estimated: size, weighted error */
 	double energy;			/* weighted, of all values */
 	size_t sent;			/* groups */
 	int floor;			/* 1: norms and biases stay dense */

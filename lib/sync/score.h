@@ -15,7 +15,7 @@
  *
  * The paper gives the two branches, with z1 and z2, and their sum; the
  * constants and the learning rule are ours, and so is z3: of a group whose
- * energy jumps, the mean of the logarithm foretells more than the logarithm of
+ * energy jumps, the mean of the logarithm predicts more than the logarithm of
  * the mean, and more than the last norm.  SCORE_LEVEL begins with z3 alone, so
  * that what was not learnt is in its order; SCORE_PAPER is without it.
  *
@@ -157,7 +157,7 @@ int score_tell(struct score *s, const float *energy, struct err *e);
  *   y_i = sigmoid(z-score of log benefit_i)
  *
  * and W and u take four steps of rate down the gradient of the mean of
- * (y_i - I_i)^2 / 2.  They are used while they have lately foretold the labels
+ * (y_i - I_i)^2 / 2.  They are used while they have lately predicted the labels
  * better, by correlation, than the first ones would have: what lessons say by
  * chance does no harm.  Labels above and below the median, 0 and 1, with the
  * steps of a logistic regression, were tried and made the order worse.

@@ -617,7 +617,7 @@ sized() {
 	head -c 500 in >part
 	exits 3 ace-compress -S new -c q8 -o none part
 	[ ! -e none ]
-	# without a state nobody has it on his books
+	# without a state nobody keeps a copy
 	head -c -1000 in >part
 	exits 3 ace-compress -c q8 -o none part
 	[ ! -e none ]

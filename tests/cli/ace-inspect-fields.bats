@@ -229,34 +229,34 @@ fields() {
 	[ ! -s out ]
 }
 
-@test "the books as JSON: each number under its own name" {
+@test "the audit as JSON: each number under its own name" {
 	for s in 0 1 2; do
 		mkshards -s $s -x $s -t w:40 >in$s
 		ace-compress -S state -c q4 --window 4 in$s >sent$s
 	done
 	ace-recv --spool spool sent0 | ace-ack -S state >rest
 	ace-recv --spool spool sent1 | ace-ack -S state >rest
-	exits 0 ace-inspect books --format json -S state --spool spool in0 in1 in2
+	exits 0 ace-inspect audit --format json -S state --spool spool in0 in1 in2
 	json '$j->{ok} && $j->{status} == 0 && !exists $j->{error} && $j->{device} eq "edge1"'
 	json '$j->{step} == 2 && $j->{inputs} == 3 && $j->{accepted} == 2 && $j->{pending} == 1'
 	json '$j->{elements} == 40 && $j->{violated} == 0 && $j->{inexact} > 0'
 	json '$j->{largest} > 0 && $j->{largest} < 1e-5'
-	exits 3 ace-inspect books --format json -S state --spool spool in1 in2
+	exits 3 ace-inspect audit --format json -S state --spool spool in1 in2
 	json '!$j->{ok} && $j->{status} == 3 && $j->{violated} == 40 && $j->{inexact} == 40'
 	json '$j->{inputs} == 2 && $j->{error} =~ /^mismatch: tensor .w. at index 0/ && $j->{largest} > 0.01'
 	# both of -S and --spool are needed, and neither is made
-	exits 2 ace-inspect books -S state in0
+	exits 2 ace-inspect audit -S state in0
 	says 'the state or the spool is missing'
-	exits 2 ace-inspect books --spool spool in0
+	exits 2 ace-inspect audit --spool spool in0
 	says 'the state or the spool is missing'
 	# twice is twice, whichever two of them
-	exits 3 ace-inspect books -S state --spool spool in0 in1 in2 in0
+	exits 3 ace-inspect audit -S state --spool spool in0 in1 in2 in0
 	says "step 0 of 'edge1' is twice in the inputs"
-	exits 3 ace-inspect books -S state --spool spool in0 in2 in1 in2
+	exits 3 ace-inspect audit -S state --spool spool in0 in2 in1 in2
 	says "step 2 of 'edge1' is twice in the inputs"
 	# the step after the last that was absorbed is not its business
 	mkshards -s 3 -x 9 -t w:40 >in3
-	exits 0 ace-inspect books -S state --spool spool in0 in1 in2 in3
+	exits 0 ace-inspect audit -S state --spool spool in0 in1 in2 in3
 }
 
 @test "framed: what one shard more makes a stream longer, padding and all" {

@@ -83,7 +83,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 ace-aggregate --spool spool --rounds 1
 	ace-recv --spool spool sent1 | ace-ack -S state >rest
 	exits 0 ace-aggregate --spool spool --rounds 1
-	exits 0 ace-inspect books -S state --spool spool in0 in1
+	exits 0 ace-inspect audit -S state --spool spool in0 in1
 	[ "$(cat out)" = 'edge1: exact, 2 inputs up to step 1, 2 accepted, 0 pending' ]
 }
 

@@ -22,8 +22,8 @@ answer() {
 	exits 0 ace-ack -S S receipts
 }
 
-# books: what was delivered and what is kept are what was put in
-books() { exits 0 ace-inspect books -S S --spool spool in[0-9]; }
+# balance: what was delivered and what is kept are what was put in
+balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 
 @test "a model that is not the edge's: refused, before it is on the disk" {
 	local p
@@ -84,7 +84,7 @@ books() { exits 0 ace-inspect books -S S --spool spool in[0-9]; }
 	[ "$(frames out | grep -c SHRD)" -eq 0 ]
 	step 2 3
 	answer
-	books
+	balance
 }
 
 @test "a flood of receipts: 64 are kept, and the right one counts" {
@@ -101,5 +101,5 @@ books() { exits 0 ace-inspect books -S S --spool spool in[0-9]; }
 	answer
 	exits 0 ace-compress -S S --window 4 --resend
 	[ "$(frames out | grep -c SHRD)" -eq 0 ]
-	books
+	balance
 }

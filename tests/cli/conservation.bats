@@ -1,4 +1,4 @@
-# ace-inspect books: what was given is delivered or kept.
+# ace-inspect audit: what was given is delivered or kept.
 
 load helper
 
@@ -9,7 +9,7 @@ deliver() {
 	    ace-recv --spool spool --sync none | ace-ack -S state --sync none >rest
 }
 
-balance() { ace-inspect books -S state --spool spool "$@"; }
+balance() { ace-inspect audit -S state --spool spool "$@"; }
 
 @test "exact where the code is, whatever became of the shards" {
 	local s
@@ -72,7 +72,7 @@ summed() {
 # accepted stays so
 counted() {
 	local i
-	exits 0 ace-inspect books -S "state.$1" --spool spool in."$1".*
+	exits 0 ace-inspect audit -S "state.$1" --spool spool in."$1".*
 	grep -q "^$1: exact, $2 inputs up to step [0-9]*, $2 accepted, 0 pending" out
 	for i in sent."$1".*; do
 		exits 0 ace-recv --spool spool -v "$i"
@@ -144,7 +144,7 @@ counted() {
 		says "step [0-2]: (accepted|duplicate)$"
 	done
 	# the audit shows what is in none: edge3's
-	exits 3 ace-inspect books -S state.edge3 --spool spool in.edge3.0
+	exits 3 ace-inspect audit -S state.edge3 --spool spool in.edge3.0
 	says "0 is delivered or kept"
 }
 
@@ -225,12 +225,12 @@ counted() {
 	exits 3 balance in0 other
 	says "mismatch: '.*' is of another model"
 	exits 4 balance missing
-	exits 2 ace-inspect books in0
+	exits 2 ace-inspect audit in0
 	exits 2 ace-inspect list -S state in0
 	mkdir -m 700 empty
-	exits 3 ace-inspect books -S empty --spool spool
+	exits 3 ace-inspect audit -S empty --spool spool
 	says "mismatch: no residual in 'empty'"
-	exits 4 ace-inspect books -S nowhere --spool spool
+	exits 4 ace-inspect audit -S nowhere --spool spool
 	[ ! -e nowhere ]
 	ace-aggregate --spool spool --rounds 2 --keep 1 >/dev/null
 	exits 5 balance in0 in1

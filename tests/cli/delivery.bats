@@ -18,7 +18,7 @@ answer() {
 }
 
 balance() {
-	exits 0 ace-inspect books -S state --spool spool in*
+	exits 0 ace-inspect audit -S state --spool spool in*
 	grep -q ": exact, $1\$" out || { cat out; return 1; }
 }
 
@@ -90,7 +90,7 @@ balance() {
 		    wc -l)" -eq 4 ]
 		for s in $order; do
 			answer "sent$s"
-			exits 0 ace-inspect books -S state \
+			exits 0 ace-inspect audit -S state \
 			    --spool spool in*
 			grep -q ": exact" out
 		done
@@ -177,7 +177,7 @@ sums() {
 		exits 0 ace-recv --spool spool sent
 		mv out receipt
 		exits 0 ace-ack -S state receipt
-		exits 0 ace-inspect books -S state --spool spool in0
+		exits 0 ace-inspect audit -S state --spool spool in0
 		[ "$(find . -newer in0 -name '*.aceg' ! -path './spool/*' | wc -l)" -eq 0 ]
 		[ "$(find spool -mindepth 1 -maxdepth 1 ! -name '.*' | wc -l)" -eq 1 ]
 		exits 0 ace-recv --spool spool -v sent
@@ -242,13 +242,13 @@ sums() {
 		done
 		[ $got -eq 4 ] || { umount small; echo "$where: $got"; cat err; return 1; }
 		says "No space left on device" || { umount small; return 1; }
-		ace-inspect books -S state --spool spool in* >out 2>err ||
+		ace-inspect audit -S state --spool spool in* >out 2>err ||
 		    { umount small; cat err; return 1; }
 		grep -q exact out
 		rm small/ballast
 		ace-compress -S state -c f32 --window 8 in$n |
 		    ace-recv --spool spool | ace-ack -S state >rest
-		ace-inspect books -S state --spool spool in* >out ||
+		ace-inspect audit -S state --spool spool in* >out ||
 		    { umount small; return 1; }
 		grep -q ": exact, $((n + 1)) inputs" out || { umount small
 		    cat out; return 1; }

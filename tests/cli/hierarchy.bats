@@ -88,7 +88,7 @@ conserved() {
 	local i s
 	for i in 1 2 3 4; do
 		mkshards -d "edge$i" -x "$i" -w "$i" -N "$1" -k ramp >"in$i"
-		exits 0 ace-inspect books -S "st$i" \
+		exits 0 ace-inspect audit -S "st$i" \
 		    --spool "region$(((i + 1) / 2))" "in$i"
 		grep -q "edge$i: exact, $1 inputs" out
 	done
@@ -97,7 +97,7 @@ conserved() {
 			ace-aggregate --rule sum -d "region$i" \
 			    "region$i/test/$s/"edge*.aceg
 		done >"sums$i"
-		exits 0 ace-inspect books -S "rs$i" --spool cloud \
+		exits 0 ace-inspect audit -S "rs$i" --spool cloud \
 		    "sums$i"
 		grep -q "region$i: exact, $1 inputs" out
 	done

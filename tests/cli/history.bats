@@ -22,7 +22,7 @@ answer() {
 }
 
 balance() {
-	exits 0 ace-inspect books -S state --spool spool in*
+	exits 0 ace-inspect audit -S state --spool spool in*
 	grep -qE ", $1\$" out || { cat out; return 1; }
 }
 

@@ -226,7 +226,7 @@ asks() {
 @test "a device that asks is told what is closed, and where to begin" {
 	asks edge3 0 >told
 	[ "$(told)" = 'model 0' ]
-	[ "$(ls spool/demo/*)" = edge3.told ]
+	[ "$(ls spool/demo/*)" = edge3.known ]
 	for s in 0 1 2; do closes $s edge1 edge2; done
 	sends edge1 3
 	asks edge3 0 >told
@@ -236,7 +236,7 @@ asks() {
 	ace-export --many told >files
 	ace-export --many all | cmp - <(head -c "$(ace-export --many all | wc -c)" files)
 	# what it was told first stays
-	[ "$(cat spool/demo/device/edge3.told)" = 0 ]
+	[ "$(cat spool/demo/device/edge3.known)" = 0 ]
 	asks edge3 2 >told
 	[ "$(told)" = 'mean 2 model 3' ]
 	# not over a step of which it has a shard here, and not into the future
@@ -309,12 +309,12 @@ question() {
 	none=$(printf '{}      ')
 	for s in 0 1 2; do closes $s edge1 edge2; done
 	asks edge3 0 >told
-	[ "$(cat spool/demo/device/edge3.told)" = 3 ]
+	[ "$(cat spool/demo/device/edge3.known)" = 3 ]
 	nameless() { ace-import -r demo "$@"; }
 	perl -e 'print pack("Q<", 8), $ARGV[0]' "$none" | nameless -k model -s 0 |
 	    timeout "$HANG" ace-recv --spool spool --reply aggregate >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
-	[ -e spool/demo/device/%.told ]
+	[ -e spool/demo/device/%.known ]
 	for s in 3 4 5 6; do closes $s edge1 edge2; done
 	asks edge3 3 >told
 	mkshards -d edge3 -r demo -s 3 >in
@@ -406,7 +406,7 @@ question() {
 @test "who asked or joined when the run began, and is slow, is late" {
 	asks edge2 0 >told
 	joins edge3 >told
-	[ "$(cat spool/demo/device/edge2.told spool/demo/device/edge3.told)" = 0$'\n'0 ]
+	[ "$(cat spool/demo/device/edge2.known spool/demo/device/edge3.known)" = 0$'\n'0 ]
 	rm spool/demo/devices
 	for s in 0 1 2; do closes $s edge1; done
 	for d in 2 3; do

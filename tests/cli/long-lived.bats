@@ -113,7 +113,7 @@ breaks() {
 	mkshards -d edge1 -x 1 -N $n -k ramp >in1
 	mkshards -d edge2 -x 2 -N $n -k ramp >in2
 	for i in 1 2; do
-		exits 0 ace-inspect books -S "st$i" --spool spool "in$i"
+		exits 0 ace-inspect audit -S "st$i" --spool spool "in$i"
 		grep -q "edge$i: exact, $n inputs" out
 	done
 }
@@ -183,7 +183,7 @@ breaks() {
 	grep -q 'step 1: late: step 1 is closed' said
 	grep -q 'step 2: accepted' said
 	[ "$(field step back | paste -sd' ')" = "0 1 2" ]
-	exits 0 ace-inspect books -S st2 --spool spool in0 in1 in2
+	exits 0 ace-inspect audit -S st2 --spool spool in0 in1 in2
 	grep -q "exact, 3 inputs up to step 2, 2 accepted" out
 }
 

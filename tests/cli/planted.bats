@@ -40,7 +40,7 @@ calls() {
 		ace-ack -S $1 in
 		ace-step -S $1 --bits 4 in
 		ace-diff -S $1 old new
-		ace-inspect books -S $1 --spool $1 in
+		ace-inspect audit -S $1 --spool $1 in
 		ace-recv --spool $1 in
 		ace-recv --spool $1 --create
 		ace-recv --spool $1 --publish in

@@ -15,7 +15,7 @@ deliver() {
 	ace-recv --spool spool sent | ace-ack -S state >rest
 }
 
-balance() { ace-inspect books -S state --spool spool "$@"; }
+balance() { ace-inspect audit -S state --spool spool "$@"; }
 
 # to the backup at step 2, on to step 5, and back
 lost_disk() {

@@ -149,15 +149,15 @@ rows() {
 	dir --cache ace-expand, ace-step
 	dir --feedback ace-expand
 	dir --output ace-archive extract, ace-patch
-	dir --spool ace-aggregate, ace-inspect books, ace-recv
-	dir --state ace-ack, ace-advise ratio, ace-compress, ace-diff, ace-edge, ace-expand, ace-inspect books, ace-meter, ace-policy, ace-score, ace-step
+	dir --spool ace-aggregate, ace-inspect audit, ace-recv
+	dir --state ace-ack, ace-advise ratio, ace-compress, ace-diff, ace-edge, ace-expand, ace-inspect audit, ace-meter, ace-policy, ace-score, ace-step
 	read --check ace-sign
 	read --for ace-diff
 	read --key ace-sign
 	read --part ace-diff, ace-patch
 	read --plan ace-select, ace-step
 	read --replay ace-policy, ace-step
-	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect follow, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect recover, ace-inspect books, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
+	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect follow, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect recover, ace-inspect audit, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	read --through ace-edge
 	replace --output ace-archive create
 	write --output ace-ack, ace-aggregate, ace-archive get, ace-compress, ace-cut, ace-diff, ace-expand, ace-export, ace-import, ace-inspect recover, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step

@@ -107,9 +107,9 @@ last_week() {
 	# what became of what edge2 sent last?
 	exits 0 ace-status state.edge2
 	grep -q "step 2, accepted" out
-	# do the books balance, from the gradients to the average?
+	# do the values balance, from the gradients to the average?
 	for s in 0 1 2 3; do mkshards -d edge1 -s $s -x 1; done >sent
-	exits 0 ace-inspect books -S state.edge1 --spool spool sent
+	exits 0 ace-inspect audit -S state.edge1 --spool spool sent
 	grep -q 'within the bound' out
 	# edge2 does not come back: go on without it
 	ace-recv --spool spool --run test --device edge1 --join >/dev/null

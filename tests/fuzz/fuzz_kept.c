@@ -22,7 +22,7 @@
 #include "device/receipts.h"
 #include "device/residual.h"
 #include "format/plan_text.h"
-#include "model/books.h"
+#include "model/receivers.h"
 #include "pipe/sign.h"
 #include "spool/ledger.h"
 
@@ -47,22 +47,22 @@ gone(void)
 
 /* What was read is the same when it was written. */
 static void
-books(struct err *e)
+receivers(struct err *e)
 {
-	struct books a = BOOKS_INIT, b = BOOKS_INIT;
+	struct receivers a = RECEIVERS_INIT, b = RECEIVERS_INIT;
 	size_t i;
 
-	if (books_open(&a, statedir_dir, 0, e) == 0) {
-		if (books_save(&a, e) < 0 ||
-		    books_open(&b, statedir_dir, 0, e) < 0 || a.n != b.n)
+	if (receivers_open(&a, statedir_dir, 0, e) == 0) {
+		if (receivers_save(&a, e) < 0 ||
+		    receivers_open(&b, statedir_dir, 0, e) < 0 || a.n != b.n)
 			abort();
 		for (i = 0; i < a.n; i++)
 			if (strcmp(a.p[i].name, b.p[i].name) != 0 ||
 			    memcmp(&a.p[i].has, &b.p[i].has, sizeof(a.p[i].has)) != 0)
 				abort();
 	}
-	books_close(&a);
-	books_close(&b);
+	receivers_close(&a);
+	receivers_close(&b);
 }
 
 /* A file of the state. */
@@ -95,7 +95,7 @@ kept(int which, const uint8_t *p, size_t n, struct err *e)
 	else if (which == 2)
 		(void)memory_load(&h, &s, "score", e);
 	else if (which == 4)
-		books(e);
+		receivers(e);
 	else {
 		if (residual_open(&q, &s, e) >= 0 && q.d.r != NULL)
 			(void)residual_pending(&q, e);

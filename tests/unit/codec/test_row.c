@@ -225,7 +225,7 @@ TEST(test_estimated)
 	    codec_param(&p) == 0 && !codec_after(&p) && codec_rate(&p),
 	    "it is asked what it is");
 	q = codec_turn(&p, 2);
-	ok(q.codec == GRID && q.arg == 1, "its knob turns");
+	ok(q.codec == GRID && q.arg == 1, "its rate turns");
 	fill(1, 1);
 	(void)stat_group_of(x, N, &st);
 	estimate_init(&m, &st, &ctx);

@@ -8,7 +8,7 @@
 
 enum { N = 20000 };
 
-/* d dense, s sparse, f of a fixed size, k has a knob, a looks at the last
+/* d dense, s sparse, f of a fixed size, k has a rate, a looks at the last
  * body, o: only coding tells the parameter */
 static const struct {
 	const char *spec, *is;
@@ -116,7 +116,7 @@ test_turn(const char *spec)
 	if (!codec_rate(&p)) {
 		q = codec_turn(&p, 2);
 		ok(q.arg == p.arg && q.param == p.param && q.codec == p.codec,
-		    "%s has no knob", spec);
+		    "%s has no rate", spec);
 		return;
 	}
 	for (i = 0; i < 2; i++) {
@@ -139,7 +139,7 @@ test_turn(const char *spec)
 	ok(good, "%s: as far as it goes, and no further", spec);
 }
 
-/* How far each knob turns, and where it stops. */
+/* How far each rate turns, and where it stops. */
 TEST(test_turned)
 {
 	static const struct {

@@ -16,8 +16,8 @@ enum { N = 200, G = 64, STEPS = 30 };
 static struct schema schema = SCHEMA_INIT;
 static char dir[64], cache_dir[80];
 
-/* What a reader of the wire, or the test's own books, says of a step. */
-struct books {
+/* What a reader of the wire, or the test's own balance, says of a step. */
+struct balance {
 	float g[N];		/* gradient */
 	float e0[N], e1[N];	/* residual before, after */
 	float s0[N], s1[N];	/* momentum or history before, after */
@@ -182,7 +182,7 @@ receiver(struct feedback_cache *c, struct io *wire, float *out, struct err *e)
 /* Largest breach of the variant's equation, relative to the larger of what is
  * subtracted: one rounding is 2^-24 of that. */
 static double
-breach(const struct feedback_opts *o, const struct books *b)
+breach(const struct feedback_opts *o, const struct balance *b)
 {
 	double worst = 0, want, got, size, u;
 	size_t i;
@@ -221,7 +221,7 @@ try_variant(const struct feedback_opts *o, const char *codec, double allow)
 	struct feedback *f = NULL;
 	struct err e = ERR_INIT;
 	struct codec_plan pl;
-	struct books b;
+	struct balance b;
 	double worst = 0;
 	uint64_t step;
 	int r, same = 1, side = o->kind != COMPENSATE_EF;

@@ -114,7 +114,7 @@ static void
 absurd(const struct statedir *s)
 {
 	static const float bad[] = { NAN, INFINITY, -INFINITY, -1, 1e30f, 1e-30f, 0 };
-	static const char *const row[] = { "codec", "param", "knob", "bytes" };
+	static const char *const row[] = { "codec", "param", "rate", "bytes" };
 	static const float good[] = { CODEC_ECQ, 0, 1, 500 };
 	struct shares sh = { 0 };
 	size_t i, k, j, g;

@@ -35,7 +35,7 @@ place(const uint8_t *w)
 	return 4 * x - skip;
 }
 
-/* Adds 1 to seen[] for every byte that is to be foretold in the n windows from
+/* Adds 1 to seen[] for every byte that is to be estimated in the n windows from
  * the k-th on; how many windows lie within [from, to). */
 static size_t
 read_windows(const struct data *d, const struct data_share *s, uint64_t seed,

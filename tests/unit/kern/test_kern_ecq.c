@@ -274,7 +274,7 @@ test_way(const struct kern *k, const struct way *way)
 	    values ? "" : ", values, centers or told");
 }
 
-/* Two rows are enough to foretell one by the other: rows of fewer columns than
+/* Two rows are enough to estimate one by the other: rows of fewer columns than
  * there are lanes count as many of them as fill these. */
 static void
 test_rows(void)

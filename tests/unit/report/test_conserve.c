@@ -17,7 +17,7 @@ enum { N = 1000, G = 256, STEPS = 100 };
 static struct schema schema = SCHEMA_INIT;
 static char dir[64];
 
-struct books {
+struct balance {
 	float g[N], e0[N], a[N], dec[N], e1[N];
 	double sum_g[N], sum_dec[N];
 	double max;			/* of |a|, all steps */
@@ -76,7 +76,7 @@ announce(uint64_t step, unsigned char *copy, size_t cap, struct reader **r,
 
 static int
 group(struct feedback *f, struct reader *in, const struct codec_plan *pl,
-    uint32_t k, struct books *b, struct err *e)
+    uint32_t k, struct balance *b, struct err *e)
 {
 	struct buf body = BUF_INIT;
 	struct feedback_code c;
@@ -133,9 +133,9 @@ load(float *x, struct err *e)
 	return r;
 }
 
-/* The books of one step.  The sum of two f32 is exact in long double. */
+/* The balance of one step.  The sum of two f32 is exact in long double. */
 static void
-check(struct books *b, int exact)
+check(struct balance *b, int exact)
 {
 	size_t i;
 
@@ -154,7 +154,7 @@ check(struct books *b, int exact)
 
 static int
 step(struct feedback *f, const struct codec_plan *pl, uint64_t t, int exact,
-    struct books *b, struct err *e)
+    struct balance *b, struct err *e)
 {
 	static unsigned char copy[8192];
 	struct writer_opts o = { "test", NULL, 0 };
@@ -196,7 +196,7 @@ static void
 run(const char *codec, int exact)
 {
 	struct feedback_opts o = { .gamma = 1, .sync = IO_SYNC_NONE };
-	struct books *b = calloc(1, sizeof(*b));
+	struct balance *b = calloc(1, sizeof(*b));
 	struct feedback *f = NULL;
 	struct codec_plan pl;
 	struct err e = ERR_INIT;

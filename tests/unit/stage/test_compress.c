@@ -110,7 +110,7 @@ group(struct stage *s, uint32_t g, struct err *e)
 
 /* What happens, in order: "0" to "5" a group's values; "p" the plan, "q" and
  * "r" its halves, "Q" and "R" with another budget each; "P" of a group too
- * many; "f" one in which every second group has a codec without a knob, and "c"
+ * many; "f" one in which every second group has a codec without a rate, and "c"
  * two such codecs; "s" says that group 2 matters most. */
 static int
 run(const char *what, size_t *len, struct err *e)
@@ -254,7 +254,7 @@ main(void)
 	/* where it does not fit however coarse, the least energy for a byte is
 	 * left out first */
 	r = run("012345f", &len, &e);
-	ok(r == 0 && strcmp(sent(len), "24") == 0, "of three without a knob "
+	ok(r == 0 && strcmp(sent(len), "24") == 0, "of three without a rate "
 	    "two are sent: %s %s", sent(len), ERR_MSG(&e));
 	for (i = 0; i < SIZE; i++)
 		x[4][i] *= 0x1p-20f;

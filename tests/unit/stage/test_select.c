@@ -30,7 +30,7 @@ static size_t n, len[GROUPS];
 static struct cost {
 	size_t len;
 	double error;		/* weighted */
-	double told;		/* the same, as foretold */
+	double told;		/* the same, as estimated */
 } cost[GROUPS][WAYS];
 
 /* A tensor for each group, so that they are of any size. */
@@ -247,7 +247,7 @@ received(size_t size, uint8_t choice[GROUPS])
 	return k == 0 ? 0 : -1;
 }
 
-/* told: errors are as foretold, which for small groups is a tenth more or less
+/* told: errors are as estimated, which for small groups is a tenth more or less
  * than what they are; otherwise as they are. */
 static void
 test_optimum(int even, int told, size_t few, size_t many)
@@ -289,7 +289,7 @@ test_optimum(int even, int told, size_t few, size_t many)
 	/* what statistics cannot know makes one in fifty a little worse */
 	ok(off <= (told ? 0 : SHARDS / 50) && worst < 1.15 && mean < 1.002,
 	    "error%s at most 1.01 of the least: %u not, worst %.4f, mean %.4f",
-	    told ? " foretold" : "", off, worst, mean);
+	    told ? " estimated" : "", off, worst, mean);
 }
 
 int

@@ -95,7 +95,7 @@ steps(void)
 		was = a.dist;
 		price = a.price;
 	}
-	ok(!off, "one step of %s for all, at which the budget is foretold",
+	ok(!off, "one step of %s for all, at which the budget is estimated",
 	    codec_name(shared));
 	ok(!rise, "more bytes: less error, and each is worth less");
 }

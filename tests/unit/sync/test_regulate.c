@@ -14,7 +14,7 @@ struct shard {
 	struct regulate_group g[GROUPS];
 	float x[GROUPS][SIZE];
 	struct buf body;
-	unsigned order;		/* a group without a knob came twice, or late */
+	unsigned order;		/* a group without a rate came twice, or late */
 };
 
 static struct shard s;
@@ -158,7 +158,7 @@ TEST(test_random)
 	    "the same again the same", SHARDS);
 	ok(under <= SHARDS / 100, "within half a percent below (%u not)",
 	    under);
-	ok(fixed == 0 && order == 0, "what has no knob is coded once, first");
+	ok(fixed == 0 && order == 0, "what has no rate is coded once, first");
 	ok(tried < 5 * values, "%.1f codings a value", tried / values);
 }
 
@@ -171,7 +171,7 @@ TEST(test_cannot)
 		s.g[i].plan = (struct codec_plan){ CODEC_Q4, 0, 0 };
 	}
 	l.budget = 90;
-	ok(run(&l) == 1, "what has no knob does not fit");
+	ok(run(&l) == 1, "what has no rate does not fit");
 	for (i = 0; i < l.n; i++) {
 		s.g[i].plan = (struct codec_plan){ CODEC_ECQ, 0, 0.1f };
 	}

@@ -634,7 +634,7 @@ TEST(chance)
 /* Groups of which each is by step, in logarithms, above the one before, and as
  * many lessons that say so (or, where sign is -1, the opposite). */
 static struct score *
-told_often(double step, double sign, int lessons)
+taught(double step, double sign, int lessons)
 {
 	struct score *s = make_as(SCORE_LEVEL, 16);
 	struct stat_group st;
@@ -658,21 +658,21 @@ told_often(double step, double sign, int lessons)
 
 TEST(borne_out)
 {
-	struct score *s = told_often(0.3, 1, 1);
+	struct score *s = taught(0.3, 1, 1);
 	double once = score_share(s);
 
 	ok(once > 0.05 && once <= 0.1, "one lesson counts a tenth: %.3f", once);
 	score_free(s);
-	s = told_often(0.3, 1, 40);
+	s = taught(0.3, 1, 40);
 	ok(score_share(s) > 0.9 && score_of(s, 15) > 2 * score_of(s, 0),
 	    "forty bear it out: %.3f, %.3f and %.3f", score_share(s),
 	    (double)score_of(s, 15), (double)score_of(s, 0));
 	score_free(s);
-	s = told_often(0.03, 1, 40);
+	s = taught(0.03, 1, 40);
 	ok(score_share(s) > 0.2 && score_share(s) < 0.6,
 	    "and a small spread as far as it goes: %.3f", score_share(s));
 	score_free(s);
-	s = told_often(0.3, -1, 40);
+	s = taught(0.3, -1, 40);
 	ok(score_share(s) == 0 && score_of(s, 3) == 1,
 	    "feedback that says the opposite: even");
 	score_free(s);
@@ -692,14 +692,14 @@ TEST(absurd)
 	int good = 1;
 
 	for (i = 0; i < 3; i++) {
-		s = told_often(0.3, 1, 0);
+		s = taught(0.3, 1, 0);
 		good &= score_learn(s, worst[i], sure, 4, NULL) == 0;
 		c = score_share(s);
 		good &= c >= 0 && c <= 0.1;
 		score_free(s);
 	}
 	ok(good, "one lesson, however loud, counts a tenth at most");
-	s = told_often(0.3, 1, 0);
+	s = taught(0.3, 1, 0);
 	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
 		score_get_all(s, all);
 		all[18] = kept[i][0];

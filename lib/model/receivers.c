@@ -12,17 +12,17 @@
 #include "base/io.h"
 #include "base/pack.h"
 #include "format/text.h"
-#include "model/books.h"
+#include "model/receivers.h"
 
-#define BOOKS_FILE "models"
-#define BOOKS_LOCK "models-lock"
+#define RECEIVERS_FILE "models"
+#define RECEIVERS_LOCK "models-lock"
 
-enum { BOOKS_BYTES = 1 << 24, BOOKS_FIXED = 256 };
+enum { RECEIVERS_BYTES = 1 << 24, RECEIVERS_FIXED = 256 };
 
 int
-books_there(const char *dir)
+receivers_there(const char *dir)
 {
-	char *path = alloc_path(dir, BOOKS_FILE, NULL);
+	char *path = alloc_path(dir, RECEIVERS_FILE, NULL);
 	const int there = path != NULL && faccessat(AT(path), F_OK, 0) == 0;
 
 	alloc_free(path);
@@ -30,7 +30,7 @@ books_there(const char *dir)
 }
 
 int
-books_name(const char *name, struct err *e)
+receivers_name(const char *name, struct err *e)
 {
 	const size_t n = strlen(name);
 
@@ -39,13 +39,13 @@ books_name(const char *name, struct err *e)
 	        "receiver", name);
 }
 
-struct books_line *
-books_line(struct books *b, const char *name, struct err *e)
+struct receivers_line *
+receivers_line(struct receivers *b, const char *name, struct err *e)
 {
-	struct books_line *l;
+	struct receivers_line *l;
 	size_t i = 0;
 
-	if (books_name(name, e) < 0)
+	if (receivers_name(name, e) < 0)
 		return NULL;
 	while (i < b->n && strcmp(b->p[i].name, name) < 0)
 		i++;
@@ -64,17 +64,17 @@ books_line(struct books *b, const char *name, struct err *e)
 /* ---- the file ---- */
 
 static int
-books_get(struct books *b, const char *text, struct err *e)
+receivers_get(struct receivers *b, const char *text, struct err *e)
 {
 	char has[MODEL_HEX], sent[MODEL_HEX];
-	struct books_line l, *to;
+	struct receivers_line l, *to;
 	int at = 0;
 
 	if (sscanf(text, "has %32s %" SCNu64 " %" SCNu64 " sent %32s %" SCNu64
 	    " %" SCNu64 "%n", has, &l.has.step, &l.has.time, sent,
 	    &l.sent.step, &l.sent.time, &at) != 6 || text[at] != ' ' ||
 	    !model_unhex(has, l.has.hash) || !model_unhex(sent, l.sent.hash) ||
-	    (to = books_line(b, text + at + 1, e)) == NULL)
+	    (to = receivers_line(b, text + at + 1, e)) == NULL)
 		return e != NULL && e->code == ERR_SYS ? -ERR_SYS : 0;
 	to->has = l.has;
 	to->sent = l.sent;
@@ -82,7 +82,7 @@ books_get(struct books *b, const char *text, struct err *e)
 }
 
 static int
-books_read(struct books *b, const char *path, struct err *e)
+receivers_read(struct receivers *b, const char *path, struct err *e)
 {
 	struct err own = ERR_INIT;
 	char *text = NULL, *rest, *line;
@@ -94,7 +94,7 @@ books_read(struct books *b, const char *path, struct err *e)
 	if (r <= 0)
 		return r;
 	n = (size_t)io_size(io);
-	if (n > BOOKS_BYTES)
+	if (n > RECEIVERS_BYTES)
 		r = err_set(e, ERR_DATA, "limit: '%s' is too long", path);
 	else if ((text = alloc_get(n + 1, 1, e)) == NULL)
 		r = -ERR_SYS;
@@ -103,7 +103,7 @@ books_read(struct books *b, const char *path, struct err *e)
 	for (rest = text; r == 0 && (line = strsep(&rest, "\n")) != NULL &&
 	    (rest != NULL || *line != '\0');) {
 		at++;
-		if (books_get(b, line, &own) <= 0)
+		if (receivers_get(b, line, &own) <= 0)
 			r = own.code == ERR_SYS ? err_move(e, &own) :
 			    err_set(e, ERR_DATA, "corrupt: '%s', line %u",
 			    path, at);
@@ -114,22 +114,22 @@ books_read(struct books *b, const char *path, struct err *e)
 }
 
 int
-books_open(struct books *b, const char *dir, int alone, struct err *e)
+receivers_open(struct receivers *b, const char *dir, int alone, struct err *e)
 {
 	char *path;
 	int r = statedir_open(&b->s, dir, e);
 
-	if (r < 0 || (alone && (r = statedir_wait(&b->s, BOOKS_LOCK, e)) < 0))
+	if (r < 0 || (alone && (r = statedir_wait(&b->s, RECEIVERS_LOCK, e)) < 0))
 		return r;
-	if ((path = statedir_path(&b->s, BOOKS_FILE, e)) == NULL)
+	if ((path = statedir_path(&b->s, RECEIVERS_FILE, e)) == NULL)
 		return -ERR_SYS;
-	r = books_read(b, path, e);
+	r = receivers_read(b, path, e);
 	alloc_free(path);
 	return r;
 }
 
 void
-books_close(struct books *b)
+receivers_close(struct receivers *b)
 {
 	size_t i;
 
@@ -137,14 +137,14 @@ books_close(struct books *b)
 		alloc_free(b->p[i].name);
 	alloc_free(b->p);
 	statedir_close(&b->s);
-	*b = (struct books)BOOKS_INIT;
+	*b = (struct receivers)RECEIVERS_INIT;
 }
 
 int
-books_save(const struct books *b, struct err *e)
+receivers_save(const struct receivers *b, struct err *e)
 {
-	char line[BOOKS_FIXED + SHARD_NAME], has[MODEL_HEX], sent[MODEL_HEX];
-	char *path = statedir_path(&b->s, BOOKS_FILE, e);
+	char line[RECEIVERS_FIXED + SHARD_NAME], has[MODEL_HEX], sent[MODEL_HEX];
+	char *path = statedir_path(&b->s, RECEIVERS_FILE, e);
 	struct io *io = NULL;
 	size_t i;
 	int n, r = path != NULL ? io_create(&io, path, 1, e) : -ERR_SYS;
@@ -168,7 +168,7 @@ books_save(const struct books *b, struct err *e)
 /* ---- receipts ---- */
 
 void
-books_receipt(struct receipt *r, const char *name,
+receivers_receipt(struct receipt *r, const char *name,
     const unsigned char hash[MODEL_HASH])
 {
 	pack_hash128(name, strlen(name), r->device);
@@ -176,11 +176,11 @@ books_receipt(struct receipt *r, const char *name,
 }
 
 int
-books_take(struct books *b, const struct receipt *r,
-    const struct books_line **line, struct err *e)
+receivers_take(struct receivers *b, const struct receipt *r,
+    const struct receivers_line **line, struct err *e)
 {
 	unsigned char hash[MODEL_HASH];
-	struct books_line *l = NULL;
+	struct receivers_line *l = NULL;
 	size_t i;
 
 	for (i = 0; i < b->n && l == NULL; i++)
@@ -192,5 +192,5 @@ books_take(struct books *b, const struct receipt *r,
 	l->has.step = r->version;
 	l->has.time = (uint64_t)time(NULL);
 	*line = l;
-	return books_save(b, e) < 0 ? -ERR_SYS : 1;
+	return receivers_save(b, e) < 0 ? -ERR_SYS : 1;
 }
