@@ -1,7 +1,7 @@
 /*
- * ace-ack: takes the receipts out of a return stream and records them in the
- * state.  The rest of the stream (the aggregate) is passed on.  In the directory of
- * ace-diff -S it puts down which model each receiver has.
+ * ace-ack: takes the receipts out of a return stream and records them in the state.
+ * It passes on the rest of the stream, which is the aggregate.  In the directory of
+ * ace-diff -S it records which model each receiver has.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -38,10 +38,10 @@ struct ack {
 	struct residual_owner owner;
 };
 
-/* Is this receipt about a shard of this state?  One of another run or device is
- * not; nor is one that says that two states act for the device, where it is about
- * bytes that are not pending here.  A state that was never coded with takes
- * all. */
+/* Return 1 when the receipt is about a shard of this state. Receipts of another run
+ * or device are not. Nor is a receipt that reports two states of one device, when it
+ * names bytes that are not pending here. A state that has coded nothing yet accepts
+ * every receipt. */
 static int
 ours(struct ack *x, const struct receipt *r, struct err *e)
 {
@@ -65,8 +65,8 @@ ours(struct ack *x, const struct receipt *r, struct err *e)
 	    SHARD_DIGEST) == 0;
 }
 
-/* Is this receipt known already? A run that failed can then be repeated with
- * the same receipts, and gets past the one that ended it. */
+/* Return 1 when the state has this receipt already. A failed run can so be repeated
+ * with the same receipts and gets past the one that ended it. */
 static int
 known_before(const struct ack *x, struct receipt r)
 {
@@ -92,7 +92,7 @@ keep(struct ack *x, struct err *e)
 	    x->o->f->sync, e);
 }
 
-/* A receiver says which model it has; that is on disk when this returns. */
+/* Record which model a receiver reports. It is on disk on return. */
 static int
 take_model(struct ack *x, const struct receipt *r, struct err *e)
 {
@@ -112,7 +112,7 @@ take_model(struct ack *x, const struct receipt *r, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* The receiver knows what this state does not.  The next incarnation is one that
+/* The receiver knows shards that this state does not. Choose an incarnation that
  * neither of them has seen. */
 static int
 restored(const struct ack *x, const struct receipt *r, const char *said,
@@ -128,10 +128,9 @@ restored(const struct ack *x, const struct receipt *r, const char *said,
 	    "ace-ack -S %s --restart %llu)", said, x->o->dir, known + 1);
 }
 
-/* The receipt is on disk before anything that follows it in the stream is
- * passed on, and before more is waited for; receipts that came together get
- * there together. Where the shard was refused nothing follows: there will be
- * no aggregate for it. */
+/* Write the receipts to disk before passing on what follows them, and before waiting
+ * for more input. Receipts that arrived together are written together. After a
+ * refused shard nothing follows: it has no aggregate. */
 static int
 take(struct ack *x, struct err *e)
 {
@@ -202,8 +201,7 @@ pass_on(struct ack *x, int event, struct err *e)
 	}
 }
 
-/* What is written into the directory must survive a power cut, and so must the
- * directory itself. */
+/* Sync the directory and its entry in the parent: both must survive a power cut. */
 static int
 open_state(struct statedir *s, const struct opts *o, struct err *e)
 {
@@ -212,7 +210,7 @@ open_state(struct statedir *s, const struct opts *o, struct err *e)
 	return r == 0 && o->f->sync == IO_SYNC_FULL ? statedir_durable(s, e) : r;
 }
 
-/* Locks the state: no other program may use it at the same time. */
+/* Lock the state, so that no other program uses it at the same time. */
 static int
 restart(const struct opts *o, struct err *e)
 {
@@ -240,8 +238,8 @@ restart(const struct opts *o, struct err *e)
 	return r;
 }
 
-/* Nothing came back. The network is to blame and not the data, so that trying
- * again helps. */
+/* Report that nothing came back. The network is the cause and not the data, so a
+ * retry helps. */
 static int
 no_answer(const struct ack *x, const struct err *e)
 {
@@ -271,7 +269,7 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if (!x.models && ((r = statedir_lock_as(&x.state, "ack-lock", e)) < 0 ||
 	    (r = receipts_load(&x.receipts, &x.state, e)) < 0))
 		goto out;
-	/* from now on a shard is kept until there is a receipt for it */
+	/* from now on each shard is kept until its receipt arrives */
 	if (!x.models && !x.receipts.managed && (r = receipts_save(&x.receipts, &x.state,
 	    o->f->sync, e)) < 0)
 		goto out;
@@ -288,7 +286,7 @@ run(void *opts, char **path, size_t n, struct err *e)
 		r = err_set(e, ERR_SYS, "no answer: the other side was not "
 		    "reached, or ended at once (the same again, later)");
 	} else if (r == -ERR_DATA && e->upstream) {
-		/* what the receiver has to say of it may be told elsewhere */
+		/* the receiver's reason may have been reported elsewhere */
 		err_clear(e);
 		r = err_set(e, ERR_DATA, "truncated: the receiver gave up; its "
 		    "own message says why");

@@ -23,7 +23,7 @@
 #include "sync/dynacomm.h"
 #include "sync/interval.h"
 
-/* Of all commands; < 0 is what was not given. */
+/* Options of all commands; a value below 0 was not given. */
 struct opts {
 	struct filter *f;
 	const char *dir;	/* of ratio */
@@ -41,7 +41,7 @@ struct opts {
 
 /* ---- dynacomm ---- */
 
-/* What is too long stays so: the solvers say which limit it breaks. */
+/* Values beyond the limit are kept: the solvers report which limit is exceeded. */
 static int64_t
 ns(double seconds)
 {
@@ -49,7 +49,7 @@ ns(double seconds)
 	    INT64_MAX / 2;
 }
 
-/* A cell of a column that has to be there. */
+/* Read a cell of a required column. */
 static int
 column(const struct table *t, size_t row, const char *name,
     enum table_kind kind, double lo, double hi, double *v, struct err *e)
@@ -62,7 +62,7 @@ column(const struct table *t, size_t row, const char *name,
 	return table_value(t, row, col, kind, lo, hi, v, e);
 }
 
-/* One column of times; nothing is computed in no time. */
+/* Read a column of times, all above 0. */
 static int
 times(const struct table *t, const char *name, double lo, int64_t *v,
     struct err *e)
@@ -80,7 +80,7 @@ times(const struct table *t, const char *name, double lo, int64_t *v,
 	return 0;
 }
 
-/* The column name, or bytes over the bandwidth. */
+/* Read the column of that name, or compute bytes / bandwidth. */
 static int
 transfers(const struct table *t, const char *name,
     const struct opts *o, int64_t *v, struct err *e)
@@ -130,8 +130,8 @@ put_time(FILE *f, const char *pass, int s, const int64_t *time)
 	    all > 0 ? 100 * (all - (double)time[s]) / all : 0);
 }
 
-/* Forward the last layer of each transmission; backward the lowest, in the
- * order of sending. */
+/* Print where a schedule cuts: for the forward pass the last layer of each
+ * transmission, for the backward pass the lowest layer, in sending order. */
 static void
 put_cuts(FILE *f, const struct dynacomm *d, int back, const size_t *cuts,
     size_t k)
@@ -205,8 +205,8 @@ out:
 	return r;
 }
 
-/* advise_dynacomm(f, t, o, e): prints how long each schedule takes and where it
- * cuts the layers into transmissions. */
+/* advise_dynacomm(f, t, o, e): print how long each schedule takes and where it cuts
+ * the layers into transmissions. */
 static int
 advise_dynacomm(FILE *f, const struct table *t, const struct opts *o,
     struct err *e)
@@ -242,9 +242,9 @@ advise_dynacomm(FILE *f, const struct table *t, const struct opts *o,
 
 /* ---- interval ---- */
 
-/* advise_interval(f, t, target, e): each row of t is a measured drift; prints
- * how many local steps to take next.  The count before is the row's own if it
- * has one, otherwise the result of the row before. */
+/* advise_interval(f, t, target, e): print for each measured drift (a row of t) how
+ * many local steps to take next. The previous interval is the row's own value, or
+ * else the result for the previous row. */
 static int
 advise_interval(FILE *f, const struct table *t, const struct opts *o,
     struct err *e)
@@ -304,8 +304,8 @@ put_rules(FILE *f, const struct deco *d)
 	put_plan(f, d, "tta", deco_best(d), -1);
 }
 
-/* advise_deco(f, t, o, e): each row of t is a link; prints the share to send
- * and the delay that each rule gives. */
+/* advise_deco(f, t, o, e): print for each link (a row of t) the ratio to send and
+ * the staleness that each rule gives. */
 static int
 advise_deco(FILE *f, const struct table *t, const struct opts *o,
     struct err *e)
@@ -379,8 +379,8 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 	return 0;
 }
 
-/* What devices are compared by: every column but the name and bytes, which is
- * a plan and not the device. */
+/* Collect the features by which devices are compared: all columns except the name
+ * and `bytes', which is a plan and no property of the device. */
 static int
 features(struct fleet *x, const struct table *t, struct err *e)
 {
@@ -412,7 +412,7 @@ features(struct fleet *x, const struct table *t, struct err *e)
 	return 0;
 }
 
-/* The groups of one tier, in fleet order. */
+/* Cluster the devices of one tier, in input order. */
 static int
 group_tier(struct fleet *x, const struct table *t,
     const struct opts *o, size_t tier, struct err *e)
@@ -480,7 +480,7 @@ put_fleet(FILE *f, const struct fleet *x, const struct table *t, size_t k,
 	}
 }
 
-/* Tiers, then groups. */
+/* Assign tiers first, then groups within each tier. */
 static int
 arrange(struct fleet *x, const struct table *t, const struct opts *o,
     size_t *k, int64_t *idle, struct err *e)
@@ -508,7 +508,7 @@ arrange(struct fleet *x, const struct table *t, const struct opts *o,
 	return r;
 }
 
-/* advise_cluster(f, t, o, e): prints the tier and the group of each device. */
+/* advise_cluster(f, t, o, e): print the tier and the group of each device. */
 static int
 advise_cluster(FILE *f, const struct table *t, const struct opts *o,
     struct err *e)
@@ -553,7 +553,7 @@ ratio_put(const struct opts *o, double bandwidth)
 	return 0;
 }
 
-/* Today's point: what the state says of the link, which is only asked. */
+/* Describe the current link from the state. The state is only read. */
 static int
 ratio_today(const struct opts *o, double *rate, struct err *e)
 {
@@ -625,7 +625,7 @@ static const struct opt cluster_options[] = {
 
 static const struct opt profile_options[] = { FILTER_OPTS_IN, OPT_END };
 
-/* A command that reads a table. */
+/* Run a command that reads a table. */
 static int
 table_run(const struct opts *o, const char *path, int (*advise)(FILE *,
     const struct table *, const struct opts *, struct err *), struct err *e)
@@ -711,7 +711,7 @@ profile_data(struct profile *x, const struct reader *r)
 	}
 }
 
-/* A name is one cell. */
+/* Print a name as one cell. */
 static void
 profile_name(FILE *f, const char *s)
 {
@@ -720,8 +720,8 @@ profile_name(FILE *f, const char *s)
 		    '?' : *s, f);
 }
 
-/* What the layers of a stream take, the first layer first, as dynacomm reads it:
- * means over its shards. */
+/* Print the times of a stream's layers, first layer first, as `dynacomm' reads them:
+ * means over the stream's shards. */
 static int
 profile_print(FILE *f, struct reader *r, struct err *e)
 {

@@ -1,12 +1,11 @@
 /*
- * ace-archive: the shards of a run in an archive (tar, zip, 7z, cpio), and out
- * of it again.  There is an entry for each shard, RUN/STEP/DEVICE.aceg as in a
- * spool, and a stream of its own.  Entries are made from what a shard says of
- * itself, and files from that as well, never from the name of an entry: so that
- * no archive can name a place to write to.
+ * ace-archive: puts the shards of a run into an archive (tar, zip, 7z, cpio) and takes
+ * them out again.  Each shard is an entry RUN/STEP/DEVICE.aceg, as in a spool, and a
+ * stream of its own.  The names of entries and files are made from the shard's own
+ * header, never from the name of an entry, so no archive can choose a place to write to.
  *
- * Of a model it keeps whole ones and patches, and gives back the shortest way to any
- * step of it.
+ * Of the models of a run it keeps whole models and patches, and returns the shortest way
+ * to any step.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +68,7 @@ name_of(const struct shard *sh, const char *from, char out[ARC_NAME])
 	    (unsigned long long)sh->step, file);
 }
 
-/* ---- which format ---- */
+/* ---- formats ---- */
 
 struct packing {
 	const char *name, *lib;	/* ours, and libarchive's */
@@ -84,7 +83,7 @@ static const struct packing filters[] = {
 	{ "Z", "compress" }, { NULL, NULL }
 };
 
-/* Does name[0 .. *n) end with ".word"?  Then *n is what is before it. */
+/* Return 1 and shorten *n to what precedes when name[0 .. *n) ends with ".word". */
 static int
 ends(const char *name, size_t *n, const char *word)
 {
@@ -97,8 +96,8 @@ ends(const char *name, size_t *n, const char *word)
 	return 1;
 }
 
-/* What a name says: "run.tar.zst" is a tar, packed with zstd. Returns how long
- * the name is without that. */
+/* Find format and compression by the name: "run.tar.zst" is a tar, compressed with
+ * zstd. Return the name's length without these suffixes. */
 static size_t
 by_name(const char *name, const char **format, const char **filter)
 {
@@ -154,7 +153,7 @@ how_to(const struct opts *o, struct arc_opts *how, struct err *e)
 	return 0;
 }
 
-/* ---- what is in the archive already ---- */
+/* ---- entries that are in the archive already ---- */
 
 struct entry {
 	unsigned char name[16];		/* its hash */
@@ -175,8 +174,8 @@ struct archive {
 
 enum known { NEW, SAME };
 
-/* Is there an entry of this name?  An enum known; -ERR_REFUSED when it has other
- * bytes.  A new one is noted. */
+/* Look up an entry by name and add it when it is new. Returns an enum known, or
+ * -ERR_REFUSED when the archive has other bytes under that name. */
 static int
 note(struct archive *x, const char *name,
     const unsigned char digest[16], struct err *e)
@@ -237,7 +236,7 @@ pour(struct archive *x, struct err *e)
 	return k;
 }
 
-/* What is in the temporary becomes an entry. */
+/* Make an entry of the temporary file. */
 static int
 entry(struct archive *x, const char *name, struct err *e)
 {
@@ -253,7 +252,7 @@ entry(struct archive *x, const char *name, struct err *e)
 	return k;
 }
 
-/* The shard that r stands at, as a stream of its own. */
+/* Write the shard at which r stands as a stream of its own. */
 static int
 put_shard(void *arg, struct reader *r, const char *from, struct err *e)
 {
@@ -280,7 +279,8 @@ put_shard(void *arg, struct reader *r, const char *from, struct err *e)
 
 /* ---- the commands ---- */
 
-/* Bytes of the operands that are files, for the bar; 0 when one is not. */
+/* Return the total size of the operands for the progress bar, in bytes; 0 when one
+ * of them is not a file. */
 static uint64_t
 size_of(char **path, size_t n)
 {
@@ -340,7 +340,7 @@ create(void *arg, char **path, size_t n, struct err *e)
 	return k;
 }
 
-/* None that is there was meant. */
+/* Report that no shard of the archive was selected. */
 static int
 none_meant(struct err *e)
 {
@@ -384,7 +384,7 @@ list(void *arg, char **path, size_t unused, struct err *e)
 	return k == 0 && n == 0 && pick_given(&o->pick) ? none_meant(e) : k;
 }
 
-/* Makes the folders of a path below `into', which is not one of them. */
+/* Make the folders of a path below `into'; `into' itself must exist. */
 static int
 folders(char *path, size_t into, struct err *e)
 {
@@ -406,7 +406,7 @@ struct into {
 	uint64_t n;
 };
 
-/* A file that is there has to be of the same shard. */
+/* Check that an existing file has the same shard. */
 static int
 place(struct writer *w, const struct reader *r, const char *path, struct err *e)
 {
@@ -477,19 +477,19 @@ extract(void *arg, char **path, size_t n, struct err *e)
 struct makings {
 	struct ways all;
 	size_t *way, steps;	/* their numbers, from a whole model on */
-	/* while it is written */
+	/* during writing */
 	struct writer *w;
 	size_t seen, done;
 };
 
-/* Notes what a shard makes of what, if it is of ace-diff. */
+/* Note which model a shard of ace-diff starts from and which it makes. */
 static int
 each_made(void *arg, struct reader *r, const char *from, struct err *e)
 {
 	struct makings *x = arg;
 	struct model_note note = MODEL_NOTE_INIT;
 	const uint64_t at = reader_offset(r);
-	/* a part makes no model */
+	/* a part does not make a model */
 	const int part = text_get(&reader_shard(r)->kv, SHARD_KEY_PART) != NULL;
 	struct way m = { .step = reader_shard(r)->step, .nth = x->seen++,
 	    .whole = !shard_is_patch(reader_shard(r)) };
@@ -526,7 +526,7 @@ by_step(const void *a, const void *b)
 	    (x->nth > y->nth) - (x->nth < y->nth);
 }
 
-/* The way to the last step that is meant. */
+/* Find the shortest way to the last step that was selected. */
 static int
 choose_way(struct makings *x, const struct pick *pick, struct err *e)
 {
@@ -559,7 +559,7 @@ choose_way(struct makings *x, const struct pick *pick, struct err *e)
 	return ways_list(all, (size_t)(best - all->p), &x->way, &x->steps, e);
 }
 
-/* Writes a shard if it is the next one. */
+/* Write a shard if it is the next one of the way. */
 static int
 each_step(void *arg, struct reader *r, const char *from, struct err *e)
 {
@@ -578,8 +578,8 @@ each_step(void *arg, struct reader *r, const char *from, struct err *e)
 	    err_set(e, ERR_REFUSED, "the archive changed while it was read");
 }
 
-/* As often as it takes until they stand in the order of their steps: once where the
- * archive has them so. */
+/* Read the archive until all shards were written in the order of their steps: once
+ * when the archive has them in that order. */
 static int
 put_way(struct makings *x, const struct pick *pick, const struct opts *o,
     const char *path, struct err *e)

@@ -34,9 +34,9 @@ struct opts {
 
 /* ---- the spool ---- */
 
-/* Make what a cloud's folder has in it.  Each device speaks for itself and weighs 1,
- * unless a line says more.  Its connection may be silent for weeks: a round may take
- * hours, and other devices may be away for days. */
+/* Create the contents of a cloud's folder. Each device stands for itself with weight
+ * 1, unless a limit allows more. A connection may be silent for weeks: a round may
+ * take hours, and other devices may be away for days. */
 static int
 furnish(struct opts *x, struct err *e)
 {
@@ -54,7 +54,7 @@ furnish(struct opts *x, struct err *e)
 	    "days\nidle 1000h\ntime 1000h\n", e);
 }
 
-/* 1 when the spool has a run: its first shard has come, and not only begun to. */
+/* Return 1 when the spool has a run, so when its first shard is complete. */
 static int
 begun_each(void *spool, const char *name, struct err *e)
 {
@@ -85,7 +85,7 @@ count_each(void *n, const char *name, struct err *e)
 	return 0;
 }
 
-/* How many devices were let in. */
+/* Return how many devices were admitted. */
 static uint64_t
 members(const struct opts *x)
 {
@@ -98,7 +98,7 @@ members(const struct opts *x)
 	return n;
 }
 
-/* ace-recv of this spool, for one device. */
+/* Build the words of ace-recv for one device of this spool. */
 static int
 receiver(const struct opts *x, const char *name, const char *how,
     struct children *c, struct err *e)
@@ -114,7 +114,7 @@ receiver(const struct opts *x, const char *name, const char *how,
 	return p != NULL ? 0 : -ERR_SYS;
 }
 
-/* A device comes into a run that has begun, or leaves it. */
+/* Let a device join a run that has begun, or leave it. */
 static int
 operate(const struct opts *x, const char *name, const char *how,
     struct err *e)
@@ -132,8 +132,8 @@ operate(const struct opts *x, const char *name, const char *how,
 
 /* ---- the cloud itself ---- */
 
-/* What the command line says goes into the agreement; what all have agreed on
- * stays. */
+/* Merge the options into the agreement. What the devices have agreed on already
+ * cannot change. */
 static int
 agree(struct opts *x, struct err *e)
 {
@@ -180,7 +180,7 @@ word_u64(struct child *p, const char *name, uint64_t v, struct err *e)
 	return r < 0 ? r : child_word(p, text, e);
 }
 
-/* ace-aggregate, the first program; and ace-step, which codes what it gives. */
+/* Add ace-aggregate, the first program, and ace-step, which codes its output. */
 static int
 averager(const struct opts *x, const char *spool, const char *state,
     struct children *c, struct err *e)
@@ -205,7 +205,8 @@ averager(const struct opts *x, const char *spool, const char *state,
 	    "--bits", bits, "--events", "2", NULL) != NULL ? 0 : -ERR_SYS;
 }
 
-/* A relay sends its average on, as a device, and hands out what comes back. */
+/* Connect a relay: it sends its average upwards as a device and distributes the
+ * answer. */
 static int
 relay(const struct opts *x, const char *state, struct children *c,
     struct err *e)
@@ -240,8 +241,8 @@ pipeline(const struct opts *x, struct children *c, struct err *e)
 	return r;
 }
 
-/* The pipeline until it has ended well: what fails because of the data, or by a
- * rule, would fail again. */
+/* Run the pipeline until it succeeds. Failures that the data or a rule causes are
+ * final, because they would recur. */
 static int
 keep_running(struct opts *x, struct err *e)
 {
@@ -330,8 +331,8 @@ out:
 
 /* ---- a relay: its devices' cloud, and its cloud's device ---- */
 
-/* Asks the cloud above what the run agrees on, of which only the number of devices
- * is the relay's own. */
+/* Ask the cloud above for the agreement. Only the number of devices is the relay's
+ * own. */
 static int
 relay_begin(struct opts *x, char *where, size_t n, struct err *e)
 {
@@ -380,7 +381,7 @@ out:
 
 /* ---- who takes part ---- */
 
-/* The line of authorized_keys by which a key can do no more than this. */
+/* Print a line for authorized_keys that restricts a key to this device. */
 static int
 authorize(const struct opts *x, const char *name, const char *key,
     struct err *e)
@@ -414,7 +415,7 @@ authorize(const struct opts *x, const char *name, const char *key,
 	return 0;
 }
 
-/* A relay speaks for so many devices. */
+/* Set the number of devices for which a relay may stand. */
 static int
 allow_more(struct opts *x, const char *name, uint64_t n, struct err *e)
 {
@@ -433,7 +434,7 @@ allow_more(struct opts *x, const char *name, uint64_t n, struct err *e)
 	return place_put(&x->folder, "spool/limits", text, e);
 }
 
-/* Look up a device: return 1 with its id, which is empty until it says hello, or 0. */
+/* Look up a device. Returns 1 and its id, which is empty until its hello, or 0. */
 static int
 member(const struct opts *x, const char *name, char id[PLACE_ID + 2],
     struct err *e)
@@ -444,8 +445,8 @@ member(const struct opts *x, const char *name, char id[PLACE_ID + 2],
 	return place_get(&x->folder, in, id, PLACE_ID + 2, e);
 }
 
-/* Lets a device in: a file of its name; and, unless it was let in before, into a run
- * that has begun. */
+/* Admit a device: create its file and, when it is new, let it join a run that has
+ * begun. */
 static int
 let_in(struct opts *x, const char *name, const char *id, int there,
     struct err *e)
@@ -511,10 +512,10 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	return r;
 }
 
-/* ---- what a device hears ---- */
+/* ---- what devices ask for ---- */
 
-/* Is this the device that the cloud knows under this name? Who comes first says who
- * it is, up to the number of devices that were asked for. */
+/* Check that the cloud knows this device under this name. The first device to use a
+ * free name gets it, up to the number of devices that were asked for. */
 static int
 introduce(struct opts *x, const char *name, const char *id, struct err *e)
 {
@@ -559,9 +560,9 @@ sync_with(struct opts *x, const char *name, struct err *e)
 	return r;
 }
 
-/* What a device asks for where our own words do not say it: SSH_ORIGINAL_COMMAND of
- * a key with a forced command, or else the first line of the input, of which no byte
- * more is read. */
+/* Read a device's request when the command line has none: from SSH_ORIGINAL_COMMAND
+ * for a key with a forced command, or else from the first line of the input. No byte
+ * after that line is read. */
 static void
 asked(char *words, size_t n)
 {
@@ -577,7 +578,7 @@ asked(char *words, size_t n)
 	words[at < n ? at : 0] = '\0';
 }
 
-/* Its last words are WHAT, or WHAT and ID. */
+/* The last words of the request are WHAT, or WHAT and ID. */
 static void
 asked_for(char *words, const char **what, const char **id)
 {
@@ -593,8 +594,8 @@ asked_for(char *words, const char **what, const char **id)
 	}
 }
 
-/* Cloud and device may be started at once, in either order: wait some seconds for the
- * run to be there. */
+/* Wait some seconds for the run to appear: cloud and device may be started in either
+ * order. */
 static void
 await_run(const char *dir)
 {
@@ -683,7 +684,7 @@ run_watch(void *own, char **path, size_t n, struct err *e)
 
 /* ---- examples ---- */
 
-/* Writes a file of share/ace/trainers, or of the sources. */
+/* Write a file of share/ace/trainers, or of the sources. */
 static int
 run_example(void *own, char **path, size_t n, struct err *e)
 {

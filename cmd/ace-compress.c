@@ -43,7 +43,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	if (o->resend && (n > 0 || o->compress.have_codec))
 		return err_set(e, ERR_USAGE, "--resend reads no input and codes "
 		    "nothing");
-	/* a name that was mistyped is not a state that owes nothing */
+	/* a mistyped name must not pass for an empty state */
 	if (o->resend && access(o->compress.dir, F_OK) < 0)
 		return err_sys(e, "'%s'", o->compress.dir);
 	if (o->resend && o->compress.fb.window == 0)

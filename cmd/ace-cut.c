@@ -1,6 +1,6 @@
 /*
- * ace-cut: the chosen shards, or the chosen tensors of them, of files, folders
- * and archives, as one stream.
+ * ace-cut: writes selected shards, or selected tensors of them, from files, folders and
+ * archives, as one stream.
  */
 #include <stddef.h>
 #include <string.h>
@@ -31,8 +31,8 @@ struct cut {
 	size_t cap;
 };
 
-/* The groups of the chosen tensors; their bodies as they are, but they are
- * decoded, for the sums at the shard's end. */
+/* Copy the groups of the chosen tensors. Their bodies stay as they are; they are
+ * decoded only for the sums at the shard's end. */
 static int
 cut_data(struct cut *x, struct reader *r, struct err *e)
 {

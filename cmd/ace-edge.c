@@ -49,8 +49,8 @@ static const struct opt options[] = {
 	OPT_END
 };
 
-/* The host's name, without its domain and with what no device's name may have
- * left out. */
+/* Return the host's name without its domain and without characters that device names
+ * may not have. */
 static int
 name_of_host(char name[PLACE_NAME + 1], struct err *e)
 {
@@ -64,8 +64,8 @@ name_of_host(char name[PLACE_NAME + 1], struct err *e)
 	return 0;
 }
 
-/* The pipeline of a device: out of the trainer, through the filters and the
- * connection, and back into the trainer. */
+/* Build the pipeline of a device: from the trainer through the filters and the
+ * connection back to the trainer. */
 static int
 pipeline(struct edge *x, struct children *c, struct err *e)
 {
@@ -96,7 +96,7 @@ pipeline(struct edge *x, struct children *c, struct err *e)
 	return r;
 }
 
-/* What a broken run means: 1 it may go better the next time. */
+/* Classify a failed run. Returns 1 when a retry may succeed. */
 static int
 broken(struct edge *x, const struct children *c, struct err *e)
 {
@@ -104,7 +104,7 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	char cause[ERR_LINE];
 	int status;
 
-	/* an answer that a trainer has no more need of breaks some connections */
+	/* some connections break when the trainer no longer reads the answer */
 	if (c->circle && child_cause(c) == 2 && x->tell.state != TELL_SENDS &&
 	    child_status(&c->child[0]) == 0)
 		return 0;
@@ -121,7 +121,7 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		    "its own messages are above; the same line typed again goes "
 		    "on", p->word[0], status,
 		    (unsigned long long)x->tell.round + 1);
-	/* what ace-step cannot do with what COMMAND writes would fail again */
+	/* output of COMMAND that ace-step refuses would be refused again */
 	if (status == ERR_USAGE || status == ERR_REFUSED ||
 	    p == &c->child[c->circle ? 1 : 0] || (status > 125 && status != 255))	/* 255: ssh lost the connection */
 		return err_set(e, status > 125 ? ERR_SYS : status, "%s", cause);
@@ -130,7 +130,7 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	return 1;
 }
 
-/* The pipeline, again and again until the trainer has ended well. */
+/* Run the pipeline repeatedly until the trainer succeeds. */
 static int
 train(struct edge *x, struct err *e)
 {
@@ -163,8 +163,8 @@ train(struct edge *x, struct err *e)
 	}
 }
 
-/* The command that connects to the cloud, as text: a COMMAND asks by it for averages
- * that it missed. */
+/* Return the command that connects to the cloud, as text. COMMAND uses it to ask for
+ * averages that it missed. */
 static int
 connection(const struct edge *x, char **text, struct err *e)
 {
@@ -182,7 +182,7 @@ connection(const struct edge *x, char **text, struct err *e)
 	return r;
 }
 
-/* What the trainer may want to know. */
+/* Set the trainer's environment. */
 static int
 environment(const struct edge *x, struct err *e)
 {

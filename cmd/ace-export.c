@@ -39,7 +39,7 @@ struct export {
 	size_t nlast, room;
 };
 
-/* The tensors that --tensor leaves. */
+/* Make the schema of the tensors that --tensor selects. */
 static int
 choose(struct export *x, struct err *e)
 {
@@ -59,8 +59,8 @@ choose(struct export *x, struct err *e)
 	return r < 0 ? r : schema_finish(&x->chosen, e);
 }
 
-/* Collect the notes of the shard and, for --many, its run, kind and step, and the
- * digest of the model that all of its contributors had. */
+/* Collect the shard's notes and, for --many, its run, kind and step, and the digest
+ * of the model that its contributors agree on. */
 static int
 describe(struct export *x, struct err *e)
 {
@@ -109,7 +109,7 @@ create(struct export *x, struct err *e)
 	    x->o->tensor != NULL ? &x->chosen : reader_schema(x->in), &so, e);
 }
 
-/* Writes the group that waited, and keeps n values for later. */
+/* Write the pending group and keep the n new values for later. */
 static int
 put_later(struct export *x, const float *v, size_t n, struct err *e)
 {
@@ -130,7 +130,7 @@ put_later(struct export *x, const float *v, size_t n, struct err *e)
 	return 0;
 }
 
-/* Whether the group that v has is of a tensor that is meant. */
+/* Return 1 when the group of v belongs to a selected tensor. */
 static int
 group_wanted(const struct export *x)
 {
@@ -141,7 +141,7 @@ group_wanted(const struct export *x)
 	return pick_tensor(x->o->tensor, sc->t[span.tensor].name);
 }
 
-/* The values and, when they are verified, the end of the file. */
+/* Write the values and, once they are verified, the end of the file. */
 static int
 put_values(struct export *x, struct err *e)
 {
@@ -180,9 +180,9 @@ put_shard(struct export *x, struct err *e)
 	return r;
 }
 
-/* Exactly one shard of the stream may be meant by --step, --device and --kind.  With
- * --many it may be any number, and the last values of a file are written when
- * the shard's end was verified, so that a file that is whole is good. */
+/* Export the shard that --step, --device and --kind select: exactly one, or any
+ * number with --many. The last values of a file are written after the shard's end
+ * was verified, so a complete file is a good one. */
 static int
 run(void *opts, char **path, size_t n, struct err *e)
 {

@@ -1,7 +1,6 @@
 /*
- * ace-import: makes shards of the files that trainers write: safetensors, npz,
- * npy or raw f32 files, or the folder of a model, become a dense stream, one shard per
- * file.
+ * ace-import: turns files of trainers (safetensors, npz, npy, raw f32) or the folder of a
+ * model into a dense stream, one shard per file.
  */
 #include <stddef.h>
 #include <string.h>
@@ -37,7 +36,7 @@ struct import {
 	uint64_t done;		/* shards */
 };
 
-/* The name says nothing of the format; what is in the file may. */
+/* Find the format by the file's content, since its name does not tell. */
 static int
 format_within(const char *path, struct err *e)
 {
@@ -61,7 +60,7 @@ format_within(const char *path, struct err *e)
 	    "show a format: give -f FORMAT%s", path, magic_say(p, n, "", words));
 }
 
-/* Standard input has no file name to tell the format by: it is safetensors. */
+/* Standard input has no name that tells the format: take safetensors. */
 static int
 format_of(const struct opts *o, const char *path, struct err *e)
 {
@@ -97,7 +96,7 @@ put_values(const struct opts *o,
 	return r < 0 ? r : format_end(src, e);
 }
 
-/* What the file notes of itself.  One note is the shard's own key. */
+/* Copy the file's own notes. One of them is the shard's key. */
 static int
 notes(const struct format_source *src, struct shard *sh, struct err *e)
 {
@@ -112,8 +111,8 @@ notes(const struct format_source *src, struct shard *sh, struct err *e)
 	    NULL, e);
 }
 
-/* The annotations of shard i: those of the options, i steps further, and the
- * notes in the file itself. */
+/* Write the annotations of shard i: those of the options, with the step i higher,
+ * and the file's own notes. */
 static int
 describe(const struct opts *o, uint64_t i,
     const struct format_source *src, struct shard *sh, struct err *e)
@@ -128,7 +127,7 @@ describe(const struct opts *o, uint64_t i,
 	return r < 0 ? r : notes(src, sh, e);
 }
 
-/* The first file's tensors are everybody's. */
+/* Take the schema of the first file; all others must match it. */
 static int
 fits(struct import *m, const char *path,
     const struct format_source *src, struct err *e)
@@ -173,7 +172,7 @@ put_shard(struct import *m, const char *path,
 	return r;
 }
 
-/* The folder of a model: 1; 0: it is none. */
+/* Return 1 when the path is the folder of a model, 0 otherwise. */
 static int
 put_folder(struct import *m, const char *path, const struct format_opts *fo,
     struct err *e)
@@ -188,7 +187,7 @@ put_folder(struct import *m, const char *path, const struct format_opts *fo,
 	return r < 0 ? r : 1;
 }
 
-/* A file, or all that are in it. */
+/* Import a file, or all files of a folder or archive. */
 static int
 put_path(struct import *m, const char *path, struct err *e)
 {
@@ -296,7 +295,7 @@ set_run(void *arg, const struct opt *row, const char *val, struct err *e)
 	return shard_set_run(&o->sh, val, e);
 }
 
-/* In the stream it stands as it was said. */
+/* Keep the text as it was given: it goes into the stream. */
 static int
 set_norm(void *arg, const struct opt *row, const char *val, struct err *e)
 {
@@ -304,7 +303,7 @@ set_norm(void *arg, const struct opt *row, const char *val, struct err *e)
 	double norm;
 	int r = num_f64(&norm, val, 0, 1e300, "--model-norm", e);
 
-	/* blanks and hexadecimal, which strtod takes too, are not for others */
+	/* strtod also accepts blanks and hexadecimal, other readers do not */
 	if (r == 0 && val[strspn(val, "+-.0123456789eE")] != '\0')
 		r = err_set(e, ERR_USAGE, "--model-norm '%s' is not a decimal "
 		    "number",

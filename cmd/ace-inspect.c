@@ -1,7 +1,7 @@
 /*
- * ace-inspect: what is in shard streams, as text, a table or JSON: a listing,
- * statistics, a verdict, a comparison; what is whole in a damaged file, saved; and
- * whether what a device put in and what its receiver has balance.
+ * ace-inspect: shows what shard streams contain, as text, table or JSON: a listing,
+ * statistics, a check, or a comparison.  It also saves the whole shards of a damaged file,
+ * and checks that what a device put in equals what its receiver has and what is left.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +33,7 @@ struct opts {
 	int form;		/* index in forms */
 	const char *state, *spool;	/* of audit */
 	const char *other;		/* of diff: the original */
-	/* what is done with a stream; whole: with all files of an operand as
-	 * one */
+	/* called per stream; whole: called once for all files of an operand */
 	int (*look)(struct report *p, struct reader *r, struct err *e);
 	int whole, follow;
 };
@@ -55,7 +54,7 @@ look_diff(struct report *p, struct reader *r, struct err *e)
 	return k;
 }
 
-/* A file, already open; io is freed. */
+/* Run the command on an open file. Frees io. */
 static int
 look_file(struct opts *o, struct io *io, struct err *e)
 {
@@ -72,7 +71,7 @@ look_file(struct opts *o, struct io *io, struct err *e)
 
 /* ---- operands ---- */
 
-/* Counts shards in a file that can seek, up to more than many. */
+/* Count the shards of a seekable file; stop above `many'. */
 static void
 count(const struct opts *o, struct io *io, int *n)
 {
@@ -101,7 +100,7 @@ is_many(const struct opts *o, char **path, size_t n)
 	if (o->p.verbose)
 		return 0;	/* who wants to know more is shown all */
 	for (i = 0; i < n && found <= MANY; i++) {
-		/* what can be read once is not looked into before */
+		/* do not read ahead in input that can be read only once */
 		if (strcmp(path[i], "-") == 0 || stat(path[i], &st) < 0 ||
 		    !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) ||
 		    source_open(&s, path[i], NULL) < 0)
@@ -117,7 +116,7 @@ is_many(const struct opts *o, char **path, size_t n)
 	return found > MANY;
 }
 
-/* Says what went wrong with a file, and remembers the worst. */
+/* Report the error of a file and remember the worst one. */
 static void
 say(const struct opts *o, struct err *own, int r, const char *name, int *worst)
 {
@@ -129,7 +128,7 @@ say(const struct opts *o, struct err *own, int r, const char *name, int *worst)
 		(void)fprintf(stderr, "%s: %s\n", o->f->cli->prog, ERR_MSG(own));
 }
 
-/* All files of an operand, and with follow those that come. */
+/* Read all files of an operand and, with `follow', those that appear later. */
 static int
 look_source(struct opts *o, struct source *s, int *worst, struct err *e)
 {
@@ -161,8 +160,8 @@ look_source(struct opts *o, struct source *s, int *worst, struct err *e)
 	}
 }
 
-/* A single operand that is one file, or is taken for one: its error is the answer.
- * 1 it is neither; s is to be read file by file. */
+/* Read a single operand that is one file, so that its error is the result. Returns 1
+ * when it is not; the caller then reads it file by file. */
 static int
 look_single(struct opts *o, struct source *s, const char *path, struct err *e)
 {
@@ -178,7 +177,7 @@ look_single(struct opts *o, struct source *s, const char *path, struct err *e)
 	return r < 0 ? r : look_file(o, io, e);
 }
 
-/* Every file is tried, each that fails says so, and the worst error is returned. */
+/* Try every file, report each failure, and return the worst error. */
 static int
 look_all(struct opts *o, char **path, size_t n, struct err *e)
 {
@@ -213,7 +212,7 @@ look_all(struct opts *o, char **path, size_t n, struct err *e)
 
 /* ---- the commands ---- */
 
-/* $COLUMNS, or the terminal's own, or 80. */
+/* Return the width: $COLUMNS, or that of the terminal, or 80. */
 static int
 columns(void)
 {
@@ -228,7 +227,7 @@ columns(void)
 	return 80;
 }
 
-/* What all commands need. */
+/* Set up what all commands need. */
 static int
 begin(struct opts *o, struct err *e)
 {
@@ -246,7 +245,7 @@ begin(struct opts *o, struct err *e)
 	return 0;
 }
 
-/* Without a command: a few at length, many and tables a line each. */
+/* Show few shards at length, and many shards or tables with one line each. */
 static int
 bare(void *arg, char **path, size_t n, struct err *e)
 {
@@ -310,8 +309,8 @@ diff(void *arg, char **path, size_t n, struct err *e)
 	return r < 0 ? r : look_all(o, path + 1, n - 1, e);
 }
 
-/* Success means that nothing was damaged, and "no" that there was damage but
- * some shards were saved.  If none were, there is no output, and the damage is
+/* Save the whole shards of a damaged file. Status 0: nothing was damaged. Status 1:
+ * some shards were saved. If none was whole there is no output, and the damage is
  * the error. */
 static int
 recover(void *arg, char **path, size_t n, struct err *e)
@@ -362,7 +361,7 @@ audit_json(struct emit *j, const struct conserve *c, int k,
 	emit_end(j);
 }
 
-/* Nothing lost, nothing twice. */
+/* Check that every value was delivered or kept, and none twice. */
 static int
 audit(void *arg, char **path, size_t n, struct err *e)
 {

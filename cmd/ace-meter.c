@@ -1,7 +1,7 @@
 /*
- * ace-meter: copies its input to its output, measures how fast the link behind
- * it takes the bytes and how long receipts take, writes that into the state, where
- * ace-policy reads it.  It works on bytes and not on shards, so it is no stage.
+ * ace-meter: copies its input to its output, measures how fast the link after it takes the
+ * bytes and how long receipts take, and writes both into the state for ace-policy.  It
+ * works on bytes and not on shards, so it is not a stage.
  */
 #include <stdio.h>
 #include <string.h>
@@ -45,8 +45,7 @@ struct meter {
 	double saved, looked, due, wait;
 };
 
-/* Everything besides passing bytes: looking at the receipts and saving the
- * state. */
+/* Do all work besides copying bytes: read the receipts and save the state. */
 static int
 tick(struct meter *x, int last, struct err *e)
 {
@@ -67,7 +66,7 @@ tick(struct meter *x, int last, struct err *e)
 	return r;
 }
 
-/* n bytes were written from t0 on: p, or values that were not seen. */
+/* Account for n bytes, written since t0: p, or values that passed unseen. */
 static int
 wrote(struct meter *x, const unsigned char *p, size_t n,
     double t0, struct err *e)
@@ -104,7 +103,7 @@ pass(struct meter *x, size_t n, struct err *e)
 	return wrote(x, x->buf, n, t0, e);
 }
 
-/* For how long to wait for bytes: milliseconds, -1 as long as it takes. */
+/* Return how long to wait for bytes, in milliseconds; -1: without limit. */
 static int
 patience(const struct meter *x)
 {
@@ -112,8 +111,8 @@ patience(const struct meter *x)
 	    (int)(link_patience(&x->l, clock_now()) * 1e3);
 }
 
-/* Values go from pipe to pipe without being seen here, if the rate is not
- * limited: an enum io_took, or READ when they have to be read. */
+/* Move values from pipe to pipe without copying them, unless the rate is limited.
+ * Returns an enum io_took, or READ when they must be read. */
 static int
 move(struct meter *x, struct err *e)
 {
@@ -139,8 +138,8 @@ move(struct meter *x, struct err *e)
 	return r < 0 ? r : IO_GOT;
 }
 
-/* Some more bytes; an enum io_took. Between values that are moved little is
- * read, so that what follows is moved too. */
+/* Copy some more bytes. Returns an enum io_took. Reads are short between values, so
+ * that the following values can be moved, too. */
 static int
 some(struct meter *x, size_t most, struct err *e)
 {
@@ -160,7 +159,7 @@ some(struct meter *x, size_t most, struct err *e)
 static int
 copy(struct meter *x, struct err *e)
 {
-	/* small pieces, a fiftieth of a second each, so that a rate is even */
+	/* pieces of a fiftieth of a second, so that the rate is even */
 	const double part = x->o->limit / 8 / 50;
 	const size_t most = !(x->o->limit > 0) || part > (double)BUF ? BUF : part < 1 ? 1 :
 	    (size_t)part;
@@ -176,8 +175,7 @@ copy(struct meter *x, struct err *e)
 	end = clock_now() + x->wait;
 	while (r == 0 && x->o->dir != NULL && x->l.pending != 0 &&
 	    clock_now() < end) {
-		/* all of it was taken; the process that took it may have
-		 * ended */
+		/* all was taken; the reader may have ended since */
 		r = wait_secs(link_patience(&x->l, clock_now()), -1, e);
 		if (r == 0)
 			r = tick(x, 0, e);
@@ -199,7 +197,7 @@ begin(struct meter *x, const char *path, struct err *e)
 	    (r = link_load(&x->l, &x->state, e)) < 0 ||
 	    (r = receipts_load(&q, &x->state, e)) < 0))
 		return r;
-	/* a device that never had a receipt does not wait for one */
+	/* do not wait for a receipt where none ever came */
 	x->wait = x->o->wait < 0 ? q.managed : x->o->wait;
 	if ((r = io_open(&x->in, path, e)) < 0)
 		return r;
@@ -240,7 +238,7 @@ static const struct opt options[] = {
 	    OPT_PATH(struct opts, dir, OPT_DIR) },
 	{ 'L', "bandwidth", "RATE", "send no faster than this, such as 5Mbit",
 	    OPT_RATE(struct opts, limit), .lo.f = 8 },
-	/* 1 s only where there ever was a receipt */
+	/* 1 s, but only where a receipt came before */
 	{ 0, "wait", "TIME", "for receipts under way at the end (default 1s)",
 	    OPT_TIME(struct opts, wait), .with = "state" },
 	OPT_END

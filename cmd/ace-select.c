@@ -1,6 +1,6 @@
 /*
- * ace-select: chooses a codec for every group and writes the choice as an
- * annotation behind the values, which pass unchanged.
+ * ace-select: chooses a codec for every group and writes the choice as an annotation after
+ * the values, which pass unchanged.
  */
 #include "base/alloc.h"
 #include "base/err.h"
@@ -11,7 +11,7 @@
 #include "pipe/program.h"
 #include "stage/stage_select.h"
 
-/* ---- the plan as text, for people and for --plan; all else is dropped ---- */
+/* ---- the plan as text ---- */
 
 struct text {
 	struct stage s;
@@ -117,7 +117,7 @@ static const struct opt options[] = {
 	OPT_END
 };
 
-/* All of path, and the stream or its plans as text. */
+/* Process a whole file: write the stream, or only its plans as text. */
 static int
 run(void *arg, char **path, size_t n, struct err *e)
 {

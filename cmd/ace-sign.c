@@ -1,6 +1,6 @@
 /*
- * ace-sign: signs every shard of a stream with a device's key, or lets only
- * those through that are signed with a key of their device.
+ * ace-sign: signs every shard of a stream with a device's key, or passes only shards that
+ * are signed with a key of their device.
  */
 #include "stage/stage_sign.h"
 

@@ -1,11 +1,10 @@
 /*
- * ace-step: what one side of a training step does between its trainer and the
- * wire, in one process: expand, score, policy, select, compress.  It gives the
- * same bytes, and leaves the same state, as these five programs in a pipe;
- * --print says which pipe.
+ * ace-step: does in one process what one side of a training step does between its trainer
+ * and the wire: expand, score, policy, select, compress.  Its bytes and its state are those
+ * of these five programs in a pipe; --print shows that pipe.
  *
- * Every option is one of these programs', in that program's words, and goes to
- * all of them that have one of that name.
+ * Every option is one of these programs', under the same name, and goes to all of them
+ * that have it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +29,7 @@ static const struct opt expand_rows[] = { OPT_ROWS(stage_expand_rows),
 static const struct opt compress_rows[] = { OPT_ROWS(stage_compress_rows),
     OPT_ROWS(filter_opts_sync), OPT_ROWS(filter_opts_threads), OPT_END };
 
-/* The programs in the order of the pipe, and whose options are theirs. */
+/* The programs in the order of the pipe, with their options. */
 static const struct {
 	const char *name;
 	const struct opt *row;
@@ -93,7 +92,7 @@ add_word(struct opts *o, int t, const char *s, struct err *e)
 	return 0;
 }
 
-/* Program t is called with this option too. */
+/* Add an option to the words of program t. */
 static int
 tell(struct opts *o, int t, const struct opt *row, const char *val,
     struct err *e)
@@ -109,9 +108,9 @@ tell(struct opts *o, int t, const struct opt *row, const char *val,
 	return r < 0 || row->arg == NULL ? r : add_word(o, t, val, e);
 }
 
-/* What limits the input limits that of every program; what is said of the output
- * is for the last.  Whom a schema is for, and whether ace-policy has the state, is
- * known when all options are: tell_late. */
+/* Give an option to the programs that it concerns. Limits on the input are for every
+ * program, options of the output for the last. --schema and ace-policy's state
+ * depend on other options: see tell_late. */
 static int
 tell_whom(struct opts *o, int t, const struct opt *row, const char *val,
     struct err *e)
@@ -134,7 +133,7 @@ tell_whom(struct opts *o, int t, const struct opt *row, const char *val,
 	return 0;
 }
 
-/* Every program that has an option of that name is called with it. */
+/* Give an option to every program that has one of that name. */
 static int
 heard(void *arg, const struct opt *any, const char *val, struct err *e)
 {
@@ -157,13 +156,13 @@ heard(void *arg, const struct opt *any, const char *val, struct err *e)
 
 /* ---- which programs, and how ---- */
 
-/* The pipe has program t. */
+/* Add program t to the pipe. */
 static int
 wanted(const struct opts *o, int t)
 {
 	switch (t) {
 	case EXPAND:
-		/* momentum correction adds the residual itself */
+		/* momentum correction adds the residual */
 		return (o->expand.dir != NULL && o->compress.fb.kind !=
 		    COMPENSATE_MOMENTUM) || o->asked[t];
 	case POLICY:
@@ -193,9 +192,9 @@ check(const struct opts *o, struct err *e)
 	return 0;
 }
 
-/* The first program reads the stream that may have no schema.  A recording decides
- * without what the state knows of the link, and ace-policy takes only one of the
- * two; the other programs keep the state. */
+/* Give the options that depend on others. --schema is for the first program, whose
+ * input may lack one. ace-policy takes a recording or the state but not both; the
+ * other programs keep the state. */
 static int
 tell_late(struct opts *o, struct err *e)
 {
@@ -213,7 +212,7 @@ tell_late(struct opts *o, struct err *e)
 	return tell(o, t, opt_named(filter_opts_in, "schema"), o->schema, e);
 }
 
-/* Prints a word, quoted for a shell where needed. */
+/* Print a word, quoted for a shell where needed. */
 static void
 print_word(const char *s)
 {
@@ -254,7 +253,7 @@ print(const struct opts *o, const char *path)
 
 /* ---- the chain ---- */
 
-/* The provenance of the programs before the last. */
+/* Write the provenance of the programs before the last. */
 static int
 lines(const struct opts *o, struct buf *b, struct err *e)
 {
@@ -285,12 +284,12 @@ run(void *arg, char **path, size_t n, struct err *e)
 		print(o, *path);
 		return 0;
 	}
-	/* nobody else commits to the residual while a shard waits here, and
-	 * what is remembered of a step goes there with it */
+	/* no other program commits to the residual while a shard is pending here,
+	 * and the step's memory is committed with it */
 	o->f->later = &o->later;
 	o->expand.alone = 1;
 	o->select.kept = o->state != NULL ? 1 : -1;
-	/* in provenance we are the last of these programs */
+	/* provenance names this program as the last one */
 	o->f->tool = table[COMPRESS].name;
 	o->f->words = o->words[COMPRESS];
 	o->f->argv = o->word[COMPRESS];
@@ -307,7 +306,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	return r;
 }
 
-/* Whose options are where, and each program's name as its first word. */
+/* Set each program's options and its name as first word. */
 static int
 begin(struct opts *o, struct err *e)
 {

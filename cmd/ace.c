@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "kern/kern.h"
 
-/* What is here only names them: each has its options, and --help, itself. */
+/* Only names: each program has its own options and --help. */
 #define COMMAND(name, about) { name, "", about, NULL, NULL, 0 }
 static const struct cli_command commands[] = {
 	COMMAND("cloud", "Averages the devices of a run, in a folder"),
@@ -45,7 +45,7 @@ static const struct cli_command commands[] = {
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };
 
-/* Commands that are ace-cloud's own: `ace add' is `ace-cloud add'. */
+/* Commands of ace-cloud: `ace add' is `ace-cloud add'. */
 static int
 ace_is_clouds(const char *name)
 {
@@ -54,8 +54,8 @@ ace_is_clouds(const char *name)
 	    strcmp(name, "example") == 0;
 }
 
-/* Replaces this process by the program of a command, whose words argv[1] and the
- * following become; argv[-1] is the program's name or `help', and is not needed. */
+/* Replace this process by the program of a command. argv[1] and the following become
+ * its words; argv[-1], the program's name or `help', is dropped. */
 static int
 ace_run(const char *self, char **argv, struct err *e)
 {

@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "front/child.h"
 
-/* ---- the words ---- */
+/* ---- building the command lines ---- */
 
 int
 child_word(struct child *p, const char *word, struct err *e)
@@ -128,7 +128,8 @@ child_status(const struct child *p)
 	    WEXITSTATUS(p->status);
 }
 
-/* Not by a reader that has gone, which is another one's failure. */
+/* Return 1 when a program failed by itself, and not by SIGPIPE because its reader
+ * ended. */
 static int
 child_failed(const struct child *p)
 {
@@ -137,7 +138,7 @@ child_failed(const struct child *p)
 	return s != 0 && s != 128 + SIGPIPE;
 }
 
-/* In the child: from, to and say become its descriptors 0, 1 and 2. */
+/* In the child process: make from, to and say its descriptors 0, 1 and 2. */
 static void
 child_become(const struct child *p, pid_t group, int from, int to, int say)
 {
@@ -145,7 +146,7 @@ child_become(const struct child *p, pid_t group, int from, int to, int say)
 	sigset_t none;
 
 	(void)setpgid(0, group);
-	/* it does not outlive us, however we end */
+	/* the child ends when this process ends, in every case */
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -191,7 +192,7 @@ child_output(char *const *words, char *out, size_t n, struct err *e)
 	return r < 0 ? r : child_status(&p);
 }
 
-/* ---- all of them ---- */
+/* ---- the pipeline ---- */
 
 size_t
 child_cause(const struct children *c)
@@ -199,7 +200,7 @@ child_cause(const struct children *c)
 	size_t at = c->first >= 0 ? (size_t)c->first : 0, i;
 	int s;
 
-	/* a connection that broke: whatever ended first by the clock */
+	/* a broken connection: take the program that ended first */
 	for (i = 0; i < c->n; i++)
 		if (child_status(&c->child[i]) == 255)
 			return i;
@@ -221,7 +222,7 @@ child_asked(int sig)
 	child_signal = sig;
 }
 
-/* Nothing but to end a wait: a child has ended. */
+/* Empty handler: SIGCHLD only interrupts a wait. */
 static void
 child_ended(int sig)
 {
@@ -267,7 +268,7 @@ child_start(struct children *c, struct err *e)
 	return r;
 }
 
-/* Notes which programs have ended; returns how many have not. */
+/* Note which programs have ended. Returns how many still run. */
 static size_t
 child_reap(struct children *c)
 {
@@ -289,7 +290,7 @@ child_reap(struct children *c)
 	return left;
 }
 
-/* Hands on each line that is whole. */
+/* Pass on each complete line. */
 static void
 child_lines(struct children *c, const struct child_ear *ear)
 {
@@ -309,7 +310,7 @@ child_lines(struct children *c, const struct child_ear *ear)
 	}
 }
 
-/* Hears what there is to hear, at most for ms milliseconds. */
+/* Read what the programs say, for at most ms milliseconds. */
 static void
 child_hear(struct children *c, const struct child_ear *ear, int ms)
 {
@@ -324,7 +325,7 @@ child_hear(struct children *c, const struct child_ear *ear, int ms)
 			p.fd = c->hear = -1;
 		return;
 	}
-	/* a NUL in it ends no line */
+	/* a NUL does not end a line */
 	for (char *z = c->line + c->held; n > 0; n--, z++, c->held++)
 		if (*z == '\0')
 			*z = ' ';
@@ -350,11 +351,11 @@ child_watch(struct children *c, const struct child_ear *ear)
 			end = clock_now() + (double)CHILD_GRACE;
 			sig = SIGKILL;
 		}
-		/* without an end of its own: who inherited it may live on */
+		/* do not wait for its end: a process that inherited it may live on */
 		child_hear(c, ear, c->hear < 0 ? 200 : 500);
 		ear->tick(ear->arg, c->first >= 0);
 	}
-	/* what they said last */
+	/* read their last words */
 	while (c->hear >= 0) {
 		const size_t had = c->held;
 		struct pollfd p = { .fd = c->hear, .events = POLLIN };

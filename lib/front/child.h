@@ -1,10 +1,10 @@
 /*
- * A pipeline of programs that this process starts, listens to and ends: what
- * ace-cloud and ace-edge stand for.
+ * A pipeline of programs that this process starts, listens to and ends, for ace-cloud and
+ * ace-edge.
  *
- * Each program's standard output is the next one's input.  What they write on
- * standard error comes line by line to one function here.  They are one process
- * group: they end before child_run returns, whatever happens.
+ * Each program's standard output is the next one's input.  Their lines on standard error
+ * go one by one to a function of the caller.  The programs are one process group: they
+ * end before child_run returns, in every case.
  */
 #ifndef ACE_CHILD_H
 #define ACE_CHILD_H
@@ -36,57 +36,54 @@ struct children {
 	char line[4096];
 };
 
-/* child_add(c, word, ..., NULL): add a program to the end of the pipeline.
- * The words are copied.  One called ace-NAME is the one beside this program, if
- * there is one there.  NULL and e filled: there is no memory, or no room. */
+/* child_add(c, word, ..., NULL): add a program to the end of the pipeline. The words
+ * are copied. ace-NAME is taken from this program's directory if it is there.
+ * Returns NULL with e filled when memory or room is short. */
 struct child *child_add(struct children *c, struct err *e, const char *word,
     ...) __attribute__((sentinel));
-/* child_word(p, word, e): add one more word to a program.  0, -ERR_SYS. */
+/* child_word(p, word, e): add one more word to a program. Returns 0 or -ERR_SYS. */
 int child_word(struct child *p, const char *word, struct err *e);
 void child_release(struct children *c);
 
-/* child_quote(word, f): write a word as a shell reads it. */
+/* child_quote(word, f): write a word quoted for a shell. */
 void child_quote(const char *word, FILE *f);
 /* child_print(c, f): write the pipeline as one would type it in a shell. */
 void child_print(const struct children *c, FILE *f);
 
-/* Hears what the programs say.  line(arg, line): one line, without its end;
- * tick(arg, failed): called at least once a second; failed: one of them
- * has ended badly. */
+/* Receives what the programs say. line(arg, line): called per line, without its
+ * newline. tick(arg, failed): called at least once a second; failed: a program has
+ * failed. */
 struct child_ear {
 	void (*line)(void *arg, const char *line);
 	void (*tick)(void *arg, int failed);
 	void *arg;
 };
 
-/*
- * child_run(c, ear, e): start the pipeline and wait until all its programs have
- * ended.  Returns 0 when all of them succeeded, 1 when one failed (c->first and the
- * statuses say which), -ERR_SYS when it could not be started.  After the first
- * failure the others have CHILD_GRACE seconds to end by themselves.
- *
- * INT, TERM and HUP end the programs and then this process, by the same signal.
- */
+/* child_run(c, ear, e): start the pipeline and wait until all its programs have
+ * ended. Returns 0 when all succeeded, 1 when one failed (see c->first and the
+ * statuses), -ERR_SYS when it could not start. After the first failure the others
+ * have CHILD_GRACE seconds to end by themselves. INT, TERM and HUP end the programs
+ * and then this process, by the same signal. */
 enum { CHILD_GRACE = 10 };
 int child_run(struct children *c, const struct child_ear *ear,
     struct err *e);
 
-/* child_cause(c): which program is the cause, of several that failed: one that only
- * says that its input or its output broke off has failed because of the one before
- * it. */
+/* child_cause(c): return the program that caused the failure of the pipeline. A
+ * program that only reports that its input or output broke off failed because of its
+ * neighbour. */
 size_t child_cause(const struct children *c);
 
-/* child_status(p): the status as a shell says it: 128 and the signal where one
- * ended it. */
+/* child_status(p): return the exit status as a shell does: 128 plus the signal for a
+ * killed program. */
 int child_status(const struct child *p);
 
-/* child_output(words, out, n, e): run one program without input and with our
- * standard error and put what it writes, n - 1 bytes at most and a NUL, into out.  Returns its
+/* child_output(words, out, n, e): run one program without input and copy its output
+ * into out, n - 1 bytes at most and a NUL. It inherits standard error. Returns its
  * status as child_status, or -ERR_SYS. */
 int child_output(char *const *words, char *out, size_t n, struct err *e);
 
-/* child_exec(words, e): become that program.  Returns -ERR_SYS only if that
- * fails. */
+/* child_exec(words, e): replace this process by a program. Returns only on failure,
+ * with -ERR_SYS. */
 int child_exec(char *const *words, struct err *e);
 
 #endif

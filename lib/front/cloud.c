@@ -42,8 +42,8 @@ int
 cloud_connect(const struct cloud *c, struct children *p, const char *what,
     const char *id, struct err *e)
 {
-	/* hello may ask for a password, and shows the host's banner; sync may
-	 * connect again many times */
+	/* hello may ask for a password and shows the host's banner; sync may
+	 * reconnect many times */
 	const int hello = strcmp(what, "hello") == 0;
 	const char *const word[] = { "ace-cloud", "serve", c->dir, c->name, what,
 		id };
@@ -67,7 +67,7 @@ cloud_connect(const struct cloud *c, struct children *p, const char *what,
 		(void)fputs(i > 0 ? " " : "", f);
 		child_quote(word[i], f);
 	}
-	/* a link that is dead without a word is noticed in a minute */
+	/* notice a dead link within a minute */
 	if (fclose(f) != 0)
 		r = err_sys(e, "the command for ssh");
 	else if (child_add(p, e, "ssh", "-T", hello ? "-oBatchMode=no" :
@@ -88,7 +88,7 @@ cloud_answer(const struct place *f, char *out, size_t n)
 		place_text(&f->said, out + k, n - (size_t)k);
 }
 
-/* The first line of text, made printable, for a message. */
+/* Copy the first line of a text into a message, in printable characters. */
 static const char *
 cloud_first_line(const char *text, char out[64])
 {
@@ -101,7 +101,7 @@ cloud_first_line(const char *text, char out[64])
 	return out;
 }
 
-/* Takes the answer: a line that says where, and the agreement. */
+/* Parse the answer: a line with the cloud's place, then the agreement. */
 static int
 cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
     size_t n, struct err *e)

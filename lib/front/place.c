@@ -163,7 +163,7 @@ place_save(const struct place *f, struct err *e)
 	return place_put(f, "run", text, e);
 }
 
-/* HOST:DIR, also of a folder that is not there. */
+/* Write HOST:DIR, also for a folder that does not exist. */
 static void
 place_where(struct place *f, const char *dir)
 {

@@ -1,15 +1,14 @@
 /*
- * The folder of a run, on the cloud or on a device, and what all of its devices
- * agree on.
+ * The folder of a run, on the cloud or on a device, and what all its devices agree on.
  *
- *	the cloud's DIR				a device's ./ace-NAME
- *	  run      the agreement		  run    as the cloud said it
- *	  spool/   shards and averages		  state/ what was not sent yet
- *	  state/   what the averages left out	  id     who this device is
- *	  devices/ NAME, in it the device's id	  log
- *	  log      what the programs said
+ * 	the cloud's DIR				a device's ./ace-NAME
+ * 	  run      the agreement		  run    the cloud's agreement
+ * 	  spool/   shards and averages		  state/ what was not sent yet
+ * 	  state/   what the averages left out	  id     this device's id
+ * 	  devices/ NAME holds the device's id	  log
+ * 	  log      messages of the programs
  *
- * The agreement is a text, NAME VALUE on a line, read as a file of limits is.
+ * The agreement is a text with a line "NAME VALUE" per value, parsed as a file of limits.
  */
 #ifndef ACE_PLACE_H
 #define ACE_PLACE_H
@@ -33,8 +32,7 @@ struct agreement {
 	uint64_t tolerate;	/* so many may send anything */
 };
 
-/* Rows of options: what ace-cloud can be told.  They are lines of the file `run',
- * too. */
+/* Options of ace-cloud that are also lines of the file `run'. */
 extern const struct opt place_opts[];
 
 struct place {
@@ -45,31 +43,30 @@ struct place {
 };
 #define PLACE_INIT { NULL, "", STATE_INIT, { "", 0, 0, 0, 0, 0, 0 } }
 
-/* place_open(f, dir, make, e): open the folder and read its agreement, all zero
- * where there is none yet.  make: make the folder where it is not there.
- * -ERR_REFUSED: it belongs to somebody else, or others may write to it. */
+/* place_open(f, dir, make, e): open the folder and read its agreement, which is all
+ * zero in a new folder. make: create a missing folder. -ERR_REFUSED: another user
+ * owns it or may write to it. */
 int place_open(struct place *f, const char *dir, int make, struct err *e);
-/* place_lock(f, what, e): lock it until place_close.  -ERR_REFUSED: another
- * `what' works on it. */
+/* place_lock(f, what, e): lock it until place_close. -ERR_REFUSED: another `what'
+ * uses it. */
 int place_lock(struct place *f, const char *what, struct err *e);
 void place_close(struct place *f);
 
-/* place_path(f, name, e): DIR/name, allocated. */
+/* place_path(f, name, e): return DIR/name, allocated. */
 char *place_path(const struct place *f, const char *name, struct err *e);
-/* place_make(f, name, e): make the folder DIR/name, mode 0700, if it is not
- * there. */
+/* place_make(f, name, e): create the folder DIR/name, mode 0700, if it is missing. */
 int place_make(const struct place *f, const char *name, struct err *e);
-/* place_save(f, e): write the agreement, whole or not at all. */
+/* place_save(f, e): write the agreement atomically. */
 int place_save(const struct place *f, struct err *e);
 
-/* place_read(path, a, e): the agreement in a file.  place_text(a, out, n): as
- * text. */
+/* place_read(path, a, e): read the agreement from a file. place_text(a, out, n):
+ * write it as text. */
 int place_read(const char *path, struct agreement *a, struct err *e);
 void place_text(const struct agreement *a, char *out, size_t n);
 
-/* place_put(f, name, text, e), place_get(f, name, out, n, e): a small text in
- * DIR/name.  get: 1, or 0 and "" where there is none; a line's end at its end is
- * left out. */
+/* place_put(f, name, text, e), place_get(f, name, out, n, e): write or read a small
+ * text in DIR/name. place_get returns 1, or 0 and "" when it is missing, and drops a
+ * trailing newline. */
 int place_put(const struct place *f, const char *name, const char *text,
     struct err *e);
 int place_get(const struct place *f, const char *name, char *out, size_t n,
@@ -78,8 +75,8 @@ int place_get(const struct place *f, const char *name, char *out, size_t n,
 /* place_random(id): fill with random hex digits. */
 void place_random(char id[PLACE_ID + 1]);
 
-/* place_named(name, e): 0 when a device may have this name: 1 to 64 of letters,
- * digits, '.', '_' and '-', the first one a letter or a digit.  -ERR_USAGE. */
+/* place_named(name, e): check a device's name: 1 to 64 letters, digits, '.', '_' or
+ * '-', beginning with a letter or digit. Returns 0 or -ERR_USAGE. */
 int place_named(const char *name, struct err *e);
 
 #endif

@@ -14,7 +14,7 @@
 #define TELL_SILENT 9.0		/* a tick later it is 10 s, which is the longest
 				 * silence of a run that goes well */
 
-/* ---- where it goes ---- */
+/* ---- output ---- */
 
 static void
 tell_log(const struct tell *t, const char *text)
@@ -31,7 +31,7 @@ tell_log(const struct tell *t, const char *text)
 	(void)fflush(t->log);
 }
 
-/* Text that others wrote does not reach the terminal's own commands. */
+/* Replace control characters, so that foreign text cannot command the terminal. */
 static void
 tell_clean(char *s)
 {
@@ -109,7 +109,7 @@ tell_left(const struct tell *t, uint64_t round, double now, char out[64])
 		    (double)(t->said->rounds - round - 1)));
 }
 
-/* ", 1.6 MB (25x smaller)": what was sent, beside f32 */
+/* ", 1.6 MB (25x smaller)": bytes sent, compared with f32 */
 static void
 tell_bytes(const struct tell *t, const char *verb, double secs, char out[128])
 {
@@ -145,7 +145,7 @@ tell_devices(const struct tell *t, json_t *ev, char out[64])
 	    n == 1 && of[0] == '\0' ? "" : "s", bad);
 }
 
-/* The average is there: the round is over. */
+/* Print the line of a finished round: the average has arrived. */
 static void
 tell_average(struct tell *t, json_t *ev, uint64_t round)
 {
@@ -220,7 +220,7 @@ tell_event(struct tell *t, json_t *ev)
 	}
 }
 
-/* ---- what child_run calls ---- */
+/* ---- callbacks of child_run ---- */
 
 static void
 tell_release(struct tell *t, double before)
@@ -233,8 +233,8 @@ tell_release(struct tell *t, double before)
 	memmove(t->held, t->held + i, t->nheld * sizeof(t->held[0]));
 }
 
-/* A line of a program is an event, or is kept back: if a program fails now, it is one
- * of several that say so, and one of them is the cause. */
+/* Handle a program's line. Events are counted. Other lines are held back: when
+ * programs fail, one of their lines is the cause. */
 static void
 tell_line(void *arg, const char *line)
 {
@@ -261,7 +261,7 @@ tell_line(void *arg, const char *line)
 	tell_clean(l->text);
 }
 
-/* What the run does now, and who does it. */
+/* Describe what the run is doing, and which device or program does it. */
 static const char *
 tell_doing(const struct tell *t, char out[TELL_LINE + 32])
 {
@@ -312,7 +312,7 @@ tell_ear(struct tell *t)
 	return (struct child_ear){ tell_line, tell_tick, t };
 }
 
-/* ---- from the beginning to the end ---- */
+/* ---- life of a run ---- */
 
 void
 tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
@@ -354,8 +354,8 @@ tell_end(struct tell *t)
 	t->log = NULL;
 }
 
-/* How likely a line is the cause: one that begins with the name of the program that
- * failed first, and does not only say that its input broke off. */
+/* Rate how likely a line names the cause: best is a line of the program that failed
+ * first that reports more than broken input. */
 static int
 tell_weight(const char *line, const char *prog)
 {
@@ -365,8 +365,9 @@ tell_weight(const char *line, const char *prog)
 	    (strstr(line, ": truncated: ") == NULL);
 }
 
-/* The program that failed first; but where that is the trainer, one that failed and
- * has said why: its end may be why the trainer's input ended. */
+/* Find the program to blame: the one that failed first. If that is the trainer,
+ * prefer a failed program that gave a reason: its end may have ended the trainer's
+ * input. */
 static const struct child *
 tell_culprit(const struct tell *t, const struct children *c)
 {

@@ -1,6 +1,6 @@
 /*
- * One line for each round, from the events of the programs that run: what a person
- * at the terminal of ace-cloud or ace-edge sees, and what goes into the log.
+ * One line per round, made from the events of the running programs: what a person sees at
+ * the terminal of ace-cloud or ace-edge, and what the log contains.
  */
 #ifndef ACE_TELL_H
 #define ACE_TELL_H
@@ -28,7 +28,7 @@ struct tell {
 				 * over and over */
 	int drawn;
 	double spoke;		/* clock_now when something was last shown */
-	/* the round under way, from 0, and when each part of it ended */
+	/* the current round, from 0, and when each part of it ended */
 	enum tell_state { TELL_STARTS, TELL_COMPUTES, TELL_SENDS, TELL_WAITS } state;
 	uint64_t round;
 	uint64_t rounds;	/* that were done here */
@@ -36,28 +36,28 @@ struct tell {
 	uint64_t values, bytes;
 	char missing[TELL_LINE];	/* who is waited for */
 	char devices[64];	/* how many the average is of */
-	/* what programs said, while it is not known whether one of them failed */
+	/* lines of programs, held back until it is known whether one failed */
 	struct tell_line { double at; char text[TELL_LINE]; } held[TELL_HELD];
 	size_t nheld;
 };
 
-/* tell_begin(t, c, who, cloud, said, log): log: a file that lines are appended to, or
- * NULL.  tell_start(t): programs are started (again). */
+/* tell_begin(t, c, who, cloud, said, log): begin; lines are also appended to the
+ * file log, unless NULL. tell_start(t): the programs are started (again). */
 void tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
     const struct agreement *said, const char *log);
 void tell_start(struct tell *t);
 void tell_end(struct tell *t);
 
-/* tell_ear(t): what child_run calls. */
+/* tell_ear(t): return the callbacks for child_run. */
 struct child_ear tell_ear(struct tell *t);
 
-/* tell_say(t, fmt, ...): a line on standard error, whatever was drawn there, and in
- * the log; not with -q. */
+/* tell_say(t, fmt, ...): print a line on standard error, over a drawn line if any,
+ * and in the log. With -q it prints nothing. */
 void tell_say(struct tell *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* tell_cause(t, c, out): what the program said that is the cause of a failure: one
- * sentence.  Returns that program. */
+/* tell_cause(t, c, out): copy the sentence that states the cause of a failure.
+ * Returns the program that wrote it. */
 const struct child *tell_cause(struct tell *t, const struct children *c,
     char out[ERR_LINE]);
 
