@@ -479,7 +479,7 @@ install: all
 	 lib/libaceg.pc.in >"$$TO/$(LIB)/pkgconfig/libaceg.pc"
 	for f in man/*.[157]; do \
 	 install -m 644 $$f "$$TO/share/man/man$${f##*.}/" || exit 1; done
-	install -m 644 man/ace.magic examples/plot.gnuplot "$$TO/share/ace/"
+	install -m 644 man/ace.magic examples/plot.gnuplot examples/scale.c "$$TO/share/ace/"
 	install -m 644 man/ace.xml "$$TO/share/mime/packages/"
 	install -m 644 $(filter-out %.sh,$(wildcard examples/hosts/*)) "$$TO/share/ace/hosts/"
 	install -m 755 examples/hosts/*.sh "$$TO/share/ace/hosts/"
@@ -504,7 +504,7 @@ uninstall:
 	rm -f $(foreach f,$(PROGS:$(BUILD)/%=bin/%) include/aceg.h \
 	 $(addprefix $(LIB)/,libaceg.a libaceg.so libaceg.so.0 pkgconfig/libaceg.pc) \
 	 $(foreach f,$(wildcard man/*.[157]),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)) \
-	 $(addprefix share/,ace/ace.magic ace/plot.gnuplot mime/packages/ace.xml $(COMPL) $(NAMES)) \
+	 $(addprefix share/,ace/ace.magic ace/plot.gnuplot ace/scale.c mime/packages/ace.xml $(COMPL) $(NAMES)) \
 	 $(UNITS_OF_SYSTEMD:%=lib/systemd/user/%) \
 	 $(patsubst examples/%,share/ace/%,$(wildcard examples/trainers/* examples/hosts/* examples/patches/* \
 	  examples/pytorch/*.py examples/pytorch/*/*.py)),"$$TO/$f")

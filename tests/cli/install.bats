@@ -61,7 +61,7 @@ build() {
 	build install
 	for f in bin/ace-expand include/aceg.h lib/libaceg.a lib/libaceg.so.0 \
 	    lib/pkgconfig/libaceg.pc share/man/man5/ace-stream.5 \
-	    share/man/man7/ace.7 share/ace/ace.magic share/ace/plot.gnuplot \
+	    share/man/man7/ace.7 share/ace/ace.magic share/ace/plot.gnuplot share/ace/scale.c \
 	    share/mime/packages/ace.xml bin/ace \
 	    share/man/man7/ace-operations.7 share/ace/hosts/tls.sh lib/systemd/user/ace-edge@.service share/ace/trainers/train_c.c \
 	    share/ace/pytorch/ace_shards/__init__.py share/man/man7/ace-pytorch.7 \

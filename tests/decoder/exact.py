@@ -134,17 +134,9 @@ def halves(b, old):
 def words(param, body, n, old):
     """The n words of a group; old: those before, or None."""
     form = param & 15
-    need(param < 128 and form < len(FORMS), 'form')
+    need(param < 64 and form < len(FORMS), 'form')
     size, _, exponent = FORMS[form]
     b = Bytes(body)
-    if param & 64:
-        need(param & 16 and old is not None, 'no old words')
-        while b.left():
-            n = b.varint()
-            part = Bytes(b.take(n // 2))
-            need(n % 2 == 0 or form == 6, 'halves')
-            old = halves(part, old) if n % 2 else given(form, part, old)
-        return old
     if param & 16:
         need(old is not None, 'no old words')
         return halves(b, old) if form == HALVES else given(form, b, old)
