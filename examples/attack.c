@@ -1,35 +1,35 @@
 /*
- * attack KIND BAD FACTOR FILE... >all: between honest devices and the cloud, the
- * devices of somebody who wants the training to fail.
+ * attack KIND BAD FACTOR FILE... >all: adds attackers between honest devices and the
+ * cloud.
  *
- * Each FILE is the stream of one device; of each step all shards are read, then
- * written as one stream, with those of BAD attackers behind the honest ones.
+ * Each FILE is the stream of one device.  For each step, attack reads all shards and
+ * writes them as one stream, with the shards of BAD attackers after the honest ones.
  * The attackers know what the honest devices send at the same step.
  *
  *   none    every file is honest; BAD and FACTOR are 0
- *   sign    what the attacker computed, times -FACTOR
- *   large   noise, of FACTOR times the norm of the honest mean
+ *   sign    the attacker's own gradient times -FACTOR
+ *   large   noise with FACTOR times the norm of the honest mean
  *   little  the honest mean minus FACTOR standard deviations, value by value
  *           (a little is enough; Baruch et al. 2019)
  *   inner   the honest mean times -FACTOR (inner product manipulation; Xie et
  *           al. 2019)
- *   loud    the opposite of the honest mean, FACTOR times as long as the median
- *           of what honest devices send: with 1.9 just within norm-ratio:2
- *   mimic   what the first honest device sends (Karimireddy et al. 2022)
- *   replay  what the first honest device sent FACTOR steps ago, or in its first step
- *   fixed   one direction in all steps, FACTOR times as long as the median of what
- *           honest devices send
- *   edge    the honest mean of the step before, less FACTOR times the median distance
- *           of the honest devices from it along the honest mean: with 1 center cuts
- *           nothing off it
- *   free    large with a small FACTOR, from devices that compute nothing and
- *           hide it (free riders; Fraboni et al. 2021)
- *   label   what the attacker computed: its labels are wrong already
+ *   loud    the negated honest mean, scaled to FACTOR times the median norm of the
+ *           honest shards: with 1.9 just within norm-ratio:2
+ *   mimic   a copy of the first honest device's shard (Karimireddy et al. 2022)
+ *   replay  the first honest device's shard of FACTOR steps ago, or its first one
+ *   fixed   one direction in all steps, with FACTOR times the median norm of the
+ *           honest shards
+ *   edge    the honest mean of the previous step, minus FACTOR times the median
+ *           distance of the honest devices from it along the honest mean: with 1,
+ *           the rule `center' clips nothing
+ *   free    as large with a small FACTOR: free riders that compute nothing and hide
+ *           it (Fraboni et al. 2021)
+ *   label   the attacker's own gradient, computed from wrong labels
  *   sybil   the same, all from one attacker under BAD names (Fung et al. 2020)
- *   heavy   as sign, and each says that it weighs 8
+ *   heavy   as sign, and each attacker claims the weight 8
  *
- * With sign, label and heavy the last BAD files are what the attackers computed,
- * with sybil the last one; with the others all files are honest.
+ * With sign, label and heavy the last BAD files are the attackers' own gradients, with
+ * sybil the last file is.  With the other kinds all files are honest.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@
 
 #include "fail.h"
 
-/* One attacker's values for this step. */
+/* Compute one attacker's values for this step. */
 struct view {
 	size_t honest, n;	/* devices, values */
 	float **x;		/* f32[n] of each file */
@@ -81,7 +81,7 @@ sign(const struct view *v, float *out)
 		out[j] = (float)(-v->factor * (double)v->x[v->own][j]);
 }
 
-/* One of a sum of twelve evenly spread numbers: nearly normal, variance 1. */
+/* Return a nearly normal number of variance 1: the sum of twelve uniform numbers. */
 static double
 noise(uint64_t *state)
 {
@@ -147,7 +147,7 @@ by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The length of x - from, of n values; from may be NULL. */
+/* Return the norm of x - from, both f32[n]; from may be NULL. */
 static double
 norm_of(const float *x, const float *from, size_t n)
 {
@@ -161,8 +161,7 @@ norm_of(const float *x, const float *from, size_t n)
 	return sqrt(sum);
 }
 
-/* Makes out as long as the median of what honest devices send, measured from there,
- * times f. */
+/* Scale out to f times the median norm of the honest shards, measured from `from'. */
 static void
 stretch(const struct view *v, const float *from, double f, float *out)
 {
@@ -271,7 +270,7 @@ struct attack {
 	size_t n, steps;
 };
 
-/* Room for the values of a model, once its tensors are known. */
+/* Allocate room for the model's values, once its tensors are known. */
 static int
 room(struct attack *a, struct ace_error *e)
 {
@@ -293,7 +292,7 @@ room(struct attack *a, struct ace_error *e)
 	return ace_write_tensors_of(a->out, a->in[0], e);
 }
 
-/* The shard of file i into memory. */
+/* Read the shard of file i into memory. */
 static int
 take(struct attack *a, size_t i, struct ace_error *e)
 {
@@ -314,7 +313,7 @@ take(struct attack *a, size_t i, struct ace_error *e)
 	return r;
 }
 
-/* All shards of the next step.  1: they are there; 0: all streams ended. */
+/* Read all shards of the next step. Returns 1, or 0 when all streams ended. */
 static int
 read_step(struct attack *a, struct ace_error *e)
 {
@@ -347,7 +346,7 @@ write_shard(struct attack *a, const struct ace_shard *s, const float *x,
 	return r < 0 ? r : ace_write_end(a->out, e);
 }
 
-/* What replay and edge have to know of this step later. */
+/* Remember what `replay' and `edge' need of this step later. */
 static int
 remember(struct attack *a, const struct view *v, struct ace_error *e)
 {
@@ -418,7 +417,7 @@ run(struct attack *a, char **file, struct ace_error *e)
 	return r < 0 ? r : ace_writer_close(a->out, e);
 }
 
-/* What follows from the words.  NULL, or what is wrong. */
+/* Parse the arguments. Returns NULL, or what is wrong. */
 static const char *
 settle(struct attack *a, int argc, char **argv)
 {

@@ -1,4 +1,5 @@
-/* An error of the examples: what, of whom, and for status 4 the system's word. */
+/* Set an error of the examples: its message, its subject, and for status 4 the
+ * system's error. */
 #ifndef FAIL_H
 #define FAIL_H
 

@@ -1,6 +1,6 @@
 /*
  * scale FACTOR <in.aceg >out.aceg: every value times FACTOR.
- * A filter that is not part of ace, and all that one needs:
+ * A complete filter that is not part of ace:
  *
  *	cc -o scale scale.c $(pkg-config --cflags --libs libaceg)
  */
@@ -9,8 +9,8 @@
 
 #include <aceg.h>
 
-/* One shard, a group at a time.  Its values may be used once
- * ace_read_group has returned 0, and then the output may end too. */
+/* Copy one shard, group by group. The values are verified once ace_read_group has
+ * returned 0; only then may the output shard end. */
 static int
 scale_shard(struct ace_writer *out, struct ace_reader *in,
     const struct ace_shard *s, float factor, struct ace_error *e)

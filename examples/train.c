@@ -1,7 +1,7 @@
 /*
  * train: a small language model, trained by several devices through pipes.
  *
- *   train --local text                              all devices in here
+ *   train --local text                              all devices in one process
  *   train --index 1 --of 4 --apply down1 text >up1  one of them
  *
  * Its shards go to standard output; the aggregate of each round comes from
@@ -17,8 +17,8 @@
 
 #include "train_run.h"
 
-/* OpenBLAS's own; without it there is nothing to set.  One process per device
- * is the parallelism here, and more threads would change the sums. */
+/* OpenBLAS's function, absent in other libraries. The parallelism is one process per
+ * device, and more threads would change the sums. */
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 extern char *openblas_get_config(void) __attribute__((weak));
 
@@ -367,7 +367,7 @@ parse(struct opts *o, int argc, char **argv)
 	return 0;
 }
 
-/* What follows from several options at once. */
+/* Check options that depend on each other. */
 static int
 settle(struct opts *o, char *device, size_t room, const char **why)
 {
@@ -434,8 +434,8 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	return 0;
 }
 
-/* Which library multiplies the matrices: a reference BLAS takes several times
- * as long as OpenBLAS, and nothing else would tell. */
+/* Report which library multiplies matrices: a reference BLAS takes several times as
+ * long as OpenBLAS, and no other output would show it. */
 static int
 blas(void)
 {

@@ -1,7 +1,7 @@
 /*
- * The model's source once more, in double: the gradient that the hand-written
- * backward pass gives against central finite differences of the loss, and the
- * float gradient against the double one.
+ * Compiles the model's source once more, in double.  It compares the gradient of the
+ * hand-written backward pass with central finite differences of the loss, and the float
+ * gradient with the double one.
  */
 #define real		double
 #define GEMM		cblas_dgemm
@@ -19,7 +19,7 @@
 
 enum { PROBES = 24 };
 
-/* Worst |difference - gradient| over probed parameters, as a share of the
+/* Return the worst |difference - gradient| of the probed parameters, relative to the
  * tensor's largest gradient. */
 static double
 probe(struct model *m, const struct tensor *t, const uint8_t *text, size_t b)

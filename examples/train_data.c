@@ -65,11 +65,9 @@ data_enough(const struct data *d, size_t of, size_t t)
 	    d->n - d->train >= 2 * (t + 1);
 }
 
-/*
- * A device's text is a row of windows that do not overlap (but for the byte
- * that one ends and the next begins with).  Every pass reads all of them, from
- * another first byte, which is the same for all devices, in another order.
- */
+/* A device's text is a sequence of windows that share only one byte with the next
+ * window. Every pass reads all windows in another order and begins at another first
+ * byte, which is the same for all devices. */
 size_t
 data_windows(const struct data *d, const struct data_share *s, size_t t)
 {
@@ -83,9 +81,9 @@ data_windows(const struct data *d, const struct data_share *s, size_t t)
 	return all / stripes * STRIPE + (left < STRIPE ? left : STRIPE);
 }
 
-/* Where x goes when 0..n-1 are shuffled by a key: a Feistel network over the
- * next power of four, gone through until it comes out below n (Black and
- * Rogaway 2002). */
+/* Return the place of x when 0..n-1 are shuffled by a key: a Feistel network over
+ * the next power of four, applied until the result is below n (Black and Rogaway
+ * 2002). */
 static uint64_t
 shuffled(uint64_t x, uint64_t n, uint64_t key)
 {
@@ -109,7 +107,7 @@ shuffled(uint64_t x, uint64_t n, uint64_t key)
 	return x;
 }
 
-/* Where the k-th window begins that this device reads. */
+/* Return where the k-th window of this device begins. */
 static size_t
 start(const struct data *d, const struct data_share *s, size_t t,
     uint64_t seed, uint64_t k)

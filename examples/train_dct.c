@@ -3,7 +3,7 @@
 
 #include "train_dct.h"
 
-/* One side of the blocks of a tensor. */
+/* Return the length of one side of a tensor's blocks. */
 struct side {
 	int n;
 	float c[DCT_SIDE * DCT_SIDE];	/* C, [n][n] */
@@ -26,7 +26,8 @@ side_of(struct side *s, size_t length)
 			    (2.0 * n)));
 }
 
-/* z = a C1 x C2^T, or with back a C1^T x C2; x and z have rows of xs and zs. */
+/* Compute z = a C1 x C2^T, or with back z = a C1^T x C2. The rows of x and z are xs
+ * and zs apart. */
 static void
 block(const struct side *s1, const struct side *s2, int back, float a,
     const float *x, size_t xs, float *z, size_t zs)

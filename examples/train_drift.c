@@ -58,7 +58,7 @@ drift_device(struct drift *d, size_t i)
 	d->steps = 0;
 }
 
-/* All optimisers get the mean of theirs. */
+/* Give all optimisers the mean of their moments. */
 static void
 average_moments(struct optim **o, size_t k, size_t n)
 {

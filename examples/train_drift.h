@@ -1,14 +1,14 @@
 /*
- * What keeps devices together that take steps of their own, where all of them are
- * in one process, so that it costs no bytes: to see what it would be worth.
+ * Methods that keep devices together between rounds.  All devices are in one process, so
+ * that these methods cost no bytes: they measure what such a method could gain.
  *
  *   moments    at each round the optimisers' moments become their mean
- *   control    control variates (SCAFFOLD, Karimireddy et al. 2020, algorithm 1):
- *              to each gradient of device i is added c - c_i, where c_i is the
- *              mean of its own gradients in the round before and c the mean of
- *              all c_i.  There they are had from the differences of models; with
- *              AdamW and Muon these are no gradients, so here they are the
- *              gradients themselves, which no stream would carry
+ *   control    control variates (SCAFFOLD, Karimireddy et al. 2020, algorithm 1): device
+ *              i adds c - c_i to each gradient, where c_i is the mean of its own
+ *              gradients in the previous round and c is the mean of all c_i.  The paper
+ *              derives the c_i from the differences of models.  With AdamW and Muon those
+ *              are no gradients, so here the gradients themselves are used, which no
+ *              stream would carry
  */
 #ifndef TRAIN_DRIFT_H
 #define TRAIN_DRIFT_H
@@ -24,17 +24,17 @@ struct drift {
 	size_t steps;		/* how many */
 };
 
-/* -1 when memory runs out; drift_release all the same. */
+/* Returns 0, or -1 without memory; call drift_release in both cases. */
 int drift_init(struct drift *d, int moments, int control, size_t k, size_t n);
 void drift_release(struct drift *d);
 
-/* Device i's gradient of a step: g becomes what its optimiser gets. */
+/* Correct device i's gradient g of a step, before its optimiser gets it. */
 void drift_gradient(struct drift *d, size_t i, float *g);
 
-/* Device i has taken its steps of this round. */
+/* Note that device i has taken its steps of this round. */
 void drift_device(struct drift *d, size_t i);
 
-/* All k devices have, with these optimisers. */
+/* Note that all k devices have, and mix their optimisers. */
 void drift_round(struct drift *d, struct optim **o);
 
 #endif

@@ -45,7 +45,7 @@ emit_obey(struct emit *x, const char *cuts)
 	(void)set_cuts(x, cuts, &e);
 }
 
-/* The next tensor is whole. */
+/* Send the next tensor, whose gradient is complete. */
 static void
 emit_ready(void *arg, size_t tensor)
 {
@@ -87,7 +87,7 @@ emit_begin(struct emit *x, uint64_t round, uint64_t version, uint64_t samples,
 {
 	int c = link_begin(x->link, ACE_GRADIENT, round, version, samples, e);
 
-	/* of the round before, in the order in which the tensors leave */
+	/* of the previous round, in the order in which the tensors leave */
 	if (c >= 0 && x->link->compute >= 0 && x->rounds > 0)
 		c = ace_write_times(x->link->out, x->took, x->m->ntensors, e);
 	if (c < 0)

@@ -1,9 +1,9 @@
 /*
- * Gradients that leave while the rest is still computed: tensor by tensor from
- * the last layer on, handed to the link at the cuts (DynaComm, JSAC 2022).
+ * Sends gradients while the rest is still computed: tensor by tensor from the last layer
+ * on, passed to the link at the cuts (DynaComm, JSAC 2022).
  *
- * Rows, as ace-advise(1) counts layers, are the tensors from the first layer
- * on: row ntensors leaves first.
+ * Rows count the tensors from the first layer on, as layers in ace-advise(1): row ntensors
+ * leaves first.
  */
 #ifndef TRAIN_EMIT_H
 #define TRAIN_EMIT_H
@@ -24,19 +24,19 @@ struct emit {
 	struct ace_error why;
 };
 
-/* emit_init(x, link, m, cuts, e): cuts: "all", "none" or rows by commas.
- * emit_obey(x, cuts): others from now on, if they are such rows. */
+/* emit_init(x, link, m, cuts, e): cuts: "all", "none" or rows, separated by commas.
+ * emit_obey(x, cuts): use other cuts from now on, if they are valid. */
 int emit_init(struct emit *x, struct link *link, struct model *m,
     const char *cuts, struct ace_error *e);
 void emit_obey(struct emit *x, const char *cuts);
 
-/* Around m's backward pass: its shard leaves; where the link tells the time, it
- * says what each tensor took in the round before. */
+/* Call these around m's backward pass: its shard is sent. When the link measures
+ * times, it also sends what each tensor took in the previous round. */
 int emit_begin(struct emit *x, uint64_t round, uint64_t version,
     uint64_t samples, struct ace_error *e);
 int emit_end(struct emit *x, struct ace_error *e);
 
-/* emit_profile(x, file, e): a table for ace-advise dynacomm. */
+/* emit_profile(x, file, e): write a table for ace-advise dynacomm. */
 int emit_profile(const struct emit *x, const char *file, struct ace_error *e);
 void emit_release(struct emit *x);
 

@@ -9,7 +9,7 @@
 #include "fail.h"
 #include "train_link.h"
 
-/* Tensor i of the stream. */
+/* Describe tensor i of the stream. */
 static const struct tensor *
 tensor_at(const struct model *m, const size_t *order, size_t i)
 {
@@ -41,7 +41,7 @@ tensors_put(struct ace_writer *w, const struct model *m, const size_t *order,
 	return r;
 }
 
-/* What came must be this model: same names, same shapes, same order. */
+/* Check that the shard is of this model: same names, shapes and order. */
 static int
 tensors_match(const struct ace_reader *r, const struct model *m,
     const size_t *order, struct ace_error *e)
@@ -75,7 +75,7 @@ shard_put(struct ace_writer *w, const struct ace_shard *s, const float *x,
 	return ace_write_end(w, e);
 }
 
-/* The groups of the shard that was announced, into x. */
+/* Read the groups of the announced shard into x. */
 static int
 shard_get(struct ace_reader *r, const struct model *m, const size_t *order,
     float *x, struct ace_error *e)
@@ -100,7 +100,7 @@ link_open(struct link *l, int out, uint32_t group, struct ace_error *e)
 	    group, e);
 }
 
-/* || theta ||: what a policy compares the size of an update with. */
+/* Return || theta ||, with which a policy compares the size of an update. */
 static double
 model_norm(const struct model *m)
 {
@@ -227,7 +227,7 @@ hear(const struct link *l, struct link_word *word)
 	word->delayed = end != v && *end == '\0' && word->delay <= 1000;
 }
 
-/* A sum becomes a mean. */
+/* Divide a sum by its weight. */
 static void
 mean(const struct link *l, const struct ace_shard *s, float *x,
     struct link_word *word)

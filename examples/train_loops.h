@@ -1,7 +1,7 @@
 /*
- * The model's loops over values.  Sums run in eight lanes that are folded by
- * halves, so that the compiler may use vectors without being allowed to reorder
- * anything: the same bits with and without them.
+ * The model's loops over values.  Sums use eight lanes that are folded by halves, so that
+ * the compiler can use vectors without permission to reorder: the bits are the same with and
+ * without vectors.
  */
 #ifndef TRAIN_LOOPS_H
 #define TRAIN_LOOPS_H
@@ -55,11 +55,9 @@ largest(const real *x, size_t n)
 	return s[0];
 }
 
-/*
- * e^x for x <= 0: 2^k e^r with x = k ln2 + r, |r| <= ln2/2, and the Taylor
- * polynomial of degree 6 (error below 2e-7, about what a float can hold).  The
- * library's expf is as good, but is not turned into vectors.
- */
+/* Return e^x for x <= 0: 2^k e^r with x = k ln2 + r, |r| <= ln2/2, and the Taylor
+ * polynomial of degree 6 (error below 2e-7, about a float's precision). The
+ * library's expf is as exact, but compilers do not vectorise it. */
 static inline float
 exp_fast(float x)
 {
@@ -89,7 +87,7 @@ expo(real x)
 	    (real)exp((double)x);
 }
 
-/* x[i] = e^(a x[i] - max), whose sum it returns; max is of a x. */
+/* Set x[i] = e^(a x[i] - max), where max is the largest a x[i]. Returns the sum. */
 static inline real
 exponentials(real *x, size_t n, real a, real max)
 {
@@ -116,7 +114,7 @@ scale(real *x, size_t n, real a)
 		x[i] *= a;
 }
 
-/* r becomes max(r, 0), a its square. */
+/* Set r = max(r, 0) and a = r^2. */
 static inline void
 square_relu(real *restrict a, real *restrict r, size_t n)
 {
@@ -128,7 +126,7 @@ square_relu(real *restrict a, real *restrict r, size_t n)
 	}
 }
 
-/* da becomes d loss / d r */
+/* Replace d loss / d a in da by d loss / d r. */
 static inline void
 square_relu_back(real *restrict da, const real *restrict r, size_t n)
 {

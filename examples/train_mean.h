@@ -1,4 +1,6 @@
-/* The mean of a model's weights over the rounds, of which the newest weigh most. */
+/*
+ * An exponential mean of a model's weights over the rounds.
+ */
 #ifndef TRAIN_MEAN_H
 #define TRAIN_MEAN_H
 
@@ -11,14 +13,14 @@ struct mean {
 	size_t n;
 };
 
-/* -1 when memory runs out. */
+/* Returns 0, or -1 without memory. */
 int mean_init(struct mean *m, double keep, size_t n);
 void mean_release(struct mean *m);
 
-/* theta f32[n], h steps after the one before. */
+/* Add theta f32[n], h steps after the previous one. */
 void mean_add(struct mean *m, const float *theta, size_t h);
 
-/* theta f32[n] becomes the mean, if there is one. */
+/* Copy the mean into theta f32[n], if there is one. */
 void mean_get(const struct mean *m, float *theta);
 
 #endif

@@ -24,7 +24,7 @@ mul(enum CBLAS_TRANSPOSE ta, enum CBLAS_TRANSPOSE tb, size_t m, size_t n,
 	    b, (int)ldb, beta, c, (int)ldc);
 }
 
-/* y[n][out] = x[n][in] w[out][in]^T, added to y if beta is 1. */
+/* Compute y[n][out] = x[n][in] w[out][in]^T, added to y if beta is 1. */
 static void
 linear(real *y, const real *x, const real *w, size_t n, size_t in, size_t out,
     real beta)
@@ -33,7 +33,7 @@ linear(real *y, const real *x, const real *w, size_t n, size_t in, size_t out,
 	    out);
 }
 
-/* dx[n][in] = dy w,  dw += dy^T x. */
+/* Compute dx[n][in] = dy w and dw += dy^T x. */
 static void
 linear_back(real *dx, real *dw, const real *dy, const real *x, const real *w,
     size_t n, size_t in, size_t out)
@@ -223,7 +223,7 @@ tensors_set(struct model *m)
 	tensor_add(m, m->ntensors - 1, "norm", 0, c);
 }
 
-/* With base NULL only counts; the sizes are multiples of 64 bytes. */
+/* Lay out the arrays, in sizes of multiples of 64 bytes. base NULL: only count. */
 static real *
 take(real *base, size_t *used, size_t n)
 {
@@ -456,7 +456,7 @@ ready(const struct model *m, size_t tensor)
 		m->ready(m->arg, tensor);
 }
 
-/* dx is d loss / d (this layer's output) and becomes that of its input. */
+/* Replace the loss's derivative by this layer's output, in dx, by that of its input. */
 static void
 layer_backward(struct model *m, size_t i, size_t b)
 {

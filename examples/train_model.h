@@ -1,6 +1,6 @@
 /*
- * A decoder-only transformer over bytes, forward and backward by hand: what
- * the example trainer trains.
+ * The model of the example trainer: a decoder-only transformer over bytes, with a
+ * hand-written backward pass.
  *
  *   x   = wte[byte] + wpe[position]
  *   x  += Wo attention(rms(x) g1)          per layer, causal, several heads
@@ -11,8 +11,8 @@
  * Matrices are [out][in], as PyTorch has them.
  *
  * In this file: B sequences, T positions, N = B T, C width, H heads, V = 256.
- * real is float; train_check.c compiles the same source with double, to hold
- * it against finite differences.
+ * real is float; train_check.c compiles the same source with double to compare it
+ * with finite differences.
  */
 #ifndef TRAIN_MODEL_H
 #define TRAIN_MODEL_H
@@ -39,7 +39,7 @@ struct tensor {
 	int still;		/* is not trained */
 };
 
-/* What the forward pass keeps of one layer for the backward pass. */
+/* Values of one layer that the forward pass keeps for the backward pass. */
 struct layer {
 	real *x, *rms1, *xn1;	/* [N][C] [N] [N][C] */
 	real *qkv;		/* [N][3C] */
@@ -62,42 +62,38 @@ struct model {
 	real *dp;		/* [T][T] */
 	uint8_t flip;		/* bits that are wrong in every label, for
 				   attacks; 0: none */
-	/* told of each tensor whose gradient is whole, from the last layer on,
-	 * while model_backward goes on; NULL: nobody */
+	/* called by model_backward for each tensor whose gradient is complete, from
+	 * the last layer on; may be NULL */
 	void (*ready)(void *arg, size_t tensor);
 	void *arg;
 	void *memory;
 };
 
-/* NULL when memory runs out.  width must be a multiple of heads. */
+/* Returns NULL without memory. width must be a multiple of heads. */
 struct model *model_new(const struct shape *s, size_t batch);
 void model_free(struct model *m);
 
-/* theta from the seed: uniform, variance 1/(3 in) for matrices, 0.02^2 for the
- * embeddings, 0 for what writes into the residual stream, gains 1. */
+/* Initialise theta from the seed: uniform, variance 1/(3 in) for matrices, 0.02^2
+ * for embeddings, 0 for matrices that write into the residual stream, gains 1. */
 void model_init(struct model *m, uint64_t seed);
 
-/* Every parameter uniform in [-a,a]: a point where no gradient is 0. */
+/* Set every parameter uniform in [-a,a]: a point where no gradient is 0. */
 void model_scatter(struct model *m, uint64_t seed, real a);
 
-/*
- * model_loss(m, text, b, hits): mean over N of -log p(next byte), in nats.
- *
- * text   u8[b][T+1]   inputs text[i][0..T-1], targets text[i][1..T]
- * hits   counts the positions whose likeliest byte was right; may be NULL
- *
- * Leaves what model_backward needs.
- */
+/* model_loss(m, text, b, hits): return the mean over N of -log p(next byte), in
+ * nats. text u8[b][T+1]: inputs text[i][0..T-1], targets text[i][1..T]. hits: counts
+ * the positions whose likeliest byte is right; may be NULL. Keeps what
+ * model_backward needs. */
 double model_loss(struct model *m, const uint8_t *text, size_t b,
     size_t *hits);
 
 /* The tensors as model_backward finishes them: order[0] first; [ntensors]. */
 void model_order(const struct model *m, size_t *order);
 
-/* grad += d loss / d theta for the text model_loss has just seen. */
+/* Add d loss / d theta to grad, for the text of the last model_loss. */
 void model_backward(struct model *m, const uint8_t *text, size_t b);
 
-/* A number that is a function of its place: (seed, stream, counter). */
+/* Return a random number that depends only on (seed, stream, counter). */
 uint64_t model_random(uint64_t seed, uint64_t stream, uint64_t counter);
 
 #endif

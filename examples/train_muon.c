@@ -8,7 +8,7 @@ enum { ROUNDS = 5 };
 
 static const float ca = 3.4445f, cb = -4.7750f, cc = 2.0315f;
 
-/* y = x, or its transpose, times a. */
+/* Compute y = a x, or a times its transpose. */
 static void
 copy(float *y, const float *x, size_t rows, size_t cols, int transposed,
     float a)

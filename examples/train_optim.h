@@ -1,7 +1,7 @@
 /*
- * What turns gradients into steps: AdamW (Loshchilov, Hutter 2019) or Muon
- * (Jordan et al. 2024) inside, a plain or Nesterov step outside.  Arrays of n values, one order of summing,
- * so two workers that apply the same numbers hold the same bits.
+ * The optimisers: AdamW (Loshchilov, Hutter 2019) or Muon (Jordan et al. 2024) for inner
+ * steps, a plain or Nesterov step for outer ones.  The order of summation is fixed, so
+ * two workers that apply the same numbers hold the same bits.
  */
 #ifndef TRAIN_OPTIM_H
 #define TRAIN_OPTIM_H
@@ -30,11 +30,11 @@ struct optim {
 	size_t t;		/* steps taken */
 };
 
-/* NULL when memory runs out. */
+/* Returns NULL without memory. */
 struct optim *optim_new(const struct model *m);
 void optim_free(struct optim *o);
 
-/* The rate of step t, counted from 0, as a share of the highest. */
+/* Return the rate of step t, counted from 0, as a share of the highest rate. */
 double optim_share(const struct optim_rule *r, size_t t);
 
 /*
@@ -44,12 +44,12 @@ double optim_share(const struct optim_rule *r, size_t t);
  *   theta -= rate (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + 1e-8)
  *            + rate decay theta                                (matrices)
  *
- * From step frozen on m->grad is the average of the devices' momenta, each one
- * b1 m + (1-b1) g (optim_momentum); then m is that, and v stays: 1-bit Adam (Tang et
- * al. 2021, algorithm 1).
+ * From step `frozen' on, m->grad is the average of the devices' momenta, each
+ * b1 m + (1-b1) g (optim_momentum).  It becomes m, and v stays: 1-bit Adam (Tang et al.
+ * 2021, algorithm 1).
  *
- * With Muon, the matrices inside the layers instead, o->m being their plain
- * momentum and s = muon times the share of the rate that the schedule is at:
+ * With Muon, the matrices inside the layers take this step instead.  o->m is their plain
+ * momentum, and s = muon times the schedule's share of the highest rate:
  *
  *   m = momentum m + g
  *   theta -= s (sqrt(max(1, rows / cols)) orthogonal(g + momentum m)
@@ -61,16 +61,16 @@ double optim_share(const struct optim_rule *r, size_t t);
  */
 void optim_step(struct optim *o, const struct optim_rule *r, struct model *m);
 
-/* Does v stay at the next step? */
+/* Return 1 when the next step keeps v. */
 int optim_frozen(const struct optim *o, const struct optim_rule *r);
 
-/* What a device then says: g[n] becomes b1 m + (1-b1) g. */
+/* Replace g[n] by what a device then sends: b1 m + (1-b1) g. */
 void optim_momentum(const struct optim *o, const struct optim_rule *r, float *g);
 
-/* g[n], scaled to the norm most if it is longer; 0: none. */
+/* Scale g[n] down to the norm `most' if it is longer; 0: no limit. */
 void optim_clip(float *g, size_t n, double most);
 
-/* to becomes as from is: what the steps before have left. */
+/* Copy the state that earlier steps have left. */
 void optim_copy(struct optim *to, const struct optim *from);
 
 /*

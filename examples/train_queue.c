@@ -24,7 +24,8 @@ append(struct queue *q, struct message *m)
 	(void)pthread_cond_broadcast(&q->change);
 }
 
-/* Is there a round whose average was not read?  Waits to know. */
+/* Wait until it is known whether an unread average exists, and return whether it
+ * does. */
 static int
 more(struct queue *q)
 {
@@ -148,7 +149,7 @@ queue_release(struct queue *q)
 	struct message *m;
 
 	if (q->running) {
-		/* it may wait for a pipe in which nothing comes any more */
+		/* the thread may wait for a pipe into which nobody writes any more */
 		(void)pthread_cancel(q->thread);
 		(void)pthread_join(q->thread, NULL);
 	}

@@ -1,10 +1,10 @@
 /*
- * The averages on their way to the model, in order.  A round's average may be
- * applied some rounds later (DD-EF-SGD, arXiv 2507.17346): until then it is
- * here or still in the pipe, and none is ever dropped.
+ * The averages on their way to the model, in order.  A round's average may be applied some
+ * rounds later (DD-EF-SGD, arXiv 2507.17346).  Until then it is in this queue or in the
+ * pipe; none is ever dropped.
  *
- * A thread takes them out of the pipe as they come, so that whoever sends them
- * never waits for a device that is just computing or sending.
+ * A thread reads them from the pipe as they come, so that the sender never waits for a
+ * device that is computing or sending.
  */
 #ifndef TRAIN_QUEUE_H
 #define TRAIN_QUEUE_H
@@ -32,17 +32,18 @@ struct queue {
 	pthread_cond_t change;
 };
 
-/* queue_init(q, link, n, from, e): averages of n values from link, of round
- * `from' and later, or, NULL, only what queue_put puts. */
+/* queue_init(q, link, n, from, e): read averages of n values from link, of round
+ * `from' and later. link NULL: the queue holds only what queue_put adds. */
 int queue_init(struct queue *q, struct link *link, size_t n, uint64_t from,
     struct ace_error *e);
-/* queue_sent(q): one more round was sent, so one more average may come. */
+/* queue_sent(q): note that one more round was sent, so one more average may come. */
 void queue_sent(struct queue *q);
-/* queue_put(q, x, e): an average that was formed here. */
+/* queue_put(q, x, e): add an average that was formed in this process. */
 int queue_put(struct queue *q, const float *x, struct ace_error *e);
-/* queue_get(q, m, e): waits for the next one; free() it. */
+/* queue_get(q, m, e): wait for the next average. The caller frees it. */
 int queue_get(struct queue *q, struct message **m, struct ace_error *e);
-/* After the last one was got.  queue_release ends it whatever it does. */
+/* queue_end: call it after the last queue_get. queue_release ends the thread in any
+ * state. */
 void queue_end(struct queue *q);
 void queue_release(struct queue *q);
 

@@ -77,7 +77,7 @@ evaluate(struct run *r, const char *what, struct ace_error *e)
 
 	if (!r->o->eval)
 		return 0;
-	/* a round begins with the model in start, which is kept there */
+	/* each round begins with the model in start, which keeps it */
 	memcpy(r->start, r->m->theta, r->m->n * sizeof *r->start);
 	mean_get(&r->mean, r->m->theta);
 	for (i = 0; i < all; i += b) {
@@ -122,7 +122,7 @@ log_end(struct run *r, struct ace_error *e)
 	return 0;
 }
 
-/* ---- how far it is ---- */
+/* ---- progress ---- */
 
 static int
 progress_open(struct run *r, struct ace_error *e)
@@ -135,8 +135,8 @@ progress_open(struct run *r, struct ace_error *e)
 	    r->o->progress, strerror(errno));
 }
 
-/* One line of a fixed length, over the one before: whoever reads it finds a
- * whole one. */
+/* Write one line of a fixed length over the previous one, so that readers always
+ * find a complete line. */
 static void
 progress(const struct run *r, size_t step)
 {
@@ -150,7 +150,8 @@ progress(const struct run *r, size_t step)
 
 /* ---- one round ---- */
 
-/* Marks the tensors that are not trained: 0, or -2 when no name begins so. */
+/* Mark the tensors that are not trained. Returns 0, or -2 when no name has this
+ * prefix. */
 static int
 keep_still(struct model *m, const char *begin, struct ace_error *e)
 {
@@ -167,7 +168,7 @@ keep_still(struct model *m, const char *begin, struct ace_error *e)
 	    "'%s'", begin);
 }
 
-/* What is not trained has no gradient, in what is clipped and sent neither. */
+/* Set the gradient of untrained tensors to 0, before clipping and sending. */
 static void
 hold_still(struct model *m)
 {
@@ -178,7 +179,7 @@ hold_still(struct model *m)
 			memset(m->grad + t->at, 0, t->n * sizeof *m->grad);
 }
 
-/* m->grad from device i's batch of this step. */
+/* Compute m->grad from device i's batch of this step. */
 static void
 gradient(struct run *r, size_t i, size_t step)
 {
@@ -197,7 +198,7 @@ gradient(struct run *r, size_t i, size_t step)
 	progress(r, step);
 }
 
-/* The gradient of mu/2 |theta - start|^2 (Li et al. 2020, equation 2). */
+/* Add the gradient of mu/2 |theta - start|^2 (Li et al. 2020, equation 2). */
 static void
 proximal(struct run *r)
 {
@@ -208,8 +209,9 @@ proximal(struct run *r)
 		r->m->grad[j] += mu * (r->m->theta[j] - r->start[j]);
 }
 
-/* Differences are from the round's first model, which all have; in gossip each has
- * another one, and they are from nothing (D-PSGD, Lian et al. 2017, algorithm 1). */
+/* Return the model from which differences are taken: the round's first model, which
+ * all devices share. In gossip each device has another model, and differences are
+ * from 0 (D-PSGD, Lian et al. 2017, algorithm 1). */
 static void
 origin(struct run *r)
 {
@@ -223,11 +225,9 @@ says_gradients(const struct run_options *o)
 	return o->local == 0 || o->replay;
 }
 
-/*
- * Replay: the mean gradient along h steps, which are taken back.  The moments are
- * the same on all devices, since all take the steps with the average, so that none
- * of them has to travel.  The weights are left anywhere.
- */
+/* Replay: compute the mean gradient along h steps, which are then undone. All
+ * devices take the real steps with the average, so they have equal moments and need
+ * not send them. The weights are left in an undefined state. */
 static void
 look_ahead(struct run *r, size_t i, size_t h, float *out)
 {
@@ -246,12 +246,10 @@ look_ahead(struct run *r, size_t i, size_t h, float *out)
 	optim_copy(r->optim[0], r->before);
 }
 
-/*
- * DeMo: what a device adds to its momentum, in the cosine transform in which the
- * largest of that are sent.  The momentum is what ace-compress -S keeps with
- * --error-feedback ef:DECAY: what was not sent yet, and forgotten by and by.  Of
- * the rate only what it is now to what it was matters, since a sign has no size.
- */
+/* DeMo: compute what a device adds to its momentum, as a cosine transform, of which
+ * the largest values are sent. The momentum is the residual of ace-compress -S with
+ * --error-feedback ef:DECAY: the unsent part, which decays. Only the ratio of the
+ * present rate to the previous one matters, since a sign has no size. */
 static void
 say_transform(struct run *r, float *out)
 {
@@ -261,7 +259,7 @@ say_transform(struct run *r, float *out)
 	dct_forward(r->m, (float)optim_share(q, r->optim[0]->t), r->m->grad, out);
 }
 
-/* What a device says of its gradient: that, or a form of it. */
+/* Compute what a device sends of its gradient: the gradient itself or a form of it. */
 static void
 say_gradient(struct run *r, float *out)
 {
@@ -278,7 +276,8 @@ say_gradient(struct run *r, float *out)
 	memcpy(out, r->m->grad, r->m->n * sizeof *out);
 }
 
-/* What device i says this round into out; the weights are left anywhere. */
+/* Write what device i sends this round into out. The weights are left in an
+ * undefined state. */
 static void
 contribution(struct run *r, size_t i, size_t h, float *out)
 {
@@ -322,9 +321,9 @@ digest_add(uint64_t h, const void *x, size_t n)
 	return h;
 }
 
-/* The digest of what all devices have alike when a round begins: the weights, the
- * outer step's memory, and where all of them take the same steps the moments and
- * how many steps that are.  In gossip each has a model of its own. */
+/* Compute the digest of what all devices share when a round begins: the weights, the
+ * outer step's memory and, when all take the same steps, the moments and the number
+ * of steps. In gossip each device has a model of its own. */
 static void
 digest(struct run *r)
 {
@@ -346,7 +345,7 @@ digest(struct run *r)
 	    (unsigned long long)x);
 }
 
-/* Every device in turn, and the mean in double as ace-aggregate forms it. */
+/* Run every device in turn and form the mean in double, as ace-aggregate does. */
 static int
 together_alone(struct run *r, size_t h, struct ace_error *e)
 {
@@ -404,8 +403,8 @@ together_streams(struct run *r, size_t h, struct ace_error *e)
 	return 0;
 }
 
-/* One average into the model, and the policy's word with it.  What everybody
- * foretold from the one before was not sent, so it is added here. */
+/* Apply one average to the model, and the policy's decisions with it. The part that
+ * all devices predicted from the previous average was not sent, so it is added here. */
 static void
 apply(struct run *r, const float *x, const struct link_word *word)
 {
@@ -421,8 +420,8 @@ apply(struct run *r, const float *x, const struct link_word *word)
 			optim_step(r->optim[0], &o->rule, r->m);
 		}
 	} else {
-		/* nothing times the one before would leave a zero its sign, which a
-		 * device that was killed does not know */
+		/* adding 0 times the previous average would change the sign of a
+		 * zero, which a device that was killed does not know */
 		for (i = 0; i < n; i++)
 			r->last[i] = o->foretell > 0 ?
 			    x[i] + (float)o->foretell * r->last[i] : x[i];
@@ -440,9 +439,9 @@ apply(struct run *r, const float *x, const struct link_word *word)
 		emit_obey(&r->emit, word->cuts);
 }
 
-/* The averages that are due, in their order: all up to the one `delay' rounds
- * ago.  A delay that grew lets some rounds pass without any, one that shrank
- * brings several; at the end the rest. */
+/* Apply the averages that are due, in order: all up to that of `delay' rounds ago.
+ * After the delay grew, some rounds have none due; after it shrank, several are. The
+ * last round applies the rest. */
 static int
 apply_due(struct run *r, int end, struct ace_error *e)
 {
@@ -480,12 +479,12 @@ one_round(struct run *r, struct ace_error *e)
 	return c;
 }
 
-/* ---- being killed, and going on ---- */
+/* ---- checkpoints ---- */
 
 enum { KEPT = 4, MEASURED };
 
-/* Everything that a round leaves to the next, and how much that is; without a
- * delay no average is under way then.  What the loss minds is the last. */
+/* List all arrays that a round leaves to the next, and their number. Without a delay
+ * no average is pending then. The sensitivity is the last array. */
 static size_t
 kept(const struct run *r, float *x[MEASURED])
 {
@@ -515,7 +514,7 @@ keep(const struct run *r, struct ace_error *e)
 	    r->sense.any ? n : KEPT, e);
 }
 
-/* How far it was. */
+/* Restore the round and its counters. */
 static void
 kept_says(struct run *r, const struct ace_shard *s)
 {
@@ -541,9 +540,9 @@ resume(struct run *r, struct ace_error *e)
 	return 0;
 }
 
-/* ---- coming late ---- */
+/* ---- joining later ---- */
 
-/* A round that the others had without us: what they applied. */
+/* Apply the average of a round in which this device did not take part. */
 static int
 catch_up_round(struct run *r, const struct ace_shard *s,
     const struct link_word *word, struct ace_error *e)
@@ -566,8 +565,8 @@ catch_up_round(struct run *r, const struct ace_shard *s,
 	return 0;
 }
 
-/* What ace-recv --join says: a model as --resume leaves it, if somebody gave one
- * away, and the averages after it.  Nothing is computed but what they do. */
+/* Read the answer of ace-recv --join: a model as --resume leaves it, if a device
+ * gave one, and the averages after it. Apply them; no gradient is computed. */
 static int
 catch_up(struct run *r, struct ace_error *e)
 {
@@ -611,7 +610,7 @@ rounds(struct run *r, struct ace_error *e)
 	    "end", e);
 }
 
-/* ---- around it ---- */
+/* ---- set-up ---- */
 
 static int
 prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
@@ -696,7 +695,7 @@ release(struct run *r)
 		(void)close(r->progress);
 }
 
-/* What a device reads more than once it may learn by heart. */
+/* Warn when a device reads its text more than once: it may memorise it. */
 static void
 say_passes(const struct run *r)
 {

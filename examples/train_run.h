@@ -45,11 +45,11 @@ struct run_options {
 	const char *resume;	/* file that each round leaves, to go on from */
 };
 
-/* Trains.  0, or -2, -3, -4 with the message in e. */
+/* Train. Returns 0, or -2, -3, -4 with the message in e. */
 int run_train(const struct run_options *o, char *const *file, size_t nfiles,
     struct ace_error *e);
 
-/* Checks the gradients: 0 right, 1 wrong, < 0 an error. */
+/* Check the gradients. Returns 0 when they are right, 1 when wrong, < 0 on an error. */
 int run_check(const struct run_options *o, char *const *file, size_t nfiles,
     struct ace_error *e);
 
