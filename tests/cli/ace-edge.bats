@@ -87,12 +87,17 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	says "^ace-edge: ace-ack: step [0-9]+: invalid: mismatch: .*another model: tensor 'w' differs in shape or dtype"
 }
 
-@test "a full disk of the device: status 4, and with room it goes on" {
+# on_small SIZE <SCRIPT: where the folder small is a disk of that size
+on_small() {
 	[ "$(id -u)" -eq 0 ] || skip 'needs root, for a small disk'
 	unshare --mount true || skip 'no name spaces here'
 	mkdir -m 700 small
-	cat >within <<-'END'
-		mount -t tmpfs -o size=200k,mode=700 none small
+	{ echo "mount -t tmpfs -o size=$1,mode=700 none small"; cat; } >within
+	timeout "$HANG" unshare --mount bash within
+}
+
+@test "a full disk of the device: status 4, and with room it goes on" {
+	on_small 200k <<-'END'
 		ace cloud run --devices 1 --bits 8 2>cloud.err &
 		until [ -e run/run ]; do sleep 0.1; done
 		head -c 184k /dev/zero >small/ballast
@@ -104,18 +109,13 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 		echo $? >>status
 		kill $!
 	END
-	timeout "$HANG" unshare --mount bash within
 	[ "$(paste -sd ' ' status)" = '4 0' ]
 	tail -n 1 full.err | grep -q '^ace-edge: .*No space left on device'
 	averaged edge1 3 2
 }
 
 @test "a full disk of the cloud: a line again and again, and with room it goes on by itself" {
-	[ "$(id -u)" -eq 0 ] || skip 'needs root, for a small disk'
-	unshare --mount true || skip 'no name spaces here'
-	mkdir -m 700 small
-	cat >within <<-'END'
-		mount -t tmpfs -o size=300k,mode=700 none small
+	on_small 300k <<-'END'
 		ace cloud small/run --devices 1 --bits 8 2>cloud.err &
 		until [ -e small/run/run ]; do sleep 0.1; done
 		ace edge small/run --name edge1 -- "$train" 2 60 2>edge1.err &
@@ -127,7 +127,6 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 		echo $? >status
 		kill %1
 	END
-	timeout "$HANG" unshare --mount bash within
 	[ "$(cat status)" -eq 0 ]
 	averaged edge1 60 2
 }
