@@ -327,6 +327,12 @@ example() {
 	[ ! -s wrong ]
 }
 
+@test "man -k finds the words that people look for" {
+	for w in bits budget bandwidth join resume checkpoint; do
+		grep -qE "^\.Nd .*\b$w" "$ROOT"/man/* || { echo "$w"; false; }
+	done
+}
+
 @test "ace-troubleshooting: each message on the page is one that a program prints" {
 	cat "$ROOT"/lib/*/*.[ch] "$ROOT"/cmd/*.c |
 	    perl -0777 -pe 's/"\s*\n\s*"//g; s/%s/X/g' >sources
