@@ -223,6 +223,8 @@ void
 report_head(struct report *p, unsigned in)
 {
 	p->s.in = in;
+	p->s.stacked = p->s.form == SCREEN_TEXT && (in & REPORT_NAMED) != 0 &&
+	    screen_width(&p->s, report_fields) > p->width;
 	screen_head(&p->s, report_fields);
 }
 
@@ -413,7 +415,7 @@ enum {
 	NARROW = REPORT_NARROW, TABLE = REPORT_TABLE, OBJECT = REPORT_OBJECT,
 	PLACE = REPORT_PLACE, NAMED = REPORT_NAMED, SHAPED = REPORT_SHAPED,
 	TENSOR = REPORT_TENSOR, TALLY = REPORT_TALLY, STATS = REPORT_STATS,
-	DIFF = REPORT_DIFF,
+	DIFF = REPORT_DIFF, SHORT = REPORT_SHORT,
 	ALL = ID | LIST | TABLE | PLACE, LINES = BRIEF | NARROW
 };
 #define FIELD_AS(field, what, member, reports, ...) { .name = (field), \
@@ -485,20 +487,30 @@ const struct screen_field report_fields[] = {
 	FIELD("kind", NAME, schema_kind, SHAPED),
 	FIELD_AS("shape", CHARS, shape, TENSOR | PLACE, LEFT(SHAPE)),
 	CALL("shape", report_put_shape, SHAPED, .width = 0),
-	FIELD_AS("elements", U64, tally.elements, TENSOR | STATS | DIFF |
+	FIELD_AS("elements", U64, tally.elements, TENSOR | STATS | SHORT | DIFF |
 	    TALLY | PLACE, WIDE(NUM)),
 	FIELD_AS("groups", CHARS, groups, TENSOR, WIDE(NUM)),
 	FIELD("groups", U64, tally.groups, TALLY | PLACE),
 	FIELD("groups_sent", U64, tally.sent_groups, TALLY | PLACE),
 	FIELD_AS("bytes", U64, tally.bytes, TENSOR | TALLY | PLACE,
 	    WIDE(BYTES)),
+	FIELD_AS("min", F32, min, SHORT, .width = 10, .text = "%.4g"),
+	FIELD_AS("max", F32, max, SHORT, .width = 10, .gap = 1, .text = "%.4g"),
+	FIELD_AS("mean", F64, mean, SHORT, .width = 10, .gap = 1,
+	    .text = "%.4g"),
+	FIELD_AS("std", F64, std, SHORT, .width = 10, .gap = 1, .text = "%.4g"),
 	FIELD_AS("min", F32, min, STATS | PLACE, .width = 12, .text = "%.5g"),
 	VALUE("max", max),
 	VALUE64("mean", mean),
 	VALUE64("std", std),
 	VALUE64("l2", l2),
 	VALUE("max_abs", max_abs),
-	FIELD_AS("zeros", U64, zeros, STATS | PLACE, WIDE(NUM), .gap = 1),
+	FIELD_AS("zeros", U64, zeros, STATS | SHORT | PLACE, WIDE(NUM),
+	    .gap = 1),
+	FIELD_AS("nan", U64, nan, SHORT, .width = 3, .gap = 1),
+	FIELD_AS("inf", U64, inf, SHORT, .width = 3, .gap = 1),
+	FIELD_AS("bits", F64, bits_each, SHORT, .width = 6, .gap = 1,
+	    .text = "%.3f"),
 	FIELD_AS("nan", U64, nan, STATS | PLACE, .width = 6, .gap = 1),
 	FIELD_AS("inf", U64, inf, STATS | PLACE, .width = 6, .gap = 1),
 	FIELD_AS("bits_per_parameter", F64, bits_each, TENSOR | STATS | TALLY |

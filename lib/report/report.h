@@ -46,7 +46,8 @@ enum {
 	REPORT_SHAPED = 2048,	/* JSON: what it is like */
 	REPORT_TENSOR = 4096,	/* what it takes, in a line; */
 	REPORT_TALLY = 8192,	/* in JSON */
-	REPORT_STATS = 16384,	/* its values */
+	REPORT_STATS = 16384,	/* its values; */
+	REPORT_SHORT = 65536,	/* in 80 columns */
 	REPORT_DIFF = 32768	/* and how they differ */
 };
 /* What a row may lack: a valid end of the shard, the policy's link, the policy's

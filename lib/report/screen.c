@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -258,6 +259,31 @@ screen_shows(const struct screen *x, const struct screen_field *f)
 	return (f->in & x->in) != 0;
 }
 
+/* Return the width of a column; < 0: left-aligned. */
+static int
+screen_wide(const struct screen *x, const struct screen_field *f)
+{
+	return f->width < SCREEN_WIDE && f->width > -SCREEN_WIDE ? f->width :
+	    f->width > 0 ? x->wide[f->width - SCREEN_WIDE] :
+	    -x->wide[-f->width - SCREEN_WIDE];
+}
+
+int
+screen_width(const struct screen *x, const struct screen_field *f)
+{
+	int all = 0, head, wide;
+
+	for (; f->name != NULL; f++) {
+		if (!screen_shows(x, f))
+			continue;
+		wide = abs(screen_wide(x, f));
+		head = (int)strlen(f->head != NULL ? f->head : f->name);
+		all += (all == 0 ? 0 : f->gap != 0 ? f->gap : 2) +
+		    (wide > head ? wide : head);
+	}
+	return all;
+}
+
 /* Print a line of a table; row NULL: the head. Left-aligned text is padded only if
  * something follows. */
 static void
@@ -278,12 +304,14 @@ screen_line(struct screen *x, const struct screen_field *f, const void *row,
 				(void)screen_cell(x, f, row, 0);
 			continue;
 		}
+		if (any == 1 && x->stacked) {
+			(void)fputc('\n', x->f);
+			blanks = 0;
+		}
 		if (any++)
 			(void)fprintf(x->f, "%*s", blanks + (f->gap != 0 ?
 			    f->gap : 2), "");
-		wide = f->width < SCREEN_WIDE && f->width > -SCREEN_WIDE ?
-		    f->width : f->width > 0 ? x->wide[f->width - SCREEN_WIDE] :
-		    -x->wide[-f->width - SCREEN_WIDE];
+		wide = screen_wide(x, f);
 		if (row == NULL || (f->need & ~have) != 0)
 			n = fprintf(x->f, "%*s", wide > 0 ? wide : 0,
 			    row != NULL ? "-" : f->head != NULL ? f->head :

@@ -64,6 +64,7 @@ struct screen {
 	enum screen_form form;
 	unsigned in;		/* the report */
 	int wide[4];
+	int stacked;		/* the first column has a line of its own */
 	struct emit json;
 
 	/* SCREEN_METRICS */
@@ -74,6 +75,9 @@ struct screen {
 	int failed;		/* first error of a sample, 0: none */
 	struct err *e;
 };
+
+/* Return how many columns a line of text takes. */
+int screen_width(const struct screen *x, const struct screen_field *t);
 
 /* Print the first line of a table (as text); a row of it, which ends no line and in
  * JSON opens nothing; "key value" lines. have: what the row has. */

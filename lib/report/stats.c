@@ -10,6 +10,8 @@
 #include "report/report.h"
 #include "report/stats.h"
 
+enum { STATS_WIDE = 140 };	/* columns that all statistics need */
+
 /* ---- arithmetic ---- */
 
 void
@@ -134,13 +136,14 @@ stats_group(void *arg, const struct schema_tensor *t, const float *x, size_t n,
 	return 0;
 }
 
-/* Return the report of this form: a table with tabs has no total. */
+/* Return the report of this form. A table with tabs has no total; a narrow terminal
+ * gets fewer columns. */
 static unsigned
 stats_report(const struct report *p)
 {
 	return p->s.form == SCREEN_TSV ? REPORT_PLACE :
 	    p->s.form == SCREEN_JSON ? REPORT_TALLY | REPORT_STATS :
-	    REPORT_STATS;
+	    p->width < STATS_WIDE ? REPORT_SHORT : REPORT_STATS;
 }
 
 static int
@@ -177,7 +180,7 @@ stats_stream(struct report *p, struct reader *r, struct err *e)
 			report_heading(p, &s.row);
 			(void)fputs("\n", p->s.f);
 			report_columns(p, reader_schema(r));
-			report_head(p, REPORT_NAMED | REPORT_STATS);
+			report_head(p, REPORT_NAMED | stats_report(p));
 		} else if (!p->begun++) {
 			report_head(p, REPORT_PLACE);
 		}

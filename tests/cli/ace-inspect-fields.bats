@@ -295,10 +295,10 @@ fields() {
 	exits 0 ace-inspect stats --format json one
 	json '$j->{total}{min} < 0 && $j->{total}{zeros} == 0 && $j->{total}{inf} == 0'
 	mkshards -k ramp -t w:4 -s 1 >in
-	exits 0 ace-inspect stats in
+	exits 0 env COLUMNS=200 ace-inspect stats in
 	[ "$(awk '$1 == "w" { print $3, $4, $5, $7, $8, $9 }' out)" = '1 4 2.5 5.4772 4 0' ]
 	mkshards -n 1000000 -g 1000000 -c none >large
-	exits 0 ace-inspect stats large
+	exits 0 env COLUMNS=200 ace-inspect stats large
 	# the columns stand below one another
 	[ "$(sed -n '2,4p' out | cut -c 1-60 | awk '{ print match($0, /(elements|[0-9]+) /) + RLENGTH }' | sort -u | wc -l)" -eq 1 ]
 }

@@ -22,7 +22,7 @@ load values
 	mkshards -c none >none
 	exits 0 ace-inspect none
 	grep -qE '^total +336 +0/3 +0 +0.0000  -$' out
-	exits 0 ace-inspect stats none
+	exits 0 env COLUMNS=200 ace-inspect stats none
 	grep -qE '^total +336 +0 +0 +0 +0 +0 +0 +336 +0 +0 +0.0000  -$' out
 }
 
@@ -55,7 +55,7 @@ load values
 @test "statistics: known values" {
 	# 0, 1, ..., 99: mean 49.5, std sqrt((100^2-1)/12), |x|^2 = 328350
 	mkshards -k ramp -t w:100 -g 17 >in
-	exits 0 ace-inspect stats in
+	exits 0 env COLUMNS=200 ace-inspect stats in
 	grep -qE '^w +100 +0 +99 +49.5 +28.866 +573.02 +99 +1 +0 +0 +32.0000  f32$' out
 	exits 0 ace-inspect stats --format json in
 	json '$j->{total}{mean} == 49.5 && $j->{total}{max} == 99 && $j->{total}{zeros} == 1'
@@ -87,7 +87,7 @@ load values
 	exits 0 ace-inspect --tensor 'layer.*' in
 	run ! grep -q '^embed' out
 	grep -qE '^total +144 ' out
-	exits 0 ace-inspect stats --tensor embed in
+	exits 0 env COLUMNS=200 ace-inspect stats --tensor embed in
 	grep -qE '^total +192 ' out
 	exits 0 ace-inspect --tensor 'nothing*' in
 	grep -qE '^total +0 ' out
@@ -174,10 +174,24 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 3 ace-inspect diff two part
 }
 
+@test "tables fit 80 columns: a long name has a line of its own" {
+	local name=transformer.layers.10.self_attention.query_key_value.weight
+	mkshards -t $name:100 -t b:7 >a
+	mkshards -t $name:100 -t b:7 -c q8 >b
+	for args in 'stats a' 'list a' 'diff a b'; do
+		# shellcheck disable=SC2086 # words are meant
+		COLUMNS=80 ace-inspect $args >out || [ $? = 1 ]
+		[ "$(awk 'length > 80' out)" = "" ]
+		grep -qx $name out
+	done
+	exits 0 env COLUMNS=80 ace-inspect stats a
+	[ "$(grep -A 1 -x $name out | tail -n 1 | awk '{ print $1, NF }')" = '100 9' ]
+}
+
 @test "diff with statistics" {
 	mkshards >a
 	mkshards -c q8 >b
-	exits 1 ace-inspect diff -v b a
+	exits 1 env COLUMNS=200 ace-inspect diff -v b a
 	grep -qE '^tensor .* bits/param +differ +max \|x-y\| +nmse +cosine  codec$' out
 	grep -qE '^total .* [0-9.]+ +[0-9.e-]+ +0\.9[0-9]+  [a-z0-9]+$' out
 	exits 1 ace-inspect diff -v --format json b a

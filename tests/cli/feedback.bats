@@ -49,12 +49,12 @@ left() {
 	exits 0 ace-compress -S st -c "$1" --error-feedback "$2" in
 	mv out coded
 	mv err said
-	ace-inspect stats st/residual | awk '$1 == "w" { print $7; exit }'
+	COLUMNS=200 ace-inspect stats st/residual | awk '$1 == "w" { print $7; exit }'
 }
 
 @test "codes without bias do not make the residual grow, unless they are left so" {
 	mkshards -n 64k >in
-	g=$(ace-inspect stats in | awk '$1 == "w" { print $7; exit }')
+	g=$(COLUMNS=200 ace-inspect stats in | awk '$1 == "w" { print $7; exit }')
 	for c in qsgd:1 qsgd:4 tern tern:clip; do
 		left $c ef | awk -v g="$g" '!($1 > 0 && $1 < 8 * g) { exit 1 }'
 		[ ! -s said ]
