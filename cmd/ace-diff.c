@@ -645,8 +645,7 @@ main(int argc, char **argv)
 		.cli = {
 			.prog = "ace-diff",
 			.usage = "[-d DEVICE] [-s STEP] [-S DIR | -o FILE]\n"
-			    "    [--part INDEX [--for INDEX]] [OLD] NEW\n"
-			    "    ace-diff -S DIR --to NAME",
+			    "    [--part INDEX [--for INDEX]] [OLD] NEW | -S DIR --to NAME",
 			.about = "Writes the patch that makes one model of another.",
 			.examples = "ace-diff old.safetensors new.safetensors "
 			    ">step7.aceg\n"
