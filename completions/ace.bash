@@ -352,7 +352,7 @@ _ace() {
 	ace-score:--max-elements)
 		kind='free' ;;
 	ace-score:--form)
-		kind='level paper sensitivity even' ;;
+		kind='moment paper' ;;
 	ace-select:--levels)
 		kind=',f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
 	ace-select:--omit)
@@ -396,7 +396,7 @@ _ace() {
 	ace-step:--gamma | ace-step:--wait | ace-step:--events | ace-step:-T | ace-step:--threads | ace-step:--ratio | ace-step:--bandwidth | ace-step:--deadline | ace-step:--cuts | ace-step:--deco | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--effort | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
 		kind='free' ;;
 	ace-step:--form)
-		kind='level paper sensitivity even' ;;
+		kind='moment paper' ;;
 	ace-step:--sync)
 		kind='none rename full' ;;
 	ace:--sandbox)

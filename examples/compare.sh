@@ -129,7 +129,7 @@ way() {
 	! take --batch || batch=$value
 	! take --interval || H=$value
 	! take --bits || code=$value
-	form=level feedback=ef
+	form=moment feedback=ef
 	[[ $code != paper:* ]] || form=paper
 	! take --form || form=$value
 	! take --feedback || feedback=$value

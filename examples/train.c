@@ -94,7 +94,7 @@ static const struct option options[] = {
 	{ "run", required_argument, NULL, OPT_RUN },
 	{ "save", required_argument, NULL, OPT_SAVE },
 	{ "seed", required_argument, NULL, OPT_SEED },
-	{ "sensitivity", required_argument, NULL, OPT_SENSE },
+	{ "moment", required_argument, NULL, OPT_SENSE },
 	{ "steps", required_argument, NULL, OPT_STEPS },
 	{ "still", required_argument, NULL, OPT_STILL },
 	{ "until", required_argument, NULL, OPT_UNTIL },
@@ -123,9 +123,8 @@ static const char usage[] =
 "                          gradients what those of all had more than its own in\n"
 "                          the round before, to see what that would be worth\n"
 "      --interleaved       stripes of the text in turn, not one part each\n"
-"      --sensitivity FILE  how much the loss minds each value, for\n"
-"                          DIR/sensitivity of ace-score --form sensitivity;\n"
-"                          may be given twice\n"
+"      --moment FILE       the root mean square of each value's gradient, for\n"
+"                          DIR/moment of ace-score; may be given twice\n"
 "      --favour NAME=X     in there, tensors whose names begin with NAME count X\n"
 "                          times: to see what bits by tensor are worth\n"
 "      --record DIR        each shard also as the file DIR/ROUND.aceg\n"
@@ -218,11 +217,11 @@ sense_name(struct run_options *o, const char *s)
 {
 	size_t i = 0;
 
-	while (i < SENSE_FILES && o->sensitivity[i] != NULL)
+	while (i < SENSE_FILES && o->moment[i] != NULL)
 		i++;
 	if (i == SENSE_FILES)
 		return -1;
-	o->sensitivity[i] = s;
+	o->moment[i] = s;
 	return 0;
 }
 
@@ -395,8 +394,8 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 		*why = "--replay is for --interval alone: not with --delay, "
 		    "--policy, --foretell, --prox, --gossip, --average-moments "
 		    "and --control-variates";
-	else if (r->favour.name != NULL && r->sensitivity[0] == NULL)
-		*why = "--favour is for --sensitivity";
+	else if (r->favour.name != NULL && r->moment[0] == NULL)
+		*why = "--favour is for --moment";
 	else if (r->still != NULL && r->cuts != NULL)
 		*why = "--cuts send gradients before --still has taken them away";
 	else if (r->ema > 0 && (r->resume != NULL || r->catch_up != NULL))

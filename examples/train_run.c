@@ -645,7 +645,7 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 			goto memory;
 	if (o->replay && (r->before = optim_new(r->m)) == NULL)
 		goto memory;
-	if (sense_init(&r->sense, r->m, o->sensitivity, &o->favour, e) < 0)
+	if (sense_init(&r->sense, r->m, o->moment, &o->favour, e) < 0)
 		return -4;
 	model_init(r->m, o->seed);
 	if (keep_still(r->m, o->still, e) < 0)

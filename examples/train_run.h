@@ -36,7 +36,7 @@ struct run_options {
 	const char *profile;	/* how long each took, for those cuts */
 	const char *device, *run, *apply, *log, *save, *load;
 	const char *progress;	/* file that says how far it is */
-	const char *sensitivity[SENSE_FILES];	/* for what the loss minds */
+	const char *moment[SENSE_FILES];	/* for what the loss minds */
 	struct sense_favour favour;	/* in there */
 	const char *record;	/* directory for a copy of each shard */
 	const char *still;	/* how the names of tensors begin that are not

@@ -18,7 +18,7 @@ sense_init(struct sense *s, const struct model *m, const char *const *file,
 		return 0;
 	s->square = calloc(m->n, sizeof *s->square);
 	return s->square != NULL ? 0 : fail(e, 4, "cannot measure",
-	    "the sensitivity");
+	    "the second moments");
 }
 
 void

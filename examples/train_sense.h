@@ -1,7 +1,7 @@
 /*
  * How much the loss minds a change of each value: the moving average of the
  * square of its gradient (the diagonal of the empirical Fisher information).
- * For ace-score --form sensitivity.
+ * For ace-score --form moment.
  */
 #ifndef TRAIN_SENSE_H
 #define TRAIN_SENSE_H

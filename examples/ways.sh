@@ -10,9 +10,9 @@
 # gossip, which is dense models to two neighbours, or gather:CODEC, which all edges
 # get of all, or onebit:SHARE, dense for that share of the steps and then signs; and
 # what the trainer is told.  All ways read the same text: twice the
-# batch is half the steps.  The ACE ways are as they were measured, with --form
-# sensitivity; for runs of one's own that is for tuning a trained model, and --form even
-# for the rest (examples/results/README.md).
+# batch is half the steps.  The ACE ways are as they were measured: --form sensitivity
+# is moment:1 of ace-score, and even is moment:0.  For runs of one's own --form moment is
+# better than both (examples/results/README.md).
 fresh_ways() {
 	cat <<-'END'
 	FullSync        1 16 dense     --gradient --rate 0.02 --muon 0.03
@@ -206,7 +206,7 @@ paper_code() {
 	local choose=(-p "${code#paper:}")
 	[ "$feedback" != none ] || state=() how=()
 	[ $# -lt 2 ] || choose=(--plan "$2")
-	ace-expand "${state[@]}" | ace-score -S "$1" --form "$form" |
+	ace-expand "${state[@]}" | ace-score -S "$1" --form "$(weigh)" |
 	    ace-select "${choose[@]}" | ace-compress "${state[@]}" "${how[@]}"
 	good "${PIPESTATUS[@]}"
 }
@@ -247,7 +247,7 @@ clusters() {
 	echo "$name: $what: clusters $members" >&2
 	for members in ${members//;/ }; do
 		ace-cut --device "aggregate.$c" "$work/clusters" |
-		    ace-score -S "$work/scored$seed-$c" --form "$form" |
+		    ace-score -S "$work/scored$seed-$c" --form "$(weigh)" |
 		    ace-select -p "${code#paper:}" --format text >"$work/plan$c"
 		good "${PIPESTATUS[@]}" || return
 		for k in ${members//,/ }; do
@@ -456,35 +456,41 @@ plan() {
 	good "${PIPESTATUS[@]}"
 }
 
-# With --form sensitivity the trainer measures what its loss minds; the first
-# one tells the cloud, too.
+# weigh: what ace-score is told.  Unless all groups weigh the same, the trainer measures
+# the second moments; the first one tells the cloud, too.
+weigh() {
+	case $form in
+	even) echo moment:0 ;;
+	sensitivity) echo moment:1 ;;
+	*) echo "$form" ;;
+	esac
+}
 ace_edge() {
 	local s=$dir/state$1 sense=() policy
 	policy "${code%/*}" 0.8 1.35 "$(link_of "$1")"
 	[ -z "$slope" ] || policy=(--replay "$work/plan")
-	if [ "$form" = sensitivity ]; then
+	if [[ $form =~ ^(moment|sensitivity) ]]; then
 		(umask 77 && mkdir -p "$s" "$dir/state")
-		sense=(--sensitivity "$s/sensitivity")
-		[ "$1" -ne 1 ] ||
-		    sense+=(--sensitivity "$dir/state/sensitivity")
+		sense=(--moment "$s/moment")
+		[ "$1" -ne 1 ] || sense+=(--moment "$dir/state/moment")
 	fi
 	edge "$1" "${sense[@]}" |
-	    timed "edge$1" ace-step -q -S "$s" --form "$form" --policy \
+	    timed "edge$1" ace-step -q -S "$s" --form "$(weigh)" --policy \
 	    "${policy[@]}" ${effort:+--effort "$effort"} --gamma "$gamma" --sync rename |
 	    count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
 }
 
-# With --form level importance is what the aggregates bear out.
+# With --form paper the weights are learnt from the aggregates.
 ace_back() {
-	[ "$form" != level ] || set -- "$1" --feedback "$dir/state$1"
+	[ "$form" != paper ] || set -- "$1" --feedback "$dir/state$1"
 	coded_back "$@"
 }
 
 ace_relay() {
 	local policy
 	policy "${code%/*}" 1 1 1000Mbit
-	ace-step -q -S "$1" --form "$form" --policy "${policy[@]}" \
+	ace-step -q -S "$1" --form "$(weigh)" --policy "${policy[@]}" \
 	    ${effort:+--effort "$effort"} --gamma "$gamma" --sync rename
 }
 ace_cloud() {
@@ -494,7 +500,7 @@ ace_cloud() {
 	[ -z "$target" ] || often=(--target-divergence "$target"
 	    --interval "$H,$(((H + 1) / 2)),$((2 * H))")
 	timed cloud gathered |
-	    timed cloud2 ace-step -q -S "$dir/state" --form "$form" --policy \
+	    timed cloud2 ace-step -q -S "$dir/state" --form "$(weigh)" --policy \
 	    "${policy[@]}" ${effort:+--effort "$effort"} --gamma "$gamma" --sync rename \
 	    "${often[@]}" |
 	    down

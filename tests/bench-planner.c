@@ -162,15 +162,13 @@ knapsack(void)
 
 /* ---- scores ---- */
 
-enum { LAST, AVERAGE, PAPER, PAPER_LEARNT, LEVEL, LEVEL_LEARNT, DECAYED,
-	DECAYS = 6, WAYS = DECAYED + 2 * DECAYS, WARM = 4,
+enum { LAST, AVERAGE, PAPER, PAPER_LEARNT, DECAYED,
+	DECAYS = 6, WAYS = DECAYED + DECAYS, WARM = 4,
 	LEARNT = DECAYED - PAPER, SCORES = WAYS - PAPER };
 static const double decays[DECAYS] = { 0, 0.2, 0.3, 0.5, 0.8, 0.95 };
 static const char *const names[WAYS] = {
 	"last norm", "average of norms, 0.9", "score of the paper",
-	"  learnt", "score", "  learnt", "paper, decay 0", "  0.2", "  0.3",
-	"  0.5", "  0.8", "  0.95", "score, decay 0", "  0.2", "  0.3", "  0.5",
-	"  0.8", "  0.95"
+	"  learnt", "paper, decay 0", "  0.2", "  0.3", "  0.5", "  0.8", "  0.95"
 };
 
 static size_t ngroups;
@@ -226,7 +224,7 @@ judge(const double *foretold, const double *real, double sum[2])
 }
 
 static struct score *
-scorer(const struct schema *sc, enum score_form form)
+scorer(const struct schema *sc)
 {
 	struct score_place *p = get(ngroups, sizeof(*p));
 	struct score *s;
@@ -246,7 +244,7 @@ scorer(const struct schema *sc, enum score_form form)
 			p[g].field = field;
 		}
 	}
-	if (score_new(&s, form, p, ngroups, NULL) < 0)
+	if (score_new(&s, SCORE_PAPER, p, ngroups, NULL) < 0)
 		exit(1);
 	free(p);
 	return s;
@@ -267,9 +265,6 @@ know(double *const way[WAYS], struct score *const score[SCORES],
 	}
 	for (k = 0; k < SCORES; k++) {
 		score_scale(score[k]);
-		score[k]->all.slope = 1;	/* the order that it has, however
-						 * little of it counts yet */
-		score[k]->all.noise = 0;
 		for (i = 0; i < ngroups; i++)
 			way[PAPER + k][i] = (double)score_of(score[k], i);
 	}
@@ -281,7 +276,7 @@ shards(struct reader *r, double sum[WAYS][2], int *count, struct err *e)
 	struct values v = VALUES_INIT;
 	struct score *score[SCORES] = { NULL };
 	double *way[WAYS] = { NULL }, *real = NULL;
-	float *b = NULL, *doubt = NULL;
+	float *b = NULL;
 	struct stat_group s;
 	int k, t = 0, i;
 
@@ -291,14 +286,11 @@ shards(struct reader *r, double sum[WAYS][2], int *count, struct err *e)
 		if (score[0] == NULL) {
 			ngroups = reader_schema(r)->ngroups;
 			for (i = 0; i < SCORES; i++)
-				score[i] = scorer(reader_schema(r), i < 2 ||
-				    (i >= LEARNT && i < LEARNT + DECAYS) ?
-				    SCORE_PAPER : SCORE_LEVEL);
+				score[i] = scorer(reader_schema(r));
 			for (i = LEARNT; i < SCORES; i++)
-				score[i]->decay = decays[(i - LEARNT) % DECAYS];
+				score[i]->decay = decays[i - LEARNT];
 			real = get(ngroups, sizeof(*real));
 			b = get(ngroups, sizeof(*b));
-			doubt = get(ngroups, sizeof(*doubt));
 			for (i = 0; i < WAYS; i++)
 				way[i] = get(ngroups, sizeof(**way));
 		}
@@ -317,7 +309,7 @@ shards(struct reader *r, double sum[WAYS][2], int *count, struct err *e)
 			judge(way[i], real, sum[i]);
 		*count += t >= WARM;
 		for (i = 1; i < LEARNT && t > 0; i += 2)
-			if (score_learn(score[i], b, doubt, 4, e) < 0)
+			if (score_learn(score[i], b, 4, e) < 0)
 				return -ERR_DATA;
 		know(way, score, real, t++ == 0);
 	}
@@ -327,7 +319,6 @@ shards(struct reader *r, double sum[WAYS][2], int *count, struct err *e)
 		free(way[i]);
 	free(real);
 	free(b);
-	free(doubt);
 	values_release(&v);
 	return k;
 }

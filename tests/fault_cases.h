@@ -65,8 +65,8 @@ static const struct fault_case cases[] = {
 	    "ace-expand --cache C sent1 > out", 0 },
 	{ "expand-feedback", MADE "ace-expand --feedback S in0 >rest; ",
 	    "ace-expand --feedback S in1 > out", 0 },
-	{ "score", MADE "ace-score -S S in0 >rest; ",
-	    "ace-score -S S in1 > out", LEARNS },
+	{ "score", MADE "ace-score --form paper -S S in0 >rest; ",
+	    "ace-score --form paper -S S in1 > out", LEARNS },
 	{ "policy", MADE "ace-policy -S S in0 >rest; ",
 	    "ace-policy -S S in1 > out", 0 },
 	{ "policy-deco", MADE "ace-policy -S S --deco auto,10ms --bandwidth 5Mbit "
@@ -100,8 +100,8 @@ static const struct fault_case cases[] = {
 	{ "model", CLOSED "ace-export -o values.npz in0; "
 	    "ace-import -k model values.npz >model; ",
 	    "ace-recv --spool D --run test --publish model > out", 0 },
-	{ "step", MADE "ace-step -S S --bits 16 in0 >rest; ",
-	    "ace-step -S S --bits 16 in1 > out", LEARNS },
+	{ "step", MADE "ace-step -S S --form paper --bits 16 in0 >rest; ",
+	    "ace-step -S S --form paper --bits 16 in1 > out", LEARNS },
 	{ "files", MADE "mkshards -d edge2 >in2; ",
 	    "ace-aggregate in0 in2 > out", 0 },
 	{ "rules", MADE "mkshards -d edge2 >in2; ",

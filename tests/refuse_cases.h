@@ -82,15 +82,14 @@ static const struct fault_case refuse_more[] = {
 	    0 },
 	{ "archived", FOLDER "tar -cf dir.tar dir; ", "ace-aggregate dir.tar",
 	    0 },
-	{ "score-first", MADE, "ace-score -S S in0", LEARNS },
+	{ "score-first", MADE, "ace-score --form paper -S S in0", LEARNS },
 	{ "score-paper", MADE, "ace-score --form paper in0", 0 },
-	{ "score-untold", MADE, "ace-score -S S --form sensitivity in0", LEARNS },
-	{ "score-told", MADE "ace-score -S S --form sensitivity in0 >rest; mkshards "
-	    "-H kind=6 >S/sensitivity; ",
-	    "ace-score -S S --form sensitivity in1", LEARNS },
-	{ "score-feedback", MADE "ace-score -S S in0 >rest; "
+	{ "score-untold", MADE, "ace-score -S S in0", 0 },
+	{ "score-told", MADE "mkdir -m 700 S; mkshards -H kind=6 >S/moment; ",
+	    "ace-score -S S in1", 0 },
+	{ "score-feedback", MADE "ace-score --form paper -S S in0 >rest; "
 	    "ace-expand --feedback S in0 >rest; ",
-	    "ace-score -S S in1", LEARNS },
+	    "ace-score --form paper -S S in1", LEARNS },
 	{ "expand-feedback", MADE, "ace-expand --feedback S in0", 0 },
 	{ "select-levels", MADE "ace-score in0 >scored; ",
 	    "ace-select -b 2000 --levels none,q4,q8,f16,topk:0.1 scored", 0 },

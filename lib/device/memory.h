@@ -94,8 +94,6 @@ int memory_list(const struct memory *h, const char *key, double *v,
  * number per group of the schema that its key names. */
 #define MEMORY_FEEDBACK "feedback"	/* a file of its own */
 #define MEMORY_ENERGY "energy"	/* mean square */
-/* upper bound of the variance of its logarithm due to sampling */
-#define MEMORY_DOUBT "doubt"
 #define MEMORY_MODEL "model"
 
 /* What ace-ack --restart writes, and feedback reads without a residual. */

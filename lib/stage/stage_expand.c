@@ -42,7 +42,7 @@ struct stage_expand {
 	struct residual res;
 	struct feedback_cache *cache;	/* NULL: none */
 	struct statedir back;		/* of --feedback */
-	float *worth;			/* f32[2 groups]: energy, doubt */
+	float *worth;			/* f32[groups]: energy */
 	size_t worth_cap;
 	int absurd;			/* a value is not finite: nothing is told */
 	struct shard_sums sums;		/* of what we make */
@@ -111,22 +111,16 @@ stage_expand_worth_begin(struct stage_expand *x, struct err *e)
 {
 	x->absurd = 0;
 	return x->o->feedback == NULL ? 0 : alloc_grow(&x->worth, &x->worth_cap,
-	    2 * (size_t)x->sh.schema->ngroups, sizeof(*x->worth), e);
+	    x->sh.schema->ngroups, sizeof(*x->worth), e);
 }
 
-/* Of the logarithm of a group's energy the variance that comes of which values it
- * has, to first order and at most: that of x^2 is less than max^2 times its mean. */
 static void
 stage_expand_worth(struct stage_expand *x, uint32_t g, size_t n,
     const struct kern_stat *t)
 {
-	float *at = x->worth + g;
-
 	if (x->o->feedback == NULL)
 		return;
-	at[0] = (float)fmin(t->sumsq / (double)n, FLT_MAX);
-	at[x->sh.schema->ngroups] = t->sumsq > 0 ? (float)fmin(1,
-	    (double)t->max_abs * (double)t->max_abs / t->sumsq) : 0;
+	x->worth[g] = (float)fmin(t->sumsq / (double)n, FLT_MAX);
 	x->absurd |= t->nonfinite > 0;
 }
 
@@ -147,8 +141,7 @@ stage_expand_tell(struct stage_expand *x, struct err *e)
 	}
 	shard_hex(x->sh.schema->id, id);
 	if ((r = text_set(&h.kv, MEMORY_MODEL, id, e)) == 0 &&
-	    (r = memory_put(&h, MEMORY_ENERGY, x->worth, n, e)) == 0 &&
-	    (r = memory_put(&h, MEMORY_DOUBT, x->worth + n, n, e)) == 0)
+	    (r = memory_put(&h, MEMORY_ENERGY, x->worth, n, e)) == 0)
 		r = memory_save(&h, &x->back, MEMORY_FEEDBACK, x->sh.shard, e);
 	memory_release(&h);
 	return r;

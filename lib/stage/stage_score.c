@@ -19,18 +19,16 @@
 #include "stage/stage_score.h"
 
 #define STAGE_SCORE_FILE "score"	/* a memory of the state */
-#define STAGE_SCORE_TOLD "sensitivity"	/* there too, by the trainer */
-#define STAGE_SCORE_KEY "form"
+#define STAGE_SCORE_TOLD "moment"	/* there too, by the trainer */
 #define STAGE_SCORE_ROW "weights"
 #define STAGE_SCORE_LESSON "lesson"	/* key: RUN/STEP of the last aggregate learnt from */
 #define STAGE_SCORE_RATE 4		/* of learning */
 
 enum { STAGE_SCORE_MOST = 65536 };	/* groups of one annotation */
 
-static const char *const stage_score_forms[] = { "level", "paper",
-    "sensitivity", "even", NULL };
+static const char *const stage_score_forms[] = { "moment", "paper", NULL };
 
-/* Read "even", or "paper", "paper:ALPHA", "paper:ALPHA:DECAY" or
+/* Read "moment", "moment:POWER", "paper", "paper:ALPHA", "paper:ALPHA:DECAY" or
  * "paper:ALPHA:DECAY:CLIP". */
 static int
 stage_score_form(void *arg, const struct opt *row, const char *val,
@@ -40,49 +38,44 @@ stage_score_form(void *arg, const struct opt *row, const char *val,
 	const size_t n = strcspn(val, ":");
 	char word[32];
 	const char *at = val + n;
-	double decay = 0;
-	struct {
+	const struct {
 		const char *what;
 		double *to, lo, hi;
-	} number[] = { { "--form: alpha", &o->alpha, 0, 1 },
-		{ "--form: decay", &decay, 0, 0.999 },
-		{ "--form: clip", &o->clip, 0.1, 100 } };
+	} number[2][3] = { { { "--form: power", &o->power, 0, 1 } },
+		{ { "--form: alpha", &o->alpha, 0, 1 },
+		    { "--form: decay", &o->decay, 0, 0.999 },
+		    { "--form: clip", &o->clip, 0.1, 100 } } };
 	size_t i;
 	int form, r;
 
-	o->fresh = o->clip = 0;
 	o->alpha = 0.5;
+	o->power = 0.25;
+	o->decay = o->clip = -1;
 	(void)snprintf(word, sizeof(word), "%.*s", (int)n, val);
 	if ((r = num_choice(&form, word, stage_score_forms, "--form", e)) < 0)
 		return r;
 	o->form = (enum score_form)form;
-	if (*at == '\0')
-		return 0;
-	if (!score_learns(o->form))
-		return err_set(e, ERR_USAGE, "--form %s has no averages: '%s'",
-		    word, at);
 	for (i = 0; *at == ':'; i++, at += strcspn(at, ":")) {
 		at++;
-		if (i == 3)
-			return err_set(e, ERR_USAGE, "--form '%s': more than the "
-			    "numbers ALPHA:DECAY:CLIP", val);
+		if (i == 3 || number[form][i].to == NULL)
+			return err_set(e, ERR_USAGE, "--form '%s': more numbers than %s",
+			    val, o->form == SCORE_PAPER ? "ALPHA:DECAY:CLIP" :
+			    "POWER");
 		(void)snprintf(word, sizeof(word), "%.*s",
 		    (int)strcspn(at, ":"), at);
-		if ((r = num_f64(number[i].to, word, number[i].lo, number[i].hi,
-		    number[i].what, e)) < 0)
+		if ((r = num_f64(number[form][i].to, word, number[form][i].lo,
+		    number[form][i].hi, number[form][i].what, e)) < 0)
 			return r;
 	}
-	if (i > 1)
-		o->fresh = 1 - decay;
 	return 0;
 }
 
 const struct opt stage_score_rows[] = {
 	{ 'S', "state", "DIR", "keep the history of the groups in DIR",
 	    OPT_PATH(struct stage_score_opts, dir, OPT_DIR) },
-	{ 0, "form", "NAME", "level, paper, sensitivity or even; with numbers "
-	    "NAME:ALPHA:DECAY:CLIP", OPT_CALL(stage_score_form),
-	    .words = stage_score_forms, .def = "level" },
+	{ 0, "form", "NAME", "moment or moment:POWER, or paper or "
+	    "paper:ALPHA:DECAY:CLIP", OPT_CALL(stage_score_form),
+	    .words = stage_score_forms, .def = "moment" },
 	OPT_END
 };
 
@@ -97,7 +90,6 @@ struct stage_score {
 	float *x;			/* one group */
 	size_t cap;
 	struct stat read;		/* the file last read; 0 if none was */
-	int missed;			/* it was said that there is none */
 	struct stat_group *stat;	/* of one DATA frame's groups */
 	size_t stat_cap;
 	struct buf note;
@@ -112,7 +104,7 @@ stage_score_load(struct stage_score *x, struct err *e)
 {
 	struct memory h = MEMORY_INIT;
 	char id[33];
-	const char *model, *form, *lesson;
+	const char *model, *lesson;
 	const float *row;
 	unsigned c;
 	int r;
@@ -122,17 +114,11 @@ stage_score_load(struct stage_score *x, struct err *e)
 	    STAGE_SCORE_FILE, e);
 	if (r <= 0)
 		return r;
-	form = text_get(&h.kv, STAGE_SCORE_KEY);
 	shard_hex(x->model, id);
 	model = text_get(&h.kv, MEMORY_MODEL);
 	if (model == NULL || strcmp(model, id) != 0) {
 		r = err_set(e, ERR_DATA, "mismatch: the score history in '%s' "
 		    "is of another model", x->o->dir);
-		goto out;
-	}
-	if (form == NULL || strcmp(form, stage_score_forms[x->o->form]) != 0) {
-		r = err_set(e, ERR_DATA, "mismatch: the score history in '%s' "
-		    "is of another form", x->o->dir);
 		goto out;
 	}
 	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++)
@@ -174,7 +160,7 @@ stage_score_save(struct stage_score *x, struct err *e)
 	unsigned c;
 	int r;
 
-	if (x->o->dir == NULL || x->score->n == 0)
+	if (x->o->dir == NULL || x->o->form != SCORE_PAPER || x->score->n == 0)
 		return 0;
 	if (x->again) {		/* what was kept of it is right */
 		score_free(x->score);
@@ -184,9 +170,7 @@ stage_score_save(struct stage_score *x, struct err *e)
 	if ((row = alloc_get(x->score->n, sizeof(*row), e)) == NULL)
 		return -ERR_SYS;
 	shard_hex(x->model, id);
-	if ((r = text_set(&h.kv, MEMORY_MODEL, id, e)) == 0)
-		r = text_set(&h.kv, STAGE_SCORE_KEY, stage_score_forms[x->o->form], e);
-	if (r == 0 && x->lesson[0] != '\0')
+	if ((r = text_set(&h.kv, MEMORY_MODEL, id, e)) == 0 && x->lesson[0] != '\0')
 		r = text_set(&h.kv, STAGE_SCORE_LESSON, x->lesson, e);
 	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++) {
 		score_get_column(x->score, c, row);
@@ -231,12 +215,12 @@ stage_score_learn(struct stage_score *x, struct err *e)
 {
 	const size_t n = x->score->n;
 	struct memory h = MEMORY_INIT;
-	const float *energy, *doubt;
+	const float *energy;
 	char id[33];
 	const char *model;
 	int r;
 
-	if (x->o->dir == NULL || !score_learns(x->o->form) ||
+	if (x->o->dir == NULL || x->o->form != SCORE_PAPER ||
 	    (r = memory_load(&h, &x->state, MEMORY_FEEDBACK, e)) == 0)
 		return 0;
 	if (r < 0)
@@ -244,16 +228,14 @@ stage_score_learn(struct stage_score *x, struct err *e)
 	shard_hex(x->model, id);
 	model = text_get(&h.kv, MEMORY_MODEL);
 	energy = memory_row(&h, MEMORY_ENERGY, n);
-	doubt = memory_row(&h, MEMORY_DOUBT, n);
 	if (model == NULL || strcmp(model, id) != 0)
 		r = err_set(e, ERR_DATA, "mismatch: the feedback in '%s' is of "
 		    "another model", x->o->dir);
-	else if (energy == NULL || doubt == NULL)
+	else if (energy == NULL)
 		r = err_set(e, ERR_DATA, "corrupt: the feedback in '%s' does not "
 		    "speak of %zu groups", x->o->dir, n);
 	else if (x->score->all.shards > 0 && stage_score_news(x, &h) &&
-	    (r = score_learn(x->score, energy, doubt, STAGE_SCORE_RATE,
-	    e)) == 0)
+	    (r = score_learn(x->score, energy, STAGE_SCORE_RATE, e)) == 0)
 		stage_score_name(&h, x->lesson);
 	memory_release(&h);
 	return r;
@@ -325,17 +307,7 @@ stage_score_take(struct stage_score *x, const char *name, struct err *e)
 	return k < 0 ? err_file(e, k, name) : 0;
 }
 
-/* A trainer that writes it elsewhere, or not at all, would not be noticed. */
-static void
-stage_score_missing(struct stage_score *x, const char *name)
-{
-	if (!x->missed && x->read.st_ino == 0)
-		cli_say(x->o->f->cli, 0, "no '%s' yet: until then all groups "
-		    "weigh the same", name);
-	x->missed = 1;
-}
-
-/* Before a shard: the newest sensitivity, if there is one yet. */
+/* Before a shard: read the newest file of the trainer, if there is one yet. */
 static int
 stage_score_reload(struct stage_score *x, struct err *e)
 {
@@ -343,13 +315,14 @@ stage_score_reload(struct stage_score *x, struct err *e)
 	char *name;
 	int r = 0;
 
-	if (x->o->form != SCORE_SENSITIVITY)
+	if (x->o->dir == NULL || x->o->form != SCORE_MOMENT)
 		return 0;
 	if ((name = statedir_path(&x->state, STAGE_SCORE_TOLD, e)) == NULL)
 		return -ERR_SYS;
 	if (fstatat(AT(name), &st, 0) < 0) {
 		if (errno == ENOENT)
-			stage_score_missing(x, name);
+			cli_say(x->o->f->cli, 1, "no '%s': all groups weigh the same",
+			    name);
 		else
 			r = err_set(e, ERR_SYS, "cannot look at '%s': %s",
 			    name, strerror(errno));
@@ -414,15 +387,17 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 	    sizeof(*x->x), e)) < 0)
 		return r;
 	x->score->alpha = x->o->alpha;
-	if (x->o->fresh > 0)
-		x->score->decay = 1 - x->o->fresh;
+	x->score->power = x->o->power;
+	if (x->o->decay >= 0)
+		x->score->decay = x->o->decay;
 	if (x->o->clip > 0)
 		x->score->clip = x->o->clip;
+	if (x->o->dir == NULL || x->o->form != SCORE_PAPER)
+		return 0;
 	/* in one process only: there nobody commits meanwhile */
-	if (x->o->dir != NULL && x->state.later != NULL &&
-	    (r = stage_score_again(x, e)) < 0)
+	if (x->state.later != NULL && (r = stage_score_again(x, e)) < 0)
 		return r;
-	return x->o->dir != NULL ? stage_score_load(x, e) : 0;
+	return stage_score_load(x, e);
 }
 
 /* ---- a shard ---- */
@@ -545,7 +520,7 @@ stage_score_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 	    (r = stage_score_reload(x, e)) < 0 ||
 	    (r = stage_score_learn(x, e)) < 0)
 		return r;
-	x->scale = x->score->all.shards >= 1 || !score_learns(x->o->form);
+	x->scale = x->score->all.shards >= 1 || x->o->form != SCORE_PAPER;
 	return stage_begin(s->next, sh, e);
 }
 
@@ -571,8 +546,6 @@ stage_score_make(struct stage *s, void *opts, const struct filter *f,
 	x->state = (struct statedir)STATE_INIT;
 	o->f = f;
 	x->o = o;
-	if (o->form == SCORE_SENSITIVITY && o->dir == NULL)
-		return err_set(e, ERR_USAGE, "--form sensitivity needs -S DIR");
 	x->state.later = f->later;
 	return o->dir != NULL ? statedir_open(&x->state, o->dir, e) : 0;
 }

@@ -12,10 +12,10 @@ struct err;
 
 struct stage_score_opts {
 	const char *dir;		/* state directory, or NULL */
-	double alpha;
 	enum score_form form;
-	double fresh, clip;		/* 1 - decay of the averages, and where
-					 * z-scores stop; 0: the form's own */
+	double power;			/* of moment */
+	double alpha, decay, clip;	/* of paper: of the averages, and where
+					 * z-scores stop; negative: the default */
 	const struct filter *f;		/* the program's: set by make */
 };
 extern const struct opt stage_score_rows[];	/* its options */

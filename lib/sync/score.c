@@ -14,25 +14,9 @@
 enum { SCORE_STEPS = 4 };	/* of the gradient, for each lesson */
 #define SCORE_MEMORY 0.9	/* of how good weights have been */
 #define SCORE_EDGE 1e-6		/* I stays inside (0,1) in f32 */
-#define SCORE_ALIKE 1e-6	/* sum of squares: what is less is rounding */
-enum { SCORE_FEWEST = 4 };	/* groups of which a lesson can tell: fewer
-				 * and James and Stein do not hold */
-
-static const struct score_first {
-	float w[SCORE_TEMPORAL], u[SCORE_STRUCTURAL];
-	double decay;		/* of the averages */
-} score_first[] = {
-	[SCORE_LEVEL] = { { 0, 0, 1.5f, 0 }, { 0, 0, 0, 0 }, 0.3 },
-	[SCORE_PAPER] = { { 1, 0.5f, 0, 0 }, { 0, -0.25f, 0, 0 }, 0.2 },
-	[SCORE_SENSITIVITY] = { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0.3 },
-	[SCORE_EVEN] = { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0.3 }
-};
-
-int
-score_learns(enum score_form form)
-{
-	return form == SCORE_LEVEL || form == SCORE_PAPER;
-}
+/* SCORE_PAPER: the first weights. */
+static const float score_w[SCORE_TEMPORAL] = { 1, 0.5f, 0 },
+    score_u[SCORE_STRUCTURAL] = { 0, -0.25f, 0, 0 };
 
 struct score_moments {
 	double n, sum, sum2;
@@ -104,10 +88,11 @@ score_new(struct score **out, enum score_form form,
 	}
 	score_place_z(s, 1);
 	score_place_z(s, 2);
-	memcpy(s->all.w, score_first[form].w, sizeof(s->all.w));
-	memcpy(s->all.u, score_first[form].u, sizeof(s->all.u));
+	memcpy(s->all.w, score_w, sizeof(s->all.w));
+	memcpy(s->all.u, score_u, sizeof(s->all.u));
 	s->alpha = 0.5;
-	s->decay = score_first[form].decay;
+	s->power = 0.25;
+	s->decay = 0.2;
 	s->clip = SCORE_ZMAX;
 	s->form = form;
 	*out = s;
@@ -132,15 +117,12 @@ score_observe(struct score *s, size_t g, const struct stat_group *stat)
 	double n = stat->n > 0 ? (double)stat->n : 1;
 	double d = h->m2 > 0 ? s->decay : 0, energy = (double)stat->sumsq / n;
 
-	if (energy > 0)
-		h->level = (float)(d * (double)h->level + (1 - d) *
-		    detmath_log(energy + SCORE_EPS));
 	h->m1 = (float)(d * (double)h->m1 + (1 - d) * (double)stat->sumabs / n);
 	h->m2 = (float)(d * (double)h->m2 + (1 - d) * energy);
 	h->mean = (float)(d * (double)h->mean + (1 - d) * (double)stat->sum / n);
 }
 
-/* log m1, log Var, level */
+/* log m1, log Var */
 static void
 score_features(const struct score_group *h, double f[SCORE_FEATURES])
 {
@@ -148,7 +130,6 @@ score_features(const struct score_group *h, double f[SCORE_FEATURES])
 
 	f[0] = detmath_log((double)h->m1 + SCORE_EPS);
 	f[1] = detmath_log((var > 0 ? var : 0) + SCORE_EPS);
-	f[2] = (double)h->level;
 }
 
 void
@@ -181,39 +162,16 @@ static double
 score_mix(const struct score *s, size_t g, int learnt, double *temporal,
     double *structural)
 {
-	const float *w = learnt ? s->all.w : score_first[s->form].w;
-	const float *u = learnt ? s->all.u : score_first[s->form].u;
+	const float *w = learnt ? s->all.w : score_w;
+	const float *u = learnt ? s->all.u : score_u;
 	const float *z = s->group[g].z, *p = s->place[g];
 
 	*temporal = detmath_sigmoid((double)w[0] * (double)z[0] +
-	    (double)w[1] * (double)z[1] + (double)w[2] * (double)z[2] +
-	    (double)w[3]);
+	    (double)w[1] * (double)z[1] + (double)w[2]);
 	*structural = detmath_sigmoid((double)u[0] * (double)p[0] +
 	    (double)u[1] * (double)p[1] + (double)u[2] * (double)p[2] +
 	    (double)u[3]);
 	return s->alpha * *temporal + (1 - s->alpha) * *structural;
-}
-
-/* The same as it is used, and away from 0 and 1. */
-static double
-score_mixed(const struct score *s, size_t g)
-{
-	double t, u, v;
-
-	v = score_mix(s, g, s->all.worth[1] > s->all.worth[0], &t, &u);
-	return v < SCORE_EDGE ? SCORE_EDGE : v > 1 - SCORE_EDGE ?
-	    1 - SCORE_EDGE : v;
-}
-
-double
-score_share(const struct score *s)
-{
-	double b = (double)s->all.slope, c;
-
-	if (s->form == SCORE_PAPER)
-		return 1;
-	c = b > 0 ? b - (double)s->all.noise / b : 0;
-	return c < 0 ? 0 : c > 1 ? 1 : c;
 }
 
 float
@@ -221,20 +179,19 @@ score_of(struct score *s, size_t g)
 {
 	struct score_group *h = &s->group[g];
 	const struct score_all *a = &s->all;
-	double f[SCORE_FEATURES], v, c;
+	double f[SCORE_FEATURES], t, u, v;
 	int j;
 
+	if (s->form == SCORE_MOMENT)
+		return s->told != NULL ? s->told[g] : 1;
 	score_features(h, f);
 	for (j = 0; j < SCORE_FEATURES; j++)
 		h->z[j] = h->m2 > 0 ? (float)score_z(f[j],
 		    (double)a->mean[j], (double)a->dev[j], s->clip) :
 		    (float)-s->clip;
-	if (!score_learns(s->form))
-		return h->score = s->told != NULL ? s->told[g] : 1;
-	v = score_mixed(s, g);
-	c = score_share(s);
-	h->score = (float)(c < 1 ? detmath_exp(c * detmath_log(v)) : v);
-	return h->score;
+	v = score_mix(s, g, a->worth[1] > a->worth[0], &t, &u);
+	return h->score = (float)(v < SCORE_EDGE ? SCORE_EDGE :
+	    v > 1 - SCORE_EDGE ? 1 - SCORE_EDGE : v);
 }
 
 int
@@ -245,15 +202,16 @@ score_tell(struct score *s, const float *energy, struct err *e)
 
 	for (i = 0; i < s->n; i++) {
 		if (!isfinite(energy[i]) || energy[i] < 0)
-			return err_set(e, ERR_DATA, "corrupt: the sensitivity "
-			    "of group %zu is %g", i, (double)energy[i]);
+			return err_set(e, ERR_DATA, "corrupt: the second "
+			    "moment of group %zu is %g", i, (double)energy[i]);
 		most = energy[i] > most ? energy[i] : most;
 	}
 	if (told == NULL &&
 	    (told = alloc_get(s->n, sizeof(*told), e)) == NULL)
 		return -ERR_SYS;
 	for (i = 0; i < s->n; i++) {
-		told[i] = most > 0 ? energy[i] / most : 1;
+		told[i] = most > 0 ? (float)detmath_exp(s->power *
+		    detmath_log((double)(energy[i] / most) + SCORE_EPS)) : 1;
 		if (told[i] < (float)SCORE_EDGE)
 			told[i] = (float)SCORE_EDGE;
 	}
@@ -306,8 +264,7 @@ score_gradient(const struct score *s, size_t i, double y,
 	u = d * (1 - s->alpha) * u * (1 - u);
 	gw[0] += t * (double)h->z[0];
 	gw[1] += t * (double)h->z[1];
-	gw[2] += s->form == SCORE_PAPER ? 0 : t * (double)h->z[2];
-	gw[3] += t;
+	gw[2] += t;
 	for (j = 0; j < SCORE_PLACE; j++)
 		gu[j] += u * (double)s->place[i][j];
 	gu[3] += u;
@@ -367,45 +324,8 @@ score_steps(struct score *s, const float *benefit, double mean, double dev,
 	}
 }
 
-/* How far the log benefits follow log I, and how far chance would take them. */
-static void
-score_evidence(struct score *s, const float *benefit, const float *doubt)
-{
-	double n = 0, x, y, sx = 0, sy = 0, xx = 0, yy = 0, xy = 0, chance = 0;
-	double b, noise, most;
-	struct score_all *a = &s->all;
-	size_t i;
-
-	for (i = 0; i < s->n; i++) {
-		if (!(benefit[i] > 0))
-			continue;
-		x = detmath_log(score_mixed(s, i));
-		y = detmath_log((double)benefit[i] + SCORE_EPS);
-		n += 1;
-		sx += x;
-		sy += y;
-		xx += x * x;
-		yy += y * y;
-		xy += x * y;
-		chance += (double)doubt[i];
-	}
-	xx -= n > 0 ? sx * sx / n : 0;
-	if (n < (double)SCORE_FEWEST || !(xx > SCORE_ALIKE))
-		return;
-	xy -= sx * sy / n;
-	yy -= sy * sy / n;
-	b = xy / xx;
-	noise = (fmax(yy - b * xy, 0) / (n - 2) + chance) / xx;
-	most = fmax(fabs(b), 1);	/* one lesson says no more than I does */
-	a->slope = (float)(SCORE_MEMORY * (double)a->slope +
-	    (1 - SCORE_MEMORY) * b / most);
-	a->noise = (float)(SCORE_MEMORY * (double)a->noise +
-	    (1 - SCORE_MEMORY) * noise / (most * most));
-}
-
 int
-score_learn(struct score *s, const float *benefit, const float *doubt,
-    double rate, struct err *e)
+score_learn(struct score *s, const float *benefit, double rate, struct err *e)
 {
 	double mean = 0, dev = 0, keep;
 	float *worth = s->all.worth;
@@ -416,8 +336,6 @@ score_learn(struct score *s, const float *benefit, const float *doubt,
 		return 0;
 	if ((r = score_labels(s, benefit, &mean, &dev, e)) < 0)
 		return r;
-	if (s->form != SCORE_PAPER)
-		score_evidence(s, benefit, doubt);
 	keep = s->all.lessons > 0 ? SCORE_MEMORY : 0;
 	for (k = 0; k < 2; k++)
 		worth[k] = (float)(keep * (double)worth[k] + (1 - keep) *
@@ -435,14 +353,14 @@ score_learn(struct score *s, const float *benefit, const float *doubt,
 /* ---- the history as arrays ---- */
 
 const char *const score_columns[SCORE_COLUMNS] = {
-	"m1", "m2", "mean", "level", "z1", "z2", "z3", "score", "benefit"
+	"m1", "m2", "mean", "z1", "z2", "score", "benefit"
 };
 
 static float *
 score_cell(struct score_group *h, unsigned c)
 {
 	float *const cell[SCORE_COLUMNS] = { &h->m1, &h->m2, &h->mean,
-	    &h->level, &h->z[0], &h->z[1], &h->z[2], &h->score, &h->benefit };
+	    &h->z[0], &h->z[1], &h->score, &h->benefit };
 
 	return cell[c];
 }
@@ -459,7 +377,7 @@ score_get_column(const struct score *s, unsigned c, float *x)
 int
 score_put_column(struct score *s, unsigned c, const float *x, struct err *e)
 {
-	int nonneg = c < 2 || c > 6;
+	int nonneg = c < 2 || c > 4;
 	size_t i;
 
 	for (i = 0; i < s->n; i++) {
@@ -491,8 +409,8 @@ score_put_all(struct score *s, const float x[SCORE_ALL], struct err *e)
 			return err_set(e, ERR_DATA,
 			    "corrupt: number %zu of the score history", i);
 	memcpy(&s->all, x, sizeof(s->all));
-	if (s->all.dev[0] < 0 || s->all.dev[1] < 0 || s->all.dev[2] < 0 ||
-	    s->all.shards < 0 || s->all.lessons < 0 || s->all.noise < 0)
+	if (s->all.dev[0] < 0 || s->all.dev[1] < 0 || s->all.shards < 0 ||
+	    s->all.lessons < 0)
 		return err_set(e, ERR_DATA,
 		    "corrupt: a negative count in the score history");
 	return 0;

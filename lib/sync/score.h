@@ -1,54 +1,29 @@
 /*
- * How much each group matters: two attention branches over what the groups
- * have been like and where in the model they stand.
+ * How much each group matters.
  *
- *   A_temp   = sigmoid(W1 z1 + W2 z2 + W3 z3 + W0)	(ACE-Sync, eq. 3)
+ * SCORE_MOMENT (ours; the default): what the trainer measured, the mean square of the
+ * loss's gradient over the group, as a share of the largest, to the power of 1/4.
+ * The power 1 stands for the diagonal of the Fisher information, so that the sum of
+ * I D, which a plan makes least, is to second order what coding adds to the loss.  It
+ * is too much for a model that is still learning; the fourth root was measured best.
+ * The power 0, or no measurement, gives all groups the same weight, and the plan makes
+ * the mean squared error least.
+ *
+ * SCORE_PAPER: two attention branches over what the groups have been like and where in
+ * the model they stand.
+ *
+ *   A_temp   = sigmoid(W1 z1 + W2 z2 + W0)	(ACE-Sync, eq. 3)
  *   A_struct = sigmoid(u1 depth' + u2 dens' + u3 field' + u0)
  *   I        = alpha A_temp + (1 - alpha) A_struct	(ACE-Sync, eq. 4)
  *
  *   z1 = z-score over the groups of log m1, m1 = moving average of mean |g|
  *   z2 = z-score over the groups of log Var, Var = m2 - mean^2 from the moving
  *        averages of mean g^2 and mean g: over the group and over time
- *   z3 = z-score over the groups of the moving average of log mean g^2 (ours)
  *   depth' = 2 l / (L - 1) - 1; dens', field' = z-scores of log parameters and
  *        log fan-in
  *
- * The paper gives the two branches, with z1 and z2, and their sum; the
- * constants and the learning rule are ours, and so is z3: of a group whose
- * energy jumps, the mean of the logarithm predicts more than the logarithm of
- * the mean, and more than the last norm.  SCORE_LEVEL begins with z3 alone, so
- * that what was not learnt is in its order; SCORE_PAPER is without it.
- *
- * What the branches say is not yet what a group is worth: z-scores spread by as
- * much over groups that differ only by chance.  So with SCORE_LEVEL a group weighs
- *
- *   I^c,  c = (B - S / B)+, at most 1			(score_share; ours)
- *
- * which is even (c = 0) until feedback bears I out (c = 1).  B and S are moving
- * averages over the lessons, from 0, of b and s^2 in
- *
- *   log benefit_i = a + b log I_i + r_i, by least squares over G groups
- *   s^2 = (sum r_i^2 / (G - 2) + sum v_i) / sum (log I_i - mean)^2
- *
- * where v_i is how much log benefit_i varies by which values were sampled; where
- * |b| > 1 they are b / |b| and s^2 / b^2.  b (1 - s^2 / b^2)+ is James and Stein's
- * estimate (1961), its positive part (Baranchik 1964), of what I explains of the
- * benefits: shrunk to none as far as chance explains as much.  All of v counts and
- * not a G-th, since an aggregate contains the very values that I was made of, so
- * that the same chance may be in both.  Averages that begin at 0 ask of the first
- * lesson a b of more than 3 s, and of many that agree one of more than s.
- *
- * SCORE_SENSITIVITY (ours) has no branches: the importance is what the trainer
- * measured, the mean square of the loss's gradient over the group, as a share of
- * the largest.  It stands for the diagonal of the Fisher information, so that
- * the sum of I D, which a plan makes least, is to second order what coding adds
- * to the loss.  How large a difference is does not tell that: Muon and Adam
- * make the steps of all tensors alike.
- *
- * SCORE_EVEN (ours) has none either: every group weighs 1, so that the plan makes
- * the mean squared error least.  That is for gradients: the optimiser that gets
- * their aggregate divides by about the root of the Fisher information, and then
- * an error costs the same in a tensor of large gradients and in one of small.
+ * The paper gives the branches and their sum; the constants and the learning rule are
+ * ours.
  *
  * Groups without energy are left out of the z-scores and get the lowest;
  * z-scores stop at +-clip; the score of a constant feature is 0.  Everything kept
@@ -65,14 +40,11 @@
 struct err;
 
 enum {
-	SCORE_FEATURES = 3, SCORE_TEMPORAL = SCORE_FEATURES + 1,
+	SCORE_FEATURES = 2, SCORE_TEMPORAL = SCORE_FEATURES + 1,
 	SCORE_PLACE = 3, SCORE_STRUCTURAL = SCORE_PLACE + 1
 };
 
-enum score_form { SCORE_LEVEL, SCORE_PAPER, SCORE_SENSITIVITY, SCORE_EVEN };
-
-/* score_learns(form): it has branches, whose weights feedback teaches. */
-int score_learns(enum score_form form);
+enum score_form { SCORE_MOMENT, SCORE_PAPER };
 
 /* Where a group stands. */
 struct score_place {
@@ -84,7 +56,6 @@ struct score_place {
 /* What is remembered of a group. */
 struct score_group {
 	float m1, m2, mean;	/* moving averages of |g|, g^2, g */
-	float level;		/* moving average of log of mean g^2 */
 	float z[SCORE_FEATURES];	/* what it was last scored by */
 	float score;		/* I, last */
 	float benefit;		/* moving average of what feedback said */
@@ -92,17 +63,15 @@ struct score_group {
 
 /* What is remembered of all groups. */
 struct score_all {
-	float w[SCORE_TEMPORAL];	/* W1, W2, W3, W0 */
+	float w[SCORE_TEMPORAL];	/* W1, W2, W0 */
 	float u[SCORE_STRUCTURAL];	/* u1, u2, u3, u0 */
 	float mean[SCORE_FEATURES], dev[SCORE_FEATURES];	/* z = (x -
-					 * mean) / dev of log m1, log Var, level */
+					 * mean) / dev of log m1, log Var */
 	float shards;			/* seen */
 	float lessons;			/* taken from feedback */
 	float worth[2];			/* moving averages of the correlation of
 					 * I and label, before the lesson, of
 					 * the first weights and the learnt */
-	float slope, noise;		/* of what feedback says by what I
-					 * does: moving averages from 0 */
 };
 
 struct score {
@@ -110,20 +79,19 @@ struct score {
 	struct score_group *group;
 	float (*place)[SCORE_PLACE];	/* depth', dens', field' */
 	struct score_all all;
+	double power;			/* SCORE_MOMENT: default 0.25 */
 	double alpha;			/* default 0.5 */
-	double decay;			/* of the moving averages */
+	double decay;			/* of the moving averages, default 0.2 */
 	double clip;			/* where z-scores stop, default 4 */
 	enum score_form form;
-	float *told;			/* f32[n] SCORE_SENSITIVITY; NULL: 1 */
+	float *told;			/* f32[n] SCORE_MOMENT; NULL: 1 */
 };
 
 /*
  * score_new(out, form, place[n], n, e): no history.
  *
- * SCORE_LEVEL  W = (0, 0, 1.5, 0)   u = (0, 0, 0, 0)      decay 0.3
- * SCORE_PAPER  W = (1, 0.5, 0, 0)   u = (0, -0.25, 0, 0)  decay 0.2
- * SCORE_SENSITIVITY  I = 1 until score_tell
- * SCORE_EVEN   I = 1
+ * SCORE_MOMENT  I = 1 until score_tell
+ * SCORE_PAPER   W = (1, 0.5, 0)   u = (0, -0.25, 0, 0)
  */
 int score_new(struct score **out, enum score_form form,
     const struct score_place *place, size_t n, struct err *e);
@@ -141,16 +109,13 @@ void score_scale(struct score *s);
  * remembers the features for score_learn.  In (0,1]. */
 float score_of(struct score *s, size_t g);
 
-/* score_share(s): c, 0 to 1; always 1 with SCORE_PAPER, which is as printed. */
-double score_share(const struct score *s);
-
-/* score_tell(s, energy f32[n], e): I of group g := energy[g] / the largest, at
+/* score_tell(s, energy f32[n], e): I of group g := (energy[g] / the largest)^power, at
  * least 1e-6; all 1 when all are 0.  -ERR_DATA if one is negative or not finite,
  * -ERR_SYS without memory: nothing changed. */
 int score_tell(struct score *s, const float *energy, struct err *e);
 
 /*
- * score_learn(s, benefit, doubt, rate, e): a lesson on the groups as they were scored
+ * score_learn(s, benefit, rate, e): a lesson on the groups as they were scored
  * last (ours; the paper trains its predictor from snapshots of gradients and
  * does not say how).  The label is where the group's benefit stands among all,
  *
@@ -163,12 +128,10 @@ int score_tell(struct score *s, const float *energy, struct err *e);
  * steps of a logistic regression, were tried and made the order worse.
  *
  * benefit  f32[n]  >= 0: what sending group i was worth, per bit; 0: not sent
- * doubt    f32[n]  v: the variance of log benefit by the choice of its values
  * Weights stop at +-8.  -ERR_DATA if a benefit is negative or not finite:
  * nothing learnt.
  */
-int score_learn(struct score *s, const float *benefit, const float *doubt,
-    double rate, struct err *e);
+int score_learn(struct score *s, const float *benefit, double rate, struct err *e);
 
 /*
  * The history as arrays, for the state: score_columns names them; column c is
@@ -176,7 +139,7 @@ int score_learn(struct score *s, const float *benefit, const float *doubt,
  * score_put_* refuse what is not finite or a negative average (-ERR_DATA,
  * "corrupt").
  */
-enum { SCORE_COLUMNS = 9, SCORE_ALL = 32 };
+enum { SCORE_COLUMNS = 7, SCORE_ALL = 32 };
 extern const char *const score_columns[SCORE_COLUMNS];
 void score_get_column(const struct score *s, unsigned c, float *x);
 int score_put_column(struct score *s, unsigned c, const float *x,

@@ -6,7 +6,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 
 @test "the values pass byte for byte; annotations come behind the data" {
 	mkshards -n 300k >in
-	exits 0 ace-score in
+	exits 0 ace-score --form paper in
 	[ ! -s err ]
 	mv out scored
 	frames scored | awk '{ print $2 }' | uniq -c | awk '{ print $2 }' >order
@@ -24,16 +24,18 @@ count() { frames "$1" | grep -c " $2\$"; }
 @test "with history the scores come with the data" {
 	mkshards -n 300k -N 2 >in
 	exits 0 ace-score in
+	[ "$(count out sCOR)" -eq "$(count in DATA)" ]
+	exits 0 ace-score --form paper in
 	[ "$(count out sCOR)" -eq $((1 + $(count in DATA) / 2)) ]
 }
 
 @test "one long pipe and one run per shard say the same" {
 	mkshards -n 300k -k layered -N 3 >all
-	exits 0 ace-score --omit provenance -S one all
+	exits 0 ace-score --omit provenance --form paper -S one all
 	mv out long
 	for s in 0 1 2; do
 		mkshards -n 300k -k layered -s "$s" >shard
-		exits 0 ace-score --omit provenance -S many shard
+		exits 0 ace-score --omit provenance --form paper -S many shard
 		mv out "part$s"
 	done
 	same one/memory many/memory
@@ -56,61 +58,55 @@ count() { frames "$1" | grep -c " $2\$"; }
 	exits 5 ace-score in
 	says "ace-score: non-finite value in tensor 'b' at index 6, shard 1"
 	mkshards -k inf >in
-	exits 5 ace-score -S st in
+	exits 5 ace-score --form paper -S st in
 	[ ! -e st/memory ]
 }
 
 @test "a history of another model, and a damaged one, are refused" {
 	mkshards -t a:64 >a
 	mkshards -t b:64 >b
-	exits 0 ace-score -S st a
-	exits 3 ace-score -S st b
+	exits 0 ace-score --form paper -S st a
+	exits 3 ace-score --form paper -S st b
 	says "mismatch: the score history in 'st' is of another model"
 	flip st/memory 700
-	exits 3 ace-score -S st a
+	exits 3 ace-score --form paper -S st a
 	says "corrupt: .*st/memory"
 }
 
-@test "the form of the paper: other importances, another history" {
+@test "the form of the paper: other importances, and a history" {
 	mkshards -n 300k -k layered -N 2 >in
-	exits 0 ace-score --omit provenance in
-	mv out level
-	exits 0 ace-score --omit provenance --form level in
-	same out level
+	exits 0 ace-score --omit provenance -S st in
+	mv out moment
+	[ ! -e st/memory ]
+	exits 0 ace-score --omit provenance --form moment in
+	same out moment
 	exits 0 ace-score --omit provenance --form paper -S st in
 	mv out paper
-	! cmp -s paper level || false
-	exits 3 ace-score -S st in
-	says "mismatch: the score history in 'st' is of another form"
+	[ -e st/memory ]
+	! cmp -s paper moment || false
 	exits 2 ace-score --form other in
 	says "form"
 }
 
 @test "how much of the averages stays, and where z-scores stop" {
 	for s in 0 1 2; do mkshards -n 300k -k layered -N 2 -s $s -x $s; done >in
-	exits 0 ace-score --omit provenance --form paper in
+	exits 0 ace-score --omit provenance --form paper -S st in
 	mv out paper
+	cp st/memory before
 	for f in paper:0.5:0.2 paper:0.5:0.2:4; do
-		exits 0 ace-score --omit provenance --form $f in
+		rm -r st
+		exits 0 ace-score --omit provenance --form $f -S st in
 		same out paper
+		same st/memory before
 	done
 	for f in paper:0.5:0 paper:0.5:0.9 paper:0.5:0.2:0.5; do
-		exits 0 ace-score --omit provenance --form $f in
-		run ! cmp -s out paper
-	done
-	exits 0 ace-score --omit provenance -S st --form level in
-	mv out level
-	for f in level:0.5:0.3 level:0.5:0.3:4; do
 		rm -r st
-		exits 0 ace-score --omit provenance -S st --form $f in
-		same out level
+		exits 0 ace-score --omit provenance --form $f -S st in
+		run ! cmp -s out paper
+		run ! cmp -s st/memory before
 	done
-	cp st/memory before
-	rm -r st
-	exits 0 ace-score -S st --form level:0.5:0.9 in
-	run ! cmp -s st/memory before
-	for f in level:2 level:0.5:1 level:-1 level:x level: paper:0.5:0.2:0 paper:0.5:0.2:nan level:0.5:0.9:3:1 even:0.3 \
-	    sensitivity:0.3; do
+	for f in paper:2 paper:0.5:1 paper:-1 paper:x paper: paper:0.5:0.2:0 paper:0.5:0.2:nan \
+	    paper:0.5:0.9:3:1 moment:2 moment:-0.1 moment:nan moment: moment:0.25:1; do
 		exits 2 ace-score -S st --form $f in
 		says '^ace-score: --form'
 	done
@@ -158,11 +154,8 @@ are() {
 	# the paper's: the larger tensor less, by its logarithm
 	exits 0 ace-score --form paper:0 -S size quiet
 	are size score 0.562177 0.437823
-	exits 2 ace-score --form level:-0.1 </dev/null
-	exits 2 ace-score --form level:nan </dev/null
 	exits 2 ace-score one two </dev/null
 	exits 0 ace-inspect -v one/memory
-	grep -qE '^key +form=paper$' out
 	grep -qE "^key +model=$(ace-inspect -v loud | sed -n 's/^schema *//p')\$" out
 }
 
@@ -175,7 +168,7 @@ learn() {
 # lessons STATE: the shards seen, and the lessons; before them are W, u, means and
 # deviations
 lessons() {
-	column "$1" weights | sed -n '15,16p' | paste -sd ' ' | tr -s ' '
+	column "$1" weights | sed -n '12,13p' | paste -sd ' ' | tr -s ' '
 }
 
 @test "feedback: every aggregate is a lesson, on depth, size and fan-in" {
@@ -183,19 +176,19 @@ lessons() {
 	mkshards -k ramp -t a:64,8 -t b:8,64 -t c:64,64 -s 1 >later
 	# nothing was scored yet that it could speak of
 	learn st in
-	exits 0 ace-score --form level:0 -S st in
+	exits 0 ace-score --form paper:0 -S st in
 	[ "$(lessons st)" = " 1 0" ]
-	exits 0 ace-score --form level:0 -S st in
+	exits 0 ace-score --form paper:0 -S st in
 	[ "$(lessons st)" = " 2 1" ]
 	cp -r st two
 	# the same one again is none
-	exits 0 ace-score --form level:0 -S two in
+	exits 0 ace-score --form paper:0 -S two in
 	[ "$(lessons two)" = " 3 1" ]
 	learn two later
-	exits 0 ace-score --form level:0 -S two in
+	exits 0 ace-score --form paper:0 -S two in
 	[ "$(lessons two)" = " 4 2" ]
 	# labels from the energies; four steps of u at the rate 4, for all groups
-	column st weights | sed -n 5,8p | paste -sd ' ' >got
+	column st weights | sed -n 4,7p | paste -sd ' ' >got
 	awk 'function z(v, o,  m, s, i) { for (i = 1; i <= 3; i++) m += v[i] / 3
 		for (i = 1; i <= 3; i++) s += (v[i] - m) ^ 2 / 3
 		for (i = 1; i <= 3; i++) o[i] = (v[i] - m) / sqrt(s) }
@@ -205,6 +198,7 @@ lessons() {
 			p[1, i] = i - 2; p[4, i] = 1 }
 		z(l, y); z(n, a); z(f, b)
 		for (i = 1; i <= 3; i++) { p[2, i] = a[i]; p[3, i] = b[i] }
+		u[2] = -0.25
 		for (k = 0; k < 4; k++) {
 			for (j = 1; j <= 4; j++) g[j] = 0
 			for (i = 1; i <= 3; i++) { s = 0
@@ -221,28 +215,32 @@ lessons() {
 	are st benefit "$(energy 0 512)" "$(energy 512 1024)" "$(energy 1024 5120)"
 }
 
-@test "the sensitivity that a trainer measured is the importance" {
+@test "the fourth root of the second moment that a trainer measured is the importance" {
 	mkshards -t a:64,64 -t b:64,64 >in
 	# none yet: all weigh the same
-	exits 0 ace-score -S st --form sensitivity in
+	exits 0 ace-score -S st in
 	near 1
 	# the values are 0 to 8191, in order: mean squares of both halves
-	mkshards -k ramp -t a:64,64 -t b:64,64 -H kind=6 >st/sensitivity
+	mkshards -k ramp -t a:64,64 -t b:64,64 -H kind=6 >st/moment
 	want=$(awk 'BEGIN { for (i = 0; i < 8192; i++) s[i >= 4096] += i * i
-	    print sqrt(s[1] / s[0]) }')
-	exits 0 ace-score -S st --form sensitivity in
+	    print (s[1] / s[0]) ^ 0.125 }')
+	exits 0 ace-score -S st in
 	near "$want"
+	exits 0 ace-score -S st --form moment:1 in
+	near "$(awk "BEGIN { print $want ^ 4 }")"
+	exits 0 ace-score -S st --form moment:0 in
+	near 1
 	# one process, many shards: what stands there when a shard begins counts
-	mv st/sensitivity later
+	mv st/moment later
 	mkshards -t a:64,64 -t b:64,64 -N 2 >two
 	# to the end of the first shard
 	size=$(frames two | awk '$2 == "SHRD" { n++ } n == 2 { print $1; exit }')
 	mkfifo pipe
-	ace-score -S st --form sensitivity <pipe >scored &
+	ace-score -S st --form moment <pipe >scored &
 	exec 7>pipe
 	head -c "$size" two >&7
 	wait_for sent scored 1
-	mv later st/sensitivity
+	mv later st/moment
 	tail -c +$((size + 1)) two >&7
 	exec 7>&-
 	wait $!
@@ -253,123 +251,27 @@ lessons() {
 	    b / want < 1.001) }' out
 }
 
-@test "sensitivity: a mean over the group, whatever its size; its lack is said once" {
+@test "moment: a mean over the group, whatever its size; its lack is said with -v" {
 	mkshards -t a:64,64 -t b:64,32 -N 2 >in
-	exits 0 ace-score -S st --form sensitivity in
-	[ "$(grep -c "no 'st/sensitivity' yet: until then all groups weigh the same" err)" -eq 1 ]
-	mkshards -k ramp -t a:64,64 -t b:64,32 >st/sensitivity
-	exits 0 ace-score -S st --form sensitivity in
+	exits 0 ace-score -S st in
 	[ ! -s err ]
-	are st score "$(awk 'BEGIN { for (i = 0; i < 6144; i++) s[i >= 4096] += i * i
-	    print s[0] / 4096 / (s[1] / 2048) }')" 1
+	exits 0 ace-score -v -S st in
+	says "no 'st/moment': all groups weigh the same"
+	mkshards -k ramp -t a:64,64 -t b:64,32 >st/moment
+	exits 0 ace-score -v -S st in
+	run ! grep -q weigh err
+	near "$(awk 'BEGIN { for (i = 0; i < 6144; i++) s[i >= 4096] += i * i
+	    print (s[1] / 2048 / (s[0] / 4096)) ^ 0.125 }')"
 	# a stream in which there is none
 	mkshards -N 0 -t a:64,64 -t b:64,32 >none
-	mv none st/sensitivity
-	exits 3 ace-score -S st --form sensitivity in
-	says "truncated: no shard, of 'st/sensitivity'"
+	mv none st/moment
+	exits 3 ace-score -S st --form moment in
+	says "truncated: no shard, of 'st/moment'"
 }
 
-@test "--form even: all groups weigh the same, with a state or without" {
-	# b's values are about three times a's
-	mkshards -k ramp -t a:64,64 -t b:64,64 >in
-	exits 0 ace-score --form paper in
-	mv out paper
-	exits 0 ace-score --form even in
-	mv out free
-	exits 0 ace-score -S st --form even in
-	mv out scored
-	exits 0 ace-score -S st --form even in
-	mv out again
-	for f in free scored again; do
-		exits 0 ace-select --bits 2 --format text $f
-		awk '$2 ~ /^ecq/ { split($2, f, ":"); x[n++] = f[2] }
-		    END { exit !(n == 2 && x[0] == x[1]) }' out
-	done
-	exits 0 ace-select --bits 2 --format text paper
-	awk '$2 ~ /^ecq/ { split($2, f, ":"); x[n++] = f[2] }
-	    END { exit !(n == 2 && x[0] > 1.1 * x[1]) }' out
-	learn st in
-	exits 0 ace-score -S st --form even in
-	[ "$(lessons st)" = " 3 0" ]
-	exits 3 ace-score -S st --form level in
-	says 'form'
-}
-
-# spread LEAST MOST: of the steps of 16 groups, in a plan of what ace-score left in
-# out, the largest is so many times the smallest, less than MOST
-spread() {
-	mv out scored
-	exits 0 ace-select --bits 1 --format text scored
-	awk -F '[: ]' -v least="$1" -v most="$2" '
-	    $2 == "ecq" { if (!n++ || $3 < lo) lo = $3; if ($3 > hi) hi = $3 }
-	    END { print hi / lo; exit !(n == 16 && hi / lo >= least &&
-		hi / lo < most) }' out
-}
-
-@test "groups that differ by chance get equal steps, whatever feedback says by chance" {
-	for s in 0 1 2 3; do
-		mkshards -n 256k -g 16k -s $s -x $s >edge1
-		mkshards -n 256k -g 16k -s $s -x 9$s -d edge2 >edge2
-		ace-aggregate -o mean edge1 edge2
-		# what is said contains its own values, or those of another
-		for said in mean edge2; do
-			exits 0 ace-score -S $said.st edge1
-			spread 1 1.02
-			learn $said.st $said
-		done
-	done
-	exits 0 ace-score edge1
-	spread 1 1.0001
-	# the same chance in the importance and in what is said, however often
-	for s in $(seq 30); do
-		mkshards -n 4k -g 256 -s $s >few
-		exits 0 ace-score -S few.st few
-		learn few.st few
-	done
-	exits 0 ace-score -S few.st few
-	[ "$(lessons few.st)" = " 31 30" ]
-	spread 1 1.02
-	exits 0 ace-score --form paper edge1
-	spread 1.2 9
-}
-
-@test "feedback that bears the importance out spreads the steps, and is remembered" {
-	# 16 groups of scales apart, and what the cloud said in 30 steps
-	for x in $(seq 31); do
-		mkshards -n 256k -g 16k -k layered -s $x -x $x >next
-		exits 0 ace-score -S st next
-		[ $x -gt 1 ] || spread 1 1.0001
-		mkshards -n 256k -g 16k -k layered -s $x -x 1$x >said
-		learn st said
-	done
-	exits 0 ace-score -S st next
-	spread 1.2 9
-	# one process, in which the aggregates come while it runs, is the same
-	mkfifo up
-	ace-score -S one up 3>&- >scored.all &
-	exec 9>up
-	for x in $(seq 3); do
-		mkshards -n 256k -g 16k -k layered -s $x -x $x >next$x
-		mkshards -n 256k -g 16k -k layered -s $x -x 1$x >said$x
-		cat next$x >&9
-		until [ "$(lessons one 2>/dev/null)" = " $x $((x - 1))" ]; do
-			sleep 0.1
-		done
-		learn one said$x
-		exits 0 ace-score -S three next$x
-		learn three said$x
-	done
-	exec 9>&-
-	wait $!
-	same one/memory three/memory
-	# the form of the paper asks for none
-	exits 0 ace-score --form paper next
-	spread 1.2 9
-}
-
-@test "feedback that is absurd is refused, or bounded" {
+@test "feedback that is not finite is refused" {
 	mkshards -n 256k -g 16k -k layered >in
-	exits 0 ace-score -S st in
+	mkdir -m 700 st
 	for k in nan inf; do
 		mkshards -n 256k -g 16k -k $k >bad
 		learn st bad
@@ -377,73 +279,60 @@ spread() {
 		says "a value is not finite: no feedback of step 0"
 		[ ! -e st/feedback ]
 	done
-	# in the order that the importance has, and as far apart as f32 goes
-	ace-export -f raw in | perl -e 'local $/; @v = unpack "f<*", <>;
-	    for $g (0 .. 15) { $s = 0; $s += $_ ** 2 for @v[$g << 14 .. ($g << 14) + 16383];
-		$x = ($s / 16384) ** 20; $x = $x > 1e38 ? 1e38 : $x < 1e-38 ? 1e-38 : $x;
-		print pack("f<", $x) x 16384 }' >raw
-	ace-import -f raw --shape 262144 --name w -g 16384 raw >loud
-	learn st loud
-	exits 0 ace-score -S st in
-	spread 1.001 1.06
 }
 
-@test "sensitivity: what is no such file is refused" {
+@test "moment: what is no such file is refused" {
 	mkshards -t a:64,64 -t b:64,64 >in
-	exits 2 ace-score --form sensitivity in
-	says 'needs -S DIR'
-	exits 0 ace-score -S st --form sensitivity in
-	cp st/memory before
-	mkshards >st/sensitivity
-	exits 3 ace-score -S st --form sensitivity in
-	says 'mismatch: sensitivity'
-	mkshards -t a:64,64 -t b:64,64 | head -c 1000 >st/sensitivity
-	exits 3 ace-score -S st --form sensitivity in
+	mkdir -m 700 st
+	mkshards >st/moment
+	exits 3 ace-score -S st --form moment in
+	says 'mismatch: moment'
+	mkshards -t a:64,64 -t b:64,64 | head -c 1000 >st/moment
+	exits 3 ace-score -S st --form moment in
 	says 'truncated'
-	mkshards -k nan -t a:64,64 -t b:64,64 >st/sensitivity
-	exits 5 ace-score -S st --form sensitivity in
+	mkshards -k nan -t a:64,64 -t b:64,64 >st/moment
+	exits 5 ace-score -S st --form moment in
 	says 'group 0 is not finite'
-	rm st/sensitivity
-	mkfifo st/sensitivity
-	exits 3 ace-score -S st --form sensitivity in
+	rm st/moment
+	mkfifo st/moment
+	exits 3 ace-score -S st --form moment in
 	says 'not a regular file'
-	rm st/sensitivity
-	ln -s sensitivity st/sensitivity
-	exits 4 ace-score -S st --form sensitivity in
-	says "cannot look at 'st/sensitivity': Too many levels"
-	same st/memory before
+	rm st/moment
+	ln -s moment st/moment
+	exits 4 ace-score -S st --form moment in
+	says "cannot look at 'st/moment': Too many levels"
 }
 
 @test "feedback moves the weights, and what is none is refused" {
 	mkshards -n 1M -k layered >in
 	mkshards -n 1M -k layered -s 1 >next
-	exits 0 ace-score -S st in
+	exits 0 ace-score --form paper -S st in
 	cp -r st plain
-	exits 0 ace-score -S plain next
+	exits 0 ace-score --form paper -S plain next
 	learn st in
 	cp -r st bad
-	exits 0 ace-score -S st next
+	exits 0 ace-score --form paper -S st next
 	! cmp -s st/memory plain/memory || false
 	mkshards -n 1000 >other
 	cp bad/memory before
 	cp bad/feedback right
 	learn bad other
-	exits 3 ace-score -S bad next
+	exits 3 ace-score --form paper -S bad next
 	says "mismatch: the feedback in 'bad' is of another model$"
 	cp right bad/feedback
 	flip bad/feedback 300
-	exits 3 ace-score -S bad next
+	exits 3 ace-score --form paper -S bad next
 	says "corrupt: .*bad/feedback"
 	same bad/memory before
 	# what a power cut left, since it was not synced
 	head -c 300 right >bad/feedback
-	exits 0 ace-score -S bad next
+	exits 0 ace-score --form paper -S bad next
 	same bad/memory plain/memory
 	exits 4 ace-expand --feedback in next
 }
 
 # bats test_tags=long
-@test "memory: 48 bytes a group, 88 with a state, 95 with a sensitivity" {
+@test "memory: 48 bytes a group, 55 with a moment, 88 with a history" {
 	sanitized && skip "the sanitizer's own memory"
 	# grows OPTIONS...: bytes for each group that one stream has more
 	grows() {
@@ -451,7 +340,7 @@ spread() {
 		for n in 8 16; do
 			rm -rf S
 			mkdir -m 700 S
-			cp $n S/sensitivity
+			cp $n S/moment
 			peak rss$n ace-score "$@" <$n >/dev/null
 		done
 		echo $((($(cat rss16) - $(cat rss8)) * 1024 / 524288))
@@ -460,7 +349,7 @@ spread() {
 	for n in 8 16; do
 		mkshards -n ${n}M -g 16 -k fast >$n
 	done
-	for k in '48' '88 -S S' '95 -S S --form sensitivity'; do
+	for k in '48' '88 -S S --form paper' '55 -S S'; do
 		# shellcheck disable=SC2086 # words are meant
 		got=$(grows ${k#??})
 		echo "$k: $got"
@@ -491,13 +380,13 @@ spread() {
 		mkshards -k ramp -t a:64,8 -t b:8,64 -s $k >agg$k
 		mkshards -k ramp -t a:64,8 -t b:8,64 -r other -s $k >other$k
 	done
-	exits 0 ace-score -S st agg0
+	exits 0 ace-score --form paper -S st agg0
 	for k in 0 1 0 1 2 0; do
 		learn st agg$k
-		exits 0 ace-score -S st agg0
+		exits 0 ace-score --form paper -S st agg0
 	done
 	[ "$(lessons st)" = " 7 3" ]
 	learn st other0
-	exits 0 ace-score -S st agg0
+	exits 0 ace-score --form paper -S st agg0
 	[ "$(lessons st)" = " 8 4" ]
 }

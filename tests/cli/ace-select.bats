@@ -231,7 +231,7 @@ error() {
 	exits 0 ace-select -p 1 --format text scored
 	[ "$(grep -c ' f16 ' out)" -eq 4 ]
 	# of equally important ones that of the larger mean square
-	exits 0 ace-score --form even shard
+	exits 0 ace-score shard
 	mv out even
 	exits 0 ace-select -p 0.25=f32,0.5=f16,0.75=q8 --format text even
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "f16 q8 f32 none" ]

@@ -67,12 +67,12 @@ ace-policy --replay recorded | ace-select --policy | ace-compress -S S" ]
 
 @test "the options of its programs go to all that have one of that name" {
 	run_of 4 >in
-	alike -S S --gamma 0.5 --bits 0.5 --sync none --form level:0.25
+	alike -S S --gamma 0.5 --bits 0.5 --sync none --form paper:0.25
 	# however few words they stand in
 	alike -SS -cq8
-	exits 0 ace-step -S 'a b' --gamma 0.5 --bits 0.5 --form level:1 --print
+	exits 0 ace-step -S 'a b' --gamma 0.5 --bits 0.5 --form moment:1 --print
 	[ "$(cat out)" = "ace-expand -S 'a b' --gamma 0.5 | ace-score -S 'a b' \
---form level:1 | ace-select --bits 0.5 | ace-compress -S 'a b'" ]
+--form moment:1 | ace-select --bits 0.5 | ace-compress -S 'a b'" ]
 }
 
 @test "a program is there when it has the state, or an option of its own" {
@@ -202,7 +202,7 @@ five() {
 		cat "in$k" >&4
 		wait_for sent out $((k + 1))
 	done
-	prlimit --pid $pid --fsize=1000:1000
+	prlimit --pid $pid --fsize=100:100
 	cat in2 >&4 || true
 	exec 4>&-
 	got=0
@@ -232,7 +232,7 @@ five() {
 	exits 2 ace-step in
 	says 'the budget is missing'
 	exits 2 ace-step -c q8 --bits 1 in
-	exits 2 ace-step -c q8 --form level:0.5 in
+	exits 2 ace-step -c q8 --form paper:0.5 in
 	says '^ace-step: -c leaves nothing for ace-score to do'
 	exits 2 ace-step --cluster 3 in
 	head -c 1000 in >short
@@ -245,22 +245,25 @@ shares() {
 	ace-inspect out | awk '$1 == "a" || $1 == "b" { print $6 }' | paste -sd ' '
 }
 
-@test "--form sensitivity: bytes go where the trainer says that the loss minds" {
+@test "--form moment: bytes go where the trainer says that the loss minds" {
 	mkshards -t a:64,64 -t b:64,64 >in
-	set -- -S S --form sensitivity --bits 2 --sync none
-	# without the file: said, and both weigh the same
-	exits 0 ace-step "$@" in
-	says "^ace-step: no 'S/sensitivity' yet: until then all groups weigh the same$"
-	[ "$(grep -c . err)" -eq 1 ]
+	set -- -S S --form moment --bits 2 --sync none
+	# without the file both weigh the same, as -v says
+	exits 0 ace-step -v "$@" in
+	says "^ace-step: no 'S/moment': all groups weigh the same$"
+	cp out without
 	shares | awk '{ print; exit !($1 > 0.95 * $2 && $1 < 1.05 * $2) }'
 	# the values are 0 to 8191 in order: b's mean square is 7 times a's
 	rm -r S
 	mkdir -m 700 S
-	mkshards -k ramp -t a:64,64 -t b:64,64 -H kind=6 >S/sensitivity
+	mkshards -k ramp -t a:64,64 -t b:64,64 -H kind=6 >S/moment
 	cp -r S pipe.S
 	exits 0 ace-step "$@" in
 	[ ! -s err ]
-	shares | awk '{ print; exit !($2 > 1.5 * $1) }'
+	shares | awk '{ print; exit !($2 > 1.1 * $1) }'
+	# the bytes move, and are no more
+	awk -v a="$(wc -c <without)" -v b="$(wc -c <out)" \
+	    'BEGIN { print a, b; exit !(b < 1.01 * a && b > 0.99 * a) }'
 	mv out step
 	mv S step.S
 	mv pipe.S S
@@ -269,28 +272,28 @@ shares() {
 	diff -r S step.S
 }
 
-@test "--form sensitivity: what is no such file is refused, and nothing is coded" {
+@test "--form moment: what is no such file is refused, and nothing is coded" {
 	mkshards -t a:64,64 -t b:64,64 >in
 	mkshards -s 1 -t a:64,64 -t b:64,64 >next
-	set -- -S S --form sensitivity --bits 2
+	set -- -S S --form moment --bits 2
 	exits 0 ace-step "$@" in
 	cp S/residual residual
-	# refused STATUS REGEX: with what is in S/sensitivity
+	# refused STATUS REGEX: with what is in S/moment
 	refused() {
-		exits "$1" ace-step -S S --form sensitivity --bits 2 next
+		exits "$1" ace-step -S S --form moment --bits 2 next
 		says "$2"
 		same residual S/residual
 	}
-	echo 'layer loss' >S/sensitivity
-	refused 3 "^ace-step: corrupt: .*, of 'S/sensitivity'$"
-	mkshards -t a:64,64 -t c:64,64 >S/sensitivity
-	refused 3 "^ace-step: mismatch: sensitivity: .*, of 'S/sensitivity'$"
-	mkshards -N 0 -t a:64,64 -t b:64,64 >S/sensitivity
-	refused 3 "^ace-step: truncated: no shard, of 'S/sensitivity'$"
-	mkshards -k nan -t a:64,64 -t b:64,64 >S/sensitivity
+	echo 'layer loss' >S/moment
+	refused 3 "^ace-step: corrupt: .*, of 'S/moment'$"
+	mkshards -t a:64,64 -t c:64,64 >S/moment
+	refused 3 "^ace-step: mismatch: moment: .*, of 'S/moment'$"
+	mkshards -N 0 -t a:64,64 -t b:64,64 >S/moment
+	refused 3 "^ace-step: truncated: no shard, of 'S/moment'$"
+	mkshards -k nan -t a:64,64 -t b:64,64 >S/moment
 	refused 5 'group 0 is not finite'
 	# put right, it goes on
-	mkshards -t a:64,64 -t b:64,64 -H kind=6 >S/sensitivity
+	mkshards -t a:64,64 -t b:64,64 -H kind=6 >S/moment
 	exits 0 ace-step "$@" next
 }
 

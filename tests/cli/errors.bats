@@ -139,7 +139,7 @@ refuses() {
 
 @test "options after an operand are called so, by every program" {
 	mkshards >in
-	for call in 'ace-score in --form level' 'ace-aggregate in -v' 'ace-inspect list in -q' \
+	for call in 'ace-score in --form paper' 'ace-aggregate in -v' 'ace-inspect list in -q' \
 	    'ace-inspect in --format json' 'ace-expand in -o out2' 'ace-diff in in -r demo'; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 2 $call

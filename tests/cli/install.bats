@@ -114,7 +114,7 @@ completes() {
 # what a shell may add behind
 values() {
 	cat <<-'E'
-	ace-score --form l|level
+	ace-score --form m|moment
 	ace-recv --reply a|aggregate
 	ace-aggregate --rule med|median
 	ace-aggregate --rule cl|clip:

@@ -243,8 +243,8 @@ example() {
 	exits 5 ace-ack -S open in
 	exits 5 ace-recv --spool open in
 	exits 5 ace-sign -k key.pem in
-	exits 0 ace-score -S sc in
-	exits 3 ace-score -S sc model			# a history of another model
+	exits 0 ace-score --form paper -S sc in
+	exits 3 ace-score --form paper -S sc model	# a history of another model
 	exits 0 ace-compress -S e -c q8 --error-feedback ef21 in
 	mkshards -s 1 >next
 	exits 0 ace-compress -S e -c q8 --error-feedback ef21 next

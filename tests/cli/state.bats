@@ -15,7 +15,7 @@ files() {
 # || the shell would go on after what fails in TEST.
 with_state() {
 	local c
-	for c in "ace-compress -c q8" ace-score; do
+	for c in "ace-compress -c q8" "ace-score --form paper"; do
 		echo "with $c:"
 		"$1" "$c"
 	done

@@ -207,12 +207,12 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	done
 }
 
-@test "importance is learnt from the aggregates: another model than with none" {
+@test "importance moves bytes: another model than with none, or with another power" {
 	prepare
-	ONLY='ACE-500+--batch,8,--interval,2,--form,even ACE-500+--batch,8,--interval,2,--form,level' \
-	    table 0 frontier
-	[ "$(tail -n +2 results/frontier-runs.tsv | cut -f 10 | paste -sd ' ')" = '20 20' ]
-	[ "$(tail -n +2 results/frontier-runs.tsv | cut -f 9 | sort -u | wc -l)" -eq 2 ]
+	way=ACE-500+--batch,8,--interval,2,--form
+	ONLY="$way,even $way,moment:0 $way,moment $way,sensitivity $way,paper" table 0 frontier
+	[ "$(tail -n +2 results/frontier-runs.tsv | cut -f 10 | uniq -c | tr -s ' ')" = ' 5 20' ]
+	[ "$(tail -n +2 results/frontier-runs.tsv | cut -f 9 | uniq | wc -l)" -eq 4 ]
 }
 
 @test "a link that all edges take theirs for: the same budget for all" {

@@ -253,7 +253,7 @@ delays() {
 	text
 	local n bytes how
 	for how in --gradient '-H 3 --outer-momentum 0.9' \
-	    '-H 3 --muon 0.01 --replay' --dct '--one-bit 6' '-H 2 --muon 0.01 --sensitivity told'; do
+	    '-H 3 --muon 0.01 --replay' --dct '--one-bit 6' '-H 2 --muon 0.01 --moment told'; do
 		set -- --steps 14 $how --eval $small
 		rm -f kept log*
 		train "$@" --save want --log log1 text >all
@@ -634,24 +634,24 @@ together() {
 @test "what the loss minds is told after rounds 1, 2, 4 and so on, to all files" {
 	text
 	exits 0 train --index 1 --of 2 --interval 2 --steps 10 $small \
-	    --sensitivity one --sensitivity 't,wo' text
+	    --moment one --moment 't,wo' text
 	same one t,wo
-	exits 2 train --local --sensitivity 1 --sensitivity 2 --sensitivity 3 text
+	exits 2 train --local --moment 1 --moment 2 --moment 3 text
 	exits 0 ace-inspect --format json one
 	grep -q '"step":4,"kind":"history"' out
 	# the same as the trainer without it, and gradients are what is measured:
 	# a larger share for a value that moves the loss more
 	train --index 1 --of 2 --interval 2 --steps 10 $small text >without
 	train --index 1 --of 2 --interval 2 --steps 10 $small \
-	    --sensitivity one text >with
+	    --moment one text >with
 	same without with
 	exits 0 ace-inspect stats --format json one
 	grep -q '"min":0' out
 	exits 4 train --index 1 --of 2 --interval 2 --steps 2 $small \
-	    --sensitivity nowhere/one text
+	    --moment nowhere/one text
 	# tensors that count more do so there, and nowhere else
 	train --index 1 --of 2 --interval 2 --steps 10 $small \
-	    --sensitivity more --favour w=4 text >favoured
+	    --moment more --favour w=4 text >favoured
 	same without favoured
 	ace-inspect stats --format json one more | tr '{,' '\n' |
 	    awk -F '"' '$2 == "name" { t = $4 }
@@ -660,9 +660,9 @@ together() {
 	    if (r > 1e-6 || r < -1e-6) bad = 1 }
 	    { x[$1] = $2 } END { exit bad || n < 5 }' most
 	exits 2 train --index 1 --of 2 --favour w=4 $small text
-	says '^train: --favour is for --sensitivity'
+	says '^train: --favour is for --moment'
 	for x in w =4 w= w=-1 w=x; do
-		exits 2 train --sensitivity one --favour "$x" $small text
+		exits 2 train --moment one --favour "$x" $small text
 	done
 }
 
