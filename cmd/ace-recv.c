@@ -48,7 +48,7 @@ set_act(void *arg, const struct opt *row, const char *val, struct err *e)
 		return err_set(e, ERR_USAGE, "one of --create, --publish, "
 		    "--join, --leave");
 	o->act = act;
-	o->f->mute = act == INIT || act == PUBLISH || act == LEAVE;
+	o->f->mute = 1;
 	return 0;
 }
 
@@ -75,7 +75,7 @@ static const struct opt options[] = {
 	    "the input is the average: give it to the devices that wait",
 	    OPT_CALL(set_act), .value = PUBLISH },
 	{ 0, "join", NULL,
-	    "let the device into the run and write what it has to know",
+	    "let the device into the run: rounds wait for it",
 	    OPT_CALL(set_act), .value = JOIN },
 	{ 0, "leave", NULL,
 	    "the device has left: no round waits for it any more",
@@ -193,18 +193,17 @@ serve(struct run *x, int from, struct err *e)
 	return k;
 }
 
-/* What a device has to know that comes into the run; or one less to wait for. */
+/* A device comes into the run, or leaves it. */
 static int
 operate_on(struct run *x, const char *run, struct err *e)
 {
 	const struct opts *o = x->o;
-	int r = roster_change(&x->inbox, run, o->shard.device, o->act == JOIN, e);
+	const int joins = o->act == JOIN;
+	int r = roster_change(&x->inbox, run, o->shard.device, joins, e);
 
-	if (o->act == LEAVE)
-		return r;
-	if (r == 0)
-		r = join_send(&x->inbox, run, o->shard.device, x->out, e);
-	return filter_end(x->out, r, e);
+	/* it begins with the others' model, whoever gave it that */
+	return r < 0 || !joins ? r : join_known(&x->inbox, run, o->shard.device, 0,
+	    e);
 }
 
 /* Of the run that was named, or the only one there is that the name fits. */
@@ -242,8 +241,8 @@ check(const struct opts *o, const char *path, struct err *e)
 		return err_set(e, ERR_USAGE, "--reply goes with received "
 		    "shards, not with --create, --publish, --join or --leave");
 	if (o->f->mute && o->f->output != NULL)
-		return err_set(e, ERR_USAGE, "--create, --publish and --leave "
-		    "write nothing, not into '%s'", o->f->output);
+		return err_set(e, ERR_USAGE, "--create, --publish, --join and "
+		    "--leave write nothing, not into '%s'", o->f->output);
 	if (o->act == PUBLISH && o->shard.device != NULL)
 		return err_set(e, ERR_USAGE, "--publish is for all devices: "
 		    "leave --device out");

@@ -505,7 +505,7 @@ complete -c ace-recv -l run -x -d 'shards of this run only (default that of the 
 complete -c ace-recv -l schema -r -d 'shards of this model only (default that of the first one)'
 complete -c ace-recv -l create -d 'make the spool, and the file of its limits'
 complete -c ace-recv -l publish -d 'the input is the average: give it to the devices that wait'
-complete -c ace-recv -l join -d 'let the device into the run and write what it has to know'
+complete -c ace-recv -l join -d 'let the device into the run: rounds wait for it'
 complete -c ace-recv -l leave -d 'the device has left: no round waits for it any more'
 complete -c ace-recv -l sync -x -a 'none rename full' -d 'none, rename or full (default full)'
 complete -c ace-recv -l events -x -d 'append a line of JSON for each event of the run'

@@ -565,8 +565,8 @@ catch_up_round(struct run *r, const struct ace_shard *s,
 	return 0;
 }
 
-/* Read the answer of ace-recv --join: a model as --resume leaves it, if a device
- * gave one, and the averages after it. Apply them; no gradient is computed. */
+/* Read what the others have: a model as --resume leaves it, if there is one, and the
+ * averages after it. Apply them; no gradient is computed. */
 static int
 catch_up(struct run *r, struct ace_error *e)
 {

@@ -97,9 +97,6 @@ static const struct fault_case cases[] = {
 	    "ace-aggregate --spool D --rounds 1 --keep 1 > out", ENDLESS },
 	{ "join", TWICE, "ace-recv --spool D --run test --device edge2 --join "
 	    "> out", 0 },
-	{ "model", CLOSED "ace-export -o values.npz in0; "
-	    "ace-import -k model values.npz >model; ",
-	    "ace-recv --spool D --run test --publish model > out", 0 },
 	{ "step", MADE "ace-step -S S --form paper --bits 16 in0 >rest; ",
 	    "ace-step -S S --form paper --bits 16 in1 > out", LEARNS },
 	{ "files", MADE "mkshards -d edge2 >in2; ",

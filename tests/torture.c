@@ -277,7 +277,7 @@ everybody_joins(void)
 	w.agg_line = -1;
 	for (d = 0; d < DEVICES; d++)
 		(void)proc_start("ace-recv --spool %s/D --run run --device "
-		    "edge%d --join > %s/joins.%d", proc_dir, d, proc_dir, d);
+		    "edge%d --join", proc_dir, d);
 	watch(&k);
 	for (d = 0; d < nproc; d++)
 		if (proc_status(d) != 0)

@@ -15,7 +15,6 @@
  *   DIR/RUN/STEP/DEVICE.no           the receipts of those that were rejected
  *   DIR/RUN/STEP/aggregate.aceg      the aggregate, for those who wait for it
  *   DIR/RUN/devices                  who is waited for, see spool/roster.h
- *   DIR/RUN/model.aceg               for devices that join, see spool/join.h
  *   DIR/RUN/device/DEVICE.incarnation  the newest incarnation of a device seen
  *   DIR/RUN/device/DEVICE.known      see spool/join.h
  *   DIR/RUN/device/DEVICE.open       see spool/decide.h

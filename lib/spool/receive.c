@@ -607,8 +607,6 @@ receive_publish(const struct inbox *s, const char *run, struct reader *in,
 		if (r != READER_SHARD)
 			continue;
 		sh = reader_shard(in);
-		if (sh->kind == SHARD_MODEL)
-			return join_model(s, run, in, e);
 		if (sh->kind != SHARD_MEAN && sh->kind != SHARD_SUM)
 			r = err_set(e, ERR_DATA, "mismatch: a shard of '%.80s' "
 			    "is not an average", shard_device(sh));

@@ -63,11 +63,10 @@ struct receive_answers {
  * read. */
 int receive_answer(struct receive_answers *o, int from, struct err *e);
 
-/* receive_publish(s, run, in, e): the shards of `in' are aggregates: puts each
- * into the spool, where the processes that answer devices wait for it.  One that is
- * there is left as it is, and another one of its step refused.  Where one
- * is of kind model, it and all that follow are what joining devices get
- * (join_model).  run: of these only, and of those that do not say theirs; or NULL. */
+/* receive_publish(s, run, in, e): put each shard of `in', an average, into the spool,
+ * where the processes that answer devices wait for it.  An average that is there already
+ * is left as it is, and another one of its step is refused.  run: averages of other runs
+ * are refused; NULL: of none. */
 int receive_publish(const struct inbox *s, const char *run, struct reader *in,
     struct err *e);
 

@@ -543,7 +543,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ "$(find spool -type d -printf '%m\n' | sort -u)" = 700 ]
 }
 
-@test "--publish and --leave write nothing, and do not mind a terminal" {
+@test "--publish, --join and --leave write nothing, and do not mind a terminal" {
 	shard 0 >in
 	recv accepted <in
 	exits 0 ace-aggregate --spool spool --rounds 1
@@ -556,7 +556,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ ! -s out ]
 	exits 0 pty ace-recv --spool spool --publish mean
 	for act in "--publish -o log" "--publish --device edge1" \
-	    "--leave --device edge1 -o log"; do
+	    "--join --device edge1 -o log" "--leave --device edge1 -o log"; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 2 ace-recv --spool spool --run test $act
 	done

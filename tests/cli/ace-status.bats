@@ -21,7 +21,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	exits 0 ace-status spool
 	grep -qE '^step 0: 1 shards are there, for [0-9]+ s; the devices of a first step are known only' out
 	! grep 'nobody has closed' out || false
-	ace-recv --spool spool --run demo --device edge2 --join >/dev/null
+	ace-recv --spool spool --run demo --device edge2 --join
 	exits 0 ace-status spool
 	grep -qE '^step 0: 1 of 2 shards are there, for [0-9]+ s; missing: edge2$' out
 	shard edge2 0
@@ -54,7 +54,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 @test "a list of devices says who is waited for" {
 	shard edge1 0
 	shard edge2 0
-	ace-recv --spool spool --run demo --device edge3 --join >/dev/null
+	ace-recv --spool spool --run demo --device edge3 --join
 	exits 0 ace-status spool
 	grep -q 'missing: edge3$' out
 	[[ $(row edge3) = 'edge3 - never '* ]]
@@ -224,7 +224,7 @@ aged() {
 @test "the members of JSON are what their names say" {
 	shard edge1 0
 	shard edge2 0
-	ace-recv --spool spool --run demo --device edge1 --join >/dev/null
+	ace-recv --spool spool --run demo --device edge1 --join
 	closes 2
 	for s in 1 2; do
 		for d in edge2 edge1; do shard $d $s; done

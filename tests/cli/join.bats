@@ -20,6 +20,16 @@ closes() {
 joins() { ace-recv --spool spool --run demo --device "$1" --join; }
 leaves() { ace-recv --spool spool --run demo --device "$1" --leave; }
 
+# question DEVICE STEP: what a device asks; asks DEVICE STEP: and what it is told
+question() {
+	perl -e 'print pack("Q<", 8), "{}      "' |
+	    ace-import -k model -d "$1" -r demo -s "$2"
+}
+asks() {
+	question "$1" "$2" |
+	    timeout "$HANG" ace-recv --spool spool --device "$1" --reply aggregate
+}
+
 # told: "kind step" of the shards in the file told
 told() {
 	ace-inspect --format json told | python3 -c 'import json, sys
@@ -27,126 +37,28 @@ for line in sys.stdin:
     d = json.loads(line); "kind" in d and print(d["kind"], d["step"])' | paste -sd ' '
 }
 
-# model STEP: as a trainer keeps it, without the name of a run
-model() {
-	ace-import -f safetensors -k model -d trainer -s "$1" "$2"
-}
-
-@test "who joins is told all aggregates, or a model and those after it" {
-	for s in 0 1 2 3; do closes $s edge1 edge2; done
-	joins edge3 >told
-	[ "$(told)" = 'mean 0 mean 1 mean 2 mean 3' ]
-	ace-inspect verify told
-	cmp spool/demo/devices <(printf '%s\n' edge1 edge2 edge3)
-	# the values are the aggregates'
-	for s in 0 1 2 3; do cat spool/demo/$s/aggregate.aceg; done >all
-	exits 0 ace-inspect diff all told
-	# a model of which two are in
-	safetensors >grad.safetensors
-	model 2 grad.safetensors >model.aceg
-	exits 2 ace-recv --spool spool --publish model.aceg
-	says '--run'
-	exits 0 ace-recv --spool spool --run demo --publish model.aceg
-	joins edge4 >told
-	[ "$(told)" = 'model 2 mean 2 mean 3' ]
-	# a newer one takes its place, a damaged one does not
-	model 4 grad.safetensors >model.aceg
-	ace-recv --spool spool --run demo --publish model.aceg
-	head -c 1000 model.aceg >part
-	exits 3 ace-recv --spool spool --run demo --publish part
-	joins edge4 >told
-	[ "$(told)" = 'model 4' ]
-}
-
-@test "steps that were closed and have no aggregate here: said, by the first of them" {
-	for s in 0 1 2; do
-		mkshards -r demo -s $s | ace-recv --spool spool >/dev/null
-	done
-	ace-aggregate --spool spool --rounds 2 >/dev/null
-	exits 0 ace-recv --spool spool --run demo --device edge9 --join
-	says "^ace-recv: run 'demo': the averages of 2 closed steps, the first of them 0, are not in the spool \(ace-recv --publish\); a device that joins does not get them$"
-}
-
-@test "what is told survives a power cut, and so does a model" {
+@test "what is told survives a power cut" {
 	for s in 0 1; do closes $s edge1; done
-	synced joins edge2 >told
-	for d in spool/demo spool/demo/0 spool/demo/1; do
+	synced joins edge2
+	grep -qx spool/demo synced || { cat synced calls; return 1; }
+	question edge3 0 >ask
+	synced ace-recv --spool spool --device edge3 --reply aggregate ask >told
+	for d in spool/demo/0 spool/demo/1 spool/demo/device; do
 		grep -qx "$d" synced || { cat synced calls; return 1; }
 	done
-	safetensors >grad.safetensors
-	model 1 grad.safetensors >model.aceg
-	synced ace-recv --spool spool --run demo --publish model.aceg
-	grep -q '^spool/demo/.*model.aceg' synced || { cat synced; return 1; }
-	grep -qx spool/demo synced || { cat synced; return 1; }
-	# a model of several shards, an optimiser's say: the first one's step counts
-	closes 2 edge1 edge2
-	model 7 grad.safetensors >more.aceg
-	cat model.aceg more.aceg >both.aceg
-	ace-recv --spool spool --run demo --publish both.aceg
-	joins edge3 >told
-	[ "$(told)" = 'model 1 model 7 mean 1 mean 2' ]
+	[ "$(told)" = 'mean 0 mean 1 model 2' ]
 }
 
-@test "what is no model, or of another run, takes the place of none; before any shard" {
-	local m=spool/demo/model.aceg
-	for s in 0 1; do "$ROOT/tests/mkmodel" m$s -n 100 -s $s; done
-	ace-diff -r demo -s 1 m0 >whole
-	ace-recv --spool spool --create
-	exits 0 ace-recv --spool spool --publish whole
-	cp "$m" was
-	ace-diff -r demo -s 2 m0 m1 >from0
-	ace-diff -r other -s 3 m1 >third
-	safetensors >grad.safetensors
-	model 2 grad.safetensors >model.aceg
-	for bad in from0 "whole from0" "model.aceg from0"; do
-		# shellcheck disable=SC2086 # words
-		cat $bad >in
-		exits 3 ace-recv --spool spool --run demo --publish in
-		says "mismatch: a difference, a patch of ace-diff; a device that joins needs a whole model"
-		same "$m" was
-	done
-	cat model.aceg third >in
-	exits 3 ace-recv --spool spool --run demo --publish in
-	says "mismatch: a model of run 'other', not 'demo'"
-	cat whole third >in
-	exits 3 ace-recv --spool spool --publish in
-	same "$m" was
-	exits 3 ace-recv --spool spool --run demo --publish third
-	[ "$(ls spool)" = "demo
-limits" ]
-	same "$m" was
-	[ "$(ls spool/demo | paste -sd " ")" = "device model.aceg" ]
-}
-
-@test "an aggregate that was removed needs a model first" {
-	keep=(--keep 1)
-	for s in 0 1 2; do closes $s edge1; done
-	exits 5 joins edge2
-	says "the aggregate of step 0 of run 'demo' was removed .*--publish"
-	mv out told
-	exits 3 ace-inspect verify told
-	safetensors >grad.safetensors
-	model 2 grad.safetensors | ace-recv --spool spool --run demo --publish
-	joins edge2 >told
-	[ "$(told)" = 'model 2 mean 2' ]
-	# one step alone, too
-	rm -r spool
-	for s in 0 1; do closes $s edge1; done
-	exits 5 joins edge2
-	says "the aggregate of step 0 of run 'demo' was removed"
-}
-
-@test "before the first step there is nothing to tell" {
-	joins edge1 >told
-	[ "$(told)" = '' ]
-	ace-inspect verify told
-	sends edge1 0
-	exits 0 ace-aggregate --spool spool --rounds 1
+@test "an average is all that --publish takes" {
+	mkshards -r demo -H kind=5 >model
+	exits 3 ace-recv --spool spool --publish model
+	says "mismatch: a shard of 'edge1' is not an average"
+	[ ! -e spool/demo ]
 }
 
 @test "steps wait for those on the list, and nothing is started again" {
 	for d in edge1 edge2; do sends $d 0; done
-	joins edge3 >/dev/null
+	joins edge3
 	ace-aggregate --spool spool --devices 2 --rounds 2 >means 2>log 3>&- &
 	pid=$!
 	# two are there, as many as --devices says, and the third is waited for
@@ -166,7 +78,7 @@ limits" ]
 	[ "$(ace-inspect --format json means | grep -c '"contributors":3')" -eq 1 ]
 	[ "$(ace-inspect --format json means | grep -c '"contributors":2')" -eq 1 ]
 	# who left is not on the list again when somebody comes
-	joins edge4 >/dev/null
+	joins edge4
 	[ "$(sort spool/demo/devices | paste -sd ' ')" = 'edge1 edge3 edge4' ]
 	leaves edge4
 	# one that left is not shut out: it is not waited for
@@ -179,7 +91,7 @@ limits" ]
 
 @test "a deadline and a quorum hold for those on the list, too" {
 	sends edge1 0
-	joins edge2 >/dev/null
+	joins edge2
 	exits 0 ace-aggregate --spool spool --deadline 0.1s --rounds 1
 	sends edge1 1
 	exits 124 timeout 1 ace-aggregate --spool spool --quorum 2 --deadline 0.1s \
@@ -216,13 +128,6 @@ limits" ]
 	exits 2 ace-recv --spool spool --run demo --device edge1 --leave --reply aggregate
 }
 
-# asks DEVICE STEP: what it is told on its own connection
-asks() {
-	perl -e 'print pack("Q<", 8), "{}      "' |
-	    ace-import -k model -d "$1" -r demo -s "$2" |
-	    timeout "$HANG" ace-recv --spool spool --device "$1" --reply aggregate
-}
-
 @test "a device that asks is told what is closed, and where to begin" {
 	asks edge3 0 >told
 	[ "$(told)" = 'model 0' ]
@@ -250,21 +155,12 @@ asks() {
 	[ "$(grep -ao '"step":"[0-9]*"' files | paste -sd ' ')" = '"step":"1" "step":"2" "step":"3"' ]
 	# as any other shard: of this device and this run only
 	exits 3 ace-recv --spool spool --device edge5 --reply aggregate \
-	    <(perl -e 'print pack("Q<", 8), "{}      "' |
-		ace-import -k model -d edge3 -r demo)
+	    <(question edge3 0)
 	says "mismatch: a shard of device 'edge3' where 'edge5' sends"
 	# and it is no question where receipts are all there is
-	perl -e 'print pack("Q<", 8), "{}      "' |
-	    ace-import -k model -d edge3 -r demo -s 9 |
-	    ace-recv --spool spool >receipts
+	question edge3 9 | ace-recv --spool spool >receipts
 	exits 5 ace-ack -S st receipts
 	says 'a shard of kind model is not for a sum'
-}
-
-# question DEVICE STEP
-question() {
-	perl -e 'print pack("Q<", 8), "{}      "' |
-	    ace-import -k model -d "$1" -r demo -s "$2"
 }
 
 @test "what is asked twice is given once over a connection, and in a day up to a limit" {
@@ -326,21 +222,6 @@ question() {
 	says "step 3: late: step 3 is closed"
 }
 
-@test "a model goes to the run that it names, by --run a name or a pattern" {
-	closes 0 edge1 edge2
-	mkshards -r demo -H kind=5 -s 1 >model
-	exits 0 ace-recv --spool spool --publish --run 'de*' model
-	ace-inspect diff model spool/demo/model.aceg
-	exits 3 ace-recv --spool spool --publish --run 'x-*' model
-	says "mismatch: a model of run 'demo', not 'x-\*'"
-	ace-export -o model.safetensors model
-	ace-import -k model -s 1 model.safetensors >model
-	exits 2 ace-recv --spool spool --publish --run 'de*' model
-	says 'the run of the model is missing: --run NAME'
-	exits 2 ace-recv --spool spool --publish model
-	exits 0 ace-recv --spool spool --publish --run demo model
-}
-
 @test "who asks waits for an aggregate that is on its way; one that was removed is said" {
 	closes 0 edge1 edge2
 	sends edge1 1
@@ -354,7 +235,7 @@ question() {
 	keep=(--keep 1)
 	closes 2 edge1 edge2
 	exits 5 asks edge4 0
-	says "the aggregate of step [01] of run 'demo' was removed .*\(ace-recv --join\)"
+	says "the average of step [01] of run 'demo' was removed \(ace-aggregate --keep\): begin with a model of a later step"
 	asks edge4 2 >told
 	[ "$(told)" = 'mean 2 model 3' ]
 }
@@ -385,7 +266,7 @@ question() {
 	mkshards -d edge3 -s 5 -r demo | ace-recv --spool spool >receipt
 	exits 5 ace-ack -S st6 receipt
 	# whoever an operator let in is late, too
-	joins edge7 >/dev/null
+	joins edge7
 	mkshards -d edge7 -s 2 -r demo | ace-recv --spool spool >receipt
 	ace-ack -v -S st7 receipt 2>said >/dev/null
 	grep -q 'step 2: late' said
@@ -405,7 +286,7 @@ question() {
 
 @test "who asked or joined when the run began, and is slow, is late" {
 	asks edge2 0 >told
-	joins edge3 >told
+	joins edge3
 	[ "$(cat spool/demo/device/edge2.known spool/demo/device/edge3.known)" = 0$'\n'0 ]
 	rm spool/demo/devices
 	for s in 0 1 2; do closes $s edge1; done

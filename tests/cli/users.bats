@@ -112,8 +112,8 @@ last_week() {
 	exits 0 ace-inspect audit -S state.edge1 --spool spool sent
 	grep -q 'within the bound' out
 	# edge2 does not come back: go on without it
-	ace-recv --spool spool --run test --device edge1 --join >/dev/null
-	ace-recv --spool spool --run test --device edge2 --join >/dev/null
+	ace-recv --spool spool --run test --device edge1 --join
+	ace-recv --spool spool --run test --device edge2 --join
 	ace-recv --spool spool --run test --device edge2 --leave >/dev/null
 	timeout "$HANG" ace-aggregate --spool spool --devices 2 --rounds 1 \
 	    --sync none >mean.3

@@ -1,8 +1,7 @@
 /*
- * libFuzzer: any bytes as what a device goes on from and what it is told when it
- * comes back or comes anew: its residual with the shards that are pending, a run's
- * model and its list of devices.  The first byte says which; what is changed must be
- * whole afterwards.
+ * libFuzzer: any bytes as a device's residual with the shards that are pending, or as a
+ * run's list of devices.  The first byte says which; what is changed must be whole
+ * afterwards.
  */
 #include <fcntl.h>
 #include <ftw.h>
@@ -20,7 +19,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "device/pending.h"
-#include "spool/join.h"
+#include "spool/inbox.h"
 #include "spool/roster.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
@@ -39,20 +38,6 @@ put(const char *dir, const char *name, const uint8_t *p, size_t n)
 	if ((f = fopen(path, "wb")) == NULL || fwrite(p, 1, n, f) != n ||
 	    fclose(f) != 0)
 		abort();
-}
-
-static struct reader *
-input(const uint8_t *p, size_t n, struct err *e)
-{
-	struct reader_opts o = { .max_elements = 1 << 16 };
-	struct reader *r = NULL;
-	struct io *io;
-
-	if (io_open_mem(&io, p, n, e) < 0 || reader_open(&r, io, &o, e) < 0) {
-		reader_free(r);
-		r = NULL;
-	}
-	return r;
 }
 
 static struct writer *
@@ -157,42 +142,6 @@ residual(const char *dir, const uint8_t *p, size_t n)
 
 /* ---- a run that a device comes into ---- */
 
-/* A model that somebody publishes. */
-static void
-published(const struct inbox *s, const uint8_t *p, size_t n)
-{
-	struct err e = ERR_INIT;
-	struct reader *in = input(p, n, &e);
-	int k = -1;
-
-	while (in != NULL && (k = reader_next(in, &e)) > 0 && k != READER_SHARD)
-		continue;
-	if (k == READER_SHARD)
-		(void)join_model(s, "run", in, &e);
-	reader_free(in);
-	err_clear(&e);
-}
-
-/* What a device is told that comes into the run. */
-static void
-told(const struct inbox *s)
-{
-	struct join_asked q = { "run", "edge3", 0 };
-	struct err e = ERR_INIT;
-	struct writer *w = nowhere();
-	uint64_t next;
-
-	(void)join_send(s, "run", "edge2", w, &e);
-	writer_free(w);
-	err_clear(&e);
-	w = nowhere();
-	while (join_next(s, &q, &next, &e) > 0)
-		q.step = next + 1;
-	(void)join_tell(&q, w, &e);
-	writer_free(w);
-	err_clear(&e);
-}
-
 /* A device that is told to join is in the list afterwards, and one that has left is
  * not. */
 static void
@@ -223,7 +172,7 @@ roster(const struct inbox *s)
 }
 
 static void
-coming(int which, const char *dir, const uint8_t *p, size_t n)
+devices(const char *dir, const uint8_t *p, size_t n)
 {
 	struct inbox s = INBOX_INIT;
 	struct err e = ERR_INIT;
@@ -233,14 +182,8 @@ coming(int which, const char *dir, const uint8_t *p, size_t n)
 	if (mkdir(run, 0700) < 0 || inbox_open(&s, dir, &e) < 0)
 		abort();
 	s.sync = IO_SYNC_NONE;
-	if (which == 2)
-		published(&s, p, n);
-	else
-		put(run, which == 3 ? "devices" : "model.aceg", p, n);
-	if (which == 3)
-		roster(&s);
-	else
-		told(&s);
+	put(run, "devices", p, n);
+	roster(&s);
 	inbox_close(&s);
 }
 
@@ -248,17 +191,15 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	char dir[] = "/tmp/ace-state.XXXXXX";
-	int which;
 
 	if (n == 0)
 		return 0;
 	if (mkdtemp(dir) == NULL)
 		abort();
-	which = p[0] % 4;
-	if (which == 0)
+	if (p[0] % 2 == 0)
 		residual(dir, p + 1, n - 1);
 	else
-		coming(which, dir, p + 1, n - 1);
+		devices(dir, p + 1, n - 1);
 	(void)nftw(dir, take_away, 16, FTW_DEPTH | FTW_PHYS);
 	return 0;
 }
