@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -16,6 +17,7 @@
 #include "format/keys.h"
 #include "format/reader.h"
 #include "pipe/program.h"
+#include "report/columns.h"
 #include "report/screen.h"
 #include "stage/stage_policy.h"
 #include "sync/cluster.h"
@@ -26,6 +28,8 @@
 /* Options of all commands; a value below 0 was not given. */
 struct opts {
 	struct filter *f;
+	int format;		/* of tables */
+	FILE *out;		/* where they are collected */
 	const char *dir;	/* of ratio */
 	struct stage_policy_ratio factor;
 	double bandwidth;	/* bit/s: of ratio; of dynacomm, for bytes */
@@ -38,6 +42,34 @@ struct opts {
 #define LEAST 1e-9		/* seconds, of one that must not be 0 */
 #define LARGEST 1e15		/* bytes, bits a second */
 #define ROUND 1e7		/* seconds: what tiers cost is counted in ns */
+
+static const char *const forms[] = { "text", "tsv", NULL };
+#define FORMAT { 0, "format", "FORMAT", NULL, \
+	OPT_WORD(struct opts, format, forms), .def = "text" }
+
+/* Run `advise', which writes a table to o->out, and print that table: aligned and with
+ * units, or as it is. */
+static int
+show(struct opts *o, const char *path, int (*advise)(const struct opts *,
+    const char *, struct err *), struct err *e)
+{
+	char *text = NULL;
+	size_t n = 0;
+	int r;
+
+	o->out = stdout;
+	if (o->format != 0)
+		return advise(o, path, e);
+	if ((o->out = open_memstream(&text, &n)) == NULL)
+		return err_sys(e, "table");
+	r = advise(o, path, e);
+	if (fclose(o->out) != 0 && r == 0)
+		r = err_sys(e, "table");
+	if (r == 0)
+		columns_print(stdout, text);
+	free(text);
+	return r;
+}
 
 /* ---- dynacomm ---- */
 
@@ -541,6 +573,7 @@ static const struct opt ratio_options[] = {
 	OPT_PART(stage_policy_ratio_rows, struct opts, factor),
 	{ 0, "bandwidth", "RATE", "for this link, not the curve",
 	    OPT_RATE(struct opts, bandwidth) },
+	FORMAT,
 	OPT_END
 };
 
@@ -549,7 +582,7 @@ ratio_put(const struct opts *o, double bandwidth)
 {
 	double c = stage_policy_ratio(&o->factor, bandwidth);
 
-	(void)printf("%.0f\t%.6g\t%.6g\n", bandwidth, c, 32 / c);
+	(void)fprintf(o->out, "%.0f\t%.6g\t%.6g\n", bandwidth, c, 32 / c);
 	return 0;
 }
 
@@ -570,13 +603,12 @@ ratio_today(const struct opts *o, double *rate, struct err *e)
 }
 
 static int
-ratio_run(void *arg, char **path, size_t n, struct err *e)
+ratio(const struct opts *o, const char *path, struct err *e)
 {
-	const struct opts *o = arg;
 	double rate = 0;
 	int i, known = 0;
 
-	if (n != 0)
+	if (path != NULL)
 		return err_set(e, ERR_USAGE, "ratio takes no FILE");
 	if (o->factor.warmup > 0)
 		return err_set(e, ERR_USAGE, "ratio: the table has no steps, so "
@@ -586,15 +618,21 @@ ratio_run(void *arg, char **path, size_t n, struct err *e)
 		    "--bandwidth");
 	if (o->dir != NULL && (known = ratio_today(o, &rate, e)) < 0)
 		return known;
-	(void)puts("bandwidth\tratio\tbits");
+	(void)fputs("bandwidth\tratio\tbits\n", o->out);
 	if (o->bandwidth >= 0)
 		return ratio_put(o, o->bandwidth);
 	for (i = -6; i <= 4; i++)
 		(void)ratio_put(o, o->factor.half * ldexp(1, i));
 	if (o->dir == NULL)
 		return 0;
-	(void)printf("# today's link%s\n", known ? "" : ", never measured");
+	(void)fprintf(o->out, "# today's link%s\n", known ? "" : ", never measured");
 	return ratio_put(o, rate);
+}
+
+static int
+ratio_run(void *arg, char **path, size_t n, struct err *e)
+{
+	return show(arg, n != 0 ? *path : NULL, ratio, e);
 }
 
 /* ---- tables in, tables out ---- */
@@ -602,6 +640,7 @@ ratio_run(void *arg, char **path, size_t n, struct err *e)
 static const struct opt interval_options[] = {
 	{ 0, "target-divergence", "X", "relative drift to aim at",
 	    OPT_F64(struct opts, target, 1e-300, 1e300), .def = "0.01" },
+	FORMAT,
 	OPT_END
 };
 
@@ -612,56 +651,44 @@ static const struct opt dynacomm_options[] = {
 	{ 0, "bandwidth", "RATE", "bandwidth of the link; the column bytes "
 	    "needs it",
 	    OPT_RATE(struct opts, bandwidth) },
+	FORMAT,
 	OPT_END
 };
 
-static const struct opt deco_options[] = { OPT_END };
+static const struct opt deco_options[] = { FORMAT, OPT_END };
 
 static const struct opt cluster_options[] = {
 	{ 0, "cluster", "THETA", "in each tier, groups up to this distance",
 	    OPT_F64(struct opts, theta, 0, 1e9) },
+	FORMAT,
 	OPT_END
 };
 
 static const struct opt profile_options[] = { FILTER_OPTS_IN, OPT_END };
 
-/* Run a command that reads a table. */
-static int
-table_run(const struct opts *o, const char *path, int (*advise)(FILE *,
-    const struct table *, const struct opts *, struct err *), struct err *e)
-{
-	struct table t;
-	int r = table_read(&t, path, e);
-
-	if (r == 0)
-		r = advise(stdout, &t, o, e);
-	table_release(&t);
-	return r;
+/* Define a command that reads a table. */
+#define TABLE(name) \
+static int \
+name##_table(const struct opts *o, const char *path, struct err *e) \
+{ \
+	struct table t; \
+	int r = table_read(&t, path, e); \
+\
+	if (r == 0) \
+		r = advise_##name(o->out, &t, o, e); \
+	table_release(&t); \
+	return r; \
+} \
+\
+static int \
+name##_run(void *arg, char **path, size_t n, struct err *e) \
+{ \
+	return show(arg, *path, name##_table, e); \
 }
-
-static int
-interval_run(void *arg, char **path, size_t n, struct err *e)
-{
-	return table_run(arg, *path, advise_interval, e);
-}
-
-static int
-dynacomm_run(void *arg, char **path, size_t n, struct err *e)
-{
-	return table_run(arg, *path, advise_dynacomm, e);
-}
-
-static int
-deco_run(void *arg, char **path, size_t n, struct err *e)
-{
-	return table_run(arg, *path, advise_deco, e);
-}
-
-static int
-cluster_run(void *arg, char **path, size_t n, struct err *e)
-{
-	return table_run(arg, *path, advise_cluster, e);
-}
+TABLE(interval)
+TABLE(dynacomm)
+TABLE(deco)
+TABLE(cluster)
 
 /* ---- profile ---- */
 

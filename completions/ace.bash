@@ -41,10 +41,14 @@ _ace() {
 		kind='dir' ;;
 	ace-advise\ ratio:--ratio | ace-advise\ ratio:--bandwidth)
 		kind='free' ;;
+	ace-advise\ ratio:--format)
+		kind='text tsv' ;;
 	ace-advise\ interval:--sandbox)
 		kind='auto require off' ;;
 	ace-advise\ interval:--target-divergence)
 		kind='free' ;;
+	ace-advise\ interval:--format)
+		kind='text tsv' ;;
 	ace-advise\ profile:--sandbox)
 		kind='auto require off' ;;
 	ace-advise\ profile:--schema)
@@ -55,12 +59,18 @@ _ace() {
 		kind='auto require off' ;;
 	ace-advise\ dynacomm:--cuts | ace-advise\ dynacomm:--bandwidth)
 		kind='free' ;;
+	ace-advise\ dynacomm:--format)
+		kind='text tsv' ;;
 	ace-advise\ deco:--sandbox)
 		kind='auto require off' ;;
+	ace-advise\ deco:--format)
+		kind='text tsv' ;;
 	ace-advise\ cluster:--sandbox)
 		kind='auto require off' ;;
 	ace-advise\ cluster:--cluster)
 		kind='free' ;;
+	ace-advise\ cluster:--format)
+		kind='text tsv' ;;
 	ace-aggregate:--rule)
 		kind=',mean sum clip: trim: median center: norm-ratio: finite' ;;
 	ace-aggregate:--omit)
@@ -409,17 +419,17 @@ _ace() {
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='ratio interval profile dynacomm deco cluster' ;;
 	ace-advise\ ratio)
-		opts='-S --state --ratio --bandwidth -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --ratio --bandwidth --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ interval)
-		opts='--target-divergence -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--target-divergence --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ profile)
 		opts='--max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ dynacomm)
-		opts='--cuts --bandwidth -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--cuts --bandwidth --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ deco)
-		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ cluster)
-		opts='--cluster -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--cluster --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
 		opts='--weight-by --devices --rule --tolerate --delay --interval --cluster --spool --create --quorum --deadline --run --rounds --keep --publish --sync --events -T --threads -d --device --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive)

@@ -29,6 +29,7 @@ complete -c ace-advise -n __fish_use_subcommand -s V -l version -d 'print the ve
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -s S -l state -x -a '(__fish_complete_directories)' -d 'add a row for the link that was measured in DIR'
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -l ratio -x -d 'MIN,MAX,HALF,WARMUP: compression ratio on a fast link and on a slow one, the rate half way between, and steps to get there (default 2,300,10Mbit)'
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -l bandwidth -x -d 'for this link, not the curve'
+complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -l format -x -a 'text tsv' -d 'text or tsv (default text)'
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -s q -l quiet -d 'say nothing but errors'
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -s v -l verbose -d 'say what was decided'
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -l sandbox -x -a 'auto require off' -d 'auto, require or off (default auto)'
@@ -36,6 +37,7 @@ complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -s h -l help -d 'p
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -s V -l version -d 'print the version and exit'
 
 complete -c ace-advise -n '__fish_seen_subcommand_from interval' -l target-divergence -x -d 'relative drift to aim at (default 0.01)'
+complete -c ace-advise -n '__fish_seen_subcommand_from interval' -l format -x -a 'text tsv' -d 'text or tsv (default text)'
 complete -c ace-advise -n '__fish_seen_subcommand_from interval' -s q -l quiet -d 'say nothing but errors'
 complete -c ace-advise -n '__fish_seen_subcommand_from interval' -s v -l verbose -d 'say what was decided'
 complete -c ace-advise -n '__fish_seen_subcommand_from interval' -l sandbox -x -a 'auto require off' -d 'auto, require or off (default auto)'
@@ -52,12 +54,14 @@ complete -c ace-advise -n '__fish_seen_subcommand_from profile' -s V -l version 
 
 complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -l cuts -x -d 'time that each transmission costs besides its bytes'
 complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -l bandwidth -x -d 'bandwidth of the link; the column bytes needs it'
+complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -l format -x -a 'text tsv' -d 'text or tsv (default text)'
 complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -s q -l quiet -d 'say nothing but errors'
 complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -s v -l verbose -d 'say what was decided'
 complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -l sandbox -x -a 'auto require off' -d 'auto, require or off (default auto)'
 complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -s h -l help -d 'print this and exit'
 complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -s V -l version -d 'print the version and exit'
 
+complete -c ace-advise -n '__fish_seen_subcommand_from deco' -l format -x -a 'text tsv' -d 'text or tsv (default text)'
 complete -c ace-advise -n '__fish_seen_subcommand_from deco' -s q -l quiet -d 'say nothing but errors'
 complete -c ace-advise -n '__fish_seen_subcommand_from deco' -s v -l verbose -d 'say what was decided'
 complete -c ace-advise -n '__fish_seen_subcommand_from deco' -l sandbox -x -a 'auto require off' -d 'auto, require or off (default auto)'
@@ -65,6 +69,7 @@ complete -c ace-advise -n '__fish_seen_subcommand_from deco' -s h -l help -d 'pr
 complete -c ace-advise -n '__fish_seen_subcommand_from deco' -s V -l version -d 'print the version and exit'
 
 complete -c ace-advise -n '__fish_seen_subcommand_from cluster' -l cluster -x -d 'in each tier, groups up to this distance'
+complete -c ace-advise -n '__fish_seen_subcommand_from cluster' -l format -x -a 'text tsv' -d 'text or tsv (default text)'
 complete -c ace-advise -n '__fish_seen_subcommand_from cluster' -s q -l quiet -d 'say nothing but errors'
 complete -c ace-advise -n '__fish_seen_subcommand_from cluster' -s v -l verbose -d 'say what was decided'
 complete -c ace-advise -n '__fish_seen_subcommand_from cluster' -l sandbox -x -a 'auto require off' -d 'auto, require or off (default auto)'

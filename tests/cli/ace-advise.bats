@@ -57,19 +57,39 @@ t() { printf '%b' "$1" >in; }
 
 @test "equation (5): c_max without bandwidth, half way at B_half, then c_min" {
 	while read -r rate c; do
-		exits 0 ace-advise ratio --ratio 2,300,5Mbit --bandwidth $rate
+		exits 0 ace-advise ratio --format tsv --ratio 2,300,5Mbit --bandwidth $rate
 		[ "$(tail -n 1 out | cut -f 2)" = "$c" ]
 	done <<-'END'
 		0bit 300
 		5Mbit 151
 		1Gbit 2
 	END
-	exits 0 ace-advise ratio --ratio 2,300,5Mbit --bandwidth 5Mbit
+	exits 0 ace-advise ratio --format tsv --ratio 2,300,5Mbit --bandwidth 5Mbit
 	[ "$(tail -n 1 out)" = "$(printf '5000000\t151\t0.211921')" ]
 }
 
+@test "as text: aligned columns, with units that people read" {
+	exits 0 ace-advise ratio --ratio 2,300,5Mbit
+	grep -qxE ' 2\.5 Mbit/s +212\.718 +0\.150434' <(sed 's/^ */ /' out)
+	[ "$(awk '{ print length }' out | sort -u | wc -l)" -eq 1 ]
+	t 'fc bytes\n9ms 875\n'
+	exits 0 ace-advise dynacomm --cuts 500us --bandwidth 1Mbit in
+	grep -qxE 'forward  sequential  16\.5 ms   0\.00         1     1' out
+	t 'device time\na-long-name 1us\nb 1.2346s\n'
+	exits 0 ace-advise cluster in
+	grep -qxE 'a-long-name +1 us +[0-9]+ +1' out
+	grep -qxE 'b            1\.235 s +[0-9]+ +1' out
+	# a list of cuts is whole, however long
+	(echo 'pt fc' && seq 1000 | sed 's/.*/1us 2us/') >in
+	exits 0 ace-advise dynacomm --cuts 10us in
+	[ "$(awk '$2 == "optimal" { print $NF }' out)" = \
+	    "$(ace-advise dynacomm --format tsv --cuts 10us in |
+	    awk '$2 == "optimal" { print $NF }')" ]
+	[ "$(awk '$2 == "optimal" { print (length($NF) > 80) }' out)" = 1 ]
+}
+
 @test "the curve falls" {
-	exits 0 ace-advise ratio
+	exits 0 ace-advise ratio --format tsv
 	[ "$(wc -l <out)" -eq 12 ]
 	[ "$(head -n 1 out | tr '\t' ' ')" = "bandwidth ratio bits" ]
 	# around the half, octave by octave
@@ -81,16 +101,16 @@ t() { printf '%b' "$1" >in; }
 
 @test "today's point, behind the curve" {
 	mkdir -m 700 st
-	exits 0 ace-advise ratio -S st
+	exits 0 ace-advise ratio --format tsv -S st
 	[ "$(tail -n 2 out)" = "$(printf '%s\n0\t300\t0.106667' \
 	    "# today's link, never measured")" ]
 	mkshards -n 100k | ace-meter -S st -L 10Mbit >/dev/null
-	exits 0 ace-advise ratio -S st
+	exits 0 ace-advise ratio --format tsv -S st
 	[ "$(wc -l <out)" -eq 14 ]
 	[ "$(tail -n 2 out)" = "$(printf '%s\n10000000\t151\t0.211921' \
 	    "# today's link")" ]
 	# one point is asked for, and there is no curve
-	exits 0 ace-advise ratio --bandwidth 0bit --ratio 9,9
+	exits 0 ace-advise ratio --format tsv --bandwidth 0bit --ratio 9,9
 	[ "$(tail -n +2 out | tr '\t' ' ')" = "0 9 3.55556" ]
 	exits 2 ace-advise ratio -S st --bandwidth 0bit
 	says 'either --state or --bandwidth'
@@ -109,18 +129,18 @@ t() { printf '%b' "$1" >in; }
 
 @test "the interval after each drift, from a given one or the one before" {
 	t 'divergence interval\n0.01 10\n0.0225 10\n0.04 10\n0.05 10\n0 10\n'
-	exits 0 ace-advise interval in
+	exits 0 ace-advise interval --format tsv in
 	# above four times the target: at once
 	printf '%s\t%s\t%s\n' divergence interval force 0.01 10 0 0.0225 7 0 \
 	    0.04 5 0 0.05 1 1 0 20 0 | cmp - out
 	t 'divergence\n0\n0\n0.01\n0.04\n0.041\n'
-	exits 0 ace-advise interval - <in
+	exits 0 ace-advise interval --format tsv - <in
 	[ "$(tail -n +2 out | cut -f 2 | tr '\n' ' ')" = "2 4 4 2 1 " ]
-	exits 0 ace-advise interval --target-divergence 0.1 in
+	exits 0 ace-advise interval --format tsv --target-divergence 0.1 in
 	[ "$(tail -n +2 out | cut -f 2,3 | tr '\n\t' ' .')" = \
 	    "2.0 4.0 8.0 13.0 20.0 " ]
 	t 'interval divergence\n900 0\n1 0.04\n'
-	exits 0 ace-advise interval in
+	exits 0 ace-advise interval --format tsv in
 	[ "$(tail -n +2 out | cut -f 2 | paste -sd ' ')" = "1000 1" ]
 	exits 2 ace-advise interval --target-divergence 0 in
 }
@@ -140,7 +160,7 @@ layers() {
 
 @test "dynacomm: the cuts, forward and backward" {
 	layers >in
-	exits 0 ace-advise dynacomm --cuts 2s in
+	exits 0 ace-advise dynacomm --format tsv --cuts 2s in
 	grep -qx "$(printf 'forward\tsequential\t36.000000000\t0.00\t1\t5')" out
 	grep -qx "$(printf 'forward\tlayers\t27.000000000\t25.00\t5\tall')" out
 	grep -qx "$(printf 'forward\toptimal\t26.000000000\t27.78\t3\t2,4,5')" out
@@ -150,7 +170,7 @@ layers() {
 
 @test "dynacomm: bytes over a bandwidth, one pass, one layer" {
 	t 'fc bytes\n9s 875000\n'
-	exits 0 ace-advise dynacomm --cuts 2s --bandwidth 1Mbit in
+	exits 0 ace-advise dynacomm --format tsv --cuts 2s --bandwidth 1Mbit in
 	[ "$(tail -n 1 out)" = "$(printf 'forward\toptimal\t18.000000000\t0.00\t1\t1')" ]
 	exits 2 ace-advise dynacomm --cuts 2s in
 	says "needs --bandwidth"
@@ -163,25 +183,25 @@ layers() {
 # bats test_tags=long
 @test "dynacomm: one layer, and a million in little time" {
 	t 'pt fc\n1ms 2ms\n'
-	exits 0 ace-advise dynacomm --cuts 1ms in
+	exits 0 ace-advise dynacomm --format tsv --cuts 1ms in
 	[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "0.004000000 1" ]
 	(echo 'pt fc' && seq 1000000 | sed 's/.*/1us 2us/') >in
-	exits 0 cpu 20 ace-advise dynacomm --cuts 1ms in
+	exits 0 cpu 20 ace-advise dynacomm --format tsv --cuts 1ms in
 	# the last of 1000 segments arrives at 1000 dt + 1 s, and computes 2 ms
 	[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "2.002000000 1000" ]
 	echo '1us nan' >>in
-	exits 3 cpu 20 ace-advise dynacomm --cuts 1ms in
+	exits 3 cpu 20 ace-advise dynacomm --format tsv --cuts 1ms in
 	says "line 1000002: fc 'nan' is not a time"
 }
 
 @test "deco: the plans of known links" {
 	t 'compute bandwidth latency values\n500ms 50Mbit 100ms 350000000\n'
-	exits 0 ace-advise deco in
+	exits 0 ace-advise deco --format tsv in
 	[ "$(cut -f 4-7 out | sed -n 2,3p | tr '\n\t' '  ')" = \
 	    "sync 0 1 224.6 paper 2 448 0.5 " ]
 	t 'compute bandwidth latency values\n0.5 200Mbit 10ms 3.5e8
 0.25 200Mbit 300ms 3.5e8\n2 1Gbit 100ms 3.5e8\n'
-	exits 0 ace-advise deco in
+	exits 0 ace-advise deco --format tsv in
 	[ "$(wc -l <out)" -eq 16 ]
 	! grep -qi nan out
 }
@@ -189,7 +209,7 @@ layers() {
 @test "deco: every column, by the formulas of the page" {
 	t 'compute bandwidth latency values\n500ms 50Mbit 100ms 350e6
 1s 1Gbit 20ms 1e6\n0.25 200Mbit 300ms 3.5e8\n'
-	exits 0 ace-advise deco in
+	exits 0 ace-advise deco --format tsv in
 	[ "$(head -n 1 out | tr '\t' ' ')" = "compute bandwidth latency rule delay ratio \
 step speedup phi steps faster" ]
 	[ "$(tail -n +2 out | cut -f 4 | sort | uniq -c | tr -s ' \n' ' ')" = \
@@ -216,31 +236,31 @@ step speedup phi steps faster" ]
 	# rule N: its delay and its ratio
 	rule() { awk -v r="$1" '$4 == r { print $5, $6 }' out; }
 	t 'compute bandwidth latency values\n1ms 1Mbit 63.5ms 1e3\n'
-	exits 0 ace-advise deco in
+	exits 0 ace-advise deco --format tsv in
 	[ "$(rule paper)" = "64 64" ]
 	[ "$(rule tta)" != "64 64" ]
 	# one step more: what tta says
 	t 'compute bandwidth latency values\n1ms 1Mbit 64.5ms 1e3\n'
-	exits 0 ace-advise deco in
+	exits 0 ace-advise deco --format tsv in
 	[ "$(rule paper)" = "$(rule tta)" ]
 	# 2 steps for 1 s on the way; 321 bits are a ratio just below 1e5
 	t 'compute bandwidth latency values\n1s 321bit 1s 1e6\n'
-	exits 0 ace-advise deco in
+	exits 0 ace-advise deco --format tsv in
 	[ "$(rule paper)" = "2 99688.5" ]
 	t 'compute bandwidth latency values\n1s 319bit 1s 1e6\n'
-	exits 0 ace-advise deco in
+	exits 0 ace-advise deco --format tsv in
 	[ "$(rule paper)" = "2 100000" ]
 }
 
 @test "dynacomm: gradients alone, layers without parameters, nothing for a transmission" {
 	t 'gt bc\n1 2\n0 3\n'
-	exits 0 ace-advise dynacomm --cuts 0s in
+	exits 0 ace-advise dynacomm --format tsv --cuts 0s in
 	[ "$(cut -f 1 out | uniq | paste -sd ' ')" = "pass backward" ]
 	grep -qx "$(printf 'backward\toptimal\t6.000000000\t0.00\t1\t1')" out
 	# two, of which the link is idle until the second one's end
 	grep -qx "$(printf 'backward\tlayers\t6.000000000\t0.00\t2\tall')" out
 	layers >in
-	exits 0 ace-advise dynacomm --cuts 2s in
+	exits 0 ace-advise dynacomm --format tsv --cuts 2s in
 	for p in forward backward both; do
 		[ "$(awk -v p=$p '$1 == p { print $2 }' out | paste -sd ' ')" = \
 		    "sequential layers ibatch optimal" ]
@@ -267,48 +287,48 @@ step speedup phi steps faster" ]
 	# 1.7 s 1.23 s, and they wait 2.8 s and 1.4 s; of 1, 1 and 1.5 s only 1 s
 	for k in 2.4:2 1.7:2 1.5:1; do
 		t "device time\na 1s\nb 1s\nc ${k%:*}s\n"
-		exits 0 ace-advise cluster in
+		exits 0 ace-advise cluster --format tsv in
 		grep -q "^# ${k#*:} tier" out
 	done
 	awk 'BEGIN { print "device time"; for (l = 1; l <= 20; l++)
 	    for (i = 0; i < 40; i++) print l "." i, l }' >in
-	exits 0 ace-advise cluster in
+	exits 0 ace-advise cluster --format tsv in
 	grep -qx '# 16 tiers, idle 160.000000000 s' out
 	grep -qx '# tier 1: 40 devices, a round of 1.000000000 s' out
 	# how many does not depend on the unit, as far as there are rounds at all
 	for k in '1e7 9e6' '1e4 9e3'; do
 		t "device time\na ${k% *}\nb ${k#* }\n"
-		exits 0 ace-advise cluster in
+		exits 0 ace-advise cluster --format tsv in
 		grep -q '^# 1 tier' out
 	done
 	# without names they have numbers
 	t 'time x\n1 1\n2 2\n3 3\n'
-	exits 0 ace-advise cluster in
+	exits 0 ace-advise cluster --format tsv in
 	grep -qx '# 1 tier, idle 3.000000000 s' out
 	grep -qx '# tier 1: 3 devices, a round of 3.000000000 s' out
 	[ "$(grep -v '#' out | cut -f 1 | paste -sd ' ')" = "device 1 2 3" ]
 	awk 'BEGIN { print "time"; for (i = 0; i < 2049; i++) print 1 }' >in
 	exits 3 ace-advise cluster --cluster 2 in
 	says 'limit: 2049 devices in one tier, at most 2048'
-	exits 0 ace-advise cluster in
+	exits 0 ace-advise cluster --format tsv in
 }
 
 @test "cluster: what devices are compared by" {
 	groups() { grep -v '#' out | tail -n +2 | cut -f 4 | tr -d '\n'; }
 	# by the logarithm of a bandwidth, another column as it is
 	t 'time bandwidth\n1 1\n1 8\n1 16\n'
-	exits 0 ace-advise cluster --cluster 1 in
+	exits 0 ace-advise cluster --format tsv --cluster 1 in
 	[ "$(groups)" = 122 ]
 	t 'time noise\n1 1\n1 7\n1 16\n'
-	exits 0 ace-advise cluster --cluster 1 in
+	exits 0 ace-advise cluster --format tsv --cluster 1 in
 	[ "$(groups)" = 112 ]
 	# bytes are the plan's and not the device's; of names nothing is obeyed
 	t 'device time bytes\na\033b\177 1 1\nb 1 1\nc 1 9\n'
-	exits 0 ace-advise cluster --cluster 0 in
+	exits 0 ace-advise cluster --format tsv --cluster 0 in
 	[ "$(groups)" = 111 ]
 	grep -q '^a?b?' out
 	t 'time noise\n1 1\n1 8\n1 8\n'
-	exits 0 ace-advise cluster --cluster 0 in
+	exits 0 ace-advise cluster --format tsv --cluster 0 in
 	[ "$(groups)" = 122 ]
 }
 
@@ -320,18 +340,18 @@ step speedup phi steps faster" ]
 	fast2 1 8Mbit 10ms 1e6 9
 	slow2 3 1Mbit 0 1e6 1
 	END
-	exits 0 ace-advise cluster in
+	exits 0 ace-advise cluster --format tsv in
 	grep -qx "# 2 tiers, idle 0.100000000 s" out
 	[ "$(grep -v '#' out | cut -f 1-4 | tr '\n\t' '  ')" = "device time tier group \
 slow1 11.100000000 2 1 fast1 2.010000000 1 1 fast2 2.010000000 1 1 \
 slow2 11.000000000 2 1 " ]
-	exits 0 ace-advise cluster --cluster 1 in
+	exits 0 ace-advise cluster --format tsv --cluster 1 in
 	[ "$(grep -v '#' out | cut -f 3-4 | tail -n 4 | tr '\n\t' '  ')" = \
 	    "2 1 1 1 1 2 2 2 " ]
 	printf '%s\n' 'device time s1' 'a 1 1' 'b 1 1.1' 'c 1 9' >in
-	exits 0 ace-advise cluster --cluster 1 in
+	exits 0 ace-advise cluster --format tsv --cluster 1 in
 	[ "$(tail -n 3 out | cut -f 4 | tr -d '\n')" = 112 ]
-	exits 0 ace-advise cluster --cluster 100 in
+	exits 0 ace-advise cluster --format tsv --cluster 100 in
 	[ "$(tail -n 3 out | cut -f 4 | tr -d '\n')" = 111 ]
 }
 
@@ -405,6 +425,6 @@ slow2 11.000000000 2 1 " ]
 		! grep -qiE 'nan|inf' out || { cat out; false; }
 	done
 	t 'divergence\n0\n1e300\n'
-	exits 0 ace-advise interval in
+	exits 0 ace-advise interval --format tsv in
 	[ "$(cut -f 2 out | tr '\n' ' ')" = "interval 2 1 " ]
 }

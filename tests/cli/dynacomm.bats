@@ -49,7 +49,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	exits 0 ace-advise profile in
 	printf '%s\t%s\t%s\n' layer bytes bc a 12 2.000000000 b 4 7.000000000 \
 	    c 16 1.000000000 d 4 8.000000000 e 20 2.000000000 | cmp - out
-	ace-advise dynacomm --cuts 2s --bandwidth 32bit out | grep -q \
+	ace-advise dynacomm --format tsv --cuts 2s --bandwidth 32bit out | grep -q \
 	    "^backward.optimal.26.000000000.27.78.3.5,3,1$"
 	# replayed, said anew, kept by who does not decide it
 	exits 0 ace-policy --replay decided in
@@ -61,7 +61,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	# half of the bytes, a tenth
 	exits 0 ace-policy $link --ratio 2,2 in
 	ace-advise profile in | awk 'NR > 1 { $2 /= 2 } 1' >table
-	ace-advise dynacomm --cuts 2s --bandwidth 32bit table |
+	ace-advise dynacomm --format tsv --cuts 2s --bandwidth 32bit table |
 	    awk '$1 == "backward" && $2 == "optimal" { print $6 }' |
 	    cmp - <(said cuts out | head -n 1)
 }

@@ -13,9 +13,9 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	takes ace-advise ratio --ratio 3,3
 	takes ace-advise ratio --ratio 2,1e9
 	refuses ratio ace-advise ratio --ratio 2,1.1e9
-	takes ace-advise ratio
+	takes ace-advise ratio --format tsv
 	mv out plain
-	takes ace-advise ratio --ratio 2,300,10Mbit
+	takes ace-advise ratio --format tsv --ratio 2,300,10Mbit
 	same out plain
 	# from a sixty-fourth of the half to sixteen times it
 	[ "$(cut -f 1 plain | paste -sd ' ')" = 'bandwidth 156250 312500 625000 1250000 2500000 5000000 10000000 20000000 40000000 80000000 160000000' ]
