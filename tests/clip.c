@@ -1,6 +1,8 @@
 /*
  * Preloaded under a program (LD_PRELOAD), to make its world a worse one.
  *
+ * ACE_ONLY=NAME  that of the program of this name, and not of those that it starts
+ *                or that start it
  * ACE_CLIP=N     every read and write of descriptors 0 and 1 moves at most N
  *                bytes (0: 1..7 by turns), as slow pipes and sockets do
  * ACE_KILL=N     where the N-th of the calls that change something begins
@@ -60,9 +62,12 @@ static int log_fd = -1, reads_fd = -1, later_fd = -1, ago_fd = -1;
 __attribute__((constructor)) static void
 begin(void)
 {
-	const char *s = getenv("CLIP_PAGE");
+	const char *s = getenv("ACE_ONLY");
 	int fd;
 
+	if (s != NULL && strcmp(s, program_invocation_short_name) != 0)
+		return;
+	s = getenv("CLIP_PAGE");
 	if (s != NULL && (fd = (int)syscall(SYS_openat, AT_FDCWD, s,
 	    O_RDWR | O_CLOEXEC, 0)) >= 0) {
 		page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
@@ -81,8 +86,7 @@ begin(void)
 		alone = atol(s);
 	if ((s = getenv("ACE_STOP")) != NULL)
 		stop = strcmp(s, "exchange") == 0 ? -1 : atol(s);
-	if ((s = getenv("ACE_FASTER")) != NULL && (getenv("ACE_CLOCK") == NULL ||
-	    strcmp(getenv("ACE_CLOCK"), program_invocation_short_name) == 0))
+	if ((s = getenv("ACE_FASTER")) != NULL)
 		faster = atol(s);
 	if ((s = getenv("ACE_LATER")) != NULL)
 		later_fd = (int)syscall(SYS_openat, AT_FDCWD, s,

@@ -131,6 +131,6 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	start laptop bash -eu typed
 	ends laptop
 	wait_for grep -q 'ace-edge: done: 50 rounds' cloud.err
-	grep -ohE 'edge[12]: 50 rounds, .*model [0-9a-f]{8}' cloud.err laptop.err |
+	grep -ohE '(cloud|laptop): 50 rounds, .*model [0-9a-f]{8}' cloud.err laptop.err |
 	    sed 's/.*model //' | sort | uniq -c | grep -qE '^ *2 '
 }

@@ -167,11 +167,11 @@ on_small() {
 	local k
 	# the clocks of ace-cloud and ace-edge run while these two wait, and only so
 	variant 's/^for step.*/&\n    while step == 1 and min(sum(1 for _ in open(f)) for f in ("edge1.err", "cloud.err")) < 25: pass/'
-	begin env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_CLOCK=ace-cloud \
+	begin env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_ONLY=ace-cloud \
 	    ace-cloud run --devices 1 --rounds 2 --bits 8 2>cloud.err
 	pid_cloud=$last
 	wait_for test -e run/run
-	begin env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_CLOCK=ace-edge \
+	begin env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_ONLY=ace-edge \
 	    ace-edge run --name edge1 -- ./variant 1 2 2>edge1.err
 	export pid_edge1=$last
 	ends edge1 cloud

@@ -18,13 +18,10 @@ table_py() {
 	ROWS = {}
 
 
-	def row(wants="same", rounds=3):
-	    """A situation that ends with the same model on both devices, or is refused with
-	    a text on both."""
-	    def add(f):
-	        ROWS[f.__name__.replace("_", " ")] = f, wants, rounds
-	        return f
-	    return add
+	def row(name, f, wants="same", rounds=3):
+	    """A situation, a function of the device's number, that ends with the same model
+	    on both devices, or is refused with a text on both."""
+	    ROWS[name] = f, wants, rounds
 
 
 	def device(k, d, rounds):
@@ -92,126 +89,104 @@ table_py() {
 	    return F.cross_entropy(model(x).float(), y)
 
 
-	def go(k, model, optimizer=None, loss=ce, step=None, train=None, **more):
+	def go(k, model=None, optimizer=None, loss=ce, step=None, then=None, **more):
 	    """The loop of a user, who has added three lines."""
-	    optimizer = optimizer or torch.optim.AdamW(model.parameters(), 1e-2)
-	    n = 0
-	    with ace.join(model, optimizer, "run", name=NAME,
-	                  **{"every": 4, "timeout": 150, **more}) as run:
+	    model = model or mlp()
+	    optimizer = (optimizer or adam)([p for p in model.parameters() if p.requires_grad])
+	    if more.get("schedule"):
+	        more["schedule"] = lambda step: warm(optimizer, step)
+	    n, more = 0, {"every": 4, "timeout": 150, **more}
+	    with ace.join(model, optimizer, "run", name=NAME, **more) as run:
 	        while not run.done:
 	            optimizer.zero_grad()
-	            l = loss(train or model, k, n)
+	            l = loss(model, k, n)
 	            l.backward() if torch.is_tensor(l) else None
-	            (step or (lambda *_: optimizer.step()))(run, n)
+	            step(run, n) if step else optimizer.step()
 	            n += 1
 	            assert n < 100
-	    return f"{run.round} {run.digest()}"
+	    return (f"{run.round} {run.digest()} {then(model) if then else ''} "
+	            f"{[p.sum().item() for p in model.parameters() if p.requires_grad]}")
 
 
-	@row()
-	def local_steps(k):
-	    said = go(k, mlp())
-	    return said
+	def adam(ps):
+	    return torch.optim.AdamW(ps, 1e-2)
 
 
-	@row()
-	def what_the_last_round_took(k):
-	    def step(run, n):
-	        o.step()
-	        if run.round:
-	            assert run.last["bytes"] > 100 and run.last["participants"] == 2, run.last
-	            assert 0 < run.last["seconds"] < 200
-	    m = mlp()
-	    o = torch.optim.SGD(m.parameters(), .1)
-	    return go(k, m, o, step=step)
+	def sgd(ps, rate=.1, **more):
+	    return torch.optim.SGD(ps, rate, **more)
 
 
-	@row()
-	def replayed_steps(k):
-	    m = mlp()
-	    said = go(k, m, mode="replay")
-	    return said + str([p.sum().item() for p in m.parameters()])
+	GRADIENTS = {"mode": "gradients", "every": 1}
+	row("local steps", lambda k: go(k))
+	row("replayed steps", lambda k: go(k, mode="replay"))
+	row("gradients", lambda k: go(k, **GRADIENTS))
 
 
-	@row()
-	def gradients(k):
-	    m = mlp()
-	    said = go(k, m, mode="gradients", every=1)
-	    return said + str([p.sum().item() for p in m.parameters()])
+	def last(run, n):
+	    run.optimizer.step()
+	    if run.round:
+	        assert run.last["bytes"] > 100 and run.last["participants"] == 2, run.last
+	        assert 0 < run.last["seconds"] < 200
 
 
-	@row()
-	def gradients_that_are_clipped(k):
-	    m = mlp()
-	    o = torch.optim.SGD(m.parameters(), .1, momentum=.9)
-
-	    def step(run, n):
-	        run.sync()
-	        before = [p.grad.clone() for p in m.parameters()]
-	        nn.utils.clip_grad_norm_(m.parameters(), 1e-2)
-	        assert not torch.equal(before[0], m[0].weight.grad)
-	        o.step()
-	    return go(k, m, o, step=step, mode="gradients", every=1)
+	row("what the last round took", lambda k: go(k, step=last))
 
 
-	@row()
-	def a_GradScaler_with_gradients(k):
-	    m = mlp()
-	    o = torch.optim.SGD(m.parameters(), .1)
+	def clips(run, n):
+	    run.sync()
+	    before = [p.grad.clone() for p in run.model.parameters()]
+	    nn.utils.clip_grad_norm_(run.model.parameters(), 1e-2)
+	    assert not torch.equal(before[0], run.model[0].weight.grad)
+	    run.optimizer.step()
+
+
+	row("gradients that are clipped", lambda k: go(k, step=clips, **GRADIENTS))
+
+
+	def scaling(k, **more):
 	    s = scaler(2. ** 12)
 
 	    def loss(m, k, n):
-	        return s.scale(ce(m, k, n) * (float("inf") if k == n == 1 else 1))
+	        return s.scale(ce(m, k, n) * (float("inf") if more and k == n == 1 else 1))
 
 	    def step(run, n):
-	        s.unscale_(o)
-	        if not all(p.grad.isfinite().all() for p in m.parameters()):
-	            o.zero_grad()
-	        run.sync()
-	        o.step()
+	        o = run.optimizer
+	        if more:
+	            s.unscale_(o)
+	            if not all(p.grad.isfinite().all() for p in run.model.parameters()):
+	                o.zero_grad()
+	            run.sync()
+	            o.step()
+	        else:
+	            s.step(o)
 	        s.update()
-	    return go(k, m, o, loss, step, mode="gradients", every=1)
+	    return go(k, None, sgd, loss, step, **(more or {"state": {"scaler": s}}))
 
 
-	@row()
-	def a_GradScaler_with_local_steps(k):
-	    m = mlp()
-	    o = torch.optim.SGD(m.parameters(), .1)
-	    s = scaler(2. ** 12)
-
-	    def step(run, n):
-	        s.step(o)
-	        s.update()
-	    return go(k, m, o, lambda *a: s.scale(ce(*a)), step, state={"scaler": s})
+	row("a GradScaler with gradients", lambda k: scaling(k, **GRADIENTS))
+	row("a GradScaler with local steps", scaling)
 
 
-	@row()
-	def a_scheduler_of_torch(k):
-	    m = mlp()
-	    o = torch.optim.SGD(m.parameters(), .1)
-	    late = []
-
-	    def step(run, n):
-	        if not late:            # made after join, whose step it counts
-	            late.append(torch.optim.lr_scheduler.CosineAnnealingLR(o, 20))
-	        o.step()
-	        late[0].step()
-	    return go(k, m, o, step=step)
+	def cosine(run, n):
+	    if not n:               # made after join, whose step it counts
+	        run.rate = torch.optim.lr_scheduler.CosineAnnealingLR(run.optimizer, 20)
+	    run.optimizer.step()
+	    run.rate.step()
 
 
-	@row("the options of the optimiser were changed between two steps")
-	def a_scheduler_of_torch_with_replay(k):
-	    m = mlp()
-	    o = torch.optim.SGD(m.parameters(), .1)
-	    s = torch.optim.lr_scheduler.ExponentialLR(o, .9)
-	    return go(k, m, o, step=lambda *_: (o.step(), s.step()), mode="replay")
+	def falling(ps):
+	    o = sgd(ps)
+	    o.rate = torch.optim.lr_scheduler.ExponentialLR(o, .9)
+	    return o
 
 
-	@row()
-	def a_schedule_by_the_number_of_the_step(k):
-	    m = mlp()
-	    o = torch.optim.AdamW(m.parameters(), 1e-2)
-	    return go(k, m, o, mode="replay", schedule=lambda step: warm(o, step))
+	row("a scheduler of torch", lambda k: go(k, step=cosine))
+	row("a scheduler of torch with replay",
+	    lambda k: go(k, None, falling, mode="replay", step=lambda run, n: (
+	        run.optimizer.step(), run.optimizer.rate.step())),
+	    "the options of the optimiser were changed between two steps")
+	row("a schedule by the number of the step",
+	    lambda k: go(k, mode="replay", schedule=True))
 
 
 	def net():
@@ -219,44 +194,28 @@ table_py() {
 	                         nn.Linear(30, 5))
 
 
-	def shifted(model, k, n):
-	    x, y = data(k, n)
-	    return F.cross_entropy(model(x * (k + 1) + 3 * k), y)
+	def shifted(k, then, **more):
+	    def loss(model, k, n):
+	        x, y = data(k, n)
+	        return F.cross_entropy(model(x * (k + 1) + 3 * k), y)
+	    return go(k, net(), loss=loss, then=then, **more)
 
 
 	def statistics(m):
-	    return [b.tolist() for b in m.buffers()]
-
-
-	@row()
-	def BatchNorm_with_averaged_statistics(k):
-	    m = net()
-	    said = go(k, m, loss=shifted, buffers="mean")
 	    assert m[1].running_var.min() >= 0 and m[1].running_mean.abs().sum() > 0.1
-	    return said + str(statistics(m))
+	    return [b.tolist() for b in m.buffers()][:2]
 
 
-	@row()
-	def BatchNorm_with_replay(k):
-	    m = net()
-	    said = go(k, m, loss=shifted, buffers="mean", mode="replay")
-	    return said + str(statistics(m)[:2])
-
-
-	@row()
-	def BatchNorm_with_gradients(k):
-	    m = net()
-	    said = go(k, m, loss=shifted, buffers="mean", mode="gradients", every=1)
-	    return said + str(statistics(m)[:2])
-
-
-	@row()
-	def BatchNorm_with_statistics_of_its_own(k):
-	    m = net()
-	    said = go(k, m, loss=shifted)
+	def own(m):
 	    with open("../own", "a") as f:
-	        print(statistics(m)[:2], file=f)
-	    return said
+	        print(statistics(m), file=f)
+
+
+	MEAN = {"then": statistics, "buffers": "mean"}
+	row("BatchNorm with averaged statistics", lambda k: shifted(k, **MEAN))
+	row("BatchNorm with replay", lambda k: shifted(k, mode="replay", **MEAN))
+	row("BatchNorm with gradients", lambda k: shifted(k, **GRADIENTS, **MEAN))
+	row("BatchNorm with statistics of its own", lambda k: shifted(k, own))
 
 
 	class LoRA(nn.Module):
@@ -270,26 +229,22 @@ table_py() {
 	        return self.base(x) + x @ self.a.T @ self.b.T
 
 
-	@row()
-	def LoRA_whose_base_is_not_read_again(k):
+	def lora(k):
 	    m = nn.Sequential(LoRA(nn.Linear(20, 64)), nn.ReLU(), LoRA(nn.Linear(64, 5)))
 	    read, bits = [], algorithms._sum
 
-	    def spy(t):
-	        read.append(t.numel())
-	        return bits(t)
-
 	    def step(run, n):
-	        algorithms._sum = spy
-	        o.step()
-	    o = torch.optim.AdamW([p for p in m.parameters() if p.requires_grad], 1e-2)
-	    said = go(k, m, o, step=step)
+	        algorithms._sum = lambda t: read.append(t.numel()) or bits(t)
+	        run.optimizer.step()
+	    said = go(k, m, step=step)
 	    assert read and max(read) <= 256, read
 	    return said
 
 
-	@row()
-	def frozen_integers_and_floats_of_64_bits(k):
+	row("LoRA whose base is not read again", lora)
+
+
+	def frozen(k):
 	    m = mlp()
 	    for kind in torch.int64, torch.bool, torch.float64, torch.complex64, \
 	            getattr(torch, "float8_e4m3fn", torch.uint8):
@@ -298,84 +253,60 @@ table_py() {
 	    return go(k, m)
 
 
-	def typed(kind, value=1.0):
+	def typed(k, kind):
 	    m = mlp()
-	    m.odd = nn.Parameter(torch.full((3,), value).to(kind))
-	    return m
+	    m.odd = nn.Parameter(torch.full((3,), 1.).to(kind))
+	    return go(k, m)
 
 
-	@row("parameter 'odd' is of type torch.float64, not f32, f16 or bf16")
-	def trained_parameters_of_float64(k):
-	    return go(k, typed(torch.float64))
+	row("frozen integers and floats of 64 bits", frozen)
+	row("trained parameters of float64", lambda k: typed(k, torch.float64),
+	    "parameter 'odd' is of type torch.float64, not f32, f16 or bf16")
+	row("trained complex parameters", lambda k: typed(k, torch.complex64),
+	    "parameter 'odd' is of type torch.complex64")
+	# where torch does not have the type, there is nothing to refuse
+	row("trained float8 parameters",
+	    lambda k: typed(k, getattr(torch, "float8_e4m3fn", torch.float64)),
+	    "parameter 'odd' is of type torch.float")
 
 
-	@row("parameter 'odd' is of type torch.complex64")
-	def trained_complex_parameters(k):
-	    return go(k, typed(torch.complex64))
-
-
-	@row("is of type torch.float8_e4m3fn" if hasattr(torch, "float8_e4m3fn") else "same")
-	def trained_float8_parameters(k):
-	    if hasattr(torch, "float8_e4m3fn"):
-	        return go(k, typed(torch.float8_e4m3fn))
-	    return go(k, mlp())
-
-
-	@row()
-	def bfloat16(k):
-	    return go(k, mlp().bfloat16(), loss=lambda m, k, n: F.cross_entropy(
-	        m(data(k, n)[0].bfloat16()).float(), data(k, n)[1]))
-
-
-	@row()
-	def autocast(k):
-	    def loss(m, k, n):
-	        with torch.autocast("cpu", dtype=torch.bfloat16):
-	            return ce(m, k, n)
-	    return go(k, mlp(), loss=loss)
-
-
-	@row()
-	def a_compiled_model_on_one_device(k):
-	    m = mlp()
-	    c = compiled(m) if k == 1 else m
-	    return go(k, c, torch.optim.AdamW(m.parameters(), 1e-2))
-
-
-	@row()
-	def tied_weights(k):
+	def tied(k):
 	    m = nn.Sequential(nn.Linear(20, 20), nn.Linear(20, 20), nn.Linear(20, 5))
 	    m[1].weight = m[0].weight
 	    return go(k, m)
 
 
-	@row()
-	def accumulated_gradients(k):
-	    return go(k, mlp(), loss=lambda m, k, n: sum(
-	        ce(m, k, 3 * n + i) for i in range(3)) / 3)
+	def autocast(m, k, n):
+	    with torch.autocast("cpu", dtype=torch.bfloat16):
+	        return ce(m, k, n)
 
 
-	@row()
-	def LBFGS_with_local_steps(k):
-	    m = mlp()
-	    o = torch.optim.LBFGS(m.parameters(), .3, max_iter=2)
-
-	    def step(run, n):
-	        def closure():
-	            o.zero_grad()
-	            l = ce(m, k, n)
-	            l.backward()
-	            return l
-	        o.step(closure)
-	    return go(k, m, o, step=step)
+	row("bfloat16", lambda k: go(k, mlp().bfloat16(), loss=lambda m, k, n: F.cross_entropy(
+	    m(data(k, n)[0].bfloat16()).float(), data(k, n)[1])))
+	row("autocast", lambda k: go(k, loss=autocast))
+	row("a compiled model on one device",
+	    lambda k: go(k, compiled(mlp()) if k == 1 else mlp()))
+	row("tied weights", tied)
+	row("accumulated gradients", lambda k: go(k, loss=lambda m, k, n: sum(
+	    ce(m, k, 3 * n + i) for i in range(3)) / 3))
 
 
-	@row("the optimiser takes a step with a closure, which only mode=\"local\" can")
-	def LBFGS_with_gradients(k):
-	    m = mlp()
-	    o = torch.optim.LBFGS(m.parameters(), .3)
-	    return go(k, m, o, step=lambda *_: o.step(lambda: ce(m, k, 0)), mode="gradients",
-	              every=1)
+	def lbfgs(ps):
+	    return torch.optim.LBFGS(ps, .3, max_iter=2)
+
+
+	def closing(run, n):
+	    def closure():
+	        run.optimizer.zero_grad()
+	        l = ce(run.model, int(NAME[-1]), n)
+	        l.backward()
+	        return l
+	    run.optimizer.step(closure)
+
+
+	row("LBFGS with local steps", lambda k: go(k, None, lbfgs, step=closing))
+	row("LBFGS with gradients", lambda k: go(k, None, lbfgs, step=closing, **GRADIENTS),
+	    "the optimiser takes a step with a closure, which only mode=\"local\" can")
 
 
 	class Free(torch.optim.Optimizer):
@@ -396,24 +327,6 @@ table_py() {
 	                p.copy_(x.lerp(z, .1))
 
 
-	@row("the optimiser (Free) keeps weights of its own (its ")
-	def a_schedule_free_optimiser(k):
-	    m = mlp()
-	    return go(k, m, Free(m.parameters()))
-
-
-	@row()
-	def a_schedule_free_optimiser_with_gradients(k):
-	    m = mlp()
-	    return go(k, m, Free(m.parameters()), mode="gradients", every=1)
-
-
-	@row()
-	def a_schedule_free_optimiser_with_replay(k):
-	    m = mlp()
-	    return go(k, m, Free(m.parameters()), mode="replay")
-
-
 	class Slow(torch.optim.SGD):
 	    """A running mean that each step writes back, kept nowhere that can be seen."""
 	    @torch.no_grad()
@@ -426,60 +339,39 @@ table_py() {
 	            p.copy_(o.lerp_(p, .1))
 
 
-	@row("the optimiser (Slow) keeps weights of its own (its first step after")
-	def a_running_mean_in_the_step(k):
-	    m = mlp()
-	    return go(k, m, Slow(m.parameters(), .3), every=10)
+	row("a schedule free optimiser", lambda k: go(k, None, Free),
+	    "the optimiser (Free) keeps weights of its own (its ")
+	row("a schedule free optimiser with gradients", lambda k: go(k, None, Free, **GRADIENTS))
+	row("a schedule free optimiser with replay", lambda k: go(k, None, Free, mode="replay"))
+	row("a running mean in the step", lambda k: go(k, None, lambda ps: Slow(ps, .3), every=10),
+	    "the optimiser (Slow) keeps weights of its own (its first step after")
+	row("momentum and a high rate",
+	    lambda k: go(k, None, lambda ps: sgd(ps, .3, momentum=.9)))
+	row("averaged SGD whose mean is not written back",
+	    lambda k: go(k, None, lambda ps: torch.optim.ASGD(ps, 1e-1)))
+	row("sparse gradients", lambda k: go(
+	    k, nn.Sequential(nn.Embedding(10, 20, sparse=True), nn.Flatten(), nn.Linear(20, 5)),
+	    sgd, lambda m, k, n: F.cross_entropy(m(torch.tensor([[1], [2]])),
+	                                         torch.tensor([0, 1])), **GRADIENTS),
+	    "the gradient of '0.weight' is sparse")
+	row("a lazy model", lambda k: go(k, nn.Sequential(nn.LazyLinear(5)), lambda _: sgd(
+	    [nn.Parameter(torch.ones(1))])), "has no values yet")
+	row("other rounds than the cloud says", lambda k: go(k, rounds=9),
+	    "rounds=9 here, and the cloud says 3: leave it out")
+	row("other bits than the cloud says", lambda k: go(k, bits=2),
+	    "--bits 2 here, and the run in ")
 
 
-	@row()
-	def momentum_and_a_high_rate(k):
-	    m = mlp()
-	    return go(k, m, torch.optim.SGD(m.parameters(), .3, momentum=.9))
-
-
-	@row()
-	def averaged_SGD_whose_mean_is_not_written_back(k):
-	    m = mlp()
-	    return go(k, m, torch.optim.ASGD(m.parameters(), 1e-1))
-
-
-	@row("the gradient of '0.weight' is sparse")
-	def sparse_gradients(k):
-	    m = nn.Sequential(nn.Embedding(10, 20, sparse=True), nn.Flatten(), nn.Linear(20, 5))
-	    return go(k, m, torch.optim.SGD(m.parameters(), .1), lambda m, k, n: F.cross_entropy(
-	        m(torch.tensor([[1], [2]])), torch.tensor([0, 1])), mode="gradients", every=1)
-
-
-	@row("has no values yet")
-	def a_lazy_model(k):
-	    return go(k, nn.Sequential(nn.LazyLinear(5)), torch.optim.SGD(
-	        [nn.Parameter(torch.ones(1))], .1))
-
-
-	@row("rounds=9 here, and the cloud says 3: leave it out")
-	def other_rounds_than_the_cloud_says(k):
-	    return go(k, mlp(), rounds=9)
-
-
-	@row("--bits 2 here, and the run in ")
-	def other_bits_than_the_cloud_says(k):
-	    return go(k, mlp(), bits=2)
-
-
-	@row()
-	def a_cell_of_a_notebook_that_is_run_again(k):
-	    def cell(break_):
+	def notebook(k):
+	    def cell(breaks):
 	        torch.manual_seed(1)
 	        m = mlp()
-	        o = torch.optim.SGD(m.parameters(), .1)
+	        o = sgd(m.parameters())
 	        run = ace.join(m, o, "run", name=NAME, every=2)
-	        while not run.done:
+	        while not run.done and run.round != breaks:
 	            o.zero_grad()
 	            ce(m, k, run.round).backward()
 	            o.step()
-	            if run.round == break_:
-	                return run
 	        return run
 	    first = cell(1)
 	    run = cell(-1)
@@ -492,30 +384,32 @@ table_py() {
 	    return f"{run.round} {before}"
 
 
-	@row()
-	def the_block_fails_and_the_script_is_run_again(k):
+	def mistaken(k):
 	    with contextlib.suppress(KeyError):
-	        go(k, mlp(), step=lambda run, n: {}["a mistake"] if run.round == 1 else
-	           torch.optim.SGD.step(run.optimizer) if n < 0 else run.optimizer.step())
-	    m = mlp()
-	    return go(k, m)
+	        go(k, step=lambda run, n: {}["a mistake"] if run.round == 1 else
+	           run.optimizer.step())
+	    return go(k)
 
 
-	@row()
-	def a_model_of_a_checkpoint(k):
-	    m = net()
-	    said = go(k, m, loss=shifted, buffers="mean", save_every=2)
-	    got = ace.model(f"ace-{NAME}/model.pt")
-	    fresh = net()
-	    fresh.load_state_dict(got)
-	    assert all(torch.equal(a, b) for a, b in
-	               zip(m.state_dict().values(), fresh.state_dict().values()))
+	def whole(k):
+	    def then(m):
+	        fresh = net()
+	        fresh.load_state_dict(ace.model(f"ace-{NAME}/model.pt"))
+	        return all(torch.equal(a, b) for a, b in
+	                   zip(m.state_dict().values(), fresh.state_dict().values()))
+	    said = shifted(k, then, buffers="mean", save_every=2)
+	    assert " True " in said
 	    # a file of another kind, and one that would run something
 	    for bad in [1], {"start": os.system}:
 	        torch.save(bad, f"{NAME}.bad")
 	        with fails(f"'{NAME}.bad' is not a checkpoint of ace.join"):
 	            ace.model(f"{NAME}.bad")
 	    return said
+
+
+	row("a cell of a notebook that is run again", notebook)
+	row("the block fails and the script is run again", mistaken)
+	row("a model of a checkpoint", whole)
 
 
 	if __name__ == "__main__":

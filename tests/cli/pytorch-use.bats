@@ -239,44 +239,32 @@ load pytorch
 }
 
 @test "the first device was the wrong one; a device that was wrong tries again" {
-	cat >seeded.py <<-'E'
-	from common import *
-
-	device, seed, *odd = sys.argv[1:]
-	torch.manual_seed(int(seed))
-	m = mlp()
-	if odd:
-	    m = nn.ModuleDict({"a": m})
-	local = ace.Local(m, None, os.environ.get("PIPE") or through(device), device)
-	local.sync()
-	local.close()
-	print(local.digest())
-	E
 	cloud 2 1 3>&- &
-	py seeded.py edge1 1 >one 3>&- &
+	train edge1 1 >one 3>&- &
 	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
 	first=$(basename spool/train-*)
-	exits 1 py seeded.py edge2 2
+	exits 1 train edge2 1 seed=2
+	[ ! -e edge2 ]
 	# the first line is the cause, and says what is kept where and what to do
 	grep -m1 Error err >line
 	grep -q "^ace_shards.Error: ace-recv: mismatch: a shard of run 'train-.*is of run '$first'" line
-	grep -q "remove its state.*\. .*begin anew: see" line
+	grep -q "If that device is right: give this one the same seed or file, and remove its state.*\. .*begin anew: see" line
 	[ -z "$(grep 'ended with status' err)" ]
 	# with the state of a try before
 	rm -rf edge2
-	PIPE='ace-compress -S edge2 -c f32 --window 1 --sync none | ace-expand' \
-	    py seeded.py edge2 2
-	exits 1 py seeded.py edge2 1
+	train edge2 1 seed=2 checkpoint=alone.pt \
+	    through='ace-compress -S edge2 -c f32 --window 1 --sync none | ace-expand'
+	exits 1 train edge2 1
 	says "ace_shards.Error: ace-compress: mismatch: .*remove the state of the one before"
 	# the same values under other names: of this run, and refused by the cloud
 	rm -r edge2
-	exits 1 py seeded.py edge2 1 odd
-	grep -m1 Error err | grep -q "^ace_shards.Error: ace-ack: step 0: invalid: mismatch: run '$first' is of another model: tensor 0 is '0.weight' and 'a.0.weight'"
+	exits 1 train edge2 1 inside=1
+	grep -m1 Error err | grep -q "^ace_shards.Error: ace-ack: step 0: invalid: mismatch: run '$first' is of another model: tensor 0 is '0.weight' and '0.0.weight'"
 	[ -z "$(grep 'ended with status' err)" ]
 	rm -r edge2
-	exits 0 py seeded.py edge2 1
+	exits 0 train edge2 1
 	wait
-	same one out
+	[ "$(cut -d' ' -f2- one)" = "$(cut -d' ' -f2- out)" ]
 }
 
 @test "a first try that was given up: with its state it goes on, without it is told" {
@@ -375,70 +363,4 @@ load pytorch
 	py gan.py edge1 4 >one
 	wait
 	same one two
-	# what the two may not share is said
-	cat >shared.py <<-'E'
-	from common import *
-
-	ace.locked.__defaults__ = ("rb", 0.2)
-	alone = "ace-compress -S {} -c f32 --window 1 --sync none | ace-expand".format
-	a = ace.Local(mlp(), None, alone("one"), "edge1", checkpoint="x.pt")
-	ace.Local(mlp(), None, alone("two"), "edge1", checkpoint="x.pt")
-	with fails("took its place: give each model of a script a folder of its own"):
-	    a.sync()
-	E
-	py shared.py
-}
-
-@test "a model too small for its bits is told how many are enough" {
-	cat >small.py <<-'E'
-	from common import *
-
-	def local(n, bits, state):
-	    return ace.Local(nn.Linear(n, 1), None, f"""
-	        ace-step -S {state} --bits {bits} --sync none | ace-expand""", "edge1")
-
-	with fails("bytes are too few: it takes") as f:
-	    local(10, 2, "s1").sync()
-	assert "has 11 values (no --bits is enough, -c CODEC needs none)" in f.error
-	with fails("has 201 values (--bits ") as f:
-	    local(200, 2, "s2").sync()
-	bits = f.error.split("(--bits ")[1].split()[0]
-	l = local(200, bits, "s3")
-	with torch.no_grad():
-	    l.model.weight.add_(1)
-	l.sync()
-	l.close()
-	assert abs(next(iter(l.start)) - l.model.weight).max() < 1e-6
-	E
-	py small.py
-}
-
-@test "a model that is cut into parts is refused by its name" {
-	py - <<-'E'
-	from common import *
-
-	class FullyShardedDataParallel(nn.Module):
-	    def __init__(self, m):
-	        super().__init__()
-	        self._fsdp_wrapped_module = m
-
-	class DTensor(nn.Parameter):
-	    pass
-
-	# as torch has them where it can: here they are stand-ins
-	import types
-	for module, kind in ("fsdp", FullyShardedDataParallel), ("tensor", DTensor):
-	    stand_in = types.ModuleType(module)
-	    setattr(stand_in, kind.__name__, kind)
-	    sys.modules["torch.distributed." + module] = stand_in
-	one = mlp()
-	one[0].weight = DTensor(one[0].weight.detach())
-	for m, name in ((FullyShardedDataParallel(mlp()), "FullyShardedDataParallel"),
-	                (nn.Sequential(mlp(), FullyShardedDataParallel(mlp())),
-	                 "FullyShardedDataParallel"), (one, "DTensor")):
-	    for what in (lambda: ace.Local(m, None, "ace-expand", "edge1"),
-	                 lambda: ace.Gradients(m, None, "ace-expand", "edge1")):
-	        with fails(f"the model has a {name}: each process has a part of its"):
-	            what()
-	E
 }

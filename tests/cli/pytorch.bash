@@ -103,6 +103,28 @@ setup_file() {
 	        return True
 
 
+	class Odd(nn.Module):
+	    """Parameters of all kinds that can be sent."""
+
+	    def __init__(self):
+	        super().__init__()
+	        self.b16 = nn.Parameter(torch.randn(7, 3).bfloat16())
+	        self.f16 = nn.Parameter(torch.randn(9).half())
+	        self.turned = nn.Parameter(torch.randn(6, 4).t())
+	        self.last = nn.Parameter(torch.randn(2, 3, 4, 5).to(
+	            memory_format=torch.channels_last))
+	        self.one = nn.Parameter(torch.tensor(1.5))
+	        self.none = nn.Parameter(torch.zeros(0, 4))
+	        self.unused = nn.Parameter(torch.ones(3))
+	        self.frozen = nn.Parameter(torch.ones(3), requires_grad=False)
+	        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+	        self.b.weight = self.a.weight
+
+	    def forward(self, x):
+	        return sum((p.float() * x).square().sum() for n, p in
+	                   self.named_parameters() if n != "unused")
+
+
 	class Wrapped(nn.Module):
 	    """As torch.compile wraps a model (its OptimizedModule)."""
 
@@ -162,17 +184,29 @@ setup_file() {
 	E
 	cat >"$BATS_FILE_TMPDIR/train.py" <<-'E'
 	"""train.py DEVICE ROUNDS [KEY=VALUE...]: a device of ace.Local, or of another
-	class, WAY in the environment."""
+	class, WAY in the environment.  Keys: what the calls below ask for."""
 	from common import *
 
 	device, rounds, *more = sys.argv[1:]
 	o = dict(m.split("=", 1) for m in more)
 
 
+	class Fused(torch.optim.AdamW):
+	    """Of the same name and numbers, with other roundings."""
+	    def step(self, closure=None):
+	        super().step()
+	        with torch.no_grad():
+	            for p in self.param_groups[0]["params"]:
+	                p.mul_(1 + 2 ** -23)
+
+
+	Fused.__name__ = "AdamW"
 	if "die" in o:
 	    kill_at(o["die"])
-	model = mlp()
-	inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
+	torch.manual_seed(int(o.get("seed", 1)))
+	model = nn.Sequential(mlp()) if "inside" in o else mlp()
+	inner = (Fused if "fused" in o else torch.optim.AdamW)(
+	    model.parameters(), lr=1e-2, foreach="foreach" in o)
 	opts = dict(checkpoint=o.get("checkpoint", f"{device}.pt"),
 	            patience=float(o.get("patience", 0)),
 	            timeout=float(o["timeout"]) if "timeout" in o else None)
@@ -185,6 +219,11 @@ setup_file() {
 	            through(device, o.get("code", "-c f32")), device, **opts)
 	while local.round < int(rounds):
 	    began = local.round
+	    if o.get("wrong") == str(began):    # what all have alike is another here
+	        for t in local.start if WAY is ace.Local else \
+	                [m["exp_avg"] for m in local.kept["state"]]:
+	            t.mul_(1 + 2 ** -20)
+	        local.crc = None
 	    for i in range(local.every or 3):
 	        inner.zero_grad()
 	        loss(model, device, (local.every or 3) * began + i).backward()

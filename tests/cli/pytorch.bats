@@ -5,50 +5,26 @@ patient
 load hosts
 load pytorch
 
-@test "two devices: the same bits after every round, and the average" {
-	cloud 2 5 '--bits 6' 3>&- &
-	train edge1 5 code='-c q8' 3>&- >said1 &
-	train edge2 5 code='-c q8' >said2
-	wait
-	[ "$(wc -l <edge1.log)" -eq 5 ]
-	same edge1.log edge2.log
-	[ "$(cut -d' ' -f2 edge1.log | sort -u | wc -l)" -eq 5 ]
-	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
-	# each shard says at which model it began: the one of the round before
-	for i in 1 2; do
-		ace-inspect --format json spool/train-*/4/edge$i.aceg >listing
-		grep -q '"kind":"delta"' listing
-		grep -q "\"model.digest\":\"$(sed -n 's/^4 //p' edge1.log)\"" listing
-	done
-}
-
-# bats test_tags=long
-@test "a device that begins with another model is refused" {
-	cat >other.py <<-'E'
-	from common import *
-
-	device, seed = sys.argv[1:]
-	torch.manual_seed(int(seed))
-	local = ace.Local(mlp(), None, through(device), device)
-	local.sync()
-	E
-	cloud 2 1 3>&- &
-	"$PYTHON" other.py edge1 1 3>&- &
-	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
-	exits 1 py other.py edge2 2
-	says "ace_shards.Error: ace-recv: mismatch: a shard of run 'train-"
-	says 'If that device is right: give this one the same seed or file'
-	[ ! -e edge2 ]
-	exits 0 py other.py edge2 1
-	wait
-}
-
-# bats test_tags=long
-@test "Local is what it says: local steps, the mean difference, Nesterov's step" {
+# two KIND RUN: devices that have the same bits after every round, and say in each shard
+# at which model they began: the one of the round before
+two() {
 	cloud 2 4 3>&- &
 	train edge1 4 3>&- >said1 &
 	train edge2 4 >said2
 	wait
+	[ "$(wc -l <edge1.log)" -eq 4 ]
+	same edge1.log edge2.log
+	[ "$(cut -d' ' -f2 edge1.log | sort -u | wc -l)" -eq 4 ]
+	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
+	for i in 1 2; do
+		ace-inspect --format json spool/$2-*/3/edge$i.aceg >listing
+		grep -q "\"kind\":\"$1\"" listing
+		grep -q "\"model.digest\":\"$(sed -n 's/^3 //p' edge1.log)\"" listing
+	done
+}
+
+@test "Local is what it says: local steps, the mean difference, Nesterov's step" {
+	two delta train
 	py - >want <<-'E'
 	import copy
 	from common import *
@@ -80,25 +56,48 @@ load pytorch
 	[ "$(sort -u <want | cut -d' ' -f2- | uniq -c | tr -s ' ')" = " 4 True 4" ]
 }
 
+@test "Replay is what it says: steps that are taken back, and the same ones taken by all" {
+	WAY=Replay two gradient train-replay3
+	py - >want <<-'E'
+	import copy
+	from common import *
+
+	common = mlp()
+	optimizer = torch.optim.AdamW(common.parameters(), lr=1e-2)
+
+	def step(o, number):
+	    warm(o, number)
+	    o.step()
+
+	for r in range(4):
+	    sums = [torch.zeros_like(p) for p in common.parameters()]
+	    for device in "edge1", "edge2":
+	        ahead = copy.deepcopy(common)
+	        o = torch.optim.AdamW(ahead.parameters(), lr=1e-2)
+	        o.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+	        for i in range(3):
+	            o.zero_grad()
+	            loss(ahead, device, 3 * r + i).backward()
+	            for s, p in zip(sums, ahead.parameters()):
+	                s += p.grad / 3 / 2
+	            step(o, 3 * r + i)
+	    for i in range(3):
+	        for s, p in zip(sums, common.parameters()):
+	            p.grad = s.clone()
+	        step(optimizer, 3 * r + i)
+	had = ace.load("edge1.pt")
+	close = lambda a, b: torch.allclose(a, b, rtol=1e-4, atol=1e-6)
+	for p, s, m in zip(common.parameters(), had["start"], had["optimizer"]["state"]):
+	    print(close(p, s), *(close(optimizer.state[p][k], m[k]) and m[k].any().item()
+	                         for k in ("exp_avg", "exp_avg_sq")), int(m["step"]))
+	E
+	[ "$(sort want | uniq -c | tr -s ' ')" = ' 4 True True True 12' ]
+}
+
 # bats test_tags=long
 @test "bf16, f16, strided, tied, frozen, empty and scalar parameters" {
 	cat >odd.py <<-'E'
 	from common import *
-
-	class Odd(nn.Module):
-	    def __init__(self):
-	        super().__init__()
-	        self.b16 = nn.Parameter(torch.randn(7, 3).bfloat16())
-	        self.f16 = nn.Parameter(torch.randn(9).half())
-	        self.turned = nn.Parameter(torch.randn(6, 4).t())
-	        self.last = nn.Parameter(torch.randn(2, 3, 4, 5).to(
-	            memory_format=torch.channels_last))
-	        self.one = nn.Parameter(torch.tensor(1.5))
-	        self.none = nn.Parameter(torch.zeros(0, 4))
-	        self.frozen = nn.Parameter(torch.ones(3), requires_grad=False)
-	        self.a = nn.Linear(4, 4)
-	        self.b = nn.Linear(4, 4)
-	        self.b.weight = self.a.weight
 
 	device = sys.argv[1]
 	model = Odd()
@@ -161,6 +160,31 @@ load pytorch
 	                 ("ace-nothing", "cannot run 'ace-nothing'")):
 	    with fails(why):
 	        ace.Local(mlp(), None, bad, "edge1")
+
+
+	class FullyShardedDataParallel(nn.Module):
+	    def __init__(self, m):
+	        super().__init__()
+	        self._fsdp_wrapped_module = m
+
+	class DTensor(nn.Parameter):
+	    pass
+
+	# as torch has them where it can: here they are stand-ins
+	import types
+	for module, kind in ("fsdp", FullyShardedDataParallel), ("tensor", DTensor):
+	    stand_in = types.ModuleType(module)
+	    setattr(stand_in, kind.__name__, kind)
+	    sys.modules["torch.distributed." + module] = stand_in
+	one = mlp()
+	one[0].weight = DTensor(one[0].weight.detach())
+	for m, name in ((FullyShardedDataParallel(mlp()), "FullyShardedDataParallel"),
+	                (nn.Sequential(mlp(), FullyShardedDataParallel(mlp())),
+	                 "FullyShardedDataParallel"), (one, "DTensor")):
+	    for what in (lambda: ace.Local(m, None, "ace-expand", "edge1"),
+	                 lambda: ace.Gradients(m, None, "ace-expand", "edge1")):
+	        with fails(f"the model has a {name}: each process has a part of its"):
+	            what()
 	E
 	[ "$(grep -c "parameter 'x" said)" -eq 7 ]
 }
@@ -194,6 +218,24 @@ load pytorch
 	refused("parameter '0.weight' is [(40, 20), 'torch.float32'], and in", m)
 	refused("parameter 'new' is new: the run does not have it", mlp(),
 	        lambda m: setattr(m, "new", nn.Parameter(torch.ones(3))))
+
+	model = mlp()
+	local = ace.Local(model, None, "cat", "edge1")
+	grads = ace.Gradients(model, None, "cat", "edge1")
+	model[2] = nn.Linear(30, 5)
+	for call in local.sync, grads.sync:
+	    with fails("parameter '2.weight' is another object than when the run began", 2):
+	        call()
+	# as torch has it: values that are copied, and a model that is moved
+	model = mlp()
+	local = ace.Local(model, None, "cat", "edge1")
+	model.load_state_dict(mlp().state_dict())
+	model.double().float()
+	local.sync()
+	model.half()
+	with fails("parameter '0.weight' is [(30, 20), 'torch.float16'], and in the run"):
+	    local.sync()
+
 	with fails("checkpoint 'edge1.pt' was made with run='train', and this is run='new': go on"):
 	    ace.Local(mlp(), None, through("edge1"), "edge1", run="new",
 	              checkpoint="edge1.pt", outer_rate=0.7, outer_momentum=0.5)
@@ -216,24 +258,34 @@ load pytorch
 
 # bats test_tags=long
 @test "killed anywhere, started again: the same model as if nothing had happened" {
-	undisturbed 12
-	cloud 2 12 3>&- &
-	# the other device waits for it, and is not disturbed
-	train edge2 12 >said2 3>&- &
-	# before a round is sent, half sent, half read, half applied; before its
-	# checkpoint, and before that takes its name; and as the first round begins
-	for place in sync:1 send:1 send:8 _fill:3 _fill:10 _outer:3 _save:2 \
-	    replace:2 sync:2; do
-		exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 12 die=$place
-	done
-	train edge1 12 >said1
-	wait
-	unharmed
-	# rounds whose checkpoint was not yet written were done again, the same; who
-	# was killed between that and its log is not in the log
-	sort -u edge1.log >all1
-	[ "$(wc -l <all1)" -ge 10 ]
-	[ -z "$(sort calm/edge1.log | comm -13 - all1)" ]
+	local way places
+	# before a round is sent, half sent, half read, half applied, in the middle of the
+	# steps of all; before its checkpoint, and before that takes its name; and as the
+	# first round begins
+	while read -r way places; do
+		export WAY=$way
+		mkdir $way
+		cd $way
+		undisturbed 12
+		cloud 2 12 3>&- &
+		# the other device waits for it, and is not disturbed
+		train edge2 12 >said2 3>&- &
+		for place in $places; do
+			exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 12 die=$place
+		done
+		train edge1 12 >said1
+		wait
+		unharmed
+		# rounds whose checkpoint was not yet written were done again, the same; who
+		# was killed between that and its log is not in the log
+		sort -u edge1.log >all1
+		[ "$(wc -l <all1)" -ge 7 ]
+		[ -z "$(sort calm/edge1.log | comm -13 - all1)" ]
+		cd ..
+	done <<-'END'
+	Local sync:1 send:1 send:8 _fill:3 _fill:10 _outer:3 _save:2 replace:2 sync:2
+	Replay step:2 send:8 _fill:10 _take:10 _keep:3 _save:2
+	END
 }
 
 # bats test_tags=long

@@ -234,7 +234,7 @@ class Run:
         self.frozen, self.seen = dict(zip(still, marks(still.values()))), self._glance()
         self.way = Way.through(way) if isinstance(way, str) else way
         self.save_every, self.patience = save_every, patience
-        self.wait = Wait(device, timeout)
+        self.wait = Wait(device, timeout, self.way.ends is not None)    # ace-edge speaks
         self.call = dict(way=self.way, kind=self.kind, device=device, run=run,
                          weight=weight, samples=samples, how=self._how(),
                          wait=self.wait)
@@ -546,6 +546,7 @@ class Run:
                         "mode=\"local\" can")
         got = self._step(*args, **more)
         self.count += 1
+        self.wait.tell(logging.INFO, self.round, f"{self.count} steps")
         if self.every and self.count >= self.every:
             self.sync()
         return got
@@ -595,14 +596,14 @@ class Run:
         self._note()
         if self.wait.behind and self.round >= self.redo:
             self._catch_up()
-        self.since = now = time.monotonic()
+        self.since = self.wait.spoke = now = time.monotonic()
         if self.pipe and "ace-ack" in str(self.pipe.stages):
             last.update(self.wait.known(last["round"] - 1))
         last["save"] = now - began
         last["seconds"] = sum(last[k] for k in ("steps", "exchange", "apply", "save"))
         left, sent = (self.rounds or 0) - self.round, last.get("bytes", 0)
         log.log(
-            logging.DEBUG if self.way.ends else logging.INFO,
+            logging.DEBUG if self.wait.quiet else logging.INFO,
             "round %d%s: %s%.1f s computing%s, exchange %.1f s%s", last["round"],
             f"/{self.rounds}" if self.rounds else "",
             f"{last['participants']} devices, " if "participants" in last else "",

@@ -6,31 +6,11 @@ import glob
 import os
 import pickle
 import stat
-from typing import Any, BinaryIO
+from typing import Any
 
 import torch
 
 from .transport import Error, log
-
-
-class File:
-    """A file for torch.save, which can end the process when a write fails: what
-    failed is kept, and what comes after it goes nowhere."""
-
-    def __init__(self, f: BinaryIO) -> None:
-        self.f = f
-        self.failed: OSError | None = None
-
-    def write(self, part) -> int:
-        try:
-            if not self.failed:
-                self.f.write(part)
-        except OSError as e:
-            self.failed = e
-        return len(part)
-
-    def flush(self) -> None:
-        pass
 
 
 def save(path: str, what: Any) -> None:
@@ -39,10 +19,8 @@ def save(path: str, what: Any) -> None:
         with open(f"{path}.new", "wb") as f:
             if os.path.exists(path):
                 os.fchmod(f.fileno(), stat.S_IMODE(os.stat(path).st_mode))
-            out = File(f)
-            torch.save(what, out)
-            if out.failed:
-                raise out.failed
+            # the other format ends the process when a write fails
+            torch.save(what, f, _use_new_zipfile_serialization=False)
             f.flush()
             os.fsync(f.fileno())
         os.replace(f"{path}.new", path)

@@ -250,10 +250,11 @@ def rest(seconds: float) -> None:
 class Wait:
     """What the events of the programs say of the rounds, and how long one may take."""
 
-    SILENT = 10     # seconds after which a wait is logged
+    SILENT = 9.5    # seconds after which it is said what goes on
 
-    def __init__(self, device: str, timeout: float | None = None) -> None:
-        self.device, self.timeout = device, timeout
+    def __init__(self, device: str, timeout: float | None = None,
+                 quiet: bool = False) -> None:
+        self.device, self.timeout, self.quiet = device, timeout, quiet
         self.late: set[int] = set()
         self.behind = True      # rounds may have gone by without this device
         self.facts: dict[int, dict[str, int]] = {}
@@ -261,8 +262,9 @@ class Wait:
 
     def begin(self, step: int, command: str = "") -> None:
         self.round, self.command = step, command
-        self.text = self.told = ""
-        self.began, self.since = time.monotonic(), time.strftime("%H:%M:%S")
+        self.text = ""
+        self.began = self.spoke = time.monotonic()
+        self.since = time.strftime("%H:%M:%S")
         self.facts = {k: v for k, v in self.facts.items() if k >= step}
 
     def heard(self, line: str) -> bool:
@@ -312,11 +314,15 @@ class Wait:
             raise Error(f"round {self.round} took more than {self.timeout:g} s: "
                         f"{self.says()} (what was sent is in this device's "
                         "state: start it again, or call sync() again)", 4, True)
-        # the receiver's words need a moment to come back
-        if silent and self.told != self.says() and time.monotonic() - self.began > \
-                self.SILENT + (0 if self.text else 2):
-            self.told = self.says()
-            log.warning("%s: round %d: %s", self.device, self.round, self.told)
+        self.tell(logging.WARNING, self.round,
+                  self.says() if silent else "the average comes")
+
+    def tell(self, level: int, round: int, text: str) -> None:
+        """Log what goes on, if nothing was logged for some seconds."""
+        if time.monotonic() - self.spoke > self.SILENT:
+            self.spoke = time.monotonic()
+            log.log(logging.DEBUG if self.quiet else level, "%s: round %d: %s",
+                    self.device, round, text)
 
 
 # What a forked child, as a worker of a DataLoader, must not hold: the programs'
