@@ -406,13 +406,13 @@ check_sum(const char *dir, uint64_t step)
 	if (ledger_read(&l, path, &e) <= 0 || l.n == 0)
 		fail("no manifest", path);
 	for (i = 0; i < l.n; i++) {
-		of = l.r[i].step;
-		if (l.r[i].verdict != RECEIPT_ACCEPTED)
+		of = l.line[i].r.step;
+		if (l.line[i].r.verdict != RECEIPT_ACCEPTED)
 			fail("something does not count in the manifest", path);
 		for (d = 0; d < DEVICES; d++) {
 			(void)snprintf(device, sizeof(device), "edge%zu", d);
 			ledger_hash(device, id);
-			if (memcmp(id, l.r[i].device, SHARD_ID) != 0)
+			if (memcmp(id, l.line[i].r.device, SHARD_ID) != 0)
 				continue;
 			(void)snprintf(path, sizeof(path), "%s/%llu/%s.aceg",
 			    dir, of, device);

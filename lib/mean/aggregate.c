@@ -447,20 +447,20 @@ aggregate_put_cluster(struct aggregate *x, size_t c, struct err *e)
 static void
 aggregate_tell_repeat(const struct aggregate *x, size_t i)
 {
-	const struct past_origin *from = &x->c.past.from[i];
+	const struct past_one *one = &x->c.past.one[i];
 	const struct shard *s = gather_shard(x->g, i);
 	char device[33];
 	size_t k;
 
-	shard_hex(from->device, device);
+	shard_hex(one->from, device);
 	for (k = 0; k < gather_count(x->g); k++)
-		if (memcmp(gather_shard(x->g, k)->device, from->device,
+		if (memcmp(gather_shard(x->g, k)->device, one->from,
 		    SHARD_ID) == 0)
 			break;
 	cli_say(x->o->f->cli, 1, "step %llu: '%s' left out: repeats what '%s' "
 	    "sent in step %llu", (unsigned long long)s->step, shard_device(s),
 	    k < gather_count(x->g) ? shard_device(gather_shard(x->g, k)) :
-	    device, (unsigned long long)from->step);
+	    device, (unsigned long long)one->sent);
 }
 
 /* Reports which contributions are left out or cut, and which are alike. */

@@ -64,7 +64,6 @@ contrib_release(struct contrib *c)
 {
 	robust_release(&c->step);
 	past_release(&c->past);
-	alloc_free(c->late);
 	sketch_release(&c->like);
 }
 
@@ -105,7 +104,7 @@ contrib_counts(const struct contrib *c, size_t i)
 double
 contrib_share(const struct contrib *c, size_t i)
 {
-	return contrib_active(c->o) ? c->step.one[i].share * c->late[i] : 1;
+	return contrib_active(c->o) ? c->step.one[i].share : 1;
 }
 
 double
@@ -343,20 +342,21 @@ contrib_weights(struct contrib *c, struct err *e)
 	size_t i, n = gather_count(c->g);
 	uint64_t newest = 0;
 	double drift = 0, age = 0;
-	int r = alloc_grow(&c->late, &c->late_cap, n, sizeof(*c->late), e);
+	int r = 0;
 
 	for (i = 0; i < n; i++)
 		if (gather_shard(c->g, i)->base_version > newest)
 			newest = gather_shard(c->g, i)->base_version;
 	for (i = 0; i < n && r == 0; i++) {
 		const struct shard *s = gather_shard(c->g, i);
+		struct robust_one *one = &c->step.one[i];
 
 		if (c->o->rho > 0 && (r = contrib_drift(c, i, &drift, e)) < 0)
 			return gather_blame(c->g, i, r);
 		if (c->o->age > 0)
 			age = (double)(newest - s->base_version) / c->o->age;
-		c->late[i] = interval_weight(1, age, 1, c->o->rho, drift);
-		c->step.one[i].weight = contrib_weight_of(c, s) * c->late[i];
+		one->share = interval_weight(1, age, 1, c->o->rho, drift);
+		one->weight = contrib_weight_of(c, s) * one->share;
 	}
 	return r;
 }

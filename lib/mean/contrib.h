@@ -41,9 +41,6 @@ struct contrib {
 	struct gather *g;		/* the caller's, set before a step */
 	struct robust_step step;
 	struct past past;		/* what the rule `center' remembers */
-	double *late;			/* f64[k]: what age and drift leave of
-					 * each weight, 0 to 1 */
-	size_t late_cap;
 	struct sketch like;		/* like.of, like.clusters: after a look */
 	size_t only;			/* count this cluster; SKETCH_NONE: all */
 };

@@ -50,10 +50,8 @@ past_release(struct past *p)
 	alloc_free(p->values);
 	alloc_free(p->last.row);
 	alloc_free(p->next.row);
-	alloc_free(p->who);
-	alloc_free(p->far2);
-	alloc_free(p->print);
-	alloc_free(p->from);
+	alloc_free(p->one);
+	alloc_free(p->tmp);
 	sketch_release(&p->same);
 	sketch_release(&p->now);
 	*p = (struct past)PAST_INIT;
@@ -289,15 +287,12 @@ past_begin(struct past *p, const struct shard *sh, const struct schema *sc,
 		memcpy(p->model, sc->id, sizeof(p->model));
 		p->begun = r == 0;
 	}
-	if (r < 0 || (r = alloc_grow(&p->who, &p->who_cap, k, sizeof(*p->who),
-	    e)) < 0 || (r = alloc_grow(&p->far2, &p->far_cap, 2 * k,
-	    sizeof(*p->far2), e)) < 0 || (r = alloc_grow(&p->print,
-	    &p->print_cap, k, sizeof(*p->print), e)) < 0 ||
-	    (r = alloc_grow(&p->from, &p->from_cap, k, sizeof(*p->from), e)) < 0)
+	if (r < 0 || (r = alloc_grow(&p->one, &p->one_cap, k, sizeof(*p->one),
+	    e)) < 0 || (r = alloc_grow(&p->tmp, &p->tmp_cap, k, sizeof(*p->tmp),
+	    e)) < 0)
 		return r;
 	memset(p->made, 0, (size_t)sc->total * sizeof(*p->made));
-	memset(p->who, 0, k * sizeof(*p->who));
-	memset(p->print, 0, k * sizeof(*p->print));
+	memset(p->one, 0, k * sizeof(*p->one));
 	p->k = k;
 	p->step = sh->step;
 	p->now.seed = p->seed;
@@ -320,7 +315,7 @@ past_make(struct past *p, uint64_t first, const float *y, size_t n)
 void
 past_device(struct past *p, size_t i, const struct shard *sh)
 {
-	memcpy(p->who[i], sh->device, SHARD_ID);
+	memcpy(p->one[i].device, sh->device, SHARD_ID);
 }
 
 int
@@ -431,28 +426,28 @@ past_far2(const struct past_row *a, const struct past_row *b)
 /* Contribution i of the step t goes into the row of its device, which may be a new
  * one; one without a name has no past. */
 static int
-past_one(struct past *p, const struct robust_one *one, size_t i, size_t old,
+past_count(struct past *p, struct robust_one *one, size_t i, size_t old,
     struct err *e)
 {
 	static const unsigned char nobody[SHARD_ID];
 	const double *const c = p->known ? p->now.row + p->k * SKETCH_M : NULL;
-	const int named = memcmp(p->who[i], nobody, SHARD_ID) != 0;
+	const int named = memcmp(p->one[i].device, nobody, SHARD_ID) != 0;
 	struct past_row key, *row = NULL;
 
-	memcpy(key.device, p->who[i], SHARD_ID);
+	memcpy(key.device, p->one[i].device, SHARD_ID);
 	if (named && old > 1)
 		row = bsearch(&key, p->next.row + 1, old - 1, sizeof(key),
 		    past_by_device);
 	if (row == NULL) {
 		if ((row = past_more(&p->next, e)) == NULL)
 			return -ERR_SYS;
-		memcpy(row->device, p->who[i], SHARD_ID);
+		memcpy(row->device, p->one[i].device, SHARD_ID);
 	}
-	row->seen[0] = p->print[i];
+	row->seen[0] = p->one[i].seen;
 	if (p->known) {
 		past_put(row, c, p->now.row + i * SKETCH_M,
 		    fmin(1, PAST_LOUD * one->scale));
-		p->far2[i] = past_far2(row, &p->next.row[0]);
+		one->far2 = past_far2(row, &p->next.row[0]);
 	}
 	p->next.n -= !named;
 	return 0;
@@ -501,7 +496,7 @@ static int
 past_same(const struct past *p, const struct robust_step *t, size_t i,
     const struct past_seen *s, double most)
 {
-	const struct past_seen *own = &p->print[i];
+	const struct past_seen *own = &p->one[i].seen;
 	const int few = t->one[i].nonzero < PAST_FEW;
 
 	if (!(own->norm > 0) || (few && fabs((double)own->norm -
@@ -510,38 +505,38 @@ past_same(const struct past *p, const struct robust_step *t, size_t i,
 	return past_near(own, s, few ? PAST_EQUAL : most);
 }
 
-/* The lower median of p->far2[k .. k + n - 1], which it sorts. */
+/* Sort x[n] and return its lower median. */
 static double
-past_median(struct past *p, size_t n)
+past_median(double *x, size_t n)
 {
-	qsort(p->far2 + p->k, n, sizeof(*p->far2), compare_f64);
-	return n != 0 ? p->far2[p->k + (n - 1) / 2] : 0;
+	qsort(x, n, sizeof(*x), compare_f64);
+	return n != 0 ? x[(n - 1) / 2] : 0;
 }
 
 /* How far apart the directions of this step are: the median of their distances from
  * the direction that has the median of each sum. */
 static double
-past_spread(struct past *p)
+past_spread(const struct past *p)
 {
-	double *x = p->far2 + p->k, mid[PAST_SUMS], d;
+	double *x = p->tmp, mid[PAST_SUMS], d;
 	size_t i, j, n;
 
 	for (j = 0; j < PAST_SUMS; j++) {
 		for (i = n = 0; i < p->k; i++)
-			if (p->print[i].norm > 0)
-				x[n++] = (double)p->print[i].v[j];
-		mid[j] = past_median(p, n);
+			if (p->one[i].seen.norm > 0)
+				x[n++] = (double)p->one[i].seen.v[j];
+		mid[j] = past_median(x, n);
 	}
 	for (i = n = 0; i < p->k; i++) {
-		if (!(p->print[i].norm > 0))
+		if (!(p->one[i].seen.norm > 0))
 			continue;
 		for (j = 0, x[n] = 0; j < PAST_SUMS; j++) {
-			d = (double)p->print[i].v[j] - mid[j];
+			d = (double)p->one[i].seen.v[j] - mid[j];
 			x[n] += d * d;
 		}
 		n++;
 	}
-	return sqrt(past_median(p, n));
+	return sqrt(past_median(x, n));
 }
 
 static int
@@ -583,13 +578,13 @@ past_mark(struct past *p, struct robust_step *t, const struct past_at *at,
 	for (k = past_from(at, n, (double)s->v[0] - most); k < n &&
 	    at[k].v <= (double)s->v[0] + most; k++) {
 		i = at[k].i;
-		if (memcmp(p->who[i], row->device, SHARD_ID) == 0 ||
+		if (memcmp(p->one[i].device, row->device, SHARD_ID) == 0 ||
 		    !past_same(p, t, i, s, most) ||
-		    (t->one[i].repeats && p->from[i].step >= step))
+		    (t->one[i].repeats && p->one[i].sent >= step))
 			continue;
 		t->one[i].repeats = 1;
-		memcpy(p->from[i].device, row->device, SHARD_ID);
-		p->from[i].step = step;
+		memcpy(p->one[i].from, row->device, SHARD_ID);
+		p->one[i].sent = step;
 	}
 }
 
@@ -604,29 +599,29 @@ past_repeats(struct past *p, struct robust_step *t, struct err *e)
 {
 	struct past_at *at = alloc_get(p->k + 1, sizeof(*at), e);
 	const struct past_row *row;
-	const unsigned char *now;
+	const struct past_one *now;
 	double most;
 	size_t i, k, n = 0;
 
 	if (at == NULL)
 		return -ERR_SYS;
 	for (i = 0; i < p->k; i++) {
-		p->print[i] = past_print(p, i);
+		p->one[i].seen = past_print(p, i);
 		if (t->one[i].nonfinite)
-			p->print[i].norm = 0;
-		if (p->print[i].norm > 0)
-			at[n++] = (struct past_at){ (double)p->print[i].v[0], i };
+			p->one[i].seen.norm = 0;
+		if (p->one[i].seen.norm > 0)
+			at[n++] = (struct past_at){ (double)p->one[i].seen.v[0], i };
 	}
 	qsort(at, n, sizeof(*at), past_by_sum);
 	most = fmax(PAST_EQUAL, fmin(PAST_COPY, PAST_APART * past_spread(p)));
 	for (i = 1; i < p->last.n; i++) {
 		row = &p->last.row[i];
-		now = bsearch(row->device, p->who, p->k, sizeof(*p->who),
+		now = bsearch(row->device, p->one, p->k, sizeof(*p->one),
 		    past_by_id);
 		for (k = 0; k < PAST_STEPS; k++)
 			if (row->seen[k].norm > 0 && (now == NULL ||
-			    !past_same(p, t, (size_t)(now - p->who[0]) /
-			    SHARD_ID, &row->seen[k], most)))
+			    !past_same(p, t, (size_t)(now - p->one),
+			    &row->seen[k], most)))
 				past_mark(p, t, at, n, row, k, most);
 	}
 	alloc_free(at);
@@ -668,16 +663,15 @@ past_judge(struct past *p, struct robust_step *t, struct err *e)
 	}
 	old = p->next.n;
 	for (i = 0; i < p->k && r == 0; i++) {
-		p->far2[i] = 0;
 		if (robust_counts(&t->one[i]))
-			r = past_one(p, &t->one[i], i, old, e);
+			r = past_count(p, &t->one[i], i, old, e);
 	}
 	if (r < 0)
 		return r;
 	qsort(p->next.row + 1, p->next.n - 1, sizeof(*p->next.row),
 	    past_by_device);
 	if (p->known)
-		robust_past(t, p->far2, p->far2 + p->k);
+		robust_past(t, p->tmp);
 	return 0;
 }
 

@@ -71,9 +71,11 @@ struct past_row {
 	struct past_seen seen[PAST_STEPS];	/* the newest first */
 };
 
-struct past_origin {		/* of a copy: */
+struct past_one {		/* a contribution to the step at hand */
 	unsigned char device[SHARD_ID];
-	uint64_t step;
+	struct past_seen seen;
+	unsigned char from[SHARD_ID];	/* of a copy: the device that it repeats, */
+	uint64_t sent;			/* and the step in which that sent it */
 };
 
 struct past_rows {
@@ -97,13 +99,9 @@ struct past {
 	struct past_rows last, next;
 	struct sketch now;		/* of this step's shards, and of its center */
 	struct sketch same;		/* of the shards, by the places of all steps */
-	struct past_seen *print;	/* of the shards, from it */
-	struct past_origin *from;	/* of each that repeats another one */
-	size_t print_cap, from_cap;
-	unsigned char (*who)[SHARD_ID];
-	size_t k, who_cap;
-	double *far2;			/* f64[k], and as much to sort them in */
-	size_t far_cap;
+	struct past_one *one;		/* [k] */
+	double *tmp;			/* f64[k], to sort in */
+	size_t k, one_cap, tmp_cap;
 };
 #define PAST_INIT { .dir = STATE_INIT, .newest = 1 }
 
@@ -122,7 +120,7 @@ void past_device(struct past *p, size_t i, const struct shard *sh);
 int past_group(struct past *p, uint32_t group, size_t n, struct err *e);
 void past_add(struct past *p, size_t i, const float *x);
 /* past_repeats(p, t, e): before robust_judge: marks the contributions that repeat
- * what another device sent, which p->from names. */
+ * what another device sent, which p->one names. */
 int past_repeats(struct past *p, struct robust_step *t, struct err *e);
 /* past_judge(p, t, e): behind robust_judge: robust_past by what is known. */
 int past_judge(struct past *p, struct robust_step *t, struct err *e);

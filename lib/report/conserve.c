@@ -131,7 +131,7 @@ conserve_listed(struct conserve_list *a, uint64_t step, const struct ledger *lis
 	int k = 0;
 
 	for (i = 0; i < list->n && k == 0; i++) {
-		r = &list->r[i];
+		r = &list->line[i].r;
 		if (!conserve_ours(a, r) || !receipt_is_accepted(r))
 			continue;	/* or was set aside */
 		if (r->step != step) {
@@ -141,11 +141,11 @@ conserve_listed(struct conserve_list *a, uint64_t step, const struct ledger *lis
 			continue;
 		}
 		for (j = 0; j < have->n; j++)
-			if (memcmp(have->r[j].digest, r->digest,
+			if (memcmp(have->line[j].r.digest, r->digest,
 			    SHARD_DIGEST) == 0)
 				break;
 		k = j < have->n ?
-		    ledger_add(a->got, r, have->name[j], e) :
+		    ledger_add(a->got, r, have->line[j].name, e) :
 		    ledger_add(a->gone, r, "", e);
 	}
 	return k;
@@ -165,9 +165,9 @@ conserve_step(struct conserve_list *a, uint64_t step, struct err *e)
 			k = conserve_listed(a, step, &list, &have, e);
 		else
 			for (i = 0; i < have.n && k == 0; i++)
-				if (conserve_ours(a, &have.r[i]))
-					k = ledger_add(a->got, &have.r[i],
-					    have.name[i], e);
+				if (conserve_ours(a, &have.line[i].r))
+					k = ledger_add(a->got, &have.line[i].r,
+					    have.line[i].name, e);
 		ledger_release(&list);
 	}
 	ledger_release(&have);
@@ -210,7 +210,7 @@ conserve_find(struct conserve_run *x, struct err *e)
 		k = err_set(e, ERR_REFUSED, "the shard of step %llu of '%s' "
 		    "was accepted and is not in the spool any more "
 		    "(ace-aggregate --keep)",
-		    (unsigned long long)gone.r[0].step, x->c->device);
+		    (unsigned long long)gone.line[0].r.step, x->c->device);
 	ledger_release(&gone);
 	return k;
 }
@@ -226,8 +226,8 @@ conserve_judge(struct conserve_run *x, const struct receipts *q)
 	pending_judge(p, q, reader_shard(x->now.d.r));
 	for (i = 0; i < p->n; i++)
 		for (j = 0; j < x->got.n; j++)
-			if (x->got.r[j].step == p->p[i].step &&
-			    memcmp(x->got.r[j].digest, p->p[i].digest,
+			if (x->got.line[j].r.step == p->p[i].step &&
+			    memcmp(x->got.line[j].r.digest, p->p[i].digest,
 			    SHARD_DIGEST) == 0)
 				p->p[i].fate = PENDING_ACCEPTED;
 	for (i = 0; i < p->n; i++)
@@ -402,8 +402,8 @@ conserve_pass(struct conserve_run *x, struct err *e)
 		k = conserve_file(x, x->in->input[i], 1, x->in->in,
 		    conserve_input, e);
 	for (i = 0; i < x->got.n && k == 0; i++) {
-		path = inbox_path(&x->spool, x->c->run, &x->got.r[i].step,
-		    x->got.name[i], e);
+		path = inbox_path(&x->spool, x->c->run, &x->got.line[i].r.step,
+		    x->got.line[i].name, e);
 		k = path == NULL ? -ERR_SYS : conserve_file(x, path,
 		    x->cached ? 0 : -1, &any, conserve_accepted, e);
 		if (k == 0 && x->cached && x->own)

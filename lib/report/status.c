@@ -157,20 +157,20 @@ status_count(struct status_run *s, const struct inbox *in, uint64_t step,
 	int k;
 
 	for (i = 0; i < l->n; i++) {
-		if ((d = status_device(s, l->r[i].device, e)) == NULL)
+		if ((d = status_device(s, l->line[i].r.device, e)) == NULL)
 			return -ERR_SYS;
-		status_step(d, l->r[i].step);
+		status_step(d, l->line[i].r.step);
 		d->answered++;
-		if (l->r[i].step == step)
+		if (l->line[i].r.step == step)
 			d->counted = step + 1;
-		if (l->r[i].step != step) {
-			if ((k = inbox_has(in, s->name, &l->r[i].step, "", e)) < 0)
+		if (l->line[i].r.step != step) {
+			if ((k = inbox_has(in, s->name, &l->line[i].r.step, "", e)) < 0)
 				return k;
 			if (k > 0)
 				continue;
 		}
-		if (l->r[i].verdict < RECEIPT_NVERDICT)
-			d->verdict[l->r[i].verdict]++;
+		if (l->line[i].r.verdict < RECEIPT_NVERDICT)
+			d->verdict[l->line[i].r.verdict]++;
 	}
 	return 0;
 }
@@ -224,8 +224,8 @@ status_refused(struct status_dir *x, const char *name, const struct ledger *no,
 		return -ERR_SYS;
 	status_step(d, x->step);
 	for (i = 0; i < no->n; i++)
-		if (no->r[i].verdict < RECEIPT_NVERDICT)
-			d->verdict[no->r[i].verdict]++;
+		if (no->line[i].r.verdict < RECEIPT_NVERDICT)
+			d->verdict[no->line[i].r.verdict]++;
 	d->answered += x->closed && d->counted != x->step + 1;
 	return 0;
 }
@@ -263,7 +263,7 @@ status_look(struct status_run *s, const struct inbox *in, uint64_t step,
 	struct status_dir x = { .s = s, .step = step };
 	int k = decide_manifest(in, s->name, step, &x.l, e);
 
-	x.closed = k > 0 && x.l.r[x.l.n - 1].step == step;
+	x.closed = k > 0 && x.l.line[x.l.n - 1].r.step == step;
 	if (x.closed)
 		k = status_count(s, in, step, &x.l, e);
 	if (k >= 0 && (k = inbox_has(in, s->name, &step, "", e)) > 0) {

@@ -81,8 +81,8 @@ decide_newest(const struct inbox *s, const char *run, struct err *e)
 		if ((k = decide_read(&l, path, e)) > 0) {
 			x->file = st.st_ino;
 			x->time = st.st_mtim;
-			x->step = l.r[l.n - 1].step;
-			x->version = l.r[l.n - 1].version;
+			x->step = l.line[l.n - 1].r.step;
+			x->version = l.line[l.n - 1].r.version;
 		}
 		ledger_release(&l);
 	}
@@ -147,8 +147,8 @@ decide_manifest(const struct inbox *s, const char *run, uint64_t step,
 		k = path != NULL ? decide_read(l, path, e) : -ERR_SYS;
 		alloc_free(path);
 		/* another step may have been closed since it was looked */
-	} while (k > 0 && into == d.closed && l->r[l->n - 1].step > into);
-	if (k == 0 || (k > 0 && l->r[l->n - 1].step != into))
+	} while (k > 0 && into == d.closed && l->line[l->n - 1].r.step > into);
+	if (k == 0 || (k > 0 && l->line[l->n - 1].r.step != into))
 		k = err_set(e, ERR_DATA, "corrupt: run '%.80s' has no manifest of "
 		    "step %llu", run, (unsigned long long)into);
 	if (k < 0)
@@ -185,9 +185,9 @@ decide_aggregate(const struct inbox *s, const char *run, uint64_t step,
 		return k;
 	/* passed over, or without any that counts */
 	for (i = 0; k > 0 && i < l.n; i++)
-		counts |= l.r[i].verdict == RECEIPT_ACCEPTED;
+		counts |= l.line[i].r.verdict == RECEIPT_ACCEPTED;
 	if (k > 0)
-		counts &= l.r[l.n - 1].step == step;
+		counts &= l.line[l.n - 1].r.step == step;
 	ledger_release(&l);
 	/* --keep removed it, with all of its step */
 	if (k > 0 && counts && (k = inbox_has(s, run, &step, "", e)) >= 0) {
@@ -224,14 +224,14 @@ decide_close(const struct inbox *s, const char *run, const struct decided *d,
 	int k = path != NULL && done != NULL ? 0 : -ERR_SYS;
 
 	for (i = 0; i < l->n; i++)
-		l->r[i].version = d->has_last ? d->last : 0;
+		l->line[i].r.version = d->has_last ? d->last : 0;
 	if (k == 0)
 		k = inbox_made(s, done, e);
 	/* a process that linked a shard may have died before its name was durable; and
 	 * the manifest that is replaced needs its other one */
 	for (i = 0; i < l->n && k == 0; i++)
-		if (i == 0 || l->r[i].step != l->r[i - 1].step)
-			k = inbox_durable(s, run, &l->r[i].step, e);
+		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
+			k = inbox_durable(s, run, &l->line[i].r.step, e);
 	if (k == 0 && d->made && s->sync == IO_SYNC_FULL)
 		k = io_sync_path(done, e);
 	if (k == 0)
@@ -474,8 +474,8 @@ decide_rejected(const struct decide_shard *x, const struct ledger *l, int closed
 	size_t i, n = 0;
 
 	for (i = 0; i < l->n; i++)
-		if (memcmp(l->r[i].digest, x->r->digest, SHARD_DIGEST) == 0) {
-			old = &l->r[i];
+		if (memcmp(l->line[i].r.digest, x->r->digest, SHARD_DIGEST) == 0) {
+			old = &l->line[i].r;
 			n++;
 		}
 	if (l->n == 0 || n > 1)
@@ -483,7 +483,7 @@ decide_rejected(const struct decide_shard *x, const struct ledger *l, int closed
 	if (old != NULL)
 		*x->r = *old;
 	else if (closed || (l->n < DECIDE_TRIES &&
-	    l->r[l->n - 1].verdict == RECEIPT_INVALID))
+	    l->line[l->n - 1].r.verdict == RECEIPT_INVALID))
 		return 0;
 	else
 		x->r->verdict = RECEIPT_EQUIVOCATION;
@@ -561,7 +561,7 @@ decide_closed(const struct decide_shard *x, struct err *e)
 	(void)snprintf(r->reason, sizeof(r->reason), "step %llu is closed",
 	    (unsigned long long)x->sh->step);
 	for (i = 0; i < l.n; i++) {
-		had = &l.r[i];
+		had = &l.line[i].r;
 		if (!receipt_is_for(had, x->sh))
 			continue;
 		r->verdict = memcmp(had->digest, r->digest, SHARD_DIGEST) == 0 ?

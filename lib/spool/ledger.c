@@ -22,16 +22,10 @@ int
 ledger_add(struct ledger *l, const struct receipt *r, const char *file,
     struct err *e)
 {
-	size_t cap = l->cap;
-	int k;
-
-	if ((k = alloc_grow(&l->r, &cap, l->n + 1, sizeof(*l->r), e)) < 0 ||
-	    (k = alloc_grow(&l->name, &l->cap, l->n + 1, sizeof(*l->name),
-	    e)) < 0)
-		return k;
-	l->cap = cap < l->cap ? cap : l->cap;
-	l->r[l->n] = *r;
-	(void)snprintf(l->name[l->n], LEDGER_NAME, "%s", file);
+	if (alloc_grow(&l->line, &l->cap, l->n + 1, sizeof(*l->line), e) < 0)
+		return -ERR_SYS;
+	l->line[l->n].r = *r;
+	(void)snprintf(l->line[l->n].name, LEDGER_NAME, "%s", file);
 	l->n++;
 	return 0;
 }
@@ -43,11 +37,6 @@ ledger_compare(const struct receipt *a, const struct receipt *b)
 	    memcmp(a->device, b->device, SHARD_ID);
 }
 
-struct ledger_line {
-	struct receipt r;
-	char name[LEDGER_NAME];
-};
-
 static int
 ledger_order(const void *a, const void *b)
 {
@@ -56,34 +45,17 @@ ledger_order(const void *a, const void *b)
 	return ledger_compare(&x->r, &y->r);
 }
 
-int
-ledger_sort(struct ledger *l, struct err *e)
+void
+ledger_sort(struct ledger *l)
 {
-	struct ledger_line *t;
-	size_t i;
-
-	if (l->n == 0)
-		return 0;
-	if ((t = alloc_get(l->n, sizeof(*t), e)) == NULL)
-		return -ERR_SYS;
-	for (i = 0; i < l->n; i++) {
-		t[i].r = l->r[i];
-		memcpy(t[i].name, l->name[i], LEDGER_NAME);
-	}
-	qsort(t, l->n, sizeof(*t), ledger_order);
-	for (i = 0; i < l->n; i++) {
-		l->r[i] = t[i].r;
-		memcpy(l->name[i], t[i].name, LEDGER_NAME);
-	}
-	alloc_free(t);
-	return 0;
+	if (l->n != 0)
+		qsort(l->line, l->n, sizeof(*l->line), ledger_order);
 }
 
 void
 ledger_release(struct ledger *l)
 {
-	alloc_free(l->r);
-	alloc_free(l->name);
+	alloc_free(l->line);
 	memset(l, 0, sizeof(*l));
 }
 
@@ -111,7 +83,7 @@ ledger_write(const struct ledger *l, const char *path, enum io_sync sync,
 	int k = writer_file(&w, path, "spool", e);
 
 	for (i = 0; i < l->n && k == 0; i++)
-		k = writer_receipt(w, &l->r[i], e);
+		k = writer_receipt(w, &l->line[i].r, e);
 	if (k == 0)
 		k = writer_end(w, sync, e);
 	writer_free(w);

@@ -13,8 +13,10 @@ struct err;
 
 enum { LEDGER_NAME = 256 };
 struct ledger {
-	struct receipt *r;	/* see ledger_sort */
-	char (*name)[LEDGER_NAME];	/* files, beside it */
+	struct ledger_line {
+		struct receipt r;
+		char name[LEDGER_NAME];	/* of the shard's file */
+	} *line;
 	size_t n, cap;
 };
 void ledger_release(struct ledger *l);
@@ -28,7 +30,7 @@ int ledger_add(struct ledger *l, const struct receipt *r, const char *file,
     struct err *e);
 /* ledger_sort: by step, then by device id, as ledger_compare says. */
 int ledger_compare(const struct receipt *a, const struct receipt *b);
-int ledger_sort(struct ledger *l, struct err *e);
+void ledger_sort(struct ledger *l);
 int ledger_write(const struct ledger *l, const char *path,
     enum io_sync sync, struct err *e);
 /* ledger_read: 1, or 0 when there is no such file. */

@@ -446,13 +446,13 @@ receive_split(const struct receive_answers *o, const struct receive_said *a,
 	int k = decide_manifest(o->inbox, a->run, a->r.step, &l, e);
 
 	for (i = 0; k > 0 && i < l.n; i++)
-		if (l.r[i].step == a->r.step &&
-		    memcmp(l.r[i].device, a->r.device, SHARD_ID) == 0 &&
-		    strncmp(l.r[i].reason, "mismatch: ", 10) == 0)
+		if (l.line[i].r.step == a->r.step &&
+		    memcmp(l.line[i].r.device, a->r.device, SHARD_ID) == 0 &&
+		    strncmp(l.line[i].r.reason, "mismatch: ", 10) == 0)
 			k = err_set(e, ERR_REFUSED, "mismatch: step %llu of run "
 			    "'%.80s' has no aggregate: %s",
 			    (unsigned long long)a->r.step, a->run,
-			    l.r[i].reason + 10);
+			    l.line[i].r.reason + 10);
 	ledger_release(&l);
 	return k < 0 ? k : 0;
 }

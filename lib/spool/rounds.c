@@ -155,23 +155,22 @@ rounds_names(const struct rounds *r, struct ledger *l, struct err *e)
 	int k = 0;
 
 	for (i = 0; i < l->n && k == 0; i++)	/* in order of steps */
-		if (i == 0 || l->r[i].step != l->r[i - 1].step)
-			k = steps_shards(&have, &r->in, r->run, l->r[i].step,
+		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
+			k = steps_shards(&have, &r->in, r->run, l->line[i].r.step,
 			    NULL, e);
-	if (k == 0)
-		k = ledger_sort(&have, e);
+	ledger_sort(&have);
 	for (i = 0, j = 0; i < l->n && k == 0; i++) {
-		if (!receipt_is_accepted(&l->r[i]))
+		if (!receipt_is_accepted(&l->line[i].r))
 			continue;
-		while (j < have.n && ledger_compare(&have.r[j], &l->r[i]) < 0)
+		while (j < have.n && ledger_compare(&have.line[j].r, &l->line[i].r) < 0)
 			j++;
-		if (j == have.n || memcmp(l->r[i].digest, have.r[j].digest,
+		if (j == have.n || memcmp(l->line[i].r.digest, have.line[j].r.digest,
 		    SHARD_DIGEST) != 0)
 			k = err_set(e, ERR_DATA, "mismatch: a shard of step %llu "
 			    "is in a manifest and not in the spool",
-			    (unsigned long long)l->r[i].step);
+			    (unsigned long long)l->line[i].r.step);
 		else
-			memcpy(l->name[i], have.name[j], LEDGER_NAME);
+			memcpy(l->line[i].name, have.line[j].name, LEDGER_NAME);
 	}
 	ledger_release(&have);
 	return k;
@@ -182,17 +181,6 @@ struct rounds_at {
 	uint64_t step;
 	size_t n;		/* its shards; 0: there is no such step */
 };
-
-static int
-rounds_count(const struct rounds *r, struct rounds_at *a, struct err *e)
-{
-	struct array_names files = ARRAY_NAMES_INIT;
-	int k = steps_files(&files, &r->in, r->run, a->step, e);
-
-	a->n = files.n;
-	array_release(&files);
-	return k;
-}
 
 /*
  * Look for the first open step that has shards, into *first, and the first with a quorum
@@ -212,7 +200,7 @@ rounds_first(const struct rounds *r, const struct decided *d,
 	*first = *next = a;
 	for (i = 0; i < l.n && k == 0 && next->n == 0; i++) {
 		a.step = l.step[i];
-		k = rounds_count(r, &a, e);
+		k = steps_count(&a.n, &r->in, r->run, a.step, e);
 		if (first->n == 0)
 			*first = a;
 		if (a.n != 0 && a.n >= r->o->quorum)
@@ -235,12 +223,13 @@ rounds_carry(const struct rounds *r, const struct decided *d, uint64_t step,
 	int k = d->any ? decide_manifest(&r->in, r->run, d->closed, &last, e) : 0;
 
 	for (i = 0; i < last.n && k >= 0; i++)
-		if (last.r[i].verdict == RECEIPT_DUPLICATE) {
-			last.r[i].verdict = RECEIPT_ACCEPTED;
-			last.r[i].reason[0] = '\0';
-			k = ledger_add(l, &last.r[i], "", e);
+		if (last.line[i].r.verdict == RECEIPT_DUPLICATE) {
+			last.line[i].r.verdict = RECEIPT_ACCEPTED;
+			last.line[i].r.reason[0] = '\0';
+			k = ledger_add(l, &last.line[i].r, "", e);
 		}
-	if (k >= 0 && l->n != n && (k = ledger_sort(l, e)) == 0)
+	ledger_sort(l);
+	if (k >= 0 && l->n != n)
 		k = rounds_names(r, l, e);
 	if (k >= 0)
 		k = steps_list(&x, &r->in, r->run, "", d->any ? d->closed + 1 : 0, e);
@@ -275,9 +264,10 @@ rounds_close(struct rounds *r, uint64_t step, const struct ledger *seen,
 	    (!d.made || d.closed >= step))
 		k = ROUNDS_AGAIN;	/* another process closed it */
 	if (k == 0 && (k = steps_shards(l, &r->in, r->run, step, seen, e)) == 0 &&
-	    (k = rounds_carry(r, &d, step, l, e)) == 0 &&
-	    (k = ledger_sort(l, e)) == 0)
+	    (k = rounds_carry(r, &d, step, l, e)) == 0) {
+		ledger_sort(l);
 		k = decide_close(&r->in, r->run, &d, l, e);
+	}
 	(void)close(fd);
 	if (k != ROUNDS_CLOSED)
 		ledger_release(l);
@@ -437,10 +427,10 @@ rounds_paths(struct rounds *r, struct err *e)
 	if ((r->path = alloc_get(l->n + 1, sizeof(*r->path), e)) == NULL)
 		return -ERR_SYS;
 	for (i = 0; i < l->n; i++) {
-		if (l->r[i].verdict != RECEIPT_ACCEPTED)
+		if (l->line[i].r.verdict != RECEIPT_ACCEPTED)
 			continue;
-		if ((r->path[r->n] = inbox_path(&r->in, r->run, &l->r[i].step,
-		    l->name[i], e)) == NULL)
+		if ((r->path[r->n] = inbox_path(&r->in, r->run, &l->line[i].r.step,
+		    l->line[i].name, e)) == NULL)
 			return -ERR_SYS;
 		r->n++;
 	}
@@ -472,7 +462,7 @@ rounds_refuse(struct rounds *r, size_t i, size_t count,
 	size_t k, at = 0;
 
 	for (k = 0; k < r->list.n; k++) {
-		rc = &r->list.r[k];
+		rc = &r->list.line[k].r;
 		if (rc->verdict != RECEIPT_ACCEPTED || at++ < i || at > i + count)
 			continue;
 		rc->verdict = verdict;
@@ -584,8 +574,8 @@ rounds_done(struct rounds *r, struct err *e)
 	/* what waits stays; and all that the step is made of, until the next one is
 	 * closed: a power cut may bring it back */
 	for (i = 0; i < r->list.n; i++)
-		if (r->list.r[i].step < before)
-			before = r->list.r[i].step;
+		if (r->list.line[i].r.step < before)
+			before = r->list.line[i].r.step;
 	if (o->published && r->n != 0)
 		k = rounds_published(r, e);
 	if (k == 0)

@@ -91,6 +91,33 @@ steps_release(struct steps *x)
 /* ---- the files of a step ---- */
 
 static int
+steps_in(const struct inbox *s, const char *run, uint64_t step,
+    int (*each)(void *, const char *, struct err *), void *arg, struct err *e)
+{
+	char *dir = inbox_path(s, run, &step, "", e);
+	int k = dir != NULL ? scan(dir, each, arg, e) : -ERR_SYS;
+
+	alloc_free(dir);
+	return k;
+}
+
+static int
+steps_each_count(void *arg, const char *name, struct err *e)
+{
+	(void)e;
+	*(size_t *)arg += inbox_is_shard(name) != 0;
+	return 0;
+}
+
+int
+steps_count(size_t *n, const struct inbox *s, const char *run, uint64_t step,
+    struct err *e)
+{
+	*n = 0;
+	return steps_in(s, run, step, steps_each_count, n, e);
+}
+
+static int
 steps_each_file(void *arg, const char *name, struct err *e)
 {
 	return inbox_is_shard(name) ? array_add(arg, name, e) : 0;
@@ -100,11 +127,7 @@ int
 steps_files(struct array_names *l, const struct inbox *s, const char *run,
     uint64_t step, struct err *e)
 {
-	char *dir = inbox_path(s, run, &step, "", e);
-	int k = dir != NULL ? scan(dir, steps_each_file, l, e) : -ERR_SYS;
-
-	alloc_free(dir);
-	return k;
+	return steps_in(s, run, step, steps_each_file, l, e);
 }
 
 int
@@ -132,9 +155,9 @@ steps_had(const struct ledger *l, const char *name, size_t *at)
 
 	for (i = 0; l != NULL && i < l->n; i++) {
 		j = (*at + i) % l->n;
-		if (strcmp(l->name[j], name) == 0) {
+		if (strcmp(l->line[j].name, name) == 0) {
 			*at = j + 1;
-			return &l->r[j];
+			return &l->line[j].r;
 		}
 	}
 	return NULL;

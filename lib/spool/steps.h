@@ -28,11 +28,14 @@ int steps_list(struct steps *x, const struct inbox *s, const char *run,
     const char *below, uint64_t from, struct err *e);
 void steps_release(struct steps *x);
 
-/* steps_files(l, s, run, step, e): appends the names of the files of the step's
+/* steps_count(n, s, run, step, e): *n becomes the number of the step's accepted shards.
+ * steps_files(l, s, run, step, e): appends the names of the files of the step's
  * accepted shards, in no order.  steps_devices(l, s, run, step, e): appends the
  * names of their devices, as far as a file has all of one.
  * steps_shards(l, s, run, step, have, e): appends the shards to the ledger l.  Those
  * that `have', or NULL, already names are not read again. */
+int steps_count(size_t *n, const struct inbox *s, const char *run, uint64_t step,
+    struct err *e);
 int steps_files(struct array_names *l, const struct inbox *s, const char *run,
     uint64_t step, struct err *e);
 int steps_devices(struct array_names *l, const struct inbox *s, const char *run,

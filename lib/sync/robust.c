@@ -150,6 +150,8 @@ robust_step(struct robust_step *t, size_t k, struct err *e)
 	t->one = alloc_get(k, sizeof(*t->one), e);
 	t->x = alloc_get(k, sizeof(*t->x), e);
 	t->element = alloc_get(k, sizeof(*t->element), e);
+	for (; t->one != NULL && k > 0; k--)
+		t->one[k - 1].share = 1;
 	return t->one != NULL && t->x != NULL && t->element != NULL ? 0 : -ERR_SYS;
 }
 
@@ -210,7 +212,7 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 	size_t i, n, k = t->k;
 
 	for (i = 0; i < k; i++) {
-		o[i].scale = o[i].share = 1;
+		o[i].scale = 1;
 		o[i].fate = o[i].nonfinite ? ROBUST_NONFINITE :
 		    o[i].repeats ? ROBUST_REPEATS : !(o[i].weight > 0) ? ROBUST_WEIGHTLESS : ROBUST_COUNTS;
 	}
@@ -264,7 +266,7 @@ robust_even(struct robust_one *o, size_t k)
 			least = o[i].weight;
 	for (i = 0; i < k; i++)
 		if (robust_counts(&o[i]) && o[i].weight > least)
-			o[i].share = least / o[i].weight;
+			o[i].share *= least / o[i].weight;
 }
 
 /* The median is zero wherever most of the values that it is taken of are zero.
@@ -294,20 +296,20 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
  * are within it as long as they are more than half; who is more than twice as far
  * is said. */
 static void
-robust_cut(struct robust_one *o, size_t k, const double *far2, double *tmp)
+robust_cut(struct robust_one *o, size_t k, double *tmp)
 {
 	size_t i, n = 0;
 	double far, radius;
 
 	for (i = 0; i < k; i++)
 		if (robust_counts(&o[i]))
-			tmp[n++] = sqrt(far2 != NULL ? far2[i] : o[i].far2);
+			tmp[n++] = sqrt(o[i].far2);
 	qsort(tmp, n, sizeof(*tmp), compare_f64);
 	radius = tmp[(n - 1) / 2];
 	for (i = 0; i < k; i++) {
 		if (!robust_counts(&o[i]))
 			continue;
-		far = sqrt(far2 != NULL ? far2[i] : o[i].far2);
+		far = sqrt(o[i].far2);
 		o[i].scale *= far > radius ? radius / far : 1;
 		if (far > 2 * radius)
 			o[i].fate = ROBUST_CLIPPED;
@@ -315,9 +317,9 @@ robust_cut(struct robust_one *o, size_t k, const double *far2, double *tmp)
 }
 
 void
-robust_past(struct robust_step *t, const double *far2, double *tmp)
+robust_past(struct robust_step *t, double *tmp)
 {
-	robust_cut(t->one, t->k, far2, tmp);
+	robust_cut(t->one, t->k, tmp);
 }
 
 static int
@@ -329,7 +331,7 @@ robust_center(const struct robust_rule *q, struct robust_one *o, size_t k,
 		return err_set(e, ERR_REFUSED, "center with %zu bad devices "
 		    "needs %zu contributions, there are %zu", q->f,
 		    2 * q->f + 1, k);
-	robust_cut(o, k, NULL, tmp);
+	robust_cut(o, k, tmp);
 	return 0;
 }
 

@@ -75,10 +75,12 @@ struct robust_one {
 	uint64_t values;	/* of the model */
 	uint64_t nonzero;	/* of those */
 	int nonfinite, repeats;	/* leave it out */
+	/* in and out */
+	double share;		/* of the weight that the shard states, 0 to 1: what
+				 * the caller left, less where weights are made even */
 	/* out */
 	enum robust_fate fate;
 	double scale;		/* of its values */
-	double share;		/* of its weight, less than 1 where capped */
 };
 
 /* What is known of a step, for k contributions. */
@@ -93,7 +95,8 @@ struct robust_step {
 				 * too few for it */
 };
 
-/* robust_step(t, k, e): empty, for k; t is zeros before the first. */
+/* robust_step(t, k, e): begin a step of k contributions, all of them zeros but for a share
+ * of 1; t is zeros before the first. */
 int robust_step(struct robust_step *t, size_t k, struct err *e);
 void robust_release(struct robust_step *t);
 
@@ -105,11 +108,11 @@ int robust_counts(const struct robust_one *o);
 int robust_judge(const struct robust_rule *q, struct robust_step *t,
     struct err *e);
 
-/* robust_past(t, far2, tmp): center once more, by far2[k], squared distances over many
+/* robust_past(t, tmp): center once more, where far2 now has squared distances over many
  * steps: scale *= min(1, tau / far), tau their median; tmp is f64[k].  One step of
  * Weiszfeld's for the geometric median has these weights (Pillutla, Kakade and
  * Harchaoui 2022), for devices nearer than tau all alike. */
-void robust_past(struct robust_step *t, const double *far2, double *tmp);
+void robust_past(struct robust_step *t, double *tmp);
 
 /* "norm", "repeats", ...: why it is left out. */
 const char *robust_why(enum robust_fate fate);

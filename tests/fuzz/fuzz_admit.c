@@ -45,7 +45,7 @@ look(const char *path, const struct stat *st, int type, struct FTW *at)
 	if (ledger_read(&l, path, &e) < 0)
 		abort();
 	for (i = 0; i < l.n; i++)
-		if (!receipt_is_accepted(&l.r[i]))
+		if (!receipt_is_accepted(&l.line[i].r))
 			__builtin_trap();	/* it was set aside */
 	ledger_release(&l);
 	return 0;

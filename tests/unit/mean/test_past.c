@@ -268,10 +268,10 @@ TEST(copies_are_left_out)
 		    (unsigned long long)copy.ago, copy.times, copy.noise,
 		    copy.both ? ", both" : "", repeated(&t));
 		if (c[i].is)
-			ok(p.from[4].step == s - copy.ago &&
-			    memcmp(p.from[4].device, who[2].device, SHARD_ID) == 0,
+			ok(p.one[4].sent == s - copy.ago &&
+			    memcmp(p.one[4].from, who[2].device, SHARD_ID) == 0,
 			    "of device 2's at step %llu",
-			    (unsigned long long)p.from[4].step);
+			    (unsigned long long)p.one[4].sent);
 	}
 	/* in the first step, too, shards are remembered; and of few values they have
 	 * to be equal */

@@ -74,7 +74,7 @@ TEST(center)
 	    "who is twice as far is said");
 	ok(t.one[4].share == 0.2 && t.one[0].share == 1, "one voice each");
 	q = rule("center");
-	t.one[0].far2 = 1;
+	t.one[0].far2 = t.one[4].share = 1;
 	ok(!q.even && robust_judge(&q, &t, &e) == 0 && t.one[4].share == 1 &&
 	    t.one[0].scale == 1, "without a number the weights are as they are");
 	q = rule("center:3");
@@ -307,7 +307,8 @@ even(struct robust_step *t)
 	t->one[0].weight = 10;
 	t->one[2].weight = 97;
 	t->one[3].weight = 0;
-	ok(robust_judge(&q, t, &e) == 0 && t->one[2].share == 1.0 / 97 &&
+	t->one[2].share = 0.5;
+	ok(robust_judge(&q, t, &e) == 0 && t->one[2].share == 0.5 / 97 &&
 	    t->one[0].share == 0.1 && t->one[1].share == 1, "all alike");
 }
 
