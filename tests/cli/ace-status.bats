@@ -361,7 +361,7 @@ aged() {
 @test "a state is one whichever program has begun it" {
 	local p n=0
 	mkshards >in
-	for p in ace-score "ace-policy --bandwidth 1Mbit --target-divergence 0.1 --model-norm 9" \
+	for p in "ace-score --form paper" "ace-policy --bandwidth 1Mbit --target-divergence 0.1 --model-norm 9" \
 	    "ace-meter -L 1Mbit" "ace-compress -c q8" ace-ack; do
 		n=$((n + 1))
 		# shellcheck disable=SC2086 # words are meant
