@@ -1,22 +1,26 @@
 /*
- * What a spool decides: whether there is room for a shard, what becomes of it, which
- * step is closed, whether a step has an average.  One state of a run answers all of it,
- * and one rename changes that state.
+ * The decisions of a spool: whether there is room for a shard, which verdict it gets,
+ * which step is closed, and whether a step has an average.  One state of a run answers
+ * all of them, and one rename changes that state.
  *
- * To close a step is to write its manifest, the receipts of the shards in its average,
- * over DIR/RUN/closed: that step and all before it are closed then.  A shard of a step
- * before it that was passed over is in the same manifest.  Its own verdict is
- * `accepted'; `invalid' where it was set aside; `duplicate' where it waits for the
- * next average.  The last receipt is of the step itself, and the version of each is the
- * last step whose average was made by then.
+ * To close a step is to write its manifest over DIR/RUN/closed: that step and all before
+ * it are closed then.  The manifest has a receipt for each shard of the step, and for
+ * each earlier shard that no average has counted yet:
  *
- * When the average was made the manifest gets a second name, DIR/RUN/done/STEP.  That
- * link is durable at the latest before the next manifest takes the first name.  A power
- * cut may take it before: then the step is given out again, with the same list.
+ *   accepted	counted in this average
+ *   invalid	excluded from it
+ *   duplicate	counted in the next average
  *
- * To accept a shard is to link its file into its step, while no step can be closed.  A
- * file that is there when the step is closed is in its manifest, so what is accepted is
- * counted, and what is not counted was not accepted.
+ * The last receipt is of the step itself.  Each has as its version the last step whose
+ * average was made before.
+ *
+ * Once the average is made the manifest gets a second name, DIR/RUN/done/STEP.  This link
+ * is durable at the latest before the next manifest replaces the first name.  If a power
+ * cut takes it before, the step is aggregated again, from the same list.
+ *
+ * To accept a shard is to link its file into its step while a lock prevents closing.
+ * Every file that is there when the step is closed is in the manifest.  So a shard that
+ * was accepted is counted, and a shard that is not counted was not accepted.
  */
 #ifndef ACE_DECIDE_H
 #define ACE_DECIDE_H
@@ -32,39 +36,40 @@ struct schema;
 struct decided {
 	int any;		/* a step is closed: */
 	uint64_t closed;	/* this one, and all before it */
-	int made;		/* its average was made */
-	int has_last;
-	uint64_t last;		/* the last step whose average was made */
+	int made;		/* the average of `closed' was made */
+	int has_last;		/* the average of some step was made: */
+	uint64_t last;		/* the last such step */
 };
 
-/* decide_load(s, run, d, e): the state of a run, of which the manifest is read once and
- * not for each shard. */
+/* decide_load(s, run, d, e): read the state of a run.  A manifest is read once, however
+ * many shards come. */
 int decide_load(const struct inbox *s, const char *run, struct decided *d,
     struct err *e);
 
-/* decide_manifest(s, run, step, l, e): 1 and l, for ledger_release, is the manifest
- * that lists the step's shards: its own, or, where the step was passed over, that of
- * the step whose average counts them.  It lists shards of other steps, too.  0: the
- * step is open. */
+/* decide_manifest(s, run, step, l, e): read into l the manifest that lists the step's
+ * shards: 1, and the caller calls ledger_release; or 0 if the step is open.  It is the
+ * step's own, or, if the step was passed over, that of the step whose average counts its
+ * shards; then it lists shards of other steps, too. */
 int decide_manifest(const struct inbox *s, const char *run, uint64_t step,
     struct ledger *l, struct err *e);
 
-/* decide_next(s, run, next, e): the first step that is not closed. */
+/* decide_next(s, run, next, e): *next becomes the first step that is not closed. */
 int decide_next(const struct inbox *s, const char *run, uint64_t *next,
     struct err *e);
 
-/* decide_aggregate(s, run, step, path, e): is the step's aggregate there?  An
- * enum decide_when, or < 0; with DECIDE_HERE *path is where, allocated. */
+/* decide_aggregate(s, run, step, path, e): find out whether the step's average is in the
+ * spool: an enum decide_when, or < 0; with DECIDE_HERE *path is its path, allocated. */
 enum decide_when { DECIDE_COMING, DECIDE_HERE, DECIDE_NEVER };
 int decide_aggregate(const struct inbox *s, const char *run, uint64_t step,
     char **path, struct err *e);
 
 /* ---- a step is closed ---- */
 
-/* decide_close(s, run, d, l, e): the manifest l becomes that of the newest closed step,
- * under the run's lock alone; d is the state that it was made from.  The names of its
- * shards are durable.
- * decide_done(s, run, step, e): the average of the newest closed step was made. */
+/* decide_close(s, run, d, l, e): make l the manifest of the newest closed step, after the
+ * names of its shards are durable; d is the state from which l was made.  The caller
+ * holds the run's exclusive lock.
+ * decide_done(s, run, step, e): record that the average of this step, the newest closed
+ * one, was made. */
 int decide_close(const struct inbox *s, const char *run, const struct decided *d,
     struct ledger *l, struct err *e);
 int decide_done(const struct inbox *s, const char *run, uint64_t step,
@@ -72,37 +77,37 @@ int decide_done(const struct inbox *s, const char *run, uint64_t step,
 
 /* ---- a shard comes ---- */
 
-/* decide_room(a, s, sh, sc, coming, e): is there room in the spool for the shard, while
- * `coming' others of its device are being received?  1: its step is over, and the shard
- * late, whatever else is wrong with it.
- * -ERR_REFUSED: its step is too far ahead, or the device above its quota.  That is
- * no verdict: one would have to be kept, lest the same bytes be let in later when
- * the device has taken them back, and somebody who invents steps could fill the
- * disk with receipts.  So the device keeps the shard, and sends it again. */
+/* decide_room(a, s, sh, sc, coming, e): check that the spool has room for the shard,
+ * while `coming' others of its device are being received: 0, or 1 if its step is closed,
+ * so that the shard is late, whatever else is wrong with it.
+ * -ERR_REFUSED: its step is too far ahead, or the device is above its quota.  The
+ * connection then ends without a verdict, and the device sends the shard again later.  A
+ * verdict would have to be stored, since the device takes back what was refused and the
+ * same bytes must not be accepted later; and a device that invents steps could fill the
+ * disk with stored verdicts. */
 int decide_room(const struct admit *a, const struct inbox *s,
     const struct shard *sh, const struct schema *sc, uint64_t coming,
     struct err *e);
 
-/* decide_head(s, sh, sc, r, e): refuses in r a shard of another model than the
- * run's, where that is known, before anything of it is decoded: a few bytes may
- * stand for any number of values of a model that nobody trains.  1: it is of the
- * run's model. */
+/* decide_head(s, sh, sc, r, e): refuse in r a shard whose model is not the run's, if that
+ * is known: 1 if it is the run's model.  Call it before values are decoded, since a few
+ * bytes may stand for any number of values. */
 int decide_head(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, struct receipt *r, struct err *e);
 
 /*
- * decide_shard(s, sh, sc, model, path, m, r, e): decides on a shard that was read to
- * its verified end into the temporary file at path, and m into which it was
- * reconstructed, if it is a difference.  model is what decide_head returned.  r comes
- * with the shard's name and digest, and with what its reader found: accepted (whole,
- * finite, of this device), which may still become another verdict here, or one that
- * refuses it.  The verdict is on disk when this returns 0; -ERR_SYS: none was given.
+ * decide_shard(s, sh, sc, model, path, m, r, e): decide on a shard that was read to its
+ * verified end into the temporary file at path, which this function removes.  A
+ * difference was reconstructed into m.  model is what decide_head returned.  r has the
+ * shard's name and digest and the reader's verdict: `accepted', which may become another
+ * one here, or a refusal.  The verdict is on disk when this returns 0; -ERR_SYS: there is
+ * no verdict.
  */
 int decide_shard(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, int model, const char *path, struct mirror *m,
     struct receipt *r, struct err *e);
 
-/* decide_sign(s, run, r, e): fills in clock and version of a receipt. */
+/* decide_sign(s, run, r, e): fill in clock and version of a receipt. */
 int decide_sign(const struct inbox *s, const char *run, struct receipt *r,
     struct err *e);
 

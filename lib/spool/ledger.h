@@ -1,6 +1,5 @@
 /*
- * The formats of a spool's small files: lists of receipts, a number, the
- * model.
+ * The small files of a spool: lists of receipts, a number, a model.
  */
 #ifndef ACE_LEDGER_H
 #define ACE_LEDGER_H
@@ -21,39 +20,39 @@ struct ledger {
 };
 void ledger_release(struct ledger *l);
 
-/* ledger_hash(s, out): the XXH3-128 of a string. */
+/* ledger_hash(s, out): compute the XXH3-128 of a string. */
 void ledger_hash(const char *s, unsigned char out[16]);
 
-/* A list of receipts is, as a file, a stream of RCPT frames.
- * ledger_add(l, r, file, e): appends r and the name of its shard's file. */
+/* A list of receipts is stored as a stream of RCPT frames.
+ * ledger_add(l, r, file, e): append r and the name of its shard's file. */
 int ledger_add(struct ledger *l, const struct receipt *r, const char *file,
     struct err *e);
-/* ledger_sort: by step, then by device id, as ledger_compare says. */
+/* ledger_sort: sort by step, then by device id. */
 int ledger_compare(const struct receipt *a, const struct receipt *b);
 void ledger_sort(struct ledger *l);
 int ledger_write(const struct ledger *l, const char *path,
     enum io_sync sync, struct err *e);
-/* ledger_read: 1, or 0 when there is no such file. */
+/* ledger_read: append the receipts of a file: 1, or 0 if it is absent. */
 int ledger_read(struct ledger *l, const char *path, struct err *e);
 
-/* ledger_digest(path, digest, e): the digest of the one shard in a file: 1, or
- * 0 when there is no such file. */
+/* ledger_digest(path, digest, e): read the digest of the one shard in a file: 1, or 0
+ * if the file is absent. */
 int ledger_digest(const char *path, unsigned char digest[SHARD_DIGEST],
     struct err *e);
-/* ledger_shard(path, r, e): the same, with run, device and step beside it. */
+/* ledger_shard(path, r, e): the same, with run, device and step. */
 int ledger_shard(const char *path, struct receipt *r, struct err *e);
 
-/* ledger_run(path, name, e): the run's name in a file that ledger_schema made,
- * allocated. */
+/* ledger_run(path, name, e): read the run's name, allocated, from a file that
+ * ledger_schema made: 1, or 0 if it is absent. */
 int ledger_run(const char *path, char **name, struct err *e);
-/* ledger_schema(path, sc, sh, why, e): compares schema sc with the one in the
- * file, which is made, in the name of sh's run, if it is not there.  0: the
- * same; 1: another one, and in which way. */
+/* ledger_schema(path, sc, sh, why, e): compare schema sc with the one in the file; if
+ * the file is absent make it, for the run of sh.  0: the same; 1: another one, and why
+ * says in what it differs. */
 int ledger_schema(const char *path, const struct schema *sc,
     const struct shard *sh, char why[256], struct err *e);
 
-/* ledger_number: reads the number in a file: 1, or 0 when there is none.
- * ledger_set_number: a reader finds the new number or the old one. */
+/* ledger_number: read the number in a file: 1, or 0 if the file is absent.
+ * ledger_set_number: replace it, so that a reader finds the old number or the new one. */
 int ledger_number(const char *path, uint64_t *v, struct err *e);
 int ledger_set_number(const char *path, uint64_t v, enum io_sync sync,
     struct err *e);

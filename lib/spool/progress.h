@@ -1,6 +1,6 @@
 /*
- * A program that waits for other processes says what it waits for: once, when
- * that has lasted, and each time that a signal asks for it.
+ * Messages of a program that waits for other processes: one when the wait has lasted for
+ * some seconds, and one for each signal that asks.
  */
 #ifndef ACE_PROGRESS_H
 #define ACE_PROGRESS_H
@@ -20,33 +20,31 @@ struct progress {
 	int said;
 };
 enum {
-	WAITING_SILENT = 10,	/* seconds before it is said unasked; as an event */
-	WAITING_EVENT = 5	/* earlier, for what a front says */
+	WAITING_SILENT = 10,	/* seconds before the message */
+	WAITING_EVENT = 5	/* and before the event, which ace-edge prints */
 };
 
-/* progress_begin(w): a wait begins.  w may be NULL here and in progress_due: then
- * nothing is ever said. */
+/* progress_begin(w): begin a wait.  w may be NULL here and in progress_due: then there
+ * are no messages. */
 void progress_begin(struct progress *w);
-/* progress_due(w): 1 when it is time to call progress_say; once for each
- * reason. */
+/* progress_due(w): return 1 if it is time for a message, once for each reason. */
 int progress_due(struct progress *w);
 void progress_say(const struct progress *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* progress_wait(w, round, missing, fmt, ...): the same of a wait, which becomes an
- * event where there are any.  missing: names of devices, behind ": "; or "". */
+/* progress_wait(w, round, missing, fmt, ...): print what is waited for, or write it as
+ * an event if events were asked for.  missing: names of devices after ": ", or "". */
 void progress_wait(const struct progress *w, uint64_t round, const char *missing,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* progress_step(s, run, step, n, want): says through s->wait that n of `want'
- * shards of this step are there; with n = 0 that there is no step after this
- * one (UINT64_MAX: no step at all). */
+/* progress_step(s, run, step, n, want): print through s->wait that n of `want' shards of
+ * this step have come; with n = 0, that no step after this one has begun (UINT64_MAX: no
+ * step at all). */
 void progress_step(const struct inbox *s, const char *run, uint64_t step,
     size_t n, size_t want);
 
-/* progress_device(s, run, step): says through s->wait why the aggregate of this
- * step has not come: who is missing there, of the list of devices or else of those
- * who were in the last step that was closed, and when they sent last; that it is
- * closed, and the aggregate is not in the spool yet; that nobody sums the run's
- * steps. */
+/* progress_device(s, run, step): print through s->wait why the average of this step has
+ * not come: which devices are missing and when they sent last (of the list of devices,
+ * or else of the last average); or that all shards have come; and whether ace-aggregate
+ * works on the run. */
 void progress_device(const struct inbox *s, const char *run, uint64_t step);
 
 #endif

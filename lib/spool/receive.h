@@ -1,11 +1,11 @@
 /*
- * A device's connection.  Its shards go into the spool: each is read to its
- * verified end and gets its verdict.  What the device hears is a receipt for each,
- * and where it asked for it the step's aggregate as soon as there is one.
+ * The connection of a device.  Each shard is read to its verified end, put into the spool
+ * and given a verdict.  The device gets a receipt for each shard, and, if it asked for
+ * it, the average of the shard's step as soon as there is one.
  *
- * Who reads the shards is another process than who answers, and tells that one
- * through a pipe: a device that writes its next shard while the answer to the last
- * one is on its way would otherwise block both.
+ * One process reads the shards and another answers; the first tells the second through a
+ * pipe what to answer.  A single process would block if the device writes its next shard
+ * while the answer to the last one is on its way.
  */
 #ifndef ACE_RECEIVE_H
 #define ACE_RECEIVE_H
@@ -22,45 +22,43 @@ struct reader;
 struct reader_opts;
 struct writer;
 
-/* The most bytes of a tensor table, unpacked; that of a large model is a hundredth
- * of it.  Who is let in could otherwise ask for half a gigabyte with each
- * connection. */
+/* Bytes of a tensor table, unpacked, at most.  That of a large model takes a hundredth of
+ * this; without the limit each connection could make us allocate half a gigabyte. */
 enum { RECEIVE_TABLE = 16 << 20 };
 
 struct receive_opts {
 	const char *device, *run;	/* take shards of these only; NULL: of
 					   any device, of the spool's run */
 	struct admit admit;
-	int tells;			/* what others know, to who asks */
+	int tells;			/* answer questions for averages */
 	const struct cli *cli;		/* the program, for messages */
 };
 
-/* receive_all(s, in, o, to, e): every shard of in, to its end; `to' is the pipe
- * to the process that answers (receive_answer).  -ERR_DATA at a
- * shard of another device or run than o's, or one that cannot be decoded or
- * takes too long: the connection ends, and it gets no receipt. */
+/* receive_all(s, in, o, to, e): receive every shard of in, to its end; `to' is the pipe to
+ * the process that answers (receive_answer).  -ERR_DATA: a shard is of another device or
+ * run than o's, cannot be decoded, or takes too long.  The connection then ends, and that
+ * shard gets no receipt. */
 int receive_all(const struct inbox *s, struct reader *in,
     const struct receive_opts *o, int to, struct err *e);
 
 struct receive_answers {
 	const struct inbox *inbox;
 	const struct admit *admit;
-	struct steps given;		/* a number for each aggregate that it
-					 * was handed */
-	int aggregate;			/* not the receipts alone */
-	const struct reader_opts *in;	/* for aggregates */
+	struct steps given;		/* a number for each average that the
+					 * device was given */
+	int aggregate;			/* averages, too, not receipts alone */
+	const struct reader_opts *in;	/* for averages */
 	struct writer *out;		/* to the device */
-	double patience;		/* seconds after which SIGALRM comes in
-					 * an answer that the device does not
-					 * take; 0: none */
-	int (*gave_up)(void *reading);	/* 1: the reading process ended before
-					 * all was read */
+	double patience;		/* seconds until SIGALRM interrupts an
+					 * answer that the device does not
+					 * read; 0: none */
+	int (*gave_up)(void *reading);	/* return 1 if the reading process ended
+					 * before all was read */
 	void *reading;
 };
 
-/* receive_answer(o, from, e): all that is told through `from' to the device, each
- * aggregate once, whatever comes twice.  1: the reading process ended before all was
- * read. */
+/* receive_answer(o, from, e): send the device the answers that come through the pipe
+ * `from', each average once.  1: the reading process ended before all was read. */
 int receive_answer(struct receive_answers *o, int from, struct err *e);
 
 /* receive_publish(s, run, in, e): put each shard of `in', an average, into the spool,

@@ -1,8 +1,7 @@
 /*
- * The devices that a run has now, as far as somebody said it: the file
- * DIR/RUN/devices, a name in a line.  Where there is one, a step is over when
- * each of them has a shard in it; a device that joins is added, one that left
- * is taken out, and nothing has to be started again.
+ * The list of a run's devices: the file DIR/RUN/devices, one name per line.  If it exists,
+ * a step is over when each of them has a shard in it.  Devices are added and removed
+ * while the run goes on.
  */
 #ifndef ACE_ROSTER_H
 #define ACE_ROSTER_H
@@ -14,17 +13,17 @@
 struct err;
 struct inbox;
 
-/* roster_read(t, s, run, e): 1 and the names, sorted, or 0: there is no list. */
+/* roster_read(t, s, run, e): read the names, sorted: 1, or 0 if there is no list. */
 int roster_read(struct array_names *t, const struct inbox *s, const char *run,
     struct err *e);
-/* roster_missing(out, s, run, step, last, e): appends those of the list that have no
- * shard in the step: 1.  0: there is no list; then it appends those who had one in the
- * step `last', unless that is NULL, and have none in this one. */
+/* roster_missing(out, s, run, step, last, e): append the devices of the list that have
+ * no shard in the step: 1; or 0 if there is no list: then append those that had a shard
+ * in the step `last' (unless that is NULL) and have none in this one. */
 int roster_missing(struct array_names *out, const struct inbox *s,
     const char *run, uint64_t step, const uint64_t *last, struct err *e);
 
-/* roster_change(s, run, device, joins, e): adds the device to the list, or
- * takes it out.  Without a list, one is made of the devices seen so far. */
+/* roster_change(s, run, device, joins, e): add the device to the list, or remove it.  If
+ * there is no list, make one of the devices whose shards are in the spool. */
 int roster_change(const struct inbox *s, const char *run, const char *device,
     int joins, struct err *e);
 

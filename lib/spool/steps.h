@@ -1,6 +1,5 @@
 /*
- * What lies in the spool by step: the steps of a run that have an entry, and the
- * files of the shards that were accepted for one.
+ * The steps of a run in a spool, and the files of a step's accepted shards.
  */
 #ifndef ACE_STEPS_H
 #define ACE_STEPS_H
@@ -17,23 +16,22 @@ struct steps {
 #define STEPS_INIT { NULL, 0, 0 }
 
 int steps_add(struct steps *x, uint64_t step, struct err *e);
-/* steps_text(x, text, from, e): adds the steps from `from' on that the lines of a
- * text are; what is no number is passed over. */
+/* steps_text(x, text, from, e): add the numbers >= `from' that are lines of a text; other
+ * lines are ignored. */
 int steps_text(struct steps *x, const char *text, uint64_t from, struct err *e);
-/* steps_list(x, s, run, below, from, e): adds the steps from `from' on whose
- * numbers are names in a directory of the run: below is "" for those that have
- * a directory, STEPS_DONE for those whose average was made.  steps_release(x)
- * also after a failure. */
+/* steps_list(x, s, run, below, from, e): add the steps >= `from' of a run: with below ""
+ * those that have a directory, with STEPS_DONE those whose average was made.  Call
+ * steps_release(x) also after a failure. */
 int steps_list(struct steps *x, const struct inbox *s, const char *run,
     const char *below, uint64_t from, struct err *e);
 void steps_release(struct steps *x);
 
-/* steps_count(n, s, run, step, e): *n becomes the number of the step's accepted shards.
- * steps_files(l, s, run, step, e): appends the names of the files of the step's
- * accepted shards, in no order.  steps_devices(l, s, run, step, e): appends the
- * names of their devices, as far as a file has all of one.
- * steps_shards(l, s, run, step, have, e): appends the shards to the ledger l.  Those
- * that `have', or NULL, already names are not read again. */
+/* steps_count(n, s, run, step, e): count the step's accepted shards.
+ * steps_files(l, s, run, step, e): append the names of their files, in no order.
+ * steps_devices(l, s, run, step, e): append the names of their devices, except those that
+ * are too long for a file name.
+ * steps_shards(l, s, run, step, have, e): append the shards to the ledger l.  Files that
+ * are in the ledger `have' (or NULL) are not read again. */
 int steps_count(size_t *n, const struct inbox *s, const char *run, uint64_t step,
     struct err *e);
 int steps_files(struct array_names *l, const struct inbox *s, const char *run,
