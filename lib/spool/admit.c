@@ -28,11 +28,11 @@
 
 /* ---- the limits ---- */
 
-/* As their numbers are. */
+/* In the order of their numbers. */
 static const char *const admit_words[] = { "gradient", "delta", "sum", "mean",
 	"residual", "model", "history", "difference", NULL };
 
-/* Kinds by commas, and "difference". */
+/* Parse kinds between commas, one of which may be "difference". */
 static int
 admit_kinds(void *arg, const struct opt *row, const char *list, struct err *e)
 {
@@ -171,7 +171,7 @@ admit_refuse(struct receipt *r, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Takes the text of an error as the reason for refusing. */
+/* Refuse in r with the text of the error as the reason. */
 static int
 admit_because(struct receipt *r, struct err *e)
 {
@@ -184,7 +184,7 @@ admit_because(struct receipt *r, struct err *e)
 	return 0;
 }
 
-/* Checks the numbers that are going to be added up. */
+/* Check the numbers that will be added. */
 static void
 admit_numbers(const struct admit *a, const struct shard *sh, struct receipt *r)
 {
@@ -240,7 +240,7 @@ admit_values(const struct kern *k, const struct schema_tensor *t,
 		(void)admit_because(r, &e);
 }
 
-/* Who may speak for nobody else names nobody else. */
+/* With a limit of one contributor, refuse a list that names another device. */
 static int
 admit_names(const struct admit *a, const struct reader *in, struct receipt *r,
     struct err *e)

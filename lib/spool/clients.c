@@ -14,13 +14,13 @@
 #include "spool/inbox.h"
 #include "spool/ledger.h"
 
-/* The places of the spool are the first bytes; those of a device are further on,
- * where the hash of its name says.  Nothing is ever written there. */
+/* The first bytes are the places of the spool.  Those of a device begin further on, at an
+ * offset by the hash of its name.  Nothing is ever written there. */
 #define CLIENTS_DEVICES ((off_t)1 << 40)
-#define CLIENTS_SHARDS ((off_t)1 << 49)	/* of a device's shards that come */
-#define CLIENTS_RUNS ((off_t)1 << 39)	/* and of a run, by its name's hash */
+#define CLIENTS_SHARDS ((off_t)1 << 49)	/* shards that a device is sending */
+#define CLIENTS_RUNS ((off_t)1 << 39)	/* runs, by the hash of the name */
 
-/* Takes one of n places from the byte `at' on: 1, or 0 when all are taken. */
+/* Lock one of the n bytes from `at' on: 1, or 0 if all are taken. */
 static int
 clients_place(int fd, off_t at, uint64_t n, const char *name, struct err *e)
 {
@@ -69,7 +69,7 @@ clients_open(const struct inbox *s, int *fd, struct err *e)
 	return r;
 }
 
-/* The byte of a run, which all who sum its steps hold together. */
+/* The byte of a run, on which each ace-aggregate of the run has a shared lock. */
 static struct flock
 clients_run(const char *run, short how)
 {
@@ -86,7 +86,7 @@ clients_sums(const struct inbox *s, const char *run, int *fd, struct err *e)
 	struct flock l = clients_run(run, F_RDLCK);
 	int r = clients_open(s, fd, e);
 
-	/* it is for people to see: where it cannot be said, it is not */
+	/* only for messages: go on without the lock */
 	if (r == 0)
 		(void)fcntl(*fd, F_OFD_SETLK, &l);
 	return r;
@@ -120,7 +120,7 @@ clients_enter(const struct inbox *s, uint64_t most, const char *device,
 	return r;
 }
 
-/* ---- the shards that come ---- */
+/* ---- shards that are being received ---- */
 
 /* The bytes of the device. */
 static struct flock
@@ -199,8 +199,8 @@ clients_noted(const struct inbox *s, const char *program,
 	return text_clean(out, n - 1);
 }
 
-/* Most connections find the line as they would leave it, and write nothing.  What
- * one left that was killed while it wrote goes first. */
+/* Usually the line is there already and nothing is written.  Temporary files of killed
+ * processes are removed first. */
 void
 clients_note(const struct inbox *s, const char *program, const char *says)
 {

@@ -20,7 +20,7 @@
 
 /* ---- the state of a run ---- */
 
-/* The path of the file that a step's manifest has when its average was made. */
+/* Return the path of a step's manifest after its average was made. */
 static char *
 decide_path(const struct inbox *s, const char *run, uint64_t step,
     struct err *e)
@@ -43,7 +43,7 @@ decide_is_done(const struct inbox *s, const char *run, uint64_t step,
 	return inbox_has(s, run, NULL, name, e);
 }
 
-/* Read the manifest at path: 1, or 0 when there is none. */
+/* Read the manifest at path: 1, or 0 if it is absent. */
 static int
 decide_read(struct ledger *l, const char *path, struct err *e)
 {
@@ -59,7 +59,8 @@ decide_read(struct ledger *l, const char *path, struct err *e)
 	    "shard", path) : k;
 }
 
-/* Read what the newest manifest says, unless it is the one that was read before. */
+/* Read the newest manifest into s->seen, unless it was read before: 1, or 0 if there is
+ * none. */
 static int
 decide_newest(const struct inbox *s, const char *run, struct err *e)
 {
@@ -110,7 +111,7 @@ decide_load(const struct inbox *s, const char *run, struct decided *d,
 	return k < 0 ? k : 0;
 }
 
-/* The step whose manifest lists the shards of this closed one. */
+/* *step, which is closed, becomes the step whose manifest lists its shards. */
 static int
 decide_into(const struct inbox *s, const char *run, const struct decided *d,
     uint64_t *step, struct err *e)
@@ -146,7 +147,7 @@ decide_manifest(const struct inbox *s, const char *run, uint64_t step,
 		    e) : decide_path(s, run, into, e);
 		k = path != NULL ? decide_read(l, path, e) : -ERR_SYS;
 		alloc_free(path);
-		/* another step may have been closed since it was looked */
+		/* another step may have been closed meanwhile */
 	} while (k > 0 && into == d.closed && l->line[l->n - 1].r.step > into);
 	if (k == 0 || (k > 0 && l->line[l->n - 1].r.step != into))
 		k = err_set(e, ERR_DATA, "corrupt: run '%.80s' has no manifest of "
@@ -183,13 +184,13 @@ decide_aggregate(const struct inbox *s, const char *run, uint64_t step,
 	}
 	if (k < 0 || (k = decide_manifest(s, run, step, &l, e)) < 0)
 		return k;
-	/* passed over, or without any that counts */
+	/* it was passed over, or no shard of it counts */
 	for (i = 0; k > 0 && i < l.n; i++)
 		counts |= l.line[i].r.verdict == RECEIPT_ACCEPTED;
 	if (k > 0)
 		counts &= l.line[l.n - 1].r.step == step;
 	ledger_release(&l);
-	/* --keep removed it, with all of its step */
+	/* ace-aggregate --keep removed it with its step */
 	if (k > 0 && counts && (k = inbox_has(s, run, &step, "", e)) >= 0) {
 		counts = k;
 		k = 1;
@@ -227,8 +228,8 @@ decide_close(const struct inbox *s, const char *run, const struct decided *d,
 		l->line[i].r.version = d->has_last ? d->last : 0;
 	if (k == 0)
 		k = inbox_made(s, done, e);
-	/* a process that linked a shard may have died before its name was durable; and
-	 * the manifest that is replaced needs its other one */
+	/* a process that linked a shard may have died before the name was durable; and
+	 * the second name of the manifest that is replaced must be durable */
 	for (i = 0; i < l->n && k == 0; i++)
 		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
 			k = inbox_durable(s, run, &l->line[i].r.step, e);
@@ -262,11 +263,11 @@ struct decide_room {
 	const struct inbox *s;
 	const struct shard *sh;
 	uint64_t steps, bytes;		/* of the device, in open steps */
-	int known;			/* it has a verdict already */
+	int known;			/* the shard has a verdict already */
 };
 
-/* Look for a file of the device, as inbox_of: 1, and its size is added, or 0 when
- * there is none. */
+/* Look for a file of the device, named as by inbox_of, and add its size: 1, or 0 if it is
+ * absent. */
 static int
 decide_size(struct decide_room *p, const uint64_t *step, const char *end,
     struct err *e)
@@ -285,8 +286,8 @@ decide_size(struct decide_room *p, const uint64_t *step, const char *end,
 	return there;
 }
 
-/* Add up one open step: the shard, what was rejected, and what was reconstructed of a
- * difference, which is dense. */
+/* Add up the device's files in one open step: the shard, the receipts of rejected ones,
+ * and the dense reconstruction of a difference. */
 static int
 decide_step(struct decide_room *p, uint64_t step, struct err *e)
 {
@@ -307,11 +308,11 @@ decide_step(struct decide_room *p, uint64_t step, struct err *e)
 
 /*
  * DIR/RUN/device/DEVICE.open lists the steps in which the device may have a file, so
- * that decide_room looks at these and not at those of all devices.  A power cut may
- * take lines of it, or all: then less is counted until those steps are over.
+ * that decide_room need not look at all open steps.  A power cut may take lines of it, or
+ * all: then less is counted until those steps are over.
  *
- * Open the list, locked as `how' says, and read the steps that are still open: 1, or 0
- * when there is no list.
+ * Open the list, locked as `how' says, and read the steps that are still open: 1, or 0 if
+ * there is no list.
  */
 static int
 decide_open_steps(const struct inbox *s, const struct shard *sh, int how,
@@ -397,7 +398,7 @@ decide_room(const struct admit *a, const struct inbox *s,
 	if (p.steps >= a->open)
 		return err_set(e, ERR_REFUSED, "limit: %llu steps of this device "
 		    "are open (limits: open)", (unsigned long long)p.steps);
-	/* one that is on its way may become as large as the limit */
+	/* a shard that is being received may become as large as the limit */
 	p.bytes += coming * a->shard;
 	if ((sh->flags & SHARD_PREDICTED) != 0)
 		p.bytes += sc->total * sizeof(float);	/* see decide_step */
@@ -408,10 +409,10 @@ decide_room(const struct admit *a, const struct inbox *s,
 	return 0;
 }
 
-/* ---- what becomes of it ---- */
+/* ---- the verdict on a shard ---- */
 
-/* So many rejected tries of one shard's name are remembered, and no more are let
- * in: their receipts take room. */
+/* Rejected shards with one name that are remembered.  More are not admitted, since their
+ * receipts take room. */
 enum { DECIDE_TRIES = 16 };
 
 enum decide_says {
@@ -425,7 +426,7 @@ struct decide_shard {
 	const struct shard *sh;
 	const struct schema *sc;
 	const char *run, *temp;
-	char *path, *no;	/* of the shard, and of receipts of rejected ones */
+	char *path, *no;	/* of the shard; of receipts of rejected ones */
 	struct mirror *m;
 	struct receipt *r;
 	struct decided d;
@@ -433,7 +434,7 @@ struct decide_shard {
 	int alone;		/* the lock is exclusive */
 };
 
-/* Give the temporary file its final name: 1 done, 0 there is such a file. */
+/* Give the temporary file its final name: 1, or 0 if a file has that name. */
 static int
 decide_link(const struct decide_shard *x, struct err *e)
 {
@@ -447,8 +448,8 @@ decide_link(const struct decide_shard *x, struct err *e)
 	return err_sys(e, "'%s'", x->path);
 }
 
-/* Write the rejection to disk, so that every later answer is the same; beside
- * those of other bytes under this name. */
+/* Add the rejection to the file of receipts, beside those of other bytes with this name,
+ * so that every later answer is the same. */
 static int
 decide_refuse(const struct decide_shard *x, struct err *e)
 {
@@ -463,9 +464,9 @@ decide_refuse(const struct decide_shard *x, struct err *e)
 	return k;
 }
 
-/* Were these bytes rejected before?  1 and the receipt is in r, or 0.  A rejected
- * try leaves the name free: a device that is put right may say it again, in other
- * bytes.  But not without end, nor when the reason was not the shard's own. */
+/* Look for these bytes among those rejected before: 1, and r is their receipt, or 0.
+ * After a rejection the name is still free, so that a device that was repaired may send
+ * other bytes, up to DECIDE_TRIES times; not after another verdict than `invalid'. */
 static int
 decide_rejected(const struct decide_shard *x, const struct ledger *l, int closed,
     struct err *e)
@@ -490,7 +491,7 @@ decide_rejected(const struct decide_shard *x, const struct ledger *l, int closed
 	return 1;
 }
 
-/* The same, by the file of the rejected. */
+/* The same for the shard's file of rejections. */
 static int
 decide_before(const struct decide_shard *x, int closed, struct err *e)
 {
@@ -503,7 +504,7 @@ decide_before(const struct decide_shard *x, int closed, struct err *e)
 	return k;
 }
 
-/* Was there a verdict on this name before?  1 and it is in r, or 0. */
+/* Look for an earlier verdict on this name: 1, and it is in r, or 0. */
 static int
 decide_known(const struct decide_shard *x, struct err *e)
 {
@@ -517,10 +518,10 @@ decide_known(const struct decide_shard *x, struct err *e)
 	return 1;
 }
 
-/* Is it late and of a device that never had a shard in an open step of the run and was
- * not told either what the others know (spool/join.h)?  What it computes, it does not
- * compute at their model, and a late shard comes back in a later one: all of its shards
- * would.  Not where the last closed step is the next one. */
+/* Set the verdict of a late shard to `invalid' if its device is new and does not know the
+ * common model: it never had a shard in an open step of the run, and it was not sent the
+ * averages (spool/join.h).  Its values must not come back in a later shard, as those of a
+ * late one do.  A shard at most one step before the last closed one stays late. */
 static int
 decide_stranger(const struct decide_shard *x, struct err *e)
 {
@@ -545,7 +546,7 @@ decide_stranger(const struct decide_shard *x, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* The verdict on a shard of a closed step, by its manifest. */
+/* Decide on a shard of a closed step, by the manifest. */
 static int
 decide_closed(const struct decide_shard *x, struct err *e)
 {
@@ -566,19 +567,19 @@ decide_closed(const struct decide_shard *x, struct err *e)
 			continue;
 		r->verdict = memcmp(had->digest, r->digest, SHARD_DIGEST) == 0 ?
 		    had->verdict : RECEIPT_EQUIVOCATION;
-		/* why one waits is nothing to its device */
+		/* the device need not know why its shard waits */
 		(void)snprintf(r->reason, sizeof(r->reason), "%s",
 		    receipt_is_accepted(had) ? "" : had->reason);
 	}
 	ledger_release(&l);
 	if (r->verdict == RECEIPT_LATE && (k = decide_before(x, 1, e)) == 0)
 		k = decide_stranger(x, e);
-	/* the process that closed the step may have died before that was durable */
+	/* the process that closed the step may have died before the name was durable */
 	return k < 0 ? k : inbox_durable(x->s, x->run, NULL, e);
 }
 
-/* Is the shard of the run's model, which is that of its first shard?  An enum
- * decide_says; DECIDE_ALONE: no model is known yet, this shard will set it. */
+/* Compare the shard's model with the run's, which is that of the first shard: an enum
+ * decide_says; DECIDE_ALONE: there is none yet, and this shard will set it. */
 static int
 decide_model(const struct decide_shard *x, struct err *e)
 {
@@ -611,9 +612,9 @@ decide_head(const struct inbox *s, const struct shard *sh,
 	return k < 0 ? k : k == DECIDE_YES;
 }
 
-/* Refuse shards of an older incarnation of a device (a restored backup): an
- * enum decide_says; DECIDE_ALONE: the shard's incarnation is newer than all
- * that are known, and has to be written down. */
+/* Refuse a shard of an older incarnation of the device (a restored backup): an enum
+ * decide_says; DECIDE_ALONE: the incarnation is newer than the known one and must be
+ * stored. */
 static int
 decide_fence(const struct decide_shard *x, struct err *e)
 {
@@ -640,7 +641,8 @@ decide_fence(const struct decide_shard *x, struct err *e)
 	return k;
 }
 
-/* Was it computed at a model that is too old? */
+/* Return 1, and the verdict `late', if the shard was computed at a model that is too
+ * old. */
 static int
 decide_stale(const struct decide_shard *x)
 {
@@ -656,8 +658,8 @@ decide_stale(const struct decide_shard *x)
 	return 1;
 }
 
-/* Is it to be accepted?  An enum decide_says; with DECIDE_NO the verdict in r
- * is to be written to disk, unless it is `fenced'. */
+/* Decide whether to accept the shard: an enum decide_says.  With DECIDE_NO the caller
+ * stores the verdict in r, unless it is `fenced'. */
 static int
 decide_judge(const struct decide_shard *x, struct err *e)
 {
@@ -671,8 +673,8 @@ decide_judge(const struct decide_shard *x, struct err *e)
 	return decide_stale(x) ? DECIDE_NO : DECIDE_YES;
 }
 
-/* 0: r is decided, and on disk.  DECIDE_ALONE: retry with the exclusive lock, since
- * this decision changes what is decided next. */
+/* Decide on the shard: 0, and the verdict is on disk, or DECIDE_ALONE: retry with the
+ * exclusive lock, since this decision changes later ones. */
 static int
 decide_one(struct decide_shard *x, struct err *e)
 {
@@ -689,22 +691,23 @@ decide_one(struct decide_shard *x, struct err *e)
 			return 0;
 		if (k == DECIDE_NO)
 			return x->alone ? decide_refuse(x, e) : DECIDE_ALONE;
-		/* one history goes with the one shard that is accepted */
+		/* of several shards with one name only the accepted one keeps its
+		 * history */
 		if (x->m->cache != NULL && !x->alone)
 			return DECIDE_ALONE;
 		if ((k = mirror_keep(x->m, x->s, x->sh, x->d.has_last ?
 		    &x->d.last : NULL, e)) < 0 ||
 		    (k = decide_took(x->s, x->sh, &x->d, e)) < 0)
 			return k;
-		/* another process may have made that file first: the verdict is
-		 * about what that process wrote */
+		/* if another process made that file first, decide by what it
+		 * wrote */
 		if ((k = decide_link(x, e)) == 0)
 			k = decide_known(x, e);
 	}
 	return k < 0 ? k : inbox_durable(x->s, x->run, &x->sh->step, e);
 }
 
-/* decide_one under the run's lock: the shared one, and if that is not enough, the
+/* Call decide_one with the run's shared lock, and if that is not enough with the
  * exclusive one. */
 static int
 decide_locked(struct decide_shard *x, struct err *e)

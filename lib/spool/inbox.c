@@ -77,7 +77,7 @@ inbox_name(const char *name, char out[INBOX_NAME])
 	}
 }
 
-/* The file name of a run's directory. */
+/* Write the file name of a run's directory. */
 static void
 inbox_folder(const char *run, char out[INBOX_NAME])
 {
@@ -111,7 +111,7 @@ inbox_name_file(const char *device, const char *end, char out[INBOX_FILE])
 	char name[INBOX_NAME];
 
 	inbox_name(device, name);
-	/* that file is the step's aggregate and belongs to no device */
+	/* aggregate.aceg is the step's average */
 	if (strcmp(name, "aggregate") == 0)
 		(void)snprintf(name, sizeof(name), "%%61ggregate");
 	(void)snprintf(out, INBOX_FILE, "%.200s.%s", name, end);
@@ -135,7 +135,7 @@ inbox_of(const struct inbox *s, const char *run, const uint64_t *step,
 	return inbox_path(s, run, step, file, e);
 }
 
-/* The value of two hex digits, or -1. */
+/* Return the value of two hex digits, or -1. */
 static int
 inbox_hex(const char *s)
 {
@@ -152,7 +152,7 @@ inbox_hex(const char *s)
 	return v;
 }
 
-/* Undoes inbox_name for n bytes of it. */
+/* Convert n bytes of a file name back. */
 static void
 inbox_unescape(const char *name, size_t n, char out[SHARD_NAME + 1])
 {
@@ -234,7 +234,8 @@ inbox_device_of(const struct shard *sh)
 
 /* ---- receiving ---- */
 
-/* Make the name of a directory durable, as the file .synced in it says from now on. */
+/* Make the name of a directory durable, and make the file .synced in it, unless that is
+ * there. */
 static int
 inbox_settle(const struct inbox *s, const char *dir, int top, struct err *e)
 {
@@ -252,7 +253,7 @@ inbox_settle(const struct inbox *s, const char *dir, int top, struct err *e)
 	mark[strlen(dir) - 1] = '\0';
 	r = top ? statedir_durable(&s->state, e) : io_sync_path(mark, e);
 	mark[strlen(dir) - 1] = '/';
-	/* where it cannot be made, the next one syncs again */
+	/* if it cannot be made, the next process syncs again */
 	if (r == 0 && (fd = openat(AT(mark), O_WRONLY | O_CREAT | O_NOFOLLOW |
 	    O_CLOEXEC, 0600)) >= 0)
 		(void)close(fd);
@@ -371,8 +372,8 @@ struct inbox_list {
 	struct array_names *l;
 };
 
-/* The directory's name may be a hash; the run's own is in its schema, which is written
- * before the first shard. */
+/* Add a run to the list.  Its name is read from its schema, which is written before the
+ * first shard, since the directory's name may be a hash. */
 static int
 inbox_each_run(void *arg, const char *name, struct err *e)
 {

@@ -46,8 +46,8 @@ join_gone(const struct inbox *s, const char *run, uint64_t from, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* Return 1 if the device has a shard in this step that it may send again: it may not
- * where the step was closed and all of it set aside. */
+/* Return 1 if the device has a shard in this step that it may send again.  It may not if
+ * the step was closed and all of its shards were excluded. */
 static int
 join_took_part(const struct inbox *s, const struct join_asked *q, uint64_t step,
     struct err *e)

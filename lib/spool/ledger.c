@@ -59,7 +59,7 @@ ledger_release(struct ledger *l)
 	memset(l, 0, sizeof(*l));
 }
 
-/* Opens a reader of path: 1, or 0 when there is no such file. */
+/* Open a reader of path: 1, or 0 if the file is absent. */
 static int
 ledger_open(struct reader **r, const char *path, struct err *e)
 {

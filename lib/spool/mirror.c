@@ -90,11 +90,11 @@ mirror_end(struct mirror *m, const struct inbox *s, const struct schema *sc,
 
 struct mirror_old {
 	const char *dir, *was;
-	int any;		/* steps have an aggregate, */
-	uint64_t last, step;	/* up to last; step: of the new one */
+	int any;		/* averages were made, the last one of */
+	uint64_t last, step;	/* step `last'; step: of the new history */
 };
 
-/* Removes a history that nobody needs any more. */
+/* Remove a history that is not needed any more. */
 static int
 mirror_forget(void *arg, const char *name, struct err *e)
 {
@@ -135,8 +135,8 @@ mirror_keep(struct mirror *m, const struct inbox *s, const struct shard *sh,
 	temp_leave(m->temp);
 	alloc_free(m->temp);
 	m->temp = NULL;
-	/* before the shard has its name: who is told that it was accepted goes on
-	 * from here */
+	/* before the shard has its name: once it is accepted, its device goes on
+	 * from this history */
 	if (s->sync == IO_SYNC_FULL && (k = io_sync_path(path, e)) < 0)
 		return k;
 	return scan(m->dir, mirror_forget, &o, e);
@@ -153,7 +153,7 @@ mirror_drop(struct mirror *m)
 	*m = (struct mirror)MIRROR_INIT;
 }
 
-/* DIR/RUN/STEP/DEVICE.aceg: in DIR/RUN/device/DEVICE.history. */
+/* For DIR/RUN/STEP/DEVICE.aceg it is in DIR/RUN/device/DEVICE.history. */
 int
 mirror_open(struct dense *d, const char *path, const struct shard *sh,
     const struct schema *sc, struct err *e)

@@ -72,13 +72,13 @@ progress_wait(const struct progress *w, uint64_t round, const char *missing,
 	    missing + 2 : "", what);
 }
 
-/* Names of devices, behind ": "; or "". */
+/* Names of devices after ": ", or "". */
 struct progress_names {
 	char text[400];
 	size_t n;
 };
 
-/* Appends a name; where there is no room for more, that there are. */
+/* Append a name, or "..." if there is no room for more. */
 static void
 progress_add(struct progress_names *c, const char *name)
 {
@@ -92,7 +92,7 @@ progress_add(struct progress_names *c, const char *name)
 	c->n = full ? sizeof(c->text) : c->n + strlen(c->text + c->n);
 }
 
-/* Those whose shards are there. */
+/* Append the devices whose shards are there. */
 static void
 progress_here(const struct inbox *s, const char *run, uint64_t step,
     struct progress_names *c)
@@ -109,9 +109,9 @@ progress_here(const struct inbox *s, const char *run, uint64_t step,
 	array_release(&files);
 }
 
-/* Those who are missing, by the list of devices or else by the last step whose average
- * was made; with `ages', the time since their shard of that one.  Returns how many, where
- * there is a list. */
+/* Append the missing devices, by the list of devices or else by the last average; with
+ * `ages' also the time since their shard in that.  Return how many are missing from the
+ * list, or 0 without a list. */
 static size_t
 progress_missing(const struct inbox *s, const char *run, uint64_t step,
     const struct decided *d, int ages, struct progress_names *c)

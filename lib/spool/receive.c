@@ -32,16 +32,16 @@
 
 /* ---- between the two processes ---- */
 
-/* What the reading process tells the answering one. */
+/* A message from the reading process to the answering one. */
 struct receive_said {
 	struct receipt r;
 	char run[SHARD_NAME + 1];
-	int asks;		/* the device does, from r.step on (join_next);
-				 * otherwise it sent a shard */
-	int again;		/* it did, or the shard has come before */
-	char device[SHARD_NAME + 1];	/* "": it has no name */
-	int end;		/* all was read; without it the answers are
-				   an aborted stream */
+	int asks;		/* the device asks for averages from r.step on
+				 * (join_next); otherwise it sent a shard */
+	int again;		/* it asks, or the shard has come before */
+	char device[SHARD_NAME + 1];	/* "": no name */
+	int end;		/* all was read; without this message the answers
+				   are an aborted stream */
 };
 
 static int
@@ -54,8 +54,8 @@ receive_say(struct io *to, const struct receive_said *a, struct err *e)
 
 /* ---- reading ---- */
 
-/* One that is too large is read to its end all the same, so that its device
- * hears why; but not for ever. */
+/* A shard that is too large is read to its end, so that its device gets the reason; up to
+ * this many times the limit. */
 enum { RECEIVE_BEYOND = 8 };
 
 struct receive {
@@ -69,9 +69,8 @@ struct receive {
 	int places;		/* for clients_sends */
 };
 
-/* This shard belongs to somebody else: no receipt is written, since it would
- * have to be kept and would stand in the way of the shard's owner. The
- * connection ends. */
+/* Fail if the shard is of another device or run.  There is no receipt, since a stored
+ * verdict would refuse the shard of that device, too. */
 static int
 receive_check_sender(const struct receive *x, const struct shard *sh,
     struct err *e)
@@ -98,9 +97,9 @@ receive_check_head(const struct receive *x, const struct shard *sh,
 	admit_head(&x->o->admit, sh, reader_schema(x->in), r);
 }
 
-/* Decodes the records of one frame, so that whatever is accepted can be added
- * up later. What cannot be decoded ends the connection: it was damaged on the
- * way, and is not a shard to be refused. */
+/* Decode and check the records of one frame, so that every accepted shard can be averaged.
+ * Records that cannot be decoded end the connection: they were damaged on the way, which
+ * is no reason to refuse the shard. */
 static int
 receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 {
@@ -126,8 +125,8 @@ receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 	return 0;
 }
 
-/* Writes the shard, frame by frame, to a temporary file; once it is refused,
- * only its digest is still needed. w is NULL when it was refused before. */
+/* Write the shard, frame by frame, to a temporary file.  Once it is refused, only its
+ * digest is computed.  w is NULL if it is not to be written at all. */
 static int
 receive_data(struct receive *x, struct writer *w, struct receipt *r,
     struct err *e)
@@ -182,7 +181,7 @@ receive_tell_receipt(struct receive *x, const struct receipt *r,
 	return receive_say(x->to, &a, e);
 }
 
-/* A file that is on its way has a dot in its name, a run's directory has none. */
+/* Return 1 for a run's directory.  Its name has no dot, which temporary files have. */
 static int
 receive_is_run(void *arg, const char *name, struct err *e)
 {
@@ -191,8 +190,9 @@ receive_is_run(void *arg, const char *name, struct err *e)
 	return strchr(name, '.') == NULL && strcmp(name, LIMITS_FILE) != 0;
 }
 
-/* Is a refused shard's verdict kept, and that a device was told?  Of a second run
- * not before a first shard of it is accepted: there may be any number of them. */
+/* Return 1 if the spool may keep something of this run before a shard of it is accepted (a
+ * refusal, or that a device asked): only if the run has a directory already, or if the
+ * spool has no run, since a device can name any number of runs. */
 static int
 receive_keeps(const struct inbox *s, const char *run, struct err *e)
 {
@@ -203,8 +203,9 @@ receive_keeps(const struct inbox *s, const char *run, struct err *e)
 	return k;
 }
 
-/* Of two runs that begin at once one is the first: until a run has a shard, a lock
- * of the spool is held, *fd, while it is looked for others and the shard comes. */
+/* Make the directories for the shard.  Unless the run has a shard, take the spool's lock
+ * in *fd and check that there is no other run, so that of two runs that begin at the same
+ * time one is the first. */
 static int
 receive_begin(struct receive *x, const struct shard *sh, int *fd, struct err *e)
 {
@@ -217,8 +218,8 @@ receive_begin(struct receive *x, const struct shard *sh, int *fd, struct err *e)
 	return k < 0 ? k : inbox_begin(x->inbox, run, &sh->step, e);
 }
 
-/* The verdict on a whole shard.  Its step gets a directory only now, and one that
- * is over gets none: there may be any number of them. */
+/* Get the verdict on a whole shard.  Only now is a directory made for its step, and none
+ * for a step that is over, since a device can name any number of steps. */
 static int
 receive_settle(struct receive *x, const struct shard *sh, int over, int model,
     const char *temp, struct receipt *r, struct err *e)
@@ -244,7 +245,7 @@ receive_settle(struct receive *x, const struct shard *sh, int over, int model,
 	return k;
 }
 
-/* Takes the shard into the spool, with a verdict that is on disk. */
+/* Receive the shard into the spool; its verdict is on disk when this returns. */
 static int
 receive_spool(struct receive *x, const struct shard *sh, int over, int model,
     struct receipt *r, struct err *e)
@@ -277,8 +278,8 @@ receive_spool(struct receive *x, const struct shard *sh, int over, int model,
 	return k;
 }
 
-/* A model without values asks for what the others know from its step on; see
- * join_next. */
+/* Pass on the question of a device: a model without values asks for the averages from its
+ * step on (join_next). */
 static int
 receive_ask(struct receive *x, const struct shard *sh, struct err *e)
 {
@@ -302,7 +303,7 @@ static int
 receive_shard(struct receive *x, struct err *e)
 {
 	const struct shard *sh = reader_shard(x->in);
-	/* who gets it at once did not wait for it: a shard of before */
+	/* if the step has its average already, this shard has come before */
 	const int again = inbox_has(x->inbox, inbox_run_of(sh), &sh->step,
 	    "aggregate.aceg", e);
 	struct receipt r;
@@ -375,9 +376,8 @@ receive_all(const struct inbox *s, struct reader *in,
 
 /* ---- answering ---- */
 
-/* Waits until there is an aggregate: 0, and *path is NULL if there never will
- * be one. It also ends when the device is gone and nobody waits any more, and, with
- * 1, when the connection has ended for whoever reads it. */
+/* Wait until the average is there: 0; *path is NULL if there will never be one.  1: the
+ * reading process failed.  The wait also ends, with an error, when the device is gone. */
 static int
 receive_await(const struct receive_answers *o, const char *run, uint64_t step,
     char **path, struct err *e)
@@ -398,8 +398,8 @@ receive_await(const struct receive_answers *o, const char *run, uint64_t step,
 	return r < 0 ? r : 0;
 }
 
-/* From here on an answer is written, or, with 0 seconds, none any more.  Who does
- * not read keeps write(2) waiting, which nothing else ends. */
+/* Let SIGALRM come after these seconds; 0: not any more.  A device that does not read its
+ * answers blocks write(2), which nothing else interrupts. */
 static void
 receive_within(double secs)
 {
@@ -410,7 +410,8 @@ receive_within(double secs)
 	(void)setitimer(ITIMER_REAL, &t, NULL);
 }
 
-/* May the device have the aggregate?  0: it has it, from this connection. */
+/* Check that the device may be sent the average: 1, or 0 if this connection has sent it
+ * already. */
 static int
 receive_may(struct receive_answers *o, const struct receive_said *a,
     uint64_t step, const char *path, struct err *e)
@@ -421,7 +422,7 @@ receive_may(struct receive_answers *o, const struct receive_said *a,
 	size_t i;
 	int k;
 
-	/* steps of several runs may be on it */
+	/* a connection may have shards of several runs */
 	ledger_hash(a->run, id);
 	key = bytes_le64(id) + step;
 	for (i = o->given.n; i > 0; i--)
@@ -435,8 +436,8 @@ receive_may(struct receive_answers *o, const struct receive_said *a,
 	return k < 0 ? k : 1;
 }
 
-/* Fail where the step of this accepted shard never gets an aggregate because the
- * models of its devices differ: the device would wait for ever. */
+/* Fail if the step of this accepted shard will never have an average because the models
+ * of its devices differ: the device would wait for ever. */
 static int
 receive_split(const struct receive_answers *o, const struct receive_said *a,
     struct err *e)
@@ -457,8 +458,8 @@ receive_split(const struct receive_answers *o, const struct receive_said *a,
 	return k < 0 ? k : 0;
 }
 
-/* Copies the aggregate of a step, once there is one and it is whole, to the device.
- * 1: the connection has ended. */
+/* Send the average of a step to the device, once it is there.  1: the reading process
+ * failed. */
 static int
 receive_hand(struct receive_answers *o, const struct receive_said *a,
     uint64_t step, struct err *e)
@@ -486,16 +487,15 @@ receive_reply(struct receive_answers *o, const struct receive_said *a,
 	receive_within(o->patience);
 	r = writer_receipt(o->out, &a->r, e);
 	receive_within(0);
-	/* a device whose shard was refused gets no aggregate and does not
-	 * wait */
+	/* a device whose shard was refused does not wait for an average */
 	if (r < 0 || !o->aggregate || receipt_is_refused(&a->r))
 		return r;
-	/* of what was read it gets the receipts all the same */
+	/* the receipts that follow are sent even if the connection failed */
 	r = receive_hand(o, a, a->r.step, e);
 	return r < 0 ? r : 0;
 }
 
-/* What a device that asks has to know, all of which it waits for. */
+/* Send a device that asks the averages of all closed steps, and the step to begin with. */
 static int
 receive_teach(struct receive_answers *o, const struct receive_said *a,
     struct err *e)
@@ -549,8 +549,8 @@ receive_answer(struct receive_answers *o, int from, struct err *e)
 
 /* ---- the other way: an aggregate ---- */
 
-/* 1: the step has this very aggregate already; 0: it has none.  With another one,
- * devices that had the first would go on from another model than those to come. */
+/* Return 1 if the step has this average already, or 0 if it has none.  Another one is
+ * refused: devices that have the first would go on from another model. */
 static int
 receive_published(const struct shard *sh, const char *path,
     const unsigned char digest[SHARD_DIGEST], struct err *e)
@@ -577,7 +577,7 @@ receive_publish_shard(const struct inbox *s, struct reader *in, struct err *e)
 	path = inbox_path(s, inbox_run_of(sh), &sh->step, "aggregate.aceg", e);
 	if (path == NULL)
 		return -ERR_SYS;
-	/* what one left that was killed */
+	/* temporary files of killed processes */
 	*strrchr(path, '/') = '\0';
 	temp_sweep(path);
 	path[strlen(path)] = '/';
@@ -589,7 +589,7 @@ receive_publish_shard(const struct inbox *s, struct reader *in, struct err *e)
 		r = writer_end(w, s->sync, e);
 	if (fd >= 0)
 		(void)close(fd);
-	if (r > 0)		/* by a process that may have died since */
+	if (r > 0)		/* its process may have died before the sync */
 		r = inbox_durable(s, inbox_run_of(sh), &sh->step, e);
 	writer_free(w);
 	alloc_free(path);

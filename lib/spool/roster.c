@@ -18,7 +18,7 @@
 #define ROSTER_FILE "devices"
 enum { ROSTER_BYTES = 1 << 20 };
 
-/* The place of a name, or t->n. */
+/* Return the index of a name, or t->n. */
 static size_t
 roster_place(const struct array_names *t, const char *name)
 {
@@ -29,7 +29,7 @@ roster_place(const struct array_names *t, const char *name)
 	return i;
 }
 
-/* In order, each name once. */
+/* Sort the names and drop repeated ones. */
 static void
 roster_sort(struct array_names *t)
 {
@@ -44,7 +44,7 @@ roster_sort(struct array_names *t)
 	t->n = n;
 }
 
-/* Would this name be read again from its line as it is? */
+/* Return 1 if a line with this name would be read as the same name. */
 static int
 roster_is_line(const char *name)
 {
@@ -55,8 +55,8 @@ roster_is_line(const char *name)
 	    strchr(blank, name[0]) == NULL && strchr(blank, name[n - 1]) == NULL;
 }
 
-/* Takes the lines of a text apart; it may have been written by hand, so that
- * blanks around a name and lines without one are passed over. */
+/* Parse the lines of a text.  It may be written by hand: blanks around a name and empty
+ * lines are ignored. */
 static int
 roster_lines(struct array_names *t, char *s, const char *path, struct err *e)
 {

@@ -28,15 +28,15 @@ struct rounds {
 	const struct rounds_opts *o;
 	struct inbox in;
 	char *run;
-	uint64_t step;		/* UINT64_MAX: none was done yet */
-	struct ledger list;	/* of its manifest */
-	char **path;		/* of those that count */
+	uint64_t step;		/* UINT64_MAX: no average was made yet */
+	struct ledger list;	/* the step's manifest */
+	char **path;		/* of the shards that count */
 	size_t n;
 	int sums;		/* descriptor of clients_sums, or -1 */
 };
 
-/* The run to aggregate: the one that was named, or the only one there is that the
- * name fits. */
+/* Set r->run: the run that was named, or the only one that the pattern selects; wait until
+ * there is one. */
 static int
 rounds_run(struct rounds *r, struct err *e)
 {
@@ -145,8 +145,8 @@ rounds_file(const struct rounds *r, const char *name, struct err *e)
 
 /* ---- closing ---- */
 
-/* Find the files of the shards that a manifest lists, which holds receipts only.  A
- * shard that was set aside needs no file. */
+/* Find the files of the shards that a manifest lists, since it has receipts only.  An
+ * excluded shard needs no file. */
 static int
 rounds_names(const struct rounds *r, struct ledger *l, struct err *e)
 {
@@ -176,17 +176,16 @@ rounds_names(const struct rounds *r, struct ledger *l, struct err *e)
 	return k;
 }
 
-/* A step with shards that was found, or is waited for. */
+/* A step that has shards. */
 struct rounds_at {
 	uint64_t step;
-	size_t n;		/* its shards; 0: there is no such step */
+	size_t n;		/* number of its shards; 0: no such step */
 };
 
 /*
- * Look for the first open step that has shards, into *first, and the first with a quorum
- * of them, into *next.  They are usually the same.  Where they are not, fewer than a
- * quorum sent the first, and it can never be told from a step that nobody else
- * will send: one device alone could then hold up all others.
+ * Find the first open step that has shards, into *first, and the first that has a quorum of
+ * them, into *next.  Usually they are the same.  If not, the other devices may never send
+ * shards of the first, and one device must not hold up all others.
  */
 static int
 rounds_first(const struct rounds *r, const struct decided *d,
@@ -210,9 +209,9 @@ rounds_first(const struct rounds *r, const struct decided *d,
 	return k;
 }
 
-/* Add to l the shards that were accepted for steps before this one and are in no
- * average: those of open steps, all of which are passed over, and those that the newest
- * manifest lets wait.  1: one of these steps has a quorum and comes first. */
+/* Add to l the accepted shards of earlier steps that no average has counted: those of open
+ * steps, which are passed over, and those that the newest manifest left for the next
+ * average.  1: one of these open steps has a quorum and must be closed first. */
 static int
 rounds_carry(const struct rounds *r, const struct decided *d, uint64_t step,
     struct ledger *l, struct err *e)
@@ -245,11 +244,11 @@ rounds_carry(const struct rounds *r, const struct decided *d, uint64_t step,
 
 enum rounds_closed {
 	ROUNDS_CLOSED,
-	ROUNDS_AGAIN		/* look again: none is over, or one came before it */
+	ROUNDS_AGAIN		/* look again: no step is over, or an earlier one is */
 };
 
-/* Close a step: an enum rounds_closed.  seen: its shards, most of which are read before
- * others are locked out. */
+/* Close a step: an enum rounds_closed.  seen: its shards, read before the run is locked,
+ * so that few are read while it is. */
 static int
 rounds_close(struct rounds *r, uint64_t step, const struct ledger *seen,
     struct err *e)
@@ -276,8 +275,7 @@ rounds_close(struct rounds *r, uint64_t step, const struct ledger *seen,
 
 /* ---- waiting for a step ---- */
 
-/* Finds when, by clock_now, as many shards of a step were there as a quorum, into
- * *since. */
+/* *since becomes the time, by clock_now, at which the step had a quorum of shards. */
 static int
 rounds_since(const struct rounds *r, uint64_t step, double *since, struct err *e)
 {
@@ -314,14 +312,14 @@ rounds_since(const struct rounds *r, uint64_t step, double *since, struct err *e
 
 /* A step that is being waited for. */
 struct rounds_watch {
-	int any;		/* there is one */
+	int any;		/* a step is waited for: */
 	uint64_t step;
 	double since;
 };
 
-/* Is this step over?  1 or 0.  The deadline counts from when a quorum is there: a
- * device that sends at once would otherwise take from the others the time that
- * they need. */
+/* Return 1 if this step is over, else 0.  The deadline runs from the time at which a quorum
+ * is there.  If it ran from the first shard, a fast device would shorten the time of the
+ * others. */
 static int
 rounds_ripe(const struct rounds *r, struct rounds_watch *c,
     const struct rounds_at *a, struct err *e)
@@ -350,8 +348,8 @@ rounds_ripe(const struct rounds *r, struct rounds_watch *c,
 	return dated && clock_now() - c->since >= o->deadline;
 }
 
-/* Close the first step that is over: an enum rounds_closed; or take the one that is
- * closed and has no average yet.  A step without a quorum waits for one until a later
+/* Close the first step that is over, or take the one that is closed and has no average
+ * yet: an enum rounds_closed.  A step without a quorum is passed over only when a later
  * step is over. */
 static int
 rounds_try(struct rounds *r, struct rounds_watch c[2], struct rounds_at *a,
@@ -365,7 +363,7 @@ rounds_try(struct rounds *r, struct rounds_watch c[2], struct rounds_at *a,
 
 	if (k == 0 && d.any && !d.made) {
 		r->step = d.closed;
-		/* the process that wrote it may have died before it was durable */
+		/* its process may have died before the name was durable */
 		return (k = inbox_durable(&r->in, r->run, NULL, e)) < 0 ||
 		    (k = decide_manifest(&r->in, r->run, r->step, &r->list,
 		    e)) < 0 ? k : rounds_names(r, &r->list, e);
@@ -416,7 +414,7 @@ rounds_wait(struct rounds *r, struct err *e)
 
 /* ---- a step ---- */
 
-/* The paths of those that count. */
+/* Build the paths of the shards that count. */
 static int
 rounds_paths(struct rounds *r, struct err *e)
 {
@@ -452,8 +450,8 @@ rounds_next(struct rounds *r, uint64_t *step, char ***paths, size_t *n,
 	return k;
 }
 
-/* Those of the list from the i-th that counts on, `count' of them, do not count, with
- * this verdict: `invalid', or `duplicate' where they wait for the next average. */
+/* Exclude `count' of the shards that count, from the i-th on, with this verdict: `invalid',
+ * or `duplicate' if they wait for the next average. */
 static void
 rounds_refuse(struct rounds *r, size_t i, size_t count,
     enum receipt_verdict verdict, const char *why)
@@ -488,7 +486,7 @@ rounds_exclude(struct rounds *r, size_t i, size_t count, int waits,
 	}
 	if ((k = inbox_lock(&r->in, r->run, LOCK_EX, &fd, e)) < 0)
 		return k;
-	/* where another process went on, its list counts */
+	/* if another process has gone on, its manifest stays */
 	if ((k = decide_load(&r->in, r->run, &d, e)) == 0 && !d.made &&
 	    d.closed == r->step)
 		k = decide_close(&r->in, r->run, &d, &r->list, e);
@@ -500,8 +498,8 @@ rounds_exclude(struct rounds *r, size_t i, size_t count, int waits,
 	return k;
 }
 
-/* Waits until the step's aggregate is in the spool.  Whoever puts it there reads our
- * output: when nobody does any more, that is wait_orphan's error. */
+/* Wait until the step's average is in the spool.  The program that puts it there reads our
+ * output; without a reader, fail with wait_orphan's error. */
 static int
 rounds_published(const struct rounds *r, struct err *e)
 {
@@ -516,16 +514,16 @@ rounds_published(const struct rounds *r, struct err *e)
 			progress_wait(r->in.wait, r->step, "", "waiting for the "
 			    "aggregate of step %llu of run '%s' in the spool (ace-recv "
 			    "--publish)", (unsigned long long)r->step, r->run);
-		/* look once more: the other process may have closed it and
+		/* look once more: the other process may have stored it and
 		 * ended */
 		if (!(gone = wait_gone(r->o->out, 0)))
 			(void)wait_more(&w, e);
 	}
-	/* the process that published it may have died before it was durable */
+	/* its process may have died before the name was durable */
 	return k < 0 ? k : inbox_durable(&r->in, r->run, &r->step, e);
 }
 
-/* Of the names that a step has; others were made by somebody else. */
+/* Remove a file of a step's directory.  Files with other names are not ours. */
 static int
 rounds_remove_file(void *arg, const char *name, struct err *e)
 {
@@ -542,7 +540,7 @@ rounds_remove_file(void *arg, const char *name, struct err *e)
 	return 0;
 }
 
-/* Removes the directories of the steps before this one, all of them closed. */
+/* Remove the directories of the steps before this one, all of which are closed. */
 static int
 rounds_remove(const struct rounds *r, uint64_t before, struct err *e)
 {
@@ -571,8 +569,8 @@ rounds_done(struct rounds *r, struct err *e)
 	size_t i;
 	int k = 0;
 
-	/* what waits stays; and all that the step is made of, until the next one is
-	 * closed: a power cut may bring it back */
+	/* shards that wait for the next average stay; so do those of this step until the
+	 * next one is closed, since a power cut may reopen it */
 	for (i = 0; i < r->list.n; i++)
 		if (r->list.line[i].r.step < before)
 			before = r->list.line[i].r.step;

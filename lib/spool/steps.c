@@ -23,7 +23,7 @@ steps_add(struct steps *x, uint64_t step, struct err *e)
 	return k;
 }
 
-/* In ascending order, each once. */
+/* Sort the steps and drop repeated ones. */
 static void
 steps_sort(struct steps *x)
 {
@@ -146,8 +146,8 @@ steps_devices(struct array_names *l, const struct inbox *s, const char *run,
 	return k;
 }
 
-/* Look for the receipt of this file from the *at-th on: a directory is usually listed
- * in the same order as the last time. */
+/* Return the receipt of this file, or NULL.  Begin at the *at-th, since a directory is
+ * usually listed in the same order each time. */
 static const struct receipt *
 steps_had(const struct ledger *l, const char *name, size_t *at)
 {
