@@ -1,18 +1,19 @@
 #!/bin/bash
 # What README.md says of accuracy, with the runs that say it:
 #
-#	claims.sh [README]	make claims
+#	claims.sh [README [RESULTS]]	make claims
 #
 # results/claims.tsv has the sentences, with @ for each figure, and where the figures
 # are: TABLE WAY KEY DIGITS, between semicolons.  KEY is mean, from or to (points of
 # top-1 lost against the table's reference, and the ends of their 95 % interval) or
 # ratio (how many times fewer bytes).  All are reckoned again from results/TABLE-runs.tsv.
 # Printed are the sentence, and below it each figure with its seeds; the status is 1
-# when README does not say that.
+# when README does not say that, or when the baseline of a table in RESULTS was not swept
+# at the length of its runs (swept.awk).
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")/.." && pwd)
-results=$here/examples/results
+results=${2:-$here/examples/results}
 
 # figure TABLE WAY KEY DIGITS: the figure and its seeds
 figure() {
@@ -32,6 +33,10 @@ bad=0
 while IFS=$'\t' read -r sentence figures; do
 	below=
 	while read -r table way key digits; do
+		head -n 1 "$results/$table-runs.tsv" | grep -q 'setup$' || {
+			echo "claims.sh: runs of $table.tsv do not say how they were made" >&2
+			exit 3
+		}
 		got=$(figure "$table" "$way" "$key" "$digits")
 		[ -n "$got" ] || {
 			echo "claims.sh: no '$key' of '$way' in $table.tsv" >&2
@@ -46,4 +51,13 @@ while IFS=$'\t' read -r sentence figures; do
 		bad=1
 	}
 done < <(tail -n +2 "$results/claims.tsv")
+tables=()
+for t in "$results"/*-runs.tsv; do
+	[ ! -e "${t%-runs.tsv}.tsv" ] || tables+=("${t%-runs.tsv}.tsv")
+done
+unswept=$(awk -f "$here/examples/swept.awk" "${tables[@]}" "$results"/*-runs.tsv)
+[ -z "$unswept" ] || {
+	printf '%s\n' "$unswept"
+	bad=1
+}
 exit $bad

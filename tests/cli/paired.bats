@@ -191,3 +191,64 @@ sleepers() {
 	paired -v list='FullSync A' -v claims='A top-1 90 90'
 	[ "$(cell A verdict)" = 'does not hold: diverged' ]
 }
+
+# told: runs of lines of method, seed, loss, edges, batch, steps, further options
+told() {
+	printf 'method\tseed\tloss\tsetup\n'
+	while read -r m s l e b n more; do
+		printf '%s\t' "$m" "$s" "$l"
+		echo "$e edges, parts, text 12345/10000, 0.1 kept, --layers 1 --width 8," \
+		    "network 99/88, 25 ms, ace 1, batch $b, $n steps, dense," \
+		    "--gradient --rate $more, level"
+	done
+}
+
+# swept: what is said of the table that is here
+swept() {
+	exits 0 awk -f "$ROOT/examples/swept.awk" t.tsv ./*-runs.tsv
+}
+
+@test "a baseline that was not swept at the length of its runs is refused" {
+	printf 'method\nFullSync\nA\n' >t.tsv
+	told >t-runs.tsv <<-END
+	FullSync 1 1.5 4 16 100 0.02 --muon 0.03
+	FullSync 2 1.6 4 16 100 0.02 --muon 0.03
+	END
+	# never
+	swept
+	grep -qx 't: its baseline FullSync has 1 settings and 1 batches at this length.*' out
+	# twice as long; with another optimiser; by another seed
+	told >rates-runs.tsv <<-END
+	B 1 1.5 4 16 200 0.01 --muon 0.03
+	B 1 1.5 4 8 400 0.01 --muon 0.03
+	C 1 1.5 4 16 100 0.01
+	C 1 1.5 4 8 200 0.02
+	D 2 1.5 4 16 100 0.01 --muon 0.03
+	D 2 1.5 4 8 200 0.01 --muon 0.03
+	END
+	swept
+	grep -q '1 settings and 1 batches at this length.*, 6400 sequences' out
+	# three, of which it is the best, to the noise; those are two files
+	told >rates-runs.tsv <<-END
+	B 1 1.486 4 16 100 0.01 --muon 0.03
+	END
+	told >batch-runs.tsv <<-END
+	B 1 1.7 4 8 200 0.01 --muon 0.03
+	END
+	swept
+	[ ! -s out ]
+	# one was better
+	sed -i 's/1\.7/1.47/' batch-runs.tsv
+	swept
+	grep -qF 'FullSync has a loss of 1.5, but at this length batch 32, --rate 0.01' out
+	# but sixteen devices could not have that batch, of eight
+	sed -i 's/\.47\t4 edges\(.*\) batch 8, 200/.47\t1 edges\1 batch 8, 800/' batch-runs.tsv
+	sed -i 's/4 edges\(.*\) batch 16,/16 edges\1 batch 4,/' t-runs.tsv
+	swept
+	grep -q 'has 2 settings and 1 batches' out
+	# and of those in the table the best is the baseline
+	printf 'FullSync-8\n' >>t.tsv
+	echo 'FullSync-8 1 1.4 4 8 200 0.02 --muon 0.03' | told | tail -n 1 >>t-runs.tsv
+	swept
+	[ ! -s out ]
+}

@@ -472,9 +472,9 @@ listed() {
 	    frontier-sixtyfour frontier-drift frontier-ema frontier-bits frontier-paper
 	    frontier-pinned-sixteen frontier-sixtyfour-pinned frontier-rivals
 	    frontier-rivals-sixteen frontier-rivals-sixtyfour frontier-size-small
-	    frontier-size-million frontier-size-ten frontier-fine frontier-fine-sixteen frontier-fine-replay
+	    frontier-size-million frontier-fine frontier-fine-sixteen frontier-fine-replay
 	    frontier-weights frontier-weights-fine frontier-weights-few'
-	for t in $all table1-sweep-best; do
+	for t in $all; do
 		[ ! -e "$r/$t.tsv" ] || awk -F '\t' -v OFS=' | ' '
 		function with(x, y) { return y == "-" ? x : x " +- " y }
 		NR > 1 { print "| " $1, $2, $3, $5, $6, $7, with($8, $9), $10,
@@ -484,12 +484,8 @@ listed() {
 	done >rows
 	[ "$(wc -l <rows)" -ge 11 ]
 	has_lines examples/results/README.md <rows
-	# the best of the sweep are of it
-	while read -r line; do
-		grep -qxF -e "$line" "$r/table1-sweep.tsv"
-	done <"$r/table1-sweep-best.tsv"
 	# the tables are what their runs say
-	for t in $all table1-sweep; do
+	for t in $all; do
 		[ -e "$r/$t.tsv" ] || continue
 		awk -v list="$(tail -n +2 "$r/$t.tsv" | cut -f 1 | paste -sd ' ')" \
 		    -f "$ROOT/examples/student.awk" -f "$ROOT/examples/paired.awk" \
@@ -508,27 +504,9 @@ listed() {
 	    END { exit n != s[2] }' "$r/fresh.tsv"
 	text=$(awk -F '\t' 'NR == 1 { sub(" ", "/", $3); print $3 }' "$r/fresh.tsv")
 	for t in table1 frontier frontier-{short,pinned-sixteen,sixtyfour-pinned,replay-less} \
-	    frontier-{rivals,rivals-sixteen,rivals-sixtyfour,rivals-rates,size-small,size-million,size-ten}; do
+	    frontier-{rivals,rivals-sixteen,rivals-sixtyfour,rivals-rates,size-small,size-million,size-rates}; do
 		[ "$(tail -n +2 "$r/$t-runs.tsv" | grep -vc "text $text,")" -eq 0 ]
 	done
-	# the lines through the sizes: points lost by the logarithm of the parameters
-	for h in 10 20; do
-		awk -F '\t' -v h=$h 'BEGIN { n["small"] = 117056
-		    n["million"] = 1038096; n["ten"] = 9928000 }
-		FNR == 1 { match(FILENAME, /size-[a-z]*/)
-		    m = substr(FILENAME, RSTART + 5, RLENGTH - 5); next }
-		$3 == 1 { full[m, $2] = $7 }
-		$3 == h { x = log(n[m]) / log(10); y = full[m, $2] - $7
-		    k++; sx += x; sy += y; xx += x * x; xy += x * y; yy += y * y }
-		END { sxx = xx - sx * sx / k; b = (xy - sx * sy / k) / sxx
-		    e = sqrt((yy - sy * sy / k - b * b * sxx) / (k - 2) / sxx)
-		    printf "%.2f +- %.2f\n", -b, 2.776 * e }' \
-		    "$r"/frontier-size-{small,million,ten}-runs.tsv
-	done >slopes
-	[ "$(wc -l <slopes)" -eq 2 ]
-	while read -r line; do
-		grep -qF -e "by $line" "$r/README.md"
-	done <slopes
 }
 
 @test "the sentences of README.md are what their runs say, and another figure is noticed" {
@@ -542,4 +520,13 @@ listed() {
 	exits 1 "$ROOT/examples/claims.sh" false.md
 	[ "$(grep -c 'README does not say this' out)" -eq 1 ]
 	exits 4 "$ROOT/examples/claims.sh" none.md
+	# a table without the sweep of its baseline, and one that cannot be judged
+	cp -r "$ROOT/examples/results" doctored
+	rm doctored/frontier-size-rates-runs.tsv
+	exits 1 "$ROOT/examples/claims.sh" "$ROOT/README.md" doctored
+	[ "$(grep -c '^frontier-[a-z-]*: its baseline ' out)" -eq 2 ]
+	grep -q '^frontier-size-small: its baseline .* has 2 settings' out
+	sed -i 's/\t[^\t]*$//' doctored/frontier-size-million-runs.tsv
+	exits 3 "$ROOT/examples/claims.sh" "$ROOT/README.md" doctored
+	says '^claims.sh: runs of frontier-size-million.tsv do not say how they were made$'
 }

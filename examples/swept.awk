@@ -1,0 +1,118 @@
+# Was the baseline of each table swept at the length of its runs?
+#
+#	awk -f swept.awk TABLE.tsv... TABLE-runs.tsv...
+#
+# The baseline of a table is its way called FullSync... with the least mean loss.  A
+# setting is the batch of all devices together and what the trainer was told.  Settings
+# are comparable when text, model, optimiser and the length of the run are the same; they
+# are searched for in all runs, and the first seed decides.  The baseline must be the
+# best of at least three settings with two batches.  Another one may be better by 0.015
+# nats, some 0.3 points of top-1: that is what another processor does to a run.
+# Batches that do not give each of the table's devices a sequence do not count.
+#
+# Prints a line per table that breaks this.  Tables whose runs have no column setup are
+# passed over: claims.sh refuses figures of them.
+
+BEGIN { FS = "\t"; noise = 0.015 }
+
+FNR == 1 {
+	name = FILENAME
+	sub(/.*\//, "", name)
+	sub(/\.tsv$/, "", name)
+	runs = sub(/-runs$/, "", name)
+	delete col
+	for (i = 1; i <= NF; i++)
+		col[$i] = i
+	next
+}
+
+# a table: its ways
+!runs {
+	listed[name, $1]
+	if ($1 !~ /^FullSync/)
+		compared[name]
+	next
+}
+
+"setup" in col && parse($(col["setup"])) {
+	loss = $(col["loss"])
+	if ($(col["seed"]) == 1) {
+		if (!((problem, setting) in first))
+			order[problem] = order[problem] "\n" setting
+		if (!((problem, setting) in first) || loss < first[problem, setting])
+			first[problem, setting] = loss
+		size[setting] = batch
+	}
+	if ($1 ~ /^FullSync/ && (name, $1) in listed && name in compared) {
+		if (!((name, $1) in n))
+			ways[name] = ways[name] "\n" $1
+		n[name, $1]++
+		sum[name, $1] += loss
+		what[name, $1] = problem
+		how[name, $1] = setting
+		devices[name] = edges
+	}
+}
+
+# Set edges, part (text, model and optimiser), problem (part and length) and setting
+# from a setup; return 0 unless dense gradients are exchanged at every step.
+function parse(s,   f, k, i, x, steps, given) {
+	if (!index(s, ", dense, --gradient"))
+		return 0
+	k = split(s, f, ", ")
+	given = part = ""
+	for (i = 1; i <= k; i++) {
+		split(f[i], x, " ")
+		if (x[2] == "edges")
+			edges = x[1]
+		else if (x[1] == "text" || x[2] == "kept" || f[i] ~ /^--layers/ ||
+		    f[i] == "interleaved")
+			part = part f[i] ", "
+		else if (x[1] == "batch")
+			batch = x[2] * edges
+		else if (x[2] == "steps")
+			steps = x[1]
+		else if (f[i] ~ /^--gradient/)
+			given = f[i]
+	}
+	part = part (given ~ /--muon/ ? "Muon" : "AdamW")
+	problem = part ", " batch * steps " sequences"
+	setting = "batch " batch ", " substr(given, 12)
+	return 1
+}
+
+# Set settings, batches and least, the best of the settings of problem p that t could have.
+function sweep(t, p,   f, k, i, seen) {
+	settings = batches = 0
+	least = ""
+	k = split(substr(order[p], 2), f, "\n")
+	for (i = 1; i <= k; i++) {
+		if (size[f[i]] < devices[t])
+			continue
+		settings++
+		batches += !seen[size[f[i]]]++
+		if (least == "" || first[p, f[i]] < first[p, least])
+			least = f[i]
+	}
+}
+
+END {
+	for (t in ways) {
+		k = split(substr(ways[t], 2), w, "\n")
+		best = w[1]
+		for (i = 2; i <= k; i++)
+			if (sum[t, w[i]] / n[t, w[i]] < sum[t, best] / n[t, best])
+				best = w[i]
+		p = what[t, best]
+		is = how[t, best]
+		sweep(t, p)
+		if (settings < 3 || batches < 2)
+			print t ": its baseline " best " has " settings " settings and " \
+			    batches " batches at this length, instead of 3 and 2: " p
+		else if (!((p, is) in first))
+			print t ": its baseline " best " has no run with seed 1"
+		else if (first[p, is] > first[p, least] + noise)
+			print t ": its baseline " best " has a loss of " first[p, is] \
+			    ", but at this length " least " has " first[p, least]
+	}
+}
