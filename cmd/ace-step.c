@@ -193,16 +193,13 @@ check(const struct opts *o, struct err *e)
 }
 
 /* Give the options that depend on others. --schema is for the first program, whose
- * input may lack one. ace-policy takes a recording or the state but not both; the
- * other programs keep the state. */
+ * input may lack one. */
 static int
 tell_late(struct opts *o, struct err *e)
 {
 	int t = 0, r;
 
-	if (o->policy.replay != NULL)
-		o->policy.dir = NULL;
-	else if (o->state != NULL && (r = tell(o, POLICY,
+	if (o->state != NULL && (r = tell(o, POLICY,
 	    opt_named(stage_policy_rows, "state"), o->state, e)) < 0)
 		return r;
 	if (o->schema == NULL)

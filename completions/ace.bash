@@ -333,7 +333,7 @@ _ace() {
 		kind='auto require off' ;;
 	ace-policy:-S | ace-policy:--state)
 		kind='dir' ;;
-	ace-policy:--replay | ace-policy:--schema | ace-policy:-o | ace-policy:--output)
+	ace-policy:--schema | ace-policy:-o | ace-policy:--output)
 		kind='file' ;;
 	ace-policy:--ratio | ace-policy:--bandwidth | ace-policy:--deadline | ace-policy:--cuts | ace-policy:--deco | ace-policy:--target-divergence | ace-policy:--model-norm | ace-policy:--interval | ace-policy:--max-elements)
 		kind='free' ;;
@@ -401,7 +401,7 @@ _ace() {
 		kind='ef momentum ef21 cache' ;;
 	ace-step:-c | ace-step:--codec)
 		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
-	ace-step:--replay | ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
+	ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
 		kind='file' ;;
 	ace-step:--gamma | ace-step:--wait | ace-step:--events | ace-step:-T | ace-step:--threads | ace-step:--ratio | ace-step:--bandwidth | ace-step:--deadline | ace-step:--cuts | ace-step:--deco | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--effort | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)
 		kind='free' ;;
@@ -496,7 +496,7 @@ _ace() {
 	ace-patch)
 		opts='--stage --commit --way -o --output -f --format --part --receipt -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
-		opts='-S --state --ratio --bandwidth --deadline --cuts --deco --target-divergence --model-norm --interval --replay --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --ratio --bandwidth --deadline --cuts --deco --target-divergence --model-norm --interval --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)
 		opts='--spool --reply -d --device --run --schema --create --publish --join --leave --sync --events --max-elements -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-score)
@@ -508,7 +508,7 @@ _ace() {
 	ace-status)
 		opts='--format --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
-		opts='-S --state --gamma --wait --allow-gap --cache --sync --events -T --threads --form --ratio --bandwidth --deadline --cuts --deco --target-divergence --model-norm --interval --replay -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --omit --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --sync --events -T --threads --form --ratio --bandwidth --deadline --cuts --deco --target-divergence --model-norm --interval -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --omit --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='cloud edge add relay remove watch example import expand score policy select compress step meter recv ack sign aggregate export inspect cut archive diff patch status advise help' ;;

@@ -34,7 +34,6 @@
 #		--clusters,X (of paper:...) makes one plan for the edges of a cluster,
 #		after their first ten local steps, for all of the run; X is how unlike
 #		they may be, 0: each has its own;
-#		--slope,X begins with 1 - X times the bits and ends with 1 + X;
 #		--effort,9 codes with ace-step --effort 9, both ways;
 #		--relays,2 has two relays between the edges and the cloud, which code
 #		as edges do: what they send and get is counted, too, and how long that
@@ -139,8 +138,6 @@ way() {
 	! take --target || target=$value
 	link=
 	! take --link || link=$value
-	slope=
-	! take --slope || slope=$value
 	rule=
 	! take --rule || rule=$value
 	effort=
@@ -153,8 +150,6 @@ way() {
 	[[ -z $relays || $relays =~ ^[1-9][0-9]*$ && $code =~ ^(paper:|[0-9.]) &&
 	    $((EDGES % relays)) -eq 0 ]] ||
 	    die "'$1': relays have equally many of $EDGES edges each, and a code"
-	[ -z "$target" ] || [ -z "$slope" ] || die "'$1': --slope needs to know" \
-	    "how many rounds there are, and --target leaves that open"
 	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|gossip|[0-9.]+(/[0-9.]+)?|[a-z]+:[0-9.]+|gather:[a-z0-9.:/]+|paper:[a-z0-9.:=,@]+)$ ]] ||
 	    die "'$1' is no way"
 	batch=$(awk -v b="$batch" -v n="$EDGES" 'BEGIN {
@@ -170,7 +165,7 @@ way() {
 	fi
 	setup="$EDGES edges, $SPLIT, $common, batch $batch, $steps steps"
 	[ -z "$target" ] || given="$given --policy"
-	setup="$setup, $code, $given, $form${target:+, drift $target}${slope:+, slope $slope}"
+	setup="$setup, $code, $given, $form${target:+, drift $target}"
 	setup=$setup${link:+, link $link}${effort:+, effort $effort}${relays:+, $relays relays}${clusters:+, clusters $clusters}
 	[ -z "$rule" ] || setup="$setup, rule $rule"
 	[ "$feedback" = ef ] || setup="$setup, feedback $feedback"
@@ -231,7 +226,6 @@ alone() {
 }
 
 go() {
-	[ -z "$slope" ] || plan || die "$what: cannot plan its bits"
 	[ -z "$clusters" ] || clusters || die "$what: cannot find its clusters"
 	case $code,${LOCAL:-} in
 	dense,) run "$what" dense_edge dense_back dense_cloud ;;

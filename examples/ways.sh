@@ -418,42 +418,11 @@ policy() {
 	    --bandwidth "$4")
 }
 
-# bits_of ROUND BITS: with a slope, those of that round.  They begin with 1 - slope
-# times what they are on average and end with 1 + slope times that.
-bits_of() {
-	awk -v r="$1" -v b="$2" -v x="$slope" -v n="$rounds" \
-	    'BEGIN { print b * (1 + x * ((2 * r + 1) / n - 1)) }'
-}
-
-# decided DEVICE ROUND: a shard for which ace-policy decides what policy was told
-decided() {
-	head -c $((4 * elements)) /dev/zero |
-	    ace-import -f raw --shape "$elements" -d "$1" -r "$name" -s "$2" - |
-	    ace-policy "${policy[@]}"
-}
-
 # elements: of the model
 elements() {
 	# shellcheck disable=SC2086 # words are meant
 	train --index 1 $model --batch 1 --valid "$valid" --steps 1 "$text" |
 	    ace-inspect | awk '$1 == "tensors" { print $3 }'
-}
-
-# With a slope, what ace-policy decides is decided before: in $work/plan there is
-# a shard for each device and round, for --replay.
-plan() {
-	local r k
-	rounds=$(((steps + H - 1) / H))
-	elements=$(elements)
-	for ((r = 0; r < rounds; r++)); do
-		for k in $(seq "$EDGES"); do
-			policy "$(bits_of "$r" "${code%/*}")" 0.8 1.35 "$(link "$k")"
-			decided "edge$k" "$r" || return
-		done
-		policy "$(bits_of "$r" "${code#*/}")" 1 1 1000Mbit
-		decided aggregate "$r" || return
-	done | ace-compress -c topk:1 -o "$work/plan"
-	good "${PIPESTATUS[@]}"
 }
 
 # weigh: what ace-score is told.  Unless all groups weigh the same, the trainer measures
@@ -468,7 +437,6 @@ weigh() {
 ace_edge() {
 	local s=$dir/state$1 sense=() policy
 	policy "${code%/*}" 0.8 1.35 "$(link_of "$1")"
-	[ -z "$slope" ] || policy=(--replay "$work/plan")
 	if [[ $form =~ ^(moment|sensitivity) ]]; then
 		(umask 77 && mkdir -p "$s" "$dir/state")
 		sense=(--moment "$s/moment")
@@ -496,7 +464,6 @@ ace_relay() {
 ace_cloud() {
 	local often=() policy relay_code=ace_relay
 	policy "${code#*/}" 1 1 1000Mbit
-	[ -z "$slope" ] || policy=(--replay "$work/plan")
 	[ -z "$target" ] || often=(--target-divergence "$target"
 	    --interval "$H,$(((H + 1) / 2)),$((2 * H))")
 	timed cloud gathered |

@@ -110,8 +110,6 @@ static const struct fault_case refuse_more[] = {
 	    "ace-compress -S S --error-feedback ef21 -c q8 in1", 0 },
 	{ "policy-cuts", TIMED,
 	    "ace-policy -S S --cuts 1ms --bandwidth 1Mbit timed", LEARNS },
-	{ "policy-replay", MADE "ace-policy in0 >said; ",
-	    "ace-policy --replay said in0", 0 },
 	{ "import-npy", MADE "ace-export -f npy --tensor embed -o v.npy in0; ",
 	    "ace-import --name embed v.npy", 0 },
 	{ "import-raw", MADE "head -c 64 /dev/zero >v.raw; ",

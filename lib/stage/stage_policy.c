@@ -56,8 +56,6 @@ struct stage_policy {
 	struct stage_policy_opts o;	/* and what was found since */
 	struct stage_shard sh;		/* at hand */
 	struct statedir state;
-	struct reader *replay;		/* a recording instead of decisions, or NULL */
-	int replayed;			/* it stands at the end of the shard */
 	int waits;			/* the shard's times may still come */
 	uint64_t asked;			/* interval of a device that diverges */
 	float *x;			/* f32[cap]: a group, where they are read */
@@ -210,8 +208,6 @@ const struct opt stage_policy_rows[] = {
 	    "the first interval, and its limits",
 	    OPT_CALL(policy_set_steps), .def = "1,1,1000",
 	    .with = "target-divergence" },
-	{ 0, "replay", "FILE", "decide as in FILE, a stream",
-	    OPT_PATH(struct stage_policy_opts, replay, OPT_READ) },
 	OPT_END
 };
 
@@ -221,13 +217,6 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 	if (o->interval.min > o->interval.max)
 		return err_set(e, ERR_USAGE,
 		    "--interval: the least is above the largest");
-	if (o->replay != NULL && (o->dir != NULL || o->stale.on ||
-	    o->interval.target > 0 || o->cuts.dt >= 0 || o->factor.warmup > 0 ||
-	    o->deadline >= 0 || o->bandwidth >= 0 ||
-	    o->factor.least != 2 ||
-	    o->factor.most != 300 || o->factor.half != 1e7))
-		return err_set(e, ERR_USAGE, "--replay decides nothing: it goes "
-		    "with no other option that decides");
 	if (o->stale.on && (o->factor.warmup > 0 || o->deadline >= 0))
 		return err_set(e, ERR_USAGE, "--deco has neither a warm-up "
 		    "(--ratio) nor --deadline");
@@ -369,58 +358,6 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums,
 		p->key[DIVERGENCE] = drift;
 	p->key[STEPS] = (double)p->o.steps;
 	p->key[FORCE] = force;
-	return 0;
-}
-
-/*
- * ---- a recorded policy instead of decisions ----
- *
- * The pOLi frames of a stream's shards are given to the same shards of another
- * stream.  Only these frames of the recording count; how its values are coded does
- * not matter.
- */
-
-/* Go forward to the shard at hand; those before it are skipped.  Its values may have
- * been changed since. */
-static int
-policy_replay_find(struct stage_policy *p, struct err *e)
-{
-	const struct shard *s = p->sh.shard, *at;
-	int k;
-
-	p->replayed = 0;
-	while ((k = reader_to_shard(p->replay, e)) > 0) {
-		at = reader_shard(p->replay);
-		if (shard_is_of(at, s->run, s->device) && at->step == s->step)
-			return 0;
-	}
-	return k < 0 ? k : err_set(e, ERR_DATA, "mismatch: the recording has "
-	    "no shard '%s/%llu' here", shard_device(s),
-	    (unsigned long long)s->step);
-}
-
-/* Pass on the policies that stand before its data, or its end. */
-static int
-policy_replay_until(struct stage_policy *p, int event, struct err *e)
-{
-	const struct chain_frame *f;
-	struct text_kv kv = TEXT_KV_INIT;
-	int k;
-
-	while (!p->replayed && (k = reader_next(p->replay, e)) != event) {
-		if (k < 0)
-			return k;
-		f = reader_frame(p->replay);
-		if (k == READER_SEND)
-			p->replayed = 1;
-		if (k != READER_NOTE || f->type != FRAME_POLI)
-			continue;
-		if ((k = keys_add(&kv, p->replay, e)) == 0)
-			k = stage_make(p->s.next, f->type, f->raw, f->raw_len, e);
-		text_release(&kv);
-		if (k < 0)
-			return k;
-	}
 	return 0;
 }
 
@@ -667,9 +604,6 @@ stage_policy_begin(struct stage *st, const struct stage_shard *sh,
 	p->sh = *sh;
 	if ((r = stage_begin(st->next, sh, e)) < 0)
 		return r;
-	if (p->replay != NULL)
-		return (r = policy_replay_find(p, e)) < 0 ? r :
-		    policy_replay_until(p, READER_DATA, e);
 	p->waits = p->o.cuts.dt >= 0;
 	return p->waits ? 0 : policy_decide(p, e);
 }
@@ -709,10 +643,6 @@ stage_policy_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 	struct stage_policy *p = (struct stage_policy *)st;
 	int r = 0;
 
-	if (p->replay != NULL) {
-		r = policy_replay_until(p, READER_SEND, e);
-		return r < 0 ? r : stage_end(st->next, sums, e);
-	}
 	if (p->waits && (r = policy_decide(p, e)) < 0)
 		return r;
 	policy_nothing(p);
@@ -780,7 +710,7 @@ stage_policy_note(struct stage *st, const struct stage_note *n, struct err *e)
 		return 0;	/* of a shard without what is added here */
 	if (n->type != FRAME_POLI)
 		return stage_note(st->next, n, e);
-	return p->replay != NULL ? 0 : policy_older(p, n, e);
+	return policy_older(p, n, e);
 }
 
 static void
@@ -789,7 +719,6 @@ stage_policy_free(struct stage *st)
 	struct stage_policy *p = (struct stage_policy *)st;
 
 	policy_dynacomm_release(&p->o.cuts);
-	reader_free(p->replay);
 	statedir_close(&p->state);
 	buf_release(&p->note);
 	alloc_free(p->x);
@@ -816,8 +745,7 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f,
 	if (p->o.dir != NULL && ((r = statedir_open(&p->state, p->o.dir,
 	    e)) < 0 || (r = policy_load(p, e)) < 0))
 		return r;
-	return p->o.replay == NULL ? 0 :
-	    reader_file(&p->replay, p->o.replay, &f->in, e);
+	return 0;
 }
 
 #define POLICY_KIND(v) { \

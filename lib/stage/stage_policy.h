@@ -43,7 +43,6 @@ double stage_policy_ratio(const struct stage_policy_ratio *f,
 
 struct stage_policy_opts {
 	const char *dir;	/* state directory, or NULL */
-	const char *replay;	/* a recording to decide as, or NULL */
 	struct stage_policy_ratio factor;
 	double bandwidth;	/* bit/s; < 0: the state's */
 	double deadline;	/* seconds a shard may take; < 0: any */

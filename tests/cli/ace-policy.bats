@@ -433,63 +433,6 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	says 'link: never measured'
 }
 
-# said FILE: the policy of its shards
-said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
-
-@test "--replay: the same decisions, byte for byte" {
-	mkshards -n 64k -N 6 -P other=kept >in
-	decide='ace-policy --omit provenance -S st --ratio 2,300,10Mbit,3
-	    --target-divergence 0.01 --model-norm 9000'
-	# a link that changes under way, in three parts
-	for k in 1 2 3; do
-		mkshards -n 64k -N 2 -s $((2 * k - 2)) -P other=kept |
-		    $decide --bandwidth $((k * k))Mbit >part$k
-	done
-	for k in 1 2 3; do cat part$k; done >recorded
-	said recorded >want
-	[ "$(sort -u want | grep -c budget_bytes)" -ge 4 ]
-	exits 0 ace-policy --omit provenance --replay recorded in
-	said out | cmp - want
-	# what it wrote, replayed: the same bytes again
-	mv out once
-	exits 0 ace-policy --omit provenance --replay once in
-	same out once
-	# from what was coded and delivered, too
-	ace-score recorded | ace-select --policy | ace-compress >coded
-	exits 0 ace-policy --omit provenance --replay coded in
-	said out | cmp - want
-	# of several devices', the right one's; of another, none
-	mkshards -d other -N 6 -P budget_bytes=1 >foreign
-	cat foreign recorded >both
-	exits 0 ace-policy --omit provenance --replay both in
-	said out | cmp - want
-	exits 3 ace-policy --replay foreign in
-	says "^ace-policy: mismatch: the recording has no shard 'edge1/0' here"
-	exits 3 ace-policy --replay part2 in
-	head -c 3000 recorded >short
-	exits 3 ace-policy --replay short in
-	# a recorded policy that is none
-	mkshards -n 64k -N 6 -P ratio=x >none
-	exits 3 ace-policy --replay none in
-	says 'ratio'
-	# a later step stands in for none, nor does the same one of another run
-	mkshards -n 64k >first
-	exits 3 ace-policy --replay part2 first
-	says "no shard 'edge1/0' here"
-	mkshards -r other -N 6 -P budget_bytes=1 | cat - recorded >both
-	exits 0 ace-policy --omit provenance --replay both in
-	said out | cmp - want
-	# shards without values
-	mkshards -n 64k -N 2 >two
-	mkshards -n 64k -c none -N 2 -P budget_bytes=5 >empty
-	exits 0 ace-policy --replay empty two
-	[ "$(said out | grep -c budget_bytes=5)" -eq 2 ]
-	exits 2 ace-policy --replay recorded --target-divergence 0.01 in
-	exits 2 ace-policy --replay recorded -S st in
-	exits 2 ace-policy --replay recorded --deco auto in
-	exits 4 ace-policy --replay nowhere in
-}
-
 @test "a deadline: no more than the link carries in it, 3 shards after it fell" {
 	mkshards -n 1M >shard
 	# so little that the limit is all that is measured
@@ -597,14 +540,5 @@ said() { ace-inspect -v "$1" | grep -a '^pOLi '; }
 			exits 0 ace-policy $options $f
 			! policy out | grep -iE 'nan|inf$' || false
 		done
-	done
-}
-
-@test "--replay goes with nothing that decides" {
-	mkshards >in
-	for o in "--ratio 2,300,10Mbit,5" "--bandwidth 1Mbit" "--ratio 3" "--ratio 2,30" "--ratio 2,300,1Mbit"; do
-		# shellcheck disable=SC2086 # words are meant
-		exits 2 ace-policy --replay in $o in
-		says '--replay decides nothing'
 	done
 }

@@ -51,20 +51,6 @@ alike() {
 	alike -c topk:0.1
 }
 
-@test "--replay decides as recorded, and the others keep the state" {
-	run_of 6 >in
-	ace-step -S first --policy --bandwidth 5Mbit --ratio 2,300,10Mbit,4 in >recorded
-	ace-step -S S --policy --replay recorded in >again
-	# but for the provenance, and but for what decided
-	ace-inspect diff recorded again
-	same first/residual S/residual
-	exits 0 ace-step --state S --policy --replay recorded --print
-	[ "$(cat out)" = "ace-expand -S S | ace-score -S S | \
-ace-policy --replay recorded | ace-select --policy | ace-compress -S S" ]
-	alike -S S --policy --replay recorded
-	exits 2 ace-step -S S --policy --replay recorded --deco auto in
-}
-
 @test "the options of its programs go to all that have one of that name" {
 	run_of 4 >in
 	alike -S S --gamma 0.5 --bits 0.5 --sync none --form paper:0.25

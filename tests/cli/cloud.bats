@@ -34,7 +34,7 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	export TMPDIR=$PWD/temp
 	for p in "ace-ack -S S" ace-expand "ace-export -f raw -o raw" \
 	    "ace-export -f npz -o raw" "ace-export -f safetensors -o raw" \
-	    "ace-step -S T -c q8" "ace-policy --replay huge" ace-aggregate; do
+	    "ace-step -S T -c q8" ace-policy ace-aggregate; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 3 timeout "$HANG" $p --schema mine huge
 		says "mismatch: not of the model of --schema: .*'w'"

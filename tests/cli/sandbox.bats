@@ -156,7 +156,6 @@ rows() {
 	read --key ace-sign
 	read --part ace-diff, ace-patch
 	read --plan ace-select, ace-step
-	read --replay ace-policy, ace-step
 	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect follow, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect recover, ace-inspect audit, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	read --through ace-edge
 	replace --output ace-archive create
@@ -188,7 +187,6 @@ rows() {
 	exits 0 ace-recv "$@" --spool spool -o receipts coded
 	exits 0 ace-aggregate "$@" --spool spool --rounds 1 -o mean
 	exits 0 ace-policy "$@" --bandwidth 1Mbit -o decided in
-	exits 0 ace-policy "$@" --replay decided -o again in
 	openssl genpkey -algorithm ed25519 -out key.pem
 	echo "edge1 $(openssl pkey -in key.pem -pubout | sed '1d;$d')" >ring
 	exits 0 ace-sign "$@" -k key.pem -o signed in

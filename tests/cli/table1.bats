@@ -338,50 +338,6 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	says 'ACE-policy.* in 3 rounds, .*; the 4 edges hold the same model'
 }
 
-@test "bits that fall or rise over the rounds are as many in all" {
-	prepare
-	export STEPS=320 SPLIT=interleaved
-	ONLY='ACE-500 ACE-500+--slope,0.8 ACE-500+--slope,-0.8' table 0 frontier
-	for k in up down; do
-		value "a=$(cell frontier-runs ACE-500 $k);
-		    r=$(cell frontier-runs ACE-500+--slope,0.8 $k);
-		    f=$(cell frontier-runs ACE-500+--slope,-0.8 $k)" \
-		    'r > 0.97 * a && r < 1.03 * a && f > 0.97 * a && f < 1.03 * a'
-	done
-	[ "$(tail -n +2 results/frontier-runs.tsv | cut -f 8 | sort -u | wc -l)" -eq 3 ]
-	ONLY=ACE-500+--slope,1.2 table 1 frontier
-	says '^frontier: ACE-500\+--slope,1.2-1: cannot plan its bits'
-	ONLY=ACE-policy+--slope,0.5 table 1 frontier
-	says "^frontier: 'ACE-policy\+--slope,0.5': --slope needs to know how many"
-}
-
-@test "a slope: each edge's bytes round by round, from 1 - X to 1 + X of its own" {
-	prepare
-	yes 'a line of text' | head -c 50000 >text
-	cat >planned <<-END
-	PATH=$BUILD:$BUILD/examples:$PATH EDGES=2 name=x work=. text=text
-	model='$MODEL' valid=0.1 steps=39 H=10 code=2/1 slope=0.5
-	good() { [ "\$1" = 0 ]; }
-	. "$ROOT/examples/ways.sh"
-	plan
-	END
-	exits 0 bash planned
-	ace-inspect -v plan | awk '$1 == "device" && NF == 2 { d = $2 }
-	    sub(/.*budget_bytes=/, "") { print d, $0 }' >bytes
-	[ "$(wc -l <bytes)" -eq 12 ]
-	# bits of rounds 0 to 3 are 5, 7, 9 and 11 eighths
-	for d in edge1 edge2 aggregate; do
-		awk -v d=$d '$1 == d { x[n++] = $2 } END { for (i = 0; i < 4; i++)
-		    if (x[i] - (5 + 2 * i) / 5 * x[0] > 3 ||
-		    x[i] - (5 + 2 * i) / 5 * x[0] < -3) bad = 1
-		    exit bad || n != 4 }' bytes
-	done
-	# one bit a value, on average, at the cloud
-	ace-inspect -v plan | awk '$1 == "tensors" { n = $3 } END { print n }' >n
-	awk -v n="$(cat n)" '$1 == "aggregate" { s += $2 } END { s = s * 8 / n / 4
-	    exit !(s > 0.99 && s < 1.01) }' bytes
-}
-
 @test "the sweep: once, in the order asked for, and the best of each way" {
 	prepare
 	unset SEEDS

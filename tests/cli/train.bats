@@ -131,15 +131,22 @@ text() {
 
 @test "of a policy with intervals for each device the trainer takes its own" {
 	text
-	mkfifo back
-	for own in edge1 edge2; do
-		mkshards -r train -d edge1 -N 12 -P "interval=1
-interval.$own=4" >decided
-		train -H 2 --steps 12 --policy --apply back --eval --log log \
-		    $small text | ace-policy --replay decided >back
+	mkfifo up1 up2 down1 down2
+	for own in 1 2; do
+		# edge1 is to take 2 steps, and then 4, 4 and 2; edge2 one each
+		rounds=$((7 * own - 3))
+		for d in 1 2; do
+			train --index $d --of 2 -H 1 --steps $rounds --apply down$d \
+			    $small text | ace-policy --target-divergence 1e6 \
+			    --model-norm 1 --interval $((7 - 3 * d)),1,$((7 - 3 * d)) >up$d &
+		done
+		ace-aggregate --devices 2 --interval own up1 up2 |
+		    tee down1 down2 >decided
+		wait
+		train --index $own --of 2 -H 2 --steps 12 --policy \
+		    --apply decided --eval --log log $small text >/dev/null
 		awk '$1 == "end" { print $2, $3 }' log
 	done >out
-	# 2, then 4, 4 and 2 of its own, or one at a time
 	printf '4 12\n11 12\n' | cmp - out
 }
 
