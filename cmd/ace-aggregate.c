@@ -1,6 +1,6 @@
 /*
- * ace-aggregate: the weighted mean or sum of the shards of a step, from streams
- * or from a spool.
+ * ace-aggregate: write the weighted mean or sum of the shards of each step, from
+ * streams or from a spool.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "pipe/program.h"
 #include "mean/aggregate.h"
 
-/* For the stream it stays text. */
+/* Check the delay; it is written into the stream as it was given. */
 static int
 set_delay(void *arg, const struct opt *row, const char *val, struct err *e)
 {
@@ -33,7 +33,7 @@ set_cluster(void *arg, const struct opt *row, const char *val, struct err *e)
 	char theta[32];
 
 	o->means = n > 5 && strcmp(val + n - 5, ":mean") == 0;
-	/* what is too long for a number is refused as it was given */
+	/* a text that is too long for a number is refused as it was given */
 	if (snprintf(theta, sizeof(theta), "%.*s", (int)(o->means ? n - 5 : n),
 	    val) < (int)sizeof(theta))
 		val = theta;
@@ -65,8 +65,8 @@ set_rule(void *arg, const struct opt *row, const char *val, struct err *e)
 	return robust_parse(&o->who.rule, val, e);
 }
 
-/* The rule that bears so many bad devices: what is loud is left out, and of the
- * rest none moves the result further than most do. */
+/* Set the rule that tolerates F bad devices: shards with large norms are left out, and of
+ * the others none moves the result further than most do. */
 static int
 set_tolerate(void *arg, const struct opt *row, const char *val, struct err *e)
 {
@@ -142,7 +142,7 @@ static const struct opt options[] = {
 	OPT_END
 };
 
-/* Checks that the options given may be used together. */
+/* Check that the options that were given may be used together. */
 static int
 check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 {

@@ -1,11 +1,9 @@
 /*
- * ace-recv: the receiving end of a device's connection.  Every shard is
- * verified whole, put into the spool, and answered with a receipt; with
- * --reply aggregate the step's aggregate follows as soon as there is one.
+ * ace-recv: the receiving end of a device's connection.  It verifies every shard whole,
+ * puts it into the spool and answers with a receipt; with --reply aggregate the average
+ * of the step follows as soon as there is one.
  *
- * Two processes: one reads and spools, the other answers.  A device that
- * writes its next shard while the answer to the last one is on its way would
- * otherwise block us both.
+ * One process reads and spools, another answers (spool/receive.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -95,8 +93,8 @@ struct run {
 };
 
 struct reading {
-	pid_t pid;		/* 0: it has ended, so */
-	int status;
+	pid_t pid;		/* 0: it has ended, with */
+	int status;		/* this status */
 };
 
 static int
@@ -109,8 +107,8 @@ gave_up(void *reading)
 	return p->pid == 0 && p->status != 0;
 }
 
-/* The end of the reading process, which is of no use any more (r < 0), has
- * done its work (0) or has failed (1). */
+/* Wait for the end of the reading process after the answers ended with r: < 0, stop it;
+ * 0, it has done its work; 1, it has failed: return its error. */
 static int
 reap(struct reading *p, int r, struct err *e)
 {
@@ -123,12 +121,12 @@ reap(struct reading *p, int r, struct err *e)
 		return r;
 	if (!WIFEXITED(p->status) || WEXITSTATUS(p->status) == 0)
 		return err_set(e, ERR_SYS, "the reading process was killed");
-	e->quiet = 1;		/* it has said why */
+	e->quiet = 1;		/* it has printed its message */
 	return -WEXITSTATUS(p->status);
 }
 
-/* The device does not take its answers.  It leaves as it is, in the middle of a
- * write; the reading process follows (PR_SET_PDEATHSIG). */
+/* On SIGALRM: the device does not read its answers.  Exit in the middle of the write; the
+ * reading process ends with this one (PR_SET_PDEATHSIG). */
 static void
 weary(int sig)
 {
@@ -141,7 +139,7 @@ weary(int sig)
 	_exit(ERR_DATA);
 }
 
-/* A signal may be blocked since before this program was started. */
+/* Unblock a signal, which may have been blocked when this program was started. */
 static void
 listen_to(int sig)
 {
@@ -152,8 +150,8 @@ listen_to(int sig)
 	(void)sigprocmask(SIG_UNBLOCK, &s, NULL);
 }
 
-/* Answers in this process, reads in a child.  Where the shards came from is still
- * open here when the child has given up. */
+/* Read in a child and answer in this process.  The input stays open here, so that it can
+ * linger when the child has failed. */
 static int
 serve(struct run *x, int from, struct err *e)
 {
@@ -169,7 +167,7 @@ serve(struct run *x, int from, struct err *e)
 		return err_sys(e, "cannot answer");
 	if (p.pid == 0) {
 		(void)close(fd[0]);
-		/* nobody would hear what we accept */
+		/* without the other process nothing accepted would be answered */
 		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 		listen_to(SIGTERM);
 		sandbox_narrow(&c->box, 0);
@@ -189,11 +187,11 @@ serve(struct run *x, int from, struct err *e)
 		fd_linger(from);
 	(void)signal(SIGPIPE, was);
 	if (r <= 0 && k < 0 && e->quiet && was != SIG_IGN)
-		(void)raise(SIGPIPE);	/* as if we had left it alone */
+		(void)raise(SIGPIPE);	/* as without SIG_IGN */
 	return k;
 }
 
-/* A device comes into the run, or leaves it. */
+/* Let a device into the run, or remove it. */
 static int
 operate_on(struct run *x, const char *run, struct err *e)
 {
@@ -201,12 +199,12 @@ operate_on(struct run *x, const char *run, struct err *e)
 	const int joins = o->act == JOIN;
 	int r = roster_change(&x->inbox, run, o->shard.device, joins, e);
 
-	/* it begins with the others' model, whoever gave it that */
+	/* it is trusted to begin with the common model */
 	return r < 0 || !joins ? r : join_known(&x->inbox, run, o->shard.device, 0,
 	    e);
 }
 
-/* Of the run that was named, or the only one there is that the name fits. */
+/* Do this for the run that was named, or the only one that the pattern selects. */
 static int
 operate(struct run *x, struct err *e)
 {
@@ -228,7 +226,7 @@ operate(struct run *x, struct err *e)
 	return r;
 }
 
-/* Checks that the options given may be used together. */
+/* Check that the options that were given may be used together. */
 static int
 check(const struct opts *o, const char *path, struct err *e)
 {
@@ -260,14 +258,14 @@ check(const struct opts *o, const char *path, struct err *e)
 	return 0;
 }
 
-/* What a device sends, by the limits that the spool has for it. */
+/* Receive the shards of a device, within its limits of the spool. */
 static int
 take(struct run *x, struct opts *o, const char *path, struct err *e)
 {
 	struct admit *a = &o->shard.admit;
 	int place = -1, r;
 
-	/* one of another model gets a receipt that says so */
+	/* a shard of another model gets a receipt with the reason */
 	o->f->in.any_model = 1;
 	o->f->in.max_table = RECEIVE_TABLE;
 	a->schema = o->f->in.schema;
@@ -287,7 +285,7 @@ take(struct run *x, struct opts *o, const char *path, struct err *e)
 	return r;
 }
 
-/* Says so when somebody sends what is not read: by ssh, input is always a pipe. */
+/* Warn if there is input that is not read.  With ssh, input is always a pipe. */
 static void
 unread(const struct cli *c)
 {
@@ -304,8 +302,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	struct opts *o = arg;
 	struct run x = { .o = o, .inbox = INBOX_INIT };
 	const volatile sig_atomic_t asked = 0;
-	/* what a device waits for is said where its connection takes the words
-	 * back */
+	/* messages about waits go to the device's side of the connection */
 	struct progress wait = { .f = o->f, .asked = &asked };
 	int spool = -1, r = check(o, *path, e);
 

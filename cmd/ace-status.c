@@ -1,7 +1,7 @@
 /*
- * ace-status: how a run is going, from a spool or from a device's state: who is
- * in which step, who is missing, what was decided; and from the directory of
- * ace-diff -S who has which model.
+ * ace-status: show the progress of a run from a spool or a device's state (devices,
+ * steps, missing shards, verdicts), or the receivers of models from the directory of
+ * ace-diff -S.
  */
 #include <errno.h>
 #include <math.h>
@@ -34,25 +34,25 @@
 #include "report/status.h"
 #include "spool/clients.h"
 
-/* The forms that have a field: 1 << enum screen_form. */
+/* Output forms that have a field: 1 << enum screen_form. */
 enum { TEXT = 1, METRICS = 2, JSON = 4, DATA = JSON | METRICS, ALL = TEXT | DATA };
 static const char *const forms[] = { "text", "metrics", "json", NULL };
 
-/* What is asked for, and one look at one directory. */
+/* Options, and the directory that is being shown. */
 struct status {
-	const char *run;	/* of a spool: this one only; NULL: all */
+	const char *run;	/* only this run of a spool; NULL: all */
 	int form;		/* enum screen_form, as forms has them */
 	struct screen s;	/* s.in: TEXT, JSON or METRICS */
-	int width;		/* longer lines of text are cut; 0: none is */
+	int width;		/* columns at which text is cut; 0: never */
 	const char *dir;
 	double now;		/* Unix seconds */
-	size_t runs;		/* said so far */
+	size_t runs;		/* shown so far */
 };
 
 /* ---- lines of text ---- */
 
-/* Prints a line of text, cut to the width of the terminal and without
- * characters that a terminal obeys. */
+/* Print a line of text, cut to the width of the terminal and without control
+ * characters. */
 static void __attribute__((format(printf, 2, 3)))
 line(const struct status *x, const char *fmt, ...)
 {
@@ -70,7 +70,7 @@ line(const struct status *x, const char *fmt, ...)
 		s[--i] = '\0';
 	n = text_clean(s, strlen(s));
 	for (i = 0; s[i] != '\0'; i++) {
-		/* a byte that goes on with a character takes no column */
+		/* continuation bytes of UTF-8 take no column */
 		col += ((unsigned char)s[i] & 0xc0) != 0x80;
 		if (x->width > 0 && col > x->width)
 			break;
@@ -82,7 +82,7 @@ line(const struct status *x, const char *fmt, ...)
 
 /* ---- rows, in each form ---- */
 
-/* Print a row of a table, in JSON as an object; as text, row NULL: the first line. */
+/* Print a row of a table, in JSON as an object; as text with r NULL: the column heads. */
 static void
 row(struct status *x, const struct screen_field *t, const void *r, unsigned have)
 {
@@ -108,7 +108,7 @@ row(struct status *x, const struct screen_field *t, const void *r, unsigned have
 		emit_close(&x->s.json);
 }
 
-/* Begin a table of text whose first column fits these names. */
+/* Begin a table whose first column has names of up to `wide' characters. */
 static void
 head(struct status *x, const struct screen_field *t, int wide)
 {
@@ -141,8 +141,8 @@ put_verdicts(struct screen *x, const char *name, const void *at)
 		emit_close(&x->json);
 }
 
-/* A field: name, type, member, the forms that have it, what the row must have; and as
- * a metric. */
+/* A field: name, type, member of ROW, the forms that have it, bits that the row must
+ * have, and more members of struct screen_field; METRIC: name and help as a metric. */
 #define FIELD(field, what, member, where, ...) { .name = (field), \
 	.type = SCREEN_##what, .at = offsetof(struct ROW, member), \
 	.in = (where), .gap = 1, .need = __VA_ARGS__ }
@@ -209,7 +209,7 @@ static const struct screen_field device_fields[] = {
 };
 #undef ROW
 
-/* The names of those that are missing. */
+/* List the names of missing devices. */
 static const char *
 status_names(const struct status_run *r, char out[400])
 {
@@ -298,8 +298,8 @@ run_say(struct status *x, const struct status_run *r)
 	if (r->n != 0)
 		head(x, device_fields, wide);
 	for (d = r->d; d < r->d + r->n; d++) {
-		/* of two names that are too long for a file the beginning is
-		 * known, and may be the same: no two samples may have one name */
+		/* long names are known only by their beginning, which two devices may
+		 * share, but no two samples may have the same labels */
 		s->label[SCREEN_DEVICE] = d->name;
 		if (d != r->d && strcmp(d->name, d[-1].name) == 0) {
 			shard_hex(d->id, id);
@@ -322,7 +322,7 @@ status_runs(struct status *x, const struct inbox *in, struct err *e)
 	struct status_run r;
 	int k = inbox_runs(&runs, in, x->run, NULL, e);
 
-	/* of a spool that cannot be read there is no list */
+	/* a spool that cannot be read has no member "runs" */
 	for (; x->runs < runs.n && k == 0; x->runs++) {
 		k = status_run(&r, in, runs.p[x->runs], x->now, e);
 		if (k == 0 && x->runs == 0 && x->s.in == JSON)
@@ -337,7 +337,7 @@ status_runs(struct status *x, const struct inbox *in, struct err *e)
 	return k;
 }
 
-/* Which sandbox the programs are in that serve the spool, as they said. */
+/* Show the sandboxes of the programs that serve the spool, as they wrote them there. */
 static int
 status_sandbox(struct status *x, const struct inbox *in, struct err *e)
 {
@@ -397,13 +397,13 @@ struct state {
 	struct receipts q;
 	uint64_t verdict[RECEIPT_NVERDICT];
 	char run[SHARD_NAME + 1], device[SHARD_NAME + 1];
-	unsigned have;		/* ANY: a residual, */
-	uint64_t step;		/* of this step, */
-	double time;		/* written then, Unix seconds, */
-	const char *answer;	/* which had this answer, or NULL */
+	unsigned have;		/* ANY: there is a residual, with: */
+	uint64_t step;
+	double time;		/* when it was written, Unix seconds */
+	const char *answer;	/* verdict on the step's shard, or NULL */
 	double bandwidth, rtt, jitter;
-	double kept, left, share, growing;	/* as contraction.h says; the norm of
-				 * what is left */
+	double kept, share, growing;	/* see device/contraction.h */
+	double left;		/* sqrt(1 - kept) */
 	uint64_t disk;
 };
 
@@ -444,7 +444,7 @@ static const struct screen_field state_fields[] = {
 	{ .name = NULL }
 };
 
-/* The residual: whose it is, of which step. */
+/* Read run, device and step of the residual. */
 static int
 state_residual(struct state *v, const struct statedir *s, struct err *e)
 {
@@ -612,7 +612,7 @@ static const struct screen_field receiver_fields[] = {
 	{ .name = NULL }
 };
 
-/* What is kept, before the receivers. */
+/* Show the stored models, before the receivers. */
 static void
 models_say(struct status *x, const struct store *st)
 {
@@ -667,12 +667,13 @@ status_models(struct status *x, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* ---- which of them it is ---- */
+/* ---- kinds of directories ---- */
 
 enum status_kind { STATUS_NOTHING, STATUS_SPOOL, STATUS_STATE, STATUS_MODELS,
 	STATUS_OTHER };
 
-/* Return 1 when DIR/NAME/BELOW is there, and is a regular file where that matters. */
+/* Return 1 if DIR/NAME with BELOW after it exists; regular: only if it is a regular
+ * file. */
 static int
 there(const char *dir, const char *name, const char *below, int regular)
 {
@@ -699,7 +700,7 @@ status_each_name(void *arg, const char *name, struct err *e)
 	return x->kind == STATUS_SPOOL;
 }
 
-/* STATUS_SPOOL also for an empty directory: there was no shard yet. */
+/* Find out what a directory is.  An empty one is a spool that has no shard yet. */
 static int
 status_kind(const char *dir, enum status_kind *kind, struct err *e)
 {
@@ -771,7 +772,7 @@ static const struct opt options[] = {
 	OPT_END
 };
 
-/* The columns of a terminal on standard output; 0 for anything else. */
+/* Return the columns of the terminal on standard output, or 0 if it is none. */
 static int
 columns(void)
 {
@@ -783,8 +784,8 @@ columns(void)
 	    w.ws_col : 80;
 }
 
-/* Prepare for metrics: no directory may be named twice, since no two samples may have
- * one name. */
+/* Prepare for metrics.  No directory may be given twice, since no two samples may have
+ * the same labels. */
 static int
 measure(struct status *x, size_t n, char **dir, struct err *e)
 {
@@ -826,7 +827,7 @@ run(void *arg, char **dir, size_t n, struct err *e)
 			(void)putchar('\n');
 		r = status_look(x, dir[i], e);
 	}
-	/* metrics of half the directories would look like a run that has ended */
+	/* without a directory that failed, its runs would seem to have ended */
 	if (x->s.in == METRICS) {
 		if (r < 0)
 			x->s.failed = r;

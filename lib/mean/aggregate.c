@@ -27,44 +27,43 @@
 #include "spool/rounds.h"
 #include "sync/robust.h"
 
-/* The most contributions that a rule looks at together; and the files that are
- * open besides. */
+/* Contributions that a rule may compare, at most; other files that are open. */
 enum { AGGREGATE_MOST = 4096, AGGREGATE_OTHER = 64 };
 enum { AGGREGATE_NAMES = 1 << 20 };	/* bytes of names in one frame */
-enum { AGGREGATE_SENT = 1, AGGREGATE_LACKED = 2 };	/* a group: by some of them */
+enum { AGGREGATE_SENT = 1, AGGREGATE_LACKED = 2 };	/* a group, by a contribution */
 
 struct aggregate {
 	const struct aggregate_opts *o;
 	struct contrib c;
-	struct gather *g;	/* where the shards are, */
-	struct writer *out;	/* and where the aggregate goes */
+	struct gather *g;	/* the shards of the step */
+	struct writer *out;
 	struct pool *pool;
-	struct aggregate_part {	/* what contributions hold of a group */
+	struct aggregate_part {	/* a group of one contribution */
 		const float *x;
 		const struct codec_list *l;
 		int r;
 	} *part_of;
-	size_t many;		/* of them at a time */
+	size_t many;		/* length of part_of */
 	struct robust_sum sum;
 	double total;		/* sum of the weights of this step */
-	double pull;		/* of which the center has so much */
-	/* where a step's contributions are not all open at once, the sums go
-	 * on from one window of them to the next in a file */
+	double pull;		/* the center's part of it */
+	/* if not all contributions of a step are open at the same time, a file
+	 * carries the sums from one window of them to the next */
 	int part;		/* that file, f64 for each value; -1: none */
-	unsigned char *sent;	/* of each group: did anybody (not) send it? */
-	uint32_t differs;	/* the last tensor of this step that is not the same
-				 * in all contributions and has no mean, plus one */
-	int said;		/* one of them, of any step */
+	unsigned char *sent;	/* AGGREGATE_SENT, _LACKED of each group */
+	uint32_t differs;	/* the last tensor of this step that has no mean and
+				 * differs between contributions, plus one */
+	int said;		/* one was reported, of any step */
 	struct buf body;	/* of a group that is mostly zeros */
 	uint64_t step;		/* of a spool, at hand */
-	size_t surplus;		/* contributions, the last ones, that cannot be open
-				 * beside the others, where a rule wants that */
+	size_t surplus;		/* the last contributions, too many for a rule that
+				 * needs all of them open */
 };
 
 /* ---- a shard of many ---- */
 
-/* The annotations of the aggregate: weights and numbers of contributors are
- * added up, so that an aggregate of aggregates has the right weight. */
+/* Set the head of the aggregate.  Weights and numbers of contributors are added, so that
+ * an aggregate of aggregates has the right weight. */
 static int
 aggregate_describe(struct aggregate *x, struct shard *out,
     const char *device, struct err *e)
@@ -124,7 +123,7 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 struct aggregate_job {
 	struct aggregate *x;
 	uint32_t group;
-	int lists;		/* where a codec lists its values, the list will do */
+	int lists;		/* accept lists of values (gather_group) */
 	size_t first;
 };
 
@@ -140,7 +139,7 @@ aggregate_read(void *arg, unsigned who, size_t i, struct err *e)
 	return p->r;
 }
 
-/* Tell of a tensor that is not the same in all, by contribution i. */
+/* Report a tensor without a mean that differs in contribution i. */
 static void
 aggregate_tell_differs(struct aggregate *x, uint32_t g, size_t i)
 {
@@ -161,8 +160,8 @@ aggregate_tell_differs(struct aggregate *x, uint32_t g, size_t i)
 	x->said = 1;
 }
 
-/* Values that mean only themselves are not summed: those of the first contribution
- * that has the group are kept. */
+/* Add a group of integers or another type without a mean: the values of the first
+ * contribution that has the group are kept. */
 static void
 aggregate_first_of(struct aggregate *x, uint32_t g, size_t i, const float *v)
 {
@@ -182,8 +181,8 @@ aggregate_first_of(struct aggregate *x, uint32_t g, size_t i, const float *v)
 		aggregate_tell_differs(x, g, i);
 }
 
-/* Add what contribution i holds of group g to the sums: all values, or a list of those
- * that are not zero.  A rule that looks at each element keeps them. */
+/* Add contribution i's part of group g to the sums: all values, or a list of those that
+ * are not zero.  For a rule that works by element, keep a pointer to the values. */
 static int
 aggregate_take(struct aggregate *x, uint32_t g, size_t i,
     const struct aggregate_part *p, size_t *in, struct err *e)
@@ -193,7 +192,7 @@ aggregate_take(struct aggregate *x, uint32_t g, size_t i,
 
 	if (!contrib_counts(&x->c, i))
 		return 0;
-	/* what is listed is finite */
+	/* values in a list are finite */
 	if (p->x != NULL && (r = contrib_finite(&x->c, i, g, p->x, x->sum.n,
 	    e)) < 0)
 		return r;
@@ -210,8 +209,8 @@ aggregate_take(struct aggregate *x, uint32_t g, size_t i,
 	return 0;
 }
 
-/* Add what the open window's contributions hold of group g.  Some are read side by
- * side, and added in their order. */
+/* Add group g of the contributions in the open window.  Threads read some of them at the
+ * same time; they are added in their order. */
 static int
 aggregate_add(struct aggregate *x, uint32_t g, size_t *in, struct err *e)
 {
@@ -236,8 +235,8 @@ aggregate_add(struct aggregate *x, uint32_t g, size_t *in, struct err *e)
 	return r;
 }
 
-/* Writes group g as y[n]: where at most a quarter is not zero, these values
- * and their places.  Both are exact. */
+/* Write group g as y[n], or, if at most a quarter of the values is not zero, as these
+ * values and their positions.  Both are exact. */
 static int
 aggregate_write(struct aggregate *x, uint32_t g, const float *y, size_t n,
     struct err *e)
@@ -259,7 +258,7 @@ aggregate_write(struct aggregate *x, uint32_t g, const float *y, size_t n,
 	    x->body.n, y, n, e);
 }
 
-/* Writes group g, whose sums now hold all contributions. */
+/* Write group g, to which all contributions were added. */
 static int
 aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 {
@@ -284,7 +283,7 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 		    x->c.step.element);
 	y = robust_sum_round(&x->sum, x->o->sum || robust_elements(q) ? 1 :
 	    x->total);
-	/* no shards that a spool lets in have such a sum (ADMIT_WEIGHT_MOST) */
+	/* impossible with the shards that a spool admits (ADMIT_WEIGHT_MOST) */
 	if (y == NULL)
 		return err_set(e, ERR_DATA, "limit: the sum of tensor '%s' "
 		    "overflows f32", sc->t[span.tensor].name);
@@ -293,7 +292,7 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 	return aggregate_write(x, g, y, n, e);
 }
 
-/* The sums of n values, kept in a file between one window and the next. */
+/* Write the sums of n values to the file, or read them, between two windows. */
 static int
 aggregate_part(const struct aggregate *x, uint64_t first, size_t n,
     int put, struct err *e)
@@ -305,7 +304,7 @@ aggregate_part(const struct aggregate *x, uint64_t first, size_t n,
 	    n * sizeof(double), "<temporary>", e);
 }
 
-/* Goes through all groups with the contributions of window w of n. */
+/* Add all groups of the contributions in window w of n. */
 static int
 aggregate_window(struct aggregate *x, size_t w, size_t n, struct err *e)
 {
@@ -330,9 +329,8 @@ aggregate_window(struct aggregate *x, size_t w, size_t n, struct err *e)
 	return r < 0 ? r : gather_finish(x->g, e);
 }
 
-/* Goes through all groups with all contributions. With more than one window
- * the sums continue in the same order, by way of a file, so that the result is
- * the same to the byte. */
+/* Add and write all groups.  With several windows a file carries the sums, in the same
+ * order, so that the result is the same to the byte. */
 static int
 aggregate_values(struct aggregate *x, struct err *e)
 {
@@ -354,8 +352,8 @@ aggregate_values(struct aggregate *x, struct err *e)
 	return r;
 }
 
-/* Writes the policy, which all devices get: what the contributions asked for
- * and, if it was given, by how many steps the aggregate is applied later. */
+/* Write the policy for all devices: what the contributions ask for, and the delay if one
+ * was given. */
 static int
 aggregate_put_policy(struct aggregate *x, struct err *e)
 {
@@ -370,8 +368,8 @@ aggregate_put_policy(struct aggregate *x, struct err *e)
 	return r;
 }
 
-/* Notes the devices whose shards are in the aggregate, in as many frames as it
- * takes to keep each small. */
+/* Write the names of the devices whose shards are in the aggregate, in frames of limited
+ * size. */
 static int
 aggregate_put_members(struct aggregate *x, struct err *e)
 {
@@ -393,7 +391,7 @@ aggregate_put_members(struct aggregate *x, struct err *e)
 	return r;
 }
 
-/* Writes the sum of the contributions that count as shard s. */
+/* Write the aggregate of the contributions that count, as shard s. */
 static int
 aggregate_put_step(struct aggregate *x, struct shard *s,
     const char *device, struct err *e)
@@ -422,7 +420,7 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 	return 0;
 }
 
-/* The same for the members of cluster c, after the step's own shard. */
+/* Write the aggregate of cluster c, after that of the step. */
 static int
 aggregate_put_cluster(struct aggregate *x, size_t c, struct err *e)
 {
@@ -442,8 +440,8 @@ aggregate_put_cluster(struct aggregate *x, size_t c, struct err *e)
 	return r;
 }
 
-/* Reports contribution i, which repeats what another device sent.  That device is
- * called by its id when it is not in this step. */
+/* Report contribution i, which repeats what another device sent.  If that device is not
+ * in this step, it is named by its id. */
 static void
 aggregate_tell_repeat(const struct aggregate *x, size_t i)
 {
@@ -463,7 +461,7 @@ aggregate_tell_repeat(const struct aggregate *x, size_t i)
 	    device, (unsigned long long)one->sent);
 }
 
-/* Reports which contributions are left out or cut, and which are alike. */
+/* Report which contributions are left out or clipped, and the clusters. */
 static void
 aggregate_tell(const struct aggregate *x, const struct shard *s)
 {
@@ -513,7 +511,7 @@ aggregate_step(struct aggregate *x, struct err *e)
 	if (r == 0)
 		r = aggregate_put_step(x, &s, x->o->device, e);
 	shard_release(&s);
-	/* a shard that is to be set aside is found before this */
+	/* a shard that must be excluded was found before this */
 	if (r == 0 && robust_centered(&x->o->who.rule))
 		r = past_commit(&x->c.past, gather_shard(x->g, 0),
 		    gather_schema(x->g), e);
@@ -535,7 +533,7 @@ aggregate_init(struct aggregate *x, const struct aggregate_opts *o,
 	contrib_init(&x->c, &o->who, kern);
 	if ((r = pool_new(&x->pool, o->f->threads, e)) < 0)
 		return r;
-	/* one thread adds each while it is in the cache */
+	/* a single thread adds each part while it is in the cache */
 	x->many = pool_size(x->pool) == 1 ? 1 : 4 * pool_size(x->pool);
 	x->part_of = alloc_get(x->many, sizeof(*x->part_of), e);
 	return x->part_of != NULL ? 0 : -ERR_SYS;
@@ -553,8 +551,8 @@ aggregate_release(struct aggregate *x)
 
 /* ---- many contributions ---- */
 
-/* How many files a step's contributions may be. Sums go on from one window of them to
- * the next, so that there is no limit; some rules have to see all at once. */
+/* Return how many files the contributions to a step may take: any number, since they are
+ * read in windows, unless a rule needs all values of a group. */
 static size_t
 aggregate_most(const struct aggregate *x)
 {
@@ -567,7 +565,7 @@ aggregate_most(const struct aggregate *x)
 	return most < AGGREGATE_MOST ? most : AGGREGATE_MOST;
 }
 
-/* How the shards of a step are read. */
+/* Return the GATHER_ flags for the rule. */
 static int
 aggregate_how(const struct aggregate *x)
 {
@@ -575,7 +573,7 @@ aggregate_how(const struct aggregate *x)
 	    (contrib_active(&x->o->who) ? GATHER_TWICE : 0);
 }
 
-/* The next step, of shards of one model: 1, or 0 at the end. */
+/* Go to the next step and check that its shards are of one model: 1, or 0 at the end. */
 static int
 aggregate_next(struct aggregate *x, struct err *e)
 {
@@ -585,8 +583,8 @@ aggregate_next(struct aggregate *x, struct err *e)
 	return r < 0 ? r : k;
 }
 
-/* Opens the step's contributions. A rule that sees all values at once says
- * before what it takes for that. */
+/* Open the step's contributions.  For a rule that needs all values of a group, first
+ * check that they fit. */
 static int
 aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 {
@@ -614,8 +612,8 @@ aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 
 /* ---- a spool ---- */
 
-/* Aggregates the shards of one step, each in a file of its own. *blame is the
- * place, plus one, of the shard that caused a failure. */
+/* Aggregate the shards of one step, each in a file of its own.  If one of them causes a
+ * failure, *blame is its index plus one, else 0. */
 static int
 aggregate_paths(struct aggregate *x, char **paths, size_t n,
     size_t most, size_t *blame, struct err *e)
@@ -632,7 +630,7 @@ aggregate_paths(struct aggregate *x, char **paths, size_t n,
 	return r;
 }
 
-/* Does the same into a file, so that a failure leaves nothing behind in the
+/* Do the same into a temporary file, so that a failure leaves no partial shard in the
  * output. */
 static int
 aggregate_try(struct aggregate *x, char **paths, size_t n,
@@ -656,8 +654,8 @@ aggregate_try(struct aggregate *x, char **paths, size_t n,
 	return r;
 }
 
-/* Sets aside the shard that caused the failure, or lets all shards wait when no
- * single one is to blame, and reports it. */
+/* Exclude `count' shards from the at-th on from the step, or let them wait for the next
+ * average, and report it. */
 static int
 aggregate_exclude(struct aggregate *x, struct rounds *steps,
     size_t at, size_t count, int waits, const char *why, char ***paths, size_t *n,
@@ -674,9 +672,8 @@ aggregate_exclude(struct aggregate *x, struct rounds *steps,
 	return r;
 }
 
-/* Aggregates a step of a spool without the shards that cannot be used. A shard
- * that was accepted must not stop the step: it would do so for ever, since a
- * closed step stays closed. */
+/* Aggregate a step of a spool without the shards that cannot be used.  Since a closed
+ * step stays closed, such a shard would otherwise stop the run for ever. */
 static int
 aggregate_round(struct aggregate *x, struct rounds *steps,
     size_t most, struct err *e)
@@ -718,7 +715,7 @@ aggregate_spool(struct aggregate *x, struct err *e)
 	int r;
 
 	r = rounds_open(&steps, &ro, e);
-	/* who is started again makes those that the run lacks */
+	/* started again, make only the averages that the run lacks */
 	if (r == 0 && o->published)
 		r = rounds_made(steps, &i, e);
 	if (r == 0 && robust_centered(&o->who.rule)) {

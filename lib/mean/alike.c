@@ -7,14 +7,14 @@
 #include "mean/alike.h"
 #include "mean/gather.h"
 
-/* What one contribution says. */
+/* The statement of one contribution. */
 struct alike_said {
 	const char *digest;
 	uint64_t version;
-	size_t at;			/* its place in the step */
+	size_t at;			/* its index in the step */
 };
 
-/* Those of s[0 .. n-1] that say what the first does: their version, digest. */
+/* n statements in a row with the same version and digest. */
 struct alike_run {
 	const struct alike_said *first;
 	size_t n;
@@ -31,8 +31,8 @@ alike_order(const void *a, const void *b)
 	return k != 0 ? k : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* How many of s, sorted, are of the first one's version; and of them the two
- * largest runs, the larger one first. */
+/* Return how many of the sorted statements s[n] have the version of the first; top
+ * becomes the two largest runs of one digest among them, the larger one first. */
 static size_t
 alike_runs(const struct alike_said *s, size_t n, struct alike_run top[2])
 {
@@ -61,8 +61,8 @@ alike_device(const struct gather *g, const struct alike_said *s)
 	return shard_device(gather_shard(g, s->at));
 }
 
-/* An error about those of one version, who say two digests or more.  The names are
- * cut so that what to do fits into a receipt. */
+/* Set the error for one version with two digests or more.  Names are cut so that the
+ * remedy fits into a receipt. */
 static int
 alike_differ(struct gather *g, const struct alike_run top[2], struct err *e)
 {

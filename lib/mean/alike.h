@@ -1,6 +1,7 @@
 /*
- * Are the contributions to a step of one model?  Each may say the digest of the
- * model that it is from, key SHARD_KEY_MODEL; those that do not are not compared.
+ * Check that the contributions to a step are of one model.  A contribution may state the
+ * digest of the model at which it was computed (SHARD_KEY_MODEL).  Those that do not are
+ * not compared.
  */
 #ifndef ACE_ALIKE_H
 #define ACE_ALIKE_H
@@ -10,15 +11,15 @@ struct gather;
 struct text_kv;
 
 /*
- * alike_check, after gather_step: of the contributions that name one version of the
- * model, the digest that more of them say than any other is right.  -ERR_DATA,
- * with gather_blame, for one that says another; and without it where there is no
- * such digest, since then nobody knows who is right.
+ * alike_check(g, e), after gather_step: compare the digests of the contributions that
+ * name the same version of the model.  The digest that most of them state is right.
+ * -ERR_DATA with gather_blame: a contribution states another one; without gather_blame:
+ * two digests are stated equally often.
  */
 int alike_check(struct gather *g, struct err *e);
 
-/* alike_put: where all contributions that count are from one version of the model
- * and say one digest, kv says it too. */
+/* alike_put(g, kv, e): if all contributions that count state one version and one digest,
+ * put the digest into kv. */
 int alike_put(const struct gather *g, struct text_kv *kv, struct err *e);
 
 #endif

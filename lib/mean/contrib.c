@@ -79,8 +79,7 @@ contrib_at_once(const struct contrib_opts *o)
 	return robust_elements(&o->rule);
 }
 
-/* The weight of shard s by what the shard says of itself and the option that
- * tells which of its numbers to use. */
+/* Return the weight that shard s states, by --weight-by. */
 static double
 contrib_weight_of(const struct contrib *c, const struct shard *s)
 {
@@ -160,7 +159,7 @@ contrib_finite(struct contrib *c, size_t i, uint32_t g, const float *v,
 
 /* ---- the first look ---- */
 
-/* ||v - c||^2 over f32[n]; NULL is zeros. */
+/* Return ||v - c||^2 over f32[n]; NULL is zeros. */
 static double
 contrib_far(const float *v, const float *c, size_t n)
 {
@@ -187,7 +186,7 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 	int r, alone;
 
 	schema_span(sc, g, &span);
-	/* no distance is between values that mean only themselves */
+	/* integers and other types without a mean have no distance */
 	alone = schema_exact(sc->t[span.tensor].dtype);
 	if (centered)
 		center = past_center(&c->past, sc->t[span.tensor].base +
@@ -223,9 +222,9 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 	return 0;
 }
 
-/* ---- what it says of them ---- */
+/* ---- keys of the aggregate ---- */
 
-/* Appends one more word to a list. */
+/* Append a word to a list. */
 static int
 contrib_word(struct buf *b, const char *sep, const char *word, struct err *e)
 {
@@ -234,8 +233,7 @@ contrib_word(struct buf *b, const char *sep, const char *word, struct err *e)
 	return r < 0 ? r : buf_puts(b, word, e);
 }
 
-/* Writes the list as a key of out. A list that is too long is left out, as is
- * done with the names of contributors. */
+/* Set the list as a key of out, unless it is too long. */
 static int
 contrib_list(struct shard *out, const char *key, struct buf *b, struct err *e)
 {
@@ -247,8 +245,7 @@ contrib_list(struct shard *out, const char *key, struct buf *b, struct err *e)
 	return r;
 }
 
-/* Lists the contributions whose fate is from lo to hi, each with the reason.
- * */
+/* List the contributions whose fate is from lo to hi, each with the reason. */
 static int
 contrib_fates(struct contrib *c, enum robust_fate lo, enum robust_fate hi,
     const char *key, struct shard *out, struct err *e)
@@ -272,7 +269,7 @@ contrib_fates(struct contrib *c, enum robust_fate lo, enum robust_fate hi,
 	return r;
 }
 
-/* Lists the members of each cluster, in the form a,b;c. */
+/* List the members of each cluster, in the form a,b;c. */
 static int
 contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
 {
@@ -300,8 +297,7 @@ contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
 	return r;
 }
 
-/* Only contributions that count appear among the names of the step's
- * contributors. */
+/* Leave the contributions that do not count out of the names of contributors. */
 static void
 contrib_leave(struct contrib *c)
 {
@@ -311,7 +307,7 @@ contrib_leave(struct contrib *c)
 		gather_leave(c->g, i, !contrib_counts(c, i));
 }
 
-/* The ratio || g || / || theta || of equation (9), for contribution i. */
+/* Compute || g || / || theta || of equation (9) for contribution i. */
 static int
 contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
 {
@@ -327,7 +323,7 @@ contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
 	if (!(theta > 0))
 		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM
 		    " of '%s': nothing is relative to 0", shard_device(s));
-	/* a value that is not finite is left out later, whatever its weight */
+	/* a contribution that is not finite is left out later */
 	if (c->step.one[i].nonfinite)
 		*drift = 0;
 	else
@@ -335,7 +331,7 @@ contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
 	return 0;
 }
 
-/* The weights, reduced for contributions that are late or have drifted. */
+/* Set the weights, less for contributions that are stale or have drifted. */
 static int
 contrib_weights(struct contrib *c, struct err *e)
 {
@@ -373,7 +369,7 @@ contrib_judge(struct contrib *c, struct err *e)
 	return r == 0 && centered ? past_judge(&c->past, &c->step, e) : r;
 }
 
-/* Reads all values once, one window of contributions after another. */
+/* Read all values once, one window of contributions after another. */
 static int
 contrib_read(struct contrib *c, struct err *e)
 {
@@ -393,7 +389,7 @@ contrib_read(struct contrib *c, struct err *e)
 	return r;
 }
 
-/* Begin with what the rule `center' knows of the steps before. */
+/* Begin the step for the memory of the rule `center'. */
 static int
 contrib_before(struct contrib *c, struct err *e)
 {

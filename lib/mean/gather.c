@@ -21,26 +21,26 @@
 #include "spool/mirror.h"
 #include "sync/robust.h"
 
-/* At most GATHER_OPEN contributions are open at a time: fewer where they would take
- * more memory, but GATHER_FEW in any case. */
+/* At most GATHER_OPEN contributions are open together; fewer if they would take more than
+ * GATHER_MEMORY, but GATHER_FEW in any case. */
 enum { GATHER_OPEN = 256, GATHER_FEW = 16, GATHER_MEMORY = 32 << 20 };
-/* Memory of one: what its reader takes, and the largest frame of our writers. */
+/* Memory of one: of its reader, and of the largest frame of our writers. */
 enum { GATHER_READER = 80 << 10, GATHER_FRAME = 1 << 20 };
 
-/* One contribution to a step: where its shard is, and what is known of it while it is
- * not open. */
+/* One contribution to a step: where its shard is, and what stays in memory while it is
+ * closed. */
 struct gather_in {
-	size_t at;		/* its place among the inputs */
+	size_t at;		/* its index among the inputs */
 	struct reader *r;	/* while it is open: stands at the shard */
-	int stays;		/* r is an input's, which stays open; else it is in */
-	const char *path;	/* this file, in which `place' shards come before it, */
+	int stays;		/* r belongs to an input, which stays open; if not: */
+	const char *path;	/* it is in this file, after `place' other shards, */
 	uint64_t place;		/* or, path NULL, in g->fd from this byte on */
 	struct shard head;
 	int left;		/* left out of the names */
-	int summed;		/* policy and members are of the newest in the sum */
+	int summed;		/* a sum; policy and members are of its newest */
 	struct values v;
-	struct dense made;	/* what a spool reconstructed of a difference;
-				 * its r is NULL where there is none */
+	struct dense made;	/* a difference, as the spool reconstructed it;
+				 * made.r NULL: it is not a difference */
 	struct text_kv policy;	/* of this step's shard */
 	struct array_names members;
 };
@@ -49,25 +49,25 @@ struct gather {
 	struct reader_opts o;
 	int how;		/* GATHER_WHOLE, GATHER_TWICE */
 	uint64_t expect;
-	char **path;		/* the inputs; */
+	char **path;		/* the inputs */
 	size_t nsrc;
-	struct reader **src;	/* each open for all steps, or, NULL, files that are
-				 * opened for each step, */
-	uint64_t done;		/* so many of which are over; */
-	int once;		/* a spool's, with one shard each */
+	struct reader **src;	/* each open for all steps; NULL: files, which are
+				 * opened for each step */
+	uint64_t done;		/* steps that are over */
+	int once;		/* files of a spool, with one shard each */
 	int ahead;		/* the only input stands at a shard of another step */
-	unsigned char run[SHARD_ID];	/* of what its step before was, */
-	uint64_t step;		/* (in a spool this one) */
-	int was;		/* if there was one */
-	int fd;			/* shards that were copied, each a stream; -1: none */
+	unsigned char run[SHARD_ID];	/* of its step before this one, */
+	uint64_t step;		/* or in a spool of this step */
+	int was;		/* there was a step before */
+	int fd;			/* copied shards, each a stream; -1: none */
 	uint64_t bytes;		/* of this step's contributions, coded */
 	struct schema schema;	/* of all of them */
-	size_t blame;		/* whose fault an error is, its place + 1; 0 */
+	size_t blame;		/* index + 1 of the input that caused an error; 0 */
 	struct gather_in *in;	/* this step's contributions, by device */
 	size_t n, cap;
 	size_t opens;		/* files that one may take, 1 or 2 */
-	size_t room;		/* so many are open at a time: a window */
-	size_t lo, hi;		/* those that are open */
+	size_t room;		/* contributions of a window */
+	size_t lo, hi;		/* the open ones */
 };
 
 /* Blame contribution i for the error r, unless it is the system's. */
@@ -87,8 +87,8 @@ gather_blamed(const struct gather *g)
 
 /* ---- shards that are copied ---- */
 
-/* They go into one unnamed temporary file, so that they can be read later, more than
- * once, and any number of them with one open file. */
+/* They go into one unnamed temporary file, so that any number of them can be read several
+ * times with one open file. */
 
 /* Begin a copy: *at is its place in the file. */
 static int
@@ -108,8 +108,8 @@ gather_copy_begin(struct gather *g, struct writer **w, uint64_t *at, struct err 
 	return writer_fd(w, g->fd, "ace-aggregate", e);
 }
 
-/* Copy the shard that r stands at; of its annotations only the policy and the names
- * are kept. */
+/* Copy the shard that r stands at, with only the policy and the names of its
+ * annotations. */
 static int
 gather_copy(struct reader *r, struct writer *w, struct err *e)
 {
@@ -158,8 +158,8 @@ gather_in_hear(void *arg, const struct reader *r, struct err *e)
 	return keys_add(&in->policy, r, e);
 }
 
-/* Open it and begin with its first group; what is noted between the values goes to
- * policy and members.  Of a difference in a spool there is what was reconstructed. */
+/* Open it at its first group.  Annotations go to policy and members.  For a difference in
+ * a spool also open its reconstruction. */
 static int
 gather_in_begin(const struct gather *g, struct gather_in *in, struct err *e)
 {
@@ -176,7 +176,7 @@ gather_in_begin(const struct gather *g, struct gather_in *in, struct err *e)
 	if (in->v.differences && (k = mirror_open(&in->made, in->path, sh,
 	    reader_schema(in->r), e)) < 0)
 		return k;
-	in->v.lists = 1;	/* until gather_group asks for all values */
+	in->v.lists = 1;	/* gather_group decides */
 	if (!in->summed) {
 		in->v.note = gather_in_hear;
 		in->v.arg = in;
@@ -208,7 +208,7 @@ gather_in_release(struct gather_in *in)
 
 /* ---- those that are open ---- */
 
-/* About how many bytes an open file takes. */
+/* Return about how many bytes an open file takes. */
 static uint64_t
 gather_each(const struct gather *g)
 {
@@ -230,7 +230,7 @@ gather_memory(const struct gather *g)
 	return g->n * g->opens * gather_each(g);
 }
 
-/* How many files may be open at a time: at most half of what the system allows. */
+/* Return how many files may be open: at most half of what the system allows. */
 static size_t
 gather_most(void)
 {
@@ -239,7 +239,7 @@ gather_most(void)
 	return files > 0 && files < GATHER_OPEN ? (size_t)files : GATHER_OPEN;
 }
 
-/* How many contributions may be open at a time, in little memory. */
+/* Return how many contributions may be open together, in little memory. */
 static size_t
 gather_room(const struct gather *g)
 {
@@ -307,7 +307,7 @@ gather_many(struct gather **g, uint64_t step, char **paths, size_t n, int how,
 	return 0;
 }
 
-/* 1 when all inputs are files, which can be opened as often as one likes. */
+/* Return 1 if all inputs are regular files, which can be opened several times. */
 static int
 gather_files(char **paths, size_t n)
 {
@@ -386,7 +386,7 @@ gather_free(struct gather *g)
 
 /* ---- the contributions of a step ---- */
 
-/* Make room for one more, with nothing in it. */
+/* Append an empty contribution. */
 static int
 gather_grow(struct gather *g, struct gather_in **in, struct err *e)
 {
@@ -401,8 +401,8 @@ gather_grow(struct gather *g, struct gather_in **in, struct err *e)
 	return 0;
 }
 
-/* The last contribution is the one whose shard r stands at.  All of them have
- * one schema. */
+/* Set the head of the last contribution, whose shard r stands at, and check that its
+ * schema is that of the others. */
 static int
 gather_head(struct gather *g, const struct reader *r, struct err *e)
 {
@@ -444,8 +444,8 @@ gather_defer(struct gather *g, struct reader *r, struct err *e)
 
 /* ---- one input ---- */
 
-/* Copy the shards of one step.  With a number to expect the step is over when they are
- * here, otherwise when another step or the end comes. */
+/* Copy the shards of one step.  The step is over when the expected number is here, or,
+ * without that, when another step or the end comes. */
 static int
 gather_collect(struct gather *g, struct err *e)
 {
@@ -457,7 +457,7 @@ gather_collect(struct gather *g, struct err *e)
 	if (k <= 0)
 		return k;
 	s = reader_shard(r);
-	/* more than was expected would be a second aggregate of the same step */
+	/* surplus contributions would become a second aggregate of the same step */
 	if (g->was && g->step == s->step && memcmp(g->run, s->run, SHARD_ID) == 0)
 		return err_set(e, ERR_REFUSED, "'%.80s' is one more contribution to "
 		    "step %llu, expected %llu", shard_device(s),
@@ -484,7 +484,7 @@ gather_collect(struct gather *g, struct err *e)
 
 /* ---- several inputs ---- */
 
-/* The next shard of input i is contribution in: 1, or 0 where the input ended. */
+/* Make the next shard of input i the contribution in: 1, or 0 if the input ended. */
 static int
 gather_next(struct gather *g, struct gather_in *in, size_t i, struct err *e)
 {
@@ -512,7 +512,7 @@ gather_next(struct gather *g, struct gather_in *in, size_t i, struct err *e)
 	return 1;
 }
 
-/* One shard from each, or all of them have ended: 0. */
+/* Take one shard from each input: 1, or 0 if all have ended. */
 static int
 gather_advance(struct gather *g, struct err *e)
 {
@@ -542,7 +542,7 @@ gather_advance(struct gather *g, struct err *e)
 
 /* ---- a spool's shards of steps before this one ---- */
 
-/* By device, and the newest of a device's first. */
+/* Sort by device, and the shards of a device from the newest on. */
 static int
 gather_order(const void *a, const void *b)
 {
@@ -553,8 +553,7 @@ gather_order(const void *a, const void *b)
 	return k != 0 ? k : x->step > y->step ? -1 : x->step < y->step;
 }
 
-/* Write the sum of one group of the open shards, or nothing where none of them has
- * it. */
+/* Write the sum of one group of the open shards, or nothing if none of them has it. */
 static int
 gather_sum_group(struct gather *g, uint32_t group, struct robust_sum *sum,
     struct writer *w, struct err *e)
@@ -570,7 +569,7 @@ gather_sum_group(struct gather *g, uint32_t group, struct robust_sum *sum,
 	for (i = g->lo; i < g->hi; i++) {
 		if ((k = gather_group(g, i, group, &x, NULL, e)) < 0)
 			return gather_blame(g, i, k);
-		/* of values that mean only themselves the newest */
+		/* of types without a mean keep the newest values */
 		if (x != NULL && !(exact && sent))
 			robust_sum_add(sum, 1, x);
 		sent |= x != NULL;
@@ -585,8 +584,8 @@ gather_sum_group(struct gather *g, uint32_t group, struct robust_sum *sum,
 	return writer_values(w, group, x, span.n, e);
 }
 
-/* Shard lo becomes the sum of shards lo to hi of its device, one of this step with the
- * annotations that it has. */
+/* Make shard lo the sum of shards lo to hi of its device, a shard of this step with the
+ * annotations of shard lo. */
 static int
 gather_sum(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
     struct err *e)
@@ -599,7 +598,7 @@ gather_sum(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
 
 	if (k == 0)
 		k = gather_open_these(g, lo, hi, e);
-	/* which model it had in a step before says nothing of this one */
+	/* the model digest of an earlier step does not apply to this one */
 	if (k == 0 && in->head.step != g->step)
 		k = text_set(&in->head.kv, SHARD_KEY_MODEL, NULL, e);
 	in->head.step = g->step;
@@ -620,8 +619,8 @@ gather_sum(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
 	return gather_open_these(g, lo, lo, e);
 }
 
-/* Make one contribution to this step of all shards that a device has here: as many at a
- * time as may be open, the oldest first. */
+/* Add all shards of each device to one contribution: as many together as may be open, the
+ * oldest first. */
 static int
 gather_join(struct gather *g, struct err *e)
 {
@@ -649,8 +648,8 @@ gather_join(struct gather *g, struct err *e)
 
 /* ---- a step ---- */
 
-/* Do contribution i and the one before belong to one run and, but in a spool, to one
- * step, and to two devices? */
+/* Check that contribution i and the one before are of one run, of two devices, and,
+ * except in a spool, of one step. */
 static int
 gather_agree(struct gather *g, size_t i, struct err *e)
 {
@@ -771,7 +770,7 @@ gather_policy(const struct gather *g, size_t i)
 	return &g->in[i].policy;
 }
 
-/* Name k of contribution i: of those that it lists, or its own; NULL: no more. */
+/* Return name k of contribution i, from its list or its own; NULL: no more. */
 static const char *
 gather_name(const struct gather *g, size_t i, size_t k)
 {
@@ -800,7 +799,7 @@ gather_by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Is this name, one of l, there twice? */
+/* Return 1 if this name is in the sorted list l twice. */
 static int
 gather_is_double(const struct array_names *l, const char *name)
 {
@@ -810,7 +809,7 @@ gather_is_double(const struct array_names *l, const char *name)
 	    (at + 1 < l->p + l->n && strcmp(at[1], name) == 0);
 }
 
-/* Is it that of another contribution's own device, which says so? */
+/* Return 1 if the name is the own device of another contribution than i. */
 static int
 gather_is_owned(const struct gather *g, size_t i, const char *name)
 {
@@ -823,11 +822,11 @@ gather_is_owned(const struct gather *g, size_t i, const char *name)
 	return 0;
 }
 
-/* Of a contribution's names: how many are there twice, how many of these are those of
- * other contributions' own devices, and the first of them. */
+/* Names that contribution i shares with others. */
 struct gather_shared {
-	size_t i, all, others;
-	const char *name;
+	size_t i, all;		/* their number */
+	size_t others;		/* those that are another contribution's device */
+	const char *name;	/* the first one */
 };
 
 static struct gather_shared
@@ -847,10 +846,10 @@ gather_share(const struct gather *g, const struct array_names *l, size_t i)
 	return s;
 }
 
-/* Is the contribution a to blame rather than b, which comes before it?  First is who
- * names the device of a shard that is here, since that speaks for itself; then who has
- * most of the names that others have, since anybody may say that he speaks for all of
- * them; then who speaks for fewer; then the later one. */
+/* Return 1 if contribution a is to blame rather than b, which comes before it.  To blame
+ * is first the one that lists the device of another shard that is here; then the one
+ * that shares more names, since any device could claim to speak for all others; then
+ * the one with fewer names; then the later one. */
 static int
 gather_worse(const struct gather *g, const struct gather_shared *a,
     const struct gather_shared *b)
@@ -862,7 +861,7 @@ gather_worse(const struct gather *g, const struct gather_shared *a,
 	return a->all != 0 && g->in[a->i].members.n <= g->in[b->i].members.n;
 }
 
-/* Who is in two contributions would count twice. */
+/* Set the error for a name that is in two contributions and would count twice. */
 static int
 gather_twice_in(struct gather *g, const struct array_names *l, struct err *e)
 {

@@ -12,11 +12,11 @@
 #include "mean/merged.h"
 #include "mean/gather.h"
 
-/* The numbers that contributors say under one key. */
+/* The numbers that contributors state under one key. */
 struct asked {
 	double *v;
-	size_t *who;		/* beside v */
-	size_t n, all;		/* all: contributors, speaking or not */
+	size_t *who;		/* the contributor of each */
+	size_t n, all;		/* all: contributors, with the key or not */
 };
 
 static void
@@ -35,8 +35,8 @@ merged_begin(struct asked *a, size_t n, struct err *e)
 	return a->v != NULL && a->who != NULL ? 0 : -ERR_SYS;
 }
 
-/* From their policies, or from their shards.  With `of', only contributors that
- * also give that key count; NULL: all. */
+/* Collect a key from the policies, or else from the heads of the shards.  With `of', only
+ * contributors that also have that key count; NULL: all. */
 static int
 merged_collect(struct asked *a, struct gather *g, int policy, const char *key,
     const char *of, struct err *e)
@@ -61,11 +61,11 @@ merged_collect(struct asked *a, struct gather *g, int policy, const char *key,
 	return 0;
 }
 
-/* 1 if more than half of the contributors give a number, and then their median.  Of
- * an even number half may be bad, and nobody can tell which: it is that one of the
- * middle two that does less harm, which costs time or bytes and not the model.  That
- * is the smaller one of a delay, an interval, seconds and the norm of a model (by
- * which a drift is divided), and the larger one (up) of what asks for a step now. */
+/* Compute the median: 1, or 0 unless more than half of the contributors state a number.
+ * For an even number take that one of the middle two that does less harm, since half of
+ * the devices may be bad: it may cost time or bytes, not the model.  This is the smaller
+ * one of a delay, an interval, seconds and the norm of a model (by which a drift is
+ * divided), and the larger one (up) of KEYS_FORCE. */
 static int
 merged_median(const struct asked *a, int up, double *median, struct err *e)
 {
@@ -120,8 +120,8 @@ merged_interval(struct asked *a, struct text_kv *kv, struct err *e)
 	return text_setf(kv, KEYS_INTERVAL, e, "%.0f", v > least ? v : least);
 }
 
-/* The interval of each device that asks for another one than all get; nothing where
- * they are too many for an annotation. */
+/* Put the interval of each device that asks for another one than the common; none if they
+ * take more than MERGED_TEXT bytes. */
 static int
 merged_own(const struct asked *a, struct gather *g, struct text_kv *kv,
     struct err *e)
@@ -163,8 +163,8 @@ merged_force(struct asked *a, struct text_kv *kv, struct err *e)
 	return r <= 0 ? r : text_setf(kv, KEYS_FORCE, e, "%.0f", m);
 }
 
-/* Of the contributors that are as slow as the slowest one within the bounds,
- * the first by name, in whatever order they came. */
+/* Put the cuts of the slowest contributor within the bounds; of several, of the first by
+ * name. */
 static int
 merged_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct err *e)
 {
@@ -173,7 +173,7 @@ merged_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct err *e
 	size_t i, last = 0;
 	int r = merged_median(a, 0, &m, e);
 
-	/* halves that far apart have nothing that both would bear */
+	/* no value suits two halves that are that far apart */
 	if (r <= 0 || (r = merged_median(a, 1, &upper, e)) <= 0 ||
 	    upper > m * (double)MERGED_FACTOR)
 		return r < 0 ? r : 0;

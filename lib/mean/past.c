@@ -15,12 +15,12 @@ static const char *const past_file[2] = { "past.0", "past.1" };
 static const char past_seed[] = "past.seed";
 
 #define PAST_KEEP 0.9f		/* B */
-#define PAST_LEAST 0.01f	/* who has less is forgotten: after some 40 steps */
+#define PAST_LEAST 0.01f	/* a device with less mass is forgotten: after 40 steps */
 
-#define PAST_LOUD 3		/* radii that one step of a device says at most */
+#define PAST_LOUD 3		/* radii that one step of a device adds, at most */
 
 #define PAST_COPY 0.0447	/* cos 0.999 */
-#define PAST_APART 0.1		/* of the spread: no honest two are so near */
+#define PAST_APART 0.1		/* of the spread: honest devices are further apart */
 #define PAST_EQUAL 1e-6
 enum { PAST_FEW = 64 };		/* values: any two directions may be the same */
 
@@ -33,7 +33,7 @@ struct past_at {		/* a contribution, by the first sum of its direction */
 	size_t i;
 };
 
-/* Makes room for one more, which is zeros. */
+/* Append a row of zeros. */
 static struct past_row *
 past_more(struct past_rows *l, struct err *e)
 {
@@ -67,7 +67,7 @@ past_keep(struct past *p, char *dir, enum io_sync sync)
 	p->sync = sync;
 }
 
-/* 32 hex digits; 0 when they are none. */
+/* Parse 32 hex digits: 1, or 0 if s is something else. */
 static int
 past_unhex(const char *s, unsigned char out[SHARD_ID])
 {
@@ -86,7 +86,7 @@ past_unhex(const char *s, unsigned char out[SHARD_ID])
 	return 1;
 }
 
-/* The first shard of a file: the center. */
+/* Read the first shard of a file, the center. */
 static int
 past_read_center(struct past *p, struct dense *d, const struct schema *sc,
     struct err *e)
@@ -109,7 +109,7 @@ past_read_center(struct past *p, struct dense *d, const struct schema *sc,
 	return r < 0 ? reader_blame(d->r, r, e) : values_begin(&d->v, d->r, e);
 }
 
-/* The second one: a tensor for each row, whose name is the device's hash. */
+/* Read the second shard: a tensor for each row, named by the hash of the device. */
 static int
 past_read_rows(struct past *p, struct dense *d, struct err *e)
 {
@@ -167,7 +167,7 @@ past_load(struct past *p, const struct shard *sh, const struct schema *sc,
 	return r;
 }
 
-/* The table of the rows. */
+/* Make the schema of the rows. */
 static int
 past_table(const struct past *p, struct schema *sc, struct err *e)
 {
@@ -254,7 +254,7 @@ past_save(struct past *p, const struct shard *sh, const struct schema *sc,
 
 /* ---- a step ---- */
 
-/* Know nothing of the model sc but what files say. */
+/* Begin with the model sc: with the memory of the files, if there are any. */
 static int
 past_model(struct past *p, const struct shard *sh, const struct schema *sc,
     struct err *e)
@@ -349,7 +349,7 @@ past_step(const struct past_seen *s)
 	    (uint64_t)s->v[2] << 48;
 }
 
-/* All directions of a row are one average older. */
+/* Copy the directions of a row, one average older. */
 static void
 past_age(struct past_row *to, const struct past_row *from)
 {
@@ -357,7 +357,7 @@ past_age(struct past_row *to, const struct past_row *from)
 	memcpy(to->seen + 1, from->seen, (PAST_STEPS - 1) * sizeof(*to->seen));
 }
 
-/* Was a shard of this row in one of the averages before? */
+/* Return 1 if a shard of this row was in one of the averages before. */
 static int
 past_lately(const struct past_row *row)
 {
@@ -369,7 +369,8 @@ past_lately(const struct past_row *row)
 	return 0;
 }
 
-/* All of the step before, one step older, without those who are forgotten. */
+/* Set p->next to the rows of the step before, one step older, without devices that are
+ * forgotten. */
 static int
 past_older(struct past *p, struct err *e)
 {
@@ -397,7 +398,7 @@ past_older(struct past *p, struct err *e)
 	return 0;
 }
 
-/* Adds c + scale (x - c). */
+/* Add c + scale (x - c). */
 static void
 past_put(struct past_row *to, const double *c, const double *x, double scale)
 {
@@ -423,8 +424,8 @@ past_far2(const struct past_row *a, const struct past_row *b)
 	return s;
 }
 
-/* Contribution i of the step t goes into the row of its device, which may be a new
- * one; one without a name has no past. */
+/* Add contribution i to the row of its device, which may be new.  A device without a name
+ * has no memory. */
 static int
 past_count(struct past *p, struct robust_one *one, size_t i, size_t old,
     struct err *e)
@@ -455,7 +456,7 @@ past_count(struct past *p, struct robust_one *one, size_t i, size_t old,
 
 /* ---- what was sent before ---- */
 
-/* The direction of contribution i. */
+/* Return the direction of contribution i. */
 static struct past_seen
 past_print(const struct past *p, size_t i)
 {
@@ -477,7 +478,7 @@ past_print(const struct past *p, size_t i)
 	return s;
 }
 
-/* Is the distance of two directions less than most? */
+/* Return 1 if the distance of two directions is less than `most'. */
 static int
 past_near(const struct past_seen *a, const struct past_seen *b, double most)
 {
@@ -491,7 +492,7 @@ past_near(const struct past_seen *a, const struct past_seen *b, double most)
 	return s < most * most;
 }
 
-/* Does contribution i repeat s?  most: how near that is. */
+/* Return 1 if contribution i repeats s, to a distance of `most'. */
 static int
 past_same(const struct past *p, const struct robust_step *t, size_t i,
     const struct past_seen *s, double most)
@@ -513,8 +514,8 @@ past_median(double *x, size_t n)
 	return n != 0 ? x[(n - 1) / 2] : 0;
 }
 
-/* How far apart the directions of this step are: the median of their distances from
- * the direction that has the median of each sum. */
+/* Return the spread of this step's directions: the median of their distances from the
+ * direction that has the median of each sum. */
 static double
 past_spread(const struct past *p)
 {
@@ -549,7 +550,7 @@ past_by_sum(const void *a, const void *b)
 	return x->i < y->i ? -1 : x->i > y->i;
 }
 
-/* The first of at[n], sorted, that is at least v. */
+/* Return the index of the first of the sorted at[n] that is at least v. */
 static size_t
 past_from(const struct past_at *at, size_t n, double v)
 {
@@ -565,7 +566,7 @@ past_from(const struct past_at *at, size_t n, double v)
 	return lo;
 }
 
-/* Marks the contributions at[n] that repeat what the device of this row sent `ago'
+/* Mark the contributions at[n] that repeat what the device of this row sent `ago'
  * averages before the last. */
 static void
 past_mark(struct past *p, struct robust_step *t, const struct past_at *at,
@@ -630,7 +631,7 @@ past_repeats(struct past *p, struct robust_step *t, struct err *e)
 
 /* ---- a step's end ---- */
 
-/* The places, from what the shards of the first step are. */
+/* Derive the places of the sketch from the norms of the first step's shards. */
 static uint64_t
 past_places(const struct past *p, const struct robust_step *t)
 {

@@ -63,8 +63,8 @@ status_disk(const char *dir)
 
 /* ---- devices ---- */
 
-/* The place in the table of a device with this hash, or a free one.  Whoever chooses
- * names chooses their hashes, and not the number by which these are multiplied. */
+/* Return the slot of the device with this hash, or a free one.  A device that chooses
+ * names can choose their hashes, but not s->mix, by which they are multiplied. */
 static size_t *
 status_slot(const struct status_run *s, const unsigned char id[SHARD_ID])
 {
@@ -76,7 +76,7 @@ status_slot(const struct status_run *s, const unsigned char id[SHARD_ID])
 	return &s->slot[i];
 }
 
-/* Make the table twice as large as it has to be. */
+/* Keep half of the hash table free. */
 static int
 status_room(struct status_run *s, struct err *e)
 {
@@ -96,7 +96,7 @@ status_room(struct status_run *s, struct err *e)
 	return 0;
 }
 
-/* The device with this hash; those not met before come in. */
+/* Return the device with this hash; add it if it is new. */
 static struct status_device *
 status_device(struct status_run *s, const unsigned char id[SHARD_ID],
     struct err *e)
@@ -121,7 +121,7 @@ status_device(struct status_run *s, const unsigned char id[SHARD_ID],
 	return d;
 }
 
-/* The device of a file in a step's directory. */
+/* Return the device of a file in a step's directory. */
 static struct status_device *
 status_of(struct status_run *s, const char *file, struct err *e)
 {
@@ -146,8 +146,8 @@ status_step(struct status_device *d, uint64_t step)
 	d->any = 1;
 }
 
-/* The receipts of a step's manifest count; each device has one in a step.  Of a step
- * that was passed over and is still there, its files do. */
+/* Count the receipts in a step's manifest, of which each device has one per step.  For an
+ * earlier step whose directory is still there its files are counted instead. */
 static int
 status_count(struct status_run *s, const struct inbox *in, uint64_t step,
     const struct ledger *l, struct err *e)
@@ -181,8 +181,8 @@ struct status_dir {
 	struct status_run *s;
 	const char *dir;
 	uint64_t step;
-	int closed;		/* it has a manifest, which counts, */
-	struct ledger l;	/* this one */
+	int closed;		/* it has a manifest of its own, */
+	struct ledger l;	/* this one, which was counted */
 	size_t shards;
 	double oldest;
 };
@@ -211,8 +211,8 @@ status_shard(struct status_dir *x, const char *name,
 	return 0;
 }
 
-/* The receipts of what a device sent in vain; of a step that was closed without it
- * they are an answer, too. */
+/* Count the receipts of a device's rejected shards.  If the step was closed without it,
+ * they are its answer in this step. */
 static int
 status_refused(struct status_dir *x, const char *name, const struct ledger *no,
     struct err *e)
@@ -254,8 +254,8 @@ status_each_shard(void *arg, const char *name, struct err *e)
 	return k;
 }
 
-/* One step: its manifest, if it has one of its own, its shards, its receipts, and
- * whether it is the one at hand. */
+/* Read one step: its manifest, if it has one of its own, its shards and receipts; and set
+ * the current step if it is this one. */
 static int
 status_look(struct status_run *s, const struct inbox *in, uint64_t step,
     struct err *e)
@@ -283,7 +283,7 @@ status_look(struct status_run *s, const struct inbox *in, uint64_t step,
 
 /* ---- all steps ---- */
 
-/* How many of them are before `end'. */
+/* Return how many steps are before `end'. */
 static size_t
 status_before(const struct steps *x, uint64_t end)
 {
@@ -354,7 +354,7 @@ status_roster(struct status_run *s, const struct inbox *in, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* The path of a device's shard; NULL: its name is not known, or there is no memory. */
+/* Return the path of a device's shard; NULL: its name is not known, or out of memory. */
 static char *
 status_path(const struct status_run *s, const struct inbox *in,
     const struct status_device *d, uint64_t step)
@@ -366,7 +366,7 @@ status_path(const struct status_run *s, const struct inbox *in,
 	    inbox_of(in, s->name, &step, d->name, "aceg", NULL);
 }
 
-/* Who has a shard in the step at hand, and who is missing there. */
+/* Find the devices that have a shard in the current step, and those that are missing. */
 static void
 status_present(struct status_run *s, const struct inbox *in)
 {
@@ -390,8 +390,8 @@ status_present(struct status_run *s, const struct inbox *in)
 
 /* ---- links ---- */
 
-/* What the device's newest shard says that its link is worth; of a damaged one, and one
- * whose device's name is not known, nothing: other programs say so. */
+/* Read the bandwidth that the device's newest shard states.  If the shard is damaged or
+ * the device's name unknown, there is none; that is no error here. */
 static void
 status_link(const struct status_run *s, const struct inbox *in,
     struct status_device *d)
@@ -434,7 +434,7 @@ status_where(const struct status_run *r, const struct status_device *d)
 	return d->expected ? "missing" : "left";
 }
 
-/* Fill the members that follow from the others. */
+/* Set the members that are derived from the others. */
 static void
 status_derive(struct status_run *s, double now)
 {

@@ -97,9 +97,9 @@ receive_check_head(const struct receive *x, const struct shard *sh,
 	admit_head(&x->o->admit, sh, reader_schema(x->in), r);
 }
 
-/* Decode and check the records of one frame, so that every accepted shard can be averaged.
- * Records that cannot be decoded end the connection: they were damaged on the way, which
- * is no reason to refuse the shard. */
+/* Decode and check the records of one frame, so that every accepted shard can be
+ * averaged. Records that cannot be decoded end the connection: they were damaged on the
+ * way, which is no reason to refuse the shard. */
 static int
 receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 {
@@ -190,9 +190,9 @@ receive_is_run(void *arg, const char *name, struct err *e)
 	return strchr(name, '.') == NULL && strcmp(name, LIMITS_FILE) != 0;
 }
 
-/* Return 1 if the spool may keep something of this run before a shard of it is accepted (a
- * refusal, or that a device asked): only if the run has a directory already, or if the
- * spool has no run, since a device can name any number of runs. */
+/* Return 1 if the spool may keep something of this run before a shard of it is accepted
+ * (a refusal, or that a device asked): only if the run has a directory already, or if
+ * the spool has no run, since a device can name any number of runs. */
 static int
 receive_keeps(const struct inbox *s, const char *run, struct err *e)
 {
@@ -495,7 +495,8 @@ receive_reply(struct receive_answers *o, const struct receive_said *a,
 	return r < 0 ? r : 0;
 }
 
-/* Send a device that asks the averages of all closed steps, and the step to begin with. */
+/* Send a device that asks the averages of all closed steps, and the step to begin with.
+ */
 static int
 receive_teach(struct receive_answers *o, const struct receive_said *a,
     struct err *e)

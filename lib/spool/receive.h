@@ -34,10 +34,10 @@ struct receive_opts {
 	const struct cli *cli;		/* the program, for messages */
 };
 
-/* receive_all(s, in, o, to, e): receive every shard of in, to its end; `to' is the pipe to
- * the process that answers (receive_answer).  -ERR_DATA: a shard is of another device or
- * run than o's, cannot be decoded, or takes too long.  The connection then ends, and that
- * shard gets no receipt. */
+/* receive_all(s, in, o, to, e): receive every shard of in, to its end; `to' is the pipe
+ * to the process that answers (receive_answer).  -ERR_DATA: a shard is of another device
+ * or run than o's, cannot be decoded, or takes too long.  The connection then ends, and
+ * that shard gets no receipt. */
 int receive_all(const struct inbox *s, struct reader *in,
     const struct receive_opts *o, int to, struct err *e);
 

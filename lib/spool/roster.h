@@ -1,7 +1,7 @@
 /*
- * The list of a run's devices: the file DIR/RUN/devices, one name per line.  If it exists,
- * a step is over when each of them has a shard in it.  Devices are added and removed
- * while the run goes on.
+ * The list of a run's devices: the file DIR/RUN/devices, one name per line.  If it
+ * exists, a step is over when each of them has a shard in it.  Devices are added and
+ * removed while the run goes on.
  */
 #ifndef ACE_ROSTER_H
 #define ACE_ROSTER_H

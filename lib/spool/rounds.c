@@ -35,8 +35,8 @@ struct rounds {
 	int sums;		/* descriptor of clients_sums, or -1 */
 };
 
-/* Set r->run: the run that was named, or the only one that the pattern selects; wait until
- * there is one. */
+/* Set r->run: the run that was named, or the only one that the pattern selects; wait
+ * until there is one. */
 static int
 rounds_run(struct rounds *r, struct err *e)
 {
@@ -183,9 +183,9 @@ struct rounds_at {
 };
 
 /*
- * Find the first open step that has shards, into *first, and the first that has a quorum of
- * them, into *next.  Usually they are the same.  If not, the other devices may never send
- * shards of the first, and one device must not hold up all others.
+ * Find the first open step that has shards, into *first, and the first that has a
+ * quorum of them, into *next.  Usually they are the same.  If not, the other devices may
+ * never send shards of the first, and one device must not hold up all others.
  */
 static int
 rounds_first(const struct rounds *r, const struct decided *d,
@@ -209,9 +209,9 @@ rounds_first(const struct rounds *r, const struct decided *d,
 	return k;
 }
 
-/* Add to l the accepted shards of earlier steps that no average has counted: those of open
- * steps, which are passed over, and those that the newest manifest left for the next
- * average.  1: one of these open steps has a quorum and must be closed first. */
+/* Add to l the accepted shards of earlier steps that no average has counted: those of
+ * open steps, which are passed over, and those that the newest manifest left for the
+ * next average.  1: one of these open steps has a quorum and must be closed first. */
 static int
 rounds_carry(const struct rounds *r, const struct decided *d, uint64_t step,
     struct ledger *l, struct err *e)
@@ -317,9 +317,9 @@ struct rounds_watch {
 	double since;
 };
 
-/* Return 1 if this step is over, else 0.  The deadline runs from the time at which a quorum
- * is there.  If it ran from the first shard, a fast device would shorten the time of the
- * others. */
+/* Return 1 if this step is over, else 0.  The deadline runs from the time at which a
+ * quorum is there.  If it ran from the first shard, a fast device would shorten the time
+ * of the others. */
 static int
 rounds_ripe(const struct rounds *r, struct rounds_watch *c,
     const struct rounds_at *a, struct err *e)
@@ -450,8 +450,8 @@ rounds_next(struct rounds *r, uint64_t *step, char ***paths, size_t *n,
 	return k;
 }
 
-/* Exclude `count' of the shards that count, from the i-th on, with this verdict: `invalid',
- * or `duplicate' if they wait for the next average. */
+/* Exclude `count' of the shards that count, from the i-th on, with this verdict:
+ * `invalid', or `duplicate' if they wait for the next average. */
 static void
 rounds_refuse(struct rounds *r, size_t i, size_t count,
     enum receipt_verdict verdict, const char *why)
@@ -498,8 +498,8 @@ rounds_exclude(struct rounds *r, size_t i, size_t count, int waits,
 	return k;
 }
 
-/* Wait until the step's average is in the spool.  The program that puts it there reads our
- * output; without a reader, fail with wait_orphan's error. */
+/* Wait until the step's average is in the spool.  The program that puts it there reads
+ * our output; without a reader, fail with wait_orphan's error. */
 static int
 rounds_published(const struct rounds *r, struct err *e)
 {

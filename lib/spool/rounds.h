@@ -1,17 +1,17 @@
 /*
- * A spool as ace-aggregate sees it: wait for a step, close it, hand out the paths of its
- * shards, record that its average was made, and go on with the next.
+ * A spool as ace-aggregate sees it: wait for a step, close it, hand out the paths of
+ * its shards, record that its average was made, and go on with the next.
  *
  * A step is over as soon as `expect' of its shards are there.  If `expect' is not known
- * and there is no deadline, `quorum' of them are enough; so are they at the deadline.  The
- * deadline is reckoned from the times of the step's files, so that a process that is
- * started again goes on counting; during a wait it is measured by a clock that does not
- * jump.
+ * and there is no deadline, `quorum' of them are enough; so are they at the
+ * deadline.  The deadline is reckoned from the times of the step's files, so that a
+ * process that is started again goes on counting; during a wait it is measured by a
+ * clock that does not jump.
  *
- * A step that fewer devices than a quorum sent is passed over once a later step is over,
- * since the others may never send it.  Its accepted shards are in the list of that later
- * step, since their devices have discarded them.  Shards of it that come afterwards are
- * late.
+ * A step that fewer devices than a quorum sent is passed over once a later step is
+ * over, since the others may never send it.  Its accepted shards are in the list of that
+ * later step, since their devices have discarded them.  Shards of it that come
+ * afterwards are late.
  */
 #ifndef ACE_ROUNDS_H
 #define ACE_ROUNDS_H
