@@ -36,8 +36,8 @@ enum {
 	OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD,
 	OPT_LOCAL, OPT_LOG, OPT_MOMENTUM, OPT_MUON, OPT_ONE_BIT,
 	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY,
-	OPT_PROFILE, OPT_PROGRESS, OPT_PROX, OPT_RATE, OPT_RECORD, OPT_REPLAY, OPT_RESUME,
-	OPT_RUN, OPT_SAVE, OPT_SEED, OPT_SENSE, OPT_STEPS, OPT_STILL,
+	OPT_PROFILE, OPT_PROGRESS, OPT_PROX, OPT_RATE, OPT_REALIGN, OPT_RECORD,
+	OPT_REPLAY, OPT_RESUME, OPT_RUN, OPT_SAVE, OPT_SEED, OPT_SENSE, OPT_STEPS, OPT_STILL,
 	OPT_UNTIL, OPT_VALID, OPT_WARMUP,
 	OPT_WIDTH, OPT_WINDOWS
 };
@@ -65,6 +65,7 @@ static const struct option options[] = {
 	{ "favour", required_argument, NULL, OPT_FAVOUR },
 	{ "flip-labels", no_argument, NULL, OPT_FLIP },
 	{ "foretell", required_argument, NULL, OPT_FORETELL },
+	{ "realign", required_argument, NULL, OPT_REALIGN },
 	{ "gradient", no_argument, NULL, OPT_GRADIENT },
 	{ "gossip", no_argument, NULL, OPT_GOSSIP },
 	{ "group", required_argument, NULL, OPT_GROUP },
@@ -151,6 +152,8 @@ static const char usage[] =
 "      --replay            with --interval: those steps are taken back, their mean\n"
 "                          gradient is said, and all take as many steps with the\n"
 "                          average, so that all hold the same moments\n"
+"      --realign X         of --muon with --interval: after a round X of each\n"
+"                          momentum's direction is that of all devices (0)\n"
 "      --foretell X        say, and get, only what a difference is beyond X times\n"
 "                          the average of the round before, which all have (0)\n"
 "      --prox X            hold local steps to the round's first model, by this\n"
@@ -296,6 +299,7 @@ set_real(struct run_options *o, int key, const char *s)
 	case OPT_DECAY: return real_arg(&r->decay, s, 0, 10);
 	case OPT_PROX: return real_arg(&o->prox, s, 0, 1e6);
 	case OPT_FORETELL: return real_arg(&o->foretell, s, 0, 1);
+	case OPT_REALIGN: return real_arg(&o->realign, s, 0, 1);
 	case OPT_EMA: return real_arg(&o->ema, s, 0, 0.999999);
 	case OPT_MOMENTUM: return real_arg(&r->momentum, s, 0, 0.999999);
 	case OPT_MUON: return real_arg(&r->muon, s, 0, 10);
@@ -383,6 +387,10 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	    r->resume != NULL || r->catch_up != NULL))
 		*why = "--foretell is for --interval, without --delay and "
 		    "--policy, and has no average to go on from";
+	else if (r->realign > 0 && (r->local == 0 || !(r->rule.muon > 0) ||
+	    r->replay || r->gossip || r->delay > 0 || r->obey))
+		*why = "--realign is for --muon with --interval, without --replay, "
+		    "--gossip, --delay and --policy";
 	else if (r->prox > 0 && r->local == 0)
 		*why = "--prox is for --interval";
 	else if (r->gossip && (r->local == 0 || r->alone || r->delay > 0 ||

@@ -4,7 +4,7 @@
 
 #include "train_muon.h"
 
-enum { ROUNDS = 5 };
+enum { ROUNDS = 5, EXACT = 6 };
 
 static const float ca = 3.4445f, cb = -4.7750f, cc = 2.0315f;
 
@@ -63,4 +63,38 @@ muon_orthogonal(const float *g, float *out, size_t rows, size_t cols,
 	for (i = 0; i < ROUNDS; i++)
 		iterate(x, y, a, b, r, c);
 	copy(out, x, r, c, tall, 1);
+}
+
+void
+muon_turn(float *m, const float *dir, float share, size_t rows, size_t cols,
+    float *scratch)
+{
+	const int tall = rows > cols;
+	const size_t r = tall ? cols : rows, c = tall ? rows : cols, n = r * c;
+	const int ri = (int)r, ci = (int)c;
+	float *x = scratch, *d = x + n, *u = d + n, *y = u + n, *a = y + n, *w = a + n;
+	size_t i, j;
+
+	copy(x, m, rows, cols, tall, 1);
+	copy(d, dir, rows, cols, tall, 1);
+	muon_orthogonal(x, u, r, c, y);
+	for (i = 0; i < EXACT; i++) {	/* u = 1.5 u - 0.5 u u^T u */
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, ri, ri, ci, 1, u,
+		    ci, u, ci, 0, a, ri);
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, ri, ci, ri,
+		    -0.5f, a, ri, u, ci, 0, y, ci);
+		for (j = 0; j < n; j++)
+			u[j] = 1.5f * u[j] + y[j];
+	}
+	/* |m| = x u^T, without what rounding takes from its symmetry */
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, ri, ri, ci, 1, x, ci, u, ci,
+	    0, a, ri);
+	for (i = 0; i < r; i++)
+		for (j = 0; j < r; j++)
+			w[i * r + j] = 0.5f * (a[i * r + j] + a[j * r + i]);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, ri, ci, ri, 1, w, ri, d,
+	    ci, 0, y, ci);
+	for (j = 0; j < n; j++)
+		x[j] = (1 - share) * x[j] + share * y[j];
+	copy(m, x, r, c, tall, 1);
 }

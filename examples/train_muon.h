@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 /* Return how many floats of scratch a matrix of n values needs. */
-#define MUON_SCRATCH(n) (4 * (n))
+#define MUON_SCRATCH(n) (8 * (n))
 
 /*
  * muon_orthogonal(g, out, rows, cols, scratch): approximate U V^T of g = U S V^T.
@@ -22,6 +22,16 @@
  * g, out f32[rows][cols], may be the same; scratch f32[4 rows cols]
  */
 void muon_orthogonal(const float *g, float *out, size_t rows, size_t cols,
+    float *scratch);
+
+/*
+ * muon_turn(m, dir, share, rows, cols, scratch): m = (1 - share) m + share |m| dir, where
+ * |m| = (m m^T)^1/2: the momentum keeps its spectrum and gets the direction dir.  With
+ * more rows than columns |m| = (m^T m)^1/2 is on the right.
+ *
+ * m, dir f32[rows][cols]; scratch f32[8 rows cols]
+ */
+void muon_turn(float *m, const float *dir, float share, size_t rows, size_t cols,
     float *scratch);
 
 #endif

@@ -183,3 +183,35 @@ optim_outer(struct optim *o, const struct optim_rule *r, float *theta,
 		theta[i] = start[i] - a * (delta[i] + mu * o->outer[i]);
 	}
 }
+
+static void
+realign(struct optim *o, const struct optim_rule *r, const struct tensor *s,
+    float *dir, size_t first, size_t h, const float *start, const float *delta,
+    double share)
+{
+	const double tall = (double)s->dim[0] / (double)s->dim[1];
+	double a = 0, keep = 1, rate;
+	size_t i;
+
+	for (i = first; i < first + h; i++) {
+		rate = r->muon * optim_share(r, i);
+		a = a * (1 - rate * r->decay) + rate * sqrt(tall > 1 ? tall : 1);
+		keep *= 1 - rate * r->decay;
+	}
+	for (i = s->at; i < s->at + s->n; i++)
+		dir[i] = (float)(((double)delta[i] - (1 - keep) * (double)start[i]) / a);
+	muon_turn(o->m + s->at, dir + s->at, (float)share, s->dim[0], s->dim[1],
+	    o->scratch);
+}
+
+void
+optim_realign(struct optim *o, const struct optim_rule *r, struct model *model,
+    size_t first, size_t h, const float *start, const float *delta, double share)
+{
+	size_t i;
+
+	for (i = 0; i < model->ntensors; i++)
+		if (model->tensor[i].hidden && !model->tensor[i].still)
+			realign(o, r, &model->tensor[i], model->grad, first, h, start,
+			    delta, share);
+}

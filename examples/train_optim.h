@@ -85,4 +85,16 @@ void optim_copy(struct optim *to, const struct optim *from);
 void optim_outer(struct optim *o, const struct optim_rule *r, float *theta,
     const float *start, const float *delta);
 
+/*
+ * Realign Muon's momenta after a round: m = (1 - share) m + share |m| O (muon_turn), where
+ * O is the mean of the orthogonal steps that all devices took, from their averaged
+ * difference, delta = start - end, of the h steps from step `first' on:
+ *
+ *   O = (delta - (1 - keep) start) / sum of the rates,  keep = product of the decays
+ *
+ * Every device has delta and start, so that this costs no byte.  Overwrites model->grad.
+ */
+void optim_realign(struct optim *o, const struct optim_rule *r, struct model *model,
+    size_t first, size_t h, const float *start, const float *delta, double share);
+
 #endif

@@ -427,6 +427,10 @@ apply(struct run *r, const float *x, const struct link_word *word)
 			    x[i] + (float)o->foretell * r->last[i] : x[i];
 		memcpy(r->start, r->m->theta, n * sizeof *r->start);
 		origin(r);
+		for (i = 0; o->realign > 0 && i < r->noptim; i++)
+			optim_realign(r->optim[i], &o->rule, r->m,
+			    r->steps - r->taken, r->taken, r->start, r->last,
+			    o->realign);
 		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start,
 		    r->last);
 	}

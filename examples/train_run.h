@@ -24,6 +24,7 @@ struct run_options {
 	int alone;		/* all devices in this process, no streams */
 	double foretell;	/* of the average before, so much is not sent */
 	int moments, control;	/* alone: train_drift.h */
+	double realign;		/* share of |m| O in Muon's momenta after a round */
 	double prox;		/* FedProx: mu, what ties steps to the round's start */
 	int gossip;		/* models are said and averaged, not differences */
 	double ema;		/* evaluated is a mean of models; 0: the last */

@@ -4,11 +4,6 @@
  * bench-planner knapsack       its time and gap, and L-GreCo's dynamic programme
  *                              beside it on L-GreCo's own objective: least size
  *                              within a sum of errors
- * bench-planner score NAME <RUN  how well what is known of a group before a step
- *                              foretells what it will be worth in it: rank
- *                              correlation with the energy per value, and how much of
- *                              it the best fifth of the groups by that order holds,
- *                              of what the best fifth could
  * bench-planner plan LABEL EFFORT <STREAM  of its last shard: the error of a plan,
  *                              landed on its budget, over that of one step of ecq for
  *                              all groups that takes the same bytes, found by
@@ -32,7 +27,6 @@
 #include "pipe/size.h"
 #include "sync/allot.h"
 #include "sync/regulate.h"
-#include "sync/score.h"
 #include "sync/select.h"
 
 #include "bench.h"
@@ -158,186 +152,6 @@ knapsack(void)
 	against(20);
 	against(60);
 	against(160);
-}
-
-/* ---- scores ---- */
-
-enum { LAST, AVERAGE, PAPER, PAPER_LEARNT, DECAYED,
-	DECAYS = 6, WAYS = DECAYED + DECAYS, WARM = 4,
-	LEARNT = DECAYED - PAPER, SCORES = WAYS - PAPER };
-static const double decays[DECAYS] = { 0, 0.2, 0.3, 0.5, 0.8, 0.95 };
-static const char *const names[WAYS] = {
-	"last norm", "average of norms, 0.9", "score of the paper",
-	"  learnt", "paper, decay 0", "  0.2", "  0.3", "  0.5", "  0.8", "  0.95"
-};
-
-static size_t ngroups;
-static const double *by;
-
-static int
-cmp(const void *a, const void *b)
-{
-	double x = by[*(const size_t *)a], y = by[*(const size_t *)b];
-
-	return (x > y) - (x < y);
-}
-
-/* Ranks, the mean of ties. */
-static double *
-ranks(const double *v)
-{
-	double *r = get(ngroups, sizeof(*r));
-	size_t *o = get(ngroups, sizeof(*o)), i, j, k;
-
-	for (i = 0; i < ngroups; i++)
-		o[i] = i;
-	by = v;
-	qsort(o, ngroups, sizeof(*o), cmp);
-	for (i = 0; i < ngroups; i = j) {
-		for (j = i; j < ngroups && v[o[j]] <= v[o[i]]; j++)
-			;
-		for (k = i; k < j; k++)
-			r[o[k]] = (double)(i + j - 1) / 2;
-	}
-	free(o);
-	return r;
-}
-
-static void
-judge(const double *foretold, const double *real, double sum[2])
-{
-	double *a = ranks(foretold), *b = ranks(real), m = (double)(ngroups - 1) / 2;
-	double ab = 0, aa = 0, bb = 0, held = 0, could = 0;
-	size_t i;
-
-	for (i = 0; i < ngroups; i++) {
-		ab += (a[i] - m) * (b[i] - m);
-		aa += (a[i] - m) * (a[i] - m);
-		bb += (b[i] - m) * (b[i] - m);
-		held += a[i] >= 0.8 * (double)ngroups ? real[i] : 0;
-		could += b[i] >= 0.8 * (double)ngroups ? real[i] : 0;
-	}
-	sum[0] += aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : 0;
-	sum[1] += could > 0 ? held / could : 1;
-	free(a);
-	free(b);
-}
-
-static struct score *
-scorer(const struct schema *sc)
-{
-	struct score_place *p = get(ngroups, sizeof(*p));
-	struct score *s;
-	double field;
-	uint32_t g;
-	size_t i;
-	unsigned d;
-
-	for (i = 0; i < sc->n; i++) {
-		for (field = 1, d = 1; d < sc->t[i].ndim; d++)
-			field *= (double)sc->t[i].dim[d];
-		for (g = sc->t[i].group; g < sc->t[i].group + sc->t[i].ngroups;
-		    g++) {
-			p[g].depth = sc->n > 1 ? (double)i /
-			    (double)(sc->n - 1) : 0.5;
-			p[g].params = (double)sc->t[i].numel;
-			p[g].field = field;
-		}
-	}
-	if (score_new(&s, SCORE_PAPER, p, ngroups, NULL) < 0)
-		exit(1);
-	free(p);
-	return s;
-}
-
-/* What is known after the shard: foretells the next. */
-static void
-know(double *const way[WAYS], struct score *const score[SCORES],
-    const double *real, int first)
-{
-	size_t i;
-	int k;
-
-	for (i = 0; i < ngroups; i++) {
-		way[LAST][i] = real[i];
-		way[AVERAGE][i] = first ? real[i] :
-		    0.9 * way[AVERAGE][i] + 0.1 * real[i];
-	}
-	for (k = 0; k < SCORES; k++) {
-		score_scale(score[k]);
-		for (i = 0; i < ngroups; i++)
-			way[PAPER + k][i] = (double)score_of(score[k], i);
-	}
-}
-
-static int
-shards(struct reader *r, double sum[WAYS][2], int *count, struct err *e)
-{
-	struct values v = VALUES_INIT;
-	struct score *score[SCORES] = { NULL };
-	double *way[WAYS] = { NULL }, *real = NULL;
-	float *b = NULL;
-	struct stat_group s;
-	int k, t = 0, i;
-
-	while ((k = reader_next(r, e)) > 0) {
-		if (k != READER_SHARD)
-			continue;
-		if (score[0] == NULL) {
-			ngroups = reader_schema(r)->ngroups;
-			for (i = 0; i < SCORES; i++)
-				score[i] = scorer(reader_schema(r));
-			for (i = LEARNT; i < SCORES; i++)
-				score[i]->decay = decays[i - LEARNT];
-			real = get(ngroups, sizeof(*real));
-			b = get(ngroups, sizeof(*b));
-			for (i = 0; i < WAYS; i++)
-				way[i] = get(ngroups, sizeof(**way));
-		}
-		k = values_begin(&v, r, e);
-		while (k >= 0 && (k = values_next(&v, e)) > 0) {
-			if (stat_group_of(v.x, v.n, &s) != 0)
-				return -ERR_DATA;
-			real[v.group] = (double)s.sumsq / (double)v.n;
-			b[v.group] = (float)real[v.group];
-			for (i = 0; i < SCORES; i++)
-				score_observe(score[i], v.group, &s);
-		}
-		if (k < 0)
-			return k;
-		for (i = 0; i < WAYS && t >= WARM; i++)
-			judge(way[i], real, sum[i]);
-		*count += t >= WARM;
-		for (i = 1; i < LEARNT && t > 0; i += 2)
-			if (score_learn(score[i], b, 4, e) < 0)
-				return -ERR_DATA;
-		know(way, score, real, t++ == 0);
-	}
-	for (i = 0; i < SCORES; i++)
-		score_free(score[i]);
-	for (i = 0; i < WAYS; i++)
-		free(way[i]);
-	free(real);
-	free(b);
-	values_release(&v);
-	return k;
-}
-
-static void
-score(const char *name)
-{
-	struct reader *r = from_input();
-	double sum[WAYS][2] = { { 0 } };
-	struct err e = ERR_INIT;
-	int count = 0, i;
-
-	if (shards(r, sum, &count, &e) < 0)
-		die(ERR_MSG(&e));
-	(void)printf("%s, %zu groups, %d steps ahead by one\n", name, ngroups, count);
-	for (i = 0; i < WAYS && count > 0; i++)
-		(void)printf("  %-22s rank correlation %.4f, best fifth %.4f\n",
-		    names[i], sum[i][0] / count, sum[i][1] / count);
-	reader_free(r);
 }
 
 /* ---- plans ---- */
@@ -705,17 +519,15 @@ main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 
-	if (argc > 2 && strcmp(what, "score") != 0)
+	if (argc > 2)
 		effort = (unsigned)atoi(argv[argc - 1]);
 	if (strcmp(what, "knapsack") == 0)
 		knapsack();
 	else if (strcmp(what, "budgets") == 0 && argc == 3)
 		random_shards(RANDOM);
-	else if (strcmp(what, "score") == 0 && argc == 3)
-		score(argv[2]);
 	else if (strcmp(what, "plan") == 0 && argc == 4)
 		plan(argv[2]);
 	else
-		die("knapsack, budgets EFFORT, score NAME or plan LABEL EFFORT");
+		die("knapsack, budgets EFFORT or plan LABEL EFFORT");
 	return 0;
 }

@@ -260,7 +260,7 @@ delays() {
 	text
 	local n bytes how
 	for how in --gradient '-H 3 --outer-momentum 0.9' \
-	    '-H 3 --muon 0.01 --replay' --dct '--one-bit 6' '-H 2 --muon 0.01 --moment told'; do
+	    '-H 3 --muon 0.01 --replay' --dct '--one-bit 6' '-H 2 --muon 0.01 --realign 0.5 --moment told'; do
 		set -- --steps 14 $how --eval $small
 		rm -f kept log*
 		train "$@" --save want --log log1 text >all
@@ -671,6 +671,34 @@ together() {
 	for x in w =4 w= w=-1 w=x; do
 		exits 2 train --moment one --favour "$x" $small text
 	done
+}
+
+@test "--realign: Muon's momenta follow what all devices did, with the same in streams" {
+	local k
+	text
+	rm -f up? down?
+	mkfifo up1 up2 down1 down2
+	for k in 1 2; do
+		train --index $k --of 2 -H 3 --steps 12 --muon 0.02 --realign 0.5 \
+		    --apply down$k --save m$k $small text >up$k &
+	done
+	ace-aggregate --devices 2 up1 up2 | tee down1 >down2
+	wait
+	same m1 m2
+	for k in 0 0.5; do
+		train --local --of 2 -H 3 --steps 12 --muon 0.02 --realign $k \
+		    --save l$k $small text
+	done
+	same m1 l0.5
+	exits 1 cmp -s l0 l0.5
+	train --local --of 2 -H 3 --steps 12 --muon 0.02 --save none $small text
+	same none l0
+	for k in --gradient '-H 3' '-H 3 --muon 0.02 --delay 1' '-H 3 --muon 0.02 --replay'; do
+		# shellcheck disable=SC2086 # words are meant
+		exits 2 train $k --realign 0.5 $small text
+		says '^train: --re'
+	done
+	exits 2 train -H 3 --muon 0.02 --realign 1.5 $small text
 }
 
 @test "--still: what is not trained stays, and is not sent" {

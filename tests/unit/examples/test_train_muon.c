@@ -1,0 +1,63 @@
+/*
+ * train_muon: what becomes of a momentum whose direction and spectrum are known.
+ */
+#include "../../../examples/train_muon.h"
+#include "../tap.h"
+
+enum { R = 3, C = 4 };
+
+/* Orthonormal rows, times 3, 1 and 0.5. */
+static const float rows[R][C] = { { 0.5f, 0.5f, 0.5f, 0.5f },
+    { 0.5f, -0.5f, 0.5f, -0.5f }, { 0.5f, 0.5f, -0.5f, -0.5f } };
+static const float scale[R] = { 3, 1, 0.5f };
+
+/* The largest difference to (1 - share) m + share |m| dir. */
+static double
+turned(int tall, float share)
+{
+	float m[R * C], dir[R * C], scratch[MUON_SCRATCH(R * C)];
+	double most = 0;
+	size_t i, j, at;
+
+	for (i = 0; i < R; i++)
+		for (j = 0; j < C; j++) {
+			at = tall ? j * R + i : i * C + j;
+			m[at] = scale[i] * rows[i][j];
+			dir[at] = (float)(i + 1) - 0.7f * (float)j;
+		}
+	muon_turn(m, dir, share, tall ? C : R, tall ? R : C, scratch);
+	for (i = 0; i < R; i++)
+		for (j = 0; j < C; j++) {
+			at = tall ? j * R + i : i * C + j;
+			most = fmax(most, fabs((double)m[at] -
+			    (double)((1 - share) * scale[i] * rows[i][j]) -
+			    (double)(share * scale[i] * dir[at])));
+		}
+	return most;
+}
+
+TEST(turn)
+{
+	float m[R * C] = { 0 }, dir[R * C], scratch[MUON_SCRATCH(R * C)];
+	size_t i;
+
+	ok(turned(0, 1) < 1e-4, "the spectrum stays, the direction is the other: %g",
+	    turned(0, 1));
+	ok(turned(0, 0.25f) < 1e-4, "a quarter of it: %g", turned(0, 0.25f));
+	ok(turned(0, 0) < 1e-6, "none of it");
+	ok(turned(1, 1) < 1e-4 && turned(1, 0.25f) < 1e-4,
+	    "more rows than columns: %g", turned(1, 1));
+	for (i = 0; i < R * C; i++)
+		dir[i] = 1;
+	muon_turn(m, dir, 1, R, C, scratch);
+	for (i = 0; i < R * C && m[i] == 0; i++)
+		;
+	ok(i == R * C, "no momentum yet: none after it");
+}
+
+int
+main(void)
+{
+	run_tests();
+	return done_testing();
+}
