@@ -467,7 +467,7 @@ aged() {
 	exits 0 ace-status spool
 	grep '^device ' out | tr -s ' ' '\n' | sort -u >>said
 	[ "$(wc -l <said)" -gt 30 ]
-	sed -n '/^\.Sh DESCRIPTION/,/^\.Sh ENVIRONMENT/p' "$ROOT/man/ace-status.1" |
+	sed -n '/^\.Sh DESCRIPTION/,/^\.Sh EXIT/p' "$ROOT/man/ace-status.1" |
 	    tr -c 'a-zA-Z_/-' '\n' | sort -u >page
 	comm -23 <(sort -u said) page | diff /dev/null -
 }

@@ -90,7 +90,7 @@ families() {
 	local hosts=$ROOT/examples/hosts
 	grep -oE '"ace_[a-z_]+"' "$ROOT/cmd/ace-status.c" | tr -d '"' | sort -u >known
 	[ "$(wc -l <known)" -gt 20 ]
-	sed -n '/^\.Sh METRICS/,/^\.Sh ENV/p' "$ROOT/man/ace-status.1" |
+	sed -n '/^\.Sh METRICS/,/^\.Sh EXIT/p' "$ROOT/man/ace-status.1" |
 	    grep -oE '\bace_[a-z_]+' | sort -u | diff known -
 	grep -hoE '\bace_[a-z_]+' "$hosts/ace-dashboard.json" | sort -u | comm -13 known - |
 	    diff /dev/null -
