@@ -86,7 +86,7 @@ line(const struct status *x, const char *fmt, ...)
 static void
 row(struct status *x, const struct screen_field *t, const void *r, unsigned have)
 {
-	char s[1024] = "";
+	char s[1024] = "", *at = s, *end;
 	FILE *f, *out = x->s.f;
 
 	if (x->s.form == SCREEN_JSON)
@@ -101,18 +101,25 @@ row(struct status *x, const struct screen_field *t, const void *r, unsigned have
 			screen_row(&x->s, t, r, have);
 		(void)fclose(f);
 		x->s.f = out;
-		s[strcspn(s, "\n")] = '\0';
-		line(x, "%s", s);
+		for (; *at != '\0'; at = end) {
+			end = at + strcspn(at, "\n");
+			if (*end == '\n')
+				*end++ = '\0';
+			line(x, "%s", at);
+		}
 	}
 	if (x->s.form == SCREEN_JSON)
 		emit_close(&x->s.json);
 }
 
-/* Begin a table whose first column has names of up to `wide' characters. */
+/* Begin a table whose first column has names of up to `wide' characters. Names for which
+ * the terminal is too narrow get lines of their own. */
 static void
 head(struct status *x, const struct screen_field *t, int wide)
 {
-	x->s.wide[0] = wide > 24 ? 24 : wide;
+	x->s.wide[0] = wide;
+	if (x->s.in == TEXT)
+		screen_fit(&x->s, t, 0, x->width > 0 ? x->width : 80);
 	if (x->s.in == TEXT)
 		row(x, t, NULL, 0);
 }

@@ -219,12 +219,14 @@ report_put(struct report *p, unsigned in, const struct report_row *x,
 		(void)fputc('\n', p->s.f);
 }
 
+enum { REPORT_WNAME, REPORT_WSHAPE, REPORT_WNUM, REPORT_WBYTES };
+
 void
 report_head(struct report *p, unsigned in)
 {
 	p->s.in = in;
-	p->s.stacked = p->s.form == SCREEN_TEXT && (in & REPORT_NAMED) != 0 &&
-	    screen_width(&p->s, report_fields) > p->width;
+	if (p->s.form == SCREEN_TEXT && (in & REPORT_NAMED) != 0)
+		screen_fit(&p->s, report_fields, REPORT_WNAME, p->width);
 	screen_head(&p->s, report_fields);
 }
 
@@ -248,8 +250,6 @@ report_object(struct report *p, const struct report_row *x)
 }
 
 /* ---- tables ---- */
-
-enum { REPORT_WNAME, REPORT_WSHAPE, REPORT_WNUM, REPORT_WBYTES };
 
 void
 report_columns(struct report *p, const struct schema *sc)
@@ -509,8 +509,8 @@ const struct screen_field report_fields[] = {
 	    .gap = 1),
 	FIELD_AS("nan", U64, nan, SHORT, .width = 3, .gap = 1),
 	FIELD_AS("inf", U64, inf, SHORT, .width = 3, .gap = 1),
-	FIELD_AS("bits", F64, bits_each, SHORT, .width = 6, .gap = 1,
-	    .text = "%.3f"),
+	FIELD_AS("bits", F64, bits_each, SHORT, .width = 5, .gap = 1,
+	    .text = "%.2f"),
 	FIELD_AS("nan", U64, nan, STATS | PLACE, .width = 6, .gap = 1),
 	FIELD_AS("inf", U64, inf, STATS | PLACE, .width = 6, .gap = 1),
 	FIELD_AS("bits_per_parameter", F64, bits_each, TENSOR | STATS | TALLY |

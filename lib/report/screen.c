@@ -268,8 +268,8 @@ screen_wide(const struct screen *x, const struct screen_field *f)
 	    -x->wide[-f->width - SCREEN_WIDE];
 }
 
-int
-screen_width(const struct screen *x, const struct screen_field *f)
+void
+screen_fit(struct screen *x, const struct screen_field *f, int column, int width)
 {
 	int all = 0, head, wide;
 
@@ -281,7 +281,9 @@ screen_width(const struct screen *x, const struct screen_field *f)
 		all += (all == 0 ? 0 : f->gap != 0 ? f->gap : 2) +
 		    (wide > head ? wide : head);
 	}
-	return all;
+	if (all > width)
+		x->wide[column] = x->wide[column] > all - width ?
+		    x->wide[column] - (all - width) : 1;
 }
 
 /* Print a line of a table; row NULL: the head. Left-aligned text is padded only if
@@ -290,7 +292,7 @@ static void
 screen_line(struct screen *x, const struct screen_field *f, const void *row,
     unsigned have)
 {
-	int any = 0, blanks = 0, wide, n;
+	int any = 0, blanks = 0, wide = 0, n = 0;
 
 	for (; f->name != NULL; f++) {
 		if (!screen_shows(x, f))
@@ -304,9 +306,9 @@ screen_line(struct screen *x, const struct screen_field *f, const void *row,
 				(void)screen_cell(x, f, row, 0);
 			continue;
 		}
-		if (any == 1 && x->stacked) {
+		if (any == 1 && wide < 0 && n > -wide) {
 			(void)fputc('\n', x->f);
-			blanks = 0;
+			blanks = -wide;
 		}
 		if (any++)
 			(void)fprintf(x->f, "%*s", blanks + (f->gap != 0 ?

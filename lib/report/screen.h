@@ -64,7 +64,6 @@ struct screen {
 	enum screen_form form;
 	unsigned in;		/* the report */
 	int wide[4];
-	int stacked;		/* the first column has a line of its own */
 	struct emit json;
 
 	/* SCREEN_METRICS */
@@ -76,8 +75,9 @@ struct screen {
 	struct err *e;
 };
 
-/* Return how many columns a line of text takes. */
-int screen_width(const struct screen *x, const struct screen_field *t);
+/* Narrow the first column, of the width x->wide[column], so that a line fits `width'. A
+ * longer name then has a line of its own. */
+void screen_fit(struct screen *x, const struct screen_field *t, int column, int width);
 
 /* Print the first line of a table (as text); a row of it, which ends no line and in
  * JSON opens nothing; "key value" lines. have: what the row has. */

@@ -155,14 +155,14 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	odd=$'k \303\274.%41'
 	shard "$odd" 0
 	exits 0 ace-status spool
-	grep -q "^$odd " out
+	grep -q "^$odd" out
 	grep -q '^xxxxx' out
 	mkdir -p spool/demo/0
 	touch spool/demo/0/$'evil\e[2J.aceg' 'spool/demo/0/half%4.aceg' 'spool/demo/0/no%zz.aceg'
 	exits 0 ace-status spool
 	LC_ALL=C grep -q 'evil?\[2J' out
 	# what ace-recv would not have written is shown as it is
-	grep -q '^half%4 ' out
+	grep -qE '^half%4( |$)' out
 	grep -q '^no%zz ' out
 	COLUMNS=40 exits 0 ace-status --format json spool
 	json 'len(d["runs"][0]["devices"])'
@@ -378,7 +378,7 @@ aged() {
 	shard "$long" 0
 	shard edge1 0
 	exits 0 ace-status spool
-	grep -qE '^device {18}   step is ' out
+	grep -qE '^edge1 +0 ' out && grep -qx "$long" out
 	exits 0 pty sh -c 'stty cols 0 <&1; ace-status spool'
 	[ "$(tr -d '\r' <out | wc -L)" -eq 80 ]
 	# what has a hash alone: no name, twelve of its digits
@@ -390,7 +390,7 @@ aged() {
 	# of a name that is too long for a file its beginning is known
 	shard "$(printf 'y%.0s' {1..200})" 2
 	exits 0 ace-status spool
-	grep -qE '^y{50,}\.\.\. ' out
+	grep -qE '^y{50,}\.\.\.$' out
 }
 
 @test "a spool is one from the first moment on" {
@@ -492,4 +492,14 @@ aged() {
 	done
 	echo "${work[*]}"
 	[ "${work[1]}" -lt $((work[0] * 23 / 10)) ]
+}
+
+@test "long names: lines of 80 columns, each name whole and in a line of its own" {
+	local a=laboratory-basement-edge-device-0000000000000000000000000001
+	for d in $a $a-too; do
+		mkshards -d $d | ace-recv --spool spool >/dev/null
+	done
+	exits 0 ace-status spool
+	[ "$(grep -cx -- "$a" out)" = 1 ] && [ "$(grep -cx -- "$a-too" out)" = 1 ]
+	[ "$(sed -n '/^device$/,/^sandbox/p' out | awk 'length > 80')" = "" ]
 }

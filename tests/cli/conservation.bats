@@ -265,7 +265,7 @@ counted() {
 @test "every codec, fifty steps: nothing is lost, and what is left does not grow" {
 	local c s g left
 	for s in $(seq 0 49); do mkshards -n 4096 -g 1024 -s "$s"; done >in
-	g=$(mkshards -n 4096 -g 1024 | ace-inspect stats |
+	g=$(mkshards -n 4096 -g 1024 | COLUMNS=200 ace-inspect stats |
 	    awk '$1 == "w" { print $7; exit }')
 	for c in f32 f16 bf16 lossless lossless:bf16 q8 q4 sign topk:0.05 chunk:1/16 \
 	    nonzero qsgd:1 qsgd:4 qsgd:255 tern tern:clip \
@@ -276,7 +276,7 @@ counted() {
 		ace-recv --spool spool --sync none sent >receipts
 		exits 0 balance in
 		grep -qE "(exact|within the bound), 50 inputs up to step 49, 50 accepted" out
-		left=$(ace-inspect stats state/residual |
+		left=$(COLUMNS=200 ace-inspect stats state/residual |
 		    awk '$1 == "w" { print $7; exit }')
 		# nothing was sent: all of it is left
 		[ "$c" != none ] || continue
