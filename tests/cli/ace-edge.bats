@@ -182,6 +182,17 @@ on_small() {
 	done
 }
 
+@test "on a terminal one line says each second what goes on, and the log does not have it" {
+	cloud run --devices 1 --rounds 2 --bits 8
+	wait_for test -e run/run
+	variant 's/^for step.*/&\n    while step == 1 and open("out", "rb").read().count(b"\\r") < 9: pass/'
+	exits 0 env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_ONLY=ace-edge \
+	    pty sh -c 'exec ace-edge run --name edge1 -- ./variant 1 2 2>&1'
+	grep -q $'\race-edge: round 2/2: ./variant has been computing for [0-9.]* s\e\\[K\r' out
+	grep -q $'\r\e\\[Kace-edge: round 2/2: 1 of 1 devices' out
+	! grep -q 'has been computing' ace-edge1/log || false
+}
+
 @test "Ctrl-C while it says hello, computes, hears no signal, waits: it ends by the signal, and goes on" {
 	local where
 	cloud run --devices 2 --bits 8
