@@ -22,7 +22,7 @@
 
 /* Lock one of the n bytes from `at' on: 1, or 0 if all are taken. */
 static int
-clients_place(int fd, off_t at, uint64_t n, const char *name, struct err *e)
+clients_place(int fd, off_t at, uint64_t n, struct err *e)
 {
 	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET,
 	    .l_start = at, .l_len = 1 };
@@ -31,27 +31,26 @@ clients_place(int fd, off_t at, uint64_t n, const char *name, struct err *e)
 		if (fcntl(fd, F_OFD_SETLK, &l) == 0)
 			return 1;
 		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-			return err_sys(e, "'%s'", name);
+			return err_sys(e, ".clients");
 	}
 	return 0;
 }
 
 static int
 clients_take(int fd, uint64_t most, const char *device, uint64_t each,
-    const char *name, struct err *e)
+    struct err *e)
 {
 	unsigned char id[16];
-	int r = clients_place(fd, 0, most, name, e);
+	int r = clients_place(fd, 0, most, e);
 
 	if (r == 0)
-		return err_set(e, ERR_REFUSED, "'%s': %llu connections are "
-		    "served already (limits: clients)", name,
-		    (unsigned long long)most);
+		return err_set(e, ERR_REFUSED, "%llu connections are served "
+		    "already (limits: clients)", (unsigned long long)most);
 	if (r < 0 || device == NULL)
 		return r < 0 ? r : 0;
 	ledger_hash(device, id);
 	r = clients_place(fd, CLIENTS_DEVICES + (off_t)bytes_le32(id) *
-	    CLIENTS_LIMIT, each, name, e);
+	    CLIENTS_LIMIT, each, e);
 	return r != 0 ? r < 0 ? r : 0 : err_set(e, ERR_REFUSED, "%llu "
 	    "connections of device '%.80s' are served already "
 	    "(limits: each)", (unsigned long long)each, device);
@@ -112,8 +111,7 @@ clients_enter(const struct inbox *s, uint64_t most, const char *device,
 {
 	int r = clients_open(s, fd, e);
 
-	if (r == 0 && (r = clients_take(*fd, most, device, each, ".clients",
-	    e)) < 0) {
+	if (r == 0 && (r = clients_take(*fd, most, device, each, e)) < 0) {
 		(void)close(*fd);
 		*fd = -1;
 	}
@@ -153,7 +151,7 @@ clients_sends(int fd, const char *device, uint64_t *others, struct err *e)
 	}
 	if (k < 0)
 		return err_sys(e, ".clients");
-	k = clients_place(fd, l.l_start, CLIENTS_LIMIT, ".clients", e);
+	k = clients_place(fd, l.l_start, CLIENTS_LIMIT, e);
 	return k < 0 ? k : 0;
 }
 

@@ -103,8 +103,8 @@ void robust_release(struct robust_step *t);
 /* robust_counts(o): 1 when this contribution is in the result. */
 int robust_counts(const struct robust_one *o);
 
-/* robust_judge(q, t, e): fills in what is `out' in t->one and t.  -ERR_REFUSED when no contribution is left, when all K are too few
- * for F, and when the data is too sparse for the rule. */
+/* robust_judge(q, t, e): set the members marked `out' of t and t->one.  -ERR_REFUSED: no
+ * contribution is left, all K are too few for F, or the data is too sparse for the rule. */
 int robust_judge(const struct robust_rule *q, struct robust_step *t,
     struct err *e);
 
