@@ -347,7 +347,7 @@ delays() {
 # by_name FILE: the values of each tensor, sorted by name
 by_name() {
 	ace-export --step 0 -f safetensors -o x.safetensors "$1"
-	ace-import -f safetensors x.safetensors | ace-inspect stats - |
+	ace-import -f safetensors x.safetensors | COLUMNS=200 ace-inspect stats - |
 	    awk '$1 ~ /^(layer[0-9]|w.e$|norm)/' | sort
 }
 
