@@ -429,7 +429,9 @@ listed() {
 	    frontier-pinned-sixteen frontier-sixtyfour-pinned frontier-rivals
 	    frontier-rivals-sixteen frontier-rivals-sixtyfour frontier-size-small
 	    frontier-size-million frontier-fine frontier-fine-sixteen frontier-fine-replay
-	    frontier-weights frontier-weights-fine frontier-weights-few'
+	    frontier-weights frontier-weights-fine frontier-weights-few
+	    frontier-moment frontier-moment-more frontier-moment-muon frontier-moment-muon-more
+	    frontier-realign'
 	for t in $all; do
 		[ ! -e "$r/$t.tsv" ] || awk -F '\t' -v OFS=' | ' '
 		function with(x, y) { return y == "-" ? x : x " +- " y }
