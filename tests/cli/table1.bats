@@ -430,7 +430,7 @@ listed() {
 	    frontier-rivals-sixteen frontier-rivals-sixtyfour frontier-size-small
 	    frontier-size-million frontier-fine frontier-fine-sixteen frontier-fine-replay
 	    frontier-weights frontier-weights-fine frontier-weights-few
-	    frontier-moment frontier-moment-more frontier-moment-muon frontier-moment-muon-more
+	    frontier-moment frontier-moment-more frontier-moment-muon frontier-moment-muon-more frontier-moment-sixteen
 	    frontier-realign'
 	for t in $all; do
 		[ ! -e "$r/$t.tsv" ] || awk -F '\t' -v OFS=' | ' '
