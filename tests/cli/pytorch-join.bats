@@ -193,7 +193,7 @@ waits_alone() {
 	echo $! >pid
 }
 
-@test "waiting is said: a peer that is dead, a cloud that does not run, no answer" {
+@test "waiting is said: a peer that is dead, a cloud that does not run" {
 	cloud 2 3 3>&- &
 	train edge2 1 >said2 3>&- &
 	train edge1 1 >said1
@@ -208,10 +208,6 @@ waits_alone() {
 	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 4 timeout=30 >said1 2>err1 3>&- &
 	wait_for tells err1 'edge1: round 3: waiting since .*: there are shards: edge1; missing: edge2 .*; no ace-aggregate runs$'
 	kill -9 $!
-	# nothing comes back at all
-	exits 1 train edge9 1 timeout=1 \
-	    through='ace-compress -S edge9 -c f32 | sleep 100 | ace-ack -S edge9 | ace-expand'
-	says "ace_shards.Error: round 0 took more than 1 s: no answer since .* from 'sleep 100': does the cloud run, and can it be reached\\?"
 }
 
 @test "timeout: what is known, status 4, and the state goes on" {
