@@ -1,19 +1,19 @@
 /*
- * How the segments of a shard share its budget (ours).
+ * Divide the budget of a shard among its segments (ours).
  *
- * A plan with a budget stands behind the values, so that whoever sends a segment
- * before has to guess it.  What a budget buys hardly changes from step to step:
- * so the guess is the plan of the shard before, and its bytes group by group,
- * reckoned as that plan would have taken them.  Of what is left of the budget a segment
- * gets the share that its groups have in the bytes of all that have not left:
+ * The plan of a budget follows the values, so a segment that is sent earlier needs an
+ * estimate of it.  Plans hardly change from step to step.  The estimate is the plan of
+ * the previous shard, with the bytes that this plan would have taken for each group.
+ * A segment gets a share of the remaining budget: the bytes of its groups over the
+ * bytes of all groups that have not been sent.
  *
  *   bytes = len (k / k')^e        e: regulate_steep of sync/regulate.h
  *
- * where a group was coded by a rate k and its plan then said k' (coarser the
- * larger), len being the bytes it took.  So shares follow the plan, a step late,
- * and what is wrong with them costs quality and never the budget.
+ * Here the group took len bytes at the rate k, and its plan asked for the rate k'
+ * (larger is coarser).  Shares follow the plan one step late.  A wrong share costs
+ * quality but never exceeds the budget.
  *
- * They are a memory of the state (memory.h), saved with each step that has cuts.
+ * The shares are a memory of the state (memory.h), saved at each step with cuts.
  */
 #ifndef ACE_SHARES_H
 #define ACE_SHARES_H

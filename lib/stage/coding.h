@@ -1,21 +1,21 @@
 /*
- * The groups of a shard, from when their values are there until they are coded.
+ * Code the groups of a shard, immediately or after they have waited for their plan.
  *
- * Where the plan is known, several threads code groups side by side, and these
- * are then settled one after another: the bytes are those of one thread.
+ * Groups whose plan is known are coded by several threads in parallel and settled one
+ * after another, so the output is the same for any number of threads.
  *
- *   coding_slot, which is filled in, and coding_add; where that says full, or
- *   what comes next has to stand behind these groups: coding_run
+ *   coding_slot returns a slot to fill in, and coding_add adds it; call coding_run
+ *   when coding_add says full, or before anything that must follow these groups
  *
- * Where it is not, they wait; and where it has a budget, they are coded so that
- * the whole coded shard takes it, by sync/regulate.h.
+ * Groups without a plan wait.  If the plan has a budget, sync/regulate.h chooses their
+ * rates, so that the whole coded shard fills it.
  *
  *   coding_next, coding_put for each group; then coding_plan for each, coding_fit;
  *   then for each: coding_get, coding_code
  *
- * What a budget buys hardly changes from step to step.  So a group that was coded
- * in the state's last shard is coded by that rate as soon as it waits, beside the
- * reading of the next ones, and coding_fit codes as many again as it takes.
+ * Plans hardly change from step to step.  A group that was coded in the state's last
+ * shard is therefore coded at that rate while the next groups are read, and coding_fit
+ * codes groups again only where the budget requires it.
  */
 #ifndef ACE_CODING_H
 #define ACE_CODING_H

@@ -1,13 +1,13 @@
 /*
- * What ace-compress does: codes every group as the plan says.  If the plan has
- * a budget it turns the codecs' rates until the coded shard takes it.  With a
- * state it keeps what was lost (error feedback) and the coded shard itself, in
- * one commit, before the end of the shard is written; of the rest only segments whose
- * plan is known, or estimated (device/shares.h), are written before it:
+ * The stage of ace-compress: code every group by the plan.  If the plan has a budget,
+ * adjust the codecs' rates until the coded shard fills it.  With a state, keep the
+ * coding error (error feedback) and the coded shard in one commit, before the end of
+ * the shard is written.  Only segments whose plan is known or estimated
+ * (device/shares.h) are written before the commit:
  *
  *   acc = e + g        C = code(acc)        e' = acc - dec(C)
  *
- * It is always the last stage, since it writes the coded shard itself.
+ * This is always the last stage, because it writes the coded shard itself.
  */
 #ifndef ACE_STAGE_COMPRESS_H
 #define ACE_STAGE_COMPRESS_H

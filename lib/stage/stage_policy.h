@@ -1,9 +1,8 @@
 /*
- * What ace-policy does.  Before a shard's data it says how hard to compress
- * it, by equation (5) or, with a delay, after DeCo-SGD, and at which layers to
- * cut; after the data, by equation (9), how many local steps to take until the
- * next shard.  It says so in pOLi annotations (keys and values), and with -v
- * why.
+ * The stage of ace-policy.  Before the data of a shard it writes the compression
+ * ratio, by equation (5) or by DeCo-SGD with a delay, and the layers at which to cut.
+ * After the data it writes the number of local steps until the next shard, by equation
+ * (9).  These are pOLi annotations (keys and values); -v prints the reasons.
  */
 #ifndef ACE_STAGE_POLICY_H
 #define ACE_STAGE_POLICY_H

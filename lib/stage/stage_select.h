@@ -1,11 +1,12 @@
 /*
- * What ace-select does: says in an annotation which codec each group gets.  It
- * codes nothing; the values pass unchanged.  The plan is one of three: by
- * equation (2) of ACE-Sync, the most important groups up to a share of all
- * importance; or the least weighted error within a budget of bytes, which is
- * one step for all groups and its exceptions (sync/allot.h); or a plan that
- * the user gives.  The first two stand behind the values, the third before
- * them.
+ * The stage of ace-select: write the codec of each group into an annotation, and pass
+ * the values unchanged.  The plan is one of three:
+ *
+ *   - the most important groups up to a share of all importance, equation (2);
+ *   - the least weighted error within a budget of bytes (sync/allot.h);
+ *   - a plan that the user gives.
+ *
+ * The first two follow the values, the third precedes them.
  */
 #ifndef ACE_STAGE_SELECT_H
 #define ACE_STAGE_SELECT_H

@@ -1,18 +1,18 @@
 /*
- * The plan of a shard under a budget, from statistics of its groups and without
- * coding anything: one number and its exceptions (ours).
+ * Plan a shard within a budget from the statistics of its groups, without coding
+ * anything (ours).
  *
  * At the optimum all groups coded with ECQ, or all with TCQ (codec_shared), share
  * one step, divided by the root of their weight (reverse water-filling; Cover and
- * Thomas, section 10.3).  It is found by bisection on estimated bytes; ace-compress
- * then corrects it by what coding really takes (sync/regulate.h).  The price of a byte is the error
- * that one byte more would take away at that step:
+ * Thomas, section 10.3).  Bisection on estimated bytes finds this step; ace-compress
+ * then corrects it by the bytes that coding takes (sync/regulate.h).  The Lagrange
+ * multiplier lambda is the error that one more byte removes at that step:
  *
  *   lambda = -(dD / ds) / (dR / ds)     D weighted squared error, R bytes
  *
- * A group is an exception where another codec is clearly better at that price, by
- * w D + lambda R.  Then the step is found again with what the exceptions leave of
- * the budget, until they no longer change.
+ * A group gets another codec where that codec has a clearly smaller D + lambda R.
+ * The shared step is then found again with the rest of the budget, until the set of
+ * these exceptions no longer changes.
  */
 #ifndef ACE_ALLOT_H
 #define ACE_ALLOT_H
@@ -50,15 +50,15 @@ struct allot {
 	/* found */
 	struct codec_plan *plan;	/* [n], the caller's */
 	double step;			/* of a group of weight 1 */
-	double price;			/* weighted squared error for a byte */
+	double price;			/* lambda: weighted squared error per byte */
 	double bytes, dist;		/* estimated: size, weighted error */
 	double energy;			/* weighted, of all values */
 	size_t sent;			/* groups */
 	int floor;			/* 1: norms and biases stay dense */
 };
 
-/* allot_plan(a, e): fills in what is found.  A budget too small for any group
- * gives a plan that sends none.  -ERR_SYS. */
+/* Fill in the plan and the totals.  A plan for a budget that is too small for any
+ * group sends none.  Return 0 or -ERR_SYS. */
 int allot_plan(struct allot *a, struct err *e);
 
 #endif

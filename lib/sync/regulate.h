@@ -1,19 +1,19 @@
 /*
- * Rate control: chooses how to code each group, so that the coded shard takes
- * its budget (ours).
+ * Control the rate: choose a code for each group, so that the coded shard fills its
+ * budget and never exceeds it (ours).
  *
- * One number, the log t of a factor, turns the rate parameters of all groups
- * that have one; they get coarser where t > 0.  All are coded once near the t
- * at which their known sizes, with a slope for each, add up to the budget.  Then
- * groups that together make up for the difference are coded again, at most
- * REGULATE_APART finer or coarser than the others.  A group keeps its last two
- * codes.  As all of them are at nearly the same t, a byte is worth about the same
- * in each; so the codes are chosen by their sizes, to fill the budget.
+ * One number t multiplies the rate parameters of all groups by e^t; t > 0 makes them
+ * coarser.  All groups are coded once near the t at which their sizes are expected to
+ * add up to the budget.  Each size is extrapolated to another t by a slope.  Then some
+ * groups are coded again, at most REGULATE_APART finer or coarser than the others, to
+ * make up the difference.  A group keeps its last two codes.  Since all codes are at
+ * nearly the same t, one byte removes about the same error in each group.  The choice
+ * between two codes therefore depends on their sizes alone.
  *
- * The outcome depends only on the shard, the plan, the budget, and the codes that
- * were there before.
+ * The result depends only on the shard, the plan, the budget and the codes that
+ * existed before.
  *
- * This module is arithmetic only.  The caller codes:
+ * This module does arithmetic only.  The caller codes:
  *
  *	regulate_open(r, e);
  *	while (regulate_next(r, size of the coded shard))
@@ -32,17 +32,17 @@
 
 struct err;
 
-/* One group of a shard, from when its values wait until it is coded. */
+/* A group of a shard that waits to be coded. */
 struct regulate_group {
 	uint32_t group, n;		/* its number; values */
 	uint8_t absent;			/* not in the input */
 	uint8_t tries;			/* private */
-	uint64_t at;			/* where the values wait: the caller's */
+	uint64_t at;			/* position of the values, for the caller */
 	struct codec_plan plan;
 	struct kern_stat seen;		/* of the values */
 	struct regulate_code {
 		double t;		/* log of the factor; infinite: none yet */
-		uint64_t at;		/* where the body is: the caller's */
+		uint64_t at;		/* position of the body, for the caller */
 		size_t len;		/* of the body; 0: it is not sent */
 		uint8_t param;
 	} code, other;			/* chosen; also known */
@@ -91,8 +91,7 @@ void regulate_close(struct regulate *r);
  * the end; then r->bytes is above the budget only if no factor meets it. */
 int regulate_next(struct regulate *r, uint64_t bytes);
 
-/* regulate_steep(bytes, n): about the slope -d log bytes / d t where n values take so
- * many bytes. */
+/* Estimate the slope -d log bytes / d t of n values that take so many bytes. */
 double regulate_steep(double bytes, double n);
 
 #endif

@@ -3,21 +3,22 @@
  * worth having.  The paper chooses again at intervals from what it measures;
  * the estimators and the three rules are ours.
  *
- * Bandwidth, computation and the price of compression are geometric means that
- * forget half in REPLAN_HALF samples; two samples in a row that are off by half
- * or more to the same side are a change, not noise, and the estimate jumps
- * there.  The price is approached by halves instead, in logarithms, and what
- * is nominal counts as its first sample, since one shard's code says little.
- * Latency is the least of REPLAN_WINDOW samples, since what is above it is
- * queueing (as in BBR, Cardwell et al. 2016); but two samples in a row that
- * lie further above all the others than these are apart, and by half, are
- * another way through the network, and the others are forgotten.  What was
- * given by the user is no estimate: it is taken as it is.
+ * Bandwidth, computation and the cost of compression are geometric means whose
+ * memory halves every REPLAN_HALF samples.  Two samples in a row that differ by
+ * half or more to the same side are a change, and the estimate jumps there.  The
+ * cost of compression moves only half of the way, in logarithms, and its nominal
+ * value counts as the first sample, because one shard says little about it.
+ *
+ * Latency is the least of REPLAN_WINDOW samples, because the excess is queueing
+ * (as in BBR, Cardwell et al. 2016).  Two samples in a row are another route
+ * through the network, and replace all others, when both conditions hold: they lie
+ * farther above the other samples than these lie apart, and half or more above
+ * them.  Values that the user gives are used unchanged.
  *
  * A plan is computed again after REPLAN_EVERY samples, or when an estimate has
- * moved by the share REPLAN_MOVED, and taken if it is predicted to gain the
- * share REPLAN_GAIN of the time; a third of that where the delay stays, so
- * that only the budget changes.
+ * moved by the share REPLAN_MOVED.  The new plan is used if it is predicted to save
+ * the share REPLAN_GAIN of the time, or a third of that share where only the budget
+ * changes.
  */
 #ifndef ACE_REPLAN_H
 #define ACE_REPLAN_H
@@ -59,21 +60,19 @@ struct replan_sample {
 };
 enum { REPLAN_BANDWIDTH = 1, REPLAN_LATENCY = 2, REPLAN_COMPUTE = 4 };
 
-/* replan_see(t, s): learns.  Contraction becomes a price on the share of bits,
+/* Update the estimates from a sample.  Contraction becomes a cost of the share of bits,
  * for which deco.h has kc (1-d)/d: kc = REPLAN_KC (1-alpha)/alpha d/(1-d). */
 void replan_see(struct replan *t, const struct replan_sample *s);
 
-/* replan_latency(t): the least latency of the window; < 0: never measured. */
+/* Return the least latency of the window in seconds, < 0 if none was measured. */
 double replan_latency(const struct replan *t);
 
-/* replan_plan(t, d, e): deco_best's plan.  d's size, min, most and kd are
- * given, its kc for as long as no contraction was seen; the rest is filled in
- * from t.  1 a new plan is in t, 0 the old one stays, -ERR_USAGE what
- * deco_check says. */
+/* Compute deco_best's plan.  The caller sets size, min, most and kd of d, and kc for as
+ * long as no contraction was seen; t fills in the rest.  Return 1 when t has a new plan,
+ * 0 when the old one stays, or -ERR_USAGE as deco_check. */
 int replan_plan(struct replan *t, struct deco *d, struct err *e);
 
-/* replan_check(t): 0, or -1 when t has numbers that replan_see and replan_plan
- * never leave there. */
+/* Return 0, or -1 when t has numbers that replan_see and replan_plan never write. */
 int replan_check(const struct replan *t);
 
 #endif

@@ -1,15 +1,14 @@
 /*
- * Which groups to send, and how: the share of the importance (2), and the
- * multiple-choice knapsack under a byte budget.
+ * Select the groups to send and their codecs: by a share of the importance
+ * (equation 2), or by the multiple-choice knapsack within a byte budget.
  *
  *   minimise  sum_i w_i D_i(l_i)   subject to   sum_i R_i(l_i) <= B
  *
- * The paper names the knapsack and not its solution.  Ours: each group has the
- * level that is best at one price of a byte, which is bisected (Everett 1963,
- * Shoham and Gersho 1988: the exact solution of the linear relaxation but for
- * the groups that are undecided at that price), and an exact search of what the
- * price leaves open.
- * Ties go to the lower group, then the lower level.
+ * The paper names the knapsack but not a method; this one is ours.  Bisection finds
+ * one Lagrange multiplier, and each group gets its best level at that multiplier
+ * (Everett 1963; Shoham and Gersho 1988).  This solves the linear relaxation exactly,
+ * except for groups whose best level is undecided there.  An exact search decides
+ * these.  Ties go to the lower group, then to the lower level.
  */
 #ifndef ACE_SELECT_H
 #define ACE_SELECT_H
@@ -31,12 +30,12 @@ struct select_level {
 				 * or above SELECT_DIST: not to be had */
 };
 
-/* select_usable(l): 1 when the level is to be had. */
+/* Return 1 when the level can be chosen. */
 int select_usable(const struct select_level *l);
 
 struct select_result {
 	double dist;		/* sum of the chosen */
-	double lambda;		/* price of a byte: slope at the budget */
+	double lambda;		/* Lagrange multiplier at the budget */
 	int64_t bytes;		/* <= budget, unless 1 was returned */
 };
 
@@ -56,8 +55,8 @@ int select_budget(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res,
     struct err *e);
 
-/* select_price(level, m, lambda): the level of one group that is best at this
- * price of a byte: least dist + lambda * bytes.  m when there is none. */
+/* Return the level of one group with the least dist + lambda * bytes, or m when
+ * none can be chosen. */
 size_t select_price(const struct select_level *level, size_t m, double lambda);
 
 /*
