@@ -1,4 +1,3 @@
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -437,32 +436,22 @@ policy_deco(struct stage_policy *p, double rate, struct err *e)
 
 /* ---- decisions ---- */
 
-/* Exchange the numbers that the state keeps with h: to it, or from it. */
+/* Read the numbers that the state keeps from h. */
 static int
-policy_memory(struct stage_policy *p, struct memory *h, int to, struct err *e)
+policy_memory(struct stage_policy *p, struct memory *h, struct err *e)
 {
-	const struct {
-		const char *key;
-		double *v;
-		size_t n;
-		int on;
-		double lo, hi;	/* of the first number */
-	} m[] = {
-		{ POLICY_DECO_STATE, (double *)&p->o.stale.plan, REPLAN_NUMBERS,
-		    p->o.stale.on, -HUGE_VAL, HUGE_VAL },
-		{ POLICY_RATE, &p->o.pace.rate, 1, 1, -DBL_MAX, DBL_MAX } };
-	size_t i;
+	struct replan *t = &p->o.stale.plan;
+	const char *bad = NULL;
 	int r = 0;
 
-	for (i = 0; i < 2 && r >= 0; i++)
-		if (m[i].on && to)
-			r = memory_put_list(h, m[i].key, m[i].v, m[i].n, e);
-		else if (m[i].on && (r = memory_list(h, m[i].key, m[i].v,
-		    m[i].n, e)) > 0 && (i == 0 ? replan_check(&p->o.stale.plan) < 0 :
-		    !(*m[i].v >= m[i].lo && *m[i].v <= m[i].hi)))
-			r = err_set(e, ERR_DATA, "corrupt: %s in '%s/%s'",
-			    m[i].key, p->o.dir, h->file);
-	return r < 0 ? r : 0;
+	if (p->o.stale.on && (r = memory_list(h, POLICY_DECO_STATE, (double *)t,
+	    REPLAN_NUMBERS, e)) > 0 && replan_check(t) < 0)
+		bad = POLICY_DECO_STATE;
+	if (r >= 0 && bad == NULL && (r = memory_list(h, POLICY_RATE,
+	    &p->o.pace.rate, 1, e)) > 0 && !isfinite(p->o.pace.rate))
+		bad = POLICY_RATE;
+	return bad == NULL ? (r < 0 ? r : 0) : err_set(e, ERR_DATA,
+	    "corrupt: %s in '%s/%s'", bad, p->o.dir, h->file);
 }
 
 static int
@@ -477,7 +466,7 @@ policy_load(struct stage_policy *p, struct err *e)
 		return r;
 	r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "the state's policy", e);
 	if (r >= 0)
-		r = policy_memory(p, &h, 0, e);
+		r = policy_memory(p, &h, e);
 	memory_release(&h);
 	return r;
 }
@@ -492,7 +481,9 @@ policy_save(struct stage_policy *p, struct err *e)
 		return 0;		/* nothing to remember */
 	if ((r = text_setf(&h.kv, KEYS_INTERVAL, e, "%llu",
 	    (unsigned long long)p->o.steps)) == 0 &&
-	    (r = policy_memory(p, &h, 1, e)) == 0)
+	    (!p->o.stale.on || (r = memory_put_list(&h, POLICY_DECO_STATE,
+	    (const double *)&p->o.stale.plan, REPLAN_NUMBERS, e)) == 0) &&
+	    (r = memory_put_list(&h, POLICY_RATE, &p->o.pace.rate, 1, e)) == 0)
 		r = memory_save(&h, &p->state, POLICY_FILE, p->sh.shard,
 		    e);
 	memory_release(&h);
