@@ -71,11 +71,12 @@ struct sparse {
 	uint16_t *code;		/* k */
 };
 
-/* Return the largest size in bytes of k of n values. */
+/* Return the largest size in bytes of up to k of n values. Their positions take most
+ * when half of all values are kept. */
 static size_t
 sparse_bound(size_t k, size_t n, unsigned width)
 {
-	return 2 + rice_bound(k < n - k ? k : n - k, (uint32_t)n) + (width == SPARSE_HALF ?
+	return 2 + rice_bound(k < n / 2 ? k : n / 2, (uint32_t)n) + (width == SPARSE_HALF ?
 	    rice_bound(k, MOST_HALF) : width == 4 ? rice_bound(k, MOST_CODE) :
 	    k * width / 8 + 1);
 }

@@ -53,6 +53,25 @@ TEST(test_all)
 	    "two zeros among them: a few bytes more");
 }
 
+/* Where fewer values than planned are there, their positions still fit the bound. */
+TEST(test_bound)
+{
+	static const char *const spec[] = { "topk:1:q2", "topk:0.9:q2", "topk:1:mag",
+	    "chunk:16/16" };
+	struct codec_plan p;
+	struct err e = ERR_INIT;
+	size_t i, j, len;
+
+	for (j = 0; j < sizeof(spec) / sizeof(spec[0]); j++) {
+		for (i = 0; i < TRIP_N; i++)
+			t.x[i] = trip_normal(9, (uint32_t)i) > 0 ? 1e-3F : 0;
+		len = trip(&t, spec[j], TRIP_N);
+		ok(codec_parse(spec[j], &p, &e) == 0 && len <=
+		    codec_bound(&p, TRIP_N), "%s, half of the values 0: %zu bytes of "
+		    "at most %zu", spec[j], len, codec_bound(&p, TRIP_N));
+	}
+}
+
 /* Half the positions of every 16th row of 256, none elsewhere: 2 bits and a sign
  * if one knew. */
 TEST(test_clusters)
