@@ -17,7 +17,6 @@
 #include "format/keys.h"
 #include "format/reader.h"
 #include "pipe/program.h"
-#include "report/columns.h"
 #include "report/screen.h"
 #include "stage/stage_policy.h"
 #include "sync/cluster.h"
@@ -66,7 +65,7 @@ show(struct opts *o, const char *path, int (*advise)(const struct opts *,
 	if (fclose(o->out) != 0 && r == 0)
 		r = err_sys(e, "table");
 	if (r == 0)
-		columns_print(stdout, text);
+		screen_columns(stdout, text);
 	free(text);
 	return r;
 }

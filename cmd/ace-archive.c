@@ -322,8 +322,8 @@ create(void *arg, char **path, size_t n, struct err *e)
 	for (i = 0; i < n && k == 0; i++)
 		k = pick_each(&o->pick, o->f, path[i], put_shard, x, e);
 	if (k == 0 && x->entries == 0)
-		k = err_set(e, ERR_DATA, "mismatch: no shard to archive (--step "
-		    "and --device match none)");
+		k = err_set(e, ERR_NO, "no shard to archive: --step and --device "
+		    "match none");
 	if (k == 0 && (k = arc_finish(x->out, e)) == 0)
 		k = io_commit(io, IO_SYNC_FULL, e);
 	bar_end(&x->bar);
@@ -344,8 +344,8 @@ create(void *arg, char **path, size_t n, struct err *e)
 static int
 none_meant(struct err *e)
 {
-	return err_set(e, ERR_DATA, "mismatch: no such shard (--step and "
-	    "--device match none of the archive's)");
+	return err_set(e, ERR_NO, "no such shard: --step and --device match none of "
+	    "the archive's");
 }
 
 static int

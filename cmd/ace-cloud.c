@@ -772,7 +772,7 @@ main(int argc, char **argv)
 			.bare = 1,
 			.mixed = 1,
 			.open = 1,
-			.loops = kern_name
+			.kernels = kern_name
 		},
 		.folder = PLACE_INIT,
 		.above = CLOUD_INIT

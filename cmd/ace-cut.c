@@ -129,11 +129,11 @@ run(void *opts, char **path, size_t n, struct err *e)
 			    cut_shard, &x, e);
 		while (++i < n && r == 0);
 	if (r == 0 && x.shards == 0)
-		r = err_set(e, ERR_DATA, "mismatch: no such shard: ace-inspect "
-		    "brief lists those that are there");
+		r = err_set(e, ERR_NO, "no such shard: `ace-inspect brief' lists "
+		    "those that are there");
 	if (r == 0 && o->tensor != NULL && x.tensors == 0)
-		r = err_set(e, ERR_DATA, "mismatch: no tensor '%s' in these "
-		    "shards", o->tensor);
+		r = err_set(e, ERR_NO, "no tensor '%s' in these shards: "
+		    "`ace-inspect list' shows their names", o->tensor);
 	if (x.w != NULL)
 		r = filter_end(x.w, r, e);
 	writer_free(x.w);

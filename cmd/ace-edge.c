@@ -294,7 +294,7 @@ main(int argc, char **argv)
 			.opt = options,
 			.open = 1,
 			.mixed = 1,
-			.loops = kern_name
+			.kernels = kern_name
 		},
 		.cloud = CLOUD_INIT,
 		.folder = PLACE_INIT

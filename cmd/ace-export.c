@@ -199,8 +199,8 @@ run(void *opts, char **path, size_t n, struct err *e)
 		    (r = put_shard(&x, e)) < 0)
 			break;
 	if (r == 0 && x.found[0] == '\0' && !o->many)
-		r = err_set(e, ERR_DATA, "mismatch: no such shard in '%s'",
-		    reader_name(x.in));
+		r = err_set(e, ERR_NO, "no such shard in '%s': `ace-inspect "
+		    "brief' lists those that are there", reader_name(x.in));
 	if (r == 0)
 		r = io_commit(x.out, IO_SYNC_FULL, e);
 out:

@@ -256,7 +256,7 @@ main(int argc, char **argv)
 		    ">copy.aceg\n"
 		    "cat edge1.aceg | ace-meter -L 50Mbit >copy.aceg\n",
 		.opt = options,
-		.loops = kern_name,
+		.kernels = kern_name,
 		.one = 1
 	};
 	struct opts o = { .wait = -1, .cli = &c };

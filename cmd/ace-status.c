@@ -854,7 +854,7 @@ main(int argc, char **argv)
 		.examples = "ace-status spool\n"
 		    "ace-status --format json spool\n",
 		.opt = options,
-		.loops = kern_name
+		.kernels = kern_name
 	};
 	struct status x = { .s = { .f = stdout } };
 

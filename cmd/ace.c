@@ -99,7 +99,7 @@ main(int argc, char **argv)
 		.examples = "ace inspect edge1.aceg\n"
 		    "ace help compress\n",
 		.commands = commands,
-		.loops = kern_name
+		.kernels = kern_name
 	};
 	struct err e = ERR_INIT;
 	int asked = argc > 1 && strcmp(argv[1], "help") == 0, r;

@@ -161,8 +161,8 @@ cli_version(const struct cli_line *l)
 	const struct cli *c = l->c;
 
 	(void)printf("%s (ace) %s\n%s\n", c->prog, ACE_VERSION, pack_versions());
-	if (c->loops() != NULL)
-		(void)printf("loops %s\n", c->loops());
+	if (c->kernels() != NULL)
+		(void)printf("kernels %s\n", c->kernels());
 }
 
 /* Print the rows of --help for programs, and the commands. */
@@ -579,7 +579,7 @@ cli_main(struct cli *c, int argc, char **argv, cli_run *run, void *o)
 	path = argv + c->first;
 	n = c->first < argc ? (size_t)(argc - c->first) : 0;
 
-	if (r == 0 && c->loops != NULL && c->loops() == NULL)
+	if (r == 0 && c->kernels != NULL && c->kernels() == NULL)
 		r = err_set(&e, ERR_USAGE, "ACE_KERNEL=%s: no such kernel here",
 		    getenv("ACE_KERNEL"));
 	if (r == 0 && n > 1 && (c->command != NULL ? c->command->one : c->one))

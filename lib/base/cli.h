@@ -45,7 +45,7 @@ struct cli {
 	int bare;
 	const struct cli_command *command;	/* set by cli_command */
 	/* name of the kernels in use, for --version: kern_name */
-	const char *(*loops)(void);
+	const char *(*kernels)(void);
 	int one;		/* takes one FILE at most */
 	int mixed;		/* options may follow operands, up to "--" */
 	int replaces;		/* operands are replaced, through names beside them */

@@ -8,7 +8,7 @@ program_main(struct program *p, int argc, char **argv, void *o)
 	int status;
 
 	alloc_keep();
-	p->cli.loops = kern_name;
+	p->cli.kernels = kern_name;
 	p->cli.shared = &p->f;
 	filter_init(&p->f, &p->cli, argv);
 	if (p->open != NULL)

@@ -102,4 +102,11 @@ int screen_chars(const char *s);
 /* "12 s", "3.4 h" */
 const char *screen_ago(double secs, char out[32]);
 
+/* Print a table of lines with tabs, whose first line names the columns, as aligned
+ * columns. Lines that begin with # stay as they are. Cells of the columns bandwidth
+ * (bit/s) and compute, latency, seconds, step, time (s) get units: "2.5 Mbit/s", "200 ms".
+ * At most SCREEN_COLUMNS columns. */
+enum { SCREEN_COLUMNS = 16 };
+void screen_columns(FILE *f, const char *tsv);
+
 #endif

@@ -144,7 +144,7 @@ contract_help() {
 	exits 0 "$1" --version
 	grep -qF "$1 (ace) " out
 	ACE_KERNEL=ref exits 0 "$1" --version
-	grep -qx "loops ref" out
+	grep -qx "kernels ref" out
 }
 
 contract_usage() {

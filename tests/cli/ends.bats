@@ -171,7 +171,7 @@ ace-archive: 1 shards were there already" ]
 	takes ace --version
 	grep -qE '^ace \(ace\) [0-9.]+' out
 	grep -q 'xxhash' out
-	grep -q '^loops ' out
+	grep -q '^kernels ' out
 	takes ace -V
 	takes ace -h
 	grep -q '^usage: ace COMMAND' out
@@ -180,14 +180,14 @@ ace-archive: 1 shards were there already" ]
 	exits 2 ace -q
 	exits 2 ace -v inspect
 	ACE_KERNEL=ref takes ace --version
-	grep -q '^loops ref' out
+	grep -q '^kernels ref' out
 	# what is run has its own status, also where that is 1
 	mkshards >a
 	mkshards -x 2 >b
 	exits 1 ace inspect diff -q a b
 }
 
-@test "a table of loops that is not there is refused by every program, before it reads or writes" {
+@test "a table of kernels that is not there is refused by every program, before it reads or writes" {
 	local p
 	mkshards >in
 	for p in import export expand score "select -b 1k" "compress -c q8" \

@@ -18,7 +18,7 @@ waits() {
 	says "state 'st': $2 shards without a receipt after 0 s"
 }
 
-@test "each table of loops gives the same, one that is not there is a wrong call" {
+@test "each table of kernels gives the same, one that is not there is a wrong call" {
 	mkshards -n 10k >in
 	exits 0 ace-compress --omit provenance -c topk:0.1 in
 	mv out coded

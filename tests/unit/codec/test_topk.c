@@ -62,9 +62,9 @@ TEST(test_bound)
 	struct err e = ERR_INIT;
 	size_t i, j, len;
 
+	for (i = 0; i < TRIP_N; i++)
+		t.x[i] = trip_normal(9, (uint32_t)i) > 0 ? 1e-3F : 0;
 	for (j = 0; j < sizeof(spec) / sizeof(spec[0]); j++) {
-		for (i = 0; i < TRIP_N; i++)
-			t.x[i] = trip_normal(9, (uint32_t)i) > 0 ? 1e-3F : 0;
 		len = trip(&t, spec[j], TRIP_N);
 		ok(codec_parse(spec[j], &p, &e) == 0 && len <=
 		    codec_bound(&p, TRIP_N), "%s, half of the values 0: %zu bytes of "
