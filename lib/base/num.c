@@ -55,6 +55,7 @@ num_unit(double *v, const char *s, const struct num_unit *u, const char *what,
 
 	errno = 0;
 	x = strtod(s, &end);
+	end += end != s && end[0] == ' ' && end[1] != '\0';
 	if (end != s && isfinite(x) && x >= 0 && s[1] != 'x' && s[1] != 'X')
 		for (; u->name != NULL; u++)
 			if (strcmp(end, u->name) == 0 &&
@@ -72,7 +73,10 @@ num_size(uint64_t *v, const char *s, const char *what, struct err *e)
 		{ "", 1 }, { "k", 1e3 }, { "K", 1e3 }, { "M", 1e6 },
 		{ "G", 1e9 }, { "T", 1e12 }, { "Ki", 1024.0 },
 		{ "Mi", 1048576.0 }, { "Gi", 1073741824.0 },
-		{ "Ti", 1099511627776.0 }, { NULL, 0 }
+		{ "Ti", 1099511627776.0 }, { "B", 1 }, { "kB", 1e3 },
+		{ "KB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 }, { "TB", 1e12 },
+		{ "KiB", 1024.0 }, { "MiB", 1048576.0 },
+		{ "GiB", 1073741824.0 }, { "TiB", 1099511627776.0 }, { NULL, 0 }
 	};
 	double x;
 	int r = num_unit(&x, s, u, what, "a size such as 4096, 64k, 1.5M, 64Mi",
@@ -117,7 +121,8 @@ num_time(double *v, const char *s, const char *what, struct err *e)
 {
 	static const struct num_unit u[] = {
 		{ "", 1 }, { "s", 1 }, { "ms", 1e-3 }, { "us", 1e-6 },
-		{ "m", 60 }, { "h", 3600 }, { NULL, 0 }
+		{ "m", 60 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 },
+		{ NULL, 0 }
 	};
 
 	return num_unit(v, s, u, what, "a time such as 10ms, 1.5s, 2m", e);

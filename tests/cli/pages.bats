@@ -110,14 +110,14 @@ example() {
 @test "ace: the units of sizes, rates and times, and no others" {
 	local of also u
 	mkshards >in
-	also="k K M G T Ki Mi Gi Ti bit kbit Mbit Gbit us ms s m h B KiB d P x Tbit"
+	also="k K M G T Ki Mi Gi Ti bit kbit Mbit Gbit us ms s m h min d B KiB kB TB bit/s w P x Tbit mB KIB"
 	for of in 'size:Sizes take ([\w ]+) \(powers of 1000\)' \
 	    'size:powers of 1000\) and ([\w ]+) \(of 1024' \
 	    'rate:rates ([\w ]+) per second' 'time:times ([\w ]+\w) ?, and without one'; do
 		page ace.7 "${of#*:}" | tr -s ' ' '\n' | sed "s/^/${of%%:*} /"
 	done >said
-	[ "$(wc -l <said)" -eq 17 ]
-	echo "size K" >>said		# as k
+	[ "$(wc -l <said)" -eq 19 ]
+	printf "%s\n" "size K" "size B" "size KiB" "size kB" "size TB" "rate bit/s" >>said
 	for of in 'size ace-select -b 1' 'rate ace-policy --bandwidth 1' \
 	    'time ace-compress -c q8 -S st --wait 1'; do
 		for u in $also; do

@@ -77,8 +77,10 @@ TEST(test_sizes)
 		{ "3Ki", 3072 }, { "3Mi", 3145728 }, { "3Gi", 3221225472.0 },
 		{ "8e18", 8e18 }, { "9e18", -1 }, { "1e300G", -1 },
 		{ "-1", -1 }, { "-1k", -1 }, { "", -1 }, { "k", -1 },
-		{ "1kk", -1 }, { "1 k", -1 }, { "1ki", -1 }, { "1m", -1 },
-		{ "0x10", -1 }, { "0X10", -1 }, { "inf", -1 }, { "nan", -1 }
+		{ "1 k", 1000 }, { "1  k", -1 }, { "1 ", -1 }, { "1ki", -1 },
+		{ "12.4 MB", 12.4e6 }, { "2KiB", 2048 }, { "5B", 5 },
+		{ "0X10", -1 }, { "1m", -1 }, { "0x10", -1 }, { "inf", -1 },
+		{ "nan", -1 }, { "5 Mb", -1 }
 	};
 	uint64_t v;
 	size_t i;
@@ -102,13 +104,13 @@ TEST(test_units)
 	static const struct unit rate[] = {
 		{ "7bit", 7 }, { "7kbit", 7e3 }, { "7Mbit", 7e6 },
 		{ "7Gbit", 7e9 }, { "7bit/s", 7 }, { "7kbit/s", 7e3 },
-		{ "7Mbit/s", 7e6 }, { "7Gbit/s", 7e9 }, { "0bit", 0 },
+		{ "7 Mbit/s", 7e6 }, { "7Gbit/s", 7e9 }, { "0bit", 0 },
 		{ "7", -1 }, { "7M", -1 }, { "7mbit", -1 }, { "-7bit", -1 },
 		{ "7Mbit/h", -1 }, { "1e300Gbit", -1 }
 	}, time[] = {
 		{ "7", 7 }, { "7s", 7 }, { "7ms", 7e-3 }, { "7us", 7e-6 },
 		{ "7m", 420 }, { "7h", 25200 }, { "0", 0 }, { "0.5h", 1800 },
-		{ "7d", -1 }, { "7min", -1 }, { "-7s", -1 }, { "s", -1 },
+		{ "7d", 604800 }, { "7 min", 420 }, { "7w", -1 }, { "-7s", -1 }, { "s", -1 },
 		{ "inf", -1 }, { "0x7s", -1 }
 	};
 	double v;
@@ -131,8 +133,8 @@ TEST(test_units)
 	ok(says(num_rate(&v, "7", "-r", &e),
 	    "-r '7' is not a rate such as 5Mbit or 200kbit"), "%s", ERR_MSG(&e));
 	err_clear(&e);
-	ok(says(num_time(&v, "7d", "-t", &e),
-	    "-t '7d' is not a time such as 10ms, 1.5s, 2m"), "%s", ERR_MSG(&e));
+	ok(says(num_time(&v, "7w", "-t", &e),
+	    "-t '7w' is not a time such as 10ms, 1.5s, 2m"), "%s", ERR_MSG(&e));
 }
 
 TEST(test_text)
