@@ -12,7 +12,7 @@ identity() {
 
 # one NAME [ARGS...]: a shard of device edge1 and its signature, NAME.signed
 one() {
-	mkshards -d edge1 "${@:2}" -N 1 | ace-score >"$1"
+	mkshards -d edge1 "${@:2}" -N 1 | ace-score --form paper >"$1"
 	ace-sign -k edge1.pem "$1" >"$1.signed"
 }
 
