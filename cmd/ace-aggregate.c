@@ -65,8 +65,8 @@ set_rule(void *arg, const struct opt *row, const char *val, struct err *e)
 	return robust_parse(&o->who.rule, val, e);
 }
 
-/* Set the rule that tolerates F bad devices: shards with large norms are left out, and of
- * the others none moves the result further than most do. */
+/* Set the rule that tolerates F bad devices: it excludes shards with large norms
+ * and limits how far any other shard moves the result. */
 static int
 set_tolerate(void *arg, const struct opt *row, const char *val, struct err *e)
 {

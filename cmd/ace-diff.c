@@ -141,7 +141,7 @@ put_group(struct diff *d, const struct slot *s, struct err *e)
 	    (uint64_t)s->changed, e)) < 0))
 		return r;
 	d->changed += (uint64_t)s->changed;
-	/* what anybody can read counts in the shard's sums */
+	/* only values that readers can decode count in the shard's sums */
 	if (codec_values(CODEC_EXACT, param)) {
 		if ((x = alloc_raw(span.n, sizeof(*x), e)) == NULL)
 			return -ERR_SYS;
@@ -177,7 +177,7 @@ put_groups(struct diff *d, struct err *e)
 	return r;
 }
 
-/* Of a part, which words it has, and what they were. */
+/* For a part: write its slice of each tensor, and the checksums of the old model. */
 static int
 put_slices(struct diff *d, struct err *e)
 {
@@ -199,7 +199,7 @@ put_slices(struct diff *d, struct err *e)
 	return r;
 }
 
-/* The hashes, which are known now. */
+/* Write the hashes of both models, which are known now. */
 static int
 put_note(struct diff *d, struct err *e)
 {
@@ -441,7 +441,7 @@ make(const struct opts *o, char **path, size_t n, struct way *w, struct err *e)
 
 /* ---- what is kept ---- */
 
-/* One more file there. */
+/* Add a file to the store. */
 static int
 keep(struct opts *o, struct store *st, char **path, size_t n, struct err *e)
 {

@@ -53,7 +53,7 @@ struct patch {
 	struct series s;	/* what came */
 	size_t which;		/* the first patch of it that is needed */
 	unsigned char *touched;	/* files that change */
-	/* while they are applied */
+	/* used while the patches are applied */
 	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];
 	struct pool *pool;
 	struct slot *slot;
@@ -125,8 +125,8 @@ receive(struct patch *x, struct err *e)
 
 /* ---- its groups ---- */
 
-/* What is wrong with a group is kept for later: it may be that the patch is for
- * another model. */
+/* Record the error of a group instead of reporting it: the patch may be for another
+ * model. */
 static int
 decode_group(void *arg, unsigned who, size_t i, struct err *e)
 {
@@ -308,7 +308,7 @@ idle(const struct patch *x)
 	return i > 0 ? i - 1 : x->s.n;
 }
 
-/* The same of parts, which know the model by its groups. */
+/* Judge a series of parts, which identify the model by its groups. */
 static int
 judge_parts(struct patch *x, struct err *e)
 {

@@ -30,8 +30,8 @@ int emit_init(struct emit *x, struct link *link, struct model *m,
     const char *cuts, struct ace_error *e);
 void emit_obey(struct emit *x, const char *cuts);
 
-/* Call these around m's backward pass: its shard is sent. When the link measures
- * times, it also sends what each tensor took in the previous round. */
+/* Call these before and after m's backward pass. They send the shard and, when the
+ * link measures times, the time of each tensor in the previous round. */
 int emit_begin(struct emit *x, uint64_t round, uint64_t version,
     uint64_t samples, struct ace_error *e);
 int emit_end(struct emit *x, struct ace_error *e);

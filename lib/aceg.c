@@ -402,7 +402,7 @@ ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
 
 	if (!a->have_schema || a->in_shard)
 		return err_set(e, ERR_USAGE,
-		    "a shard before its tensors or inside another");
+		    "a shard begins before the tensors are given or another shard ends");
 	if (!isfinite(from->weight) || from->weight <= 0 ||
 	    (unsigned)from->kind >= SHARD_NKIND || from->contributors == 0)
 		return err_set(e, ERR_USAGE,
@@ -454,7 +454,7 @@ ace_write_shard_of(struct ace_writer *a, struct ace_reader *of,
 		return r;
 	shard_init(&s);
 	ace_describe(&was, reader_shard(of->r));
-	/* names longer than struct ace_shard's stay whole */
+	/* keep names that are longer than struct ace_shard can hold */
 	if ((r = shard_copy(&s, reader_shard(of->r), &e)) == 0 &&
 	    strcmp(was.run, from->run) != 0)
 		r = shard_set_run(&s, from->run, &e);
@@ -549,7 +549,7 @@ ace_writer_close(struct ace_writer *a, struct ace_error *out)
 
 	if (a->in_shard)
 		return ace_fail(out, err_set(&e, ERR_USAGE,
-		    "the last shard has no end"), &e);
+		    "the last shard was not ended"), &e);
 	return ace_fail(out, writer_finish(a->w, &e), &e);
 }
 

@@ -1,4 +1,4 @@
-/* For nftw: takes away what it finds. */
+/* Remove each entry that nftw visits. */
 #ifndef ACE_TEST_AWAY_H
 #define ACE_TEST_AWAY_H
 

@@ -1,21 +1,20 @@
 /*
- * What each codec makes of the data sets of bench.h, beside its peers; and what ECQ is
- * measured by.
+ * Measure each codec on the data sets of bench.h beside its peers, and ECQ's goals.
  *
- * bench-codecs [SPEC...]  ratio of bytes (bodies, f32 in), NMSE = |x - y|^2 / |x|^2,
- *                      speed in GB/s of f32 on one core, best of three, of those
- *                      codecs or of all, with the peers' lines.  Groups of 65,536 as
- *                      in a stream
+ * bench-codecs [SPEC...]  for the named codecs, or for all codecs and their peers:
+ *                      the ratio of bytes (f32 input to bodies), NMSE =
+ *                      |x - y|^2 / |x|^2, and the speed in GB/s of f32 on one core,
+ *                      best of three.  Groups have 65,536 values, as in a stream
  * bench-codecs -e      ECQ: its rate at given errors, its distance from Shannon's
  *                      bound and from the entropy of its symbols, its speed, and
  *                      whether the goals are met
- * bench-codecs -e LABEL GOAL <STREAM  of its last shard: the bits per value at the
+ * bench-codecs -e LABEL GOAL <STREAM  for the last shard: the bits per value at the
  *                      error of EDEN with 2 bits, at most GOAL
- * bench-codecs -l <STREAM  what does not depend on the machine: bytes over the coder
- *                      before this one, and over the entropy of the last shard, at
- *                      eight rates
- * bench-codecs -t      TCQ beside ECQ, and its goals; -t LABEL <STREAM of its last
- *                      shard: the bits that it takes at ECQ's error
+ * bench-codecs -l <STREAM  figures that do not depend on the machine: bytes relative
+ *                      to the previous coder and to the entropy of the last shard,
+ *                      at eight rates
+ * bench-codecs -t      TCQ beside ECQ, and its goals; -t LABEL <STREAM for the last
+ *                      shard: the bits that TCQ takes at ECQ's error
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +36,8 @@ struct row {
 	const char *peer;	/* gauss; layered; speed (published figures) */
 };
 
-/* Peers' figures: shared benchmark of ggml, GRACE, BytePS and others, one core
- * of a cloud server; ratio@NMSE gauss, layered, GB/s code / decode. */
+/* Figures of the peers: shared benchmark of ggml, GRACE, BytePS and others, on one core
+ * of a cloud server; ratio@NMSE on gauss and layered, GB/s to code / to decode. */
 static const struct row rows[] = {
 	{ "f32", "" },
 	{ "f16", "ggml f16: 2.00@4.3e-8, same, 2.9 / 3.9" },
@@ -133,7 +132,7 @@ line(const char *name, const char *peer, const float *gauss,
 	(void)fflush(stdout);
 }
 
-/* The ratio of bytes, of bf16 where the codec says so. */
+/* Return the ratio of bytes, relative to bf16 where the codec takes bf16. */
 static double
 ratio(const char *spec, const float *x, float *y)
 {
@@ -169,7 +168,7 @@ goals(const float *gauss, const float *layered, float *y)
 	    ratio("lossless:bf16", gauss, y), 0, 1.50, "ZipNN 1.50");
 }
 
-/* What was bf16 and is held in f32: x loses its lower half. */
+/* Clear the lower half of each value, so that x holds bf16 values in f32. */
 static void
 truncate_all(float *x)
 {
@@ -183,7 +182,7 @@ truncate_all(float *x)
 	}
 }
 
-/* The loops below the codecs, in cache. */
+/* Measure the kernels below the codecs, with values in the cache. */
 static void
 loops(const float *x)
 {
@@ -257,7 +256,7 @@ codecs(int specs, char **spec)
 
 enum { FASTEST = 10 };		/* of so many runs */
 
-/* Groups as a stream has them. */
+/* Groups of the size that streams have. */
 struct data {
 	struct group {
 		size_t at, n;
@@ -296,7 +295,8 @@ up(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Bits of the symbols y[n], adaptive: by Krichevsky and Trofimov's estimate. */
+/* Return the bits of the symbols y[n] under the adaptive estimate of Krichevsky and
+ * Trofimov. */
 static double
 entropy(float *y, size_t n)
 {
@@ -355,7 +355,8 @@ run(const struct data *d, double step, int last, struct ecq *r)
 	r->decode = 4e-9 * (double)d->n / r->decode;
 }
 
-/* The step that takes so many bits, or (bits 0) makes that error. */
+/* Return the quantiser step that takes this many bits or, with bits 0, makes this
+ * error. */
 static struct ecq
 meet(const struct data *d, double bits, double nmse)
 {
@@ -411,9 +412,9 @@ head(void)
 }
 
 /*
- * What the coder before this one took, which adapted at every value (its
- * speed on the same machine: 0.48 and 0.92 GB/s at 0.5 bit on gauss, 0.62 and
- * 0.83 on layered, 0.15 and 0.27 at 2 bits).
+ * Bytes that the previous coder took, which adapted at every value. Its speed on
+ * the same machine: 0.48 and 0.92 GB/s at 0.5 bit on gauss, 0.62 and 0.83 on
+ * layered, 0.15 and 0.27 at 2 bits.
  */
 static const struct was {
 	double rate;
@@ -456,7 +457,7 @@ beside(const char *name, const struct data *d, const struct was *w)
 	}
 }
 
-/* Low rates: the goals for speed, and for the length on data without context. */
+/* Measure low rates: the goals for speed, and for the length on data without context. */
 static void
 low(const char *name, const struct data *d, int context)
 {
@@ -642,8 +643,9 @@ of_stream(const char *label, const char *most)
 
 /* ---- TCQ ---- */
 
-/* Of d at ECQ's error with so many bits: at most so many of them per cent; or (0) in
- * as many bits, over Shannon's bound. */
+/* Check data set d at the error that ECQ makes with this many bits: TCQ must take
+ * at most this percentage of them. With 0: TCQ with as many bits, relative to
+ * Shannon's bound. */
 static void
 trellis(const struct data *d, const char *label, double bits, double fewer)
 {

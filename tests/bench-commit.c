@@ -1,7 +1,7 @@
 /*
- * What a commit of the residual costs: 25 million parameters and a pending shard
- * of a tenth of a percent, written, synced and renamed, beside cp and sync of the
- * same bytes.
+ * The time of a commit of the residual: 25 million parameters and a pending shard of
+ * a tenth of a percent are written, synced and renamed.  Compared with cp and sync
+ * of the same bytes.
  *
  *   bench-commit DIR
  */
@@ -50,8 +50,7 @@ by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* One step's commit, with x in every group, which makes `file' of as many bytes
- * as that of any other step. */
+/* Commit one step with x in every group. `file' gets as many bytes in each step. */
 static double
 commit(const struct statedir *s, const struct schema *sc, uint64_t step,
     const float *x, const struct buf *body, uint8_t param, const char *file)
@@ -101,7 +100,7 @@ commit(const struct statedir *s, const struct schema *sc, uint64_t step,
 	return start;
 }
 
-/* As cp and sync do it. */
+/* Write the same bytes as cp and sync do. */
 static double
 copy(const char *from, const char *to, double *bytes)
 {

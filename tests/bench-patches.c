@@ -1,16 +1,15 @@
 /*
- * Models for make bench TOPICS=patches, and what others would send of them.
+ * Make models for make bench TOPICS=patches, and what other tools would send.
  *
- *   bench-patches train SEED DIR TEXT     the example trainer's, in DIR: old, and new0
- *       to new3, which are 1 step of rate 1e-6 later, 1 of 1e-5, 4 of 3e-6, 8 of 1e-5;
- *       in bf16, and as fp8-... and nvfp4-..., quantised as DeepSeek and NVIDIA do, and
- *       as q8_0-..., which are GGUF files, quantised as llama.cpp does
- *   bench-patches synthetic RATE N DIR    N weights, and a step like Adam's later
- *   bench-patches beside OLD NEW SIZE XOR    writes the exclusive or of the values, of
- *       SIZE bytes, and says how many changed, in per cent, and the bytes of an index
- *       of 4 and the value for each
- *   bench-patches planes MODEL EXPONENTS OTHERS    of values of bf16 the exponents, and
- *       their other bits
+ *   bench-patches train SEED DIR TEXT     train with the example trainer and write to
+ *       DIR: old, and new0 to new3, which are 1 step of rate 1e-6 later, 1 of 1e-5,
+ *       4 of 3e-6 and 8 of 1e-5.  All are bf16; fp8-... and nvfp4-... are quantised
+ *       as DeepSeek and NVIDIA do, q8_0-... are GGUF files quantised as llama.cpp does
+ *   bench-patches synthetic RATE N DIR    N weights, before and after a step like Adam's
+ *   bench-patches beside OLD NEW SIZE XOR    write the exclusive or of the values, which
+ *       have SIZE bytes; print the percentage that changed, and the bytes of an index
+ *       of 4 bytes and the value for each change
+ *   bench-patches planes MODEL EXPONENTS OTHERS    write bf16 exponents and other bits
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +38,8 @@ room(size_t n)
 	return p;
 }
 
-/* A safetensors file is made in two passes over its tensors: what they are called,
- * then their bytes. */
+/* Make a safetensors file in two passes over the tensors: first their names, then
+ * their bytes. */
 struct file {
 	FILE *f;
 	char *text;
@@ -72,7 +71,7 @@ bf16(float x)
 	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-/* To the nearest of the 127 magnitudes of f8e4m3. */
+/* Round to the nearest of the 127 magnitudes of f8e4m3. */
 static unsigned char
 f8(float x)
 {
@@ -97,7 +96,7 @@ f8_value(unsigned char c)
 	return e == 0 ? ldexpf((float)m, -9) : ldexpf((float)(8 + m), (int)e - 10);
 }
 
-/* Code of the nearest of 0 0.5 1 1.5 2 3 4 6. */
+/* Return the code of the nearest of 0 0.5 1 1.5 2 3 4 6. */
 static unsigned
 f4(float x)
 {
@@ -122,7 +121,7 @@ as_bf16(struct file *o, const struct tensor *t, const float *x)
 	free(p);
 }
 
-/* Blocks of 128x128 with a scale in f32; vectors stay. */
+/* Quantise blocks of 128x128 with one f32 scale each. Vectors are not quantised. */
 static void
 as_fp8(struct file *o, const struct tensor *t, const float *x)
 {
@@ -161,7 +160,8 @@ as_fp8(struct file *o, const struct tensor *t, const float *x)
 	free(p);
 }
 
-/* Sixteen values with a scale in f8e4m3, and one in f32 for all; two in a byte. */
+/* Quantise blocks of sixteen values with one f8e4m3 scale each and one f32 scale
+ * for the tensor; a byte holds two values. */
 static void
 as_nvfp4(struct file *o, const struct tensor *t, const float *x)
 {
@@ -228,7 +228,7 @@ put(const char *dir, const char *name, const struct tensor *t, size_t n,
 
 /* ---- GGUF ---- */
 
-/* The text of a file's head; there is room for it. */
+/* Append text to the file's head, which has room for it. */
 struct gguf {
 	unsigned char *p;
 	size_t n;
@@ -249,7 +249,7 @@ gguf_text(struct gguf *g, const char *s)
 	g->n += strlen(s);
 }
 
-/* f16 of a number that is not negative, subnormal or too large. */
+/* Convert to f16 a number that is not negative, not subnormal and not too large. */
 static uint16_t
 f16(float x)
 {
@@ -259,8 +259,8 @@ f16(float x)
 	return u < 0x38800000 ? 0 : (uint16_t)((u - 0x38000000) >> 13);
 }
 
-/* Blocks of 32, a scale in f16 and 32 numbers of 8 bits, as ggml rounds them; vectors
- * are f32. */
+/* Quantise blocks of 32 to an f16 scale and 32 numbers of 8 bits, rounded as ggml
+ * does. Vectors are f32. */
 static size_t
 gguf_values(const struct tensor *t, const float *x, unsigned char *p)
 {
@@ -421,7 +421,7 @@ train(uint64_t seed, const char *dir, char *text)
 
 /* ---- synthetic ---- */
 
-/* N(0, 0.02), and a move of about the rate, by Adam's clip of it. */
+/* Draw weights from N(0, 0.02), and a change of about the rate, clipped as Adam's is. */
 static void
 synthetic(double rate, size_t n, const char *dir)
 {
@@ -459,7 +459,7 @@ values(const char *path, size_t *n)
 
 	if (f == NULL || fread(head, 1, 8, f) != 8)
 		fail(path);
-	/* all of a GGUF file, whose head is short */
+	/* the whole GGUF file, since its head is short */
 	text = memcmp(head, "GGUF", 4) == 0 ? 0 : 8 + bytes_le64(head);
 	if (fseek(f, 0, SEEK_END) != 0 || (end = ftell(f)) < 0 ||
 	    fseek(f, (long)text, SEEK_SET) != 0)

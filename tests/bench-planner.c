@@ -1,14 +1,14 @@
 /*
- * What plans: how good its answers are, and how long they take to find.
+ * The planners: the quality of their plans, and the time that they take.
  *
- * bench-planner knapsack       its time and gap, and L-GreCo's dynamic programme
- *                              beside it on L-GreCo's own objective: least size
+ * bench-planner knapsack       time and gap of our planner and of L-GreCo's dynamic
+ *                              programme on L-GreCo's own objective: the least size
  *                              within a sum of errors
- * bench-planner plan LABEL EFFORT <STREAM  of its last shard: the error of a plan,
- *                              landed on its budget, over that of one step of ecq for
- *                              all groups that takes the same bytes, found by
- *                              bisection on true sizes
- * bench-planner budgets EFFORT  random shards and budgets: is every one met?
+ * bench-planner plan LABEL EFFORT <STREAM  for the last shard: the error of a plan
+ *                              that meets its budget, relative to the error of ecq
+ *                              with one step for all groups at the same bytes, found
+ *                              by bisection on true sizes
+ * bench-planner budgets EFFORT  random shards and budgets: is every budget met?
  */
 #include <math.h>
 #include <stdint.h>
@@ -44,7 +44,7 @@ get(size_t n, size_t size)
 	return p;
 }
 
-/* Standard input. */
+/* Read standard input. */
 static struct reader *
 from_input(void)
 {
@@ -267,7 +267,7 @@ size_of(const struct data *d)
 	return size - z.pad;
 }
 
-/* The squared error of the shard as it is coded. */
+/* Return the squared error of the shard as it is coded. */
 static double
 error_of(struct data *d)
 {
@@ -290,8 +290,8 @@ error_of(struct data *d)
 	return sum;
 }
 
-/* One step for all: the finest that takes no more than `bytes', and its error
- * at so many, between it and the next finer one. */
+/* Find one step for all groups: the finest that takes at most `bytes'. Return the
+ * error at exactly `bytes', interpolated between this step and the next finer one. */
 static double
 one_step(struct data *d, double bytes)
 {
@@ -341,7 +341,7 @@ plan_shard(struct data *d, struct allot *a, uint64_t budget)
 		die("planning");
 }
 
-/* 1: it does not fit. */
+/* Return 1 when the shard does not fit. */
 static int
 land_shard(struct data *d, struct regulate *l, uint64_t budget)
 {
@@ -425,7 +425,7 @@ last_shard(struct data *d)
 	ready(d);
 }
 
-/* Groups of any size, scale and tail; some zeros, some of one value. */
+/* Make groups of any size, scale and tail; some hold zeros, some one repeated value. */
 static void
 random_shard(struct data *d)
 {
@@ -455,8 +455,8 @@ random_shard(struct data *d)
 		d->weight[g] = rnd() < 0.5 ? 1 : (float)rnd();
 }
 
-/* Is every budget met: never over, within half a percent and the padding of a
- * frame under; or is there no more to be had? */
+/* Check that every budget is met: never exceeded, and at most half a percent and
+ * the padding of a frame below, unless the shard has no more bytes to send. */
 static void
 random_shards(unsigned count)
 {
@@ -486,7 +486,7 @@ random_shards(unsigned count)
 		}
 		left = (budget & ~(uint64_t)7) - l.bytes;
 		if (left > budget / 200 && left > 64) {
-			/* nothing is lost any more */
+			/* the plan is lossless already */
 			if (error_of(&d) <= 1e-9 * a.energy)
 				enough++;
 			else if (l.bytes <= EMPTY && left < 3 * 64)

@@ -1,31 +1,31 @@
 /*
- * What each rule leaves of a mean: K devices, F of them bad, in memory.
+ * The error that each rule leaves in a mean: K devices, F of them bad, in memory.
  *
- * A model of 4,096 values whose gradient g stays where it is; an honest device
- * sends g and noise twice as long as g, each step another.  The bad ones know what
- * all honest ones send, and which rules there are.  What is printed is
+ * A model of 4,096 values has a constant gradient g.  An honest device sends g plus
+ * noise whose norm is twice that of g, new in each step.  The bad devices know what
+ * all honest devices send, and the rules.  The figure printed is
  *
- *   || aggregate - m || / || m ||,  m the mean of what the honest ones mean to send,
+ *   || aggregate - m || / || m ||,  m the mean of what the honest devices mean to send,
  *
- * as the mean of the last ten of 50 steps ("a step"), and of the sums of all 50, which
- * is where a model would be ("in all"), since attacks add up; + where the aggregate points
- * away from m.  The devices send their gradient ("plain"), its momentum of 0.9
- * ("momentum"), or of that the largest tenth, by error feedback ("sparse").  A model that is
- * trained is another thing: examples/results/README.md has that.
+ * as the mean of the last ten of 50 steps ("a step"), and for the sums of all 50 ("in
+ * all"): attacks add up, and the sum is where a model would be.  + marks an aggregate
+ * that points away from m.  The devices send their gradient ("plain"), its momentum of
+ * 0.9 ("momentum"), or the largest tenth of the momentum with error feedback
+ * ("sparse").  examples/results/README.md has the effect on a model that is trained.
  *
- *   flip    -m        large   noise 100 times as long as m       zero    nothing
+ *   flip    -m        large   noise with 100 times the norm of m       zero    nothing
  *   loud    against m, 1.9 times the honest ones' median norm: just within norm-ratio:2
  *   loud3   the same at 2.9 times: just within norm-ratio:3
- *   alie    m - 1.5 deviations of the honest ones, by element (Baruch et al. 2019)
+ *   alie    m - 1.5 standard deviations of the honest values (Baruch et al. 2019)
  *   ipm     -m / 2 (Xie et al. 2019)
- *   mimic   what the first honest one sends (Karimireddy et al. 2022)
- *   cover   -m and noise as an honest one has: no step alone shows who is bad
- *   pulse   as loud in every fifth step, as honest ones in the others
+ *   mimic   what the first honest device sends (Karimireddy et al. 2022)
+ *   cover   -m plus noise of an honest norm: no single step shows who is bad
+ *   pulse   as loud in every fifth step, as an honest device in the others
  *
- * The column "alone" is the tolerating rule without what it knows of the steps before
- * (mean/past.h), "pairs" is the tolerating rule on means of two devices, drawn anew in each
- * step: bucketing (Karimireddy, He and Jaggi, ICLR 2022, algorithm 1, s = 2).  It
- * is in no program: this is why.
+ * The column "alone" is the tolerating rule without its memory of earlier steps
+ * (mean/past.h).  The column "pairs" is the tolerating rule on means of two devices,
+ * drawn anew in each step: bucketing (Karimireddy, He and Jaggi, ICLR 2022, algorithm 1,
+ * s = 2).  No program offers it; the figures show why.
  */
 #include <math.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ down(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* The largest tenth of u and what was left before; the rest is left. */
+/* Send the largest tenth of u plus the residual; the rest becomes the residual. */
 static void
 sparse(struct device *d)
 {
@@ -103,7 +103,7 @@ sparse(struct device *d)
 	}
 }
 
-/* What the k - f honest devices send at a step, and in `honest' the mean of what
+/* Make what the k - f honest devices send at a step; `honest' is the mean of what
  * they would send without loss. */
 static void
 good(size_t k, uint32_t step, int way)
@@ -138,7 +138,7 @@ median_norm(size_t k)
 	return (double)norm[k / 2];
 }
 
-/* How long an honest one's noise is. */
+/* Return the norm of an honest device's noise. */
 static double
 spread(size_t k)
 {
@@ -153,7 +153,7 @@ spread(size_t k)
 	return sqrt(s / (double)k);
 }
 
-/* What one of the bad ones sends, k honest ones being there. */
+/* Make what one bad device sends beside k honest devices. */
 static void
 bad(float *y, const char *attack, size_t k, uint32_t nth, uint32_t step)
 {
@@ -191,7 +191,7 @@ bad(float *y, const char *attack, size_t k, uint32_t nth, uint32_t step)
 	}
 }
 
-/* Means of two, by chance; of an odd number the last one stays alone. */
+/* Average random pairs of devices; with an odd number the last one stays single. */
 static size_t
 pairs(const float **x, size_t k, uint32_t step)
 {
@@ -212,7 +212,7 @@ pairs(const float **x, size_t k, uint32_t step)
 	return n;
 }
 
-/* What is known of the steps before. */
+/* The memory of earlier steps. */
 static int
 look_back(const float *y, const float **x, size_t k, struct err *e)
 {
@@ -231,8 +231,8 @@ look_back(const float *y, const float **x, size_t k, struct err *e)
 	return 0;
 }
 
-/* The aggregate y of x[k] by a rule, as ace-aggregate makes it; before it y is the
- * step's before. */
+/* Set y to the aggregate of x[k] by a rule, as ace-aggregate makes it. On entry y
+ * is the aggregate of the previous step. */
 static int
 rule(float *y, const struct robust_rule *q, int back, const float **x, size_t k,
     struct err *e)
@@ -314,8 +314,8 @@ rules[RULES] = {
 	{ "center", ROBUST_CENTER, 0, 0, 1 }, { "tolerate", ROBUST_CENTER, 3, 0, 1 },
 	{ "alone", ROBUST_CENTER, 3, 0, 0 }, { "pairs", ROBUST_CENTER, 3, 1, 0 } };
 
-/* Runs a rule for all steps; F is the rule's own but among pairs, where fewer than 2F + 1
- * are left and the radius is a median all the same. */
+/* Run a rule for all steps. F is the rule's own, except for pairs: they leave fewer
+ * than 2F + 1 shards, and the radius is a median all the same. */
 static void
 cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
 {
@@ -375,7 +375,7 @@ line(const struct cell *c, int all)
 
 static const struct { int k, f; } sizes[SIZES] = { { 8, 1 }, { 8, 2 }, { 8, 3 }, { 20, 5 } };
 
-/* One way of sending, at one of the sizes or, below 0, at all. */
+/* Print one way of sending, for one size or, with a negative `only', for all. */
 static void
 table(int way, int only)
 {
@@ -402,7 +402,7 @@ table(int way, int only)
 	}
 }
 
-/* bench-robust [WAY [K F]]: all, or what is named */
+/* Usage: bench-robust [WAY [K F]]; without arguments everything. */
 int
 main(int argc, char **argv)
 {

@@ -1,31 +1,31 @@
 /*
- * How far each codec is from what it cannot be faster than on this machine:
- * ours beside a bound, nanoseconds a value of f32, on one core and in one run.
- * Ours is the time with values in memory; the speed with values in the cache,
- * where programs have them, stands before it.
+ * The distance of each codec from a lower bound on its time on this machine, in
+ * nanoseconds per f32 value, on one core and in one run.  Our time is that with values
+ * in memory; the speed with values in the cache, where programs have them, is printed
+ * before it.
  *
- * A bound is the sum of work that the format prescribes, each part measured by
- * the shortest loop that does it and nothing else:
+ * A bound is the sum of the work that the format prescribes.  The shortest loop that
+ * does one kind of work and nothing else measures its time:
  *
- *   read     the group's values are read once, from where they lie
- *   write    the group's values are written once
+ *   read     read the group's values once, from where they lie
+ *   write    write the group's values once
  *   copy     both
- *   noise    a random number is made: Philox's ten rounds, by the loop of the
- *            table in use (kern.h), whose products bound it
- *   count    a byte is counted: a load, an increment, a store
- *   put      a byte into one of rANS's four states: each state waits for a
+ *   noise    make a random number: Philox's ten rounds, by the kernel of the table
+ *            in use (kern.h), whose products bound it
+ *   count    count a byte: a load, an increment, a store
+ *   put      put a byte into one of rANS's four states: each state waits for a
  *            comparison, two products and three sums
- *   get      a byte out of one of them: a load, a product, a sum, a comparison,
- *            and the word that the state before left
- *   decide   a decision of the range coder, which waits for the one before it:
- *            a shift, a product, a difference, a choice
+ *   get      get a byte out of one of them: a load, a product, a sum, a comparison,
+ *            and the word that the previous state left
+ *   decide   decode one decision of the range coder, which waits for the previous
+ *            one: a shift, a product, a difference, a choice
  *
- * These loops are what one processor does in order; what runs beside them in
- * another unit of it is free.  A second table has the passes of ECQ, which are
- * many and short, in each of its three modes, and of which the first is made in
- * all of them at once for a sample.  What they take together, with nothing
- * between them, is what a coding cannot be faster than.  Last, what one pass for
- * two could save: a group in the cache is read again by the second.
+ * These loops are sequential; work that another unit of the core does at the same
+ * time is free.  A second table has the passes of ECQ in each of its three modes: they
+ * are many and short, and the first pass runs in all modes for a sample.  The sum of
+ * their times, with nothing between them, is the lower bound of a coding.  The last
+ * table shows what joining two passes could save: the second pass reads a group that
+ * is in the cache.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static const struct kern *kern;
 static double bound[NBOUNDS];		/* ns */
 static volatile uint64_t sink;		/* what is computed is needed */
 
-/* The least of many runs, in ns for each of n. */
+/* Return the least time of many runs, in ns per value of n. */
 #define LEAST(result, n, work) do { \
 	double least_ = 1e9, t_; \
 	int k_; \
@@ -108,7 +108,7 @@ loop_count(const unsigned char *s)
 	sink += count[0][1];
 }
 
-/* The four states wait for themselves only. */
+/* Each of the four states waits only for itself. */
 static void
 loop_put(const uint64_t inverse[4])
 {
@@ -185,8 +185,8 @@ struct coded {
 	uint8_t param[64];
 };
 
-/* All groups, or where hot the first one so many times: then its values are in
- * the cache, as they are in a program, which has one group at hand. */
+/* Code all groups or, if `hot', the first group as many times: its values are then
+ * in the cache, as in a program, which works on one group at a time. */
 static void
 code(struct coded *c, int hot)
 {
@@ -219,7 +219,7 @@ decode(const struct coded *c, int hot)
 	}
 }
 
-/* Work of one kind: how often for each value. */
+/* One kind of work, and how often it is done per value. */
 struct part {
 	enum bound of;
 	double times;
@@ -243,7 +243,7 @@ line(const char *name, const char *way, const double ns[2],
 	(void)fflush(stdout);
 }
 
-/* A codec on gauss: what its two ways are made of at least. */
+/* A codec on gauss, and the least work of coding and of decoding. */
 static const struct row {
 	const char *spec;
 	struct part code[PARTS], decode[PARTS];
@@ -251,7 +251,7 @@ static const struct row {
 	{ "q8", { { READ, 1 } }, { { WRITE, 1 } } },
 	{ "q4", { { READ, 1 } }, { { WRITE, 1 } } },
 	{ "sign", { { READ, 1 } }, { { WRITE, 1 } } },
-	/* three planes are copied, one is coded; all four are counted */
+	/* three planes are copied and one is coded; all four are counted */
 	{ "lossless", { { COPY, 1 }, { COUNT, 4 }, { PUT, 1 } },
 	    { { COPY, 1 }, { GET, 1 } } },
 	{ "qsgd:7", { { READ, 1 }, { NOISE, 1 }, { COUNT, 1 }, { PUT, 1 } },
@@ -375,8 +375,8 @@ measure_passes(struct ecq *t, const float *x, float step,
 	}
 }
 
-/* The sort of a group in all modes at once, as it is when one is chosen: none of
- * them waits for the others. */
+/* Sort a group in all modes in one pass, as the choice of a mode does: no mode
+ * waits for another. */
 static double
 measure_trial(struct ecq *t)
 {
@@ -397,8 +397,8 @@ measure_trial(struct ecq *t)
 	return ns;
 }
 
-/* What all passes of a coding take: besides those of its mode a quarter of a
- * group is sorted in all modes and counted. */
+/* Return the time of all passes of a coding: those of its mode, and for a quarter
+ * of the group the sorting and counting in all modes. */
 static void
 together(const double all[KERN_ECQ_MODES][2], double once)
 {
@@ -413,8 +413,8 @@ together(const double all[KERN_ECQ_MODES][2], double once)
 		    4 / all[i][1]);
 }
 
-/* A group that the cache holds: its statistics, and a pass that only reads it, which
- * is all that making two passes one can save. */
+/* Measure a group that the cache holds: its statistics, and a pass that only reads
+ * it. Joining two passes saves no more than that read. */
 static void
 print_fused(void)
 {

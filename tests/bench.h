@@ -1,12 +1,12 @@
 /*
- * The data sets of the benchmarks, and the time of this processor.
+ * The data sets of the benchmarks, and CPU time.
  *
  *   gauss    N(0, 1e-3)
  *   layered  73 layers with scales from 10^-5 to 10^-2, N(0,1) exp(0.7 N(0,1)),
  *            every fifth layer 30 % exact zeros
  *
- * The tails are those at which blocks of 32 in 8 and 4 bits have the errors
- * published for ggml's q8_0 and q4_0 on data so described (6.7e-5, 1.6e-2).
+ * With these tails, blocks of 32 in 8 and 4 bits have the errors published for ggml's
+ * q8_0 and q4_0 on data of this description (6.7e-5, 1.6e-2).
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -38,7 +38,7 @@ now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A goal: got is to be at most or at least want. */
+/* A goal: got must be at most, or at least, want. */
 static inline void
 goal(const char *what, double got, int most, double want, const char *peer)
 {

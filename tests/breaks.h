@@ -1,7 +1,6 @@
 /*
- * The ways in which a good stream is changed so that it breaks one rule, for
- * mkgolden.  Most take a number: bytes of it, highest first, are what stands
- * beside the function.
+ * Changes to a good stream, each of which breaks one rule, for mkgolden. Most take
+ * a number, whose bytes, highest first, are named beside the function.
  */
 #ifndef ACE_BREAKS_H
 #define ACE_BREAKS_H
@@ -39,7 +38,7 @@ head32(struct forge *s, unsigned long arg)	/* frame, byte, 2^shift - 1 */
 #define HEAD32(frame, byte, shift) head32, \
 	(unsigned long)(frame) << 16 | (byte) << 8 | (shift)
 
-/* The shard's key in a frame, where all else is right. */
+/* Corrupt the shard's key in a frame; everything else is right. */
 static inline void
 key(struct forge *s, unsigned long at)
 {
@@ -47,7 +46,8 @@ key(struct forge *s, unsigned long at)
 	s->f[at].head[32] ^= 0x55;
 }
 
-/* And a kind that nobody knows: what is corrupt is not called unsupported. */
+/* Corrupt the key of an unknown kind as well: the message must say corrupt, not
+ * unsupported. */
 static inline void
 key_first(struct forge *s, unsigned long kind)
 {
@@ -74,7 +74,7 @@ raw_bomb(struct forge *s, unsigned long arg)
 	f->raw = (size_t)1 << arg;
 }
 
-/* An LZ4 block of 64 KiB of zeros where raw_len says arg. */
+/* Store an LZ4 block of 64 KiB of zeros with arg as raw_len. */
 static inline void
 lz4_block(struct forge *s, unsigned long arg)
 {
@@ -88,7 +88,7 @@ lz4_block(struct forge *s, unsigned long arg)
 	f->raw = arg;
 }
 
-/* A payload as LZ4 where it may not be: it packs, or is made longer. */
+/* Store as LZ4 a payload that must not be LZ4; it compresses, or is made longer. */
 static inline void
 lz4_frame(struct forge *s, unsigned long at)
 {
@@ -133,7 +133,7 @@ pay8(struct forge *s, unsigned long arg)
 #define PAY8(frame, byte, value) pay8, \
 	(unsigned long)(frame) << 24 | (unsigned long)(byte) << 8 | (value)
 
-/* The same, when all sums were made of what is right. */
+/* Change one byte of a payload after all checksums were made of the right one. */
 static inline void
 sealed8(struct forge *s, unsigned long arg)
 {
@@ -223,7 +223,7 @@ between(struct forge *s, unsigned long type)
 	(void)forge_insert(s, SHRD, (uint32_t)type, "?", 1);
 }
 
-/* A receipt, inside the shard or, with a byte that is not 0, before it. */
+/* Insert a receipt inside the shard or, with a byte that is not 0, before it. */
 static inline void
 receipt(struct forge *s, unsigned long at)
 {
@@ -243,7 +243,7 @@ lz4_receipt(struct forge *s, unsigned long arg)
 	lz4_frame(s, SHRD);
 }
 
-/* A receipt whose reason would clear a terminal. */
+/* Insert a receipt whose reason holds a terminal's escape sequence. */
 static inline void
 reason(struct forge *s, unsigned long arg)
 {
@@ -254,7 +254,7 @@ reason(struct forge *s, unsigned long arg)
 	(void)forge_insert(s, SHRD, FRAME_RCPT, b, sizeof(b));
 }
 
-/* Two annotations of the one group there is. */
+/* Insert two annotations of the only group. */
 static inline void
 again(struct forge *s, unsigned long type)
 {
@@ -268,7 +268,7 @@ again(struct forge *s, unsigned long type)
 	(void)forge_insert(s, DATA, (uint32_t)type, b, 16 + n);
 }
 
-/* A plan for the one group there is; `which' says what is wrong with it. */
+/* Insert a plan for the only group; `which' is its fault. */
 static inline void
 plan(struct forge *s, unsigned long which)
 {
@@ -295,7 +295,7 @@ plan(struct forge *s, unsigned long which)
 		(void)forge_insert(s, DATA, FRAME_PLAN, b, sizeof(b));
 }
 
-/* One annotation of each type, and one more that nobody knows and is of the values. */
+/* Insert one annotation of each type, and an unknown one that belongs to the values. */
 static inline void
 annotated(struct forge *s, unsigned long arg)
 {
@@ -322,8 +322,8 @@ annotated(struct forge *s, unsigned long arg)
 	(void)forge_insert(s, s->n - 2, FRAME_SIGN, b, 104);
 }
 
-/* An annotation that breaks what the page says of it, which no filter looks at
- * that does not use it: who verifies does. */
+/* Insert an annotation that breaks a rule of its page. Filters that do not use the
+ * annotation pass it on; verification finds it. */
 enum noted {
 	NOTED_SCORE_NAN, NOTED_STATS, NOTED_STATS_INFINITE,
 	NOTED_STATS_VALUES, NOTED_STATS_OCTAVES, NOTED_MEMBERS_ORDER, NOTED_MEMBERS_TWICE,
@@ -379,7 +379,7 @@ noted_groups(struct forge *s, unsigned long which)
 	(void)forge_insert(s, DATA, score ? FRAME_SCOR : FRAME_STAT, b, 16 + n);
 }
 
-/* Two lists of contributors, of two names. */
+/* Insert two lists of contributors with two names. */
 static inline void
 noted_two(struct forge *s, unsigned long which)
 {
@@ -391,7 +391,7 @@ noted_two(struct forge *s, unsigned long which)
 	(void)forge_insert(s, DATA + 1, FRAME_MEMB, b, sizeof(b));
 }
 
-/* What SHRD says: keys in the place of its names, and flags. */
+/* Change SHRD: keys in the place of its names, and flags. */
 static inline void
 noted_shard(struct forge *s, unsigned long which)
 {
@@ -438,7 +438,7 @@ noted(struct forge *s, unsigned long which)
 		[NOTED_LINK_LINE] = { FRAME_LINK, 2, "x\n" },
 		[NOTED_TEXT_END] = { FRAME_TEXT, 7, "a=b\nc=d" },
 		[NOTED_TEXT_UNSEEN] = { FRAME_TEXT, 6, "a=\xe2\x80\xae\n" },
-		/* of a gradient */
+		/* allowed for a model only, not for a gradient */
 		[NOTED_MODEL] = { FRAME_MODL, 40, nothing }
 	};
 
@@ -456,8 +456,8 @@ noted(struct forge *s, unsigned long which)
 		noted_text(s, t[which].type, t[which].text, t[which].n);
 }
 
-/* The table in two frames, of which the first has `at' bytes; 0: the first
- * alone, half of it. */
+/* Split the table into two frames, the first of `at' bytes. With 0: keep only the
+ * first half. */
 static inline void
 split(struct forge *s, unsigned long at)
 {
@@ -470,7 +470,7 @@ split(struct forge *s, unsigned long at)
 	s->f[SCHM].n = s->f[SCHM].raw = first;
 }
 
-/* One more SCHM frame with nothing in it, before the last. */
+/* Insert an empty SCHM frame before the last one. */
 static inline void
 split_empty(struct forge *s, unsigned long at)
 {
@@ -485,7 +485,7 @@ nothing(struct forge *s, unsigned long arg)
 	(void)arg;
 }
 
-/* Provenance of no line, and then what may not come after it. */
+/* Insert provenance without a line, and then frames that must not follow it. */
 static inline void
 no_provenance(struct forge *s, unsigned long then)
 {
@@ -510,7 +510,7 @@ long_provenance(struct forge *s, unsigned long n)
 	free(p);
 }
 
-/* Key/values of the shard: the last ones, with the length before them. */
+/* Replace the shard's key/values, which are at its end after their length. */
 static inline void
 shard_kv(struct forge *s, unsigned long which)
 {
@@ -528,7 +528,7 @@ shard_kv(struct forge *s, unsigned long which)
 	forge_payload(f, b, sizeof(b));
 }
 
-/* The incarnation in the place of the samples. */
+/* Put the incarnation in the place of the samples. */
 static inline void
 incarnation(struct forge *s, unsigned long arg)
 {
@@ -621,7 +621,7 @@ schema(struct forge *s, unsigned long which)
 	forge_payload(&s->f[SCHM], b, 32 + 40 + 8 * dims + len);
 }
 
-/* n tensors of one value; two are of one name. */
+/* Make n tensors of one value each; two have the same name. */
 static inline void
 schema_many(struct forge *s, unsigned long n)
 {
@@ -648,7 +648,7 @@ schema_many(struct forge *s, unsigned long n)
 	free(b);
 }
 
-/* ---- DATA: a directory of our own, no bodies but zeros ---- */
+/* ---- DATA: a directory made here, and bodies of zeros only ---- */
 
 static inline void
 data(struct forge *s, unsigned long which)
@@ -703,12 +703,12 @@ data(struct forge *s, unsigned long which)
 	    d[which].len);
 	memcpy(b + 12, d[which].dir, d[which].len);
 	forge_payload(&s->f[DATA], b, head + d[which].bodies);
-	/* SEND agrees: so many bytes, and all values are zero */
+	/* SEND agrees: it has this many bytes, and all values are zero */
 	bytes_set64(s->f[SEND].p + 8, 0);
 	bytes_set64(s->f[SEND].p + 24, d[which].bodies);
 }
 
-/* A tensor of u8, carried as f16. */
+/* Carry a tensor of u8 as f16. */
 static inline void
 exact(struct forge *s, unsigned long dtype)
 {
@@ -719,7 +719,7 @@ exact(struct forge *s, unsigned long dtype)
 	forge_payload(&s->f[DATA], b, sizeof(b));
 }
 
-/* One record, as lies.h has it. */
+/* Write one record with a body of lies.h. */
 static inline void
 body(struct forge *s, unsigned long which)
 {
@@ -740,7 +740,7 @@ body(struct forge *s, unsigned long which)
 	forge_payload(&s->f[DATA], b, 16u + l->n);
 }
 
-/* What a later minor version may do: the fields that never gate reading. */
+/* Change what a later minor version may change: fields that readers ignore. */
 static inline void
 later(struct forge *s, unsigned long arg)
 {

@@ -1,28 +1,28 @@
 /*
- * Preloaded under a program (LD_PRELOAD), to make its world a worse one.
+ * Preloaded into a program (LD_PRELOAD) to change what the system does to it.
  *
- * ACE_ONLY=NAME  that of the program of this name, and not of those that it starts
+ * ACE_ONLY=NAME  only in the program of this name, not in programs that it starts
  *                or that start it
- * ACE_CLIP=N     every read and write of descriptors 0 and 1 moves at most N
- *                bytes (0: 1..7 by turns), as slow pipes and sockets do
- * ACE_KILL=N     where the N-th of the calls that change something begins
- *                (write, fsync, rename, ...) the process ends as by kill -9
- * ACE_STOP=N     where the N-th of these, or of those that look at a file, begins it
- *                stops, as by SIGSTOP; exchange: where two names are exchanged
- * ACE_NOLINK=1   a file system without hard links
- * ACE_NOFILTER=1 a kernel without seccomp
- * ACE_SPLICE=W   tee and splice: W is N, refused from the N-th call on; eintr or
- *                eagain, every second one; kill, by which one is seen
- * ACE_FASTER=N   a clock on which N seconds pass in one, and what waits waits so
- * ACE_FASTER=0   a clock that stands still, but while a poll waits: it does not, and
- *                the clock is put forward by so much
- * ACE_LATER=FILE a clock that stands still until something is in FILE, and is twelve
- *                days on then, as is the time of day
- * ACE_AGO=FILE   when something is in FILE, the time of day is that of twelve days ago
- * ACE_MEANWHILE=FILE  another process makes FILE before a folder is read
- * ACE_READS=FILE what is read of files and synced, a line each: read N PATH
- * CLIP_PAGE=FILE a struct clip that says which call is to fail or to kill
- * CLIP_LOG=FILE  what was changed, in order (struct clip_rec)
+ * ACE_CLIP=N     each read and write of descriptors 0 and 1 moves at most N bytes
+ *                (0: 1 to 7 in turn), as slow pipes and sockets do
+ * ACE_KILL=N     end the process as kill -9 does at the start of the N-th call that
+ *                changes something (write, fsync, rename, ...)
+ * ACE_STOP=N     stop the process as SIGSTOP does at the start of the N-th call that
+ *                changes or looks at a file; exchange: where two names are exchanged
+ * ACE_NOLINK=1   the file system has no hard links
+ * ACE_NOFILTER=1 the kernel has no seccomp
+ * ACE_SPLICE=W   tee and splice: with a number W they fail from the W-th call on; with
+ *                eintr or eagain every second call fails; kill: the first call kills
+ * ACE_FASTER=N   the clock runs N times as fast, and waits are as much shorter
+ * ACE_FASTER=0   the clock stands still, except for polls: a poll does not wait, and
+ *                the clock advances by its timeout
+ * ACE_LATER=FILE the clock stands still until FILE is not empty, and then both it and
+ *                the time of day are twelve days later
+ * ACE_AGO=FILE   once FILE is not empty, the time of day is twelve days earlier
+ * ACE_MEANWHILE=FILE  FILE is made, as by another process, before a folder is read
+ * ACE_READS=FILE append a line for each read and sync of a file: read N PATH
+ * CLIP_PAGE=FILE a struct clip that says which call fails or kills
+ * CLIP_LOG=FILE  record all changes in order (struct clip_rec)
  */
 #include <dirent.h>
 #include <errno.h>
@@ -97,7 +97,7 @@ begin(void)
 	(void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &since);
 }
 
-/* End this process as by kill -9; a sandbox refuses signals, but not this. */
+/* End this process as kill -9 does. A sandbox refuses signals but allows this. */
 static void
 die(void)
 {
@@ -105,7 +105,7 @@ die(void)
 	(void)syscall(SYS_exit_group, 128 + SIGKILL);
 }
 
-/* 1: this call fails, errno is set. */
+/* Return 1, with errno set, when this call must fail. */
 static int
 hit(enum clip_call call, const char *what)
 {
@@ -167,8 +167,8 @@ record_fd(uint32_t op, int fd, uint64_t at, const void *data, size_t n)
 
 	if (log_fd >= 0 && fstat(fd, &st) == 0) {
 		path_of(fd, path);
-		/* what leaves the program, wherever it goes; of the rest only
-		 * what goes to a file stays */
+		/* output of the program is recorded wherever it
+		 * goes, everything else only when it goes to a regular file */
 		if (op == CLIP_OP_WRITE && (fd == 1 || !S_ISREG(st.st_mode)))
 			op = CLIP_OP_OUT;
 		if (op == CLIP_OP_SYNC && S_ISDIR(st.st_mode))
@@ -204,7 +204,7 @@ clip(int fd, size_t n)
 	return n > max ? max : n;
 }
 
-/* One line in the file of ACE_READS. */
+/* Append a line to the file of ACE_READS. */
 static void
 told(const char *what, int fd, long n)
 {
@@ -261,7 +261,7 @@ write(int fd, const void *p, size_t n)
 	return k;
 }
 
-/* Killed here as in a write; it does not fail. */
+/* Count it as a write for ACE_KILL; it does not fail. */
 ssize_t
 pwrite(int fd, const void *p, size_t n, off_t at)
 {
@@ -275,7 +275,7 @@ pwrite(int fd, const void *p, size_t n, off_t at)
 	return k;
 }
 
-/* 1: tee or splice fails, errno is set. */
+/* Return 1, with errno set, when this tee or splice must fail. */
 static int
 unspliced(const char *what)
 {
@@ -393,7 +393,7 @@ opens(int dir, const char *path, int flags, mode_t mode)
 	    (s = getenv("ACE_MEANWHILE")) != NULL)
 		(void)syscall(SYS_close, (int)syscall(SYS_openat, AT_FDCWD, s,
 		    O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-	/* of a file that was there this says which it is */
+	/* identifies the file in the log when it already existed */
 	if (fd >= 0 && (flags & (O_CREAT | O_RDWR)) != 0)
 		record_fd(CLIP_OP_CREATE, fd, 0, "", 0);
 	return fd;
@@ -538,7 +538,7 @@ access(const char *path, int how)
 
 /* ---- names ---- */
 
-/* A name in a folder, as the log has it. */
+/* Write a name in a folder as the log has it. */
 static const char *
 name_in(int dir, const char *path, char out[2 * PATH_MAX])
 {
@@ -657,7 +657,7 @@ mkdir(const char *path, mode_t mode)
 	return mkdirat(AT_FDCWD, path, mode);
 }
 
-/* ---- memory; a sanitizer's own comes first and is left alone ---- */
+/* ---- memory; a sanitizer's own allocator comes first and is not replaced ---- */
 
 void *
 malloc(size_t n)

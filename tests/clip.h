@@ -1,6 +1,6 @@
 /*
- * How a test talks to clip.so in the programs it starts: one page, shared by
- * all of them.  Calls are counted over all processes.
+ * The interface between a test and clip.so in the programs that it starts: one
+ * page, shared by all of them. Calls are counted over all processes.
  */
 #ifndef TESTS_CLIP_H
 #define TESTS_CLIP_H
@@ -12,7 +12,7 @@ enum clip_call {
 	CLIP_CLOSE, CLIP_FLOCK, CLIP_MALLOC, CLIP_UNLINK, CLIP_MKDIR,
 	CLIP_STAT, CLIP_SEEK, CLIP_OTHER, CLIP_NCALL
 };
-/* what leaves a trace */
+/* calls that change something */
 #define CLIP_CHANGES (1u << CLIP_WRITE | 1u << CLIP_OPEN | 1u << CLIP_FSYNC | \
 	1u << CLIP_RENAME | 1u << CLIP_LINK | 1u << CLIP_CLOSE | \
 	1u << CLIP_FLOCK | 1u << CLIP_UNLINK | 1u << CLIP_MKDIR)
@@ -29,8 +29,8 @@ struct clip {
 	char what[24];		/* the last of them */
 };
 
-/* One change of a file system, as written to the file CLIP_LOG names; then
- * npath, nother and ndata bytes. */
+/* One change of the file system in the file of CLIP_LOG. npath, nother and ndata
+ * bytes follow it. */
 enum clip_op {
 	CLIP_OP_CREATE = 1, CLIP_OP_WRITE, CLIP_OP_SYNC, CLIP_OP_SYNCDIR,
 	CLIP_OP_RENAME, CLIP_OP_LINK, CLIP_OP_UNLINK, CLIP_OP_MKDIR,

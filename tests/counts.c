@@ -1,10 +1,9 @@
 /*
- * The work whose instructions tests/counts counts, under valgrind: each codec
- * and loop on one group of 65,536 values, each planner on a model of 1,000.
+ * The work whose instructions tests/counts counts under valgrind: each codec and kernel
+ * on one group of 65,536 values, each planner on a model of 1,000 groups.
  *
- * counts: names each piece of work on standard output as it is done.  A piece
- * is done twice, the second time inside counted(), which is what is counted;
- * so whatever is set up once is not in it.
+ * counts: prints the name of each piece of work when it is done.  Each piece runs
+ * twice, and only the second run, inside counted(), is counted, without setup.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +21,7 @@
 
 enum { N = 65536, GROUPS = 1000, LAYERS = 1000 };
 
-/* Steps are for values of standard deviation 1: about 0.5 and 2 bits. */
+/* Steps for values of standard deviation 1: about 0.5 and 2 bits. */
 static const char *const specs[] = {
 	"f16", "bf16", "lossless", "q8", "q4", "sign", "topk:0.01", "topk:0.1",
 	"chunk:64/4096:q2", "qsgd:7", "tern",
@@ -47,7 +46,7 @@ static struct codec_plan plan[GROUPS];
 static struct dynacomm layers;
 static struct err e = ERR_INIT;
 
-/* What tests/counts has valgrind count. */
+/* The function whose instructions valgrind counts. */
 void counted(struct job *j);
 
 __attribute__((noinline)) void
@@ -142,8 +141,8 @@ cuts(struct job *j)
 	must(dynacomm_best(&layers, cut, &k, &e));
 }
 
-/* Sums of four uniform numbers, in rows whose scales differ: only arithmetic
- * that is the same with every mathematical library. */
+/* Make sums of four uniform numbers, in rows whose scales differ. The arithmetic
+ * gives the same values with every mathematical library. */
 static void
 make(void)
 {

@@ -1,6 +1,6 @@
 /*
- * A disk under a power cut: the tree that a program found, the changes it made
- * as clip.so recorded them, and the trees that a file system may leave behind.
+ * A disk after a power cut: the tree that a program found, the changes that clip.so
+ * recorded, and the trees that a file system may leave.
  */
 #ifndef TESTS_CRASH_H
 #define TESTS_CRASH_H
@@ -110,7 +110,7 @@ node_put(struct node *d, uint64_t at, const unsigned char *p, size_t n)
 	memcpy(d->p + at, p, n);
 }
 
-/* The tree before the program ran, from `template'. */
+/* Build the tree as it was before the program ran, from `template'. */
 static void
 load(void)
 {
@@ -223,7 +223,7 @@ read_log(const char *path)
 			o->node = node_new(0, 1);
 			tree_set(&now, o->path, o->node);
 		} else if (is_data(o) || o->op == CLIP_OP_SYNC) {
-			/* what was there before has no number yet */
+			/* a file that existed before has no number yet */
 			if ((o->node = by_ino(o->ino)) < 0 && i >= 0 &&
 			    nodes[now.f[i].node].ino == 0) {
 				o->node = now.f[i].node;
@@ -283,7 +283,7 @@ in_dir(const char *path, const char *dir)
 	    strchr(path + n + 1, '/') == NULL;
 }
 
-/* May op j be lost when the power fails before op k? */
+/* Return 1 when op j may be lost if the power fails before op k. */
 static int
 pending(size_t j, size_t k)
 {
@@ -381,7 +381,7 @@ store(const struct tree *t)
 
 enum { ALL, DROP, TORN, NONE, NO_DATA, NO_NAMES };
 
-/* The tree when the power fails before op k; op j is special. */
+/* Build the tree after a power cut before op k; op j is treated as `how' says. */
 static void
 build(size_t k, int how, size_t j)
 {

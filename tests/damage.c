@@ -1,12 +1,12 @@
 /*
- * Every damage to a small file, through every program: cut at each byte, each
- * bit flipped, bytes inserted and deleted, frames dropped, doubled, swapped,
- * taken from another stream, bursts of noise.  Each must end with status 3, a
- * message that begins with one of five words, an output that no reader
- * accepts, and the state as it was.
+ * Every damage to a small file, through every program: the file is cut at each byte,
+ * each bit is flipped, bytes are inserted and deleted, frames are dropped, doubled,
+ * swapped or taken from another stream, and noise is written over it.  Each program
+ * must end with status 3, a message that begins with one of five words, an output that
+ * no reader accepts, and its state unchanged.
  *
- * The programs' own main functions are called, thousands of times a second,
- * with memory for standard input and output.
+ * The programs' own main functions are called thousands of times per second, with
+ * memory for standard input and output.
  *
  * ACE_DAMAGE=N tries every N-th damage only.
  */
@@ -29,7 +29,7 @@
 
 enum { MAX = 1 << 16, ARGS = 12 };
 
-/* weak: a program that is not there yet is not asked */
+/* weak: a program that does not exist yet is skipped */
 #define MAIN(name) int name##_main(int argc, char **argv) __attribute__((weak))
 MAIN(ace_expand);
 MAIN(ace_score);
@@ -126,7 +126,7 @@ memory(const char *name)
 	return fd;
 }
 
-/* The bytes as standard input: a file that can seek, or a pipe. */
+/* Give the bytes as standard input: a file that can seek, or a pipe. */
 static void
 input(const unsigned char *p, size_t n, int pipe_it)
 {
@@ -148,7 +148,7 @@ static int
 call(const struct prog *g, const char *dir, const unsigned char *p, size_t n,
     int pipe_it)
 {
-	/* one process stands for them all, and a sandbox would stay */
+	/* one process runs all programs, and a sandbox could not be removed */
 	const char *argv[ARGS + 3] = { g->name };
 	int argc = 1, i = 0, r;
 	ssize_t k;
@@ -177,7 +177,7 @@ call(const struct prog *g, const char *dir, const unsigned char *p, size_t n,
 	return r;
 }
 
-/* Would another program take these bytes for a whole stream? */
+/* Return 1 when another program would accept these bytes as a whole stream. */
 static int
 accepted(const unsigned char *p, size_t n)
 {
@@ -196,7 +196,7 @@ accepted(const unsigned char *p, size_t n)
 
 /* ---- the state directory ---- */
 
-/* Calls each for what is in dir. */
+/* Call a function for each entry of dir. */
 static void
 dir_each(const char *dir, void (*each)(const char *path, const char *name,
     void *arg), void *arg)
@@ -214,7 +214,7 @@ dir_each(const char *dir, void (*each)(const char *path, const char *name,
 	must(closedir(h) == 0, dir);
 }
 
-/* Of files; a directory more is nothing. */
+/* Add up the files; an additional directory does not count. */
 static void
 dir_add(const char *path, const char *name, void *arg)
 {
@@ -233,7 +233,7 @@ dir_add(const char *path, const char *name, void *arg)
 	must((fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0, path);
 	k = read(fd, b, sizeof(b));
 	must(k >= 0 && close(fd) == 0, path);
-	/* a sum: in whatever order the names come */
+	/* a sum, so that the order of the names does not matter */
 	*sum += pack_hash64(b, (size_t)k) ^
 	    pack_hash64(name, strlen(name)) * 3;
 }
@@ -272,7 +272,7 @@ dir_remove(const char *dir)
 	size_t i;
 
 	dir_each(dir, dir_drop, NULL);
-	/* dir_each passes hidden ones over */
+	/* dir_each skips hidden files */
 	for (i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", dir, hidden[i]);
 		(void)unlink(path);
@@ -374,7 +374,7 @@ bytes(struct trial *t, unsigned char *b, size_t end)
 	}
 }
 
-/* Frames as they are, their headers untouched, in another order. */
+/* Reorder frames without changing their headers. */
 static void
 frames(struct trial *t, unsigned char *b, const unsigned char *other,
     size_t nother, size_t end)
@@ -442,7 +442,7 @@ load(const char *name, unsigned char *b, size_t cap)
 	return n;
 }
 
-/* The same stream with another step: its neighbour, a twin of its shape. */
+/* Make the same stream with another step, to take frames from. */
 static unsigned char *
 at_step(const unsigned char *p, size_t n, uint64_t step, size_t *len)
 {
@@ -459,7 +459,7 @@ at_step(const unsigned char *p, size_t n, uint64_t step, size_t *len)
 	return q;
 }
 
-/* The receipt for a shard of that step. */
+/* Make the receipt for a shard of that step. */
 static unsigned char *
 receipt_of(uint64_t step, size_t *len)
 {
@@ -503,7 +503,7 @@ report(const struct trial *t, const char *file)
 	bad |= t->failed != 0 || t->tried == 0;
 }
 
-/* The stream at one step, of a device; at step 0 it makes the state. */
+/* Make the stream of a device at one step. At step 0 make the state, too. */
 static unsigned char *
 input_at(const struct prog *g, const unsigned char *good, size_t n,
     uint64_t step, size_t *len)
@@ -545,7 +545,7 @@ one(const struct prog *g, const char *file, unsigned long every)
 		t.failed++;
 	}
 	bytes(&t, b, end);
-	/* receipts stand each for itself: any order of them is a stream */
+	/* receipts are independent: a stream may hold them in any order */
 	if (!g->receipts)
 		frames(&t, b, other, nother, end);
 	if (t.dir != NULL)

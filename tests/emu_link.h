@@ -1,10 +1,9 @@
 /*
- * A network in time: every device has an uplink of a rate, in which messages
- * wait for each other, and the average is back a latency after the last of
- * them was sent; it is not limited on its way back.  Rate and latency may
- * change: "200 10 30 5 300 30" is 200 Mbit/s and 10 ms for 30 s, then 5 Mbit/s
- * and 300 ms for 30 s, and so on from the beginning; the last duration may be
- * missing.
+ * A simulated network.  Each device has an uplink of a given rate, in which its
+ * messages queue.  The average returns one latency after the last message was sent; the
+ * way back has no rate limit.  Rate and latency may change: "200 10 30 5 300 30" is
+ * 200 Mbit/s and 10 ms for 30 s, then 5 Mbit/s and 300 ms for 30 s, repeated from the
+ * beginning.  The last duration may be missing.
  *
  *   start_0 = 0      done_t = start_t + compute
  *   sent_t,k = max(done_t, sent_t-1,k) + bits_t,k / rate
@@ -64,7 +63,7 @@ link_parse(struct link *l, const char *s)
 	return 0;
 }
 
-/* The phase at time t, and when it ends. */
+/* Return the phase at time t, and when it ends. */
 static size_t
 link_phase(const struct link *l, double t, double *end)
 {
@@ -78,7 +77,7 @@ link_phase(const struct link *l, double t, double *end)
 	return i;
 }
 
-/* When bits that begin at t are sent. */
+/* Return when bits whose sending begins at t have been sent. */
 static double
 link_sends(const struct link *l, double t, double bits)
 {
@@ -93,8 +92,8 @@ link_sends(const struct link *l, double t, double bits)
 	}
 }
 
-/* A step whose message has bits[k] from device k; applied: how many averages
- * the model has when it begins. */
+/* Simulate a step whose message has bits[k] from device k. applied: how many
+ * averages the model includes when the step begins. */
 static void
 link_step(struct link *l, size_t applied, const double *bits)
 {

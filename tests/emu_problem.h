@@ -1,13 +1,13 @@
 /*
- * A small problem that is really trained: a network of one hidden layer tells
- * ten classes apart.
+ * A small problem that is really trained: a network with one hidden layer classifies
+ * inputs into ten classes.
  *
  *   h = relu(W1 x + b1)      z = W2 h + b2      loss = -log softmax(z)[y]
  *
- * Inputs are 256 numbers whose scales fall with a power law, labels what a
- * random network of the same shape says of them, a tenth at random; each of the
- * four devices has its own samples and favours classes of its own.  Everything
- * is a function of the seed.
+ * An input is 256 numbers whose scales fall with a power law.  A random network of the
+ * same shape gives the labels; a tenth of them are random.  Each of the four devices
+ * has its own samples and more samples of some classes.  Everything is a function of
+ * the seed.
  */
 #ifndef EMU_PROBLEM_H
 #define EMU_PROBLEM_H
@@ -31,7 +31,7 @@ struct problem {
 	float start[VALUES];
 };
 
-/* N(0,1) */
+/* Draw from N(0,1). */
 static float
 gauss(uint64_t seed, uint32_t what, uint32_t i)
 {
@@ -42,7 +42,7 @@ gauss(uint64_t seed, uint32_t what, uint32_t i)
 	    cos(6.283185307179586 * u[1] / 4294967296.0));
 }
 
-/* z and h of one sample; W1 is [IN][HIDDEN], W2 [HIDDEN][OUT]. */
+/* Compute z and h of one sample; W1 is [IN][HIDDEN], W2 [HIDDEN][OUT]. */
 static void
 forward(const float *w, const float *x, float *h, float *z)
 {
@@ -60,7 +60,7 @@ forward(const float *w, const float *x, float *h, float *z)
 	}
 }
 
-/* The loss; z becomes the probabilities. */
+/* Return the loss; z becomes the probabilities. */
 static double
 surprise(float *z, int y)
 {
@@ -76,7 +76,7 @@ surprise(float *z, int y)
 	return log(s) + max - at;
 }
 
-/* grad = mean over a batch of device k at this step; its loss. */
+/* Set grad to the mean over a batch of device k at this step. Return its loss. */
 static double
 gradient(const struct problem *p, const float *w, uint64_t seed, size_t k,
     size_t step, float *grad)
@@ -114,7 +114,7 @@ gradient(const struct problem *p, const float *w, uint64_t seed, size_t k,
 	return loss / (double)BATCH;
 }
 
-/* The loss over TRIED samples, of all devices in turn. */
+/* Return the loss over TRIED samples, taken from the devices in turn. */
 static double
 evaluate(const struct problem *p, const float *w)
 {
@@ -139,7 +139,7 @@ draw(float *w, uint64_t seed, uint32_t what)
 		    0.2f : i < W2 ? 0 : i < B2 ? 0.2f : 0);
 }
 
-/* Sample s of device k, number n of its tries; 1 when the device keeps it. */
+/* Make try n for sample s of device k. Return 1 when the device keeps it. */
 static int
 sample(struct problem *p, const float *teacher, uint64_t seed, size_t k,
     size_t s, uint32_t n)

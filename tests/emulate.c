@@ -1,20 +1,20 @@
 /*
- * emulate: time to a target loss over a network that is only computed, by
- * training that is real.  For examples/deco.sh.
+ * emulate: the time to a target loss when training is real and the network is
+ * simulated.  For examples/deco.sh.
  *
- *   emulate fixed SHARE DELAY RATE SEED    trains with a fixed plan; prints
- *	share delay rate seed steps bits contraction (the steps to the target,
- *	or 0; bits and contraction are means per message)
- *   emulate ahead SHARE DELAY RATE SEED    the same, but each device applies
- *	what it sends at once, and the average corrects that; with share 1 this
- *	is DGA (Zhu et al., NeurIPS 2021)
- *   emulate time LINK                      lines of these on its input, each
- *	with the seconds this takes over LINK
- *   emulate deco|deco-ahead LINK SEED DELAY RATE...    trains with the plans
- *	that ace-policy makes from what the network does; rates by delay,
- *	interpolated: prints seconds steps changes delay share
- *   emulate pace LINK COMPUTE BITS DELAY STEPS    seconds a step, when each
- *	takes COMPUTE seconds and sends BITS
+ *   emulate fixed SHARE DELAY RATE SEED    train with a fixed plan; print
+ * 	share delay rate seed steps bits contraction (the steps to the target,
+ * 	or 0; bits and contraction are means per message)
+ *   emulate ahead SHARE DELAY RATE SEED    the same, but each device applies its
+ * 	own update immediately and the average corrects it later; with share 1
+ * 	this is DGA (Zhu et al., NeurIPS 2021)
+ *   emulate time LINK                      read lines of these and print each with
+ * 	the seconds that it takes over LINK
+ *   emulate deco|deco-ahead LINK SEED DELAY RATE...    train with the plans that
+ * 	ace-policy makes for what the network does; rates are given by delay and
+ * 	interpolated; print seconds steps changes delay share
+ *   emulate pace LINK COMPUTE BITS DELAY STEPS    print the seconds per step when
+ * 	each step takes COMPUTE seconds and sends BITS
  */
 #include <math.h>
 #include <stdio.h>
@@ -29,8 +29,8 @@
 #include "emu_link.h"
 
 #define TARGET 1.1		/* loss, smoothed */
-/* What a step of delay costs where each device applies its own at once: what the
- * sweep of examples/deco.sh has for dense gradients. */
+/* The cost of one step of delay when each device applies its own update
+ * immediately: the value from the sweep of examples/deco.sh for dense gradients. */
 #define AHEAD_KD 0.07
 #define SMOOTH 0.8		/* of the tries before, one every EVERY steps */
 enum { EVERY = 5 };
@@ -74,7 +74,7 @@ number(const char *s, double lo, double hi)
 
 /* ---- one step ---- */
 
-/* acc coded so that about the share of the dense bits is used; dec of it. */
+/* Code acc with about this share of the dense bits; dec is the decoded message. */
 static void
 code(struct run *r, struct device *d, size_t k, double share, float *dec)
 {
@@ -97,12 +97,12 @@ code(struct run *r, struct device *d, size_t k, double share, float *dec)
 	    &e) < 0)
 		die(ERR_MSG(&e));
 	d->bits = 8.0 * (double)b.n;
-	/* the next one nearer */
+	/* bring the next message nearer to the share */
 	d->keep *= fmin(2, fmax(0.5, share * 32 * (double)VALUES / d->bits));
 	buf_release(&b);
 }
 
-/* One device's message, dec, into mean; its residual stays in acc. */
+/* Add one device's message, dec, to mean; its residual stays in acc. */
 static void
 speak(struct run *r, size_t k, double share, float *dec, float *mean)
 {
@@ -128,7 +128,7 @@ speak(struct run *r, size_t k, double share, float *dec, float *mean)
 	r->alpha += (d->energy > 0 ? 1 - d->lost / d->energy : 1) / (double)DEVICES;
 }
 
-/* The target, between two tries. */
+/* Interpolate when the target was reached, between two measurements of the loss. */
 static void
 judge(struct run *r, const float *w)
 {
@@ -147,7 +147,7 @@ judge(struct run *r, const float *w)
 		    (r->before - r->smooth);
 }
 
-/* The averages of all steps but the last `delay', each once and in order. */
+/* Apply the averages of all steps but the last `delay', each once and in order. */
 static void
 apply(struct run *r, size_t delay, double rate)
 {
@@ -233,7 +233,7 @@ report(const struct run *r, double share, size_t delay, double rate,
 	    r->bits / n / (32.0 * (double)VALUES) * SIZE, r->alpha / n, what);
 }
 
-/* ---- what can be asked ---- */
+/* ---- commands ---- */
 
 static void
 fixed(char **v, int ahead)
@@ -248,7 +248,7 @@ fixed(char **v, int ahead)
 	end(r);
 }
 
-/* The seconds of so many steps, the last one in part. */
+/* Return the seconds of this many steps, the last one in part. */
 static double
 seconds(const struct link *line, size_t delay, double steps, double bits)
 {
@@ -291,7 +291,7 @@ times(char **v)
 	}
 }
 
-/* What ace-meter and ace-compress would have measured of the step before. */
+/* Make what ace-meter and ace-compress would have measured in the previous step. */
 static struct replan_sample
 measured(const struct run *r, const struct link *l)
 {

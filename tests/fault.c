@@ -1,17 +1,17 @@
 /*
- * Every system call that can fail fails: for each program, with a state or
- * without, each read, write, open, fsync, rename, link, close, flock, malloc and
- * some more, once and from then on, with each error it may have; of allocations
- * those of libraries, too.  What is ours alone refuse has.  Then
+ * Make every system call fail that can fail.  For each program, with and without a
+ * state: each read, write, open, fsync, rename, link, close, flock, malloc and some
+ * more fails, once and from then on, with each of its errors.  Allocations of
+ * libraries fail, too; refuse.c tests those of our own code.  Each time
  *
- *   - it ends, with 0 or a documented status, and when not with 0 it says why
- *   - with 0 its output and its state are what they are without the failure
+ *   - the program ends, with 0 or a documented status, and gives the reason if not 0
+ *   - with 0 its output and its state are those of a run without the failure
  *   - otherwise each file of its state is the old one or the new one
- *   - run again, all is as if nothing had been
+ *   - a second run without failures completes the work
  *
  *   fault [-e EVERY] [-v] [NAME]
  *
- * -e: only every so-manieth of the failures.  NAME: of these cases only.
+ * -e: only every EVERY-th failure.  NAME: only these cases.
  */
 #include "fault_cases.h"
 #include "tree.h"
@@ -41,7 +41,7 @@ static const struct {
 
 /* ---- files ---- */
 
-/* S, D and C: states, spools, caches. */
+/* The names of states, spools and caches: S, D and C. */
 static void
 look_here(struct tree *t)
 {
@@ -89,7 +89,7 @@ fresh(void)
 	shell("rm -rf work; cp -r template work");
 }
 
-/* One run of the command in work: its status, -1 it hung. */
+/* Run the command in work once. Return its status, or -1 if it hung. */
 static int
 run(const struct fault_case *c)
 {
@@ -123,8 +123,8 @@ said_something(void)
 	return stat(log, &st) == 0 && st.st_size > 0;
 }
 
-/* Without memory for a few bytes libarchive says so and ends the program, with 1
- * and before we hear of it. */
+/* Recognise that libarchive lacked memory for a few bytes: it prints a message and
+ * ends the program with status 1 before our code learns of it. */
 static int
 libarchive_ended(void)
 {
@@ -149,7 +149,7 @@ look(struct tree *now)
 	proc_must(chdir("..") == 0, "..");
 }
 
-/* What is wrong with how it ended, or NULL. */
+/* Return what is wrong with the way the program ended, or NULL. */
 static const char *
 judge(struct fault_run *f, int status, int error)
 {
@@ -224,7 +224,7 @@ one(struct fault_run *f, const char *what, int64_t nth, int error, int action)
 	fresh();
 }
 
-/* How many calls of that kind there are. */
+/* Return how many calls of that kind the program makes. */
 static int64_t
 count(const struct fault_case *c, enum clip_call call)
 {
@@ -248,7 +248,8 @@ all_calls(struct fault_run *f)
 			for (k = 0; k < 6 && faults[i].error[k] != 0; k++)
 				for (action = CLIP_FAIL;
 				    action <= CLIP_FAIL_ON; action++) {
-					/* for ever interrupted is for ever */
+					/* an interruption that never ends would
+					 * never let it finish */
 					if (action == CLIP_FAIL_ON &&
 					    (faults[i].error[k] == EINTR ||
 					    faults[i].error[k] == EAGAIN))

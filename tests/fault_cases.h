@@ -1,6 +1,6 @@
 /*
- * Calls of all programs that work, for what makes them fail: fault, which starts
- * them, and refuse, in whose process they run.
+ * Calls of all programs that succeed, for two tests that make them fail: fault,
+ * which starts the programs, and refuse, which runs them in its own process.
  */
 #ifndef TESTS_FAULT_CASES_H
 #define TESTS_FAULT_CASES_H
@@ -21,8 +21,8 @@ enum {
 	SILENT = 64	/* what it reads last has no line in what it prints */
 };
 
-/* Run in an empty directory; the last step of each device is left to do.  Those
- * without a state have their output alone. */
+/* Run in an empty directory. The last step of each device is left to do. Programs
+ * without a state have only their output compared. */
 #define MADE "mkshards -s 0 >in0; mkshards -s 1 >in1; "
 #define CODED MADE "ace-compress -S S -c topk:0.2 --window 4 in0 >sent0; "
 #define BOTH CODED "ace-recv --spool D sent0 >rcpt0; " \
@@ -35,8 +35,8 @@ enum {
 #define TWICE CLOSED "ace-recv --spool D sent1 >rcpt1; " \
 	"ace-aggregate --spool D --rounds 1 >agg1; "
 
-/* Two models, a patch from one to the other, and what is kept for a receiver that said
- * which it has.  A model's directory and the list of receivers say when. */
+/* Two models, a patch between them, and the patches kept for a receiver that
+ * reported its model. A model's directory and the list of receivers contain times. */
 #define MODELS "for i in 0 1; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
 	"mkdir -m 700 D; cp m0 D/m; ace-diff -s 1 --base-version 0 m0 m1 >p; "
 #define ASKED MODELS "ace-diff -S S -s 1 m0 m1; ace-diff -S S --to edge1 | " \

@@ -1,9 +1,9 @@
 /*
- * Take a stream apart into frames, change what one likes, put it together
- * again with every checksum, count and offset right, except those one asks to
- * be wrong.  What a reader refuses after that, it refuses for its meaning.
+ * Take a stream apart into frames, change some, and put it together again with every
+ * checksum, count and offset right, except those that the test leaves wrong.  A reader
+ * that refuses the result refuses it for its meaning.
  *
- * Tests only: it asserts where a program would report.
+ * For tests only: it asserts where a program would report an error.
  */
 #ifndef FORGE_H
 #define FORGE_H
@@ -19,7 +19,7 @@
 
 enum { FORGE_MAX = 64 };
 
-/* What forge_seal leaves as it finds it in the frame. */
+/* Fields of the frame that forge_seal does not change. */
 enum {
 	KEEP_SEQ = 1, KEEP_ID = 2, KEEP_OFFSET = 4, KEEP_KEY = 8,
 	KEEP_PAYLOAD_HASH = 16, KEEP_HEAD_HASH = 32, KEEP_LENGTHS = 64,
@@ -59,7 +59,7 @@ forge_payload(struct forge_frame *f, const void *p, size_t n)
 	f->n = f->raw = n;
 }
 
-/* A good stream (and no more than FORGE_MAX frames) into frames. */
+/* Take a good stream of at most FORGE_MAX frames apart. */
 static inline void
 forge_open(struct forge *s, const unsigned char *b, size_t n)
 {
@@ -93,7 +93,7 @@ forge_free(struct forge *s)
 		free(s->f[--s->n].p);
 }
 
-/* The i-th frame of a type, i from 0. */
+/* Return the i-th frame of a type, i from 0. */
 static inline struct forge_frame *
 forge_find(struct forge *s, uint32_t type, size_t i)
 {
@@ -106,7 +106,7 @@ forge_find(struct forge *s, uint32_t type, size_t i)
 	return NULL;
 }
 
-/* A new frame before frame `at'. */
+/* Insert a new frame before frame `at'. */
 static inline struct forge_frame *
 forge_insert(struct forge *s, size_t at, uint32_t type, const void *p, size_t n)
 {
@@ -138,7 +138,7 @@ forge_swap(struct forge *s, size_t a, size_t b)
 	s->f[b] = t;
 }
 
-/* Identities that follow from others: the schema's, the shards'. */
+/* Compute identities that follow from other fields: those of the schema and the shards. */
 static inline void
 forge_ids(struct forge *s)
 {
@@ -176,7 +176,7 @@ forge_ids(struct forge *s)
 	}
 }
 
-/* The counts and digests of SEND; see ace-stream(5). */
+/* Compute the counts and digests of SEND; see ace-stream(5). */
 static inline void
 forge_send(struct forge *s, size_t at)
 {
@@ -244,7 +244,8 @@ forge_head(struct forge_frame *f, uint32_t seq, uint64_t offset)
 		bytes_set64(f->head + 56, pack_hash64(f->head, 56));
 }
 
-/* The stream's bytes, sealed; one stream, HEAD first.  To be freed. */
+/* Return the bytes of the sealed stream, one stream with HEAD first. The caller
+ * frees them. */
 static inline unsigned char *
 forge_seal(struct forge *s, size_t *n)
 {

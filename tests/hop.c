@@ -1,20 +1,20 @@
 /*
- * hop [-n TRIES] [-b BYTES] [-p CMD] [-w CMD] WHAT CMD PEER: the time of one shell
- * command beside another's that does the same with the same bytes, such as cat.
+ * hop [-n TRIES] [-b BYTES] [-p CMD] [-w CMD] WHAT CMD PEER: the time of a shell
+ * command, beside another command that does the same with the same bytes, such as cat.
  *
- * They run by turns and the best of TRIES (default 3) counts, so that a machine
- * that is busy for a while slows both.  A line: WHAT, the time of CMD in ms, the
- * processors' time in it, GB/s of BYTES, the peer's ms, how many times as fast
- * as the peer CMD is, the peak memory of its largest process in MiB; and what came
- * out: bytes on standard output, which hop itself reads, the status, and the
- * line that the command of -w makes of these bytes.
+ * The two run in turn and the best of TRIES (default 3) counts, so that a machine that
+ * is busy for a while slows both.  hop prints one line: WHAT, the time of CMD in ms,
+ * its CPU time, GB/s of BYTES, the peer's ms, the peer's time over that of CMD, the peak
+ * memory in MiB of its largest process, and the result: the bytes on standard output
+ * (hop reads them), the exit status, and the line that the command of -w makes of these
+ * bytes.
  *
- * A command that does less when it is run again flatters itself.  So the command
- * of -p runs before each try of CMD, uncounted: it makes what a try needs (a new
- * state, a new step).  Tries that differ in what came out are an error, and
- * so is a later one that takes less than half of the first one's time, on the
- * clock or of processors, each without the system's, which for memory that a
- * virtual machine's host has to find is several times what it is for other.
+ * A command that does less when it runs again would look faster than it is.  So the
+ * command of -p runs before each try of CMD, uncounted, and makes what a try needs (a
+ * new state, a new step).  Two tries with different results are an error.  A later try
+ * that takes less than half of the first one's time is an error, too, by the clock
+ * or in CPU time.  The kernel's CPU time does not count: memory that the host of a
+ * virtual machine has to find costs several times as much as other memory.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 enum { PIECE = 128 << 10, PAGE = 4096, KEEP = 64 << 20, LINE = 64 };
-/* Seconds: of a first try that took less, a later one may differ by more than what
- * it did, on the clock of a busy machine and of processors. */
+/* Seconds. When the first try took less, a later one may differ by more than a
+ * factor of two, by the clock of a busy machine and in CPU time. */
 #define LEAST 0.1
 #define LEAST_CPU 0.02
 
@@ -49,7 +49,7 @@ struct hop {
 	int tries;
 };
 
-/* What came out, as far as -w asks for it. */
+/* The output, as far as -w needs it. */
 static unsigned char *kept;
 
 static void
@@ -74,7 +74,7 @@ seconds(struct timeval t)
 	return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
 
-/* A page of each 32 goes into the sum, so that a pipe is not slowed by it. */
+/* Add only one page in 32 to the sum, so that the reader does not slow the pipe. */
 static void
 look(struct out *o, const unsigned char *p, size_t n)
 {
@@ -146,7 +146,7 @@ status_of(int w)
 	return WIFEXITED(w) ? WEXITSTATUS(w) : 128 + WTERMSIG(w);
 }
 
-/* The command of -w: one line of what came out. */
+/* Run the command of -w: it makes one line of the output. */
 static void
 say(const struct hop *h, struct out *o)
 {
@@ -202,7 +202,7 @@ run(const struct hop *h, const char *cmd, int ours, struct took *t)
 		say(h, &t->out);
 }
 
-/* Did it take less than half of the first one's time? */
+/* Return 1 when a try took less than half of the first one's time. */
 static int
 sooner(const struct took *first, const struct took *t)
 {
@@ -212,8 +212,8 @@ sooner(const struct took *first, const struct took *t)
 	    (first->user > LEAST_CPU && 2 * t->user < first->user);
 }
 
-/* Did try k do as much as the first one?  A peer's time may be luck, which does not
- * flatter us. */
+/* Return 1 when try k did as much as the first one. The peer's times are not
+ * checked: a fast peer does not make our command look faster. */
 static void
 compare(const char *what, const char *cmd, const struct took *first,
     const struct took *t, int ours, int k)
@@ -239,7 +239,7 @@ compare(const char *what, const char *cmd, const struct took *first,
 	die(what, why);
 }
 
-/* best keeps the shortest time and the largest memory. */
+/* Keep in best the shortest time and the largest memory. */
 static void
 better(struct took *best, const struct took *t, int k)
 {
@@ -250,7 +250,7 @@ better(struct took *best, const struct took *t, int k)
 	best->peak = peak;
 }
 
-/* All tries, by turns. */
+/* Run all tries, the two commands in turn. */
 static void
 measure(const struct hop *h, char **cmd, struct took best[2])
 {

@@ -1,7 +1,7 @@
 /*
- * intruder: what somebody could do who runs code in one of our programs. To be
- * preloaded; when the program ends it tries all of it and says, on standard
- * error, a line each: "intruder: WHAT yes" or "no".
+ * intruder: tries what an attacker could do whose code runs in one of our programs.
+ * Preload it; when the program ends, it tries everything and prints on standard error
+ * one line per attempt: "intruder: WHAT yes" or "no".
  *
  *   ACE_INTRUDER_READ   a file to read
  *   ACE_INTRUDER_WRITE  a file to make
@@ -103,7 +103,7 @@ starts(void)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-/* A datagram to whoever: no connection is made for that. */
+/* Send a datagram, which needs no connection. */
 static int
 sends(void)
 {
@@ -122,8 +122,8 @@ signals(void)
 	return kill(getppid(), 0) == 0;
 }
 
-/* The processor's older ways into the kernel, where calls have other numbers:
- * anything but EPERM means that they are open. */
+/* Try the processor's older ways to call the kernel, which number the calls
+ * differently. Any result but EPERM means that they are open. */
 #ifdef __x86_64__
 static sigjmp_buf no_such_way;
 
@@ -157,15 +157,15 @@ detours(void)
 }
 #endif
 
-/* What gets as far as the kernel's own look at it: done, or refused for another
- * reason than EPERM. */
+/* Return 1 when a call reached the kernel: it succeeded, or failed with another
+ * error than EPERM. */
 static int
 passes(long r)
 {
 	return r >= 0 || errno != EPERM;
 }
 
-/* Types into what may be the terminal of the shell outside. */
+/* Type into what may be the terminal of the shell that started the program. */
 static int
 types(void)
 {
@@ -187,7 +187,7 @@ forks(void)
 	return pid > 0 && waitpid(pid, NULL, 0) == pid;
 }
 
-/* The limits of another process of the user. */
+/* Change the limits of another process of the user. */
 static int
 limits(void)
 {
@@ -221,7 +221,7 @@ attributes(void)
 	return path != NULL && passes(setxattr(path, "user.x", "x", 1, 0));
 }
 
-/* Memory and queues that other processes have, too. */
+/* Use memory and queues that other processes share. */
 static int
 shares(void)
 {
@@ -234,7 +234,7 @@ shares(void)
 	return id >= 0 || q >= 0;
 }
 
-/* When and where others run. */
+/* Change the scheduling of other processes. */
 static int
 schedules(void)
 {
@@ -248,7 +248,7 @@ schedules(void)
 	    passes(syscall(SYS_ioprio_set, 1, getppid(), 0));
 }
 
-/* A world of its own, in which it is root. */
+/* Make a namespace in which the process is root. */
 static int
 worlds(void)
 {
@@ -259,7 +259,7 @@ worlds(void)
 	return passes(r) || passes(unshare(CLONE_NEWUSER));
 }
 
-/* The kernel sends a signal for it, when something comes. */
+/* Ask the kernel for a signal when input arrives. */
 static int
 owns(void)
 {
@@ -268,7 +268,7 @@ owns(void)
 	return pipe(fd) < 0 || passes(fcntl(fd[0], F_SETOWN, getppid()));
 }
 
-/* Rubs out what was said of it: standard error may be a file of the log. */
+/* Erase what was printed: standard error may be a log file. */
 static int
 erases(void)
 {
@@ -282,7 +282,7 @@ erases(void)
 	    passes(dup3(2, 21, 0));
 }
 
-/* A thread in a world of its own: it needs no process for that. */
+/* Make a thread in a namespace of its own, which needs no new process. */
 #ifdef __x86_64__
 static int
 threads(void)
@@ -293,7 +293,7 @@ threads(void)
 	register long top __asm__("rsi") = (long)(stack + sizeof(stack));
 	long r = SYS_clone;
 
-	/* the thread ends at once: it has no stack to come back to */
+	/* the thread ends immediately, since it has no stack to return to */
 	__asm__ volatile("xor %%edx, %%edx\n\txor %%r10d, %%r10d\n\t"
 	    "xor %%r8d, %%r8d\n\tsyscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\t"
 	    "mov %[end], %%eax\n\txor %%edi, %%edi\n\tsyscall\n1:"
@@ -309,7 +309,7 @@ threads(void)
 }
 #endif
 
-/* Empties what it may read. */
+/* Truncate a file through a descriptor that only reads. */
 static int
 empties(void)
 {
@@ -348,7 +348,7 @@ intrude(void)
 	says("erases", erases());
 }
 
-/* So does a process that another one of ours started. */
+/* Try the same in a process that one of our programs started. */
 void
 _exit(int status)
 {

@@ -1,12 +1,12 @@
 /*
- * late: a link for the tests, in a pipe.  Takes bytes as fast as they come, as
- * a socket's buffer does, and lets them out no faster than a rate, so much
- * later, and with a cost for each frame DATA of a shard stream.
+ * late: a simulated link in a pipe, for tests.  It reads bytes as fast as they come, as
+ * a socket's buffer does, and writes them after a delay, no faster than a rate, and with
+ * a fixed cost for each DATA frame of a shard stream.
  *
  *   late [-d SECONDS] [-r BIT/S] [-c SECONDS] [-l FILE]
  *
  *   -d  delay of every byte        -c  cost of a transmission
- *   -l  a line for each DATA frame: its bytes and the seconds it took
+ *   -l  write one line per DATA frame: its bytes and the seconds it took
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ fail(const char *what)
 	exit(4);
 }
 
-/* A header is whole: what comes now, and what that costs. */
+/* Parse a complete header: which frame follows, and what it costs. */
 static void
 header(struct late *x)
 {
@@ -71,7 +71,7 @@ header(struct late *x)
 	x->free += x->cost;
 }
 
-/* n bytes go over the link; frames are told apart as they pass. */
+/* Send n bytes over the link and find the frames in them. */
 static void
 pass(struct late *x, const unsigned char *p, size_t n)
 {
@@ -145,7 +145,7 @@ give(struct late *x)
 	free(q);
 }
 
-/* One wait and what follows from it; 0 at the end. */
+/* Wait once and handle the result. Return 0 at the end. */
 static int
 turn(struct late *x, int open)
 {

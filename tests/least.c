@@ -1,8 +1,8 @@
 /*
- * least [-s] IN KEPT: what a step of error feedback cannot do without.  It reads
- * IN and KEPT, sums their bytes as frames are summed, and writes as many bytes as
- * KEPT has into a file that takes its place; -s: synced, and its folder with it.
- * Nothing is decoded, added, planned or coded.
+ * least [-s] IN KEPT: the least work of a step of error feedback.  It reads IN and KEPT,
+ * computes their checksums as frames do, and writes as many bytes as KEPT has into a
+ * file that replaces KEPT.  -s: the file and its folder are synced.  Nothing is decoded,
+ * added, planned or coded.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,15 +1,13 @@
-/*
- * L-GreCo (Markov et al., MLSys 2024), to be compared with.
- */
+/* L-GreCo (Markov et al., MLSys 2024), for comparison. */
 #ifndef LGRECO_H
 #define LGRECO_H
 
 #include <math.h>
 #include <stdlib.h>
 
-/* L-GreCo's dynamic programme on its own objective (after
- * lgreco_hook.py): least size with sum of error norms <= target, 10,000
- * buckets, errors rounded up. */
+/* L-GreCo's dynamic programme on its own objective (after lgreco_hook.py): the
+ * least size whose sum of error norms is at most target, with 10,000 buckets and
+ * errors rounded up. */
 enum { BUCKETS = 10000 };
 
 static inline double

@@ -1,5 +1,5 @@
 /*
- * Bodies that lie, of each codec: for 16 values in one row, each breaks one rule of
+ * Invalid bodies for each codec, for 16 values in one row: each breaks one rule of
  * ace-stream(5), VALUE CODECS.
  */
 #ifndef LIES_H
@@ -26,49 +26,49 @@ static const struct lie {
 	[LIE_Q4] = { 5, 0, 10, { 0, 0x7e } },	/* scale above 7DFF */
 	[LIE_SIGN] = { 6, 0, 4, { 0x80, 0x7f } },	/* infinite mean */
 	[LIE_TOPK] = { 7, 0, 20, { 17 } },	/* 17 of 16 */
-	/* the first of them at place 16 */
+	/* the first position is 16, beyond the row */
 	[LIE_TOPK_PLACE] = { 7, 0, 6, { 1, 0, 0, 128, 66 } },
 	/* s = 3, codes of 7 */
 	[LIE_QSGD] = { 8, 3, 10, { 0, 0, 0x80, 0x3f, 255, 255, 255, 255, 255,
 	    255 } },
-	/* the code does not end where the body does */
+	/* the code ends before or after the body does */
 	[LIE_ECQ] = { 9, 0, 31, { 0, 0x80, 0x3f, 0, 0, 64 + 20, 3, LIE_FF8,
 	    LIE_FF8, LIE_FF8 } },
 	[LIE_ECQ_PLAIN] = { 9, 0, 30, { 0, 0x80, 0x3f, 0, 0, 20, 3 } },
-	/* one row has none above */
+	/* a row without a value above the threshold */
 	[LIE_ECQ_ROWS] = { 9, 0, 10, { 0, 0x80, 0x3f, 0, 0, 128 + 20, 3 } },
-	/* five digits of three are at most 242 */
+	/* 243: five base-3 digits are at most 242 */
 	[LIE_TERN] = { 10, 0, 6, { 0x80, 0x3f, 243 } },
 	/* 2^201 */
 	[LIE_LOWRANK] = { 11, 1, 18, { 201 } },
-	/* one value, an infinite one */
+	/* one value, which is infinite */
 	[LIE_NONZERO] = { 16, 0, 6, { 1, 1, 0, 0, 0x80, 0x7f } },
 	/* a plane that ends with 4 literals after a match */
 	[LIE_LZ4_END] = { 3, 0, 17, { 2, 9, 0x17, 1, 1, 0, 0x40, 1, 2, 3, 4,
 	    1, 0, 1, 0, 1, 0 } },
-	/* products beyond f32, of both signs, that are added */
+	/* products of both signs beyond f32, which are added */
 	[LIE_LOWRANK_NAN] = { 11, 2, 34, { 0, 0, LIE_MOST4, 0x7f, 0xff, 0x7f,
 	    0xff, 0x7f, 0xff, 0x7f, 0xff, LIE_MOST4, LIE_MOST4 } },
-	/* the code does not end where the body does */
+	/* the code ends before or after the body does */
 	[LIE_TCQ] = { 18, 0, 33, { 0, 0x80, 0x3f, 0, 0, 0, 0, 64 + 20, 3, LIE_FF8,
 	    LIE_FF8, LIE_FF8 } },
-	/* a level of 32768, one too many */
+	/* a level of 32768, one more than allowed */
 	[LIE_TCQ_LEVEL] = { 18, 0, 37, { 0, 128, 63, 0, 0, 0, 0, 42, 14, 0, 103, 17, 200, 12, 0, 0,
 	    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 30, 167,
 	    255, 249 } },
-	/* a state that is not where it began */
+	/* the final state is not the initial one */
 	[LIE_TCQ_STATE] = { 18, 0, 37, { 0, 128, 63, 0, 0, 0, 0, 42, 14, 0, 207, 163, 252, 142, 0,
 	    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31,
 	    167, 255, 251 } },
-	/* a sixth sign of five */
+	/* a sixth sign where five are allowed */
 	[LIE_TCQ_BITS] = { 18, 0, 14, { 0, 128, 63, 0, 0, 0, 0, 17, 2, 182, 132, 29, 74, 177 } },
-	/* 15 bits of an escape as they are */
+	/* 15 uncoded bits of an escape */
 	[LIE_TCQ_FINE] = { 18, 0, 38, { 0, 128, 63, 0, 0, 0, 0, 42, 14, 15, 103, 17, 142, 12, 0, 0,
 	    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 30,
 	    167, 255, 249 } },
 };
 
-/* Files of them, made by f. */
+/* Write files with these bodies, made by f. */
 #define LIES(f) \
 	{ "corrupt-f16-body", f, LIE_F16 }, \
 	{ "corrupt-bf16-body", f, LIE_BF16 }, \

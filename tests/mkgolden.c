@@ -1,12 +1,12 @@
 /*
- * mkgolden DIR <good.aceg: streams that break one rule of ace-stream(5) each
- * and are right in everything else, as DIR/bad-WORD-what.aceg.  WORD is how
- * the message of a reader begins; as DIR/note-WORD-what.aceg where only who
- * verifies looks.
+ * mkgolden DIR <good.aceg: writes streams that each break one rule of ace-stream(5) and
+ * are right in everything else, as DIR/bad-WORD-what.aceg.  WORD is the first word of
+ * the reader's message.  Streams that only verification refuses are
+ * DIR/note-WORD-what.aceg.
  *
- * The good stream is HEAD SCHM pROv SHRD xyZz DATA SEND TAIL, of
- * mkshards -a -p -n 16.  Those that come out as DIR/good-what.aceg a reader of
- * this version has to accept.
+ * The good stream is HEAD SCHM pROv SHRD xyZz DATA SEND TAIL, made by
+ * mkshards -a -p -n 16.  A reader of this version must accept the streams that are
+ * written as DIR/good-what.aceg.
  */
 #include <stdio.h>
 #include <unistd.h>

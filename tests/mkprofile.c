@@ -1,7 +1,7 @@
 /*
- * mkprofile NAME: a network's layers as a table for ace-advise dynacomm; the
- * times are those of a batch of 32 at 4 TFLOP/s, a backward pass being twice a
- * forward one.  Without NAME, what networks there are, with their totals.
+ * mkprofile NAME: prints a network's layers as a table for ace-advise dynacomm. The
+ * times are those of a batch of 32 at 4 TFLOP/s; a backward pass takes twice as
+ * long as a forward pass. Without NAME it lists the networks with their totals.
  */
 #include <stdio.h>
 #include <string.h>

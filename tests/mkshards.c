@@ -8,28 +8,28 @@
  *            [-H FIELD=NUMBER]... [-M NAME,NAME...]... [-T SECONDS,SECONDS...]
  *            [-D DTYPE] [-A] [-F DIR] >STREAM
  *
- *   -t   a tensor and its shape; without any, three small ones
+ *   -t   a tensor and its shape; without -t, three small tensors
  *   -n   one tensor "w" of TOTAL values instead (k, M, G are binary here)
  *   -k   gauss; layered: scales and zeros differ by group; columns: scales differ
  *        by column, and change slowly; zeros; ramp: i;
  *        fast: gaussian values repeated every 65521, for gigabytes;
  *        nan, inf: gauss with a bad value at -i (default 3)
- *   -c   a codec as ace-compress -c takes it, default f32; none: not sent
- *   -N   shards, of steps STEP, STEP+1, ...
- *   -F   the shards are of one step and of as many devices, DEVICE with a
- *        number behind it, each in a file of its own: DIR/DEVICE0.aceg, ...
- *   -l   a plan after the data: these codecs, by commas, for the groups by
- *        turns; -L: before the data
- *   -P   a policy before the data: lines KEY=VALUE; each one is a frame
+ *   -c   a codec as for ace-compress -c, default f32; none: values are not sent
+ *   -N   the number of shards, of steps STEP, STEP+1, ...
+ *   -F   the shards are of one step and of different devices, DEVICE followed by a
+ *        number, each in its own file: DIR/DEVICE0.aceg, ...
+ *   -l   a plan after the data with these codecs, separated by commas, for the
+ *        groups in turn; -L: before the data
+ *   -P   a policy before the data: lines KEY=VALUE; one frame per -P
  *   -K   a key of each shard: KEY=VALUE
- *   -a   an annotation nobody knows in each shard, -p a provenance line
- *   -A   one between shards, and one before the first
+ *   -a   an unknown annotation in each shard, -p a provenance line
+ *   -A   an unknown annotation between shards, and one before the first
  *   -H   a field of the head: kind, flags, samples, contributors, incarnation,
  *        created, deadline or base (the model version) = a number; model, policy
- *        or previous = a byte, of which that hash is made; of its end: dropped
- *   -M   names of contributors, by commas, before the data; each list is a frame
- *   -T   how long the tensors took: a frame of so many times
- *   -D   the type of the tensors' values, as in the schema, a number
+ *        or previous = a byte that fills the hash; a field of the shard's end: dropped
+ *   -M   names of contributors, separated by commas, before the data; one frame per -M
+ *   -T   the times that the tensors took, in one frame
+ *   -D   the number of the tensors' type, as in the schema
  */
 #include <getopt.h>
 #include <math.h>
@@ -113,7 +113,8 @@ number(const char *s)
 	return v;
 }
 
-/* Box and Muller's, from counter i; f32 of an f64 value. */
+/* Draw from N(0,1) by the method of Box and Muller, from counter i; an f64 value
+ * rounded to f32. */
 static float
 gauss(uint64_t seed, uint64_t step, uint64_t i)
 {
@@ -126,8 +127,8 @@ gauss(uint64_t seed, uint64_t step, uint64_t i)
 	return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
 }
 
-/* The scale of the column that value i of group g is in: 2^-7 to 4, and twice
- * that or a half from one 8th row to the next. */
+/* Return the scale of the column of value i of group g: 2^-7 to 4. Every 8 rows it
+ * doubles or halves. */
 static float
 column(const struct schema *sc, uint32_t g, size_t i)
 {
@@ -140,7 +141,7 @@ column(const struct schema *sc, uint32_t g, size_t i)
 	    at / span.cols / 8 % 2) - 7);
 }
 
-/* Values base.. of the shard at `step', which are group g. */
+/* Make the values from base on of the shard at `step'; they are group g. */
 static void
 fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x,
     size_t n)
@@ -171,7 +172,7 @@ fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x,
 		x[o->bad - base] = o->kind == NOTNUM ? NAN : INFINITY;
 }
 
-/* A field of the head, as -H says it. */
+/* Set a field of the head from the text of -H. */
 static void
 head(struct shard *s, const char *what)
 {
@@ -204,7 +205,7 @@ head(struct shard *s, const char *what)
 		exit(ERR_USAGE);
 }
 
-/* The annotation of -l and -L. */
+/* Write the plan of -l and -L. */
 static int
 plan(const struct opts *o, struct writer *w, struct err *e)
 {
@@ -256,7 +257,8 @@ policy(const struct opts *o, struct writer *w, struct err *e)
 	return r;
 }
 
-/* The frames of -M, as they are said: only within one are names sorted. */
+/* Write the frames of -M in the order of the options. Names are sorted only within
+ * a frame. */
 static int
 members(const struct opts *o, struct writer *w, struct err *e)
 {
@@ -318,7 +320,7 @@ keys(const struct opts *o, struct shard *s, struct err *e)
 	return r;
 }
 
-/* A shard of `step', with the values that the one at step `like' has. */
+/* Write a shard of `step' with the values of the shard at step `like'. */
 static int
 shard(const struct opts *o, struct writer *w, uint64_t step, uint64_t like,
     float *x, float *y, struct err *e)
@@ -467,7 +469,7 @@ one(struct opts *o, int key, const char *arg, struct err *e)
 	}
 }
 
-/* All shards, into one stream. */
+/* Write all shards into one stream. */
 static void
 stream(const struct opts *o, const struct writer_opts *wo, float *x, float *y,
     struct err *e)
@@ -489,7 +491,7 @@ stream(const struct opts *o, const struct writer_opts *wo, float *x, float *y,
 	writer_free(w);
 }
 
-/* -F: one file for each device. */
+/* Write one file per device, for -F. */
 static void
 fleet(struct opts *o, const struct writer_opts *wo, float *x, float *y,
     struct err *e)
@@ -527,7 +529,7 @@ main(int argc, char **argv)
 	uint64_t i;
 	int k;
 
-	/* these go first: tensors are cut as they are added */
+	/* parsed first: tensors are cut into groups when they are added */
 	for (k = 1; k + 1 < argc; k++)
 		if (strcmp(argv[k], "-g") == 0)
 			o.sc.group_size = (uint32_t)number(argv[k + 1]);

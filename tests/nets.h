@@ -1,13 +1,13 @@
 /*
- * Four networks by their published shapes, a row for each layer that has
- * parameters: what a schedule of transmissions is computed from.
+ * Four networks with their published shapes, one row per layer that has parameters.
+ * Schedules of transmissions are computed from them.
  *
  *   VGG-19        Simonyan and Zisserman 2014, table 1, E
  *   GoogLeNet     Szegedy et al. 2014, table 1, without the side classifiers
  *   Inception-v4  Szegedy et al. 2016, figures 3 to 9
  *   ResNet-152    He et al. 2015, table 1, strides in the 3 x 3
  *
- * Branches stand one after another.
+ * Parallel branches are listed one after another.
  */
 #ifndef NETS_H
 #define NETS_H
@@ -23,8 +23,8 @@ struct net {
 	double macs[NET_MOST];		/* multiply-adds of an image, forward */
 };
 
-/* A window of `window' weights from c to d channels, on side x side outputs;
- * extra parameters for each channel: 1 a bias, 2 batch norm. */
+/* Add a convolution with `window' weights per pair of channels, from c to d channels,
+ * with side x side outputs. Extra parameters per channel: 1 a bias, 2 batch norm. */
 static inline void
 net_conv(struct net *x, int window, int c, int d, int side, int extra)
 {
@@ -82,7 +82,7 @@ net_googlenet(struct net *x)
 	net_conv(x, 1, c, 1000, 1, 1);
 }
 
-/* A block: windows, from, to, of one side, with batch norm. */
+/* A block: windows, channels from and to, all with one side and batch norm. */
 static inline void
 net_block(struct net *x, const int (*w)[3], int n, int side)
 {
@@ -143,7 +143,7 @@ net_resnet152(struct net *x)
 	net_conv(x, 49, 3, 64, 112, 2);
 	for (i = 0; i < 4; i++, w *= 2, side /= 2)
 		for (j = 0; j < blocks[i]; j++, c = 4 * w) {
-			/* the first of a stage halves in its 3 x 3 */
+			/* the first block of a stage halves the side in its 3 x 3 */
 			net_conv(x, 1, c, w, i > 0 && j == 0 ? 2 * side : side,
 			    2);
 			net_conv(x, 9, w, w, side, 2);
@@ -156,7 +156,7 @@ net_resnet152(struct net *x)
 
 enum { NETS = 4 };
 
-/* net_get(x, i): the i-th of them. */
+/* net_get(x, i): return the i-th network. */
 static inline void
 net_get(struct net *x, size_t i)
 {

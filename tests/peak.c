@@ -1,7 +1,7 @@
 /*
- * peak FILE CMD...: run CMD, write its peak resident memory in KiB to FILE,
- * pass on its exit status (128 + n for a signal n).  In pages of the usual size:
- * where the machine makes all memory of large ones, it is those that are counted.
+ * peak FILE CMD...: run CMD, write its peak resident memory in KiB to FILE, pass on
+ * its exit status (128 + n for a signal n). It counts pages of the usual size,
+ * unless the machine makes all memory of large pages.
  */
 #include <stdio.h>
 #ifdef __linux__

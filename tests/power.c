@@ -1,16 +1,16 @@
 /*
- * The power fails: what a program changed on disk is recorded (clip.so), and
- * every tree that a file system may leave behind is built: after each change,
- * with all that was not synced there; with each of it missing, or a write half
- * there; with all of it missing; with the names there and the data not, and the
- * other way round.  (So ALICE, Pillai et al., OSDI 2014.)  In each of them
+ * Power cuts.  clip.so records the changes that a program makes on disk, and the test
+ * builds every tree that a file system may leave: after each change, with all that was
+ * not synced; with one such change missing, or a write half done; with all of them
+ * missing; with the names present and the data missing, and the reverse.  (As ALICE
+ * does, Pillai et al., OSDI 2014.)  In each of these trees
  *
- *   - the values balance, also after what had left the program has arrived
- *   - all is run once more, blindly, and the values balance
+ *   - the values balance, also after everything sent by the program has arrived
+ *   - everything runs once more without knowing what happened, and the values balance
  *
- * And again where the program was killed before, at each of its changes: what
- * it left, durable or not, is what the next one finds and builds on; then the
- * power fails when that one has answered.
+ * The same is done with a program that was killed at each of its changes: the next
+ * program starts from what the killed one left, durable or not, and the power fails
+ * after that program has answered.
  *
  *   power [-e EVERY] [SCENE]
  */
@@ -20,7 +20,7 @@
 
 static unsigned long every = 1, turn, trees;
 
-/* ---- is it well? ---- */
+/* ---- checks ---- */
 
 struct scene {
 	const char *name, *setup, *command;
@@ -39,7 +39,7 @@ struct scene {
 #define AGAIN "ace-compress -S S -c topk:0.2 --window 4 in1 | " \
 	"ace-recv --spool D | ace-ack -S S >rest"
 
-/* both sides of a history have the same one */
+/* the device and the spool have the same history */
 #define PAST "ace-compress -S S -c topk:0.2 --error-feedback cache:1 "
 #define SHARED "cmp S/history.1 D/test/device/edge1.history/history.1"
 
@@ -49,24 +49,24 @@ struct scene {
 #define PUBLISHED "D/test/0/aggregate.aceg"
 #define THERE "test -e " PUBLISHED
 
-/* A step that is done, its shard kept, and two to come. */
+/* A finished step whose shard is kept, and two more steps. */
 #define KEPT STEP0 "ace-aggregate --spool D --rounds 1 >rest; " AGAIN "; " \
 	"mkshards -s 2 -k ramp | ace-compress -S S -c topk:0.2 --window 4 | " \
 	"ace-recv --spool D >rest; "
 #define KEEP "ace-aggregate --spool D --rounds 1 --keep 1 "
 
-/* A step of one device, and two of two others, which are a quorum. */
+/* A step of one device, and two steps of two other devices, which are a quorum. */
 #define PASS "ace-aggregate --omit provenance --spool D --quorum 2 --rounds 1 "
 #define PASSED "for s in 2 3; do for d in 2 3; do mkshards -s $s -d edge$d | " \
 	"ace-recv --spool D >rest; done; done; cp -r D D2; " \
 	"ace-aggregate --omit provenance --spool D2 --quorum 2 --rounds 1 >want; "
 
-/* Two models, a patch from one to the other, and one of others. */
+/* Two models, a patch from one to the other, and a patch between two other models. */
 #define MODELS "for i in 0 1 2 3; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
 	"mkdir -m 700 D; cp m0 D/m; mv m0 old; mv m1 new; ace-diff old new >p; " \
 	"ace-diff m2 m3 >q; rm -f m2 m3; "
 
-/* A run's patches from m0 to m1, and what its receiver is sent: r, which has m0. */
+/* A run's patches from m0 to m1, and what its receiver r, which has m0, is sent. */
 #define STORED "for i in 0 1 2; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
 	"ace-diff -S D -s 1 m0 m1; cp m0 r; ace-diff -S D --to edge1 >ask; " \
 	"ace-patch --receipt edge1 r <ask >said; ace-ack -S D said >rest; " \
@@ -74,12 +74,12 @@ struct scene {
 #define TO "ace-diff -S D --to edge1 >down && " \
 	"ace-patch --receipt edge1 r <down >up && ace-ack -S D up >rest"
 
-/* the manifest of step 0 has two names, until that of step 1 takes one of them */
+/* the manifest of step 0 has two names until step 1's manifest replaces one */
 #define CLOSED_1 "! cmp -s D/test/closed D/test/done/0"
 
 #define STEP "ace-step -S S --bits 16 in1"
 
-/* So large that the residual is written over the one before the last. */
+/* Large enough that the residual overwrites the file before the last one. */
 #define LARGE "mkshards -n 72k -k ramp -s "
 #define LARGE_STEP "ace-compress -S S -c topk:0.01 --window 4 in"
 #define LARGE_SENT " | ace-recv --spool D | ace-ack -S S >rest; "
@@ -133,7 +133,7 @@ static const struct scene scenes[] = {
 	    "test -e D/test/closed",
 	    "{ test -e D/test/done/0 || { ace-aggregate --omit provenance "
 	    "--spool D --rounds 1 >got && cmp want got >&2; }; } && " AGAIN, NULL, NULL, ALWAYS },
-	/* what a killed receiver left is in the manifest only once it is durable */
+	/* what a killed receiver left is in the manifest only when it is durable */
 	{ "aggregate, received", STEP0 "ace-aggregate --spool D --rounds 1 >rest; "
 	    "ace-compress -S S -c topk:0.2 --window 4 in1 >sent1; cp -r D D2; "
 	    "ace-recv --spool D2 sent1 >rest; "
@@ -144,7 +144,7 @@ static const struct scene scenes[] = {
 	    "ace-aggregate --omit provenance --spool D --rounds 1 >got && "
 	    "cmp want got >&2; }; } && " AGAIN,
 	    "ace-recv --spool D sent1 > rest", "D/test/1/edge1.aceg", ALWAYS },
-	/* a step that is passed over is in the next average, whole or not yet */
+	/* the next average includes a skipped step, complete or not */
 	{ "aggregate, passed over", STEP0 PASSED, PASS "> out", "test -e D/test/closed",
 	    "{ test -e D/test/done/2 || { " PASS ">got && cmp want got >&2; }; } && "
 	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
@@ -153,14 +153,14 @@ static const struct scene scenes[] = {
 	    "test -e D/test/closed", "{ test -e D/test/done/2 || " PASS "--keep 1 >rest; } && "
 	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
 	    "grep -q accepted said", NULL, NULL, NEVER },
-	/* of a backup nothing that was accepted is delivered again */
+	/* after a restore from a backup, nothing accepted is delivered again */
 	{ "restart", STEP0 "cp -r S backup; " AGAIN "; rm -rf S; mv backup S; "
 	    "mkshards -s 2 -k ramp >in0; rm in1; ",
 	    "ace-ack -S S --restart 1 > out", ":",
 	    "test -e S/restart -a ! -e S/residual || ace-ack -S S --restart 1; "
 	    "ace-compress -S S -c topk:0.2 --window 4 in0 | "
 	    "ace-recv --spool D | ace-ack -S S >rest", NULL, NULL, AT_END },
-	/* what was counted once is known for ever, though its shard is gone */
+	/* a shard that was counted stays known after it is deleted */
 	{ "aggregate, keep", KEPT, KEEP "> out",
 	    CLOSED_1, "{ test -e D/test/done/2 || " KEEP ">rest; } && "
 	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
@@ -171,8 +171,7 @@ static const struct scene scenes[] = {
 	    "{ test ! -e D/out || ace-inspect verify D/out >rest; } && "
 	    "ace-score -o D/out in0 && ace-inspect verify D/out >rest",
 	    NULL, NULL, NEVER },
-	/* a model is the old or the new one, in place at the latest when another
-	 * patch has come by */
+	/* a model is the old or the new one, at the latest after the next patch */
 	{ "patch, a copy", MODELS, "< p ace-patch --way copy D/m > out",
 	    "cmp D/m new >&2", "{ cmp -s D/m old || cmp D/m new >&2; } && "
 	    "ace-patch --way copy D/m <p && cmp D/m new >&2", NULL, NULL, NEVER },
@@ -181,8 +180,8 @@ static const struct scene scenes[] = {
 	    "{ cmp -s D/m old || cmp D/m new >&2; } && "
 	    "ace-patch --way in-place D/m <p && cmp D/m new >&2", NULL, NULL,
 	    NEVER },
-	/* what is kept, and who has what: a way to the newest model is there, and the
-	 * receiver is brought there */
+	/* the kept patches lead to the newest model, the receiver's state
+	 * is known, and the receiver reaches that model */
 	{ "a patch is kept", STORED, "ace-diff -S D -s 2 m1 m2 > out",
 	    TO " && cmp r m2 >&2", "{ " TO "; } && { cmp -s r m1 || cmp r m2 >&2; } && "
 	    "ace-diff -S D -s 2 m1 m2 && " TO " && cmp r m2 >&2", NULL, NULL,
@@ -205,8 +204,8 @@ static const struct scene scenes[] = {
 	    "ace-recv --spool D --publish sum", PUBLISHED, ALWAYS }
 };
 
-/* The balance of what is in crash.  Before anything has left nothing need be there
- * yet. */
+/* Check the balance of the tree in crash. Until the program has sent something,
+ * files may be missing. */
 static const char *
 balance(const struct scene *s, const char *when, int left)
 {
@@ -277,8 +276,8 @@ crash(const struct scene *s, size_t k, int how, size_t j)
 
 	if (turn++ % every != 0)
 		return;
-	/* the whole of it: a part is not taken by anybody; without output the
-	 * end is what is relied on */
+	/* nobody accepts a part of the output, so it counts only when
+	 * whole; without output the program's end counts */
 	for (i = 0; i < nops; i++)
 		left = ops[i].op == CLIP_OP_OUT ? i < k : left;
 	build(k, how, j);
@@ -291,14 +290,15 @@ crash(const struct scene *s, size_t k, int how, size_t j)
 	shell("tail -n 4 says | sed 's/^/#   /'%s", "");
 }
 
-/* The scene's directory as it was, and nothing in the log. */
+/* Restore the scene's directory and empty the log. */
 static void
 again_from(const char *log)
 {
 	shell("rm -rf work; cp -r template work; : >'%s'", log);
 }
 
-/* One program in it, killed at its n-th change (0: not), its changes noted. */
+/* Run one program there, killed at its n-th change (0: not killed), and record its
+ * changes. */
 static int
 play(const char *command, const char *log, int64_t n)
 {
@@ -313,7 +313,7 @@ play(const char *command, const char *log, int64_t n)
 	return proc_status(0);
 }
 
-/* The power fails before change k. */
+/* Simulate a power cut before change k. */
 static void
 cuts(const struct scene *s, size_t k, int all)
 {
@@ -333,7 +333,7 @@ cuts(const struct scene *s, size_t k, int all)
 	crash(s, k, NO_NAMES, 0);
 }
 
-/* Done without being killed, and cut before each change: how many those were. */
+/* Run it without a kill, then cut before each change. Return how many cuts that were. */
 static size_t
 whole(const struct scene *s, const char *log)
 {
@@ -350,9 +350,9 @@ whole(const struct scene *s, const char *log)
 	return n;
 }
 
-/* Killed at each place that leaves another disk behind, then done, then cut when
- * that has answered; where it is another program, before each of its changes as
- * well: how many places that were. */
+/* Kill at each place that leaves a different disk, run again, and cut when that run
+ * has answered. If the second run is of another program, cut before each of its
+ * changes as well. Return the number of places. */
 static unsigned long
 killed(const struct scene *s, const char *log)
 {

@@ -1,8 +1,8 @@
 /*
- * Programs started from a test in C: pipelines with a page of clip.so under
- * them, waited for with a limit, and killed.
+ * Start programs from a test in C: pipelines with a page of clip.so, waited for with a
+ * time limit, and killed.
  *
- * CLIP_PRELOAD: what LD_PRELOAD is to be for them; BUILD: where they are.
+ * CLIP_PRELOAD: their LD_PRELOAD; BUILD: the directory that holds the programs.
  */
 #ifndef TESTS_PROC_H
 #define TESTS_PROC_H
@@ -50,7 +50,7 @@ proc_must(int good, const char *what)
 	exit(99);
 }
 
-/* A directory in memory, if there is one, and the page in it. */
+/* Make a directory, in memory if possible, and the page in it. */
 static inline void
 proc_begin(const char *name)
 {
@@ -75,7 +75,7 @@ proc_begin(const char *name)
 	    path);
 	(void)close(fd);
 	if (pre == NULL) {
-		/* LD_PRELOAD is cut at blanks, which BUILD may have */
+		/* LD_PRELOAD is split at blanks, which BUILD may contain */
 		(void)snprintf(link, sizeof(link), "%s/clip.so",
 		    proc_dir);
 		proc_must(realpath(build != NULL ? build : "build", path) !=
@@ -84,14 +84,15 @@ proc_begin(const char *name)
 		proc_must(symlink(path, link) == 0, link);
 		(void)setenv("CLIP_PRELOAD", link, 1);
 	}
-	/* whoever loses his parent becomes our child, and is waited for */
+	/* orphans become our children, and we wait for them */
 	proc_must(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "subreaper");
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* The same, and in that directory, where programs make the same bytes again. */
+/* Do the same and change to that directory, so that programs make the same bytes
+ * each time. */
 static inline void
 proc_enter(const char *name)
 {
@@ -100,7 +101,7 @@ proc_enter(const char *name)
 	proc_must(chdir(proc_dir) == 0, proc_dir);
 }
 
-/* A page for the calls to come. */
+/* Set the page for the next calls. */
 static inline void
 proc_arm(enum clip_action action, uint32_t mask, int64_t left, int error)
 {
@@ -120,7 +121,7 @@ proc_end(void)
 	proc_must(chdir("/") == 0 && system(command) == 0, command);
 }
 
-/* In the child. */
+/* Set up the child process. */
 static inline void
 proc_exec(char **word, int in, int out, const char *log)
 {
@@ -142,9 +143,9 @@ proc_exec(char **word, int in, int out, const char *log)
 }
 
 /*
- * proc_start("ace-a ARGS < FILE | ace-b ARGS > FILE"): words are divided by
- * blanks; `< FILE' may come first.  Returns the pipeline's number.  What they say
- * goes to `log'.
+ * proc_start("ace-a ARGS < FILE | ace-b ARGS > FILE"): start a pipeline and return its
+ * number.  Blanks separate words; `< FILE' may come first.  Standard error goes to
+ * `log'.
  */
 static inline int __attribute__((format(printf, 1, 2)))
 proc_start(const char *fmt, ...)
@@ -201,7 +202,8 @@ proc_start(const char *fmt, ...)
 	return nline++;
 }
 
-/* Those that have ended; 1 while there are others, orphans too. */
+/* Reap the processes that have ended. Return 1 while others, orphans included, are
+ * running. */
 static inline int
 proc_reap(void)
 {
@@ -247,7 +249,7 @@ proc_kill_all(void)
 		(void)proc_kill(i);
 }
 
-/* All of them, for at most secs: 0, or -1 somebody hangs. */
+/* Wait for all processes for at most secs. Return 0, or -1 if one hangs. */
 static inline int
 proc_wait(double secs)
 {
@@ -261,7 +263,7 @@ proc_wait(double secs)
 	return 0;
 }
 
-/* The exit status of one that ended, 128 and the signal's number. */
+/* Return the exit status of a process that ended, or 128 plus the signal's number. */
 static inline int
 proc_status(int i)
 {
@@ -269,7 +271,7 @@ proc_status(int i)
 	    128 + WTERMSIG(procs[i].status);
 }
 
-/* Did all of the pipeline end with 0? */
+/* Return 1 when all programs of the pipeline ended with 0. */
 static inline int
 proc_good(int line)
 {

@@ -1,6 +1,6 @@
 /*
- * pty CMD...: run CMD with a terminal as standard output; pass on what it
- * writes there and its exit status.  pty -i CMD...: as standard input too.
+ * pty CMD...: run CMD with a terminal as standard output; pass on its output and
+ * its exit status. pty -i CMD...: the terminal is also standard input.
  */
 #include <fcntl.h>
 #include <stdio.h>

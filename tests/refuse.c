@@ -1,22 +1,22 @@
 /*
- * Every allocation and every system call of ours is refused, one after the other,
- * in each program's own main function, called in this process; so it takes
- * thousands in a second, where tests/fault starts each program anew.  Then
+ * Make every allocation and every system call of our code fail, one after the other, in
+ * each program's own main function, which is called in this process.  That allows
+ * thousands of calls per second; tests/fault starts a process for each.  Each time
  *
- *   - it ends, with a documented status, and says why: 4 where memory ended
- *   - with 0 its output is what it is otherwise
- *   - without memory, what it wrote is no whole output
- *   - no file stays open, and where memory ended none that is half written stays,
- *     but of a process that the one without memory ends
- *   - called again, all is as if nothing had been
- *   - no memory is lost, where a sanitizer tells (make asan)
+ *   - the program ends with a documented status and gives the reason: 4 without memory
+ *   - with 0 its output is that of a run without the failure
+ *   - without memory its output is not a whole stream
+ *   - no descriptor stays open, and without memory no half-written file stays, except
+ *     a file of a child process that the parent ends
+ *   - a second call without the failure completes the work
+ *   - no memory leaks, when a sanitizer checks (make asan)
  *
- * What a library does for itself is not refused: the linker gives us the calls
- * that our objects make (--wrap, in the Makefile), and no others.
+ * Calls that libraries make for themselves do not fail: the linker redirects only the
+ * calls of our objects (--wrap, in the Makefile).
  *
- *   refuse [-v] [NAME]      NAME: of these cases only
+ *   refuse [-v] [NAME]      NAME: only these cases
  *
- * ACE_DAMAGE=N refuses each place in the code once, and else every N-th only.
+ * ACE_DAMAGE=N makes each place in the code fail once, and otherwise every N-th call.
  */
 #include <execinfo.h>
 #ifdef ACE_SANITIZED
@@ -53,11 +53,11 @@ static int fd_tap, fd_said, fd_out, fd_err, verbose, tests, bad;
 static unsigned long every = 1, turn;
 static char message[1024];
 
-/* ---- the calls, as the linker hands them to us ---- */
+/* ---- the wrapped calls ---- */
 
 enum { REFUSE_DEEP = 7, REFUSE_CALLS = 1 << 16, REFUSE_PLACES = 1 << 16 };
 
-/* What is asked for; shared with the child in which ace-recv reads. */
+/* What must fail; shared with the child process in which ace-recv reads. */
 static struct asked {
 	enum refuse_kind kind, now;	/* now: while a program runs */
 	long at, n;		/* the at-th is refused; n were made */
@@ -66,9 +66,8 @@ static struct asked {
 } *asked;
 
 /*
- * Where in the code calls come from: the last few functions on the way to them.
- * Each such place is refused once in any case, and of all other calls every
- * N-th.
+ * Places in the code that make calls: the last few functions on the stack. Each
+ * place fails at least once; of all other calls every N-th fails.
  */
 static uint64_t places[REFUSE_PLACES];
 
@@ -81,7 +80,7 @@ refuse_place(void)
 	return pack_hash64(at + 2, (size_t)(n > 2 ? n - 2 : 0) * sizeof(*at));
 }
 
-/* 1: nobody was refused there yet. */
+/* Return 1 when no call has failed at this place yet. */
 static int
 refuse_new_place(uint64_t place)
 {
@@ -196,7 +195,7 @@ __wrap_openat(int at, const char *path, int flags, ...)
 	return refused(REFUSE_OPEN) ? -1 : __real_openat(at, path, flags, mode);
 }
 
-/* Linux closes it in any case. */
+/* Close the descriptor even when the call fails, as Linux does. */
 int __real_close(int fd);
 int __wrap_close(int fd);
 int
@@ -210,7 +209,7 @@ __wrap_close(int fd)
 	return -1;
 }
 
-/* make coverage has children call exit. */
+/* Note a call of exit in a child, which make coverage causes. */
 void __real_exit(int status) __attribute__((noreturn));
 void __wrap_exit(int status) __attribute__((noreturn));
 void
@@ -220,7 +219,7 @@ __wrap_exit(int status)
 	__real_exit(status);
 }
 
-/* One process stands for them all, and a sandbox would stay. */
+/* Do nothing: one process runs all programs, and a sandbox could not be removed. */
 void __wrap_sandbox_begin(struct sandbox *s);
 void
 __wrap_sandbox_begin(struct sandbox *s)
@@ -254,7 +253,7 @@ crashed(int sig)
 	(void)raise(sig);
 }
 
-/* The same process, as it was before. */
+/* Reset the process to what it was before. */
 static void
 again(int fd, int as)
 {
@@ -262,7 +261,7 @@ again(int fd, int as)
 	    dup2(fd, as) == as, "output");
 }
 
-/* In the directory work, with what is to be refused. */
+/* Run in the directory work, with the failure that was chosen. */
 static int
 call(const struct fault_case *c)
 {
@@ -299,8 +298,8 @@ call(const struct fault_case *c)
 	return r;
 }
 
-/* Whether something was lost since the last look, where a sanitizer tells; what
- * it says is on standard error. */
+/* Return 1 when a sanitizer finds a leak since the last check; its report is on
+ * standard error. */
 static unsigned long
 leaks(void)
 {
@@ -362,7 +361,7 @@ judge(const struct refuse_run *f, enum refuse_kind kind, int status, int files)
 	if (kind == REFUSE_MEMORY &&
 	    (f->c->loose & (FUZZY | CLOCK | SILENT)) == 0 && f->whole && output() == f->out)
 		return "fails, and what it wrote is whole";
-	/* its reading child may be killed while it writes */
+	/* its reading child may be killed while it is writing */
 	if (kind == REFUSE_MEMORY && now.half > f->was.half &&
 	    (strncmp(f->c->command, "ace-recv ", 9) != 0 ||
 	    asked->who != getpid()))
@@ -418,7 +417,7 @@ one(struct refuse_run *f, enum refuse_kind kind, long at)
 		    said, strchr(said, '\n') != NULL ? "" : "\n");
 }
 
-/* How many calls of that kind there are. */
+/* Return how many calls of that kind the program makes. */
 static long
 count(const struct fault_case *c, enum refuse_kind kind)
 {

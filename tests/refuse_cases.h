@@ -1,6 +1,6 @@
 /*
- * The main functions that refuse calls, and what it calls them with besides the
- * cases of fault: each codec and each rule, which cost a process too much.
+ * The main functions in which refuse makes calls fail, and cases besides those of
+ * fault: each codec and each rule, which would be too slow with a process each.
  */
 #ifndef TESTS_REFUSE_CASES_H
 #define TESTS_REFUSE_CASES_H

@@ -1,5 +1,4 @@
-/* Random numbers, the same ones each time: by rnd_seed, which whoever uses them
- * sets. */
+/* Random numbers that are the same each time: the user sets the seed, rnd_seed. */
 #ifndef ACE_TEST_RND_H
 #define ACE_TEST_RND_H
 
@@ -7,7 +6,7 @@
 
 static uint64_t rnd_seed;
 
-/* The upper 32 bits of the next number. */
+/* Return the upper 32 bits of the next number. */
 static inline uint32_t
 rnd_bits(void)
 {
@@ -15,7 +14,7 @@ rnd_bits(void)
 	return (uint32_t)(rnd_seed >> 32);
 }
 
-/* From 0 to below 1, in steps of 2^-24. */
+/* Return a number from 0 to below 1, in steps of 2^-24. */
 static inline double
 rnd(void)
 {

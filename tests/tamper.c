@@ -1,13 +1,13 @@
 /*
- * tamper: changes a stream of one signed shard as somebody would who can make
- * every checksum right again.
+ * tamper: changes a stream of one signed shard as an attacker would who makes every
+ * checksum right again.
  *
- *   tamper value FILE         a bit of the last value
- *   tamper note FILE          one more annotation, behind the signature
- *   tamper drop FILE          without the annotation before the signature
- *   tamper scheme FILE        with the number of a scheme that is not known
- *   tamper reserved FILE      with a bit where the signature has zeros
- *   tamper from FILE OTHER    with the signature of another shard
+ *   tamper value FILE         change a bit of the last value
+ *   tamper note FILE          add an annotation after the signature
+ *   tamper drop FILE          remove the annotation before the signature
+ *   tamper scheme FILE        use an unknown scheme number
+ *   tamper reserved FILE      set a bit where the signature has zeros
+ *   tamper from FILE OTHER    use the signature of another shard
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -71,6 +71,6 @@ main(int argc, char **argv)
 		forge_payload(forge_find(&s, FRAME_SIGN, 0), f->p, f->n);
 	}
 	p = forge_seal(&s, &n);
-	/* at once: nobody looks at what was not freed */
+	/* exit without freeing */
 	_exit(fwrite(p, 1, n, stdout) == n && fflush(stdout) == 0 ? 0 : 4);
 }

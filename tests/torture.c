@@ -1,18 +1,18 @@
 /*
- * kill -9 anywhere: three devices send their steps through whole pipelines to
- * one spool, an aggregator closes the steps, and all of them are killed at
- * random places, at system calls and by the clock.  After every kill, and after
- * everything was run once more, blindly:
+ * kill -9 anywhere: three devices send their steps through whole pipelines to one spool
+ * and an aggregator closes the steps.  All of them are killed at random places, at
+ * system calls and by the clock.  After every kill, and after everything has run once
+ * more without knowing what happened:
  *
  *   - the values of every device balance to the bit (report/conserve.h)
- *   - every aggregate is the sum of the shards in its manifest, each once, and
- *     what was accepted for a step that was passed over is in a later one
- *   - nobody hangs
- *   - what the dead left lying about is gone after the next whole step
+ *   - every aggregate is the sum of the shards in its manifest, each once, and what was
+ *     accepted for a skipped step is in a later one
+ *   - nothing hangs
+ *   - the leftovers of killed processes are gone after the next whole step
  *
  *   torture [-n KILLS] [-s SEED] [-v]
  *
- * The same seed makes the same choices, but for what the scheduler decides.
+ * The same seed makes the same choices, except those of the scheduler.
  */
 #include <glob.h>
 
@@ -27,7 +27,7 @@ start_one_step(struct device *v, int d)
 	char mail[PATH_MAX + 32] = "";
 	int how = (int)choose(8);
 
-	/* the return pipe may be missing: then receipts come later */
+	/* the return pipe may be missing: receipts then arrive later */
 	if (how == 0 && roomy(d))
 		(void)snprintf(mail, sizeof(mail), "> %s/back.%d", proc_dir, d);
 	else
@@ -43,7 +43,7 @@ start_one_step(struct device *v, int d)
 	    WINDOW, v->code, sync[choose(4) == 0], proc_dir, mail);
 }
 
-/* Several steps in one stream: from the one the state is at, once more. */
+/* Send several steps in one stream, beginning with the state's current step. */
 static void
 start_stream(struct device *v, int d)
 {
@@ -66,7 +66,7 @@ start_stream(struct device *v, int d)
 	    v->plan, proc_dir, d, WINDOW, v->code, proc_dir, proc_dir, d);
 }
 
-/* Coded, and on its way for longer than the step is open. */
+/* Code a shard that stays on its way longer than the step is open. */
 static void
 start_away(struct device *v, int d)
 {
@@ -92,12 +92,12 @@ start_mail(int d)
 		    proc_dir, path, proc_dir, d);
 	else
 		line = proc_start("ace-recv --spool %s/D %s", proc_dir, path);
-	/* it may have been cut when it was written */
+	/* the file may have been cut short when it was written */
 	for (i = 0; i < nproc; i++)
 		procs[i].killed |= procs[i].line == line;
 }
 
-/* How many steps of the run are closed. */
+/* Return how many steps of the run are closed. */
 static size_t
 closed(void)
 {
@@ -120,7 +120,7 @@ start_aggregator(void)
 	    5 + choose(60), closed() + 1, proc_dir);
 }
 
-/* ---- a try: everything that is left to do at once ---- */
+/* ---- a try: all remaining work in parallel ---- */
 
 struct killer {
 	int left;		/* kills this try may see */
@@ -143,7 +143,7 @@ killer_next(struct killer *k)
 	proc_page->action = CLIP_KILL;
 }
 
-/* By the clock: one to three of them. */
+/* Kill one to three processes by the clock. */
 static void
 killer_strike(struct killer *k)
 {
@@ -178,7 +178,7 @@ only_aggregator(void)
 	return 1;
 }
 
-/* One of its two may end because the other one has, before it is killed. */
+/* One of its two processes may end because the other one did, before it is killed. */
 static void
 no_more(void)
 {
@@ -189,8 +189,8 @@ no_more(void)
 		procs[i].killed |= procs[i].line == w.agg_line;
 }
 
-/* Until all have ended.  An aggregator for which there is nothing to do waits
- * for more, as it should, and is killed. */
+/* Wait until all have ended. An aggregator without work waits for more, as it
+ * should, and is killed. */
 static void
 watch(struct killer *k)
 {
@@ -264,8 +264,8 @@ try(int with_kills)
 		}
 }
 
-/* All are known to the spool, whatever becomes of their first shards: one that
- * is new, and comes when others are some steps ahead, would be refused. */
+/* Make all devices known to the spool before their first shards: a new device that
+ * comes when others are some steps ahead would be refused. */
 static void
 everybody_joins(void)
 {
@@ -284,7 +284,7 @@ everybody_joins(void)
 			fail("does not join", procs[d].name);
 }
 
-/* A round: every device goes on by one step or several. */
+/* Run a round: every device advances by one step or several. */
 static void
 one_round(int with_kills)
 {
@@ -324,7 +324,7 @@ one_world(uint64_t until)
 {
 	static const char *const codes[] = {
 		"-c topk:0.2", "-c f32", "-c lossless", "-c f16", "-c topk:0.05",
-		/* what is not sent stands still: sums stay exact */
+		/* what is not sent does not change, so sums stay exact */
 		"--error-feedback cache:1"
 	};
 	char path[PATH_MAX + 32];
@@ -351,7 +351,7 @@ one_world(uint64_t until)
 		if (i == 0)
 			everybody_joins();
 	}
-	/* and one in peace, after which all is tidy */
+	/* and one round without kills, after which everything is tidy */
 	for (d = 0; d < DEVICES; d++)
 		w.d[d].away = 0;
 	one_round(0);

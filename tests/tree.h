@@ -1,6 +1,6 @@
 /*
- * The files of a test's directory: what they are, whether they are the old ones or
- * the new ones after something went wrong, and a copy of them all.
+ * The files of a test's directory: whether each is the old or the new one after a
+ * failure, and a copy of them all.
  */
 #ifndef TESTS_TREE_H
 #define TESTS_TREE_H
@@ -23,7 +23,7 @@ struct tree {
 	size_t half;	/* that were being written */
 };
 
-/* All files of dir more; not those of locks. */
+/* Add all files of dir except locks. */
 static inline void
 tree_add(struct tree *t, const char *dir)
 {
@@ -37,8 +37,8 @@ tree_add(struct tree *t, const char *dir)
 
 	while (d != NULL && (de = readdir(d)) != NULL) {
 		t->half += strstr(de->d_name, ".new-") != NULL;
-		/* for limits, and written before what they are of: DEVICE.open is a
-		 * hint, DEVICE.given counts each try, whole or not */
+		/* hints written before the files that they concern: DEVICE.open is for
+		 * limits, DEVICE.given counts each try, complete or not */
 		if (de->d_name[0] == '.' ||
 		    strstr(de->d_name, "lock") != NULL ||
 		    strstr(de->d_name, ".open") != NULL ||
@@ -62,7 +62,7 @@ tree_add(struct tree *t, const char *dir)
 		(void)closedir(d);
 }
 
-/* dir and no other. */
+/* Read dir and no other directory. */
 static inline void
 tree_take(struct tree *t, const char *dir)
 {
@@ -89,7 +89,7 @@ tree_has(const struct tree *t, const struct tree_file *f)
 	return g != NULL && g->sum == f->sum;
 }
 
-/* Everything is as it should be; old files that nobody needs may be left. */
+/* Return 1 when everything is as expected; old files that are not needed may stay. */
 static inline int
 tree_done(const struct tree *now, const struct tree *was,
     const struct tree *will)
@@ -105,7 +105,7 @@ tree_done(const struct tree *now, const struct tree *was,
 	return 1;
 }
 
-/* Every file is the old one or the new one. */
+/* Return 1 when every file is the old one or the new one. */
 static inline int
 tree_between(const struct tree *now, const struct tree *was,
     const struct tree *will)
@@ -137,7 +137,7 @@ tree_copy_file(const char *from, const char *to, mode_t mode)
 	(void)close(out);
 }
 
-/* to becomes what from is. */
+/* Make `to' a copy of `from'. */
 static inline void
 tree_copy(const char *from, const char *to)
 {

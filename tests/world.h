@@ -1,7 +1,4 @@
-/*
- * What torture.c plays with: devices, their inputs, what is on disk, and whether
- * all is well there.
- */
+/* The world of torture.c: devices, their inputs, the files on disk, and the checks. */
 #ifndef TESTS_WORLD_H
 #define TESTS_WORLD_H
 
@@ -139,7 +136,7 @@ make_input(int d, uint64_t step)
 
 /* ---- what is on disk ---- */
 
-/* The step the device's residual is at: 1, or 0 none. */
+/* Set *step to the step of the device's residual. Return 1, or 0 without a residual. */
 static int
 absorbed(int d, uint64_t *step)
 {
@@ -161,7 +158,7 @@ absorbed(int d, uint64_t *step)
 	return have;
 }
 
-/* Is there room in the window for one more shard that gets no receipt? */
+/* Return 1 when the window has room for one more shard without a receipt. */
 static int
 roomy(int d)
 {
@@ -190,7 +187,7 @@ roomy(int d)
 	return room;
 }
 
-/* Calls each for the names in a directory. */
+/* Call a function for each name in a directory. */
 static void
 names(const char *dir, void (*each)(const char *dir, const char *name,
     void *arg), void *arg)
@@ -258,7 +255,7 @@ each_step(const char *dir, const char *name, void *arg)
 	o->found |= n >= w.quorum;
 }
 
-/* Is there a step that the aggregator has still to do? */
+/* Return 1 when the aggregator has a step left to do. */
 static int
 work_left(void)
 {
@@ -302,7 +299,7 @@ strays(void)
 	return n;
 }
 
-/* ---- is all well? ---- */
+/* ---- checks ---- */
 
 static void
 check_balance(void)
@@ -336,8 +333,8 @@ check_balance(void)
 	}
 }
 
-/* The values of the one shard in a file, times sign, onto acc.  Those of a
- * difference are what h makes of them, and become h. */
+/* Add the values of the shard in a file, times sign, to acc. The values of
+ * a difference are reconstructed from h, and then replace h. */
 static void
 add_file(const char *path, double sign, double *acc, float *h)
 {
@@ -429,7 +426,7 @@ check_sum(const char *dir, uint64_t step)
 	sums++;
 }
 
-/* What was accepted for a step up to the last one is in one average. */
+/* Check that whatever was accepted for a step up to the last one is in one average. */
 static void
 check_sums(void)
 {

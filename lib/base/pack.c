@@ -47,8 +47,8 @@ pack_hash128(const void *p, size_t n, unsigned char out[16])
 uint64_t
 pack_hash_both(const void *p, size_t n, unsigned char out[16])
 {
-	/* by XXH3's specification the lower half of the 128-bit hash, for inputs above
-	 * 240 bytes */
+	/* XXH3 defines this hash, for inputs above 240 bytes, as the lower
+	 * half of the 128-bit hash. */
 	enum { STRIPES = 240 };
 
 	pack_hash128(p, n, out);

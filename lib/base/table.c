@@ -119,7 +119,8 @@ table_read(struct table *t, const char *path, struct err *e)
 			r = one_line(&x, s, e);
 	}
 	if (r == 0 && !x.named)
-		r = err_set(e, ERR_DATA, "truncated: a table without names");
+		r = err_set(e, ERR_DATA, "truncated: the table has no "
+		    "line of column names");
 	if (r == 0)
 		r = check_names(t, e);
 	if (r == 0 && t->rows == 0)

@@ -23,9 +23,9 @@ ecq_bits_length(uint32_t v)
 }
 
 /*
- * ---- bits that are written from the end of a body towards its start, the
- * least significant of a byte and of a number first: bits that need no model
- * go there, because a shift is cheaper than a step of a coder ----
+ * ---- bits written from the end of a body towards its start, the least significant
+ * bit of each byte and number first.  Bits without a model go there, because a shift
+ * is cheaper than a step of a coder ----
  */
 
 struct tail_put {

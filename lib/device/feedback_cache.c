@@ -139,11 +139,11 @@ feedback_cache_find(struct feedback_cache *c, const struct shard *sh,
 		return 0;
 	if (c->stamp[0] == '\0')
 		return err_set(e, ERR_REFUSED, "step %llu is a difference to "
-		    "another history (%.8s) than here, where none is: begin "
-		    "again from step %llu", (unsigned long long)sh->step,
+		    "history %.8s, but no history is here: begin again from "
+		    "step %llu", (unsigned long long)sh->step,
 		    c->want, (unsigned long long)sh->step + 1);
-	return err_set(e, ERR_REFUSED, "step %llu is a difference to another "
-	    "history (%.8s) than that of step %llu (%.8s): begin again from "
+	return err_set(e, ERR_REFUSED, "step %llu is a difference to history "
+	    "%.8s, but step %llu has left history %.8s here: begin again from "
 	    "step %llu", (unsigned long long)sh->step, c->want,
 	    (unsigned long long)c->newest, c->stamp,
 	    (unsigned long long)sh->step + 1);

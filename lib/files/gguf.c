@@ -163,7 +163,7 @@ gguf_value(struct gguf *g, uint32_t type, struct err *e)
 		} else if (top->left--, top->type == GGUF_STRING) {
 			r = gguf_string(g, e);
 		} else if (n == GGUF_NESTED) {
-			r = gguf_bad(g, "has too many arrays in each other", e);
+			r = gguf_bad(g, "nests arrays too deeply", e);
 		} else {
 			top = &level[n++];
 			if ((r = gguf_u32(g, &top->type, e)) == 0)

@@ -151,8 +151,8 @@ chain_see(struct chain *c, struct err *e)
 	return 0;
 }
 
-/* Read only the directory of a frame that is passed on unread; whoever reads the values
- * verifies them. */
+/* Read only the directory of a frame that is passed on unread. The reader of the
+ * values verifies them. */
 static int
 chain_directory(struct chain *c, struct err *e)
 {

@@ -33,7 +33,7 @@ struct note_terms {
 	double price;
 };
 
-/* A range of groups; its entries are still bytes. */
+/* A range of groups. The entries are encoded; decode them when needed. */
 struct note {
 	uint32_t first, n;
 	struct note_terms terms;	/* of a plan */

@@ -151,8 +151,9 @@ text_set(struct text_kv *kv, const char *key, const char *value, struct err *e)
 	}
 	if (!text_is_key(key, strlen(key)) || strlen(value) > 65535 ||
 	    !text_clean(value, strlen(value)))
-		return err_set(e, ERR_DATA, "unsupported: key or value of '%.64s'",
-		    key);
+		return err_set(e, ERR_DATA, "unsupported: '%.64s' is not a "
+		    "valid key, or its value is longer than 65535 bytes or has "
+		    "characters that do not print", key);
 	if (found) {		/* in its place: the others do not move */
 		if ((new.value = alloc_dup(value, e)) == NULL)
 			return -ERR_SYS;

@@ -376,8 +376,8 @@ spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 	return i;
 }
 
-/* The same for chunks with one context: its spans fit a vector, computed when first
- * needed after the tables change. */
+/* ecq_spans for chunks with one context: its spans fit a vector, computed when
+ * first needed after the tables change. */
 INLINE size_t
 spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 {

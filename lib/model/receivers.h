@@ -47,7 +47,7 @@ int receivers_there(const char *dir);
  * until receivers_close, who does is waited for. */
 int receivers_open(struct receivers *b, const char *dir, int alone, struct err *e);
 void receivers_close(struct receivers *b);
-/* receivers_save(b, e): on disk, of one that was opened alone. */
+/* receivers_save(b, e): write the list to disk. b must have been opened with alone. */
 int receivers_save(const struct receivers *b, struct err *e);
 
 /* receivers_name(name, e): -ERR_USAGE where a receiver can have no such name. */

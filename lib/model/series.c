@@ -396,9 +396,9 @@ series_chains(const struct series *s, const struct series_patch *p, struct err *
 		return 0;
 	model_hex(p->before, want);
 	model_hex(last->after, have);
-	return err_set(e, ERR_DATA, "mismatch: the patch to step %llu is not of "
-	    "the model that the one before it makes: it is for %s, that one makes "
-	    "%s", (unsigned long long)p->step, want, have);
+	return err_set(e, ERR_DATA, "mismatch: the patch to step %llu changes "
+	    "model %s, but the patch before it makes model %s",
+	    (unsigned long long)p->step, want, have);
 }
 
 /* It is whole: its parts are put down, too, with what its note says of each. */

@@ -63,8 +63,8 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
 	n = strlen(s->path);
 	name = strrchr(s->path, '/');
 	if (swap_dots(name != NULL ? name + 1 : s->path))
-		return err_set(e, ERR_USAGE, "'%s': a model is called by its name, "
-		    "beside which its state is", path);
+		return err_set(e, ERR_USAGE, "'%s': expected the model's own name, "
+		    "not . or .., since its state is kept beside it", path);
 	if (fstatat(AT(s->path), &st, 0) < 0)
 		return err_sys(e, "'%s'", path);
 	if ((s->home = alloc_get(n + 16, 1, e)) == NULL)
@@ -641,8 +641,8 @@ redo_end(struct swap *s, struct err *e)
 static int
 redo_strange(const struct io *f, const struct model *m, struct err *e)
 {
-	return err_set(e, ERR_REFUSED, "'%s' was left by a process that changed another "
-	    "model than '%s' is", io_name(f), m->path);
+	return err_set(e, ERR_REFUSED, "'%s' was left by a change to another model "
+	    "than '%s'", io_name(f), m->path);
 }
 
 static int

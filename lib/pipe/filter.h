@@ -36,7 +36,7 @@ struct filter {
 	int (*open)(struct io **out, const char *path, struct err *e);
 	struct reader_opts in;
 	struct schema schema;	/* from --schema */
-	/* what the stages of a process save together, or NULL: each by itself */
+	/* saved together for all stages of a process; NULL: each stage saves its own */
 	struct memories *later;
 };
 

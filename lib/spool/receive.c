@@ -81,7 +81,7 @@ receive_check_sender(const struct receive *x, const struct shard *sh,
 	if (x->o->device != NULL &&
 	    (device == NULL || strcmp(device, x->o->device) != 0))
 		return err_set(e, ERR_DATA, "mismatch: a shard of device "
-		    "'%.80s' where '%.80s' sends", shard_device(sh),
+		    "'%.80s', but only '%.80s' may send here", shard_device(sh),
 		    x->o->device);
 	return admit_run(x->inbox, x->o->run, inbox_run_of(sh), e);
 }

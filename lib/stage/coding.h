@@ -60,7 +60,7 @@ struct coding {
 	struct coding_slot *slot;	/* [slots], the first `filled' are */
 	size_t slots, filled;
 	size_t most;			/* values of a group */
-	/* the groups that wait, rising; their plans are the caller's */
+	/* groups that wait, in rising order; the caller owns their plans */
 	struct regulate_group *g;	/* [n] */
 	size_t n, cap;
 	const float *weight;		/* by group, the caller's; NULL: all

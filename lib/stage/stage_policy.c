@@ -155,8 +155,8 @@ policy_set_deco(void *arg, const struct opt *row, const char *val,
 	if (r < 0)
 		return r;
 	if (i != 2 || list != NULL)
-		return err_set(e, ERR_USAGE, "--deco '%s': auto, or the two times "
-		    "COMPUTE,LATENCY", val);
+		return err_set(e, ERR_USAGE, "--deco '%s': expected auto, or two "
+		    "times COMPUTE,LATENCY", val);
 	return d->compute < 0 || d->compute >= DECO_LEAST ? 0 : err_set(e,
 	    ERR_USAGE, "--deco '%s': a step takes at least %gs", val, DECO_LEAST);
 }

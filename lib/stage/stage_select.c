@@ -49,8 +49,8 @@ stage_select_levels(void *arg, const struct opt *row, const char *list,
 		word[n] = '\0';
 		shared = codec_shares(word);
 		if (shared != CODEC_NONE && o->shared != CODEC_NONE)
-			return err_set(e, ERR_USAGE, "--levels: %s and %s at any "
-			    "step: one of them", codec_name(o->shared), word);
+			return err_set(e, ERR_USAGE, "--levels: %s and %s both "
+			    "take any step: name one of them", codec_name(o->shared), word);
 		if (shared != CODEC_NONE) {
 			o->shared = shared;
 			continue;
@@ -60,7 +60,8 @@ stage_select_levels(void *arg, const struct opt *row, const char *list,
 		o->m += o->level[o->m].codec != CODEC_NONE;
 	}
 	return o->m > 1 || o->shared != CODEC_NONE ? 0 :
-	    err_set(e, ERR_USAGE, "--levels: no codec to choose");
+	    err_set(e, ERR_USAGE, "--levels: no codec to choose from: "
+	    "name one or more besides none, such as q8");
 }
 
 /* Reads "0.9=qsgd:4@4", or "0.9": up to that share in that codec, f16 unless

@@ -370,7 +370,7 @@ slow2 11.000000000 2 1 " ]
 	dynacomm --cuts 1s|both bytes and pt|pt fc bytes\n1 1 1\n
 	dynacomm --cuts 1s|column 'fc' twice|fc fc\n1 1\n
 	dynacomm --cuts 1s|no row after line 1|pt fc\n
-	dynacomm --cuts 1s|without names|
+	dynacomm --cuts 1s|no line of column names|
 	dynacomm --cuts 1s|add up to more than|pt fc\n1e9 1e9\n1e9 1e9\n
 	cluster|line 2: time '1e9' is not from 1e-09 to 1e\+07|time\n1e9\n
 	cluster|limit: line 2: a round of 2e\+07 s, at most 1e\+07|compute bandwidth rtt bytes\n1e7 1bit 1e7 0\n

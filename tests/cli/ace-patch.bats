@@ -422,7 +422,7 @@ changed() {
 	says "safetensors"
 	cat step.aceg step.aceg >bad
 	exits 3 ace-patch m <bad
-	says "the patch to step 7 is not of the model that the one before it makes"
+	says "the patch to step 7 changes model [0-9a-f]*, but the patch before it makes model [0-9a-f]*"
 	mkshards >bad
 	exits 3 ace-patch m <bad
 	says "not a patch of a model"
@@ -530,7 +530,7 @@ left() {
 		cp $model m
 		for _ in 1 2; do
 			exits 5 ace-patch m <$patch
-			says "'m.ace-patch/redo' was left by a process that changed another model than 'm' is"
+			says "'m.ace-patch/redo' was left by a change to another model than 'm'"
 			same m $model
 			[ ! -e m.ace-patch/marker ]
 		done
@@ -668,7 +668,7 @@ renamed() {
 	cp old m
 	cat step.aceg whole next >bad
 	exits 3 ace-patch m <bad
-	says "the patch to step 8 is not of the model that the one before it makes"
+	says "the patch to step 8 changes model [0-9a-f]*, but the patch before it makes model [0-9a-f]*"
 	head -c -1 all >bad
 	exits 3 ace-patch m <bad
 	same m old

@@ -166,7 +166,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 @test "another device than the key's: no receipt, and the other one is not harmed" {
 	shard 0 edge2 >in
 	exits 3 ace-recv --spool spool --device edge1 <in
-	says "mismatch: a shard of device 'edge2' where 'edge1' sends"
+	says "mismatch: a shard of device 'edge2', but only 'edge1' may send here"
 	[ "$(ls spool)" = "" ]
 	recv "^step 0: accepted" --device edge2 <in
 }

@@ -132,7 +132,7 @@ models() {
 	array-huge corrupt: key 'test.odd' of 'bad' is longer than the file
 	array-strings corrupt: key 'test.odd' of 'bad' is longer than the file
 	array-type corrupt: key 'test.odd' of 'bad' has a value of no type
-	array-deep corrupt: key 'test.odd' of 'bad' has too many arrays in each other
+	array-deep corrupt: key 'test.odd' of 'bad' nests arrays too deeply
 	END
 }
 

@@ -106,7 +106,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 		rm spool/test/device/edge1.history/history.2
 		code 3 $how
 		answer sent3 5
-		says "step 3: invalid: .*another history \($new\) than that of step 1 \($old\): begin again from step 4"
+		says "step 3: invalid: .*a difference to history $new, but step 1 has left history $old here: begin again from step 4"
 		[ ! -e spool/test/3/edge1.aceg ]
 		code 4 $how
 		answer sent4
@@ -117,7 +117,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 		rm -r spool/test/device/edge1.history
 		code 5 $how
 		answer sent5 5
-		says "step 5: invalid: .*another history .* than here, where none is: begin again from step 6"
+		says "step 5: invalid: .*a difference to history .*, but no history is here: begin again from step 6"
 		code 6 $how
 		answer sent6
 		shared 6

@@ -1,10 +1,10 @@
 /*
- * A mutator for streams: changes a payload, or a frame's type, flags or place,
- * and makes every checksum, count and offset right again (tests/forge.h), so that
- * what is read is the change and not that it was found.  One change in eight is
- * not repaired; nor is what is not one stream of at most FORGE_MAX frames.
+ * A mutator for streams.  It changes a payload, or a frame's type, flags or place, and
+ * makes every checksum, count and offset right again (tests/forge.h), so that the
+ * reader reaches the change instead of a wrong checksum.  One change in eight is not
+ * repaired, nor is input that is not one stream of at most FORGE_MAX frames.
  *
- * FORGED_AT, defined before: where in the input the stream begins.
+ * FORGED_AT, defined before inclusion: the offset of the stream in the input.
  */
 #ifndef FORGED_H
 #define FORGED_H
@@ -31,7 +31,7 @@ forged_random(uint64_t *state)
 	return (uint32_t)(*state >> 33);
 }
 
-/* Takes one stream apart, what is packed as it is; -1: it is none. */
+/* Take one stream apart, without unpacking. Return -1 if it is not a stream. */
 static int
 forged_open(struct forge *s, const uint8_t *p, size_t n)
 {
@@ -100,8 +100,8 @@ forged_frame(struct forge *s, uint64_t *state)
 		forge_swap(s, a, b);
 }
 
-/* Sums that a payload has no room for, or that are right in a packed one, stay as
- * they are. */
+/* Keep checksums that the payload has no room for, or that are right in a packed
+ * payload. */
 static void
 forged_keep(struct forge *s)
 {

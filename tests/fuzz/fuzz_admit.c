@@ -1,7 +1,7 @@
 /*
- * libFuzzer: any bytes as what a device sends to a receiver, into a spool of its
- * own; then the spool is aggregated. What was accepted can be aggregated: no
- * contribution is set aside, and the step has an average.
+ * libFuzzer: any bytes as what a device sends to a receiver with a spool of its
+ * own; then the spool is aggregated. Everything that was accepted must be
+ * aggregated: no contribution is excluded, and the step has an average.
  */
 #include <fcntl.h>
 #include <ftw.h>
@@ -51,7 +51,7 @@ look(const char *path, const struct stat *st, int type, struct FTW *at)
 	return 0;
 }
 
-/* All of the input's shards, with an answer that nobody reads. */
+/* Admit all of the input's shards; the answer is discarded. */
 static void
 receive(const char *dir, const uint8_t *p, size_t n)
 {
@@ -76,7 +76,7 @@ receive(const char *dir, const uint8_t *p, size_t n)
 	inbox_close(&s);
 }
 
-/* One step of the spool, the first that is whole. */
+/* Aggregate the first complete step of the spool. */
 static int
 average(const char *dir, struct err *e)
 {

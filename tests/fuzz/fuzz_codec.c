@@ -1,9 +1,10 @@
 /*
- * libFuzzer: byte 0 a codec, 1 its parameter, 2-3 how many values, 4 the row
- * length; the rest is a body to decode, and then values to encode: what was
- * coded must decode, within the bound, to finite values.  Every kernel table of
- * this machine decodes the same body to the same bits, and codes to the same bytes.
- * Where the upper half of byte 0 is 1, bits given others, too.
+ * libFuzzer: byte 0 is a codec, 1 its parameter, 2-3 the number of values, 4 the
+ * row length; the rest is a body to decode, and then values to encode. What was
+ * coded must decode, within the bound, to finite values. Every kernel table of this
+ * machine must decode the same body to the same bits and code to the same bytes.
+ * With 1 in the upper half of byte 0 the codec of bits given other bits is tried,
+ * too.
  */
 #include <math.h>
 #include <stdio.h>
@@ -36,14 +37,14 @@ fail(const char *plan, size_t n, const struct err *e)
 	abort();
 }
 
-/* The codec of a byte; 15 is none, and stands for the one above them. */
+/* Return the codec of a byte; 15 is unused and stands for the codec above 15. */
 static uint32_t
 number(uint8_t b)
 {
 	return (b & 0x0f) == CODEC_ESCAPE ? CODEC_TCQ : b & 0x0f;
 }
 
-/* Some of the plans, from one on: all with each input would leave few inputs. */
+/* Try some of the plans, beginning with one: trying all with each input would be slow. */
 static void
 there_and_back(const struct codec_ctx *ctx, size_t from, const float *x, size_t n,
     float *y)
@@ -77,7 +78,7 @@ there_and_back(const struct codec_ctx *ctx, size_t from, const float *x, size_t 
 	buf_release(&b);
 }
 
-/* From here on this table of loops; 0 where the machine does not have it. */
+/* Use this kernel table from here on. Return 0 if the machine does not support it. */
 static int
 use(const char *table)
 {
@@ -91,7 +92,7 @@ use(const char *table)
 static const char *const tables[] = { "avx2", "avx512", "neon" };
 enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
 
-/* want: what a body was decoded to, or why it was not, by the fastest table. */
+/* want: what the fastest table decoded a body to, or its error. */
 static void
 decodes_alike(const struct codec_ctx *ctx, const uint8_t *p, size_t n,
     const float *want, size_t values, int was)
@@ -159,8 +160,8 @@ bits_back(unsigned form, const unsigned char *old, const unsigned char *new,
 	buf_release(&b);
 }
 
-/* The rest as a body of bits given old words, which are the same each time; and as
- * the new words, which come back, and as changes of upper halves. */
+/* Take the rest as a body that is decoded with the same old words each time; as new
+ * words, which must come back; and as changes of upper halves. */
 static void
 bits(unsigned form, const uint8_t *p, size_t n, size_t want)
 {

@@ -1,6 +1,6 @@
 /*
- * libFuzzer: any bytes as the frame of the one tensor in a directory that says what
- * changed in a model; byte 0 says in which coding.  The model has 64 bytes.
+ * libFuzzer: any bytes as the frame of the only tensor in a directory of a model's
+ * changes; byte 0 is the coding. The model has 64 bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ clear(void)
 	(void)rmdir(dir);
 }
 
-/* The model; once. */
+/* Make the model, once. */
 static void
 begin(void)
 {

@@ -1,6 +1,6 @@
 /*
- * libFuzzer: any bytes as a file of somebody else's; byte 0 says of whose, an
- * archive among them.
+ * libFuzzer: any bytes as a file of another program's format; byte 0 selects the
+ * format. Archives are included.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-/* All entries of an archive. */
+/* Read all entries of an archive. */
 static void
 archive(const char *path)
 {
@@ -34,7 +34,7 @@ archive(const char *path)
 	io_free(io);
 }
 
-/* A file of one of the formats: its schema and values. */
+/* Read the schema and the values of a file in one of the formats. */
 static void
 file(enum format_id f, const char *path)
 {

@@ -1,6 +1,6 @@
 /*
- * libFuzzer: any bytes as a GGUF file.  What is taken for one is read whole: each
- * group lies in the file.
+ * libFuzzer: any bytes as a GGUF file. A file that is accepted is read whole: each
+ * group must lie inside it.
  */
 #include <stdio.h>
 #include <stdlib.h>

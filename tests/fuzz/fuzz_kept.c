@@ -1,8 +1,8 @@
 /*
- * libFuzzer: any bytes as each of the files that the programs keep or are given
- * beside a stream: a ledger, numbers, a link, a table, a plan as text, a ring of
- * keys; in a state, what is known of a device, and who has which model. The first byte
- * says which.
+ * libFuzzer: any bytes as each of the files that programs keep or are given beside
+ * a stream: a ledger, numbers, a link, a table, a plan as text, a key ring; in a
+ * state, what is known of a device, and the list of receivers. The first byte
+ * selects the file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ gone(void)
 	(void)rmdir(statedir_dir);
 }
 
-/* What was read is the same when it was written. */
+/* Check that what was read is written back unchanged. */
 static void
 receivers(struct err *e)
 {
@@ -65,7 +65,7 @@ receivers(struct err *e)
 	receivers_close(&b);
 }
 
-/* A file of the state. */
+/* Read a file of the state. */
 static void
 kept(int which, const uint8_t *p, size_t n, struct err *e)
 {

@@ -1,7 +1,7 @@
 /*
- * libFuzzer: any bytes as a device's residual with the shards that are pending, or as a
- * run's list of devices.  The first byte says which; what is changed must be whole
- * afterwards.
+ * libFuzzer: any bytes as a device's residual with its pending shards, or as a
+ * run's list of devices. The first byte selects which; after a change the file must
+ * be valid.
  */
 #include <fcntl.h>
 #include <ftw.h>
@@ -54,7 +54,7 @@ nowhere(void)
 
 /* ---- a device's residual ---- */
 
-/* Every second shard that is pending was accepted, and was then sent again. */
+/* Treat every second pending shard as accepted, and then as sent again. */
 static void
 judged(const struct pending *all, const struct statedir *s,
     const struct shard *of, struct err *e)
@@ -85,8 +85,8 @@ judged(const struct pending *all, const struct statedir *s,
 	writer_free(w);
 }
 
-/* All of the values of the shard that is pending, twice: decoded, and as the
- * codecs see it that start from what was coded last. */
+/* Read all values of the pending shard twice: decoded, and as the starting point of
+ * codecs that code a difference to it. */
 static void
 pending_read(const struct statedir *s, uint64_t step)
 {
@@ -140,10 +140,9 @@ residual(const char *dir, const uint8_t *p, size_t n)
 	statedir_close(&s);
 }
 
-/* ---- a run that a device comes into ---- */
+/* ---- a run that a device joins ---- */
 
-/* A device that is told to join is in the list afterwards, and one that has left is
- * not. */
+/* Check that the list contains a device after it joined, and not after it left. */
 static void
 roster(const struct inbox *s)
 {

@@ -1,5 +1,5 @@
 /*
- * libFuzzer: any bytes as a file of streams; every event, every record
+ * libFuzzer: any bytes as a file of streams. Every event is read, every record
  * decoded, every annotation parsed.
  */
 #include "forged.h"

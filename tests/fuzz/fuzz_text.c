@@ -1,6 +1,6 @@
 /*
- * libFuzzer: any bytes as the payload of each kind of frame by itself, the first
- * byte says which: the stream's fuzzer seldom gets a whole frame of a kind right.
+ * libFuzzer: any bytes as the payload of one frame, whose kind the first byte
+ * selects. The fuzzer of whole streams seldom makes a valid frame of a kind.
  */
 #include <string.h>
 
@@ -46,7 +46,7 @@ texts(const unsigned char *p, size_t n, struct err *e)
 	struct text_kv a = TEXT_KV_INIT, b = TEXT_KV_INIT, c = TEXT_KV_INIT;
 	struct buf again = BUF_INIT;
 
-	/* what is read is written as it was: there is one form of it */
+	/* each value has one form: what is read is written unchanged */
 	if (text_decode(&a, p, n, e) == 0 && text_encode(&a, &again, e) == 0 &&
 	    (again.n != n || (n != 0 && memcmp(again.p, p, n) != 0)))
 		__builtin_trap();

@@ -96,7 +96,7 @@ main(void)
 	table_release(&t);
 	many(TABLE_COLUMNS, 0);
 	many(TABLE_COLUMNS + 1, -ERR_DATA);
-	refused("", 0, "truncated: a table without names");
+	refused("", 0, "truncated: the table has no line of column names");
 	refused("a b\n", 4, "truncated: no row after line 1");
 	refused("a b\n1 2\n3\n", 10, "line 3: 1 cell under 2 names");
 	refused("a b\n1 2 3\n", 10, "line 2: 3 cells under 2 names");
