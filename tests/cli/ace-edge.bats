@@ -172,7 +172,7 @@ on_small() {
 	pid_cloud=$last
 	wait_for test -e run/run
 	begin env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_ONLY=ace-edge \
-	    ace-edge run --name edge1 -- ./variant 1 2 2>edge1.err
+	    ace-edge run --name edge1 -- env -u LD_PRELOAD ./variant 1 2 2>edge1.err
 	export pid_edge1=$last
 	ends edge1 cloud
 	for k in edge1 cloud; do
@@ -187,8 +187,8 @@ on_small() {
 	wait_for test -e run/run
 	variant 's/^for step.*/&\n    while step == 1 and open("out", "rb").read().count(b"\\r") < 9: pass/'
 	exits 0 env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_ONLY=ace-edge \
-	    pty sh -c 'exec ace-edge run --name edge1 -- ./variant 1 2 2>&1'
-	grep -q $'\race-edge: round 2/2: ./variant has been computing for [0-9.]* s\e\\[K\r' out
+	    pty sh -c 'exec ace-edge run --name edge1 -- env -u LD_PRELOAD ./variant 1 2 2>&1'
+	grep -q $'\race-edge: round 2/2: env has been computing for [0-9.]* s\e\\[K\r' out
 	grep -q $'\r\e\\[Kace-edge: round 2/2: 1 of 1 devices' out
 	! grep -q 'has been computing' ace-edge1/log || false
 }
