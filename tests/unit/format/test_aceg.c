@@ -35,7 +35,7 @@ write_two(int fd)
 
 	s.step = 2;
 	ok(w != NULL && ace_write_shard(w, &s, &e) == -2 && strstr(e.message,
-	    "before its tensors") != NULL, "no tensors yet: %s", e.message);
+	    "before the tensors are given") != NULL, "no tensors yet: %s", e.message);
 	ok(ace_write_tensors(w, &one, 1, 0, &e) == 0, "a writer");
 	ok(ace_write_key(w, "model.norm", "12.5", &e) == 0 &&
 	    ace_write_key(w, "x", "1", &e) == 0 &&
