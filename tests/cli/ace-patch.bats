@@ -626,7 +626,7 @@ renamed() {
 	exits 0 ace-patch d/ <step.aceg
 	# by another name it would have another state, in itself
 	for name in . ./ .. ../d/. x/..; do
-		(cd d && exits 2 ace-patch "$name" <../next && says "by its name")
+		(cd d && exits 2 ace-patch "$name" <../next && says "the model's own name")
 	done
 	rm d/out d/err
 	exits 0 ace-patch d <next

@@ -156,7 +156,7 @@ for line in sys.stdin:
 	# as any other shard: of this device and this run only
 	exits 3 ace-recv --spool spool --device edge5 --reply aggregate \
 	    <(question edge3 0)
-	says "mismatch: a shard of device 'edge3' where 'edge5' sends"
+	says "mismatch: a shard of device 'edge3', but only 'edge5' may send here"
 	# and it is no question where receipts are all there is
 	question edge3 9 | ace-recv --spool spool >receipts
 	exits 5 ace-ack -S st receipts
