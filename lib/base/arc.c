@@ -65,8 +65,8 @@ arc_locale(void)
 	return (locale_t)0;
 }
 
-/* libarchive takes a name that it cannot convert for lack of memory, and ends the
- * process, where it finds ENOMEM in errno from before. */
+/* Clear errno: if it is ENOMEM from an earlier call when a name cannot be converted,
+ * libarchive believes that memory ran out and ends the process. */
 static locale_t
 arc_enter(const struct arc *a)
 {
