@@ -54,8 +54,8 @@ choose(struct export *x, struct err *e)
 		if (pick_tensor(x->o->tensor, sc->t[i].name))
 			r = schema_add(&x->chosen, &sc->t[i], e);
 	if (r == 0 && x->chosen.n == 0)
-		r = err_set(e, ERR_DATA, "mismatch: no tensor '%s' in '%s'",
-		    x->o->tensor, reader_name(x->in));
+		r = err_set(e, ERR_NO, "no tensor '%s' in '%s': `ace-inspect "
+		    "list' shows their names", x->o->tensor, reader_name(x->in));
 	return r < 0 ? r : schema_finish(&x->chosen, e);
 }
 

@@ -40,7 +40,7 @@ if (is_tensors) {
 	set yrange [0:*]
 	unset key
 	set title 'bits a value, each shard a colour'
-	plot ARG2 using 0:(column('bits_per_parameter')):(column('step')):xtic(strcol('name')) lc variable
+	plot ARG2 using 0:(column('bits_per_value')):(column('step')):xtic(strcol('name')) lc variable
 	set title 'largest magnitude, and the deviation'
 	set logscale y
 	set yrange [*:*]

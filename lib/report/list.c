@@ -267,7 +267,7 @@ list_end(struct list *l, const struct walk *w, const struct schema *sc)
 		return;
 	}
 	report_put(p, REPORT_NAMED | REPORT_TENSOR, &l->row, 0);
-	(void)fprintf(p->s.f, "%-13s %llu bytes, %.4f bits/param\n", "framed",
+	(void)fprintf(p->s.f, "%-13s %llu bytes, %.4f bits/value\n", "framed",
 	    (unsigned long long)w->framed,
 	    n > 0 ? 8 * (double)w->framed / n : 0);
 	list_notes(l);

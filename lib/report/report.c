@@ -466,8 +466,8 @@ const struct screen_field report_fields[] = {
 	FIELD("elements", U64, tally.elements, TABLE | OBJECT),
 	FIELD_AS("bytes", U64, bytes, TABLE | OBJECT | LINES, .width = 10,
 	    .gap = 1),
-	FIELD_AS("bits", F64, bits, TABLE | OBJECT | LINES, ENDED, .width = 7,
-	    .gap = 1, .text = "%.3f"),
+	FIELD_AS("bits_per_value", F64, bits, TABLE | OBJECT | LINES, ENDED,
+	    .head = "bits", .width = 7, .gap = 1, .text = "%.3f"),
 	FIELD_AS("norm", F64, norm, TABLE | OBJECT | BRIEF, ENDED, .width = 9,
 	    .gap = 1, .text = "%.4g"),
 	FIELD_AS("max_abs", F32, end.sums.max_abs, TABLE | OBJECT | TAIL,
@@ -513,8 +513,8 @@ const struct screen_field report_fields[] = {
 	    .text = "%.2f"),
 	FIELD_AS("nan", U64, nan, STATS | PLACE, .width = 6, .gap = 1),
 	FIELD_AS("inf", U64, inf, STATS | PLACE, .width = 6, .gap = 1),
-	FIELD_AS("bits_per_parameter", F64, bits_each, TENSOR | STATS | TALLY |
-	    PLACE, .head = "bits/param", .width = 10, .text = "%.4f"),
+	FIELD_AS("bits_per_value", F64, bits_each, TENSOR | STATS | TALLY |
+	    PLACE, .head = "bits/value", .width = 10, .text = "%.4f"),
 	FIELD_AS("differ", U64, differ, DIFF, WIDE(NUM)),
 	FIELD_AS("max_abs_difference", F64, largest, DIFF,
 	    .head = "max |x-y|", .width = 12, .text = "%.5g"),

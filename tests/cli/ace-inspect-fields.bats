@@ -41,7 +41,7 @@ fields() {
 	# the ramp: 90, 91, ... 196
 	told end '107 nonzero, 9 dropped, sum 15301, sum of squares 2290121, max_abs 196'
 	sum=$(sed -n 's/^framed  *\([0-9]*\) bytes, .*/\1/p' out)
-	grep -qx "framed        $sum bytes, $(perl -e 'printf "%.4f", 8 * $ARGV[0] / 107' "$sum") bits/param" out
+	grep -qx "framed        $sum bytes, $(perl -e 'printf "%.4f", 8 * $ARGV[0] / 107' "$sum") bits/value" out
 	exits 0 ace-inspect --format json in
 	json '$j->{run} eq "big" && $j->{device} eq "edge7" && $j->{step} == 90'
 	json '$j->{weight} == 2.5 && $j->{samples} == 640 && $j->{base_version} == 81'
@@ -86,7 +86,7 @@ fields() {
 	bytes=$(sed 's/.*"framed_bytes":\([0-9]*\).*/\1/' out)
 	body=$(sed 's/.*"total":{[^}]*"bytes":\([0-9]*\).*/\1/' out)
 	exits 0 ace-inspect --format tsv in
-	[ "$(head -n 1 out | tr '\t' ' ')" = "file run step device kind weight samples base_version contributors elements bytes bits norm max_abs nonzero codecs error bandwidth interval" ]
+	[ "$(head -n 1 out | tr '\t' ' ')" = "file run step device kind weight samples base_version contributors elements bytes bits_per_value norm max_abs nonzero codecs error bandwidth interval" ]
 	[ "$(sed -n 2p out | cut -f 2-11 | tr '\t' ' ')" = \
 	    "big 90 edge7 gradient 2.5 640 81 3 107 $bytes" ]
 	[ "$(sed -n 2p out | cut -f 15-17 | tr '\t' '|')" = "107|q8:$body|" ]

@@ -192,11 +192,11 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	mkshards >a
 	mkshards -c q8 >b
 	exits 1 env COLUMNS=200 ace-inspect diff -v b a
-	grep -qE '^tensor .* bits/param +differ +max \|x-y\| +nmse +cosine  codec$' out
+	grep -qE '^tensor .* bits/value +differ +max \|x-y\| +nmse +cosine  codec$' out
 	grep -qE '^total .* [0-9.]+ +[0-9.e-]+ +0\.9[0-9]+  [a-z0-9]+$' out
 	exits 1 ace-inspect diff -v --format json b a
 	json '$j->{total}{std} > 0.9 && $j->{total}{nmse} < 1e-4'
-	json '$j->{total}{bits_per_parameter} > 0 && %{$j->{total}{codecs}} == 1'
+	json '$j->{total}{bits_per_value} > 0 && %{$j->{total}{codecs}} == 1'
 }
 
 @test "bits of a tensor that is sent in part are for all of its values" {
@@ -204,8 +204,8 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	mkshards -g 100 -t a:1000 -t b:100 -L f32,none,none,none |
 	    ace-compress -o part
 	exits 0 ace-inspect stats --format json part
-	json 'abs($j->{tensors}[0]{bits_per_parameter} - 9.6) < 1e-9'
-	json 'abs($j->{total}{bits_per_parameter} - 9600 / 1100) < 1e-9'
+	json 'abs($j->{tensors}[0]{bits_per_value} - 9.6) < 1e-9'
+	json 'abs($j->{total}{bits_per_value} - 9600 / 1100) < 1e-9'
 }
 
 @test "times of layers, with nine digits" {

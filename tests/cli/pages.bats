@@ -45,12 +45,6 @@ page() { WANT=$2 said "$1" && echo; }
 	exits 5 ace-compress -S state -c q8 --error-feedback ef21 next
 }
 
-@test "ace-ack: nothing came back" {
-	page ace-ack.1 '(nothing came back at all)' >/dev/null
-	exits 4 ace-ack -S state < <(:)
-	says 'no answer'
-}
-
 # example CODEC BYTES N: its 16 values become those N bytes, whose first are BYTES, and
 # these become the values that the page says
 example() {
@@ -253,13 +247,6 @@ example() {
 	exits 3 ace-expand next				# to one, and there is none
 }
 
-@test "ace-status: an empty folder is a spool that waits" {
-	page ace-status.1 '(An empty folder is a spool that waits for a first shard)' >/dev/null
-	mkdir empty
-	exits 0 ace-status empty
-	[ "$(cat out)" = "'empty': waiting for a first shard (ace-recv --spool)" ]
-}
-
 @test "ace-ack: how many receipts are kept" {
 	local n s
 	n=$(page ace-ack.1 'The last (\d+) receipts, a shard stream')
@@ -325,6 +312,16 @@ example() {
 	done >wrong || true
 	cat wrong
 	[ ! -s wrong ]
+}
+
+@test "each question of ace(7) leads to a page and a section of it" {
+	sed -nE '/^\.Ss Which page/,/^\.Ss The programs/s/^\.Xr (\S+) ([157])( , No )?/\1.\2 /p' \
+	    "$ROOT/man/ace.7" >index
+	[ "$(wc -l <index)" -ge 40 ]
+	while read -r page section; do
+		grep -qE "^\.(Sh|Ss|It Cm) ${section:-DESCRIPTION}( Ar| |\$)" "$ROOT/man/$page" ||
+		    { echo "$page has no section '$section'"; false; }
+	done <index
 }
 
 @test "man -k finds the words that people look for" {

@@ -48,7 +48,7 @@ run_in() {
 	    $b->{bytes} == $l->{framed_bytes} or die "bytes";
 	    abs($b->{norm} - sqrt($l->{sum_of_squares})) < 1e-9 * $b->{norm} or die "norm";
 	    $b->{codecs}{q8} == $l->{total}{bytes} or die "codecs";
-	    abs($b->{bits} - 8 * $b->{bytes} / $b->{elements}) < 1e-9 or die "bits";
+	    abs($b->{bits_per_value} - 8 * $b->{bytes} / $b->{elements}) < 1e-9 or die "bits";
 	    $t{bytes} == $b->{bytes} && $t{nonzero} == $l->{nonzero} or die "tsv";
 	    $t{codecs} eq "q8:$b->{codecs}{q8}" or die "tsv codecs"' ||
 	    { cat long brief tsv; false; }
