@@ -8,8 +8,9 @@
 # top-1 lost against the table's reference, and the ends of their 95 % interval) or
 # ratio (how many times fewer bytes).  All are reckoned again from results/TABLE-runs.tsv.
 # Printed are the sentence, and below it each figure with its seeds; the status is 1
-# when README does not say that, or when the baseline of a table in RESULTS was not swept
-# at the length of its runs (swept.awk).
+# when README does not say that, when the baseline of a table in RESULTS was not swept
+# at the length of its runs (swept.awk), or when the prose of RESULTS/README.md has a
+# figure that is in none of the tables that it names (prose.awk).
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -56,8 +57,16 @@ for t in "$results"/*-runs.tsv; do
 	[ ! -e "${t%-runs.tsv}.tsv" ] || tables+=("${t%-runs.tsv}.tsv")
 done
 unswept=$(awk -f "$here/examples/swept.awk" "${tables[@]}" "$results"/*-runs.tsv)
-[ -z "$unswept" ] || {
-	printf '%s\n' "$unswept"
-	bad=1
-}
+all=()
+for t in "$results"/*.tsv; do
+	[[ $t = *-curves.tsv ]] || all+=("$t")
+done
+unnamed=$(awk -f "$here/examples/student.awk" -f "$here/examples/prose.awk" \
+    "$results/README.md" "${all[@]}" "$results/README.md")
+for t in "$unswept" "$unnamed"; do
+	[ -z "$t" ] || {
+		printf '%s\n' "$t"
+		bad=1
+	}
+done
 exit $bad

@@ -1,0 +1,30 @@
+# How many settings each way was tried with, at the length of the first file's runs:
+#
+#	awk -f tuned.awk TABLE-runs.tsv TABLE-rates-runs.tsv
+#
+# Counted are different settings of runs with the first seed, and the ways of ACE-Sync
+# together.  Prints rows of a table for results/README.md.
+
+BEGIN { FS = "\t" }
+
+FNR == 1 { next }
+
+{
+	read = $4 * $5	# sequences of a device
+	if (FILENAME == ARGV[1])
+		lengths[read]
+}
+
+$2 == 1 && read in lengths && !seen[$NF]++ {
+	way = $1
+	sub(/\+.*/, "", way)
+	sub(/^ACE-[0-9]+$/, "ACE-Sync", way)
+	if (!(way in n))
+		order[++ways] = way
+	n[way]++
+}
+
+END {
+	for (i = 1; i <= ways; i++)
+		print "| " order[i] " | " n[order[i]] " |"
+}
