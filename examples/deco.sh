@@ -158,16 +158,5 @@ awk -F'\t' '{ printf "%-26s", $1; for (i = 2; i <= 9; i++) printf "%13s", $i
     for (i = 13; i <= 18; i++) printf "%13s", $i; print "" }' "$out/deco.tsv"
 
 command -v gnuplot >/dev/null || { echo 'no gnuplot: no picture' >&2; exit; }
-gnuplot <<END
-set terminal svg size 900,420 font 'sans,12'
-set output '$out/deco.svg'
-set datafile separator tab
-set title 'Seconds to the target loss (Mbit/s, ms)'
-set style data histogram
-set style fill solid border -1
-set logscale y
-set xtics rotate by -30 noenhanced
-set key top right
-plot for [i in '2 3 4 5 8 9'] '$out/deco.tsv' using int(i):xtic(1) \
-    title columnheader(int(i)) noenhanced
-END
+gnuplot -e "table='$out/deco.tsv'; out='$out/deco.svg'" \
+    "$here/style.gnuplot" "$here/deco.gnuplot"

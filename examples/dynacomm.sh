@@ -61,24 +61,5 @@ awk -F'\t' '
 [ -n "${GRID:-}" ] || "$here/overlap.sh" "$out"
 
 command -v gnuplot >/dev/null || { echo 'no gnuplot: no picture' >&2; exit; }
-gnuplot <<END
-set terminal svg size 900,640 font 'sans,12'
-set output '$out/dynacomm.svg'
-set multiplot layout 2,2 title 'Iteration time saved against one transmission, 2 ms for each'
-set datafile separator tab
-set datafile missing NaN
-set xlabel 'Gbit/s'
-set ylabel '%'
-set yrange [-30:50]
-set key bottom right
-do for [net in '$nets'] {
-	set title net
-	plot '$out/dynacomm.tsv' using (strcol(1) eq net && \$3 == 2 ? \$2 : NaN):7 \
-	    with linespoints title 'optimal', \
-	    '' using (strcol(1) eq net && \$3 == 2 ? \$2 : NaN):6 \
-	    with linespoints title 'iBatch', \
-	    '' using (strcol(1) eq net && \$3 == 2 ? \$2 : NaN):5 \
-	    with linespoints title 'layer by layer'
-}
-unset multiplot
-END
+gnuplot -e "table='$out/dynacomm.tsv'; nets='$nets'; out='$out/dynacomm.svg'" \
+    "$here/style.gnuplot" "$here/dynacomm.gnuplot"

@@ -1,25 +1,24 @@
 # What is lost, by times fewer bytes, with the 95 % intervals of the paired
-# differences (none with one seed).  table, out: set by frontier.sh.
-set terminal svg size 1200,420 dynamic font 'sans,12' background 'white'
+# differences (none with one seed): ACE-Sync's budgets as one curve, each other
+# method as points.  table, out: set by frontier.sh, which loads style.gnuplot
+# before.
 set output out
-set datafile separator '\t'
 set datafile missing '-'
-set grid lc rgb '#dddddd'
 set logscale x
-set xrange [0.8:3000]
+set xrange [0.4:3000]
 set yrange [*:*] reverse
-set xlabel 'times fewer bytes than the best FullSync, both ways'
+set xlabel 'times fewer bytes than the best FullSync, both directions'
 set xzeroaxis lc rgb '#888888'
-unset key
-# ACE-Sync's points, or the others; lost and its interval are columns y and y + 1
-rows(only, y) = sprintf("< awk -F '\\t' -v OFS='\\t' 'NR > 1 && ($1 ~ /^ACE/) == %d && $%d != \"-\" { print $17, $%d, $%d == \"-\" ? 0 : $%d, $1 }' '%s' | sort -g", only, y, y, y + 1, y + 1, table)
-set multiplot layout 1,2
+# a method of the table has a name to show; '' is the curve of the budgets
+names = system(sprintf("awk -F '\\t' 'NR > 1 && $1 !~ /^ACE-[0-9]+$/ && !n[$1]++ { print $1 }' '%s'", table))
+shown(w) = system(sprintf("echo '%s' | sed 's/^ACE-[0-9]*+--/ACE-Sync, /; s/bits,dense/f32/; s/interval,1$/every step/; s/,--/, /g; s/-/ /2'", w))
+rows(w, y) = sprintf("< awk -F '\\t' -v OFS='\\t' -v w='%s' 'NR > 1 && (w == \"\" ? $1 ~ /^ACE-[0-9]+$/ : $1 == w) && $%d != \"-\" { print $17, $%d, $%d == \"-\" ? 0 : $%d }' '%s' | sort -g", w, y, y, y + 1, y + 1, table)
+set multiplot layout 1,2 margins 0.055,0.74,0.14,0.95 spacing 0.07
 do for [y in '8 11'] {
-	set ylabel int(y) == 8 ? 'points of top-1 lost' : 'perplexity, % more'
-	plot rows(1, int(y)) using 1:2 with lines lw 2 lc rgb '#1f77b4', \
-	    rows(1, int(y)) using 1:2:3 with yerrorbars lw 2 pt 7 lc rgb '#1f77b4', \
-	    rows(1, int(y)) using 1:2:4 with labels left offset 0.5,0.6 font ',10', \
-	    rows(0, int(y)) using 1:2:3 with yerrorbars lw 2 pt 5 lc rgb '#666666', \
-	    rows(0, int(y)) using 1:2:4 with labels left offset 0.5,0.6 font ',10'
+	set ylabel int(y) == 8 ? 'top-1 accuracy lost, points' : 'perplexity, % more'
+	plot rows('', int(y)) using 1:2 with lines lt 1 notitle, \
+	    rows('', int(y)) using 1:2:3 with yerrorbars lt 1 title int(y) == 8 ? 'ACE-Sync' : '', \
+	    for [i = 1:words(names)] rows(word(names, i), int(y)) using 1:2:3 \
+	    with yerrorbars lt place(word(names, i), i + 3) title int(y) == 8 ? shown(word(names, i)) : ''
 }
 unset multiplot

@@ -14,4 +14,4 @@ begin "${1:-.}"
 all ${ONLY:-FullSync FullSync-32 Top-k FedAvg ACE-10 ACE-30 ACE-100 ACE-250 ACE-500 ACE-1000}
 judge
 gnuplot -e "table='$table.tsv'; out='$table.svg'" \
-    "$here/examples/frontier.gnuplot"
+    "$here/examples/style.gnuplot" "$here/examples/frontier.gnuplot"

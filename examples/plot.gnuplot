@@ -1,25 +1,31 @@
-# A picture of what ace-inspect tells as a table: of shards (--format tsv), how runs went,
-# over their steps; of tensors (stats --format tsv), what each of them takes.
+# Draw a table of ace-inspect: of shards (--format tsv), how runs went over their steps;
+# of tensors (stats --format tsv), what each of them takes.
 #
 #	ace-inspect --format tsv run >run.tsv
 #	gnuplot -c plot.gnuplot OUT.svg run.tsv [OTHER.tsv ...]
 #
-# Each table is a run, drawn above one another; OUT - is text for a terminal.
+# Each table is a run, a curve in each diagram; OUT - is text for a terminal.
 if (ARGC < 2) {
 	print 'usage: gnuplot -c plot.gnuplot OUT.svg|- TABLE...'
 	exit status 2
 }
 set datafile separator "\t"
 set datafile columnheaders
-set key noenhanced outside right top
-set grid lc rgb '#dddddd'
 set encoding utf8
+# as style.gnuplot, which is not installed
+colours = '0072b2 d55e00 009e73 cc79a7 e69f00 56b4e9 666666 000000 8c564b'
+do for [i = 1:words(colours)] { set linetype i lc rgb '#'.word(colours, i) lw 2 }
+set linetype cycle words(colours)
+set key noenhanced outside right top Left reverse samplen 2
+set grid lc rgb '#dddddd'
 set border 3
 set tics nomirror
+set lmargin 10
+set rmargin 18
 
 # out(n): n pictures below one another
 out(n) = ARG1 eq '-' ? sprintf('set terminal dumb size 79,%d noenhanced', 14 * n) : \
-    sprintf("set terminal svg size 900,%d dynamic noenhanced background 'white' font 'sans,12'", 60 + 180 * n)
+    sprintf("set terminal svg size 900,%d dynamic noenhanced background 'white' font 'sans,12'", 60 + 220 * n)
 begin = "if (ARG1 ne '-') { set output ARG1 }; set multiplot layout pictures,1"
 
 # A column that is not there is an error of gnuplot's, with its name.
@@ -36,16 +42,16 @@ if (is_tensors) {
 	set style data boxes
 	set style fill solid 0.6
 	set boxwidth 0.8
-	set xtics rotate by -45 noenhanced
+	set xtics rotate by -30 noenhanced
 	set yrange [0:*]
-	unset key
-	set title 'bits a value, each shard a colour'
-	plot ARG2 using 0:(column('bits_per_value')):(column('step')):xtic(strcol('name')) lc variable
-	set title 'largest magnitude, and the deviation'
+	set offsets 0.5, 0.5, 0, 0
+	set title 'bits per value, a colour per step'
+	plot ARG2 using 0:(column('bits_per_value')):(column('step') + 1):xtic(strcol('name')) lc variable notitle
+	set title 'values'
 	set logscale y
 	set yrange [*:*]
-	plot ARG2 using 0:(column('max_abs')):xtic(strcol('name')) with points pt 7, \
-	    '' using 0:(column('std')) with points pt 6
+	plot ARG2 using 0:(column('max_abs')):xtic(strcol('name')) with points pt 7 title 'largest', \
+	    '' using 0:(column('std')) with points pt 5 title 'deviation'
 	unset multiplot
 	exit
 }
@@ -105,12 +111,14 @@ set yrange [0:*]
 data(name, i) = sprintf('$%s%d', name, i)
 draw = "plot for [i = 2:ARGC] data(from, i) using "
 title = " title value(sprintf('ARG%d', i)) noenhanced"
-set title 'bytes'; from = 'run'
+set xlabel 'step'
+set title 'bytes of all devices'; from = 'run'
 eval draw.'1:2 smooth frequency'.title
-if (residuals) { set title 'residual'; from = 'kept'; eval draw.'1:2 smooth unique'.title }
+title = ' notitle'
+if (residuals) { set title 'norm of the residual'; from = 'kept'; eval draw.'1:2 smooth unique'.title }
 from = 'run'
 if (links) { set title 'bandwidth, Mbit/s'; eval draw.'1:3 smooth unique'.title }
-if (intervals) { set title 'interval'; eval draw.'1:4 smooth unique'.title }
+if (intervals) { set title 'interval, local steps'; eval draw.'1:4 smooth unique'.title }
 set yrange [0:100]
 do for [c in codecs] {
 	set title sprintf('%s, %% of the bytes', c) noenhanced

@@ -14,4 +14,4 @@ begin "${1:-.}"
 all ${ONLY:-FullSync FullSync-32 Top-k PowerSGD FedAvg DiLoCo ACE-Sync}
 judge
 gnuplot -e "curves='$table-curves.tsv'; ways='$ways'; out='$table.svg'" \
-    "$here/examples/table1.gnuplot"
+    "$here/examples/style.gnuplot" "$here/examples/table1.gnuplot"

@@ -248,7 +248,7 @@ run_in() {
 	grep -q '>one.tsv<' p.svg
 	grep -q '>a&lt;b.tsv<' p.svg
 	# a mean is not the devices': nobody has a bandwidth
-	for m in bytes residual interval 'q8, % of the bytes' 'q4, % of the bytes'; do
+	for m in 'bytes of all devices' 'norm of the residual' 'interval, local steps' 'q8, % of the bytes' 'q4, % of the bytes'; do
 		grep -q ">$m<" p.svg
 	done
 	! grep -E '>(bandwidth|f32, %)' p.svg || false
@@ -260,7 +260,7 @@ run_in() {
 	ace-inspect stats --format tsv one/r/1/a.aceg >tensors.tsv
 	exits 0 "${plot[@]}" t.svg tensors.tsv
 	grep -q '>layer.weight<' t.svg
-	grep -q '>bits a value' t.svg
+	grep -q '>bits per value' t.svg
 	exits 2 "${plot[@]}" x.svg
 	says '^usage: '
 	ace-inspect --format tsv one/residual.aceg >kept.tsv

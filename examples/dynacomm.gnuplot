@@ -1,0 +1,16 @@
+# Iteration time saved by each schedule, 2 ms for each transmission.  table, nets, out:
+# set by dynacomm.sh, which loads style.gnuplot before.
+set terminal svg size 1200,640
+set output out
+set datafile missing NaN
+set style data linespoints
+set xlabel 'bandwidth, Gbit/s'
+set ylabel 'iteration time saved, %'
+array shown[3] = ['optimal', 'iBatch', 'layer by layer']
+set multiplot layout 2,2 margins 0.06,0.85,0.09,0.93 spacing 0.08,0.17
+do for [n = 1:words(nets)] {
+	set title word(nets, n)
+	plot for [i = 1:3] table using (strcol(1) eq word(nets, n) && $3 == 2 ? $2 : NaN):(column(8 - i)) \
+	    lt i title n == 1 ? shown[i] : ''
+}
+unset multiplot
