@@ -118,7 +118,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 	cp "$ROOT/.packaging/musl" "$libs/complete"
 	exits 0 here wheel
 	exits 0 here html dist sdist deb
-	for f in packages/ace_shards-*.whl packages/ace_shards-*.tar.gz packages/ace-0*.tar.gz packages/a.deb html/ace.7.html; do
+	for f in packages/ace_shards-*.whl packages/ace_shards-*.tar.gz packages/ace-0*.tar.gz packages/a.deb html/ace.7.html html/index.html; do
 		[ -s "$odd/ace/build/"$f ] || { echo "$f"; return 1; }
 	done
 	# for make itself a dollar is two
