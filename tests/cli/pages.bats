@@ -142,7 +142,7 @@ example() {
 		sed -n '/^Common options, which$/,/ \.$/s/^\.Fl \(-*\)\([^ ]*\).*/-\1\2/p' "$p" | sort >named
 		{ "$x" --help-rows; "$x" --help-rows | awk '$1 == "command" { print $2 }' |
 		    while read -r o; do "$x" "$o" --help-rows; done; } | awk -F '\t' '$1 == "option" { print $3 != "" ? "-" $3 : "--" $2 }' |
-		    grep -xE -e '-[oqvhV]|--(schema|omit|max-elements|sandbox)' | sort -u >has
+		    grep -xE -e '-[oqvhV]|--(schema|omit|max-elements|sandbox|step|device|kind|tensor)' | sort -u >has
 		while read -r o; do
 			grep -qE "^\.It (.* )?Fl ${o#-}( |\$)" "$p" || echo "$o"
 		done <has >want
