@@ -107,7 +107,7 @@ example() {
 	also="k K M G T Ki Mi Gi Ti bit kbit Mbit Gbit us ms s m h min d B KiB kB TB bit/s w P x Tbit mB KIB"
 	for of in 'size:Sizes take ([\w ]+) \(powers of 1000\)' \
 	    'size:powers of 1000\) and ([\w ]+) \(of 1024' \
-	    'rate:rates ([\w ]+) per second' 'time:times ([\w ]+\w) ?, and without one'; do
+	    'rate:Rates take ([\w ]+) per second' 'time:Times take ([\w ]+\w) ?, and without one'; do
 		page ace.7 "${of#*:}" | tr -s ' ' '\n' | sed "s/^/${of%%:*} /"
 	done >said
 	[ "$(wc -l <said)" -eq 19 ]
