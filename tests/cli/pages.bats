@@ -324,6 +324,17 @@ example() {
 	done <index
 }
 
+@test "HTML: each link leads to a page, and to a section of it" {
+	needs mandoc
+	"$ROOT/.packaging/html" "$PWD/html"
+	grep -ohE 'href="[^"]*\.html[^"]*"' html/*.html | sed 's/href="//; s/"$//' | sort -u >links
+	[ "$(grep -c '#' links)" -ge 30 ]
+	while IFS='#' read -r page section; do
+		[ -e "html/$page" ] && grep -q "${section:+id=\"$section\"}" "html/$page" ||
+		    { echo "$page $section"; false; }
+	done <links
+}
+
 @test "man -k finds the words that people look for" {
 	for w in bits budget bandwidth join resume checkpoint; do
 		grep -qE "^\.Nd .*\b$w" "$ROOT"/man/* || { echo "$w"; false; }
