@@ -551,7 +551,7 @@ choose_way(struct makings *x, const struct pick *pick, struct err *e)
 			best = m;
 	}
 	if (best == NULL)
-		return err_set(e, ERR_DATA, "mismatch: no model of such a step");
+		return err_set(e, ERR_NO, "no model of such a step");
 	if (best->cost == UINT64_MAX)
 		return err_set(e, ERR_DATA, "mismatch: no way to the model of step "
 		    "%llu: a patch before it, or a whole model, is not there",

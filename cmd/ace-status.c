@@ -384,7 +384,7 @@ status_spool(struct status *x, struct err *e)
 	if (k == 0)
 		k = status_runs(x, &in, e);
 	if (k >= 0 && x->runs == 0 && x->run != NULL)
-		k = err_set(e, ERR_DATA, "mismatch: no run '%.80s' in '%s'",
+		k = err_set(e, ERR_NO, "no run '%.80s' in '%s'",
 		    x->run, x->dir);
 	if (k >= 0 && x->runs == 0 && x->s.in == TEXT)
 		line(x, "'%s': waiting for a first shard (ace-recv "

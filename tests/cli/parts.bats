@@ -663,7 +663,7 @@ lies() {
 	cp new m
 	exits 0 ace-patch m <got
 	same m old
-	exits 3 ace-archive get --step 7 a.tar
+	exits 1 ace-archive get --step 7 a.tar
 	says "no model of such a step"
 	exits 0 ace-inspect -v r1.aceg
 	grep -q 'part.*1/2' out
