@@ -120,13 +120,13 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		return err_set(e, ERR_NO, "%s ended with status %d in round %llu: "
 		    "its own messages are above; the same line typed again goes "
 		    "on", p->word[0], status,
-		    (unsigned long long)x->tell.round + 1);
+		    (unsigned long long)x->tell.round);
 	/* output of COMMAND that ace-step refuses would be refused again */
 	if (status == ERR_USAGE || status == ERR_REFUSED ||
 	    p == &c->child[c->circle ? 1 : 0] || (status > 125 && status != 255))	/* 255: ssh lost the connection */
 		return err_set(e, status > 125 ? ERR_SYS : status, "%s", cause);
 	tell_say(&x->tell, "round %llu broke: %s",
-	    (unsigned long long)x->tell.round + 1, cause);
+	    (unsigned long long)x->tell.round, cause);
 	return 1;
 }
 

@@ -88,35 +88,22 @@ cloud_answer(const struct place *f, char *out, size_t n)
 		place_text(&f->said, out + k, n - (size_t)k);
 }
 
-/* Copy the first line of a text into a message, in printable characters. */
-static const char *
-cloud_first_line(const char *text, char out[64])
-{
-	size_t i;
-
-	for (i = 0; i < 60 && text[i] != '\0' && text[i] != '\n'; i++)
-		out[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ?
-		    '?' : text[i];
-	out[i] = '\0';
-	return out;
-}
-
 /* Parse the answer: a line with the cloud's place, then the agreement. */
 static int
 cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
     size_t n, struct err *e)
 {
 	struct agreement had = f->said, now;
-	char *from, *path, quoted[64];
+	char *from, *path;
 	const size_t first = sizeof(CLOUD_FIRST) - 1;
 	int r;
 
 	if (strncmp(text, CLOUD_FIRST, first) != 0)
-		return err_set(e, ERR_DATA, "unsupported: '%s' answers '%s' where "
+		return err_set(e, ERR_DATA, "unsupported: '%s' answers '%.*s' where "
 		    "'%.11s' was expected: a start-up file of its shell that "
 		    "prints, or another version of ace",
 		    c->host != NULL ? c->host : c->dir,
-		    cloud_first_line(text, quoted), CLOUD_FIRST);
+		    (int)strcspn(text, "\n"), text, CLOUD_FIRST);
 	text += first;
 	if ((from = strsep(&text, "\n")) == NULL || text == NULL)
 		return err_set(e, ERR_DATA, "truncated: the cloud's answer");

@@ -94,7 +94,7 @@ tell_round(const struct tell *t, uint64_t round, char out[64])
 
 	if (of != 0)
 		(void)snprintf(all, sizeof(all), "/%llu", of);
-	(void)snprintf(out, 64, "round %llu%s", (unsigned long long)round + 1,
+	(void)snprintf(out, 64, "round %llu%s", (unsigned long long)round,
 	    all);
 }
 
@@ -103,10 +103,10 @@ static void
 tell_left(const struct tell *t, uint64_t round, double now, char out[64])
 {
 	*out = '\0';
-	if (t->said->rounds > round + 1 && t->rounds > 1)
+	if (t->said->rounds > round && t->rounds > 1)
 		(void)snprintf(out, 64, ", about %s left",
 		    TELL_TIME((now - t->began) / (double)t->rounds *
-		    (double)(t->said->rounds - round - 1)));
+		    (double)(t->said->rounds - round)));
 }
 
 /* ", 1.6 MB (25x smaller)": bytes sent, compared with f32 */
@@ -181,7 +181,7 @@ tell_event(struct tell *t, json_t *ev)
 	const char *name = json_string_value(json_object_get(ev, "event"));
 	const char *from = json_string_value(json_object_get(ev, "program"));
 	const json_int_t at = json_integer_value(json_object_get(ev, "round"));
-	const uint64_t round = at > 0 ? (uint64_t)at : 0;
+	const uint64_t round = at > 0 ? (uint64_t)at : 1;
 	const char *s;
 
 	if (name == NULL || from == NULL)
@@ -208,7 +208,7 @@ tell_event(struct tell *t, json_t *ev)
 		if (s != NULL && strcmp(s, "late") == 0)
 			tell_say(t, "round %llu was closed before this device's "
 			    "part came: it is kept, and sent with a later "
-			    "round", (unsigned long long)round + 1);
+			    "round", (unsigned long long)round);
 	} else if (strcmp(name, event_name(EVENT_WAITS)) == 0) {
 		s = json_string_value(json_object_get(ev, "missing"));
 		(void)snprintf(t->missing, sizeof(t->missing), "%s",
@@ -329,6 +329,7 @@ tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
 	t->said = said;
 	t->shows = isatty(STDERR_FILENO);
 	t->log = log != NULL ? fopen(log, "ae") : NULL;
+	t->round = 1;
 	t->began = clock_now();
 	tell_start(t);
 }

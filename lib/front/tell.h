@@ -28,7 +28,7 @@ struct tell {
 				 * over and over */
 	int drawn;
 	double spoke;		/* clock_now when something was last shown */
-	/* the current round, from 0, and when each part of it ended */
+	/* the current round, from 1, and when each part of it ended */
 	enum tell_state { TELL_STARTS, TELL_COMPUTES, TELL_SENDS, TELL_WAITS } state;
 	uint64_t round;
 	uint64_t rounds;	/* that were done here */

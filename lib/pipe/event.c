@@ -18,20 +18,20 @@
 
 enum { EVENT_FIELDS = 4 };
 
-/* The schema. u: a count, f: a number, s: a text. */
+/* The schema. r: a round, counted from 1; u: a count, f: a number, s: a text. */
 static const struct event_row {
 	const char *name;
 	struct { char type; const char *name; } field[EVENT_FIELDS + 1];
 } event_rows[EVENT_N] = {
-	[EVENT_SENT] = { "sent", { { 'u', "round" }, { 'u', "values" },
+	[EVENT_SENT] = { "sent", { { 'r', "round" }, { 'u', "values" },
 	    { 'u', "bytes" } } },
-	[EVENT_RECEIPT] = { "receipt", { { 'u', "round" }, { 's', "result" },
+	[EVENT_RECEIPT] = { "receipt", { { 'r', "round" }, { 's', "result" },
 	    { 's', "reason" } } },
-	[EVENT_AVERAGE] = { "average", { { 'u', "round" },
+	[EVENT_AVERAGE] = { "average", { { 'r', "round" },
 	    { 'u', "participants" }, { 'u', "values" }, { 'u', "bytes" } } },
-	[EVENT_WAITS] = { "waits", { { 'u', "round" }, { 's', "missing" },
+	[EVENT_WAITS] = { "waits", { { 'r', "round" }, { 's', "missing" },
 	    { 's', "text" } } },
-	[EVENT_CLOSED] = { "closed", { { 'u', "round" },
+	[EVENT_CLOSED] = { "closed", { { 'r', "round" },
 	    { 'u', "participants" }, { 'u', "excluded" }, { 'f', "weight" } } }
 };
 
@@ -100,8 +100,9 @@ event_say(const struct filter *to, enum event ev, ...)
 	    1e-6 * (double)(now.tv_nsec / 1000));
 	va_start(ap, ev);
 	for (i = 0; row->field[i].type != 0; i++) {
-		if (row->field[i].type == 'u') {
-			emit_u64(&j, row->field[i].name, va_arg(ap, uint64_t));
+		if (row->field[i].type == 'u' || row->field[i].type == 'r') {
+			emit_u64(&j, row->field[i].name, va_arg(ap, uint64_t) +
+			    (row->field[i].type == 'r'));
 		} else if (row->field[i].type == 'f') {
 			emit_f64(&j, row->field[i].name, va_arg(ap, double));
 		} else {

@@ -27,8 +27,9 @@ enum event {
 };
 
 /* Write the event to f's descriptor, if it has one. The arguments are the fields of ev
- * in the order above: uint64_t for counts and sizes, double for weights, const char *
- * for texts (NULL: ""). Write errors do not stop the program. */
+ * in the order above: uint64_t for counts, sizes and the step, which is one less than the
+ * round, double for weights, const char * for texts (NULL: ""). Write errors do not stop
+ * the program. */
 void event_say(const struct filter *f, enum event ev, ...);
 
 /* Return the value of the member "event". */

@@ -2,15 +2,11 @@
 load helper
 load front
 
-
 @test "two devices and a cloud: one line each, and all get the average" {
 	cloud run --devices 2 --rounds 3 --bits 8
-	wait_for test -e run/run
 	edge edge1 1 3
 	edge edge2 3 3
-	ends cloud
-	ends edge1
-	ends edge2
+	ends cloud edge1 edge2
 	averaged edge1 3 2
 	averaged edge2 3 2
 	# what was done is said on both sides, by absolute names
@@ -28,7 +24,6 @@ load front
 @test "the same lines again go on, after kill -9 on both sides" {
 	local k program victims=0
 	cloud run --devices 2 --rounds 60 --bits 8
-	wait_for test -e run/run
 	edge edge1 1 60
 	edge edge2 3 60
 	wait_for has edge1.got 5
@@ -47,19 +42,15 @@ load front
 			victims=$((victims + ($? == 4)))
 		done
 	done
-[ $victims -ge 15 ]
+	[ $victims -ge 15 ]
 	cloud run
-	for k in 1 2; do
-		ends edge$k
-	done
-	ends cloud
+	ends edge1 edge2 cloud
 	averaged edge1 60 2
 	averaged edge2 60 2
 }
 
 @test "INT ends a cloud and a device, and all that they started" {
 	cloud run --devices 1
-	wait_for test -e run/run
 	edge edge1 1 100000
 	wait_for has edge1.got 3
 	# a shell's background jobs ignore INT: TERM and HUP are the same handler
@@ -72,7 +63,6 @@ load front
 
 @test "a name in use, a device too many, other bits, another run: refused with what to do" {
 	cloud run --devices 1 --rounds 2
-	wait_for test -e run/run
 	edge edge1 1 2
 	ends edge1
 	exits 5 ace edge run --name edge1 --state elsewhere -- true
@@ -87,7 +77,6 @@ load front
 	# a cloud's folder was removed and made anew
 	rm -rf run
 	cloud run --devices 1
-	wait_for test -e run/run
 	exits 5 ace edge run --name edge1 -- true
 	says "'$PWD/ace-edge1' belongs to another run than .*/run'.*--state"
 }
@@ -105,7 +94,6 @@ load front
 
 @test "who is missing is named on both sides, and remove ends the waiting" {
 	cloud run --devices 2 --bits 8
-	wait_for test -e run/run
 	edge edge1 1 3
 	edge edge2 3 1
 	ends edge2
@@ -119,7 +107,6 @@ load front
 
 @test "a device that is added in the middle gets the rounds before it" {
 	cloud run --devices 1 --bits 8
-	wait_for test -e run/run
 	edge edge1 1 100000
 	wait_for has edge1.got 2
 	exits 5 ace edge run --name edge2 -- "$train" 3 1
@@ -131,7 +118,6 @@ load front
 @test "a device that is added while the first shard comes takes part from the beginning" {
 	local n=0 between=0
 	cloud run --devices 9 --bits 8
-	wait_for test -e run/run
 	exits 0 ace add run edge1
 	head -c 4096 /dev/zero >values
 	ace-import -f raw --name w --shape 1024 -k delta -d edge1 -r demo -s 0 values >first
@@ -150,7 +136,6 @@ load front
 
 @test "add prints a line for a key that may do nothing else" {
 	cloud run --devices 1
-	wait_for test -e run/run
 	echo 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB me@edge1' >key.pub
 	exits 0 ace add run edge1 key.pub
 	[ "$(cat out)" = "restrict,command=\"ace-cloud serve '$PWD/run' edge1\" $(cat key.pub)" ]
@@ -178,7 +163,6 @@ load front
 @test "a forced command does hello and sync for its own device, and nothing else" {
 	local id=0123456789abcdef0123456789abcdef
 	cloud run --devices 1 --rounds 7
-	wait_for test -e run/run
 	SSH_ORIGINAL_COMMAND="ace-cloud serve 'x' 'other' 'hello' '$id'" \
 	    exits 0 ace-cloud serve run edge1
 	[ "$(head -n 1 out)" = 'ace-cloud 1' ]
@@ -203,7 +187,6 @@ load front
 
 @test "a relay's devices count as all of them" {
 	cloud run --devices 2 --rounds 2 --bits 16
-	wait_for test -e run/run
 	exits 0 ace add run west --devices 2
 	begin ace relay run west --name west --devices 2 2>relay.err
 	wait_for test -e west/run
@@ -221,10 +204,8 @@ load front
 
 @test "events: a line of JSON each, by the table" {
 	cloud run --devices 1 --rounds 2 --events events
-	wait_for test -e run/run
 	edge edge1 1 2 --events mine
-	ends edge1
-	ends cloud
+	ends edge1 cloud
 	python3 - <<-'END'
 	import json
 	want = {"sent": ["round", "values", "bytes"],
@@ -248,7 +229,6 @@ load front
 
 @test "watch prints once where there is no terminal, for both sides" {
 	cloud run --devices 1 --rounds 1
-	wait_for test -e run/run
 	edge edge1 1 1
 	ends edge1
 	exits 0 ace watch run

@@ -2,17 +2,6 @@
 load helper
 load front
 
-
-
-@test "a trainer that fails ends the device with status 1 and is named" {
-	cloud run --devices 1
-	wait_for test -e run/run
-	exits 1 ace edge run --name edge1 -- sh -c 'exit 7'
-	says "^ace-edge: sh ended with status 7 in round 1"
-	exits 1 ace edge run --name edge1 -- ./none
-	says './none ended with status 127'
-}
-
 @test "what comes before the answer of another host is quoted" {
 	cat >through <<-'END'
 	#!/bin/sh
@@ -27,7 +16,6 @@ load front
 
 @test "--through takes the place of ssh" {
 	cloud run --devices 1 --rounds 2 --bits 8
-	wait_for test -e run/run
 	printf '#!/bin/sh\nexec ace-cloud serve %s "$@"\n' "$PWD/run" >through
 	chmod 755 through
 	exits 0 ace edge far:away --name edge1 --through ./through -- "$train" 5 2
@@ -36,7 +24,6 @@ load front
 
 @test "--print shows the pipeline, with which the run goes on" {
 	cloud run --devices 1 --rounds 4 --bits 8
-	wait_for test -e run/run
 	edge edge1 1 2
 	ends edge1
 	exits 0 ace edge run --name edge1 --print -- "$train" 1 4
@@ -55,7 +42,8 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 @test "a trainer that writes something else, or another model: one sentence, and the right one goes on" {
 	local r line what bad
 	cloud run --devices 1 --bits 8
-	wait_for test -e run/run
+	exits 1 ace edge run --name edge1 -- ./none
+	says '^ace-edge: ./none ended with status 127 in round 1: '
 	exits 0 ace edge run --name edge1 -- "$train" 2 1
 	r=1
 	echo 'mkshards -k delta -n 4096 -d edge1 -s 50 | head -c 1000; exit 3' >half
@@ -181,10 +169,36 @@ on_small() {
 	done
 }
 
+@test "on a terminal a line is drawn over and over, in 80 columns, and a round's line takes its place" {
+	local long
+	long=./$(printf 'x%.0s' {1..90})
+	cloud run --devices 1 --rounds 2 --bits 8
+	variant 's/^for step.*/&\n    while step == 1 and not os.path.exists("go"): import time; time.sleep(0.1)/'
+	printf '#!/bin/sh\nunset LD_PRELOAD\nexec ./variant "$@"\n' >"$long"
+	chmod 755 "$long"
+	# the clock of ace-edge runs while it waits, and only so
+	begin env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_ONLY=ace-edge \
+	    pty sh -c 'exec "$@" 2>&1' sh ace-edge run --name edge1 -- "$long" 1 2 >screen
+	wait_for eval 'grep -aoE "round 2/2: ./x+" screen | has /dev/stdin 9'
+	: >go
+	wait_for grep -aq 'done: 2 rounds' screen
+	wait_for eval "! kill -0 $last"
+	python3 - <<-'END'
+	import re
+	raw = open("screen", newline="").read()
+	log = ["ace-edge: " + line[20:] for line in open("ace-edge1/log").read().splitlines()]
+	drawn = re.findall(r"\r(ace-edge: [^\r\x1b]*)\x1b\[K", raw)
+	assert len(drawn) >= 9 and max(map(len, drawn)) == 80, drawn
+	# what follows one begins where it began, and the log's lines are all that stays
+	assert not re.search(r"[^\r]\x1b\[K(?!\r)", raw), raw
+	assert re.sub(r"\r(ace-edge: [^\r\x1b]*)?\x1b\[K", "", raw).splitlines() == log, raw
+	assert [line[10:19] for line in log[1:3]] == ["round 1/2", "round 2/2"], log
+	END
+}
+
 @test "Ctrl-C while it says hello, computes, hears no signal, waits: it ends by the signal, and goes on" {
 	local where
 	cloud run --devices 2 --bits 8
-	wait_for test -e run/run
 	printf '#!/bin/sh\n: >slow; exec sleep 1000\n' >slow.sh
 	variant 's/^for step/open("slow", "w"); import time; time.sleep(1000)\nfor step/'
 	printf '#!/bin/sh\ntrap "" INT TERM HUP\n: >slow; while :; do sleep 1; done\n' >deaf

@@ -52,9 +52,11 @@ teardown() {
 	wait
 }
 
+# cloud DIR ARGS...: it runs, and devices may come
 cloud() {
 	begin ace cloud "$@" >cloud.out 2>cloud.err
 	export pid_cloud=$last
+	wait_for test -e "$1/run"
 }
 edge() {
 	local name=$1 value=$2 rounds=$3

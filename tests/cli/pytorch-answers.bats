@@ -102,9 +102,9 @@ hostile() {
 	    print(f.error)
 	    return l
 
-	case("round 1: the answer is of round 2, expected round 1: nothing was applied", step=2)
-	case("the answer is of round 0, expected round 1", step=0)
-	case("the answer is of round 18446744073709551615, expected round 1", step=2 ** 64 - 1)
+	case("round 2: the answer is of round 3, expected round 2: nothing was applied", step=2)
+	case("the answer is of round 1, expected round 2", step=0)
+	case("the answer is of round 18446744073709551616, expected round 2", step=2 ** 64 - 1)
 	case("the answer is of run 'other', expected 'train-", run="other")
 	for kind in "gradient", "model", "sum":
 	    case(f"the answer is of kind '{kind}', expected 'mean'", kind=kind)
@@ -156,7 +156,7 @@ hostile() {
 	        assert all(torch.equal(p.grad, x) for p, x in zip(m.parameters(), had)), why
 
 	for way in ace.Replay, ace.Gradients:
-	    call(way, "the answer is of round 1, expected round 0", step=1)
+	    call(way, "the answer is of round 2, expected round 1", step=1)
 	    call(way, "the answer is of run 'other', expected '", run="other")
 	    call(way, "the answer is of kind 'delta', expected 'mean'", kind="delta")
 	    call(way, "ace-expand: non-finite value in tensor '", bad="nan")
@@ -190,14 +190,14 @@ hostile() {
 	    assert rounds or same(m, before), why
 
 	none, good = (lambda m: []), values
-	last = "expected round 0, or one of the 16 after it"
+	last = "expected round 1, or one of the 16 after it"
 	for at in 2 ** 64 - 1, 2 ** 63, 1000, 17:
-	    asks(f"says to begin at round {at}, {last}", (none, {"kind": "model", "step": at}))
-	asks("the answer says to begin at round 0, expected round 1", (good, {}),
+	    asks(f"says to begin at round {at + 1}, {last}", (none, {"kind": "model", "step": at}))
+	asks("the answer says to begin at round 1, expected round 2", (good, {}),
 	     (none, {"kind": "model", "step": 0}), rounds=1)
-	asks("the answer is of round 0, expected round 1, or one", (good, {}),
+	asks("the answer is of round 1, expected round 2, or one", (good, {}),
 	     (good, {"step": 0}), rounds=1)
-	asks(f"the answer is of round 99, {last}", (good, {"step": 99}))
+	asks(f"the answer is of round 100, {last}", (good, {"step": 99}))
 	asks("the answer is of run 'x', expected 'demo-", (good, {"run": "x"}))
 	asks("the answer is of kind 'delta', expected 'mean'", (good, {"kind": "delta"}))
 	asks("the answer is of kind 'delta', expected 'model'", (none, {"kind": "delta"}))
@@ -231,7 +231,7 @@ hostile() {
 	    again = f.read()
 	with open("go.0", "w") as f:
 	    f.write("while " + again + "do :; done\n")
-	with fails("round 1 took more than 3 s", 4):
+	with fails("round 2 took more than 3 s", 4):
 	    l.sync()
 	assert same(m, model) and l.round == 1
 	E

@@ -270,8 +270,8 @@ load pytorch
 			says 'another model or type of parameters, mode, optimiser or number of steps'
 		done
 		exits 1 train edge2 4 wrong=2
-		says 'ace_shards.Error: mismatch: in round 2 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}: weights, moments, .* It has to begin again after round 2 with theirs: give it the checkpoint of another device; see ace-pytorch'
-		# what it says is enough: the others wait for it in round 3
+		says 'ace_shards.Error: mismatch: in round 3 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}: weights, moments, .* It has to begin again after round 3 with theirs: give it the checkpoint of another device; see ace-pytorch'
+		# what it says is enough: the others wait for it in round 4
 		wait_for eval 'test -e spool/train-*/3/edge1.aceg'
 		cp edge1.pt edge2.pt
 		for o in $other; do

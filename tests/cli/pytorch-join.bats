@@ -29,7 +29,7 @@ gone_by() {
 		train edge2 12 code='-c q8' >said2 3>&- &
 		exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge3 12 code='-c q8' die=_round:9
 		exits 0 train edge4 12 code='-c q8'
-		gone_by edge4 0 7 8
+		gone_by edge4 1 8 9
 		wait
 		# the same bits from its first round on, which was the next one of the others
 		same edge1.log edge2.log
@@ -51,9 +51,9 @@ gone_by() {
 		wait_for eval 'test -e spool/train-*/6/aggregate.aceg'
 		exits 0 train edge3 10
 		wait
-		gone_by edge3 '[23]' '[0-9]*' '([7-9]|10)'
+		gone_by edge3 '[34]' '[0-9]*' '([89]|1[01])'
 		exits 0 train edge4 10
-		gone_by edge4 0 9 10
+		gone_by edge4 1 10 11
 		for device in edge2 edge3 edge4; do
 			py - edge1.pt $device.pt <<-'P'
 			from common import *
@@ -75,7 +75,7 @@ gone_by() {
 	cp "$BATS_FILE_TMPDIR/train.py" .
 	cp -r Replay/spool .
 	exits 1 py train.py edge5 10
-	says 'ace_shards.Error: mismatch: in round 1 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}: weights, moments, rates or the arithmetic differ'
+	says 'ace_shards.Error: mismatch: in round 2 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}: weights, moments, rates or the arithmetic differ'
 }
 
 @test "an answer cut off in the middle: the model is that of the rounds heard of" {
@@ -154,7 +154,7 @@ gone_by() {
 	chmod +x far.sh
 	exits 0 train edge2 2 through='ace-compress -S edge2 -c f32 --window 1 |
 	    ace-sign -k edge2.pem | ./far.sh | ace-ack -S edge2 | ace-expand'
-	says '^ace: edge2: rounds 0 to 1 went by without this device'
+	says '^ace: edge2: rounds 1 to 2 went by without this device'
 	[ "$(cut -d' ' -f2- out)" = "$(cut -d' ' -f2- said1)" ]
 }
 
@@ -182,9 +182,9 @@ gone_by() {
 	py slow.py edge1 slow over 3>&- 2>err1 &
 	exits 0 py slow.py edge2 over slow
 	wait
-	[ "$(grep -c "^ace: edge2: round 1 was closed before this device's part came: it is kept, and sent with a later round$" err)" -eq 1 ]
+	[ "$(grep -c "^ace: edge2: round 2 was closed before this device's part came: it is kept, and sent with a later round$" err)" -eq 1 ]
 	# of later rounds that may be said to the other one, too, where it is slow
-	! grep 'edge1: round 1 was closed' err1 || false
+	! grep 'edge1: round 2 was closed' err1 || false
 }
 
 # waits_alone: edge1 waits, and says whom for; its process is in the file pid
@@ -199,14 +199,14 @@ waits_alone() {
 	train edge1 1 >said1
 	wait %train 2>/dev/null || true
 	waits_alone
-	wait_for tells err1 '^ace: edge1: round 1: waiting since [0-9:]{8}: waiting for step 1 of run '.*': there are shards: edge1; missing: edge2 \(sent last [0-9]+ s ago\)$'
+	wait_for tells err1 '^ace: edge1: round 2: waiting since [0-9:]{8}: waiting for step 1 of run '.*': there are shards: edge1; missing: edge2 \(sent last [0-9]+ s ago\)$'
 	train edge2 3 >said2
 	wait "$(cat pid)"
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
 	wait
 	# the cloud has ended with its last round
 	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 4 timeout=30 >said1 2>err1 3>&- &
-	wait_for tells err1 'edge1: round 3: waiting since .*: there are shards: edge1; missing: edge2 .*; no ace-aggregate runs$'
+	wait_for tells err1 'edge1: round 4: waiting since .*: there are shards: edge1; missing: edge2 .*; no ace-aggregate runs$'
 	kill -9 $!
 }
 
@@ -214,8 +214,8 @@ waits_alone() {
 	undisturbed 3
 	cloud 2 3 3>&- &
 	exits 1 train edge1 3 timeout=14
-	says 'ace_shards.Error: round 0 took more than 14 s: waiting since'
-	says 'edge1: round 0: waiting since .*: there are shards: edge1'
+	says 'ace_shards.Error: round 1 took more than 14 s: waiting since'
+	says 'edge1: round 1: waiting since .*: there are shards: edge1'
 	# the same command again, and nothing is lost
 	goes_on 3
 }
@@ -273,6 +273,6 @@ stopped() {
 	local.wait.look(True)
 	E
 	for what in '[0-9]+ steps' "no answer since 12:00:00 from 'ssh'.*" 'the average comes'; do
-		[ "$(grep -cE "^ace: edge1: round 0: $what\$" err)" -eq 6 ]
+		[ "$(grep -cE "^ace: edge1: round 1: $what\$" err)" -eq 6 ]
 	done
 }

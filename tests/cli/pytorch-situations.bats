@@ -468,10 +468,10 @@ trainer() {
 			py resumed.py edge1 -1 "buffers='mean', $how" 3>&- &
 			if [ $die = 5 ]; then
 				exits 137 "$PYTHON" resumed.py edge2 5 "save_every=4, buffers='mean', $how"
-				[ "$(cd ace-edge2 && echo model.pt.[0-9]*)" = model.pt.4 ]
+				[ "$(cd ace-edge2 && echo model.pt.[0-9]*)" = model.pt.5 ]
 			fi
 			py resumed.py edge2 -1 "save_every=4, buffers='mean', $how" 2>err
-			[ $die = none ] || grep -q 'rounds 4 to 4 are done again, with the averages' err
+			[ $die = none ] || grep -q 'rounds 5 to 5 are done again, with the averages' err
 			wait
 			same edge1.end edge2.end
 			[ -z "$(ls ace-edge2/model.pt.[0-9]* 2>/dev/null)" ]

@@ -311,7 +311,7 @@ two() {
 	trainer=$!
 	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
 	kill -9 "$(pgrep -P "$trainer" -x ace-recv)"
-	wait_for grep -q 'round 0: broken, and again' err
+	wait_for grep -q 'round 1: broken, and again' err
 	train edge2 6 >said2
 	wait
 	unharmed

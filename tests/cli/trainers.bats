@@ -22,7 +22,6 @@ trains() {
 	local checkpoint=$1
 	shift
 	cloud run --devices 2 --rounds 12 --bits 8
-	wait_for test -e run/run
 	device 1 "${@//#/1}"
 	device 2 "${@//#/2}"
 	wait_for grep -q 'round 3/12' edge1.err

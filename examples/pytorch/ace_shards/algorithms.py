@@ -194,8 +194,8 @@ class Run:
     state       what else a resumed run needs, by names of your own: anything with
                 state_dict() and load_state_dict(), as a scheduler
 
-    round is the next round, from 0, and last says what the last one took: bytes (sent),
-    participants, seconds, and what these were for: steps, exchange, apply, save.
+    round is the number of rounds that are done (messages and events count rounds from 1),
+    and last says what the last one took: round, bytes (sent), participants, seconds, and what these were for: steps, exchange, apply, save.
 
     Each mode has: _common: what all devices have alike; _keep: that is what the model
     has now; _reset: the model is the common one; _part: put what this device sends into
@@ -402,11 +402,11 @@ class Run:
             torch.cuda.set_rng_state(r, i)
         self.round = self.saved = self.redo = had["round"]
         self.call["run"] = had["run"]
-        while self.redo in kept(self.checkpoint):
+        while self.redo + 1 in kept(self.checkpoint):
             self.redo += 1
         if self.redo > self.round:
             log.info("%s: rounds %d to %d are done again, with the averages that they "
-                     "had", self.wait.device, self.round, self.redo - 1)
+                     "had", self.wait.device, self.round + 1, self.redo)
 
     def _note(self, now: bool = False) -> None:
         """After a round: write a checkpoint if it is time for one."""
@@ -449,8 +449,8 @@ class Run:
                 if e.status in (2, 5) or e.final or lost or time.monotonic() > end:
                     raise
                 self.wait.behind = True
-                log.warning("round %d: broken, and again in %d s: %s", self.round,
-                            pause, e)
+                log.warning("round %d: broken, and again in %d s: %s",
+                            self.round + 1, pause, e)
             rest(pause)
             pause = min(30, 2 * pause)
 
@@ -466,11 +466,11 @@ class Run:
         """Raise if those whose average this is had another model than this one."""
         if pipe.model not in (None, self._says(at)):
             raise Error(
-                f"mismatch: in round {at} this device has model {self._says(at)}, "
+                f"mismatch: in round {at + 1} this device has model {self._says(at)}, "
                 f"and the others have {pipe.model}: weights, moments, rates or the "
                 f"arithmetic differ{self._how()}, and its part was not counted.  It "
                 "has to begin "
-                f"again after round {at} with theirs: give it the checkpoint of "
+                f"again after round {at + 1} with theirs: give it the checkpoint of "
                 f"another device; {SEE}", 5)
 
     def _catch_up(self) -> None:
@@ -490,8 +490,8 @@ class Run:
         if self.round == first:
             return
         log.info("%s: rounds %d to %d went by without this device: it goes on at round "
-                 "%d, with the model of the others", self.wait.device, first,
-                 self.round - 1, self.round)
+                 "%d, with the model of the others", self.wait.device, first + 1,
+                 self.round, self.round + 1)
         if self.pipe:           # its next shard is not of the next round
             pipe, self.pipe = self.pipe, None
             pipe.leave(1) if pipe.ends else pipe.close()
@@ -517,9 +517,9 @@ class Run:
         while True:
             got, at = pipe.head()
             if not self.round <= at <= self.round + GAP:
-                raise pipe.unfit(f"is of round {at}" if got else
-                                 f"says to begin at round {at}",
-                                 f"round {self.round}, or one of the {GAP} after it")
+                raise pipe.unfit(f"is of round {at + 1}" if got else
+                                 f"says to begin at round {at + 1}",
+                                 f"round {self.round + 1}, or one of the {GAP} after it")
             if not got:         # the end: the round to begin with
                 self.round = at
                 return
@@ -546,7 +546,7 @@ class Run:
                         "mode=\"local\" can")
         got = self._step(*args, **more)
         self.count += 1
-        self.wait.tell(logging.INFO, self.round, f"{self.count} steps")
+        self.wait.tell(logging.INFO, self.round + 1, f"{self.count} steps")
         if self.every and self.count >= self.every:
             self.sync()
         return got
@@ -570,11 +570,11 @@ class Run:
             part = True
             self.tried = None if redo else self.round
             if redo:            # it was sent, and the average came
-                store(self.room, load(kept(self.checkpoint)[self.round]))
+                store(self.room, load(kept(self.checkpoint)[self.round + 1]))
             else:
                 self._patiently(self._exchange)
                 if self.checkpoint and self.round + 1 - self.saved < self.save_every:
-                    save(f"{self.checkpoint}.{self.round}", list(self.room))
+                    save(f"{self.checkpoint}.{self.round + 1}", list(self.room))
             heard, part = time.monotonic(), False
             self._apply()
         except BaseException as e:
@@ -598,7 +598,7 @@ class Run:
             self._catch_up()
         self.since = self.wait.spoke = now = time.monotonic()
         if self.pipe and "ace-ack" in str(self.pipe.stages):
-            last.update(self.wait.known(last["round"] - 1))
+            last.update(self.wait.known(last["round"]))
         last["save"] = now - began
         last["seconds"] = sum(last[k] for k in ("steps", "exchange", "apply", "save"))
         left, sent = (self.rounds or 0) - self.round, last.get("bytes", 0)

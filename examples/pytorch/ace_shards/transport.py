@@ -261,18 +261,18 @@ class Wait:
         self.begin(0)
 
     def begin(self, step: int, command: str = "") -> None:
-        self.round, self.command = step, command
+        self.round, self.command = step + 1, command    # rounds count from 1
         self.text = ""
         self.began = self.spoke = time.monotonic()
         self.since = time.strftime("%H:%M:%S")
-        self.facts = {k: v for k, v in self.facts.items() if k >= step}
+        self.facts = {k: v for k, v in self.facts.items() if k > step}
 
     def heard(self, line: str) -> bool:
         """Take a line of a program if it is an event."""
         if not line.startswith('{"event":'):
             return False
         event = json.loads(line)
-        at, kind = int(event.get("round", -1)), event["event"]
+        at, kind = int(event.get("round", 0)), event["event"]
         facts = self.facts.setdefault(at, {})
         if kind == "sent":
             facts.update(bytes=event["bytes"], values=event["values"])
@@ -287,13 +287,13 @@ class Wait:
                         "kept, and sent with a later round", self.device, at)
         return True
 
-    def known(self, step: int) -> dict[str, int]:
+    def known(self, round: int) -> dict[str, int]:
         """Return what the events said of a round; the last may be on its way."""
         end = time.monotonic() + 1
-        while "participants" not in self.facts.get(step, {}) and \
+        while "participants" not in self.facts.get(round, {}) and \
                 time.monotonic() < end:
             time.sleep(0.002)
-        return self.facts.pop(step, {})
+        return self.facts.pop(round, {})
 
     def says(self) -> str:
         if self.text:
@@ -535,7 +535,7 @@ class Pipe:
         while True:
             got, at = self.head()
             if not 0 <= at <= step or self.answered and at < step:
-                raise self.unfit(f"is of round {at}", f"round {step}")
+                raise self.unfit(f"is of round {at + 1}", f"round {step + 1}")
             if at == step:
                 break
             # a shard that the state sent once more; the room is being sent
