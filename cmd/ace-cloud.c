@@ -34,20 +34,21 @@ struct opts {
 
 /* ---- the spool ---- */
 
-/* Create the contents of a cloud's folder. Each device stands for itself with weight
+/* Create the contents of a cloud's folder, or of a relay's if it may be one. Each device stands for itself with weight
  * 1, unless a limit allows more. A connection may be silent for weeks: a round may
  * take hours, and other devices may be away for days. */
 static int
-furnish(struct opts *x, struct err *e)
+furnish(struct opts *x, int relay, struct err *e)
 {
-	char has[8];
 	int r;
 
+	if (place_has(&x->folder, "id") && !(relay && place_has(&x->folder, "devices")))
+		return err_set(e, ERR_REFUSED, "'%s' is the folder of a device%s: "
+		    "give the cloud's", x->folder.where, relay ? "" : " or a relay");
 	if ((r = place_make(&x->folder, "devices", e)) < 0 ||
 	    (r = place_make(&x->folder, "spool", e)) < 0 ||
-	    (r = place_get(&x->folder, "spool/limits", has, sizeof(has),
-	    e)) != 0)
-		return r < 0 ? r : 0;
+	    place_has(&x->folder, "spool/limits"))
+		return r;
 	return place_put(&x->folder, "spool/limits", "# ace-recv(1), Limits: "
 	    "each device speaks for itself and weighs 1\nweight 1\n"
 	    "contributors 1\n# rounds may take hours, and devices be away for "
@@ -271,18 +272,6 @@ keep_running(struct opts *x, struct err *e)
 	}
 }
 
-static int
-begin(struct opts *x, const char *who, struct err *e)
-{
-	char *log = place_path(&x->folder, "log", e);
-
-	if (log == NULL)
-		return -ERR_SYS;
-	tell_begin(&x->tell, &x->cli, who, 1, &x->folder.said, log);
-	alloc_free(log);
-	return 0;
-}
-
 static void
 welcome(struct opts *x)
 {
@@ -308,7 +297,7 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 		    path[1]);
 	if ((r = place_open(&x->folder, path[0], 1, e)) < 0 ||
 	    (r = place_lock(&x->folder, "ace-cloud", e)) < 0 ||
-	    (r = furnish(x, e)) < 0 || (r = agree(x, e)) < 0)
+	    (r = furnish(x, 0, e)) < 0 || (r = agree(x, e)) < 0)
 		goto out;
 	if (x->print) {
 		if ((r = pipeline(x, &c, e)) == 0)
@@ -316,11 +305,9 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 		child_release(&c);
 		goto out;
 	}
-	if ((r = begin(x, "ace-cloud", e)) == 0) {
-		welcome(x);
-		r = keep_running(x, e);
-	}
-	if (r == 0)
+	tell_begin(&x->tell, &x->cli, "ace-cloud", 1, &x->folder);
+	welcome(x);
+	if ((r = keep_running(x, e)) == 0)
 		tell_say(&x->tell, "done: %llu rounds",
 		    (unsigned long long)x->folder.said.rounds);
 	tell_end(&x->tell);
@@ -343,7 +330,7 @@ relay_begin(struct opts *x, char *where, size_t n, struct err *e)
 	if (devices == 0)
 		return err_set(e, ERR_USAGE, "how many devices the relay has is "
 		    "missing: --devices N");
-	if ((r = furnish(x, e)) < 0 || (r = cloud_hello(&x->above, &x->folder,
+	if ((r = furnish(x, 1, e)) < 0 || (r = cloud_hello(&x->above, &x->folder,
 	    where, n, e)) < 0)
 		return r;
 	x->folder.said.devices = devices;
@@ -366,9 +353,9 @@ run_relay(void *own, char **path, size_t n, struct err *e)
 	    (r = cloud_at(&x->above, path[0], e)) < 0 ||
 	    (r = place_open(&x->folder, path[1], 1, e)) < 0 ||
 	    (r = place_lock(&x->folder, "ace-cloud", e)) < 0 ||
-	    (r = relay_begin(x, where, sizeof(where), e)) < 0 ||
-	    (r = begin(x, "ace-cloud relay", e)) < 0)
+	    (r = relay_begin(x, where, sizeof(where), e)) < 0)
 		goto out;
+	tell_begin(&x->tell, &x->cli, "ace-cloud relay", 1, &x->folder);
 	tell_say(&x->tell, "relay '%s' of the run in %s", x->name, where);
 	welcome(x);
 	r = keep_running(x, e);
@@ -471,7 +458,7 @@ run_add(void *own, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, "DIR NAME [KEY.pub] was expected");
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
-	    (r = furnish(x, e)) == 0)
+	    (r = furnish(x, 1, e)) == 0)
 		r = member(x, path[1], id, e);
 	if (r >= 0)
 		r = r > 0 ? 0 : let_in(x, path[1], "", 0, e);
@@ -655,7 +642,7 @@ run_watch(void *own, char **path, size_t n, struct err *e)
 {
 	struct opts *x = own;
 	const int shows = isatty(STDOUT_FILENO);
-	char *spool, text[65536];
+	char *spool, *log, text[65536];
 	int r;
 
 	if (n != 1)
@@ -663,21 +650,24 @@ run_watch(void *own, char **path, size_t n, struct err *e)
 		    "on the cloud or on a device");
 	if ((r = place_open(&x->folder, path[0], 0, e)) < 0)
 		return r;
-	spool = place_path(&x->folder, "spool", e);
-	if (spool != NULL && faccessat(AT(spool), F_OK, 0) < 0) {
-		alloc_free(spool);
-		spool = place_path(&x->folder, "state", e);
-	}
-	while (r == 0 && spool != NULL) {
+	spool = place_path(&x->folder, place_has(&x->folder, "spool") ? "spool" :
+	    "state", e);
+	log = place_path(&x->folder, "log", e);
+	while (r == 0 && spool != NULL && log != NULL) {
 		char *words[] = { (char[]){ "ace-status" }, spool, NULL };
+		char *last[] = { (char[]){ "tail" }, (char[]){ "-n8" }, log, NULL };
 
 		r = child_output(words, text, sizeof(text), e);
 		(void)printf("%s%s", shows ? "\033[H\033[2J" : "", text);
+		if (place_has(&x->folder, "log") &&
+		    child_output(last, text, sizeof(text), e) == 0)
+			(void)printf("\n%s", text);
 		if (fflush(stdout) != 0 || !shows)
 			break;
 		(void)sleep(2);
 	}
 	alloc_free(spool);
+	alloc_free(log);
 	place_close(&x->folder);
 	return r;
 }
@@ -715,7 +705,7 @@ run_example(void *own, char **path, size_t n, struct err *e)
 
 static const struct opt cloud_opts[] = {
 	OPT_PART(place_opts, struct opts, said),
-	OPT_PART(event_opts, struct opts, tell.events),
+	OPT_PART(event_opts, struct opts, tell.to.events),
 	{ 0, "print", NULL, "print the pipeline that this stands for, and exit",
 	    OPT_FLAG(struct opts, print) },
 	OPT_END
@@ -732,7 +722,7 @@ static const struct opt relay_opts[] = {
 	    OPT_TEXT(struct opts, name) },
 	{ 0, "devices", "N", "devices that it averages",
 	    OPT_U64(struct opts, add.devices, 1, 1000000) },
-	OPT_PART(event_opts, struct opts, tell.events),
+	OPT_PART(event_opts, struct opts, tell.to.events),
 	OPT_END
 };
 

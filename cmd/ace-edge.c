@@ -43,7 +43,7 @@ static const struct opt options[] = {
 	    OPT_F64(struct edge, bits, 0.001, 32) },
 	{ 0, "through", "SCRIPT", "connect by SCRIPT NAME WHAT [ID], not by ssh",
 	    OPT_PATH(struct edge, through, OPT_READ) },
-	OPT_PART(event_opts, struct edge, tell.events),
+	OPT_PART(event_opts, struct edge, tell.to.events),
 	{ 0, "print", NULL, "print the pipeline that this stands for, and exit",
 	    OPT_FLAG(struct edge, print) },
 	OPT_END
@@ -204,7 +204,6 @@ static int
 begin(struct edge *x, struct err *e)
 {
 	const struct agreement *said = &x->folder.said;
-	char *log;
 	int r;
 
 	if ((r = cloud_hello(&x->cloud, &x->folder, x->where, sizeof(x->where),
@@ -215,12 +214,10 @@ begin(struct edge *x, struct err *e)
 		    "sends %g: leave --bits out, or begin a run of %g bits in "
 		    "another folder", x->bits, x->where, said->bits, x->bits);
 	(void)snprintf(x->bits_text, sizeof(x->bits_text), "%.17g", said->bits);
-	if ((r = environment(x, e)) < 0 ||
-	    (log = place_path(&x->folder, "log", e)) == NULL)
-		return r < 0 ? r : -ERR_SYS;
+	if ((r = environment(x, e)) < 0)
+		return r;
 	x->tell.trainer = x->command[0];
-	tell_begin(&x->tell, &x->cli, "ace-edge", 0, said, log);
-	alloc_free(log);
+	tell_begin(&x->tell, &x->cli, "ace-edge", 0, &x->folder);
 	return 0;
 }
 
@@ -232,8 +229,12 @@ edge(struct edge *x, struct err *e)
 	int r;
 
 	(void)snprintf(dir, sizeof(dir), "ace-%s", x->cloud.name);
-	if ((r = place_open(&x->folder, x->dir != NULL ? x->dir : dir, 1,
-	    e)) < 0 || (r = place_lock(&x->folder, "ace-edge", e)) < 0 ||
+	if ((r = place_open(&x->folder, x->dir != NULL ? x->dir : dir, 1, e)) < 0)
+		return r;
+	if (place_has(&x->folder, "devices"))
+		return err_set(e, ERR_REFUSED, "'%s' is the folder of a cloud or a "
+		    "relay: give another one (--state)", x->folder.where);
+	if ((r = place_lock(&x->folder, "ace-edge", e)) < 0 ||
 	    (r = begin(x, e)) < 0)
 		return r;
 	if (x->print) {

@@ -2,7 +2,9 @@
 # One cloud and four edges on this machine train a small language model: once
 # with a dense gradient every step (FullSync), once with local steps and coded
 # differences (ACE-Sync).  Every byte between edge and cloud is counted, and what
-# time that would take on slow links is computed.
+# time that would take on slow links is computed.  The pipes are built here, and not by
+# ace-cloud and ace-edge, since each edge codes by its link and the cloud sets the
+# interval: --ratio, --bandwidth and --interval would be three options more there.
 #
 #   examples/demo.sh            make demo
 #   examples/demo.sh --sweep    make sweep: FullSync's loss by learning rate

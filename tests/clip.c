@@ -381,8 +381,9 @@ clock_gettime(clockid_t which, struct timespec *t)
 /* ---- files ---- */
 
 static int
-opens(int dir, const char *path, int flags, mode_t mode)
+opens(int dir, const char *path, int flags, va_list ap)
 {
+	const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(ap, mode_t) : 0;
 	const char *s;
 	int fd;
 
@@ -402,29 +403,25 @@ opens(int dir, const char *path, int flags, mode_t mode)
 int
 open(const char *path, int flags, ...)
 {
-	mode_t mode = 0;
 	va_list ap;
+	int fd;
 
-	if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
-		va_start(ap, flags);
-		mode = va_arg(ap, mode_t);
-		va_end(ap);
-	}
-	return opens(AT_FDCWD, path, flags, mode);
+	va_start(ap, flags);
+	fd = opens(AT_FDCWD, path, flags, ap);
+	va_end(ap);
+	return fd;
 }
 
 int
 openat(int dir, const char *path, int flags, ...)
 {
-	mode_t mode = 0;
 	va_list ap;
+	int fd;
 
-	if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
-		va_start(ap, flags);
-		mode = va_arg(ap, mode_t);
-		va_end(ap);
-	}
-	return opens(dir, path, flags, mode);
+	va_start(ap, flags);
+	fd = opens(dir, path, flags, ap);
+	va_end(ap);
+	return fd;
 }
 
 int

@@ -128,14 +128,13 @@ child_status(const struct child *p)
 	    WEXITSTATUS(p->status);
 }
 
-/* Return 1 when a program failed by itself, and not by SIGPIPE because its reader
- * ended. */
+/* Return 1 when a program failed by itself, not by SIGPIPE and not stopped by us. */
 static int
 child_failed(const struct child *p)
 {
 	const int s = child_status(p);
 
-	return s != 0 && s != 128 + SIGPIPE;
+	return s != 0 && s != 128 + SIGPIPE && !p->stopped;
 }
 
 /* In the child process: make from, to and say its descriptors 0, 1 and 2. */
@@ -347,6 +346,8 @@ child_watch(struct children *c, const struct child_ear *ear)
 		} else if (end < 0 && c->first >= 0) {
 			end = clock_now() + (double)CHILD_GRACE;
 		} else if (end >= 0 && clock_now() > end) {
+			for (size_t i = 0; i < c->n; i++)
+				c->child[i].stopped |= c->child[i].pid != 0;
 			(void)kill(-c->group, sig);
 			end = clock_now() + (double)CHILD_GRACE;
 			sig = SIGKILL;

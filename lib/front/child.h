@@ -23,6 +23,7 @@ struct child {
 	int own_voice;		/* its standard error is ours, not listened to */
 	pid_t pid;		/* 0: it has ended, or was not started */
 	int status;		/* of waitpid */
+	int stopped;		/* this process ended it, when others had failed */
 };
 
 struct children {

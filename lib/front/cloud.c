@@ -132,7 +132,7 @@ cloud_hello(const struct cloud *c, struct place *f, char *where, size_t n,
 
 	if ((r = place_get(f, "id", id, sizeof(id), e)) < 0)
 		return r;
-	if (r == 0) {
+	if (strlen(id) != PLACE_ID) {
 		place_random(id);
 		if ((r = place_put(f, "id", id, e)) < 0)
 			return r;

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,16 @@ place_path(const struct place *f, const char *name, struct err *e)
 }
 
 int
+place_has(const struct place *f, const char *name)
+{
+	char *path = place_path(f, name, NULL);
+	const int has = path != NULL && faccessat(AT(path), F_OK, 0) == 0;
+
+	alloc_free(path);
+	return has;
+}
+
+int
 place_make(const struct place *f, const char *name, struct err *e)
 {
 	char *path = place_path(f, name, e);
@@ -125,8 +136,14 @@ place_get(const struct place *f, const char *name, char *out, size_t n,
 int
 place_read(const char *path, struct agreement *a, struct err *e)
 {
+	int r;
+
 	memset(a, 0, sizeof(*a));
-	return limits_read(path, place_lines, a, a, NULL, e);
+	if ((r = limits_read(path, place_lines, a, a, NULL, e)) != -ERR_USAGE)
+		return r;
+	err_clear(e);
+	return err_set(e, ERR_DATA, "corrupt: '%s' is not what the cloud of a run writes "
+	    "there: restore it, or begin with another folder", path);
 }
 
 void

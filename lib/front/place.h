@@ -54,6 +54,8 @@ void place_close(struct place *f);
 
 /* place_path(f, name, e): return DIR/name, allocated. */
 char *place_path(const struct place *f, const char *name, struct err *e);
+/* place_has(f, name): 1 when DIR/name exists. */
+int place_has(const struct place *f, const char *name);
 /* place_make(f, name, e): create the folder DIR/name, mode 0700, if it is missing. */
 int place_make(const struct place *f, const char *name, struct err *e);
 /* place_save(f, e): write the agreement atomically. */

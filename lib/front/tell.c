@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cli.h"
 #include "base/clock.h"
 #include "base/num.h"
@@ -98,17 +99,6 @@ tell_round(const struct tell *t, uint64_t round, char out[64])
 	    all);
 }
 
-/* ", about 55 min left" */
-static void
-tell_left(const struct tell *t, uint64_t round, double now, char out[64])
-{
-	*out = '\0';
-	if (t->said->rounds > round && t->rounds > 1)
-		(void)snprintf(out, 64, ", about %s left",
-		    TELL_TIME((now - t->began) / (double)t->rounds *
-		    (double)(t->said->rounds - round)));
-}
-
 /* ", 1.6 MB (25x smaller)": bytes sent, compared with f32 */
 static void
 tell_bytes(const struct tell *t, const char *verb, double secs, char out[128])
@@ -125,78 +115,93 @@ tell_bytes(const struct tell *t, const char *verb, double secs, char out[128])
 	    4 * (double)t->values / (double)t->bytes);
 }
 
-/* "4 of 4 devices" */
+/* Write that a round begins, unless it was written. */
 static void
-tell_devices(const struct tell *t, json_t *ev, char out[64])
+tell_begins(struct tell *t, uint64_t round)
 {
-	const json_int_t n = json_integer_value(json_object_get(ev,
-	    "participants"));
-	const json_int_t out_of = json_integer_value(json_object_get(ev,
-	    "excluded"));
-	char of[32] = "", bad[48] = "";
-
-	if (n >= 0 && t->said->devices >= (uint64_t)n)	/* a relay is several */
-		(void)snprintf(of, sizeof(of), " of %llu",
-		    (unsigned long long)t->said->devices);
-	if (out_of > 0)
-		(void)snprintf(bad, sizeof(bad), " (%lld excluded)",
-		    (long long)out_of);
-	(void)snprintf(out, 64, "%lld%s device%s%s", (long long)n, of,
-	    n == 1 && of[0] == '\0' ? "" : "s", bad);
+	if (round <= t->begun || (t->said->rounds != 0 && round > t->said->rounds))
+		return;
+	t->begun = round;
+	event_say(&t->to, EVENT_BEGINS, round - 1, t->said->rounds);
 }
 
-/* Print the line of a finished round: the average has arrived. */
+/* Write and print that a round has ended: the average has arrived. */
 static void
-tell_average(struct tell *t, json_t *ev, uint64_t round)
+tell_average(struct tell *t, uint64_t round)
 {
-	const double now = clock_now();
-	char name[64], who[64], bytes[128], left[64], wait[TELL_LINE] = "";
+	const double now = clock_now(), waited = now - (t->cloud ? t->since : t->taken);
+	char name[64], who[64], bytes[128], left[64] = "", wait[TELL_LINE] = "";
+	char of[32] = "", bad[48] = "", text[ERR_LINE];
 
 	t->rounds++;
 	tell_round(t, round, name);
-	tell_left(t, round, now, left);
+	if (t->said->rounds > round && t->rounds > 1)
+		(void)snprintf(left, sizeof(left), ", about %s left",
+		    TELL_TIME((now - t->began) / (double)t->rounds *
+		    (double)(t->said->rounds - round)));
+	if (t->said->devices >= t->participants)	/* a relay is several */
+		(void)snprintf(of, sizeof(of), " of %llu",
+		    (unsigned long long)t->said->devices);
+	if (t->excluded > 0)
+		(void)snprintf(bad, sizeof(bad), " (%llu excluded)",
+		    (unsigned long long)t->excluded);
+	(void)snprintf(who, sizeof(who), "%llu%s device%s%s",
+	    (unsigned long long)t->participants, of,
+	    t->participants == 1 && of[0] == '\0' ? "" : "s", bad);
 	if (t->cloud) {
+		t->sent = t->taken = t->since;
 		tell_bytes(t, "average", -1, bytes);
-		tell_say(t, "%s: %s, %s%s%s", name, t->devices,
-		    TELL_TIME(now - t->since), bytes, left);
+		(void)snprintf(text, sizeof(text), "%s: %s, %s%s%s", name, who,
+		    TELL_TIME(waited), bytes, left);
 	} else {
-		tell_devices(t, ev, who);
 		tell_bytes(t, "sent", t->taken - t->sent, bytes);
-		if (now - t->taken >= 0.95)
+		if (waited >= 0.95)
 			(void)snprintf(wait, sizeof(wait), ", waited %s%s%.300s",
-			    TELL_TIME(now - t->taken), t->missing[0] != '\0' ?
+			    TELL_TIME(waited), t->missing[0] != '\0' ?
 			    " for " : "", t->missing);
-		tell_say(t, "%s: %s, computing %s%s%.200s%s", name, who,
-		    TELL_TIME(t->sent - t->since), bytes, wait, left);
+		(void)snprintf(text, sizeof(text), "%s: %s, computing %s%s%.200s%s",
+		    name, who, TELL_TIME(t->sent - t->since), bytes, wait, left);
 	}
+	tell_say(t, "%s", text);
+	event_say(&t->to, EVENT_ENDS, round - 1, t->participants, t->excluded,
+	    t->values, t->bytes, t->sent - t->since, t->taken - t->sent, waited, text);
+	tell_begins(t, round + 1);
 	t->state = TELL_COMPUTES;
 	t->round = round + 1;
 	t->since = now;
 	t->missing[0] = '\0';
 }
 
+/* Return a count that an event has, or 0. */
+static uint64_t
+tell_count(const json_t *ev, const char *name)
+{
+	const json_int_t n = json_integer_value(json_object_get(ev, name));
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
 static void
-tell_event(struct tell *t, json_t *ev)
+tell_event(struct tell *t, const json_t *ev)
 {
 	const char *name = json_string_value(json_object_get(ev, "event"));
-	const char *from = json_string_value(json_object_get(ev, "program"));
-	const json_int_t at = json_integer_value(json_object_get(ev, "round"));
-	const uint64_t round = at > 0 ? (uint64_t)at : 1;
+	const uint64_t round = tell_count(ev, "round");
 	const char *s;
 
-	if (name == NULL || from == NULL)
+	if (name == NULL || round == 0)
 		return;
 	if (strcmp(name, event_name(EVENT_SENT)) == 0) {
-		t->values = (uint64_t)json_integer_value(json_object_get(ev,
-		    "values"));
-		t->bytes = (uint64_t)json_integer_value(json_object_get(ev,
-		    "bytes"));
+		t->values = tell_count(ev, "values");
+		t->bytes = tell_count(ev, "bytes");
 	}
-	if (t->cloud && strcmp(name, event_name(EVENT_CLOSED)) == 0) {
-		tell_devices(t, ev, t->devices);
-	} else if (strcmp(name, event_name(t->cloud ? EVENT_SENT :
+	if (strcmp(name, event_name(t->cloud ? EVENT_CLOSED :
+	    EVENT_AVERAGE)) == 0) {
+		t->participants = tell_count(ev, "participants");
+		t->excluded = tell_count(ev, "excluded");
+	}
+	if (strcmp(name, event_name(t->cloud ? EVENT_SENT :
 	    EVENT_AVERAGE)) == 0 && (t->cloud || round >= t->round)) {
-		tell_average(t, ev, round);
+		tell_average(t, round);
 	} else if (!t->cloud && strcmp(name, event_name(EVENT_SENT)) == 0) {
 		t->round = round;
 		t->sent = t->taken = clock_now();
@@ -240,15 +245,15 @@ tell_line(void *arg, const char *line)
 {
 	struct tell *t = arg;
 	struct tell_line *l;
-	json_t *ev = NULL;
+	json_t *ev = strncmp(line, "{\"event\":", 9) == 0 ?
+	    json_loads(line, 0, NULL) : NULL;
 
-	if (strncmp(line, "{\"event\":", 9) == 0)
-		ev = json_loads(line, 0, NULL);
 	if (ev != NULL) {
+		tell_begins(t, tell_count(ev, "round"));
 		if (t->cli->verbose > 1)
 			tell_log(t, line);
-		if (t->events != 0)
-			(void)dprintf(t->events, "%s\n", line);
+		if (t->to.events != 0)
+			(void)dprintf(t->to.events, "%s\n", line);
 		tell_event(t, ev);
 		json_decref(ev);
 		return;
@@ -316,21 +321,20 @@ tell_ear(struct tell *t)
 
 void
 tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
-    const struct agreement *said, const char *log)
+    const struct place *f)
 {
-	const struct tell told = *t;
+	char *path = place_path(f, "log", NULL);
 
-	memset(t, 0, sizeof(*t));
-	t->events = told.events;
-	t->trainer = told.trainer;
 	t->cli = c;
 	t->who = who;
 	t->cloud = cloud;
-	t->said = said;
+	t->said = &f->said;
 	t->shows = isatty(STDERR_FILENO);
-	t->log = log != NULL ? fopen(log, "ae") : NULL;
+	t->log = path != NULL ? fopen(path, "ae") : NULL;
+	t->to.cli = c;
 	t->round = 1;
 	t->began = clock_now();
+	alloc_free(path);
 	tell_start(t);
 }
 

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "front/child.h"
 #include "front/place.h"
+#include "pipe/filter.h"
 
 struct cli;
 
@@ -23,28 +24,28 @@ struct tell {
 	int cloud;		/* it sums up, it does not compute */
 	const struct agreement *said;
 	FILE *log;		/* or NULL */
-	int events;		/* each event is written there, too; 0: nowhere */
+	struct filter to;	/* where events go, those of the programs, too */
 	int shows;		/* standard error is a terminal: one line is drawn
 				 * over and over */
 	int drawn;
 	double spoke;		/* clock_now when something was last shown */
 	/* the current round, from 1, and when each part of it ended */
 	enum tell_state { TELL_STARTS, TELL_COMPUTES, TELL_SENDS, TELL_WAITS } state;
-	uint64_t round;
+	uint64_t round, begun;	/* begun: the last one that was said to begin */
 	uint64_t rounds;	/* that were done here */
 	double began, sent, taken, since;
 	uint64_t values, bytes;
+	uint64_t participants, excluded;	/* of the average */
 	char missing[TELL_LINE];	/* who is waited for */
-	char devices[64];	/* how many the average is of */
 	/* lines of programs, held back until it is known whether one failed */
 	struct tell_line { double at; char text[TELL_LINE]; } held[TELL_HELD];
 	size_t nheld;
 };
 
-/* tell_begin(t, c, who, cloud, said, log): begin; lines are also appended to the
- * file log, unless NULL. tell_start(t): the programs are started (again). */
+/* tell_begin(t, c, who, cloud, f): begin; lines are also appended to the folder's file
+ * log. tell_start(t): the programs are started (again). */
 void tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
-    const struct agreement *said, const char *log);
+    const struct place *f);
 void tell_start(struct tell *t);
 void tell_end(struct tell *t);
 

@@ -16,13 +16,14 @@
 #include "pipe/event.h"
 #include "pipe/filter.h"
 
-enum { EVENT_FIELDS = 4 };
+enum { EVENT_FIELDS = 9 };
 
-/* The schema. r: a round, counted from 1; u: a count, f: a number, s: a text. */
+/* The schema. r: a step, written as a round, from 1; u: a count, f: a number, s: a text. */
 static const struct event_row {
 	const char *name;
 	struct { char type; const char *name; } field[EVENT_FIELDS + 1];
 } event_rows[EVENT_N] = {
+	[EVENT_BEGINS] = { "begins", { { 'r', "round" }, { 'u', "rounds" } } },
 	[EVENT_SENT] = { "sent", { { 'r', "round" }, { 'u', "values" },
 	    { 'u', "bytes" } } },
 	[EVENT_RECEIPT] = { "receipt", { { 'r', "round" }, { 's', "result" },
@@ -32,22 +33,17 @@ static const struct event_row {
 	[EVENT_WAITS] = { "waits", { { 'r', "round" }, { 's', "missing" },
 	    { 's', "text" } } },
 	[EVENT_CLOSED] = { "closed", { { 'r', "round" },
-	    { 'u', "participants" }, { 'u', "excluded" }, { 'f', "weight" } } }
+	    { 'u', "participants" }, { 'u', "excluded" }, { 'f', "weight" } } },
+	[EVENT_ENDS] = { "ends", { { 'r', "round" }, { 'u', "participants" },
+	    { 'u', "excluded" }, { 'u', "values" }, { 'u', "bytes" },
+	    { 'f', "computing" }, { 'f', "sending" }, { 'f', "waiting" },
+	    { 's', "text" } } }
 };
 
 const char *
 event_name(enum event ev)
 {
 	return event_rows[ev].name;
-}
-
-static void
-event_write(int fd, const char *line, size_t n)
-{
-	void (*was)(int) = signal(SIGPIPE, SIG_IGN);
-
-	(void)!write(fd, line, n);
-	(void)signal(SIGPIPE, was);
 }
 
 /* Parse the number of an open descriptor, at least 2, or a file to append events to. */
@@ -81,6 +77,7 @@ event_say(const struct filter *to, enum event ev, ...)
 {
 	const struct event_row *row = &event_rows[ev];
 	struct timespec now = { 0, 0 };
+	void (*was)(int);
 	char *line = NULL;
 	const char *s;
 	struct emit j;
@@ -112,7 +109,9 @@ event_say(const struct filter *to, enum event ev, ...)
 	}
 	va_end(ap);
 	emit_end(&j);
+	was = signal(SIGPIPE, SIG_IGN);
 	if (fclose(f) == 0)
-		event_write(to->events, line, n);
+		(void)!write(to->events, line, n);
+	(void)signal(SIGPIPE, was);
 	free(line);
 }

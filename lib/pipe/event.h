@@ -17,19 +17,13 @@ extern const struct opt event_opts[];
 	.at = offsetof(struct filter, events) }
 
 enum event {
-	EVENT_SENT,		/* round, values, bytes: a shard was coded */
-	EVENT_RECEIPT,		/* round, result, reason: the receiver answered */
-	/* round, participants, values, bytes: the average returned */
-	EVENT_AVERAGE,
-	EVENT_WAITS,		/* round, missing, text: devices waited for */
-	EVENT_CLOSED,		/* round, participants, excluded, weight */
-	EVENT_N
+	EVENT_BEGINS, EVENT_SENT, EVENT_RECEIPT, EVENT_AVERAGE, EVENT_WAITS, EVENT_CLOSED,
+	EVENT_ENDS, EVENT_N
 };
 
-/* Write the event to f's descriptor, if it has one. The arguments are the fields of ev
- * in the order above: uint64_t for counts, sizes and the step, which is one less than the
- * round, double for weights, const char * for texts (NULL: ""). Write errors do not stop
- * the program. */
+/* Write the event to f's descriptor, if it has one. The arguments are the fields of its
+ * row in event.c: uint64_t for a step and for counts, double for numbers, const char * for
+ * texts (NULL: ""). Write errors do not stop the program. */
 void event_say(const struct filter *f, enum event ev, ...);
 
 /* Return the value of the member "event". */

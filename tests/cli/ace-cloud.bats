@@ -61,7 +61,7 @@ load front
 	run ! pgrep -f "$BATS_TEST_TMPDIR/[a]ce-edge1"
 }
 
-@test "a name in use, a device too many, other bits, another run: refused with what to do" {
+@test "a name in use, a device too many, other bits, another run, the other kind of folder: refused with what to do" {
 	cloud run --devices 1 --rounds 2
 	edge edge1 1 2
 	ends edge1
@@ -74,6 +74,12 @@ load front
 	ends cloud
 	exits 5 ace cloud run --bits 4
 	says '--bits 4, .* began with 1.3'
+	exits 5 ace edge run --name edge2 --state run -- true
+	says "/run' is the folder of a cloud or a relay: give another one"
+	exits 5 ace cloud ace-edge1 --devices 1
+	says "/ace-edge1' is the folder of a device or a relay: give the cloud's"
+	exits 5 ace add ace-edge1 edge2
+	exits 5 ace relay run ace-edge1 --name edge1 --devices 1
 	# a cloud's folder was removed and made anew
 	rm -rf run
 	cloud run --devices 1
@@ -200,27 +206,28 @@ load front
 		averaged edge$k 2 3
 	done
 	grep -q 'round 2/2: 3 devices' edge1.err
+	exits 5 ace cloud west
 }
 
 @test "events: a line of JSON each, by the table" {
 	cloud run --devices 1 --rounds 2 --events events
 	edge edge1 1 2 --events mine
 	ends edge1 cloud
-	python3 - <<-'END'
-	import json
-	want = {"sent": ["round", "values", "bytes"],
-	    "receipt": ["round", "result", "reason"],
-	    "average": ["round", "participants", "values", "bytes"],
-	    "waits": ["round", "missing", "text"],
-	    "closed": ["round", "participants", "excluded", "weight"]}
-	seen = set()
-	for name in "events", "mine":
-	    for line in open(name):
-	        e = json.loads(line)
-	        assert list(e)[:3] == ["event", "program", "time"], e
-	        assert list(e)[3:] == want[e["event"]], e
-	        seen.add(e["event"])
-	assert seen >= {"sent", "receipt", "average", "closed"}, seen
+	python3 - "$ROOT/man/ace-cloud.1" <<-'END'
+	import json, re, sys
+	rows = re.findall(r"^\.It (\w+) Ta [\w -]+ Ta ((?:\w+,\s)*\w+)$", open(sys.argv[1]).read(), re.M)
+	page = {name: re.findall(r"\w+", members) for name, members in rows}
+	for name, said, kinds in (("events", "cloud.err", ["closed", "sent"]),
+	                          ("mine", "edge1.err", ["average", "receipt", "sent"])):
+	    all = list(map(json.loads, open(name)))
+	    for e in all:
+	        assert list(e) == ["event", "program", "time", *page.get(e["event"], [])], e
+	    for n in 1, 2:
+	        begins, *between, ends = [e for e in all if e["round"] == n and e["event"] != "waits"]
+	        assert (begins["event"], ends["event"]) == ("begins", "ends"), all
+	        assert sorted(e["event"] for e in between) == kinds, all
+	        assert (ends["participants"], ends["values"]) == (1, 4096) and ends["bytes"] > 0, ends
+	        assert f": {ends['text']}\n" in open(said).read(), ends
 	END
 	exits 2 ace-step --bits 2 --events 77 /dev/null
 	says 'no such descriptor'
@@ -233,7 +240,9 @@ load front
 	ends edge1
 	exits 0 ace watch run
 	grep -q '^edge1' out
+	grep -q ' round 1/1: 1 of 1 devices, ' out
 	exits 0 ace watch ace-edge1
+	grep -q ' round 1/1: 1 of 1 devices, computing ' out
 	exits 2 ace watch none
 }
 

@@ -52,7 +52,6 @@ teardown() {
 	wait
 }
 
-# cloud DIR ARGS...: it runs, and devices may come
 cloud() {
 	begin ace cloud "$@" >cloud.out 2>cloud.err
 	export pid_cloud=$last

@@ -24,8 +24,8 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
 
     name        of this device, the host's unless given
     dir         its folder, ./ace-NAME unless given: state and checkpoint
-    every       steps of the optimiser in a round, 50 unless given; each every-th
-                optimizer.step() exchanges
+    every       steps of the optimiser in a round, 50 unless given, and 1 with
+                mode="gradients"; each every-th optimizer.step() exchanges
     rounds      after which run.done is true; the cloud's unless given
     bits        for each value: refused unless the cloud says the same
     mode        "local": local steps, then the average of what they changed; "replay":
