@@ -133,9 +133,9 @@ how_to(const struct opts *o, struct arc_opts *how, struct err *e)
 	if (o->format != NULL) {
 		(void)snprintf(name, sizeof(name), "a.%s", o->format);
 		if (by_name(name, &format, &filter) != 1 || format == NULL)
-			return err_set(e, ERR_USAGE, "--format '%.80s': tar or "
-			    "cpio, which .gz, .bz2, .xz, .zst, .lz4 or .Z may "
-			    "follow, zip or 7z", o->format);
+			return err_set(e, ERR_USAGE, "--format '%.80s' is unknown: "
+			    "expected zip, 7z, tar or cpio; .gz, .bz2, .xz, .zst, "
+			    ".lz4 or .Z may follow tar and cpio", o->format);
 	} else if (o->f->output != NULL) {
 		(void)by_name(o->f->output, &format, &filter);
 	}
@@ -143,8 +143,8 @@ how_to(const struct opts *o, struct arc_opts *how, struct err *e)
 		return err_set(e, ERR_USAGE, "the archive's format is missing: "
 		    "--format, or -o with a name such as run.tar.zst");
 	if (filter != NULL && (*format == 'z' || *format == '7'))
-		return err_set(e, ERR_USAGE, "%s packs its entries itself: it "
-		    "is not packed with %s", format, filter);
+		return err_set(e, ERR_USAGE, "format %s compresses its entries "
+		    "itself: leave %s out of --format or the name", format, filter);
 	memset(how, 0, sizeof(*how));
 	while (strcmp(k->name, format) != 0)
 		k++;
@@ -190,9 +190,8 @@ note(struct archive *x, const char *name,
 		if ((c = memcmp(x->have[mid].name, id, 16)) == 0)
 			return memcmp(x->have[mid].digest, digest, 16) == 0 ?
 			    SAME : err_set(e, ERR_REFUSED,
-			    "two different shards are named '%.300s': put them "
-			    "into two archives",
-			    name);
+			    "two different shards have the name '%.300s': put them "
+			    "into two archives", name);
 		if (c < 0)
 			lo = mid + 1;
 		else
@@ -301,8 +300,7 @@ static int
 create(void *arg, char **path, size_t n, struct err *e)
 {
 	const struct opts *o = arg;
-	struct archive *x = kern_get(e) != NULL ?
-	    alloc_get(1, sizeof(*x), e) : NULL;
+	struct archive *x = kern_get(e) != NULL ? alloc_get(1, sizeof(*x), e) : NULL;
 	struct io *io = NULL;
 	struct arc_opts how;
 	size_t i;
@@ -330,7 +328,7 @@ create(void *arg, char **path, size_t n, struct err *e)
 	if (k == 0)
 		cli_say(o->f->cli, 1, "%zu shards", x->entries);
 	if (k == 0 && x->again != 0)
-		cli_say(o->f->cli, 1, "%zu shards were there already", x->again);
+		cli_say(o->f->cli, 1, "repeated shards stored once: %zu", x->again);
 	arc_free(x->out);
 	io_free(io);
 	if (x->fd >= 0)
@@ -364,8 +362,7 @@ each_line(void *arg, struct reader *r, const char *from, struct err *e)
 		return k;
 	++*n;
 	if (printf("%llu\t%s\t%s\t%llu\t%s\n", (unsigned long long)step,
-	    device, kind, (unsigned long long)(reader_offset(r) - at),
-	    name) < 0)
+	    device, kind, (unsigned long long)(reader_offset(r) - at), name) < 0)
 		return err_sys(e, "'<stdout>'");
 	return 0;
 }
@@ -420,8 +417,8 @@ place(struct writer *w, const struct reader *r, const char *path, struct err *e)
 	    SHARD_DIGEST) == 0)
 		return 0;		/* it was extracted before */
 	return k == -ERR_SYS ? err_move(e, &own) : err_set(e, ERR_REFUSED,
-	    "'%s' is there already, and is %s: extract into an empty folder",
-	    path, k < 0 ? "damaged" : "another shard");
+	    "'%s' exists already and is %s: extract into an empty folder", path,
+	    k < 0 ? "damaged" : "another shard");
 }
 
 static int
@@ -434,8 +431,8 @@ each_file(void *arg, struct reader *r, const char *from, struct err *e)
 
 	name_of(reader_shard(r), from, name);
 	if (snprintf(path, sizeof(path), "%s/%s", x->o->into, name) >= PATH_MAX)
-		return err_file(e, err_set(e, ERR_SYS, "'%s' is too long a name",
-		    path), from);
+		return err_file(e, err_set(e, ERR_SYS, "path '%s' is too long: "
+		    "extract into a folder with a shorter path", path), from);
 	if ((k = folders(path, strlen(x->o->into), e)) == 0 &&
 	    (k = writer_file(&w, path, x->o->f->tool, e)) == 0 &&
 	    (k = writer_history(w, reader_provenance(r), e)) == 0 &&
@@ -542,19 +539,19 @@ choose_way(struct makings *x, const struct pick *pick, struct err *e)
 		if (m->step < pick->lo || m->step > pick->hi ||
 		    (best != NULL && m->step != best->step))
 			continue;
-		if (best != NULL && memcmp(m->after, best->after,
-		    MODEL_HASH) != 0)
-			return err_set(e, ERR_REFUSED, "two models of step %llu "
-			    "(--device tells those of two devices apart)",
+		if (best != NULL && memcmp(m->after, best->after, MODEL_HASH) != 0)
+			return err_set(e, ERR_REFUSED, "two models of step %llu: "
+			    "choose one device with --device",
 			    (unsigned long long)m->step);
 		if (best == NULL || m->cost < best->cost)
 			best = m;
 	}
 	if (best == NULL)
-		return err_set(e, ERR_NO, "no model of such a step");
+		return err_set(e, ERR_NO, "the archive has no model of "
+		    "that step: `ace-archive list' shows its shards");
 	if (best->cost == UINT64_MAX)
-		return err_set(e, ERR_DATA, "mismatch: no way to the model of step "
-		    "%llu: a patch before it, or a whole model, is not there",
+		return err_set(e, ERR_DATA, "mismatch: the archive lacks a patch "
+		    "before step %llu, or a whole model to begin with",
 		    (unsigned long long)best->step);
 	return ways_list(all, (size_t)(best - all->p), &x->way, &x->steps, e);
 }
@@ -575,7 +572,8 @@ each_step(void *arg, struct reader *r, const char *from, struct err *e)
 	    (k = filter_copy(r, x->w, e)) < 0)
 		return k;
 	return memcmp(reader_end_of_shard(r)->digest, m->digest, 16) == 0 ? 0 :
-	    err_set(e, ERR_REFUSED, "the archive changed while it was read");
+	    err_set(e, ERR_REFUSED, "the archive changed while it was read: try "
+	    "again when nothing writes it");
 }
 
 /* Read the archive until all shards were written in the order of their steps: once
@@ -592,8 +590,8 @@ put_way(struct makings *x, const struct pick *pick, const struct opts *o,
 		x->seen = 0;
 		k = pick_each(pick, o->f, path, each_step, x, e);
 		if (k == 0 && x->done == was)
-			k = err_set(e, ERR_REFUSED, "'%s' changed while it was "
-			    "read", path);
+			k = err_set(e, ERR_REFUSED, "'%s' changed while it was read: "
+			    "try again when nothing writes it", path);
 	}
 	return k;
 }
@@ -675,8 +673,7 @@ static const struct opt get_opt[] = {
 static const struct cli_command commands[] = {
 	{ "create", "[-o FILE] [options] [FILE...]",
 	    "Puts shards of files, folders, spools and archives into a new "
-	    "archive",
-	    create_opt, create, 0 },
+	    "archive", create_opt, create, 0 },
 	{ "list", "[options] [FILE]", "Prints one line per shard", pick_opt,
 	    list, 1 },
 	{ "extract", "-o DIR [options] [FILE]",
@@ -684,8 +681,7 @@ static const struct cli_command commands[] = {
 	    "folder", extract_opt, extract, 1 },
 	{ "get", "[-o FILE] [options] ARCHIVE",
 	    "Writes what makes the model of a step: a whole model and "
-	    "patches", get_opt,
-	    get, 1 },
+	    "patches", get_opt, get, 1 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };
 

@@ -30,45 +30,45 @@
 #include "pipe/program.h"
 
 struct opts {
-	struct filter *f;	/* the program's: output, threads */
+	struct filter *f;	/* output, threads */
 	struct shard sh;
-	const char *state;	/* what is kept, or NULL */
+	const char *state;	/* directory of stored patches, or NULL */
 	const char *to;		/* receiver, or NULL */
-	const char *part;	/* index of the models' slices, or NULL */
-	const char *whom;	/* index of theirs that are sent, or NULL: all */
+	const char *part;	/* index of the slices of both models, or NULL */
+	const char *whom;	/* index of the receiver's slices, or NULL: all */
 };
 
-/* A group on its way; one of as many as there are threads. */
+/* One group being coded; as many as there are threads. */
 struct slot {
 	uint32_t group;
 	unsigned char *old, *new;
 	struct buf body;
 	uint8_t param;
 	size_t bytes;
-	int changed;		/* words of it */
-	uint64_t sum, base;	/* of the new bytes, of the old */
+	int changed;		/* its number of values */
+	uint64_t sum, base;	/* checksums of the new and the old bytes */
 };
 
 struct diff {
 	const struct opts *o;
 	struct model old, new;
 	int whole;		/* there is no old model */
-	struct delta_head head;	/* of the new one, if it is what changed */
+	struct delta_head head;	/* head of NEW, if it is a directory of changes */
 	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];
 	struct model_note note;
-	struct slice *slice;	/* what is sent of each tensor; NULL: no part */
-	struct slice *theirs;	/* that, where it is less than there is */
+	struct slice *slice;	/* slices that are sent; NULL: whole tensors */
+	struct slice *theirs;	/* slices that are sent, with --for */
 	uint64_t rank[2];
-	struct buf base;	/* of a part: what each group was */
+	struct buf base;	/* with --part: checksums of the old groups */
 	struct pool *pool;
 	struct slot *slot;
 	unsigned slots;
 	struct writer *w;
 	struct shard sh;
-	uint64_t changed;	/* words; all of the groups that are whole */
+	uint64_t changed;	/* changed values; all values of the groups sent */
 };
 
-/* The words of a group that are sent. */
+/* Read the values of a group that are sent. */
 static int
 read_group(const struct diff *d, const struct model *m, uint32_t g,
     unsigned char *p, struct model_span *b, struct err *e)
@@ -86,7 +86,7 @@ read_group(const struct diff *d, const struct model *m, uint32_t g,
 	return 0;
 }
 
-/* Groups are the same in both, since their tables are. */
+/* Both models have the same tensor table and so the same groups. */
 static int
 code_group(void *arg, unsigned who, size_t i, struct err *e)
 {
@@ -106,8 +106,7 @@ code_group(void *arg, unsigned who, size_t i, struct err *e)
 			return r;
 		s->changed = memcmp(s->old, s->new, b.bytes) != 0;
 		if (!s->changed) {
-			memcpy(d->before[s->group], d->after[s->group],
-			    MODEL_HASH);
+			memcpy(d->before[s->group], d->after[s->group], MODEL_HASH);
 			return 0;
 		}
 		s->base = pack_hash_both(s->old, a.bytes, d->before[s->group]);
@@ -168,8 +167,7 @@ put_groups(struct diff *d, struct err *e)
 		for (i = 0; i < k; i++)
 			d->slot[i].group = g + (uint32_t)i;
 		bar_show(&bar, g, all, "groups");
-		r = pool_run(d->pool, k, (size_t)k * MODEL_GROUP, code_group,
-		    d, e);
+		r = pool_run(d->pool, k, (size_t)k * MODEL_GROUP, code_group, d, e);
 		for (i = 0; i < k && r == 0; i++)
 			r = put_group(d, &d->slot[i], e);
 	}
@@ -199,7 +197,7 @@ put_slices(struct diff *d, struct err *e)
 	return r;
 }
 
-/* Write the hashes of both models, which are known now. */
+/* Write the hashes of both models, which are known only now. */
 static int
 put_note(struct diff *d, struct err *e)
 {
@@ -231,8 +229,7 @@ room(struct diff *d, struct err *e)
 		d->slot[i].new = alloc_raw(most, 1, e);
 		if (d->slot[i].new == NULL)
 			return -ERR_SYS;
-		if (!d->whole &&
-		    (d->slot[i].old = alloc_raw(most, 1, e)) == NULL)
+		if (!d->whole && (d->slot[i].old = alloc_raw(most, 1, e)) == NULL)
 			return -ERR_SYS;
 	}
 	return 0;
@@ -260,7 +257,7 @@ release(struct diff *d)
 	shard_release(&d->sh);
 }
 
-/* NEW is a directory of what changed in OLD. */
+/* Open NEW as a directory of changes to OLD. */
 static int
 open_delta(struct diff *d, char **path, struct err *e)
 {
@@ -268,18 +265,18 @@ open_delta(struct diff *d, char **path, struct err *e)
 	int r;
 
 	if (d->whole)
-		return err_set(e, ERR_USAGE, "'%s' says what changed in a model, so "
-		    "that one is needed: OLD and NEW", path[0]);
+		return err_set(e, ERR_USAGE, "'%s' describes changes to a model: "
+		    "give that model as well, OLD and NEW", path[0]);
 	if (base != 0 && base != d->head.base)
-		return err_set(e, ERR_DATA, "mismatch: '%s' is for version %llu, not "
-		    "%llu", path[1], (unsigned long long)d->head.base,
-		    (unsigned long long)base);
+		return err_set(e, ERR_DATA, "mismatch: '%s' changes version %llu, "
+		    "but --base-version is %llu", path[1],
+		    (unsigned long long)d->head.base, (unsigned long long)base);
 	if ((r = model_open(&d->old, path[0], e)) < 0)
 		return r;
 	return delta_open(&d->new, &d->old, path[1], &d->head, e);
 }
 
-/* The models are slices of others, of which some may be sent. */
+/* Read the index of slices, and with --for the receiver's. */
 static int
 open_slices(struct diff *d, struct err *e)
 {
@@ -292,17 +289,16 @@ open_slices(struct diff *d, struct err *e)
 	    (r = parts_model(&d->old, o->part, d->rank, e)) < 0))
 		return r;
 	if (d->rank[1] == 0 || d->rank[1] > SERIES_MOST)
-		return err_set(e, ERR_DATA, "mismatch: '%s' does not name its "
-		    "rank and the number of ranks, at most "
-		    "%d", o->part, SERIES_MOST);
-	if (o->whom != NULL &&
-	    (r = parts_for(&d->new, o->whom, &d->theirs, e)) < 0)
+		return err_set(e, ERR_DATA, "mismatch: '%s' lacks \"rank\" and "
+		    "\"ranks\" in its \"__metadata__\", or has more than %d ranks",
+		    o->part, SERIES_MOST);
+	if (o->whom != NULL && (r = parts_for(&d->new, o->whom, &d->theirs, e)) < 0)
 		return r;
 	d->slice = o->whom != NULL ? d->theirs : d->new.slice;
 	return 0;
 }
 
-/* Whether a patch can make one of the other: it has tensors and nothing else. */
+/* Check that a patch can turn one model into the other: only tensors may differ. */
 static int
 alike(const struct diff *d, char **path, struct err *e)
 {
@@ -310,15 +306,15 @@ alike(const struct diff *d, char **path, struct err *e)
 	char why[256];
 
 	if (schema_diff(&d->old.schema, &d->new.schema, why))
-		return err_set(e, ERR_DATA, "mismatch: '%s' is not like '%s': "
-		    "%s", path[1], path[0], why);
+		return err_set(e, ERR_DATA, "mismatch: '%s' and '%s' have different "
+		    "tensors: %s", path[1], path[0], why);
 	if (d->old.gguf && d->new.gguf &&
 	    (key = gguf_differs(&d->old.keys, &d->new.keys)) != NULL)
 		return err_set(e, ERR_DATA, "mismatch: '%s' and '%s' differ in key "
 		    "'%.160s', which no patch changes", path[0], path[1], key);
 	if (d->old.said != d->new.said)
-		cli_say(d->o->f->cli, 0, "'%s' and '%s' differ in their metadata, "
-		    "which no patch changes: what it makes keeps the old one's",
+		cli_say(d->o->f->cli, 0, "'%s' and '%s' differ in metadata, which a "
+		    "patch does not carry: the patched model keeps the old metadata",
 		    path[0], path[1]);
 	return 0;
 }
@@ -330,12 +326,13 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 
 	d->whole = n == 1;
 	if (n < 1 || n > 2)
-		return err_set(e, ERR_USAGE, "two models, OLD and NEW, or one");
+		return err_set(e, ERR_USAGE, "expected two models, OLD and NEW, or "
+		    "one");
 	if ((r = delta_head(path[n - 1], &d->head, e)) < 0)
 		return r;
 	if (d->head.is && d->o->part != NULL)
-		return err_set(e, ERR_USAGE, "'%s' says what changed in a model, "
-		    "and --part is for whole ones", path[n - 1]);
+		return err_set(e, ERR_USAGE, "'%s' describes changes, which --part "
+		    "does not take: give the whole NEW", path[n - 1]);
 	if (d->head.is)
 		return open_delta(d, path, e);
 	if ((r = model_open(&d->new, path[n - 1], e)) < 0 ||
@@ -345,13 +342,13 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 	if (!d->whole)
 		return alike(d, path, e);
 	if (d->new.said != 0)
-		cli_say(d->o->f->cli, 0, "'%s' has metadata, which is not in a whole "
-		    "model's shard", path[0]);
+		cli_say(d->o->f->cli, 0, "'%s' has metadata, which a whole model's "
+		    "shard does not carry: the receiver's model has none", path[0]);
 	return 0;
 }
 
-/* What the shard says before its data.  A reader of values that does not know of
- * patches refuses it for the difference to a history that it is. */
+/* Begin the shard. The flag of a difference to a history makes readers that do not know
+ * patches refuse it. */
 static int
 begin(struct diff *d, struct err *e)
 {
@@ -367,8 +364,7 @@ begin(struct diff *d, struct err *e)
 	}
 	if (d->slice != NULL) {
 		(void)snprintf(part, sizeof(part), "%llu/%llu",
-		    (unsigned long long)d->rank[0],
-		    (unsigned long long)d->rank[1]);
+		    (unsigned long long)d->rank[0], (unsigned long long)d->rank[1]);
 		if ((r = text_set(&d->sh.kv, SHARD_KEY_PART, part, e)) < 0)
 			return r;
 	}
@@ -388,8 +384,7 @@ write_patch(struct diff *d, struct err *e)
 	int r;
 
 	if ((r = begin(d, e)) < 0 || (r = put_groups(d, e)) < 0 ||
-	    (r = model_same(&d->new, e)) < 0 ||
-	    (r = model_same(&d->old, e)) < 0 ||
+	    (r = model_same(&d->new, e)) < 0 || (r = model_same(&d->old, e)) < 0 ||
 	    (r = put_note(d, e)) < 0)
 		return r;
 	return writer_send(d->w, NULL, e);
@@ -405,14 +400,13 @@ tell(const struct diff *d)
 	model_hex(d->note.after, after);
 	cli_say(d->o->f->cli, 1, "from %s to %s: %zu of %lu groups, %llu of %llu "
 	    "values, %llu bytes for %llu", before, after, d->note.n,
-	    (unsigned long)d->new.schema.ngroups,
-	    (unsigned long long)d->changed,
+	    (unsigned long)d->new.schema.ngroups, (unsigned long long)d->changed,
 	    (unsigned long long)d->new.schema.total,
 	    (unsigned long long)writer_sent(d->w)->wire,
 	    (unsigned long long)model_bytes(&d->new));
 }
 
-/* A patch, or with one path a whole model, as its file says; *w: what it is. */
+/* Write a patch or, with one path, a whole model; *w describes it. */
 static int
 make(const struct opts *o, char **path, size_t n, struct way *w, struct err *e)
 {
@@ -441,7 +435,7 @@ make(const struct opts *o, char **path, size_t n, struct way *w, struct err *e)
 
 /* ---- what is kept ---- */
 
-/* Add a file to the store. */
+/* Store a file. */
 static int
 keep(struct opts *o, struct store *st, char **path, size_t n, struct err *e)
 {
@@ -460,8 +454,8 @@ keep(struct opts *o, struct store *st, char **path, size_t n, struct err *e)
 	return r;
 }
 
-/* The way to the new model, and that model when its turn has come; then what is over
- * the limits goes, when nobody is about to read it. */
+/* Store the patch and, when due, a whole model. Then remove the oldest files, unless a
+ * reader has the lock. */
 static int
 publish(struct opts *o, char **path, size_t n, struct err *e)
 {
@@ -471,8 +465,7 @@ publish(struct opts *o, char **path, size_t n, struct err *e)
 	int r, due = 0;
 
 	if ((r = statedir_open(&s, o->state, e)) == 0 &&
-	    (r = statedir_durable(&s, e)) == 0 &&
-	    (r = statedir_lock(&s, e)) == 0 &&
+	    (r = statedir_durable(&s, e)) == 0 && (r = statedir_lock(&s, e)) == 0 &&
 	    (r = store_create(o->state, e)) == 0 &&
 	    (r = store_open(&st, o->state, e)) == 0 &&
 	    (r = keep(o, &st, path, n, e)) == 0 &&
@@ -489,14 +482,14 @@ publish(struct opts *o, char **path, size_t n, struct err *e)
 
 /* ---- to a receiver ---- */
 
-/* What is on its way: files that are open, so that nobody takes them away. */
+/* Files to send, opened so that their removal does no harm. */
 struct sending {
 	size_t *way, n;
 	int *fd;
 };
 
-/* Opens what the receiver needs.  Nothing where it is not known what it has: what is
- * empty asks, and its receipt says. */
+/* Open the files that the receiver needs: none if its model is unknown, since an empty
+ * stream asks for a receipt. */
 static int
 gather(struct sending *x, struct store *st, const struct receivers_line *l,
     struct err *e)
@@ -507,17 +500,18 @@ gather(struct sending *x, struct store *st, const struct receivers_line *l,
 	int r;
 
 	if (to == NULL)
-		return err_set(e, ERR_REFUSED, "nothing was kept in '%s' yet",
-		    st->dir);
+		return err_set(e, ERR_REFUSED, "'%s' has no patch yet: store one "
+		    "with ace-diff -S", st->dir);
 	if (l->has.time == 0)
 		return 0;
 	if ((r = store_way(st, l->has.hash, &x->way, &x->n, e)) < 0)
 		return r;
 	model_hex(l->has.hash, hex);
 	if (r == 0)
-		return err_set(e, ERR_REFUSED, "no way from %s, which '%.80s' has, to "
-		    "step %llu: neither patches nor a whole model (limits: "
-		    "anchor)", hex, l->name, (unsigned long long)to->step);
+		return err_set(e, ERR_REFUSED, "nothing leads from model %s of "
+		    "receiver '%.80s' to step %llu: the folder has neither the "
+		    "patches nor a whole model (limits: anchor)", hex, l->name,
+		    (unsigned long long)to->step);
 	if (x->n > 0 && (x->fd = alloc_get(x->n, sizeof(*x->fd), e)) == NULL)
 		return -ERR_SYS;
 	for (i = 0; i < x->n; i++)
@@ -528,7 +522,7 @@ gather(struct sending *x, struct store *st, const struct receivers_line *l,
 	return 0;
 }
 
-/* Chooses what is to be sent and puts that down, before any of it leaves. */
+/* Choose what to send and record it before anything is sent. */
 static int
 prepare(const struct opts *o, struct sending *x, struct store *st, struct err *e)
 {
@@ -551,9 +545,10 @@ prepare(const struct opts *o, struct sending *x, struct store *st, struct err *e
 		l->sent.time = (uint64_t)time(NULL);
 	}
 	if ((r = receivers_save(&b, e)) == 0 && l->has.time == 0)
-		cli_say(o->f->cli, 1, "'%s' is asked which model it has", o->to);
+		cli_say(o->f->cli, 1, "'%s' has sent no receipt: asking which model "
+		    "it has", o->to);
 	else if (r == 0)
-		cli_say(o->f->cli, 1, "'%s' gets %zu patches, from step %llu to "
+		cli_say(o->f->cli, 1, "sending '%s' %zu patches, from step %llu to "
 		    "step %llu", o->to, x->n, (unsigned long long)l->has.step,
 		    (unsigned long long)to->step);
 out:
@@ -593,14 +588,15 @@ run(void *opts, char **path, size_t n, struct err *e)
 	struct way w;
 
 	if (o->to != NULL && (o->state == NULL || n != 0))
-		return err_set(e, ERR_USAGE, o->state == NULL ? "the folder of "
-		    "the kept patches is missing: -S DIR" : "--to sends what was kept, and takes no models");
+		return err_set(e, ERR_USAGE, o->state == NULL ? "--to needs -S DIR, "
+		    "the folder of stored patches" : "--to sends stored patches and "
+		    "takes no models: leave the operands out");
 	if (o->part != NULL && o->state != NULL)
-		return err_set(e, ERR_USAGE, "-S keeps whole models, and --part has "
-		    "slices: one of them");
+		return err_set(e, ERR_USAGE, "-S and --part exclude each other: -S "
+		    "stores patches of whole models only");
 	if (o->state != NULL && o->f->output != NULL && o->to == NULL)
-		return err_set(e, ERR_USAGE, "-S keeps the patch, and --output "
-		    "would: one of them");
+		return err_set(e, ERR_USAGE, "-S and --output exclude each other: "
+		    "both say where the patch goes");
 	return o->to != NULL ? send_to(o, e) : o->state != NULL ?
 	    publish(o, path, n, e) : make(o, path, n, &w, e);
 }

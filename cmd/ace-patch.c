@@ -30,19 +30,19 @@ struct opts {
 	enum { APPLY, STAGE, COMMIT } act;
 	int way;		/* enum swap_way */
 	const char *delta;	/* directory for what changed, or NULL */
-	int coding;		/* of it, enum delta_coding; -1: not said */
-	const char *receiver;	/* who answers with a receipt, or NULL */
+	int coding;		/* its format, enum delta_coding; -1: default */
+	const char *receiver;	/* name in the receipt, or NULL */
 	const char *part;	/* index of the model's slices, or NULL */
 };
 
-/* A group on its way; one of as many as there are threads. */
+/* One group being processed; as many as there are threads. */
 struct slot {
 	uint32_t group;
-	struct series_part *part;	/* what the patches have of it */
+	struct series_part *part;	/* the patches' records of it */
 	size_t n, cap;
 	struct series_work w;
 	unsigned char *old, *new;
-	struct err bad;		/* what is wrong with it */
+	struct err bad;		/* its error */
 };
 
 struct patch {
@@ -50,21 +50,22 @@ struct patch {
 	struct model m;
 	struct swap swap;
 	struct delta *delta;
-	struct series s;	/* what came */
-	size_t which;		/* the first patch of it that is needed */
+	struct series s;	/* the patches read */
+	size_t which;		/* the first patch to apply */
 	unsigned char *touched;	/* files that change */
 	/* used while the patches are applied */
 	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];
 	struct pool *pool;
 	struct slot *slot;
 	unsigned slots;
-	struct err bad;		/* of the first group that has one */
+	struct err bad;		/* the error of the first group that has one */
 	unsigned char makes[MODEL_HASH];
-	/* of parts: the first group that is as no patch has it, and one of those */
+	/* patches of slices: the first group that differs from all patches, and the patch
+	 * compared */
 	uint32_t odd;
 	size_t odds;
-	/* what the receipt says */
-	int measured;		/* it is known which model there is: */
+	/* for the receipt: */
+	int measured;		/* the model on disk is known: */
 	unsigned char is[MODEL_HASH];
 	uint64_t is_step;
 	int changed;
@@ -79,7 +80,7 @@ scratch_file(void *swap, int *fd, uint64_t *from, struct err *e)
 	return statedir_scratch(&((struct swap *)swap)->dir, fd, e);
 }
 
-/* The model as it is now, or what it has of one. */
+/* Open the model, or the slices of one that it holds. */
 static int
 open_model(struct patch *x, struct err *e)
 {
@@ -95,8 +96,8 @@ open_model(struct patch *x, struct err *e)
 	return x->touched != NULL ? 0 : -ERR_SYS;
 }
 
-/* All of it, to its verified end, while others may still change the model: it is looked
- * at for its tensors only. */
+/* Read all patches to their verified end. Others may still change the model, of which
+ * only the tensor table is used. */
 static int
 receive(struct patch *x, struct err *e)
 {
@@ -109,14 +110,15 @@ receive(struct patch *x, struct err *e)
 	x->s.s.name = x->swap.home;
 	if ((r = open_model(x, e)) < 0)
 		return r;
-	/* the table may have been left out: it is the model's */
+	/* the stream may lack the table: then it is the model's */
 	o.schema = &x->m.schema;
 	o.any_model = 1;
 	if ((r = reader_file(&in, NULL, &o, e)) == 0)
 		r = series_read(&x->s, in, &x->m, e);
-	/* with a receipt that asks for it */
+	/* an empty stream asks for a receipt */
 	if (r == 0 && x->s.n == 0 && x->o->receiver == NULL)
-		r = err_set(e, ERR_DATA, "mismatch: no patch came");
+		r = err_set(e, ERR_DATA, "mismatch: the input has no patch: expected "
+		    "the output of ace-diff");
 	reader_free(in);
 	if (r == -ERR_DATA)
 		fd_linger(STDIN_FILENO);
@@ -182,7 +184,7 @@ put_group(struct patch *x, const struct slot *s, struct err *e)
 	return swap_group(&x->swap, &span, s->old, new, x->after[s->group], e);
 }
 
-/* All groups of the model, with what the patches from `first' on have of them. */
+/* Read all groups of the model, with the records of the patches from `first' on. */
 static int
 each_group(struct patch *x, size_t first, struct err *e)
 {
@@ -203,8 +205,7 @@ each_group(struct patch *x, size_t first, struct err *e)
 			s = &x->slot[i];
 			s->group = g + (uint32_t)i;
 			err_clear(&s->bad);
-			r = series_take(&x->s, s->group, &s->part, &s->n,
-			    &s->cap, e);
+			r = series_take(&x->s, s->group, &s->part, &s->n, &s->cap, e);
 		}
 		if (r == 0)
 			r = pool_run(x->pool, k, (size_t)k * MODEL_GROUP,
@@ -261,30 +262,29 @@ other_model(const struct patch *x, struct err *e)
 		(void)snprintf(of, sizeof(of), ", step %llu",
 		    (unsigned long long)p->base);
 	if (x->swap.marked)
-		(void)snprintf(step, sizeof(step), "; the last one that "
-		    "was made of it is step %llu",
-		    (unsigned long long)x->swap.mark.step);
+		(void)snprintf(step, sizeof(step), "; the last patch applied to it "
+		    "made step %llu", (unsigned long long)x->swap.mark.step);
 	if (x->s.parts) {
 		model_span(&x->m, x->odd, &span);
 		return err_set(e, ERR_REFUSED, "the patch to step %llu is for "
-		    "another model%s: tensor '%.80s' is not as rank %u had it; "
-		    "'%s' is %s%s", (unsigned long long)p->step, of,
-		    x->m.schema.t[span.tensor].name, p->rank, x->m.path, have,
-		    step);
+		    "another model%s: tensor '%.80s' differs from the one of rank "
+		    "%u; '%s' is %s%s", (unsigned long long)p->step, of,
+		    x->m.schema.t[span.tensor].name, p->rank, x->m.path, have, step);
 	}
-	return err_set(e, ERR_REFUSED, "the patch to step %llu is for the "
-	    "model %s%s, '%s' is %s%s", (unsigned long long)p->step, want, of,
-	    x->m.path, have, step);
+	return err_set(e, ERR_REFUSED, "the patch to step %llu is for model %s%s, "
+	    "but '%s' is %s%s", (unsigned long long)p->step, want, of, x->m.path,
+	    have, step);
 }
 
-/* The step of the model that there is, as the patches say; 0: none does. */
+/* Return the step of the model on disk as the patches tell it; 0: unknown. */
 static uint64_t
 step_of(const struct patch *x)
 {
 	const struct series_patch *p = x->s.p;
 	size_t i;
 
-	if (x->s.parts) {	/* their hashes are not the model's */
+	if (x->s.parts) {	/* the patches' hashes are of the whole model, not of
+				 * slices */
 		i = series_base(&x->s);
 		return x->s.may[x->s.turns] ? p[x->s.n - 1].step :
 		    i < x->s.n ? p[i].base : 0;
@@ -296,7 +296,7 @@ step_of(const struct patch *x)
 	    p[0].base : 0;
 }
 
-/* The patch from which on nothing changes; n where there is none. */
+/* Return the first patch after which nothing changes, or n. */
 static size_t
 idle(const struct patch *x)
 {
@@ -324,8 +324,8 @@ judge_parts(struct patch *x, struct err *e)
 	return made ? TARGET : BASE;
 }
 
-/* Which model it was all the time that is: the one that the patches are for, the one
- * that they make, or LATER, one between, which leaves fewer of them. */
+/* Find out which model this is: the one that the patches change, the one that they make,
+ * or one between (LATER), which needs fewer of them. */
 static int
 judge(struct patch *x, struct err *e)
 {
@@ -362,14 +362,15 @@ judge(struct patch *x, struct err *e)
 		return err_move(e, &x->bad);
 	model_hash(&x->m, NULL, x->after, x->makes);
 	if (memcmp(x->makes, p[n - 1].after, MODEL_HASH) != 0)
-		return err_set(e, ERR_DATA, "corrupt: %s not make the model that "
-		    "%s", n - x->which > 1 ? "the patches do" : "the patch does",
+		return err_set(e, ERR_DATA, "corrupt: %s not make the model that %s: "
+		    "copy the stream again, or make it again with ace-diff",
+		    n - x->which > 1 ? "the patches do" : "the patch does",
 		    n - x->which > 1 ? "the last of them names" : "it names");
 	return BASE;
 }
 
-/* The first patch that is needed, by the marker if no file has changed since: what is
- * done is not, nor is what comes before a whole model. */
+/* Return the first patch to apply: by the marker, if no file changed since, and not
+ * before a whole model. */
 static size_t
 needed(struct patch *x)
 {
@@ -386,7 +387,7 @@ needed(struct patch *x)
 	return k > i ? k : i;
 }
 
-/* Whether what changed can be said in a directory of others', and begins it. */
+/* Begin --output, if the changes can be written that way. */
 static int
 begin_delta(struct patch *x, struct err *e)
 {
@@ -400,21 +401,19 @@ begin_delta(struct patch *x, struct err *e)
 		return 0;
 	for (i = x->which; i < x->s.n; i++)
 		if (x->s.p[i].whole)
-			return err_set(e, ERR_DATA, "mismatch: the patch has "
-			    "no old model, so what changed is not known: '%s' "
-			    "is not written",
-			    o->delta);
+			return err_set(e, ERR_DATA, "mismatch: the patch holds a "
+			    "whole model, so what changed is unknown: leave out "
+			    "--output '%s'", o->delta);
 	if (x->s.p[x->s.n - 1].step <= x->s.p[x->which].base)
-		return err_set(e, ERR_DATA, "mismatch: the patch does not name "
-		    "its two steps: make it with ace-diff --base-version and "
-		    "--step");
+		return err_set(e, ERR_DATA, "mismatch: the patch does not name its "
+		    "two steps: make it with ace-diff --base-version and --step");
 	if ((r = statedir_scratch(&x->swap.dir, &fd, e)) < 0)
 		return r;
 	return delta_create(&x->delta, &x->m, fd,
 	    o->coding < 0 ? DELTA_XOR : o->coding, e);
 }
 
-/* The next model beside the one that there is, or in the journal. */
+/* Write the next model beside the present one, or the journal. */
 static int
 make_next(struct patch *x, struct err *e)
 {
@@ -433,20 +432,20 @@ make_next(struct patch *x, struct err *e)
 	return r;
 }
 
-/* It is that model already, which is remembered, if it was not. */
+/* Remember in the marker that the model is already the one that the patches make. */
 static int
 already(struct patch *x)
 {
 	const struct series_patch *last = &x->s.p[x->s.n - 1];
 
-	cli_say(x->o->f->cli, 1, "'%s' is that model already", x->m.path);
+	cli_say(x->o->f->cli, 1, "'%s' is already the model that the patches make",
+	    x->m.path);
 	swap_discard(&x->swap);
-	swap_known(&x->swap, &x->m, x->s.parts ? x->is : last->after,
-	    last->step);
+	swap_known(&x->swap, &x->m, x->s.parts ? x->is : last->after, last->step);
 	return 0;
 }
 
-/* All patches at once: the model is the old one or the last. */
+/* Apply all patches at once: afterwards the model is the old one or the last. */
 static int
 make(struct patch *x, struct err *e)
 {
@@ -457,7 +456,7 @@ make(struct patch *x, struct err *e)
 
 	if ((r = room(x, e)) < 0 || (r = is = make_next(x, e)) < 0)
 		return r;
-	/* before the model: whoever is killed between them writes it again */
+	/* before the model: after a kill in between it is written again */
 	if (x->delta != NULL && (x->s.parts ? series_base(&x->s) < x->s.n :
 	    memcmp(x->s.p[x->which].before, x->is, MODEL_HASH) == 0) &&
 	    (r = delta_place(x->delta, o->delta, last->step,
@@ -467,12 +466,12 @@ make(struct patch *x, struct err *e)
 		return already(x);
 	x->changed = 1;
 	model_hex(x->makes, hex);
-	cli_say(o->f->cli, 1, "'%s' becomes %s, step %llu", x->m.path, hex,
-	    (unsigned long long)last->step);
+	cli_say(o->f->cli, 1, "'%s' is changed to model %s, step %llu", x->m.path,
+	    hex, (unsigned long long)last->step);
 	if ((r = swap_ready(&x->swap, x->is, x->makes, last->step, e)) < 0 ||
 	    o->act == STAGE)
 		return r;
-	x->measured = 0;	/* the marker says it */
+	x->measured = 0;	/* the marker has it */
 	return swap_commit(&x->swap, e);
 }
 
@@ -503,7 +502,7 @@ close_model(struct patch *x)
 	model_close(&x->m);
 }
 
-/* The model again, now that nobody else changes it. */
+/* Read the model again, now that nobody else changes it. */
 static int
 look_again(struct patch *x, struct err *e)
 {
@@ -516,8 +515,8 @@ look_again(struct patch *x, struct err *e)
 	x->m = (struct model)MODEL_INIT;
 	if ((r = open_model(x, e)) == 0 && x->s.n > 0 &&
 	    schema_diff(&was.schema, &x->m.schema, why))
-		r = err_set(e, ERR_REFUSED, "'%s' changed while the patch came: %s",
-		    x->m.path, why);
+		r = err_set(e, ERR_REFUSED, "'%s' changed while the patch was read: "
+		    "%s", x->m.path, why);
 	model_close(&was);
 	for (g = 0; r == 0 && x->s.n > 0 && g < x->m.schema.ngroups; g++)
 		if (x->s.has[g]) {
@@ -527,7 +526,7 @@ look_again(struct patch *x, struct err *e)
 	return r;
 }
 
-/* What of several patches is wrong is said with what there is after that. */
+/* Add to an error in several patches which model stays. */
 static int
 still(const struct patch *x, struct err *e)
 {
@@ -536,8 +535,7 @@ still(const struct patch *x, struct err *e)
 	    x->m.path, (unsigned long long)x->is_step);
 }
 
-/* What was staged before is forgotten, if it is not the same, for the model as it is
- * now. */
+/* Drop a model staged earlier, unless it is the same and its source is unchanged. */
 static int
 from_input(struct patch *x, struct err *e)
 {
@@ -555,7 +553,7 @@ from_input(struct patch *x, struct err *e)
 	    memcmp(x->swap.ready.hash, last->after, MODEL_HASH) == 0 &&
 	    swap_still(&x->swap, &own) == 0)
 		return 0;
-	/* before the model is looked at: what was staged is linked to it */
+	/* before the model is looked at, since staging made hard links to its files */
 	if (last != NULL)
 		swap_discard(&x->swap);
 	if ((r = look_again(x, e)) < 0 || x->s.n == 0)
@@ -578,15 +576,15 @@ commit(struct patch *x, struct err *e)
 	if (r < 0)
 		return r;
 	if (!x->swap.staged)
-		return err_set(e, ERR_REFUSED, "nothing is staged for '%s'",
-		    x->swap.path);
+		return err_set(e, ERR_REFUSED, "no staged model of '%s': call "
+		    "ace-patch --stage first", x->swap.path);
 	x->changed = 1;
 	return swap_commit(&x->swap, e);
 }
 
 /* ---- the receipt ---- */
 
-/* Which model there is: as it was found, or as the marker says, or by its bytes. */
+/* Find the hash of the model on disk: as read, from the marker or from its bytes. */
 static int
 measure(struct patch *x, struct err *e)
 {
@@ -611,7 +609,7 @@ measure(struct patch *x, struct err *e)
 		model_hash(&x->m, x->m.slice, x->before, x->is);
 		x->is_step = x->s.parts ? 0 : step_of(x);
 	}
-	/* it has other names or rights since, and is the same */
+	/* same model, but its name or mode changed */
 	if (x->swap.marked && memcmp(x->swap.mark.hash, x->is, MODEL_HASH) == 0) {
 		x->is_step = x->swap.mark.step;
 		swap_known(&x->swap, &x->m, x->is, x->is_step);
@@ -619,8 +617,8 @@ measure(struct patch *x, struct err *e)
 	return 0;
 }
 
-/* Says which model there is, also to who sent what was refused.  Where the system
- * failed there is no answer: the same may come again. */
+/* Write the receipt, also after a refused patch. After an error of the system there is
+ * none, and the sender tries again. */
 static int
 answer(struct patch *x, struct writer *w, int r, struct err *e)
 {
@@ -666,24 +664,22 @@ run(void *opts, char **path, size_t n, struct err *e)
 	int r = 0;
 
 	if (n != 1)
-		return err_set(e, ERR_USAGE, "one MODEL is needed");
+		return err_set(e, ERR_USAGE, "expected one operand: MODEL");
 	if (o->act == STAGE && o->way == SWAP_PLACE)
 		return err_set(e, ERR_USAGE, "--way in-place and --stage: a "
 		    "model that is changed in place cannot be staged");
 	if (o->act == COMMIT && o->delta != NULL)
-		return err_set(e, ERR_USAGE, "--output is written when the "
-		    "patch is read: not with --commit");
+		return err_set(e, ERR_USAGE, "--output and --commit exclude each "
+		    "other: give --output with --stage");
 	if (o->coding >= 0 && o->delta == NULL)
-		return err_set(e, ERR_USAGE, "--format means nothing without "
-		    "--output");
+		return err_set(e, ERR_USAGE, "--format needs --output");
 	if (o->part != NULL && (o->delta != NULL || o->act == COMMIT))
-		return err_set(e, ERR_USAGE, "--part goes neither with "
-		    "--commit nor with --output, which writes whole tensors");
+		return err_set(e, ERR_USAGE, "--part excludes --commit and --output: "
+		    "leave one of them out");
 	if (o->receiver != NULL && (r = receivers_name(o->receiver, e)) == 0)
 		r = filter_out(o->f, &w, e);
 	if (r == 0 && (r = swap_open(&x.swap, path[0], o->f->cli, e)) == 0)
-		r = o->act == COMMIT ? commit(&x, e) :
-		    from_input(&x, e);
+		r = o->act == COMMIT ? commit(&x, e) : from_input(&x, e);
 	if (w != NULL)
 		r = filter_end(w, answer(&x, w, r, e), e);
 	writer_free(w);
@@ -698,7 +694,8 @@ set_act(void *arg, const struct opt *row, const char *val, struct err *e)
 
 	(void)val;
 	if (o->act != APPLY && (int)o->act != row->value)
-		return err_set(e, ERR_USAGE, "one of --stage and --commit");
+		return err_set(e, ERR_USAGE, "--stage and --commit exclude each "
+		    "other: give one");
 	o->act = row->value == STAGE ? STAGE : COMMIT;
 	return 0;
 }

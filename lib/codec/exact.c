@@ -264,8 +264,7 @@ bound(const struct codec_plan *plan, size_t n)
 }
 
 static int
-encode(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	unsigned char *p = alloc_raw(in->n, sizeof(*in->x), e);
 	int r;

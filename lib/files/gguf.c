@@ -231,8 +231,7 @@ by_key(const void *a, const void *b)
 }
 
 static int
-gguf_metadata(struct gguf *g, uint64_t n, struct gguf_keys *keys,
-    struct err *e)
+gguf_metadata(struct gguf *g, uint64_t n, struct gguf_keys *keys, struct err *e)
 {
 	uint64_t i;
 	size_t k;
@@ -267,8 +266,7 @@ gguf_differs(const struct gguf_keys *a, const struct gguf_keys *b)
 		    strcmp(a->p[i].name, b->p[i].name);
 		if (c != 0)
 			return c < 0 ? a->p[i].name : b->p[i].name;
-		if (memcmp(a->p[i].hash, b->p[i].hash,
-		    sizeof(a->p[i].hash)) != 0)
+		if (memcmp(a->p[i].hash, b->p[i].hash, sizeof(a->p[i].hash)) != 0)
 			return a->p[i].name;
 	}
 	return NULL;
@@ -438,8 +436,7 @@ gguf_place(struct gguf *g, uint64_t base, struct err *e)
 }
 
 static int
-gguf_tensors(struct gguf *g, uint64_t n, gguf_tensor_fn *fn, void *arg,
-    struct err *e)
+gguf_tensors(struct gguf *g, uint64_t n, gguf_tensor_fn *fn, void *arg, struct err *e)
 {
 	uint64_t i, base;
 	size_t k;

@@ -49,8 +49,8 @@ delta_sum_begin(struct delta_sum *s, int adler, struct err *e)
 	return 0;
 }
 
-/* RFC 1950: both sums modulo the largest prime below 2^16; so many bytes go into
- * them before they could pass 2^32. */
+/* Adler-32 of RFC 1950: add this many bytes between two modulo operations, so that 32
+ * bits cannot overflow. */
 static void
 delta_sum_add(struct delta_sum *s, const unsigned char *p, size_t n)
 {
@@ -72,7 +72,7 @@ delta_sum_add(struct delta_sum *s, const unsigned char *p, size_t n)
 	}
 }
 
-/* As Python prints them: XXH3-128 with its upper half first. */
+/* Format the checksum as its writers do in Python: XXH3-128 with the upper half first. */
 static void
 delta_sum_text(const struct delta_sum *s, char text[DELTA_SUM])
 {
@@ -102,8 +102,8 @@ about_coding(struct about *a, const char *value, struct err *e)
 	for (a->h->coding = 0; delta_codings[a->h->coding] != NULL; a->h->coding++)
 		if (strcmp(value, delta_codings[a->h->coding]) == 0)
 			return 0;
-	return err_set(e, ERR_DATA, "unsupported: delta_encoding '%.32s', where xor "
-	    "and overwrite are known", value);
+	return err_set(e, ERR_DATA, "unsupported: delta_encoding is '%.32s', "
+	    "expected xor or overwrite", value);
 }
 
 static int
@@ -117,8 +117,7 @@ about_pair(void *arg, const char *key, const char *value, struct err *e)
 		a->version = num_u64(&a->h->version, value, 0, UINT64_MAX, key,
 		    e) == 0;
 	else if (strcmp(key, "base_version") == 0)
-		a->base = num_u64(&a->h->base, value, 0, UINT64_MAX, key,
-		    e) == 0;
+		a->base = num_u64(&a->h->base, value, 0, UINT64_MAX, key, e) == 0;
 	else if (strcmp(key, "compression_format") == 0)
 		a->packed = strcmp(value, "zstd") == 0 ? 1 : -1;
 	else if (strcmp(key, "checksum_format") == 0) {
@@ -130,28 +129,28 @@ about_pair(void *arg, const char *key, const char *value, struct err *e)
 	return 0;
 }
 
-/* A whole model may say of itself what it likes. */
+/* Check the values of a directory of changes. A whole model may have any. */
 static int
 about_right(const struct about *a, struct err *e)
 {
 	if (!a->h->is)
 		return 0;
 	if (!a->version || !a->base)
-		return err_set(e, ERR_DATA, "corrupt: version or base_version "
-		    "is absent or not a number");
+		return err_set(e, ERR_DATA, "corrupt: version or base_version is "
+		    "absent or is not a whole number");
 	if (a->h->base >= a->h->version)
 		return err_set(e, ERR_DATA, "corrupt: base_version %llu is not before "
 		    "version %llu", (unsigned long long)a->h->base,
 		    (unsigned long long)a->h->version);
 	if (a->packed != 1)
-		return err_set(e, ERR_DATA, "unsupported: another "
-		    "compression_format than zstd");
+		return err_set(e, ERR_DATA, "unsupported: compression_format is not "
+		    "zstd");
 	if (a->sum == -2)
-		return err_set(e, ERR_DATA, "unsupported: checksums by blake3, "
-		    "which this program has not; xxh3-128 and adler32 it has");
+		return err_set(e, ERR_DATA, "unsupported: checksum_format is blake3, "
+		    "expected xxh3-128 or adler32");
 	if (a->sum != 1)
-		return err_set(e, ERR_DATA, "unsupported: another checksum_format "
-		    "than xxh3-128 and adler32");
+		return err_set(e, ERR_DATA, "unsupported: checksum_format is neither "
+		    "xxh3-128 nor adler32");
 	return 0;
 }
 
@@ -185,12 +184,12 @@ delta_head(const char *path, struct delta_head *h, struct err *e)
 struct make {
 	const struct delta_head *h;
 	const struct model *old;
-	struct model d;			/* the directory's: frames */
+	struct model d;			/* of the directory's frames */
 	char (*sum)[DELTA_SUM];	/* of each tensor of d */
-	uint32_t file;			/* of d, whose sums are read */
+	uint32_t file;			/* file of d whose checksums are being read */
 	struct model *new;
-	int fd;				/* what was unpacked */
-	uint64_t at;			/* in it */
+	int fd;				/* file of the unpacked bytes */
+	uint64_t at;			/* bytes written to it */
 	struct delta_sum is;
 	unsigned char *p, *q, *pos;	/* DELTA_PIECE bytes each */
 };
@@ -204,8 +203,8 @@ make_sum(void *arg, const char *key, const char *value, struct err *e)
 	if (i < 0 || k->d.place[i].file != k->file)
 		return 0;
 	if (k->sum[i][0] != '\0' || strlen(value) >= DELTA_SUM)
-		return err_set(e, ERR_DATA, "corrupt: checksum of tensor '%.160s'",
-		    key);
+		return err_set(e, ERR_DATA, "corrupt: the checksum of tensor "
+		    "'%.160s' is not a hexadecimal number", key);
 	memcpy(k->sum[i], value, strlen(value) + 1);
 	return 0;
 }
@@ -228,7 +227,7 @@ make_sums(struct make *k, struct err *e)
 	return r;
 }
 
-/* n bytes of the tensor as it is to be, which are at p. */
+/* Write n new bytes of the tensor, from p. */
 static int
 make_put(struct make *k, const unsigned char *p, size_t n, struct err *e)
 {
@@ -239,7 +238,7 @@ make_put(struct make *k, const unsigned char *p, size_t n, struct err *e)
 	return r;
 }
 
-/* n bytes of the tensor as it was, from byte `done' on, into p. */
+/* Read n old bytes of the tensor, from byte `done' on, into p. */
 static int
 make_old(struct make *k, const struct model_span *s, uint64_t done, size_t n,
     struct err *e)
@@ -260,8 +259,8 @@ make_xor(struct make *k, const struct model_span *s, uint64_t all,
 	int r = 0;
 
 	if (!zst_says(z, all))
-		return err_set(e, ERR_DATA, "corrupt: a frame that is not as long "
-		    "as its tensor");
+		return err_set(e, ERR_DATA, "corrupt: the unpacked frame is not as "
+		    "long as its tensor");
 	for (done = 0; done < all && r == 0; done += n) {
 		n = all - done < DELTA_PIECE ? (size_t)(all - done) : DELTA_PIECE;
 		if ((r = make_old(k, s, done, n, e)) < 0 ||
@@ -274,11 +273,12 @@ make_xor(struct make *k, const struct model_span *s, uint64_t all,
 	return r < 0 ? r : zst_end(z, e);
 }
 
-/* Positions and the bytes for them, a piece of each, from two readers of one frame. */
+/* Read positions and the bytes for them, piece by piece, with two readers of one
+ * frame. */
 struct marks {
 	struct zst_in *pos, *val;
-	uint64_t left, last;	/* of them; the one that was before, and 1 */
-	size_t n, i;		/* of this piece */
+	uint64_t left, last;	/* positions left; the previous position plus 1 */
+	size_t n, i;		/* in the current piece */
 };
 
 static int
@@ -293,11 +293,11 @@ marks_begin(struct make *k, struct marks *m, uint64_t all, struct err *e)
 		return r;
 	m->left = bytes_le32(b);
 	if (m->left > all)
-		return err_set(e, ERR_DATA, "corrupt: more positions than the "
-		    "tensor has bytes");
+		return err_set(e, ERR_DATA, "corrupt: the frame has more positions "
+		    "than its tensor has bytes");
 	if (!zst_says(m->pos, 4 + 5 * m->left))
-		return err_set(e, ERR_DATA, "corrupt: a frame that is not as long "
-		    "as its positions and bytes");
+		return err_set(e, ERR_DATA, "corrupt: the frame is not as long as "
+		    "its positions and bytes");
 	for (skip = 4 + 4 * m->left; skip > 0 && r == 0; skip -= n) {
 		n = skip < DELTA_PIECE ? (size_t)skip : DELTA_PIECE;
 		r = zst_read(m->val, k->q, n, e);
@@ -305,7 +305,7 @@ marks_begin(struct make *k, struct marks *m, uint64_t all, struct err *e)
 	return r;
 }
 
-/* More of them, and whether they are where they may be. */
+/* Read more positions and check that they rise and stay inside the tensor. */
 static int
 marks_more(struct make *k, struct marks *m, uint64_t all, struct err *e)
 {
@@ -354,7 +354,7 @@ make_marks(struct make *k, const struct model_span *s, uint64_t all,
 	return r < 0 ? r : zst_end(m->val, e);
 }
 
-/* Tensor i of the directory, which is number t of the model. */
+/* Unpack tensor i of the directory, which is tensor t of the model. */
 static int
 make_bytes(struct make *k, size_t i, size_t t, struct err *e)
 {
@@ -388,26 +388,27 @@ make_tensor(struct make *k, size_t i, struct err *e)
 	int r;
 
 	if (t < 0)
-		return err_set(e, ERR_DATA, "mismatch: it is not in '%s'",
-		    k->old->path);
+		return err_set(e, ERR_DATA, "mismatch: the tensor is absent from "
+		    "'%s'", k->old->path);
 	if (c->dtype != SCHEMA_U8)
-		return err_set(e, ERR_DATA, "corrupt: a frame of zstd is bytes, "
-		    "not %s", schema_dtype_name(c->dtype));
+		return err_set(e, ERR_DATA, "corrupt: the frame has dtype %s, "
+		    "expected bytes (U8)", schema_dtype_name(c->dtype));
 	if (k->sum[i][0] == '\0')
-		return err_set(e, ERR_DATA, "corrupt: it has no checksum");
+		return err_set(e, ERR_DATA, "corrupt: the tensor has no checksum");
 	if ((r = delta_sum_begin(&k->is, k->h->adler, e)) < 0 ||
 	    (r = make_bytes(k, i, (size_t)t, e)) < 0)
 		return r;
 	delta_sum_text(&k->is, is);
 	if (strcmp(is, k->sum[i]) != 0)
-		return err_set(e, ERR_DATA, "corrupt: checksum, %s for %s; or it is "
-		    "for another model than '%s'", is, k->sum[i], k->old->path);
+		return err_set(e, ERR_DATA, "corrupt: the result's checksum is %s, "
+		    "expected %s: the file is damaged, or is for another model than "
+		    "'%s'", is, k->sum[i], k->old->path);
 	k->new->place[t].file = (uint32_t)k->old->nfiles;
 	k->new->place[t].at = begin;
 	return 0;
 }
 
-/* The old model's files, and behind them what is unpacked. */
+/* List the old model's files, then the file of unpacked bytes. */
 static int
 make_files(struct make *k, const char *path, struct err *e)
 {
@@ -457,8 +458,7 @@ int
 delta_open(struct model *m, const struct model *old, const char *path,
     const struct delta_head *h, struct err *e)
 {
-	struct make k = { .h = h, .old = old, .d = MODEL_INIT, .new = m,
-	    .fd = -1 };
+	struct make k = { .h = h, .old = old, .d = MODEL_INIT, .new = m, .fd = -1 };
 	size_t i;
 	int r;
 
@@ -484,17 +484,17 @@ delta_open(struct model *m, const struct model *old, const char *path,
 struct delta {
 	const struct model *m;
 	int fd, coding;
-	uint64_t at;		/* behind the last frame in fd */
+	uint64_t at;		/* end of the last frame in fd */
 	struct zst_out *z;
 	struct delta_sum is;
-	struct schema frames;	/* of the tensors that changed, */
-	char (*sum)[DELTA_SUM];	/* and what they are afterwards */
+	struct schema frames;	/* tensors that changed */
+	char (*sum)[DELTA_SUM];	/* their new checksums */
 	size_t cap;
-	/* the tensor that is coming */
+	/* the tensor being written */
 	uint64_t done, all;	/* its bytes */
 	int changed;
-	struct scratch pos, val;	/* overwrite: where, and what */
-	unsigned char *p;	/* a piece, for that */
+	struct scratch pos, val;	/* overwrite: positions and bytes */
+	unsigned char *p;	/* one piece of them */
 };
 
 int
@@ -540,9 +540,8 @@ delta_begin(struct delta *d, const struct model_span *s, struct err *e)
 	scratch_clear(&d->pos);
 	scratch_clear(&d->val);
 	if (d->all > UINT32_MAX)
-		return err_set(e, ERR_DATA, "limit: tensor '%s' is too long for "
-		    "overwrite, which has positions of 32 bits; xor does it",
-		    t->name);
+		return err_set(e, ERR_DATA, "limit: tensor '%s' is too long for the "
+		    "32-bit positions of overwrite: use xor", t->name);
 	return 0;
 }
 
@@ -562,8 +561,8 @@ delta_xor(struct delta *d, const unsigned char *old, const unsigned char *new,
 	return r;
 }
 
-/* Positions gather in the first four fifths of the piece and values in its last: a
- * put of each byte would be a write of each once they are in files. */
+/* Collect positions in the first four fifths of the piece and values in the last fifth,
+ * since one write per value would be slow. */
 static int
 delta_marks(struct delta *d, const unsigned char *old, const unsigned char *new,
     size_t all, struct err *e)
@@ -595,8 +594,7 @@ delta_pass(struct delta *d, const struct scratch *from, struct err *e)
 	int r = 0;
 
 	for (at = 0; at < from->n && r == 0; at += n) {
-		n = from->n - at < DELTA_PIECE ? (size_t)(from->n - at) :
-		    DELTA_PIECE;
+		n = from->n - at < DELTA_PIECE ? (size_t)(from->n - at) : DELTA_PIECE;
 		if ((r = scratch_get(from, at, d->p, n, e)) == 0)
 			r = zst_write(d->z, d->p, n, e);
 	}
@@ -611,13 +609,12 @@ delta_put_marks(struct delta *d, struct err *e)
 
 	bytes_set32(b, (uint32_t)d->val.n);
 	if ((r = zst_begin(d->z, d->at, 4 + d->pos.n + d->val.n, e)) < 0 ||
-	    (r = zst_write(d->z, b, 4, e)) < 0 ||
-	    (r = delta_pass(d, &d->pos, e)) < 0)
+	    (r = zst_write(d->z, b, 4, e)) < 0 || (r = delta_pass(d, &d->pos, e)) < 0)
 		return r;
 	return delta_pass(d, &d->val, e);
 }
 
-/* A tensor is whole; the frame of one that did not change is written over. */
+/* End a tensor. If it did not change, the next tensor overwrites its frame. */
 static int
 delta_tensor(struct delta *d, const struct model_span *s, struct err *e)
 {
@@ -658,10 +655,9 @@ delta_group(struct delta *d, const struct model_span *s,
 	return d->done == d->all ? delta_tensor(d, s, e) : 0;
 }
 
-/* "NAME":"TEXT", of each tensor: its checksum, or its file */
+/* Write "NAME":"TEXT" for each tensor: its checksum, or its file. */
 static int
-place_pairs(const struct delta *d, const char *file, struct buf *b,
-    struct err *e)
+place_pairs(const struct delta *d, const char *file, struct buf *b, struct err *e)
 {
 	size_t i;
 	int r = 0;
@@ -675,7 +671,7 @@ place_pairs(const struct delta *d, const char *file, struct buf *b,
 	return r;
 }
 
-/* The header of the file, with what it says of itself before it. */
+/* Write the header of the file, metadata first. */
 static int
 place_head(const struct delta *d, struct buf *b, struct err *e)
 {
@@ -705,7 +701,7 @@ place_head(const struct delta *d, struct buf *b, struct err *e)
 	return r;
 }
 
-/* The one file, a header and the frames. */
+/* Write the file: the header and the frames. */
 static int
 place_file(struct delta *d, const char *dir, struct err *e)
 {
@@ -776,8 +772,8 @@ delta_place(struct delta *d, const char *dir, uint64_t version, uint64_t base,
 		r = -ERR_SYS;
 	else if (access(single, F_OK) == 0 || (access(index, F_OK) == 0 &&
 	    (!is.is || is.version != version)))
-		r = err_set(e, ERR_REFUSED, "'%s' holds another version, which is "
-		    "not overwritten", dir);
+		r = err_set(e, ERR_REFUSED, "'%s' holds another version: give a new "
+		    "directory, or remove the old one", dir);
 	alloc_free(index);
 	alloc_free(single);
 	if (r < 0 || (d->frames.n > 0 && ((r = schema_finish(&d->frames, e)) < 0 ||

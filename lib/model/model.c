@@ -35,7 +35,7 @@ static const uint8_t forms[SCHEMA_NDTYPE] = {
 
 /* ---- which files ---- */
 
-/* What an index says: each tensor's file, by name. */
+/* The index: the file of each tensor, by name. */
 struct entry {
 	char *tensor;
 	char *file;
@@ -53,8 +53,8 @@ index_add(void *arg, const char *tensor, const char *file, struct err *e)
 	int r;
 
 	if (strchr(file, '/') != NULL || arc_leaves(file) || file[0] == '\0')
-		return err_set(e, ERR_DATA, "corrupt: '%s' names a file '%.80s' "
-		    "that is not beside it", x->path, file);
+		return err_set(e, ERR_DATA, "corrupt: '%s' names file '%.80s', which "
+		    "is not a plain name in the same directory", x->path, file);
 	if ((r = alloc_grow(&x->p, &x->cap, x->n + 1, sizeof(*x->p), e)) < 0)
 		return r;
 	x->p[x->n].tensor = alloc_dup(tensor, e);
@@ -111,8 +111,8 @@ file_looks(struct model_file *f, const struct stat *st)
 	f->changed = model_looks(st, "", 1);
 }
 
-/* Whether a file, or its absence, is as it was; to *again how it looks now, where only
- * its time of last change may be another. */
+/* Compare a file, or its absence, with what it was. With `again', store its present state
+ * there and allow another time of last change. */
 static int
 file_same(const struct model_file *f, struct model_file *again, struct err *e)
 {
@@ -123,11 +123,11 @@ file_same(const struct model_file *f, struct model_file *again, struct err *e)
 		file_looks(&now, &st);
 	else if (errno != ENOENT)
 		return err_sys(e, "'%s'", f->path);
-	/* another name changes the time, too */
+	/* a rename changes the time as well */
 	if (now.inode != f->inode || now.looks != f->looks || (again == NULL &&
 	    now.changed != f->changed && now.links == f->links))
-		return err_set(e, ERR_REFUSED, "'%s' changed while it was read",
-		    f->path);
+		return err_set(e, ERR_REFUSED, "'%s' changed while it was read: try "
+		    "again when nothing writes it", f->path);
 	if (again != NULL) {
 		again->changed = now.changed;
 		again->links = now.links;
@@ -135,7 +135,7 @@ file_same(const struct model_file *f, struct model_file *again, struct err *e)
 	return 0;
 }
 
-/* One file more, with its path, which becomes m's. */
+/* Add a file. It takes over path. */
 static int
 file_add(struct model *m, const char *name, char *path, struct err *e)
 {
@@ -167,7 +167,7 @@ file_add(struct model *m, const char *name, char *path, struct err *e)
 	return 0;
 }
 
-/* All files that the index names, once each. */
+/* Add all files of the index, each once. */
 static int
 index_files(struct model *m, struct index *x, struct err *e)
 {
@@ -185,8 +185,8 @@ index_files(struct model *m, struct index *x, struct err *e)
 		    m->file[m->nfiles - 1].fd < 0 &&
 		    access(m->file[m->nfiles - 1].path, F_OK) < 0) {
 			err_clear(e);
-			r = err_set(e, ERR_DATA, "corrupt: '%s' names a file "
-			    "'%.80s' that is not there", x->path, x->p[i].file);
+			r = err_set(e, ERR_DATA, "corrupt: '%s' names file '%.80s', "
+			    "which is absent", x->path, x->p[i].file);
 		}
 	}
 	if (x->n > 1)
@@ -221,7 +221,7 @@ found_add(struct founds *all, const struct schema_tensor *t, uint32_t file,
 
 	if (t->dtype == SCHEMA_F4 && t->numel % 2 != 0)
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' has an odd "
-		    "number of f4", t->name);
+		    "number of f4 values", t->name);
 	if ((r = alloc_grow(&all->p, &all->cap, all->n + 1, sizeof(*all->p),
 	    e)) < 0)
 		return r;
@@ -243,7 +243,8 @@ gguf_found(void *all, const struct schema_tensor *t, uint64_t at,
 	return found_add(all, t, 0, at, e);
 }
 
-/* A sum over all pairs, in whatever order they stand; most writers say "format". */
+/* Sum over all pairs, since their order does not matter; leave out "format", which most
+ * writers add. */
 static int
 file_says(void *arg, const char *key, const char *value, struct err *e)
 {
@@ -256,7 +257,7 @@ file_says(void *arg, const char *key, const char *value, struct err *e)
 	return 0;
 }
 
-/* The tensors of a file, which is as long as they are. */
+/* Read the tensors of a file and check that they fill it. */
 static int
 file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 {
@@ -276,7 +277,7 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 	for (k = 0; k < sc->n && r == 0; k++) {
 		struct schema_tensor t = sc->t[k];
 
-		t.kind = 0;	/* it was guessed */
+		t.kind = 0;	/* read_dtype guessed it */
 		r = found_add(all, &t, i, at, e);
 		at += dtype_bytes(sc->t[k].dtype, sc->t[k].numel);
 	}
@@ -289,7 +290,7 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 	return r;
 }
 
-/* Each tensor is where the index says, and nowhere else. */
+/* Check that each tensor is in the file that the index names, and in no other. */
 static int
 index_holds(const struct model *m, const struct index *x,
     const struct founds *all, struct err *e)
@@ -301,13 +302,12 @@ index_holds(const struct model *m, const struct index *x,
 		c = i == x->n ? 1 : i == all->n ? -1 :
 		    strcmp(x->p[i].tensor, all->p[i].t.name);
 		if (c < 0)
-			return err_set(e, ERR_DATA, "corrupt: tensor '%s' of "
-			    "'%s' is in no file", x->p[i].tensor, x->path);
+			return err_set(e, ERR_DATA, "corrupt: tensor '%s' of index "
+			    "'%s' is in none of the files", x->p[i].tensor, x->path);
 		if (c > 0)
-			return err_set(e, ERR_DATA, "corrupt: tensor '%s' of "
-			    "'%s' is not in the index, or in two files",
-			    all->p[i].t.name,
-			    m->file[all->p[i].place.file].path);
+			return err_set(e, ERR_DATA, "corrupt: tensor '%s' of '%s' is "
+			    "missing from the index, or is in two files",
+			    all->p[i].t.name, m->file[all->p[i].place.file].path);
 		if (strcmp(x->p[i].file,
 		    m->file[all->p[i].place.file].name) != 0)
 			return err_set(e, ERR_DATA, "corrupt: tensor '%s' is in "
@@ -317,7 +317,7 @@ index_holds(const struct model *m, const struct index *x,
 	return 0;
 }
 
-/* By name, whatever the files. */
+/* Sort all tensors by name. */
 static int
 take_tensors(struct model *m, struct founds *all, const struct index *x,
     struct err *e)
@@ -352,7 +352,7 @@ find_files(struct model *m, struct index *x, struct err *e)
 	if (!S_ISDIR(st.st_mode))
 		return file_add(m, m->path, alloc_dup(m->path, e), e);
 	m->dir = 1;
-	(void)fd_most();	/* each stays open */
+	(void)fd_most();	/* all files stay open */
 	if ((index = m->index.path = alloc_path(m->path, MODEL_INDEX, e)) == NULL)
 		return -ERR_SYS;
 	if (model_stat(AT(index), 0, &st) == 0) {
@@ -366,8 +366,8 @@ find_files(struct model *m, struct index *x, struct err *e)
 	if (r == -ERR_SYS && m->nfiles > 0 &&
 	    access(m->file[0].path, F_OK) < 0) {
 		err_clear(e);
-		return err_set(e, ERR_DATA, "mismatch: neither " MODEL_INDEX
-		    " nor " MODEL_SINGLE " in '%s'", m->path);
+		return err_set(e, ERR_DATA, "mismatch: '%s' has neither "
+		    MODEL_INDEX " nor " MODEL_SINGLE, m->path);
 	}
 	return r;
 }
@@ -658,12 +658,14 @@ model_note_decode(struct model_note *t, const unsigned char *p, size_t n,
 	int r = 0;
 
 	if (n < NOTE_HEAD)
-		return err_set(e, ERR_DATA, "corrupt: length of mODL");
+		return err_set(e, ERR_DATA, "corrupt: frame mODL is shorter than "
+		    "its fixed fields");
 	memcpy(t->before, p, MODEL_HASH);
 	memcpy(t->after, p + MODEL_HASH, MODEL_HASH);
 	count = bytes_le64(p + 2 * MODEL_HASH);
 	if (count > (n - NOTE_HEAD) / 8)
-		return err_set(e, ERR_DATA, "corrupt: count of mODL");
+		return err_set(e, ERR_DATA, "corrupt: frame mODL is shorter than "
+		    "its count of groups needs");
 	for (i = t->n = 0; i < count && r == 0; i++)
 		r = model_note_add(t, bytes_le64(p + NOTE_HEAD + 8 * i), e);
 	t->changed.n = 0;
@@ -688,7 +690,7 @@ struct folder {
 	size_t cap;
 };
 
-/* The metadata of the first file: all say the same. */
+/* Take the metadata of the first file; those of all files are the same. */
 static int
 folder_notes(struct format_source *s, struct err *e)
 {

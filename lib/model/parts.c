@@ -26,12 +26,11 @@ parts_take(void *arg, const struct format_slice *s, struct err *e)
 
 	if (lo < 0)
 		return x->of == NULL ? 0 : err_set(e, ERR_DATA, "mismatch: tensor "
-		    "'%.160s' of '%s' is not in '%s'", s->name, x->path,
-		    x->m->path);
+		    "'%.160s' of '%s' is not in '%s'", s->name, x->path, x->m->path);
 	if (s->ndim != t[lo].ndim ||
 	    memcmp(dim, t[lo].dim, t[lo].ndim * sizeof(*dim)) != 0)
-		return err_set(e, ERR_DATA, "mismatch: tensor '%.160s' has not the "
-		    "shape that '%s' says", s->name, x->path);
+		return err_set(e, ERR_DATA, "mismatch: tensor '%.160s' has another "
+		    "shape than '%s' says", s->name, x->path);
 	memcpy(x->slice[lo].off, s->offset, sizeof(s->offset));
 	memcpy(x->slice[lo].len, s->shape, sizeof(s->shape));
 	if (x->of != NULL)
@@ -67,8 +66,8 @@ parts_model(struct model *m, const char *path, uint64_t rank[2], struct err *e)
 	int r = 0;
 
 	if (m->gguf)
-		return err_set(e, ERR_DATA, "unsupported: '%s' is a GGUF file, which "
-		    "has no slices", m->path);
+		return err_set(e, ERR_DATA, "unsupported: '%s' is a GGUF file: "
+		    "slices are read from safetensors only", m->path);
 	if ((x.of = alloc_get(m->schema.n, sizeof(*x.of), e)) == NULL)
 		return -ERR_SYS;
 	r = parts_read(&x, rank, e);
@@ -90,8 +89,7 @@ parts_model(struct model *m, const char *path, uint64_t rank[2], struct err *e)
 }
 
 int
-parts_for(const struct model *m, const char *path, struct slice **out,
-    struct err *e)
+parts_for(const struct model *m, const char *path, struct slice **out, struct err *e)
 {
 	struct parts x = { .m = m, .path = path };
 	uint64_t rank[2];

@@ -20,8 +20,7 @@ struct slice;
 /* parts_model(m, path, rank, e): m, whose files hold what the index says: from then on its
  * tensors have the shapes that they are slices of, and its groups are those, of which each
  * has what the slice has.  rank[0] of rank[1]; zeros where the index does not say. */
-int parts_model(struct model *m, const char *path, uint64_t rank[2],
-    struct err *e);
+int parts_model(struct model *m, const char *path, uint64_t rank[2], struct err *e);
 /* parts_for(m, path, out, e): what of m's slices is also in those of another index; the
  * caller's to free. */
 int parts_for(const struct model *m, const char *path, struct slice **out,

@@ -35,8 +35,7 @@ receivers_name(const char *name, struct err *e)
 	const size_t n = strlen(name);
 
 	return n > 0 && n <= SHARD_NAME && text_clean(name, n) ? 0 :
-	    err_set(e, ERR_USAGE, "'%.80s' is not a valid name of a "
-	        "receiver", name);
+	    err_set(e, ERR_USAGE, "'%.80s' is not a valid name of a receiver", name);
 }
 
 struct receivers_line *
@@ -105,8 +104,9 @@ receivers_read(struct receivers *b, const char *path, struct err *e)
 		at++;
 		if (receivers_get(b, line, &own) <= 0)
 			r = own.code == ERR_SYS ? err_move(e, &own) :
-			    err_set(e, ERR_DATA, "corrupt: '%s', line %u",
-			    path, at);
+			    err_set(e, ERR_DATA, "corrupt: '%s', line %u does not "
+			    "describe a receiver: remove that line, and the receiver "
+			    "is asked which model it has", path, at);
 	}
 	io_free(io);
 	alloc_free(text);

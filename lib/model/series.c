@@ -14,24 +14,25 @@
 
 /* ---- what comes ---- */
 
-/* The patch that comes. */
+/* The patch being read. */
 struct coming {
 	struct series_part *part;
 	size_t n, cap;
 	struct model_note note;
 	int notes;
 	struct series_patch p;
-	/* of a part: */
+	/* of a patch of slices: */
 	struct buf cut;			/* pART */
 	int cuts;
 	struct slice *slice;		/* [tensors of the patch] */
-	uint32_t *own;			/* the model's number of each */
-	struct series_part *full;	/* of all groups that it has words of */
+	uint32_t *own;			/* number of each in the model */
+	struct series_part *full;	/* a record per group that the patch has values
+					 * of */
 	size_t nfull, capfull;
 };
-enum { SERIES_OTHERS = UINT32_MAX };	/* a tensor that the model has not */
+enum { SERIES_OTHERS = UINT32_MAX };	/* the model lacks the tensor */
 
-/* Behind the last patch of this step, or behind all. */
+/* Return the position after the last patch to this step, or the end. */
 static size_t
 series_place(const struct series *s, uint64_t step)
 {
@@ -42,7 +43,7 @@ series_place(const struct series *s, uint64_t step)
 	return s->parts && i > 0 ? i : s->n;
 }
 
-/* Whether a part is of a step that others are of, or of the next one. */
+/* Check that a patch of one rank continues its step or begins the next one. */
 static int
 series_follows(const struct series *s, const struct coming *c, int same_run,
     struct err *e)
@@ -53,19 +54,20 @@ series_follows(const struct series *s, const struct coming *c, int same_run,
 	if ((p->ranks != 0) != s->parts || !same_run || (q->step == p->step &&
 	    (q->base != p->base || q->ranks != p->ranks ||
 	    q->whole != p->whole)))
-		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu %s"
-		    "of another run, base or number of ranks than the one before "
-		    "it", (unsigned long long)p->step, p->ranks == 0 ?
-		    "is not a part, or " : "is ");
+		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu %sof "
+		    "another run, base step or number of ranks than the patch before "
+		    "it: pass the patches of one run, those of all ranks",
+		    (unsigned long long)p->step,
+		    p->ranks == 0 ? "is not a part, or " : "is ");
 	if (q->step != p->step && !p->whole && p->base != 0 && p->base != q->step)
-		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu is "
-		    "for step %llu, and those before it make step %llu",
-		    (unsigned long long)p->step, (unsigned long long)p->base,
-		    (unsigned long long)q->step);
+		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu "
+		    "changes step %llu, but the patches before it end at step %llu: "
+		    "a patch between them is missing", (unsigned long long)p->step,
+		    (unsigned long long)p->base, (unsigned long long)q->step);
 	return 0;
 }
 
-/* Whether it is a part, and of what. */
+/* Read which rank of how many the patch is of; 0 of 0: of all. */
 static int
 series_rank(const struct series *s, struct coming *c, const struct shard *sh,
     const unsigned char *run, const struct model *m, struct err *e)
@@ -79,18 +81,19 @@ series_rank(const struct series *s, struct coming *c, const struct shard *sh,
 	if (key != NULL && (strcmp(text, key) != 0 || rank >= ranks ||
 	    ranks > SERIES_MOST))
 		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_PART
-		    ": '%.40s'", key);
+		    " is '%.40s', expected RANK/RANKS such as 0/4", key);
 	if (key == NULL && m->slice != NULL)
-		return err_set(e, ERR_DATA, "mismatch: the patch is of whole "
-		    "tensors, and '%s' has slices", m->path);
+		return err_set(e, ERR_DATA, "mismatch: the patch has whole tensors, "
+		    "but '%s' holds slices of tensors: expected patches made with "
+		    "ace-diff --part", m->path);
 	c->p.ranks = ranks;
 	c->p.rank = rank;
 	return s->n == 0 ? 0 : ranks == 0 && !s->parts ? 0 :
 	    series_follows(s, c, memcmp(run, sh->run, SHARD_ID) == 0, e);
 }
 
-/* Which tensor of the model each of a part's is.  A part may have some of the model's, and
- * a model that has slices may have some of a part's. */
+/* Find the model's tensor for each tensor of the patch. Either side may lack some that
+ * the other has if the model holds slices. */
 static int
 series_tensors(struct coming *c, const struct schema *sc, const struct model *m,
     struct err *e)
@@ -110,8 +113,8 @@ series_tensors(struct coming *c, const struct schema *sc, const struct model *m,
 		t = &sc->t[i];
 		if (sc->group_size != MODEL_GROUP || (i > 0 &&
 		    strcmp(sc->t[i - 1].name, t->name) >= 0))
-			return err_set(e, ERR_DATA, "corrupt: the tensors of a "
-			    "part stand in no order");
+			return err_set(e, ERR_DATA, "corrupt: the tensors of a patch "
+			    "of slices are not sorted by name");
 		while (k < own->n && strcmp(own->t[k].name, t->name) < 0)
 			k++;
 		o = k < own->n ? &own->t[k] : NULL;
@@ -119,15 +122,15 @@ series_tensors(struct coming *c, const struct schema *sc, const struct model *m,
 		if (is ? o->dtype != t->dtype || o->kind != t->kind ||
 		    o->ndim != t->ndim || memcmp(o->dim, t->dim,
 		    t->ndim * sizeof(*t->dim)) != 0 : m->slice == NULL)
-			return err_set(e, ERR_DATA, "mismatch: the patch is not of "
-			    "a model like '%s': tensor '%.160s'%s", m->path,
-			    t->name, is ? " differs in shape or dtype" : "");
+			return err_set(e, ERR_DATA, "mismatch: the patch is for "
+			    "another architecture than '%s': tensor '%.160s' %s",
+			    m->path, t->name, is ? "differs in shape or dtype" : "");
 		c->own[i] = is ? (uint32_t)k : SERIES_OTHERS;
 	}
 	return 0;
 }
 
-/* A shard that is a patch, of a model like this one. */
+/* Begin a shard, which must be a patch of a model with these tensors. */
 static int
 series_begin(struct series *s, struct coming *c, struct reader *in,
     const struct model *m, struct err *e)
@@ -141,8 +144,8 @@ series_begin(struct series *s, struct coming *c, struct reader *in,
 
 	if (sh->kind != SHARD_MODEL || differs != (predict != NULL) ||
 	    (differs && strcmp(predict, SHARD_PREDICT_PATCH) != 0))
-		return reader_place(in, err_set(e, ERR_DATA, "mismatch: this "
-		    "is not a patch of a model"), e);
+		return reader_place(in, err_set(e, ERR_DATA, "mismatch: the shard is "
+		    "not a patch of a model: expected the output of ace-diff"), e);
 	memcpy(run, s->run, SHARD_ID);
 	memcpy(s->run, sh->run, SHARD_ID);
 	s->step = sh->step;
@@ -155,8 +158,8 @@ series_begin(struct series *s, struct coming *c, struct reader *in,
 	if (c->p.ranks != 0)
 		return series_tensors(c, reader_schema(in), m, e);
 	if (schema_diff(&m->schema, reader_schema(in), why))
-		return err_set(e, ERR_DATA, "mismatch: the patch is not of a model "
-		    "like '%s': %s", m->path, why);
+		return err_set(e, ERR_DATA, "mismatch: the patch is for another "
+		    "architecture than '%s': %s", m->path, why);
 	return 0;
 }
 
@@ -168,16 +171,18 @@ series_part(struct series *s, struct coming *c, const struct record *rec,
 	int r;
 
 	if (rec->codec != CODEC_EXACT)
-		return err_set(e, ERR_DATA, "mismatch: group %lu of a patch is "
-		    "coded %s", (unsigned long)rec->group,
+		return err_set(e, ERR_DATA, "mismatch: group %lu of the patch is "
+		    "coded %s, expected codec exact", (unsigned long)rec->group,
 		    codec_name(rec->codec));
 	if (!codec_takes(CODEC_EXACT, rec->param))
 		return err_set(e, ERR_DATA, "unsupported: parameter %u of codec "
-		    "exact, group %lu", rec->param, (unsigned long)rec->group);
+		    "exact in group %lu: a newer release of ace may read it",
+		    rec->param, (unsigned long)rec->group);
 	if (((rec->param & EXACT_PART) != 0) != (c->p.ranks != 0))
-		return err_set(e, ERR_DATA, "corrupt: group %lu is of %s tensors, "
-		    "the patch is not", (unsigned long)rec->group, c->p.ranks != 0 ?
-		    "whole" : "slices of");
+		return err_set(e, ERR_DATA, "corrupt: group %lu holds values of %s "
+		    "tensors, unlike the rest of the patch",
+		    (unsigned long)rec->group,
+		    c->p.ranks != 0 ? "whole" : "slices of");
 	if ((r = alloc_grow(&c->part, &c->cap, c->n + 1, sizeof(*c->part),
 	    e)) < 0)
 		return r;
@@ -222,7 +227,7 @@ series_frame(struct series *s, struct coming *c, struct reader *in, int event,
 	return model_note_decode(&c->note, f->raw, f->raw_len, e);
 }
 
-/* A part has these slices. */
+/* Store the slices that the patch has of each tensor. */
 static int
 series_slices(struct coming *c, const struct schema *sc, struct bytes *b,
     struct err *e)
@@ -240,8 +245,8 @@ series_slices(struct coming *c, const struct schema *sc, struct bytes *b,
 	return r;
 }
 
-/* What is said of group g of a part, tensor i, of which it has n words from value lo
- * on; the model has none, or all of them. */
+/* Record what the patch says of group g of tensor i, of which it has n values from lo on.
+ * The model must hold all of these values or none. */
 static int
 series_piece(struct series *s, struct coming *c, const struct model *m, size_t i,
     uint64_t lo, uint64_t n, const struct series_part *x, struct err *e)
@@ -262,11 +267,10 @@ series_piece(struct series *s, struct coming *c, const struct model *m, size_t i
 		if (mine == 0)
 			return 0;
 		if (mine < n)
-			return err_set(e, ERR_DATA, "mismatch: tensor "
-			    "'%.160s': '%s' has only some of the values that "
-			    "rank %u coded together: make the patch with "
-			    "ace-diff --for", t->name, m->path,
-			    c->p.rank);
+			return err_set(e, ERR_DATA, "mismatch: tensor '%.160s': '%s' "
+			    "holds only some of the values that rank %u coded as one "
+			    "group: make the patch with ace-diff --for", t->name,
+			    m->path, c->p.rank);
 	}
 	if ((r = alloc_grow(&c->full, &c->capfull, c->nfull + 1,
 	    sizeof(*c->full), e)) < 0)
@@ -277,7 +281,7 @@ series_piece(struct series *s, struct coming *c, const struct model *m, size_t i
 	return 0;
 }
 
-/* All groups that a part has words of, those too that did not change. */
+/* Record all groups that the patch has values of, with those that did not change. */
 static int
 series_fill(struct series *s, struct coming *c, const struct schema *sc,
     const struct model *m, struct err *e)
@@ -318,11 +322,11 @@ series_fill(struct series *s, struct coming *c, const struct schema *sc,
 		}
 	}
 	return !b.bad && b.at == b.n && next == c->n && c->cuts == 1 ? 0 :
-	    err_set(e, ERR_DATA, "corrupt: the slices of the part of rank "
-	    "%u", c->p.rank);
+	    err_set(e, ERR_DATA, "corrupt: the list of slices in the patch of rank "
+	    "%u does not cover its groups", c->p.rank);
 }
 
-/* What has come of a part is kept, once.  1 where it is there already. */
+/* Return 1 if the same patch came before, 0 if not. */
 static int
 series_known(const struct series *s, const struct series_patch *p,
     struct err *e)
@@ -333,13 +337,13 @@ series_known(const struct series *s, const struct series_patch *p,
 		if (s->p[i].step == p->step && s->p[i].rank == p->rank)
 			return memcmp(s->p[i].before, p->before, MODEL_HASH) == 0 &&
 			    memcmp(s->p[i].after, p->after, MODEL_HASH) == 0 ? 1 :
-			    err_set(e, ERR_DATA, "mismatch: two parts of rank %u "
-			    "of step %llu, which differ", p->rank,
+			    err_set(e, ERR_DATA, "mismatch: two different patches of "
+			    "rank %u to step %llu: pass one of them", p->rank,
 			    (unsigned long long)p->step);
 	return 0;
 }
 
-/* The same slices as in another step are kept once. */
+/* Share the slices with an earlier step's patch if they are the same. */
 static void
 series_lend(const struct series *s, struct series_patch *p, size_t tensors)
 {
@@ -361,7 +365,7 @@ series_forget(struct series_patch *p)
 		alloc_free(p->slice);
 }
 
-/* Keeps a patch, among those of its step. */
+/* Insert a patch among those to its step. */
 static int
 series_keep(struct series *s, struct series_patch *p,
     const struct series_part *part, struct err *e)
@@ -384,7 +388,7 @@ series_keep(struct series *s, struct series_patch *p,
 	return 0;
 }
 
-/* It is for the model that the one before it makes, if there is one. */
+/* Check that the patch changes the model that the previous patch makes. */
 static int
 series_chains(const struct series *s, const struct series_patch *p, struct err *e)
 {
@@ -401,7 +405,7 @@ series_chains(const struct series *s, const struct series_patch *p, struct err *
 	    (unsigned long long)p->step, want, have);
 }
 
-/* It is whole: its parts are put down, too, with what its note says of each. */
+/* Check a complete patch and keep it, with the checksums of its groups. */
 static int
 series_end(struct series *s, struct coming *c, struct reader *in,
     const struct model *m, struct err *e)
@@ -413,19 +417,19 @@ series_end(struct series *s, struct coming *c, struct reader *in,
 	int r;
 
 	if (c->notes != 1 || c->note.n != c->n)
-		return err_set(e, ERR_DATA, "corrupt: a patch without the hashes "
-		    "of its groups");
+		return err_set(e, ERR_DATA, "corrupt: the patch lacks the hashes of "
+		    "its groups");
 	memcpy(p->before, c->note.before, MODEL_HASH);
 	memcpy(p->after, c->note.after, MODEL_HASH);
 	if (p->whole != (memcmp(p->before, none, MODEL_HASH) == 0))
-		return err_set(e, ERR_DATA, p->whole ? "corrupt: a patch of no old "
-		    "model that names one" : "corrupt: a patch of an old model that "
-		    "names none");
+		return err_set(e, ERR_DATA, p->whole ? "corrupt: the patch holds a "
+		    "whole model, but names an old one" : "corrupt: the patch "
+		    "changes an old model, but does not name it");
 	if (c->p.ranks == 0 && (r = series_chains(s, p, e)) < 0)
 		return r;
 	if (s->n == SERIES_MOST)
 		return err_set(e, ERR_DATA, "limit: more than %d patches in a "
-		    "stream", SERIES_MOST);
+		    "stream: apply them in several runs of ace-patch", SERIES_MOST);
 	for (i = 0; i < c->n; i++)
 		c->part[i].sum = c->note.sum[i];
 	p->n = c->n;
@@ -445,7 +449,7 @@ series_end(struct series *s, struct coming *c, struct reader *in,
 	return r;
 }
 
-/* Of each step all ranks, or none. */
+/* Check that each step has the patches of all ranks or of none. */
 static int
 series_missing(const struct series *s, struct err *e)
 {
@@ -461,15 +465,16 @@ series_missing(const struct series *s, struct err *e)
 				;
 			if (p == &s->p[j])
 				return err_set(e, ERR_REFUSED, "the patch to step "
-				    "%llu is of %u ranks, and that of rank %u did "
-				    "not come", (unsigned long long)s->p[i].step,
-				    s->p[i].ranks, k);
+				    "%llu has parts of %u ranks, and the part of "
+				    "rank %u is missing: pass the parts of all ranks",
+				    (unsigned long long)s->p[i].step, s->p[i].ranks,
+				    k);
 		}
 	}
 	return 0;
 }
 
-/* One patch, whose shard in stands at; whether all ranks are there is not asked. */
+/* Read the patch whose shard `in' is at. series_missing checks the ranks later. */
 static int
 series_add(struct series *s, struct reader *in, const struct model *m,
     struct err *e)
@@ -534,7 +539,7 @@ series_from(struct series *s, size_t i)
 		s->p[i].done = s->p[i].i = s->p[i].k = 0;
 }
 
-/* The next part of a patch, or NULL behind its last: *r is 0 then. */
+/* Return the next record of a patch, or NULL after the last one, with *r 0. */
 static const struct series_part *
 series_next(const struct series *s, struct series_patch *p, int *r,
     struct err *e)
@@ -590,7 +595,7 @@ series_whole(const struct series *s)
 	return i > 0 ? i - 1 : 0;
 }
 
-/* What a part makes of the n bytes at old, which may be new. */
+/* Apply a record to the n bytes at old; new may be old. */
 static int
 series_body(const struct series *s, const struct series_part *x,
     const struct model_span *span, size_t n, const unsigned char *old,
@@ -605,8 +610,9 @@ series_body(const struct series *s, const struct series_part *x,
 	r = exact_get(x->param, span->form, x->whole ? NULL : old, body->p,
 	    x->len, new, n / exact_size(span->form), e);
 	if (r == 0 && pack_hash64(new, n) != x->sum)
-		r = err_set(e, ERR_DATA, "corrupt: checksum of a group");
-	return r < 0 ? err_after(e, r, ", of the patch to step %llu",
+		r = err_set(e, ERR_DATA, "corrupt: the checksum of a group does not "
+		    "match its bytes");
+	return r < 0 ? err_after(e, r, ", in the patch to step %llu",
 	    (unsigned long long)x->step) : 0;
 }
 
@@ -626,13 +632,13 @@ series_group(const struct series *s, const struct series_part *list, size_t n,
 
 /* ---- parts ---- */
 
-/* A group of which parts have words. */
+/* A group and the records of it, from patches of slices. */
 struct parted {
 	const struct series *s;
 	const struct model *m;
 	struct schema_span at;
 	struct model_span span;
-	const struct series_part *list;	/* by turns */
+	const struct series_part *list;	/* ordered by turn */
 	size_t n;
 	struct series_work *w;
 };
@@ -643,7 +649,8 @@ parted_patch(const struct parted *g, size_t i)
 	return &g->s->p[g->list[i].of];
 }
 
-/* What a part has of the group, to or, with set, from the tile; its bytes. */
+/* Copy the values that patch i has of the group into the tile, or with `set' back out of
+ * it. Return their bytes. */
 static size_t
 parted_tile(const struct parted *g, size_t i, int set, unsigned char *group,
     unsigned char *tile)
@@ -655,8 +662,8 @@ parted_tile(const struct parted *g, size_t i, int set, unsigned char *group,
 	    &g->m->slice[k] : NULL, set, group, tile);
 }
 
-/* The part of the turn before that the same rank has, of the same values; SIZE_MAX: there
- * is none. */
+/* Return the record of the previous turn by the same rank with the same slice, or
+ * SIZE_MAX. */
 static size_t
 parted_before(const struct parted *g, size_t i)
 {
@@ -673,12 +680,12 @@ parted_before(const struct parted *g, size_t i)
 static int
 parted_odd(const struct parted *g, size_t i, struct err *e)
 {
-	return err_set(e, ERR_DATA, "mismatch: the patch to step %llu of rank %u is "
-	    "not of the model that those before it make",
+	return err_set(e, ERR_DATA, "mismatch: the patch to step %llu of rank %u "
+	    "changes another model than the one that the patches before it make",
 	    (unsigned long long)g->list[i].step, parted_patch(g, i)->rank);
 }
 
-/* Which of the models that it may be of the group is of. */
+/* Mark for which turns the group's bytes are the old ones. */
 static int
 parted_look(const struct parted *g, unsigned char *group, struct err *e)
 {
@@ -710,7 +717,7 @@ parted_look(const struct parted *g, unsigned char *group, struct err *e)
 	return 0;
 }
 
-/* One part, from the words at old into new. */
+/* Apply one record to the bytes at old and store the result in new. */
 static int
 parted_part(const struct parted *g, size_t i, int first, unsigned char *old,
     unsigned char *new, struct err *e)
@@ -731,7 +738,7 @@ parted_part(const struct parted *g, size_t i, int first, unsigned char *old,
 	return r;
 }
 
-/* The parts i to j, which are those of a step. */
+/* Apply records i to j, which belong to one step. */
 static int
 parted_turn(const struct parted *g, size_t i, size_t j, int first,
     unsigned char *old, unsigned char *new, struct err *e)
@@ -746,18 +753,19 @@ parted_turn(const struct parted *g, size_t i, size_t j, int first,
 		if ((r = parted_part(g, k, first, old, new, e)) < 0)
 			return r;
 	if (memchr(w->seen.p, 0, bytes) != NULL)
-		return err_set(e, ERR_DATA, "mismatch: no rank has some values");
+		return err_set(e, ERR_DATA, "mismatch: no patch of this step covers "
+		    "some values of a group: pass the patches of all ranks");
 	for (k = i; k < j; k++) {
 		n = parted_tile(g, k, 0, new, w->tile.p);
 		if (pack_hash64(w->tile.p, n) != g->list[k].sum)
-			return err_set(e, ERR_DATA, "mismatch: rank %u and another "
-			    "one have the same values and differ",
-			    parted_patch(g, k)->rank);
+			return err_set(e, ERR_DATA, "mismatch: the patches of rank "
+			    "%u and of another rank give different values to the "
+			    "same elements", parted_patch(g, k)->rank);
 	}
 	return 0;
 }
 
-/* All turns from one on. */
+/* Apply all turns from this one on. */
 static int
 parted_turns(const struct parted *g, size_t turn, unsigned char *old,
     unsigned char *new, struct err *e)
@@ -799,7 +807,7 @@ series_parts(const struct series *s, const struct series_part *list, size_t n,
 	memcpy(new, old, x.span.bytes);
 	if ((r = parted_look(&x, old, e)) < 0)
 		return r;
-	/* from the first one on, so that those after it are seen to follow */
+	/* start at the first turn, to check that later ones continue it */
 	for (turn = 0; turn < s->turns && !w->is.p[turn]; turn++)
 		;
 	return parted_turns(&x, turn, old, new, e);

@@ -5,21 +5,20 @@
 #include "model/slice.h"
 
 int
-slice_check(const struct slice *p, const struct schema_tensor *t,
-    struct err *e)
+slice_check(const struct slice *p, const struct schema_tensor *t, struct err *e)
 {
 	unsigned d;
 
 	for (d = 0; d < t->ndim; d++)
 		if (p->off[d] > t->dim[d] || p->len[d] > t->dim[d] - p->off[d])
 			return err_set(e, ERR_DATA, "corrupt: a slice of tensor "
-			    "'%.160s' is not in it, dimension %u", t->name, d);
+			    "'%.160s' ends beyond its shape in dimension %u", t->name,
+			    d);
 	d = t->ndim > 0 ? t->ndim - 1u : 0;
 	if (t->dtype == SCHEMA_F4 && memcmp(p->len, t->dim, t->ndim *
-	    sizeof(*p->len)) != 0 &&
-	    ((p->off[d] | p->len[d] | t->dim[d]) & 1) != 0)
-		return err_set(e, ERR_DATA, "unsupported: a slice of tensor "
-		    "'%.160s' cuts two f4 of a byte", t->name);
+	    sizeof(*p->len)) != 0 && ((p->off[d] | p->len[d] | t->dim[d]) & 1) != 0)
+		return err_set(e, ERR_DATA, "unsupported: a slice of tensor '%.160s' "
+		    "begins or ends between the two f4 values of a byte", t->name);
 	return 0;
 }
 
@@ -83,8 +82,8 @@ slice_before(const struct slice *p, const struct schema_tensor *t, uint64_t x)
 	return n;
 }
 
-/* Where in the tensor value c of the slice is; *n: as many follow without a gap, from it
- * on. */
+/* Return the position in the tensor of value c of the slice; *n: how many values follow
+ * it without a gap. */
 static uint64_t
 slice_at(const struct slice *p, const struct schema_tensor *t, uint64_t c,
     uint64_t *n)

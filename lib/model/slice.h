@@ -19,8 +19,7 @@ struct slice {
 
 /* slice_check(p, t, e): -ERR_DATA with the tensor's name where it is not in the tensor, or
  * cuts a byte of f4. */
-int slice_check(const struct slice *p, const struct schema_tensor *t,
-    struct err *e);
+int slice_check(const struct slice *p, const struct schema_tensor *t, struct err *e);
 /* slice_whole(t, p): all of a tensor. */
 void slice_whole(const struct schema_tensor *t, struct slice *p);
 /* slice_common(a, b): what both have. */

@@ -67,7 +67,7 @@ store_each(void *arg, const char *name, struct err *e)
 	struct way w = { .digest = { 0 } };
 	struct stat st;
 
-	/* what does not have such a name is not ours */
+	/* ignore other names: they are not our files */
 	if (sscanf(name, "%" SCNu64 ".%32[0-9a-f].%32[0-9a-f].%" SCNu64, &w.nth,
 	    before, after, &w.step) != 4 || !model_unhex(before, w.before) ||
 	    !model_unhex(after, w.after))
@@ -216,7 +216,7 @@ store_add(struct store *s, struct way *w, struct err *e)
 		w->bytes = (uint64_t)st.st_size;
 		r = ways_add(&s->w, w, e);
 	}
-	/* also what a killed process has renamed */
+	/* a killed process may have renamed without this sync */
 	if (r == 0)
 		r = io_sync_path(path, e);
 out:
@@ -233,7 +233,7 @@ store_due(struct store *s, int *due, struct err *e)
 	int r = store_way(s, NULL, &list, &n, e);
 
 	if (r > 0) {
-		/* list[0] is whole; one more than these must not be over the limit */
+		/* list[0] is whole; after it at most this many patches are allowed */
 		most = (size_t)(s->limits.anchor < s->limits.patches - 1 ?
 		    s->limits.anchor : s->limits.patches - 1);
 		patches = s->w.p[list[n - 1]].cost - s->w.p[list[0]].bytes;

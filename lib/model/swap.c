@@ -27,7 +27,7 @@
 
 const char *const swap_ways[] = { "reflink", "in-place", "copy", NULL };
 
-/* What is in the directory beside the model: swap.h. */
+/* Files in the directory beside the model (swap.h). */
 static const char *const names[SWAP_NAMES] = { "lock", "new", "old",
 	"ready", "redo", "marker" };
 enum { LOCK, NEW, OLD, READY, REDO, MARKER };
@@ -35,12 +35,12 @@ enum { LOCK, NEW, OLD, READY, REDO, MARKER };
 enum {
 	SWAP_PIECE = 1 << 20,
 	SWAP_TEXT = 512,
-	SWAP_WORD = 8,		/* bytes that are set together */
-	SWAP_SET = 12,		/* of one of them in redo: where, what */
-	SWAP_HEAD = 24 + MODEL_HASH	/* of a group in redo, and of its end */
+	SWAP_WORD = 8,		/* bytes per word that redo sets */
+	SWAP_SET = 12,		/* bytes per entry in redo: position, value */
+	SWAP_HEAD = 24 + MODEL_HASH	/* bytes of the head of a group in redo */
 };
 #define SWAP_MAGIC UINT64_C(0x0133304f44455250)	/* "PREDO03", 1 */
-#define SWAP_LAST UINT32_MAX			/* no file: the end of redo */
+#define SWAP_LAST UINT32_MAX			/* no file: redo ends here */
 
 static int
 swap_dots(const char *name)
@@ -73,12 +73,12 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
 	for (i = 0; i < SWAP_NAMES; i++)
 		if ((s->at[i] = alloc_path(s->home, names[i], e)) == NULL)
 			return -ERR_SYS;
-	/* as a device's state: nobody else may write there.  A link in its place is
-	 * nobody's who named it */
+	/* as for a device's state, nobody else may write there, and a link in its place
+	 * is refused */
 	return statedir_open_here(&s->dir, s->home, s->home, e);
 }
 
-/* Of each file that changes a descriptor, none yet. */
+/* Prepare a descriptor for each file that will change. */
 static int
 swap_fds(struct swap *s, const struct model *m, struct err *e)
 {
@@ -123,7 +123,7 @@ swap_close(struct swap *s)
 
 /* ---- what is known ---- */
 
-/* 1, or 0 when there is no such file. */
+/* Return 1, or 0 if the file does not exist. */
 static int
 mark_read(const char *path, struct swap_mark *mark, struct err *e)
 {
@@ -186,17 +186,18 @@ swap_known(struct swap *s, const struct model *m,
 
 /* ---- how it looks ---- */
 
-/* Sums, so that the order of a directory does not matter. */
+/* Checksums of files' states, added up because the order in a directory does not
+ * matter. */
 struct looks {
-	const struct swap *s;	/* took: compared with what is in new; or NULL */
-	uint64_t all, was;	/* with the times of last change, and without */
-	uint64_t to;		/* of what links lead to, as they are there */
-	uint64_t took;		/* of what was linked or copied, and from what */
+	const struct swap *s;	/* took: compare with the files in new; or NULL */
+	uint64_t all, was;	/* with and without times of last change */
+	uint64_t to;		/* of the targets of symbolic links */
+	uint64_t took;		/* of the linked or copied files, and of their sources */
 	int dir;
 };
 
-/* What is linked is known by its inode.  What is copied was not changed until then; that
- * a file with other names was linked by one of them has changed its time. */
+/* A hard link is identified by its inode. A copy is identified by its time of last
+ * change, unless another hard link to the source has changed that time. */
 static uint64_t
 looks_took(const struct stat *st, const char *name, int linked)
 {
@@ -206,7 +207,7 @@ looks_took(const struct stat *st, const char *name, int linked)
 	    model_looks(st, name, st->st_nlink == 1);
 }
 
-/* Add a file, and what it leads to as a link. */
+/* Add a file and, for a symbolic link, its target. */
 static int
 looks_add(void *arg, const char *path, const char *name, struct err *e)
 {
@@ -266,7 +267,7 @@ swap_each(const char *path, int (*each)(void *, const char *, const char *,
 	return r;
 }
 
-/* How a file looks, or a directory with all that is in it. */
+/* Add up the state of a file, or of a directory and all that is in it. */
 static int
 swap_looks(const char *path, const struct swap *s, struct looks *l,
     struct err *e)
@@ -284,8 +285,8 @@ swap_looks(const char *path, const struct swap *s, struct looks *l,
 
 /* ---- names ---- */
 
-/* Remove a file, or a directory of files.  What is in a directory that came into one is
- * nobody's here to remove, and nor is what a link leads to. */
+/* Remove a file, or a directory of files. Subdirectories and targets of links belong to
+ * others and are kept. */
 static void
 swap_remove(const struct swap *s, const char *path)
 {
@@ -304,13 +305,13 @@ swap_remove(const struct swap *s, const char *path)
 		    strerror(errno));
 }
 
-/* One takes the name of the other, at once. */
+/* Exchange two names atomically. */
 static int
 swap_exchange(const char *a, const char *b)
 {
 #ifdef __GLIBC__
 	return renameat2(AT(a), AT(b), RENAME_EXCHANGE);
-#else					/* musl may have no function for it */
+#else					/* musl may lack renameat2 */
 	return (int)syscall(SYS_renameat2, AT(a), AT(b),
 	    RENAME_EXCHANGE);
 #endif
@@ -322,7 +323,7 @@ swap_discard(struct swap *s)
 	swap_drop(s);
 	io_free(s->redo);
 	s->redo = NULL;
-	if (s->placed)		/* and the next call looks */
+	if (s->placed)		/* the next call looks again */
 		return;
 	(void)unlinkat(AT(s->at[READY]), 0);
 	swap_remove(s, s->at[NEW]);
@@ -333,7 +334,7 @@ swap_discard(struct swap *s)
 
 /* ---- the next model, beside ---- */
 
-/* Bytes from one file to another; a reflink shares them. */
+/* Copy bytes from one file to another; a reflink shares them. */
 static int
 swap_fill(const struct swap *s, const char *path, int from, int to,
     struct err *e)
@@ -344,7 +345,7 @@ swap_fill(const struct swap *s, const char *path, int from, int to,
 	int r = 0;
 
 	if (s->way == SWAP_REFLINK)
-		return ioctl(to, FICLONE, from) == 0 ? 0 : err_sys(e, "no "
+		return ioctl(to, FICLONE, from) == 0 ? 0 : err_sys(e, "cannot make a "
 		    "reflink of '%s'", path);
 	if ((p = alloc_raw(SWAP_PIECE, 1, e)) == NULL)
 		return -ERR_SYS;
@@ -355,8 +356,7 @@ swap_fill(const struct swap *s, const char *path, int from, int to,
 	return r;
 }
 
-/* Give the next model the owner, the group, the mode and the ACL of path; where that is
- * not allowed there is no next model. */
+/* Give the next model the owner, group, mode and ACL of path, or fail. */
 static int
 swap_owned(int fd, const struct stat *was, const char *path, const char *to,
     struct err *e)
@@ -389,7 +389,7 @@ swap_like(struct swap *s, int from, const char *path, const char *name,
 	    swap_fill(s, path, from, *fd, e);
 }
 
-/* Refuse what is in the model's directory and cannot be in the next one. */
+/* Refuse files that the next directory cannot have. */
 static int
 swap_plain(void *arg, const char *path, const char *name, struct err *e)
 {
@@ -399,10 +399,10 @@ swap_plain(void *arg, const char *path, const char *name, struct err *e)
 	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(e, "'%s'", path);
 	return !S_ISDIR(st.st_mode) ? 0 : err_set(e, ERR_REFUSED, "'%s' is a "
-	    "directory in a model: such a model is patched in place only", path);
+	    "directory inside the model: use --way in-place", path);
 }
 
-/* What does not change is in both directories: linked, or else copied. */
+/* Link, or else copy, a file that does not change into the next directory. */
 static int
 swap_both(struct swap *s, const char *path, const char *name, const char *to,
     struct err *e)
@@ -447,8 +447,8 @@ swap_link(void *arg, const char *path, const char *name, struct err *e)
 	return r;
 }
 
-/* Give the next directory what the model's has: its rights last, since nothing may be
- * written into it then, if nothing was before. */
+/* Give the next directory the contents and then the mode of the model's, which may forbid
+ * writing. */
 static int
 swap_folder(struct swap *s, int last, struct err *e)
 {
@@ -471,7 +471,7 @@ swap_folder(struct swap *s, int last, struct err *e)
 	return r;
 }
 
-/* What is mounted there takes no other's name. */
+/* Return 1 if path is a mount point, which cannot be renamed. */
 static int
 swap_mounted(const char *path)
 {
@@ -480,7 +480,7 @@ swap_mounted(const char *path)
 
 	return statx(AT_FDCWD, path, 0, 0, &st) == 0 &&
 	    (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
-#else					/* then the rename says it */
+#else					/* rename will report it */
 	(void)path;
 	return 0;
 #endif
@@ -489,14 +489,13 @@ swap_mounted(const char *path)
 static int
 swap_unable(const struct swap *s, struct err *e)
 {
-	return err_set(e, ERR_REFUSED, "'%s': its file system cannot put one "
-	    "directory in the place of another (%s): such a model is patched in "
-	    "place only", s->path, strerror(errno));
+	return err_set(e, ERR_REFUSED, "'%s': its file system cannot exchange two "
+	    "directories (%s): use --way in-place", s->path, strerror(errno));
 }
 
-/* Try whether the directory may be renamed and two can be exchanged, before anything is
- * copied.  A directory that is not empty, as home with its lock, is never replaced, so
- * that the rename fails; why it fails is the answer. */
+/* Try before anything is copied whether the directory may be renamed and two directories
+ * can be exchanged. Renaming onto home, which has its lock and so is not empty, always
+ * fails; errno tells which case it is. */
 static int
 swap_try(const struct swap *s, struct err *e)
 {
@@ -540,13 +539,13 @@ swap_copies(struct swap *s, const unsigned char *touched, struct err *e)
 	return r;
 }
 
-/* The files that change beside the old ones, as those are. */
+/* Write the files that change beside the old ones. */
 static int
 swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
 {
 	if (swap_mounted(s->path))
-		return err_set(e, ERR_REFUSED, "'%s' is a mount point: such a model "
-		    "is patched in place only", s->path);
+		return err_set(e, ERR_REFUSED, "'%s' is a mount point, which cannot "
+		    "be renamed: use --way in-place", s->path);
 	s->took = 0;
 	temp_enter(s->at[NEW]);
 	return s->m->dir ? swap_copies(s, touched, e) : swap_like(s, s->m->file[0].fd,
@@ -618,7 +617,7 @@ redo_group(struct swap *s, const struct model_span *span,
 	    io_write(s->redo, s->set.p, s->set.n, e);
 }
 
-/* Whole, with the model that it makes; durable once it has its name. */
+/* End redo with the hash of the model that it makes; its rename makes it valid. */
 static int
 redo_end(struct swap *s, struct err *e)
 {
@@ -629,7 +628,7 @@ redo_end(struct swap *s, struct err *e)
 	bytes_set64(last + 8, s->ready.step);
 	memcpy(last + 16, s->ready.hash, MODEL_HASH);
 	bytes_set64(last + 32, SWAP_MAGIC);
-	/* the directory that it is in is there after a power cut, too */
+	/* sync the parent, so that a power cut cannot remove the directory */
 	if ((r = io_write(s->redo, last, sizeof(last), e)) == 0 &&
 	    (r = io_sync_path(s->home, e)) == 0)
 		r = io_commit(s->redo, IO_SYNC_FULL, e);
@@ -641,8 +640,9 @@ redo_end(struct swap *s, struct err *e)
 static int
 redo_strange(const struct io *f, const struct model *m, struct err *e)
 {
-	return err_set(e, ERR_REFUSED, "'%s' was left by a change to another model "
-	    "than '%s'", io_name(f), m->path);
+	return err_set(e, ERR_REFUSED, "journal '%s' was left by an interrupted "
+	    "patch of another model than '%s': remove the journal if that model is "
+	    "gone", io_name(f), m->path);
 }
 
 static int
@@ -660,8 +660,8 @@ redo_get(struct io *f, void *p, size_t n, struct err *e)
 	return r < 0 || got == n ? r : redo_corrupt(f, e);
 }
 
-/* A group as it is once its words, which stand in f behind its head, are set; nothing
- * is written that makes another than the journal was made for. */
+/* Set the words of a group, which follow its head in f. Write nothing if the result would
+ * have another hash than the journal says. */
 static int
 redo_set(struct swap *s, struct io *f, int fd, const unsigned char *head,
     unsigned char *p, int write, struct err *e)
@@ -692,7 +692,8 @@ redo_set(struct swap *s, struct io *f, int fd, const unsigned char *head,
 	return write && len > 0 ? fd_write_at(fd, (off_t)at, p, n, path, e) : 0;
 }
 
-/* The next group, or all were there: 1, and which model they make. */
+/* Read the next group of redo; at the end return 1 and the hash of the model that redo
+ * makes. */
 static int
 redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err *e)
 {
@@ -712,7 +713,7 @@ redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err 
 		if (i >= m->nfiles || n > most || at > m->file[i].size ||
 		    n > m->file[i].size - at)
 			return redo_strange(f, m, e);
-		/* what does not change was compared before */
+		/* a group without changes was compared before */
 		if (write && bytes_le32(head + 4) == 0)
 			return 0;
 		if (write && (r = redo_file(s, i, e)) < 0)
@@ -725,7 +726,8 @@ redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err 
 	return bytes_le64(head + 32) == SWAP_MAGIC ? 1 : redo_corrupt(f, e);
 }
 
-/* Everything in redo: whether the model becomes what it says, or to make it that. */
+/* Go through redo: check whether it turns the model into the one it names or, with
+ * `write', apply it. */
 static int
 redo_apply(struct swap *s, struct io *f, int write, struct err *e)
 {
@@ -748,12 +750,12 @@ redo_apply(struct swap *s, struct io *f, int write, struct err *e)
 static int
 swap_changed(const struct swap *s, struct err *e)
 {
-	return err_set(e, ERR_REFUSED, "'%s' changed since the next model was made "
-	    "of it", s->path);
+	return err_set(e, ERR_REFUSED, "'%s' changed after the next model was "
+	    "staged: stage the patch again", s->path);
 }
 
-/* The model is the next one; what is left of the old one goes.  The marker says so if
- * nobody has changed it yet. */
+/* Finish after the next model is in place: remove the old one and write the marker,
+ * unless the model changed meanwhile. */
 static int
 swap_finish(struct swap *s, struct err *e)
 {
@@ -762,7 +764,7 @@ swap_finish(struct swap *s, struct err *e)
 	size_t i;
 	int r;
 
-	/* first: its files are in the new model, too, and look otherwise then */
+	/* first: hard links to its files change ctime */
 	swap_remove(s, s->at[OLD]);
 	if ((r = model_open(&m, s->path, e)) < 0)
 		return r;
@@ -770,7 +772,7 @@ swap_finish(struct swap *s, struct err *e)
 	    .stamp = model_stamp(&m) };
 	memcpy(s->mark.hash, s->ready.hash, MODEL_HASH);
 	s->marked = s->fd == NULL || s->m->nfiles == m.nfiles;
-	/* in place: they are the files in which it was done */
+	/* in place: these are the files that were written */
 	for (i = 0; s->fd != NULL && s->marked && i < m.nfiles; i++)
 		s->marked = m.file[i].inode == s->m->file[i].inode;
 	model_close(&m);
@@ -789,8 +791,8 @@ swap_finish(struct swap *s, struct err *e)
 	return 0;
 }
 
-/* What redo says is done, again if it was before, when the model is seen to become what
- * it says, or was read just now.  0 when there is none. */
+/* Apply redo, once more if need be, after checking that it makes the model it names.
+ * Return 0 if there is no redo. */
 static int
 swap_redo(struct swap *s, int read, struct err *e)
 {
@@ -811,7 +813,7 @@ swap_redo(struct swap *s, int read, struct err *e)
 	return r;
 }
 
-/* 0 where there is none. */
+/* Return 0 if path does not exist. */
 static uint64_t
 swap_inode(const char *path)
 {
@@ -820,7 +822,7 @@ swap_inode(const char *path)
 	return fstatat(AT(path), &st, 0) < 0 ? 0 : (uint64_t)st.st_ino;
 }
 
-/* The hash of a model of whole tensors. */
+/* Hash a model of whole tensors. */
 static int
 swap_hash(const char *path, unsigned char hash[MODEL_HASH], struct err *e)
 {
@@ -873,7 +875,7 @@ swap_changing(const struct swap *s, const char *new, struct err *e)
 
 	if ((r = swap_looks(new, NULL, &was, e)) < 0)
 		return r;
-	/* the files in a directory keep their times */
+	/* files in a directory keep their times */
 	if (was.dir || was.was != s->ready.was)
 		return (was.dir ? was.all : was.was) != s->ready.was;
 	if (s->watch >= 0)
@@ -883,8 +885,8 @@ swap_changing(const struct swap *s, const char *new, struct err *e)
 	    r < 0 || memcmp(is, s->ready.from, MODEL_HASH) != 0;
 }
 
-/* The next model is in the model's place, and what was there, in its own.  If somebody
- * changed that after it was looked at last, the two change places again. */
+/* The exchange is done: the next model is at path and the old one in `new'. If the old
+ * one changed after the last look, exchange them back. */
 static int
 swap_placed(struct swap *s, struct err *e)
 {
@@ -894,12 +896,13 @@ swap_placed(struct swap *s, struct err *e)
 	int changing = 0, r;
 
 	s->placed = 1;
-	/* The old one first: removing a file from the new one changes its link's ctime. */
+	/* look at the old one first: removing a file of the new one changes its link's
+	 * ctime */
 	if (there && (changing = swap_changing(s, new, e)) < 0)
 		return changing;
 	if ((r = swap_looks(s->path, NULL, &now, e)) < 0)
 		return r;
-	if (now.was != s->ready.next) {	/* somebody else's by now */
+	if (now.was != s->ready.next) {	/* somebody replaced it meanwhile */
 		s->placed = 0;
 		swap_discard(s);
 		return 0;
@@ -921,8 +924,8 @@ swap_placed(struct swap *s, struct err *e)
 	    (r = io_sync_file(s->home, e)) < 0 ? r : swap_finish(s, e);
 }
 
-/* Until there is a lock of ours, nothing in the directory is: it was made by somebody
- * else, for something else. */
+/* Refuse the directory beside the model if it has files but no lock of ours: somebody
+ * else made it. */
 static int
 swap_strange(void *arg, const char *name, struct err *e)
 {
@@ -933,7 +936,7 @@ swap_strange(void *arg, const char *name, struct err *e)
 	    "move that directory away", s->home, name, s->home);
 }
 
-/* Waits for the process that has it. */
+/* Wait for the process that holds the lock. */
 static int
 swap_alone(struct swap *s, struct err *e)
 {
@@ -942,13 +945,14 @@ swap_alone(struct swap *s, struct err *e)
 
 	if (swap_inode(path) == 0 &&
 	    (r = scan(s->home, swap_strange, s, e)) < 0 && swap_inode(path) != 0) {
-		/* another ace-patch made the lock meanwhile, and maybe more */
+		/* another ace-patch made the lock meanwhile */
 		err_clear(e);
 		r = 0;
 	}
 	if (r == 0 && (r = fd_lock(path, LOCK_EX | LOCK_NB, &s->dir.lock,
 	    e)) > 0) {
-		cli_say(s->cli, 1, "another process changes '%s'", s->path);
+		cli_say(s->cli, 1, "another process is changing '%s': waiting for it",
+		    s->path);
 		r = fd_lock(path, LOCK_EX, &s->dir.lock, e);
 	}
 	return r;
@@ -965,15 +969,15 @@ swap_lock(struct swap *s, struct err *e)
 	if ((r = mark_read(s->at[MARKER], &s->mark, e)) < 0)
 		return r;
 	s->marked = r;
-	/* the marker came with the lock: until there is one, a power cut could leave
-	 * what is ours without the lock that says so */
+	/* without this sync a power cut could leave our files without the lock that
+	 * identifies them */
 	if (!r && (r = io_sync_file(s->home, e)) < 0)
 		return r;
 	if ((r = swap_redo(s, 0, e)) < 0 ||
 	    (r = mark_read(s->at[READY], &s->ready, e)) < 0)
 		return r;
-	/* what was staged is still there, or was put in place by one who was killed;
-	 * or somebody put another model there, and it is forgotten */
+	/* the staged model is still there, or a killed process put it in place, or
+	 * somebody put another model there and it is dropped */
 	s->staged = r > 0 && swap_inode(s->at[NEW]) == s->ready.inode;
 	if (r > 0 && !s->staged && swap_inode(s->path) == s->ready.inode)
 		return swap_placed(s, e);
@@ -984,7 +988,8 @@ swap_lock(struct swap *s, struct err *e)
 
 /* ---- one after another ---- */
 
-/* Does a file that changes have another name, by which somebody keeps the old bytes? */
+/* Return 1 if a file that changes has another hard link, which would lose the old
+ * bytes. */
 static int
 swap_shared(const struct model *m, const unsigned char *touched)
 {
@@ -1024,9 +1029,10 @@ swap_begin(struct swap *s, struct model *m, const unsigned char *touched,
 		r = model_again(m, e);
 out:
 	if (r == 0)
-		cli_say(s->cli, 1, "%s: %s", s->path, s->way == SWAP_REFLINK ?
-		    "a reflink beside, and a rename" : s->way == SWAP_COPY ?
-		    "a copy beside, and a rename" : "in place, by a journal");
+		cli_say(s->cli, 1, "'%s' is changed by %s", s->path,
+		    s->way == SWAP_REFLINK ? "a reflink of its files and a rename" :
+		    s->way == SWAP_COPY ? "a copy of its files and a rename" :
+		    "writing in place, with a journal");
 	return r;
 }
 
@@ -1041,7 +1047,7 @@ swap_group(struct swap *s, const struct model_span *span,
 	    s->m->file[span->file].path, e);
 }
 
-/* All of the next model is beside, and is what it was made of still what there is? */
+/* Check that the next model is complete and its source unchanged. */
 static int
 swap_whole(struct swap *s, struct err *e)
 {
@@ -1077,16 +1083,16 @@ swap_ready(struct swap *s, const unsigned char from[MODEL_HASH],
 	memcpy(s->ready.hash, hash, MODEL_HASH);
 	if (s->way == SWAP_PLACE)
 		return 0;
-	/* of slices that hash is another one */
+	/* the hash of slices is another one, so compute this one */
 	if (s->m->slice != NULL && !s->m->dir &&
 	    (r = swap_hash(s->path, s->ready.from, e)) < 0)
 		return r;
-	/* ready comes into the same directory as new, and is synced with it */
+	/* `ready' is in the same directory as `new', so one sync covers both */
 	if ((r = swap_whole(s, e)) < 0 || (s->m->dir &&
 	    (r = io_sync_file(s->at[NEW], e)) < 0) ||
 	    (r = io_sync_path(s->home, e)) < 0)
 		return r;
-	temp_leave(s->at[NEW]);		/* what is ready is for the next call */
+	temp_leave(s->at[NEW]);		/* keep what is staged for the next call */
 	r = mark_write(s->at[READY], &s->ready, e);
 	s->staged = r == 0;
 	return r;

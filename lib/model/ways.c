@@ -21,7 +21,7 @@ ways_release(struct ways *x)
 	memset(x, 0, sizeof(*x));
 }
 
-/* Is the way to i shorter behind k? */
+/* Return 1 if the way to i becomes shorter through k. */
 static int
 ways_shorter(struct ways *x, size_t i, size_t k)
 {
@@ -37,9 +37,9 @@ ways_shorter(struct ways *x, size_t i, size_t k)
 	return 1;
 }
 
-/* Bellman and Ford: once through all of them is enough where each stands behind what
- * it goes on from, and no way has more of them than there are.  A patch has bytes, so
- * none comes twice on a way. */
+/* Bellman-Ford. One pass is enough if each patch comes after those it continues, and no
+ * way is longer than the number of patches. Patches have bytes, so none occurs twice on a
+ * way. */
 void
 ways_find(struct ways *x, const unsigned char *from)
 {
@@ -51,8 +51,7 @@ ways_find(struct ways *x, const unsigned char *from)
 		w = &x->p[i];
 		w->prior = WAYS_FIRST;
 		w->cost = w->whole || (from != NULL &&
-		    memcmp(w->before, from, MODEL_HASH) == 0) ? w->bytes :
-		    UINT64_MAX;
+		    memcmp(w->before, from, MODEL_HASH) == 0) ? w->bytes : UINT64_MAX;
 	}
 	for (round = 0; more && round < x->n; round++)
 		for (more = 0, i = 0; i < x->n; i++)
@@ -61,8 +60,7 @@ ways_find(struct ways *x, const unsigned char *from)
 }
 
 int
-ways_list(const struct ways *x, size_t last, size_t **list, size_t *n,
-    struct err *e)
+ways_list(const struct ways *x, size_t last, size_t **list, size_t *n, struct err *e)
 {
 	size_t i;
 

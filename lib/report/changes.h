@@ -29,8 +29,7 @@ int changes_begin(struct changes *c, const struct reader *r, struct err *e);
 int changes_note(struct changes *c, const struct reader *r, struct err *e);
 /* Print it for the tensors that p->glob matches; nothing if the shard is not a
  * patch. */
-void changes_put(const struct changes *c, struct report *p,
-    const struct schema *sc);
+void changes_put(const struct changes *c, struct report *p, const struct schema *sc);
 void changes_release(struct changes *c);
 
 #endif

@@ -107,7 +107,7 @@ digests() {
 	spool 2
 	ace-archive create -o run.tar.zst --step 0 spool
 	exits 0 ace-archive create -o run.tar.zst -v run.tar.zst spool
-	says '^ace-archive: 3 shards were there already'
+	says '^ace-archive: repeated shards stored once: 3'
 	digests spool >want
 	digests run.tar.zst >got
 	same got want
@@ -115,7 +115,7 @@ digests() {
 	cp run.tar.zst before
 	mkshards -d edge1 -s 1 -x 77 -r demo >other
 	exits 5 ace-archive create -o run.tar.zst run.tar.zst other
-	says "two different shards are named 'demo/1/edge1.aceg'"
+	says "two different shards have the name 'demo/1/edge1.aceg'"
 	same run.tar.zst before
 	exits 2 ace-archive append -o run.tar.zst other
 }
@@ -128,13 +128,13 @@ digests() {
 	mkshards -d edge1 -s 0 -x 77 -r demo >into/demo/0/edge1.aceg
 	cp into/demo/0/edge1.aceg was
 	exits 5 ace-archive extract -o into run.tar
-	says "is there already, and is another shard"
+	says "exists already and is another shard"
 	same was into/demo/0/edge1.aceg
 	# one that is damaged is not the archive's damage
 	for n in 0 100; do
 		head -c $n was >into/demo/0/edge1.aceg
 		exits 5 ace-archive extract -o into run.tar
-		says "'into/demo/0/edge1.aceg' is there already, and is damaged"
+		says "'into/demo/0/edge1.aceg' exists already and is damaged"
 	done
 	# a link in the way is not gone through
 	mkdir away
@@ -162,7 +162,7 @@ digests() {
 	long+=$(printf '%070d' 1)
 	mkdir -p "$long"
 	exits 4 ace-archive extract -o "$long" run.tar
-	says "is too long a name, of 'run.tar:demo/0/"
+	says "is too long: .*, of 'run.tar:demo/0/"
 	[ -z "$(ls "$long")" ]
 }
 
@@ -555,13 +555,13 @@ gets() {
 @test "models of a run: what is not there, and two of one step" {
 	models
 	exits 1 ace-archive get --step 6 run.tar
-	says "no model of such a step"
+	says "the archive has no model of that step"
 	mkshards -H kind=5 >plain
 	exits 1 ace-archive get plain
-	says "no model of such a step"
+	says "the archive has no model of that step"
 	ace-archive create -o cut.tar [01345].aceg
 	exits 3 ace-archive get cut.tar
-	says "no way to the model of step 5: a patch before it, or a whole model, is not there"
+	says "the archive lacks a patch before step 5, or a whole model to begin with"
 	[ ! -s out ] || exits 3 ace-patch m0 <out
 	gets 1 cut.tar
 	ace-diff -r demo -d other -s 5 m1 | ace-archive create -o run.tar run.tar -

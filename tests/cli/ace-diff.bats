@@ -128,7 +128,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 		# shellcheck disable=SC2086
 		one $other >b
 		exits 3 ace-diff a b
-		says "mismatch: 'b' is not like 'a': .*'[vw]'"
+		says "mismatch: 'b' and 'a' have different tensors: .*'[vw]'"
 	done
 	st '{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"x":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}' 8 >b
 	exits 3 ace-diff a b
@@ -177,7 +177,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	for f in ../a /etc/passwd sub/x .. ''; do
 		f=$f perl -pe 's|"model-00001-of-00002.safetensors"|"$ENV{f}"|' <was >$i
 		exits 3 ace-diff a d
-		says "corrupt: 'd/model.safetensors.index.json' names a file"
+		says "corrupt: 'd/model.safetensors.index.json' names file"
 	done
 	sed 's/layer.99.empty/layer.99.other/' was >$i
 	exits 3 ace-diff a d
@@ -193,7 +193,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	cp was $i
 	rm d/model-00002-of-00002.safetensors
 	exits 3 ace-diff a d
-	says "names a file 'model-00002-of-00002.safetensors' that is not there"
+	says "names file 'model-00002-of-00002.safetensors', which is absent"
 	for text in '' '{' '{}' '[]' '{"weight_map":{}}' '{"weight_map":[]}' \
 	    '{"weight_map":{"a":1}}' '{"weight_map":{"a":"b"},"weight_map":{}}'; do
 		echo "$text" >$i

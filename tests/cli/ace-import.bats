@@ -44,9 +44,9 @@ noted() {
 	exits 0 ace-import -q b.safetensors
 	[ ! -s err ]
 	exits 0 ace-diff a.safetensors b.safetensors
-	says "^ace-diff: 'a.safetensors' and 'b.safetensors' differ in their metadata, which no patch"
+	says "^ace-diff: 'a.safetensors' and 'b.safetensors' differ in metadata, which a patch does not"
 	exits 0 ace-diff a.safetensors
-	says "'a.safetensors' has metadata, which is not in a whole model's shard"
+	says "'a.safetensors' has metadata, which a whole model's shard does not carry"
 	noted c.safetensors '{"step":"7","format":"np"}'
 	exits 0 ace-diff a.safetensors c.safetensors
 	[ ! -s err ]

@@ -44,13 +44,13 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 			grep -q "^step 7$" $m.ace-patch/marker
 			stat -c '%i %y %n' $m $m/* >was 2>/dev/null || true
 			exits 0 ace-patch -v --way "$way" $m <step.aceg
-			says "is that model already"
+			says "is already the model that the patches make"
 			stat -c '%i %y %n' $m $m/* >now 2>/dev/null || true
 			same was now
 			# and without what it remembers
 			rm -r $m.ace-patch
 			exits 0 ace-patch -v --way "$way" $m <step.aceg
-			says "is that model already"
+			says "is already the model that the patches make"
 			is $m new
 			rm -r $m.ace-patch
 		done
@@ -65,10 +65,10 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	models
 	cp old m
 	exits 0 ace-patch -v m <step.aceg
-	says "m: (a reflink beside, and a rename|in place, by a journal)"
+	says "'m' is changed by (a reflink of its files and a rename|writing in place)"
 	cp old m
 	exits 0 ace-patch -v --stage m <step.aceg
-	says "m: a (reflink|copy) beside, and a rename"
+	says "'m' is changed by a (reflink|copy) of its files and a rename"
 	exits 2 ace-patch --stage --way in-place m <step.aceg
 	exits 2 ace-patch --stage --commit m
 	exits 2 ace-patch <step.aceg
@@ -95,7 +95,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 		same has was
 		beside $m
 		exits 5 ace-patch --commit $m
-		says "nothing is staged for '$m'"
+		says "no staged model of '$m'"
 	done
 }
 
@@ -111,7 +111,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	exits 0 ace-patch --stage m <step.aceg
 	touch -d 2001-01-01 m
 	exits 5 ace-patch --commit m
-	says "'m' changed since the next model was made of it"
+	says "'m' changed after the next model was staged: stage the patch again"
 	same m old
 	# the same again is made again, for the model as it is now
 	exits 0 ace-patch --stage m <step.aceg
@@ -137,7 +137,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 		(cd d && eval "$change")
 		cp -rp d was
 		exits 5 ace-patch --commit d
-		says "'d' changed since the next model was made of it"
+		says "'d' changed after the next model was staged: stage the patch again"
 		diff -r d was
 		[ "$(stat -c %a d/config.json)" = "$(stat -c %a was/config.json)" ]
 	done <<-END
@@ -253,7 +253,7 @@ changed() {
 			same $f $other
 		done
 		[ $got = 5 ]
-		says "'m' changed since the next model was made of it"
+		says "'m' changed after the next model was staged: stage the patch again"
 		same $f $other
 		[ "$(ls -m m.ace-patch)" = lock ]
 	done
@@ -359,7 +359,7 @@ changed() {
 			# shellcheck disable=SC2086 # words
 			cp $how $other m
 			exits 5 ace-patch m <step.aceg
-			says "the patch to step 7 is for the model"
+			says "the patch to step 7 is for model"
 			is m third
 		done
 	done
@@ -382,13 +382,13 @@ changed() {
 	cp old m
 	stat -c '%i %y' m >seen
 	exits 5 ace-patch m <next
-	says "the patch to step 8 is for the model [0-9a-f]{32}, 'm' is [0-9a-f]{32}\$"
+	says "the patch to step 8 is for model [0-9a-f]{32}, but 'm' is [0-9a-f]{32}\$"
 	stat -c '%i %y' m | diff seen -
 	same m old
 	exits 0 ace-patch m <step.aceg
 	exits 0 ace-patch m <next
 	exits 5 ace-patch m <step.aceg
-	says "the last one that was made of it is step 8"
+	says "the last patch applied to it made step 8"
 	is m third
 }
 
@@ -430,7 +430,7 @@ changed() {
 	exits 3 ace-patch m <bad
 	mkmodel small -n 10
 	exits 3 ace-patch small <step.aceg
-	says "mismatch: the patch is not of a model like 'small': .*'layer"
+	says "mismatch: the patch is for another architecture than 'small': .*'layer"
 	same m old
 	[ "$(ls -m m.ace-patch)" = "lock" ]
 }
@@ -530,7 +530,7 @@ left() {
 		cp $model m
 		for _ in 1 2; do
 			exits 5 ace-patch m <$patch
-			says "'m.ace-patch/redo' was left by a change to another model than 'm'"
+			says "journal 'm.ace-patch/redo' was left by an interrupted patch of another model than 'm'"
 			same m $model
 			[ ! -e m.ace-patch/marker ]
 		done
@@ -567,7 +567,7 @@ renamed() {
 	renamed old
 	cp third m
 	exits 5 ace-patch m <step.aceg
-	says "the patch to step 7 is for the model"
+	says "the patch to step 7 is for model"
 	same m third
 	[ "$(ls -m m.ace-patch)" = lock ]
 	for to in old olds; do
@@ -653,7 +653,7 @@ renamed() {
 		beside m
 		grep -q "^step 8$" m.ace-patch/marker
 		exits 0 ace-patch -v --way "$way" m <all
-		says "is that model already"
+		says "is already the model that the patches make"
 		# what is done is not done again
 		cp new m
 		rm -r m.ace-patch
@@ -711,7 +711,7 @@ renamed() {
 	rm -rf m m.ace-patch d
 	cp old m
 	exits 3 ace-patch -o d m <bad
-	says "the patch has no old model, so what changed is not known: 'd' is not written; 'm' stays as it is$"
+	says "the patch holds a whole model, so what changed is unknown: leave out --output 'd'; 'm' stays as it is$"
 	same m old
 	[ ! -e d ]
 	exits 0 ace-patch m <step.aceg
@@ -765,7 +765,7 @@ renamed() {
 	mkmodel m -n 1000 -s 9
 	cp m was
 	exits 5 ace-patch m <next
-	says "the patch to step 8 is for the model [0-9a-f]{32}, step 7, 'm' is [0-9a-f]{32}$"
+	says "the patch to step 8 is for model [0-9a-f]{32}, step 7, but 'm' is [0-9a-f]{32}$"
 	same m was
 	[ "$(ls -m m.ace-patch)" = "lock" ]
 }
@@ -835,7 +835,7 @@ teardown() {
 	mkdir olds/original news/original
 	cp -r olds d
 	exits 5 ace-patch --way copy d <step.aceg
-	says "'d/original' is a directory in a model"
+	says "'d/original' is a directory inside the model"
 	is d old
 	exits 0 ace-patch d <step.aceg
 	is d new
@@ -866,7 +866,7 @@ teardown() {
 			# shellcheck disable=SC2086 # words
 			exits 5 unshare -m sh -c 'mount --bind "$0" "$1" && shift && exec "$@"' \
 			    $from $m ace-patch $how $m <step.aceg
-			says "'$m' is a mount point: such a model is patched in place only"
+			says "'$m' is a mount point, which cannot be renamed: use --way in-place"
 			[ "$(ls -m $m.ace-patch)" = lock ]
 			is $from old
 		done

@@ -194,7 +194,7 @@ contract_missing() {
 	# a model may be a folder, here and to ace-diff
 	ace-import)
 		exits 3 "$@" folder
-		says "^$1: mismatch: neither model.safetensors.index.json nor model.safetensors in 'folder'"
+		says "^$1: mismatch: 'folder' has neither model.safetensors.index.json nor model.safetensors"
 		;;
 	*)
 		exits 4 "$@" folder

@@ -133,22 +133,22 @@ refused() {
 		refused "limit: .* window beyond 8 MiB.*$t" -e $c --lie wide
 		refused "corrupt: .*$t" -e $c --lie bits
 		for lie in short long bomb; do
-			refused "corrupt: a frame that is not as long.*$t" -e $c --lie $lie
+			refused "corrupt: the.* frame is not as long.*$t" -e $c --lie $lie
 		done
-		refused "corrupt: checksum.*tensor 'layer" -e $c --lie sum
-		refused "corrupt: it has no checksum.*tensor 'layer" -e $c --lie nosum
+		refused "corrupt: the result's checksum.*tensor 'layer" -e $c --lie sum
+		refused "corrupt: the tensor has no checksum.*tensor 'layer" -e $c --lie nosum
 	done
 	refused "corrupt: position 2000 beyond the tensor.*$t" -e overwrite --lie beyond
 	refused "corrupt: position [0-9]* after a larger one.*$t" -e overwrite --lie order
 	refused "corrupt: position [0-9]* after a larger one.*$t" -e overwrite --lie twice
-	refused "corrupt: more positions than the tensor has bytes.*$t" -e overwrite --lie count
-	refused "corrupt: a frame that is not as long.*$t" -e overwrite --lie more
+	refused "corrupt: the frame has more positions than its tensor has bytes.*$t" -e overwrite --lie count
+	refused "corrupt: the.* frame is not as long.*$t" -e overwrite --lie more
 }
 
 @test "lies of the index" {
-	refused "corrupt: .*names a file 'model-00009-of-00009.safetensors' that is not there" --lie file
-	refused "corrupt: tensor 'absent' of .* is in no file" --lie nowhere
-	refused "mismatch: it is not in 'old', tensor 'other'" --lie name
+	refused "corrupt: .*names file 'model-00009-of-00009.safetensors', which is absent" --lie file
+	refused "corrupt: tensor 'absent' of index .* is in none of the files" --lie nowhere
+	refused "mismatch: the tensor is absent from 'old', tensor 'other'" --lie name
 	refused "unsupported: checksums by blake3" -a checksum_format=blake3
 	refused "unsupported: another checksum_format" -a checksum_format=md5
 	refused "unsupported: another compression_format" -a compression_format=lz4
@@ -157,12 +157,12 @@ refused() {
 	refused "corrupt: version or base_version" -a version=
 	refused "corrupt: base_version 8 is not before version 7" -a base_version=000008
 	refused "corrupt: base_version 7 is not before version 7" -a base_version=000007
-	refused "corrupt: checksum.*tensor" -a checksum_format=adler32
+	refused "corrupt: the result's checksum.*tensor" -a checksum_format=adler32
 	# without delta_encoding it is a whole model, which this is not
 	mkdelta make old new e
 	sed -i 's/delta_encoding/x_encoding/' e/*.json
 	exits 3 ace-diff old e
-	says "mismatch: 'e' is not like 'old'"
+	says "mismatch: 'e' and 'old' have different tensors"
 }
 
 @test "for another model, or another version of it" {
@@ -170,11 +170,11 @@ refused() {
 	for c in xor overwrite; do
 		mkdelta make old new $c -e $c
 		exits 3 ace-diff third $c
-		says "corrupt: checksum, .*; or it is for another model than 'third', tensor"
+		says "corrupt: the result's checksum is .* or is for another model than 'third', tensor"
 		exits 3 ace-diff --base-version 5 old $c
-		says "mismatch: '$c' is for version 6, not 5"
+		says "mismatch: '$c' changes version 6, but --base-version is 5"
 		exits 2 ace-diff $c
-		says "says what changed in a model, so that one is needed"
+		says "describes changes to a model: give that model as well"
 	done
 }
 
@@ -185,7 +185,7 @@ refused() {
 	says "mismatch: the patch does not name its two steps"
 	plain -s 7 --base-version 6 new >whole.aceg
 	exits 3 ace-patch -o d m <whole.aceg
-	says "mismatch: the patch has no old model"
+	says "mismatch: the patch holds a whole model"
 	same m old
 	plain -s 7 --base-version 6 old new >7.aceg
 	mkmodel served -n 1000 -f 2
@@ -196,7 +196,7 @@ refused() {
 	cp old single/model.safetensors
 	for d in served other single; do
 		exits 5 ace-patch -o $d m <7.aceg
-		says "'$d' holds another version, which is not overwritten"
+		says "'$d' holds another version: give a new directory"
 		same m old
 	done
 	diff -r served was

@@ -116,7 +116,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	[ ! -s err ]
 	takes ace-archive create -v -o x.tar a b a
 	[ "$(cat err)" = "ace-archive: 2 shards
-ace-archive: 1 shards were there already" ]
+ace-archive: repeated shards stored once: 1" ]
 	takes ace-archive extract -v -o x x.tar
 	says '^ace-archive: 2 shards$'
 	takes ace-archive list x.tar

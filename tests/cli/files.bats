@@ -270,8 +270,8 @@ x.safetensors" ]
 		for how in --stage "--way copy"; do
 			cp -r old d
 			exits 5 fails "${fault%:*}" "${fault#*:}" ace-patch $how d <step
-			says "its file system cannot put one directory in the place of another \\("
-			says "patched in place only"
+			says "its file system cannot exchange two directories \\("
+			says "use --way in-place"
 			[ "$(ls d.ace-patch)" = lock ]
 			diff -r d old
 			# the way that remains
@@ -301,7 +301,7 @@ x.safetensors" ]
 	    diff -r mnt/all/d new'
 	[ ! -e none ] || skip "no overlay here"
 	[ "$(cat staged)" = 5 ]
-	grep -q "patched in place only" says
+	grep -q -e "use --way in-place" says
 }
 
 @test "ace-patch, ended by a signal while it copies: nothing is left; what is ready stays" {

@@ -17,10 +17,10 @@ models() {
 		exits 0 ace-patch -v --way $way m <step.aceg
 		same m new
 		exits 0 ace-patch -v --way $way m <step.aceg
-		says "is that model already"
+		says "is already the model that the patches make"
 		rm -r m.ace-patch
 		exits 0 ace-patch -v m <step.aceg
-		says "is that model already"
+		says "is already the model that the patches make"
 		same m new
 	done
 	cp old m
@@ -33,7 +33,7 @@ models() {
 	exec 9<&-
 	grep -q "^step 7$" m.ace-patch/marker
 	exits 5 ace-patch third <step.aceg
-	says "the patch to step 7 is for the model [0-9a-f]{32}, step 6, 'third' is [0-9a-f]{32}\$"
+	says "the patch to step 7 is for model [0-9a-f]{32}, step 6, but 'third' is [0-9a-f]{32}\$"
 	ace-diff new >whole
 	exits 0 ace-patch third <whole
 	same third new

@@ -69,10 +69,10 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 			says "becomes ${made#to }, step 7"
 			[ "hash ${made#to }" = "$(grep ^hash m.ace-patch/marker)" ]
 			exits 0 ace-patch -v --way $way m <all
-			says "is that model already"
+			says "is already the model that the patches make"
 			rm -r m.ace-patch
 			exits 0 ace-patch -v m <all
-			says "is that model already"
+			says "is already the model that the patches make"
 			rm -r m m.ace-patch
 		done
 		for i in $(seq 0 $((n - 1))); do
@@ -80,7 +80,7 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 			exits 0 ace-patch --part "old.r$i.json" m <all
 			same m "new.r$i"
 			exits 0 ace-patch -v --part "old.r$i.json" m <all
-			says "is that model already"
+			says "is already the model that the patches make"
 			rm -r m m.ace-patch
 		done
 	done
@@ -107,18 +107,18 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 		cp "old.to$(((j + 1) % 3))" m
 		cp m was
 		exits 3 ace-patch --part "old.to$(((j + 1) % 3)).json" m <all
-		says "no rank has some values, tensor 'layer"
+		says "no patch of this step covers some values of a group: .*, tensor 'layer"
 		same m was
 		rm -r m.ace-patch
 	done
 	parts from
 	cp old.to1 m
 	exits 3 ace-patch --part old.to1.json m <all
-	says "tensor 'layer.*': 'm' has only some of the values that rank [0-3] coded together"
+	says "tensor 'layer.*': 'm' holds only some of the values that rank [0-3] coded as one group"
 	same m old.to1
 	ace-diff old new >whole
 	exits 3 ace-patch --part old.to1.json m <whole
-	says "the patch is of whole tensors, and 'm' has slices"
+	says "the patch has whole tensors, but 'm' holds slices"
 	same m old.to1
 	# of the tensors that a receiver has not it takes nothing
 	"$ROOT/tests/mkslices" --only layer.00 old.to1 m
@@ -177,12 +177,12 @@ for name in "old", "new":
 	exits 0 ace-patch m <all
 	same m new
 	exits 0 ace-patch -v m <all
-	says "is that model already"
+	says "is already the model that the patches make"
 	mkmodel m -n 300 -s 9
 	parts r
 	ace-diff -s 7 --base-version 6 -r demo --part old.r0.json new.r0 >whole0
 	stays 3 m whole0 r1.aceg
-	says "is of another run, base or number of ranks"
+	says "is of another run, base step or number of ranks"
 }
 
 @test "a rank that is missing is named; twice is once; in any order" {
@@ -191,9 +191,9 @@ for name in "old", "new":
 	parts r
 	cp old m
 	stays 5 m r0.aceg r1.aceg r3.aceg
-	says "the patch to step 7 is of 4 ranks, and that of rank 2 did not come"
+	says "the patch to step 7 has parts of 4 ranks, and the part of rank 2 is missing"
 	stays 5 m r0.aceg r0.aceg r0.aceg r0.aceg
-	says "that of rank 1 did not come"
+	says "the part of rank 1 is missing"
 	cat r0.aceg r1.aceg >came
 	exits 5 ace-patch --receipt host m <came
 	same m old
@@ -211,11 +211,11 @@ for name in "old", "new":
 		# shellcheck disable=SC2086 # words are meant
 		ace-diff $o --part old.r1.json old.r1 new.r1 >other
 		stays 3 m r0.aceg other
-		says "the patch to step 7 is of another run, base or number of ranks"
+		says "the patch to step 7 is of another run, base step or number of ranks"
 	done
 	ace-diff -s 8 --base-version 6 -r demo --part old.r1.json old.r1 new.r1 >other
 	stays 3 m r0.aceg other
-	says "the patch to step 8 is for step 6, and those before it make step 7"
+	says "the patch to step 8 changes step 6, but the patches before it end at step 7"
 	cp old.r1.json three
 	edit three 'x["__metadata__"]["ranks"] = 3'
 	ace-diff -r demo -s 7 --base-version 6 --part three old.r1 new.r1 >other
@@ -229,7 +229,7 @@ for name in "old", "new":
 	mkslices third 2 1 third.r0 third.r1
 	ace-diff -r demo -s 7 --base-version 6 --part old.r1.json old.r1 third.r1 >other
 	stays 3 m r0.aceg r1.aceg other
-	says "two parts of rank 1 of step 7, which differ"
+	says "two different patches of rank 1 to step 7"
 }
 
 # step MODEL NAME STEP [FOR]: one more step of each of the ranks NAME, to MODEL, as
@@ -284,10 +284,10 @@ more() {
 		exits 0 ace-patch m <$order
 		same m fourth
 		exits 0 ace-patch -v m <$order
-		says "is that model already"
+		says "is already the model that the patches make"
 		rm -r m.ace-patch
 		exits 0 ace-patch -v m <$order
-		says "is that model already"
+		says "is already the model that the patches make"
 		same m fourth
 		for i in 0 1; do
 			for m in old new third; do
@@ -297,7 +297,7 @@ more() {
 				same m "fourth.r$i"
 			done
 			exits 0 ace-patch -v --part "old.r$i.json" m <$order
-			says "is that model already"
+			says "is already the model that the patches make"
 			rm -r m.ace-patch
 		done
 	done
@@ -311,7 +311,7 @@ more() {
 	# of a model that is none of them, or some of each, nothing is made
 	mkmodel m -n 300 -s 9
 	stays 5 m rows
-	says "for another model.*: tensor 'layer.00.bf16' is not as rank [01] had it"
+	says "for another model.*: tensor 'layer.00.bf16' differs from the one of rank [01]"
 	python3 -c 'a = open("old", "rb").read(); b = open("new", "rb").read()
 open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	stays 5 m rows
@@ -346,27 +346,27 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	steps r 2 1
 	cp old m
 	stays 5 m {7,8}.r{0,1}.aceg 9.r1.aceg
-	says "the patch to step 9 is of 2 ranks, and that of rank 0 did not come"
+	says "the patch to step 9 has parts of 2 ranks, and the part of rank 0 is missing"
 	stays 5 m 7.r{0,1}.aceg 8.r0.aceg 9.r{0,1}.aceg
-	says "the patch to step 8 is of 2 ranks, and that of rank 1 did not come"
+	says "the patch to step 8 has parts of 2 ranks, and the part of rank 1 is missing"
 	stays 5 m 7.r1.aceg {8,9}.r{0,1}.aceg
-	says "the patch to step 7 is of 2 ranks, and that of rank 0 did not come"
+	says "the patch to step 7 has parts of 2 ranks, and the part of rank 0 is missing"
 	stays 3 m 7.r{0,1}.aceg 9.r{0,1}.aceg
-	says "the patch to step 9 is for step 8, and those before it make step 7"
+	says "the patch to step 9 changes step 8, but the patches before it end at step 7"
 	stays 3 m {8,7,9}.r{0,1}.aceg
-	says "the patch to step 7 is for step 6, and those before it make step 8"
+	says "the patch to step 7 changes step 6, but the patches before it end at step 8"
 	ace-diff -r demo -s 9 --base-version 8 third fourth >whole
 	stays 3 m {7,8}.r{0,1}.aceg whole
 	says "is not a part"
 	ace-diff -r demo -s 8 --base-version 7 --part old.r0.json new.r0 old.r0 >other
 	stays 3 m {7,8}.r{0,1}.aceg other
-	says "two parts of rank 0 of step 8, which differ"
+	says "two different patches of rank 0 to step 8"
 	# a step that says not of which it is, and is of another
 	for at in 0 1; do
 		ace-diff -r demo -s 9 --part old.r$at.json old.r$at fourth.r$at >odd.$at
 	done
 	stays 3 m 7.r{0,1}.aceg odd.0 odd.1
-	says "the patch to step 9 of rank [01] is not of the model that those before it make, tensor 'layer.00.bf16'; 'm' stays"
+	says "the patch to step 9 of rank [01] changes another model than the one that the patches before it make, tensor 'layer.00.bf16'; 'm' stays"
 	# and is of other ranks, so that no checksum of the patches is another
 	mkslices old 1 2 old.c0 old.c1
 	mkslices third 1 2 third.c0 third.c1
@@ -374,7 +374,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 		ace-diff -r demo -s 8 --part old.c$at.json old.c$at third.c$at >odd.$at
 	done
 	stays 3 m 7.r{0,1}.aceg odd.0 odd.1
-	says "the patch to step 8 of rank [01] is not of the model that those before it make, tensor 'layer.00.bf16'; 'm' stays"
+	says "the patch to step 8 of rank [01] changes another model than the one that the patches before it make, tensor 'layer.00.bf16'; 'm' stays"
 	# between two of the streams it is a rank that did not come, else it is damaged
 	cat {7,8}.r{0,1}.aceg >all
 	for at in $(seq 97 211 $(($(wc -c <all) - 1))); do
@@ -438,17 +438,17 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	parts r
 	mkmodel m -n 300 -s 4
 	stays 5 m all
-	says "to step 7 is for another model, step 6: tensor 'layer.00.bf16' is not as rank [01] had it; 'm' is [0-9a-f]{32}\$"
+	says "to step 7 is for another model, step 6: tensor 'layer.00.bf16' differs from the one of rank [01]; 'm' is [0-9a-f]{32}\$"
 	cp old m
 	# an unchanged value of the last tensor but one; its column is rank 1's
 	flip m $(($(wc -c <m) - 3))
 	stays 5 m all
-	says "tensor 'layer.16.u8' is not as rank 1 had it"
+	says "tensor 'layer.16.u8' differs from the one of rank 1"
 	cp old.r1 m
 	flip m $(($(wc -c <m) - 3))
 	cp m was
 	exits 5 ace-patch --part old.r1.json m <all
-	says "tensor 'layer.16.u8' is not as rank 1 had it"
+	says "tensor 'layer.16.u8' differs from the one of rank 1"
 	same m was
 	cp old m
 	exits 0 ace-patch m <all
@@ -456,7 +456,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	mkmodel third -n 300 -s 2
 	cp third m
 	stays 5 m all
-	says "the last one that was made of it is step 7"
+	says "the last patch applied to it made step 7"
 }
 
 @test "values of several ranks are the same in all; values of none are refused" {
@@ -469,13 +469,13 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	flip other $(($(wc -c <other) - 1))
 	ace-diff -r demo -s 7 --base-version 6 --part old.r1.json old.r1 other >1.aceg
 	stays 3 m r0.aceg 1.aceg
-	says "rank [01] and another one have the same values and differ, tensor 'layer.98.scalar'; 'm' stays"
+	says "the patches of rank [01] and of another rank give different values to the same elements, tensor 'layer.98.scalar'; 'm' stays"
 	# rank 0 has the rows of rank 1
 	cp old.r1.json again
 	edit again 'x["__metadata__"]["rank"] = 0'
 	ace-diff -r demo -s 7 --base-version 6 --part again old.r1 new.r1 >0.aceg
 	stays 3 m 0.aceg r1.aceg
-	says "no rank has some values, tensor 'layer.00.bf16'"
+	says "no patch of this step covers some values of a group: .*, tensor 'layer.00.bf16'"
 	# both have all
 	for i in 0 1; do
 		echo "{\"__metadata__\": {\"rank\": $i, \"ranks\": 2}}" >all.$i
@@ -585,22 +585,22 @@ lies() {
 	models
 	ranks r 2 1
 	parts r
-	lies 'w["offset"][0] += 1' "slice of tensor 'layer.00.bf16' is not in it, dimension 0"
-	lies 'w["offset"][1] = 2**63 - 1' "is not in it, dimension 1"
+	lies 'w["offset"][0] += 1' "slice of tensor 'layer.00.bf16' ends beyond its shape in dimension 0"
+	lies 'w["offset"][1] = 2**63 - 1' "ends beyond its shape in dimension 1"
 	lies 'w["of"][0] = 2**62' "limit|corrupt"
 	lies 'w["offset"][0] = 2**64' "corrupt"
 	lies 'w["offset"][0] = -1' "lacks the offset, the shape or the full shape of tensor 'layer.00.bf16'"
 	lies 'w["offset"] = [0]' "lacks the offset, the shape or the full shape of tensor 'layer.00.bf16'"
 	lies 'w["offset"] = [0.5, 0]' "lacks the offset, the shape or the full shape of tensor"
 	lies 'del w["of"]' "lacks the offset, the shape or the full shape of tensor"
-	lies 'w["shape"][0] -= 1' "tensor 'layer.00.bf16' has not the shape that 'bad' says"
+	lies 'w["shape"][0] -= 1' "tensor 'layer.00.bf16' has another shape than 'bad' says"
 	lies 'x["layer.77"] = w' "tensor 'layer.77' of 'bad' is not in '(old|new).r1'"
 	lies 'x["layer.00.bf16"] = 3' "lacks the offset, the shape or the full shape of tensor"
-	lies 'del x["__metadata__"]' "does not name its rank"
+	lies 'del x["__metadata__"]' "lacks \"rank\" and"
 	lies 'x["__metadata__"]["rank"] = 2' "no rank of ranks"
 	lies 'x["__metadata__"] = {"rank": 0, "ranks": 5000}' "at most 1024"
 	lies 'x["layer.04.f4"] = {"offset": [0, 1], "shape": [3, 2], "of": [3, 4]}' \
-	    "'layer.04.f4' cuts two f4 of a byte"
+	    "'layer.04.f4' begins or ends between the two f4 values of a byte"
 	sed 's/"layer.01.bool"/"layer.00.bf16"/' old.r1.json >bad
 	exits 3 ace-diff --part bad old.r1 new.r1
 	says "'bad': duplicate object key"
@@ -632,7 +632,7 @@ lies() {
 	exits 3 ace-patch --part bad m <all
 	says "tensor 'layer.00.bf16' differs in shape or dtype"
 	exits 3 ace-diff --part old.r1.json --for bad old.r1 new.r1
-	says "has not the shape that 'bad' says"
+	says "has another shape than 'bad' says"
 }
 
 @test "a decoder that has read the page alone makes the same of parts" {
@@ -664,7 +664,7 @@ lies() {
 	exits 0 ace-patch m <got
 	same m old
 	exits 1 ace-archive get --step 7 a.tar
-	says "no model of such a step"
+	says "the archive has no model of that step"
 	exits 0 ace-inspect -v r1.aceg
 	grep -q 'part.*1/2' out
 }

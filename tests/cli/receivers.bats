@@ -39,7 +39,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	kept 0 3
 	cp m1 r
 	exits 0 ace-diff -v -S S --to edge1
-	says "'edge1' is asked which model it has"
+	says "'edge1' has sent no receipt: asking which model it has"
 	mv out down
 	exits 0 ace-patch --receipt edge1 r <down
 	same r m1
@@ -181,7 +181,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	ace-patch --receipt small small <down | ace-ack -S S >rest
 	ace-diff -S S --to small >down
 	exits 3 ace-patch --receipt small small <down
-	says "mismatch: the patch is not of a model like 'small'"
+	says "mismatch: the patch is for another architecture than 'small'"
 }
 
 @test "--stage answers with the model that is there, --commit with the new one" {
@@ -232,7 +232,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	exits 2 ace-diff -S S --to edge1 m0
 	exits 2 ace-diff -S S -o x m0 m1
 	exits 5 ace-diff -S S --to edge1
-	says "nothing was kept in 'S/patches' yet"
+	says "'S/patches' has no patch yet"
 	kept 0 1
 	exits 2 ace-diff -S S --to ""
 	exits 2 ace-diff -S S --to $'a\nb'
@@ -276,7 +276,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	to edge1 old
 	has edge1 0 lost
 	exits 5 ace-diff -S S --to edge1
-	says "no way from [0-9a-f]{32}, which 'edge1' has, to step 5"
+	says "nothing leads from model [0-9a-f]{32} of receiver 'edge1' to step 5"
 	echo 'patches 1' >S/limits
 	exits 2 ace-diff -S S m0 m1
 	says "S/limits:1: "
@@ -453,7 +453,7 @@ late() {
 	rm -rf h h.ace-patch
 	cp -r d1 h
 	exits 4 late edge1 h
-	says "no way from [0-9a-f]{32}, which 'edge1' has, to step 5"
+	says "nothing leads from model [0-9a-f]{32} of receiver 'edge1' to step 5"
 	diff -r h d1
 	exits 2 catch-up.sh edge1 h
 }

@@ -93,8 +93,7 @@ there_and_back(unsigned form, size_t n, int with)
 	if (r == 0)
 		return memcmp(old, new, n * size) == 0 && (with || n == 0);
 	memset(got, 0x55, n * size);
-	r = exact_get(param, form, with ? old : NULL, body.p, body.n, got, n,
-	    &e);
+	r = exact_get(param, form, with ? old : NULL, body.p, body.n, got, n, &e);
 	if (r < 0) {
 		(void)printf("# form %u, %zu words: %s\n", form, n, ERR_MSG(&e));
 		return 0;
@@ -110,8 +109,7 @@ there_and_back(unsigned form, size_t n, int with)
 TEST(forms)
 {
 	static const size_t m[] = { 1, 2, 7, 100, 5000, 1000000 };
-	static const size_t some[] = { 0, 1, 2, 7, 8, 15, 16, 17, 63, 300, 4097,
-	    N };
+	static const size_t some[] = { 0, 1, 2, 7, 8, 15, 16, 17, 63, 300, 4097, N };
 	unsigned form, i, k, with, any, good;
 
 	for (form = 0; form < EXACT_NFORM; form++) {

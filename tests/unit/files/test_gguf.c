@@ -45,8 +45,7 @@ text(unsigned char *p, const char *s)
 }
 
 static unsigned char *
-tensor(unsigned char *p, const char *name, uint64_t dim, uint32_t type,
-    uint64_t at)
+tensor(unsigned char *p, const char *name, uint64_t dim, uint32_t type, uint64_t at)
 {
 	p = text(p, name);
 	bytes_set32(p, 1);
@@ -186,8 +185,7 @@ TEST(test_types)
 			blocks += strcmp(schema_kind_name(GGML_KIND + n),
 			    t->name) == 0;
 	}
-	ok(plain == 8 && blocks == 27, "%u plain types, %u of blocks", plain,
-	    blocks);
+	ok(plain == 8 && blocks == 27, "%u plain types, %u of blocks", plain, blocks);
 	ok(ggml_type(42)->values == 64 && ggml_type(42)->bytes == 18,
 	    "q2_0: a scale and 64 values of two bits");
 	ok(COUNT == 43 && ggml_type(COUNT) == NULL &&

@@ -61,8 +61,9 @@ TEST(test_lies)
 	for (n = 0; n < 40 + 8 * GROUPS; n++) {
 		err_clear(&e);
 		bad += model_note_decode(&t, b.p, n, &e) != -ERR_DATA ||
-		    strcmp(ERR_MSG(&e), n < 40 ? "corrupt: length of mODL" :
-		    "corrupt: count of mODL") != 0;
+		    strcmp(ERR_MSG(&e), n < 40 ?
+		    "corrupt: frame mODL is shorter than its fixed fields" : "corrupt: "
+		    "frame mODL is shorter than its count of groups needs") != 0;
 	}
 	ok(bad == 0, "cut anywhere");
 	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++) {

@@ -61,8 +61,7 @@ leads(const struct ways *x, const unsigned char *from, size_t last)
 	if (ways_list(x, last, &list, &n, &e) < 0)
 		return 0;
 	good = n > 0 && list[n - 1] == last && (x->p[list[0]].whole ||
-	    (from != NULL && memcmp(x->p[list[0]].before, from,
-	    MODEL_HASH) == 0));
+	    (from != NULL && memcmp(x->p[list[0]].before, from, MODEL_HASH) == 0));
 	for (i = 0; i < n; bytes += x->p[list[i++]].bytes)
 		good &= i == 0 || (!x->p[list[i]].whole &&
 		    memcmp(x->p[list[i]].before, x->p[list[i - 1]].after,
