@@ -101,13 +101,12 @@ take_model(struct ack *x, const struct receipt *r, struct err *e)
 	int k = receivers_open(&b, x->o->dir, 1, e);
 
 	if (k == 0 && (k = receivers_take(&b, r, &l, e)) == 0)
-		cli_say(x->o->f->cli, 0, "passed over, of no receiver that "
-		    "anything was sent to (ace-diff --to)");
+		cli_say(x->o->f->cli, 0, "skipped a receipt: nothing was sent to its "
+		    "receiver (ace-diff --to)");
 	else if (k > 0)
-		cli_say(x->o->f->cli, 1, "'%s' has step %llu, %s%s", l->name,
+		cli_say(x->o->f->cli, 1, "receiver '%s' has step %llu, model %s%s", l->name,
 		    (unsigned long long)r->version, r->reason,
-		    r->verdict == RECEIPT_INVALID ? ", and refused what came" :
-		    "");
+		    r->verdict == RECEIPT_INVALID ? ", and refused the last patch" : "");
 	receivers_close(&b);
 	return k < 0 ? k : 0;
 }
@@ -123,9 +122,9 @@ restored(const struct ack *x, const struct receipt *r, const char *said,
 	(void)sscanf(r->reason, "incarnation %*u, %10llu is known", &known);
 	if (known < x->owner.incarnation)
 		known = x->owner.incarnation;
-	return err_set(e, ERR_REFUSED, "%s (two states act for this device, or "
-	    "its state was lost or is from a backup, and begins again with: "
-	    "ace-ack -S %s --restart %llu)", said, x->o->dir, known + 1);
+	return err_set(e, ERR_REFUSED, "%s (the device has a second state, or this "
+	    "state is new or from a backup: if so, run ace-ack -S %s --restart %llu)",
+	    said, x->o->dir, known + 1);
 }
 
 /* Write the receipts to disk before passing on what follows them, and before waiting
@@ -147,8 +146,8 @@ take(struct ack *x, struct err *e)
 	    (unsigned long long)r.step, receipt_verdict_name(r.verdict),
 	    r.reason[0] != '\0' ? ": " : "", r.reason);
 	if ((k = ours(x, &r, e)) == 0)
-		cli_say(x->o->f->cli, 0, "passed over, not about a shard that "
-		    "this state waits for: %s", said);
+		cli_say(x->o->f->cli, 0, "skipped a receipt for a shard that is not "
+		    "pending in this state: %s", said);
 	if (k <= 0)
 		return k;
 	if (r.verdict == RECEIPT_EQUIVOCATION || r.verdict == RECEIPT_FENCED)
@@ -224,15 +223,14 @@ restart(const struct opts *o, struct err *e)
 	    (r = feedback_restart(&s, n, &l, e)) == 0) {
 		if (l.what == LOST_RESIDUAL)
 			cli_say(o->f->cli, 0, "incarnation %llu begins; lost: the "
-			    "residual of step %llu (norm %.3g), %zu shards "
-			    "without a receipt, and what came after them", n,
-			    (unsigned long long)l.step, l.norm, l.pending);
+			    "residual of step %llu (norm %.3g) and %zu shards "
+			    "without a receipt", n, (unsigned long long)l.step,
+			    l.norm, l.pending);
 		else
-			cli_say(o->f->cli, 0, "incarnation %llu begins; lost: what "
-			    "was not delivered before; how much is not known, "
-			    "since the residual %s", n,
-			    l.what == LOST_UNREADABLE ? "is damaged" :
-			    "is not there");
+			cli_say(o->f->cli, 0, "incarnation %llu begins; lost: all "
+			    "updates not delivered before, an unknown amount, since "
+			    "the residual %s", n,
+			    l.what == LOST_UNREADABLE ? "is damaged" : "is absent");
 	}
 	statedir_close(&s);
 	return r;
@@ -259,7 +257,7 @@ run(void *opts, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, "the device's state is missing: "
 		    "-S DIR");
 	if (o->restart != 0 && *path != NULL)
-		return err_set(e, ERR_USAGE, "--restart reads no input, not "
+		return err_set(e, ERR_USAGE, "--restart reads no input: leave out "
 		    "'%s'", *path);
 	if (o->restart != 0)
 		return restart(o, e);
@@ -283,13 +281,13 @@ run(void *opts, char **path, size_t n, struct err *e)
 		r = k;
 	if (r < 0 && no_answer(&x, e)) {
 		err_clear(e);
-		r = err_set(e, ERR_SYS, "no answer: the other side was not "
-		    "reached, or ended at once (the same again, later)");
+		r = err_set(e, ERR_SYS, "no answer: the receiver was not reached or "
+		    "ended immediately: run the same command again later");
 	} else if (r == -ERR_DATA && e->upstream) {
 		/* the receiver's reason may have been reported elsewhere */
 		err_clear(e);
-		r = err_set(e, ERR_DATA, "truncated: the receiver gave up; its "
-		    "own message says why");
+		r = err_set(e, ERR_DATA, "truncated: the receiver failed: see its "
+		    "own message");
 	}
 	r = filter_end(x.out, r, e);
 out:

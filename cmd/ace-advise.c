@@ -88,8 +88,8 @@ column(const struct table *t, size_t row, const char *name,
 	size_t col = table_column(t, name);
 
 	if (col == TABLE_NONE)
-		return err_set(e, ERR_DATA, "corrupt: line %zu: no column "
-		    "'%s'", t->line[0], name);
+		return err_set(e, ERR_DATA, "corrupt: line %zu: column '%s' is "
+		    "missing", t->line[0], name);
 	return table_value(t, row, col, kind, lo, hi, v, e);
 }
 
@@ -123,19 +123,20 @@ transfers(const struct table *t, const char *name,
 	if (col == TABLE_NONE)
 		return times(t, name, 0, v, e);
 	if (table_column(t, name) != TABLE_NONE)
-		return err_set(e, ERR_DATA, "corrupt: line %zu: both bytes "
-		    "and %s", t->line[0], name);
+		return err_set(e, ERR_DATA, "corrupt: line %zu: columns 'bytes' and "
+		    "'%s' exclude each other: leave one out", t->line[0], name);
 	if (!(o->bandwidth > 0))
-		return err_set(e, ERR_USAGE, "dynacomm: the column bytes "
-		    "needs --bandwidth, and not 0");
+		return err_set(e, ERR_USAGE, "dynacomm: column 'bytes' needs "
+		    "--bandwidth above 0");
 	for (i = 0; i < t->rows; i++) {
 		if ((r = table_value(t, i, col, TABLE_NUMBER, 0, LARGEST, &x,
 		    e)) < 0)
 			return r;
 		x = x * 8 / o->bandwidth;
 		if (x > LONGEST)
-			return err_set(e, ERR_DATA, "limit: line %zu: bytes "
-			    "take %.3g s", t->line[i + 1], x);
+			return err_set(e, ERR_DATA, "limit: line %zu: sending "
+			    "'bytes' would take %.3g s: check --bandwidth",
+			    t->line[i + 1], x);
 		v[i] = ns(x);
 	}
 	return 0;
@@ -252,12 +253,12 @@ advise_dynacomm(FILE *f, const struct table *t, const struct opts *o,
 	if (!(o->dt >= 0))
 		return err_set(e, ERR_USAGE, "dynacomm: --cuts is missing");
 	if (o->bandwidth >= 0 && table_column(t, "bytes") == TABLE_NONE)
-		return err_set(e, ERR_USAGE, "dynacomm: --bandwidth means nothing "
-		    "without a column bytes");
+		return err_set(e, ERR_USAGE, "dynacomm: --bandwidth needs a column "
+		    "'bytes': the table has none");
 	if (table_column(t, "fc") == TABLE_NONE &&
 	    table_column(t, "bc") == TABLE_NONE)
-		return err_set(e, ERR_DATA, "corrupt: line %zu: neither a "
-		    "column 'fc' nor 'bc'", t->line[0]);
+		return err_set(e, ERR_DATA, "corrupt: line %zu: expected a column "
+		    "'fc' or 'bc'", t->line[0]);
 	for (i = 0; i < 2 && r == 0; i++)
 		if (table_column(t, way[i].fc) != TABLE_NONE) {
 			r = put_pass(f, t, o, &way[i], e);
@@ -396,9 +397,8 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 		return table_value(t, row, col, TABLE_TIME, LEAST, ROUND, v, e);
 	for (i = 0; i < 4; i++) {
 		if ((col = table_column(t, part[i].name)) == TABLE_NONE)
-			return err_set(e, ERR_DATA, "corrupt: line %zu: "
-			    "neither a column 'time' nor '%s'", t->line[0],
-			    part[i].name);
+			return err_set(e, ERR_DATA, "corrupt: line %zu: expected a "
+			    "column 'time' or '%s'", t->line[0], part[i].name);
 		if ((r = table_value(t, row, col, part[i].kind, part[i].lo,
 		    part[i].hi, &x[i], e)) < 0)
 			return r;
@@ -608,12 +608,12 @@ ratio(const struct opts *o, const char *path, struct err *e)
 	int i, known = 0;
 
 	if (path != NULL)
-		return err_set(e, ERR_USAGE, "ratio takes no FILE");
+		return err_set(e, ERR_USAGE, "ratio takes no FILE: leave it out");
 	if (o->factor.warmup > 0)
-		return err_set(e, ERR_USAGE, "ratio: the table has no steps, so "
-		    "--ratio takes no WARMUP here");
+		return err_set(e, ERR_USAGE, "ratio: --ratio takes no WARMUP here, "
+		    "since one link has no steps: leave the fourth number out");
 	if (o->dir != NULL && o->bandwidth >= 0)
-		return err_set(e, ERR_USAGE, "ratio: either --state or "
+		return err_set(e, ERR_USAGE, "ratio: expected one of --state and "
 		    "--bandwidth");
 	if (o->dir != NULL && (known = ratio_today(o, &rate, e)) < 0)
 		return known;
@@ -774,9 +774,9 @@ profile_print(FILE *f, struct reader *r, struct err *e)
 		x.heard = 1;
 	}
 	if (k == 0 && x.timed == 0)
-		k = err_set(e, ERR_DATA, "unsupported: no shard of '%s' says "
-		    "what its tensors took",
-		    reader_name(r));
+		k = err_set(e, ERR_DATA, "unsupported: no shard of '%s' has the "
+		    "times of its tensors: write them with the trainer (ace_shards, "
+		    "train --cuts)", reader_name(r));
 	if (k == 0)
 		(void)fputs("layer\tbytes\tbc\n", f);
 	for (i = 0; k == 0 && i < x.sc.n; i++) {

@@ -156,8 +156,8 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 		    (unsigned long long)o->expect, q->f,
 		    (unsigned long long)(o->expect - 1) / 2);
 	if (o->sum && whole)
-		return err_set(e, ERR_USAGE, "--rule sum,%s: %s has no sum, only a mean",
-		    o->who.rule_text, o->who.rule_text);
+		return err_set(e, ERR_USAGE, "--rule sum,%s: %s gives only a mean: "
+		    "leave 'sum,' out", o->who.rule_text, o->who.rule_text);
 	if (o->expect != 0 && o->quorum > o->expect)
 		return err_set(e, ERR_USAGE, "--quorum is larger than "
 		    "--devices: a quorum is at most the number of devices");

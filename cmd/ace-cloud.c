@@ -145,12 +145,12 @@ agree(struct opts *x, struct err *e)
 		place_random(had->id);
 		had->bits = 1.3;
 		if (now->devices == 0)
-			return err_set(e, ERR_USAGE, "how many devices take part "
-			    "is missing: --devices N");
+			return err_set(e, ERR_USAGE, "the number of devices is "
+			    "missing: --devices N");
 	} else if (now->bits > 0 && now->bits != had->bits) {
-		return err_set(e, ERR_REFUSED, "--bits %g, and the run in '%s' "
-		    "began with %g: leave --bits out, or give another folder",
-		    now->bits, x->folder.where, had->bits);
+		return err_set(e, ERR_REFUSED, "--bits %g differs from the run in "
+		    "'%s', which began with %g: leave --bits out, or give another "
+		    "folder", now->bits, x->folder.where, had->bits);
 	}
 	had->bits = now->bits > 0 ? now->bits : had->bits;
 	had->devices = now->devices != 0 ? now->devices : had->devices;
@@ -277,7 +277,7 @@ welcome(struct opts *x)
 {
 	const struct agreement *a = &x->folder.said;
 
-	tell_say(&x->tell, "run in %s: %llu device%s, %g bits for each value",
+	tell_say(&x->tell, "run in %s: %llu device%s, %g bits per value",
 	    x->folder.where, (unsigned long long)a->devices,
 	    a->devices == 1 ? "" : "s", a->bits);
 	tell_say(&x->tell, "on each device: ace edge %s --name NAME -- COMMAND",
@@ -293,8 +293,8 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 
 	if (n != 1)
 		return err_set(e, ERR_USAGE, n == 0 ? "the run's folder is missing: "
-		    "ace-cloud DIR --devices N" : "one folder, not also '%s'",
-		    path[1]);
+		    "ace-cloud DIR --devices N" : "expected one folder: leave out "
+		    "'%s'", path[1]);
 	if ((r = place_open(&x->folder, path[0], 1, e)) < 0 ||
 	    (r = place_lock(&x->folder, "ace-cloud", e)) < 0 ||
 	    (r = furnish(x, 0, e)) < 0 || (r = agree(x, e)) < 0)
@@ -328,7 +328,7 @@ relay_begin(struct opts *x, char *where, size_t n, struct err *e)
 	int r;
 
 	if (devices == 0)
-		return err_set(e, ERR_USAGE, "how many devices the relay has is "
+		return err_set(e, ERR_USAGE, "the number of the relay's devices is "
 		    "missing: --devices N");
 	if ((r = furnish(x, 1, e)) < 0 || (r = cloud_hello(&x->above, &x->folder,
 	    where, n, e)) < 0)
@@ -346,8 +346,8 @@ run_relay(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n != 2 || x->name == NULL)
-		return err_set(e, ERR_USAGE, "[[USER@]HOST:]DIR of the cloud, DIR of "
-		    "this relay and --name were expected");
+		return err_set(e, ERR_USAGE, "expected [[USER@]HOST:]DIR of the "
+		    "cloud, DIR of this relay and --name NAME");
 	x->above.name = x->name;
 	if ((r = place_named(x->name, e)) < 0 ||
 	    (r = cloud_at(&x->above, path[0], e)) < 0 ||
@@ -390,9 +390,9 @@ authorize(const struct opts *x, const char *name, const char *key,
 	if (*end != '\0' || text[n] != '\0' ||
 	    (strncmp(text, "ssh-", 4) != 0 && strncmp(text, "ecdsa-", 6) != 0 &&
 	    strncmp(text, "sk-", 3) != 0))
-		return err_set(e, ERR_USAGE, "'%s' is not a public key: one line "
-		    "that begins with ssh-, ecdsa- or sk- was expected (the file "
-		    "that ends with .pub)", key);
+		return err_set(e, ERR_USAGE, "'%s' is not a public key: expected one "
+		    "line that begins with ssh-, ecdsa- or sk- (give the file that "
+		    "ends with .pub)", key);
 	if (x->folder.dir[strcspn(x->folder.dir, "'\"\\\n")] != '\0')
 		return err_set(e, ERR_USAGE, "'%s' cannot stand in "
 		    "authorized_keys: use a folder without quotes in its name",
@@ -455,7 +455,7 @@ run_add(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n < 2 || n > 3)
-		return err_set(e, ERR_USAGE, "DIR NAME [KEY.pub] was expected");
+		return err_set(e, ERR_USAGE, "expected DIR NAME [KEY.pub]");
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
 	    (r = furnish(x, 1, e)) == 0)
@@ -481,7 +481,7 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n != 2)
-		return err_set(e, ERR_USAGE, "DIR NAME was expected");
+		return err_set(e, ERR_USAGE, "expected DIR NAME");
 	(void)snprintf(in, sizeof(in), "devices/%s", path[1]);
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
@@ -491,8 +491,8 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	if (r == 0 && begun(x))
 		r = operate(x, path[1], "--leave", e);
 	if (r == 0)
-		cli_say(&x->cli, 0, "nobody waits for '%s' any more; to keep it "
-		    "out, remove its line from ~/.ssh/authorized_keys",
+		cli_say(&x->cli, 0, "'%s' is removed: no round waits for it; to deny "
+		    "it access, remove its line from ~/.ssh/authorized_keys",
 		    path[1]);
 	alloc_free(file);
 	place_close(&x->folder);
@@ -513,20 +513,18 @@ introduce(struct opts *x, const char *name, const char *id, struct err *e)
 		return there;
 	if (strlen(id) != PLACE_ID ||
 	    id[strspn(id, "0123456789abcdef")] != '\0')
-		return err_set(e, ERR_USAGE, "hello: '%.40s' is not %d hex "
+		return err_set(e, ERR_USAGE, "hello: '%.40s' is not an ID of %d hex "
 		    "digits", id, PLACE_ID);
 	if (!there && members(x) >= x->folder.said.devices)
-		return err_set(e, ERR_REFUSED, "'%s' is not one of the %llu "
-		    "devices of the run in %s: on the cloud, "
-		    "`ace add %s %s' lets it in", name,
-		    (unsigned long long)x->folder.said.devices,
-		    x->folder.where, x->folder.dir, name);
+		return err_set(e, ERR_REFUSED, "'%s' is not one of the %llu devices "
+		    "of the run in %s: add it on the cloud with `ace add %s %s'",
+		    name, (unsigned long long)x->folder.said.devices, x->folder.where,
+		    x->folder.dir, name);
 	if (had[0] != '\0' && strcmp(had, id) != 0)
 		return err_set(e, ERR_REFUSED, "the name '%s' is in use by another "
-		    "device of the run in %s: give this one another name "
-		    "(--name), or, if it is the same one with a new folder, on "
-		    "the cloud `ace remove %s %s' first", name, x->folder.where,
-		    x->folder.dir, name);
+		    "device of the run in %s: choose another --name or, if this is "
+		    "the same device with a new folder, run `ace remove %s %s' on "
+		    "the cloud first", name, x->folder.where, x->folder.dir, name);
 	return had[0] != '\0' ? 0 : let_in(x, name, id, there, e);
 }
 
@@ -538,9 +536,9 @@ sync_with(struct opts *x, const char *name, struct err *e)
 	int r = member(x, name, id, e);
 
 	if (r == 0)
-		r = err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s: on "
-		    "the cloud, `ace add %s %s' lets it in", name,
-		    x->folder.where, x->folder.dir, name);
+		r = err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s: "
+		    "add it on the cloud with `ace add %s %s'", name, x->folder.where,
+		    x->folder.dir, name);
 	if (r > 0 && (r = receiver(x, name, "--reply", &c, e)) == 0)
 		r = child_exec(c.child[0].word, e);
 	child_release(&c);
@@ -604,8 +602,8 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n < 1 || n > 4)
-		return err_set(e, ERR_USAGE, "DIR [NAME [hello ID]], or DIR NAME "
-		    "sync, was expected");
+		return err_set(e, ERR_USAGE, "expected DIR [NAME [hello ID]] or DIR "
+		    "NAME sync");
 	if (n < 3) {
 		asked(words, sizeof(words));
 		(void)snprintf(first, sizeof(first), "%.*s",
@@ -619,14 +617,14 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 	if ((r = place_open(&x->folder, path[0], 0, e)) < 0)
 		return r;
 	if (x->folder.said.id[0] == '\0')
-		r = err_set(e, ERR_SYS, "no run has begun in '%s': there, "
-		    "`ace cloud %s --devices N' begins one", x->folder.where,
+		r = err_set(e, ERR_SYS, "no run has begun in '%s': begin one there "
+		    "with `ace cloud %s --devices N'", x->folder.where,
 		    x->folder.dir);
 	else if (strcmp(what, "sync") == 0)
 		r = sync_with(x, name, e);
 	else if (strcmp(what, "hello") != 0)
-		r = err_set(e, ERR_USAGE, "'%.40s': hello or sync was expected",
-		    what);
+		r = err_set(e, ERR_USAGE, "'%.40s' is unknown: expected hello or "
+		    "sync", what);
 	else if ((r = introduce(x, name, id, e)) == 0) {
 		cloud_answer(&x->folder, text, sizeof(text));
 		(void)fputs(text, stdout);
@@ -646,8 +644,8 @@ run_watch(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n != 1)
-		return err_set(e, ERR_USAGE, "the folder of a run was expected, "
-		    "on the cloud or on a device");
+		return err_set(e, ERR_USAGE, "expected the folder of a run, on the "
+		    "cloud or on a device");
 	if ((r = place_open(&x->folder, path[0], 0, e)) < 0)
 		return r;
 	spool = place_path(&x->folder, place_has(&x->folder, "spool") ? "spool" :
@@ -697,8 +695,8 @@ run_example(void *own, char **path, size_t n, struct err *e)
 		if (strchr(name, '/') == NULL && access(file, R_OK) == 0)
 			return child_exec(words, e);
 	}
-	return err_set(e, ERR_USAGE, "'%.40s' is not an example: pytorch, numpy, jax, "
-	    "hf or c was expected", name);
+	return err_set(e, ERR_USAGE, "example '%.40s' is unknown: expected pytorch, "
+	    "numpy, jax, hf or c", name);
 }
 
 /* ---- the command line ---- */

@@ -49,10 +49,8 @@ cut_data(struct cut *x, struct reader *r, struct err *e)
 			continue;
 		if (!codec_values(rec[i].codec, rec[i].param))
 			return reader_place(r, err_set(e, ERR_DATA, "mismatch: "
-			    "tensor '%.160s' is not f32 but bits of another "
-			    "type, which --tensor cannot cut: leave --tensor "
-			    "out",
-			    sc->t[span.tensor].name), e);
+			    "tensor '%.160s' is not f32, the only type that --tensor "
+			    "cuts: leave --tensor out", sc->t[span.tensor].name), e);
 		if ((k = reader_fetch(r, e)) < 0 || (k = values_decode(r,
 		    &rec[i], x->x, x->cap, &len, e)) < 0)
 			break;
@@ -103,8 +101,8 @@ cut_shard(void *arg, struct reader *r, const char *from, struct err *e)
 
 	x->shards++;
 	if (x->o->tensor != NULL && shard_is_patch(reader_shard(r)))
-		return reader_place(r, err_set(e, ERR_DATA, "mismatch: a patch is "
-		    "between two whole models, and --tensor leaves some of it "
+		return reader_place(r, err_set(e, ERR_DATA, "mismatch: the input is "
+		    "a patch, which needs all of its tensors: leave --tensor "
 		    "out"), e);
 	if (x->o->tensor == NULL)
 		return (k = writer_history(x->w, reader_provenance(r), e)) < 0 ?
@@ -132,8 +130,8 @@ run(void *opts, char **path, size_t n, struct err *e)
 		r = err_set(e, ERR_NO, "no such shard: `ace-inspect brief' lists "
 		    "those that are there");
 	if (r == 0 && o->tensor != NULL && x.tensors == 0)
-		r = err_set(e, ERR_NO, "no tensor '%s' in these shards: "
-		    "`ace-inspect list' shows their names", o->tensor);
+		r = err_set(e, ERR_NO, "the shards have no tensor '%s': `ace-inspect "
+		    "list' shows their names", o->tensor);
 	if (x.w != NULL)
 		r = filter_end(x.w, r, e);
 	writer_free(x.w);

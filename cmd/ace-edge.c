@@ -55,12 +55,12 @@ static int
 name_of_host(char name[PLACE_NAME + 1], struct err *e)
 {
 	if (gethostname(name, PLACE_NAME) < 0)
-		return err_sys(e, "the host's name");
+		return err_sys(e, "cannot read the host's name");
 	name[PLACE_NAME] = '\0';
 	name[strcspn(name, ".")] = '\0';
 	if (place_named(name, NULL) < 0)
-		return err_set(e, ERR_USAGE, "the host's name '%s' cannot be a "
-		    "device's: give one with --name", name);
+		return err_set(e, ERR_USAGE, "the host's name '%s' is not valid as a "
+		    "device's name: give one with --name", name);
 	return 0;
 }
 
@@ -113,19 +113,18 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	if (c->circle && p == &c->child[1] && status == ERR_DATA &&
 	    x->tell.state == TELL_STARTS && (strstr(cause, ": truncated: ") != NULL ||
 	    strstr(cause, ": corrupt: ") != NULL))
-		return err_set(e, ERR_DATA, "%s wrote no shard: its standard output "
-		    "is for one shard a round and nothing else, see "
+		return err_set(e, ERR_DATA, "%s wrote no shard: expected one shard "
+		    "per round on its standard output, and nothing else, see "
 		    "ace-trainers(7) (%.300s)", c->child[0].word[0], cause);
 	if (p->own_voice)
 		return err_set(e, ERR_NO, "%s ended with status %d in round %llu: "
-		    "its own messages are above; the same line typed again goes "
-		    "on", p->word[0], status,
-		    (unsigned long long)x->tell.round);
+		    "see its messages above; run the same command again to continue",
+		    p->word[0], status, (unsigned long long)x->tell.round);
 	/* output of COMMAND that ace-step refuses would be refused again */
 	if (status == ERR_USAGE || status == ERR_REFUSED ||
 	    p == &c->child[c->circle ? 1 : 0] || (status > 125 && status != 255))	/* 255: ssh lost the connection */
 		return err_set(e, status > 125 ? ERR_SYS : status, "%s", cause);
-	tell_say(&x->tell, "round %llu broke: %s",
+	tell_say(&x->tell, "round %llu failed: %s",
 	    (unsigned long long)x->tell.round, cause);
 	return 1;
 }
@@ -154,11 +153,11 @@ train(struct edge *x, struct err *e)
 		if (r <= 0)
 			return r;
 		if (!again)
-			return err_set(e, ERR_SYS, "broken; the same again goes "
-			    "on");
+			return err_set(e, ERR_SYS, "interrupted: run the same "
+			    "command again to continue");
 		pause = x->tell.rounds > done ? 1 :
 		    pause < EDGE_PAUSE / 2 ? 2 * pause : EDGE_PAUSE;
-		tell_say(&x->tell, "again in %u s", pause);
+		tell_say(&x->tell, "trying again in %u s", pause);
 		(void)sleep(pause);
 	}
 }
@@ -171,14 +170,14 @@ connection(const struct edge *x, char **text, struct err *e)
 	struct children c = { .n = 0 };
 	size_t n;
 	FILE *f = open_memstream(text, &n);
-	int r = f == NULL ? err_sys(e, "the environment") :
+	int r = f == NULL ? err_sys(e, "cannot set the environment") :
 	    cloud_connect(&x->cloud, &c, "sync", NULL, e);
 
 	if (r == 0)
 		child_print(&c, f);
 	child_release(&c);
 	if (f != NULL && fclose(f) != 0 && r == 0)
-		r = err_sys(e, "the environment");
+		r = err_sys(e, "cannot set the environment");
 	return r;
 }
 
@@ -195,7 +194,7 @@ environment(const struct edge *x, struct err *e)
 	    setenv("ACE_DIR", x->folder.dir, 1) < 0 ||
 	    setenv("ACE_ROUNDS", rounds, 1) < 0 ||
 	    setenv("ACE_CONNECT", connect, 1) < 0))
-		r = err_sys(e, "the environment");
+		r = err_sys(e, "cannot set the environment");
 	free(connect);
 	return r;
 }
@@ -210,9 +209,9 @@ begin(struct edge *x, struct err *e)
 	    e)) < 0)
 		return r;
 	if (x->bits > 0 && x->bits != said->bits)
-		return err_set(e, ERR_REFUSED, "--bits %g here, and the run in '%s' "
-		    "sends %g: leave --bits out, or begin a run of %g bits in "
-		    "another folder", x->bits, x->where, said->bits, x->bits);
+		return err_set(e, ERR_REFUSED, "--bits %g differs from the run in "
+		    "'%s', which has %g: leave --bits out, or begin a run with %g "
+		    "bits in another folder", x->bits, x->where, said->bits, x->bits);
 	(void)snprintf(x->bits_text, sizeof(x->bits_text), "%.17g", said->bits);
 	if ((r = environment(x, e)) < 0)
 		return r;
@@ -243,8 +242,8 @@ edge(struct edge *x, struct err *e)
 		child_release(&c);
 		return r;
 	}
-	tell_say(&x->tell, "device '%s' of the run in %s: %llu device%s, %g bits "
-	    "for each value; its folder is %s", x->cloud.name, x->where,
+	tell_say(&x->tell, "device '%s' of the run in %s: %llu device%s, %g bits per "
+	    "value; its folder is %s", x->cloud.name, x->where,
 	    (unsigned long long)x->folder.said.devices,
 	    x->folder.said.devices == 1 ? "" : "s", x->folder.said.bits,
 	    x->folder.dir);

@@ -100,8 +100,8 @@ create(struct export *x, struct err *e)
 	if (f < 0)
 		f = FORMAT_SAFETENSORS;
 	if (x->o->many && f != FORMAT_SAFETENSORS)
-		return err_set(e, ERR_USAGE, "--many is for safetensors, which "
-		    "say where they end");
+		return err_set(e, ERR_USAGE, "--many needs -f safetensors: files of "
+		    "other formats do not tell where they end");
 	if ((r = describe(x, e)) < 0)
 		return r;
 	so.note = &x->note;
@@ -168,8 +168,8 @@ put_shard(struct export *x, struct err *e)
 	(void)snprintf(name, sizeof(name), "%s/%llu", shard_device(sh),
 	    (unsigned long long)sh->step);
 	if (x->found[0] != '\0' && !x->o->many)
-		return err_set(e, ERR_USAGE, "more than one shard in '%s', "
-		    "'%s' and '%s': --step, --device and --kind choose",
+		return err_set(e, ERR_USAGE, "'%s' has more than one shard, '%s' and "
+		    "'%s': choose one with --step, --device or --kind",
 		    reader_name(x->in), x->found, name);
 	memcpy(x->found, name, sizeof(name));
 	if ((r = create(x, e)) < 0 || (r = values_begin(&x->v, x->in, e)) < 0)

@@ -56,8 +56,8 @@ format_within(const char *path, struct err *e)
 			return r;
 		f = format_seen(p, n);
 	}
-	return f >= 0 ? f : err_set(e, ERR_USAGE, "'%s': its name does not "
-	    "show a format: give -f FORMAT%s", path, magic_say(p, n, "", words));
+	return f >= 0 ? f : err_set(e, ERR_USAGE, "'%s' has a name without a known "
+	    "suffix: give -f FORMAT%s", path, magic_say(p, n, "", words));
 }
 
 /* Standard input has no name that tells the format: take safetensors. */
@@ -122,7 +122,8 @@ describe(const struct opts *o, uint64_t i,
 	sh->step += i;
 	sh->base_version += o->based ? i : 0;
 	if (r == 0 && (sh->step < i || sh->base_version < o->sh.base_version))
-		r = err_set(e, ERR_USAGE, "%s: too large for so many files",
+		r = err_set(e, ERR_USAGE, "%s is too large: the number of the last "
+		    "file would overflow",
 		    sh->step < i ? "--step" : "--base-version");
 	return r < 0 ? r : notes(src, sh, e);
 }
@@ -139,10 +140,10 @@ fits(struct import *m, const char *path,
 	if (!schema_diff(&m->first, format_schema(src), why))
 		return 0;
 	if (m->o->many)
-		return err_set(e, ERR_DATA, "mismatch: file %llu is not like "
-		    "the first: %s", (unsigned long long)m->done + 1, why);
-	return err_set(e, ERR_DATA, "mismatch: '%s' is not like '%s': %s",
-	    path, m->first_path, why);
+		return err_set(e, ERR_DATA, "mismatch: file %llu and the first have "
+		    "different tensors: %s", (unsigned long long)m->done + 1, why);
+	return err_set(e, ERR_DATA, "mismatch: '%s' and '%s' have different tensors: "
+	    "%s", path, m->first_path, why);
 }
 
 static int
@@ -160,8 +161,8 @@ put_shard(struct import *m, const char *path,
 	    (r = put_values(o, src, m->w, e)) == 0)
 		r = writer_send(m->w, NULL, e);
 	if (r == 0 && format_unnoted(src) != 0)
-		cli_say(o->f->cli, 0, "'%s': %llu entries of its metadata are left "
-		    "out: a shard carries 16 short ones (ace-import(1))", path,
+		cli_say(o->f->cli, 0, "'%s': left out %llu entries of its metadata: "
+		    "a shard carries at most 16 short ones (ace-import(1))", path,
 		    (unsigned long long)format_unnoted(src));
 	if (r == 0 && (format_rounded(src) != 0 || o->fo.round))
 		cli_say(o->f->cli, 1, "'%s': %llu of %llu values rounded to f32",
@@ -200,8 +201,8 @@ put_path(struct import *m, const char *path, struct err *e)
 	f = format_of(m->o, path, e);
 	fo.guessed = m->o->format < 0;
 	if (f >= 0 && m->o->many && f != FORMAT_SAFETENSORS)
-		return err_set(e, ERR_USAGE, "--many is for safetensors, which "
-		    "say where they end");
+		return err_set(e, ERR_USAGE, "--many needs -f safetensors: files of "
+		    "other formats do not tell where they end");
 	if (f < 0 || (m->o->many && (r = io_open(&fo.many, path, e)) < 0))
 		return f < 0 ? f : r;
 	if (fo.many != NULL)
@@ -250,8 +251,9 @@ set_shape(void *o, const struct opt *row, const char *arg, struct err *e)
 	for (;;) {
 		n = strcspn(arg, ",");
 		if (fo->ndim == SCHEMA_MAX_DIM || n >= sizeof(word))
-			return err_set(e, ERR_USAGE, "--shape: at most %d "
-			    "numbers below 2^40", SCHEMA_MAX_DIM);
+			return err_set(e, ERR_USAGE, "--shape: expected at most %d "
+			    "numbers below 2^40, separated by commas",
+			    SCHEMA_MAX_DIM);
 		memcpy(word, arg, n);
 		word[n] = '\0';
 		if ((r = num_u64(&fo->dim[fo->ndim++], word, 0,

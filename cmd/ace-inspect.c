@@ -283,8 +283,8 @@ follow(void *arg, char **path, size_t n, struct err *e)
 
 	if (n != 1 || strcmp(*path, "-") == 0 ||
 	    (stat(*path, &st) == 0 && !S_ISDIR(st.st_mode)))
-		return err_set(e, ERR_USAGE, "follow needs one folder, neither "
-		    "a file nor standard input");
+		return err_set(e, ERR_USAGE, "follow: expected one folder, not a "
+		    "file or standard input");
 	o->follow = 1;
 	return brief(arg, path, n, e);
 }
@@ -301,8 +301,8 @@ diff(void *arg, char **path, size_t n, struct err *e)
 	o->other = path[0];
 	if (strcmp(o->other, "-") == 0 &&
 	    (n == 1 || strcmp(path[1], "-") == 0))
-		return err_set(e, ERR_USAGE, "diff '-' '-': only one of the "
-		    "two streams can be standard input");
+		return err_set(e, ERR_USAGE, "diff: both streams are '-', standard "
+		    "input: give a file for one");
 	o->look = look_diff;
 	o->whole = 1;
 	r = begin(o, e);

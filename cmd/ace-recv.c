@@ -43,8 +43,8 @@ set_act(void *arg, const struct opt *row, const char *val, struct err *e)
 
 	(void)val;
 	if (o->act != RECEIVE && o->act != act)
-		return err_set(e, ERR_USAGE, "one of --create, --publish, "
-		    "--join, --leave");
+		return err_set(e, ERR_USAGE, "--create, --publish, --join and "
+		    "--leave exclude each other: give one");
 	o->act = act;
 	o->f->mute = 1;
 	return 0;
@@ -120,7 +120,8 @@ reap(struct reading *p, int r, struct err *e)
 	if (r <= 0)
 		return r;
 	if (!WIFEXITED(p->status) || WEXITSTATUS(p->status) == 0)
-		return err_set(e, ERR_SYS, "the reading process was killed");
+		return err_set(e, ERR_SYS, "the process that reads the shards was "
+		    "killed");
 	e->quiet = 1;		/* it has printed its message */
 	return -WEXITSTATUS(p->status);
 }
@@ -164,7 +165,7 @@ serve(struct run *x, int from, struct err *e)
 	int fd[2], r, k;
 
 	if (pipe2(fd, O_CLOEXEC) < 0 || (p.pid = fork()) < 0)
-		return err_sys(e, "cannot answer");
+		return err_sys(e, "cannot write the answer");
 	if (p.pid == 0) {
 		(void)close(fd[0]);
 		/* without the other process nothing accepted would be answered */
@@ -215,13 +216,14 @@ operate(struct run *x, struct err *e)
 	int r = inbox_runs(&runs, &x->inbox, run, NULL, e);
 
 	if (r == 0 && runs.n == 0 && named && o->act == JOIN)
-		cli_say(o->f->cli, 0, "nothing of run '%s' is here yet", run);
+		cli_say(o->f->cli, 0, "run '%s' has no shard here yet", run);
 	if (r == 0 && (named || runs.n == 1))
 		r = operate_on(x, named ? run : runs.p[0], e);
 	else if (r == 0)
-		r = err_set(e, ERR_USAGE, "%s run%s%s in '%s': --run NAME",
-		    runs.n > 1 ? "several" : "no", runs.n > 1 ? "s" : "",
-		    run != NULL ? " of that name" : "", o->spool);
+		r = err_set(e, ERR_USAGE, "found %s run%s%s in '%s': choose one with "
+		    "--run NAME", runs.n > 1 ? "several" : "no",
+		    runs.n > 1 ? "s" : "", run != NULL ? " of that name" : "",
+		    o->spool);
 	array_release(&runs);
 	return r;
 }
@@ -236,19 +238,19 @@ check(const struct opts *o, const char *path, struct err *e)
 		return err_set(e, ERR_USAGE, "the spool is missing: --spool "
 		    "DIR");
 	if (o->act != RECEIVE && o->aggregate)
-		return err_set(e, ERR_USAGE, "--reply goes with received "
-		    "shards, not with --create, --publish, --join or --leave");
+		return err_set(e, ERR_USAGE, "--reply excludes --create, --publish, "
+		    "--join and --leave: leave one out");
 	if (o->f->mute && o->f->output != NULL)
 		return err_set(e, ERR_USAGE, "--create, --publish, --join and "
-		    "--leave write nothing, not into '%s'", o->f->output);
+		    "--leave write nothing: leave out --output '%s'", o->f->output);
 	if (o->act == PUBLISH && o->shard.device != NULL)
 		return err_set(e, ERR_USAGE, "--publish is for all devices: "
 		    "leave --device out");
 	if (reads)
 		return 0;
 	if (path != NULL)
-		return err_set(e, ERR_USAGE, "--create, --join and --leave "
-		    "read no input, not '%s'", path);
+		return err_set(e, ERR_USAGE, "--create, --join and --leave read no "
+		    "input: leave out '%s'", path);
 	if (o->act != INIT && o->shard.device == NULL)
 		return err_set(e, ERR_USAGE, "the device is missing: --device "
 		    "NAME");
@@ -292,8 +294,8 @@ unread(const struct cli *c)
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 
 	if (fd_is_pipe(STDIN_FILENO) && poll(&p, 1, 0) > 0 && (p.revents & POLLIN) != 0)
-		cli_say(c, 0, "--create, --join and --leave read no input, and "
-		    "what the pipe brings is lost; shards are received without them");
+		cli_say(c, 0, "--create, --join and --leave read no input: the piped "
+		    "stream is discarded; to receive it, leave them out");
 }
 
 static int

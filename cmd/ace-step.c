@@ -84,8 +84,8 @@ static int
 add_word(struct opts *o, int t, const char *s, struct err *e)
 {
 	if (o->words[t] == WORDS)
-		return err_set(e, ERR_USAGE, "more options than ace-step can "
-		    "pass on: leave some out");
+		return err_set(e, ERR_USAGE, "too many options to pass on: leave "
+		    "some out");
 	if ((o->word[t][o->words[t]] = alloc_dup(s, e)) == NULL)
 		return -ERR_SYS;
 	o->words[t]++;
@@ -183,9 +183,8 @@ check(const struct opts *o, struct err *e)
 
 	for (t = 0; t < PARTS; t++)
 		if (o->asked[t] && !wanted(o, t))
-			return err_set(e, ERR_USAGE, "-c leaves nothing for %s "
-			    "to do, so its options mean "
-			    "nothing", table[t].name);
+			return err_set(e, ERR_USAGE, "-c replaces %s: leave that "
+			    "program's options out", table[t].name);
 	if (o->state == NULL && stage_select_waits(&o->select))
 		return err_set(e, ERR_USAGE, "-p with @ needs -S DIR, which "
 		    "keeps the groups until their step");

@@ -176,7 +176,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	mkshards -d edge2 -s 6 | ace-recv --spool spool >accepted
 	for v in equivocation fenced bytes before invalid accepted; do
 		exits 0 ace-ack -S state $v
-		says "^ace-ack: passed over, not about a shard that this state waits for: step"
+		says "^ace-ack: skipped a receipt for a shard that is not pending in this state: step"
 	done
 	[ "$(ace-inspect state/receipts | grep -c step)" -eq 0 ]
 	# and the one that it waits for is heard behind them
@@ -279,7 +279,7 @@ step 1: accepted" ]
 @test "a cloud that cannot be reached: status 4, the same again later" {
 	step 0
 	false | exits 4 ace-ack -S state || { cat err; false; }
-	says '^ace-ack: no answer: the other side was not reached'
+	says '^ace-ack: no answer: the receiver was not reached'
 	# what is there and is too short is no such thing
 	: >none
 	exits 3 ace-ack -S state none

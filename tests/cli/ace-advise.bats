@@ -109,7 +109,7 @@ t() { printf '%b' "$1" >in; }
 	exits 0 ace-advise ratio --format tsv --bandwidth 0bit --ratio 9,9
 	[ "$(tail -n +2 out | tr '\t' ' ')" = "0 9 3.55556" ]
 	exits 2 ace-advise ratio -S st --bandwidth 0bit
-	says 'either --state or --bandwidth'
+	says 'expected one of --state and --bandwidth'
 	# what is only asked is not made
 	exits 4 ace-advise ratio -S typo
 	says "state 'typo'"
@@ -173,7 +173,7 @@ layers() {
 	exits 2 ace-advise dynacomm --cuts 2s --bandwidth 0bit in
 	t 'fc pt\n9s 1s\n'
 	exits 2 ace-advise dynacomm --cuts 2s --bandwidth 1Mbit in
-	says "bandwidth means nothing without a column bytes"
+	says "bandwidth needs a column 'bytes'"
 }
 
 # bats test_tags=long
@@ -366,8 +366,8 @@ slow2 11.000000000 2 1 " ]
 	dynacomm --cuts 1s|line 4: pt '-1' is not from|# c\npt fc\n1 1\n-1 1\n
 	dynacomm --cuts 1s|line 2: pt 'nan' is not a time|pt fc\nnan 1\n
 	dynacomm --cuts 1s|no column 'pt'|fc\n1\n
-	dynacomm --cuts 1s|neither a column 'fc' nor 'bc'|pt\n1\n
-	dynacomm --cuts 1s|both bytes and pt|pt fc bytes\n1 1 1\n
+	dynacomm --cuts 1s|expected a column 'fc' or 'bc'|pt\n1\n
+	dynacomm --cuts 1s|columns 'bytes' and 'pt' exclude each other|pt fc bytes\n1 1 1\n
 	dynacomm --cuts 1s|column 'fc' twice|fc fc\n1 1\n
 	dynacomm --cuts 1s|no row after line 1|pt fc\n
 	dynacomm --cuts 1s|no line of column names|
@@ -387,7 +387,7 @@ slow2 11.000000000 2 1 " ]
 	interval|line 2: divergence '-1' is not from|divergence\n-1\n
 	interval|line 3: interval '0' is not from|divergence interval\n1 1\n1 0\n
 	cluster|line 2: bandwidth '0Mbit' is not from|compute bandwidth rtt bytes\n1 0Mbit 0 1\n
-	cluster|neither a column 'time' nor 'bytes'|compute bandwidth rtt\n1 1 1\n
+	cluster|expected a column 'time' or 'bytes'|compute bandwidth rtt\n1 1 1\n
 	cluster|line 2: time '0' is not from|time\n0\n
 	cluster --cluster 2|line 2: os 'linux' is not a number|time os\n1 linux\n
 	END

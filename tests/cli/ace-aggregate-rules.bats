@@ -236,7 +236,7 @@ values() {
 		says "^ace-aggregate: --rule '$rule': mean or sum, clip:X"
 	done
 	exits 2 ace-aggregate --rule sum,median a b
-	says '^ace-aggregate: --rule sum,median: median has no sum, only a mean$'
+	says '^ace-aggregate: --rule sum,median: median gives only a mean: leave 'sum,' out$'
 	exits 2 ace-aggregate --rule clip:1:senders a b
 	for by in '' mass 'weight,' weight,drift weight,drift:x staleness:1 \
 	    samples,age:1; do

@@ -65,7 +65,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	# each says where: the host, and the path as it is there
 	grep -qF "ace-cloud: run in cloud:$home/run: 2 devices" cloud.err
 	for h in edge1 edge2; do
-		grep -qF "ace-edge: device '$h' of the run in cloud:$home/run: 2 devices, 8 bits for each value; its folder is $home/ace-$h" $h.err
+		grep -qF "ace-edge: device '$h' of the run in cloud:$home/run: 2 devices, 8 bits per value; its folder is $home/ace-$h" $h.err
 	done
 }
 
@@ -84,7 +84,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	# whatever it asks for, it is this one device
 	exits 2 on edge1 ssh cloud touch planted
 	exits 5 on edge1 ace edge cloud:elsewhere --name edge2 --state no --bits 3 -- true
-	says "--bits 3 here, and the run in 'cloud:$home/run' sends 8"
+	says "--bits 3 differs from the run in 'cloud:$home/run', which has 8"
 	rm -r edge1/no
 	exits 0 on cloud ace remove run edge1
 	on cloud sh -c 'ace add run edge1'

@@ -256,9 +256,9 @@ shards() {
 	ace-diff -s 1 old new >1.aceg
 	ace-diff -s 2 new >2.aceg
 	exits 3 ace-cut --tensor 'layer.0*' 1.aceg
-	says "mismatch: a patch is between two whole models"
+	says "mismatch: the input is a patch, which needs all of its tensors"
 	exits 3 ace-cut --tensor 'layer.00*' 2.aceg
-	says "mismatch: tensor 'layer.00.bf16' is not f32 but bits of another type"
+	says "mismatch: tensor 'layer.00.bf16' is not f32, the only type that --tensor cuts"
 	exits 0 ace-cut --step 1 1.aceg 2.aceg
 	mv out one
 	ace-patch old <one

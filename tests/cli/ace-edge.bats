@@ -62,8 +62,8 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 		exits 0 timeout "$HANG" ace edge run --name edge1 -- "$train" 2 $r
 		averaged edge1 $r 2
 	done <<-'END'
-	3|echo hello|bash wrote no shard: its standard output is for one shard a round
-	1|exit 7|bash ended with status 7 in round .*the same line typed again goes on
+	3|echo hello|bash wrote no shard: expected one shard per round on its standard output
+	1|exit 7|bash ended with status 7 in round .*run the same command again to continue
 	1|kill -9 $$|bash ended with status 137 in round
 	1|. ./half|bash ended with status 3
 	3|variant s/4096/8192/g;s/16384/32768/g|ace-step: mismatch: '.*/ace-edge1/state/residual' is of another model: tensor 'w' differs in shape or dtype .a new model begins with another directory

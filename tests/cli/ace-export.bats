@@ -5,7 +5,7 @@ load helper
 		mkshards -d $d -s $s
 	done; done >all
 	exits 2 ace-export -o x.npz all
-	says "ace-export: more than one shard in 'all', 'a/1' and 'a/2'"
+	says "ace-export: 'all' has more than one shard, 'a/1' and 'a/2': choose one"
 	[ ! -e x.npz ]
 	exits 2 ace-export --step 1 -o x.npz all
 	says "'a/1' and 'b/1'"

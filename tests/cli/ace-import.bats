@@ -40,7 +40,7 @@ noted() {
 	exits 0 ace-import a.safetensors
 	[ ! -s err ]
 	exits 0 ace-import b.safetensors
-	says "^ace-import: 'b.safetensors': 2 entries of its metadata are left out"
+	says "^ace-import: 'b.safetensors': left out 2 entries of its metadata"
 	exits 0 ace-import -q b.safetensors
 	[ ! -s err ]
 	exits 0 ace-diff a.safetensors b.safetensors
@@ -110,10 +110,10 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	[ "$(ace-inspect list --format json out | grep -c '"base_version":0,')" -eq 2 ]
 	pack 'f<5' 1 2 3 4 5 >5.f32
 	exits 3 ace-import 1.f32 5.f32
-	says "mismatch: '5.f32' is not like '1.f32': tensor 'data'"
+	says "mismatch: '5.f32' and '1.f32' have different tensors: tensor 'data'"
 	exits 2 ace-import -s 18446744073709551615 1.f32 2.f32
 	exits 2 ace-import --base-version 18446744073709551615 1.f32 2.f32
-	says "base-version: too large for so many files"
+	says "base-version is too large: the number of the last file"
 	# a step has 64 bits
 	exits 0 ace-import -s 18446744073709551613 1.f32
 	[ "$(ace-inspect list --format json out |
@@ -152,7 +152,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	says "^ace-import: truncated: '<stdin>' has 5 bytes"
 	{ cat one; safetensors 3; } >other
 	exits 3 ace-import --many <other
-	says "^ace-import: mismatch: file 2 is not like the first: "
+	says "^ace-import: mismatch: file 2 and the first have different tensors: "
 	exits 2 ace-import --many -f npz <many
 	says "safetensors"
 }

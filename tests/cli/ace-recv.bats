@@ -137,19 +137,19 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ "$(grep -c 'gen-[12]' out)" -ge 2 ]
 	[ -z "$(grep crit out)" ]
 	exits 2 ace-recv --spool spool --run 'gen-*' --device edge1 --join
-	says "several runs of that name in 'spool': --run NAME"
+	says "several runs of that name in 'spool': choose one with --run NAME"
 	# one that fits, or the only one, need not be named in full
 	exits 0 ace-recv --spool spool --run 'gen-1*' --device edge1 --join
 	[ "$(cat spool/gen-1/devices)" = edge1 ]
 	exits 2 ace-recv --spool spool --device edge1 --leave
-	says "several runs in 'spool': --run NAME"
+	says "several runs in 'spool': choose one with --run NAME"
 	exits 0 ace-recv --spool one gen2
 	exits 0 ace-recv --spool one --device edge1 --join
 	[ "$(cat one/gen-2/devices)" = edge1 ]
 	[ ! -s err ]
 	# a name that nobody has may be of a run to come, and may be mistyped
 	exits 0 ace-recv --spool one --run gne-2 --device edge1 --join
-	says "^ace-recv: nothing of run 'gne-2' is here yet$"
+	says "^ace-recv: run 'gne-2' has no shard here yet$"
 	exits 2 ace-recv --spool none --device edge1 --join
 }
 
@@ -196,7 +196,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ ! -s err ]
 	cat in >&9
 	exits 0 ace-recv --spool spool --create <pipe
-	says "^ace-recv: --create, .* read no input, and what the pipe brings is lost"
+	says "^ace-recv: --create, .* read no input: the piped stream is discarded"
 	exec 9>&-
 	exits 0 ace-recv --spool other --create </dev/null
 	[ ! -s err ]
@@ -770,7 +770,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	wait_for test -s status
 	verdict back | grep -q '^step 0: accepted'
 	[ "$(cat status)" = 4 ]
-	says '^ace-recv: the reading process was killed'
+	says '^ace-recv: the process that reads the shards was killed'
 }
 
 @test "--publish: a step has one aggregate, a mean or a sum, of the run that is said" {

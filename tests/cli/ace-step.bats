@@ -110,7 +110,7 @@ ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg \
 	# the words of a program have an end
 	# shellcheck disable=SC2046 # words are meant
 	exits 2 ace-step -S S -c q8 $(printf -- '--gamma 1 %.0s' {1..40}) --print
-	says 'more options than ace-step can pass on'
+	says 'too many options to pass on'
 }
 
 @test "one process for a run, or one for each step" {
@@ -219,7 +219,7 @@ five() {
 	says 'the budget is missing'
 	exits 2 ace-step -c q8 --bits 1 in
 	exits 2 ace-step -c q8 --form paper:0.5 in
-	says '^ace-step: -c leaves nothing for ace-score to do'
+	says '^ace-step: -c replaces ace-score'
 	exits 2 ace-step --cluster 3 in
 	head -c 1000 in >short
 	exits 3 ace-step -S S --bits 1 short

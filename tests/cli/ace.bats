@@ -61,15 +61,15 @@ load helper
 
 @test "no such command: status 2, and what was looked for" {
 	exits 2 ace nonsense
-	says "^ace: command 'nonsense' is unknown: program ace-nonsense was not found"
+	says "^ace: command 'nonsense' is unknown: program ace-nonsense is not installed"
 	exits 2 ace help nonsense
-	says "program ace-nonsense was not found"
+	says "program ace-nonsense is not installed"
 	exits 2 ace help ace-nonsense
-	says "program ace-nonsense was not found"
+	says "program ace-nonsense is not installed"
 	exits 2 ace help ace-
-	says "program ace- was not found$"
+	says "program ace- is not installed"
 	exits 2 ace ../ace-inspect
-	says "is not a command's name"
+	says "is not a valid name of a command"
 	exits 2 ace ''
 	exits 2 ace --nonsense
 	says "unknown option '--nonsense'"

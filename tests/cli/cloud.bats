@@ -97,7 +97,7 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	exits 0 ace-ack -S S --sync none flood
 	[ "$(frames S/receipts | grep -c RCPT)" -eq 64 ]
 	# those of others are passed over
-	[ "$(grep -c 'passed over, not about a shard' err)" -eq 200 ]
+	[ "$(grep -c 'skipped a receipt for a shard that is not pending' err)" -eq 200 ]
 	answer
 	exits 0 ace-compress -S S --window 4 --resend
 	[ "$(frames out | grep -c SHRD)" -eq 0 ]

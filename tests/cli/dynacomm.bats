@@ -137,7 +137,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 		exits 3 ace-advise profile bad
 	done
 	exits 3 ace-advise profile without
-	says 'unsupported: no shard of .* says what its tensors took'
+	says 'unsupported: no shard of .* has the times of its tensors'
 	mkshards -s 1 -t f:5 -T 1 >other
 	(cat in other) >two
 	exits 3 ace-advise profile two

@@ -359,7 +359,7 @@ table_py() {
 	row("other rounds than the cloud says", lambda k: go(k, rounds=9),
 	    "rounds=9 here, and the cloud says 3: leave it out")
 	row("other bits than the cloud says", lambda k: go(k, bits=2),
-	    "--bits 2 here, and the run in ")
+	    "--bits 2 differs from the run in ")
 
 
 	def notebook(k):

@@ -133,7 +133,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	# of one that was never sent to
 	ace-patch --receipt nobody other <whole >forged
 	exits 0 ace-ack -S S <forged
-	says "passed over, of no receiver that anything was sent to"
+	says "skipped a receipt: nothing was sent to its receiver"
 	cmp S/models was
 }
 
@@ -152,7 +152,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 		same r m1
 		mv out up
 		exits 3 ace-ack -v -S S <up
-		says "'edge1' has step [0-9]+, [0-9a-f]{32}, and refused what came"
+		says "receiver 'edge1' has step [0-9]+, model [0-9a-f]{32}, and refused the last patch"
 		has edge1 1 sent
 		to edge1 r
 		same r m4

@@ -48,7 +48,7 @@ noticed() {
 	lost_disk
 	noticed 3 1
 	exits 0 ace-ack -S state --restart 1
-	says "^ace-ack: incarnation 1 begins; lost: the residual of step 3 \\(norm [0-9.e+]+\\), 2 shards without a receipt, and what came after them\$"
+	says "^ace-ack: incarnation 1 begins; lost: the residual of step 3 \\(norm [0-9.e+]+\\) and 2 shards without a receipt\$"
 	[ "$(wc -l <err)" -eq 1 ]
 	[ ! -e state/residual ]
 	deliver 5
@@ -94,7 +94,7 @@ noticed() {
 	noticed 4 1
 	rm -r state
 	exits 0 ace-ack -S state --restart 1
-	says "lost: what was not delivered before; how much is not known, since the residual is not there\$"
+	says "lost: all updates not delivered before, an unknown amount, since the residual is absent\$"
 	# one more step that was accepted before: the same again, nothing is counted twice
 	noticed 4 2
 	exits 0 ace-ack -S state --restart 2
@@ -161,7 +161,7 @@ noticed() {
 		exits 2 ace-ack -S state --restart $n
 	done
 	exits 2 ace-ack -S state --restart 4 receipt
-	says "^ace-ack: --restart reads no input, not 'receipt'\$"
+	says "^ace-ack: --restart reads no input: leave out 'receipt'\$"
 	exits 2 ace-ack --restart 4
 	same before/residual state/residual
 	same before/restart state/restart

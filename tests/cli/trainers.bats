@@ -86,7 +86,7 @@ trains() {
 
 @test "example: a name that is none" {
 	exits 2 ace example cobol
-	says "'cobol' is not an example: pytorch, numpy, jax, hf or c was expected"
+	says "example 'cobol' is unknown: expected pytorch, numpy, jax, hf or c"
 	exits 2 ace example ../x
 	exits 2 ace example
 }

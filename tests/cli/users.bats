@@ -66,7 +66,7 @@ last_week() {
 	perl -e 'print pack("VvvvvvVVVvv", 0x04034b50, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0),
 	    "archive/data.pkl", "x" x 600' >model.pt
 	exits 2 ace-import model.pt
-	says "'model.pt': its name does not show a format.*: this is a torch.save file"
+	says "'model.pt' has a name without a known suffix.*: this is a torch.save file"
 }
 
 @test "somebody with last week's shards: which, when, one tensor, two runs" {
