@@ -131,8 +131,8 @@ reap(struct reading *p, int r, struct err *e)
 static void
 weary(int sig)
 {
-	static const char says[] = "ace-recv: truncated: the time is over, and "
-	    "nobody takes the answers\n";
+	static const char says[] = "ace-recv: truncated: timed out: the "
+	    "device does not read its answers\n";
 
 	(void)sig;
 	temp_abandon();

@@ -299,7 +299,7 @@ ace_writer_new(int fd, const char *program, struct ace_error *out)
 	if (program != NULL && (strlen(program) > 1024 ||
 	    !text_clean(program, strlen(program)))) {
 		(void)ace_fail(out, err_set(&e, ERR_USAGE, "provenance line: "
-		    "want at most 1024 bytes of UTF-8 without control "
+		    "expected at most 1024 bytes of UTF-8 without control "
 		    "characters"), &e);
 		alloc_free(a);
 		return NULL;
@@ -338,7 +338,7 @@ ace_write_tensors(struct ace_writer *a, const struct ace_tensor *t, size_t n,
 	struct err e = ERR_INIT;
 	size_t i;
 	int r = a->in_shard ? err_set(&e, ERR_USAGE,
-	    "tensors change inside a shard") : 0;
+	    "tensors cannot be added inside a shard: end it first") : 0;
 
 	if (group != 0)
 		s.group_size = group;
@@ -373,7 +373,7 @@ ace_write_tensors_of(struct ace_writer *a, const struct ace_reader *from,
 		return 0;
 	if (a->in_shard)
 		return ace_fail(out, err_set(&e, ERR_USAGE,
-		    "tensors change inside a shard"), &e);
+		    "tensors cannot be added inside a shard: end it first"), &e);
 	if ((r = schema_copy(&s, reader_schema(from->r), &e)) < 0 ||
 	    (r = ace_adopt(a, &s, &e)) < 0 ||
 	    (r = writer_history(a->w, reader_provenance(from->r), &e)) < 0)
@@ -389,7 +389,8 @@ ace_write_key(struct ace_writer *a, const char *key, const char *value,
 	int r = text_set(&a->kv, key, value, &e);
 
 	if (r == -ERR_DATA)	/* the caller's fault: nothing was read */
-		r = err_set(&e, ERR_USAGE, "key or value of '%.64s'", key);
+		r = err_set(&e, ERR_USAGE, "key or value of '%.64s' is not valid: "
+		    "expected printable text of at most 65535 bytes", key);
 	return ace_fail(out, r, &e);
 }
 
@@ -402,11 +403,13 @@ ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
 
 	if (!a->have_schema || a->in_shard)
 		return err_set(e, ERR_USAGE,
-		    "a shard begins before the tensors are given or another shard ends");
+		    "a shard cannot begin before the tensors are given and the "
+		    "previous shard has ended");
 	if (!isfinite(from->weight) || from->weight <= 0 ||
 	    (unsigned)from->kind >= SHARD_NKIND || from->contributors == 0)
 		return err_set(e, ERR_USAGE,
-		    "weight, kind or contributors of a shard");
+		    "the weight, kind or number of contributors of the shard is out "
+		    "of range");
 	s->step = from->step;
 	s->base_version = from->base_version;
 	s->weight = from->weight;
@@ -482,7 +485,7 @@ ace_write_values(struct ace_writer *a, const float *x, size_t n,
 	while (n != 0) {
 		if (!a->in_shard || a->group == a->schema.ngroups)
 			return ace_fail(out, err_set(&e, ERR_USAGE,
-			    "more values than the tensors have"), &e);
+			    "the shard has more values than its tensors"), &e);
 		k = a->span.n - a->n < n ? a->span.n - a->n : n;
 		memcpy(a->x + a->n, x, k * sizeof(*x));
 		a->n += k;
@@ -509,12 +512,12 @@ ace_write_times(struct ace_writer *a, const double *seconds, size_t n,
 	int r = 0;
 
 	if (!a->in_shard || a->group != 0 || a->n != 0 || n != a->schema.n)
-		r = err_set(&e, ERR_USAGE, "times outside a shard, after its "
-		    "values or not one for each tensor");
+		r = err_set(&e, ERR_USAGE, "times are given outside a shard, after "
+		    "its values, or not one per tensor");
 	for (i = 0; i < n && r == 0; i++)
 		if (!(seconds[i] >= 0 && seconds[i] <= ARRAY_LONGEST))
-			r = err_set(&e, ERR_USAGE, "time %g of tensor %zu",
-			    seconds[i], i);
+			r = err_set(&e, ERR_USAGE, "time %g of tensor %zu is not a "
+			    "finite number of seconds from 0 on", seconds[i], i);
 	if (r == 0 && (r = array_put_times(seconds, n, &b, &e)) == 0)
 		r = writer_note(a->w, FRAME_TIME, b.p, b.n, &e);
 	buf_release(&b);
@@ -536,7 +539,7 @@ ace_write_end(struct ace_writer *a, struct ace_error *out)
 
 	if (!a->in_shard || a->group != a->schema.ngroups)
 		return ace_fail(out, err_set(&e, ERR_USAGE,
-		    "fewer values than the tensors have"), &e);
+		    "the shard has fewer values than its tensors"), &e);
 	ace_unlink(a->from, a);
 	a->in_shard = 0;
 	return ace_fail(out, writer_send(a->w, NULL, &e), &e);
@@ -549,7 +552,7 @@ ace_writer_close(struct ace_writer *a, struct ace_error *out)
 
 	if (a->in_shard)
 		return ace_fail(out, err_set(&e, ERR_USAGE,
-		    "the last shard was not ended"), &e);
+		    "the last shard has not ended"), &e);
 	return ace_fail(out, writer_finish(a->w, &e), &e);
 }
 

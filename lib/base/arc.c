@@ -121,8 +121,8 @@ arc_in_ahead(struct arc *a, size_t got)
 
 	a->ahead = place == a->place ? a->ahead + got : got;
 	a->place = place;
-	return a->ahead <= ARC_AHEAD ? 0 : err_set(&a->why, ERR_DATA, "limit: %s "
-	    "has a head of more than %d bytes", a->what, ARC_AHEAD);
+	return a->ahead <= ARC_AHEAD ? 0 : err_set(&a->why, ERR_DATA, "limit: %s has "
+	    "a compressed head of more than %d bytes", a->what, ARC_AHEAD);
 }
 
 /* Used instead of libarchive's reader of descriptors, which would report a failed read
@@ -249,8 +249,8 @@ arc_passed(struct io *io, uint64_t *n, struct err *e)
 			r = io_read(io, p, k < sizeof(p) ? k : sizeof(p), &got, e);
 			if (r < 0 || got == 0)
 				return r < 0 ? r : err_data(e, io_bytes(io),
-				    "truncated: '%s' ends in a frame that is passed "
-				    "over", io_name(io));
+				    "truncated: '%s' ends inside a skippable zstd "
+				    "frame", io_name(io));
 		}
 	return r;
 }
@@ -300,13 +300,13 @@ arc_whole(const struct arc *a, struct err *e)
 	if (a->failed)
 		return arc_fail(a, a->what, e);
 	if (a->single && (uint64_t)archive_filter_bytes(a->a, -1) < a->took)
-		return err_set(e, ERR_DATA, "corrupt: '%s' goes on after the end "
-		    "of what is packed in it", io_name(a->io));
+		return err_set(e, ERR_DATA, "corrupt: '%s' has bytes after the end "
+		    "of the archive", io_name(a->io));
 	if ((archive_format(a->a) & ARCHIVE_FORMAT_BASE_MASK) !=
 	    ARCHIVE_FORMAT_TAR || a->past == 0 || now >= a->past + ARC_TAR)
 		return 0;
-	return err_set(e, ERR_DATA, "truncated: '%s' is a tar without its end",
-	    io_name(a->io));
+	return err_set(e, ERR_DATA, "truncated: tar archive '%s' lacks its end "
+	    "blocks", io_name(a->io));
 }
 
 /* Check that the output is not thousands of times as large as the input. A seekable
@@ -322,8 +322,8 @@ arc_bomb(const struct arc *a, struct err *e)
 	if (io_can_seek(a->io) && from > io_size(a->io))
 		from = io_size(a->io);
 	return all <= ARC_FREE || all / ARC_RATIO <= from ? 0 :
-	    err_set(e, ERR_DATA, "limit: %s unpacks to %d times its size and "
-	    "more: if that is meant, unpack it first", a->what, ARC_RATIO);
+	    err_set(e, ERR_DATA, "limit: %s unpacks to more than %d times its size: "
+	    "if that is intended, unpack it first", a->what, ARC_RATIO);
 }
 
 /* Read the rest of the entry. */
@@ -349,11 +349,9 @@ static int
 arc_pass(struct arc *a, struct err *e)
 {
 	const int packed = archive_filter_code(a->a, 0) != ARCHIVE_FILTER_NONE ||
-	    (archive_format(a->a) & ARCHIVE_FORMAT_BASE_MASK) ==
-	    ARCHIVE_FORMAT_7ZIP;
+	    (archive_format(a->a) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_7ZIP;
 
-	return a->past == 0 || (!packed && io_can_seek(a->io)) ? 0 :
-	    arc_rest(a, e);
+	return a->past == 0 || (!packed && io_can_seek(a->io)) ? 0 : arc_rest(a, e);
 }
 
 int
@@ -486,8 +484,7 @@ arc_again(struct arc *a, const char *name, struct err *e)
 
 	if (2 * (a->nseen + 1) > n) {
 		a->room = n != 0 ? 2 * n : 64;
-		if ((a->seen = alloc_get(a->room, sizeof(*a->seen),
-		    e)) == NULL) {
+		if ((a->seen = alloc_get(a->room, sizeof(*a->seen), e)) == NULL) {
 			a->seen = old;
 			a->room = n;
 			return -ERR_SYS;
@@ -511,23 +508,21 @@ arc_safe(struct arc *a, const struct arc_entry *en, struct err *e)
 	int k;
 
 	if (arc_leaves(en->name))
-		return err_set(e, ERR_DATA, "unsupported: the name of %s leads "
-		    "out of the folder that it is unpacked into", en->what);
+		return err_set(e, ERR_DATA, "unsupported: the name of %s points "
+		    "outside the folder of extraction", en->what);
 	if (en->link)
-		return err_set(e, ERR_DATA, "unsupported: %s is a link",
-		    en->what);
+		return err_set(e, ERR_DATA, "unsupported: %s is a link", en->what);
 	if (en->locked)
-		return err_set(e, ERR_DATA, "unsupported: %s is encrypted",
-		    en->what);
+		return err_set(e, ERR_DATA, "unsupported: %s is encrypted", en->what);
 	if (!en->file && !en->folder && !en->second)
-		return err_set(e, ERR_DATA, "unsupported: %s is neither file "
-		    "nor folder", en->what);
+		return err_set(e, ERR_DATA, "unsupported: %s is neither a file nor a "
+		    "folder", en->what);
 	if (!en->file)
 		return 0;
 	if ((k = arc_again(a, en->name, e)) <= 0)
 		return k;
-	return err_set(e, ERR_DATA, "corrupt: two entries have one name: "
-	    "%s", en->what);
+	return err_set(e, ERR_DATA, "corrupt: two entries have the same name: %s",
+	    en->what);
 }
 
 /* ---- writing ---- */
@@ -562,8 +557,7 @@ arc_check(const struct arc *a, int got, struct err *e)
 }
 
 int
-arc_create(struct arc **out, struct io *io, const struct arc_opts *o,
-    struct err *e)
+arc_create(struct arc **out, struct io *io, const struct arc_opts *o, struct err *e)
 {
 	struct arc *a;
 	int r = arc_new(&a, io, e);

@@ -44,8 +44,7 @@ bar_show(struct bar *b, uint64_t done, uint64_t all, const char *unit)
 		(void)snprintf(of, sizeof(of), ", %.0f %%", part * 100);
 		secs = part > 0 ? (t - b->since) * (1 - part) / part : 1e6;
 		if (secs < 1e6)
-			(void)snprintf(left, sizeof(left), ", %.0f s left",
-			    secs);
+			(void)snprintf(left, sizeof(left), ", %.0f s left", secs);
 	}
 	/* the line fits 40 columns; the rest of the old line is cleared */
 	(void)fprintf(stderr, "\r%s%s%s\033[K", now, of, left);

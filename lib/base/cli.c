@@ -43,8 +43,7 @@ cli_find(const struct cli_line *l, int letter, const char *name, size_t n)
 
 	for (p = l->opt; p < l->opt + l->n; p++)
 		if (name == NULL ? p->row->letter == letter :
-		    strlen(p->row->name) == n &&
-		    strncmp(p->row->name, name, n) == 0)
+		    strlen(p->row->name) == n && strncmp(p->row->name, name, n) == 0)
 			return p;
 	return NULL;
 }
@@ -169,8 +168,7 @@ cli_version(const struct cli_line *l)
 static void
 cli_rows(const struct cli_line *l)
 {
-	const struct cli_command *k = l->c->command != NULL ? NULL :
-	    l->c->commands;
+	const struct cli_command *k = l->c->command != NULL ? NULL : l->c->commands;
 	const struct opt_place *p;
 
 	if (k != NULL && l->c->bare)
@@ -209,8 +207,7 @@ cli_print(void *arg, const struct opt *row, const char *val, struct err *e)
 
 static const char *const cli_wants[] = { "auto", "require", "off", NULL };
 static const struct opt cli_common[] = {
-	{ 'q', "quiet", NULL, "say nothing but errors",
-	    OPT_FLAG(struct cli, quiet) },
+	{ 'q', "quiet", NULL, "say nothing but errors", OPT_FLAG(struct cli, quiet) },
 	{ 'v', "verbose", NULL, "say what was decided", OPT_CALL(cli_louder) },
 	{ 0, "sandbox", "WHEN", NULL,
 	    OPT_WORD(struct cli, sandbox, cli_wants), .def = "auto" },
@@ -381,8 +378,7 @@ cli_long(struct cli_line *l, const char *word, const char *next, struct err *e)
 	if (p == NULL)
 		return err_set(e, ERR_USAGE, "unknown option '%.*s'", n, word);
 	if (p->row->arg == NULL && val != NULL)
-		return err_set(e, ERR_USAGE, "option '%.*s' takes no value", n,
-		    word);
+		return err_set(e, ERR_USAGE, "option '%.*s' takes no value", n, word);
 	if (p->row->arg != NULL && val == NULL) {
 		if (next == NULL)
 			return err_set(e, ERR_USAGE, "option '%s' needs a value",
@@ -406,8 +402,7 @@ cli_short(struct cli_line *l, const char *word, const char *next, struct err *e)
 		if ((p = cli_find(l, *word, NULL, 0)) == NULL)
 			return err_set(e, ERR_USAGE, "option '-%c' is unknown",
 			    *word);
-		val = p->row->arg == NULL ? NULL : word[1] != '\0' ? word + 1 :
-		    next;
+		val = p->row->arg == NULL ? NULL : word[1] != '\0' ? word + 1 : next;
 		if (p->row->arg != NULL && val == NULL)
 			return err_set(e, ERR_USAGE, "option '-%c' needs a value",
 			    *word);
@@ -467,9 +462,9 @@ cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 	/* without --, an operand that looks like an option is refused */
 	for (r = i; r < argc && !l->c->mixed && strcmp(argv[i - 1], "--") != 0; r++)
 		if (argv[r][0] == '-' && argv[r][1] != '\0')
-			return err_set(e, ERR_USAGE, "option '%.40s' is after the "
-			    "operand '%.40s': options come first, and a file of "
-			    "that name is './%.40s'", argv[r], argv[i], argv[r]);
+			return err_set(e, ERR_USAGE, "option '%.40s' follows operand "
+			    "'%.40s': put options first (a file of that name is "
+			    "'./%.40s')", argv[r], argv[i], argv[r]);
 	return 0;
 }
 
@@ -487,9 +482,8 @@ cli_lonely(const struct cli_line *l, struct err *e)
 			    l->opt[i].row->with) == 0)
 				break;
 		if (k == l->n)
-			return err_set(e, ERR_USAGE, "--%s means nothing "
-			    "without --%s", l->opt[i].row->name,
-			    l->opt[i].row->with);
+			return err_set(e, ERR_USAGE, "--%s needs --%s",
+			    l->opt[i].row->name, l->opt[i].row->with);
 	}
 	return 0;
 }
@@ -532,8 +526,8 @@ cli_command(struct cli *c, int argc, char **argv, struct err *e)
 			break;
 	if (argc < 2 || argv[1][0] == '-' || (c->bare && k->name == NULL)) {
 		r = cli_parse(c, argc, argv, e);
-		return r != 0 || c->bare ? r : err_set(e, ERR_USAGE, "the "
-		    "command is missing");
+		return r != 0 || c->bare ? r : err_set(e, ERR_USAGE, "the command is "
+		    "missing: --help lists the commands");
 	}
 	if (k->name == NULL)
 		return err_set(e, ERR_USAGE, "command '%s' is unknown", argv[1]);
@@ -580,10 +574,10 @@ cli_main(struct cli *c, int argc, char **argv, cli_run *run, void *o)
 	n = c->first < argc ? (size_t)(argc - c->first) : 0;
 
 	if (r == 0 && c->kernels != NULL && c->kernels() == NULL)
-		r = err_set(&e, ERR_USAGE, "ACE_KERNEL=%s: no such kernel here",
-		    getenv("ACE_KERNEL"));
+		r = err_set(&e, ERR_USAGE, "ACE_KERNEL=%s: this processor or build "
+		    "has no such kernels: unset it", getenv("ACE_KERNEL"));
 	if (r == 0 && n > 1 && (c->command != NULL ? c->command->one : c->one))
-		r = err_set(&e, ERR_USAGE, "one FILE at most, not also '%s'",
+		r = err_set(&e, ERR_USAGE, "at most one FILE is read: leave out '%s'",
 		    path[1]);
 	if (r == 0)
 		r = (c->command != NULL ? c->command->run : run)(o, path, n, &e);

@@ -30,8 +30,7 @@ fd_wait(int fd, short events, const char *name, struct err *e)
 int
 fd_ready(int fd, int watch, int ms, const char *name, struct err *e)
 {
-	struct pollfd p[2] = { { .fd = fd, .events = POLLIN },
-	    { .fd = watch } };
+	struct pollfd p[2] = { { .fd = fd, .events = POLLIN }, { .fd = watch } };
 	int r;
 
 	if (poll(p, 2, ms) < 0)
@@ -54,8 +53,7 @@ fd_take(int fd, int watch, off_t at, void *p, size_t n, size_t *got,
 	*got = 0;
 	n = n > SSIZE_MAX ? SSIZE_MAX : n;
 	for (;;) {
-		if (watch >= 0 &&
-		    (r = fd_ready(fd, watch, -1, name, e)) <= 0) {
+		if (watch >= 0 && (r = fd_ready(fd, watch, -1, name, e)) <= 0) {
 			if (r < 0)
 				return r;
 			continue;
@@ -89,8 +87,7 @@ fd_read_at(int fd, off_t at, void *p, size_t n, size_t *got, const char *name,
 }
 
 int
-fd_read_all(int fd, off_t at, void *to, size_t n, const char *name,
-    struct err *e)
+fd_read_all(int fd, off_t at, void *to, size_t n, const char *name, struct err *e)
 {
 	unsigned char *p = to;
 	size_t got;
@@ -108,8 +105,7 @@ fd_read_all(int fd, off_t at, void *to, size_t n, const char *name,
 
 /* at < 0: where fd stands. */
 static int
-fd_put(int fd, off_t at, const void *from, size_t n, const char *name,
-    struct err *e)
+fd_put(int fd, off_t at, const void *from, size_t n, const char *name, struct err *e)
 {
 	const unsigned char *p = from;
 	ssize_t k;
@@ -117,8 +113,7 @@ fd_put(int fd, off_t at, const void *from, size_t n, const char *name,
 
 	while (n != 0) {
 		k = n > SSIZE_MAX ? SSIZE_MAX : (ssize_t)n;
-		k = at < 0 ? write(fd, p, (size_t)k) :
-		    pwrite(fd, p, (size_t)k, at);
+		k = at < 0 ? write(fd, p, (size_t)k) : pwrite(fd, p, (size_t)k, at);
 		if (k > 0) {
 			at += at < 0 ? 0 : k;
 			p += k;
@@ -180,15 +175,14 @@ fd_input(int fd, const char *name, struct stat *st, struct err *e)
 		return err_sys(e, "'%s'", name);
 	if (S_ISREG(st->st_mode) && fstat(STDOUT_FILENO, &out) == 0 &&
 	    st->st_dev == out.st_dev && st->st_ino == out.st_ino)
-		return err_set(e, ERR_USAGE, "'%s' is the file that is written, too "
-		    "(standard output), and would have no end: write to another "
-		    "file", name);
+		return err_set(e, ERR_USAGE, "'%s' is both input and standard "
+		    "output, so reading would never end: write to another file",
+		    name);
 	return 0;
 }
 
 int
-fd_open(const char *path, enum fd_what what, int *fd, struct stat *st,
-    struct err *e)
+fd_open(const char *path, enum fd_what what, int *fd, struct stat *st, struct err *e)
 {
 	int r;
 
@@ -287,8 +281,8 @@ fd_lock(const char *path, int how, int *fd, struct err *e)
 	if (fstat(*fd, &st) < 0)
 		r = err_sys(e, "'%s'", path);
 	else if (!S_ISREG(st.st_mode))
-		r = err_set(e, ERR_REFUSED, "'%s' is not a regular file, and "
-		    "locks nothing: remove it", path);
+		r = err_set(e, ERR_REFUSED, "'%s' is not a regular file and cannot "
+		    "serve as a lock: remove it", path);
 	while (r == 0 && how != 0 && flock(*fd, how) < 0)
 		if (errno == EWOULDBLOCK)
 			r = 1;
@@ -311,8 +305,7 @@ fd_linger(int fd)
 	double left;
 	int k;
 
-	if (fstat(fd, &st) < 0 ||
-	    (!S_ISFIFO(st.st_mode) && !S_ISSOCK(st.st_mode)))
+	if (fstat(fd, &st) < 0 || (!S_ISFIFO(st.st_mode) && !S_ISSOCK(st.st_mode)))
 		return;
 	while (n < FD_LINGER && (left = until - clock_now()) > 0) {
 		k = fd_ready(fd, -1, (int)(left * 1e3) + 1, "", NULL);

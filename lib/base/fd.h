@@ -24,8 +24,7 @@ int fd_read(int fd, int watch, void *p, size_t n, size_t *got, const char *name,
 int fd_read_at(int fd, off_t at, void *p, size_t n, size_t *got,
     const char *name, struct err *e);
 /* Read all n bytes, which exist. */
-int fd_read_all(int fd, off_t at, void *p, size_t n, const char *name,
-    struct err *e);
+int fd_read_all(int fd, off_t at, void *p, size_t n, const char *name, struct err *e);
 /* Write all n bytes; fd_write_at as fd_read_at. */
 int fd_write(int fd, const void *p, size_t n, const char *name, struct err *e);
 int fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,

@@ -176,7 +176,8 @@ io_open_with(struct io **out, int fd, const struct stat *st, const char *name,
 	}
 	if (S_ISCHR(st->st_mode) && fd_is_terminal(fd))
 		return err_set(e, ERR_USAGE,
-		    "'%s' is a terminal: a shard stream is binary", name);
+		    "'%s' is a terminal: a shard stream is binary; redirect it",
+		    name);
 	r = io_new(out, S_ISREG(st->st_mode) ? &io_file : &io_stream, fd, name, e);
 	if (r < 0)
 		return r;
@@ -235,8 +236,7 @@ io_open_kept(struct io **out, const char *path, struct err *e)
 	const int r = io_open_as(out, path, FD_OURS, &own);
 
 	if (r < 0)
-		return own.code == ERR_SYS && errno == ENOENT ? 0 :
-		    err_move(e, &own);
+		return own.code == ERR_SYS && errno == ENOENT ? 0 : err_move(e, &own);
 	return 1;
 }
 
@@ -253,8 +253,7 @@ io_open_mem(struct io **out, const void *p, size_t n, struct err *e)
 }
 
 int
-io_open_at(struct io **out, int fd, uint64_t at, const char *name,
-    struct err *e)
+io_open_at(struct io **out, int fd, uint64_t at, const char *name, struct err *e)
 {
 	const int r = io_new(out, &io_part, fd, name, e);
 
@@ -306,8 +305,8 @@ io_create_into(struct io **out, const char *path, int force, struct err *e)
 	if (fd < 0)
 		return err_sys(e, "'%s'", path);
 	if (!force && fd_is_terminal(fd))
-		r = err_set(e, ERR_USAGE, "'%s' is a terminal: a shard stream "
-		    "is binary", path);
+		r = err_set(e, ERR_USAGE, "'%s' is a terminal: a shard stream is "
+		    "binary; redirect it", path);
 	else
 		r = io_create_fd(out, fd, path, e);
 	if (r < 0)
@@ -353,8 +352,8 @@ io_create_with(struct io **out, const char *path, int force, const char *spare,
 	*out = NULL;
 	if (path == NULL || (path[0] == '-' && path[1] == '\0')) {
 		if (!force && isatty(STDOUT_FILENO))
-			return err_set(e, ERR_USAGE, "standard output is a "
-			    "terminal: a shard stream is binary");
+			return err_set(e, ERR_USAGE, "standard output is a terminal: "
+			    "a shard stream is binary; redirect it");
 		return io_create_fd(out, STDOUT_FILENO, "<stdout>", e);
 	}
 	r = fstatat(AT(path), &st, 0);
@@ -441,8 +440,8 @@ io_await(struct io *io, struct err *e)
 		if (io->until > 0 && io->until - began - past < left)
 			left = io->until - began - past;
 		if (left <= 0)
-			return err_set(e, ERR_DATA, "truncated: the time is "
-			    "over, after %.3g s without a byte", past);
+			return err_set(e, ERR_DATA, "truncated: timed out after %.3g "
+			    "s without a byte", past);
 		r = fd_ready(io->fd, io->watch, (int)(left * 1e3) + 1,
 		    io->name, e);
 	}
@@ -470,8 +469,7 @@ io_before(struct io *io, int (*fn)(struct io *io, struct err *e))
 }
 
 int
-io_below(struct io *io, struct io **below, const struct io_from *f,
-    struct err *e)
+io_below(struct io *io, struct io **below, const struct io_from *f, struct err *e)
 {
 	struct io *x, was = *io;
 	const int r = io_new(&x, &io_lent, -1, io->name, e);
@@ -495,8 +493,7 @@ io_size(const struct io *io)
 
 	if (io->fd < 0)
 		return io->mem_n;
-	return fstat(io->fd, &st) == 0 && st.st_size > 0 ?
-	    (uint64_t)st.st_size : 0;
+	return fstat(io->fd, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
 }
 
 /* ---- through the buffer ---- */
@@ -622,7 +619,7 @@ io_seek(struct io *io, uint64_t to, struct err *e)
 	int r;
 
 	if (!io_can_seek(io))
-		return err_set(e, ERR_USAGE, "'%s' is not a file that can seek",
+		return err_set(e, ERR_USAGE, "'%s' cannot seek: give a regular file",
 		    io->name);
 	if (to >= first && to <= end) {
 		io->at = (size_t)(to - first);

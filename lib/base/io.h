@@ -31,8 +31,7 @@ int io_open_kept(struct io **out, const char *path, struct err *e);
 
 /* Read a regular file from byte `at' without moving fd's position, so that several may
  * read from one descriptor. It cannot seek. */
-int io_open_at(struct io **out, int fd, uint64_t at, const char *name,
-    struct err *e);
+int io_open_at(struct io **out, int fd, uint64_t at, const char *name, struct err *e);
 
 /*
  * io_open_from(out, f, name, e): what f->read gives, from now on io's: io_free
@@ -72,8 +71,7 @@ int io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e);
 /* Read what is available, at most n bytes. Return an enum io_took: IO_NOT_YET if
  * nothing came within ms milliseconds; ms < 0 waits without limit. */
 enum io_took { IO_END, IO_GOT, IO_NOT_YET };
-int io_take(struct io *io, void *p, size_t n, int ms, size_t *got,
-    struct err *e);
+int io_take(struct io *io, void *p, size_t n, int ms, size_t *got, struct err *e);
 
 /* Return 1 if there is input, 0 if none came within ms milliseconds; as fd_ready. */
 int io_ready(struct io *io, int ms, struct err *e);
@@ -114,8 +112,7 @@ void io_behind(struct io *io);
 /* Set *fd, which the caller closes, to the file that io creates. Data written there
  * from byte *from on, about `slack' after what was written so far, stays until io
  * reaches it: existing pages are cheaper to overwrite. io_commit truncates the rest. */
-int io_ahead(struct io *io, uint64_t slack, int *fd, uint64_t *from,
-    struct err *e);
+int io_ahead(struct io *io, uint64_t slack, int *fd, uint64_t *from, struct err *e);
 int io_write(struct io *io, const void *p, size_t n, struct err *e);
 /* Write the buffer, so that a reader gets it; nothing for a file that is invisible
  * until io_commit. */
@@ -180,7 +177,6 @@ int io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e);
  * or 0 if the file is absent.
  * io_set_text(path, s, sync, e): replaces the file's text atomically. */
 int io_text(const char *path, char *s, size_t n, struct err *e);
-int io_set_text(const char *path, const char *s, enum io_sync sync,
-    struct err *e);
+int io_set_text(const char *path, const char *s, enum io_sync sync, struct err *e);
 
 #endif

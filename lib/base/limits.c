@@ -57,15 +57,15 @@ limits_line(const struct limits *x, char *line, struct err *e)
 	if ((name = limits_word(&line)) == NULL)
 		return 0;
 	if ((p.row = opt_named(x->rows, name)) == NULL)
-		return err_set(e, ERR_USAGE, "limit '%.40s' is unknown", name);
+		return err_set(e, ERR_USAGE, "limit '%.40s' is unknown: see the "
+		    "program's page for the names", name);
 	if ((val = limits_word(&line)) == NULL)
 		return err_set(e, ERR_USAGE, "%s %s", name, p.row->arg);
 	line += strspn(line, " \t\r");
 	for (end = line + strlen(line); end > line && strchr(" \t\r", end[-1]) !=
 	    NULL; end--)
 		end[-1] = '\0';
-	p.base = strcmp(line, x->who != NULL ? x->who : "") == 0 ? x->own :
-	    x->other;
+	p.base = strcmp(line, x->who != NULL ? x->who : "") == 0 ? x->own : x->other;
 	return opt_set_to(&p, val, name, e);
 }
 
@@ -81,7 +81,7 @@ limits_read(const char *path, const struct opt *rows, void *own, void *other,
 
 	if (r > 0)
 		r = strlen(text) < LIMITS_BYTES - 1 ? 0 :
-		    err_set(e, ERR_USAGE, "'%s' is too long", path);
+		    err_set(e, ERR_USAGE, "path '%s' is too long", path);
 	for (rest = text; r == 0 && (line = strsep(&rest, "\n")) != NULL;) {
 		at++;
 		if (limits_line(&x, line, &why) < 0)
@@ -102,7 +102,7 @@ limits_write(const char *path, const char *head, const struct opt *rows,
 	int n, r;
 
 	if (faccessat(AT(path), F_OK, 0) == 0)
-		return err_set(e, ERR_REFUSED, "'%s' is there already", path);
+		return err_set(e, ERR_REFUSED, "'%s' exists already", path);
 	if ((r = io_create(&io, path, 0, e)) == 0)
 		r = io_write(io, head, strlen(head), e);
 	for (o = rows; r == 0 && o->type != OPT_IS_END; o++) {

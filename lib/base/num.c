@@ -58,8 +58,7 @@ num_unit(double *v, const char *s, const struct num_unit *u, const char *what,
 	end += end != s && end[0] == ' ' && end[1] != '\0';
 	if (end != s && isfinite(x) && x >= 0 && s[1] != 'x' && s[1] != 'X')
 		for (; u->name != NULL; u++)
-			if (strcmp(end, u->name) == 0 &&
-			    isfinite(x * u->factor)) {
+			if (strcmp(end, u->name) == 0 && isfinite(x * u->factor)) {
 				*v = x * u->factor;
 				return 0;
 			}
@@ -143,7 +142,6 @@ num_choice(int *v, const char *s, const char *const *names, const char *what,
 		}
 	for (i = 0; names[i] != NULL && k < sizeof(list); i++)
 		k += (size_t)snprintf(list + k, sizeof(list) - k, "%s%s",
-		    i == 0 ? "" : names[i + 1] != NULL ? ", " : " or ",
-		    names[i]);
+		    i == 0 ? "" : names[i + 1] != NULL ? ", " : " or ", names[i]);
 	return err_set(e, ERR_USAGE, "%s '%s': %s", what, s, list);
 }

@@ -35,10 +35,11 @@ opt_measure(const struct opt *o, double *v, const char *val, const char *what,
 	if (r < 0)
 		return r;
 	if (*v < o->lo.f && o->lo.f < 1e-9)
-		return err_set(e, ERR_USAGE, "%s '%s': more than 0", what, val);
+		return err_set(e, ERR_USAGE, "%s '%s': expected more than 0", what,
+		    val);
 	if (*v < o->lo.f)
-		return err_set(e, ERR_USAGE, "%s '%s': at least %g%s", what, val,
-		    o->lo.f, time ? "s" : "bit");
+		return err_set(e, ERR_USAGE, "%s '%s': expected at least %g%s", what,
+		    val, o->lo.f, time ? "s" : "bit");
 	if (o->hi.f > 0 && *v > o->hi.f)
 		return err_set(e, ERR_USAGE, "%s '%s' is too large", what, val);
 	return 0;
@@ -106,8 +107,7 @@ opt_named(const struct opt *table, const char *name)
 	for (o = table; o->type != OPT_IS_END; o++) {
 		if (o->type != OPT_IS_ROWS && strcmp(o->name, name) == 0)
 			return o;
-		if (o->type == OPT_IS_ROWS &&
-		    (in = opt_named(o->rows, name)) != NULL)
+		if (o->type == OPT_IS_ROWS && (in = opt_named(o->rows, name)) != NULL)
 			return in;
 	}
 	return NULL;
@@ -151,10 +151,8 @@ opt_limits(const struct opt *o, char *text, size_t n)
 {
 	if (o->type == OPT_IS_F64 && o->hi.f <= 100)
 		opt_add(text, n, "%g to %g", o->lo.f, o->hi.f);
-	else if ((o->type == OPT_IS_U64 || o->type == OPT_IS_UINT) &&
-	    o->hi.u <= 100)
-		opt_add(text, n, "%u to %u", (unsigned)o->lo.u,
-		    (unsigned)o->hi.u);
+	else if ((o->type == OPT_IS_U64 || o->type == OPT_IS_UINT) && o->hi.u <= 100)
+		opt_add(text, n, "%u to %u", (unsigned)o->lo.u, (unsigned)o->hi.u);
 }
 
 void

@@ -47,8 +47,7 @@ enum opt_right {
 
 /* Set an option's value, NULL if it has none, in o, the struct of its table. Return 0,
  * an error < 0, or 1: all is done and the program ends. */
-typedef int opt_set(void *o, const struct opt *row, const char *val,
-    struct err *e);
+typedef int opt_set(void *o, const struct opt *row, const char *val, struct err *e);
 
 union opt_limit {
 	uint64_t u;

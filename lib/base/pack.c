@@ -14,8 +14,7 @@
  * (xxh_x86dispatch.h, often not installed); else with the baseline's. The checksums are
  * equal. */
 XXH64_hash_t XXH3_64bits_dispatch(const void *, size_t) __attribute__((weak));
-XXH128_hash_t XXH3_128bits_dispatch(const void *, size_t)
-    __attribute__((weak));
+XXH128_hash_t XXH3_128bits_dispatch(const void *, size_t) __attribute__((weak));
 XXH_errorcode XXH3_128bits_update_dispatch(XXH3_state_t *, const void *,
     size_t) __attribute__((weak));
 

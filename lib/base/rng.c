@@ -37,8 +37,7 @@ rng_block(uint64_t seed, uint64_t step, uint32_t group, uint32_t block,
 enum { WAYS = 4 };
 
 static void
-fill_ways(uint64_t seed, uint64_t step, uint32_t group, uint32_t block,
-    uint32_t *out)
+fill_ways(uint64_t seed, uint64_t step, uint32_t group, uint32_t block, uint32_t *out)
 {
 	uint32_t c0[WAYS], c1[WAYS], c2[WAYS], c3[WAYS];
 	uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);

@@ -45,8 +45,7 @@ enum {
 	LL_REFER = 1 << 13,	/* 2: renaming between directories */
 	LL_TRUNCATE = 1 << 14,	/* 3 */
 	LL_IOCTL_DEV = 1 << 15,	/* 5 */
-	LL_OF_FILE = LL_EXECUTE | LL_WRITE | LL_READ | LL_TRUNCATE |
-	    LL_IOCTL_DEV
+	LL_OF_FILE = LL_EXECUTE | LL_WRITE | LL_READ | LL_TRUNCATE | LL_IOCTL_DEV
 };
 enum { LL_TCP = 3, LL_SCOPE = 3 };	/* 4: bind and connect; 6: abstract
 					 * sockets and signals */
@@ -86,8 +85,7 @@ sandbox_begin(struct sandbox *s)
 }
 
 static int
-sandbox_rule(struct sandbox *s, const char *path, uint64_t rights,
-    struct err *e)
+sandbox_rule(struct sandbox *s, const char *path, uint64_t rights, struct err *e)
 {
 	struct ll_path rule;
 	struct stat st;
@@ -109,8 +107,7 @@ sandbox_rule(struct sandbox *s, const char *path, uint64_t rights,
 
 /* Allow the directory of path. */
 static int
-sandbox_parent(struct sandbox *s, const char *path, uint64_t rights,
-    struct err *e)
+sandbox_parent(struct sandbox *s, const char *path, uint64_t rights, struct err *e)
 {
 	char dir[PATH_MAX];
 
@@ -396,8 +393,7 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
     unsigned long n, struct err *e)
 {
 	int quiet = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
-	int files = quiet && s->level > 0 &&
-	    syscall(LL_RESTRICT, s->fd, 0) == 0;
+	int files = quiet && s->level > 0 && syscall(LL_RESTRICT, s->fd, 0) == 0;
 	int calls = quiet && sandbox_calls(s->stages, 0);
 
 	if (s->fd >= 0)
@@ -412,8 +408,8 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 		    calls ? "seccomp alone, the kernel has no Landlock" :
 		    "none, the kernel has neither Landlock nor seccomp");
 	if (want == SANDBOX_REQUIRE && !(files && calls))
-		return err_set(e, ERR_SYS, "--sandbox require: this system has "
-		    "no such sandbox: %s", says);
+		return err_set(e, ERR_SYS, "--sandbox require: this system has no "
+		    "complete sandbox: %s", says);
 	return 0;
 }
 
@@ -455,8 +451,8 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 {
 	(void)s;
 	(void)snprintf(says, n, "none, this build has no sandbox");
-	return want != SANDBOX_REQUIRE ? 0 : err_set(e, ERR_SYS, "--sandbox "
-	    "require: this system has no such sandbox: %s", says);
+	return want != SANDBOX_REQUIRE ? 0 : err_set(e, ERR_SYS, "--sandbox require: "
+	    "this system has no complete sandbox: %s", says);
 }
 
 void

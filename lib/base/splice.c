@@ -108,8 +108,7 @@ splice_begin(struct splice *s, size_t n)
 /* Keeps up to n of the bytes that are next: how many, 0 at the end of the input
  * or when it cannot, and < 0 for fd_ready's error. */
 static ssize_t
-splice_keep(struct splice *s, int watch, size_t n, const char *name,
-    struct err *e)
+splice_keep(struct splice *s, int watch, size_t n, const char *name, struct err *e)
 {
 	int r, waited = 0;
 	ssize_t k;

@@ -25,14 +25,14 @@ statedir_ours(int fd, const char *dir, struct err *e)
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, "state '%s'", dir);
 	if (st.st_uid != geteuid())
-		return err_set(e, ERR_REFUSED, "state '%s' belongs to user %lu, "
-		    "and this runs as user %lu: run it as that user, or name "
+		return err_set(e, ERR_REFUSED, "state '%s' belongs to user %lu, but "
+		    "the program runs as user %lu: run it as that user, or name "
 		    "another folder", dir, (unsigned long)st.st_uid,
 		    (unsigned long)geteuid());
 	if ((st.st_mode & 022) != 0)
-		return err_set(e, ERR_REFUSED, "state '%s' can be changed by "
-		    "other users (mode %03o): chmod go-w it, if all in it is "
-		    "yours", dir, (unsigned)st.st_mode & 0777);
+		return err_set(e, ERR_REFUSED, "state '%s' can be changed by other "
+		    "users (mode %03o): if all files in it are yours, chmod go-w it",
+		    dir, (unsigned)st.st_mode & 0777);
 	return 0;
 }
 
@@ -44,8 +44,8 @@ statedir_none(const char *dir, struct err *e)
 	struct stat st;
 
 	if (lstat(dir, &st) == 0 && S_ISLNK(st.st_mode))
-		return err_set(e, ERR_REFUSED, "state '%s' is a link, made by "
-		    "user %lu: remove it, or name what it leads to", dir,
+		return err_set(e, ERR_REFUSED, "state '%s' is a symbolic link made "
+		    "by user %lu: remove it, or name its target", dir,
 		    (unsigned long)st.st_uid);
 	errno = why;
 	return err_sys(e, "state '%s'", dir);
@@ -139,7 +139,7 @@ statedir_locked(struct statedir *s, const char *name, int wait, struct err *e)
 	r = fd_lock(path, wait ? LOCK_EX : LOCK_EX | LOCK_NB, &s->lock, e);
 	if (r > 0)
 		r = err_set(e, ERR_REFUSED, "state '%s' is in use by another "
-		    "process", s->dir);
+		    "process: wait for it, or end it", s->dir);
 	alloc_free(path);
 	if (r == 0)
 		temp_sweep(s->dir);

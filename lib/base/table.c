@@ -20,8 +20,8 @@ slurp(struct buf *b, const char *path, struct err *e)
 			break;
 		b->n += got;
 		if (b->n > TABLE_BYTES)
-			r = err_set(e, ERR_DATA, "limit: a table of more than "
-			    "%d MiB", TABLE_BYTES >> 20);
+			r = err_set(e, ERR_DATA, "limit: the table is larger than %d "
+			    "MiB", TABLE_BYTES >> 20);
 		if (got < 65535)
 			break;
 	}
@@ -54,15 +54,15 @@ one_line(struct parse *x, char *s, struct err *e)
 			return r;
 		t->cell[x->cells++] = (size_t)(word - t->text);
 		if (n >= TABLE_COLUMNS)
-			return err_set(e, ERR_DATA, "limit: line %zu: more "
-			    "than %d columns", x->line, TABLE_COLUMNS);
+			return err_set(e, ERR_DATA, "limit: line %zu has more than "
+			    "%d columns", x->line, TABLE_COLUMNS);
 	}
 	if (n == 0)
 		return 0;
 	if (x->named && n != t->cols)
-		return err_set(e, ERR_DATA, "corrupt: line %zu: %zu cell%s "
-		    "under %zu name%s", x->line, n, n == 1 ? "" : "s", t->cols,
-		    t->cols == 1 ? "" : "s");
+		return err_set(e, ERR_DATA, "corrupt: line %zu has %zu cell%s, but "
+		    "the table has %zu column%s", x->line, n, n == 1 ? "" : "s",
+		    t->cols, t->cols == 1 ? "" : "s");
 	if ((r = alloc_grow(&t->line, &x->line_cap, t->rows + 2,
 	    sizeof(*t->line), e)) < 0)
 		return r;
@@ -86,9 +86,8 @@ check_names(const struct table *t, struct err *e)
 
 	for (i = 0; i < t->cols; i++)
 		if (table_column(t, table_name(t, i)) != i)
-			return err_set(e, ERR_DATA, "corrupt: line %zu: "
-			    "column '%.40s' twice", t->line[0],
-			    table_name(t, i));
+			return err_set(e, ERR_DATA, "corrupt: line %zu names column "
+			    "'%.40s' twice", t->line[0], table_name(t, i));
 	return 0;
 }
 
@@ -113,8 +112,8 @@ table_read(struct table *t, const char *path, struct err *e)
 			end = t->text + b.n;
 		*end = '\0';
 		if (strlen(s) < (size_t)(end - s))
-			r = err_set(e, ERR_DATA, "corrupt: line %zu: a zero "
-			    "byte", x.line);
+			r = err_set(e, ERR_DATA, "corrupt: line %zu has a zero byte: "
+			    "expected text", x.line);
 		else
 			r = one_line(&x, s, e);
 	}
@@ -124,8 +123,8 @@ table_read(struct table *t, const char *path, struct err *e)
 	if (r == 0)
 		r = check_names(t, e);
 	if (r == 0 && t->rows == 0)
-		r = err_set(e, ERR_DATA, "truncated: no row after line %zu",
-		    x.line);
+		r = err_set(e, ERR_DATA, "truncated: the table has no row after line "
+		    "%zu", x.line);
 	if (r < 0)
 		table_release(t);
 	return r;
@@ -164,8 +163,7 @@ table_value(const struct table *t, size_t row, size_t col,
 	const char *s = table_cell(t, row, col);
 	int r;
 
-	if ((r = num_f64(v, s, -1e300, 1e300, "", NULL)) < 0 &&
-	    kind == TABLE_TIME)
+	if ((r = num_f64(v, s, -1e300, 1e300, "", NULL)) < 0 && kind == TABLE_TIME)
 		r = num_time(v, s, "", NULL);
 	else if (r < 0 && kind == TABLE_RATE)
 		r = num_rate(v, s, "", NULL);

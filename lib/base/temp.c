@@ -118,8 +118,7 @@ temp_catch(void)
 		return;
 	(void)sigfillset(&own.sa_mask);
 	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (sigaction(ends[i], NULL, &was) == 0 &&
-		    was.sa_handler == SIG_DFL)
+		if (sigaction(ends[i], NULL, &was) == 0 && was.sa_handler == SIG_DFL)
 			(void)sigaction(ends[i], &own, NULL);
 }
 
@@ -133,8 +132,7 @@ temp_enter(const char *path)
 	temp_catch();
 	for (i = 0; i < TEMP_SLOTS && n <= PATH_MAX; i++) {
 		none = 0;
-		if (!atomic_compare_exchange_strong(&temp_slot[i].owner, &none,
-		    -1))
+		if (!atomic_compare_exchange_strong(&temp_slot[i].owner, &none, -1))
 			continue;
 		memcpy(temp_slot[i].path, path, n);
 		temp_slot[i].dir = at_dir(path);
@@ -336,9 +334,9 @@ temp_target(const char *path, char **target, struct err *e)
 		if (i == HOPS || (size_t)len == sizeof(to)) {
 			r = err_sys(e, "'%s'", path);
 		} else if (!temp_trusts(at)) {
-			r = err_set(e, ERR_REFUSED, "'%s' is a link that somebody "
-			    "else made where all may make names: remove it, or "
-			    "name what it leads to", at);
+			r = err_set(e, ERR_REFUSED, "'%s' is a symbolic link that "
+			    "another user made in a directory open to all: remove "
+			    "it, or name its target", at);
 		} else {
 			next = temp_next(at, to, (size_t)len, e);
 			alloc_free(at);

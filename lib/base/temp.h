@@ -72,8 +72,7 @@ struct temp {
 int temp_begin(struct temp *t, const char *path, int *fd, struct err *e);
 /* temp_commit(t, fd, durable, name, e): closes fd in any case; without durable nothing
  * is synced.  name is what messages call the file. */
-int temp_commit(struct temp *t, int fd, int durable, const char *name,
-    struct err *e);
+int temp_commit(struct temp *t, int fd, int durable, const char *name, struct err *e);
 void temp_drop(struct temp *t);
 
 /* temp_differs(path, st): whether a file that is made beside path has another owner,

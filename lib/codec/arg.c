@@ -35,7 +35,7 @@ arg_fraction(const char *s, float *v, struct err *e)
 	} else
 		r = arg_number(s, 0, 1, v, e);
 	if (r == 0 && !(*v > 0))
-		return err_set(e, ERR_USAGE, "a fraction is above 0");
+		return err_set(e, ERR_USAGE, "expected a fraction above 0");
 	return r;
 }
 

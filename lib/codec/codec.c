@@ -165,13 +165,13 @@ codec_register(const struct codec_impl *row, uint32_t id, struct err *e)
 	if (id < CODEC_PRIVATE || codec_row(id)->name != NULL ||
 	    strcmp(row->name, "none") == 0 ||
 	    named(row->name, strlen(row->name), &other) != NULL)
-		return err_set(e, ERR_USAGE, "codec %lu, '%s': taken",
-		    (unsigned long)id, row->name);
+		return err_set(e, ERR_USAGE, "codec %lu, '%s': the number or name is "
+		    "taken", (unsigned long)id, row->name);
 	for (i = 0; i < EXTRA && extra[i].row != NULL; i++)
 		;
 	if (i == EXTRA)
-		return err_set(e, ERR_USAGE, "codec '%s': one too many",
-		    row->name);
+		return err_set(e, ERR_USAGE, "codec '%s': too many codecs are "
+		    "registered", row->name);
 	extra[i].id = id;
 	extra[i].row = row;
 	return 0;
@@ -191,7 +191,8 @@ codec_parse(const char *s, struct codec_plan *plan, struct err *e)
 	}
 	parse = named(s, len, &plan->codec);
 	if (parse == NULL)
-		return err_set(e, ERR_USAGE, "codec '%s': no such codec", s);
+		return err_set(e, ERR_USAGE, "codec '%s' is unknown: see "
+		    "ace-compress(1) for the names", s);
 	if (parse(colon != NULL ? colon + 1 : NULL, plan, e) < 0)
 		return err_before(e, -ERR_USAGE, "codec '%s': ", s);
 	return 0;
@@ -351,11 +352,11 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	if (in.kern == NULL)
 		return -ERR_USAGE;
 	if (c->name == NULL)
-		return err_set(e, ERR_USAGE, "no codec %lu",
+		return err_set(e, ERR_USAGE, "codec %lu is unknown",
 		    (unsigned long)plan->codec);
 	if (!codec_takes(plan->codec, plan->param))
-		return err_set(e, ERR_USAGE, "codec %s: parameter %u", c->name,
-		    plan->param);
+		return err_set(e, ERR_USAGE, "codec %s: parameter %u is out of range",
+		    c->name, plan->param);
 	if (c->sums)
 		in.seen = codec_seen(&in, &s);
 	in.max_bits = in.seen != NULL && in.seen->nonfinite == 0 ?
@@ -389,11 +390,12 @@ decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r,
 	if ((o->kern = kern_get(e)) == NULL)
 		*r = -ERR_USAGE;
 	else if (c->name == NULL)
-		*r = err_set(e, ERR_DATA, "unsupported: codec %lu",
-		    (unsigned long)codec);
+		*r = err_set(e, ERR_DATA, "unsupported: codec %lu is unknown: a "
+		    "newer release of ace may read it", (unsigned long)codec);
 	else if (!takes(c, param))
 		*r = err_set(e, ERR_DATA,
-		    "unsupported: parameter %u of codec %s", param, c->name);
+		    "unsupported: parameter %u of codec %s is unknown: a newer "
+		    "release of ace may read it", param, c->name);
 	return *r == 0 ? c : NULL;
 }
 

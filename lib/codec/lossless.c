@@ -25,7 +25,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 	else if (strcmp(arg, "bf16") == 0)
 		plan->param = BF16;
 	else
-		return err_set(e, ERR_USAGE, "planes of f32 or of bf16");
+		return err_set(e, ERR_USAGE, "expected f32 or bf16");
 	return 0;
 }
 

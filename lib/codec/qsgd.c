@@ -133,7 +133,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 		return r;
 	plan->param = (uint8_t)plan->arg;
 	if ((float)plan->param != plan->arg)
-		return err_set(e, ERR_USAGE, "levels are a whole number");
+		return err_set(e, ERR_USAGE, "expected a whole number of levels");
 	plan->arg += mse ? MSE : 0;
 	return 0;
 }

@@ -15,8 +15,7 @@ contraction_group(struct contraction *c, double energy, double lost, size_t n,
 }
 
 int
-contraction_save(struct contraction *c, const struct statedir *s,
-    struct err *e)
+contraction_save(struct contraction *c, const struct statedir *s, struct err *e)
 {
 	struct memory h = MEMORY_INIT;
 	double alpha, share, before = 0;

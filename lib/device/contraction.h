@@ -39,7 +39,6 @@ void contraction_group(struct contraction *c, double energy, double lost,
 
 /* Save the shard's value in the state, unless all values were zero. c->growing: 0, or
  * the number of consecutive shards that sent something with alpha not above 0. */
-int contraction_save(struct contraction *c, const struct statedir *s,
-    struct err *e);
+int contraction_save(struct contraction *c, const struct statedir *s, struct err *e);
 
 #endif

@@ -25,8 +25,7 @@ dense_stamp(struct dense *d, int fd, const char *path, struct err *e)
 	if (st.st_size < (off_t)sizeof(tail))
 		return err_set(e, ERR_DATA, "truncated: '%s'", path);
 	do
-		n = pread(fd, tail, sizeof(tail), st.st_size -
-		    (off_t)sizeof(tail));
+		n = pread(fd, tail, sizeof(tail), st.st_size - (off_t)sizeof(tail));
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return err_sys(e, "'%s'", path);
@@ -42,7 +41,7 @@ dense_first(struct dense *d, enum shard_kind kind, struct err *e)
 	int k = reader_to_shard(d->r, e);
 
 	if (k == 0 || (k > 0 && reader_shard(d->r)->kind != (uint32_t)kind))
-		k = err_set(e, ERR_DATA, "corrupt: no shard of kind %s",
+		k = err_set(e, ERR_DATA, "corrupt: the file has no shard of kind %s",
 		    shard_kind_name(kind));
 	if (k < 0)
 		return reader_blame(d->r, k, e);
@@ -96,16 +95,17 @@ dense_check(const struct dense *d, const struct shard *sh,
 		return 0;
 	own = reader_shard(d->r);
 	if (memcmp(own->run, sh->run, SHARD_ID) != 0)
-		return err_set(e, ERR_DATA, "mismatch: shard of run '%s', the "
-		    "state is of run '%s'", shard_run(sh), shard_run(own));
+		return err_set(e, ERR_DATA, "mismatch: the shard is of run '%s', but "
+		    "the state of run '%s': give another state directory",
+		    shard_run(sh), shard_run(own));
 	if (memcmp(own->device, sh->device, SHARD_ID) != 0)
-		return err_set(e, ERR_DATA, "mismatch: shard of device '%s', "
-		    "the state is of device '%s'", shard_device(sh),
-		    shard_device(own));
+		return err_set(e, ERR_DATA, "mismatch: the shard is of device '%s', "
+		    "but the state of device '%s': give another state directory",
+		    shard_device(sh), shard_device(own));
 	if (schema_diff(sc, reader_schema(d->r), why) != 0)
-		return err_set(e, ERR_DATA, "mismatch: '%s' is of another "
-		    "model: %s (a new model begins with another directory)",
-		    reader_name(d->r), why);
+		return err_set(e, ERR_DATA, "mismatch: '%s' is of another model: %s "
+		    "(give a new model a new state directory)", reader_name(d->r),
+		    why);
 	return 0;
 }
 
@@ -122,8 +122,8 @@ dense_group(struct dense *d, uint32_t g, const float **x, struct err *e)
 		if (k < 0)
 			return reader_blame(d->r, k, e);
 		if (k == 0)
-			return err_set(e, ERR_DATA, "corrupt: group %lu not in "
-			    "'%s'", (unsigned long)g, reader_name(d->r));
+			return err_set(e, ERR_DATA, "corrupt: group %lu is absent "
+			    "from '%s'", (unsigned long)g, reader_name(d->r));
 	} while (d->v.group < g);
 	if (d->v.sent)
 		*x = d->v.x;

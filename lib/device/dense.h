@@ -54,7 +54,6 @@ int dense_begin(struct writer **w, struct io *io, const struct statedir *s,
     const struct shard *sh, enum shard_kind kind, const struct text_kv *kv,
     const struct schema *sc, struct err *e);
 /* Write group g, in rising order; omitted if it is all zero. */
-int dense_put(struct writer *w, uint32_t g, const float *x, size_t n,
-    struct err *e);
+int dense_put(struct writer *w, uint32_t g, const float *x, size_t n, struct err *e);
 
 #endif

@@ -139,15 +139,14 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 	if (q->d.r == NULL)
 		return 0;
 	if (sh->step < q->step)
-		return err_set(e, ERR_REFUSED, "step %llu of '%s' comes after "
-		    "step %llu was absorbed: the trainer is older than its "
-		    "state (it needs the state of its step, or an empty one)",
-		    step, shard_device(sh), old);
+		return err_set(e, ERR_REFUSED, "step %llu of '%s' is not after step "
+		    "%llu, the last one in the state: the trainer is older than its "
+		    "state (restore the state of that step, or begin with an empty "
+		    "one)", step, shard_device(sh), old);
 	if (sh->step > q->step + 1 && !f->o.gap && !shard_is_abreast(sh))
-		return err_set(e, ERR_REFUSED, "steps missing between %llu "
-		    "and %llu of '%s' (--allow-gap, or, where the state "
-		    "is from a backup, ace-ack --restart)", old, step,
-		    shard_device(sh));
+		return err_set(e, ERR_REFUSED, "steps are missing between %llu and "
+		    "%llu of '%s': pass --allow-gap or, if the state is from a "
+		    "backup, run ace-ack --restart", old, step, shard_device(sh));
 	return sh->step == q->step;
 }
 
@@ -160,16 +159,17 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 	if (stamp == NULL)
 		return 0;
 	if (f->o.kind == COMPENSATE_MOMENTUM)
-		return err_set(e, ERR_USAGE, "momentum correction adds the "
-		    "residual itself: take ace-expand -S out of the pipeline");
+		return err_set(e, ERR_USAGE, "momentum correction adds the residual "
+		    "itself: remove ace-expand -S from the pipeline");
 	if (f->o.kind == COMPENSATE_EF && f->o.gamma < 1)
-		return err_set(e, ERR_USAGE, "the residual was added before "
-		    "this: its factor is --gamma, not --error-feedback ef:%g",
-		    f->o.gamma);
+		return err_set(e, ERR_USAGE, "the residual was added by ace-expand "
+		    "-S: set its factor with --gamma there, not with "
+		    "--error-feedback ef:%g", f->o.gamma);
 	if (strcmp(stamp, f->old.d.stamp) != 0)
-		return err_set(e, ERR_REFUSED, "step %llu of '%s' was "
-		    "compensated with another residual than the state's",
-		    (unsigned long long)sh->step, shard_device(sh));
+		return err_set(e, ERR_REFUSED, "step %llu of '%s' was compensated "
+		    "with another residual than that of the state: give ace-expand "
+		    "and ace-compress the same -S", (unsigned long long)sh->step,
+		    shard_device(sh));
 	return 0;
 }
 
@@ -214,9 +214,9 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 		if (pending_count(&f->pending) < window)
 			return 0;
 	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
-	return r < 0 ? r : err_set(e, ERR_REFUSED, "state '%s': %zu shards without a "
-	    "receipt after %g s", f->state.dir, pending_count(&f->pending),
-	    f->o.wait);
+	return r < 0 ? r : err_set(e, ERR_REFUSED, "state '%s' has %zu shards "
+	    "without a receipt after %g s: pass their receipts to ace-ack, or resend "
+	    "them", f->state.dir, pending_count(&f->pending), f->o.wait);
 }
 
 /* Open the rejected shards, whose values are added back to the next target. */
@@ -271,8 +271,8 @@ feedback_history(struct feedback *f, struct err *e)
 	}
 	r = dense_open(&f->side, &f->state, f->side_old, SHARD_HISTORY, e);
 	if (r == 0 && f->side.r == NULL)
-		r = err_set(e, ERR_DATA, "mismatch: no '%s' in state '%s'",
-		    f->side_old, f->state.dir);
+		r = err_set(e, ERR_DATA, "mismatch: file '%s' is absent from state "
+		    "'%s'", f->side_old, f->state.dir);
 	return r;
 }
 
@@ -286,11 +286,11 @@ feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 	f->side_old[0] = f->side_new[0] = '\0';
 	feedback_format(f, want);
 	if (f->old.d.r != NULL) {
-		made = text_get(&reader_shard(f->old.d.r)->kv,
-		    FEEDBACK_KEY_STATE);
+		made = text_get(&reader_shard(f->old.d.r)->kv, FEEDBACK_KEY_STATE);
 		if (made == NULL || strcmp(made, want) != 0)
-			return err_set(e, ERR_REFUSED, "state '%s' was made "
-			    "with feedback %s, not %s", f->state.dir,
+			return err_set(e, ERR_REFUSED, "state '%s' was made with "
+			    "feedback %s, not %s: keep that --error-feedback, or "
+			    "give another state directory", f->state.dir,
 			    made != NULL ? made : "?", want);
 	}
 	if (f->o.kind == COMPENSATE_EF)
@@ -376,13 +376,11 @@ feedback_create(struct feedback *f, const struct shard *sh,
 	shard_init(&s);
 	feedback_format(f, how);
 	if ((r = text_set(&kv, FEEDBACK_KEY_STATE, how, e)) == 0 &&
-	    (r = feedback_before(f, &kv, e)) == 0 &&
-	    (!feedback_keeps(f, &f->old) ||
+	    (r = feedback_before(f, &kv, e)) == 0 && (!feedback_keeps(f, &f->old) ||
 	    (r = text_set(&kv, FEEDBACK_KEY_KEEPS, "1", e)) == 0) &&
 	    (r = feedback_describe(f, &s, sh, e)) == 0 && (f->scratch >= 0 ||
 	    (r = statedir_scratch(&f->state, &f->scratch, e)) == 0))
-		r = residual_begin(&f->next, &f->state, f->scratch, &s, &kv,
-		    sc, e);
+		r = residual_begin(&f->next, &f->state, f->scratch, &s, &kv, sc, e);
 	if (r == 0 && f->side_new[0] != '\0')
 		r = dense_create(&f->side_next, &f->state, f->side_new, &s,
 		    SHARD_HISTORY, NULL, sc, e);
@@ -404,13 +402,11 @@ feedback_begin(struct feedback *f, const struct shard *sh,
 	    (r = dense_check(&f->old.d, sh, sc, e)) < 0 ||
 	    (r = feedback_steps(f, sh, e)) != 0 ||
 	    (r = feedback_stamp(f, sh, e)) < 0 ||
-	    (r = feedback_judge(f, sh, e)) < 0 ||
-	    (r = feedback_side(f, sh, e)) < 0 ||
+	    (r = feedback_judge(f, sh, e)) < 0 || (r = feedback_side(f, sh, e)) < 0 ||
 	    (r = feedback_take_back(f, e)) < 0)
 		return r;
 	/* if e was added upstream it was verified there */
-	if (f->old.d.r != NULL && (f->compensated ||
-	    f->o.kind == COMPENSATE_EF21))
+	if (f->old.d.r != NULL && (f->compensated || f->o.kind == COMPENSATE_EF21))
 		reader_skip_checks(f->old.d.r);
 	return feedback_create(f, sh, sc, e);
 }
@@ -442,8 +438,7 @@ feedback_beside(const struct feedback *f)
 }
 
 int
-feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
-    struct err *e)
+feedback_last(struct feedback *f, uint32_t g, struct codec_last *c, struct err *e)
 {
 	return f->old.d.r == NULL ? 0 :
 	    pending_last_group(&f->last, &f->state, f->old.step, g, c, e);
@@ -495,8 +490,7 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 
 int
 feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
-    const struct kern_stat *seen, const struct feedback_code *c,
-    struct err *e)
+    const struct kern_stat *seen, const struct feedback_code *c, struct err *e)
 {
 	const float *dec = c != NULL ? c->dec : NULL;
 	struct kern_stat was, left;
@@ -514,8 +508,7 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
 	if (!schema_exact_group(f->schema, g))
 		contraction_group(&f->contract, was.sumsq, dec != NULL ?
 		    left.sumsq : was.sumsq, n, c != NULL ? c->body->n : 0);
-	if (f->side_next != NULL &&
-	    (r = dense_put(f->side_next, g, u, n, e)) < 0)
+	if (f->side_next != NULL && (r = dense_put(f->side_next, g, u, n, e)) < 0)
 		return r;
 	return f->o.kind == COMPENSATE_EF21 ? 0 :
 	    residual_put(f->next, g, a, n, &left, e);
@@ -541,8 +534,7 @@ feedback_renew(struct feedback *f, uint64_t step,
 }
 
 int
-feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
-    struct err *e)
+feedback_commit(struct feedback *f, uint64_t step, struct writer *w, struct err *e)
 {
 	unsigned char digest[SHARD_DIGEST];
 	struct writer *file;
@@ -570,8 +562,7 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
 }
 
 int
-feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
-    struct err *e)
+feedback_resume(struct feedback *f, uint64_t before, struct writer *w, struct err *e)
 {
 	struct residual q;
 	struct receipts rc;
@@ -596,8 +587,7 @@ out:
 }
 
 int
-feedback_send(struct feedback *f, uint64_t step, struct writer *w,
-    struct err *e)
+feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e)
 {
 	struct residual q;
 	int r;
@@ -607,14 +597,13 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w,
 	    (r = feedback_durable(f, e)) < 0 ||
 	    (r = residual_open(&q, &f->state, e)) < 0)
 		return r;
-	while ((r = residual_pending(&q, e)) > 0 &&
-	    reader_shard(q.d.r)->step != step)
+	while ((r = residual_pending(&q, e)) > 0 && reader_shard(q.d.r)->step != step)
 		continue;
 	if (r > 0)
 		r = residual_send(&q, w, e);
 	else if (r == 0)
-		r = err_set(e, ERR_REFUSED, "step %llu was absorbed and is "
-		    "not pending", (unsigned long long)step);
+		r = err_set(e, ERR_REFUSED, "step %llu is already in the state and "
+		    "not pending: nothing can be resent", (unsigned long long)step);
 	residual_close(&q);
 	return r;
 }
@@ -643,8 +632,7 @@ feedback_look(const struct statedir *s, struct feedback_lost *l,
 		l->step = q.step;
 		*incarnation = reader_shard(q.d.r)->incarnation;
 	}
-	for (g = 0; r == 0 && q.d.r != NULL &&
-	    g < reader_schema(q.d.r)->ngroups; g++)
+	for (g = 0; r == 0 && q.d.r != NULL && g < reader_schema(q.d.r)->ngroups; g++)
 		if ((r = dense_group(&q.d, g, &x, e)) == 0 && x != NULL) {
 			schema_span(reader_schema(q.d.r), g, &span);
 			kern->stat(x, span.n, &seen);
@@ -695,8 +683,9 @@ feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
 	if ((r = feedback_look(s, l, &incarnation, e)) < 0)
 		return r;
 	if (n <= incarnation)
-		return err_set(e, ERR_REFUSED, "state '%s' is of incarnation %lu "
-		    "already: a larger number", s->dir, (unsigned long)incarnation);
+		return err_set(e, ERR_REFUSED, "state '%s' has incarnation %lu "
+		    "already: give a larger number", s->dir,
+		    (unsigned long)incarnation);
 	if ((r = feedback_incarnation_save(s, n, e)) < 0)
 		return r;
 	if ((path = statedir_path(s, "residual", e)) == NULL)

@@ -118,8 +118,7 @@ int feedback_settle(struct feedback *f, uint32_t g, float *a, float *u,
 int feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
     struct err *e);
 /* Write the shard of that step, committed before, to w. */
-int feedback_send(struct feedback *f, uint64_t step, struct writer *w,
-    struct err *e);
+int feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e);
 
 /* What a restarted state no longer has. */
 struct feedback_lost {
@@ -168,8 +167,7 @@ int feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent,
     float *x, size_t n, struct err *e);
 /* Call before the shard's end is written: make the reconstruction the history of the
  * next shard, or end it where the caller asked to write it. */
-int feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
-    struct err *e);
+int feedback_cache_commit(struct feedback_cache *c, enum io_sync sync, struct err *e);
 /* Return the file that the shard was a difference to; "": none. */
 const char *feedback_cache_was(const struct feedback_cache *c);
 

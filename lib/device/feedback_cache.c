@@ -43,8 +43,7 @@ feedback_cache_open(struct feedback_cache **out, const char *dir, int lock,
 	if ((c->how.kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
 	if (!lock)
-		return (c->state.dir = alloc_dup(dir, e)) != NULL ? 0 :
-		    -ERR_SYS;
+		return (c->state.dir = alloc_dup(dir, e)) != NULL ? 0 : -ERR_SYS;
 	k = statedir_open(&c->state, dir, e);
 	return k == 0 ? statedir_lock(&c->state, e) : k;
 }
@@ -79,17 +78,18 @@ feedback_cache_how(struct compensate *c, const struct shard *sh,
 	*base = text_get(&sh->kv, SHARD_KEY_HISTORY);
 	if (how == NULL || *base == NULL)
 		return err_set(e, ERR_DATA,
-		    "corrupt: a difference that does not say to what");
-	c->kind = strcmp(how, "ef21") == 0 ? COMPENSATE_EF21 :
-	    COMPENSATE_CACHE;
+		    "corrupt: the shard is a difference, but does not name its "
+		    "history");
+	c->kind = strcmp(how, "ef21") == 0 ? COMPENSATE_EF21 : COMPENSATE_CACHE;
 	if (c->kind == COMPENSATE_EF21)
 		return 0;
 	if (strncmp(how, "cache:", 6) != 0)
-		return err_set(e, ERR_DATA, "unsupported: feedback '%.40s'",
-		    how);
+		return err_set(e, ERR_DATA, "unsupported: feedback '%.40s' is "
+		    "unknown", how);
 	d = strtod(how + 6, &end);
 	if (*end != '\0' || end == how + 6 || !(d >= 0 && d <= 1))
-		return err_set(e, ERR_DATA, "corrupt: feedback '%.40s'", how);
+		return err_set(e, ERR_DATA, "corrupt: feedback '%.40s' is not valid",
+		    how);
 	c->rho = (float)d;
 	return 0;
 }
@@ -126,8 +126,7 @@ feedback_cache_is(void *arg, const char *name, struct err *e)
 /* Open the history that a shard is a difference to. None is all zeros: a sender may
  * begin so again at any later step. */
 static int
-feedback_cache_find(struct feedback_cache *c, const struct shard *sh,
-    struct err *e)
+feedback_cache_find(struct feedback_cache *c, const struct shard *sh, struct err *e)
 {
 	int k;
 
@@ -138,12 +137,12 @@ feedback_cache_find(struct feedback_cache *c, const struct shard *sh,
 	    c->newest <= sh->step))
 		return 0;
 	if (c->stamp[0] == '\0')
-		return err_set(e, ERR_REFUSED, "step %llu is a difference to "
-		    "history %.8s, but no history is here: begin again from "
-		    "step %llu", (unsigned long long)sh->step,
-		    c->want, (unsigned long long)sh->step + 1);
-	return err_set(e, ERR_REFUSED, "step %llu is a difference to history "
-	    "%.8s, but step %llu has left history %.8s here: begin again from "
+		return err_set(e, ERR_REFUSED, "step %llu is a difference to history "
+		    "%.8s, but this receiver has no history: begin again from step "
+		    "%llu", (unsigned long long)sh->step, c->want,
+		    (unsigned long long)sh->step + 1);
+	return err_set(e, ERR_REFUSED, "step %llu is a difference to history %.8s, "
+	    "but after step %llu this receiver has history %.8s: begin again from "
 	    "step %llu", (unsigned long long)sh->step, c->want,
 	    (unsigned long long)c->newest, c->stamp,
 	    (unsigned long long)sh->step + 1);
@@ -163,8 +162,7 @@ feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
 	c->model = sc;
 	if ((k = feedback_cache_how(&c->how, sh, &c->want, e)) < 0 ||
 	    (k = feedback_cache_find(c, sh, e)) < 0 ||
-	    (k = alloc_grow(&c->r, &c->cap, sc->group_size, sizeof(*c->r),
-	    e)) < 0) {
+	    (k = alloc_grow(&c->r, &c->cap, sc->group_size, sizeof(*c->r), e)) < 0) {
 		io_free(to);
 		return k;
 	}
@@ -197,8 +195,7 @@ feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent, float *x,
 }
 
 int
-feedback_cache_commit(struct feedback_cache *c, enum io_sync sync,
-    struct err *e)
+feedback_cache_commit(struct feedback_cache *c, enum io_sync sync, struct err *e)
 {
 	int k = c->next != NULL ? writer_send(c->next, NULL, e) : 0;
 

@@ -287,8 +287,7 @@ link_receipts(struct link *l, const struct statedir *s, double now, struct err *
 double
 link_patience(const struct link *l, double now)
 {
-	double secs = l->pending == 0 ? 1 :
-	    (now - l->sent[l->pending - 1].at) / 50;
+	double secs = l->pending == 0 ? 1 : (now - l->sent[l->pending - 1].at) / 50;
 
 	return secs < 0.002 ? 0.002 : secs > 1 ? 1 : secs;
 }
@@ -320,8 +319,7 @@ link_load(struct link *l, const struct statedir *s, struct err *e)
 }
 
 int
-link_save(const struct link *l, const struct statedir *s, double limit,
-    struct err *e)
+link_save(const struct link *l, const struct statedir *s, double limit, struct err *e)
 {
 	struct memory old = MEMORY_INIT, h = MEMORY_INIT;
 	double known = 0, rate = link_bandwidth(l);

@@ -54,8 +54,7 @@ memory_list(const struct memory *h, const char *key, double *v, size_t n,
 		if (end == p)
 			break;
 	}
-	return i == n && *p == '\0' ? 1 :
-	    err_set(e, ERR_DATA, "corrupt: %s", key);
+	return i == n && *p == '\0' ? 1 : err_set(e, ERR_DATA, "corrupt: %s", key);
 }
 
 void
@@ -116,8 +115,8 @@ memory_need(const struct memory *h, const char *name, size_t n,
     const float **x, struct err *e)
 {
 	return (*x = memory_row(h, name, n)) != NULL ? 0 : err_set(e, ERR_DATA,
-	    "mismatch: no row '%s' of %zu numbers in '%s' of the state, which "
-	    "another version of ace wrote: remove that file to begin anew",
+	    "mismatch: row '%s' of %zu numbers is absent from '%s' of the state, "
+	    "which another version of ace wrote: remove that file to begin anew",
 	    name, n, h->file);
 }
 
@@ -133,15 +132,13 @@ memory_values(struct memory *h, struct reader *r, struct err *e)
 	int k = 0;
 
 	for (i = 0; i < sc->n && k == 0; i++)
-		if (memory_add(h, sc->t[i].name, (size_t)sc->t[i].numel,
-		    e) == NULL)
+		if (memory_add(h, sc->t[i].name, (size_t)sc->t[i].numel, e) == NULL)
 			k = -ERR_SYS;
 	if (k == 0)
 		k = values_begin(&v, r, e);
 	while (k >= 0 && (k = values_next(&v, e)) > 0) {
 		schema_span(sc, v.group, &span);
-		memcpy(h->row[span.tensor].x + span.offset, v.x,
-		    v.n * sizeof(*v.x));
+		memcpy(h->row[span.tensor].x + span.offset, v.x, v.n * sizeof(*v.x));
 	}
 	values_release(&v);
 	return k;
@@ -247,8 +244,7 @@ enum { MEMORY_NAME = 64 };
 static const char *
 memory_file(const char *name)
 {
-	return strcmp(name, MEMORY_LINK) == 0 ||
-	    strcmp(name, MEMORY_RESTART) == 0 ||
+	return strcmp(name, MEMORY_LINK) == 0 || strcmp(name, MEMORY_RESTART) == 0 ||
 	    strcmp(name, MEMORY_FEEDBACK) == 0 ? name : MEMORY_FILE;
 }
 
@@ -267,7 +263,7 @@ memory_name(const struct reader *r, const char **name, struct err *e)
 	if ((own = text_get(&sh->kv, MEMORY_KEY)) != NULL)
 		*name = own;
 	return *name != NULL ? 0 : err_set(e, ERR_DATA,
-	    "corrupt: a memory without a name");
+	    "corrupt: the history has no name");
 }
 
 static int
@@ -296,8 +292,8 @@ memory_find(struct memory *h, struct reader *r, const char *name, struct err *e)
 		if (strcmp(at, name) != 0)
 			continue;
 		if (found)
-			return err_set(e, ERR_DATA, "corrupt: two memories '%s'",
-			    name);
+			return err_set(e, ERR_DATA, "corrupt: two histories are "
+			    "named '%s'", name);
 		if ((k = memory_read(h, r, e)) < 0)
 			return k;
 		found = 1;
@@ -372,8 +368,7 @@ memory_release_all(struct memories *m)
 
 /* Move the contents of h to m, replacing those of the same name. */
 static int
-memories_put(struct memories *m, const char *name, struct memory *h,
-    struct err *e)
+memories_put(struct memories *m, const char *name, struct memory *h, struct err *e)
 {
 	struct memory_part new = { alloc_dup(name, e), *h };
 	size_t i = 0;
@@ -400,8 +395,7 @@ memories_put(struct memories *m, const char *name, struct memory *h,
 
 /* Merge old and new memories, both in order of name. */
 static int
-memory_merge(struct memories *m, struct reader *r, struct writer *w,
-    struct err *e)
+memory_merge(struct memories *m, struct reader *r, struct writer *w, struct err *e)
 {
 	const char *name;
 	size_t i = 0;

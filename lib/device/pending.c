@@ -34,8 +34,7 @@ out:
 }
 
 void
-pending_judge(struct pending *p, const struct receipts *q,
-    const struct shard *of)
+pending_judge(struct pending *p, const struct receipts *q, const struct shard *of)
 {
 	struct shard key = *of;
 	const struct receipt *r;
@@ -83,22 +82,22 @@ pending_compare(const struct residual *q, const struct pending *p,
 	size_t i;
 
 	if (memcmp(own->run, sh->run, SHARD_ID) != 0)
-		return err_set(e, ERR_DATA, "mismatch: '%.80s' is of run '%.80s', this "
-		    "state of run '%.80s'", shard_device(sh), shard_run(sh),
-		    shard_run(own));
+		return err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is of "
+		    "run '%.80s', but this state of run '%.80s'", shard_device(sh),
+		    shard_run(sh), shard_run(own));
 	if (!shard_is_average(sh))
-		return err_set(e, ERR_DATA, "mismatch: '%.80s' is of kind %s, "
-		    "expected an average, of kind mean, sum or delta",
+		return err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' has kind "
+		    "%s, expected an average: kind mean, sum or delta",
 		    shard_device(sh), shard_kind_name(sh->kind));
 	for (i = 0; i < heard->n && heard->r[i].step != sh->step; i++)
 		;
 	if (i == heard->n && pending_find(p, sh->step) == NULL)
-		return err_set(e, ERR_DATA, "mismatch: an average of step %llu, and "
-		    "this state sent step %llu last", (unsigned long long)sh->step,
-		    (unsigned long long)q->step);
+		return err_set(e, ERR_DATA, "mismatch: the average is of step %llu, "
+		    "but this state sent step %llu last",
+		    (unsigned long long)sh->step, (unsigned long long)q->step);
 	if (schema_diff(reader_schema(q->d.r), sc, why) != 0)
-		return err_set(e, ERR_DATA, "mismatch: '%.80s' is of another model "
-		    "than this state: %s", shard_device(sh), why);
+		return err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is of "
+		    "another model than this state: %s", shard_device(sh), why);
 	return 0;
 }
 
@@ -114,9 +113,9 @@ pending_answers(const struct statedir *s, const struct receipts *heard,
 		return k;
 	if ((k = residual_open(&q, s, e)) == 0)
 		k = q.d.r != NULL ? pending_compare(&q, &p, heard, sh, sc, e) :
-		    !shard_is_average(sh) ? 0 : err_set(e, ERR_DATA, "mismatch: an average of step %llu of run "
-		    "'%.80s', and nothing was sent from state '%s'",
-		    (unsigned long long)sh->step, shard_run(sh), s->dir);
+		    !shard_is_average(sh) ? 0 : err_set(e, ERR_DATA, "mismatch: the "
+		    "average is of step %llu of run '%.80s', but state '%s' has sent "
+		    "nothing", (unsigned long long)sh->step, shard_run(sh), s->dir);
 	residual_close(&q);
 	return k;
 }

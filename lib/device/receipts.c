@@ -54,8 +54,7 @@ static int
 receipts_same(const struct receipt *a, const struct receipt *b)
 {
 	return memcmp(a->run, b->run, SHARD_ID) == 0 &&
-	    memcmp(a->device, b->device, SHARD_ID) == 0 &&
-	    a->step == b->step &&
+	    memcmp(a->device, b->device, SHARD_ID) == 0 && a->step == b->step &&
 	    memcmp(a->digest, b->digest, SHARD_DIGEST) == 0;
 }
 

@@ -22,8 +22,7 @@ residual_open(struct residual *q, const struct statedir *s, struct err *e)
 }
 
 int
-residual_owner(struct residual_owner *o, const struct statedir *s,
-    struct err *e)
+residual_owner(struct residual_owner *o, const struct statedir *s, struct err *e)
 {
 	const struct shard *sh;
 	struct residual q;
@@ -140,8 +139,7 @@ residual_put(struct residual_new *n, uint32_t g, const float *x, size_t len,
 
 int
 residual_record(struct residual_new *n, uint32_t g, uint32_t codec,
-    uint8_t param, const struct buf *body, const float *x, size_t len,
-    struct err *e)
+    uint8_t param, const struct buf *body, const float *x, size_t len, struct err *e)
 {
 	return writer_record(n->c, g, codec, param, body->p, body->n, x, len, e);
 }

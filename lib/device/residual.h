@@ -36,8 +36,7 @@ struct residual_owner {
 	uint64_t step;
 	uint32_t incarnation;
 };
-int residual_owner(struct residual_owner *o, const struct statedir *s,
-    struct err *e);
+int residual_owner(struct residual_owner *o, const struct statedir *s, struct err *e);
 /* residual_owns(o, run, device): are these ids the owner's? */
 int residual_owns(const struct residual_owner *o, const unsigned char *run,
     const unsigned char *device);
@@ -67,8 +66,7 @@ int residual_put(struct residual_new *n, uint32_t g, const float *x, size_t len,
 /* residual_record: a record of the coded shard, in rising order; x f32[len] is
  * what it decodes to. */
 int residual_record(struct residual_new *n, uint32_t g, uint32_t codec,
-    uint8_t param, const struct buf *body, const float *x, size_t len,
-    struct err *e);
+    uint8_t param, const struct buf *body, const float *x, size_t len, struct err *e);
 /* residual_writer(n): the coded shard, for the annotations that go with it. */
 struct writer *residual_writer(struct residual_new *n);
 /* residual_io(n): the file to be, in which values may wait (io_ahead). */

@@ -105,8 +105,7 @@ dtype_one(unsigned dtype, const unsigned char *p, uint32_t *out)
 	case SCHEMA_U8:
 	case SCHEMA_BOOL:
 		*out = bytes_u32((float)p[0]);
-		return dtype == SCHEMA_BOOL && p[0] > 1 ? DTYPE_BEYOND :
-		    DTYPE_EXACT;
+		return dtype == SCHEMA_BOOL && p[0] > 1 ? DTYPE_BEYOND : DTYPE_EXACT;
 	case SCHEMA_I8:
 		return dtype_int_bits((int8_t)p[0], out);
 	case SCHEMA_I16:
@@ -246,8 +245,7 @@ dtype_put_exact(unsigned dtype, float f, unsigned char *p)
 		p[0] = (unsigned char)((u >> 24 & 0x80) |
 		    (isfinite(f) ? (unsigned)(8 * (exp + 5) + v) : 127u));
 	} else {
-		if (!(f >= (float)range[dtype].lo &&
-		    f <= (float)range[dtype].hi))
+		if (!(f >= (float)range[dtype].lo && f <= (float)range[dtype].hi))
 			return -1;
 		v = (int)f;
 		p[0] = (unsigned char)v;
@@ -313,8 +311,7 @@ dtype_text(unsigned dtype, const unsigned char *p, char out[32])
 
 	if (dtype == SCHEMA_I32 || dtype == SCHEMA_I64) {
 		(void)snprintf(out, 32, "%lld", dtype == SCHEMA_I32 ?
-		    (long long)(int32_t)bytes_le32(p) :
-		    (long long)bytes_le64(p));
+		    (long long)(int32_t)bytes_le32(p) : (long long)bytes_le64(p));
 		return;
 	}
 	if (dtype == SCHEMA_F64) {

@@ -23,8 +23,7 @@ size_t dtype_to_f32(unsigned dtype, int round, const unsigned char *p,
 /* Convert n values of x into p, rounding to nearest even. Return n, or the index of the
  * first refused value: a finite one outside the type's range, and for schema_exact
  * types one that the type does not have. */
-size_t dtype_from_f32(unsigned dtype, const float *x, unsigned char *p,
-    size_t n);
+size_t dtype_from_f32(unsigned dtype, const float *x, unsigned char *p, size_t n);
 
 /* Reverse the byte order of n values in place. */
 void dtype_swap(unsigned dtype, unsigned char *p, size_t n);

@@ -146,8 +146,7 @@ format_straight(struct format_source *s, float *x, size_t n, size_t *done,
 
 /* Read at most one chunk of the open tensor; *done values. */
 static int
-format_some(struct format_source *s, float *x, size_t n, size_t *done,
-    struct err *e)
+format_some(struct format_source *s, float *x, size_t n, size_t *done, struct err *e)
 {
 	const struct schema_tensor *t = &s->schema.t[s->cur];
 	size_t size = dtype_size(t->dtype), k;
@@ -173,10 +172,10 @@ format_some(struct format_source *s, float *x, size_t n, size_t *done,
 		dtype_text(t->dtype, s->raw + k * size, text);
 		why = dtype_to_f32(t->dtype, 1, s->raw + k * size, x, 1, &one) ==
 		    1 ? schema_exact(t->dtype) ? "not exact in f32 (--tensor "
-		    "leaves it out)" : "not exact in f32 (--f32)" : t->dtype == SCHEMA_BOOL ?
-		    "neither 0 nor 1" : "beyond f32";
-		return err_set(e, ERR_DATA, "unsupported: tensor '%s' [%llu] in "
-		    "'%s': %s %s is %s", t->name, (unsigned long long)(s->at + k),
+		    "leaves it out)" : "not exact in f32 (--f32 rounds it)" :
+		    t->dtype == SCHEMA_BOOL ? "neither 0 nor 1" : "beyond f32";
+		return err_set(e, ERR_DATA, "unsupported: tensor '%s' at index %llu "
+		    "in '%s': %s %s is %s", t->name, (unsigned long long)(s->at + k),
 		    s->name, schema_dtype_name(t->dtype), text, why);
 	}
 	s->at += n;
@@ -191,8 +190,7 @@ format_advance(struct format_source *s, struct err *e)
 	int r;
 
 	while (s->cur < s->schema.n) {
-		if (!s->open && s->in->begin != NULL &&
-		    (r = s->in->begin(s, e)) < 0)
+		if (!s->open && s->in->begin != NULL && (r = s->in->begin(s, e)) < 0)
 			return r;
 		s->open = 1;
 		if (s->at < s->schema.t[s->cur].numel)
@@ -217,7 +215,8 @@ format_read(struct format_source *s, float *x, size_t n, struct err *e)
 			return r;
 		if (s->cur == s->schema.n)
 			return err_set(e, ERR_DATA,
-			    "truncated: '%s' has no more values", s->name);
+			    "truncated: '%s' has fewer values than its tensors",
+			    s->name);
 		if ((r = format_some(s, x, n, &k, e)) < 0)
 			return r;
 		x += k;
@@ -235,7 +234,7 @@ format_end(struct format_source *s, struct err *e)
 		return r;
 	if (s->cur < s->schema.n)
 		return err_set(e, ERR_DATA,
-		    "mismatch: '%s' was not read to its end", s->name);
+		    "mismatch: '%s' has values that were not read", s->name);
 	return s->in->finish != NULL ? s->in->finish(s, e) : 0;
 }
 
@@ -263,8 +262,7 @@ format_close(struct format_source *s)
 
 int
 format_create(struct format_sink **out, enum format_id f, struct io *io,
-    const struct schema *schema, const struct format_sink_opts *o,
-    struct err *e)
+    const struct schema *schema, const struct format_sink_opts *o, struct err *e)
 {
 	static const struct format_sink_opts none;
 	struct format_sink *s;
@@ -284,8 +282,8 @@ format_create(struct format_sink **out, enum format_id f, struct io *io,
 	for (i = 0; r == 0 && i < schema->n; i++) {
 		s->dtype[i] = s->opts->f32 ? SCHEMA_F32 : schema->t[i].dtype;
 		if (schema_bits(s->dtype[i]))
-			r = err_set(e, ERR_DATA, "unsupported: tensor '%s' is %s, "
-			    "which ace-patch writes", schema->t[i].name,
+			r = err_set(e, ERR_DATA, "unsupported: tensor '%s' is %s: "
+			    "only ace-patch writes that type", schema->t[i].name,
 			    schema_dtype_name(s->dtype[i]));
 	}
 	if (r == 0 && s->out->create != NULL)
@@ -326,11 +324,10 @@ format_put(struct format_sink *s, const float *x, size_t n, struct err *e)
 	size_t k = dtype_from_f32(dtype, x, s->raw, n);
 
 	if (k < n)
-		return err_set(e, ERR_DATA, "unsupported: tensor '%s' [%llu]: "
-		    "%.9g is %s %s (--f32)", s->schema->t[s->cur].name,
+		return err_set(e, ERR_DATA, "unsupported: tensor '%s' at index %llu: "
+		    "%.9g is %s %s: write f32 with --f32", s->schema->t[s->cur].name,
 		    (unsigned long long)(s->at + k), (double)x[k],
-		    schema_exact(dtype) ? "no" : "beyond",
-		    schema_dtype_name(dtype));
+		    schema_exact(dtype) ? "no" : "beyond", schema_dtype_name(dtype));
 	return s->out->bytes(s, s->raw, n * dtype_size(dtype), e);
 }
 
@@ -423,8 +420,8 @@ format_last(struct format_source *s, struct err *e)
 	r = io_read(s->io, &c, 1, &got, e);
 	if (r < 0 || got == 0)
 		return r;
-	return err_data(e, io_bytes(s->io) - 1, "corrupt: '%s' goes on after "
-	    "its last value", s->name);
+	return err_data(e, io_bytes(s->io) - 1, "corrupt: '%s' has bytes after its "
+	    "last value", s->name);
 }
 
 int

@@ -74,11 +74,9 @@ int safetensors_index(const char *path, format_pair_fn *fn,
 struct format_slice {
 	const char *name;
 	int ndim;
-	uint64_t offset[SCHEMA_MAX_DIM], shape[SCHEMA_MAX_DIM],
-	    of[SCHEMA_MAX_DIM];
+	uint64_t offset[SCHEMA_MAX_DIM], shape[SCHEMA_MAX_DIM], of[SCHEMA_MAX_DIM];
 };
-typedef int format_slice_fn(void *arg, const struct format_slice *s,
-    struct err *e);
+typedef int format_slice_fn(void *arg, const struct format_slice *s, struct err *e);
 /* Call fn for each tensor that such an index names. rank: its own rank[0] of rank[1],
  * if it states them. */
 int safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
@@ -111,8 +109,7 @@ struct format_sink;
  */
 int format_create(struct format_sink **out, enum format_id f, struct io *io,
     const struct schema *s, const struct format_sink_opts *o, struct err *e);
-int format_write(struct format_sink *s, const float *x, size_t n,
-    struct err *e);
+int format_write(struct format_sink *s, const float *x, size_t n, struct err *e);
 int format_finish(struct format_sink *s, struct err *e);
 void format_free(struct format_sink *s);
 

@@ -73,8 +73,7 @@ struct backend_in {
 struct backend_out {
 	int (*create)(struct format_sink *s, struct err *e);
 	int (*begin)(struct format_sink *s, struct err *e);
-	int (*bytes)(struct format_sink *s, const void *p, size_t n,
-	    struct err *e);
+	int (*bytes)(struct format_sink *s, const void *p, size_t n, struct err *e);
 	int (*end)(struct format_sink *s, struct err *e);
 	int (*finish)(struct format_sink *s, struct err *e);
 	void (*close)(struct format_sink *s);

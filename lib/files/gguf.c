@@ -101,7 +101,7 @@ gguf_name(struct gguf *g, char *name, size_t max, struct err *e)
 		return r;
 	if (n == 0 || n > max)
 		return err_data(e, io_bytes(g->io), "limit: the name of %s of '%s' "
-		    "has %llu bytes, from 1 to %zu", g->what, g->path,
+		    "has %llu bytes, expected 1 to %zu", g->what, g->path,
 		    (unsigned long long)n, max);
 	if ((r = gguf_take(g, name, (size_t)n, e)) < 0)
 		return r;
@@ -156,7 +156,7 @@ gguf_value(struct gguf *g, uint32_t type, struct err *e)
 		if (top->left == 0) {
 			n--;
 		} else if (top->type >= GGUF_NTYPE) {
-			r = gguf_bad(g, "has a value of no type", e);
+			r = gguf_bad(g, "has a value of unknown type", e);
 		} else if (gguf_bytes[top->type] != 0) {
 			r = gguf_pass(g, top->left, gguf_bytes[top->type], e);
 			top->left = 0;
@@ -205,7 +205,7 @@ gguf_key(struct gguf *g, struct gguf_keys *keys, struct err *e)
 	if (strcmp(name, GGUF_ALIGNMENT) == 0 && g->align == 0)
 		return gguf_align(g, type, e);
 	if (strcmp(name, GGUF_ALIGNMENT) == 0)
-		return gguf_bad(g, "is there twice", e);
+		return gguf_bad(g, "occurs twice", e);
 	if ((r = alloc_grow(&keys->p, &keys->cap, keys->n + 1, sizeof(*keys->p),
 	    e)) < 0)
 		return r;
@@ -250,8 +250,8 @@ gguf_metadata(struct gguf *g, uint64_t n, struct gguf_keys *keys, struct err *e)
 	qsort(keys->p, keys->n, sizeof(*keys->p), by_key);
 	for (k = 1; k < keys->n; k++)
 		if (strcmp(keys->p[k].name, keys->p[k - 1].name) == 0)
-			return err_set(e, ERR_DATA, "corrupt: two keys "
-			    "'%.160s' in '%s'", keys->p[k].name, g->path);
+			return err_set(e, ERR_DATA, "corrupt: key '%.160s' occurs "
+			    "twice in '%s'", keys->p[k].name, g->path);
 	return 0;
 }
 
@@ -337,7 +337,8 @@ gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
 		return 0;
 	row = t->ndim > 0 ? &t->dim[t->ndim - 1] : NULL;
 	if (row == NULL || *row % type->values != 0)
-		return gguf_bad(g, "has rows that do not end with a block", e);
+		return gguf_bad(g, "has rows that are not a whole number of blocks",
+		    e);
 	if (*row > SCHEMA_MAX_TOTAL)
 		return err_set(e, ERR_DATA, "limit: %s of '%s' has too many "
 		    "elements", g->what, g->path);
@@ -363,8 +364,8 @@ gguf_long(struct gguf *g, struct gguf_span *s, struct err *e)
 	}
 	if (s->at > g->size || s->bytes > g->size - s->at)
 		return gguf_bad(g, "is longer than the file", e);
-	return s->at % g->align == 0 ? 0 : gguf_bad(g, "is at no multiple of the "
-	    "alignment", e);
+	return s->at % g->align == 0 ? 0 : gguf_bad(g, "does not begin at a multiple "
+	    "of the alignment", e);
 }
 
 static int
@@ -487,10 +488,10 @@ gguf_head(struct gguf *g, uint64_t *tensors, uint64_t *keys, struct err *e)
 	*keys = bytes_le64(b + 16);
 	if (version != 0 && (version & 0xffff) == 0)
 		return err_set(e, ERR_DATA, "unsupported: '%s' is a big-endian GGUF "
-		    "file", g->path);
+		    "file, expected little-endian", g->path);
 	return version == 2 || version == 3 ? 0 : err_set(e, ERR_DATA,
-	    "unsupported: '%s' is of version %lu of GGUF, known are 2 and 3",
-	    g->path, (unsigned long)version);
+	    "unsupported: '%s' has GGUF version %lu, expected 2 or 3", g->path,
+	    (unsigned long)version);
 }
 
 int

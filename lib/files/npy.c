@@ -16,7 +16,8 @@ struct npy_text {
 static int
 npy_bad(const struct npy_text *t, struct err *e)
 {
-	return err_set(e, ERR_DATA, "corrupt: head of %s", t->what);
+	return err_set(e, ERR_DATA, "corrupt: the head of %s is not that of an npy "
+	    "array", t->what);
 }
 
 static void
@@ -134,12 +135,13 @@ npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
 
 	if (npy_char(t, '['))
 		return err_set(e, ERR_DATA,
-		    "unsupported: %s has a structured dtype", t->what);
+		    "unsupported: %s has a structured dtype: save each field as an "
+		    "array", t->what);
 	if ((r = npy_string(t, s, sizeof(s), e)) < 0)
 		return r;
 	if (strchr(s, 'O') != NULL)
-		return err_set(e, ERR_DATA, "unsupported: %s holds pickled "
-		    "Python objects (dtype '%s')", t->what, s);
+		return err_set(e, ERR_DATA, "unsupported: %s holds pickled Python "
+		    "objects (dtype '%s'): save numbers", t->what, s);
 	/* no byte order, or "=", means that of little-endian machines */
 	name = s + (s[0] != '\0' && strchr("<>=|", s[0]) != NULL);
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -150,7 +152,8 @@ npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
 				h->swap = 1;
 			return 0;
 		}
-	return err_set(e, ERR_DATA, "unsupported: %s has dtype '%s'", t->what, s);
+	return err_set(e, ERR_DATA, "unsupported: %s has dtype '%s': save it as "
+	    "float32", t->what, s);
 }
 
 /* Parse one key and its value. seen has a bit per key found so far. */
@@ -223,7 +226,7 @@ npy_exact(npy_get *get, void *from, void *p, size_t n, const char *what,
 
 	if (r < 0 || got == n)
 		return r;
-	return err_set(e, ERR_DATA, "truncated: head of %s", what);
+	return err_set(e, ERR_DATA, "truncated: %s ends inside its head", what);
 }
 
 int
@@ -241,8 +244,8 @@ npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
 		return err_set(e, ERR_DATA, "corrupt: %s is not an npy "
 		    "array", what);
 	if (b[6] < 1 || b[6] > 3 || b[7] != 0)
-		return err_set(e, ERR_DATA, "unsupported: %s has npy version "
-		    "%u.%u", what, b[6], b[7]);
+		return err_set(e, ERR_DATA, "unsupported: %s has npy version %u.%u, "
+		    "expected 1.0 to 3.0", what, b[6], b[7]);
 	n = bytes_le16(b + 8);
 	if (b[6] > 1) {
 		if ((r = npy_exact(get, from, b + 10, 2, what, e)) < 0)
@@ -250,8 +253,8 @@ npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
 		n = bytes_le32(b + 8);
 	}
 	if (n > NPY_MAX_HEAD)
-		return err_set(e, ERR_DATA, "limit: head of %s has %zu bytes, "
-		    "at most %d", what, n, NPY_MAX_HEAD);
+		return err_set(e, ERR_DATA, "limit: the head of %s has %zu bytes, at "
+		    "most %d", what, n, NPY_MAX_HEAD);
 	if ((text = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
 	if ((r = npy_exact(get, from, text, n, what, e)) == 0)
@@ -281,8 +284,7 @@ npy_make(struct buf *out, const struct schema_tensor *t, unsigned dtype,
 	int r;
 
 	n = (size_t)snprintf(s, sizeof(s),
-	    "{'descr': '%s', 'fortran_order': False, 'shape': (",
-	    descr[dtype]);
+	    "{'descr': '%s', 'fortran_order': False, 'shape': (", descr[dtype]);
 	for (d = 0; d < t->ndim; d++)
 		n += (size_t)snprintf(s + n, sizeof(s) - n, "%llu%s",
 		    (unsigned long long)t->dim[d],
@@ -345,8 +347,9 @@ npy_create(struct format_sink *s, struct err *e)
 	int r;
 
 	if (s->schema->n != 1)
-		return err_set(e, ERR_DATA, "unsupported: npy holds one tensor, "
-		    "the shard has %zu", s->schema->n);
+		return err_set(e, ERR_DATA, "unsupported: npy holds one tensor, but "
+		    "the shard has %zu: choose one with --tensor, or use -f npz",
+		    s->schema->n);
 	if (!npy_has(s->dtype[0]))
 		s->dtype[0] = SCHEMA_F32;
 	if ((r = npy_make(&b, &s->schema->t[0], s->dtype[0], e)) == 0)

@@ -63,7 +63,8 @@ struct npz_record {
 static int
 npz_end_bad(const char *name, struct err *e)
 {
-	return err_set(e, ERR_DATA, "corrupt: directory of '%s'", name);
+	return err_set(e, ERR_DATA, "corrupt: the zip directory of '%s' is not valid",
+	    name);
 }
 
 /* Read the zip64 record if the locator is present. */
@@ -98,8 +99,7 @@ npz_end64(struct npz_record *z, int fd, const char *name, struct err *e)
 /* Check that the file of size bytes ends with the end record of a zip without a
  * comment, directly after the directory. *n is the stated number of entries. */
 static int
-npz_ends(const struct format_source *s, uint64_t size, uint64_t *n,
-    struct err *e)
+npz_ends(const struct format_source *s, uint64_t size, uint64_t *n, struct err *e)
 {
 	struct npz_record z = { 0, 0, 0, 0 };
 	const char *name = s->name;
@@ -113,8 +113,8 @@ npz_ends(const struct format_source *s, uint64_t size, uint64_t *n,
 	if (size >= 4 && format_seen(b, most) != FORMAT_NPZ)
 		return format_strange(s, "an npz file", b, most, e);
 	if (size < NPZ_END_SIZE)
-		return err_set(e, ERR_DATA, "truncated: '%s' has %llu bytes, no "
-		    "zip file", name, (unsigned long long)size);
+		return err_set(e, ERR_DATA, "truncated: '%s' has %llu bytes, too few "
+		    "for a zip file", name, (unsigned long long)size);
 	z.at = size - NPZ_END_SIZE;
 	if ((r = seekable_pread(fd, b, NPZ_END_SIZE, z.at, name, e)) < 0)
 		return r;
@@ -130,8 +130,8 @@ npz_ends(const struct format_source *s, uint64_t size, uint64_t *n,
 	    (z.size == 0) != (z.entries == 0))
 		return npz_end_bad(name, e);
 	if (z.size > NPZ_MAX_DIRECTORY)
-		return err_set(e, ERR_DATA, "limit: directory of '%s' has %llu "
-		    "bytes, at most %d", name, (unsigned long long)z.size,
+		return err_set(e, ERR_DATA, "limit: the zip directory of '%s' has "
+		    "%llu bytes, at most %d", name, (unsigned long long)z.size,
 		    NPZ_MAX_DIRECTORY);
 	*n = z.entries;
 	return 0;
@@ -187,11 +187,9 @@ npz_entry(struct format_source *s, char *name, size_t cap, struct err *e)
 	}
 	if (!en->file || n <= 4 || strcmp(en->name + n - 4, ".npy") != 0)
 		return err_set(e, ERR_DATA, "unsupported: %s is not an npy "
-		    "array",
-		    en->what);
+		    "array", en->what);
 	if (en->locked)
-		return err_set(e, ERR_DATA, "unsupported: %s is encrypted",
-		    en->what);
+		return err_set(e, ERR_DATA, "unsupported: %s is encrypted", en->what);
 	if (n - 4 >= cap)
 		return err_set(e, ERR_DATA, "limit: the name of %s is longer "
 		    "than %zu bytes", en->what, cap - 1);
@@ -250,9 +248,9 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	}
 	/* libarchive takes two entries at one place for one */
 	if (r == 0 && s->schema.n + z->passed != entries)
-		r = err_set(e, ERR_DATA, "corrupt: '%s' should have %llu "
-		    "entries, %zu can be read", s->name,
-		    (unsigned long long)entries, s->schema.n + z->passed);
+		r = err_set(e, ERR_DATA, "corrupt: '%s' lists %llu entries, but only "
+		    "%zu can be read", s->name, (unsigned long long)entries,
+		    s->schema.n + z->passed);
 	return r == 0 ? npz_start(s, e) : r;
 }
 
@@ -276,8 +274,8 @@ npz_begin(struct format_source *s, struct err *e)
 		    memcmp(h.dim, t->dim, h.ndim * sizeof(h.dim[0])) == 0)
 			return 0;
 	}
-	return err_set(e, ERR_DATA, "mismatch: '%s' changed while it was read",
-	    s->name);
+	return err_set(e, ERR_DATA, "mismatch: '%s' changed while it was read: try "
+	    "again", s->name);
 }
 
 static int
@@ -357,9 +355,7 @@ npz_put_begin(struct format_sink *s, struct err *e)
 
 	if (arc_leaves(t->name))
 		return err_set(e, ERR_DATA, "unsupported: the name of tensor "
-		    "'%.200s' leads out of the folder that an npz is unpacked "
-		    "into",
-		    t->name);
+		    "'%.200s' points outside the folder of extraction", t->name);
 	(void)snprintf(path, sizeof(path), "%s.npy", t->name);
 	if ((r = npy_make(&b, t, dtype, e)) == 0 &&
 	    (r = arc_put(z->a, path, b.n + t->numel * dtype_size(dtype),

@@ -20,7 +20,7 @@ raw_guessed(struct format_source *s, struct err *e)
 	if (r < 0 || magic_name(p, got) == NULL)
 		return r;
 	r = format_strange(s, "raw f32, as its name says", p, got, e);
-	return err_after(e, r, "; -f raw takes its bytes for values");
+	return err_after(e, r, "; to read its bytes as values, give -f raw");
 }
 
 static int
@@ -48,8 +48,8 @@ raw_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	if (size == 0)
 		return err_set(e, ERR_DATA, "truncated: '%s' is empty", s->name);
 	if (size % 4 != 0)
-		return err_set(e, ERR_DATA, "truncated: '%s' has %llu bytes, no "
-		    "whole number of f32", s->name, (unsigned long long)size);
+		return err_set(e, ERR_DATA, "truncated: '%s' has %llu bytes, not a "
+		    "multiple of 4 (f32)", s->name, (unsigned long long)size);
 	t.ndim = 1;
 	t.dim[0] = size / 4;
 	return format_add(s, &t, name, e);

@@ -52,8 +52,7 @@ struct safetensors_spans {
 };
 
 static int
-safetensors_bad(const struct safetensors_text *t, const char *why,
-    struct err *e)
+safetensors_bad(const struct safetensors_text *t, const char *why, struct err *e)
 {
 	return err_data(e, t->base + t->at, "corrupt: header of '%s': %s",
 	    t->s->name, why);
@@ -79,7 +78,7 @@ safetensors_fill(struct safetensors_text *t, struct err *e)
 		return r;
 	if (got < n)
 		return err_data(e, io_bytes(t->s->io),
-		    "truncated: header of '%s'", t->s->name);
+		    "truncated: '%s' ends inside its header", t->s->name);
 	t->have += n;
 	t->left -= n;
 	return 0;
@@ -130,8 +129,7 @@ safetensors_json(struct safetensors_text *t, char first, size_t max,
 	int r;
 
 	*out = NULL;
-	if ((r = safetensors_peek(t, &c, e)) < 0 ||
-	    (r = safetensors_fill(t, e)) < 0)
+	if ((r = safetensors_peek(t, &c, e)) < 0 || (r = safetensors_fill(t, e)) < 0)
 		return r;
 	if (c != first)
 		return safetensors_bad(t, first == '"' ? "a string expected" :
@@ -146,8 +144,8 @@ safetensors_json(struct safetensors_text *t, char first, size_t max,
 	if (json_error_code(&je) == json_error_out_of_memory)
 		return err_set(e, ERR_SYS, "out of memory");
 	if (t->left + (t->have - t->at) > n && (size_t)je.position + 16 > n)
-		return err_data(e, t->base + t->at, "limit: header of '%s': an "
-		    "entry of more than %zu bytes", t->s->name, n);
+		return err_data(e, t->base + t->at, "limit: the header of '%s' has "
+		    "an entry of more than %zu bytes", t->s->name, n);
 	t->at += (size_t)je.position;
 	return safetensors_bad(t, je.text, e);
 }
@@ -166,8 +164,7 @@ safetensors_any(struct safetensors_text *t, json_t **out, struct err *e)
 
 /* Parse the next key of an object; NULL after its last. */
 static int
-safetensors_key(struct safetensors_text *t, int first, json_t **key,
-    struct err *e)
+safetensors_key(struct safetensors_text *t, int first, json_t **key, struct err *e)
 {
 	char c;
 	int r = safetensors_peek(t, &c, e);
@@ -225,14 +222,13 @@ safetensors_note(struct format_source *s, const char *key, const char *value,
 	if (n < 0 || (size_t)n >= sizeof(k) || key[0] == '\0' ||
 	    strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789._-") !=
 	    strlen(key) || s->note.n >= SAFETENSORS_NOTES ||
-	    strlen(value) > SAFETENSORS_NOTE ||
-	    !text_clean(value, strlen(value))) {
+	    strlen(value) > SAFETENSORS_NOTE || !text_clean(value, strlen(value))) {
 		s->unnoted++;
 		return 0;
 	}
 	if (text_get(&s->note, k) != NULL)
-		return err_set(e, ERR_DATA, "corrupt: header of '%s': metadata "
-		    "'%s' twice", s->name, key);
+		return err_set(e, ERR_DATA, "corrupt: header of '%s': metadata key "
+		    "'%s' occurs twice", s->name, key);
 	return text_set(&s->note, k, value, e);
 }
 
@@ -268,9 +264,8 @@ static int
 safetensors_span(struct safetensors_spans *s, const uint64_t at[2], size_t tensor,
     struct err *e)
 {
-	int r = at[0] > at[1] ? err_set(e, ERR_DATA, "corrupt: a tensor that ends "
-	    "before it begins") : alloc_grow(&s->p, &s->cap, s->n + 1,
-	    sizeof(*s->p), e);
+	int r = at[0] > at[1] ? err_set(e, ERR_DATA, "corrupt: a tensor ends before "
+	    "it begins") : alloc_grow(&s->p, &s->cap, s->n + 1, sizeof(*s->p), e);
 
 	if (r == 0)
 		s->p[s->n++] = (struct safetensors_span){ at[0], at[1], tensor };
@@ -291,8 +286,8 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 	memset(&d, 0, sizeof(d));
 	if (dtype == NULL || safetensors_numbers(
 	    json_object_get(entry, "data_offsets"), span, 2) != 2)
-		return err_set(e, ERR_DATA, "corrupt: entry of tensor '%s' in "
-		    "'%s'", name, t->s->name);
+		return err_set(e, ERR_DATA, "corrupt: the entry of tensor '%s' in "
+		    "'%s' lacks dtype, shape or data_offsets", name, t->s->name);
 	while (d.dtype < SCHEMA_NDTYPE &&
 	    strcmp(dtype, safetensors_dtype[d.dtype]) != 0)
 		d.dtype++;
@@ -306,15 +301,15 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 		    "%zu dimensions, at most %d", name, t->s->name,
 		    json_array_size(shape), SCHEMA_MAX_DIM);
 	if ((n = safetensors_numbers(shape, d.dim, SCHEMA_MAX_DIM)) < 0)
-		return err_set(e, ERR_DATA, "corrupt: shape of tensor '%s' in "
-		    "'%s'", name, t->s->name);
+		return err_set(e, ERR_DATA, "corrupt: the shape of tensor '%s' in "
+		    "'%s' is not a list of whole numbers", name, t->s->name);
 	d.ndim = (uint8_t)n;
 	if ((r = format_add(t->s, &d, name, e)) < 0)
 		return r;
 	size = dtype_bytes(d.dtype, sc->t[sc->n - 1].numel);
 	if (span[0] > span[1] || span[1] - span[0] != size)
-		return err_set(e, ERR_DATA, "corrupt: tensor '%s' in '%s' has "
-		    "bytes %llu to %llu, its shape needs %llu", name, t->s->name,
+		return err_set(e, ERR_DATA, "corrupt: tensor '%s' in '%s' has bytes "
+		    "%llu to %llu, but its shape needs %llu", name, t->s->name,
 		    (unsigned long long)span[0], (unsigned long long)span[1],
 		    (unsigned long long)size);
 	return safetensors_span(spans, span, sc->n - 1, e);
@@ -360,7 +355,7 @@ safetensors_walk(struct safetensors_text *t, struct safetensors_spans *spans,
 	}
 	if (r == 0 && (r = safetensors_peek(t, &c, e)) == 0 &&
 	    (t->at != t->have || t->left != 0))
-		r = safetensors_bad(t, "something after the last entry", e);
+		r = safetensors_bad(t, "text follows the last entry", e);
 	return r;
 }
 
@@ -393,8 +388,7 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 		return -ERR_SYS;
 
 	if (spans->n > 1)
-		qsort(spans->p, spans->n, sizeof(*spans->p),
-		    safetensors_by_place);
+		qsort(spans->p, spans->n, sizeof(*spans->p), safetensors_by_place);
 	for (i = 0; i < spans->n; i++) {
 		const struct safetensors_span *p = &spans->p[i];
 
@@ -447,8 +441,7 @@ safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
 }
 
 static int
-safetensors_open(struct format_source *s, const struct format_opts *o,
-    struct err *e)
+safetensors_open(struct format_source *s, const struct format_opts *o, struct err *e)
 {
 	struct safetensors_text t = { s, o, NULL, 0, 0, 0, 0 };
 	struct safetensors_spans spans = { NULL, 0, 0 };
@@ -462,15 +455,15 @@ safetensors_open(struct format_source *s, const struct format_opts *o,
 	if ((s->none = s->many && got == 0))
 		return 0;
 	if (got < 8)
-		return err_set(e, ERR_DATA, "truncated: '%s' has %zu bytes, no "
-		    "safetensors file", s->name, got);
+		return err_set(e, ERR_DATA, "truncated: '%s' has %zu bytes, too few "
+		    "for a safetensors file", s->name, got);
 	t.left = bytes_le64(b);
 	t.base = io_bytes(s->io);
 	if ((r = safetensors_other(s, b, t.left > SAFETENSORS_MAX_HEADER,
 	    e)) < 0)
 		return r;
 	if (t.left > SAFETENSORS_MAX_HEADER)
-		return err_set(e, ERR_DATA, "limit: header of '%s' has %llu "
+		return err_set(e, ERR_DATA, "limit: the header of '%s' has %llu "
 		    "bytes, at most %d", s->name, (unsigned long long)t.left,
 		    SAFETENSORS_MAX_HEADER);
 	if ((t.p = alloc_get(SAFETENSORS_WINDOW, 1, e)) == NULL)
@@ -522,10 +515,11 @@ safetensors_index_of(struct safetensors_text *t, format_pair_fn *fn,
 		value = NULL;
 		if (strcmp(json_string_value(key), "weight_map") == 0)
 			r = maps++ == 0 ? safetensors_pairs(t, SAFETENSORS_ENTRY,
-			    fn, arg, e) : safetensors_bad(t, "weight_map twice", e);
+			    fn, arg, e) : safetensors_bad(t, "\"weight_map\" occurs "
+			    "twice", e);
 		else if (strcmp(json_string_value(key), "metadata") == 0)
 			r = abouts++ == 0 ? safetensors_about(t, about, arg, e) :
-			    safetensors_bad(t, "metadata twice", e);
+			    safetensors_bad(t, "\"metadata\" occurs twice", e);
 		else
 			r = safetensors_any(t, &value, e);
 		json_decref(key);
@@ -572,16 +566,17 @@ safetensors_slice(const char *path, const char *name, const json_t *v,
 		rank[0] = (uint64_t)k;
 		rank[1] = (uint64_t)n;
 		return json_is_integer(json_object_get(v, "rank")) && k >= 0 &&
-		    k < n ? 0 : err_set(e, ERR_DATA, "corrupt: '%s' says no rank "
-		    "of ranks", path);
+		    k < n ? 0 : err_set(e, ERR_DATA, "corrupt: '%s' lacks \"rank\" "
+		    "below \"ranks\" in \"__metadata__\"", path);
 	}
 	s.ndim = safetensors_numbers(json_object_get(v, "shape"), s.shape,
 	    SCHEMA_MAX_DIM);
 	return s.ndim < 0 || safetensors_numbers(json_object_get(v, "offset"),
 	    s.offset, SCHEMA_MAX_DIM) != s.ndim ||
 	    safetensors_numbers(json_object_get(v, "of"), s.of,
-	    SCHEMA_MAX_DIM) != s.ndim ? err_set(e, ERR_DATA, "corrupt: '%s' "
-	    "lacks the offset, the shape or the full shape of tensor '%.160s'", path, name) : fn(arg, &s, e);
+	    SCHEMA_MAX_DIM) != s.ndim ? err_set(e, ERR_DATA, "corrupt: '%s' lacks "
+	    "\"offset\", \"shape\" or \"of\" of tensor '%.160s'", path,
+	    name) : fn(arg, &s, e);
 }
 
 int
@@ -599,8 +594,8 @@ safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
 	if (r < 0)
 		return r;
 	if (!io_can_seek(io))	/* a pipe: ace-diff reads it for both models */
-		r = err_set(e, ERR_USAGE, "'%s' is not a file: an index of "
-		    "slices was expected", path);
+		r = err_set(e, ERR_USAGE, "'%s' is not a regular file: expected an "
+		    "index of slices (JSON)", path);
 	else if (io_size(io) == 0)
 		r = err_set(e, ERR_DATA, "truncated: '%s' is empty", path);
 	else if (io_size(io) > SAFETENSORS_MAX_HEADER)
@@ -608,8 +603,7 @@ safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
 		    path, SAFETENSORS_MAX_HEADER);
 	else if ((r = buf_room(&b, (size_t)io_size(io), e)) == 0 &&
 	    (r = io_read(io, b.p, (size_t)io_size(io), &got, e)) == 0 &&
-	    (all = json_loadb((char *)b.p, got, JSON_REJECT_DUPLICATES,
-	    &je)) == NULL)
+	    (all = json_loadb((char *)b.p, got, JSON_REJECT_DUPLICATES, &je)) == NULL)
 		r = err_set(e, ERR_DATA, "corrupt: '%s': %s", path, je.text);
 	else if (r == 0 && !json_is_object(all))
 		r = err_set(e, ERR_DATA, "corrupt: '%s' is not a JSON "
@@ -636,7 +630,7 @@ safetensors_begin(struct format_source *s, struct err *e)
 		r = io_read(s->io, s->raw, n, &got, e);
 	}
 	return r < 0 || left == 0 ? r : err_data(e, io_bytes(s->io), "truncated: "
-	    "'%s' ends in a tensor that is left out", s->name);
+	    "'%s' ends inside a tensor that is left out", s->name);
 }
 
 static int
@@ -700,8 +694,8 @@ safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
 	unsigned d;
 
 	if (strcmp(t->name, SAFETENSORS_META) == 0)
-		return err_set(e, ERR_DATA, "unsupported: no tensor can be "
-		    "called '" SAFETENSORS_META "' in safetensors");
+		return err_set(e, ERR_DATA, "unsupported: safetensors reserves the "
+		    "tensor name '" SAFETENSORS_META "'");
 	if ((r = safetensors_quote(b, t->name, e)) < 0)
 		return r;
 	n = snprintf(text, sizeof(text), ":{\"dtype\":\"%s\",\"shape\":[",
@@ -718,8 +712,7 @@ safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
 
 /* Write the header entry by entry, or only count it. Its length is added to *size. */
 static int
-safetensors_header(struct format_sink *s, int write, uint64_t *size,
-    struct err *e)
+safetensors_header(struct format_sink *s, int write, uint64_t *size, struct err *e)
 {
 	struct buf b = BUF_INIT;
 	uint64_t at = 0;

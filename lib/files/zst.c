@@ -56,8 +56,8 @@ zst_fill(struct zst_in *z, struct err *e)
 static int
 zst_wide(struct err *e)
 {
-	return err_set(e, ERR_DATA, "limit: a zstd frame with a window beyond %d MiB",
-	    1 << (ZST_WINDOW - 20));
+	return err_set(e, ERR_DATA, "limit: the zstd frame has a window larger than "
+	    "%d MiB", 1 << (ZST_WINDOW - 20));
 }
 
 /* Return the window of a frame of `says' bytes (RFC 8878, 3.1.1.1.2). The library
@@ -79,11 +79,12 @@ zst_head(struct zst_in *z, struct err *e)
 		return r;
 	/* skippable frames have another magic number */
 	if (z->in.size < 4 || bytes_le32(z->p) != ZST_MAGIC)
-		return err_set(e, ERR_DATA, "corrupt: no zstd frame");
+		return err_set(e, ERR_DATA, "corrupt: expected a zstd frame");
 	z->says = ZSTD_getFrameContentSize(z->p, z->in.size);
 	if (z->says == ZSTD_CONTENTSIZE_ERROR)
 		return err_set(e, ERR_DATA, z->in.size < ZST_HEAD ?
-		    "truncated: a zstd frame" : "corrupt: head of a zstd frame");
+		    "truncated: the zstd frame is incomplete" : "corrupt: the head "
+		    "of the zstd frame is not valid");
 	return zst_window(z->p, z->says) > 1ull << ZST_WINDOW ? zst_wide(e) : 0;
 }
 
@@ -151,7 +152,8 @@ zst_some(struct zst_in *z, void *p, size_t n, size_t *got, struct err *e)
 			return zst_bad(k, e);
 		z->done = k == 0;
 		if (!z->done && out.pos == 0 && z->in.pos == was && z->left == 0)
-			return err_set(e, ERR_DATA, "truncated: a zstd frame");
+			return err_set(e, ERR_DATA, "truncated: the zstd frame is "
+			    "incomplete");
 	}
 	*got = out.pos;
 	return 0;
@@ -168,8 +170,8 @@ zst_read(struct zst_in *z, void *p, size_t n, struct err *e)
 		if ((r = zst_some(z, to, n, &got, e)) < 0)
 			return r;
 		if (got == 0)
-			return err_set(e, ERR_DATA, "corrupt: a zstd frame that "
-			    "ends too early");
+			return err_set(e, ERR_DATA, "corrupt: the zstd frame ends "
+			    "too early");
 	}
 	return 0;
 }
@@ -182,10 +184,9 @@ zst_end(struct zst_in *z, struct err *e)
 	int r = zst_some(z, &one, 1, &got, e);
 
 	if (r == 0 && got != 0)
-		r = err_set(e, ERR_DATA, "corrupt: a zstd frame that goes on too "
-		    "long");
+		r = err_set(e, ERR_DATA, "corrupt: the zstd frame is too long");
 	if (r == 0 && (z->in.pos < z->in.size || z->left > 0))
-		r = err_set(e, ERR_DATA, "corrupt: bytes after a zstd frame");
+		r = err_set(e, ERR_DATA, "corrupt: bytes follow the zstd frame");
 	return r;
 }
 
@@ -225,7 +226,7 @@ zst_begin(struct zst_out *z, uint64_t at, uint64_t size, struct err *e)
 	if (ZSTD_isError(ZSTD_CCtx_reset(z->c, ZSTD_reset_session_only)) ||
 	    ZSTD_isError(ZSTD_CCtx_setParameter(z->c, ZSTD_c_compressionLevel,
 	    ZST_LEVEL)) || ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(z->c, size)))
-		return err_set(e, ERR_SYS, "zstd does not begin");
+		return err_set(e, ERR_SYS, "zstd cannot start");
 	return 0;
 }
 

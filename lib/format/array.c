@@ -50,8 +50,7 @@ array_get_names(struct array_names *l, const unsigned char *p, size_t n,
 		if ((s = bytes_take(&b, len)) == NULL || b.bad)
 			break;
 		r = array_name(l, (const char *)s, len, e);
-		if (r == 0 && l->n > 1 && strcmp(l->p[l->n - 2],
-		    l->p[l->n - 1]) >= 0)
+		if (r == 0 && l->n > 1 && strcmp(l->p[l->n - 2], l->p[l->n - 1]) >= 0)
 			break;
 	}
 	if (r == 0 && (i < count || b.bad || b.at != b.n))
@@ -127,8 +126,7 @@ array_get_times(const unsigned char *p, size_t len, size_t n, double *v,
 	struct bytes b = BYTES(p, len);
 	uint32_t count = bytes_next32(&b);
 	size_t i;
-	int bad = !bytes_zero(&b, 4) || count != n ||
-	    len - ARRAY_HEAD != 8 * n;
+	int bad = !bytes_zero(&b, 4) || count != n || len - ARRAY_HEAD != 8 * n;
 
 	for (i = 0; i < n && !bad; i++) {
 		v[i] = bytes_f64(&b);

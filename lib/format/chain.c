@@ -103,15 +103,13 @@ chain_header(struct chain *c, struct err *e)
 	if (got == 0)
 		return 0;
 	/* name the kind of file before reporting truncation: text is not a stream */
-	if (got < FRAME_HEAD_SIZE &&
-	    (got < 8 || bytes_le32(c->header) == FRAME_SYNC))
+	if (got < FRAME_HEAD_SIZE && (got < 8 || bytes_le32(c->header) == FRAME_SYNC))
 		return chain_truncated(c, e);
 	if (got < FRAME_HEAD_SIZE)
 		memset(c->header + got, 0, FRAME_HEAD_SIZE - got);
 	c->unknown = frame_unknown(c->header);
 	r = frame_decode(&c->head, c->header, max, c->pos.offset, e);
-	if (r < 0 && c->pos.offset == 0 &&
-	    bytes_le32(c->header) != FRAME_SYNC)
+	if (r < 0 && c->pos.offset == 0 && bytes_le32(c->header) != FRAME_SYNC)
 		return chain_strange(c, r, e);
 	return r < 0 ? r : 1;
 }
@@ -262,8 +260,7 @@ chain_unpack(struct chain *c, struct err *e)
 	c->unpacked.n = 0;
 	if ((r = buf_room(&c->unpacked, c->head.raw_len, e)) < 0)
 		return r;
-	if (pack_unlz4(c->unpacked.p, c->head.raw_len, f->wire,
-	    f->wire_len) < 0)
+	if (pack_unlz4(c->unpacked.p, c->head.raw_len, f->wire, f->wire_len) < 0)
 		return chain_corrupt(c, e, "LZ4 block");
 	f->raw = c->unpacked.p;
 	f->raw_len = c->head.raw_len;
@@ -301,8 +298,7 @@ chain_on_head(struct chain *c, struct err *e)
 		return chain_corrupt(c, e, "payload");
 	if (max > FRAME_MAX)
 		return err_data(e, c->pos.offset, "limit: frames up to %lu "
-		    "bytes announced, at most %d", (unsigned long)max,
-		    FRAME_MAX);
+		    "bytes announced, at most %d", (unsigned long)max, FRAME_MAX);
 	c->max_frame = max;
 	r = text_decode(&kv, b.p + b.at, kv_len, e);
 	text_release(&kv);
@@ -465,8 +461,7 @@ chain_find(struct chain *c, uint64_t from, struct err *e)
 	struct chain_pos *p = &c->pos;
 	int r;
 
-	if ((r = io_seek(c->io, from, e)) < 0 ||
-	    (r = chain_scan(c, from, e)) <= 0 ||
+	if ((r = io_seek(c->io, from, e)) < 0 || (r = chain_scan(c, from, e)) <= 0 ||
 	    (r = io_seek(c->io, p->offset, e)) < 0)
 		return r;
 	p->open = c->head.type != FRAME_HEAD;

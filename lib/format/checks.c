@@ -67,8 +67,7 @@ checks_shard(const struct shard *s, struct err *e)
 /* Check statistics: finite numbers within f32, and each non-zero value counted in one
  * octave. */
 static int
-checks_stat(const struct note *n, uint32_t i, const struct schema *sc,
-    struct err *e)
+checks_stat(const struct note *n, uint32_t i, const struct schema *sc, struct err *e)
 {
 	struct schema_span span;
 	struct stat_group s;
@@ -95,8 +94,7 @@ checks_groups(const struct reader *r, uint32_t entry, struct err *e)
 	const struct chain_frame *f = reader_frame(r);
 	struct note n;
 	uint32_t i;
-	int k = note_get(&n, f->raw, f->raw_len, entry,
-	    reader_schema(r)->ngroups, e);
+	int k = note_get(&n, f->raw, f->raw_len, entry, reader_schema(r)->ngroups, e);
 
 	for (i = 0; i < n.n && k == 0; i++) {
 		if (entry == NOTE_STAT)
@@ -138,8 +136,7 @@ checks_times(const struct reader *r, struct err *e)
 	const struct chain_frame *f = reader_frame(r);
 	const size_t n = reader_schema(r)->n;
 	double *v = alloc_get(n + 1, sizeof(*v), e);
-	int k = v != NULL ? array_get_times(f->raw, f->raw_len, n, v, e) :
-	    -ERR_SYS;
+	int k = v != NULL ? array_get_times(f->raw, f->raw_len, n, v, e) : -ERR_SYS;
 
 	alloc_free(v);
 	return k;
@@ -150,8 +147,7 @@ checks_lines(const struct reader *r, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
 	struct text_kv kv = TEXT_KV_INIT;
-	int k = f->type == FRAME_POLI ?
-	    keys_read(&kv, f->raw, f->raw_len, e) :
+	int k = f->type == FRAME_POLI ? keys_read(&kv, f->raw, f->raw_len, e) :
 	    text_get_lines(&kv, f->raw, f->raw_len, e);
 
 	text_release(&kv);

@@ -183,8 +183,7 @@ keys_put(struct writer *w, const struct text_kv *kv, struct err *e)
 }
 
 int
-keys_times(const unsigned char *p, size_t len, size_t n, double *v,
-    struct err *e)
+keys_times(const unsigned char *p, size_t len, size_t n, double *v, struct err *e)
 {
 	double t;
 	size_t i;

@@ -64,8 +64,7 @@ int keys_check(const struct text_kv *kv, struct err *e);
 
 /* Add the payload p of a policy to kv after keys_check. -ERR_DATA "limit: ...", and kv
  * is empty, if they exceed TEXT_MAX_KV together. */
-int keys_read(struct text_kv *kv, const unsigned char *p, size_t n,
-    struct err *e);
+int keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e);
 /* The same if r stands at a policy; errors name the place. */
 int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 

@@ -7,8 +7,7 @@
 #include "format/note.h"
 
 static int
-note_head(struct buf *out, uint32_t first, uint32_t n, uint32_t entry,
-    struct err *e)
+note_head(struct buf *out, uint32_t first, uint32_t n, uint32_t entry, struct err *e)
 {
 	unsigned char *p;
 	int r = buf_room(out, NOTE_HEAD + (size_t)n * entry, e);
@@ -124,8 +123,7 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 	note->first = bytes_next32(&b);
 	note->n = bytes_next32(&b);
 	size = bytes_next32(&b);
-	if (!bytes_zero(&b, 4) || b.bad || size != entry ||
-	    len - b.at < terms)
+	if (!bytes_zero(&b, 4) || b.bad || size != entry || len - b.at < terms)
 		return err_set(e, ERR_DATA, "corrupt: annotation's sizes");
 	if (terms != 0) {
 		note->terms.budget = bytes_next64(&b);
@@ -138,8 +136,7 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 	if (note->first > ngroups || note->n > ngroups - note->first)
 		return err_set(e, ERR_DATA,
 		    "corrupt: annotation of groups %lu to %lu of %lu",
-		    (unsigned long)note->first,
-		    (unsigned long)note->first + note->n,
+		    (unsigned long)note->first, (unsigned long)note->first + note->n,
 		    (unsigned long)ngroups);
 	note->entry = p + b.at;
 	return entry == NOTE_PLAN ? note_check_plan(note, e) : 0;
@@ -235,8 +232,7 @@ note_wait_drop(struct note_wait *p, size_t i)
 {
 	p->bytes -= note_wait_cost(p->part[i].n);
 	alloc_free(p->part[i].entry);
-	memmove(&p->part[i], &p->part[i + 1],
-	    (p->n - i - 1) * sizeof(*p->part));
+	memmove(&p->part[i], &p->part[i + 1], (p->n - i - 1) * sizeof(*p->part));
 	p->n--;
 }
 

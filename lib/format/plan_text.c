@@ -64,8 +64,7 @@ plan_text_line(struct plan_text *t, char *line, struct err *e)
 }
 
 static int
-plan_text_lines(struct plan_text *t, char *text, const char *path,
-    struct err *e)
+plan_text_lines(struct plan_text *t, char *text, const char *path, struct err *e)
 {
 	unsigned long n = 0;
 	char *line, *next;

@@ -322,8 +322,7 @@ reader_on_table(struct reader *r, struct err *e)
 		return k;
 	if (r->o.max_table != 0 && r->table_size > r->o.max_table)
 		return err_set(e, ERR_DATA, "limit: a tensor table of %llu "
-		    "bytes, at most %llu here",
-		    (unsigned long long)r->table_size,
+		    "bytes, at most %llu here", (unsigned long long)r->table_size,
 		    (unsigned long long)r->o.max_table);
 	if (f->raw_len == 0 || f->raw_len > r->table_size - r->table.n)
 		return reader_corrupt(r, e, "sizes in the schema");
@@ -770,8 +769,7 @@ reader_recover(struct reader *r, uint64_t from, struct err *e)
 		r->pos.at = AT_BODY;
 		if (r->c.head.type == FRAME_HEAD)
 			r->pos.at = AT_START;
-		if (r->c.head.type == FRAME_HEAD ||
-		    r->c.head.type == FRAME_SHRD) {
+		if (r->c.head.type == FRAME_HEAD || r->c.head.type == FRAME_SHRD) {
 			if (!r->have_schema)
 				reader_on_no_table(r);	/* a piece of one */
 			return 1;

@@ -58,8 +58,7 @@ receipt_encode(const struct receipt *r, struct buf *out, struct err *e)
 }
 
 int
-receipt_decode(struct receipt *r, const unsigned char *p, size_t n,
-    struct err *e)
+receipt_decode(struct receipt *r, const unsigned char *p, size_t n, struct err *e)
 {
 	memset(r, 0, sizeof(*r));
 	if (n < RECEIPT_FIXED || bytes_le32(p + 40) != 0 ||

@@ -45,8 +45,7 @@ const char *receipt_verdict_name(unsigned verdict);	/* "accepted", ... */
 static inline int
 receipt_is_accepted(const struct receipt *r)
 {
-	return r->verdict == RECEIPT_ACCEPTED ||
-	    r->verdict == RECEIPT_DUPLICATE;
+	return r->verdict == RECEIPT_ACCEPTED || r->verdict == RECEIPT_DUPLICATE;
 }
 
 /* Return whether the shard is in no average and cannot be: the sender must act before
@@ -54,8 +53,7 @@ receipt_is_accepted(const struct receipt *r)
 static inline int
 receipt_is_refused(const struct receipt *r)
 {
-	return r->verdict == RECEIPT_INVALID ||
-	    r->verdict == RECEIPT_EQUIVOCATION ||
+	return r->verdict == RECEIPT_INVALID || r->verdict == RECEIPT_EQUIVOCATION ||
 	    r->verdict == RECEIPT_FENCED;
 }
 

@@ -137,8 +137,7 @@ schema_guess(struct schema_tensor *t)
 		t->kind = SCHEMA_NORM;
 	else if (schema_has(n, "bias"))
 		t->kind = SCHEMA_BIAS;
-	else if (schema_has(n, "emb") || schema_has(n, "wte") ||
-	    schema_has(n, "wpe"))
+	else if (schema_has(n, "emb") || schema_has(n, "wte") || schema_has(n, "wpe"))
 		t->kind = SCHEMA_EMBEDDING;
 	else if (t->ndim == 4)
 		t->kind = SCHEMA_CONV;
@@ -297,8 +296,7 @@ schema_diff(const struct schema *a, const struct schema *b, char why[256])
 			return 1;
 		}
 	}
-	(void)snprintf(why, 256, "%zu and %zu tensors, or other roles", a->n,
-	    b->n);
+	(void)snprintf(why, 256, "%zu and %zu tensors, or other roles", a->n, b->n);
 	return 1;
 }
 
@@ -465,8 +463,7 @@ schema_bytes(const unsigned char *p, size_t n, uint64_t max, size_t wire,
 
 	if ((r = schema_head(&w, &group, &total, &b, e)) < 0)
 		return r;
-	*size = SCHEMA_HEAD + SCHEMA_ENTRY * w.ntensors + 8 * w.ndims +
-	    w.nnames;
+	*size = SCHEMA_HEAD + SCHEMA_ENTRY * w.ntensors + 8 * w.ndims + w.nnames;
 	if (n > *size)
 		return err_set(e, ERR_DATA, "corrupt: sizes in the schema");
 	return schema_bomb(&w, group, total, max, wire, e);

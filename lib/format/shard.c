@@ -199,8 +199,7 @@ shard_encode(const struct shard *s, struct buf *out, struct err *e)
 	if ((r = buf_put(out, b, SHARD_FIXED + more, e)) < 0 ||
 	    (r = text_encode(&s->kv, out, e)) < 0)
 		return r;
-	bytes_set32(out->p + at + 80,
-	    (uint32_t)(out->n - at - SHARD_FIXED - more));
+	bytes_set32(out->p + at + 80, (uint32_t)(out->n - at - SHARD_FIXED - more));
 	return 0;
 }
 
@@ -214,8 +213,7 @@ shard_named(const struct shard *s, const unsigned char id[16], const char *key)
 
 	if (name != NULL && strlen(name) > SHARD_NAME)
 		return 0;
-	pack_hash128(name != NULL ? name : "", name != NULL ? strlen(name) : 0,
-	    want);
+	pack_hash128(name != NULL ? name : "", name != NULL ? strlen(name) : 0, want);
 	return memcmp(id, want, SHARD_ID) == 0 ||
 	    (name == NULL && memcmp(id, zero, SHARD_ID) == 0);
 }
@@ -323,8 +321,7 @@ shard_end_encode(const struct shard_end *s, unsigned char p[80])
 }
 
 int
-shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n,
-    struct err *e)
+shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n, struct err *e)
 {
 	struct bytes b = BYTES(p, n);
 
@@ -340,8 +337,7 @@ shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n,
 	s->sums.max_abs = bytes_f32(bytes_next32(&b));
 	s->status = bytes_next32(&b);
 	s->sums.dropped = bytes_next64(&b);
-	if (b.bad || b.at != n ||
-	    s->status > SHARD_ABORTED)
+	if (b.bad || b.at != n || s->status > SHARD_ABORTED)
 		return err_set(e, ERR_DATA, "corrupt: SEND payload");
 	return 0;
 }
@@ -356,8 +352,7 @@ shard_hex(const unsigned char digest[16], char out[33])
 }
 
 void
-shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x,
-    size_t n)
+shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x, size_t n)
 {
 	struct kern_stat t;
 

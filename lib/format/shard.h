@@ -85,8 +85,7 @@ const char *shard_kind_name(unsigned kind);	/* "gradient", ... */
 extern const char *const shard_kinds[];	/* for num_choice */
 
 int shard_encode(const struct shard *s, struct buf *out, struct err *e);
-int shard_decode(struct shard *s, const unsigned char *p, size_t n,
-    struct err *e);
+int shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e);
 
 /* Sums over the decoded values sent, group by group in order. */
 struct shard_sums {

@@ -38,8 +38,7 @@ text_clean(const char *s, size_t n)
 
 	while (i < n) {
 		k = text_utf8((const unsigned char *)s + i, n - i);
-		if (k == 0 || bytes_unseen((const unsigned char *)s + i,
-		    n - i) != 0)
+		if (k == 0 || bytes_unseen((const unsigned char *)s + i, n - i) != 0)
 			return 0;
 		i += k;
 	}
@@ -96,8 +95,7 @@ text_find(const struct text_kv *kv, const char *key, int *found)
 }
 
 int
-text_setf(struct text_kv *kv, const char *key, struct err *e,
-    const char *fmt, ...)
+text_setf(struct text_kv *kv, const char *key, struct err *e, const char *fmt, ...)
 {
 	char value[40];
 	va_list ap;
@@ -287,8 +285,7 @@ text_put_lines(const struct text_kv *kv, struct buf *out, struct err *e)
 }
 
 int
-text_get_lines(struct text_kv *kv, const unsigned char *p, size_t n,
-    struct err *e)
+text_get_lines(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 {
 	const char *s = (const char *)p, *end = s + n, *nl, *eq;
 	int r = 0;

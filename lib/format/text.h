@@ -25,8 +25,7 @@ struct text_kv {
 #define TEXT_KV_INIT { NULL, 0, 0 }
 
 /* Set a key or replace its value; value NULL removes it. */
-int text_set(struct text_kv *kv, const char *key, const char *value,
-    struct err *e);
+int text_set(struct text_kv *kv, const char *key, const char *value, struct err *e);
 /* Set a formatted value of at most 39 bytes. */
 int text_setf(struct text_kv *kv, const char *key, struct err *e,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
@@ -38,8 +37,7 @@ void text_release(struct text_kv *kv);
 
 /* Encoded pairs: {u16 klen, u16 vlen, key, value}*, sorted, unique. */
 int text_encode(const struct text_kv *kv, struct buf *out, struct err *e);
-int text_decode(struct text_kv *kv, const unsigned char *p, size_t n,
-    struct err *e);
+int text_decode(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e);
 
 /* Lines "key=value\n", the form of pOLi, lINk and tEXt frames. */
 int text_put_lines(const struct text_kv *kv, struct buf *out, struct err *e);

@@ -37,8 +37,7 @@ values_there(const struct record *rec, size_t n)
 	const void *p = rec->body;
 
 	return BYTES_LITTLE && rec->codec == CODEC_F32 && rec->param == 0 &&
-	    rec->len == 4 * n && (uintptr_t)p % sizeof(float) == 0 ?
-	    p : NULL;
+	    rec->len == 4 * n && (uintptr_t)p % sizeof(float) == 0 ? p : NULL;
 }
 
 /* Set the error for a record that failed to decode, with its place. */
@@ -53,8 +52,7 @@ values_bad(const struct reader *r, const struct record *rec, uint32_t tensor,
 
 int
 values_view(const struct reader *r, const struct record *rec, float *buf,
-    size_t cap, const float **x, size_t *n, struct kern_stat *t,
-    struct err *e)
+    size_t cap, const float **x, size_t *n, struct kern_stat *t, struct err *e)
 {
 	struct schema_span span;
 	const struct kern *kern = kern_get(e);
@@ -69,8 +67,7 @@ values_view(const struct reader *r, const struct record *rec, float *buf,
 	*n = span.n;
 	if ((*x = values_there(rec, span.n)) == NULL) {
 		*x = buf;
-		values_ctx(reader_schema(r), reader_shard(r), rec->group,
-		    &ctx);
+		values_ctx(reader_schema(r), reader_shard(r), rec->group, &ctx);
 		k = codec_decode(rec->codec, rec->param, &ctx, rec->body,
 		    rec->len, buf, span.n, e);
 		if (k < 0)

@@ -25,8 +25,7 @@ int values_decode(const struct reader *r, const struct record *rec, float *x,
  * points to them, valid until the next frame. */
 struct kern_stat;
 int values_view(const struct reader *r, const struct record *rec, float *buf,
-    size_t cap, const float **x, size_t *n, struct kern_stat *t,
-    struct err *e);
+    size_t cap, const float **x, size_t *n, struct kern_stat *t, struct err *e);
 
 /* Return -ERR_REFUSED: value i of group g of r's shard is not finite; the message has
  * its name and place. */

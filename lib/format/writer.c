@@ -189,8 +189,7 @@ writer_open(struct writer **out, struct io *io, const struct writer_opts *o,
 }
 
 int
-writer_file(struct writer **out, const char *path, const char *tool,
-    struct err *e)
+writer_file(struct writer **out, const char *path, const char *tool, struct err *e)
 {
 	const struct writer_opts o = { tool, NULL, 0 };
 	struct io *io;
@@ -477,8 +476,7 @@ writer_may(const struct writer *w, uint32_t group, uint32_t codec,
 
 int
 writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
-    const unsigned char *body, size_t len, const float *x, size_t n,
-    struct err *e)
+    const unsigned char *body, size_t len, const float *x, size_t n, struct err *e)
 {
 	int r;
 
@@ -544,8 +542,7 @@ writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
 }
 
 int
-writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
-    struct err *e)
+writer_note(struct writer *w, uint32_t type, const void *p, size_t n, struct err *e)
 {
 	int r;
 

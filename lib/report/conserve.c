@@ -144,8 +144,7 @@ conserve_listed(struct conserve_list *a, uint64_t step, const struct ledger *lis
 			if (memcmp(have->line[j].r.digest, r->digest,
 			    SHARD_DIGEST) == 0)
 				break;
-		k = j < have->n ?
-		    ledger_add(a->got, r, have->line[j].name, e) :
+		k = j < have->n ? ledger_add(a->got, r, have->line[j].name, e) :
 		    ledger_add(a->gone, r, "", e);
 	}
 	return k;
@@ -200,8 +199,7 @@ conserve_find(struct conserve_run *x, struct err *e)
 {
 	const struct shard *of = reader_shard(x->now.d.r);
 	struct ledger gone;
-	struct conserve_list a = { &x->spool, inbox_run_of(of), of, &x->got,
-	    &gone };
+	struct conserve_list a = { &x->spool, inbox_run_of(of), of, &x->got, &gone };
 	int k;
 
 	memset(&gone, 0, sizeof(gone));
@@ -238,8 +236,7 @@ conserve_judge(struct conserve_run *x, const struct receipts *q)
 
 /* sign 0: the values are the reconstruction. */
 static int
-conserve_records(struct conserve_run *x, struct reader *r, int sign,
-    struct err *e)
+conserve_records(struct conserve_run *x, struct reader *r, int sign, struct err *e)
 {
 	const struct schema *sc = reader_schema(r);
 	const struct record *rec;
@@ -263,8 +260,7 @@ conserve_records(struct conserve_run *x, struct reader *r, int sign,
 				x->made[at + k - x->lo] = x->x[k];
 			/* values that are not finite were refused or set to zero */
 			else if (isfinite(x->x[k]))
-				conserve_add(&x->sum[at + k - x->lo], x->x[k],
-				    sign);
+				conserve_add(&x->sum[at + k - x->lo], x->x[k], sign);
 		}
 	}
 	return 0;
@@ -313,8 +309,7 @@ conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
 	if (text_get(&sh->kv, SHARD_KEY_STAMP) != NULL)
 		return err_set(e, ERR_DATA, "mismatch: the residual is in the "
 		    "input already, '%s' step %llu (take what went into "
-		    "ace-expand)", shard_device(sh),
-		    (unsigned long long)sh->step);
+		    "ace-expand)", shard_device(sh), (unsigned long long)sh->step);
 	if (x->lo != 0)
 		return 1;
 	if ((k = alloc_grow(&x->step, &x->step_cap, x->nstep + 1,
@@ -326,8 +321,7 @@ conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
 
 /* An earlier incarnation's deliveries are of inputs that this one was not given. */
 static int
-conserve_accepted(struct conserve_run *x, const struct reader *r,
-    struct err *e)
+conserve_accepted(struct conserve_run *x, const struct reader *r, struct err *e)
 {
 	const struct shard *sh = reader_shard(r);
 	int k = dense_check(&x->now.d, sh, reader_schema(r), e);
@@ -467,8 +461,7 @@ conserve_compare(struct conserve_run *x, const struct schema *sc)
 		at = x->lo + i;
 		while (t + 1 < sc->n && sc->t[t + 1].base <= at)
 			t++;
-		(void)snprintf(c->tensor, sizeof(c->tensor), "%s",
-		    sc->t[t].name);
+		(void)snprintf(c->tensor, sizeof(c->tensor), "%s", sc->t[t].name);
 		c->index = at - sc->t[t].base;
 		c->given = x->sum[i].given;
 		c->missing = v;
@@ -512,8 +505,7 @@ conserve_open(struct conserve_run *x, struct err *e)
 	x->c->step = sh->step;
 	(void)snprintf(x->c->run, sizeof(x->c->run), "%s",
 	    text_get(&sh->kv, SHARD_KEY_RUN) != NULL ? shard_run(sh) : "");
-	(void)snprintf(x->c->device, sizeof(x->c->device), "%s",
-	    shard_device(sh));
+	(void)snprintf(x->c->device, sizeof(x->c->device), "%s", shard_device(sh));
 	return 0;
 }
 
@@ -566,8 +558,7 @@ conserve_all(struct conserve_run *x, struct err *e)
 }
 
 int
-conserve_check(struct conserve *c, const struct conserve_in *in,
-    struct err *e)
+conserve_check(struct conserve *c, const struct conserve_in *in, struct err *e)
 {
 	struct conserve_run x = { .c = c, .in = in, .state = STATE_INIT,
 	    .spool = INBOX_INIT };

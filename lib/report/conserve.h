@@ -53,7 +53,6 @@ struct conserve {
  *
  * Memory: 64 MiB; larger models are read several times, so that no input may be a pipe.
  */
-int conserve_check(struct conserve *c, const struct conserve_in *in,
-    struct err *e);
+int conserve_check(struct conserve *c, const struct conserve_in *in, struct err *e);
 
 #endif

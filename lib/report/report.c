@@ -25,8 +25,7 @@ report_init(struct report *p, FILE *f, const struct kern *k)
 }
 
 static void
-report_receipt_json(struct report *p, const struct receipt *rc,
-    const char *device)
+report_receipt_json(struct report *p, const struct receipt *rc, const char *device)
 {
 	struct emit *j = &p->s.json;
 	char hex[33];
@@ -161,8 +160,7 @@ report_flush(struct report *p, struct err *e)
 }
 
 void
-report_shard(const struct report *p, struct report_row *x,
-    const struct reader *r)
+report_shard(const struct report *p, struct report_row *x, const struct reader *r)
 {
 	const struct schema *sc = reader_schema(r);
 
@@ -210,8 +208,7 @@ report_tensor(struct report_row *x, const struct schema_tensor *t,
 }
 
 void
-report_put(struct report *p, unsigned in, const struct report_row *x,
-    unsigned have)
+report_put(struct report *p, unsigned in, const struct report_row *x, unsigned have)
 {
 	p->s.in = in;
 	screen_row(&p->s, report_fields, x, have);
@@ -265,8 +262,7 @@ report_columns(struct report *p, const struct schema *sc)
 		if (!walk_wants(p->glob, &sc->t[i]))
 			continue;
 		n = screen_chars(sc->t[i].name);
-		wide[REPORT_WNAME] = n > wide[REPORT_WNAME] ? n :
-		    wide[REPORT_WNAME];
+		wide[REPORT_WNAME] = n > wide[REPORT_WNAME] ? n : wide[REPORT_WNAME];
 		n = (int)strlen(report_shape(&sc->t[i], shape));
 		wide[REPORT_WSHAPE] = n > wide[REPORT_WSHAPE] ? n :
 		    wide[REPORT_WSHAPE];
@@ -378,8 +374,7 @@ report_put_codecs(struct screen *x, const char *key, const void *row)
 		}
 		(void)fprintf(x->f, "%s%s", sep, report_codec(c, name));
 		if (y->codec[c] != y->sent_groups)
-			(void)fprintf(x->f, ":%llu",
-			    (unsigned long long)y->codec[c]);
+			(void)fprintf(x->f, ":%llu", (unsigned long long)y->codec[c]);
 		sep = ",";
 	}
 	if (x->form == SCREEN_JSON)
@@ -470,19 +465,14 @@ const struct screen_field report_fields[] = {
 	    .head = "bits", .width = 7, .gap = 1, .text = "%.3f"),
 	FIELD_AS("norm", F64, norm, TABLE | OBJECT | BRIEF, ENDED, .width = 9,
 	    .gap = 1, .text = "%.4g"),
-	FIELD_AS("max_abs", F32, end.sums.max_abs, TABLE | OBJECT | TAIL,
-	    ENDED),
-	FIELD_AS("nonzero", U64, end.sums.nonzero, TABLE | OBJECT | TAIL,
-	    ENDED),
+	FIELD_AS("max_abs", F32, end.sums.max_abs, TABLE | OBJECT | TAIL, ENDED),
+	FIELD_AS("nonzero", U64, end.sums.nonzero, TABLE | OBJECT | TAIL, ENDED),
 	CALL("codecs", report_put_coded, TABLE | OBJECT | BRIEF, ENDED),
 	FIELD("error", NAME, error, TABLE | OBJECT),
-	FIELD_AS("bandwidth", RATE, bandwidth, TABLE | OBJECT,
-	    .need = REPORT_LINKED),
-	FIELD_AS("interval", F64, interval, TABLE | OBJECT,
-	    .need = REPORT_PACED),
+	FIELD_AS("bandwidth", RATE, bandwidth, TABLE | OBJECT, .need = REPORT_LINKED),
+	FIELD_AS("interval", F64, interval, TABLE | OBJECT, .need = REPORT_PACED),
 
-	FIELD_AS("name", NAME, name, NAMED | PLACE, .head = "tensor",
-	    LEFT(NAME)),
+	FIELD_AS("name", NAME, name, NAMED | PLACE, .head = "tensor", LEFT(NAME)),
 	FIELD_AS("dtype", NAME, dtype, TENSOR | SHAPED | PLACE, .width = -5),
 	FIELD("kind", NAME, schema_kind, SHAPED),
 	FIELD_AS("shape", CHARS, shape, TENSOR | PLACE, LEFT(SHAPE)),
@@ -492,12 +482,10 @@ const struct screen_field report_fields[] = {
 	FIELD_AS("groups", CHARS, groups, TENSOR, WIDE(NUM)),
 	FIELD("groups", U64, tally.groups, TALLY | PLACE),
 	FIELD("groups_sent", U64, tally.sent_groups, TALLY | PLACE),
-	FIELD_AS("bytes", U64, tally.bytes, TENSOR | TALLY | PLACE,
-	    WIDE(BYTES)),
+	FIELD_AS("bytes", U64, tally.bytes, TENSOR | TALLY | PLACE, WIDE(BYTES)),
 	FIELD_AS("min", F32, min, SHORT, .width = 10, .text = "%.4g"),
 	FIELD_AS("max", F32, max, SHORT, .width = 10, .gap = 1, .text = "%.4g"),
-	FIELD_AS("mean", F64, mean, SHORT, .width = 10, .gap = 1,
-	    .text = "%.4g"),
+	FIELD_AS("mean", F64, mean, SHORT, .width = 10, .gap = 1, .text = "%.4g"),
 	FIELD_AS("std", F64, std, SHORT, .width = 10, .gap = 1, .text = "%.4g"),
 	FIELD_AS("min", F32, min, STATS | PLACE, .width = 12, .text = "%.5g"),
 	VALUE("max", max),
@@ -505,12 +493,10 @@ const struct screen_field report_fields[] = {
 	VALUE64("std", std),
 	VALUE64("l2", l2),
 	VALUE("max_abs", max_abs),
-	FIELD_AS("zeros", U64, zeros, STATS | SHORT | PLACE, WIDE(NUM),
-	    .gap = 1),
+	FIELD_AS("zeros", U64, zeros, STATS | SHORT | PLACE, WIDE(NUM), .gap = 1),
 	FIELD_AS("nan", U64, nan, SHORT, .width = 3, .gap = 1),
 	FIELD_AS("inf", U64, inf, SHORT, .width = 3, .gap = 1),
-	FIELD_AS("bits", F64, bits_each, SHORT, .width = 5, .gap = 1,
-	    .text = "%.2f"),
+	FIELD_AS("bits", F64, bits_each, SHORT, .width = 5, .gap = 1, .text = "%.2f"),
 	FIELD_AS("nan", U64, nan, STATS | PLACE, .width = 6, .gap = 1),
 	FIELD_AS("inf", U64, inf, STATS | PLACE, .width = 6, .gap = 1),
 	FIELD_AS("bits_per_value", F64, bits_each, TENSOR | STATS | TALLY |

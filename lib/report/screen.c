@@ -180,8 +180,7 @@ screen_number(const struct screen_field *f, int tsv, union screen_value v,
 	case SCREEN_AGO: case SCREEN_RATE:
 		if (!tsv && f->type == SCREEN_AGO)
 			return screen_ago(v.f, out);
-		(void)snprintf(out, 64, tsv ? "%.9g" : "%.1f",
-		    tsv ? v.f : v.f / 1e6);
+		(void)snprintf(out, 64, tsv ? "%.9g" : "%.1f", tsv ? v.f : v.f / 1e6);
 		break;
 	default:
 		(void)snprintf(out, 64, tsv || f->text == NULL ? "%.9g" :
@@ -228,8 +227,7 @@ screen_member(struct screen *x, const struct screen_field *f, const void *row)
 
 /* Print the value and return its width in columns. */
 static int
-screen_cell(struct screen *x, const struct screen_field *f, const void *row,
-    int to)
+screen_cell(struct screen *x, const struct screen_field *f, const void *row, int to)
 {
 	char hex[33], out[64];
 	union screen_value v = screen_get(f, row, hex);
@@ -240,8 +238,7 @@ screen_cell(struct screen *x, const struct screen_field *f, const void *row,
 		f->put(x, NULL, (const char *)row + f->at);
 		return 0;
 	}
-	if (f->type != SCREEN_NAME && f->type != SCREEN_CHARS &&
-	    f->type != SCREEN_ID)
+	if (f->type != SCREEN_NAME && f->type != SCREEN_CHARS && f->type != SCREEN_ID)
 		s = screen_number(f, x->form == SCREEN_TSV, v, out);
 	if (s == NULL)
 		s = "";
@@ -317,8 +314,7 @@ screen_line(struct screen *x, const struct screen_field *f, const void *row,
 		wide = screen_wide(x, f);
 		if (row == NULL || (f->need & ~have) != 0)
 			n = fprintf(x->f, "%*s", wide > 0 ? wide : 0,
-			    row != NULL ? "-" : f->head != NULL ? f->head :
-			    f->name);
+			    row != NULL ? "-" : f->head != NULL ? f->head : f->name);
 		else
 			n = screen_cell(x, f, row, wide);
 		blanks = wide < 0 && -wide > n ? -wide - n : 0;
@@ -354,8 +350,7 @@ screen_lines(struct screen *x, const struct screen_field *f, const void *row,
 
 	for (; f->name != NULL; f++) {
 		if (!screen_shows(x, f) || (f->need & ~have) != 0 ||
-		    (f->type == SCREEN_NAME &&
-		    screen_get(f, row, hex).s == NULL))
+		    (f->type == SCREEN_NAME && screen_get(f, row, hex).s == NULL))
 			continue;
 		for (s = f->name; *s != '\0'; s++)
 			(void)fputc(*s == '_' ? ' ' : *s, x->f);

@@ -305,8 +305,7 @@ stats_diff_put(struct stats_pair *d, const struct schema_tensor *t)
 	x->nmse = stats_diff_nmse(s);
 	x->cosine = stats_diff_cosine(s);
 	if (p->verbose)
-		in |= REPORT_STATS |
-		    (p->s.form == SCREEN_JSON ? REPORT_TALLY : 0);
+		in |= REPORT_STATS | (p->s.form == SCREEN_JSON ? REPORT_TALLY : 0);
 	if (p->s.form == SCREEN_JSON || !p->quiet)
 		stats_put(p, x, in);
 }
@@ -451,8 +450,7 @@ stats_diff_shard(struct stats_pair *d, struct err *e)
 
 	if (schema_diff(sc, reader_schema(d->y.r), why) != 0)
 		return err_set(e, ERR_DATA, "mismatch: schemas of '%.60s' and "
-		    "'%.60s': %s", reader_name(d->x.r), reader_name(d->y.r),
-		    why);
+		    "'%.60s': %s", reader_name(d->x.r), reader_name(d->y.r), why);
 	if ((k = stats_diff_begin(d, sc, e)) < 0)
 		return k;
 	for (;;) {
@@ -491,15 +489,13 @@ stats_diff_rest(struct stats_pair *d, struct reader *r, int more, struct err *e)
 	} else if (!d->p->quiet) {
 		(void)fputs("only in ", d->p->s.f);
 		screen_name(d->p->s.f, reader_name(r));
-		(void)fprintf(d->p->s.f, ": %llu shards\n",
-		    (unsigned long long)n);
+		(void)fprintf(d->p->s.f, ": %llu shards\n", (unsigned long long)n);
 	}
 	return report_flush(d->p, e);
 }
 
 int
-stats_diff(struct report *p, struct reader *x, struct reader *y,
-    struct err *e)
+stats_diff(struct report *p, struct reader *x, struct reader *y, struct err *e)
 {
 	struct stats_pair d = { .p = p, .x = { .r = x }, .y = { .r = y } };
 	int k, kx, ky;

@@ -31,8 +31,7 @@ struct stats {
 #define STATS_INIT { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Add the n values of x. */
-void stats_add(struct stats *m, const struct kern *k, const float *x,
-    size_t n);
+void stats_add(struct stats *m, const struct kern *k, const float *x, size_t n);
 /* Add n zeros, for values not sent. */
 void stats_zeros(struct stats *m, uint64_t n);
 void stats_merge(struct stats *m, const struct stats *other);
@@ -56,7 +55,6 @@ int stats_stream(struct report *p, struct reader *r, struct err *e);
  * p->tolerance (by default: if any value differs) or a shard has no partner.  -ERR_DATA,
  * "mismatch: ...", for different schemas.
  */
-int stats_diff(struct report *p, struct reader *x, struct reader *y,
-    struct err *e);
+int stats_diff(struct report *p, struct reader *x, struct reader *y, struct err *e);
 
 #endif

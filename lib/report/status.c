@@ -98,8 +98,7 @@ status_room(struct status_run *s, struct err *e)
 
 /* Return the device with this hash; add it if it is new. */
 static struct status_device *
-status_device(struct status_run *s, const unsigned char id[SHARD_ID],
-    struct err *e)
+status_device(struct status_run *s, const unsigned char id[SHARD_ID], struct err *e)
 {
 	struct status_device *d;
 	char hex[33];
@@ -477,8 +476,7 @@ status_run(struct status_run *s, const struct inbox *in,
 	s->has_last = d.has_last;
 	s->closed = d.closed;
 	s->has_closed = d.any;
-	if ((k = status_all(s, in, e)) < 0 ||
-	    (k = status_roster(s, in, e)) < 0)
+	if ((k = status_all(s, in, e)) < 0 || (k = status_roster(s, in, e)) < 0)
 		return k;
 	status_present(s, in);
 	for (i = 0; i < s->n; i++)
@@ -509,8 +507,7 @@ int
 status_receiver(struct status_receiver *v, struct store *st,
     const struct receivers_line *l, double now, struct err *e)
 {
-	const struct way *to = store_newest(st),
-	    *at = store_known(st, l->has.hash);
+	const struct way *to = store_newest(st), *at = store_known(st, l->has.hash);
 	size_t *way = NULL, n = 0, i;
 	int k;
 

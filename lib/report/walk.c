@@ -31,8 +31,7 @@ walk_add(struct tally *to, const struct tally *y)
 double
 walk_bits(const struct tally *y)
 {
-	return y->elements != 0 ?
-	    8 * (double)y->bytes / (double)y->elements : 0;
+	return y->elements != 0 ? 8 * (double)y->bytes / (double)y->elements : 0;
 }
 
 /* Prepare to read tensor `at'. */
@@ -89,8 +88,7 @@ walk_records(struct walk *w, const struct reader *r, struct err *e)
 		w->now.bytes += rec[i].len;
 		w->now.codec[rec[i].codec]++;
 		w->now.coded[rec[i].codec] += rec[i].len;
-		if (w->group == NULL ||
-		    !codec_values(rec[i].codec, rec[i].param))
+		if (w->group == NULL || !codec_values(rec[i].codec, rec[i].param))
 			continue;
 		if ((k = values_decode(r, &rec[i], w->x, w->cap, &len,
 		    e)) < 0 || (k = w->group(w->arg, &sc->t[w->at], w->x, len,

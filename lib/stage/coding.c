@@ -53,8 +53,7 @@ coding_ahead(void *arg, int *fd, uint64_t *from, struct err *e)
 }
 
 int
-coding_open(struct coding *c, struct feedback *fb, struct pool *pool,
-    struct err *e)
+coding_open(struct coding *c, struct feedback *fb, struct pool *pool, struct err *e)
 {
 	const size_t threads = pool_size(pool);
 
@@ -232,8 +231,7 @@ coding_run(struct coding *c, int (*settle)(void *arg,
 
 /* n values that wait, there or in *p. */
 static int
-coding_there(const struct coding *q, uint64_t at, float **p, size_t n,
-    struct err *e)
+coding_there(const struct coding *q, uint64_t at, float **p, size_t n, struct err *e)
 {
 	void *there = scratch_at(&q->values, at);
 
@@ -244,8 +242,7 @@ coding_there(const struct coding *q, uint64_t at, float **p, size_t n,
 }
 
 int
-coding_get(const struct coding *q, size_t i, struct coding_slot *w,
-    struct err *e)
+coding_get(const struct coding *q, size_t i, struct coding_slot *w, struct err *e)
 {
 	const struct regulate_group *g = &q->g[i];
 	int r;
@@ -432,8 +429,7 @@ coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
 }
 
 static int
-coding_keep(struct coding *q, const float *x, size_t n, uint64_t *at,
-    struct err *e)
+coding_keep(struct coding *q, const float *x, size_t n, uint64_t *at, struct err *e)
 {
 	int r;
 
@@ -482,8 +478,7 @@ coding_drop(struct coding *q, size_t k)
 }
 
 int
-coding_code(const struct coding *q, size_t i, struct coding_slot *w,
-    struct err *e)
+coding_code(const struct coding *q, size_t i, struct coding_slot *w, struct err *e)
 {
 	const struct regulate_group *g = &q->g[i];
 	int r;
@@ -553,8 +548,7 @@ enum {
 static int
 coding_yields(const struct coding *q, size_t i)
 {
-	return q->g[i].code.len != 0 &&
-	    !schema_exact_group(q->schema, q->g[i].group);
+	return q->g[i].code.len != 0 && !schema_exact_group(q->schema, q->g[i].group);
 }
 
 /* The plan's codecs without a rate whose sizes are fixed. */
@@ -607,8 +601,7 @@ coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
     size_t n, struct select_level *l, struct err *e)
 {
 	const struct regulate_group *w = &q->g[i];
-	const struct codec_plan now = codec_turn(&w->plan,
-	    detmath_exp(w->code.t));
+	const struct codec_plan now = codec_turn(&w->plan, detmath_exp(w->code.t));
 	const double weight = q->weight != NULL ?
 	    (double)q->weight[w->group] : 1;
 	struct codec_ctx ctx;
@@ -686,8 +679,7 @@ coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
 /* The shard is so small that its head alone is more than the budget: how many bits
  * a value would be enough to send something of it. */
 static int
-coding_small(const struct coding *q, uint64_t budget, uint64_t least,
-    struct err *e)
+coding_small(const struct coding *q, uint64_t budget, uint64_t least, struct err *e)
 {
 	const uint64_t n = q->schema->total;
 	const uint64_t bits = n == 0 ? CODING_BITS + 1 :

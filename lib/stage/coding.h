@@ -113,8 +113,7 @@ int coding_run(struct coding *c, int (*settle)(void *arg,
  * the input does not have the group.  seen: the statistics of a, or NULL.
  * coding_get(c, i, w, e): acc and u of the i-th that waits, in the slot or where
  * they wait: there until it is dropped, and for the caller to change. */
-int coding_next(struct coding *c, size_t n, float **a, float **u,
-    struct err *e);
+int coding_next(struct coding *c, size_t n, float **a, float **u, struct err *e);
 int coding_put(struct coding *c, uint32_t g, int absent, const float *a,
     const float *u, size_t n, const struct kern_stat *seen, struct err *e);
 int coding_get(const struct coding *c, size_t i, struct coding_slot *w,
@@ -132,8 +131,7 @@ void coding_drop(struct coding *c, size_t k);
  * get those of the plan's codecs of fixed size, or none, that lose the least
  * weighted error.  -ERR_REFUSED when not even a shard without groups fits.
  */
-int coding_fit(struct coding *c, uint64_t base, uint64_t budget,
-    struct err *e);
+int coding_fit(struct coding *c, uint64_t base, uint64_t budget, struct err *e);
 
 /* coding_code(c, i, w, e): how the i-th that waits was coded, and what it became,
  * in the slot. */

@@ -104,8 +104,7 @@ int
 stage_values(struct stage *s, uint32_t g, const float *x, size_t n,
     const struct kern_stat *stat, int cut, struct err *e)
 {
-	struct record rec = { g, CODEC_F32, 0, (const unsigned char *)x,
-	    4 * n };
+	struct record rec = { g, CODEC_F32, 0, (const unsigned char *)x, 4 * n };
 	struct stage_data d = { .rec = &rec, .n = 1, .x = x, .nx = n,
 	    .stat = stat, .cut = cut };
 
@@ -224,8 +223,7 @@ stage_out_data(struct stage *s, const struct stage_data *d, struct err *e)
 static int
 stage_out_note(struct stage *s, const struct stage_note *n, struct err *e)
 {
-	return n->whole != NULL ?
-	    writer_pass(stage_out_writer(s), n->whole, e) :
+	return n->whole != NULL ? writer_pass(stage_out_writer(s), n->whole, e) :
 	    writer_note(stage_out_writer(s), n->type, n->p, n->n, e);
 }
 

@@ -72,14 +72,11 @@ struct stage_kind {
 	enum stage_values values;
 	/* make: begins with zeros.  o, its options, and f, the program's, must
 	 * live as long as the stage; `free' also follows a make that fails. */
-	int (*make)(struct stage *s, void *o, const struct filter *f,
-	    struct err *e);
-	int (*begin)(struct stage *s, const struct stage_shard *sh,
-	    struct err *e);
+	int (*make)(struct stage *s, void *o, const struct filter *f, struct err *e);
+	int (*begin)(struct stage *s, const struct stage_shard *sh, struct err *e);
 	int (*data)(struct stage *s, const struct stage_data *d, struct err *e);
 	int (*note)(struct stage *s, const struct stage_note *n, struct err *e);
-	int (*end)(struct stage *s, const struct shard_sums *sums,
-	    struct err *e);
+	int (*end)(struct stage *s, const struct shard_sums *sums, struct err *e);
 	int (*finish)(struct stage *s, struct err *e);
 	void (*abort)(struct stage *s, struct err *e);
 	void (*free)(struct stage *s);		/* what it holds */

@@ -55,8 +55,7 @@ stage_compress_feedback(void *arg, const struct opt *row, const char *val,
 }
 
 static int
-stage_compress_codec(void *arg, const struct opt *row, const char *val,
-    struct err *e)
+stage_compress_codec(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct stage_compress_opts *o = arg;
 
@@ -68,8 +67,7 @@ const struct opt stage_compress_rows[] = {
 	{ 'S', "state", "DIR", "keep the residual and the coded shard in DIR",
 	    OPT_PATH(struct stage_compress_opts, dir, OPT_DIR) },
 	{ 'c', "codec", "CODEC", "code all groups in this way, whatever the "
-	    "plan says",
-	    OPT_CALL(stage_compress_codec), .word = codec_word },
+	    "plan says", OPT_CALL(stage_compress_codec), .word = codec_word },
 	{ 0, "error-feedback", "HOW", "ef[:G], momentum[:M], ef21 or cache[:R]; :raw",
 	    OPT_CALL(stage_compress_feedback), .words = feedback_names,
 	    .def = "ef", .with = "state" },
@@ -367,8 +365,7 @@ stage_compress_exact(const struct stage_compress *x)
 
 /* What the groups that wait may take of what is left of the budget. */
 static uint64_t
-stage_compress_share(const struct stage_compress *x, uint64_t spent,
-    double *bytes)
+stage_compress_share(const struct stage_compress *x, uint64_t spent, double *bytes)
 {
 	size_t i;
 
@@ -414,8 +411,7 @@ stage_compress_land(struct stage_compress *x, struct err *e)
 }
 
 static int
-stage_compress_data(struct stage *s, const struct stage_data *d,
-    struct err *e)
+stage_compress_data(struct stage *s, const struct stage_data *d, struct err *e)
 {
 	struct stage_compress *x = (struct stage_compress *)s;
 	struct stage_seen v;
@@ -450,13 +446,11 @@ stage_compress_data(struct stage *s, const struct stage_data *d,
 static int
 stage_compress_room(struct stage_compress *x, struct err *e)
 {
-	return alloc_grow(&x->v, &x->cap, x->sh.schema->group_size,
-	    sizeof(*x->v), e);
+	return alloc_grow(&x->v, &x->cap, x->sh.schema->group_size, sizeof(*x->v), e);
 }
 
 static int
-stage_compress_begin(struct stage *s, const struct stage_shard *sh,
-    struct err *e)
+stage_compress_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 {
 	struct stage_compress *x = (struct stage_compress *)s;
 	int r;
@@ -536,8 +530,7 @@ stage_compress_weigh(struct stage_compress *x, const struct stage_note *n,
 /* A plan is meant for this stage and goes no further; annotations that stay
  * true are passed on. */
 static int
-stage_compress_note(struct stage *s, const struct stage_note *n,
-    struct err *e)
+stage_compress_note(struct stage *s, const struct stage_note *n, struct err *e)
 {
 	struct stage_compress *x = (struct stage_compress *)s;
 	int r;
@@ -630,8 +623,7 @@ stage_compress_rest(struct stage_compress *x, struct err *e)
 				return stage_compress_lacks(x, q->g[i].group, e);
 		return stage_compress_first(x, q->n, e);
 	}
-	if ((r = coding_settled(q, e)) < 0 ||
-	    (r = stage_compress_plans(x, e)) < 0 ||
+	if ((r = coding_settled(q, e)) < 0 || (r = stage_compress_plans(x, e)) < 0 ||
 	    (r = coding_fit(q, writer_shard_bytes(x->to), x->budget, e)) < 0)
 		return r;
 	stage_compress_short(x);
@@ -672,8 +664,7 @@ stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
 }
 
 static int
-stage_compress_end(struct stage *s, const struct shard_sums *sums,
-    struct err *e)
+stage_compress_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 {
 	struct stage_compress *x = (struct stage_compress *)s;
 	int r;

@@ -21,11 +21,9 @@ const struct opt stage_expand_rows[] = {
 	    OPT_F64(struct stage_expand_opts, gamma, 0, 1), .def = "1",
 	    .with = "state" },
 	{ 0, "wait", "TIME", "wait for the step before to be committed",
-	    OPT_TIME(struct stage_expand_opts, wait), .def = "60s",
-	    .with = "state" },
+	    OPT_TIME(struct stage_expand_opts, wait), .def = "60s", .with = "state" },
 	{ 0, "allow-gap", NULL, "accept a shard even if steps before it are "
-	    "missing",
-	    OPT_FLAG(struct stage_expand_opts, gap), .with = "state" },
+	    "missing", OPT_FLAG(struct stage_expand_opts, gap), .with = "state" },
 	{ 0, "cache", "DIR",
 	    "undo ef21 and cache feedback with the history kept in DIR",
 	    OPT_PATH(struct stage_expand_opts, cache, OPT_DIR) },
@@ -83,8 +81,7 @@ stage_expand_wait(struct stage_expand *x, const struct shard *sh, struct err *e)
 	struct wait w = wait_begin(o->wait, filter_piped(o->f));
 	int r;
 
-	while ((r = residual_open(q, s, e)) == 0 &&
-	    !stage_expand_ready(x, sh)) {
+	while ((r = residual_open(q, s, e)) == 0 && !stage_expand_ready(x, sh)) {
 		if ((r = wait_more(&w, e)) == WAIT_OVER)
 			break;
 		residual_close(q);
@@ -169,8 +166,7 @@ stage_expand_describe(struct stage_expand *x, struct shard *s, struct err *e)
 }
 
 static int
-stage_expand_begin(struct stage *st, const struct stage_shard *sh,
-    struct err *e)
+stage_expand_begin(struct stage *st, const struct stage_shard *sh, struct err *e)
 {
 	struct stage_expand *x = (struct stage_expand *)st;
 	struct stage_shard to = *sh;
@@ -359,8 +355,7 @@ stage_expand_free(struct stage *st)
 }
 
 static int
-stage_expand_make(struct stage *s, void *opts, const struct filter *f,
-    struct err *e)
+stage_expand_make(struct stage *s, void *opts, const struct filter *f, struct err *e)
 {
 	struct stage_expand_opts *o = opts;
 	struct stage_expand *x = (struct stage_expand *)s;

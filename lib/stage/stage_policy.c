@@ -78,8 +78,7 @@ policy_item(const char **list, char word[32], const char *option, struct err *e)
 		return 0;
 	if (n >= 32)
 		return err_set(e, ERR_USAGE, "%s: '%.40s' is not a "
-		    "number", option,
-		    *list);
+		    "number", option, *list);
 	memcpy(word, *list, n);
 	word[n] = '\0';
 	*list = (*list)[n] != '\0' ? *list + n + 1 : NULL;
@@ -88,8 +87,7 @@ policy_item(const char **list, char word[32], const char *option, struct err *e)
 
 /* Reads "8", or "8,4,16" with the least and the largest value. */
 static int
-policy_set_steps(void *arg, const struct opt *row, const char *val,
-    struct err *e)
+policy_set_steps(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct stage_policy_opts *o = arg;
 	uint64_t *to[] = { &o->steps, &o->interval.min, &o->interval.max };
@@ -106,8 +104,7 @@ policy_set_steps(void *arg, const struct opt *row, const char *val,
 
 /* Read "2", "2,300", "2,300,10Mbit" or "2,300,10Mbit,100". */
 static int
-policy_set_ratio(void *arg, const struct opt *row, const char *val,
-    struct err *e)
+policy_set_ratio(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct stage_policy_ratio *f = arg;
 	char word[32];
@@ -118,8 +115,7 @@ policy_set_ratio(void *arg, const struct opt *row, const char *val,
 	if (r == 0 && (r = policy_item(&val, word, "--ratio", e)) > 0)
 		r = num_f64(&f->most, word, 1, 1e9, "--ratio", e);
 	if (r == 0 && (r = policy_item(&val, word, "--ratio", e)) > 0 &&
-	    (r = num_rate(&f->half, word, "--ratio", e)) == 0 &&
-	    f->half < 1e-300)
+	    (r = num_rate(&f->half, word, "--ratio", e)) == 0 && f->half < 1e-300)
 		r = err_set(e, ERR_USAGE, "--ratio '%s': more than 0", word);
 	if (r == 0 && (r = policy_item(&val, word, "--ratio", e)) > 0)
 		r = num_u64(&f->warmup, word, 0, UINT64_MAX, "--ratio", e);
@@ -134,8 +130,7 @@ policy_set_ratio(void *arg, const struct opt *row, const char *val,
 
 /* Read "auto", or "100ms,50ms", where each may be "auto": measured. */
 static int
-policy_set_deco(void *arg, const struct opt *row, const char *val,
-    struct err *e)
+policy_set_deco(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct policy_deco *d = &((struct stage_policy_opts *)arg)->stale;
 	double *to[] = { &d->compute, &d->latency };
@@ -182,24 +177,20 @@ const struct opt stage_policy_rows[] = {
 	    OPT_PATH(struct stage_policy_opts, dir, OPT_DIR) },
 	OPT_PART(stage_policy_ratio_rows, struct stage_policy_opts, factor),
 	{ 0, "bandwidth", "RATE", "bandwidth of the link, if it was not "
-	    "measured",
-	    OPT_RATE(struct stage_policy_opts, bandwidth),
+	    "measured", OPT_RATE(struct stage_policy_opts, bandwidth),
 	    .hi.f = KEYS_RATE_MOST },
 	{ 0, "deadline", "TIME", "limit a shard to what the link carries in "
-	    "TIME",
-	    OPT_TIME(struct stage_policy_opts, deadline) },
+	    "TIME", OPT_TIME(struct stage_policy_opts, deadline) },
 	{ 0, "cuts", "TIME",
 	    "choose at which layers to send, where each transmission costs "
-	    "TIME besides its bytes",
-	    OPT_TIME(struct stage_policy_opts, cuts.dt) },
+	    "TIME besides its bytes", OPT_TIME(struct stage_policy_opts, cuts.dt) },
 	{ 0, "deco", "COMPUTE,LATENCY",
 	    "choose budget and delay as DeCo-SGD does; the times of a step and "
 	    "of the link, or auto where they are measured",
 	    OPT_CALL(policy_set_deco) },
 	{ 0, "target-divergence", "X",
 	    "relative drift to aim at, from which the interval follows",
-	    OPT_F64(struct stage_policy_opts, interval.target, 1e-300,
-	    POLICY_BIG) },
+	    OPT_F64(struct stage_policy_opts, interval.target, 1e-300, POLICY_BIG) },
 	{ 0, "model-norm", "X", "the norm of the model",
 	    OPT_F64(struct stage_policy_opts, norm, 1e-300, POLICY_BIG),
 	    .with = "target-divergence" },
@@ -226,8 +217,7 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 
 /* Note which numbers the factor and the budget were calculated from. */
 static void
-policy_ratio_why(const struct stage_policy *p, double rate, double acted,
-    double base)
+policy_ratio_why(const struct stage_policy *p, double rate, double acted, double base)
 {
 	const struct stage_policy_opts *o = &p->o;
 	const struct ratio_pace *q = &o->pace;
@@ -253,8 +243,7 @@ policy_ratio_why(const struct stage_policy *p, double rate, double acted,
 		    (unsigned long long)q->warmup, ((double)step + 1) /
 		    (double)q->warmup);
 	SAY(p, "  budget: 4 bytes * %llu values / %.4g = %.0f bytes",
-	    (unsigned long long)p->sh.schema->total, p->key[RATIO],
-	    p->key[BUDGET]);
+	    (unsigned long long)p->sh.schema->total, p->key[RATIO], p->key[BUDGET]);
 }
 
 /* Decide the ratio and the budget, which a deadline limits to what the link can carry
@@ -307,16 +296,14 @@ policy_norm(const struct stage_policy *p, double *norm, struct err *e)
 		return err_set(e, ERR_USAGE, "--target-divergence needs "
 		    "--model-norm, or the key " SHARD_KEY_NORM " in the shards");
 	return *norm > 0 ? 0 : err_set(e, ERR_DATA, "corrupt: key "
-	    SHARD_KEY_NORM " of '%s': nothing is relative to 0",
-	    shard_device(s));
+	    SHARD_KEY_NORM " of '%s': nothing is relative to 0", shard_device(s));
 }
 
 /* Decide the interval, which goes into o.steps too, at the end of the shard, whose
  * values have these sums.  The interval that a diverging device asked for has been
  * heard then. */
 static int
-policy_interval(struct stage_policy *p, const struct shard_sums *sums,
-    struct err *e)
+policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct err *e)
 {
 	const struct interval *q = &p->o.interval;
 	const struct shard *s = p->sh.shard;
@@ -536,8 +523,7 @@ policy_put(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 
 	p->note.n = 0;
 	r = text_put_lines(kv, &p->note, e);
-	return r < 0 ? r : stage_make(p->s.next, FRAME_POLI, p->note.p,
-	    p->note.n, e);
+	return r < 0 ? r : stage_make(p->s.next, FRAME_POLI, p->note.p, p->note.n, e);
 }
 
 /* Write the numbers that were decided, and cuts where rate is not NULL. */
@@ -586,8 +572,7 @@ policy_decide(struct stage_policy *p, struct err *e)
 }
 
 static int
-stage_policy_begin(struct stage *st, const struct stage_shard *sh,
-    struct err *e)
+stage_policy_begin(struct stage *st, const struct stage_shard *sh, struct err *e)
 {
 	struct stage_policy *p = (struct stage_policy *)st;
 	int r;
@@ -693,8 +678,7 @@ stage_policy_note(struct stage *st, const struct stage_note *n, struct err *e)
 	int r = 0;
 
 	if (p->o.cuts.dt >= 0 && n->type == FRAME_TIME)
-		r = policy_dynacomm_hear(&p->o.cuts, n->p, n->n,
-		    p->sh.schema->n, e);
+		r = policy_dynacomm_hear(&p->o.cuts, n->p, n->n, p->sh.schema->n, e);
 	if (r < 0)
 		return reader_place(p->sh.in, r, e);
 	if (n->type == FRAME_SIGN)
@@ -718,8 +702,7 @@ stage_policy_free(struct stage *st)
 static const struct stage_kind policy_reads;
 
 static int
-stage_policy_make(struct stage *s, void *opts, const struct filter *f,
-    struct err *e)
+stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct err *e)
 {
 	struct stage_policy *p = (struct stage_policy *)s;
 	int r;

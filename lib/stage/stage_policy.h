@@ -37,8 +37,7 @@ struct stage_policy_ratio {
 };
 extern const struct opt stage_policy_ratio_rows[];
 /* stage_policy_ratio(f, bandwidth): the compression factor on this link. */
-double stage_policy_ratio(const struct stage_policy_ratio *f,
-    double bandwidth);
+double stage_policy_ratio(const struct stage_policy_ratio *f, double bandwidth);
 
 struct stage_policy_opts {
 	const char *dir;	/* state directory, or NULL */

@@ -31,8 +31,7 @@ static const char *const stage_score_forms[] = { "moment", "paper", NULL };
 /* Read "moment", "moment:POWER", "paper", "paper:ALPHA", "paper:ALPHA:DECAY" or
  * "paper:ALPHA:DECAY:CLIP". */
 static int
-stage_score_form(void *arg, const struct opt *row, const char *val,
-    struct err *e)
+stage_score_form(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct stage_score_opts *o = arg;
 	const size_t n = strcspn(val, ":");
@@ -61,8 +60,7 @@ stage_score_form(void *arg, const struct opt *row, const char *val,
 			return err_set(e, ERR_USAGE, "--form '%s': more numbers than %s",
 			    val, o->form == SCORE_PAPER ? "ALPHA:DECAY:CLIP" :
 			    "POWER");
-		(void)snprintf(word, sizeof(word), "%.*s",
-		    (int)strcspn(at, ":"), at);
+		(void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, ":"), at);
 		if ((r = num_f64(number[form][i].to, word, number[form][i].lo,
 		    number[form][i].hi, number[form][i].what, e)) < 0)
 			return r;
@@ -110,8 +108,7 @@ stage_score_load(struct stage_score *x, struct err *e)
 	int r;
 
 	r = x->state.later != NULL && !x->again ? memory_before(&h, &x->state, STAGE_SCORE_FILE,
-	    x->sh.shard->step, e) : memory_load(&h, &x->state,
-	    STAGE_SCORE_FILE, e);
+	    x->sh.shard->step, e) : memory_load(&h, &x->state, STAGE_SCORE_FILE, e);
 	if (r <= 0)
 		return r;
 	shard_hex(x->model, id);
@@ -277,8 +274,7 @@ static int
 stage_score_known(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
-	    a->st_size == b->st_size &&
-	    a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+	    a->st_size == b->st_size && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
 	    a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
@@ -403,8 +399,7 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 /* ---- a shard ---- */
 
 static int
-stage_score_put(struct stage_score *x, uint32_t first, uint32_t n,
-    struct err *e)
+stage_score_put(struct stage_score *x, uint32_t first, uint32_t n, struct err *e)
 {
 	float *s = alloc_get(n, sizeof(*s), e);
 	uint32_t i;
@@ -424,8 +419,7 @@ stage_score_put(struct stage_score *x, uint32_t first, uint32_t n,
 /* Makes the annotations for groups first to first + n - 1, all of them in the
  * data that passes next. */
 static int
-stage_score_run(struct stage_score *x, uint32_t first, uint32_t n,
-    struct err *e)
+stage_score_run(struct stage_score *x, uint32_t first, uint32_t n, struct err *e)
 {
 	int r;
 
@@ -503,8 +497,7 @@ static int
 stage_score_note(struct stage *s, const struct stage_note *n, struct err *e)
 {
 	/* a signature is the last of a shard, and of all that is before it */
-	if (n->type == FRAME_STAT || n->type == FRAME_SCOR ||
-	    n->type == FRAME_SIGN)
+	if (n->type == FRAME_STAT || n->type == FRAME_SCOR || n->type == FRAME_SIGN)
 		return 0;
 	return stage_note(s->next, n, e);
 }
@@ -517,8 +510,7 @@ stage_score_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 
 	x->sh = *sh;
 	if ((r = stage_score_begin_model(x, e)) < 0 ||
-	    (r = stage_score_reload(x, e)) < 0 ||
-	    (r = stage_score_learn(x, e)) < 0)
+	    (r = stage_score_reload(x, e)) < 0 || (r = stage_score_learn(x, e)) < 0)
 		return r;
 	x->scale = x->score->all.shards >= 1 || x->o->form != SCORE_PAPER;
 	return stage_begin(s->next, sh, e);
@@ -537,8 +529,7 @@ stage_score_free(struct stage *s)
 }
 
 static int
-stage_score_make(struct stage *s, void *opts, const struct filter *f,
-    struct err *e)
+stage_score_make(struct stage *s, void *opts, const struct filter *f, struct err *e)
 {
 	struct stage_score *x = (struct stage_score *)s;
 	struct stage_score_opts *o = opts;

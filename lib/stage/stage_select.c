@@ -29,8 +29,7 @@ enum {
 /* Reads codecs separated by commas; "ecq", or "tcq", without a step allows any
  * step. */
 static int
-stage_select_levels(void *arg, const struct opt *row, const char *list,
-    struct err *e)
+stage_select_levels(void *arg, const struct opt *row, const char *list, struct err *e)
 {
 	struct stage_select_opts *o = arg;
 	uint32_t shared;
@@ -89,8 +88,7 @@ stage_select_level(struct stage_select_upto *u, char *word, struct err *e)
  * groups up to it; "count:" before them, they are of the values, not of their
  * importance. */
 static int
-stage_select_shares(struct stage_select_opts *o, const char *list,
-    struct err *e)
+stage_select_shares(struct stage_select_opts *o, const char *list, struct err *e)
 {
 	static const char count[] = "count:";
 	char word[64];
@@ -104,8 +102,7 @@ stage_select_shares(struct stage_select_opts *o, const char *list,
 		n = strcspn(list, ",");
 		if (n >= sizeof(word) || o->shares == STAGE_SELECT_MOST)
 			return err_set(e, ERR_USAGE, "-p: up to %d shares, each "
-			    "with its codec, separated by commas",
-			    STAGE_SELECT_MOST);
+			    "with its codec, separated by commas", STAGE_SELECT_MOST);
 		memcpy(word, list, n);
 		word[n] = '\0';
 		if ((r = stage_select_level(&o->upto[o->shares], word, e)) < 0)
@@ -135,8 +132,7 @@ stage_select_mode(struct stage_select_opts *o, const struct opt *row,
 }
 
 static int
-stage_select_budget(void *arg, const struct opt *row, const char *val,
-    struct err *e)
+stage_select_budget(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct stage_select_opts *o = arg;
 
@@ -155,8 +151,7 @@ stage_select_by_share(void *arg, const struct opt *row, const char *val,
 }
 
 static int
-stage_select_by_plan(void *arg, const struct opt *row, const char *val,
-    struct err *e)
+stage_select_by_plan(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct stage_select_opts *o = arg;
 	int r = plan_text_read(&o->given, val, e);
@@ -166,8 +161,7 @@ stage_select_by_plan(void *arg, const struct opt *row, const char *val,
 
 const struct opt stage_select_rows[] = {
 	{ 'b', "budget", "SIZE", "bytes for each shard, spent for the least "
-	    "error",
-	    OPT_SIZE(struct stage_select_opts, want.bytes),
+	    "error", OPT_SIZE(struct stage_select_opts, want.bytes),
 	    .set = stage_select_budget, .value = STAGE_SELECT_BY_BYTES },
 	{ 0, "bits", "N", "the same, in bits per value",
 	    OPT_F64(struct stage_select_opts, want.bits, 0, 64),
@@ -181,8 +175,7 @@ const struct opt stage_select_rows[] = {
 	    OPT_U64(struct stage_select_opts, effort, 1, CODEC_EFFORT_MOST) },
 	{ 'p', "share", "[count:]SHARE[=CODEC][@N],...",
 	    "code groups so (default f16) up to that share of all importance; "
-	    "the others are not sent",
-	    OPT_CALL(stage_select_by_share) },
+	    "the others are not sent", OPT_CALL(stage_select_by_share) },
 	{ 0, "plan", "FILE", "the plan in FILE, as --format text wrote it",
 	    OPT_CALL(stage_select_by_plan), .right = OPT_READ },
 	OPT_END
@@ -351,8 +344,7 @@ stage_select_bytes(const struct stage_select_budget *b, const struct survey *s,
 		*bytes = b->bytes;
 		return 0;
 	case STAGE_SELECT_BY_BITS:
-		*bytes = stage_select_whole(b->bits *
-		    (double)s->schema->total / 8);
+		*bytes = stage_select_whole(b->bits * (double)s->schema->total / 8);
 		return 0;
 	default:
 		return stage_select_policy(s, bytes, e);
@@ -371,14 +363,12 @@ stage_select_announce(struct stage_select *x, struct err *e)
 
 	if ((r = stage_select_bytes(&x->o->want, &x->survey, &terms.budget,
 	    e)) < 0 || (r = size_shard(&empty, x->sh.shard, e)) < 0 ||
-	    terms.budget < size_send(&empty) + x->survey.notes +
-	    STAGE_SELECT_SPARE)
+	    terms.budget < size_send(&empty) + x->survey.notes + STAGE_SELECT_SPARE)
 		return r;
 	x->announced = terms.budget;
 	x->note.n = 0;
 	r = note_put_plan(&x->note, 0, x->plan, 0, &terms, e);
-	return r < 0 ? r : stage_make(x->s.next, FRAME_PLAN, x->note.p,
-	    x->note.n, e);
+	return r < 0 ? r : stage_make(x->s.next, FRAME_PLAN, x->note.p, x->note.n, e);
 }
 
 /* ---- values and annotations ---- */
@@ -393,8 +383,7 @@ stage_select_data(struct stage *s, const struct stage_data *d, struct err *e)
 	if (d->cut && x->o->mode == STAGE_SELECT_BUDGET && x->announced == 0 &&
 	    (r = stage_select_announce(x, e)) < 0)
 		return r;
-	if ((r = stage_data(s->next, d, e)) < 0 ||
-	    x->o->mode != STAGE_SELECT_BUDGET)
+	if ((r = stage_data(s->next, d, e)) < 0 || x->o->mode != STAGE_SELECT_BUDGET)
 		return r;
 	for (i = 0; i < d->n && r == 0; i++) {
 		survey_sent(&x->survey, d->rec[i].group);
@@ -467,8 +456,7 @@ stage_select_body(const struct stage_select *x, uint32_t g,
 
 /* Group by group, none and each codec.  floor: norms and biases stay dense. */
 static void
-stage_select_choices(struct stage_select *x, int floor,
-    struct select_level *level)
+stage_select_choices(struct stage_select *x, int floor, struct select_level *level)
 {
 	const struct stat_group *s = x->survey.stat;
 	struct select_level *row = level, *l;
@@ -482,8 +470,7 @@ stage_select_choices(struct stage_select *x, int floor,
 		weight = (double)x->survey.score[g];
 		stage_select_ctx(x, g, &ctx);
 		estimate_init(&m, &s[g], &ctx);
-		row[0] = (struct select_level){ 0, weight *
-		    (double)s[g].sumsq };
+		row[0] = (struct select_level){ 0, weight * (double)s[g].sumsq };
 		for (can = 0, i = 1; i < x->m; i++) {
 			l = &row[i];
 			l->bytes = (int64_t)size_cost(x->level[i].codec,
@@ -585,8 +572,7 @@ stage_select_list(struct stage_select *x, struct allot *a,
 			break;
 		size -= budget;
 		if (a->n <= STAGE_SELECT_FEW)
-			size = size > STAGE_SELECT_PAD ? size -
-			    STAGE_SELECT_PAD : 1;
+			size = size > STAGE_SELECT_PAD ? size - STAGE_SELECT_PAD : 1;
 		a->budget = a->bytes - (double)size;
 	}
 	alloc_free(level);
@@ -740,8 +726,7 @@ stage_select_free(struct stage *s)
 }
 
 static int
-stage_select_make(struct stage *s, void *opts, const struct filter *f,
-    struct err *e)
+stage_select_make(struct stage *s, void *opts, const struct filter *f, struct err *e)
 {
 	struct stage_select_opts *o = opts;
 	static const struct codec_plan usual[] = { { CODEC_NONE, 0, 0 },

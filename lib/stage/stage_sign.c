@@ -54,8 +54,7 @@ stage_sign_data(struct stage *s, const struct stage_data *d, struct err *e)
 }
 
 static int
-stage_sign_check(struct stage_sign *x, const struct stage_note *n,
-    struct err *e)
+stage_sign_check(struct stage_sign *x, const struct stage_note *n, struct err *e)
 {
 	const char *device = shard_device(x->sh.shard);
 	char who[SIGN_WHO + 1];
@@ -125,8 +124,7 @@ const struct opt stage_sign_rows[] = {
 };
 
 static int
-stage_sign_make(struct stage *s, void *opts, const struct filter *f,
-    struct err *e)
+stage_sign_make(struct stage *s, void *opts, const struct filter *f, struct err *e)
 {
 	struct stage_sign_opts *o = opts;
 	struct stage_sign *x = (struct stage_sign *)s;

@@ -111,7 +111,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 @test "an average of what was sent goes on; any other is refused, and the state stays" {
 	average -s 1 >mean
 	exits 3 ace-ack -S state mean
-	says "mismatch: an average of step 1 of run 'test', and nothing was sent from state 'state'"
+	says "mismatch: the average is of step 1 of run 'test', but state 'state' has sent nothing"
 	step 0
 	step 1
 	# pending, and with a receipt in the same stream when it is not any more
@@ -124,13 +124,13 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 		diff -r before state
 	}
 	average -s 2 >other
-	refused "an average of step 2, and this state sent step 1 last" other
+	refused "the average is of step 2, but this state sent step 1 last" other
 	average -s 1 -r other >other
 	refused "'aggregate' is of run 'other', this state of run 'test'" other
 	mkshards -d aggregate -s 1 >other
-	refused "'aggregate' is of kind gradient, expected an average" other
+	refused "the shard of 'aggregate' has kind gradient, expected an average" other
 	mkshards -d aggregate -s 1 -H kind=5 >other
-	refused "'aggregate' is of kind model, expected an average" other
+	refused "the shard of 'aggregate' has kind model, expected an average" other
 	average -s 1 -n 7 >other
 	refused "'aggregate' is of another model than this state: " other
 	# what has a receipt is forgotten, and so is its average; but not in one stream
@@ -139,7 +139,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	step 2
 	rm -r before
 	cp -r state before
-	refused "an average of step 1, and this state sent step 2 last" mean
+	refused "the average is of step 1, but this state sent step 2 last" mean
 	ace-expand --omit provenance mean | cat receipts - >both
 	exits 0 ace-ack -S state both
 	grep -q . out

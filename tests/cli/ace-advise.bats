@@ -49,7 +49,7 @@ t() { printf '%b' "$1" >in; }
 	exits 2 ace-advise ratio in
 	says "ratio takes no FILE"
 	exits 2 ace-advise cluster one two
-	says "one FILE at most"
+	says "at most one FILE is read"
 	# what was once said to the policy
 	exits 4 ace-policy ratio
 	exits 2 ace-policy --cluster 3
@@ -359,13 +359,13 @@ slow2 11.000000000 2 1 " ]
 		says "$what"
 		[[ $command != dynacomm* || ! -s out ]]
 	done <<-'END'
-	dynacomm --cuts 1s|line 3: 1 cell under 2 names|pt fc\n1 1\n1\n
+	dynacomm --cuts 1s|line 3 has 1 cell, but the table has 2 columns|pt fc\n1 1\n1\n
 	dynacomm --cuts 1s|line 2: fc 'x' is not a time|pt fc\n1 x\n
-	dynacomm --cuts 1s --bandwidth 1bit|limit: line 2: bytes take 8e\+14 s|bytes fc\n1e14 1\n
+	dynacomm --cuts 1s --bandwidth 1bit|limit: line 2: sending 'bytes' would take 8e\+14 s|bytes fc\n1e14 1\n
 	dynacomm --cuts 1s|line 2: fc '0' is not from|pt fc\n1 0\n
 	dynacomm --cuts 1s|line 4: pt '-1' is not from|# c\npt fc\n1 1\n-1 1\n
 	dynacomm --cuts 1s|line 2: pt 'nan' is not a time|pt fc\nnan 1\n
-	dynacomm --cuts 1s|no column 'pt'|fc\n1\n
+	dynacomm --cuts 1s|column 'pt' is missing|fc\n1\n
 	dynacomm --cuts 1s|expected a column 'fc' or 'bc'|pt\n1\n
 	dynacomm --cuts 1s|columns 'bytes' and 'pt' exclude each other|pt fc bytes\n1 1 1\n
 	dynacomm --cuts 1s|column 'fc' twice|fc fc\n1 1\n
@@ -379,9 +379,9 @@ slow2 11.000000000 2 1 " ]
 	deco|line 3: compute '-' is not a time|compute bandwidth latency values\n1 1 1 9\n- 1 1 9\n
 	deco|line 2: compute '0s' is not from|compute bandwidth latency values\n0s 1 1 9\n
 	deco|line 2: values '0' is not from|compute bandwidth latency values\n1s 1 1 0\n
-	deco|no column 'bandwidth'|compute\n1\n
-	deco|no column 'values'|compute bandwidth latency\n1 1 1\n
-	interval|no column 'divergence'|interval\n1\n
+	deco|column 'bandwidth' is missing|compute\n1\n
+	deco|column 'values' is missing|compute bandwidth latency\n1 1 1\n
+	interval|column 'divergence' is missing|interval\n1\n
 	interval|line 2: divergence 'nan' is not a number|divergence\nnan\n
 	interval|line 2: divergence 'inf' is not a number|divergence\ninf\n
 	interval|line 2: divergence '-1' is not from|divergence\n-1\n

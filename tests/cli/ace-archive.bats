@@ -236,7 +236,7 @@ long_name() {
 		exits 3 ace-inspect verify <$f
 	done
 	exits 3 ace-inspect verify behind.gz
-	says 'limit: .* has a head of more than'
+	says 'limit: .* has a compressed head of more than'
 	# a second one that was cut is not the end of the first
 	for tail in 1 5 9 30; do
 		{ cat once; head -c $tail once; } >cut.gz
@@ -244,7 +244,7 @@ long_name() {
 	done
 	{ cat once; echo more; } >more.gz
 	exits 3 ace-inspect verify more.gz
-	says "'more.gz' goes on after the end of what is packed in it"
+	says "'more.gz' has bytes after the end of the archive"
 	exits 3 ace-inspect verify <more.gz
 	# behind the end of an archive nothing is looked at
 	ace-archive create -o a.tar.gz good
@@ -408,7 +408,7 @@ long_name() {
 	exits 2 ace-archive create spool
 	says 'format is missing'
 	exits 2 ace-archive create -o run.zip.zst spool
-	says 'zip packs its entries itself'
+	says 'zip compresses its entries itself'
 	exits 2 ace-archive create -o run --format rar spool
 	says "'rar': tar or cpio"
 	exits 2 ace-archive create -o run.tar --format tar.rot13 spool
@@ -448,7 +448,7 @@ long_name() {
 	exits 2 ace-archive create -o .tar all
 	says 'format is missing'
 	exits 2 ace-archive create -o x.7z.gz all
-	says '7z packs its entries itself'
+	says '7z compresses its entries itself'
 }
 
 # bats test_tags=long,asan

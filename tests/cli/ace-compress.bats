@@ -122,7 +122,7 @@ records() {
 	exits 2 ace-compress in
 	says 'no plan in the stream'
 	exits 2 ace-compress -c zip in
-	says "codec 'zip': no such codec"
+	says "codec 'zip' is unknown"
 	exits 2 ace-compress -c topk in
 	exits 2 ace-compress -c topk:0 in
 	exits 2 ace-compress -c q8:3 in
@@ -183,16 +183,16 @@ records() {
 	cp st/residual residual
 	mkshards -s 4 >g
 	exits 5 ace-compress -S st -c q8 g
-	says "step 4 of 'edge1' comes after step 5 was absorbed: the trainer is older than its state"
+	says "step 4 of 'edge1' is not after step 5, the last one in the state: the trainer is older than its state"
 	mkshards -s 7 >g
 	exits 5 ace-compress -S st -c q8 g
-	says "steps missing between 5 and 7 of 'edge1' \\(--allow-gap, or, where the state is from a backup, ace-ack --restart\\)"
+	says "steps are missing between 5 and 7 of 'edge1': pass --allow-gap or, if the state is from a backup, run ace-ack --restart"
 	same st/residual residual
 	# a residual without the shard that came with it
 	mkshards -s 5 -H kind=4 >st/residual
 	mkshards -s 5 >again
 	exits 5 ace-compress -S st -c q8 again
-	says 'step 5 was absorbed and is not pending'
+	says 'step 5 is already in the state and not pending'
 	mv residual st/residual
 	exits 3 ace-expand out
 	exits 0 ace-compress -S st -c q8 --allow-gap g
@@ -205,10 +205,10 @@ records() {
 	cp st/residual residual
 	mkshards -s 1 -d edge2 >g
 	exits 3 ace-compress -S st -c q8 g
-	says "^ace-compress: mismatch: shard of device 'edge2', the state is of device 'edge1'"
+	says "^ace-compress: mismatch: the shard is of device 'edge2', but the state of device 'edge1'"
 	mkshards -s 1 -r run2 >g
 	exits 3 ace-compress -S st -c q8 g
-	says "^ace-compress: mismatch: shard of run 'run2', the state is of run 'test'"
+	says "^ace-compress: mismatch: the shard is of run 'run2', but the state of run 'test'"
 	mkshards -s 1 -t layer.weight:8,16 -t embed:24,8 -t layer.bias:16 >g
 	exits 3 ace-compress -S st -c q8 g
 	says "^ace-compress: mismatch: .*tensor 0 is 'layer.weight' and 'embed'"
@@ -371,7 +371,7 @@ anywhere() {
 	cp -r state was
 	mv state/history.0 away
 	exits 3 ace-compress -S state -c q8 --error-feedback cache:0.5 in1
-	says "mismatch: no 'history.0' in state 'state'"
+	says "mismatch: file 'history.0' is absent from state 'state'"
 	mv away state/history.0
 	for other in ef momentum ef21 cache:0.75; do
 		exits 5 ace-compress -S state -c q8 --error-feedback $other in1
@@ -382,7 +382,7 @@ anywhere() {
 	ace-compress -S other -c q8 --error-feedback momentum in0 >rest
 	ace-expand -S other in1 >added
 	exits 2 ace-compress -S other -c q8 --error-feedback momentum added
-	says "take ace-expand -S out of the pipeline"
+	says "remove ace-expand -S from the pipeline"
 }
 
 # bats test_tags=long

@@ -137,7 +137,7 @@ shards() {
 	cmp <(head -c 768 cut.raw) <(head -c 768 /dev/zero)
 	cmp <(tail -c +769 cut.raw) <(tail -c +769 in.raw)
 	exits 1 ace-cut --tensor nothing in
-	says "no tensor 'nothing' in these shards"
+	says "the shards have no tensor 'nothing'"
 	# what is said of all values goes, what is said of anything stays
 	mkshards -c q8 -a | ace-score >scored
 	exits 0 ace-cut --tensor embed scored

@@ -165,7 +165,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	says "unsupported: tensor 'w' in 'b' has dtype 'C64'"
 	printf '\377\377\377\377\377\377\377\177{}' >b
 	exits 3 ace-diff a b
-	says "limit: header of 'b'"
+	says "limit: the header of 'b'"
 }
 
 @test "an index that lies" {
@@ -201,7 +201,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	done
 	rm $i
 	exits 3 ace-diff a d
-	says "neither model.safetensors.index.json nor model.safetensors in 'd'"
+	says "'d' has neither model.safetensors.index.json nor model.safetensors"
 }
 
 @test "neither a file nor a directory; no model at all" {

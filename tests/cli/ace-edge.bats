@@ -66,7 +66,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	1|exit 7|bash ended with status 7 in round .*run the same command again to continue
 	1|kill -9 $$|bash ended with status 137 in round
 	1|. ./half|bash ended with status 3
-	3|variant s/4096/8192/g;s/16384/32768/g|ace-step: mismatch: '.*/ace-edge1/state/residual' is of another model: tensor 'w' differs in shape or dtype .a new model begins with another directory
+	3|variant s/4096/8192/g;s/16384/32768/g|ace-step: mismatch: '.*/ace-edge1/state/residual' is of another model: tensor 'w' differs in shape or dtype .give a new model a new state directory
 	3|variant s/"w"/"v"/|another model
 	END
 	# the model is another one from the beginning

@@ -104,10 +104,10 @@ load values
 	mkshards | ace-compress -S st -c q8 >c
 	mkshards -s 1 -d edge2 >in
 	exits 3 ace-expand -S st in
-	says "mismatch: shard of device 'edge2', the state is of device 'edge1'"
+	says "mismatch: the shard is of device 'edge2', but the state of device 'edge1'"
 	mkshards -s 1 -r other >in
 	exits 3 ace-expand -S st in
-	says "mismatch: shard of run 'other', the state is of run 'test'"
+	says "mismatch: the shard is of run 'other', but the state of run 'test'"
 	mkshards -s 1 -t embed:24,8 -t layer.weight:16,8 -t layer.bias:16 >in
 	exits 3 ace-expand -S st in
 	says "mismatch: 'st/residual' is of another model: tensor 'layer.weight' differs in shape"
@@ -180,7 +180,7 @@ load values
 		exits 3 ace-export -f raw c1
 		# not the first one first
 		exits 5 ace-expand --cache st.here c2
-		says 'is a difference to history [0-9a-f]*, but no history is here'
+		says 'is a difference to history [0-9a-f]*, but this receiver has no history'
 		rm -rf st.here
 		exits 0 ace-expand --omit provenance --cache before c1
 		cp -r before after
@@ -193,7 +193,7 @@ load values
 		same out want
 		# the one before is no longer known
 		exits 5 ace-expand --cache after c1
-		says 'is a difference to history [0-9a-z]*, but step'
+		says 'is a difference to history [0-9a-z]*, but after step'
 		# what the sender keeps: h' itself, or a - r, in f32
 		raw want >r.f32
 		if [ "$how" = ef21 ]; then
@@ -245,7 +245,7 @@ load values
 	done
 	mkshards -H flags=16 -K history=0 >in
 	exits 3 ace-expand --cache cache in
-	says "corrupt: a difference that does not say to what"
+	says "corrupt: the shard is a difference, but does not name its history"
 }
 
 @test "an average that no device could have sent is refused: status 3, the state stays" {

@@ -201,7 +201,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 @test "what f32 does not hold is refused by name and index, or rounded" {
 	pack 'd<3' 0.5 0.1 2 | npy "'<f8'" '(3,)' >d.npy
 	exits 3 ace-import --name w d.npy
-	says "unsupported: tensor 'w' \[1\] in 'd.npy': f64 0.10000000000000001 is not exact"
+	says "unsupported: tensor 'w' at index 1 in 'd.npy': f64 0.10000000000000001 is not exact"
 	exits 0 ace-import -v --f32 -o d.aceg d.npy
 	says "'d.npy': 1 of 3 values rounded to f32"
 	raw_of d.aceg >got
@@ -209,20 +209,20 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	same got want
 	pack 'l<2' 16777216 16777217 | npy "'<i4'" '(2,)' >i.npy
 	exits 3 ace-import i.npy
-	says "unsupported: tensor 'data' \[1\] in 'i.npy': i32 16777217"
+	says "unsupported: tensor 'data' at index 1 in 'i.npy': i32 16777217"
 	pack 'q<2' -5 9007199254740993 | npy "'<i8'" '(2,)' >l.npy
 	for round in '' --f32; do
 		exits 3 ace-import $round l.npy
-		says "unsupported: .*\[1\].*i64 9007199254740993 is not exact in f32 \(--tensor leaves it out\)$"
+		says "unsupported: .* at index 1 .*i64 9007199254740993 is not exact in f32 \(--tensor leaves it out\)$"
 	done
 	pack 'd<1' 1e39 | npy "'<f8'" '(1,)' >big.npy
 	exits 3 ace-import --f32 big.npy
-	says "unsupported: .*\[0\].*f64 .*e\+38 is beyond f32$"
+	says "unsupported: .* at index 0 .*f64 .*e\+38 is beyond f32$"
 	exits 3 ace-import big.npy
 	says "is beyond f32$"
 	printf '\1\2' | npy "'|b1'" '(2,)' >b.npy
 	exits 3 ace-import --f32 b.npy
-	says "unsupported: .*\[1\].* bool 2 is neither 0 nor 1$"
+	says "unsupported: .* at index 1 .* bool 2 is neither 0 nor 1$"
 }
 
 @test "NaN and infinity pass" {
@@ -294,7 +294,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 3 ace-import --shape 7 v.raw
 	says truncated
 	exits 3 ace-import --shape 5 v.raw
-	says "corrupt: 'v.raw' goes on after its last value"
+	says "corrupt: 'v.raw' has bytes after its last value"
 	# an empty tensor has a shape, too
 	: >empty.raw
 	exits 0 ace-import --shape 0,4 -o none.aceg empty.raw
@@ -362,7 +362,7 @@ header() {
 	    join(",", (1) x 400000) . q(],"data_offsets":[0,4]}});
 	    print pack("Q<", length $h), $h, "\0" x 4' >x.safetensors
 	exits 3 peak rss ace-import x.safetensors
-	says "limit: header of 'x.safetensors': an entry of more than 4096 bytes"
+	says "limit: the header of 'x.safetensors' has an entry of more than 4096 bytes"
 	sanitized || [ "$(cat rss)" -lt 16384 ]
 }
 
@@ -447,7 +447,7 @@ st() {
 		for n in bin raw f32; do
 			cp a.$f in.$n
 			exits 3 ace-import in.$n
-			says "^ace-import: corrupt: 'in.$n' is not raw f32, as its name says: $want.*; -f raw takes its bytes for values$"
+			says "^ace-import: corrupt: 'in.$n' is not raw f32, as its name says: $want.*; to read its bytes as values, give -f raw$"
 			exits 3 ace-import --shape 1 in.$n
 			says "'in.$n' is not raw f32"
 		done
@@ -533,7 +533,7 @@ st() {
 	exits 0 ace-inspect verify < <(cat a.aceg.zst)
 	printf '\x50\x2a\x4d\x18\377\0\0\0abcd' >cut.zst
 	exits 3 ace-inspect verify cut.zst
-	says 'truncated: .* ends in a frame that is passed over'
+	says 'truncated: .* ends inside a skippable zstd frame'
 	ace-archive create -o a.7z run/a.aceg
 	exits 0 ace-export -f raw a.7z
 	mv out want
@@ -615,7 +615,7 @@ part() {
 	exits 0 ace-import --tensor a m.safetensors
 	truncate -s -1 m.safetensors
 	exits 3 ace-import --tensor a m.safetensors
-	says 'truncated: .* ends in a tensor that is left out'
+	says 'truncated: .* ends inside a tensor that is left out'
 	ace-import --tensor '[abc]' abc.safetensors | ace-export -f npz -o x.npz
 	printf 'no' | npy "'<U5'" '(1,)' >labels.npy
 	more() { python3 -c 'import sys, zipfile

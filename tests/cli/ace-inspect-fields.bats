@@ -315,7 +315,7 @@ fields() {
 	exits 2 ace-inspect verify --format tsv in
 	exits 0 ace-inspect brief --format tsv in
 	exits 2 ace-inspect follow
-	says 'follow needs one folder'
+	says 'follow: expected one folder'
 	exits 2 ace-inspect follow folder folder
 	exits 2 timeout "$HANG" ace-inspect follow in
 	exits 2 timeout "$HANG" ace-inspect follow - <in

@@ -150,7 +150,7 @@ interval=1' >in
 	done
 	# without a drift to aim at they would mean nothing
 	exits 2 ace-policy --interval 4 in
-	says "^ace-policy: --interval means nothing without --target-divergence"
+	says "^ace-policy: --interval needs --target-divergence"
 	exits 2 ace-policy --model-norm 4 in
 	says "without --target-divergence"
 	exits 2 ace-step --bits 1 --model-norm 4 in

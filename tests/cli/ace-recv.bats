@@ -79,7 +79,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	done
 	waits 'limit: 1 steps of this device are open \(limits: open\)$' <sent1
 	exits 4 ace-ack -S state < <(cat out)
-	says 'no answer: .*the same again, later'
+	says 'no answer: .*run the same command again later'
 	exits 0 ace-aggregate --spool spool --rounds 1
 	ace-recv --spool spool sent1 | ace-ack -S state >rest
 	exits 0 ace-aggregate --spool spool --rounds 1
@@ -218,7 +218,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ ! -s out ]
 	cp spool/limits made
 	exits 5 ace-recv --spool spool --create
-	says "'spool/limits' is there already"
+	says "'spool/limits' exists already"
 	same made spool/limits
 	for other in --publish '--run r' '--device d' '-o log' file; do
 		# shellcheck disable=SC2086 # words

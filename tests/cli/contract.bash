@@ -61,7 +61,7 @@ contract_one() {
 	ace-aggregate | ace-inspect | ace-cut) return 0 ;;	# take several
 	esac
 	exits 2 "$@" in other
-	says "^$1: one FILE at most, not also 'other'"
+	says "^$1: at most one FILE is read: leave out 'other'"
 }
 
 contract_empty() {

@@ -269,6 +269,6 @@ sums() {
 	if [ "$(id -u)" -eq 0 ]; then
 		chown 65534 state
 		exits 5 ace-compress -S state -c f32 in0
-		says "'state' belongs to user 65534, and this runs as user 0"
+		says "'state' belongs to user 65534, but the program runs as user 0"
 	fi
 }

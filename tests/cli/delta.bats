@@ -123,14 +123,14 @@ refused() {
 @test "frames that lie: status 3, with the tensor's name" {
 	local t="tensor 'layer.00.bf16' of 'd'"
 	for c in xor overwrite; do
-		refused "truncated: a zstd frame.*$t" -e $c --lie cut
+		refused "truncated: the zstd frame.*$t" -e $c --lie cut
 		refused "(truncated|corrupt): .*zstd frame.*$t" -e $c --lie head
-		refused "corrupt: no zstd frame.*$t" -e $c --lie empty
-		refused "corrupt: no zstd frame.*$t" -e $c --lie none
-		refused "corrupt: no zstd frame.*$t" -e $c --lie skip
-		refused "corrupt: bytes after a zstd frame.*$t" -e $c --lie two
-		refused "limit: .* window beyond 8 MiB.*$t" -e $c --lie window
-		refused "limit: .* window beyond 8 MiB.*$t" -e $c --lie wide
+		refused "corrupt: expected a zstd frame.*$t" -e $c --lie empty
+		refused "corrupt: expected a zstd frame.*$t" -e $c --lie none
+		refused "corrupt: expected a zstd frame.*$t" -e $c --lie skip
+		refused "corrupt: bytes follow the zstd frame.*$t" -e $c --lie two
+		refused "limit: .* window larger than 8 MiB.*$t" -e $c --lie window
+		refused "limit: .* window larger than 8 MiB.*$t" -e $c --lie wide
 		refused "corrupt: .*$t" -e $c --lie bits
 		for lie in short long bomb; do
 			refused "corrupt: the.* frame is not as long.*$t" -e $c --lie $lie
@@ -149,9 +149,9 @@ refused() {
 	refused "corrupt: .*names file 'model-00009-of-00009.safetensors', which is absent" --lie file
 	refused "corrupt: tensor 'absent' of index .* is in none of the files" --lie nowhere
 	refused "mismatch: the tensor is absent from 'old', tensor 'other'" --lie name
-	refused "unsupported: checksums by blake3" -a checksum_format=blake3
-	refused "unsupported: another checksum_format" -a checksum_format=md5
-	refused "unsupported: another compression_format" -a compression_format=lz4
+	refused "unsupported: checksum_format is blake3" -a checksum_format=blake3
+	refused "unsupported: checksum_format is neither" -a checksum_format=md5
+	refused "unsupported: compression_format is not zstd" -a compression_format=lz4
 	refused "unsupported: delta_encoding 'add'" -a delta_encoding=add
 	refused "corrupt: version or base_version" -a base_version=six
 	refused "corrupt: version or base_version" -a version=

@@ -49,8 +49,8 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	done
 	refuses quorum ace-aggregate --quorum 1048577 a b
 	refuses deadline ace-aggregate --deadline -1s a b
-	refuses '--quorum means nothing without --spool' ace-aggregate --quorum 2 a b
-	refuses '--deadline means nothing without --spool' ace-aggregate --deadline 1s a b
+	refuses '--quorum needs --spool' ace-aggregate --quorum 2 a b
+	refuses '--deadline needs --spool' ace-aggregate --deadline 1s a b
 	takes ace-aggregate --devices 2 a b
 	refuses "--spool reads no FILE, found 'a'" ace-aggregate --spool s a
 	[ ! -e s ]
@@ -159,7 +159,7 @@ ace-archive: repeated shards stored once: 1" ]
 	head -c 1500 scored >part
 	exits 3 ace-select --bits 8 --format text -o none part
 	[ ! -e none ]
-	refuses '--resend means nothing without --state' ace-compress --resend
+	refuses '--resend needs --state' ace-compress --resend
 	mkdir -m 700 S
 	takes ace-compress -S S --resend
 	mv out none
@@ -196,7 +196,7 @@ ace-archive: repeated shards stored once: 1" ]
 	    "sign --check in" "status ."; do
 		# shellcheck disable=SC2086 # words
 		ACE_KERNEL=abacus exits 2 ace-$p in
-		says "^ace-${p%% *}: ACE_KERNEL=abacus: no such kernel here$"
+		says "^ace-${p%% *}: ACE_KERNEL=abacus: this processor or build has no such kernels"
 	done
 	[ ! -e spool ] && [ ! -e st ]
 }

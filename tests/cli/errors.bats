@@ -11,7 +11,7 @@ refuses() {
 	mkshards >in.aceg
 	tar --format=ustar -cf a.tar in.aceg
 	truncate -s $((512 + ($(wc -c <in.aceg) + 511) / 512 * 512)) a.tar
-	refuses 3 "truncated: 'a.tar' is a tar without its end" ace-cut a.tar
+	refuses 3 "truncated: tar archive 'a.tar' lacks its end blocks" ace-cut a.tar
 	tar --format=gnu --transform "s,.*,$(printf 'n%01100d' 0).aceg," \
 	    -cf b.tar in.aceg
 	refuses 3 "limit: the name of 'b.tar', entry 'n0*' is longer than" \
@@ -24,7 +24,7 @@ refuses() {
 	refuses 3 "unsupported: 'd.zip', entry '.*' is encrypted" ace-cut d.zip
 	mkfifo fifo
 	tar -cf e.tar fifo
-	refuses 3 "unsupported: 'e.tar', entry 'fifo' is neither file nor folder" \
+	refuses 3 "unsupported: 'e.tar', entry 'fifo' is neither a file nor a folder" \
 	    ace-cut e.tar
 }
 
@@ -32,7 +32,7 @@ refuses() {
 	seq -f c%g 1100 | paste -sd '\t' >wide
 	refuses 3 'limit: line 1: more than 1024 columns' ace-advise interval wide
 	printf 'bytes\tbc\n1e12\t1ms\n' >table
-	refuses 3 'limit: line 2: bytes take' ace-advise dynacomm --cuts 1ms \
+	refuses 3 "limit: line 2: sending 'bytes' would take" ace-advise dynacomm --cuts 1ms \
 	    --bandwidth 1bit table
 	printf 'compute\trtt\tbandwidth\tbytes\n1\t1\t1bit\t1e12\n' >table
 	refuses 3 'limit: line 2: a round of .* s' ace-advise cluster table
@@ -86,20 +86,20 @@ refuses() {
 		for o in '--window 2' '--wait 5s' '--error-feedback ef' --allow-gap; do
 			# shellcheck disable=SC2086 # words are meant
 			exits 2 $p -c q8 $o in
-			says "^$p: ${o% *} means nothing without --state$"
+			says "^$p: ${o% *} needs --state$"
 			# shellcheck disable=SC2086 # words are meant
 			exits 0 $p $o -c q8 -S "$p${o% *}" in
 		done
 	done
 	exits 2 ace-expand --gamma 0.5 in
-	says "^ace-expand: --gamma means nothing without --state$"
+	says "^ace-expand: --gamma needs --state$"
 	for o in --create '--run a' '--rounds 2' '--keep 2' --publish; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 2 ace-aggregate $o in
-		says "^ace-aggregate: ${o% *} means nothing without --spool$"
+		says "^ace-aggregate: ${o% *} needs --spool$"
 	done
 	exits 2 ace-meter --wait 2s in
-	says "^ace-meter: --wait means nothing without --state$"
+	says "^ace-meter: --wait needs --state$"
 }
 
 @test "options: what is wrong with one, by the name that was given" {
@@ -123,8 +123,8 @@ refuses() {
 	--outpu x|unknown option '--outpu'
 	--outputs=x|unknown option '--outputs'
 	--sandbox of|--sandbox 'of': auto, require or off
-	in in|one FILE at most, not also 'in'
-	in -q|option '-q' is after the operand 'in': options come first, and a file of that name is './-q'
+	in in|at most one FILE is read: leave out 'in'
+	in -q|option '-q' follows operand 'in': put options first (a file of that name is './-q')
 	END
 	# what is wrong with data is no question of how to call it
 	head -c 100 in >part
@@ -143,7 +143,7 @@ refuses() {
 	    'ace-inspect in --format json' 'ace-expand in -o out2' 'ace-diff in in -r demo'; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 2 $call
-		says "^${call%% *}: option '-[-a-z]*' is after the operand 'in': options come first"
+		says "^${call%% *}: option '-[-a-z]*' follows operand 'in': put options first"
 	done
 	[ ! -e out2 ]
 	# a file of such a name is one after -- or by its path

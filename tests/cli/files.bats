@@ -95,7 +95,7 @@ given() {
 				timeout "$HANG" $c <f >>f 2>err || got=$?
 			fi
 			[ "$got" -eq 2 ] || { echo "$c $way: $got"; cat err; return 1; }
-			says "is the file that is written, too \(standard output\)"
+			says "is both input and standard output"
 			same f $from
 		done
 	done

@@ -102,14 +102,14 @@ models() {
 	type unsupported: tensor 'blk.00.F32' of 'bad' is of type 43
 	type-old unsupported: tensor 'blk.00.F32' of 'bad' is of type 4
 	type-huge unsupported: tensor 'blk.00.F32' of 'bad' is of type 2147483648
-	misaligned corrupt: tensor 'blk.00.F32' of 'bad' is at no multiple of the alignment
+	misaligned corrupt: tensor 'blk.00.F32' of 'bad' does not begin at a multiple of the alignment
 	offset-huge corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
 	offset-past corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
 	overlap corrupt: 'bad' has a hole before tensor 'blk.02.q4_0'
 	hole corrupt: 'bad' has a hole before tensor 'blk.00.F32'
-	rows corrupt: tensor 'blk.00.F32' of 'bad' has rows that do not end with a block
+	rows corrupt: tensor 'blk.00.F32' of 'bad' has rows that are not a whole number of blocks
 	name-twice corrupt: two tensors are called 'blk.00.F32'
-	name-long limit: the name of tensor 0 of 'bad' has 256 bytes, from 1 to 255
+	name-long limit: the name of tensor 0 of 'bad' has 256 bytes, expected 1 to 255
 	name-none limit: the name of tensor 0 of 'bad' has 0 bytes
 	name-zero corrupt: tensor 0 of 'bad' has a name that is not text
 	name-huge limit: the name of tensor 0 of 'bad' has 9223372036854775808 bytes
@@ -118,20 +118,20 @@ models() {
 	tensors-more limit: the name of tensor 36 of 'bad' has 0 bytes
 	keys-huge limit: 'bad' has 9223372036854775808 keys, at most 4096
 	keys-more limit: the name of tensor 0 of 'bad' has
-	version-1 unsupported: 'bad' is of version 1 of GGUF
-	version-4 unsupported: 'bad' is of version 4 of GGUF
+	version-1 unsupported: 'bad' has GGUF version 1
+	version-4 unsupported: 'bad' has GGUF version 4
 	big-endian unsupported: 'bad' is a big-endian GGUF file
 	behind corrupt: 'bad' has 64 bytes after its last tensor
 	align-0 corrupt: key 'general.alignment' of 'bad' is not a power of two
 	align-3 corrupt: key 'general.alignment' of 'bad' is not a power of two
 	align-type corrupt: key 'general.alignment' of 'bad' is not a u32
-	key-twice corrupt: two keys 'test.tokens' in 'bad'
+	key-twice corrupt: key 'test.tokens' occurs twice in 'bad'
 	key-long limit: the name of key 2 of 'bad' has 2000 bytes
-	value-type corrupt: key 'test.odd' of 'bad' has a value of no type
+	value-type corrupt: key 'test.odd' of 'bad' has a value of unknown type
 	string-huge corrupt: key 'test.odd' of 'bad' is longer than the file
 	array-huge corrupt: key 'test.odd' of 'bad' is longer than the file
 	array-strings corrupt: key 'test.odd' of 'bad' is longer than the file
-	array-type corrupt: key 'test.odd' of 'bad' has a value of no type
+	array-type corrupt: key 'test.odd' of 'bad' has a value of unknown type
 	array-deep corrupt: key 'test.odd' of 'bad' nests arrays too deeply
 	END
 }

@@ -106,7 +106,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 		rm spool/test/device/edge1.history/history.2
 		code 3 $how
 		answer sent3 5
-		says "step 3: invalid: .*a difference to history $new, but step 1 has left history $old here: begin again from step 4"
+		says "step 3: invalid: .*a difference to history $new, but after step 1 this receiver has history $old: begin again from step 4"
 		[ ! -e spool/test/3/edge1.aceg ]
 		code 4 $how
 		answer sent4
@@ -117,7 +117,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 		rm -r spool/test/device/edge1.history
 		code 5 $how
 		answer sent5 5
-		says "step 5: invalid: .*a difference to history .*, but no history is here: begin again from step 6"
+		says "step 5: invalid: .*a difference to history .*, but this receiver has no history: begin again from step 6"
 		code 6 $how
 		answer sent6
 		shared 6
@@ -214,7 +214,7 @@ tidy() { ace-recv --spool spool sent2 && [ -z "$(find spool -name '*.new-*')" ];
 	rm spool/test/device/edge1.history/history.0
 	mkshards -d edge2 -n 20k -t a:5000 -t b:3000 | ace-recv --spool spool >/dev/null
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2
-	says "1 of 2 shards of a step are deferred: mismatch: no 'history.0' in 'spool/test/device/edge1.history'"
+	says "1 of 2 shards of a step are deferred: mismatch: file 'history.0' is absent from 'spool/test/device/edge1.history'"
 	# files by themselves have none
 	exits 3 ace-aggregate spool/test/0/*.aceg
 	says "is a difference to a history"

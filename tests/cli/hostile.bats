@@ -356,13 +356,13 @@ slow() {
 @test "who says nothing more in the middle of a shard is not waited for" {
 	mkshards -n 100k >in
 	limited 'timeout 300ms' slow 'head -c 100000 in; exec sleep "$HANG"'
-	says "truncated: the time is over"
+	says "truncated: timed out"
 	limited 'time 300ms' slow 'exec sleep "$HANG"'
-	says "truncated: the time is over"
+	says "truncated: timed out"
 	# byte by byte does not help
 	limited 'timeout 5s, time 700ms' slow \
 	    'exec <in; head -c 5000; while head -c 9; do sleep 0.1; done'
-	says "truncated: the time is over"
+	says "truncated: timed out"
 	[ "$(find spool -name '*.new-*')" = "" ]
 }
 
@@ -376,9 +376,9 @@ slow() {
 	limited 'idle 300ms' exits 3 timeout "$HANG" ace-recv --spool spool -v <full
 	exec 9>&-
 	says "accepted"
-	says "truncated: the time is over"
+	says "truncated: timed out"
 	limited 'idle 300ms' slow 'exec sleep "$HANG"'
-	says "truncated: the time is over"
+	says "truncated: timed out"
 }
 
 # gives_up SECS FROM [LIMIT]: of a clock on which only waiting takes time, ace-recv
@@ -391,7 +391,7 @@ gives_up() {
 	cat "$2" >&9
 	LD_PRELOAD=$(preload) ACE_FASTER=0 exits 3 timeout "$HANG" ace-recv --spool spool <full
 	exec 9>&-
-	says "truncated: the time is over, after $1 s without a byte"
+	says "truncated: timed out after $1 s without a byte"
 }
 
 @test "unless it is told otherwise: a minute in a shard, two hours between two, a day" {
@@ -423,7 +423,7 @@ gives_up() {
 	    status=$?
 	kill $!
 	[ "$status" -eq 3 ] || { echo "status $status"; cat err; false; }
-	says 'truncated: the time is over, and nobody takes the answers'
+	says 'truncated: timed out: the device does not read its answers'
 	# what was accepted before is kept
 	ace-inspect verify spool/demo/0/edge1.aceg
 }
@@ -444,7 +444,7 @@ gives_up() {
 	    env={**os.environ, 'LD_PRELOAD': sys.argv[2], 'ACE_LATER': 'later'})
 	sys.exit(r.returncode != 3)
 	END
-	says 'truncated: the time is over, and nobody takes the answers'
+	says 'truncated: timed out: the device does not read its answers'
 }
 
 @test "what a killed program left beside its line of the sandbox goes" {
@@ -687,7 +687,7 @@ let_go() {
 	for n in ../../x /etc/x a/../b 'a\..\b' '\x' ..; do
 		mkshards -t "$n:4" >in
 		exits 3 ace-export -o x.npz in
-		says "leads out of the folder"
+		says "points outside the folder"
 		[ ! -e x.npz ]
 	done
 	mkshards -t a/b..c:4 >in
@@ -721,7 +721,7 @@ let_go() {
 	ln -s ../victim all/out
 	chown -h nobody all/out
 	exits 5 ace-score -o all/out in
-	says "'all/out' is a link that somebody else made where all may make names"
+	says "'all/out' is a symbolic link that another user made in a directory open to all"
 	[ "$(cat victim)" = mine ]
 	[ "$(ls all)" = out ]
 	# nor does it write into another's FIFO

@@ -145,7 +145,7 @@ values() {
 		$call "$option" "$value" </dev/null >out 2>err || true
 		# of a codec, what it is told is asked for as well
 		! grep -F "'$value': " err | grep -v 'codec' &&
-		    ! grep 'no such codec' err || { echo "$call $option"; false; }
+		    ! grep "codec '.*' is unknown" err || { echo "$call $option"; false; }
 	done <all
 }
 

@@ -589,15 +589,15 @@ lies() {
 	lies 'w["offset"][1] = 2**63 - 1' "ends beyond its shape in dimension 1"
 	lies 'w["of"][0] = 2**62' "limit|corrupt"
 	lies 'w["offset"][0] = 2**64' "corrupt"
-	lies 'w["offset"][0] = -1' "lacks the offset, the shape or the full shape of tensor 'layer.00.bf16'"
-	lies 'w["offset"] = [0]' "lacks the offset, the shape or the full shape of tensor 'layer.00.bf16'"
-	lies 'w["offset"] = [0.5, 0]' "lacks the offset, the shape or the full shape of tensor"
-	lies 'del w["of"]' "lacks the offset, the shape or the full shape of tensor"
+	lies 'w["offset"][0] = -1' "lacks \"offset\", \"shape\" or \"of\" of tensor 'layer.00.bf16'"
+	lies 'w["offset"] = [0]' "lacks \"offset\", \"shape\" or \"of\" of tensor 'layer.00.bf16'"
+	lies 'w["offset"] = [0.5, 0]' "lacks \"offset\", \"shape\" or \"of\" of tensor"
+	lies 'del w["of"]' "lacks \"offset\", \"shape\" or \"of\" of tensor"
 	lies 'w["shape"][0] -= 1' "tensor 'layer.00.bf16' has another shape than 'bad' says"
 	lies 'x["layer.77"] = w' "tensor 'layer.77' of 'bad' is not in '(old|new).r1'"
-	lies 'x["layer.00.bf16"] = 3' "lacks the offset, the shape or the full shape of tensor"
+	lies 'x["layer.00.bf16"] = 3' "lacks \"offset\", \"shape\" or \"of\" of tensor"
 	lies 'del x["__metadata__"]' "lacks \"rank\" and"
-	lies 'x["__metadata__"]["rank"] = 2' "no rank of ranks"
+	lies 'x["__metadata__"]["rank"] = 2' "lacks \"rank\" below \"ranks\""
 	lies 'x["__metadata__"] = {"rank": 0, "ranks": 5000}' "at most 1024"
 	lies 'x["layer.04.f4"] = {"offset": [0, 1], "shape": [3, 2], "of": [3, 4]}' \
 	    "'layer.04.f4' begins or ends between the two f4 values of a byte"
@@ -614,7 +614,7 @@ lies() {
 	says "truncated: 'bad' is empty"
 	# it is read for both models
 	exits 2 ace-diff --part <(cat old.r1.json) old.r1 new.r1
-	says "is not a file: an index of slices was expected"
+	says "is not a regular file: expected an index of slices"
 	exits 4 ace-diff --part none old.r1 new.r1
 	says "none"
 	"$ROOT/tests/mkgguf" m.gguf

@@ -61,7 +61,7 @@ calls() {
 			while read -r call; do
 				# shellcheck disable=SC2086 # words
 				exits 5 timeout "$HANG" $call </dev/null
-				says "'all/s' is a link that somebody else made where all may"
+				says "'all/s' is a symbolic link that another user made in a directory open to"
 				unharmed
 			done < <(calls $name)
 		done
@@ -92,7 +92,7 @@ calls() {
 	while read -r call; do
 		# shellcheck disable=SC2086 # words
 		exits 5 timeout "$HANG" $call </dev/null
-		says "'mail' belongs to user 65534, and this runs as user 0: run it as that user"
+		says "'mail' belongs to user 65534, but the program runs as user 0: run it as that user"
 		unharmed
 	done < <(calls mail)
 	mv mail m.ace-patch
@@ -113,7 +113,7 @@ calls() {
 			cp old m
 			# shellcheck disable=SC2086 # words
 			exits 5 ace-patch $how m <step.aceg
-			says "'m.ace-patch' is a link, made by user $owner: "
+			says "'m.ace-patch' is a symbolic link made by user $owner: "
 			unharmed
 			same m old
 		done

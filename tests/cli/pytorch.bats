@@ -244,7 +244,7 @@ two() {
 	E
 	# without its checkpoint it is the state that knows
 	exits 1 train edge1 3 checkpoint=other.pt
-	says "ace_shards.Error: ace-compress: step 0 of 'edge1' comes after step 1 was absorbed"
+	says "ace_shards.Error: ace-compress: step 0 of 'edge1' is not after step 1"
 	# nothing was lost: the run goes on as it would have
 	exits 0 train edge1 3
 	wait
@@ -361,7 +361,7 @@ two() {
 	cp old.pt edge1.pt
 	cp edge1/residual residual
 	exits 1 train edge1 4
-	says "ace_shards.Error: ace-compress: step 2 of 'edge1' comes after step 3 was absorbed: the trainer is older than its state"
+	says "ace_shards.Error: ace-compress: step 2 of 'edge1' is not after step 3, the last one in the state: the trainer is older than its state"
 	says 'WHEN SOMETHING FAILS'
 	cmp edge1/residual residual
 	cmp edge1.pt old.pt

@@ -155,7 +155,7 @@ noticed() {
 	cp -r state before
 	for n in 1 3; do
 		exits 5 ace-ack -S state --restart $n
-		says "state 'state' is of incarnation 3 already: a larger number\$"
+		says "state 'state' has incarnation 3 already: give a larger number\$"
 	done
 	for n in 0 -1 x 2147483648; do
 		exits 2 ace-ack -S state --restart $n

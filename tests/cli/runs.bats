@@ -109,13 +109,13 @@ run_in() {
 		exits 3 ace-cut "$f"
 		says "^ace-cut: $want"
 	done <<-'E'
-	up.tar unsupported: the name of 'up.tar', entry '../in.aceg' leads out
-	root.tar unsupported: .* leads out of the folder
+	up.tar unsupported: the name of 'up.tar', entry '../in.aceg' points outside
+	root.tar unsupported: .* points outside the folder
 	soft.tar unsupported: 'soft.tar', entry 'in.aceg' is a link
 	hard.tar unsupported: .*entry 'b.aceg' is a link
-	dev.tar unsupported: .* is neither file nor folder
-	fifo.tar unsupported: .* is neither file nor folder
-	twice.tar corrupt: two entries have one name: .*entry 'a.aceg'
+	dev.tar unsupported: .* is neither a file nor a folder
+	fifo.tar unsupported: .* is neither a file nor a folder
+	twice.tar corrupt: two entries have the same name: .*entry 'a.aceg'
 	none.tar corrupt: not a gradient-shard stream: this is a tar archive .tar -xO., and there is none in it
 	E
 	# a hard link to an earlier entry is a second name of what was read

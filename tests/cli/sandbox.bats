@@ -25,7 +25,7 @@ none() {
 @test "it is in force on this machine, and says so" {
 	if none; then
 		exits 4 ace-score --sandbox require </dev/null
-		says '--sandbox require: this system has no such sandbox: none, this build has no sandbox'
+		says '--sandbox require: this system has no complete sandbox: none, this build has no sandbox'
 		return
 	fi
 	ace-score -vv </dev/null 2>err || true
@@ -42,7 +42,7 @@ none() {
 	export LD_PRELOAD ACE_NOFILTER=1
 	LD_PRELOAD=$(preload)
 	exits 4 ace-score --sandbox require </dev/null
-	says '--sandbox require: this system has no such sandbox: Landlock alone$'
+	says '--sandbox require: this system has no complete sandbox: Landlock alone$'
 	exits 3 ace-score -v </dev/null
 	says 'sandbox: Landlock alone$'
 	exits 3 ace-score </dev/null

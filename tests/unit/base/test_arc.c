@@ -100,10 +100,10 @@ TEST(hostile)
 		int n, want;
 		const char *about, *says;
 	} t[] = {
-		{ out, 1, -ERR_DATA, "a name with ..", "leads out of the folder" },
-		{ abs, 1, -ERR_DATA, "a name from the root", "leads out of the folder" },
+		{ out, 1, -ERR_DATA, "a name with ..", "points outside the folder" },
+		{ abs, 1, -ERR_DATA, "a name from the root", "points outside the folder" },
 		{ in, 1, 1, "dots inside a name", "" },
-		{ twice, 3, -ERR_DATA, "a name twice", "two entries have one name" }
+		{ twice, 3, -ERR_DATA, "a name twice", "two entries have the same name" }
 	};
 	struct err e;
 	struct io *io;

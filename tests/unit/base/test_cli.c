@@ -149,8 +149,8 @@ TEST(test_refused)
 	refused("--all=1", "option '--all' takes no value");
 	refused("--all=", "option '--all' takes no value");
 	refused("-n 100", "--number '100' is not a whole number from 0 to 99");
-	refused("-a - -b", "option '-b' is after the operand '-': options come "
-	    "first, and a file of that name is './-b'");
+	refused("-a - -b", "option '-b' follows operand '-': put options "
+	    "first (a file of that name is './-b')");
 	refused("--sandbox of", "--sandbox 'of': auto, require or off");
 }
 
@@ -190,7 +190,7 @@ TEST(test_commands)
 	c = start;
 	err_clear(&e);
 	ok(cli_command(&c, 1, argv, &e) == -ERR_USAGE &&
-	    is(ERR_MSG(&e), "the command is missing"), "%s", ERR_MSG(&e));
+	    is(ERR_MSG(&e), "the command is missing: --help lists the commands"), "%s", ERR_MSG(&e));
 	/* where none is needed, another word is an operand */
 	c = start;
 	c.bare = 1;

@@ -56,14 +56,14 @@ TEST(test_open)
 	statedir_close(&s);
 	ok(opened(0755) == 0, "others may read it");
 	ok(opened(0720) == -ERR_REFUSED && strcmp(ERR_MSG(&e),
-	    "state 'S' can be changed by other users (mode 720): chmod go-w it, if "
-	    "all in it is yours") == 0,
+	    "state 'S' can be changed by other users (mode 720): if all files in "
+	    "it are yours, chmod go-w it") == 0,
 	    "not the group write: %s", ERR_MSG(&e));
 	ok(opened(0702) == -ERR_REFUSED, "nor all: %s", ERR_MSG(&e));
 	if (geteuid() == 0) {
 		ok(chown("S", 65534, (gid_t)-1) == 0 &&
 		    opened(0700) == -ERR_REFUSED && strcmp(ERR_MSG(&e),
-		    "state 'S' belongs to user 65534, and this runs as user 0: run "
+		    "state 'S' belongs to user 65534, but the program runs as user 0: run "
 		    "it as that user, or name another folder") == 0,
 		    "nor may it be somebody else's: %s", ERR_MSG(&e));
 		ok(chown("S", 0, (gid_t)-1) == 0, "given back");
@@ -132,7 +132,7 @@ TEST(test_lock)
 	ok(there("S/residual") && there("S/residual.new-abcde") &&
 	    there("S/residual.old-abcdef"), "what has another name stays");
 	ok(statedir_lock(&b, &e) == -ERR_REFUSED && strcmp(ERR_MSG(&e),
-	    "state 'S' is in use by another process") == 0,
+	    "state 'S' is in use by another process: wait for it, or end it") == 0,
 	    "one has it at a time: %s", ERR_MSG(&e));
 	statedir_close(&b);
 	err_clear(&e);

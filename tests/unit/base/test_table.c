@@ -97,10 +97,10 @@ main(void)
 	many(TABLE_COLUMNS, 0);
 	many(TABLE_COLUMNS + 1, -ERR_DATA);
 	refused("", 0, "truncated: the table has no line of column names");
-	refused("a b\n", 4, "truncated: no row after line 1");
-	refused("a b\n1 2\n3\n", 10, "line 3: 1 cell under 2 names");
-	refused("a b\n1 2 3\n", 10, "line 2: 3 cells under 2 names");
-	refused("a a\n1 2\n", 8, "column 'a' twice");
-	refused("a b\n1 \0 2\n", 10, "line 2: a zero byte");
+	refused("a b\n", 4, "truncated: the table has no row after line 1");
+	refused("a b\n1 2\n3\n", 10, "line 3 has 1 cell, but the table has 2 columns");
+	refused("a b\n1 2 3\n", 10, "line 2 has 3 cells, but the table has 2 columns");
+	refused("a a\n1 2\n", 8, "names column 'a' twice");
+	refused("a b\n1 \0 2\n", 10, "line 2 has a zero byte");
 	return done_testing();
 }

@@ -28,7 +28,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 	int r = arg_number(arg, 0, 1e30f, &plan->arg, e);
 
 	return r == 0 && !(plan->arg > 0) ?
-	    err_set(e, ERR_USAGE, "a step is above 0") : r;
+	    err_set(e, ERR_USAGE, "expected a step above 0") : r;
 }
 
 static void

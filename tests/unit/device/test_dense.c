@@ -72,7 +72,7 @@ TEST(test_groups)
 	    dense_group(&later, 4, &x, &e) == 0 && x != NULL && x[0] == 8,
 	    "groups may be passed over");
 	ok(dense_group(&later, 5, &x, &e) == -ERR_DATA &&
-	    strstr(ERR_MSG(&e), "corrupt: group 5 not in '") != NULL,
+	    strstr(ERR_MSG(&e), "corrupt: group 5 is absent from '") != NULL,
 	    "there is none behind the last: %s", ERR_MSG(&e));
 	dense_close(&d);
 	dense_close(&later);
@@ -101,7 +101,7 @@ TEST(test_says)
 	    text_get(&s->kv, "key") != NULL, "nothing else, but for its keys");
 	dense_close(&d);
 	ok(dense_open(&d, &state, "array", SHARD_RESIDUAL, &e) == -ERR_DATA &&
-	    strstr(ERR_MSG(&e), "corrupt: no shard of kind residual") != NULL,
+	    strstr(ERR_MSG(&e), "corrupt: the file has no shard of kind residual") != NULL,
 	    "another kind is refused: %s", ERR_MSG(&e));
 	err_clear(&e);
 }
@@ -137,10 +137,10 @@ differs(const char *run, const char *device, uint32_t size, const char *why)
 TEST(test_check)
 {
 	ok(differs("run", "edge1", G * GROUPS, NULL), "its own");
-	ok(differs("run2", "edge1", G * GROUPS, "mismatch: shard of run "
-	    "'run2', the state is of run 'run'"), "another run");
-	ok(differs("run", "edge2", G * GROUPS, "mismatch: shard of device "
-	    "'edge2', the state is of device 'edge1'"), "another device");
+	ok(differs("run2", "edge1", G * GROUPS, "mismatch: the shard is of run "
+	    "'run2', but the state of run 'run': give another state directory"), "another run");
+	ok(differs("run", "edge2", G * GROUPS, "mismatch: the shard is of device "
+	    "'edge2', but the state of device 'edge1': give another state directory"), "another device");
 	ok(differs("run", "edge1", G * GROUPS - 1, "mismatch: '") &&
 	    strstr(ERR_MSG(&e), "is of another model: ") != NULL,
 	    "another model: %s", ERR_MSG(&e));

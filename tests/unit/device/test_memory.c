@@ -155,8 +155,8 @@ no_memories(const struct statedir *s)
 		size_t n;
 	} bad[] = {
 		{ "corrupt: no history", { "score" }, SHARD_RESIDUAL, 1 },
-		{ "corrupt: a memory without a name", { NULL }, SHARD_HISTORY, 1 },
-		{ "corrupt: two memories 'score'", { "score", "score" },
+		{ "corrupt: the history has no name", { NULL }, SHARD_HISTORY, 1 },
+		{ "corrupt: two histories are named 'score'", { "score", "score" },
 		    SHARD_HISTORY, 2 },
 	};
 	struct memory h;
@@ -328,7 +328,7 @@ another_version(const struct statedir *s)
 	ok(save(s, "score", 1, 1, 0) == 0 &&
 	    memory_load(&h, s, "score", &e) == 1, "a memory of one number");
 	ok(memory_need(&h, "level", 3, &x, &e) == -ERR_DATA && x == NULL &&
-	    strstr(ERR_MSG(&e), "mismatch: no row 'level' of 3 numbers in 'memory' "
+	    strstr(ERR_MSG(&e), "mismatch: row 'level' of 3 numbers is absent from 'memory' "
 	    "of the state, which another version of ace wrote: remove that file "
 	    "to begin anew") != NULL, "%s", ERR_MSG(&e));
 	memory_release(&h);
