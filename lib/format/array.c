@@ -26,8 +26,8 @@ array_name(struct array_names *l, const char *s, size_t len, struct err *e)
 	char name[SHARD_NAME + 1];
 
 	if (len == 0 || len > SHARD_NAME || !text_clean(s, len))
-		return err_set(e, ERR_DATA, "corrupt: a name in a list of "
-		    "contributors");
+		return err_set(e, ERR_DATA, "corrupt: a name in the list of "
+		    "contributors is not valid");
 	memcpy(name, s, len);
 	name[len] = '\0';
 	return array_add(l, name, e);
@@ -44,7 +44,8 @@ array_get_names(struct array_names *l, const unsigned char *p, size_t n,
 	int r = 0;
 
 	if (!bytes_zero(&b, 4))
-		return err_set(e, ERR_DATA, "corrupt: a list of contributors");
+		return err_set(e, ERR_DATA, "corrupt: the list of contributors is "
+		    "not well formed");
 	for (i = 0; i < count && r == 0; i++) {
 		len = bytes_u16(&b);
 		if ((s = bytes_take(&b, len)) == NULL || b.bad)
@@ -54,7 +55,8 @@ array_get_names(struct array_names *l, const unsigned char *p, size_t n,
 			break;
 	}
 	if (r == 0 && (i < count || b.bad || b.at != b.n))
-		r = err_set(e, ERR_DATA, "corrupt: a list of contributors");
+		r = err_set(e, ERR_DATA, "corrupt: the list of contributors is not "
+		    "well formed");
 	return r;
 }
 
@@ -133,5 +135,6 @@ array_get_times(const unsigned char *p, size_t len, size_t n, double *v,
 		bad = !(v[i] >= 0 && v[i] <= ARRAY_LONGEST);
 	}
 	return bad == 0 ? 0 :
-	    err_set(e, ERR_DATA, "corrupt: not %zu times of tensors", n);
+	    err_set(e, ERR_DATA, "corrupt: the times of tensors are not %zu finite "
+	    "numbers from 0 on", n);
 }

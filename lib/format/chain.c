@@ -52,8 +52,8 @@ chain_aborted(const struct chain *c, struct err *e)
 {
 	int piped = io_is_pipe(c->io);
 	int r = err_data(e, c->pos.offset, "truncated: %s", piped ?
-	    "aborted upstream: the program before this one says why" :
-	    "the stream was aborted by its producer");
+	    "aborted upstream: the program before this one failed, see its message" :
+	    "its producer aborted the stream");
 
 	if (e != NULL)
 		e->upstream = piped;
@@ -64,12 +64,11 @@ static int
 chain_truncated(const struct chain *c, struct err *e)
 {
 	if (!c->pos.open && io_bytes(c->io) == 0 && io_is_pipe(c->io))
-		return err_set(e, ERR_DATA, "truncated: empty input: the "
-		    "program before this one wrote nothing, its own message "
-		    "says why");
+		return err_set(e, ERR_DATA, "truncated: empty input: the program "
+		    "before this one wrote nothing, see its message");
 	return err_data(e, c->pos.offset, "truncated: %s",
-	    c->pos.open ? "no end of the stream" :
-	    io_bytes(c->io) == 0 ? "empty input" : "no whole stream head");
+	    c->pos.open ? "the stream has no end" : io_bytes(c->io) == 0 ? "empty input" :
+	    "the stream's head is incomplete");
 }
 
 /* Set the error for input that is not a stream: what it is, by its first bytes. */
@@ -84,9 +83,9 @@ chain_strange(struct chain *c, int r, struct err *e)
 	if (io_read(c->io, p + FRAME_HEAD_SIZE, sizeof(p) - FRAME_HEAD_SIZE,
 	    &got, NULL) < 0)
 		return r;
-	return err_after(e, r, "%s", magic_say(p, FRAME_HEAD_SIZE + got, ", as a "
-	    "login shell or a program on the way prints (ssh HOST true has to "
-	    "print nothing)", words));
+	return err_after(e, r, "%s", magic_say(p, FRAME_HEAD_SIZE + got, ", which a "
+	    "login shell or another program printed (`ssh HOST true' must print "
+	    "nothing)", words));
 }
 
 /* Return 1 if a header was read, 0 if the file ends instead. */
@@ -142,7 +141,7 @@ chain_see(struct chain *c, struct err *e)
 	if ((r = chain_more(c, n, e)) < 0)
 		return r;
 	if (pack_hash64(f->wire, f->wire_len) != f->wire_hash)
-		return chain_corrupt(c, e, "payload checksum");
+		return chain_corrupt(c, e, "the payload's checksum does not match");
 	for (i = f->wire_len; i < all; i++)
 		if (f->wire[i] != 0)
 			return chain_corrupt(c, e, "padding is not zero");
@@ -261,7 +260,7 @@ chain_unpack(struct chain *c, struct err *e)
 	if ((r = buf_room(&c->unpacked, c->head.raw_len, e)) < 0)
 		return r;
 	if (pack_unlz4(c->unpacked.p, c->head.raw_len, f->wire, f->wire_len) < 0)
-		return chain_corrupt(c, e, "LZ4 block");
+		return chain_corrupt(c, e, "the LZ4 block is damaged");
 	f->raw = c->unpacked.p;
 	f->raw_len = c->head.raw_len;
 	return 0;
@@ -285,7 +284,8 @@ chain_on_head(struct chain *c, struct err *e)
 	(void)bytes_u16(&b);			/* minor: never gates */
 	if (bytes_next32(&b) != 0)
 		return err_data(e, c->pos.offset,
-		    "unsupported: a required feature");
+		    "unsupported: the stream needs a feature of a newer release of "
+		    "ace");
 	c->unknown = 0;
 	(void)bytes_next32(&b);			/* optional features */
 	max = bytes_next32(&b);
@@ -297,8 +297,9 @@ chain_on_head(struct chain *c, struct err *e)
 	if (!bytes_zero(&b, 4) || b.bad || b.n - b.at != kv_len)
 		return chain_corrupt(c, e, "payload");
 	if (max > FRAME_MAX)
-		return err_data(e, c->pos.offset, "limit: frames up to %lu "
-		    "bytes announced, at most %d", (unsigned long)max, FRAME_MAX);
+		return err_data(e, c->pos.offset, "limit: the stream announces "
+		    "frames of up to %lu bytes, at most %d", (unsigned long)max,
+		    FRAME_MAX);
 	c->max_frame = max;
 	r = text_decode(&kv, b.p + b.at, kv_len, e);
 	text_release(&kv);
@@ -320,12 +321,12 @@ chain_begin(struct chain *c, struct err *e)
 	if (c->head.type != FRAME_HEAD)
 		return err_data(e, off, "corrupt: %s", off == 0 ?
 		    "not the beginning of a stream" :
-		    "garbage after the end of a stream");
+		    "bytes after the end of the stream");
 	if ((r = chain_payload(c, e)) < 0)
 		return r;
 	if (c->head.seq != 0 || c->head.offset != 0 || c->head.shard_key != 0 ||
 	    c->head.stream_id == 0 || (c->head.flags & FRAME_LZ4) != 0)
-		return chain_corrupt(c, e, "stream head");
+		return chain_corrupt(c, e, "the stream head is not valid");
 	memset(p, 0, sizeof(*p));
 	p->start = p->offset = off;
 	p->stream_id = c->head.stream_id;
@@ -356,16 +357,17 @@ chain_on_tail(struct chain *c, struct err *e)
 	    status > SHARD_ABORTED || (c->frame.flags & FRAME_LZ4) != 0)
 		return chain_corrupt(c, e, "payload");
 	if (c->frame.shard_key != 0)
-		return chain_corrupt(c, e, "frame of a shard");
+		return chain_corrupt(c, e, "the frame belongs to a shard");
 	if (status == SHARD_ABORTED)
 		return chain_aborted(c, e);
 	pack_sum_get(c->headers, sum);
 	if (memcmp(sum, want, 16) != 0)
-		return chain_corrupt(c, e, "checksum of all headers");
+		return chain_corrupt(c, e, "the checksum of all headers does not "
+		    "match");
 	if (frames != c->pos.seq || shards != c->pos.n_shards ||
 	    before != c->pos.offset - c->pos.start || raw != c->pos.raw_total ||
 	    (c->pos.announced != 0 && c->pos.announced != shards))
-		return chain_corrupt(c, e, "totals of the stream");
+		return chain_corrupt(c, e, "the stream's totals do not match");
 	c->pos.open = 0;
 	return 0;
 }

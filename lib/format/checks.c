@@ -23,7 +23,7 @@ checks_stamp(const struct shard *s, const char *key, struct err *e)
 	if (v == NULL || strcmp(v, "none") == 0 ||
 	    (n == 2 * SHARD_DIGEST && v[n] == '\0'))
 		return 0;
-	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s'", key, v);
+	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s' is not valid", key, v);
 }
 
 /* Check that a difference names its history and how to restore the values. */
@@ -36,14 +36,14 @@ checks_difference(const struct shard *s, struct err *e)
 	double rho;
 
 	if (is != (how != NULL) || is != (of != NULL))
-		return err_set(e, ERR_DATA, "corrupt: a difference and the keys "
-		    "of one come together");
+		return err_set(e, ERR_DATA, "corrupt: the flag of a difference and "
+		    "its keys disagree");
 	if (how == NULL || strcmp(how, "ef21") == 0 ||
 	    strcmp(how, SHARD_PREDICT_PATCH) == 0 ||
 	    (strncmp(how, "cache:", 6) == 0 &&
 	    num_f64(&rho, how + 6, 0, 1, "", NULL) == 0))
 		return checks_stamp(s, SHARD_KEY_HISTORY, e);
-	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s'",
+	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s' is not valid",
 	    SHARD_KEY_PREDICT, how);
 }
 
@@ -54,7 +54,7 @@ checks_shard(const struct shard *s, struct err *e)
 	int k;
 
 	if (s->contributors == 0)
-		return err_set(e, ERR_DATA, "corrupt: a shard of no device");
+		return err_set(e, ERR_DATA, "corrupt: the shard has no contributors");
 	if ((k = keys_real(&s->kv, SHARD_KEY_COMPUTE, &v, NULL, e)) < 0 ||
 	    (k = keys_real(&s->kv, SHARD_KEY_NORM, &v, NULL, e)) < 0 ||
 	    (k = checks_stamp(s, SHARD_KEY_STAMP, e)) < 0)
@@ -83,8 +83,8 @@ checks_stat(const struct note *n, uint32_t i, const struct schema *sc, struct er
 	    isfinite(s.sum) && isfinite(s.max_abs) && s.sumsq >= 0 &&
 	    s.sumabs >= 0 && s.max_abs >= 0)
 		return 0;
-	return err_set(e, ERR_DATA, "corrupt: statistics of group %lu",
-	    (unsigned long)(n->first + i));
+	return err_set(e, ERR_DATA, "corrupt: the statistics of group %lu are not "
+	    "valid", (unsigned long)(n->first + i));
 }
 
 /* Check an annotation about groups; the reader checks that its groups rise. */
@@ -100,8 +100,8 @@ checks_groups(const struct reader *r, uint32_t entry, struct err *e)
 		if (entry == NOTE_STAT)
 			k = checks_stat(&n, i, reader_schema(r), e);
 		else if (entry == NOTE_SCORE && isnan(note_score(&n, i)))
-			k = err_set(e, ERR_DATA, "corrupt: score of group %lu",
-			    (unsigned long)(n.first + i));
+			k = err_set(e, ERR_DATA, "corrupt: the score of group %lu is "
+			    "not valid", (unsigned long)(n.first + i));
 	}
 	return k;
 }
@@ -117,14 +117,14 @@ checks_names(struct checks *c, const struct reader *r, struct err *e)
 
 	if (k == 0 && l.n != 0) {
 		if (strcmp(c->last, l.p[0]) >= 0)
-			k = err_set(e, ERR_DATA, "corrupt: a list of "
-			    "contributors does not go on after '%.80s'", c->last);
+			k = err_set(e, ERR_DATA, "corrupt: the list of contributors "
+			    "is not sorted after '%.80s'", c->last);
 		memcpy(c->last, l.p[l.n - 1], strlen(l.p[l.n - 1]) + 1);
 	}
 	c->names += l.n;
 	array_release(&l);
 	if (k == 0 && c->names > reader_shard(r)->contributors)
-		k = err_set(e, ERR_DATA, "corrupt: %llu names of %lu "
+		k = err_set(e, ERR_DATA, "corrupt: the list names %llu of %lu "
 		    "contributors", (unsigned long long)c->names,
 		    (unsigned long)reader_shard(r)->contributors);
 	return k;
@@ -163,8 +163,8 @@ checks_sign(const struct reader *r, struct err *e)
 	const int zero = bytes_zero(&b, 4);
 
 	if (!b.bad && scheme != 1)
-		return err_set(e, ERR_DATA, "unsupported: signature scheme %lu",
-		    (unsigned long)scheme);
+		return err_set(e, ERR_DATA, "unsupported: signature scheme %lu is "
+		    "unknown", (unsigned long)scheme);
 	return zero && !b.bad && f->raw_len == 104 ? 0 :
 	    err_set(e, ERR_DATA, "corrupt: a signature");
 }
@@ -197,8 +197,8 @@ checks_model(struct checks *c, const struct reader *r, struct err *e)
 	    whole != ((s->flags & SHARD_PREDICTED) == 0) ||
 	    !checks_changed(f->raw + sums, (size_t)(f->raw_len - sums),
 	    whole ? 0 : n))
-		return err_set(e, ERR_DATA, "corrupt: the numbers in mODL, which "
-		    "names the models of a patch");
+		return err_set(e, ERR_DATA, "corrupt: the counts in frame mODL, "
+		    "which names a patch's models, are not valid");
 	return 0;
 }
 
@@ -233,8 +233,8 @@ checks_one(struct checks *c, const struct reader *r, struct err *e)
 int
 checks_data(const struct checks *c, const struct reader *r, struct err *e)
 {
-	return !c->sign ? 0 : reader_place(r, err_set(e, ERR_DATA, "corrupt: "
-	    "something follows the signature"), e);
+	return !c->sign ? 0 : reader_place(r, err_set(e, ERR_DATA, "corrupt: a frame "
+	    "follows the signature"), e);
 }
 
 int

@@ -33,7 +33,7 @@ frame_strange(const unsigned char *p, uint64_t at, struct err *e)
 		    "(use ssh -T)");
 	return err_data(e, at, "corrupt: %s", at == 0 ?
 	    "not a gradient-shard stream" :
-	    "no frame where one should begin");
+	    "expected the beginning of a frame");
 }
 
 int
@@ -50,7 +50,7 @@ frame_version(unsigned v, uint64_t at, struct err *e)
 {
 	return err_data(e, at, "unsupported: format version %u, where version %d "
 	    "is expected (%s)", v, FRAME_VERSION, v > FRAME_VERSION ?
-	    "a newer release of ace reads it" : "make it again");
+	    "a newer release of ace reads it" : "make the stream again");
 }
 
 int
@@ -64,7 +64,8 @@ frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 	    ((p[4] == '\r' || p[4] == '\n') && h->type != FRAME_HEAD))
 		return frame_strange(p, at, e);
 	if (pack_hash64(p, 56) != bytes_le64(p + 56))
-		return err_data(e, at, "corrupt: frame header checksum");
+		return err_data(e, at, "corrupt: the frame header's checksum does "
+		    "not match");
 	h->flags = bytes_le16(p + 8);
 	h->seq = bytes_le32(p + 12);
 	h->wire_len = bytes_le32(p + 16);
@@ -77,10 +78,10 @@ frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 		return frame_version(p[10], at, e);
 	if (p[11] != FRAME_HEAD_SIZE / 8 ||
 	    (h->flags & FRAME_CRITICAL & ~FRAME_LZ4) != 0)
-		return err_data(e, at, "unsupported: %s frame's header length "
-		    "or flags", frame_name(h->type, name));
+		return err_data(e, at, "unsupported: the header of frame %s has an "
+		    "unknown length or flag", frame_name(h->type, name));
 	if (h->type != FRAME_HEAD && frame_name(h->type, name)[0] == '0')
-		return err_data(e, at, "corrupt: frame type %s", name);
+		return err_data(e, at, "corrupt: '%s' is not a frame type", name);
 	if (h->wire_len > max || h->raw_len > max)
 		return err_data(e, at, "limit: %s frame of %lu bytes, at most "
 		    "%lu", frame_name(h->type, name),

@@ -90,7 +90,7 @@ keys_find(const struct text_kv *kv, const char *key, const char **s,
 	if ((*s = text_get(kv, key)) == NULL)
 		return 0;
 	return keys_row(key)->name != NULL ? keys_one(key, *s, whose, e) :
-	    err_set(e, ERR_DATA, "unsupported: key %s", key);
+	    err_set(e, ERR_DATA, "unsupported: key %s is unknown", key);
 }
 
 int
@@ -152,7 +152,7 @@ keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 	    (k = keys_check(&said, e)) == 0 &&
 	    (k = text_add(kv, &said, e)) == 0 && keys_bytes(kv) > TEXT_MAX_KV) {
 		text_release(kv);
-		k = err_set(e, ERR_DATA, "limit: a policy over 64 KiB in all");
+		k = err_set(e, ERR_DATA, "limit: the policy is larger than 64 KiB");
 	}
 	text_release(&said);
 	return k;
@@ -175,7 +175,7 @@ keys_put(struct writer *w, const struct text_kv *kv, struct err *e)
 	int r = text_put_lines(kv, &b, e);
 
 	if (r == 0 && b.n > TEXT_MAX_KV)	/* nobody would read it */
-		r = err_set(e, ERR_DATA, "limit: a policy over 64 KiB in all");
+		r = err_set(e, ERR_DATA, "limit: the policy is larger than 64 KiB");
 	if (r == 0)
 		r = writer_note(w, FRAME_POLI, b.p, b.n, e);
 	buf_release(&b);

@@ -99,15 +99,15 @@ note_check_plan(const struct note *note, struct err *e)
 	for (i = 0; i < note->n; i++, p += NOTE_PLAN, g++) {
 		codec = bytes_le16(p);
 		if (!codec_known(codec) && codec != NOTE_PLAN_NONE)
-			return err_set(e, ERR_DATA, "unsupported: codec %lu in "
-			    "the plan of group %lu", (unsigned long)codec, g);
+			return err_set(e, ERR_DATA, "unsupported: unknown codec %lu "
+			    "in the plan of group %lu", (unsigned long)codec, g);
 		if (codec != NOTE_PLAN_NONE && !codec_takes(codec, p[2]))
-			return err_set(e, ERR_DATA, "unsupported: parameter %u "
-			    "of codec %s in the plan of group %lu", p[2],
+			return err_set(e, ERR_DATA, "unsupported: unknown parameter "
+			    "%u of codec %s in the plan of group %lu", p[2],
 			    codec_name(codec), g);
 		if (p[3] != 0 || !isfinite(bytes_f32(bytes_le32(p + 4))))
 			return err_set(e, ERR_DATA,
-			    "corrupt: plan of group %lu", g);
+			    "corrupt: the plan of group %lu is not valid", g);
 	}
 	return 0;
 }
@@ -135,9 +135,9 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 		return err_set(e, ERR_DATA, "corrupt: annotation's sizes");
 	if (note->first > ngroups || note->n > ngroups - note->first)
 		return err_set(e, ERR_DATA,
-		    "corrupt: annotation of groups %lu to %lu of %lu",
-		    (unsigned long)note->first, (unsigned long)note->first + note->n,
-		    (unsigned long)ngroups);
+		    "corrupt: the annotation covers groups %lu to %lu, but the shard "
+		    "has %lu", (unsigned long)note->first,
+		    (unsigned long)note->first + note->n, (unsigned long)ngroups);
 	note->entry = p + b.at;
 	return entry == NOTE_PLAN ? note_check_plan(note, e) : 0;
 }
@@ -172,8 +172,8 @@ note_scores(const struct note *note, float *to, struct err *e)
 	for (i = 0; i < note->n; i++) {
 		to[note->first + i] = note_score(note, i);
 		if (!(to[note->first + i] >= 0 && to[note->first + i] <= 1))
-			return err_set(e, ERR_DATA, "corrupt: the score of group "
-			    "%lu", (unsigned long)note->first + i);
+			return err_set(e, ERR_DATA, "corrupt: the score of group %lu "
+			    "is not valid", (unsigned long)note->first + i);
 	}
 	return 0;
 }

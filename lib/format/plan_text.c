@@ -48,8 +48,8 @@ plan_text_line(struct plan_text *t, char *line, struct err *e)
 	if ((r = num_u64(&g, group, 0, UINT32_MAX - 1, "group", e)) < 0)
 		return r;
 	if (g < t->n)
-		return err_set(e, ERR_USAGE, "group %s comes twice or too late",
-		    group);
+		return err_set(e, ERR_USAGE, "group %s occurs twice or is out of "
+		    "order", group);
 	if (g >= 1 << 26)
 		return err_set(e, ERR_USAGE, "group %s is too large", group);
 	if (codec == NULL)
@@ -97,7 +97,8 @@ plan_text_read(struct plan_text *t, const char *path, struct err *e)
 			b.n += got;
 	}
 	if (r == 0 && (b.n > PLAN_TEXT_MAX || memchr(b.p, '\0', b.n) != NULL))
-		r = err_set(e, ERR_USAGE, "plan '%s' is not text", path);
+		r = err_set(e, ERR_USAGE, "plan '%s' is too large or has a zero "
+		    "byte: expected text", path);
 	if (r == 0) {
 		b.p[b.n] = '\0';
 		r = plan_text_lines(t, (char *)b.p, path, e);

@@ -40,13 +40,13 @@ data_may(const struct schema *s, const struct record *rec, struct err *e)
 	schema_span(s, rec->group, &span);
 	dtype = s->t[span.tensor].dtype;
 	if (schema_bits(dtype) && rec->codec != CODEC_EXACT)
-		return err_set(e, ERR_DATA, "unsupported: codec %u of group %lu, "
-		    "whose values are %s", rec->codec,
-		    (unsigned long)rec->group, schema_dtype_name(dtype));
+		return err_set(e, ERR_DATA, "unsupported: codec %u of group %lu does "
+		    "not carry %s values", rec->codec, (unsigned long)rec->group,
+		    schema_dtype_name(dtype));
 	if (dtype < SCHEMA_U8 || codec_exact(rec->codec, rec->param))
 		return 0;
-	return err_set(e, ERR_DATA, "corrupt: codec %u of group %lu, whose "
-	    "values are %s", rec->codec, (unsigned long)rec->group,
+	return err_set(e, ERR_DATA, "corrupt: codec %u of group %lu does not carry "
+	    "%s values", rec->codec, (unsigned long)rec->group,
 	    schema_dtype_name(dtype));
 }
 
@@ -64,19 +64,19 @@ data_entry(struct data_pos *pos, const struct chain *c, const struct schema *s,
 	if (gap == 7)
 		more = bytes_varint(dir);
 	if (codec == CODEC_ESCAPE && (codec = bytes_varint(dir)) < CODEC_ESCAPE)
-		return chain_corrupt(c, e, "directory");
+		return chain_corrupt(c, e, "the directory of groups is not valid");
 	if ((b & 0x10) == 0)
 		*param = bytes_u8(dir);
 	len = bytes_varint(dir);
 	g = pos->next_group + gap + more;
 	if (dir->bad || len > FRAME_MAX_HARD || more > UINT32_MAX ||
 	    codec > CODEC_ID_MOST)
-		return chain_corrupt(c, e, "directory");
+		return chain_corrupt(c, e, "the directory of groups is not valid");
 	if (g >= s->ngroups)
-		return chain_corrupt(c, e, "group beyond the schema");
+		return chain_corrupt(c, e, "a group beyond the schema's last one");
 	if (!codec_known(codec))
-		return err_set(e, ERR_DATA, "unsupported: codec %llu of group "
-		    "%llu", (unsigned long long)codec, (unsigned long long)g);
+		return err_set(e, ERR_DATA, "unsupported: unknown codec %llu of "
+		    "group %llu", (unsigned long long)codec, (unsigned long long)g);
 	rec->codec = (uint8_t)codec;
 	rec->param = *param;
 	rec->group = (uint32_t)g;
@@ -95,7 +95,8 @@ data_bodies(struct data_frame *d, struct data_pos *pos, const struct chain *c,
 	for (i = 0; i < d->n; i++) {
 		d->rec[i].body = bytes_take(b, d->rec[i].len);
 		if (b->bad)
-			return chain_corrupt(c, e, "bodies");
+			return chain_corrupt(c, e, "the bodies do not fill the "
+			    "frame");
 		schema_span(s, d->rec[i].group, &span);
 		pos->raw += 4 * (uint64_t)span.n;
 		pos->wire += d->rec[i].len;
@@ -120,9 +121,9 @@ data_decode(struct data_frame *d, struct data_pos *pos, const struct chain *c,
 	/* An entry has at least two bytes, so n is bounded by what is here. The first
 	 * group's number precedes them, so its gap is 0. */
 	if (p == NULL || n == 0 || n > dir_len / 2 || p[0] >> 5 != 0)
-		return chain_corrupt(c, e, "directory");
+		return chain_corrupt(c, e, "the directory of groups is not valid");
 	if (first < pos->next_group)
-		return chain_corrupt(c, e, "groups do not rise");
+		return chain_corrupt(c, e, "the groups are not in order");
 	pos->next_group = first;
 	if ((k = alloc_grow(&d->rec, &d->cap, n, sizeof(*d->rec), e)) < 0)
 		return k;
@@ -132,7 +133,7 @@ data_decode(struct data_frame *d, struct data_pos *pos, const struct chain *c,
 		    e)) < 0)
 			return k;
 	if (dir.at != dir_len || !bytes_zero(&b, frame_padding(12 + dir_len)))
-		return chain_corrupt(c, e, "directory");
+		return chain_corrupt(c, e, "the directory of groups is not valid");
 	if ((k = data_bodies(d, pos, c, s, &b, e)) < 0)
 		return k;
 	pos->frames++;
@@ -321,11 +322,12 @@ reader_on_table(struct reader *r, struct err *e)
 	    r->o.max_elements, r->table_wire, &r->table_size, e)) < 0)
 		return k;
 	if (r->o.max_table != 0 && r->table_size > r->o.max_table)
-		return err_set(e, ERR_DATA, "limit: a tensor table of %llu "
-		    "bytes, at most %llu here", (unsigned long long)r->table_size,
+		return err_set(e, ERR_DATA, "limit: the tensor table has %llu bytes, "
+		    "at most %llu", (unsigned long long)r->table_size,
 		    (unsigned long long)r->o.max_table);
 	if (f->raw_len == 0 || f->raw_len > r->table_size - r->table.n)
-		return reader_corrupt(r, e, "sizes in the schema");
+		return reader_corrupt(r, e, "the schema's size changes between "
+		    "frames");
 	if ((k = buf_put(&r->table, f->raw, f->raw_len, e)) < 0)
 		return k;
 	if (r->table.n < r->table_size)
@@ -353,18 +355,19 @@ reader_on_schema(struct reader *r, struct err *e)
 	int k;
 
 	if (r->pos.at != AT_HEAD || r->have_schema)
-		return reader_corrupt(r, e, "misplaced");
+		return reader_corrupt(r, e, "the frame is out of place");
 	if ((k = reader_on_table(r, e)) < 0 || !r->have_schema)
 		return k;
 	if (memcmp(r->own_schema.id, r->c.schema_id, 16) != 0) {
 		r->have_schema = 0;
-		return reader_corrupt(r, e, "schema is not the announced one");
+		return reader_corrupt(r, e, "the schema is not the one that the head "
+		    "announces");
 	}
 	if (r->o.schema != NULL && !r->o.any_model &&
 	    schema_diff(r->o.schema, &r->own_schema, why) != 0) {
 		r->have_schema = 0;
-		return err_set(e, ERR_DATA, "mismatch: not of the model of "
-		    "--schema: %.200s", why);
+		return err_set(e, ERR_DATA, "mismatch: the stream is for another "
+		    "model than --schema: %.200s", why);
 	}
 	return 0;
 }
@@ -377,19 +380,19 @@ reader_on_shard(struct reader *r, struct err *e)
 	int k;
 
 	if (r->pos.at == AT_SHARD)
-		return reader_corrupt(r, e, "shard inside a shard");
+		return reader_corrupt(r, e, "a shard begins inside a shard");
 	if (r->table.n != 0)
-		return reader_corrupt(r, e, "schema is not whole");
+		return reader_corrupt(r, e, "the schema is incomplete");
 	/* before the payload's meaning: corrupt data must not be called unsupported */
 	r->pos.key = shard_key_of(f->raw, f->raw_len);
 	if (f->shard_key != r->pos.key)
-		return reader_corrupt(r, e, "shard key");
+		return reader_corrupt(r, e, "the shard's number is not valid");
 	if ((k = shard_decode(&r->shard, f->raw, f->raw_len, e)) < 0)
 		return k;
 	r->pos.at = AT_SHARD;
 	if (s == NULL)
 		return err_set(e, ERR_DATA,
-		    "mismatch: the stream has no schema of its own (--schema)");
+		    "mismatch: the stream has no schema: give one with --schema");
 	if (memcmp(r->shard.schema_id, s->id, 16) != 0)
 		return err_set(e, ERR_DATA,
 		    "mismatch: the shard's schema is not the stream's");
@@ -407,7 +410,7 @@ reader_on_data(struct reader *r, struct err *e)
 	int k;
 
 	if (r->pos.at != AT_SHARD)
-		return reader_corrupt(r, e, "outside a shard");
+		return reader_corrupt(r, e, "the frame is outside a shard");
 	if ((k = data_decode(&r->data, &r->pos.data, &r->c, reader_schema(r),
 	    e)) < 0)
 		return k;
@@ -424,23 +427,27 @@ reader_on_send(struct reader *r, struct err *e)
 	int k;
 
 	if (r->pos.at != AT_SHARD)
-		return reader_corrupt(r, e, "outside a shard");
+		return reader_corrupt(r, e, "the frame is outside a shard");
 	if ((k = shard_end_decode(&r->end, r->c.frame.raw, r->c.frame.raw_len,
 	    e)) < 0)
 		return k;
 	if (r->end.status == SHARD_ABORTED)
 		return chain_aborted(&r->c, e);
 	if (r->end.sums.nonzero > reader_schema(r)->total)
-		return reader_corrupt(r, e, "sums of the shard");
+		return reader_corrupt(r, e, "the shard's sums do not match its "
+		    "values");
 	pack_sum_get(r->digest, digest);
 	if (memcmp(digest, r->end.digest, 16) != 0)
-		return reader_corrupt(r, e, "digest of the shard");
+		return reader_corrupt(r, e, "the shard's digest does not match its "
+		    "values");
 	if (r->end.n_data != d->frames || r->end.n_records != d->records ||
 	    r->end.raw != d->raw || r->end.wire != d->wire)
-		return reader_corrupt(r, e, "counts of the shard");
+		return reader_corrupt(r, e, "the shard's counts do not match its "
+		    "values");
 	if (r->tally->records == d->records &&
 	    r->tally->nonzero != r->end.sums.nonzero)
-		return reader_corrupt(r, e, "count of values that are not 0");
+		return reader_corrupt(r, e, "the count of nonzero values does not "
+		    "match");
 	r->pos.at = AT_BODY;
 	return READER_SEND;
 }
@@ -452,11 +459,12 @@ reader_on_prov(struct reader *r, struct err *e)
 	size_t n = r->c.frame.raw_len;
 
 	if (r->pos.at != AT_HEAD || r->table.n != 0)
-		return reader_corrupt(r, e, "misplaced");
+		return reader_corrupt(r, e, "the frame is out of place");
 	if (n > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: provenance over 64 KiB");
+		return err_set(e, ERR_DATA, "limit: the provenance is larger than 64 "
+		    "KiB");
 	if (!text_lines(s, n))
-		return reader_corrupt(r, e, "text");
+		return reader_corrupt(r, e, "the text is not valid");
 	r->prov.n--;
 	if (buf_put(&r->prov, s, n, e) < 0 || buf_put(&r->prov, "", 1, e) < 0)
 		return -ERR_SYS;
@@ -475,7 +483,7 @@ reader_on_range(struct reader *r, size_t which, uint32_t entry, struct err *e)
 	if (k < 0)
 		return k;
 	if (note.first < r->pos.noted[which])
-		return reader_corrupt(r, e, "groups do not rise");
+		return reader_corrupt(r, e, "the groups are not in order");
 	r->pos.noted[which] = (uint64_t)note.first + note.n;
 	return READER_NOTE;
 }
@@ -488,9 +496,9 @@ reader_on_note(struct reader *r, struct err *e)
 
 	if (r->pos.at != AT_SHARD) {
 		if (frame_of_shard(type))
-			return reader_corrupt(r, e, "outside a shard");
+			return reader_corrupt(r, e, "the frame is outside a shard");
 		if (r->table.n != 0)
-			return reader_corrupt(r, e, "schema is not whole");
+			return reader_corrupt(r, e, "the schema is incomplete");
 		r->pos.at = AT_BODY;
 		k = r->loose != NULL ? r->loose(r->loose_arg, r, e) : 0;
 		return k < 0 ? k : READER_NOTE;
@@ -516,7 +524,7 @@ reader_on_frame(struct reader *r, struct err *e)
 	if ((r->c.frame.flags & FRAME_LZ4) != 0 &&
 	    (r->c.frame.type == FRAME_SHRD || r->c.frame.type == FRAME_SEND ||
 	    r->c.frame.type == FRAME_RCPT))
-		return reader_corrupt(r, e, "may not be LZ4");
+		return reader_corrupt(r, e, "the frame must not be LZ4");
 	switch (r->c.frame.type) {
 	case FRAME_SCHM:
 		return (k = reader_on_schema(r, e)) < 0 ? k : READER_NOTE;
@@ -530,9 +538,9 @@ reader_on_frame(struct reader *r, struct err *e)
 		return reader_on_prov(r, e);
 	case FRAME_RCPT:
 		if (r->pos.at == AT_SHARD)
-			return reader_corrupt(r, e, "inside a shard");
+			return reader_corrupt(r, e, "the frame is inside a shard");
 		if (r->table.n != 0)
-			return reader_corrupt(r, e, "schema is not whole");
+			return reader_corrupt(r, e, "the schema is incomplete");
 		if ((k = receipt_decode(&receipt, r->c.frame.raw,
 		    r->c.frame.raw_len, e)) < 0)
 			return k;
@@ -541,7 +549,8 @@ reader_on_frame(struct reader *r, struct err *e)
 	default:
 		if (frame_ancillary(r->c.frame.type))
 			return reader_on_note(r, e);
-		return err_set(e, ERR_DATA, "unsupported: critical frame %s",
+		return err_set(e, ERR_DATA, "unsupported: critical frame %s is "
+		    "unknown: a newer release of ace reads it",
 		    frame_name(r->c.frame.type, name));
 	}
 }
@@ -551,9 +560,9 @@ static int
 reader_on_tail(struct reader *r, struct err *e)
 {
 	if (r->pos.at == AT_SHARD)
-		return err_set(e, ERR_DATA, "truncated: no end of the stream");
+		return err_set(e, ERR_DATA, "truncated: the stream has no end");
 	if (r->table.n != 0)
-		return reader_corrupt(r, e, "schema is not whole");
+		return reader_corrupt(r, e, "the schema is incomplete");
 	r->pos.at = AT_START;
 	return 0;
 }
@@ -596,7 +605,8 @@ reader_step(struct reader *r, struct err *e)
 		}
 		if (r->c.frame.shard_key != (r->pos.at == AT_SHARD ?
 		    r->pos.key : 0) && r->c.frame.type != FRAME_SHRD)
-			return chain_corrupt(&r->c, e, "frame of another shard");
+			return chain_corrupt(&r->c, e, "the frame belongs to another "
+			    "shard");
 		if ((k = reader_on_frame(r, e)) < 0)
 			return k;
 		/* frames of the stream are no events, except receipts */

@@ -74,7 +74,7 @@ receipt_decode(struct receipt *r, const unsigned char *p, size_t n, struct err *
 	r->version = bytes_le64(p + 72);
 	memcpy(r->reason, p + RECEIPT_FIXED, n - RECEIPT_FIXED);
 	if (r->verdict >= RECEIPT_NVERDICT)
-		return err_set(e, ERR_DATA, "unsupported: verdict %lu of a "
+		return err_set(e, ERR_DATA, "unsupported: unknown verdict %lu in a "
 		    "receipt", (unsigned long)r->verdict);
 	return 0;
 }

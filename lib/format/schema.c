@@ -70,7 +70,7 @@ schema_check(const struct schema_tensor *t, struct err *e)
 
 	if (len == 0 || len > SCHEMA_MAX_NAME || !text_clean(t->name, len))
 		return err_set(e, ERR_DATA,
-		    "unsupported: tensor name '%.64s': want 1 to 255 bytes of "
+		    "unsupported: tensor name '%.64s': expected 1 to 255 bytes of "
 		    "UTF-8 without control characters", t->name);
 	if (t->ndim > SCHEMA_MAX_DIM)
 		return err_set(e, ERR_DATA,
@@ -78,7 +78,8 @@ schema_check(const struct schema_tensor *t, struct err *e)
 		    t->name, t->ndim, SCHEMA_MAX_DIM);
 	if (t->dtype >= SCHEMA_NDTYPE)
 		return err_set(e, ERR_DATA,
-		    "unsupported: tensor '%s' has dtype %u", t->name, t->dtype);
+		    "unsupported: tensor '%s' has unknown dtype %u", t->name,
+		    t->dtype);
 	return 0;
 }
 
@@ -96,7 +97,7 @@ schema_add(struct schema *s, const struct schema_tensor *t, struct err *e)
 		    SCHEMA_MAX_TENSORS);
 	if (s->group_size == 0 || s->group_size > SCHEMA_MAX_GROUP)
 		return err_set(e, ERR_DATA,
-		    "limit: group size %lu, from 1 to %d",
+		    "limit: group size %lu, expected 1 to %d",
 		    (unsigned long)s->group_size, SCHEMA_MAX_GROUP);
 	if ((r = alloc_grow(&s->t, &s->cap, s->n + 1, sizeof(*s->t), e)) < 0)
 		return r;
@@ -173,7 +174,7 @@ schema_unique(const struct schema *s, struct err *e)
 	for (i = 1; i < s->n && r == 0; i++)
 		if (strcmp(v[i - 1]->name, v[i]->name) == 0)
 			r = err_set(e, ERR_DATA,
-			    "corrupt: two tensors are called '%s'", v[i]->name);
+			    "corrupt: two tensors are named '%s'", v[i]->name);
 	alloc_free(v);
 	return r;
 }
@@ -375,18 +376,18 @@ schema_entry(struct schema *s, struct schema_wire *w, size_t i, struct err *e)
 	if (bytes_le32(q + 16) != w->next_name || len > SCHEMA_MAX_NAME ||
 	    len > w->nnames - w->next_name)
 		return err_set(e, ERR_DATA,
-		    "corrupt: name of tensor %zu in the schema", i);
+		    "corrupt: the name of tensor %zu in the schema is not valid", i);
 	if (t.ndim > SCHEMA_MAX_DIM)
 		return err_set(e, ERR_DATA, "limit: tensor %zu has %u "
 		    "dimensions, at most %d", i, t.ndim, SCHEMA_MAX_DIM);
 	if (bytes_le32(q + 24) != w->next_dim || t.ndim > w->ndims - w->next_dim)
 		return err_set(e, ERR_DATA,
-		    "corrupt: shape of tensor %zu in the schema", i);
+		    "corrupt: the shape of tensor %zu in the schema is not valid", i);
 	memcpy(name, w->name + w->next_name, len);
 	name[len] = '\0';
 	if (strlen(name) != len)
 		return err_set(e, ERR_DATA,
-		    "corrupt: name of tensor %zu in the schema", i);
+		    "corrupt: the name of tensor %zu in the schema is not valid", i);
 	t.name = name;
 	for (d = 0; d < t.ndim; d++)
 		t.dim[d] = bytes_le64(w->dim + 8 * (w->next_dim + d));
@@ -410,25 +411,25 @@ schema_bomb(const struct schema_wire *w, uint32_t group, uint64_t total,
 
 	if (group == 0 || group > SCHEMA_MAX_GROUP)
 		return err_set(e, ERR_DATA,
-		    "limit: group size %lu, from 1 to %d",
-		    (unsigned long)group, SCHEMA_MAX_GROUP);
+		    "limit: group size %lu, expected 1 to %d", (unsigned long)group,
+		    SCHEMA_MAX_GROUP);
 	groups = total / group;
 	if (most < 1 << 20)
 		most = 1 << 20;
 	most += wire;
 	if (total > max)
-		return err_set(e, ERR_DATA, "limit: %llu elements, at most %llu "
-		    "(--max-elements)", (unsigned long long)total,
+		return err_set(e, ERR_DATA, "limit: %llu elements, at most %llu: "
+		    "raise --max-elements", (unsigned long long)total,
 		    (unsigned long long)max);
 	/* a tensor has at most one group that is not full */
 	if (groups > most)
-		return err_set(e, ERR_DATA, "limit: %llu groups of %lu values "
-		    "from a table of %zu bytes, at most %llu "
-		    "(--max-elements)", (unsigned long long)groups,
-		    (unsigned long)group, wire, (unsigned long long)most);
+		return err_set(e, ERR_DATA, "limit: %llu groups of %lu values in a "
+		    "table of %zu bytes, at most %llu: raise --max-elements",
+		    (unsigned long long)groups, (unsigned long)group, wire,
+		    (unsigned long long)most);
 	if (SCHEMA_HEAD + SCHEMA_ENTRY * w->ntensors + 8 * w->ndims +
 	    w->nnames > SCHEMA_MAX_BYTES)
-		return err_set(e, ERR_DATA, "limit: a schema of more than %zu "
+		return err_set(e, ERR_DATA, "limit: the schema is larger than %zu "
 		    "bytes", SCHEMA_MAX_BYTES);
 	return 0;
 }
@@ -444,7 +445,8 @@ schema_head(struct schema_wire *w, uint32_t *group, uint64_t *total,
 	w->nnames = bytes_next32(b);
 	w->ndims = bytes_next32(b);
 	if (!bytes_zero(b, 8) || b->bad)
-		return err_set(e, ERR_DATA, "corrupt: head of the schema");
+		return err_set(e, ERR_DATA, "corrupt: the schema's head is not "
+		    "valid");
 	if (w->ntensors > SCHEMA_MAX_TENSORS)
 		return err_set(e, ERR_DATA, "limit: %zu tensors, at most %d",
 		    w->ntensors, SCHEMA_MAX_TENSORS);
@@ -465,7 +467,8 @@ schema_bytes(const unsigned char *p, size_t n, uint64_t max, size_t wire,
 		return r;
 	*size = SCHEMA_HEAD + SCHEMA_ENTRY * w.ntensors + 8 * w.ndims + w.nnames;
 	if (n > *size)
-		return err_set(e, ERR_DATA, "corrupt: sizes in the schema");
+		return err_set(e, ERR_DATA, "corrupt: the schema's sizes do not add "
+		    "up");
 	return schema_bomb(&w, group, total, max, wire, e);
 }
 
@@ -482,7 +485,8 @@ schema_wire(struct schema_wire *w, uint32_t *group, uint64_t *total,
 	w->dim = bytes_take(&b, 8 * w->ndims);
 	w->name = bytes_take(&b, w->nnames);
 	if (b.bad || b.at != n)
-		return err_set(e, ERR_DATA, "corrupt: sizes in the schema");
+		return err_set(e, ERR_DATA, "corrupt: the schema's sizes do not add "
+		    "up");
 	return 0;
 }
 
@@ -504,7 +508,8 @@ schema_decode(struct schema *s, const unsigned char *p, size_t n,
 		r = schema_entry(s, &w, i, e);
 	if (r == 0 && (s->total != total || w.next_dim != w.ndims ||
 	    w.next_name != w.nnames))
-		r = err_set(e, ERR_DATA, "corrupt: totals of the schema");
+		r = err_set(e, ERR_DATA, "corrupt: the schema's totals do not match "
+		    "its tensors");
 	if (r == 0)
 		r = schema_unique(s, e);
 	if (r == 0)

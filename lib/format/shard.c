@@ -55,7 +55,7 @@ shard_set_name(struct shard *s, unsigned char id[16], const char *key,
 	size_t n = strlen(name);
 
 	if (n > SHARD_NAME || !text_clean(name, n))
-		return err_set(e, ERR_USAGE, "%s name '%.64s': want at most %d "
+		return err_set(e, ERR_USAGE, "%s name '%.64s': expected at most %d "
 		    "bytes of UTF-8 without control characters", key, name,
 		    SHARD_NAME);
 	pack_hash128(name, n, id);
@@ -280,22 +280,22 @@ shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 	if (!bytes_zero(&b, 4) || b.bad)
 		return err_set(e, ERR_DATA, "corrupt: SHRD payload");
 	if (bits >> SHARD_FIELDS != 0)
-		return err_set(e, ERR_DATA, "unsupported: fields %#lx of a "
-		    "shard", (unsigned long)bits);
+		return err_set(e, ERR_DATA, "unsupported: the shard has unknown "
+		    "fields %#lx", (unsigned long)bits);
 	if (shard_take_fields(s, bits, &b) < 0 || b.bad || n - b.at != kv_len)
 		return err_set(e, ERR_DATA, "corrupt: SHRD payload");
 	if (!isfinite(s->weight) || s->weight <= 0)
-		return err_set(e, ERR_DATA, "corrupt: weight %g of a shard",
-		    s->weight);
+		return err_set(e, ERR_DATA, "corrupt: the shard's weight %g is not a "
+		    "finite number above 0", s->weight);
 	if (s->kind >= SHARD_NKIND)
-		return err_set(e, ERR_DATA, "unsupported: shard kind %lu",
+		return err_set(e, ERR_DATA, "unsupported: unknown shard kind %lu",
 		    (unsigned long)s->kind);
 	if ((r = text_decode(&s->kv, p + b.at, kv_len, e)) < 0)
 		return r;
 	if (!shard_named(s, s->run, SHARD_KEY_RUN) ||
 	    !shard_named(s, s->device, SHARD_KEY_DEVICE))
-		return err_set(e, ERR_DATA, "corrupt: run or device id is not "
-		    "that of its name, or the name is too long");
+		return err_set(e, ERR_DATA, "corrupt: the run's or device's id does "
+		    "not match its name, or the name is too long");
 	return 0;
 }
 

@@ -214,7 +214,8 @@ text_encode(const struct text_kv *kv, struct buf *out, struct err *e)
 			return r;
 	}
 	if (out->n - start > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: key/values over 64 KiB");
+		return err_set(e, ERR_DATA, "limit: the keys and values are larger "
+		    "than 64 KiB");
 	return 0;
 }
 
@@ -233,7 +234,7 @@ text_append(struct text_kv *kv, const char *k, size_t klen, const char *v,
 	key[klen] = '\0';
 	if (kv->n != 0 && strcmp(kv->p[kv->n - 1].key, key) >= 0)
 		return err_set(e, ERR_DATA,
-		    "corrupt: key/values are not sorted or not unique");
+		    "corrupt: the keys are not sorted or not unique");
 	if ((value = alloc_get(vlen + 1, 1, e)) == NULL)
 		return -ERR_SYS;
 	memcpy(value, v, vlen);
@@ -250,7 +251,8 @@ text_decode(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 
 	text_release(kv);
 	if (n > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: key/values over 64 KiB");
+		return err_set(e, ERR_DATA, "limit: the keys and values are larger "
+		    "than 64 KiB");
 	while (b.at < n && r == 0) {
 		size_t klen = bytes_u16(&b), vlen = bytes_u16(&b);
 		const unsigned char *k = bytes_take(&b, klen);
@@ -292,12 +294,14 @@ text_get_lines(struct text_kv *kv, const unsigned char *p, size_t n, struct err 
 
 	text_release(kv);
 	if (n > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: key/values over 64 KiB");
+		return err_set(e, ERR_DATA, "limit: the keys and values are larger "
+		    "than 64 KiB");
 	while (s < end && r == 0) {
 		nl = memchr(s, '\n', (size_t)(end - s));
 		eq = nl != NULL ? memchr(s, '=', (size_t)(nl - s)) : NULL;
 		if (eq == NULL) {
-			r = err_set(e, ERR_DATA, "corrupt: a line without '='");
+			r = err_set(e, ERR_DATA, "corrupt: a line of keys and values "
+			    "has no '='");
 			break;
 		}
 		r = text_append(kv, s, (size_t)(eq - s), eq + 1,

@@ -63,7 +63,7 @@ values_view(const struct reader *r, const struct record *rec, float *buf,
 		return -ERR_USAGE;
 	schema_span(reader_schema(r), rec->group, &span);
 	if (span.n > cap)
-		return err_set(e, ERR_USAGE, "group larger than the buffer");
+		return err_set(e, ERR_USAGE, "a group is larger than the buffer");
 	*n = span.n;
 	if ((*x = values_there(rec, span.n)) == NULL) {
 		*x = buf;
@@ -140,17 +140,17 @@ values_bounded(const struct kern *k, const struct schema_tensor *t,
 		    "at index %llu", t->name, (unsigned long long)(first + at));
 	for (at = 0; x[at] <= most && x[at] >= -most; at++)
 		;
-	return err_set(e, ERR_DATA, "limit: %g in tensor '%.60s' at index %llu, "
-	    "at most %g", (double)x[at], t->name,
-	    (unsigned long long)(first + at), (double)most);
+	return err_set(e, ERR_DATA, "limit: %g in tensor '%.60s' at index %llu is "
+	    "above %g", (double)x[at], t->name, (unsigned long long)(first + at),
+	    (double)most);
 }
 
 int
 values_whole(const struct shard *s, struct err *e)
 {
 	return (s->flags & SHARD_PREDICTED) == 0 ? 0 : err_set(e, ERR_DATA,
-	    "mismatch: the shard of '%s' is a difference to a history "
-	    "(ace-expand --cache)", shard_device(s));
+	    "mismatch: the shard of '%s' is a difference to a history: expand it "
+	    "first with ace-expand --cache", shard_device(s));
 }
 
 /* Allocate room for a group of this shard. */

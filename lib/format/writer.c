@@ -305,7 +305,7 @@ writer_plain(struct writer *w, uint32_t type, const void *p, size_t n, int lz4,
 	int r;
 
 	if (n > FRAME_MAX)
-		return err_set(e, ERR_DATA, "limit: a frame of %zu bytes", n);
+		return err_set(e, ERR_DATA, "limit: a frame has %zu bytes", n);
 	if (lz4 && n > 64) {
 		w->pack.n = 0;
 		if ((r = buf_room(&w->pack, n, e)) < 0)
@@ -351,7 +351,7 @@ writer_schema(struct writer *w, const struct schema *sc, struct err *e)
 	int r = schema_encode(sc, &b, e);
 
 	if (r == 0 && b.n > SCHEMA_MAX_BYTES)
-		r = err_set(e, ERR_DATA, "limit: schema of %zu bytes", b.n);
+		r = err_set(e, ERR_DATA, "limit: the schema has %zu bytes", b.n);
 	for (i = 0; i < b.n && r == 0; i += n) {
 		n = b.n - i < FRAME_MAX ? b.n - i : FRAME_MAX;
 		r = writer_plain(w, FRAME_SCHM, b.p + i, n, 1, e);
@@ -481,7 +481,7 @@ writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
 	int r;
 
 	if (group < w->next_group || codec >= CODEC_MAX)
-		return err_set(e, ERR_USAGE, "group %lu out of order",
+		return err_set(e, ERR_USAGE, "group %lu is out of order",
 		    (unsigned long)group);
 	if ((r = writer_may(w, group, codec, param, e)) < 0)
 		return r;
@@ -489,7 +489,7 @@ writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
 	    (r = writer_batch(w, 0, e)) < 0)
 		return r;
 	if (len > FRAME_MAX / 2 + 4096)
-		return err_set(e, ERR_DATA, "limit: group %lu coded in %zu "
+		return err_set(e, ERR_DATA, "limit: the code of group %lu has %zu "
 		    "bytes", (unsigned long)group, len);
 	if ((r = batch_add(&w->batch, group, codec, param, body, len, e)) < 0)
 		return r;

@@ -236,7 +236,7 @@ child_start(struct children *c, struct err *e)
 
 	if (pipe2(say, O_CLOEXEC) < 0 ||
 	    (c->circle && pipe2(back, O_CLOEXEC) < 0))
-		return err_sys(e, "cannot make a pipe");
+		return err_sys(e, "cannot create a pipe");
 	from = back[0];
 	for (i = 0; i < c->n && r == 0; i++) {
 		struct child *p = &c->child[i];
@@ -244,7 +244,7 @@ child_start(struct children *c, struct err *e)
 		next[0] = -1;
 		next[1] = back[1];
 		if (i + 1 < c->n && pipe2(next, O_CLOEXEC) < 0)
-			r = err_sys(e, "cannot make a pipe");
+			r = err_sys(e, "cannot create a pipe");
 		else if ((p->pid = fork()) < 0)
 			r = err_sys(e, "cannot start '%s'", p->word[0]);
 		if (r < 0) {

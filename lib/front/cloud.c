@@ -20,7 +20,7 @@ cloud_at(struct cloud *c, const char *text, struct err *e)
 
 	if (text[0] == '-' || *text == '\0' || (far && (colon == text ||
 	    colon[1] == '\0')))
-		return err_set(e, ERR_USAGE, "'%s' is not a cloud's folder: "
+		return err_set(e, ERR_USAGE, "'%s' is not a cloud's folder: expected "
 		    "[[USER@]HOST:]DIR", text);
 	if (far && (c->host = alloc_dup(text, e)) == NULL)
 		return -ERR_SYS;
@@ -54,7 +54,7 @@ cloud_connect(const struct cloud *c, struct children *p, const char *what,
 
 	if (c->through != NULL && (setenv("ACE_HOST", c->host != NULL ? c->host :
 	    "", 1) < 0 || setenv("ACE_CLOUD", c->dir, 1) < 0))
-		return err_sys(e, "the environment");
+		return err_sys(e, "cannot set the environment");
 	if (c->through != NULL)
 		return child_add(p, e, c->through, c->name, what, id,
 		    NULL) != NULL ? 0 : -ERR_SYS;
@@ -62,14 +62,14 @@ cloud_connect(const struct cloud *c, struct children *p, const char *what,
 		return child_add(p, e, "ace-cloud", "serve", c->dir, c->name,
 		    what, id, NULL) != NULL ? 0 : -ERR_SYS;
 	if ((f = open_memstream(&words, &n)) == NULL)
-		return err_sys(e, "the command for ssh");
+		return err_sys(e, "cannot write the command for ssh");
 	for (i = 0; i < 6 && word[i] != NULL; i++) {
 		(void)fputs(i > 0 ? " " : "", f);
 		child_quote(word[i], f);
 	}
 	/* notice a dead link within a minute */
 	if (fclose(f) != 0)
-		r = err_sys(e, "the command for ssh");
+		r = err_sys(e, "cannot write the command for ssh");
 	else if (child_add(p, e, "ssh", "-T", hello ? "-oBatchMode=no" :
 	    "-oBatchMode=yes", hello ? "-oLogLevel=INFO" : "-oLogLevel=ERROR",
 	    "-oServerAliveInterval=15", "-oServerAliveCountMax=4",
@@ -99,14 +99,14 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 	int r;
 
 	if (strncmp(text, CLOUD_FIRST, first) != 0)
-		return err_set(e, ERR_DATA, "unsupported: '%s' answers '%.*s' where "
-		    "'%.11s' was expected: a start-up file of its shell that "
-		    "prints, or another version of ace",
-		    c->host != NULL ? c->host : c->dir,
+		return err_set(e, ERR_DATA, "unsupported: '%s' answers '%.*s', "
+		    "expected '%.11s': a start-up file of its shell prints, or it "
+		    "has another version of ace", c->host != NULL ? c->host : c->dir,
 		    (int)strcspn(text, "\n"), text, CLOUD_FIRST);
 	text += first;
 	if ((from = strsep(&text, "\n")) == NULL || text == NULL)
-		return err_set(e, ERR_DATA, "truncated: the cloud's answer");
+		return err_set(e, ERR_DATA, "truncated: the cloud's answer is "
+		    "incomplete");
 	(void)snprintf(where, n, "%s", from);
 	if ((path = place_path(f, "run.new", e)) == NULL)
 		return -ERR_SYS;

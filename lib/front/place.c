@@ -24,7 +24,7 @@ place_take_id(void *arg, const struct opt *row, const char *val, struct err *e)
 
 	if (strlen(val) != PLACE_ID ||
 	    val[strspn(val, "0123456789abcdef")] != '\0')
-		return err_set(e, ERR_USAGE, "%s '%.40s': not %d hex digits",
+		return err_set(e, ERR_USAGE, "%s '%.40s': expected %d hex digits",
 		    row->name, val, PLACE_ID);
 	memcpy(a->id, val, PLACE_ID + 1);
 	return 0;
@@ -61,9 +61,9 @@ place_named(const char *name, struct err *e)
 
 	if (n == 0 || n > PLACE_NAME || name[strspn(name, all)] != '\0' ||
 	    strchr("._-", name[0]) != NULL)
-		return err_set(e, ERR_USAGE, "'%.80s' cannot be a device's name: "
-		    "1 to %d letters, digits, '.', '_' or '-', the first one a "
-		    "letter or a digit", name, PLACE_NAME);
+		return err_set(e, ERR_USAGE, "'%.80s' is not valid as a device's "
+		    "name: expected 1 to %d letters, digits, '.', '_' or '-', "
+		    "beginning with a letter or digit", name, PLACE_NAME);
 	return 0;
 }
 
@@ -202,8 +202,8 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 
 	place_where(f, dir);
 	if (!make && access(dir, F_OK) < 0)
-		return err_set(e, ERR_USAGE, "folder '%s' is absent: `ace "
-		    "cloud' on the cloud makes one", f->where);
+		return err_set(e, ERR_USAGE, "folder '%s' is absent: run `ace cloud' "
+		    "on the cloud to make one", f->where);
 	if ((r = statedir_open(&looked, dir, e)) < 0)
 		return r;
 	if (realpath(dir, real) == NULL)
@@ -227,8 +227,8 @@ place_lock(struct place *f, const char *what, struct err *e)
 
 	if (r == -ERR_REFUSED) {
 		err_clear(e);
-		return err_set(e, ERR_REFUSED, "another %s works on '%s': end "
-		    "that one, or give another folder", what, f->where);
+		return err_set(e, ERR_REFUSED, "another %s works on '%s': end that "
+		    "process, or give another folder", what, f->where);
 	}
 	return r;
 }

@@ -211,9 +211,9 @@ tell_event(struct tell *t, const json_t *ev)
 		t->state = TELL_WAITS;
 		s = json_string_value(json_object_get(ev, "result"));
 		if (s != NULL && strcmp(s, "late") == 0)
-			tell_say(t, "round %llu was closed before this device's "
-			    "part came: it is kept, and sent with a later "
-			    "round", (unsigned long long)round);
+			tell_say(t, "round %llu closed before this device's shard "
+			    "arrived: the update is kept and sent with a later round",
+			    (unsigned long long)round);
 	} else if (strcmp(name, event_name(EVENT_WAITS)) == 0) {
 		s = json_string_value(json_object_get(ev, "missing"));
 		(void)snprintf(t->missing, sizeof(t->missing), "%s",

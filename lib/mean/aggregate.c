@@ -90,8 +90,8 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 		if (out->samples + s->samples < s->samples ||
 		    out->contributors + s->contributors < s->contributors)
 			return gather_blame(x->g, i, err_set(e, ERR_DATA,
-			    "limit: more samples or contributors than can be "
-			    "counted, with '%s'", shard_device(s)));
+			    "limit: the samples or contributors, with those of '%s', "
+			    "exceed 64 bits", shard_device(s)));
 		out->samples += s->samples;
 		out->contributors += s->contributors;
 		if (s->base_version < out->base_version)
@@ -99,7 +99,7 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 		x->total += contrib_weight(&x->c, i);
 		if (!isfinite(x->total) || !isfinite(out->weight))
 			return gather_blame(x->g, i, err_set(e, ERR_DATA,
-			    "limit: the weights overflow, with %g of '%s'",
+			    "limit: the weights overflow with weight %g of '%s'",
 			    s->weight, shard_device(s)));
 	}
 	if (!(x->total > 0))
@@ -149,12 +149,10 @@ aggregate_tell_differs(struct aggregate *x, uint32_t g, size_t i)
 	schema_span(sc, g, &span);
 	if (x->differs == span.tensor + 1)
 		return;
-	cli_say(x->o->f->cli, x->said, "step %llu: tensor '%s' is %s, which "
-	    "has no mean, and differs in the contribution of '%s': the first "
-	    "one's values are kept",
-	    (unsigned long long)gather_shard(x->g, i)->step,
-	    sc->t[span.tensor].name,
-	    schema_dtype_name(sc->t[span.tensor].dtype),
+	cli_say(x->o->f->cli, x->said, "step %llu: tensor '%s' is %s, which cannot "
+	    "be averaged, and differs in the shard of '%s': keeping the first "
+	    "shard's values", (unsigned long long)gather_shard(x->g, i)->step,
+	    sc->t[span.tensor].name, schema_dtype_name(sc->t[span.tensor].dtype),
 	    shard_device(gather_shard(x->g, i)));
 	x->differs = span.tensor + 1;
 	x->said = 1;
@@ -430,8 +428,8 @@ aggregate_put_cluster(struct aggregate *x, size_t c, struct err *e)
 
 	if ((size_t)snprintf(device, sizeof(device), "%s.%zu", x->o->device,
 	    c) >= sizeof(device))
-		return err_set(e, ERR_USAGE, "--device is too long for the "
-		    "names of its clusters");
+		return err_set(e, ERR_USAGE, "--device is too long: the names of "
+		    "clusters add a suffix to it");
 	if ((r = contrib_cluster(&x->c, c, e)) < 0)
 		return r;
 	shard_init(&s);
@@ -455,10 +453,10 @@ aggregate_tell_repeat(const struct aggregate *x, size_t i)
 		if (memcmp(gather_shard(x->g, k)->device, one->from,
 		    SHARD_ID) == 0)
 			break;
-	cli_say(x->o->f->cli, 1, "step %llu: '%s' left out: repeats what '%s' "
+	cli_say(x->o->f->cli, 1, "step %llu: '%s' is left out: it repeats what '%s' "
 	    "sent in step %llu", (unsigned long long)s->step, shard_device(s),
-	    k < gather_count(x->g) ? shard_device(gather_shard(x->g, k)) :
-	    device, (unsigned long long)one->sent);
+	    k < gather_count(x->g) ? shard_device(gather_shard(x->g, k)) : device,
+	    (unsigned long long)one->sent);
 }
 
 /* Report which contributions are left out or clipped, and the clusters. */
@@ -471,9 +469,8 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 	size_t i;
 
 	if (t->f != q->f)
-		cli_say(x->o->f->cli, 0, "step %llu: too many are left out for "
-		    "rule '%s': F is %zu",
-		    (unsigned long long)gather_shard(x->g, 0)->step,
+		cli_say(x->o->f->cli, 0, "step %llu: too few shards remain for rule "
+		    "'%s': F is %zu", (unsigned long long)gather_shard(x->g, 0)->step,
 		    x->o->who.rule_text, t->f);
 
 	for (i = 0; i < gather_count(x->g); i++) {
@@ -595,18 +592,17 @@ aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 		return gather_window(x->g, 0, e);
 	x->surplus = n > fits ? n - fits : 0;
 	if (x->surplus != 0)
-		return err_set(e, ERR_REFUSED, "limit: '%s' sees all values at "
-		    "once, of %zu shards at most, and here are %zu: %llu MiB",
-		    x->o->who.rule_text, fits, n,
-		    (unsigned long long)(bytes >> 20));
+		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all values at "
+		    "once: memory suffices for %zu shards, but %zu came (%llu MiB)",
+		    x->o->who.rule_text, fits, n, (unsigned long long)(bytes >> 20));
 	if (bytes > memlimit_limit() / 2)
-		return err_set(e, ERR_REFUSED, "limit: '%s' sees all values at "
-		    "once: %zu shards take %llu MiB, and there are %llu MiB in "
-		    "all (RLIMIT_AS, memory.max)", x->o->who.rule_text, n,
+		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all values at "
+		    "once: %zu shards take %llu MiB, but the limit is %llu MiB "
+		    "(RLIMIT_AS, memory.max)", x->o->who.rule_text, n,
 		    (unsigned long long)(bytes >> 20),
 		    (unsigned long long)(memlimit_limit() >> 20));
-	cli_say(x->o->f->cli, 1, "'%s' sees all values at once: %zu shards, %llu "
-	    "MiB", x->o->who.rule_text, n, (unsigned long long)(bytes >> 20));
+	cli_say(x->o->f->cli, 1, "rule '%s' needs all values at once: %zu shards, "
+	    "%llu MiB", x->o->who.rule_text, n, (unsigned long long)(bytes >> 20));
 	return gather_window(x->g, 0, e);
 }
 
@@ -667,8 +663,8 @@ aggregate_exclude(struct aggregate *x, struct rounds *steps,
 	    waits ? "wait for the next average" : "are deferred", why);
 	if ((r = rounds_exclude(steps, at, count, waits, why, paths, n, e)) == 0 &&
 	    *n == 0)
-		cli_say(x->o->f->cli, 0, "no aggregate of this step: too few "
-		    "shards are left");
+		cli_say(x->o->f->cli, 0, "this step has no aggregate: too few shards "
+		    "remain");
 	return r;
 }
 

@@ -70,14 +70,14 @@ alike_differ(struct gather *g, const struct alike_run top[2], struct err *e)
 	const unsigned long long version = most->version;
 
 	if (top[0].n == top[1].n)
-		return err_set(e, ERR_DATA, "mismatch: '%.24s' has model "
-		    "%.16s and '%.24s' %.16s, at version %llu, and no more "
-		    "have one than the other", alike_device(g, most),
-		    most->digest, alike_device(g, odd), odd->digest, version);
-	return gather_blame(g, odd->at, err_set(e, ERR_DATA, "mismatch: "
-	    "'%.24s' has model %.16s, most have %.16s: it has to begin again "
-	    "at step %llu with theirs", alike_device(g, odd), odd->digest,
-	    most->digest, version));
+		return err_set(e, ERR_DATA, "mismatch: '%.24s' has model %.16s and "
+		    "'%.24s' %.16s at version %llu, and neither model has a majority",
+		    alike_device(g, most), most->digest, alike_device(g, odd),
+		    odd->digest, version);
+	return gather_blame(g, odd->at, err_set(e, ERR_DATA, "mismatch: '%.24s' has "
+	    "model %.16s, most devices have %.16s: give it their model and begin "
+	    "again at step %llu", alike_device(g, odd), odd->digest, most->digest,
+	    version));
 }
 
 int

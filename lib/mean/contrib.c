@@ -318,11 +318,11 @@ contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
 	if (r < 0)
 		return r;
 	if (r == 0)
-		return err_set(e, ERR_REFUSED, "drift: '%s' has no key "
-		    SHARD_KEY_NORM, shard_device(s));
+		return err_set(e, ERR_REFUSED, "drift: the shard of '%s' has "
+		    "no key " SHARD_KEY_NORM, shard_device(s));
 	if (!(theta > 0))
 		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM
-		    " of '%s': nothing is relative to 0", shard_device(s));
+		    " of '%s': expected a norm above 0", shard_device(s));
 	/* a contribution that is not finite is left out later */
 	if (c->step.one[i].nonfinite)
 		*drift = 0;

@@ -170,8 +170,8 @@ gather_in_begin(const struct gather *g, struct gather_in *in, struct err *e)
 		return k;
 	sh = reader_shard(in->r);
 	if (k == 0 || shard_key(sh) != shard_key(&in->head))
-		return err_set(e, ERR_DATA, "mismatch: '%s' was changed while it was "
-		    "read", in->path);
+		return err_set(e, ERR_DATA, "mismatch: '%s' changed while it was "
+		    "read: try again when nothing writes it", in->path);
 	in->v.differences = g->once && (sh->flags & SHARD_PREDICTED) != 0;
 	if (in->v.differences && (k = mirror_open(&in->made, in->path, sh,
 	    reader_schema(in->r), e)) < 0)
@@ -422,7 +422,7 @@ gather_head(struct gather *g, const struct reader *r, struct err *e)
 	if (g->n == 1)
 		return schema_copy(&g->schema, reader_schema(r), e);
 	return schema_diff(&g->schema, reader_schema(r), why) == 0 ? 0 :
-	    err_set(e, ERR_DATA, "mismatch: schemas of '%s' and '%s': %s",
+	    err_set(e, ERR_DATA, "mismatch: '%s' and '%s' have different tensors: %s",
 	    shard_device(&g->in[0].head), shard_device(sh), why);
 }
 
@@ -459,8 +459,8 @@ gather_collect(struct gather *g, struct err *e)
 	s = reader_shard(r);
 	/* surplus contributions would become a second aggregate of the same step */
 	if (g->was && g->step == s->step && memcmp(g->run, s->run, SHARD_ID) == 0)
-		return err_set(e, ERR_REFUSED, "'%.80s' is one more contribution to "
-		    "step %llu, expected %llu", shard_device(s),
+		return err_set(e, ERR_REFUSED, "'%.80s' is a contribution too many "
+		    "to step %llu, expected %llu", shard_device(s),
 		    (unsigned long long)s->step, (unsigned long long)g->expect);
 	g->was = 1;
 	g->step = s->step;
@@ -525,7 +525,7 @@ gather_advance(struct gather *g, struct err *e)
 			return k;
 		k = gather_next(g, in, i, e);
 		if (k == 0 && g->once)
-			k = err_set(e, ERR_DATA, "truncated: no shard in '%s'",
+			k = err_set(e, ERR_DATA, "truncated: '%s' has no shard",
 			    in->path);
 		gather_in_shut(in);
 		if (k < 0)
@@ -536,7 +536,7 @@ gather_advance(struct gather *g, struct err *e)
 	}
 	g->done++;
 	return ended == 0 ? 1 : ended == g->nsrc ? 0 : err_set(e, ERR_REFUSED,
-	    "'%s' ended, %zu of %zu inputs go on", g->path[first],
+	    "'%s' has fewer steps than %zu of the %zu inputs", g->path[first],
 	    g->nsrc - ended, g->nsrc);
 }
 
@@ -658,12 +658,12 @@ gather_agree(struct gather *g, size_t i, struct err *e)
 	int k = 0;
 
 	if (memcmp(s->run, t->run, SHARD_ID) != 0)
-		k = err_set(e, ERR_DATA, "mismatch: run '%s' of '%s' and run '%s' "
-		    "of '%s'", shard_run(s), shard_device(s), shard_run(t),
-		    shard_device(t));
+		k = err_set(e, ERR_DATA, "mismatch: the shards are of different "
+		    "runs: '%s' of '%s' and '%s' of '%s'", shard_run(s),
+		    shard_device(s), shard_run(t), shard_device(t));
 	else if (!g->once && s->step != t->step)
-		k = err_set(e, ERR_DATA, "mismatch: step %llu of '%s' and step "
-		    "%llu of '%s'", step, shard_device(s),
+		k = err_set(e, ERR_DATA, "mismatch: the shards are of different "
+		    "steps: %llu of '%s' and %llu of '%s'", step, shard_device(s),
 		    (unsigned long long)t->step, shard_device(t));
 	else if (s->step == t->step && memcmp(s->device, t->device, SHARD_ID) == 0)
 		k = err_set(e, ERR_REFUSED, "two shards of '%s' for step %llu",
@@ -723,7 +723,7 @@ gather_group(struct gather *g, size_t i, uint32_t group, const float **x,
 	if ((k = values_next(v, e)) < 0)
 		return reader_blame(in->r, k, e);
 	if (k == 0 || v->group != group)
-		return err_set(e, ERR_USAGE, "groups asked out of order");
+		return err_set(e, ERR_USAGE, "groups are requested out of order");
 	if (in->made.r != NULL) {
 		v->is_listed = 0;
 		if ((k = dense_group(&in->made, group, &v->x, e)) < 0)
@@ -746,7 +746,7 @@ gather_finish(struct gather *g, struct err *e)
 		if ((k = values_next(&g->in[i].v, e)) != 0)
 			return k < 0 ? gather_blame(g, i,
 			    reader_blame(g->in[i].r, k, e)) :
-			    err_set(e, ERR_USAGE, "groups left over");
+			    err_set(e, ERR_USAGE, "groups are left over");
 	return 0;
 }
 
@@ -875,8 +875,8 @@ gather_twice_in(struct gather *g, const struct array_names *l, struct err *e)
 	}
 	while (other == worst.i || !gather_has(g, other, worst.name))
 		other++;
-	return gather_blame(g, worst.i, err_set(e, ERR_REFUSED, "'%.80s' is in "
-	    "'%.80s' and in '%.80s', and would count twice", worst.name,
+	return gather_blame(g, worst.i, err_set(e, ERR_REFUSED, "'%.80s' would count "
+	    "twice: it contributed to '%.80s' and to '%.80s'", worst.name,
 	    shard_device(&g->in[other].head), shard_device(&g->in[worst.i].head)));
 }
 

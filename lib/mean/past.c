@@ -105,7 +105,8 @@ past_read_center(struct past *p, struct dense *d, const struct schema *sc,
 	if (r == 0 && (r = values_next(&d->v, e)) == 0)
 		r = reader_to_shard(d->r, e);
 	if (r == 0)
-		r = err_set(e, ERR_DATA, "corrupt: no rows of devices");
+		r = err_set(e, ERR_DATA, "corrupt: the history has no rows of "
+		    "devices");
 	return r < 0 ? reader_blame(d->r, r, e) : values_begin(&d->v, d->r, e);
 }
 
@@ -124,8 +125,8 @@ past_read_rows(struct past *p, struct dense *d, struct err *e)
 			return -ERR_SYS;
 		if (sc->ngroups != sc->n || sc->t[g].numel != PAST_VALUES ||
 		    (g != 0 && !past_unhex(sc->t[g].name, row->device)))
-			return err_set(e, ERR_DATA, "corrupt: '%s' is not a "
-			    "memory of devices", reader_name(d->r));
+			return err_set(e, ERR_DATA, "corrupt: '%s' is not a history "
+			    "of devices", reader_name(d->r));
 		if ((r = dense_group(d, g, &x, e)) == 0 && x != NULL) {
 			row->mass = x[0];
 			memcpy(row->u, x + 1, sizeof(row->u));

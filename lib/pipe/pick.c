@@ -36,8 +36,8 @@ pick_steps(void *arg, const struct opt *row, const char *val, struct err *e)
 	if (r == 0 && dash[1] != '\0')
 		r = num_u64(&p->hi, dash + 1, 0, UINT64_MAX, "--step", e);
 	if (r == 0 && p->lo > p->hi)
-		r = err_set(e, ERR_USAGE, "--step '%s': the first step is "
-		    "after the last one", val);
+		r = err_set(e, ERR_USAGE, "--step '%s': expected the smaller step "
+		    "first", val);
 	return r;
 }
 

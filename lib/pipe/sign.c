@@ -30,8 +30,7 @@ static const unsigned char sign_public[12] = { 0x30, 0x2a, 0x30, 0x05, 0x06,
 static int
 sign_ready(struct err *e)
 {
-	return sodium_init() >= 0 ? 0 : err_set(e, ERR_SYS, "libsodium does "
-	    "not start");
+	return sodium_init() >= 0 ? 0 : err_set(e, ERR_SYS, "libsodium cannot start");
 }
 
 /* ---- what is signed ---- */
@@ -109,12 +108,11 @@ sign_text(const char *path, int *r, struct err *e)
 	else if ((*r = io_read(io, text, SIGN_FILE, &n, e)) == 0) {
 		text[n] = '\0';
 		if (n == SIGN_FILE)
-			*r = err_set(e, ERR_DATA, "limit: keys of 1 MiB or more "
-			    "in '%s'", path);
+			*r = err_set(e, ERR_DATA, "limit: the file of keys '%s' has "
+			    "1 MiB or more", path);
 		else if (strlen(text) != n)
 			*r = err_set(e, ERR_DATA, "'%s' is not a file of keys: "
-			    "lines NAME KEY were expected",
-			    path);
+			    "expected lines NAME KEY", path);
 	}
 	io_free(io);
 	if (*r < 0) {
@@ -158,7 +156,7 @@ sign_private(const char *path, struct err *e)
 	if (stat(path, &st) < 0)
 		return err_sys(e, "'%s'", path);
 	return (st.st_mode & 077) == 0 ? 0 : err_set(e, ERR_REFUSED,
-	    "others can read the secret key in '%s': chmod 600", path);
+	    "other users can read the secret key in '%s': chmod 600 it", path);
 }
 
 struct sign_key *
@@ -248,8 +246,8 @@ sign_ring_line(struct sign_ring *r, char *name, struct err *e)
 	for (key = end; key > name && !sign_blank(key[-1]); key--)
 		;
 	if (key == name)
-		return err_set(e, ERR_DATA, "'%.80s' has no key after it: "
-		    "lines NAME KEY were expected", name);
+		return err_set(e, ERR_DATA, "'%.80s' has no key after it: expected "
+		    "lines NAME KEY", name);
 	for (end = key; sign_blank(end[-1]); end--)
 		;
 	*end = '\0';
@@ -330,11 +328,11 @@ sign_check(const struct sign_ring *r, const char *device,
 
 	sign_sum_get(s, hash);
 	if (n != SIGN_SIZE || bytes_le32(p + 4) != 0)
-		return err_set(e, ERR_DATA, "corrupt: a signature of %zu "
-		    "bytes", n);
+		return err_set(e, ERR_DATA, "corrupt: the signature has %zu bytes",
+		    n);
 	if (bytes_le32(p) != SIGN_SCHEME)
-		return err_set(e, ERR_DATA, "unsupported: signature of scheme "
-		    "%lu", (unsigned long)bytes_le32(p));
+		return err_set(e, ERR_DATA, "unsupported: signature scheme %lu is "
+		    "unknown", (unsigned long)bytes_le32(p));
 	for (i = 0; i < r->n; i++) {
 		if (strcmp(r->key[i].device, device) != 0)
 			continue;
@@ -344,8 +342,8 @@ sign_check(const struct sign_ring *r, const char *device,
 		if (crypto_sign_verify_detached(p + 8 + SIGN_KEY, hash,
 		    sizeof(hash), r->key[i].key) == 0)
 			return 0;
-		return err_set(e, ERR_DATA, "mismatch: the signature is not of "
-		    "this shard, though of a key of '%.80s'", device);
+		return err_set(e, ERR_DATA, "mismatch: the signature is made with a "
+		    "key of '%.80s', but not for this shard", device);
 	}
 	return err_set(e, ERR_REFUSED, named ? "the shard of '%.80s' is signed "
 	    "with a key that is not among its own" : "the key ring has no key "

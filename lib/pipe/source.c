@@ -196,9 +196,8 @@ source_next_file(struct source *s, struct io **io, struct err *e)
 		return k < 0 ? err_move(e, &own) : 1;
 	}
 	if (s->given == 0)
-		return err_set(e, ERR_DATA, "mismatch: no stream in the folder "
-		    "'%s' (a spool, a state or any files of shards have one)",
-		    s->path);
+		return err_set(e, ERR_DATA, "mismatch: folder '%s' has no stream: "
+		    "expected a spool, a state or files of shards", s->path);
 	return 0;
 }
 
@@ -323,8 +322,8 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 			return k;
 	}
 	if (k == 0 && s->given == 0)
-		return err_set(e, ERR_DATA, "corrupt: not a gradient-shard "
-		    "stream: this is %s, and there is none in it", s->packed);
+		return err_set(e, ERR_DATA, "corrupt: not a gradient-shard stream: "
+		    "the input is %s without such a stream in it", s->packed);
 	return k;
 }
 

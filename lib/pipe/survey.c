@@ -66,7 +66,7 @@ survey_stats(struct survey *s, const unsigned char *p, size_t len,
 		schema_span(s->schema, note.first + i, &span);
 		if (!survey_sound(&s->stat[note.first + i], span.n))
 			return reader_place(s->in, err_set(e, ERR_DATA,
-			    "corrupt: statistics of group %lu",
+			    "corrupt: the statistics of group %lu are not valid",
 			    (unsigned long)(note.first + i)), e);
 		s->have[note.first + i] |= SURVEY_STAT;
 	}

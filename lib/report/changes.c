@@ -65,14 +65,15 @@ changes_note(struct changes *c, const struct reader *r, struct err *e)
 		for (k = 0; k < c->sent[i].groups; k++) {
 			n = bytes_varint(&b);
 			if (n > values - c->changed[i])
-				return reader_place(r, err_set(e, ERR_DATA, "corrupt: "
-				    "more values of '%.160s' changed than there are",
-				    sc->t[i].name), e);
+				return reader_place(r, err_set(e, ERR_DATA,
+				    "corrupt: more values of tensor '%.160s' changed "
+				    "than it has", sc->t[i].name), e);
 			c->changed[i] += n;
 		}
 	}
 	return !bad && !b.bad && b.at == b.n ? 0 : reader_place(r, err_set(e,
-	    ERR_DATA, "corrupt: the numbers in mODL, which names the models of a patch"), e);
+	    ERR_DATA, "corrupt: the counts in frame mODL, which names a patch's "
+	    "models, are not valid"), e);
 }
 
 static double

@@ -205,9 +205,8 @@ conserve_find(struct conserve_run *x, struct err *e)
 	memset(&gone, 0, sizeof(gone));
 	k = conserve_accepted_all(&a, e);
 	if (k == 0 && gone.n != 0)
-		k = err_set(e, ERR_REFUSED, "the shard of step %llu of '%s' "
-		    "was accepted and is not in the spool any more "
-		    "(ace-aggregate --keep)",
+		k = err_set(e, ERR_REFUSED, "the shard of step %llu of '%s' was "
+		    "accepted, but is no longer in the spool (ace-aggregate --keep)",
 		    (unsigned long long)gone.line[0].r.step, x->c->device);
 	ledger_release(&gone);
 	return k;
@@ -307,9 +306,9 @@ conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
 	if ((k = dense_check(&x->now.d, sh, reader_schema(r), e)) < 0)
 		return k;
 	if (text_get(&sh->kv, SHARD_KEY_STAMP) != NULL)
-		return err_set(e, ERR_DATA, "mismatch: the residual is in the "
-		    "input already, '%s' step %llu (take what went into "
-		    "ace-expand)", shard_device(sh), (unsigned long long)sh->step);
+		return err_set(e, ERR_DATA, "mismatch: the input, '%s' step %llu, "
+		    "contains the residual: give the input of ace-expand",
+		    shard_device(sh), (unsigned long long)sh->step);
 	if (x->lo != 0)
 		return 1;
 	if ((k = alloc_grow(&x->step, &x->step_cap, x->nstep + 1,
@@ -366,8 +365,8 @@ conserve_file(struct conserve_run *x, const char *path, int sign,
 	if ((k = reader_file(&r, path, o, e)) < 0)
 		return k;
 	if (x->lo != 0 && !io_can_seek(reader_io(r)))
-		k = err_set(e, ERR_USAGE, "'%s' is needed several times and is "
-		    "not a file", reader_name(r));
+		k = err_set(e, ERR_USAGE, "'%s' is read several times: give a "
+		    "regular file", reader_name(r));
 	while (k == 0 && (k = reader_next(r, e)) > 0) {
 		if (k == READER_SHARD) {
 			k = on = counts(x, r, e);
@@ -431,9 +430,9 @@ conserve_steps(struct conserve_run *x, struct err *e)
 		qsort(x->step, x->nstep, sizeof(*x->step), compare_u64);
 	for (i = 1; i < x->nstep; i++)
 		if (x->step[i] == x->step[i - 1])
-			return err_set(e, ERR_DATA, "mismatch: step %llu of "
-			    "'%s' is twice in the inputs",
-			    (unsigned long long)x->step[i], x->c->device);
+			return err_set(e, ERR_DATA, "mismatch: the inputs have step "
+			    "%llu of '%s' twice", (unsigned long long)x->step[i],
+			    x->c->device);
 	x->c->steps = x->nstep;
 	return 0;
 }
@@ -499,7 +498,7 @@ conserve_open(struct conserve_run *x, struct err *e)
 	    (k = residual_open(&x->now, &x->state, e)) < 0)
 		return k;
 	if (x->now.d.r == NULL)
-		return err_set(e, ERR_DATA, "mismatch: no residual in '%s'",
+		return err_set(e, ERR_DATA, "mismatch: state '%s' has no residual",
 		    x->in->state);
 	sh = reader_shard(x->now.d.r);
 	x->c->step = sh->step;
@@ -551,8 +550,8 @@ conserve_all(struct conserve_run *x, struct err *e)
 		return k;
 	k = residual_open(&again, &x->state, e);
 	if (k == 0 && strcmp(again.d.stamp, x->now.d.stamp) != 0)
-		k = err_set(e, ERR_REFUSED, "state '%s' changed while it was "
-		    "read", x->in->state);
+		k = err_set(e, ERR_REFUSED, "state '%s' changed while it was read: "
+		    "try again when nothing writes it", x->in->state);
 	residual_close(&again);
 	return k;
 }
@@ -579,8 +578,8 @@ conserve_check(struct conserve *c, const struct conserve_in *in, struct err *e)
 	if (k < 0 || c->violated == 0)
 		return k;
 	return err_set(e, ERR_DATA, "mismatch: tensor '%.80s' at index %llu: "
-	    "%.9g was given, %.9g is delivered or kept, of '%.80s' up to step "
-	    "%llu; %llu elements", c->tensor, (unsigned long long)c->index,
-	    c->given, c->given - c->missing, c->device,
-	    (unsigned long long)c->step, (unsigned long long)c->violated);
+	    "the input is %.9g, but %.9g is delivered or kept, of '%.80s' up to step "
+	    "%llu; %llu elements differ", c->tensor, (unsigned long long)c->index,
+	    c->given, c->given - c->missing, c->device, (unsigned long long)c->step,
+	    (unsigned long long)c->violated);
 }

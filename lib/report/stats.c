@@ -449,8 +449,9 @@ stats_diff_shard(struct stats_pair *d, struct err *e)
 	int k;
 
 	if (schema_diff(sc, reader_schema(d->y.r), why) != 0)
-		return err_set(e, ERR_DATA, "mismatch: schemas of '%.60s' and "
-		    "'%.60s': %s", reader_name(d->x.r), reader_name(d->y.r), why);
+		return err_set(e, ERR_DATA, "mismatch: '%.60s' and '%.60s' have "
+		    "different tensors: %s", reader_name(d->x.r), reader_name(d->y.r),
+		    why);
 	if ((k = stats_diff_begin(d, sc, e)) < 0)
 		return k;
 	for (;;) {

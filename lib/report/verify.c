@@ -82,14 +82,14 @@ verify_sums(const struct verify *v, const struct reader *r, struct err *e)
 	    (unsigned long long)v->shard, shard_device(s),
 	    (unsigned long long)s->step);
 	if (!verify_near(got->sum, want->sum, v->sumabs))
-		return err_set(e, ERR_NO, "the sum is %.17g, its end says "
-		    "%.17g, %s", got->sum, want->sum, where);
+		return err_set(e, ERR_NO, "the sum of the values is %.17g, but their "
+		    "end record says %.17g, %s", got->sum, want->sum, where);
 	if (!verify_near(got->sumsq, want->sumsq, got->sumsq))
-		return err_set(e, ERR_NO, "the sum of squares is %.17g, its "
-		    "end says %.17g, %s", got->sumsq, want->sumsq, where);
+		return err_set(e, ERR_NO, "the sum of squares is %.17g, but the end "
+		    "record says %.17g, %s", got->sumsq, want->sumsq, where);
 	if (!(got->max_abs == want->max_abs))
-		return err_set(e, ERR_NO, "the largest magnitude is %.9g, its "
-		    "end says %.9g, %s", (double)got->max_abs,
+		return err_set(e, ERR_NO, "the largest magnitude is %.9g, but the "
+		    "end record says %.9g, %s", (double)got->max_abs,
 		    (double)want->max_abs, where);
 	return 0;
 }
@@ -221,7 +221,7 @@ verify_recover(struct verify_saved *x, struct reader *r, struct writer *w,
 	memset(x, 0, sizeof(*x));
 	filter_loose(r, w, 0);
 	if (!io_can_seek(reader_io(r)))
-		return err_set(e, ERR_USAGE, "'%s' is not a file that can seek",
+		return err_set(e, ERR_USAGE, "'%s' cannot seek: give a regular file",
 		    reader_name(r));
 	do {
 		/* any earlier error is at `from' or after it */

@@ -196,10 +196,10 @@ admit_numbers(const struct admit *a, const struct shard *sh, struct receipt *r)
 		    "(limits: contributors)", (unsigned long)sh->contributors,
 		    (unsigned long long)a->contributors);
 	if (sh->incarnation > SHARD_INCARNATIONS)
-		admit_refuse(r, "limit: incarnation %lu",
+		admit_refuse(r, "limit: incarnation %lu is too large",
 		    (unsigned long)sh->incarnation);
 	if (sh->samples > ADMIT_SAMPLES_MOST)
-		admit_refuse(r, "limit: %llu samples",
+		admit_refuse(r, "limit: %llu samples are too many",
 		    (unsigned long long)sh->samples);
 	if (sh->base_version > sh->step)
 		admit_refuse(r, "mismatch: step %llu was computed at model "
@@ -220,14 +220,14 @@ admit_head(const struct admit *a, const struct shard *sh,
 		admit_refuse(r, "mismatch: a shard of kind %s is not for a sum "
 		    "(limits: kind)", shard_kind_name(sh->kind));
 	if (!a->differences && (sh->flags & SHARD_PREDICTED) != 0)
-		admit_refuse(r, "mismatch: a difference to a history "
+		admit_refuse(r, "mismatch: the shard is a difference to a history "
 		    "(limits: kind)");
 	admit_numbers(a, sh, r);
 	if (checks_shard(sh, &e) < 0)
 		(void)admit_because(r, &e);
 	if (a->schema != NULL && schema_diff(a->schema, sc, why) != 0)
-		admit_refuse(r, "mismatch: not of the model of --schema: "
-		    "%.100s", why);
+		admit_refuse(r, "mismatch: the shard is for another model than "
+		    "--schema: %.100s", why);
 }
 
 void
@@ -288,9 +288,9 @@ admit_out(const struct admit *a, const struct inbox *s, const char *run,
 		if (sscanf(text, "%llu %llu", &was, &all) != 2 || was != day)
 			all = 0;
 		if (bytes > a->out || all > a->out - bytes)
-			k = err_set(e, ERR_REFUSED, "limit: device '%.80s' was "
-			    "given %llu bytes of aggregates again today, and asks "
-			    "for %llu more (limits: out)", device, all,
+			k = err_set(e, ERR_REFUSED, "limit: device '%.80s' received "
+			    "%llu bytes of old aggregates today and requests %llu "
+			    "more (limits: out)", device, all,
 			    (unsigned long long)bytes);
 	}
 	if (k == 0) {
@@ -316,8 +316,8 @@ admit_run(const struct inbox *s, const char *want, const char *run,
 	int k;
 
 	if (!inbox_fits(want, run))
-		return err_set(e, ERR_DATA, "mismatch: a shard of run '%.80s', "
-		    "not '%.80s'", run, want);
+		return err_set(e, ERR_DATA, "mismatch: the shard is of run '%.80s', "
+		    "expected '%.80s'", run, want);
 	if (want != NULL && strcmp(want, run) == 0)
 		return 0;
 	if ((k = inbox_has(s, run, NULL, INBOX_SCHEMA, e)) != 0)

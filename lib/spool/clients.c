@@ -44,16 +44,17 @@ clients_take(int fd, uint64_t most, const char *device, uint64_t each,
 	int r = clients_place(fd, 0, most, e);
 
 	if (r == 0)
-		return err_set(e, ERR_REFUSED, "%llu connections are served "
-		    "already (limits: clients)", (unsigned long long)most);
+		return err_set(e, ERR_REFUSED, "%llu connections are open, the most "
+		    "allowed (limits: clients): try again later",
+		    (unsigned long long)most);
 	if (r < 0 || device == NULL)
 		return r < 0 ? r : 0;
 	ledger_hash(device, id);
 	r = clients_place(fd, CLIENTS_DEVICES + (off_t)bytes_le32(id) *
 	    CLIENTS_LIMIT, each, e);
-	return r != 0 ? r < 0 ? r : 0 : err_set(e, ERR_REFUSED, "%llu "
-	    "connections of device '%.80s' are served already "
-	    "(limits: each)", (unsigned long long)each, device);
+	return r != 0 ? r < 0 ? r : 0 : err_set(e, ERR_REFUSED, "%llu connections of "
+	    "device '%.80s' are open, the most allowed (limits: each): try again "
+	    "later", (unsigned long long)each, device);
 }
 
 int

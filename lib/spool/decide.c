@@ -55,8 +55,8 @@ decide_read(struct ledger *l, const char *path, struct err *e)
 		err_clear(e);
 		return err_set(e, ERR_DATA, "corrupt: '%s': %.200s", path, line);
 	}
-	return k > 0 && l->n == 0 ? err_set(e, ERR_DATA, "corrupt: '%s' lists no "
-	    "shard", path) : k;
+	return k > 0 && l->n == 0 ? err_set(e, ERR_DATA, "corrupt: manifest '%s' "
+	    "lists no shard", path) : k;
 }
 
 /* Read the newest manifest into s->seen, unless it was read before: 1, or 0 if there is
@@ -383,8 +383,8 @@ decide_room(const struct admit *a, const struct inbox *s,
 	if (k < 0 || (d.any && sh->step <= d.closed))
 		return k < 0 ? k : 1;
 	if (sh->step > d.closed && sh->step - d.closed > a->ahead)
-		return err_set(e, ERR_REFUSED, "limit: step %llu is more than "
-		    "%llu after %llu, the last that is closed (limits: ahead)",
+		return err_set(e, ERR_REFUSED, "limit: step %llu is more than %llu "
+		    "steps after %llu, the last closed one (limits: ahead)",
 		    (unsigned long long)sh->step, (unsigned long long)a->ahead,
 		    (unsigned long long)d.closed);
 	if ((k = decide_open_steps(s, sh, LOCK_SH, &d, &open, &fd, e)) >= 0)

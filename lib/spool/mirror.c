@@ -125,7 +125,7 @@ mirror_keep(struct mirror *m, const struct inbox *s, const struct shard *sh,
 	(void)snprintf(name, sizeof(name), MIRROR_STEP,
 	    (unsigned long long)sh->step);
 	if (snprintf(path, sizeof(path), "%s/%s", m->dir, name) >= PATH_MAX)
-		return err_set(e, ERR_SYS, "'%s/%s' is too long", m->dir, name);
+		return err_set(e, ERR_SYS, "path '%s/%s' is too long", m->dir, name);
 	path[strlen(m->dir) + 1] = '\0';
 	if ((k = inbox_made(s, path, e)) < 0)
 		return k;

@@ -80,7 +80,7 @@ receive_check_sender(const struct receive *x, const struct shard *sh,
 	/* a shard without a device name belongs to nobody */
 	if (x->o->device != NULL &&
 	    (device == NULL || strcmp(device, x->o->device) != 0))
-		return err_set(e, ERR_DATA, "mismatch: a shard of device "
+		return err_set(e, ERR_DATA, "mismatch: the shard is of device "
 		    "'%.80s', but only '%.80s' may send here", shard_device(sh),
 		    x->o->device);
 	return admit_run(x->inbox, x->o->run, inbox_run_of(sh), e);
@@ -147,11 +147,11 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 			    "(limits: shard)",
 			    (unsigned long long)x->o->admit.shard);
 		if (bytes / RECEIVE_BEYOND > x->o->admit.shard)
-			return err_set(e, ERR_DATA, "limit: a shard of more "
-			    "than %d times what it may have (limits: "
-			    "shard)", RECEIVE_BEYOND);
+			return err_set(e, ERR_DATA, "limit: the shard is more than "
+			    "%d times larger than allowed (limits: shard)",
+			    RECEIVE_BEYOND);
 		if (k == READER_DATA && c.sign)
-			admit_refuse(r, "corrupt: something follows the signature");
+			admit_refuse(r, "corrupt: a frame follows the signature");
 		if (r->verdict != RECEIPT_ACCEPTED)
 			continue;
 		if ((k == READER_DATA && (k = receive_check_data(x, r, e)) < 0) ||
@@ -292,8 +292,8 @@ receive_ask(struct receive *x, const struct shard *sh, struct err *e)
 	(void)snprintf(a.device, sizeof(a.device), "%s", inbox_device_of(sh));
 	a.asks = a.again = 1;
 	a.r.step = sh->step;
-	cli_say(x->o->cli, 1, "'%s' asks from step %llu on", shard_device(sh),
-	    (unsigned long long)sh->step);
+	cli_say(x->o->cli, 1, "'%s' requests the averages from step %llu on",
+	    shard_device(sh), (unsigned long long)sh->step);
 	if ((k = receive_data(x, NULL, &a.r, e)) < 0)
 		return k;
 	return receive_say(x->to, &a, e);
@@ -561,8 +561,8 @@ receive_published(const struct shard *sh, const char *path,
 
 	if (r <= 0 || memcmp(had, digest, SHARD_DIGEST) == 0)
 		return r;
-	return err_set(e, ERR_REFUSED, "step %llu of run '%.80s' has another "
-	    "aggregate already", (unsigned long long)sh->step, inbox_run_of(sh));
+	return err_set(e, ERR_REFUSED, "step %llu of run '%.80s' already has a "
+	    "different aggregate", (unsigned long long)sh->step, inbox_run_of(sh));
 }
 
 static int
@@ -609,11 +609,11 @@ receive_publish(const struct inbox *s, const char *run, struct reader *in,
 			continue;
 		sh = reader_shard(in);
 		if (sh->kind != SHARD_MEAN && sh->kind != SHARD_SUM)
-			r = err_set(e, ERR_DATA, "mismatch: a shard of '%.80s' "
-			    "is not an average", shard_device(sh));
+			r = err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is "
+			    "not an average", shard_device(sh));
 		else if (!inbox_fits(run, inbox_run_of(sh)))
-			r = err_set(e, ERR_DATA, "mismatch: an aggregate of run "
-			    "'%.80s', not '%.80s'", inbox_run_of(sh), run);
+			r = err_set(e, ERR_DATA, "mismatch: the aggregate is of run "
+			    "'%.80s', expected '%.80s'", inbox_run_of(sh), run);
 		else
 			r = receive_publish_shard(s, in, e);
 		if (r < 0)

@@ -72,8 +72,8 @@ roster_lines(struct array_names *t, char *s, const char *path, struct err *e)
 		if (n == 0)
 			continue;
 		if (n > SHARD_NAME || !text_clean(line, n))
-			return err_set(e, ERR_DATA, "corrupt: '%s': each line "
-			    "is the name of a device", path);
+			return err_set(e, ERR_DATA, "corrupt: '%s' has a line that "
+			    "is not a device's name", path);
 		if ((k = array_add(t, line, e)) < 0)
 			return k;
 	}
@@ -144,7 +144,8 @@ roster_write(const struct array_names *t, const char *path, enum io_sync sync,
 		if ((k = buf_put(&b, t->p[i], strlen(t->p[i]), e)) == 0)
 			k = buf_put(&b, "\n", 1, e);
 	if (k == 0 && b.n >= ROSTER_BYTES)
-		k = err_set(e, ERR_REFUSED, "too many devices for '%s'", path);
+		k = err_set(e, ERR_REFUSED, "'%s' has no room for more devices: "
+		    "remove some with ace-recv --leave", path);
 	if (k == 0 && (k = buf_put(&b, "", 1, e)) == 0)
 		k = io_set_text(path, (const char *)b.p, sync, e);
 	buf_release(&b);
@@ -172,8 +173,8 @@ roster_run(const struct inbox *s, const char *run, int joins, struct err *e)
 	int k = inbox_has(s, run, NULL, "", e);
 
 	if (k == 0 && !joins)
-		return err_set(e, ERR_REFUSED, "no run '%.80s' in '%s'", run,
-		    s->state.dir);
+		return err_set(e, ERR_REFUSED, "run '%.80s' is absent from spool "
+		    "'%s'", run, s->state.dir);
 	return k < 0 ? k : inbox_begin(s, run, NULL, e);
 }
 
@@ -188,8 +189,8 @@ roster_change(const struct inbox *s, const char *run, const char *device,
 
 	if (path == NULL)
 		return -ERR_SYS;
-	k = joins && !roster_is_line(device) ? err_set(e, ERR_USAGE, "'%.80s' "
-	    "is not a name that the list of devices can hold", device) : 0;
+	k = joins && !roster_is_line(device) ? err_set(e, ERR_USAGE, "'%.80s' is not "
+	    "a valid name for the list of devices", device) : 0;
 	if (k < 0 || (k = roster_run(s, run, joins, e)) < 0 ||
 	    (k = inbox_lock(s, run, LOCK_EX, &fd, e)) < 0) {
 		alloc_free(path);

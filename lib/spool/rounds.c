@@ -86,8 +86,8 @@ rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 	r->in.sync = o->sync;
 	r->in.wait = o->wait;
 	if (!o->create && access(o->dir, F_OK) < 0 && errno == ENOENT)
-		return err_set(e, ERR_SYS, "spool '%s' is absent: ace-recv "
-		    "makes it, or --create", o->dir);
+		return err_set(e, ERR_SYS, "spool '%s' is absent: make it with "
+		    "ace-recv --create", o->dir);
 	if ((k = inbox_open(&r->in, o->dir, e)) < 0)
 		return k;
 	clients_note(&r->in, "ace-aggregate", o->confined);
@@ -166,8 +166,8 @@ rounds_names(const struct rounds *r, struct ledger *l, struct err *e)
 			j++;
 		if (j == have.n || memcmp(l->line[i].r.digest, have.line[j].r.digest,
 		    SHARD_DIGEST) != 0)
-			k = err_set(e, ERR_DATA, "mismatch: a shard of step %llu "
-			    "is in a manifest and not in the spool",
+			k = err_set(e, ERR_DATA, "mismatch: a shard of step %llu is "
+			    "in a manifest, but not in the spool",
 			    (unsigned long long)l->line[i].r.step);
 		else
 			memcpy(l->line[i].name, have.line[j].name, LEDGER_NAME);
@@ -385,11 +385,11 @@ rounds_try(struct rounds *r, struct rounds_watch c[2], struct rounds_at *a,
 		return k;
 	r->step = a->step;
 	if (from != r->step && r->in.wait != NULL)
-		progress_say(r->in.wait, "fewer than %zu sent step %llu of run '%s': it "
-		    "and those before step %llu are passed over, and what was "
-		    "accepted of them is in the average of step %llu",
-		    r->o->quorum, (unsigned long long)from, r->run,
-		    (unsigned long long)r->step, (unsigned long long)r->step);
+		progress_say(r->in.wait, "fewer than %zu devices sent step %llu of "
+		    "run '%s': the steps before step %llu are skipped, and their "
+		    "accepted shards are in the average of step %llu", r->o->quorum,
+		    (unsigned long long)from, r->run, (unsigned long long)r->step,
+		    (unsigned long long)r->step);
 	return ROUNDS_CLOSED;
 }
 

@@ -692,9 +692,9 @@ coding_small(const struct coding *q, uint64_t budget, uint64_t least, struct err
 	else
 		(void)snprintf(how, sizeof(how), "--bits %llu is enough",
 		    (unsigned long long)bits);
-	return err_set(e, ERR_REFUSED, "shard '%.100s/%llu': %llu bytes are too "
-	    "few: it takes %llu with nothing in it, and has %llu values (%s)",
-	    shard_device(q->shard), (unsigned long long)q->shard->step,
+	return err_set(e, ERR_REFUSED, "shard '%.100s/%llu': a budget of %llu bytes "
+	    "is too small: an empty shard takes %llu, and this one has %llu values "
+	    "(%s)", shard_device(q->shard), (unsigned long long)q->shard->step,
 	    (unsigned long long)budget, (unsigned long long)least,
 	    (unsigned long long)n, how);
 }
@@ -719,8 +719,8 @@ coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
 	if (r == 0 && l.bytes > l.budget)
 		r = coding_cheaper(q, l.budget, e);
 	return r < 0 || coding_size(q) <= l.budget ? r : err_set(e, ERR_REFUSED,
-	    "shard '%.100s/%llu': %llu bytes are too few: its whole numbers, "
-	    "which go without loss, take %llu", shard_device(q->shard),
+	    "shard '%.100s/%llu': a budget of %llu bytes is too small: its tensors "
+	    "of whole numbers, sent without loss, take %llu", shard_device(q->shard),
 	    (unsigned long long)q->shard->step, (unsigned long long)l.budget,
 	    (unsigned long long)coding_size(q));
 }

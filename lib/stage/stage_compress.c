@@ -31,8 +31,8 @@ stage_compress_feedback(void *arg, const struct opt *row, const char *val,
 	int k, r;
 
 	if (n >= sizeof(word))
-		return err_set(e, ERR_USAGE, "--error-feedback '%s': ef, "
-		    "momentum, ef21 or cache", val);
+		return err_set(e, ERR_USAGE, "--error-feedback '%s' is unknown: "
+		    "expected ef, momentum, ef21 or cache", val);
 	memcpy(word, val, n + 1);
 	fb->raw = n >= sizeof(raw) && strcmp(word + n + 1 - sizeof(raw), raw) == 0;
 	if (fb->raw)
@@ -49,8 +49,8 @@ stage_compress_feedback(void *arg, const struct opt *row, const char *val,
 	    fb->kind == COMPENSATE_MOMENTUM ? &fb->momentum :
 	    fb->kind == COMPENSATE_CACHE ? &fb->decay : NULL;
 	if (to == NULL)
-		return err_set(e, ERR_USAGE, "--error-feedback '%s': ef21 has "
-		    "no number", val);
+		return err_set(e, ERR_USAGE, "--error-feedback '%s': ef21 takes no "
+		    "number", val);
 	return num_f64(to, number + 1, 0, 1, "--error-feedback", e);
 }
 
@@ -465,8 +465,8 @@ stage_compress_begin(struct stage *s, const struct stage_shard *sh, struct err *
 	note_wait_clear(&x->plan);
 	if ((sh->shard->flags & SHARD_PREDICTED) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
-		    "difference to a history (ace-expand --cache)",
-		    shard_device(sh->shard));
+		    "difference to a history: expand it first with ace-expand "
+		    "--cache", shard_device(sh->shard));
 	if ((r = stage_compress_room(x, e)) < 0 ||
 	    (r = coding_begin(&x->coding, sh->schema, sh->shard, e)) < 0 ||
 	    (r = writer_history(x->out, sh->provenance, e)) < 0)
@@ -499,7 +499,7 @@ stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
 		return r;
 	if (x->plan.any && note.terms.budget != x->budget)
 		return reader_place(x->sh.in, err_set(e, ERR_DATA,
-		    "mismatch: two budgets in one plan"), e);
+		    "mismatch: the plan has two budgets"), e);
 	x->budget = note.terms.budget;
 	if ((r = note_wait_add(&x->plan, n->p, n->n, all, e)) < 0)
 		return r;
@@ -558,7 +558,7 @@ stage_compress_lacks(struct stage_compress *x, uint32_t g, struct err *e)
 		return err_set(e, ERR_USAGE, "no plan in the stream: put "
 		    "ace-select before, or give -c CODEC");
 	return reader_place(x->sh.in, err_set(e, ERR_DATA,
-	    "mismatch: no plan for group %lu", (unsigned long)g), e);
+	    "mismatch: the stream has no plan for group %lu", (unsigned long)g), e);
 }
 
 /* At the end, all groups that still wait get their plan. */
@@ -599,13 +599,13 @@ stage_compress_short(const struct stage_compress *x)
 	const char *lost = x->fb != NULL ? "" : ", and without -S they are lost";
 
 	if (x->coding.cheaper > 0)
-		cli_say(x->o->f->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
-		    "groups are coded in fewer than planned", device, step,
-		    budget, x->coding.cheaper);
+		cli_say(x->o->f->cli, 0, "%s/%llu: a budget of %llu bytes is too "
+		    "small: %zu groups are coded in fewer bytes than planned", device,
+		    step, budget, x->coding.cheaper);
 	if (x->coding.dropped > 0)
-		cli_say(x->o->f->cli, 0, "%s/%llu: %llu bytes are too few: %zu "
-		    "groups of the plan are not sent%s", device, step, budget,
-		    x->coding.dropped, lost);
+		cli_say(x->o->f->cli, 0, "%s/%llu: a budget of %llu bytes is too "
+		    "small: %zu groups of the plan are not sent%s", device, step,
+		    budget, x->coding.dropped, lost);
 }
 
 /* The groups that were not coded as they came: a plan with a budget needs to see
@@ -655,8 +655,8 @@ stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
 	if (r == 0)
 		writer_keeps(x->out);
 	if (r == 0 && feedback_growing(x->fb) >= CONTRACTION_PATIENCE)
-		cli_say(x->o->f->cli, 0, "%s/%llu: in %u shards in a row the "
-		    "code lost more than it kept: the residual grows; a finer "
+		cli_say(x->o->f->cli, 0, "%s/%llu: in %u shards in a row the code "
+		    "lost more than it kept, so the residual grows: use a finer "
 		    "code, or --error-feedback without ':raw'",
 		    shard_device(x->sh.shard), (unsigned long long)step,
 		    feedback_growing(x->fb));

@@ -93,12 +93,12 @@ stage_expand_wait(struct stage_expand *x, const struct shard *sh, struct err *e)
 	if (q->d.r != NULL && shard_is_abreast(sh))
 		return 0;	/* nobody is about to commit a step before it */
 	if (q->d.r == NULL)
-		return err_set(e, ERR_REFUSED, "state '%s': nothing was "
-		    "committed for the step before %llu in %g s", s->dir,
-		    (unsigned long long)sh->step, o->wait);
-	return err_set(e, ERR_REFUSED, "state '%s' is at step %llu, the shard "
-	    "at %llu, after %g s (--allow-gap, --wait)", s->dir, (unsigned long long)q->step,
-	    (unsigned long long)sh->step, o->wait);
+		return err_set(e, ERR_REFUSED, "state '%s': ace-compress committed "
+		    "no step before %llu within %g s: check that it runs on the same "
+		    "state", s->dir, (unsigned long long)sh->step, o->wait);
+	return err_set(e, ERR_REFUSED, "state '%s' is at step %llu, but the shard at "
+	    "%llu, after %g s: pass --allow-gap or a longer --wait", s->dir,
+	    (unsigned long long)q->step, (unsigned long long)sh->step, o->wait);
 }
 
 /* ---- feedback ---- */
@@ -132,8 +132,8 @@ stage_expand_tell(struct stage_expand *x, struct err *e)
 	if (x->o->feedback == NULL)
 		return 0;
 	if (x->absurd) {
-		cli_say(x->o->f->cli, 0, "a value is not finite: no feedback of "
-		    "step %llu", (unsigned long long)x->sh.shard->step);
+		cli_say(x->o->f->cli, 0, "a value of step %llu is not finite: the "
+		    "residual is not added", (unsigned long long)x->sh.shard->step);
 		return 0;
 	}
 	shard_hex(x->sh.schema->id, id);

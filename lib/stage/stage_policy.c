@@ -116,15 +116,15 @@ policy_set_ratio(void *arg, const struct opt *row, const char *val, struct err *
 		r = num_f64(&f->most, word, 1, 1e9, "--ratio", e);
 	if (r == 0 && (r = policy_item(&val, word, "--ratio", e)) > 0 &&
 	    (r = num_rate(&f->half, word, "--ratio", e)) == 0 && f->half < 1e-300)
-		r = err_set(e, ERR_USAGE, "--ratio '%s': more than 0", word);
+		r = err_set(e, ERR_USAGE, "--ratio '%s': expected more than 0", word);
 	if (r == 0 && (r = policy_item(&val, word, "--ratio", e)) > 0)
 		r = num_u64(&f->warmup, word, 0, UINT64_MAX, "--ratio", e);
 	if (r == 0 && val != NULL)
-		r = err_set(e, ERR_USAGE, "--ratio: more than the four numbers "
+		r = err_set(e, ERR_USAGE, "--ratio: expected at most four numbers, "
 		    "MIN,MAX,HALF,WARMUP");
 	if (r == 0 && f->least > f->most)
-		r = err_set(e, ERR_USAGE, "--ratio: the least, %g, is above the "
-		    "largest, %g", f->least, f->most);
+		r = err_set(e, ERR_USAGE, "--ratio: MIN, %g, is above MAX, %g",
+		    f->least, f->most);
 	return r;
 }
 
@@ -153,7 +153,8 @@ policy_set_deco(void *arg, const struct opt *row, const char *val, struct err *e
 		return err_set(e, ERR_USAGE, "--deco '%s': expected auto, or two "
 		    "times COMPUTE,LATENCY", val);
 	return d->compute < 0 || d->compute >= DECO_LEAST ? 0 : err_set(e,
-	    ERR_USAGE, "--deco '%s': a step takes at least %gs", val, DECO_LEAST);
+	    ERR_USAGE, "--deco '%s': expected a step of at least %gs", val,
+	    DECO_LEAST);
 }
 
 const struct opt stage_policy_ratio_rows[] = {
@@ -206,10 +207,10 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 {
 	if (o->interval.min > o->interval.max)
 		return err_set(e, ERR_USAGE,
-		    "--interval: the least is above the largest");
+		    "--interval: MIN is above MAX");
 	if (o->stale.on && (o->factor.warmup > 0 || o->deadline >= 0))
-		return err_set(e, ERR_USAGE, "--deco has neither a warm-up "
-		    "(--ratio) nor --deadline");
+		return err_set(e, ERR_USAGE, "--deco excludes --deadline and a "
+		    "WARMUP of --ratio: leave them out");
 	return 0;
 }
 
@@ -296,7 +297,7 @@ policy_norm(const struct stage_policy *p, double *norm, struct err *e)
 		return err_set(e, ERR_USAGE, "--target-divergence needs "
 		    "--model-norm, or the key " SHARD_KEY_NORM " in the shards");
 	return *norm > 0 ? 0 : err_set(e, ERR_DATA, "corrupt: key "
-	    SHARD_KEY_NORM " of '%s': nothing is relative to 0", shard_device(s));
+	    SHARD_KEY_NORM " of '%s': expected a norm above 0", shard_device(s));
 }
 
 /* Decide the interval, which goes into o.steps too, at the end of the shard, whose

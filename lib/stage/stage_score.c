@@ -57,9 +57,9 @@ stage_score_form(void *arg, const struct opt *row, const char *val, struct err *
 	for (i = 0; *at == ':'; i++, at += strcspn(at, ":")) {
 		at++;
 		if (i == 3 || number[form][i].to == NULL)
-			return err_set(e, ERR_USAGE, "--form '%s': more numbers than %s",
-			    val, o->form == SCORE_PAPER ? "ALPHA:DECAY:CLIP" :
-			    "POWER");
+			return err_set(e, ERR_USAGE, "--form '%s': expected no more "
+			    "numbers than %s", val,
+			    o->form == SCORE_PAPER ? "ALPHA:DECAY:CLIP" : "POWER");
 		(void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, ":"), at);
 		if ((r = num_f64(number[form][i].to, word, number[form][i].lo,
 		    number[form][i].hi, number[form][i].what, e)) < 0)
@@ -230,7 +230,7 @@ stage_score_learn(struct stage_score *x, struct err *e)
 		    "another model", x->o->dir);
 	else if (energy == NULL)
 		r = err_set(e, ERR_DATA, "corrupt: the feedback in '%s' does not "
-		    "speak of %zu groups", x->o->dir, n);
+		    "cover %zu groups", x->o->dir, n);
 	else if (x->score->all.shards > 0 && stage_score_news(x, &h) &&
 	    (r = score_learn(x->score, energy, STAGE_SCORE_RATE, e)) == 0)
 		stage_score_name(&h, x->lesson);
@@ -317,11 +317,11 @@ stage_score_reload(struct stage_score *x, struct err *e)
 		return -ERR_SYS;
 	if (fstatat(AT(name), &st, 0) < 0) {
 		if (errno == ENOENT)
-			cli_say(x->o->f->cli, 1, "no '%s': all groups weigh the same",
-			    name);
+			cli_say(x->o->f->cli, 1, "'%s' is absent: all groups have "
+			    "the same weight", name);
 		else
-			r = err_set(e, ERR_SYS, "cannot look at '%s': %s",
-			    name, strerror(errno));
+			r = err_set(e, ERR_SYS, "cannot read '%s': %s", name,
+			    strerror(errno));
 	} else if (!S_ISREG(st.st_mode))
 		r = err_set(e, ERR_DATA, "unsupported: '%s' is not a "
 		    "regular file", name);

@@ -42,14 +42,15 @@ stage_select_levels(void *arg, const struct opt *row, const char *list, struct e
 	for (o->m = 1; *list != '\0'; list += n + (list[n] == ',')) {
 		n = strcspn(list, ",");
 		if (n == 0 || n >= sizeof(word) || o->m > STAGE_SELECT_MOST)
-			return err_set(e, ERR_USAGE, "--levels: up to %d "
+			return err_set(e, ERR_USAGE, "--levels: expected at most %d "
 			    "codecs, separated by commas", STAGE_SELECT_MOST);
 		memcpy(word, list, n);
 		word[n] = '\0';
 		shared = codec_shares(word);
 		if (shared != CODEC_NONE && o->shared != CODEC_NONE)
 			return err_set(e, ERR_USAGE, "--levels: %s and %s both "
-			    "take any step: name one of them", codec_name(o->shared), word);
+			    "choose their own step: name one of them",
+			    codec_name(o->shared), word);
 		if (shared != CODEC_NONE) {
 			o->shared = shared;
 			continue;
@@ -101,16 +102,17 @@ stage_select_shares(struct stage_select_opts *o, const char *list, struct err *e
 	for (;; list++) {
 		n = strcspn(list, ",");
 		if (n >= sizeof(word) || o->shares == STAGE_SELECT_MOST)
-			return err_set(e, ERR_USAGE, "-p: up to %d shares, each "
-			    "with its codec, separated by commas", STAGE_SELECT_MOST);
+			return err_set(e, ERR_USAGE, "-p: expected at most %d "
+			    "shares, each with its codec, separated by commas",
+			    STAGE_SELECT_MOST);
 		memcpy(word, list, n);
 		word[n] = '\0';
 		if ((r = stage_select_level(&o->upto[o->shares], word, e)) < 0)
 			return r;
 		if (o->shares > 0 && !(o->upto[o->shares].share >
 		    o->upto[o->shares - 1].share))
-			return err_set(e, ERR_USAGE, "-p: shares have to rise, "
-			    "%s does not", word);
+			return err_set(e, ERR_USAGE, "-p: expected rising shares: %s "
+			    "is not above the one before it", word);
 		o->shares++;
 		list += n;
 		if (*list == '\0')
@@ -125,7 +127,8 @@ stage_select_mode(struct stage_select_opts *o, const struct opt *row,
 {
 	if (o->said != NULL && strcmp(o->said, row->name) != 0)
 		return err_set(e, ERR_USAGE,
-		    "one of -p, -b, --bits, --policy and --plan");
+		    "-p, -b, --bits, --policy and --plan exclude each other: give "
+		    "one");
 	o->mode = mode;
 	o->said = row->name;
 	return 0;
@@ -252,8 +255,8 @@ stage_select_given(struct stage_select *x, struct err *e)
 	uint32_t g, all = x->sh.schema->ngroups;
 
 	if (t->n > all)
-		return err_set(e, ERR_DATA, "mismatch: the plan has %zu "
-		    "groups, the shard %lu", t->n, (unsigned long)all);
+		return err_set(e, ERR_DATA, "mismatch: the plan has %zu groups, but "
+		    "the shard %lu", t->n, (unsigned long)all);
 	for (g = 0; g < all; g++)
 		x->plan[g] = g < t->n ? t->p[g] : x->level[0];
 	return stage_select_put(x, NULL, e);
@@ -424,13 +427,13 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 
 	(void)stage_select_name(x, who);
 	if (a->sent == 0 && a->energy > 0) {
-		cli_say(x->o->f->cli, 0, "%s: %llu bytes are too few for any "
-		    "group%s", who, (unsigned long long)budget, exact != 0 ?
-		    " but those of whole numbers, which go without loss" :
-		    x->o->kept > 0 ? ": an empty shard is sent, all is kept" :
-		    x->o->kept < 0 ? ": an empty shard is sent, and without -S "
-		    "nothing is kept" : ": an empty shard is sent (ace-compress "
-		    "keeps the values with -S alone)");
+		cli_say(x->o->f->cli, 0, "%s: a budget of %llu bytes is too small "
+		    "for any group%s", who, (unsigned long long)budget,
+		    exact != 0 ? " except those of whole numbers, which are sent "
+		    "without loss" : x->o->kept > 0 ? ": an empty shard is sent, and "
+		    "the residual keeps all" : x->o->kept < 0 ? ": an empty shard is "
+		    "sent, and without -S nothing is kept" : ": an empty shard is "
+		    "sent (ace-compress keeps the values only with -S)");
 		return;
 	}
 	cli_say(x->o->f->cli, 1, "%s: %zu of %lu groups, %.0f of %llu bytes "
@@ -694,9 +697,9 @@ stage_select_share(struct stage_select *x, struct err *e)
 	alloc_free(chosen);
 	if (r < 0)
 		return r;
-	cli_say(o->f->cli, 1, "%s: %zu of %lu groups hold %g of the %s",
-	    stage_select_name(x, who), sent, (unsigned long)n,
-	    o->upto[0].share, o->count ? "values" : "importance");
+	cli_say(o->f->cli, 1, "%s: sending %zu of %lu groups, which hold %g of the "
+	    "%s", stage_select_name(x, who), sent, (unsigned long)n, o->upto[0].share,
+	    o->count ? "values" : "importance");
 	return stage_select_put(x, NULL, e);
 }
 
@@ -738,8 +741,8 @@ stage_select_make(struct stage *s, void *opts, const struct filter *f, struct er
 		return err_set(e, ERR_USAGE, "the budget is missing: -p, -b, "
 		    "--bits, --policy or --plan");
 	if (o->effort != 0 && (o->mode != STAGE_SELECT_BUDGET || o->m > 0))
-		return err_set(e, ERR_USAGE, "--effort goes with -b, --bits or "
-		    "--policy, and not with --levels");
+		return err_set(e, ERR_USAGE, "--effort needs -b, --bits or --policy, "
+		    "and excludes --levels");
 	o->f = f;
 	x->o = o;
 	x->m = o->m > 0 ? o->m : sizeof(usual) / sizeof(*usual);

@@ -39,8 +39,8 @@ stage_sign_frame(struct stage_sign *x, const struct reader *in, struct err *e)
 	const struct chain_frame *f = reader_frame(in);
 
 	if (x->signed_by)
-		return reader_place(in, err_set(e, ERR_DATA, "mismatch: a "
-		    "frame after the signature, which must be the last"), e);
+		return reader_place(in, err_set(e, ERR_DATA, "mismatch: a frame "
+		    "follows the signature, which must be the last"), e);
 	sign_sum_add(x->sum, f->type, f->raw, f->raw_len);
 	return 0;
 }
@@ -97,8 +97,8 @@ stage_sign_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 		sign_make(x->key, x->sum, p);
 		r = stage_make(s->next, FRAME_SIGN, p, sizeof(p), e);
 	} else if (!x->signed_by) {
-		r = err_set(e, ERR_REFUSED, "the shard of '%s', step %llu, is "
-		    "not signed (ace-sign -k)", shard_device(x->sh.shard),
+		r = err_set(e, ERR_REFUSED, "the shard of '%s', step %llu, is not "
+		    "signed: sign it with ace-sign -k", shard_device(x->sh.shard),
 		    (unsigned long long)x->sh.shard->step);
 	}
 	return r < 0 ? r : stage_end(s->next, sums, e);
@@ -130,8 +130,7 @@ stage_sign_make(struct stage *s, void *opts, const struct filter *f, struct err 
 	struct stage_sign *x = (struct stage_sign *)s;
 
 	if ((o->key != NULL) == (o->ring != NULL))
-		return err_set(e, ERR_USAGE, "one of --key and --check is "
-		    "needed");
+		return err_set(e, ERR_USAGE, "expected --key or --check");
 	o->f = f;
 	x->o = o;
 	if (o->key != NULL)

@@ -51,10 +51,10 @@ tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k,
 		return -ERR_SYS;
 	for (i = 0; i < n; i++) {
 		if (t[i] < 0)
-			return err_set(e, ERR_USAGE, "tiers: a negative time");
+			return err_set(e, ERR_USAGE, "tiers: a time is negative");
 		if (t[i] > MOST / (int64_t)n)
-			return err_set(e, ERR_DATA, "limit: a time of %.3g s",
-			    (double)t[i] * 1e-9);
+			return err_set(e, ERR_DATA, "limit: a time of %.3g s is too "
+			    "long", (double)t[i] * 1e-9);
 		x->s[i].t = t[i];
 		x->s[i].at = i;
 	}
@@ -122,7 +122,7 @@ cluster_tiers(const int64_t *t, size_t n, size_t most, int64_t lambda,
 	int r;
 
 	if (lambda < 0 || lambda > MOST / CLUSTER_TIERS)
-		return err_set(e, ERR_USAGE, "tiers: lambda %.3g s",
+		return err_set(e, ERR_USAGE, "tiers: lambda %.3g s is out of range",
 		    (double)lambda * 1e-9);
 	if ((r = tiers_init(&x, t, n, most, e)) == 0) {
 		tiers_solve(&x, all);

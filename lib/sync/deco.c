@@ -25,7 +25,7 @@ deco_check(const struct deco *d, struct err *e)
 	    (r = known(d->kd, 0, "kd", e)) < 0)
 		return r;
 	if (!(d->min >= 1e-15 && d->min <= 1))
-		return err_set(e, ERR_USAGE, "the least delta: %g is not from "
+		return err_set(e, ERR_USAGE, "the smallest delta: %g is not from "
 		    "1e-15 to 1", d->min);
 	if (d->most < 0 || d->most > DECO_MOST)
 		return err_set(e, ERR_USAGE, "the largest tau: %d is not from "

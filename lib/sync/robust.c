@@ -116,9 +116,9 @@ robust_parse(struct robust_rule *q, const char *s, struct err *e)
 		word = robust_word(q, &p);
 		kinds += word == 2;
 		if (word == 0 || kinds > 1 || (*p != ',' && *p != '\0'))
-			return err_set(e, ERR_USAGE, "--rule '%s': mean or sum, clip:X, "
-			    "trim:F, median or center:F, and norm-ratio:R, finite "
-			    "by commas", s);
+			return err_set(e, ERR_USAGE, "--rule '%s' is unknown: "
+			    "expected mean, sum, clip:X, trim:F, median or center:F; "
+			    "norm-ratio:R and finite may follow after commas", s);
 		if (*p == '\0')
 			return 0;
 	}
@@ -248,8 +248,8 @@ robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	if (q->kind != ROBUST_TRIM || n > 2 * q->f)
 		return 0;
 	if (t->k <= 2 * q->f)
-		return err_set(e, ERR_REFUSED, "%zu cut at each end leave none of "
-		    "%zu contributions", q->f, n);
+		return err_set(e, ERR_REFUSED, "trim cuts %zu values at each end, "
+		    "which leaves none of %zu contributions", q->f, n);
 	t->f = rest < most ? rest : most;
 	return 0;
 }
@@ -286,10 +286,10 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
 	}
 	if (sparse <= n - sparse)
 		return 0;
-	return err_set(e, ERR_REFUSED, "%s of sparse shards is near zero: %zu "
-	    "of %zu devices sent more zeros than other values; :senders after it "
-	    "takes it among those that sent one", q->kind == ROBUST_TRIM ?
-	    "the trimmed mean" : "the median", sparse, n);
+	return err_set(e, ERR_REFUSED, "%s of sparse shards would be near zero: %zu "
+	    "of %zu devices sent more zeros than other values; append :senders to "
+	    "average over nonzero values",
+	    q->kind == ROBUST_TRIM ? "the trimmed mean" : "the median", sparse, n);
 }
 
 /* The radius is the lower median of the distances, so that most of the honest

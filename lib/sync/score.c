@@ -383,8 +383,8 @@ score_put_column(struct score *s, unsigned c, const float *x, struct err *e)
 	for (i = 0; i < s->n; i++) {
 		if (!isfinite(x[i]) || (nonneg && x[i] < 0))
 			return err_set(e, ERR_DATA,
-			    "corrupt: %s of group %zu in the score history",
-			    score_columns[c], i);
+			    "corrupt: %s of group %zu in the score history is not "
+			    "valid", score_columns[c], i);
 		*score_cell(&s->group[i], c) = x[i];
 	}
 	return 0;
@@ -407,11 +407,12 @@ score_put_all(struct score *s, const float x[SCORE_ALL], struct err *e)
 	for (i = 0; i < SCORE_ALL; i++)
 		if (!isfinite(x[i]))
 			return err_set(e, ERR_DATA,
-			    "corrupt: number %zu of the score history", i);
+			    "corrupt: number %zu of the score history is not valid",
+			    i);
 	memcpy(&s->all, x, sizeof(s->all));
 	if (s->all.dev[0] < 0 || s->all.dev[1] < 0 || s->all.shards < 0 ||
 	    s->all.lessons < 0)
 		return err_set(e, ERR_DATA,
-		    "corrupt: a negative count in the score history");
+		    "corrupt: the score history has a negative count");
 	return 0;
 }

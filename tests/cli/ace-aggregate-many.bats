@@ -72,7 +72,7 @@ fleet() {
 	# one has no second step
 	mkshards -d e7 -n 64 >one/e7.aceg
 	exits 5 few ace-aggregate one/*
-	says "^ace-aggregate: 'one/e7.aceg' ended, 199 of 200 inputs go on"
+	says "^ace-aggregate: 'one/e7.aceg' has fewer steps than 199 of the 200 inputs"
 	# one is damaged, and named
 	head -c 700 d/e9.aceg >short
 	cp short d/e9.aceg
@@ -97,13 +97,13 @@ fleet() {
 @test "a rule that sees all values at once says what that takes" {
 	fleet 300 -n 64
 	exits 5 few ace-aggregate --rule median d/*
-	says "limit: 'median' sees all values at once, of 16 shards at most, and here are 300: [0-9]* MiB"
+	says "limit: rule 'median' needs all values at once: memory suffices for 16 shards, but 300 came \\([0-9]* MiB"
 	# a limit that may be raised is none
 	exits 0 bash -c 'ulimit -S -n 64; exec ace-aggregate --rule median "$@"' \
 	    aggregate d/*
 	cat d/* >all
 	exits 0 ace-aggregate -v --rule median all
-	says "'median' sees all values at once: 300 shards, [0-9]* MiB"
+	says "rule 'median' needs all values at once: 300 shards, [0-9]* MiB"
 }
 
 @test "differences to a history, each of which is two files" {
@@ -119,7 +119,7 @@ fleet() {
 	same out want
 	# and where all have to be open: who is too many waits for the next average
 	exits 0 bash -c 'ulimit -n 134; exec "$@"' bash "${agg[@]}" --spool median --rule median
-	says "^ace-aggregate: 35 of 70 shards of a step wait for the next average: limit: 'median' sees all values at once, of 35 shards at most, and here are 70:"
+	says "^ace-aggregate: 35 of 70 shards of a step wait for the next average: limit: rule 'median' needs all values at once: memory suffices for 35 shards, but 70 came"
 	ace-inspect list out | grep -q '^contributors  35$'
 }
 

@@ -39,7 +39,7 @@ values() {
 	exits 0 ace-aggregate --rule median a b c d
 	[ "$(values)" = "1.125 2.125 3" ]
 	exits 5 ace-aggregate --rule trim:2 a b c d
-	says '2 cut at each end leave none of 4 contributions'
+	says 'trim cuts 2 values at each end, which leaves none of 4 contributions'
 }
 
 @test "clip cuts and names" {
@@ -146,7 +146,7 @@ values() {
 	done
 	for rule in median trim:1; do
 		exits 5 ace-aggregate --rule "$rule" s1 s2 s3 s4 s5
-		says 'of sparse shards is near zero: .* :senders'
+		says 'of sparse shards would be near zero: .* :senders'
 		exits 0 ace-aggregate --rule "$rule:senders" s1 s2 s3 s4 s5
 	done
 	for i in 1 2 3 4 5; do ace-expand "s$i" >d && raw d >"s$i.f32"; done
@@ -233,10 +233,10 @@ values() {
 	    norm:1 norm-ratio:0.5 weight-share:0.5 finite:1 median,trim:1 \
 	    mean:senders median:all 'norm-ratio:1,'; do
 		exits 2 ace-aggregate --rule "$rule" a b
-		says "^ace-aggregate: --rule '$rule': mean or sum, clip:X"
+		says "^ace-aggregate: --rule '$rule' is unknown: expected mean, sum, clip:X"
 	done
 	exits 2 ace-aggregate --rule sum,median a b
-	says '^ace-aggregate: --rule sum,median: median gives only a mean: leave 'sum,' out$'
+	says '^ace-aggregate: --rule sum,median: median gives only a mean: leave .sum,. out$'
 	exits 2 ace-aggregate --rule clip:1:senders a b
 	for by in '' mass 'weight,' weight,drift weight,drift:x staleness:1 \
 	    samples,age:1; do
@@ -292,7 +292,7 @@ values() {
 	says "'z' has no key model.norm"
 	grad zero 10 0 3 4
 	exits 3 ace-aggregate --weight-by weight,drift:1 a zero
-	says "corrupt: key model.norm of 'zero': nothing is relative to 0"
+	says "corrupt: key model.norm of 'zero': expected a norm above 0"
 	exits 0 ace-aggregate --weight-by weight,staleness:1 z
 	exits 2 ace-aggregate --weight-by weight,staleness:0 a b
 	exits 2 ace-import -f raw --name w --shape 2 --model-norm -1 want
@@ -421,7 +421,7 @@ steps() {
 		cp cut.aceg "$f"
 	done
 	exits 3 "${agg[@]}" --rounds 1
-	says 'corrupt: no rows of devices.*past'
+	says 'corrupt: the history has no rows of devices.*past'
 }
 
 # part DEVICE STEP SEED [TIMES]: a shard of 300 values of that seed, times so much
@@ -451,8 +451,8 @@ part() {
 	part z 4 41 >z.4
 	cat "${honest[@]}" >all
 	exits 0 ace-aggregate -v --omit provenance --tolerate 2 --devices 5 <all
-	says "step 2: 'z' left out: repeats what 'e3' sent in step 1$"
-	says "step 3: 'z' left out: repeats what 'e3' sent in step 1$"
+	says "step 2: 'z' is left out: it repeats what 'e3' sent in step 1$"
+	says "step 3: 'z' is left out: it repeats what 'e3' sent in step 1$"
 	[ "$(field left-out out | paste -sd' ')" = "z:repeats z:repeats" ]
 	[ "$(field contributors out | sed -n 2p)" = e1,e2,e3,e4 ]
 	cp out want
@@ -471,7 +471,7 @@ part() {
 	# a device that is not in the step is named by its id; other rules do not look
 	cat e[1-4].1 z.1 e[124].2 z.2 >all
 	exits 0 ace-aggregate -v --rule center <all
-	says "step 2: 'z' left out: repeats what '[0-9a-f]{32}' sent in step 1$"
+	says "step 2: 'z' is left out: it repeats what '[0-9a-f]{32}' sent in step 1$"
 	exits 0 ace-aggregate --rule median <all
 	[ -z "$(field left-out out)" ]
 	# of few values only the same are a copy
@@ -479,7 +479,7 @@ part() {
 	growing b 2 3 4
 	growing c 4.1 5.1 6.1
 	exits 0 ace-aggregate -v --tolerate 1 a b c
-	says "step 1: 'a' left out: repeats what 'b' sent in step 0$"
+	says "step 1: 'a' is left out: it repeats what 'b' sent in step 0$"
 	growing a 1 2.5 3.5
 	exits 0 ace-aggregate -v --tolerate 1 a b c
 	[ -z "$(field left-out out)" ]
@@ -496,7 +496,7 @@ part() {
 		[[ "$(field left-out out)" = *loud:norm-ratio* ]]
 	done
 	exits 0 ace-aggregate --rule norm-ratio:2,trim:1 e1 e2 loud
-	says "too many are left out for rule 'norm-ratio:2,trim:1': F is 0$"
+	says "too few shards remain for rule 'norm-ratio:2,trim:1': F is 0$"
 	# all of them together are too few, whoever is left out
 	exits 5 ace-aggregate --rule norm-ratio:2,trim:2 e1 e2 e3 loud
 }
@@ -509,13 +509,13 @@ part() {
 	exits 0 ace-aggregate -d relay1 --rule sum -o one edge1 evil
 	exits 0 ace-aggregate -d relay2 --rule sum -o two evil edge3
 	exits 5 ace-aggregate one two
-	says "'evil' is in 'relay[12]' and in 'relay[12]', and would count twice"
+	says "'evil' would count twice: it contributed to 'relay[12]' and to 'relay[12]'"
 	exits 5 ace-aggregate one edge1
-	says "'edge1' is in '.*' and in '.*', and would count twice"
+	says "'edge1' would count twice: it contributed to '.*' and to '.*'"
 	# in a spool the later one is set aside, and the rest goes on
 	cat one two | ace-recv --spool spool >/dev/null
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2 --quorum 1
-	says "1 of 2 shards of a step are deferred: 'evil' is in 'relay[12]' and in"
+	says "1 of 2 shards of a step are deferred: 'evil' would count twice: it contributed to 'relay[12]' and to"
 	ace-inspect list out | grep -q "^contributors  2$"
 	# who says that he speaks for the others silences nobody, whatever he is called
 	for d in edge1 edge2 edge3; do

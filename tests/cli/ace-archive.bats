@@ -410,7 +410,7 @@ long_name() {
 	exits 2 ace-archive create -o run.zip.zst spool
 	says 'zip compresses its entries itself'
 	exits 2 ace-archive create -o run --format rar spool
-	says "'rar': tar or cpio"
+	says "'rar' is unknown: expected zip, 7z, tar or cpio"
 	exits 2 ace-archive create -o run.tar --format tar.rot13 spool
 	exits 2 ace-archive create -o run.tar --format x.tar spool
 	exits 2 ace-archive create -o run.tar --format gz spool

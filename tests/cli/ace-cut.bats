@@ -176,7 +176,7 @@ shards() {
 	# damage in what was passed over is seen where it is read
 	flip in $(($(frames in | grep -m1 DATA | cut -d' ' -f1) + 100000))
 	exits 3 ace-cut in
-	says 'payload checksum'
+	says "the payload's checksum does not match"
 }
 
 @test "folders in folders: eight deep and no more, each before its longer namesakes" {

@@ -9,7 +9,7 @@ load front
 	END
 	chmod 755 through
 	exits 3 ace edge h:run --name edge1 --through ./through -- true
-	says "'h' answers 'Welcome to Linux!' where 'ace-cloud 1' was expected"
+	says "'h' answers 'Welcome to Linux!', expected 'ace-cloud 1'"
 	exits 4 ace edge h:run --name edge1 --through false -- true
 	says "the cloud 'h' was not reached"
 }

@@ -86,7 +86,7 @@ load values
 @test "the step before was not committed: refused after --wait" {
 	mkshards -N 2 >in
 	exits 5 ace-expand -S st --wait 0 in
-	says "state 'st': nothing was committed for the step before 1"
+	says "state 'st': ace-compress committed no step before 1"
 	exits 3 ace-expand out
 	mkshards -s 0 | ace-compress -S st -c q8 >c
 	mkshards -s 3 >g3
@@ -152,7 +152,7 @@ load values
 	mv out bare
 	! frames bare | grep -q SCHM || false
 	exits 3 ace-expand bare
-	says "mismatch: the stream has no schema of its own"
+	says "mismatch: the stream has no schema: give one"
 	exits 0 ace-expand --schema in --omit provenance bare
 	mv out back
 	exits 0 ace-expand --omit provenance in
@@ -161,7 +161,7 @@ load values
 	exits 3 ace-expand --schema other bare
 	says "mismatch: the shard's schema is not the stream's"
 	exits 3 ace-expand --schema bare bare
-	says "mismatch: the stream has no schema of its own .*'bare'"
+	says "mismatch: the stream has no schema: give one .*'bare'"
 	exits 4 ace-expand --schema nowhere bare
 }
 

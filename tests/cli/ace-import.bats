@@ -345,12 +345,12 @@ header() {
 		says "$words"
 		[ ! -e bad ]
 	done <<-END
-	{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},$a}|4|two tensors are called 'a'
+	{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},$a}|4|two tensors are named 'a'
 	{"__metadata__":{"x":"1"},"__metadata__":{"x":"2"},$a}|4|__metadata__ twice
 	{"a":{"dtype":"F32","dtype":"F16","shape":[1],"data_offsets":[0,4]}}|4|duplicate
 	{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}|0|too many elements
-	{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}|4|corrupt: shape
-	{"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}}|4|corrupt: shape
+	{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}|4|corrupt: the shape
+	{"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}}|4|corrupt: the shape
 	{"a":{"dtype":"F32","shape":[1],"data_offsets":[9223372036854775803,9223372036854775807]}}|4|a hole
 	{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}|4|bytes 4 to 0
 	{$a,"b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}}|6|an overlap
@@ -509,7 +509,7 @@ st() {
 	for p in ace-expand 'ace-compress -c q8' 'ace-recv --spool sp' ace-export \
 	    'ace-patch model' ace-aggregate; do
 		exits 3 $p <late
-		says "it begins with 'Last login: Fri', as a login shell or a program on the way prints"
+		says "it begins with 'Last login: Fri', which a login shell or another program printed"
 	done
 }
 

@@ -251,9 +251,9 @@ fields() {
 	says 'the state or the spool is missing'
 	# twice is twice, whichever two of them
 	exits 3 ace-inspect audit -S state --spool spool in0 in1 in2 in0
-	says "step 0 of 'edge1' is twice in the inputs"
+	says "the inputs have step 0 of 'edge1' twice"
 	exits 3 ace-inspect audit -S state --spool spool in0 in2 in1 in2
-	says "step 2 of 'edge1' is twice in the inputs"
+	says "the inputs have step 2 of 'edge1' twice"
 	# the step after the last that was absorbed is not its business
 	mkshards -s 3 -x 9 -t w:40 >in3
 	exits 0 ace-inspect audit -S state --spool spool in0 in1 in2 in3

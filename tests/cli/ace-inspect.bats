@@ -378,7 +378,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 0 cpu 5 ace-inspect diff large large
 	mkshards -t w:1000,1000,2000 -g 1 -c none >huge
 	exits 3 cpu 5 ace-inspect stats huge
-	says 'limit: 2000000000 groups of 1 values from a table of'
+	says 'limit: 2000000000 groups of 1 values in a table of'
 }
 
 @test "recover: what is not known is not mended" {

@@ -144,7 +144,7 @@ interval=1' >in
 	set -- --target-divergence 0.01 --model-norm 1
 	exits 2 ace-policy "$@" --interval 0 in
 	exits 2 ace-policy "$@" --interval 5,5,4 in
-	says 'the least is above the largest'
+	says '--interval: MIN is above MAX'
 	for bad in '' '5,' 5,1 '5,1,' 5,1,2,3 5,x,9; do
 		exits 2 ace-policy "$@" --interval "$bad" in
 	done

@@ -166,7 +166,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 @test "another device than the key's: no receipt, and the other one is not harmed" {
 	shard 0 edge2 >in
 	exits 3 ace-recv --spool spool --device edge1 <in
-	says "mismatch: a shard of device 'edge2', but only 'edge1' may send here"
+	says "mismatch: the shard is of device 'edge2', but only 'edge1' may send here"
 	[ "$(ls spool)" = "" ]
 	recv "^step 0: accepted" --device edge2 <in
 }
@@ -185,7 +185,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exec 9<>line
 	cat in >&9
 	exits 3 timeout "$HANG" ace-recv --spool spool --device edge1 <line
-	says "mismatch: a shard of device 'edge2'"
+	says "mismatch: the shard is of device 'edge2'"
 }
 
 @test "what reads no input says so where a pipe brings some" {
@@ -293,7 +293,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	limited "shard $((bytes / 8 + 1))" recv \
 	    "^step 3: invalid: limit: larger" <in
 	limited "shard $((bytes / 8 - 1))" exits 3 ace-recv --spool spool in
-	says "limit: a shard of more than 8 times what it may have"
+	says "limit: the shard is more than 8 times larger than allowed"
 }
 
 @test "a closed step: accepted if it is in the manifest, else late" {
@@ -595,13 +595,13 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	}
 	exits 0 taken 0 255 ace-recv --spool spool in
 	exits 5 taken 0 256 ace-recv --spool spool in
-	says '256 connections are served already'
+	says '256 connections are open, the most allowed'
 	# a device's are further on, by the hash of its name
 	at=$(python3 -c 'import struct, sys
 print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "$id")
 	exits 0 taken "$at" 15 ace-recv --spool spool --device edge1 in
 	exits 5 taken "$at" 16 ace-recv --spool spool --device edge1 in
-	says "16 connections of device 'edge1' are served already"
+	says "16 connections of device 'edge1' are open, the most allowed"
 	exits 0 taken "$at" 16 ace-recv --spool spool in
 }
 
@@ -682,11 +682,11 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	says "limit: 'spool/test/devices' has more than 1 MiB"
 	echo "${name}0" >spool/test/devices
 	exits 3 ace-recv --spool spool --run test --device b --join
-	says "corrupt: 'spool/test/devices': each line is the name of a device"
+	says "corrupt: 'spool/test/devices' has a line that is not a device's name"
 	# and one that the list cannot hold does not get there
 	for name in "${name}0" $'two\nlines' $'\033[31m' ' blank' 'blank ' ''; do
 		exits 2 ace-recv --spool spool --run new --device "$name" --join
-		says 'is not a name that the list of devices can hold'
+		says 'is not a valid name for the list of devices'
 		[ ! -e spool/new ]
 	done
 }
@@ -782,14 +782,14 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	mv out mean
 	ace-aggregate in >other
 	exits 3 ace-recv --spool spool --publish in
-	says "mismatch: a shard of 'edge1' is not an average"
+	says "mismatch: the shard of 'edge1' is not an average"
 	exits 3 ace-recv --spool spool --publish --run else mean
-	says "mismatch: an aggregate of run 'test', not 'else'"
+	says "mismatch: the aggregate is of run 'test', expected 'else'"
 	[ ! -e spool/test/0/aggregate.aceg ]
 	exits 0 ace-recv --spool spool --publish mean
 	exits 0 ace-recv --spool spool --publish mean
 	exits 5 ace-recv --spool spool --publish other
-	says "step 0 of run 'test' has another aggregate already"
+	says "step 0 of run 'test' already has a different aggregate"
 	ace-inspect diff mean spool/test/0/aggregate.aceg
 	[ -z "$(find spool -name '*.new-*')" ]
 }

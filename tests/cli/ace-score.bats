@@ -256,7 +256,7 @@ lessons() {
 	exits 0 ace-score -S st in
 	[ ! -s err ]
 	exits 0 ace-score -v -S st in
-	says "no 'st/moment': all groups weigh the same"
+	says "'st/moment' is absent: all groups have the same weight"
 	mkshards -k ramp -t a:64,64 -t b:64,32 >st/moment
 	exits 0 ace-score -v -S st in
 	run ! grep -q weigh err
@@ -276,7 +276,7 @@ lessons() {
 		mkshards -n 256k -g 16k -k $k >bad
 		learn st bad
 		exits 0 ace-expand --feedback st bad
-		says "a value is not finite: no feedback of step 0"
+		says "a value of step 0 is not finite: the residual is not added"
 		[ ! -e st/feedback ]
 	done
 }
@@ -300,7 +300,7 @@ lessons() {
 	rm st/moment
 	ln -s moment st/moment
 	exits 4 ace-score -S st --form moment in
-	says "cannot look at 'st/moment': Too many levels"
+	says "cannot read 'st/moment': Too many levels"
 }
 
 @test "feedback moves the weights, and what is none is refused" {

@@ -158,7 +158,7 @@ error() {
 	for how in '-p 0.5' '--plan usual' '-b 6k --levels ecq'; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 2 ace-select $how --effort 9 in
-		says 'effort goes with -b, --bits or --policy, and not with --levels'
+		says 'effort needs -b, --bits or --policy, and excludes --levels'
 	done
 	exits 2 ace-select -b 6k --levels ecq,q8,tcq in
 	says '^ace-select: --levels: ecq and tcq both take any step: name one of them'
@@ -279,7 +279,7 @@ codecs() {
 	codecs 0 count:0.2=f32,0.7=q8 "q8 q8 f32 none"
 	codecs 0 count:1=q8 "q8 q8 q8 q8"
 	ace-select -v -p count:0.7=q8 scored 2>&1 >/dev/null |
-	    grep -q '3 of 4 groups hold 0.7 of the values'
+	    grep -q 'sending 3 of 4 groups, which hold 0.7 of the values'
 	for bad in count: count:1.1 total:0.5 count:0.5,count:0.7; do
 		exits 2 ace-select -p "$bad" scored
 	done
@@ -343,11 +343,11 @@ codecs() {
 	same file text
 	echo '64 q8' >long
 	exits 3 ace-select --plan long scored
-	says "mismatch: the plan has 65 groups, the shard 64"
+	says "mismatch: the plan has 65 groups, but the shard 64"
 	# what is behind a zero would be passed over
 	printf '0 q8\n\0005 nonsense\n' >binary
 	exits 2 ace-select --plan binary scored
-	says "plan 'binary' is not text"
+	says "plan 'binary' is too large or has a zero byte"
 	# empty lines, others' words
 	printf '\n# of an editor\n\n5 q8 whatever it is\n\n7 f16\n' >loose
 	exits 0 ace-select --format text --plan loose scored
@@ -442,7 +442,7 @@ codecs() {
 			[ $i -ne $j ] || continue
 			# shellcheck disable=SC2086 # words are meant
 			exits 2 ace-select ${how[i]} ${how[j]} </dev/null
-			says "one of -p, -b, --bits, --policy and --plan"
+			says "p, -b, --bits, --policy and --plan exclude each other"
 		done
 	done
 	exits 2 ace-select --bits -1 </dev/null

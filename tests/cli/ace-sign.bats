@@ -56,19 +56,19 @@ one() {
 		tamper $how a.signed >bad
 		ace-inspect bad >/dev/null
 		exits 3 ace-sign --check ring bad
-		says "mismatch: the signature is not of this shard, though of a key of 'edge1'"
+		says "mismatch: the signature is made with a key of 'edge1', but not for this shard"
 		ace-inspect diff bad out >/dev/null 2>&1 && return 1
 		exits 3 ace-inspect verify out
 	done
 	tamper note a.signed >bad
 	exits 3 ace-sign --check ring bad
-	says 'a frame after the signature'
+	says 'a frame follows the signature'
 	tamper scheme a.signed >bad
 	exits 3 ace-sign --check ring bad
-	says 'unsupported: signature of scheme 2'
+	says 'unsupported: signature scheme 2 is unknown'
 	tamper reserved a.signed >bad
 	exits 3 ace-sign --check ring bad
-	says 'corrupt: a signature of 104 bytes'
+	says 'corrupt: the signature has 104 bytes'
 }
 
 @test "no replay: another run, device, step or weight is another signature" {
@@ -84,7 +84,7 @@ one() {
 		cmp -s a.signed $of.signed && return 1
 		tamper from $of.signed a.signed >bad
 		exits 3 ace-sign --check ring bad
-		says 'mismatch: the signature is not of this shard'
+		says 'mismatch: the signature is made with a key of .*, but not for this shard'
 	done
 }
 
@@ -171,7 +171,7 @@ one() {
 	for mode in 644 640 604 620; do
 		chmod $mode edge1.pem
 		exits 5 ace-sign -k edge1.pem in
-		says "others can read the secret key in 'edge1.pem': chmod 600"
+		says "other users can read the secret key in 'edge1.pem': chmod 600"
 	done
 	chmod 400 edge1.pem
 	exits 0 ace-sign -k edge1.pem in
@@ -206,7 +206,7 @@ one() {
 	exits 3 ace-sign --check bad in
 	says "'bad' is not a file of keys"
 	exits 2 ace-sign in
-	says 'one of --key and --check is needed'
+	says 'expected --key or --check'
 	exits 2 ace-sign -k edge1.pem --check ring in
 }
 

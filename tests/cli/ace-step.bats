@@ -236,7 +236,7 @@ shares() {
 	set -- -S S --form moment --bits 2 --sync none
 	# without the file both weigh the same, as -v says
 	exits 0 ace-step -v "$@" in
-	says "^ace-step: no 'S/moment': all groups weigh the same$"
+	says "^ace-step: 'S/moment' is absent: all groups have the same weight$"
 	cp out without
 	shares | awk '{ print; exit !($1 > 0.95 * $2 && $1 < 1.05 * $2) }'
 	# the values are 0 to 8191 in order: b's mean square is 7 times a's

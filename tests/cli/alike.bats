@@ -22,7 +22,7 @@ spooled() {
 @test "what more say than anything else is right; who says another is named" {
 	three 11 22 11
 	exits 3 ace-aggregate a b c
-	says "mismatch: 'b' has model 22, most have 11: it has to begin again at step 7 with theirs$"
+	says "mismatch: 'b' has model 22, most devices have 11: give it their model and begin again at step 7$"
 	exits 3 ace-aggregate <(cat a b c)
 	says "mismatch: 'b' has model 22"
 	# in a spool it alone is set aside, and learns it when it asks
@@ -36,28 +36,28 @@ spooled() {
 	exits 0 ace-recv --spool spool b
 	mv out receipt
 	exits 5 ace-ack -S state receipt
-	says "step 7: invalid: mismatch: 'b' has model 22, most have 11: it has to begin again at step 7 with theirs$"
+	says "step 7: invalid: mismatch: 'b' has model 22, most devices have 11: give it their model and begin again at step 7$"
 	# two that are wrong in ways of their own
 	said d 33 >d
 	said e 44 >e
 	spooled a c d e
 	exits 0 ace-aggregate --spool spool --devices 4 --rounds 1
-	says "'d' has model 33, most have 11"
-	says "'e' has model 44, most have 11"
+	says "'d' has model 33, most devices have 11"
+	says "'e' has model 44, most devices have 11"
 	ace-inspect list out | grep -q "^contributors  2$"
 }
 
 @test "nobody knows who is right: nothing is summed, and all are told" {
 	three 11 22 11
 	exits 3 ace-aggregate a b
-	says "mismatch: 'a' has model 11 and 'b' 22, at version 7, and no more have one than the other$"
+	says "mismatch: 'a' has model 11 and 'b' 22, at version 7, and neither model has a majority$"
 	spooled a b
 	exits 0 ace-aggregate --spool spool --devices 2 --rounds 1
 	says "2 of 2 shards of a step are deferred: mismatch: "
-	says "no aggregate of this step"
+	says "this step has no aggregate"
 	ace-recv --spool spool a >receipt
 	exits 5 ace-ack -S state receipt
-	says "and no more have one than the other"
+	says "and neither model has a majority"
 	# a longest digest and longest names: what to do is still there
 	local l d
 	l=$(printf '%0200d' 0)
@@ -68,7 +68,7 @@ spooled() {
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1
 	ace-recv --spool spool long3 >receipt
 	exits 5 ace-ack -S state2 receipt
-	says "begin again at step 7 with theirs$"
+	says "give it their model and begin again at step 7$"
 }
 
 @test "a device that lies is set aside alone; whom nobody contradicts is not" {
@@ -102,7 +102,7 @@ spooled() {
 	exits 0 ace-aggregate -d r2 -o r2 3 4
 	exits 0 ace-aggregate -d r3 -o r3 5 6
 	exits 3 ace-aggregate r1 r2 r3
-	says "mismatch: 'r3' has model 8, most have 9"
+	says "mismatch: 'r3' has model 8, most devices have 9"
 	# where they are of several versions, or one says nothing, so does the relay
 	said 5 9 >five
 	mkshards -d 6 -s 7 -H base=7 >six
@@ -130,7 +130,7 @@ spooled() {
 	exits 0 ace-aggregate a b c
 	one c --beta2 0.9
 	exits 3 ace-aggregate a b c
-	says "mismatch: 'c' has model [0-9a-f]{16}, most have [0-9a-f]{16}: it has to begin again at step 1 with theirs$"
+	says "mismatch: 'c' has model [0-9a-f]{16}, most devices have [0-9a-f]{16}: give it their model and begin again at step 1$"
 	# without a replay each has moments of its own
 	for d in 7 8 9; do
 		train --device $d -H 2 --rate 0 --steps 6 --layers 1 --width 32 \
@@ -142,7 +142,7 @@ spooled() {
 	one b
 	one c -H 3
 	exits 3 ace-aggregate a b c
-	says "mismatch: 'c' has model .*: it has to begin again at step 0 with theirs$"
+	says "mismatch: 'c' has model .*: give it their model and begin again at step 0$"
 }
 
 @test "ace-import takes the digest from what a file notes" {

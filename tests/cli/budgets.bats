@@ -80,7 +80,7 @@ limited() {
 	ace-inspect verify out
 	exits 0 limited 90000 timeout "$HANG" ace-aggregate --spool spool \
 	    --rounds 1 --sync none --rule median
-	says "limit: 'median' sees all values at once: 150 shards take [0-9]+ MiB, and there are 87 MiB"
+	says "limit: rule 'median' needs all values at once: 150 shards take [0-9]+ MiB, but the limit is 87 MiB"
 }
 
 @test "limits: the file, ace-recv(1), what ace-security(7) and ace-cloud say" {
@@ -115,7 +115,7 @@ contributors 16 relay1' ]
 	frames out | awk '$2 == "SHRD" { a = $1 } $2 == "TAIL" { exit $1 - a != 336 }'
 	ace-select -q -b 335 in >planned
 	exits 5 ace-compress planned
-	says "shard 'edge1/0': 335 bytes are too few: it takes 336 with nothing in it"
+	says "shard 'edge1/0': a budget of 335 bytes is too small: an empty shard takes 336"
 }
 
 @test "a model too small for its bits is told how many are enough" {
@@ -123,7 +123,7 @@ contributors 16 relay1' ]
 	for n in 90 100 400 3000; do
 		mkshards -t w:$n >in
 		exits 5 ace-step -S s$n --bits 0.1 in
-		says "and has $n values \(--bits [0-9]+ is enough\)$"
+		says "and this one has $n values \(--bits [0-9]+ is enough\)$"
 		bits=$(sed -n 's/.*--bits \([0-9]*\) is.*/\1/p' err)
 		exits 0 ace-step -S s$n --bits "$bits" in
 		[ "$(ace-inspect --format tsv out | awk -F '\t' 'NR == 1 {

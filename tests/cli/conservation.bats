@@ -90,7 +90,7 @@ counted() {
 	summed 111 2 --quorum 2 --deadline 1ms
 	counted edge1 3
 	summed 111000 3 --quorum 2 --deadline 1ms
-	says "fewer than 2 sent step 3 of run 'test': it and those before step 5 are passed over, and what was accepted of them is in the average of step 5"
+	says "fewer than 2 devices sent step 3 of run 'test': the steps before step 5 are skipped, and their accepted shards are in the average of step 5"
 	counted edge1 3
 	counted edge2 2
 	# removed, they stay known
@@ -128,7 +128,7 @@ counted() {
 	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --run test --rounds 1 \
 	    --sync none --quorum 3 --keep 1
 	says "1 of 3 shards of a step are deferred: mismatch"
-	says "no aggregate of this step"
+	says "this step has no aggregate"
 	sent edge1 1 10
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --run test --rounds 1 \
 	    --sync none --tolerate 1 --keep 1
@@ -162,7 +162,7 @@ counted() {
 	deliver 1 f32 -k ramp
 	rm -r spool/test/1
 	exits 3 balance in*
-	says "mismatch: tensor 'embed' at index 0: 1 was given, 0 is delivered or kept, of 'edge1' up to step 1; 336 elements"
+	says "mismatch: tensor 'embed' at index 0: the input is 1, but 0 is delivered or kept, of 'edge1' up to step 1; 336 elements"
 	exits 3 balance --format json in*
 	grep -q '"ok":false,.*"violated":336' out
 }
@@ -172,7 +172,7 @@ counted() {
 	deliver 1 f32 -k ramp
 	cp spool/test/1/edge1.aceg spool/test/1/edge1.1.aceg
 	exits 3 balance in*
-	says "at index 0: 1 was given, 2 is delivered or kept"
+	says "at index 0: the input is 1, but 2 is delivered or kept"
 }
 
 @test "an emission before the commit is seen" {
@@ -207,7 +207,7 @@ counted() {
 	exits 0 balance in0 in1
 	grep -q "exact, 2 inputs" out
 	exits 2 balance <(cat in0) in1
-	says "needed several times"
+	says "is read several times"
 	mkshards -n 2200k -s 1 -k gauss >in1
 	exits 3 balance in0 in1
 	says "tensor 'w' at index 0: .*; 2252[0-9]* elements"
@@ -217,10 +217,10 @@ counted() {
 	deliver 0 f32
 	deliver 1 f32
 	exits 3 balance in0 in1 in1
-	says "mismatch: step 1 of 'edge1' is twice in the inputs"
+	says "mismatch: the inputs have step 1 of 'edge1' twice"
 	ace-expand -S state in1 >again
 	exits 3 balance in0 again
-	says "mismatch: the residual is in the input already"
+	says "mismatch: the input, .*, contains the residual"
 	mkshards -s 1 -t other:7 >other
 	exits 3 balance in0 other
 	says "mismatch: '.*' is of another model"
@@ -229,12 +229,12 @@ counted() {
 	exits 2 ace-inspect list -S state in0
 	mkdir -m 700 empty
 	exits 3 ace-inspect audit -S empty --spool spool
-	says "mismatch: no residual in 'empty'"
+	says "mismatch: state 'empty' has no residual"
 	exits 4 ace-inspect audit -S nowhere --spool spool
 	[ ! -e nowhere ]
 	ace-aggregate --spool spool --rounds 2 --keep 1 >/dev/null
 	exits 5 balance in0 in1
-	says "step 0 of 'edge1' was accepted and is not in the spool any more"
+	says "step 0 of 'edge1' was accepted, but is no longer in the spool"
 }
 
 @test "feedback that keeps no sum is said to" {

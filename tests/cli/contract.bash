@@ -189,7 +189,7 @@ contract_missing() {
 	case $1 in
 	ace-inspect | ace-cut | ace-export | ace-aggregate)
 		exits 3 "$@" folder
-		says "^$1: mismatch: no stream in the folder 'folder'"
+		says "^$1: mismatch: folder 'folder' has no stream"
 		;;
 	# a model may be a folder, here and to ace-diff
 	ace-import)

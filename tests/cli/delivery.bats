@@ -51,7 +51,7 @@ balance() {
 	mkshards -s 0 -k ramp | ace-recv --spool spool >/dev/null
 	mkshards -s 0 -r other -d edge2 >in
 	exits 3 ace-recv --spool spool --run test in
-	says "mismatch: a shard of run 'other', not 'test'"
+	says "mismatch: the shard is of run 'other', expected 'test'"
 	mkshards -s 0 -d edge2 -t w:7 >in
 	exits 0 ace-recv --spool spool -v in
 	says "invalid: mismatch: "

@@ -133,7 +133,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 		mkshards -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 \
 		    -T $bad >bad
 		exits 3 ace-policy $link bad
-		says 'corrupt: not 5 times of tensors'
+		says 'corrupt: the times of tensors are not 5'
 		exits 3 ace-advise profile bad
 	done
 	exits 3 ace-advise profile without

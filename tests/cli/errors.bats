@@ -30,7 +30,7 @@ refuses() {
 
 @test "tables: more columns, times and devices than there may be" {
 	seq -f c%g 1100 | paste -sd '\t' >wide
-	refuses 3 'limit: line 1: more than 1024 columns' ace-advise interval wide
+	refuses 3 'limit: line 1 has more than 1024 columns' ace-advise interval wide
 	printf 'bytes\tbc\n1e12\t1ms\n' >table
 	refuses 3 "limit: line 2: sending 'bytes' would take" ace-advise dynacomm --cuts 1ms \
 	    --bandwidth 1bit table
@@ -47,7 +47,7 @@ refuses() {
 	refuses 1 "no tensor 'none' in 'in': .ace-inspect list" \
 	    ace-export -f raw --tensor none in
 	mkshards -d e -F . -N 4100 -n 1
-	refuses 5 'sees all values at once' ace-aggregate --rule trim:1 ./*.aceg
+	refuses 5 'needs all values at once' ace-aggregate --rule trim:1 ./*.aceg
 }
 
 @test "a difference to a history is not coded as if it were values" {
@@ -64,7 +64,7 @@ refuses() {
 	exits 0 ace-recv --spool D in
 	exits 0 ace-aggregate --spool D --rounds 1
 	rm D/test/0/edge1.aceg D/test/done/0
-	refuses 3 'mismatch: a shard of step 0 is in a manifest and not in the spool' \
+	refuses 3 'mismatch: a shard of step 0 is in a manifest, but not in the spool' \
 	    ace-aggregate --spool D --rounds 1
 	echo x >D/test/closed
 	refuses 3 "corrupt: 'D/test/closed': truncated" ace-recv --spool D in
@@ -208,7 +208,7 @@ refuses() {
 	exits 2 pty -i setsid -wc sh -c 'ace-expand -o /dev/tty in'
 	ace-score in >scored
 	exits 0 ace-select -b 1 scored
-	says 'too few for any group'
+	says 'too small for any group'
 	exits 0 ace-select -q -b 1 scored
 	[ ! -s err ]
 }

@@ -100,7 +100,7 @@ every() {
 	every >programs
 	while read -r how; do
 		exits 3 $how bare
-		says 'mismatch: the stream has no schema of its own'
+		says 'mismatch: the stream has no schema: give one'
 		exits 0 $how --schema in bare
 		exits 0 $how --schema in in
 		exits 3 $how --schema other in
@@ -241,7 +241,7 @@ still() {
 	still coded m.safetensors
 	ace-select -b 400 scored >planned
 	exits 5 ace-compress planned
-	says "shard '.*': 400 bytes are too few: its whole numbers, which go without loss, take [0-9]+$"
+	says "shard '.*': a budget of 400 bytes is too small: its tensors of whole numbers, sent without loss, take [0-9]+$"
 	# a half is none of them
 	mkshards -k ramp -n 3 | ace-export -f raw -o half.raw
 	perl -e 'print pack "f<", 2.5' >half.raw
@@ -311,7 +311,7 @@ still() {
 		[ ! -s err ]
 		still mean same.1
 		exits 0 ace-aggregate $o -o mean odd.?.aceg
-		says "step 0: tensor 'bn.num_batches_tracked' is i64, which has no mean, and differs in the contribution of 'e[123]'"
+		says "step 0: tensor 'bn.num_batches_tracked' is i64, which cannot be averaged, and differs in the shard of 'e[123]'"
 		[ "$(wc -l <err)" -eq 1 ]
 		n=$(ace-export -f raw --tensor bn.num_batches_tracked mean | perl -e 'print unpack "f<", <>')
 		still mean odd.$n

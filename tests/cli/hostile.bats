@@ -93,7 +93,7 @@ aggregate() {
 	for cmd in ace-aggregate "ace-inspect -v" "ace-inspect verify"; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 3 $cmd in
-		says "corrupt: a list of contributors"
+		says "corrupt: the list of contributors"
 	done
 	recv "invalid: corrupt: a list of contributors" <in
 }
@@ -126,7 +126,7 @@ many() { seq -f "$1%04g=" 1000 9999; }
 	exits 0 cpu 5 ace-inspect verify in
 	mkshards -P "$(many a)" -P "$(many b)" >in
 	exits 3 ace-aggregate in
-	says "limit: a policy over 64 KiB in all"
+	says "limit: the policy is larger than 64 KiB"
 	# in a spool it is set aside, and the others go on
 	shard 0 edge1 >one
 	shard 0 evil -P "$(many a)" -P "$(many b)" >two
@@ -193,7 +193,7 @@ cuts.seconds=1" >in
 	mkshards -t w:7 >theirs
 	exits 0 ace-recv -v --spool pinned --run test --schema spool/test/0/edge1.aceg \
 	    --sync none theirs
-	says "invalid: mismatch: not of the model of --schema"
+	says "invalid: mismatch: the shard is for another model than --schema"
 	[ ! -e pinned/test/schema.aceg ]
 	shard 0 edge2 >in
 	exits 0 ace-recv -v --spool pinned --run test --schema spool/test/0/edge1.aceg \
@@ -247,7 +247,7 @@ cuts.seconds=1" >in
 	# fewer than a quorum are left: no aggregate, and nobody waits for it
 	shard 1 edge2 -H flags=16 >spool/test/1/edge2.aceg
 	aggregate --devices 3 --quorum 3
-	says "no aggregate of this step"
+	says "this step has no aggregate"
 	shard 1 edge1 >in
 	exits 0 timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none in
 	shard 2 edge1 >in
@@ -258,9 +258,9 @@ cuts.seconds=1" >in
 @test "weights and counts that overflow: one is set aside, the others are averaged" {
 	local i what=("-w 1.7e308" "-H samples=18446744073709551615"
 	    "-H contributors=4294967295")
-	local why=("limit: the weights overflow, with 1.7e\\+308 of 'evil[12]'"
-	    "limit: more samples or contributors than can be counted, with"
-	    "limit: more samples or contributors than can be counted, with")
+	local why=("limit: the weights overflow with weight 1.7e\\+308 of 'evil[12]'"
+	    "limit: the samples or contributors, with those"
+	    "limit: the samples or contributors, with those")
 	for i in 0 1 2; do
 		for d in edge1 edge2 evil1 evil2; do shard $i $d; done >all
 		exits 0 ace-recv --spool spool --sync none all
@@ -508,10 +508,10 @@ let_go() {
 	head -c 20000 theirs >&${fds[0]}
 	wait_for begun 1
 	limited 'each 1' exits 5 ace-recv --spool spool --device evil theirs
-	says "1 connections of device 'evil' are served already"
+	says "1 connections of device 'evil' are open, the most allowed"
 	limited 'each 1' recv accepted --device edge1 <in
 	limited 'clients 1' exits 5 ace-recv --spool spool --device edge1 in
-	says "1 connections are served already"
+	says "1 connections are open, the most allowed"
 	limited 'clients 2, each 1' recv duplicate --device edge1 <in
 	# who has gone has left its place
 	let_go
@@ -615,7 +615,7 @@ let_go() {
 			recv accepted <in
 		done
 		aggregate --devices 2 --quorum 2
-		says "fewer than 2 sent step $((step == 5 ? 0 : step - 4)) .* before step $step are passed over, and what was accepted of them is in the average of step $step"
+		says "fewer than 2 devices sent step $((step == 5 ? 0 : step - 4)) .* before step $step are skipped, and their accepted shards are in the average of step $step"
 		ace-inspect out >shown
 		grep -q "^ *step *$step$" shown
 		# its shards, however many, are one contribution

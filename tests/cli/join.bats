@@ -52,7 +52,7 @@ for line in sys.stdin:
 @test "an average is all that --publish takes" {
 	mkshards -r demo -H kind=5 >model
 	exits 3 ace-recv --spool spool --publish model
-	says "mismatch: a shard of 'edge1' is not an average"
+	says "mismatch: the shard of 'edge1' is not an average"
 	[ ! -e spool/demo ]
 }
 
@@ -156,7 +156,7 @@ for line in sys.stdin:
 	# as any other shard: of this device and this run only
 	exits 3 ace-recv --spool spool --device edge5 --reply aggregate \
 	    <(question edge3 0)
-	says "mismatch: a shard of device 'edge3', but only 'edge5' may send here"
+	says "mismatch: the shard is of device 'edge3', but only 'edge5' may send here"
 	# and it is no question where receipts are all there is
 	question edge3 9 | ace-recv --spool spool >receipts
 	exits 5 ace-ack -S st receipts
@@ -184,7 +184,7 @@ for line in sys.stdin:
 	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
 	question edge3 0 >ask
 	exits 5 answers <ask
-	says "limit: device 'edge3' was given $((2 * one)) bytes of aggregates again today, and asks for"
+	says "limit: device 'edge3' received $((2 * one)) bytes of old aggregates today and requests"
 	says "limits: out"
 	# others have their own, one whose limit is larger has more, and tomorrow is another day
 	asks edge4 0 >told

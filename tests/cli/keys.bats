@@ -116,7 +116,7 @@ refused() {
 	mkshards -K model.norm=0 >zero
 	exits 0 ace-aggregate zero
 	exits 3 ace-policy --target-divergence 0.01 zero
-	says "nothing is relative to 0"
+	says "expected a norm above 0"
 	exits 3 ace-aggregate --weight-by weight,drift:1 zero
 }
 
@@ -131,5 +131,5 @@ refused() {
 	drift | grep -q 'e-08$'
 	mkshards -K model.norm=0 >in
 	exits 3 ace-policy --target-divergence 0.01 in
-	says "corrupt: key model.norm of 'edge1': nothing is relative to 0"
+	says "corrupt: key model.norm of 'edge1': expected a norm above 0"
 }

@@ -142,14 +142,14 @@ refused() {
 		cat bad | $f 2>err | cat >got
 		[ "${PIPESTATUS[1]}" -eq 3 ] || false
 		set -e
-		says 'payload checksum'
+		says "the payload's checksum does not match"
 		exits 3 ace-inspect verify got
 	done
 	# the policy does not read them
 	# shellcheck disable=SC2002
 	cat bad | ace-policy --bandwidth 10Mbit | cat >got
 	exits 3 ace-inspect verify got
-	says 'payload checksum'
+	says "the payload's checksum does not match"
 	exits 3 ace-policy --bandwidth 10Mbit bad
 	# an end in the middle of them, and a header
 	set +e

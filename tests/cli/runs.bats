@@ -116,7 +116,7 @@ run_in() {
 	dev.tar unsupported: .* is neither a file nor a folder
 	fifo.tar unsupported: .* is neither a file nor a folder
 	twice.tar corrupt: two entries have the same name: .*entry 'a.aceg'
-	none.tar corrupt: not a gradient-shard stream: this is a tar archive .tar -xO., and there is none in it
+	none.tar corrupt: not a gradient-shard stream: the input is a tar archive .tar -xO. without such a stream in it
 	E
 	# a hard link to an earlier entry is a second name of what was read
 	mkdir both
@@ -157,7 +157,7 @@ run_in() {
 	[ "$(wc -l <out)" -eq 25 ]
 	mkdir empty
 	exits 3 ace-inspect empty
-	says "mismatch: no stream in the folder 'empty'"
+	says "mismatch: folder 'empty' has no stream"
 }
 
 @test "tables: two runs of the same have the same lines, but for their names" {

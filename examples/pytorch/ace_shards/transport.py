@@ -37,7 +37,7 @@ ADVICE = (
      "the first device of this spool began with another model or type of parameters, "
      "mode, optimiser or number of steps.  If that device is right: give this one the "
      "same seed or file, and remove {state}.  Otherwise begin anew: " + SEE),
-    ("no more have one than the other",
+    ("neither model has a majority",
      "half of the devices have other weights or moments than the rest{how}: give all "
      "of them one torch and the same settings, and one half the checkpoint of the "
      "other; " + SEE),

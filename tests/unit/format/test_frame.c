@@ -86,7 +86,7 @@ TEST(test_checks)
 	p[10] = 0;
 	seal(p);
 	ok(says(p, "unsupported: format version 0, where version 1 is expected "
-	    "(make it again)"), "%s", ERR_MSG(&e));
+	    "(make the stream again)"), "%s", ERR_MSG(&e));
 	frame_encode(&sample, p);
 	ok(!frame_unknown(p), "a header of this version is known");
 	p[60] ^= 1;

@@ -106,7 +106,7 @@ TEST(test_together)
 		r |= keys_read(&kv, a, N, &e);
 	ok(r == 0 && kv.n == 1, "one key three times is one");
 	ok(keys_read(&kv, b, N, &e) == -ERR_DATA && kv.n == 0 &&
-	    strcmp(ERR_MSG(&e), "limit: a policy over 64 KiB in all") == 0,
+	    strcmp(ERR_MSG(&e), "limit: the policy is larger than 64 KiB") == 0,
 	    "two keys are too much: %s", ERR_MSG(&e));
 	/* with the other line, 65536 bytes and one more */
 	for (i = 0; i < 2; i++) {

@@ -88,14 +88,14 @@ main(void)
 		return 1;
 	(void)close(fd);
 	run_tests();
-	refused("0 q8\n1 q8\n1 q4\n", "line 3: group 1 comes twice or too late");
-	refused("3 q8\n2 q4\n", "line 2: group 2 comes twice or too late");
+	refused("0 q8\n1 q8\n1 q4\n", "line 3: group 1 occurs twice or is out of order");
+	refused("3 q8\n2 q4\n", "line 2: group 2 occurs twice or is out of order");
 	refused("0\n", "line 1: group 0 has no codec");
 	refused("67108864 q8\n", "line 1: group 67108864 is too large");
 	refused("# one\n\nx q8\n", "line 3: group 'x' is not a whole number");
 	refused("0 q9\n", "line 1: ");
 	ok(from(&t, "0 q8\n\0001 q8\n", 11) == -ERR_USAGE &&
-	    strstr(ERR_MSG(&e), "is not text") != NULL, "%s", ERR_MSG(&e));
+	    strstr(ERR_MSG(&e), "expected text") != NULL, "%s", ERR_MSG(&e));
 	(void)unlink(path);
 	err_clear(&e);
 	ok(plan_text_read(&t, path, &e) == -ERR_SYS, "%s", ERR_MSG(&e));

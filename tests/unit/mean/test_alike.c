@@ -130,8 +130,8 @@ TEST(test_alike)
 		    t[i].digests, t[i].versions, c, put, ERR_MSG(&e));
 	}
 	(void)fault("112", "777", -1, &put);
-	ok(strstr(ERR_MSG(&e), "'c' has model 2, most have 1: it has to begin "
-	    "again at step 7 with theirs") != NULL, "%s", ERR_MSG(&e));
+	ok(strstr(ERR_MSG(&e), "'c' has model 2, most devices have 1: give it "
+	    "their model and begin again at step 7") != NULL, "%s", ERR_MSG(&e));
 }
 
 int

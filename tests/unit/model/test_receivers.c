@@ -198,13 +198,13 @@ TEST(test_lies)
 	receivers_close(&b);
 	for (i = 0; i < sizeof(lie) / sizeof(*lie); i++) {
 		ok(opened(&b, lie[i], strlen(lie[i])) == -ERR_DATA &&
-		    strcmp(ERR_MSG(&e), "corrupt: 'S/models', line 1") == 0,
-		    "%s", ERR_MSG(&e));
+		    strstr(ERR_MSG(&e), "corrupt: 'S/models', line 1 does not "
+		    "describe a receiver: remove that line") != NULL, "%s", ERR_MSG(&e));
 		receivers_close(&b);
 		(void)snprintf(text, sizeof(text), "%s%s", good, lie[i]);
 		ok(opened(&b, text, strlen(text)) == -ERR_DATA &&
-		    strcmp(ERR_MSG(&e), "corrupt: 'S/models', line 3") == 0,
-		    "behind two: %s", ERR_MSG(&e));
+		    strstr(ERR_MSG(&e), "corrupt: 'S/models', line 3 does not "
+		    "describe a receiver: remove that line") != NULL, "behind two: %s", ERR_MSG(&e));
 		receivers_close(&b);
 	}
 	/* a file is written as a whole; of one that somebody cut, what was a line is one,

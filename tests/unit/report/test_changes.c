@@ -255,7 +255,7 @@ TEST(test_lies)
 	for (i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
 		p = (struct patch){ lies[i].tail, lies[i].n, lies[i].times,
 		    lies[i].first, lies[i].whole };
-		want = lies[i].list != NULL ? lies[i].list : "numbers in mODL";
+		want = lies[i].list != NULL ? lies[i].list : "counts in frame mODL";
 		ok(seen(&p, 0, 0, NULL, &text) == -ERR_DATA &&
 		    strstr(ERR_MSG(&e), want) != NULL, "%s: %s", lies[i].what,
 		    ERR_MSG(&e));

@@ -84,7 +84,7 @@ main(void)
 	free(text);
 	s = good;
 	s.sum = 3 + 1e-9;
-	no(&s, "the sum is");
+	no(&s, "the sum of the values is");
 	s = good;
 	s.sumsq = 21.00001;
 	no(&s, "squares");
@@ -93,6 +93,6 @@ main(void)
 	no(&s, "largest");
 	s = good;
 	s.sum = (double)__builtin_nanf("");
-	no(&s, "the sum is");
+	no(&s, "the sum of the values is");
 	return done_testing();
 }

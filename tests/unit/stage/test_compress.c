@@ -263,7 +263,7 @@ main(void)
 	    sent(len), ERR_MSG(&e));
 	for (i = 0; i < SIZE; i++)
 		x[4][i] *= 0x1p20f;
-	ok(strcmp(told("012345f"), "test: ?/0: 5000 bytes are too few: 1 groups "
+	ok(strcmp(told("012345f"), "test: ?/0: a budget of 5000 bytes is too small: 1 groups "
 	    "of the plan are not sent, and without -S they are lost\n") == 0,
 	    "and it is said");
 	/* a group is made cheaper before one is left out: the one that matters
@@ -274,8 +274,8 @@ main(void)
 	r = run("012345sc", &len, &e);
 	ok(r == 0 && strcmp(sent(len), "a2e") == 0, "by importance: %s %s",
 	    sent(len), ERR_MSG(&e));
-	ok(strcmp(told("012345c"), "test: ?/0: 3500 bytes are too few: 1 groups "
-	    "are coded in fewer than planned\n") == 0, "and it is said");
+	ok(strcmp(told("012345c"), "test: ?/0: a budget of 3500 bytes is too small: 1 groups "
+	    "are coded in fewer bytes than planned\n") == 0, "and it is said");
 	ok(told("012345p")[0] == '\0', "and nothing where all fit");
 	defaults();
 	refused("012345qR", ERR_DATA, "two budgets");
@@ -284,7 +284,7 @@ main(void)
 	refused("012345q", ERR_DATA, "no plan for group 3");
 	refused("012345", ERR_USAGE, "no plan in the stream");
 	refused("01245p", ERR_DATA, "the plan of group 3 has no values");
-	refused("P", ERR_DATA, "annotation of groups 0 to 7 of 6");
+	refused("P", ERR_DATA, "annotation covers groups 0 to 7, but the shard has 6");
 	schema_release(&schema);
 	return done_testing();
 }
