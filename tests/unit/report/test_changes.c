@@ -237,11 +237,11 @@ static const struct {
 	{ "twice", NULL, { 3, 1, 1, 2 }, 4, 2, 0, 0 },
 	{ "before the records", NULL, { 3, 1, 1, 2 }, 4, 1, 1, 0 },
 	{ "of a whole model", NULL, { 3, 1, 1, 2 }, 4, 1, 0, 1 },
-	{ "9 of 8 and 4, which are 12", "more values of 'a'", { 9, 4, 1, 2 }, 4,
+	{ "9 of 8 and 4, which are 12", "more values of tensor 'a'", { 9, 4, 1, 2 }, 4,
 	    1, 0, 0 },
-	{ "4 of 3", "more values of 'b'", { 3, 1, 4, 2 }, 4, 1, 0, 0 },
+	{ "4 of 3", "more values of tensor 'b'", { 3, 1, 4, 2 }, 4, 1, 0, 0 },
 	/* together they are 2 */
-	{ "2^64 - 1, and 3", "more values of 'a'", { 255, 255, 255, 255, 255,
+	{ "2^64 - 1, and 3", "more values of tensor 'a'", { 255, 255, 255, 255, 255,
 	    255, 255, 255, 255, 1, 3, 1, 2 }, 13, 1, 0, 0 }
 };
 

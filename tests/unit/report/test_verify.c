@@ -79,7 +79,7 @@ main(void)
 	free(text);
 	s = good;
 	s.nonzero = 4;
-	ok(verify(&s, &text) == -ERR_DATA && strstr(ERR_MSG(&e), "not 0") != NULL,
+	ok(verify(&s, &text) == -ERR_DATA && strstr(ERR_MSG(&e), "nonzero") != NULL,
 	    "%s", ERR_MSG(&e));	/* whoever decodes refuses that */
 	free(text);
 	s = good;

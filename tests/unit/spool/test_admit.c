@@ -92,7 +92,7 @@ main(void)
 	    "a second one that begins so is: %s", ERR_MSG(&e));
 	err_clear(&e);
 	ok(admit_run(&s, "sec*", "first/run", &e) == -ERR_DATA &&
-	    strstr(ERR_MSG(&e), "not 'sec*'") != NULL,
+	    strstr(ERR_MSG(&e), "expected 'sec*'") != NULL,
 	    "as one that was not asked for: %s", ERR_MSG(&e));
 	err_clear(&e);
 	inbox_close(&s);
