@@ -76,8 +76,7 @@ show(struct opts *o, const char *path, int (*advise)(const struct opts *,
 static int64_t
 ns(double seconds)
 {
-	return seconds < 4e9 ? (int64_t)floor(seconds * 1e9 + 0.5) :
-	    INT64_MAX / 2;
+	return seconds < 4e9 ? (int64_t)floor(seconds * 1e9 + 0.5) : INT64_MAX / 2;
 }
 
 /* Read a cell of a required column. */
@@ -95,8 +94,7 @@ column(const struct table *t, size_t row, const char *name,
 
 /* Read a column of times, all above 0. */
 static int
-times(const struct table *t, const char *name, double lo, int64_t *v,
-    struct err *e)
+times(const struct table *t, const char *name, double lo, int64_t *v, struct err *e)
 {
 	double x;
 	size_t i;
@@ -157,16 +155,14 @@ put_time(FILE *f, const char *pass, int s, const int64_t *time)
 	    "ibatch", "optimal" };
 	double all = (double)time[SEQUENTIAL];
 
-	(void)fprintf(f, "%s\t%s\t%.9f\t%.2f", pass, name[s],
-	    (double)time[s] * 1e-9,
+	(void)fprintf(f, "%s\t%s\t%.9f\t%.2f", pass, name[s], (double)time[s] * 1e-9,
 	    all > 0 ? 100 * (all - (double)time[s]) / all : 0);
 }
 
 /* Print where a schedule cuts: for the forward pass the last layer of each
  * transmission, for the backward pass the lowest layer, in sending order. */
 static void
-put_cuts(FILE *f, const struct dynacomm *d, int back, const size_t *cuts,
-    size_t k)
+put_cuts(FILE *f, const struct dynacomm *d, int back, const size_t *cuts, size_t k)
 {
 	size_t j;
 
@@ -240,8 +236,7 @@ out:
 /* advise_dynacomm(f, t, o, e): print how long each schedule takes and where it cuts
  * the layers into transmissions. */
 static int
-advise_dynacomm(FILE *f, const struct table *t, const struct opts *o,
-    struct err *e)
+advise_dynacomm(FILE *f, const struct table *t, const struct opts *o, struct err *e)
 {
 	struct pass way[2] = {
 		{ "forward", "pt", "fc", 0, { 0 } },
@@ -278,8 +273,7 @@ advise_dynacomm(FILE *f, const struct table *t, const struct opts *o,
  * many local steps to take next. The previous interval is the row's own value, or
  * else the result for the previous row. */
 static int
-advise_interval(FILE *f, const struct table *t, const struct opts *o,
-    struct err *e)
+advise_interval(FILE *f, const struct table *t, const struct opts *o, struct err *e)
 {
 	struct interval rule = INTERVAL_INIT;
 	size_t steps_col = table_column(t, "interval"), i;
@@ -339,8 +333,7 @@ put_rules(FILE *f, const struct deco *d)
 /* advise_deco(f, t, o, e): print for each link (a row of t) the ratio to send and
  * the staleness that each rule gives. */
 static int
-advise_deco(FILE *f, const struct table *t, const struct opts *o,
-    struct err *e)
+advise_deco(FILE *f, const struct table *t, const struct opts *o, struct err *e)
 {
 	struct deco d = DECO_INIT;
 	size_t i;
@@ -541,8 +534,7 @@ arrange(struct fleet *x, const struct table *t, const struct opts *o,
 
 /* advise_cluster(f, t, o, e): print the tier and the group of each device. */
 static int
-advise_cluster(FILE *f, const struct table *t, const struct opts *o,
-    struct err *e)
+advise_cluster(FILE *f, const struct table *t, const struct opts *o, struct err *e)
 {
 	struct fleet x = { 0 };
 	size_t k = 0;
@@ -567,8 +559,7 @@ advise_cluster(FILE *f, const struct table *t, const struct opts *o,
 
 static const struct opt ratio_options[] = {
 	{ 'S', "state", "DIR", "add a row for the link that was measured in "
-	    "DIR",
-	    OPT_PATH(struct opts, dir, OPT_DIR) },
+	    "DIR", OPT_PATH(struct opts, dir, OPT_DIR) },
 	OPT_PART(stage_policy_ratio_rows, struct opts, factor),
 	{ 0, "bandwidth", "RATE", "for this link, not the curve",
 	    OPT_RATE(struct opts, bandwidth) },
@@ -595,8 +586,7 @@ ratio_today(const struct opts *o, double *rate, struct err *e)
 	if (access(o->dir, F_OK) < 0)
 		return err_sys(e, "state '%s'", o->dir);
 	if ((r = statedir_open(&state, o->dir, e)) == 0)
-		r = memory_number(&state, MEMORY_LINK, MEMORY_BANDWIDTH,
-		    rate, e);
+		r = memory_number(&state, MEMORY_LINK, MEMORY_BANDWIDTH, rate, e);
 	statedir_close(&state);
 	return r;
 }
@@ -645,11 +635,9 @@ static const struct opt interval_options[] = {
 
 static const struct opt dynacomm_options[] = {
 	{ 0, "cuts", "TIME", "time that each transmission costs besides its "
-	    "bytes",
-	    OPT_TIME(struct opts, dt), .hi.f = LONGEST },
+	    "bytes", OPT_TIME(struct opts, dt), .hi.f = LONGEST },
 	{ 0, "bandwidth", "RATE", "bandwidth of the link; the column bytes "
-	    "needs it",
-	    OPT_RATE(struct opts, bandwidth) },
+	    "needs it", OPT_RATE(struct opts, bandwidth) },
 	FORMAT,
 	OPT_END
 };
@@ -716,8 +704,7 @@ profile_shard(struct profile *x, const struct reader *r, struct err *e)
 		for (i = 0; i < sc->n; i++)
 			x->bytes[i] = x->seconds[i] = 0;
 	} else if (schema_diff(&x->sc, sc, why) != 0) {
-		return reader_place(r, err_set(e, ERR_DATA, "mismatch: %s",
-		    why), e);
+		return reader_place(r, err_set(e, ERR_DATA, "mismatch: %s", why), e);
 	}
 	x->heard = 0;
 	return 0;
@@ -812,8 +799,7 @@ static const struct cli_command commands[] = {
 	    "Prints the number of local steps after each drift",
 	    interval_options, interval_run, 1 },
 	{ "profile", "[FILE]", "Prints the bytes and times of a stream's "
-	    "layers, for dynacomm",
-	    profile_options, profile_run, 1 },
+	    "layers, for dynacomm", profile_options, profile_run, 1 },
 	{ "dynacomm", "--cuts TIME [--bandwidth RATE] [FILE]",
 	    "Chooses the layers between which transmissions are cut",
 	    dynacomm_options, dynacomm_run, 1 },
@@ -821,8 +807,7 @@ static const struct cli_command commands[] = {
 	    "Chooses a compression and a delay for each link",
 	    deco_options, deco_run, 1 },
 	{ "cluster", "[--cluster THETA] [FILE]", "Groups devices that belong "
-	    "together",
-	    cluster_options, cluster_run, 1 },
+	    "together", cluster_options, cluster_run, 1 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };
 
@@ -841,8 +826,7 @@ main(int argc, char **argv)
 			.commands = commands
 		}
 	};
-	struct opts o = { .f = &p.f, .bandwidth = -1, .dt = -1,
-	    .theta = -1 };
+	struct opts o = { .f = &p.f, .bandwidth = -1, .dt = -1, .theta = -1 };
 
 	return program_main(&p, argc, argv, &o);
 }

@@ -72,8 +72,7 @@ cut_tensors(struct cut *x, struct reader *r, struct err *e)
 	if (x->cap < sc->group_size) {
 		alloc_free(x->x);
 		x->cap = 0;
-		if ((x->x = alloc_get(sc->group_size, sizeof(*x->x),
-		    e)) == NULL)
+		if ((x->x = alloc_get(sc->group_size, sizeof(*x->x), e)) == NULL)
 			return -ERR_SYS;
 		x->cap = sc->group_size;
 	}

@@ -308,8 +308,7 @@ set_norm(void *arg, const struct opt *row, const char *val, struct err *e)
 	/* strtod also accepts blanks and hexadecimal, other readers do not */
 	if (r == 0 && val[strspn(val, "+-.0123456789eE")] != '\0')
 		r = err_set(e, ERR_USAGE, "--model-norm '%s' is not a decimal "
-		    "number",
-		    val);
+		    "number", val);
 	return r < 0 ? r : text_set(&o->sh.kv, SHARD_KEY_NORM, val, e);
 }
 
@@ -326,15 +325,12 @@ static const struct opt options[] = {
 	{ 'd', "device", "NAME", "the device the shards come from",
 	    OPT_CALL(set_device) },
 	{ 's', "step", "N", "step of the first FILE",
-	    OPT_U64(struct opts, sh.step, 0, UINT64_MAX),
-	    .def = "0" },
+	    OPT_U64(struct opts, sh.step, 0, UINT64_MAX), .def = "0" },
 	{ 'r', "run", "NAME", "the training run", OPT_CALL(set_run) },
 	{ 'w', "weight", "W", "weight in the aggregate",
-	    OPT_F64(struct opts, sh.weight, 1e-300, 1e300),
-	    .def = "1" },
+	    OPT_F64(struct opts, sh.weight, 1e-300, 1e300), .def = "1" },
 	{ 'n', "samples", "N", "number of samples that the shard was computed "
-	    "from",
-	    OPT_U64(struct opts, sh.samples, 0, UINT64_MAX) },
+	    "from", OPT_U64(struct opts, sh.samples, 0, UINT64_MAX) },
 	{ 'g', "group", "N", "values per group",
 	    OPT_U64(struct opts, fo.group_size, 1,
 	    SCHEMA_MAX_GROUP), .def = "65536" },
@@ -343,12 +339,10 @@ static const struct opt options[] = {
 	    "the norm of the model, for ace-policy and ace-aggregate",
 	    OPT_CALL(set_norm) },
 	{ 0, "base-version", "N", "model version of the first FILE",
-	    OPT_U64(struct opts, sh.base_version, 0, UINT64_MAX),
-	    .set = set_based },
+	    OPT_U64(struct opts, sh.base_version, 0, UINT64_MAX), .set = set_based },
 	{ 0, "name", "NAME", "npy, raw: the tensor's name",
 	    OPT_TEXT(struct opts, fo.name) },
-	{ 0, "shape", "N,N...", "raw: the tensor's shape",
-	    OPT_CALL(set_shape) },
+	{ 0, "shape", "N,N...", "raw: the tensor's shape", OPT_CALL(set_shape) },
 	{ 0, "tensor", "GLOB", "only tensors whose name matches",
 	    OPT_TEXT(struct opts, fo.only) },
 	{ 0, "many", NULL,

@@ -60,16 +60,14 @@ tick(struct meter *x, int last, struct err *e)
 	}
 	if (r == 0 && (last || t - x->saved > 2)) {
 		x->saved = t;
-		r = link_save(&x->l, &x->state,
-		    x->passed != 0 ? x->o->limit : 0, e);
+		r = link_save(&x->l, &x->state, x->passed != 0 ? x->o->limit : 0, e);
 	}
 	return r;
 }
 
 /* Account for n bytes, written since t0: p, or values that passed unseen. */
 static int
-wrote(struct meter *x, const unsigned char *p, size_t n,
-    double t0, struct err *e)
+wrote(struct meter *x, const unsigned char *p, size_t n, double t0, struct err *e)
 {
 	const uint64_t shards = x->l.shards;
 	const double t1 = clock_now();
@@ -97,8 +95,7 @@ pass(struct meter *x, size_t n, struct err *e)
 		return r;
 	t0 = clock_now();
 	link_idle(&x->l, t0 - x->mark);
-	if ((r = io_write(x->out, x->buf, n, e)) < 0 ||
-	    (r = io_flush(x->out, e)) < 0)
+	if ((r = io_write(x->out, x->buf, n, e)) < 0 || (r = io_flush(x->out, e)) < 0)
 		return r;
 	return wrote(x, x->buf, n, t0, e);
 }
@@ -192,8 +189,7 @@ begin(struct meter *x, const char *path, struct err *e)
 	memset(&q, 0, sizeof(q));
 	if ((x->buf = alloc_get(BUF, 1, e)) == NULL)
 		return -ERR_SYS;
-	if (x->o->dir != NULL &&
-	    ((r = statedir_open(&x->state, x->o->dir, e)) < 0 ||
+	if (x->o->dir != NULL && ((r = statedir_open(&x->state, x->o->dir, e)) < 0 ||
 	    (r = link_load(&x->l, &x->state, e)) < 0 ||
 	    (r = receipts_load(&q, &x->state, e)) < 0))
 		return r;

@@ -74,8 +74,7 @@ line(const struct status *x, const char *fmt, ...)
 		col += ((unsigned char)s[i] & 0xc0) != 0x80;
 		if (x->width > 0 && col > x->width)
 			break;
-		(void)fputc(n || (s[i] >= 0x20 && s[i] < 0x7f) ? s[i] : '?',
-		    x->s.f);
+		(void)fputc(n || (s[i] >= 0x20 && s[i] < 0x7f) ? s[i] : '?', x->s.f);
 	}
 	(void)fputc('\n', x->s.f);
 }
@@ -180,8 +179,7 @@ static const struct screen_field run_fields[] = {
 #undef ROW
 #define ROW status_device
 static const struct screen_field device_fields[] = {
-	FIELD("device", CHARS, name, TEXT | JSON, 0,
-	    .width = -SCREEN_WIDE),
+	FIELD("device", CHARS, name, TEXT | JSON, 0, .width = -SCREEN_WIDE),
 	FIELD("is", NAME, is, JSON, 0),
 	FIELD("step", U64, step, ALL, STATUS_SEEN, .width = 6,
 	    METRIC("ace_device_step", "Newest step of the device in the spool.")),
@@ -443,8 +441,7 @@ static const struct screen_field state_fields[] = {
 	    "Bandwidth of the link, as ace-meter measured it.")),
 	FIELD("rtt", F64, rtt, DATA, TRIP, METRIC("ace_state_round_trip_seconds",
 	    "From the last byte of a shard to its receipt, smoothed.")),
-	FIELD("jitter", F64, jitter, DATA, TRIP,
-	    METRIC("ace_state_jitter_seconds",
+	FIELD("jitter", F64, jitter, DATA, TRIP, METRIC("ace_state_jitter_seconds",
 	    "Mean deviation of the round trip.")),
 	FIELD("disk_bytes", U64, disk, METRICS, 0, METRIC("ace_state_disk_bytes",
 	    "Bytes of the state on the disk.")),
@@ -497,8 +494,7 @@ state_read(struct state *v, const struct statedir *s, struct err *e)
 	size_t i;
 	int k;
 
-	if ((k = state_residual(v, s, e)) < 0 ||
-	    (k = receipts_load(&v->q, s, e)) < 0)
+	if ((k = state_residual(v, s, e)) < 0 || (k = receipts_load(&v->q, s, e)) < 0)
 		return k;
 	for (i = 0; i < sizeof(number) / sizeof(number[0]); i++) {
 		if ((k = memory_number(s, number[i].file, number[i].name,
@@ -635,8 +631,7 @@ models_say(struct status *x, const struct store *st)
 	if (x->s.in != TEXT)
 		screen_row(&x->s, model_fields, &m, to != NULL ? ANY : 0);
 	else if (to == NULL)
-		line(x, "'%s': no model was kept here yet (ace-diff -S)",
-		    x->dir);
+		line(x, "'%s': no model was kept here yet (ace-diff -S)", x->dir);
 	else
 		line(x, "models in '%s': step %llu, %s, %zu patches and whole "
 		    "ones, %s on disk", x->dir, (unsigned long long)m.step, m.hash,
@@ -663,8 +658,7 @@ status_models(struct status *x, struct err *e)
 	if (k == 0 && b.n > 0)
 		head(x, receiver_fields, wide);
 	for (i = 0; i < b.n && k >= 0; i++)
-		if ((k = status_receiver(&v, &st, &b.p[i], x->now,
-		    e)) >= 0) {
+		if ((k = status_receiver(&v, &st, &b.p[i], x->now, e)) >= 0) {
 			x->s.label[SCREEN_DEVICE] = v.name;
 			row(x, receiver_fields, &v, (unsigned)k);
 		}

@@ -26,8 +26,7 @@ filter_is(const char *word, char c, const char *name, int *two)
  * Operands, the output and the number of threads are omitted, because the result does
  * not depend on them. */
 void
-filter_line(const char *tool, int argc, char *const *argv,
-    char out[FILTER_LINE])
+filter_line(const char *tool, int argc, char *const *argv, char out[FILTER_LINE])
 {
 	size_t n, i;
 	int k, two;
@@ -41,12 +40,10 @@ filter_line(const char *tool, int argc, char *const *argv,
 		}
 		n = strlen(out);
 		if (n + 2 < FILTER_LINE)
-			(void)snprintf(out + n, FILTER_LINE - n, " %s",
-			    argv[k]);
+			(void)snprintf(out + n, FILTER_LINE - n, " %s", argv[k]);
 	}
 	for (i = 0; out[i] != '\0'; i++)
-		if ((unsigned char)out[i] < 0x20 ||
-		    (unsigned char)out[i] >= 0x7f)
+		if ((unsigned char)out[i] < 0x20 || (unsigned char)out[i] >= 0x7f)
 			out[i] = '?';
 }
 
@@ -108,8 +105,7 @@ const struct opt filter_opts_sync[] = {
 
 const struct opt filter_opts_threads[] = {
 	{ 'T', "threads", "N", "threads to use; 0 is one per processor, at "
-	    "most 4",
-	    OPT_U64(struct filter, threads, 0, POOL_MOST), .def = "0" },
+	    "most 4", OPT_U64(struct filter, threads, 0, POOL_MOST), .def = "0" },
 	OPT_END
 };
 
@@ -182,8 +178,7 @@ filter_out(const struct filter *f, struct writer **w, struct err *e)
 	struct io *io;
 	int k = io_create(&io, f->output, 0, e);
 
-	filter_line(f->tool, f->words != 0 ? f->words : f->cli->first, f->argv,
-	    line);
+	filter_line(f->tool, f->words != 0 ? f->words : f->cli->first, f->argv, line);
 	*w = NULL;
 	if (f->no_provenance)
 		o.line = NULL;
@@ -212,8 +207,7 @@ filter_shard(const struct reader *r, struct writer *w, struct err *e)
 {
 	int k = writer_history(w, reader_provenance(r), e);
 
-	return k < 0 ? k :
-	    writer_shard(w, reader_shard(r), reader_schema(r), e);
+	return k < 0 ? k : writer_shard(w, reader_shard(r), reader_schema(r), e);
 }
 
 static int
@@ -225,8 +219,7 @@ filter_loose_all(void *w, const struct reader *r, struct err *e)
 static int
 filter_loose_true(void *w, const struct reader *r, struct err *e)
 {
-	return frame_safe_to_copy(reader_frame(r)->type) ?
-	    writer_loose(w, r, e) : 0;
+	return frame_safe_to_copy(reader_frame(r)->type) ? writer_loose(w, r, e) : 0;
 }
 
 void
@@ -279,8 +272,7 @@ filter_copy_file(const char *path, const struct reader_opts *o,
 }
 
 int
-filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w,
-    struct err *e)
+filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w, struct err *e)
 {
 	struct reader *r = NULL;
 	struct io *io;
@@ -305,7 +297,6 @@ void
 filter_abort(struct writer *w, struct err *e)
 {
 	writer_abort(w);
-	if (w != NULL && e != NULL && e->upstream &&
-	    io_is_pipe(writer_io(w)))
+	if (w != NULL && e != NULL && e->upstream && io_is_pipe(writer_io(w)))
 		e->quiet = 1;
 }

@@ -50,13 +50,11 @@ void filter_init(struct filter *f, const struct cli *c, char **argv);
 void filter_release(struct filter *f);
 
 /* Read the FILE of --schema: an opt_set of struct filter. */
-int filter_schema(void *f, const struct opt *row, const char *path,
-    struct err *e);
+int filter_schema(void *f, const struct opt *row, const char *path, struct err *e);
 
 /* Open the input. While it waits for input, the program also ends, silently with status
  * 4, if standard output is a pipe without a reader. */
-int filter_in(struct filter *f, struct reader **r, const char *path,
-    struct err *e);
+int filter_in(struct filter *f, struct reader **r, const char *path, struct err *e);
 int filter_out(const struct filter *f, struct writer **w, struct err *e);
 /* filter_in and filter_out. If the input cannot be opened, an output pipe gets an
  * aborted stream, so that the next program need not report the error too. */

@@ -43,8 +43,7 @@ pick_steps(void *arg, const struct opt *row, const char *val, struct err *e)
 
 const struct opt pick_step_opts[] = {
 	{ 0, "step", "A-B", "only shards of step A, or of the steps A-B, A- or "
-	    "-B",
-	    OPT_CALL(pick_steps) },
+	    "-B", OPT_CALL(pick_steps) },
 	{ 0, "device", "GLOB", "only shards of devices whose name matches",
 	    OPT_TEXT(struct pick, device) },
 	OPT_END
@@ -60,8 +59,7 @@ const struct opt pick_opts[] = {
 int
 pick_given(const struct pick *p)
 {
-	return p->lo != 0 || p->hi != UINT64_MAX || p->device != NULL ||
-	    p->kind >= 0;
+	return p->lo != 0 || p->hi != UINT64_MAX || p->device != NULL || p->kind >= 0;
 }
 
 int

@@ -42,8 +42,7 @@ struct sign_sum {
 struct sign_sum *
 sign_sum_new(struct err *e)
 {
-	return sign_ready(e) < 0 ? NULL : alloc_get(1,
-	    sizeof(struct sign_sum), e);
+	return sign_ready(e) < 0 ? NULL : alloc_get(1, sizeof(struct sign_sum), e);
 }
 
 void
@@ -53,8 +52,7 @@ sign_sum_free(struct sign_sum *s)
 }
 
 void
-sign_sum_add(struct sign_sum *s, uint32_t type, const unsigned char *p,
-    size_t n)
+sign_sum_add(struct sign_sum *s, uint32_t type, const unsigned char *p, size_t n)
 {
 	unsigned char head[12];
 
@@ -132,8 +130,7 @@ sign_der(unsigned char key[SIGN_KEY], const unsigned char *head, size_t n_head,
 	int k = sodium_base642bin(der, sizeof(der), text, n, " \r\n", &len, NULL,
 	    sodium_base64_VARIANT_ORIGINAL);
 
-	if (k == 0 && (len != n_head + SIGN_KEY ||
-	    memcmp(der, head, n_head) != 0))
+	if (k == 0 && (len != n_head + SIGN_KEY || memcmp(der, head, n_head) != 0))
 		k = -1;
 	if (k == 0)
 		memcpy(key, der + n_head, SIGN_KEY);
@@ -178,8 +175,7 @@ sign_key_read(const char *path, struct err *e)
 		(void)err_set(e, ERR_DATA, "'%s' is not a PEM file with a "
 		    "private key", path);
 	else if (sign_der(seed, sign_secret, sizeof(sign_secret),
-	    from + sizeof(first) - 1,
-	    (size_t)(to - from) - sizeof(first) + 1) < 0)
+	    from + sizeof(first) - 1, (size_t)(to - from) - sizeof(first) + 1) < 0)
 		(void)err_set(e, ERR_DATA, "the key in '%s' is not an Ed25519 "
 		    "key without a passphrase", path);
 	else if ((k = alloc_get(1, sizeof(*k), e)) != NULL)
@@ -254,8 +250,7 @@ sign_ring_line(struct sign_ring *r, char *name, struct err *e)
 	if (alloc_grow(&r->key, &r->cap, r->n + 1, sizeof(*r->key), e) < 0)
 		return -ERR_SYS;
 	k = &r->key[r->n];
-	if (sign_der(k->key, sign_public, sizeof(sign_public), key,
-	    strlen(key)) < 0)
+	if (sign_der(k->key, sign_public, sizeof(sign_public), key, strlen(key)) < 0)
 		return err_set(e, ERR_DATA, "the key of '%.80s' is not an "
 		    "Ed25519 key in base64", name);
 	if ((k->device = alloc_dup(name, e)) == NULL)
@@ -293,8 +288,7 @@ sign_ring_read(const char *path, struct err *e)
 /* ---- signing ---- */
 
 void
-sign_make(const struct sign_key *k, struct sign_sum *s,
-    unsigned char out[SIGN_SIZE])
+sign_make(const struct sign_key *k, struct sign_sum *s, unsigned char out[SIGN_SIZE])
 {
 	unsigned char hash[SIGN_HASH];
 

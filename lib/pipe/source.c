@@ -81,8 +81,7 @@ struct source_walk {
 	int depth;
 };
 
-static int source_folder(struct source *s, const char *dir, int depth,
-    struct err *e);
+static int source_folder(struct source *s, const char *dir, int depth, struct err *e);
 
 /* Return whether the name says that it is a stream. One with damaged first bytes must
  * not be ignored as another kind of file. */
@@ -140,8 +139,7 @@ source_each(void *arg, const char *name, struct err *e)
 	else if (S_ISDIR(st.st_mode))
 		k = source_folder(s, path, w->depth + 1, e);
 	else if (S_ISREG(st.st_mode) && (k = source_is_stream(path, e)) > 0 &&
-	    (k = alloc_grow(&s->file, &s->cap, s->n + 1, sizeof(*s->file),
-	    e)) == 0) {
+	    (k = alloc_grow(&s->file, &s->cap, s->n + 1, sizeof(*s->file), e)) == 0) {
 		s->file[s->n++] = path;
 		path = NULL;
 	}
@@ -339,8 +337,7 @@ source_packed(struct io *io, const char **packed, struct err *e)
 	*packed = NULL;
 	if (r < 0 || (got == 4 && bytes_le32(p) == FRAME_SYNC))
 		return r;
-	if ((r = io_peek(io, p, sizeof(p), &got, e)) == 0 &&
-	    magic_packed(p, got))
+	if ((r = io_peek(io, p, sizeof(p), &got, e)) == 0 && magic_packed(p, got))
 		*packed = magic_name(p, got);
 	return r;
 }
@@ -357,8 +354,7 @@ source_file(struct io **io, struct err *e)
 
 	if (io_can_seek(*io))
 		return 0;
-	if ((r = io_peek(*io, p, sizeof(p), &got, e)) < 0 ||
-	    !magic_seeks(p, got))
+	if ((r = io_peek(*io, p, sizeof(p), &got, e)) < 0 || !magic_seeks(p, got))
 		return r;
 	if ((r = io_to_temp(&fd, &size, *io, e)) < 0 ||
 	    (r = io_open_fd(&file, fd, io_name(*io), e)) < 0)
@@ -380,8 +376,7 @@ source_open(struct source **out, const char *path, struct err *e)
 	if (s == NULL)
 		return r;
 	s->path = path != NULL && strcmp(path, "-") != 0 ? path : NULL;
-	s->folder = s->path != NULL && stat(path, &st) == 0 &&
-	    S_ISDIR(st.st_mode);
+	s->folder = s->path != NULL && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 	if (s->folder)
 		r = 0;
 	else if ((r = io_open(&s->io, path, e)) == 0 &&
@@ -407,8 +402,7 @@ source_next(struct source *s, struct io **io, struct err *e)
 
 	*io = NULL;
 	if (s->folder) {
-		if (s->file == NULL && s->now == 0 &&
-		    (r = source_list(s, e)) < 0)
+		if (s->file == NULL && s->now == 0 && (r = source_list(s, e)) < 0)
 			return r;
 		return source_next_file(s, io, e);
 	}
@@ -470,8 +464,7 @@ source_join_read(void *arg, void *p, size_t n, size_t *got, struct err *e)
 		*got = 0;
 		if (j->io == NULL && (k = source_next(j->s, &j->io, e)) <= 0)
 			return k;
-		if ((k = io_take(j->io, p, n, -1, got, e)) < 0 ||
-		    k == IO_GOT)
+		if ((k = io_take(j->io, p, n, -1, got, e)) < 0 || k == IO_GOT)
 			return k < 0 ? k : 0;
 		io_free(j->io);
 		j->io = NULL;

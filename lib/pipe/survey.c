@@ -51,8 +51,7 @@ survey_sound(const struct stat_group *s, size_t n)
 }
 
 static int
-survey_stats(struct survey *s, const unsigned char *p, size_t len,
-    struct err *e)
+survey_stats(struct survey *s, const unsigned char *p, size_t len, struct err *e)
 {
 	struct schema_span span;
 	struct note note;
@@ -74,8 +73,7 @@ survey_stats(struct survey *s, const unsigned char *p, size_t len,
 }
 
 static int
-survey_scores(struct survey *s, const unsigned char *p, size_t len,
-    struct err *e)
+survey_scores(struct survey *s, const unsigned char *p, size_t len, struct err *e)
 {
 	struct note note;
 	uint32_t i;

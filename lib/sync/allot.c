@@ -117,8 +117,7 @@ allot_search(struct allot_work *w)
 		if (w->fixed[g])
 			continue;
 		all += (double)a->stat[g].n;
-		top = sqrt(w->weight[g]) * (double)a->stat[g].max_abs /
-		    ALLOT_DEAD;
+		top = sqrt(w->weight[g]) * (double)a->stat[g].max_abs / ALLOT_DEAD;
 		lo = fmin(lo, top);
 		hi = fmax(hi, top);
 	}
@@ -154,15 +153,13 @@ allot_finer(const struct allot_work *w, size_t g, const struct estimate *m)
 	const double price = w->a->price / 4;
 	double dist, bytes = allot_estimate(w, g, m, &p, &dist);
 
-	return (dist + price * bytes) * (1 - ALLOT_MARGIN) -
-	    price * ALLOT_BYTES;
+	return (dist + price * bytes) * (1 - ALLOT_MARGIN) - price * ALLOT_BYTES;
 }
 
 /* Plans group g: by the step, or by another codec that would do better at the
  * price.  Returns its bytes. */
 static double
-allot_group(struct allot_work *w, size_t g, const struct estimate *m,
-    double *lost)
+allot_group(struct allot_work *w, size_t g, const struct estimate *m, double *lost)
 {
 	struct allot *a = w->a;
 	const int floor = a->floor && !w->plain && a->dense[g];
@@ -224,8 +221,7 @@ allot_round(struct allot_work *w)
 		fixed = w->fixed[g];
 		if (w->looks < a->n)
 			allot_model(w, g, &m);
-		bytes = allot_group(w, g, w->looks < a->n ? &m : &w->model[g],
-		    &lost);
+		bytes = allot_group(w, g, w->looks < a->n ? &m : &w->model[g], &lost);
 		moved |= fixed != w->fixed[g] || (fixed &&
 		    was.codec != a->plan[g].codec);
 		a->bytes += bytes;

@@ -33,8 +33,7 @@ struct tiers {
 };
 
 static int
-tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k,
-    struct err *e)
+tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k, struct err *e)
 {
 	size_t i;
 
@@ -73,8 +72,7 @@ wait_of(const struct tiers *x, size_t i, size_t j)
 
 /* Fills D[k][j] for j in lo..hi, whose best i are known to be in from..to. */
 static void
-tiers_half(struct tiers *x, size_t k, size_t lo, size_t hi, size_t from,
-    size_t to)
+tiers_half(struct tiers *x, size_t k, size_t lo, size_t hi, size_t from, size_t to)
 {
 	size_t j = lo + (hi - lo) / 2, i, end = to < j - 1 ? to : j - 1;
 	int64_t v, best = INT64_MAX;

@@ -74,7 +74,6 @@ struct deco_plan deco_best(const struct deco *d);
 /* deco_bubbles(d, phi, p): the paper's kind of rule: of the two or three
  * tau around (b + T)/T with the largest delta that leaves no bubble (T_avg =
  * T), the least phi.  0: no delta >= min does, and p is deco_best's; else 1. */
-int deco_bubbles(const struct deco *d, enum deco_phi phi,
-    struct deco_plan *p);
+int deco_bubbles(const struct deco *d, enum deco_phi phi, struct deco_plan *p);
 
 #endif

@@ -42,10 +42,8 @@ void dynacomm_release(struct dynacomm *d);
 
 /* Cuts are b_1 .. b_k, in room for n of them, both directions alike: backward
  * the segment above b_{k-1} goes first. */
-int64_t dynacomm_forward(const struct dynacomm *d, const size_t *cuts,
-    size_t k);
-int64_t dynacomm_backward(const struct dynacomm *d, const size_t *cuts,
-    size_t k);
+int64_t dynacomm_forward(const struct dynacomm *d, const size_t *cuts, size_t k);
+int64_t dynacomm_backward(const struct dynacomm *d, const size_t *cuts, size_t k);
 
 /* dynacomm_best(d, cuts, k, e): the optimum, with the fewest segments that reach
  * it; of several such cuts those that take most layers first.  With the layers
@@ -54,8 +52,7 @@ int64_t dynacomm_backward(const struct dynacomm *d, const size_t *cuts,
  * B[k] - PT'[k] of those above, a window that only moves on: O(L), where the
  * paper's recurrence over layers and transmissions takes O(L^3).
  * 0 or -ERR_SYS (no memory). */
-int dynacomm_best(const struct dynacomm *d, size_t *cuts, size_t *k,
-    struct err *e);
+int dynacomm_best(const struct dynacomm *d, size_t *cuts, size_t *k, struct err *e);
 
 /* What others do.  One transmission; one a layer; greedy batches in the
  * manner of iBatch (Wang et al., AAAI 2019; reconstructed, since only its idea

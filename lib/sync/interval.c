@@ -32,8 +32,7 @@ interval_force(const struct interval *o, double drift)
 }
 
 double
-interval_weight(double samples, double age, double age0, double rho,
-    double drift)
+interval_weight(double samples, double age, double age0, double rho, double drift)
 {
 	return samples * detmath_exp(-age / age0) / (1 + rho * drift);
 }

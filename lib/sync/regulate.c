@@ -244,8 +244,7 @@ static void
 regulate_inside(struct regulate *r)
 {
 	const double aim = detmath_log(regulate_aim(r));
-	const double part = (r->over.bytes - aim) / (r->over.bytes -
-	    r->within.bytes);
+	const double part = (r->over.bytes - aim) / (r->over.bytes - r->within.bytes);
 
 	if (regulate_both(r))
 		r->all = r->over.t + (r->within.t - r->over.t) *
@@ -381,8 +380,7 @@ regulate_choose(struct regulate *r)
 		for (j = 0; j < r->k; j++) {
 			g = &r->g[r->order[j]];
 			gain = regulate_gain(r, g);
-			if (gain > 0 && gain <= room && (g->code.len == 0) ==
-			    first) {
+			if (gain > 0 && gain <= room && (g->code.len == 0) == first) {
 				room -= gain;
 				regulate_swap(g);
 				n++;

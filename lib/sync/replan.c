@@ -48,8 +48,7 @@ static void
 replan_price(struct replan *t, double x)
 {
 	if (!(t->kc.v > 0))
-		t->kc.v = t->planned != 0 ? t->from[2] :
-		    ((struct deco)DECO_INIT).kc;
+		t->kc.v = t->planned != 0 ? t->from[2] : ((struct deco)DECO_INIT).kc;
 	replan_mean(&t->kc, x, 0);
 }
 
@@ -141,8 +140,7 @@ replan_plan(struct replan *t, struct deco *d, struct err *e)
 	if (t->planned != 0 && t->age < REPLAN_EVERY &&
 	    !replan_moved(d->bandwidth, t->from[0]) &&
 	    !replan_moved(d->compute, t->from[1]) &&
-	    !replan_moved(d->kc, t->from[2]) &&
-	    !replan_moved(d->latency, t->from[3]))
+	    !replan_moved(d->kc, t->from[2]) && !replan_moved(d->latency, t->from[3]))
 		return 0;
 	t->age = 0;
 	t->from[0] = d->bandwidth;

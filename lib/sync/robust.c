@@ -225,8 +225,7 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 
 		if (!robust_counts(&o[i]))
 			continue;
-		if (q->max_ratio > 0 && norm > q->max_ratio *
-		    t->median) {
+		if (q->max_ratio > 0 && norm > q->max_ratio * t->median) {
 			o[i].fate = ROBUST_BY_RATIO;
 		} else if (q->kind == ROBUST_CLIP && norm > q->clip) {
 			o[i].fate = ROBUST_CLIPPED;
@@ -329,8 +328,7 @@ robust_center(const struct robust_rule *q, struct robust_one *o, size_t k,
 	/* who is left out already is one of the bad ones */
 	if (q->even && k < 2 * q->f + 1)
 		return err_set(e, ERR_REFUSED, "center with %zu bad devices "
-		    "needs %zu contributions, there are %zu", q->f,
-		    2 * q->f + 1, k);
+		    "needs %zu contributions, there are %zu", q->f, 2 * q->f + 1, k);
 	robust_cut(o, k, tmp);
 	return 0;
 }

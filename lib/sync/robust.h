@@ -105,8 +105,7 @@ int robust_counts(const struct robust_one *o);
 
 /* robust_judge(q, t, e): set the members marked `out' of t and t->one.  -ERR_REFUSED: no
  * contribution is left, all K are too few for F, or the data is too sparse for the rule. */
-int robust_judge(const struct robust_rule *q, struct robust_step *t,
-    struct err *e);
+int robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e);
 
 /* robust_past(t, tmp): center once more, where far2 now has squared distances over many
  * steps: scale *= min(1, tau / far), tau their median; tmp is f64[k].  One step of

@@ -169,8 +169,7 @@ score_mix(const struct score *s, size_t g, int learnt, double *temporal,
 	*temporal = detmath_sigmoid((double)w[0] * (double)z[0] +
 	    (double)w[1] * (double)z[1] + (double)w[2]);
 	*structural = detmath_sigmoid((double)u[0] * (double)p[0] +
-	    (double)u[1] * (double)p[1] + (double)u[2] * (double)p[2] +
-	    (double)u[3]);
+	    (double)u[1] * (double)p[1] + (double)u[2] * (double)p[2] + (double)u[3]);
 	return s->alpha * *temporal + (1 - s->alpha) * *structural;
 }
 
@@ -187,8 +186,7 @@ score_of(struct score *s, size_t g)
 	score_features(h, f);
 	for (j = 0; j < SCORE_FEATURES; j++)
 		h->z[j] = h->m2 > 0 ? (float)score_z(f[j],
-		    (double)a->mean[j], (double)a->dev[j], s->clip) :
-		    (float)-s->clip;
+		    (double)a->mean[j], (double)a->dev[j], s->clip) : (float)-s->clip;
 	v = score_mix(s, g, a->worth[1] > a->worth[0], &t, &u);
 	return h->score = (float)(v < SCORE_EDGE ? SCORE_EDGE :
 	    v > 1 - SCORE_EDGE ? 1 - SCORE_EDGE : v);
@@ -206,8 +204,7 @@ score_tell(struct score *s, const float *energy, struct err *e)
 			    "moment of group %zu is %g", i, (double)energy[i]);
 		most = energy[i] > most ? energy[i] : most;
 	}
-	if (told == NULL &&
-	    (told = alloc_get(s->n, sizeof(*told), e)) == NULL)
+	if (told == NULL && (told = alloc_get(s->n, sizeof(*told), e)) == NULL)
 		return -ERR_SYS;
 	for (i = 0; i < s->n; i++) {
 		told[i] = most > 0 ? (float)detmath_exp(s->power *
@@ -319,8 +316,7 @@ score_steps(struct score *s, const float *benefit, double mean, double dev,
 			score_gradient(s, i, score_label(benefit[i], mean,
 			    dev), gw, gu);
 		score_step(s->all.w, gw, SCORE_TEMPORAL, rate / (double)s->n);
-		score_step(s->all.u, gu, SCORE_STRUCTURAL,
-		    rate / (double)s->n);
+		score_step(s->all.u, gu, SCORE_STRUCTURAL, rate / (double)s->n);
 	}
 }
 

@@ -142,8 +142,7 @@ int score_learn(struct score *s, const float *benefit, double rate, struct err *
 enum { SCORE_COLUMNS = 7, SCORE_ALL = 32 };
 extern const char *const score_columns[SCORE_COLUMNS];
 void score_get_column(const struct score *s, unsigned c, float *x);
-int score_put_column(struct score *s, unsigned c, const float *x,
-    struct err *e);
+int score_put_column(struct score *s, unsigned c, const float *x, struct err *e);
 void score_get_all(const struct score *s, float x[SCORE_ALL]);
 int score_put_all(struct score *s, const float x[SCORE_ALL], struct err *e);
 

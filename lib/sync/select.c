@@ -411,8 +411,7 @@ select_take(const struct select_core *c, uint8_t *choice)
 	if (c->len[c->n] == 0)
 		return;
 	for (k = 0; k < c->n; k++)
-		have += c->level[c->g[k].group * c->m +
-		    choice[c->g[k].group]].dist;
+		have += c->level[c->g[k].group * c->m + choice[c->g[k].group]].dist;
 	at = c->len[c->n] - 1;
 	if (c->s[c->n][at].dist >= have)
 		return;
@@ -470,8 +469,7 @@ select_budget(const struct select_level *level, size_t n, size_t m,
 
 	memset(res, 0, sizeof(*res));
 	if (m > SELECT_LEVELS)
-		return err_set(e, ERR_USAGE, "more than %d levels",
-		    SELECT_LEVELS);
+		return err_set(e, ERR_USAGE, "more than %d levels", SELECT_LEVELS);
 	for (g = 0; g < n; g++)
 		if (select_price(level + g * m, m, 0) == m)
 			return err_set(e, ERR_USAGE,
@@ -519,8 +517,7 @@ select_share(const float *score, const struct stat_group *stat,
 		return -ERR_SYS;
 	for (i = 0; i < n; i++) {
 		v[i].score = score[i];
-		v[i].energy = stat[i].n > 0 ? stat[i].sumsq /
-		    (float)stat[i].n : 0;
+		v[i].energy = stat[i].n > 0 ? stat[i].sumsq / (float)stat[i].n : 0;
 		v[i].group = (uint32_t)i;
 		chosen[i] = 0;
 	}

@@ -52,8 +52,7 @@ struct select_result {
  * Cost: 64 n m, and the search.
  */
 int select_budget(const struct select_level *level, size_t n, size_t m,
-    int64_t budget, uint8_t *choice, struct select_result *res,
-    struct err *e);
+    int64_t budget, uint8_t *choice, struct select_result *res, struct err *e);
 
 /* Return the level of one group with the least dist + lambda * bytes, or m when
  * none can be chosen. */

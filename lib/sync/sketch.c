@@ -59,8 +59,7 @@ sketch_add(struct sketch *s, size_t i, const float *x)
 	for (j = 0; j < s->n; j++) {
 		const double v = (double)x[j];
 
-		row[s->place[j] % SKETCH_M] +=
-		    s->place[j] >> 31 ? -v : v;
+		row[s->place[j] % SKETCH_M] += s->place[j] >> 31 ? -v : v;
 	}
 }
 
@@ -83,8 +82,7 @@ sketch_judge(struct sketch *s, double theta, struct err *e)
 		    "most %d", s->k, (int)CLUSTER_GROUP);
 	for (i = 0; i < s->k; i++)
 		if (s->of[i] != SKETCH_NONE)
-			memmove(s->row + n++ * SKETCH_M,
-			    s->row + i * SKETCH_M,
+			memmove(s->row + n++ * SKETCH_M, s->row + i * SKETCH_M,
 			    SKETCH_M * sizeof(*s->row));
 	if (n == 0)
 		return 0;
