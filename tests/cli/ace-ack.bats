@@ -132,7 +132,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	mkshards -d aggregate -s 1 -H kind=5 >other
 	refused "the shard of 'aggregate' has kind model, expected an average" other
 	average -s 1 -n 7 >other
-	refused "'aggregate' is of another model than this state: " other
+	refused "the shard of 'aggregate' is of another model than this state: " other
 	# what has a receipt is forgotten, and so is its average; but not in one stream
 	ace-compress -S state --resend | ace-recv --spool spool >receipts
 	ace-ack -S state receipts >rest

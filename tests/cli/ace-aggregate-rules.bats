@@ -527,7 +527,7 @@ part() {
 			mkshards -d $e
 		done | cat claims - | ace-recv --spool spool$d >/dev/null
 		exits 0 ace-aggregate --spool spool$d --rounds 1 --devices 4
-		says "^ace-aggregate: 1 of 4 shards of a step are deferred: 'edge1' is in 'edge1' and in '$d'"
+		says "^ace-aggregate: 1 of 4 shards of a step are deferred: 'edge1' would count twice: it contributed to 'edge1' and to '$d'"
 		[ "$(grep -c deferred err)" -eq 1 ]
 		ace-inspect list out | grep -q "^contributors  3$"
 	done
@@ -540,7 +540,7 @@ part() {
 		says "'edge1' is in 'edge1' and in '$d'"
 		cat claims edge1 | ace-recv --spool one$d >/dev/null
 		exits 0 ace-aggregate --spool one$d --rounds 1 --devices 2
-		says "^ace-aggregate: 1 of 2 shards of a step are deferred: 'edge1' is in 'edge1' and in '$d'"
+		says "^ace-aggregate: 1 of 2 shards of a step are deferred: 'edge1' would count twice: it contributed to 'edge1' and to '$d'"
 		ace-inspect diff out edge1
 	done
 	# nor a whole relay: who speaks for fewer is the one to blame
