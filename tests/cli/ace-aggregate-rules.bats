@@ -535,9 +535,9 @@ part() {
 	for d in a m z 0 1 2; do
 		exits 0 ace-aggregate -d $d -o claims asedge1
 		exits 5 ace-aggregate claims edge1
-		says "'edge1' is in 'edge1' and in '$d'"
+		says "'edge1' would count twice: it contributed to 'edge1' and to '$d'"
 		exits 5 ace-aggregate claims edge3 edge1
-		says "'edge1' is in 'edge1' and in '$d'"
+		says "'edge1' would count twice: it contributed to 'edge1' and to '$d'"
 		cat claims edge1 | ace-recv --spool one$d >/dev/null
 		exits 0 ace-aggregate --spool one$d --rounds 1 --devices 2
 		says "^ace-aggregate: 1 of 2 shards of a step are deferred: 'edge1' would count twice: it contributed to 'edge1' and to '$d'"
@@ -548,5 +548,5 @@ part() {
 	exits 0 ace-aggregate -d relay -o group edge1 edge3
 	cat alone group | ace-recv --spool both >/dev/null
 	exits 0 ace-aggregate --spool both --rounds 1 --devices 2 --quorum 1
-	says "'edge1' is in 'relay' and in 'a'"
+	says "'edge1' would count twice: it contributed to 'relay' and to 'a'"
 }
