@@ -50,7 +50,7 @@ spooled() {
 @test "nobody knows who is right: nothing is summed, and all are told" {
 	three 11 22 11
 	exits 3 ace-aggregate a b
-	says "mismatch: 'a' has model 11 and 'b' 22, at version 7, and neither model has a majority$"
+	says "mismatch: 'a' has model 11 and 'b' 22 at version 7, and neither model has a majority$"
 	spooled a b
 	exits 0 ace-aggregate --spool spool --devices 2 --rounds 1
 	says "2 of 2 shards of a step are deferred: mismatch: "

@@ -124,7 +124,7 @@ refuses() {
 	--outputs=x|unknown option '--outputs'
 	--sandbox of|--sandbox 'of': auto, require or off
 	in in|at most one FILE is read: leave out 'in'
-	in -q|option '-q' follows operand 'in': put options first (a file of that name is './-q')
+	in -q|option '-q' follows operand 'in': put options first; a file of that name is './-q'
 	END
 	# what is wrong with data is no question of how to call it
 	head -c 100 in >part

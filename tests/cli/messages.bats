@@ -36,7 +36,7 @@ texts() {
 @test "messages and --help keep the rules that can be checked" {
 	texts >all
 	[ "$(wc -l <all)" -ge 1200 ]
-	grep -q 'put options first (a file of that name is' all
+	grep -q 'put options first; a file of that name is' all
 	rules <all >bad
 	cat bad
 	[ ! -s bad ]

@@ -150,7 +150,7 @@ TEST(test_refused)
 	refused("--all=", "option '--all' takes no value");
 	refused("-n 100", "--number '100' is not a whole number from 0 to 99");
 	refused("-a - -b", "option '-b' follows operand '-': put options "
-	    "first (a file of that name is './-b')");
+	    "first; a file of that name is './-b'");
 	refused("--sandbox of", "--sandbox 'of': auto, require or off");
 }
 
