@@ -244,7 +244,7 @@ ones() {
 	cp e2 part
 	flip part 1200000
 	exits 3 ace-aggregate e1 part e3
-	says "corrupt: payload checksum .*'part'"
+	says "corrupt: the payload's checksum does not match .*'part'"
 	# in one stream the message names the place
 	cat e1 part e3 >all
 	exits 3 ace-aggregate all
@@ -614,7 +614,7 @@ interval.edge3=900' >e2
 	    ace-recv --spool spool --sync none >receipts
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1 --sync none --rule trim:2
 	says "3 of 3 shards of a step wait for the next average: trim cuts 2 values at each end, which leaves none of 3"
-	says "^ace-aggregate: this step has no aggregate: too few shards are left$"
+	says "^ace-aggregate: this step has no aggregate: too few shards remain$"
 	[ "$(wc -l <err)" -eq 2 ]
 	frames out >shown
 	! grep SHRD shown || false

@@ -1,11 +1,11 @@
-/* How many names there are in a directory. */
+/* Count the names in a directory. */
 #ifndef NAMES_H
 #define NAMES_H
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* -1 when that cannot be asked. */
+/* Return -1 if the directory cannot be read. */
 static inline int
 names_in(const char *dir)
 {

@@ -1,4 +1,4 @@
-/* Memory of no size at all, of more than there is, and as it grows. */
+/* Allocations of size 0, of sizes that overflow, and growing arrays. */
 #include "../test.h"
 #include "base/alloc.h"
 #include "base/err.h"
@@ -21,13 +21,13 @@ TEST(test_nothing)
 TEST(test_overflow)
 {
 	struct err e = ERR_INIT, f = ERR_INIT;
-	volatile size_t many = SIZE_MAX / 8 + 1;	/* no compiler sees it */
+	volatile size_t many = SIZE_MAX / 8 + 1;	/* volatile: the compiler must
+							 * not see the overflow */
 	uint64_t *p = NULL;
 	size_t cap = 0;
 
 	ok(alloc_get(many, 8, &e) == NULL && e.code == ERR_SYS &&
-	    strstr(ERR_MSG(&e), "overflows") != NULL, "alloc_get: %s",
-	    ERR_MSG(&e));
+	    strstr(ERR_MSG(&e), "overflows") != NULL, "alloc_get: %s", ERR_MSG(&e));
 	ok(alloc_grow(&p, &cap, many, 8, &f) == -ERR_SYS &&
 	    p == NULL && cap == 0 && strstr(ERR_MSG(&f), "overflows") != NULL,
 	    "alloc_grow: %s", ERR_MSG(&f));

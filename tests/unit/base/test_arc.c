@@ -1,5 +1,5 @@
-/* Archives through memory: what is written is read, by every format and filter;
- * what is hostile is refused. */
+/* Archives in memory: every format and filter reads back what it wrote; hostile archives
+ * are refused. */
 #include <errno.h>
 #include <fcntl.h>
 
@@ -10,7 +10,7 @@
 
 static const char text[] = "these are the bytes of an entry\n";
 
-/* An archive of n entries with these names, all with the text. */
+/* Make an archive of n entries with these names, each holding the text. */
 static struct io *
 made(const char *format, const char *filter, const char *const *name, int n)
 {
@@ -35,7 +35,8 @@ made(const char *format, const char *filter, const char *const *name, int n)
 	return NULL;
 }
 
-/* Reads all of it: how many entries are as they were written, or the error. */
+/* Read the whole archive. Return the number of entries that are as written, or the
+ * error. */
 static int
 whole(struct io *out, const char *const *name, struct err *e)
 {
@@ -78,7 +79,7 @@ TEST(formats)
 
 	for (i = 0; i < 4; i++)
 		for (k = 0; k < 6; k++) {
-			/* these read by their directory, at the end */
+			/* zip and 7z are read from the directory at their end */
 			if ((i == 1 || i == 2) && k != 0)
 				continue;
 			io = made(format[i], filter[k], name, 3);
@@ -120,7 +121,7 @@ TEST(hostile)
 	}
 }
 
-/* Many names: the table of those that were there grows. */
+/* The table of names grows with many entries. */
 TEST(names)
 {
 	static char store[3000][16];
@@ -145,7 +146,7 @@ TEST(names)
 
 enum { PIECE = 1 << 20, PIECES = 512 };
 
-/* 512 MiB of zeros in a few kilobytes. */
+/* Compress 512 MiB of zeros to a few kilobytes. */
 static struct io *
 zeros(void)
 {
@@ -169,7 +170,7 @@ zeros(void)
 	return NULL;
 }
 
-/* It is not unpacked to the end, neither to be read nor to be passed over. */
+/* The archive is refused early, whether it is read or skipped. */
 static void
 bomb(struct io *out, int pass)
 {
@@ -231,8 +232,8 @@ cut(void)
 	free(en);
 }
 
-/* A zip says that its names are UTF-8, and here one is not. It is not for lack of memory,
- * whatever a call before left in errno. */
+/* The zip says that its names are UTF-8, but one is not. The error must not be "out of
+ * memory", even if errno says so from an earlier call. */
 TEST(no_text)
 {
 	static const char *const name[] = { "r\xc3\xa9gion.aceg" };
@@ -263,7 +264,7 @@ TEST(no_text)
 	free(en);
 }
 
-/* What the archive says, and what the file says. */
+/* An error in writing names the archive or the file, whichever failed. */
 TEST(unwritten)
 {
 	const struct arc_opts none = { "arj", NULL, NULL }, pax = { "pax", NULL,

@@ -1,14 +1,13 @@
-/* The line that says how far a program is: amounts, share, and the time left. */
+/* The progress line: amounts, share and time left. */
 #include "../tap.h"
 #include "base/bar.h"
 #include "base/clock.h"
 
-enum { AGO = 10000 };		/* seconds since it began */
+enum { AGO = 10000 };		/* seconds since the start */
 
 static FILE *said;
 
-/* What a line of so much says; in it, where it says how long it still takes,
- * those seconds. */
+/* Return the line for `done' of `all'. It must show the given number of seconds left. */
 static const char *
 line(uint64_t done, uint64_t all, const char *unit, double *left)
 {
@@ -21,7 +20,8 @@ line(uint64_t done, uint64_t all, const char *unit, double *left)
 	rewind(stderr);
 	(void)!ftruncate(STDERR_FILENO, 0);
 	bar_show(&b, done, all, unit);
-	b.last = clock_now() + (double)AGO;		/* too soon after it */
+	b.last = clock_now() + (double)AGO;		/* the last line was printed
+							 * too recently */
 	bar_show(&b, 1, 1, unit);
 	rewind(said);
 	n = fread(text, 1, sizeof(text) - 1, said);
@@ -38,7 +38,7 @@ is(uint64_t done, uint64_t all, const char *unit, const char *want, double least
 	double left;
 	const char *got = line(done, all, unit, &left);
 
-	/* the clock went on meanwhile, by less than a tenth */
+	/* the clock advanced meanwhile, by less than a tenth */
 	ok(strncmp(got, want, strlen(want)) == 0 &&
 	    (least < 0 ? left < 0 : left >= least && left < 1.1 * least + 1),
 	    "%llu of %llu %s: %s", (unsigned long long)done,

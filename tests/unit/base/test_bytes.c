@@ -2,7 +2,7 @@
 #include "../tap.h"
 #include "base/bytes.h"
 
-/* What n bytes say, and whether they are the whole of a number. */
+/* Decode n bytes as a number; *bad: they do not end with it. */
 static uint64_t
 number(const char *p, size_t n, int *bad)
 {

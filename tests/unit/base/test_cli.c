@@ -1,4 +1,4 @@
-/* The command line: which words are options, and whose. */
+/* The command line: which words are options, and of which command. */
 #include "base/cli.h"
 #include "base/err.h"
 
@@ -52,7 +52,7 @@ static const struct opt rows[] = {
 	OPT_END
 };
 
-/* Keeps the name of the last option that was given. */
+/* Remember the name of the last option. */
 static int
 heard(void *own, const struct opt *row, const char *val, struct err *err)
 {
@@ -67,8 +67,8 @@ static struct cli c;
 static struct all o;
 static struct common common;
 
-/* Reads words that one space separates; without a sandbox, which would be this
- * test's too. */
+/* Parse words separated by single spaces, without a sandbox, since this test would be in
+ * it too. */
 static int
 line(const char *words)
 {
@@ -172,8 +172,7 @@ TEST(test_commands)
 	};
 	char *argv[] = { (char []){ "test" }, (char []){ "do" },
 	    (char []){ "-a" }, (char []){ "x" }, (char []){ "y" }, NULL };
-	const struct cli start = { .prog = "test", .commands = commands,
-	    .open = 1 };
+	const struct cli start = { .prog = "test", .commands = commands, .open = 1 };
 
 	memset(&o, 0, sizeof(o));
 	c = start;
@@ -191,7 +190,7 @@ TEST(test_commands)
 	err_clear(&e);
 	ok(cli_command(&c, 1, argv, &e) == -ERR_USAGE &&
 	    is(ERR_MSG(&e), "the command is missing: --help lists the commands"), "%s", ERR_MSG(&e));
-	/* where none is needed, another word is an operand */
+	/* if no command is required, another word is an operand */
 	c = start;
 	c.bare = 1;
 	c.opt = rows;

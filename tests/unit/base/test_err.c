@@ -53,8 +53,7 @@ TEST(test_set)
 	    "without anybody who wants to know");
 	errno = ENOENT;
 	ok(err_sys(&all, "'%s'", "f") == -ERR_SYS &&
-	    says(&all, "'f': No such file or directory"), "%s",
-	    ERR_MSG(&all));
+	    says(&all, "'f': No such file or directory"), "%s", ERR_MSG(&all));
 	err_clear(&e);
 	ok(err_move(&e, &all) == -ERR_SYS && says(&e, ERR_MSG(&all)) &&
 	    e.code == ERR_SYS, "moved");
@@ -87,7 +86,7 @@ TEST(test_place)
 	    e.step == 42, "each of them is kept apart");
 }
 
-/* What is UTF-8 and seen stays; what a terminal obeys, in whatever form, does not. */
+/* UTF-8 text is kept; bytes that a terminal would obey are replaced. */
 TEST(test_seen)
 {
 	struct err e = ERR_INIT;
@@ -98,7 +97,7 @@ TEST(test_seen)
 	    ERR_MSG(&e));
 }
 
-/* Whatever is put in, the message has room, and ends. */
+/* Whatever the arguments, the message fits the buffer and is terminated. */
 TEST(test_long)
 {
 	char word[2000];
@@ -113,6 +112,5 @@ TEST(test_long)
 	(void)err_file(&e, 0, word);
 	ok(strlen(ERR_MSG(&e)) < ERR_LINE &&
 	    strstr(ERR_MSG(&e), ", at byte 18446744073709551615, of 'x") !=
-	    NULL, "the place is never what is cut: %zu bytes",
-	    strlen(ERR_MSG(&e)));
+	    NULL, "the place is never what is cut: %zu bytes", strlen(ERR_MSG(&e)));
 }

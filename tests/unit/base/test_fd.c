@@ -1,6 +1,6 @@
 /*
- * Reading and writing descriptors that are slow, that do not block, whose other
- * end has gone, and in which signals come between.
+ * Reading and writing descriptors that are slow, non-blocking or closed at the other end,
+ * and with signals in between.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,8 +42,8 @@ done(void)
 	(void)close(out);
 }
 
-/* A child that reads the pipe to its end, slowly at first: whether it was all
- * of data. */
+/* Start a child that reads the pipe to its end, slowly at first, and exits with whether
+ * it got all of data. */
 static pid_t
 reader(void)
 {
@@ -103,7 +103,7 @@ TEST(test_ready)
 	done();
 }
 
-/* poll(2) refuses to look at more descriptors than may be open: here at one. */
+/* poll(2) fails with more descriptors than may be open: here one. */
 static int
 unable_to_wait(const char *name, struct err *e)
 {
@@ -180,7 +180,7 @@ TEST(test_write)
 	    strstr(ERR_MSG(&e), "'that'") != NULL, "named: %s", ERR_MSG(&e));
 }
 
-/* At a place of a file, wherever it stands. */
+/* Reading at an offset does not depend on the file's position. */
 TEST(test_place)
 {
 	static unsigned char back[1000];
@@ -193,13 +193,12 @@ TEST(test_place)
 	    memcmp(back, data, 1000) == 0, "what was put there is there");
 	ok(lseek(fd, 0, SEEK_CUR) == 0, "and the file stands where it stood");
 	ok(fd_read_all(fd, 6, back, 1000, "that", &e) == -ERR_SYS &&
-	    strstr(ERR_MSG(&e), "'that'") != NULL, "not all there: %s",
-	    ERR_MSG(&e));
+	    strstr(ERR_MSG(&e), "'that'") != NULL, "not all there: %s", ERR_MSG(&e));
 	if (f != NULL)
 		(void)fclose(f);
 }
 
-/* A directory is synced where a path ends with a slash, and not the one it is in. */
+/* A path that ends with a slash syncs the directory itself, not its parent. */
 TEST(test_sync_name)
 {
 	struct err e = ERR_INIT;
@@ -217,7 +216,7 @@ main(void)
 	for (i = 0; i < LARGE; i++)
 		data[i] = (unsigned char)(i * 7 + i / 256);
 	memset(&a, 0, sizeof(a));
-	a.sa_handler = ring;	/* without SA_RESTART: calls are interrupted */
+	a.sa_handler = ring;	/* without SA_RESTART: signals interrupt calls */
 	(void)sigaction(SIGALRM, &a, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	run_tests();

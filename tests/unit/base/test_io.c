@@ -1,5 +1,4 @@
-/* What io_create makes of every kind of thing that may stand at its path; and
- * what is passed over in a file. */
+/* io_create with every kind of file at its path, and skipping in files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -47,7 +46,7 @@ kind(const char *path)
 	return lstat(path, &st) == 0 ? st.st_mode & S_IFMT : 0;
 }
 
-/* "new" to path, committed or left alone. */
+/* Write "new" to path and commit it, or not. */
 static int
 make(const char *path, int commit)
 {
@@ -75,7 +74,7 @@ test_files(void)
 	    "a file: replaced");
 }
 
-/* Seven bytes, three at a time. */
+/* Return seven bytes, three per call. */
 static int
 seven_read(void *arg, void *p, size_t n, size_t *got, struct err *err)
 {
@@ -135,7 +134,7 @@ TEST(test_links)
 	    "a link to itself: refused");
 }
 
-/* Somebody who reads a FIFO gets it, and its end. */
+/* A process that reads a FIFO gets the output and its end. */
 static void
 test_fifo(const char *path, const char *what)
 {
@@ -167,8 +166,8 @@ TEST(test_special)
 		perror("symlink");
 	test_fifo("to-fifo", "a link to a FIFO");
 	ok(kind("to-fifo") == S_IFLNK, "the link stays");
-	/* as root a rename over the real one would pass: look at a link to it
-	 * first, so that a failing test breaks nothing */
+	/* as root a rename over the real /dev/null would succeed, so try a link to it
+	 * first: a failing test breaks nothing */
 	if (symlink("/dev/null", "null") < 0)
 		perror("symlink");
 	ok(make("null", 1) == 0 && kind("null") == S_IFLNK,
@@ -190,7 +189,7 @@ TEST(test_special)
 	    "no directory to be in: refused");
 }
 
-/* As somebody whom the directory does not belong to, where we are root. */
+/* As a user who does not own the directory, if we are root. */
 TEST(test_readonly)
 {
 	int status = 1;
@@ -211,9 +210,9 @@ TEST(test_readonly)
 	    "a directory that may only be read: refused, as it was");
 }
 
-/* 3 bytes at each of some places of a file, the rest passed over: by a reader
- * that has the file to itself, and by one that has its descriptor from outside;
- * then byte 5 again, and where a descriptor from outside stands. */
+/* Read 3 bytes at several places of a file and skip the rest, with a reader that owns the
+ * descriptor and with one that shares it. Then read byte 5 again and check the position
+ * of the shared descriptor. */
 static void
 test_pass(int alone, int sparse)
 {
@@ -260,7 +259,8 @@ TEST(make_long)
 		(void)fclose(f);
 }
 
-/* n bytes of c over path, with sync; is what was there before the spare? */
+/* Write n bytes of c over path with sync. Return whether the old file became the
+ * spare. */
 static int
 over(const char *path, const char *spare, char c, size_t n, int commit)
 {
@@ -285,7 +285,7 @@ inode(const char *path)
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
-/* A file begins with c and has n bytes. */
+/* Return whether the file begins with c and has n bytes. */
 static int
 begins(const char *path, char c, off_t n)
 {
@@ -296,8 +296,7 @@ begins(const char *path, char c, off_t n)
 	if (f == NULL)
 		return 0;
 	got = getc(f);
-	return fclose(f) == 0 && got == c && stat(path, &st) == 0 &&
-	    st.st_size == n;
+	return fclose(f) == 0 && got == c && stat(path, &st) == 0 && st.st_size == n;
 }
 
 TEST(test_over)
@@ -332,7 +331,7 @@ TEST(test_over)
 	(void)unlink(more);
 }
 
-/* To a byte of a pipe by its number nobody can go. */
+/* A pipe cannot be read from a byte offset. */
 TEST(test_pipe)
 {
 	struct err e = ERR_INIT;
@@ -349,7 +348,7 @@ TEST(test_pipe)
 	(void)close(fd[0]);
 }
 
-/* n bytes are next, and these. */
+/* Check that the next n bytes are these. */
 static int
 next(struct io *io, const char *want)
 {
@@ -361,7 +360,7 @@ next(struct io *io, const char *want)
 	    memcmp(p, want, n) == 0;
 }
 
-/* Back and forth, in what was read and beyond it. */
+/* Seek back and forth, inside the buffer and outside it. */
 TEST(test_back)
 {
 	struct io *io = NULL;
@@ -376,7 +375,7 @@ TEST(test_back)
 	io_free(io);
 }
 
-/* What is there is taken at once, and counted. */
+/* Bytes already in the buffer are returned at once and counted. */
 TEST(test_take)
 {
 	struct err e = ERR_INIT;
@@ -404,7 +403,7 @@ TEST(test_take)
 	(void)close(fd[0]);
 }
 
-/* Files that programs keep: a regular one or none. */
+/* A program's own files must be regular files or absent. */
 TEST(test_kept)
 {
 	struct err e = ERR_INIT;
@@ -444,7 +443,7 @@ TEST(test_kept)
 	    "there: %s", ERR_MSG(&e));
 }
 
-/* What waits behind what was written stays there, and is not in the end. */
+/* Bytes read ahead stay in the descriptor's position. */
 static void
 test_ahead(void)
 {

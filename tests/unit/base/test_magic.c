@@ -1,11 +1,11 @@
-/* Each kind of file that is recognised, by as few bytes as tell it. */
+/* Each recognised kind of file, with the fewest bytes that identify it. */
 #include "../test.h"
 #include "base/magic.h"
 
 static const struct {
 	const char *bytes;
 	size_t n;
-	const char *want;	/* how the name begins */
+	const char *want;	/* beginning of the expected name */
 	int packed;
 } kinds[] = {
 	{ "\x1f\x8b\x08", 3, "a gzip file (gzip -dc)", 1 },
@@ -66,7 +66,7 @@ TEST(test_kinds)
 	}
 }
 
-/* A header of a tar from before POSIX, with the sum that it has to have. */
+/* Make the header of a tar from before POSIX, with a valid checksum. */
 static void
 old_tar(unsigned char p[MAGIC_SIZE], const char *digits)
 {
@@ -109,7 +109,7 @@ TEST(test_tar)
 	ok(!magic_packed(p, sizeof(p)), "nor is one without a name");
 }
 
-/* A zip of so long a first name, and that name. */
+/* Make the head of a zip whose first name is this. */
 static const char *
 zip(const char *first, int *packed)
 {

@@ -1,4 +1,4 @@
-/* How much memory there is: of nested cgroups the least counts. */
+/* The memory limit: of nested cgroups the smallest counts. */
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -14,8 +14,7 @@ put(const char *name, const char *text)
 	FILE *f;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	if ((f = fopen(path, "w")) == NULL || fputs(text, f) < 0 ||
-	    fclose(f) != 0)
+	if ((f = fopen(path, "w")) == NULL || fputs(text, f) < 0 || fclose(f) != 0)
 		exit(4);
 }
 
@@ -83,7 +82,7 @@ main(void)
 	l.rlim_cur = (rlim_t)1 << 30;
 	ok(setrlimit(RLIMIT_DATA, &l) == 0, "a limit of a GiB");
 	memlimit_look();
-	/* what looks for leaks when the program ends needs memory of its own */
+	/* the leak checker needs memory when the program ends */
 	ok(setrlimit(RLIMIT_DATA, &before) == 0, "and back");
 	ok(memlimit_limit() <= 1 << 30, "is seen");
 	ok(getrlimit(RLIMIT_AS, &before) == 0, "another limit as it was");

@@ -1,4 +1,4 @@
-/* Numbers from text: each unit, both ends of a range, and what is no number. */
+/* Numbers in text: each unit, both ends of a range, and text that is not a number. */
 #include <float.h>
 
 #include "../test.h"
@@ -126,8 +126,7 @@ TEST(test_units)
 		r = num_time(&v, time[i].text, "-t", NULL);
 		ok(time[i].want < 0 ? r == -ERR_USAGE : r == 0 &&
 		    v > time[i].want * 0.999999 - 1e-12 &&
-		    v < time[i].want * 1.000001 + 1e-12, "time '%s'",
-		    time[i].text);
+		    v < time[i].want * 1.000001 + 1e-12, "time '%s'", time[i].text);
 	}
 	err_clear(&e);
 	ok(says(num_rate(&v, "7", "-r", &e),

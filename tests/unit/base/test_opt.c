@@ -1,4 +1,4 @@
-/* Rows of options: what they take, where it goes, what is said of them. */
+/* Option tables: the values accepted, the fields set, the messages. */
 #include "base/err.h"
 #include "base/opt.h"
 
@@ -43,8 +43,7 @@ number(unsigned i)
 
 static const char *const animals[] = { "cat", "dog", "cow", NULL };
 static const struct opt part_rows[] = {
-	{ 0, "gamma", "G", "times", OPT_F64(struct part, gamma, 0, 1),
-	    .def = "1" },
+	{ 0, "gamma", "G", "times", OPT_F64(struct part, gamma, 0, 1), .def = "1" },
 	{ 0, "n", "N", "so many", OPT_U64(struct part, n, 0, UINT64_MAX) },
 	OPT_END
 };
@@ -52,18 +51,14 @@ static const struct opt rows[] = {
 	{ 'f', "flag", NULL, "a flag", OPT_FLAG(struct all, flag) },
 	{ 0, "mean", NULL, "no sum", OPT_VALUE(struct all, sum, 0) },
 	{ 0, "sum", NULL, "one", OPT_VALUE(struct all, sum, 2) },
-	{ 't', "text", "TEXT", "some", OPT_TEXT(struct all, text),
-	    .def = "none" },
-	{ 'o', "out", "FILE", "to FILE",
-	    OPT_PATH(struct all, path, OPT_WRITE) },
+	{ 't', "text", "TEXT", "some", OPT_TEXT(struct all, text), .def = "none" },
+	{ 'o', "out", "FILE", "to FILE", OPT_PATH(struct all, path, OPT_WRITE) },
 	{ 'n', "n", "N", "so many", OPT_U64(struct all, n, 3, 2000) },
-	{ 0, "small", "N", "few", OPT_U64(struct all, small, 1, 8),
-	    .def = "2" },
+	{ 0, "small", "N", "few", OPT_U64(struct all, small, 1, 8), .def = "2" },
 	{ 0, "x", "X", "real", OPT_F64(struct all, x, -1, 1e9) },
 	{ 0, "secs", "TIME", "later", OPT_TIME(struct all, secs), .lo.f = 0.1,
 	    .def = "60s" },
-	{ 0, "half", "RATE", "some", OPT_RATE(struct all, rate),
-	    .lo.f = 1e-300 },
+	{ 0, "half", "RATE", "some", OPT_RATE(struct all, rate), .lo.f = 1e-300 },
 	{ 0, "rate", "RATE", "fast", OPT_RATE(struct all, rate), .lo.f = 8,
 	    .hi.f = 1e9 },
 	{ 0, "size", "SIZE", "large", OPT_SIZE(struct all, size),
@@ -91,8 +86,7 @@ refused(const char *name, const char *val, const char *why)
 {
 	struct all a = { 0 };
 
-	return take(&a, name, val) == -ERR_USAGE &&
-	    strcmp(ERR_MSG(&e), why) == 0;
+	return take(&a, name, val) == -ERR_USAGE && strcmp(ERR_MSG(&e), why) == 0;
 }
 
 TEST(test_take)
@@ -179,7 +173,7 @@ says(const char *name)
 	return text;
 }
 
-/* What opt_row prints of a row. */
+/* Return what opt_row prints for an option. */
 static const char *
 row(const char *name)
 {

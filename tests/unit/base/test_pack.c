@@ -1,11 +1,11 @@
-/* A packed block gives as many bytes as were packed; more or fewer are refused. */
+/* A packed block unpacks to exactly the bytes packed; other sizes are refused. */
 #include "../tap.h"
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/pack.h"
 
-/* What XXH3_64bits and XXH3_128bits of xxhash 0.8.1 say of i * i / 8, whatever
- * vectors they use here: at once, and in pieces. */
+/* XXH3_64bits and XXH3_128bits of i * i / 8, as xxhash 0.8.1 gives them, in one call and
+ * in pieces. */
 static void
 test_sums(void)
 {
@@ -39,8 +39,7 @@ test_sums(void)
 		pack_sum_get(s, pieces);
 		ok(pack_hash64(b, known[i].n) == known[i].of64 &&
 		    memcmp(at_once, want, 16) == 0 &&
-		    memcmp(pieces, want, 16) == 0, "XXH3 of %zu bytes",
-		    known[i].n);
+		    memcmp(pieces, want, 16) == 0, "XXH3 of %zu bytes", known[i].n);
 	}
 	for (i = at = 0; i <= 600; i++) {
 		pack_hash128(b, i, want);

@@ -10,7 +10,7 @@
 
 enum { ITEMS = 1000, SLOTS = POOL_MOST };
 
-/* The system's, or none: so many are still given, -1 any number. */
+/* Replace pthread_create: so many threads are granted, -1 any number. */
 static int allowed = -1, asked;
 static sigset_t masks[SLOTS];
 
@@ -18,8 +18,7 @@ int
 pthread_create(pthread_t *id, const pthread_attr_t *a, void *(*run)(void *),
     void *arg)
 {
-	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
-	    void *);
+	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	void *sym = dlsym(RTLD_NEXT, "pthread_create");
 
 	asked++;
@@ -37,8 +36,8 @@ struct job {
 	struct pool *pool;
 	unsigned char done[ITEMS];
 	unsigned used[SLOTS];
-	unsigned most;		/* the largest `who' */
-	size_t bad;		/* this item and all that divide by it fail */
+	unsigned most;		/* largest `who' seen */
+	size_t bad;		/* this item fails, and all that divide by it */
 	long sum;
 };
 
@@ -71,7 +70,7 @@ all_once(const struct job *j, size_t n)
 	return 1;
 }
 
-/* The caller goes on while others work: begun, and then ended. */
+/* The caller works on while the pool runs. */
 static void
 test_beside(unsigned threads, int given, const char *what)
 {
@@ -133,7 +132,7 @@ test_work(unsigned threads, int given, const char *what)
 	allowed = -1;
 }
 
-/* Whoever fails first in time, the first in order is said. */
+/* The error of the first item in order is returned, whichever failed first in time. */
 static void
 test_error(unsigned threads)
 {
@@ -149,8 +148,7 @@ test_error(unsigned threads)
 		j.bad = 17;
 		err_clear(&e);
 		good = good && pool_run(p, 200, POOL_LITTLE, work, &j,
-		    &e) == -ERR_DATA &&
-		    strcmp(ERR_MSG(&e), "item 17") == 0;
+		    &e) == -ERR_DATA && strcmp(ERR_MSG(&e), "item 17") == 0;
 	}
 	ok(good, "%u threads: the first error in order", threads);
 	err_clear(&e);
@@ -161,7 +159,7 @@ test_error(unsigned threads)
 	pool_free(p);
 }
 
-/* Few values are the caller's, and so are all on one processor. */
+/* Few items run in the caller, as do all items on one processor. */
 TEST(test_usual)
 {
 	static struct job j;
@@ -169,12 +167,10 @@ TEST(test_usual)
 	struct pool *p;
 	size_t i;
 
-	if (pool_new(&p, 0, &e) < 0 || sched_getaffinity(0, sizeof(may),
-	    &may) < 0)
+	if (pool_new(&p, 0, &e) < 0 || sched_getaffinity(0, sizeof(may), &may) < 0)
 		return;
 	ok(pool_size(p) == (unsigned)(CPU_COUNT(&may) < POOL_USUAL ?
-	    CPU_COUNT(&may) : POOL_USUAL), "as many as processors: %u",
-	    pool_size(p));
+	    CPU_COUNT(&may) : POOL_USUAL), "as many as processors: %u", pool_size(p));
 	pool_free(p);
 	for (i = 0; !CPU_ISSET(i, &may); i++)
 		continue;

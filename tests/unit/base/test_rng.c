@@ -1,6 +1,6 @@
 /*
- * rng: Philox 4x32-10's known answers (Random123 1.09, examples/kat_vectors),
- * and that many blocks are the same as one after another.
+ * Philox 4x32-10: the known answers of Random123 1.09 (examples/kat_vectors), and many
+ * blocks at once equal single ones.
  */
 #include "../tap.h"
 #include "base/rng.h"
@@ -22,8 +22,7 @@ main(void)
 	ok(is(r, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8), "zeros");
 	rng_block(UINT64_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX, r);
 	ok(is(r, 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd), "ones");
-	rng_block(0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3,
-	    0x243f6a88, r);
+	rng_block(0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3, 0x243f6a88, r);
 	ok(is(r, 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1), "pi");
 	for (n = 0; n <= 23; n++) {
 		memset(many, 0, sizeof(many));

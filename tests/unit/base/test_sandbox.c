@@ -1,5 +1,5 @@
-/* What a filter gives up: each system call that it may not make is refused, with
- * arguments by which it would fail in another way or do nothing. */
+/* The seccomp filter refuses each forbidden system call. The arguments make the call fail
+ * in another way, or do nothing, if it is not refused. */
 #include <errno.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -10,7 +10,7 @@
 
 #define CALL(name, a) { #name, SYS_##name, a }
 
-/* The first argument is this one, all others are -1. */
+/* The first argument; all others are -1. */
 static const struct {
 	const char *name;
 	long number, first;
@@ -28,8 +28,8 @@ static const struct {
 };
 enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 
-/* As a child: the number of the first call that is not refused, from 1; 100
- * where there is no filter, 101 where more is refused than should be. */
+/* In a child: return the number, from 1, of the first call that is not refused; 100 if
+ * there is no filter; 101 if it refuses too much. */
 static int
 child(void)
 {

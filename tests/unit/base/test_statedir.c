@@ -1,4 +1,4 @@
-/* A state directory: who may change it, who has it, what is swept out of it. */
+/* State directories: permissions, the lock, and removal of leftover files. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ there(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-/* What statedir_open makes of a directory of that mode. */
+/* Call statedir_open on a directory with this mode. */
 static int
 opened(mode_t mode)
 {
@@ -77,7 +77,7 @@ TEST(test_open)
 	ok(statedir_open(&s, "no/S", &e) == -ERR_SYS, "nowhere: %s", ERR_MSG(&e));
 }
 
-/* What the state's own folder has to do with its name once it is open. */
+/* A state stays usable when its directory is renamed after opening. */
 TEST(test_moved)
 {
 	struct statedir s = STATE_INIT, t = STATE_INIT;

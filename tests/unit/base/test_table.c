@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/table.h"
 
-/* Reads n bytes as a table, through a file. */
+/* Parse n bytes as a table, through a file. */
 static int
 read_text(struct table *t, const char *s, size_t n, struct err *e)
 {
@@ -11,8 +11,7 @@ read_text(struct table *t, const char *s, size_t n, struct err *e)
 	int fd = mkstemp(path), r;
 
 	*e = (struct err)ERR_INIT;
-	r = fd < 0 || write(fd, s, n) != (ssize_t)n ? -99 :
-	    table_read(t, path, e);
+	r = fd < 0 || write(fd, s, n) != (ssize_t)n ? -99 : table_read(t, path, e);
 	if (fd >= 0) {
 		(void)close(fd);
 		(void)unlink(path);
@@ -30,7 +29,7 @@ refused(const char *s, size_t n, const char *want)
 	    && t.text == NULL, "refused: %s", ERR_MSG(&e));
 }
 
-/* A table of n columns and one row. */
+/* Parse a table of n columns and one row. */
 static void
 many(int n, int want)
 {

@@ -1,5 +1,4 @@
-/* Temporary files: where they are, that nothing is left of them, and what
- * becomes of them. */
+/* Temporary files: where they are, that none is left behind, and their permissions. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -13,7 +12,7 @@
 
 static struct err e;
 
-/* The directory that an open file is or was in, with a / behind it. */
+/* Return the directory of an open file, removed or not, with a trailing slash. */
 static const char *
 place(int fd)
 {
@@ -58,7 +57,7 @@ test_nameless(const char *dir)
 	err_clear(&e);
 }
 
-/* The mode of "file", made under a umask. */
+/* Return the mode of "file" when created under this umask. */
 static unsigned
 mode_under(mode_t mask)
 {
@@ -105,7 +104,7 @@ TEST(test_place)
 	ok(names_in("sub") == 1, "is removed when it is dropped");
 }
 
-/* What replaces a file is no more open to others than it, and no less. */
+/* A replacement keeps the permissions of the file it replaces. */
 TEST(test_rights)
 {
 	static const mode_t modes[] = { 0600, 0640, 0666, 0755, 0444, 0400 };
@@ -138,8 +137,8 @@ TEST(test_rights)
 static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU };
 enum { ENDS = sizeof(ends) / sizeof(ends[0]) };
 
-/* Begins files in a process and ends it by a signal; how it ended, and how many names
- * there are in "sub" then. */
+/* Create files in a child that a signal ends. Return how it ended; *names: how many names
+ * are left in "sub". */
 static int
 ended_by(int sig, int *names)
 {
@@ -155,7 +154,7 @@ ended_by(int sig, int *names)
 		(void)close(open("sub/tree/f", O_CREAT | O_WRONLY, 0600));
 		temp_enter("sub/tree");
 		if (fork() == 0)
-			(void)raise(sig);	/* a child removes none of them */
+			(void)raise(sig);	/* a forked child removes none of them */
 		(void)wait(NULL);
 		_exit(names_in("sub") == *names + 2 ? raise(sig) : 99);
 	}
@@ -178,7 +177,7 @@ TEST(test_signals)
 	}
 }
 
-/* Where the links of path lead. */
+/* Check where the links of path lead. */
 static int
 leads(const char *path, const char *want)
 {
@@ -223,7 +222,7 @@ main(void)
 	char dir[] = "/tmp/ace-test.XXXXXX", rm[64];
 	size_t i;
 
-	/* a shell's & has some of them ignored */
+	/* a shell that starts this in the background ignores some of them */
 	for (i = 0; i < ENDS; i++)
 		(void)signal(ends[i], SIG_DFL);
 	if (mkdtemp(dir) == NULL || chdir(dir) < 0)

@@ -32,7 +32,7 @@ TEST(test_time)
 	    "a pause is what was asked for");
 }
 
-/* A file that is changed after its time was looked at, and waited for, has another. */
+/* A file changed after fd_settle has another time of last change. */
 TEST(test_settle)
 {
 	const struct timespec future = { (time_t)1 << 33, 0 };

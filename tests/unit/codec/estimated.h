@@ -1,4 +1,4 @@
-/* estimate_coding, one of its two numbers at a time. */
+/* Return one of the two numbers that estimate_coding gives. */
 #ifndef ESTIMATED_H
 #define ESTIMATED_H
 

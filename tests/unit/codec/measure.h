@@ -1,5 +1,5 @@
 /*
- * What a codec really costs and loses on a group: coded, decoded, thrown away.
+ * Measure the true cost and loss of a codec on a group by coding and decoding it.
  */
 #ifndef MEASURE_H
 #define MEASURE_H
@@ -16,8 +16,8 @@ struct measure {
 };
 #define MEASURE_INIT { BUF_INIT, NULL, 0 }
 
-/* measure_group(m, plan, ctx, x, n, len, error, e): x f32[n] finite; *len bytes
- * of the body, *error sum of (x - dec(code(x)))^2 in f64, in order. */
+/* Code and decode x f32[n], finite; set *len to the bytes of the body and *error to the
+ * sum of squared errors, in f64 and in order. */
 static inline int
 measure_group(struct measure *m, const struct codec_plan *plan,
     const struct codec_ctx *ctx, const float *x, size_t n, size_t *len,

@@ -1,8 +1,7 @@
 /*
- * What holds for every codec: names, bounds, sizes, exactness, and bodies that
- * lie.  What holds for one of them is in its own test.
- *
- * ACE_DAMAGE=N tries every N-th body only.
+ * Properties of every codec: names, bounds, sizes, exactness, and damaged bodies.
+ * Properties of a single codec are in its own test. ACE_DAMAGE=N tries only every N-th
+ * body.
  */
 #include "../tap.h"
 #include "base/bytes.h"
@@ -27,7 +26,7 @@ static const char *const specs[] = {
 static const struct codec_ctx ctx = { 7, 3, 11, 64, 128 };
 static uint32_t every = 1;
 
-/* Data of a kind; what kinds there are, kind_name says. */
+/* Kinds of test data; kind_name names them. */
 enum { GAUSS, TAILS, SPARSE, ZERO, EQUAL, SUBNORMAL, OUTLIER, HUGE_ALL, BITS,
 	KINDS };
 static const char *const kind_name[] = {
@@ -82,7 +81,7 @@ fill(float *x, size_t n, int kind)
 		x[i] = value(kind, (uint32_t)i);
 }
 
-/* Encodes x under spec and decodes it into y; the length, or < 0. */
+/* Encode x and decode it into y; return the length of the body, or < 0. */
 static long
 trip(const char *spec, const float *x, float *y, size_t n, struct buf *out)
 {
@@ -125,7 +124,7 @@ nmse(const float *x, const float *y, size_t n)
 	return s > 0 ? d / s : d;
 }
 
-/* x - dec(code(x)) is a float. */
+/* Return whether decoding is exact or its error is a float. */
 static int
 is_exact(uint32_t codec)
 {
@@ -133,7 +132,7 @@ is_exact(uint32_t codec)
 	    codec == CODEC_BF16 || codec == CODEC_LOSSLESS;
 }
 
-/* Each size and kind comes back with no more error than the values have. */
+/* Each size and kind of data comes back with an error below that of zeros. */
 static void
 test_sizes(const char *spec)
 {
@@ -173,15 +172,15 @@ test_sizes(const char *spec)
 }
 
 /*
- * Zeros and equal values take as few bytes as a codec can give them, and come
- * back as well as it can; so does one huge value among small ones, where a codec
- * has a scale for it (sign and mag have one for many).
+ * Zeros and equal values take as few bytes as the codec allows. One huge value among
+ * small ones comes back well if the codec has a scale per block (sign and mag have one
+ * for many).
  */
 TEST(test_hard)
 {
 	static const struct {
 		const char *spec;
-		long zero, equal;	/* bytes of 5000 values */
+		long zero, equal;	/* bytes for 5000 values */
 		double equal_nmse, outlier_nmse;
 	} want[] = {
 		{ "f32", 20000, 20000, 0, 0 },
@@ -226,7 +225,7 @@ TEST(test_hard)
 	buf_release(&out);
 }
 
-/* The same values give the same body whatever the kernel table. */
+/* All kernel tables give the same body. */
 static void
 test_tables(const char *spec)
 {
@@ -259,7 +258,7 @@ said_why(int r, const struct err *e)
 	    strncmp(ERR_MSG(e), "unsupported", 11) == 0));
 }
 
-/* One damaged copy of body, in memory of exactly its length. */
+/* Decode a damaged copy of the body, in memory of exactly its length. */
 static int
 decode_damaged(const struct codec_plan *p, uint8_t param, const struct buf *b,
     uint32_t seed, float *y, size_t n)
@@ -317,8 +316,7 @@ test_damage(const char *spec)
 		good &= codec_encode(&p, &ctx, x, n, &b, &param, NULL) == 0;
 		for (seed = 0; seed < 1500; seed += every)
 			good &= decode_damaged(&p, param, &b, seed, y, n);
-		/* the right body for another number of values, and another
-		 * parameter */
+		/* a valid body with another number of values or another parameter */
 		for (k = 0; k < 256; k += every)
 			good &= decode_damaged(&p, (uint8_t)k, &b, k, y, n);
 		free(x);
@@ -400,7 +398,7 @@ TEST(test_names)
 	    "codec_name");
 }
 
-/* What is written in more than one way, or is the last of its kind. */
+/* Data that can be coded in several ways, and the largest of each kind. */
 TEST(test_written)
 {
 	static const char *const same[][2] = {
@@ -438,7 +436,7 @@ TEST(test_written)
 	    strcmp(codec_name(CODEC_TOPK), "topk") == 0, "names");
 }
 
-/* A plan that no text makes: a parameter that its codec has not. */
+/* A plan with a parameter that the codec does not have. */
 TEST(test_parameters)
 {
 	static const struct codec_plan wrong[] = {
@@ -461,7 +459,7 @@ TEST(test_parameters)
 	buf_release(&b);
 }
 
-/* Whether the statistics are known, or made by the codec itself. */
+/* Values that are not finite are refused, with and without statistics given. */
 TEST(test_not_finite)
 {
 	static const float bad[] = { NAN, INFINITY, -INFINITY };

@@ -1,6 +1,6 @@
 /*
- * ECQ against the bounds it is measured by: Shannon's for normal values, the
- * order-0 entropy of what it codes, and less where rows and columns differ.
+ * ECQ compared with its bounds: Shannon's for normal values, the order-0 entropy of its
+ * symbols, and fewer bits if rows and columns have different scales.
  */
 #include "../tap.h"
 #include "base/bytes.h"
@@ -40,10 +40,9 @@ up(const void *a, const void *b)
 }
 
 /*
- * Of the symbols y, adaptive: what Krichevsky and Trofimov's estimate takes
- * for K symbols, the i-th of which occurs n_i times of n.
- *
- *   -log2 (prod_i G(n_i + 1/2) / G(1/2)) G(K/2) / G(n + K/2)
+ * Return the adaptive code length of the symbols by Krichevsky and Trofimov: for K
+ * symbols, of which the i-th occurs n_i times among n,
+ * -log2 (prod_i G(n_i + 1/2) / G(1/2)) G(K/2) / G(n + K/2)
  */
 static double
 entropy(void)
@@ -88,7 +87,7 @@ run(double step, uint32_t cols, struct result *r)
 	return 0;
 }
 
-/* The step that takes `bits' per value. */
+/* Find the step that takes `bits' per value. */
 static int
 at_bits(double bits, uint32_t cols, struct result *r)
 {
@@ -128,7 +127,7 @@ TEST(test_normal)
 	}
 }
 
-/* Rows and columns of different scales, as in the gradient of a matrix. */
+/* Rows and columns of different scales, as in a matrix's gradient. */
 TEST(test_matrix)
 {
 	struct result with, without;
@@ -147,9 +146,8 @@ TEST(test_matrix)
 	    with.nmse, without.nmse);
 }
 
-/* Columns whose scales are thousands of times apart: the mean of all values,
- * which the many small ones are not like, is not what their columns begin
- * with. */
+/* Columns whose scales differ by factors of thousands: the coder must not start small
+ * columns at the mean of all values. */
 TEST(test_columns)
 {
 	struct result r;
@@ -206,7 +204,8 @@ decode(const unsigned char *p, size_t len, size_t n)
 	return codec_decode(CODEC_ECQ, 0, &ctx, p, len, y, n, &e);
 }
 
-/* Every end of a body but the two that are bodies, and a byte more. */
+/* Every truncation of a body is refused, except two that are bodies themselves; so is a
+ * body with an extra byte. */
 TEST(test_cut)
 {
 	struct result r;
@@ -235,8 +234,8 @@ TEST(test_cut)
 
 TEST(test_lies)
 {
-	/* step 1, deltas 0, the mode from the left, level 20, symbols to 3,
-	 * one state; nothing follows: a code of zeros */
+	/* step 1, deltas 0, the mode from the left, level 20, symbols up to 3, one state,
+	 * then nothing: a code of zeros */
 	unsigned char b[64] = { 0x00, 0x80, 0x3f, 0, 0, 64 + 20, 3 };
 
 	ok(decode(b, 0, 100) == 0, "empty");
@@ -279,7 +278,7 @@ TEST(test_lies)
 	ok(decode(b, 64, 100) < 0, "and 16 states");
 }
 
-/* The probabilities that tables begin with, by the page's rule. */
+/* The initial probabilities of the tables, by the rule in ace-stream(5). */
 TEST(test_table)
 {
 	double u, v;
@@ -293,7 +292,7 @@ TEST(test_table)
 	ok(bad == 0, "where the tables begin");
 }
 
-/* Every kernel table makes the same body, and of it the same values. */
+/* All kernel tables make the same body and decode it to the same values. */
 static void
 same(const char *what, double step, uint32_t cols, size_t n, uint64_t offset)
 {
@@ -331,7 +330,7 @@ same(const char *what, double step, uint32_t cols, size_t n, uint64_t offset)
 		buf_release(&ref);
 }
 
-/* Bodies with a byte changed: refused by every kernel table, or the same. */
+/* With a byte changed, all kernel tables refuse a body or decode it alike. */
 TEST(test_changed)
 {
 	struct codec_plan p = { CODEC_ECQ, 0, 1 };
@@ -349,7 +348,8 @@ TEST(test_changed)
 		out.n = 0;
 		good &= codec_encode(&p, &ctx, x, n, &out, &param, &e) == 0;
 		len = out.n;
-		body = malloc(len);	/* to its last byte: who reads on */
+		body = malloc(len);	/* allocated to its last byte, so that a
+					 * sanitizer sees reads beyond it */
 		if (body == NULL)
 			break;
 		memcpy(body, out.p, len);
@@ -396,8 +396,7 @@ TEST(test_tables)
 			same("normal", step[j], cols[i], n[i], 0);
 }
 
-/* What a code says, found without decoding: the same bits, signs of zeros
- * too. */
+/* Requantising without decoding gives the same bits, signs of zeros included. */
 TEST(test_again)
 {
 	static const double step[] = { 30, 4, 1, 0.1, 0.001, 1e-5 };
@@ -413,7 +412,7 @@ TEST(test_again)
 		for (i = 0; i < N; i++)
 			x[i] = k == 3 ? -2.5f : (float)(normal(7, (uint32_t)i) *
 			    (k == 0 ? 1 : exp(normal(8, (uint32_t)i / 96))));
-		x[2] = k == 2 ? -3e9f : x[2];	/* past what is quantised */
+		x[2] = k == 2 ? -3e9f : x[2];	/* beyond the range of the quantiser */
 		for (i = 0; i < 6; i++)
 			for (j = 0; j < 7; j++, all++) {
 				p = (struct codec_plan){ CODEC_ECQ, 0,

@@ -46,7 +46,7 @@ fill(enum shape s)
 	}
 }
 
-/* What coding tells: 0, or -1. */
+/* Code the values; return the result in *rate and *err. */
 static int
 code(const struct codec_plan *p, int64_t *rate, double *error)
 {
@@ -69,7 +69,8 @@ out:
 	return r;
 }
 
-/* Within `off' of the truth; a rate may be above it, not below. */
+/* Compare an estimate with the truth: within `off'; a rate may be too high, not too
+ * low. */
 static void
 one(enum shape s, const char *name, double off)
 {
@@ -90,8 +91,8 @@ one(enum shape s, const char *name, double off)
 	high = estimate_bytes(&m, &p);
 	ok(fabs(want - error) <= off * error, "%s %s: error %.4g, is %.4g",
 	    names[s], name, want, error);
-	/* these learn as they go, which costs, and have context, which gains;
-	 * where hardly anything is left, a path of tcq leaves that, too */
+	/* adaptive codecs pay for learning and gain from context; tcq also keeps its path
+	 * if hardly anything is sent */
 	near = p.codec == CODEC_TCQ ? 640 : 320;
 	ok(codec_fixed(&p) ? high == rate : p.codec == CODEC_ECQ ||
 	    p.codec == CODEC_TCQ ?
@@ -138,7 +139,7 @@ TEST(edges)
 	ok(estimate_bytes(&m, &p) == -1, "what cannot be estimated says so");
 }
 
-/* Exact values, and where they are: whatever share of a group is not zero. */
+/* Exact codecs with positions, for every share of nonzero values. */
 TEST(shares)
 {
 	static const double share[] = { 0.001, 0.05, 0.3, 0.5, 0.61, 0.69, 0.71,
@@ -165,7 +166,7 @@ TEST(shares)
 	}
 }
 
-/* error: what is estimated of it over what it is */
+/* Return the estimated error divided by the true one. */
 static double
 off(const char *name)
 {
@@ -182,7 +183,7 @@ off(const char *name)
 	return estimate_error(&m, &p) / error;
 }
 
-/* What its neighbours tell of an octave is believed within limits. */
+/* Estimates from a neighbouring octave are used within limits. */
 TEST(limits)
 {
 	uint32_t i;

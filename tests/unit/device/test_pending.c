@@ -1,5 +1,5 @@
 /*
- * What a device believes of the receipts for what it sent.
+ * Which receipts a device accepts for the shards it sent.
  */
 #include "../tap.h"
 #include "base/err.h"
@@ -9,7 +9,7 @@ static struct receipts q;
 static struct pending p;
 static struct shard sh;
 
-/* A receipt for a step, of bytes whose digest is all `byte'. */
+/* Make a receipt for a step, with a digest whose bytes are all `byte'. */
 static void
 told(uint64_t step, int byte, unsigned verdict)
 {
@@ -45,7 +45,7 @@ judged(void)
 	return 1;
 }
 
-/* Only the receipt of this very shard is one for it. */
+/* Only a receipt with this shard's digest counts for it. */
 TEST(test_whose)
 {
 	struct shard other = { .step = 5 };
@@ -69,7 +69,7 @@ TEST(test_whose)
 	ok(shard_set_run(&other, "run2", &e) == 0 &&
 	    shard_set_device(&other, "edge1", &e) == 0 &&
 	    receipts_find(&q, &other, digest) == NULL, "nor of another run");
-	/* the same bytes of others do not take its place */
+	/* receipts of other devices with the same digest do not count */
 	told(6, 10, RECEIPT_LATE);
 	n = q.n;
 	q.r[n] = q.r[0];
@@ -82,7 +82,7 @@ TEST(test_whose)
 	shard_release(&other);
 }
 
-/* The newest receipts are kept, in their order. */
+/* The newest receipts are kept in order. */
 TEST(test_many)
 {
 	uint64_t i;
@@ -101,7 +101,7 @@ TEST(test_many)
 	    "then the oldest go");
 }
 
-/* Which are sent again, and which is asked for. */
+/* Which shards are sent again, and which receipt is requested. */
 TEST(test_owed)
 {
 	begin();

@@ -1,6 +1,6 @@
 /*
- * The shares that segments have of a budget: never more than there is, whatever is
- * remembered; all of it in the end; and what is remembered is what was planned.
+ * Budget shares of segments: never more than is left, whatever the history says; all of
+ * the budget in the end; and the history records what was planned.
  */
 #include <math.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ enum { N = 8 };
 static const struct codec_plan step_of_1 = { CODEC_ECQ, 0, 1 };
 static const struct codec_plan step_of_2 = { CODEC_ECQ, 0, 2 };
 
-/* A shard's end: each group is planned as p, and was coded by c in len bytes. */
+/* End a shard: each group was planned as p and coded by c in len bytes. */
 static void
 save(const struct statedir *s, uint64_t step, const struct codec_plan *p,
     const struct codec_plan *c, size_t len)
@@ -55,8 +55,8 @@ begin(struct shares *sh, const struct statedir *s, uint64_t step)
 	shard_release(&d);
 }
 
-/* One group after another takes its share: how much that is in all, -1 where one
- * is more than what is left. */
+/* Spend the share of each group in turn. Return the total, or -1 if a share exceeds what
+ * is left. */
 static double
 spend(struct shares *sh, uint64_t room)
 {
@@ -97,7 +97,7 @@ remembered(const struct statedir *s)
 		ok(got >= 0 && (room[i] < 4000 || got > 0.99 * (double)room[i]),
 		    "of %llu bytes %.0f", (unsigned long long)room[i], got);
 	}
-	/* planned coarser than it was coded: it would have taken fewer bytes */
+	/* planned coarser than coded: it would have taken fewer bytes */
 	save(s, 1, &step_of_2, &step_of_1, 500);
 	begin(&sh, s, 2);
 	ok(sh.of[0].bytes < 500 && sh.of[0].bytes > 500 / 17.0 &&
@@ -109,7 +109,7 @@ remembered(const struct statedir *s)
 	shares_release(&sh);
 }
 
-/* Rows that nobody wrote. */
+/* A history with absurd values. */
 static void
 absurd(const struct statedir *s)
 {

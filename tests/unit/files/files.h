@@ -1,4 +1,4 @@
-/* For the tests of formats: files in an empty directory, read whole. */
+/* Helpers for tests of file formats: files in an empty directory. */
 #ifndef FILES_H
 #define FILES_H
 
@@ -13,7 +13,7 @@
 
 #include "../tap.h"
 
-/* files_enter: a new directory, entered; files_leave removes it. */
+/* Make a new directory and enter it; files_leave removes it. */
 static inline void
 files_enter(char dir[32])
 {
@@ -41,7 +41,7 @@ files_put(const char *name, const void *p, size_t n)
 		abort();
 }
 
-/* files_get: the bytes of a file, at most cap. */
+/* Read at most cap bytes of a file. */
 static inline size_t
 files_get(const char *name, void *p, size_t cap)
 {
@@ -55,8 +55,8 @@ files_get(const char *name, void *p, size_t cap)
 	return n;
 }
 
-/* A file read to its end: 0 or what failed first; the source stays open in
- * *s for questions, also after a failure (may be NULL). */
+/* Read a file to its end. Return 0 or the first error. *s, if not NULL, stays open for
+ * questions, also after an error. */
 static inline int
 files_read(struct format_source **s, enum format_id f, const char *name,
     const struct format_opts *o, float *x, size_t cap, struct err *e)
@@ -70,7 +70,7 @@ files_read(struct format_source **s, enum format_id f, const char *name,
 	return r < 0 ? r : format_end(*s, e);
 }
 
-/* The file is refused as bad data, with a message that begins with word. */
+/* Check that the file is refused as bad data, with a message that begins with word. */
 static inline void
 files_refused(enum format_id f, const char *name, const char *word,
     const char *about)
@@ -86,7 +86,7 @@ files_refused(enum format_id f, const char *name, const char *word,
 	format_close(s);
 }
 
-/* The schema and the values of a file are written to another. */
+/* Write the schema and the values of one file to another. */
 static inline int
 files_write(enum format_id f, const char *name, const struct schema *sc,
     const float *x, const struct format_sink_opts *o, struct err *e)

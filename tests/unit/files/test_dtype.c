@@ -1,4 +1,4 @@
-/* Number types: every f16 and bf16, the edges of the others. */
+/* Number types: every f16 and bf16, and the limits of the others. */
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "files/dtype.h"
@@ -6,7 +6,7 @@
 
 #include "../tap.h"
 
-/* IEEE 754-2008, binary16. */
+/* Known values of IEEE 754-2008 binary16. */
 static void
 test_known(void)
 {
@@ -65,7 +65,7 @@ half(unsigned dtype, uint16_t h)
 	return x;
 }
 
-/* Nothing nearer on either side; of two as near, the even one. */
+/* Rounding gives the nearest value, and the even one of two equally near. */
 static void
 test_nearest(unsigned dtype, uint16_t top, const char *name)
 {
@@ -77,7 +77,7 @@ test_nearest(unsigned dtype, uint16_t top, const char *name)
 
 	for (i = 0; i < 200000; i++) {
 		rng_block(1, 2, i, 3, u);
-		/* magnitudes around the subnormals of f16, some on ties */
+		/* magnitudes around the subnormals of f16, some half way between two */
 		u[0] = (u[0] & 0x7fffff) | (96 + u[1] % 50) << 23;
 		if (u[2] % 4 == 0)
 			u[0] &= dtype == SCHEMA_F16 ? 0x7ffff000 : 0x7fff8000;
@@ -128,7 +128,8 @@ TEST(test_range)
 	    dtype_from_f32(SCHEMA_I64, &x, b, 1) == 0, "2.5 is no integer");
 }
 
-/* One value in: how many came through, what it became, whether it lost. */
+/* Convert one value; return how many were converted, with its result and whether it was
+ * rounded. */
 static size_t
 wide(unsigned dtype, int round, uint64_t bits, float *x, uint64_t *lost)
 {
@@ -184,7 +185,7 @@ TEST(test_wide)
 	    isnan(x) && lost == 1, "what does not fit is refused, or stays NaN");
 }
 
-/* What is next to the ends of the types whose values mean themselves. */
+/* Values next to the limits of the integer types. */
 TEST(test_edges)
 {
 	static const struct {
@@ -249,8 +250,8 @@ TEST(test_text)
 	ok(strcmp(s, "-16777217") == 0, "i64 in words: %s", s);
 }
 
-/* All codes of the types whose values mean themselves, there and back; NaNs of
- * one sign are one. */
+/* All codes of the exactly represented types, to f32 and back; all NaNs of one sign are
+ * the same. */
 static void
 test_exact(unsigned dtype, const char *name)
 {

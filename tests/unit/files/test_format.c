@@ -1,4 +1,4 @@
-/* Every format: what goes in comes out, bit for bit. */
+/* Every file format reads back what it wrote, bit for bit. */
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -33,7 +33,7 @@ add(struct schema *sc, const char *name, unsigned dtype, unsigned ndim,
 		abort();
 }
 
-/* Values that the dtype of their tensor holds exactly, all bits used. */
+/* Fill tensors with values that their dtype holds exactly, using all bits. */
 static void
 fill(const struct schema *sc)
 {
@@ -75,7 +75,7 @@ TEST(make_schema)
 	fill(&schema);
 }
 
-/* In and out by pieces of any size, never the file's own. */
+/* Read in pieces of sizes unrelated to the file's own. */
 static int
 read_pieces(struct format_source *s, size_t total, struct err *e)
 {
@@ -143,7 +143,7 @@ TEST(test_round_trips)
 	schema_release(&ints);
 }
 
-/* The same values give the same file, wherever and whenever. */
+/* The same values always give the same file. */
 TEST(test_same)
 {
 	static unsigned char a[1 << 20], b[1 << 20];
@@ -257,7 +257,7 @@ TEST(test_note)
 	ok(bytes_le64(head) % 8 == 0, "the data begins at a multiple of 8");
 }
 
-/* Standard input is read from where it stands, also by who goes back in it. */
+/* Standard input is read from its current position, also by formats that seek. */
 TEST(test_middle)
 {
 	static const float v[4] = { 1, 2, 3, 4 };
@@ -281,7 +281,7 @@ TEST(test_middle)
 		(void)close(STDIN_FILENO);
 }
 
-/* The index that is said counts from the tensor's first value. */
+/* The index in an error counts from the tensor's first value. */
 TEST(test_far)
 {
 	enum { N = 90000, AT = 80000 };
@@ -309,7 +309,7 @@ TEST(test_far)
 	    value, NULL, &e) < 0 || (f = fopen("f", "r+b")) == NULL)
 		abort();
 	for (i = 0; i < 8; i++)
-		d[i] = i < 6 ? 0x99 : i == 6 ? 0xb9 : 0x3f;	/* 0.1, nearly */
+		d[i] = i < 6 ? 0x99 : i == 6 ? 0xb9 : 0x3f;	/* 0.1 rounded to f64 */
 	if (fseek(f, -8 * (N - AT), SEEK_END) != 0 ||
 	    fwrite(d, 1, 8, f) != 8 || fclose(f) != 0)
 		abort();

@@ -1,5 +1,5 @@
-/* GGUF: every bit of a head and every cut: what is read lies in the file, without
- * overlaps and holes. */
+/* GGUF: with any bit of the head changed and at any cut, all accepted tensors lie in the
+ * file without overlaps or holes. */
 #include <fcntl.h>
 
 #include "base/bytes.h"
@@ -11,7 +11,7 @@
 
 enum { TENSORS = 3, MOST = 64 };
 
-/* What gguf_read told. */
+/* The tensors that gguf_read reported. */
 struct told {
 	size_t n;
 	uint64_t at[MOST], end[MOST];
@@ -55,7 +55,7 @@ tensor(unsigned char *p, const char *name, uint64_t dim, uint32_t type, uint64_t
 	return p + 24;
 }
 
-/* A small file, and how long its head is. */
+/* Make a small file; *head: the length of its head. */
 static size_t
 make(unsigned char *b, size_t *head)
 {
@@ -96,7 +96,7 @@ reads(const unsigned char *b, size_t n, struct told *x, struct err *e)
 	return r;
 }
 
-/* One behind the other, all in the file. */
+/* Check that the tensors follow each other inside the file. */
 static int
 lies_well(const struct told *x, size_t n)
 {
@@ -159,7 +159,8 @@ TEST(test_cut)
 	ok(wrong == 0, "%zu of %zu cuts are refused", n - wrong, n);
 }
 
-/* enum ggml_type of ggml.h, by number, up to GGML_TYPE_COUNT; NULL: given up. */
+/* The types of enum ggml_type in ggml.h, by number, up to GGML_TYPE_COUNT; NULL:
+ * removed. */
 TEST(test_types)
 {
 	static const char *const ggml[] = {

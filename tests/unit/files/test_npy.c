@@ -1,4 +1,4 @@
-/* npy heads, strict; files in both byte orders. */
+/* npy heads, parsed strictly; files in both byte orders. */
 #include "base/bytes.h"
 #include "files/format_impl.h"
 #include "files/npy.h"
@@ -102,7 +102,7 @@ TEST(test_parse_bad)
 	}
 }
 
-/* A file: version, dict, bytes. */
+/* Make a file from version, dict and data. */
 static size_t
 make(unsigned char *b, unsigned version, const char *dict, const void *data,
     size_t n)
@@ -185,8 +185,8 @@ TEST(test_files)
 	files_refused(FORMAT_NPY, "f.npy", "unsupported", "Fortran order");
 }
 
-/* numpy.save of numpy.float32([[1, 2]]), numpy 1.24, up to the padding that
- * later versions leave for the first dimension to grow. */
+/* The head of numpy.save(numpy.float32([[1, 2]])) by numpy 1.24, without the padding that
+ * later versions leave for appending. */
 TEST(test_make)
 {
 	static const char want[] = "\x93NUMPY\x01\0v\0{'descr': '<f4', "

@@ -1,4 +1,5 @@
-/* npz: what numpy wrote, cut and flipped everywhere; zips that lie. */
+/* npz: a file of numpy's, truncated and with flipped bits everywhere; hand-made zips that
+ * are wrong. */
 #include <locale.h>
 
 #include "base/bytes.h"
@@ -6,9 +7,9 @@
 #include "files.h"
 
 /*
- * numpy 1.24.2:
- *   numpy.savez_compressed(f, w=numpy.arange(6, dtype='<f4').reshape(2, 3) / 4,
- *       b=numpy.array([1.5, -2], dtype='<f8'))
+ * By numpy 1.24.2: numpy.savez_compressed(f,
+ * w=numpy.arange(6, dtype='<f4').reshape(2, 3) / 4, b=numpy.array([1.5, -2],
+ * dtype='<f8'))
  */
 static const unsigned char numpy[] = {
 	0x50, 0x4b, 0x03, 0x04, 0x14, 0x00, 0x00, 0x00, 0x08, 0x00, 0x00,
@@ -93,8 +94,8 @@ TEST(test_cut)
 	ok(bad == 0, "every cut is truncated (%zu are not)", bad);
 }
 
-/* A flipped bit is refused, or was in a date or a name: values never differ
- * under the same head. */
+/* A flipped bit is refused unless it is in a date or a name: the values under an accepted
+ * head never differ. */
 TEST(test_flip)
 {
 	unsigned char b[sizeof(numpy)];
@@ -149,11 +150,11 @@ crc32_of(const unsigned char *p, size_t n)
 
 struct zip_entry {
 	const char *name;
-	const char *dict;	/* of the npy head; NULL: no npy at all */
-	size_t data;		/* bytes after it */
-	unsigned flags, method;	/* of the zip; bit 0 encrypted, 11 UTF-8 */
-	uint32_t mode;		/* unix mode, 0 none */
-	uint32_t crc;		/* exclusive-or into it */
+	const char *dict;	/* dict of the npy head; NULL: no npy */
+	size_t data;		/* bytes of data */
+	unsigned flags, method;	/* zip flags: bit 0 encrypted, bit 11 UTF-8 */
+	uint32_t mode;		/* Unix mode, 0: none */
+	uint32_t crc;		/* xor into the CRC */
 };
 
 static void
@@ -307,9 +308,9 @@ TEST(test_structure)
 }
 
 #define HEAD(type, shape) "{'descr': '" type "', 'fortran_order': " \
-    "False, 'shape': (" shape "}\n"	/* all of one length */
+    "False, 'shape': (" shape "}\n"	/* all of the same length */
 
-/* The file is read twice: what is another one the second time is refused. */
+/* The file is read twice: changes between the two are refused. */
 TEST(test_changed)
 {
 	static const struct {
@@ -354,7 +355,7 @@ TEST(test_changed)
 	}
 }
 
-/* What large zips have: a second end record, of 64 bits, and where it is. */
+/* Zip64: a second end record and its locator. */
 TEST(test_zip64)
 {
 	static const struct zip_entry a = { "a.npy", F4, 8, 0, 0, 0, 0 };
@@ -401,7 +402,7 @@ TEST(test_zip64)
 	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "a record elsewhere");
 }
 
-/* A directory of 17 MiB, nearly all of it a hole in the file. */
+/* A directory of 17 MiB, mostly a hole in the file. */
 TEST(test_large)
 {
 	unsigned char h[22] = "PK\5\6";
@@ -418,7 +419,7 @@ TEST(test_large)
 	files_refused(FORMAT_NPZ, "f.npz", "limit", "a directory of 17 MiB");
 }
 
-/* Names stay as they are whatever the locale of the process says. */
+/* Names do not depend on the locale. */
 TEST(test_name)
 {
 	static const char *const locales[] = { "C", "C.UTF-8" };

@@ -1,4 +1,4 @@
-/* safetensors: a good file by hand, and headers that lie. */
+/* safetensors: a hand-made file, and headers that are wrong. */
 #include "base/bytes.h"
 #include "format/text.h"
 
@@ -7,7 +7,7 @@
 #define ENTRY(name, dtype, shape, begin, end) "\"" name "\":{\"dtype\":\"" \
     dtype "\",\"shape\":" shape ",\"data_offsets\":[" begin "," end "]}"
 
-/* length, header, then n bytes 0, 1, 2, ... */
+/* Make a file: length, header, then n bytes 0, 1, 2, ... */
 static size_t
 make(unsigned char *b, const char *header, size_t n)
 {
@@ -28,7 +28,7 @@ put(const char *header, size_t n)
 	files_put("f.safetensors", b, make(b, header, n));
 }
 
-/* The order of the schema is that of the data, whatever the header's is. */
+/* The schema has the order of the data, whatever the order in the header. */
 TEST(test_order)
 {
 	struct format_source *s = NULL;
@@ -191,7 +191,7 @@ TEST(test_length)
 	}
 }
 
-/* Text repeated n times inside a header. */
+/* Repeat text n times inside a header. */
 static void
 test_large(const char *head, const char *again, size_t n, const char *tail,
     const char *word, const char *about)
@@ -211,7 +211,7 @@ test_large(const char *head, const char *again, size_t n, const char *tail,
 	files_refused(FORMAT_SAFETENSORS, "f.safetensors", word, about);
 }
 
-/* Names that straddle the window's edge, more text than it holds. */
+/* Names across the edge of the read window, and entries larger than it. */
 TEST(test_window)
 {
 	enum { N = 40000, LINE = 128 };
@@ -245,7 +245,7 @@ TEST(test_window)
 	format_close(s);
 }
 
-/* Sixteen entries of metadata are kept, of values of up to 256 bytes. */
+/* Sixteen metadata entries with values of up to 256 bytes are kept. */
 TEST(test_metadata)
 {
 	char text[4096], key[32], value[258];
@@ -281,7 +281,7 @@ TEST(test_metadata)
 	format_close(s);
 }
 
-/* One tensor more than there may be. */
+/* One tensor more than the limit. */
 TEST(test_many)
 {
 	enum { N = 131073, LINE = 64 };

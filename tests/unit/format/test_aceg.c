@@ -1,4 +1,4 @@
-/* The installed interface: keys of shards, there and back; a shard in parts. */
+/* The installed library: keys of shards, writing and reading, shards in parts. */
 #include <fcntl.h>
 
 #include "aceg.h"
@@ -13,7 +13,7 @@
 
 static const struct ace_tensor one = { "w", ACE_F32, 1, { 3 }, 0 };
 static const float values[3] = { 1, 2, 3 };
-static int file;		/* what is written, and read again */
+static int file;		/* the file written and read back */
 
 static int
 put(struct ace_writer *w, uint64_t step, struct ace_error *e)
@@ -83,7 +83,7 @@ read_two(int fd)
 	ace_reader_free(r);
 }
 
-/* A tensor is there before the next one is written. */
+/* A flushed tensor is readable before the next one is written. */
 static void
 flush(int fd)
 {
@@ -119,7 +119,7 @@ flush(int fd)
 	ace_reader_free(r);
 }
 
-/* Between shards n annotations of 300 kB that are safe to copy, then a shard. */
+/* Write n annotations of 300 kB between shards, which readers may copy, then a shard. */
 static void
 annotated(int fd, int n)
 {
@@ -152,8 +152,7 @@ annotated(int fd, int n)
 	ok(r == 0, "a stream with annotations: %s", e.text);
 }
 
-/* A reader keeps what stands before the first shard for a writer that may
- * come; there is an end to that. */
+/* A reader keeps frames before the first shard for a later writer, up to a limit. */
 static void
 held(int fd)
 {
@@ -184,7 +183,7 @@ short_of(const struct ace_error *e)
 	    STARVED_SAID : STARVED_WRONG;
 }
 
-/* A model, two shards of it, and another model. */
+/* Write a model, two shards of it, and another model. */
 static enum starved
 without_writing(void)
 {
@@ -205,7 +204,7 @@ without_writing(void)
 	return r ? short_of(&e) : STARVED_NOT;
 }
 
-/* The same is read. */
+/* Read them again. */
 static enum starved
 without_reading(void)
 {
@@ -225,8 +224,7 @@ without_reading(void)
 	return k < 0 ? short_of(&e) : n == 3 ? STARVED_NOT : STARVED_WRONG;
 }
 
-/* Each field of a shard, of its tensors and of its groups comes back as it was
- * written, and none in the place of another. */
+/* Each field of a shard, its tensors and its groups is read back as written. */
 static void
 fields(int fd)
 {
@@ -284,7 +282,7 @@ again(int fd)
 	return ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0;
 }
 
-/* What is refused as wrong use, and what is just not. */
+/* Wrong calls are refused; calls at the limits are not. */
 static void
 bounds(int fd)
 {
@@ -325,8 +323,8 @@ bounds(int fd)
 	ace_reader_free(NULL);
 }
 
-/* Two shards with more than the interface knows: of a device whose name has 200
- * bytes, with a policy; the second is not sent. */
+/* Write two shards with fields unknown to the interface: a device name of 200 bytes and a
+ * policy; the second shard is aborted. */
 static void
 more_than_known(int fd, const char *name)
 {
@@ -358,8 +356,8 @@ more_than_known(int fd, const char *name)
 	(void)lseek(fd, 0, SEEK_SET);
 }
 
-/* A filter: what a shard has beyond struct ace_shard goes from the reader to the
- * writer, its long names too, and either may go first. */
+/* A filter passes on all that struct ace_shard lacks, long names included, whichever of
+ * reader and writer goes first. */
 static void
 filtered(int fd, int out)
 {

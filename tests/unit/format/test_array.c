@@ -1,4 +1,4 @@
-/* Annotations that are arrays: names of contributors, times of tensors. */
+/* Annotation arrays: names of contributors, times of tensors. */
 #include "../test.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
@@ -7,7 +7,7 @@
 
 static struct err e;
 
-/* How many names are in n bytes, from memory of exactly that size; or < 0. */
+/* Decode n bytes, in memory of exactly that size; return the number of names or < 0. */
 static int
 names(const void *p, size_t n)
 {
@@ -58,7 +58,7 @@ TEST(test_names)
 	array_release(&l);
 }
 
-/* Several frames of a shard are one list. */
+/* Several frames of a shard form one list. */
 TEST(test_frames)
 {
 	static const unsigned char ab[] = "\2\0\0\0\0\0\0\0\1\0a\1\0b";

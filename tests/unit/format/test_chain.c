@@ -1,4 +1,4 @@
-/* The next whole frame behind damage is found wherever it begins. */
+/* After damage the next whole frame is found wherever it begins. */
 #include "base/err.h"
 #include "base/io.h"
 #include "format/chain.h"
@@ -9,7 +9,7 @@
 
 enum { MOST = 3 * 4096 };
 
-/* A stream of no shards, to p: how long it is. */
+/* Write a stream without shards to p; return its length. */
 static size_t
 stream(unsigned char *p)
 {
@@ -28,7 +28,7 @@ stream(unsigned char *p)
 	return n;
 }
 
-/* Where the first frame is that chain_find sees in n bytes. */
+/* Return where chain_find sees the first frame in n bytes. */
 static uint64_t
 found(const unsigned char *p, size_t n)
 {
@@ -52,7 +52,7 @@ main(void)
 	size_t n = stream(whole), i, wrong = 0;
 
 	for (i = 0; i < MOST; i++) {
-		/* what begins like one, and is none */
+		/* bytes that look like the beginning of a frame */
 		memset(b, i % 2 != 0 ? 0 : 0xac, i);
 		memcpy(b + i, whole, n);
 		wrong += found(b, i + n) != i;

@@ -1,4 +1,4 @@
-/* The frame header: bytes where ace-stream(5) says, checks in its order. */
+/* The frame header: its bytes as in ace-stream(5), and the order of the checks. */
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/pack.h"
@@ -14,7 +14,7 @@ static const struct frame_head sample = {
 	.payload_hash = 10, .offset = 64
 };
 
-/* The header's own checksum, right again after a change. */
+/* Recompute the header's checksum after a change. */
 static void
 seal(unsigned char p[64])
 {
@@ -53,7 +53,7 @@ TEST(test_layout)
 	    bytes_le64(p + 32) == 9 && bytes_le64(p + 40) == 10 &&
 	    bytes_le64(p + 48) == 64, "ids, hash, offset");
 	ok(bytes_le64(p + 56) == pack_hash64(p, 56), "its own checksum");
-	/* the struct itself has bytes that belong to no field */
+	/* padding of the struct must not matter */
 	ok(frame_decode(&h, p, FRAME_MAX, 0, &e) == 0, "it is read");
 	frame_encode(&h, again);
 	ok(memcmp(p, again, sizeof(p)) == 0, "and back");

@@ -22,7 +22,7 @@ passes(const char *key, const char *value)
 	    "key ", 4) == 0 ? 0 : -1;
 }
 
-/* Each row: both ends, what is beyond them, what is no number. */
+/* Each key: both limits, values beyond them, and text that is not a number. */
 TEST(test_rows)
 {
 	static const char *const none[] = { "", "nan", "-nan", "inf", "-inf",
@@ -88,7 +88,7 @@ TEST(test_getters)
 	text_release(&kv);
 }
 
-/* Many frames are no way to say more than one may. */
+/* Several policy frames together have the limit of one. */
 TEST(test_together)
 {
 	enum { N = 40000 };
@@ -108,7 +108,7 @@ TEST(test_together)
 	ok(keys_read(&kv, b, N, &e) == -ERR_DATA && kv.n == 0 &&
 	    strcmp(ERR_MSG(&e), "limit: the policy is larger than 64 KiB") == 0,
 	    "two keys are too much: %s", ERR_MSG(&e));
-	/* with the other line, 65536 bytes and one more */
+	/* with the other line: 65536 bytes, then one more */
 	for (i = 0; i < 2; i++) {
 		err_clear(&e);
 		b[65536 - N + i - 1] = '\n';
@@ -120,7 +120,7 @@ TEST(test_together)
 	text_release(&kv);
 }
 
-/* What nobody would read is not written. */
+/* A value that readers would refuse is not written. */
 TEST(test_put)
 {
 	struct text_kv kv = TEXT_KV_INIT;
@@ -145,8 +145,7 @@ TEST(test_put)
 	free(v);
 }
 
-/* The table as ace-stream(5) has it, but for what the keys mean, for
- * tests/cli/keys.bats. */
+/* Print the table of ace-stream(5) without the meanings, for tests/cli/keys.bats. */
 static int
 page(void)
 {

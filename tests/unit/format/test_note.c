@@ -1,4 +1,4 @@
-/* Annotations of groups, and the plan as it arrives in pieces. */
+/* Annotations of groups, and a plan that arrives in pieces. */
 #include <float.h>
 #include "base/bytes.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* A plan as text: there and back, and what is wrong in which line. */
+/* A plan as text, written and read, and the line named in errors. */
 #include "../tap.h"
 #include "base/alloc.h"
 #include "base/err.h"

@@ -1,5 +1,5 @@
 /*
- * Receipts as bytes, and as what a device believes.
+ * Receipts as bytes, and which of them a device accepts.
  */
 #include "../test.h"
 #include "base/alloc.h"
@@ -25,7 +25,7 @@ TEST(reasons)
 		    memcmp(&r, &q, sizeof(r)) == 0;
 	}
 	ok(good, "a reason of 0 to %d bytes, there and back", RECEIPT_REASON - 1);
-	/* one byte more would leave no room for its end */
+	/* one more byte would leave no room for the terminator */
 	good = buf_put(&b, "x", 1, NULL) == 0 &&
 	    receipt_decode(&q, b.p, b.n, NULL) == -ERR_DATA;
 	ok(good, "a longer one is corrupt");

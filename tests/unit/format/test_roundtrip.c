@@ -1,4 +1,4 @@
-/* A stream written and read back; damage of every kind is noticed. */
+/* A stream is read back as written; damage of every kind is detected. */
 #include "base/err.h"
 #include "base/io.h"
 #include "format/reader.h"
@@ -39,7 +39,7 @@ value(size_t i, int shard)
 	return (float)i * 0.5f - (float)shard;
 }
 
-/* Two shards; the second leaves group 1 out. */
+/* Write two shards; the second leaves out group 1. */
 static int
 write_all(struct writer *w, struct err *e)
 {
@@ -72,7 +72,7 @@ write_all(struct writer *w, struct err *e)
 	return r < 0 ? r : writer_finish(w, e);
 }
 
-/* Reads all; 0 when every value was as written, else the error. */
+/* Read all; return 0 if every value is as written, else the error. */
 static int
 read_all(const unsigned char *p, size_t n, struct err *e)
 {
@@ -110,8 +110,8 @@ read_all(const unsigned char *p, size_t n, struct err *e)
 	return k;
 }
 
-/* As many tensors as there may be, with names of 90 bytes: the table takes
- * several frames. */
+/* The largest number of tensors, with names of 90 bytes: the table takes several
+ * frames. */
 static void
 test_large(void)
 {
@@ -161,7 +161,7 @@ test_large(void)
 	schema_release(&sc);
 }
 
-/* What a caller may not ask for. */
+/* Wrong calls. */
 static void
 misuse(void)
 {

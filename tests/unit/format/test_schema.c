@@ -1,4 +1,4 @@
-/* The tensor table: groups, limits, differences, and bytes nobody should trust. */
+/* The tensor table: groups, limits, differences, and hostile bytes. */
 #include "base/bytes.h"
 #include "base/err.h"
 #include "format/schema.h"
@@ -7,7 +7,7 @@
 
 static struct err e;
 
-/* One tensor of up to three dims, 0-terminated by ndim. */
+/* Add a tensor of ndim dimensions. */
 static int
 add(struct schema *s, const char *name, unsigned ndim, uint64_t a, uint64_t b,
     uint64_t c)
@@ -92,7 +92,7 @@ TEST(test_limits)
 	    (uint64_t)1 << 32), "limit"), "a product that overflows");
 	ok(add(&s, "z", 3, (uint64_t)1 << 40, (uint64_t)1 << 40, 0) == 0,
 	    "a zero makes any product zero: %s", ERR_MSG(&e));
-	/* one element (the name of 255) is there already */
+	/* one element (with the name of 255 bytes) exists already */
 	ok(add(&s, "most", 1, ((uint64_t)1 << 40) - 1, 0, 0) == 0,
 	    "2^40 elements in all");
 	ok(word(add(&s, "more", 1, 1, 0, 0), "limit"), "2^40 + 1 in all");
@@ -122,7 +122,7 @@ TEST(test_limits)
 	schema_release(&s);
 }
 
-/* What is said of a model whose first tensor is this one. */
+/* Check the message about a model whose first tensor is this one. */
 static void
 differs(const struct schema *a, uint8_t ndim, uint64_t rows, uint64_t cols,
     uint8_t dtype, const char *want)
@@ -180,7 +180,7 @@ TEST(test_diff)
 	schema_release(&a);
 }
 
-/* Decodes p[n] from memory of exactly that size; does its id fit again? */
+/* Decode p[n], in memory of exactly that size; check the id. */
 static int
 decode(const unsigned char *p, size_t n, uint64_t most)
 {
@@ -218,7 +218,7 @@ TEST(test_bytes)
 	for (i = 0; i < b.n; i++)
 		cut += decode(b.p, i, 1 << 20) != -ERR_DATA;
 	ok(cut == 0, "every prefix is refused");
-	/* what is accepted is another schema, canonical in its bytes */
+	/* whatever is accepted is another schema, encoded in its only form */
 	for (i = 0; i < 8 * b.n; i++) {
 		bit = 1 << i % 8;
 		b.p[i / 8] ^= (unsigned char)bit;
@@ -227,7 +227,7 @@ TEST(test_bytes)
 		b.p[i / 8] ^= (unsigned char)bit;
 	}
 	ok(other == 0, "flipped bits: refused, or canonical again");
-	/* a million tensors announced in 32 bytes */
+	/* 32 bytes that announce a million tensors */
 	memset(b.p, 0, 32);
 	bytes_set32(b.p, 1000000);
 	bytes_set32(b.p + 4, 64);
@@ -238,7 +238,7 @@ TEST(test_bytes)
 	schema_release(&s);
 }
 
-/* A head of a table that took `wire' bytes to say. */
+/* Check a head whose table took `wire' bytes in the stream. */
 static int
 claims(uint32_t tensors, uint32_t group, uint64_t total, uint64_t max,
     size_t wire)
@@ -257,7 +257,7 @@ claims(uint32_t tensors, uint32_t group, uint64_t total, uint64_t max,
 	return r < 0 ? r : size == 32 + 40 * (size_t)tensors + 8 * 3 + 5;
 }
 
-/* What may be claimed, to the last of it. */
+/* The limits of what a head may claim. */
 TEST(test_claims)
 {
 	const uint64_t million = 1 << 20;

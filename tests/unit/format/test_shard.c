@@ -1,5 +1,4 @@
-/* What a shard says of itself: each field where ace-stream(5) has it, names as
- * long as they may be, sums. */
+/* The shard header: each field as in ace-stream(5), names of the largest length, sums. */
 #include "../test.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
@@ -32,7 +31,7 @@ sample(struct shard *s)
 	(void)shard_set_device(s, "d", &e);
 }
 
-/* All sixteen of p. */
+/* Return whether all sixteen bytes of p are c. */
 static int
 all(const unsigned char *p, unsigned char c)
 {
@@ -88,7 +87,7 @@ TEST(test_layout)
 	shard_release(&t);
 }
 
-/* A stream whose shard has a device name of n bytes and is right in all else. */
+/* Write a stream whose only fault may be a device name of n bytes. */
 static int
 named(size_t n)
 {

@@ -1,4 +1,4 @@
-/* UTF-8 that is let in, key/values, lines. */
+/* Accepted UTF-8, keys and values, lines. */
 #include "base/err.h"
 #include "format/text.h"
 
@@ -6,14 +6,14 @@
 
 static struct err e;
 
-/* Well-formed and ill-formed sequences after Unicode 15, table 3-7. */
+/* Well-formed and ill-formed sequences of table 3-7 of Unicode 15. */
 TEST(test_clean)
 {
 	static const char *const good[] = {
 		"", "plain ~", "\xc2\xa0", "\xdf\xbf", "\xe0\xa0\x80",
 		"\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf",
 		"\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf",
-		/* beside those that are not seen */
+		/* neighbours of the invisible characters */
 		"\xd8\x9b", "\xd8\x9d", "\xe2\x80\x8a", "\xe2\x80\x8c",
 		"\xe2\x80\x8d", "\xe2\x80\x90", "\xe2\x80\xa7",
 		"\xe2\x80\xaf", "\xe2\x81\x9f", "\xe2\x81\xb0",
@@ -73,11 +73,11 @@ TEST(test_set)
 	text_release(&to);
 }
 
-/* Keys in rising, falling and mixed order, and again: each is found. */
+/* Keys added in rising, falling and mixed order, then replaced, are all found. */
 TEST(test_many)
 {
 	enum { N = 300 };
-	static const unsigned step[] = { 1, N - 1, 77 };	/* without a factor of N */
+	static const unsigned step[] = { 1, N - 1, 77 };	/* coprime to N */
 	char key[16], value[16];
 	size_t i, k, bad = 0;
 
@@ -106,7 +106,7 @@ TEST(test_many)
 	ok(bad == 0, "keys in any order (%zu)", bad);
 }
 
-/* From memory of exactly n bytes. */
+/* Decode from memory of exactly n bytes. */
 static int
 from(struct text_kv *kv, const void *p, size_t n, int lines)
 {
@@ -183,7 +183,7 @@ TEST(test_limit)
 	text_release(&kv);
 }
 
-/* Key/values of exactly n bytes: written, read, and as a line. */
+/* Keys and values of exactly n bytes: written, read, and as lines. */
 static void
 exactly(size_t n, int want)
 {

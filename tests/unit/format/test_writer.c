@@ -12,7 +12,7 @@
 #include "format/writer.h"
 
 static struct err e;
-static int whole;		/* shards that the last stream had */
+static int whole;		/* complete shards of the last stream */
 static const float x[4] = { 1, -2, 0, 4 };
 
 static void
@@ -38,7 +38,7 @@ begun(const struct writer_opts *o, struct io **io)
 	return w;
 }
 
-/* One shard of both groups, or of the first alone. */
+/* Write one shard with both groups, or with the first only. */
 static int
 put(struct writer *w, const struct schema *sc, uint64_t step, uint32_t groups)
 {
@@ -54,7 +54,7 @@ put(struct writer *w, const struct schema *sc, uint64_t step, uint32_t groups)
 	return r < 0 ? r : writer_send(w, NULL, &e);
 }
 
-/* The types of all frames, a letter each, and what a reader says at the end. */
+/* Return a letter per frame, and the reader's result at the end. */
 static int
 frames(const struct io *io, char *types, char *prov, size_t room)
 {
@@ -131,8 +131,8 @@ TEST(test_frames)
 	schema_release(&other);
 }
 
-/* A history of lines of 1000 bytes; where the provenance is too long, the oldest
- * go, and no more than have to. */
+/* Provenance of lines of 1000 bytes: when it is too long, only as many of the oldest
+ * lines are dropped as necessary. */
 TEST(test_history)
 {
 	enum { LINE = 1000, LINES = 70, MOST = 65536 };
@@ -159,7 +159,7 @@ TEST(test_history)
 	    strncmp(prov, h + LINE * (LINES - left), LINE * left) == 0,
 	    "the newest %zu lines: %s", left, ERR_MSG(&e));
 	writer_free(w);
-	/* as long as it may be, all of it stays */
+	/* at the limit all of it stays */
 	h[MOST - 7] = '\0';
 	h[MOST - 8] = '\n';
 	w = begun(&o, &io);
@@ -206,7 +206,7 @@ TEST(test_refused)
 	schema_release(&exact);
 }
 
-/* What SEND says, and how long the shard is. */
+/* The contents of SEND, and the length of the shard. */
 TEST(test_send)
 {
 	const struct writer_opts o = { .tool = "test" };
@@ -245,7 +245,7 @@ TEST(test_send)
 	schema_release(&sc);
 }
 
-/* An end that says that there was none. */
+/* Abort the stream. */
 static void
 aborts(int shards, int inside, const char *want)
 {
