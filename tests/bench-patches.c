@@ -215,8 +215,7 @@ put(const char *dir, const char *name, const struct tensor *t, size_t n,
 		as(&o, &t[i], theta + t[i].at);
 	o.text[o.len++] = '}';
 	bytes_set64(head, o.len);
-	if (fwrite(head, 1, 8, o.f) != 8 ||
-	    fwrite(o.text, 1, o.len, o.f) != o.len)
+	if (fwrite(head, 1, 8, o.f) != 8 || fwrite(o.text, 1, o.len, o.f) != o.len)
 		fail(path);
 	o.bytes = 1;
 	for (i = 0; i < n; i++)
@@ -386,8 +385,7 @@ train(uint64_t seed, const char *dir, char *text)
 	if (data_read(&t.d, &text, 1, 0.05, &bad) < 0)
 		fail(bad);
 	t.text = room(BATCH * (CONTEXT + 1));
-	if ((t.m = model_new(&shape, BATCH)) == NULL ||
-	    (t.o = optim_new(t.m)) == NULL)
+	if ((t.m = model_new(&shape, BATCH)) == NULL || (t.o = optim_new(t.m)) == NULL)
 		fail("memory");
 	model_init(t.m, seed);
 	steps(&t, 3e-3, 150);

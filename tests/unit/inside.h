@@ -1,4 +1,4 @@
-/* A C test that is in a directory of its own, which goes with it. */
+/* A C test that runs in a directory of its own, removed at the end. */
 #ifndef INSIDE_H
 #define INSIDE_H
 

@@ -1,4 +1,4 @@
-/* Models of one tensor, as most tests of streams need one. */
+/* A model of one tensor, for tests of streams. */
 #ifndef MODEL_H
 #define MODEL_H
 
@@ -6,8 +6,8 @@
 
 #include "format/schema.h"
 
-/* w, of rows * cols values, or with cols 0 of rows, in groups of so many; 0: as
- * many as ever. */
+/* Return tensor w of rows * cols values, or of rows values if cols is 0, in groups of
+ * this size (0: the default). */
 static inline struct schema
 model_of(uint64_t rows, uint64_t cols, uint32_t group)
 {

@@ -1,6 +1,6 @@
 /*
- * Work in a process of its own, where the n-th allocation fails and all after it,
- * for each n until none fails.
+ * Run work in a child in which the n-th allocation and all later ones fail, for each n
+ * until none fails.
  */
 #ifndef STARVE_H
 #define STARVE_H
@@ -12,8 +12,8 @@
 
 enum starved { STARVED_NOT, STARVED_SAID, STARVED_WRONG };
 
-/* How often it ended with STARVED_SAID before it ended with STARVED_NOT; -1 where
- * it once did anything else. */
+/* Return how often it ended with STARVED_SAID before it ended with STARVED_NOT; -1 after
+ * any other result. */
 static inline int
 starve(enum starved (*work)(void))
 {

@@ -1,7 +1,6 @@
-/* TAP for C tests: ok() per claim; TEST(name) { ... }, which run_tests() calls in
- * the order in which they stand; done_testing() at the end of main.  Where main has
- * nothing else to do it is that of test.h.  The headers that most of them need are
- * here. */
+/* TAP for C tests: ok() per check; TEST(name) { ... }, which run_tests() calls in source
+ * order; done_testing() at the end of main. test.h has a main that does just this. Common
+ * headers are included here. */
 #ifndef TAP_H
 #define TAP_H
 
@@ -30,12 +29,11 @@ tap_say(int good, const char *fmt, ...)
 	return good;
 }
 
-/* What is claimed is found out before the words are put together, which may
- * tell what came of it. */
+/* Evaluate the condition before the arguments, which may print its results. */
 #define ok(good, ...) \
 	((good) ? tap_say(1, __VA_ARGS__) : tap_say(0, __VA_ARGS__))
 
-/* A number, which is said where it is another. */
+/* Check a number and print it if it differs. */
 static inline int
 is_u64(uint64_t is, uint64_t want, const char *what)
 {

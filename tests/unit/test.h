@@ -1,4 +1,4 @@
-/* A C test that is nothing but its TEST()s. */
+/* The main of a C test that consists of TEST()s only. */
 #ifndef TEST_H
 #define TEST_H
 

@@ -1,6 +1,6 @@
 /*
- * exact: the bits of words of every form come back, given the old ones and
- * whole; what little changed takes few bytes; bodies that lie are refused.
+ * Codec exact: words of every form come back, with old words and without; small changes
+ * take few bytes; bodies that lie are refused.
  */
 #include "../tap.h"
 #include "base/alloc.h"
@@ -25,7 +25,7 @@ random64(uint32_t seed, uint32_t i)
 	return (uint64_t)r[0] << 32 | r[1];
 }
 
-/* Words that look like weights where the form is a float, and any bits else. */
+/* Fill with words that look like weights if the form is a float, else with any bits. */
 static void
 weights(unsigned form, size_t n, double sigma)
 {
@@ -47,7 +47,7 @@ weights(unsigned form, size_t n, double sigma)
 	memcpy(new, old, n * size);
 }
 
-/* One in m words becomes another: a neighbour, or anything. */
+/* Change one word in m: to a neighbour, or to anything. */
 static void
 change(size_t n, size_t size, size_t m, int anything)
 {
@@ -65,7 +65,7 @@ change(size_t n, size_t size, size_t m, int anything)
 	}
 }
 
-/* How many words are other ones. */
+/* Count the words that differ. */
 static int
 differ(size_t size, size_t n)
 {
@@ -128,7 +128,7 @@ TEST(forms)
 	}
 }
 
-/* What adam does to bf16 weights that are kept in f32: all move by about the same. */
+/* One step of Adam on bf16 weights kept in f32: all move by about the same amount. */
 static size_t
 step(double rate, size_t *changed)
 {
@@ -151,8 +151,8 @@ step(double rate, size_t *changed)
 	    (int)*changed ? body.n : SIZE_MAX;
 }
 
-/* The entropy of which change, when only how many is known, and a bit for where
- * each goes: what an exponent unseen would cost. */
+/* The entropy of which k words change, plus one bit for each direction: the cost without
+ * knowing exponents. */
 static double
 blind(size_t k)
 {
@@ -175,7 +175,7 @@ TEST(few_bytes)
 	    "one byte in a thousand: %zu bytes", body.n);
 }
 
-/* Every second change is of the upper half, as of two values in a byte. */
+/* Every second change is in the upper half-byte, as with two values per byte. */
 TEST(halves)
 {
 	struct err e = ERR_INIT;
@@ -217,7 +217,7 @@ TEST(halves)
 	    &e) == -ERR_DATA && e.kind == ERR_MISMATCH, "and given old ones only");
 }
 
-/* What has a scale in common changes together: runs of 8 words in 4096. */
+/* Words with a common scale change together: runs of 8 in 4096. */
 TEST(close_ones)
 {
 	size_t i, k;
@@ -306,7 +306,8 @@ TEST(refused)
 	ok(bad == 0, "a bit of it flipped: it is something else, or corrupt");
 }
 
-/* body[len] says of n old words of bf16, all of them bits, what changed. */
+/* Decode body[len] for n old bf16 words of these bits; compare with the expected
+ * changes. */
 static int
 reads(uint16_t bits, size_t n, const unsigned char *is, size_t len)
 {
@@ -320,7 +321,7 @@ reads(uint16_t bits, size_t n, const unsigned char *is, size_t len)
 #define READS(bits, n, ...) reads(bits, n, (const unsigned char[]){ __VA_ARGS__ }, \
 	sizeof((const unsigned char[]){ __VA_ARGS__ }))
 
-/* Heads and ends that lie where all else is right. */
+/* Wrong heads and ends in bodies that are otherwise valid. */
 TEST(lies)
 {
 	unsigned char *end;
@@ -350,7 +351,7 @@ TEST(lies)
 	ok(reads(0x3f80, 3, body.p, body.n) == -ERR_DATA, "with others behind them");
 }
 
-/* Exponents in more places than there are levels: the first has all below it. */
+/* Exponents in more places than there are levels: the first level covers all below it. */
 TEST(more_exponents_than_levels)
 {
 	weights(EXACT_INT64, N, 0);	/* any bits */
@@ -358,8 +359,8 @@ TEST(more_exponents_than_levels)
 	ok(there_and_back(EXACT_F64, N, 1), "2,048 exponents, 254 levels");
 }
 
-/* Three far moves in each level, after one level that makes distances look long: more
- * bits beside the coder's than the words have. */
+/* Three far moves per level, after a level that makes distances look long: the raw bits
+ * exceed the words themselves. */
 TEST(bits_longer_than_words)
 {
 	enum { FEW = 3 * 253 };
@@ -412,7 +413,8 @@ TEST(as_a_codec)
 	    "nobody asks for it by name");
 }
 
-/* kern.h's marks, by its meaning, at every length and place, by every table. */
+/* The marks kernel against its definition in kern.h, for every length, offset and kernel
+ * table. */
 TEST(marks)
 {
 	enum { LONG = 200 };
@@ -426,7 +428,8 @@ TEST(marks)
 	for (k = kern_list(); *k != NULL; k++) {
 		good = 1;
 		for (n = 0; n <= LONG; n++) {
-			p = malloc(n + 1);	/* no byte behind them is read */
+			p = malloc(n + 1);	/* allocated exactly, so that a
+						 * sanitizer sees reads beyond it */
 			for (i = 0; i < n; i++)
 				p[i] = (unsigned char)(random64(9, (uint32_t)i) %
 				    3 * 127);

@@ -1,7 +1,6 @@
 /*
- * Where ace-stream(5) sets a limit to what a body may say, the body that just
- * keeps it is read and the next one is refused: bodies of zeros but for a few
- * bytes, as the page lays them out.
+ * At each limit that ace-stream(5) sets for bodies, the largest body allowed is read and
+ * the next one is refused. Bodies are zeros but for a few bytes.
  */
 #include "codec/rans.h"
 #include "trip.h"
@@ -14,8 +13,8 @@ static const struct limit {
 	size_t n, len;
 	struct {
 		unsigned char at, byte;
-	} set[4];		/* those of 0 change nothing */
-	const char *good, *bad;	/* one of them */
+	} set[4];		/* entries of 0 change nothing */
+	const char *good, *bad;	/* expected result */
 } limits[] = {
 	{ CODEC_F32, 0, 0, 0, { { 0, 0 } }, "no values are no bytes", NULL },
 	{ CODEC_F32, 0, 0, 1, { { 0, 0 } }, NULL, "no values, a byte" },
@@ -122,7 +121,7 @@ TEST(test_limits)
 	}
 }
 
-/* The only value of a body. */
+/* Return the only value of a body. */
 static float
 value(uint32_t codec, uint8_t param, const char *body, size_t len, size_t n)
 {
@@ -140,7 +139,7 @@ TEST(test_values)
 	ok(value(CODEC_LOWRANK, 1, "\1\0\x80\xbf\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 	    "\0\x7f\0\0", 22, 16) == -0x1.fffffep127f, "lowrank: what is "
 	    "beyond f32 is its largest value, below 0 too");
-	/* a 2^-1, r 2: the second magnitude, with a minus */
+	/* a 2^-1, r 2: the second magnitude, negative */
 	ok(value(CODEC_TOPK, 2, "\1\0\x3f\0\x40\x31", 6, 8) == -1,
 	    "topk: a times r, a sign");
 	ok(value(CODEC_TOPK, 2, "\1\0\x7f\0\x7f\x21", 6, 8) ==
@@ -160,7 +159,7 @@ TEST(test_values)
 	    value(CODEC_Q8, 0, "\0\xc0\x80", 3, 1) == 256, "q4 and q8: s c");
 }
 
-/* What an encoder makes of values between two codes, and past the last. */
+/* Rounding between two codes, and clipping beyond the last. */
 TEST(test_rounded)
 {
 	static const struct {
@@ -188,7 +187,7 @@ TEST(test_rounded)
 	t.ctx.cols = 2;
 }
 
-/* Codes of more bytes than the values would take one by one. */
+/* Codes that take more bytes than the values alone. */
 TEST(test_longer)
 {
 	uint32_t count[RANS_SYMBOLS];
@@ -213,7 +212,8 @@ TEST(test_longer)
 	    "qsgd: 257 is a code of 129 levels and none of 128");
 }
 
-/* Only the step's upper 24 bits are in a body: those of a whole body, changed. */
+/* A body holds only the upper 24 bits of the step: try all steps of this kind in a valid
+ * body. */
 static void
 steps_of(uint32_t codec, const char *plan)
 {
@@ -258,7 +258,7 @@ TEST(test_steps)
 	steps_of(CODEC_TCQ, "tcq:0.5");
 }
 
-/* What a codec is asked to keep at the least is kept. */
+/* The smallest count that a codec keeps. */
 TEST(test_at_least)
 {
 	size_t i;
@@ -273,8 +273,8 @@ TEST(test_at_least)
 	    "topk: of the smallest fraction one, the first of its equals");
 }
 
-/* The greatest distance of two lists.  (A loop of fmax makes gcc 12 for arm64 fail
- * in its own code.) */
+/* Return the largest distance between two lists. (A loop of fmax crashes gcc 12 for
+ * arm64.) */
 static double
 farthest(const float *x, const float *y, size_t n)
 {
@@ -289,8 +289,8 @@ farthest(const float *x, const float *y, size_t n)
 	return most;
 }
 
-/* Bits of a value's length changed, one by one: what is read all the same is no
- * more than 32767 steps. */
+/* Flip the bits of an escaped value's length one by one: what is still accepted is at
+ * most 32767 steps. */
 static void
 escapes_of(uint32_t codec, const char *plan, float far, double limit)
 {
@@ -312,7 +312,7 @@ escapes_of(uint32_t codec, const char *plan, float far, double limit)
 	for (i = 0; i < 8 * len; i++) {
 		memcpy(p, t.body.p, len);
 		p[i / 8] ^= (unsigned char)(1 << i % 8);
-		/* not the step, which is in front */
+		/* skip the step at the front */
 		if (i < 24 || codec_decode(codec, t.param, &t.ctx, p, len,
 		    t.y, N, &e) < 0)
 			continue;

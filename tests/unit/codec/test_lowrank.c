@@ -1,11 +1,12 @@
 /*
- * lowrank: matrices of low rank come back, others as near as may be.
+ * lowrank: matrices of low rank come back, others with nearly the least error.
  */
 #include "trip.h"
 
 static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
 
-/* x = sum of `rank' products, as rows of cols from column `first' on */
+/* Set x to a sum of `rank' outer products, as rows of cols values from column `first'
+ * on. */
 static void
 product(size_t n, size_t cols, size_t first, unsigned rank, double fall)
 {
@@ -38,8 +39,8 @@ exact(const char *spec, size_t n, uint32_t cols, uint64_t offset,
 	    (unsigned long)offset, trip_nmse(&t, n), len);
 }
 
-/* A falling spectrum and noise, against forty rounds of the same in f64: what
- * PowerSGD's warm start comes to. */
+/* A falling spectrum and noise, compared with forty power iterations in f64, to which
+ * PowerSGD's warm start converges. */
 static void
 test_near_best(void)
 {
@@ -88,7 +89,7 @@ test_near_best(void)
 	    trip_nmse(&t, ROWS * COLS), best);
 }
 
-/* The matrix of step k: twelve products whose factors turn slowly, and noise. */
+/* Make the matrix of step k: twelve products whose factors turn slowly, and noise. */
 static void
 turned(size_t n, size_t cols, unsigned k)
 {
@@ -109,7 +110,7 @@ turned(size_t n, size_t cols, unsigned k)
 	}
 }
 
-/* The error after what was coded before, or (was NULL) after nothing. */
+/* Return the error with the previous body `was', or without one (NULL). */
 static double
 after(const char *spec, size_t n, const struct buf *was, struct buf *now)
 {
@@ -133,7 +134,7 @@ after(const char *spec, size_t n, const struct buf *was, struct buf *now)
 	return trip_nmse(&t, n);
 }
 
-/* PowerSGD's warm start, out of the body before. */
+/* PowerSGD's warm start from the previous body. */
 static void
 test_warm(const char *spec)
 {
@@ -164,7 +165,7 @@ test_warm(const char *spec)
 	    "turns: NMSE %.4f warm, %.4f cold", spec, STEPS - 1,
 	    warm / (STEPS - 1), cold / (STEPS - 1));
 	ok(same, "the same bytes after the same body");
-	/* what is no body of it is no start */
+	/* an invalid body is no warm start */
 	(void)after(spec, M, NULL, &now);
 	was.n--;
 	(void)after(spec, M, &was, &again);
@@ -233,7 +234,7 @@ main(void)
 	exact("lowrank:1", 65536, 256, 0, 1, 2e-5, 2 + 2 * 512);
 	exact("lowrank:3", 65536, 256, 65536, 3, 2e-5, 2 + 6 * 512);
 	exact("lowrank:3:q8", 65536, 256, 0, 3, 2e-4, 2 + 3 * 544);
-	/* the half rows at both ends are not of low rank */
+	/* the incomplete rows at both ends are not of low rank */
 	exact("lowrank:2", 5000, 300, 1000, 2, 1e-2, 2 + 4 * (300 + 17));
 	exact("lowrank:5", 1000, 3, 7, 3, 2e-5, 2 + 6 * (334 + 3));
 	test_near_best();

@@ -1,13 +1,13 @@
 /*
- * nonzero: every bit comes back, and what is sparse takes few bytes.  And what
- * codecs that list their values owe: the list is what they decode to.
+ * nonzero: every bit comes back, and sparse groups take few bytes. Codecs that list
+ * values: the list equals the decoded values.
  */
 #include "kern/kern.h"
 #include "trip.h"
 
 static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
 
-/* Every m-th value is one of these. */
+/* Make every m-th value one of these. */
 static void
 fill(size_t n, size_t m)
 {
@@ -61,7 +61,7 @@ test_list(const char *spec, float sigma)
 			y[l.pos[i]] = l.x[i];
 		}
 		good &= memcmp(y, t.y, n * sizeof(*y)) == 0;
-		/* what is no body is no list either */
+		/* an invalid body gives no list either */
 		good &= codec_decode_list(t.codec, t.param, &t.ctx, t.body.p,
 		    t.body.n + 1, n, &l, NULL) < 0;
 	}

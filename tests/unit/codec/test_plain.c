@@ -1,12 +1,12 @@
 /*
- * f16: what is larger than it can say becomes the largest value from which the
- * rest is exact, so that error feedback keeps all of it.
+ * f16: a value beyond its range becomes the largest one from which the rest is exact, so
+ * that error feedback keeps all of it.
  */
 #include "trip.h"
 
 static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
 
-/* The largest f16 that is a multiple of 2^place. */
+/* Return the largest f16 that is a multiple of 2^place. */
 static double
 largest(int place)
 {
@@ -28,7 +28,7 @@ main(void)
 	double rest;
 	int i, place, near = 0, exact = 0;
 
-	/* 2^16 to 2^47, each with its last place set */
+	/* 2^16 to 2^47, each with its last bit set */
 	for (i = 0; i < 32; i++)
 		t.x[i] = (i % 2 ? -1 : 1) * nextafterf(ldexpf(1, 16 + i),
 		    INFINITY);
@@ -46,7 +46,7 @@ main(void)
 	t.x[1] = -65519;
 	(void)trip(&t, "f16", 2);
 	ok(t.y[0] == 65504 && t.y[1] == -65504, "what can be said is");
-	/* half way to what is no f16: to the nearest even would be infinite */
+	/* half way to infinity, where rounding to even would overflow */
 	t.x[0] = 65520;
 	t.x[1] = -65520;
 	(void)trip(&t, "f16", 2);

@@ -5,7 +5,7 @@
 
 static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
 
-/* E |x' - x|^2 = sum u^2 f (1 - f), u = norm / s, f the fraction of |x| / u. */
+/* Expected: E |x' - x|^2 = sum u^2 f (1 - f), u = norm / s, f the fraction of |x| / u. */
 static void
 test_figures(const char *spec, double s, double bits)
 {
@@ -28,7 +28,7 @@ test_figures(const char *spec, double s, double bits)
 	    trip_nmse(&t, TRIP_N), want, 8.0 * (double)len / (double)TRIP_N);
 }
 
-/* The length against the entropy of its own symbols. */
+/* The length compared with the entropy of the symbols. */
 static void
 test_entropy(void)
 {
@@ -49,7 +49,7 @@ test_entropy(void)
 	    len, h / 8);
 }
 
-/* Each value, with its number: l + 1 where that is below the rest of a. */
+/* Each value by its index: l + 1 if that is below the rest of a. */
 static void
 test_each(const char *spec, unsigned s)
 {
@@ -84,7 +84,7 @@ test_lies(void)
 	unsigned char p[8] = { 0, 0, 0x80, 0x3f, 0x12, 0x02 };
 	unsigned char wide[7] = { 0, 0, 0x80, 0x3f, 0x01, 0x02, 0x00 };
 
-	/* s = 1, two bits a code: packed 2 0 1 0 2 0 0 0 */
+	/* s = 1, two bits per code: packed 2 0 1 0 2 0 0 0 */
 	ok(!trip_refused(&t, CODEC_QSGD, 1, p, 6, 8), "eight packed codes");
 	ok(trip_refused(&t, CODEC_QSGD, 1, p, 7, 8) &&
 	    trip_refused(&t, CODEC_QSGD, 1, p, 5, 8) &&
@@ -93,7 +93,7 @@ test_lies(void)
 	ok(trip_refused(&t, CODEC_QSGD, 1, p, 6, 8), "a level too large");
 	p[5] = 0x12;
 	ok(trip_refused(&t, CODEC_QSGD, 1, p, 6, 6), "padding that is not zero");
-	/* s = 130, nine bits a code: two of them and six bits of padding */
+	/* s = 130, nine bits per code: two codes and six bits of padding */
 	ok(!trip_refused(&t, CODEC_QSGD, 130, wide, 7, 2), "two wide codes");
 	wide[6] = 0x04;
 	ok(trip_refused(&t, CODEC_QSGD, 130, wide, 7, 2), "their padding, too");

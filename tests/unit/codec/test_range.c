@@ -7,7 +7,7 @@ enum { N = 100000, CONTEXTS = 5 };
 
 static unsigned char body[4 * N];
 
-/* Decision i: its context, its value. */
+/* Return the value of decision i and its context. */
 static int
 decision(uint32_t seed, uint32_t i, unsigned *ctx)
 {
@@ -39,7 +39,7 @@ put(uint32_t seed, uint32_t n)
 	return (long)range_put_end(w);
 }
 
-/* The code, *end bytes long, and what follows up to len. */
+/* Write the code, *end bytes long, and the bytes after it up to len. */
 static int
 get(uint32_t seed, uint32_t n, size_t len, size_t *end)
 {
@@ -61,7 +61,7 @@ get(uint32_t seed, uint32_t n, size_t len, size_t *end)
 	return good;
 }
 
-/* Bits of n draws of one decision of probability p, above the entropy. */
+/* Return the bits of n draws with probability p above their entropy. */
 static double
 excess(double p, uint32_t n)
 {

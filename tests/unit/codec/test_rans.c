@@ -22,7 +22,7 @@ count_all(uint32_t count[RANS_SYMBOLS], size_t n, double *bits)
 	return n;
 }
 
-/* n symbols whose number is skewed by shape; bits above the entropy. */
+/* Code n symbols skewed by shape; return the bits above the entropy. */
 static double
 trip(size_t n, unsigned shape, double *entropy, size_t *guess)
 {
@@ -47,8 +47,8 @@ trip(size_t n, unsigned shape, double *entropy, size_t *guess)
 	return (double)b.n * 8 - bits;
 }
 
-/* A table of the counts 4096 of one symbol, or nearly, and the four states as
- * they end; state `off' is one too great. */
+/* Decode a table of one symbol with count 4096, or nearly, and the four final states;
+ * state `off' is one too large. */
 static int
 single(const char *table, size_t len, int off)
 {
@@ -64,7 +64,7 @@ single(const char *table, size_t len, int off)
 static void
 test_lies(void)
 {
-	/* six more of 0, 4096, 247 more of 0 */
+	/* six more zeros, 4096, 247 more zeros */
 	static const char good[] = "\0\6\x80\x20\0\xf7\1";
 	static const char less[] = "\0\6\xff\x1f\0\xf7\1";
 	static const char two[] = "\0\6\x80\x20\1\0\xf6\1";
@@ -106,7 +106,7 @@ main(void)
 	for (n = 1; n < 300; n++)
 		good &= trip(n, 20, &entropy, &guess) >= 0;
 	ok(good, "every length up to 300");
-	/* a single symbol: probability 1 costs nothing but the table */
+	/* a single symbol has probability 1 and costs only the table */
 	memset(s, 7, N);
 	{
 		uint32_t count[RANS_SYMBOLS] = { 0 };

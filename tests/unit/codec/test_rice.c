@@ -8,7 +8,7 @@ enum { N = 20000 };
 static uint32_t v[N];
 static unsigned char body[8 * N];
 
-/* Writes v[n], numbers up to most, and reads them; bits of each, or -1. */
+/* Code v[n], numbers up to most, and read them back; return bits per number, or -1. */
 static double
 trip(size_t n, uint64_t mean, uint32_t most)
 {
@@ -30,8 +30,8 @@ trip(size_t n, uint64_t mean, uint32_t most)
 	    8.0 * (double)b.n / (double)n;
 }
 
-/* Gaps of a random set of density d / 65536: within 0.25 bit of the entropy, which
- * is 11.41, 8.09, 4.69, 2, 0. */
+/* Gaps of a random set of density d / 65536: within 0.25 bit of the entropy: 11.41, 8.09,
+ * 4.69, 2, 0. */
 TEST(test_density)
 {
 	static const struct { uint32_t d; double most; } t[] = {
@@ -71,7 +71,7 @@ TEST(test_extremes)
 	ok(trip(1, 4, 15) > 0 && body[0] == 10, "0 1 0 1: six is 1 and 2 at r = 2");
 }
 
-/* Bits that are none of ours, of one number up to 255 with that mean. */
+/* Refuse bytes that are not a valid code of one number up to 255 with that mean. */
 static int
 refused(uint64_t mean, const unsigned char *p, size_t n)
 {

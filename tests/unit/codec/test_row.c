@@ -1,7 +1,6 @@
 /*
- * A codec that is not ours, added as examples/README.md says: its row is all
- * that anybody needs to know of it, and it is named, coded, turned, estimated
- * and planned with as the others are.
+ * A private codec, added as examples/README.md says. Its row is all that the rest of the
+ * program needs to name, code, turn, estimate and plan with it.
  */
 #include "../test.h"
 #include "base/err.h"
@@ -15,10 +14,8 @@
 #include "measure.h"
 
 /*
- * GRID: the nearest multiple of a step, a byte a value; what is beyond 127
- * steps is cut.
- *
- *   body := f32 step  i8[n]
+ * GRID: the nearest multiple of a step, one byte per value, clipped at 127 steps.
+ * body := f32 step i8[n]
  */
 enum { GRID = CODEC_PRIVATE + 7, TOP = 127 };
 
@@ -91,7 +88,7 @@ estimated(const struct codec_plan *plan, const struct estimate *m,
 	double step = (double)plan->arg, cut;
 	unsigned i;
 
-	(void)rate;		/* fixed: the table knows it */
+	(void)rate;		/* fixed size: known from the table */
 	*error = 0;
 	for (i = 0; i < m->points; i++) {
 		cut = fmax(m->x[i] - (double)TOP * step, 0);
@@ -195,7 +192,7 @@ TEST(test_trip)
 	ok(codec_encode(&p, &ctx, x, N, &b, &param, &e) == 0 && param == 0 &&
 	    b.n == codec_size(&p, &ctx, N) && codec_decode(GRID, param, &ctx,
 	    b.p, b.n, y, N, &e) == 0, "there and back");
-	for (i = 0; i < N; i++)		/* no fmax: see farthest in test_limits */
+	for (i = 0; i < N; i++)		/* not fmax: see farthest in test_limits */
 		if (fabs((double)x[i] - (double)y[i]) > worst)
 			worst = fabs((double)x[i] - (double)y[i]);
 	ok(worst <= 0.03125, "within half a step: %g", worst);
@@ -237,8 +234,8 @@ TEST(test_estimated)
 	measure_release(&c);
 }
 
-/* Three groups, none or grid at six steps: within the budget, at the step that
- * suits each. */
+/* Three groups, none or grid at six steps: within the budget, at the step that suits each
+ * group. */
 TEST(test_planned)
 {
 	static const double sigma[GROUPS] = { 1e-3, 1, 30 };

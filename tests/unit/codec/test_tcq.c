@@ -1,7 +1,6 @@
 /*
- * TCQ beside ECQ: the bits it takes at the same error, by less than which it
- * would not be worth its time, against Shannon's bound; and that what is coded is
- * what is read, whatever the values.
+ * TCQ compared with ECQ: bits at the same error, and the distance to Shannon's bound; and
+ * every value decodes as coded.
  */
 #include "../tap.h"
 #include "base/bytes.h"
@@ -56,7 +55,7 @@ run(uint32_t codec, double step, uint32_t cols, size_t n, struct result *r)
 	return memcmp(shown, y, 4 * n) == 0 ? 0 : -1;
 }
 
-/* The step that takes `bits' per value, or has this error. */
+/* Find the step that takes `bits' per value, or has this error. */
 static int
 at(uint32_t codec, double bits, double nmse, uint32_t cols, struct result *r)
 {
@@ -111,7 +110,7 @@ TEST(test_normal)
 	}
 }
 
-/* Rows and columns of different scales, as in the gradient of a matrix. */
+/* Rows and columns of different scales, as in a matrix's gradient. */
 TEST(test_matrix)
 {
 	size_t i;
@@ -124,8 +123,8 @@ TEST(test_matrix)
 	beside_ecq(1.28, COLS, 5, "a matrix");
 }
 
-/* Sizes around the lanes, with rows and without, and values of every kind: what
- * is shown is what is read, and no value is further off than the greatest cell. */
+/* Sizes around the number of lanes, with and without rows, and values of every kind: kept
+ * values equal decoded ones, and no error exceeds the largest cell. */
 TEST(test_sizes)
 {
 	static const double step[] = { 3, 0.7, 0.05, 1e-4, 1e-7 };
@@ -153,7 +152,7 @@ TEST(test_sizes)
 	    "values are far off", all, bad, far);
 }
 
-/* Each bit of a body changed, each byte cut: refused, or read as numbers. */
+/* A body with one bit flipped or cut anywhere is refused or decodes to finite numbers. */
 TEST(test_damage)
 {
 	struct codec_plan p = { CODEC_TCQ, 0, 0.5f };

@@ -1,12 +1,11 @@
 /*
- * tern: TernGrad's noise and figures, and the ternary quantiser of least
- * error.
+ * tern: TernGrad's noise and error, and the ternary quantiser of least error.
  */
 #include "trip.h"
 
 static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
 
-/* 320 values and their sum of |x| s - x^2: TernGrad's variance (equation 3). */
+/* 320 values and the sum of |x| s - x^2: TernGrad's variance (equation 3). */
 static void
 test_figures(void)
 {
@@ -29,7 +28,7 @@ test_figures(void)
 	    len == 204 * 66 + 2 + 52,
 	    "tern: NMSE %.3f, %.3f estimated; %zu bytes, 1.65 bits",
 	    trip_nmse(&t, TRIP_N), want / s, len);
-	/* 2.5 E|x| / E x^2 - 1 = 0.995, and what is clipped */
+	/* 2.5 E|x| / E x^2 - 1 = 0.995, plus the clipped values */
 	(void)trip(&t, "tern:clip", TRIP_N);
 	ok(fabs(trip_nmse(&t, TRIP_N) - 1.01) < 0.03,
 	    "tern:clip: NMSE %.3f (GRACE's TernGrad 1.01)",
@@ -49,7 +48,7 @@ TEST(test_noise)
 	trip_noise(&t, "tern", 16384);
 }
 
-/* Each value of a group, with its number. */
+/* Each value of a group by its index. */
 TEST(test_each)
 {
 	enum { EACH = 3001 };
@@ -116,8 +115,8 @@ TEST(test_lies)
 	ok(trip_refused(&t, CODEC_TERN, 0, p, 66, 320), "an infinite scale");
 }
 
-/* The scale is none that is smaller than what it stands for: then the mean could
- * not be right.  1.003 lies between two of bf16, nearer to the lower. */
+/* The scale is never rounded down, since that would bias the mean. 1.003 lies between two
+ * bf16 values, nearer to the lower one. */
 TEST(test_scale)
 {
 	size_t i, low = 0;

@@ -1,6 +1,6 @@
 /*
- * topk and chunk: what is kept, what it costs against the entropy,
- * and bodies that lie.
+ * topk and chunk: which values are kept, their cost compared with the entropy, and bodies
+ * that lie.
  */
 #include "codec/levels.h"
 #include "codec/largest.h"
@@ -25,8 +25,8 @@ nonzero(size_t from, size_t n)
 	return k;
 }
 
-/* Positions at their entropy: with one magnitude nothing but them and the
- * signs is in the body. */
+/* The cost of positions compared with their entropy: with a single magnitude the body
+ * holds only positions and signs. */
 static void
 test_positions(const char *spec, double p)
 {
@@ -39,7 +39,7 @@ test_positions(const char *spec, double p)
 	    entropy(p) + p);
 }
 
-/* Positions of all values take nothing, and those of nearly all next to nothing. */
+/* Positions of all values cost nothing, those of nearly all next to nothing. */
 TEST(test_all)
 {
 	size_t all;
@@ -53,7 +53,7 @@ TEST(test_all)
 	    "two zeros among them: a few bytes more");
 }
 
-/* Where fewer values than planned are there, their positions still fit the bound. */
+/* If fewer values than planned are nonzero, their positions still fit the bound. */
 TEST(test_bound)
 {
 	static const char *const spec[] = { "topk:1:q2", "topk:0.9:q2", "topk:1:mag",
@@ -72,8 +72,8 @@ TEST(test_bound)
 	}
 }
 
-/* Half the positions of every 16th row of 256, none elsewhere: 2 bits and a sign
- * if one knew. */
+/* Half the positions of every 16th row of 256, none elsewhere: 2 bits and a sign with
+ * full knowledge. */
 TEST(test_clusters)
 {
 	size_t i, k = 0;
@@ -92,8 +92,8 @@ TEST(test_clusters)
 	    entropy((double)k / (double)TRIP_N) * (double)TRIP_N / (double)k + 1);
 }
 
-/* SparseLoCo, 64 of 4096 with 2 bits: 0.219 bits a parameter there, 0.147 for
- * the entropy of the positions and 2 bits; NMSE 0.882 there. */
+/* SparseLoCo, 64 of 4096 with 2 bits: 0.219 bits per parameter in the paper, 0.147 with
+ * positions at their entropy; NMSE 0.882 in the paper. */
 TEST(test_sparseloco)
 {
 	size_t i, len, good = 1;
@@ -178,7 +178,7 @@ TEST(test_levels)
 		d += e * e;
 		s += (double)(a[i] * a[i]);
 	}
-	/* eight cells of 0.375 in the logarithm: 0.375^2 / 12 = 0.0117 */
+	/* eight cells of 0.375 in the logarithm: error 0.375^2 / 12 = 0.0117 */
 	ok(d / s < 0.0125, "eight levels of 1 to 20: NMSE %.4f", d / s);
 	l.n = 8;
 	a[0] = 0x1p-149f;
@@ -246,7 +246,7 @@ TEST(test_lies)
 	ok(trip_refused(&t, CODEC_TOPK, 3, hole, 4, 3), "all but the fourth of 3");
 }
 
-/* A last, shorter chunk gives its share, to the nearest number. */
+/* A last, shorter chunk keeps its share, rounded to the nearest number. */
 TEST(test_chunks)
 {
 	const struct kern *kern = kern_get(NULL);

@@ -1,5 +1,5 @@
 /*
- * What a codec's row says of it is so: of every codec there is.
+ * Every codec has the properties that its row states.
  */
 #include <float.h>
 
@@ -8,8 +8,8 @@
 
 enum { N = 20000 };
 
-/* d dense, s sparse, f of a fixed size, k has a rate, a looks at the last
- * body, o: only coding tells the parameter */
+/* d dense, s sparse, f of a fixed size, k has a rate, a depends on the previous body, o:
+ * the parameter is known only after coding */
 static const struct {
 	const char *spec, *is;
 } list[] = {
@@ -34,7 +34,7 @@ is(const char *what, char c)
 	return strchr(what, c) != NULL;
 }
 
-/* Heavy tails or not. */
+/* Fill with normal values, or with heavy tails. */
 static void
 fill(uint32_t seed, int heavy)
 {
@@ -74,7 +74,7 @@ test_is(const char *spec, const char *what)
 	ok(good, "%s: size, parameter and error are as that says", spec);
 }
 
-/* The plan as text, read again. */
+/* Check that the plan as text is parsed to the same plan. */
 static int
 legal(const struct codec_plan *p)
 {
@@ -96,7 +96,7 @@ coded(const struct codec_plan *p)
 	return t.body.n;
 }
 
-/* Coarser is fewer bytes and more error, coded and estimated. */
+/* A coarser plan takes fewer bytes and has more error, coded and estimated. */
 static void
 test_turn(const char *spec)
 {
@@ -139,7 +139,7 @@ test_turn(const char *spec)
 	ok(good, "%s: as far as it goes, and no further", spec);
 }
 
-/* How far each rate turns, and where it stops. */
+/* The range of each rate. */
 TEST(test_turned)
 {
 	static const struct {
@@ -190,7 +190,7 @@ TEST(test_none)
 	    2 + 2 * 4 * (100 + N / 100), "no values take no bytes");
 }
 
-/* Of a group of zeros, and of one value: no codec has trouble. */
+/* A group of zeros, and a group of one value. */
 static void
 test_edges(const char *spec)
 {
@@ -212,15 +212,14 @@ test_edges(const char *spec)
 		good &= rate[i] >= -1 && error[i] >= 0 && (i == 2 ||
 		    error[i] <= 1e-15);
 	}
-	/* half a bit without bias misses it by twice of it */
+	/* unbiased rounding of half a bit may be off by twice as much */
 	ok(good && error[2] <= 2.2 * (double)one * (double)one,
 	    "%s: nothing, zeros, one value: %ld, %ld, %ld bytes", spec,
 	    (long)rate[0], (long)rate[1], (long)rate[2]);
 }
 
-/* Fifty steps of error feedback, in which the code has to keep something of what
- * is to be sent each time, so that what is left stays bounded.  How much it keeps
- * at least is estimated by nothing: it is asked of the steps themselves. */
+/* Fifty steps of error feedback: the code must keep some of each step's input, so that
+ * the residual stays bounded. The least share kept is measured. */
 static void
 test_feedback(const char *spec)
 {

@@ -1,5 +1,5 @@
 /*
- * There and back through a codec: what the codecs' own tests share.
+ * Coding and decoding, shared by the codecs' own tests.
  */
 #ifndef TRIP_H
 #define TRIP_H
@@ -25,7 +25,7 @@ struct trip {
 	uint8_t param;
 };
 
-/* N(0,1), the i-th of a seed. */
+/* Return normal value i of a seed. */
 static inline double
 trip_normal(uint32_t seed, uint32_t i)
 {
@@ -45,7 +45,7 @@ trip_gauss(struct trip *t, uint32_t seed, size_t n, double sigma)
 		t->x[i] = (float)(sigma * trip_normal(seed, (uint32_t)i));
 }
 
-/* Codes n values of x into body and decodes them into y; the body's length. */
+/* Code n values of x into body and decode them into y; return the body's length. */
 static inline size_t
 trip(struct trip *t, const char *spec, size_t n)
 {
@@ -79,7 +79,7 @@ trip_nmse(const struct trip *t, size_t n)
 	return d / s;
 }
 
-/* The mean of `runs' steps: its error is the variance of one / runs. */
+/* The mean of `runs' steps has an error of the variance of one, divided by runs. */
 static inline void
 trip_unbiased(struct trip *t, const char *spec, size_t n, size_t runs)
 {
@@ -106,9 +106,9 @@ trip_unbiased(struct trip *t, const char *spec, size_t n, size_t runs)
 	free(mean);
 }
 
-/* How many of n values at distance d from each other came out differently, and
- * of the same place in two groups: the noise repeats nowhere.  t->x: values that
- * go up or down with the same chance, in places that do not matter. */
+/* Return how many of n values decode differently at distance d from each other, and at
+ * the same place of two groups: the noise must not repeat. t->x must hold values that
+ * round up or down with equal probability. */
 static inline void
 trip_noise(struct trip *t, const char *spec, size_t n)
 {
@@ -141,7 +141,7 @@ trip_noise(struct trip *t, const char *spec, size_t n)
 	free(was);
 }
 
-/* 1 when exactly these bytes are refused for n values. */
+/* Return 1 if exactly these bytes are refused for n values. */
 static inline int
 trip_refused(const struct trip *t, uint32_t codec, uint8_t param,
     const unsigned char *p, size_t len, size_t n)

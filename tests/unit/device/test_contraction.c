@@ -1,6 +1,6 @@
 /*
- * How much of a shard its code kept: by hand, group by group, and as the state
- * has it afterwards.
+ * The share of a shard that its code kept: computed by hand, per group, and as stored in
+ * the state.
  */
 #include "../tap.h"
 #include "base/err.h"
@@ -10,7 +10,7 @@ static char dir[] = "/tmp/ace-contraction.XXXXXX";
 static struct statedir state = STATE_INIT;
 static struct err e = ERR_INIT;
 
-/* What the state says under a key, -1 nothing. */
+/* Return the value of a key of the state, or -1. */
 static double
 said(const char *key)
 {

@@ -1,6 +1,5 @@
 /*
- * A model-sized array in a state: what it says of itself, which groups it has,
- * and what is refused in its place.
+ * A model-sized array in a state: its header, its groups, and files refused in its place.
  */
 #include <sys/stat.h>
 
@@ -16,8 +15,8 @@ static struct schema schema = SCHEMA_INIT;
 static struct shard of;
 static struct err e = ERR_INIT;
 
-/* Groups of four: zeros; 0 and three more; not put; the last alone; the first
- * alone, v. */
+/* Groups of four: zeros; 0 and three more; not written; the last value only; the first
+ * only, v. */
 static int
 write_array(float v)
 {
@@ -106,7 +105,7 @@ TEST(test_says)
 	err_clear(&e);
 }
 
-/* 1 when a shard of that run, device and model is refused so. */
+/* Return 1 if a shard of that run, device and model is refused with this message. */
 static int
 differs(const char *run, const char *device, uint32_t size, const char *why)
 {
@@ -146,7 +145,7 @@ TEST(test_check)
 	    "another model: %s", ERR_MSG(&e));
 }
 
-/* 1 when what stands there is refused with that status and word. */
+/* Return 1 if the file is refused with that status and word. */
 static int
 refused(int status, const char *word)
 {

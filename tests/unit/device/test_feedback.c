@@ -1,7 +1,7 @@
 /*
- * Every variant of error feedback over 30 steps, with exact and lossy codecs
- * and groups that are not sent: what is kept and what is reconstructed add up
- * at every step, element by element, and both sides hold the same history.
+ * Every variant of error feedback over 30 steps, with exact and lossy codecs and groups
+ * not sent: residual and decoded values add up in each step, element by element, and both
+ * sides hold the same history.
  */
 #include "base/err.h"
 #include "base/io.h"
@@ -16,7 +16,7 @@ enum { N = 200, G = 64, STEPS = 30 };
 static struct schema schema = SCHEMA_INIT;
 static char dir[64], cache_dir[80];
 
-/* What a reader of the wire, or the test's own balance, says of a step. */
+/* One step, as a reader of the stream or the test's own sums see it. */
 struct balance {
 	float g[N];		/* gradient */
 	float e0[N], e1[N];	/* residual before, after */
@@ -24,7 +24,7 @@ struct balance {
 	float r[N];		/* reconstructed by the receiver */
 };
 
-/* The stream of one dense shard, in memory. */
+/* Make a stream of one dense shard, in memory. */
 static struct reader *
 gradient(uint64_t step, float *g, struct io **mem, struct err *e)
 {
@@ -68,7 +68,7 @@ gradient(uint64_t step, float *g, struct io **mem, struct err *e)
 	return r;
 }
 
-/* All of a state file, zeros where there is none. */
+/* Load a state file, zeros if it is absent. */
 static int
 load(const char *where, const char *name, enum shard_kind kind, float *x,
     char stamp[DENSE_STAMP], struct err *e)
@@ -96,7 +96,7 @@ load(const char *where, const char *name, enum shard_kind kind, float *x,
 	return r;
 }
 
-/* The sender's step: group k is left out when (step + k) % 3 == 0. */
+/* One step of the sender; group k is left out if (step + k) % 3 == 0. */
 static int
 sender(struct feedback *f, struct reader *in, const float *g,
     const struct codec_plan *pl, struct io **wire, struct err *e)
@@ -179,8 +179,8 @@ receiver(struct feedback_cache *c, struct io *wire, float *out, struct err *e)
 	return k;
 }
 
-/* Largest breach of the variant's equation, relative to the larger of what is
- * subtracted: one rounding is 2^-24 of that. */
+/* Return the largest breach of the variant's equation, relative to the larger operand of
+ * the subtraction; one rounding is 2^-24 of it. */
 static double
 breach(const struct feedback_opts *o, const struct balance *b)
 {

@@ -9,8 +9,8 @@
 #include "sync/ratio.h"
 
 /*
- * A link of that rate behind a buffer, fed by writes of n bytes, on a clock of
- * our own: for secs seconds of writing, each after `gap' seconds of nothing.
+ * Simulate a link of this rate behind a buffer, with writes of n bytes and a clock of our
+ * own, for secs seconds of writing, each after `gap' idle seconds.
  */
 struct sim {
 	struct link l;
@@ -93,10 +93,10 @@ TEST(bandwidth)
 }
 
 /*
- * A link of that rate behind two buffers: a pipe of 64 KiB that we fill, and the
- * connection's, of cap bytes, into which another program moves what is in the
- * pipe.  That one halts for `wait' seconds, `often' times a second, when the
- * generator says so.  What the link carried in secs seconds: bit/s.
+ * Simulate a link of this rate behind two buffers: a pipe of 64 KiB that we fill and a
+ * connection's buffer of cap bytes. A program moves bytes from one to the other and halts
+ * for `wait' seconds, about `often' times per second. Return the bit/s carried in secs
+ * seconds.
  */
 static double
 halting(struct sim *s, double secs, double wait, double often, uint32_t seed)
@@ -132,7 +132,7 @@ halting(struct sim *s, double secs, double wait, double often, uint32_t seed)
 	return went * 8 / secs;
 }
 
-/* The rates of spans are far off then; what is made of them is not. */
+/* The rates of single spans are far off then; the estimate is not. */
 TEST(halts)
 {
 	static const double rates[] = { 5e6, 20e6, 50e6, 200e6 };
@@ -152,9 +152,9 @@ TEST(halts)
 		}
 }
 
-/* After each rest buffers grow for so many seconds, and swallow half as much again
- * as the link carries.  Of spells in which most came later that alone counts, of
- * shorter ones the half that comes nearest to it. */
+/* After each rest the buffers grow for some seconds and take half as much again as the
+ * link carries. If most bytes came later, only those count; of shorter spells the nearest
+ * half counts. */
 TEST(settles)
 {
 	static const double grow[] = { 1.8, 1.6 }, secs[] = { 6, 3.4 };
@@ -178,8 +178,7 @@ TEST(settles)
 	}
 }
 
-/* One shard of so many bytes, to its last at the other end, and a rest before
- * the next; how long it took. */
+/* Send one shard, followed by a rest; return the seconds until its last byte arrived. */
 static double
 send(struct sim *s, double bytes, double rest)
 {
@@ -194,9 +193,9 @@ send(struct sim *s, double bytes, double rest)
 	return took;
 }
 
-/* Shards of as many bytes as the link is believed to carry in the deadline,
- * while it falls from 200 to 5 Mbit/s: of the three after that, the first was
- * planned before, the others must be in time. */
+/* Shards as large as the link is believed to carry within the deadline, while it falls
+ * from 200 to 5 Mbit/s: of the next three the first was planned before, the others must
+ * be in time. */
 TEST(falls)
 {
 	static const double deadline[] = { 0.4, 1, 3, 10 };
@@ -302,7 +301,7 @@ TEST(stream)
 	shard_release(&s);
 }
 
-/* A receipt for each shard that has passed. */
+/* Make a receipt for each shard that has passed. */
 static int
 answer(const struct link *l, const struct statedir *st, struct err *e)
 {
@@ -321,8 +320,8 @@ answer(const struct link *l, const struct statedir *st, struct err *e)
 	return receipts_save(&q, st, IO_SYNC_NONE, e);
 }
 
-/* Round trips are smoothed as RFC 6298 says: the first one is the mean, half of
- * it the deviation; then an eighth and a quarter of what is new. */
+/* Round trips are smoothed by RFC 6298: the first is the mean and half of it the
+ * deviation; then an eighth and a quarter of each difference. */
 TEST(trips)
 {
 	static const double took[] = { 0.08, 0.16, 0.04, 0.4 };
@@ -352,13 +351,14 @@ TEST(trips)
 		    fabs(l.jitter - off) < 1e-9, "after a trip of %g s: %g s, "
 		    "and %g s from it", took[i], l.rtt, l.jitter);
 	}
-	/* what is there already when a shard goes answers an earlier sending */
+	/* a receipt that exists before the shard is sent belongs to an earlier
+	 * transmission */
 	l.pending = 1;
 	l.sent[0].at = now;
 	l.sent[0].looked = 0;
 	ok(link_receipts(&l, &st, now + 3, &e) == 0 && l.pending == 0 &&
 	    fabs(l.rtt - mean) < 1e-9, "an older receipt is no round trip");
-	/* of three the one that is answered goes */
+	/* of three pending shards the answered one is removed */
 	for (i = 0; i < 3; i++) {
 		memset(&l.sent[i], 100 + (int)i, sizeof(l.sent[0]));
 		l.sent[i].at = now + (double)i;
@@ -376,7 +376,7 @@ TEST(trips)
 	ok(system(command) == 0, "done with it");
 }
 
-/* When the next look for a receipt is worth it. */
+/* The time until the next check for a receipt. */
 TEST(patience)
 {
 	struct link l;
@@ -392,7 +392,7 @@ TEST(patience)
 	    "two milliseconds at least, a second at most");
 }
 
-/* What the state says under a key, -1 nothing. */
+/* Return the value of a key of the state, or -1. */
 static double
 known(const struct statedir *st, const char *key)
 {

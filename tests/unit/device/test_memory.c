@@ -41,7 +41,7 @@ there_and_back(const struct statedir *s)
 	memory_release(&h);
 }
 
-/* A number among the keys: there, not there, or none. */
+/* Numbers among the keys: present, absent, not a number. */
 static void
 numbers(const struct statedir *s)
 {
@@ -114,7 +114,7 @@ is_file(const struct statedir *s, const char *name)
 	return there;
 }
 
-/* A file in which each of these names has a shard of that kind. */
+/* Make a file with a shard of that kind for each of these names. */
 static void
 file_of(const struct statedir *s, const char *file, uint32_t kind,
     const char *const *name, size_t n)
@@ -145,7 +145,7 @@ file_of(const struct statedir *s, const char *file, uint32_t kind,
 	free(path);
 }
 
-/* What cannot be this file is refused by who needs it. */
+/* A file that cannot be a history is refused. */
 static void
 no_memories(const struct statedir *s)
 {
@@ -184,7 +184,7 @@ no_memories(const struct statedir *s)
 	remove_file(s, MEMORY_LINK);
 }
 
-/* Saves a memory of one number, after a step of edge1. */
+/* Save a history of one number, after a step of edge1. */
 static int
 save(const struct statedir *s, const char *name, float x, uint64_t step,
     int again)
@@ -205,7 +205,7 @@ save(const struct statedir *s, const char *name, float x, uint64_t step,
 	return r;
 }
 
-/* That number, -1 where there is none. */
+/* Load that number; -1 if it is absent. */
 static float
 load(const struct statedir *s, const char *name)
 {
@@ -219,7 +219,7 @@ load(const struct statedir *s, const char *name)
 	return x;
 }
 
-/* What it was before that step. */
+/* Load the number before that step. */
 static float
 before(const struct statedir *s, const char *name, uint64_t step)
 {
@@ -233,7 +233,7 @@ before(const struct statedir *s, const char *name, uint64_t step)
 	return x;
 }
 
-/* The names in the file, and whose they are. */
+/* List the names in the file and their devices. */
 static void
 names(const struct statedir *s, char out[256])
 {
@@ -254,7 +254,7 @@ names(const struct statedir *s, char out[256])
 	free(path);
 }
 
-/* Several, saved in any order, are in the file in one. */
+/* Several histories saved in any order are together in the file. */
 static void
 together(const struct statedir *s)
 {
@@ -274,7 +274,7 @@ together(const struct statedir *s)
 	remove_file(s, "memory");
 }
 
-/* What was known before a step that comes again. */
+/* The values before a step that is repeated. */
 static void
 again(const struct statedir *s)
 {
@@ -289,7 +289,7 @@ again(const struct statedir *s)
 	remove_file(s, "memory");
 }
 
-/* What is to be saved later is written at once, or not at all. */
+/* Values saved later are written completely or not at all. */
 static void
 later(const struct statedir *s)
 {
@@ -317,7 +317,7 @@ later(const struct statedir *s)
 	remove_file(s, "memory");
 }
 
-/* A memory of another version, and a file of its own that none has any more. */
+/* A history of another version, and an obsolete file. */
 static void
 another_version(const struct statedir *s)
 {
@@ -339,7 +339,7 @@ another_version(const struct statedir *s)
 	remove_file(s, "score");
 }
 
-/* Wherever a bit is, and whichever is asked for. */
+/* A flipped bit anywhere is detected, whichever history is loaded. */
 static void
 damage(const struct statedir *s)
 {
@@ -366,7 +366,7 @@ damage(const struct statedir *s)
 		(void)!pwrite(fd, &c, 1, at[i]);
 	}
 	ok(load(s, "code") == 1, "and right again");
-	/* as a power cut leaves what was not synced */
+	/* what a power cut leaves of unsynced data */
 	e = (struct err)ERR_INIT;
 	for (i = 0; i < 3; i++) {
 		ok(ftruncate(fd, i == 2 ? 0 : 1400 - 600 * (off_t)i) == 0 &&

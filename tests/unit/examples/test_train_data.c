@@ -1,7 +1,7 @@
 /*
- * train_data: which windows of the text a device reads, and in what order.  The
- * text is a row of numbers, six bits in each of four bytes and in the two others
- * which byte it is, so that a window says where it is from.
+ * train_data: which windows of the text a device reads, and in which order. The text is a
+ * sequence of numbers, six bits per byte and the byte's index in the other two, so that
+ * each window shows its place.
  */
 #include "../../../examples/train_data.h"
 #include "../tap.h"
@@ -21,7 +21,7 @@ numbers(void)
 	return d;
 }
 
-/* Where a window of the text is. */
+/* Return the place of a window in the text. */
 static size_t
 place(const uint8_t *w)
 {
@@ -35,8 +35,8 @@ place(const uint8_t *w)
 	return 4 * x - skip;
 }
 
-/* Adds 1 to seen[] for every byte that is to be estimated in the n windows from
- * the k-th on; how many windows lie within [from, to). */
+/* Add 1 to seen[] for every byte to be predicted in n windows from the k-th on. Return
+ * how many windows lie within [from, to). */
 static size_t
 read_windows(const struct data *d, const struct data_share *s, uint64_t seed,
     size_t k, size_t n, unsigned char *seen, size_t from, size_t to)
@@ -64,7 +64,7 @@ count(const unsigned char *seen, unsigned char x)
 	return n;
 }
 
-/* How many windows of the first pass are in the same place of the second. */
+/* Count the windows at the same place in the first and second pass. */
 static size_t
 same_order(const struct data *d, const struct data_share *s, size_t n)
 {
@@ -151,8 +151,8 @@ TEST(test_order)
 	    first);
 }
 
-/* The smallest text that data_enough takes: every device has a window, and
- * none of them ends behind the training text. */
+/* The smallest text that data_enough accepts: every device has a window, and none reaches
+ * beyond the training text. */
 TEST(test_smallest)
 {
 	struct data d = numbers();

@@ -1,6 +1,6 @@
 /*
- * train_dct: the cosine transform of a model's tensors in blocks, against its
- * definition, summed in double; and that its inverse takes it back.
+ * train_dct: the block-wise cosine transform of a model's tensors compared with its
+ * definition in double, and its inverse.
  */
 #include "../../../examples/train_dct.h"
 #include "../tap.h"
@@ -22,7 +22,7 @@ side(size_t length)
 	return n;
 }
 
-/* How far y is from what the definition says, at most, for one tensor. */
+/* Return the largest difference to the definition for one tensor. */
 static double
 worst(const struct tensor *t, float scale, const float *x, const float *y)
 {
@@ -31,7 +31,7 @@ worst(const struct tensor *t, float scale, const float *x, const float *y)
 	size_t b, k, l, i, j, r, c;
 	double most = 0, s;
 
-	/* some of each block: all of it would be n1 n2 as many terms */
+	/* some values of each block: all would take n1 n2 times as many terms */
 	for (b = 0; b < t->n / (n1 * n2); b++)
 		for (k = 0; k < n1; k += 7)
 			for (l = 0; l < n2; l += 5) {
@@ -84,8 +84,8 @@ transformed(const struct shape *shape, float scale)
 int
 main(void)
 {
-	/* sides of 64 and its multiples, with two blocks beside each other; sides
-	 * whose blocks are of 48, 45 and 61, the largest divisors */
+	/* sides of 64 and multiples, with adjacent blocks; sides whose blocks are 48, 45
+	 * and 61, their largest divisors */
 	transformed(&(struct shape){ 1, 64, 2, 64 }, 1);
 	transformed(&(struct shape){ 1, 96, 2, 90 }, 0.5f);
 	transformed(&(struct shape){ 1, 61, 1, 3 }, 1);

@@ -1,5 +1,5 @@
 /*
- * train_muon: what becomes of a momentum whose direction and spectrum are known.
+ * train_muon: the update for a momentum with known direction and spectrum.
  */
 #include "../../../examples/train_muon.h"
 #include "../tap.h"
@@ -11,7 +11,7 @@ static const float rows[R][C] = { { 0.5f, 0.5f, 0.5f, 0.5f },
     { 0.5f, -0.5f, 0.5f, -0.5f }, { 0.5f, 0.5f, -0.5f, -0.5f } };
 static const float scale[R] = { 3, 1, 0.5f };
 
-/* The largest difference to (1 - share) m + share |m| dir. */
+/* Return the largest difference to (1 - share) m + share |m| dir. */
 static double
 turned(int tall, float share)
 {

@@ -1,6 +1,5 @@
 /*
- * Memory whose first byte follows, and whose last byte precedes, a page that
- * cannot be touched.
+ * Memory between two pages that cannot be accessed.
  */
 #ifndef GUARD_H
 #define GUARD_H
@@ -30,8 +29,8 @@ guard_new(void)
 	return g;
 }
 
-/* Where n elements of some size start: off elements after the first page, or
- * (off == 0) so that they end at the last. */
+/* Return room for n elements, `off' elements after the first page or, if off is 0, ending
+ * at the last page. */
 static inline void *
 guard_place(struct guard g, size_t n, size_t size, size_t off)
 {

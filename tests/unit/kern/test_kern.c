@@ -1,6 +1,6 @@
 /*
- * Every table gives the bits of kern_ref: all lengths 0..300 at offsets 0..8,
- * against unreadable pages on both sides, on values of every kind.
+ * Every kernel table gives the bits of kern_ref: lengths 0 to 300 at offsets 0 to 8,
+ * between inaccessible pages, with values of every kind.
  */
 #include "guard.h"
 #include "../tap.h"
@@ -69,7 +69,7 @@ one_stat(const struct kern *k, const struct kern *ref, struct arena *m,
 	    k->first_nonfinite(x, n) == ref->first_nonfinite(x, n);
 }
 
-/* At a threshold that all pass, none does, and some do. */
+/* With a threshold that all values reach, none, and some. */
 static int
 one_at_least(const struct kern *k, const struct kern *ref, struct arena *m,
     size_t n, size_t off)
@@ -89,7 +89,7 @@ one_at_least(const struct kern *k, const struct kern *ref, struct arena *m,
 	return (int)good;
 }
 
-/* A NaN in the accumulator may have any payload. */
+/* Compare sums; a NaN may have any payload. */
 static int
 same64(const double *a, const double *b, size_t n)
 {
@@ -208,7 +208,7 @@ one_deadzone(const struct kern *k, const struct kern *ref, struct arena *m,
 	return same(q, want, n * 2);
 }
 
-/* Planes and back, to the bit. */
+/* Split into planes and back, to the bit. */
 static int
 one_split(const struct kern *k, const struct kern *ref, struct arena *m,
     size_t n, size_t off)
@@ -247,7 +247,7 @@ test_blocks(const struct kern *k, const struct kern *ref, struct arena *m)
 	ok(f, "%s: split gives ref's bytes, and join all bits", k->name);
 }
 
-/* One block by hand. */
+/* One block computed by hand. */
 static void
 test_blocks_known(const struct kern *k)
 {
@@ -279,12 +279,12 @@ test_blocks_known(const struct kern *k)
 static void
 test_deadzone_known(const struct kern *k)
 {
-	/* the last of them at an end of the zone, or of a step */
+	/* the last of them at the end of the zone, or of a step */
 	static const float x[] = { 0, -0.74f, 0.76f, -1.6f, 1.7f, 9e9f, -1e9f,
 	    0.75f, -0.75f, 1.625f, 2.625f };
 	static const int16_t want[] = { 0, 0, 1, -1, 2, 32767, -32767, 1, -1, 2,
 	    3 };
-	enum { ALL = 11, MANY = 66 };		/* more than any loop takes at once */
+	enum { ALL = 11, MANY = 66 };		/* more than any kernel takes at once */
 	int16_t q[MANY];
 	float many[MANY];
 	int i, good = 1;
@@ -297,7 +297,7 @@ test_deadzone_known(const struct kern *k)
 	ok(good, "%s: dead zone by hand", k->name);
 }
 
-/* The scales of the largest numbers are as large as may be, and no larger. */
+/* The scales of the largest numbers are as large as allowed. */
 static void
 test_scale_known(const struct kern *k)
 {
@@ -342,7 +342,7 @@ test_table(const struct kern *k, const struct kern *ref, struct arena *m)
 	ok(half, "%s: f16, bf16 conversions give ref's bits", k->name);
 }
 
-/* IEEE 754 binary16 from its definition. */
+/* Return the value of a binary16 by its definition in IEEE 754. */
 static double
 f16_value(uint32_t h)
 {
@@ -375,7 +375,7 @@ test_f16(const struct kern *k)
 		to &= back == h;
 		if ((h & 0x7fff) == 0x7bff)
 			continue;
-		/* halfway to the next: to the even one */
+		/* half way to the next: rounded to even */
 		x = (float)((f16_value(h) + f16_value(h + 1)) / 2);
 		k->to_f16(&back, &x, 1);
 		ties &= back == h + (h & 1);

@@ -1,7 +1,7 @@
 /*
- * The passes of ECQ: every table gives what the passes value by value give, for
- * all lengths 0..300, each at some of the offsets 0..9, in every mode and with every
- * number of states, against unreadable pages on both sides.
+ * The kernels of ECQ: every table gives the results of the scalar passes, for lengths 0
+ * to 300 at some of the offsets 0 to 9, in every mode and with every number of states,
+ * between inaccessible pages.
  */
 #include "guard.h"
 #include "../tap.h"
@@ -13,14 +13,14 @@ enum { LEN = 300, OFF = 8, CHUNKS = LEN / KERN_ECQ_LANES + 1 };
 
 static struct guard page[6];
 
-/* One way to code: the mode, the columns, the states. */
+/* A coding mode, with columns and states. */
 struct way {
 	enum kern_ecq_mode mode;
 	size_t cols;
 	unsigned states;
 };
 
-/* Magnitudes that are mostly 0, a few, and now and then all there are. */
+/* Fill with magnitudes that are mostly 0, some small, a few of all sizes. */
 static void
 fill(int16_t *q, float *x, size_t n, uint32_t from)
 {
@@ -50,7 +50,7 @@ same(const void *a, const void *b, size_t n)
 	return n == 0 || memcmp(a, b, n) == 0;
 }
 
-/* The same tables and counts, and the means, where there are any. */
+/* Compare tables, counts and, if any, means. */
 static int
 alike(const struct kern_ecq *a, const struct kern_ecq *b)
 {
@@ -62,7 +62,7 @@ alike(const struct kern_ecq *a, const struct kern_ecq *b)
 	    a->e.row == b->e.row));
 }
 
-/* What a table is given and what it must give. */
+/* Input of a kernel and its expected output. */
 struct try {
 	int16_t *q;
 	float *x;
@@ -73,7 +73,7 @@ struct try {
 	struct kern_ecq m;
 };
 
-/* Two and three models at once: each does as it does alone. */
+/* Two and three models at once give the results of each alone. */
 static int
 one_many(const struct kern *k, struct try *t, const struct way *way, size_t n)
 {
@@ -135,7 +135,7 @@ one_sort(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	return good && same(mark, t->mark, (n + 15) / 16 * 4);
 }
 
-/* After one_sort: to words, to the byte, and back, to where they end. */
+/* After one_sort: code to words and bytes, and decode. */
 static int
 one_code(const struct kern *k, struct try *t, const struct way *way, size_t n,
     size_t off)
@@ -162,7 +162,7 @@ one_code(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	p = k->ecq_put(state, way->states, span, n, end);
 	good &= (size_t)(end - p) == len && same(p, t->w, len) &&
 	    same(state, t->state, 4 * way->states);
-	/* the words end at the page, or begin at the other */
+	/* the words end at one page, or begin at the other */
 	p = guard_place(page[4], len, 1, off);
 	memcpy(p, t->w, len);
 	g = (struct kern_ecq_get){ state, way->states, p, p + len };
@@ -181,7 +181,7 @@ one_code(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	return good && k->ecq_get(&again, &g, code, n) == -1;
 }
 
-/* States where a quotient, or what is shed, comes out even, and by one less. */
+/* Return a state at which a quotient or the shed bits are even, or one less. */
 static uint32_t
 edge(uint32_t f, const uint32_t r[4])
 {
@@ -194,7 +194,7 @@ edge(uint32_t f, const uint32_t r[4])
 	return x < KERN_ECQ_LOW ? KERN_ECQ_LOW + r[3] % 2 : x;
 }
 
-/* ecq_put of any spans, into any states. */
+/* ecq_put with any spans and states. */
 static void
 test_put(const struct kern *k)
 {
@@ -274,8 +274,8 @@ test_way(const struct kern *k, const struct way *way)
 	    values ? "" : ", values, centers or told");
 }
 
-/* Two rows are enough to estimate one by the other: rows of fewer columns than
- * there are lanes count as many of them as fill these. */
+/* Two rows suffice to estimate one from the other: rows with fewer columns than lanes
+ * count together. */
 static void
 test_rows(void)
 {

@@ -1,7 +1,7 @@
 /*
- * The passes of TCQ: every table gives what the passes value by value give, for
- * all lengths 0..300, each at some of the offsets 0..8, against unreadable pages on
- * both sides; and no path through the trellis costs less than the one that is found.
+ * The kernels of TCQ: every table gives the results of the scalar passes, for lengths 0
+ * to 300 at some of the offsets 0 to 8, between inaccessible pages; and no path through
+ * the trellis costs less than the one found.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct way {
 	unsigned states;
 };
 
-/* What a table is given and what it must give. */
+/* Input of a kernel and its expected output. */
 struct try {
 	float *x;
 	int16_t q[LEN];
@@ -42,7 +42,7 @@ same(const void *a, const void *b, size_t n)
 	return n == 0 || memcmp(a, b, n) == 0;
 }
 
-/* Steps that are mostly few, and now and then more than there are. */
+/* Fill with mostly small steps, and a few beyond the last level. */
 static void
 fill(float *x, size_t n, uint32_t from)
 {
@@ -93,7 +93,7 @@ costs(struct kern_tcq_walk *w, uint32_t seed)
 	}
 }
 
-/* Levels, decisions from them, and the levels of those; t->q is left. */
+/* Levels, decisions, and the decoded levels; t->q keeps them. */
 static int
 one_walk(const struct kern *k, struct try *t, const struct way *way, size_t n,
     size_t off)
@@ -124,7 +124,7 @@ one_walk(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	return good;
 }
 
-/* After one_walk: to words and back, and with a word too few. */
+/* After one_walk: code to words and decode, also with one word too few. */
 static int
 one_code(const struct kern *k, struct try *t, const struct way *way, size_t n,
     size_t off)
@@ -218,8 +218,8 @@ test_way(const struct kern *k, const struct way *way)
 
 /* ---- the least of all paths ---- */
 
-/* What k costs by quantiser u, where costs depend on whether it is 0 and on its
- * parity only. */
+/* The cost of k with quantiser u, if costs depend only on its parity and on whether it is
+ * 0. */
 static double
 price(const struct kern_tcq_walk *w, float x, unsigned u, unsigned k)
 {

@@ -1,6 +1,6 @@
 /*
- * Devices that say a digest of their model: whom the others contradict is blamed,
- * nobody where no digest is said by most, and those of other versions apart.
+ * Devices that state a digest of their model: the one that the majority contradicts is
+ * blamed, none without a majority, and versions are compared separately.
  */
 #include <stdint.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ static char dir[] = "/tmp/ace-alike.XXXXXX";
 static char paths[FILES][64];
 static char *path[FILES];
 
-/* Device i says this digest, "-": none, of the model of this version. */
+/* Make device i state this digest ("-": none) of this version. */
 static void
 say(int i, char digest, char version)
 {
@@ -54,9 +54,8 @@ say(int i, char digest, char version)
 	schema_release(&sc);
 }
 
-/* Whose fault it is, a device's letter; '=': nobody's, they are alike; '?': nobody
- * knows.  left: the device that does not count, or -1.  *put: what their sum says,
- * '-' for nothing. */
+/* Return the device at fault as a letter; '=': all are alike; '?': undecided. left: the
+ * device left out, or -1. *put: the digest of the sum, '-' for none. */
 static char
 fault(const char *digests, const char *versions, int left, char *put)
 {
@@ -98,11 +97,11 @@ TEST(test_alike)
 		{ "111", "777", -1, '=', '1' },
 		{ "1", "7", -1, '=', '1' },
 		{ "---", "777", -1, '=', '-' },
-		/* who says none is not compared, and the sum says none */
+		/* a device without a digest is not compared, and the sum has none */
 		{ "1-1", "777", -1, '=', '-' },
 		{ "1-1", "777", 1, '=', '1' },
 		{ "-11", "777", 0, '=', '1' },
-		/* one against two, wherever it stands, and however it sorts */
+		/* one against two, at any position and in any order */
 		{ "112", "777", -1, 'c', '-' },
 		{ "121", "777", -1, 'b', '-' },
 		{ "122", "777", -1, 'a', '-' },
@@ -112,7 +111,8 @@ TEST(test_alike)
 		{ "33312", "77777", -1, 'd', '-' },
 		{ "12", "77", -1, '?', '-' },
 		{ "12-", "777", -1, '?', '-' },
-		/* of two versions they are two models, and of one they are compared */
+		/* models of two versions are different models; within a version they are
+		 * compared */
 		{ "12", "78", -1, '=', '-' },
 		{ "11", "78", -1, '=', '-' },
 		{ "12", "78", 1, '=', '1' },

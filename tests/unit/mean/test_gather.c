@@ -1,6 +1,6 @@
 /*
- * Files of a step in a spool: shards of earlier steps, and files that become others while
- * they are read.
+ * Files of a step in a spool: shards of earlier steps, and files that change while they
+ * are read.
  */
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -49,7 +49,7 @@ put(struct writer *w, const struct spec *p)
 	schema_release(&sc);
 }
 
-/* File i: n shards. */
+/* Make file i with n shards. */
 static void
 make(int i, const struct spec *p, size_t n)
 {
@@ -68,7 +68,7 @@ make(int i, const struct spec *p, size_t n)
 	writer_free(w);
 }
 
-/* The next step: devices and first values, "b=2 a=1 c=3 "; then what ended it. */
+/* Read the next step: devices and first values, "b=2 a=1 c=3 ", then the result. */
 static int
 step(struct gather *g, char out[256])
 {
@@ -114,8 +114,8 @@ TEST(test_changed)
 	gather_free(g);
 }
 
-/* Shards of earlier steps, of which a device may have more than are open at a time,
- * are one contribution with its own. */
+/* Shards of earlier steps, of which a device may have more than can be open, are one
+ * contribution with its newest. */
 TEST(test_earlier)
 {
 	enum { N = 40 };
@@ -147,7 +147,7 @@ TEST(test_earlier)
 	    strstr(out, "b=3000 ") != NULL && strstr(out, "c=3000 ") != NULL &&
 	    gather_shard(g, 0)->step == 100, "%s%s", out, ERR_MSG(&e));
 	gather_free(g);
-	/* one of them twice, or of another run, is to blame */
+	/* a shard that is repeated or of another run is blamed */
 	list[3] = list[4];
 	ok(gather_many(&g, 100, list, N + 3, 0, &o, &e) == 0 &&
 	    gather_step(g, &e) == -ERR_REFUSED && (gather_blamed(g) == 4 ||
@@ -167,7 +167,7 @@ TEST(test_earlier)
 		(void)unlink(of[i]);
 }
 
-/* With more files than are open at a time, too, it is the one to blame. */
+/* It is also blamed if more files exist than can be open. */
 TEST(test_changed_late)
 {
 	enum { N = 20 };		/* a window has 16 */
@@ -207,7 +207,7 @@ TEST(test_changed_late)
 		(void)unlink(list[i]);
 }
 
-/* A list: count, 0, and for each name its length and its bytes. */
+/* A list of contributors: count, 0, and the length and bytes of each name. */
 TEST(test_members_wrong)
 {
 	static const struct {

@@ -1,5 +1,6 @@
 /*
- * Who hides in the noise of a step is seen over many, by what the state remembers.
+ * Attackers hidden in the noise of one step are detected over many, from the stored
+ * history.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,10 +22,9 @@ static struct err e;
 static struct schema model = SCHEMA_INIT;
 static struct shard who[K + 1];
 static float x[K + 1][N], center[N];
-static void (*meddle)(size_t k, uint64_t step);	/* changes what sends() made */
+static void (*meddle)(size_t k, uint64_t step);	/* changes what sends() makes */
 
-/* What device k of the model g = 1, 1, ... sends: it, or against it, and noise twice
- * as long. */
+/* Device k sends the model's g = 1, 1, ..., or its opposite, with noise twice as long. */
 static void
 sends(size_t k, uint64_t step, float sign)
 {
@@ -36,7 +36,7 @@ sends(size_t k, uint64_t step, float sign)
 		x[k][j] = sign + (r[j] >> 31 ? 2.0f : -2.0f);
 }
 
-/* A step of k devices; scales are in t->one. */
+/* Run a step of k devices; the scales are in t->one. */
 static int
 step(struct past *p, struct robust_step *t, const struct robust_rule *q, size_t k,
     uint64_t at)
@@ -68,7 +68,7 @@ step(struct past *p, struct robust_step *t, const struct robust_rule *q, size_t 
 	return r == 0 ? past_commit(p, &who[0], &model, &e) : r;
 }
 
-/* dir NULL: no files. */
+/* Start without history; dir NULL: without files. */
 static void
 forget(struct past *p, const char *dir)
 {
@@ -115,7 +115,7 @@ TEST(who_is_bad)
 	for (; s < 110; s++)
 		r |= step(&p, &t, &q, K, s);
 	ok(r == 0 && p.last.n == K + 1, "and not for ever");
-	/* one without a name leaves no row, however often it comes */
+	/* a device without a name leaves no row, however often it comes */
 	memcpy(id, who[K].device, SHARD_ID);
 	memset(who[K].device, 0, SHARD_ID);
 	for (; s < 120; s++)
@@ -148,7 +148,7 @@ TEST(files)
 	scale = t.one[0].scale;
 	memcpy(was, p.last.row, sizeof(was));
 	ok(r == 0 && p.last.n == K + 1, "twelve steps");
-	/* the last one again, by somebody else, and by one who has only files */
+	/* repeat the last step in another process, with the files only */
 	forget(&p, dir);
 	r = step(&p, &t, &q, K, s - 1);
 	ok(r == 0 && t.one[0].scale <= scale && t.one[0].scale >= scale &&
@@ -188,8 +188,8 @@ TEST(files)
 	robust_release(&t);
 }
 
-/* Device 4 sends what device 2 sent so many steps ago, times `times', changed by a
- * share `noise' of it; with `both' device 2 sends it once more, too. */
+/* Device 4 sends what device 2 sent this many steps ago, times `times', with a share
+ * `noise' changed; with `both' device 2 sends it again as well. */
 static struct { uint64_t ago; float times, noise; int both; } copy;
 
 static void
@@ -212,7 +212,7 @@ copies(size_t k, uint64_t step)
 		center[j] = 1;
 }
 
-/* How many of the step's contributions are said to be copies. */
+/* Count the contributions found to be copies. */
 static size_t
 repeated(const struct robust_step *t)
 {
@@ -228,7 +228,7 @@ TEST(copies_are_left_out)
 	static const struct { uint64_t ago; float times, noise; int both, is; } c[] = {
 		{ 1, 1, 0, 0, 1 }, { 1, 0.37f, 0, 0, 1 }, { 2, 1e4f, 0, 0, 1 },
 		{ 7, 1, 0.02f, 0, 1 }, { 18, 3, 0.01f, 0, 1 }, { 32, 1, 0, 0, 1 },
-		{ 33, 1, 0, 0, 0 },		/* is not known any more */
+		{ 33, 1, 0, 0, 0 },		/* no longer remembered */
 		{ 0, 1, 0, 0, 0 },		/* of the same step */
 		{ 1, 1, 0, 1, 0 },		/* what device 2 has now as well */
 		{ 1, 1, 0.5f, 0, 0 },
@@ -273,8 +273,8 @@ TEST(copies_are_left_out)
 			    "of device 2's at step %llu",
 			    (unsigned long long)p.one[4].sent);
 	}
-	/* in the first step, too, shards are remembered; and of few values they have
-	 * to be equal */
+	/* shards are remembered from the first step on; short ones must be equal to count
+	 * as copies */
 	copy.ago = 1;
 	copy.times = 1;
 	copy.noise = 0;
@@ -296,8 +296,8 @@ TEST(copies_are_left_out)
 	robust_release(&t);
 }
 
-/* What devices send that have nearly the same data and momentum: the same direction,
- * which turns slowly, and grows. */
+/* Devices with nearly the same data and momentum send the same direction, which turns
+ * slowly and grows. */
 static float apart;
 
 static void

@@ -1,5 +1,5 @@
-/* What a patch says of its models: there and back, cut anywhere, with counts that lie;
- * hashes as digits. */
+/* The note of a patch: encoded and decoded, cut anywhere, with wrong counts; hashes as
+ * digits. */
 #include "../test.h"
 #include "base/bytes.h"
 #include "base/err.h"
@@ -34,7 +34,7 @@ TEST(test_there_and_back)
 
 	made(&b);
 	is_u64(b.n, 40 + 8 * GROUPS + 5, "bytes");
-	/* twice into the same, which keeps nothing of before */
+	/* decode twice into the same struct, which must keep nothing of before */
 	for (i = 0; i < 2; i++)
 		ok(model_note_decode(&t, b.p, b.n, &e) == 0 && t.n == GROUPS &&
 		    t.sum[2] == UINT64_MAX - 2 && t.before[15] == 0x11 &&

@@ -1,6 +1,6 @@
 /*
- * Who has which model: lines by name, on disk and back; receipts, also of those that
- * nothing was sent to; a file that lies.
+ * The list of receivers: lines by name, saved and read; receipts, also of unknown
+ * receivers; a damaged file.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -38,7 +38,7 @@ get(const char *path, char *text, size_t most)
 	return n < 0 ? 0 : (size_t)n;
 }
 
-/* Opens the list of receivers in S of this text: what receivers_open says. */
+/* Open the list in S with this text; return what receivers_open returns. */
 static int
 opened(struct receivers *b, const char *text, size_t n)
 {
@@ -158,7 +158,7 @@ TEST(test_lock)
 	if ((pid = fork()) == 0) {
 		struct receivers other = RECEIVERS_INIT;
 
-		receivers_close(&b);	/* the lock stays the parent's */
+		receivers_close(&b);	/* the lock stays with the parent */
 		status = receivers_open(&other, "S", 0, &e) < 0 ||
 		    write(fd[1], "r", 1) != 1;
 		receivers_close(&other);
@@ -207,8 +207,8 @@ TEST(test_lies)
 		    "describe a receiver: remove that line") != NULL, "behind two: %s", ERR_MSG(&e));
 		receivers_close(&b);
 	}
-	/* a file is written as a whole; of one that somebody cut, what was a line is one,
-	 * and of the last a name may be cut and a number may not */
+	/* of a truncated file the complete lines count; in the last one a name may be
+	 * cut, a number may not */
 	for (i = 0; i < strlen(good); i++) {
 		r = opened(&b, good, i);
 		wrong += r != (i == 0 || (i > end - 5 && i <= end + 1) ||

@@ -1,4 +1,4 @@
-/* Slices of tensors, and parts of a patch whose annotation lies. */
+/* Slices of tensors, and patches of slices whose annotation lies. */
 #include "base/bytes.h"
 #include "base/err.h"
 #include "codec/codec.h"
@@ -35,7 +35,7 @@ has(const struct slice *p, const struct schema_tensor *t, uint64_t x)
 	return 1;
 }
 
-/* A slice of `in', which is one itself. */
+/* Make a random slice of `in', which is a slice itself. */
 static struct slice
 slice_in(const struct slice *in, unsigned ndim)
 {
@@ -53,8 +53,7 @@ slice_in(const struct slice *in, unsigned ndim)
 	return p;
 }
 
-/* Each value of a tensor is its number: a slice of it has those that it should, by
- * looking at each of them. */
+/* Each value of a tensor is its index: check each value of a slice. */
 TEST(slices)
 {
 	struct schema_tensor t = { .dtype = SCHEMA_U8 };
@@ -93,14 +92,14 @@ TEST(slices)
 	is_u64(bad, 0, "a slice has what it should");
 }
 
-/* What a part says: numbers of its two dimensions, checksums, records. */
+/* A patch of slices: its two dimensions, checksums and records. */
 struct lie {
 	const char *what, *says, *part;
 	uint64_t v[4];
 	int sums, notes, records, plain;
 };
 
-/* Reads a part of f32[4, 2] for who has rows 0 and 1 of it: 0, or what is wrong. */
+/* Read a patch of f32[4, 2] as the holder of rows 0 and 1; return 0 or the error. */
 static int
 reads(const struct lie *x)
 {

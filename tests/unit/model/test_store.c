@@ -1,6 +1,6 @@
 /*
- * What a run keeps: files by what their names say, the newest, the shortest way to it,
- * when a whole model is due, and what is removed.
+ * Stored patches: listed by file name; the newest model, the shortest way to it, when a
+ * whole model is due, and which files are removed.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -31,7 +31,7 @@ limits(const char *text)
 		abort();
 }
 
-/* Model 0 is none. */
+/* Hash of model i; model 0: none. */
 static void
 model(unsigned char hash[MODEL_HASH], unsigned i)
 {
@@ -61,7 +61,7 @@ again(struct store *s)
 		abort();
 }
 
-/* One more, from a model to another, of so many bytes. */
+/* Store a patch from one model to another, of this many bytes. */
 static int
 add(struct store *s, unsigned from, unsigned to, size_t bytes)
 {
@@ -79,7 +79,7 @@ add(struct store *s, unsigned from, unsigned to, size_t bytes)
 	return r;
 }
 
-/* The way from a model, as digits of the nth of each; "-": none. */
+/* Return the way from a model, as digits of the patches' numbers; "-": none. */
 static const char *
 way(struct store *s, unsigned from)
 {
@@ -97,7 +97,7 @@ way(struct store *s, unsigned from)
 	return r == 1 ? text : r == 0 ? "-" : "failed";
 }
 
-/* The nth of each that is there. */
+/* Return the numbers of the stored files. */
 static const char *
 there(struct store *s)
 {
@@ -176,10 +176,10 @@ TEST(test_way)
 	IS(way(&s, 1), "5");		/* 230 bytes, or 90 */
 	IS(way(&s, 9), "5");
 	IS(way(&s, 0), "5");
-	(void)add(&s, 2, 5, 30);	/* over what came before */
+	(void)add(&s, 2, 5, 30);	/* overwrites what came before */
 	IS(way(&s, 2), "6");
 	IS(way(&s, 1), "16");
-	IS(way(&s, 4), "26");		/* no way back but from nothing */
+	IS(way(&s, 4), "26");		/* no way back except from a whole model */
 	IS(way(&s, 0), "26");
 	store_close(&s);
 }
@@ -192,13 +192,13 @@ TEST(test_twice)
 	(void)add(&s, 1, 2, 10);
 	(void)add(&s, 1, 2, 10);
 	IS(there(&s), "1");
-	/* whole is another way to the same */
+	/* a whole model is another way to the same one */
 	(void)add(&s, 0, 2, 50);
 	(void)add(&s, 0, 2, 60);
 	IS(there(&s), "12");
 	(void)add(&s, 2, 1, 10);
 	(void)add(&s, 1, 2, 10);
-	IS(there(&s), "1234");		/* it was not the newest any more */
+	IS(there(&s), "1234");		/* it was no longer the newest */
 	store_close(&s);
 }
 
@@ -240,7 +240,7 @@ TEST(test_due)
 	ok(due(&s) == 0, "anchor 0: never");
 	store_close(&s);
 
-	/* so that the way fits into what is kept */
+	/* so that the way fits into the limits */
 	fresh(&s, "anchor 9\npatches 3\n");
 	(void)add(&s, 0, 2, 100);
 	(void)add(&s, 2, 3, 1);
@@ -264,7 +264,7 @@ TEST(test_prune)
 	IS(there(&s), "2345");
 	(void)add(&s, 5, 6, 10);
 	(void)store_prune(&s, &e);
-	IS(there(&s), "23456");		/* all of them lead there */
+	IS(there(&s), "23456");		/* all of them are on the way */
 	(void)add(&s, 0, 6, 100);
 	(void)store_prune(&s, &e);
 	IS(there(&s), "4567");
@@ -275,7 +275,7 @@ TEST(test_prune)
 	(void)add(&s, 0, 2, 100);
 	(void)add(&s, 2, 3, 20);
 	(void)store_prune(&s, &e);
-	IS(there(&s), "123");		/* 130 are not more than 130 */
+	IS(there(&s), "123");		/* 130 does not exceed 130 */
 	limits("bytes 129\n");
 	again(&s);
 	(void)store_prune(&s, &e);
@@ -286,7 +286,7 @@ TEST(test_prune)
 	(void)add(&s, 1, 2, 10);
 	(void)add(&s, 2, 3, 20);
 	(void)store_prune(&s, &e);
-	IS(there(&s), "2");		/* the last, though no way leads to it */
+	IS(there(&s), "2");		/* the last one, though no way leads to it */
 	store_close(&s);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The shortest way among patches and whole models: what another algorithm finds, from
- * each model, in graphs by chance, circles in them; and that it leads there.
+ * The shortest way among patches and whole models equals that of another algorithm, from
+ * each model, in random graphs with cycles; and following it leads to the model.
  */
 #include "../test.h"
 #include "base/err.h"
@@ -11,7 +11,7 @@ enum { MODELS = 7, MOST = 24, GRAPHS = 400 };
 
 static struct err e;
 
-/* Model 0 is none. */
+/* Hash of model i; model 0: none. */
 static void
 model(unsigned char hash[MODEL_HASH], unsigned i)
 {
@@ -30,7 +30,7 @@ add(struct ways *x, unsigned from, unsigned to, uint64_t bytes)
 		abort();
 }
 
-/* Fewest bytes to each model, from one and from none, 0: only from none. */
+/* Compute the fewest bytes to each model, from one and from none (0: only from none). */
 static void
 fewest(const struct ways *x, unsigned from, uint64_t to[MODELS])
 {
@@ -49,8 +49,8 @@ fewest(const struct ways *x, unsigned from, uint64_t to[MODELS])
 		}
 }
 
-/* Does each go on from the one before it, and the first from what there is, and do they
- * take so many bytes? */
+/* Check that each patch continues the previous one, the first from the given model, and
+ * that the bytes add up. */
 static int
 leads(const struct ways *x, const unsigned char *from, size_t last)
 {
@@ -120,7 +120,7 @@ TEST(test_edges)
 	model(one, 1);
 	ways_find(&x, one);
 	ok(x.n == 0, "of nothing");
-	/* a whole model that makes what there is already is no step of the way */
+	/* a whole model equal to the present one is no step of a way */
 	add(&x, 0, 1, 5);
 	add(&x, 1, 2, UINT64_MAX - 1);
 	add(&x, 2, 3, 1);
@@ -135,7 +135,7 @@ TEST(test_edges)
 	ok(ways_list(&x, 2, &list, &n, &e) == 0 && n == 3 && list[0] == 0 &&
 	    list[1] == 1 && list[2] == 2, "in their order");
 	free(list);
-	/* as few bytes: the one that was there first */
+	/* for equal bytes the earlier one */
 	add(&x, 1, 2, 7);
 	ways_find(&x, NULL);
 	ok(x.p[2].prior == 1, "of two alike the first");

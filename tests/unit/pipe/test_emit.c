@@ -1,4 +1,4 @@
-/* JSON as RFC 8259 has it. */
+/* JSON by RFC 8259. */
 #include <float.h>
 
 #include "pipe/emit.h"

@@ -1,4 +1,4 @@
-/* What a filter carries on, what it drops, and how it ends. */
+/* What a filter passes on, what it drops, and how it ends. */
 #include "base/err.h"
 #include "base/io.h"
 #include "base/version.h"
@@ -14,7 +14,7 @@ static char in_path[64], out_path[64], bare_path[64];
 static char *args[] = { (char []){ "test" }, (char []){ "-x" },
     (char []){ "a\033b" }, (char []){ "operand" }, NULL };
 
-/* One shard, an annotation that survives a change and one that does not. */
+/* Make one shard with an annotation that survives changes and one that does not. */
 static void
 make(const char *path, int omit)
 {
@@ -40,7 +40,7 @@ make(const char *path, int omit)
 	schema_release(&sc);
 }
 
-/* A filter over in_path: fail < 0 is an error after the first frame. */
+/* Filter in_path; fail < 0: return an error after the first frame. */
 static int
 filter(struct filter *f, const char *path, int fail)
 {

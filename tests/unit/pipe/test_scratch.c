@@ -14,7 +14,7 @@ byte(size_t i, size_t j)
 	return (unsigned char)(i * 31 + j * 7);
 }
 
-/* there: each item is made where scratch_next says, if it does. */
+/* Fill the file; there: build each item in place where scratch_next allows. */
 static int
 fill(struct scratch *h, int there, uint64_t at[ITEMS], struct err *e)
 {
@@ -54,7 +54,7 @@ wrong(const struct scratch *h, const uint64_t at[ITEMS])
 	return bad;
 }
 
-/* Several items in one piece, and so across the end of what is in memory. */
+/* Read several items at once, also across the end of the memory. */
 static int
 together(const struct scratch *h, const uint64_t at[ITEMS])
 {

@@ -7,10 +7,10 @@
 #include "pipe/size.h"
 #include "format/writer.h"
 
-/* keep: all, each as long as may be; but for each third, which is empty */
+/* keep: all groups with bodies of the largest size, except each third, which is empty */
 enum { ALIKE = 101, THIRD = 102 };
 
-/* The bytes between the first SHRD and the first byte after SEND. */
+/* Compare the bytes between the first SHRD and the end of SEND. */
 static void
 one(uint32_t ngroups, uint32_t keep, size_t most)
 {
@@ -32,7 +32,7 @@ one(uint32_t ngroups, uint32_t keep, size_t most)
 	    (r = writer_open(&w, io, &o, &e)) < 0 ||
 	    (r = size_shard(&z, &s, &e)) < 0)
 		goto out;
-	/* HEAD and SCHM come with the first shard: measure the second */
+	/* HEAD and SCHM are written with the first shard: measure the second */
 	if ((r = writer_shard(w, &s, &sc, &e)) < 0 ||
 	    (r = writer_send(w, NULL, &e)) < 0)
 		goto out;
@@ -45,7 +45,7 @@ one(uint32_t ngroups, uint32_t keep, size_t most)
 
 		if (rnd_bits() % 100 >= keep)
 			continue;
-		/* from 15 on the number takes a byte more */
+		/* from 15 on the codec number takes one byte more */
 		r = writer_record(w, g, 13 + g % 5, param, body, len, NULL, 0,
 		    &e);
 		size_record(&z, g, 13 + g % 5, param, len);
@@ -76,7 +76,7 @@ main(void)
 	one(3000, 3, 300);
 	one(60, 80, 1 << 18);
 	one(800, 90, 20000);
-	/* a frame that is full to the byte, one less, one more */
+	/* a frame full to the byte, one byte less, one more */
 	one(7, ALIKE, WRITER_BATCH / 2);
 	one(7, ALIKE, WRITER_BATCH / 2 - 1);
 	one(7, ALIKE, WRITER_BATCH / 2 + 1);

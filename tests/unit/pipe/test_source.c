@@ -1,7 +1,6 @@
 /*
- * A folder as one operand, when its files cannot be opened: what was removed
- * since it was listed is passed over, anything else is an error, since a shard
- * that is left out in silence would be gradient that is lost.
+ * A folder as operand: a file removed after the listing is skipped; any other failure to
+ * open one is an error, since a skipped shard would be lost gradient.
  */
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -21,7 +20,7 @@ name(int i)
 	return path;
 }
 
-/* Four empty files; only their names say what they are. */
+/* Make four empty files; only their names are used. */
 static int
 make(void)
 {
@@ -37,7 +36,7 @@ make(void)
 	return 1;
 }
 
-/* The next file is file i: 1; it ended or failed: less. */
+/* Return 1 if the next file is file i; less: the end or an error. */
 static int
 next(struct source *s, int i, struct err *e)
 {
@@ -50,7 +49,7 @@ next(struct source *s, int i, struct err *e)
 	return r;
 }
 
-/* No file can be opened while this is in force; 0: as many as before. */
+/* Make all opens fail while `on'. */
 static void
 refuse(int on)
 {
@@ -79,7 +78,7 @@ main(void)
 	    "the first of its files");
 	ok(unlink(name(2)) == 0 && next(s, 3, &e) == 1,
 	    "one that was removed since is passed over");
-	/* three are open, whatever the caller left us */
+	/* occupy descriptors until three are left */
 	while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd < 3)
 		continue;
 	(void)close(fd);

@@ -10,7 +10,7 @@ enum { N = 64 };
 
 static float x[2][N];
 
-/* A shard of two groups with one annotation; what survey says of it. */
+/* Survey a shard of two groups with one annotation. */
 static int
 survey(struct survey *s, uint32_t type, const void *p, size_t n, struct err *e)
 {
@@ -77,7 +77,7 @@ stats(struct survey *s, const struct stat_group *g, uint32_t n, struct err *e)
 	return k;
 }
 
-/* One field at a time of good statistics made to lie. */
+/* Valid statistics with one wrong field at a time. */
 static void
 lies(struct survey *s, const struct stat_group good[2])
 {

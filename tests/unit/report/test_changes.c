@@ -1,6 +1,6 @@
 /*
- * What ace-inspect says of a patch of a model: each tensor, each type and all; and that
- * numbers behind its hashes which lie are refused.
+ * What ace-inspect prints about a patch: each tensor, each type, and the totals; wrong
+ * counts in mODL are refused.
  */
 #include "../test.h"
 #include "base/bytes.h"
@@ -20,8 +20,8 @@ static struct err e;
 
 enum { GROUP = 8, TENSORS = 4, RECORDS = 4 };
 
-/* Of 12 values in groups of 8, so two of them, of 6 f4, so 3 words, of none, and of 5
- * that do not change. */
+/* 12 values in groups of 8, so two groups; 6 f4, so 3 words; none; and 5 that do not
+ * change. */
 static const struct {
 	const char *name;
 	unsigned dtype, form;
@@ -31,7 +31,7 @@ static const struct {
 	{ "c", SCHEMA_F32, EXACT_F32, 5 }, { "d", SCHEMA_BF16, EXACT_BF16, 4 }
 };
 
-/* What is changed where nothing else is asked for: 3 and 1 of a, 1 of b, 2 of d. */
+/* The default changes: 3 and 1 of a, 1 of b, 2 of d. */
 static const unsigned char honest[] = { 3, 1, 1, 2 };
 
 static void
@@ -52,8 +52,8 @@ record(struct writer *w, uint32_t group, unsigned form, size_t n, size_t values,
 	buf_release(&body);
 }
 
-/* A patch whose mODL has these numbers behind the hashes, `times' times, before its
- * records or behind them. */
+/* A patch whose mODL has these counts after its hashes, `times' times, before or after
+ * the records. */
 struct patch {
 	const unsigned char *tail;
 	size_t n;
@@ -119,7 +119,7 @@ made(const struct patch *p, struct io **io)
 	return w;
 }
 
-/* What list, or verify, says of it. */
+/* Run list or verify on it. */
 static int
 seen(const struct patch *p, int verify, int json, const char *glob, char **text)
 {
@@ -149,7 +149,7 @@ seen(const struct patch *p, int verify, int json, const char *glob, char **text)
 	return k;
 }
 
-/* Is the text there, of the honest one? */
+/* Check that the output for the default patch contains this text. */
 static void
 says(const char *glob, const char *want)
 {
@@ -169,20 +169,20 @@ TEST(test_text)
 	    "ab000000000000000000000000000000");
 	says(NULL, "\nchanged  dtype         values          %            of  "
 	    "bits/value");
-	/* of both groups; two f4 are one value; what did not change is left out */
+	/* a has both groups; two f4 are one value; unchanged tensors are left out */
 	says(NULL, "\na        bf16               4    33.3333            12  ");
 	says(NULL, "\nb        f4                 1    33.3333             3  ");
 	says(NULL, "\nd        bf16               2    50.0000             4  ");
 	says(NULL, "\nall      bf16               6    37.5000            16  ");
 	says(NULL, "\nall      f4                 1    33.3333             3  ");
-	/* its type is there, with nothing */
+	/* its type is listed, with zeros */
 	says(NULL, "\nall      f32                0     0.0000             5      0.0000");
 	says(NULL, "\nall                         7    29.1667            24  ");
 	says("[bd]", "\nall                         3    42.8571             7  ");
 	says("d", "\nall                         2    50.0000             4  ");
 }
 
-/* What did not change has no line of its own. */
+/* Unchanged tensors have no line. */
 TEST(test_left_out)
 {
 	const struct patch p = { honest, sizeof(honest), 1, 0, 0 };
@@ -213,7 +213,7 @@ TEST(test_counts)
 	free(text);
 	ok(seen(&p, 1, 0, NULL, &text) == 0, "and right: %s", ERR_MSG(&e));
 	free(text);
-	/* the same with a model before whose hash is zero, which is none */
+	/* as with an old model whose hash is zero, which means none */
 	p.whole = 1;
 	ok(seen(&p, 0, 1, NULL, &text) == 0 &&
 	    strstr(text, "\"before\":") == NULL &&
@@ -221,9 +221,10 @@ TEST(test_counts)
 	free(text);
 }
 
-/* Lies behind the hashes. */
+/* Wrong counts after the hashes. */
 static const struct {
-	const char *what, *list;	/* list: of ace-inspect list, NULL: the same */
+	const char *what, *list;	/* list: the error of ace-inspect list; NULL:
+					 * the same */
 	unsigned char tail[32];
 	size_t n;
 	int times, first, whole;

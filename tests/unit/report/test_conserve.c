@@ -1,8 +1,8 @@
 /*
- * Nothing is lost: over 100 steps of error feedback, for every codec, what was
- * decoded and the new residual add up to the old residual and the gradient:
- * bit for bit where the code is exact, within one rounding elsewhere, and over
- * all steps within 2^-23 * steps * max of the sums in f64.
+ * Conservation over 100 steps of error feedback, for every codec: decoded values plus the
+ * new residual equal the gradient plus the old residual, bit for bit if the code is
+ * exact, else within one rounding; over all steps within 2^-23 * steps * max of the f64
+ * sums.
  */
 #include "base/err.h"
 #include "base/io.h"
@@ -24,7 +24,8 @@ struct balance {
 	uint64_t lost;			/* values that broke the rule */
 };
 
-/* Twelve octaves, some zeros, and a group that is sometimes all zero. */
+/* Fill with values of twelve octaves, some zeros, and a group that is sometimes all
+ * zero. */
 static void
 gradient(uint64_t step, float *g)
 {
@@ -39,7 +40,7 @@ gradient(uint64_t step, float *g)
 	}
 }
 
-/* A reader that stands at this step's shard; its values are not used. */
+/* Make a reader at this step's shard; its values are not used. */
 static int
 announce(uint64_t step, unsigned char *copy, size_t cap, struct reader **r,
     struct err *e)
@@ -107,7 +108,7 @@ group(struct feedback *f, struct reader *in, const struct codec_plan *pl,
 	return r;
 }
 
-/* e' as the file has it. */
+/* Load the new residual from its file. */
 static int
 load(float *x, struct err *e)
 {
@@ -133,7 +134,7 @@ load(float *x, struct err *e)
 	return r;
 }
 
-/* The balance of one step.  The sum of two f32 is exact in long double. */
+/* Check the balance of one step. The sum of two f32 is exact in long double. */
 static void
 check(struct balance *b, int exact)
 {

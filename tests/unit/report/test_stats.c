@@ -1,4 +1,4 @@
-/* Moments in pieces are the moments of the whole. */
+/* Moments computed in pieces equal those of the whole. */
 #include "base/rng.h"
 #include "kern/kern.h"
 #include "report/stats.h"
@@ -9,7 +9,7 @@ enum { N = 10000 };
 
 static float x[N];
 
-/* Two passes in long double: the reference. */
+/* The reference: two passes in long double. */
 static long double
 deviation(const float *v, size_t n)
 {

@@ -1,5 +1,5 @@
-/* A shard whose end promises other sums than its values have, every checksum
- * right: the answer is no, and says which. */
+/* A shard whose end record has other sums than its values, with valid checksums: verify
+ * fails and names the sum. */
 #include "base/err.h"
 #include "base/io.h"
 #include "kern/kern.h"
@@ -12,7 +12,7 @@
 
 static struct err e;
 
-/* Verifies a shard of 1, -2, 0, 4 whose end has these sums. */
+/* Verify a shard of 1, -2, 0, 4 with these sums in its end record. */
 static int
 verify(const struct shard_sums *sums, char **text)
 {
@@ -80,7 +80,7 @@ main(void)
 	s = good;
 	s.nonzero = 4;
 	ok(verify(&s, &text) == -ERR_DATA && strstr(ERR_MSG(&e), "nonzero") != NULL,
-	    "%s", ERR_MSG(&e));	/* whoever decodes refuses that */
+	    "%s", ERR_MSG(&e));	/* decoders refuse it as well */
 	free(text);
 	s = good;
 	s.sum = 3 + 1e-9;

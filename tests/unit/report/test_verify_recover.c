@@ -1,6 +1,6 @@
 /*
- * Random damage to a file of several streams: what is saved is what was
- * written, marked; every shard that the damage did not touch is saved.
+ * Random damage to a file of several streams: recovered shards are as written and marked,
+ * and every shard untouched by the damage is recovered.
  */
 #include "base/err.h"
 #include "base/io.h"
@@ -96,7 +96,7 @@ make_file(struct err *e)
 	return k;
 }
 
-/* A hash of what the current shard says and holds; its flags are not in it. */
+/* Return a hash of the current shard's head, without flags, and values. */
 static int
 shard_hash(struct reader *r, struct values *v, uint64_t *hash, struct err *e)
 {
@@ -118,7 +118,7 @@ shard_hash(struct reader *r, struct values *v, uint64_t *hash, struct err *e)
 	return k;
 }
 
-/* Hashes and places of the shards in a good file. */
+/* Record hashes and places of the shards in the good file. */
 static int
 survey(struct err *e)
 {
@@ -146,12 +146,12 @@ survey(struct err *e)
 	return k < 0 ? k : n;
 }
 
-/* What one damage touched, in bytes of the good file. */
+/* The bytes of the good file that one damage touched. */
 struct wound {
 	size_t from, to;
 };
 
-/* Damage t into hurt: noise over bytes, bytes gone, bytes doubled. */
+/* Apply damage t: overwrite, remove or repeat bytes. */
 static size_t
 wound(uint32_t t, struct wound *w)
 {
@@ -193,7 +193,8 @@ untouched(size_t a, size_t b, const struct wound *w)
 	return b <= w->from || a >= w->to;
 }
 
-/* An insertion at a place touches what it is strictly inside of. */
+/* Return whether shard i must survive; an insertion damages only a shard that it is
+ * inside of. */
 static int
 expected(int i, const struct wound *w)
 {
@@ -241,7 +242,7 @@ judge(const unsigned char *p, size_t n, struct found *f, struct err *e)
 	return k;
 }
 
-/* Recovers hurt[n]; judges it. */
+/* Recover hurt[n] and compare. */
 static int
 trial(size_t n, struct verify_saved *x, struct found *f, struct err *e)
 {

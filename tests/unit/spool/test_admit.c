@@ -1,6 +1,6 @@
 /*
- * Whose spool it is: a spool that says nothing else is the first run's, also
- * when two processes of that run come at once.
+ * The run of a spool: without --run it is that of the first shard, also when two
+ * processes of that run start together.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +18,10 @@
 #include "../model.h"
 
 static char dir[] = "/tmp/ace-admit.XXXXXX";
-static const char *appears;	/* the file that another process makes, at the
-				 * moment after it was looked for */
+static const char *appears;	/* the file that another process makes just after it
+				 * was looked for */
 
-/* What the first shard of a run leaves in the spool. */
+/* Make what the first shard of a run leaves in the spool. */
 static void
 begun(const char *path, const char *run)
 {
@@ -39,7 +39,7 @@ begun(const char *path, const char *run)
 	schema_release(&sc);
 }
 
-/* Stands in the place of the C library's, which admit.c calls. */
+/* Replace faccessat of the C library, which admit.c calls. */
 int
 faccessat(int at, const char *path, int mode, int flags)
 {
@@ -70,7 +70,7 @@ main(void)
 		return 1;
 	}
 	ok(admit_run(&s, NULL, "first/run", &e) == 0, "an empty spool is anybody's");
-	/* the name holds a byte that a file name writes in another way */
+	/* the name has a byte that is escaped in file names */
 	(void)snprintf(mine, sizeof(mine), "%s/first%%2Frun/schema.aceg", dir);
 	if (mkdir("first%2Frun", 0700) < 0)
 		perror("mkdir");

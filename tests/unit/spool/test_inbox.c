@@ -1,7 +1,6 @@
 /*
- * Whether a step has an aggregate, will have one, or never will: what those who
- * wait for it go by.  A wrong answer is a wait for ever, so it is asked here,
- * where nothing waits.
+ * Whether a step has an aggregate, will have one, or never will. Waiting programs rely on
+ * it, and a wrong answer is an endless wait.
  */
 #include <sys/stat.h>
 
@@ -17,8 +16,7 @@ static char dir[] = "/tmp/ace-inbox.XXXXXX";
 static struct inbox s = INBOX_INIT;
 static struct err e = ERR_INIT;
 
-/* closes(path, step, n, v): path is the manifest of n shards of this step, v[i] the
- * verdict on the i-th. */
+/* Write the manifest of n shards of this step, with verdict v[i] on the i-th. */
 static void
 closes(const char *path, uint64_t step, int n, const enum receipt_verdict *v)
 {
@@ -38,8 +36,8 @@ closes(const char *path, uint64_t step, int n, const enum receipt_verdict *v)
 	ledger_release(&l);
 }
 
-/* What is said of step 5 when `step' is the newest that is closed; -99: it is not
- * what it says. */
+/* Return the answer for step 5 when `step' is the newest closed one; -99: the answers
+ * disagree. */
 static int
 when(uint64_t step, int n, const enum receipt_verdict *v)
 {
@@ -54,7 +52,7 @@ when(uint64_t step, int n, const enum receipt_verdict *v)
 	return k;
 }
 
-/* The same when step 6 is closed, and 5 was before it. */
+/* The same when step 6 is closed after step 5. */
 static int
 then(int n, const enum receipt_verdict *v)
 {
@@ -66,8 +64,7 @@ then(int n, const enum receipt_verdict *v)
 	return k;
 }
 
-/* A name that is too long for a file: what is kept of it comes back, and the hash
- * that receipts have. */
+/* A name too long for a file name: a prefix and the hash used in receipts. */
 static void
 long_name(const char *letter, size_t n)
 {

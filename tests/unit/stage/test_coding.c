@@ -1,6 +1,6 @@
 /*
- * More groups than find room: what is left out, and that a million of them takes
- * seconds and no more memory than they do.
+ * More groups than fit the budget: which are left out; and a million groups take seconds
+ * and no extra memory.
  */
 #include <sys/resource.h>
 #include <time.h>
@@ -14,7 +14,7 @@
 
 enum { SIZE = 2, MANY = 1 << 20, SECONDS = 100, KIB = 400 << 10 };
 
-/* what the sanitizer adds */
+/* the sanitizer adds memory */
 #ifdef __SANITIZE_ADDRESS__
 #define ROOM 3
 #else
@@ -32,8 +32,7 @@ model(uint64_t values)
 	schema = model_of(values, 0, SIZE);
 }
 
-/* Of n groups every so manieth, from `every' - 1 on: group g's values, of another
- * size in each of 16. */
+/* Of n groups hold every `every'-th one, from `every' - 1 on; values have 16 sizes. */
 static int
 hold_some(uint32_t n, uint32_t every, enum codec_id codec)
 {
@@ -69,8 +68,8 @@ sent(void)
 	return n;
 }
 
-/* Of the groups 1, 3, 5 ... every second one weighs much, by its number: when a third
- * find room these do, whatever the others' values. */
+/* Of groups 1, 3, 5, ... every second one has a large weight: if a third of the groups
+ * fit, these are sent whatever the values. */
 static void
 weighs(void)
 {
@@ -122,7 +121,7 @@ main(void)
 	(void)pool_new(&pool, 1, NULL);
 	(void)coding_open(&coding, NULL, pool, NULL);
 
-	/* in f16 both values take 4 bytes in each group */
+	/* in f16 the two values of a group take 4 bytes */
 	model((uint64_t)1600 * SIZE);
 	ok(hold(1600, CODEC_F16) == 0 && coding_fit(&coding, 100, 100000,
 	    NULL) == 0 && sent() == 1600, "all find room");

@@ -1,6 +1,5 @@
 /*
- * Plans with a budget, as they come: whole or in parts, before the values or
- * behind them, and wrong ones.
+ * Plans with a budget: complete or in parts, before or after the values, and wrong ones.
  */
 #include "../tap.h"
 #include "../model.h"
@@ -33,7 +32,7 @@ model(void)
 		}
 }
 
-/* A stream of an empty shard: for messages, r stands at it. */
+/* Make a stream of an empty shard for messages; r is at it. */
 static void
 stand(struct reader **r)
 {
@@ -61,7 +60,7 @@ stand(struct reader **r)
 		continue;
 }
 
-/* Of q8 groups of 2 KiB, two have room; cheaper: one may be sign as well. */
+/* q8 groups of 2 KiB, of which two fit; cheaper: one may be sign instead. */
 static void
 plan_fixed(struct codec_plan *plan, struct note_terms *terms, int cheaper)
 {
@@ -74,8 +73,7 @@ plan_fixed(struct codec_plan *plan, struct note_terms *terms, int cheaper)
 	terms->budget = cheaper ? BUDGET - 500 : BUDGET + 1000;
 }
 
-/* The groups that are in the output, as a word of their numbers, or letters
- * where they are coded as signs. */
+/* Return the groups in the output, as digits, or as letters if coded as signs. */
 static const char *
 sent(size_t len)
 {
@@ -108,10 +106,10 @@ group(struct stage *s, uint32_t g, struct err *e)
 	return stage_values(s, g, x[g], SIZE, &seen, 1, e);
 }
 
-/* What happens, in order: "0" to "5" a group's values; "p" the plan, "q" and
- * "r" its halves, "Q" and "R" with another budget each; "P" of a group too
- * many; "f" one in which every second group has a codec without a rate, and "c"
- * two such codecs; "s" says that group 2 matters most. */
+/* Feed events in order: "0" to "5" a group's values; "p" the plan, "q" and "r" its
+ * halves, "Q" and "R" the same with different budgets; "P" a plan with one group too
+ * many; "f" a plan in which every second group has a codec without a rate, "c" two such
+ * codecs; "s" scores that favour group 2. */
 static int
 run(const char *what, size_t *len, struct err *e)
 {
@@ -182,7 +180,7 @@ run(const char *what, size_t *len, struct err *e)
 	return r;
 }
 
-/* What is said on standard error when that is run. */
+/* Return what such a run prints on standard error. */
 static const char *
 told(const char *what)
 {
@@ -204,7 +202,7 @@ told(const char *what)
 	return said;
 }
 
-/* What the pages of both programs say is so where nobody says otherwise. */
+/* The defaults are those of both pages. */
 static void
 defaults(void)
 {
@@ -243,7 +241,7 @@ main(void)
 	model();
 	r = run("012345p", &was, &e);
 	memcpy(first, out, sizeof(out));
-	/* HEAD, schema and tail besides */
+	/* plus HEAD, schema and tail */
 	ok(r == 0 && was > BUDGET && was < BUDGET + 600, "the budget is met: "
 	    "%zu bytes %s", was, ERR_MSG(&e));
 	for (i = 0; i < sizeof(same) / sizeof(*same); i++) {
@@ -251,8 +249,7 @@ main(void)
 		ok(r == 0 && len == was && memcmp(out, first, len) == 0,
 		    "%s: the same bytes %s", same[i], ERR_MSG(&e));
 	}
-	/* where it does not fit however coarse, the least energy for a byte is
-	 * left out first */
+	/* if it cannot fit, groups with the least energy per byte are left out first */
 	r = run("012345f", &len, &e);
 	ok(r == 0 && strcmp(sent(len), "24") == 0, "of three without a rate "
 	    "two are sent: %s %s", sent(len), ERR_MSG(&e));
@@ -266,8 +263,7 @@ main(void)
 	ok(strcmp(told("012345f"), "test: ?/0: a budget of 5000 bytes is too small: 1 groups "
 	    "of the plan are not sent, and without -S they are lost\n") == 0,
 	    "and it is said");
-	/* a group is made cheaper before one is left out: the one that matters
-	 * less */
+	/* a group is made cheaper before one is left out, the least important first */
 	r = run("012345c", &len, &e);
 	ok(r == 0 && strcmp(sent(len), "ac4") == 0, "one of two is made "
 	    "cheaper: %s %s", sent(len), ERR_MSG(&e));

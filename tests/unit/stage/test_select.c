@@ -1,7 +1,7 @@
 /*
- * Small shards with a list of codecs and a budget, planned and coded: what is
- * really sent is held against the least error that any choice has in as many
- * bytes, found by trying all of them, and is never over.
+ * Small shards with a list of codecs and a budget, planned and coded: the error sent is
+ * compared with the least error of all choices in as many bytes, and the budget is never
+ * exceeded.
  */
 #include "../../rnd.h"
 #include "../tap.h"
@@ -33,7 +33,7 @@ static struct cost {
 	double told;		/* the same, as estimated */
 } cost[GROUPS][WAYS];
 
-/* A tensor for each group, so that they are of any size. */
+/* Make a shard with one tensor per group, so that groups have any size. */
 static void
 random_shard(int even, size_t least, size_t most)
 {
@@ -130,8 +130,8 @@ error_of(int told, size_t g, size_t k)
 	return told ? cost[g][k].told : cost[g][k].error;
 }
 
-/* The least error in so many bytes of what groups from g on can add to a
- * choice, by trying all that could be better than `best'. */
+/* Return the least error in this many bytes that groups from g on can add to a choice, by
+ * trying all that may be better than `best'. */
 static double
 optimum(int told, uint8_t choice[GROUPS], size_t g, size_t bodies,
     double error, uint64_t budget, double best)
@@ -154,7 +154,7 @@ optimum(int told, uint8_t choice[GROUPS], size_t g, size_t bodies,
 
 static unsigned char out[ROOM];
 
-/* A stage of a chain that ends in compress, with these options. */
+/* Make a chain of stages that ends in compress, with these options. */
 static struct stage *
 chain(uint64_t budget, struct filter *f, struct stage_select_opts *so,
     struct stage_compress_opts *co, struct writer *w)
@@ -175,7 +175,7 @@ chain(uint64_t budget, struct filter *f, struct stage_select_opts *so,
 	return s;
 }
 
-/* Plans and codes the shard: 0, or what failed; its stream is in out. */
+/* Plan and code the shard into out; return 0 or the error. */
 static int
 send(uint64_t budget, size_t *size, struct err *e)
 {
@@ -220,7 +220,7 @@ send(uint64_t budget, size_t *size, struct err *e)
 	return r;
 }
 
-/* How each group was sent; 0, or -1 when the stream is not whole. */
+/* Read how each group was sent; return -1 if the stream is incomplete. */
 static int
 received(size_t size, uint8_t choice[GROUPS])
 {
@@ -247,8 +247,8 @@ received(size_t size, uint8_t choice[GROUPS])
 	return k == 0 ? 0 : -1;
 }
 
-/* told: errors are as estimated, which for small groups is a tenth more or less
- * than what they are; otherwise as they are. */
+/* told: errors as estimated, which for small groups are up to a tenth off; else true
+ * errors. */
 static void
 test_optimum(int even, int told, size_t few, size_t many)
 {
@@ -286,7 +286,7 @@ test_optimum(int even, int told, size_t few, size_t many)
 	}
 	ok(over == 0, "%d shards, groups of %zu to %zu values, %s weights: "
 	    "never over", SHARDS, few, many, even ? "even" : "any");
-	/* what statistics cannot know makes one in fifty a little worse */
+	/* beyond what statistics know, one shard in fifty is a little worse */
 	ok(off <= (told ? 0 : SHARDS / 50) && worst < 1.15 && mean < 1.002,
 	    "error%s at most 1.01 of the least: %u not, worst %.4f, mean %.4f",
 	    told ? " estimated" : "", off, worst, mean);

@@ -1,5 +1,5 @@
 /*
- * The plan is one number and its exceptions.
+ * The plan is one multiplier and its exceptions.
  */
 #include "../test.h"
 #include "base/rng.h"
@@ -24,7 +24,7 @@ no_ctx(void *arg, uint32_t g, struct codec_ctx *ctx)
 	*ctx = (struct codec_ctx){ 1, 1, g, 64, 0 };
 }
 
-/* n values of group g, about normal. */
+/* Fill n values of group g, about normal. */
 static void
 group(uint32_t g, size_t n, double sigma)
 {
@@ -72,7 +72,7 @@ count(uint32_t codec)
 	return n;
 }
 
-/* For each codec whose step may be shared. */
+/* For each codec that may share a step. */
 static void
 steps(void)
 {
@@ -131,7 +131,7 @@ TEST(test_weight)
 	    "no weight, no energy: not sent");
 }
 
-/* The price is what a byte more buys. */
+/* The multiplier is the error reduction per additional byte. */
 TEST(test_price)
 {
 	struct allot a, b;
@@ -156,7 +156,7 @@ TEST(test_dense)
 		group((uint32_t)g, 96, 1e-3);
 		dense[g] = 1;
 	}
-	a = of(60e3);		/* 4 * 102 and entries */
+	a = of(60e3);		/* 4 * 102 plus entries */
 	(void)allot_plan(&a, NULL);
 	ok(a.floor && codec_dense(&plan[0]) && codec_dense(&plan[3]),
 	    "norms stay dense where they take less than a fiftieth");
@@ -174,7 +174,7 @@ TEST(test_dense)
 	ok(a.sent == 0, "less than nothing");
 }
 
-/* Exactly a fiftieth of the budget is what norms may take as q8. */
+/* Norms may take exactly a fiftieth of the budget as q8. */
 TEST(test_fiftieth)
 {
 	const struct codec_plan q8 = { CODEC_Q8, 0, 0 };
@@ -198,7 +198,7 @@ TEST(test_fiftieth)
 	ok(!a.floor, "and those that take more do not");
 }
 
-/* What group g loses and takes with a plan. */
+/* Return the estimated error and bytes of group g with a plan. */
 static double
 told(const struct allot *a, uint32_t g, const struct codec_plan *p,
     double *bytes)
@@ -215,8 +215,8 @@ told(const struct allot *a, uint32_t g, const struct codec_plan *p,
 	return (double)a->weight[g] * error;
 }
 
-/* Groups of a dozen values, and of one value at the edge of being sent: an exception
- * is 6 % and 8 bytes better, and no group is left out. */
+/* Groups of a dozen values, and of one value on the verge of being sent: an exception
+ * must gain 6 % and 8 bytes, and no group is left out. */
 TEST(test_margin)
 {
 	static float x[SIZE];
@@ -233,7 +233,7 @@ TEST(test_margin)
 			group(g, 6 + 3 * g, 1 + 0.1 * g);
 		for (g = 30; g < N; g++)
 			group(g, 200 + 40 * g, 1 + 0.3 * (g - 30));
-		/* the step is found, and with those groups once more */
+		/* the step is found again with those groups added */
 		for (i = 0, step = 1; i < 4; i++, step = a.step) {
 			for (g = 10; g < 30; g++) {
 				x[0] = (float)((0.7 + 0.1 * (g - 10)) * step);

@@ -6,7 +6,7 @@
 
 enum { MOST = 7, CASES = 300 };
 
-/* The wait of a partition. */
+/* Return the total wait of a partition. */
 static int64_t
 waited(const int64_t *t, size_t n, const size_t *part)
 {
@@ -21,7 +21,7 @@ waited(const int64_t *t, size_t n, const size_t *part)
 	return sum;
 }
 
-/* The least over all partitions of n devices into exactly k sets, by
+/* Return the least wait over all partitions of n devices into exactly k sets, by
  * restricted growth strings. */
 static int64_t
 brute(const int64_t *t, size_t n, size_t k, size_t *part, size_t i,
@@ -69,7 +69,7 @@ TEST(test_brute)
 	ok(own == 0, "tiers: the wait is theirs");
 }
 
-/* The same recurrence without halves, at a size brute force cannot have. */
+/* The same recurrence without halving, at sizes beyond brute force. */
 TEST(test_halves)
 {
 	enum { N = 400, K = 6 };
@@ -133,7 +133,7 @@ TEST(test_ties)
 
 	ok(cluster_tiers(alike, 4, 4, 0, tier, &idle, &k, NULL) == 0 &&
 	    k == 1 && idle == 0, "where tiers save nothing there is one");
-	/* 12 idle in one tier, 4 in two, 2 in three, 0 in four */
+	/* idle time 12 in one tier, 4 in two, 2 in three, 0 in four */
 	ok(cluster_tiers(steps, 4, 4, 8, tier, &idle, &k, NULL) == 0 &&
 	    k == 1, "where they save as much as they cost, too");
 	ok(cluster_tiers(steps, 4, 4, 7, tier, &idle, &k, NULL) == 0 &&
@@ -144,7 +144,7 @@ TEST(test_ties)
 
 TEST(test_groups)
 {
-	/* on a line: 0, 1, 10, 12, 30 */
+	/* points on a line: 0, 1, 10, 12, 30 */
 	static const double x[] = { 0, 1, 10, 12, 30 };
 	size_t g[5], k, i, j;
 	double dist[25];
@@ -169,7 +169,7 @@ TEST(test_groups)
 	    "no devices are refused");
 }
 
-/* Average linkage as its definition has it. */
+/* Average linkage by its definition. */
 static size_t
 slow_linkage(const double *dist, size_t n, double theta, size_t *g)
 {

@@ -1,6 +1,6 @@
 /*
- * Error feedback's targets, with a gamma that is not 1: what was rejected comes
- * back whole, and only the residual fades.
+ * Error feedback's targets with gamma other than 1: rejected shards return whole, only
+ * the residual fades.
  */
 #include "base/err.h"
 #include "sync/compensate.h"
@@ -28,7 +28,7 @@ target(enum compensate_kind kind, const char *name, const float want[N])
 	    "%s: the residual by gamma, what was rejected as it was", name);
 }
 
-/* What is sent is forgotten by the momentum, what is not stays. */
+/* Momentum is reset for values that are sent, and kept for the others. */
 TEST(mask)
 {
 	static const float dec[N] = { 2, 0, -1, 0, 4 };
@@ -45,7 +45,7 @@ TEST(mask)
 	ok(memcmp(a, want_a, sizeof(a)) == 0, "the residual is what was not sent");
 }
 
-/* What the receiver makes of a group, sent and not, is what the sender has. */
+/* The receiver's result for a group, sent or not, equals the sender's. */
 TEST(receive)
 {
 	struct err why = ERR_INIT;

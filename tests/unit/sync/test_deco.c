@@ -93,7 +93,7 @@ drawn(uint32_t u, double lo, double hi)
 	return lo * pow(hi / lo, rng_unit(u));
 }
 
-/* The least over a grid of delta (log) and every tau. */
+/* Return the least value over a grid of delta (log) and every tau. */
 static double
 grid(const struct deco *d)
 {

@@ -6,7 +6,7 @@
 
 enum { MOST = 14, CASES = 1500 };
 
-/* Hand-made profiles; the values are those of the model in the header. */
+/* Hand-made profiles; the values follow the model in the header. */
 static const struct {
 	const char *name;
 	size_t n;
@@ -51,8 +51,8 @@ TEST(test_known)
 	}
 }
 
-/* Layers computed one by one from the top; no formula shared with the
- * library's: an event at a time. */
+/* Simulate layers one by one from the top, event by event, without the library's
+ * formulas. */
 static int64_t
 events_backward(const int64_t *gt, const int64_t *bc, size_t n, int64_t dt,
     const size_t *cuts, size_t k)
@@ -91,11 +91,11 @@ events_forward(const int64_t *pt, const int64_t *fc, int64_t dt,
 
 struct brute {
 	int64_t forward, backward;
-	size_t k, cuts[MOST];	/* of several, with the longest beginnings */
+	size_t k, cuts[MOST];	/* the set with the longest first segments */
 	int wrong;
 };
 
-/* Whether a, k of them, has a longer segment than b where they first differ. */
+/* Return whether a, k cuts, has a longer segment than b where they first differ. */
 static int
 longer(const size_t *a, const size_t *b, size_t k)
 {
@@ -106,7 +106,7 @@ longer(const size_t *a, const size_t *b, size_t k)
 	return i < k && a[i] > b[i];
 }
 
-/* All 2^(n-1) sets of cuts. */
+/* Try all 2^(n-1) sets of cuts. */
 static struct brute
 all_cuts(const struct dynacomm *d, const int64_t *pt, const int64_t *fc)
 {
@@ -202,7 +202,7 @@ TEST(test_ibatch)
 	(void)dynacomm_init(&d, bt, (const int64_t[]){ 3, 3, 3, 3 }, 4, 1,
 	    NULL);
 	k = dynacomm_ibatch_backward(&d, cuts);
-	/* the top one leaves at 3, the link is free at 13 */
+	/* the top layer is sent at 3, the link is free at 13 */
 	ok(k == 2 && cuts[0] == 3 && cuts[1] == 4,
 	    "ibatch backward: what was collected");
 	dynacomm_release(&d);
@@ -210,8 +210,8 @@ TEST(test_ibatch)
 
 enum { LARGE = 1000000 };
 
-/* How many transmissions are done by t, as long as each may be, a layer at a time;
- * 0: t is too short. */
+/* Return how many transmissions are done by t if each is as long as allowed; 0: t is too
+ * short. */
 static size_t
 walked(const int64_t *pt, const int64_t *fc, size_t n, int64_t dt, int64_t t)
 {

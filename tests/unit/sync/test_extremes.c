@@ -1,4 +1,4 @@
-/* Whatever numbers a policy is given, what it decides is a number. */
+/* Whatever numbers a policy is given, it decides on finite numbers. */
 #include <float.h>
 
 #include "../test.h"
@@ -23,7 +23,7 @@ word(void)
 	return r[0];
 }
 
-/* Any double: the ends of all kinds, and what lies between. */
+/* Return any double, with the limits of all kinds. */
 static double
 any(void)
 {
@@ -37,7 +37,7 @@ any(void)
 	return ldexp(rng_unit(word()) - (n % 4 == 0), (int)(word() % 400) - 200);
 }
 
-/* The same, of what is documented as not negative and finite. */
+/* The same for inputs documented as finite and not negative. */
 static double
 some(void)
 {
@@ -80,7 +80,7 @@ TEST(test_interval)
 		bad += isnan(r) || r < 0;
 		h = interval_next(&o, 1 + word() % 1000000, r);
 		bad += h < o.min || h > o.max;
-		/* a NaN from elsewhere is drift that cannot be told */
+		/* a NaN from elsewhere is unknown drift */
 		h = interval_next(&o, 1 + word() % 1000000, any());
 		bad += h < o.min || h > o.max;
 		r = interval_weight(some(), some(), fmax(some(), 1e-300),
@@ -160,7 +160,7 @@ TEST(test_replan)
 			t = (struct replan)REPLAN_INIT;
 		s = (struct replan_sample){ some(), some(), some(),
 		    fmin(some(), 1), fmin(some(), 1), word() % 8 };
-		if (i % 3 == 0)		/* as programs have them */
+		if (i % 3 == 0)		/* as programs pass them */
 			s = (struct replan_sample){ 1e6 * (1 + word() % 200),
 			    1e-3 * (word() % 300), 1e-3 * (1 + word() % 900),
 			    rng_unit(word()), rng_unit(word()),
@@ -188,7 +188,7 @@ TEST(test_groups)
 	int c, bad = 0;
 
 	for (c = 0; c < CASES / 10; c++) {
-		for (i = 0; i < N * M; i++)	/* as tables are let through */
+		for (i = 0; i < N * M; i++)	/* as tables accept them */
 			x[i] = copysign(fmin(some(), 1e100), any());
 		(c % 2 ? cluster_zscore : cluster_cosine)(x, N, M, dist);
 		for (i = 0; i < N * N; i++)

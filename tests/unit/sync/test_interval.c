@@ -28,7 +28,7 @@ main(void)
 	    "forced above four times the target");
 	ok(interval_force(&o, NAN) && interval_next(&o, 50, NAN) == 1 &&
 	    interval_next(&o, 50, INFINITY) == 1, "and by what is no number");
-	/* drift linear in H, 0.0004 a step: the interval that hits 0.01 is 25 */
+	/* drift linear in H, 0.0004 per step: the interval that meets 0.01 is 25 */
 	for (t = 0; t < 30; t++)
 		h = interval_next(&o, h, 0.0004 * (double)h);
 	ok(h >= 24 && h <= 26, "settles where the drift is the target: %u",

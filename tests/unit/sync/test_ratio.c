@@ -1,4 +1,4 @@
-/* The factor: of a bandwidth, and over time. */
+/* The ratio as a function of bandwidth and time. */
 #include "../test.h"
 #include "sync/ratio.h"
 

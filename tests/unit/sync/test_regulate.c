@@ -1,5 +1,5 @@
 /*
- * Landing on a budget, with real codes of random groups.
+ * Meeting a budget with real codes of random groups.
  */
 #include "../../rnd.h"
 #include "../tap.h"
@@ -14,7 +14,7 @@ struct shard {
 	struct regulate_group g[GROUPS];
 	float x[GROUPS][SIZE];
 	struct buf body;
-	unsigned order;		/* a group without a rate came twice, or late */
+	unsigned order;		/* a group without a rate came twice, or out of order */
 };
 
 static struct shard s;
@@ -53,7 +53,7 @@ size(const struct regulate *l)
 	return all;
 }
 
-/* 0: it fits; 1: it cannot. */
+/* Return 0 if it fits, 1 if it cannot. */
 static int
 run(struct regulate *l)
 {
@@ -68,7 +68,7 @@ run(struct regulate *l)
 	return l->bytes > l->budget;
 }
 
-/* Up to so many groups, of up to so many values. */
+/* Make a shard of up to so many groups, of up to so many values. */
 static struct regulate
 shard_of(size_t groups, size_t most)
 {
@@ -99,7 +99,7 @@ random_shard(void)
 	return shard_of(GROUPS, SIZE);
 }
 
-/* Ten thousand of them, small. */
+/* Ten thousand small shards. */
 TEST(test_never_over)
 {
 	unsigned i, over = 0;
@@ -184,8 +184,8 @@ TEST(test_cannot)
 	ok(run(&l) == 0 && l.bytes <= l.budget, "more than enough");
 }
 
-/* However few groups there are, and whatever makes up for the last bytes, none
- * stands far apart from the others. */
+/* However few the groups, none is coded at a rate far from the others' to use the last
+ * bytes. */
 TEST(test_beside)
 {
 	double lo, hi, most = 1;
@@ -210,7 +210,7 @@ TEST(test_beside)
 	ok(most < 1.12, "in 100 shards by a factor of %.3f at most", most);
 }
 
-/* Group i is coded at e^t of its plan before the search. */
+/* Code group i at e^t of its plan before the search. */
 static void
 give(size_t i, double t)
 {
@@ -220,7 +220,7 @@ give(size_t i, double t)
 	make(&l, i);
 }
 
-/* Given what the last search of like values came to, off by `off' each. */
+/* Start from the results of an earlier search over similar values, off by `off' each. */
 static struct regulate
 given(double off, double *fresh)
 {
@@ -242,7 +242,7 @@ given(double off, double *fresh)
 		for (j = 0; j < s.g[i].n; j++)
 			s.x[i][j] *= (float)(1 + 0.1 * (rnd() - 0.5));
 		kern_list()[0]->stat(s.x[i], s.g[i].n, &s.g[i].seen);
-		/* the plan is right, as a price would have it */
+		/* the plan is right, as a multiplier would have it */
 		s.g[i].plan.arg = (float)(0.5 * exp(mean));
 		give(i, off * (2 * rnd() - 1));
 	}
@@ -283,8 +283,8 @@ TEST(test_given)
 	ok(over == 0 && under == 0, "of an absurd one: the same");
 }
 
-/* A run: each step is planned up to 1.5 per cent off, and its groups were coded
- * nearly as in the step before. */
+/* A run: each step is planned up to 1.5 % off, and its groups are coded nearly as in the
+ * previous step. */
 TEST(test_run)
 {
 	double most = 0, mean = 0, values = 0, off;

@@ -21,7 +21,7 @@ sample(double mbit, double ms, double compute)
 	return (struct replan_sample){ mbit * 1e6, ms * 1e-3, compute, -1, -1, 0 };
 }
 
-/* n samples of one link, a plan asked for after each; how many were new. */
+/* Take n samples of one link, with a plan after each; return how many plans were new. */
 static int
 steps(struct replan *t, struct replan_sample s, int n)
 {
@@ -70,7 +70,7 @@ TEST(test_change)
 	ok(n == 1 && t.bandwidth.v > 199e6, "and back");
 }
 
-/* The least latency of 16 counts, and the 17th forgets it. */
+/* The least latency of the last 16 samples; the 17th replaces the first. */
 TEST(least)
 {
 	struct replan t = REPLAN_INIT;
@@ -88,7 +88,7 @@ TEST(least)
 	ok(fabs(replan_latency(&t) - 0.2) < 1e-12, "and no more behind sixteen");
 }
 
-/* Another way through the network is believed when two samples in a row say so. */
+/* Another route is accepted after two consecutive samples. */
 TEST(another_way)
 {
 	struct replan t = REPLAN_INIT;
@@ -119,7 +119,7 @@ TEST(another_way)
 	ok(replan_latency(&t) == 0.010, "not where they spread as far as that");
 }
 
-/* What the user says is no sample of anything. */
+/* Values given by the user are not samples. */
 TEST(given)
 {
 	struct replan t = REPLAN_INIT;
@@ -178,7 +178,7 @@ TEST(test_price)
 	replan_see(&t, &s);
 	ok(t.kc.v == 0.02, "and while one shard alone says another");
 	replan_see(&t, &s);
-	want = REPLAN_KC * 0.01 / 0.99;		/* half is kept by a hundredth */
+	want = REPLAN_KC * 0.01 / 0.99;		/* half of it is kept for a hundredth */
 	ok(fabs(t.kc.v / sqrt(0.02 * want) - 1) < 1e-12, "a second one moves it by half");
 	for (i = 0; i < 30; i++)
 		replan_see(&t, &s);
@@ -211,7 +211,7 @@ TEST(test_price)
 	ok(t.kc.v == d.kc, "what is not coded has no price");
 }
 
-/* The share below d that takes `more' times as long to the target. */
+/* Return the share below d that takes `more' times as long to the target. */
 static double
 worse(const struct deco *d, struct deco_plan p, double more)
 {
@@ -230,7 +230,7 @@ worse(const struct deco *d, struct deco_plan p, double more)
 	return hi;
 }
 
-/* When a plan is computed again, and when it is taken. */
+/* When a plan is recomputed, and when it is used. */
 TEST(test_taken)
 {
 	static const struct { double more; int other, taken; } gain[] = {
@@ -248,7 +248,7 @@ TEST(test_taken)
 		d = model();
 		t = from;
 		t.age = REPLAN_EVERY;
-		d.kd = 0.001;		/* one step more of delay costs little */
+		d.kd = 0.001;		/* one more step of delay costs little */
 		(void)replan_plan(&t, &d, &e);
 		p = deco_best(&d);
 		p.tau += gain[i].other;

@@ -90,8 +90,8 @@ TEST(center)
 	robust_release(&t);
 }
 
-/* Of nine devices of 100 values: `zeros' of them send nothing but zeros, the
- * others `nonzero' that are none. Is the rule taken? */
+/* Of nine devices with 100 values, `zeros' send only zeros, the others `nonzero' values.
+ * Return whether the rule is accepted. */
 static int
 taken(const char *s, unsigned zeros, uint64_t nonzero)
 {
@@ -111,7 +111,7 @@ taken(const char *s, unsigned zeros, uint64_t nonzero)
 	return r == 0;
 }
 
-/* Each device has one voice in whether the step is one of sparse shards. */
+/* Whether a step counts as sparse is decided by a majority of the devices. */
 static void
 sparse(void)
 {
@@ -125,7 +125,7 @@ sparse(void)
 	ok(taken("median:senders", 9, 0), "among senders nothing is sparse");
 }
 
-/* One element of k values, by a rule. */
+/* Apply a rule to one element of k values. */
 static double
 element(const char *s, int senders, const float *v, size_t k)
 {
@@ -193,7 +193,7 @@ TEST(orders)
 	ok(same, "120 orders, the same bits");
 }
 
-/* k contributions on a line: x, of weight 1. */
+/* Make k contributions of one value and weight 1. */
 static void
 line(struct robust_step *t, const float *v, size_t k)
 {
@@ -209,7 +209,7 @@ line(struct robust_step *t, const float *v, size_t k)
 	}
 }
 
-/* Each fate has the word that reports have for it. */
+/* Each outcome has a word for reports. */
 TEST(words)
 {
 	static const struct { enum robust_fate fate; const char *why; } word[] = {
@@ -257,7 +257,7 @@ limits(struct robust_step *t)
 	    t->one[3].fate == ROBUST_BY_RATIO &&
 	    t->one[4].fate == ROBUST_NONFINITE,
 	    "1.4 times the median of 1, 3 and 40");
-	/* 1, 2, 4 and 40: the smaller one of the middle two is 2 */
+	/* 1, 2, 4 and 40: of the middle two the smaller is 2 */
 	q.max_ratio = 2;
 	line(t, (const float[]){ 1, 2, 4, 40 }, 4);
 	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 1 + 2 + 4 &&
@@ -273,7 +273,7 @@ limits(struct robust_step *t)
 	ok(robust_judge(&q, t, &e) == -ERR_REFUSED && t->none, "nobody left");
 }
 
-/* What a rule needs to go on, and what is exactly at its limit. */
+/* The least number of contributions for a rule, and values exactly at its limit. */
 static void
 least(struct robust_step *t)
 {
@@ -297,7 +297,7 @@ least(struct robust_step *t)
 	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "nothing to average");
 }
 
-/* With center:F the heavy ones count for no more than the others. */
+/* With center:F large weights count like the others. */
 static void
 even(struct robust_step *t)
 {

@@ -1,5 +1,5 @@
 /*
- * Weighted sums against the same in long double; what overflows is refused.
+ * Weighted sums compared with long double; overflow is refused.
  */
 #include "base/err.h"
 #include "sync/robust.h"
@@ -8,8 +8,8 @@
 
 enum { N = 1000 };
 
-/* The values that are not 0, and where they are, give the bits that all values
- * give: at any weight, with the smallest values, and with zeros of both signs. */
+/* Adding only the nonzero values gives the same bits as adding all: with any weight, the
+ * smallest values, and zeros of both signs. */
 static void
 test_some(struct robust_sum *c)
 {

@@ -66,8 +66,8 @@ TEST(branches)
 	float got[3];
 	size_t i;
 
-	/* m1 in ratio 1:e:e^2 and no mean: log m1 = c, c+1, c+2, so
-	 * z1 = -sqrt(1.5), 0, sqrt(1.5), and z2 the same */
+	/* m1 in ratio 1:e:e^2 and mean 0: log m1 = c, c+1, c+2, so z1 = -sqrt(1.5), 0,
+	 * sqrt(1.5), and z2 the same */
 	for (i = 0; i < 3; i++) {
 		st = stat_of((float)exp((double)i), 0);
 		score_observe(s, i, &st);
@@ -129,8 +129,8 @@ TEST(learn)
 	size_t i;
 	int t;
 
-	/* the benefit grows with depth and falls with the norm: the default
-	 * weights are wrong, the learnt ones are not */
+	/* the benefit grows with depth and falls with the norm: the default weights are
+	 * wrong, the learnt ones right */
 	for (i = 0; i < 8; i++) {
 		st = stat_of(8 - (float)i, 0);
 		score_observe(s, i, &st);
@@ -174,7 +174,7 @@ TEST(history)
 		}
 		score_scale(a);
 		score_scale(b);
-		/* b goes through arrays after every shard */
+		/* b is saved and loaded after every shard */
 		for (c = 0; c < SCORE_COLUMNS; c++) {
 			score_get_column(b, c, col);
 			r |= score_put_column(b, c, col, &e);
@@ -208,7 +208,7 @@ TEST(history)
 	score_free(b);
 }
 
-/* What the trainer measured, as a share of the largest, to a power. */
+/* The trainer's measurements, as a share of the largest, to a power. */
 TEST(told)
 {
 	struct err e;
@@ -258,7 +258,7 @@ TEST(averages)
 
 enum { GROUPS = 5 };
 
-/* z-scores of a column, by the definition */
+/* z-scores of a column, by their definition */
 static void
 standard(const double x[GROUPS], double z[GROUPS])
 {
@@ -273,8 +273,8 @@ standard(const double x[GROUPS], double z[GROUPS])
 		z[i] = (x[i] - mean) / sqrt(var);
 }
 
-/* Five groups of which no two columns have the same order; z and p are their
- * features as equations (3) and (4) have them. */
+/* Five groups whose columns all have different orders; z and p are their features by
+ * equations (3) and (4). */
 static struct score *
 mixed(double z[2][GROUPS], double p[3][GROUPS])
 {
@@ -313,7 +313,7 @@ mixed(double z[2][GROUPS], double p[3][GROUPS])
 
 #define sigmoid(x) (1 / (1 + exp(-(x))))
 
-/* Both branches of group i, by weights w and u; the constants come last. */
+/* Compute both branches of group i with weights w and u; the constants are last. */
 static void
 branch(const double w[3], const double u[4], double z[2][GROUPS],
     double p[3][GROUPS], size_t i, double *t, double *v)
@@ -348,8 +348,8 @@ TEST(equations)
 	score_free(s);
 }
 
-/* The lesson of score.h, by the definition: four steps of w and u down the
- * gradient of the mean of (y - I)^2 / 2. */
+/* Learning as in score.h, by its definition: four gradient steps of w and u on the mean
+ * of (y - I)^2 / 2. */
 static void
 lesson(double w[3], double u[4], double z[2][GROUPS],
     double p[3][GROUPS], const double y[GROUPS], double alpha, double rate)
@@ -440,7 +440,7 @@ TEST(one_lesson)
 	score_free(s);
 }
 
-/* Of 40 groups one is far off; and a rate that is far too large. */
+/* One of 40 groups is far off; and a learning rate that is far too large. */
 TEST(bounds)
 {
 	struct score *s = make(40);
@@ -481,8 +481,8 @@ TEST(bounds)
 	score_free(s);
 }
 
-/* Of the columns, averages of what is never below 0, and the importance, are
- * not either; the others may be. */
+/* Averages of nonnegative values and the importance must not be negative; other columns
+ * may be. */
 TEST(signs)
 {
 	struct score *s = make(2);

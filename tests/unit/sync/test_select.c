@@ -41,7 +41,7 @@ TEST(known)
 	}
 }
 
-/* least distortion by trying all; HUGE_VAL when nothing fits */
+/* least distortion by trying all; HUGE_VAL if nothing fits */
 static double
 brute(const struct select_level *l, size_t n, size_t m, int64_t budget)
 {
@@ -113,10 +113,9 @@ TEST(against_brute)
 
 enum { SMALL_N = 7, SMALL_M = 4 };
 
-/* What is asked of one problem's distortions: small whole numbers, whose sums
- * are exact; such on lines of one slope, where the bound is often the optimum;
- * real ones; ones whose sizes are far apart; some too large to be had; few
- * different ones. */
+/* Kinds of distortions: small whole numbers with exact sums; points on lines of one
+ * slope, where the bound is often optimal; real numbers; sizes far apart; some
+ * unattainable; few distinct values. */
 enum { KIND_WHOLE, KIND_LINE, KIND_REAL, KIND_APART, KIND_HUGE, KIND_TIES,
     KINDS };
 
@@ -162,7 +161,7 @@ small_fill(struct select_level *l, size_t n, size_t m, int kind)
 	}
 }
 
-/* The sums of a choice: 0, or -1 when it holds what is not to be had. */
+/* Sum up a choice; return -1 if it has an unattainable level. */
 static int
 small_sums(const struct select_level *l, size_t n, size_t m, const uint8_t *c,
     int64_t *rate, double *dist)
@@ -182,8 +181,8 @@ small_sums(const struct select_level *l, size_t n, size_t m, const uint8_t *c,
 	return 0;
 }
 
-/* NULL, or what is wrong with an answer; round: 1 and what the rounding of sums
- * may add, 1 where they are exact. */
+/* Return NULL or what is wrong with an answer; round: 1 plus the rounding error of sums,
+ * 1 if exact. */
 static const char *
 small_wrong(const struct select_level *l, size_t n, size_t m, int64_t budget,
     double best, double round)
@@ -235,7 +234,7 @@ TEST(small_problems)
 				sum += l[i].bytes > 0 ? l[i].bytes : 0;
 			budget = (int64_t)(rnd() * (double)(sum + 1) /
 			    (double)m) - (trial % 100 == 0);
-			for (i = 0; i < n; i++)	/* a group with nothing */
+			for (i = 0; i < n; i++)	/* a group without any level */
 				l[i * m].bytes = llabs(l[i * m].bytes);
 			for (i = 0; i < n; i++)
 				if (!(l[i * m].dist <= SELECT_DIST))
@@ -250,7 +249,7 @@ TEST(small_problems)
 	}
 }
 
-/* least distortion by all budgets up to this one, one group after another */
+/* least distortion by dynamic programming over budgets up to this one */
 static double
 table(const struct select_level *l, size_t n, size_t m, size_t budget)
 {
@@ -274,10 +273,10 @@ table(const struct select_level *l, size_t n, size_t m, size_t budget)
 	return v;
 }
 
-#define NEAR 5e-4	/* of the best, where the search gives up */
+#define NEAR 5e-4	/* relative distance to the best where the search gives up */
 
-/* Larger than the search is sure to finish: where it gives up, the answer is near
- * the best.  The distortions follow the rates closely, which is hardest. */
+/* Larger than the search can finish: the answer must be near the best. Distortions follow
+ * the rates closely, the hardest case. */
 TEST(larger_problems)
 {
 	enum { N = 90, M = 4, TRIALS = 150 };
@@ -313,8 +312,8 @@ TEST(larger_problems)
 	ok(open > 0 && open < TRIALS / 5, "not the best in %d of them", open);
 }
 
-/* Of many groups the 24 most undecided are searched: where no more are, the
- * answer is exact; where there is one more, it is near. */
+/* Of many groups the 24 most undecided are searched: with 24 the answer is exact, with 25
+ * near. */
 TEST(undecided)
 {
 	enum { N = 70, M = 3 };
@@ -352,7 +351,7 @@ TEST(undecided)
 
 static const struct stat_group quiet[SMALL_N];	/* nothing is known of them */
 
-/* Equation (2) against its definition: no smaller set reaches the share. */
+/* Equation (2) by its definition: no smaller set reaches the share. */
 TEST(small_shares)
 {
 	float s[SMALL_N];
@@ -424,8 +423,8 @@ against_lgreco(size_t n)
 			}
 			target += error[i * M + 3];	/* uniform 4 bits */
 		}
-		/* the same problem, the roles exchanged: error is what there
-		 * is a budget of, in 2^40ths */
+		/* the same problem with the roles exchanged: the budget is of error, in
+		 * units of 2^-40 */
 		for (i = 0; i < n * M; i++) {
 			l[i].bytes = (int64_t)ceil(error[i] / target * 1099511627776.0);
 			l[i].dist = size[i];
@@ -560,7 +559,7 @@ TEST(ties)
 	    wrong);
 }
 
-/* A search of many pairs. */
+/* A search over many pairs. */
 static enum starved
 search(void)
 {

@@ -1,4 +1,4 @@
-/* Sketches keep angles, and clusters follow from them. */
+/* Sketches preserve angles, and clusters follow from them. */
 #include "../test.h"
 #include "base/err.h"
 #include "base/rng.h"
@@ -9,7 +9,7 @@ enum { N = 20000, GROUPS = 3 };
 
 static float x[N];
 
-/* f32[N] of group g: mix of two directions, by a counter */
+/* Fill f32[N] of group g with a mix of two pseudo-random directions. */
 static void
 fill(double a, double b, uint32_t g)
 {
@@ -39,7 +39,7 @@ put(struct sketch *s, const double mix[][2], size_t k, struct err *e)
 	}
 }
 
-/* The two directions are orthogonal, near enough. */
+/* The two directions are nearly orthogonal. */
 TEST(test_angles)
 {
 	static const double mix[4][2] = { { 1, 0 }, { 0, 1 }, { 1, 1 },
