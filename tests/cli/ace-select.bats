@@ -161,7 +161,7 @@ error() {
 		says 'effort needs -b, --bits or --policy, and excludes --levels'
 	done
 	exits 2 ace-select -b 6k --levels ecq,q8,tcq in
-	says '^ace-select: --levels: ecq and tcq both take any step: name one of them'
+	says '^ace-select: --levels: ecq and tcq both choose their own step: name one of them'
 }
 
 @test "what is foretold is said" {

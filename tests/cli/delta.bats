@@ -152,7 +152,7 @@ refused() {
 	refused "unsupported: checksum_format is blake3" -a checksum_format=blake3
 	refused "unsupported: checksum_format is neither" -a checksum_format=md5
 	refused "unsupported: compression_format is not zstd" -a compression_format=lz4
-	refused "unsupported: delta_encoding 'add'" -a delta_encoding=add
+	refused "unsupported: delta_encoding is 'add'" -a delta_encoding=add
 	refused "corrupt: version or base_version" -a base_version=six
 	refused "corrupt: version or base_version" -a version=
 	refused "corrupt: base_version 8 is not before version 7" -a base_version=000008

@@ -108,7 +108,7 @@ models() {
 	overlap corrupt: 'bad' has a hole before tensor 'blk.02.q4_0'
 	hole corrupt: 'bad' has a hole before tensor 'blk.00.F32'
 	rows corrupt: tensor 'blk.00.F32' of 'bad' has rows that are not a whole number of blocks
-	name-twice corrupt: two tensors are called 'blk.00.F32'
+	name-twice corrupt: two tensors are named 'blk.00.F32'
 	name-long limit: the name of tensor 0 of 'bad' has 256 bytes, expected 1 to 255
 	name-none limit: the name of tensor 0 of 'bad' has 0 bytes
 	name-zero corrupt: tensor 0 of 'bad' has a name that is not text

@@ -11,7 +11,6 @@ enum { MODELS = 7, MOST = 24, GRAPHS = 400 };
 
 static struct err e;
 
-/* Hash of model i; model 0: none. */
 static void
 model(unsigned char hash[MODEL_HASH], unsigned i)
 {
