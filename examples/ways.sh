@@ -12,7 +12,7 @@
 # what the trainer is told.  All ways read the same text: twice the
 # batch is half the steps.  The ACE ways are as they were measured: --form sensitivity
 # is moment:1 of ace-score, and even is moment:0.  For runs of one's own --form moment is
-# better in few bits, and with Muon and sixteen edges --realign 0.5 (examples/results/README.md).
+# better in few bits, and with Muon --realign 0.5 (examples/results/README.md).
 fresh_ways() {
 	cat <<-'END'
 	FullSync        1 16 dense     --gradient --rate 0.02 --muon 0.03
