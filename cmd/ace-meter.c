@@ -20,6 +20,7 @@
 
 enum {
 	BUF = 64 * 1024,
+	MOVE = 1 << 20,		/* bytes moved together where nothing is measured */
 	SMALL = 4096,
 	READ = IO_NOT_YET + 1
 };
@@ -40,6 +41,7 @@ struct meter {
 	struct io *in, *out;
 	unsigned char *buf;
 	int shared, moved;		/* values may pass unseen; they did */
+	size_t most;			/* bytes to move together */
 	uint64_t passed;
 	double mark;		/* up to when time is accounted for */
 	double saved, looked, due, wait;
@@ -115,7 +117,7 @@ move(struct meter *x, struct err *e)
 {
 	const uint64_t left = link_track_unseen(&x->l.track);
 	double t0;
-	size_t n = left < BUF ? (size_t)left : BUF;
+	size_t n = left < x->most ? (size_t)left : x->most;
 	int r;
 
 	if (left < SMALL || !x->shared)
@@ -200,7 +202,11 @@ begin(struct meter *x, const char *path, struct err *e)
 	io_watch(x->in, STDOUT_FILENO);
 	if ((r = io_create(&x->out, NULL, 0, e)) < 0)
 		return r;
-	io_pipe_small(x->out);		/* what it holds is not on its way */
+	/* what the pipe holds is not on its way; but nobody asked how fast it is */
+	x->most = x->o->dir == NULL && x->o->cli->verbose == 0 &&
+	    !(x->o->limit > 0) ? MOVE : BUF;
+	if (x->most == BUF)
+		io_pipe_small(x->out);
 	x->shared = !(x->o->limit > 0) && io_splice(x->in, x->out);
 	return 0;
 }
