@@ -52,7 +52,7 @@ rice_learn(struct rice *g, uint64_t v)
 	g->mean = g->mean - (g->mean >> 2) + (v << 6);
 }
 
-/* ---- writing, with put_bits (ecq_bits.h) ---- */
+/* ---- writing, with put_many (ecq_bits.h) ---- */
 
 static inline void
 rice_put(struct bits *w, struct rice *g, uint32_t v)
@@ -61,12 +61,10 @@ rice_put(struct bits *w, struct rice *g, uint32_t v)
 	const uint32_t q = v >> r;
 
 	if (q < RICE_UNARY) {
-		put_bits(w, (uint32_t)1 << q, q + 1);
-		put_bits(w, v & (((uint32_t)1 << r) - 1), r);
-	} else {
-		put_bits(w, 0, RICE_UNARY);
-		put_bits(w, v, g->width);
-	}
+		put_many(w, (2 * (uint64_t)(v & (((uint32_t)1 << r) - 1)) + 1) << q,
+		    q + 1 + r);
+	} else
+		put_many(w, (uint64_t)v << RICE_UNARY, RICE_UNARY + g->width);
 	rice_learn(g, v);
 }
 

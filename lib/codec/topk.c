@@ -127,7 +127,7 @@ sparse_put(unsigned char *p, const struct sparse *s)
 		else if (s->width == 4)
 			rice_put(&w, &code, c);
 		else
-			put_bits(&w, c, s->width);
+			put_many(&w, c, s->width);
 	}
 	return (size_t)(rice_put_end(&w) - p);
 }
@@ -333,8 +333,7 @@ code_levels(const struct codec_in *in, struct sparse *s, unsigned n, float *m,
 	levels_fit(&l, m, s->k);
 	levels_code(&l, m, s->k, s->code);
 	for (i = 0; i < s->k; i++)
-		s->code[i] = (uint16_t)(s->code[i] * 2 +
-		    (in->x[s->pos[i]] < 0));
+		s->code[i] = (uint16_t)(s->code[i] * 2 + (in->x[s->pos[i]] < 0));
 	bytes_set16(p, l.a);
 	bytes_set16(p + 2, l.r);
 	return n == 1 ? 2 : 4;
@@ -402,8 +401,7 @@ fill_y(const struct codec_in *in, const struct sparse *s, const unsigned char *p
 
 /* Write the body of s, whose positions are set. */
 static int
-encode_kept(const struct codec_in *in, struct sparse *s, struct buf *out,
-    struct err *e)
+encode_kept(const struct codec_in *in, struct sparse *s, struct buf *out, struct err *e)
 {
 	unsigned kind = in->plan->param & TOPK_KIND;
 	float *t = alloc_get(s->k, sizeof(*t), e);
@@ -425,8 +423,7 @@ encode_kept(const struct codec_in *in, struct sparse *s, struct buf *out,
 }
 
 static int
-encode(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	struct sparse s = { .n = in->n };
 	int r = 0;
@@ -455,8 +452,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 /* ---- back ---- */
 
 static int
-list_kept(const struct codec_out *o, struct bytes *b, struct sparse *s,
-    float *x)
+list_kept(const struct codec_out *o, struct bytes *b, struct sparse *s, float *x)
 {
 	unsigned kind = o->param & TOPK_KIND;
 	struct head h;
@@ -468,8 +464,7 @@ list_kept(const struct codec_out *o, struct bytes *b, struct sparse *s,
 }
 
 static int
-list(const struct codec_out *o, struct bytes *b, struct codec_list *l,
-    struct err *e)
+list(const struct codec_out *o, struct bytes *b, struct codec_list *l, struct err *e)
 {
 	uint64_t k = bytes_varint(b);
 	struct sparse s = { .n = o->n };
@@ -618,15 +613,13 @@ estimated_bytes(const struct estimate *m, const struct codec_plan *plan)
 
 	if (!(k > 0))
 		return 1;
-	bits = estimate_positions(m, k) +
-	    k * (more[kind] + estimated_bits(m, kind, k));
+	bits = estimate_positions(m, k) + k * (more[kind] + estimated_bits(m, kind, k));
 	return (int64_t)ceil(bits / 8) + 12;
 }
 
 /* Estimate the error of coding w[i] kept magnitudes x[i], largest first, by levels. */
 static double
-estimated_levels_error(const double *x, const double *w, unsigned n,
-    unsigned kind)
+estimated_levels_error(const double *x, const double *w, unsigned n, unsigned kind)
 {
 	double t = kind == TOPK_MAG ? HUGE_VAL : x[n - 1], lost = 0, r;
 	unsigned i;
@@ -655,8 +648,7 @@ estimated_error(const struct estimate *m, const struct codec_plan *plan)
 	if (kept > m->sumsq)
 		kept = m->sumsq;
 	if (n > 0 && kind != TOPK_F16)
-		return m->sumsq - kept +
-		    estimated_levels_error(m->x, w, n, kind);
+		return m->sumsq - kept + estimated_levels_error(m->x, w, n, kind);
 	/* error of f16: 2^-20 / 12 of the squared low end of an octave */
 	return m->sumsq - kept + kept * 3.5e-8;
 }
