@@ -18,6 +18,8 @@ enum {
 	REGULATE_FEW = 8,
 	/* groups of which an eighth says how all of them are */
 	REGULATE_MANY = 256,
+	/* groups of which those coded first say enough without the estimates */
+	REGULATE_SEVERAL = 64,
 	REGULATE_ENTRY = 4,	/* bytes: about, of a record's entry */
 	/* groups in a pass, at least */
 	REGULATE_SOME = 12,
@@ -104,14 +106,23 @@ regulate_slope(const struct regulate *r, const struct regulate_group *g)
 	    (double)g->other.len) / by, e / 3, 3 * e);
 }
 
+/* The bytes of a group that was coded, at r->all. */
+static double
+regulate_there(const struct regulate *r, const struct regulate_group *g)
+{
+	const double at = regulate_cost(r, g, &g->code), by = g->code.t - r->all;
+
+	return by == 0 ? at : at * detmath_exp(regulate_clamp(
+	    regulate_slope(r, g) * by, -10, 10));
+}
+
 /* ---- before any group is coded ---- */
 
 /* The bytes that groups with a rate parameter should take. */
 static double
 regulate_aim(const struct regulate *r)
 {
-	return fmax((double)r->budget - r->band / 2 - ((double)r->bytes - r->now),
-	    1);
+	return fmax((double)r->budget - r->band / 2 - ((double)r->bytes - r->now), 1);
 }
 
 /* The bytes of a group, but for a factor: as what its values are above their step. */
@@ -138,6 +149,9 @@ regulate_guess(struct regulate *r)
 		rough += regulate_rough(&r->g[r->order[j]]);
 		n += r->g[r->order[j]].n;
 	}
+	/* above two bits the slope nears 1 / log 2: a bit for each octave */
+	if (r->k > REGULATE_SEVERAL)
+		r->bend = regulate_clamp(0.8 + 0.8 * aim / n, 1, 1.15);
 	share = regulate_clamp(0.72 + 0.115 * detmath_log(8 * aim / n), 0.45, 1);
 	for (j = 0; j < r->k; j++) {
 		struct regulate_group *g = &r->g[r->order[j]];
@@ -168,18 +182,15 @@ regulate_sums(struct regulate *r)
 			slopes += r->bend * g->slope * at;
 			continue;
 		}
-		at = regulate_cost(r, g, &g->code);
-		r->now += at;
+		r->now += regulate_cost(r, g, &g->code);
 		e = regulate_slope(r, g);
-		if (g->code.t != r->all)
-			at *= detmath_exp(regulate_clamp(e * (g->code.t -
-			    r->all), -10, 10));
+		at = regulate_there(r, g);
 		r->sent += at;
 		slopes += e * at;
 		weight += g->weight * detmath_exp(-r->bend * g->slope *
 		    regulate_clamp(r->all, -2, 2));
 	}
-	at = weight > 0 && r->k > REGULATE_MANY ? 0 : REGULATE_PRIOR * (weight +
+	at = weight > 0 && r->k > REGULATE_SEVERAL ? 0 : REGULATE_PRIOR * (weight +
 	    r->open);
 	if (r->sent + r->open > 0)
 		r->e = regulate_clamp(slopes / (r->sent + r->open), 0.1,
@@ -268,22 +279,26 @@ regulate_fresh(const struct regulate *r, double *weight)
 	return n;
 }
 
-/* The t of those to be coded now, so that they take the aim with those that stay. */
+/* The t of those to be coded now, so that they take the aim with those that stay
+ * where they are. */
 static double
 regulate_beside(const struct regulate *r)
 {
 	const struct regulate_group *g;
-	double stay = 0;
+	double stay = 0, move = r->sent;
 	size_t j;
 
 	for (j = 0; j < r->k; j++) {
 		g = &r->g[r->order[j]];
-		if (!regulate_pending(r, g))
-			stay += regulate_cost(r, g, &g->code);
+		if (regulate_pending(r, g))
+			continue;
+		stay += regulate_cost(r, g, &g->code);
+		move -= r->k > REGULATE_SEVERAL ? regulate_there(r, g) :
+		    regulate_cost(r, g, &g->code);
 	}
 	if (stay == 0)
 		return r->all;
-	return r->all + regulate_clamp(detmath_log(fmax(r->sent - stay, 1) /
+	return r->all + regulate_clamp(detmath_log(fmax(move, 1) /
 	    fmax(regulate_aim(r) - stay, 1)) / r->e, -regulate_apart(r) / 2,
 	    regulate_apart(r) / 2);
 }
@@ -296,6 +311,7 @@ regulate_pass(struct regulate *r)
 	double left, part = 0, t;
 	const size_t fresh = regulate_fresh(r, &left);
 	const size_t some = r->k <= REGULATE_MANY ? 1 : REGULATE_SOME;
+	const int several = r->k > REGULATE_SEVERAL && r->k <= REGULATE_MANY;
 	const double was = r->all;
 	size_t j;
 	int again;
@@ -314,11 +330,12 @@ regulate_pass(struct regulate *r)
 		regulate_inside(r);
 	regulate_sums(r);
 	t = regulate_beside(r);
-	/* an eighth first, of many again, until it tells; then half of what is
-	 * left */
-	left /= fresh == r->k ? 8 : r->k > REGULATE_MANY && fresh < r->k / 2 ? 1 :
-	    2;
-	again = fresh == 0 || (r->k > REGULATE_MANY && r->passes == 2);
+	/* an eighth first, in two parts where the first tells enough; then half of what
+	 * is left; and what stands apart again, while others can make up for it */
+	left /= several && r->passes <= 2 ? 16 : fresh == r->k ? 8 :
+	    r->k > REGULATE_MANY && fresh < r->k / 2 ? 1 : 2;
+	again = fresh == 0 || (several && r->passes == 3) ||
+	    (r->k > REGULATE_MANY && r->passes == 2);
 	for (j = 0; again && j < r->k; j++) {
 		g = &r->g[r->order[j]];
 		if (regulate_coded(&g->code) && regulate_pending(r, g))
@@ -476,8 +493,7 @@ regulate_whole(struct regulate *r, int fits)
 	size_t j;
 
 	regulate_side(r);
-	if (r->whole++ >= (fits ? REGULATE_FINER : REGULATE_COARSER) ||
-	    (fits && near))
+	if (r->whole++ >= (fits ? REGULATE_FINER : REGULATE_COARSER) || (fits && near))
 		return 0;
 	if (!near && regulate_both(r))
 		regulate_inside(r);
