@@ -86,8 +86,7 @@ measure(const struct codec_plan *p, const float *x, float *y, struct result *r)
 		t = now();
 		for (i = 0; i < total; i += GROUP) {
 			at = out.n;
-			if (codec_encode(p, &ctx, x + i, GROUP, &out, &param,
-			    &e) < 0)
+			if (codec_encode(p, &ctx, x + i, GROUP, &out, &param, &e) < 0)
 				die(ERR_MSG(&e));
 			len[i / GROUP] = out.n - at;
 		}

@@ -75,15 +75,13 @@ filled(size_t n, size_t m)
 		size = 16384 * (1 + floor(4 * rnd()));
 		s = size * exp(8 * rnd());
 		for (k = 0; k < m; k++) {
-			l[i * m + k].bytes = (int64_t)(size * (double)(k * k) /
-			    36);
+			l[i * m + k].bytes = (int64_t)(size * (double)(k * k) / 36);
 			l[i * m + k].dist = s * exp(-0.15 * (double)(k * k));
 		}
 	}
 	for (b = 1e5; b < 2e8; b *= 2) {
 		t = now();
-		if (select_budget(l, n, m, (int64_t)b, c, &r,
-		    NULL) < 0)
+		if (select_budget(l, n, m, (int64_t)b, c, &r, NULL) < 0)
 			exit(1);
 		worst = fmax(worst, now() - t);
 		open = fmax(open, gap(l, n, m, (int64_t)b, &r));
@@ -124,12 +122,10 @@ against(size_t n)
 		t1 += now() - t;
 		t = now();
 		for (i = 0; i < n * M; i++) {
-			l[i].bytes = (int64_t)ceil(error[i] / target *
-			    1099511627776.0);
+			l[i].bytes = (int64_t)ceil(error[i] / target * 1099511627776.0);
 			l[i].dist = size[i];
 		}
-		if (select_budget(l, n, M, (int64_t)1 << 40, c,
-		    &r, NULL) != 0)
+		if (select_budget(l, n, M, (int64_t)1 << 40, c, &r, NULL) != 0)
 			exit(1);
 		t0 += now() - t;
 		ours += r.dist;
@@ -238,8 +234,7 @@ ctx_of(void *arg, uint32_t g, struct codec_ctx *ctx)
 static void
 make_group(struct data *d, size_t i)
 {
-	struct codec_plan p = codec_turn(&d->plan[i],
-	    detmath_exp(d->code[i].code.t));
+	struct codec_plan p = codec_turn(&d->plan[i], detmath_exp(d->code[i].code.t));
 	struct regulate_code *c = &d->code[i].code;
 
 	c->len = 0;
@@ -321,8 +316,7 @@ one_step(struct data *d, double bytes)
 		return error[1];
 	if (!(at[1] > at[0]))
 		return error[0];
-	return error[0] * pow(error[1] / error[0], (bytes - at[0]) /
-	    (at[1] - at[0]));
+	return error[0] * pow(error[1] / error[0], (bytes - at[0]) / (at[1] - at[0]));
 }
 
 static unsigned effort = CODEC_EFFORT;
@@ -382,8 +376,7 @@ rate_of(struct data *d, const char *label, double bits)
 	for (i = 0; i < d->n; i++) {
 		except += d->plan[i].codec != codec_shared(effort) &&
 		    d->plan[i].codec != CODEC_NONE;
-		none += d->plan[i].codec == CODEC_NONE &&
-		    d->stat[i].nonzero > 0;
+		none += d->plan[i].codec == CODEC_NONE && d->stat[i].nonzero > 0;
 	}
 	ours = error_of(d);
 	theirs = one_step(d, (double)l.bytes);
@@ -411,8 +404,7 @@ last_shard(struct data *d)
 		clear(d);
 		k = values_begin(&v, r, &e);
 		while (k >= 0 && (k = values_next(&v, &e)) > 0) {
-			values_ctx(reader_schema(r), reader_shard(r), v.group,
-			    &ctx);
+			values_ctx(reader_schema(r), reader_shard(r), v.group, &ctx);
 			add(d, v.x, v.n, &ctx);
 		}
 		if (k < 0)
@@ -471,8 +463,7 @@ random_shards(unsigned count)
 	rnd_seed = 5;
 	for (i = 0; i < count; i++) {
 		random_shard(&d);
-		budget = 512 + (uint64_t)((double)d.total / 8 *
-		    exp(7 * rnd() - 4));
+		budget = 512 + (uint64_t)((double)d.total / 8 * exp(7 * rnd() - 4));
 		plan_shard(&d, &a, budget);
 		r = land_shard(&d, &l, budget);
 		made += (double)l.tried;

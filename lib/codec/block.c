@@ -31,8 +31,7 @@ bound_sign(const struct codec_plan *plan, size_t n)
 }
 
 static int
-encode_q8(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode_q8(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	in->kern->q8(out->p + out->n, in->x, in->n);
 	out->n += KERN_Q8_SIZE(in->n);
@@ -40,8 +39,7 @@ encode_q8(const struct codec_in *in, struct buf *out, uint8_t *param,
 }
 
 static int
-encode_q4(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode_q4(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	in->kern->q4(out->p + out->n, in->x, in->n);
 	out->n += KERN_Q4_SIZE(in->n);
@@ -49,8 +47,7 @@ encode_q4(const struct codec_in *in, struct buf *out, uint8_t *param,
 }
 
 static int
-encode_sign(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode_sign(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	in->kern->sign(out->p + out->n, in->x, in->n);
 	out->n += KERN_SIGN_SIZE(in->n);

@@ -116,8 +116,7 @@ codec_takes(uint32_t codec, uint8_t param)
 {
 	const struct codec_impl *c = codec_row(codec);
 
-	return c->name == NULL ? 0 : c->open != 0 ? param <= c->open :
-	    takes(c, param);
+	return c->name == NULL ? 0 : c->open != 0 ? param <= c->open : takes(c, param);
 }
 
 typedef int codec_parser(const char *, struct codec_plan *, struct err *);
@@ -283,8 +282,7 @@ codec_turned(const struct codec_last *last, struct codec_plan *plan)
 	const struct codec_impl *c = codec_row(last->codec);
 
 	*plan = (struct codec_plan){ last->codec, last->param, 0 };
-	return c->turned != NULL && c->turned(plan, last->body,
-	    last->len);
+	return c->turned != NULL && c->turned(plan, last->body, last->len);
 }
 
 /* ---- the bytes ---- */
@@ -311,8 +309,7 @@ int
 codec_encode(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const float *x, size_t n, struct buf *out, uint8_t *param, struct err *e)
 {
-	return codec_encode_after(plan, ctx, NULL, x, n, NULL, out, param, NULL,
-	    e);
+	return codec_encode_after(plan, ctx, NULL, x, n, NULL, out, param, NULL, e);
 }
 
 const struct kern_stat *
@@ -381,8 +378,7 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 /* Return the row that decodes a body, and fill the decoder's arguments. Return NULL if
  * the codec is unknown. */
 static const struct codec_impl *
-decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r,
-    struct err *e)
+decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r, struct err *e)
 {
 	const struct codec_impl *c = codec_row(codec);
 
@@ -453,8 +449,7 @@ codec_again(const struct codec_plan *plan, const struct codec_ctx *ctx,
 		return -ERR_USAGE;
 	if (c->again != NULL && n > 0)
 		r = c->again(&in, &b, y, e);
-	return r <= 0 ? r : codec_decode(plan->codec, param, ctx, body, len, y,
-	    n, e);
+	return r <= 0 ? r : codec_decode(plan->codec, param, ctx, body, len, y, n, e);
 }
 
 int

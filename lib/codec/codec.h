@@ -221,7 +221,6 @@ size_t codec_bound(const struct codec_plan *plan, size_t n);
 
 /* Return the size in bytes of a body of n values, not all 0, if it does not depend on
  * the values; else codec_bound. */
-size_t codec_size(const struct codec_plan *plan, const struct codec_ctx *ctx,
-    size_t n);
+size_t codec_size(const struct codec_plan *plan, const struct codec_ctx *ctx, size_t n);
 
 #endif

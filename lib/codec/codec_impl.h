@@ -28,8 +28,7 @@ struct codec_in {
 };
 
 /* Return the statistics of in->x: the known ones, or *s, filled. */
-const struct kern_stat *codec_seen(const struct codec_in *in,
-    struct kern_stat *s);
+const struct kern_stat *codec_seen(const struct codec_in *in, struct kern_stat *s);
 
 /* One body to decode; n > 0, the parameter was checked. */
 struct codec_out {
@@ -67,8 +66,7 @@ struct codec_impl {
 	void (*turn)(struct codec_plan *plan, double f);
 	/* set the plan that coded this body: 1, or 0 if the body does not say; NULL:
 	 * no body does */
-	int (*turned)(struct codec_plan *plan, const unsigned char *body,
-	    size_t len);
+	int (*turned)(struct codec_plan *plan, const unsigned char *body, size_t len);
 
 	/* makes a plan of an unbiased codec contracting: codec_contracting */
 	void (*contract)(struct codec_plan *plan);
@@ -84,8 +82,7 @@ struct codec_impl {
 	int (*encode)(const struct codec_in *in, struct buf *out,
 	    uint8_t *param, struct err *e);
 	/* decode b; the caller refuses a body that decode leaves unread bytes of */
-	int (*decode)(const struct codec_out *o, struct bytes *b,
-	    struct err *e);
+	int (*decode)(const struct codec_out *o, struct bytes *b, struct err *e);
 	/* of a sparse codec, instead of decode: list the values in the body; o->x is
 	 * NULL */
 	int (*list)(const struct codec_out *o, struct bytes *b,

@@ -54,8 +54,7 @@ choose(struct quant *k, const struct codec_in *in)
 }
 
 static int
-encode(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	unsigned char *p = out->p + out->n;
 	struct ecq_side s;
@@ -193,8 +192,7 @@ fill(const struct estimate *m, double step, struct cells *c)
 		    inv) - (m->log[exact] - m->log[i]);
 	c->error = wide / 12;
 	for (; i < small; i++)
-		spread(c, m->x[i] * inv / HALF, m->x[i] * inv * HALF,
-		    m->w[i]);
+		spread(c, m->x[i] * inv / HALF, m->x[i] * inv * HALF, m->w[i]);
 	c->mass[0] += m->n - m->nonzero + m->count[small];
 	c->sum2[0] += m->energy[small] * inv * inv *
 	    (1 / (HALF * HALF) + 1 + HALF * HALF) / 3;

@@ -127,6 +127,18 @@ put_bits(struct bits *b, uint32_t v, unsigned n)
 	b->n -= 32;
 }
 
+/* Write n <= 56 bits, so that fewer than 8 are pending; as many may be before. */
+ECQ_BITS_INLINE void
+put_many(struct bits *b, uint64_t v, unsigned n)
+{
+	b->v |= v << b->n;
+	b->n += n;
+	bytes_set64(b->p, b->v);
+	b->p += b->n / 8;
+	b->v >>= b->n & 56;
+	b->n &= 7;
+}
+
 /* Write before `end' the states and the bits that they do not hold. Return where they
  * begin, or NULL if they would start before p. */
 static inline unsigned char *
@@ -146,8 +158,7 @@ ecq_bits_back(const uint32_t *state, unsigned states, const struct bits *raw,
 	}
 	for (i = 16 * (size_t)states; i < n; i += k) {
 		k = n - i < 16 ? (unsigned)(n - i) : 16;
-		tail_put(&t, bytes_le16(raw->start + i / 8) & ((1u << k) - 1),
-		    k);
+		tail_put(&t, bytes_le16(raw->start + i / 8) & ((1u << k) - 1), k);
 	}
 	return tail_put_end(&t);
 }

@@ -103,8 +103,7 @@ counts(const uint16_t *code, size_t n, unsigned top,
  * whose greatest symbol is top: the entropy of each context, the plain bits, and the
  * cost of learning. */
 static uint64_t
-cost(const uint16_t *code, const int16_t *q, size_t some, size_t n,
-    unsigned top)
+cost(const uint16_t *code, const int16_t *q, size_t some, size_t n, unsigned top)
 {
 	uint32_t count[KERN_ECQ_SYMBOLS << 6], sum, v;
 	uint32_t by[KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS] = { { 0 } };
@@ -308,12 +307,18 @@ ECQ_BITS_INLINE int
 put_plain(struct bits *b, const struct ecq_in *in, const uint16_t *code,
     const uint32_t *mark, size_t limit, unsigned two)
 {
+	uint64_t low[4], n[4];
 	size_t at, end, i;
 
 	for (at = 0; at < in->n; at = end) {
 		end = at + KERN_ECQ_LANES < in->n ? at + KERN_ECQ_LANES : in->n;
 		put_bits(b, *mark & 0xffff, *mark >> 16 & 0xff);
-		for (i = at; *mark >> 24 != 0 && i < end; i++)
+		if (*mark >> 24 != 0 && end - at == KERN_ECQ_LANES &&
+		    !escapes(code + at, two)) {
+			in->kern->ecq_low(in->q + at, code + at, two, low, n);
+			for (put_many(b, 0, 0), i = 0; i < 4; i++)
+				put_many(b, low[i], (unsigned)n[i]);
+		} else for (i = at; *mark >> 24 != 0 && i < end; i++)
 			if (!kern_ecq_whole(code[i], KERN_ECQ_ESCAPE - two))
 				put_rest(b, in->q[i], code[i], in->x[i], two);
 		mark++;
@@ -347,8 +352,7 @@ centroids(const struct ecq_in *in, int8_t delta[ECQ_CENTROIDS])
 }
 
 void
-ecq_code_delta(const struct ecq_side *s, unsigned two,
-    float of[2][ECQ_CENTROIDS + 1])
+ecq_code_delta(const struct ecq_side *s, unsigned two, float of[2][ECQ_CENTROIDS + 1])
 {
 	unsigned u, j;
 
@@ -569,8 +573,7 @@ get_all(struct kern_tcq *m, uint16_t *code, uint32_t *mark,
 		get_plain(&b, o, s, code, mark, 0);
 	while (b.state < b.end)
 		b.bad |= (*b.state++ & 0xffff) != 0;
-	return !b.bad && b.v == 0 &&
-	    tail_get_end(&b.t, (size_t)(g.p - p)) == 0;
+	return !b.bad && b.v == 0 && tail_get_end(&b.t, (size_t)(g.p - p)) == 0;
 }
 
 int

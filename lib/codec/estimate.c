@@ -53,8 +53,7 @@ struct estimate_bins {
 
 /* top: largest value / lower end of bin 0 */
 static void
-estimate_density(struct estimate_bins *d, const struct stat_group *s,
-    double top)
+estimate_density(struct estimate_bins *d, const struct stat_group *s, double top)
 {
 	int b;
 
@@ -80,8 +79,7 @@ estimate_slope(const struct estimate_bins *d, int b)
 	for (i = b > 0 ? b - 1 : 0; i <= b && i + 1 < STAT_BINS; i++) {
 		if (!d->have[i] || !d->have[i + 1])
 			continue;
-		sum += (d->density[i + 1] - d->density[i]) /
-		    (d->at[i] - d->at[i + 1]);
+		sum += (d->density[i + 1] - d->density[i]) / (d->at[i] - d->at[i + 1]);
 		n++;
 	}
 	sum = n > 0 ? sum / n : 0;
@@ -94,8 +92,7 @@ estimate_slope(const struct estimate_bins *d, int b)
  * and sizes are both geometric, so log2(w / x), whose sums are in log, changes in equal
  * steps. */
 static void
-estimate_bin(struct estimate *m, double lo, double bits, double count,
-    double slope)
+estimate_bin(struct estimate *m, double lo, double bits, double count, double slope)
 {
 	double lq = bits / (double)ESTIMATE_PIECES, lr = (1 - slope) * lq;
 	double q = estimate_exp2(lq), r = estimate_exp2(lr);
@@ -222,8 +219,7 @@ estimate_coded(const struct estimate *m, const double *count, unsigned levels)
 
 	for (l = 0; l <= levels; l++)
 		if (count[l] > 0) {
-			bits += count[l] * ((l > 0) - estimate_log2(count[l] /
-			    m->n));
+			bits += count[l] * ((l > 0) - estimate_log2(count[l] / m->n));
 			used += count[l] > 0.5;
 		}
 	return (bits * 1.005 + 1.4 * sqrt(bits)) / 8 + 4 * used + 24;

@@ -56,7 +56,6 @@ unsigned estimate_below(const struct estimate *m, double x);
 
 /* Return the bytes of the rANS code (codec/rans.h) of n symbols: count[0] zeros and
  * count[l] of +-l, l <= levels. */
-double estimate_coded(const struct estimate *m, const double *count,
-    unsigned levels);
+double estimate_coded(const struct estimate *m, const double *count, unsigned levels);
 
 #endif

@@ -36,8 +36,7 @@ refine(const float *x, const uint32_t *at, size_t m, uint32_t prefix, size_t *k)
 			count[u >> (shift - MID_BITS) & ((1 << MID_BITS) - 1)]
 			    += u >> shift == prefix;
 		}
-		prefix = prefix << MID_BITS |
-		    find_bin(count, 1 << MID_BITS, k);
+		prefix = prefix << MID_BITS | find_bin(count, 1 << MID_BITS, k);
 	}
 	return prefix;
 }
@@ -102,13 +101,11 @@ border(const float *x, size_t n, size_t k)
 	for (i = 0; i * i < rank; i++)		/* and three deviations */
 		;
 	rank += 3 * i + 2;
-	return rank < m ? find_bin(count, 1 << TOP_BITS, &rank) <<
-	    2 * MID_BITS : 0;
+	return rank < m ? find_bin(count, 1 << TOP_BITS, &rank) << 2 * MID_BITS : 0;
 }
 
 size_t
-largest_of(const struct kern *kern, const float *x, size_t n, size_t k,
-    uint32_t *at)
+largest_of(const struct kern *kern, const float *x, size_t n, size_t k, uint32_t *at)
 {
 	uint32_t t;
 	size_t m;

@@ -31,7 +31,6 @@ void levels_make(struct levels *l);
 void levels_fit(struct levels *l, const float *m, size_t k);
 
 /* Set c[i] to the index of the level nearest to m[i]. */
-void levels_code(const struct levels *l, const float *m, size_t k,
-    uint16_t *c);
+void levels_code(const struct levels *l, const float *m, size_t k, uint16_t *c);
 
 #endif

@@ -86,8 +86,7 @@ encode_bf16(const struct codec_in *in, unsigned char **out, struct err *e)
 }
 
 static int
-encode(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	unsigned char *p = out->p + out->n;
 	int r;

@@ -112,8 +112,7 @@ column_size(size_t n, unsigned param)
 static size_t
 size_of(const struct shape *s, unsigned param)
 {
-	return s->rank * (column_size(s->rows, param) +
-	    column_size(s->cols, param));
+	return s->rank * (column_size(s->rows, param) + column_size(s->cols, param));
 }
 
 static size_t
@@ -195,8 +194,7 @@ times_back(const struct shape *s, const float *m, const float *p, float *q)
 	for (i = 0; i < s->rows; i++) {
 		n = row_of(s, i, &at, &col);
 		for (r = 0; r < s->rank; r++)
-			add(q + r * s->cols + col, p[r * s->rows + i], m + at,
-			    n);
+			add(q + r * s->cols + col, p[r * s->rows + i], m + at, n);
 	}
 }
 
@@ -213,8 +211,7 @@ orthonormal(float *p, size_t rows, unsigned rank)
 		c = p + r * rows;
 		before = dot(c, c, rows);
 		for (t = 0; t < r; t++)
-			add(c, (float)-dot(p + t * rows, c, rows),
-			    p + t * rows, rows);
+			add(c, (float)-dot(p + t * rows, c, rows), p + t * rows, rows);
 		after = dot(c, c, rows);
 		f = after > before * 1e-10 && after > 0x1p-100 ?
 		    (float)(1 / sqrt(after)) : 0;
@@ -306,8 +303,7 @@ start(const struct codec_in *in, const struct shape *s, float *q)
 	size_t i, at;
 
 	for (r = 0; r < s->rank; r++) {
-		if (r < have && dot(q + r * s->cols, q + r * s->cols,
-		    s->cols) > 0)
+		if (r < have && dot(q + r * s->cols, q + r * s->cols, s->cols) > 0)
 			continue;
 		for (i = 0; i < s->cols; i++) {
 			at = r * s->cols + i;
@@ -320,8 +316,7 @@ start(const struct codec_in *in, const struct shape *s, float *q)
 }
 
 static int
-encode(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	unsigned char *o = out->p + out->n;
 	unsigned rank = in->plan->param & (Q8 - 1);
@@ -374,8 +369,7 @@ multiply(const struct codec_out *o, const struct shape *s, const float *p,
 	for (i = 0; i < s->rows; i++) {
 		n = row_of(s, i, &at, &col);
 		for (r = 0; r < s->rank; r++)
-			add(o->x + at, p[r * s->rows + i],
-			    q + r * s->cols + col, n);
+			add(o->x + at, p[r * s->rows + i], q + r * s->cols + col, n);
 		for (j = at; j < at + n; j++) {
 			v = (double)o->x[j] * scale;
 			o->x[j] = v > 0x1.fffffep127 ? 0x1.fffffep127f :
@@ -408,8 +402,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	r = get_columns(o->kern, o->param, body, p, s.rows, s.rank);
 	body += s.rank * column_size(s.rows, o->param);
 	if (r == 0)
-		r = get_columns(o->kern, o->param, body, q, s.cols,
-		    s.rank);
+		r = get_columns(o->kern, o->param, body, q, s.cols, s.rank);
 	if (r < 0)
 		r = codec_corrupt("lowrank", "factor not finite", e);
 	else
@@ -435,12 +428,10 @@ estimated(const struct codec_plan *plan, const struct estimate *m,
 		return;
 	g = c * c / m->n;
 	rank = fmin(rank, fmin(c, m->n / c));
-	held = rank / c * (1 + 6 * g + 6 * g * g + g * g * g) /
-	    (1 + 3 * g + g * g);
+	held = rank / c * (1 + 6 * g + 6 * g * g + g * g * g) / (1 + 3 * g + g * g);
 	/* all directions together hold all of the energy */
 	held = fmax(fmin(held, 1), rank / fmin(c, m->n / c));
-	*error = m->sumsq * (1 - held * (plan->param & Q8 ? 1 - 6e-5 :
-	    1 - 0x1p-16));
+	*error = m->sumsq * (1 - held * (plan->param & Q8 ? 1 - 6e-5 : 1 - 0x1p-16));
 }
 
 const struct codec_impl lowrank_codec = {

@@ -22,8 +22,7 @@ bound(const struct codec_plan *plan, size_t n)
 }
 
 static int
-encode(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	struct bits w = { .p = out->p + out->n };
 	unsigned char *p;
@@ -52,8 +51,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param,
 }
 
 static int
-list(const struct codec_out *o, struct bytes *b, struct codec_list *l,
-    struct err *e)
+list(const struct codec_out *o, struct bytes *b, struct codec_list *l, struct err *e)
 {
 	uint64_t k = bytes_varint(b);
 	struct rice_in in = rice_open(b);
@@ -64,8 +62,7 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l,
 	if (codec_list_room(l, (size_t)k, e) < 0)
 		return -ERR_SYS;
 	rice_get_positions(&in, l->pos, l->k, o->n);
-	if (rice_close(&in, b) < 0 ||
-	    (p = bytes_take(b, 4 * l->k)) == NULL)
+	if (rice_close(&in, b) < 0 || (p = bytes_take(b, 4 * l->k)) == NULL)
 		return codec_corrupt("nonzero", "bad body", e);
 	bytes_get_f32(l->x, p, l->k);
 	return 0;
@@ -77,8 +74,7 @@ estimated(const struct codec_plan *plan, const struct estimate *m,
 {
 	double k = m->nonzero;
 
-	*bytes = (int64_t)(estimate_positions(m, k) / 8 + 4 * k) +
-	    (k > 0 ? HEAD : 1);
+	*bytes = (int64_t)(estimate_positions(m, k) / 8 + 4 * k) + (k > 0 ? HEAD : 1);
 	*error = 0;
 }
 

@@ -35,8 +35,7 @@ bound16(const struct codec_plan *plan, size_t n)
 }
 
 static int
-encode_f32(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode_f32(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	bytes_put_f32(out->p + out->n, in->x, in->n);
 	out->n += in->n * 4;
@@ -112,8 +111,7 @@ get16(uint16_t *h, const unsigned char *p, size_t n)
 }
 
 static int
-encode_f16(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode_f16(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	uint16_t h[CHUNK];
 	size_t i, m;
@@ -129,8 +127,7 @@ encode_f16(const struct codec_in *in, struct buf *out, uint8_t *param,
 }
 
 static int
-encode_bf16(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode_bf16(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	uint16_t h[CHUNK];
 	size_t i, k, m;
@@ -188,8 +185,7 @@ rounding(const struct estimate *m, int bits, int least)
 
 	for (i = 0; i < m->points; i++) {
 		(void)frexp(m->x[i], &exp);
-		ulp = ldexp(1, (exp - 1 - bits > least ? exp - 1 - bits :
-		    least));
+		ulp = ldexp(1, (exp - 1 - bits > least ? exp - 1 - bits : least));
 		sum += m->w[i] * fmin(ulp * ulp / 12, m->x[i] * m->x[i]);
 	}
 	return sum;

@@ -109,8 +109,7 @@ get_plane(struct bytes *b, unsigned mode, unsigned char *s, size_t n)
 		return 0;
 	}
 	len = bytes_varint(b);
-	if (b->bad || len > b->n - b->at ||
-	    (p = bytes_take(b, (size_t)len)) == NULL)
+	if (b->bad || len > b->n - b->at || (p = bytes_take(b, (size_t)len)) == NULL)
 		return -1;
 	if (mode == LZ4)
 		return pack_unlz4(s, n, p, (size_t)len);

@@ -285,8 +285,7 @@ least(const struct codec_in *in, const uint16_t *q, const unsigned char *c)
 }
 
 static int
-encode(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	unsigned s = in->plan->param, w = width(s);
 	unsigned char *p = out->p + out->n, *tmp;
@@ -386,8 +385,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	if ((tmp = alloc_raw(o->n, 1, e)) == NULL)
 		return -ERR_SYS;
 	p = bytes_take(b, len);
-	r = w > 8 ? unpack_wide(o, p, unit) :
-	    unpack_narrow(o, p, len, unit, tmp);
+	r = w > 8 ? unpack_wide(o, p, unit) : unpack_narrow(o, p, len, unit, tmp);
 	alloc_free(tmp);
 	return r == 0 ? 0 : codec_corrupt("qsgd", "bad codes", e);
 }

@@ -77,8 +77,7 @@ rans_bound(size_t n)
 /* Scale counts to frequencies that sum to TOTAL; every symbol that occurs keeps at
  * least 1. */
 static void
-scale(const uint32_t count[RANS_SYMBOLS], size_t n,
-    uint16_t freq[RANS_SYMBOLS])
+scale(const uint32_t count[RANS_SYMBOLS], size_t n, uint16_t freq[RANS_SYMBOLS])
 {
 	uint32_t f, sum = 0;
 	size_t i, big = 0;
@@ -179,8 +178,7 @@ fill_steps(struct steps *t, const uint16_t freq[RANS_SYMBOLS])
 }
 
 static inline uint32_t
-put_symbol(uint32_t x, const struct steps *t, unsigned s, unsigned char *p,
-    size_t *at)
+put_symbol(uint32_t x, const struct steps *t, unsigned s, unsigned char *p, size_t *at)
 {
 	const uint64_t keep = 0 - (uint64_t)(x <= t->most[s]);
 	uint32_t y = x >> 16;
@@ -251,8 +249,7 @@ fill_slots(struct slots *t, const uint16_t freq[RANS_SYMBOLS])
 
 /* The next word is read even if it is not needed. */
 static inline unsigned char
-get_symbol(uint32_t *x, const struct slots *t, const unsigned char *p,
-    size_t *at)
+get_symbol(uint32_t *x, const struct slots *t, const unsigned char *p, size_t *at)
 {
 	uint32_t slot = *x & (TOTAL - 1);
 	uint32_t y = (*x >> BITS) * t->range[slot].freq + t->range[slot].at;

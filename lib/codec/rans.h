@@ -24,8 +24,7 @@ enum { RANS_SYMBOLS = 256 };
 uint64_t rans_log2(uint32_t v);
 
 /* Count how often each symbol occurs. */
-void rans_count(const unsigned char *s, size_t n,
-    uint32_t count[RANS_SYMBOLS]);
+void rans_count(const unsigned char *s, size_t n, uint32_t count[RANS_SYMBOLS]);
 
 /* Estimate the bytes of n symbols with these counts, to within a few bytes; never less
  * than their entropy. */

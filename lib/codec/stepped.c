@@ -188,8 +188,7 @@ stepped_turned(struct codec_plan *plan, const unsigned char *body, size_t len)
 
 	if (len <= STEPPED_SAME)
 		return 0;
-	step = (uint32_t)body[0] | (uint32_t)body[1] << 8 |
-	    (uint32_t)body[2] << 16;
+	step = (uint32_t)body[0] | (uint32_t)body[1] << 8 | (uint32_t)body[2] << 16;
 	plan->arg = bytes_f32(step << 8);
 	return step >= STEP_MIN && step <= STEP_MAX;
 }

@@ -32,8 +32,7 @@
 enum { HEADER = 9, ROOM = 64 };
 
 static int
-encode(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	unsigned char *p = out->p + out->n, *at;
 	uint32_t bits = stepped_bits(in->plan);

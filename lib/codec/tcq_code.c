@@ -110,8 +110,7 @@ first_tally(const struct kern_tcq_walk *w, struct tally *t)
 }
 
 static void
-tally(const struct kern_tcq_walk *w, const int16_t *q, float inv,
-    struct tally *t)
+tally(const struct kern_tcq_walk *w, const int16_t *q, float inv, struct tally *t)
 {
 	uint8_t state[KERN_ECQ_LANES] = { 0 }, *at;
 	unsigned l, s, u;
@@ -181,8 +180,7 @@ sample(struct kern_tcq_walk *w, float *x, uint16_t *code)
 /* Decide the levels of all values, starting from those of one quantiser; each pass uses
  * the costs and centres of the pass before. */
 static int
-decide(struct work *w, const struct ecq_in *in, struct ecq_side *s,
-    struct err *e)
+decide(struct work *w, const struct ecq_in *in, struct ecq_side *s, struct err *e)
 {
 	struct kern_tcq_walk some;
 	struct tally t;
@@ -224,8 +222,7 @@ fill_y(const struct work *w, const struct ecq_in *in, const struct ecq_side *s)
 	ecq_code_delta(s, 1, of);
 	for (i = 0; i < in->n; i++) {
 		k = magnitude(w->q[i]);
-		v = ecq_code_value(k, KERN_TCQ_QUANTISER(w->code[i]), of, in->step,
-		    1);
+		v = ecq_code_value(k, KERN_TCQ_QUANTISER(w->code[i]), of, in->step, 1);
 		in->y[i] = k == KERN_QMAX ? in->x[i] : w->q[i] < 0 ? -v : v;
 	}
 }

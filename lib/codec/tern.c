@@ -192,8 +192,7 @@ values(float *y, const unsigned char *t, size_t n, uint32_t h)
 }
 
 static int
-encode(const struct codec_in *in, struct buf *out, uint8_t *param,
-    struct err *e)
+encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	unsigned char t[BLOCK], *p = out->p + out->n;
 	unsigned mode = in->plan->param;
@@ -292,8 +291,7 @@ nearest(const struct estimate *m, const double *sum, unsigned i)
 
 /* Return the error of a value coded as s with probability min(|x| / s, 1). */
 static double
-drawn(const struct estimate *m, const double *sum, unsigned i,
-    unsigned mode)
+drawn(const struct estimate *m, const double *sum, unsigned i, unsigned mode)
 {
 	double rest = m->count[i] + m->n - m->nonzero;
 	double few = rest > 0 ? (BLOCK - 1) / rest : 0, s = m->x[i], error;

@@ -183,8 +183,7 @@ feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent, float *x,
 
 	if (c->next == NULL)
 		return 0;
-	if (!schema_exact_group(c->model, g) &&
-	    (k = dense_group(&c->h, g, &h, e)) < 0)
+	if (!schema_exact_group(c->model, g) && (k = dense_group(&c->h, g, &h, e)) < 0)
 		return k;
 	if (h == NULL) {
 		memset(c->r, 0, n * sizeof(*c->r));
@@ -200,8 +199,7 @@ feedback_cache_commit(struct feedback_cache *c, enum io_sync sync, struct err *e
 	int k = c->next != NULL ? writer_send(c->next, NULL, e) : 0;
 
 	if (k == 0 && c->next != NULL)
-		k = c->lent ? writer_finish(c->next, e) :
-		    writer_end(c->next, sync, e);
+		k = c->lent ? writer_finish(c->next, e) : writer_end(c->next, sync, e);
 	if (k == 0 && c->next != NULL && !c->lent)
 		statedir_prune(&c->state, c->is, c->was);
 	if (k == 0 && !c->lent && sync == IO_SYNC_FULL)

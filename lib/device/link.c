@@ -177,8 +177,7 @@ link_track_keep(struct link_track *t, const unsigned char *p, size_t n)
 /* Return how many of the n > 0 bytes belong to the current frame, at least 1; *end is
  * its type if it ends with them, else 0. If lost, all n. */
 static size_t
-link_track_bytes(struct link_track *t, const unsigned char *p, size_t n,
-    uint32_t *end)
+link_track_bytes(struct link_track *t, const unsigned char *p, size_t n, uint32_t *end)
 {
 	struct err e = ERR_INIT;
 	uint64_t want = link_track_want(t);
@@ -269,8 +268,7 @@ link_receipts(struct link *l, const struct statedir *s, double now, struct err *
 		return r;
 	for (i = 0; i < q.n; i++)
 		for (j = 0; j < l->pending; j++) {
-			if (memcmp(q.r[i].digest, l->sent[j].digest,
-			    SHARD_DIGEST) != 0)
+			if (memcmp(q.r[i].digest, l->sent[j].digest, SHARD_DIGEST) != 0)
 				continue;
 			if (l->sent[j].looked)
 				link_trip(l, now - l->sent[j].at);

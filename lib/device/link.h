@@ -105,8 +105,7 @@ void link_bytes(struct link *l, const unsigned char *p, size_t n, double now);
  * l->pending has grown (a receipt present then is for an earlier sending, and no round
  * trip), and repeatedly after that. link_patience: return the seconds to the next look,
  * 1/50 of the time since the newest shard. */
-int link_receipts(struct link *l, const struct statedir *s, double now,
-    struct err *e);
+int link_receipts(struct link *l, const struct statedir *s, double now, struct err *e);
 double link_patience(const struct link *l, double now);
 
 /* link_load: read round trip and jitter from the state. link_save: write what is known

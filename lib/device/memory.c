@@ -40,8 +40,7 @@ memory_put_list(struct memory *h, const char *key, const double *v, size_t n,
 }
 
 int
-memory_list(const struct memory *h, const char *key, double *v, size_t n,
-    struct err *e)
+memory_list(const struct memory *h, const char *key, double *v, size_t n, struct err *e)
 {
 	const char *p = text_get(&h->kv, key);
 	char *end = NULL;
@@ -88,8 +87,7 @@ memory_add(struct memory *h, const char *name, size_t n, struct err *e)
 }
 
 int
-memory_put(struct memory *h, const char *name, const float *x, size_t n,
-    struct err *e)
+memory_put(struct memory *h, const char *name, const float *x, size_t n, struct err *e)
 {
 	float *to = memory_add(h, name, n, e);
 
@@ -205,8 +203,7 @@ memory_schema(const struct memory *h, struct schema *sc, struct err *e)
 
 /* As a shard, under that name. */
 static int
-memory_write(const struct memory *h, struct writer *w, const char *name,
-    struct err *e)
+memory_write(const struct memory *h, struct writer *w, const char *name, struct err *e)
 {
 	struct schema sc = SCHEMA_INIT;
 	struct schema_span span;
@@ -225,8 +222,7 @@ memory_write(const struct memory *h, struct writer *w, const char *name,
 		k = writer_shard(w, &s, &sc, e);
 	for (g = 0; k >= 0 && g < sc.ngroups; g++) {
 		schema_span(&sc, g, &span);
-		k = writer_values(w, g, h->row[span.tensor].x + span.offset,
-		    span.n, e);
+		k = writer_values(w, g, h->row[span.tensor].x + span.offset, span.n, e);
 	}
 	if (k >= 0)
 		k = writer_send(w, NULL, e);
@@ -302,8 +298,7 @@ memory_find(struct memory *h, struct reader *r, const char *name, struct err *e)
 }
 
 int
-memory_load(struct memory *h, const struct statedir *s, const char *name,
-    struct err *e)
+memory_load(struct memory *h, const struct statedir *s, const char *name, struct err *e)
 {
 	const char *file = memory_file(name);
 	char *path = statedir_path(s, file, e);

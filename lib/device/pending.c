@@ -154,8 +154,7 @@ pending_copy(const struct pending *p, struct residual *q, struct writer *w,
 }
 
 int
-pending_values(struct dense *d, const struct statedir *s, uint64_t step,
-    struct err *e)
+pending_values(struct dense *d, const struct statedir *s, uint64_t step, struct err *e)
 {
 	struct residual q;
 	int k;

@@ -51,8 +51,7 @@ residual_owns(const struct residual_owner *o, const unsigned char *run,
 int
 residual_pending(struct residual *q, struct err *e)
 {
-	return q->d.r == NULL ? 0 : reader_blame(q->d.r,
-	    reader_to_shard(q->d.r, e), e);
+	return q->d.r == NULL ? 0 : reader_blame(q->d.r, reader_to_shard(q->d.r, e), e);
 }
 
 void
@@ -204,8 +203,7 @@ residual_early(struct residual_new *n, struct writer *w, struct err *e)
 int
 residual_made(struct residual_new *n, struct writer *w, struct err *e)
 {
-	return n->early != NULL ? filter_rest(n->early, w, e) :
-	    residual_copy(n, w, e);
+	return n->early != NULL ? filter_rest(n->early, w, e) : residual_copy(n, w, e);
 }
 
 int
@@ -214,8 +212,7 @@ residual_whole(struct residual_new *n, struct writer **w, struct err *e)
 	int k;
 
 	*w = n->w;
-	if ((k = writer_send(n->c, NULL, e)) == 0 &&
-	    (k = writer_finish(n->c, e)) == 0)
+	if ((k = writer_send(n->c, NULL, e)) == 0 && (k = writer_finish(n->c, e)) == 0)
 		k = writer_send(n->w, NULL, e);
 	return k;
 }

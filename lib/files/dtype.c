@@ -253,8 +253,7 @@ dtype_put_exact(unsigned dtype, float f, unsigned char *p)
 			p[1] = (unsigned char)(v >> 8);
 	}
 	(void)dtype_one(dtype, p, &back);
-	return bytes_f32(back) == f || (isnan(f) && isnan(bytes_f32(back))) ?
-	    0 : -1;
+	return bytes_f32(back) == f || (isnan(f) && isnan(bytes_f32(back))) ? 0 : -1;
 }
 
 size_t

@@ -302,8 +302,7 @@ format_fill(struct format_sink *s, struct err *e)
 	int r;
 
 	while (s->cur < s->schema->n) {
-		if (!s->open && s->out->begin != NULL &&
-		    (r = s->out->begin(s, e)) < 0)
+		if (!s->open && s->out->begin != NULL && (r = s->out->begin(s, e)) < 0)
 			return r;
 		s->open = 1;
 		if (s->at < s->schema->t[s->cur].numel)

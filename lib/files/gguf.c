@@ -262,8 +262,7 @@ gguf_differs(const struct gguf_keys *a, const struct gguf_keys *b)
 	int c;
 
 	for (i = 0; i < a->n || i < b->n; i++) {
-		c = i == a->n ? 1 : i == b->n ? -1 :
-		    strcmp(a->p[i].name, b->p[i].name);
+		c = i == a->n ? 1 : i == b->n ? -1 : strcmp(a->p[i].name, b->p[i].name);
 		if (c != 0)
 			return c < 0 ? a->p[i].name : b->p[i].name;
 		if (memcmp(a->p[i].hash, b->p[i].hash, sizeof(a->p[i].hash)) != 0)

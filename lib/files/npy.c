@@ -218,8 +218,7 @@ npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
 }
 
 static int
-npy_exact(npy_get *get, void *from, void *p, size_t n, const char *what,
-    struct err *e)
+npy_exact(npy_get *get, void *from, void *p, size_t n, const char *what, struct err *e)
 {
 	size_t got = 0;
 	int r = get(from, p, n, &got, e);
@@ -230,8 +229,7 @@ npy_exact(npy_get *get, void *from, void *p, size_t n, const char *what,
 }
 
 int
-npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
-    struct err *e)
+npy_read(struct npy_head *h, npy_get *get, void *from, const char *what, struct err *e)
 {
 	unsigned char b[12];
 	char *text;
@@ -266,13 +264,11 @@ npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
 int
 npy_has(unsigned dtype)
 {
-	return dtype != SCHEMA_BF16 && dtype != SCHEMA_F8E4M3 &&
-	    dtype != SCHEMA_F8E5M2;
+	return dtype != SCHEMA_BF16 && dtype != SCHEMA_F8E4M3 && dtype != SCHEMA_F8E5M2;
 }
 
 int
-npy_make(struct buf *out, const struct schema_tensor *t, unsigned dtype,
-    struct err *e)
+npy_make(struct buf *out, const struct schema_tensor *t, unsigned dtype, struct err *e)
 {
 	static const char *const descr[SCHEMA_NDTYPE] = {
 		"<f4", "<f2", "<f4", "<f8", "<i4", "<i8", "|u1", "|b1", "<f4",

@@ -158,8 +158,7 @@ safetensors_any(struct safetensors_text *t, json_t **out, struct err *e)
 	int r = safetensors_peek(t, &c, e);
 
 	*out = NULL;
-	return r < 0 ? r : safetensors_json(t, c, SAFETENSORS_WINDOW / 2, out,
-	    e);
+	return r < 0 ? r : safetensors_json(t, c, SAFETENSORS_WINDOW / 2, out, e);
 }
 
 /* Parse the next key of an object; NULL after its last. */
@@ -195,8 +194,7 @@ safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
 	json_t *key, *value;
 	int first = 1, r = safetensors_want(t, '{', e);
 
-	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
-	    key != NULL) {
+	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 && key != NULL) {
 		r = safetensors_json(t, '"', max, &value, e);
 		if (r == 0)
 			r = fn(arg, json_string_value(key),
@@ -339,8 +337,7 @@ safetensors_walk(struct safetensors_text *t, struct safetensors_spans *spans,
 	int first = 1, metas = 0, r = safetensors_want(t, '{', e);
 	char c;
 
-	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
-	    key != NULL) {
+	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 && key != NULL) {
 		entry = NULL;
 		if (strcmp(json_string_value(key), SAFETENSORS_META) == 0)
 			r = metas++ == 0 ? safetensors_notes(t, e) :
@@ -459,8 +456,7 @@ safetensors_open(struct format_source *s, const struct format_opts *o, struct er
 		    "for a safetensors file", s->name, got);
 	t.left = bytes_le64(b);
 	t.base = io_bytes(s->io);
-	if ((r = safetensors_other(s, b, t.left > SAFETENSORS_MAX_HEADER,
-	    e)) < 0)
+	if ((r = safetensors_other(s, b, t.left > SAFETENSORS_MAX_HEADER, e)) < 0)
 		return r;
 	if (t.left > SAFETENSORS_MAX_HEADER)
 		return err_set(e, ERR_DATA, "limit: the header of '%s' has %llu "
@@ -510,8 +506,7 @@ safetensors_index_of(struct safetensors_text *t, format_pair_fn *fn,
 	int first = 1, maps = 0, abouts = 0;
 	int r = safetensors_want(t, '{', e);
 
-	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 &&
-	    key != NULL) {
+	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 && key != NULL) {
 		value = NULL;
 		if (strcmp(json_string_value(key), "weight_map") == 0)
 			r = maps++ == 0 ? safetensors_pairs(t, SAFETENSORS_ENTRY,

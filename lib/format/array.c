@@ -34,8 +34,7 @@ array_name(struct array_names *l, const char *s, size_t len, struct err *e)
 }
 
 int
-array_get_names(struct array_names *l, const unsigned char *p, size_t n,
-    struct err *e)
+array_get_names(struct array_names *l, const unsigned char *p, size_t n, struct err *e)
 {
 	struct bytes b = BYTES(p, n);
 	uint32_t count = bytes_next32(&b), i;
@@ -122,8 +121,7 @@ array_put_times(const double *v, size_t n, struct buf *out, struct err *e)
 }
 
 int
-array_get_times(const unsigned char *p, size_t len, size_t n, double *v,
-    struct err *e)
+array_get_times(const unsigned char *p, size_t len, size_t n, double *v, struct err *e)
 {
 	struct bytes b = BYTES(p, len);
 	uint32_t count = bytes_next32(&b);

@@ -428,8 +428,7 @@ chain_scan(struct chain *c, uint64_t from, struct err *e)
 	int r;
 
 	for (;;) {
-		if ((r = io_read(c->io, b + have, sizeof(b) - have, &got,
-		    e)) < 0)
+		if ((r = io_read(c->io, b + have, sizeof(b) - have, &got, e)) < 0)
 			return r;
 		have += got;
 		if (have < FRAME_HEAD_SIZE)

@@ -162,8 +162,7 @@ int
 keys_add(struct text_kv *kv, const struct reader *r, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
-	int k = f->type != FRAME_POLI ? 0 : keys_read(kv, f->raw, f->raw_len,
-	    e);
+	int k = f->type != FRAME_POLI ? 0 : keys_read(kv, f->raw, f->raw_len, e);
 
 	return k < 0 ? reader_place(r, k, e) : k;
 }

@@ -74,7 +74,6 @@ int keys_put(struct writer *w, const struct text_kv *kv, struct err *e);
 /* Read the payload p of a tIMe frame, the times of a model's n tensors in seconds, into
  * v f64[n] in reverse: v[0] is the last tensor. -ERR_DATA unless it is n times from 0
  * to 1e7. */
-int keys_times(const unsigned char *p, size_t len, size_t n, double *v,
-    struct err *e);
+int keys_times(const unsigned char *p, size_t len, size_t n, double *v, struct err *e);
 
 #endif

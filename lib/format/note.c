@@ -212,8 +212,7 @@ note_wait_add(struct note_wait *p, const unsigned char *payload, size_t len,
 	if (p->bytes + note_wait_cost(note.n) > NOTE_WAIT_MAX)
 		return err_set(e, ERR_DATA, "limit: plans of more than %d bytes "
 		    "wait for their data", NOTE_WAIT_MAX);
-	if ((r = alloc_grow(&p->part, &p->cap, p->n + 1, sizeof(*p->part),
-	    e)) < 0)
+	if ((r = alloc_grow(&p->part, &p->cap, p->n + 1, sizeof(*p->part), e)) < 0)
 		return r;
 	part = &p->part[p->n];
 	part->first = note.first;

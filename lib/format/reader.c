@@ -129,8 +129,7 @@ data_decode(struct data_frame *d, struct data_pos *pos, const struct chain *c,
 		return k;
 	dir = (struct bytes)BYTES(p, dir_len);
 	for (d->n = 0; d->n < n; d->n++)
-		if ((k = data_entry(pos, c, s, &dir, &d->rec[d->n], &param,
-		    e)) < 0)
+		if ((k = data_entry(pos, c, s, &dir, &d->rec[d->n], &param, e)) < 0)
 			return k;
 	if (dir.at != dir_len || !bytes_zero(&b, frame_padding(12 + dir_len)))
 		return chain_corrupt(c, e, "the directory of groups is not valid");
@@ -411,8 +410,7 @@ reader_on_data(struct reader *r, struct err *e)
 
 	if (r->pos.at != AT_SHARD)
 		return reader_corrupt(r, e, "the frame is outside a shard");
-	if ((k = data_decode(&r->data, &r->pos.data, &r->c, reader_schema(r),
-	    e)) < 0)
+	if ((k = data_decode(&r->data, &r->pos.data, &r->c, reader_schema(r), e)) < 0)
 		return k;
 	reader_digest_add(r->digest, FRAME_DATA, r->c.frame.wire_len,
 	    r->c.frame.wire_hash);
@@ -428,8 +426,7 @@ reader_on_send(struct reader *r, struct err *e)
 
 	if (r->pos.at != AT_SHARD)
 		return reader_corrupt(r, e, "the frame is outside a shard");
-	if ((k = shard_end_decode(&r->end, r->c.frame.raw, r->c.frame.raw_len,
-	    e)) < 0)
+	if ((k = shard_end_decode(&r->end, r->c.frame.raw, r->c.frame.raw_len, e)) < 0)
 		return k;
 	if (r->end.status == SHARD_ABORTED)
 		return chain_aborted(&r->c, e);
@@ -444,8 +441,7 @@ reader_on_send(struct reader *r, struct err *e)
 	    r->end.raw != d->raw || r->end.wire != d->wire)
 		return reader_corrupt(r, e, "the shard's counts do not match its "
 		    "values");
-	if (r->tally->records == d->records &&
-	    r->tally->nonzero != r->end.sums.nonzero)
+	if (r->tally->records == d->records && r->tally->nonzero != r->end.sums.nonzero)
 		return reader_corrupt(r, e, "the count of nonzero values does not "
 		    "match");
 	r->pos.at = AT_BODY;

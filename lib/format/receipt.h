@@ -37,8 +37,7 @@ struct receipt {
 };
 
 int receipt_encode(const struct receipt *r, struct buf *out, struct err *e);
-int receipt_decode(struct receipt *r, const unsigned char *p, size_t n,
-    struct err *e);
+int receipt_decode(struct receipt *r, const unsigned char *p, size_t n, struct err *e);
 const char *receipt_verdict_name(unsigned verdict);	/* "accepted", ... */
 
 /* Return whether the receiver has the shard: it must not be summed again. */

@@ -85,8 +85,7 @@ shard_is_of(const struct shard *s, const unsigned char *run,
 int
 shard_same(struct shard *s, const struct shard *from, struct err *e)
 {
-	int r = text_set(&s->kv, SHARD_KEY_RUN,
-	    text_get(&from->kv, SHARD_KEY_RUN), e);
+	int r = text_set(&s->kv, SHARD_KEY_RUN, text_get(&from->kv, SHARD_KEY_RUN), e);
 
 	if (r == 0)
 		r = text_set(&s->kv, SHARD_KEY_DEVICE,

@@ -132,8 +132,7 @@ shard_is_abreast(const struct shard *s)
 static inline int
 shard_is_average(const struct shard *s)
 {
-	return s->kind == SHARD_MEAN || s->kind == SHARD_SUM ||
-	    s->kind == SHARD_DELTA;
+	return s->kind == SHARD_MEAN || s->kind == SHARD_SUM || s->kind == SHARD_DELTA;
 }
 
 #endif

@@ -159,8 +159,7 @@ text_set(struct text_kv *kv, const char *key, const char *value, struct err *e)
 		kv->p[i].value = new.value;
 		return 0;
 	}
-	if ((r = alloc_grow(&kv->p, &kv->cap, kv->n + 1, sizeof(kv->p[0]),
-	    e)) < 0)
+	if ((r = alloc_grow(&kv->p, &kv->cap, kv->n + 1, sizeof(kv->p[0]), e)) < 0)
 		return r;
 	new.key = alloc_dup(key, e);
 	new.value = alloc_dup(value, e);

@@ -41,7 +41,6 @@ int text_decode(struct text_kv *kv, const unsigned char *p, size_t n, struct err
 
 /* Lines "key=value\n", the form of pOLi, lINk and tEXt frames. */
 int text_put_lines(const struct text_kv *kv, struct buf *out, struct err *e);
-int text_get_lines(struct text_kv *kv, const unsigned char *p, size_t n,
-    struct err *e);
+int text_get_lines(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e);
 
 #endif

@@ -14,8 +14,7 @@ void values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
 
 /* Return p, or lossless if p would change values of group g that must not change
  * (schema_exact). */
-struct codec_plan values_plan(const struct schema *sc, uint32_t g,
-    struct codec_plan p);
+struct codec_plan values_plan(const struct schema *sc, uint32_t g, struct codec_plan p);
 
 /* Decode one record of r's current frame into x f32[cap]; *n values. */
 int values_decode(const struct reader *r, const struct record *rec, float *x,

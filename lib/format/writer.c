@@ -452,8 +452,7 @@ writer_batch(struct writer *w, uint16_t flags, struct err *e)
 	if ((r = batch_end(&w->batch, &p, &n, e)) < 0)
 		return r;
 	w->end.n_data++;
-	return writer_frame(w, FRAME_DATA, flags, p, n, n, pack_hash64(p, n),
-	    e);
+	return writer_frame(w, FRAME_DATA, flags, p, n, n, pack_hash64(p, n), e);
 }
 
 /* Return whether the type of the group's values permits this codec. */
@@ -499,13 +498,11 @@ writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
 	w->end.wire += len;
 	if (x != NULL)
 		shard_sums_add(&w->end.sums, w->kern, x, n);
-	return batch_bytes(&w->batch) >= WRITER_BATCH ? writer_batch(w, 0, e) :
-	    0;
+	return batch_bytes(&w->batch) >= WRITER_BATCH ? writer_batch(w, 0, e) : 0;
 }
 
 int
-writer_dense(struct writer *w, uint32_t group, const float *x, size_t n,
-    struct err *e)
+writer_dense(struct writer *w, uint32_t group, const float *x, size_t n, struct err *e)
 {
 	const unsigned char *p = (const unsigned char *)x;
 	int r;
@@ -532,8 +529,7 @@ writer_seen(struct writer *w, uint32_t group, const float *x, size_t n,
 }
 
 int
-writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
-    struct err *e)
+writer_values(struct writer *w, uint32_t group, const float *x, size_t n, struct err *e)
 {
 	struct kern_stat seen;
 

@@ -38,8 +38,7 @@ int writer_open(struct writer **out, struct io *io, const struct writer_opts *o,
     struct err *e);
 /* Write to what io_create makes of path, or to a temporary file's descriptor, which
  * stays the caller's; without a provenance line of the tool. */
-int writer_file(struct writer **out, const char *path, const char *tool,
-    struct err *e);
+int writer_file(struct writer **out, const char *path, const char *tool, struct err *e);
 int writer_fd(struct writer **out, int fd, const char *tool, struct err *e);
 void writer_free(struct writer *w);
 

@@ -52,8 +52,7 @@ struct kern {
 	/* y[i] = (float)acc[i], to nearest even */
 	void (*narrow)(float *y, const double *acc, size_t n);
 	/* y[i] = a[i] + g * b[i] in f32, the product rounded before the sum */
-	void (*add_scaled)(float *y, const float *a, float g, const float *b,
-	    size_t n);
+	void (*add_scaled)(float *y, const float *a, float g, const float *b, size_t n);
 	/* y[i] = a[i] - b[i] */
 	void (*sub)(float *y, const float *a, const float *b, size_t n);
 	/* convert n values from f32 to f16 or bf16, to nearest even, overflow to
@@ -122,6 +121,10 @@ struct kern {
 	 * value, which holds for all symbols from escape on */
 	void (*ecq_marks)(const uint16_t *code, const int16_t *q, size_t n,
 	    uint32_t *mark, unsigned escape);
+	/* for each four values of a chunk without escapes, the plain bits that their
+	 * codes leave out (codec/ecq_code.h), and how many there are; two: of TCQ */
+	void (*ecq_low)(const int16_t q[16], const uint16_t code[16], unsigned two,
+	    uint64_t low[4], uint64_t bits[4]);
 	/* x[i] = of[symbol of code[i]], with the sign from the mark */
 	void (*ecq_values)(float *x, const uint16_t *code,
 	    const uint32_t *mark, size_t n, const float of[16]);

@@ -78,20 +78,6 @@ top8(__m256i v)
 /* Always try this many symbols: a mispredicted branch costs more. */
 enum { SURE = 4 };
 
-/* Count symbols s, all in context c. */
-INLINE void
-count_one(struct kern_ecq *m, unsigned c, __m256i s)
-{
-	unsigned i = 0, left = LANES, n;
-
-	for (; i < SURE || left > 0; i++) {
-		n = (unsigned)__builtin_popcount((unsigned)_mm256_movemask_epi8(
-		    _mm256_cmpgt_epi16(s, _mm256_set1_epi16((short)i)))) / 2;
-		m->count[i][c] += KERN_ECQ_STEP * (left - n);
-		left = n;
-	}
-}
-
 /* Compute the spans of the symbols of context c. */
 INLINE void
 span_column(const struct kern_ecq *m, unsigned c, uint32_t t[KERN_ECQ_SYMBOLS])
@@ -109,6 +95,7 @@ INLINE size_t
 spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
 	uint32_t t[KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS], made = 0;
+	struct column count = { .used = 0 };
 	__m256i low, high, s, v;
 	unsigned c;
 	size_t i, j;
@@ -120,9 +107,8 @@ spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 		made |= 1u << c;
 		low = _mm256_loadu_si256((const void *)t[c]);
 		high = _mm256_loadu_si256((const void *)(t[c] + 8));
-		s = _mm256_srli_epi16(_mm256_loadu_si256(
-		    (const void *)(code + i)), 6);
-		count_one(m, c, s);
+		s = _mm256_srli_epi16(_mm256_loadu_si256((const void *)(code + i)), 6);
+		column_count(&count, c, s);
 		for (j = 0; j < LANES; j += 8) {
 			s = _mm256_srli_epi32(_mm256_cvtepu16_epi32(
 			    _mm_loadu_si128((const void *)(code + i + j))), 6);
@@ -133,9 +119,10 @@ spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 			    _mm256_castsi256_ps(_mm256_slli_epi32(s, 28))));
 			_mm256_storeu_si256((void *)(span + i + j), v);
 		}
-		if (kern_ecq_learn(m))
+		if (column_learn(&count, m))
 			made = 0;
 	}
+	column_take(&count, m);
 	return i;
 }
 
@@ -216,8 +203,7 @@ above(struct found *f, const struct pair *slot, __m256i ta, __m256i tb)
 
 	UNROLL
 	for (i = 0; i < 2; i++) {
-		k[i] = _mm256_cmpgt_epi32(slot->v[i],
-		    _mm256_sub_epi32(t[i], one));
+		k[i] = _mm256_cmpgt_epi32(slot->v[i], _mm256_sub_epi32(t[i], one));
 		f->first.v[i] = _mm256_blendv_epi8(f->first.v[i], t[i], k[i]);
 		f->next.v[i] = _mm256_blendv_epi8(_mm256_min_epi32(
 		    f->next.v[i], t[i]), f->next.v[i], k[i]);
@@ -279,8 +265,7 @@ find(const struct kern_ecq *m, const int32_t l[LANES], int same,
 
 /* Return a half's states after its symbols; the words are present. */
 INLINE __m256i
-next(__m256i x, __m256i slot, __m256i first, __m256i end,
-    const unsigned char **p)
+next(__m256i x, __m256i slot, __m256i first, __m256i end, const unsigned char **p)
 {
 	__m256i k, w;
 	unsigned mask;
@@ -288,19 +273,16 @@ next(__m256i x, __m256i slot, __m256i first, __m256i end,
 	x = _mm256_mullo_epi32(_mm256_srli_epi32(x, KERN_ECQ_BITS),
 	    _mm256_sub_epi32(end, first));
 	x = _mm256_add_epi32(x, _mm256_sub_epi32(slot, first));
-	k = _mm256_cmpeq_epi32(_mm256_srli_epi32(x, 16),
-	    _mm256_setzero_si256());
+	k = _mm256_cmpeq_epi32(_mm256_srli_epi32(x, 16), _mm256_setzero_si256());
 	mask = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(k));
 	w = _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)*p));
 	w = _mm256_permutevar8x32_epi32(w, below(mask));
 	*p += 2 * __builtin_popcount(mask);
-	return _mm256_blendv_epi8(x, _mm256_or_si256(
-	    _mm256_slli_epi32(x, 16), w), k);
+	return _mm256_blendv_epi8(x, _mm256_or_si256(_mm256_slli_epi32(x, 16), w), k);
 }
 
 static int
-ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
-    size_t n)
+ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 {
 	const __m256i low = _mm256_set1_epi32((1 << KERN_ECQ_BITS) - 1);
 	int32_t l[LANES], s[LANES];
@@ -321,8 +303,7 @@ ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 		f = find(m, l, same, &slot, NULL);
 		UNROLL
 		for (j = 0; j < 2; j++)
-			x.v[j] = next(x.v[j], slot.v[j], f.first.v[j],
-			    f.next.v[j], &p);
+			x.v[j] = next(x.v[j], slot.v[j], f.first.v[j], f.next.v[j], &p);
 		store(s, f.s);
 		loop_codes(code + i, l, s);
 		loop_count(m, l, s, same);
@@ -430,12 +411,10 @@ values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
 			    _mm_loadu_si128((const void *)(code + j))), 6);
 			some = _mm256_cmpgt_epi32(_mm256_and_si256(s, symbol),
 			    _mm256_setzero_si256());
-			mask = (unsigned)_mm256_movemask_ps(
-			    _mm256_castsi256_ps(some));
+			mask = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(some));
 			neg = _mm256_srlv_epi32(
 			    _mm256_set1_epi32((int)signs), below(mask));
-			neg = _mm256_and_si256(_mm256_slli_epi32(neg, 31),
-			    some);
+			neg = _mm256_and_si256(_mm256_slli_epi32(neg, 31), some);
 			signs >>= __builtin_popcount(mask);
 			v = _mm256_blendv_ps(
 			    _mm256_permutevar8x32_ps(low, s),
@@ -486,8 +465,7 @@ ecq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark,
 		neg = q == NULL ? 0 : some & mask_of(_mm256_cmpgt_epi16(zero,
 		    _mm256_loadu_si256((const void *)(q + i))));
 		for (signs = 0; neg != 0; neg &= neg - 1)
-			signs |= 1u << __builtin_popcount(some &
-			    ((neg & -neg) - 1));
+			signs |= 1u << __builtin_popcount(some & ((neg & -neg) - 1));
 		*mark++ = signs | (uint32_t)__builtin_popcount(some) << 16 |
 		    (uint32_t)!_mm256_testz_si256(rest, rest) << 24;
 	}
@@ -544,14 +522,12 @@ tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 		UNROLL
 		for (j = 0; j < 2; j++) {
 			slot.v[j] = _mm256_and_si256(x.v[j], low);
-			odd.v[j] = _mm256_cmpgt_epi32(odd.v[j],
-			    _mm256_setzero_si256());
+			odd.v[j] = _mm256_cmpgt_epi32(odd.v[j], _mm256_setzero_si256());
 		}
 		f = find(&m->m, l, same, &slot, &odd);
 		UNROLL
 		for (j = 0; j < 2; j++)
-			x.v[j] = next(x.v[j], slot.v[j], f.first.v[j],
-			    f.next.v[j], &p);
+			x.v[j] = next(x.v[j], slot.v[j], f.first.v[j], f.next.v[j], &p);
 		s = sort_narrow((struct sort_pair){ { f.s.v[0], f.s.v[1] } });
 		state = tcq_next(state, s);
 		store(a, f.s);

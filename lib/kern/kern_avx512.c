@@ -57,8 +57,7 @@ enum { LANES = KERN_ECQ_LANES };
 static inline __m512i
 row(const uint16_t t[KERN_ECQ_WIDTH], __m512i c)
 {
-	return _mm512_maskz_permutexvar_epi16(0x55555555, c,
-	    _mm512_loadu_si512(t));
+	return _mm512_maskz_permutexvar_epi16(0x55555555, c, _mm512_loadu_si512(t));
 }
 
 static inline __m512i
@@ -121,8 +120,7 @@ done(struct kern_ecq_expect *e, __m512i mag)
 			old = _mm512_loadu_si512(e->above + e->at - e->stride);
 		expected = (uint32_t)_mm512_reduce_add_epi32(old);
 		d = _mm512_sub_epi32(_mm512_slli_epi32(mag, 12), old);
-		d = _mm512_mullo_epi32(d,
-		    _mm512_set1_epi32(kern_ecq_pace(e->row)));
+		d = _mm512_mullo_epi32(d, _mm512_set1_epi32(kern_ecq_pace(e->row)));
 		_mm512_storeu_si512(e->above + e->at,
 		    _mm512_add_epi32(old, _mm512_srai_epi32(d, 8)));
 	}
@@ -169,8 +167,7 @@ begins(const struct kern_ecq *m, const struct chunk *h, unsigned i, int two)
 		    (m + 1)->first[i][h->one]) : t;
 	}
 	t = row(m->first[i], h->c);
-	return two ? _mm512_mask_mov_epi32(t, h->odd,
-	    row((m + 1)->first[i], h->c)) : t;
+	return two ? _mm512_mask_mov_epi32(t, h->odd, row((m + 1)->first[i], h->c)) : t;
 }
 
 /* Return the symbols of slots; TCQ's tables of the second quantiser follow m. */
@@ -186,20 +183,6 @@ symbols(const struct kern_ecq *m, const struct chunk *h, __m512i slot, int two)
 	for (; i <= top && above(&f, slot, begins(m, h, i, two)) != 0; i++)
 		continue;
 	return f;
-}
-
-/* Count symbols s, all in context c. */
-INLINE void
-count_one(struct kern_ecq *m, unsigned c, __m512i s)
-{
-	unsigned i = 0, left = LANES, n;
-
-	for (; i < SURE || left > 0; i++) {
-		n = (unsigned)__builtin_popcount(_mm512_cmpgt_epi32_mask(s,
-		    _mm512_set1_epi32((int)i)));
-		m->count[i][c] += KERN_ECQ_STEP * (left - n);
-		left = n;
-	}
 }
 
 /* Copy a group of `states' lanes, the first at `from', to every group. */
@@ -218,8 +201,7 @@ spread(__m512i x, unsigned states, unsigned from)
 
 /* Take the words that lanes k need from *p. Return -1 if there are too few. */
 INLINE int
-take(const unsigned char **p, const unsigned char *end, __mmask16 k,
-    __m512i *w)
+take(const unsigned char **p, const unsigned char *end, __mmask16 k, __m512i *w)
 {
 	size_t room = (size_t)(end - *p) / 2;
 	unsigned n = (unsigned)__builtin_popcount(k);
@@ -274,6 +256,7 @@ get(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code, size_t n,
 	__m512i s = _mm512_setzero_si512();
 	struct kern_ecq_get g = *from;
 	struct chunk h = { s, s, 0, 0, 0 };
+	struct column count = { .used = 0 };
 	struct banks b;
 	uint16_t at[LANES];
 	size_t i;
@@ -289,24 +272,25 @@ get(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code, size_t n,
 			h.c = contexts(h.l);
 		if (decode(m, &h, states, &x, &g, &s, 0) < 0)
 			return -1;
-		if (h.same)
-			count_one(m, h.one, s);
 		_mm256_storeu_si256((__m256i *)(void *)(code + i),
 		    _mm512_cvtepi32_epi16(_mm512_or_si512(h.l,
 		    _mm512_slli_epi32(s, 6))));
-		if (!h.same) {
+		if (mode == KERN_ECQ_ABOVE) {
 			banks_places(at, code + i);
 			banks_count(&b, at);
-		}
+		} else
+			column_count(&count, h.one, _mm512_cvtepi32_epi16(s));
 		if (mode != KERN_ECQ_PLAIN)
 			done(&m->e, counted(h.l, s));
 		if (mode == KERN_ECQ_ABOVE)
 			(void)banks_learn(&b, m);
 		else
-			kern_ecq_learn(m);
+			(void)column_learn(&count, m);
 	}
 	if (mode == KERN_ECQ_ABOVE)
 		banks_take(&b, m);
+	else
+		column_take(&count, m);
 	_mm512_mask_storeu_epi32(g.x, (__mmask16)((1u << states) - 1), x);
 	*from = g;
 	return kern_ecq_get_some(m, from, code + i, n - i);
@@ -324,8 +308,7 @@ get_mode(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n,
 }
 
 static int
-ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
-    size_t n)
+ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 {
 	return g->states == LANES ? get_mode(m, g, code, n, LANES) :
 	    g->states >= 4 ? get_mode(m, g, code, n, g->states) :
@@ -334,8 +317,7 @@ ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
 
 /* Compute the spans of all symbols: a row per symbol, a column per context. */
 INLINE void
-span_table(const struct kern_ecq *m, uint32_t t[KERN_ECQ_SYMBOLS]
-    [KERN_ECQ_WIDTH])
+span_table(const struct kern_ecq *m, uint32_t t[KERN_ECQ_SYMBOLS] [KERN_ECQ_WIDTH])
 {
 	__m512i first, next;
 	unsigned s, c;
@@ -385,8 +367,10 @@ spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 	    12 << 5, 11 << 5, 10 << 5, 9 << 5, 8 << 5, 7 << 5, 6 << 5, 5 << 5,
 	    4 << 5, 3 << 5, 2 << 5, 1 << 5, 0);
 	const __m512i low = _mm512_set1_epi32(0xffff);
-	__m512i t[KERN_ECQ_CONTEXTS], at, first, next, s;
+	__m512i t[KERN_ECQ_CONTEXTS], at, first, next;
+	struct column count = { .used = 0 };
 	uint32_t made = 0;
+	__m256i s;
 	unsigned c;
 	size_t i;
 
@@ -403,14 +387,14 @@ spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 			    _mm512_sub_epi32(next, first), 16));
 			made |= 1u << c;
 		}
-		s = _mm512_srli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(
-		    (const void *)(code + i))), 6);
-		_mm512_storeu_si512(span + i,
-		    _mm512_permutexvar_epi32(s, t[c]));
-		count_one(m, c, s);
-		if (kern_ecq_learn(m))
+		s = _mm256_srli_epi16(_mm256_loadu_si256((const void *)(code + i)), 6);
+		_mm512_storeu_si512(span + i, _mm512_permutexvar_epi32(
+		    _mm512_cvtepu16_epi32(s), t[c]));
+		column_count(&count, c, s);
+		if (column_learn(&count, m))
 			made = 0;
 	}
+	column_take(&count, m);
 	return i;
 }
 
@@ -432,11 +416,9 @@ into(__m512i x, __m512i v, __m512i f, __mmask16 k)
 	x = _mm512_mask_srli_epi32(x, k, x, 16);
 	left = _mm512_sub_epi16(x, _mm512_mullo_epi16(q, f));
 	left = _mm512_and_si512(left, _mm512_set1_epi32(0xffff));
-	x = _mm512_add_epi32(x, _mm512_and_si512(v,
-	    _mm512_set1_epi32(0xffff)));
+	x = _mm512_add_epi32(x, _mm512_and_si512(v, _mm512_set1_epi32(0xffff)));
 	x = _mm512_add_epi32(x, _mm512_mullo_epi32(q, rest));
-	return _mm512_mask_add_epi32(x, _mm512_cmpge_epi32_mask(left, f), x,
-	    rest);
+	return _mm512_mask_add_epi32(x, _mm512_cmpge_epi32_mask(left, f), x, rest);
 }
 
 static unsigned char *
@@ -479,8 +461,7 @@ ecq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark,
 	size_t i;
 
 	for (i = 0; i + LANES <= n; i += LANES) {
-		c = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
-		    (const void *)(code + i)));
+		c = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)(code + i)));
 		s = _mm512_and_si512(_mm512_srli_epi32(c, 6), symbol);
 		l = _mm512_and_si512(c, _mm512_set1_epi32(63));
 		some = _mm512_test_epi32_mask(s, s);

@@ -86,8 +86,7 @@ kern_ecq_levels(const struct kern_ecq_expect *e, uint8_t l[KERN_ECQ_LANES])
 }
 
 void
-kern_ecq_done(struct kern_ecq_expect *e, const int32_t mag[KERN_ECQ_LANES],
-    size_t k)
+kern_ecq_done(struct kern_ecq_expect *e, const int32_t mag[KERN_ECQ_LANES], size_t k)
 {
 	int32_t *a = e->above, old, rate = kern_ecq_pace(e->row);
 	uint32_t sum = 0, expected = 0;
@@ -115,8 +114,7 @@ counted(unsigned l, unsigned s)
 }
 
 void
-kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q, size_t from,
-    size_t n)
+kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q, size_t from, size_t n)
 {
 	int32_t mag[KERN_ECQ_LANES];
 	uint8_t l[KERN_ECQ_LANES];
@@ -139,8 +137,7 @@ kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q, size_t from,
 }
 
 void
-kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
-    uint32_t *span)
+kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
 	unsigned c, s;
 	size_t i;
@@ -172,8 +169,7 @@ put_one(uint32_t x, uint32_t span, unsigned char **w)
 		bytes_set16(*w, (uint16_t)x);
 		x >>= 16;
 	}
-	return x + first + (uint32_t)(x * v >> 47) *
-	    ((1u << KERN_ECQ_BITS) - f);
+	return x + first + (uint32_t)(x * v >> 47) * ((1u << KERN_ECQ_BITS) - f);
 }
 
 /* Encode with up to four states, kept in registers; n is a multiple of four. */
@@ -213,8 +209,7 @@ kern_ecq_put(uint32_t *state, unsigned states, const uint32_t *span, size_t n,
 }
 
 int
-kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
-    size_t n)
+kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 {
 	int32_t mag[KERN_ECQ_LANES];
 	uint8_t l[KERN_ECQ_LANES];
@@ -272,6 +267,29 @@ kern_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
 }
 
 void
+kern_ecq_low(const int16_t q[KERN_ECQ_LANES], const uint16_t code[KERN_ECQ_LANES],
+    unsigned two, uint64_t low[4], uint64_t bits[4])
+{
+	unsigned i, n = 0, shift, sign;
+	uint64_t v = 0;
+	uint32_t a;
+
+	for (i = 0; i < KERN_ECQ_LANES; i++) {
+		shift = kern_ecq_shift(KERN_ECQ_LEVEL(code[i]));
+		a = (uint32_t)(q[i] < 0 ? -q[i] : q[i]);
+		sign = (KERN_ECQ_SYMBOL(code[i]) == 0) & (a != 0);
+		a = (a >> two & ((1u << shift) - 1)) | (sign & (q[i] < 0)) << shift;
+		v |= (uint64_t)a << n;
+		n += shift + sign;	/* at most 11 */
+		if (i % 4 != 3)
+			continue;
+		low[i / 4] = v;
+		bits[i / 4] = n;
+		v = n = 0;
+	}
+}
+
+void
 kern_ecq_values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
     const float *of)
 {
@@ -282,8 +300,7 @@ kern_ecq_values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
 		if (i % KERN_ECQ_LANES == 0)
 			signs = mark[i / KERN_ECQ_LANES] & 0xffff;
 		some = KERN_ECQ_SYMBOL(code[i]) != 0;
-		x[i] = bytes_f32(bytes_u32(of[code[i] >> 6]) ^
-		    (some & signs) << 31);
+		x[i] = bytes_f32(bytes_u32(of[code[i] >> 6]) ^ (some & signs) << 31);
 		signs >>= some;
 	}
 }
@@ -332,8 +349,7 @@ kern_ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
 /* Decode the symbol of a value in context c from state *x. Return -1 if a word is
  * missing. */
 static inline __attribute__((always_inline)) int32_t
-get_few_one(const struct kern_ecq *m, unsigned c, uint32_t *x,
-    struct kern_ecq_get *g)
+get_few_one(const struct kern_ecq *m, unsigned c, uint32_t *x, struct kern_ecq_get *g)
 {
 	uint32_t slot = *x & ((1u << KERN_ECQ_BITS) - 1), from = 0;
 	uint32_t next = m->first[1][c];
@@ -374,12 +390,9 @@ get_few(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code,
 			c[j] = kern_ecq_context((unsigned)l[j]);
 		for (j = 0, bad = 0; j < LANES; j += 4) {
 			s[j] = get_few_one(m, c[j], &x[0], &g);
-			s[j + 1] = get_few_one(m, c[j + 1], &x[1 % states],
-			    &g);
-			s[j + 2] = get_few_one(m, c[j + 2], &x[2 % states],
-			    &g);
-			s[j + 3] = get_few_one(m, c[j + 3], &x[3 % states],
-			    &g);
+			s[j + 1] = get_few_one(m, c[j + 1], &x[1 % states], &g);
+			s[j + 2] = get_few_one(m, c[j + 2], &x[2 % states], &g);
+			s[j + 3] = get_few_one(m, c[j + 3], &x[3 % states], &g);
 			bad |= s[j] | s[j + 1] | s[j + 2] | s[j + 3];
 		}
 		if (bad < 0)
@@ -396,8 +409,7 @@ get_few(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code,
 }
 
 int
-kern_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
-    size_t n)
+kern_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 {
 	size_t i = g->states == 1 ? get_few(m, g, code, n, 1) :
 	    g->states == 2 ? get_few(m, g, code, n, 2) :

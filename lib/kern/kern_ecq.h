@@ -71,15 +71,13 @@ extern const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS];
 static inline unsigned
 kern_ecq_context(unsigned level)
 {
-	return level < KERN_ECQ_CONTEXTS ? level :
-	    KERN_ECQ_CONTEXTS - 2 + level % 2;
+	return level < KERN_ECQ_CONTEXTS ? level : KERN_ECQ_CONTEXTS - 2 + level % 2;
 }
 
 static inline unsigned
 kern_ecq_shift(unsigned level)
 {
-	return level < KERN_ECQ_CONTEXTS ? 0 :
-	    (level - KERN_ECQ_CONTEXTS + 2) / 2;
+	return level < KERN_ECQ_CONTEXTS ? 0 : (level - KERN_ECQ_CONTEXTS + 2) / 2;
 }
 
 /* Return 1 if the symbol of a code is the whole magnitude, without extra bits. Symbols
@@ -264,17 +262,16 @@ int kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code
     size_t n);
 
 /* The other passes, as ref and neon use them. */
-void kern_ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q,
-    size_t n);
-void kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n,
-    uint32_t *span);
+void kern_ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n);
+void kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span);
 unsigned char *kern_ecq_put(uint32_t *state, unsigned states,
     const uint32_t *span, size_t n, unsigned char *w);
-int kern_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
-    size_t n);
+int kern_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n);
 void kern_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
     uint32_t *mark, unsigned escape);
 /* of TCQ, too */
+void kern_ecq_low(const int16_t q[KERN_ECQ_LANES], const uint16_t code[KERN_ECQ_LANES],
+    unsigned two, uint64_t low[4], uint64_t bits[4]);
 void kern_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,
     size_t n, const float *of);
 void kern_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,

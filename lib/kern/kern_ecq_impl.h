@@ -94,8 +94,7 @@ loop_codes(uint16_t *code, const int32_t l[LANES], const int32_t s[LANES])
 }
 
 static inline void
-loop_count(struct kern_ecq *m, const int32_t l[LANES], const int32_t s[LANES],
-    int same)
+loop_count(struct kern_ecq *m, const int32_t l[LANES], const int32_t s[LANES], int same)
 {
 	unsigned c = kern_ecq_context((unsigned)l[0]), i;
 	uint32_t left = LANES, n;
@@ -118,8 +117,7 @@ loop_count(struct kern_ecq *m, const int32_t l[LANES], const int32_t s[LANES],
 
 /* Code a chunk by one model. Return the greatest symbol, at least top. */
 static inline int32_t
-loop_sort_one(struct kern_ecq *m, const int32_t a[LANES], uint16_t *code,
-    int32_t top)
+loop_sort_one(struct kern_ecq *m, const int32_t a[LANES], uint16_t *code, int32_t top)
 {
 	int32_t l[LANES], s[LANES];
 	int same = loop_levels(&m->e, l), j;

@@ -68,8 +68,7 @@ sort_widen(__m256i v)
 WIDE_INLINE __m256i
 sort_narrow(struct sort_pair p)
 {
-	return _mm256_permute4x64_epi64(_mm256_packus_epi32(p.v[0], p.v[1]),
-	    0xd8);
+	return _mm256_permute4x64_epi64(_mm256_packus_epi32(p.v[0], p.v[1]), 0xd8);
 }
 
 /* Return the symbols of a >> shift; a is shifted already, except for TCQ's bit. */
@@ -108,13 +107,10 @@ sort_levels(const struct kern_ecq_expect *e, int gain)
 	for (i = 0; i < 2; i++) {
 		v = _mm256_add_epi32(_mm256_loadu_si256(
 		    (const void *)(p + 8 * i)), _mm256_set1_epi32(e->base));
-		v = _mm256_srli_epi32(_mm256_castps_si256(
-		    _mm256_cvtepi32_ps(v)), 20);
-		v = _mm256_srai_epi32(_mm256_add_epi32(v,
-		    _mm256_set1_epi32(gain)), 2);
+		v = _mm256_srli_epi32(_mm256_castps_si256(_mm256_cvtepi32_ps(v)), 20);
+		v = _mm256_srai_epi32(_mm256_add_epi32(v, _mm256_set1_epi32(gain)), 2);
 		v = _mm256_max_epi32(v, _mm256_setzero_si256());
-		l.v[i] = _mm256_min_epi32(v,
-		    _mm256_set1_epi32(KERN_ECQ_LEVELS - 1));
+		l.v[i] = _mm256_min_epi32(v, _mm256_set1_epi32(KERN_ECQ_LEVELS - 1));
 	}
 	return l;
 }
@@ -168,8 +164,7 @@ sort_columns(struct kern_ecq_expect *e, struct sort_pair mag)
 			    (p - e->stride + 8 * i));
 		d = _mm256_sub_epi32(_mm256_slli_epi32(mag.v[i], 12), old[i]);
 		d = _mm256_srai_epi32(_mm256_mullo_epi32(d, rate), 8);
-		_mm256_storeu_si256((void *)(p + 8 * i),
-		    _mm256_add_epi32(old[i], d));
+		_mm256_storeu_si256((void *)(p + 8 * i), _mm256_add_epi32(old[i], d));
 	}
 	return sort_sum(_mm256_add_epi32(old[0], old[1]));
 }
@@ -204,8 +199,7 @@ sort_one(struct kern_ecq_expect *e, const struct sort_chunk *c, int level,
 
 /* Code a chunk by one model. Return its symbols. */
 WIDE_INLINE __m256i
-sort_by(struct kern_ecq_expect *e, const struct sort_chunk *c, uint16_t *code,
-    int two)
+sort_by(struct kern_ecq_expect *e, const struct sort_chunk *c, uint16_t *code, int two)
 {
 	const __m256i first = _mm256_set1_epi16(KERN_ECQ_CONTEXTS - 1);
 	int level = (int)e->level;
@@ -257,8 +251,7 @@ sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
 
 	for (i = 0; i + KERN_ECQ_LANES <= n; i += KERN_ECQ_LANES) {
 		in = sort_load(q + i, 0);
-		most[0] = _mm256_max_epu16(most[0],
-		    sort_by(&a, &in, t[0].code + i, 0));
+		most[0] = _mm256_max_epu16(most[0], sort_by(&a, &in, t[0].code + i, 0));
 		if (k > 1)
 			most[1] = _mm256_max_epu16(most[1],
 			    sort_by(&b, &in, t[1].code + i, 0));
@@ -278,8 +271,7 @@ sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
 }
 
 static void
-kern_ecq_sort_wide(struct kern_ecq_sorted *t, unsigned k, const int16_t *q,
-    size_t n)
+kern_ecq_sort_wide(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
 {
 	if (k == 1)
 		sort(t, 1, q, n);
@@ -351,6 +343,129 @@ banks_learn(struct banks *b, struct kern_ecq *m)
 	if (!kern_ecq_due(m))
 		return 0;
 	banks_take(b, m);
+	kern_ecq_change(m);
+	return 1;
+}
+
+/* ---- plain bits ---- */
+
+/* Return the plain bits of eight values; *n receives how many each has. */
+WIDE_INLINE __m256i
+low_bits(__m256i q, __m256i code, __m128i two, __m256i *n)
+{
+	const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi32(1);
+	__m256i shift = _mm256_sub_epi32(_mm256_and_si256(code,
+	    _mm256_set1_epi32(63)), _mm256_set1_epi32(KERN_ECQ_CONTEXTS - 2));
+	__m256i sign = _mm256_cmpeq_epi32(_mm256_and_si256(code,
+	    _mm256_set1_epi32(15 << 6)), zero), a;
+
+	shift = _mm256_srli_epi32(_mm256_max_epi32(shift, zero), 1);
+	sign = _mm256_and_si256(_mm256_andnot_si256(_mm256_cmpeq_epi32(q, zero), sign),
+	    one);
+	*n = _mm256_add_epi32(shift, sign);
+	sign = _mm256_and_si256(sign, _mm256_srli_epi32(q, 31));
+	a = _mm256_srl_epi32(_mm256_abs_epi32(q), two);
+	a = _mm256_andnot_si256(_mm256_sllv_epi32(_mm256_set1_epi32(-1), shift), a);
+	return _mm256_or_si256(a, _mm256_sllv_epi32(sign, shift));
+}
+
+/* Join the bits of each two values. */
+WIDE_INLINE __m256i
+low_pairs(__m256i v, __m256i *n)
+{
+	const __m256i half = _mm256_set1_epi64x(0xffffffff);
+	__m256i first = _mm256_and_si256(*n, half);
+
+	*n = _mm256_add_epi64(first, _mm256_srli_epi64(*n, 32));
+	return _mm256_or_si256(_mm256_and_si256(v, half),
+	    _mm256_sllv_epi64(_mm256_srli_epi64(v, 32), first));
+}
+
+static void
+kern_ecq_low_wide(const int16_t q[KERN_ECQ_LANES], const uint16_t code[KERN_ECQ_LANES],
+    unsigned two, uint64_t low[4], uint64_t bits[4])
+{
+	const __m128i by = _mm_cvtsi32_si128((int)two);
+	__m256i v[2], n[2], first;
+	int i;
+
+#pragma GCC unroll 2
+	for (i = 0; i < 2; i++) {
+		v[i] = low_bits(_mm256_cvtepi16_epi32(_mm_loadu_si128(
+		    (const void *)(q + 8 * i))), _mm256_cvtepu16_epi32(
+		    _mm_loadu_si128((const void *)(code + 8 * i))), by, &n[i]);
+		v[i] = low_pairs(v[i], &n[i]);
+	}
+	/* the order of fours becomes 0 2 1 3 */
+	first = _mm256_unpacklo_epi64(n[0], n[1]);
+	v[0] = _mm256_or_si256(_mm256_unpacklo_epi64(v[0], v[1]), _mm256_sllv_epi64(
+	    _mm256_unpackhi_epi64(v[0], v[1]), first));
+	first = _mm256_add_epi64(first, _mm256_unpackhi_epi64(n[0], n[1]));
+	_mm256_storeu_si256((void *)low, _mm256_permute4x64_epi64(v[0], 0xd8));
+	_mm256_storeu_si256((void *)bits, _mm256_permute4x64_epi64(first, 0xd8));
+}
+
+/*
+ * ---- counts of one context ----
+ *
+ * Where a chunk has one context, all its symbols are counted together: lane s of a vector
+ * has one bit for each value whose symbol is s.
+ */
+
+struct column {
+	__m256i n[KERN_ECQ_CONTEXTS];	/* u16 for each symbol */
+	uint32_t used;			/* contexts that were counted */
+};
+
+/* Count the symbols s of a chunk, 16 bits per value, in context c. */
+WIDE_INLINE void
+column_count(struct column *t, unsigned c, __m256i s)
+{
+	/* for each bit of s: 0 in the lanes whose number has it */
+	const __m256i not[4] = { _mm256_set1_epi32(0xffff),
+		_mm256_set1_epi64x(0xffffffff),
+		_mm256_setr_epi64x(-1, 0, -1, 0), _mm256_setr_epi64x(-1, -1, 0, 0) };
+	const __m256i bits = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2,
+	    3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
+	const __m256i four = _mm256_set1_epi8(15);
+	__m256i v = _mm256_set1_epi8(-1);
+	__m128i b = _mm_packus_epi16(_mm256_castsi256_si128(s),
+	    _mm256_extracti128_si256(s, 1));
+	int k;
+
+#pragma GCC unroll 4
+	for (k = 0; k < 4; k++)
+		v = _mm256_and_si256(v, _mm256_xor_si256(not[k], _mm256_set1_epi16(
+		    (short)_mm_movemask_epi8(_mm_slli_epi16(b, 7 - k)))));
+	v = _mm256_add_epi8(_mm256_shuffle_epi8(bits, _mm256_and_si256(v, four)),
+	    _mm256_shuffle_epi8(bits, _mm256_and_si256(_mm256_srli_epi16(v, 4),
+	    four)));
+	v = _mm256_maddubs_epi16(v, _mm256_set1_epi8(1));
+	t->n[c] = (t->used >> c & 1) != 0 ? _mm256_add_epi16(t->n[c], v) : v;
+	t->used |= 1u << c;
+}
+
+/* Add what was counted to the counts of m. */
+static inline void
+column_take(struct column *t, struct kern_ecq *m)
+{
+	uint16_t n[KERN_ECQ_SYMBOLS];
+	unsigned c, s;
+
+	for (; t->used != 0; t->used &= t->used - 1) {
+		c = (unsigned)__builtin_ctz(t->used);
+		_mm256_storeu_si256((void *)n, t->n[c]);
+		for (s = 0; s <= m->top; s++)
+			m->count[s][c] += (uint32_t)KERN_ECQ_STEP * n[s];
+	}
+}
+
+WIDE_INLINE int
+column_learn(struct column *t, struct kern_ecq *m)
+{
+	if (!kern_ecq_due(m))
+		return 0;
+	column_take(t, m);
 	kern_ecq_change(m);
 	return 1;
 }

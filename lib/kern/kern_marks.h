@@ -17,8 +17,7 @@ static inline uint64_t
 kern_marks_of(const unsigned char *p, unsigned char v)
 {
 #if defined(__AVX512BW__)
-	return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p),
-	    _mm512_set1_epi8((char)v));
+	return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_set1_epi8((char)v));
 #elif defined(__AVX2__)
 	const __m256i all = _mm256_set1_epi8((char)v);
 	__m256i a = _mm256_loadu_si256((const void *)p);

@@ -104,8 +104,7 @@ kern_ref_first_nonfinite(const float *x, size_t n)
 }
 
 size_t
-kern_ref_at_least(uint32_t *at, const float *x, size_t i0, size_t n,
-    uint32_t t)
+kern_ref_at_least(uint32_t *at, const float *x, size_t i0, size_t n, uint32_t t)
 {
 	size_t i, m = 0;
 
@@ -141,8 +140,7 @@ kern_ref_narrow(float *y, const double *acc, size_t n)
 }
 
 void
-kern_ref_add_scaled(float *y, const float *a, float g, const float *b,
-    size_t n)
+kern_ref_add_scaled(float *y, const float *a, float g, const float *b, size_t n)
 {
 	size_t i;
 
@@ -280,8 +278,7 @@ quantise(float x, float s, float codes)
 
 /* Quantise a block, n <= 32. Return the scale. */
 static uint16_t
-quantise_block(int c[KERN_QBLOCK], const float *x, size_t n, float codes,
-    uint16_t top)
+quantise_block(int c[KERN_QBLOCK], const float *x, size_t n, float codes, uint16_t top)
 {
 	uint16_t s = kern_ref_scale(extreme(x, n), codes, top);
 	float f = bytes_f32((uint32_t)s << 16);
@@ -405,8 +402,7 @@ kern_ref_unsign(float *x, const unsigned char *p, size_t n)
 }
 
 void
-kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv, float dead,
-    float r)
+kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv, float dead, float r)
 {
 	size_t i;
 	float a;

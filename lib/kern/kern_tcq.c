@@ -52,8 +52,7 @@ kern_tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n, uint16_t *code)
 }
 
 void
-kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n,
-    uint32_t *span)
+kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
 	struct kern_ecq *t;
 	unsigned c, s;
@@ -74,8 +73,7 @@ kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n,
 }
 
 int
-kern_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code,
-    size_t n)
+kern_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 {
 	int32_t mag[KERN_ECQ_LANES];
 	uint8_t l[KERN_ECQ_LANES];

@@ -120,12 +120,9 @@ void kern_tcq_tables(struct kern_tcq *m, unsigned top);
 /* Reference definitions of kern.h's passes, value by value. walk starts at any chunk,
  * given the path ends before it; back goes from the best of all ends to a chunk and
  * returns the states before it. */
-unsigned kern_tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n,
-    uint16_t *code);
-void kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n,
-    uint32_t *span);
-int kern_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code,
-    size_t n);
+unsigned kern_tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n, uint16_t *code);
+void kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n, uint32_t *span);
+int kern_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n);
 void kern_tcq_walk(const struct kern_tcq_walk *w, int16_t *q);
 void kern_tcq_walk_start(struct kern_tcq_ends *ends);
 void kern_tcq_walk_some(const struct kern_tcq_walk *w, size_t from,
@@ -141,6 +138,7 @@ void kern_tcq_walk_back(const struct kern_tcq_walk *w, size_t to,
 	.ecq_put = kern_ecq_put, \
 	.ecq_get = kern_ecq_get, \
 	.ecq_marks = kern_ecq_marks, \
+	.ecq_low = kern_ecq_low, \
 	.ecq_values = kern_ecq_values, \
 	.tcq_sort = kern_tcq_sort, \
 	.tcq_spans = kern_tcq_spans, \

@@ -43,8 +43,7 @@ tcq_keep(struct kern_tcq *m, __m256i state)
 WIDE_INLINE __m256i
 tcq_quantiser(__m256i state)
 {
-	return _mm256_slli_epi16(_mm256_and_si256(state, _mm256_set1_epi16(1)),
-	    10);
+	return _mm256_slli_epi16(_mm256_and_si256(state, _mm256_set1_epi16(1)), 10);
 }
 
 static unsigned
@@ -195,8 +194,7 @@ tcq_near(const struct kern_tcq_walk *w, size_t i, __m256i *far)
 		    _mm256_and_si256(at.v[j], _mm256_set1_epi32(
 		    4 * KERN_TCQ_FINE - 1))), over);
 	}
-	*far = _mm256_permute4x64_epi64(_mm256_packs_epi32(k.v[0], k.v[1]),
-	    0xd8);
+	*far = _mm256_permute4x64_epi64(_mm256_packs_epi32(k.v[0], k.v[1]), 0xd8);
 	return sort_narrow(at);
 }
 
@@ -295,8 +293,7 @@ tcq_ways(const struct kern_tcq_walk *w, size_t i, __m256i cost[KERN_TCQ_WAYS],
 		d = _mm256_adds_epu16(zero, c[4 + u]);
 		d = _mm256_min_epu16(d, cost[v]);
 		none[u] = _mm256_cmpeq_epi16(d, _mm256_adds_epu16(zero, c[4 + u]));
-		cost[v] = _mm256_blendv_epi8(d,
-		    _mm256_set1_epi16(KERN_TCQ_NEVER), far);
+		cost[v] = _mm256_blendv_epi8(d, _mm256_set1_epi16(KERN_TCQ_NEVER), far);
 	}
 }
 
@@ -311,8 +308,7 @@ tcq_bits(uint16_t *p, __m256i a, __m256i b)
 }
 
 static void
-tcq_forward(const struct kern_tcq_walk *w, size_t chunks,
-    struct kern_tcq_ends *ends)
+tcq_forward(const struct kern_tcq_walk *w, size_t chunks, struct kern_tcq_ends *ends)
 {
 	__m256i was[KERN_TCQ_STATES], now[KERN_TCQ_STATES], k[KERN_TCQ_STATES];
 	__m256i cost[KERN_TCQ_WAYS], none[2], low, least;
@@ -369,15 +365,13 @@ tcq_back(const struct kern_tcq_walk *w, size_t chunks, unsigned half,
 		    _mm_loadu_si128((const void *)from)), n);
 		b = _mm256_andnot_si256(_mm256_srlv_epi32(b, bit), one);
 		u = _mm256_srli_epi32(n, 2);
-		p = _mm256_xor_si256(_mm256_and_si256(_mm256_srli_epi32(n, 1),
-		    one), b);
+		p = _mm256_xor_si256(_mm256_and_si256(_mm256_srli_epi32(n, 1), one), b);
 		k = _mm256_srli_epi32(_mm256_add_epi32(tcq_place(w, at),
 		    _mm256_set1_epi32(KERN_TCQ_AHEAD)), 9);
 		far = _mm256_cmpgt_epi32(k, _mm256_set1_epi32(KERN_TCQ_FAR - 1));
 		k = _mm256_sub_epi32(_mm256_add_epi32(k, _mm256_add_epi32(u,
 		    one)), _mm256_slli_epi32(p, 1));
-		k = _mm256_srli_epi32(_mm256_max_epi32(k,
-		    _mm256_setzero_si256()), 2);
+		k = _mm256_srli_epi32(_mm256_max_epi32(k, _mm256_setzero_si256()), 2);
 		k = _mm256_max_epi32(k, _mm256_xor_si256(p, one));
 		k = _mm256_blendv_epi8(k, _mm256_set1_epi32(KERN_QMAX / 2), far);
 		k = _mm256_or_si256(_mm256_slli_epi32(k, 1), p);
@@ -422,6 +416,7 @@ tcq_walk(const struct kern_tcq_walk *w, int16_t *q)
 	.ecq_put = ecq_put, \
 	.ecq_get = ecq_get, \
 	.ecq_marks = ecq_marks, \
+	.ecq_low = kern_ecq_low_wide, \
 	.ecq_values = ecq_values, \
 	.tcq_sort = tcq_sort, \
 	.tcq_spans = tcq_spans, \

@@ -23,12 +23,10 @@ void kern_ref_fold(const struct kern_lanes *l, struct kern_stat *s);
 uint32_t kern_ref_max_bits(const float *x, size_t n);
 size_t kern_ref_first_nonfinite(const float *x, size_t n);
 /* As at_least, of x[i0..n). */
-size_t kern_ref_at_least(uint32_t *at, const float *x, size_t i0, size_t n,
-    uint32_t t);
+size_t kern_ref_at_least(uint32_t *at, const float *x, size_t i0, size_t n, uint32_t t);
 void kern_ref_axpy64(double *acc, double w, const float *x, size_t n);
 void kern_ref_narrow(float *y, const double *acc, size_t n);
-void kern_ref_add_scaled(float *y, const float *a, float g, const float *b,
-    size_t n);
+void kern_ref_add_scaled(float *y, const float *a, float g, const float *b, size_t n);
 void kern_ref_sub(float *y, const float *a, const float *b, size_t n);
 void kern_ref_to_f16(uint16_t *h, const float *x, size_t n);
 void kern_ref_from_f16(float *x, const uint16_t *h, size_t n);

@@ -135,8 +135,7 @@ wide_stat(const float *x, size_t n, struct kern_stat *s)
 			some += (m + 0x7fffffff) >> 31;
 			max = WIDE_MAX(max, m);
 			wide_sum(WIDE_LOW(v), &sum[j], &sq[j], &ab[j]);
-			wide_sum(WIDE_HIGH(v), &sum[j + 1], &sq[j + 1],
-			    &ab[j + 1]);
+			wide_sum(WIDE_HIGH(v), &sum[j + 1], &sq[j + 1], &ab[j + 1]);
 		}
 	memcpy(l.sum, sum, sizeof(sum));
 	memcpy(l.sumsq, sq, sizeof(sq));
@@ -312,8 +311,7 @@ wide_from_bf16(float *x, const uint16_t *h, size_t n)
 /* Store the scale of a block at p and its codes times 128 / codes at c. The largest of
  * the bits rotated left by one is the largest magnitude, the negative one of two. */
 WIDE_INLINE void
-wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes,
-    uint16_t top)
+wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes, uint16_t top)
 {
 	wide_f32 v[WIDE_BLOCK];
 	wide_i32 q[WIDE_BLOCK];
@@ -347,8 +345,7 @@ wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes,
 
 /* Multiply 32 wrapped codes below 2 * codes by the scale at p. */
 WIDE_INLINE void
-wide_spread(float *x, const unsigned char *p, const unsigned char *c,
-    int codes)
+wide_spread(float *x, const unsigned char *p, const unsigned char *c, int codes)
 {
 	float s = bytes_f32((uint32_t)bytes_le16(p) << 16);
 	wide_f32 v;
@@ -395,8 +392,7 @@ wide_q4(unsigned char *p, const float *x, size_t n)
 		WIDE_UNROLL
 		for (j = 0; j < 16; j += WIDE_LANES) {
 			two = WIDE_GET16(c + 2 * j);
-			WIDE_PUT8(p + 2 + j, (two >> 4 & 15) |
-			    (two >> 8 & 0xf0));
+			WIDE_PUT8(p + 2 + j, (two >> 4 & 15) | (two >> 8 & 0xf0));
 		}
 	}
 	kern_ref_q4(p, x + i, n - i);
@@ -437,8 +433,7 @@ wide_sign(unsigned char *p, const float *x, size_t n)
 			WIDE_UNROLL
 			for (j = 0, bits = 0; j < WIDE_PARTS; j += 2) {
 				v = wide_load(x + i + k + j * WIDE_HALF);
-				bits |= WIDE_BITS((wide_u32)v) <<
-				    j * WIDE_HALF;
+				bits |= WIDE_BITS((wide_u32)v) << j * WIDE_HALF;
 				v = (wide_f32)wide_mag(v);
 				sum[j] += WIDE_LOW(v);
 				sum[j + 1] += WIDE_HIGH(v);
@@ -475,8 +470,7 @@ wide_unsign(float *x, const unsigned char *p, size_t n)
 }
 
 static void
-wide_deadzone(int16_t *q, const float *x, size_t n, float inv, float dead,
-    float r)
+wide_deadzone(int16_t *q, const float *x, size_t n, float inv, float dead, float r)
 {
 	const wide_f32 most = (wide_f32){ 0 } + (float)KERN_QMAX;
 	wide_f32 v, a;

@@ -93,8 +93,7 @@ replan_see(struct replan *t, const struct replan_sample *s)
 	replan_rate(&t->compute, s->compute, s->given & REPLAN_COMPUTE);
 	/* near d = 1 the measurement says nothing */
 	if (s->alpha >= 0 && share > 0 && share < 0.9)
-		replan_price(t, REPLAN_KC * (1 - alpha) / alpha * share /
-		    (1 - share));
+		replan_price(t, REPLAN_KC * (1 - alpha) / alpha * share / (1 - share));
 	if (s->latency >= 0)
 		replan_latency_see(t, s->latency, s->given & REPLAN_LATENCY);
 	t->age++;
@@ -149,8 +148,7 @@ replan_plan(struct replan *t, struct deco *d, struct err *e)
 	t->from[3] = d->latency;
 	p = deco_best(d);
 	gain = p.tau != old.tau ? REPLAN_GAIN : REPLAN_GAIN / 3;
-	if (t->planned != 0 && !(replan_cost(d, p) <
-	    (1 - gain) * replan_cost(d, old)))
+	if (t->planned != 0 && !(replan_cost(d, p) < (1 - gain) * replan_cost(d, old)))
 		return 0;
 	t->planned = 1;
 	t->tau = p.tau;

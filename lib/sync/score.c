@@ -296,14 +296,12 @@ score_worth(const struct score *s, int learnt, const float *benefit,
 	}
 	xx -= sx * sx / n;
 	yy -= sy * sy / n;
-	return xx > 1e-12 && yy > 1e-12 ? (xy - sx * sy / n) / sqrt(xx * yy) :
-	    0;
+	return xx > 1e-12 && yy > 1e-12 ? (xy - sx * sy / n) / sqrt(xx * yy) : 0;
 }
 
 /* Learns the weights from one lesson. */
 static void
-score_steps(struct score *s, const float *benefit, double mean, double dev,
-    double rate)
+score_steps(struct score *s, const float *benefit, double mean, double dev, double rate)
 {
 	double gw[SCORE_TEMPORAL], gu[SCORE_STRUCTURAL];
 	size_t i;

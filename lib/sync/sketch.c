@@ -40,8 +40,7 @@ int
 sketch_group(struct sketch *s, uint32_t group, size_t n, struct err *e)
 {
 	size_t blocks = (n + 3) / 4;
-	int r = alloc_grow(&s->place, &s->cap, 4 * blocks, sizeof(*s->place),
-	    e);
+	int r = alloc_grow(&s->place, &s->cap, 4 * blocks, sizeof(*s->place), e);
 
 	if (r < 0)
 		return r;

@@ -357,8 +357,7 @@ TEST(test_changed)
 		    (unsigned char)(1 << i % 8);
 		for (t = 0; l[t] != NULL; t++) {
 			(void)setenv("ACE_KERNEL", l[t]->name, 1);
-			r = codec_decode(p.codec, 0, &ctx, body, len, y, n,
-			    &e);
+			r = codec_decode(p.codec, 0, &ctx, body, len, y, n, &e);
 			if (t == 0) {
 				first = r;
 				refused += r < 0;

@@ -171,8 +171,7 @@ TEST(test_damage)
 	for (i = 0; i < 8 * len; i++) {
 		memcpy(body, out.p, len);
 		body[i / 8] ^= (unsigned char)(1 << i % 8);
-		if (codec_decode(CODEC_TCQ, 0, &ctx, body, len, y, 300,
-		    NULL) < 0) {
+		if (codec_decode(CODEC_TCQ, 0, &ctx, body, len, y, 300, NULL) < 0) {
 			refused++;
 			continue;
 		}
@@ -182,8 +181,7 @@ TEST(test_damage)
 	ok(refused > 5 * len && wild == 0, "of %zu bits changed, %u are "
 	    "refused", 8 * len, refused);
 	for (i = 5, refused = 0; i < len; i++)
-		refused += codec_decode(CODEC_TCQ, 0, &ctx, out.p, i, y, 300,
-		    NULL) < 0;
+		refused += codec_decode(CODEC_TCQ, 0, &ctx, out.p, i, y, 300, NULL) < 0;
 	ok(refused == len - 5, "a body that is cut is refused, wherever");
 }
 

@@ -96,8 +96,7 @@ same64(const double *a, const double *b, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (memcmp(a + i, b + i, 8) != 0 &&
-		    !(a[i] != a[i] && b[i] != b[i]))
+		if (memcmp(a + i, b + i, 8) != 0 && !(a[i] != a[i] && b[i] != b[i]))
 			return 0;
 	return 1;
 }

@@ -116,6 +116,9 @@ one_sort(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	struct kern_ecq m;
 	struct kern_ecq_sorted want = { &t->m, t->code, 0 };
 	struct kern_ecq_sorted got = { &m, code, 77 };
+	uint64_t low[4][4];
+	unsigned two;
+	size_t i;
 	int good;
 
 	begin(&m, way, above);
@@ -132,6 +135,12 @@ one_sort(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	good &= same(mark, t->mark, (n + 15) / 16 * 4);
 	kern_ecq_marks(t->code, t->q, n, t->mark, KERN_ECQ_ESCAPE);
 	k->ecq_marks(code, t->q, n, mark, KERN_ECQ_ESCAPE);
+	for (i = 0; i + 16 <= n; i += 16)
+		for (two = 0; two < 2; two++) {
+			kern_ecq_low(t->q + i, t->code + i, two, low[0], low[1]);
+			k->ecq_low(t->q + i, code + i, two, low[2], low[3]);
+			good &= same(low[0], low[2], sizeof(*low) * 2);
+		}
 	return good && same(mark, t->mark, (n + 15) / 16 * 4);
 }
 
@@ -211,10 +220,8 @@ test_put(const struct kern *k)
 				state[0][j - states] = edge(f, r);
 		}
 		memcpy(state[1], state[0], sizeof(state[0]));
-		w[0] = kern_ecq_put(state[0], states, span, 2 * states,
-		    word[0] + 64);
-		w[1] = k->ecq_put(state[1], states, span, 2 * states,
-		    word[1] + 64);
+		w[0] = kern_ecq_put(state[0], states, span, 2 * states, word[0] + 64);
+		w[1] = k->ecq_put(state[1], states, span, 2 * states, word[1] + 64);
 		good &= w[0] - word[0] == w[1] - word[1] &&
 		    same(state[0], state[1], 4 * states) &&
 		    same(w[0], w[1], (size_t)(word[0] + 64 - w[0]));

@@ -145,8 +145,7 @@ one_code(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	good = alike(&m, &t->m) && same(span, t->span, 4 * n);
 	for (i = 0; i < KERN_ECQ_LANES; i++)
 		first[i] = state[i] = KERN_ECQ_LOW + 777 * (i + (unsigned)n);
-	w = kern_ecq_put(state, way->states, t->span, n,
-	    t->word + sizeof(t->word));
+	w = kern_ecq_put(state, way->states, t->span, n, t->word + sizeof(t->word));
 	memcpy(t->state, state, sizeof(state));
 	len = (size_t)(t->word + sizeof(t->word) - w);
 	p = guard_place(page[4], len, 1, off);

@@ -23,8 +23,7 @@ static void
 make(struct regulate *l, size_t i)
 {
 	struct codec_ctx ctx = { 1, 1, s.g[i].group, 1, 0 };
-	struct codec_plan p = codec_turn(&s.g[i].plan,
-	    exp(s.g[i].code.t));
+	struct codec_plan p = codec_turn(&s.g[i].plan, exp(s.g[i].code.t));
 
 	s.order += !codec_rate(&s.g[i].plan) && (l->made > 0 ||
 	    s.g[i].code.t != 0 || s.g[i].other.t < HUGE_VAL);
@@ -108,11 +107,9 @@ TEST(test_never_over)
 
 	for (i = 0; i < 10000; i++) {
 		l = shard_of(6, 150);
-		l.budget = 100 + (uint64_t)(rnd() * rnd() * 150 *
-		    (double)l.n);
+		l.budget = 100 + (uint64_t)(rnd() * rnd() * 150 * (double)l.n);
 		r = run(&l);
-		over += r < 0 || (r == 0 && l.bytes > l.budget) ||
-		    l.bytes != size(&l);
+		over += r < 0 || (r == 0 && l.bytes > l.budget) || l.bytes != size(&l);
 	}
 	ok(over == 0, "10000 small shards and budgets: never over");
 }
@@ -136,8 +133,7 @@ TEST(test_random)
 		wrong += r < 0 || l.bytes != size(&l);
 		fixed += r == 1;
 		over += r == 0 && l.bytes > l.budget;
-		under += r == 0 && l.k > 0 && l.bytes + l.budget / 200 + 16 <
-		    l.budget;
+		under += r == 0 && l.k > 0 && l.bytes + l.budget / 200 + 16 < l.budget;
 		order += s.order;
 		tried += (double)l.tried;
 		for (g = 0; g < l.n; g++)
