@@ -120,8 +120,6 @@ static const struct opt options[] = {
 	    "how long to wait for more shards in a spool once a quorum is "
 	    "there (default: for ever)",
 	    OPT_TIME(struct aggregate_opts, deadline), .with = "spool" },
-	{ 0, "run", "NAME", "the run to average, in a spool with several",
-	    OPT_TEXT(struct aggregate_opts, run), .with = "spool" },
 	{ 0, "rounds", "N", "end after N rounds of a spool (default never)",
 	    OPT_U64(struct aggregate_opts, steps, 1, UINT64_MAX), .with = "spool" },
 	{ 0, "keep", "N",

@@ -1,6 +1,6 @@
 /*
  * ace-archive: puts the shards of a run into an archive (tar, zip, 7z, cpio) and takes
- * them out again.  Each shard is an entry RUN/STEP/DEVICE.aceg, as in a spool, and a
+ * them out again.  Each shard is an entry RUN/STEP/DEVICE.aceg, and a
  * stream of its own.  The names of entries and files are made from the shard's own
  * header, never from the name of an entry, so no archive can choose a place to write to.
  *

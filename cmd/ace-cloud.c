@@ -57,24 +57,13 @@ furnish(struct opts *x, int relay, struct err *e)
 
 /* Return 1 when the spool has a run, so when its first shard is complete. */
 static int
-begun_each(void *spool, const char *name, struct err *e)
-{
-	char path[4352];
-
-	(void)e;
-	(void)snprintf(path, sizeof(path), "%s/%s/schema.aceg",
-	    (const char *)spool, name);
-	return faccessat(AT(path), F_OK, 0) == 0;
-}
-
-static int
 begun(const struct opts *x)
 {
-	char *spool = place_path(&x->folder, "spool", NULL);
-	const int r = spool != NULL ? scan(spool, begun_each, spool, NULL) : 0;
+	char *path = place_path(&x->folder, "spool/schema.aceg", NULL);
+	const int r = path != NULL && faccessat(AT(path), F_OK, 0) == 0;
 
-	alloc_free(spool);
-	return r > 0;
+	alloc_free(path);
+	return r;
 }
 
 static int

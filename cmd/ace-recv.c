@@ -64,7 +64,7 @@ static const struct opt options[] = {
 	    .def = "receipt" },
 	{ 'd', "device", "NAME", "shards of this device only",
 	    OPT_TEXT(struct opts, shard.device) },
-	{ 0, "run", "NAME", "shards of this run only (default that of the spool)",
+	{ 0, "run", "NAME", "shards of this run only (default that of the first)",
 	    OPT_TEXT(struct opts, shard.run) },
 	OPT_SHARED(schema_rows),
 	{ 0, "create", NULL, "make the spool, and the file of its limits",
@@ -194,38 +194,14 @@ serve(struct run *x, int from, struct err *e)
 
 /* Let a device into the run, or remove it. */
 static int
-operate_on(struct run *x, const char *run, struct err *e)
-{
-	const struct opts *o = x->o;
-	const int joins = o->act == JOIN;
-	int r = roster_change(&x->inbox, run, o->shard.device, joins, e);
-
-	/* it is trusted to begin with the common model */
-	return r < 0 || !joins ? r : join_known(&x->inbox, run, o->shard.device, 0,
-	    e);
-}
-
-/* Do this for the run that was named, or the only one that the pattern selects. */
-static int
 operate(struct run *x, struct err *e)
 {
 	const struct opts *o = x->o;
-	const char *run = o->shard.run;
-	const int named = run != NULL && strchr(run, '*') == NULL;
-	struct array_names runs = ARRAY_NAMES_INIT;
-	int r = inbox_runs(&runs, &x->inbox, run, NULL, e);
+	const int joins = o->act == JOIN;
+	int r = roster_change(&x->inbox, o->shard.device, joins, e);
 
-	if (r == 0 && runs.n == 0 && named && o->act == JOIN)
-		cli_say(o->f->cli, 0, "run '%s' has no shard here yet", run);
-	if (r == 0 && (named || runs.n == 1))
-		r = operate_on(x, named ? run : runs.p[0], e);
-	else if (r == 0)
-		r = err_set(e, ERR_USAGE, "found %s run%s%s in '%s': choose one with "
-		    "--run NAME", runs.n > 1 ? "several" : "no",
-		    runs.n > 1 ? "s" : "", run != NULL ? " of that name" : "",
-		    o->spool);
-	array_release(&runs);
-	return r;
+	/* it is trusted to begin with the common model */
+	return r < 0 || !joins ? r : join_known(&x->inbox, o->shard.device, 0, e);
 }
 
 /* Check that the options that were given may be used together. */
@@ -237,9 +213,9 @@ check(const struct opts *o, const char *path, struct err *e)
 	if (o->spool == NULL)
 		return err_set(e, ERR_USAGE, "the spool is missing: --spool "
 		    "DIR");
-	if (o->act != RECEIVE && o->aggregate)
-		return err_set(e, ERR_USAGE, "--reply excludes --create, --publish, "
-		    "--join and --leave: leave one out");
+	if (o->act != RECEIVE && (o->aggregate || o->shard.run != NULL))
+		return err_set(e, ERR_USAGE, "--reply and --run exclude --create, "
+		    "--publish, --join and --leave: leave one out");
 	if (o->f->mute && o->f->output != NULL)
 		return err_set(e, ERR_USAGE, "--create, --publish, --join and "
 		    "--leave write nothing: leave out --output '%s'", o->f->output);
@@ -254,9 +230,9 @@ check(const struct opts *o, const char *path, struct err *e)
 	if (o->act != INIT && o->shard.device == NULL)
 		return err_set(e, ERR_USAGE, "the device is missing: --device "
 		    "NAME");
-	if (o->act == INIT && (o->shard.device != NULL || o->shard.run != NULL))
-		return err_set(e, ERR_USAGE, "--create is for all devices and "
-		    "runs: leave --device and --run out");
+	if (o->act == INIT && o->shard.device != NULL)
+		return err_set(e, ERR_USAGE, "--create is for all devices: leave "
+		    "--device out");
 	return 0;
 }
 
@@ -325,7 +301,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 		else if (o->act != PUBLISH)
 			r = operate(&x, e);
 		else if ((r = filter_in(o->f, &x.in, *path, e)) == 0)
-			r = receive_publish(&x.inbox, o->shard.run, x.in, e);
+			r = receive_publish(&x.inbox, x.in, e);
 	}
 	if (o->act != RECEIVE && o->act != PUBLISH)
 		unread(o->f->cli);

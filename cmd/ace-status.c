@@ -40,13 +40,11 @@ static const char *const forms[] = { "text", "metrics", "json", NULL };
 
 /* Options, and the directory that is being shown. */
 struct status {
-	const char *run;	/* only this run of a spool; NULL: all */
 	int form;		/* enum screen_form, as forms has them */
 	struct screen s;	/* s.in: TEXT, JSON or METRICS */
 	int width;		/* columns at which text is cut; 0: never */
 	const char *dir;
 	double now;		/* Unix seconds */
-	size_t runs;		/* shown so far */
 };
 
 /* ---- lines of text ---- */
@@ -167,7 +165,7 @@ static const struct screen_field run_fields[] = {
 	FIELD("since", F64, since, METRICS, STATUS_STEP,
 	    METRIC("ace_run_open_timestamp_seconds",
 	    "When the first shard came of the step that has no average yet.")),
-	FIELD("disk_bytes", U64, disk, DATA, 0, METRIC("ace_run_disk_bytes",
+	FIELD("disk_bytes", U64, disk, METRICS, 0, METRIC("ace_run_disk_bytes",
 	    "Bytes of the run on the disk.")),
 	FIELD("now", NAME, is, JSON, 0),
 	FIELD("step", U64, step, JSON, STATUS_STEP),
@@ -269,8 +267,6 @@ run_text(struct status *x, const struct status_run *r)
 {
 	char last[48] = "", size[NUM_TEXT];
 
-	if (x->runs != 0)
-		(void)fputc('\n', x->s.f);
 	if (r->has_last)
 		(void)snprintf(last, sizeof(last), ", aggregates up to step %llu",
 		    (unsigned long long)r->last);
@@ -290,8 +286,6 @@ run_say(struct status *x, const struct status_run *r)
 
 	if (s->in == TEXT)
 		run_text(x, r);
-	if (s->in == JSON)
-		emit_open(&s->json, NULL, '{');
 	s->label[SCREEN_RUN] = r->name;
 	if (s->in != TEXT)
 		screen_row(s, run_fields, r, r->have);
@@ -315,32 +309,10 @@ run_say(struct status *x, const struct status_run *r)
 	}
 	s->label[SCREEN_RUN] = s->label[SCREEN_DEVICE] = NULL;
 	if (s->in == JSON)
-		emit_unwind(&s->json, s->json.depth - 2);
+		emit_close(&s->json);
 }
 
 /* ---- a spool ---- */
-
-static int
-status_runs(struct status *x, const struct inbox *in, struct err *e)
-{
-	struct array_names runs = ARRAY_NAMES_INIT;
-	struct status_run r;
-	int k = inbox_runs(&runs, in, x->run, NULL, e);
-
-	/* a spool that cannot be read has no member "runs" */
-	for (; x->runs < runs.n && k == 0; x->runs++) {
-		k = status_run(&r, in, runs.p[x->runs], x->now, e);
-		if (k == 0 && x->runs == 0 && x->s.in == JSON)
-			emit_open(&x->s.json, "runs", '[');
-		if (k == 0)
-			run_say(x, &r);
-		status_release(&r);
-	}
-	if (k == 0 && runs.n == 0 && x->s.in == JSON)
-		emit_open(&x->s.json, "runs", '[');
-	array_release(&runs);
-	return k;
-}
 
 /* Show the sandboxes of the programs that serve the spool, as they wrote them there. */
 static int
@@ -369,6 +341,7 @@ static int
 status_spool(struct status *x, struct err *e)
 {
 	struct inbox in = INBOX_INIT;
+	struct status_run r = { .name = NULL };
 	int k;
 
 	in.sync = IO_SYNC_NONE;
@@ -379,16 +352,14 @@ status_spool(struct status *x, struct err *e)
 		if (k == 0)
 			k = status_sandbox(x, &in, e);
 	}
-	if (k == 0)
-		k = status_runs(x, &in, e);
-	if (k >= 0 && x->runs == 0 && x->run != NULL)
-		k = err_set(e, ERR_NO, "no run '%.80s' in '%s'",
-		    x->run, x->dir);
-	if (k >= 0 && x->runs == 0 && x->s.in == TEXT)
+	if (k == 0 && (k = status_run(&r, &in, x->now, e)) > 0)
+		run_say(x, &r);
+	else if (k == 0 && x->s.in == TEXT)
 		line(x, "'%s': waiting for a first shard (ace-recv "
 		    "--spool)", x->dir);
 	if (k >= 0 && x->s.in == TEXT)
 		k = status_sandbox(x, &in, e);
+	status_release(&r);
 	inbox_close(&in);
 	return k < 0 ? k : 0;
 }
@@ -673,32 +644,25 @@ status_models(struct status *x, struct err *e)
 enum status_kind { STATUS_NOTHING, STATUS_SPOOL, STATUS_STATE, STATUS_MODELS,
 	STATUS_OTHER };
 
-/* Return 1 if DIR/NAME with BELOW after it exists; regular: only if it is a regular
- * file. */
+/* Return 1 if DIR/NAME exists; regular: only if it is a regular file. */
 static int
-there(const char *dir, const char *name, const char *below, int regular)
+there(const char *dir, const char *name, int regular)
 {
 	struct stat st;
 	char path[4096];
 
-	return snprintf(path, sizeof(path), "%s/%s%s", dir, name, below) <
+	return snprintf(path, sizeof(path), "%s/%s", dir, name) <
 	    (int)sizeof(path) && (regular ? lstat(path, &st) == 0 &&
 	    S_ISREG(st.st_mode) : access(path, F_OK) == 0);
 }
 
-struct status_names_in {
-	const char *dir;
-	enum status_kind kind;
-};
-
 static int
-status_each_name(void *arg, const char *name, struct err *e)
+status_each_name(void *kind, const char *name, struct err *e)
 {
-	struct status_names_in *x = arg;
-
+	(void)name;
 	(void)e;
-	x->kind = there(x->dir, name, "/schema.aceg", 0) ? STATUS_SPOOL : STATUS_OTHER;
-	return x->kind == STATUS_SPOOL;
+	*(enum status_kind *)kind = STATUS_OTHER;
+	return 1;
 }
 
 /* Find out what a directory is.  An empty one is a spool that has no shard yet. */
@@ -707,7 +671,6 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 {
 	static const char *const state[] = { "residual", "receipts", "link",
 	    "memory", "feedback", "score", "code", "policy", "ack-lock", "lock" };
-	struct status_names_in x = { dir, STATUS_NOTHING };
 	struct stat st;
 	size_t i;
 	int k;
@@ -718,19 +681,20 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 		return err_set(e, ERR_DATA, "mismatch: '%s' is a file: give "
 		    "the directory of a spool or a state (ace-inspect reads "
 		    "files)", dir);
+	*kind = STATUS_NOTHING;
 	for (i = 0; i < sizeof(state) / sizeof(state[0]); i++)
-		if (there(dir, state[i], "", 1))
-			x.kind = STATUS_STATE;
+		if (there(dir, state[i], 1))
+			*kind = STATUS_STATE;
 	if (receivers_there(dir))
-		x.kind = STATUS_MODELS;
-	else if (there(dir, ".clients", "", 0) ||	/* ace-recv makes it first, */
-	    there(dir, "limits", "", 1))	/* or ace-cloud this */
-		x.kind = STATUS_SPOOL;
-	else if (x.kind == STATUS_NOTHING &&
-	    (k = scan(dir, status_each_name, &x, e)) < 0)
+		*kind = STATUS_MODELS;
+	else if (there(dir, ".clients", 0) ||	/* ace-recv makes it first, */
+	    there(dir, "limits", 1) ||		/* or ace-cloud this */
+	    there(dir, "schema.aceg", 0))
+		*kind = STATUS_SPOOL;
+	else if (*kind == STATUS_NOTHING &&
+	    (k = scan(dir, status_each_name, kind, e)) < 0)
 		return k;
-	*kind = x.kind == STATUS_NOTHING ? STATUS_SPOOL : x.kind;
-	if (x.kind == STATUS_OTHER)
+	if (*kind == STATUS_OTHER)
 		return err_set(e, ERR_DATA, "mismatch: '%s' is not a spool "
 		    "(ace-recv --spool), not a device's state and not a folder "
 		    "of models (ace-diff -S)", dir);
@@ -747,7 +711,6 @@ status_look(struct status *x, const char *dir, struct err *e)
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	x->now = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 	x->dir = x->s.label[SCREEN_DIRECTORY] = dir;
-	x->runs = 0;
 	if ((k = status_kind(dir, &kind, e)) < 0)
 		return k;
 	if (x->s.in == JSON) {
@@ -768,8 +731,6 @@ status_look(struct status *x, const char *dir, struct err *e)
 static const struct opt options[] = {
 	{ 0, "format", "FORMAT", NULL,
 	    OPT_WORD(struct status, form, forms), .def = "text" },
-	{ 0, "run", "NAME", "show this run only, in a spool with several",
-	    OPT_TEXT(struct status, run) },
 	OPT_END
 };
 
@@ -828,7 +789,7 @@ run(void *arg, char **dir, size_t n, struct err *e)
 			(void)putchar('\n');
 		r = status_look(x, dir[i], e);
 	}
-	/* without a directory that failed, its runs would seem to have ended */
+	/* without a directory that failed, its run would seem to have ended */
 	if (x->s.in == METRICS) {
 		if (r < 0)
 			x->s.failed = r;
@@ -842,7 +803,7 @@ main(int argc, char **argv)
 {
 	struct cli c = {
 		.prog = "ace-status",
-		.usage = "[--format FORMAT] [--run NAME] DIR...",
+		.usage = "[--format FORMAT] DIR...",
 		.about = "Tells how a run is going, from a spool or from a "
 		    "device's state.",
 		.examples = "ace-status spool\n"

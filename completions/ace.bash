@@ -83,7 +83,7 @@ _ace() {
 		kind='dir' ;;
 	ace-aggregate:--schema | ace-aggregate:-o | ace-aggregate:--output)
 		kind='file' ;;
-	ace-aggregate:--devices | ace-aggregate:--tolerate | ace-aggregate:--delay | ace-aggregate:--cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--run | ace-aggregate:--rounds | ace-aggregate:--keep | ace-aggregate:--events | ace-aggregate:-T | ace-aggregate:--threads | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
+	ace-aggregate:--devices | ace-aggregate:--tolerate | ace-aggregate:--delay | ace-aggregate:--cluster | ace-aggregate:--quorum | ace-aggregate:--deadline | ace-aggregate:--rounds | ace-aggregate:--keep | ace-aggregate:--events | ace-aggregate:-T | ace-aggregate:--threads | ace-aggregate:-d | ace-aggregate:--device | ace-aggregate:--max-elements)
 		kind='free' ;;
 	ace-aggregate:--sync)
 		kind='none rename full' ;;
@@ -385,8 +385,6 @@ _ace() {
 		kind='free' ;;
 	ace-status:--sandbox)
 		kind='auto require off' ;;
-	ace-status:--run)
-		kind='free' ;;
 	ace-status:--format)
 		kind='text metrics json' ;;
 	ace-step:--levels)
@@ -431,7 +429,7 @@ _ace() {
 	ace-advise\ cluster)
 		opts='--cluster --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
-		opts='--weight-by --devices --rule --tolerate --delay --interval --cluster --spool --create --quorum --deadline --run --rounds --keep --publish --sync --events -T --threads -d --device --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--weight-by --devices --rule --tolerate --delay --interval --cluster --spool --create --quorum --deadline --rounds --keep --publish --sync --events -T --threads -d --device --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='create list extract get' ;;
@@ -506,7 +504,7 @@ _ace() {
 	ace-sign)
 		opts='-k --key --check --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-status)
-		opts='--format --run -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-step)
 		opts='-S --state --gamma --wait --allow-gap --cache --sync --events -T --threads --form --ratio --bandwidth --deadline --cuts --deco --target-divergence --model-norm --interval -b --budget --bits --policy --levels --effort -p --share --plan -c --codec --error-feedback --window --max-elements --schema -o --output --omit --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace)

@@ -177,7 +177,7 @@ crash() {
 } 2>/dev/null
 
 # reached N: has the cloud's aggregate of round N left
-reached() { [ -e "cloud/run/spool/demo/$1/aggregate.aceg" ]; }
+reached() { [ -e "cloud/run/spool/$1/aggregate.aceg" ]; }
 
 # until_reached N: or nothing happens any more
 until_reached() {
@@ -244,7 +244,7 @@ balance() {
 # The relay was given means, of what is in its spool.
 relay_inputs() {
 	local d
-	for d in relay/run/spool/demo/[0-9]*; do
+	for d in relay/run/spool/[0-9]*; do
 		now
 		ace-aggregate --device relay -o "relay/in/${d##*/}" "$d"/edge*.aceg ||
 		    die 'the relay has no mean'

@@ -65,8 +65,8 @@ together() {
 	    { echo "pytorch.sh: the devices have different models" >&2; exit 1; }
 	cat edge?.tsv >&2
 	# what went up, and what came down to each
-	up=$(cat spool/*/*/edge*.aceg | wc -c)
-	down=$(cat spool/*/*/aggregate.aceg | wc -c)
+	up=$(cat spool/*/edge*.aceg | wc -c)
+	down=$(cat spool/*/aggregate.aceg | wc -c)
 	cut -f 2,3 edge1.tsv | sed "s/$/	$((up + OF * down))/"
 	rm -r "${work:?}/$1"
 }

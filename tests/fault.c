@@ -200,7 +200,7 @@ one(struct fault_run *f, const char *what, int64_t nth, int error, int action)
 	wrong = judge(f, status, error);
 	proc_arm(CLIP_COUNT, 0, 0, 0);
 	if (wrong == NULL && (f->c->loose != ENDLESS ||
-	    access("work/D/test/done/0", F_OK) < 0)) {
+	    access("work/D/done/0", F_OK) < 0)) {
 		status = run(f->c);
 		look(&now);
 		if (status != 0)

@@ -95,7 +95,7 @@ static const struct fault_case cases[] = {
 	{ "aggregate", BOTH, "ace-aggregate --spool D --rounds 1 > out", ENDLESS },
 	{ "aggregate-keep", CLOSED "ace-recv --spool D sent1 >rest; ",
 	    "ace-aggregate --spool D --rounds 1 --keep 1 > out", ENDLESS },
-	{ "join", TWICE, "ace-recv --spool D --run test --device edge2 --join "
+	{ "join", TWICE, "ace-recv --spool D --device edge2 --join "
 	    "> out", 0 },
 	{ "step", MADE "ace-step -S S --form paper --bits 16 in0 >rest; ",
 	    "ace-step -S S --form paper --bits 16 in1 > out", LEARNS },

@@ -41,12 +41,12 @@ struct scene {
 
 /* the device and the spool have the same history */
 #define PAST "ace-compress -S S -c topk:0.2 --error-feedback cache:1 "
-#define SHARED "cmp S/history.1 D/test/device/edge1.history/history.1"
+#define SHARED "cmp S/history.1 D/device/edge1.history/history.1"
 
 #define AGAIN_DONE "run again"
 
 #define SUM "cp -r D D2; ace-aggregate --spool D2 --rounds 1 >sum; rm in1; "
-#define PUBLISHED "D/test/0/aggregate.aceg"
+#define PUBLISHED "D/0/aggregate.aceg"
 #define THERE "test -e " PUBLISHED
 
 /* A finished step whose shard is kept, and two more steps. */
@@ -75,7 +75,7 @@ struct scene {
 	"ace-patch --receipt edge1 r <down >up && ace-ack -S D up >rest"
 
 /* the manifest of step 0 has two names until step 1's manifest replaces one */
-#define CLOSED_1 "! cmp -s D/test/closed D/test/done/0"
+#define CLOSED_1 "! cmp -s D/closed D/done/0"
 
 #define STEP "ace-step -S S --bits 16 in1"
 
@@ -130,8 +130,8 @@ static const struct scene scenes[] = {
 	    "ace-recv --spool D | ace-ack -S S >rest; cp -r D D2; "
 	    "ace-aggregate --omit provenance --spool D2 --rounds 1 >want; ",
 	    "ace-aggregate --spool D --rounds 1 > out",
-	    "test -e D/test/closed",
-	    "{ test -e D/test/done/0 || { ace-aggregate --omit provenance "
+	    "test -e D/closed",
+	    "{ test -e D/done/0 || { ace-aggregate --omit provenance "
 	    "--spool D --rounds 1 >got && cmp want got >&2; }; } && " AGAIN, NULL, NULL, ALWAYS },
 	/* what a killed receiver left is in the manifest only when it is durable */
 	{ "aggregate, received", STEP0 "ace-aggregate --spool D --rounds 1 >rest; "
@@ -140,17 +140,17 @@ static const struct scene scenes[] = {
 	    "ace-aggregate --omit provenance --spool D2 --rounds 1 >want; ",
 	    "ace-aggregate --spool D --rounds 1 > out",
 	    CLOSED_1,
-	    "{ ! " CLOSED_1 " || test -e D/test/done/1 || { "
+	    "{ ! " CLOSED_1 " || test -e D/done/1 || { "
 	    "ace-aggregate --omit provenance --spool D --rounds 1 >got && "
 	    "cmp want got >&2; }; } && " AGAIN,
-	    "ace-recv --spool D sent1 > rest", "D/test/1/edge1.aceg", ALWAYS },
+	    "ace-recv --spool D sent1 > rest", "D/1/edge1.aceg", ALWAYS },
 	/* the next average includes a skipped step, complete or not */
-	{ "aggregate, passed over", STEP0 PASSED, PASS "> out", "test -e D/test/closed",
-	    "{ test -e D/test/done/2 || { " PASS ">got && cmp want got >&2; }; } && "
+	{ "aggregate, passed over", STEP0 PASSED, PASS "> out", "test -e D/closed",
+	    "{ test -e D/done/2 || { " PASS ">got && cmp want got >&2; }; } && "
 	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
 	    "grep -q accepted said && " AGAIN, NULL, NULL, ALWAYS },
 	{ "aggregate, passed over, keep", STEP0 PASSED, PASS "--keep 1 > out",
-	    "test -e D/test/closed", "{ test -e D/test/done/2 || " PASS "--keep 1 >rest; } && "
+	    "test -e D/closed", "{ test -e D/done/2 || " PASS "--keep 1 >rest; } && "
 	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
 	    "grep -q accepted said", NULL, NULL, NEVER },
 	/* after a restore from a backup, nothing accepted is delivered again */
@@ -162,7 +162,7 @@ static const struct scene scenes[] = {
 	    "ace-recv --spool D | ace-ack -S S >rest", NULL, NULL, AT_END },
 	/* a shard that was counted stays known after it is deleted */
 	{ "aggregate, keep", KEPT, KEEP "> out",
-	    CLOSED_1, "{ test -e D/test/done/2 || " KEEP ">rest; } && "
+	    CLOSED_1, "{ test -e D/done/2 || " KEEP ">rest; } && "
 	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
 	    "grep -q accepted said", NULL, NULL,
 	    NEVER },

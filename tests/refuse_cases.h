@@ -134,21 +134,21 @@ static const struct fault_case refuse_more[] = {
 	{ "status-refused", MADE "mkshards -k nan >bad; "
 	    "ace-recv --spool D bad >rest; ", "ace-status D", CLOCK },
 	{ "status-open", CODED "ace-recv --spool D sent0 >rest; "
-	    "rm -f D/test/device/*.incarnation; ", "ace-status D", CLOCK },
+	    "rm -f D/device/*.incarnation; ", "ace-status D", CLOCK },
 	{ "recv-beside", CODED "mkdir -m 700 -p D/strange; ",
 	    "ace-recv --spool D sent0", LEARNS },
 	{ "recv-left", BOTH "cp sent0 D/edge1.new-abcdef; "
 	    "echo quota 1G edge1 >D/limits; ",
 	    "ace-recv --spool D --device edge1 sent1", LEARNS },
-	{ "recv-odd", CLOSED "mkshards -s 1 -k nan >bad; mkdir -p D/test/1; "
-	    ": >D/test/edge1.new-abcdef; ",
+	{ "recv-odd", CLOSED "mkshards -s 1 -k nan >bad; mkdir -p D/1; "
+	    ": >D/edge1.new-abcdef; ",
 	    "ace-recv --spool D bad", LEARNS },
 	{ "recv-never", CODED "mkshards -d other -s 1 | ace-recv --spool D >rest; "
 	    "ace-aggregate --spool D --rounds 1 >rest; ",
 	    "ace-recv --spool D --reply aggregate sent0", LEARNS },
-	{ "aggregate-again", CLOSED "rm D/test/done/0; ",
+	{ "aggregate-again", CLOSED "rm D/done/0; ",
 	    "ace-aggregate --spool D --rounds 1", ENDLESS },
-	{ "leave", TWICE, "ace-recv --spool D --run test --device edge1 --leave",
+	{ "leave", TWICE, "ace-recv --spool D --device edge1 --leave",
 	    ENDLESS },
 	{ "archive-list", FOLDER "ace-archive create -o a.tar.gz dir; ",
 	    "ace-archive list a.tar.gz", 0 },

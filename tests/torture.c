@@ -105,7 +105,7 @@ closed(void)
 	glob_t g;
 	size_t n;
 
-	(void)snprintf(path, sizeof(path), "%s/D/run/done/*", proc_dir);
+	(void)snprintf(path, sizeof(path), "%s/D/done/*", proc_dir);
 	n = glob(path, GLOB_NOSORT, NULL, &g) == 0 ? g.gl_pathc : 0;
 	globfree(&g);
 	return n;
@@ -114,7 +114,7 @@ closed(void)
 static void
 start_aggregator(void)
 {
-	w.agg_line = proc_start("ace-aggregate --rule sum --spool %s/D --create --run run "
+	w.agg_line = proc_start("ace-aggregate --rule sum --spool %s/D --create "
 	    "--devices %d --quorum %d --deadline %ums --rounds %zu --publish | "
 	    "ace-recv --spool %s/D --publish", proc_dir, DEVICES, w.quorum,
 	    5 + choose(60), closed() + 1, proc_dir);
@@ -276,7 +276,7 @@ everybody_joins(void)
 	proc_arm(CLIP_COUNT, CLIP_CHANGES, 0, 0);
 	w.agg_line = -1;
 	for (d = 0; d < DEVICES; d++)
-		(void)proc_start("ace-recv --spool %s/D --run run --device "
+		(void)proc_start("ace-recv --spool %s/D --device "
 		    "edge%d --join", proc_dir, d);
 	watch(&k);
 	for (d = 0; d < nproc; d++)

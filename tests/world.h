@@ -217,7 +217,7 @@ last_step(uint64_t *step)
 {
 	char path[PATH_MAX + 32];
 
-	(void)snprintf(path, sizeof(path), "%s/D/run", proc_dir);
+	(void)snprintf(path, sizeof(path), "%s/D", proc_dir);
 	for (*step = STEPS + BURST - 1; *step != 0; --*step)
 		if (has_manifest(path, *step))
 			return 1;
@@ -263,7 +263,7 @@ work_left(void)
 	char path[PATH_MAX + 16];
 
 	o.any = last_step(&o.last);
-	(void)snprintf(path, sizeof(path), "%s/D/run", proc_dir);
+	(void)snprintf(path, sizeof(path), "%s/D", proc_dir);
 	names(path, each_step, &o);
 	return o.found;
 }
@@ -435,7 +435,7 @@ check_sums(void)
 	int d;
 
 	memset(counted, 0, sizeof(counted));
-	(void)snprintf(path, sizeof(path), "%s/D/run", proc_dir);
+	(void)snprintf(path, sizeof(path), "%s/D", proc_dir);
 	for (step = 0; step < STEPS + BURST; step++)
 		check_sum(path, step);
 	for (step = 0; last_step(&last) && step <= last; step++)

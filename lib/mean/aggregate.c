@@ -699,7 +699,7 @@ aggregate_spool(struct aggregate *x, struct err *e)
 {
 	const struct aggregate_opts *o = x->o;
 	struct progress wait = { .f = o->f, .asked = o->asked };
-	const struct rounds_opts ro = { o->spool, o->run,
+	const struct rounds_opts ro = { o->spool,
 	    o->f->sync, (size_t)o->expect,
 	    o->quorum != 0 ? (size_t)o->quorum : 1, o->deadline,
 	    o->published, o->keep,

@@ -31,7 +31,7 @@ struct aggregate_opts {
 	/* of a spool */
 	uint64_t quorum;		/* see spool/rounds.h; 0: not given */
 	double deadline;
-	const char *spool, *run;	/* spool NULL: streams; run NULL: the only one */
+	const char *spool;	/* NULL: streams */
 	int published, create;		/* see spool/rounds.h */
 	uint64_t steps, keep;		/* 0: no end; nothing is removed */
 	const volatile sig_atomic_t *asked;	/* see spool/progress.h */

@@ -21,7 +21,7 @@ struct source;
 int source_open(struct source **out, const char *path, struct err *e);
 /* Return 1 and the next file, or 0. The caller frees the file before the next call. */
 int source_next(struct source *s, struct io **io, struct err *e);
-/* Return the last file's name, "spool/run/1/a.aceg" or, in an archive,
+/* Return the last file's name, "spool/1/a.aceg" or, in an archive,
  * "run.tar:1/a.aceg". */
 const char *source_name(const struct source *s);
 /* Return 1 for folders and archives. */

@@ -109,7 +109,6 @@ conserve_value(const struct conserve_sum *s)
 
 struct conserve_list {
 	const struct inbox *s;
-	const char *run;
 	const struct shard *of;
 	struct ledger *got, *gone;
 };
@@ -135,7 +134,7 @@ conserve_listed(struct conserve_list *a, uint64_t step, const struct ledger *lis
 		if (!conserve_ours(a, r) || !receipt_is_accepted(r))
 			continue;	/* or was set aside */
 		if (r->step != step) {
-			k = inbox_has(a->s, a->run, &r->step, "", e);
+			k = inbox_has(a->s, &r->step, "", e);
 			k = k == 0 && r->verdict == RECEIPT_ACCEPTED ?
 			    ledger_add(a->gone, r, "", e) : k < 0 ? k : 0;
 			continue;
@@ -158,8 +157,8 @@ conserve_step(struct conserve_list *a, uint64_t step, struct err *e)
 	int k;
 
 	memset(&have, 0, sizeof(have));
-	if ((k = steps_shards(&have, a->s, a->run, step, NULL, e)) == 0 &&
-	    (k = decide_manifest(a->s, a->run, step, &list, e)) >= 0) {
+	if ((k = steps_shards(&have, a->s, step, NULL, e)) == 0 &&
+	    (k = decide_manifest(a->s, step, &list, e)) >= 0) {
 		if (k > 0)
 			k = conserve_listed(a, step, &list, &have, e);
 		else
@@ -184,8 +183,8 @@ conserve_accepted_all(struct conserve_list *a, struct err *e)
 	size_t i;
 	int k;
 
-	if ((k = steps_list(&all, a->s, a->run, "", 0, e)) == 0)
-		k = steps_list(&all, a->s, a->run, STEPS_DONE, 0, e);
+	if ((k = steps_list(&all, a->s, "", 0, e)) == 0)
+		k = steps_list(&all, a->s, STEPS_DONE, 0, e);
 	for (i = 0; i < all.n && k == 0; i++)
 		k = conserve_step(a, all.step[i], e);
 	steps_release(&all);
@@ -199,7 +198,7 @@ conserve_find(struct conserve_run *x, struct err *e)
 {
 	const struct shard *of = reader_shard(x->now.d.r);
 	struct ledger gone;
-	struct conserve_list a = { &x->spool, inbox_run_of(of), of, &x->got, &gone };
+	struct conserve_list a = { &x->spool, of, &x->got, &gone };
 	int k;
 
 	memset(&gone, 0, sizeof(gone));
@@ -395,7 +394,7 @@ conserve_pass(struct conserve_run *x, struct err *e)
 		k = conserve_file(x, x->in->input[i], 1, x->in->in,
 		    conserve_input, e);
 	for (i = 0; i < x->got.n && k == 0; i++) {
-		path = inbox_path(&x->spool, x->c->run, &x->got.line[i].r.step,
+		path = inbox_path(&x->spool, &x->got.line[i].r.step,
 		    x->got.line[i].name, e);
 		k = path == NULL ? -ERR_SYS : conserve_file(x, path,
 		    x->cached ? 0 : -1, &any, conserve_accepted, e);

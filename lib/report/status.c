@@ -163,7 +163,7 @@ status_count(struct status_run *s, const struct inbox *in, uint64_t step,
 		if (l->line[i].r.step == step)
 			d->counted = step + 1;
 		if (l->line[i].r.step != step) {
-			if ((k = inbox_has(in, s->name, &l->line[i].r.step, "", e)) < 0)
+			if ((k = inbox_has(in, &l->line[i].r.step, "", e)) < 0)
 				return k;
 			if (k > 0)
 				continue;
@@ -260,13 +260,13 @@ status_look(struct status_run *s, const struct inbox *in, uint64_t step,
     struct err *e)
 {
 	struct status_dir x = { .s = s, .step = step };
-	int k = decide_manifest(in, s->name, step, &x.l, e);
+	int k = decide_manifest(in, step, &x.l, e);
 
 	x.closed = k > 0 && x.l.line[x.l.n - 1].r.step == step;
 	if (x.closed)
 		k = status_count(s, in, step, &x.l, e);
-	if (k >= 0 && (k = inbox_has(in, s->name, &step, "", e)) > 0) {
-		x.dir = inbox_path(in, s->name, &step, "", e);
+	if (k >= 0 && (k = inbox_has(in, &step, "", e)) > 0) {
+		x.dir = inbox_path(in, &step, "", e);
 		k = x.dir != NULL ? scan(x.dir, status_each_shard, &x, e) : -ERR_SYS;
 	}
 	if (k >= 0 && s->now == STATUS_IDLE && (x.closed || x.shards != 0) &&
@@ -312,11 +312,11 @@ status_all(struct status_run *s, const struct inbox *in, struct err *e)
 	struct status_device *d;
 	uint64_t closed;
 	size_t i;
-	int k = steps_list(&all, in, s->name, "", 0, e);
+	int k = steps_list(&all, in, "", 0, e);
 
 	s->steps = all.n;
 	if (k == 0)
-		k = steps_list(&all, in, s->name, STEPS_DONE, 0, e);
+		k = steps_list(&all, in, STEPS_DONE, 0, e);
 	for (i = 0; i < all.n && k >= 0; i++)
 		k = status_look(s, in, all.step[i], e);
 	for (i = 0; i < s->n && k >= 0 && s->has_closed; i++) {
@@ -337,7 +337,7 @@ status_roster(struct status_run *s, const struct inbox *in, struct err *e)
 	unsigned char id[SHARD_ID];
 	struct status_device *d;
 	size_t i;
-	int k = roster_read(&t, in, s->name, e);
+	int k = roster_read(&t, in, e);
 
 	s->listed = k > 0;
 	for (i = 0; i < t.n && k >= 0; i++) {
@@ -362,7 +362,7 @@ status_path(const struct status_run *s, const struct inbox *in,
 
 	ledger_hash(d->name, id);
 	return memcmp(id, d->id, SHARD_ID) != 0 ? NULL :
-	    inbox_of(in, s->name, &step, d->name, "aceg", NULL);
+	    inbox_of(in, &step, d->name, "aceg", NULL);
 }
 
 /* Find the devices that have a shard in the current step, and those that are missing. */
@@ -459,18 +459,16 @@ status_derive(struct status_run *s, double now)
 }
 
 int
-status_run(struct status_run *s, const struct inbox *in,
-    const char *run, double now, struct err *e)
+status_run(struct status_run *s, const struct inbox *in, double now,
+    struct err *e)
 {
 	struct decided d;
-	char *dir;
 	size_t i;
 	int k;
 
 	memset(s, 0, sizeof(*s));
-	if ((s->name = alloc_dup(run, e)) == NULL)
-		return -ERR_SYS;
-	if ((k = decide_load(in, run, &d, e)) < 0)
+	if ((k = inbox_run(in, &s->name, e)) <= 0 ||
+	    (k = decide_load(in, &d, e)) < 0)
 		return k;
 	s->last = d.last;
 	s->has_last = d.has_last;
@@ -484,12 +482,9 @@ status_run(struct status_run *s, const struct inbox *in,
 			status_link(s, in, &s->d[i]);
 	if (s->n != 0)
 		qsort(s->d, s->n, sizeof(*s->d), status_order);
-	if ((dir = inbox_path(in, run, NULL, "", e)) == NULL)
-		return -ERR_SYS;
-	s->disk = status_disk(dir);
-	alloc_free(dir);
+	s->disk = status_disk(in->state.dir);
 	status_derive(s, now);
-	return 0;
+	return 1;
 }
 
 void

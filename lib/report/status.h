@@ -69,10 +69,10 @@ struct status_run {
 };
 enum { STATUS_LAST = 1, STATUS_STEP = 2 };
 
-/* status_run(s, in, run, now, e): read the state of one run; now is the time in Unix
- * seconds.  Call status_release(s) also after a failure. */
-int status_run(struct status_run *s, const struct inbox *in,
-    const char *run, double now, struct err *e);
+/* status_run(s, in, now, e): read the state of the run: 1, or 0 if the spool has none
+ * yet; now is the time in Unix seconds.  Call status_release(s) also after a failure. */
+int status_run(struct status_run *s, const struct inbox *in, double now,
+    struct err *e);
 void status_release(struct status_run *s);
 
 /* ---- a receiver of models ---- */

@@ -273,11 +273,11 @@ admit_note(const struct admit *a, struct checks *c, const struct reader *in,
 /* ---- what goes out ---- */
 
 int
-admit_out(const struct admit *a, const struct inbox *s, const char *run,
-    const char *device, uint64_t bytes, struct err *e)
+admit_out(const struct admit *a, const struct inbox *s, const char *device,
+    uint64_t bytes, struct err *e)
 {
 	const uint64_t day = inbox_clock() / (UINT64_C(86400) * 1000000000);
-	char *path = inbox_of(s, run, NULL, device, "given", e);
+	char *path = inbox_of(s, NULL, device, "given", e);
 	unsigned long long was = 0, all = 0;
 	char text[64] = "";
 	size_t n;
@@ -303,30 +303,5 @@ admit_out(const struct admit *a, const struct inbox *s, const char *run,
 	if (fd >= 0)
 		(void)close(fd);
 	alloc_free(path);
-	return k;
-}
-
-/* ---- the run ---- */
-
-int
-admit_run(const struct inbox *s, const char *want, const char *run,
-    struct err *e)
-{
-	struct array_names others = ARRAY_NAMES_INIT;
-	int k;
-
-	if (!inbox_fits(want, run))
-		return err_set(e, ERR_DATA, "mismatch: the shard is of run '%.80s', "
-		    "expected '%.80s'", run, want);
-	if (want != NULL && strcmp(want, run) == 0)
-		return 0;
-	if ((k = inbox_has(s, run, NULL, INBOX_SCHEMA, e)) != 0)
-		return k < 0 ? k : 0;
-	/* another process may have accepted a first shard of the run since */
-	k = inbox_runs(&others, s, want, run, e);
-	if (k == 0 && others.n != 0)
-		k = err_set(e, ERR_DATA, "mismatch: a shard of run '%.80s', and "
-		    "the spool is of run '%.80s' (--run)", run, others.p[0]);
-	array_release(&others);
 	return k;
 }

@@ -70,16 +70,11 @@ void admit_values(const struct kern *k, const struct schema_tensor *t,
 int admit_note(const struct admit *a, struct checks *c, const struct reader *in,
     struct receipt *r, struct err *e);
 
-/* admit_out(a, s, run, device, bytes, e): count bytes of averages that the device is
+/* admit_out(a, s, device, bytes, e): count bytes of averages that the device is
  * given again: for a question, or for a shard that came twice, which cost the device
- * nothing.  DIR/RUN/device/DEVICE.given holds the day and the bytes of that day.
+ * nothing.  DIR/device/DEVICE.given holds the day and the bytes of that day.
  * -ERR_REFUSED: the device has reached its limit. */
-int admit_out(const struct admit *a, const struct inbox *s, const char *run,
-    const char *device, uint64_t bytes, struct err *e);
-
-/* admit_run(s, want, run, e): return -ERR_DATA if the run does not match `want'
- * (inbox_fits), or if several would match and the spool has another one of them. */
-int admit_run(const struct inbox *s, const char *want, const char *run,
-    struct err *e);
+int admit_out(const struct admit *a, const struct inbox *s, const char *device,
+    uint64_t bytes, struct err *e);
 
 #endif

@@ -18,7 +18,7 @@
  * offset by the hash of its name.  Nothing is ever written there. */
 #define CLIENTS_DEVICES ((off_t)1 << 40)
 #define CLIENTS_SHARDS ((off_t)1 << 49)	/* shards that a device is sending */
-#define CLIENTS_RUNS ((off_t)1 << 39)	/* runs, by the hash of the name */
+#define CLIENTS_SUMS ((off_t)1 << 39)	/* each ace-aggregate has a shared lock */
 
 /* Lock one of the n bytes from `at' on: 1, or 0 if all are taken. */
 static int
@@ -69,21 +69,17 @@ clients_open(const struct inbox *s, int *fd, struct err *e)
 	return r;
 }
 
-/* The byte of a run, on which each ace-aggregate of the run has a shared lock. */
 static struct flock
-clients_run(const char *run, short how)
+clients_sum(short how)
 {
-	unsigned char id[16];
-
-	ledger_hash(run, id);
 	return (struct flock){ .l_type = how, .l_whence = SEEK_SET,
-	    .l_start = CLIENTS_RUNS + (off_t)bytes_le32(id), .l_len = 1 };
+	    .l_start = CLIENTS_SUMS, .l_len = 1 };
 }
 
 int
-clients_sums(const struct inbox *s, const char *run, int *fd, struct err *e)
+clients_sums(const struct inbox *s, int *fd, struct err *e)
 {
-	struct flock l = clients_run(run, F_RDLCK);
+	struct flock l = clients_sum(F_RDLCK);
 	int r = clients_open(s, fd, e);
 
 	/* only for messages: go on without the lock */
@@ -93,9 +89,9 @@ clients_sums(const struct inbox *s, const char *run, int *fd, struct err *e)
 }
 
 int
-clients_summed(const struct inbox *s, const char *run)
+clients_summed(const struct inbox *s)
 {
-	struct flock l = clients_run(run, F_WRLCK);
+	struct flock l = clients_sum(F_WRLCK);
 	int fd, r = 1;
 
 	if (clients_open(s, &fd, NULL) < 0)

@@ -23,12 +23,11 @@ int clients_open(const struct inbox *s, int *fd, struct err *e);
 int clients_enter(const struct inbox *s, uint64_t most, const char *device,
     uint64_t each, int *fd, struct err *e);
 
-/* clients_sums(s, run, fd, e): announce that ace-aggregate works on this run, until
- * *fd is closed.  clients_summed(s, run): return 1 if a process announced that, or if
- * it cannot be known. */
-int clients_sums(const struct inbox *s, const char *run, int *fd,
-    struct err *e);
-int clients_summed(const struct inbox *s, const char *run);
+/* clients_sums(s, fd, e): announce that ace-aggregate works on the spool, until *fd is
+ * closed.  clients_summed(s): return 1 if a process announced that, or if it cannot be
+ * known. */
+int clients_sums(const struct inbox *s, int *fd, struct err *e);
+int clients_summed(const struct inbox *s);
 
 /* clients_sends(fd, device, others, e): announce that a shard of the device is being
  * received, until clients_sent is called or fd (of clients_open) is closed.  *others

@@ -22,25 +22,23 @@
 
 /* Return the path of a step's manifest after its average was made. */
 static char *
-decide_path(const struct inbox *s, const char *run, uint64_t step,
-    struct err *e)
+decide_path(const struct inbox *s, uint64_t step, struct err *e)
 {
 	char name[48];
 
 	(void)snprintf(name, sizeof(name), STEPS_DONE "/%llu",
 	    (unsigned long long)step);
-	return inbox_path(s, run, NULL, name, e);
+	return inbox_path(s, NULL, name, e);
 }
 
 static int
-decide_is_done(const struct inbox *s, const char *run, uint64_t step,
-    struct err *e)
+decide_is_done(const struct inbox *s, uint64_t step, struct err *e)
 {
 	char name[48];
 
 	(void)snprintf(name, sizeof(name), STEPS_DONE "/%llu",
 	    (unsigned long long)step);
-	return inbox_has(s, run, NULL, name, e);
+	return inbox_has(s, NULL, name, e);
 }
 
 /* Read the manifest at path: 1, or 0 if it is absent. */
@@ -62,16 +60,14 @@ decide_read(struct ledger *l, const char *path, struct err *e)
 /* Read the newest manifest into s->seen, unless it was read before: 1, or 0 if there is
  * none. */
 static int
-decide_newest(const struct inbox *s, const char *run, struct err *e)
+decide_newest(const struct inbox *s, struct err *e)
 {
 	struct inbox_seen *x = s->seen;
-	char *path = inbox_path(s, run, NULL, DECIDE_CLOSED, e);
+	char *path = inbox_path(s, NULL, DECIDE_CLOSED, e);
 	struct ledger l = { .n = 0 };
 	struct stat st;
 	int k = path != NULL ? 0 : -ERR_SYS;
 
-	if (strcmp(x->run, run) != 0)
-		memset(x, 0, sizeof(*x));
 	if (k == 0 && fstatat(AT(path), &st, 0) < 0) {
 		k = errno == ENOENT || errno == ENOTDIR ? 0 :
 		    err_sys(e, "'%s'", path);
@@ -87,40 +83,37 @@ decide_newest(const struct inbox *s, const char *run, struct err *e)
 		}
 		ledger_release(&l);
 	}
-	if (k >= 0)
-		(void)snprintf(x->run, sizeof(x->run), "%s", run);
 	alloc_free(path);
 	return k < 0 ? k : x->file != 0;
 }
 
 int
-decide_load(const struct inbox *s, const char *run, struct decided *d,
-    struct err *e)
+decide_load(const struct inbox *s, struct decided *d, struct err *e)
 {
 	int k;
 
 	memset(d, 0, sizeof(*d));
-	if ((k = decide_newest(s, run, e)) <= 0)
+	if ((k = decide_newest(s, e)) <= 0)
 		return k;
 	d->any = 1;
 	d->closed = s->seen->step;
-	if ((k = d->made = decide_is_done(s, run, d->closed, e)) < 0)
+	if ((k = d->made = decide_is_done(s, d->closed, e)) < 0)
 		return k;
 	d->last = d->made ? d->closed : s->seen->version;
-	k = d->has_last = d->made ? 1 : decide_is_done(s, run, d->last, e);
+	k = d->has_last = d->made ? 1 : decide_is_done(s, d->last, e);
 	return k < 0 ? k : 0;
 }
 
 /* *step, which is closed, becomes the step whose manifest lists its shards. */
 static int
-decide_into(const struct inbox *s, const char *run, const struct decided *d,
-    uint64_t *step, struct err *e)
+decide_into(const struct inbox *s, const struct decided *d, uint64_t *step,
+    struct err *e)
 {
 	struct steps l = STEPS_INIT;
-	int k = *step == d->closed ? 1 : decide_is_done(s, run, *step, e);
+	int k = *step == d->closed ? 1 : decide_is_done(s, *step, e);
 
 	if (k == 0) {
-		k = steps_list(&l, s, run, STEPS_DONE, *step, e);
+		k = steps_list(&l, s, STEPS_DONE, *step, e);
 		*step = k == 0 && l.n != 0 ? l.step[0] : d->closed;
 		steps_release(&l);
 	}
@@ -128,8 +121,8 @@ decide_into(const struct inbox *s, const char *run, const struct decided *d,
 }
 
 int
-decide_manifest(const struct inbox *s, const char *run, uint64_t step,
-    struct ledger *l, struct err *e)
+decide_manifest(const struct inbox *s, uint64_t step, struct ledger *l,
+    struct err *e)
 {
 	struct decided d;
 	uint64_t into;
@@ -140,49 +133,47 @@ decide_manifest(const struct inbox *s, const char *run, uint64_t step,
 	do {
 		ledger_release(l);
 		into = step;
-		if ((k = decide_load(s, run, &d, e)) < 0 || !d.any ||
-		    step > d.closed || (k = decide_into(s, run, &d, &into, e)) < 0)
+		if ((k = decide_load(s, &d, e)) < 0 || !d.any ||
+		    step > d.closed || (k = decide_into(s, &d, &into, e)) < 0)
 			return k;
-		path = into == d.closed ? inbox_path(s, run, NULL, DECIDE_CLOSED,
-		    e) : decide_path(s, run, into, e);
+		path = into == d.closed ? inbox_path(s, NULL, DECIDE_CLOSED,
+		    e) : decide_path(s, into, e);
 		k = path != NULL ? decide_read(l, path, e) : -ERR_SYS;
 		alloc_free(path);
 		/* another step may have been closed meanwhile */
 	} while (k > 0 && into == d.closed && l->line[l->n - 1].r.step > into);
 	if (k == 0 || (k > 0 && l->line[l->n - 1].r.step != into))
-		k = err_set(e, ERR_DATA, "corrupt: run '%.80s' has no manifest of "
-		    "step %llu", run, (unsigned long long)into);
+		k = err_set(e, ERR_DATA, "corrupt: '%s' has no manifest of step %llu",
+		    s->state.dir, (unsigned long long)into);
 	if (k < 0)
 		ledger_release(l);
 	return k;
 }
 
 int
-decide_next(const struct inbox *s, const char *run, uint64_t *next,
-    struct err *e)
+decide_next(const struct inbox *s, uint64_t *next, struct err *e)
 {
 	struct decided d;
-	int k = decide_load(s, run, &d, e);
+	int k = decide_load(s, &d, e);
 
 	*next = k == 0 && d.any ? d.closed + 1 : 0;
 	return k;
 }
 
 int
-decide_aggregate(const struct inbox *s, const char *run, uint64_t step,
-    char **path, struct err *e)
+decide_aggregate(const struct inbox *s, uint64_t step, char **path, struct err *e)
 {
 	struct ledger l;
 	size_t i;
-	int k = inbox_has(s, run, &step, "aggregate.aceg", e), counts = 0;
+	int k = inbox_has(s, &step, "aggregate.aceg", e), counts = 0;
 
 	*path = NULL;
 	/* the process that published it may have died before it was durable */
-	if (k > 0 && (k = inbox_durable(s, run, &step, e)) == 0) {
-		*path = inbox_path(s, run, &step, "aggregate.aceg", e);
+	if (k > 0 && (k = inbox_durable(s, &step, e)) == 0) {
+		*path = inbox_path(s, &step, "aggregate.aceg", e);
 		return *path != NULL ? DECIDE_HERE : -ERR_SYS;
 	}
-	if (k < 0 || (k = decide_manifest(s, run, step, &l, e)) < 0)
+	if (k < 0 || (k = decide_manifest(s, step, &l, e)) < 0)
 		return k;
 	/* it was passed over, or no shard of it counts */
 	for (i = 0; k > 0 && i < l.n; i++)
@@ -191,7 +182,7 @@ decide_aggregate(const struct inbox *s, const char *run, uint64_t step,
 		counts &= l.line[l.n - 1].r.step == step;
 	ledger_release(&l);
 	/* ace-aggregate --keep removed it with its step */
-	if (k > 0 && counts && (k = inbox_has(s, run, &step, "", e)) >= 0) {
+	if (k > 0 && counts && (k = inbox_has(s, &step, "", e)) >= 0) {
 		counts = k;
 		k = 1;
 	}
@@ -200,12 +191,12 @@ decide_aggregate(const struct inbox *s, const char *run, uint64_t step,
 	return k > 0 && !counts ? DECIDE_NEVER : DECIDE_COMING;
 }
 
-int
-decide_sign(const struct inbox *s, const char *run, struct receipt *r,
-    struct err *e)
+/* Fill in clock and version of a receipt. */
+static int
+decide_sign(const struct inbox *s, struct receipt *r, struct err *e)
 {
 	struct decided d;
-	int k = decide_load(s, run, &d, e);
+	int k = decide_load(s, &d, e);
 
 	r->clock = inbox_clock();
 	if (k == 0 && d.has_last)
@@ -216,11 +207,11 @@ decide_sign(const struct inbox *s, const char *run, struct receipt *r,
 /* ---- a step is closed ---- */
 
 int
-decide_close(const struct inbox *s, const char *run, const struct decided *d,
-    struct ledger *l, struct err *e)
+decide_close(const struct inbox *s, const struct decided *d, struct ledger *l,
+    struct err *e)
 {
-	char *path = inbox_path(s, run, NULL, DECIDE_CLOSED, e);
-	char *done = inbox_path(s, run, NULL, STEPS_DONE "/", e);
+	char *path = inbox_path(s, NULL, DECIDE_CLOSED, e);
+	char *done = inbox_path(s, NULL, STEPS_DONE "/", e);
 	size_t i;
 	int k = path != NULL && done != NULL ? 0 : -ERR_SYS;
 
@@ -232,7 +223,7 @@ decide_close(const struct inbox *s, const char *run, const struct decided *d,
 	 * the second name of the manifest that is replaced must be durable */
 	for (i = 0; i < l->n && k == 0; i++)
 		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
-			k = inbox_durable(s, run, &l->line[i].r.step, e);
+			k = inbox_durable(s, &l->line[i].r.step, e);
 	if (k == 0 && d->made && s->sync == IO_SYNC_FULL)
 		k = io_sync_path(done, e);
 	if (k == 0)
@@ -243,11 +234,10 @@ decide_close(const struct inbox *s, const char *run, const struct decided *d,
 }
 
 int
-decide_done(const struct inbox *s, const char *run, uint64_t step,
-    struct err *e)
+decide_done(const struct inbox *s, uint64_t step, struct err *e)
 {
-	char *from = inbox_path(s, run, NULL, DECIDE_CLOSED, e);
-	char *to = decide_path(s, run, step, e);
+	char *from = inbox_path(s, NULL, DECIDE_CLOSED, e);
+	char *to = decide_path(s, step, e);
 	int k = from != NULL && to != NULL ? 0 : -ERR_SYS;
 
 	if (k == 0 && linkat(AT(from), AT(to), 0) < 0 && errno != EEXIST)
@@ -272,8 +262,7 @@ static int
 decide_size(struct decide_room *p, const uint64_t *step, const char *end,
     struct err *e)
 {
-	char *path = inbox_of(p->s, inbox_run_of(p->sh), step,
-	    inbox_device_of(p->sh), end, e);
+	char *path = inbox_of(p->s, step, inbox_device_of(p->sh), end, e);
 	struct stat st;
 	int there;
 
@@ -307,7 +296,7 @@ decide_step(struct decide_room *p, uint64_t step, struct err *e)
 }
 
 /*
- * DIR/RUN/device/DEVICE.open lists the steps in which the device may have a file, so
+ * DIR/device/DEVICE.open lists the steps in which the device may have a file, so
  * that decide_room need not look at all open steps.  A power cut may take lines of it, or
  * all: then less is counted until those steps are over.
  *
@@ -318,8 +307,8 @@ static int
 decide_open_steps(const struct inbox *s, const struct shard *sh, int how,
     const struct decided *d, struct steps *x, int *fd, struct err *e)
 {
-	char *path = inbox_of(s, inbox_run_of(sh), NULL, inbox_device_of(sh),
-	    "open", e), *text = NULL;
+	char *path = inbox_of(s, NULL, inbox_device_of(sh), "open", e),
+	    *text = NULL;
 	struct stat st;
 	size_t n;
 	int k = path != NULL ? 0 : -ERR_SYS;
@@ -378,7 +367,7 @@ decide_room(const struct admit *a, const struct inbox *s,
 	struct steps open = STEPS_INIT;
 	struct decided d;
 	size_t i;
-	int fd, k = decide_load(s, inbox_run_of(sh), &d, e);
+	int fd, k = decide_load(s, &d, e);
 
 	if (k < 0 || (d.any && sh->step <= d.closed))
 		return k < 0 ? k : 1;
@@ -425,7 +414,7 @@ struct decide_shard {
 	const struct inbox *s;
 	const struct shard *sh;
 	const struct schema *sc;
-	const char *run, *temp;
+	const char *temp;
 	char *path, *no;	/* of the shard; of receipts of rejected ones */
 	struct mirror *m;
 	struct receipt *r;
@@ -526,8 +515,8 @@ static int
 decide_stranger(const struct decide_shard *x, struct err *e)
 {
 	const char *device = inbox_device_of(x->sh);
-	char *known = inbox_of(x->s, x->run, NULL, device, INBOX_KNOWN, e);
-	char *open = inbox_of(x->s, x->run, NULL, device, "open", e);
+	char *known = inbox_of(x->s, NULL, device, INBOX_KNOWN, e);
+	char *open = inbox_of(x->s, NULL, device, "open", e);
 	uint64_t from = 0;
 	int k = known != NULL && open != NULL ? 0 : -ERR_SYS;
 
@@ -554,7 +543,7 @@ decide_closed(const struct decide_shard *x, struct err *e)
 	const struct receipt *had;
 	struct ledger l;
 	size_t i;
-	int k = decide_manifest(x->s, x->run, x->sh->step, &l, e);
+	int k = decide_manifest(x->s, x->sh->step, &l, e);
 
 	if (k < 0)
 		return k;
@@ -575,7 +564,7 @@ decide_closed(const struct decide_shard *x, struct err *e)
 	if (r->verdict == RECEIPT_LATE && (k = decide_before(x, 1, e)) == 0)
 		k = decide_stranger(x, e);
 	/* the process that closed the step may have died before the name was durable */
-	return k < 0 ? k : inbox_durable(x->s, x->run, NULL, e);
+	return k < 0 ? k : inbox_durable(x->s, NULL, e);
 }
 
 /* Compare the shard's model with the run's, which is that of the first shard: an enum
@@ -583,16 +572,15 @@ decide_closed(const struct decide_shard *x, struct err *e)
 static int
 decide_model(const struct decide_shard *x, struct err *e)
 {
-	char *path = inbox_path(x->s, x->run, NULL, INBOX_SCHEMA, e);
+	char *path = inbox_path(x->s, NULL, INBOX_SCHEMA, e);
 	char why[256];
 	int k = path != NULL ? DECIDE_YES : -ERR_SYS;
 
 	if (k > 0 && !x->alone && faccessat(AT(path), F_OK, 0) < 0)
 		k = DECIDE_ALONE;
 	else if (k > 0 && (k = ledger_schema(path, x->sc, x->sh, why, e)) > 0) {
-		x->r->verdict = RECEIPT_INVALID;
-		(void)snprintf(x->r->reason, sizeof(x->r->reason), "mismatch: run "
-		    "'%.32s' is of another model: %.80s", x->run, why);
+		admit_refuse(x->r, "mismatch: run '%.32s' is of another model: %.80s",
+		    inbox_run_of(x->sh), why);
 		k = DECIDE_NO;
 	} else if (k == 0) {
 		k = DECIDE_YES;
@@ -605,9 +593,8 @@ int
 decide_head(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, struct receipt *r, struct err *e)
 {
-	const struct decide_shard x = { .s = s, .sh = sh, .sc = sc,
-	    .run = inbox_run_of(sh), .r = r };
-	int k = r->verdict != RECEIPT_ACCEPTED ? DECIDE_NO : decide_model(&x, e);
+	const struct decide_shard x = { .s = s, .sh = sh, .sc = sc, .r = r };
+	int k = decide_model(&x, e);
 
 	return k < 0 ? k : k == DECIDE_YES;
 }
@@ -619,8 +606,7 @@ static int
 decide_fence(const struct decide_shard *x, struct err *e)
 {
 	const struct shard *sh = x->sh;
-	char *path = inbox_of(x->s, x->run, NULL, inbox_device_of(sh),
-	    "incarnation", e);
+	char *path = inbox_of(x->s, NULL, inbox_device_of(sh), "incarnation", e);
 	uint64_t newest = 0;
 	int k = path != NULL ? ledger_number(path, &newest, e) : -ERR_SYS;
 
@@ -667,8 +653,7 @@ decide_judge(const struct decide_shard *x, struct err *e)
 
 	if (x->r->verdict != RECEIPT_ACCEPTED)
 		return DECIDE_NO;
-	if ((k = decide_fence(x, e)) != DECIDE_YES || (!x->model &&
-	    (k = decide_model(x, e)) != DECIDE_YES))
+	if ((k = decide_fence(x, e)) != DECIDE_YES)
 		return k;
 	return decide_stale(x) ? DECIDE_NO : DECIDE_YES;
 }
@@ -680,10 +665,14 @@ decide_one(struct decide_shard *x, struct err *e)
 {
 	int k;
 
-	if ((k = decide_load(x->s, x->run, &x->d, e)) < 0)
+	if ((k = decide_load(x->s, &x->d, e)) < 0)
 		return k;
 	if (x->d.any && x->sh->step <= x->d.closed)
 		return decide_closed(x, e);
+	/* of two runs that begin at the same time the spool is of the first */
+	if (x->r->verdict == RECEIPT_ACCEPTED && !x->model &&
+	    ((k = decide_model(x, e)) < 0 || k == DECIDE_ALONE))
+		return k;
 	if ((k = decide_known(x, e)) == 0) {
 		if ((k = decide_judge(x, e)) < 0 || k == DECIDE_ALONE)
 			return k;
@@ -704,7 +693,7 @@ decide_one(struct decide_shard *x, struct err *e)
 		if ((k = decide_link(x, e)) == 0)
 			k = decide_known(x, e);
 	}
-	return k < 0 ? k : inbox_durable(x->s, x->run, &x->sh->step, e);
+	return k < 0 ? k : inbox_durable(x->s, &x->sh->step, e);
 }
 
 /* Call decide_one with the run's shared lock, and if that is not enough with the
@@ -717,8 +706,8 @@ decide_locked(struct decide_shard *x, struct err *e)
 
 	for (x->alone = 0; x->alone <= 1 && k == DECIDE_ALONE; x->alone++) {
 		*x->r = asked;
-		if ((k = inbox_lock(x->s, x->run, x->alone ? LOCK_EX : LOCK_SH,
-		    &fd, e)) < 0)
+		if ((k = inbox_lock(x->s, x->alone ? LOCK_EX : LOCK_SH, &fd,
+		    e)) < 0)
 			return k;
 		k = decide_one(x, e);
 		(void)close(fd);
@@ -733,11 +722,11 @@ decide_shard(const struct inbox *s, const struct shard *sh,
 {
 	const char *device = inbox_device_of(sh);
 	struct decide_shard x = { .s = s, .sh = sh, .sc = sc, .temp = temp, .m = m,
-	    .r = r, .run = inbox_run_of(sh), .model = model };
+	    .r = r, .model = model };
 	int k = 0;
 
-	x.path = inbox_of(s, x.run, &sh->step, device, "aceg", e);
-	x.no = inbox_of(s, x.run, &sh->step, device, "no", e);
+	x.path = inbox_of(s, &sh->step, device, "aceg", e);
+	x.no = inbox_of(s, &sh->step, device, "no", e);
 	if (x.path == NULL || x.no == NULL)
 		k = -ERR_SYS;
 	else if (r->verdict == RECEIPT_ACCEPTED && s->sync == IO_SYNC_FULL)
@@ -751,5 +740,5 @@ decide_shard(const struct inbox *s, const struct shard *sh,
 	alloc_free(x.no);
 	if (temp != NULL)
 		temp_remove(temp);
-	return k == 0 ? decide_sign(s, x.run, r, e) : k;
+	return k == 0 ? decide_sign(s, r, e) : k;
 }

@@ -3,7 +3,7 @@
  * which step is closed, and whether a step has an average.  One state of a run answers
  * all of them, and one rename changes that state.
  *
- * To close a step is to write its manifest over DIR/RUN/closed: that step and all before
+ * To close a step is to write its manifest over DIR/closed: that step and all before
  * it are closed then.  The manifest has a receipt for each shard of the step, and for
  * each earlier shard that no average has counted yet:
  *
@@ -14,7 +14,7 @@
  * The last receipt is of the step itself.  Each has as its version the last step whose
  * average was made before.
  *
- * Once the average is made the manifest gets a second name, DIR/RUN/done/STEP.  This link
+ * Once the average is made the manifest gets a second name, DIR/done/STEP.  This link
  * is durable at the latest before the next manifest replaces the first name.  If a power
  * cut takes it before, the step is aggregated again, from the same list.
  *
@@ -41,39 +41,36 @@ struct decided {
 	uint64_t last;		/* the last such step */
 };
 
-/* decide_load(s, run, d, e): read the state of a run.  A manifest is read once, however
+/* decide_load(s, d, e): read the state of a run.  A manifest is read once, however
  * many shards come. */
-int decide_load(const struct inbox *s, const char *run, struct decided *d,
-    struct err *e);
+int decide_load(const struct inbox *s, struct decided *d, struct err *e);
 
-/* decide_manifest(s, run, step, l, e): read into l the manifest that lists the step's
+/* decide_manifest(s, step, l, e): read into l the manifest that lists the step's
  * shards: 1, and the caller calls ledger_release; or 0 if the step is open.  It is the
  * step's own, or, if the step was passed over, that of the step whose average counts its
  * shards; then it lists shards of other steps, too. */
-int decide_manifest(const struct inbox *s, const char *run, uint64_t step,
-    struct ledger *l, struct err *e);
-
-/* decide_next(s, run, next, e): *next becomes the first step that is not closed. */
-int decide_next(const struct inbox *s, const char *run, uint64_t *next,
+int decide_manifest(const struct inbox *s, uint64_t step, struct ledger *l,
     struct err *e);
 
-/* decide_aggregate(s, run, step, path, e): find out whether the step's average is in the
+/* decide_next(s, next, e): *next becomes the first step that is not closed. */
+int decide_next(const struct inbox *s, uint64_t *next, struct err *e);
+
+/* decide_aggregate(s, step, path, e): find out whether the step's average is in the
  * spool: an enum decide_when, or < 0; with DECIDE_HERE *path is its path, allocated. */
 enum decide_when { DECIDE_COMING, DECIDE_HERE, DECIDE_NEVER };
-int decide_aggregate(const struct inbox *s, const char *run, uint64_t step,
-    char **path, struct err *e);
+int decide_aggregate(const struct inbox *s, uint64_t step, char **path,
+    struct err *e);
 
 /* ---- a step is closed ---- */
 
-/* decide_close(s, run, d, l, e): make l the manifest of the newest closed step, after the
+/* decide_close(s, d, l, e): make l the manifest of the newest closed step, after the
  * names of its shards are durable; d is the state from which l was made.  The caller
  * holds the run's exclusive lock.
- * decide_done(s, run, step, e): record that the average of this step, the newest closed
+ * decide_done(s, step, e): record that the average of this step, the newest closed
  * one, was made. */
-int decide_close(const struct inbox *s, const char *run, const struct decided *d,
+int decide_close(const struct inbox *s, const struct decided *d,
     struct ledger *l, struct err *e);
-int decide_done(const struct inbox *s, const char *run, uint64_t step,
-    struct err *e);
+int decide_done(const struct inbox *s, uint64_t step, struct err *e);
 
 /* ---- a shard comes ---- */
 
@@ -106,9 +103,5 @@ int decide_head(const struct inbox *s, const struct shard *sh,
 int decide_shard(const struct inbox *s, const struct shard *sh,
     const struct schema *sc, int model, const char *path, struct mirror *m,
     struct receipt *r, struct err *e);
-
-/* decide_sign(s, run, r, e): fill in clock and version of a receipt. */
-int decide_sign(const struct inbox *s, const char *run, struct receipt *r,
-    struct err *e);
 
 #endif

@@ -77,31 +77,18 @@ inbox_name(const char *name, char out[INBOX_NAME])
 	}
 }
 
-/* Write the file name of a run's directory. */
-static void
-inbox_folder(const char *run, char out[INBOX_NAME])
-{
-	inbox_name(run, out);
-	if (strcmp(out, LIMITS_FILE) == 0)
-		(void)snprintf(out, INBOX_NAME, "%%6Cimits");
-}
-
 char *
-inbox_path(const struct inbox *s, const char *run, const uint64_t *step,
-    const char *file, struct err *e)
+inbox_path(const struct inbox *s, const uint64_t *step, const char *file,
+    struct err *e)
 {
-	char name[INBOX_NAME], *path;
-	size_t n;
+	const size_t n = strlen(s->state.dir) + strlen(file) + 32;
+	char *path = alloc_get(n, 1, e);
 
-	inbox_folder(run, name);
-	n = strlen(s->state.dir) + strlen(name) + strlen(file) + 32;
-	if ((path = alloc_get(n, 1, e)) == NULL)
-		return NULL;
-	if (step != NULL)
-		(void)snprintf(path, n, "%s/%s/%llu/%s", s->state.dir, name,
+	if (path != NULL && step != NULL)
+		(void)snprintf(path, n, "%s/%llu/%s", s->state.dir,
 		    (unsigned long long)*step, file);
-	else
-		(void)snprintf(path, n, "%s/%s/%s", s->state.dir, name, file);
+	else if (path != NULL)
+		(void)snprintf(path, n, "%s/%s", s->state.dir, file);
 	return path;
 }
 
@@ -124,15 +111,15 @@ inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE])
 }
 
 char *
-inbox_of(const struct inbox *s, const char *run, const uint64_t *step,
-    const char *device, const char *end, struct err *e)
+inbox_of(const struct inbox *s, const uint64_t *step, const char *device,
+    const char *end, struct err *e)
 {
 	const size_t n = step == NULL ? strlen(INBOX_DEVICE) : 0;
 	char file[INBOX_FILE + sizeof(INBOX_DEVICE)];
 
 	memcpy(file, INBOX_DEVICE, n);
 	inbox_name_file(device, end, file + n);
-	return inbox_path(s, run, step, file, e);
+	return inbox_path(s, step, file, e);
 }
 
 /* Return the value of two hex digits, or -1. */
@@ -206,16 +193,6 @@ inbox_is_shard(const char *name)
 	    strcmp(name, "aggregate.aceg") != 0;
 }
 
-int
-inbox_fits(const char *want, const char *run)
-{
-	const size_t n = want != NULL ? strlen(want) : 0;
-
-	return n == 0 ? want == NULL || run[0] == '\0' :
-	    strcmp(want, run) == 0 ||
-	    (want[n - 1] == '*' && strncmp(want, run, n - 1) == 0);
-}
-
 const char *
 inbox_run_of(const struct shard *sh)
 {
@@ -230,6 +207,16 @@ inbox_device_of(const struct shard *sh)
 	const char *device = text_get(&sh->kv, SHARD_KEY_DEVICE);
 
 	return device != NULL ? device : "";
+}
+
+int
+inbox_run(const struct inbox *s, char **name, struct err *e)
+{
+	char *path = inbox_path(s, NULL, INBOX_SCHEMA, e);
+	int k = path != NULL ? ledger_run(path, name, e) : -ERR_SYS;
+
+	alloc_free(path);
+	return k;
 }
 
 /* ---- receiving ---- */
@@ -280,18 +267,17 @@ inbox_unmake(const char *dir)
 }
 
 int
-inbox_begin(const struct inbox *s, const char *run, const uint64_t *step,
-    struct err *e)
+inbox_begin(const struct inbox *s, const uint64_t *step, struct err *e)
 {
-	static const char *const dirs[] = { "", INBOX_DEVICE, "" };
 	const char *last = s->sync == IO_SYNC_FULL ? INBOX_SYNCED : "";
 	char *path;
-	int i, r;
+	int i, r = step != NULL ? inbox_has(s, step, last, e) : 0;
 
-	if (step != NULL && (r = inbox_has(s, run, step, last, e)) != 0)
+	if (r != 0)
 		return r < 0 ? r : 0;
-	for (i = 0, r = 0; r == 0 && i < 2 + (step != NULL); i++) {
-		path = inbox_path(s, run, i == 2 ? step : NULL, dirs[i], e);
+	for (i = 0; r == 0 && i < 1 + (step != NULL); i++) {
+		path = inbox_path(s, i == 0 ? NULL : step, i == 0 ? INBOX_DEVICE : "",
+		    e);
 		r = path != NULL ? inbox_made(s, path, e) : -ERR_SYS;
 		alloc_free(path);
 	}
@@ -299,10 +285,10 @@ inbox_begin(const struct inbox *s, const char *run, const uint64_t *step,
 }
 
 int
-inbox_has(const struct inbox *s, const char *run, const uint64_t *step,
-    const char *name, struct err *e)
+inbox_has(const struct inbox *s, const uint64_t *step, const char *name,
+    struct err *e)
 {
-	char *path = inbox_path(s, run, step, name, e);
+	char *path = inbox_path(s, step, name, e);
 	int k;
 
 	if (path == NULL)
@@ -315,16 +301,15 @@ inbox_has(const struct inbox *s, const char *run, const uint64_t *step,
 }
 
 int
-inbox_durable(const struct inbox *s, const char *run, const uint64_t *step,
-    struct err *e)
+inbox_durable(const struct inbox *s, const uint64_t *step, struct err *e)
 {
 	char *path;
 	int r;
 
 	/* a step that is over may have no directory any more */
-	if (s->sync != IO_SYNC_FULL || (r = inbox_has(s, run, step, "", e)) == 0)
+	if (s->sync != IO_SYNC_FULL || (r = inbox_has(s, step, "", e)) == 0)
 		return 0;
-	if (r < 0 || (path = inbox_path(s, run, step, ".", e)) == NULL)
+	if (r < 0 || (path = inbox_path(s, step, ".", e)) == NULL)
 		return -ERR_SYS;
 	r = io_sync_path(path, e);
 	alloc_free(path);
@@ -355,56 +340,13 @@ inbox_temp(const struct inbox *s, const struct shard *sh, const char *end,
 }
 
 int
-inbox_lock(const struct inbox *s, const char *run, int how, int *fd,
-    struct err *e)
+inbox_lock(const struct inbox *s, int how, int *fd, struct err *e)
 {
-	char *path = run == NULL ? statedir_path(&s->state, ".lock", e) :
-	    inbox_path(s, run, NULL, ".lock", e);
+	char *path = inbox_path(s, NULL, ".lock", e);
 	int r = path != NULL ? fd_lock(path, how, fd, e) : -ERR_SYS;
 
 	alloc_free(path);
 	return r;
-}
-
-struct inbox_list {
-	const struct inbox *s;
-	const char *want, *but;
-	struct array_names *l;
-};
-
-/* Add a run to the list.  Its name is read from its schema, which is written before the
- * first shard, since the directory's name may be a hash. */
-static int
-inbox_each_run(void *arg, const char *name, struct err *e)
-{
-	const struct inbox_list *x = arg;
-	char file[INBOX_FILE], *path, *run = NULL;
-	int k = 0;
-
-	(void)snprintf(file, sizeof(file), "%.255s/" INBOX_SCHEMA, name);
-	if ((path = statedir_path(&x->s->state, file, e)) == NULL)
-		return -ERR_SYS;
-	if (faccessat(AT(path), F_OK, 0) == 0)
-		k = ledger_run(path, &run, e);
-	else if (errno != ENOENT && errno != ENOTDIR)
-		k = err_sys(e, "'%s'", path);
-	if (run != NULL && inbox_fits(x->want, run) &&
-	    (x->but == NULL || strcmp(x->but, run) != 0))
-		k = array_add(x->l, run, e);
-	alloc_free(run);
-	alloc_free(path);
-	return k < 0 ? k : 0;
-}
-
-int
-inbox_runs(struct array_names *l, const struct inbox *s, const char *want,
-    const char *but, struct err *e)
-{
-	struct inbox_list x = { s, want, but, l };
-	int k = scan(s->state.dir, inbox_each_run, &x, e);
-
-	array_sort(l);
-	return k;
 }
 
 uint64_t

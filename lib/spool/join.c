@@ -11,12 +11,11 @@
 #include "spool/steps.h"
 
 int
-join_known(const struct inbox *s, const char *run, const char *device,
-    uint64_t step, struct err *e)
+join_known(const struct inbox *s, const char *device, uint64_t step, struct err *e)
 {
-	char *path = inbox_of(s, run, NULL, device, INBOX_KNOWN, e);
+	char *path = inbox_of(s, NULL, device, INBOX_KNOWN, e);
 	uint64_t before = 0;
-	int k = path == NULL ? -ERR_SYS : inbox_begin(s, run, NULL, e);
+	int k = path == NULL ? -ERR_SYS : inbox_begin(s, NULL, e);
 
 	if (k == 0)
 		k = ledger_number(path, &before, e);
@@ -31,17 +30,17 @@ join_known(const struct inbox *s, const char *run, const char *device,
 /* Fail where a step from `from' on was removed (ace-aggregate --keep).  The first ones
  * are removed first. */
 static int
-join_gone(const struct inbox *s, const char *run, uint64_t from, struct err *e)
+join_gone(const struct inbox *s, uint64_t from, struct err *e)
 {
 	struct steps done = STEPS_INIT;
-	int k = steps_list(&done, s, run, STEPS_DONE, from, e);
+	int k = steps_list(&done, s, STEPS_DONE, from, e);
 
 	if (k == 0 && done.n != 0 &&
-	    (k = inbox_has(s, run, &done.step[0], "", e)) == 0)
-		k = err_set(e, ERR_REFUSED, "the average of step %llu of run "
-		    "'%.80s' was removed (ace-aggregate --keep): begin with a "
-		    "model of a later step (ace-recv(1), Joining and leaving)",
-		    (unsigned long long)done.step[0], run);
+	    (k = inbox_has(s, &done.step[0], "", e)) == 0)
+		k = err_set(e, ERR_REFUSED, "the average of step %llu was "
+		    "removed (ace-aggregate --keep): begin with a model of a later "
+		    "step (ace-recv(1), Joining and leaving)",
+		    (unsigned long long)done.step[0]);
 	steps_release(&done);
 	return k < 0 ? k : 0;
 }
@@ -52,11 +51,11 @@ static int
 join_took_part(const struct inbox *s, const struct join_asked *q, uint64_t step,
     struct err *e)
 {
-	char *path = inbox_of(s, q->run, &step, q->device, "aceg", e);
+	char *path = inbox_of(s, &step, q->device, "aceg", e);
 	int k = path != NULL ? faccessat(AT(path), F_OK, 0) == 0 : -ERR_SYS;
 
 	alloc_free(path);
-	if (k <= 0 || (k = decide_aggregate(s, q->run, step, &path, e)) < 0)
+	if (k <= 0 || (k = decide_aggregate(s, step, &path, e)) < 0)
 		return k;
 	alloc_free(path);
 	return k != DECIDE_NEVER;
@@ -67,11 +66,11 @@ join_next(const struct inbox *s, const struct join_asked *q, uint64_t *next,
     struct err *e)
 {
 	struct steps l = STEPS_INIT;
-	int k = decide_next(s, q->run, next, e);
+	int k = decide_next(s, next, e);
 
 	if (k == 0 && *next > q->step &&
-	    (k = steps_list(&l, s, q->run, "", q->step, e)) == 0)
-		k = join_gone(s, q->run, q->step, e);
+	    (k = steps_list(&l, s, "", q->step, e)) == 0)
+		k = join_gone(s, q->step, e);
 	if (k == 0 && l.n != 0 && l.step[0] < *next) {
 		*next = l.step[0];
 		k = join_took_part(s, q, *next, e);

@@ -28,11 +28,11 @@ int join_next(const struct inbox *s, const struct join_asked *q,
 /* join_tell(q, w, e): write the end of the answer, a model without values whose step is
  * q->step, the one to begin with. */
 int join_tell(const struct join_asked *q, struct writer *w, struct err *e);
-/* join_known(s, run, device, step, e): note that the device knows what the others do
+/* join_known(s, device, step, e): note that the device knows what the others do
  * from this step on.  It may be slow with its first shard, and have asked before the run
  * had any.  An earlier step that was noted stays: a shard of then may be on its way, and
  * was computed at the others' model. */
-int join_known(const struct inbox *s, const char *run, const char *device,
-    uint64_t step, struct err *e);
+int join_known(const struct inbox *s, const char *device, uint64_t step,
+    struct err *e);
 
 #endif

@@ -175,6 +175,7 @@ int
 ledger_schema(const char *path, const struct schema *sc,
     const struct shard *sh, char why[256], struct err *e)
 {
+	const struct shard *first;
 	struct reader *r;
 	int k, differs = 0;
 
@@ -182,9 +183,18 @@ ledger_schema(const char *path, const struct schema *sc,
 		return k;
 	if (k == 0)
 		return ledger_schema_new(path, sc, sh, e);
-	while ((k = reader_next(r, e)) > 0)
-		if (k == READER_SHARD)
-			differs = schema_diff(reader_schema(r), sc, why);
+	while ((k = reader_next(r, e)) > 0) {
+		if (k != READER_SHARD)
+			continue;
+		first = reader_shard(r);
+		differs = schema_diff(reader_schema(r), sc, why);
+		if (memcmp(first->run, sh->run, SHARD_ID) != 0) {
+			k = err_set(e, ERR_DATA, "mismatch: a shard of run "
+			    "'%.80s', and the spool is of run '%.80s'",
+			    shard_run(sh), shard_run(first));
+			break;
+		}
+	}
 	reader_free(r);
 	return k < 0 ? k : differs;
 }
@@ -213,7 +223,7 @@ ledger_run(const char *path, char **name, struct err *e)
 		alloc_free(*name);
 		*name = NULL;
 	}
-	return k;
+	return k < 0 ? k : *name != NULL;
 }
 
 int

@@ -47,7 +47,7 @@ int ledger_shard(const char *path, struct receipt *r, struct err *e);
 int ledger_run(const char *path, char **name, struct err *e);
 /* ledger_schema(path, sc, sh, why, e): compare schema sc with the one in the file; if
  * the file is absent make it, for the run of sh.  0: the same; 1: another one, and why
- * says in what it differs. */
+ * says in what it differs; -ERR_DATA: sh is of another run. */
 int ledger_schema(const char *path, const struct schema *sc,
     const struct shard *sh, char why[256], struct err *e);
 

@@ -29,8 +29,7 @@ mirror_begin(struct mirror *m, const struct inbox *s, const struct shard *sh,
 	if ((sh->flags & SHARD_PREDICTED) == 0 ||
 	    r->verdict != RECEIPT_ACCEPTED)
 		return 0;
-	m->dir = inbox_of(s, inbox_run_of(sh), NULL, inbox_device_of(sh),
-	    "history", e);
+	m->dir = inbox_of(s, NULL, inbox_device_of(sh), "history", e);
 	if (m->dir == NULL || feedback_cache_open(&m->cache, m->dir, 0, e) < 0)
 		return -ERR_SYS;
 	if ((k = inbox_temp(s, sh, "history" TEMP_NAME, &m->temp, &io, e)) < 0)
@@ -153,21 +152,21 @@ mirror_drop(struct mirror *m)
 	*m = (struct mirror)MIRROR_INIT;
 }
 
-/* For DIR/RUN/STEP/DEVICE.aceg it is in DIR/RUN/device/DEVICE.history. */
+/* For DIR/STEP/DEVICE.aceg it is in DIR/device/DEVICE.history. */
 int
 mirror_open(struct dense *d, const char *path, const struct shard *sh,
     const struct schema *sc, struct err *e)
 {
 	struct statedir s = STATE_INIT;
-	const char *file = strrchr(path, '/'), *run = file;
+	const char *file = strrchr(path, '/'), *step = file;
 	char dir[PATH_MAX], name[CACHE_NAME];
 	int k;
 
 	memset(d, 0, sizeof(*d));
-	while (run != NULL && run > path && *--run != '/')
+	while (step != NULL && step > path && *--step != '/')
 		continue;
-	if (run == NULL || snprintf(dir, sizeof(dir), "%.*s/device/%.*s.history",
-	    (int)(run - path), path, (int)strcspn(file + 1, "."),
+	if (step == NULL || snprintf(dir, sizeof(dir), "%.*s/device/%.*s.history",
+	    (int)(step - path), path, (int)strcspn(file + 1, "."),
 	    file + 1) >= PATH_MAX)
 		return err_set(e, ERR_SYS, "'%s'", path);
 	s.dir = dir;

@@ -1,6 +1,6 @@
 /*
  * The spool's history of devices that send differences to a history
- * (device/feedback.h).  DIR/RUN/device/DEVICE.history/history.STEP is what was
+ * (device/feedback.h).  DIR/device/DEVICE.history/history.STEP is what was
  * reconstructed from the shard of that step, dense.  It is the history of the device's
  * next shard, byte for byte the file in the device's state, and what ace-aggregate adds.
  * It is durable before the shard is accepted.

@@ -94,14 +94,13 @@ progress_add(struct progress_names *c, const char *name)
 
 /* Append the devices whose shards are there. */
 static void
-progress_here(const struct inbox *s, const char *run, uint64_t step,
-    struct progress_names *c)
+progress_here(const struct inbox *s, uint64_t step, struct progress_names *c)
 {
 	struct array_names files = ARRAY_NAMES_INIT;
 	char device[SHARD_NAME + 1];
 	size_t i;
 
-	(void)steps_files(&files, s, run, step, NULL);
+	(void)steps_files(&files, s, step, NULL);
 	for (i = 0; i < files.n; i++) {
 		(void)inbox_device(files.p[i], device, NULL);
 		progress_add(c, device);
@@ -113,8 +112,8 @@ progress_here(const struct inbox *s, const char *run, uint64_t step,
  * `ages' also the time since their shard in that.  Return how many are missing from the
  * list, or 0 without a list. */
 static size_t
-progress_missing(const struct inbox *s, const char *run, uint64_t step,
-    const struct decided *d, int ages, struct progress_names *c)
+progress_missing(const struct inbox *s, uint64_t step, const struct decided *d,
+    int ages, struct progress_names *c)
 {
 	const uint64_t *const last = d->has_last ? &d->last : NULL;
 	struct array_names missing = ARRAY_NAMES_INIT;
@@ -122,13 +121,13 @@ progress_missing(const struct inbox *s, const char *run, uint64_t step,
 	char one[SHARD_NAME + 64], *path;
 	struct stat st;
 	size_t i, n;
-	const int k = roster_missing(&missing, s, run, step, last, NULL);
+	const int k = roster_missing(&missing, s, step, last, NULL);
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	for (i = 0; i < missing.n && k >= 0; i++) {
 		(void)snprintf(one, sizeof(one), "%s", missing.p[i]);
 		path = last == NULL || !ages ? NULL :
-		    inbox_of(s, run, last, missing.p[i], "aceg", NULL);
+		    inbox_of(s, last, missing.p[i], "aceg", NULL);
 		if (path != NULL && fstatat(AT(path), &st, 0) == 0)
 			(void)snprintf(one, sizeof(one), "%s (sent last %lld s "
 			    "ago)", missing.p[i], (long long)(now.tv_sec >
@@ -144,52 +143,51 @@ progress_missing(const struct inbox *s, const char *run, uint64_t step,
 /* ---- for a device ---- */
 
 void
-progress_device(const struct inbox *s, const char *run, uint64_t step)
+progress_device(const struct inbox *s, uint64_t step)
 {
 	struct progress_names here = { "", 0 }, missing = { "", 0 };
 	struct decided d = { .any = 0 };
 	int closed;
 
-	if (decide_load(s, run, &d, NULL) < 0)
+	if (decide_load(s, &d, NULL) < 0)
 		d.any = d.has_last = 0;
 	closed = d.any && step <= d.closed;
 	if (!closed) {
-		progress_here(s, run, step, &here);
-		(void)progress_missing(s, run, step, &d, 1, &missing);
+		progress_here(s, step, &here);
+		(void)progress_missing(s, step, &d, 1, &missing);
 	}
-	progress_wait(s->wait, step, missing.text, "waiting for step %llu of run "
-	    "'%s': %s%s%s%s%s", (unsigned long long)step, run, closed ? "all shards are there, and "
-	    "its aggregate is not" : "there are shards", here.text,
+	progress_wait(s->wait, step, missing.text, "waiting for step %llu: %s%s%s%s%s",
+	    (unsigned long long)step, closed ? "all shards are there, and its "
+	    "aggregate is not" : "there are shards", here.text,
 	    missing.n != 0 ? "; missing" : "", missing.text,
-	    clients_summed(s, run) ? "" : "; no ace-aggregate runs");
+	    clients_summed(s) ? "" : "; no ace-aggregate runs");
 }
 
 /* ---- for ace-aggregate ---- */
 
 void
-progress_step(const struct inbox *s, const char *run, uint64_t step, size_t n,
-    size_t want)
+progress_step(const struct inbox *s, uint64_t step, size_t n, size_t want)
 {
 	struct progress_names names = { "", 0 }, missing = { "", 0 };
 	struct decided d = { .any = 0 };
 	size_t lack;
 
 	if (n == 0 && step == UINT64_MAX) {
-		progress_wait(s->wait, 0, "", "waiting for the first shard of run "
-		    "'%s'", run);
+		progress_wait(s->wait, 0, "", "waiting for a first shard in '%s' "
+		    "(ace-recv --spool)", s->state.dir);
 		return;
 	}
-	if (decide_load(s, run, &d, NULL) < 0)
+	if (decide_load(s, &d, NULL) < 0)
 		d.has_last = 0;
-	lack = progress_missing(s, run, n == 0 ? step + 1 : step, &d, 0, &missing);
+	lack = progress_missing(s, n == 0 ? step + 1 : step, &d, 0, &missing);
 	if (n == 0) {
-		progress_wait(s->wait, step + 1, missing.text, "waiting for a shard of run "
-		    "'%s' after step %llu", run, (unsigned long long)step);
+		progress_wait(s->wait, step + 1, missing.text, "waiting for a shard "
+		    "after step %llu", (unsigned long long)step);
 		return;
 	}
-	progress_here(s, run, step, &names);
-	progress_wait(s->wait, step, missing.text, "waiting for step %llu of run "
-	    "'%s': %zu of %zu shards are there%s%s%s", (unsigned long long)step, run, n,
+	progress_here(s, step, &names);
+	progress_wait(s->wait, step, missing.text, "waiting for step %llu: %zu of %zu "
+	    "shards are there%s%s%s", (unsigned long long)step, n,
 	    lack != 0 ? n + lack : want, names.text,
 	    missing.n != 0 ? "; missing" : "", missing.text);
 }

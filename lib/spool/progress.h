@@ -35,16 +35,15 @@ void progress_say(const struct progress *w, const char *fmt, ...)
  * an event if events were asked for.  missing: names of devices after ": ", or "". */
 void progress_wait(const struct progress *w, uint64_t round, const char *missing,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* progress_step(s, run, step, n, want): print through s->wait that n of `want' shards of
+/* progress_step(s, step, n, want): print through s->wait that n of `want' shards of
  * this step have come; with n = 0, that no step after this one has begun (UINT64_MAX: no
  * step at all). */
-void progress_step(const struct inbox *s, const char *run, uint64_t step,
-    size_t n, size_t want);
+void progress_step(const struct inbox *s, uint64_t step, size_t n, size_t want);
 
-/* progress_device(s, run, step): print through s->wait why the average of this step has
+/* progress_device(s, step): print through s->wait why the average of this step has
  * not come: which devices are missing and when they sent last (of the list of devices,
  * or else of the last average); or that all shards have come; and whether ace-aggregate
- * works on the run. */
-void progress_device(const struct inbox *s, const char *run, uint64_t step);
+ * works on the spool. */
+void progress_device(const struct inbox *s, uint64_t step);
 
 #endif

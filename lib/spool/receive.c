@@ -69,8 +69,8 @@ struct receive {
 	int places;		/* for clients_sends */
 };
 
-/* Fail if the shard is of another device or run.  There is no receipt, since a stored
- * verdict would refuse the shard of that device, too. */
+/* Fail if the shard is of another device than may send, or of another run.  There is no
+ * receipt, since a stored verdict would refuse the shard of that device, too. */
 static int
 receive_check_sender(const struct receive *x, const struct shard *sh,
     struct err *e)
@@ -83,7 +83,23 @@ receive_check_sender(const struct receive *x, const struct shard *sh,
 		return err_set(e, ERR_DATA, "mismatch: the shard is of device "
 		    "'%.80s', but only '%.80s' may send here", shard_device(sh),
 		    x->o->device);
-	return admit_run(x->inbox, x->o->run, inbox_run_of(sh), e);
+	return x->o->run == NULL || strcmp(inbox_run_of(sh), x->o->run) == 0 ? 0 :
+	    err_set(e, ERR_DATA, "mismatch: the shard is of run '%.80s', expected '%.80s'",
+	    inbox_run_of(sh), x->o->run);
+}
+
+/* Fail if the spool has another run than the one of this shard. */
+static int
+receive_check_run(const struct inbox *s, const struct shard *sh, struct err *e)
+{
+	char *run = NULL;
+	int k = inbox_run(s, &run, e);
+
+	if (k > 0 && strcmp(run, inbox_run_of(sh)) != 0)
+		k = err_set(e, ERR_DATA, "mismatch: a shard of run '%.80s', and "
+		    "the spool is of run '%.80s'", inbox_run_of(sh), run);
+	alloc_free(run);
+	return k < 0 ? k : 0;
 }
 
 static void
@@ -181,67 +197,19 @@ receive_tell_receipt(struct receive *x, const struct receipt *r,
 	return receive_say(x->to, &a, e);
 }
 
-/* Return 1 for a run's directory.  Its name has no dot, which temporary files have. */
-static int
-receive_is_run(void *arg, const char *name, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	return strchr(name, '.') == NULL && strcmp(name, LIMITS_FILE) != 0;
-}
-
-/* Return 1 if the spool may keep something of this run before a shard of it is accepted
- * (a refusal, or that a device asked): only if the run has a directory already, or if
- * the spool has no run, since a device can name any number of runs. */
-static int
-receive_keeps(const struct inbox *s, const char *run, struct err *e)
-{
-	int k = inbox_has(s, run, NULL, "", e);
-
-	if (k == 0 && (k = scan(s->state.dir, receive_is_run, NULL, e)) >= 0)
-		k = !k;
-	return k;
-}
-
-/* Make the directories for the shard.  Unless the run has a shard, take the spool's lock
- * in *fd and check that there is no other run, so that of two runs that begin at the same
- * time one is the first. */
-static int
-receive_begin(struct receive *x, const struct shard *sh, int *fd, struct err *e)
-{
-	const char *run = inbox_run_of(sh);
-	int k = inbox_has(x->inbox, run, NULL, INBOX_SCHEMA, e);
-
-	/* another run may have come while this shard did */
-	if (k == 0 && (k = inbox_lock(x->inbox, NULL, LOCK_EX, fd, e)) == 0)
-		k = admit_run(x->inbox, x->o->run, run, e);
-	return k < 0 ? k : inbox_begin(x->inbox, run, &sh->step, e);
-}
-
 /* Get the verdict on a whole shard.  Only now is a directory made for its step, and none
  * for a step that is over, since a device can name any number of steps. */
 static int
 receive_settle(struct receive *x, const struct shard *sh, int over, int model,
     const char *temp, struct receipt *r, struct err *e)
 {
-	const char *run = inbox_run_of(sh);
-	int k = 1, fd = -1;
+	int k = over ? 0 : inbox_begin(x->inbox, &sh->step, e);
 
 	memcpy(r->digest, reader_end_of_shard(x->in)->digest, SHARD_DIGEST);
-	if (r->verdict != RECEIPT_ACCEPTED &&
-	    (k = receive_keeps(x->inbox, run, e)) == 0) {
-		temp_remove(temp);
-		return decide_sign(x->inbox, run, r, e);
-	}
-	if (k > 0)
-		k = over ? 0 : receive_begin(x, sh, &fd, e);
 	if (k == 0)
-		k = decide_shard(x->inbox, sh, reader_schema(x->in), model,
-		    temp, &x->mirror, r, e);
-	else
-		temp_remove(temp);
-	if (fd >= 0)
-		(void)close(fd);
+		return decide_shard(x->inbox, sh, reader_schema(x->in), model, temp,
+		    &x->mirror, r, e);
+	temp_remove(temp);
 	return k;
 }
 
@@ -304,8 +272,7 @@ receive_shard(struct receive *x, struct err *e)
 {
 	const struct shard *sh = reader_shard(x->in);
 	/* if the step has its average already, this shard has come before */
-	const int again = inbox_has(x->inbox, inbox_run_of(sh), &sh->step,
-	    "aggregate.aceg", e);
+	const int again = inbox_has(x->inbox, &sh->step, "aggregate.aceg", e);
 	struct receipt r;
 	uint64_t coming;
 	int k, model;
@@ -316,7 +283,8 @@ receive_shard(struct receive *x, struct err *e)
 		return k;
 	if (x->o->tells && sh->kind == SHARD_MODEL &&
 	    reader_schema(x->in)->total == 0)
-		return receive_ask(x, sh, e);
+		return (k = receive_check_run(x->inbox, sh, e)) < 0 ? k :
+		    receive_ask(x, sh, e);
 	receive_check_head(x, sh, &r);
 	if ((k = model = decide_head(x->inbox, sh, reader_schema(x->in), &r,
 	    e)) < 0 || (k = clients_sends(x->places, inbox_device_of(sh), &coming,
@@ -379,19 +347,18 @@ receive_all(const struct inbox *s, struct reader *in,
 /* Wait until the average is there: 0; *path is NULL if there will never be one.  1: the
  * reading process failed.  The wait also ends, with an error, when the device is gone. */
 static int
-receive_await(const struct receive_answers *o, const char *run, uint64_t step,
-    char **path, struct err *e)
+receive_await(const struct receive_answers *o, uint64_t step, char **path,
+    struct err *e)
 {
 	struct wait w = wait_begin(-1, STDOUT_FILENO);
 	int k, r;
 
 	progress_begin(o->inbox->wait);
-	while ((r = decide_aggregate(o->inbox, run, step, path,
-	    e)) == DECIDE_COMING) {
+	while ((r = decide_aggregate(o->inbox, step, path, e)) == DECIDE_COMING) {
 		if (o->gave_up(o->reading))
 			return 1;
 		if (progress_due(o->inbox->wait))
-			progress_device(o->inbox, run, step);
+			progress_device(o->inbox, step);
 		if ((k = wait_more(&w, e)) < 0)
 			return k;
 	}
@@ -416,23 +383,17 @@ static int
 receive_may(struct receive_answers *o, const struct receive_said *a,
     uint64_t step, const char *path, struct err *e)
 {
-	unsigned char id[SHARD_ID];
 	struct stat st;
-	uint64_t key;
 	size_t i;
 	int k;
 
-	/* a connection may have shards of several runs */
-	ledger_hash(a->run, id);
-	key = bytes_le64(id) + step;
 	for (i = o->given.n; i > 0; i--)
-		if (o->given.step[i - 1] == key)
+		if (o->given.step[i - 1] == step)
 			return 0;
 	if (fstatat(AT(path), &st, 0) < 0)
 		return err_sys(e, "'%s'", path);
-	if ((k = steps_add(&o->given, key, e)) == 0 && a->again)
-		k = admit_out(o->admit, o->inbox, a->run, a->device,
-		    (uint64_t)st.st_size, e);
+	if ((k = steps_add(&o->given, step, e)) == 0 && a->again)
+		k = admit_out(o->admit, o->inbox, a->device, (uint64_t)st.st_size, e);
 	return k < 0 ? k : 1;
 }
 
@@ -444,15 +405,14 @@ receive_split(const struct receive_answers *o, const struct receive_said *a,
 {
 	struct ledger l;
 	size_t i;
-	int k = decide_manifest(o->inbox, a->run, a->r.step, &l, e);
+	int k = decide_manifest(o->inbox, a->r.step, &l, e);
 
 	for (i = 0; k > 0 && i < l.n; i++)
 		if (l.line[i].r.step == a->r.step &&
 		    memcmp(l.line[i].r.device, a->r.device, SHARD_ID) == 0 &&
 		    strncmp(l.line[i].r.reason, "mismatch: ", 10) == 0)
-			k = err_set(e, ERR_REFUSED, "mismatch: step %llu of run "
-			    "'%.80s' has no aggregate: %s",
-			    (unsigned long long)a->r.step, a->run,
+			k = err_set(e, ERR_REFUSED, "mismatch: step %llu has no "
+			    "aggregate: %s", (unsigned long long)a->r.step,
 			    l.line[i].r.reason + 10);
 	ledger_release(&l);
 	return k < 0 ? k : 0;
@@ -465,7 +425,7 @@ receive_hand(struct receive_answers *o, const struct receive_said *a,
     uint64_t step, struct err *e)
 {
 	char *path = NULL;
-	int k = receive_await(o, a->run, step, &path, e);
+	int k = receive_await(o, step, &path, e);
 
 	if (path != NULL && (k = receive_may(o, a, step, path, e)) > 0) {
 		receive_within(o->patience);
@@ -513,9 +473,7 @@ receive_teach(struct receive_answers *o, const struct receive_said *a,
 	if (k < 0)
 		return k;
 	q.step = next > q.step ? next : q.step;
-	if ((k = receive_keeps(o->inbox, a->run, e)) > 0)
-		k = join_known(o->inbox, a->run, a->device, q.step, e);
-	if (k < 0)
+	if ((k = join_known(o->inbox, a->device, q.step, e)) < 0)
 		return k;
 	receive_within(o->patience);
 	k = join_tell(&q, o->out, e);
@@ -561,8 +519,8 @@ receive_published(const struct shard *sh, const char *path,
 
 	if (r <= 0 || memcmp(had, digest, SHARD_DIGEST) == 0)
 		return r;
-	return err_set(e, ERR_REFUSED, "step %llu of run '%.80s' already has a "
-	    "different aggregate", (unsigned long long)sh->step, inbox_run_of(sh));
+	return err_set(e, ERR_REFUSED, "step %llu already has a different "
+	    "aggregate", (unsigned long long)sh->step);
 }
 
 static int
@@ -573,9 +531,9 @@ receive_publish_shard(const struct inbox *s, struct reader *in, struct err *e)
 	char *path;
 	int fd = -1, r;
 
-	if ((r = inbox_begin(s, inbox_run_of(sh), &sh->step, e)) < 0)
+	if ((r = inbox_begin(s, &sh->step, e)) < 0)
 		return r;
-	path = inbox_path(s, inbox_run_of(sh), &sh->step, "aggregate.aceg", e);
+	path = inbox_path(s, &sh->step, "aggregate.aceg", e);
 	if (path == NULL)
 		return -ERR_SYS;
 	/* temporary files of killed processes */
@@ -584,22 +542,21 @@ receive_publish_shard(const struct inbox *s, struct reader *in, struct err *e)
 	path[strlen(path)] = '/';
 	if ((r = writer_file(&w, path, "ace-recv", e)) == 0 &&
 	    (r = filter_copy(in, w, e)) == 0 &&
-	    (r = inbox_lock(s, inbox_run_of(sh), LOCK_EX, &fd, e)) == 0 &&
+	    (r = inbox_lock(s, LOCK_EX, &fd, e)) == 0 &&
 	    (r = receive_published(sh, path, reader_end_of_shard(in)->digest,
 	    e)) == 0)
 		r = writer_end(w, s->sync, e);
 	if (fd >= 0)
 		(void)close(fd);
 	if (r > 0)		/* its process may have died before the sync */
-		r = inbox_durable(s, inbox_run_of(sh), &sh->step, e);
+		r = inbox_durable(s, &sh->step, e);
 	writer_free(w);
 	alloc_free(path);
 	return r;
 }
 
 int
-receive_publish(const struct inbox *s, const char *run, struct reader *in,
-    struct err *e)
+receive_publish(const struct inbox *s, struct reader *in, struct err *e)
 {
 	const struct shard *sh;
 	int r;
@@ -611,10 +568,7 @@ receive_publish(const struct inbox *s, const char *run, struct reader *in,
 		if (sh->kind != SHARD_MEAN && sh->kind != SHARD_SUM)
 			r = err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is "
 			    "not an average", shard_device(sh));
-		else if (!inbox_fits(run, inbox_run_of(sh)))
-			r = err_set(e, ERR_DATA, "mismatch: the aggregate is of run "
-			    "'%.80s', expected '%.80s'", inbox_run_of(sh), run);
-		else
+		else if ((r = receive_check_run(s, sh, e)) == 0)
 			r = receive_publish_shard(s, in, e);
 		if (r < 0)
 			break;

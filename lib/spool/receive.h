@@ -61,11 +61,9 @@ struct receive_answers {
  * `from', each average once.  1: the reading process ended before all was read. */
 int receive_answer(struct receive_answers *o, int from, struct err *e);
 
-/* receive_publish(s, run, in, e): put each shard of `in', an average, into the spool,
+/* receive_publish(s, in, e): put each shard of `in', an average, into the spool,
  * where the processes that answer devices wait for it.  An average that is there already
- * is left as it is, and another one of its step is refused.  run: averages of other runs
- * are refused; NULL: of none. */
-int receive_publish(const struct inbox *s, const char *run, struct reader *in,
-    struct err *e);
+ * is left as it is, and another one of its step is refused. */
+int receive_publish(const struct inbox *s, struct reader *in, struct err *e);
 
 #endif

@@ -81,10 +81,9 @@ roster_lines(struct array_names *t, char *s, const char *path, struct err *e)
 }
 
 int
-roster_read(struct array_names *t, const struct inbox *s, const char *run,
-    struct err *e)
+roster_read(struct array_names *t, const struct inbox *s, struct err *e)
 {
-	char *path = inbox_path(s, run, NULL, ROSTER_FILE, e), *text = NULL;
+	char *path = inbox_path(s, NULL, ROSTER_FILE, e), *text = NULL;
 	int k = -ERR_SYS;
 
 	if (path == NULL)
@@ -108,19 +107,19 @@ roster_read(struct array_names *t, const struct inbox *s, const char *run,
 /* ---- a step ---- */
 
 int
-roster_missing(struct array_names *out, const struct inbox *s, const char *run,
-    uint64_t step, const uint64_t *last, struct err *e)
+roster_missing(struct array_names *out, const struct inbox *s, uint64_t step,
+    const uint64_t *last, struct err *e)
 {
 	struct array_names t = ARRAY_NAMES_INIT;
 	char *path;
 	size_t i;
-	int listed = roster_read(&t, s, run, e), k = listed < 0 ? listed : 0;
+	int listed = roster_read(&t, s, e), k = listed < 0 ? listed : 0;
 
 	if (listed == 0 && last != NULL)
-		k = steps_devices(&t, s, run, *last, e);
+		k = steps_devices(&t, s, *last, e);
 	roster_sort(&t);
 	for (i = 0; i < t.n && k == 0; i++) {
-		path = inbox_of(s, run, &step, t.p[i], "aceg", e);
+		path = inbox_of(s, &step, t.p[i], "aceg", e);
 		k = path == NULL ? -ERR_SYS : faccessat(AT(path), F_OK, 0) == 0 ? 0 :
 		    errno != ENOENT ? err_sys(e, "'%s'", path) :
 		    array_add(out, t.p[i], e);
@@ -152,38 +151,25 @@ roster_write(const struct array_names *t, const char *path, enum io_sync sync,
 	return k;
 }
 
-/* Add the devices whose shards are in the run's directories. */
+/* Add the devices whose shards are in the spool. */
 static int
-roster_seen(struct array_names *t, const struct inbox *s, const char *run,
-    struct err *e)
+roster_seen(struct array_names *t, const struct inbox *s, struct err *e)
 {
 	struct steps x = STEPS_INIT;
 	size_t i;
-	int k = steps_list(&x, s, run, "", 0, e);
+	int k = steps_list(&x, s, "", 0, e);
 
 	for (i = 0; i < x.n && k == 0; i++)
-		k = steps_devices(t, s, run, x.step[i], e);
+		k = steps_devices(t, s, x.step[i], e);
 	steps_release(&x);
 	return k;
 }
 
-static int
-roster_run(const struct inbox *s, const char *run, int joins, struct err *e)
-{
-	int k = inbox_has(s, run, NULL, "", e);
-
-	if (k == 0 && !joins)
-		return err_set(e, ERR_REFUSED, "run '%.80s' is absent from spool "
-		    "'%s'", run, s->state.dir);
-	return k < 0 ? k : inbox_begin(s, run, NULL, e);
-}
-
 int
-roster_change(const struct inbox *s, const char *run, const char *device,
-    int joins, struct err *e)
+roster_change(const struct inbox *s, const char *device, int joins, struct err *e)
 {
 	struct array_names t = ARRAY_NAMES_INIT;
-	char *path = inbox_path(s, run, NULL, ROSTER_FILE, e);
+	char *path = inbox_path(s, NULL, ROSTER_FILE, e);
 	size_t i;
 	int fd, k;
 
@@ -191,17 +177,17 @@ roster_change(const struct inbox *s, const char *run, const char *device,
 		return -ERR_SYS;
 	k = joins && !roster_is_line(device) ? err_set(e, ERR_USAGE, "'%.80s' is not "
 	    "a valid name for the list of devices", device) : 0;
-	if (k < 0 || (k = roster_run(s, run, joins, e)) < 0 ||
-	    (k = inbox_lock(s, run, LOCK_EX, &fd, e)) < 0) {
+	if (k < 0 || (k = inbox_begin(s, NULL, e)) < 0 ||
+	    (k = inbox_lock(s, LOCK_EX, &fd, e)) < 0) {
 		alloc_free(path);
 		return k;
 	}
-	if ((k = roster_read(&t, s, run, e)) == 0)
-		k = roster_seen(&t, s, run, e);
+	if ((k = roster_read(&t, s, e)) == 0)
+		k = roster_seen(&t, s, e);
 	i = roster_place(&t, device);
 	if (k >= 0 && i == t.n)
 		k = joins ? array_add(&t, device, e) : err_set(e, ERR_REFUSED,
-		    "run '%.80s' has no device '%.80s'", run, device);
+		    "'%s' has no device '%.80s'", s->state.dir, device);
 	else if (k >= 0 && !joins) {
 		alloc_free(t.p[i]);
 		t.p[i] = t.p[--t.n];

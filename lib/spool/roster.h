@@ -1,5 +1,5 @@
 /*
- * The list of a run's devices: the file DIR/RUN/devices, one name per line.  If it
+ * The list of a run's devices: the file DIR/devices, one name per line.  If it
  * exists, a step is over when each of them has a shard in it.  Devices are added and
  * removed while the run goes on.
  */
@@ -13,18 +13,17 @@
 struct err;
 struct inbox;
 
-/* roster_read(t, s, run, e): read the names, sorted: 1, or 0 if there is no list. */
-int roster_read(struct array_names *t, const struct inbox *s, const char *run,
-    struct err *e);
-/* roster_missing(out, s, run, step, last, e): append the devices of the list that have
+/* roster_read(t, s, e): read the names, sorted: 1, or 0 if there is no list. */
+int roster_read(struct array_names *t, const struct inbox *s, struct err *e);
+/* roster_missing(out, s, step, last, e): append the devices of the list that have
  * no shard in the step: 1; or 0 if there is no list: then append those that had a shard
  * in the step `last' (unless that is NULL) and have none in this one. */
-int roster_missing(struct array_names *out, const struct inbox *s,
-    const char *run, uint64_t step, const uint64_t *last, struct err *e);
+int roster_missing(struct array_names *out, const struct inbox *s, uint64_t step,
+    const uint64_t *last, struct err *e);
 
-/* roster_change(s, run, device, joins, e): add the device to the list, or remove it.  If
+/* roster_change(s, device, joins, e): add the device to the list, or remove it.  If
  * there is no list, make one of the devices whose shards are in the spool. */
-int roster_change(const struct inbox *s, const char *run, const char *device,
-    int joins, struct err *e);
+int roster_change(const struct inbox *s, const char *device, int joins,
+    struct err *e);
 
 #endif

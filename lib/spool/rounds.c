@@ -27,7 +27,6 @@
 struct rounds {
 	const struct rounds_opts *o;
 	struct inbox in;
-	char *run;
 	uint64_t step;		/* UINT64_MAX: no average was made yet */
 	struct ledger list;	/* the step's manifest */
 	char **path;		/* of the shards that count */
@@ -35,46 +34,11 @@ struct rounds {
 	int sums;		/* descriptor of clients_sums, or -1 */
 };
 
-/* Set r->run: the run that was named, or the only one that the pattern selects; wait
- * until there is one. */
-static int
-rounds_run(struct rounds *r, struct err *e)
-{
-	const char *want = r->o->run;
-	struct array_names runs = ARRAY_NAMES_INIT;
-	struct wait w = wait_begin(-1, r->o->out);
-	int k;
-
-	if (want != NULL && want[strcspn(want, "*")] == '\0') {
-		r->run = alloc_dup(want, e);
-		return r->run != NULL ? 0 : -ERR_SYS;
-	}
-	progress_begin(r->in.wait);
-	while ((k = inbox_runs(&runs, &r->in, want, NULL, e)) == 0 && runs.n == 0) {
-		if (progress_due(r->in.wait))
-			progress_wait(r->in.wait, 0, "", "waiting for a first "
-			    "shard in '%s'%s%s (ace-recv --spool)", r->in.state.dir,
-			    want != NULL ? " of run " : "",
-			    want != NULL ? want : "");
-		if ((k = wait_more(&w, e)) < 0)
-			break;
-	}
-	if (k >= 0 && runs.n > 1)
-		k = err_set(e, ERR_USAGE, "'%s' holds several runs: choose "
-		    "one with --run NAME",
-		    r->in.state.dir);
-	else if (k >= 0 && (r->run = alloc_dup(runs.p[0], e)) == NULL)
-		k = -ERR_SYS;
-	array_release(&runs);
-	return k < 0 ? k : 0;
-}
-
 int
 rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 {
 	struct rounds *r = alloc_get(1, sizeof(*r), e);
 	struct decided d;
-	char *path;
 	int k;
 
 	*out = r;
@@ -91,14 +55,9 @@ rounds_open(struct rounds **out, const struct rounds_opts *o, struct err *e)
 	if ((k = inbox_open(&r->in, o->dir, e)) < 0)
 		return k;
 	clients_note(&r->in, "ace-aggregate", o->confined);
-	if ((k = rounds_run(r, e)) < 0 ||
-	    (k = clients_sums(&r->in, r->run, &r->sums, e)) < 0)
+	if ((k = clients_sums(&r->in, &r->sums, e)) < 0)
 		return k;
-	if ((path = rounds_file(r, "", e)) == NULL)
-		return -ERR_SYS;
-	temp_sweep(path);
-	alloc_free(path);
-	if ((k = decide_load(&r->in, r->run, &d, e)) == 0)
+	if ((k = decide_load(&r->in, &d, e)) == 0)
 		r->step = d.has_last ? d.last : UINT64_MAX;
 	return k;
 }
@@ -107,7 +66,7 @@ int
 rounds_made(const struct rounds *r, uint64_t *n, struct err *e)
 {
 	struct steps l = STEPS_INIT;
-	int k = steps_list(&l, &r->in, r->run, STEPS_DONE, 0, e);
+	int k = steps_list(&l, &r->in, STEPS_DONE, 0, e);
 
 	*n = l.n;
 	steps_release(&l);
@@ -130,7 +89,6 @@ rounds_free(struct rounds *r)
 		return;
 	rounds_forget(r);
 	ledger_release(&r->list);
-	alloc_free(r->run);
 	if (r->sums >= 0)
 		(void)close(r->sums);
 	inbox_close(&r->in);
@@ -140,7 +98,7 @@ rounds_free(struct rounds *r)
 char *
 rounds_file(const struct rounds *r, const char *name, struct err *e)
 {
-	return inbox_path(&r->in, r->run, NULL, name, e);
+	return inbox_path(&r->in, NULL, name, e);
 }
 
 /* ---- closing ---- */
@@ -156,8 +114,7 @@ rounds_names(const struct rounds *r, struct ledger *l, struct err *e)
 
 	for (i = 0; i < l->n && k == 0; i++)	/* in order of steps */
 		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
-			k = steps_shards(&have, &r->in, r->run, l->line[i].r.step,
-			    NULL, e);
+			k = steps_shards(&have, &r->in, l->line[i].r.step, NULL, e);
 	ledger_sort(&have);
 	for (i = 0, j = 0; i < l->n && k == 0; i++) {
 		if (!receipt_is_accepted(&l->line[i].r))
@@ -194,12 +151,12 @@ rounds_first(const struct rounds *r, const struct decided *d,
 	struct steps l = STEPS_INIT;
 	struct rounds_at a = { 0, 0 };
 	size_t i;
-	int k = steps_list(&l, &r->in, r->run, "", d->any ? d->closed + 1 : 0, e);
+	int k = steps_list(&l, &r->in, "", d->any ? d->closed + 1 : 0, e);
 
 	*first = *next = a;
 	for (i = 0; i < l.n && k == 0 && next->n == 0; i++) {
 		a.step = l.step[i];
-		k = steps_count(&a.n, &r->in, r->run, a.step, e);
+		k = steps_count(&a.n, &r->in, a.step, e);
 		if (first->n == 0)
 			*first = a;
 		if (a.n != 0 && a.n >= r->o->quorum)
@@ -219,7 +176,7 @@ rounds_carry(const struct rounds *r, const struct decided *d, uint64_t step,
 	struct steps x = STEPS_INIT;
 	struct ledger last = { .n = 0 };
 	size_t i, n = l->n;
-	int k = d->any ? decide_manifest(&r->in, r->run, d->closed, &last, e) : 0;
+	int k = d->any ? decide_manifest(&r->in, d->closed, &last, e) : 0;
 
 	for (i = 0; i < last.n && k >= 0; i++)
 		if (last.line[i].r.verdict == RECEIPT_DUPLICATE) {
@@ -231,10 +188,10 @@ rounds_carry(const struct rounds *r, const struct decided *d, uint64_t step,
 	if (k >= 0 && l->n != n)
 		k = rounds_names(r, l, e);
 	if (k >= 0)
-		k = steps_list(&x, &r->in, r->run, "", d->any ? d->closed + 1 : 0, e);
+		k = steps_list(&x, &r->in, "", d->any ? d->closed + 1 : 0, e);
 	for (i = 0; i < x.n && x.step[i] < step && k == 0; i++) {
 		n = l->n;
-		if ((k = steps_shards(l, &r->in, r->run, x.step[i], NULL, e)) == 0)
+		if ((k = steps_shards(l, &r->in, x.step[i], NULL, e)) == 0)
 			k = l->n != n && l->n - n >= r->o->quorum;
 	}
 	ledger_release(&last);
@@ -255,17 +212,17 @@ rounds_close(struct rounds *r, uint64_t step, const struct ledger *seen,
 {
 	struct ledger *l = &r->list;
 	struct decided d;
-	int fd, k = inbox_lock(&r->in, r->run, LOCK_EX, &fd, e);
+	int fd, k = inbox_lock(&r->in, LOCK_EX, &fd, e);
 
 	if (k < 0)
 		return k;
-	if ((k = decide_load(&r->in, r->run, &d, e)) == 0 && d.any &&
+	if ((k = decide_load(&r->in, &d, e)) == 0 && d.any &&
 	    (!d.made || d.closed >= step))
 		k = ROUNDS_AGAIN;	/* another process closed it */
-	if (k == 0 && (k = steps_shards(l, &r->in, r->run, step, seen, e)) == 0 &&
+	if (k == 0 && (k = steps_shards(l, &r->in, step, seen, e)) == 0 &&
 	    (k = rounds_carry(r, &d, step, l, e)) == 0) {
 		ledger_sort(l);
-		k = decide_close(&r->in, r->run, &d, l, e);
+		k = decide_close(&r->in, &d, l, e);
 	}
 	(void)close(fd);
 	if (k != ROUNDS_CLOSED)
@@ -285,12 +242,12 @@ rounds_since(const struct rounds *r, uint64_t step, double *since, struct err *e
 	struct stat st;
 	char *path;
 	size_t i, n = 0;
-	int k = steps_files(&files, &r->in, r->run, step, e);
+	int k = steps_files(&files, &r->in, step, e);
 
 	if (k == 0 && (came = alloc_get(files.n + 1, sizeof(*came), e)) == NULL)
 		k = -ERR_SYS;
 	for (i = 0; i < files.n && k == 0; i++) {
-		path = inbox_path(&r->in, r->run, &step, files.p[i], e);
+		path = inbox_path(&r->in, &step, files.p[i], e);
 		if (path == NULL)
 			k = -ERR_SYS;
 		else if (fstatat(AT(path), &st, 0) == 0)
@@ -338,7 +295,7 @@ rounds_ripe(const struct rounds *r, struct rounds_watch *c,
 		c->any = 1;
 		c->step = a->step;
 	}
-	if ((k = roster_missing(&missing, &r->in, r->run, a->step, NULL, e)) > 0)
+	if ((k = roster_missing(&missing, &r->in, a->step, NULL, e)) > 0)
 		expect = a->n + missing.n;
 	array_release(&missing);
 	if (k < 0)
@@ -359,13 +316,13 @@ rounds_try(struct rounds *r, struct rounds_watch c[2], struct rounds_at *a,
 	struct rounds_at next;
 	struct decided d;
 	uint64_t from;
-	int k = decide_load(&r->in, r->run, &d, e);
+	int k = decide_load(&r->in, &d, e);
 
 	if (k == 0 && d.any && !d.made) {
 		r->step = d.closed;
 		/* its process may have died before the name was durable */
-		return (k = inbox_durable(&r->in, r->run, NULL, e)) < 0 ||
-		    (k = decide_manifest(&r->in, r->run, r->step, &r->list,
+		return (k = inbox_durable(&r->in, NULL, e)) < 0 ||
+		    (k = decide_manifest(&r->in, r->step, &r->list,
 		    e)) < 0 ? k : rounds_names(r, &r->list, e);
 	}
 	if (k < 0 || (k = rounds_first(r, &d, a, &next, e)) < 0 || a->n == 0)
@@ -378,17 +335,17 @@ rounds_try(struct rounds *r, struct rounds_watch c[2], struct rounds_at *a,
 	}
 	if (k <= 0)
 		return k < 0 ? k : ROUNDS_AGAIN;
-	if ((k = steps_shards(&seen, &r->in, r->run, a->step, NULL, e)) == 0)
+	if ((k = steps_shards(&seen, &r->in, a->step, NULL, e)) == 0)
 		k = rounds_close(r, a->step, &seen, e);
 	ledger_release(&seen);
 	if (k != ROUNDS_CLOSED)
 		return k;
 	r->step = a->step;
 	if (from != r->step && r->in.wait != NULL)
-		progress_say(r->in.wait, "fewer than %zu devices sent step %llu of "
-		    "run '%s': the steps before step %llu are skipped, and their "
-		    "accepted shards are in the average of step %llu", r->o->quorum,
-		    (unsigned long long)from, r->run, (unsigned long long)r->step,
+		progress_say(r->in.wait, "fewer than %zu devices sent step %llu: the "
+		    "steps before step %llu are skipped, and their accepted shards "
+		    "are in the average of step %llu", r->o->quorum,
+		    (unsigned long long)from, (unsigned long long)r->step,
 		    (unsigned long long)r->step);
 	return ROUNDS_CLOSED;
 }
@@ -406,7 +363,7 @@ rounds_wait(struct rounds *r, struct err *e)
 		if ((k = rounds_try(r, c, &a, e)) != ROUNDS_AGAIN)
 			return k;
 		if (progress_due(r->in.wait))
-			progress_step(&r->in, r->run, a.n != 0 ? a.step : r->step,
+			progress_step(&r->in, a.n != 0 ? a.step : r->step,
 			    a.n, r->o->expect != 0 ? r->o->expect : r->o->quorum);
 	} while ((k = wait_more(&w, e)) >= 0);
 	return k;
@@ -427,7 +384,7 @@ rounds_paths(struct rounds *r, struct err *e)
 	for (i = 0; i < l->n; i++) {
 		if (l->line[i].r.verdict != RECEIPT_ACCEPTED)
 			continue;
-		if ((r->path[r->n] = inbox_path(&r->in, r->run, &l->line[i].r.step,
+		if ((r->path[r->n] = inbox_path(&r->in, &l->line[i].r.step,
 		    l->line[i].name, e)) == NULL)
 			return -ERR_SYS;
 		r->n++;
@@ -484,12 +441,11 @@ rounds_exclude(struct rounds *r, size_t i, size_t count, int waits,
 		    "%zu shards are left", left, quorum);
 		rounds_refuse(r, 0, left, RECEIPT_DUPLICATE, text);
 	}
-	if ((k = inbox_lock(&r->in, r->run, LOCK_EX, &fd, e)) < 0)
+	if ((k = inbox_lock(&r->in, LOCK_EX, &fd, e)) < 0)
 		return k;
 	/* if another process has gone on, its manifest stays */
-	if ((k = decide_load(&r->in, r->run, &d, e)) == 0 && !d.made &&
-	    d.closed == r->step)
-		k = decide_close(&r->in, r->run, &d, &r->list, e);
+	if ((k = decide_load(&r->in, &d, e)) == 0 && !d.made && d.closed == r->step)
+		k = decide_close(&r->in, &d, &r->list, e);
 	(void)close(fd);
 	if (k == 0)
 		k = rounds_paths(r, e);
@@ -507,20 +463,20 @@ rounds_published(const struct rounds *r, struct err *e)
 	int k, gone = 0;
 
 	progress_begin(r->in.wait);
-	while ((k = inbox_has(&r->in, r->run, &r->step, "aggregate.aceg", e)) == 0) {
+	while ((k = inbox_has(&r->in, &r->step, "aggregate.aceg", e)) == 0) {
 		if (gone && (k = wait_orphan(r->o->out, 0, e)) < 0)
 			return k;
 		if (progress_due(r->in.wait))
 			progress_wait(r->in.wait, r->step, "", "waiting for the "
-			    "aggregate of step %llu of run '%s' in the spool (ace-recv "
-			    "--publish)", (unsigned long long)r->step, r->run);
+			    "aggregate of step %llu in the spool (ace-recv --publish)",
+			    (unsigned long long)r->step);
 		/* look once more: the other process may have stored it and
 		 * ended */
 		if (!(gone = wait_gone(r->o->out, 0)))
 			(void)wait_more(&w, e);
 	}
 	/* its process may have died before the name was durable */
-	return k < 0 ? k : inbox_durable(&r->in, r->run, &r->step, e);
+	return k < 0 ? k : inbox_durable(&r->in, &r->step, e);
 }
 
 /* Remove a file of a step's directory.  Files with other names are not ours. */
@@ -547,10 +503,10 @@ rounds_remove(const struct rounds *r, uint64_t before, struct err *e)
 	struct steps l = STEPS_INIT;
 	char *dir;
 	size_t i;
-	int k = steps_list(&l, &r->in, r->run, "", 0, e);
+	int k = steps_list(&l, &r->in, "", 0, e);
 
 	for (i = 0; k == 0 && i < l.n && l.step[i] < before; i++) {
-		dir = inbox_path(&r->in, r->run, &l.step[i], "", e);
+		dir = inbox_path(&r->in, &l.step[i], "", e);
 		k = dir != NULL ? scan(dir, rounds_remove_file, dir, e) : -ERR_SYS;
 		if (k == 0)
 			inbox_unmake(dir);
@@ -577,7 +533,7 @@ rounds_done(struct rounds *r, struct err *e)
 	if (o->published && r->n != 0)
 		k = rounds_published(r, e);
 	if (k == 0)
-		k = decide_done(&r->in, r->run, r->step, e);
+		k = decide_done(&r->in, r->step, e);
 	if (k == 0 && before != 0)
 		k = rounds_remove(r, before, e);
 	return k;

@@ -23,7 +23,6 @@ struct rounds;
 
 struct rounds_opts {
 	const char *dir;
-	const char *run;	/* see inbox_fits; NULL: the only one */
 	enum io_sync sync;
 	size_t expect;		/* shards of a step; 0: not known */
 	size_t quorum;		/* shards that are enough, at least 1 */
@@ -38,9 +37,8 @@ struct rounds_opts {
 	const char *confined;	/* the sandbox that is in force, in words */
 };
 
-/* rounds_open(out, o, e): wait until there is a run, and open it.  o must live as long as
- * *out.  -ERR_USAGE: there are several runs, and none is named; -ERR_SYS: the directory
- * is absent. */
+/* rounds_open(out, o, e): open the spool.  o must live as long as *out.  -ERR_SYS: the
+ * directory is absent. */
 int rounds_open(struct rounds **out, const struct rounds_opts *o,
     struct err *e);
 void rounds_free(struct rounds *r);

@@ -68,11 +68,11 @@ steps_each(void *arg, const char *name, struct err *e)
 }
 
 int
-steps_list(struct steps *x, const struct inbox *s, const char *run,
-    const char *below, uint64_t from, struct err *e)
+steps_list(struct steps *x, const struct inbox *s, const char *below,
+    uint64_t from, struct err *e)
 {
 	struct steps_scan c = { x, from };
-	char *dir = inbox_path(s, run, NULL, below, e);
+	char *dir = inbox_path(s, NULL, below, e);
 	int k = dir != NULL ? scan(dir, steps_each, &c, e) : -ERR_SYS;
 
 	alloc_free(dir);
@@ -91,10 +91,10 @@ steps_release(struct steps *x)
 /* ---- the files of a step ---- */
 
 static int
-steps_in(const struct inbox *s, const char *run, uint64_t step,
-    int (*each)(void *, const char *, struct err *), void *arg, struct err *e)
+steps_in(const struct inbox *s, uint64_t step, int (*each)(void *, const char *,
+    struct err *), void *arg, struct err *e)
 {
-	char *dir = inbox_path(s, run, &step, "", e);
+	char *dir = inbox_path(s, &step, "", e);
 	int k = dir != NULL ? scan(dir, each, arg, e) : -ERR_SYS;
 
 	alloc_free(dir);
@@ -110,11 +110,10 @@ steps_each_count(void *arg, const char *name, struct err *e)
 }
 
 int
-steps_count(size_t *n, const struct inbox *s, const char *run, uint64_t step,
-    struct err *e)
+steps_count(size_t *n, const struct inbox *s, uint64_t step, struct err *e)
 {
 	*n = 0;
-	return steps_in(s, run, step, steps_each_count, n, e);
+	return steps_in(s, step, steps_each_count, n, e);
 }
 
 static int
@@ -124,20 +123,20 @@ steps_each_file(void *arg, const char *name, struct err *e)
 }
 
 int
-steps_files(struct array_names *l, const struct inbox *s, const char *run,
-    uint64_t step, struct err *e)
+steps_files(struct array_names *l, const struct inbox *s, uint64_t step,
+    struct err *e)
 {
-	return steps_in(s, run, step, steps_each_file, l, e);
+	return steps_in(s, step, steps_each_file, l, e);
 }
 
 int
-steps_devices(struct array_names *l, const struct inbox *s, const char *run,
-    uint64_t step, struct err *e)
+steps_devices(struct array_names *l, const struct inbox *s, uint64_t step,
+    struct err *e)
 {
 	struct array_names files = ARRAY_NAMES_INIT;
 	char device[SHARD_NAME + 1];
 	size_t i;
-	int k = steps_files(&files, s, run, step, e);
+	int k = steps_files(&files, s, step, e);
 
 	for (i = 0; i < files.n && k == 0; i++)
 		if (inbox_device(files.p[i], device, NULL) && device[0] != '\0')
@@ -164,22 +163,22 @@ steps_had(const struct ledger *l, const char *name, size_t *at)
 }
 
 int
-steps_shards(struct ledger *l, const struct inbox *s, const char *run,
-    uint64_t step, const struct ledger *have, struct err *e)
+steps_shards(struct ledger *l, const struct inbox *s, uint64_t step,
+    const struct ledger *have, struct err *e)
 {
 	struct array_names files = ARRAY_NAMES_INIT;
 	const struct receipt *had;
 	struct receipt r;
 	size_t i, at = 0;
 	char *path;
-	int k = steps_files(&files, s, run, step, e);
+	int k = steps_files(&files, s, step, e);
 
 	for (i = 0; i < files.n && k >= 0; i++) {
 		if ((had = steps_had(have, files.p[i], &at)) != NULL) {
 			k = ledger_add(l, had, files.p[i], e);
 			continue;
 		}
-		path = inbox_path(s, run, &step, files.p[i], e);
+		path = inbox_path(s, &step, files.p[i], e);
 		k = path != NULL ? ledger_shard(path, &r, e) : -ERR_SYS;
 		alloc_free(path);
 		if (k > 0)	/* 0: it was removed meanwhile */

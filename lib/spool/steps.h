@@ -19,26 +19,25 @@ int steps_add(struct steps *x, uint64_t step, struct err *e);
 /* steps_text(x, text, from, e): add the numbers >= `from' that are lines of a text; other
  * lines are ignored. */
 int steps_text(struct steps *x, const char *text, uint64_t from, struct err *e);
-/* steps_list(x, s, run, below, from, e): add the steps >= `from' of a run: with below ""
+/* steps_list(x, s, below, from, e): add the steps >= `from' of a run: with below ""
  * those that have a directory, with STEPS_DONE those whose average was made.  Call
  * steps_release(x) also after a failure. */
-int steps_list(struct steps *x, const struct inbox *s, const char *run,
-    const char *below, uint64_t from, struct err *e);
+int steps_list(struct steps *x, const struct inbox *s, const char *below,
+    uint64_t from, struct err *e);
 void steps_release(struct steps *x);
 
-/* steps_count(n, s, run, step, e): count the step's accepted shards.
- * steps_files(l, s, run, step, e): append the names of their files, in no order.
- * steps_devices(l, s, run, step, e): append the names of their devices, except those that
+/* steps_count(n, s, step, e): count the step's accepted shards.
+ * steps_files(l, s, step, e): append the names of their files, in no order.
+ * steps_devices(l, s, step, e): append the names of their devices, except those that
  * are too long for a file name.
- * steps_shards(l, s, run, step, have, e): append the shards to the ledger l.  Files that
+ * steps_shards(l, s, step, have, e): append the shards to the ledger l.  Files that
  * are in the ledger `have' (or NULL) are not read again. */
-int steps_count(size_t *n, const struct inbox *s, const char *run, uint64_t step,
+int steps_count(size_t *n, const struct inbox *s, uint64_t step, struct err *e);
+int steps_files(struct array_names *l, const struct inbox *s, uint64_t step,
     struct err *e);
-int steps_files(struct array_names *l, const struct inbox *s, const char *run,
-    uint64_t step, struct err *e);
-int steps_devices(struct array_names *l, const struct inbox *s, const char *run,
-    uint64_t step, struct err *e);
-int steps_shards(struct ledger *l, const struct inbox *s, const char *run,
-    uint64_t step, const struct ledger *have, struct err *e);
+int steps_devices(struct array_names *l, const struct inbox *s, uint64_t step,
+    struct err *e);
+int steps_shards(struct ledger *l, const struct inbox *s, uint64_t step,
+    const struct ledger *have, struct err *e);
 
 #endif

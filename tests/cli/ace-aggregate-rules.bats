@@ -400,7 +400,7 @@ steps() {
 		killed "$n" "${agg[@]}" --rounds 1 >out || got=$?
 		[ "$got" -ne 0 ] || break
 		# killed after that, it has nothing left to do
-		compgen -G "spool/*/done/3" >/dev/null && continue
+		compgen -G "spool/done/3" >/dev/null && continue
 		timeout "$HANG" "${agg[@]}" --rounds 1 >out
 		same out last
 	done
@@ -408,7 +408,7 @@ steps() {
 	# damage is not believed, nor is the other file taken instead
 	rm -r spool
 	cp -r fourth spool
-	for f in spool/*/past.?; do
+	for f in spool/past.?; do
 		flip "$f" 300
 	done
 	exits 3 "${agg[@]}" --rounds 1
@@ -416,7 +416,7 @@ steps() {
 	# nor is a file without the devices
 	rm -r spool
 	cp -r fourth spool
-	for f in spool/*/past.?; do
+	for f in spool/past.?; do
 		head -c "$(frames "$f" | awk '/TAIL/ { print $1 + 112; exit }')" "$f" >cut.aceg
 		cp cut.aceg "$f"
 	done

@@ -567,13 +567,13 @@ interval.edge3=900' >e2
 	wait_for hears $pid
 	wait_for asked "waiting for a first shard in 'spool' (ace-recv --spool)"
 	ace-recv --spool spool in >/dev/null
-	wait_for asked "waiting for step 5 of run 'test': 1 of 2 shards are there: ed ge"
+	wait_for asked "waiting for step 5: 1 of 2 shards are there: ed ge"
 	: >said
 	mkshards -d edge2 -s 5 >in2
 	ace-recv --spool spool in2 >/dev/null
 	wait_for sent got 1
 	# unasked
-	wait_for grep -qF "waiting for the aggregate of step 5 of run 'test' in the spool" said
+	wait_for grep -qF "waiting for the aggregate of step 5 in the spool" said
 	ace-aggregate in in2 | ace-recv --spool spool --publish
 	wait $pid
 	[ "$(grep -c 'aggregate of step 5' said)" -eq 1 ]
@@ -594,19 +594,7 @@ interval.edge3=900' >e2
 	exec 4<&-
 	kill -CONT $pid
 	wait $pid || :			# nobody reads its TAIL
-	[ -e spool/test/done/0 ]
-}
-
-@test "of a spool with several runs the one that is named" {
-	for r in a b; do
-		mkshards -r $r -x 1 | ace-recv --spool spool --run $r >receipt
-	done
-	exits 2 ace-aggregate --spool spool --rounds 1
-	says "'spool' holds several runs: choose one with --run NAME"
-	synced ace-aggregate --spool spool --rounds 1 --run b --sync none >out
-	[ ! -s synced ]
-	[ -e spool/b/done/0 ]
-	[ ! -e spool/a/closed ]
+	[ -e spool/done/0 ]
 }
 
 @test "of a spool all of a step waits where the rule does not hold" {

@@ -39,7 +39,7 @@ digests() {
 		same got want
 	done
 	# made by others, read by us, and the other way round
-	tar -cf other.tar -C spool demo
+	tar -cf other.tar -C spool .
 	digests other.tar >got
 	same got want
 	mkdir there
@@ -60,7 +60,7 @@ digests() {
 	exits 0 ace-archive create -o all.cpio spool
 	exits 0 ace-archive extract -o means --kind mean --step 2 - <all.cpio
 	[ "$(find means -type f)" = means/demo/2/aggregate.aceg ]
-	same <(digests means) <(digests spool/demo/2/aggregate.aceg)
+	same <(digests means) <(digests spool/2/aggregate.aceg)
 	exits 1 ace-archive extract -o none --step 9 all.cpio
 	says 'no such shard'
 	for none in '--step 9' '--device x' '--kind model'; do
@@ -77,7 +77,7 @@ digests() {
 	[ "$(ace-archive list some.tar | wc -l)" -eq 10 ]
 	[ "$(ace-archive list --step 1-2 --device 'agg*' --kind mean some.tar | wc -l)" -eq 3 ]
 	# a stream becomes an archive
-	cat spool/demo/*/edge1.aceg | ace-archive create -o piped.zip
+	cat spool/*/edge1.aceg | ace-archive create -o piped.zip
 	[ "$(ace-archive list piped.zip | wc -l)" -eq 4 ]
 }
 

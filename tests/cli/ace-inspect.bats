@@ -406,7 +406,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	mkshards -d 'ed.ge 2' -s 7 >two
 	for f in one two; do ace-recv --spool spool "$f" >"$f.rcpt"; done
 	ace-aggregate --spool spool --rounds 1 >/dev/null
-	exits 0 ace-inspect spool/test/done/7
+	exits 0 ace-inspect spool/done/7
 	[ "$(sort out)" = "receipt       ed.ge 2 step 7: accepted
 receipt       edge1 step 7: accepted" ]
 	mkshards -d edge3 -s 7 | ace-recv --spool spool >late
@@ -416,10 +416,10 @@ receipt       edge1 step 7: accepted" ]
 	exits 0 ace-inspect -v state/receipts
 	grep -qx 'receipt       [0-9a-f]\{32\} step 7: accepted' out
 	grep -qE '^ +digest [0-9a-f]{32}, version 0, at [0-9]+$' out
-	exits 0 ace-inspect --format json spool/test/done/7 late
+	exits 0 ace-inspect --format json spool/done/7 late
 	[ "$(wc -l <out)" -eq 3 ]
 	for d in edge1 'ed.ge 2'; do
-		grep -q "^{\"file\":\"spool/test/done/7\",\"verdict\":\"accepted\",\"reason\":\"\",\"device\":\"$d\",\"step\":7,.*}$" out
+		grep -q "^{\"file\":\"spool/done/7\",\"verdict\":\"accepted\",\"reason\":\"\",\"device\":\"$d\",\"step\":7,.*}$" out
 	done
 	tail -n 1 out | grep -q '"verdict":"late","reason":"step 7 is closed","step":7,'
 }

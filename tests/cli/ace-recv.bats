@@ -29,12 +29,12 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 @test "a shard: accepted, in the spool as it came, then a duplicate" {
 	shard 3 >in
 	recv '^step 3: accepted$' <in
-	ace-inspect verify spool/test/3/edge1.aceg
-	ace-inspect diff in spool/test/3/edge1.aceg
-	cp spool/test/3/edge1.aceg before
+	ace-inspect verify spool/3/edge1.aceg
+	ace-inspect diff in spool/3/edge1.aceg
+	cp spool/3/edge1.aceg before
 	recv '^step 3: duplicate$' <in
 	recv '^step 3: duplicate$' <in
-	same before spool/test/3/edge1.aceg
+	same before spool/3/edge1.aceg
 	[ "$(find spool -name '*.new-*')" = "" ]
 }
 
@@ -43,7 +43,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 edge1 -x 2 >other
 	recv '^step 0: accepted$' <one
 	recv '^step 0: equivocation' <other
-	ace-inspect diff one spool/test/0/edge1.aceg
+	ace-inspect diff one spool/0/edge1.aceg
 	exits 0 ace-recv --spool spool other
 	mv out receipt
 	exits 5 ace-ack -S state receipt
@@ -102,8 +102,8 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		recv '^step 0: duplicate$' <good
 		recv '^step 0: equivocation' <other
 	done
-	same good <(ace-cut spool/test/0/edge1.aceg) ||
-	    exits 0 ace-inspect diff good spool/test/0/edge1.aceg
+	same good <(ace-cut spool/0/edge1.aceg) ||
+	    exits 0 ace-inspect diff good spool/0/edge1.aceg
 	exits 0 ace-status spool
 	grep -q 'edge1' out
 	# nor tries without end
@@ -115,42 +115,18 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv '^step 1: equivocation' <good
 }
 
-@test "--run: a name, or how it begins, which is one run's" {
-	mkshards -r gen-1 -d edge1 >gen
-	mkshards -r gen-2 -d edge1 >gen2
-	mkshards -r crit-7 -d edge1 -t other:7 >crit
-	exits 0 ace-recv --spool spool --run 'gen-*' gen
-	exits 0 ace-recv --spool spool --run 'crit-*' crit
-	exits 0 timeout "$HANG" ace-aggregate --spool spool --run 'crit-*' --rounds 1
-	ace-inspect out >mean
-	grep -q crit-7 mean
-	for want in 'gen-*' '*'; do
-		exits 3 ace-recv --spool spool --run "$want" gen2
-		says "^ace-recv: mismatch: a shard of run 'gen-2', and the spool is of run '"
-	done
-	exits 3 ace-recv --spool spool --run 'gen-*' crit
-	says "^ace-recv: mismatch: a shard of run 'crit-7', not 'gen-\*'$"
-	exits 0 ace-recv --spool spool --run gen-2 gen2
-	exits 2 timeout "$HANG" ace-aggregate --spool spool --run 'gen-*' --rounds 1
-	says 'several runs'
-	exits 0 ace-status --run 'gen-*' spool
-	[ "$(grep -c 'gen-[12]' out)" -ge 2 ]
-	[ -z "$(grep crit out)" ]
-	exits 2 ace-recv --spool spool --run 'gen-*' --device edge1 --join
-	says "several runs of that name in 'spool': choose one with --run NAME"
-	# one that fits, or the only one, need not be named in full
-	exits 0 ace-recv --spool spool --run 'gen-1*' --device edge1 --join
-	[ "$(cat spool/gen-1/devices)" = edge1 ]
-	exits 2 ace-recv --spool spool --device edge1 --leave
-	says "several runs in 'spool': choose one with --run NAME"
-	exits 0 ace-recv --spool one gen2
-	exits 0 ace-recv --spool one --device edge1 --join
-	[ "$(cat one/gen-2/devices)" = edge1 ]
-	[ ! -s err ]
-	# a name that nobody has may be of a run to come, and may be mistyped
-	exits 0 ace-recv --spool one --run gne-2 --device edge1 --join
-	says "^ace-recv: run 'gne-2' has no shard here yet$"
-	exits 2 ace-recv --spool none --device edge1 --join
+@test "a spool is of one run: that of its first shard, or the one that is named" {
+	mkshards -r gen -d edge1 >gen
+	mkshards -r crit -d edge1 -s 1 >crit
+	exits 3 ace-recv --spool spool --run gen crit
+	says "^ace-recv: mismatch: the shard is of run 'crit', expected 'gen'$"
+	exits 0 ace-recv --spool spool --device edge2 --join
+	exits 0 ace-recv --spool spool gen
+	exits 3 ace-recv --spool spool crit
+	says "^ace-recv: mismatch: a shard of run 'crit', and the spool is of run 'gen'$"
+	mkshards -r crit -d edge1 -s 1 -k nan >nan
+	exits 3 ace-recv --spool spool nan
+	[ ! -e spool/1 ]
 }
 
 @test "a value that is not finite is seen wherever it is in a group" {
@@ -209,8 +185,6 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv accepted <in
 	mkshards -d edge2 -t other:7 >in
 	recv "^step 0: invalid: mismatch: run 'test' is of another model: .*other" <in
-	mkshards -d edge2 -r run2 -t other:7 >in
-	recv accepted --run run2 <in
 }
 
 @test "the file of limits: made once, with defaults, and a line for a device" {
@@ -220,7 +194,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 5 ace-recv --spool spool --create
 	says "'spool/limits' exists already"
 	same made spool/limits
-	for other in --publish '--run r' '--device d' '-o log' file; do
+	for other in --publish '--run r' '--reply aggregate' '--device d' '-o log' file; do
 		# shellcheck disable=SC2086 # words
 		exits 2 ace-recv --spool other --create $other
 		[ ! -e other/limits ]
@@ -249,7 +223,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		printf '# one\n\n%s\n' "${line%%:*}" | tr _ ' ' >spool/limits
 		exits 2 ace-recv --spool spool in
 		says "spool/limits:3: ${line#*:}"
-		[ ! -e spool/test ]
+		[ ! -e spool/0 ]
 	done <<-'END'
 		max-weight_1:limit 'max-weight' is unknown
 		shards_1M:limit 'shards' is unknown
@@ -267,13 +241,6 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	mkdir spool/limits
 	exits 3 ace-recv --spool spool in
 	rmdir spool/limits
-	# a run of that name has another folder
-	mkshards -r limits >in
-	exits 0 ace-recv --spool other --create
-	exits 0 ace-recv --spool other in
-	[ -s other/%6Cimits/0/edge1.aceg ]
-	exits 0 ace-aggregate --spool other --rounds 1
-	ace-inspect out | grep -q 'run *limits'
 }
 
 @test "larger than its limit: invalid" {
@@ -303,7 +270,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 ace-aggregate --spool spool --rounds 1
 	recv '^step 0: accepted$' <one
 	recv '^step 0: late: step 0 is closed$' <two
-	[ ! -e spool/test/0/edge2.aceg ]
+	[ ! -e spool/0/edge2.aceg ]
 }
 
 @test "cut in the middle of a shard: those before it count, it does not" {
@@ -311,8 +278,8 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	head -c "$(($(wc -c <in) - 300))" in >part
 	exits 3 ace-recv --spool spool <part
 	says truncated
-	[ -e spool/test/0/edge1.aceg ]
-	[ ! -e spool/test/1/edge1.aceg ]
+	[ -e spool/0/edge1.aceg ]
+	[ ! -e spool/1/edge1.aceg ]
 	mv out receipts
 	exits 3 ace-ack -S state -v <receipts
 	says "step 0: accepted"
@@ -371,7 +338,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 @test "limits kind: a difference is let in where that word stands, and nowhere else" {
 	shard 0 edge1 -c f32 >in
 	ace-compress -S state -c topk:0.5 --error-feedback ef21 in >apart
-	limited 'kind gradient' recv 'invalid: mismatch: a difference to a history' <apart
+	limited 'kind gradient' recv 'invalid: mismatch: the shard is a difference to a history' <apart
 	rm -r spool
 	limited 'kind gradient,difference' recv accepted <apart
 	rm -r spool
@@ -478,9 +445,9 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 edge2 >two
 	recv accepted <one
 	recv accepted <two
-	shard 0 edge2 -H flags=16 >spool/test/0/edge2.aceg
+	shard 0 edge2 -H flags=16 >spool/0/edge2.aceg
 	exits 0 ace-aggregate --spool spool --devices 2 --rounds 1
-	recv "^step 0: invalid: mismatch: " <spool/test/0/edge2.aceg
+	recv "^step 0: invalid: mismatch: " <spool/0/edge2.aceg
 	[ "$(grep -c 'step 0 is closed' said)" -eq 0 ]
 	recv '^step 0: accepted$' <one
 }
@@ -488,7 +455,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 @test "what is fenced leaves nothing in the spool; the newest incarnation is the shard's" {
 	shard 0 edge1 -H incarnation=3 >in
 	recv '^step 0: accepted$' <in
-	[ "$(cat spool/test/device/edge1.incarnation)" = 3 ]
+	[ "$(cat spool/device/edge1.incarnation)" = 3 ]
 	find spool | sort >before
 	shard 1 edge1 -H incarnation=2 >in
 	recv '^step 1: fenced: incarnation 2, 3 is known ' <in
@@ -498,7 +465,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	# nor does another one's name, or what is fenced, count for it
 	shard 1 edge2 >in
 	recv '^step 1: accepted$' <in
-	[ ! -e spool/test/device/edge2.incarnation ]
+	[ ! -e spool/device/edge2.incarnation ]
 }
 
 @test "a receipt says when it was written and at which model" {
@@ -522,10 +489,10 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 @test "what killed programs left goes when the next one starts, and no more" {
 	shard 0 >in
 	recv accepted <in
-	touch spool/edge9.new-abcdef spool/test/closed.new-abcdef
+	touch spool/edge9.new-abcdef spool/closed.new-abcdef
 	exits 0 ace-aggregate --spool spool --rounds 1
 	[ "$(find spool -name '*.new-*')" = '' ]
-	touch spool/test/0/aggregate.aceg.new-abcdef
+	touch spool/0/aggregate.aceg.new-abcdef
 	mv out mean
 	exits 0 ace-recv --spool spool --publish mean
 	[ "$(find spool -name '*.new-*')" = '' ]
@@ -538,8 +505,8 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 1 >in
 	recv accepted <in
 	exits 0 ace-aggregate --spool spool --rounds 2 --keep 1
-	exits 0 ace-recv --spool spool --run new --device d --join
-	[ -d spool/test/done ]
+	exits 0 ace-recv --spool spool --device d --join
+	[ -d spool/done ]
 	[ "$(find spool -type d -printf '%m\n' | sort -u)" = 700 ]
 }
 
@@ -550,20 +517,20 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	mv out mean
 	exits 0 ace-recv --spool spool --publish mean
 	[ ! -s out ]
-	ace-inspect diff mean spool/test/0/aggregate.aceg
-	exits 0 ace-recv --spool spool --run test --device edge1 --join
-	exits 0 ace-recv --spool spool --run test --device edge1 --leave
+	ace-inspect diff mean spool/0/aggregate.aceg
+	exits 0 ace-recv --spool spool --device edge1 --join
+	exits 0 ace-recv --spool spool --device edge1 --leave
 	[ ! -s out ]
 	exits 0 pty ace-recv --spool spool --publish mean
 	for act in "--publish -o log" "--publish --device edge1" \
 	    "--join --device edge1 -o log" "--leave --device edge1 -o log"; do
 		# shellcheck disable=SC2086 # words are meant
-		exits 2 ace-recv --spool spool --run test $act
+		exits 2 ace-recv --spool spool $act
 	done
 	[ ! -e log ]
 	# each of those who act needs a device's name
 	for act in --join --leave; do
-		exits 2 ace-recv --spool spool --run test $act
+		exits 2 ace-recv --spool spool $act
 		says 'the device is missing'
 	done
 }
@@ -608,24 +575,24 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 @test "a file of the spool that is not what it should be is damage: status 3" {
 	shard 0 >in
 	recv accepted <in
-	cp spool/test/0/edge1.aceg one
-	cat one one >spool/test/0/edge1.aceg
+	cp spool/0/edge1.aceg one
+	cat one one >spool/0/edge1.aceg
 	exits 3 ace-recv --spool spool in
-	says "corrupt: 2 shards in 'spool/test/0/edge1.aceg'"
-	cp one spool/test/0/edge1.aceg
+	says "corrupt: 2 shards in 'spool/0/edge1.aceg'"
+	cp one spool/0/edge1.aceg
 	shard 1 edge1 -k nan >in
 	recv invalid <in
-	cp spool/test/1/edge1.no no
-	cat no no >spool/test/1/edge1.no
+	cp spool/1/edge1.no no
+	cat no no >spool/1/edge1.no
 	exits 3 ace-recv --spool spool in
-	says "corrupt: 'spool/test/1/edge1.no'"
-	cp no spool/test/1/edge1.no
+	says "corrupt: 'spool/1/edge1.no'"
+	cp no spool/1/edge1.no
 	exits 0 ace-aggregate --spool spool --rounds 1
 	shard 2 >in
 	for v in '' 0 '0 ' x $'0\n1'; do
-		printf '%s' "$v" >spool/test/closed
+		printf '%s' "$v" >spool/closed
 		exits 3 ace-recv --spool spool in
-		says "corrupt: 'spool/test/closed'"
+		says "corrupt: 'spool/closed'"
 	done
 }
 
@@ -633,7 +600,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	local s d
 	shard 0 >in
 	synced ace-recv --spool spool in >receipt
-	for d in spool spool/test spool/test/0; do
+	for d in . spool spool/0; do
 		grep -qx "$d" synced || { cat synced; return 1; }
 	done
 	grep -q '^spool/edge1\.new-' synced
@@ -646,12 +613,12 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	recv accepted <in
 	shard 2 edge1 -H incarnation=1 >in
 	synced ace-recv --spool spool in >receipt
-	grep -q '^spool/test/device/edge1\.incarnation' synced
+	grep -q '^spool/device/edge1\.incarnation' synced
 	exits 0 ace-aggregate --spool spool --rounds 1
 	mv out mean
 	synced ace-recv --spool spool --publish mean
-	grep -q '^spool/test/0/.*aggregate' synced
-	grep -qx spool/test/0 synced
+	grep -q '^spool/0/.*aggregate' synced
+	grep -qx spool/0 synced
 }
 
 @test "the newest closed step and those before it are over, whoever sent them" {
@@ -661,7 +628,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	shard 4 >in
 	recv '^step 4: late: step 4 is closed$' <in
 	shard 8 >in
-	limited 'ahead 2' waits 'limit: step 8 is more than 2 after 5' <in
+	limited 'ahead 2' waits 'limit: step 8 is more than 2 steps after 5' <in
 	shard 7 >in
 	limited 'ahead 2' recv '^step 7: accepted$' <in
 }
@@ -669,23 +636,23 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 @test "a name on the list has at most 255 bytes; who joins gets a line of its own" {
 	local name
 	name=$(printf '%0255d' 7)
-	exits 0 ace-recv --spool spool --run test --device "$name" --join
-	exits 0 ace-recv --spool spool --run test --device b --join
-	exits 0 ace-recv --spool spool --run test --device "$name" --join
-	[ "$(wc -l <spool/test/devices)" -eq 2 ]
-	[ "$(head -n 1 spool/test/devices)" = "$name" ]
+	exits 0 ace-recv --spool spool --device "$name" --join
+	exits 0 ace-recv --spool spool --device b --join
+	exits 0 ace-recv --spool spool --device "$name" --join
+	[ "$(wc -l <spool/devices)" -eq 2 ]
+	[ "$(head -n 1 spool/devices)" = "$name" ]
 	# nor is a list that was written by hand cut in silence
-	yes edge77 | head -c $(((1 << 20) - 1)) >spool/test/devices
-	exits 0 ace-recv --spool spool --run test --device b --join
-	yes edge77 | head -c $((1 << 20)) >spool/test/devices
-	exits 3 ace-recv --spool spool --run test --device b --join
-	says "limit: 'spool/test/devices' has more than 1 MiB"
-	echo "${name}0" >spool/test/devices
-	exits 3 ace-recv --spool spool --run test --device b --join
-	says "corrupt: 'spool/test/devices' has a line that is not a device's name"
+	yes edge77 | head -c $(((1 << 20) - 1)) >spool/devices
+	exits 0 ace-recv --spool spool --device b --join
+	yes edge77 | head -c $((1 << 20)) >spool/devices
+	exits 3 ace-recv --spool spool --device b --join
+	says "limit: 'spool/devices' has more than 1 MiB"
+	echo "${name}0" >spool/devices
+	exits 3 ace-recv --spool spool --device b --join
+	says "corrupt: 'spool/devices' has a line that is not a device's name"
 	# and one that the list cannot hold does not get there
 	for name in "${name}0" $'two\nlines' $'\033[31m' ' blank' 'blank ' ''; do
-		exits 2 ace-recv --spool spool --run new --device "$name" --join
+		exits 2 ace-recv --spool spool --device "$name" --join
 		says 'is not a valid name for the list of devices'
 		[ ! -e spool/new ]
 	done
@@ -727,22 +694,22 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 }
 
 @test "1024 open steps, 4Gi and 256Mi a shard, where nobody says otherwise" {
-	local file=spool/test/0/edge1.aceg
+	local file=spool/0/edge1.aceg
 	shard 2000 edge2 >in
 	recv accepted <in
-	(cd spool/test && mkdir {0..1022} && touch {0..1022}/edge1.aceg)
-	seq 0 1022 >spool/test/device/edge1.open
+	(cd spool && mkdir {0..1022} && touch {0..1022}/edge1.aceg)
+	seq 0 1022 >spool/device/edge1.open
 	shard 1023 >in
 	recv '^step 1023: accepted$' <in
 	shard 1024 >in
 	waits 'limit: 1024 steps of this device are open' <in
-	rm -r spool/test/{1..1023}
+	rm -r spool/{1..1023}
 	# what waits, to the byte; nothing of it is read
 	truncate -s $((1 << 32)) $file
 	waits 'limit: 4294967296 bytes of this device wait' <in
 	truncate -s $(((1 << 32) - 1)) $file
 	recv '^step 1024: accepted$' <in
-	rm spool/test/1024/edge1.aceg
+	rm spool/1024/edge1.aceg
 	# one that is on its way counts as the largest there may be
 	truncate -s $(((1 << 32) - (1 << 28))) $file
 	mkfifo hole
@@ -763,7 +730,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	mkshards | head -c -40 >&9
 	(got=0; ace-recv --spool spool --reply aggregate <hole >back 2>err || got=$?
 	    echo "$got" >status) 9>&- 3>&- &
-	wait_for test -e spool/test/0/edge1.aceg
+	wait_for test -e spool/0/edge1.aceg
 	# the elder one waits for aggregates, its child reads
 	kill -9 "$(pgrep -P "$(pgrep -P $! -x ace-recv)")"
 	exec 9>&-
@@ -773,7 +740,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	says '^ace-recv: the process that reads the shards was killed'
 }
 
-@test "--publish: a step has one aggregate, a mean or a sum, of the run that is said" {
+@test "--publish: a step has one aggregate, a mean or a sum, of the spool's run" {
 	shard 0 >in
 	shard 0 edge2 -k ramp >in2
 	recv accepted <in
@@ -783,14 +750,16 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	ace-aggregate in >other
 	exits 3 ace-recv --spool spool --publish in
 	says "mismatch: the shard of 'edge1' is not an average"
-	exits 3 ace-recv --spool spool --publish --run else mean
-	says "mismatch: the aggregate is of run 'test', expected 'else'"
-	[ ! -e spool/test/0/aggregate.aceg ]
+	mkshards -r else >in2
+	ace-aggregate in2 >in3
+	exits 3 ace-recv --spool spool --publish in3
+	says "mismatch: a shard of run 'else', and the spool is of run 'test'"
+	[ ! -e spool/0/aggregate.aceg ]
 	exits 0 ace-recv --spool spool --publish mean
 	exits 0 ace-recv --spool spool --publish mean
 	exits 5 ace-recv --spool spool --publish other
-	says "step 0 of run 'test' already has a different aggregate"
-	ace-inspect diff mean spool/test/0/aggregate.aceg
+	says "step 0 already has a different aggregate"
+	ace-inspect diff mean spool/0/aggregate.aceg
 	[ -z "$(find spool -name '*.new-*')" ]
 }
 
@@ -824,16 +793,16 @@ at_once() {
 	mkdir -m 700 spool
 	at_once spool/.lock 2 ace-recv --spool spool one -- ace-recv --spool spool two
 	[ "$lost" = 3 ]
-	[ "$(ls spool)" = "$([ "$won" = 0 ] && echo one || echo two)" ]
+	ace-status spool | grep "^run '$([ "$won" = 0 ] && echo one || echo two)'"
 	rm -r spool
 	shard 0 >in
 	recv accepted <in
 	shard 0 edge1 -x 2 | ace-aggregate >mean1
 	ace-aggregate in >mean0
-	at_once spool/test/.lock 2 ace-recv --spool spool --publish mean0 -- \
+	at_once spool/.lock 2 ace-recv --spool spool --publish mean0 -- \
 	    ace-recv --spool spool --publish mean1
 	[ "$lost" = 5 ]
-	ace-inspect diff "mean$won" spool/test/0/aggregate.aceg
+	ace-inspect diff "mean$won" spool/0/aggregate.aceg
 }
 
 @test "a run that comes while a shard of another one does is the first" {
@@ -851,7 +820,7 @@ at_once() {
 	wait $! || got=$?
 	[ "$got" -eq 3 ]
 	grep -q "a shard of run 'one', and the spool is of run 'two'" why
-	[ ! -e spool/one ]
+	ace-status spool | grep "^run 'two'"
 }
 
 @test "a name that is cut within a character does not spoil its receipt" {
@@ -883,14 +852,14 @@ costs() {
 	exits 0 ace-recv --spool spool --run test first
 	read -ra one < <(costs ace-recv --spool spool --run test in)
 	[ "${one[*]:0:2}" = "3 3" ]
-	exits 0 ace-aggregate --spool spool --run test --rounds 1
-	read -ra one < <(costs ace-aggregate --spool spool --run test --rounds 1)
-	read -ra two < <(costs ace-aggregate --spool spool --run test --rounds 2)
+	exits 0 ace-aggregate --spool spool --rounds 1
+	read -ra one < <(costs ace-aggregate --spool spool --rounds 1)
+	read -ra two < <(costs ace-aggregate --spool spool --rounds 2)
 	[ "$((two[0] - one[0])) $((two[1] - one[1]))" = "1 3" ]
 	# of what grows with the devices a step's folder alone is listed, three times
 	for d in $(seq 100); do mkshards -d "edge$d" -n 8; done >all
 	read -ra one < <(costs ace-recv --spool many --run test --sync none all)
-	read -ra two < <(costs ace-aggregate --spool many --run test --sync none --rounds 1)
+	read -ra two < <(costs ace-aggregate --spool many --sync none --rounds 1)
 	echo "${one[*]}, ${two[*]}"
 	[ "${one[2]}" -lt 20 ]
 	[ "${two[2]}" -lt 360 ]

@@ -21,7 +21,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	exits 0 ace-status spool
 	grep -qE '^step 0: 1 shards are there, for [0-9]+ s; the devices of a first step are known only' out
 	! grep 'nobody has closed' out || false
-	ace-recv --spool spool --run demo --device edge2 --join
+	ace-recv --spool spool --device edge2 --join
 	exits 0 ace-status spool
 	grep -qE '^step 0: 1 of 2 shards are there, for [0-9]+ s; missing: edge2$' out
 	shard edge2 0
@@ -54,12 +54,12 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 @test "a list of devices says who is waited for" {
 	shard edge1 0
 	shard edge2 0
-	ace-recv --spool spool --run demo --device edge3 --join
+	ace-recv --spool spool --device edge3 --join
 	exits 0 ace-status spool
 	grep -q 'missing: edge3$' out
 	[[ $(row edge3) = 'edge3 - never '* ]]
-	ace-recv --spool spool --run demo --device edge3 --leave
-	ace-recv --spool spool --run demo --device edge2 --leave
+	ace-recv --spool spool --device edge3 --leave
+	ace-recv --spool spool --device edge2 --leave
 	closes 2
 	shard edge1 1
 	exits 0 ace-status spool
@@ -72,7 +72,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 		for d in edge1 edge2; do shard $d $s; done
 		closes 2 --keep 1
 	done
-	[ -e spool/demo/done/0 ]
+	[ -e spool/done/0 ]
 	[[ $(row edge1) = 'edge1 2 done '*' - 3 0 0' ]]
 	# another model: invalid
 	mkshards -d edge2 -s 3 -r demo -n 300 | ace-recv --spool spool >/dev/null
@@ -81,10 +81,10 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	[[ $(row edge2) = 'edge2 3 missing '*' 3 0 1' ]]
 	[[ $(row edge1) = 'edge1 3 here '*' 5.0 4 0 0' ]]
 	exits 0 ace-status --format json spool
-	[ "$(json '[r["now"] for r in d["runs"]]')" = "['open']" ]
-	[ "$(json 'd["runs"][0]["devices"][1]["verdicts"]["invalid"]')" = 1 ]
-	[ "$(json 'd["runs"][0]["devices"][0]["bandwidth"]')" = 5000000 ]
-	[ "$(json 'd["disk_bytes"] >= d["runs"][0]["disk_bytes"] > 0')" = True ]
+	[ "$(json 'd["now"]')" = open ]
+	[ "$(json 'd["devices"][1]["verdicts"]["invalid"]')" = 1 ]
+	[ "$(json 'd["devices"][0]["bandwidth"]')" = 5000000 ]
+	[ "$(json 'd["disk_bytes"] > 0')" = True ]
 }
 
 @test "a step that is closed and has no aggregate yet" {
@@ -92,11 +92,11 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	shard edge2 0
 	closes 2
 	# as when the aggregator is killed
-	rm spool/demo/done/0
+	rm spool/done/0
 	exits 0 ace-status spool
 	grep -q '^step 0 is closed with 2 shards, its aggregate is not there yet' out
 	exits 0 ace-status --format json spool
-	[ "$(json 'd["runs"][0]["now"]')" = closed ]
+	[ "$(json 'd["now"]')" = closed ]
 }
 
 @test "a device's link, before and after it was measured" {
@@ -157,15 +157,15 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	exits 0 ace-status spool
 	grep -q "^$odd" out
 	grep -q '^xxxxx' out
-	mkdir -p spool/demo/0
-	touch spool/demo/0/$'evil\e[2J.aceg' 'spool/demo/0/half%4.aceg' 'spool/demo/0/no%zz.aceg'
+	mkdir -p spool/0
+	touch spool/0/$'evil\e[2J.aceg' 'spool/0/half%4.aceg' 'spool/0/no%zz.aceg'
 	exits 0 ace-status spool
 	LC_ALL=C grep -q 'evil?\[2J' out
 	# what ace-recv would not have written is shown as it is
 	grep -qE '^half%4( |$)' out
 	grep -q '^no%zz ' out
 	COLUMNS=40 exits 0 ace-status --format json spool
-	json 'len(d["runs"][0]["devices"])'
+	json 'len(d["devices"])'
 }
 
 @test "on a terminal lines are cut to its width, elsewhere not" {
@@ -179,8 +179,8 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 
 # aged FILE AGE [SIZE]: a shard that came so long ago, and is so large
 aged() {
-	[ $# -lt 3 ] || truncate -s "$3" "spool/demo/$1"
-	touch -d "@$(($(date +%s) - $2))" "spool/demo/$1"
+	[ $# -lt 3 ] || truncate -s "$3" "spool/$1"
+	touch -d "@$(($(date +%s) - $2))" "spool/$1"
 }
 
 @test "times and sizes have the unit that suits them" {
@@ -214,60 +214,42 @@ aged() {
 	grep -q '^step 0: 2 shards are there, for 3\.0 d; ' out
 	[ "$(row edge2)" = 'edge2 1 here 30.0 h 900 B - 2 0 0' ]
 	exits 0 ace-status --format json spool
-	[ "$(json '259200 <= d["runs"][0]["seconds"] < 300000')" = True ]
-	[ "$(json '[108000 <= v["seconds"] < 200000 for v in d["runs"][0]["devices"]]')" = \
+	[ "$(json '259200 <= d["seconds"] < 300000')" = True ]
+	[ "$(json '[108000 <= v["seconds"] < 200000 for v in d["devices"]]')" = \
 	    '[False, True]' ]
-	[ "$(json '[v["bytes"] for v in d["runs"][0]["devices"]][1]')" = 900 ]
+	[ "$(json '[v["bytes"] for v in d["devices"]][1]')" = 900 ]
 	[ "$(json 'abs(d["time"] - __import__("time").time()) < 3600')" = True ]
 }
 
 @test "the members of JSON are what their names say" {
 	shard edge1 0
 	shard edge2 0
-	ace-recv --spool spool --run demo --device edge1 --join
+	ace-recv --spool spool --device edge1 --join
 	closes 2
 	for s in 1 2; do
 		for d in edge2 edge1; do shard $d $s; done
 		closes 2 --keep 2
 	done
-	ace-recv --spool spool --run demo --device edge2 --leave
+	ace-recv --spool spool --device edge2 --leave
 	shard edge2 3
 	shard edge3 3
 	exits 0 ace-status --format json spool
-	[ "$(json '[d["runs"][0][k] for k in ("run", "last", "steps", "now", "step", "here", "missing")]')" = \
+	[ "$(json '[d[k] for k in ("run", "last", "steps", "now", "step", "here", "missing")]')" = \
 	    "['demo', 2, 3, 'open', 3, 2, 1]" ]
-	[ "$(json '[[v[k] for k in ("device", "is", "step", "listed")] for v in d["runs"][0]["devices"]]')" = \
+	[ "$(json '[[v[k] for k in ("device", "is", "step", "listed")] for v in d["devices"]]')" = \
 	    "[['edge1', 'missing', 2, True], ['edge2', 'here', 3, False], ['edge3', 'here', 3, False]]" ]
-	# what is on disk: all of the spool, of the run, and a device's shards
+	# what is on disk: all of the spool, and a device's shards
 	blocks() { find "$@" -printf '%b\n' | awk '{ n += $1 } END { print 512 * n }'; }
 	[ "$(json 'd["disk_bytes"]')" -eq "$(blocks spool -mindepth 1 ! -name '.*')" ]
-	[ "$(json 'd["runs"][0]["disk_bytes"]')" -eq "$(blocks spool/demo -mindepth 1)" ]
-	[ "$(json 'd["runs"][0]["devices"][1]["disk_bytes"]')" -eq \
+	[ "$(json 'd["devices"][1]["disk_bytes"]')" -eq \
 	    "$(blocks spool -name edge2.aceg)" ]
 	# of a step that is closed, too
 	ace-aggregate --spool spool --rounds 4 --quorum 2 --deadline 0.1s \
 	    --publish 3>&- >mean.aceg &
-	wait_for test ! spool/demo/closed -ef spool/demo/done/2
+	wait_for test ! spool/closed -ef spool/done/2
 	exits 0 ace-status --format json spool
 	kill $!
-	[ "$(json '[d["runs"][0][k] for k in ("now", "step", "here")]')" = "['closed', 3, 2]" ]
-}
-
-@test "several runs: in the order of their names, or the one that is asked for" {
-	for r in b a c; do
-		mkshards -r $r -d "of$r" | ace-recv --spool spool --run $r >/dev/null
-	done
-	exits 0 ace-status spool
-	[ "$(grep -A 1 -n "^run '" out | cut -c 1-10 | grep -c "run '")" -eq 3 ]
-	[ "$(sed -n "s/^run '\(.\)'.*/\1/p" out | paste -sd ' ')" = 'a b c' ]
-	# a line between two
-	[ "$(grep -c '^$' out)" -eq 2 ]
-	[ "$(grep -B 1 "^run 'c'" out | head -n 1)" = '' ]
-	exits 0 ace-status --run b spool
-	[ "$(sed -n "s/^run '\(.\)'.*/\1/p" out)" = b ]
-	! grep -E '^of[ac] |^$' out || false
-	exits 0 ace-status --format json --run b spool
-	[ "$(json '[r["run"] for r in d["runs"]]')" = "['b']" ]
+	[ "$(json '[d[k] for k in ("now", "step", "here")]')" = "['closed', 3, 2]" ]
 }
 
 @test "several directories: a line between two, a document each" {
@@ -293,7 +275,7 @@ aged() {
 	mkshards -d edge3 -s 2 -r demo -k nan | ace-recv --spool spool >receipt
 	[[ $(row edge3) = 'edge3 2 '*' 0 0 1' ]]
 	exits 0 ace-status --format json spool
-	[ "$(json '[(v["verdicts"]["late"], v["verdicts"]["invalid"]) for v in d["runs"][0]["devices"]]')" = \
+	[ "$(json '[(v["verdicts"]["late"], v["verdicts"]["invalid"]) for v in d["devices"]]')" = \
 	    '[(0, 0), (1, 0), (0, 1)]' ]
 	shard edge1 2
 	closes 1
@@ -398,12 +380,9 @@ aged() {
 	exits 0 ace-recv --spool spool --create
 	exits 0 ace-status spool
 	grep -q 'waiting for a first shard' out
-	# as whoever makes a run leaves it between two calls
-	mkdir spool/demo
-	exits 0 ace-status spool
 	mkdir new
-	exits 0 ace-recv --spool new/spool --run demo --device edge1 --join
-	rm -r new/spool/demo/*
+	exits 0 ace-recv --spool new/spool --device edge1 --join
+	rm -r new/spool/*
 	exits 0 ace-status new/spool
 }
 
@@ -420,20 +399,18 @@ aged() {
 	exits 0 ace-status empty
 	grep -q 'waiting for a first shard' out
 	shard edge1 0
-	exits 1 ace-status --run other spool
-	says "no run 'other' in 'spool'"
 	chmod 777 spool
 	exits 5 ace-status spool
 	exits 5 ace-status --format json spool
-	[ "$(json '"runs" in d')" = False ]
+	[ "$(json '"run" in d')" = False ]
 	chmod 700 spool
-	echo x >spool/demo/closed
+	echo x >spool/closed
 	exits 3 ace-status --format json spool
-	[ "$(json '"runs" in d')" = False ]
-	rm spool/demo/closed
+	[ "$(json '"run" in d')" = False ]
+	rm spool/closed
 	exits 0 ace-status --format json empty
-	[ "$(json 'd["runs"]')" = '[]' ]
-	echo x >spool/demo/0/edge9.no
+	[ "$(json '"run" in d')" = False ]
+	echo x >spool/0/edge9.no
 	exits 3 ace-status spool
 }
 
@@ -443,7 +420,7 @@ aged() {
 		closes 2 --keep 1
 	done; : >finished) 3>&- &
 	writer=$!
-	wait_for test -e spool/demo/.lock
+	wait_for test -e spool/.lock
 	n=0
 	end=$((SECONDS + HANG))
 	until [ -e finished ]; do
@@ -486,7 +463,7 @@ aged() {
 	needs valgrind
 	mkshards -d d0 | ace-recv --spool spool -q >/dev/null
 	for n in 2000 4000; do
-		seq -f d%.0f $n | sort -R --random-source=<(yes) >spool/test/devices
+		seq -f d%.0f $n | sort -R --random-source=<(yes) >spool/devices
 		exits 0 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
 		    ace-status --sandbox off spool
 		work+=("$(sed -n 's/.*Collected : //p' err)")

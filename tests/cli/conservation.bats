@@ -60,7 +60,7 @@ sent() {
 
 # summed VALUE CONTRIBUTORS OPTION...: the sum of the next step
 summed() {
-	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --run test --rounds 1 \
+	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --rounds 1 \
 	    --sync none "${@:3}"
 	[ "$(ace-export -f raw out | perl -0777 -ne 'print join " ", unpack "f<*"')" = \
 	    "$1 $1 $1 $1" ]
@@ -90,7 +90,7 @@ counted() {
 	summed 111 2 --quorum 2 --deadline 1ms
 	counted edge1 3
 	summed 111000 3 --quorum 2 --deadline 1ms
-	says "fewer than 2 devices sent step 3 of run 'test': the steps before step 5 are skipped, and their accepted shards are in the average of step 5"
+	says "fewer than 2 devices sent step 3: the steps before step 5 are skipped, and their accepted shards are in the average of step 5"
 	counted edge1 3
 	counted edge2 2
 	# removed, they stay known
@@ -98,7 +98,7 @@ counted() {
 	sent edge2 8 2
 	sent edge3 8 4
 	summed 7 3 --quorum 2 --keep 1
-	[ ! -e spool/test/3 ]
+	[ ! -e spool/3 ]
 	for i in 0 2 3 7; do
 		exits 0 ace-recv --spool spool -v "sent.edge1.$i"
 		says "step $i: accepted$"
@@ -109,11 +109,11 @@ counted() {
 	local i
 	for i in 1 2 3; do sent edge$i 0 1; done
 	for i in 1 2 3; do
-		ace-recv --spool spool --run test --device edge$i --join
+		ace-recv --spool spool --device edge$i --join
 	done
 	summed 3 3
 	sent edge3 1 10
-	ace-recv --spool spool --run test --device edge3 --leave
+	ace-recv --spool spool --device edge3 --leave
 	sent edge1 2 100
 	sent edge2 2 100
 	summed 210 3 --quorum 2 --deadline 1h
@@ -124,20 +124,20 @@ counted() {
 	local i
 	for i in 1 2 3; do sent edge$i 0 1; done
 	# in the place of one that was accepted
-	mkshards -t data:4 -d edge3 -r test -s 0 -H flags=16 >spool/test/0/edge3.aceg
-	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --run test --rounds 1 \
+	mkshards -t data:4 -d edge3 -r test -s 0 -H flags=16 >spool/0/edge3.aceg
+	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --rounds 1 \
 	    --sync none --quorum 3 --keep 1
 	says "1 of 3 shards of a step are deferred: mismatch"
 	says "this step has no aggregate"
 	sent edge1 1 10
-	exits 0 timeout "$HANG" ace-aggregate --spool spool --run test --rounds 1 \
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --rounds 1 \
 	    --sync none --tolerate 1 --keep 1
 	says "3 of 3 shards of a step wait for the next average: center with 1 bad devices needs 3"
 	sent edge1 2 100
 	sent edge2 2 100
 	summed 212 2
 	# closed and not done, as after a kill: the same again
-	rm spool/test/done/2
+	rm spool/done/2
 	summed 212 2 --keep 1
 	for i in edge1.0 edge1.1 edge1.2 edge2.0 edge2.2; do
 		exits 0 ace-recv --spool spool -v "sent.$i"
@@ -160,7 +160,7 @@ counted() {
 @test "lost on purpose: status 3, the first element is named" {
 	deliver 0 f32 -k ramp
 	deliver 1 f32 -k ramp
-	rm -r spool/test/1
+	rm -r spool/1
 	exits 3 balance in*
 	says "mismatch: tensor 'embed' at index 0: the input is 1, but 0 is delivered or kept, of 'edge1' up to step 1; 336 elements"
 	exits 3 balance --format json in*
@@ -170,7 +170,7 @@ counted() {
 @test "doubled on purpose: status 3" {
 	deliver 0 f32 -k ramp
 	deliver 1 f32 -k ramp
-	cp spool/test/1/edge1.aceg spool/test/1/edge1.1.aceg
+	cp spool/1/edge1.aceg spool/1/edge1.1.aceg
 	exits 3 balance in*
 	says "at index 0: the input is 1, but 2 is delivered or kept"
 }

@@ -179,7 +179,7 @@ sums() {
 		exits 0 ace-ack -S state receipt
 		exits 0 ace-inspect audit -S state --spool spool in0
 		[ "$(find . -newer in0 -name '*.aceg' ! -path './spool/*' | wc -l)" -eq 0 ]
-		[ "$(find spool -mindepth 1 -maxdepth 1 ! -name '.*' | wc -l)" -eq 1 ]
+		[ "$(find spool -mindepth 1 -maxdepth 1 ! -name '.*' | wc -l)" -eq 3 ]
 		exits 0 ace-recv --spool spool -v sent
 		says duplicate
 		exits 0 ace-aggregate --spool spool --rounds 1

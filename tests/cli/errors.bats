@@ -63,11 +63,11 @@ refuses() {
 	mkshards >in
 	exits 0 ace-recv --spool D in
 	exits 0 ace-aggregate --spool D --rounds 1
-	rm D/test/0/edge1.aceg D/test/done/0
+	rm D/0/edge1.aceg D/done/0
 	refuses 3 'mismatch: a shard of step 0 is in a manifest, but not in the spool' \
 	    ace-aggregate --spool D --rounds 1
-	echo x >D/test/closed
-	refuses 3 "corrupt: 'D/test/closed': truncated" ace-recv --spool D in
+	echo x >D/closed
+	refuses 3 "corrupt: 'D/closed': truncated" ace-recv --spool D in
 }
 
 @test "what fails in the middle of a shard marks its end, and that is what is said" {
@@ -93,7 +93,7 @@ refuses() {
 	done
 	exits 2 ace-expand --gamma 0.5 in
 	says "^ace-expand: --gamma needs --state$"
-	for o in --create '--run a' '--rounds 2' '--keep 2' --publish; do
+	for o in --create '--rounds 2' '--keep 2' --publish; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 2 ace-aggregate $o in
 		says "^ace-aggregate: ${o% *} needs --spool$"

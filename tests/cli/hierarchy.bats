@@ -63,7 +63,7 @@ levels() {
 	victims=(up1 code1 link1 ack1 down1 recv1 recv2 up2 code2 down2 recv4)
 	for ((k = 0; k < $3; k++)); do
 		# all along the run, however fast that is
-		wait_for test -e "cloud/test/done/$((k * $1 / $3))" -o -e over
+		wait_for test -e "cloud/done/$((k * $1 / $3))" -o -e over
 		sleep "0.0$((RANDOM % 10))"
 		[ ! -e over ] || break
 		i=$(cat "pid.${victims[k % ${#victims[@]}]}" 2>/dev/null) ||
@@ -95,7 +95,7 @@ conserved() {
 	for i in 1 2; do
 		for s in $(seq 0 $(($1 - 1))); do
 			ace-aggregate --rule sum -d "region$i" \
-			    "region$i/test/$s/"edge*.aceg
+			    "region$i/$s/"edge*.aceg
 		done >"sums$i"
 		exits 0 ace-inspect audit -S "rs$i" --spool cloud \
 		    "sums$i"
@@ -113,8 +113,8 @@ conserved() {
 	conserved $n
 	# the mean of the sums is the mean of all, by their weights
 	for s in 0 7 $((n - 1)); do
-		ace-aggregate region?/test/$s/edge*.aceg >flat
-		cp "cloud/test/$s/aggregate.aceg" deep
+		ace-aggregate region?/$s/edge*.aceg >flat
+		cp "cloud/$s/aggregate.aceg" deep
 		[ "$(field weight deep)" = 10 ]
 		[ "$(field n deep)" = 4 ]
 		[ "$(field contributors deep)" = edge1,edge2,edge3,edge4 ]
@@ -122,8 +122,8 @@ conserved() {
 		raw deep >deep.f32
 		same flat.f32 deep.f32
 		# and what the edges of both regions were given
-		same "region1/test/$s/aggregate.aceg" \
-		    "region2/test/$s/aggregate.aceg"
+		same "region1/$s/aggregate.aceg" \
+		    "region2/$s/aggregate.aceg"
 	done
 }
 
@@ -131,5 +131,5 @@ conserved() {
 	timeout "$HANG" bash -c "levels 12 topk:0.1 0" || true
 	[ -e stop ]
 	conserved 12
-	[ "$(field weight cloud/test/11/aggregate.aceg)" = 10 ]
+	[ "$(field weight cloud/11/aggregate.aceg)" = 10 ]
 }

@@ -27,7 +27,7 @@ balance() {
 }
 
 # shared STEP: both sides have the same history after it
-shared() { same "state/history.$1" "spool/test/device/edge1.history/history.$1"; }
+shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 
 @test "with receipts: the aggregate is what is reconstructed" {
 	for how in cache ef21 cache:0.5; do
@@ -46,9 +46,9 @@ shared() { same "state/history.$1" "spool/test/device/edge1.history/history.$1";
 			ace-inspect diff got want
 		done
 		# not the values that were sent
-		run ! ace-inspect diff spool/test/3/edge1.aceg out
+		run ! ace-inspect diff spool/3/edge1.aceg out
 		# the newest, and the one before
-		[ "$(ls spool/test/device/edge1.history)" = "$(printf 'history.2\nhistory.3')" ]
+		[ "$(ls spool/device/edge1.history)" = "$(printf 'history.2\nhistory.3')" ]
 		# once more: the same bytes, no other history
 		answer sent3
 		says "step 3: accepted"
@@ -61,13 +61,13 @@ shared() { same "state/history.$1" "spool/test/device/edge1.history/history.$1";
 		code $s
 		answer sent$s
 	done
-	[ "$(ls spool/test/device/edge1.history | wc -l)" -eq 3 ]
+	[ "$(ls spool/device/edge1.history | wc -l)" -eq 3 ]
 	exits 0 ace-aggregate --spool spool --rounds 3
 	mv out got
 	[ "$(ace-inspect --format json got | wc -l)" -eq 3 ]
 	code 3
 	answer sent3
-	[ "$(ls spool/test/device/edge1.history)" = "$(printf 'history.2\nhistory.3')" ]
+	[ "$(ls spool/device/edge1.history)" = "$(printf 'history.2\nhistory.3')" ]
 	balance "4 accepted, 0 pending"
 }
 
@@ -82,7 +82,7 @@ shared() { same "state/history.$1" "spool/test/device/edge1.history/history.$1";
 		exits 0 ace-aggregate --spool spool --rounds 2
 		answer sent1
 		says "step 1: late"
-		[ "$(ls spool/test/device/edge1.history)" = history.0 ]
+		[ "$(ls spool/device/edge1.history)" = history.0 ]
 		code 2 $how
 		answer sent2
 		says "step 2: accepted"
@@ -103,18 +103,18 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 		done
 		old=$(stamp state/history.1) new=$(stamp state/history.2)
 		# restored from a backup
-		rm spool/test/device/edge1.history/history.2
+		rm spool/device/edge1.history/history.2
 		code 3 $how
 		answer sent3 5
 		says "step 3: invalid: .*a difference to history $new, but after step 1 this receiver has history $old: begin again from step 4"
-		[ ! -e spool/test/3/edge1.aceg ]
+		[ ! -e spool/3/edge1.aceg ]
 		code 4 $how
 		answer sent4
 		says "step 4: accepted"
 		shared 4
 		[ $how = ef21 ] || balance "5 inputs up to step 4, 4 accepted, 0 pending"
 		# all of it
-		rm -r spool/test/device/edge1.history
+		rm -r spool/device/edge1.history
 		code 5 $how
 		answer sent5 5
 		says "step 5: invalid: .*a difference to history .*, but this receiver has no history: begin again from step 6"
@@ -186,14 +186,14 @@ tidy() { ace-recv --spool spool sent2 && [ -z "$(find spool -name '*.new-*')" ];
 @test "no room, no leave, no sense: invalid, and no trace of a history" {
 	code 0
 	limited 'kind gradient' answer sent0 5
-	says "invalid: mismatch: a difference to a history .limits: kind"
-	[ ! -e spool/test/device/edge1.history ]
+	says "invalid: mismatch: the shard is a difference to a history .limits: kind"
+	[ ! -e spool/device/edge1.history ]
 	rm -r state spool
 	code 0
 	answer sent0
 	code 1
 	# the first one's history is as large as its model, and waits
-	bytes=$(cat spool/test/device/edge1.history/* spool/test/0/edge1.aceg | wc -c)
+	bytes=$(cat spool/device/edge1.history/* spool/0/edge1.aceg | wc -c)
 	limited "quota $((bytes + 4 * 28000))" exits 5 ace-recv --spool spool sent1
 	says "limit: [0-9]{6} bytes of this device wait"
 	[ ! -s out ]
@@ -205,18 +205,18 @@ tidy() { ace-recv --spool spool sent2 && [ -z "$(find spool -name '*.new-*')" ];
 	says 'limits: quota'
 	mkshards -s 2 -n 20k -t a:5000 -t b:3000 -H flags=16 >in
 	exits 0 ace-recv --spool spool -v in
-	says "step 2: invalid: corrupt: a difference and the keys of one come together"
+	says "step 2: invalid: corrupt: the flag of a difference and its keys disagree"
 }
 
 @test "a history that is gone when its step is summed: set aside, by name" {
 	code 0
 	answer sent0
-	rm spool/test/device/edge1.history/history.0
+	rm spool/device/edge1.history/history.0
 	mkshards -d edge2 -n 20k -t a:5000 -t b:3000 | ace-recv --spool spool >/dev/null
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2
-	says "1 of 2 shards of a step are deferred: mismatch: file 'history.0' is absent from 'spool/test/device/edge1.history'"
+	says "1 of 2 shards of a step are deferred: mismatch: no 'history.0' in 'spool/device/edge1.history'"
 	# files by themselves have none
-	exits 3 ace-aggregate spool/test/0/*.aceg
+	exits 3 ace-aggregate spool/0/*.aceg
 	says "is a difference to a history"
 }
 
@@ -224,7 +224,7 @@ tidy() { ace-recv --spool spool sent2 && [ -z "$(find spool -name '*.new-*')" ];
 	mkshards -s 0 | ace-compress -S st --error-feedback ef21 -c q8 |
 	    ace-recv --spool spool | ace-ack -S st >rest
 	mkshards -s 1 | ace-compress -S st --error-feedback ef21 -c q8 >next
-	flock spool/test/.lock sleep 2 3>&- &
+	flock spool/.lock sleep 2 3>&- &
 	sleep 0.3
 	ace-recv --spool spool next >answer 3>&- &
 	waits=$!

@@ -17,8 +17,8 @@ closes() {
 }
 
 # joins, leaves DEVICE
-joins() { ace-recv --spool spool --run demo --device "$1" --join; }
-leaves() { ace-recv --spool spool --run demo --device "$1" --leave; }
+joins() { ace-recv --spool spool --device "$1" --join; }
+leaves() { ace-recv --spool spool --device "$1" --leave; }
 
 # question DEVICE STEP: what a device asks; asks DEVICE STEP: and what it is told
 question() {
@@ -40,10 +40,10 @@ for line in sys.stdin:
 @test "what is told survives a power cut" {
 	for s in 0 1; do closes $s edge1; done
 	synced joins edge2
-	grep -qx spool/demo synced || { cat synced calls; return 1; }
+	grep -qx spool synced || { cat synced calls; return 1; }
 	question edge3 0 >ask
 	synced ace-recv --spool spool --device edge3 --reply aggregate ask >told
-	for d in spool/demo/0 spool/demo/1 spool/demo/device; do
+	for d in spool/0 spool/1 spool/device; do
 		grep -qx "$d" synced || { cat synced calls; return 1; }
 	done
 	[ "$(told)" = 'mean 0 mean 1 model 2' ]
@@ -53,7 +53,7 @@ for line in sys.stdin:
 	mkshards -r demo -H kind=5 >model
 	exits 3 ace-recv --spool spool --publish model
 	says "mismatch: the shard of 'edge1' is not an average"
-	[ ! -e spool/demo ]
+	[ ! -e spool/0 ]
 }
 
 @test "steps wait for those on the list, and nothing is started again" {
@@ -65,13 +65,13 @@ for line in sys.stdin:
 	wait_for hears $pid
 	asks() { kill -USR1 $pid && grep -q '2 of 3 shards are there: .*; missing: edge3$' log; }
 	wait_for asks
-	[ ! -e spool/demo/closed ]
+	[ ! -e spool/closed ]
 	sends edge3 0
-	wait_for test -e spool/demo/closed
+	wait_for test -e spool/closed
 	# in the middle of a step one leaves
 	sends edge1 1
 	sends edge3 1
-	asks() { kill -USR1 $pid && grep -q 'step 1 .*missing: edge2$' log; }
+	asks() { kill -USR1 $pid && grep -q 'step 1: .*missing: edge2$' log; }
 	wait_for asks
 	leaves edge2
 	wait $pid
@@ -79,7 +79,7 @@ for line in sys.stdin:
 	[ "$(ace-inspect --format json means | grep -c '"contributors":2')" -eq 1 ]
 	# who left is not on the list again when somebody comes
 	joins edge4
-	[ "$(sort spool/demo/devices | paste -sd ' ')" = 'edge1 edge3 edge4' ]
+	[ "$(sort spool/devices | paste -sd ' ')" = 'edge1 edge3 edge4' ]
 	leaves edge4
 	# one that left is not shut out: it is not waited for
 	sends edge2 2
@@ -96,52 +96,49 @@ for line in sys.stdin:
 	sends edge1 1
 	exits 124 timeout 1 ace-aggregate --spool spool --quorum 2 --deadline 0.1s \
 	    --rounds 1
-	[ spool/demo/closed -ef spool/demo/done/0 ]
+	[ spool/closed -ef spool/done/0 ]
 }
 
 @test "the list is a text, and may be written by hand" {
 	sends edge1 0
-	printf '\n  edge1 \r\nk \303\274\n' >spool/demo/devices
+	printf '\n  edge1 \r\nk \303\274\n' >spool/devices
 	exits 0 ace-status spool
 	odd=$'k \303\274'
 	grep -q "missing: $odd\$" out
 	leaves "$odd"
-	[ "$(cat spool/demo/devices)" = edge1 ]
-	printf 'evil\033[2J\n' >spool/demo/devices
+	[ "$(cat spool/devices)" = edge1 ]
+	printf 'evil\033[2J\n' >spool/devices
 	exits 3 ace-aggregate --spool spool --rounds 1
-	says "corrupt: 'spool/demo/devices'"
+	says "corrupt: 'spool/devices'"
 	exits 3 leaves edge1
 }
 
 @test "what cannot be: status 2 and 5, and the list as it was" {
 	sends edge1 0
 	exits 5 leaves edge9
-	says "run 'demo' has no device 'edge9'"
-	exits 5 ace-recv --spool spool --run other --device edge1 --leave
-	says "no run 'other'"
-	[ ! -e spool/demo/devices ]
-	[ ! -e spool/other ]
+	says "'spool' has no device 'edge9'"
+	[ ! -e spool/devices ]
 	exits 2 ace-recv --spool spool --join
 	says 'the device is missing'
-	exits 2 ace-recv --spool spool --run demo --device edge1 --join --leave
-	exits 2 ace-recv --spool spool --run demo --device edge1 --join file
-	exits 2 ace-recv --spool spool --run demo --device edge1 --leave --reply aggregate
+	exits 2 ace-recv --spool spool --device edge1 --join --leave
+	exits 2 ace-recv --spool spool --device edge1 --join file
+	exits 2 ace-recv --spool spool --device edge1 --leave --reply aggregate
 }
 
 @test "a device that asks is told what is closed, and where to begin" {
 	asks edge3 0 >told
 	[ "$(told)" = 'model 0' ]
-	[ "$(ls spool/demo/*)" = edge3.known ]
+	[ "$(ls spool/*/)" = edge3.known ]
 	for s in 0 1 2; do closes $s edge1 edge2; done
 	sends edge1 3
 	asks edge3 0 >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
 	ace-inspect verify told
-	for s in 0 1 2; do cat spool/demo/$s/aggregate.aceg; done >all
+	for s in 0 1 2; do cat spool/$s/aggregate.aceg; done >all
 	ace-export --many told >files
 	ace-export --many all | cmp - <(head -c "$(ace-export --many all | wc -c)" files)
 	# what it was told first stays
-	[ "$(cat spool/demo/device/edge3.known)" = 0 ]
+	[ "$(cat spool/device/edge3.known)" = 0 ]
 	asks edge3 2 >told
 	[ "$(told)" = 'mean 2 model 3' ]
 	# not over a step of which it has a shard here, and not into the future
@@ -149,7 +146,7 @@ for line in sys.stdin:
 	[ "$(told)" = 'model 0' ]
 	asks edge3 9 >told
 	[ "$(told)" = 'model 9' ]
-	[ ! -e spool/demo/devices ]
+	[ ! -e spool/devices ]
 	# each file of a trainer says which step it is
 	asks edge4 1 | ace-expand | ace-export --many >files
 	[ "$(grep -ao '"step":"[0-9]*"' files | paste -sd ' ')" = '"step":"1" "step":"2" "step":"3"' ]
@@ -171,13 +168,13 @@ for line in sys.stdin:
 	for s in $(seq 50); do question edge3 0; done | answers >told
 	ace-inspect verify told
 	[ "$(told | sed 's/\( model 3\)\1*$/\1/')" = 'mean 0 mean 1 mean 2 model 3' ]
-	one=$(cat spool/demo/[012]/aggregate.aceg | wc -c)
-	[ "$(cat spool/demo/device/edge3.given)" = "$((1700000000 / 86400)) $one" ]
+	one=$(cat spool/[012]/aggregate.aceg | wc -c)
+	[ "$(cat spool/device/edge3.given)" = "$((1700000000 / 86400)) $one" ]
 	# a shard that is sent twice is such a question, too
 	for s in 0 0 0 1 1 2; do mkshards -d edge1 -s $s -x $s -r demo -c f32; done >again
 	ace-recv --spool spool --reply aggregate <again >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2' ]
-	[ "$(cut -d ' ' -f 2 spool/demo/device/edge1.given)" = "$one" ]
+	[ "$(cut -d ' ' -f 2 spool/device/edge1.given)" = "$one" ]
 	# once more in a day there is room, and no third time, whatever the connection
 	echo "out $((2 * one))" >spool/limits
 	question edge3 0 | answers >told
@@ -196,8 +193,8 @@ for line in sys.stdin:
 	SOURCE_DATE_EPOCH=1700086400 exits 0 answers <ask
 	# the answer to a new shard counts for nothing
 	closes 3 edge1 edge2
-	[ "$(cut -d ' ' -f 2 spool/demo/device/edge1.given)" = "$one" ]
-	[ ! -e spool/demo/device/edge2.given ]
+	[ "$(cut -d ' ' -f 2 spool/device/edge1.given)" = "$one" ]
+	[ ! -e spool/device/edge2.given ]
 }
 
 @test "who asks again is no stranger with a shard of before, nor is one without a name" {
@@ -205,12 +202,12 @@ for line in sys.stdin:
 	none=$(printf '{}      ')
 	for s in 0 1 2; do closes $s edge1 edge2; done
 	asks edge3 0 >told
-	[ "$(cat spool/demo/device/edge3.known)" = 3 ]
+	[ "$(cat spool/device/edge3.known)" = 3 ]
 	nameless() { ace-import -r demo "$@"; }
 	perl -e 'print pack("Q<", 8), $ARGV[0]' "$none" | nameless -k model -s 0 |
 	    timeout "$HANG" ace-recv --spool spool --reply aggregate >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
-	[ -e spool/demo/device/%.known ]
+	[ -e spool/device/%.known ]
 	for s in 3 4 5 6; do closes $s edge1 edge2; done
 	asks edge3 3 >told
 	mkshards -d edge3 -r demo -s 3 >in
@@ -235,7 +232,7 @@ for line in sys.stdin:
 	keep=(--keep 1)
 	closes 2 edge1 edge2
 	exits 5 asks edge4 0
-	says "the average of step [01] of run 'demo' was removed \(ace-aggregate --keep\): begin with a model of a later step"
+	says "the average of step [01] was removed \(ace-aggregate --keep\): begin with a model of a later step"
 	asks edge4 2 >told
 	[ "$(told)" = 'mean 2 model 3' ]
 }
@@ -272,7 +269,7 @@ for line in sys.stdin:
 	grep -q 'step 2: late' said
 }
 
-@test "who asks for runs that are not there leaves one folder, not any number" {
+@test "who asks before there is a run leaves that, and no run" {
 	local i
 	for i in 1 2 3 4; do
 		perl -e 'print pack("Q<", 8), "{}      "' |
@@ -281,14 +278,14 @@ for line in sys.stdin:
 	exits 0 ace-recv --spool spool --reply aggregate in
 	mv out told
 	[ "$(told)" = 'model 0 model 0 model 0 model 0' ]
-	[ "$(ls spool)" = run1 ]
+	[ "$(ls spool)" = device ]
 }
 
 @test "who asked or joined when the run began, and is slow, is late" {
 	asks edge2 0 >told
 	joins edge3
-	[ "$(cat spool/demo/device/edge2.known spool/demo/device/edge3.known)" = 0$'\n'0 ]
-	rm spool/demo/devices
+	[ "$(cat spool/device/edge2.known spool/device/edge3.known)" = 0$'\n'0 ]
+	rm spool/devices
 	for s in 0 1 2; do closes $s edge1; done
 	for d in 2 3; do
 		mkshards -d edge$d -s 0 -r demo | ace-recv --spool spool >receipt
@@ -304,7 +301,7 @@ for line in sys.stdin:
 	mkshards -d edge1 -s 1 -r demo |
 	    timeout "$HANG" ace-recv --spool spool --reply aggregate \
 	    >answer 2>said 3>&- &
-	wait_for grep -qE "^ace-recv: waiting for step 1 of run 'demo': there are shards: edge[12], edge[12]; missing: edge3 \(sent last [0-9]+ s ago\); no ace-aggregate runs$" said
+	wait_for grep -qE "^ace-recv: waiting for step 1: there are shards: edge[12], edge[12]; missing: edge3 \(sent last [0-9]+ s ago\); no ace-aggregate runs$" said
 	sends edge3 1
 	ace-aggregate --spool spool --devices 3 --rounds 1 | ace-recv --spool spool --publish
 	wait
@@ -315,8 +312,8 @@ for line in sys.stdin:
 	mkshards -d edge1 -s 2 -r demo |
 	    timeout "$HANG" ace-recv --spool spool --reply aggregate \
 	    >answer 2>said 3>&- &
-	wait_for grep -qx "ace-recv: waiting for step 2 of run 'demo': all shards are there, and its aggregate is not" said
-	ace-aggregate spool/demo/2/edge1.aceg | ace-recv --spool spool --publish
+	wait_for grep -qx "ace-recv: waiting for step 2: all shards are there, and its aggregate is not" said
+	ace-aggregate spool/2/edge1.aceg | ace-recv --spool spool --publish
 	wait $aggregate
 	wait
 }
@@ -326,7 +323,7 @@ for line in sys.stdin:
 	ace-aggregate --spool spool --devices 1 --rounds 1 | ace-recv --spool spool --publish
 	timeout "$HANG" ace-aggregate --spool spool --devices 1 --rounds 3 --publish |
 	    ace-recv --spool spool --publish
-	[ -e spool/demo/2/aggregate.aceg ]
+	[ -e spool/2/aggregate.aceg ]
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --devices 1 --rounds 3 --publish
 	ace-inspect verify out
 	[ -z "$(field step out)" ]
@@ -334,6 +331,6 @@ for line in sys.stdin:
 	sends edge1 3
 	timeout "$HANG" ace-aggregate --spool spool --devices 1 --rounds 4 --keep 1 \
 	    --publish | ace-recv --spool spool --publish
-	[ ! -e spool/demo/1 ]
+	[ ! -e spool/1 ]
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --devices 1 --rounds 4 --publish
 }

@@ -144,7 +144,7 @@ breaks() {
 	ace-recv --spool spool in >/dev/null
 	mkshards -d edge2 -k ramp -N 5 | ace-recv --spool spool >/dev/null
 	ace-aggregate --spool spool --rounds 4 --keep 2 >/dev/null
-	[ ! -e spool/test/0 ]
+	[ ! -e spool/0 ]
 	exits 0 timeout "$HANG" ace-recv --spool spool --reply aggregate in
 	mv out back
 	exits 0 ace-ack -v -S st back
@@ -166,7 +166,7 @@ breaks() {
 		[ $s -eq 1 ] || {
 			mkshards -d edge2 -x 2 -s $s -k ramp >in$s
 			cat in$s >&9
-			wait_for test -e "spool/test/$s/edge2.aceg"
+			wait_for test -e "spool/$s/edge2.aceg"
 		}
 		timeout "$HANG" ace-aggregate --spool spool --rounds $((s + 1)) --quorum 1 \
 		    --publish --sync none |
@@ -202,7 +202,7 @@ closes() {
 	closes 124 1 --deadline 1h
 	closes 124 1 --devices 3
 	closes 124 1 --devices 3 --quorum 2 --deadline 1h
-	[ ! -e spool/test/closed ]
+	[ ! -e spool/closed ]
 	cp -r spool other
 	closes 0 "$HANG" --devices 2 --quorum 2 --deadline 1h
 	mv out want
@@ -224,18 +224,18 @@ closes() {
 		mkshards -d "edge$i" -x "$i" | ace-recv --spool spool >receipt
 	done
 	closes 124 1 --quorum 2 --deadline 1h
-	touch -d '50 minutes ago' spool/test/0/edge2.aceg
+	touch -d '50 minutes ago' spool/0/edge2.aceg
 	closes 124 1 --quorum 1 --deadline 1h
 	# who sends before the others takes no time from them
-	touch -d '61 minutes ago' spool/test/0/edge2.aceg
+	touch -d '61 minutes ago' spool/0/edge2.aceg
 	closes 124 1 --quorum 2 --deadline 1h
-	touch -d '61 minutes ago' spool/test/0/edge1.aceg
+	touch -d '61 minutes ago' spool/0/edge1.aceg
 	closes 124 1 --quorum 3 --deadline 1h
 	closes 0 "$HANG" --quorum 2 --deadline 1h
 	[ "$(field contributors out)" = edge1,edge2 ]
 	# a clock that was wrong when it came costs one deadline, no more
 	mkshards -s 1 | ace-recv --spool spool >receipt
-	touch -d 'now + 1 day' spool/test/1/*.aceg
+	touch -d 'now + 1 day' spool/1/*.aceg
 	closes 0 "$HANG" --deadline 100ms
 }
 
@@ -258,8 +258,8 @@ closes() {
 		# in between somebody comes too late, or in time
 		mkshards -d edge4 -x 4 -k ramp |
 		    ace-recv --spool spool --sync none >/dev/null
-		closed=$(ls spool/test/closed 2>/dev/null || true)
-		[ ! -e spool/test/done/0 ] || continue	# done but for the end
+		closed=$(ls spool/closed 2>/dev/null || true)
+		[ ! -e spool/done/0 ] || continue	# done but for the end
 		timeout "$HANG" ace-aggregate --omit provenance --spool spool \
 		    --devices 3 --rounds 1 >again
 		if [ -n "$closed" ]; then
@@ -281,7 +281,7 @@ closes() {
 	ace-aggregate --spool spool --devices 2 --rounds 1 --publish >first 3>&- &
 	pid=$!
 	wait_for sent first 1
-	[ -e spool/test/closed ]
+	[ -e spool/closed ]
 	kill -9 "$pid"
 	! wait "$pid" || false
 	ace-recv --spool spool --reply aggregate --sync none in1 >back 3>&- &

@@ -171,7 +171,7 @@ calls() {
 	exec {to}>&-
 	wait $!
 	unharmed
-	[ -s away/test/0/edge1.aceg ]
+	[ -s away/0/edge1.aceg ]
 }
 
 @test "a FIFO, a folder or a link in the place of a lock" {
@@ -195,9 +195,9 @@ calls() {
 		plant state/lock $what
 		exits $want timeout "$HANG" ace-compress -S state -c q8 in
 		says "'state/lock'"
-		plant spool/test/.lock $what
+		plant spool/.lock $what
 		exits $want timeout "$HANG" ace-recv --spool spool <coded
-		says "'spool/test/.lock'"
+		says "'spool/.lock'"
 		plant m.ace-patch/lock $what
 		exits $want timeout "$HANG" ace-patch m <step.aceg
 		says "'m.ace-patch/lock'"
@@ -207,13 +207,13 @@ calls() {
 
 @test "of a step that is over only what belongs to it is removed" {
 	for s in 0 1 2; do mkshards -s $s | ace-recv --spool spool >/dev/null; done
-	mkdir spool/test/0/mail
-	echo "a mail" >spool/test/0/mail/1
-	echo mine >spool/test/0/notes
+	mkdir spool/0/mail
+	echo "a mail" >spool/0/mail/1
+	echo mine >spool/0/notes
 	exits 0 ace-aggregate --spool spool --devices 1 --rounds 3 --keep 1
-	[ "$(ls -m spool/test/0)" = "mail, notes" ]
-	[ "$(cat spool/test/0/mail/1)" = "a mail" ]
-	[ ! -e spool/test/1 ]
+	[ "$(ls -m spool/0)" = "mail, notes" ]
+	[ "$(cat spool/0/mail/1)" = "a mail" ]
+	[ ! -e spool/1 ]
 }
 
 # a host that is reached: its shell gets the words, as ssh's does

@@ -282,11 +282,11 @@ hostile() {
 		export WAY
 		rm -rf spool edge1 cloud sent seen
 		py looks.py 3>&- &
-		wait_for eval 'ls spool/*/0/edge1.aceg'
+		wait_for eval 'ls spool/0/edge1.aceg'
 		touch sent
 		wait_for eval 'test -e seen'
 		cloud 1 1 3>&- &
 		wait
-		[ -s "$(ls spool/*/0/aggregate.aceg)" ]
+		[ -s "$(ls spool/0/aggregate.aceg)" ]
 	done
 }

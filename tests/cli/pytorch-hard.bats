@@ -263,7 +263,7 @@ load pytorch
 		cloud 3 4 3>&- &
 		train edge1 4 >one 3>&- &
 		train edge3 4 >three 3>&- &
-		wait_for eval 'test -e spool/train-*/0/edge1.aceg'
+		wait_for eval 'test -e spool/0/edge1.aceg'
 		for o in $other; do
 			exits 1 train edge2 4 $o
 			says "ace_shards.Error: ace-recv: mismatch: a shard of run 'train-.*, and the spool is of run 'train-"
@@ -272,7 +272,7 @@ load pytorch
 		exits 1 train edge2 4 wrong=2
 		says 'ace_shards.Error: mismatch: in round 3 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}: weights, moments, .* It has to begin again after round 3 with theirs: give it the checkpoint of another device; see ace-pytorch'
 		# what it says is enough: the others wait for it in round 4
-		wait_for eval 'test -e spool/train-*/3/edge1.aceg'
+		wait_for eval 'test -e spool/3/edge1.aceg'
 		cp edge1.pt edge2.pt
 		for o in $other; do
 			exits 1 train edge2 4 $o

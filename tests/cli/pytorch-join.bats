@@ -48,7 +48,7 @@ gone_by() {
 		train edge1 10 >said1 3>&- 2>err1 &
 		train edge2 10 >said2 3>&- 2>err2 &
 		exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge3 10 die=sync:3
-		wait_for eval 'test -e spool/train-*/6/aggregate.aceg'
+		wait_for eval 'test -e spool/6/aggregate.aceg'
 		exits 0 train edge3 10
 		wait
 		gone_by edge3 '[34]' '[0-9]*' '([89]|1[01])'
@@ -199,7 +199,7 @@ waits_alone() {
 	train edge1 1 >said1
 	wait %train 2>/dev/null || true
 	waits_alone
-	wait_for tells err1 '^ace: edge1: round 2: waiting since [0-9:]{8}: waiting for step 1 of run '.*': there are shards: edge1; missing: edge2 \(sent last [0-9]+ s ago\)$'
+	wait_for tells err1 '^ace: edge1: round 2: waiting since [0-9:]{8}: waiting for step 1: there are shards: edge1; missing: edge2 \(sent last [0-9]+ s ago\)$'
 	train edge2 3 >said2
 	wait "$(cat pid)"
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
@@ -234,7 +234,7 @@ stopped() {
 	"$PYTHON" group.py "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 6 \
 	    >said1 2>err 3>&- &
 	pid=$!
-	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
+	wait_for eval 'test -e spool/0/edge1.aceg'
 	wait_for eval 'pgrep -P $pid -x ace-export'
 	case $2 in
 	group) kill "-$1" -- "-$pid" ;;

@@ -486,7 +486,7 @@ trainer() {
 	timeout "$HANG" ace-cloud run --devices 2 --rounds 6 --bits 8 --quorum 1 --deadline 0.2s -q 3>&- &
 	wait_for eval 'test -e run/run'
 	timeout "$HANG" ace-edge run --name edge1 -- "$PYTHON" resumed.py edge1 -1 '' >out1 2>err1 3>&- &
-	wait_for eval 'test -e run/spool/train-*/2'
+	wait_for eval 'test -e run/spool/2'
 	timeout "$HANG" ace-edge run --name edge2 -- "$PYTHON" resumed.py edge2 -1 '' >out2 2>err2 3>&- ||
 	    { cat err1 err2; false; }
 	wait
@@ -502,7 +502,7 @@ trainer() {
 	timeout "$HANG" ace-cloud run --devices 2 --rounds 3 --bits 8 -q 3>&- &
 	wait_for eval 'test -e run/run'
 	py resumed.py edge1 -1 '' 3>&- 2>err1 &
-	wait_for eval 'test -e run/spool/train-*/0/edge1.aceg'
+	wait_for eval 'test -e run/spool/0/edge1.aceg'
 	TYPE=bfloat16 exits 1 timeout 300 "$PYTHON" resumed.py edge2 -1 ''
 	says "ace_shards.Error: .*mismatch: a shard of run 'train-.* began with another model or type"
 	exits 0 py resumed.py edge2 -1 ''

@@ -221,7 +221,7 @@ load pytorch
 		[ -s said$n ] || { cat err$n; false; }
 		same said1 said$n
 	done
-	ace-inspect spool/*/0/edge4.aceg >listing
+	ace-inspect spool/0/edge4.aceg >listing
 	grep -qE '^0\.weight +f32' listing
 	# a model's own module, beside others, keeps its name
 	py - <<-'E'
@@ -241,8 +241,8 @@ load pytorch
 @test "the first device was the wrong one; a device that was wrong tries again" {
 	cloud 2 1 3>&- &
 	train edge1 1 >one 3>&- &
-	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
-	first=$(basename spool/train-*)
+	wait_for eval 'test -e spool/0/edge1.aceg'
+	first=$(ace-status spool | sed -n "s/^run '\(.*\)' in.*/\1/p")
 	exits 1 train edge2 1 seed=2
 	[ ! -e edge2 ]
 	# the first line is the cause, and says what is kept where and what to do
@@ -275,7 +275,7 @@ load pytorch
 	wait
 	cd ..
 	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 1 3>&- 2>err1 &
-	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
+	wait_for eval 'test -e spool/0/edge1.aceg'
 	kill -9 %%
 	wait || true
 	cp -r spool before
@@ -292,7 +292,7 @@ load pytorch
 	[ -z "$(grep 'ended with status' err)" ]
 }
 
-@test "two models in one script: one spool, two runs" {
+@test "two models in one script: two spools" {
 	cat >gan.py <<-'E'
 	"""gan.py DEVICE ROUNDS [die=N]: killed at the N-th checkpoint."""
 	from common import *
@@ -306,7 +306,7 @@ load pytorch
 	def local(name):
 	    pipeline = f"""
 	        ace-compress -S {device}-{name} -c f32 --window 1 --sync none |
-	        ace-recv --spool spool --run '{name}-*' --reply aggregate --sync none |
+	        ace-recv --spool spool-{name} --reply aggregate --sync none |
 	        ace-ack -S {device}-{name} --sync none | ace-expand"""
 	    inner = torch.optim.SGD(nets[name].parameters(), lr=0.05)
 	    return ace.Local(nets[name], inner, pipeline, device, run=name,
@@ -330,20 +330,20 @@ load pytorch
 	E
 	clouds() {
 		for name in generator critic; do
-			timeout "$HANG" ace-aggregate --spool spool --create --run "$name-*" \
+			timeout "$HANG" ace-aggregate --spool "spool-$name" --create \
 			    --devices 2 --rounds 4 --publish --sync none -q |
 			    timeout "$HANG" ace-step -S "cloud-$name" -c f32 --sync none |
-			    timeout "$HANG" ace-recv --spool spool --publish --sync none &
+			    timeout "$HANG" ace-recv --spool "spool-$name" --publish --sync none &
 		done
 		wait
 	}
 	clouds 3>&- &
 	pair gan.py 4
-	[ "$(find spool -name '*.aceg' -path '*/3/*' | wc -l)" -eq 6 ]
+	[ "$(find spool-* -name '*.aceg' -path '*/3/*' | wc -l)" -eq 6 ]
 	[ "$(cut -d' ' -f1,3 one)" = '4 4' ]
 	[ "$(cut -d' ' -f2 one)" != "$(cut -d' ' -f4 one)" ]
 	# killed when one of the two is a round ahead
-	rm -r spool cloud-* edge*
+	rm -r spool-* cloud-* edge*
 	clouds 3>&- &
 	py gan.py edge2 4 >two 3>&- 2>err2 &
 	for n in 2 3 4; do

@@ -121,7 +121,7 @@ two() {
 	E
 	cloud 2 1 3>&- &
 	pair odd.py
-	ace-inspect spool/train-*/0/edge1.aceg >listing
+	ace-inspect spool/0/edge1.aceg >listing
 	grep -qE '^b16 +bf16' listing
 	grep -qE '^last +f32 +2x3x4x5' listing
 }
@@ -290,7 +290,7 @@ two() {
 		"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 6 >said1 2>err 3>&- &
 		pid=$!
 		# the round's programs wait for edge2, which is not there
-		wait_for eval 'test -e spool/train-*/0/edge1.aceg'
+		wait_for eval 'test -e spool/0/edge1.aceg'
 		# not one that it calls before a round
 		wait_for eval '[ "$(pgrep -c -P $pid ^ace-)" -eq 6 ]'
 		pkill -9 -P $pid -x $victim
@@ -309,7 +309,7 @@ two() {
 	cloud 2 6 3>&- &
 	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 6 patience=600 >said1 2>err 3>&- &
 	trainer=$!
-	wait_for eval 'test -e spool/train-*/0/edge1.aceg'
+	wait_for eval 'test -e spool/0/edge1.aceg'
 	kill -9 "$(pgrep -P "$trainer" -x ace-recv)"
 	wait_for grep -q 'round 1: broken, and again' err
 	train edge2 6 >said2

@@ -52,16 +52,16 @@ noticed() {
 	[ "$(wc -l <err)" -eq 1 ]
 	[ ! -e state/residual ]
 	deliver 5
-	[ "$(cat spool/test/device/edge1.incarnation)" = 1 ]
+	[ "$(cat spool/device/edge1.incarnation)" = 1 ]
 	deliver 6
 	# of the five that were accepted before, none is counted again
 	exits 0 balance in5 in6
 	[ "$(cat out)" = "edge1: exact, 2 inputs up to step 6, 2 accepted, 0 pending" ]
 	exits 3 balance in0 in5 in6
 	# nothing of what was accepted is gone
-	[ "$(find spool/test -name edge1.aceg | wc -l)" -eq 7 ]
+	[ "$(find spool -name edge1.aceg | wc -l)" -eq 7 ]
 	# a new device would have sent the same values
-	cp spool/test/5/edge1.aceg was
+	cp spool/5/edge1.aceg was
 	ace-compress -S other -c topk:0.2 in5 >is
 	exits 0 ace-inspect diff was is
 }
@@ -72,7 +72,7 @@ noticed() {
 	deliver 6
 	ace-recv --spool spool -v zombie 2>err >receipt
 	says "step 5: fenced: incarnation 0, 1 is known"
-	[ ! -e spool/test/5/edge1.aceg ]
+	[ ! -e spool/5/edge1.aceg ]
 	# and so is a state that is lost once more
 	rm -r state
 	code 7
@@ -84,7 +84,7 @@ noticed() {
 	exits 0 balance in7
 	grep -q "exact, 1 inputs up to step 7, 1 accepted, 0 pending" out
 	# what was delivered is still a duplicate
-	ace-recv --spool spool -v spool/test/4/edge1.aceg 2>err >receipt
+	ace-recv --spool spool -v spool/4/edge1.aceg 2>err >receipt
 	says "step 4: duplicate"
 }
 
@@ -167,5 +167,5 @@ noticed() {
 	same before/restart state/restart
 	exits 0 ace-ack -S state --restart 2147483647
 	deliver 2
-	[ "$(cat spool/test/device/edge1.incarnation)" = 2147483647 ]
+	[ "$(cat spool/device/edge1.incarnation)" = 2147483647 ]
 }

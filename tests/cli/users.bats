@@ -20,7 +20,7 @@ last_week() {
 
 @test "a system administrator: what is this, is it whole, how large, what does it run as" {
 	last_week
-	f=spool/test/0/edge1.aceg
+	f=spool/0/edge1.aceg
 	# what is this file that fills my disk?
 	exits 0 file -m "$ROOT/man/ace.magic" $f
 	grep -qi 'gradient' out
@@ -42,7 +42,7 @@ last_week() {
 	# one file was damaged: which, and where?
 	printf 'X' | dd of=$f bs=1 seek=900 conv=notrunc status=none
 	exits 3 ace-inspect verify spool
-	says "'spool/test/0/edge1.aceg'"
+	says "'spool/0/edge1.aceg'"
 }
 
 @test "somebody who trains: how many bytes, how much is lost, what is kept back" {
@@ -91,7 +91,7 @@ last_week() {
 	exits 0 ace-inspect --format tsv week.tar.gz
 	[ "$(grep -c edge1 out)" -eq 4 ]
 	# what is in this one?
-	exits 0 ace-inspect spool/test/0/edge1.aceg
+	exits 0 ace-inspect spool/0/edge1.aceg
 	grep -qE '^embed +f32 +24x8 .* q8$' out
 }
 
@@ -112,9 +112,9 @@ last_week() {
 	exits 0 ace-inspect audit -S state.edge1 --spool spool sent
 	grep -q 'within the bound' out
 	# edge2 does not come back: go on without it
-	ace-recv --spool spool --run test --device edge1 --join
-	ace-recv --spool spool --run test --device edge2 --join
-	ace-recv --spool spool --run test --device edge2 --leave >/dev/null
+	ace-recv --spool spool --device edge1 --join
+	ace-recv --spool spool --device edge2 --join
+	ace-recv --spool spool --device edge2 --leave >/dev/null
 	timeout "$HANG" ace-aggregate --spool spool --devices 2 --rounds 1 \
 	    --sync none >mean.3
 	ace-inspect mean.3 | grep -qE '^contributors +1$'

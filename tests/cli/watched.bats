@@ -44,9 +44,9 @@ families() {
 	grep -qx '{run="demo",device="edge2",verdict="invalid"} 1' shards
 	[ "$(wc -l <shards)" -eq 10 ]
 	[ "$(metric ace_device_shard_bytes | head -n 1)" = \
-	    "{run=\"demo\",device=\"edge1\"} $(wc -c <spool/demo/1/edge1.aceg)" ]
+	    "{run=\"demo\",device=\"edge1\"} $(wc -c <spool/1/edge1.aceg)" ]
 	metric ace_device_shard_timestamp_seconds | grep edge1 |
-	    grep -q "} $(stat -c %Y spool/demo/1/edge1.aceg)"
+	    grep -q "} $(stat -c %Y spool/1/edge1.aceg)"
 	# bits become bytes
 	[ "$(metric ace_state_link_bytes_per_second)" = '{run="demo",device="edge1"} 312500' ]
 	[ "$(metric ace_state_round_trip_seconds)" = '{run="demo",device="edge1"} 0.25' ]
@@ -63,8 +63,8 @@ families() {
 	exits 0 ace-status --format metrics spool
 	[ "$(cat out)" = '# EOF' ]
 	shard 'a"b\c' 0
-	mkdir -p spool/demo/0
-	touch spool/demo/0/$'evil\ndevice{x="1"}.aceg'
+	mkdir -p spool/0
+	touch spool/0/$'evil\ndevice{x="1"}.aceg'
 	for c in x y; do
 		mkshards -d "$(printf 'l%.0s' {1..190})$c" -r demo | ace-recv --spool spool >/dev/null
 	done

@@ -152,13 +152,13 @@ roster(const struct inbox *s)
 	size_t i;
 	int joins, in;
 
-	(void)roster_missing(&missing, s, "run", 1, &last, &e);
+	(void)roster_missing(&missing, s, 1, &last, &e);
 	err_clear(&e);
 	for (joins = 1; joins >= 0; joins--) {
-		if (roster_change(s, "run", "edge", joins, &e) < 0)
+		if (roster_change(s, "edge", joins, &e) < 0)
 			break;
 		array_release(&t);
-		if (roster_read(&t, s, "run", &e) < 0)
+		if (roster_read(&t, s, &e) < 0)
 			abort();
 		for (in = 0, i = 0; i < t.n; i++)
 			in += strcmp(t.p[i], "edge") == 0;
@@ -175,13 +175,11 @@ devices(const char *dir, const uint8_t *p, size_t n)
 {
 	struct inbox s = INBOX_INIT;
 	struct err e = ERR_INIT;
-	char run[64];
 
-	(void)snprintf(run, sizeof(run), "%s/run", dir);
-	if (mkdir(run, 0700) < 0 || inbox_open(&s, dir, &e) < 0)
+	if (inbox_open(&s, dir, &e) < 0)
 		abort();
 	s.sync = IO_SYNC_NONE;
-	put(run, "devices", p, n);
+	put(dir, "devices", p, n);
 	roster(&s);
 	inbox_close(&s);
 }

@@ -44,8 +44,8 @@ when(uint64_t step, int n, const enum receipt_verdict *v)
 	char *path = NULL;
 	int k;
 
-	closes("run/closed", step, n, v);
-	k = decide_aggregate(&s, "run", 5, &path, &e);
+	closes("closed", step, n, v);
+	k = decide_aggregate(&s, 5, &path, &e);
 	if ((k == DECIDE_HERE) != (path != NULL))
 		k = -99;
 	alloc_free(path);
@@ -58,9 +58,9 @@ then(int n, const enum receipt_verdict *v)
 {
 	int k;
 
-	closes("run/done/5", 5, n, v);
+	closes("done/5", 5, n, v);
 	k = when(6, 1, v);
-	(void)unlink("run/done/5");
+	(void)unlink("done/5");
 	return k;
 }
 
@@ -98,8 +98,8 @@ main(void)
 	char *path = NULL;
 	FILE *f;
 
-	if (mkdtemp(dir) == NULL || chdir(dir) < 0 || mkdir("run", 0700) < 0 ||
-	    mkdir("run/5", 0700) < 0 || mkdir("run/done", 0700) < 0 || inbox_open(&s, dir, &e) < 0) {
+	if (mkdtemp(dir) == NULL || chdir(dir) < 0 || mkdir("5", 0700) < 0 || mkdir("done", 0700) < 0 ||
+	    inbox_open(&s, dir, &e) < 0) {
 		perror(dir);
 		return 1;
 	}
@@ -110,8 +110,8 @@ main(void)
 	long_name("/", 41);
 	long_name("/", 42);
 	long_name("/", 80);
-	ok(decide_aggregate(&s, "run", 5, &path, &e) == DECIDE_COMING &&
-	    path == NULL, "no step is closed: it may come");
+	ok(decide_aggregate(&s, 5, &path, &e) == DECIDE_COMING && path == NULL,
+	    "no step is closed: it may come");
 	ok(when(4, 2, all) == DECIDE_COMING, "a step before it is closed: it may "
 	    "come");
 	ok(when(6, 2, all) == DECIDE_NEVER, "a later step is closed and this one has "
@@ -122,26 +122,25 @@ main(void)
 	    "one shard is set aside: it comes");
 	ok(when(5, 2, none) == DECIDE_NEVER && then(2, none) == DECIDE_NEVER,
 	    "all of its shards are set aside: it never comes");
-	if ((f = fopen("run/5/aggregate.aceg", "w")) != NULL)
+	if ((f = fopen("5/aggregate.aceg", "w")) != NULL)
 		(void)fclose(f);
 	ok(when(4, 2, all) == DECIDE_HERE && when(5, 2, none) == DECIDE_HERE &&
 	    when(6, 2, all) == DECIDE_HERE,
 	    "it lies there: whatever the manifest says");
-	(void)unlink("run/5/aggregate.aceg");
-	if ((f = fopen("run/closed", "w")) != NULL) {
+	(void)unlink("5/aggregate.aceg");
+	if ((f = fopen("closed", "w")) != NULL) {
 		(void)fputs("five\n", f);
 		(void)fclose(f);
 	}
-	ok(decide_aggregate(&s, "run", 5, &path, &e) == -ERR_DATA &&
+	ok(decide_aggregate(&s, 5, &path, &e) == -ERR_DATA &&
 	    path == NULL && strstr(ERR_MSG(&e), "closed") != NULL,
 	    "a damaged `closed' is no reason to wait: %s", ERR_MSG(&e));
 	err_clear(&e);
 	inbox_close(&s);
-	(void)unlink("run/closed");
-	(void)rmdir("run/5");
-	(void)rmdir("run/done");
+	(void)unlink("closed");
+	(void)rmdir("5");
+	(void)rmdir("done");
 	(void)unlink(".synced");
-	(void)rmdir("run");
 	(void)rmdir(dir);
 	return done_testing();
 }
