@@ -5,7 +5,7 @@ patient
 load hosts
 load pytorch
 
-# two KIND RUN: devices that have the same bits after every round, and say in each shard
+# two KIND: devices that have the same bits after every round, and say in each shard
 # at which model they began: the one of the round before
 two() {
 	cloud 2 4 3>&- &
@@ -17,14 +17,14 @@ two() {
 	[ "$(cut -d' ' -f2 edge1.log | sort -u | wc -l)" -eq 4 ]
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
 	for i in 1 2; do
-		ace-inspect --format json spool/$2-*/3/edge$i.aceg >listing
+		ace-inspect --format json spool/3/edge$i.aceg >listing
 		grep -q "\"kind\":\"$1\"" listing
 		grep -q "\"model.digest\":\"$(sed -n 's/^3 //p' edge1.log)\"" listing
 	done
 }
 
 @test "Local is what it says: local steps, the mean difference, Nesterov's step" {
-	two delta train
+	two delta
 	py - >want <<-'E'
 	import copy
 	from common import *
@@ -57,7 +57,7 @@ two() {
 }
 
 @test "Replay is what it says: steps that are taken back, and the same ones taken by all" {
-	WAY=Replay two gradient train-replay3
+	WAY=Replay two gradient
 	py - >want <<-'E'
 	import copy
 	from common import *
