@@ -91,7 +91,7 @@ load values
 	mkshards -s 0 | ace-compress -S st -c q8 >c
 	mkshards -s 3 >g3
 	exits 5 ace-expand -S st --wait 10ms g3
-	says "state 'st' is at step 0, the shard at 3"
+	says "state 'st' is at step 0, but the shard at 3"
 	mkshards -s 2 >g2
 	exits 5 ace-expand -S st --wait 0 g2
 	says "state 'st' is at step 0, the shard at 2"

@@ -152,7 +152,7 @@ interval=1' >in
 	exits 2 ace-policy --interval 4 in
 	says "^ace-policy: --interval needs --target-divergence"
 	exits 2 ace-policy --model-norm 4 in
-	says "without --target-divergence"
+	says "needs --target-divergence"
 	exits 2 ace-step --bits 1 --model-norm 4 in
 	exits 2 ace-policy --bandwidth 1e31bit in
 	says "too large"

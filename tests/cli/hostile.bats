@@ -95,7 +95,7 @@ aggregate() {
 		exits 3 $cmd in
 		says "corrupt: the list of contributors"
 	done
-	recv "invalid: corrupt: a list of contributors" <in
+	recv "invalid: corrupt: the list of contributors" <in
 }
 
 @test "policies with values that are none: refused, and the aggregate goes on" {
@@ -132,7 +132,7 @@ many() { seq -f "$1%04g=" 1000 9999; }
 	shard 0 evil -P "$(many a)" -P "$(many b)" >two
 	for i in one two; do recv accepted <$i; done
 	aggregate --devices 2
-	says "^ace-aggregate: 1 of 2 shards of a step are deferred: limit: a policy over 64 KiB"
+	says "^ace-aggregate: 1 of 2 shards of a step are deferred: limit: the policy is larger than 64 KiB"
 	ace-inspect verify out
 }
 

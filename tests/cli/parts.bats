@@ -66,7 +66,7 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 			exits 0 ace-patch -v --way $way m <all
 			same m new
 			# it is the model that a patch of all of it makes
-			says "becomes ${made#to }, step 7"
+			says "is changed to model ${made#to }, step 7"
 			[ "hash ${made#to }" = "$(grep ^hash m.ace-patch/marker)" ]
 			exits 0 ace-patch -v --way $way m <all
 			says "is already the model that the patches make"
@@ -275,7 +275,7 @@ more() {
 			rm -rf m m.ace-patch
 			cp $m m
 			exits 0 ace-patch -v m <$order
-			says "becomes $(grep -o 'to [0-9a-f]*' said | cut -c 4-), step 9"
+			says "is changed to model $(grep -o 'to [0-9a-f]*' said | cut -c 4-), step 9"
 			same m fourth
 			grep -q "^step 9$" m.ace-patch/marker
 		done
@@ -598,7 +598,7 @@ lies() {
 	lies 'x["layer.00.bf16"] = 3' "lacks \"offset\", \"shape\" or \"of\" of tensor"
 	lies 'del x["__metadata__"]' "lacks \"rank\" and"
 	lies 'x["__metadata__"]["rank"] = 2' "lacks \"rank\" below \"ranks\""
-	lies 'x["__metadata__"] = {"rank": 0, "ranks": 5000}' "at most 1024"
+	lies 'x["__metadata__"] = {"rank": 0, "ranks": 5000}' "more than 1024 ranks"
 	lies 'x["layer.04.f4"] = {"offset": [0, 1], "shape": [3, 2], "of": [3, 4]}' \
 	    "'layer.04.f4' begins or ends between the two f4 values of a byte"
 	sed 's/"layer.01.bool"/"layer.00.bf16"/' old.r1.json >bad

@@ -45,11 +45,11 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	same r m1
 	mv out up
 	exits 0 ace-ack -v -S S <up
-	says "'edge1' has step 0, [0-9a-f]{32}"
+	says "'edge1' has step 0, model [0-9a-f]{32}"
 	# its hash tells the step
 	has edge1 1 behind
 	exits 0 ace-diff -v -S S --to edge1
-	says "'edge1' gets 2 patches, from step 0 to step 3"
+	says "sending 'edge1' 2 patches, from step 0 to step 3"
 	shards out 2
 	mv out down
 	# sent is not received
@@ -171,7 +171,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	ace-status S >status
 	grep -Eq "^edge1 +behind +0 +2 " status
 	exits 0 ace-diff -v -S S --to edge1
-	says "'edge1' gets 2 patches"
+	says "sending 'edge1' 2 patches"
 	to edge1 r
 	same r m2
 	has edge1 2 newest

@@ -38,7 +38,7 @@ noticed() {
 	ace-recv --spool spool sent >receipt
 	cp -r state before
 	exits 5 ace-ack -S state receipt
-	says "step $1: equivocation: other bytes .*: ace-ack -S state --restart $2\\)\$"
+	says "step $1: equivocation: other bytes .*: if so, run ace-ack -S state --restart $2\\)\$"
 	[ "$(wc -l <err)" -eq 1 ]
 	same before/residual state/residual
 	rm -r before
