@@ -394,7 +394,7 @@ tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
 	const char *slash = strrchr(p->word[0], '/');
 	const char *prog = slash != NULL ? slash + 1 : p->word[0];
 	const char *cause = NULL;
-	int best = 0, w;
+	int best = 1, w;	/* 0: a line that only another failure caused */
 	size_t i;
 
 	for (i = 0; i < t->nheld; i++) {

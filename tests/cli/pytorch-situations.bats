@@ -358,8 +358,8 @@ table_py() {
 	    [nn.Parameter(torch.ones(1))])), "has no values yet")
 	row("other rounds than the cloud says", lambda k: go(k, rounds=9),
 	    "rounds=9 here, and the cloud says 3: leave it out")
-	row("other bits than the cloud says", lambda k: go(k, bits=2),
-	    "--bits 2 differs from the run in ")
+	row("other bits than the cloud says", lambda k: go(k, bits=2), "--bits 2 differs from the run in ")
+	row("rounds below 1", lambda k: go(k, rounds=-1), "rounds is a whole number from 1, not -1")
 
 
 	def notebook(k):

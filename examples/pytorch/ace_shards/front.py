@@ -49,9 +49,11 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
         raise Error(f"mode is one of {', '.join(modes)}, not {mode!r}")
     if every is None:
         every = 1 if mode == "gradients" else 50
-    if not isinstance(every, int) or every < 1 or mode == "gradients" and every > 1:
-        raise Error(f"every is a number of steps, and 1 with mode=\"gradients\": "
-                    f"not {every!r}")
+    for what, n in (("every", every), ("rounds", rounds), ("save_every", save_every)):
+        if n is not None and (not isinstance(n, int) or n < 1):
+            raise Error(f"{what} is a whole number from 1, not {n!r}")
+    if mode == "gradients" and every > 1:
+        raise Error(f"every is 1 with mode=\"gradients\", not {every}")
     inside = transport.INHERITED and not through
     if not (inside or cloud or through) or cloud and through:
         raise Error("cloud=\"[[USER@]HOST:]DIR\" is missing, or through= in its place")
@@ -89,8 +91,9 @@ def _pipeline(cloud: str, name: str, dir: str, bits: float | None) -> str:
         raise Error(f"cannot run 'ace-edge': {e.strerror}; is it in PATH, or beside "
                     "this Python?") from None
     if got.returncode:
-        raise Error(got.stderr.strip() or f"ace-edge ended with status "
-                    f"{got.returncode}", got.returncode)
+        said = [s for s in got.stderr.splitlines() if not s.startswith("Try '")]
+        raise Error("\n".join(said) or f"ace-edge ended with status {got.returncode}",
+                    got.returncode)
     return got.stdout
 
 
