@@ -208,13 +208,13 @@ ones() {
 	mkshards -d a >a
 	mkshards -d b -r other >b
 	exits 3 ace-aggregate a b
-	says "^ace-aggregate: mismatch: run '(test|other)' of '[ab]' and run '(test|other)' of '[ab]'"
+	says "^ace-aggregate: mismatch: the shards are of different runs: '(test|other)' of '[ab]' and '(test|other)' of '[ab]'"
 	mkshards -d b -s 1 >b
 	exits 3 ace-aggregate a b
-	says "^ace-aggregate: mismatch: step [01] of '[ab]' and step [01] of '[ab]'"
+	says "^ace-aggregate: mismatch: the shards are of different steps: [01] of '[ab]' and [01] of '[ab]'"
 	mkshards -d b -t embed:24,8 -t layer.bias:16 -t layer.weight:8,16 >b
 	exits 3 ace-aggregate a b
-	says "^ace-aggregate: mismatch: schemas of '[ab]' and '[ab]': tensor 1 is 'layer"
+	says "^ace-aggregate: mismatch: '[ab]' and '[ab]' have different tensors: tensor 1 is 'layer"
 	mkshards -d b -t embed:8,24 -t layer.weight:8,16 -t layer.bias:16 >b
 	exits 3 ace-aggregate a b
 	says "^ace-aggregate: mismatch: .*tensor 'embed' differs in shape or dtype"

@@ -44,8 +44,8 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	wait_for has edge1/edge1.got 4
 	# the cloud is away for a while: the devices find it again
 	halt cloud
-	wait_for grep -q 'broke: [^a]' edge1.err
-	wait_for grep -q 'broke: [^a]' edge2.err
+	wait_for grep -q 'failed: [^a]' edge1.err
+	wait_for grep -q 'failed: [^a]' edge2.err
 	listens_ssh cloud
 	start cloud ace cloud run
 	wait_for has edge1/edge1.got 8
@@ -113,7 +113,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	start cloud ace cloud run --devices 1 --rounds 1
 	wait_for grep -q 'on each device' cloud.err
 	exits 3 on edge1 ace edge cloud:run -- ./trainer 1 1
-	says "'cloud' answers 'Hello and welcome' where"
+	says "'cloud' answers 'Hello and welcome', expected"
 }
 
 @test "ace-quickstart(7): its lines, typed on two machines; README has the same" {

@@ -70,10 +70,10 @@ load front
 	exits 5 ace edge run --name edge2 -- true
 	says "'edge2' is not one of the 1 devices .*ace add $PWD/run edge2"
 	exits 5 ace edge run --name edge1 --bits 4 -- true
-	says '--bits 4 here, .* sends 1.3'
+	says '--bits 4 differs from .* which has 1.3'
 	ends cloud
 	exits 5 ace cloud run --bits 4
-	says '--bits 4, .* began with 1.3'
+	says '--bits 4 differs from .* began with 1.3'
 	exits 5 ace edge run --name edge2 --state run -- true
 	says "/run' is the folder of a cloud or a relay: give another one"
 	exits 5 ace cloud ace-edge1 --devices 1

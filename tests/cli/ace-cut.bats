@@ -229,11 +229,11 @@ shards() {
 	exits 0 ace-cut spool
 	mv out whole
 	[ "$(shards whole | cut -d' ' -f1,2 | paste -sd,)" = '9 a,9 b,10 a,10 b' ]
-	exits 0 ace-cut --step 10 spool/r
+	exits 0 ace-cut --step 10 spool
 	[ "$(shards out | wc -l)" -eq 2 ]
 	tar -cf spool.tar spool
 	gzip -k spool.tar
-	(cd spool && python3 -m zipfile -c ../spool.zip r)
+	python3 -m zipfile -c spool.zip spool
 	for f in spool.tar spool.tar.gz spool.zip; do
 		exits 0 ace-cut "$f"
 		diff <(shards out | sort) <(shards whole | sort)

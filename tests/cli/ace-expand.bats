@@ -94,7 +94,7 @@ load values
 	says "state 'st' is at step 0, but the shard at 3"
 	mkshards -s 2 >g2
 	exits 5 ace-expand -S st --wait 0 g2
-	says "state 'st' is at step 0, the shard at 2"
+	says "state 'st' is at step 0, but the shard at 2"
 	mkshards -s 1 >g1
 	exits 0 ace-expand -S st --wait 0 g1
 	exits 0 ace-expand -S st --wait 0 --allow-gap g3
@@ -271,7 +271,7 @@ load values
 			perl -e 'print pack "f<*", 1, 1, $ARGV[0], 1' -- $x |
 			    ace-import -f raw --shape 4 --name w -s 4 -d edge1 >one
 			ace-aggregate -d edge1 one >in
-			refused "limit: ${x/e/e.} in tensor 'w' at index 2, at most 1e.18" in
+			refused "limit: ${x/e/e.} in tensor 'w' at index 2 is above 1e.18" in
 		done
 	done
 	# what a device computes itself is its own

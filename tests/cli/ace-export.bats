@@ -169,7 +169,7 @@ load helper
 	ace-import -d b -o b.aceg in.safetensors
 	exits 0 ace-aggregate --rule sum -o sum.aceg a.aceg b.aceg
 	exits 3 ace-export -o x.safetensors sum.aceg
-	says "unsupported: tensor 'h' \[1\]: 131008 is beyond f16"
+	says "unsupported: tensor 'h' at index 1: 131008 is beyond f16"
 	[ ! -e x.safetensors ]
 	exits 0 ace-export --f32 -o x.safetensors sum.aceg
 }

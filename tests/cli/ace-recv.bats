@@ -416,12 +416,12 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		perl -e 'print pack("f<*", 1, 1e18, $ARGV[0], -1e18)' -- $v >raw
 		ace-import -f raw --name embed --shape 4 -d "edge$v" -r r2 raw >in
 		exits 0 ace-recv --spool other in
-		[ "$(verdict out)" = "step 0: invalid: limit: ${v/18/+18} in tensor 'embed' at index 2, at most 1e+18" ]
+		[ "$(verdict out)" = "step 0: invalid: limit: ${v/18/+18} in tensor 'embed' at index 2 is above 1e+18" ]
 	done
 	shard 1 edge1 -H samples=1099511627776 >in
 	recv '^step 1: accepted$' <in
 	shard 2 edge1 -H samples=1099511627777 >in
-	recv '^step 2: invalid: limit: 1099511627777 samples$' <in
+	recv '^step 2: invalid: limit: 1099511627777 samples are too many$' <in
 	shard 3 edge1 -H contributors=1025 >in
 	recv '^step 3: invalid: limit: 1025 contributors, at most 1024 ' <in
 	shard 4 edge1 -w 1000001 >in
@@ -430,7 +430,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 7 edge1 >in
 	limited 'ahead 7' recv '^step 7: accepted$' <in
 	shard 9 edge1 >in
-	limited 'ahead 8' waits 'limit: step 9 is more than 8 after 0' <in
+	limited 'ahead 8' waits 'limit: step 9 is more than 8 steps after 0' <in
 }
 
 @test "a shard that was saved from a damaged file is no part of a sum" {

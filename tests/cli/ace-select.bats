@@ -96,7 +96,7 @@ layered() {
 	many=$(seq -s, -f 'topk:%.2f' 0.01 0.01 0.32)
 	exits 0 ace-select -b 6000 --levels "$many" in
 	exits 2 ace-select -b 6000 --levels "$many,q8" in
-	says '^ace-select: --levels: up to 32 codecs'
+	says '^ace-select: --levels: expected at most 32 codecs'
 }
 
 @test "the codecs are ecq, q8, f16 and f32, where no others are said" {
@@ -185,7 +185,7 @@ error() {
 @test "a budget too small for anything sends nothing and says so" {
 	layered
 	[ "$(coded 400 scored)" -le 400 ]
-	grep -q "400 bytes are too few for any group: an empty shard is sent (ace-compress keeps the values with -S alone)" said
+	grep -q "400 bytes is too small for any group: an empty shard is sent (ace-compress keeps the values only with -S)" said
 	[ "$(count coded DATA)" -eq 0 ] || false
 }
 
@@ -420,7 +420,7 @@ codecs() {
 	exits 0 ace-policy --ratio 1000,1000 --bandwidth 5Mbit small
 	mv out policed
 	exits 0 ace-select --policy policed
-	says "too few for any group: an empty shard is sent \\(ace-compress keeps the values with -S alone\\)"
+	says "too small for any group: an empty shard is sent \\(ace-compress keeps the values only with -S\\)"
 	mv out planned
 	exits 0 ace-compress -S st planned
 	[ "$(count out DATA)" -eq 0 ] || false
@@ -468,7 +468,7 @@ codecs() {
 	exits 2 ace-select --plan table in
 	says 'group 67108864 is too large'
 	exits 2 ace-select -p "$(seq -s, 0.01 0.01 0.40)" in
-	says 'up to [0-9]* shares'
+	says 'at most [0-9]* shares'
 }
 
 @test "levels without a codec leave nothing to choose" {

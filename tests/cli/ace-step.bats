@@ -296,7 +296,7 @@ shares() {
 @test "too few bytes: what is not sent is kept with -S, and without it is said to be lost" {
 	mkshards -n 64k >in
 	exits 0 ace-step -b 400 in
-	says "400 bytes are too few for any group: an empty shard is sent, and without -S nothing is kept$"
+	says "400 bytes is too small for any group: an empty shard is sent, and without -S nothing is kept$"
 	exits 0 ace-step -S state -b 400 in
-	says "400 bytes are too few for any group: an empty shard is sent, all is kept$"
+	says "400 bytes is too small for any group: an empty shard is sent, and the residual keeps all$"
 }

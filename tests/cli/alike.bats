@@ -83,7 +83,7 @@ spooled() {
 	exits 0 ace-aggregate a b c
 	said d 33 -H base=8 >d
 	exits 3 ace-aggregate a b c d
-	says "'b' has model 22 and 'd' 33, at version 8"
+	says "'b' has model 22 and 'd' 33 at version 8"
 	# liars of three kinds, fewer of each than of those that are honest
 	for d in 1 2 3 4 5; do
 		said $d $((d < 3 ? 9 : d)) >$d
@@ -157,7 +157,7 @@ spooled() {
 	grep -q '^key  *model.digest=1f$' listing
 	grep -q '^key  *safetensors.other=x$' listing
 	exits 3 ace-aggregate a b c
-	says "mismatch: 'c' has model 2f, most have 1f: it has to begin again at step 0"
+	says "mismatch: 'c' has model 2f, most devices have 1f: give it their model and begin again at step 0"
 	# what comes back notes what it did, and not the key
 	exits 0 ace-export -o back.safetensors a
 	grep -q '"other":"x"' back.safetensors

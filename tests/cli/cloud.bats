@@ -37,7 +37,7 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	    "ace-step -S T -c q8" ace-policy ace-aggregate; do
 		# shellcheck disable=SC2086 # words are meant
 		exits 3 timeout "$HANG" $p --schema mine huge
-		says "mismatch: the shard is for another model than --schema: .*'w'"
+		says "mismatch: the (shard|stream) is for another model than --schema: .*'w'"
 		[ "$(wc -c <out)" -lt 1000 ]
 	done
 	[ ! -e raw ]
@@ -46,7 +46,7 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	# nor one of the same size
 	mkshards -t v:64 -d aggregate >other
 	exits 3 ace-export --schema mine -f raw -o raw other
-	says "mismatch: the shard is for another model than --schema"
+	says "mismatch: the (shard|stream) is for another model than --schema"
 	# the edge's own passes, with its table and without
 	exits 0 ace-export --schema mine -f raw -o raw mine
 	[ "$(wc -c <raw)" -eq 256 ]

@@ -55,7 +55,7 @@ refuses() {
 	ace-compress -S S --error-feedback ef21 -c q8 in >first
 	mkshards -s 1 >in
 	ace-compress -S S --error-feedback ef21 -c q8 in >sent
-	refuses 3 "mismatch: the shard of 'edge1' is a difference to a history .ace-expand --cache" \
+	refuses 3 "mismatch: the shard of 'edge1' is a difference to a history: expand it first with ace-expand --cache" \
 	    ace-compress -c q8 sent
 }
 
@@ -76,7 +76,7 @@ refuses() {
 	mv out broken
 	for p in ace-expand ace-score ace-inspect ace-aggregate; do
 		exits 3 $p broken
-		says "truncated: the stream was aborted by its producer"
+		says "truncated: its producer aborted the stream"
 	done
 }
 
@@ -172,18 +172,18 @@ refuses() {
 		# before it wrote anything, and in the middle
 		exits 3 bash -c "$how </dev/null 2>first | ace-score | ace-inspect"
 		[ -s first ]
-		says "$last says why, at byte [0-9]+\$"
+		says "$last failed, see its message, at byte [0-9]+\$"
 		[ "$(wc -l <err)" -eq 1 ]
 		head -c 700 in >part
 		exits 3 bash -c "$how part 2>first | ace-score | ace-aggregate |
 		    ace-expand | ace-inspect verify"
 		[ -s first ]
-		says "$last says why"
+		says "$last failed, see its message"
 		[ "$(wc -l <err)" -eq 1 ]
 		# a file does not tell who wrote it
 		! $how part >aborted 2>first || false
 		exits 3 ace-inspect verify aborted
-		says 'truncated: the stream was aborted by its producer'
+		says 'truncated: its producer aborted the stream'
 	done
 }
 

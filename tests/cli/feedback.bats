@@ -15,7 +15,7 @@ code() {
 waits() {
 	mkshards -s "$1" >in
 	exits 5 ace-compress -S st -c q8 --wait 0 "${@:3}" in
-	says "state 'st': $2 shards without a receipt after 0 s"
+	says "state 'st' has $2 shards without a receipt after 0 s"
 }
 
 @test "each table of kernels gives the same, one that is not there is a wrong call" {

@@ -38,7 +38,7 @@ aggregate() {
 		recv "step 1$k: accepted" <in
 	done
 	shard 7 edge1 -H flags=16 >in
-	recv "step 7: invalid: corrupt: a difference and the keys of one come together" <in
+	recv "step 7: invalid: corrupt: the flag of a difference and its keys disagree" <in
 	shard 8 edge1 -H flags=16 -K predict=poetry -K history=none >in
 	recv "step 8: invalid: corrupt: key predict: 'poetry'" <in
 	shard 8 edge1 -H flags=16 -K predict=ef21 -K history=none >in
@@ -48,7 +48,7 @@ aggregate() {
 	# of several lines the last one counts
 	shard 20 edge1 -H flags=16 >in
 	limited 'kind difference,gradient, kind gradient' recv \
-	    "step 20: invalid: mismatch: a difference" <in
+	    "step 20: invalid: mismatch: the shard is a difference" <in
 	limited 'kind gradient,poetry' exits 2 ace-recv --spool spool in
 	limited 'kind ' exits 2 ace-recv --spool spool in
 }
@@ -168,14 +168,14 @@ cuts.seconds=1" >in
 	local s
 	for s in 9223372036854775808 18446744073709551615 10001; do
 		shard $s >in
-		waits "limit: step $s is more than 10000 after 0" <in
+		waits "limit: step $s is more than 10000 steps after 0" <in
 	done
 	[ "$(ls spool)" = "" ]
 	shard 10000 >in
 	recv accepted <in
 	aggregate
 	shard 10030 >in
-	limited 'ahead 20' waits "more than 20 after 10000" <in
+	limited 'ahead 20' waits "more than 20 steps after 10000" <in
 	limited 'ahead 30' recv accepted <in
 }
 
