@@ -56,7 +56,7 @@ all() {
 	wait_for eval 'on ss -Hltn "sport = :7000" | grep -q 127.0.0.3'
 	rounds=6 over 127.0.0.2:run --through nc.sh
 	exits 3 on ace edge 127.0.0.3:run --name edge1 --through nc.sh -- true
-	says "'127.0.0.3' answers '' where"
+	says "'127.0.0.3' answers '', expected"
 
 	# a connection that is cut begins again
 	rounds=40
