@@ -158,10 +158,10 @@ programs: $(PROGS)
 
 X86 = $(filter x86_64% amd64% i%86-%,$(call once,MACHINE,$(CC) -dumpmachine))
 $(BUILD)/lib/kern/kern_avx2.o: ISA = $(if $(X86),-mavx2 -mf16c)
-$(BUILD)/lib/kern/kern_avx512.o: ISA = $(if $(X86),-mavx512f -mavx512bw -mavx512vl -mavx512dq)
+$(BUILD)/lib/kern/kern_avx512.o: ISA = $(if $(X86),-mavx512f -mavx512bw -mavx512vl -mavx512dq -mbmi2)
 # loops of which the compiler makes vectors
 VECTORS = $(if $(OPTIMIZED),-O3)
-$(addprefix $(BUILD)/lib/,base/rng.o $(addprefix codec/,exact.o exact_given.o qsgd.o tern.o)): ISA = $(VECTORS)
+$(addprefix $(BUILD)/lib/,base/rng.o $(addprefix codec/,exact.o exact_given.o qsgd.o subset.o tern.o)): ISA = $(VECTORS)
 $(BUILD)/examples/%.o: ISA = $(BLAS_CFLAGS)
 # loops written for vectors; none of the two changes a value
 $(BUILD)/examples/train_%.o: ISA = $(BLAS_CFLAGS) -O3 -fno-trapping-math

@@ -17,8 +17,6 @@
  *            comparison, two products and three sums
  *   get      get a byte out of one of them: a load, a product, a sum, a comparison,
  *            and the word that the previous state left
- *   decide   decode one decision of the range coder, which waits for the previous
- *            one: a shift, a product, a difference, a choice
  *
  * These loops are sequential; work that another unit of the core does at the same
  * time is free.  A second table has the passes of ECQ in each of its three modes: they

@@ -4,10 +4,7 @@
  *   body  := whole | given   according to the parameter
  *   whole := planes (planes.h) of the words; floating-point words with the sign moved
  *            to the lowest bit
- *   given := range code  bits
- *
- * The range code holds the decisions.  The bits, read from the end backwards, hold
- * what is equally likely 0 and 1.
+ *   given := code  bits   (subset.h)
  */
 #include <string.h>
 

@@ -5,14 +5,12 @@
  * Most weights of a model keep their bits from one step to the next, and the weight
  * itself tells which: a step moves all weights by about the same amount, and half a
  * unit in the last place depends on the exponent.  Values are therefore coded by
- * level, one level per exponent, from the smallest up; in each level half as many
- * values change as in the one below.  Coded are the distances between changed values,
- * counted in values of that level, and the number of representable values by which
- * each moved.  The model of distances and moves of one level starts the next, adjusted
- * by one binary step.
+ * level, one level per exponent, each with its own share of changes.  Of each level are
+ * coded which of its values change (subset.h), and the number of representable values by
+ * which each moves: which moves have 2, 3, ... bits in the same way, then their bits.
  *
- * Types without an exponent have one level.  There values that share a scale change
- * together, so a change close after another is cheap.  Bytes that hold two 4-bit
+ * Values that share a scale, or a row, change together: where it saves bits, blocks of 8
+ * to 32768 values without a change are left out at first.  Bytes that hold two 4-bit
  * values are coded as such.  The method is ours; format: ace-stream(5), codec 17.
  */
 #ifndef ACE_EXACT_H

@@ -1,71 +1,34 @@
 /* EXACT given the old words: see exact.h and exact.c. */
-#include <limits.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "codec/codec.h"
 #include "codec/codec_impl.h"
+#include "codec/exact_bits.h"
 #include "codec/exact_given.h"
 #include "codec/exact_word.h"
-#include "codec/range.h"
+#include "codec/rans.h"
+#include "codec/subset.h"
 #include "kern/kern.h"
 
 enum {
 	LEVELS = 254,		/* at most */
-	OUT = 255,		/* in level[]: above all levels, unchanged */
-	GAPS = 4,		/* decisions in the upper part of a distance */
-	EQUAL = 16,		/* ranges of a distance of equal width */
-	CLASSES = 64,		/* classes of moves, by bit length */
-	LIKELY = 2,		/* uses that prior knowledge counts for */
-	/* uses of a decision that carry over to the next level */
-	KEPT = 8,
-	MEAN = 4,		/* distances that a mean counts for at the next level */
-	MEAN_MOST = 64,		/* most distances that a mean counts for */
-	CLOSE = 3,		/* bits of a close distance */
-	SLACK = 1024,		/* room for WAIT decisions and the bits of a change */
-	WAIT = 512,		/* most decisions that wait to be coded */
-	CHANGE = 130,		/* more than the decisions of a change */
-	QUICK = 7,		/* most repeats of a decision in the lookup table */
+	OUT = 255,		/* in level[]: of no level, unchanged */
+	SLACK = 1024,		/* room for bits and states beyond the words */
 	AHEAD = 12,		/* changes prefetched ahead */
-	MOVES = 32,		/* that wait for their words */
 	LIST = 1024,		/* changes listed per call */
-	LISTED = LIST + 64 + 4
-};
-
-/* The kinds of decisions. */
-enum {
-	GAP,			/* upper part: the n-th "one more?" */
-	LOW = GAP + GAPS,	/* highest bit of the lower part */
-	END,			/* no more of this level? */
-	GROWS,			/* away from 0? */
-	HALF,			/* second highest bit of a move */
-	NEAR,			/* close after a change that was not close, that was? */
-	CLASS = NEAR + 2,	/* the move takes more bits? */
-	KINDS = CLASS + CLASSES
-};
-
-/* Model of one level. */
-struct model {
-	struct range_bit of[KINDS];
-	uint64_t sum, count;		/* of distances: their mean is 2^m */
-	unsigned near;			/* the last one was close */
-};
-
-/* Uncoded bits; they fill bytes from the least significant one. */
-struct bits {
-	unsigned char *p;	/* writing */
-	const unsigned char *q, *end;	/* reading: backwards, down to end */
-	uint64_t v;
-	unsigned n;
-	int bad;
+	LISTED = LIST + 64 + 4,
+	BLOCK_BITS = 4,		/* of the number that says how large blocks are */
+	WORTH = 64		/* bits that blocks must save */
 };
 
 size_t
 exact_given_bound(const struct form *f, size_t n)
 {
 	/* coding stops when one of its two parts is longer than the words */
-	return 2 * (n * f->size) + SLACK;
+	return 2 * (n * f->size + SLACK);
 }
 
 /* ---- levels ---- */
@@ -141,366 +104,7 @@ counts(uint64_t m)
 	return m * 0x0101010101010101u;
 }
 
-/* Return the index of the 1 bit of m that has k 1 bits below it; it exists. */
-static inline unsigned
-bit_behind(uint64_t m, unsigned k)
-{
-	const uint64_t one = 0x0101010101010101u, top = 0x80 * one;
-	uint64_t upto = counts(m);
-	/* bytes that end before it */
-	uint64_t less = (((k * one | top) - upto) & top) >> 7;
-	unsigned at = (unsigned)(less * one >> 56) * 8;
-
-	k -= (unsigned)(upto << 8 >> at) & 255;
-	for (m >>= at; k > 0; k--)
-		m &= m - 1;
-	return at + (unsigned)__builtin_ctzll(m);
-}
-
-/* ---- what is learned ---- */
-
-static const uint64_t SUM_MOST = (uint64_t)MEAN << 32;
-
-/* Start the model. mean: of the distances, as a power of 2; UINT_MAX: unknown. */
-static void
-first_level(struct model *m, const struct form *f, unsigned mean)
-{
-	size_t i;
-
-	range_start(m->of, KINDS);
-	/* half of the distances exceed their mean if the model knows nothing */
-	for (i = GAP; i < GAP + GAPS; i++)
-		m->of[i].n = LIKELY;
-	/* weights move by one step; words of many bits by many */
-	for (i = CLASS; i < KINDS; i++)
-		m->of[i].p = f->exponent != 0 && f->size > 2 ? 7 << 13 : 1 << 13;
-	m->sum = mean == UINT_MAX ? 2 * MEAN : (uint64_t)(3 * MEAN / 2) << mean;
-	m->count = MEAN;
-	m->near = 0;
-}
-
-static void
-keep(struct range_bit *b, size_t n)
-{
-	for (; n > 0; n--, b++)
-		b->n = b->n < KEPT ? b->n : KEPT;
-}
-
-/* Start the next level: half as many values change, by half as many steps. */
-static void
-next_level(struct model *m)
-{
-	keep(&m->of[GAP], GAPS);
-	keep(&m->of[LOW], 1);
-	keep(&m->of[CLASS], CLASSES);
-	memmove(&m->of[CLASS], &m->of[CLASS + 1],
-	    (CLASSES - 1) * sizeof(*m->of));
-	m->sum = 2 * MEAN * m->sum / m->count;
-	if (m->sum > SUM_MOST)
-		m->sum = SUM_MOST;	/* after many levels without a change */
-	m->count = MEAN;
-}
-
-/* Return the largest power of 2 that does not exceed the mean distance. */
-static inline unsigned
-lower_bits(const struct model *m)
-{
-	unsigned k = (unsigned)(__builtin_clzll(m->count) -
-	    __builtin_clzll(m->sum | m->count));
-
-	return k > 0 && m->count << k > m->sum ? k - 1 : k;
-}
-
-static inline void
-learn_gap(struct model *m, uint64_t gap)
-{
-	m->sum += gap + 1;
-	if (++m->count == MEAN_MOST) {
-		m->sum /= 2;
-		m->count /= 2;
-	}
-}
-
-/* ---- bits ---- */
-
-/* Write the n low bits of v. Stores up to eight bytes beyond the position. */
-static inline void
-bits_set(struct bits *b, uint64_t v, unsigned n)
-{
-	unsigned k;
-
-	do {
-		k = n < 56 ? n : 56;
-		b->v |= (v & (((uint64_t)1 << k) - 1)) << b->n;
-		b->n += k;
-		bytes_set64(b->p, b->v);
-		b->p += b->n / 8;
-		b->v >>= b->n / 8 * 8;
-		b->n %= 8;
-		v >>= k;
-		n -= k;
-	} while (n > 0);
-}
-
-static inline uint64_t
-bits_take(struct bits *b, unsigned n)
-{
-	uint64_t v = 0;
-	unsigned at = 0, k;
-
-	while (n > 0) {
-		k = n < 32 ? n : 32;
-		for (; b->n < k; b->n += 8) {
-			b->bad |= b->q == b->end;
-			b->v |= (uint64_t)(b->q > b->end ? *--b->q : 0) << b->n;
-		}
-		v |= (b->v & (((uint64_t)1 << k) - 1)) << at;
-		b->v >>= k;
-		b->n -= k;
-		at += k;
-		n -= k;
-	}
-	return v;
-}
-
-/* ---- distances and moves ---- */
-
-/* Return the width, as a power of 2, of the t-th range of distances: the first ones are
- * as wide as the mean, then each is twice as wide as the one before. */
-static inline unsigned
-range_width(unsigned k, unsigned t)
-{
-	return t < EQUAL ? k : k + t - EQUAL + 1;
-}
-
-/* Where a group is written. */
-struct out {
-	const struct form *f;
-	struct model m;
-	struct range_put w;
-	struct bits b;
-	const unsigned char *bits;	/* where b begins */
-	const unsigned char *old, *new;
-	size_t n;
-	/* decisions not yet coded: their number; each is twice the kind plus the bit */
-	size_t waits;
-	unsigned char wait[WAIT];
-};
-
-/* t decisions for 1, then one for 0: of kinds from GAP on, the last of which repeats;
- * and of kinds from CLASS on. */
-#define DECISION(kind, bit) (2 * (uint64_t)(kind) + (uint64_t)(bit))
-#define UPTO(of, t) ( \
-	((t) > 0 ? DECISION(of(0), 1) : DECISION(of(0), 0)) | \
-	((t) > 1 ? DECISION(of(1), 1) : DECISION(of(1), 0)) << 8 | \
-	((t) > 2 ? DECISION(of(2), 1) : DECISION(of(2), 0)) << 16 | \
-	((t) > 3 ? DECISION(of(3), 1) : DECISION(of(3), 0)) << 24 | \
-	((t) > 4 ? DECISION(of(4), 1) : DECISION(of(4), 0)) << 32 | \
-	((t) > 5 ? DECISION(of(5), 1) : DECISION(of(5), 0)) << 40 | \
-	((t) > 6 ? DECISION(of(6), 1) : DECISION(of(6), 0)) << 48 | \
-	DECISION(of(7), 0) << 56)
-#define ALL_UPTO(of) { UPTO(of, 0), UPTO(of, 1), UPTO(of, 2), UPTO(of, 3), \
-	UPTO(of, 4), UPTO(of, 5), UPTO(of, 6), UPTO(of, 7) }
-#define GAP_KIND(t) (GAP + ((t) < GAPS ? (unsigned)(t) : GAPS - 1u))
-#define CLASS_KIND(t) (CLASS + (t))
-static const uint64_t gap_upto[QUICK + 1] = ALL_UPTO(GAP_KIND);
-static const uint64_t class_upto[QUICK + 1] = ALL_UPTO(CLASS_KIND);
-
-static inline void
-decide(struct out *o, unsigned kind, int bit)
-{
-	o->wait[o->waits++] = (unsigned char)DECISION(kind, bit);
-}
-
-/* Code the waiting decisions without branches. Each depends on the one before it. */
-static void
-code_waiting(struct out *o)
-{
-	struct range_put w = o->w;	/* local, so that it stays in registers */
-	const size_t n = o->waits;
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		range_put_even(&w, &o->m.of[o->wait[i] >> 1], o->wait[i] & 1);
-	o->w = w;
-	o->waits = 0;
-}
-
-/* Write the upper part of any gap. Return its base and set *width to its width. gap ==
- * rest: there is no further change, and *width is 0. */
-static uint64_t
-put_upper(struct out *o, unsigned k, uint64_t gap, uint64_t rest,
-    unsigned *width)
-{
-	uint64_t base = 0;
-	unsigned t;
-
-	for (t = 0, *width = k;; *width = range_width(k, ++t)) {
-		if ((rest - base) >> *width == 0) {
-			decide(o, END, gap == rest);
-			*width = gap == rest ? 0 : *width;
-			return base;
-		}
-		if ((gap - base) >> *width == 0) {
-			decide(o, GAP_KIND(t), 0);
-			return base;
-		}
-		decide(o, GAP_KIND(t), 1);
-		base += (uint64_t)1 << *width;
-	}
-}
-
-/* Return whether a distance may be coded as close: without levels, if most are not.
- * Values that share a scale change together. */
-static inline int
-may_be_near(const struct form *f, unsigned k)
-{
-	return f->exponent == 0 && k > CLOSE;
-}
-
-/* Write the gap before the next change among the remaining `rest' values of the level;
- * gap == rest: there is no further change. */
-static inline void
-put_gap(struct out *o, struct bits *b, uint64_t gap, uint64_t rest)
-{
-	unsigned k = lower_bits(&o->m), width = k, was = o->m.near;
-	uint64_t t, base;
-
-	if (may_be_near(o->f, k)) {
-		o->m.near = gap < 1 << CLOSE && gap < rest;
-		decide(o, NEAR + was, (int)o->m.near);
-		if (o->m.near) {
-			bits_set(b, gap, CLOSE);
-			return;
-		}
-		if (rest <= 1 << CLOSE)
-			return;
-	}
-	if (gap < rest)
-		learn_gap(&o->m, gap);
-	if (may_be_near(o->f, k)) {
-		gap -= 1 << CLOSE;
-		rest -= 1 << CLOSE;
-	}
-	t = gap >> k;
-	base = t << k;
-	if (t <= QUICK && rest >> k > t) {
-		bytes_set64(o->wait + o->waits, gap_upto[t]);
-		o->waits += t + 1;
-	} else
-		base = put_upper(o, k, gap, rest, &width);
-	gap -= base;
-	/* a width of 0 adds nothing */
-	o->wait[o->waits] = (unsigned char)DECISION(LOW, gap << 1 >> width & 1);
-	o->waits += width > 0;
-	bits_set(b, gap, width - (width > 0));
-}
-
-/* Write the move from old to new, of 1 to 2^(bits - 1) steps. */
-static inline void
-put_move(struct out *o, struct bits *b, uint64_t old, uint64_t new)
-{
-	const struct form *f = o->f;
-	uint64_t d = (place(f, new) - place(f, old)) & all_bits(f);
-	int down = (d & sign_bit(f)) != 0;
-	unsigned k, t;
-
-	d = down ? (0 - d) & all_bits(f) : d;
-	decide(o, GROWS, down == negative(f, old));
-	k = 63 - (unsigned)__builtin_clzll(d);
-	if (k < QUICK && k < f->bits - 1u) {
-		bytes_set64(o->wait + o->waits, class_upto[k]);
-		o->waits += k + 1;
-	} else {
-		for (t = 0; t < k; t++)
-			decide(o, CLASS + t, 1);
-		if (k < f->bits - 1u)
-			decide(o, CLASS + k, 0);
-	}
-	o->wait[o->waits] = (unsigned char)DECISION(HALF, d << 1 >> k & 1);
-	o->waits += k > 0;
-	bits_set(b, d, k - (k > 0));
-}
-
-/* Read what put_gap wrote; a result above rest is invalid. */
-RANGE_INLINE uint64_t
-get_gap(const struct form *f, struct model *m, struct range_get *r,
-    struct bits *b, uint64_t rest)
-{
-	unsigned k = lower_bits(m), t, width = k;
-	uint64_t base = 0, gap, far = 0;
-
-	if (may_be_near(f, k)) {
-		m->near = (unsigned)range_get_bit(r, &m->of[NEAR + m->near]);
-		if (m->near) {
-			gap = bits_take(b, CLOSE);
-			return gap < rest ? gap : UINT64_MAX;
-		}
-		if (rest <= 1 << CLOSE)
-			return rest;
-		far = 1 << CLOSE;
-		rest -= far;
-	}
-	for (t = 0;; width = range_width(k, ++t)) {
-		if ((rest - base) >> width == 0) {
-			if (range_get_bit(r, &m->of[END]))
-				return rest + far;
-			break;
-		}
-		if (!range_get_bit(r, &m->of[GAP_KIND(t)]))
-			break;
-		base += (uint64_t)1 << width;
-	}
-	gap = base;
-	if (width > 0) {
-		gap += (uint64_t)range_get_even(r, &m->of[LOW]) << (width - 1);
-		gap += bits_take(b, width - 1);
-	}
-	learn_gap(m, gap + far);
-	return gap < rest ? gap + far : UINT64_MAX;
-}
-
-/* A position and its move. */
-struct move {
-	size_t at;
-	int grows;
-	uint64_t by;
-};
-
-RANGE_INLINE void
-get_move(const struct form *f, struct model *m, struct range_get *r,
-    struct bits *b, struct move *v)
-{
-	unsigned k = 0;
-	uint64_t d;
-
-	v->grows = range_get_even(r, &m->of[GROWS]);
-	while (k < f->bits - 1u && range_get_bit(r, &m->of[CLASS + k]))
-		k++;
-	d = (uint64_t)1 << k;
-	if (k > 0) {
-		d |= (uint64_t)range_get_even(r, &m->of[HALF]) << (k - 1);
-		d |= bits_take(b, k - 1);
-	}
-	v->by = d;
-}
-
-/* Apply n moves to p. */
-static void
-move_all(const struct form *f, unsigned char *p, const struct move *v, size_t n)
-{
-	uint64_t old, d;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		old = word(p + v[i].at * f->size, f->size);
-		d = v[i].grows == negative(f, old) ? 0 - v[i].by : v[i].by;
-		set_word(p + v[i].at * f->size, f->size,
-		    at_place(f, (place(f, old) + d) & all_bits(f)));
-	}
-}
-
-/* ---- given the old words ---- */
+/* ---- changes ---- */
 
 /* The changed words and their levels. */
 struct changes {
@@ -612,40 +216,145 @@ sort_changes(const struct form *f, const unsigned char *old, size_t n,
 		}
 }
 
-/* Write a level, whose words are marked and whose changes are list[0..k). Return -1 if
- * it takes more bytes than the words. */
-static int
-put_level(struct out *o, const struct marks *t, const uint32_t *list, size_t k)
-{
-	const unsigned size = o->f->size;
-	const unsigned char *most = o->w.start + o->n * size;
-	const unsigned char *most_bits = o->bits + o->n * size;
-	const size_t all = t->before[marks_words(o->n)];
-	struct bits b = o->b;	/* local, so that it stays in registers */
-	size_t i, p, next = 0, is;
+/* ---- blocks ---- */
 
-	for (i = 0; i < k; i++) {
-		/* before the last one too, to learn whether it is too long */
-		if (o->waits > WAIT - 2 * CHANGE || i + 1 == k)
-			code_waiting(o);
-		if (o->w.p > most || b.p > most_bits)
-			return -1;
-		/* words of a level are too far apart for the hardware prefetcher */
-		p = list[i + AHEAD < k ? i + AHEAD : i];
-		__builtin_prefetch(o->old + p * size);
-		__builtin_prefetch(o->new + p * size);
-		p = list[i];
-		is = t->before[p / 64] + (counts(t->mark[p / 64] &
-		    (((uint64_t)1 << p % 64) - 1)) >> 56);
-		put_gap(o, &b, is - next, all - next);
-		put_move(o, &b, word(o->old + p * size, size),
-		    word(o->new + p * size, size));
-		next = is + 1;
+/* Return how many bits it takes, in units of 2^-16, to say which c of n. */
+static uint64_t
+cost(size_t n, size_t c)
+{
+	return c == 0 || c == n ? 0 : n * rans_log2((uint32_t)n) -
+	    c * rans_log2((uint32_t)c) - (n - c) * rans_log2((uint32_t)(n - c));
+}
+
+/* Choose how large blocks are, as a power of 2, if it saves bits that a block without a
+ * change says so at once. any[(n + 63) / 64] is scratch memory. */
+static unsigned
+choose_blocks(const struct changes *c, size_t n, unsigned char *any)
+{
+	/* a bit in 8, 16 and 32 */
+	static const uint64_t first[] = { 0x0101010101010101u,
+	    0x0001000100010001u, 0x0000000100000001u };
+	const uint64_t none = cost(n, c->n) - ((uint64_t)WORTH << 16);
+	uint64_t least = none, bits, m;
+	size_t used[1 << BLOCK_BITS] = { 0 }, i, k, all = marks_words(n);
+
+	for (i = 0; i < all; i++) {
+		m = c->at[i];
+		any[i] = m != 0;
+		m |= m >> 1;
+		m |= m >> 2;
+		for (k = 3; k < 6; k++) {
+			m |= m >> (1 << (k - 1));
+			used[k] += counts(m & first[k - 3]) >> 56;
+		}
 	}
-	if (next < all)
-		put_gap(o, &b, all - next, all - next);
-	code_waiting(o);
-	o->b = b;
+	for (k = 6; k < 1 << BLOCK_BITS; k++) {
+		for (i = 0; i < all; i++)
+			used[k] += any[i];
+		for (i = 0; i < all / 2; i++)
+			any[i] = any[2 * i] | any[2 * i + 1];
+		if (all % 2 != 0)
+			any[i] = any[2 * i];
+		all = (all + 1) / 2;
+	}
+	for (i = 0, k = 3; k < 1 << BLOCK_BITS && n >> k > 0 &&
+	    none < cost(n, c->n); k++) {
+		bits = cost(((n - 1) >> k) + 1, used[k]) + cost(used[k] << k, c->n);
+		if (bits < least) {
+			least = bits;
+			i = k;
+		}
+	}
+	return (unsigned)i;
+}
+
+/* Take the words of other blocks than these out of all levels. */
+static void
+leave_blocks(unsigned char *level, size_t n, unsigned k, const uint32_t *block,
+    size_t c)
+{
+	const size_t size = (size_t)1 << k;
+	size_t i, at = 0, to;
+
+	for (i = 0; i <= c && at < n; i++, at = to + size) {
+		to = i < c ? block[i] * size : n;
+		memset(level + at, OUT, to - at);
+	}
+}
+
+/* ---- a group ---- */
+
+/* Where a group is written. */
+struct out {
+	const struct form *f;
+	const unsigned char *old, *new;
+	size_t n;
+	struct subset_put s;
+};
+
+/* Memory for coding one group. */
+struct room {
+	struct marks marks;
+	uint64_t *changed;	/* [(n + 63) / 64] */
+	unsigned char *level;	/* [n] */
+	/* for each change: */
+	uint32_t *list;
+	unsigned char *class;
+	/* when written: */
+	uint64_t *by;
+	uint16_t *token;
+	unsigned char *left, *bits;
+	/* when read: */
+	uint32_t *gap, *at, *rank, *slot;
+};
+
+static int
+room_get(struct room *r, size_t n, struct err *e)
+{
+	const size_t words = marks_words(n) + 1;
+
+	if ((r->marks.kern = kern_get(e)) == NULL)
+		return -ERR_USAGE;
+	r->changed = alloc_raw(words * (8 + 8 + 4) + n, 1, e);
+	if (r->changed == NULL)
+		return -ERR_SYS;
+	r->marks.mark = r->changed + words;
+	r->marks.before = (uint32_t *)(r->marks.mark + words);
+	r->level = (unsigned char *)(r->marks.before + words);
+	return 0;
+}
+
+/* Room for c changes, in words of so many bytes; in r->by. */
+static int
+room_put(struct room *r, size_t c, size_t bytes, struct err *e)
+{
+	enum { TOKENS = 3 * SUBSET_TOKENS };	/* blocks, places and sizes */
+
+	r->by = alloc_raw(c * (8 + 4 + 2 * TOKENS + 2) + bytes + SLACK, 1, e);
+	if (r->by == NULL)
+		return -ERR_SYS;
+	r->list = (uint32_t *)(r->by + c);
+	r->token = (uint16_t *)(r->list + c);
+	r->class = (unsigned char *)(r->token + TOKENS * c);
+	r->left = r->class + c;
+	r->bits = r->left + c;
+	return 0;
+}
+
+/* The same, in r->list. */
+static int
+room_read(struct room *r, size_t c, struct err *e)
+{
+	enum { SLOTS = SUBSET_TABLES * SUBSET_TOTAL };
+
+	r->list = alloc_raw(4 * SLOTS + c * (4 * 4 + 1), 1, e);
+	if (r->list == NULL)
+		return -ERR_SYS;
+	r->gap = r->list + c;
+	r->at = r->gap + c;
+	r->rank = r->at + c;
+	r->slot = r->rank + c;
+	r->class = (unsigned char *)(r->slot + SLOTS);
 	return 0;
 }
 
@@ -656,47 +365,115 @@ levels_bits(const struct form *f)
 	return f->exponent < 8 ? f->exponent : 8;
 }
 
-static inline unsigned
-log2_of(size_t n)
+static inline size_t
+less(size_t a, size_t b)
 {
-	return 63u - (unsigned)__builtin_clzll(n);
+	return a < b ? a : b;
 }
 
-/* Return the bits of the mean distance of n words, as a power of 2. */
-static inline unsigned
-mean_bits(size_t n)
+/* ---- written ---- */
+
+/* Replace the places of changes by their ranks among the words of their level, and set
+ * how far they move: the bits of the distance, and its lower ones with whether it
+ * grows. f is constant where it matters. */
+static inline __attribute__((always_inline)) void
+look(const struct form *f, const struct room *t, const unsigned char *from,
+    const unsigned char *to, uint32_t *list, size_t c)
 {
-	return n > 1 ? 1 + log2_of(log2_of(n)) : 0;
+	/* local, as what is stored may be any of them to the compiler */
+	const struct marks m = t->marks;
+	unsigned char *class = t->class;
+	uint64_t *by = t->by, old, d, down;
+	unsigned k;
+	size_t i, p;
+
+	for (i = 0; i < c; i++) {
+		/* words of a level are too far apart for the hardware prefetcher */
+		p = list[i + AHEAD < c ? i + AHEAD : i];
+		__builtin_prefetch(from + p * f->size);
+		__builtin_prefetch(to + p * f->size);
+		p = list[i];
+		old = word(from + p * f->size, f->size);
+		d = (place(f, word(to + p * f->size, f->size)) - place(f, old)) &
+		    all_bits(f);
+		down = 0 - (d >> (f->bits - 1) & 1);
+		d = ((d ^ down) - down) & all_bits(f);
+		k = bits_length(d) - 1;
+		class[i] = (unsigned char)k;
+		by[i] = (d ^ (uint64_t)1 << k) << 1 | ((int)(down & 1) == negative(f, old));
+		list[i] = m.before[p / 64] + (uint32_t)(counts(m.mark[p / 64] &
+		    (((uint64_t)1 << p % 64) - 1)) >> 56);
+	}
 }
 
-/* Memory for coding one group. */
-struct room {
-	uint64_t *changed;	/* [(n + 63) / 64] */
-	struct marks marks;
-	unsigned char *level;	/* [n] */
-	/* when written: */
-	uint32_t *list;		/* [n] */
-	unsigned char *bits;	/* [n * size + SLACK] */
-};
+/* Call for words of a constant size, of which compilers make faster code. */
+#define BY_SIZE(g, call) \
+	switch (g.size) { \
+	case 1: \
+		g.size = 1; \
+		call; \
+		break; \
+	case 2: \
+		g.size = 2; \
+		call; \
+		break; \
+	case 4: \
+		g.size = 4; \
+		call; \
+		break; \
+	default: \
+		g.size = 8; \
+		call; \
+	}
 
-static int
-room_get(struct room *r, const struct form *f, size_t n, int put,
-    struct err *e)
+/* Write the changes list[c] of a level, whose words are marked. */
+static void
+put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 {
-	size_t words = marks_words(n) + 1;
-	size_t more = put ? n * 4 + n * f->size + SLACK : 0;
+	struct form g = *o->f;
+	struct bits_put b;
+	size_t i, j, n;
+	unsigned k;
 
-	if ((r->marks.kern = kern_get(e)) == NULL)
-		return -ERR_USAGE;
-	r->changed = alloc_raw(words * (8 + 8 + 4) + n + more, 1, e);
-	if (r->changed == NULL)
-		return -ERR_SYS;
-	r->marks.mark = r->changed + words;
-	r->marks.before = (uint32_t *)(r->marks.mark + words);
-	r->list = r->marks.before + words;
-	r->level = (unsigned char *)(r->list + (put ? n : 0));
-	r->bits = r->level + n;
-	return 0;
+	BY_SIZE(g, look(&g, t, o->old, o->new, list, c))
+	subset_put(&o->s, list, c, t->marks.before[marks_words(o->n)]);
+	/* which of those whose distance has k bits or more have more */
+	memcpy(t->left, t->class, c);
+	for (k = 1, n = c; k < g.bits && n > 0; k++, n = j) {
+		for (i = j = 0; i < n; i++) {
+			list[j] = (uint32_t)i;
+			t->left[j] = t->left[i];
+			j += t->left[i] >= k;
+		}
+		bits_put_count(&o->s.b, j, n);
+		subset_put(&o->s, list, j, n);
+	}
+	for (b = o->s.b, i = 0; i < c; i++) {
+		k = t->class[i] + 1u;
+		if (k > 32)
+			bits_put(&b, t->by[i], 32);
+		bits_put(&b, t->by[i] >> (k > 32 ? 32 : 0), k > 32 ? k - 32 : k);
+	}
+	o->s.b = b;
+}
+
+/* Write which blocks of 2^k have changes, and leave the others. */
+static void
+put_blocks(struct out *o, const struct changes *c, const struct room *t, unsigned k)
+{
+	const size_t n = ((o->n - 1) >> k) + 1;
+	uint32_t *block = (uint32_t *)t->by, last = UINT32_MAX;
+	size_t at, got, j, m = 0;
+	uint32_t list[LISTED];
+
+	for (at = 0; at < marks_words(o->n);)
+		for (got = list_changes(c->at, marks_words(o->n), &at, list), j = 0;
+		    j < got; j++)
+			if (list[j] >> k != last)
+				block[m++] = last = list[j] >> k;
+	bits_put_count(&o->s.b, m, less(n, c->n));
+	subset_put(&o->s, block, m, n);
+	leave_blocks(t->level, o->n, k, block, m);
 }
 
 /* Append the body, for which there is room, of at least one change. Return -1 if it
@@ -704,122 +481,198 @@ room_get(struct room *r, const struct form *f, size_t n, int put,
 static int
 put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 {
-	const struct form *f = o->f;
-	unsigned mean = UINT_MAX;
-	uint32_t l, at;
-	size_t len;
+	const size_t most = o->n * o->f->size;
+	struct bits_put *b = &o->s.b;
+	unsigned char *p = out->p + out->n, *end = p + most + SLACK, *at;
+	unsigned states, k = choose_blocks(c, o->n, t->level);
+	uint32_t l, from = 0;
 
-	sort_changes(f, o->old, o->n, c);
-	level_all(f, o->old, o->n, c->a, c->levels, t->level);
-	o->bits = o->b.p = t->bits;
-	bits_set(&o->b, c->a, f->exponent);
-	bits_set(&o->b, c->levels - 1, levels_bits(f));
-	if (c->levels == 1) {
-		mean = log2_of(o->n / c->n);
-		bits_set(&o->b, mean, mean_bits(o->n));
-	}
-	o->w = range_put_start(out->p + out->n);
-	o->waits = 0;
-	first_level(&o->m, f, mean);
-	for (l = at = 0; l < c->levels; at = c->end[l++]) {
-		if (l > 0)
-			next_level(&o->m);
+	*b = (struct bits_put){ t->bits, t->bits + most, 0, 0 };
+	o->s.token = o->s.next = t->token;
+	sort_changes(o->f, o->old, o->n, c);
+	level_all(o->f, o->old, o->n, c->a, c->levels, t->level);
+	bits_put(b, k << 1, 1 + BLOCK_BITS);	/* the first is known at the end */
+	bits_put(b, c->a, o->f->exponent);
+	bits_put(b, c->levels - 1, levels_bits(o->f));
+	bits_put_count(b, c->n, o->n);
+	if (k > 0)
+		put_blocks(o, c, t, k);
+	for (l = 0; l < c->levels; from = c->end[l++]) {
 		t->marks.kern->marks(t->marks.mark, t->marks.before, t->level,
 		    o->n, (unsigned char)l);
-		if (put_level(o, &t->marks, c->list + at, c->end[l] - at) < 0)
-			return -1;
+		if (l + 1 < c->levels)
+			bits_put_count(b, c->end[l] - from, less(c->n - from,
+			    t->marks.before[marks_words(o->n)]));
+		put_level(o, t, c->list + from, c->end[l] - from);
 	}
-	len = range_put_end(o->w);
-	if (o->b.n > 0)
-		*o->b.p++ = (unsigned char)o->b.v;
-	for (out->n += len; o->b.p > t->bits;)
-		out->p[out->n++] = *--o->b.p;
+	if (b->n > 0)
+		*b->p++ = (unsigned char)b->v;
+	if (b->p >= b->most ||
+	    (at = subset_put_end(&o->s, p, end, &states)) == NULL)
+		return -1;
+	t->bits[0] |= states > 1;
+	memmove(p, at, (size_t)(end - at));
+	for (out->n += (size_t)(end - at); b->p > t->bits;)
+		out->p[out->n++] = *--b->p;
 	return 0;
 }
 
-/* Read a level into p, which holds the old words. Return -1 if its changes are
- * invalid. */
-static int
-get_level(const struct form *f, struct model *m, const struct marks *t,
-    unsigned char *p, size_t n, struct range_get *from, struct bits *bits)
-{
-	const size_t all = t->before[marks_words(n)];
-	struct range_get r = *from;	/* local, so that it stays in registers */
-	struct bits b = *bits;
-	/* moves wait until their words are in the cache */
-	struct move v[MOVES];
-	size_t i = 0, k = 0, next;
-	uint64_t gap = 0;
+/* ---- read ---- */
 
-	for (next = 0; next < all; next++) {
-		gap = get_gap(f, m, &r, &b, all - next);
-		if (gap >= all - next)
-			break;
-		next += (size_t)gap;
-		while (t->before[i + 1] <= next)
-			i++;
-		v[k].at = 64 * i + bit_behind(t->mark[i],
-		    (unsigned)(next - t->before[i]));
-		__builtin_prefetch(p + v[k].at * f->size, 1);
-		get_move(f, m, &r, &b, &v[k]);
-		if (++k == MOVES) {
-			move_all(f, p, v, k);
-			k = 0;
-		}
+/* Move c words to where the bits say. f is constant where it matters. */
+static inline __attribute__((always_inline)) void
+move(const struct form *f, const struct room *t, struct bits_get *bits,
+    unsigned char *p, size_t c)
+{
+	const unsigned char *class = t->class;
+	const uint32_t *list = t->list;
+	struct bits_get b = *bits;
+	unsigned char *to;
+	uint64_t old, d, down;
+	unsigned k;
+	size_t i;
+
+	for (i = 0; i < c; i++) {
+		k = class[i];
+		to = p + (size_t)list[i + AHEAD < c ? i + AHEAD : i] * f->size;
+		__builtin_prefetch(to, 1);
+		to = p + (size_t)list[i] * f->size;
+		old = word(to, f->size);
+		d = bits_get(&b, 1 + (k < 32 ? k : 31));
+		down = 0 - (uint64_t)((int)(d & 1) == negative(f, old));
+		d >>= 1;
+		if (k > 31)
+			d |= bits_get(&b, k - 31) << 31;
+		d |= (uint64_t)1 << k;
+		d = place(f, old) + ((d ^ down) - down);
+		set_word(to, f->size, at_place(f, d & all_bits(f)));
 	}
-	move_all(f, p, v, k);
-	*from = r;
 	*bits = b;
-	return next < all && gap > all - next ? -1 : 0;
 }
 
-static int
-get_levels(const struct form *f, unsigned char *p, size_t n, struct room *t,
-    uint32_t levels, unsigned mean, struct range_get *r, struct bits *b)
+/* Read a number up to most. */
+static size_t
+get_count(struct subset_get *o, size_t most)
 {
-	struct model m;
+	size_t c = bits_get_count(&o->b, most);
+
+	o->bad |= c > most;
+	return o->bad ? 0 : c;
+}
+
+/* Read the c changes of a level, whose words are marked, into p, which holds the old
+ * words. */
+static void
+get_level(struct subset_get *o, const struct form *f, const struct room *t,
+    unsigned char *p, size_t n, size_t c)
+{
+	struct form g = *f;
+	size_t i, j, m;
+	unsigned k;
+
+	subset_get(o, t->list, c, t->marks.before[marks_words(n)]);
+	if (o->bad)
+		return;
+	t->marks.kern->marked(t->list, c, t->marks.mark, t->marks.before);
+	memset(t->class, 0, c);
+	for (i = 0; i < c; i++)
+		t->at[i] = (uint32_t)i;
+	for (k = 1, m = c; k < f->bits && m > 0; k++, m = j) {
+		j = get_count(o, m);
+		subset_get(o, t->rank, j, m);
+		for (i = 0; i < j && !o->bad; i++) {
+			t->at[i] = t->at[t->rank[i]];
+			t->class[t->at[i]] = (unsigned char)k;
+		}
+	}
+	if (!o->bad)
+		BY_SIZE(g, move(&g, t, &o->b, p, c))
+}
+
+/* Read all c changes into p. k: how large blocks are. */
+static void
+get_levels(struct subset_get *o, const struct form *f, unsigned char *p, size_t n,
+    const struct room *t, uint32_t levels, size_t c, unsigned k)
+{
+	const size_t blocks = ((n - 1) >> k) + 1;
+	size_t all;
 	uint32_t l;
 
-	first_level(&m, f, mean);
-	for (l = 0; l < levels && r->at <= r->n + 16 && !b->bad; l++) {
-		if (l > 0)
-			next_level(&m);
+	if (k > 0) {
+		all = get_count(o, less(blocks, c));
+		subset_get(o, t->rank, all, blocks);
+		if (!o->bad)
+			leave_blocks(t->level, n, k, t->rank, all);
+	}
+	for (l = 0; l < levels && !o->bad; l++, c -= all) {
 		t->marks.kern->marks(t->marks.mark, t->marks.before, t->level, n,
 		    (unsigned char)l);
-		if (get_level(f, &m, &t->marks, p, n, r, b) < 0)
-			return -1;
+		all = l + 1 == levels ? c : get_count(o,
+		    less(c, t->marks.before[marks_words(n)]));
+		get_level(o, f, t, p, n, all);
 	}
-	return l == levels ? 0 : -1;
+}
+
+/* Begin to read the code of a body, whose bits are o->b. */
+static void
+start(struct subset_get *o, unsigned states)
+{
+	unsigned j;
+
+	o->end = o->b.end;
+	o->p = o->end - o->b.len;
+	o->states = states;
+	o->bad |= o->b.len < 4 * states;
+	for (j = 0; j < states && !o->bad; j++, o->p += 4)
+		o->state[j] = bytes_le32(o->p);
+}
+
+/* Return whether all of the body was read, and ends as it is written. */
+static int
+ended(const struct subset_get *o)
+{
+	const size_t bytes = (o->b.at + 7) / 8;
+	unsigned j;
+
+	for (j = 0; j < o->states; j++)
+		if (o->state[j] != SUBSET_LOW)
+			return 0;
+	/* what is left of the last byte of the bits is 0 */
+	return !o->bad && bytes <= o->b.len && o->p == o->end - bytes &&
+	    (o->b.at % 8 == 0 || *o->p >> o->b.at % 8 == 0);
 }
 
 int
 exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in,
     unsigned char *new, size_t n, struct err *e)
 {
-	const unsigned char *body = in->p + in->at;
-	const size_t len = in->n - in->at;
-	struct bits b = { .q = body + len, .end = body };
-	uint32_t a = (uint32_t)bits_take(&b, f->exponent);
-	uint32_t levels = 1 + (uint32_t)bits_take(&b, levels_bits(f));
-	unsigned mean = levels > 1 ? UINT_MAX :
-	    (unsigned)bits_take(&b, mean_bits(n));
-	struct range_get r;
-	struct room t;
-	int bad;
+	struct subset_get o = { .b = { in->p + in->n, in->n - in->at, 0 } };
+	unsigned states = bits_get(&o.b, 1) ? SUBSET_STATES : 1;
+	unsigned k = (unsigned)bits_get(&o.b, BLOCK_BITS);
+	uint32_t a = (uint32_t)bits_get(&o.b, f->exponent);
+	uint32_t levels = 1 + (uint32_t)bits_get(&o.b, levels_bits(f));
+	size_t c = bits_get_count(&o.b, n);
+	struct room t = { .list = NULL };
+	int r;
 
 	in->at = in->n;
-	if (levels > LEVELS || a + levels > (uint32_t)1 << f->exponent)
+	start(&o, states);
+	if (levels > LEVELS || a + levels > (uint32_t)1 << f->exponent || c > n || o.bad)
 		return codec_corrupt("exact", "bad levels", e);
-	if ((bad = room_get(&t, f, n, 0, e)) < 0)
-		return bad;
-	level_all(f, old, n, a, levels, t.level);
-	if (new != old)
-		memcpy(new, old, n * f->size);
-	r = range_get_start(body, len);
-	bad = get_levels(f, new, n, &t, levels, mean, &r, &b) < 0 ||
-	    range_get_end(r) != (size_t)(b.q - body) || b.v != 0;
+	if ((r = room_get(&t, n, e)) < 0)
+		return r;
+	if ((r = room_read(&t, c, e)) == 0) {
+		o.gap = t.gap;
+		o.slot = t.slot;
+		level_all(f, old, n, a, levels, t.level);
+		if (new != old)
+			memcpy(new, old, n * f->size);
+		get_levels(&o, f, new, n, &t, levels, c, k);
+		r = ended(&o) ? 0 : codec_corrupt("exact", "bad changes", e);
+	}
+	alloc_free(t.list);
 	alloc_free(t.changed);
-	return bad ? codec_corrupt("exact", "bad changes", e) : 0;
+	return r;
 }
 
 int
@@ -827,17 +680,20 @@ exact_given_put(const struct form *f, const unsigned char *old,
     const unsigned char *new, size_t n, struct buf *out, int *too_long,
     struct err *e)
 {
-	struct changes c = { 0 };
 	struct out o = { .f = f, .old = old, .new = new, .n = n };
-	struct room t;
-	int r = room_get(&t, f, n, 1, e);
+	struct room t = { .by = NULL };
+	struct changes c = { 0 };
+	int r = room_get(&t, n, e);
 
 	if (r < 0)
 		return r;
 	c.at = t.changed;
-	c.list = t.list;
 	find_changes(f->size, old, new, n, t.level, &t.marks, &c);
-	*too_long = c.n > 0 && put_given(&o, &c, &t, out) < 0;
+	if (c.n > 0 && (r = room_put(&t, c.n, n * f->size, e)) == 0) {
+		c.list = t.list;
+		*too_long = put_given(&o, &c, &t, out) < 0;
+	}
+	alloc_free(t.by);
 	alloc_free(t.changed);
-	return (int)c.n;
+	return r < 0 ? r : (int)c.n;
 }

@@ -57,27 +57,28 @@ sign_bit(const struct form *f)
 	return (uint64_t)1 << (f->bits - 1);
 }
 
-/* Return the rank of a value among all values of its type; floats in order of size. */
+static inline int
+negative(const struct form *f, uint64_t v)
+{
+	return f->sign && (v & sign_bit(f)) != 0;
+}
+
+/* Return the rank of a value among all values of its type; floats in order of size.
+ * Without branches: signs are hard to predict. */
 static inline uint64_t
 place(const struct form *f, uint64_t v)
 {
-	if (!f->sign)
-		return v;
-	return (v & sign_bit(f)) != 0 ? ~v & all_bits(f) : v | sign_bit(f);
+	const uint64_t minus = 0 - (v >> (f->bits - 1) & 1);
+
+	return f->sign ? v ^ (sign_bit(f) | (minus & all_bits(f))) : v;
 }
 
 static inline uint64_t
 at_place(const struct form *f, uint64_t v)
 {
-	if (!f->sign)
-		return v;
-	return (v & sign_bit(f)) != 0 ? v ^ sign_bit(f) : ~v & all_bits(f);
-}
+	const uint64_t minus = (v >> (f->bits - 1) & 1) - 1;
 
-static inline int
-negative(const struct form *f, uint64_t v)
-{
-	return f->sign && (v & sign_bit(f)) != 0;
+	return f->sign ? v ^ (sign_bit(f) | (minus & all_bits(f))) : v;
 }
 
 static inline unsigned

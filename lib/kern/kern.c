@@ -36,7 +36,7 @@ has_avx512(void)
 	return kern_avx512.name != NULL && __builtin_cpu_supports("avx512f") &&
 	    __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512vl") &&
-	    __builtin_cpu_supports("avx512dq");
+	    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi2");
 #else
 	return 0;
 #endif

@@ -100,6 +100,11 @@ struct kern {
 	void (*marks)(uint64_t *mark, uint32_t *before, const unsigned char *x,
 	    size_t n, unsigned char v);
 
+	/* replace each rank[n], in order, by the place of the value that has so many marks
+	 * before it; it exists */
+	void (*marked)(uint32_t *rank, size_t n, const uint64_t *mark,
+	    const uint32_t *before);
+
 	/* Passes of ECQ; kern_ecq.h explains the terms. m has been started; all passes
 	 * but the first also need its tables. */
 	/* compute the code of each q[n] and the greatest symbol by each of 1 to 3

@@ -1,6 +1,6 @@
 /*
- * The kernel `marks' of every table, 64 bytes per iteration, compiled with the
- * instructions of the including file.
+ * The kernels `marks', 64 bytes per iteration, and `marked' of every table, compiled with
+ * the instructions of the including file.
  */
 #ifndef ACE_KERN_MARKS_H
 #define ACE_KERN_MARKS_H
@@ -42,6 +42,16 @@ kern_marks_of(const unsigned char *p, unsigned char v)
 #endif
 }
 
+/* Return in each byte the number of 1 bits in that byte of m and all lower ones. */
+static inline uint64_t
+kern_marks_counts(uint64_t m)
+{
+	m -= m >> 1 & 0x5555555555555555u;
+	m = (m & 0x3333333333333333u) + (m >> 2 & 0x3333333333333333u);
+	m = (m + (m >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+	return m * 0x0101010101010101u;
+}
+
 /* How many bits of m are 1. */
 static inline unsigned
 kern_marks_count(uint64_t m)
@@ -49,10 +59,7 @@ kern_marks_count(uint64_t m)
 #if defined(__POPCNT__)
 	return (unsigned)__builtin_popcountll(m);
 #else
-	m -= m >> 1 & 0x5555555555555555u;
-	m = (m & 0x3333333333333333u) + (m >> 2 & 0x3333333333333333u);
-	m = (m + (m >> 4)) & 0x0f0f0f0f0f0f0f0fu;
-	return (unsigned)(m * 0x0101010101010101u >> 56);
+	return (unsigned)(kern_marks_counts(m) >> 56);
 #endif
 }
 
@@ -77,6 +84,40 @@ kern_marks(uint64_t *mark, uint32_t *before, const unsigned char *x, size_t n,
 		sum += kern_marks_count(mark[i++]);
 	}
 	before[i] = sum;
+}
+
+/* Return the index of the 1 bit of m that has k 1 bits below it; it exists. */
+static inline unsigned
+kern_marks_bit(uint64_t m, unsigned k)
+{
+#if defined(__BMI2__) && defined(__x86_64__)
+	return (unsigned)__builtin_ctzll(_pdep_u64((uint64_t)1 << k, m));
+#else
+	const uint64_t one = 0x0101010101010101u, top = 0x80 * one;
+	uint64_t upto = kern_marks_counts(m);
+	/* bytes that end before it */
+	uint64_t less = (((k * one | top) - upto) & top) >> 7;
+	unsigned at = (unsigned)(less * one >> 56) * 8;
+
+	k -= (unsigned)(upto << 8 >> at) & 255;
+	for (m >>= at; k > 0; k--)
+		m &= m - 1;
+	return at + (unsigned)__builtin_ctzll(m);
+#endif
+}
+
+static void
+kern_marked(uint32_t *rank, size_t n, const uint64_t *mark,
+    const uint32_t *before)
+{
+	size_t i, j;
+
+	for (i = j = 0; i < n; i++) {
+		while (before[j + 1] <= rank[i])
+			j++;
+		rank[i] = (uint32_t)(64 * j + kern_marks_bit(mark[j],
+		    rank[i] - before[j]));
+	}
 }
 
 #endif

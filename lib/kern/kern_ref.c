@@ -480,6 +480,7 @@ const struct kern kern_ref = {
 	.split = split,
 	.join = join,
 	.marks = kern_marks,
+	.marked = kern_marked,
 	.ecq_centers = kern_ecq_centers,
 	.ecq_decoded = kern_ecq_decoded,
 	KERN_TCQ_ROWS

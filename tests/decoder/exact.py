@@ -1,6 +1,6 @@
 """Exact bits: codec 17 of ace-stream(5), words given those before them."""
 from bits import Bytes, need
-from rangecode import Learnt, RangeCode, log2
+from subset import Symbols, which
 from values import planes
 
 # bytes, mantissa, exponent; at last halves of bytes
@@ -13,115 +13,82 @@ class LowBits:
     """Read from the end of the body."""
 
     def __init__(self, data):
-        self.all, self.length = int.from_bytes(data, 'big'), len(data)
-        self.taken = 0
+        self.data, self.taken = data, 0
 
     def take(self, n):
+        at, end = self.taken, len(self.data)
         self.taken += n
-        need(self.taken <= 8 * self.length, 'bits')
-        return self.all >> self.taken - n & (1 << n) - 1
+        need(self.taken <= 8 * end, 'bits')
+        part = self.data[end - (self.taken + 7) // 8:end - at // 8]
+        return int.from_bytes(part, 'big') >> at % 8 & (1 << n) - 1
+
+    def count(self, most):
+        length = self.take(most.bit_length().bit_length())
+        if length < 2:
+            c = length
+        else:
+            c = 1 << length - 1 | self.take(length - 1)
+        need(c <= most, 'count')
+        return c
 
     def before(self):
         """How many bytes come before them; the last is padded with 0."""
         need(self.take(-self.taken % 8) == 0, 'padding')
-        return self.length - self.taken // 8
+        return len(self.data) - self.taken // 8
 
 
-class Levels:
-    """What is learnt, and the two numbers that it is for."""
+def moved(bits, width, old, signed, k):
+    """The word that is k bits and the distance itself away."""
+    grows, top = bits.take(1), 1 << width - 1
+    d = (1 << k) + bits.take(k)
+    sign = signed and old >= top
+    place = 2 * top - 1 - old if sign else old + top * signed
+    place = (place + (-d if grows == sign else d)) % (2 * top)
+    if not signed:
+        return place
+    return place - top if place >= top else 2 * top - 1 - place
 
-    def __init__(self, code, bits, width, form, mean):
-        self.code, self.bits, self.width = code, bits, width
-        self.g = [Learnt(used=2) for _ in range(4)]
-        self.c = [Learnt(7 << 13 if form in (0, 3) else 1 << 13)
-                  for _ in range(64)]
-        self.near, self.was = (Learnt(), Learnt()), 0
-        self.end, self.low, self.grows, self.half = \
-            Learnt(), Learnt(), Learnt(), Learnt()
-        self.flat = FORMS[form][2] == 0
-        self.sum, self.count = 8 if mean is None else 6 << mean, 4
 
-    def next(self):
-        for p in self.g + self.c + [self.low]:
-            p.used = min(p.used, 8)
-        self.c = self.c[1:] + [Learnt(self.c[63].p, self.c[63].used)]
-        self.sum, self.count = min(8 * self.sum // self.count, 1 << 34), 4
-
-    def number(self, width, first):
-        if width == 0:
-            return 0
-        top = self.code.bit(first)
-        return top << width - 1 | self.bits.take(width - 1)
-
-    def gap(self, rest):
-        k = max(0, log2(self.sum // self.count))
-        passed = 0
-        if self.flat and k > 3:
-            self.was = self.code.bit(self.near[self.was])
-            if self.was:
-                gap = self.bits.take(3)
-                need(gap < rest, 'near gap')
-                return gap
-            if rest <= 8:
-                return None
-            passed = 8
-            rest -= 8
-        base, width, t, more = 0, k, 0, 1
-        while rest - base >= 1 << width:
-            more = self.code.bit(self.g[min(t, 3)])
-            if not more:
-                break
-            base += 1 << width
-            t += 1
-            width = k if t < 16 else k + t - 15
-        if more and self.code.bit(self.end):
-            return None
-        gap = base + self.number(width, self.low)
-        need(gap < rest, 'gap')
-        gap += passed
-        self.sum += gap + 1
-        self.count += 1
-        if self.count == 64:
-            self.sum, self.count = self.sum // 2, self.count // 2
-        return gap
-
-    def move(self, old, signed):
-        grows, k, top = self.code.bit(self.grows), 0, 1 << self.width - 1
-        while k < self.width - 1 and self.code.bit(self.c[k]):
-            k += 1
-        d = (1 << k) + self.number(k, self.half)
-        sign = signed and old >= top
-        place = 2 * top - 1 - old if sign else old + top * signed
-        place = (place + (-d if grows == sign else d)) % (2 * top)
-        if not signed:
-            return place
-        return place - top if place >= top else 2 * top - 1 - place
+def in_blocks(symbols, bits, n, size, c):
+    """Whether each of n words is in a block with changes."""
+    blocks = (n - 1 >> size) + 1
+    if size == 0:
+        return [True] * n
+    some = set(which(symbols, bits, bits.count(min(blocks, c)), blocks))
+    return [i >> size in some for i in range(n)]
 
 
 def given(form, b, old):
     size, mantissa, exponent = FORMS[form]
+    width = 4 if form == HALVES else 8 * size
     data = b.rest()
-    code, bits = RangeCode(data), LowBits(data)
-    a, count = bits.take(exponent), 1 + bits.take(min(exponent, 8))
-    need(count <= 254 and a + count <= 1 << exponent, 'levels')
-    mean = bits.take(log2(len(old)).bit_length()) if count == 1 else None
-    known = Levels(code, bits, 4 if form == HALVES else 8 * size, form, mean)
-    new, by_level = list(old), [[] for _ in range(count)]
+    bits = LowBits(data)
+    states, block = 1 + 3 * bits.take(1), bits.take(4)
+    a, levels = bits.take(exponent), 1 + bits.take(min(exponent, 8))
+    need(levels <= 254 and a + levels <= 1 << exponent, 'levels')
+    c = bits.count(len(old))
+    symbols = Symbols(data, states)
+    new, by_level = list(old), [[] for _ in range(levels)]
+    inside = in_blocks(symbols, bits, len(old), block, c)
     for i, w in enumerate(old):
         level = max(0, (w >> mantissa & (1 << exponent) - 1) - a)
-        if level < count:
+        if level < levels and inside[i]:
             by_level[level].append(i)
     for level, at in enumerate(by_level):
-        if level > 0:
-            known.next()
-        while at:
-            gap = known.gap(len(at))
-            if gap is None:
+        m = c if level == levels - 1 else bits.count(min(c, len(at)))
+        c -= m
+        at = [at[i] for i in which(symbols, bits, m, len(at))]
+        k, left = [0] * m, list(range(m))
+        for more in range(1, width):
+            if not left:
                 break
-            i = at[gap]
-            new[i] = known.move(old[i], exponent > 0 or form == HALVES)
-            at = at[gap + 1:]
-    need(code.end() == bits.before(), 'end')
+            left = [left[i] for i in which(symbols, bits, bits.count(len(left)),
+                                           len(left))]
+            for i in left:
+                k[i] = more
+        for i, n in zip(at, k):
+            new[i] = moved(bits, width, old[i], exponent > 0 or form == HALVES, n)
+    need(symbols.end() == bits.before(), 'end')
     return new
 
 

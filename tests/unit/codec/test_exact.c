@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "codec/codec.h"
 #include "codec/exact.h"
+#include "codec/exact_bits.h"
 #include "kern/kern.h"
 #include "trip.h"
 
@@ -257,7 +258,8 @@ TEST(example)
 {
 	static const uint16_t a[] = { 0x3f80, 0x3f80, 0x0001, 0xbf80 };
 	static const uint16_t b[] = { 0x3f80, 0x3f81, 0x0001, 0xbf80 };
-	static const unsigned char is[] = { 0xc4, 0x06, 0, 0x7f };
+	static const unsigned char is[] = { 0x03, 0x8c, 0x05, 0,
+	    0x01, 0x20, 0x0f, 0xe0 };
 	size_t i;
 	uint8_t param;
 
@@ -321,34 +323,30 @@ reads(uint16_t bits, size_t n, const unsigned char *is, size_t len)
 #define READS(bits, n, ...) reads(bits, n, (const unsigned char[]){ __VA_ARGS__ }, \
 	sizeof((const unsigned char[]){ __VA_ARGS__ }))
 
-/* Wrong heads and ends in bodies that are otherwise valid. */
+/* Wrong heads and ends in bodies that are otherwise valid: the state as it ends, then bits,
+ * whose last byte is read first. */
+#define STATE 0, 0, 1, 0
 TEST(lies)
 {
-	unsigned char *end;
-	uint8_t param;
-
-	ok(READS(0x3f80, 3, 0x84, 1, 0, 0x7f) == 0 &&
-	    READS(0x3f80, 3, 0x84, 0x80, 0x7f) == 0 &&
-	    READS(0x3f80, 3, 0x84, 0x81, 0x7f) == -ERR_DATA,
+	ok(READS(0x3f80, 3, STATE, 0x10, 0x0f, 0xe0) == 0 &&
+	    READS(0x3f80, 3, STATE, 0x10, 0x2f, 0xe0) == -ERR_DATA,
 	    "levels up to the last exponent of the type");
-	ok(READS(0x0001, 3, 0x84, 0xfd, 0) == 0 &&
-	    READS(0x0001, 3, 0x84, 0xfe, 0) == -ERR_DATA, "254 levels at most");
-	ok(READS(0x3f80, 3, 0x84, 0, 1, 0, 0x7f) == -ERR_DATA,
+	ok(READS(0x0001, 3, STATE, 0x1f, 0xa0, 0) == 0 &&
+	    READS(0x0001, 3, STATE, 0x1f, 0xc0, 0) == -ERR_DATA,
+	    "254 levels at most");
+	ok(READS(0x3f80, 3, STATE, 0, 0x0f, 0xe0) == 0 &&
+	    READS(0x3f80, 3, STATE, 0, 0, 0x0f, 0xe0) == -ERR_DATA,
 	    "more bytes than are decoded");
-	ok(READS(0x3f80, 3, 0x62, 0x62, 0x7f) == 0 &&
-	    READS(0x3f80, 3, 0x62, 0x7f) == -ERR_DATA,
-	    "fewer: one is the code's and the bits'");
-	ok(READS(0x3f80, 3, 0x40, 1, 0, 0x7f) == -ERR_DATA,
-	    "a distance that leads behind the last word");
-	(void)reads(0x3f80, 3, NULL, 0);
-	memcpy(new, old, 6);
-	bytes_set16(new, 0x3f88);
-	body.n = 0;
-	(void)exact_put(EXACT_BF16, old, new, 3, &body, &param, NULL);
-	end = body.p + body.n - 3;
-	ok(reads(0x3f80, 3, body.p, body.n) == 0 && *end < 0x80, "bits end a byte");
-	*end |= 0x80;
-	ok(reads(0x3f80, 3, body.p, body.n) == -ERR_DATA, "with others behind them");
+	ok(READS(0x3f80, 3, 0, 1, 0, 0x0f, 0xe0) == -ERR_DATA &&
+	    READS(0x3f80, 3, 0xe0) == -ERR_DATA, "fewer");
+	ok(READS(0x3f80, 3, 1, 0, 1, 0, 0, 0x0f, 0xe0) == -ERR_DATA,
+	    "a state that ends elsewhere");
+	ok(READS(0x3f80, 3, STATE, 0x80, 0x0f, 0xe0) == -ERR_DATA,
+	    "other bits in the last byte");
+	ok(READS(0x3f80, 3, STATE, 0, 0x60, 0x0f, 0xe0) == -ERR_DATA,
+	    "more changes than words");
+	ok(READS(0x4000, 3, STATE, 0x20, 0x0f, 0xe0) == -ERR_DATA,
+	    "more changes than words of a level");
 }
 
 /* Exponents in more places than there are levels: the first level covers all below it. */
@@ -413,16 +411,32 @@ TEST(as_a_codec)
 	    "nobody asks for it by name");
 }
 
-/* The marks kernel against its definition in kern.h, for every length, offset and kernel
+/* Bits where there is no room, and where there are none. */
+TEST(bits_beyond)
+{
+	unsigned char bits[24] = { [12] = 0xee, [14] = 0xff, [15] = 0xff, [16] = 0x0f };
+	struct bits_put b = { bits, bits + 4, 0, 0 };
+	struct bits_get g = { bits + 16, 2, 0 }, h = { bits + 17, 1, 0 };
+	unsigned i;
+
+	for (i = 0; i < 100; i++)
+		bits_put(&b, ~(uint64_t)0, 13);
+	ok(b.p == bits + 4 && bits[12] == 0xee, "they stay within their room");
+	ok(bits_get(&g, 20) == 0xffff && bits_get(&g, 56) == 0 && g.at == 76,
+	    "they are 0 where there are none");
+	ok(bits_get_count(&h, 4) > 4, "a number above the most, for others to refuse");
+}
+
+/* The kernels marks and marked against kern.h, for every length, offset and kernel
  * table. */
 TEST(marks)
 {
 	enum { LONG = 200 };
 	const struct kern *const *k;
 	uint64_t mark[LONG / 64 + 1];
-	uint32_t before[LONG / 64 + 2], sum;
+	uint32_t before[LONG / 64 + 2], sum, place[LONG], every;
 	unsigned char *p;
-	size_t n, i;
+	size_t n, i, m;
 	int good;
 
 	for (k = kern_list(); *k != NULL; k++) {
@@ -442,6 +456,14 @@ TEST(marks)
 			}
 			good &= before[(n + 63) / 64] == sum;
 			good &= n % 64 == 0 || mark[n / 64] >> n % 64 == 0;
+			for (every = 1; every < 9; every++) {
+				for (m = 0; m * every < sum; m++)
+					place[m] = (uint32_t)m * every;
+				(*k)->marked(place, m, mark, before);
+				for (i = m = 0, sum = 0; i < n; i++)
+					if (p[i] == 254 && sum++ % every == 0)
+						good &= place[m++] == i;
+			}
 			free(p);
 		}
 		ok(good, "%s: which bytes are some value", (*k)->name);

@@ -1,0 +1,79 @@
+/*
+ * Bits beside an entropy code, for exact.h: they fill bytes from the least significant bit,
+ * and a body's bytes from its end.
+ */
+#ifndef ACE_EXACT_BITS_H
+#define ACE_EXACT_BITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+static inline unsigned
+bits_length(uint64_t v)
+{
+	return v != 0 ? 64u - (unsigned)__builtin_clzll(v) : 0;
+}
+
+/* Bits that end at p; at most `most' are kept. */
+struct bits_put {
+	unsigned char *p, *most;
+	uint64_t v;
+	unsigned n;
+};
+
+/* Write the n low bits of v, up to 56. Stores eight bytes. */
+static inline void
+bits_put(struct bits_put *b, uint64_t v, unsigned n)
+{
+	b->v |= (v & (((uint64_t)1 << n) - 1)) << b->n;
+	b->n += n;
+	bytes_set64(b->p, b->v);
+	b->p += b->n / 8;
+	b->v >>= b->n / 8 * 8;
+	b->n %= 8;
+	if (__builtin_expect(b->p > b->most, 0))
+		b->p = b->most;
+}
+
+/* Write a number up to most. */
+static inline void
+bits_put_count(struct bits_put *b, size_t c, size_t most)
+{
+	bits_put(b, bits_length(c), bits_length(bits_length(most)));
+	bits_put(b, c, c > 1 ? bits_length(c) - 1 : 0);
+}
+
+struct bits_get {
+	const unsigned char *end;
+	size_t len, at;		/* bytes; the next bit */
+};
+
+/* Read n bits, up to 56; they are 0 beyond the first byte. */
+static inline uint64_t
+bits_get(struct bits_get *b, unsigned n)
+{
+	size_t at = b->at / 8, i;
+	uint64_t v = 0;
+
+	if (__builtin_expect(at + 8 <= b->len, 1))
+		v = __builtin_bswap64(bytes_le64(b->end - at - 8));
+	else
+		for (i = 0; i < 8 && at + i < b->len; i++)
+			v |= (uint64_t)*(b->end - at - i - 1) << 8 * i;
+	v = v >> b->at % 8 & (((uint64_t)1 << n) - 1);
+	b->at += n;
+	return v;
+}
+
+/* Read a number up to most; it may be above. */
+static inline size_t
+bits_get_count(struct bits_get *b, size_t most)
+{
+	unsigned k = (unsigned)bits_get(b, bits_length(bits_length(most)));
+
+	return k < 2 ? k : (size_t)1 << (k - 1) | bits_get(b, k - 1);
+}
+
+#endif

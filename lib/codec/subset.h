@@ -1,0 +1,66 @@
+/*
+ * Codes which c of n values are meant, where they are about independent of each other: as
+ * the distances between the fewer of both kinds, f = min(c, n - c).
+ *
+ * Their mean n / f says how likely each distance is: they fall off geometrically.  A table
+ * for the mean, of rANS (rans.h), has a symbol for each distance up to about four means;
+ * the last symbol is escaped: that much, and another distance.  The tables belong to means
+ * from 2 to 16, eight to an octave.  Of longer distances the low bits are equally likely 0
+ * and 1, and not coded.
+ * */
+#ifndef ACE_SUBSET_H
+#define ACE_SUBSET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "codec/exact_bits.h"
+
+enum {
+	SUBSET_BITS = 12, SUBSET_TOTAL = 1 << SUBSET_BITS,
+	SUBSET_TABLES = 24, SUBSET_SYMBOLS = 64,
+	SUBSET_STATES = 4, SUBSET_LOW = 0x10000,	/* all states as they end */
+	SUBSET_FEW = 1024,	/* symbols up to which one state is enough */
+	SUBSET_TOKENS = 2	/* at most, for each of the fewer kind */
+};
+
+struct subset_table {
+	unsigned last;		/* symbol; 0 before it is made */
+	/* the frequencies of all symbols from each on; 0 behind the last */
+	uint16_t over[SUBSET_SYMBOLS + 1];
+};
+
+/* ---- written ---- */
+
+struct subset_put {
+	struct bits_put b;
+	uint16_t *token, *next;	/* all symbols, with their tables */
+	struct subset_table table[SUBSET_TABLES];
+};
+
+/* Write rank[c], in order and below n; c and n are known. Tokens need room. */
+void subset_put(struct subset_put *o, const uint32_t *rank, size_t c, size_t n);
+/* Write the code in front of end, where it begins at p or later. Return where, or
+ * NULL. *states becomes 1 or SUBSET_STATES. */
+unsigned char *subset_put_end(const struct subset_put *o, unsigned char *p,
+    unsigned char *end, unsigned *states);
+
+/* ---- read ---- */
+
+struct subset_get {
+	struct bits_get b;
+	const unsigned char *p, *end;
+	uint32_t state[SUBSET_STATES];	/* the next one first */
+	unsigned states;
+	int bad;
+	uint32_t *gap;		/* [f] */
+	/* [SUBSET_TABLES * SUBSET_TOTAL]: the symbol, the place in its range << 8, its
+	 * frequency << 20 */
+	uint32_t *slot;
+	struct subset_table table[SUBSET_TABLES];
+};
+
+/* Read rank[c], all below n; if there is nothing such, o->bad is set. c may be above n. */
+void subset_get(struct subset_get *o, uint32_t *rank, size_t c, size_t n);
+
+#endif
