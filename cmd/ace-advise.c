@@ -38,7 +38,7 @@ struct opts {
 };
 
 #define LONGEST 1e9		/* seconds, of one time */
-#define LEAST 1e-9		/* seconds, of one that must not be 0 */
+#define LEAST 1e-9		/* seconds; the least where 0 is not allowed */
 #define LARGEST 1e15		/* bytes, bits a second */
 #define ROUND 1e7		/* seconds: what tiers cost is counted in ns */
 

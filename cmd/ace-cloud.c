@@ -24,7 +24,7 @@
 struct opts {
 	struct cli cli;
 	struct agreement said;	/* by the command line */
-	struct agreement add;	/* by that of add and relay */
+	struct agreement add;	/* given to add and relay */
 	const char *name;	/* of a relay, as a device of its cloud, */
 	struct cloud above;	/* which is there */
 	int print;

@@ -41,7 +41,7 @@ sense_see(struct sense *s)
 	s->any = 1;
 }
 
-/* Of tensor t, how many times its values count. */
+/* The weight of the values of tensor t. */
 static double
 sense_times(const struct sense *s, const struct tensor *t)
 {

@@ -7,7 +7,7 @@
  * the last symbol is escaped: that much, and another distance.  The tables belong to means
  * from 2 to 16, eight to an octave.  Of longer distances the low bits are equally likely 0
  * and 1, and not coded.
- * */
+ */
 #ifndef ACE_SUBSET_H
 #define ACE_SUBSET_H
 

@@ -100,7 +100,7 @@ int series_group(const struct series *s, const struct series_part *list, size_t 
 /* What series_parts needs for itself, and what it found. */
 struct series_work {
 	struct buf body, tile, seen, was;
-	struct buf is;		/* as may, of this group */
+	struct buf is;		/* the same for the current group */
 	size_t odd;		/* the first patch that is not for its words */
 };
 /* series_parts(s, list, n, m, g, old, new, w, e): the same of a group of m that n parts

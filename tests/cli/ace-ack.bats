@@ -280,7 +280,7 @@ step 1: accepted" ]
 	step 0
 	false | exits 4 ace-ack -S state || { cat err; false; }
 	says '^ace-ack: no answer: the receiver was not reached'
-	# what is there and is too short is no such thing
+	# what is there and is too short is no receipt
 	: >none
 	exits 3 ace-ack -S state none
 	says 'truncated: empty input'
