@@ -12,6 +12,7 @@
 #include "codec/rans.h"
 #include "codec/subset.h"
 #include "kern/kern.h"
+#include "kern/kern_marks.h"
 
 enum {
 	LEVELS = 254,		/* at most */
@@ -94,16 +95,6 @@ marks_words(size_t n)
 	return (n + 63) / 64;
 }
 
-/* Return in each byte the number of 1 bits in that byte of m and all lower ones. */
-static inline uint64_t
-counts(uint64_t m)
-{
-	m -= m >> 1 & 0x5555555555555555u;
-	m = (m & 0x3333333333333333u) + (m >> 2 & 0x3333333333333333u);
-	m = (m + (m >> 4)) & 0x0f0f0f0f0f0f0f0fu;
-	return m * 0x0101010101010101u;
-}
-
 /* ---- changes ---- */
 
 /* The changed words and their levels. */
@@ -159,7 +150,7 @@ list_changes(const uint64_t *mark, size_t words, size_t *at,
 
 	for (n = 0; *at < words && n < LIST; n += k, ++*at) {
 		m = mark[*at];
-		k = counts(m) >> 56;
+		k = kern_marks_count(m);
 		for (to = list + n; m != 0; to += 4)
 			for (j = 0; j < 4; j++, m &= m - 1)
 				to[j] = (uint32_t)*at * 64 +
@@ -245,7 +236,7 @@ choose_blocks(const struct changes *c, size_t n, unsigned char *any)
 		m |= m >> 2;
 		for (k = 3; k < 6; k++) {
 			m |= m >> (1 << (k - 1));
-			used[k] += counts(m & first[k - 3]) >> 56;
+			used[k] += kern_marks_count(m & first[k - 3]);
 		}
 	}
 	for (k = 6; k < 1 << BLOCK_BITS; k++) {
@@ -401,8 +392,8 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 		k = bits_length(d) - 1;
 		class[i] = (unsigned char)k;
 		by[i] = (d ^ (uint64_t)1 << k) << 1 | ((int)(down & 1) == negative(f, old));
-		list[i] = m.before[p / 64] + (uint32_t)(counts(m.mark[p / 64] &
-		    (((uint64_t)1 << p % 64) - 1)) >> 56);
+		list[i] = m.before[p / 64] + kern_marks_count(m.mark[p / 64] &
+		    (((uint64_t)1 << p % 64) - 1));
 	}
 }
 

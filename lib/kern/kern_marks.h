@@ -1,6 +1,6 @@
 /*
  * The kernels `marks', 64 bytes per iteration, and `marked' of every table, compiled with
- * the instructions of the including file.
+ * the instructions of the including file; codecs count bits with kern_marks_count.
  */
 #ifndef ACE_KERN_MARKS_H
 #define ACE_KERN_MARKS_H
@@ -63,7 +63,7 @@ kern_marks_count(uint64_t m)
 #endif
 }
 
-static void
+static inline void
 kern_marks(uint64_t *mark, uint32_t *before, const unsigned char *x, size_t n,
     unsigned char v)
 {
@@ -106,7 +106,7 @@ kern_marks_bit(uint64_t m, unsigned k)
 #endif
 }
 
-static void
+static inline void
 kern_marked(uint32_t *rank, size_t n, const uint64_t *mark,
     const uint32_t *before)
 {
