@@ -8,23 +8,23 @@
 #include "sync/allot.h"
 
 enum {
-	ALLOT_LOOK = 256,	/* groups that the search looks at, at most */
-	ALLOT_OCTAVES = 26,	/* below the step at which a group is 0 */
+	ALLOT_LOOK = 256,	/* most groups that the search evaluates */
+	ALLOT_OCTAVES = 26,	/* searched below the step that zeroes a group */
 	ALLOT_HALVES = 16,
 	ALLOT_ROUNDS = 6
 };
 #define ALLOT_LN2 0.69314718055994530942
-#define ALLOT_DEAD 0.6		/* |x| / step below which they make 0 */
-/* Estimated bytes are a few per cent off, and the less they are the more: an
- * exception must be better by this share, and by so many bytes. */
+#define ALLOT_DEAD 0.6		/* |x| / step below which a value becomes 0 */
+/* Estimated bytes are a few per cent off, more in small groups.  An exception must
+ * therefore be better by this share plus this many bytes. */
 #define ALLOT_MARGIN 0.06
 #define ALLOT_BYTES 8
 
 struct allot_work {
 	struct allot *a;
 	double *weight;			/* [n] */
-	uint8_t *fixed;			/* [n] an exception, or not sent */
-	struct estimate *model;		/* [looks] of the groups looked at */
+	uint8_t *fixed;			/* [n] 1: an exception, or not sent */
+	struct estimate *model;		/* [looks] of the evaluated groups */
 	size_t looks;
 	double taken;			/* bytes of the exceptions */
 	int plain;			/* no exceptions */
@@ -39,8 +39,8 @@ allot_shared(const struct allot_work *w, size_t g, double step)
 	return p;
 }
 
-/* The bytes and the weighted error of group g when it is coded this way;
- * infinite when that is not possible. */
+/* Return the estimated bytes of group g coded by p, and set *dist to its weighted
+ * error.  Both are infinite where p cannot code the group. */
 static double
 allot_estimate(const struct allot_work *w, size_t g, const struct estimate *m,
     const struct codec_plan *p, double *dist)
@@ -60,7 +60,7 @@ allot_estimate(const struct allot_work *w, size_t g, const struct estimate *m,
 
 /* ---- one step for all ---- */
 
-/* The i-th group that the search looks at: of many some, in no regular order. */
+/* Return the i-th group that the search evaluates; a hash picks them where n is large. */
 static size_t
 allot_look(const struct allot_work *w, size_t i)
 {
@@ -77,8 +77,8 @@ allot_model(const struct allot_work *w, size_t g, struct estimate *m)
 	estimate_init(m, &w->a->stat[g], &ctx);
 }
 
-/* The bytes and the error of all groups that share the step, values of which there
- * are so many. */
+/* Estimate the bytes and the error of all groups that share the step 2^lstep: the sums
+ * of the evaluated groups, scaled to `all' values. */
 static double
 allot_sum(const struct allot_work *w, double lstep, double all, double *dist)
 {
@@ -101,8 +101,8 @@ allot_sum(const struct allot_work *w, double lstep, double all, double *dist)
 	return bytes * all / seen;
 }
 
-/* Finds the step whose bytes are what the exceptions leave of the budget, and the
- * price there. */
+/* Find the step at which the other groups take what the exceptions leave of the
+ * budget, and lambda there (a->price). */
 static void
 allot_search(struct allot_work *w)
 {
@@ -124,8 +124,8 @@ allot_search(struct allot_work *w)
 	if (!(hi > 0))
 		return;
 	lo = detmath_log(lo) / ALLOT_LN2 - (double)ALLOT_OCTAVES;
-	hi = detmath_log(hi) / ALLOT_LN2 + 0.01;	/* all is 0, however it is
-							 * rounded */
+	hi = detmath_log(hi) / ALLOT_LN2 + 0.01;	/* every group is 0 there,
+							 * despite rounding */
 	for (i = 0; i < ALLOT_HALVES; i++) {
 		mid = (lo + hi) / 2;
 		if (allot_sum(w, mid, all, &d0) > a->budget - w->taken)
@@ -142,10 +142,9 @@ allot_search(struct allot_work *w)
 
 /* ---- the exceptions ---- */
 
-/* What contexts save is not estimated, so that rate control makes steps finer,
- * down to a half.  With such a step, and a quarter of the price, as errors go
- * with its square: what the shared step costs, less what an exception must be better
- * by. */
+/* Return the cost that an exception must beat if rate control halves the shared step.
+ * It may do so, because the estimates leave out what contexts save.  Lambda is a
+ * quarter there, since errors go with the square of the step. */
 static double
 allot_finer(const struct allot_work *w, size_t g, const struct estimate *m)
 {
@@ -156,8 +155,8 @@ allot_finer(const struct allot_work *w, size_t g, const struct estimate *m)
 	return (dist + price * bytes) * (1 - ALLOT_MARGIN) - price * ALLOT_BYTES;
 }
 
-/* Plans group g: by the step, or by another codec that would do better at the
- * price.  Returns its bytes. */
+/* Plan group g: with the shared step, or with another codec whose D + lambda R is
+ * lower.  Return its estimated bytes and set *lost to its weighted error. */
 static double
 allot_group(struct allot_work *w, size_t g, const struct estimate *m, double *lost)
 {
@@ -174,12 +173,12 @@ allot_group(struct allot_work *w, size_t g, const struct estimate *m, double *lo
 		best = (*lost + price * took) * (1 - ALLOT_MARGIN) -
 		    price * ALLOT_BYTES;
 	if ((took == 0 && !floor) || w->plain)
-		return took;		/* all of it is 0: nothing is sent */
+		return took;		/* 0: all values are 0, none is sent */
 	for (p = a->other; p < a->other + a->m; p++) {
 		if (floor && !codec_dense(p))
 			continue;
-		/* the size is calculated first, since the loss takes longer to
-		 * find */
+		/* compare by the size alone first: the error takes longer to
+		 * estimate */
 		if (codec_fixed(p) && price * (double)codec_size(p, &m->ctx,
 		    (size_t)m->n) >= best)
 			continue;
@@ -199,7 +198,7 @@ allot_group(struct allot_work *w, size_t g, const struct estimate *m, double *lo
 	return took;
 }
 
-/* Plans all groups, and sums up what is estimated of them; 1 when the exceptions
+/* Plan all groups and sum up their estimates.  Return 1 when the exceptions
  * changed. */
 static int
 allot_round(struct allot_work *w)
@@ -234,7 +233,7 @@ allot_round(struct allot_work *w)
 
 /* ---- all of it ---- */
 
-/* Do the norms and biases stay dense? */
+/* Decide whether the norms and biases stay dense, and set all weights. */
 static void
 allot_floor(struct allot_work *w)
 {
@@ -274,7 +273,7 @@ allot_run(struct allot_work *w)
 	for (i = 0; i < ALLOT_ROUNDS && moved; i++) {
 		w->plain |= i + 1 == ALLOT_ROUNDS && w->taken > a->budget;
 		allot_search(w);
-		/* a price of 0: there is too little to buy anything with */
+		/* a lambda of 0 cannot compare codecs: no exceptions */
 		w->plain |= !(a->price > 0);
 		moved = allot_round(w);
 		moved |= w->taken > a->budget;

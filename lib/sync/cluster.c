@@ -70,7 +70,7 @@ wait_of(const struct tiers *x, size_t i, size_t j)
 	return (int64_t)(j - i) * x->s[j - 1].t - (x->p[j] - x->p[i]);
 }
 
-/* Fills D[k][j] for j in lo..hi, whose best i are known to be in from..to. */
+/* Fill in D[k][j] for j in lo..hi, whose best i are known to be in from..to. */
 static void
 tiers_half(struct tiers *x, size_t k, size_t lo, size_t hi, size_t from, size_t to)
 {
@@ -91,7 +91,7 @@ tiers_half(struct tiers *x, size_t k, size_t lo, size_t hi, size_t from, size_t 
 		tiers_half(x, k, j + 1, hi, arg, to);
 }
 
-/* Fills all rows up to x->k, and copies D[k][n] into idle[k]. */
+/* Fill in all rows up to x->k, and copy each D[k][n] into idle[k]. */
 static void
 tiers_solve(struct tiers *x, int64_t *idle)
 {
@@ -162,7 +162,7 @@ cluster_zscore(const double *x, size_t n, size_t m, double *dist)
 			d = x[i * m + f] - mean;
 			var += d * d / (double)n;
 		}
-		/* the rounding errors of a constant are no spread */
+		/* skip a constant, whose only spread is rounding error */
 		if (!(sqrt(var) > 1e-12 * fabs(mean)) || !isfinite(var))
 			continue;
 		for (i = 0; i < n; i++)
@@ -197,7 +197,7 @@ cluster_cosine(const double *x, size_t n, size_t m, double *dist)
 
 /* ---- groups ---- */
 
-/* Names in the order of the first members; room for n in name. */
+/* Number the groups in the order of their first members; name is scratch for n. */
 static size_t
 rename_groups(size_t *group, size_t n, size_t *name)
 {
@@ -213,8 +213,8 @@ rename_groups(size_t *group, size_t n, size_t *name)
 	return k;
 }
 
-/* A group is known by its first member a: size[a] > 0; near[a] is the closest
- * group behind it. */
+/* A group is stored at the index a of its first member, where size[a] > 0.  near[a] is
+ * the closest group of a larger index, or a if there is none. */
 struct linkage {
 	size_t n, *size, *near;
 	double *d;
@@ -232,8 +232,8 @@ link_near(struct linkage *x, size_t a)
 			x->near[a] = b;
 }
 
-/* Merges group b into a < b: the distance to each other group becomes the
- * mean, weighted by size. */
+/* Merge group b into a < b.  The distance to each other group becomes the mean of
+ * both, weighted by size. */
 static void
 link_merge(struct linkage *x, size_t a, size_t b)
 {

@@ -41,7 +41,7 @@ compensate_settle(const struct compensate *c, float *a, float *u,
 
 	switch (c->kind) {
 	case COMPENSATE_MOMENTUM:
-		/* u forgets what was sent (momentum factor masking) */
+		/* clear u where values were sent (momentum factor masking) */
 		for (i = 0; i < n && dec != NULL; i++)
 			if (dec[i] != 0)
 				u[i] = 0;

@@ -35,9 +35,9 @@ struct compensate {
 	const struct kern *kern;
 };
 
-/* Of a group, all f32[n]. */
+/* The inputs of one group, all f32[n]. */
 struct compensate_from {
-	const float *g;		/* NULL: zeros, as the other two */
+	const float *g;		/* g, e and u: NULL stands for zeros */
 	const float *e;
 	const float *u;		/* kept beside e: u or h above */
 	const float *const *back;	/* [nback] decoded shards that were
@@ -45,20 +45,20 @@ struct compensate_from {
 	size_t nback;
 };
 
-/* compensate_target(c, from, n, a, u): a f32[n] becomes what is to be coded, u
- * f32[n] what is kept beside the residual; ef does not use u. */
+/* Set a f32[n] to the target, and u f32[n] to what is kept beside the residual; ef
+ * does not use u. */
 void compensate_target(const struct compensate *c,
     const struct compensate_from *from, size_t n, float *a, float *u);
 
-/* compensate_settle(c, a, u, dec, n): after coding; dec f32[n] is what the
- * code decodes to, NULL: the group is not sent.  a becomes e', which ef21 does
- * not keep; u becomes what is kept beside it. */
+/* Settle a group after coding.  dec f32[n] is what the code decodes to, NULL if the
+ * group is not sent.  Set a to e' (which ef21 does not keep), and u to what is kept
+ * beside it. */
 void compensate_settle(const struct compensate *c, float *a, float *u,
     const float *dec, size_t n);
 
-/* compensate_receive(c, h, sent, x, n): the receiver of ef21 and cache: x
- * f32[n], decoded, or zeros where the group was not sent, becomes r; h f32[n]
- * is the history. */
+/* Reconstruct a group at the receiver of ef21 or cache.  x f32[n] holds the decoded
+ * values, or zeros if the group was not sent, and becomes r; h f32[n] is the
+ * history. */
 void compensate_receive(const struct compensate *c, const float *h, int sent,
     float *x, size_t n);
 

@@ -40,7 +40,7 @@ deco_time(const struct deco *d, struct deco_plan p)
 	    (d->compute + d->latency + x) / (p.tau + 1));
 }
 
-/* v^n for n >= 0, by squaring: the same on every machine. */
+/* Return v^n for n >= 0, by squaring: the same bits on every machine. */
 static double
 power(double v, int n)
 {

@@ -1,6 +1,6 @@
 /*
- * How much to compress, and how many steps late to apply the averages: (delta,
- * tau) after DeCo-SGD (arXiv 2507.17346).
+ * Plan how much to compress (delta) and how many steps late to apply the averages
+ * (tau), after DeCo-SGD (arXiv 2507.17346).
  *
  * delta in (0, 1] is the share of the dense bits that is sent, tau the number
  * of steps a gradient may be late.  With T the computation of a step, S the
@@ -17,17 +17,17 @@
 
 struct err;
 
-/* By how much (delta, tau) raises the number of steps to a target: three
- * forms. */
+/* Three estimates of how much (delta, tau) raises the number of steps to a
+ * target. */
 enum deco_phi {
 	/* (1-d) / (d (1-d/2)^tau): derived by us from the standard argument;
-	 * probably what the paper has, unconfirmed.  0 at d = 1. */
+	 * probably the paper's form, but unconfirmed.  0 at d = 1. */
 	DECO_PAPER,
-	/* (1-d) / (d (1-d)^tau): as a second source has the paper's.  Without
-	 * bound at d = 1 for tau > 1, where nothing is compressed. */
+	/* (1-d) / (d (1-d)^tau): the paper's form as another source gives it.
+	 * Infinite at d = 1 (no compression) for tau > 1. */
 	DECO_S2,
-	/* kc (1-d)/d + kd tau: ours; compression and delay add, neither
-	 * touches the leading term. */
+	/* kc (1-d)/d + kd tau: ours; the terms of compression and of delay add
+	 * up, and neither changes the leading term. */
 	DECO_ADDITIVE
 };
 
@@ -41,9 +41,9 @@ struct deco {
 	double kc, kd;		/* >= 0 */
 };
 enum { DECO_MOST = 1000 };
-#define DECO_LEAST 1e-15	/* seconds of a step, at least */
-/* The default kc, which is for top-k with the share delta of the values, and kd
- * were fitted by us on small problems. */
+#define DECO_LEAST 1e-15	/* least seconds of a step */
+/* We fitted the default kc and kd on small problems.  kc is for top-k with the share
+ * delta of the values. */
 #define DECO_INIT { 0, 0, 0, 0, 1e-5, 64, 0.005, 0.3 }
 
 struct deco_plan {
@@ -51,29 +51,29 @@ struct deco_plan {
 	double delta;
 };
 
-/* deco_check(d, e): -ERR_USAGE, and which number, when one is unknown or
- * outside 1e-15 to 1e15.  The other functions must only be called when it
- * returns 0; then they never return NaN. */
+/* Return 0, or -ERR_USAGE with a message that names a number that is unknown or out
+ * of range.  Call the other functions only after this one returned 0; then they never
+ * return NaN. */
 int deco_check(const struct deco *d, struct err *e);
 
-/* deco_time(d, p): T_avg.  tau = 0 is the serial T + b + delta S/a. */
+/* Return T_avg in seconds.  For tau = 0 it is the serial T + b + delta S/a. */
 double deco_time(const struct deco *d, struct deco_plan p);
 
-/* deco_phi(d, phi, p): the term; it may be infinite. */
+/* Return the estimate of form phi; it may be infinite. */
 double deco_phi(const struct deco *d, enum deco_phi phi, struct deco_plan p);
 
-/* deco_steps(d, p): N = 1 + kc (1-delta)/delta + kd tau, steps to a target
- * relative to those without compression and delay (ours). */
+/* Return N = 1 + kc (1-delta)/delta + kd tau: the number of steps to a target,
+ * relative to the number without compression and delay (ours). */
 double deco_steps(const struct deco *d, struct deco_plan p);
 
-/* deco_best(d): the least deco_steps * deco_time, exactly: for each tau the
- * time is piecewise linear in delta and N falls, so only the joints, the ends
- * and one stationary point need be tried.  Ties: the smaller tau. */
+/* Return the plan with the least deco_steps * deco_time, exactly.  For each tau the
+ * time is piecewise linear in delta and N falls, so it is enough to try the joints, the
+ * ends and one stationary point.  Ties go to the smaller tau. */
 struct deco_plan deco_best(const struct deco *d);
 
-/* deco_bubbles(d, phi, p): the paper's kind of rule: of the two or three
- * tau around (b + T)/T with the largest delta that leaves no bubble (T_avg =
- * T), the least phi.  0: no delta >= min does, and p is deco_best's; else 1. */
+/* Plan by a rule of the paper's kind.  Each of the two or three tau around (b + T)/T
+ * gets the largest delta without a bubble (T_avg = T); p is the pair with the least phi.
+ * Return 1, or 0 with deco_best's plan if that needs a delta below min. */
 int deco_bubbles(const struct deco *d, enum deco_phi phi, struct deco_plan *p);
 
 #endif

@@ -81,8 +81,8 @@ dynacomm_backward(const struct dynacomm *d, const size_t *cuts, size_t k)
 	return link;
 }
 
-/* The largest b >= a with PT[b] <= lim: steps that double, then halves; the
- * sum over a walk is O(L) at worst. */
+/* Return the largest b >= a with PT[b] <= lim, or a if there is none.  Steps double
+ * and are then halved, so that a walk over all layers takes O(L). */
 static size_t
 reach(const struct dynacomm *d, size_t a, int64_t lim)
 {
@@ -106,9 +106,9 @@ reach(const struct dynacomm *d, size_t a, int64_t lim)
 }
 
 /*
- * Segments as long as T allows; 0: T is too short.  T >= j dt + PT[b_j] +
- * FC[L] - FC[b_{j-1}] for each j, and a larger b_{j-1} only relaxes what
- * follows: no other cuts reach further with as few.
+ * Make each segment as long as T allows.  Return their number, 0 if T is too short.
+ * Each j needs T >= j dt + PT[b_j] + FC[L] - FC[b_{j-1}], and a larger b_{j-1} only
+ * relaxes later ones.  So no other cuts reach further with as few segments.
  */
 static size_t
 feasible(const struct dynacomm *d, int64_t t, size_t *cuts)
@@ -125,7 +125,7 @@ feasible(const struct dynacomm *d, int64_t t, size_t *cuts)
 	return j;
 }
 
-/* Solves the recurrence over the layers, beginning at the top. */
+/* Return PT'[m], the link time of the m top layers. */
 static int64_t
 top_pt(const struct dynacomm *d, size_t m)
 {
@@ -143,8 +143,8 @@ dynacomm_best(const struct dynacomm *d, size_t *cuts, size_t *k, struct err *e)
 	if (b == NULL || q == NULL)
 		goto out;
 	for (m = 1; m <= n; m++) {
-		/* m - 1 enters the window; the ones that it beats would leave
-		 * later than it and never be best */
+		/* m - 1 enters the window; the entries that it beats would leave
+		 * before it, so they can never be best */
 		while (tail > head && b[q[tail - 1]] - top_pt(d, q[tail - 1]) >=
 		    b[m - 1] - top_pt(d, m - 1))
 			tail--;

@@ -1,6 +1,6 @@
 /*
- * In how many transmissions, cut where: layer-wise segments that overlap the
- * network with the computation (DynaComm, Cai et al., IEEE JSAC 2022).
+ * Cut a model's layers into segments, one per transmission, so that the network
+ * overlaps with the computation (DynaComm, Cai et al., IEEE JSAC 2022).
  *
  * Layer i takes pt[i] on the link and fc[i] to compute; each transmission
  * costs dt more.  Segments are ranges of layers 0 = b_0 < b_1 < ... < b_n = L,
@@ -15,9 +15,9 @@
  * That is the forward problem seen backwards in time, with the backward
  * computation as fc and the gradients as pt, so one solver serves both.
  *
- * Times are whole nanoseconds: optimal means optimal, not nearly.  The
- * objective is the paper's as it is reported; the solver, the reversal and the
- * form of ibatch are ours.
+ * Times are whole nanoseconds, so the optimum is exact.  The objective is the
+ * paper's as others report it; the solver, the reversal and the form of ibatch
+ * are ours.
  */
 #ifndef ACE_DYNACOMM_H
 #define ACE_DYNACOMM_H
@@ -29,36 +29,36 @@ struct err;
 
 struct dynacomm {
 	size_t n;		/* layers, >= 1 */
-	int64_t dt;		/* of each transmission */
+	int64_t dt;		/* extra time per transmission */
 	int64_t *pt, *fc;	/* n + 1 prefix sums each */
 };
 #define DYNACOMM_INIT { 0, 0, NULL, NULL }
 
-/* dynacomm_init(d, pt, fc, n, dt, e): all >= 0 and n >= 1, else -ERR_USAGE;
- * limit (-ERR_DATA): pt, fc and n dt together above 2^61 ns. */
+/* Copy the times of n layers, in ns.  Return 0; -ERR_USAGE if n is 0 or a time is
+ * negative; -ERR_DATA (limit) if pt, fc and n dt exceed 2^61 together; -ERR_SYS. */
 int dynacomm_init(struct dynacomm *d, const int64_t *pt, const int64_t *fc,
     size_t n, int64_t dt, struct err *e);
 void dynacomm_release(struct dynacomm *d);
 
-/* Cuts are b_1 .. b_k, in room for n of them, both directions alike: backward
- * the segment above b_{k-1} goes first. */
+/* Return the time of a pass in ns.  The cuts are b_1 .. b_k for both directions;
+ * backward, the segment above b_{k-1} is sent first. */
 int64_t dynacomm_forward(const struct dynacomm *d, const size_t *cuts, size_t k);
 int64_t dynacomm_backward(const struct dynacomm *d, const size_t *cuts, size_t k);
 
-/* dynacomm_best(d, cuts, k, e): the optimum, with the fewest segments that reach
- * it; of several such cuts those that take most layers first.  With the layers
- * counted from the top, B[m] = min over k < m of max(B[k], FC'[m]) + dt + PT'[m] -
- * PT'[k]; B never falls, so the best k is the last one below FC'[m] or the least
- * B[k] - PT'[k] of those above, a window that only moves on: O(L), where the
- * paper's recurrence over layers and transmissions takes O(L^3).
- * 0 or -ERR_SYS (no memory). */
+/* Find the optimum with the fewest segments; among equals, early segments take as many
+ * layers as they can.  cuts has room for n.  With the layers counted from the top,
+ *   B[m] = min over k < m of max(B[k], FC'[m]) + dt + PT'[m] - PT'[k]
+ * B never falls, so the best k is the last one with B[k] <= FC'[m], or the one above it
+ * with the least B[k] - PT'[k].  A window that only moves forward finds these in O(L);
+ * the paper's recurrence over layers and transmissions takes O(L^3).
+ * Return 0 or -ERR_SYS (no memory). */
 int dynacomm_best(const struct dynacomm *d, size_t *cuts, size_t *k, struct err *e);
 
-/* What others do.  One transmission; one a layer; greedy batches in the
- * manner of iBatch (Wang et al., AAAI 2019; reconstructed, since only its idea
- * is known here): forward, the first batch is layer 1, the next as many layers
- * as arrive while the batch before is computed, one at least; backward, what
- * was computed while the link was busy. */
+/* The rules that we compare with; each returns the number of cuts.  sequential: one
+ * transmission.  layers: one per layer.  ibatch: greedy batches after iBatch (Wang et
+ * al., AAAI 2019; reconstructed from its idea).  Forward, the first batch is layer 1;
+ * each later one has the layers that arrive while the batch before is computed, at least
+ * one.  Backward, a batch has the layers that were computed while the link was busy. */
 size_t dynacomm_sequential(const struct dynacomm *d, size_t *cuts);
 size_t dynacomm_layers(const struct dynacomm *d, size_t *cuts);
 size_t dynacomm_ibatch(const struct dynacomm *d, size_t *cuts);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /*
- * ratio_factor(cmin, cmax, beta, bandwidth): the compression factor.
+ * Return the compression factor for a bandwidth.
  *
  *   c_k = c_min + (c_max - c_min) * exp(-beta * B_k)	(ACE-Sync, eq. 5)
  *
@@ -19,20 +19,20 @@
  */
 double ratio_factor(double cmin, double cmax, double beta, double bandwidth);
 
-/* ratio_beta(half): the beta that puts c midway between its ends at `half'
- * bit/s: ln 2 / half (ours). */
+/* Return the beta that puts c midway between its ends at `half' bit/s:
+ * ln 2 / half (ours). */
 double ratio_beta(double half);
 
-/* ratio_budget(values, c): bytes for a shard of that many f32 values:
+/* Return the bytes for a shard of so many f32 values at factor c:
  * floor(4 * values / c). */
 uint64_t ratio_budget(uint64_t values, double c);
 
 /*
- * How the compression factor changes over time: it follows the measured link
- * without trembling, and it may begin low.
+ * The compression factor over time: it follows the measured link, ignores small
+ * changes, and may begin low.
  *
- *   link      a rate that falls counts at once; of a rise, `rise' is taken at
- *             each shard; a change of less than `still' is none (ours)
+ *   link      a fall counts at once and in full; a rise counts by the part `rise'
+ *             per shard; a change by less than the part `still' is ignored (ours)
  *   warm-up   c_t = c^((t + 1) / warmup) for steps t < warmup: the share that
  *             is sent falls exponentially (Lin et al., Deep Gradient
  *             Compression, ICLR 2018, section 3.3)
@@ -41,16 +41,16 @@ struct ratio_pace {
 	/* given */
 	double rise, still;		/* in (0, 1]; in [0, 1) */
 	uint64_t warmup;		/* 0: none */
-	/* found: what a state keeps */
+	/* found; kept in the state */
 	double rate;			/* bit/s acted on; < 0: none yet */
 };
 #define RATIO_PACE_INIT { 0.5, 0.05, 0, -1 }
 
-/* ratio_acted(p, rate): the rate to act on; rate in bit/s, < 0 unknown, which
- * changes nothing. */
+/* Return the rate to act on, given the measured one; both in bit/s.  A measured rate
+ * < 0 is unknown and changes nothing. */
 double ratio_acted(struct ratio_pace *p, double rate);
 
-/* ratio_paced(p, c, step): the factor for that step in place of c >= 1; at
+/* Return the factor for this step: c >= 1 itself, or less during the warm-up, but at
  * least 1. */
 double ratio_paced(const struct ratio_pace *p, double c, uint64_t step);
 

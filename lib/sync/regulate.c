@@ -10,53 +10,53 @@
  * tests/bench-planner counts.
  */
 enum {
-	/* bytes under the budget that are always near enough: what frames are
-	 * padded to */
+	/* this many bytes under the budget are always near enough: frames are
+	 * padded to it */
 	REGULATE_PAD = 8,
-	/* groups of which each one is so much of the whole that it has to be
-	 * exact */
+	/* up to this many groups, each is a large part of the whole and may be
+	 * coded twice as often */
 	REGULATE_FEW = 8,
-	/* groups of which an eighth says how all of them are */
+	/* above this many groups, an eighth of them is a good sample of all */
 	REGULATE_MANY = 256,
-	/* groups of which those coded first say enough without the estimates */
+	/* above this many groups, the first ones coded replace the estimates */
 	REGULATE_SEVERAL = 64,
-	REGULATE_ENTRY = 4,	/* bytes: about, of a record's entry */
-	/* groups in a pass, at least */
+	REGULATE_ENTRY = 4,	/* approximate bytes of a record's entry */
+	/* least groups in a pass */
 	REGULATE_SOME = 12,
 	REGULATE_SOLVES = 6,
-	/* times that what stands apart is coded again */
+	/* most passes that only code groups again */
 	REGULATE_PASSES = 16,
-	/* rounds that code groups again; of these in a row without a gain */
+	/* most rounds that code groups again; most in a row without a gain */
 	REGULATE_ROUNDS = 40,
 	REGULATE_STUCK = 4,
-	/* times that one group is coded to make up for what is missing */
+	/* most times that one group is coded again to fill the remaining room */
 	REGULATE_TRIES = 3,
-	/* times that all are coded coarser, until they fit; or finer, to fill the
-	 * budget */
+	/* most times that all groups are coded coarser until they fit, or finer to
+	 * fill the budget */
 	REGULATE_COARSER = 40,
 	REGULATE_FINER = 4
 };
-/* How far under the budget is near enough, as a share of it: for one group, divided
- * by the groups there are, and never less. */
+/* This share of the budget may be left unused: REGULATE_BAND divided by the number of
+ * groups plus one, but at most REGULATE_WIDEST and at least REGULATE_LEAST. */
 #define REGULATE_BAND 0.012
 #define REGULATE_WIDEST 0.002
 #define REGULATE_LEAST 0.0002
-#define REGULATE_WIDE 0.0045	/* where sizes jump */
-/* Logs of factors.  Groups stand apart from the common one by no more than this,
- * or by that share of the slope: where bytes respond little, errors respond
- * most. */
+#define REGULATE_WIDE 0.0045	/* accepted where sizes jump */
+/* Logs of factors.  A group's factor differs from the common one by at most
+ * REGULATE_APART, and by at most this share of the slope: where bytes respond least,
+ * errors respond most. */
 #define REGULATE_APART 0.035
 #define REGULATE_APART_OF_E 0.07
-#define REGULATE_FAR 1.4	/* of one move */
-#define REGULATE_TRUST 0.5	/* of all, as long as some groups were not coded */
-#define REGULATE_TELLS 0.02	/* between two codes, for them to give a slope */
-/* The slope -d log bytes / d t of a group is about this number over its bits a
- * value: measured on normal values, 1.2 at a bit and 4 at a third of one. */
+#define REGULATE_FAR 1.4	/* the largest move at a time */
+#define REGULATE_TRUST 0.5	/* the largest |all| while groups are uncoded */
+#define REGULATE_TELLS 0.02	/* least distance of two codes that give a slope */
+/* The slope -d log bytes / d t of a group is about this number divided by its bits per
+ * value.  On normal values we measured 1.2 at 1 bit and 4 at 1/3 bit. */
 #define REGULATE_SLOPE 1.25
 #define REGULATE_STEEP 6
-/* Bits a value go about as log(1 + ABOVE x their energy in steps). */
+/* Bits per value are about proportional to log(1 + ABOVE x^2 / step^2). */
 #define REGULATE_ABOVE 6
-#define REGULATE_PRIOR 0.05	/* estimates count as if so many had been coded */
+#define REGULATE_PRIOR 0.05	/* the estimates count like this share of codings */
 
 enum { PHASE_START, PHASE_FIXED, PHASE_PASS, PHASE_SETTLE, PHASE_CHOSEN };
 
@@ -92,7 +92,8 @@ regulate_steep(double bytes, double n)
 	    0.05, REGULATE_STEEP) : 0;
 }
 
-/* The slope of a group that was coded: by its two codes, where they tell. */
+/* Return the slope of a coded group: from its two codes where they are far enough
+ * apart, and otherwise the assumed one. */
 static double
 regulate_slope(const struct regulate *r, const struct regulate_group *g)
 {
@@ -106,7 +107,7 @@ regulate_slope(const struct regulate *r, const struct regulate_group *g)
 	    (double)g->other.len) / by, e / 3, 3 * e);
 }
 
-/* The bytes of a group that was coded, at r->all. */
+/* Estimate the bytes that a coded group takes at r->all. */
 static double
 regulate_there(const struct regulate *r, const struct regulate_group *g)
 {
@@ -118,14 +119,14 @@ regulate_there(const struct regulate *r, const struct regulate_group *g)
 
 /* ---- before any group is coded ---- */
 
-/* The bytes that groups with a rate parameter should take. */
+/* Return the bytes that groups with a rate parameter should take: the aim. */
 static double
 regulate_aim(const struct regulate *r)
 {
 	return fmax((double)r->budget - r->band / 2 - ((double)r->bytes - r->now), 1);
 }
 
-/* The bytes of a group, but for a factor: as what its values are above their step. */
+/* Estimate a group's bytes, up to a common factor, from its energy and its step. */
 static double
 regulate_rough(const struct regulate_group *g)
 {
@@ -135,9 +136,9 @@ regulate_rough(const struct regulate_group *g)
 	    (arg > 0 ? fmin(g->seen.sumsq / n / (arg * arg), 1e12) : 1));
 }
 
-/* The plan is taken to be right but for what contexts tell of a value, the more the
- * fewer bits it has (measured on gradients, with a residual and without: 0.6 at a
- * quarter of a bit, 0.9 at four).  The groups share these bytes. */
+/* Estimate each group's bytes: its share of the aim, less what contexts save.  They save
+ * more where values have fewer bits (measured on gradients, with and without a residual:
+ * 0.6 of the bytes are left at a quarter of a bit, 0.9 at four). */
 static void
 regulate_guess(struct regulate *r)
 {
@@ -149,7 +150,7 @@ regulate_guess(struct regulate *r)
 		rough += regulate_rough(&r->g[r->order[j]]);
 		n += r->g[r->order[j]].n;
 	}
-	/* above two bits the slope nears 1 / log 2: a bit for each octave */
+	/* above two bits per value, an octave of the step takes about one bit */
 	if (r->k > REGULATE_SEVERAL)
 		r->bend = regulate_clamp(0.8 + 0.8 * aim / n, 1, 1.15);
 	share = regulate_clamp(0.72 + 0.115 * detmath_log(8 * aim / n), 0.45, 1);
@@ -163,8 +164,8 @@ regulate_guess(struct regulate *r)
 
 /* ---- all of them ---- */
 
-/* Sums up what groups take at r->all by their slopes, and those not coded in the
- * proportion of their weights. */
+/* Sum up the groups' bytes at r->all: coded groups by their slopes, uncoded ones in
+ * proportion to their weights. */
 static void
 regulate_sums(struct regulate *r)
 {
@@ -199,7 +200,7 @@ regulate_sums(struct regulate *r)
 	r->sent += r->open;
 }
 
-/* Finds the t at which they take that. */
+/* Move r->all to where all groups together take the aim. */
 static void
 regulate_solve(struct regulate *r)
 {
@@ -231,7 +232,7 @@ regulate_pending(const struct regulate *r, const struct regulate_group *g)
 	return !(fabs(g->code.t - r->all) <= regulate_apart(r));
 }
 
-/* Where all were coded near one t, remembers what they take there. */
+/* All groups were coded near r->all: record their bytes on their side of the budget. */
 static void
 regulate_side(struct regulate *r)
 {
@@ -243,14 +244,14 @@ regulate_side(struct regulate *r)
 		r->within = end;
 }
 
-/* Both sides of the budget are known. */
+/* Return 1 when a t on each side of the budget is known. */
 static int
 regulate_both(const struct regulate *r)
 {
 	return r->within.t - r->over.t < HUGE_VAL;
 }
 
-/* Between them r->all lies nearer to where the bytes are nearer. */
+/* Interpolate r->all between the two sides of the budget. */
 static void
 regulate_inside(struct regulate *r)
 {
@@ -262,7 +263,7 @@ regulate_inside(struct regulate *r)
 		    (part > 0.05 && part < 0.95 ? part : 0.5);
 }
 
-/* The number of groups that were not coded, and what they weigh. */
+/* Return the number of uncoded groups, and set *weight to the sum of their weights. */
 static size_t
 regulate_fresh(const struct regulate *r, double *weight)
 {
@@ -279,8 +280,8 @@ regulate_fresh(const struct regulate *r, double *weight)
 	return n;
 }
 
-/* The t of those to be coded now, so that they take the aim with those that stay
- * where they are. */
+/* Return the t for the groups coded next, so that they and the groups that keep their
+ * codes add up to the aim. */
 static double
 regulate_beside(const struct regulate *r)
 {
@@ -303,7 +304,7 @@ regulate_beside(const struct regulate *r)
 	    regulate_apart(r) / 2);
 }
 
-/* Codes the next of those that were not coded; or then those that stand apart. */
+/* Have the next uncoded groups coded, or again those that are too far from r->all. */
 static int
 regulate_pass(struct regulate *r)
 {
@@ -330,8 +331,8 @@ regulate_pass(struct regulate *r)
 		regulate_inside(r);
 	regulate_sums(r);
 	t = regulate_beside(r);
-	/* an eighth first, in two parts where the first tells enough; then half of what
-	 * is left; and what stands apart again, while others can make up for it */
+	/* code an eighth first, in two halves for `several' groups, then half of the rest
+	 * or all; and groups that are too far off again, while others can compensate */
 	left /= several && r->passes <= 2 ? 16 : fresh == r->k ? 8 :
 	    r->k > REGULATE_MANY && fresh < r->k / 2 ? 1 : 2;
 	again = fresh == 0 || (several && r->passes == 3) ||
@@ -365,8 +366,8 @@ regulate_swap(struct regulate_group *g)
 	g->other = c;
 }
 
-/* How many bytes more a group takes by its other code.  0: there is none, or it
- * stands too far from the common factor to be worth as much. */
+/* Return how many more bytes a group's other code takes.  Return 0 if there is none, or
+ * if it is too far from the common factor to be worth its bytes. */
 static double
 regulate_gain(const struct regulate *r, const struct regulate_group *g)
 {
@@ -376,8 +377,8 @@ regulate_gain(const struct regulate *r, const struct regulate_group *g)
 	return regulate_cost(r, g, &g->other) - regulate_cost(r, g, &g->code);
 }
 
-/* Chooses the shorter code of each group, and then the longer ones that fit, those
- * first that are sent anyway.  Returns how many of these do. */
+/* Choose the shorter code of each group, then longer codes while they fit, beginning
+ * with groups that are sent anyway.  Return the number of longer codes. */
 static size_t
 regulate_choose(struct regulate *r)
 {
@@ -408,10 +409,10 @@ regulate_choose(struct regulate *r)
 	return n;
 }
 
-/* ---- those that make up for what is missing ---- */
+/* ---- filling the remaining room ---- */
 
-/* Where group g has to be coded to take `by' bytes more, or < 0 fewer; or as much of
- * it as it may, and then *by becomes what that gives.  0: it cannot help. */
+/* Set *t to where group g takes *by more bytes, or fewer where *by < 0.  If it may not
+ * move that far, set *t to the limit and *by to the bytes there.  0: it cannot help. */
 static int
 regulate_move(const struct regulate *r, const struct regulate_group *g,
     double *t, double *by)
@@ -425,7 +426,7 @@ regulate_move(const struct regulate *r, const struct regulate_group *g,
 	    2 * REGULATE_TRIES : REGULATE_TRIES))
 		return 0;
 	gain = regulate_gain(r, g);
-	if (gain * want > 0) {		/* between the two */
+	if (gain * want > 0) {		/* between its two codes */
 		if (fabs(gain) < fabs(want))
 			return 0;
 		*t = g->code.t + (g->other.t - g->code.t) *
@@ -443,8 +444,8 @@ regulate_move(const struct regulate *r, const struct regulate_group *g,
 	return 1;
 }
 
-/* Codes again the group of the fewest values that can make up for all that is
- * missing; or else as many groups as it takes. */
+/* Have the smallest group coded again that can take all `need' bytes, or else as many
+ * groups as that requires.  Return 0 if they are too few. */
 static int
 regulate_settle(struct regulate *r, double need)
 {
@@ -483,8 +484,8 @@ regulate_settle(struct regulate *r, double need)
 	return 0;
 }
 
-/* All at once: between the two sides of the budget, until these are near each other,
- * or farther each time. */
+/* Have all groups coded again: between the two sides of the budget while these are far
+ * apart, and otherwise by steps that double.  Return 0 at the end. */
 static int
 regulate_whole(struct regulate *r, int fits)
 {
@@ -504,7 +505,7 @@ regulate_whole(struct regulate *r, int fits)
 	return r->k > 0;
 }
 
-/* One round: 0 when it is good enough, or gets no better. */
+/* Do one round.  Return 0 when the size is good enough or improves no further. */
 static int
 regulate_round(struct regulate *r)
 {
@@ -533,8 +534,8 @@ regulate_round(struct regulate *r)
 
 /* ---- all of it ---- */
 
-/* Learns how much steeper groups are than assumed, from those that were coded
- * again. */
+/* Learn from the groups coded again how much steeper their slopes are than
+ * assumed. */
 static void
 regulate_learn(struct regulate *r)
 {
@@ -567,7 +568,7 @@ regulate_next(struct regulate *r, uint64_t bytes)
 	r->bytes = bytes;
 	regulate_learn(r);
 	switch (r->phase) {
-	case PHASE_START:		/* what has no rate parameter comes first */
+	case PHASE_START:		/* first, groups without a rate parameter */
 		r->phase = PHASE_FIXED;
 		for (i = 0; i < r->n; i++)
 			if (!codec_rate(&r->g[i].plan))
@@ -588,7 +589,7 @@ regulate_next(struct regulate *r, uint64_t bytes)
 		r->slack = 0;
 		r->chosen = regulate_choose(r);
 		return 1;
-	default:			/* chosen by sizes without frames */
+	default:			/* the choice ignored the frames' bytes */
 		if (r->bytes > r->budget && r->chosen > 0) {
 			r->slack += 2;
 			r->chosen = regulate_choose(r);
@@ -598,8 +599,8 @@ regulate_next(struct regulate *r, uint64_t bytes)
 	}
 }
 
-/* Puts the groups that have a rate parameter in an order in which the first few,
- * however many, are spread evenly: it steps by the golden ratio. */
+/* Order the groups with a rate parameter so that the first few, however many, are
+ * spread evenly over the model: step by the golden ratio. */
 static void
 regulate_spread(struct regulate *r)
 {

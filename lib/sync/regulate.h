@@ -18,7 +18,7 @@
  *	regulate_open(r, e);
  *	while (regulate_next(r, size of the coded shard))
  *		code each g[which[0]] to g[which[many - 1]] with the parameter of
- *		its plan turned by e^code.t, and fill in the rest of its code
+ *		its plan times e^code.t, and fill in the rest of its code
  *	regulate_close(r);
  */
 #ifndef ACE_REGULATE_H
@@ -45,7 +45,7 @@ struct regulate_group {
 		uint64_t at;		/* position of the body, for the caller */
 		size_t len;		/* of the body; 0: it is not sent */
 		uint8_t param;
-	} code, other;			/* chosen; also known */
+	} code, other;			/* the chosen one; the other known one */
 	double weight, slope;		/* private */
 };
 
@@ -57,7 +57,7 @@ struct regulate {
 	/* the bytes that a body of that length adds to a shard: pipe/size.h */
 	uint64_t (*cost)(uint32_t codec, size_t len, int param);
 
-	/* the groups to be coded next; none: only the size is asked for */
+	/* the groups to code next; none: the caller only returns the size */
 	uint32_t *which;
 	size_t many;
 
@@ -69,26 +69,26 @@ struct regulate {
 	int phase;
 	uint32_t *order;		/* [k] groups with a rate parameter */
 	size_t k;			/* groups with a rate parameter */
-	double all;			/* t at which all should take the aim */
+	double all;			/* t at which all groups should fill the aim */
 	double e;			/* - d log bytes / d t there */
-	double bend;			/* true slopes over those assumed */
+	double bend;			/* measured slopes over assumed slopes */
 	double band, slack;
-	double now, sent, open;		/* at all: known bytes; these and those
-					 * assumed; only those assumed */
-	double before;			/* room a round before */
-	struct regulate_end {		/* all were coded at t: log bytes */
+	double now, sent, open;		/* bytes: of existing codes; of all groups
+					 * at `all'; of the uncoded ones there */
+	double before;			/* room in the round before */
+	struct regulate_end {		/* log bytes of all groups coded at t */
 		double t, bytes;
-	} over, within;			/* the nearest on each side */
+	} over, within;			/* the nearest on each side of the budget */
 	int passes, rounds, stuck, whole;
-	int even;			/* all were coded near r->all */
-	size_t chosen;			/* longer codes of two */
+	int even;			/* 1: all groups were coded near `all' */
+	size_t chosen;			/* groups that got the longer of two codes */
 };
 
 int regulate_open(struct regulate *r, struct err *e);
 void regulate_close(struct regulate *r);
 
-/* Return 1 when groups are to be coded, or only the size is asked for.  Return 0 at
- * the end; then r->bytes is above the budget only if no factor meets it. */
+/* Return 1 when the caller has to code groups (there may be none) and return the new
+ * size.  Return 0 at the end; r->bytes exceeds the budget only if no factor meets it. */
 int regulate_next(struct regulate *r, uint64_t bytes);
 
 /* Estimate the slope -d log bytes / d t of n values that take so many bytes. */

@@ -4,11 +4,11 @@
 #include "sync/replan.h"
 #include "sync/smooth.h"
 
-#define REPLAN_LEAST 0.01	/* contraction that is believed */
-#define REPLAN_ODD 1.5		/* times the estimate, or a part of it */
+#define REPLAN_LEAST 0.01	/* least contraction that is believed */
+#define REPLAN_ODD 1.5		/* a sample this factor off is far off */
 
-/* A sample that is measured.  whole: two in a row that are far off are believed;
- * otherwise such a one is approached by halves. */
+/* Add a measured sample.  After two in a row that are far off on the same side, the
+ * estimate jumps to the sample (whole = 1), or half of the way to it (whole = 0). */
 static void
 replan_mean(struct replan_mean *m, double x, int whole)
 {
@@ -26,7 +26,7 @@ replan_mean(struct replan_mean *m, double x, int whole)
 		m->odd = 0;
 	} else if (fabs(m->odd) >= 2) {
 		m->v = sqrt(m->v * x);
-	} else if (m->odd == 0) {	/* one that is far off may be nothing */
+	} else if (m->odd == 0) {	/* a single outlier is ignored */
 		m->v = exp(smooth(log(m->v), log(x), gain));
 	}
 }
@@ -42,8 +42,8 @@ replan_rate(struct replan_mean *m, double x, int given)
 		replan_mean(m, x, 1);
 }
 
-/* What is nominal counts as the first sample of a price: what the code kept of one
- * shard says little of the next ones, above all at the beginning of a run. */
+/* Add a sample of the cost of compression.  The nominal value counts as the first
+ * sample, because one shard says little about the next ones, most of all early on. */
 static void
 replan_price(struct replan *t, double x)
 {
@@ -52,7 +52,7 @@ replan_price(struct replan *t, double x)
 	replan_mean(&t->kc, x, 0);
 }
 
-/* The newest but `back' of the n samples of latency that are kept. */
+/* Return the sample of latency that came `back' samples before the newest. */
 static double
 replan_newest(const struct replan *t, int back)
 {
@@ -116,7 +116,7 @@ replan_moved(double now, double was)
 	return fabs(now - was) > REPLAN_MOVED * was;
 }
 
-/* What plans are compared by: the time until the target is reached. */
+/* Return the time to the target, by which plans are compared. */
 static double
 replan_cost(const struct deco *d, struct deco_plan p)
 {

@@ -10,10 +10,10 @@
  * value counts as the first sample, because one shard says little about it.
  *
  * Latency is the least of REPLAN_WINDOW samples, because the excess is queueing
- * (as in BBR, Cardwell et al. 2016).  Two samples in a row are another route
- * through the network, and replace all others, when both conditions hold: they lie
- * farther above the other samples than these lie apart, and half or more above
- * them.  Values that the user gives are used unchanged.
+ * (as in BBR, Cardwell et al. 2016).  Two samples in a row are taken for a new
+ * route, and replace all others, if both exceed the largest of the others by half
+ * and by more than the spread of the others.  Values that the user gives are used
+ * unchanged.
  *
  * A plan is computed again after REPLAN_EVERY samples, or when an estimate has
  * moved by the share REPLAN_MOVED.  The new plan is used if it is predicted to save
@@ -36,7 +36,7 @@ enum { REPLAN_WINDOW = 16 };
 
 struct replan_mean {
 	double v;		/* 0: no sample yet */
-	double odd;		/* samples in a row far above (> 0), below */
+	double odd;		/* samples in a row far above (> 0) or below (< 0) */
 };
 
 /* Doubles only, so that it can be kept in the state as a list of numbers. */
@@ -44,19 +44,19 @@ struct replan {
 	struct replan_mean bandwidth, compute, kc;
 	double latency[REPLAN_WINDOW], nlatency;	/* nlatency: ever */
 	double age;		/* samples since the plan was computed */
-	double from[4];		/* bandwidth, compute, kc, latency it is from */
+	double from[4];		/* its bandwidth, compute, kc and latency */
 	double planned, tau, delta;
 };
 enum { REPLAN_NUMBERS = sizeof(struct replan) / sizeof(double) };
 #define REPLAN_INIT { { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0 }, 0, 0, { 0 }, 0, 0, 1 }
 
-/* What was measured in one step; < 0: this was not. */
+/* The measurements of one step; < 0: not measured. */
 struct replan_sample {
 	double bandwidth;	/* bit/s */
 	double latency;		/* seconds */
 	double compute;		/* seconds */
 	double alpha, share;	/* of the code: contraction, coded/dense bits */
-	unsigned given;		/* REPLAN_*: these were not measured but said */
+	unsigned given;		/* REPLAN_*: values that the user gave */
 };
 enum { REPLAN_BANDWIDTH = 1, REPLAN_LATENCY = 2, REPLAN_COMPUTE = 4 };
 

@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "sync/robust.h"
 
-/* ---- what was asked for ---- */
+/* ---- parsing ---- */
 
-/* A number of devices after a colon; *s goes past it. */
+/* Parse ':' and a number of devices; move *s past them.  Return 0 on error. */
 static int
 robust_devices(const char **s, size_t lo, size_t *v)
 {
@@ -27,7 +27,7 @@ robust_devices(const char **s, size_t lo, size_t *v)
 	return 1;
 }
 
-/* A number after a colon, lo to hi. */
+/* Parse ':' and a number from lo to hi; move *s past them.  Return 0 on error. */
 static int
 robust_number(const char **s, double lo, double hi, double *v)
 {
@@ -40,7 +40,7 @@ robust_number(const char **s, double lo, double hi, double *v)
 	return *v >= lo && *v <= hi;
 }
 
-/* Whether trim and median are taken among senders. */
+/* Return 1 if ":senders" follows; move *s past it. */
 static int
 robust_whom(const char **s)
 {
@@ -52,7 +52,7 @@ robust_whom(const char **s)
 	return is;
 }
 
-/* How values are put together, whose name is n bytes long; *s goes past it. */
+/* Parse how to combine values; the name has n bytes.  Move *s past it. */
 static int
 robust_kind(struct robust_rule *q, const char **s, size_t n)
 {
@@ -87,7 +87,7 @@ robust_kind(struct robust_rule *q, const char **s, size_t n)
 	}
 }
 
-/* One word of a rule: 1 a limit, 2 how values are put together, 0 neither. */
+/* Parse a word of a rule: 1 for a limit, 2 for how to combine values, 0 for neither. */
 static int
 robust_word(struct robust_rule *q, const char **s)
 {
@@ -216,8 +216,8 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 		o[i].fate = o[i].nonfinite ? ROBUST_NONFINITE :
 		    o[i].repeats ? ROBUST_REPEATS : !(o[i].weight > 0) ? ROBUST_WEIGHTLESS : ROBUST_COUNTS;
 	}
-	/* a bad device's norm stays among the peers': that moves the median
-	 * by one place.  Of the middle two the smaller: a step that is too short does less harm than a long one */
+	/* a bad device's norm is included: it moves the median by one place only.  Of the
+	 * middle two take the smaller: a step that is too short does less harm */
 	if ((n = robust_norms(o, k, tmp)) != 0)
 		t->median = tmp[(n - 1) / 2];
 	for (i = 0; i < k; i++) {
@@ -234,9 +234,9 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 	}
 }
 
-/* F of the rule, for those that the limits leave.  Where all K together would do, who
- * is left out is one of the F bad ones, and no such device stands in the way of the
- * others: what cannot be computed any more becomes the nearest rule that can. */
+/* Set t->f for the n contributions that the limits leave.  Each one left out counts as
+ * one of the F bad ones, so that none of these can stop the step: where n is too small
+ * for F, a smaller F is used.  Refuse if even all K are too few. */
 static int
 robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 {
@@ -253,7 +253,7 @@ robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	return 0;
 }
 
-/* No weight is larger than the smallest one. */
+/* Lower all weights to the smallest one. */
 static void
 robust_even(struct robust_one *o, size_t k)
 {
@@ -268,9 +268,9 @@ robust_even(struct robust_one *o, size_t k)
 			o[i].share *= least / o[i].weight;
 }
 
-/* The median is zero wherever most of the values that it is taken of are zero.
- * Devices are asked one by one, each with one voice: a few that send zeros only
- * do not make the step one of sparse shards, nor a few dense ones dense. */
+/* Refuse sparse shards, whose median is zero wherever most values are zero.  Each
+ * device has one vote, so that neither a few devices that send only zeros nor a few
+ * with dense shards decide it. */
 static int
 robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
     struct err *e)
@@ -291,9 +291,9 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
 	    q->kind == ROBUST_TRIM ? "the trimmed mean" : "the median", sparse, n);
 }
 
-/* The radius is the lower median of the distances, so that most of the honest
- * are within it as long as they are more than half; who is more than twice as far
- * is said. */
+/* Clip to a radius, the lower median of the distances.  While most devices are honest,
+ * it is at most the largest distance of an honest one.  Devices at more than twice the
+ * radius are marked as clipped. */
 static void
 robust_cut(struct robust_one *o, size_t k, double *tmp)
 {
@@ -325,7 +325,7 @@ static int
 robust_center(const struct robust_rule *q, struct robust_one *o, size_t k,
     double *tmp, struct err *e)
 {
-	/* who is left out already is one of the bad ones */
+	/* contributions already left out count as bad ones */
 	if (q->even && k < 2 * q->f + 1)
 		return err_set(e, ERR_REFUSED, "center with %zu bad devices "
 		    "needs %zu contributions, there are %zu", q->f, 2 * q->f + 1, k);
@@ -360,8 +360,8 @@ robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 
 /* ---- values ---- */
 
-/* Few values in nearly sorted order are common: insertion sort, with Shell's
- * strides when there are many. */
+/* Sort v[n].  Few values in nearly sorted order are common, so this is an insertion
+ * sort, with Shell's strides for many values. */
 static void
 robust_sort(float *v, size_t n)
 {
@@ -379,7 +379,7 @@ robust_sort(float *v, size_t n)
 		}
 }
 
-/* Combines one element, of which r contributions have a value. */
+/* Combine the r values of one element. */
 static double
 robust_element(const struct robust_rule *q, float *v, size_t r)
 {
@@ -387,7 +387,7 @@ robust_element(const struct robust_rule *q, float *v, size_t r)
 	double s = 0;
 
 	if (r == 0 || (q->kind == ROBUST_TRIM && r <= 2 * q->f))
-		return 0;	/* F bad ones alone move nothing */
+		return 0;	/* too few to outvote F bad devices */
 	robust_sort(v, r);
 	lo = q->kind == ROBUST_TRIM ? q->f : (r - 1) / 2;
 	hi = q->kind == ROBUST_TRIM ? r - q->f : r / 2 + 1;
@@ -408,7 +408,7 @@ robust_combine(const struct robust_rule *q, double *y, const float *const *x,
 		for (i = r = 0; i < k; i++) {
 			if (x[i] == NULL && q->senders)
 				continue;
-			/* + 0: one zero, whatever its sign */
+			/* + 0 turns -0 into +0 */
 			v = x[i] != NULL ? x[i][at] + 0.0f : 0;
 			if (!q->senders || v < 0 || v > 0)
 				tmp[r++] = v;

@@ -6,8 +6,8 @@
  * first wins.  The other functions sort before they sum, so the order of their
  * inputs changes no bit.
  *
- *   norm-ratio    left out when its norm is over max_ratio times the median of the
- *                 norms of this step
+ *   norm-ratio    leave out a contribution whose norm is above max_ratio times
+ *                 the median of this step's norms
  *   clip          g~ = g * min(1, X / ||g||)
  *   trim          per element, the mean without the F largest and the F
  *                 smallest (Yin et al., ICML 2018, definition 2), 2F < K
@@ -16,12 +16,12 @@
  *   center        with c the aggregate of the step before, c + the mean of
  *                 (g - c) min(1, tau / ||g - c||): centered clipping
  *                 (Karimireddy, He and Jaggi, ICML 2021, algorithm 2, one
- *                 iteration a step); and the same cut again by how far the
- *                 device was over many steps (mean/past.h)
+ *                 iteration a step); then the same clipping by the device's
+ *                 distance over many steps (mean/past.h)
  *
- * Ours: tau is the median of the ||g - c||, so that nobody has to know how far
- * apart honest devices are; and the ratio to the median.  Trim and median may be taken
- * among those who sent a value, as DeMo and SparseLoCo have it for the mean.
+ * Ours are norm-ratio, and tau as the median of the ||g - c||, so that nobody has to
+ * know how far apart honest devices are.  Trim and median may be taken among the devices
+ * that sent a value, as DeMo and SparseLoCo do for the mean.
  */
 #ifndef ACE_ROBUST_H
 #define ACE_ROBUST_H
@@ -43,23 +43,23 @@ struct robust_rule {
 	size_t f;
 	double clip;
 	double max_ratio;	/* 0: no limit */
-	int finite;		/* leave out who sent what is not finite */
-	int even;		/* of center: all weigh the same */
+	int finite;		/* leave out contributions with NaN or infinity */
+	int even;		/* center: all have the same weight */
 };
 
-/* robust_parse(q, s, e): words by commas.  At most one says how values are put
- * together, "mean" (where none does), "clip:X", "trim:F", "median", "center" or
- * "center:F", trim and median with ":senders"; the others are limits,
- * "norm-ratio:R" and "finite".  With center:F all weigh the same, and of fewer
- * than 2F + 1 nothing is made.  -ERR_USAGE. */
+/* Parse words separated by commas; return 0 or -ERR_USAGE.  At most one word says how to
+ * combine values: "mean" (the default), "clip:X", "trim:F", "median", "center" or
+ * "center:F"; trim and median may end in ":senders".  The others are limits:
+ * "norm-ratio:R" and "finite".  With center:F all have the same weight, and fewer than
+ * 2F + 1 contributions are refused. */
 int robust_parse(struct robust_rule *q, const char *s, struct err *e);
 
-/* robust_active(q): there is something to decide before values are summed. */
+/* Return 1 if the rule has to judge contributions before their values are summed. */
 int robust_active(const struct robust_rule *q);
-/* robust_centered(q): it needs the distances from the step before, and of this,
- * (W - sum of w * scale) / W, is a part of the result; W: of weights w. */
+/* Return 1 if the rule needs distances from the aggregate of the step before.  That has
+ * the part (W - sum of w * scale) / W in the result, W being the sum of the weights w. */
 int robust_centered(const struct robust_rule *q);
-/* robust_elements(q): values are put together by robust_combine. */
+/* Return 1 if robust_combine combines the values. */
 int robust_elements(const struct robust_rule *q);
 
 enum robust_fate {
@@ -74,56 +74,56 @@ struct robust_one {
 	double far2;		/* ||g - c||^2, for center */
 	uint64_t values;	/* of the model */
 	uint64_t nonzero;	/* of those */
-	int nonfinite, repeats;	/* leave it out */
+	int nonfinite, repeats;	/* 1: leave it out */
 	/* in and out */
-	double share;		/* of the weight that the shard states, 0 to 1: what
-				 * the caller left, less where weights are made even */
+	double share;		/* factor on the weight that the shard states, 0 to 1;
+				 * lowered where all must have the same weight */
 	/* out */
 	enum robust_fate fate;
 	double scale;		/* of its values */
 };
 
-/* What is known of a step, for k contributions. */
+/* One step of k contributions. */
 struct robust_step {
 	size_t k;
 	struct robust_one *one;
 	const float **x;	/* for values of a group */
 	float *element;		/* scratch of robust_combine */
-	double median;		/* out: of this one, bad devices' among them */
+	double median;		/* out: the median norm, bad devices included */
 	int none;		/* out: limits leave no contribution */
-	size_t f;		/* out: that of the rule, or less where limits left
-				 * too few for it */
+	size_t f;		/* out: the rule's F, or less where the limits leave too
+				 * few contributions for it */
 };
 
-/* robust_step(t, k, e): begin a step of k contributions, all of them zeros but for a share
- * of 1; t is zeros before the first. */
+/* Begin a step of k contributions, in which all members are 0 except share, which is 1.
+ * Zero t before the first step.  Return 0 or -ERR_SYS. */
 int robust_step(struct robust_step *t, size_t k, struct err *e);
 void robust_release(struct robust_step *t);
 
-/* robust_counts(o): 1 when this contribution is in the result. */
+/* Return 1 if this contribution is in the result. */
 int robust_counts(const struct robust_one *o);
 
-/* robust_judge(q, t, e): set the members marked `out' of t and t->one.  -ERR_REFUSED: no
- * contribution is left, all K are too few for F, or the data is too sparse for the rule. */
+/* Set the members marked `out' of t and t->one.  -ERR_REFUSED: no contribution is left,
+ * all K are too few for F, or the data is too sparse for the rule. */
 int robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e);
 
-/* robust_past(t, tmp): center once more, where far2 now has squared distances over many
- * steps: scale *= min(1, tau / far), tau their median; tmp is f64[k].  One step of
- * Weiszfeld's for the geometric median has these weights (Pillutla, Kakade and
- * Harchaoui 2022), for devices nearer than tau all alike. */
+/* Clip again as center does, with squared distances over many steps in far2: scale *=
+ * min(1, tau / far), where tau is the median far; tmp is f64[k].  These are the weights
+ * of one Weiszfeld step for the geometric median (Pillutla, Kakade and Harchaoui 2022),
+ * except that all devices within tau have the same weight. */
 void robust_past(struct robust_step *t, double *tmp);
 
-/* "norm", "repeats", ...: why it is left out. */
+/* Return why a contribution is left out: "norm-ratio", "repeats", ... */
 const char *robust_why(enum robust_fate fate);
 
-/* robust_combine(q, y, x, k, n, tmp): y[n] by trim or median of x[k][n], NULL
- * is not sent; tmp is f32[k].  k: those that count. */
+/* Set y[n] to the trimmed mean or the median of x[k][n], over the k contributions that
+ * count; x[i] is NULL where a device sent nothing.  tmp is f32[k]. */
 void robust_combine(const struct robust_rule *q, double *y,
     const float *const *x, size_t k, size_t n, float *tmp);
 
 /*
- * Where values are not put together one by one: one group of a step's result,
- * from the K values that devices sent for each of its elements:
+ * One group of a step's result, for the rules that sum.  Each element is computed
+ * from the values that K devices sent for it:
  *
  *   y = (sum_k f_k * x_k) / d
  *
@@ -136,21 +136,20 @@ struct robust_sum {
 	size_t n, cap;
 };
 
-/* robust_sum_room(c, cap, e): makes room for groups of up to cap values.  Before
- * the first call all of c is zero but for c->kern. */
+/* Make room for groups of up to cap values.  Before the first call c is zeroed except
+ * for c->kern.  Return 0 or -ERR_SYS. */
 int robust_sum_room(struct robust_sum *c, size_t cap, struct err *e);
 void robust_sum_release(struct robust_sum *c);
 
-/* robust_sum_begin(c, n): begins a group of n values with zeros.  robust_sum_add(c,
- * f, x): adds f * x[n].  robust_sum_add_some: adds f * x[i] at pos[i] only, k of
- * them, which for zeros elsewhere is the same to the bit: the sums begin as +0,
- * so that none is ever -0. */
+/* begin: start a group of n values with zeros.  add: add f * x[n].  add_some: add
+ * f * x[i] at pos[i], for i below k.  add_some gives the same bits as add with zeros
+ * elsewhere, since sums begin as +0 and never become -0. */
 void robust_sum_begin(struct robust_sum *c, size_t n);
 void robust_sum_add(struct robust_sum *c, double f, const float *x);
 void robust_sum_add_some(struct robust_sum *c, double f, const uint32_t *pos,
     const float *x, size_t k);
-/* robust_sum_round(c, d): the sums divided by d, rounded to f32[n]; NULL when one
- * of them is not finite then. */
+/* Return the sums divided by d and rounded to f32[n]; NULL if a result is not
+ * finite. */
 const float *robust_sum_round(struct robust_sum *c, double d);
 
 #endif

@@ -11,8 +11,8 @@
 				 * that matters, above an underflow */
 #define SCORE_ZMAX 4.0
 #define SCORE_WMAX 8.0f
-enum { SCORE_STEPS = 4 };	/* of the gradient, for each lesson */
-#define SCORE_MEMORY 0.9	/* of how good weights have been */
+enum { SCORE_STEPS = 4 };	/* gradient steps per lesson */
+#define SCORE_MEMORY 0.9	/* decay of the moving averages in worth */
 #define SCORE_EDGE 1e-6		/* I stays inside (0,1) in f32 */
 /* SCORE_PAPER: the first weights. */
 static const float score_w[SCORE_TEMPORAL] = { 1, 0.5f, 0 },
@@ -37,7 +37,7 @@ score_moments(const struct score_moments *m, double *mean, double *dev)
 
 	*mean = m->n > 0 ? m->sum / m->n : 0;
 	v = m->n > 0 ? m->sum2 / m->n - *mean * *mean : 0;
-	/* rounding leaves 1e-16 of sum2 where all are equal */
+	/* if all x are equal, rounding leaves about 1e-16 of sum2 */
 	*dev = v > 1e-12 * (1 + *mean * *mean) ? sqrt(v) : 0;
 }
 
@@ -49,7 +49,7 @@ score_z(double x, double mean, double dev, double clip)
 	return z < -clip ? -clip : z > clip ? clip : z;
 }
 
-/* place[][f] := z-score over the groups of its logarithm */
+/* Replace place[][f], a logarithm, by its z-score over the groups. */
 static void
 score_place_z(struct score *s, unsigned f)
 {
@@ -156,8 +156,8 @@ score_scale(struct score *s)
 		s->all.shards += 1;
 }
 
-/* The importance I from the features that group g was last scored by; learnt:
- * with the learnt weights instead of the first ones. */
+/* Return the importance I from the features of group g's last score, with the learnt
+ * weights or (learnt = 0) the first ones. */
 static double
 score_mix(const struct score *s, size_t g, int learnt, double *temporal,
     double *structural)
@@ -228,7 +228,7 @@ score_step(float *w, const double *g, unsigned n, double rate)
 	}
 }
 
-/* The mean and the deviation of the log benefit of the groups in a lesson. */
+/* Set the mean and the deviation of log benefit over the groups that were sent. */
 static int
 score_labels(const struct score *s, const float *benefit, double *mean,
     double *dev, struct err *e)
@@ -247,7 +247,7 @@ score_labels(const struct score *s, const float *benefit, double *mean,
 	return 0;
 }
 
-/* Adds group i's part of the gradient; y is the group's label. */
+/* Add group i's part of the gradient; y is the group's label. */
 static void
 score_gradient(const struct score *s, size_t i, double y,
     double gw[SCORE_TEMPORAL], double gu[SCORE_STRUCTURAL])
@@ -267,7 +267,7 @@ score_gradient(const struct score *s, size_t i, double y,
 	gu[3] += u;
 }
 
-/* y_i */
+/* Return the label y_i of a group with this benefit. */
 static double
 score_label(float benefit, double mean, double dev)
 {
@@ -275,8 +275,8 @@ score_label(float benefit, double mean, double dev)
 	    SCORE_EPS), mean, dev, SCORE_ZMAX) : -SCORE_ZMAX);
 }
 
-/* The correlation of I, with either weights, and the labels; 0 when one of
- * them is constant. */
+/* Return the correlation of I, by the learnt or the first weights, with the labels; 0
+ * when either is constant. */
 static double
 score_worth(const struct score *s, int learnt, const float *benefit,
     double mean, double dev)
@@ -299,7 +299,7 @@ score_worth(const struct score *s, int learnt, const float *benefit,
 	return xx > 1e-12 && yy > 1e-12 ? (xy - sx * sy / n) / sqrt(xx * yy) : 0;
 }
 
-/* Learns the weights from one lesson. */
+/* Take the gradient steps of one lesson. */
 static void
 score_steps(struct score *s, const float *benefit, double mean, double dev, double rate)
 {

@@ -1,16 +1,16 @@
 /*
- * How much each group matters.
+ * Score the importance I of each group.
  *
- * SCORE_MOMENT (ours; the default): what the trainer measured, the mean square of the
- * loss's gradient over the group, as a share of the largest, to the power of 1/4.
- * The power 1 stands for the diagonal of the Fisher information, so that the sum of
- * I D, which a plan makes least, is to second order what coding adds to the loss.  It
- * is too much for a model that is still learning; the fourth root was measured best.
- * The power 0, or no measurement, gives all groups the same weight, and the plan makes
- * the mean squared error least.
+ * SCORE_MOMENT (ours; the default): the mean square of the loss's gradient over the
+ * group, which the trainer measures, divided by the largest, to the power of 1/4.  The
+ * power 1 stands for the diagonal of the Fisher information.  The sum of I D, which a
+ * plan minimises, is then to second order what coding adds to the loss.  For a model that
+ * is still learning that power is too large; the fourth root was measured best.  The power
+ * 0, or no measurement, gives all groups the same weight, and the plan minimises the mean
+ * squared error.
  *
- * SCORE_PAPER: two attention branches over what the groups have been like and where in
- * the model they stand.
+ * SCORE_PAPER: two attention branches, one over the groups' history and one over their
+ * place in the model.
  *
  *   A_temp   = sigmoid(W1 z1 + W2 z2 + W0)	(ACE-Sync, eq. 3)
  *   A_struct = sigmoid(u1 depth' + u2 dens' + u3 field' + u0)
@@ -25,10 +25,10 @@
  * The paper gives the branches and their sum; the constants and the learning rule are
  * ours.
  *
- * Groups without energy are left out of the z-scores and get the lowest;
- * z-scores stop at +-clip; the score of a constant feature is 0.  Everything kept
- * is f32, so a run that keeps its history in memory and one that saves it after
- * every shard give the same bits.
+ * z-scores stop at +-clip.  Groups without energy are left out of their means and get
+ * -clip; the z-score of a constant feature is 0.  Everything kept is f32, so a run that
+ * keeps its history in memory and one that saves it after every shard give the same
+ * bits.
  */
 #ifndef ACE_SCORE_H
 #define ACE_SCORE_H
@@ -53,15 +53,15 @@ struct score_place {
 	double field;		/* fan-in times kernel, >= 1 */
 };
 
-/* What is remembered of a group. */
+/* The history of one group. */
 struct score_group {
 	float m1, m2, mean;	/* moving averages of |g|, g^2, g */
-	float z[SCORE_FEATURES];	/* what it was last scored by */
-	float score;		/* I, last */
-	float benefit;		/* moving average of what feedback said */
+	float z[SCORE_FEATURES];	/* features of its last score */
+	float score;		/* the last I */
+	float benefit;		/* moving average of the feedback's benefit */
 };
 
-/* What is remembered of all groups. */
+/* The history of all groups together. */
 struct score_all {
 	float w[SCORE_TEMPORAL];	/* W1, W2, W0 */
 	float u[SCORE_STRUCTURAL];	/* u1, u2, u3, u0 */
@@ -70,8 +70,8 @@ struct score_all {
 	float shards;			/* seen */
 	float lessons;			/* taken from feedback */
 	float worth[2];			/* moving averages of the correlation of
-					 * I and label, before the lesson, of
-					 * the first weights and the learnt */
+					 * I and label before each lesson, with
+					 * the first and the learnt weights */
 };
 
 struct score {
@@ -88,7 +88,7 @@ struct score {
 };
 
 /*
- * score_new(out, form, place[n], n, e): no history.
+ * Create a score of n groups without history.  It begins with
  *
  * SCORE_MOMENT  I = 1 until score_tell
  * SCORE_PAPER   W = (1, 0.5, 0)   u = (0, -0.25, 0, 0)
@@ -97,47 +97,45 @@ int score_new(struct score **out, enum score_form form,
     const struct score_place *place, size_t n, struct err *e);
 void score_free(struct score *s);
 
-/* score_observe(s, g, stat): m' = decay m + (1 - decay) x; a group without
- * history takes x whole. */
+/* Update the moving averages of group g: m' = decay m + (1 - decay) x.  A group without
+ * history takes x itself. */
 void score_observe(struct score *s, size_t g, const struct stat_group *stat);
 
-/* score_scale(s): the means and deviations of log m1 and log Var over the
- * groups as they are now. */
+/* Set the means and deviations of log m1 and log Var from the groups' current
+ * averages. */
 void score_scale(struct score *s);
 
-/* score_of(s, g): what a group weighs by its averages and the scale as they are;
- * remembers the features for score_learn.  In (0,1]. */
+/* Return the importance of group g, in (0,1], from its averages and the current scale.
+ * Keeps the features for score_learn. */
 float score_of(struct score *s, size_t g);
 
-/* score_tell(s, energy f32[n], e): I of group g := (energy[g] / the largest)^power, at
- * least 1e-6; all 1 when all are 0.  -ERR_DATA if one is negative or not finite,
- * -ERR_SYS without memory: nothing changed. */
+/* Set I of each group g to (energy[g] / the largest energy)^power, at least 1e-6; all
+ * are 1 when every energy is 0.  energy is f32[n].  On an error nothing changes:
+ * -ERR_DATA if one is negative or not finite, -ERR_SYS without memory. */
 int score_tell(struct score *s, const float *energy, struct err *e);
 
 /*
- * score_learn(s, benefit, rate, e): a lesson on the groups as they were scored
- * last (ours; the paper trains its predictor from snapshots of gradients and
- * does not say how).  The label is where the group's benefit stands among all,
+ * Learn from the benefit that each group had when it was last scored (ours; the paper
+ * trains its predictor from snapshots of gradients and does not say how).  A group's
+ * label compares its benefit with the others':
  *
  *   y_i = sigmoid(z-score of log benefit_i)
  *
- * and W and u take four steps of rate down the gradient of the mean of
- * (y_i - I_i)^2 / 2.  They are used while they have lately predicted the labels
- * better, by correlation, than the first ones would have: what lessons say by
- * chance does no harm.  Labels above and below the median, 0 and 1, with the
- * steps of a logistic regression, were tried and made the order worse.
+ * W and u take four steps of rate down the gradient of the mean of (y_i - I_i)^2 / 2.
+ * The learnt weights are used only while their I has lately correlated better with the
+ * labels than that of the first weights, so chance lessons do no harm.  We also tried
+ * logistic regression on labels 0 and 1, below and above the median; the order was worse.
  *
  * benefit  f32[n]  >= 0: what sending group i was worth, per bit; 0: not sent
- * Weights stop at +-8.  -ERR_DATA if a benefit is negative or not finite:
- * nothing learnt.
+ * Weights stop at +-8.  -ERR_DATA if a benefit is negative or not finite: nothing is
+ * learnt then.
  */
 int score_learn(struct score *s, const float *benefit, double rate, struct err *e);
 
 /*
- * The history as arrays, for the state: score_columns names them; column c is
- * f32[n], "all" is f32[SCORE_ALL], of which the rest is zero, for later.
- * score_put_* refuse what is not finite or a negative average (-ERR_DATA,
- * "corrupt").
+ * Get or put the history as arrays, for the state.  Column c is f32[n] and named
+ * score_columns[c]; "all" is f32[SCORE_ALL], zero where unused.  score_put_* refuse
+ * values that are not finite and negative averages (-ERR_DATA, "corrupt").
  */
 enum { SCORE_COLUMNS = 7, SCORE_ALL = 32 };
 extern const char *const score_columns[SCORE_COLUMNS];

@@ -7,10 +7,10 @@
 #include "codec/stat.h"
 #include "sync/select.h"
 
-/* Groups that are searched, of few and of many, and partial answers kept. */
-#define SELECT_DEAR 0x1p+900	/* a byte at which only bytes count */
+/* SELECT_CORE_*: most groups searched, of few and of many; most partial answers kept. */
+#define SELECT_DEAR 0x1p+900	/* a lambda at which only bytes count */
 enum { SELECT_CORE_FEW = 64, SELECT_CORE_MANY = 24, SELECT_CORE_LIST = 4000 };
-#define SELECT_WORK ((size_t)1 << 25)	/* levels looked at to fill up */
+#define SELECT_WORK ((size_t)1 << 25)	/* levels that select_fill may try */
 
 int
 select_usable(const struct select_level *l)
@@ -38,10 +38,10 @@ select_price(const struct select_level *l, size_t m, double lambda)
 	return best;
 }
 
-/* ---- the price of a byte ---- */
+/* ---- finding lambda ---- */
 
-/* What every group chooses at this price; 1 when all of it is within the
- * budget. */
+/* Set choice to each group's best level at this lambda.  Return 1 when these levels
+ * are within the budget. */
 static int
 select_at(const struct select_level *level, size_t n, size_t m, double lambda,
     int64_t budget, uint8_t *choice)
@@ -79,8 +79,8 @@ select_double(uint64_t bits)
 	return v;
 }
 
-/* Makes the best single move that fits and lowers the distortion, again and
- * again. */
+/* Make the single change that lowers the distortion most within the budget; repeat
+ * until there is none. */
 static void
 select_fill(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res)
@@ -114,8 +114,8 @@ select_fill(const struct select_level *level, size_t n, size_t m,
 	select_totals(level, n, m, choice, res);
 }
 
-/* Halves what is between two prices until there is no double between them; 1 when
- * the best levels of all fit. */
+/* Bisect lambda until no double is left between its bounds.  Return 1 when lambda 0 is
+ * within the budget already. */
 static int
 select_bisect(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res)
@@ -127,7 +127,7 @@ select_bisect(const struct select_level *level, size_t n, size_t m,
 		select_totals(level, n, m, choice, res);
 		return 1;
 	}
-	/* the bits of doubles rise with them */
+	/* positive doubles are ordered as their bits are */
 	for (memcpy(&hi, &dear, sizeof(hi)); hi - lo > 1; ) {
 		mid = lo + (hi - lo) / 2;
 		if (select_at(level, n, m, select_double(mid), budget, choice))
@@ -142,7 +142,7 @@ select_bisect(const struct select_level *level, size_t n, size_t m,
 	return 0;
 }
 
-/* ---- what the price leaves open ---- */
+/* ---- groups that lambda leaves undecided ---- */
 
 /* A partial answer over the first groups of the core. */
 struct select_state {
@@ -165,7 +165,7 @@ struct select_group {
 struct select_core {
 	const struct select_level *level;
 	size_t m;
-	struct select_group *g;		/* candidates, then sorted, n of them */
+	struct select_group *g;		/* [n] the undecided groups */
 	size_t n;
 	struct select_state *s[SELECT_CORE_FEW + 1];	/* the list per stage */
 	size_t len[SELECT_CORE_FEW + 1];
@@ -189,7 +189,7 @@ select_least(const struct select_core *c, const struct select_level *v)
 	return select_cost(c, v + l);
 }
 
-/* The levels of group i that a better answer may use. */
+/* List the levels of group i that a better answer may use. */
 static void
 select_levels(const struct select_core *c, size_t i, struct select_group *o)
 {
@@ -220,13 +220,13 @@ select_levels(const struct select_core *c, size_t i, struct select_group *o)
 	}
 }
 
-/* A group of more than one level, in few bytes: there may be a million. */
+/* An undecided group.  Small, since there may be a million. */
 struct select_open {
 	double second;
 	size_t group;
 };
 
-/* the most undecided first: the second smallest reduced cost is least */
+/* Put the most undecided group first: its second smallest reduced cost is least. */
 static int
 select_cmp(const void *a, const void *b)
 {
@@ -237,8 +237,8 @@ select_cmp(const void *a, const void *b)
 	return x->group < y->group ? -1 : 1;
 }
 
-/* All groups of more than one level, the most undecided first; the others stay as
- * they are. */
+/* List all groups with more than one level, the most undecided first.  Take the bytes of
+ * the other groups off the budget. */
 static int
 select_undecided(struct select_core *c, size_t n, const uint8_t *choice,
     struct select_open **open, size_t *many, struct err *e)
@@ -264,8 +264,8 @@ select_undecided(struct select_core *c, size_t n, const uint8_t *choice,
 	return 0;
 }
 
-/* What is decided stays as it is; the rest, at most `most' groups, is the
- * core. */
+/* Make a core of the `most' most undecided groups; all others keep their level in
+ * choice. */
 static int
 select_reduce(struct select_core *c, size_t n, size_t most, const uint8_t *choice,
     struct err *e)
@@ -290,8 +290,8 @@ select_reduce(struct select_core *c, size_t n, size_t most, const uint8_t *choic
 	return r;
 }
 
-/* Stage k's candidates, merged in order of (bytes, dist), the undominated kept.
- * rest: what the later groups need at least. */
+/* Merge stage k's candidates in order of (bytes, dist) into c->work, without dominated
+ * ones.  rest is the least that later groups need.  Return the number of candidates. */
 static size_t
 select_merge(struct select_core *c, size_t k, int64_t rest)
 {
@@ -340,7 +340,7 @@ select_over_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Keeps the states that lose least against the bound, in their old order. */
+/* Keep the states that lose least against the bound, in their old order. */
 static int
 select_cap(struct select_core *c, size_t k, size_t n, struct err *e)
 {
@@ -400,8 +400,8 @@ select_search(struct select_core *c, struct err *e)
 	return 0;
 }
 
-/* Takes the last state of the last list, the least distortion, if it is
- * better than what choice has. */
+/* Copy the last state of the last list, which has the least distortion, into choice if
+ * it is better. */
 static void
 select_take(const struct select_core *c, uint8_t *choice)
 {
@@ -422,13 +422,13 @@ select_take(const struct select_core *c, uint8_t *choice)
 }
 
 /*
- * A better choice than that whose totals are in res.
+ * Improve choice, whose totals are in res, where that is possible.
  *
  * With c(l) = dist + lambda * bytes, a level of group i can be part of a better
  * answer only if c_i(l) - min c_i <= gap = dist - (sum_i min c_i - lambda B).
- * Groups with more than one such level make the core: the most undecided 24
- * (64 when n <= 64) of them are searched by a list of undominated (bytes,
- * dist) pairs, capped at 4000; the rest stays as it is.
+ * Groups with more than one such level are undecided.  The most undecided 24 (64 when
+ * n <= 64) form the core and are searched by a list of at most 4000 undominated
+ * (bytes, dist) pairs.  All other groups keep their level.
  */
 static int
 select_improve(const struct select_level *level, size_t n, size_t m,
@@ -489,7 +489,7 @@ select_budget(const struct select_level *level, size_t n, size_t m,
 
 struct select_rank {
 	float score;
-	float energy;	/* mean of x^2: what is lost for each value left out */
+	float energy;	/* mean of x^2: the error per value left out */
 	uint32_t group;
 };
 
@@ -522,9 +522,9 @@ select_share(const float *score, const struct stat_group *stat,
 		chosen[i] = 0;
 	}
 	qsort(v, n, sizeof(*v), select_rank_cmp);
-	for (i = 0; i < n; i++)		/* in the same order as below: p = 1 */
+	for (i = 0; i < n; i++)		/* same order as below, for p = 1 */
 		total += size != NULL ? size[v[i].group] : (double)v[i].score;
-	/* all of it is all: a small one is not lost in a large sum */
+	/* p = 1 chooses small scores as well, which a large sum would absorb */
 	for (i = 0; i < n && (sum < p * total ||
 	    (p >= 1 && v[i].score > 0)); i++) {
 		sum += size != NULL ? size[v[i].group] : (double)v[i].score;

@@ -20,17 +20,17 @@ struct err;
 struct stat_group;
 
 enum { SELECT_LEVELS = 64 };	/* most levels a group can have */
-#define SELECT_DIST 0x1p+800	/* most distortion of a level: sums and prices
-				 * of any number of groups are finite */
+#define SELECT_DIST 0x1p+800	/* most distortion of a level, so that sums over
+				 * any number of groups are finite */
 
 /* One level of one group. */
 struct select_level {
-	int64_t bytes;		/* 0 to 2^40; < 0: not to be had */
+	int64_t bytes;		/* 0 to 2^40; < 0: the level is unusable */
 	double dist;		/* w_i * D_i: weighted squared error, >= 0; NaN
-				 * or above SELECT_DIST: not to be had */
+				 * or above SELECT_DIST: unusable */
 };
 
-/* Return 1 when the level can be chosen. */
+/* Return 1 when the level is usable. */
 int select_usable(const struct select_level *l);
 
 struct select_result {
@@ -40,39 +40,38 @@ struct select_result {
 };
 
 /*
- * select_budget(level, n, m, budget, choice, res, e)
+ * Choose a level for each group within the budget, in bytes.
  *
- * level   [n][m], row by row; every group has at least one level to be had
+ * level   [n][m], row by row; every group has at least one usable level
  * choice  u8[n]   out: the level of each group
  *
- * The search keeps at most 4000 partial answers, so it is exact for small n and
- * may not be for large.
- * Returns 0; 1 when not even the cheapest levels fit (choice is the cheapest
- * of each, res->bytes what they need); -ERR_SYS.
- * Cost: 64 n m, and the search.
+ * The search keeps at most 4000 partial answers, so it is exact for small n but may
+ * not be for large n.
+ * Return 0; 1 when even the cheapest levels exceed the budget (then choice has the
+ * cheapest ones, and res->bytes is their size); or -ERR_SYS.
+ * Cost: 64 n m, plus the search.
  */
 int select_budget(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res, struct err *e);
 
-/* Return the level of one group with the least dist + lambda * bytes, or m when
- * none can be chosen. */
+/* Return the level of one group with the least dist + lambda * bytes, or m when no
+ * level is usable. */
 size_t select_price(const struct select_level *level, size_t m, double lambda);
 
 /*
- * select_share(score, stat, size, n, p, chosen, e): the smallest set of most important
- * groups whose share of the values reaches p (ACE-Sync, eq. 2, where p is a
- * fraction of the parameters),
+ * Choose the most important groups, as few as are needed for the share p of the values
+ * (ACE-Sync, eq. 2, where p is a fraction of the parameters):
  *
  *   sum_{i chosen} size_i >= p * sum_i size_i
  *
- * or, size NULL, whose share of the importance does (ours): I_i for size_i.
+ * Where size is NULL, p is a share of the importance (ours): I_i for size_i.
  *
- * Of equally important ones that of the larger mean square goes first: where all
- * weigh the same, that is what loses least.
+ * Among groups of equal importance the larger mean square goes first, because leaving
+ * it out would lose more.
  *
- * score f32[n], >= 0; stat [n], n = 0 where nothing is known; size u32[n] or NULL;
- * p in [0,1]; chosen u8[n] 0 or 1.
- * p = 0 chooses none, p = 1 all that have any importance.  Returns 0 or
+ * score f32[n], >= 0; stat [n], with n = 0 for unknown groups; size u32[n] or NULL;
+ * p in [0,1]; chosen u8[n], 0 or 1.
+ * p = 0 chooses no group, p = 1 all groups of any importance.  Return 0 or
  * -ERR_SYS.
  */
 int select_share(const float *score, const struct stat_group *stat,

@@ -1,12 +1,12 @@
 /*
- * The one way in which estimates of a link are smoothed.
+ * Exponential smoothing, used for all estimates of a link.
  */
 #ifndef ACE_SMOOTH_H
 #define ACE_SMOOTH_H
 
-/* smooth(was, x, gain): the estimate `was' moves towards the sample x by the
- * part `gain' of the difference, in (0, 1].  With logarithms the mean is
- * geometric. */
+/* Return the estimate `was' after it moved towards the sample x by the part `gain', in
+ * (0, 1], of their difference.  Given logarithms, it yields a geometric mean's
+ * logarithm. */
 static inline double
 smooth(double was, double x, double gain)
 {
