@@ -74,9 +74,9 @@ decode_q8(const struct codec_out *o, struct bytes *b, struct err *e)
 	const unsigned char *p = bytes_take(b, len);
 
 	if (p == NULL)
-		return codec_corrupt("q8", "body too short", e);
+		return codec_corrupt("q8", "the body is too short", e);
 	if (!scales_good(p, len, 34, 0x7fff, KERN_Q8_TOP))
-		return codec_corrupt("q8", "scale too large", e);
+		return codec_corrupt("q8", "a scale is larger than the codec allows", e);
 	o->kern->unq8(o->x, p, o->n);
 	return 0;
 }
@@ -88,11 +88,11 @@ decode_q4(const struct codec_out *o, struct bytes *b, struct err *e)
 	const unsigned char *p = bytes_take(b, len);
 
 	if (p == NULL)
-		return codec_corrupt("q4", "body too short", e);
+		return codec_corrupt("q4", "the body is too short", e);
 	if (!scales_good(p, len, 18, 0x7fff, KERN_Q4_TOP))
-		return codec_corrupt("q4", "scale too large", e);
+		return codec_corrupt("q4", "a scale is larger than the codec allows", e);
 	if (o->n % 2 != 0 && p[len - 1] >> 4 != 0)
-		return codec_corrupt("q4", "padding not zero", e);
+		return codec_corrupt("q4", "bits after the last value are not 0", e);
 	o->kern->unq4(o->x, p, o->n);
 	return 0;
 }
@@ -104,11 +104,11 @@ decode_sign(const struct codec_out *o, struct bytes *b, struct err *e)
 	const unsigned char *p = bytes_take(b, len);
 
 	if (p == NULL)
-		return codec_corrupt("sign", "body too short", e);
+		return codec_corrupt("sign", "the body is too short", e);
 	if (!scales_good(p, len, 34, 0xffff, KERN_SIGN_TOP))
-		return codec_corrupt("sign", "mean not finite", e);
+		return codec_corrupt("sign", "a mean is larger than the codec allows", e);
 	if (o->n % 8 != 0 && p[len - 1] >> o->n % 8 != 0)
-		return codec_corrupt("sign", "padding not zero", e);
+		return codec_corrupt("sign", "bits after the last value are not 0", e);
 	o->kern->unsign(o->x, p, o->n);
 	return 0;
 }

@@ -35,8 +35,7 @@ codec_row(uint32_t codec)
 int
 codec_corrupt(const char *codec, const char *what, struct err *e)
 {
-	return err_set(e, ERR_DATA, "corrupt: %s in a group coded %s", what,
-	    codec);
+	return err_set(e, ERR_DATA, "corrupt: codec %s: %s", codec, what);
 }
 
 int
@@ -330,7 +329,7 @@ fill_y(const struct codec_impl *c, const struct codec_in *in, uint8_t param,
 		return codec_decode(in->plan->codec, param, in->ctx, b, len,
 		    in->y, in->n, e);
 	if (!c->raw && in->kern->max_bits(in->y, in->n) >= 0x7f800000)
-		return codec_corrupt(c->name, "value not finite", e);
+		return codec_corrupt(c->name, "a value is NaN or infinite", e);
 	return 0;
 }
 
@@ -401,9 +400,9 @@ decoded(const struct codec_impl *c, const struct bytes *b,
     const struct kern *kern, const float *x, size_t n, struct err *e)
 {
 	if (b->bad || b->at != b->n)
-		return codec_corrupt(c->name, "body too long", e);
+		return codec_corrupt(c->name, CODEC_LENGTH, e);
 	if (!c->raw && n > 0 && kern->max_bits(x, n) >= 0x7f800000)
-		return codec_corrupt(c->name, "value not finite", e);
+		return codec_corrupt(c->name, "a value is NaN or infinite", e);
 	return 0;
 }
 
@@ -421,7 +420,7 @@ codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
 	if ((c = decoder(codec, param, &o, &r, e)) == NULL)
 		return r;
 	if (n == 0)
-		return len == 0 ? 0 : codec_corrupt(c->name, "body too long", e);
+		return len == 0 ? 0 : codec_corrupt(c->name, CODEC_LENGTH, e);
 	if (c->list == NULL)
 		return (r = c->decode(&o, &b, e)) < 0 ? r :
 		    decoded(c, &b, o.kern, x, n, e);
@@ -472,7 +471,7 @@ codec_decode_list(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
 	if ((c = decoder(codec, param, &o, &r, e)) == NULL)
 		return r;
 	if (n == 0)
-		return len == 0 ? 0 : codec_corrupt(c->name, "body too long", e);
+		return len == 0 ? 0 : codec_corrupt(c->name, CODEC_LENGTH, e);
 	return (r = c->list(&o, &b, l, e)) < 0 ? r :
 	    decoded(c, &b, o.kern, l->x, l->k, e);
 }

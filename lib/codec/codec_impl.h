@@ -121,6 +121,7 @@ struct codec_impl {
 const struct codec_impl *codec_row(uint32_t codec);
 
 /* Return the error for a body that no encoder can have written. */
+#define CODEC_LENGTH "the body has another length than its values"
 int codec_corrupt(const char *codec, const char *what, struct err *e);
 
 /* Make room for k values and set l->k. Return 0 or -ERR_SYS. */

@@ -106,7 +106,7 @@ get_whole(const struct form *f, struct bytes *in, unsigned char *new, size_t n,
 	if (r == 0 && !in->bad)
 		join(f, s, new, n);
 	alloc_free(s);
-	return r < 0 || in->bad ? codec_corrupt("exact", "bad plane", e) : 0;
+	return r < 0 || in->bad ? codec_corrupt("exact", "a byte plane is damaged", e) : 0;
 }
 
 /* ---- halves of bytes ---- */
@@ -239,7 +239,7 @@ exact_get(uint8_t param, unsigned form, const unsigned char *old,
 		return err_set(e, ERR_DATA, "mismatch: a group coded exact holds "
 		    "values of another type than its tensor");
 	if (n == 0)
-		return len == 0 ? 0 : codec_corrupt("exact", "body too long", e);
+		return len == 0 ? 0 : codec_corrupt("exact", CODEC_LENGTH, e);
 	if ((param & EXACT_GIVEN) == 0)
 		r = get_whole(&forms[form], &in, new, n, e);
 	else if (old == NULL)
@@ -248,8 +248,7 @@ exact_get(uint8_t param, unsigned form, const unsigned char *old,
 	else
 		r = of_halves(param) ? get_halves(old, &in, new, n, e) :
 		    exact_given_get(&forms[form], old, &in, new, n, e);
-	return r == 0 && in.at != in.n ? codec_corrupt("exact", "body too long",
-	    e) : r;
+	return r == 0 && in.at != in.n ? codec_corrupt("exact", CODEC_LENGTH, e) : r;
 }
 
 /* ---- as a codec of f32 ---- */

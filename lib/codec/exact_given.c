@@ -649,7 +649,7 @@ exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in
 	in->at = in->n;
 	start(&o, states);
 	if (levels > LEVELS || a + levels > (uint32_t)1 << f->exponent || c > n || o.bad)
-		return codec_corrupt("exact", "bad levels", e);
+		return codec_corrupt("exact", "a level or count is out of range", e);
 	if ((r = room_get(&t, n, e)) < 0)
 		return r;
 	if ((r = room_read(&t, c, e)) == 0) {
@@ -659,7 +659,7 @@ exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in
 		if (new != old)
 			memcpy(new, old, n * f->size);
 		get_levels(&o, f, new, n, &t, levels, c, k);
-		r = ended(&o) ? 0 : codec_corrupt("exact", "bad changes", e);
+		r = ended(&o) ? 0 : codec_corrupt("exact", "the changes do not decode", e);
 	}
 	alloc_free(t.list);
 	alloc_free(t.changed);

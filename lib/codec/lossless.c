@@ -120,7 +120,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	if (s == NULL)
 		return -ERR_SYS;
 	if (planes_get(b, s, o->n, planes) < 0)
-		r = codec_corrupt("lossless", "bad plane", e);
+		r = codec_corrupt("lossless", "a byte plane is damaged", e);
 	else if (o->param == BF16)
 		join_bf16(o->x, s, o->n);
 	else

@@ -394,7 +394,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	exp = (int16_t)bytes_u16(b);
 	body = bytes_take(b, size_of(&s, o->param));
 	if (body == NULL || exp < -MAX_E || exp > MAX_E)
-		return codec_corrupt("lowrank", "bad header", e);
+		return codec_corrupt("lowrank", "the head is cut short or out of range", e);
 	p = alloc_get(s.rank * (s.rows + s.cols), sizeof(*p), e);
 	if (p == NULL)
 		return -ERR_SYS;
@@ -404,7 +404,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	if (r == 0)
 		r = get_columns(o->kern, o->param, body, q, s.cols, s.rank);
 	if (r < 0)
-		r = codec_corrupt("lowrank", "factor not finite", e);
+		r = codec_corrupt("lowrank", "a factor is not finite", e);
 	else
 		multiply(o, &s, p, q, ldexp(1, exp));
 	alloc_free(p);

@@ -50,7 +50,7 @@ decode_f32(const struct codec_out *o, struct bytes *b, struct err *e)
 	const unsigned char *p = bytes_take(b, o->n * 4);
 
 	if (p == NULL)
-		return codec_corrupt("f32", "body too short", e);
+		return codec_corrupt("f32", "the body is too short", e);
 	bytes_get_f32(o->x, p, o->n);
 	return 0;
 }
@@ -151,7 +151,7 @@ decode16(const struct codec_out *o, struct bytes *b, const char *name,
 	size_t i, m;
 
 	if (p == NULL)
-		return codec_corrupt(name, "body too short", e);
+		return codec_corrupt(name, "the body is too short", e);
 	for (i = 0; i < o->n; i += m) {
 		m = o->n - i < CHUNK ? o->n - i : CHUNK;
 		get16(h, p + 2 * i, m);

@@ -374,20 +374,20 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	int r;
 
 	if (b->bad || bits >= 0x7f800000)
-		return codec_corrupt("qsgd", "bad norm", e);
+		return codec_corrupt("qsgd", "the norm is cut short or not finite", e);
 	if (bits == 0) {
 		memset(o->x, 0, o->n * sizeof(*o->x));
 		return 0;
 	}
 	if (len > bits_size(o->n, w) || (w > 8 && len < bits_size(o->n, w)))
-		return codec_corrupt("qsgd", "bad length", e);
+		return codec_corrupt("qsgd", CODEC_LENGTH, e);
 	unit = (double)bytes_f32(bits) / (double)s;
 	if ((tmp = alloc_raw(o->n, 1, e)) == NULL)
 		return -ERR_SYS;
 	p = bytes_take(b, len);
 	r = w > 8 ? unpack_wide(o, p, unit) : unpack_narrow(o, p, len, unit, tmp);
 	alloc_free(tmp);
-	return r == 0 ? 0 : codec_corrupt("qsgd", "bad codes", e);
+	return r == 0 ? 0 : codec_corrupt("qsgd", "a code is out of range", e);
 }
 
 /* ---- estimated ---- */

@@ -81,16 +81,16 @@ get_form(const char *name, const struct codec_out *o, struct bytes *b,
 	*bits = bytes_u16(b);
 	*bits |= (uint32_t)bytes_u8(b) << 16;
 	if (b->bad)
-		return codec_corrupt(name, "body too short", e);
+		return codec_corrupt(name, "the body is too short", e);
 	if (*bits == 0) {
 		p = bytes_take(b, 4 * o->n);
 		if (p == NULL)
-			return codec_corrupt(name, "body too short", e);
+			return codec_corrupt(name, "the body is too short", e);
 		bytes_get_f32(o->x, p, o->n);
 		return 1;
 	}
 	if (*bits < STEP_MIN || *bits > STEP_MAX)
-		return codec_corrupt(name, "bad header", e);
+		return codec_corrupt(name, "the head is cut short or out of range", e);
 	return 0;
 }
 
@@ -150,12 +150,12 @@ stepped_decode(const char *name, unsigned two, const struct codec_out *o,
 	if ((r = get_form(name, o, b, &step, e)) != 0)
 		return r < 0 ? r : 0;
 	if (stepped_side(b, &s, two) < 0)
-		return codec_corrupt(name, "bad header", e);
+		return codec_corrupt(name, "the head is cut short or out of range", e);
 	out.step = bytes_f32(step << 8);
 	r = ecq_code_get(&out, &s, two, b->p + b->at, b->n - b->at, e);
 	b->at = b->n;
 	if (r == 0)
-		return codec_corrupt(name, "bad code", e);
+		return codec_corrupt(name, "the codes do not decode", e);
 	return r < 0 ? r : 0;
 }
 

@@ -253,11 +253,11 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 		return 0;
 	p = bytes_take(b, size_of(o->n));
 	if (p == NULL)
-		return codec_corrupt("tern", "body too short", e);
+		return codec_corrupt("tern", "the body is too short", e);
 	for (at = 0; at < o->n; at += n, p += size_of(n)) {
 		n = o->n - at < BLOCK ? o->n - at : BLOCK;
 		if (decode_block(o->x + at, p, n) < 0)
-			return codec_corrupt("tern", "bad block", e);
+			return codec_corrupt("tern", "a scale or byte is out of range", e);
 	}
 	return 0;
 }

@@ -471,7 +471,7 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l, struct er
 	int r = 0;
 
 	if (b->bad || k > o->n || o->n > INT32_MAX)
-		return codec_corrupt("topk", "bad count", e);
+		return codec_corrupt("topk", "the count is cut short or too large", e);
 	if (k == 0)
 		return 0;
 	if (codec_list_room(l, (size_t)k, e) < 0)
@@ -482,7 +482,7 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l, struct er
 	if ((s.code = alloc_get(s.k, sizeof(*s.code), e)) == NULL)
 		return -ERR_SYS;
 	if (list_kept(o, b, &s, l->x) < 0)
-		r = codec_corrupt("topk", "bad body", e);
+		r = codec_corrupt("topk", "the positions or values do not decode", e);
 	alloc_free(s.code);
 	return r;
 }

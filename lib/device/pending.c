@@ -168,9 +168,9 @@ pending_values(struct dense *d, const struct statedir *s, uint64_t step, struct 
 	while ((k = reader_to_shard(d->r, e)) > 0)
 		if (reader_shard(d->r)->step == step)
 			return values_begin(&d->v, d->r, e);
-	k = k == 0 ? err_set(e, ERR_DATA, "mismatch: step %llu is not pending",
-	    (unsigned long long)step) : k;
-	return k;
+	return k < 0 ? k : err_set(e, ERR_DATA, "mismatch: '%s/residual' lacks the shard "
+	    "of step %llu that was refused: restore the whole state from one copy, or "
+	    "begin a new one", s->dir, (unsigned long long)step);
 }
 
 /* ---- the shard that was coded last ---- */

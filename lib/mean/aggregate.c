@@ -103,8 +103,9 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 			    s->weight, shard_device(s)));
 	}
 	if (!(x->total > 0))
-		return err_set(e, ERR_REFUSED, "the weights of step %llu sum "
-		    "to zero", (unsigned long long)out->step);
+		return err_set(e, ERR_REFUSED, "step %llu has no average: its weights sum "
+		    "to 0 (--weight and --samples of ace-import set them)",
+		    (unsigned long long)out->step);
 	x->pull = contrib_pull(&x->c);
 	s = gather_shard(x->g, 0);
 	memcpy(out->run, s->run, SHARD_ID);

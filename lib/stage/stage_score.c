@@ -97,12 +97,26 @@ struct stage_score {
 
 /* ---- the history ---- */
 
+/* Check that h, the file of `what', is of the model of the shard. */
+static int
+stage_score_same(const struct stage_score *x, const struct memory *h, const char *what,
+    struct err *e)
+{
+	const char *model = text_get(&h->kv, MEMORY_MODEL);
+	char id[33];
+
+	shard_hex(x->model, id);
+	return model != NULL && strcmp(model, id) == 0 ? 0 : err_set(e, ERR_DATA,
+	    "mismatch: the %s in '%s' is of another model: schema %.32s, but the shard "
+	    "has %s (give a new model a new state directory)", what, x->o->dir,
+	    model != NULL ? model : "unknown", id);
+}
+
 static int
 stage_score_load(struct stage_score *x, struct err *e)
 {
 	struct memory h = MEMORY_INIT;
-	char id[33];
-	const char *model, *lesson;
+	const char *lesson;
 	const float *row;
 	unsigned c;
 	int r;
@@ -111,13 +125,7 @@ stage_score_load(struct stage_score *x, struct err *e)
 	    x->sh.shard->step, e) : memory_load(&h, &x->state, STAGE_SCORE_FILE, e);
 	if (r <= 0)
 		return r;
-	shard_hex(x->model, id);
-	model = text_get(&h.kv, MEMORY_MODEL);
-	if (model == NULL || strcmp(model, id) != 0) {
-		r = err_set(e, ERR_DATA, "mismatch: the score history in '%s' "
-		    "is of another model", x->o->dir);
-		goto out;
-	}
+	r = stage_score_same(x, &h, "score history", e);
 	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++)
 		if ((r = memory_need(&h, score_columns[c], x->score->n, &row,
 		    e)) == 0)
@@ -127,7 +135,6 @@ stage_score_load(struct stage_score *x, struct err *e)
 	if (r >= 0 && (r = memory_need(&h, STAGE_SCORE_ROW, SCORE_ALL, &row,
 	    e)) == 0)
 		r = score_put_all(x->score, row, e);
-out:
 	memory_release(&h);
 	return r;
 }
@@ -213,8 +220,6 @@ stage_score_learn(struct stage_score *x, struct err *e)
 	const size_t n = x->score->n;
 	struct memory h = MEMORY_INIT;
 	const float *energy;
-	char id[33];
-	const char *model;
 	int r;
 
 	if (x->o->dir == NULL || x->o->form != SCORE_PAPER ||
@@ -222,16 +227,11 @@ stage_score_learn(struct stage_score *x, struct err *e)
 		return 0;
 	if (r < 0)
 		return r;
-	shard_hex(x->model, id);
-	model = text_get(&h.kv, MEMORY_MODEL);
 	energy = memory_row(&h, MEMORY_ENERGY, n);
-	if (model == NULL || strcmp(model, id) != 0)
-		r = err_set(e, ERR_DATA, "mismatch: the feedback in '%s' is of "
-		    "another model", x->o->dir);
-	else if (energy == NULL)
+	if ((r = stage_score_same(x, &h, "feedback", e)) == 0 && energy == NULL)
 		r = err_set(e, ERR_DATA, "corrupt: the feedback in '%s' does not "
-		    "cover %zu groups", x->o->dir, n);
-	else if (x->score->all.shards > 0 && stage_score_news(x, &h) &&
+		    "have one value for each of the %zu groups", x->o->dir, n);
+	else if (r == 0 && x->score->all.shards > 0 && stage_score_news(x, &h) &&
 	    (r = score_learn(x->score, energy, STAGE_SCORE_RATE, e)) == 0)
 		stage_score_name(&h, x->lesson);
 	memory_release(&h);

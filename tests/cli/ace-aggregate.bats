@@ -63,7 +63,7 @@ ones() {
 	raw out >m
 	each '$v[0] == f(10 / 6)' m
 	exits 5 ace-aggregate --weight-by samples c
-	says 'the weights of step 1 sum to zero'
+	says 'step 1 has no average: its weights sum to 0'
 }
 
 @test "the order of arrival changes no bit, nor does the way in" {

@@ -67,7 +67,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 	mkshards -t b:64 >b
 	exits 0 ace-score --form paper -S st a
 	exits 3 ace-score --form paper -S st b
-	says "mismatch: the score history in 'st' is of another model"
+	says "mismatch: the score history in 'st' is of another model: schema [0-9a-f]{32}, but"
 	flip st/memory 700
 	exits 3 ace-score --form paper -S st a
 	says "corrupt: .*st/memory"
@@ -318,7 +318,7 @@ lessons() {
 	cp bad/feedback right
 	learn bad other
 	exits 3 ace-score --form paper -S bad next
-	says "mismatch: the feedback in 'bad' is of another model$"
+	says "mismatch: the feedback in 'bad' is of another model: schema [0-9a-f]{32}, but the shard has "
 	cp right bad/feedback
 	flip bad/feedback 300
 	exits 3 ace-score --form paper -S bad next
