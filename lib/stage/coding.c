@@ -13,20 +13,20 @@
 #include "stage/coding.h"
 #include "sync/select.h"
 
-/* Bytes in memory, where there is as much; what is more waits in files. */
+/* Bytes that wait in memory, if there is that much; the rest waits in files. */
 enum { CODING_VALUES = 64 << 20, CODING_BODIES = 16 << 20 };
-/* So little waits in memory even where there are pages of the residual's file: each
- * coding of a group would read it from there. */
+/* Up to this many bytes wait in memory even if the residual's file has its pages:
+ * each coding of a group would read the values from the file. */
 enum { CODING_LITTLE = 8 << 20 };
-/* More --bits there are not; and with so many bytes beside its head something of a
- * shard can be sent. */
-/* Of a model with fewer values, or smaller groups, none is coded early: there is
- * no reading to be done meanwhile. */
+/* Models with fewer values, or smaller groups, are not coded early: there is too
+ * little reading to do meanwhile. */
 enum { CODING_EARLY = 1 << 22, CODING_GROUP = 1 << 14 };
+/* The largest --bits; and the bytes beyond a shard's head that are enough to send
+ * something. */
 enum { CODING_BITS = 64, CODING_SOMETHING = 128 };
 
-/* What beside its values a group takes in the residual, at most: its record's entry,
- * and a frame's head; and bytes that the file holds back, and has before. */
+/* The most bytes that a group takes in the residual beside its values (its record's
+ * entry and a frame's head); and bytes that the file buffers, or has before. */
 enum { CODING_ENTRY = 256, CODING_BACK = 16 << 20 };
 
 static int
@@ -38,9 +38,9 @@ coding_scratch(void *arg, int *fd, uint64_t *from, struct err *e)
 	return feedback_scratch(c->fb, fd, e);
 }
 
-/* Values wait where their residual will be, and a little behind, so that a group is
- * read before what comes before it is written there: thus these pages of the file
- * are made once. */
+/* Let values wait in the file where the residual will be written, but a little farther
+ * on, so that each group is read before it is overwritten.  The file's pages are then
+ * allocated only once. */
 static int
 coding_ahead(void *arg, int *fd, uint64_t *from, struct err *e)
 {
@@ -66,7 +66,7 @@ coding_open(struct coding *c, struct feedback *fb, struct pool *pool, struct err
 		c->values.file = c->beside ? coding_scratch : coding_ahead;
 		c->values.arg = c->bodies.arg = c;
 	}
-	/* two for each thread, as they do not take the same time */
+	/* two per thread, since groups take different times */
 	c->slots = threads == 1 ? 1 : 2 * threads;
 	c->slot = alloc_get(c->slots, sizeof(*c->slot), e);
 	return c->slot != NULL ? 0 : -ERR_SYS;
@@ -141,9 +141,9 @@ coding_zeros(const float *x, size_t n)
 	return i == n;
 }
 
-/* Codes x f32[n], which is group g, as plan p says: 1, with what a reader decodes
- * in y f32[n] unless it is NULL; 0: it is not to be sent.  seen: the statistics
- * of x, or NULL where they are not known. */
+/* Code the values x f32[n] of group g by plan p.  Return 1, with the decoded values in
+ * y f32[n] unless y is NULL, or 0 if the group is not to be sent.  seen: the statistics
+ * of x, or NULL. */
 static int
 coding_encode(struct coding *q, uint32_t g, const struct codec_plan *p,
     const float *x, size_t n, const struct kern_stat *seen, struct buf *body,
@@ -154,7 +154,7 @@ coding_encode(struct coding *q, uint32_t g, const struct codec_plan *p,
 	struct codec_last last;
 	int r = 0;
 
-	/* a group of zeros is left out: to the receiver that means the same */
+	/* leave out a group of zeros: to the receiver that means the same */
 	if (p->codec == CODEC_NONE || (seen != NULL ? seen->nonzero == 0 &&
 	    seen->nonfinite == 0 : coding_zeros(x, n)))
 		return 0;
@@ -188,7 +188,7 @@ coding_add(struct coding *c)
 {
 	const struct codec_plan *p = &c->slot[c->filled++].plan;
 
-	/* one that looks at the shard before is coded alone */
+	/* a codec that uses the shard before runs alone */
 	return c->filled == c->slots || codec_after(p);
 }
 
@@ -229,7 +229,7 @@ coding_run(struct coding *c, int (*settle)(void *arg,
 
 /* ---- groups that wait ---- */
 
-/* n values that wait, there or in *p. */
+/* Set *p to n waiting values in place, or copy them to *p. */
 static int
 coding_there(const struct coding *q, uint64_t at, float **p, size_t n, struct err *e)
 {
@@ -254,7 +254,7 @@ coding_get(const struct coding *q, size_t i, struct coding_slot *w, struct err *
 	    coding_there(q, g->at + w->n * sizeof(*w->u), &w->u, w->n, e);
 }
 
-/* The values of group i: where they wait, or in the room of that thread. */
+/* Set *x to the values of group i: where they wait, or copied to thread who's room. */
 static int
 coding_values(const struct coding *q, size_t i, unsigned who, float **x,
     struct err *e)
@@ -268,8 +268,8 @@ coding_values(const struct coding *q, size_t i, unsigned who, float **x,
 	return r;
 }
 
-/* Codes group which[k] by one thread, the parameter of its plan turned by e^code.t.
- * What waits, and where bodies are kept, is everybody's. */
+/* Code group which[k] in one thread, with the parameter of its plan times e^code.t.
+ * All threads share q->values and q->bodies, which need the lock. */
 static int
 coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 {
@@ -297,9 +297,9 @@ coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 
 /* ---- coded early ---- */
 
-/* Waits for the batch that is being coded.  What it took, beside what it took in the
- * shard before, says how far the rates of the next one are to be turned; the past
- * counts half as much with each batch.  All of it depends on the values alone. */
+/* Wait for the batch that is being coded, and record its bytes now and in the shard
+ * before.  Their ratio sets the rates of the next batch; older batches count half as
+ * much each time.  The result depends on the values alone. */
 static int
 coding_wait(struct coding *q, struct err *e)
 {
@@ -320,7 +320,7 @@ coding_wait(struct coding *q, struct err *e)
 	return r;
 }
 
-/* The batch that was gathered is coded while the next one comes. */
+/* Begin to code the gathered batch, while the next one is read. */
 static int
 coding_start(struct coding *q, struct err *e)
 {
@@ -350,8 +350,8 @@ coding_settled(struct coding *q, struct err *e)
 	return r < 0 ? r : coding_wait(q, e);
 }
 
-/* The last group that waits is coded by the rate that it had in the shard before,
- * where it had one. */
+/* Have the last waiting group coded early, at its rate in the shard before, if it had
+ * one. */
 static int
 coding_early(struct coding *q, struct err *e)
 {
@@ -388,7 +388,7 @@ coding_plan(struct coding *q, size_t i, const struct codec_plan *p)
 		w->code.len = 0;
 }
 
-/* Room for one group more. */
+/* Make room for one more group. */
 static int
 coding_more(struct coding *q, struct err *e)
 {
@@ -396,7 +396,7 @@ coding_more(struct coding *q, struct err *e)
 
 	if (q->n < q->cap)
 		return 0;
-	/* what is being coded stands in there */
+	/* q->g may move, and threads may be using it */
 	r = coding_wait(q, e);
 	return r < 0 ? r : alloc_grow(&q->g, &q->cap, q->n + 1, sizeof(*q->g), e);
 }
@@ -408,10 +408,10 @@ coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
 	void *p;
 	int r;
 
-	/* now: to wait takes the room in which the values are made */
+	/* now, because waiting codes groups in the room of these values */
 	if ((r = coding_more(q, e)) < 0)
 		return r;
-	/* memory of our own gains nothing where that file has its pages already */
+	/* memory of our own gains nothing if the residual's file has its pages */
 	if (q->n == 0)
 		q->values.most = each * q->open > CODING_LITTLE &&
 		    q->fb != NULL && !q->beside &&
@@ -502,7 +502,7 @@ coding_code(const struct coding *q, size_t i, struct coding_slot *w, struct err 
 
 /* ---- within a budget ---- */
 
-/* The same for n groups, by all threads. */
+/* Code n groups as coding_turn does, in all threads. */
 static int
 coding_turn_all(struct coding *q, const uint32_t *which, size_t n, struct err *e)
 {
@@ -514,13 +514,13 @@ coding_turn_all(struct coding *q, const uint32_t *which, size_t n, struct err *e
 		after |= codec_after(&q->g[which[i]].plan);
 		values += q->g[which[i]].n;
 	}
-	/* those that look at the shard before are coded one by one */
+	/* codecs that use the shard before run one by one */
 	r = pool_begin(q->pool, n, n == 1 || after ? 0 : values, coding_turn, &t,
 	    e);
 	return r < 0 ? r : pool_end(q->pool, e);
 }
 
-/* The size in bytes of the coded shard, without the padding of its last
+/* Return the bytes of the coded shard, without the padding of its last
  * records. */
 static uint64_t
 coding_size(const struct coding *q)
@@ -540,18 +540,18 @@ coding_size(const struct coding *q)
 /* ---- what does not fit ---- */
 
 enum {
-	CODING_WAYS = 32,		/* codecs to choose from, at most */
-	CODING_CHOICES = 1 << 22	/* of all groups, about 64 MiB */
+	CODING_WAYS = 32,		/* most codecs to choose from */
+	CODING_CHOICES = 1 << 22	/* most levels of all groups: 64 MiB */
 };
 
-/* Group i is sent, and may be sent otherwise or left out. */
+/* Return 1 if group i is sent, and may be coded otherwise or left out. */
 static int
 coding_yields(const struct coding *q, size_t i)
 {
 	return q->g[i].code.len != 0 && !schema_exact_group(q->schema, q->g[i].group);
 }
 
-/* The plan's codecs without a rate whose sizes are fixed. */
+/* List the plan's codecs of fixed size that have no rate. */
 static size_t
 coding_ways(const struct coding *q, struct codec_plan way[CODING_WAYS])
 {
@@ -572,7 +572,7 @@ coding_ways(const struct coding *q, struct codec_plan way[CODING_WAYS])
 	return n;
 }
 
-/* What group i takes and loses as p says, where it weighs so much. */
+/* Set *l to the bytes and the weighted error of group i coded by p. */
 static int
 coding_level(struct coding *q, size_t i, const struct codec_plan *p,
     double weight, struct select_level *l, struct err *e)
@@ -594,7 +594,7 @@ coding_level(struct coding *q, size_t i, const struct codec_plan *p,
 	return 0;
 }
 
-/* What group i may become: not sent, as it is, or coded in one of the ways that
+/* List the levels of group i: not sent, as it is, or coded in one of the ways that
  * take fewer bytes. */
 static int
 coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
@@ -621,7 +621,7 @@ coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
 	return r;
 }
 
-/* Group i becomes what was chosen of its levels. */
+/* Apply the level chosen for group i: plan it so and code it again. */
 static int
 coding_choose(struct coding *q, size_t i, unsigned choice,
     const struct codec_plan *way, struct err *e)
@@ -640,8 +640,8 @@ coding_choose(struct coding *q, size_t i, unsigned choice,
 	return coding_turn_all(q, &which, 1, e);
 }
 
-/* Takes from the groups until the rest fits, so that as little as possible of what
- * matters is lost, and codes again what changed. */
+/* Move groups to cheaper levels, for the least weighted error, until the shard fits.
+ * Code again the groups that changed. */
 static int
 coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
 {
@@ -676,8 +676,8 @@ coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
 	return r;
 }
 
-/* The shard is so small that its head alone is more than the budget: how many bits
- * a value would be enough to send something of it. */
+/* Refuse a shard whose head alone exceeds the budget.  Name the bits per value that
+ * would be enough to send something of it. */
 static int
 coding_small(const struct coding *q, uint64_t budget, uint64_t least, struct err *e)
 {

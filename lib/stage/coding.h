@@ -40,15 +40,15 @@ enum { CODING_BATCH = 8 };
 struct coding_slot {
 	uint32_t group;
 	size_t n;
-	float *acc, *u;		/* f32[n]: what is to be coded; see feedback.h.
-				 * In the slot's room, or elsewhere */
-	struct kern_stat seen;	/* of acc, where it is made already */
-	struct codec_plan plan;	/* as it is coded */
-	int made;		/* sent, body and param are there already */
+	float *acc, *u;		/* f32[n]: the values to code, and u of feedback.h;
+				 * in `room' or elsewhere */
+	struct kern_stat seen;	/* statistics of acc, if made */
+	struct codec_plan plan;	/* by which it is coded */
+	int made;		/* 1: sent, body and param are filled in already */
 	int sent;
 	struct buf body;
 	uint8_t param;
-	float *dec;		/* f32[n]: what the body says, if it is sent */
+	float *dec;		/* f32[n]: the decoded body, if it is sent */
 	float *room;		/* f32[3 * most]: acc, u, dec */
 };
 
@@ -57,84 +57,85 @@ struct coding {
 	struct pool *pool;
 	const struct schema *schema;
 	const struct shard *shard;
-	struct coding_slot *slot;	/* [slots], the first `filled' are */
+	struct coding_slot *slot;	/* [slots], the first `filled' are in use */
 	size_t slots, filled;
 	size_t most;			/* values of a group */
 	/* groups that wait, in rising order; the caller owns their plans */
 	struct regulate_group *g;	/* [n] */
 	size_t n, cap;
-	const float *weight;		/* by group, the caller's; NULL: all
-					 * alike */
-	size_t cheaper, dropped;	/* groups that did not fit as planned */
+	const float *weight;		/* [groups], the caller's; NULL: all
+					 * equal */
+	size_t cheaper, dropped;	/* groups coded in fewer bytes than planned,
+					 * or not sent, to fit the budget */
 	/* private */
 	struct scratch values, bodies;
 	int beside;			/* 1: u of each group waits, too */
-	struct coding_batch {		/* coded early, side by side */
+	struct coding_batch {		/* coded early, in parallel */
 		uint32_t which[CODING_BATCH];
 		size_t n, values, bytes;	/* bytes: in the shard before */
 	} batch[2];			/* being coded; coded next */
 	struct coding_turned {
 		struct coding *c;
 		const uint32_t *which;
-	} turned;			/* what the first one is coded by */
-	double now, last, values_last;	/* bytes of those coded early, as by the
-					 * rates of the shard before; in it */
+	} turned;			/* argument of the batch being coded */
+	/* groups coded early: bytes at the rates of the shard before; there */
+	double now, last, values_last;
 	uint64_t base;			/* bytes before the first record */
-	uint64_t open;			/* values that may come still */
+	uint64_t open;			/* values that may still come */
 };
 
-/* coding_open(c, fb, pool, e): both stay the caller's; fb NULL: nothing is
- * kept. */
+/* The caller still owns fb and pool; fb NULL: nothing is kept.  Return 0 or
+ * -ERR_SYS. */
 int coding_open(struct coding *c, struct feedback *fb, struct pool *pool,
     struct err *e);
 void coding_close(struct coding *c);
-/* coding_begin(c, sc, sh, e): forgets what waits, and begins with shard sh. */
+/* Drop the waiting groups and begin shard sh. */
 int coding_begin(struct coding *c, const struct schema *sc,
     const struct shard *sh, struct err *e);
 
 /* ---- groups whose plan is known ---- */
 
-/* coding_slot(c): the next one, with acc and u in its room. */
+/* Return the next slot, with acc and u in its room. */
 struct coding_slot *coding_slot(struct coding *c);
-/* coding_add(c): it is filled in.  1: coding_run has to come next. */
+/* Add the slot that was filled in.  Return 1 when coding_run must be called next. */
 int coding_add(struct coding *c);
-/* coding_run(c, settle, arg, e): codes what was added, and finds what it says;
- * then calls settle for each, in the order in which they were added. */
+/* Code the added groups and decode their codes; then call settle for each, in the
+ * order in which they were added. */
 int coding_run(struct coding *c, int (*settle)(void *arg,
     struct coding_slot *w, struct err *e), void *arg, struct err *e);
 
 /* ---- groups that wait ---- */
 
-/* coding_next(c, n, a, u, e): *a and *u, which are room for f32[n] each, become
- * where the next group's n values are best put, as coding_put copies them from
- * elsewhere.
- * coding_put(c, g, absent, a, u, n, seen, e): lets group g wait: a f32[n] is to
- * be coded, u f32[n] to be kept beside it, if feedback_beside says so.  absent:
- * the input does not have the group.  seen: the statistics of a, or NULL.
- * coding_get(c, i, w, e): acc and u of the i-th that waits, in the slot or where
- * they wait: there until it is dropped, and for the caller to change. */
+/* coding_next: *a and *u are room for the next group's n values each.  Set them to
+ * where the values can wait, if possible, since coding_put copies other values there.
+ * coding_put: let group g wait, with a f32[n] to code and u f32[n] to keep beside it
+ * (only if feedback_beside says so).  absent: the input does not have the group.
+ * seen: the statistics of a, or NULL.
+ * coding_get: set acc and u of slot w to the values of the i-th waiting group, copied
+ * into the slot's room or in place.  They are valid, and may be changed, until the
+ * group is dropped. */
 int coding_next(struct coding *c, size_t n, float **a, float **u, struct err *e);
 int coding_put(struct coding *c, uint32_t g, int absent, const float *a,
     const float *u, size_t n, const struct kern_stat *seen, struct err *e);
 int coding_get(const struct coding *c, size_t i, struct coding_slot *w,
     struct err *e);
-/* coding_plan(c, i, p): the i-th that waits is planned so; behind
- * coding_settled(c, e), which waits for what is coded early. */
+/* coding_settled: wait for the groups that are being coded early.
+ * coding_plan: set the plan of the i-th waiting group, after coding_settled. */
 int coding_settled(struct coding *c, struct err *e);
 void coding_plan(struct coding *c, size_t i, const struct codec_plan *p);
-/* coding_drop(c, k): removes the first k that wait, which are settled. */
+/* Remove the first k waiting groups, which must be settled. */
 void coding_drop(struct coding *c, size_t k);
 
 /*
- * coding_fit(c, base, budget, e): codes all that waits, where `base' bytes of
- * the coded shard are written already.  If it does not fit however coarse, groups
- * get those of the plan's codecs of fixed size, or none, that lose the least
- * weighted error.  -ERR_REFUSED when not even a shard without groups fits.
+ * Code all waiting groups within the budget, of which `base' bytes are written
+ * already.  If even the coarsest rates do not fit, groups get one of the plan's
+ * codecs of fixed size or are left out, for the least weighted error.
+ * -ERR_REFUSED when not even a shard without groups fits.
  */
 int coding_fit(struct coding *c, uint64_t base, uint64_t budget, struct err *e);
 
-/* coding_code(c, i, w, e): how the i-th that waits was coded, and what it became,
- * in the slot. */
+/* Copy the code of the i-th waiting group, and the plan by which it was coded, into
+ * slot w. */
 int coding_code(const struct coding *c, size_t i, struct coding_slot *w,
     struct err *e);
 

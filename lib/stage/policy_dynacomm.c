@@ -11,8 +11,8 @@
 #include "stage/policy_dynacomm.h"
 #include "sync/dynacomm.h"
 
-#define POLICY_DYNACOMM_LONGEST 1e7	/* seconds, of a shard */
-enum { POLICY_DYNACOMM_TEXT = 32 * 1024 };	/* bytes of cuts, at most */
+#define POLICY_DYNACOMM_LONGEST 1e7	/* most seconds of a shard */
+enum { POLICY_DYNACOMM_TEXT = 32 * 1024 };	/* most bytes of the list of cuts */
 
 int
 policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
@@ -30,8 +30,8 @@ policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
 	return 0;
 }
 
-/* Takes one more sample, if there is one, into a mean that forgets old ones.
- * */
+/* Add the times of this shard to the moving averages.  Return 0 if there are
+ * none. */
 static int
 policy_dynacomm_learn(struct policy_dynacomm *c, size_t n, struct err *e)
 {
@@ -56,8 +56,8 @@ policy_dynacomm_learn(struct policy_dynacomm *c, size_t n, struct err *e)
 	return 1;
 }
 
-/* States the problem in whole nanoseconds. Returns 1, or 0 when the link is
- * too slow to calculate with. */
+/* Set up the problem in whole nanoseconds.  Return 1, or 0 when the link is so slow
+ * that a shard takes more than POLICY_DYNACOMM_LONGEST. */
 static int
 policy_dynacomm_model(const struct policy_dynacomm *c, const struct schema *sc, double bits,
     struct dynacomm *d, struct err *e)
@@ -85,8 +85,8 @@ policy_dynacomm_model(const struct policy_dynacomm *c, const struct schema *sc, 
 	return r;
 }
 
-/* Finds the best plan, and takes it if it is worth a change; *t is how long
- * the plan takes. */
+/* Find the best plan, and adopt it if it gains enough.  Return 1 if it was adopted;
+ * set *t to the time that the plan in use takes. */
 static int
 policy_dynacomm_plan(struct policy_dynacomm *c, const struct dynacomm *d, int64_t *t, struct err *e)
 {
@@ -112,8 +112,8 @@ policy_dynacomm_plan(struct policy_dynacomm *c, const struct dynacomm *d, int64_
 	return r;
 }
 
-/* Writes the lowest layer of each transmission, in the order of sending.
- * Returns 1, or 0 when the list would be too long for an annotation. */
+/* Write the lowest layer of each transmission, in the order of sending.
+ * Return 1, or 0 when the list would be too long for an annotation. */
 static int
 policy_dynacomm_put(const struct policy_dynacomm *c, double seconds, struct text_kv *kv,
     struct err *e)

@@ -7,7 +7,7 @@
 #include "pipe/program.h"
 #include "stage/stage.h"
 
-/* Values of a shard for which memory is made in large pages. */
+/* Shards of at least this many values get memory in large pages. */
 enum { STAGE_MANY = 1 << 16 };
 
 /* ---- to the next stage that cares ---- */
@@ -126,7 +126,7 @@ stage_read(const struct stage_data *d, size_t i, const struct reader *in,
 
 /* ---- a reader's events ---- */
 
-/* in's lines and ours, as one string. */
+/* Set *all to the lines of in's provenance, followed by `lines' if not NULL. */
 static int
 stage_provenance(struct buf *b, const struct reader *in, const char *lines,
     const char **all, struct err *e)
@@ -187,7 +187,7 @@ stage_run(struct reader *in, struct stage *s, struct writer *w,
 	return r;
 }
 
-/* ---- the last stage of most chains: writes what it is given to a writer ---- */
+/* ---- the last stage of most chains, which writes its input to a writer ---- */
 
 struct stage_out {
 	struct stage s;

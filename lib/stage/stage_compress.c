@@ -17,8 +17,8 @@
 #include "stage/coding.h"
 #include "stage/stage_compress.h"
 
-/* "cache" or "cache:0.9": the number is gamma for ef, m for momentum and rho
- * for cache; ef21 takes none.  ":raw" behind it: see feedback_raw. */
+/* Read "cache" or "cache:0.9".  The number is gamma for ef, m for momentum and rho for
+ * cache; ef21 takes none.  For a trailing ":raw" see feedback_raw. */
 static int
 stage_compress_feedback(void *arg, const struct opt *row, const char *val,
     struct err *e)
@@ -87,26 +87,26 @@ struct stage_compress {
 	const struct stage_compress_opts *o;
 	const struct kern *kern;
 	struct writer *out;
-	struct writer *to;		/* of this shard: out, or the state's */
+	struct writer *to;		/* for this shard: out, or the state's */
 	struct feedback *fb;		/* NULL: nothing is kept */
 	int resumed;
-	struct stage_shard sh;		/* at hand */
-	int again;			/* it was coded before */
+	struct stage_shard sh;		/* the current shard */
+	int again;			/* 1: it was coded before */
 	struct note_wait plan;
-	uint64_t budget;		/* of the plan; 0: any */
-	float *weight;			/* [groups]: their importance, if it
-					 * came with them */
+	uint64_t budget;		/* bytes, of the plan; 0: no limit */
+	float *weight;			/* [groups] importance, if the stream
+					 * has it */
 	size_t weight_cap;
-	uint32_t done;			/* groups before this one came */
+	uint32_t done;			/* groups below this number have arrived */
 	float *v;
 	size_t cap;
 	struct pool *pool;
-	struct coding coding;		/* groups at hand */
-	struct shares shares;		/* of the budget, where there are cuts */
-	uint32_t left;			/* groups before this one left, in segments */
+	struct coding coding;		/* current groups */
+	struct shares shares;		/* of the budget, if there are cuts */
+	uint32_t left;			/* groups below it were sent, in segments */
 	uint64_t sent, none;
-	/* with -v: what coding lost of the shard, of the tensor at hand, and of the one
-	 * that lost most of itself */
+	/* with -v: the coding error of the shard, of the current tensor, and of the
+	 * tensor with the largest relative error */
 	struct stage_compress_lost {
 		double lost, all;	/* sums of squares */
 		uint32_t tensor;
@@ -122,7 +122,7 @@ stage_compress_rms(const struct stage_compress_lost *q)
 	return q->all > 0 ? sqrt(q->lost / q->all) : 0;
 }
 
-/* The tensor at hand ends. */
+/* End the current tensor; the next one is `next'. */
 static void
 stage_compress_worst(struct stage_compress *x, uint32_t next)
 {
@@ -133,7 +133,7 @@ stage_compress_worst(struct stage_compress *x, uint32_t next)
 	x->one = (struct stage_compress_lost){ 0, 0, next };
 }
 
-/* Adds what coding lost of a group.  What goes without loss has no part in it. */
+/* Add the coding error of a group.  Skip tensors that are sent without loss. */
 static void
 stage_compress_lost(struct stage_compress *x, const struct coding_slot *w)
 {
@@ -153,8 +153,8 @@ stage_compress_lost(struct stage_compress *x, const struct coding_slot *w)
 	}
 }
 
-/* A group was coded, or was not sent. What coding lost is kept for later, and
- * the rest is written. */
+/* Settle a group that was coded or left out: put its coding error into the residual,
+ * and write its code. */
 static int
 stage_compress_settle(void *arg, struct coding_slot *w, struct err *e)
 {
@@ -176,14 +176,14 @@ stage_compress_settle(void *arg, struct coding_slot *w, struct err *e)
 	    w->param, w->body.p, w->body.n, w->dec, w->n, e);
 }
 
-/* Codes what was added so far. */
+/* Code and settle the groups that were added so far. */
 static int
 stage_compress_work(struct stage_compress *x, struct err *e)
 {
 	return coding_run(&x->coding, stage_compress_settle, x, e);
 }
 
-/* Adds the group in the next slot, w, which is to be coded as plan p says. */
+/* Add the group in the next slot, w, to be coded by plan p. */
 static int
 stage_compress_add(struct stage_compress *x, struct coding_slot *w,
     const struct codec_plan *p, struct err *e)
@@ -216,7 +216,7 @@ stage_compress_known(const struct stage_compress *x, uint32_t g)
 	return x->o->have_codec || (x->budget == 0 && note_wait_has(&x->plan, g));
 }
 
-/* The plan of a group, or an empty one when the group has none. */
+/* Return the plan of a group, or an empty one if it has none. */
 static struct codec_plan
 stage_compress_plan(struct stage_compress *x, uint32_t g)
 {
@@ -228,7 +228,7 @@ stage_compress_plan(struct stage_compress *x, uint32_t g)
 	return p;
 }
 
-/* The first k of those that wait. */
+/* Code, settle and drop the first k waiting groups. */
 static int
 stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 {
@@ -249,14 +249,14 @@ stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 		if ((r = stage_compress_add(x, w, &p, e)) < 0)
 			return r;
 	}
-	/* they may be coded where they wait */
+	/* before the drop, since they may be coded in place */
 	r = stage_compress_work(x, e);
 	coding_drop(&x->coding, k);
 	return r;
 }
 
-/* Codes the groups whose plan is known. A group that is not in the input is
- * coded together with the next one that is. */
+/* Code the waiting groups whose plan is known.  A group that is absent from the input
+ * is coded together with the next one that is present. */
 static int
 stage_compress_flush(struct stage_compress *x, struct err *e)
 {
@@ -272,8 +272,8 @@ stage_compress_flush(struct stage_compress *x, struct err *e)
 	return stage_compress_first(x, k, e);
 }
 
-/* v is NULL when the group is not in the input: then only what was kept of it
- * earlier is coded. */
+/* Code group g, or let it wait.  v is NULL when the input does not have the group: then
+ * only its residual is coded. */
 static int
 stage_compress_group(struct stage_compress *x, uint32_t g,
     const struct stage_seen *v, struct err *e)
@@ -307,8 +307,7 @@ stage_compress_group(struct stage_compress *x, uint32_t g,
 	return stage_compress_add(x, w, &p, e);
 }
 
-/* Group g comes now; the groups between the last one and it are not in the
- * input. */
+/* Take the absent groups before g, and then g itself unless v is NULL. */
 static int
 stage_compress_upto(struct stage_compress *x, uint32_t g,
     const struct stage_seen *v, struct err *e)
@@ -326,11 +325,11 @@ stage_compress_upto(struct stage_compress *x, uint32_t g,
 
 enum {
 	STAGE_COMPRESS_LATE = 256,	/* bytes kept for annotations at the end */
-	STAGE_COMPRESS_LEAST = 1024	/* a segment of fewer waits for the next one:
-					 * frames take a hundred */
+	STAGE_COMPRESS_LEAST = 1024	/* smaller segments wait for the next one,
+					 * since frames take a hundred bytes */
 };
 
-/* Codes what waits as is found and settles it. */
+/* Settle all waiting groups with the codes that coding_fit found. */
 static int
 stage_compress_fitted(struct stage_compress *x, struct err *e)
 {
@@ -349,7 +348,7 @@ stage_compress_fitted(struct stage_compress *x, struct err *e)
 	return 0;
 }
 
-/* The most that those of the groups that wait can take which go without loss. */
+/* Return the most bytes that the waiting groups sent without loss can take. */
 static uint64_t
 stage_compress_exact(const struct stage_compress *x)
 {
@@ -363,7 +362,8 @@ stage_compress_exact(const struct stage_compress *x)
 	return most;
 }
 
-/* What the groups that wait may take of what is left of the budget. */
+/* Return the waiting groups' share of the remaining budget in bytes.  Set *bytes to the
+ * sum of their bytes in x->shares. */
 static uint64_t
 stage_compress_share(const struct stage_compress *x, uint64_t spent, double *bytes)
 {
@@ -377,8 +377,8 @@ stage_compress_share(const struct stage_compress *x, uint64_t spent, double *byt
 	    x->budget - spent) : 0;
 }
 
-/* A segment ends, of a shard with a budget whose plan is not there yet: it is coded
- * as that of the shard before says, where the state remembers it, in its share. */
+/* End a segment of a shard whose budget is known but whose plan is not.  Code it within
+ * its share, by the plan of the shard before if the state has that. */
 static int
 stage_compress_land(struct stage_compress *x, struct err *e)
 {
@@ -506,7 +506,7 @@ stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
 	return stage_compress_flush(x, e);
 }
 
-/* The importance of groups, in case not all of the plan fits. */
+/* Read the groups' importance, needed when not all of the plan fits. */
 static int
 stage_compress_weigh(struct stage_compress *x, const struct stage_note *n,
     struct err *e)
@@ -561,7 +561,7 @@ stage_compress_lacks(struct stage_compress *x, uint32_t g, struct err *e)
 	    "mismatch: the stream has no plan for group %lu", (unsigned long)g), e);
 }
 
-/* At the end, all groups that still wait get their plan. */
+/* At the end of the shard, give all waiting groups their plan. */
 static int
 stage_compress_plans(struct stage_compress *x, struct err *e)
 {
@@ -590,7 +590,7 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 	return 0;
 }
 
-/* What the budget did not allow. */
+/* Warn of groups that the budget did not allow as planned. */
 static void
 stage_compress_short(const struct stage_compress *x)
 {
@@ -608,8 +608,8 @@ stage_compress_short(const struct stage_compress *x)
 		    budget, x->coding.dropped, lost);
 }
 
-/* The groups that were not coded as they came: a plan with a budget needs to see
- * all of them before it codes one. */
+/* Code the groups that wait at the end of the shard.  With a budget that is all of
+ * them, since every group must be known before one is coded. */
 static int
 stage_compress_rest(struct stage_compress *x, struct err *e)
 {
@@ -630,7 +630,7 @@ stage_compress_rest(struct stage_compress *x, struct err *e)
 	return stage_compress_fitted(x, e);
 }
 
-/* All groups are coded: says what was lost, and writes the end of the shard. */
+/* After all groups are coded, report the coding error and write the end of the shard. */
 static int
 stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
     struct err *e)
@@ -689,8 +689,8 @@ stage_compress_finish(struct stage *s, struct err *e)
 	struct stage_compress *x = (struct stage_compress *)s;
 	int r = 0;
 
-	/* a trainer that has ended sends nothing more, but what is pending
-	 * must still be sent */
+	/* after a trainer has ended no shard comes, but the state's pending
+	 * shards must still be sent */
 	if (x->fb != NULL && !x->resumed)
 		r = feedback_resume(x->fb, UINT64_MAX, x->out, e);
 	return filter_end(x->out, r, e);
@@ -701,7 +701,7 @@ stage_compress_abort(struct stage *s, struct err *e)
 {
 	struct stage_compress *x = (struct stage_compress *)s;
 
-	/* what is coded meanwhile looks at the shard */
+	/* threads that are coding use the shard */
 	(void)pool_end(x->pool, NULL);
 	filter_abort(x->out, e);
 }

@@ -21,20 +21,20 @@ struct writer;
 
 struct stage_compress_opts {
 	const char *dir;		/* state directory, or NULL */
-	int have_codec;			/* all groups so, as with -c */
+	int have_codec;			/* 1: code all groups by `codec' (-c) */
 	struct codec_plan codec;
 	struct feedback_opts fb;
 	const struct filter *f;		/* the program's: set by make */
 };
 #define STAGE_COMPRESS_INIT { .fb = { .gamma = 1, .momentum = 0.9, \
 	.decay = 0.9 } }
-/* Its options; a program has those of FILTER_OPT_SYNC and _THREADS, too. */
+/* Options of the stage; a program adds FILTER_OPT_SYNC and FILTER_OPT_THREADS. */
 extern const struct opt stage_compress_rows[];
 
-/* It takes the lock of its state. */
+/* The stage locks its state. */
 extern const struct stage_kind stage_compress;
-/* stage_compress_to(s, w): the writer of the coded shards, to be said before
- * anything else; stage_free frees it. */
+/* Set the writer of the coded shards, before any other call; stage_free frees the
+ * writer. */
 void stage_compress_to(struct stage *s, struct writer *w);
 
 #endif

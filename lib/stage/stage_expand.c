@@ -35,16 +35,16 @@ struct stage_expand {
 	const struct stage_expand_opts *o;
 	const struct kern *kern;
 	struct stage_shard sh;		/* as it came */
-	struct shard made;		/* what the expanded one says */
+	struct shard made;		/* head of the expanded shard */
 	struct statedir state;
 	struct residual res;
 	struct feedback_cache *cache;	/* NULL: none */
-	struct statedir back;		/* of --feedback */
-	float *worth;			/* f32[groups]: energy */
+	struct statedir back;		/* the state `feedback' */
+	float *worth;			/* f32[groups]: mean squares */
 	size_t worth_cap;
-	int absurd;			/* a value is not finite: nothing is told */
-	struct shard_sums sums;		/* of what we make */
-	float *x;			/* one group */
+	int absurd;			/* 1: a value is not finite: no feedback */
+	struct shard_sums sums;		/* of the expanded shard */
+	float *x;			/* values of one group */
 	size_t cap;
 	struct pool *pool;
 	struct stage_expand_one {	/* groups that are decoded together */
@@ -54,13 +54,13 @@ struct stage_expand {
 	} *one;
 	size_t many;
 	uint32_t next;			/* group */
-	int first;			/* no shard was seen yet */
-	uint64_t last;			/* the step of the one before, or 0 */
+	int first;			/* 1: no shard was seen yet */
+	uint64_t last;			/* step of the shard before, or 0 */
 };
 
-/* The expanding side, which reads the residual, must not be ahead of the
- * coding side, which writes it: of the step before, or where steps may be missing,
- * of the one that was here before. */
+/* Return 1 when the residual is recent enough: of the step before, or where steps may be
+ * missing, of the last shard expanded here.  The coding side writes it, and this side
+ * must not overtake that. */
 static int
 stage_expand_ready(const struct stage_expand *x, const struct shard *sh)
 {
@@ -91,7 +91,7 @@ stage_expand_wait(struct stage_expand *x, const struct shard *sh, struct err *e)
 	if (r < 0 || stage_expand_ready(x, sh))
 		return r;
 	if (q->d.r != NULL && shard_is_abreast(sh))
-		return 0;	/* nobody is about to commit a step before it */
+		return 0;	/* no step before this one will be committed */
 	if (q->d.r == NULL)
 		return err_set(e, ERR_REFUSED, "state '%s': ace-compress committed "
 		    "no step before %llu within %g s: check that it runs on the same "
@@ -146,7 +146,7 @@ stage_expand_tell(struct stage_expand *x, struct err *e)
 
 /* ---- the shard as it will be ---- */
 
-/* What the expanded shard says of itself. */
+/* Set the flags and keys of the expanded shard. */
 static int
 stage_expand_describe(struct stage_expand *x, struct shard *s, struct err *e)
 {
@@ -197,8 +197,8 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh, struct err *e
 
 /* ---- its groups ---- */
 
-/* An average goes into the model and the state of a device: refuses values that
- * ace-recv takes from no device either.  With -S it is what the device sends. */
+/* Refuse an average's values that ace-recv would refuse from a device, since they go
+ * into the model and the device's state.  With -S the shard is the device's own. */
 static int
 stage_expand_bounded(const struct stage_expand *x, uint32_t g, const float *v,
     size_t n, struct err *e)
@@ -214,9 +214,9 @@ stage_expand_bounded(const struct stage_expand *x, uint32_t g, const float *v,
 	return r < 0 ? reader_place(x->sh.in, r, e) : 0;
 }
 
-/* v: the values of group x->next as they came, or zeros in x->x when it was not
- * sent.  They stay where they are unless something is added to them.  cut: with
- * them a segment ends. */
+/* Expand group x->next and pass it on.  v has the values that came, or zeros in x->x if
+ * none were sent; they are copied only where something is added.  cut: a segment ends
+ * with this group. */
 static int
 stage_expand_group(struct stage_expand *x, int sent,
     const struct stage_seen *v, int cut, struct err *e)
@@ -251,7 +251,7 @@ stage_expand_group(struct stage_expand *x, int sent,
 	return stage_values(x->s.next, g, to.x, n, &to.stat, cut, e);
 }
 
-/* Writes the groups before g that were not sent. */
+/* Pass on the groups before g that were not sent. */
 static int
 stage_expand_upto(struct stage_expand *x, uint32_t g, struct err *e)
 {
@@ -284,7 +284,7 @@ stage_expand_read(void *arg, unsigned who, size_t i, struct err *e)
 	    &one->v, e);
 }
 
-/* Some records of a frame at a time are decoded together. */
+/* Decode a frame in batches of records, each batch in parallel. */
 static int
 stage_expand_data(struct stage *st, const struct stage_data *d, struct err *e)
 {
@@ -312,7 +312,7 @@ stage_expand_data(struct stage *st, const struct stage_data *d, struct err *e)
 	return 0;
 }
 
-/* What speaks of values or of how they were coded is true no more. */
+/* Drop annotations about the values or their codes: they are no longer true. */
 static int
 stage_expand_note(struct stage *st, const struct stage_note *n, struct err *e)
 {
@@ -328,7 +328,7 @@ stage_expand_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 	residual_close(&x->res);
 	if (r == 0 && x->cache != NULL)
 		r = feedback_cache_commit(x->cache, x->o->f->sync, e);
-	/* before the end leaves, for which whoever is to learn waits */
+	/* before the end is sent: ace-score waits for it and then learns */
 	if (r == 0)
 		r = stage_expand_tell(x, e);
 	x->sums.dropped = sums->dropped;

@@ -22,19 +22,19 @@
 #include "sync/ratio.h"
 #include "sync/replan.h"
 
-#define POLICY_FILE "policy"		/* a memory of the state: */
-#define POLICY_RATE "rate"		/* the rate acted on, */
-#define POLICY_DECO_STATE "deco"	/* what DeCo-SGD has learnt */
+#define POLICY_FILE "policy"		/* file in the state, with the keys: */
+#define POLICY_RATE "rate"		/* the rate acted on */
+#define POLICY_DECO_STATE "deco"	/* the estimates for DeCo-SGD */
 
-/* The keys that are written, each with the decision that it belongs to.  A decision that
- * is made anew removes its keys from an older policy. */
+/* The keys that are written, each with the decision that it belongs to.  A decision made
+ * here removes its keys from an older policy. */
 enum policy_when { ALWAYS, INTERVAL, DECO, CUTS };
 enum { RATIO, BUDGET, RATE, DELAY, BANDWIDTH, LATENCY, COMPUTE, KC, DIVERGENCE, STEPS,
 	FORCE, NUMBERS };
 static const struct policy_key {
 	const char *name;
 	enum policy_when when;
-	int whole;		/* the number is */
+	int whole;		/* 1: a whole number */
 } policy_key[] = {
 	[RATIO] = { KEYS_RATIO, ALWAYS, 0 },
 	[BUDGET] = { KEYS_BUDGET, ALWAYS, 1 },
@@ -52,14 +52,14 @@ static const struct policy_key {
 
 struct stage_policy {
 	struct stage s;
-	struct stage_policy_opts o;	/* and what was found since */
-	struct stage_shard sh;		/* at hand */
+	struct stage_policy_opts o;	/* options, and what was found since */
+	struct stage_shard sh;		/* the current shard */
 	struct statedir state;
-	int waits;			/* the shard's times may still come */
-	uint64_t asked;			/* interval of a device that diverges */
-	float *x;			/* f32[cap]: a group, where they are read */
+	int waits;			/* 1: the shard's times may still come */
+	uint64_t asked;			/* interval of a diverging device, or 0 */
+	float *x;			/* f32[cap]: scratch for one group */
 	size_t cap;
-	double key[NUMBERS];		/* what was decided; NAN: nothing */
+	double key[NUMBERS];		/* the decided numbers; NAN: undecided */
 	struct buf note;
 };
 
@@ -68,7 +68,7 @@ struct stage_policy {
 
 /* ---- options ---- */
 
-/* Takes the next item of a list by commas: 1; 0 after the last. */
+/* Take the next item of a list separated by commas.  Return 1, or 0 after the last. */
 static int
 policy_item(const char **list, char word[32], const char *option, struct err *e)
 {
@@ -85,7 +85,7 @@ policy_item(const char **list, char word[32], const char *option, struct err *e)
 	return 1;
 }
 
-/* Reads "8", or "8,4,16" with the least and the largest value. */
+/* Read "8", or "8,4,16" with the least and the largest value. */
 static int
 policy_set_steps(void *arg, const struct opt *row, const char *val, struct err *e)
 {
@@ -128,7 +128,7 @@ policy_set_ratio(void *arg, const struct opt *row, const char *val, struct err *
 	return r;
 }
 
-/* Read "auto", or "100ms,50ms", where each may be "auto": measured. */
+/* Read "auto", or "100ms,50ms", where each may be "auto" (measured). */
 static int
 policy_set_deco(void *arg, const struct opt *row, const char *val, struct err *e)
 {
@@ -171,7 +171,7 @@ stage_policy_ratio(const struct stage_policy_ratio *f, double bandwidth)
 	return ratio_factor(f->least, f->most, ratio_beta(f->half), bandwidth);
 }
 
-/* A rate above KEYS_RATE_MOST is no valid value of its key. */
+/* --bandwidth ends at KEYS_RATE_MOST, the largest valid value of its key. */
 const struct opt stage_policy_rows[] = {
 	{ 'S', "state", "DIR",
 	    "take the link's rate from DIR, keep the interval there",
@@ -216,7 +216,7 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 
 /* ---- how hard to compress a shard, by equation (5) ---- */
 
-/* Note which numbers the factor and the budget were calculated from. */
+/* With -v, print the numbers from which the factor and the budget were calculated. */
 static void
 policy_ratio_why(const struct stage_policy *p, double rate, double acted, double base)
 {
@@ -247,8 +247,8 @@ policy_ratio_why(const struct stage_policy *p, double rate, double acted, double
 	    (unsigned long long)p->sh.schema->total, p->key[RATIO], p->key[BUDGET]);
 }
 
-/* Decide the ratio and the budget, which a deadline limits to what the link can carry
- * in time.  o.pace learns of the link.  rate in bit/s, < 0 unknown. */
+/* Decide the ratio and the budget, and update o.pace.  A deadline limits the budget to
+ * what the link can carry in time.  rate in bit/s, < 0 unknown. */
 static void
 policy_ratio(struct stage_policy *p, double rate)
 {
@@ -300,9 +300,8 @@ policy_norm(const struct stage_policy *p, double *norm, struct err *e)
 	    SHARD_KEY_NORM " of '%s': expected a norm above 0", shard_device(s));
 }
 
-/* Decide the interval, which goes into o.steps too, at the end of the shard, whose
- * values have these sums.  The interval that a diverging device asked for has been
- * heard then. */
+/* Decide the interval at the end of a shard whose values have these sums; set o.steps to
+ * it.  If a diverging device asked for an interval, p->asked has it by then. */
 static int
 policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct err *e)
 {
@@ -348,10 +347,10 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 	return 0;
 }
 
-/* ---- DeCo-SGD: how many bytes, and after how many steps its average is applied,
- * from the times in the shards and what ace-meter and ace-compress wrote ---- */
+/* ---- DeCo-SGD: the budget and the delay, from the times in the shards and from
+ * what ace-meter and ace-compress measured ---- */
 
-/* Read what was measured of this shard and, from the state, of the last one. */
+/* Read the measurements of this shard, and those of the last one from the state. */
 static int
 policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
     struct err *e)
@@ -368,7 +367,7 @@ policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
 	if (m->compute < 0)
 		r = keys_real(&p->sh.shard->kv, SHARD_KEY_COMPUTE, &m->compute,
 		    shard_device(p->sh.shard), e);
-	/* no step takes less: nobody measured it */
+	/* a step takes longer, so this was not measured */
 	if (m->compute < DECO_LEAST)
 		m->compute = -1;
 	for (i = 0; i < 3 && r >= 0 && p->o.dir != NULL; i++)
@@ -478,8 +477,8 @@ policy_save(struct stage_policy *p, struct err *e)
 	return r;
 }
 
-/* What the link was last measured at: 1 known, 0 not. It is read again for
- * every shard, since ace-meter may be measuring in the same pipe. */
+/* Get the last measured rate of the link; return 1, or 0 if it is unknown.  It is read
+ * for every shard, since ace-meter may be measuring in the same pipe. */
 static int
 policy_rate(struct stage_policy *p, double *v, struct err *e)
 {
@@ -492,9 +491,9 @@ policy_rate(struct stage_policy *p, double *v, struct err *e)
 	return memory_number(&p->state, MEMORY_LINK, MEMORY_BANDWIDTH, v, e);
 }
 
-/* Decides the cuts (DynaComm) once the number of bytes is known: as many as
- * the last shard took when it was coded, if a state says that, or else as many
- * as were just decided. */
+/* Decide the cuts (DynaComm) for a shard of the expected size: the same share of dense
+ * bytes as the last coded shard if the state says that, or else what was just
+ * decided. */
 static int
 policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err *e)
 {
@@ -527,7 +526,7 @@ policy_put(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 	return r < 0 ? r : stage_make(p->s.next, FRAME_POLI, p->note.p, p->note.n, e);
 }
 
-/* Write the numbers that were decided, and cuts where rate is not NULL. */
+/* Write the decided numbers.  Decide and write cuts, too, if rate is not NULL. */
 static int
 policy_said(struct stage_policy *p, const double *rate, struct err *e)
 {
@@ -555,7 +554,7 @@ policy_nothing(struct stage_policy *p)
 		p->key[i] = NAN;
 }
 
-/* Before the data, and if cuts are to be decided behind what stands there. */
+/* Decide before the data; with --cuts, after the annotations that precede the data. */
 static int
 policy_decide(struct stage_policy *p, struct err *e)
 {
@@ -585,8 +584,8 @@ stage_policy_begin(struct stage *st, const struct stage_shard *sh, struct err *e
 	return p->waits ? 0 : policy_decide(p, e);
 }
 
-/* The sums in a shard's end leave out what is not finite, so that it would look
- * like a shard that hardly moves. */
+/* Refuse values that are not finite.  The sums in a shard's end leave them out, so its
+ * drift would look small. */
 static int
 policy_finite(struct stage_policy *p, const struct stage_data *d, struct err *e)
 {
@@ -630,8 +629,8 @@ stage_policy_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 	return stage_end(st->next, sums, e);
 }
 
-/* When a device diverges, the interval that it asked for counts, whatever the
- * mean over all devices would give. */
+/* Read the interval that a diverging device asks for.  It overrides a longer one that
+ * the mean over all devices gives. */
 static int
 policy_asked(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 {
@@ -645,7 +644,7 @@ policy_asked(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 	return 0;
 }
 
-/* Removes from an older policy the keys that are decided anew. */
+/* Pass on an older policy without the keys that are decided here. */
 static int
 policy_older(struct stage_policy *p, const struct stage_note *n, struct err *e)
 {
@@ -683,7 +682,7 @@ stage_policy_note(struct stage *st, const struct stage_note *n, struct err *e)
 	if (r < 0)
 		return reader_place(p->sh.in, r, e);
 	if (n->type == FRAME_SIGN)
-		return 0;	/* of a shard without what is added here */
+		return 0;	/* it does not cover what is added here */
 	if (n->type != FRAME_POLI)
 		return stage_note(st->next, n, e);
 	return policy_older(p, n, e);
@@ -734,5 +733,5 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct er
 	.free = stage_policy_free \
 }
 const struct stage_kind stage_policy = POLICY_KIND(STAGE_IGNORES);
-/* The same where the drift counts. */
+/* The same, with values read for the drift. */
 static const struct stage_kind policy_reads = POLICY_KIND(STAGE_READS);

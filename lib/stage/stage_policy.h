@@ -29,14 +29,14 @@ struct policy_deco {
 };
 #define POLICY_DECO_INIT { 0, -1, -1, REPLAN_INIT }
 
-/* --ratio: how hard to compress, at how many bit/s half of it, and after how many
- * steps at first. */
+/* --ratio: the least and the most compression, the bit/s half way between them, and the
+ * steps of the warm-up. */
 struct stage_policy_ratio {
 	double least, most, half;
 	uint64_t warmup;
 };
 extern const struct opt stage_policy_ratio_rows[];
-/* stage_policy_ratio(f, bandwidth): the compression factor on this link. */
+/* Return the compression factor for a link of this bandwidth in bit/s. */
 double stage_policy_ratio(const struct stage_policy_ratio *f, double bandwidth);
 
 struct stage_policy_opts {
@@ -45,7 +45,7 @@ struct stage_policy_opts {
 	double bandwidth;	/* bit/s; < 0: the state's */
 	double deadline;	/* seconds a shard may take; < 0: any */
 	double norm;		/* of the model; 0: the shard's */
-	struct interval interval;	/* target 0: none is asked for */
+	struct interval interval;	/* target 0: the interval is not decided */
 	struct policy_deco stale;
 	struct policy_dynacomm cuts;
 	struct ratio_pace pace;

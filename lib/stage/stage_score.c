@@ -18,13 +18,13 @@
 #include "format/values.h"
 #include "stage/stage_score.h"
 
-#define STAGE_SCORE_FILE "score"	/* a memory of the state */
-#define STAGE_SCORE_TOLD "moment"	/* there too, by the trainer */
+#define STAGE_SCORE_FILE "score"	/* file in the state: the history */
+#define STAGE_SCORE_TOLD "moment"	/* another, written by the trainer */
 #define STAGE_SCORE_ROW "weights"
 #define STAGE_SCORE_LESSON "lesson"	/* key: RUN/STEP of the last aggregate learnt from */
-#define STAGE_SCORE_RATE 4		/* of learning */
+#define STAGE_SCORE_RATE 4		/* learning rate */
 
-enum { STAGE_SCORE_MOST = 65536 };	/* groups of one annotation */
+enum { STAGE_SCORE_MOST = 65536 };	/* most groups per annotation */
 
 static const char *const stage_score_forms[] = { "moment", "paper", NULL };
 
@@ -80,19 +80,19 @@ const struct opt stage_score_rows[] = {
 struct stage_score {
 	struct stage s;
 	const struct stage_score_opts *o;
-	struct stage_shard sh;		/* at hand */
+	struct stage_shard sh;		/* the current shard */
 	struct statedir state;
 	struct score *score;
-	unsigned char model[16];	/* schema id score was made for */
-	char lesson[56];		/* that key; "": none */
-	float *x;			/* one group */
+	unsigned char model[16];	/* id of the schema that score is for */
+	char lesson[56];		/* STAGE_SCORE_LESSON; "": none */
+	float *x;			/* values of one group */
 	size_t cap;
-	struct stat read;		/* the file last read; 0 if none was */
-	struct stat_group *stat;	/* of one DATA frame's groups */
+	struct stat read;		/* the file read last; 0: none */
+	struct stat_group *stat;	/* of the groups of one DATA frame */
 	size_t stat_cap;
 	struct buf note;
-	int scale;			/* scores come with the data */
-	int again;			/* the shard was coded before */
+	int scale;			/* 1: scores precede the data */
+	int again;			/* 1: the shard was coded before */
 };
 
 /* ---- the history ---- */
@@ -139,8 +139,8 @@ stage_score_load(struct stage_score *x, struct err *e)
 	return r;
 }
 
-/* Is the shard in the residual already?  Then it is only sent on once more, and
- * what comes here is not what came the first time. */
+/* Set x->again if the residual contains the shard already.  It will only be sent again,
+ * and its values here may differ from those of the first time. */
 static int
 stage_score_again(struct stage_score *x, struct err *e)
 {
@@ -152,8 +152,8 @@ stage_score_again(struct stage_score *x, struct err *e)
 	return r;
 }
 
-/* What was known before this step stays until the next one: a process that is
- * killed before the shard is coded, or sent on, gets it once more. */
+/* Save the history.  The history before this step is kept until the next one, because a
+ * process that is killed before the shard is coded or sent gets the shard again. */
 static int
 stage_score_save(struct stage_score *x, struct err *e)
 {
@@ -166,7 +166,7 @@ stage_score_save(struct stage_score *x, struct err *e)
 
 	if (x->o->dir == NULL || x->o->form != SCORE_PAPER || x->score->n == 0)
 		return 0;
-	if (x->again) {		/* what was kept of it is right */
+	if (x->again) {		/* the saved history is right */
 		score_free(x->score);
 		x->score = NULL;
 		return 0;
@@ -191,7 +191,7 @@ stage_score_save(struct stage_score *x, struct err *e)
 
 /* ---- feedback ---- */
 
-/* How the aggregate of h is called among lessons: RUN/STEP. */
+/* Set name to RUN/STEP of h's aggregate, which identifies a lesson. */
 static void
 stage_score_name(const struct memory *h, char name[56])
 {
@@ -199,8 +199,8 @@ stage_score_name(const struct memory *h, char name[56])
 	(void)sprintf(name + strlen(name), "/%llu", (unsigned long long)h->step);
 }
 
-/* Is it of a later step than the last lesson, or of another run?  A device that comes
- * back gets aggregates again that it has learnt from. */
+/* Return 1 if h is of a later step than the last lesson, or of another run.  A device
+ * that comes back gets old aggregates again. */
 static int
 stage_score_news(const struct stage_score *x, const struct memory *h)
 {
@@ -213,7 +213,8 @@ stage_score_news(const struct stage_score *x, const struct memory *h)
 	    strtoull(x->lesson + n + 1, NULL, 10) < h->step;
 }
 
-/* What ace-expand left in the state of the last aggregate, unless it is known. */
+/* Learn from what ace-expand left in the state about the last aggregate, unless that
+ * was done before. */
 static int
 stage_score_learn(struct stage_score *x, struct err *e)
 {
@@ -240,7 +241,7 @@ stage_score_learn(struct stage_score *x, struct err *e)
 
 /* ---- what the trainer measured ---- */
 
-/* The mean square of each group of r's shard. */
+/* Set energy to the mean square of each group of r's shard. */
 static int
 stage_score_energy(struct stage_score *x, struct reader *r, float *energy,
     struct err *e)
@@ -268,8 +269,8 @@ out:
 	return k;
 }
 
-/* Whether it is the file that was read last.  Whoever writes it renames a new
- * one to its name. */
+/* Return 1 if a and b are of the same file.  Trainers replace the file by a new one
+ * with rename. */
 static int
 stage_score_known(const struct stat *a, const struct stat *b)
 {
@@ -278,7 +279,7 @@ stage_score_known(const struct stat *a, const struct stat *b)
 	    a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* The last shard of the trainer's file is what counts. */
+/* Take the scores from the last shard of the trainer's file. */
 static int
 stage_score_take(struct stage_score *x, const char *name, struct err *e)
 {
@@ -326,7 +327,7 @@ stage_score_reload(struct stage_score *x, struct err *e)
 		r = err_set(e, ERR_DATA, "unsupported: '%s' is not a "
 		    "regular file", name);
 	else if (!stage_score_known(&st, &x->read)) {
-		/* the next one may get this one's inode, but not its time */
+		/* a new file may reuse the inode, but then has a later time */
 		(void)clock_settle(st.st_ctim);
 		if ((r = stage_score_take(x, name, e)) == 0)
 			x->read = st;
@@ -359,7 +360,7 @@ stage_score_places(const struct schema *sc, struct score_place *p)
 	}
 }
 
-/* At the first shard of a model: finds its groups and their history. */
+/* At the first shard of a model, set up its groups and their history. */
 static int
 stage_score_begin_model(struct stage_score *x, struct err *e)
 {
@@ -390,7 +391,7 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 		x->score->clip = x->o->clip;
 	if (x->o->dir == NULL || x->o->form != SCORE_PAPER)
 		return 0;
-	/* in one process only: there nobody commits meanwhile */
+	/* only in ace-step, where no other process commits meanwhile */
 	if (x->state.later != NULL && (r = stage_score_again(x, e)) < 0)
 		return r;
 	return stage_score_load(x, e);
@@ -416,8 +417,8 @@ stage_score_put(struct stage_score *x, uint32_t first, uint32_t n, struct err *e
 	return r;
 }
 
-/* Makes the annotations for groups first to first + n - 1, all of them in the
- * data that passes next. */
+/* Write the annotations of groups first to first + n - 1, whose data is passed on
+ * next. */
 static int
 stage_score_run(struct stage_score *x, uint32_t first, uint32_t n, struct err *e)
 {
@@ -496,7 +497,7 @@ stage_score_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 static int
 stage_score_note(struct stage *s, const struct stage_note *n, struct err *e)
 {
-	/* a signature is the last of a shard, and of all that is before it */
+	/* a signature does not cover what is added here */
 	if (n->type == FRAME_STAT || n->type == FRAME_SCOR || n->type == FRAME_SIGN)
 		return 0;
 	return stage_note(s->next, n, e);

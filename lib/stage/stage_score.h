@@ -1,6 +1,7 @@
 /*
- * What ace-score does: the statistics and the importance of every group, as
- * annotations behind the data they speak of.  The values pass unchanged.
+ * The stage of ace-score: write the statistics and the importance of every group as
+ * annotations.  They precede their data, except that --form paper puts the importance
+ * of a first shard at its end.  The values pass unchanged.
  */
 #ifndef ACE_STAGE_SCORE_H
 #define ACE_STAGE_SCORE_H
@@ -13,9 +14,9 @@ struct err;
 struct stage_score_opts {
 	const char *dir;		/* state directory, or NULL */
 	enum score_form form;
-	double power;			/* of moment */
-	double alpha, decay, clip;	/* of paper: of the averages, and where
-					 * z-scores stop; negative: the default */
+	double power;			/* for moment */
+	double alpha, decay, clip;	/* for paper, see sync/score.h; decay and
+					 * clip < 0: the default */
 	const struct filter *f;		/* the program's: set by make */
 };
 extern const struct opt stage_score_rows[];	/* its options */

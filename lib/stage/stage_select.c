@@ -17,16 +17,16 @@
 #include "sync/select.h"
 
 enum {
-	STAGE_SELECT_PART = 65536,	/* groups of one annotation */
-	/* shards of no more groups are filled to the last byte */
+	STAGE_SELECT_PART = 65536,	/* most groups per annotation */
+	/* shards of at most this many groups are filled to the last byte */
 	STAGE_SELECT_FEW = 64,
-	/* bytes of a budget beside an empty shard, for it to be announced */
+	/* a budget is announced if it has this many bytes beyond an empty shard */
 	STAGE_SELECT_SPARE = 1024
 };
 
 /* ---- options ---- */
 
-/* Reads codecs separated by commas; "ecq", or "tcq", without a step allows any
+/* Read codecs separated by commas; "ecq" or "tcq" without a step allows any
  * step. */
 static int
 stage_select_levels(void *arg, const struct opt *row, const char *list, struct err *e)
@@ -64,8 +64,8 @@ stage_select_levels(void *arg, const struct opt *row, const char *list, struct e
 	    "name one or more besides none, such as q8");
 }
 
-/* Reads "0.9=qsgd:4@4", or "0.9": up to that share in that codec, f16 unless
- * something else is said, and in each fourth step only. */
+/* Read "0.9=qsgd:4@4" or "0.9": a share, the codec for groups up to it (default f16),
+ * and after '@' in every how many steps they are sent. */
 static int
 stage_select_level(struct stage_select_upto *u, char *word, struct err *e)
 {
@@ -85,8 +85,8 @@ stage_select_level(struct stage_select_upto *u, char *word, struct err *e)
 	return num_f64(&u->share, word, 0, 1, "-p", e);
 }
 
-/* Reads "0.5=f32,0.9=qsgd:4": rising shares, each with the codec for the
- * groups up to it; "count:" before them, they are of the values, not of their
+/* Read "0.5=f32,0.9=qsgd:4": rising shares, each with the codec for the groups up to
+ * it.  After a leading "count:" the shares are of the values instead of the
  * importance. */
 static int
 stage_select_shares(struct stage_select_opts *o, const char *list, struct err *e)
@@ -120,7 +120,7 @@ stage_select_shares(struct stage_select_opts *o, const char *list, struct err *e
 	}
 }
 
-/* One option says what the plan is made of. */
+/* Set the mode; refuse a second option that sets it. */
 static int
 stage_select_mode(struct stage_select_opts *o, const struct opt *row,
     enum stage_select_mode mode, struct err *e)
@@ -208,10 +208,10 @@ struct stage_select {
 	const struct stage_select_opts *o;
 	struct codec_plan level[STAGE_SELECT_MOST + 1];
 	size_t m;
-	uint32_t shared;		/* as of the options */
-	struct stage_shard sh;		/* at hand */
+	uint32_t shared;		/* as in the options */
+	struct stage_shard sh;		/* the current shard */
 	struct survey survey;
-	uint64_t announced;		/* its budget, before the plan; 0: it is not */
+	uint64_t announced;		/* budget announced before the plan, or 0 */
 	uint8_t *dense;			/* [groups] */
 	struct codec_plan *plan;	/* [groups] */
 	size_t dense_cap, plan_cap;
@@ -220,7 +220,7 @@ struct stage_select {
 	struct buf note;
 };
 
-/* "shard 'edge1/42'", the beginning of the report at the shard's end. */
+/* Return "shard 'edge1/42'", with which messages begin. */
 static const char *
 stage_select_name(const struct stage_select *x, char buf[160])
 {
@@ -293,7 +293,7 @@ stage_select_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 	return x->o->mode == STAGE_SELECT_GIVEN ? stage_select_given(x, e) : 0;
 }
 
-/* Calculates the statistics of a group from its values. */
+/* Compute the statistics of a group from its values. */
 static int
 stage_select_stat(struct stage_select *x, const struct stage_data *d, size_t i,
     struct err *e)
@@ -336,8 +336,8 @@ stage_select_policy(const struct survey *s, uint64_t *bytes, struct err *e)
 	return 0;
 }
 
-/* The budget of the shard that s is collected from.  Of a policy its key
- * budget_bytes, or else ratio counts; -ERR_USAGE when it has neither. */
+/* Set *bytes to the budget of the shard that s surveys.  From a policy take budget_bytes,
+ * or else ratio; -ERR_USAGE when it has neither. */
 static int
 stage_select_bytes(const struct stage_select_budget *b, const struct survey *s,
     uint64_t *bytes, struct err *e)
@@ -354,9 +354,9 @@ stage_select_bytes(const struct stage_select_budget *b, const struct survey *s,
 	}
 }
 
-/* Who codes may send a segment before the plan is there, and needs to know of how
- * much: a plan of no group says the budget.  One that hardly holds a shard without
- * groups may come to be none (stage_select_least). */
+/* Announce the budget by a plan of no groups, so that segments can be coded before the
+ * plan is made.  A budget that hardly holds an empty shard is not announced, since
+ * stage_select_least may drop it. */
 static int
 stage_select_announce(struct stage_select *x, struct err *e)
 {
@@ -418,7 +418,7 @@ stage_select_ctx(void *arg, uint32_t g, struct codec_ctx *ctx)
 	values_ctx(x->sh.schema, x->sh.shard, g, ctx);
 }
 
-/* Reports on the plan. */
+/* Report on the plan. */
 static void
 stage_select_say(const struct stage_select *x, const struct allot *a,
     uint64_t budget, uint64_t exact)
@@ -445,8 +445,8 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 
 /* ---- a list of codecs without a free step: the knapsack ---- */
 
-/* The bytes of group g's body: exact where the codec's size is fixed, estimated,
- * or the most there can be; and the error, < 0 where it is not known. */
+/* Return the bytes of group g's body: exact if the codec's size is fixed, else an
+ * estimate or an upper bound.  Set *error, < 0 if it is unknown. */
 static size_t
 stage_select_body(const struct stage_select *x, uint32_t g,
     const struct estimate *m, const struct codec_plan *p, double *error)
@@ -457,7 +457,8 @@ stage_select_body(const struct stage_select *x, uint32_t g,
 	return body >= 0 ? (size_t)body : codec_bound(p, x->survey.stat[g].n);
 }
 
-/* Group by group, none and each codec.  floor: norms and biases stay dense. */
+/* Fill in the levels of each group: none, and each codec.  floor: norms and biases
+ * stay dense. */
 static void
 stage_select_choices(struct stage_select *x, int floor, struct select_level *level)
 {
@@ -490,7 +491,7 @@ stage_select_choices(struct stage_select *x, int floor, struct select_level *lev
 	}
 }
 
-/* The size in bytes of the whole coded shard, as the coder will count it. */
+/* Return the bytes of the whole coded shard, as the coder will count them. */
 static uint64_t
 stage_select_size(struct stage_select *x, const struct size *empty)
 {
@@ -514,8 +515,8 @@ stage_select_size(struct stage_select *x, const struct size *empty)
 	return size_send(&z) + x->survey.notes;
 }
 
-/* Chooses for at most a->budget bytes of records, and says in a what came of
- * it; 1 when norms and biases cannot stay dense. */
+/* Choose levels for at most a->budget bytes of records, and put the totals into a.
+ * Return 1 when even the cheapest levels take more. */
 static int
 stage_select_choose(struct stage_select *x, struct allot *a,
     const struct select_level *level, uint8_t *choice, struct err *e)
@@ -539,12 +540,12 @@ stage_select_choose(struct stage_select *x, struct allot *a,
 	return r;
 }
 
-/* Records alone are padded by less than this in a shard of one frame. */
+/* In a shard of one frame, records are padded by less than this. */
 enum { STAGE_SELECT_PAD = 16 };
 
-/* What the least error in so many bytes of records takes as a shard depends on
- * frames, gaps and padding: the bytes of records are made fewer until it fits,
- * one by one where that can matter. */
+/* Find the least error within the budget.  The shard's size depends also on frames,
+ * gaps and padding, so lower the bytes of records until it fits: one by one in shards
+ * of few groups. */
 static int
 stage_select_list(struct stage_select *x, struct allot *a,
     const struct size *empty, uint64_t budget, struct err *e)
@@ -564,7 +565,7 @@ stage_select_list(struct stage_select *x, struct allot *a,
 	while (r == 0) {
 		r = stage_select_choose(x, a, level, choice, e);
 		if (r == 1 && a->floor) {
-			/* too little to keep all that dense */
+			/* too little to keep norms and biases dense */
 			a->floor = 0;
 			stage_select_choices(x, 0, level);
 			r = 0;
@@ -585,8 +586,8 @@ stage_select_list(struct stage_select *x, struct allot *a,
 
 /* ---- the plan of a budget ---- */
 
-/* Groups whose values mean only themselves go without loss whatever the plan: the rest
- * is planned as if they were not there.  Returns about how many bytes they take. */
+/* Leave groups of whole numbers out of the plan, since they are always sent without
+ * loss.  Return about how many bytes they take. */
 static uint64_t
 stage_select_exact(struct stage_select *x)
 {
@@ -597,7 +598,7 @@ stage_select_exact(struct stage_select *x)
 	for (g = 0; g < x->survey.n; g++) {
 		if (!schema_exact_group(x->sh.schema, g))
 			continue;
-		if (s[g].nonzero != 0)	/* about as many bits as the largest has */
+		if (s[g].nonzero != 0)	/* about the bits of the largest value */
 			bytes += size_cost(CODEC_LOSSLESS, (size_t)(s[g].n *
 			    (2 + fmin(log2(1 + (double)s[g].max_abs), 30)) / 8),
 			    1);
@@ -638,10 +639,10 @@ stage_select_least(struct stage_select *x, struct err *e)
 		if ((s->have[g] & SURVEY_SENT) != 0)
 			x->plan[g] = values_plan(x->sh.schema, g, x->plan[g]);
 	stage_select_say(x, &a, budget, exact);
-	terms.budget = budget > 0 ? budget : 1;	/* 0 would be any */
-	/* A policy does not know how many bytes an empty shard takes. With a
-	 * budget below that nothing is sent, which is no reason to end a
-	 * run. */
+	terms.budget = budget > 0 ? budget : 1;	/* 0 would mean no limit */
+	/* A policy does not know how many bytes an empty shard takes.  If its
+	 * budget is below that, send no group, but do not end the run with an
+	 * error. */
 	if (x->o->want.by == STAGE_SELECT_BY_POLICY && a.sent == 0 &&
 	    x->announced == 0) {
 		terms.budget = 0;
@@ -674,19 +675,19 @@ stage_select_share(struct stage_select *x, struct err *e)
 		schema_span(x->sh.schema, g, &span);
 		if (size != NULL)
 			size[g] = (uint32_t)span.n;
-		/* it goes whatever its share */
+		/* it is sent whatever its importance */
 		if (schema_exact(x->sh.schema->t[span.tensor].dtype)) {
 			x->survey.score[g] = 0;
 			if (size != NULL)
 				size[g] = 0;
 		}
 	}
-	/* the largest share first, and what is in a smaller one over it */
+	/* the largest share first; smaller shares overwrite their part of it */
 	for (u = o->upto + o->shares; u-- > o->upto && r == 0; ) {
 		r = select_share(x->survey.score, x->survey.stat, size, n,
 		    u->share, chosen, e);
 		for (g = 0, sent = 0; r == 0 && g < n; g++) {
-			/* a part of the groups in each step, not all in one */
+			/* spread the groups over the steps */
 			if (chosen[g])
 				x->plan[g] = (x->sh.shard->step + g) % u->every
 				    == 0 ? u->codec : x->level[0];

@@ -24,45 +24,45 @@ enum stage_select_mode {
 	STAGE_SELECT_GIVEN
 };
 
-/* How the bytes of a coded shard were asked for. */
+/* How the user gave the budget of a coded shard. */
 enum stage_select_by { STAGE_SELECT_BY_BYTES, STAGE_SELECT_BY_BITS,
     STAGE_SELECT_BY_POLICY };
 
 struct stage_select_budget {
 	enum stage_select_by by;
 	uint64_t bytes;
-	double bits;		/* a value */
+	double bits;		/* per value */
 };
 
-/* Of -p: the most important groups up to a share, how, and in which steps. */
+/* An item of -p: the codec of the most important groups up to a share. */
 struct stage_select_upto {
 	double share;
 	struct codec_plan codec;
-	uint32_t every;		/* each so many steps; >= 1 */
+	uint32_t every;		/* they are sent every so many steps; >= 1 */
 };
 
 struct stage_select_opts {
 	enum stage_select_mode mode;
-	const char *said;		/* name of the option that said so */
+	const char *said;		/* name of the option that set the mode */
 	struct stage_select_budget want;
 	struct codec_plan level[STAGE_SELECT_MOST + 1];
 	size_t m;			/* 0: the default */
-	uint32_t shared;		/* of these one at any step (codec_shared), or
-					 * CODEC_NONE */
-	uint64_t effort;		/* 0: not said */
+	uint32_t shared;		/* the level with a free step (codec_shared),
+					 * or CODEC_NONE */
+	uint64_t effort;		/* 0: not given */
 	struct stage_select_upto upto[STAGE_SELECT_MOST];	/* shares rise */
 	size_t shares;
-	int count;			/* they are of the values' number */
-	int kept;			/* what is not sent: 1 is, -1 is not, 0
-					 * who codes knows */
+	int count;			/* 1: shares of the number of values */
+	int kept;			/* values not sent are: 1 kept, -1 lost,
+					 * 0 unknown here */
 	struct plan_text given;
 	const struct filter *f;		/* the program's: set by make */
 };
 extern const struct opt stage_select_rows[];	/* its options */
 
 extern const struct stage_kind stage_select;
-/* stage_select_waits(o): 1 when some groups leave at longer intervals, so that what
- * they have meanwhile has to be kept. */
+/* Return 1 when some groups are sent only every few steps, so that their values must be
+ * kept meanwhile. */
 int stage_select_waits(const struct stage_select_opts *o);
 void stage_select_release(struct stage_select_opts *o);
 

@@ -15,7 +15,7 @@ struct stage_sign {
 	struct sign_key *key;
 	struct sign_ring *ring;
 	struct stage_shard sh;
-	int signed_by;		/* a right signature was seen */
+	int signed_by;		/* 1: a valid signature was seen */
 };
 
 static int
@@ -31,8 +31,8 @@ stage_sign_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 	return stage_begin(s->next, sh, e);
 }
 
-/* A frame that is signed too. Behind a signature nothing more may come: it
- * would look as if it were signed. */
+/* Add a frame to the signed data.  No frame may follow the signature, because it
+ * would look signed as well. */
 static int
 stage_sign_frame(struct stage_sign *x, const struct reader *in, struct err *e)
 {
@@ -78,7 +78,7 @@ stage_sign_note(struct stage *s, const struct stage_note *n, struct err *e)
 	if (n->type != FRAME_SIGN)
 		r = stage_sign_frame(x, n->whole, e);
 	else if (x->key != NULL)
-		return 0;	/* another's: the new one takes its place */
+		return 0;	/* drop it: ours replaces it */
 	else if (x->signed_by)
 		r = stage_sign_frame(x, n->whole, e);
 	else

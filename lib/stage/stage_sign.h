@@ -1,6 +1,6 @@
 /*
- * What ace-sign does to a shard: it puts a signature behind all else, or holds
- * the shard back from being whole until the one that it has is found right.
+ * The stage of ace-sign: sign a shard at its end, or pass on the end of a shard only
+ * after its signature was checked.
  */
 #ifndef ACE_STAGE_SIGN_H
 #define ACE_STAGE_SIGN_H
