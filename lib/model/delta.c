@@ -92,7 +92,7 @@ delta_sum_text(const struct delta_sum *s, char text[DELTA_SUM])
 
 struct about {
 	struct delta_head *h;
-	int version, base, packed, sum;	/* were there */
+	int version, base, packed, sum;	/* 1: valid; < 0: unsupported */
 };
 
 static int

@@ -1,19 +1,19 @@
 /*
- * What changed between two models, as slime, miles and SGLang lay it out: a directory
- * as Hugging Face's, weight_v000007, in whose files stand the tensors that changed,
- * each as one zstd frame, a tensor of bytes (U8); the rest is left out.  The frame is
+ * The difference between two models, in the layout of slime, miles and SGLang: a
+ * directory like Hugging Face's (weight_v000007) that has only the tensors that
+ * changed.  Each is stored as a tensor of bytes (U8), one zstd frame of
  *
  *	xor		old bytes ^ new bytes, as many as the tensor has
  *	overwrite	u32 count, count times u32 position of a byte in the tensor, in
  *			rising order, and the new bytes; little-endian
  *
- * In the index's metadata are, as text, version and base_version (six digits),
- * delta_encoding, compression_format (zstd) and checksum_format; in each file's
- * __metadata__ the checksum of each tensor as it is afterwards, in hexadecimal.  An
- * index without delta_encoding is that of a whole model.
+ * The index's metadata has, as text, version and base_version (six digits),
+ * delta_encoding, compression_format (zstd) and checksum_format.  Each file's
+ * __metadata__ has the checksum of each of its tensors after the change, in
+ * hexadecimal.  An index without delta_encoding belongs to a whole model.
  *
- * That the positions rise, and each only once, is what their writers do; that we want
- * it, and more than the checksum, is ours: nothing is made of what lies.
+ * The other projects write positions in rising order, each only once.  We refuse any
+ * other order, even if the checksum is right.
  */
 #ifndef ACE_DELTA_H
 #define ACE_DELTA_H
@@ -28,33 +28,33 @@ enum delta_coding { DELTA_XOR, DELTA_OVERWRITE };
 extern const char *const delta_codings[];	/* their names, for options */
 
 struct delta_head {
-	int is;			/* it is one; else nothing below is meant */
+	int is;			/* 1: a difference; 0: the rest is not set */
 	uint64_t version, base;
 	int coding;		/* enum delta_coding */
 	int adler;		/* the checksums are adler32, else XXH3-128 */
 };
 
-/* delta_head(path, h, e): what the directory at path is; h->is is 0 where there is no
- * index, or that of a whole model. */
+/* Read the index of the directory at path.  h->is is 0 if there is no index, or if it
+ * belongs to a whole model. */
 int delta_head(const char *path, struct delta_head *h, struct err *e);
-/* delta_open(m, old, path, h, e): the model that the directory at path makes of old,
- * which has to stay open.  What changed is unpacked into a file without a name in
- * $TMPDIR and verified there: -ERR_DATA with the tensor's name. */
+/* Open the model that the directory at path makes of old, which must stay open.  The
+ * changed tensors are unpacked into an unnamed file in $TMPDIR and verified there;
+ * -ERR_DATA names a tensor that is not valid. */
 int delta_open(struct model *m, const struct model *old, const char *path,
     const struct delta_head *h, struct err *e);
 
 /* ---- writing one ---- */
 
 struct delta;
-/* delta_create(out, m, fd, coding, e): of a model that changes; what it needs
- * meanwhile is put into the file fd, which is the delta's to close. */
+/* Begin the difference from model m to its next version.  The delta uses the file fd as
+ * scratch space and closes it. */
 int delta_create(struct delta **out, const struct model *m, int fd, int coding,
     struct err *e);
-/* delta_group(d, s, old, new, e): its groups, all of them, in order. */
+/* Add a group's old and new bytes.  Call it for all groups, in order. */
 int delta_group(struct delta *d, const struct model_span *s,
     const unsigned char *old, const unsigned char *new, struct err *e);
-/* delta_place(d, dir, version, base, e): writes the directory dir, its index last, all
- * of it to the disk.  -ERR_REFUSED where another model's index is there. */
+/* Write the directory dir to disk, its index last.  -ERR_REFUSED if it holds another
+ * version. */
 int delta_place(struct delta *d, const char *dir, uint64_t version,
     uint64_t base, struct err *e);
 void delta_free(struct delta *d);

@@ -1,11 +1,11 @@
 /*
  * A model on disk: a safetensors or a GGUF file, or a directory as Hugging Face lays it
- * out, with model.safetensors.index.json and the files that it names.  Its tensors are
- * known by name, whatever file they are in; their bits are read group by group, in
- * the order of their names.
+ * out, with model.safetensors.index.json and the files that it names.  Tensors are
+ * identified by name, whatever file they are in.  Their bits are read group by group,
+ * in the order of their names.
  *
- * Two models with the same tensors, of the same types and shapes, with the same bits
- * have the same hash, however they are spread over files.
+ * Two models whose tensors have the same names, types, shapes and bits have the same
+ * hash, however they are spread over files.
  */
 #ifndef ACE_MODEL_H
 #define ACE_MODEL_H
@@ -27,18 +27,18 @@ struct stat;
 enum {
 	MODEL_HASH = 16,
 	MODEL_HEX = 2 * MODEL_HASH + 1,
-	MODEL_GROUP = 1 << 19,	/* values of a group; it is in every hash */
+	MODEL_GROUP = 1 << 19,	/* values of a group; all hashes depend on it */
 	MODEL_FILES = 1000
 };
 
 struct model_file {
-	char *name;		/* in the directory; of a file, its path */
+	char *name;		/* in the directory; the path if the model is a file */
 	char *path;
 	int fd;			/* for reading */
 	uint64_t size, inode;	/* inode 0: there is no such file */
-	uint64_t links, looks, changed;	/* model_looks, without and with all */
-	int made;		/* by us, without a name; path is what of */
-	int lent;		/* it is another model's, which closes it */
+	uint64_t links, looks, changed;	/* model_looks with all = 0, all = 1 */
+	int made;		/* 1: our unnamed file, made from path */
+	int lent;		/* 1: borrowed from another model, which closes it */
 };
 
 /* Where a tensor's bytes are. */
@@ -50,7 +50,7 @@ struct model_place {
 struct model {
 	const char *path;
 	int dir;
-	struct model_file index;	/* of a directory: path, and how it looks */
+	struct model_file index;	/* of a directory: its path and state */
 	struct model_file *file;	/* [nfiles], by name */
 	size_t nfiles;
 	struct schema schema;		/* tensors by name */
@@ -58,21 +58,20 @@ struct model {
 	int gguf;
 	struct gguf_keys keys;		/* of a GGUF file */
 	uint64_t said;			/* a hash of the metadata of safetensors
-					 * files, "format" apart */
+					 * files, without "format" */
 	struct slice *slice;		/* [schema.n] what the files have of each
 					 * tensor; NULL: all (parts.h) */
 };
 #define MODEL_INIT { .schema = SCHEMA_INIT }
 
-/* model_open(m, path, e): looks at the headers of all files.  -ERR_DATA with the
- * tensor's or the file's name when they are not what they should be.  path must
- * last as long as m. */
+/* Open the model at path and read the headers of all its files.  -ERR_DATA names a
+ * tensor or file that is not valid.  path must outlive m. */
 int model_open(struct model *m, const char *path, struct err *e);
 void model_close(struct model *m);
-/* model_find(m, name): the number of a tensor, or -1. */
+/* Return the number of a tensor, or -1. */
 ssize_t model_find(const struct model *m, const char *name);
 
-/* A group of a model, or what it has of it. */
+/* A group of a model, or the part of it that the model has. */
 struct model_span {
 	uint32_t tensor, file;
 	uint64_t at;		/* of its first byte in the file */
@@ -80,45 +79,44 @@ struct model_span {
 	unsigned form;		/* enum exact_form */
 };
 void model_span(const struct model *m, uint32_t g, struct model_span *out);
-/* model_most(m): bytes of the largest group. */
+/* Return the bytes of the largest group. */
 size_t model_most(const struct model *m);
-/* model_bytes(m): of all tensors. */
+/* Return the bytes of all tensors. */
 uint64_t model_bytes(const struct model *m);
-/* model_read(m, s, p, e): the bytes of a group, exactly. */
+/* Read the s->bytes bytes of a group into p. */
 int model_read(const struct model *m, const struct model_span *s,
     unsigned char *p, struct err *e);
 
-/* model_source(out, path, o, e): as format_open, of the folder of a model: its tensors are
- * read in the order of their names, whatever file each is in.  1; 0: path is no folder. */
+/* Open a model's directory as format_open does a file: as one source of all tensors, in the
+ * order of their names.  Return 1, or 0 if path is not a directory. */
 int model_source(struct format_source **out, const char *path,
     const struct format_opts *o, struct err *e);
 
 #define MODEL_INDEX "model.safetensors.index.json"
 #define MODEL_SINGLE "model.safetensors"
 
-/* model_same(m, e): -ERR_REFUSED when a file, or the index, is not as it was at
- * model_open. */
+/* Return 0, or -ERR_REFUSED when a file or the index has changed since model_open. */
 int model_same(const struct model *m, struct err *e);
-/* model_again(m, e): the same, but for the times of last change, which are taken anew:
- * before anything is read, when it was opened for writing, which may change them where
- * a file comes from another layer. */
+/* Check the same, but accept new times of last change and store them.  Call it after
+ * files were opened for writing and before they are read: opening may change the times
+ * of files from a lower layer of a file system. */
 int model_again(struct model *m, struct err *e);
-/* model_stat(dir, name, flags, st): fstatat(2), where nothing that changes the file from
- * now on can leave it with the same time of last change. */
+/* Call fstatat(2), if need be again until any later change of the file must give it
+ * another time of last change. */
 int model_stat(int dir, const char *name, int flags, struct stat *st);
-/* model_looks(st, name, all): return a number of a file of that name that is another one
- * when the file was replaced, written, or given other rights; all: or linked, renamed,
- * or given the time back that it had. */
+/* Return a number for the state of a file of that name.  It changes when the file is
+ * replaced, written or given other rights; with `all' also when the file is linked or
+ * renamed, or its mtime is set back. */
 uint64_t model_looks(const struct stat *st, const char *name, int all);
-/* model_stamp(m): how all its files look now, in a number. */
+/* Return a number for the present state of all files. */
 uint64_t model_stamp(const struct model *m);
 
-/* model_hash(m, slice, digest, hash): of a model whose groups have these digests,
- * XXH3-128 of their bytes; or of these slices of its tensors, where slice is not NULL. */
+/* Set hash to that of a model whose groups have these digests (XXH3-128 of their bytes);
+ * if slice is not NULL, to that of these slices of its tensors. */
 void model_hash(const struct model *m, const struct slice *slice,
     unsigned char (*digest)[MODEL_HASH], unsigned char hash[MODEL_HASH]);
 void model_hex(const unsigned char hash[MODEL_HASH], char hex[MODEL_HEX]);
-/* model_unhex(hex, hash): 1 if these are its digits and nothing else. */
+/* Return 1 if hex is the digits of a hash and nothing else, otherwise 0. */
 int model_unhex(const char *hex, unsigned char hash[MODEL_HASH]);
 
 /* ---- what a patch says of the models before and after (frame mODL) ---- */
@@ -126,16 +124,16 @@ int model_unhex(const char *hex, unsigned char hash[MODEL_HASH]);
 struct model_note {
 	unsigned char before[MODEL_HASH];	/* zeros: the patch is whole */
 	unsigned char after[MODEL_HASH];
-	uint64_t *sum;		/* XXH3-64 of each group's bytes after, of those
-				 * that the patch has */
+	uint64_t *sum;		/* XXH3-64 of the new bytes of each group in the
+				 * patch */
 	size_t n, cap;
-	struct buf changed;	/* varint of each: how many of its words changed;
-				 * empty: it is not said */
+	struct buf changed;	/* a varint per group: how many words changed;
+				 * empty: unknown */
 };
 #define MODEL_NOTE_INIT { { 0 }, { 0 }, NULL, 0, 0, BUF_INIT }
 
 int model_note_add(struct model_note *t, uint64_t sum, struct err *e);
-/* model_note_changed(t, words, e): how many changed, of the next group. */
+/* Add the number of words that changed in the next group. */
 int model_note_changed(struct model_note *t, uint64_t words, struct err *e);
 int model_note_encode(const struct model_note *t, struct buf *out,
     struct err *e);

@@ -11,11 +11,11 @@ struct parts {
 	const struct model *m;
 	const char *path;
 	struct slice *slice;		/* [tensors] */
-	uint64_t (*of)[SCHEMA_MAX_DIM];	/* [tensors], what they are slices of;
-					 * NULL: the model has that shape */
+	uint64_t (*of)[SCHEMA_MAX_DIM];	/* [tensors] shapes of the whole tensors;
+					 * NULL: the model has them already */
 };
 
-/* An entry of the index. */
+/* Take one entry of the index. */
 static int
 parts_take(void *arg, const struct format_slice *s, struct err *e)
 {
@@ -38,7 +38,7 @@ parts_take(void *arg, const struct format_slice *s, struct err *e)
 	return 0;
 }
 
-/* All of each tensor, but for those in the index. */
+/* Read the index; a tensor that it does not name is whole. */
 static int
 parts_read(struct parts *x, uint64_t rank[2], struct err *e)
 {

@@ -1,11 +1,11 @@
 /*
- * Which slices of a model's tensors somebody has: an index, as JSON,
+ * An index, in JSON, of the slices of a model's tensors that one rank has:
  *
  *	{"__metadata__": {"rank": 0, "ranks": 2},
  *	 "w": {"offset": [0, 0], "shape": [64, 128], "of": [128, 128]}}
  *
- * A tensor that it does not name is there as a whole.  rank and ranks are needed of who
- * makes patches only.
+ * A tensor that the index does not name is whole.  Only ace-diff needs rank and
+ * ranks.
  */
 #ifndef ACE_PARTS_H
 #define ACE_PARTS_H
@@ -17,12 +17,12 @@ struct err;
 struct model;
 struct slice;
 
-/* parts_model(m, path, rank, e): m, whose files hold what the index says: from then on its
- * tensors have the shapes that they are slices of, and its groups are those, of which each
- * has what the slice has.  rank[0] of rank[1]; zeros where the index does not say. */
+/* Apply the index at path to m, whose files hold these slices.  m then has the shapes and
+ * the groups of the whole tensors, and of each group the values that its slice has.  Set
+ * rank[0] to the rank and rank[1] to the number of ranks, 0 if the index has none. */
 int parts_model(struct model *m, const char *path, uint64_t rank[2], struct err *e);
-/* parts_for(m, path, out, e): what of m's slices is also in those of another index; the
- * caller's to free. */
+/* Set *out to the parts of m's slices that the index at path has as well.  The caller
+ * frees it. */
 int parts_for(const struct model *m, const char *path, struct slice **out,
     struct err *e);
 

@@ -1,13 +1,13 @@
 /*
- * Who has which model, as the sender knows (file `models' of the directory of
- * ace-diff -S): for each receiver the one that its last receipt named, and the one
- * that was sent to it last.
+ * The sender's list of the models that receivers have: file `models' in the directory
+ * of ace-diff -S.  It has two models per receiver: the one that the receiver's last
+ * receipt named, and the one that was sent last.
  *
- * What a receiver has is what it said, never what was sent.  Whatever comes to stand
- * here wrongly, by a forged receipt or one that came late, costs bytes and no model: a
- * patch for another model is refused, with a receipt that says which one there is.
+ * Only a receipt shows what a receiver has.  A wrong entry, from a forged or late
+ * receipt, costs bytes but no model: the receiver refuses a patch for another model, and
+ * its receipt names the model that it has.
  *
- * A line is "has HASH STEP TIME sent HASH STEP TIME NAME", a hash of zeros where
+ * A line is "has HASH STEP TIME sent HASH STEP TIME NAME", with a hash of zeros where
  * nothing is known.
  */
 #ifndef ACE_RECEIVERS_H
@@ -25,7 +25,7 @@ struct err;
 struct receivers_model {
 	unsigned char hash[MODEL_HASH];
 	uint64_t step;
-	uint64_t time;		/* when that was known, Unix seconds; 0: it is not */
+	uint64_t time;		/* Unix seconds when this became known; 0: unknown */
 };
 
 struct receivers_line {
@@ -41,26 +41,26 @@ struct receivers {
 };
 #define RECEIVERS_INIT { STATE_INIT, NULL, 0, 0 }
 
-/* receivers_there(dir): is it a directory with such a file? */
+/* Return 1 if dir has such a file. */
 int receivers_there(const char *dir);
-/* receivers_open(b, dir, alone, e): reads what there is; alone: nobody else changes it
- * until receivers_close, who does is waited for. */
+/* Read the list.  alone: lock it until receivers_close, after waiting for a process that
+ * has it locked. */
 int receivers_open(struct receivers *b, const char *dir, int alone, struct err *e);
 void receivers_close(struct receivers *b);
-/* receivers_save(b, e): write the list to disk. b must have been opened with alone. */
+/* Write the list to disk.  b must have been opened with alone. */
 int receivers_save(const struct receivers *b, struct err *e);
 
-/* receivers_name(name, e): -ERR_USAGE where a receiver can have no such name. */
+/* Return 0, or -ERR_USAGE if name is not a valid name of a receiver. */
 int receivers_name(const char *name, struct err *e);
-/* receivers_line(b, name, e): the receiver's; NULL without memory, or where it can be no
- * name. */
+/* Return the receiver's line, a new one if need be; NULL without memory or for a name
+ * that is not valid. */
 struct receivers_line *receivers_line(struct receivers *b, const char *name, struct err *e);
-/* receivers_take(b, r, line, e): puts down what a receipt says: 1, or 0 where it is of no
- * receiver that anything was sent to, or of no model.  *line: whose. */
+/* Save the model that a receipt names, and set *line to its receiver.  Return 1, or 0 if
+ * the receiver is not in the list or the receipt names no model. */
 int receivers_take(struct receivers *b, const struct receipt *r,
     const struct receivers_line **line, struct err *e);
 
-/* receivers_receipt(r, name, hash): makes it the receiver's, with the model that it has. */
+/* Set the receiver in a receipt, and the model that it has. */
 void receivers_receipt(struct receipt *r, const char *name,
     const unsigned char hash[MODEL_HASH]);
 

@@ -1,13 +1,13 @@
 /*
- * Patches that come in one stream, each of the model that the one before makes, or
- * whole.  They are read and verified to their end, put down, and then taken all
- * together, group by group, so that a model makes several steps at once.
+ * The patches of one stream.  Each is whole, or changes the model that the one before it
+ * makes.  All are read, verified and stored, and then applied together, group by group,
+ * so that a model makes several steps in one pass.
  *
- * Or the patches of all ranks of each of several steps, which are its parts: of each group
- * the words that a rank has are coded by themselves.  What is a part's lies in what the
- * model has, or beside it; all words that the model has are in some part, and those in
- * several are the same in all.  The steps are taken as the first part of each came, and
- * which of them the model has already is found by the words of its groups.
+ * A step may also have one patch per rank, called a part.  In each group a part codes only
+ * the words that its rank has: the model has all of these or none.  Each word of the model
+ * is in some part, and all parts with that word agree.  Steps (turns) are applied in the
+ * order in which their first parts came.  Checksums of the groups' words show which steps
+ * the model has made already.
  */
 #ifndef ACE_SERIES_H
 #define ACE_SERIES_H
@@ -23,96 +23,94 @@ struct err;
 struct reader;
 
 enum {
-	SERIES_MOST = 1024,	/* patches of a stream */
-	SERIES_AHEAD = 32	/* parts that are fetched at once */
+	SERIES_MOST = 1024,	/* most patches of a stream */
+	SERIES_AHEAD = 32	/* records that are fetched together */
 };
 
-/* A group as one of the patches has it. */
+/* A patch's record of one group. */
 struct series_part {
 	uint32_t group, len;	/* len: of its body */
-	uint64_t at;		/* where that is put down */
-	uint64_t sum;		/* XXH3-64 of the bytes that it makes */
+	uint64_t at;		/* position of its body in the scratch */
+	uint64_t sum;		/* XXH3-64 of the new bytes */
 	uint64_t step;		/* of the patch */
 	uint8_t param;
-	uint8_t whole;		/* it needs no old words */
-	/* of a part, which says something of each group that it has words of: */
-	uint8_t sent;		/* they changed, and there is a body */
-	uint16_t of;		/* number of the patch, when it is taken */
-	uint64_t base;		/* XXH3-64 of the bytes before */
+	uint8_t whole;		/* 1: it needs no old words */
+	/* for parts, which have a record of each group that they have words of: */
+	uint8_t sent;		/* 1: words changed, and there is a body */
+	uint16_t of;		/* index of the patch, set by series_take */
+	uint64_t base;		/* XXH3-64 of the old bytes */
 };
 
 struct series_patch {
 	unsigned char before[MODEL_HASH];	/* zeros: whole */
 	unsigned char after[MODEL_HASH];
-	uint64_t step, base;	/* base_version, 0: it is not said */
+	uint64_t step, base;	/* base: base_version, 0: unknown */
 	int whole;
-	size_t turn;		/* of parts, that of all of a step */
-	unsigned rank, ranks;	/* 0 of 0: no part */
-	struct slice *slice;	/* of each tensor of the model; NULL: no part */
-	int lent;		/* it is an earlier one's, who had the same */
-	/* private: its parts, and those that are fetched */
+	size_t turn;		/* number of its step in the stream */
+	unsigned rank, ranks;	/* 0 of 0: not a part */
+	struct slice *slice;	/* [tensors of the model]; NULL: not a part */
+	int lent;		/* 1: slice belongs to an earlier patch */
+	/* private: its records, and those that are fetched */
 	uint64_t at;
 	size_t n, done, i, k;
 	struct series_part next[SERIES_AHEAD];
 };
 
 struct series {
-	struct scratch s;	/* its file is the caller's to choose */
-	struct series_patch *p;	/* those of a turn side by side */
+	struct scratch s;	/* the caller may choose its file */
+	struct series_patch *p;	/* [n]; those of a turn are adjacent */
 	size_t n, cap;
 	size_t turns, capmay;
-	size_t from;		/* the first that is taken */
-	int parts;		/* they are parts */
-	unsigned char *may;	/* [turns + 1]: the groups that were looked at are those
-				 * of the model that this turn is for, the last: of
-				 * the one that all make; of parts */
-	/* of the last one that came, also of one that is refused: */
+	size_t from;		/* the first patch to apply */
+	int parts;		/* 1: the patches are parts */
+	unsigned char *may;	/* [turns + 1], for parts: 1 if all groups seen so far
+				 * are those of the model before this turn; the last
+				 * element: of the model after all turns */
+	/* of the last patch that was read, even if it was refused: */
 	unsigned char run[SHARD_ID], digest[SHARD_DIGEST];
 	uint64_t step;
-	unsigned char *has;	/* [groups]: 1 where any patch has this one */
+	unsigned char *has;	/* [groups]: 1 if any patch changes the group */
 };
 #define SERIES_INIT { .s = SCRATCH_INIT(1 << 20) }
 
-/* series_read(s, in, m, e): all of the stream, which may have none.  -ERR_DATA where
- * one is no patch, or not of a model with m's tensors, or does not go on from the one
- * before, or is a part of something else; -ERR_REFUSED where a rank's is missing, of any
- * step. */
+/* Read all patches of the stream, which may have none.  -ERR_DATA if a shard is not a
+ * patch, is for other tensors than m's, does not continue the patch before it, or is a
+ * part of another run; -ERR_REFUSED if the part of a rank is missing from a step. */
 int series_read(struct series *s, struct reader *in, const struct model *m,
     struct err *e);
 void series_release(struct series *s);
 
-/* series_from(s, i): from the first group on, of patch i and those after it; with n of
- * none. */
+/* Begin to take the groups of patch i and those after it; i = s->n: of none. */
 void series_from(struct series *s, size_t i);
-/* series_take(s, g, part, n, cap, e): the parts of group g, in their order.  Groups are
- * asked for as they rise.  *part, of *cap, grows where it has to. */
+/* Set part[*n] to the records of group g, in the order of the patches.  Ask for groups in
+ * rising order.  *part has room for *cap records and grows as needed. */
 int series_take(struct series *s, uint32_t g, struct series_part **part,
     size_t *n, size_t *cap, struct err *e);
-/* series_whole(s): the first patch that is needed: what comes before one that needs no old
- * model is not. */
+/* Return the first patch that is needed, which is the first of the last whole step: the
+ * steps before it do not matter.  Return 0 if no step is whole. */
 size_t series_whole(const struct series *s);
-/* series_group(s, list, n, span, old, new, body, e): what n parts make of a group, each
- * verified by its sum; for several threads at once, each with a body of its own. */
+/* Apply n records to a group and verify each result by its sum.  Several threads may call
+ * it at a time, each with its own body. */
 int series_group(const struct series *s, const struct series_part *list, size_t n,
     const struct model_span *span, const unsigned char *old, unsigned char *new,
     struct buf *body, struct err *e);
 
-/* What series_parts needs for itself, and what it found. */
+/* Scratch and results of series_parts. */
 struct series_work {
 	struct buf body, tile, seen, was;
-	struct buf is;		/* the same for the current group */
+	struct buf is;		/* series.may for this group alone */
 	size_t odd;		/* the first patch that is not for its words */
 };
-/* series_parts(s, list, n, m, g, old, new, w, e): the same of a group of m that n parts
- * have words of: from the first turn on that is for its words, of those that the model may
- * be at.  -ERR_DATA also where no part has some of its words, or two have others, or a
- * turn is not for what the one before makes. */
+/* Apply the records of n parts to group g of m, beginning with the first turn that the
+ * model may be at and that is for the group's words.  -ERR_DATA also if no part has some
+ * of the group's words, if two parts differ, or if a turn does not continue the one before
+ * it. */
 int series_parts(const struct series *s, const struct series_part *list, size_t n,
     const struct model *m, uint32_t g, unsigned char *old, unsigned char *new,
     struct series_work *w, struct err *e);
-/* series_seen(s, w): one more group was looked at. */
+/* Take what series_parts found in one more group into s->may. */
 void series_seen(struct series *s, const struct series_work *w);
-/* series_base(s): the first patch of the last turn that the model may be at; n: none. */
+/* Return the first patch of the last turn that the model may be at, or s->n for none. */
 size_t series_base(const struct series *s);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Slices of tensors, as ranks of a parallel training hold them: rectangles of as many
- * dimensions as the tensor has.  The values of a slice stand in the order that they have
- * in the tensor, so those that it has of a group of the tensor are one piece of the file.
+ * Slices of tensors, as the ranks of parallel training hold them: boxes with as many
+ * dimensions as the tensor.  The values of a slice keep the order of the tensor, so the
+ * slice's part of a group of the tensor is contiguous in the file.
  */
 #ifndef ACE_SLICE_H
 #define ACE_SLICE_H
@@ -17,22 +17,22 @@ struct slice {
 	uint64_t off[SCHEMA_MAX_DIM], len[SCHEMA_MAX_DIM];
 };
 
-/* slice_check(p, t, e): -ERR_DATA with the tensor's name where it is not in the tensor, or
- * cuts a byte of f4. */
+/* Return 0, or -ERR_DATA with the tensor's name if the slice is not inside the tensor or
+ * splits a byte of f4 values. */
 int slice_check(const struct slice *p, const struct schema_tensor *t, struct err *e);
-/* slice_whole(t, p): all of a tensor. */
+/* Set p to all of a tensor. */
 void slice_whole(const struct schema_tensor *t, struct slice *p);
-/* slice_common(a, b): what both have. */
+/* Return the intersection of two slices. */
 struct slice slice_common(const struct slice *a, const struct slice *b);
 
-/* slice_before(p, t, x): how many of its values come before value x of the tensor, which
- * may be behind the last.  NULL: all of the tensor. */
+/* Return how many values of the slice precede value x of the tensor; x may be past the
+ * last one.  p NULL: the slice is the whole tensor. */
 uint64_t slice_before(const struct slice *p, const struct schema_tensor *t,
     uint64_t x);
 
-/* slice_move(p, t, lo, hi, own, set, group, tile): of the values lo to hi of the tensor, of
- * which the slice own is at group, those of p, which own has all, to tile, which may be
- * group; with set from there.  Returns their bytes. */
+/* Copy the values of slice p among values lo to hi of the tensor from group to tile, or
+ * with `set' back.  group has the values of slice own among lo to hi, and own contains p.
+ * tile may be group.  Return the number of bytes copied. */
 size_t slice_move(const struct slice *p, const struct schema_tensor *t,
     uint64_t lo, uint64_t hi, const struct slice *own, int set,
     unsigned char *group, unsigned char *tile);

@@ -564,14 +564,14 @@ redo_file(struct swap *s, size_t i, struct err *e)
 	return s->fd[i] >= 0 ? 0 : err_sys(e, "'%s'", path);
 }
 
-/* redo: for each group of the model its file, how many words change, where it is, how
- * long, and the hash of its bytes afterwards, then each word's number and what it
- * becomes; at last which model it makes.  The words are set again whatever part of them
- * was set before; that the model is still the one that they are for, and that they are as
- * they were written, is known by the hashes, which groups that do not change have, too.
+/* redo has for each group of the model: its file, the number of words that change, its
+ * place and length, the hash of its new bytes, and the position and value of each such
+ * word.  Its end names the model that it makes.  Words may be set again if some were set
+ * before.  The hashes, which unchanged groups have as well, show that the journal is
+ * intact and that the model is the one it is for.
  *
- * Who may not write a file is told so now: with the journal there he could not undo
- * it. */
+ * Open the files for writing now: after the journal is there, a missing permission would
+ * leave a change that cannot be finished. */
 static int
 redo_begin(struct swap *s, const unsigned char *touched, struct err *e)
 {

@@ -1,22 +1,22 @@
 /*
- * A model is replaced by the next one as a whole: whatever kills the process or the
- * machine, there is the old one or the new one afterwards, at the latest when the next
- * ace-patch looks at it.
+ * Replace a model by the next one as a whole.  If the process or the machine is killed,
+ * the model is the old one or the new one, at the latest after the next ace-patch has
+ * looked at it.
  *
- * Beside the model, in MODEL.ace-patch, is what that needs:
+ * The directory MODEL.ace-patch, beside the model, has these files:
  *
  *	lock	held by the one process that changes the model
- *	new	the next model while it is written; for a moment, what it replaced
- *	old	what it replaced, which is to be removed
- *	ready	says that it is whole and on disk, and which one it is
- *	redo	the values to set in place, whole and on disk: from then on the model
- *		is the next one, and who finds this file sets them again, if the model
- *		becomes what redo says, all of it, when they are set
- *	marker	which model there is, as far as we made it
+ *	new	the next model while it is written; for a moment, the replaced one
+ *	old	the replaced model, which is to be removed
+ *	ready	says that new is complete and on disk, and which model it is
+ *	redo	a journal of the values to set in place.  When it is complete and on
+ *		disk, the model counts as replaced.  A process that finds redo sets the
+ *		values again, provided that this makes the model that redo names
+ *	marker	which model is in place, if we made it
  *
- * With new, the commit is one rename that exchanges the two: what comes back is looked
- * at, and if somebody changed it in the last moment they are exchanged again.  Of files,
- * where the file system cannot exchange them, the rename replaces the old one.
+ * With new, the commit is one rename that exchanges new and the model.  Then the old
+ * model is checked, and exchanged back if it changed in the last moment.  If the file
+ * system cannot exchange two files, the rename replaces the old one.
  */
 #ifndef ACE_SWAP_H
 #define ACE_SWAP_H
@@ -31,78 +31,75 @@ struct cli;
 struct err;
 struct io;
 
-/* How the next model is made; in this order where nothing else is said. */
+/* How the next model is made; SWAP_ANY tries the others in this order. */
 enum swap_way { SWAP_REFLINK, SWAP_PLACE, SWAP_COPY, SWAP_ANY };
 extern const char *const swap_ways[];	/* their names, for options */
 
-/* What is known of a model that we made. */
+/* A model that we made, as the files marker and ready describe it. */
 struct swap_mark {
 	unsigned char hash[MODEL_HASH];
 	uint64_t step;
-	uint64_t stamp;		/* the marker's: model_stamp; ready's: how all looks that
-				 * is to be replaced, what is no tensor, too */
-	/* ready's alone: */
+	uint64_t stamp;		/* marker: model_stamp; ready: the state of all files to
+				 * be replaced, also of those without tensors */
+	/* only in ready: */
 	uint64_t was;		/* the part of stamp that the exchange does not change */
-	uint64_t inode, next;	/* of the next model, by which it is known where it was
-				 * put in place; and how all of it looks */
-	unsigned char from[MODEL_HASH];	/* hash of what is to be replaced */
+	uint64_t inode, next;	/* of the next model: its inode, which shows whether it is
+				 * in place, and the state of all its files */
+	unsigned char from[MODEL_HASH];	/* hash of the model to be replaced */
 };
 
 enum { SWAP_NAMES = 6 };
 
 struct swap {
-	const struct cli *cli;	/* whom to speak for */
+	const struct cli *cli;	/* for messages */
 	char *path, *home, *at[SWAP_NAMES];	/* at: the files in home */
 	struct statedir dir;	/* home, and its lock */
-	int marked, staged;	/* there is a marker, a model that is ready */
+	int marked, staged;	/* 1: there is a marker; a model that is ready */
 	struct swap_mark mark, ready;
 	/* while the next model is written */
 	enum swap_way way;
 	const struct model *m;
 	int *fd;		/* of each file that changes, else -1 */
-	uint64_t took;		/* how what was linked or copied looked then */
-	int placed;		/* they are exchanged: what came back is not looked at */
+	uint64_t took;		/* state of the files when they were linked or copied */
+	int placed;		/* 1: exchanged, but the old model is not checked yet */
 	int watch;		/* inotify descriptor on the model, or -1 */
 	struct io *redo;
 	struct buf set;		/* words of a group that change */
 };
 #define SWAP_INIT { .dir = STATE_INIT, .watch = -1 }
 
-/* swap_open(s, path, cli, e): finds the model, links followed, and makes the
- * directory beside it. */
+/* Find the model, following links, and make the directory beside it. */
 int swap_open(struct swap *s, const char *path, const struct cli *cli,
     struct err *e);
 void swap_close(struct swap *s);
-/* swap_lock(s, e): waits until nobody else changes the model, and brings to an end
- * what was not; then marked and staged are known. */
+/* Wait until no other process changes the model, and finish a change that was
+ * interrupted.  Set marked and staged. */
 int swap_lock(struct swap *s, struct err *e);
 
-/* swap_begin(s, m, touched, way, staging, e): begins the next model, which differs
- * from m in the files for which touched[i] is 1.  staging: not in place, since it is
- * not committed at once. */
+/* Begin the next model, which differs from m in the files with touched[i] = 1.
+ * staging: it is not committed at once, so SWAP_ANY does not choose in-place. */
 int swap_begin(struct swap *s, struct model *m,
     const unsigned char *touched, enum swap_way way, int staging,
     struct err *e);
-/* swap_group(s, span, old, new, after, e): the next of its groups, every one in turn,
- * and the hash of its new bytes; new is old where nothing changes. */
+/* Write the next group; call it for every group in turn.  after: the hash of the new
+ * bytes.  Pass new == old if nothing changes. */
 int swap_group(struct swap *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new,
     const unsigned char after[MODEL_HASH], struct err *e);
-/* swap_ready(s, from, hash, step, e): makes the next model durable, except for words to
- * be set in place.  from: hash of the model that it was made of; hash: its own. */
+/* Make the next model durable, except for words to be set in place.  from: hash of the
+ * model that it was made from; hash: its own. */
 int swap_ready(struct swap *s, const unsigned char from[MODEL_HASH],
     const unsigned char hash[MODEL_HASH], uint64_t step, struct err *e);
-/* swap_still(s, e): the model that the next one was made of is as it was then, and so
- * is all in its directory, or -ERR_REFUSED. */
+/* Return 0 if the old model, with all files in its directory, is as it was when the next
+ * one was made from it; otherwise -ERR_REFUSED. */
 int swap_still(const struct swap *s, struct err *e);
-/* swap_commit(s, e): the model is the next one, if it still is the one that that was
- * made of. */
+/* Replace the model by the next one, unless it changed since that was made. */
 int swap_commit(struct swap *s, struct err *e);
-/* swap_known(s, m, hash, step): the model was found to be this one, which the marker says
- * from now on, if it can be written and does not say a later step of it. */
+/* Record in the marker that the model has this hash, at this step or at a later one that
+ * the marker has already.  Errors are ignored. */
 void swap_known(struct swap *s, const struct model *m,
     const unsigned char hash[MODEL_HASH], uint64_t step);
-/* swap_discard(s): there is no next model. */
+/* Remove the next model. */
 void swap_discard(struct swap *s);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Which of many patches, and models that are whole, make one model of another with
- * the fewest bytes.
+ * Find the patches and whole models that lead from one model to another with the fewest
+ * bytes.
  */
 #ifndef ACE_WAYS_H
 #define ACE_WAYS_H
@@ -15,13 +15,13 @@ struct err;
 /* A whole model, or a patch. */
 struct way {
 	unsigned char before[MODEL_HASH], after[MODEL_HASH];
-	unsigned char digest[16];	/* of the shard, where it is known */
+	unsigned char digest[16];	/* of the shard, if it is known */
 	uint64_t step, bytes;
-	uint64_t nth;		/* its number among those that there are */
-	int whole;		/* before is nothing */
-	/* as ways_find says: */
-	uint64_t cost;		/* bytes of the way that ends with it; none: MAX */
-	size_t prior;		/* before it on that way, or WAYS_FIRST */
+	uint64_t nth;		/* its number, given by the caller */
+	int whole;		/* 1: a whole model; before is zeros */
+	/* set by ways_find: */
+	uint64_t cost;		/* bytes of the way to it; UINT64_MAX: no way */
+	size_t prior;		/* the one before it there, or WAYS_FIRST */
 };
 #define WAYS_FIRST SIZE_MAX
 
@@ -33,11 +33,11 @@ struct ways {
 int ways_add(struct ways *x, const struct way *w, struct err *e);
 void ways_release(struct ways *x);
 
-/* ways_find(x, from): the cheapest way to each, from the model that has this hash
- * or, as well, from nothing; with NULL from nothing alone. */
+/* Find the cheapest way to each, beginning at the model with hash `from' or at nothing;
+ * from NULL: only at nothing. */
 void ways_find(struct ways *x, const unsigned char *from);
-/* ways_list(x, last, list, n, e): the numbers, in order, of those on the way that ends
- * with `last', whose cost is not MAX; the list is the caller's to free. */
+/* List the indices on the way that ends with `last', in order; its cost must not be
+ * UINT64_MAX.  The caller frees the list. */
 int ways_list(const struct ways *x, size_t last, size_t **list, size_t *n,
     struct err *e);
 
