@@ -72,7 +72,7 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 	const struct shard *s;
 	int r;
 
-	for (i = 0; i + 1 < n && !contrib_counts(&x->c, i); i++)
+	for (i = 0; i + 1 < n && gather_left(x->g, i); i++)
 		;
 	s = gather_shard(x->g, i);
 	out->step = s->step;
@@ -84,7 +84,7 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 	x->total = 0;
 	for (i = 0; i < n; i++) {
 		s = gather_shard(x->g, i);
-		if (!contrib_counts(&x->c, i))
+		if (gather_left(x->g, i))
 			continue;
 		out->weight += s->weight * contrib_share(&x->c, i);
 		if (out->samples + s->samples < s->samples ||
@@ -189,7 +189,7 @@ aggregate_take(struct aggregate *x, uint32_t g, size_t i,
 	const double f = contrib_factor(&x->c, i);
 	int r;
 
-	if (!contrib_counts(&x->c, i))
+	if (gather_left(x->g, i))
 		return 0;
 	/* values in a list are finite */
 	if (p->x != NULL && (r = contrib_finite(&x->c, i, g, p->x, x->sum.n,
@@ -412,8 +412,7 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 	cli_say(x->o->f->cli, 1, "step %llu: '%s', %zu contributions, weight %g",
 	    (unsigned long long)s->step, device, gather_count(x->g), x->total);
 	for (i = 0; contrib_active(&x->o->who) && i < gather_count(x->g); i++)
-		out += x->c.step.one[i].fate != ROBUST_COUNTS &&
-		    x->c.step.one[i].fate != ROBUST_CLIPPED;
+		out += !robust_counts(&x->c.step.one[i]);
 	event_say(x->o->f, EVENT_CLOSED, s->step,
 	    (uint64_t)gather_count(x->g) - out, out, x->total);
 	return 0;
@@ -499,7 +498,6 @@ aggregate_step(struct aggregate *x, struct err *e)
 
 	shard_init(&s);
 	x->c.g = x->g;
-	x->c.only = SKETCH_NONE;
 	x->differs = 0;
 	if (contrib_active(&x->o->who)) {
 		r = contrib_look(&x->c, &s, e);
@@ -558,7 +556,7 @@ aggregate_most(const struct aggregate *x)
 	const size_t most = files > AGGREGATE_OTHER + 16 ?
 	    files - AGGREGATE_OTHER : 16;
 
-	if (!contrib_at_once(&x->o->who))
+	if (!robust_elements(&x->o->who.rule))
 		return SIZE_MAX;
 	return most < AGGREGATE_MOST ? most : AGGREGATE_MOST;
 }
@@ -567,7 +565,7 @@ aggregate_most(const struct aggregate *x)
 static int
 aggregate_how(const struct aggregate *x)
 {
-	return (contrib_at_once(&x->o->who) ? GATHER_WHOLE : 0) |
+	return (robust_elements(&x->o->who.rule) ? GATHER_WHOLE : 0) |
 	    (contrib_active(&x->o->who) ? GATHER_TWICE : 0);
 }
 
@@ -589,7 +587,7 @@ aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 	const size_t n = gather_count(x->g), fits = most / gather_opens(x->g);
 	const uint64_t bytes = gather_memory(x->g);
 
-	if (!contrib_at_once(&x->o->who))
+	if (!robust_elements(&x->o->who.rule))
 		return gather_window(x->g, 0, e);
 	x->surplus = n > fits ? n - fits : 0;
 	if (x->surplus != 0)

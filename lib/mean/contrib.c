@@ -56,7 +56,6 @@ contrib_init(struct contrib *c, const struct contrib_opts *o,
 	c->o = o;
 	c->kern = kern;
 	c->past = (struct past)PAST_INIT;
-	c->only = SKETCH_NONE;
 }
 
 void
@@ -73,12 +72,6 @@ contrib_active(const struct contrib_opts *o)
 	return robust_active(&o->rule) || o->theta >= 0 || o->age > 0 || o->rho > 0;
 }
 
-int
-contrib_at_once(const struct contrib_opts *o)
-{
-	return robust_elements(&o->rule);
-}
-
 /* Return the weight that shard s states, by --weight-by. */
 static double
 contrib_weight_of(const struct contrib *c, const struct shard *s)
@@ -91,13 +84,6 @@ contrib_weight_of(const struct contrib *c, const struct shard *s)
 	default:
 		return s->weight;
 	}
-}
-
-int
-contrib_counts(const struct contrib *c, size_t i)
-{
-	return (!contrib_active(c->o) || robust_counts(&c->step.one[i])) &&
-	    (c->only == SKETCH_NONE || c->like.of[i] == c->only);
 }
 
 double
@@ -131,7 +117,7 @@ contrib_pull(const struct contrib *c)
 	if (!robust_centered(&c->o->rule))
 		return 0;
 	for (i = 0; i < gather_count(c->g); i++)
-		if (contrib_counts(c, i))
+		if (!gather_left(c->g, i))
 			sum += contrib_weight(c, i) * (1 - c->step.one[i].scale);
 	return sum;
 }
@@ -173,6 +159,13 @@ contrib_far(const float *v, const float *c, size_t n)
 	return s;
 }
 
+/* Return 1 if clusters, or the rule `center', need the directions of the shards. */
+static int
+contrib_sketched(const struct contrib *c)
+{
+	return c->o->theta >= 0 || robust_centered(&c->o->rule);
+}
+
 static int
 contrib_group(struct contrib *c, uint32_t g, struct err *e)
 {
@@ -191,7 +184,7 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 	if (centered)
 		center = past_center(&c->past, sc->t[span.tensor].base +
 		    span.offset);
-	if (c->o->theta >= 0 && (r = sketch_group(&c->like, g, span.n, e)) < 0)
+	if (contrib_sketched(c) && (r = sketch_group(&c->like, g, span.n, e)) < 0)
 		return r;
 	if (centered && (r = past_group(&c->past, g, span.n, e)) < 0)
 		return r;
@@ -214,7 +207,7 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 		c->kern->stat(v, span.n, &st);
 		one->norm2 += st.sumsq;
 		one->nonzero += st.nonzero;
-		if (c->o->theta >= 0)
+		if (contrib_sketched(c))
 			sketch_add(&c->like, i, v);
 		if (centered)
 			past_add(&c->past, i, v);
@@ -279,7 +272,7 @@ contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
 	int r = 0;
 
 	for (i = 0; i < n; i++)
-		if (!contrib_counts(c, i))
+		if (gather_left(c->g, i))
 			sketch_drop(&c->like, i);
 	if ((r = sketch_judge(&c->like, c->o->theta, e)) < 0)
 		return r;
@@ -297,14 +290,16 @@ contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
 	return r;
 }
 
-/* Leave the contributions that do not count out of the names of contributors. */
+/* Leave out the contributions that do not count: with k not SKETCH_NONE, those outside
+ * of cluster k too. */
 static void
-contrib_leave(struct contrib *c)
+contrib_leave(struct contrib *c, size_t k)
 {
 	size_t i;
 
 	for (i = 0; i < gather_count(c->g); i++)
-		gather_leave(c->g, i, !contrib_counts(c, i));
+		gather_leave(c->g, i, !robust_counts(&c->step.one[i]) ||
+		    (k != SKETCH_NONE && c->like.of[i] != k));
 }
 
 /* Compute || g || / || theta || of equation (9) for contribution i. */
@@ -362,7 +357,7 @@ contrib_judge(struct contrib *c, struct err *e)
 {
 	const struct robust_rule *q = &c->o->rule;
 	const int centered = robust_centered(q);
-	int r = centered ? past_repeats(&c->past, &c->step, e) : 0;
+	int r = centered ? past_repeats(&c->past, &c->like, &c->step, e) : 0;
 
 	if (r == 0)
 		r = robust_judge(q, &c->step, e);
@@ -408,8 +403,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 	size_t i, n = gather_count(c->g);
 	int r = robust_step(&c->step, n, e);
 
-	c->only = SKETCH_NONE;
-	if (r == 0 && c->o->theta >= 0)
+	if (r == 0 && contrib_sketched(c))
 		r = sketch_begin(&c->like, n, e);
 	for (i = 0; i < n && r == 0; i++) {
 		const struct shard *s = gather_shard(c->g, i);
@@ -430,16 +424,15 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 	    out, e)) < 0 ||
 	    (r = text_set(&out->kv, "rule", c->o->rule_text, e)) < 0)
 		return r;
+	contrib_leave(c, SKETCH_NONE);
 	if (c->o->theta >= 0 && (r = contrib_clusters(c, out, e)) < 0)
 		return r;
-	contrib_leave(c);
 	return gather_window(c->g, 0, e);
 }
 
 int
 contrib_cluster(struct contrib *c, size_t k, struct err *e)
 {
-	c->only = k;
-	contrib_leave(c);
+	contrib_leave(c, k);
 	return gather_window(c->g, 0, e);
 }

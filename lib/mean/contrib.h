@@ -4,7 +4,7 @@
  * before the first is added, so the shards of a step are then read twice.
  *
  *	contrib_init -> for each step: contrib_look if contrib_active, then
- *	contrib_counts, contrib_factor, ... for each contribution
+ *	contrib_factor, ... for each contribution
  */
 #ifndef ACE_CONTRIB_H
 #define ACE_CONTRIB_H
@@ -41,7 +41,6 @@ struct contrib {
 	struct robust_step step;
 	struct past past;		/* memory of the rule `center' */
 	struct sketch like;		/* like.of, like.clusters: see contrib_look */
-	size_t only;			/* only this cluster counts; SKETCH_NONE: all */
 };
 
 /* contrib_weight_by(o, s, e): parse "weight", "samples" or "equal", then after commas
@@ -56,13 +55,10 @@ void contrib_release(struct contrib *c);
 /* contrib_active(o): return 1 if contrib_look must be called for each step. */
 int contrib_active(const struct contrib_opts *o);
 
-/* contrib_at_once(o): return 1 if the rule needs the values of a group from all
- * contributions together. */
-int contrib_at_once(const struct contrib_opts *o);
-
 /* contrib_look(c, out, e): read all values of the step and decide.  Set keys of the shard
- * out: the devices that are left out or clipped, the rule, the clusters.  Set c->g back
- * to the first group.  -ERR_REFUSED: no contribution is left, or too few for the rule. */
+ * out: the devices that are left out or clipped, the rule, the clusters.  gather_left is
+ * 1 of the contributions that do not count.  Set c->g back to the first group.
+ * -ERR_REFUSED: no contribution is left, or too few for the rule. */
 int contrib_look(struct contrib *c, struct shard *out, struct err *e);
 
 /* contrib_cluster(c, k, e): let only the members of cluster k count, and set c->g back to
@@ -70,12 +66,10 @@ int contrib_look(struct contrib *c, struct shard *out, struct err *e);
 int contrib_cluster(struct contrib *c, size_t k, struct err *e);
 
 /* For contribution i return
- * contrib_counts: 1 if it is in the result;
  * contrib_share: the part of its stated weight that counts, 0 to 1;
  * contrib_weight: the resulting weight;
  * contrib_factor: the factor of its values.  That is the weight, or 1 for a sum, whose
  * values contain their weights. */
-int contrib_counts(const struct contrib *c, size_t i);
 double contrib_share(const struct contrib *c, size_t i);
 double contrib_weight(const struct contrib *c, size_t i);
 double contrib_factor(const struct contrib *c, size_t i);

@@ -24,9 +24,7 @@ static const char past_seed[] = "past.seed";
 #define PAST_EQUAL 1e-6
 enum { PAST_FEW = 64 };		/* values: any two directions may be the same */
 
-/* A row in a file: mass, u, seen. */
-enum { PAST_SEEN = SKETCH_M + 1,
-	PAST_VALUES = PAST_SEEN + PAST_STEPS * (PAST_SUMS + 1) };
+enum { PAST_VALUES = sizeof(struct past_row) / sizeof(float) };
 
 struct past_at {		/* a contribution, by the first sum of its direction */
 	double v;
@@ -52,7 +50,6 @@ past_release(struct past *p)
 	alloc_free(p->next.row);
 	alloc_free(p->one);
 	alloc_free(p->tmp);
-	sketch_release(&p->same);
 	sketch_release(&p->now);
 	*p = (struct past)PAST_INIT;
 }
@@ -67,30 +64,11 @@ past_keep(struct past *p, char *dir, enum io_sync sync)
 	p->sync = sync;
 }
 
-/* Parse 32 hex digits: 1, or 0 if s is something else. */
+/* Read all values of a shard. */
 static int
-past_unhex(const char *s, unsigned char out[SHARD_ID])
+past_read(struct dense *d, float *all, struct err *e)
 {
-	static const char digits[] = "0123456789abcdef";
-	const char *at;
-	size_t i;
-
-	if (strlen(s) != 2 * SHARD_ID)
-		return 0;
-	memset(out, 0, SHARD_ID);
-	for (i = 0; i < 2 * SHARD_ID; i++) {
-		if ((at = strchr(digits, s[i])) == NULL)
-			return 0;
-		out[i / 2] = (unsigned char)(out[i / 2] << 4 | (at - digits));
-	}
-	return 1;
-}
-
-/* Read the first shard of a file, the center. */
-static int
-past_read_center(struct past *p, struct dense *d, const struct schema *sc,
-    struct err *e)
-{
+	const struct schema *sc = reader_schema(d->r);
 	struct schema_span span;
 	const float *x;
 	uint32_t g;
@@ -99,41 +77,36 @@ past_read_center(struct past *p, struct dense *d, const struct schema *sc,
 	for (g = 0; g < sc->ngroups && r == 0; g++) {
 		schema_span(sc, g, &span);
 		if ((r = dense_group(d, g, &x, e)) == 0 && x != NULL)
-			memcpy(p->center + sc->t[span.tensor].base + span.offset,
-			    x, span.n * sizeof(*x));
-	}
-	if (r == 0 && (r = values_next(&d->v, e)) == 0)
-		r = reader_to_shard(d->r, e);
-	if (r == 0)
-		r = err_set(e, ERR_DATA, "corrupt: the history has no rows of "
-		    "devices");
-	return r < 0 ? reader_blame(d->r, r, e) : values_begin(&d->v, d->r, e);
-}
-
-/* Read the second shard: a tensor for each row, named by the hash of the device. */
-static int
-past_read_rows(struct past *p, struct dense *d, struct err *e)
-{
-	const struct schema *sc = reader_schema(d->r);
-	struct past_row *row;
-	const float *x;
-	uint32_t g;
-	int r = 0;
-
-	for (g = 0; g < sc->ngroups && r == 0; g++) {
-		if ((row = past_more(&p->last, e)) == NULL)
-			return -ERR_SYS;
-		if (sc->ngroups != sc->n || sc->t[g].numel != PAST_VALUES ||
-		    (g != 0 && !past_unhex(sc->t[g].name, row->device)))
-			return err_set(e, ERR_DATA, "corrupt: '%s' is not a history "
-			    "of devices", reader_name(d->r));
-		if ((r = dense_group(d, g, &x, e)) == 0 && x != NULL) {
-			row->mass = x[0];
-			memcpy(row->u, x + 1, sizeof(row->u));
-			memcpy(row->seen, x + PAST_SEEN, sizeof(row->seen));
-		}
+			memcpy(all + sc->t[span.tensor].base + span.offset, x,
+			    span.n * sizeof(*x));
 	}
 	return r;
+}
+
+/* Read the center, then the rows. */
+static int
+past_read_both(struct past *p, struct dense *d, struct err *e)
+{
+	const struct schema *sc;
+	int r = past_read(d, p->center, e);
+
+	if (r == 0 && (r = values_next(&d->v, e)) == 0 &&
+	    (r = reader_to_shard(d->r, e)) == 0)
+		r = err_set(e, ERR_DATA, "corrupt: the history has no rows of "
+		    "devices");
+	if (r < 0)
+		return reader_blame(d->r, r, e);
+	sc = reader_schema(d->r);
+	if (sc->group_size != PAST_VALUES || sc->total % PAST_VALUES != 0)
+		return err_set(e, ERR_DATA, "corrupt: '%s' is not a history of "
+		    "devices", reader_name(d->r));
+	p->last.n = (size_t)sc->ngroups;
+	if ((r = alloc_grow(&p->last.row, &p->last.cap, p->last.n,
+	    sizeof(*p->last.row), e)) < 0 ||
+	    (r = values_begin(&d->v, d->r, e)) < 0)
+		return r;
+	memset(p->last.row, 0, p->last.n * sizeof(*p->last.row));
+	return past_read(d, (float *)p->last.row, e);
 }
 
 /* Read the newer of the files of steps before sh's. */
@@ -159,8 +132,7 @@ past_load(struct past *p, const struct shard *sh, const struct schema *sc,
 		seed = text_get(&reader_shard(d[use].r)->kv, past_seed);
 		p->seed = strtoull(seed != NULL ? seed : "0", NULL, 16);
 		p->known = 1;
-		if ((r = past_read_center(p, &d[use], sc, e)) == 0)
-			r = past_read_rows(p, &d[use], e);
+		r = past_read_both(p, &d[use], e);
 	}
 	p->newest = use >= 0 ? use : 1;
 	for (k = 0; k < 2; k++)
@@ -168,27 +140,9 @@ past_load(struct past *p, const struct shard *sh, const struct schema *sc,
 	return r;
 }
 
-/* Make the schema of the rows. */
+/* Write all values of a shard. */
 static int
-past_table(const struct past *p, struct schema *sc, struct err *e)
-{
-	char name[2 * SHARD_ID + 1] = "centers";
-	struct schema_tensor t = { .name = name, .dtype = SCHEMA_F32, .ndim = 1,
-		.dim = { PAST_VALUES } };
-	size_t i;
-	int r = 0;
-
-	for (i = 0; i < p->last.n && r == 0; i++) {
-		if (i != 0)
-			shard_hex(p->last.row[i].device, name);
-		r = schema_add(sc, &t, e);
-	}
-	return r < 0 ? r : schema_finish(sc, e);
-}
-
-static int
-past_write_center(const struct past *p, struct writer *w, const struct schema *sc,
-    struct err *e)
+past_write(struct writer *w, const struct schema *sc, const float *all, struct err *e)
 {
 	struct schema_span span;
 	uint32_t g;
@@ -196,36 +150,34 @@ past_write_center(const struct past *p, struct writer *w, const struct schema *s
 
 	for (g = 0; g < sc->ngroups && r == 0; g++) {
 		schema_span(sc, g, &span);
-		r = dense_put(w, g, p->center + sc->t[span.tensor].base +
-		    span.offset, span.n, e);
+		r = dense_put(w, g, all + sc->t[span.tensor].base + span.offset,
+		    span.n, e);
 	}
 	return r < 0 ? r : writer_send(w, NULL, e);
 }
 
 static int
 past_write_rows(const struct past *p, struct writer *w, const struct shard *sh,
-    const struct schema *table, struct err *e)
+    struct err *e)
 {
-	const struct past_row *row;
+	const struct schema_tensor t = { .name = (char[]){ "devices" },
+		.dtype = SCHEMA_F32, .ndim = 2, .dim = { p->last.n, PAST_VALUES } };
+	struct schema table = SCHEMA_INIT;
 	struct shard s;
-	float x[PAST_VALUES];
-	size_t i;
 	int r;
 
 	shard_init(&s);
 	s.kind = SHARD_HISTORY;
 	s.step = sh->step;
-	if ((r = shard_same(&s, sh, e)) == 0)
-		r = writer_shard(w, &s, table, e);
+	table.group_size = PAST_VALUES;
+	if ((r = schema_add(&table, &t, e)) == 0 &&
+	    (r = schema_finish(&table, e)) == 0 &&
+	    (r = shard_same(&s, sh, e)) == 0 &&
+	    (r = writer_shard(w, &s, &table, e)) == 0)
+		r = past_write(w, &table, (const float *)p->last.row, e);
+	schema_release(&table);
 	shard_release(&s);
-	for (i = 0; i < p->last.n && r == 0; i++) {
-		row = &p->last.row[i];
-		x[0] = row->mass;
-		memcpy(x + 1, row->u, sizeof(row->u));
-		memcpy(x + PAST_SEEN, row->seen, sizeof(row->seen));
-		r = dense_put(w, (uint32_t)i, x, PAST_VALUES, e);
-	}
-	return r < 0 ? r : writer_send(w, NULL, e);
+	return r;
 }
 
 static int
@@ -233,20 +185,17 @@ past_save(struct past *p, const struct shard *sh, const struct schema *sc,
     struct err *e)
 {
 	struct text_kv kv = TEXT_KV_INIT;
-	struct schema table = SCHEMA_INIT;
 	struct writer *w = NULL;
 	int r;
 
-	if ((r = past_table(p, &table, e)) == 0 &&
-	    (r = text_setf(&kv, past_seed, e, "%llx",
+	if ((r = text_setf(&kv, past_seed, e, "%llx",
 	    (unsigned long long)p->seed)) == 0 &&
 	    (r = dense_create(&w, &p->dir, past_file[!p->newest], sh,
 	    SHARD_HISTORY, &kv, sc, e)) == 0 &&
-	    (r = past_write_center(p, w, sc, e)) == 0 &&
-	    (r = past_write_rows(p, w, sh, &table, e)) == 0)
+	    (r = past_write(w, sc, p->center, e)) == 0 &&
+	    (r = past_write_rows(p, w, sh, e)) == 0)
 		r = writer_end(w, p->sync, e);
 	writer_free(w);
-	schema_release(&table);
 	text_release(&kv);
 	if (r == 0)
 		p->newest = !p->newest;
@@ -297,8 +246,7 @@ past_begin(struct past *p, const struct shard *sh, const struct schema *sc,
 	p->k = k;
 	p->step = sh->step;
 	p->now.seed = p->seed;
-	r = sketch_begin(&p->same, k, e);
-	return r == 0 && p->known ? sketch_begin(&p->now, k + 1, e) : r;
+	return p->known ? sketch_begin(&p->now, k + 1, e) : 0;
 }
 
 const float *
@@ -316,15 +264,17 @@ past_make(struct past *p, uint64_t first, const float *y, size_t n)
 void
 past_device(struct past *p, size_t i, const struct shard *sh)
 {
-	memcpy(p->one[i].device, sh->device, SHARD_ID);
+	float *v = p->one[i].device.v;
+	size_t j;
+
+	for (j = 0; j < SHARD_ID / 2; j++)	/* keeps the order of ids */
+		v[j] = (float)(sh->device[2 * j] << 8 | sh->device[2 * j + 1]);
 }
 
 int
 past_group(struct past *p, uint32_t group, size_t n, struct err *e)
 {
-	const int r = sketch_group(&p->same, group, n, e);
-
-	return r == 0 && p->known ? sketch_group(&p->now, group, n, e) : r;
+	return p->known ? sketch_group(&p->now, group, n, e) : 0;
 }
 
 void
@@ -332,15 +282,18 @@ past_add(struct past *p, size_t i, const float *x)
 {
 	if (p->known)
 		sketch_add(&p->now, i, x);
-	if (i < p->k)
-		sketch_add(&p->same, i, x);
 }
 
+/* Compare ids, which begin a row and a struct past_one too. */
 static int
-past_by_device(const void *a, const void *b)
+past_by_id(const void *a, const void *b)
 {
-	return memcmp(((const struct past_row *)a)->device,
-	    ((const struct past_row *)b)->device, SHARD_ID);
+	const struct past_id *x = a, *y = b;
+	size_t j = 0;
+
+	while (j + 1 < SHARD_ID / 2 && x->v[j] == y->v[j])
+		j++;
+	return (x->v[j] > y->v[j]) - (x->v[j] < y->v[j]);
 }
 
 static uint64_t
@@ -387,7 +340,7 @@ past_older(struct past *p, struct err *e)
 			continue;
 		if ((to = past_more(&p->next, e)) == NULL)
 			return -ERR_SYS;
-		memcpy(to->device, from->device, SHARD_ID);
+		to->device = from->device;
 		to->mass = from->mass * PAST_KEEP;
 		for (j = 0; j < SKETCH_M; j++)
 			to->u[j] = from->u[j] * PAST_KEEP;
@@ -431,19 +384,19 @@ static int
 past_count(struct past *p, struct robust_one *one, size_t i, size_t old,
     struct err *e)
 {
-	static const unsigned char nobody[SHARD_ID];
+	static const struct past_id nobody;
+	const struct past_id *const id = &p->one[i].device;
 	const double *const c = p->known ? p->now.row + p->k * SKETCH_M : NULL;
-	const int named = memcmp(p->one[i].device, nobody, SHARD_ID) != 0;
-	struct past_row key, *row = NULL;
+	const int named = past_by_id(id, &nobody) != 0;
+	struct past_row *row = NULL;
 
-	memcpy(key.device, p->one[i].device, SHARD_ID);
 	if (named && old > 1)
-		row = bsearch(&key, p->next.row + 1, old - 1, sizeof(key),
-		    past_by_device);
+		row = bsearch(id, p->next.row + 1, old - 1, sizeof(*row),
+		    past_by_id);
 	if (row == NULL) {
 		if ((row = past_more(&p->next, e)) == NULL)
 			return -ERR_SYS;
-		memcpy(row->device, p->one[i].device, SHARD_ID);
+		row->device = *id;
 	}
 	row->seen[0] = p->one[i].seen;
 	if (p->known) {
@@ -459,9 +412,9 @@ past_count(struct past *p, struct robust_one *one, size_t i, size_t old,
 
 /* Return the direction of contribution i. */
 static struct past_seen
-past_print(const struct past *p, size_t i)
+past_print(const struct sketch *same, size_t i)
 {
-	const double *x = p->same.row + i * SKETCH_M;
+	const double *x = same->row + i * SKETCH_M;
 	struct past_seen s = { .norm = 0 };
 	double v[PAST_SUMS] = { 0 }, norm = 0;
 	size_t j;
@@ -575,29 +528,26 @@ past_mark(struct past *p, struct robust_step *t, const struct past_at *at,
 {
 	const struct past_seen *s = &row->seen[ago];
 	const uint64_t step = past_step(&p->last.row[0].seen[ago]);
-	size_t k, i;
+	size_t k, i, j;
 
 	for (k = past_from(at, n, (double)s->v[0] - most); k < n &&
 	    at[k].v <= (double)s->v[0] + most; k++) {
 		i = at[k].i;
-		if (memcmp(p->one[i].device, row->device, SHARD_ID) == 0 ||
+		if (past_by_id(&p->one[i].device, row) == 0 ||
 		    !past_same(p, t, i, s, most) ||
 		    (t->one[i].repeats && p->one[i].sent >= step))
 			continue;
 		t->one[i].repeats = 1;
-		memcpy(p->one[i].from, row->device, SHARD_ID);
+		for (j = 0; j < SHARD_ID; j++)
+			p->one[i].from[j] = (unsigned char)((unsigned)
+			    row->device.v[j / 2] >> (j % 2 == 0 ? 8 : 0));
 		p->one[i].sent = step;
 	}
 }
 
-static int
-past_by_id(const void *a, const void *b)
-{
-	return memcmp(a, b, SHARD_ID);
-}
-
 int
-past_repeats(struct past *p, struct robust_step *t, struct err *e)
+past_repeats(struct past *p, const struct sketch *same, struct robust_step *t,
+    struct err *e)
 {
 	struct past_at *at = alloc_get(p->k + 1, sizeof(*at), e);
 	const struct past_row *row;
@@ -608,7 +558,7 @@ past_repeats(struct past *p, struct robust_step *t, struct err *e)
 	if (at == NULL)
 		return -ERR_SYS;
 	for (i = 0; i < p->k; i++) {
-		p->one[i].seen = past_print(p, i);
+		p->one[i].seen = past_print(same, i);
 		if (t->one[i].nonfinite)
 			p->one[i].seen.norm = 0;
 		if (p->one[i].seen.norm > 0)
@@ -618,8 +568,7 @@ past_repeats(struct past *p, struct robust_step *t, struct err *e)
 	most = fmax(PAST_EQUAL, fmin(PAST_COPY, PAST_APART * past_spread(p)));
 	for (i = 1; i < p->last.n; i++) {
 		row = &p->last.row[i];
-		now = bsearch(row->device, p->one, p->k, sizeof(*p->one),
-		    past_by_id);
+		now = bsearch(row, p->one, p->k, sizeof(*p->one), past_by_id);
 		for (k = 0; k < PAST_STEPS; k++)
 			if (row->seen[k].norm > 0 && (now == NULL ||
 			    !past_same(p, t, (size_t)(now - p->one),
@@ -670,8 +619,7 @@ past_judge(struct past *p, struct robust_step *t, struct err *e)
 	}
 	if (r < 0)
 		return r;
-	qsort(p->next.row + 1, p->next.n - 1, sizeof(*p->next.row),
-	    past_by_device);
+	qsort(p->next.row + 1, p->next.n - 1, sizeof(*p->next.row), past_by_id);
 	if (p->known)
 		robust_past(t, p->tmp);
 	return 0;

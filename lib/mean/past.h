@@ -40,7 +40,7 @@
  * For a spool the memory is stored in two files, so that a program that is started
  * again continues with it: one of the last step, and one of the step before, since a
  * step that is made again after a kill must begin from the same memory.  The first shard
- * of a file is the center; the second has one row per device.
+ * of a file is the center, the second the array of struct past_row.
  */
 #ifndef ACE_PAST_H
 #define ACE_PAST_H
@@ -65,14 +65,19 @@ struct past_seen {
 	float norm, v[PAST_SUMS];
 };
 
-struct past_row {
-	unsigned char device[SHARD_ID];
+/* An id as numbers of 16 bits, which floats hold exactly. */
+struct past_id {
+	float v[SHARD_ID / 2];
+};
+
+struct past_row {		/* of floats only: it is stored as it is */
+	struct past_id device;
 	float mass, u[SKETCH_M];
 	struct past_seen seen[PAST_STEPS];	/* the newest first */
 };
 
 struct past_one {		/* a contribution to the step at hand */
-	unsigned char device[SHARD_ID];
+	struct past_id device;
 	struct past_seen seen;
 	unsigned char from[SHARD_ID];	/* of a copy: the device that it repeats, */
 	uint64_t sent;			/* and the step in which that sent it */
@@ -98,7 +103,6 @@ struct past {
 	unsigned char model[16];
 	struct past_rows last, next;
 	struct sketch now;		/* of this step's shards and the center */
-	struct sketch same;		/* of the shards, with the fixed places */
 	struct past_one *one;		/* [k] */
 	double *tmp;			/* f64[k], to sort in */
 	size_t k, one_cap, tmp_cap;
@@ -119,9 +123,11 @@ void past_device(struct past *p, size_t i, const struct shard *sh);
  * center. */
 int past_group(struct past *p, uint32_t group, size_t n, struct err *e);
 void past_add(struct past *p, size_t i, const float *x);
-/* past_repeats(p, t, e): before robust_judge, mark the contributions that repeat what
- * another device sent; p->one[].from is that device. */
-int past_repeats(struct past *p, struct robust_step *t, struct err *e);
+/* past_repeats(p, same, t, e): before robust_judge, mark the contributions that repeat
+ * what another device sent; p->one[].from is that device.  same: the sketches of the
+ * contributions, with the places of seed 0. */
+int past_repeats(struct past *p, const struct sketch *same, struct robust_step *t,
+    struct err *e);
 /* past_judge(p, t, e): after robust_judge, apply robust_past with the distances over many
  * steps. */
 int past_judge(struct past *p, struct robust_step *t, struct err *e);

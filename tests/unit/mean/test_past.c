@@ -41,13 +41,15 @@ static int
 step(struct past *p, struct robust_step *t, const struct robust_rule *q, size_t k,
     uint64_t at)
 {
+	static struct sketch same;
 	size_t i, j;
 	int r = robust_step(t, k, &e);
 
 	who[0].step = at;
-	if (r == 0)
-		r = past_begin(p, &who[0], &model, k, &e);
-	if (r == 0 && (r = past_group(p, 0, N, &e)) == 0)
+	if (r == 0 && (r = sketch_begin(&same, k, &e)) == 0 &&
+	    (r = sketch_group(&same, 0, N, &e)) == 0 &&
+	    (r = past_begin(p, &who[0], &model, k, &e)) == 0 &&
+	    (r = past_group(p, 0, N, &e)) == 0)
 		past_add(p, k, center);
 	for (i = 0; i < k && r == 0; i++) {
 		sends(i, at, i < BAD ? -1 : 1);
@@ -60,8 +62,9 @@ step(struct past *p, struct robust_step *t, const struct robust_rule *q, size_t 
 		t->one[i].nonzero = N;
 		past_device(p, i, &who[i]);
 		past_add(p, i, x[i]);
+		sketch_add(&same, i, x[i]);
 	}
-	if (r == 0 && (r = past_repeats(p, t, &e)) == 0 &&
+	if (r == 0 && (r = past_repeats(p, &same, t, &e)) == 0 &&
 	    (r = robust_judge(q, t, &e)) == 0)
 		r = past_judge(p, t, &e);
 	past_make(p, 0, center, N);
@@ -137,7 +140,7 @@ TEST(files)
 	double scale;
 	uint64_t s;
 	FILE *f;
-	int r = 0;
+	int i, r = 0;
 
 	if (mkdtemp(dir) == NULL)
 		return;
@@ -165,23 +168,21 @@ TEST(files)
 	r = past_begin(&p, &who[0], &model, K, &e);
 	ok(r == 0 && !p.known && p.last.n == 1, "of another model nothing is known");
 	model.id[0] ^= 1;
-	(void)snprintf(path, sizeof(path), "%s/past.0", dir);
-	if ((f = fopen(path, "r+")) != NULL && fseek(f, 900, SEEK_SET) == 0) {
-		(void)fputs("damage", f);
-		(void)fclose(f);
-	}
-	(void)snprintf(path, sizeof(path), "%s/past.1", dir);
-	if ((f = fopen(path, "r+")) != NULL && fseek(f, 900, SEEK_SET) == 0) {
-		(void)fputs("damage", f);
-		(void)fclose(f);
+	for (i = 0; i < 2; i++) {
+		(void)snprintf(path, sizeof(path), "%s/past.%d", dir, i);
+		if ((f = fopen(path, "r+")) != NULL && fseek(f, 900, SEEK_SET) == 0) {
+			(void)fputs("damage", f);
+			(void)fclose(f);
+		}
 	}
 	forget(&p, dir);
 	who[0].step = s + 1;
 	ok(past_begin(&p, &who[0], &model, K, &e) == -ERR_DATA, "damage is seen: %s",
 	    ERR_MSG(&e));
-	(void)unlink(path);
-	(void)snprintf(path, sizeof(path), "%s/past.0", dir);
-	(void)unlink(path);
+	for (i = 0; i < 2; i++) {
+		(void)snprintf(path, sizeof(path), "%s/past.%d", dir, i);
+		(void)unlink(path);
+	}
 	(void)rmdir(dir);
 	past_release(&p);
 	past_release(&again);
@@ -190,7 +191,7 @@ TEST(files)
 
 /* Device 4 sends what device 2 sent this many steps ago, times `times', with a share
  * `noise' changed; with `both' device 2 sends it again as well. */
-static struct { uint64_t ago; float times, noise; int both; } copy;
+static struct copy { uint64_t ago; float times, noise; int both, is; } copy;
 
 static void
 copies(size_t k, uint64_t step)
@@ -225,7 +226,7 @@ repeated(const struct robust_step *t)
 
 TEST(copies_are_left_out)
 {
-	static const struct { uint64_t ago; float times, noise; int both, is; } c[] = {
+	static const struct copy c[] = {
 		{ 1, 1, 0, 0, 1 }, { 1, 0.37f, 0, 0, 1 }, { 2, 1e4f, 0, 0, 1 },
 		{ 7, 1, 0.02f, 0, 1 }, { 18, 3, 0.01f, 0, 1 }, { 32, 1, 0, 0, 1 },
 		{ 33, 1, 0, 0, 0 },		/* no longer remembered */
@@ -254,10 +255,7 @@ TEST(copies_are_left_out)
 	ok(r == 0 && wrong == 0, "no honest shard is a copy in 40 steps: %zu", wrong);
 	meddle = copies;
 	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++, s++) {
-		copy.ago = c[i].ago;
-		copy.times = c[i].times;
-		copy.noise = c[i].noise;
-		copy.both = c[i].both;
+		copy = c[i];
 		forget(&other, dir);		/* has files only */
 		r |= step(&other, &t, &q, K, s);
 		wrong = repeated(&t);
@@ -275,10 +273,7 @@ TEST(copies_are_left_out)
 	}
 	/* shards are remembered from the first step on; short ones must be equal to count
 	 * as copies */
-	copy.ago = 1;
-	copy.times = 1;
-	copy.noise = 0;
-	copy.both = 0;
+	copy = c[0];
 	forget(&p, NULL);
 	meddle = NULL;
 	r |= step(&p, &t, &q, K, s++);
