@@ -31,7 +31,7 @@ struct cli;
 struct err;
 struct io;
 
-/* How the next model is made; SWAP_ANY tries the others in this order. */
+/* How the next model is made; SWAP_ANY prefers them in this order. */
 enum swap_way { SWAP_REFLINK, SWAP_PLACE, SWAP_COPY, SWAP_ANY };
 extern const char *const swap_ways[];	/* their names, for options */
 

@@ -1,20 +1,20 @@
 load helper
 
-# step N ARGS...: a step of the device goes through the coder, to `sent'.
+# step N ARGS...: code step N of the device into `sent'
 step() {
 	mkshards -s "$1" -c f32 "${@:2}" >in
 	exits 0 ace-compress -S state -c topk:0.1 --window 4 in
 	mv out sent
 }
 
-# resent: steps that are sent again
+# resent: print the steps that --resend sends again
 resent() {
 	ace-compress -S state --resend >again
 	ace-inspect --format json again | grep -o '"step": *[0-9]*' | grep -o '[0-9]*$' |
 	    sort -nu | paste -sd' '
 }
 
-# pending: steps the state holds without a receipt
+# pending: print the steps that the state holds without a receipt
 pending() {
 	ace-inspect --format json state/residual | grep -o '"step":[0-9]*' |
 	    sed 1d | grep -o '[0-9]*' | paste -sd' '
@@ -67,7 +67,7 @@ pending() {
 @test "a receipt, and the directory that it is in, survive a power cut" {
 	step 0
 	ace-recv --spool spool sent >receipt
-	# the directory was there before: who made it may not have come so far
+	# sync the parent although the directory exists: its maker may have been killed before
 	mkdir -p on/state
 	chmod 700 on/state
 	synced ace-ack -S on/state receipt >/dev/null
@@ -86,7 +86,7 @@ pending() {
 	n=$(grep -c '^state/receipts' synced)
 	[ "$n" -le 2 ] || { cat synced; false; }
 	[ "$(ace-inspect --format json state/receipts | grep -o accepted | wc -l)" -eq 3 ]
-	# the first one is kept while the second has not come
+	# the first stream's state lock is held while the second stream has not come
 	mkfifo slow
 	ace-ack -S other slow >/dev/null &
 	exec 7>slow
@@ -105,7 +105,7 @@ pending() {
 	ace-inspect diff in out
 }
 
-# average OPTION...: a shard of kind mean, as mkshards makes it
+# average OPTION...: write a shard of kind mean, as mkshards makes it
 average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 
 @test "an average of what was sent goes on; any other is refused, and the state stays" {
@@ -114,7 +114,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	says "mismatch: the average is of step 1 of run 'test', but state 'state' has sent nothing"
 	step 0
 	step 1
-	# pending, and with a receipt in the same stream when it is not any more
+	# while the shard is pending, and with a receipt for it in the same stream
 	exits 0 ace-ack -S state mean
 	ace-inspect diff mean out
 	cp -r state before
@@ -133,7 +133,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	refused "the shard of 'aggregate' has kind model, expected an average" other
 	average -s 1 -n 7 >other
 	refused "the shard of 'aggregate' is of another model than this state: " other
-	# what has a receipt is forgotten, and so is its average; but not in one stream
+	# after a receipt, the shard and its average are forgotten; but not within one stream
 	ace-compress -S state --resend | ace-recv --spool spool >receipts
 	ace-ack -S state receipts >rest
 	step 2
@@ -163,7 +163,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	mkshards -x 9 | ace-recv --spool spool >/dev/null
 	ace-recv --spool spool sent >receipt
 	ace-inspect --format json receipt >shown
-	# the same verdict on others: edge2, run other, step 1, other bytes
+	# receipts for other shards: edge2, run other, step 1, other bytes
 	mkshards -d edge2 | ace-recv --spool spool >/dev/null
 	mkshards -d edge2 -x 9 | ace-recv --spool spool >equivocation
 	mkshards -r other -H incarnation=1 | ace-recv --spool spool2 >/dev/null
@@ -179,7 +179,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 		says "^ace-ack: skipped a receipt for a shard that is not pending in this state: step"
 	done
 	[ "$(ace-inspect state/receipts | grep -c step)" -eq 0 ]
-	# and the one that it waits for is heard behind them
+	# its own receipt is accepted behind receipts for others
 	cat equivocation fenced receipt >all
 	exits 5 ace-ack -S state all
 	says "step 0: equivocation"
@@ -196,7 +196,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	[ "$(wc -l <err)" -eq 1 ]
 	exits 0 ace-ack -S state receipts
 	[ "$(sort -u err)" = "ace-ack: step 0: invalid: limit: larger than 100 bytes (limits: shard)" ]
-	# nor does the same one end it that was made at another time
+	# nor does a receipt for the same bytes end it if the shard was made at another time
 	limited 'shard 100' ace-recv --spool spool first >later
 	exits 0 ace-ack -S state later
 	[ "$(cat err)" = "ace-ack: step 0: invalid: limit: larger than 100 bytes (limits: shard)" ]
@@ -255,7 +255,7 @@ step 1: accepted" ]
 @test "a state that is restarted is nobody else's meanwhile" {
 	mkfifo slow
 	ace-compress -S state -c q8 slow >c 3>&- &
-	exec 9>slow	# which it opens when it has the state
+	exec 9>slow	# it opens `slow' when it has the state
 	exits 5 ace-ack -S state --restart 1
 	says "state 'state' is in use by another process"
 	exec 9>&-
@@ -280,7 +280,7 @@ step 1: accepted" ]
 	step 0
 	false | exits 4 ace-ack -S state || { cat err; false; }
 	says '^ace-ack: no answer: the receiver was not reached'
-	# what is there and is too short is no receipt
+	# an empty file is not a receipt
 	: >none
 	exits 3 ace-ack -S state none
 	says 'truncated: empty input'

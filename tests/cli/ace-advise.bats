@@ -30,7 +30,7 @@ t() { printf '%b' "$1" >in; }
 			done
 		done < <(tr , '\n' <<<"${own[$c]}")
 	done
-	# --bandwidth is of two
+	# only two commands take --bandwidth
 	for d in interval deco cluster profile; do
 		exits 2 ace-advise $d --bandwidth 1Mbit </dev/null
 	done
@@ -50,7 +50,7 @@ t() { printf '%b' "$1" >in; }
 	says "ratio takes no FILE"
 	exits 2 ace-advise cluster one two
 	says "at most one FILE is read"
-	# what was once said to the policy
+	# options that moved here from ace-policy
 	exits 4 ace-policy ratio
 	exits 2 ace-policy --cluster 3
 }
@@ -75,7 +75,7 @@ t() { printf '%b' "$1" >in; }
 	t 'device time\na-long-name 1us\nb 1.2346s\n'
 	exits 0 ace-advise cluster in
 	grep -qxE 'b            1\.235 s +[0-9]+ +1' out
-	# a list of cuts is whole, however long
+	# a long list of cuts is printed in full
 	(echo 'pt fc' && seq 1000 | sed 's/.*/1us 2us/') >in
 	exits 0 ace-advise dynacomm --cuts 10us in
 	grep -qE '^forward  sequential +3\.01 ms +0\.00 +1  1000 *$' out
@@ -88,7 +88,7 @@ t() { printf '%b' "$1" >in; }
 	exits 0 ace-advise ratio --format tsv
 	[ "$(wc -l <out)" -eq 12 ]
 	[ "$(head -n 1 out | tr '\t' ' ')" = "bandwidth ratio bits" ]
-	# around the half, octave by octave
+	# one row per octave around HALF
 	[ "$(tail -n +2 out | cut -f 1 | paste -sd ' ')" = "156250 312500 625000 1250000 \
 2500000 5000000 10000000 20000000 40000000 80000000 160000000" ]
 	grep -qx "$(printf '10000000\t151\t0.211921')" out
@@ -105,12 +105,12 @@ t() { printf '%b' "$1" >in; }
 	[ "$(wc -l <out)" -eq 14 ]
 	[ "$(tail -n 2 out)" = "$(printf '%s\n10000000\t151\t0.211921' \
 	    "# today's link")" ]
-	# one point is asked for, and there is no curve
+	# --bandwidth prints one point instead of the curve
 	exits 0 ace-advise ratio --format tsv --bandwidth 0bit --ratio 9,9
 	[ "$(tail -n +2 out | tr '\t' ' ')" = "0 9 3.55556" ]
 	exits 2 ace-advise ratio -S st --bandwidth 0bit
 	says 'expected one of --state and --bandwidth'
-	# what is only asked is not made
+	# a state directory that is only read is not created
 	exits 4 ace-advise ratio -S typo
 	says "state 'typo'"
 	[ ! -s out ]
@@ -126,7 +126,7 @@ t() { printf '%b' "$1" >in; }
 @test "the interval after each drift, from a given one or the one before" {
 	t 'divergence interval\n0.01 10\n0.0225 10\n0.04 10\n0.05 10\n0 10\n'
 	exits 0 ace-advise interval --format tsv in
-	# above four times the target: at once
+	# above four times the target the interval is the least, with force
 	printf '%s\t%s\t%s\n' divergence interval force 0.01 10 0 0.0225 7 0 \
 	    0.04 5 0 0.05 1 1 0 20 0 | cmp - out
 	t 'divergence\n0\n0\n0.01\n0.04\n0.041\n'
@@ -141,15 +141,15 @@ t() { printf '%b' "$1" >in; }
 	exits 2 ace-advise interval --target-divergence 0 in
 }
 
-# layers: five of them, in seconds; the optimum of each pass is 26.
+# layers: print five layers, in seconds; each pass takes 26 s at best
 layers() {
 	cat <<-'END'
-	# one row a layer
+	# one row per layer
 	layer	pt	fc	gt	bc
 	a	3s	2	3	2
 	b	1000ms	7	1	7
 	c	4	1	4	1
-	d	1	8	1	8	# behind a row
+	d	1	8	1	8	# a comment after a row
 	e	5	2	5	2
 	END
 }
@@ -183,7 +183,7 @@ layers() {
 	[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "0.004000000 1" ]
 	(echo 'pt fc' && seq 1000000 | sed 's/.*/1us 2us/') >in
 	exits 0 cpu 20 ace-advise dynacomm --format tsv --cuts 1ms in
-	# the last of 1000 segments arrives at 1000 dt + 1 s, and computes 2 ms
+	# the last of 1000 segments arrives after 1000 dt + 1 s, and takes 2 ms to compute
 	[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "2.002000000 1000" ]
 	echo '1us nan' >>in
 	exits 3 cpu 20 ace-advise dynacomm --format tsv --cuts 1ms in
@@ -229,17 +229,17 @@ step speedup phi steps faster" ]
 }
 
 @test "deco: a delay of 64 steps at most, and a ratio of 1e5" {
-	# rule N: its delay and its ratio
+	# rule N: print its delay and its ratio
 	rule() { awk -v r="$1" '$4 == r { print $5, $6 }' out; }
 	t 'compute bandwidth latency values\n1ms 1Mbit 63.5ms 1e3\n'
 	exits 0 ace-advise deco --format tsv in
 	[ "$(rule paper)" = "64 64" ]
 	[ "$(rule tta)" != "64 64" ]
-	# one step more: what tta says
+	# with one more step, paper agrees with tta
 	t 'compute bandwidth latency values\n1ms 1Mbit 64.5ms 1e3\n'
 	exits 0 ace-advise deco --format tsv in
 	[ "$(rule paper)" = "$(rule tta)" ]
-	# 2 steps for 1 s on the way; 321 bits are a ratio just below 1e5
+	# 2 steps cover 1 s of latency; 321 bits give a ratio just below 1e5
 	t 'compute bandwidth latency values\n1s 321bit 1s 1e6\n'
 	exits 0 ace-advise deco --format tsv in
 	[ "$(rule paper)" = "2 99688.5" ]
@@ -253,7 +253,7 @@ step speedup phi steps faster" ]
 	exits 0 ace-advise dynacomm --format tsv --cuts 0s in
 	[ "$(cut -f 1 out | uniq | paste -sd ' ')" = "pass backward" ]
 	grep -qx "$(printf 'backward\toptimal\t6.000000000\t0.00\t1\t1')" out
-	# two, of which the link is idle until the second one's end
+	# two transmissions; the link is idle until the second layer's end
 	grep -qx "$(printf 'backward\tlayers\t6.000000000\t0.00\t2\tall')" out
 	layers >in
 	exits 0 ace-advise dynacomm --format tsv --cuts 2s in
@@ -270,7 +270,7 @@ step speedup phi steps faster" ]
 	exits 0 ace-advise profile in
 	printf '%s\t%s\t%s\n' layer bytes bc x 13 3.500000000 \
 	    'a?b' 10 1.500000000 | cmp - out
-	# a time of 0 is none that dynacomm takes
+	# a time of 0 becomes 1 ns, since dynacomm needs more than 0
 	mkshards -t e:5 -t d:1 -T 0,0 >in
 	exits 0 ace-advise profile in
 	grep -qx "$(printf 'd\t4\t0.000000001')" out
@@ -278,9 +278,9 @@ step speedup phi steps faster" ]
 }
 
 @test "cluster: how many tiers, and how slow each of them is" {
-	# a second tier saves what two devices wait for the third, if that is more
-	# than the mean round: of 1, 1 and 2.4 s that takes 1.47 s, of 1, 1 and
-	# 1.7 s 1.23 s, and they wait 2.8 s and 1.4 s; of 1, 1 and 1.5 s only 1 s
+	# a second tier pays if it saves more waiting than the mean round.  Times 1, 1, 2.4 s:
+	# mean round 1.47 s, waiting 2.8 s; 1, 1, 1.7 s: 1.23 and 1.4 s; but 1, 1, 1.5 s: 1.17
+	# and 1 s only
 	for k in 2.4:2 1.7:2 1.5:1; do
 		t "device time\na 1s\nb 1s\nc ${k%:*}s\n"
 		exits 0 ace-advise cluster --format tsv in
@@ -291,13 +291,13 @@ step speedup phi steps faster" ]
 	exits 0 ace-advise cluster --format tsv in
 	grep -qx '# 16 tiers, idle 160.000000000 s' out
 	grep -qx '# tier 1: 40 devices, a round of 1.000000000 s' out
-	# how many does not depend on the unit, as far as there are rounds at all
+	# the number of tiers does not depend on the unit of the times
 	for k in '1e7 9e6' '1e4 9e3'; do
 		t "device time\na ${k% *}\nb ${k#* }\n"
 		exits 0 ace-advise cluster --format tsv in
 		grep -q '^# 1 tier' out
 	done
-	# without names they have numbers
+	# without names, devices are numbered
 	t 'time x\n1 1\n2 2\n3 3\n'
 	exits 0 ace-advise cluster --format tsv in
 	grep -qx '# 1 tier, idle 3.000000000 s' out
@@ -311,14 +311,14 @@ step speedup phi steps faster" ]
 
 @test "cluster: what devices are compared by" {
 	groups() { grep -v '#' out | tail -n +2 | cut -f 4 | tr -d '\n'; }
-	# by the logarithm of a bandwidth, another column as it is
+	# bandwidth counts by its logarithm, another column as it is
 	t 'time bandwidth\n1 1\n1 8\n1 16\n'
 	exits 0 ace-advise cluster --format tsv --cluster 1 in
 	[ "$(groups)" = 122 ]
 	t 'time noise\n1 1\n1 7\n1 16\n'
 	exits 0 ace-advise cluster --format tsv --cluster 1 in
 	[ "$(groups)" = 112 ]
-	# bytes are the plan's and not the device's; of names nothing is obeyed
+	# column bytes belongs to the plan and is ignored; control characters in names do nothing
 	t 'device time bytes\na\033b\177 1 1\nb 1 1\nc 1 9\n'
 	exits 0 ace-advise cluster --format tsv --cluster 0 in
 	[ "$(groups)" = 111 ]
@@ -352,7 +352,7 @@ slow2 11.000000000 2 1 " ]
 }
 
 @test "bad tables are refused with the line" {
-	# COMMAND, what is said, the table
+	# columns: command, expected message, table
 	while IFS='|' read -r command what table; do
 		printf '%b' "$table" >in
 		exits 3 ace-advise $command in
@@ -414,7 +414,7 @@ slow2 11.000000000 2 1 " ]
 		dynacomm --cuts 1e30
 		cluster --cluster nan
 	END
-	# the ends of what is allowed: no number is lost
+	# at the limits of the options no number is lost
 	for options in "ratio --bandwidth 0bit" "ratio --ratio 2,300,1e300bit" \
 	    "ratio --ratio 2,300,1e-300bit --bandwidth 1bit"; do
 		exits 0 ace-advise $options

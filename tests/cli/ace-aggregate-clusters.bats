@@ -1,9 +1,9 @@
-# Devices that pull the model the same way.
+# Clusters of devices whose updates have similar directions.
 load helper
 load values
 
-# device NAME DIRECTION SEED [WEIGHT]: 2,000 values about a direction, with
-# noise of half its size, that no other device has
+# device NAME DIRECTION SEED [WEIGHT]: write a shard of 2,000 values about a direction,
+# with noise of half its size that is the device's own
 device() {
 	perl -e 'my ($d, $seed) = @ARGV; binmode STDOUT; my $n = 2000;
 	    my $h = qq({"w":{"dtype":"F32","shape":[$n],"data_offsets":[0,8000]}});
@@ -24,7 +24,7 @@ six() {
 	device f 1 6
 }
 
-# clusters FILE: a line each, sorted
+# clusters FILE: print each cluster on a line, sorted
 clusters() {
 	local line
 	field clusters "$1" | tr ';' '\n' | while read -r line; do
@@ -45,7 +45,7 @@ clusters() {
 	[ "$(field clusters out | tr -cd ';' | wc -c)" -eq 5 ]
 	exits 0 ace-aggregate --cluster 2 a b c d e f
 	[ "$(field clusters out | tr -cd ';' | wc -c)" -eq 0 ]
-	# the aggregate itself is as ever
+	# the aggregate itself is the same with and without clusters
 	exits 0 ace-aggregate a b c d e f
 	raw out >plain
 	raw one | cmp - plain

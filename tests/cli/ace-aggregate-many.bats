@@ -1,12 +1,12 @@
-# More devices than a process may have files open: each way to bring their
-# shards gives the same bytes, and costs no more memory.
+# More devices than a process may have open files: all ways to bring their shards give
+# the same bytes, and take no more memory.
 load helper
 load values
 
-# few CMD...: with room for 64 open files, of which CMD has some already
+# few CMD...: run CMD with a limit of 64 open files, some of which it has already
 few() { (ulimit -n 64 && exec "$@"); }
 
-# fleet N OPTION...: d/e0.aceg ... of one step
+# fleet N OPTION...: write d/e0.aceg ..., shards of N devices and one step
 fleet() {
 	mkdir -p d
 	mkshards -d e -F d -N "$@"
@@ -21,7 +21,7 @@ fleet() {
 	cat d/* >all
 	exits 0 few ace-aggregate --omit provenance all
 	same out files
-	# all in one window, the reference
+	# the reference: all in one window
 	exits 0 bash -c 'ulimit -n 4096 2>/dev/null || exit 0
 	    ace-aggregate --omit provenance all'
 	[ ! -s out ] || same out files
@@ -29,7 +29,7 @@ fleet() {
 	exits 0 few ace-aggregate --omit provenance --spool s --sync none \
 	    --devices 600 --rounds 1
 	same out files
-	# two relays of 300 and a root; sums, so that nothing is rounded twice
+	# two relays of 300 devices and a root; sums, so that values are rounded only once
 	cat d/e[0-2]*.aceg >west
 	cat d/e[3-9]*.aceg >east
 	few ace-aggregate --rule sum -d west west >w
@@ -69,11 +69,11 @@ fleet() {
 	ace-export -q -f raw out >alone
 	same step1 alone
 	[ "$(cmp step0 step1 | wc -l)" -eq 1 ]
-	# one has no second step
+	# one device has no second step
 	mkshards -d e7 -n 64 >one/e7.aceg
 	exits 5 few ace-aggregate one/*
 	says "^ace-aggregate: 'one/e7.aceg' has fewer steps than 199 of the 200 inputs"
-	# one is damaged, and named
+	# a damaged file is named
 	head -c 700 d/e9.aceg >short
 	cp short d/e9.aceg
 	exits 3 few ace-aggregate d/*
@@ -98,7 +98,7 @@ fleet() {
 	fleet 300 -n 64
 	exits 5 few ace-aggregate --rule median d/*
 	says "limit: rule 'median' needs all values at once: memory suffices for 16 shards, but 300 came \\([0-9]* MiB"
-	# a limit that may be raised is none
+	# a soft limit on open files is raised
 	exits 0 bash -c 'ulimit -S -n 64; exec ace-aggregate --rule median "$@"' \
 	    aggregate d/*
 	cat d/* >all
@@ -117,7 +117,7 @@ fleet() {
 	mv out want
 	exits 0 few "${agg[@]}" --spool other
 	same out want
-	# and where all have to be open: who is too many waits for the next average
+	# where all shards must be open, those beyond the limit wait for the next average
 	exits 0 bash -c 'ulimit -n 134; exec "$@"' bash "${agg[@]}" --spool median --rule median
 	says "^ace-aggregate: 35 of 70 shards of a step wait for the next average: limit: rule 'median' needs all values at once: memory suffices for 35 shards, but 70 came"
 	ace-inspect list out | grep -q '^contributors  35$'
@@ -134,7 +134,7 @@ fleet() {
 	mv out west
 	ace-inspect --format json west >j
 	grep -q '"type":"mEMb","frames":2,' j
-	# and a relay above reads them all
+	# a relay above reads them all
 	exits 0 ace-aggregate west
 	ace-inspect --format json out >j
 	grep -q '"contributors":6000,.*"type":"mEMb","frames":2,' j

@@ -1,8 +1,8 @@
-# Rules against bad devices.
+# Aggregation rules against bad devices.
 load helper
 load values
 
-# device NAME VALUE...: a file NAME, the shard of a tensor w of these values
+# device NAME VALUE...: write file NAME, a shard of a tensor w with these values
 device() {
 	perl -e 'binmode STDOUT; $n = @ARGV; $b = 4 * $n;
 	    $h = qq({"w":{"dtype":"F32","shape":[$n],"data_offsets":[0,$b]}});
@@ -21,7 +21,7 @@ five() {
 	device z 1000 -2000 9000
 }
 
-# values: of the last output
+# values: print the values of the last output
 values() {
 	raw out | perl -e 'local $/; print join(" ", map { sprintf "%.6g", $_ }
 	    unpack "f<*", <STDIN>)'
@@ -66,7 +66,7 @@ values() {
 	exits 0 ace-aggregate --rule norm-ratio:10 a z b
 	[ "$(field left-out out)" = z:norm-ratio ]
 	[ "$(field model.norm out)" = 3.25 ]
-	# one that does not say it takes it from nobody, most who do not, from all
+	# a device without the key does not hide it; but it is dropped if most devices lack it
 	device c 1 2 3
 	exits 0 ace-aggregate a c b
 	[ "$(field model.norm out)" = 3.25 ]
@@ -74,7 +74,7 @@ values() {
 	device f 1 2 3
 	exits 0 ace-aggregate a b c d f
 	[ -z "$(field model.norm out)" ]
-	# all digits of an f32
+	# the norm keeps all digits of an f32
 	NORM=1.23456789 device a 1 2 3
 	NORM=1.23456789 device b 1.5 2.25 2.5
 	exits 0 ace-aggregate a b
@@ -99,7 +99,7 @@ values() {
 @test "what an aggregate says of itself is of those that count" {
 	mkshards -s 9 -d b -H base=5 -H samples=30 -w 0.5 >b
 	mkshards -s 9 -d c -H base=4 -H samples=12 -H contributors=3 >c
-	# whichever comes first in the order of the devices
+	# the bad device is left out wherever it comes in the order of devices
 	for bad in k l m n o; do
 		mkshards -s 9 -d $bad -k nan -H base=1 -H samples=1000 \
 		    -H contributors=7 -w 64 >a
@@ -155,7 +155,7 @@ values() {
 	each 'my @x = sort { $a <=> $b } grep { $_ } @v[0 .. 4]; my $r = @x;
 	    $v[5] == ($r ? f(($x[($r - 1) / 2] + $x[$r / 2]) / 2) : 0)' \
 	    s1.f32 s2.f32 s3.f32 s4.f32 s5.f32 got
-	# the mean over those who sent a value, and over all
+	# trim:0 is the mean: over the devices that sent a value, or over all
 	exits 0 ace-aggregate --rule trim:0:senders s1 s2 s3 s4 s5
 	raw out >got
 	exits 0 ace-aggregate s1 s2 s3 s4 s5
@@ -163,7 +163,7 @@ values() {
 	each 'my $r = grep { $_ } @v[0 .. 4]; my $s = 0; $s += $_ for @v[0 .. 4];
 	    $v[5] == ($r ? f($s / $r) : 0) && abs($v[6] - $v[5] * $r / 5) < 1e-6' \
 	    s1.f32 s2.f32 s3.f32 s4.f32 s5.f32 got all
-	# two of five that send zeros only do not make the others' shards sparse
+	# two of five devices that send only zeros do not make the step count as sparse
 	for i in 1 2 3; do
 		mkshards -d "e$i" -x "$i" -c topk:0.7 >"t$i"
 		ace-expand "t$i" >d
@@ -256,22 +256,22 @@ values() {
 	grad a 10 10 3 4
 	grad b 8 50 30 40
 	exits 0 ace-aggregate --weight-by weight,staleness:2 a b
-	# weights 1 and exp(-1)
+	# the weights are 1 and exp(-1)
 	raw out >got
 	perl -e '$w = exp -1; print pack "f<*", map { ($_ + 10 * $w * $_) /
 	    (1 + $w) } 3, 4' >want
 	each 'abs($v[0] - $v[1]) < 1e-5' got want
 	[ "$(field weight out | cut -c1-7)" = 1.36787 ]
-	# whichever comes last
+	# the result is the same in the other order
 	exits 0 ace-aggregate --weight-by weight,staleness:2 b a
 	[ "$(field weight out | cut -c1-7)" = 1.36787 ]
-	# drifts 0.5 and 1
+	# the drifts are 0.5 and 1
 	exits 0 ace-aggregate --weight-by weight,drift:3 a b
 	raw out >got
 	perl -e '@w = (1 / 2.5, 1 / 4); print pack "f<*", map { ($w[0] * $_ +
 	    10 * $w[1] * $_) / ($w[0] + $w[1]) } 3, 4' >want
 	each 'abs($v[0] - $v[1]) < 1e-5' got want
-	# both, in an aggregate of aggregates: as if all at once
+	# both options, in an aggregate of aggregates: the same as in one aggregate
 	grad c 10 10 1 2
 	exits 0 ace-aggregate --weight-by weight,staleness:2,drift:3 a b c
 	raw out >flat
@@ -280,7 +280,7 @@ values() {
 	exits 0 ace-aggregate r o
 	raw out >tree
 	each 'abs($v[0] - $v[1]) < 1e-5' flat tree
-	# one voice for each device, also for those behind an aggregate
+	# each device has the same weight, also those behind an aggregate
 	exits 0 ace-aggregate --weight-by equal a b c
 	raw out >flat
 	ace-aggregate --weight-by equal -d region a b >r
@@ -298,7 +298,7 @@ values() {
 	exits 2 ace-import -f raw --name w --shape 2 --model-norm -1 want
 }
 
-# growing NAME VALUE...: shards of steps 0, 1, ... of a tensor of one value
+# growing NAME VALUE...: write shards of steps 0, 1, ..., each of one value
 growing() {
 	local s=0 v
 	for v in "${@:2}"; do
@@ -311,7 +311,7 @@ growing() {
 	done >"$1"
 }
 
-# steps: the value of each step of the last output
+# steps: print the value of each step of the last output
 steps() {
 	for s in 0 1 2; do
 		ace-export --step $s -f raw -o one out
@@ -323,19 +323,19 @@ steps() {
 	growing a 3 3 3
 	growing b 3 3 3
 	growing c -30 -30 3
-	# (3 + 3 - 3) / 3.  Then from 1 on: c is cut to -1, of which its past, three times as
-	# long at most, -5 and so 6 from the centers where a is 2, takes two thirds:
-	# (3 + 3 + 1/3) / 3.  Then c is as the others, but its past, 2.37 from the centers'
-	# where a's is 1.42, is not
+	# step 0: (3 + 3 - 3) / 3 = 1.  Step 1, from center 1: c is clipped to -1.  Its past is
+	# 6 from the centers and a's 2, so a third of its difference -2 is left:
+	# (3 + 3 + 1/3) / 3.  Step 2: c sends the same as the others, but its past is 2.37 from
+	# the centers and a's 1.42, so it is clipped again
 	exits 0 ace-aggregate -v --rule center a b c
 	[ "$(steps)" = "1 2.11111 2.88031" ]
 	says "step 1: 'c' cut: clipped, norm 30$"
 	[ "$(field clipped out | paste -sd' ')" = "c:clipped c:clipped" ]
-	# a mean without anybody bad
+	# without a bad device, the mean
 	growing c 3 3 3
 	exits 0 ace-aggregate --rule center a b c
 	[ "$(steps)" = "3 3 3" ]
-	# how far one may be is what most are: a huge one moves it no further
+	# the limit comes from the majority, so a huge value moves the result no further
 	growing c -1e30 -1e30 -1e30
 	exits 0 ace-aggregate --rule center a b c
 	[ "$(steps)" = "1 2.11111 2.60494" ]
@@ -361,7 +361,7 @@ steps() {
 	says '--rule and --tolerate exclude each other'
 	exits 2 ace-aggregate --tolerate 1 --rule sum a b c
 	exits 2 ace-aggregate --tolerate 1 --cluster 0.5:mean a b c
-	# another model begins again
+	# the history begins again with another model
 	device a 3 3
 	device b 3 3
 	device c -8 0
@@ -381,7 +381,7 @@ steps() {
 	ace-aggregate --omit provenance --tolerate 1 a b c >out
 	cp out piped
 	same want piped
-	# one process for each step, and the last killed at places of its way
+	# a process per step; the last one is killed at different places
 	rm -r spool
 	cp -r box spool
 	for s in 0 1 2; do "${agg[@]}" --rounds 1 >"one$s"; done
@@ -399,13 +399,13 @@ steps() {
 		got=0
 		killed "$n" "${agg[@]}" --rounds 1 >out || got=$?
 		[ "$got" -ne 0 ] || break
-		# killed after that, it has nothing left to do
+		# if it was killed after its commit, nothing is left to do
 		compgen -G "spool/done/3" >/dev/null && continue
 		timeout "$HANG" "${agg[@]}" --rounds 1 >out
 		same out last
 	done
 	[ "$n" -gt 8 ]
-	# damage is not believed, nor is the other file taken instead
+	# a damaged history is refused; the other file is not used instead
 	rm -r spool
 	cp -r fourth spool
 	for f in spool/past.?; do
@@ -413,7 +413,7 @@ steps() {
 	done
 	exits 3 "${agg[@]}" --rounds 1
 	says 'corrupt: .*past'
-	# nor is a file without the devices
+	# nor is a file accepted that lacks the devices
 	rm -r spool
 	cp -r fourth spool
 	for f in spool/past.?; do
@@ -424,7 +424,7 @@ steps() {
 	says 'corrupt: the history has no rows of devices.*past'
 }
 
-# part DEVICE STEP SEED [TIMES]: a shard of 300 values of that seed, times so much
+# part DEVICE STEP SEED [TIMES]: write a shard of 300 values of SEED, multiplied by TIMES
 part() {
 	mkshards -n 300 -x "$3" | ace-export -f raw | perl -e 'local $/; binmode STDOUT;
 	    print pack "f<*", map { $_ * $ARGV[0] } unpack "f<*", <STDIN>' -- "${4:-1}" |
@@ -444,8 +444,8 @@ part() {
 	cat "${honest[@]}" >all
 	exits 0 ace-aggregate -v --tolerate 2 --devices 5 <all
 	[ -z "$(field left-out out)" ]
-	# in step 2 what e3 sent in step 1, in 3 that once more, and half of it, in 4 what
-	# e1 sends then, which is not told from a device with the same data
+	# in step 2 z repeats what e3 sent in step 1, and in step 3 half of that.  In step 4 it
+	# sends the same as e1, as another device with the same data would
 	part z 2 13 >z.2
 	part z 3 13 0.5 >z.3
 	part z 4 41 >z.4
@@ -456,7 +456,7 @@ part() {
 	[ "$(field left-out out | paste -sd' ')" = "z:repeats z:repeats" ]
 	[ "$(field contributors out | sed -n 2p)" = e1,e2,e3,e4 ]
 	cp out want
-	# from a spool, by a new process for each step
+	# the same from a spool, with a new process per step
 	ace-recv --spool spool --sync none all >/dev/null
 	for s in 1 2 3 4 5; do
 		ace-aggregate --omit provenance --spool spool --devices 5 --sync none \
@@ -468,13 +468,13 @@ part() {
 		same one all.raw
 	done
 	[ "$(field left-out alone | paste -sd' ')" = "z:repeats z:repeats" ]
-	# a device that is not in the step is named by its id; other rules do not look
+	# a device without a shard in this step is named by its id; other rules do not look
 	cat e[1-4].1 z.1 e[124].2 z.2 >all
 	exits 0 ace-aggregate -v --rule center <all
 	says "step 2: 'z' is left out: it repeats what '[0-9a-f]{32}' sent in step 1$"
 	exits 0 ace-aggregate --rule median <all
 	[ -z "$(field left-out out)" ]
-	# of few values only the same are a copy
+	# among so few values only equal ones count as a copy
 	growing a 1 2 3
 	growing b 2 3 4
 	growing c 4.1 5.1 6.1
@@ -497,7 +497,7 @@ part() {
 	done
 	exits 0 ace-aggregate --rule norm-ratio:2,trim:1 e1 e2 loud
 	says "too few shards remain for rule 'norm-ratio:2,trim:1': F is 0$"
-	# all of them together are too few, whoever is left out
+	# too few contributions, even before any is left out
 	exits 5 ace-aggregate --rule norm-ratio:2,trim:2 e1 e2 e3 loud
 }
 
@@ -512,12 +512,12 @@ part() {
 	says "'evil' would count twice: it contributed to 'relay[12]' and to 'relay[12]'"
 	exits 5 ace-aggregate one edge1
 	says "'edge1' would count twice: it contributed to '.*' and to '.*'"
-	# in a spool the later one is set aside, and the rest goes on
+	# in a spool the later shard is deferred, and the others are averaged
 	cat one two | ace-recv --spool spool >/dev/null
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2 --quorum 1
 	says "1 of 2 shards of a step are deferred: 'evil' would count twice: it contributed to 'relay[12]' and to"
 	ace-inspect list out | grep -q "^contributors  2$"
-	# who says that he speaks for the others silences nobody, whatever he is called
+	# a device that claims to speak for others silences nobody, whatever its name is
 	for d in edge1 edge2 edge3; do
 		mkshards -d $d -k zeros >as$d
 	done
@@ -531,7 +531,7 @@ part() {
 		[ "$(grep -c deferred err)" -eq 1 ]
 		ace-inspect list out | grep -q "^contributors  3$"
 	done
-	# nor by the name of one alone, which is that of the device that sends it
+	# nor does one that claims a single device's name, next to that device's own shard
 	for d in a m z 0 1 2; do
 		exits 0 ace-aggregate -d $d -o claims asedge1
 		exits 5 ace-aggregate claims edge1
@@ -543,7 +543,7 @@ part() {
 		says "^ace-aggregate: 1 of 2 shards of a step are deferred: 'edge1' would count twice: it contributed to 'edge1' and to '$d'"
 		ace-inspect diff out edge1
 	done
-	# nor a whole relay: who speaks for fewer is the one to blame
+	# nor can it exclude a whole relay: the contribution for fewer devices is left out
 	mkshards -d edge1 | ace-aggregate -d a -o alone
 	exits 0 ace-aggregate -d relay -o group edge1 edge3
 	cat alone group | ace-recv --spool both >/dev/null

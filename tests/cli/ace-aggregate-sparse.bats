@@ -1,11 +1,11 @@
-# Sparse shards: added by what they list, written sparse where the mean is, and
-# in both cases the values that dense ones give, to the bit.
+# Sparse shards are added by their listed values.  The result is sparse where the mean
+# is, and has the same bits as with dense shards.
 
 load helper
 load values
 
-# edges N OPTION...: e1 ... eN, the same step of N devices; d1 ... dN, the same
-# shards dense
+# edges N OPTION...: write e1 ... eN, the same step of N devices, and the same shards
+# dense as d1 ... dN
 edges() {
 	local i
 	for i in $(seq "$1"); do
@@ -14,12 +14,12 @@ edges() {
 	done
 }
 
-# codecs FILE: those of its groups, each once
+# codecs FILE: print the codecs of its groups, each once
 codecs() {
 	ace-inspect "$1" | awk '$1 == "total" { print $NF }'
 }
 
-# alike A B: the same values, to the bit, and the same that is said of them
+# alike A B: A and B have the same values, to the bit, and the same keys
 alike() {
 	raw "$1" >x.f32
 	raw "$2" >y.f32
@@ -86,7 +86,7 @@ alike() {
 	mkshards -d edge1 -n 1000 -c none >none
 	exits 0 ace-aggregate none
 	[ "$(field records out)" = 0 ]
-	# the bytes: at most those of the devices, and a word a value
+	# the size: at most that of the devices' shards, plus a word per value
 	edges 4 -n 100000 -k gauss -c topk:0.01
 	exits 0 ace-aggregate e1 e2 e3 e4
 	[ "$(codecs out)" = nonzero ]
@@ -108,14 +108,14 @@ alike() {
 	done
 	exits 0 ace-inspect diff sparse dense
 	same sparse.npz dense.npz
-	# on the way down a device that scores, plans and codes again
+	# downstream the average is scored, planned and coded again
 	for f in sparse dense; do
 		ace-score --omit provenance $f |
 		    ace-select --omit provenance -b 3000 |
 		    ace-compress --omit provenance -S "st.$f" -o "$f.coded"
 	done
 	same sparse.coded dense.coded
-	# differences to what the receiver has
+	# feedback that sends differences to what the receiver has
 	for how in ef21 cache; do
 		for f in sparse dense; do
 			ace-compress --omit provenance -S "st.$how.$f" \
@@ -139,7 +139,7 @@ alike() {
 		ace-compress -q -c f32 -S "rf.$f" -o "flat.$f" $f
 		alike "up.$f" "flat.$f"
 		[ "$(wc -c <"up.$f")" -lt $(($(wc -c <"flat.$f") / 8)) ]
-		# nothing is kept of what was sent exactly
+		# the residual is zero after an exact code
 		exits 0 ace-inspect stats "rs.$f/residual"
 	done
 	exits 0 ace-aggregate up.w up.e

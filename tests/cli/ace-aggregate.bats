@@ -1,7 +1,7 @@
 load helper
 load values
 
-# edges N OPTION...: e1 ... eN, the same step of N devices
+# edges N OPTION...: write e1 ... eN, the same step of N devices
 edges() {
 	local i
 	for i in $(seq "$1"); do
@@ -9,7 +9,7 @@ edges() {
 	done
 }
 
-# ones VALUE: a safetensors file of one tensor w of 4 values, made without us
+# ones VALUE: write a safetensors file of a tensor w of 4 values, without our programs
 ones() {
 	perl -e 'binmode STDOUT;
 	    $h = q({"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}});
@@ -93,7 +93,7 @@ ones() {
 	exits 0 ace-aggregate e1 e2 e3
 	[ "$(field step out | tr '\n' ' ')" = "7 8 9 10 " ]
 	mv out want
-	# step by step in one stream, as a server receives them
+	# one step after the other in a stream, as a server receives them
 	for s in 7 8 9 10; do
 		for i in 2 3 1; do mkshards -d "edge$i" -x "$i" -s "$s"; done
 	done >all
@@ -115,7 +115,7 @@ ones() {
 		exits 0 ace-aggregate --weight-by "$by" -d east -o e e3 e4 e5
 		exits 0 ace-aggregate --weight-by "$by" -o deep e w
 		for f in flat deep; do raw $f >$f.f32; done
-		# each stage rounds to f32 once
+		# each stage rounds once to f32
 		each 'abs($v[0] - $v[1]) <= 2 ** -22 * (abs($v[0]) + 1)' \
 		    flat.f32 deep.f32
 		[ "$(field weight deep)" = 1.5 ]
@@ -123,14 +123,14 @@ ones() {
 		[ "$(field n deep)" = 5 ]
 		[ "$(field contributors deep)" = "edge1,edge2,edge3,edge4,edge5" ]
 	done
-	# sums keep their weights inside: exact here
+	# sums contain their weights, so they are exact here
 	for i in 1 2 3; do mkshards -d "edge$i" -k ramp -w "$i" >"e$i"; done
 	exits 0 ace-aggregate --rule sum -d west -o w e1 e2
 	exits 0 ace-aggregate --rule sum -o deep e3 w
 	exits 0 ace-aggregate --rule sum -o flat e1 e2 e3
 	for f in flat deep; do raw $f >$f.f32; done
 	same flat.f32 deep.f32
-	# a mean of a sum and a device, too
+	# a mean of a sum and a device is right, too
 	exits 0 ace-aggregate -o deep e3 w
 	exits 0 ace-aggregate -o flat e1 e2 e3
 	for f in flat deep; do raw $f >$f.f32; done
@@ -159,7 +159,7 @@ ones() {
 	raw out >s.f32
 	each 'my $s = 0; $s += $_ for @v[0 .. 5];
 	    abs($s - $v[6]) <= 2 ** -23 * abs($v[6])' e?.f32 s.f32
-	# the same values dense, the same sum
+	# dense shards of the same values give the same sum
 	for i in 1 2 3 4 5 6; do ace-expand "e$i" >"d$i"; done
 	mv out want
 	exits 0 ace-aggregate --rule sum d1 e2 d3 e4 d5 d6
@@ -179,16 +179,16 @@ ones() {
 	exits 5 ace-aggregate --devices 2 all
 	says "'edge3' is a contribution too many to step 0, expected 2"
 	exits 0 ace-aggregate --devices 3 all
-	# twice as many are no second aggregate of the step
+	# each device twice does not start a second aggregate of the step
 	cat e1 e2 e1 e2 >twice
 	exits 5 ace-aggregate --devices 2 twice
 	says "'edge1' is a contribution too many to step 0, expected 2"
 	exits 3 ace-expand out
-	# of another run they are one of its own
+	# another run has an aggregate of its own
 	for i in 1 2; do mkshards -d "edge$i" -r other; done | cat e1 e2 - >runs
 	exits 0 ace-aggregate --devices 2 runs
 	exits 2 ace-aggregate --devices 0 all
-	# a cut between two streams is seen by nothing else
+	# a stream that lacks one device, with and without --devices
 	cat e1 e2 >short
 	exits 0 ace-aggregate short
 	exits 5 ace-aggregate --devices 3 short
@@ -245,7 +245,7 @@ ones() {
 	flip part 1200000
 	exits 3 ace-aggregate e1 part e3
 	says "corrupt: the payload's checksum does not match .*'part'"
-	# in one stream the message names the place
+	# for one stream the message names the position
 	cat e1 part e3 >all
 	exits 3 ace-aggregate all
 	says "corrupt: .*shard 1 'edge2/0', at byte"
@@ -265,7 +265,7 @@ ones() {
 	exits 5 ace-aggregate e1 e2 e3
 	says "non-finite value in tensor 'layer.weight' at index 8 from 'edge3'"
 	exits 3 ace-expand out
-	# finite, but not their sum
+	# each value is finite, but not their sum
 	ones 3e38 | ace-import -f safetensors -d a >a
 	ones 2e38 | ace-import -f safetensors -d b >b
 	exits 3 ace-aggregate --rule sum a b
@@ -275,8 +275,8 @@ ones() {
 	each '$v[0] == f(2.5e38) || abs($v[0] - 2.5e38) < 1e32' m
 }
 
-# piece FILE N: shard N of it (from 0), with the head before the first and the
-# tail behind the last
+# piece FILE N: print shard N of it (from 0), with the head before the first shard and
+# the tail after the last
 piece() {
 	frames "$1" | awk -v n="$2" -v size="$(wc -c <"$1")" '
 	    /SEND/ { end[k++] = $1 + 144 }
@@ -359,7 +359,7 @@ piece() {
 	exits 3 ace-expand out
 }
 
-# delay_of FILE: what its policy says
+# delay_of FILE: print the delay in its policy
 delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 
 @test "the delay that devices ask for: the largest, in every aggregate" {
@@ -372,13 +372,13 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	exits 0 ace-aggregate --omit provenance e1 e2 e3
 	mv out mean
 	[ "$(delay_of mean)" = delay=11 ]
-	# from one input, where they are set aside, and with rules
+	# the same from one input, where shards are deferred, and with rules
 	cat e3 e1 e2 >all
 	exits 0 ace-aggregate --omit provenance --devices 3 all
 	same out mean
 	exits 0 ace-aggregate --rule trim:1 e1 e2 e3
 	[ "$(delay_of out)" = delay=11 ]
-	# coded, through another aggregate, and as the cloud wants it
+	# the delay survives coding and another aggregate; the cloud may set its own
 	exits 0 ace-compress -c q8 -o c3 e3
 	exits 0 ace-aggregate c3 e1
 	[ "$(delay_of out)" = delay=11 ]
@@ -386,7 +386,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	[ "$(delay_of out)" = delay=11 ]
 	exits 0 ace-aggregate --delay 3 mean
 	[ "$(delay_of out)" = delay=3 ]
-	# who is left out does not ask
+	# a device that is left out does not count
 	mkshards -d edge3 -P delay=11 -k nan >e3
 	exits 0 ace-aggregate --rule finite e1 e2 e3
 	[ "$(delay_of out)" = delay=4 ]
@@ -398,7 +398,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 }
 
 @test "devices that diverge are heard: the least interval, and at once" {
-	# two of four models moved far
+	# two of four models have moved far
 	for k in 1 2 3 4; do
 		mkshards -d edge$k -x $k | ace-policy \
 		    --target-divergence 0.01 --interval 8,1,16 \
@@ -413,13 +413,13 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	    'force=0 interval=16 ' | cmp - each
 	exits 0 ace-aggregate e1 e3
 	[ "$(asked out)" = 'force=0 interval=16 ' ]
-	# one alone moves the others by a factor of four
+	# one device alone changes the interval of the others by at most a factor of four
 	exits 0 ace-aggregate e1 e2 e3
 	[ "$(asked out)" = 'force=0 interval=4 ' ]
 	exits 0 ace-aggregate e1 e2 e4
 	[ "$(asked out)" = 'force=1 interval=1 ' ]
 	mv out mean
-	# the cloud's own rule does not overrule it, nor does it forget its own
+	# the cloud's rule does not override a device's interval, and a device's not the cloud's
 	cloud='ace-policy --target-divergence 0.01 --model-norm 400000'
 	exits 0 $cloud --interval 8,1,16 mean
 	[ "$(asked out)" = 'force=1 interval=1 ' ]
@@ -432,7 +432,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 # bats test_tags=plain
 @test "--interval own: each device gets its own, too, within a quarter and four times the median" {
 	local k n=0
-	# own OPTIONS...: the intervals in the aggregate
+	# own OPTIONS...: print the intervals in the aggregate
 	own() {
 		exits 0 ace-aggregate "$@" e?
 		ace-inspect -v out | grep -oE 'interval[^ =]*=[0-9]+' | paste -sd ' '
@@ -440,17 +440,17 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	for k in 1 20 24 900 30; do
 		mkshards -d edge$((n += 1)) -P interval=$k >e$n
 	done
-	# the median is 24: from 6 to 96, and the least of all for those who say nothing
+	# the median is 24, so they lie in 6 to 96; devices without one get the least
 	[ "$(own)" = "interval=6" ]
 	[ "$(own --interval own)" = \
 	    "interval=6 interval.edge2=20 interval.edge3=24 interval.edge4=96 interval.edge5=30" ]
-	# half of them have to ask at all
+	# it takes requests from half of the devices
 	rm e2 e3 e5
 	mkshards -d edge2 >e2
 	mkshards -d edge3 >e3
 	mkshards -d edge5 >e5
 	[ -z "$(own --interval own)" ]
-	# names that are no key's, and what a device says of others
+	# device names that are not valid in a key, and keys about other devices
 	rm e?
 	mkshards -d Edge1 -P interval=4 >e1
 	mkshards -d edge2 -P 'interval=8
@@ -460,11 +460,11 @@ interval.edge3=900' >e2
 	[ "$(own --interval own)" = \
 	    "interval=4 interval.edge2=8 interval.$(printf 'x%.0s' $(seq 55))=5" ]
 	mv out mean
-	# the cloud's own decision is all devices'
+	# after the cloud's own decision, all devices have the same interval
 	exits 0 ace-policy --target-divergence 0.01 --model-norm 400000 --interval 8 mean
 	! ace-inspect -v out | grep -q 'interval[.]' || false
 	ace-inspect -v out | grep -q 'interval=[0-9]'
-	# too many for an annotation: what all get
+	# too many for an annotation: one interval for all
 	rm e?
 	for k in $(seq 700); do
 		mkshards -d "$(printf 'a%.0s' $(seq 45)).$k" -n 1 \
@@ -514,13 +514,13 @@ interval.edge3=900' >e2
 	E
 }
 
-# What DD-EF-SGD rests on, whatever share of the averages is applied already:
+# The invariant of DD-EF-SGD, for any share of averages applied so far:
 # sum(averages) + mean(residuals) = mean(sum(gradients)), bit for bit.
 @test "averages and residuals are the gradients, exactly" {
 	n=500
 	for s in 0 1 2 3 4 5 6 7; do
 		for k in 1 2; do
-			# whole numbers: no sum is rounded, f16 holds them
+			# whole numbers: sums are exact, and f16 holds them
 			perl -e 'srand($ARGV[0]); print pack("f<*",
 			    map { int(rand(200)) - 100 } 1 .. $ARGV[1])' \
 			    $((10 * s + k)) $n >"g$k.$s"
@@ -541,7 +541,7 @@ interval.edge3=900' >e2
 	each '$k = 0; $k += $_ for @v[0 .. 15]; $k /= 2;
 	    $k -= $_ for @v[16 .. 23]; $k == ($v[24] + $v[25]) / 2' \
 	    g[12].? m.? e[12].f32
-	# and there is something left to be late
+	# the residual is not zero, so the test means something
 	perl -e 'local $/; exit !(grep { $_ } unpack "f<*", <>) > 100' e1.f32
 }
 
@@ -562,7 +562,7 @@ interval.edge3=900' >e2
 	mkdir spool
 	ace-aggregate --spool spool --devices 2 --rounds 1 --publish 2>said 3>&- >got &
 	pid=$!
-	# an answer shows that it was heard
+	# its answer shows that the signal arrived
 	asked() { kill -USR1 $pid && sleep 0.2 && grep -qxF "ace-aggregate: $1" said; }
 	wait_for hears $pid
 	wait_for asked "waiting for a first shard in 'spool' (ace-recv --spool)"
@@ -572,7 +572,7 @@ interval.edge3=900' >e2
 	mkshards -d edge2 -s 5 >in2
 	ace-recv --spool spool in2 >/dev/null
 	wait_for sent got 1
-	# unasked
+	# it reports after a while without a signal
 	wait_for grep -qF "waiting for the aggregate of step 5 in the spool" said
 	ace-aggregate in in2 | ace-recv --spool spool --publish
 	wait $pid
@@ -588,12 +588,12 @@ interval.edge3=900' >e2
 	    3>&- >pipe &
 	pid=$!
 	exec 4<pipe
-	head -c $(($(wc -c <mean) - 112)) <&4 >all	# but for TAIL
+	head -c $(($(wc -c <mean) - 112)) <&4 >all	# all but TAIL
 	kill -STOP $pid
 	ace-recv --spool spool --publish mean 4<&-
 	exec 4<&-
 	kill -CONT $pid
-	wait $pid || :			# nobody reads its TAIL
+	wait $pid || :			# nobody reads the TAIL that it writes
 	[ -e spool/done/0 ]
 }
 
@@ -608,8 +608,8 @@ interval.edge3=900' >e2
 	! grep SHRD shown || false
 }
 
-# leaves CMD...: CMD, with an input p on which nothing comes, ends when the one
-# who reads it does
+# leaves CMD...: CMD, whose input p stays silent, ends when the reader of its output
+# does
 leaves() {
 	local got
 	rm -f p status

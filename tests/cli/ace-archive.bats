@@ -1,7 +1,7 @@
 load helper
 load values
 
-# spool [STEPS]: of two devices, with aggregates
+# spool [STEPS]: make a spool of two devices, with aggregates
 spool() {
 	local s d
 	for s in $(seq 0 $((${1:-3} - 1))); do
@@ -14,7 +14,7 @@ spool() {
 	done
 }
 
-# digests FILE...: of all shards, by name
+# digests FILE...: print the digests of all shards, sorted by name
 digests() {
 	ace-archive list "$1" | sed 1d | cut -f 5 | sort >names
 	ace-inspect --format json "$1" | grep -v '"verdict"' | grep -o '"digest":"[^"]*"' | sort
@@ -38,7 +38,7 @@ digests() {
 		digests into >got
 		same got want
 	done
-	# made by others, read by us, and the other way round
+	# we read other programs' archives, and they read ours
 	tar -cf other.tar -C spool .
 	digests other.tar >got
 	same got want
@@ -76,7 +76,7 @@ digests() {
 	exits 0 ace-archive create -o some.tar some.tar means.tar
 	[ "$(ace-archive list some.tar | wc -l)" -eq 10 ]
 	[ "$(ace-archive list --step 1-2 --device 'agg*' --kind mean some.tar | wc -l)" -eq 3 ]
-	# a stream becomes an archive
+	# create reads a stream as well
 	cat spool/*/edge1.aceg | ace-archive create -o piped.zip
 	[ "$(ace-archive list piped.zip | wc -l)" -eq 4 ]
 }
@@ -97,7 +97,7 @@ digests() {
 	says '^ace-archive: 2 shards$'
 	exits 0 ace-archive extract -o into run.tar
 	[ ! -s err ]
-	# an archive is on disk before it has its name, and then its name is
+	# an archive is synced before it is renamed, and then its directory is
 	synced ace-archive create -o again.tar one two
 	[ "$(tail -n 1 synced)" = . ]
 	grep -q '^again.tar' synced
@@ -111,7 +111,7 @@ digests() {
 	digests spool >want
 	digests run.tar.zst >got
 	same got want
-	# another shard of the same name
+	# another shard of the same name is refused
 	cp run.tar.zst before
 	mkshards -d edge1 -s 1 -x 77 -r demo >other
 	exits 5 ace-archive create -o run.tar.zst run.tar.zst other
@@ -130,13 +130,13 @@ digests() {
 	exits 5 ace-archive extract -o into run.tar
 	says "exists already and is another shard"
 	same was into/demo/0/edge1.aceg
-	# one that is damaged is not the archive's damage
+	# a damaged file in the target directory is not blamed on the archive
 	for n in 0 100; do
 		head -c $n was >into/demo/0/edge1.aceg
 		exits 5 ace-archive extract -o into run.tar
 		says "'into/demo/0/edge1.aceg' exists already and is damaged"
 	done
-	# a link in the way is not gone through
+	# a symbolic link in the way is not followed
 	mkdir away
 	mkdir -p trap/demo && ln -s ../../away trap/demo/0
 	exits 0 ace-archive extract -o fresh run.tar
@@ -153,7 +153,7 @@ digests() {
 		exits 4 sh -c 'ace-archive "$@" >/dev/full' sh $args
 		says "^ace-archive: '.*': No space left on device"
 	done
-	# a list of more than is kept before it is written
+	# a list longer than the output buffer
 	mkshards -N 300 -t a:1 >many
 	ace-archive create -o many.tar many
 	exits 4 sh -c 'ace-archive list many.tar >/dev/full'
@@ -166,7 +166,7 @@ digests() {
 	[ -z "$(ls "$long")" ]
 }
 
-# hostile CODE: a tar made by Python, of the good shard in `good'
+# hostile CODE: write a tar with Python; the good shard is `good' there
 hostile() {
 	python3 - "$@" <<-'END'
 	import io, sys, tarfile
@@ -202,18 +202,18 @@ hostile() {
 	[ ! -e out.aceg ]
 	[ ! -e work/out.aceg ]
 	[ ! -e /tmp/ace-evil.aceg ]
-	# an entry's name says nothing about where its shard goes
+	# the name of an entry does not decide where its shard goes
 	hostile 'put("some/where/else.aceg")'
 	exits 0 ace-archive extract -o named bad.tar
 	[ "$(find named -type f)" = named/demo/0/edge1.aceg ]
-	# a device that is called like a way out, and control characters
+	# device names like ../../x, and with control characters
 	mkshards -r .. -d '../../x' >good
 	ace-archive create -o odd.tar good
 	ace-archive extract -o odd odd.tar
 	[ "$(find odd -type f)" = odd/%2E%2E/0/%2E%2E%2F%2E%2E%2Fx.aceg ]
 }
 
-# a gzip file that is all name
+# long_name: print a gzip file that consists of a name of 40 MB
 long_name() {
 	printf '\x1f\x8b\x08\x08\0\0\0\0\0\3'
 	head -c 40000000 /dev/zero | tr '\0' A
@@ -226,7 +226,7 @@ long_name() {
 	exits 0 ace-inspect verify once
 	exits 3 ace-inspect verify twice
 	says 'this is a gzip file'
-	# what memory it takes does not depend on what is in the head
+	# the memory used does not depend on the length of the name
 	long_name >name.gz
 	cat once name.gz >behind.gz
 	long_name | gzip -1 >inside.gz
@@ -237,7 +237,7 @@ long_name() {
 	done
 	exits 3 ace-inspect verify behind.gz
 	says 'limit: .* has a compressed head of more than'
-	# a second one that was cut is not the end of the first
+	# a truncated second member is not taken for the end of the file
 	for tail in 1 5 9 30; do
 		{ cat once; head -c $tail once; } >cut.gz
 		exits 3 ace-inspect verify cut.gz
@@ -246,7 +246,7 @@ long_name() {
 	exits 3 ace-inspect verify more.gz
 	says "'more.gz' has bytes after the end of the archive"
 	exits 3 ace-inspect verify <more.gz
-	# behind the end of an archive nothing is looked at
+	# bytes after the end of an archive are ignored
 	ace-archive create -o a.tar.gz good
 	{ cat a.tar.gz; echo more; } >more.tar.gz
 	exits 0 ace-archive list more.tar.gz
@@ -267,7 +267,7 @@ long_name() {
 	spool 2
 	ace-archive create -o run.cpio spool
 	exits 0 ace-archive list run.cpio
-	# of the first entry: what it begins with, how long its name is, its size
+	# in the first entry: its magic, the length of its name, its size
 	for f in 2 98 60; do
 		cp run.cpio x.cpio
 		flip x.cpio $f
@@ -283,7 +283,7 @@ long_name() {
 	[ "$(wc -l <out)" -eq "$(ace-archive list run.cpio | wc -l)" ]
 	flip v7.tar 3
 	exits 3 ace-archive list v7.tar
-	# nor is a damaged shard, while a file that claims nothing is
+	# nor is a damaged shard accepted; a file that is no shard is skipped
 	mkdir some
 	mkshards -r demo >some/a.aceg
 	mkshards -r demo -d b >some/b.aceg
@@ -297,12 +297,12 @@ long_name() {
 		says '^ace-inspect: corrupt: not a gradient-shard stream: it begins with .*a.aceg'
 	done
 	exits 3 ace-archive extract -o cut some.tar
-	# a zip's first entry, whose name is said to be longer
+	# in a zip's first entry: a longer length of its name
 	ace-archive create -o x.zip run.cpio
 	exits 0 ace-archive list x.zip
 	flip x.zip 27 0x7f
 	exits 3 ace-archive list x.zip
-	# a name in no charset is no damage
+	# a name that is not valid UTF-8 is not an error
 	mkdir "$(printf 'n\303x')"
 	mkshards -r demo >"$(printf 'n\303x/s.aceg')"
 	tar --format=pax -cf name.tar "$(printf 'n\303x')"
@@ -393,7 +393,7 @@ long_name() {
 			kill $!
 			wait $! || true
 			[ $r = 0 ] || { [ $r = 3 ] && [ -s err ]; }
-			# refused at its first entry, it leaves a folder with nothing in it
+			# refused at its first entry, it leaves an empty directory
 			[ -z "$(find into -type f 2>find.err)" ] ||
 			    exits 0 ace-inspect verify into
 			rm -rf into x.$f
@@ -444,7 +444,7 @@ long_name() {
 	[ "$(find there -type f | wc -l)" -eq 6 ]
 	ace-inspect verify there >/dev/null
 	[ "$(find there -type f -size -8 | wc -l)" -eq 3 ]
-	# -o may be a name that is nothing but an ending
+	# the name after -o may consist of a suffix only
 	exits 2 ace-archive create -o .tar all
 	says 'format is missing'
 	exits 2 ace-archive create -o x.7z.gz all
@@ -468,7 +468,7 @@ long_name() {
 
 # bats test_tags=long
 @test "a line on a terminal says how far it is, and in a pipe nothing does" {
-	# more than a pipe takes: the clock runs from when it is read
+	# more than a pipe holds, so that the clock starts when it is read
 	mkshards -n 100k -r demo >first
 	mkshards -n 100k -s 1 -r demo >second
 	slowly() { cat first; sleep 1.5; cat second; }
@@ -482,7 +482,7 @@ long_name() {
 	[ ! -s err ]
 }
 
-# models: m0 to m5, of steps 0 to 5; run.tar has the first whole and the patches after
+# models: write m0 to m5, and run.tar with the first model whole and patches to the others
 models() {
 	local s
 	for s in 0 1 2 3 4 5; do
@@ -494,7 +494,7 @@ models() {
 	ace-archive create -o run.tar [0-5].aceg
 }
 
-# gets N ARCHIVE: step N of it is that model
+# gets N ARCHIVE: step N from ARCHIVE makes model mN of model m2
 gets() {
 	cp m2 m
 	ace-archive get --step "$1" "$2" >way
@@ -512,7 +512,7 @@ gets() {
 	done
 	exits 0 ace-archive get -v run.tar
 	says "step 5: a whole model and 5 patches"
-	# a whole one of step 3 beside the patch to it
+	# a whole model of step 3 beside the patch to step 3
 	ace-diff -r demo -d trainer -s 3 m3 | ace-archive create -o run.tar run.tar -
 	exits 0 ace-archive get -v run.tar
 	says "step 5: a whole model and 2 patches"
@@ -523,14 +523,14 @@ gets() {
 	ace-patch m <two
 	same m m2
 	rm -r m m.ace-patch
-	# and a patch over several steps
+	# a patch over several steps
 	ace-diff -r demo -d trainer -s 5 --base-version 3 m3 m5 | ace-archive create -o run.tar run.tar -
 	exits 0 ace-archive get -v run.tar
 	says "step 5: a whole model and 1 patches"
 	for s in 0 1 2 3 4 5; do
 		gets $s run.tar
 	done
-	# what comes out goes in, and a folder is as good
+	# the output of get can be archived again; a directory of shards works as well
 	ace-archive get run.tar | ace-archive create -o part.cpio
 	gets 5 part.cpio
 	ace-archive extract -o folder run.tar

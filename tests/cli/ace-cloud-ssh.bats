@@ -1,5 +1,5 @@
-# ace cloud and ace edge between machines, over the ssh of everybody: network name
-# spaces, real sshd, names and absolute paths.
+# ace cloud and ace edge on several machines, over ssh: network name spaces with real
+# sshd, machine names and absolute paths.
 # shellcheck disable=SC2154 # front.bash sets train and last
 load helper
 load netns
@@ -17,14 +17,14 @@ teardown() {
 	wait
 }
 
-# a cloud and two devices with a trainer
+# world: make a cloud, and two devices with a trainer
 world() {
 	machines cloud edge1 edge2
 	for h in edge1 edge2; do
 		cp "$BATS_FILE_TMPDIR/trainer" $h/
 	done
 }
-# start NAME CMD...: in the background, what it says in NAME.err
+# start NAME CMD...: run CMD in the background; its messages go to NAME.err
 start() {
 	begin on "$@" >>"$1.out" 2>>"$1.err"
 	eval "pid_$1=$last"
@@ -42,14 +42,14 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	start edge1 ace edge root@cloud:run -- ./trainer 1 60
 	start edge2 ace edge cloud:run -- "$home/trainer" 3 60
 	wait_for has edge1/edge1.got 4
-	# the cloud is away for a while: the devices find it again
+	# the cloud is down for a while; the devices reconnect
 	halt cloud
 	wait_for grep -q 'failed: [^a]' edge1.err
 	wait_for grep -q 'failed: [^a]' edge2.err
 	listens_ssh cloud
 	start cloud ace cloud run
 	wait_for has edge1/edge1.got 8
-	# the power fails on all three, and the same lines are typed again
+	# the power fails on all three machines, and the same commands are typed again
 	halt cloud
 	halt edge1
 	halt edge2
@@ -62,7 +62,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	ends edge1 edge2 cloud
 	got edge1 60 2
 	got edge2 60 2
-	# each says where: the host, and the path as it is there
+	# each side names the host, and the path on that host
 	grep -qF "ace-cloud: run in cloud:$home/run: 2 devices" cloud.err
 	for h in edge1 edge2; do
 		grep -qF "ace-edge: device '$h' of the run in cloud:$home/run: 2 devices, 8 bits per value; its folder is $home/ace-$h" $h.err
@@ -81,7 +81,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 		cp $h/.ssh/id_ed25519.pub cloud/$h.pub
 		on cloud sh -c "ace add run $h $h.pub >>.ssh/authorized_keys"
 	done
-	# whatever it asks for, it is this one device
+	# whatever its client asks for, the server treats it as this one device
 	exits 2 on edge1 ssh cloud touch planted
 	exits 5 on edge1 ace edge cloud:elsewhere --name edge2 --state no --bits 3 -- true
 	says "--bits 3 differs from the run in 'cloud:$home/run', which has 8"
@@ -93,7 +93,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	start edge2 ace edge cloud:run -- ./trainer 3 3
 	ends edge1 edge2 cloud
 	got edge1 3 2
-	# the banner is shown when the device says hello, and is not a line of the run
+	# ssh's banner is shown at the first connection only, and is not taken for the run's data
 	[ "$(grep -c 'Authorized use only' edge1.err)" -eq 1 ]
 	! grep -q '^ace-edge: .*9 of 9' edge1.err || false
 }
@@ -108,7 +108,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	says "the cloud 'nowhere' was not reached"
 	exits 2 on edge1 ace edge cloud:run -- ./trainer 1 1
 	says "folder 'cloud:$home/run' is absent"
-	# a start-up file of the cloud's shell that prints
+	# a start-up file of the cloud's shell prints something
 	echo 'echo Hello and welcome' >cloud/.bashrc
 	start cloud ace cloud run --devices 1 --rounds 1
 	wait_for grep -q 'on each device' cloud.err

@@ -9,7 +9,7 @@ load front
 	ends cloud edge1 edge2
 	averaged edge1 3 2
 	averaged edge2 3 2
-	# what was done is said on both sides, by absolute names
+	# both sides report each round, with absolute names
 	for k in 1 2 3; do
 		grep -qE "^ace-cloud: round $k/3: 2 of 2 devices, .*, average .* \(.*x smaller\)" cloud.err
 		grep -qE "^ace-edge: round $k/3: 2 of 2 devices, computing .*, sent .* \(.*x smaller\)" edge1.err
@@ -34,7 +34,7 @@ load front
 	edge edge1 1 60
 	wait_for has edge1.err 1
 	edge edge2 3 60
-	# any program of the cloud, at its N-th change, is one of them
+	# any program of the cloud is killed at its N-th change of a file
 	for k in 1 2 3 4 6 9 14 20; do
 		for program in ace-aggregate ace-step ace-recv; do
 			ACE_ONLY=$program killed $k timeout "$HANG" ace-cloud run 2>>killed.err &&
@@ -53,7 +53,7 @@ load front
 	cloud run --devices 1
 	edge edge1 1 100000
 	wait_for has edge1.got 3
-	# a shell's background jobs ignore INT: TERM and HUP are the same handler
+	# a shell's background jobs ignore INT; TERM and HUP have the same handler
 	xargs kill -TERM <pids
 	wait
 	rm pids
@@ -80,7 +80,7 @@ load front
 	says "/ace-edge1' is the folder of a device or a relay: give the cloud's"
 	exits 5 ace add ace-edge1 edge2
 	exits 5 ace relay run ace-edge1 --name edge1 --devices 1
-	# a cloud's folder was removed and made anew
+	# the cloud's directory was removed and made again
 	rm -rf run
 	cloud run --devices 1
 	exits 5 ace edge run --name edge1 -- true
@@ -176,7 +176,7 @@ load front
 	[ "$(ls run/devices)" = edge1 ]
 	SSH_ORIGINAL_COMMAND='touch planted' exits 2 ace-cloud serve run edge1
 	SSH_ORIGINAL_COMMAND='hello $(touch planted)' exits 2 ace-cloud serve run edge1
-	# a way that says no name, and one that says it: the first line asks
+	# a connection that gives no name, and one that gives a name in its first line
 	for words in "edge1 hello $id" "edge1 sync"; do
 		printf '%s\n' "$words" >in
 		exits "$([[ $words = *sync ]] && echo 3 || echo 0)" ace-cloud serve run <in

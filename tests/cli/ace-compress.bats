@@ -1,7 +1,7 @@
 load helper
 load values
 
-# records FILE: "group codec length" of every record of the first shard
+# records FILE: print "group codec length" of every record of the first shard
 records() {
 	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
 	my ($o, $n, $g) = (0, 0, 0);
@@ -29,7 +29,7 @@ records() {
 	mkshards -n 256k >in
 	raw in >in.f32
 	size=$(wc -c <in)
-	# codec, at least so many times smaller, relative error at most
+	# columns: codec, least ratio, largest relative error
 	while read -r codec ratio error; do
 		exits 0 ace-compress -c "$codec" --omit provenance in
 		[ ! -s err ]
@@ -80,7 +80,7 @@ records() {
 	done
 	exits 0 ace-compress -v in
 	says "edge1/0: 8 groups coded, 2 not sent"
-	# -c is stronger
+	# -c overrides the plan
 	exits 0 ace-compress -c q4 in
 	records out | awk '$2 != 5 { exit 1 }'
 	[ "$(records out | wc -l)" -eq 10 ]
@@ -90,7 +90,7 @@ records() {
 	mkshards -g 128 -t w:16,16 -t w.bias:64 -t norm.weight:64 >in
 	for c in topk:0.05 topk:0.05:q2 chunk:2/32 ecq:2; do
 		exits 0 ace-compress -c "$c" in
-		# f16 is codec 1
+		# codec 1 is f16
 		[ "$(records out | tail -n 2 | cut -d' ' -f1,2 | tr '\n' ' ')" = \
 		    "2 1 3 1 " ]
 		[ "$(records out | awk '$1 < 2 && $2 == 1' | wc -l)" -eq 0 ]
@@ -99,19 +99,19 @@ records() {
 		exits 0 ace-compress planned
 		[ "$(records out | awk '$2 == 1' | wc -l)" -eq 0 ]
 	done
-	# what leaves no value out is as asked for
+	# codecs that leave out no value are used for biases as well
 	for c in q4 sign tern f32; do
 		ace-compress --omit provenance -c "$c" in >keep
 		ace-select -p "1=$c" in >planned
 		exits 0 ace-compress --omit provenance planned
 		raw out | cmp - <(raw keep)
 	done
-	# with a state the residual is theirs no more
+	# with a state, too, biases are sent in f16
 	exits 0 ace-compress -S st -c topk:0.05 in
 	raw out | tail -c 512 >got
 	raw in | tail -c 512 >want
 	each 'abs($v[0] - $v[1]) <= abs($v[0]) / 1000' want got
-	# a plan is obeyed
+	# a plan for biases is obeyed
 	mkshards -t w.bias:64 -l topk:0.5 >planned
 	exits 0 ace-compress planned
 	records out | awk '$2 != 7 { exit 1 }'
@@ -149,9 +149,9 @@ records() {
 	[ "$(field records c2)" -eq 0 ]
 	raw c3 >c3.f32
 	each '$v[3] == $v[0] + $v[1] + $v[2]' g1.f32 g2.f32 g3.f32 c3.f32
-	# and nothing is left
+	# the residual is empty
 	[ "$(field records st/residual | head -n 1)" -eq 0 ]
-	# also where the input says nothing of a group
+	# the same where the input lacks a group
 	mkshards -s 4 -k ramp >g4
 	exits 0 ace-compress -S st -c none g4
 	mkshards -s 5 -c none >g5
@@ -170,7 +170,7 @@ records() {
 	exits 0 ace-compress -S st -c topk:0.1 other
 	same out once
 	same st/residual residual
-	# compensated again, as a pipe run again does it
+	# added once more, as when the pipe is run again
 	exits 0 ace-expand -S st -o e g
 	exits 0 ace-compress -S st -c q8 e
 	digest out | diff - <(digest once)
@@ -188,7 +188,7 @@ records() {
 	exits 5 ace-compress -S st -c q8 g
 	says "steps are missing between 5 and 7 of 'edge1': pass --allow-gap or, if the state is from a backup, run ace-ack --restart"
 	same st/residual residual
-	# a residual without the shard that came with it
+	# a residual without the coded shard that belongs to it
 	mkshards -s 5 -H kind=4 >st/residual
 	mkshards -s 5 >again
 	exits 5 ace-compress -S st -c q8 again
@@ -225,17 +225,17 @@ records() {
 	exits 0 ace-expand -S st -o e2 g2
 	exits 0 ace-expand -S st --allow-gap -o e3 g3
 	exits 0 ace-compress -S st -c q4 e2
-	# e3 had the residual of step 1 added
+	# e3 has the residual of step 1 added
 	exits 5 ace-compress -S st -c q4 e3
 	says "step 3 of 'edge1' was compensated with another residual"
 	exits 0 ace-expand -S st -o e3 g3
 	exits 0 ace-compress -S st -c q4 e3
-	# added by nobody: by ace-compress itself, to the same end
+	# without ace-expand, ace-compress adds the residual, with the same result
 	mkshards -s 1 | ace-compress -S st2 -c q4 >c
 	exits 0 ace-compress -S st2 -c q4 g2
 	exits 0 ace-compress -S st2 -c q4 g3
 	same st/residual st2/residual
-	# a stamp where there was no state
+	# a shard with a residual added, where there is no state
 	exits 5 ace-compress -S st3 -c q4 e3
 }
 
@@ -243,7 +243,7 @@ records() {
 	mkfifo slow
 	ace-compress -S st -c q8 slow >c 3>&- &
 	pid=$!
-	exec 9>slow	# which it opens when it has the state
+	exec 9>slow	# it opens `slow' when it has the state
 	mkshards >in
 	exits 5 ace-compress -S st -c q8 in
 	says "state 'st' is in use by another process"
@@ -268,7 +268,7 @@ records() {
 	mkshards -s 1 | ace-compress -S st -c q8 >c
 	cp st/residual residual
 	mkshards -s 2 -p >in
-	# up to the shard's end: after it the shard is whole, and absorbed
+	# truncated before the end of the shard; after its end the shard is absorbed
 	for at in $(frames in | grep -v TAIL | cut -d' ' -f1); do
 		head -c $((at + 32)) in >part
 		exits 3 ace-compress -S st -c q8 part
@@ -329,8 +329,8 @@ records() {
 	same st/residual st2/residual
 }
 
-# anywhere INPUT OPTION...: the step of INPUT on a copy of the state before,
-# killed at every place, then run again: as if it had been run once.
+# anywhere INPUT OPTION...: kill the step of INPUT, on a copy of the state `before', at
+# every place; the same command again gives the same as one run without a kill.
 anywhere() {
 	local n got in=$1
 	shift
@@ -345,15 +345,15 @@ anywhere() {
 		got=0
 		killed "$n" ace-compress -S st "$@" "$in" >out 2>err || got=$?
 		[ "$got" -eq 137 ] || break
-		# one or the other, never something else
+		# the state is the one before or the one after
 		cmp -s st/residual before/residual ||
 		    same st/residual after/residual
-		# what came out is not taken for whole, unless it is
+		# the output is either complete or reported as damaged
 		digest out 2>digest.err | cmp -s - <(digest want) ||
 		    exits 3 ace-inspect verify out
 		again "$@"
 		digest out | diff - <(digest want)
-		# and nothing half done is left
+		# no temporary files are left
 		for f in st/*; do
 			[[ $f =~ ^st/(memory|memory\.lock|lock|residual|spare|history\.[12])$ ]]
 		done
@@ -378,7 +378,7 @@ anywhere() {
 		says "was made with feedback cache:0.5, not $other"
 		diff -r state was
 	done
-	# what ace-expand has added, momentum would add again
+	# ace-expand has added the residual already, so momentum is refused
 	ace-compress -S other -c q8 --error-feedback momentum in0 >rest
 	ace-expand -S other in1 >added
 	exits 2 ace-compress -S other -c q8 --error-feedback momentum added
@@ -390,7 +390,7 @@ anywhere() {
 	mkshards -s 1 -n 100k | ace-compress -S before -c topk:0.1 >c
 	mkshards -s 2 -n 100k >g
 	exits 0 ace-expand -S before -o e g
-	# the whole pipe again, blindly
+	# run the whole pipe again
 	again() {
 		exits 0 ace-expand -S st -o e2 g
 		exits 0 ace-compress -S st "$@" e2
@@ -418,7 +418,7 @@ anywhere() {
 		anywhere g --error-feedback "$how" -c topk:0.1
 		[ -e after/history.2 ]
 	done
-	# what is not needed any more goes with the next step
+	# the next step removes the files that are no longer needed
 	mkshards -s 3 -n 10k >g
 	exits 0 ace-compress -S st --error-feedback cache -c q8 g
 	[ "$(ls st)" = "$(printf 'history.2\nhistory.3\nlock\nmemory\nmemory.lock\nresidual')" ]
@@ -429,7 +429,7 @@ anywhere() {
 	mkshards -s 2 -x 5 >g2
 	raw g1 >f1
 	raw g2 >f2
-	# nothing of the first leaves, the second shows what was made of it
+	# nothing of the first shard is sent; the second shows what its residual became
 	for how in ef:0.5 momentum:0.25; do
 		exits 0 ace-compress -S "$how" --error-feedback "$how" -c none g1
 		exits 0 ace-compress -S "$how" --error-feedback "$how" -c f32 g2
@@ -437,17 +437,17 @@ anywhere() {
 	done
 	each 'abs($v[2] - ($v[1] + 0.5 * $v[0])) <= 1e-6 * (1 + abs($v[2]))' \
 	    f1 f2 ef:0.5.f32
-	# u = m g1 + g2, and all of the residual g1
+	# u = m g1 + g2, plus the whole residual g1
 	each 'abs($v[2] - ($v[1] + 1.25 * $v[0])) <= 1e-6 * (1 + abs($v[2]))' \
 	    f1 f2 momentum:0.25.f32
-	# what is not sent is taken to be rho of the history
+	# what is not sent is reconstructed as rho times the history
 	exits 0 ace-compress -S cache --error-feedback cache:0.5 -c f32 -o c1 g1
 	exits 0 ace-compress -S cache --error-feedback cache:0.5 -c none -o c2 g2
 	ace-expand --cache h c1 >/dev/null
 	ace-expand --cache h c2 >out
 	raw out >half
 	each 'abs($v[1] - 0.5 * $v[0]) <= 1e-6 * (1 + abs($v[0]))' f1 half
-	# what they are where nobody says
+	# the default numbers
 	mkshards -s 3 >g3
 	for how in ef:1 momentum:0.9 cache:0.9; do
 		for as in "$how" "${how%:*}"; do
@@ -463,7 +463,7 @@ anywhere() {
 	    sixteen-characters:1; do
 		exits 2 ace-compress -S st --error-feedback "$bad" -c q8 g1
 	done
-	# where it was added before, the number is the other program's
+	# where ace-expand added the residual, the number is an option of that program
 	mkshards -s 3 -x 2 | ace-expand -S ef:0.5 >added
 	exits 2 ace-compress -S ef:0.5 -c q4 --error-feedback ef:0.5 added
 	says "--gamma"
@@ -477,7 +477,7 @@ anywhere() {
 	mkshards -N 0 >none
 	exits 0 ace-compress -S st --window 4 -c q8 none
 	digest out | diff - want
-	# but once in a process, before the first shard
+	# except for one sync per process, before the first shard
 	mkshards -s 1 -N 2 >two
 	exits 0 ace-compress -S st --window 4 -c q8 two
 	digest out >got
@@ -492,7 +492,7 @@ anywhere() {
 		    in >"$s.out"
 		cp synced "$s.synced"
 	done
-	# what only the first of them waits for
+	# syncs that only --sync full makes
 	[ "$(grep -c '^full/residual' full.synced)" -eq 3 ]
 	[ "$(grep -cx full full.synced)" -ge 3 ]
 	[ ! -s rename.synced ]
@@ -518,7 +518,7 @@ anywhere() {
 			[ "$over" -le $((1024 + body / 1000)) ]
 		fi
 	done
-	# of the directory: 4 bytes at most for a group
+	# the directory takes at most 4 bytes per group
 	mkshards -n 4M >in
 	for c in f32 f16 q8 q4 sign topk:0.01 topk:0.001; do
 		exits 0 ace-compress -c "$c" in
@@ -535,7 +535,7 @@ anywhere() {
 	done
 }
 
-# sized FILE: the bytes of its shard, without the stream's head and tail
+# sized FILE: print the bytes of its shard, without the stream's head and tail
 sized() {
 	frames "$1" | awk '$2 == "SHRD" { a = $1 } $2 == "TAIL" { print $1 - a }'
 }
@@ -613,11 +613,11 @@ sized() {
 	[ "$(find spool -name '*.aceg' ! -name schema.aceg | wc -l)" -eq 2 ]
 	exits 3 ace-inspect verify coded
 	says 'aborted'
-	# nothing was absorbed of the first one
+	# a partial shard is not absorbed
 	head -c 500 in >part
 	exits 3 ace-compress -S new -c q8 -o none part
 	[ ! -e none ]
-	# without a state nobody keeps a copy
+	# without a state, a partial shard is not written to the output file
 	head -c -1000 in >part
 	exits 3 ace-compress -c q8 -o none part
 	[ ! -e none ]

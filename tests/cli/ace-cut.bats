@@ -1,6 +1,6 @@
 load helper
 
-# spool: two devices, steps 9 and 10 of run r, in the folder spool
+# spool: make directory spool with two devices and steps 9 and 10 of run r
 spool() {
 	local d s
 	for s in 9 10; do
@@ -10,7 +10,7 @@ spool() {
 	done | ace-recv --spool spool >/dev/null
 }
 
-# shards [FILE]: "step device digest" of each
+# shards [FILE]: print "step device digest" of each shard
 shards() {
 	ace-inspect list --format json "${1:--}" | sed -E 's/.*"device":"([^"]*)","step":([0-9]+).*"digest":"([0-9a-f]+)".*/\2 \1 \3/'
 }
@@ -41,7 +41,7 @@ shards() {
 	exits 0 ace-cut --step 2 all
 	mv out two
 	exits 0 ace-inspect verify two
-	# what the annotation of each shard said is there
+	# the annotations of the chosen shards are kept
 	exits 0 ace-cut --step 2 --device cloud all
 	[ "$(frames out | grep -c priV)" -eq "$(($(frames all | grep -c priV) / 13))" ]
 }
@@ -73,7 +73,7 @@ shards() {
 	exits 0 ace-cut --step 3- --tensor embed in
 	[ "$(shards out | cut -d' ' -f1 | paste -sd ' ')" = "3 4" ]
 	exits 1 ace-cut --step 0 in
-	# devices and tensors with slashes and dots, also at the beginning
+	# names of devices and tensors with slashes and dots, also as first character
 	mkshards -d a/b.c -t a/b.c:3 -t .a:4 -t b:5 >in
 	exits 0 ace-cut --device 'a*c' in
 	exits 1 ace-cut --device 'a' in
@@ -99,7 +99,7 @@ shards() {
 	exits 0 ace-cut --omit provenance in
 	mv out cut
 	! ace-inspect -v cut | grep ace-cut || false
-	# whole or not at all, and which file was bad
+	# the output is complete or absent, and the message names the bad file
 	head -c 2000 in >short
 	exits 3 ace-cut -o both in short
 	says "^ace-cut: truncated: .*'short'"
@@ -118,7 +118,7 @@ shards() {
 	[ "$(shards cut)" != "$(shards in)" ]
 	ace-recv --spool S cut >receipt
 	ace-inspect receipt | grep -q '^receipt .* step 0: equivocation'
-	# cut by all of its tensors it has the values that it had
+	# with all tensors chosen the values are the same
 	exits 0 ace-cut --tensor '*' in
 	ace-export -f raw out | cmp - <(ace-export -f raw in)
 }
@@ -133,18 +133,18 @@ shards() {
 	grep -qE '^layer.bias .* 1/1 ' out
 	ace-export -f raw cut >cut.raw
 	ace-export -f raw in >in.raw
-	# embed is 192 values, zeros now; all else is what it was
+	# embed has 192 values, now zeros; all others are unchanged
 	cmp <(head -c 768 cut.raw) <(head -c 768 /dev/zero)
 	cmp <(tail -c +769 cut.raw) <(tail -c +769 in.raw)
 	exits 1 ace-cut --tensor nothing in
 	says "the shards have no tensor 'nothing'"
-	# what is said of all values goes, what is said of anything stays
+	# annotations about all values are dropped, others are kept
 	mkshards -c q8 -a | ace-score >scored
 	exits 0 ace-cut --tensor embed scored
 	frames scored | grep -q sTAT
 	frames out | grep sTAT && return 1
 	frames out | grep -q xyZz
-	# one that is there and was not sent is no error
+	# a tensor that exists but was not sent is no error
 	mkshards -c none >absent
 	exits 0 ace-cut --tensor embed absent
 }
@@ -155,7 +155,7 @@ shards() {
 	ace-cut --step 6 in | shards >got
 	diff want got
 	sanitized && return	# its leak checker cannot be traced
-	# with its seeks the file is 160 MB, of which one shard has 8
+	# the file has 160 MB, of which it reads one shard of 8 MB
 	needs strace
 	strace -f -e trace=read,pread64 -o trace ace-cut --sandbox off --step 6 -o out in
 	awk '/^[0-9]+ +p?read/ { n += $NF } END { exit !(n > 8e6 && n < 2e7) }' trace
@@ -167,13 +167,13 @@ shards() {
 	ace-export --tensor b -f raw in >want
 	[ "$(wc -c <got)" -eq 280000 ]
 	cmp got want
-	# in a pipe, where nothing can be skipped, the same bytes
+	# from a pipe, where it cannot seek, the output is the same
 	ace-cut --omit provenance --tensor b in >one
 	ace-cut --omit provenance --tensor b <in | cat >two
 	ace-cut --omit provenance --tensor b < <(cat in) >three
 	cmp one two
 	cmp one three
-	# damage in what was passed over is seen where it is read
+	# damage in a shard that was skipped is reported when that shard is read
 	flip in $(($(frames in | grep -m1 DATA | cut -d' ' -f1) + 100000))
 	exits 3 ace-cut in
 	says "the payload's checksum does not match"
@@ -195,7 +195,7 @@ shards() {
 	done
 	exits 0 ace-cut many
 	[ "$(shards out | cut -d' ' -f2 | paste -sd ' ')" = "a/c a a-b a.b a0" ]
-	# several operands, one after the other
+	# several operands are read in order
 	exits 0 ace-cut many/a0 many/a.b many/a/c
 	[ "$(shards out | cut -d' ' -f2 | paste -sd ' ')" = "a0 a.b a/c" ]
 }
@@ -211,7 +211,7 @@ shards() {
 	ln -s ../elsewhere box/folder
 	ln -s ../elsewhere/b.aceg box/b.aceg
 	[ "$(shards box)" = "$(shards a.aceg)" ]
-	# damage does not hide it
+	# a damaged file does not hide its sibling
 	for end in aceg aceg.gz aceg.xz aceg.zst aceg.bz2 aceg.lz4 aceg.lzma; do
 		echo 'no stream, whatever it was' >"box/c.$end"
 		exits 3 ace-cut box

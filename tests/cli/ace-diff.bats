@@ -3,7 +3,7 @@ load helper
 mkmodel() { "$ROOT/tests/mkmodel" "$@"; }
 export PYTHONDONTWRITEBYTECODE=1
 
-# st TEXT [BYTES]: a safetensors file with this header, on standard output
+# st TEXT [BYTES]: print a safetensors file with this header and BYTES bytes of data
 st() {
 	perl -e 'print pack("Q<", length $ARGV[0]), $ARGV[0], "\1" x ($ARGV[1] // 0)' "$@"
 }
@@ -111,7 +111,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	done
 	exits 0 ace-inspect verify step.aceg
 	exits 0 ace-inspect step.aceg
-	# and one of groups that are values to nobody, and to everybody
+	# ace-inspect accepts patches and whole models, of bf16 and of f32
 	for m in bf16 f32; do
 		exits 0 ace-diff $m.old $m.new
 		mv out step.aceg
@@ -185,7 +185,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	sed 's/00001-of-00002/00002-of-00002/' was >$i
 	exits 3 ace-diff a d
 	says "corrupt: tensor 'layer..*' is in .*, not where 'd/model.safetensors.index.json' says"
-	# the same tensor in two files
+	# the same tensor is in two files
 	cp was $i
 	cp d/model-00001-of-00002.safetensors d/model-00002-of-00002.safetensors
 	exits 3 ace-diff a d
@@ -217,7 +217,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 }
 
 @test "a model that changes while it is read is refused" {
-	# more than the pipe holds, so that it waits in the middle
+	# more than a pipe holds, so that it waits in the middle
 	mkmodel a -n 600000
 	mkfifo hold
 	timeout "$HANG" ace-diff a 2>err >hold &
@@ -234,7 +234,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	exits 3 ace-inspect verify part
 }
 
-# many N VALUE: a model of so many tensors, with names of 40 bytes
+# many N VALUE: write a model of N tensors, with names of 40 bytes
 many() {
 	perl -e '($n, $v) = @ARGV; $h = join(",", map { sprintf(
 	    "\"%040d\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%d,%d]}",

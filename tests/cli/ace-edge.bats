@@ -29,14 +29,14 @@ load front
 	exits 0 ace edge run --name edge1 --print -- "$train" 1 4
 	grep -q '^mkfifo back$' out
 	cp out pipe.sh
-	# who reads the last answer has ended before its stream does
+	# the reader of the last answer ends before its stream does
 	ACE_NAME=edge1 bash pipe.sh 2>/dev/null || [ $? -eq 141 ]
 	averaged edge1 4 1
 	exits 0 ace cloud other --devices 3 --print
 	grep -q 'ace-aggregate --spool .*/other/spool .*--devices 3' out
 }
 
-# variant SED: another trainer
+# variant SED: write a variant of the trainer
 variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 
 @test "a trainer that writes something else, or another model: one sentence, and the right one goes on" {
@@ -57,7 +57,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 		esac
 		exits "$code" timeout "$HANG" ace edge run --name edge1 -- "${bad[@]}"
 		[ "$(tail -n 1 err | grep -cE "^ace-edge: .*$line")" -eq 1 ] || { cat err; false; }
-		# nothing of it was taken, and the same line as ever goes on
+		# the bad output was not taken, and the usual command goes on
 		r=$((r + 1))
 		exits 0 timeout "$HANG" ace edge run --name edge1 -- "$train" 2 $r
 		averaged edge1 $r 2
@@ -69,7 +69,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	3|variant s/4096/8192/g;s/16384/32768/g|ace-step: mismatch: '.*/ace-edge1/state/residual' is of another model: tensor 'w' differs in shape or dtype .give a new model a new state directory
 	3|variant s/"w"/"v"/|another model
 	END
-	# the model is another one from the beginning
+	# a model with other tensors from the beginning
 	ace remove run edge1
 	rm run/devices/edge1 2>/dev/null || :
 	variant 's/4096/8192/g;s/16384/32768/g'
@@ -77,7 +77,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	says "^ace-edge: ace-ack: step [0-9]+: invalid: mismatch: .*another model: tensor 'w' differs in shape or dtype"
 }
 
-# on_small SIZE <SCRIPT: where the folder small is a disk of that size
+# on_small SIZE <SCRIPT: run the script with a disk of SIZE at the directory `small'
 on_small() {
 	[ "$(id -u)" -eq 0 ] || skip 'needs root, for a small disk'
 	unshare --mount true || skip 'no name spaces here'
@@ -140,7 +140,7 @@ on_small() {
 		done
 		wait_for test -e hangs
 		echo 1 >when
-		# a COMMAND that hangs is named, and so is a cloud that waits
+		# a COMMAND that hangs is named, and so is a waiting cloud
 		if [ $way = LATER ]; then
 			wait_for grep -qx 'ace-edge: round 2/3: ./trains has been computing for 277.8 h' edge1.err
 			wait_for grep -q 'ace-cloud: round 2/3: waiting for .* for 277.8 h' cloud.err
@@ -155,7 +155,7 @@ on_small() {
 
 @test "a run that goes well is silent for 10 s at most, on either side" {
 	local k
-	# the clocks of ace-cloud and ace-edge run while they wait, and only so
+	# the clocks of ace-cloud and ace-edge run fast only while they wait
 	variant 's/^for step.*/&\n    import time; time.sleep(1000)/'
 	begin env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_ONLY=ace-cloud \
 	    ace-cloud run --devices 1 --rounds 2 --bits 8 2>cloud.err
@@ -164,7 +164,7 @@ on_small() {
 	    ace-edge run --name edge1 -- env -u LD_PRELOAD ./variant 1 2 2>edge1.err
 	for k in edge1 cloud; do
 		wait_for has $k.err 25
-		# the seconds for which it says the same
+		# while it waits, a message is repeated at least every 10 s
 		head -n 25 $k.err | awk '!/^ace-[a-z]*: round [12]\/2: .* for [0-9.]* s$/ { next }
 		    { now = $(NF - 1); $(NF - 1) = ""; if ($0 == same && now - was > 10) exit 1
 		    same = $0; was = now; n++ } END { exit n < 5 }'
@@ -177,7 +177,7 @@ on_small() {
 	cloud run --devices 1 --rounds 2 --bits 8
 	variant 's/^for step.*/&\n    while step == 1 and not os.path.exists("go"): import time; time.sleep(0.1)/'
 	ln -s "$(command -v env)" "$long"
-	# the clock of ace-edge runs while it waits, and only so
+	# the clock of ace-edge runs fast only while it waits
 	begin env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_ONLY=ace-edge \
 	    pty sh -c 'exec "$@" 2>&1' sh ace-edge run --name edge1 -- "$long" -u LD_PRELOAD ./variant 1 2 >screen
 	wait_for eval 'grep -aoE "round 2/2: ./x+" screen | has /dev/stdin 9'
@@ -189,7 +189,7 @@ on_small() {
 	log = ["ace-edge: " + line[20:] for line in open("ace-edge1/log").read().splitlines()]
 	drawn = re.findall(r"\r(ace-edge: [^\r\x1b]*)\x1b\[K", raw)
 	assert len(drawn) >= 9 and max(map(len, drawn)) == 80, drawn
-	# what follows one begins where it began, and the log's lines are all that stays
+	# each update overwrites the line before, and only the lines of the log stay
 	assert not re.search(r"[^\r]\x1b\[K(?!\r)", raw), raw
 	assert re.sub(r"\r(ace-edge: [^\r\x1b]*)?\x1b\[K", "", raw).splitlines() == log, raw
 	assert [line[10:19] for line in log[1:3]] == ["round 1/2", "round 2/2"], log
@@ -205,7 +205,7 @@ on_small() {
 	chmod 755 slow.sh deaf
 	for where in '--through ./slow.sh -- true' '-- ./variant 2 1' '-- ./deaf' "-- $train 1 1"; do
 		rm -f slow
-		# a shell's background jobs ignore INT, unless they are told not to
+		# a shell's background jobs ignore INT unless that is reset
 		# shellcheck disable=SC2086 # words
 		begin perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' ace edge run --name edge1 $where 2>ended.err
 		case $where in

@@ -13,7 +13,7 @@ load values
 		raw dense --step "$s" >b
 		same a b
 	done
-	# dense already: the same again
+	# a dense shard is unchanged
 	exits 0 ace-expand --omit provenance dense
 	mv out once
 	exits 0 ace-expand --omit provenance once
@@ -39,7 +39,7 @@ load values
 		G=$g each '$v[3] == f($v[2] + f($ENV{G} * f($v[0] - $v[1])))' \
 		    g1.f32 c1.f32 g2.f32 e2.f32
 	done
-	# and the sums at the shard's end are of these values
+	# the sums at the shard's end are those of the new values
 	exits 0 ace-expand -S st g2
 	mv out e2
 	exits 0 ace-inspect verify e2
@@ -60,7 +60,7 @@ load values
 	mkshards -s 2 >g2
 	exits 0 ace-expand -S st g2
 	field residual out | grep -qxE '[0-9a-f]{32}'
-	# without a state nothing is said
+	# without a state the shard has no key and no flag
 	exits 0 ace-expand g2
 	[ -z "$(field residual out)" ]
 	[ "$(field flags out)" -eq 0 ]
@@ -178,7 +178,7 @@ load values
 		exits 3 ace-aggregate c1
 		says "^ace-aggregate: mismatch: "
 		exits 3 ace-export -f raw c1
-		# not the first one first
+		# a difference to a history that was never received
 		exits 5 ace-expand --cache st.here c2
 		says 'is a difference to history [0-9a-f]*, but this receiver has no history'
 		rm -rf st.here
@@ -186,15 +186,15 @@ load values
 		cp -r before after
 		exits 0 ace-expand --omit provenance --cache after c2
 		mv out want
-		# which no more says that it is a difference
+		# the keys of a difference are removed
 		[ -z "$(field predict want)$(field history want)" ]
-		# the same once more
+		# the same shard once more
 		exits 0 ace-expand --omit provenance --cache after c2
 		same out want
-		# the one before is no longer known
+		# the shard before that one is no longer accepted
 		exits 5 ace-expand --cache after c1
 		says 'is a difference to history [0-9a-z]*, but after step'
-		# what the sender keeps: h' itself, or a - r, in f32
+		# what the sender keeps: h' itself, or a - r in f32
 		raw want >r.f32
 		if [ "$how" = ef21 ]; then
 			raw "st/history.2" >h.f32
@@ -274,7 +274,7 @@ load values
 			refused "limit: ${x/e/e.} in tensor 'w' at index 2 is above 1e.18" in
 		done
 	done
-	# what a device computes itself is its own
+	# a device's own gradient may have such values
 	mkshards -s 4 -k nan >in
 	exits 0 ace-expand in
 }
@@ -287,7 +287,7 @@ load values
 	    "-T2 -omade" "--threads 2 --output made" "--output=made --threads=2" \
 	    "-omade -q" "-T2 -q -o made" "--output=made -q"; do
 		rm -f made
-		# what stands beside it is
+		# -q is in the provenance, unlike -o and -T
 		[[ $o != *-q* ]] || exits 0 ace-expand -q -o want in
 		# shellcheck disable=SC2086 # words are meant
 		exits 0 ace-expand $o in

@@ -60,7 +60,7 @@ load helper
 	done >want
 	exits 0 ace-export --many in
 	same out want
-	# the same values as alone, and in the metadata what it is
+	# the same values as a single file, and metadata with the step
 	exits 0 ace-export --many --step 4 in
 	mv out want
 	ace-export --step 4 in >alone
@@ -72,7 +72,7 @@ load helper
 	exits 2 ace-export --many -f npz in
 	says 'safetensors'
 	exits 2 ace-export --many -o x.npy in
-	# the first is there while the second is not
+	# the first file is complete while the second one is not
 	mkfifo p
 	ace-export --many <p >got 3>&- &
 	exec 9>p
@@ -100,7 +100,7 @@ load helper
 		n=$(wc -c <out)
 		[ "$n" -lt "$(wc -c <want)" ]
 		head -c "$n" want | cmp - out
-		# and the one before it is
+		# and the file before it is complete
 		[ "$at" -lt $(($(wc -c <in) / 2)) ] || [ "$n" -ge "$(wc -c <one)" ]
 	done
 }

@@ -1,6 +1,6 @@
 load helper
 
-# npy DESCR SHAPE <DATA: a file of that format, made without us
+# npy DESCR SHAPE <DATA: print an .npy file, made without our programs
 npy() {
 	perl -e 'binmode STDIN; binmode STDOUT; local $/;
 	    $h = "{\x27descr\x27: $ARGV[0], \x27fortran_order\x27: False, " .
@@ -9,16 +9,16 @@ npy() {
 	    print "\x93NUMPY\1\0", pack("v", 1 + length $h), "$h\n", <STDIN> // ""' \
 	    "$1" "$2"
 }
-# pack TEMPLATE VALUES...
+# pack TEMPLATE VALUES...: print packed values
 pack() { perl -e 'binmode STDOUT; print pack(shift, @ARGV)' "$@"; }
-# shrd STREAM TEMPLATE: a field of every shard's head
+# shrd STREAM TEMPLATE: print a field of the head of every shard
 shrd() {
 	frames "$1" | awk '$2 == "SHRD" { print $1 }' | while read -r o; do
 		tail -c +$((o + 65)) "$1" | perl -e 'local $/; binmode STDIN;
 		    print unpack($ARGV[0], <STDIN>), "\n"' "$2"
 	done | paste -sd ' '
 }
-# raw_of STREAM [OPTIONS...]: its values as f32
+# raw_of STREAM [OPTIONS...]: print its values as f32
 raw_of() { ace-export -f raw "${@:2}" "$1"; }
 
 @test "values, names, shapes and dtypes come back equal" {
@@ -28,7 +28,7 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	same in.safetensors out.safetensors
 }
 
-# noted FILE METADATA: one tensor, and that
+# noted FILE METADATA: write a file of one tensor with this metadata
 noted() {
 	perl -e '$h = qq({"__metadata__":$ARGV[0],"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}});
 	    print pack("Q<", length $h), $h, pack("f<", 1)' "$2" >"$1"
@@ -105,7 +105,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 2 ace-export all.aceg
 	says "'e/41' and 'e/42'"
 	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
-	# where nobody says a version there is none
+	# without an option the version is 0, unknown
 	exits 0 ace-import -d e -s 41 --shape 2,2 1.f32 2.f32
 	[ "$(ace-inspect list --format json out | grep -c '"base_version":0,')" -eq 2 ]
 	pack 'f<5' 1 2 3 4 5 >5.f32
@@ -114,7 +114,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 2 ace-import -s 18446744073709551615 1.f32 2.f32
 	exits 2 ace-import --base-version 18446744073709551615 1.f32 2.f32
 	says "base-version is too large: the number of the last file"
-	# a step has 64 bits
+	# steps have 64 bits
 	exits 0 ace-import -s 18446744073709551613 1.f32
 	[ "$(ace-inspect list --format json out |
 	    grep -c '"step":18446744073709551613,')" -eq 1 ]
@@ -129,21 +129,21 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	ace-import -f safetensors -d e -s 5 --base-version 7 -o want.aceg one two one
 	exits 0 ace-inspect diff want.aceg all.aceg
 	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
-	# from the first model on, or it is not known of which
+	# versions count from the first model, or are unknown
 	for o in '0 1 2 --base-version 0' '0 0 0'; do
 		# shellcheck disable=SC2086 # words are meant
 		ace-import --many -d e ${o:6} <many | ace-inspect -v - >is
 		[ "$(sed -n 's/^base version *//p' is | paste -sd ' ')" = "${o::5}" ]
 	done
-	# a file by its name, and two of them
+	# a file named as operand, and two models
 	cp many a.safetensors
 	exits 0 ace-import --many -s 5 -d e -o twice.aceg a.safetensors - <many
 	[ "$(frames twice.aceg | grep -c SHRD)" -eq 6 ]
-	# nothing at all is a stream without shards
+	# empty input gives a stream without shards
 	exits 0 ace-import --many </dev/null
 	mv out none
 	exits 0 ace-inspect verify none
-	# what is not like the first, what is cut, and where
+	# messages for a model unlike the first one, and for one that is truncated
 	head -c $(($(wc -c <many) - 1)) many >part
 	exits 3 ace-import --many <part
 	says "^ace-import: truncated: '<stdin>' ends inside tensor 'layer.bias'"
@@ -184,7 +184,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 2 ace-import -w 0 v.raw
 	exits 2 ace-import -w nan v.raw
 	exits 2 ace-import -g 0 v.raw
-	# the most values that a group may have
+	# the largest size of a group
 	exits 0 ace-import -g 1048576 v.raw
 	exits 2 ace-import -g 1048577 v.raw
 	grep -q '^Values per group, at most 1048576, default 65536\.$' \
@@ -255,7 +255,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 		says "^ace-import: unsupported: '<stdin>'.* is in Fortran order: save it in C order "
 	done
 	[ ! -e f.aceg ]
-	# what has one dimension is the same in both orders
+	# with one dimension both orders are the same
 	pack 'f<2' 1 2 | npy "'<f4'" '(2,)' >c.npy
 	perl -pe 's/False, /True,  /' c.npy >f.npy
 	exits 0 ace-import --omit provenance --name w -o c.aceg c.npy
@@ -279,7 +279,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 0 env TMPDIR= ace-import -f npz < <(cat a.npz)
 	exits 4 env TMPDIR="$PWD/none" ace-import -f npz < <(cat a.npz)
 	says "'.*/none/.*No such file"
-	# a regular file needs no room
+	# a regular file needs no temporary space
 	exits 0 env TMPDIR="$PWD/none" ace-import -f npz <a.npz
 }
 
@@ -295,7 +295,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	says truncated
 	exits 3 ace-import --shape 5 v.raw
 	says "corrupt: 'v.raw' has bytes after its last value"
-	# an empty tensor has a shape, too
+	# an empty tensor keeps its shape
 	: >empty.raw
 	exits 0 ace-import --shape 0,4 -o none.aceg empty.raw
 	exits 0 ace-export -o none.npy none.aceg
@@ -322,7 +322,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	peak rss2 ace-export -o many.npz many.aceg
 	peak rss3 ace-import -o again.aceg many.npz
 	for f in rss rss2 rss3; do [ "$(cat $f)" -gt 0 ] && [ "$(cat $f)" -lt 65536 ]; done
-	# as many tensors as there may be, with names as long as they may be
+	# the largest number of tensors, with the longest names
 	perl -e 'binmode STDOUT; $h = "{" . join(",", map { sprintf("\"%06d%s\":", $_,
 	    "x" x 249) . q({"dtype":"F32","shape":[0],"data_offsets":[0,0]}) }
 	    0 .. 131071) . "}"; print pack("Q<", length $h), $h' >most.safetensors
@@ -330,7 +330,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	[ "$(cat rss)" -gt 65536 ] && [ "$(cat rss)" -lt 196608 ]
 }
 
-# header JSON BYTES: a safetensors file of them and of as many zeros
+# header JSON BYTES: write bad.safetensors with this header and BYTES zeros
 header() {
 	perl -e 'binmode STDOUT; print pack("Q<", length $ARGV[0]), $ARGV[0],
 	    "\0" x $ARGV[1]' "$1" "$2" >bad.safetensors
@@ -371,12 +371,12 @@ header() {
 	gzip -k in.aceg
 	tar -cf in.tar in.aceg
 	ace-export -f npz -o in.npz in.aceg
-	# as torch.save begins
+	# the first bytes of a file of torch.save
 	perl -e 'print pack("VvvvvvVVVvv", 0x04034b50, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0),
 	    "archive/data.pkl", "x" x 600' >in.pt
 	safetensors >in.safetensors
 	while read -r f want; do
-		# of what is packed the stream inside is read
+		# in compressed files and archives, the stream inside is read
 		if [[ $f = in.aceg.gz || $f = in.tar ]]; then
 			exits 0 ace-inspect "$f"
 			exits 0 ace-inspect <"$f"
@@ -429,7 +429,7 @@ header() {
 	done
 }
 
-# st HEADER BYTES: a safetensors file with this header and so many bytes of values
+# st HEADER BYTES: print a safetensors file with this header and BYTES bytes of values
 st() {
 	perl -e 'binmode STDOUT; print pack("Q<", length $ARGV[0]), $ARGV[0],
 	    pack "C*", map { $_ & 127 } 1 .. $ARGV[1]' "$1" "$2"
@@ -462,7 +462,7 @@ st() {
 	pt this is a torch.save file
 	txt it begins with '1'
 	E
-	# what a name does not say the file does, where it is one of these
+	# without a suffix, the format is detected from the contents, for these formats
 	for f in safetensors npz npy; do
 		cp a.$f model
 		exits 0 ace-import --omit provenance --name data -o b.aceg model
@@ -503,7 +503,7 @@ st() {
 	E
 	exits 3 ace-inspect zeros
 	says "not a gradient-shard stream: it begins with the bytes 00 00 00 00 00 00 00 00"
-	# before a stream, too
+	# text before a stream
 	(echo 'Last login: Fri'; cat stream) >late
 	safetensors >model
 	for p in ace-expand 'ace-compress -c q8' 'ace-recv --spool sp' ace-export \
@@ -544,7 +544,7 @@ st() {
 	says "/none/"
 }
 
-# part FILE NAME DTYPE [NAME DTYPE]...: a safetensors file of these tensors, of 4 values
+# part FILE NAME DTYPE [NAME DTYPE]...: write a safetensors file of these tensors, 4 values each
 part() {
 	local f=$1 h='' at=0 e
 	shift
@@ -574,7 +574,7 @@ part() {
 	[ "$(grep -c e out)" -ge 1 ]
 	exits 0 ace-export -o all.safetensors o.aceg
 	grep -aq '"format":"pt"' all.safetensors
-	# it is the same model
+	# both forms are the same model
 	exits 0 ace-diff -o p m all.safetensors
 	exits 0 ace-inspect -v p
 	for t in z y a b; do
@@ -628,7 +628,7 @@ zipfile.ZipFile(sys.argv[1], "a").write(sys.argv[2], sys.argv[3])' "$@"; }
 	ace-import x.npz | ace-export -f raw -o x
 	ace-export -f raw -o y y.aceg
 	same x y
-	# what a Mac puts beside it
+	# the files that macOS adds to a zip
 	printf '\0\5\26\7' >mac
 	more x.npz mac __MACOSX/._a.npy
 	exits 0 ace-import -o y.aceg x.npz

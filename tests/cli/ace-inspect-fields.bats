@@ -1,15 +1,15 @@
-# What ace-inspect says of a shard, field by field: each with a value of its own, so
-# that none is told under another's name.
+# The fields that ace-inspect prints for a shard.  Each has a value of its own here, so
+# that no field can be printed under another's name.
 load helper
 load values
 
-# told KEY VALUE: the text in out has that line
+# told KEY VALUE: out has a line with KEY and VALUE
 told() {
 	grep -qx "$(printf '%-13s %s' "$1" "$2")" out ||
 	    { cat out; echo "not there: $1 $2"; return 1; }
 }
 
-# a shard with a different number in each field
+# fields: print a shard with a different number in each field
 fields() {
 	mkshards -d edge7 -r big -s 90 -w 2.5 -t w:100 -t b:7 -g 40 -k ramp \
 	    -H flags=31 -H samples=640 -H contributors=3 -H incarnation=5 \
@@ -38,7 +38,7 @@ fields() {
 	told deadline 2222
 	told key color=red
 	grep -qE '^annotation    [a-zA-Z]+, 1 frames, [0-9]+ bytes$' out
-	# the ramp: 90, 91, ... 196
+	# the values are 90, 91, ... 196
 	told end '107 nonzero, 9 dropped, sum 15301, sum of squares 2290121, max_abs 196'
 	sum=$(sed -n 's/^framed  *\([0-9]*\) bytes, .*/\1/p' out)
 	grep -qx "framed        $sum bytes, $(perl -e 'printf "%.4f", 8 * $ARGV[0] / 107' "$sum") bits/value" out
@@ -58,7 +58,7 @@ fields() {
 	json '$j->{tensors}[0]{groups_sent} == 3 && $j->{tensors}[1]{groups} == 1'
 	json '$j->{annotations}[0]{frames} == 1 && $j->{annotations}[0]{bytes} == 5'
 	json "\$j->{framed_bytes} == $sum"
-	# hashes of the names: those of another device and of another run are others
+	# ids are hashes of the names: another device or run has another id
 	cp out one
 	mkshards -d edge8 -r big >other
 	exits 0 ace-inspect --format json other
@@ -116,7 +116,7 @@ fields() {
 	ace-recv --spool spool in >receipts
 	cat receipts in second in >mixed
 	exits 0 ace-inspect brief mixed
-	# receipts are no shards
+	# receipts are not listed as shards
 	[ "$(grep -E '^run |^$' out | paste -sd,)" = 'run test,,run other,,run test' ]
 	[ "$(grep -c ' gradient ' out)" -eq 3 ]
 	[ "$(wc -l <out)" -eq 11 ]
@@ -135,10 +135,10 @@ fields() {
 	[ "$(grep -c '^shard ' out)" -eq 8 ]
 	exits 0 ace-inspect --format json nine
 	[ "$(grep -c '"tensors":' out)" -eq 9 ]
-	# how many come from a pipe is not known before
+	# the number of shards in a pipe is not known in advance
 	exits 0 ace-inspect < <(cat nine)
 	[ "$(grep -c '^shard ' out)" -eq 9 ]
-	# 64 columns have the whole line, 63 not
+	# the full line needs 64 columns
 	exits 0 env COLUMNS=64 ace-inspect nine
 	[ "$(grep -c gradient out)" -eq 9 ]
 	exits 0 env COLUMNS=63 ace-inspect nine
@@ -148,7 +148,7 @@ fields() {
 
 @test "COLUMNS counts from 40 to 1000; else a terminal's width does, or 80" {
 	mkshards -t w:8 -N 9 >in
-	# wide ARGS...: whether the line has all columns, which want 64
+	# wide ARGS...: print 1 if the line has all columns, which takes 64 characters
 	wide() { exits 0 "$@" && tr -d '\r' <out | sed -n 2p | grep -c norm || :; }
 	for c in 40 63; do [ "$(wide env COLUMNS=$c ace-inspect in)" -eq 0 ]; done
 	for c in 64 1000 39 1001 0 x; do
@@ -168,12 +168,12 @@ fields() {
 	for f in x y z m; do
 		ace-import -f raw --name w --shape 4 -d dev$f -s $((++step)) -r run$f $f >$f.aceg
 	done
-	# two infinities of different signs: no sum has them
+	# two infinities of different signs are left out of the sums
 	exits 1 ace-inspect diff --tolerance 1 --format json y.aceg x.aceg
 	json '$j->{total}{differ} == 1 && $j->{total}{nmse} == 0 && $j->{other_device} eq "devy"'
 	exits 1 ace-inspect diff --tolerance 1e9 z.aceg x.aceg
 	exits 0 ace-inspect diff x.aceg x.aceg
-	# of m and z only 3 and 4 differ: 1 / 21
+	# m and z differ only in one value, 3 and 4: NMSE 1 / 21
 	exits 1 ace-inspect diff --format json z.aceg m.aceg
 	json '$j->{total}{differ} == 1 && abs($j->{total}{nmse} - 1 / 21) < 1e-15'
 	json '$j->{device} eq "devm" && $j->{other_step} == 4 && $j->{step} == 5 && $j->{total}{max_abs_difference} == 1'
@@ -182,18 +182,18 @@ fields() {
 	exits 1 ace-inspect diff --tolerance 0.0476 z.aceg m.aceg
 	exits 1 ace-inspect diff z.aceg m.aceg
 	grep -qx "shard 1 'devm/5' and 'devz/4'" out
-	# a tolerance may be more than 1
+	# the tolerance may exceed 1
 	mkshards -k ramp -t w:4 -s 9 >far
 	mkshards -k ramp -t w:4 -s 0 >near
 	exits 0 ace-inspect diff --tolerance 100 near far
 	exits 1 ace-inspect diff --tolerance 1 near far
 	exits 1 ace-inspect diff --format json near <(cat far far)
 	tail -n 1 out | grep -qE '^\{"only_in":".*","shards":1\}$'
-	# zeros have no direction, and no difference
+	# two shards of zeros are equal, with cosine 1
 	mkshards -k zeros -t w:4 >zeros
 	exits 0 ace-inspect diff --format json zeros zeros
 	json '$j->{total}{cosine} == 1 && $j->{total}{nmse} == 0'
-	# the largest difference is that of all tensors
+	# the largest difference counts over all tensors
 	perl -e '$h = q({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},) .
 	    q("b":{"dtype":"F32","shape":[3],"data_offsets":[12,24]}}); binmode STDOUT;
 	    print pack("Q<", length $h), $h, pack("f<*", 5, 6, 17, 8, 9, 11)' |
@@ -244,17 +244,17 @@ fields() {
 	exits 3 ace-inspect audit --format json -S state --spool spool in1 in2
 	json '!$j->{ok} && $j->{status} == 3 && $j->{violated} == 40 && $j->{inexact} == 40'
 	json '$j->{inputs} == 2 && $j->{error} =~ /^mismatch: tensor .w. at index 0/ && $j->{largest} > 0.01'
-	# both of -S and --spool are needed, and neither is made
+	# both -S and --spool are needed, and neither directory is created
 	exits 2 ace-inspect audit -S state in0
 	says 'the state or the spool is missing'
 	exits 2 ace-inspect audit --spool spool in0
 	says 'the state or the spool is missing'
-	# twice is twice, whichever two of them
+	# a step that is given twice is refused, whichever two inputs have it
 	exits 3 ace-inspect audit -S state --spool spool in0 in1 in2 in0
 	says "the inputs have step 0 of 'edge1' twice"
 	exits 3 ace-inspect audit -S state --spool spool in0 in2 in1 in2
 	says "the inputs have step 2 of 'edge1' twice"
-	# the step after the last that was absorbed is not its business
+	# a step after the last one in the state is ignored
 	mkshards -s 3 -x 9 -t w:40 >in3
 	exits 0 ace-inspect audit -S state --spool spool in0 in1 in2 in3
 }
@@ -283,7 +283,7 @@ fields() {
 	json '"@{$j->{tensors}[0]{shape}}" eq "3 4 5" && $j->{tensors}[0]{dtype} eq "bf16"'
 	json '$j->{tensors}[0]{codecs}{f32} == 2 && $j->{tensors}[0]{codecs}{q8} == 2'
 	json '$j->{total}{codecs}{q8} == 3 && $j->{total}{groups_sent} == 5'
-	# with two streams in a file provenance is once for each
+	# in a file of two streams, each stream has its provenance once
 	mkshards -p -N 3 >one
 	cat one one >two
 	exits 0 ace-inspect -v one
@@ -299,7 +299,7 @@ fields() {
 	[ "$(awk '$1 == "w" { print $3, $4, $5, $7, $8, $9 }' out)" = '1 4 2.5 5.4772 4 0' ]
 	mkshards -n 1000000 -g 1000000 -c none >large
 	exits 0 env COLUMNS=200 ace-inspect stats large
-	# the columns stand below one another
+	# the columns are aligned
 	[ "$(sed -n '2,4p' out | cut -c 1-60 | awk '{ print match($0, /(elements|[0-9]+) /) + RLENGTH }' | sort -u | wc -l)" -eq 1 ]
 }
 
@@ -320,7 +320,7 @@ fields() {
 	exits 2 timeout "$HANG" ace-inspect follow in
 	exits 2 timeout "$HANG" ace-inspect follow - <in
 	exits 2 ace-inspect recover --spool x in
-	# the highest status is the one, wherever it comes
+	# the highest status counts, wherever it occurs
 	head -c 300 in >part
 	exits 4 ace-inspect verify nowhere part in
 	exits 4 ace-inspect verify part nowhere in
@@ -330,7 +330,7 @@ fields() {
 	exits 2 ace-inspect --max-elements 0 in
 	exits 0 ace-inspect --max-elements 336 in
 	exits 3 ace-inspect --max-elements 335 in
-	# what was saved is said, but for -q
+	# the number of saved shards is reported, but not with -q
 	exits 0 ace-inspect recover -o saved in
 	says '^ace-inspect: 1 shards saved$'
 	exits 0 ace-inspect recover -q -o saved in

@@ -10,7 +10,7 @@ load values
 	grep -qx 'step          5' out
 	grep -qx 'weight        2.5' out
 	grep -qx 'tensors       4, 1508 elements, 5 groups of 512' out
-	# 1500 values of q8 in groups of 512: 34 bytes for 32 values, 30 for 28
+	# 1500 values of q8 in groups of 512: 34 bytes for each 32 values, 30 for the last 28
 	grep -qE '^wide.weight  f32    50x30 +1500 +3/3 +1594 +8.5013  q8$' out
 	grep -qE '^b            f32    7 +7 +1/1 +9 +10.2857  q8$' out
 	grep -qE '^s            f32    scalar +1 +1/1 +3 +24.0000  q8$' out
@@ -37,7 +37,7 @@ load values
 	exits 0 ace-inspect -v coded
 	grep -q '^provenance    mkshards 1$' out
 	grep -q '^provenance    ace-compress ' out
-	# the file and the threads are left out, and nothing else
+	# only the output file and the threads are left out
 	for how in -ox '-o x -T1' '-o x -T 1' '--output=x --threads=1' '--output x --threads 1'; do
 		# shellcheck disable=SC2086 # words are meant
 		mkshards | ace-compress $how --sync none -S st.x -c q8
@@ -257,7 +257,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	grep -qx 'device        edge7' out
 	exits 0 ace-inspect --format json verify
 	json '$j->{device} eq "edge7"'
-	# the command, which reads standard input and another file
+	# `verify' is the command, which reads standard input, and the name of a file
 	exits 0 ace-inspect verify <verify
 	grep -q ': ok, 1 shards' out
 	exits 0 ace-inspect verify verify
@@ -282,7 +282,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	    tr -c 'a-z_0-9' '\n' | sort -u >page
 	sort -u names >said
 	[ "$(wc -l <said)" -gt 60 ]
-	# names of codecs, and keys of the shard itself
+	# allow names of codecs and keys of the shard
 	comm -23 said page | grep -vxE 'f32|q8|run|device' >missing || :
 	diff /dev/null missing
 }
@@ -313,7 +313,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	[ "$(awk '$1 == "step" { printf("%s ", $2) }' out)" = "0 1 3 4 " ]
 	exits 5 ace-aggregate saved
 	says 'recovered'
-	# each as it was
+	# each shard has the values that it had
 	for s in 0 1 3 4; do
 		exits 0 ace-export -f raw --step "$s" in
 		mv out want
@@ -388,13 +388,13 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 		exits 3 ace-inspect recover -o saved "$bad"
 		says '^ace-inspect: unsupported: .*at byte [0-9]+$'
 		[ ! -e saved ]
-		# behind damage, too
+		# the same after damage
 		(mkshards -n 16 | head -c 700; cat "$bad") >both
 		exits 3 ace-inspect recover -o saved both
 		says '^ace-inspect: unsupported: .*at byte [0-9]+$'
 		[ ! -e saved ]
 	done
-	# a frame of the shard that is not known: that shard is lost
+	# an unknown critical frame: its shard is lost, the next is saved
 	(cat "$ROOT/tests/golden/bad-unsupported-critical-frame.aceg"
 	mkshards -n 16 -s 7) >both
 	exits 1 ace-inspect recover -o saved both
@@ -464,7 +464,7 @@ receipt       edge1 step 7: accepted" ]
 	grep -qx "models        from $from to $to" out
 	grep -qE '^layer.03.f32 +f32 +10 +1.0000 +1000 +0\.[12][0-9]{3}$' out
 	grep -qE '^layer.98.scalar +bf16 +1 +100.0000 +1 +[0-9]+\.0000$' out
-	# of two tensors; and two f4 are one value
+	# for bf16, both tensors together; two f4 values count as one
 	grep -qE '^all +bf16 +11 +1.0989 +1001 +0\.[12][0-9]{3}$' out
 	grep -qE '^all +f4 +1 +10.0000 +10 +[0-9]\.[0-9]{4}$' out
 	grep -qE '^all +45 +1.3757 +3271 +0\.[34][0-9]{3}$' out
@@ -475,7 +475,7 @@ receipt       edge1 step 7: accepted" ]
 	json '$j->{patch}{tensors}[3]{name} eq "layer.03.f32" && $j->{patch}{tensors}[3]{changed} == 10'
 	exits 0 ace-inspect --tensor 'layer.0[01]*' step.aceg
 	grep -qE '^all +11 +1.0784 +1020 ' out
-	# whole, it has no model before, and what changed is not known
+	# a whole model has no model before it, and no count of changes
 	exits 0 ace-diff new
 	mv out whole
 	exits 0 ace-inspect whole
@@ -483,7 +483,7 @@ receipt       edge1 step 7: accepted" ]
 	grep -qE '^all +- +- +3271 +16.2666$' out
 	exits 0 ace-inspect --format json whole
 	json '!exists $j->{patch}{before} && !exists $j->{patch}{changed}'
-	# nothing changed
+	# a patch without changes
 	exits 0 ace-diff new new
 	mv out same
 	exits 0 ace-inspect same

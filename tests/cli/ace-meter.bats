@@ -1,7 +1,7 @@
 load helper
 load values
 
-# known KEY: what the state says of the link
+# known KEY: print a value that the state has about the link
 known() {
 	ace-inspect st/link >inspect || return
 	perl -e 'local $/; binmode STDIN; $_ = <STDIN>;
@@ -54,7 +54,7 @@ known() {
 	head -c 4000000 /dev/urandom >in
 	ace-meter -S st in | ace-meter -L 20Mbit >out
 	same out in
-	# how exact it is, test_link says, whose clock no other work disturbs
+	# test_link checks the precision, with a clock of its own
 	[ "$(known bandwidth)" -gt 0 ]
 	mkshards >shard
 	exits 0 ace-policy -v -S st shard
@@ -66,10 +66,10 @@ known() {
 	start=$(date +%s%N)
 	exits 0 ace-meter -S st -L 2Mbit in
 	same out in
-	# a second, less the fifth that may be ahead; a slow machine is slower
+	# one second, less the fifth that may be sent ahead; a slow machine takes longer
 	[ $(($(date +%s%N) - start)) -gt 750000000 ]
 	[ "$(known bandwidth)" -le 2000000 ]
-	# too little to measure more than the limit
+	# too few bytes for a measurement: the limit is recorded
 	head -c 20000 in >few
 	exits 0 ace-meter -S st2 -L 2Mbit few
 	grep -q -a bandwidth2000000 st2/link
@@ -78,7 +78,7 @@ known() {
 @test "a limited rate is even: a fiftieth of a second at a time" {
 	mkshards -n 100 >in
 	: >log
-	# 80 kbit in a second are 200 bytes in a fiftieth
+	# 80 kbit/s are 200 bytes in a fiftieth of a second
 	CLIP_LOG=log LD_PRELOAD="$(preload)" \
 	    ace-meter -L 80kbit in >out
 	same in out
@@ -106,12 +106,12 @@ known() {
 @test "round trips from receipts" {
 	mkshards -n 1000 >in
 	ace-recv --spool box in >receipt
-	# the receipt is there before the shard: it was sent before
+	# the receipt arrived before this shard was sent
 	ace-ack -S st <receipt
 	exits 0 ace-meter -S st -v in
 	says 'round trip 0 s'
 	rm -r st
-	# and after it
+	# and it arrived afterwards
 	later() {
 		rm -rf st out
 		mkdir -m 700 st
@@ -126,7 +126,7 @@ known() {
 	tries 5 later
 	known rtt
 	known jitter
-	# it stays when the bandwidth is written
+	# the round-trip time stays when the bandwidth is written
 	exits 0 ace-meter -S st -L 100Mbit in
 	[ "$(known bandwidth)" = 100000000 ]
 	known rtt

@@ -2,7 +2,7 @@ load helper
 
 mkmodel() { "$ROOT/tests/mkmodel" "$@"; }
 
-# models: old, new and third, files; olds, news and thirds, directories; patch from old to new
+# models: write old, new, third (files), olds, news, thirds (directories), and step.aceg (old to new)
 models() {
 	local seed=0 m
 	for m in old new third; do
@@ -12,7 +12,7 @@ models() {
 	ace-diff -s 7 --base-version 6 old new >step.aceg
 }
 
-# ways: those that this file system has
+# ways: print the ways that this file system supports
 ways() {
 	echo copy
 	echo in-place
@@ -23,12 +23,12 @@ ways() {
 	rm -rf probe probe.ace-patch
 }
 
-# is M MODEL: M, a file or a directory, is old, new or third
+# is M MODEL: M, a file or a directory, is MODEL: old, new or third
 is() {
 	if [ -d "$1" ]; then diff -r "$1" "$2s"; else cmp "$1" "$2"; fi
 }
 
-# beside M: what is there when all is done
+# beside M: only lock and marker are left beside M
 beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 
 @test "a file, a directory, in every way; a second time it is done already" {
@@ -47,7 +47,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 			says "is already the model that the patches make"
 			stat -c '%i %y %n' $m $m/* >now 2>/dev/null || true
 			same was now
-			# and without what it remembers
+			# the same without the marker
 			rm -r $m.ace-patch
 			exits 0 ace-patch -v --way "$way" $m <step.aceg
 			says "is already the model that the patches make"
@@ -85,7 +85,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 		exits 0 ace-patch --stage $m <step.aceg
 		is $m old
 		[ "$(ls -m $m.ace-patch)" = "lock, new, ready" ]
-		# the same again is staged already
+		# staging the same patch again is accepted
 		exits 0 ace-patch --stage $m <step.aceg
 		exec 9<$f
 		exits 0 ace-patch --commit $m
@@ -113,12 +113,12 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	exits 5 ace-patch --commit m
 	says "'m' changed after the next model was staged: stage the patch again"
 	same m old
-	# the same again is made again, for the model as it is now
+	# staging the same patch again makes it again, from the model as it is now
 	exits 0 ace-patch --stage m <step.aceg
-	# what came damaged forgets nothing
+	# a damaged patch leaves the staged one
 	head -c 1000 other >short
 	exits 3 ace-patch --stage m <short
-	# with what changed, which was not asked for before
+	# the same with -o, which was not given before
 	exits 0 ace-patch --stage -o changed m <step.aceg
 	[ -e changed/model.safetensors.index.json ]
 	exits 0 ace-patch --commit m
@@ -149,21 +149,21 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 		ln -sf model-00001-of-00003.safetensors last
 		chmod 600 config.json
 	END
-	# what cannot be removed is named
+	# a directory that cannot be removed is named
 	mkdir d.ace-patch/new/kept
 	exits 0 ace-patch --way in-place d <step.aceg
 	says "'d.ace-patch/new' cannot be removed: Directory not empty"
 	[ -d d.ace-patch/new/kept ]
 }
 
-# looks M: what a model is, with all that is in its directory
+# looks M: print the state of a model with all that is in its directory
 looks() {
 	[ ! -d "$1" ] || (cd "$1" && find . -printf '%P %y %m %l\n' | sort)
 	find "$1" -type f -print0 | sort -z | xargs -0 cat | cksum
 }
 
-# changed FROM WAY CHANGE: where the change comes at any moment, the model is the old or
-# the new one, whole, but for the change, and is not taken for what it is not
+# changed FROM WAY CHANGE: make CHANGE at every moment of a patch.  The model is then the
+# old or the new one, whole, plus the change, and is not mistaken for another.
 changed() {
 	local n got from=$1 way=$2 change=$3
 	rm -rf was will
@@ -181,7 +181,7 @@ changed() {
 		# shellcheck disable=SC2086 # words
 		meanwhile $n "$change" ace-patch $way m <step.aceg 2>err || got=$?
 		[ -e stopped ] || break
-		# of what was only staged the old one is what counts
+		# after --stage, the commit decides
 		[[ $got != 0 || $way != *stage* ]] || ace-patch --commit m 2>err || got=$?
 		looks m >is
 		cmp -s is will.looks || { [[ $got = [345] ]] && cmp -s is was.looks; } || {
@@ -190,7 +190,7 @@ changed() {
 			diff was.looks is || diff will.looks is || return 1
 			return 1
 		}
-		# but where the new one was written, and given its time back
+		# except where the new one was overwritten and its time set back
 		[[ $change != *third* || ($got = 0 && $change = *cat*) ]] ||
 		    ! ace-patch m <step.aceg 2>err || {
 			echo "$way, $change, before call $n: taken for the new one"
@@ -242,7 +242,7 @@ changed() {
 		for n in {1..100}; do
 			rm -rf m m.ace-patch kept
 			cp -r $from m
-			# a file that has another name, too
+			# a file with a second hard link
 			ln $f kept
 			ace-patch --stage m <step.aceg
 			got=0
@@ -302,7 +302,7 @@ changed() {
 		says "'nobody/$m.*': Permission denied"
 		[ "$(ls -m nobody/$m.ace-patch)" = lock ]
 		is nobody/$m old
-		# neither is what fits
+		# a copy needs no permission to write the old files
 		exits 0 setpriv --reuid=65534 --clear-groups ace-patch --way copy nobody/$m <step.aceg
 		is nobody/$m new
 	done
@@ -325,7 +325,7 @@ changed() {
 	same hub/blobs/b was/blobs/b
 	same kept was/d/model-00001-of-00003.safetensors
 	same other old
-	# as Hugging Face's cache has it: every file is a link
+	# like Hugging Face's cache, where every file is a link
 	mkdir -p cache/blobs
 	cp -r olds cache/snapshot
 	for f in cache/snapshot/*; do
@@ -354,7 +354,7 @@ changed() {
 		exits 0 ace-patch m <step.aceg
 		find m -type f -exec touch -d @0 {} +
 		exits 0 ace-patch m <step.aceg
-		# the same inode, and another
+		# the same inode, then another one
 		for how in -rpT "-rpT --remove-destination"; do
 			# shellcheck disable=SC2086 # words
 			cp $how $other m
@@ -363,7 +363,7 @@ changed() {
 			is m third
 		done
 	done
-	# other names and rights: read again, and it has its step
+	# after a rename or chmod the model is read again, and keeps its step
 	rm -rf m m.ace-patch
 	cp old m
 	exits 0 ace-patch m <step.aceg
@@ -446,8 +446,8 @@ changed() {
 	same old new
 }
 
-# at_each_kill WAY MODEL PATCH MAKES: killed at every change that it makes, the model is
-# the old or the new one, at once or, in place, once another has come by
+# at_each_kill WAY MODEL PATCH MAKES: kill the patch at every change of a file.  The model is
+# the old or the new one at once, or (in place) after the next ace-patch.
 at_each_kill() {
 	local n got
 	for n in $(upto 400); do
@@ -459,7 +459,7 @@ at_each_kill() {
 			is m old >/dev/null || is m "$4" || return 1
 		fi
 		[ "$got" -eq 137 ] || break
-		# who comes by with what does not fit brings it to an end, too
+		# a patch that does not fit finishes the interrupted one, too
 		exits 5 ace-patch m <other
 		is m old >/dev/null || is m "$4" || { echo "killed at $n"; return 1; }
 		exits 0 ace-patch --way "$1" m <"$3"
@@ -494,7 +494,7 @@ at_each_kill() {
 		killed "$n" ace-patch --commit m 2>err || got=$?
 		is m old >/dev/null || is m new
 		[ "$got" -eq 137 ] || break
-		# still staged, or done: 5 says that there is nothing more to do
+		# still staged or committed; status 5 means that nothing is left to do
 		ace-patch --commit m 2>err || [ $? -eq 5 ]
 		is m new
 		beside m
@@ -502,7 +502,7 @@ at_each_kill() {
 	[ "$got" -eq 0 ] && [ "$n" -gt 3 ]
 }
 
-# left FILE IS PATCH CMD...: killed as soon as there is m.ace-patch/FILE and m is IS
+# left FILE IS PATCH CMD...: kill CMD as soon as m.ace-patch/FILE exists and m is IS
 left() {
 	local n
 	cp m before
@@ -517,7 +517,7 @@ left() {
 
 @test "a journal that was left is for its model alone, and for all of it" {
 	models
-	# of one group; of others one bit is another
+	# one.aceg changes one group; `other' differs from old in a bit of another group
 	cp old near
 	flip near $(($(wc -c <near) - 1))
 	ace-diff old near >one.aceg
@@ -534,7 +534,7 @@ left() {
 			same m $model
 			[ ! -e m.ace-patch/marker ]
 		done
-		# of other tensors
+		# a model with other tensors
 		mkmodel m -n 10
 		exits 3 ace-patch m <$patch
 		[ ! -e m.ace-patch/marker ]
@@ -549,7 +549,7 @@ left() {
 	END
 }
 
-# renamed MODEL: m, that, is the next one, and its process was killed just then
+# renamed MODEL: make m the next model, with the process killed right after the exchange
 renamed() {
 	local n
 	for n in {1..400}; do
@@ -599,7 +599,7 @@ renamed() {
 	done
 }
 
-# another one makes the folder and its lock at the same time
+# another process makes the directory and its lock at the same time
 @test "a lock that is made while the folder is looked into" {
 	models
 	cp old m
@@ -624,7 +624,7 @@ renamed() {
 	is real/m new
 	cp -r olds d
 	exits 0 ace-patch d/ <step.aceg
-	# by another name it would have another state, in itself
+	# under these names the state would be inside the model
 	for name in . ./ .. ../d/. x/..; do
 		(cd d && exits 2 ace-patch "$name" <../next && says "the model's own name")
 	done
@@ -654,7 +654,7 @@ renamed() {
 		grep -q "^step 8$" m.ace-patch/marker
 		exits 0 ace-patch -v --way "$way" m <all
 		says "is already the model that the patches make"
-		# what is done is not done again
+		# patches that were applied already are skipped
 		cp new m
 		rm -r m.ace-patch
 		cat next >part
@@ -672,7 +672,7 @@ renamed() {
 	head -c -1 all >bad
 	exits 3 ace-patch m <bad
 	same m old
-	# what comes before a whole model is not needed
+	# patches before a whole model are not needed
 	cat step.aceg next whole step.aceg >part
 	exits 0 ace-patch m <part
 	is m new
@@ -699,13 +699,13 @@ renamed() {
 		exits 0 ace-patch m2 <again
 		is m2 third
 	done
-	# from where it is
+	# from the model's present state
 	rm -rf m m.ace-patch d
 	cp new m
 	exits 0 ace-patch -o d m <all
 	is m third
 	grep -q '"version":"000008","base_version":"000007"' d/model.safetensors.index.json
-	# what cannot be said is not made, and it is said what there is
+	# a delta that cannot be expressed is not written, and the message says why
 	ace-diff -s 7 new >whole
 	cat whole next >bad
 	rm -rf m m.ace-patch d
@@ -737,10 +737,10 @@ renamed() {
 	exits 0 ace-patch m <same.aceg
 	is m new
 	grep -q "^step 8$" m.ace-patch/marker
-	# an older name of the same model does not take it back
+	# an older step of the same model does not lower the marker
 	exits 0 ace-patch m <step.aceg
 	grep -q "^step 8$" m.ace-patch/marker
-	# behind one that changes something
+	# the same after a patch that changes something
 	cat step.aceg same.aceg >all
 	cp old m
 	exits 0 ace-patch -o d m <all
@@ -760,7 +760,7 @@ renamed() {
 		is m third
 		grep -q "^step 8$" m.ace-patch/marker
 	done
-	# another model of the same tensors: both hashes and the step that it wants
+	# another model of the same tensors: the message has both hashes and the step
 	rm -rf m m.ace-patch
 	mkmodel m -n 1000 -s 9
 	cp m was
@@ -784,7 +784,7 @@ teardown() {
 		for free in $(seq 0 4 200); do
 			rm -rf small/*
 			cp old small/m
-			# what a process had is free a little later than it ended
+			# a process's blocks become free a little after it ended
 			for _ in 1 2 3; do
 				head -c 1M /dev/zero >>small/rest 2>err || true
 			done
@@ -821,7 +821,7 @@ teardown() {
 	same m old
 	[ ! -e m.ace-patch ]
 	[ ! -e d ]
-	# the largest and the smallest that there are
+	# the largest and the smallest values of options
 	exits 0 ace-patch -T 256 --max-elements 1099511627776 m <step.aceg
 	is m new
 	cp old m

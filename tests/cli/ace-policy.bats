@@ -1,7 +1,6 @@
 load helper
 
-# policy FILE: the lines of its pOLi frames, which are short enough not to be
-# packed.
+# policy FILE: print the lines of its pOLi frames, which are too short to be compressed.
 policy() {
 	frames "$1" | awk '$2 == "pOLi" { print $1 + 64 }' | while read -r at; do
 		tail -c +"$((at + 1))" "$1" | head -c 400 | tr -d '\0' |
@@ -54,7 +53,7 @@ has() {
 	# || shard || is about 1000 for a million gaussian values
 	mkshards -n 1M -N 3 >in
 	exits 0 ace-policy --target-divergence 0.01 --model-norm 400000 --interval 8 in
-	# r = 0.0026 of 0.01: sqrt gives 1.98
+	# r = 0.0026, aimed at 0.01: the square root is 1.98
 	[ "$(policy out | grep ^interval= | tr '\n' ' ')" = \
 	    "interval=16 interval=32 interval=63 " ] || { policy out; false; }
 	mv out long
@@ -85,14 +84,14 @@ has() {
 	each() { perl -ne 'push @v, $_; END { exit !($v[0] > 0 &&
 	    abs($v[0] / $v[1] - 1) < 1e-6) }' "$1"; }
 	each both
-	# it asks for 1 and gets the least that is allowed
+	# the device asks for 1 and gets the minimum
 	mkshards -n 1k -P 'force=1
 interval=1' >in
 	exits 0 ace-policy --target-divergence 0.01 --model-norm 400000 \
 	    --interval 8,3,1000 in
 	has interval=3
 	has force=1
-	# what an interval was says nothing of one that does not diverge
+	# a device's interval without force is ignored
 	mkshards -n 1k -P 'interval=1' >in
 	exits 0 ace-policy --target-divergence 0.01 --model-norm 400000 \
 	    --interval 8,3,1000 in
@@ -101,7 +100,7 @@ interval=1' >in
 }
 
 @test "a device that diverges is asked once, and gets no longer interval" {
-	# asks INTERVAL: of the first of two shards; what comes of it
+	# asks INTERVAL: print the policies when the first of two shards asks for INTERVAL
 	asks() {
 		mkshards -n 1k -P "$(printf 'force=1\ninterval=%s' "$1")" >in
 		mkshards -n 1k -s 1 >>in
@@ -112,7 +111,7 @@ interval=1' >in
 	[ "$(asks 5)" = "1 5 0 10" ]
 	says 'interval: a device diverges and asks for it, at once'
 	[ "$(asks 900)" = "0 16 0 32" ]
-	[ "$(asks 16)" = "0 16 0 32" ]	# what it gets anyway
+	[ "$(asks 16)" = "0 16 0 32" ]	# the same as without a request
 	mkshards -n 1k >in
 	exits 0 ace-policy -v --target-divergence 0.01 --model-norm 1 --interval 8,3,9 in
 	has interval=3
@@ -122,7 +121,7 @@ interval=1' >in
 
 @test "the interval begins with 1, and is within 1 and 1000 or what is said" {
 	mkshards -k zeros >in
-	# longest OPTIONS...: twice what it was, where nothing drifts
+	# longest OPTIONS...: print the intervals without drift, which double
 	longest() {
 		exits 0 ace-policy --target-divergence 0.01 --model-norm 1 "$@" in
 		policy out | sed -n 's/^interval=//p'
@@ -148,7 +147,7 @@ interval=1' >in
 	for bad in '' '5,' 5,1 '5,1,' 5,1,2,3 5,x,9; do
 		exits 2 ace-policy "$@" --interval "$bad" in
 	done
-	# without a drift to aim at they would mean nothing
+	# options that need --target-divergence
 	exits 2 ace-policy --interval 4 in
 	says "^ace-policy: --interval needs --target-divergence"
 	exits 2 ace-policy --model-norm 4 in
@@ -161,7 +160,7 @@ interval=1' >in
 
 # ---- --deco ----
 
-# asked FILE: what the policy in it says, one key a line
+# asked FILE: print the keys of its policy, one per line
 asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 
 @test "deco in the stream: the budget and the delay of three links" {
@@ -218,7 +217,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	asked out | grep -qx kc=0.005
 	ace-select -b 2k in0 | ace-compress -S st --sync none >/dev/null
 	ace-inspect -v st/memory | grep -oE '(contraction|share)=.*' >code
-	# one shard alone is not believed, a second one by half
+	# one shard is not believed alone; a second one counts half
 	awk -F = '{ v[$1] = $2 } END { a = v["contraction"]; d = v["share"];
 	    if (!(a > d && a < 1 && d > 0.003 && d < 0.006)) exit 1
 	    kc = 0.05 * (1 - a) / a * d / (1 - d)
@@ -230,7 +229,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	ace-policy -S st3 "$@" in >o
 	asked o | awk -F = '$1 == "kc" && n++ < 2 { printf("kc=%.5g\n", $2) }' |
 	    cmp - price
-	# three runs decide as one does
+	# three runs decide the same as one
 	for s in 1 2; do ace-policy --omit provenance -S st "$@" in$s >o$s; done
 	asked o2 >three
 	ace-policy --omit provenance -S st2 "$@" in >o
@@ -244,13 +243,13 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	ace-meter -S st -L 8Mbit in >/dev/null
 	exits 0 ace-policy -v -S st --deco 3ms,20ms in
 	asked out | grep -qx bandwidth=8000000
-	# one shard after another of a state that is not one
+	# a state file with a damaged byte
 	perl -pi -e 's/deco/dec0/' st/memory
 	exits 3 ace-policy -S st --deco 3ms,20ms in
 	says 'corrupt'
 }
 
-# link_state DIR KEY=VALUE...: of a link, as ace-meter leaves it
+# link_state DIR KEY=VALUE...: write the state of a link as ace-meter leaves it
 link_state() {
 	local dir=$1 k keys=()
 	shift
@@ -280,13 +279,13 @@ link_state() {
 	for k in latency=0.05 compute=0.1 bandwidth=8000000 kc=0.005; do
 		asked out | grep -qx $k
 	done
-	# the factor and the budget are of one share
+	# the factor and the budget fit together
 	asked out | awk -F = '{ v[$1] = $2 } END { exit !(v["ratio"] > 1 &&
 	    (d = 4194304 / v["ratio"] - v["budget_bytes"]) > -0.01 && d < 1.01) }'
-	# never more than the share: 48611.1 bytes
+	# the budget is rounded down: 48611.1 bytes
 	exits 0 ace-policy --deco 0.1,50ms --bandwidth 7777777bit in
 	has budget_bytes=48611
-	# of the shard and the state, where no option says otherwise
+	# values of the shard and of the state, where no option is given
 	link_state st bandwidth=4000000 rtt=0.125
 	exits 0 ace-policy -S st --deco auto in
 	for k in latency=0.125 compute=0.25 bandwidth=4000000; do
@@ -296,17 +295,17 @@ link_state() {
 	exits 0 ace-policy -S st --deco 500ms,0s in
 	has latency=0
 	has compute=0.5
-	# so little that nothing is left, but never nothing
+	# the budget is at least one byte
 	mkshards -t w:9 >small
 	exits 0 ace-policy --deco 1us,0s --bandwidth 1bit small
 	has budget_bytes=1
-	# the second shard changes nothing; what was measured is said
+	# the second shard changes nothing; what was measured is reported
 	mkshards -n 1M -N 2 >two
 	link_state st rtt=0.125
 	mkshards -H kind=6 -K memory=code -K contraction=0.5 -K share=0.1 >st/memory
 	exits 0 ace-policy -v -S st "$@" two
 	says "edge1/1.*deco: still delay .* price of compression .*, measured$"
-	# what was learnt without a link is kept, too
+	# estimates are kept even before the link is known
 	exits 0 ace-policy -S new --deco 1s,auto in
 	[ -e new/memory ]
 }
@@ -320,7 +319,7 @@ link_state() {
 	exits 0 ace-policy -v -S st --bandwidth 3Mbit in
 	has bandwidth=3000000
 	says 'as the option says'
-	# the link's, and not what is believed of it by now
+	# the key is the link's rate, not the smoothed one that the budget comes from
 	exits 0 ace-policy -S st --bandwidth 7Mbit in
 	has bandwidth=7000000
 	exits 0 ace-policy -S st --bandwidth 0bit in
@@ -333,7 +332,7 @@ link_state() {
 	    drift="divergence=7 interval=7 force=1"
 	local older="ratio=7 budget_bytes=7 bandwidth=7 $drift $deco $cuts other=7"
 	mkshards -T 1,1,1 -P "$(tr ' ' '\n' <<<"$older" | sort -t= -k1,1)" >in
-	# stays KEYS OPTIONS...: of the older ones these stay, none is there twice
+	# stays KEYS OPTIONS...: only these keys of the older policy are kept, none twice
 	stays() {
 		local k
 		exits 0 ace-policy "${@:2}" in
@@ -359,13 +358,13 @@ link_state() {
 	exits 3 ace-status st
 	says "^ace-status: corrupt: bandwidth in 'st/link'"
 	rm st/link
-	# half a step of delay
+	# a delay of half a step is not valid
 	mkshards -H kind=6 -K memory=policy -K "deco=$deco" >st/memory
 	exits 3 ace-policy -S st --deco auto,10ms --bandwidth 5Mbit in
 	says "^ace-policy: corrupt: deco"
 	mkshards -H kind=6 -K memory=policy -K "deco=${deco/1.5/1}" >st/memory
 	exits 0 ace-policy -S st --deco auto,10ms --bandwidth 5Mbit in
-	# fewer than no shards
+	# a rate must be a number
 	mkshards -H kind=6 -K memory=policy -K "rate=nan" >st/memory
 	exits 3 ace-policy -S st in
 	says "^ace-policy: corrupt: rate in 'st/memory'"
@@ -373,7 +372,7 @@ link_state() {
 	exits 0 ace-policy -S st in
 }
 
-# budgets: of the last output's shards
+# budgets: print the budgets of the last output's shards
 budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 
 @test "a link that falls is believed at once, one that rises by and by" {
@@ -383,14 +382,14 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 		    shard
 		budgets
 	}
-	# 200 Mbit/s, then 5: the very next shard has the small budget
+	# from 200 Mbit/s to 5: the next shard has the small budget already
 	fast=$(link 200Mbit 0)
 	slow=$(link 5Mbit 1)
 	exits 0 ace-policy --bandwidth 5Mbit --ratio 2,200 shard
 	[ "$slow" = "$(budgets)" ]
 	[ "${slow% }" -lt $((${fast% } / 3)) ]
 	[ "$(link 5Mbit 2)" = "$slow" ]
-	# within the hysteresis nothing moves, beyond it by half of what is new
+	# small changes are ignored; of a larger rise, half is taken
 	[ "$(link 5.2Mbit 3)" = "$slow" ]
 	up=$(link 25Mbit 4)
 	exits 0 ace-policy --bandwidth 15Mbit --ratio 2,200 shard
@@ -417,7 +416,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	says 'link: 5 Mbit/s, as the option says'
 	says 'factor: 2 \+ \(200 - 2\) exp\(.* \* 5e\+06\) = 101, equation \(5\)'
 	says 'warm-up: step 0 of 2, so the power 0.5 of it'
-	# 101 to the power of a half is 10.05, of 4 * 336 bytes
+	# the square root of 101 is 10.05; the shard has 4 * 336 bytes
 	says 'budget: 4 bytes \* 336 values / 10.05 = 133 bytes'
 	has budget_bytes=133
 	says 'drift: .* = 18.82 / 1000 = 0.01882, equation \(9\); aimed at 0.01'
@@ -435,10 +434,10 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 
 @test "a deadline: no more than the link carries in it, 3 shards after it fell" {
 	mkshards -n 1M >shard
-	# so little that the limit is all that is measured
+	# so few bytes that the limit of ace-meter is what is measured
 	mkshards -n 4k >small
 	mkdir -m 700 st
-	# what ace-meter leaves in the state, as the link falls
+	# link RATE: write what ace-meter leaves in the state when the link has this rate
 	link() {
 		rm -f st/link
 		ace-meter -S st -L "$1" small >/dev/null
@@ -455,15 +454,15 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 		says "no more in the 0.1 s that a shard may take"
 		got=$(budgets)
 		mv out policed
-		# 5 Mbit/s carry 62500 bytes in a tenth of a second
+		# 5 Mbit/s carry 62500 bytes in 0.1 s
 		[ "$got" = "62500 " ]
 		ace-select --policy policed | ace-compress >coded
 		[ "$(wc -c <coded)" -le 63500 ]
 	done
-	# the factor is that of these bytes
+	# the ratio fits these bytes
 	mv policed out
 	has ratio=67.108864
-	# of a faster link half is taken, here too: 12.5 Mbit/s
+	# half of a rise is taken here as well: 12.5 Mbit/s
 	link 20Mbit
 	mkshards -n 1M -s 4 >shard
 	ace-policy -S st --ratio 2,20 --deadline 100ms shard >out
@@ -472,7 +471,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	exits 2 ace-policy --deco auto --deadline 0s shard
 	exits 0 ace-policy --deadline 0s --bandwidth 5Mbit shard
 	[ "$(budgets)" = "0 " ]
-	# of a link that nobody knows nothing can be said
+	# without a known link the deadline has no effect
 	exits 0 ace-policy --omit provenance shard
 	mv out want
 	exits 0 ace-policy --omit provenance --deadline 1ms shard
@@ -486,11 +485,11 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 		# shellcheck disable=SC2086 # words are meant
 		exits 5 ace-policy -S st$k --bandwidth 1Mbit $o in
 		says "non-finite value in tensor '.*' at index 3"
-		# nor of a pipe into a pipe
+		# the same between two pipes
 		exits 5 bash -c "cat in | ace-policy --bandwidth 1Mbit $o | cat >got; exit \${PIPESTATUS[1]}"
 		exits 3 ace-inspect verify got
 		exits 0 ace-policy --bandwidth 1Mbit in
-		# and the state can go on
+		# the state can still be used
 		mkshards -s 1 >next
 		exits 0 ace-policy -S st$k --bandwidth 1Mbit \
 		    --target-divergence 0.01 --model-norm 100000 next
@@ -528,7 +527,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 		--deco 0s,auto
 		--deadline -1s
 	END
-	# the ends of what is allowed: no number is lost
+	# at the limits of the options no number is lost
 	mkshards -t w:0 >in
 	for options in "--deadline 0s --bandwidth 1Mbit" "--bandwidth 0bit" \
 	    "--ratio 1,1" \

@@ -1,12 +1,12 @@
 load helper
 
-# verdict FILE: what ace-ack says of the receipts in it, one line each.
+# verdict FILE: print what ace-ack says about the receipts in FILE, one per line
 verdict() {
 	rm -rf scratch
 	ace-ack -S scratch -v <"$1" 2>&1 >/dev/null | sed 's/^ace-ack: //'
 }
 
-# recv VERDICT ARGS...: standard input into the spool, one receipt.
+# recv VERDICT ARGS...: receive standard input; its one receipt has VERDICT
 recv() {
 	local want=$1
 	shift
@@ -15,7 +15,7 @@ recv() {
 	grep -qE "$want" said || { cat said; return 1; }
 }
 
-# waits REGEX: standard input has to wait: no receipt, and nothing is kept of it
+# waits REGEX: standard input has to wait: no receipt is sent, and the spool is unchanged
 waits() {
 	find spool | sort >was
 	exits 5 ace-recv --spool spool
@@ -61,7 +61,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 edge1 -k nan >in
 	recv "^step 0: invalid: non-finite value in tensor 'embed' at index 3" <in
 	recv "^step 0: invalid: non-finite" <in
-	# also when its step was closed meanwhile, unlike other bytes
+	# the same when its step was closed meanwhile; other bytes are an equivocation
 	shard 0 edge2 >other
 	recv accepted <other
 	exits 0 ace-aggregate --spool spool --rounds 1
@@ -95,7 +95,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv '^step 0: invalid' <wrong
 	recv '^step 0: invalid' <again
 	recv '^step 0: accepted$' <good
-	# what the device took back is never let in, and nothing else either
+	# a shard that the device took back is never accepted, nor is any other for that step
 	for _ in 1 2; do
 		recv '^step 0: invalid' <wrong
 		recv '^step 0: invalid' <again
@@ -106,7 +106,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	    exits 0 ace-inspect diff good spool/0/edge1.aceg
 	exits 0 ace-status spool
 	grep -q 'edge1' out
-	# nor tries without end
+	# the number of tries is limited
 	for i in {1..16}; do
 		shard 1 edge1 -k nan -n $((400 + i)) >try
 		recv '^step 1: invalid' <try
@@ -131,7 +131,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 
 @test "a value that is not finite is seen wherever it is in a group" {
 	local at
-	# groups of 100 and a last one of 37
+	# groups of 100 values, and a last one of 37
 	for at in 0 1 63 64 98 99 100 199 936; do
 		rm -rf spool
 		mkshards -t w:937 -g 100 -k nan -i $at >in
@@ -156,7 +156,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	(cat in; exec yes) | ace-recv --spool spool --device edge1 >out 2>err &&
 	    status=("${PIPESTATUS[@]}") || status=("${PIPESTATUS[@]}")
 	[ "${status[*]}" = '141 3' ]
-	# and one that holds the line and is silent is left after a while
+	# a connection that stays silent is closed after a while
 	mkfifo line
 	exec 9<>line
 	cat in >&9
@@ -201,7 +201,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	done
 	shard 0 edge1 -w 2 >in
 	recv '^step 0: accepted$' <in
-	# of all, of one device, of another; the last of them counts, and a device's own
+	# limits for all, for one device, for another; the last line counts, a device's own first
 	printf '%s\n' 'weight 3 edge1' '  weight 9 # edge1' 'weight 1' '' '# weight 5' \
 	    'weight 5 edge#2 # a name' 'weight 4 an edge ' >>spool/limits
 	for d in edge1 edge#2 'an edge' edge2 ''; do
@@ -211,7 +211,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		sed -n 's/.*weight 6, at most \([0-9]*\) (limits: weight)$/\1/p' err
 	done >most
 	[ "$(paste -sd' ' most)" = '3 5 4 1 1' ]
-	# read in the sandbox, too
+	# the file is read in the sandbox as well
 	mkshards -s 2 >in
 	exits 0 ace-recv --sandbox auto -v --spool spool --device edge1 in
 }
@@ -248,7 +248,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	limited 'shard 10k' recv "^step 0: invalid: limit: larger" <in
 	mkshards -n 10k -s 1 >in
 	limited 'shard 100k' recv "^step 1: accepted" <in
-	# to the byte: its frames behind the head and before the end
+	# the exact limit counts the shard's frames without the stream's head and tail
 	mkshards -n 10k -s 2 >in
 	bytes=$(frames in | awk '$2 == "SEND" { print $1 - at }
 	    !at && $2 == "DATA" { at = $1 }')
@@ -256,7 +256,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	limited "shard $bytes" recv "^step 2: accepted" <in
 	mkshards -n 10k -s 3 >in
 	limited "shard $((bytes - 1))" recv "^step 3: invalid: limit: larger" <in
-	# eight times that is not read to its end
+	# a shard of more than eight times the limit is not read to its end
 	limited "shard $((bytes / 8 + 1))" recv \
 	    "^step 3: invalid: limit: larger" <in
 	limited "shard $((bytes / 8 - 1))" exits 3 ace-recv --spool spool in
@@ -330,7 +330,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 3 timeout "$HANG" ace-recv --spool spool --device edge1 \
 	    --reply aggregate line
 	exec 9>&-
-	# each has its receipt, and the place is free
+	# each shard has its receipt, and the next one is accepted
 	[ "$(verdict out | grep -c '^step [01]: ')" -eq 2 ]
 	recv duplicate --device edge1 <in
 }
@@ -369,7 +369,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	done
 	for seed in 1 2 3 4; do
 		rm -rf spool
-		# each of nine three times, as the seed has it
+		# each of nine shards three times, in an order given by the seed
 		perl -e 'srand $ARGV[0]; my @f = (glob "in??") x 3;
 		    while (@f) { print splice(@f, rand @f, 1), "\n" }' $seed |
 		    xargs cat >all
@@ -380,13 +380,13 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		exits 0 ace-aggregate --omit provenance --spool spool --devices 3 \
 		    --rounds 3 --sync none
 		[ $seed -eq 1 ] && mv out want || same out want
-		# replayed when all is closed: the same answer, nothing new
+		# all shards again after their steps were closed: the same answers, and no new files
 		exits 0 ace-recv --spool spool --sync none all
 		verdict out >said
 		[ "$(grep -c ': accepted$' said)" -eq 27 ]
 		[ "$(find spool -name 'edge*.aceg' | wc -l)" -eq 9 ]
 	done
-	# other bytes of what is closed
+	# other bytes for a closed step
 	shard 1 edge2 -x 9 >other
 	recv '^step 1: equivocation' <other
 }
@@ -405,7 +405,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 
 @test "the ends of what is let in are those that the page says" {
 	shard 0 >in
-	# the weight that is said may be very small; a value is at most 1e18
+	# a weight may be very small; a value is at most 1e18
 	limited 'weight 1' recv '^step 0: accepted$' <in
 	limited 'weight 0' exits 2 ace-recv --spool spool in
 	perl -e 'print pack("f<*", 1, 1e18, -1e18, 1e18)' >raw
@@ -426,7 +426,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv '^step 3: invalid: limit: 1025 contributors, at most 1024 ' <in
 	shard 4 edge1 -w 1000001 >in
 	recv '^step 4: invalid: limit: weight ' <in
-	# of the steps before which none is closed, 0 is the last
+	# before any step is closed, the steps count from 0
 	shard 7 edge1 >in
 	limited 'ahead 7' recv '^step 7: accepted$' <in
 	shard 9 edge1 >in
@@ -462,7 +462,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 1 edge1 -H incarnation=3 >in
 	recv '^step 1: accepted$' <in
 	[ "$(find spool -name '*.no')" = '' ]
-	# nor does another one's name, or what is fenced, count for it
+	# nor do shards of another device, or fenced ones, count for it
 	shard 1 edge2 >in
 	recv '^step 1: accepted$' <in
 	[ ! -e spool/device/edge2.incarnation ]
@@ -528,7 +528,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		exits 2 ace-recv --spool spool $act
 	done
 	[ ! -e log ]
-	# each of those who act needs a device's name
+	# each of these actions needs a device's name
 	for act in --join --leave; do
 		exits 2 ace-recv --spool spool $act
 		says 'the device is missing'
@@ -550,7 +550,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv accepted <in
 	exits 0 ace-inspect --format json in
 	id=$(sed 's/.*"device_id":"\(........\).*/\1/' out)
-	# taken FIRST N CMD...: with N of the places from byte FIRST on
+	# taken FIRST N CMD...: run CMD while N places from byte FIRST on are locked
 	taken() {
 		python3 - "$@" <<-'END'
 		import fcntl, os, struct, subprocess, sys
@@ -563,7 +563,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 taken 0 255 ace-recv --spool spool in
 	exits 5 taken 0 256 ace-recv --spool spool in
 	says '256 connections are open, the most allowed'
-	# a device's are further on, by the hash of its name
+	# a device's places begin at an offset from the hash of its name
 	at=$(python3 -c 'import struct, sys
 print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "$id")
 	exits 0 taken "$at" 15 ace-recv --spool spool --device edge1 in
@@ -641,7 +641,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	exits 0 ace-recv --spool spool --device "$name" --join
 	[ "$(wc -l <spool/devices)" -eq 2 ]
 	[ "$(head -n 1 spool/devices)" = "$name" ]
-	# nor is a list that was written by hand cut in silence
+	# nor is a list that was edited by hand shortened silently
 	yes edge77 | head -c $(((1 << 20) - 1)) >spool/devices
 	exits 0 ace-recv --spool spool --device b --join
 	yes edge77 | head -c $((1 << 20)) >spool/devices
@@ -650,7 +650,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	echo "${name}0" >spool/devices
 	exits 3 ace-recv --spool spool --device b --join
 	says "corrupt: 'spool/devices' has a line that is not a device's name"
-	# and one that the list cannot hold does not get there
+	# a name that the list cannot hold is refused
 	for name in "${name}0" $'two\nlines' $'\033[31m' ' blank' 'blank ' ''; do
 		exits 2 ace-recv --spool spool --device "$name" --join
 		says 'is not a valid name for the list of devices'
@@ -667,7 +667,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	exits 3 strace -f -e trace=poll,ppoll,setitimer -o trace \
 	    ace-recv --sandbox off --spool spool <pipe
 	grep -q 'fd=0, events=POLLIN.* 60[0-9][0-9][0-9])' trace
-	# in slices of a second, or of what an interrupted one leaves
+	# waits of at most a second, or what an interrupted one leaves
 	! grep -E 'fd=0, events=POLLIN.* [1-9][0-9]{0,3}\)' trace |
 	    grep -vE ', ([0-9]{1,3}|1000)\)' || false
 	grep -q 'setitimer(ITIMER_REAL, .*it_value={tv_sec=86400, tv_usec=0}' trace
@@ -687,7 +687,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	head -c "$(($(wc -c <in) - 300))" in >part
 	exits 3 ace-recv --spool other -o none part
 	[ ! -e none ]
-	# what is said of the output is said of the receipts
+	# options about the output apply to the receipts
 	exits 0 ace-recv --spool spool --omit provenance in
 	grep -aq 'ace-recv [0-9]' receipts
 	if grep -aq 'ace-recv [0-9]' out; then false; fi
@@ -704,13 +704,13 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	shard 1024 >in
 	waits 'limit: 1024 steps of this device are open' <in
 	rm -r spool/{1..1023}
-	# what waits, to the byte; nothing of it is read
+	# the limit on waiting bytes is exact; the shard itself is not read
 	truncate -s $((1 << 32)) $file
 	waits 'limit: 4294967296 bytes of this device wait' <in
 	truncate -s $(((1 << 32) - 1)) $file
 	recv '^step 1024: accepted$' <in
 	rm spool/1024/edge1.aceg
-	# one that is on its way counts as the largest there may be
+	# a shard on its way counts as one of the largest size
 	truncate -s $(((1 << 32) - (1 << 28))) $file
 	mkfifo hole
 	exec 9<>hole
@@ -731,7 +731,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	(got=0; ace-recv --spool spool --reply aggregate <hole >back 2>err || got=$?
 	    echo "$got" >status) 9>&- 3>&- &
 	wait_for test -e spool/0/edge1.aceg
-	# the elder one waits for aggregates, its child reads
+	# the parent waits for aggregates, its child reads
 	kill -9 "$(pgrep -P "$(pgrep -P $! -x ace-recv)")"
 	exec 9>&-
 	wait_for test -s status
@@ -763,8 +763,8 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	[ -z "$(find spool -name '*.new-*')" ]
 }
 
-# at_once LOCK N CMD -- CMD: both wait for the lock with N files on their way each,
-# and then go on; who had status 0 in `won', their other statuses in `lost'
+# at_once LOCK N CMD -- CMD: let both wait for LOCK, each with N files on their way, then
+# release it; put the one with status 0 into `won', the other statuses into `lost'
 at_once() {
 	local lock=$1 n=$2 one pid=() i got
 	shift 2
@@ -835,7 +835,7 @@ at_once() {
 	exits 0 ace-status spool
 }
 
-# costs CMD...: how many files it syncs, and directories, and the entries that it lists
+# costs CMD...: count the files and directories that it syncs, and the entries that it lists
 costs() {
 	strace -f -y -qq -o trace -e trace=fsync,getdents64 "$1" --sandbox off "${@:2}" >sum
 	awk '/fsync/ { if (/\.new-/) f++; else d++ }
@@ -856,7 +856,7 @@ costs() {
 	read -ra one < <(costs ace-aggregate --spool spool --rounds 1)
 	read -ra two < <(costs ace-aggregate --spool spool --rounds 2)
 	[ "$((two[0] - one[0])) $((two[1] - one[1]))" = "1 3" ]
-	# of what grows with the devices a step's folder alone is listed, three times
+	# of the directories that grow with the devices, only the step's is listed, three times
 	for d in $(seq 100); do mkshards -d "edge$d" -n 8; done >all
 	read -ra one < <(costs ace-recv --spool many --run test --sync none all)
 	read -ra two < <(costs ace-aggregate --spool many --sync none --rounds 1)

@@ -1,7 +1,7 @@
 load helper
 load values
 
-# count FILE TYPE: its frames of that type
+# count FILE TYPE: print the number of its frames of that type
 count() { frames "$1" | grep -c " $2\$"; }
 
 @test "the values pass byte for byte; annotations come behind the data" {
@@ -13,7 +13,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 	grep -qx SHRD order
 	[ "$(count scored DATA)" -eq "$(count in DATA)" ]
 	[ "$(count scored sTAT)" -eq "$(count in DATA)" ]
-	# the first shard of all is scored at its end
+	# the first shard of a run is scored at its end
 	[ "$(count scored sCOR)" -eq 1 ]
 	exits 0 ace-export -f raw scored
 	mv out back
@@ -112,7 +112,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 	done
 }
 
-# near RATIO: that of the steps of the two groups, in the plan made of out
+# near RATIO: the steps of the two groups, in the plan for out, have this ratio
 near() {
 	mv out scored
 	exits 0 ace-select --bits 2 --format text scored
@@ -120,15 +120,15 @@ near() {
 	    END { r = x[0] / x[1] / want; exit !(r > 0.999 && r < 1.001) }' out
 }
 
-# column DIR NAME: those numbers of the history in DIR, after the last step
+# column DIR NAME: print that column of the history in DIR, after the last step
 column() { ace-export -f raw --step "$(field step "$1/memory" | sort -n |
     tail -n 1)" --tensor "$2" "$1/memory" | od -An -v -tf4 -w4; }
 
-# energy FROM TO: the mean square of the numbers from FROM up to TO
+# energy FROM TO: print the mean square of the numbers from FROM to TO - 1
 energy() { awk -v a="$1" -v b="$2" 'BEGIN { for (i = a; i < b; i++) s += i * i
     printf("%.9g", s / (b - a)) }'; }
 
-# are DIR NAME NUMBER...: these, within their last digits
+# are DIR NAME NUMBER...: the column has these numbers, except for their last digits
 are() {
 	column "$1" "$2" | head -n $(($# - 2)) | paste -sd ' ' >got
 	awk -v want="${*:3}" '{ n = split(want, w, " "); for (i = 1; i <= n; i++) {
@@ -138,10 +138,10 @@ are() {
 }
 
 @test "equations (3) and (4): the branches, and alpha between them" {
-	# one group a tensor: magnitudes apart, or the same and sizes apart
+	# one group per tensor: different magnitudes, or equal values and different sizes
 	mkshards -k ramp -t a:64,64 -t b:64,64 >loud
 	mkshards -k zeros -t a:64 -t b:64,64 >quiet
-	# their variance is the same: 1 / (1 + exp(1)), and half of that and of a half
+	# temporal branch alone: 1 / (1 + exp(1)) and its complement; then half of each branch
 	exits 0 ace-score --form paper:1 -S one loud
 	are one score 0.268941 0.731059
 	exits 0 ace-score --form paper:0 -S none loud
@@ -151,7 +151,7 @@ are() {
 	mv out half.out
 	exits 0 ace-score --form paper:0.5 --omit provenance loud
 	same out half.out
-	# the paper's: the larger tensor less, by its logarithm
+	# structural branch alone: the larger tensor gets less, by its logarithm
 	exits 0 ace-score --form paper:0 -S size quiet
 	are size score 0.562177 0.437823
 	exits 2 ace-score one two </dev/null
@@ -159,14 +159,14 @@ are() {
 	grep -qE "^key +model=$(ace-inspect -v loud | sed -n 's/^schema *//p')\$" out
 }
 
-# learn STATE FILE: what came back from the cloud
+# learn STATE FILE: learn from the aggregate FILE
 learn() {
 	exits 0 ace-expand --omit provenance --feedback "$1" -o expanded "$2"
 	ace-expand --omit provenance "$2" | cmp - expanded
 }
 
-# lessons STATE: the shards seen, and the lessons; before them are W, u, means and
-# deviations
+# lessons STATE: print the number of shards and of lessons; in `weights' they follow W, u,
+# means and deviations
 lessons() {
 	column "$1" weights | sed -n '12,13p' | paste -sd ' ' | tr -s ' '
 }
@@ -174,20 +174,20 @@ lessons() {
 @test "feedback: every aggregate is a lesson, on depth, size and fan-in" {
 	mkshards -k ramp -t a:64,8 -t b:8,64 -t c:64,64 >in
 	mkshards -k ramp -t a:64,8 -t b:8,64 -t c:64,64 -s 1 >later
-	# nothing was scored yet that it could speak of
+	# before anything was scored there is nothing to learn
 	learn st in
 	exits 0 ace-score --form paper:0 -S st in
 	[ "$(lessons st)" = " 1 0" ]
 	exits 0 ace-score --form paper:0 -S st in
 	[ "$(lessons st)" = " 2 1" ]
 	cp -r st two
-	# the same one again is none
+	# the same aggregate again is not a lesson
 	exits 0 ace-score --form paper:0 -S two in
 	[ "$(lessons two)" = " 3 1" ]
 	learn two later
 	exits 0 ace-score --form paper:0 -S two in
 	[ "$(lessons two)" = " 4 2" ]
-	# labels from the energies; four steps of u at the rate 4, for all groups
+	# labels from the energies; four steps of u at rate 4, over all groups
 	column st weights | sed -n 4,7p | paste -sd ' ' >got
 	awk 'function z(v, o,  m, s, i) { for (i = 1; i <= 3; i++) m += v[i] / 3
 		for (i = 1; i <= 3; i++) s += (v[i] - m) ^ 2 / 3
@@ -211,16 +211,16 @@ lessons() {
 		for (j = 1; j <= 4; j++) { d = $j - u[j]
 			if (d > 1e-5 || d < -1e-5) { print j, $j, u[j]; exit 1 } } }' \
 	    <<<"$(energy 0 512) $(energy 512 1024) $(energy 1024 5120)"
-	# a and b are of one size, and differ in fan-in: 8, and 64 as c's
+	# a and b have the same size but different fan-in: 8, and 64 as c has
 	are st benefit "$(energy 0 512)" "$(energy 512 1024)" "$(energy 1024 5120)"
 }
 
 @test "the fourth root of the second moment that a trainer measured is the importance" {
 	mkshards -t a:64,64 -t b:64,64 >in
-	# none yet: all weigh the same
+	# without a measurement all groups have the same weight
 	exits 0 ace-score -S st in
 	near 1
-	# the values are 0 to 8191, in order: mean squares of both halves
+	# the values are 0 to 8191 in order; compare the mean squares of both halves
 	mkshards -k ramp -t a:64,64 -t b:64,64 -H kind=6 >st/moment
 	want=$(awk 'BEGIN { for (i = 0; i < 8192; i++) s[i >= 4096] += i * i
 	    print (s[1] / s[0]) ^ 0.125 }')
@@ -230,10 +230,10 @@ lessons() {
 	near "$(awk "BEGIN { print $want ^ 4 }")"
 	exits 0 ace-score -S st --form moment:0 in
 	near 1
-	# one process, many shards: what stands there when a shard begins counts
+	# one process and two shards: the file that exists when a shard begins counts
 	mv st/moment later
 	mkshards -t a:64,64 -t b:64,64 -N 2 >two
-	# to the end of the first shard
+	# send the first shard to its end
 	size=$(frames two | awk '$2 == "SHRD" { n++ } n == 2 { print $1; exit }')
 	mkfifo pipe
 	ace-score -S st --form moment <pipe >scored &
@@ -262,7 +262,7 @@ lessons() {
 	run ! grep -q weigh err
 	near "$(awk 'BEGIN { for (i = 0; i < 6144; i++) s[i >= 4096] += i * i
 	    print (s[1] / 2048 / (s[0] / 4096)) ^ 0.125 }')"
-	# a stream in which there is none
+	# a stream without a shard
 	mkshards -N 0 -t a:64,64 -t b:64,32 >none
 	mv none st/moment
 	exits 3 ace-score -S st --form moment in
@@ -324,7 +324,7 @@ lessons() {
 	exits 3 ace-score --form paper -S bad next
 	says "corrupt: .*bad/feedback"
 	same bad/memory before
-	# what a power cut left, since it was not synced
+	# a truncated file, as after a power cut, since it is not synced
 	head -c 300 right >bad/feedback
 	exits 0 ace-score --form paper -S bad next
 	same bad/memory plain/memory
@@ -334,7 +334,7 @@ lessons() {
 # bats test_tags=long
 @test "memory: 48 bytes a group, 55 with a moment, 88 with a history" {
 	sanitized && skip "the sanitizer's own memory"
-	# grows OPTIONS...: bytes for each group that one stream has more
+	# grows OPTIONS...: print the bytes per group by which memory grows
 	grows() {
 		local n
 		for n in 8 16; do
@@ -345,7 +345,7 @@ lessons() {
 		done
 		echo $((($(cat rss16) - $(cat rss8)) * 1024 / 524288))
 	}
-	# below, an array that grows leaves a hole where it was
+	# with fewer groups, a growing array leaves a hole in the heap
 	for n in 8 16; do
 		mkshards -n ${n}M -g 16 -k fast >$n
 	done
@@ -353,7 +353,7 @@ lessons() {
 		# shellcheck disable=SC2086 # words are meant
 		got=$(grows ${k#??})
 		echo "$k: $got"
-		# pages of 4 KiB, and what the allocator keeps
+		# pages of 4 KiB, and the allocator's own memory
 		[ "$got" -le $((${k%% *} + 5)) ]
 		[ "$got" -ge 30 ]
 	done
@@ -362,7 +362,7 @@ lessons() {
 @test "groups that were not sent: the others are judged as in the shard with zeros" {
 	mkshards -n 640 -g 64 -k layered >in
 	ace-score in >scored
-	# a gap, one alone, and the end is missing
+	# gaps of one and two groups, and the last groups missing
 	printf '%s f32\n' 0 1 3 5 6 >few
 	ace-select --plan few scored | ace-compress >sparse
 	ace-expand sparse | ace-score | ace-select --format text -b 1k >want

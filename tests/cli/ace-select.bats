@@ -2,13 +2,13 @@ load helper
 
 count() { frames "$1" | grep -c " $2\$"; }
 
-# shard_bytes FILE: from the first SHRD to the TAIL.
+# shard_bytes FILE: print the bytes from the first SHRD to the TAIL
 shard_bytes() {
 	frames "$1" | awk '$2 == "SHRD" && !a { a = $1 }
 	    $2 == "TAIL" { print $1 - a }'
 }
 
-# coded BUDGET FILE [OPTIONS]: the bytes ace-compress makes of it.
+# coded BUDGET FILE [OPTIONS]: print the size of the shard that ace-compress makes
 coded() {
 	local b=$1 f=$2
 	shift 2
@@ -78,7 +78,7 @@ layered() {
 		[ "$got" -le $b ] && [ $((got + 600)) -ge $b ] ||
 		    { echo "$b: $got"; false; }
 	done
-	# many frames, each with its header: a few bytes less, a group less
+	# many frames, each with a header: with a few bytes less, one group less is sent
 	mkshards -n 1M -a -P "why=$(seq 100 160 | tr -d '\n')" >in
 	got=$(coded 2M in --levels q8)
 	exits 0 ace-select --format text -b "$got" --levels q8 in
@@ -86,13 +86,13 @@ layered() {
 	exits 0 ace-select --format text -b $((got - 150)) --levels q8 in
 	[ "$(grep -c ' q8 ' out)" -eq 15 ]
 	mkshards -n 8k -g 512 >in
-	# none is among them, said or not
+	# none is always a level, named or not
 	exits 0 ace-select --omit provenance --format text -b 6000 --levels q8 in
 	[ "$(grep -v '^#' out | cut -d' ' -f2 | sort -u | paste -sd ' ')" = "none q8" ]
 	mv out one
 	exits 0 ace-select --omit provenance --format text -b 6000 --levels none,q8 in
 	same one out
-	# so many, and no more
+	# the largest number of codecs; one more is refused
 	many=$(seq -s, -f 'topk:%.2f' 0.01 0.01 0.32)
 	exits 0 ace-select -b 6000 --levels "$many" in
 	exits 2 ace-select -b 6000 --levels "$many,q8" in
@@ -113,14 +113,14 @@ layered() {
 	done
 	[ "$(grep -v '^#' all | cut -d' ' -f2 | cut -d: -f1 | sort -u |
 	    paste -sd ' ')" = "ecq f16 f32 q8" ]
-	# what is dense, and what is not, is said
+	# -v says whether norms and biases are dense
 	exits 0 ace-select -v -b 6k in
 	says 'lambda [^,]*$'
 	exits 0 ace-select -v -b 12k in
 	says ', norms and biases dense$'
 }
 
-# error CODED: the share of the values' energy that it lost
+# error CODED: print the share of the values' energy that was lost
 error() {
 	ace-inspect diff --format json shard "$1" |
 	    sed 's/.*"total":{[^}]*"nmse":\([0-9.e-]*\).*/\1/'
@@ -177,7 +177,7 @@ error() {
 	exits 0 ace-select --format text -b 150k shard
 	[ "$(grep -o 'ecq:[^ ]*' out | sort -u | wc -l)" -eq 1 ]
 	[ "$(grep -c 'ecq:' out)" -ge 40 ]
-	# a weight halves its square
+	# different weights give different steps
 	exits 0 ace-select --format text -b 150k scored
 	[ "$(grep -o 'ecq:[^ ]*' out | sort -u | wc -l)" -gt 1 ]
 }
@@ -210,7 +210,7 @@ error() {
 	mv out scored
 	exits 0 ace-select --omit provenance -b 50k shard
 	mv out bare
-	# the same weights: a score of 1 for every group
+	# without scores every group has a score of 1
 	exits 0 ace-select --omit provenance -b 50k bare
 	same out bare
 	[ "$(count bare sTAT)" -eq 0 ] || false
@@ -230,12 +230,12 @@ error() {
 	says "1 groups coded, 3 not sent"
 	exits 0 ace-select -p 1 --format text scored
 	[ "$(grep -c ' f16 ' out)" -eq 4 ]
-	# of equally important ones that of the larger mean square
+	# equally important groups are ordered by their mean square
 	exits 0 ace-score shard
 	mv out even
 	exits 0 ace-select -p 0.25=f32,0.5=f16,0.75=q8 --format text even
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "f16 q8 f32 none" ]
-	# and where nothing is known of them the lower groups
+	# and by their number where no statistics are known
 	exits 0 ace-select -p 0.5=q8 --format text shard
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "q8 q8 none none" ]
 	exits 0 ace-select -p 0 scored
@@ -261,7 +261,7 @@ error() {
 	says "-p '1.1'"
 }
 
-# codecs STEP SHARES CODECS: what the four groups of step STEP are coded in
+# codecs STEP SHARES CODECS: the four groups of step STEP are coded so
 codecs() {
 	mkshards -s "$1" -t a:4096 -t b:8192 -t c:4096 -t d:4096 -g 8192 -k layered >step
 	exits 0 ace-score --form paper step
@@ -273,7 +273,7 @@ codecs() {
 @test "-p count: the share is of the values, as the paper says" {
 	codecs 0 0.3=q8 "none none q8 none"
 	codecs 0 0.5=q8 "q8 none q8 none"
-	# the most important is 4096 of 20480 values
+	# the most important group has 4096 of 20480 values
 	codecs 0 count:0.2=q8 "none none q8 none"
 	codecs 0 count:0.21=q8 "q8 none q8 none"
 	codecs 0 count:0.2=f32,0.7=q8 "q8 q8 f32 none"
@@ -291,7 +291,7 @@ codecs() {
 	done
 	codecs 3 count:0.2=f32,1=q8@2 "none q8 f32 q8"
 	codecs 3 1=q8@4 "none q8 none none"
-	# what is not sent is in the residual until it is its turn
+	# groups that are not sent are in the residual until their turn
 	for s in 0 1 2 3; do
 		mkshards -s $s -n 4096 -g 1024 | ace-score
 	done >in
@@ -304,13 +304,13 @@ codecs() {
 		exits 2 ace-select -p "$bad" planned
 	done
 	exits 0 ace-select -p 1@2 planned
-	# made again, and sent again, it is the same
+	# the same step again is the same shard
 	mkshards -s 3 -n 4096 -g 1024 | ace-score >in
 	for again in 1 2; do
 		ace-select -p 1=f32@4 in | ace-compress -S st4 >sent$again
 	done
 	same sent1 sent2
-	# without a residual what waits would be lost
+	# without a residual, groups that wait would be lost
 	exits 2 ace-step -p 1=f32@4 in
 	says '^ace-step: -p with @ needs -S DIR'
 	exits 0 ace-step -p 1=f32@1 in
@@ -325,7 +325,7 @@ codecs() {
 	mv out text
 	head -n 1 text | grep -qx "# shard 'edge1/0'"
 	[ "$(grep -vc '^#' text)" -eq 64 ]
-	# given back it stands before the data, and has no budget
+	# used as a plan, the text precedes the data and has no budget
 	exits 0 ace-select --omit provenance --plan text scored
 	mv out given
 	[ "$(frames given | awk '$2 ~ /pLAN|DATA/ { print $2; exit }')" = pLAN ]
@@ -333,7 +333,7 @@ codecs() {
 	same piped given
 	exits 0 ace-select --format text --plan text scored
 	same out text
-	# only what has a line is sent
+	# only groups with a line are sent
 	echo '5 q8' >few
 	exits 0 ace-select --plan few scored
 	mv out planned
@@ -344,11 +344,11 @@ codecs() {
 	echo '64 q8' >long
 	exits 3 ace-select --plan long scored
 	says "mismatch: the plan has 65 groups, but the shard 64"
-	# what is behind a zero would be passed over
+	# a zero byte would hide the rest of its line
 	printf '0 q8\n\0005 nonsense\n' >binary
 	exits 2 ace-select --plan binary scored
 	says "plan 'binary' is too large or has a zero byte"
-	# empty lines, others' words
+	# empty lines, and words after the codec
 	printf '\n# of an editor\n\n5 q8 whatever it is\n\n7 f16\n' >loose
 	exits 0 ace-select --format text --plan loose scored
 	[ "$(awk '$2 != "none" && !/^#/ { print $1, $2 }' out | paste -sd ' ')" = "5 q8 7 f16" ]
@@ -382,11 +382,11 @@ codecs() {
 	exits 0 ace-compress planned
 	mv out coded
 	exits 0 ace-export -f raw coded
-	# the last 256 values: every one is there
+	# the last 256 values, the biases, are all sent
 	[ "$(tail -c 1024 out | od -An -v -t f4 -w4 | grep -cv ' 0$')" -eq 256 ]
 	exits 0 ace-select --format text -b 20k shard
 	grep -qE '^1 (q8|f16|f32) w_bias' out
-	# beyond, they weigh four times as much: half the step
+	# in a larger tensor biases weigh four times as much: half the step
 	mkshards -t w:256,256 -t w_bias:2560 >large
 	exits 0 ace-select --format text -b 5k large
 	awk '{ sub(/ecq:/, "", $2) } $1 == 0 { s = $2 } $1 == 1 { t = $2 }
@@ -406,7 +406,7 @@ codecs() {
 	mv out policed
 	exits 0 ace-select -v --policy policed
 	says "of 41527 bytes"
-	# a ratio alone, and bytes before a ratio
+	# a ratio alone; and budget_bytes before a ratio
 	mkshards -n 64k -P ratio=4.5 >in
 	exits 0 ace-select -v --policy in
 	says "of 58254 bytes"
@@ -446,11 +446,11 @@ codecs() {
 		done
 	done
 	exits 2 ace-select --bits -1 </dev/null
-	# the last one of an option counts
+	# the last value of an option counts
 	mkshards >in
 	exits 0 ace-select -v -b 1 -b 600 in
 	says 'of 600 bytes'
-	# of zeros nothing is missing
+	# zeros need no message
 	mkshards -k zeros >in
 	exits 0 ace-select -b 500 in
 	[ ! -s err ]
