@@ -69,9 +69,10 @@ FAULTS  ?= 1
 N       ?= 200
 # of prove: what failed, and what the tests say of it
 PROVE   ?= --failures --comments
-# what waits more than it works first, so that others work meanwhile
-WAITING = $(patsubst %,tests/cli/%.bats,hostile runs long-lived)
-CLI     ?= $(WAITING) $(filter-out $(WAITING),$(sort $(wildcard tests/cli/*.bats)))
+# what takes longest first, so that others work meanwhile
+LONGEST = $(patsubst %,tests/cli/%.bats,ace-patch install parts delta hostile runner history receivers servers \
+	    gguf pytorch-replay runs long-lived)
+CLI     ?= $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard tests/cli/*.bats)))
 comma   = ,
 # $(call q,TEXT): one word for the shell.  Every path in a recipe is quoted with it:
 # the path to this folder, and those that come from outside, may have any character.

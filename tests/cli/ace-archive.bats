@@ -486,7 +486,7 @@ long_name() {
 models() {
 	local s
 	for s in 0 1 2 3 4 5; do
-		"$ROOT/tests/mkmodel" m$s -n 400 -s $s
+		mkmodel m$s -n 400 -s $s
 		[ $s -eq 0 ] ||
 			ace-diff -r demo -d trainer -s $s --base-version $((s - 1)) m$((s - 1)) m$s >$s.aceg
 	done

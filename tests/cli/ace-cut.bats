@@ -251,8 +251,8 @@ shards() {
 }
 
 @test "tensors of a patch of a model are not cut, its shard is" {
-	"$ROOT/tests/mkmodel" old -n 100
-	"$ROOT/tests/mkmodel" new -n 100 -s 1
+	mkmodel old -n 100
+	mkmodel new -n 100 -s 1
 	ace-diff -s 1 old new >1.aceg
 	ace-diff -s 2 new >2.aceg
 	exits 3 ace-cut --tensor 'layer.0*' 1.aceg

@@ -1,6 +1,5 @@
 load helper
 
-mkmodel() { "$ROOT/tests/mkmodel" "$@"; }
 export PYTHONDONTWRITEBYTECODE=1
 
 # st TEXT [BYTES]: print a safetensors file with this header and BYTES bytes of data

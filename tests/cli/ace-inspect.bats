@@ -453,8 +453,8 @@ receipt       edge1 step 7: accepted" ]
 }
 
 @test "a patch: its models, and what changed by tensor and by type" {
-	"$ROOT/tests/mkmodel" old -n 1000
-	"$ROOT/tests/mkmodel" new -n 1000 -s 1
+	mkmodel old -n 1000
+	mkmodel new -n 1000 -s 1
 	exits 0 ace-diff -v -s 7 old new
 	mv out step.aceg
 	from=$(sed -n 's/.*from \([0-9a-f]*\) to .*/\1/p' err)

@@ -2,21 +2,24 @@
 # ace-diff and written by ace-patch; tests/mkdelta is the other program.
 load helper
 
-mkmodel() { "$ROOT/tests/mkmodel" "$@"; }
 mkdelta() { "$ROOT/tests/mkdelta" "$@"; }
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	needs zstd
+	once models models
+}
+
+models() {
 	mkmodel old -n 1000
 	mkmodel new -n 1000 -s 1
+	mkmodel olds -n 1000 -f 3 --reverse
 }
 
 # without what says by which command
 plain() { ace-diff --omit provenance "$@"; }
 
 @test "a directory of either coding, with either checksum, is what the two models are" {
-	mkmodel olds -n 1000 -f 3 --reverse
 	plain -s 7 --base-version 6 old new >want
 	for coding in xor overwrite; do
 		for sum in xxh3-128 adler32; do
@@ -39,7 +42,6 @@ plain() { ace-diff --omit provenance "$@"; }
 }
 
 @test "what ace-patch writes, another program reads, and so do we" {
-	mkmodel olds -n 1000 -f 3 --reverse
 	plain -s 7 --base-version 6 old new >7.aceg
 	for coding in xor overwrite; do
 		cp old m

@@ -221,8 +221,8 @@ gone() { [ "$(left)" -eq 0 ]; }
 	C
 	sanitized && skip "what stands before the C library"
 	${CC:-cc} -shared -fPIC -o nodir.so nodir.c -ldl
-	"$ROOT/tests/mkmodel" old -n 1000
-	"$ROOT/tests/mkmodel" new -n 1000 -s 1
+	mkmodel old -n 1000
+	mkmodel new -n 1000 -s 1
 	exits 0 ace-diff -o step.patch old new
 	# EINVAL, EOPNOTSUPP, ENOSYS, EBADF, ENOENT; EIO
 	for why in 22 95 38 9 2 5; do
@@ -263,8 +263,8 @@ x.safetensors" ]
 @test "a directory that cannot be renamed, or not exchanged: said before anything is staged" {
 	needs strace
 	sanitized && skip "a leak checker and strace exclude each other"
-	"$ROOT/tests/mkmodel" old -n 1000 -f 3
-	"$ROOT/tests/mkmodel" new -n 1000 -f 3 -s 1
+	mkmodel old -n 1000 -f 3
+	mkmodel new -n 1000 -f 3 -s 1
 	exits 0 ace-diff -o step old new
 	for fault in renameat2:EINVAL "?rename,?renameat:EXDEV"; do
 		for how in --stage "--way copy"; do
@@ -284,8 +284,8 @@ x.safetensors" ]
 
 @test "a model in a lower layer of overlayfs: in place, or refused at once" {
 	unshare -m true 2>/dev/null || skip "a mount needs root"
-	"$ROOT/tests/mkmodel" old -n 1000 -f 3
-	"$ROOT/tests/mkmodel" new -n 1000 -f 3 -s 1
+	mkmodel old -n 1000 -f 3
+	mkmodel new -n 1000 -f 3 -s 1
 	exits 0 ace-diff -o step old new
 	mkdir mnt
 	exits 0 unshare -m sh -ec 'mount -t tmpfs none mnt
@@ -307,8 +307,8 @@ x.safetensors" ]
 @test "ace-patch, ended by a signal while it copies: nothing is left; what is ready stays" {
 	needs strace
 	sanitized && skip "a leak checker and strace exclude each other"
-	"$ROOT/tests/mkmodel" old -n 1000 -f 3
-	"$ROOT/tests/mkmodel" new -n 1000 -f 3 -s 1
+	mkmodel old -n 1000 -f 3
+	mkmodel new -n 1000 -f 3 -s 1
 	exits 0 ace-diff -o step old new
 	sent() {
 		got=0

@@ -3,7 +3,9 @@ load helper
 mkgguf() { "$ROOT/tests/mkgguf" "$@"; }
 
 # models: old, new and third, with all types of blocks; step.aceg from one to the next
-models() {
+models() { once models make_models; }
+
+make_models() {
 	mkgguf old
 	mkgguf new -s 1
 	mkgguf third -s 2

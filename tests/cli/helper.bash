@@ -54,6 +54,21 @@ same() {
 # thorough: make check and make asan do not all of what is much and alike
 thorough() { [[ ${HALF:-} != @(quick|asan) ]]; }
 
+# once NAME CMD...: CMD makes files in an empty directory, once for all tests of the
+# file that ask for NAME; each has a copy of them here
+once() {
+	local made=$BATS_FILE_TMPDIR/$1
+	[ -d "$made" ] || {
+		mkdir "$made.new"
+		(cd "$made.new" && "${@:2}")
+		mv "$made.new" "$made"
+	}
+	cp -r "$made/." .
+}
+
+# mkmodel DIR-OR-FILE OPTION...: a model, made without us
+mkmodel() { "$ROOT/tests/mkmodel" "$@"; }
+
 # each_of N: of a loop each Nth where not all is done, beginning with the first
 turn=0
 each_of() { thorough || [ $((turn++ % $1)) -eq 0 ]; }
@@ -272,7 +287,7 @@ safetensors() {
 preload() {
 	local first=
 	! sanitized || first="$(${CC:-cc} -print-file-name=libasan.so) "
-	ln -sf "$BUILD/tests/${1:-clip.so}" "$BATS_TEST_TMPDIR"
+	[ -L "$BATS_TEST_TMPDIR/${1:-clip.so}" ] || ln -s "$BUILD/tests/${1:-clip.so}" "$BATS_TEST_TMPDIR"
 	echo "$first$BATS_TEST_TMPDIR/${1:-clip.so}"
 }
 
@@ -289,13 +304,14 @@ synced() {
 # CMD's status.  At the end `stopped` says whether it came to that.
 meanwhile() {
 	rm -f stopped
-	perl -MPOSIX=:sys_wait_h -e '
+	# 2 and 1: WUNTRACED and WNOHANG, without POSIX, which takes longer than all else
+	perl -e '
 	    my ($n, $do, $load, @cmd) = @ARGV;
 	    my $pid = fork // die;
 	    exec "env", "LD_PRELOAD=$load", "ACE_STOP=$n", @cmd if !$pid;
-	    waitpid $pid, WUNTRACED;
+	    waitpid $pid, 2;
 	    my $is = $?;
-	    if (waitpid($pid, WNOHANG) == 0) {
+	    if (waitpid($pid, 1) == 0) {
 	        system("set -e; : >stopped; $do") == 0 or die;
 	        kill CONT => $pid;
 	        waitpid $pid, 0;

@@ -1,13 +1,16 @@
 load helper
 
 export PYTHONDONTWRITEBYTECODE=1
-mkmodel() { "$ROOT/tests/mkmodel" "$@"; }
 mkslices() { "$ROOT/tests/mkslices" "$@"; }
 
-# models [N]: old and new, whole
-models() {
-	mkmodel old -n "${1:-300}"
-	mkmodel new -n "${1:-300}" -s 1
+# models [N]: old, new, third and fourth, whole
+models() { once "models${1:-300}" make_models "${1:-300}"; }
+
+make_models() {
+	local m
+	for m in old,0 new,1 third,2 fourth,3; do
+		mkmodel ${m%,*} -n "$1" -s ${m#*,}
+	done
 }
 
 # ranks NAME ROWS COLUMNS: OLD.NAME0... and NEW.NAME0..., with an index each; n: how many
@@ -87,7 +90,6 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 	# and a patch of all of it goes on from there
 	cp old m
 	ace-patch m <all
-	mkmodel third -n 300 -s 2
 	ace-diff new third | exits 0 ace-patch m
 	same m third
 }
@@ -225,7 +227,6 @@ for name in "old", "new":
 	stays 3 m r0.aceg whole
 	says "is not a part"
 	stays 3 m whole r0.aceg r1.aceg
-	mkmodel third -n 300 -s 2
 	mkslices third 2 1 third.r0 third.r1
 	ace-diff -r demo -s 7 --base-version 6 --part old.r1.json old.r1 third.r1 >other
 	stays 3 m r0.aceg r1.aceg other
@@ -255,15 +256,9 @@ steps() {
 	step fourth "$1" 9 ${4:+"$4"}
 }
 
-more() {
-	models "$@"
-	mkmodel third -n "${1:-300}" -s 2
-	mkmodel fourth -n "${1:-300}" -s 3
-}
-
 @test "several steps of ranks in one stream: one pass, from wherever the model is" {
 	local m i order
-	more
+	models
 	steps r 2 1
 	cat {7,8,9}.r{0,1}.aceg >rows
 	cat 7.r{1,0}.aceg 8.r{0,1}.aceg 9.r{1,0}.aceg >mixed
@@ -321,7 +316,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 
 @test "several steps to other ranks; other numbers of ranks at each" {
 	local j n form last
-	more
+	models
 	ranks to 3 1
 	steps from 2 2 old.to1.json
 	cp old.to1 m
@@ -342,7 +337,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 
 @test "of several steps: a rank that is missing, a step that is missing or in another place" {
 	local at
-	more
+	models
 	steps r 2 1
 	cp old m
 	stays 5 m {7,8}.r{0,1}.aceg 9.r1.aceg
@@ -389,7 +384,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 
 @test "several steps of ranks, behind whole ones, staged, with a receipt, as a directory" {
 	local i base
-	more
+	models
 	steps r 2 1
 	for i in 0 1; do
 		ace-diff -r demo -s 7 --part old.r$i.json new.r$i >whole.$i
@@ -453,7 +448,6 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	cp old m
 	exits 0 ace-patch m <all
 	same m new
-	mkmodel third -n 300 -s 2
 	cp third m
 	stays 5 m all
 	says "the last patch applied to it made step 7"
@@ -537,7 +531,7 @@ killed_anywhere() {
 }
 
 @test "killed anywhere while it makes several steps of ranks: old or the last" {
-	more 60
+	models 60
 	steps r 2 1
 	cat {7,8,9}.r{0,1}.aceg >all
 	killed_anywhere 7.r0.aceg fourth

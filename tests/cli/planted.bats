@@ -24,8 +24,8 @@ victim() {
 unharmed() { diff -r was mail && [ "$(ls -A mail)" = "$(ls -A was)" ]; }
 
 models() {
-	"$ROOT/tests/mkmodel" old -n 100
-	"$ROOT/tests/mkmodel" new -n 100 -s 1
+	mkmodel old -n 100
+	mkmodel new -n 100 -s 1
 	ace-diff -s 7 old new >step.aceg
 }
 

@@ -6,7 +6,7 @@ load helper
 steps() {
 	local i
 	for i in $(seq 0 "$1"); do
-		[ -e "m$i" ] || "$ROOT/tests/mkmodel" "m$i" -n 1000 -s "$i"
+		[ -e "m$i" ] || once "m$i" mkmodel "m$i" -n 1000 -s "$i"
 	done
 }
 
@@ -166,7 +166,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 
 @test "who joins with nothing like it gets a whole model, the newest where that is shorter" {
 	kept 0 2
-	"$ROOT/tests/mkmodel" r -n 1000 -s 9
+	mkmodel r -n 1000 -s 9
 	to edge1 r
 	ace-status S >status
 	grep -Eq "^edge1 +behind +0 +2 " status
@@ -176,7 +176,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	same r m2
 	has edge1 2 newest
 	# a model with other tensors refuses, and says what it has
-	"$ROOT/tests/mkmodel" small -n 10
+	mkmodel small -n 10
 	ace-diff -S S --to small >down
 	ace-patch --receipt small small <down | ace-ack -S S >rest
 	ace-diff -S S --to small >down
@@ -249,7 +249,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	kept 1 12
 	[ "$(find S/patches -name '*.aceg' | wc -l)" -le 4 ]
 	# from nothing
-	"$ROOT/tests/mkmodel" r -n 1000 -s 20
+	mkmodel r -n 1000 -s 20
 	to edge1 r
 	to edge1 r
 	same r m12
@@ -399,7 +399,7 @@ late() {
 	PATH=$PWD/bin:$PATH
 	kept 0 5
 	for n in 0 1 5; do
-		"$ROOT/tests/mkmodel" "d$n" -n 1000 -f 3 -s $n
+		mkmodel "d$n" -n 1000 -f 3 -s $n
 	done
 	cp -r d0 served
 	# what it needs leads there with the fewest bytes, which are said

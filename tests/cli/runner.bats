@@ -134,7 +134,7 @@ ends() {
 }
 
 @test "what a file leaves running fails it, and is ended" {
-	alone 1 "$ROOT/tests/run" leaves.bats
+	alone 1 LEAVES=1 "$ROOT/tests/run" leaves.bats
 	grep -q '^ok 1 one' out
 	grep -q '^not ok 2 - leaves.bats leaves nothing running' out
 	[ "$(grep -c "^# was running: .*$PWD/sleep 100000" out)" -ge 2 ]
