@@ -1,8 +1,8 @@
-# Signatures: what they cover, what they do not let pass, and that somebody else
-# (openssl, and a hash in Python) finds them right.
+# Signatures: what they cover, what they do not let pass, and that other programs
+# (openssl, and a hash in Python) accept them.
 load helper
 
-# identity NAME: a key of that device, in NAME.pem, and its line of the ring
+# identity NAME: make a key of device NAME, in NAME.pem, and its line of the ring
 identity() {
 	openssl genpkey -algorithm ed25519 -out "$1.pem"
 	chmod 600 "$1.pem"
@@ -10,7 +10,7 @@ identity() {
 	    >>ring
 }
 
-# one NAME [ARGS...]: a shard of device edge1 and its signature, NAME.signed
+# one NAME [ARGS...]: write a shard of device edge1 to NAME, and signed to NAME.signed
 one() {
 	mkshards -d edge1 "${@:2}" -N 1 | ace-score --form paper >"$1"
 	ace-sign -k edge1.pem "$1" >"$1.signed"
@@ -27,11 +27,11 @@ one() {
 	[ "$(grep -c 'edge1/[0-2]: signed with ' err)" -eq 3 ]
 	exits 0 ace-sign --check ring signed
 	[ ! -s err ]
-	# one that is not signed behind one that is
+	# an unsigned shard after a signed one
 	mkshards -d edge1 -s 3 | ace-score | cat signed - >mixed
 	exits 5 ace-sign --check ring mixed
 	says "the shard of 'edge1', step 3, is not signed"
-	# a second signature takes the place of the first
+	# signing again replaces the signature
 	ace-sign --omit provenance -k edge1.pem signed >twice
 	same signed twice
 }
@@ -100,22 +100,22 @@ one() {
 	sed 's/edge2/edge1/' ring >wrong
 	exits 5 ace-sign --check wrong a.signed
 	says "signed with a key that is not among its own"
-	# whichever line of it comes first
+	# the order of the lines does not matter
 	cat ring wrong >two
 	exits 5 ace-sign --check two a.signed
 	says "signed with a key that is not among its own"
 	cat wrong ring >two
 	exits 5 ace-sign --check two a.signed
 	says "signed with a key that is not among its own"
-	# a key is changed by having both for a while
+	# while a key is replaced, the ring has both
 	cat wrong old >both
 	ace-sign --check both a.signed >/dev/null
-	# a key that differs in its last byte alone is another
+	# a key that differs only in its last byte is another key
 	perl -MMIME::Base64 -ne '($n, $k) = split; $k = decode_base64($k);
 	    substr($k, -1) ^= "\1"; print "$n ", encode_base64($k)' old >near
 	cat near old >both
 	ace-sign --check both a.signed >/dev/null
-	# a device whose name begins with another's is another
+	# a device whose name begins with another's name is another device
 	mkshards -d edge10 -N 1 >ten
 	ace-sign -k edge1.pem ten >ten.signed
 	exits 5 ace-sign --check old ten.signed
@@ -123,7 +123,7 @@ one() {
 	sed 's/edge1 /edge10 /' old >longer
 	exits 5 ace-sign --check longer a.signed
 	says "the key ring has no key of 'edge1'"
-	# what is behind a # is a comment
+	# text after # is a comment
 	sed 's/$/ # of the shed, 2026/' old >said
 	ace-sign --check said a.signed >/dev/null
 }
@@ -159,7 +159,7 @@ one() {
 	    --sync none >receipts
 	ace-inspect receipts | grep -q accepted
 	ace-sign --check ring spool/0/edge1.aceg >/dev/null
-	# the average is the cloud's: it has none of the edges' signatures
+	# the average is the cloud's and has none of the edges' signatures
 	ace-aggregate --spool spool --devices 1 --rounds 1 --sync none >average
 	ace-inspect average | grep -q sIGN && return 1
 	exits 5 ace-sign --check ring average
@@ -187,7 +187,7 @@ one() {
 	printf '# mine\n\nedge1\n' >bad
 	exits 3 ace-sign --check bad in
 	says "'bad', line 3: 'edge1' has no key after it"
-	# nor by something more, on the line or in the key
+	# trailing text is refused, on the line and in the key
 	sed 's/$/ AAAA/' ring >bad
 	exits 3 ace-sign --check bad in
 	says "line 1: the key of 'edge1 .*' is not an Ed25519 key"

@@ -1,18 +1,18 @@
 load helper
 
-# shard DEVICE STEP: into the spool, its state in the directory of its name
+# shard DEVICE STEP: send a shard to the spool; the state is in directory DEVICE
 shard() {
 	mkshards -d "$1" -s "$2" -x "$2" -r demo | ace-compress -S "$1" -c q8 |
 	    ace-recv --spool spool | ace-ack -S "$1" >/dev/null 2>&1
 }
 
-# closes N [QUORUM OPTIONS]: a step
+# closes N [QUORUM OPTIONS]: close a step with N devices
 closes() { ace-aggregate --spool spool --devices "$1" --rounds 1 "${@:2}" >mean.aceg; }
 
-# row DEVICE: its columns, one blank between
+# row DEVICE: print its columns, separated by one blank
 row() { exits 0 ace-status spool && grep "^$1 " out | tr -s ' '; }
 
-# json EXPRESSION: of the first document in `out'
+# json EXPRESSION: print it, evaluated on the first document in `out'
 json() { python3 -S -c 'import json, sys
 d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 
@@ -42,7 +42,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	grep -qE '^step 1: 1 of 2 shards are there, for [0-9]+ s; missing: edge2$' out
 	[[ $(row edge1) = 'edge1 1 here '*' 2 0 0' ]]
 	[[ $(row edge2) = 'edge2 0 missing '*' 1 0 0' ]]
-	# closed without it, and what it sends then is late
+	# the step is closed without edge2, and its shard is late
 	closes 1
 	shard edge2 1
 	[[ $(row edge2) = 'edge2 0 behind '*' 1 1 0' ]]
@@ -74,7 +74,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	done
 	[ -e spool/done/0 ]
 	[[ $(row edge1) = 'edge1 2 done '*' - 3 0 0' ]]
-	# another model: invalid
+	# a shard of another model is invalid
 	mkshards -d edge2 -s 3 -r demo -n 300 | ace-recv --spool spool >/dev/null
 	mkshards -d edge1 -s 3 -r demo | ace-policy -S p --bandwidth 5Mbit \
 	    --ratio 1,9,1Mbit | ace-recv --spool spool >/dev/null
@@ -91,7 +91,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	shard edge1 0
 	shard edge2 0
 	closes 2
-	# as when the aggregator is killed
+	# as if the aggregator was killed
 	rm spool/done/0
 	exits 0 ace-status spool
 	grep -q '^step 0 is closed with 2 shards, its aggregate is not there yet' out
@@ -113,7 +113,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	local in_force
 	in_force=$(ace-score -vv </dev/null 2>&1 | sed -n 's/^ace-score: sandbox: //p')
 	[ -n "$in_force" ]
-	# who only looks leaves nothing, and nobody has served it yet
+	# ace-status writes nothing, and no program has served this spool yet
 	mkdir -m 700 spool
 	exits 0 ace-status spool
 	grep 'sandbox of' out && return 1
@@ -131,14 +131,14 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	exits 0 ace-status --format json spool
 	[ "$(json 'd["sandbox"]["ace-recv"]')" = off ]
 	[ "$(json 'd["sandbox"]["ace-aggregate"]')" = "$in_force" ]
-	# written when it changes, and not with every connection
+	# the file is written when it changes, not at every connection
 	touch -d @1 spool/.sandbox.ace-recv
 	exits 0 ace-recv --sandbox off --spool spool in
 	[ "$(stat -c %Y spool/.sandbox.ace-recv)" -eq 1 ]
 	exits 0 ace-recv --spool spool in
 	exits 0 ace-status spool
 	grep -q "^sandbox of ace-recv: $in_force$" out
-	# what no program leaves there is not said, and stops nobody
+	# files that our programs do not write are ignored
 	printf 'a\033[31mb\n' >spool/.sandbox.ace-recv
 	rm spool/.sandbox.ace-aggregate
 	mkfifo spool/.sandbox.ace-aggregate
@@ -161,7 +161,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	touch spool/0/$'evil\e[2J.aceg' 'spool/0/half%4.aceg' 'spool/0/no%zz.aceg'
 	exits 0 ace-status spool
 	LC_ALL=C grep -q 'evil?\[2J' out
-	# what ace-recv would not have written is shown as it is
+	# names that ace-recv would not have written are shown as they are
 	grep -qE '^half%4( |$)' out
 	grep -q '^no%zz ' out
 	COLUMNS=40 exits 0 ace-status --format json spool
@@ -177,7 +177,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	[ "$(wc -L <out)" -gt 60 ]
 }
 
-# aged FILE AGE [SIZE]: a shard that came so long ago, and is so large
+# aged FILE AGE [SIZE]: set the file's age in seconds, and its size
 aged() {
 	[ $# -lt 3 ] || truncate -s "$3" "spool/$1"
 	touch -d "@$(($(date +%s) - $2))" "spool/$1"
@@ -238,12 +238,12 @@ aged() {
 	    "['demo', 2, 3, 'open', 3, 2, 1]" ]
 	[ "$(json '[[v[k] for k in ("device", "is", "step", "listed")] for v in d["devices"]]')" = \
 	    "[['edge1', 'missing', 2, True], ['edge2', 'here', 3, False], ['edge3', 'here', 3, False]]" ]
-	# what is on disk: all of the spool, and a device's shards
+	# the bytes on disk, of the whole spool and of one device's shards
 	blocks() { find "$@" -printf '%b\n' | awk '{ n += $1 } END { print 512 * n }'; }
 	[ "$(json 'd["disk_bytes"]')" -eq "$(blocks spool -mindepth 1 ! -name '.*')" ]
 	[ "$(json 'd["devices"][1]["disk_bytes"]')" -eq \
 	    "$(blocks spool -name edge2.aceg)" ]
-	# of a step that is closed, too
+	# also while a closed step waits to be done
 	ace-aggregate --spool spool --rounds 4 --quorum 2 --deadline 0.1s \
 	    --publish 3>&- >mean.aceg &
 	wait_for test ! spool/closed -ef spool/done/2
@@ -281,7 +281,7 @@ aged() {
 	closes 1
 	[[ $(row edge2) = 'edge2 2 '*' 0 0 1' ]]
 	[[ $(row edge3) = 'edge3 2 '*' 0 0 1' ]]
-	# all tries of a step count, and are no answer beside that it was accepted
+	# all tries for a step are counted; a rejection does not hide that one was accepted
 	for k in nan inf gauss; do
 		mkshards -d edge4 -s 3 -r demo -k $k | ace-recv --spool spool >receipt
 	done
@@ -299,7 +299,7 @@ aged() {
 	exits 0 ace-status --format json st
 	[ "$(json '("verdict" in d, "verdicts" in d, "rtt" in d, "bandwidth" in d)')" = \
 	    '(False, False, False, False)' ]
-	# answered twice, the last time as one that is there
+	# two receipts for the same shard; the second one is taken
 	ace-recv --spool spool sent >first
 	ace-recv --spool spool sent | ace-ack -S st >/dev/null
 	mkshards -r demo -d edge1 -s 1 | ace-compress -S st -c q8 >next
@@ -309,7 +309,7 @@ aged() {
 	exits 0 ace-status --format json st
 	[ "$(json '(d["step"], "verdict" in d, d["verdicts"]["accepted"], sorted(d["verdicts"]))')" = \
 	    "(1, False, 1, ['accepted', 'equivocation', 'fenced', 'invalid', 'late'])" ]
-	# what ace-meter leaves there
+	# the file that ace-meter writes
 	mkshards -H kind=6 -K bandwidth=2500000 -K rtt=0.25 -K jitter=0.03125 >st/link
 	exits 0 ace-status st
 	grep -qx 'link      2\.5 Mbit/s, round trip 250\.0 ms, +- 31\.2' out
@@ -364,13 +364,13 @@ aged() {
 	grep -qx "$long" out
 	exits 0 pty sh -c 'stty cols 0 <&1; ace-status spool'
 	[ "$(tr -d '\r' <out | wc -L)" -eq 80 ]
-	# what has a hash alone: no name, twelve of its digits
+	# without a name, twelve digits of the hash are shown
 	closes 2
 	shard edge1 1
 	closes 1 --keep 1
 	exits 0 ace-status spool
 	grep -qE '^#[0-9a-f]{12} +0 ' out
-	# of a name that is too long for a file its beginning is known
+	# of a name too long for a file name, the beginning is shown
 	shard "$(printf 'y%.0s' {1..200})" 2
 	exits 0 ace-status spool
 	grep -qE '^y{50,}\.\.\.$' out
@@ -424,7 +424,7 @@ aged() {
 	n=0
 	end=$((SECONDS + HANG))
 	until [ -e finished ]; do
-		# a writer that is dead is there until it is waited for
+		# a writer that is dead remains a zombie until it is waited for
 		[ $SECONDS -lt $end ]
 		[[ $(ps -o stat= -p "$writer") != Z* ]] || [ -e finished ]
 		exits 0 ace-status spool

@@ -14,13 +14,13 @@ run_of() {
 	fi
 }
 
-# as_pipe OPTIONS...: what ace-step --print says, with its states under pipe/
+# as_pipe OPTIONS...: run the pipe that ace-step --print prints, with its states in pipe/
 as_pipe() {
 	ace-step "$@" --print >line
 	bash -o pipefail -c "$(cat line)"
 }
 
-# alike OPTIONS...: in is the same to ace-step and to the pipe, bytes and state
+# alike OPTIONS...: ace-step and the pipe give the same bytes and states for `in'
 alike() {
 	rm -rf S pipe.S step.S pipe step
 	as_pipe "$@" <in >pipe
@@ -54,7 +54,7 @@ alike() {
 @test "the options of its programs go to all that have one of that name" {
 	run_of 4 >in
 	alike -S S --gamma 0.5 --bits 0.5 --sync none --form paper:0.25
-	# however few words they stand in
+	# in any spelling of the options
 	alike -SS -cq8
 	exits 0 ace-step -S 'a b' --gamma 0.5 --bits 0.5 --form moment:1 --print
 	[ "$(cat out)" = "ace-expand -S 'a b' --gamma 0.5 | ace-score -S 'a b' \
@@ -86,14 +86,14 @@ ace-select --bits 1 | ace-compress" ]
 	[ "$(cat out)" = 'ace-score --schema in | ace-select --bits 1 | ace-compress' ]
 	exits 0 ace-step -S S --policy "$@"
 	[ "$(cat out)" = 'ace-expand -S S --schema in | ace-score -S S | ace-policy -S S | ace-select --policy | ace-compress -S S' ]
-	# and so it is done
+	# with the schema given, ace-step reads it
 	ace-cut --omit schema in >bare
 	exits 3 ace-step -c q8 bare
 	exits 0 ace-step -c q8 --schema in bare
 	mv out step
 	ace-compress -c q8 --schema in bare >pipe
 	same step pipe
-	# what it prints reads such a stream as it does itself
+	# the printed pipe also reads a stream without a schema
 	mkshards -n 3000 >model
 	mv bare in
 	for with in '' '-S S'; do
@@ -107,7 +107,7 @@ ace-select --bits 1 | ace-compress" ]
 	[ "$(cat out)" = "ace-score --max-elements 900 'it'\\''s' | \
 ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg \
 --omit provenance,schema --max-elements 900 -T 2 --sync none" ]
-	# the words of a program have an end
+	# the number of options to pass on is limited
 	# shellcheck disable=SC2046 # words are meant
 	exits 2 ace-step -S S -c q8 $(printf -- '--gamma 1 %.0s' {1..40}) --print
 	says 'too many options to pass on'
@@ -122,14 +122,14 @@ ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg \
 	done
 	same long/residual many/residual
 	same long/memory many/memory
-	# a stream for each shard, one behind the other
+	# one stream per shard, concatenated
 	for k in 0 1 2 3 4; do mkshards -n 300k -k layered -s "$k"; done >streams
 	exits 0 ace-step --omit provenance -S each --bits 0.5 - <streams
 	diff -r each many
 }
 
-# five: each of five steps in a file, and what a process each makes of it; the state
-# behind step K is after.K
+# five: write five steps, each to a file, and the output of one process per step; the
+# state after step K is after.K
 five() {
 	for k in 0 1 2 3 4; do
 		mkshards -n 30k -k layered -s "$k" >"in$k"
@@ -149,7 +149,7 @@ five() {
 		wait_for sent answers $((k + 1))
 		diff -r S "after.$k"
 	done
-	# half a step is none
+	# the process is killed in the middle of a step
 	head -c 20000 in3 >&4
 	kill -9 $pid
 	wait $pid || true
@@ -164,7 +164,7 @@ five() {
 
 @test "a step that fails is named, those before it are committed and sent" {
 	five
-	# one value is not a number
+	# one value is NaN
 	mkshards -n 30k -k nan -i 0 -s 3 >bad
 	exits 5 ace-step -q --omit provenance -S S --bits 0.5 - < <(cat in0 in1 in2 bad in4)
 	says "non-finite value .* 'edge1/3', at byte"
@@ -172,14 +172,14 @@ five() {
 	ace-inspect recover out >whole || true
 	cat one0 one1 one2 >want
 	exits 0 ace-inspect diff want whole
-	# the rest comes when it is right
+	# after that, the right steps are taken
 	exits 0 ace-step -q --omit provenance -S S --bits 0.5 - < <(cat in3 in4)
 	diff -r S one
 }
 
 @test "no space behind two steps of a process: status 4, they are sent, the rest comes later" {
 	five
-	# a limit on file sizes stands in for a full disk
+	# a limit on file sizes acts as a full disk
 	mkfifo steps
 	(trap '' XFSZ; exec ace-step -q --omit provenance -S S --bits 0.5 <steps >out 2>err) 4>&- &
 	pid=$!
@@ -226,7 +226,7 @@ five() {
 	[ ! -e S/residual ]
 }
 
-# shares: the bytes of tensors a and b in the coded shard out
+# shares: print the bytes of tensors a and b in the coded shard `out'
 shares() {
 	ace-inspect out | awk '$1 == "a" || $1 == "b" { print $6 }' | paste -sd ' '
 }
@@ -234,7 +234,7 @@ shares() {
 @test "--form moment: bytes go where the trainer says that the loss minds" {
 	mkshards -t a:64,64 -t b:64,64 >in
 	set -- -S S --form moment --bits 2 --sync none
-	# without the file both weigh the same, as -v says
+	# without the file both tensors weigh the same, and -v says so
 	exits 0 ace-step -v "$@" in
 	says "^ace-step: 'S/moment' is absent: all groups have the same weight$"
 	cp out without
@@ -247,7 +247,7 @@ shares() {
 	exits 0 ace-step "$@" in
 	[ ! -s err ]
 	shares | awk '{ print; exit !($2 > 1.1 * $1) }'
-	# the bytes move, and are no more
+	# bytes move from a to b; their sum stays the same
 	awk -v a="$(wc -c <without)" -v b="$(wc -c <out)" \
 	    'BEGIN { print a, b; exit !(b < 1.01 * a && b > 0.99 * a) }'
 	mv out step
@@ -264,7 +264,7 @@ shares() {
 	set -- -S S --form moment --bits 2
 	exits 0 ace-step "$@" in
 	cp S/residual residual
-	# refused STATUS REGEX: with what is in S/moment
+	# refused STATUS REGEX: the present S/moment is refused
 	refused() {
 		exits "$1" ace-step -S S --form moment --bits 2 next
 		says "$2"
@@ -278,7 +278,7 @@ shares() {
 	refused 3 "^ace-step: truncated: no shard, of 'S/moment'$"
 	mkshards -k nan -t a:64,64 -t b:64,64 >S/moment
 	refused 5 'group 0 is not finite'
-	# put right, it goes on
+	# after a valid file is there, it goes on
 	mkshards -t a:64,64 -t b:64,64 -H kind=6 >S/moment
 	exits 0 ace-step "$@" next
 }

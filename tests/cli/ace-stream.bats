@@ -1,10 +1,10 @@
-# ace-stream(5): its tables, and the filter that it names.
+# ace-stream(5): its tables, and the filter in its example.
 
 load helper
 load values
 
-# decode <STREAM: what the page's tables say of a stream of f32 records,
-# checksums aside; fields as text, the values to the file f32.
+# decode <STREAM: decode a stream of f32 records by the page's tables, without checksums;
+# print the fields, and write the values to the file f32.
 decode() {
 	# shellcheck disable=SC2154 # of values.bash
 	perl -we "$unlz4"'use strict; local $/; binmode STDIN; my $f = <STDIN>;
@@ -111,14 +111,14 @@ decode() {
 	mkshards -g 64 -s 41 | ace-export -f raw >a
 	mkshards -g 64 -s 42 | ace-export -f raw >>a
 	same f32 a
-	# the sums, counted again
+	# the sums, computed again
 	perl -e 'local $/; binmode STDIN; $s = $m = 0;
 	    for (unpack "f<336", <STDIN>) { $s += $_; $m = abs if abs > $m }
 	    printf "SEND 6 336 1344 sum %.9g max %.9g 0\n", $s, $m' <a >want
 	grep SEND text | head -n 1 | diff want -
 }
 
-# built SCALE: with the installed header and library alone
+# built SCALE: build the page's filter with only the installed header and library
 built() {
 	local san=
 	mkdir -p include lib
@@ -133,7 +133,7 @@ built() {
 
 @test "scale.c compiles against aceg.h and libaceg alone, and scales" {
 	built scale
-	# what stands between shards goes through, where it stood
+	# frames between shards pass in their place
 	mkshards -A -N 2 >in
 	exits 0 ./scale 2 <in
 	[ "$(frames out | awk '$2 != "pROv" { printf("%s ", $2) }')" = \
@@ -153,7 +153,7 @@ built() {
 	perl -e 'local $/; for (@ARGV) { open F, $_; binmode F;
 	    push @v, [unpack "f<*", <F>] } for (0 .. 335) {
 	    $v[0][$_] == 2 * $v[1][$_] or die "$_" } @{$v[0]} == 336 or die' a b
-	# what it does not know stays: the annotation, keys, provenance in order
+	# annotations and keys that the filter does not know are kept, and provenance is in order
 	grep -c hello twice
 	decode <twice | grep -A2 pROv | diff - <(echo "pROv mkshards 1
 	scale 1 2" | sed 's/^\t*//' && decode <twice | grep -m1 SHRD)

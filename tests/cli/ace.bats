@@ -47,7 +47,7 @@ load helper
 		exits 0 ace help "$c"
 		mv out front
 		case $c in
-		# ace-cloud's own
+		# commands of ace-cloud
 		add | example | relay | remove | watch) exits 0 ace-cloud "$c" --help ;;
 		*) exits 0 "ace-$c" --help ;;
 		esac

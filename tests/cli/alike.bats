@@ -1,19 +1,19 @@
-# Devices whose models differ: key model.digest, compared when a step is summed.
+# Devices whose models differ: key model.digest is compared when a step is summed.
 load helper
 
 PATH=$BUILD/examples:$PATH
 
-# said DEVICE DIGEST [ARGS...]: a shard that says so
+# said DEVICE DIGEST [ARGS...]: print a shard with this digest
 said() { mkshards -d "$1" -K "model.digest=$2" -s 7 -H base=7 "${@:3}"; }
 
-# three DIGEST DIGEST DIGEST: those of a, b and c
+# three DIGEST DIGEST DIGEST: write the shards a, b and c with these digests
 three() {
 	said a "$1" >a
 	said b "$2" >b
 	said c "$3" >c
 }
 
-# spooled FILE...: into a new spool
+# spooled FILE...: put the shards into a new spool
 spooled() {
 	rm -rf spool
 	cat "$@" | ace-recv --spool spool >/dev/null
@@ -25,7 +25,7 @@ spooled() {
 	says "mismatch: 'b' has model 22, most devices have 11: give it their model and begin again at step 7$"
 	exits 3 ace-aggregate <(cat a b c)
 	says "mismatch: 'b' has model 22"
-	# in a spool it alone is set aside, and learns it when it asks
+	# in a spool only that device is deferred, and it learns why when it asks
 	spooled a b c
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1
 	says "1 of 3 shards of a step are deferred: mismatch: 'b' has model 22"
@@ -37,7 +37,7 @@ spooled() {
 	mv out receipt
 	exits 5 ace-ack -S state receipt
 	says "step 7: invalid: mismatch: 'b' has model 22, most devices have 11: give it their model and begin again at step 7$"
-	# two that are wrong in ways of their own
+	# two wrong devices with different digests
 	said d 33 >d
 	said e 44 >e
 	spooled a c d e
@@ -58,7 +58,7 @@ spooled() {
 	ace-recv --spool spool a >receipt
 	exits 5 ace-ack -S state receipt
 	says "and neither model has a majority"
-	# a longest digest and longest names: what to do is still there
+	# with the longest digest and the longest names, the message still says what to do
 	local l d
 	l=$(printf '%0200d' 0)
 	for d in 1 2 3; do
@@ -72,19 +72,19 @@ spooled() {
 }
 
 @test "a device that lies is set aside alone; whom nobody contradicts is not" {
-	# who says another's digest is believed, as whoever sends wrong values is
+	# a false digest is believed, just as wrong values are
 	three 11 11 11
 	exits 0 ace-aggregate a b c
-	# who says none is not compared
+	# a device without a digest is not compared
 	mkshards -d b -s 7 -H base=7 >b
 	exits 0 ace-aggregate a b c
-	# what two speak of are two models, where they are of two versions
+	# digests of different versions are not compared
 	said b 22 -H base=8 >b
 	exits 0 ace-aggregate a b c
 	said d 33 -H base=8 >d
 	exits 3 ace-aggregate a b c d
 	says "'b' has model 22 and 'd' 33 at version 8"
-	# liars of three kinds, fewer of each than of those that are honest
+	# three groups of liars, each smaller than the group of honest devices
 	for d in 1 2 3 4 5; do
 		said $d $((d < 3 ? 9 : d)) >$d
 	done
@@ -103,7 +103,7 @@ spooled() {
 	exits 0 ace-aggregate -d r3 -o r3 5 6
 	exits 3 ace-aggregate r1 r2 r3
 	says "mismatch: 'r3' has model 8, most devices have 9"
-	# where they are of several versions, or one says nothing, so does the relay
+	# with several versions, or a device without a digest, the relay gives no digest
 	said 5 9 >five
 	mkshards -d 6 -s 7 -H base=7 >six
 	exits 0 ace-aggregate -d r3 -o r3 five six
@@ -119,7 +119,7 @@ spooled() {
 	awk 'BEGIN { for (i = 0; i < 1200; i++)
 	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
 	export OPENBLAS_NUM_THREADS=1
-	# one text, so that all apply the same; no rate, so that only moments differ
+	# one text, so that all apply the same steps; rate 0, so that only the moments differ
 	one() {
 		train --device "$1" -H 2 --replay --rate 0 --steps 6 --layers 1 \
 		    --width 32 --heads 2 --context 16 --batch 4 "${@:2}" text >"$1"
@@ -131,13 +131,13 @@ spooled() {
 	one c --beta2 0.9
 	exits 3 ace-aggregate a b c
 	says "mismatch: 'c' has model [0-9a-f]{16}, most devices have [0-9a-f]{16}: give it their model and begin again at step 1$"
-	# without a replay each has moments of its own
+	# without --replay each device has its own moments
 	for d in 7 8 9; do
 		train --device $d -H 2 --rate 0 --steps 6 --layers 1 --width 32 \
 		    --heads 2 --context 16 --batch 4 --beta2 0.$d text >$d
 	done
 	exits 0 ace-aggregate 7 8 9
-	# another number of steps, from the first round on
+	# a device with another number of steps per round differs from the first round on
 	one a
 	one b
 	one c -H 3
@@ -158,11 +158,11 @@ spooled() {
 	grep -q '^key  *safetensors.other=x$' listing
 	exits 3 ace-aggregate a b c
 	says "mismatch: 'c' has model 2f, most devices have 1f: give it their model and begin again at step 0"
-	# what comes back notes what it did, and not the key
+	# an exported model keeps its metadata, but not the digest
 	exits 0 ace-export -o back.safetensors a
 	grep -q '"other":"x"' back.safetensors
 	exits 1 grep -q digest back.safetensors
-	# but to a trainer that lives for a whole run, which compares it with its own
+	# --many keeps it, for a trainer that compares it with its own digest
 	exits 0 ace-export --many -o many.safetensors a
 	grep -q '"model.digest":"1f"' many.safetensors
 }

@@ -1,7 +1,7 @@
-# What a program takes of a machine, and where that ends.
+# The memory and file sizes that programs need, and what happens at their limits.
 load helper
 
-# limited KIB CMD...: with so much address space
+# limited KIB CMD...: run CMD with that much address space
 limited() {
 	local kib=$1
 	shift
@@ -16,7 +16,7 @@ limited() {
 	ace-compress --omit provenance planned >want
 	limited 90000 ace-compress --omit provenance planned >got
 	same want got
-	# what did not fit was not in memory
+	# the rest was in files
 	peak free ace-compress --omit provenance planned >/dev/null
 	limited 90000 peak tight ace-compress --omit provenance planned >/dev/null
 	echo "KiB: $(cat free) free, $(cat tight) limited"
@@ -101,7 +101,7 @@ contributors 16 relay1' ]
 	ace-compress --help | grep -q 'wait TIME .*60s'
 	mkshards -N 2 >in
 	for how in ef momentum ef21 cache; do
-		# the first leaves, the second needs its receipt
+		# the first shard is sent, the second one needs its receipt
 		exits 5 timeout "$HANG" ace-compress -S $how \
 		    --error-feedback $how --window 1 --wait 200ms -c q8 in
 		says "1 shards without a receipt after 0.2 s"

@@ -1,28 +1,28 @@
-# What a cloud that lies, or somebody on the way back from it, can do to an edge:
-# to its residual, its disk and its next step.
+# What a lying cloud, or an attacker on the way back from it, can do to an edge: to its
+# residual, its disk and its next step.
 load helper
 
-# grad STEP VALUE: a gradient of 64 values
+# grad STEP VALUE: print a gradient of 64 values
 grad() {
 	perl -e 'print pack("f<*", ($ARGV[0]) x 64)' -- "$2" >values
 	ace-import -f raw --name w --shape 64 -d edge1 -r test -s "$1" values
 }
 
-# step STEP VALUE: coded into `sent', its state in S
+# step STEP VALUE: code the gradient to `sent', with the state S
 step() {
 	grad "$1" "$2" >in$1
 	exits 0 ace-compress -S S -c q4 --window 4 in$1
 	mv out sent
 }
 
-# answer ARGS...: the real cloud's, into the state
+# answer ARGS...: take the real cloud's receipt into the state
 answer() {
 	exits 0 ace-recv --spool spool --sync none sent
 	mv out receipts
 	exits 0 ace-ack -S S receipts
 }
 
-# balance: what was delivered and what is kept are what was put in
+# balance: what was delivered and what is kept add up to what was put in
 balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 
 @test "a model that is not the edge's: refused, before it is on the disk" {
@@ -43,11 +43,11 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	[ ! -e raw ]
 	[ -z "$(ls temp)" ]
 	[ ! -e T/residual ]
-	# nor one of the same size
+	# another model of the same size is refused as well
 	mkshards -t v:64 -d aggregate >other
 	exits 3 ace-export --schema mine -f raw -o raw other
 	says "mismatch: the (shard|stream) is for another model than --schema"
-	# the edge's own passes, with its table and without
+	# the edge's own model passes, with its schema and without
 	exits 0 ace-export --schema mine -f raw -o raw mine
 	[ "$(wc -c <raw)" -eq 256 ]
 	ace-expand --omit schema mine >bare
@@ -60,7 +60,7 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	answer
 	step 1 2
 	cp sent first
-	# of another shard under the same name, accepted and late
+	# receipts for another shard of the same name: one accepted, one late
 	grad 1 77 >other
 	exits 0 ace-recv --spool theirs --sync none other
 	mv out lie
@@ -72,7 +72,7 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	mv out late.lie
 	for v in lie late.lie; do
 		exits 0 ace-ack -S S $v
-		# the device goes on, and sends what has no receipt again
+		# the device goes on, and sends again the shard without a receipt
 		exits 0 ace-compress -S S --window 4 --resend
 		mv out again
 		[ "$(frames again | grep -c SHRD)" -eq 1 ]
@@ -96,7 +96,7 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	mv out flood
 	exits 0 ace-ack -S S --sync none flood
 	[ "$(frames S/receipts | grep -c RCPT)" -eq 64 ]
-	# those of others are passed over
+	# receipts for others are skipped
 	[ "$(grep -c 'skipped a receipt for a shard that is not pending' err)" -eq 200 ]
 	answer
 	exits 0 ace-compress -S S --window 4 --resend

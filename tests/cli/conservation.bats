@@ -1,8 +1,8 @@
-# ace-inspect audit: what was given is delivered or kept.
+# ace-inspect audit: every input is delivered or kept.
 
 load helper
 
-# deliver STEP CODEC [ARGS...]: an input is made, coded, received, answered
+# deliver STEP CODEC [ARGS...]: make an input, code and send it, and take the receipt
 deliver() {
 	mkshards -s "$1" "${@:3}" >"in$1"
 	ace-compress -S state -c "$2" --window 4 --sync none "in$1" |
@@ -20,11 +20,11 @@ balance() { ace-inspect audit -S state --spool spool "$@"; }
 	ace-compress -S state -c topk:0.1 --window 4 in4 >sent
 	exits 0 balance in*
 	[ "$(cat out)" = "edge1: exact, 5 inputs up to step 4, 4 accepted, 1 pending" ]
-	# accepted, and the state does not know it yet
+	# accepted, but the state does not know it yet
 	ace-recv --spool spool sent >receipt
 	exits 0 balance in*
 	[ "$(cat out)" = "edge1: exact, 5 inputs up to step 4, 5 accepted, 0 pending" ]
-	# what the device has not absorbed is not its business
+	# inputs that the device has not absorbed are ignored
 	mkshards -s 5 -k ramp >in5
 	mkshards -s 3 -d edge2 >in6
 	exits 0 balance in*
@@ -48,7 +48,7 @@ balance() { ace-inspect audit -S state --spool spool "$@"; }
 	grep -q "exact, 3 inputs up to step 2, 2 accepted, 0 pending" out
 }
 
-# sent DEVICE STEP VALUE: four values, accepted
+# sent DEVICE STEP VALUE: send four values, which are accepted
 sent() {
 	perl -e 'print pack("f<*", ($ARGV[0]) x 4)' -- "$3" |
 	    ace-import -f raw -d "$1" -r test -s "$2" >"in.$1.$2"
@@ -58,7 +58,7 @@ sent() {
 	says "step $2: accepted"
 }
 
-# summed VALUE CONTRIBUTORS OPTION...: the sum of the next step
+# summed VALUE CONTRIBUTORS OPTION...: check the sum of the next step
 summed() {
 	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --rounds 1 \
 	    --sync none "${@:3}"
@@ -68,8 +68,8 @@ summed() {
 	grep -q "^ *contributors *$2$" shown
 }
 
-# counted DEVICE N: all N inputs of the device are where they should be, and what is
-# accepted stays so
+# counted DEVICE N: all N inputs of the device are delivered or kept, and accepted shards
+# stay accepted
 counted() {
 	local i
 	exits 0 ace-inspect audit -S "state.$1" --spool spool in."$1".*
@@ -93,7 +93,7 @@ counted() {
 	says "fewer than 2 devices sent step 3: the steps before step 5 are skipped, and their accepted shards are in the average of step 5"
 	counted edge1 3
 	counted edge2 2
-	# removed, they stay known
+	# after their removal the shards are still known
 	sent edge1 7 1
 	sent edge2 8 2
 	sent edge3 8 4
@@ -123,7 +123,7 @@ counted() {
 @test "too few are left for a quorum or for a rule: they are in the next average" {
 	local i
 	for i in 1 2 3; do sent edge$i 0 1; done
-	# in the place of one that was accepted
+	# an invalid shard replaces one that was accepted
 	mkshards -t data:4 -d edge3 -r test -s 0 -H flags=16 >spool/0/edge3.aceg
 	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --rounds 1 \
 	    --sync none --quorum 3 --keep 1
@@ -136,14 +136,14 @@ counted() {
 	sent edge1 2 100
 	sent edge2 2 100
 	summed 212 2
-	# closed and not done, as after a kill: the same again
+	# closed but not done, as after a kill: the same sum again
 	rm spool/done/2
 	summed 212 2 --keep 1
 	for i in edge1.0 edge1.1 edge1.2 edge2.0 edge2.2; do
 		exits 0 ace-recv --spool spool -v "sent.$i"
 		says "step [0-2]: (accepted|duplicate)$"
 	done
-	# the audit shows what is in none: edge3's
+	# the audit reports the one in no sum, of edge3
 	exits 3 ace-inspect audit -S state.edge3 --spool spool in.edge3.0
 	says "0 is delivered or kept"
 }
@@ -246,7 +246,7 @@ counted() {
 }
 
 @test "the bound: a last bit is within it, a millionth is not" {
-	# ones VALUE FILE: an input of eight times that
+	# ones VALUE FILE: write an input of eight equal values
 	ones() {
 		perl -e 'print pack("f<*", ($ARGV[0]) x 8)' -- "$1" >raw
 		ace-import -f raw --shape 8 -d edge1 -r test -s 0 raw >"$2"
@@ -278,7 +278,7 @@ counted() {
 		grep -qE "(exact|within the bound), 50 inputs up to step 49, 50 accepted" out
 		left=$(COLUMNS=200 ace-inspect stats state/residual |
 		    awk '$1 == "w" { print $7; exit }')
-		# nothing was sent: all of it is left
+		# with codec none nothing was sent: all is left
 		[ "$c" != none ] || continue
 		awk -v x="$left" -v g="$g" 'BEGIN { exit !(x < 20 * g) }' ||
 		    { echo "$c: $left of $g"; return 1; }

@@ -1,4 +1,4 @@
-# Every program, as in contract.bats: where its output goes.
+# The output of every program, tested as in contract.bats.
 
 load helper
 load contract_ask

@@ -45,11 +45,11 @@ load contract_ask
 
 # bats test_tags=long
 @test "the same input gives the same bytes, with every kernel" {
-	# a table of advice goes through no kernel
+	# a table of advice uses no kernel
 	ask same "filter sink source report answer"
 }
 
-# Each cut and each bit that is another are tests/damage's.
+# tests/damage tries each truncation and each bit flip.
 @test "empty input is truncated: status 3" {
 	ask empty
 }

@@ -1,9 +1,9 @@
-# examples/corpus.sh: the text of the tables, the same bytes everywhere.  No test
-# here asks a network: apt-get and dpkg-deb are stand-ins that give a tree of ours.
+# examples/corpus.sh: the text for the tables, the same bytes everywhere.  No test uses the
+# network: apt-get and dpkg-deb are stand-ins that give a tree of ours.
 load helper
 
-# The tree, in which six headers count: one is there twice, one is made by a
-# program, one is short and one is long.
+# prepare: make the tree.  Six headers count; beside them are a copy, one made by a program,
+# one that is too short and one that is too long.
 prepare() {
 	local i d=tree/usr/include/boost
 	mkdir -p bin $d/a $d/B $d/preprocessed
@@ -34,7 +34,7 @@ prepare() {
 	chmod +x corpus.sh
 }
 
-# want NAME...: the text is of these files, in this order
+# want NAME...: the text consists of these files, in this order
 want() {
 	(cd tree/usr/include/boost && cat "$@") | cmp - out1/fresh
 	printf 'usr/include/boost/%s\n' "$@" | cmp - <(tail -n +2 out1/fresh.tsv | cut -f 3)
@@ -46,16 +46,16 @@ want() {
 	[ ! -e out1/fresh ]
 	prepare "$(sed -n 's/.*sum and size are \([0-9]* [0-9]*\),.*/\1/p' err)"
 	exits 0 sh corpus.sh fresh out1
-	# sorted they are B/2, C, a/1, a/x y, c, d (not e, which is c): times 7919, modulo
-	# 10007, the fourth, the third and the second come first, and the sixth,
-	# the first and the fifth are kept
+	# the sorted list is B/2, C, a/1, a/x y, c, d (without e, which equals c).  By index times
+	# 7919 modulo 10007, the fourth, third and second come first, then the sixth, first and
+	# fifth, which are kept
 	want C.hpp a/1.hpp 'a/x y.hpp' d.hpp B/2.hpp c.hpp
 	[ "$(head -n 1 out1/fresh.tsv)" = \
 	    "libboost1.74-dev	1.74.0+ds1-21	$(cksum <out1/fresh)" ]
 	tail -n +2 out1/fresh.tsv | while IFS=$'\t' read -r sum size file; do
 		[ "$(cksum <"tree/$file")" = "$sum $size" ]
 	done
-	# nothing is left behind, and what is there is not made again
+	# no temporary directory is left, and an existing text is not made again
 	[ "$(echo ace-corpus.*)" = 'ace-corpus.*' ]
 	touch tree/gone
 	exits 0 sh corpus.sh fresh out1
@@ -95,7 +95,7 @@ want() {
 	exits 3 sh corpus.sh fresh out1
 	says '^corpus.sh: the text is not that of the tables: its sum and size are [0-9]+ 30000, and should be 1 30000; CORPUS=FILE'
 	[ ! -e out1 ] || [ -z "$(ls out1)" ]
-	# what lies there and is another is not taken
+	# an existing file with other contents is refused
 	mkdir out2
 	yes other | head -c 30000 >out2/fresh
 	exits 3 sh corpus.sh fresh out2

@@ -1,4 +1,4 @@
-# examples/deco.sh: the network that it computes, and what it shows.
+# examples/deco.sh: its emulated network, and its results.
 # bats file_tags=plain
 load helper
 
@@ -35,7 +35,7 @@ load helper
 	    '{ exit !($1 > 0 && sync / $1 >= 5.07) }' deco
 }
 
-# seconds WAY DELAY RATE: of dense gradients over $link
+# seconds WAY DELAY RATE: print the time of dense gradients over $link
 seconds() {
 	emulate "$1" 1 "$2" "$3" 11 | emulate time "$link" | awk '{ print $NF }'
 }
@@ -43,12 +43,12 @@ seconds() {
 # bats test_tags=long
 @test "what DGA has before DeCo-SGD is what a device applies of its own at once" {
 	link='200 300'
-	# the same delays without compression, which deco could choose
+	# the same delays without compression, a plan that deco could choose
 	exits 0 emulate deco "$link" 11 0 0.6 1 0.6 2 0.4 3 0.4 4 0.3
 	for plan in '2 0.4' '3 0.4' '4 0.3'; do
 		awk -v t="$(seconds fixed $plan)" '{ exit !($1 > 0 && $1 < t) }' out
 	done
-	# with its own applied at once, deco is before DGA, too
+	# deco that applies its own gradient at once is faster than DGA, too
 	exits 0 emulate deco-ahead "$link" 11 0 0.6 1 0.6 2 0.6 3 0.4 4 0.4
 	for plan in '2 0.6' '3 0.4' '4 0.4'; do
 		awk -v t="$(seconds ahead $plan)" '{ exit !($1 > 0 && $1 < t) }' out
@@ -59,7 +59,7 @@ seconds() {
 	exits 0 emulate fixed 1 0 0.6 11
 	mv out want
 	exits 0 emulate ahead 1 0 0.6 11
-	# but for roundings
+	# equal except for rounding
 	awk 'NR == FNR { t = $5; next } { d = $5 / t - 1
 	    exit !(d > -0.01 && d < 0.01) }' want out
 	exits 2 emulate dga 1 0.6 11

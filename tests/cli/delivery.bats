@@ -1,16 +1,16 @@
-# Delivery as a user sees it: every verdict, in any order, more than once, and
-# what becomes of the gradient.
+# Delivery as a user sees it: every verdict, in any order and repeatedly, and what happens
+# to the gradient.
 
 load helper
 
-# code STEP [ARGS...]: step of the device, coded to sentSTEP
+# code STEP [ARGS...]: code a step of the device to sentSTEP
 code() {
 	mkshards -s "$1" -k ramp >"in$1"
 	exits 0 ace-compress -S state -c topk:0.2 --window 8 "${@:2}" "in$1"
 	mv out "sent$1"
 }
 
-# answer FILE: received, the receipt taken; what ace-ack says in err
+# answer FILE: receive FILE and take the receipt; ace-ack's messages are in err
 answer() {
 	exits 0 ace-recv --spool spool "${@:2}" "$1"
 	mv out receipt
@@ -58,16 +58,16 @@ balance() {
 	ace-aggregate --spool spool --rounds 1 >/dev/null
 	mkshards -s 1 | ace-recv --spool spool >/dev/null
 	ace-aggregate --spool spool --rounds 1 >/dev/null
-	# computed at model version 0, the last closed step is 1
+	# computed at model version 0, when the last closed step is 1
 	mkshards -s 2 -d edge2 >in
 	limited 'staleness 0' exits 0 ace-recv --spool spool -v in
 	says "step 2: late: stale: model version 0, now 1"
 	limited 'staleness 1' exits 0 ace-recv --spool spool -v in
-	says "step 2: late: stale"	# what was said stays said
+	says "step 2: late: stale"	# the verdict does not change
 	mkshards -s 2 -d edge3 >in
 	limited 'staleness 1' exits 0 ace-recv --spool spool -v in
 	says "step 2: accepted"
-	# at the last step's own model, and at one that is newer than it
+	# shards of the last step's model, and of a newer one
 	mkshards -s 2 -d edge4 -H base=1 >in
 	limited 'staleness 0' exits 0 ace-recv --spool spool -v in
 	says "step 2: accepted"
@@ -98,7 +98,7 @@ balance() {
 		code 4
 		answer sent4
 		balance "5 inputs up to step 4, 5 accepted, 0 pending"
-		# a replay of everything, after the steps were closed too
+		# send everything again after the steps were closed, too
 		ace-aggregate --spool spool --rounds 5 --rule sum >first
 		cat sent0 sent1 sent2 sent3 sent4 >all
 		exits 0 ace-recv --spool spool all
@@ -123,7 +123,7 @@ balance() {
 	balance "4 inputs up to step 3, 2 accepted, 2 pending"
 	code 4
 	balance "5 inputs up to step 4, 2 accepted, 1 pending"
-	# the rejected come again: still late, and nothing is twice
+	# rejected shards come again: still late, and nothing counts twice
 	answer sent1
 	says "step 1: late"
 	answer sent4
@@ -132,7 +132,7 @@ balance() {
 	balance "6 inputs up to step 5, 4 accepted, 0 pending"
 }
 
-# sums FILE...: added up, as text
+# sums FILE...: print the sums of all values
 sums() {
 	local f
 	for f; do
@@ -157,7 +157,7 @@ sums() {
 		says "step 1: accepted"
 		exits 0 ace-expand --cache cache sent1
 		mv out got
-		if [ $how = ef21 ]; then	# differences: nothing is owed
+		if [ $how = ef21 ]; then	# differences: nothing stays in a residual
 			sums in1 >want
 		else
 			sums in0 in1 >want
@@ -186,7 +186,7 @@ sums() {
 	done
 	[ ! -e ../up ]
 	[ ! -e ../../up ]
-	# control characters do not even make a shard
+	# a name with control characters is refused when the shard is made
 	for id in $'new\nline' $'\e[31mred' $'tab\t'; do
 		exits 4 mkshards -d "$id"
 	done
@@ -200,7 +200,7 @@ sums() {
 		SOURCE_DATE_EPOCH=$t ace-recv --spool spool sent0 >r
 		exits 0 ace-ack -S state r
 		balance "1 inputs up to step 0, 1 accepted, 0 pending"
-		# a deadline is of a clock that does not jump
+		# deadlines use a clock that does not jump
 		SOURCE_DATE_EPOCH=$t timeout "$HANG" ace-aggregate --spool spool \
 		    --devices 2 --quorum 1 --deadline 50ms --rounds 1 >"sum$t"
 		[ "$t" = 0 ] || same sum0 "sum$t"

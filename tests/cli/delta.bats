@@ -1,5 +1,5 @@
-# The directories in which other programs send what changed in a model, read by
-# ace-diff and written by ace-patch; tests/mkdelta is the other program.
+# Directories in which other programs send the changes of a model: read by ace-diff,
+# written by ace-patch.  tests/mkdelta stands in for the other program.
 load helper
 
 mkdelta() { "$ROOT/tests/mkdelta" "$@"; }
@@ -16,7 +16,7 @@ models() {
 	mkmodel olds -n 1000 -f 3 --reverse
 }
 
-# without what says by which command
+# plain: print the patch without its provenance
 plain() { ace-diff --omit provenance "$@"; }
 
 @test "a directory of either coding, with either checksum, is what the two models are" {
@@ -31,11 +31,11 @@ plain() { ace-diff --omit provenance "$@"; }
 			rm -r d
 		done
 	done
-	# the step that is said stands
+	# a step given by an option is kept
 	mkdelta make old new d
 	exits 0 plain -s 9 --base-version 6 old d
 	plain -s 9 --base-version 6 old new | cmp - out
-	# a frame that does not say how long it is
+	# a frame without its length
 	mkdelta make old new e --lie silent --size 2000
 	exits 0 plain old e
 	same out want
@@ -57,7 +57,7 @@ plain() { ace-diff --omit provenance "$@"; }
 		mkmodel --list new >want
 		same is want
 		plain old d | cmp - 7.aceg
-		# once more, as after a kill between directory and model
+		# the same again, as after a kill between directory and model
 		mv d first
 		cp old again
 		mkdir d
@@ -111,7 +111,7 @@ plain() { ace-diff --omit provenance "$@"; }
 	plain -s 3 --base-version 2 a b | cmp - out
 }
 
-# refused RE WHAT...: mkdelta make with WHAT; ace-diff has status 3, says RE, writes nothing
+# refused RE WHAT...: ace-diff refuses the output of mkdelta make WHAT with status 3 and RE
 refused() {
 	local re=$1
 	shift
@@ -160,7 +160,7 @@ refused() {
 	refused "corrupt: base_version 8 is not before version 7" -a base_version=000008
 	refused "corrupt: base_version 7 is not before version 7" -a base_version=000007
 	refused "corrupt: the result's checksum.*tensor" -a checksum_format=adler32
-	# without delta_encoding it is a whole model, which this is not
+	# without delta_encoding it should be a whole model, but is not
 	mkdelta make old new e
 	sed -i 's/delta_encoding/x_encoding/' e/*.json
 	exits 3 ace-diff old e

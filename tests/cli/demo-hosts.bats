@@ -1,5 +1,5 @@
-# examples/demo-hosts.sh, in short: the play comes to its end, says how far it is,
-# and leaves nothing; in paths with spaces.
+# examples/demo-hosts.sh, shortened: it finishes, reports its progress, and leaves nothing
+# behind; in paths with spaces.
 # bats file_tags=plain,long
 load helper
 load netns

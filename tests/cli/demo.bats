@@ -1,12 +1,12 @@
-# examples/demo.sh on a very small model: what it prints, and that it ends, and
-# leaves nothing, whatever dies; and the text that it takes, examples/text.sh.
+# examples/demo.sh with a very small model: its output, that it ends, and that it leaves
+# nothing behind, whatever dies; and its text, from examples/text.sh.
 # bats file_tags=plain
 load helper
 patient
 
 demo=$ROOT/examples/demo.sh
 
-# text that even this model learns, quickly
+# prepare: write a text that even this model learns quickly
 prepare() {
 	awk 'BEGIN { for (i = 0; i < 9000; i++)
 	    printf("the %d of %d is %d\n", i % 10, i % 7, i * i % 97) }' >text
@@ -18,7 +18,7 @@ prepare() {
 	unset SHORT RATE MUON
 }
 
-# replace PROGRAM: by the script on standard input
+# replace PROGRAM: replace it by the script on standard input
 replace() {
 	rm -f "bin/$1"
 	{
@@ -28,7 +28,7 @@ replace() {
 	chmod +x "bin/$1"
 }
 
-# demo CODE ARG...: its status; in time, and nothing left behind
+# demo CODE ARG...: run the demo with status CODE, in time, leaving nothing behind
 demo() {
 	local want=$1
 	shift
@@ -52,8 +52,8 @@ demo() {
 	! grep -q '.\{81\}' out || false
 }
 
-# way NAME LOSS TOP1 ROUNDS SENT GOT: as if it had been run; every edge took three
-# seconds of a processor, the fourth a minute more, and the cloud three
+# way NAME LOSS TOP1 ROUNDS SENT GOT: write the results of a run.  Each edge took three CPU
+# seconds, the fourth a minute more, and the cloud three
 way() {
 	local k
 	mkdir -p work/$1
@@ -90,8 +90,8 @@ way() {
 	} >figures
 	exits 1 bash figures
 	says '^demo: the ratio of bytes is below 10'
-	# 1600 Mbit on the link of 2 and 3 s of a processor, or 24 on that of 20 and 63;
-	# and the cloud's 3
+	# 1600 Mbit over the link of 2, and 3 CPU seconds; or 24 Mbit over that of 20, and 63; the
+	# cloud's 3 come on top
 	head -n 3 out >columns
 	cat columns
 	same columns - <<-'END'
@@ -108,7 +108,7 @@ way() {
 	done
 }
 
-# tree: a copy of the examples, in a path with spaces
+# tree: copy the examples to a path with spaces
 tree() {
 	mkdir -p 'a tree/examples'
 	cp "$ROOT"/examples/*.sh "$ROOT/examples/text.xz" 'a tree/examples/'
@@ -121,7 +121,7 @@ tree() {
 	tree
 	exits 0 'a tree/examples/text.sh'
 	[ "$(cksum <out)" = "$(sed -n "s/^sum='\(.*\)'.*/\1/p" "$ROOT/examples/text.sh")" ]
-	# where there is a history
+	# where the repository has its history
 	if git -C "$ROOT" cat-file -e \
 	    "$(sed -n 's/^commit=//p' "$ROOT/examples/text.sh")" 2>/dev/null; then
 		"$ROOT/examples/text.sh" --make | same - out
@@ -132,7 +132,7 @@ tree() {
 	mv 'a tree/examples/text.xz' right
 	demo 4
 	says "cannot read '.*/text.xz'"
-	# a bit of it, half of it, another text
+	# a changed bit, a truncated file, another text
 	for n in 10 300000 660000; do
 		cp right 'a tree/examples/text.xz'
 		printf x | dd of='a tree/examples/text.xz' bs=1 seek=$n conv=notrunc
@@ -160,7 +160,7 @@ tree() {
 	for d in "${pids[@]}"; do
 		wait "$d"
 	done
-	# of the seconds all but those of the network are measured
+	# all seconds except those of the network are measured, so they differ
 	for d in one 'an other'; do
 		awk 'NF > 3 { $7 = "" } !/^ACE/ { print } NR == 5 { exit }' "$d.out" >"$d"
 		[ -z "$(ls -A "tmp/$d")" ]
@@ -259,7 +259,7 @@ tree() {
 	cat >both <<-END
 	name=two
 	. "$ROOT/examples/pipes.sh"
-	# the second fails while the line on the screen is taken away
+	# the second edge fails while the progress line is being erased
 	hide() {
 		[ ! -e once ] || return
 		: >once
@@ -298,7 +298,7 @@ tree() {
 	kill -TERM $pid
 	wait $pid && false
 	[ -z "$(ls -A tmp)" ]
-	# the last one may not have heard yet that it was killed
+	# the last program may not have got its signal yet
 	gone() { ps -ef >all && ! grep -q "train .*$PWD/text" all; }
 	wait_for gone
 }
@@ -325,7 +325,7 @@ tree() {
 
 @test "in a pipe a line says what step, what loss, what is left" {
 	prepare
-	# ends when it has been said
+	# stopped after its first message
 	STEPS=100000 PROGRESS=0 PATH="/usr/local/bin:/usr/bin:/bin" BUILD=$PWD/bin \
 	    "$demo" >out 2>err &
 	local pid=$!

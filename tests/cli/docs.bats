@@ -1,21 +1,21 @@
-# What is written down is run.
+# The commands in the documentation are run.
 
 load helper
 
-# what a page puts into a folder for temporary files goes with the test
+# setup: temporary files of the examples go with the test
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	export TMPDIR=$BATS_TEST_TMPDIR
 }
 
-# those of ace-transports(7) and ace-quickstart(7) need hosts, those of ace-trainers(7) two
-# terminals, those of ace-pytorch(7) torch: they have tests of their own
+# other tests run those of ace-transports(7) and ace-quickstart(7), which need several hosts,
+# of ace-trainers(7), which need two terminals, and of ace-pytorch(7), which need torch
 @test "the EXAMPLES of every page run as they stand" {
 	failed=0
 	for page in "$ROOT"/man/*.[17]; do
 		dir=${page##*/}
 		case $dir in ace-transports.7 | ace-pytorch.7 | ace-quickstart.7 | ace-trainers.7) continue ;; esac
-		# what a policy leaves of a model is to be more than its frames
+		# a policy's budget of a model must exceed the size of its frames
 		[ "$dir" = ace-policy.1 ] && model=(-t 'w:2400,64') || model=()
 		mkdir "$dir"
 		examples "$page" >"$dir.sh"
@@ -50,9 +50,9 @@ setup() {
 	done <files
 }
 
-# listings PAGE: of its EXAMPLES each block of commands, with lines "== N" that say
-# which, into the file shown.sh, and what is shown behind it into the file shown.N:
-# commands are -literal, and what they print -unfilled.
+# listings PAGE: write the commands of its EXAMPLES to shown.sh, with "== N" before the Nth
+# block, and the output shown after block N to shown.N.  Commands are -literal blocks,
+# and their output -unfilled ones.
 listings() {
 	perl -ne 'BEGIN { open(SH, ">", "shown.sh") or die }
 	    sub shown { open(L, ">>", "shown.$n") or die; print L "$_[0]\n"; close(L) }
@@ -68,15 +68,15 @@ listings() {
 	    elsif ($in eq "unfilled") { chomp; shown($_) }' "$1"
 }
 
-# compared FILE: what it shows is what its commands print, here
+# compared FILE: the commands print the output that FILE shows
 compared() {
 	local failed=0 compared=0 f
 	listings "$1"
 	bash -euo pipefail shown.sh >all 2>&1 </dev/null || { cat all; return 1; }
 	for f in shown.[0-9]*; do
 		sed -n "/^== ${f#*.}$/,/^== /p" all >printed
-		# a plan changes whenever the planner does, and a busy machine may have
-		# no link to measure
+		# a plan changes with each change of the planner, and a busy machine may not measure the
+		# link
 		! grep -qE '^ace-(select|meter): ' "$f" || continue
 		compared=$((compared + 1))
 		prints "$f" printed || { echo "$f:"; cat printed; failed=1; }
@@ -107,7 +107,7 @@ compared() {
 		case ${page##*/} in ace-pytorch.7) continue ;; esac
 		mkdir "${page##*/}"
 		cd "${page##*/}"
-		# it begins in an empty folder
+		# examples begin in an empty directory
 		case $page in *tutorial.7) ;; *) standard_inputs ;; esac
 		compared "$page" || { echo "$page"; failed=1; }
 		cd ..
@@ -139,7 +139,7 @@ compared() {
 	    has_lines README.md
 }
 
-# before PROGRAM: what its examples in --help take for given
+# before PROGRAM: make the files that its --help examples use
 before() {
 	ace-compress -c q8 edge1.aceg >coded.aceg
 	case $1 in
@@ -183,7 +183,7 @@ before() {
 		mkdir "$p"
 		exits 0 "$p" --help
 		sed '1,/^Examples:$/d; s/^    //' out >"$p.sh"
-		# a call that goes on is further in
+		# continuation lines are indented
 		if [ "$(grep -c '^[a-z]' "$p.sh")" -ne 2 ] || ! grep -q "\<$p " "$p.sh"; then
 			echo "$p: not two examples of it"
 			failed=1

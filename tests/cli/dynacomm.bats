@@ -1,9 +1,9 @@
-# examples/dynacomm.sh: the networks it is about, and what it finds.
+# examples/dynacomm.sh: its networks, and its results.
 # bats file_tags=plain
 load helper
 
 @test "the networks have the published parameters" {
-	# as the authors' releases have them; GoogLeNet without side classifiers
+	# the numbers of the authors' releases; GoogLeNet without side classifiers
 	mkprofile | tail -n +2 | cut -f1,3 >got
 	printf '%s\t%s\n' VGG-19 143667240 GoogLeNet 6998552 \
 	    Inception-v4 42679816 ResNet-152 60192808 | cmp - got
@@ -27,11 +27,11 @@ load helper
 	fi
 }
 
-# said KEY FILE: what the policy of each shard says of it
+# said KEY FILE: print this key of each shard's policy
 said() { ace-inspect -v "$2" | sed -n "s/^pOLi *$1=//p"; }
 
-# The layers of ace-advise.bats, last one first, a value a second on a link of
-# 32 bit/s: pt 3 1 4 1 5, fc 2 7 1 8 2, which take 26 s at best.
+# five: the layers of ace-advise.bats, the last one first, with a value per second on a link
+# of 32 bit/s: pt 3 1 4 1 5, fc 2 7 1 8 2.  They take 26 s at best.
 five() {
 	mkshards -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 -T 2,8,1,7,2 "$@"
 }
@@ -45,18 +45,18 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	[ "$(said cuts out)" = "$(printf '5,3,1\n5,3,1')" ]
 	[ "$(said cuts.seconds out)" = "$(printf '26\n26')" ]
 	mv out decided
-	# as text
+	# the same profile as text
 	exits 0 ace-advise profile in
 	printf '%s\t%s\t%s\n' layer bytes bc a 12 2.000000000 b 4 7.000000000 \
 	    c 16 1.000000000 d 4 8.000000000 e 20 2.000000000 | cmp - out
 	ace-advise dynacomm --format tsv --cuts 2s --bandwidth 32bit out | grep -q \
 	    "^backward.optimal.26.000000000.27.78.3.5,3,1$"
-	# decided again; kept by a policy that does not decide cuts
+	# cuts are decided again; a policy that decides no cuts keeps them
 	exits 0 ace-policy $link --cuts 1000s decided
 	[ "$(said cuts out | head -n 1)" = 1 ]
 	exits 0 ace-policy decided
 	[ "$(said cuts out | head -n 1)" = 5,3,1 ]
-	# half of the bytes, a tenth
+	# half of the bytes, then a tenth
 	exits 0 ace-policy $link --ratio 2,2 in
 	ace-advise profile in | awk 'NR > 1 { $2 /= 2 } 1' >table
 	ace-advise dynacomm --format tsv --cuts 2s --bandwidth 32bit table |
@@ -77,15 +77,15 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 }
 
 @test "cuts in the stream: half is forgotten in ten shards; a gain below a hundredth is none" {
-	# one layer: 1 s to compute, 1 s for its byte, 1 s for the sending
+	# one layer: 1 s to compute, 1 s for its bytes, 1 s for the transmission
 	mkshards -t a:1 -T 1 >in
 	mkshards -t a:1 -T 2 -s 1 >>in
 	exits 0 ace-policy $link --cuts 1s in
 	[ "$(said cuts.seconds out)" = "$(printf '3\n3.06696701')" ]
 	[ "$(frames out | grep -c tIMe)" -eq 2 ]
-	# two layers, of which the second one's time becomes 0.5 s and a
-	# fifteenth of what is more: two transmissions gain half of a hundredth,
-	# and then two hundredths
+	# two layers.  The second one's time becomes 0.5 s plus a fifteenth of the difference: two
+	# transmissions gain half of a hundredth at first (cuts stay), then two hundredths
+	# (cuts change)
 	for what in 17.1:1 45:2,1; do
 		mkshards -t b:10 -t a:10 -T 100,0.5 >in
 		mkshards -t b:10 -t a:10 -T "100,${what%:*}" -s 1 >>in
@@ -103,11 +103,11 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	mkshards -H kind=6 -K memory=code -K share=0.5 -K contraction=0.9 >st/memory
 	exits 0 ace-policy -S st $link in
 	(said cuts out && said cuts.seconds out) | cmp - want
-	# a shard that sent nothing says nothing of the next
+	# a shard that sent nothing does not count
 	mkshards -H kind=6 -K memory=code -K share=0 -K contraction=0 >st/memory
 	exits 0 ace-policy -S st $link in
 	[ "$(said cuts.seconds out)" = 26 ]
-	# a policy for a shard without values, too
+	# a shard without values has a policy as well
 	five -c none >none
 	exits 0 ace-policy $link none
 	[ "$(said ratio out)" = 1 ]
@@ -144,7 +144,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	says mismatch
 	head -c 700 in >short
 	exits 3 ace-advise profile short
-	# nothing but zeros is no division by zero
+	# zeros do not divide by zero
 	mkshards -t e:5 -t d:0 -T 0,0 >zero
 	exits 0 ace-policy --cuts 0s --bandwidth 1bit zero
 	exits 0 ace-advise profile zero
@@ -161,14 +161,14 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	mv out one
 	exits 0 ace-aggregate none slow fast
 	same out one
-	# of two that take as long the first by name, however they come
+	# of two plans that take the same time the first device's counts, in any order of input
 	five -d one -P $'cuts=5,1\ncuts.seconds=7' >one
 	five -d two -P $'cuts=5,2,1\ncuts.seconds=7' >two
 	exits 0 ace-aggregate two one
 	[ "$(said cuts out)" = 5,1 ]
 	exits 0 ace-aggregate one two
 	[ "$(said cuts out)" = 5,1 ]
-	# four times the median is still believed; who says no cuts does not speak
+	# four times the median is still believed; a device without cuts does not count
 	five -d d1 -P $'cuts=5,2,1\ncuts.seconds=1' >d1
 	five -d d3 -P $'cuts=5,3,1\ncuts.seconds=1' >d3
 	five -d d4 -P $'cuts=5,4,1\ncuts.seconds=4' >d4
@@ -201,13 +201,13 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	    tee made | ace-policy --cuts 1000s --bandwidth 1Mbit |
 	    tee back >sent"
 	[ "$(said cuts sent | sort -u)" = 1 ]
-	# of the second shard the times are known, the third obeys
+	# times are known from the second shard on; the third one obeys
 	[ "$(frames made | awk '$2 == "DATA" { n++ }
 	    $2 == "SEND" { printf("%d ", n); n = 0 }')" = "9 9 1 1 1 " ]
-	# the first one does not say how long nothing took
+	# the first shard has no times, since nothing was timed yet
 	[ "$(ace-inspect -v made | grep -c 'compute.seconds=')" -eq 4 ]
 	[ "$(ace-inspect -v made | grep -c '^annotation *tIMe')" -eq 4 ]
-	# and what stands between lets go of each at once
+	# programs in between pass on each segment at once
 	at=$(frames made | awk '$2 == "DATA" && ++n == 3 { print $1 }')
 	mkfifo slow
 	for how in "ace-policy --bandwidth 1Mbit" "ace-compress -c q8"; do
@@ -223,17 +223,17 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	cut -f1,2 out | cmp - <(cut -f1,2 table)
 }
 
-# three steps of the trainer's, a frame for each of 9 tensors
+# layer_by_layer: three steps of the trainer, with a frame for each of 9 tensors
 layer_by_layer() {
 	awk 'BEGIN { for (i = 0; i < 1200; i++)
 	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
 	OPENBLAS_NUM_THREADS=1 "$BUILD/examples/train" --layers 1 --width 32 --heads 2 \
 	    --context 16 --batch 4 --steps 3 --cuts "$1" text
 }
-# place N: where the N-th DATA frame begins in made
+# place N: print where the N-th DATA frame in made begins
 place() { frames made | awk -v n="$1" '$2 == "DATA" && ++k == n { print $1 }'; }
 
-# taken_up: whoever takes up a step that was cut off has lost nothing
+# taken_up: after a step was cut off, it is taken again and nothing is lost
 taken_up() {
 	exits 3 ace-inspect verify got
 	cmp st/residual before/residual
@@ -252,8 +252,8 @@ taken_up() {
 		exits 0 ${how/ st / want } made
 		mv out whole
 		ace-inspect verify whole
-		# seven segments of the second step came, and six are out at least; the
-		# state is that of the first step, in which five were not zero
+		# seven segments of the second step have been sent, and at least six must come out; the
+		# state is that of the first step, in which five groups were not zero
 		$how <slow >got 3>&- &
 		exec 9>slow
 		head -c "$(place 17)" made >&9
@@ -301,12 +301,12 @@ to_full() { "$@" >/dev/full; }
 	same out whole
 }
 
-# sizes FILE: the bytes of each shard, from its SHRD frame to behind its SEND frame
+# sizes FILE: print the bytes of each shard, from its SHRD frame to the end of its SEND frame
 sizes() {
 	frames "$1" | awk 'end { print $1 - from; end = 0 } $2 == "SHRD" { from = $1 }
 	    $2 == "SEND" { end = 1 }'
 }
-# within BUDGET FILE SHARDS: so many, and none takes more
+# within BUDGET FILE SHARDS: FILE has that many shards, and none exceeds BUDGET
 within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
     END { exit bad || NR != '"$3"' }'; }
 @test "segments of a budget never exceed it, by however few bytes" {
@@ -336,8 +336,8 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 		exits 0 ${how/ st / want } made
 		mv out whole
 		ace-inspect verify whole
-		# nothing is known before the first step: it leaves at once.  Of the second
-		# seven segments came, of nine
+		# the first step has no earlier shares, so it is sent as a whole.  Of the second step seven
+		# of nine segments have been sent
 		$how <slow >got 3>&- &
 		exec 9>slow
 		head -c "$(place 17)" made >&9
@@ -347,7 +347,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 		[ "$(frames got | grep -c SEND)" -eq 1 ]
 		[ "$(ace-inspect st/residual | grep -c 'step *1')" -eq 0 ]
 		cp -r st before
-		# killed between two segments, the state is the first step's
+		# killed between two segments: the state is that of the first step
 		kill -9 $!
 		wait $! || true
 		exec 9>&-
@@ -365,7 +365,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 		ace-cut --step $s made >in
 		exits 0 ace-step --omit provenance -S s3 -b 12k in
 		mv out one
-		# absorbed already: the same once more
+		# the shard is in the state already: the same output again
 		exits 0 ace-step --omit provenance -S s3 -b 12k in
 		same out one
 		ace-cut --step $s want | ace-inspect diff one
@@ -375,7 +375,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	done
 	cmp s1/residual s3/residual
 	cmp s1/residual s4/residual
-	# what is remembered of a step that was not committed is not taken for it
+	# the shares of a step that was not committed are not used
 	rm -rf s5
 	exits 0 ace-step --omit provenance -S s5 -b 12k <(ace-cut --step 0-1 made)
 	cp s5/residual residual
@@ -407,7 +407,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 		within 12000 out 1
 		ace-inspect verify out s2/residual
 	done
-	# of other budgets
+	# shares of another budget
 	exits 0 ace-step -S s3 -b 2k first
 	exits 0 ace-step -S s4 -b 80k first
 	for s in s3 s4; do
@@ -440,8 +440,8 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	export BUILD=$PWD/bin STEPS=1 TRIES=1 WAYS=ace LINKS=50/1
 	export MODEL="--layers 1 --width 8 --heads 1 --context 8 --batch 2"
 	exits 0 timeout "$HANG" "$ROOT/examples/together.sh" .
-	# one that takes no shard, one that is killed, and one that ends in the middle
-	# of a shard with status 0, so that others fail
+	# a program that takes no shard, one that is killed, and one that ends in the middle of a
+	# shard with status 0, so that others fail
 	for p in examples/train tests/late ace-expand ace-score ace-policy \
 	    ace-select ace-compress ace-inspect; do
 		with_instead "$p" 'exit 5' 5
@@ -455,7 +455,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	[ -z "$(ls -A tmp)" ]
 }
 
-# with_instead PROGRAM LINE STATUS: together.sh with a program that is this line
+# with_instead PROGRAM LINE STATUS: together.sh has STATUS when PROGRAM is a script of LINE
 with_instead() {
 	local status=0
 	mv "bin/$1" was

@@ -1,5 +1,5 @@
-# Sixty-four devices at one aggregator: from files, from pipes and from a
-# spool, at most 64 MiB and 2 MiB for each.
+# Sixty-four devices at one aggregator, from files, from pipes and from a spool: at most
+# 64 MiB, plus 2 MiB per device.
 # bats file_tags=plain
 load helper
 load values
@@ -14,14 +14,14 @@ setup() {
 	for i in $(seq $edges); do all+=("e$i"); done
 }
 
-# bounded CMD...: within the memory that was promised
+# bounded CMD...: CMD stays within that memory
 bounded() {
 	exits 0 peak kib timeout "$HANG" "$@"
 	echo "# $(cat kib) KiB" >&3
 	sanitized || [ "$(cat kib)" -le $(((64 + 2 * edges) * 1024)) ]
 }
 
-# through CMD...: every file in all through a pipe of its own
+# through CMD...: run CMD with each file in `all' through its own pipe
 through() {
 	local i
 	for i in $(seq $edges); do

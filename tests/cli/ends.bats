@@ -1,7 +1,7 @@
-# The ends of what options take, and what programs do that are given none.
+# The limits of options, and programs that are called without options.
 load helper
 
-# takes CMD...: with status 0; refuses WORD CMD...: as a wrong call, and names WORD
+# takes CMD...: status 0; refuses WORD CMD...: usage error that names WORD
 takes() { exits 0 "$@"; }
 refuses() { exits 2 "${@:2}" && says "$1"; }
 
@@ -17,7 +17,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	mv out plain
 	takes ace-advise ratio --format tsv --ratio 2,300,10Mbit
 	same out plain
-	# from a sixty-fourth of the half to sixteen times it
+	# from HALF / 64 to HALF * 16
 	[ "$(cut -f 1 plain | paste -sd ' ')" = 'bandwidth 156250 312500 625000 1250000 2500000 5000000 10000000 20000000 40000000 80000000 160000000' ]
 	[ "$(sed -n 1p plain)" = "$(printf 'bandwidth\tratio\tbits')" ]
 	printf 'time\n1\n2\n' >t
@@ -56,7 +56,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	[ ! -e s ]
 	takes ace-aggregate --omit provenance a b
 	mv out mean
-	# what every aggregate is called unless it has a name
+	# the default name of an aggregate
 	grep -q '"device":"aggregate"' < <(ace-inspect --format json mean)
 	grep -q '"device":"cloud"' < <(ace-aggregate -d cloud a b | ace-inspect --format json)
 }
@@ -121,7 +121,7 @@ ace-archive: repeated shards stored once: 1" ]
 	says '^ace-archive: 2 shards$'
 	takes ace-archive list x.tar
 	[ "$(head -n 1 out)" = "$(printf 'step\tdevice\tkind\tbytes\tname')" ]
-	# from where its head is to where its end is
+	# the size of a shard is from its head to its end
 	n=$(frames a | awk '$2 == "SHRD" { at = $1 } $2 == "SEND" { print $1 - at }')
 	[ "$(sed -n 2p out)" = "$(printf '0\tedge1\tdelta\t%d\tdemo/0/edge1.aceg' "$n")" ]
 	[ "$(sed -n 3p out | cut -f 1,3)" = "$(printf '1\tgradient')" ]
@@ -181,7 +181,7 @@ ace-archive: repeated shards stored once: 1" ]
 	exits 2 ace -v inspect
 	ACE_KERNEL=ref takes ace --version
 	grep -q '^kernels ref' out
-	# what is run has its own status, also where that is 1
+	# `ace COMMAND' returns the status of its program, also when that is 1
 	mkshards >a
 	mkshards -x 2 >b
 	exits 1 ace inspect diff -q a b

@@ -1,5 +1,5 @@
-# What is refused, by its message: what no other test comes to, since it takes a
-# file that is made for it.
+# Messages of errors that no other test provokes, because they need a file that is made for
+# the purpose.
 load helper
 
 # refuses STATUS MESSAGE CMD...
@@ -17,7 +17,7 @@ refuses() {
 	refuses 3 "limit: the name of 'b.tar', entry 'n0*' is longer than" \
 	    ace-cut b.tar
 	ace-archive create -o c.zip in.aceg
-	# the flag of an encrypted entry, where it stands and in the directory
+	# set the flag of an encrypted entry, in its local header and in the central directory
 	perl -e 'local $/; binmode STDIN; binmode STDOUT; $_ = <STDIN>;
 	    s/(PK\x03\x04..)(.)/$1 . chr(ord($2) | 1)/gse;
 	    s/(PK\x01\x02....)(.)/$1 . chr(ord($2) | 1)/gse; print' <c.zip >d.zip
@@ -126,7 +126,7 @@ refuses() {
 	in in|at most one FILE is read: leave out 'in'
 	in -q|option '-q' follows operand 'in': put options first; a file of that name is './-q'
 	END
-	# what is wrong with data is no question of how to call it
+	# for invalid data there is no hint at --help
 	head -c 100 in >part
 	exits 3 ace-expand part
 	[ "$(wc -l <err)" -eq 1 ]
@@ -146,7 +146,7 @@ refuses() {
 		says "^${call%% *}: option '-[-a-z]*' follows operand 'in': put options first"
 	done
 	[ ! -e out2 ]
-	# a file of such a name is one after -- or by its path
+	# a file whose name begins with - is given after -- or by a path
 	mkshards -d edge2 >./-v
 	exits 0 ace-aggregate -- in -v
 	exits 0 ace-inspect ./-v
@@ -160,7 +160,7 @@ refuses() {
 	exits 4 sh -c 'ace-expand in >&-'
 	exits 0 ace-compress -v -c q8 -o said in
 	[ -s err ]
-	# nobody hears, and the file that is written is not what is spoken into
+	# standard error is closed, and messages must not get into the output file
 	exits 0 sh -c 'ace-compress -v -c q8 -o x 2>&- <in'
 	same x said
 }
@@ -169,7 +169,7 @@ refuses() {
 	mkshards >in
 	last='^ace-inspect: truncated: aborted upstream: the program before this one'
 	for how in ace-expand 'ace-compress -c q8' ace-score; do
-		# before it wrote anything, and in the middle
+		# it fails before it wrote anything, and in the middle
 		exits 3 bash -c "$how </dev/null 2>first | ace-score | ace-inspect"
 		[ -s first ]
 		says "$last failed, see its message, at byte [0-9]+\$"
@@ -180,7 +180,7 @@ refuses() {
 		[ -s first ]
 		says "$last failed, see its message"
 		[ "$(wc -l <err)" -eq 1 ]
-		# a file does not tell who wrote it
+		# a file cannot tell which program wrote it
 		! $how part >aborted 2>first || false
 		exits 3 ace-inspect verify aborted
 		says 'truncated: its producer aborted the stream'
@@ -190,7 +190,7 @@ refuses() {
 @test "a report whose reader has gone ends quietly" {
 	mkshards >in
 	mkfifo p
-	# a pipe to write to that nobody reads
+	# a pipe for output without a reader
 	exec 9<>p
 	exec 8>p
 	exec 9>&-

@@ -1,17 +1,17 @@
-# What a state with feedback keeps from step to step: how many shards are on
-# their way, what is synced, which of the numbers matter.
+# What a state with feedback keeps between steps: how many shards are pending, what is
+# synced, and which numbers matter.
 
 load helper
 load values
 
-# code STEP [ARGS...]: a step of the device on the state st, to `sent'
+# code STEP [ARGS...]: code a step of the device with state st, to `sent'
 code() {
 	mkshards -s "$1" >in
 	exits 0 ace-compress -S st -c q8 "${@:2}" in
 	mv out sent
 }
 
-# waits STEP N [ARGS...]: the step has to wait: N shards have no receipt
+# waits STEP N [ARGS...]: the step must wait because N shards have no receipt
 waits() {
 	mkshards -s "$1" >in
 	exits 5 ace-compress -S st -c q8 --wait 0 "${@:3}" in
@@ -32,7 +32,7 @@ waits() {
 	done
 	ACE_KERNEL=abacus exits 2 ace-compress -c q8 in
 	says '^ace-compress: ACE_KERNEL=abacus: this processor or build has no such kernels'
-	# the beginning of a name is none
+	# a prefix of a kernel's name is not valid
 	ACE_KERNEL=re exits 2 ace-compress -c q8 in
 	ACE_KERNEL=abacus exits 2 ace-compress -S st -c q8 in
 	ACE_KERNEL=abacus exits 2 ace-expand --cache h coded
@@ -40,7 +40,7 @@ waits() {
 	says '^ace-expand: ACE_KERNEL=abacus: this processor or build has no such kernels'
 }
 
-# left CODEC HOW: the residual's norm after eight steps of 64 Ki values
+# left CODEC HOW: print the norm of the residual after eight steps of 64 Ki values
 left() {
 	rm -rf st
 	for s in 0 1 2 3 4 5 6 7; do
@@ -59,7 +59,7 @@ left() {
 		left $c ef | awk -v g="$g" '!($1 > 0 && $1 < 8 * g) { exit 1 }'
 		[ ! -s said ]
 	done
-	# the paper's own: it grows, and that is said from the fifth shard on
+	# the paper's form: the residual grows, with a warning from the fifth shard on
 	left qsgd:4 ef:raw | awk -v g="$g" '!($1 > 100 * g) { exit 1 }'
 	[ "$(wc -l <said)" -eq 4 ]
 	grep -q "^ace-compress: edge1/4: in 5 shards in a row the code lost more than it kept" said
@@ -69,7 +69,7 @@ left() {
 	exits 0 ace-compress --omit provenance -c qsgd:4:mse in
 	! cmp -s out plain || false
 	[ "$(stat -c %s out)" -eq "$(stat -c %s plain)" ]
-	# as a plan the same
+	# the same through a plan
 	ace-score in | ace-select -p 1=qsgd:4:mse |
 	    ace-compress --omit provenance | ace-expand --omit provenance >two
 	ace-expand --omit provenance out >one
@@ -88,7 +88,7 @@ left() {
 		exits 2 ace-compress -S st -c q8 --window $n in
 	done
 	code 3 --window 8
-	# once there are receipts, eight at most, whatever is asked
+	# with receipts, at most eight shards are pending, whatever is asked
 	mkshards -d edge2 | ace-recv --spool other | ace-ack -S st >rest
 	for s in 4 5 6 7; do
 		code $s
@@ -174,14 +174,14 @@ left() {
 			[ ! -s synced ] || { cat synced; false; }
 		done
 	done
-	# sent last: a difference
+	# `sent', of the last kind, is a difference, so the history is synced
 	synced ace-expand --cache on/h sent >dense
 	grep -q '^on/h/history' synced
 	grep -qx on/h synced
 	grep -qx on synced
 	synced ace-expand --cache on/h2 --sync rename sent >dense
 	[ ! -s synced ] || { cat synced; false; }
-	# what is sent again may not have come to the disk before
+	# a shard that is sent again may not have been on disk before
 	synced ace-compress -S on/ef -c q8 in >sent
 	grep -qx on/ef synced || { cat synced; false; }
 	synced ace-compress -S on/ef --window 1 --resend >sent
@@ -220,7 +220,7 @@ left() {
 		exits 0 ace-compress -S many -c lowrank:2 --window 4 in
 		digest out | tail -n 1 | diff - once
 	done
-	# and from nothing where the last step coded the group otherwise
+	# the same where the last step coded the group otherwise
 	for c in lowrank:2 lowrank:1 f32; do
 		mkshards -s 1 -t w:64,32 -g 2048 |
 		    ace-compress -S "$c" -c "$c" >sent

@@ -1,9 +1,9 @@
-# What is promised in numbers, on streams; speed and peers are in make bench.
+# Promised figures about streams; make bench measures speed and other programs.
 
 # bats file_tags=plain
 load helper
 
-# json EXPRESSION FILE: of ace-inspect --format json, in perl
+# json EXPRESSION FILE: print it, evaluated in perl on the output of ace-inspect
 json() {
 	ace-inspect --format json "$2" | perl -MJSON::PP -e '$j = decode_json(<STDIN>);
 	    print eval $ARGV[0], "\n"; die $@ if $@' "$1"
@@ -21,7 +21,7 @@ size() {
 }
 
 @test "framing of a coded shard without schema: at most 1 KiB, 4 bytes a group" {
-	# many small groups; then few, all in one frame
+	# many small groups; then few groups, all in one frame
 	for g in 256 65536; do
 		mkshards -n 1M -g $g |
 		    ace-compress -c topk:0.01 --omit provenance,schema >coded
@@ -36,7 +36,7 @@ size() {
 	[ "$(size one)" -le $((1024 + 68)) ]
 }
 
-# framed FILE: bytes of each frame but DATA's bodies, a line each
+# framed FILE: print the bytes of each frame, without the bodies in DATA, one per line
 framed() {
 	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
 	my ($o, $n, $all) = (0, 0, 0);
@@ -66,7 +66,7 @@ framed() {
 	[ "$(framed bare | tail -n 1)" -le 950 ]
 }
 
-# a real gradient, of a small model, of a text that is the same every time
+# gradient: a real gradient of a small model, of the same text every time
 gradient() {
 	awk 'BEGIN { for (i = 0; i < 9000; i++)
 	    printf("%x: the %d of %d is %d, not %s\n", i * i % 8191, i, i % 7,
@@ -98,7 +98,7 @@ gradient() {
 
 @test "the tables of deco, dynacomm, overlap and together in examples/results/README.md are those of the files" {
 	local r=$ROOT/examples/results
-	# 200_10_8_5_300: 200 Mbit/s and 10 ms for 8 s, then 5 and 300
+	# in a row's name, 200_10_8_5_300 means: 200 Mbit/s and 10 ms for 8 s, then 5 and 300
 	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
 	{ n = split($1, f, "_")
 	    line = "| " f[1] ", " f[2] (n > 2 ? " for " f[3] " s" : "")
@@ -111,7 +111,7 @@ gradient() {
 		$c["deco s"], $c["by sync"], $c["by fixed"], $c["by kept"],
 		$c["dga s"], $c["deco-ahead s"] }' "$r/deco.tsv" >rows
 	[ "$(wc -l <rows)" -eq 12 ]
-	# where the optimal cuts save most
+	# the rows in which optimal cuts save most
 	awk -F '\t' 'NR > 1 && $7 > most[$1] { most[$1] = $7
 	    row[$1] = $7 " % | " $5 " % | " $6 " % |" }
 	    END { for (net in row) print net " | " row[net] }' \

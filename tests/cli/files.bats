@@ -1,15 +1,15 @@
-# Files that are made, replaced or read: whose they are, what is left of them, and what
-# a file system may refuse.
+# Files that are made, replaced or read: their owner, what is left of them, and what a file
+# system may refuse.
 load helper
 
-# fails CALL ERROR CMD...: where the call fails, by a fault that strace injects
+# fails CALL ERROR CMD...: run CMD while CALL fails, by a fault that strace injects
 fails() {
 	local call=$1 why=$2
 	shift 2
 	strace -f -qq -o /dev/null -e "trace=$call" -e "inject=$call:error=$why" "$@"
 }
 
-# model: m.safetensors, and shards of it
+# given: make m.safetensors, and shards of it
 given() {
 	mkshards -n 40k -g 1k >in
 	exits 0 ace-export --step 0 -o m.safetensors in
@@ -44,7 +44,7 @@ given() {
 	chmod 640 x
 	exits 0 ace-cut -o x in
 	[ "$(stat -c '%u:%g %a' x)" = "65534:65533 640" ]
-	# where a group is the directory's
+	# in a directory that sets the group
 	mkdir d
 	chgrp 65533 d
 	chmod 2755 d
@@ -99,7 +99,7 @@ given() {
 			same f $from
 		done
 	done
-	# in a folder that is read: one that is there, and one that is made
+	# output into a directory that is read: to an existing file, and to a new one
 	for c in "ace-cut" "ace-archive create --format tar" "ace-inspect"; do
 		got=0
 		timeout "$HANG" $c run >>run/a.aceg 2>err || got=$?
@@ -110,31 +110,31 @@ given() {
 		[ "$got" -eq 2 ]
 		rm run/z.aceg
 	done
-	# two models, a patch, an index
+	# an output that is the same file as a model, a patch or an index
 	cp m.safetensors f
 	got=0
 	ace-diff f m.safetensors >>f 2>err || got=$?
 	[ "$got" -eq 2 ]
 	same f m.safetensors
-	# what is replaced was read before
+	# replacing a file that was read is allowed
 	cp in f
 	exits 0 ace-cut --omit provenance -o f f
 	exits 0 ace-inspect verify f
-	# no regular file: no matter
+	# only regular files matter
 	ace-cut in </dev/null >/dev/null
 }
 
-# left: how many temporary files there are
+# left: print the number of temporary files
 left() { find . -name '*.new-*' | wc -l; }
 
-# ended SIG CMD...: a program that waits for the rest of its input, and has begun to
-# write a file, is ended by SIG and leaves nothing
+# ended SIG CMD...: CMD waits for the rest of its input and has begun to write a file; SIG
+# ends it, and it leaves nothing
 ended() {
 	local sig=$1 got=0
 	shift
 	rm -f pipe
 	mkfifo pipe
-	# which a shell's & has ignored
+	# a shell's & sets these signals to be ignored
 	perl -e '$SIG{$_} = "DEFAULT" for qw(INT TERM HUP); exec @ARGV' "$@" <pipe >out 2>err 3>&- &
 	exec 9>pipe
 	head -c 100000 in >&9
@@ -143,7 +143,7 @@ ended() {
 	wait $! || got=$?
 	exec 9>&-
 	[ "$got" -eq $((128 + $(kill -l "$sig"))) ] || { echo "$sig: $got"; cat err; return 1; }
-	# ace-recv is two processes, of which one ends the other
+	# ace-recv has two processes, and one of them ends the other
 	wait_for gone || { echo "$sig $*"; find . -name '*.new-*'; return 1; }
 }
 gone() { [ "$(left)" -eq 0 ]; }
@@ -158,7 +158,7 @@ gone() { [ "$(left)" -eq 0 ]; }
 		ended $sig ace-recv --spool spool
 		[ ! -e x ]
 	done
-	# who ignores a signal goes on
+	# a program that ignores a signal goes on
 	trap '' HUP
 	mkfifo other
 	ace-cut -o x <other 3>&- &
@@ -176,7 +176,7 @@ gone() { [ "$(left)" -eq 0 ]; }
 	given
 	(ulimit -f 4; exits 4 ace-cut -o x in; says "File too large")
 	(ulimit -f 4; got=0; ace-cut in >x 2>err || got=$?; [ $got -eq 4 ]; says "File too large")
-	# other programs get the signal
+	# the same through ace
 	(ulimit -f 4; got=0; ace cut in >x 2>err || got=$?; [ $got -eq 4 ])
 }
 
@@ -238,7 +238,7 @@ gone() { [ "$(left)" -eq 0 ]; }
 		cp old p
 		dirs ace-patch --way copy p <step.patch
 	done
-	# a file's is never passed over
+	# a failed sync of a file is never ignored
 	exits 4 fails fsync EINVAL ace-cut -o x in
 	says "Invalid argument"
 }
@@ -274,7 +274,7 @@ x.safetensors" ]
 			says "use --way in-place"
 			[ "$(ls d.ace-patch)" = lock ]
 			diff -r d old
-			# the way that remains
+			# the other way works
 			exits 0 ace-patch --way in-place d <step
 			diff -r d new
 			rm -rf d d.ace-patch
@@ -327,7 +327,7 @@ x.safetensors" ]
 		case $(ls -m d.ace-patch) in
 		lock) seen=nothing ;;
 		"lock, new, ready") ;;
-		"lock, new") ;;	# it was ready, and not yet said so
+		"lock, new") ;;	# it was ready, but not marked as ready yet
 		*) ls d.ace-patch; return 1 ;;
 		esac
 		exits 0 ace-patch d <step

@@ -1,10 +1,10 @@
-# Version 1 of the format, ace-stream(5): what filters pass on, what readers
-# refuse, what it costs.
+# Version 1 of the format, ace-stream(5): what filters pass on, what readers refuse, and
+# its overhead.
 
 load helper
 load values
 
-# kinds FILE: the frames' types, one line
+# kinds FILE: print the types of its frames in one line
 kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 
 @test "what stands between shards goes through every filter" {
@@ -18,7 +18,7 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 		[ "$(kinds out | grep -o 'xyZz SHRD' | wc -l)" -eq 2 ] ||
 		    { echo "$how: $(kinds out)"; false; }
 	done
-	# what is not true of other values goes no further than to them
+	# frames that are true only for these values are dropped when values change
 	between=$ROOT/tests/golden/good-between.aceg
 	exits 0 ace-score "$between"
 	kinds out | grep -q xYZZ
@@ -83,7 +83,7 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 	END
 }
 
-# every: each program that reads a stream and writes one
+# every: print a call of each program that reads and writes a stream
 every() {
 	openssl genpkey -algorithm ed25519 -out key.pem
 	chmod 600 key.pem
@@ -197,7 +197,7 @@ every() {
 	same out a
 }
 
-# whole N FILE: a model with 4096 floats, and beside them numbers that say N
+# whole N FILE: write a model of 4096 floats, and of whole numbers that depend on N
 whole() {
 	perl -e 'binmode STDOUT; srand $ARGV[0]; $at = 0;
 	    @t = (["bn.num_batches_tracked", "I64", "", pack("q<", $ARGV[0])],
@@ -212,7 +212,7 @@ whole() {
 	    print pack("Q<", length $h), $h, $d' "$1" >"$2"
 }
 
-# still STREAM MODEL: the numbers in it are the model's, to the bit
+# still STREAM MODEL: the whole numbers in STREAM are those of MODEL, to the bit
 still() {
 	local t
 	for t in bn.num_batches_tracked position_ids mask i; do
@@ -235,14 +235,14 @@ still() {
 		ace-select $b scored | ace-compress -o coded
 		still coded m.safetensors
 	done
-	# a plan that says otherwise, and a budget that they do not fit
+	# a plan with another codec for them, and a budget that they exceed
 	ace-select -p 0 --format text scored | sed 's/none/q4/' >plan
 	ace-select --plan plan in | ace-compress -o coded
 	still coded m.safetensors
 	ace-select -b 400 scored >planned
 	exits 5 ace-compress planned
 	says "shard '.*': a budget of 400 bytes is too small: its tensors of whole numbers, sent without loss, take [0-9]+$"
-	# a half is none of them
+	# 2.5 is not a whole number
 	mkshards -k ramp -n 3 | ace-export -f raw -o half.raw
 	perl -e 'print pack "f<", 2.5' >half.raw
 	ace-import half.raw | ace-export -f safetensors -o h.safetensors
@@ -266,7 +266,7 @@ still() {
 			still dense m.safetensors
 		done
 	done
-	# with cuts and a budget, in one program
+	# with cuts and a budget, in ace-step
 	for s in 1 2 3; do
 		whole $((1000 + 7 * s)) m.safetensors
 		ace-import -d e -s $s m.safetensors
@@ -292,7 +292,7 @@ still() {
 	says 'relative RMS error 0\.[0-9]+, of tensor .w. 0\.[0-9]+$'
 	exits 0 ace-step -v --bits 3 -o coded in
 	says 'relative RMS error 0\.[0-9]+, of tensor .w. 0\.[0-9]+$'
-	# no tolerance lets another whole number pass
+	# no tolerance allows another whole number
 	whole 6 n.safetensors
 	ace-import n.safetensors | ace-inspect diff --tolerance 9 - in >said && false
 	grep '^total' said

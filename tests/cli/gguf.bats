@@ -2,7 +2,7 @@ load helper
 
 mkgguf() { "$ROOT/tests/mkgguf" "$@"; }
 
-# models: old, new and third, with all types of blocks; step.aceg from one to the next
+# models: write old, new and third, with all types of blocks, and step.aceg from old to new
 models() { once models make_models; }
 
 make_models() {
@@ -51,7 +51,7 @@ make_models() {
 	mkgguf wide --align 64
 	exits 0 ace-diff -v old wide
 	says "0 of [0-9]+ groups"
-	# without the bytes that fill up the last tensor
+	# without the padding after the last tensor
 	head -c -31 wide >m
 	exits 0 ace-diff -v wide m
 	says "0 of [0-9]+ groups"
@@ -73,7 +73,7 @@ make_models() {
 	mkgguf named --key other -s 1
 	exits 3 ace-diff old named
 	says "mismatch: 'old' and 'named' differ in key 'general.name', which no patch changes"
-	# q4_0 and iq4_nl are as long as each other
+	# blocks of q4_0 and iq4_nl have the same length
 	cp old other
 	at=$(grep -obUa 'blk.02.q4_0' other | cut -d: -f1)
 	printf '\24' | dd of=other bs=1 seek=$((at + 11 + 4 + 16)) conv=notrunc status=none
@@ -81,7 +81,7 @@ make_models() {
 	says "tensor 'blk.02.q4_0' is of kind q4_0 and iq4_nl"
 	exits 3 ace-patch other <step.aceg
 	says "tensor 'blk.02.q4_0' is of kind iq4_nl and q4_0"
-	# who receives keeps its own metadata
+	# a receiver keeps its own metadata
 	mkgguf named --key other
 	mkgguf want --key other -s 1
 	exits 0 ace-patch named <step.aceg
@@ -192,7 +192,7 @@ make_models() {
 }
 
 @test "GGUF: 64 MiB are enough for long metadata and many tensors" {
-	# 3 million strings in an array, and 30000 tensors
+	# an array of 3 million strings, and 30000 tensors
 	perl -e '
 		sub text { pack("Q</a*", $_[0]) }
 		my $n = 30000;

@@ -1,5 +1,5 @@
-# Files with a reason each (tests/golden/README.md): good ones are read
-# forever, bad ones are refused for ever, and for that reason.
+# Golden files (tests/golden/README.md): good ones stay readable for ever, bad ones are
+# refused for ever, each for the reason in its name.
 
 load helper
 
@@ -21,7 +21,7 @@ GOLDEN=$ROOT/tests/golden
 	[ "$n" -ge 12 ]
 }
 
-# refused PROGRAM...: every bad file, with status 3 and the word in its name
+# refused PROGRAM...: it refuses every bad file with status 3, and the word in the file's name
 refused() {
 	n=0
 	for f in "$GOLDEN"/bad-*.aceg; do
@@ -54,7 +54,7 @@ refused() {
 		n=$((n + 1))
 		exits 0 ace-recv -v --spool "spool$n" --sync none "$f"
 		case $w in
-		*-between-*) says accepted ;;	# it takes nothing from between shards
+		*-between-*) says accepted ;;	# it reads no frames between shards
 		*-nobody*) says 'invalid: limit: 0 contributors' ;;
 		*) says "invalid: ${w%%-*}: " ;;
 		esac || { echo "$f"; return 1; }

@@ -1,9 +1,9 @@
-# How the programs were built: a mistake in them is hard to use.
+# How the programs are built, so that bugs in them are hard to exploit.
 load helper
 
 @test "no writable code, no fixed addresses, checked stacks and copies" {
 	if sanitized || grep -q -- '-O0\|--coverage' "$BUILD/flags"; then
-		return		# such a build looks for mistakes itself
+		return		# such a build finds these mistakes itself
 	fi
 	for p in "$BUILD"/ace "$BUILD"/ace-*; do
 		[ -f "$p" ] && [ -x "$p" ] || continue

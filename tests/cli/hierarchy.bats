@@ -1,11 +1,11 @@
-# Edges, two regional relays, a cloud: the same programs at every level, as
-# ace(7) tells it.  What dies is started again, and nothing is lost or doubled
-# between any two levels.
+# Edges, two regional relays and a cloud: the same programs at every level, as in ace(7).
+# A program that dies is restarted, and nothing is lost or doubled between any two
+# levels.
 # bats file_tags=plain
 load helper
 load values
 
-# edge N REGION STEPS: until all is delivered
+# edge N REGION STEPS: run an edge until all its shards are delivered
 edge() {
 	local from
 	while :; do
@@ -21,11 +21,11 @@ edge() {
 	done 2>>"err.edge$1"
 }
 
-# as NAME CMD...: CMD, whose process somebody may want to kill
+# as NAME CMD...: run CMD, with its process number in pid.NAME so that it can be killed
 as() { sh -c 'echo $$ >"pid.$0"; exec "$@"' "$@"; }
 
-# relay N CODEC: one pipe, from its edges' spool to the cloud and back; when one
-# of it dies all leave, and it begins again
+# relay N CODEC: one pipe from its edges' spool to the cloud and back; when one program
+# dies, all end and the pipe is started again
 relay() {
 	while [ ! -e stop ]; do
 		as "up$1" ace-aggregate --spool "region$1" --create --devices 2 --rule sum \
@@ -40,14 +40,14 @@ relay() {
 	done 2>>"err.relay$1"
 }
 
-# cloud STEPS
+# cloud STEPS: run the cloud
 cloud() {
 	ace-aggregate --spool cloud --create --devices 2 --rounds "$1" --publish \
 	    --sync none | ace-recv --spool cloud --publish --sync none
 	: >over
 }
 
-# levels STEPS CODEC KILLS: four edges, two relays, a cloud
+# levels STEPS CODEC KILLS: run four edges, two relays and a cloud
 levels() {
 	local i k victims e=() relays=()
 	for i in 1 2; do
@@ -62,7 +62,7 @@ levels() {
 	e+=("$!")
 	victims=(up1 code1 link1 ack1 down1 recv1 recv2 up2 code2 down2 recv4)
 	for ((k = 0; k < $3; k++)); do
-		# all along the run, however fast that is
+		# the kills are spread over the run, however fast it is
 		wait_for test -e "cloud/done/$((k * $1 / $3))" -o -e over
 		sleep "0.0$((RANDOM % 10))"
 		[ ! -e over ] || break
@@ -70,11 +70,11 @@ levels() {
 		    continue
 		kill -9 "$i" 2>/dev/null && echo "$i" >>kills
 	done
-	# a relay that dies at the end still owes its edges the last step
+	# a relay that dies at the end still has to give its edges the last step
 	wait "${e[@]}"
 	: >stop
-	# the relays wait for a step that nobody makes, and one that had just looked
-	# for `stop' begins to
+	# the relays wait for a step that nobody makes, also one that looked for `stop' just
+	# before
 	while kill -0 "${relays[@]}" 2>/dev/null; do
 		for i in up1 up2; do kill "$(cat "pid.$i")" 2>/dev/null; done
 		sleep 0.05
@@ -83,7 +83,7 @@ levels() {
 }
 export -f field shards edge as relay cloud levels wait_for
 
-# conserved STEPS: between edges and relays, between relays and the cloud
+# conserved STEPS: audit between edges and relays, and between relays and the cloud
 conserved() {
 	local i s
 	for i in 1 2 3 4; do
@@ -111,7 +111,7 @@ conserved() {
 	echo "# $(wc -l <kills) killed" >&3
 	[ "$(wc -l <kills)" -ge 5 ]
 	conserved $n
-	# the mean of the sums is the mean of all, by their weights
+	# the weighted mean of the sums is the mean of all
 	for s in 0 7 $((n - 1)); do
 		ace-aggregate region?/$s/edge*.aceg >flat
 		cp "cloud/$s/aggregate.aceg" deep
@@ -121,7 +121,7 @@ conserved() {
 		raw flat >flat.f32
 		raw deep >deep.f32
 		same flat.f32 deep.f32
-		# and what the edges of both regions were given
+		# the edges of both regions got the same
 		same "region1/$s/aggregate.aceg" \
 		    "region2/$s/aggregate.aceg"
 	done

@@ -1,10 +1,10 @@
-# Differences to a history that arrive: the spool keeps what the device has, and
-# what comes between the two is put right.
+# Differences to a history: the spool keeps the history that the device has, and the two
+# recover when they differ.
 
 load helper
 
-# code STEP [HOW]: step of the device, of every second one not all groups, to
-# sentSTEP
+# code STEP [HOW]: code a step of the device to sentSTEP; every second step lacks some
+# groups
 code() {
 	mkshards -s "$1" -k ramp -n 20k -t a:5000 -t b:3000 -x "$1" >"in$1"
 	ace-score "in$1" | ace-select -p "$([ $(($1 % 2)) = 1 ] && echo 0.5 || echo 1)=topk:0.3" |
@@ -12,7 +12,7 @@ code() {
 	mv out "sent$1"
 }
 
-# answer FILE [STATUS]: received, the receipt taken; what ace-recv says in err
+# answer FILE [STATUS]: receive FILE and take the receipt; ace-recv's messages are in err
 answer() {
 	exits 0 ace-recv --spool spool -v "$1"
 	mv out receipt
@@ -26,7 +26,7 @@ balance() {
 	grep -qE ", $1\$" out || { cat out; return 1; }
 }
 
-# shared STEP: both sides have the same history after it
+# shared STEP: both sides have the same history after STEP
 shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 
 @test "with receipts: the aggregate is what is reconstructed" {
@@ -45,11 +45,11 @@ shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 			ace-aggregate out other >want
 			ace-inspect diff got want
 		done
-		# not the values that were sent
+		# the aggregate has not the values that were sent
 		run ! ace-inspect diff spool/3/edge1.aceg out
-		# the newest, and the one before
+		# the newest history, and the one before
 		[ "$(ls spool/device/edge1.history)" = "$(printf 'history.2\nhistory.3')" ]
-		# once more: the same bytes, no other history
+		# the same shard again: the same receipt, and no other history
 		answer sent3
 		says "step 3: accepted"
 		shared 3
@@ -91,7 +91,7 @@ shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 	done
 }
 
-# stamp FILE: the first digits of the checksum in its tail
+# stamp FILE: print the first digits of the checksum in its tail
 stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1"; }
 
 @test "a spool that lost a history: refused by digest, and a new one is begun" {
@@ -102,7 +102,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 			answer sent$s
 		done
 		old=$(stamp state/history.1) new=$(stamp state/history.2)
-		# restored from a backup
+		# as if restored from a backup
 		rm spool/device/edge1.history/history.2
 		code 3 $how
 		answer sent3 5
@@ -113,7 +113,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 		says "step 4: accepted"
 		shared 4
 		[ $how = ef21 ] || balance "5 inputs up to step 4, 4 accepted, 0 pending"
-		# all of it
+		# the whole history is lost
 		rm -r spool/device/edge1.history
 		code 5 $how
 		answer sent5 5
@@ -180,7 +180,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	done
 }
 
-# tidy: what the dead left goes with the next connection
+# tidy: the next connection removes the temporary files of killed programs
 tidy() { ace-recv --spool spool sent2 && [ -z "$(find spool -name '*.new-*')" ]; }
 
 @test "no room, no leave, no sense: invalid, and no trace of a history" {
@@ -192,13 +192,13 @@ tidy() { ace-recv --spool spool sent2 && [ -z "$(find spool -name '*.new-*')" ];
 	code 0
 	answer sent0
 	code 1
-	# the first one's history is as large as its model, and waits
+	# the first shard's history is as large as the model, and counts as waiting
 	bytes=$(cat spool/device/edge1.history/* spool/0/edge1.aceg | wc -c)
 	limited "quota $((bytes + 4 * 28000))" exits 5 ace-recv --spool spool sent1
 	says "limit: [0-9]{6} bytes of this device wait"
 	[ ! -s out ]
 	find spool -name 'history.*' | grep -c . | grep -qx 1
-	# and the first one has to fit in, too
+	# the first shard must fit as well
 	mkdir -m 700 other
 	echo 'quota 20000' >other/limits
 	exits 5 ace-recv --spool other sent0
@@ -215,7 +215,7 @@ tidy() { ace-recv --spool spool sent2 && [ -z "$(find spool -name '*.new-*')" ];
 	mkshards -d edge2 -n 20k -t a:5000 -t b:3000 | ace-recv --spool spool >/dev/null
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2
 	says "1 of 2 shards of a step are deferred: mismatch: no 'history.0' in 'spool/device/edge1.history'"
-	# files by themselves have none
+	# separate files have no history
 	exits 3 ace-aggregate spool/0/*.aceg
 	says "is a difference to a history"
 }

@@ -1,26 +1,26 @@
-# tests/hop, by which make bench measures: who does less the second time is not
-# measured but found out.
+# tests/hop, which make bench uses for its measurements.  It must notice a program that does
+# less work on its second call.
 # bats file_tags=plain
 load helper
 
-# work: what takes a processor a while, and says 3
+# work: take some CPU time and print 3
 work() {
 	local i
 	for ((i = 0; i < 200000; i++)); do :; done
 	echo 3
 }
 
-# once CMD...: what CMD says, of which a second call sends only what was kept
+# once CMD...: print the output of CMD; later calls print the saved output
 once() {
 	[ -s kept ] || "$@" >kept
 	cat kept
 }
-# its clock stands still, and is days on after this
+# nap: the clock of hop stands still, and is days ahead after this
 nap() { echo >>later; echo 3; }
 export -f work once nap
 
-# Where two tries have to take as long, a machine that is busy in the first alone looks as
-# if the second did less, which hop says.
+# If a machine is busy only during the first of two tries, the second one looks as if it did
+# less work, and hop says so.  Such rows are tried again.
 @test "a row: what came out, its status, and what is said of it" {
 	tries 8 exits 0 hop -n 2 -b 1000 -w 'tr 3 4' 'the row' work work
 	grep -qE '^the row( +[0-9.]+){6} +2 +0 4$' out

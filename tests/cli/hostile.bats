@@ -1,11 +1,11 @@
-# Devices that nobody controls: what one of them sends costs nobody else a step,
-# the run or the machine.
+# Devices that nobody controls: what one of them sends must not cost the others a step, the
+# run or the machine.
 # shellcheck disable=SC2238 # cut is a file here
 load helper
 
 shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 
-# recv REGEX ARGS...: standard input into the spool; what is said of it
+# recv REGEX ARGS...: receive standard input into the spool; the message matches REGEX
 recv() {
 	local want=$1
 	shift
@@ -13,7 +13,7 @@ recv() {
 	says "$want"
 }
 
-# waits REGEX ARGS...: the same of what has to wait, and has no receipt
+# waits REGEX ARGS...: the same for a shard that has to wait and gets no receipt
 waits() {
 	local want=$1
 	shift
@@ -21,7 +21,7 @@ waits() {
 	says "$want"
 }
 
-# aggregate ARGS...: the next step
+# aggregate ARGS...: aggregate the next step
 aggregate() {
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --rounds 1 \
 	    --sync none --omit provenance "$@"
@@ -58,7 +58,7 @@ aggregate() {
 	recv "invalid: limit: weight 1e\+30, at most 1e\+06" <in
 	shard 1 edge1 -w 2 >in
 	limited 'weight 1' recv "invalid: limit: weight 2, at most 1 " <in
-	# a sum of the heaviest that any limit lets in is finite
+	# the largest limit on weights keeps sums finite
 	limited 'weight 1.1e12' exits 2 ace-recv --spool spool in
 	shard 2 edge1 -H contributors=0 >in
 	recv "invalid: limit: 0 contributors" <in
@@ -112,7 +112,7 @@ aggregate() {
 	ace-inspect verify out
 }
 
-# many PREFIX: 9000 lines of a policy, without the last end of a line
+# many PREFIX: print 9000 lines of a policy, the last one without a newline
 many() { seq -f "$1%04g=" 1000 9999; }
 
 @test "policies with many keys, and many of them: little work, and no more than one has" {
@@ -120,14 +120,14 @@ many() { seq -f "$1%04g=" 1000 9999; }
 	for i in {1..24}; do
 		frames+=(-P "$(many a)")
 	done
-	# the same keys again and again
+	# the same keys in several frames
 	mkshards "${frames[@]}" >in
 	exits 0 cpu 5 ace-aggregate in
 	exits 0 cpu 5 ace-inspect verify in
 	mkshards -P "$(many a)" -P "$(many b)" >in
 	exits 3 ace-aggregate in
 	says "limit: the policy is larger than 64 KiB"
-	# in a spool it is set aside, and the others go on
+	# in a spool that shard is deferred, and the others are averaged
 	shard 0 edge1 >one
 	shard 0 evil -P "$(many a)" -P "$(many b)" >two
 	for i in one two; do recv accepted <$i; done
@@ -140,7 +140,7 @@ many() { seq -f "$1%04g=" 1000 9999; }
 	shard 0 evil -P "cuts=$(seq -s, 999999 -1 990641),1
 cuts.seconds=1" >in
 	recv accepted <in
-	# the same of a number
+	# the same with a long number
 	shard 0 evil2 -P "cuts=1
 cuts.seconds=1.$(printf '0%.0s' {1..65000})" >in
 	recv accepted <in
@@ -155,7 +155,7 @@ cuts.seconds=1.$(printf '0%.0s' {1..65000})" >in
 	ace-inspect -v out >shown
 	grep -q 'cuts=2,1$' shown
 	grep -q 'delay=1$' shown
-	# where nobody's can be taken there are none
+	# without usable cuts there are none
 	mkshards -d evil -P "cuts=$(seq -s, 999999 -1 990641),1
 cuts.seconds=1" >in
 	exits 0 ace-aggregate in
@@ -186,7 +186,7 @@ cuts.seconds=1" >in
 	exits 3 ace-recv --spool spool in
 	says "mismatch: a shard of run 'other', and the spool is of run 'test'"
 	[ "$(find spool -name 'edge2*')" = "" ]
-	# who comes first does not own the run that is named
+	# the first device does not decide the model of a run that is named
 	mkshards -d edge2 -r other -t w:7 >in
 	exits 3 ace-recv --spool pinned --run test in
 	[ "$(ls pinned)" = "" ]
@@ -212,7 +212,7 @@ cuts.seconds=1" >in
 		recv accepted --device edge$i <in
 	done
 	[ "$(ls spool/0/*.aceg | wc -l)" -eq 4 ]
-	# a name of somebody else's, or none, is not the key's
+	# a shard with another device's name, or none, is not the key's
 	shard 0 edge4 >in
 	exits 3 ace-recv --spool spool --device evil in
 	mkshards -d '?' >in
@@ -236,7 +236,7 @@ cuts.seconds=1" >in
 	local i
 	for i in 1 2 3; do shard 0 edge$i; shard 1 edge$i; done >all
 	exits 0 ace-recv --spool spool --sync none all
-	# in the place of one that was accepted before these limits
+	# an invalid shard in the place of one that was accepted before these limits
 	shard 0 edge2 -H flags=16 >spool/0/edge2.aceg
 	aggregate --devices 3
 	says "^ace-aggregate: 1 of 3 shards of a step are deferred: mismatch: "
@@ -264,7 +264,7 @@ cuts.seconds=1" >in
 	for i in 0 1 2; do
 		for d in edge1 edge2 evil1 evil2; do shard $i $d; done >all
 		exits 0 ace-recv --spool spool --sync none all
-		# more than may come today, and was accepted before it was so
+		# more than the present limits allow, accepted under earlier ones
 		for d in evil1 evil2; do
 			# shellcheck disable=SC2086 # words are meant
 			shard $i $d ${what[i]} >spool/$i/$d.aceg
@@ -285,14 +285,14 @@ cuts.seconds=1" >in
 	done
 	aggregate --devices 3
 	[ "$(ace-inspect -v out | grep -o 'delay=[0-9]*')" = delay=8 ]
-	# nor does it speak where the others say nothing
+	# one device cannot set a delay that no other has
 	for i in 1 2 3; do
 		if [ $i = 1 ]; then shard 1 edge1 -P delay=1000; else shard 1 edge$i; fi
 	done >all
 	exits 0 ace-recv --spool spool --sync none all
 	aggregate --devices 3
 	ace-inspect -v out | grep -q delay= && return 1
-	# nor decide by a time that nobody takes where the others cut
+	# nor decide by an absurd time where the others cut
 	for i in 1 2 3; do
 		shard 2 edge$i -P "cuts=$((i + 3)),1
 cuts.seconds=$([ $i = 1 ] && echo 1e8 || echo $i)"
@@ -311,15 +311,15 @@ cuts.seconds=$([ $i = 1 ] && echo 1e8 || echo $i)"
 	[ "$(ls -d spool/[0-9]* | wc -l)" -eq 5 ]
 	shard 9 edge2 >in
 	limited 'open 5' recv accepted <in
-	# what is known is answered as before
+	# known shards get the same answers as before
 	shard 3 >in
 	limited 'open 5' recv "step 3: duplicate" <in
 	shard 6 >in
 	limited 'quota 1k' waits "limit: [0-9]+ bytes of this device wait" <in
-	# to the byte: the files of the device in open steps
+	# the exact limit is the bytes of the device's files in open steps
 	bytes=$(cat spool/[0-9]*/edge1.* | wc -c)
 	limited "quota $bytes" waits "limit: $bytes bytes of this device wait" <in
-	# and a step that closes makes room
+	# a step that closes makes room
 	aggregate
 	limited 'open 5' recv "step 6: accepted" <in
 	shard 7 >in
@@ -340,7 +340,7 @@ cuts.seconds=$([ $i = 1 ] && echo 1e8 || echo $i)"
 	limited 'open 4' recv "step 3: accepted" <in
 }
 
-# slow CMD: ace-recv reads what CMD writes, which never ends
+# slow CMD: ace-recv reads the output of CMD, which never ends
 slow() {
 	local pid r=0 cmd=$1
 	rm -f pipe
@@ -359,7 +359,7 @@ slow() {
 	says "truncated: timed out"
 	limited 'time 300ms' slow 'exec sleep "$HANG"'
 	says "truncated: timed out"
-	# byte by byte does not help
+	# sending byte by byte does not help
 	limited 'timeout 5s, time 700ms' slow \
 	    'exec <in; head -c 5000; while head -c 9; do sleep 0.1; done'
 	says "truncated: timed out"
@@ -368,8 +368,8 @@ slow() {
 
 @test "who says nothing between two shards is not waited for either" {
 	mkshards -n 500 >in
-	# without the last frame, TAIL: another shard might come.  It is all in the
-	# pipe before somebody waits for it
+	# all but the last frame, TAIL, since another shard might follow.  All of it is in the pipe
+	# before ace-recv waits for it
 	mkfifo full
 	exec 9<>full
 	head -c -40 in >&9
@@ -381,8 +381,8 @@ slow() {
 	says "truncated: timed out"
 }
 
-# gives_up SECS FROM [LIMIT]: of a clock on which only waiting takes time, ace-recv
-# waits so many seconds for who sends no more than what is in the file FROM
+# gives_up SECS FROM [LIMIT]: on a clock that moves only while it waits, ace-recv waits SECS
+# seconds for a sender that stops after the file FROM
 gives_up() {
 	rm -rf spool full
 	[ -z "${3:-}" ] || limits "$3"
@@ -406,7 +406,7 @@ gives_up() {
 @test "who never reads what is answered is not answered for ever" {
 	mkshards -r demo >one
 	mkfifo hole
-	# a pipe that is full, and that nobody reads
+	# a full pipe that nobody reads
 	python3 - <<-'END' 3>&- &
 	import fcntl, os, time
 	p = os.open('hole', os.O_RDWR)
@@ -416,7 +416,7 @@ gives_up() {
 	time.sleep(1000)
 	END
 	wait_for test -e full
-	# the shard may take as long as it does; a write is ended by a timer
+	# receiving may take its time; a timer ends the blocked write
 	local status=0
 	limits 'time 1s'
 	still timeout "$HANG" ace-recv --spool spool --sync none <one >hole 2>err ||
@@ -424,7 +424,7 @@ gives_up() {
 	kill $!
 	[ "$status" -eq 3 ] || { echo "status $status"; cat err; false; }
 	says 'truncated: timed out: the device does not read its answers'
-	# what was accepted before is kept
+	# a shard accepted before is kept
 	ace-inspect verify spool/0/edge1.aceg
 }
 
@@ -451,7 +451,7 @@ gives_up() {
 	mkshards -r demo >one
 	ace-recv --spool spool <one >/dev/null
 	echo half >spool/.sandbox.ace-recv.new-abc123
-	# one that is being written is locked, and stays
+	# a file that is being written is locked, and stays
 	echo half >spool/.sandbox.ace-recv.new-def456
 	exec 8<spool/.sandbox.ace-recv.new-def456
 	flock 8
@@ -469,7 +469,7 @@ gives_up() {
 	recv "step 299: invalid: this device is new here, and step 501 is the next" <in
 	[ "$(grep -c 'this device is new' err)" -eq 300 ]
 	[ "$(find spool -name '[0-9]*' -type d)" = spool/500 ]
-	# whoever was accepted hears it again, when the step's folder is gone too
+	# a device is told again that its shard was accepted, even after the step's directory is gone
 	shard 501 >in
 	recv accepted <in
 	aggregate --keep 1
@@ -479,7 +479,7 @@ gives_up() {
 	[ ! -e spool/500 ]
 }
 
-# hold ARGS...: a connection of ace-recv that stays, its number in $held
+# hold ARGS...: open a connection to ace-recv that stays; its number is in $held
 held=()
 hold() {
 	local n=${#held[@]}
@@ -489,7 +489,7 @@ hold() {
 	exec {fd}>hold$n
 	fds+=("$fd")
 }
-# let_go: the ends of all of them
+# let_go: close all of them
 let_go() {
 	local fd
 	for fd in "${fds[@]}"; do
@@ -502,7 +502,7 @@ let_go() {
 	fds=()
 	shard 0 edge1 -n 10k >in
 	shard 0 evil -n 10k >theirs
-	# a place is taken when a shard that began is on its way
+	# a place is taken when a shard has begun
 	begun() { [ "$(find spool -name 'evil.new-*' | wc -l)" -eq "$1" ]; }
 	hold --device evil --sync none
 	head -c 20000 theirs >&${fds[0]}
@@ -513,7 +513,7 @@ let_go() {
 	limited 'clients 1' exits 5 ace-recv --spool spool --device edge1 in
 	says "1 connections are open, the most allowed"
 	limited 'clients 2, each 1' recv duplicate --device edge1 <in
-	# who has gone has left its place
+	# a closed connection frees its place
 	let_go
 	limited 'clients 1, each 1' recv accepted --device evil <theirs
 }
@@ -529,7 +529,7 @@ let_go() {
 	limited 'quota 1M, shard 1M' waits \
 	    "limit: 1000000 bytes of this device wait" <second
 	limited 'quota 1M, shard 999k' recv accepted <second
-	# not in that of others, and not when it is no longer on its way
+	# it does not count for other devices, nor after it has ended
 	for d in edge1 evil2; do
 		shard 2 $d >in
 		limited 'quota 1M, shard 1M' recv accepted <in
@@ -563,19 +563,19 @@ let_go() {
 	}
 	shard 0 edge3 >in
 	recv accepted <in
-	# the second one of each device, so that all are alike
+	# the second shard of each device, so that all cost the same
 	for d in edge1 edge2; do
 		shard 1 $d >in
 		recv accepted <in
 	done
-	shard 2 edge3 >in		# what is synced once is not any more
+	shard 2 edge3 >in		# what is synced once per device is synced now
 	exits 0 ace-recv --spool spool in
 	shard 2 edge1 >in
 	opened=$(opened in)
 	mkdir spool/{1000..1400}
 	shard 2 edge2 >in
 	[ "$(opened in)" -eq "$opened" ]
-	# nor with what the device had open once
+	# nor does the cost depend on shards that were open once
 	mkshards -N 200 -s 3 >in
 	recv accepted <in
 	for d in 2 4 5 6; do shard 202 edge$d; done >in
@@ -602,7 +602,7 @@ let_go() {
 
 @test "a step that one device alone sends holds up nobody" {
 	local d step
-	# before the first one, between two, and again and again
+	# before the first step, between steps, and again and again
 	for step in 0 3 4 5 6 7 8 9 11 12; do
 		shard $step evil >in
 		recv accepted <in
@@ -616,11 +616,11 @@ let_go() {
 		says "fewer than 2 devices sent step $((step == 5 ? 0 : step - 4)): the steps before step $step are skipped, and their accepted shards are in the average of step $step"
 		ace-inspect out >shown
 		grep -q "^ *step *$step$" shown
-		# its shards, however many, are one contribution
+		# all its shards count as one contribution
 		grep -q "^ *contributors *3$" shown
 		[ -e spool/done/$step ]
 	done
-	# what was passed over is known to be counted, and what comes to it late
+	# of the skipped steps, a shard that was counted is accepted again; a new one is late
 	shard 3 evil >in
 	recv "step 3: accepted" <in
 	shard 2 evil >in
@@ -632,7 +632,7 @@ let_go() {
 	rm spool/done/15	# as after a kill
 	aggregate --devices 2 --quorum 2
 	[ -e spool/done/15 ]
-	# nor does its deadline stop anybody
+	# nor does its deadline delay anybody
 	shard 17 evil >in
 	recv accepted <in
 	exits 124 timeout 1 ace-aggregate --spool spool --rounds 9 \
@@ -722,13 +722,13 @@ let_go() {
 	says "'all/out' is a symbolic link that another user made in a directory open to all"
 	[ "$(cat victim)" = mine ]
 	[ "$(ls all)" = out ]
-	# nor does it write into another's FIFO
+	# nor does it write into another user's FIFO
 	mkfifo -m 666 all/pipe
 	chown nobody all/pipe
 	exits 4 timeout "$HANG" ace-score -o all/pipe in
 	says "'all/pipe': Permission denied"
 	rm all/pipe
-	# one's own is followed, and so is one that the folder's owner made
+	# links of the user's own are followed, and those of the directory's owner
 	ln -s ../own all/own
 	exits 0 ace-score -o all/own in
 	[ -s own ]
@@ -741,7 +741,7 @@ let_go() {
 	exits 0 timeout "$HANG" ace-score -o all/mine in
 	wait $!
 	same own got
-	# and so is any in a folder that is not everybody's
+	# and all links in a directory that not everybody can write to
 	chmod 1755 all
 	exits 0 ace-score -o all/out in
 }
@@ -756,7 +756,7 @@ let_go() {
 		LC_ALL=C grep -q '[^ -~]' err && return 1
 		says "'ed\?+ge': No such file"
 	done
-	# letters of other scripts are letters, their joiners too
+	# letters of other scripts are printed, with their joiners
 	mkshards -d $'k\u00fc\u06cc\u200c\u00ae\u0350\u1161\u3165\U0001f600' >in
 	exits 0 ace-inspect list in
 }

@@ -1,16 +1,16 @@
-# What one device with a key of its own could still do to the others, each tried
-# through the programs that a cloud runs.
+# What a device with a valid key could still do to the others.  Each attack is tried through
+# the programs that a cloud runs.
 load helper
 
-# sends DEVICE STEP VALUE ARGS...: a shard of 64 values, through ace-recv
+# sends DEVICE STEP VALUE ARGS...: send a shard of 64 values through ace-recv
 sends() {
 	perl -e 'print pack("f<*", ($ARGV[0]) x 64)' -- "$3" >values
 	ace-import -f raw --name w --shape 64 -d "$1" -r test -s "$2" values >in
 	exits 0 ace-recv -v --spool spool --sync none --device "$1" "${@:4}" in
 }
 
-# coded STEP: the average of the step as the cloud codes it, which keeps the rest;
-# as f16 it says no more than 65504
+# coded STEP: average the step and code it as the cloud does, which keeps the residual; f16
+# values end at 65504
 coded() {
 	exits 0 ace-aggregate --spool spool --devices 3 --quorum 2 --rounds 1 \
 	    --sync none
@@ -100,7 +100,7 @@ coded() {
 @test "values of a model that nobody trains are not decoded" {
 	mkshards -d edge1 >in
 	exits 0 ace-recv --spool spool --sync none in
-	# had they been looked at, the first one had been the reason
+	# if the values had been read, the first one would be the reason
 	mkshards -n 100k -k nan -i 0 -d evil -s 1 >in
 	exits 0 ace-recv -v --spool spool --sync none in
 	says "step 1: invalid: mismatch: run 'test' is of another model"

@@ -1,14 +1,14 @@
-# make install, into a root of its own, and what a third party does with it.
+# make install into a separate root, and how other projects use the result.
 
 load helper
 
 build() {
-	# make takes no spaces in a path but where it begins
+	# make allows spaces only in the part of a path before the sources
 	make -s -C "$ROOT" BUILD="${BUILD#"$ROOT"/}" DESTDIR="${TO:-$PWD/installed}" PREFIX=/usr "$@"
 }
 
 @test "BUILD is one folder, whether it is said with or without its path" {
-	# else objects would be made without the dependencies that others found
+	# otherwise objects would be built without the dependencies found by other builds
 	for b in of/it "$ROOT/of/it" ./of/it; do
 		make -C "$ROOT" -nB BUILD="$b" of/it/lib/base/err.o |
 		    grep -qe '-o of/it/lib/base/err.o '
@@ -25,7 +25,7 @@ build() {
 	# shellcheck disable=SC2046 # words
 	sanitized || ${CC:-cc} -o scale "$ROOT/examples/scale.c" -I to/usr/include \
 	    to/usr/lib/libaceg.a $(pkg-config --libs liblz4 libxxhash) -lm
-	# what mkdir makes is everybody's but for the two that were asked for by name
+	# everybody may read all of it, whatever the umask
 	[ -z "$(find "$TO/usr" ! -type l ! -perm -a+r)" ]
 	[ -z "$(find "$TO/usr" -type d ! -perm -a+x)" ]
 	build uninstall
@@ -34,20 +34,20 @@ build() {
 
 @test "no name of a file is libACE's, also where file names ignore case" {
 	build install
-	# what Debian's libace-dev has in folders that others use, too
+	# the files of Debian's libace-dev in shared directories
 	printf '%s\n' bin/ace_gperf include/ace lib/ace lib/libace.a lib/libace.so \
 	    lib/libace_etcl.so lib/pkgconfig/ace.pc lib/pkgconfig/ace_etcl.pc \
 	    share/ace share/man/man1/ace_gperf.1 | sort >theirs
 	(cd installed/usr && find . ! -type d) | sed 's|^\./||' | tr 'A-Z' 'a-z' | sort >ours
 	comm -12 theirs ours | diff /dev/null -
-	# nor is any found by the compiler's -lACE or pkg-config's ACE
+	# nor does the compiler's -lACE or pkg-config's ACE find a file of ours
 	! find installed/usr -iname 'libace.*' -o -iname ace.pc -o -iname ace.h | grep . || false
 	readelf -dW installed/usr/lib/libaceg.so.0 | grep -q 'SONAME.*\[libaceg.so.0\]'
 }
 
 @test "the names of the library have a version, and there are those that it promises" {
 	sanitized && skip "the library of a sanitized build"
-	# lib/aceg.h declares them, debian/libaceg0.symbols promises them, nothing else is there
+	# lib/aceg.h declares the symbols, debian/libaceg0.symbols promises them, and there are no others
 	nm -D --defined-only "$BUILD/libaceg.so.0" | awk '$2 == "T" { print $3 }' |
 	    sed 's/@@/@/' | sort >there
 	sed -n 's/^ \(ace_.*\) 0.*/\1/p' "$ROOT/.packaging/debian/libaceg0.symbols" | sort | diff - there
@@ -91,27 +91,27 @@ build() {
 	same out shared.aceg
 	exits 0 installed/usr/bin/ace-expand shared.aceg
 
-	# what python keeps of the modules goes with them
+	# byte code that python wrote beside the modules is removed as well
 	for f in patches/server pytorch/digits pytorch/ace_shards/__init__; do
 		mkdir -p "installed/usr/share/ace/${f%/*}/__pycache__"
 		: >"installed/usr/share/ace/${f%/*}/__pycache__/${f##*/}.cpython-311.pyc"
 	done
 	build uninstall
-	# what a system has anyway stays
+	# directories that a system has anyway stay
 	[ "$(cd installed/usr && find . | sort | tr '\n' ' ')" = \
 	    ". ./bin ./include ./lib ./share ./share/man " ] ||
 	    { find root; false; }
 }
 
-# completes SHELL CMD...: a shell that finds what was installed, and nothing else
+# completes SHELL CMD...: run CMD in a shell that finds only the installed completions
 completes() {
 	command -v "$1" >/dev/null || skip "no $1"
 	HOME=$PWD XDG_DATA_DIRS=$PWD/installed/usr/share \
 	    PATH=$PWD/installed/usr/bin:$PATH exits 0 timeout "$HANG" "$@"
 }
 
-# values: what is typed, and the last word of it once a tab has followed, without
-# what a shell may add behind
+# values: lines of what is typed and the word that a tab then completes, without what a shell
+# may append
 values() {
 	cat <<-'E'
 	ace-score --form m|moment
@@ -140,10 +140,10 @@ values() {
 	[ "$(cut -f2 all | sort -u | wc -l)" -ge 11 ]
 	: >FILE
 	while IFS=$'\t' read -r call option value; do
-		# a number of its own belongs behind it
+		# a number must follow this value
 		[[ $value != *: ]] || continue
 		$call "$option" "$value" </dev/null >out 2>err || true
-		# of a codec, what it is told is asked for as well
+		# a codec in such a value needs its own argument
 		! grep -F "'$value': " err | grep -v 'codec' &&
 		    ! grep "codec '.*' is unknown" err || { echo "$call $option"; false; }
 	done <all
@@ -164,7 +164,7 @@ values() {
 --help" ] || { echo "$p:"; cat out err; false; }
 	done
 	while IFS='|' read -r typed want; do
-		# as bash cuts it where --form=l is typed, and as it stands
+		# words as bash splits them after --form=l, and unsplit
 		for cut in "$typed" "${typed% *} = ${typed##* }"; do
 			[[ $cut != *\ -?\ =* ]] || continue
 			completes bash --norc -c '. "$1"; shift
@@ -205,7 +205,7 @@ values() {
 @test "zsh loads the completions" {
 	sanitized && skip "the same as without"
 	build install
-	# at a terminal: a tab, and a key that writes down what then stands there
+	# on a terminal: type a tab, and a key that writes the resulting line to a file
 	cat >rc <<-'E'
 	fpath=($PWD/installed/usr/share/zsh/site-functions $fpath)
 	autoload -Uz compinit
@@ -234,7 +234,7 @@ values() {
 			sleep 0.05
 		done
 		[[ -n $want ]] || want=${typed##* }
-		# a blank, or a comma where more may follow, stands behind it
+		# a blank may follow, or a comma where more values may
 		grep -qE "^${typed% *} ${want}[, ]?\$" <(tail -n 1 got) ||
 		    { print -ru2 -- "$typed: $(tail -n 1 got)"; exit 1; }
 	done <values

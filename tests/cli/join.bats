@@ -1,14 +1,14 @@
-# Devices that come into a run that has begun, and that leave it.
+# Devices that join a run after it has begun, and devices that leave it.
 load helper
 load values
 
-# sends DEVICE STEP: a shard into the spool
+# sends DEVICE STEP: send a shard to the spool
 sends() {
 	mkshards -d "$1" -s "$2" -x "$2" -r demo -c f32 |
 	    ace-recv --spool spool >/dev/null
 }
 
-# closes STEP DEVICE...: with these, and its aggregate published
+# closes STEP DEVICE...: close STEP with shards of these devices, and publish its aggregate
 closes() {
 	local d
 	for d in "${@:2}"; do sends "$d" "$1"; done
@@ -20,7 +20,7 @@ closes() {
 joins() { ace-recv --spool spool --device "$1" --join; }
 leaves() { ace-recv --spool spool --device "$1" --leave; }
 
-# question DEVICE STEP: what a device asks; asks DEVICE STEP: and what it is told
+# question DEVICE STEP: print a device's question; asks DEVICE STEP: print the answer
 question() {
 	perl -e 'print pack("Q<", 8), "{}      "' |
 	    ace-import -k model -d "$1" -r demo -s "$2"
@@ -30,7 +30,7 @@ asks() {
 	    timeout "$HANG" ace-recv --spool spool --device "$1" --reply aggregate
 }
 
-# told: "kind step" of the shards in the file told
+# told: print "kind step" of each shard in the file told
 told() {
 	ace-inspect --format json told | python3 -c 'import json, sys
 for line in sys.stdin:
@@ -61,14 +61,14 @@ for line in sys.stdin:
 	joins edge3
 	ace-aggregate --spool spool --devices 2 --rounds 2 >means 2>log 3>&- &
 	pid=$!
-	# two are there, as many as --devices says, and the third is waited for
+	# two shards are there, as many as --devices says, but the third device is waited for
 	wait_for hears $pid
 	asks() { kill -USR1 $pid && grep -q '2 of 3 shards are there: .*; missing: edge3$' log; }
 	wait_for asks
 	[ ! -e spool/closed ]
 	sends edge3 0
 	wait_for test -e spool/closed
-	# in the middle of a step one leaves
+	# a device leaves during the step
 	sends edge1 1
 	sends edge3 1
 	asks() { kill -USR1 $pid && grep -q 'step 1: .*missing: edge2$' log; }
@@ -77,11 +77,11 @@ for line in sys.stdin:
 	wait $pid
 	[ "$(ace-inspect --format json means | grep -c '"contributors":3')" -eq 1 ]
 	[ "$(ace-inspect --format json means | grep -c '"contributors":2')" -eq 1 ]
-	# who left is not on the list again when somebody comes
+	# a device that left does not return to the list when another one joins
 	joins edge4
 	[ "$(sort spool/devices | paste -sd ' ')" = 'edge1 edge3 edge4' ]
 	leaves edge4
-	# one that left is not shut out: it is not waited for
+	# a device that left may still send; it is just not waited for
 	sends edge2 2
 	sends edge1 2
 	sends edge3 2
@@ -137,24 +137,24 @@ for line in sys.stdin:
 	for s in 0 1 2; do cat spool/$s/aggregate.aceg; done >all
 	ace-export --many told >files
 	ace-export --many all | cmp - <(head -c "$(ace-export --many all | wc -c)" files)
-	# what it was told first stays
+	# the first step that it was told is remembered
 	[ "$(cat spool/device/edge3.known)" = 0 ]
 	asks edge3 2 >told
 	[ "$(told)" = 'mean 2 model 3' ]
-	# not over a step of which it has a shard here, and not into the future
+	# not beyond a step of which it has a shard here, and not into the future
 	asks edge1 0 >told
 	[ "$(told)" = 'model 0' ]
 	asks edge3 9 >told
 	[ "$(told)" = 'model 9' ]
 	[ ! -e spool/devices ]
-	# each file of a trainer says which step it is
+	# each of the trainer's files names its step
 	asks edge4 1 | ace-expand | ace-export --many >files
 	[ "$(grep -ao '"step":"[0-9]*"' files | paste -sd ' ')" = '"step":"1" "step":"2" "step":"3"' ]
-	# as any other shard: of this device and this run only
+	# a question, like any shard, must be of this device and this run
 	exits 3 ace-recv --spool spool --device edge5 --reply aggregate \
 	    <(question edge3 0)
 	says "mismatch: the shard is of device 'edge3', but only 'edge5' may send here"
-	# and it is no question where receipts are all there is
+	# where only receipts are answered, it is not a question
 	question edge3 9 | ace-recv --spool spool >receipts
 	exits 5 ace-ack -S st receipts
 	says 'a shard of kind model is not for a sum'
@@ -170,12 +170,12 @@ for line in sys.stdin:
 	[ "$(told | sed 's/\( model 3\)\1*$/\1/')" = 'mean 0 mean 1 mean 2 model 3' ]
 	one=$(cat spool/[012]/aggregate.aceg | wc -c)
 	[ "$(cat spool/device/edge3.given)" = "$((1700000000 / 86400)) $one" ]
-	# a shard that is sent twice is such a question, too
+	# a shard that is sent again is such a question, too
 	for s in 0 0 0 1 1 2; do mkshards -d edge1 -s $s -x $s -r demo -c f32; done >again
 	ace-recv --spool spool --reply aggregate <again >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2' ]
 	[ "$(cut -d ' ' -f 2 spool/device/edge1.given)" = "$one" ]
-	# once more in a day there is room, and no third time, whatever the connection
+	# within a day the limit allows it once more but not a third time, on any connection
 	echo "out $((2 * one))" >spool/limits
 	question edge3 0 | answers >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
@@ -183,7 +183,7 @@ for line in sys.stdin:
 	exits 5 answers <ask
 	says "limit: device 'edge3' received $((2 * one)) bytes of old aggregates today and requests"
 	says "limits: out"
-	# others have their own, one whose limit is larger has more, and tomorrow is another day
+	# limits are per device, a larger one allows more, and the next day they begin again
 	asks edge4 0 >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
 	echo "out 1G edge3" >>spool/limits
@@ -191,7 +191,7 @@ for line in sys.stdin:
 	sed -i '$d' spool/limits
 	exits 5 answers <ask
 	SOURCE_DATE_EPOCH=1700086400 exits 0 answers <ask
-	# the answer to a new shard counts for nothing
+	# the answer to a new shard does not count
 	closes 3 edge1 edge2
 	[ "$(cut -d ' ' -f 2 spool/device/edge1.given)" = "$one" ]
 	[ ! -e spool/device/edge2.given ]
@@ -225,7 +225,7 @@ for line in sys.stdin:
 	sends edge2 1
 	ace-aggregate --spool spool --devices 2 --rounds 1 >mean
 	asks edge3 0 >told 3>&- &
-	wait_for larger told 500	# the first
+	wait_for larger told 500	# the first aggregate
 	ace-recv --spool spool --publish mean
 	wait $!
 	[ "$(told)" = 'mean 0 mean 1 model 2' ]
@@ -239,7 +239,7 @@ for line in sys.stdin:
 
 @test "a device that is new and does not ask is refused, when it is far behind" {
 	for s in 0 1 2; do closes $s edge1; done
-	# one step behind is late, as ever
+	# a shard one step behind is late, as always
 	mkshards -d edge2 -s 1 -r demo | ace-compress -S st2 -c f32 |
 	    ace-recv --spool spool | ace-ack -v -S st2 2>said >/dev/null
 	grep -q 'step 1: late: step 1 is closed' said
@@ -247,14 +247,14 @@ for line in sys.stdin:
 	    ace-recv --spool spool >receipt
 	exits 5 ace-ack -S st3 receipt
 	says 'step 0: invalid: this device is new here, and step 3 is the next: it has to ask for what the others know'
-	# one that has a shard here is late
+	# a device that has a shard in the spool is late
 	mkshards -d edge1 -s 3 -r demo -x 3 | ace-recv --spool spool >/dev/null
 	mkshards -d edge2 -s 3 -r demo -x 3 | ace-recv --spool spool >/dev/null
 	for s in 3 4 5; do closes $s edge1; done
 	mkshards -d edge2 -s 2 -r demo | ace-recv --spool spool >receipt
 	ace-ack -v -S st4 receipt 2>said >/dev/null
 	grep -q 'step 2: late' said
-	# and so is one that asked, from the step on that it was told
+	# so is a device that asked, from the step on that it was told
 	asks edge3 0 >told
 	for s in 6 7 8; do closes $s edge1; done
 	mkshards -d edge3 -s 6 -r demo | ace-recv --spool spool >receipt
@@ -262,7 +262,7 @@ for line in sys.stdin:
 	grep -q 'step 6: late' said
 	mkshards -d edge3 -s 5 -r demo | ace-recv --spool spool >receipt
 	exits 5 ace-ack -S st6 receipt
-	# whoever an operator let in is late, too
+	# so is a device that an operator added
 	joins edge7
 	mkshards -d edge7 -s 2 -r demo | ace-recv --spool spool >receipt
 	ace-ack -v -S st7 receipt 2>said >/dev/null
@@ -306,7 +306,7 @@ for line in sys.stdin:
 	ace-aggregate --spool spool --devices 3 --rounds 1 | ace-recv --spool spool --publish
 	wait
 	[ "$(wc -l <said)" -eq 1 ]
-	# one that is closed, by a cloud that runs
+	# it waits for a step that a running cloud closes
 	ace-aggregate --spool spool --devices 1 --rounds 3 --publish >mean 3>&- 2>/dev/null &
 	aggregate=$!
 	mkshards -d edge1 -s 2 -r demo |
@@ -327,7 +327,7 @@ for line in sys.stdin:
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --devices 1 --rounds 3 --publish
 	ace-inspect verify out
 	[ -z "$(field step out)" ]
-	# those that --keep removed count
+	# steps that --keep removed count as well
 	sends edge1 3
 	timeout "$HANG" ace-aggregate --spool spool --devices 1 --rounds 4 --keep 1 \
 	    --publish | ace-recv --spool spool --publish

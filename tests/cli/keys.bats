@@ -1,7 +1,7 @@
-# What a policy may say: the table of ace-stream(5), and who refuses the rest.
+# The keys of a policy: the table of ace-stream(5), and the programs that refuse other values.
 load helper
 
-# the keys of the table, and two that lie below, two above each range
+# table: print the keys of the table, each with values below and above its range
 table() {
 	cat <<-'END'
 	bandwidth       -1 -0.5 1.1e30 1e31
@@ -22,7 +22,7 @@ table() {
 	END
 }
 
-# refused KEY CMD...: as no policy, without a whole stream behind it
+# refused KEY CMD...: CMD refuses the policy, and writes no complete stream
 refused() {
 	local key=$1
 	shift
@@ -49,10 +49,10 @@ refused() {
 			refused $key ace-select --policy bad
 			refused $key ace-aggregate bad
 		done
-		# and by the library's reader, for a program of one's own
+		# the library's reader, which other programs use, refuses it as well
 		exits 3 "$BUILD/examples/scale" 2 <bad
 		says "corrupt: key $key: "
-		# who obeys nothing passes it on
+		# a program that does not use the policy passes it on
 		exits 0 ace-expand bad
 	done < <(table)
 }
@@ -112,7 +112,7 @@ refused() {
 		exits 3 ace-policy --deco auto,1ms --bandwidth 1Mbit bad
 		says "^ace-policy: corrupt: key compute.seconds of 'edge1': '$v'"
 	done
-	# a model that begins at nothing has a norm, and no relative drift
+	# a model of zeros has a norm but no relative drift
 	mkshards -K model.norm=0 >zero
 	exits 0 ace-aggregate zero
 	exits 3 ace-policy --target-divergence 0.01 zero

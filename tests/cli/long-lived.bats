@@ -1,5 +1,5 @@
-# One connection for a whole run: step after step in constant memory, the
-# aggregate back in the same pipe; what breaks resumes where it was.
+# One connection for a whole run: step after step in constant memory, with the aggregate in
+# the same pipe; after a break it resumes where it was.
 load helper
 load values
 
@@ -10,7 +10,7 @@ teardown() {
 	done
 }
 
-# edge N FROM STEPS: device N's whole way from one step on, there and back
+# edge N FROM STEPS: run device N from step FROM on, there and back
 edge() {
 	mkshards -d "edge$1" -x "$1" -s "$2" -N "$3" -k ramp |
 	    peak "kib.compress$1" ace-compress -S "st$1" -c topk:0.1 \
@@ -20,14 +20,14 @@ edge() {
 	    peak "kib.ack$1" ace-ack -S "st$1" --sync none >"back$1"
 }
 
-# cloud STEPS DEVICES ARGS...: and the other end of it
+# cloud STEPS DEVICES ARGS...: run the other end of it
 cloud() {
 	peak kib.aggregate ace-aggregate --spool spool --create --devices "$2" \
 	    --rounds "$1" --publish --sync none "${@:3}" |
 	    peak kib.publish ace-recv --spool spool --publish --sync none
 }
 
-# steps N: two devices and a cloud, all the way
+# steps N: run two devices and a cloud for N steps
 steps() {
 	rm -rf spool st1 st2
 	cloud "$1" 2 --keep 8 3>&- &
@@ -52,14 +52,14 @@ export -f edge cloud steps
 	[ "$(field contributors back2 | sort | uniq -c)" = "    200 edge1,edge2" ]
 	sanitized || for f in kib.*; do
 		echo "# ${f#kib.}: $(cat "20.$f") KiB, $(cat "$f") KiB" >&3
-		# what was loaded in which order differs by some 600
+		# the order of loading libraries changes the memory by some 600 KiB
 		[ "$(cat "$f")" -le $(($(cat "20.$f") + 1024)) ]
 	done
-	# on disk as well: the shards of the last steps, and who was in them
+	# the disk, too, has only the last steps and the lists of their devices
 	[ "$(find spool -name '*.aceg' | wc -l)" -le 30 ]
 }
 
-# at: the step that device N has to do next
+# at N: print the next step of device N
 at() {
 	if [ -e "st$1/residual" ]; then
 		echo $(($(field step "st$1/residual" | head -n 1) + 1))
@@ -68,7 +68,7 @@ at() {
 	fi
 }
 
-# breaks K: passes K bytes as they come, then both ends see it broken
+# breaks K: pass K bytes as they come, then break the connection on both sides
 breaks() {
 	perl -e 'binmode STDIN; binmode STDOUT; $left = $ARGV[0];
 	    while ($left && ($n = sysread(STDIN, $_, $left))) {
@@ -82,14 +82,14 @@ breaks() {
 	rm -r spool st1 st2
 	timeout "$HANG" bash -c "cloud $n 2" 3>&- &
 	cloud=$!
-	# edge2 as it should be
+	# edge2 is not disturbed
 	timeout "$HANG" bash -c "set -o pipefail; edge 2 0 $n" 3>&- &
 	other=$!
 	cuts=0
 	for k in 700 3000 1800 100 4000 2200 900 3300 1500 7500; do
 		from=$(at 1)
 		[ "$from" -lt "$n" ] || break
-		# the connection, there, breaks after k bytes
+		# the connection to the cloud breaks after k bytes
 		mkshards -d edge1 -x 1 -s "$from" -N $((n - from)) -k ramp |
 		    timeout "$HANG" ace-compress -S st1 -c topk:0.1 --window 4 \
 		    --sync none | breaks $k |
@@ -108,7 +108,7 @@ breaks() {
 	    ace-ack -S st1 --sync none >rest
 	wait "$other"
 	wait "$cloud"
-	# who was not cut off has got what he would have
+	# the device that was not disconnected got the same as in an undisturbed run
 	ace-inspect diff want back2 >/dev/null
 	mkshards -d edge1 -x 1 -N $n -k ramp >in1
 	mkshards -d edge2 -x 2 -N $n -k ramp >in2
@@ -131,7 +131,7 @@ breaks() {
 	    ace-recv --spool spool --publish
 	wait
 	exits 3 ace-ack -S st1 --sync none cut
-	# the receipt got through or not: the same shard again, the same answer
+	# whether or not the receipt arrived: the same shard again, the same answer
 	ace-compress -S st1 -c topk:0.1 --window 4 --sync none in1 |
 	    timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none |
 	    ace-ack -S st1 --sync none >back
@@ -162,7 +162,7 @@ breaks() {
 	for s in 0 1 2; do
 		mkshards -d edge1 -x 1 -s $s -k ramp |
 		    ace-recv --spool spool --sync none >/dev/null
-		# edge2 is late to step 1 alone
+		# edge2 misses step 1 only
 		[ $s -eq 1 ] || {
 			mkshards -d edge2 -x 2 -s $s -k ramp >in$s
 			cat in$s >&9
@@ -187,7 +187,7 @@ breaks() {
 	grep -q "exact, 3 inputs up to step 2, 2 accepted" out
 }
 
-# closes ARGS...: a step of the spool is closed within a second, or not (124)
+# closes STATUS SECONDS ARGS...: a step of the spool is closed in that time, or not (124)
 closes() {
 	exits "$1" timeout "${2}" ace-aggregate --omit provenance --spool spool \
 	    --rounds 1 "${@:3}"
@@ -197,7 +197,7 @@ closes() {
 	for i in 1 2; do
 		mkshards -d "edge$i" -x "$i" | ace-recv --spool spool >receipt
 	done
-	# there may be more until the deadline, and without it a quorum is enough
+	# more shards may come until the deadline; without a deadline a quorum is enough
 	closes 124 1 --quorum 1 --deadline 1h
 	closes 124 1 --deadline 1h
 	closes 124 1 --devices 3
@@ -226,14 +226,14 @@ closes() {
 	closes 124 1 --quorum 2 --deadline 1h
 	touch -d '50 minutes ago' spool/0/edge2.aceg
 	closes 124 1 --quorum 1 --deadline 1h
-	# who sends before the others takes no time from them
+	# a shard sent before the others does not shorten their time
 	touch -d '61 minutes ago' spool/0/edge2.aceg
 	closes 124 1 --quorum 2 --deadline 1h
 	touch -d '61 minutes ago' spool/0/edge1.aceg
 	closes 124 1 --quorum 3 --deadline 1h
 	closes 0 "$HANG" --quorum 2 --deadline 1h
 	[ "$(field contributors out)" = edge1,edge2 ]
-	# a clock that was wrong when it came costs one deadline, no more
+	# a wrong clock at its arrival costs one deadline at most
 	mkshards -s 1 | ace-recv --spool spool >receipt
 	touch -d 'now + 1 day' spool/1/*.aceg
 	closes 0 "$HANG" --deadline 100ms
@@ -255,11 +255,11 @@ closes() {
 		    --devices 3 --rounds 1 >out 2>err || got=$?
 		[ "$got" -ne 0 ] || break
 		[ "$got" -eq 137 ]
-		# in between somebody comes too late, or in time
+		# meanwhile another device's shard comes too late, or in time
 		mkshards -d edge4 -x 4 -k ramp |
 		    ace-recv --spool spool --sync none >/dev/null
 		closed=$(ls spool/closed 2>/dev/null || true)
-		[ ! -e spool/done/0 ] || continue	# done but for the end
+		[ ! -e spool/done/0 ] || continue	# done except for the end
 		timeout "$HANG" ace-aggregate --omit provenance --spool spool \
 		    --devices 3 --rounds 1 >again
 		if [ -n "$closed" ]; then
@@ -277,7 +277,7 @@ closes() {
 		mkshards -d "edge$i" -x "$i" -k ramp >"in$i"
 		ace-recv --spool spool --sync none "in$i" >/dev/null
 	done
-	# the one that publishes is not there: the step is closed, not done
+	# without a publisher the step is closed but not done
 	ace-aggregate --spool spool --devices 2 --rounds 1 --publish >first 3>&- &
 	pid=$!
 	wait_for sent first 1

@@ -1,15 +1,15 @@
-# The Makefile as somebody finds it: with how many processors it builds, and what it
-# says where something is missing.  tests/fresh asks the same on a bare machine.
+# The Makefile: how many processors it builds with, and its messages when something is
+# missing.  tests/fresh asks the same on a bare machine.
 # bats file_tags=plain
 load helper
 
-# built TARGET [VARIABLE=VALUE]...: make, as in CI, where it installs what is missing
+# built TARGET [VARIABLE=VALUE]...: run make as in CI, where it installs what is missing
 built() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u DEPS -u JOBS CI=true "${@:2}" \
 	    make -C "$ROOT" BUILD="$PWD/b" "$1"
 }
 
-# jobs WANT ARGS...: with that, make hands on this number of jobs, and warns of nothing
+# jobs WANT ARGS...: make ARGS passes on WANT jobs and gives no warning
 jobs() {
 	local want=$1
 	shift
@@ -37,14 +37,14 @@ jobs() {
 	jobs -j3 -j3
 	jobs -j3 -kj3 CC=gcc
 	FLAGS=-j3 jobs -j3
-	# what runs something comes one after the other, and builds with all
+	# targets that run tests do so one after another, but build with all processors
 	jobs '' deps lint
 	jobs -j7 again
 	jobs -j1 -j1 again
 	jobs -j3 -j3 again
 }
 
-# without PROGRAM...: PATH has none of them
+# without PROGRAM...: make a PATH that lacks these programs
 without() {
 	local s
 	s=$(system)
@@ -86,17 +86,17 @@ without() {
 		exits 2 built check "$v"
 		says '^missing: bats[-a-z]* \(make deps installs them\)$'
 	done
-	# brew's everyday variables make no package
+	# variables that brew always sets do not start a package
 	exits 2 built check HOMEBREW_PREFIX=/opt HOMEBREW_CELLAR=/c HOMEBREW_REPOSITORY=/r
 	says '\(as root: '
-	# who says which is obeyed, and make deps was asked for
+	# DEPS=yes and `make deps' ask for it explicitly
 	exits 2 built check NIX_BUILD_TOP=/build DEPS=yes
 	says '\(as root: '
 	exits 2 built deps CI=
 	says '\(as root: '
 	exits 2 built deps DEB_BUILD_ARCH=amd64
 	says '\(as root: '
-	# at a terminal somebody sits
+	# on a terminal a person can answer
 	exits 2 env -u CI -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u DEPS "$BUILD/tests/pty" \
 	    sh -c 'exec make -C "$1" BUILD="$PWD/b" check 2>&1' - "$ROOT"
 	grep -q '(as root: ' out
@@ -115,7 +115,7 @@ without() {
 	done
 }
 
-# user CMD...: not as root, with the PATH that such a user has at a terminal
+# user CMD...: run CMD as an ordinary user, with that user's PATH
 user() {
 	local who=(env)
 	[ "$(id -u)" -ne 0 ] || who=(setpriv --reuid 65534 --regid 65534 --clear-groups env)
@@ -150,7 +150,7 @@ teardown() { [ -z "$theirs" ] || rm -r "$theirs"; }
 		says "^$theirs/b belongs to root: build elsewhere \\(make BUILD=DIR\\), or own it"
 		! grep 'another make builds' out || false
 	done
-	# and where root has built in the tree of a user
+	# root has built in a user's tree
 	chown 65534 "$theirs"/{b,b2}
 	exits 2 user make -C "$ROOT" DEPS=no BUILD="$theirs/b" programs
 	says "^$theirs/b/flags belongs to root: build elsewhere"
@@ -159,19 +159,19 @@ teardown() { [ -z "$theirs" ] || rm -r "$theirs"; }
 	exits 0 user make -C "$ROOT" DEPS=no BUILD="$theirs/b2" "$theirs/b2/lib/base/err.o"
 }
 
-# flags FILE [VARIABLE=VALUE]...: with which make compiles, or links, the file
+# flags FILE [VARIABLE=VALUE]...: print the call with which make compiles or links FILE
 flags() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u CFLAGS -u CPPFLAGS -u LDFLAGS make -n -C "$ROOT" \
 	    V=1 BUILD="$PWD/b" CC=gcc DEPS=no "${@:2}" "$PWD/b/$1" | grep -e "-o $PWD/b/$1 "
 }
 
-# has N PATTERN: in the last flags, so often
+# has N PATTERN: the last flags have PATTERN N times
 has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line"; return 1; }; }
 
 @test "a flag that hardens is ours only where nobody has said yes or no to it" {
 	local line
 	command -v gcc >/dev/null || skip "no gcc to ask"
-	# as gcc itself comes, of Debian
+	# the gcc of Debian, without defaults of its own
 	line=$(flags lib/base/err.o CFLAGS=-O2)
 	has 1 '-D_FORTIFY_SOURCE=2'
 	has 1 '-fstack-protector-strong'
@@ -186,20 +186,20 @@ has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line
 	line=$(flags lib/base/err.o 'CFLAGS=-O2 -U_FORTIFY_SOURCE -fno-stack-protector')
 	has 0 'D_FORTIFY_SOURCE'
 	has 1 'stack-protector'
-	# without optimization there is none, nor beside sanitizers
+	# no hardening without optimization, nor with sanitizers
 	for v in CFLAGS=-g 'CFLAGS=-O1 -fsanitize=address'; do
 		line=$(flags lib/base/err.o "$v")
 		has 0 'FORTIFY|stack-protector'
 	done
-	# a compiler that has its own
+	# a compiler with its own defaults
 	printf '#!/bin/sh\nexec gcc -fstack-protector-all -D_FORTIFY_SOURCE=3 "$@"\n' >hardened
 	chmod +x hardened
 	line=$(flags lib/base/err.o CFLAGS=-O2 CC="$PWD/hardened")
 	has 0 'FORTIFY|stack-protector'
-	# and it builds without a word on a macro that is defined twice
+	# it builds without a warning about a macro defined twice
 	exits 0 built "$PWD/b/lib/base/err.o" CC="$PWD/hardened" CFLAGS='-O2 -Werror' DEPS=no
 	[ ! -s err ] || { cat err; false; }
-	# of the linker
+	# flags of the linker
 	line=$(flags ace CFLAGS=-O2)
 	has 1 'relro'
 	has 1 'z,now'
@@ -217,7 +217,7 @@ has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line
 	exits 0 built "$PWD/b/lib/base/sandbox.o" CPPFLAGS="-I$PWD/none" DEPS=no
 	[ -s b/lib/base/sandbox.o ]
 	! grep -q landlock b/lib/base/sandbox.d || false
-	# in front of that of the machine, if there is one
+	# before a header of the machine, if there is one
 	printf '#define ACE_FROM_ELSEWHERE\n#include_next <xxhash.h>\n' >elsewhere/xxhash.h
 	printf 'Name: x\nDescription: x\nVersion: 0.8.1\nLibs: -lxxhash\nCflags: -I%s\n' \
 	    "$PWD/elsewhere" >pc/libxxhash.pc
@@ -227,8 +227,8 @@ has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line
 
 # bats test_tags=long
 @test "from scratch with -j, twenty times: nothing is made before what it is made of" {
-	# A compiler, a linker and an archiver that look at each name of a file, wait for a
-	# moment, and write what they were asked for: so each order may come.
+	# A compiler, a linker and an archiver that check each file in their arguments, wait for a
+	# moment and write their output.  The waits vary, so any order may come.
 	cat >stand-in <<-'E'
 	#!/usr/bin/perl
 	my @from;
@@ -257,6 +257,6 @@ has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line
 			[ -s "b/$f" ] || { echo "$f"; return 1; }
 		done
 	done
-	# what stands in for them sees what is missing
+	# the stand-in notices a missing file
 	exits 1 ./stand-in -c -o x.o nowhere.c
 }

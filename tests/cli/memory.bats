@@ -13,8 +13,8 @@ case $ACE_BIG in
 *M) count=$((${ACE_BIG%M} << 20)) ;;
 esac
 
-# bounded CMD...: standard input big, output thrown away; says what it took,
-# which is to be at most $most KiB.
+# bounded CMD...: run CMD with `big' as input and its output discarded; print its memory, which
+# may be at most $most KiB.
 bounded() {
 	sanitized && skip "the sanitizer's own memory"
 	local start=$SECONDS
@@ -37,7 +37,7 @@ bounded() {
 
 @test "ace-compress: values wait for a plan with a budget" {
 	mkshards -n 64M -k fast | ace-select -b 4M >planned
-	# 64 MiB of values, 16 MiB of bodies, the rest in a file
+	# 64 MiB of values and 16 MiB of bodies in memory, the rest in a file
 	most=98304 bounded ace-compress <planned
 	most=98304 bounded ace-compress -S s --sync none <planned
 }
@@ -70,7 +70,7 @@ bounded() {
 	bounded ace-meter < <(mkshards -n "$ACE_BIG" -k fast)
 }
 
-# unlike N: N shards of one model, from 700 bytes to 80 KB, in streams of ten
+# unlike N: print N shards of one model, from 700 bytes to 80 KB, in streams of ten
 unlike() {
 	local s
 	for ((s = 0; s < $1; s += 40)); do
@@ -86,12 +86,12 @@ unlike() {
 	mkshards -n 20k -s 9999 >last
 	exits 0 ace-recv --spool spool --sync none last
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --rounds 1 --sync none
-	# what is late is read like all others, and does not fill the disk
+	# late shards are read like all others, but do not fill the disk
 	bounded ace-recv --spool spool --sync none < <(unlike 40)
 	mv kib few
 	bounded ace-recv -v --spool spool --sync none < <(unlike 10000)
 	[ "$(grep -c 'late: step' err)" -ge 9999 ]
-	# the heap is 1.3 MiB, less when they come slowly: no more for each
+	# the heap has 1.3 MiB, or less if shards come slowly, but does not grow per shard
 	[ "$(cat kib)" -le $(($(cat few) + 1536)) ]
 }
 
@@ -112,8 +112,7 @@ unlike() {
 	done
 }
 
-# early PROG...: half a shard goes in; something has to come out before the
-# other half does.
+# early PROG...: after half of the shard's bytes, PROG must have written something
 early() {
 	local half
 	half=$(($(wc -c <big) / 2))
@@ -131,7 +130,7 @@ early() {
 	early ace-expand
 	early ace-score
 	early ace-compress -c q8
-	mkshards -n 4M -k fast -d edge2 >big2	# all from one needs a second look
+	mkshards -n 4M -k fast -d edge2 >big2	# of another device
 	early ace-aggregate - big2
 	early ace-policy
 	early ace-export -f raw
@@ -140,7 +139,7 @@ early() {
 @test "what is packed with xz: as much more as its packer was told" {
 	mkshards -n 32M -k fast | xz -T1 --lzma2=preset=0,dict=64MiB >packed.xz
 	most=$((65536 + 66560)) bounded ace-inspect packed.xz
-	# who does not want to give it that much says so
+	# a user who does not want to give it that much can set a limit
 	mkshards | xz -T1 --lzma2=preset=0,dict=500MiB >greedy.xz
 	exits 0 ace-inspect greedy.xz
 	ulimit -v 300000

@@ -1,9 +1,9 @@
-# Every text of the programs, messages and --help, keeps the rules of plain English
-# that can be checked: from the sources, so none is left out.
+# Every text of the programs, messages and --help, keeps the rules of plain English that can
+# be checked.  The texts are taken from the sources, so none is left out.
 # bats file_tags=plain
 load helper
 
-# rules: of "FILE:LINE<tab>TEXT" lines print those that break a rule, and which
+# rules: print the "FILE:LINE<tab>TEXT" lines that break a rule, and the rule
 rules() {
 	perl -F'\t' -lane '
 	    my ($at, $t) = @F;
@@ -20,7 +20,7 @@ rules() {
 	    print "$at: $_: $t" for @bad'
 }
 
-# The texts of lib and cmd: strings of more than one word, joined as the compiler does.
+# texts: print the strings of lib and cmd of more than one word, joined as the compiler does
 texts() {
 	(cd "$ROOT" && find lib cmd -name '*.[ch]' | LC_ALL=C sort) | perl -lne '
 	    open my $f, "<", "$ENV{ROOT}/$_" or die; my $s = do { local $/; <$f> };

@@ -1,13 +1,13 @@
-# ace-meter against links of a known rate: TCP between two hosts, a cable
-# limited by tc tbf.  What it says must be within 10 % of what the receiver got
-# in the same transfer and, when the cable was filled, of the cable's rate, of
-# which headers take 4.
+# ace-meter on links of a known rate: TCP between two hosts over a cable limited by tc tbf.
+# Its result must be within 10 % of the rate that the receiver got in the same transfer.
+# When the cable was filled, it must be so close to the cable's rate as well, of which
+# headers take 4 %.
 #
-# A machine with too little time for these programs does not fill the cable, or
-# in bursts.  So they go before others where that is allowed, and of several
-# transfers one must be right; an estimate that is 15 % off never is.
+# A machine with little time for these programs does not fill the cable, or fills it in
+# bursts.  So they get a higher priority where that is allowed, and one of several
+# transfers must be right; an estimate 15 % off is never right.
 #
-# METER_SECS: how long each transfer lasts; METER_RATES: of which links, Mbit/s
+# METER_SECS: seconds of each transfer; METER_RATES: the links, in Mbit/s
 
 # bats file_tags=long
 
@@ -29,7 +29,7 @@ teardown() { netns_down; }
 
 listens() { netns_on "$1" ss -Hltn "sport = :5000" | grep -q .; }
 
-# receive: what comes, counted: bytes, and bit/s after the first half second
+# receive: count the input: bytes, and bit/s after the first half second
 receive() {
 	perl -e 'use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 	    for ($n = 0; ($k = sysread(STDIN, $b, 1 << 20)) > 0;) {
@@ -41,8 +41,8 @@ receive() {
 	    printf("%d %.0f\n", $n, ($n - $m) * 8 / ($t - $from))'
 }
 
-# transfer RATE: over a new cable; what was received and what was measured, in
-# took and rate, bit/s
+# transfer RATE: transfer over a new cable; set took to the received and rate to the measured
+# bit/s
 transfer() {
 	local bytes=$(($1 * METER_SECS * 125000)) all
 	rm -rf st
@@ -67,8 +67,8 @@ tenth() {
 	[ $(($1 * 10)) -ge $(($2 * 9)) ] && [ $(($1 * 10)) -le $(($2 * 11)) ]
 }
 
-# right RATE: one of eight transfers that filled the link; where none does, one
-# of them all
+# right RATE: of eight transfers, one that filled the link is right; if none filled it, one
+# of all
 right() {
 	local try filled=0 near=0
 	for try in 1 2 3 4 5 6 7 8; do
@@ -103,7 +103,7 @@ right() {
 	pid=$!
 	wait_for test -s got
 	sleep 1
-	# a byte a microsecond, a fifth of a second made up for, and a piece
+	# a byte per microsecond, a fifth of a second to catch up, and one piece
 	size=$(wc -c <got)
 	[ "$size" -le $((($(date +%s%N) - start) / 1000 + 300000)) ]
 	wait "$pid"
@@ -111,6 +111,6 @@ right() {
 	[ "$(wc -c <got)" -eq 2000000 ]
 	rate=$(perl -e 'local $/; $_ = <STDIN>; /bandwidth([0-9]+)/ and print $1' \
 	    <st/link)
-	# less only where the machine could not keep up
+	# less only if the machine could not keep up
 	[ "$rate" -gt 0 ] && [ "$rate" -le 8000000 ]
 }

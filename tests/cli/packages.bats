@@ -1,18 +1,17 @@
-# What make does where the path to its sources, and what is beside it, has blanks and
-# other characters that a shell reads: every target works, and nothing of the user's is
-# touched.  The compilers and the tools of Debian are stand-ins; .packaging/check has
-# the real ones.
+# make in a path with blanks and other characters that a shell interprets, in the sources'
+# directory or beside it: every target works, and none of the user's files is touched.  The
+# compilers and the tools of Debian are stand-ins; .packaging/check uses the real ones.
 # bats file_tags=plain
 load helper
 
-# tool NAME: a program of that name in bin, from standard input
+# tool NAME: make program NAME in bin, from standard input
 tool() {
 	mkdir -p bin
 	cat >"bin/$1"
 	chmod +x "bin/$1"
 }
 
-# tree FOLDER: the sources, in FOLDER/ace; and files of the user wherever its words lead
+# tree FOLDER: copy the sources to FOLDER/ace, and put files of the user where its words lead
 tree() {
 	local w
 	mkdir -p "$1/ace" bin
@@ -28,19 +27,19 @@ tree() {
 	xargs -d '\n' sha256sum <bin/theirs >bin/sums
 }
 
-# theirs FOLDER: all files but those of the sources and of the test itself
+# theirs FOLDER: list all files except those of the sources and of the test
 theirs() {
 	find . -type f | grep -vF -e "./$1/ace/" -e ./bin/ -e ./root/ | grep -vxE '\./(out|err)' |
 	    LC_ALL=C sort
 }
 
-# untouched FOLDER: what is the user's is as it was, and nothing came to it
+# untouched FOLDER: the user's files are unchanged, and there are no new ones
 untouched() {
 	sha256sum --quiet -c bin/sums
 	theirs "$1" | diff bin/theirs -
 }
 
-# what compiles, links and archives looks at its arguments, and writes what was asked for
+# stand_ins: tools that check their arguments and write their output files
 stand_ins() {
 	tool stand-in <<-'E'
 	#!/usr/bin/perl
@@ -51,7 +50,7 @@ stand_ins() {
 		elsif (/^-dumpmachine$/) { print "none\n"; exit }
 		elsif (/^(qcs|rcs)$/) { $to = shift }
 		elsif (!/^-/ && m{^[a-z/-].*\.([coa]|so)$}) { push @from, $_ }
-		# nothing else comes in words of its own
+		# no other argument is expected
 		elsif (!/^-/ && $_ ne 'c' && $_ ne '/dev/null') { print STDERR "what is '$_'?\n"; exit 1 }
 		elsif (/^-ffile-prefix-map=(.*)=\.$/ && ! -e "$1/lib/aceg.h") { print STDERR "no $1\n"; exit 1 }
 		elsif (/^-[IL](.+)/ && ! -d $1) { print STDERR "no folder $1\n"; exit 1 }
@@ -75,11 +74,11 @@ stand_ins() {
 	#!/bin/sh
 	for f in a.deb b.dsc c.debian.tar.xz d.changes; do echo made >"../$f"; done
 	E
-	# none that looks at packages: make deb does not ask for it
+	# without lintian, which make deb does not need
 	local s
 	s=$(system)
 	rm -f "$s/lintian"
-	# nothing is missing
+	# all packages are installed
 	tool dpkg-query <<<$'#!/bin/sh\necho "install ok installed"'
 	tool apt-get <<-'E'
 	#!/bin/sh
@@ -93,12 +92,12 @@ stand_ins() {
 	export PATH=$PWD/bin:$s ASKED=$PWD
 }
 
-# here TARGET...: make, in that folder
+# here TARGET...: run make in that directory
 here() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD -u CFLAGS make -s -C "$at/ace" "$@" </dev/null
 }
 
-# blanks, and all that a shell or make reads
+# blanks, and all characters that a shell or make interprets
 odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 
 @test "in an odd path every kind of package is made, and what lies beside it stays" {
@@ -106,7 +105,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 	at=$odd
 	stand_ins
 	tree "$odd"
-	# what the long part of .packaging/musl would have made
+	# files that the long part of .packaging/musl makes
 	mkdir -p "$libs/lib/pkgconfig" "$libs/include"
 	for f in libarchive liblz4 libxxhash jansson libsodium libzstd; do
 		cp bin/x.pc "$libs/lib/pkgconfig/$f.pc"
@@ -121,7 +120,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 	for f in packages/ace_shards-*.whl packages/ace_shards-*.tar.gz packages/ace-0*.tar.gz packages/a.deb html/ace.7.html html/index.html; do
 		[ -s "$odd/ace/build/"$f ] || { echo "$f"; return 1; }
 	done
-	# for make itself a dollar is two
+	# in make a dollar is written twice
 	to="DESTDIR=$PWD/root/${odd//\$/\$\$}" opt='PREFIX=/opt/a|b & c'
 	exits 0 here install CC="$PWD/bin/stand-in" AR="$PWD/bin/stand-in" LD="$PWD/bin/stand-in" \
 	    PKG_CFLAGS= PKG_LIBS= ACE_LIBS= "$to" "$opt" DEPS=no
@@ -139,7 +138,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 	exits 0 here build/lib/base/err.o DEPS=no CC="${CC:-cc}"
 	[ -s "$at/ace/build/lib/base/err.o" ]
 	! grep -aF 'HOME' "$at/ace/build/lib/base/err.o" || false
-	# what has been made is not made again, but when a header of it changes
+	# finished files are not made again unless one of their headers changes
 	exits 0 here --no-silent build/lib/base/err.o DEPS=no CC="${CC:-cc}"
 	! grep ' CC ' out || false
 	touch -d '+1 hour' "$at/ace/lib/base/err.h"
@@ -170,7 +169,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 	printf '%s\n' "Dir::Etc::sourcelist \"$PWD/etc/list\";" \
 	    "Dir::Etc::sourceparts \"$PWD/etc/parts\";" >apt.conf
 	command -v apt-config >/dev/null || skip "no apt-config here"
-	# what somebody else made there is not removed
+	# files that somebody else made there are not removed
 	mkdir m/libs m/src
 	echo years >m/libs/thesis.txt
 	echo years >m/src/thesis.txt
@@ -198,7 +197,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 		needed $m
 		sed 's/^missing: //; s/ (.*//' err | tr ' ' '\n' | sort -u >"$m"
 	done
-	# as Debian's rules have it: dpkg-buildpackage asks for these by their names
+	# dpkg-buildpackage asks for these packages by the names in Debian's rules
 	for p in build-essential dpkg-dev debhelper dh-python libarchive-dev bats mandoc; do
 		grep -qx "$p" deb || { cat deb; false; }
 	done

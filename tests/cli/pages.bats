@@ -1,10 +1,10 @@
-# What the pages say in numbers and words that can be tried: taken from the page,
-# and tried.
+# Numbers and statements of the man pages that can be tested: taken from the page, and
+# tested.
 # bats file_tags=plain
 load helper
 
-# said PAGE REGEX: the number that stands at (...) in that sentence, which may go
-# over lines
+# said PAGE REGEX: print the number at (...) in that sentence, which may extend over
+# several lines
 said() {
 	perl -0777 -ne 's/\n\.(?:Xr|Cm|Ar|Fl|Pa|Nm)? ?/ /g; s/\s+/ /g;
 	    exit 1 if !/$ENV{WANT}/; print $1' "$ROOT/man/$1" ||
@@ -45,8 +45,8 @@ page() { WANT=$2 said "$1" && echo; }
 	exits 5 ace-compress -S state -c q8 --error-feedback ef21 next
 }
 
-# example CODEC BYTES N: its 16 values become those N bytes, whose first are BYTES, and
-# these become the values that the page says
+# example CODEC BYTES N: its 16 values become N bytes that begin with BYTES, and these decode
+# to the values in the page
 example() {
 	local body
 	WANT="The 16 values ([-.0-9 ]+) are, by $1" said ace-stream.5 >values
@@ -138,7 +138,7 @@ example() {
 			continue
 		}
 		n=$((n + 1))
-		# what has an entry of its own besides is the program's own
+		# an option with its own entry belongs to this program
 		sed -n '/^Common options, which$/,/ \.$/s/^\.Fl \(-*\)\([^ ]*\).*/-\1\2/p' "$p" | sort >named
 		{ "$x" --help-rows; "$x" --help-rows | awk '$1 == "command" { print $2 }' |
 		    while read -r o; do "$x" "$o" --help-rows; done; } | awk -F '\t' '$1 == "option" { print $3 != "" ? "-" $3 : "--" $2 }' |
@@ -222,15 +222,15 @@ example() {
 	mkdir -m 777 open
 	openssl genpkey -algorithm ed25519 -out key.pem
 	chmod 644 key.pem
-	exits 3 ace-advise profile in			# without times
-	exits 5 ace-aggregate twice			# a device twice
+	exits 3 ace-advise profile in			# no times
+	exits 5 ace-aggregate twice			# the same device twice
 	exits 0 ace-archive create -o a.tar in
 	exits 0 ace-archive create -o b.tar again
 	exits 0 ace-archive extract -o x a.tar
 	exits 5 ace-archive extract -o x b.tar
 	exits 5 ace-archive create -o c.tar in again
 	exits 0 ace-compress -S st -c q8 late
-	exits 5 ace-compress -S st -c q8 in		# older
+	exits 5 ace-compress -S st -c q8 in		# an older step
 	exits 5 ace-compress -S st -c q8 gap		# missing steps
 	exits 5 ace-compress -S open -c q8 in
 	exits 5 ace-expand -S open in
@@ -243,8 +243,8 @@ example() {
 	mkshards -s 1 >next
 	exits 0 ace-compress -S e -c q8 --error-feedback ef21 next
 	mv out next
-	exits 5 ace-expand --cache h next		# to another history
-	exits 3 ace-expand next				# to one, and there is none
+	exits 5 ace-expand --cache h next		# a difference to another history
+	exits 3 ace-expand next				# a difference, but there is no history
 }
 
 @test "ace-ack: how many receipts are kept" {
@@ -304,7 +304,7 @@ example() {
 	sed -nE 's/.*\{ "([a-z-]+)", (no|required)_argument,.*/--\1/p' \
 	    "$ROOT"/examples/train*.c >>has
 	[ "$(wc -l <has)" -ge 80 ]
-	# of what is no more only the page of changes speaks
+	# only ace-changes(7) names options that no longer exist
 	for p in "$ROOT"/man/*.[157]; do
 		case $p in */ace-changes.7) continue ;; esac
 		perl -lne 'next unless /^\./; print "--$1" while /(?<!\w)Fl -([a-z][a-z0-9-]*)/g' "$p" |

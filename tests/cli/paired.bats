@@ -1,5 +1,5 @@
-# examples/paired.awk: means and differences of runs that are paired by their
-# seed, their intervals, and what is said of claims.
+# examples/paired.awk: means and differences of runs paired by their seed, their confidence
+# intervals, and the judgement of claims.
 # bats file_tags=plain
 load helper
 
@@ -8,14 +8,14 @@ paired() {
 	    -f "$ROOT/examples/paired.awk" runs curves
 }
 
-# cell WAY COLUMN: of the table in out; +-2 is the second +-
+# cell WAY COLUMN: print a cell of the table in out; +-2 is the second column +-
 cell() {
 	awk -F '\t' -v w="$1" -v c="$2" 'NR == 1 { for (i = 1; i <= NF; i++) {
 	    k = ++n[$i]; col[k > 1 ? $i k : $i] = i } }
 	    $1 == w { print $col[c] }' out
 }
 
-# runs: lines of method, seed, top-1, perplexity, loss, bytes each way
+# runs: print lines of method, seed, top-1, perplexity, loss, bytes each way
 runs() {
 	printf 'method\tseed\tH\tbatch\tsteps\tcode\ttop1\tppl\tloss\tup\tdown\tnear\ts_near\ts\n'
 	while read -r m s t p l b; do
@@ -25,7 +25,7 @@ runs() {
 	done
 }
 
-# what a curve begins with; then its lines
+# curves: print the head of a curve, then its lines
 curves() {
 	printf 'method\tseed\tshare\tloss\n'
 	tr ' ' '\t'
@@ -38,14 +38,14 @@ curves() {
 	    "--context 32 --width 8, network 99/88, 25 ms, ace 1, batch 8, 10 steps" }' >runs
 	curves </dev/null >curves
 	paired -v list=A
-	# 10 s of 10 steps that compute 25 ms; 10 steps of 8 x 32 bytes on two edges
-	# of 9000, and 3 MB each way
+	# 10 s for 10 steps that compute 25 ms each; 10 steps of 8 x 32 bytes on two edges, of 9000,
+	# and 3 MB each way
 	[ "$(cell A 'wait ms') $(cell A 'MB a pass')" = "975 10.55" ]
 	[ "$(head -n 1 out | tr '\t' '\n' | wc -l)" -eq 22 ]
 }
 
-# Hours of sleep that ten patients gained by two drugs (Student 1908), plus 50:
-# R's t.test says 1.58, between 0.7001142 and 2.4598858.
+# sleepers: hours of sleep that ten patients gained by two drugs (Student 1908), plus 50.  R's
+# t.test gives 1.58, between 0.7001142 and 2.4598858.
 sleepers() {
 	set -- 0.7 1.9 -1.6 0.8 -0.2 1.1 -1.2 0.1 -0.1 -0.1 3.4 4.4 3.7 5.5 \
 	    0.8 1.6 0 4.6 2 3.4
@@ -64,20 +64,20 @@ sleepers() {
 	[ "$(cell A 'more %') $(cell A +-2) $(cell A ratio)" = \
 	    '25.00 0.00 100.0' ]
 	[ "$(cell FullSync lost) $(cell FullSync 'top-1 %')" = '0.00 52.33' ]
-	# in any order of the lines
+	# in another order of the lines
 	{ head -n 1 runs; tail -n +2 runs | sort -r; } >other
 	mv out first
 	mv other runs
 	paired -v list='FullSync A'
 	same first out
-	# one line each for what is asked, in its order
+	# one line per method that was asked for, in that order
 	paired -v list='A FullSync B'
 	[ "$(cut -f 1 out | paste -sd ' ')" = 'method A FullSync' ]
 }
 
 @test "Student's t behind the table: 11, 29 and 99 degrees of freedom" {
 	curves </dev/null >curves
-	# half of the differences 1, half -1; t from R's qt(0.975, n - 1)
+	# half of the differences are 1, half -1; t is R's qt(0.975, n - 1)
 	for n in '12 0.664' '30 0.380' '100 0.199'; do
 		set -- $n
 		seq "$1" | awk '{ print "FullSync", $1, 50, 5, 1, 1
@@ -149,7 +149,7 @@ sleepers() {
 	FullSync 2 0 5
 	FullSync 2 1 1.4
 	END
-	# half way between 0.75 and 1; half way between 0.6 and 0.7
+	# half way between 0.75 and 1, and half way between 0.6 and 0.7
 	paired -v list='FullSync A B'
 	[ "$(cell A 'text to its loss')" = 0.762 ] ||
 	    [ "$(cell A 'text to its loss')" = 0.763 ]
@@ -192,7 +192,7 @@ sleepers() {
 	[ "$(cell A verdict)" = 'does not hold: diverged' ]
 }
 
-# told: runs of lines of method, seed, loss, edges, batch, steps, further options
+# told: print runs of lines of method, seed, loss, edges, batch, steps, further options
 told() {
 	printf 'method\tseed\tloss\tsetup\n'
 	while read -r m s l e b n more; do
@@ -203,7 +203,7 @@ told() {
 	done
 }
 
-# swept: what is said of the table that is here
+# swept: run swept.awk on the tables here
 swept() {
 	exits 0 awk -f "$ROOT/examples/swept.awk" t.tsv ./*-runs.tsv
 }
@@ -214,10 +214,10 @@ swept() {
 	FullSync 1 1.5 4 16 100 0.02 --muon 0.03
 	FullSync 2 1.6 4 16 100 0.02 --muon 0.03
 	END
-	# never
+	# no sweep at all
 	swept
 	grep -qx 't: its baseline FullSync has 1 settings and 1 batches at this length.*' out
-	# twice as long; with another optimiser; by another seed
+	# runs that do not count: twice as long, another optimiser, another seed
 	told >rates-runs.tsv <<-END
 	B 1 1.5 4 16 200 0.01 --muon 0.03
 	B 1 1.5 4 8 400 0.01 --muon 0.03
@@ -228,7 +228,7 @@ swept() {
 	END
 	swept
 	grep -q '1 settings and 1 batches at this length.*, 6400 sequences' out
-	# three, of which it is the best, to the noise; those are two files
+	# three settings, of which FullSync is the best except for noise; in two files
 	told >rates-runs.tsv <<-END
 	B 1 1.486 4 16 100 0.01 --muon 0.03
 	END
@@ -237,16 +237,16 @@ swept() {
 	END
 	swept
 	[ ! -s out ]
-	# one was better
+	# another setting was better
 	sed -i 's/1\.7/1.47/' batch-runs.tsv
 	swept
 	grep -qF 'FullSync has a loss of 1.5, but at this length batch 32, --rate 0.01' out
-	# but sixteen devices could not have that batch, of eight
+	# but sixteen devices cannot use that batch, of eight
 	sed -i 's/\.47\t4 edges\(.*\) batch 8, 200/.47\t1 edges\1 batch 8, 800/' batch-runs.tsv
 	sed -i 's/4 edges\(.*\) batch 16,/16 edges\1 batch 4,/' t-runs.tsv
 	swept
 	grep -q 'has 2 settings and 1 batches' out
-	# and of those in the table the best is the baseline
+	# the best FullSync of the table is the baseline
 	printf 'FullSync-8\n' >>t.tsv
 	echo 'FullSync-8 1 1.4 4 8 200 0.02 --muon 0.03' | told | tail -n 1 >>t-runs.tsv
 	swept

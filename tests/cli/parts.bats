@@ -3,7 +3,7 @@ load helper
 export PYTHONDONTWRITEBYTECODE=1
 mkslices() { "$ROOT/tests/mkslices" "$@"; }
 
-# models [N]: old, new, third and fourth, whole
+# models [N]: write old, new, third and fourth, whole
 models() { once "models${1:-300}" make_models "${1:-300}"; }
 
 make_models() {
@@ -13,7 +13,7 @@ make_models() {
 	done
 }
 
-# ranks NAME ROWS COLUMNS: OLD.NAME0... and NEW.NAME0..., with an index each; n: how many
+# ranks NAME ROWS COLUMNS: write OLD.NAME0... and NEW.NAME0..., each with an index; n is their number
 ranks() {
 	local m
 	n=$(($2 * $3))
@@ -23,8 +23,8 @@ ranks() {
 	done
 }
 
-# parts NAME [FOR]: the patch of each, NAME0.aceg..., for those who have the slices FOR,
-# and all in the file all
+# parts NAME [FOR]: write the ranks' patches NAME0.aceg..., for receivers with the slices FOR,
+# and all of them to the file all
 parts() {
 	local i
 	for i in $(seq 0 $((n - 1))); do
@@ -35,7 +35,7 @@ parts() {
 	seq -f "$1%g.aceg" 0 $((n - 1)) | xargs cat >all
 }
 
-# stays STATUS MODEL PATCH...: refused, and nothing of MODEL is written
+# stays STATUS MODEL PATCH...: the patches are refused, and MODEL is unchanged
 stays() {
 	local want=$1 model=$2
 	shift 2
@@ -47,7 +47,7 @@ stays() {
 	same "$model" was
 }
 
-# edit FILE CODE: an index, which CODE changes as x
+# edit FILE CODE: change an index by Python CODE, in which it is x
 edit() {
 	python3 -c 'import json, sys
 x = json.load(open(sys.argv[1]))
@@ -68,7 +68,7 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 			cp old m
 			exits 0 ace-patch -v --way $way m <all
 			same m new
-			# it is the model that a patch of all of it makes
+			# the same model as from a patch of the whole
 			says "is changed to model ${made#to }, step 7"
 			[ "hash ${made#to }" = "$(grep ^hash m.ace-patch/marker)" ]
 			exits 0 ace-patch -v --way $way m <all
@@ -87,7 +87,7 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 			rm -r m m.ace-patch
 		done
 	done
-	# and a patch of all of it goes on from there
+	# a patch of the whole model continues from it
 	cp old m
 	ace-patch m <all
 	ace-diff new third | exits 0 ace-patch m
@@ -105,7 +105,7 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 		exits 0 ace-patch --part "old.to$j.json" m <all
 		same m "new.to$j"
 		rm -r m.ace-patch
-		# what of another's comes to it is not enough
+		# the parts for another receiver do not cover its slices
 		cp "old.to$(((j + 1) % 3))" m
 		cp m was
 		exits 3 ace-patch --part "old.to$(((j + 1) % 3)).json" m <all
@@ -122,7 +122,7 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 	exits 3 ace-patch --part old.to1.json m <whole
 	says "the patch has whole tensors, but 'm' holds slices"
 	same m old.to1
-	# of the tensors that a receiver has not it takes nothing
+	# a receiver ignores tensors that it does not have
 	"$ROOT/tests/mkslices" --only layer.00 old.to1 m
 	"$ROOT/tests/mkslices" --only layer.00 new.to1 want
 	edit old.to1.json 'x = {k: v for k, v in x.items() if k[:8] == "layer.00"}'
@@ -131,7 +131,7 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 	same m want
 }
 
-# large: old and new, one tensor of three groups, of which a hundredth of the values changes
+# large: write old and new, one tensor of three groups in which a hundredth of the values differ
 large() {
 	python3 -c 'import json, os, random, struct
 n, m = 701, 1902
@@ -157,7 +157,7 @@ for name in "old", "new":
 	cp old.to1 m
 	exits 0 ace-patch --part old.to1.json m <all
 	same m new.to1
-	# hardly more bytes than a patch of all of it
+	# hardly more bytes than a patch of the whole
 	ranks from 1 2
 	parts from
 	rm -r m.ace-patch
@@ -233,7 +233,7 @@ for name in "old", "new":
 	says "two different patches of rank 1 to step 7"
 }
 
-# step MODEL NAME STEP [FOR]: one more step of each of the ranks NAME, to MODEL, as
+# step MODEL NAME STEP [FOR]: write the next patches of the ranks NAME, to MODEL, as
 # STEP.NAME0.aceg...
 step() {
 	local i
@@ -246,7 +246,7 @@ step() {
 	last=$1
 }
 
-# steps NAME ROWS COLUMNS [FOR]: from old by new and third to fourth, steps 7 to 9
+# steps NAME ROWS COLUMNS [FOR]: write the patches from old over new and third to fourth, steps 7 to 9
 steps() {
 	form="$2 $3" n=$(($2 * $3)) last=old
 	# shellcheck disable=SC2046,SC2086 # words are meant
@@ -274,7 +274,7 @@ steps() {
 			same m fourth
 			grep -q "^step 9$" m.ace-patch/marker
 		done
-		# the marker has no say in it
+		# the result does not depend on the marker
 		cp old m
 		exits 0 ace-patch m <$order
 		same m fourth
@@ -298,12 +298,12 @@ steps() {
 	done
 	exits 0 "$ROOT/tests/decoder/patch" old rows got
 	same got fourth
-	# a marker of another step of it, and one of none
+	# with a marker of another step of the model, and without one
 	cp old m
 	cat 7.r{0,1}.aceg | ace-patch m
 	exits 0 ace-patch m <rows
 	same m fourth
-	# of a model that is none of them, or some of each, nothing is made
+	# a model that is none of them, or a mixture, is refused
 	mkmodel m -n 300 -s 9
 	stays 5 m rows
 	says "for another model.*: tensor 'layer.00.bf16' differs from the one of rank [01]"
@@ -356,13 +356,13 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	ace-diff -r demo -s 8 --base-version 7 --part old.r0.json new.r0 old.r0 >other
 	stays 3 m {7,8}.r{0,1}.aceg other
 	says "two different patches of rank 0 to step 8"
-	# a step that says not of which it is, and is of another
+	# patches without a base step, made from another model
 	for at in 0 1; do
 		ace-diff -r demo -s 9 --part old.r$at.json old.r$at fourth.r$at >odd.$at
 	done
 	stays 3 m 7.r{0,1}.aceg odd.0 odd.1
 	says "the patch to step 9 of rank [01] changes another model than the one that the patches before it make, tensor 'layer.00.bf16'; 'm' stays"
-	# and is of other ranks, so that no checksum of the patches is another
+	# and with other slices, so that no checksums can be compared
 	mkslices old 1 2 old.c0 old.c1
 	mkslices third 1 2 third.c0 third.c1
 	for at in 0 1; do
@@ -370,7 +370,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	done
 	stays 3 m 7.r{0,1}.aceg odd.0 odd.1
 	says "the patch to step 8 of rank [01] changes another model than the one that the patches before it make, tensor 'layer.00.bf16'; 'm' stays"
-	# between two of the streams it is a rank that did not come, else it is damaged
+	# cut between two streams, the part of a rank is missing; elsewhere the data is damaged
 	cat {7,8}.r{0,1}.aceg >all
 	for at in $(seq 97 211 $(($(wc -c <all) - 1))); do
 		each_of 5 || continue
@@ -394,7 +394,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	exits 0 ace-patch m <all
 	same m fourth
 	rm -r m.ace-patch
-	# what comes before them is not needed
+	# steps before a whole model are not needed
 	cat 7.r{0,1}.aceg >first
 	for i in 0 1; do
 		ace-diff -r demo -s 8 --part old.r$i.json third.r$i >whole.$i
@@ -435,7 +435,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	stays 5 m all
 	says "to step 7 is for another model, step 6: tensor 'layer.00.bf16' differs from the one of rank [01]; 'm' is [0-9a-f]{32}\$"
 	cp old m
-	# an unchanged value of the last tensor but one; its column is rank 1's
+	# an unchanged value of the second last tensor; its column belongs to rank 1
 	flip m $(($(wc -c <m) - 3))
 	stays 5 m all
 	says "tensor 'layer.16.u8' differs from the one of rank 1"
@@ -458,7 +458,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	ranks r 2 1
 	parts r
 	cp old m
-	# the scalar, which both have, is another in what rank 1 has
+	# the scalar, which both ranks have, has another value in rank 1's model
 	cp new.r1 other
 	flip other $(($(wc -c <other) - 1))
 	ace-diff -r demo -s 7 --base-version 6 --part old.r1.json old.r1 other >1.aceg
@@ -470,7 +470,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	ace-diff -r demo -s 7 --base-version 6 --part again old.r1 new.r1 >0.aceg
 	stays 3 m 0.aceg r1.aceg
 	says "no patch of this step covers some values of a group: .*, tensor 'layer.00.bf16'"
-	# both have all
+	# both ranks have everything
 	for i in 0 1; do
 		echo "{\"__metadata__\": {\"rank\": $i, \"ranks\": 2}}" >all.$i
 		ace-diff -s 7 --part all.$i old new
@@ -491,7 +491,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 		head -c "$at" all >bad
 		got=0
 		ace-patch m <bad 2>err || got=$?
-		# 5 between two of the streams
+		# status 5 between the two streams
 		[ "$got" -eq $((at == first ? 5 : 3)) ]
 		same m old
 		cp all bad
@@ -501,8 +501,8 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	done
 }
 
-# killed_anywhere LESS NEW: a model that all in `all' make NEW of, killed at each call
-# of the system; LESS is a rank's patch alone, which brings to an end what was begun
+# killed_anywhere LESS NEW: kill the patch `all' of a model to NEW at each system call; then
+# LESS, the patch of one rank, finishes what was begun
 killed_anywhere() {
 	local way k got
 	for way in copy in-place; do
@@ -566,7 +566,7 @@ killed_anywhere() {
 	exits 2 ace-diff --for old.r1.json old.r1 new.r1
 }
 
-# lies CODE REGEX: an index that CODE has changed is refused by who makes a patch, with 3
+# lies CODE REGEX: ace-diff refuses an index changed by CODE, with status 3
 lies() {
 	cp old.r1.json bad
 	edit bad "w = x['layer.00.bf16']; $1"
@@ -606,7 +606,7 @@ lies() {
 	: >bad
 	exits 3 ace-diff --part bad old.r1 new.r1
 	says "truncated: 'bad' is empty"
-	# it is read for both models
+	# the index is read twice, for both models
 	exits 2 ace-diff --part <(cat old.r1.json) old.r1 new.r1
 	says "is not a regular file: expected an index of slices"
 	exits 4 ace-diff --part none old.r1 new.r1
@@ -615,7 +615,7 @@ lies() {
 	echo '{}' >bad
 	exits 3 ace-patch --part bad m.gguf <all
 	says "GGUF"
-	# a receiver whose tensors are of another type, or of another whole
+	# a receiver whose tensors have another type, or are slices of other shapes
 	cp old.r1 m
 	sed 's/"BF16"/"F16" /' old.r1 >m
 	exits 3 ace-patch --part old.r1.json m <all

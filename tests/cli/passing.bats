@@ -1,19 +1,19 @@
 load helper
 
-# What passes a filter unchanged is not copied where both its ends are pipes.
-# Whatever the pipes do, the bytes are those that come out of it between files.
+# Between two pipes, bytes that a filter leaves unchanged are not copied.  However the pipes
+# behave, the output is the same as between files.
 
 FILTERS=("ace-score" "ace-policy --bandwidth 10Mbit" "ace-select --bits 0.4"
 	"ace-meter")
 
-# piped CMD...: from the file in, through CMD between two pipes, to the file got
+# piped CMD...: run CMD between two pipes, from the file in to the file got
 piped() {
 	# shellcheck disable=SC2002 # a pipe is what is meant
 	cat in | "$@" | cat >got
 	[ "${PIPESTATUS[*]}" = "0 0 0" ]
 }
 
-# all CMD...: what "piped CMD FILTER" gives is what FILTER gives between files
+# all CMD...: "piped CMD FILTER" gives the same as FILTER between files
 all() {
 	local f
 	for f in "${FILTERS[@]}"; do
@@ -46,7 +46,7 @@ streams() {
 	mkshards -n 900k -k layered -a -p -N 2 >in
 	changing() {
 		cat in | "$@" | perl -e '
-			# F_SETPIPE_SZ, which is refused where more is in it
+			# F_SETPIPE_SZ is refused if the pipe holds more
 			for ($i = 0; ($n = sysread(STDIN, $b, 70000)); $i++) {
 				fcntl(STDIN, 1031, 4096 << $i * 5 % 9);
 				print $b;
@@ -101,8 +101,8 @@ refused() {
 	for f in "${FILTERS[@]}"; do
 		# shellcheck disable=SC2002
 		cat in | LD_PRELOAD=$(preload) $f | cat >got || :
-		# the first frame may come from what was looked at, to see
-		# what the input is
+		# the first frame may come from the bytes that were read to detect the format
+		# of the input
 		[ "$(wc -c <got)" -lt 600000 ]
 		LD_PRELOAD=$(preload) $f <in >want
 		LD_PRELOAD=$(preload) $f <in | cat >got
@@ -131,7 +131,7 @@ refused() {
 
 @test "what is damaged on the way: found by whom reads the values, or before" {
 	mkshards -n 300k -k layered >in
-	# a value, far from any header
+	# change a value, far from any header
 	perl -e 'local $/; binmode STDIN; $_ = <STDIN>;
 	    substr($_, 500000, 1) ^= "\x01"; print' <in >bad
 	for f in "ace-score" "ace-select --bits 1"; do
@@ -145,13 +145,13 @@ refused() {
 		says "the payload's checksum does not match"
 		exits 3 ace-inspect verify got
 	done
-	# the policy does not read them
+	# ace-policy does not read the values
 	# shellcheck disable=SC2002
 	cat bad | ace-policy --bandwidth 10Mbit | cat >got
 	exits 3 ace-inspect verify got
 	says "the payload's checksum does not match"
 	exits 3 ace-policy --bandwidth 10Mbit bad
-	# an end in the middle of them, and a header
+	# a truncation among the values, and in a header
 	set +e
 	head -c 500000 in | ace-policy --bandwidth 10Mbit 2>err | cat >got
 	[ "${PIPESTATUS[1]}" -eq 3 ] || false

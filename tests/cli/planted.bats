@@ -1,15 +1,15 @@
-# Names that somebody else put where one of ours was to be: links, FIFOs and folders in
-# the place of states, spools and locks.  Nothing is done where they lead, and nothing is
-# removed that we did not make.
+# Links, FIFOs and directories that somebody else made in the places of our states, spools
+# and locks.  Nothing is done where they lead, and nothing is removed that we did not
+# make.
 load helper
 
-# other: needs another user, to whom files are given
+# other: skip unless files can be given to another user
 other() {
 	[ "$(id -u)" -eq 0 ] || skip "needs root, to have another user's files"
 }
 
-# victim: a folder that looks like one that a program of ours would clean up, and its
-# contents as they were
+# victim: make a directory that looks like one that our programs clean up, and a copy of its
+# contents
 victim() {
 	mkdir -m 700 mail mail/new mail/cur
 	echo "a mail" >mail/new/1
@@ -20,7 +20,7 @@ victim() {
 	cp -a mail was
 }
 
-# unharmed: it is as it was
+# unharmed: the victim is unchanged
 unharmed() { diff -r was mail && [ "$(ls -A mail)" = "$(ls -A was)" ]; }
 
 models() {
@@ -29,7 +29,7 @@ models() {
 	ace-diff -s 7 old new >step.aceg
 }
 
-# those with a state or a spool, which is $1
+# calls DIR: print calls of the programs that use a state or a spool, which is DIR
 calls() {
 	cat <<-END
 		ace-compress -S $1 -c q8 in
@@ -77,7 +77,7 @@ calls() {
 	exits 0 ace-compress -S all/s/ -c q8 in
 	[ -e state/residual ]
 	[ -h all/s ]
-	# as user nobody a folder of root's is the same
+	# for user nobody, root's directory is treated the same
 	[ "$(id -u)" -eq 0 ] || return 0
 	chmod 755 all
 	chown -h 65534 all/s
@@ -140,7 +140,7 @@ calls() {
 		done
 		rm -r m.ace-patch
 	done
-	# one that is empty is taken
+	# an empty directory is used
 	mkdir -m 700 m.ace-patch
 	exits 0 ace-patch m <step.aceg
 	same m new
@@ -216,7 +216,7 @@ calls() {
 	[ ! -e spool/1 ]
 }
 
-# a host that is reached: its shell gets the words, as ssh's does
+# far: a host that is reached; its shell gets the words as with ssh
 far() {
 	mkdir bin
 	# shellcheck disable=SC2016 # the other's words
@@ -249,7 +249,7 @@ far() {
 	exits 2 receive.sh m sglang http://127.0.0.1:9 <step.aceg
 	exits 2 receive.sh "$PWD/m
 x" sglang http://127.0.0.1:9 <step.aceg
-	# a name is a name to the server, too
+	# the server gets the name unchanged
 	printf '#!/bin/sh\nprintf "%%s\\n" "$@" >words\n' >bin/curl
 	chmod +x bin/curl
 	mv m 'm", "x": "\'
@@ -276,7 +276,7 @@ exit(json.load(sys.stdin) != {"model_path": os.getcwd() + "/m\", \"x\": \"\\"})'
 	says "^catch-up.sh: 'evil.py' stays on the trainer"
 	diff -r new1 now
 	[ ! -h new1/link.json ]
-	# a trainer that sends other things
+	# a trainer that sends something else
 	cat >bin/evil <<-'END'
 		#!/bin/bash
 		case $1 in sh*) printf %b "$SENDS" ;; *) exit 1 ;; esac

@@ -1,12 +1,12 @@
-# The model of the delivery protocol (tests/ef_acc.pml): without an error, and
-# each wrong design has one that is found.
+# The model of the delivery protocol (tests/ef_acc.pml) has no error, and each wrong design
+# has an error that is found.
 
 # bats file_tags=long
 
 load helper
 
-# model BUG ARGS...: 0 no error, 1 an error, in $BUG.out.  What searches little is not
-# worth being optimised.
+# model BUG ARGS...: status 0 without an error, 1 with one; output in $BUG.out.  A short search
+# is not worth an optimised build.
 model() {
 	local d=bug$1 optimised=-O$((2 * ($1 == 0)))
 	mkdir "$d"

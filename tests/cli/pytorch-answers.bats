@@ -1,12 +1,12 @@
-# What examples/pytorch/ace_shards does with an answer that is not the average it
-# asked for, and what others see of the model while it waits.
+# How examples/pytorch/ace_shards handles an answer that is not the average it asked for, and
+# what others see of the model while it waits.
 # bats file_tags=long,plain
 load helper
 patient
 load hosts
 load pytorch
 
-# hostile: a cloud that reads all, and answers round N with what the script go.N writes
+# hostile: a cloud that reads all input and answers round N with the output of script go.N
 hostile() {
 	cat >cloud.sh <<-'E'
 	#!/bin/sh
@@ -94,11 +94,11 @@ hostile() {
 	    said(l, 1, change(values(m)), **how)
 	    with fails(why, status) as f:
 	        l.sync()
-	        l.sync()                        # of what came too much
+	        l.sync()                        # of the surplus answer
 	    if how.get("times", 1) == 1:
 	        assert open("edge1.pt", "rb").read() == kept, why
 	        assert same(m, model) and l.digest() == digest and l.round == 1, why
-	        assert torch.equal(l.unsent[0], sent), why      # what it gave is kept
+	        assert torch.equal(l.unsent[0], sent), why      # it kept what it had sent
 	    print(f.error)
 	    return l
 
@@ -125,7 +125,7 @@ hostile() {
 	case("does not fit the model: '0.weight' is {'dtype': 'F16'",
 	     lambda v: [(n, t.half()) for n, t in v])
 	case("ace-expand: truncated: ", then="| head -c 1500; exit")
-	# one more than was asked for
+	# one more answer than was asked for
 	case("the answer ", times=2)
 	E
 	py cases.py >said
@@ -217,7 +217,7 @@ hostile() {
 	    return ace.Local(m, None, "ace-compress -c f32 | ./cloud.sh | ace-expand",
 	                     "edge1", checkpoint="edge1.pt", timeout=3)
 
-	# of a round before this one, as a state may send once more, for ever
+	# the average of an earlier round, which a state may send again for ever
 	m = begin()
 	l = local(m)
 	said(l, 0, values(m))
@@ -272,7 +272,7 @@ hostile() {
 	thread.join()
 	for was in seen:
 	    for t, a, b in zip(was, before, stepped):
-	        # of a tensor that is just put back a part is there
+	        # a tensor may be in the middle of being restored
 	        assert ((t == a) | (t == b)).all(), t
 	for t, b in zip(seen[-1], before if WAY is ace.Replay else stepped):
 	    assert torch.equal(t, b)

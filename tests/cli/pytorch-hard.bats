@@ -1,5 +1,5 @@
-# examples/pytorch/ace_shards where scripts are hard on it: threads, forks, Ctrl-C
-# in the middle, and what changes behind its back.
+# examples/pytorch/ace_shards in difficult scripts: threads, forks, Ctrl-C in the middle, and
+# models that change meanwhile.
 # bats file_tags=long,plain
 load helper
 patient
@@ -21,7 +21,7 @@ load pytorch
 	    print(child.pid, *(p.pid for p in local.pipe.processes), flush=True)
 	    os.kill(os.getpid(), 9)
 
-	# what hangs here hung for ever
+	# an operation that hangs here would hang for ever
 	ace.Pipe.close.__defaults__ = 600,
 	stuck = threading.Timer(40, lambda: os._exit(9))
 	stuck.daemon = True
@@ -34,11 +34,11 @@ load pytorch
 	    for x, in data:
 	        model(x)
 	    local.sync()
-	# the workers have closed their copies, and the lock is still ours
+	# the workers have closed their copies of the lock, and ours still holds it
 	with fails("is in use by another process"):
 	    ace.locked("edge1.pt.lock", "it", "wb", 0)
 	local.close()
-	# a child that has them all the same: the programs are ended
+	# a child that inherits them nevertheless: the programs end
 	ace.OURS.clear()
 	pipe = ace.Local(model, None, "cat", "edge1").pipe
 	ace.OURS.clear()
@@ -72,7 +72,7 @@ load pytorch
 	local = ace.Local(mlp(), None, "cat", "edge1")
 	local.sync()
 	local.close()
-	# as at a prompt, which keeps the last error, and with it who raised it
+	# an interactive prompt keeps the last error, and through it the object that raised it
 	try:
 	    ace.Local(mlp(), None, "no-such-program", "edge1", checkpoint="edge1.pt")
 	except ace.Error as e:
@@ -120,7 +120,7 @@ load pytorch
 	        for p in model.parameters():
 	            p.add_(1)
 	    came += interrupted(n, local.sync)
-	    # the common one, or nothing had begun
+	    # either the common model, or nothing had begun
 	    now = [p.unique().tolist() for p in model.parameters()]
 	    assert now in ([[local.round / 2]] * 2, [[n / 2 + 0.5]] * 2), (n, now)
 	    if local.round < n:
@@ -164,7 +164,7 @@ load pytorch
 	    assert False, "no Ctrl-C"
 	except KeyboardInterrupt:
 	    assert model.weight.eq(1).all()
-	# the state may have it, and sends it again as it was
+	# the state may have the round, and sends it again unchanged
 	with torch.no_grad():
 	    model.weight.add_(0.25)
 	with fails("steps were taken between a sync() that failed and this one", 2):
@@ -194,7 +194,7 @@ load pytorch
 	    with torch.no_grad():
 	        model.weight.add_(1)
 	    if device == "edge1" and r == 0:
-	        # nothing of this round gets as far as the state
+	        # the data of this round does not reach the state
 	        for p in local.pipe.processes:
 	            p.kill()
 	            p.wait()
@@ -203,7 +203,7 @@ load pytorch
 	        assert model.weight.eq(0).all()
 	    local.sync()
 	    assert model.weight.eq(r + 1).all(), (r, model.weight)
-	# what is refused is not kept
+	# a refused value is not kept
 	with torch.no_grad():
 	    model.weight[0, 0] = float("nan")
 	with fails("non-finite value", 5):
@@ -242,7 +242,7 @@ load pytorch
 	first, again = Queue(), Queue()
 	l = local(first)
 	first.queue.copy_(first.queue.roll(1))
-	first.seen = torch.arange(10.).reshape(5, 2)        # it grew
+	first.seen = torch.arange(10.).reshape(5, 2)        # the parameter grew
 	l.sync()
 	l.close()
 	l = local(again)
@@ -271,7 +271,7 @@ load pytorch
 		done
 		exits 1 train edge2 4 wrong=2
 		says 'ace_shards.Error: mismatch: in round 3 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}: weights, moments, .* It has to begin again after round 3 with theirs: give it the checkpoint of another device; see ace-pytorch'
-		# what it says is enough: the others wait for it in round 4
+		# edge1's shard is enough: the others wait for it in round 4
 		wait_for eval 'test -e spool/3/edge1.aceg'
 		cp edge1.pt edge2.pt
 		for o in $other; do
@@ -316,8 +316,8 @@ load pytorch
 	with fails("another call with the same folder, state or checkpoint took its place: give "
 	           "each model of a script a folder of its own"):
 	    made[0].sync()
-	cell(-1)                            # done, and once more
-	# forgotten: its programs are over, and are waited for
+	cell(-1)                            # finished, and called again
+	# forgotten: its programs have ended and were waited for
 	assert len(alive()) >= 6, alive()
 	sys.last_value = None
 	made.clear()
@@ -350,7 +350,7 @@ load pytorch
 	    if rank == 1:
 	        with fails("this is process 1 of 2 of this place: they are one device, " + one):
 	            way(ddp)
-	        # and without the wrapper, where the two have one checkpoint
+	        # without the wrapper, where both use one checkpoint
 	        with fails("is in use by another process: stop that") as f:
 	            way(model)
 	        assert "(this is process 1 of 2 of this place" in f.error and one in f.error

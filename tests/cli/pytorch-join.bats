@@ -1,12 +1,12 @@
-# Devices of examples/pytorch/ace_shards that come late, wait, are stopped and go
-# on; and the line of their cloud, typed again.
+# Devices of examples/pytorch/ace_shards that come late, wait, are stopped and continue; and
+# the command of their cloud, typed again.
 # bats file_tags=long,plain
 load helper
 patient
 load hosts
 load pytorch
 
-# tells FILE REGEX: a line of what a trainer said
+# tells FILE REGEX: FILE, a trainer's output, has such a line
 tells() {
 	grep -qE -e "$2" "$1" && return
 	echo "no line like '$2' in $1:"
@@ -14,7 +14,7 @@ tells() {
 	return 1
 }
 
-# gone_by DEVICE FIRST LAST NEXT: that it says so
+# gone_by DEVICE FIRST LAST NEXT: the device reports the rounds that it missed
 gone_by() {
 	says "^ace: $1: rounds $2 to $3 went by without this device: it goes on at round $4, with the model of the others\$"
 }
@@ -31,7 +31,7 @@ gone_by() {
 		exits 0 train edge4 12 code='-c q8'
 		gone_by edge4 1 8 9
 		wait
-		# the same bits from its first round on, which was the next one of the others
+		# the same bits from its first round on, the next one of the others
 		same edge1.log edge2.log
 		sed -n '9,12p' edge1.log | diff - edge4.log
 		cd ..
@@ -43,7 +43,7 @@ gone_by() {
 		export WAY
 		mkdir $WAY
 		cd $WAY
-		# rounds are closed by two of the three
+		# a round is closed by two of the three devices
 		cloud 3 10 '--bits 12' --quorum 2 --deadline 0.5s 3>&- &
 		train edge1 10 >said1 3>&- 2>err1 &
 		train edge2 10 >said2 3>&- 2>err2 &
@@ -70,7 +70,7 @@ gone_by() {
 		done
 		cd ..
 	done
-	# one whose rate is another cannot take the steps of the others
+	# a device with another rate cannot take the others' steps
 	sed 's/1e-2 \* min/2e-2 * min/' "$BATS_FILE_TMPDIR/common.py" >common.py
 	cp "$BATS_FILE_TMPDIR/train.py" .
 	cp -r Replay/spool .
@@ -99,13 +99,13 @@ gone_by() {
 
 	ace.Pipe.body = cut
 	opts = dict(outer_rate=0.7, outer_momentum=0.5, patience=30)
-	# all of it comes, on two connections
+	# all answers arrive, on two connections
 	torch.manual_seed(1)
 	local = ace.Local(mlp(), None, through("edge2"), "edge2", **opts)
 	assert local.round == 6 and common(local), local.round
 	print("digest", local.digest())
 	local.close()
-	# nothing but the end comes on the second one
+	# the second connection brings only the end
 	ask, asked = ace.Local._hear, []
 
 	def late(*args):
@@ -183,11 +183,11 @@ gone_by() {
 	exits 0 py slow.py edge2 over slow
 	wait
 	[ "$(grep -c "^ace: edge2: round 2 was closed before this device's part came: it is kept, and sent with a later round$" err)" -eq 1 ]
-	# of later rounds that may be said to the other one, too, where it is slow
+	# of later rounds the other device may be told, if it is slow
 	! grep 'edge1: round 2 was closed' err1 || false
 }
 
-# waits_alone: edge1 waits, and says whom for; its process is in the file pid
+# waits_alone: edge1 waits and reports for whom; its process is in the file pid
 waits_alone() {
 	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 3 >said1 2>err1 3>&- &
 	echo $! >pid
@@ -204,7 +204,7 @@ waits_alone() {
 	wait "$(cat pid)"
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
 	wait
-	# the cloud has ended with its last round
+	# the cloud ended after its last round
 	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 4 timeout=30 >said1 2>err1 3>&- &
 	wait_for tells err1 'edge1: round 4: waiting since .*: there are shards: edge1; missing: edge2 .*; no ace-aggregate runs$'
 	kill -9 $!
@@ -220,7 +220,7 @@ waits_alone() {
 	goes_on 3
 }
 
-# stopped SIGNAL WHOM: edge1 in a group of its own gets it in the middle of a wait
+# stopped SIGNAL WHOM: send SIGNAL to edge1, in a process group of its own, while it waits
 stopped() {
 	cat >group.py <<-'E'
 	import os
@@ -265,10 +265,10 @@ stopped() {
 	now, words = [0.0], lambda _: "12:00:00"
 	transport.time = types.SimpleNamespace(monotonic=lambda: now[0], strftime=words)
 	local.wait.begin(0, "ssh")
-	for tick in range(1, 901):      # as often as a pipe is looked at
+	for tick in range(1, 901):      # as often as it looks at the pipe
 	    now[0] = tick / 5
 	    local.step() if tick <= 300 else local.wait.look(tick <= 600)
-	local.wait.quiet = True         # under ace-edge, which has lines of its own
+	local.wait.quiet = True         # under ace-edge, which prints its own lines
 	now[0] += 10
 	local.wait.look(True)
 	E

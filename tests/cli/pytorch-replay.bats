@@ -1,5 +1,5 @@
-# ace.Replay of examples/pytorch/ace_shards: steps that are taken back, and the
-# same ones taken by all.
+# ace.Replay of examples/pytorch/ace_shards: steps are taken back, and all devices take the
+# same steps instead.
 # bats file_tags=plain
 load helper
 patient
@@ -9,7 +9,7 @@ load pytorch
 export WAY=Replay
 
 @test "replay: two devices that differ are both told, with torch and settings, and go on" {
-	# told WRONG ROUND: both of them end, with what each computes with
+	# told WRONG ROUND: both devices end, with a message of what each computes with
 	told() {
 		train edge1 4 foreach=1 >said1 2>err1 3>&- &
 		exits 1 train edge2 4 "$1"
@@ -23,10 +23,10 @@ export WAY=Replay
 	torch=$(py -c 'import torch; print(torch.__version__.split("+")[0])')
 	cloud 2 4 3>&- &
 	line=$!
-	# other roundings, in the first round already
+	# another rounding, noticed in the first round
 	told fused=1 0
 	grep -q 'AdamW on cpu' err
-	# put right they go on
+	# with the right setting they continue
 	told wrong=2 2
 	cp edge1.pt edge2.pt
 	train edge1 4 >one 3>&- &
@@ -138,7 +138,7 @@ export WAY=Replay
 	with fails("the optimiser cannot take a step with gradients alone"):
 	    ahead()
 
-	# calls that are wrong change nothing, and the round goes on
+	# wrong calls change nothing, and the round continues
 	model, o, r, ahead = replay(torch.optim.RMSprop)
 	digest = r.digest()
 	ahead(1)
@@ -149,7 +149,7 @@ export WAY=Replay
 	o.param_groups[0]["lr"] /= 2
 	with fails("as by a scheduler: the same has to be done when the steps are"):
 	    ahead(1)
-	# sums of gradients are f32, whatever torch makes by itself
+	# gradients are summed in f32, whatever torch's default type
 	model, o, r, ahead = replay(torch.optim.SGD)
 	for p in model.parameters():
 	    p.grad = torch.ones_like(p)
@@ -192,7 +192,7 @@ export WAY=Replay
 	                s.setdefault("m", torch.zeros(p.shape)).mul_(0.9).add_(p.grad)
 	                s.setdefault("past", []).append(s["m"].sum())
 	                s["past"] = s["past"][-2:]
-	                p.grad.mul_(0)      # its own to spoil
+	                p.grad.mul_(0)      # it may change its own gradient
 	                p.sub_((g["lr"] / g["seen"] * (s["m"] + len(s["past"])))
 	                       .to(p.dtype))
 
@@ -224,7 +224,7 @@ export WAY=Replay
 	assert o.state["all"] == p.state["all"] == 12
 	assert abs(o.param_groups[0]["seen"] - 4) < 1e-6
 
-	# one checkpoint is of one way
+	# a checkpoint belongs to one method
 	with fails("checkpoint 'parts.pt' was made with another optimiser: go on"):
 	    run(5, "parts.pt", torch.optim.SGD)
 	with fails("checkpoint 'parts.pt' was made with run='train-replay3', and this is "

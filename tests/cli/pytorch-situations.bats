@@ -1,11 +1,11 @@
-# ace.join of examples/pytorch/ace_shards: the table of ace-pytorch(7), SITUATIONS, each
-# row two devices and a cloud, and what a run does that is killed.
+# ace.join of examples/pytorch/ace_shards: the table of ace-pytorch(7), SITUATIONS, one row for
+# two devices and a cloud each; and runs that are killed.
 # bats file_tags=long,plain
 load helper
 patient
 load pytorch
 
-# table_py: the situations; each is a function of its device's number
+# table_py: write the situations, each a function of its device's number
 table_py() {
 	cat >table.py <<-'E'
 	import contextlib
@@ -168,7 +168,7 @@ table_py() {
 
 
 	def cosine(run, n):
-	    if not n:               # made after join, whose step it counts
+	    if not n:               # made after join, and counts its steps
 	        run.rate = torch.optim.lr_scheduler.CosineAnnealingLR(run.optimizer, 20)
 	    run.optimizer.step()
 	    run.rate.step()
@@ -264,7 +264,7 @@ table_py() {
 	    "parameter 'odd' is of type torch.float64, not f32, f16 or bf16")
 	row("trained complex parameters", lambda k: typed(k, torch.complex64),
 	    "parameter 'odd' is of type torch.complex64")
-	# where torch does not have the type, there is nothing to refuse
+	# where torch lacks the type, nothing need be refused
 	row("trained float8 parameters",
 	    lambda k: typed(k, getattr(torch, "float8_e4m3fn", torch.float64)),
 	    "parameter 'odd' is of type torch.float")
@@ -378,7 +378,7 @@ table_py() {
 	    with fails("another call with the same folder, state or checkpoint took its place"):
 	        first.sync()
 	    before = run.digest()
-	    run.optimizer.step()        # after the last round: a step as ever
+	    run.optimizer.step()        # after the last round: a normal step
 	    run.close()
 	    run.close()
 	    return f"{run.round} {before}"
@@ -399,7 +399,7 @@ table_py() {
 	                   zip(m.state_dict().values(), fresh.state_dict().values()))
 	    said = shifted(k, then, buffers="mean", save_every=2)
 	    assert " True " in said
-	    # a file of another kind, and one that would run something
+	    # a file of another kind, and one that would run code
 	    for bad in [1], {"start": os.system}:
 	        torch.save(bad, f"{NAME}.bad")
 	        with fails(f"'{NAME}.bad' is not a checkpoint of ace.join"):
@@ -423,16 +423,16 @@ table_py() {
 	table_py
 	py table.py >said 2>err || { cat said err; false; }
 	sed 's/^/# /' said >&3
-	# statistics of one's own are other ones on each device
+	# local statistics differ between the devices
 	[ "$(sort -u own | wc -l)" -eq 2 ]
-	# the page has these rows, and no others
+	# the page has exactly these rows
 	sed 's/^ok //; s/ *$//' said | sort >have
 	sed -n '/^\.Sh SITUATIONS/,/^\.Sh /p' "$ROOT/man/ace-pytorch.7" |
 	    sed -n 's/^\.It \(.*\) Ta .*/\1/p' | sed '/^Em /d' | sort >page
 	diff page have
 }
 
-# trainer: resumed.py NAME ROUND KEYWORDS, killed in that round
+# trainer: write resumed.py NAME ROUND KEYWORDS, which is killed in that round
 trainer() {
 	cat >resumed.py <<-'E'
 	from common import *

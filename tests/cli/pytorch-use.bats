@@ -1,5 +1,5 @@
-# examples/pytorch/ace_shards as people use it: with what a training script of
-# PyTorch has around its model.
+# examples/pytorch/ace_shards in realistic use: with everything that PyTorch scripts have
+# around a model.
 # bats file_tags=long,plain
 load helper
 patient
@@ -67,7 +67,7 @@ load pytorch
 	        scaling.step(inner)
 	        scaling.update()
 	        scheduler.step()
-	    # as most people write it, past all counters of torch
+	    # as most people write it, unnoticed by torch's version counters
 	    for m, p in zip(model.mean.parameters(), model.head[1].parameters()):
 	        m.data.mul_(0.9).add_(p.data, alpha=0.1)
 	    local.sync()
@@ -75,7 +75,7 @@ load pytorch
 	print(local.digest(), data.at, scheduler.get_last_lr(), scaling.state_dict(),
 	      [t.tolist() for t in model.state_dict().values()])
 	E
-	# each is its own: what they have alone differs from device to device
+	# the local part of the model differs between the devices
 	whole() {
 		py whole.py edge1 6 >said1 3>&- &
 		py whole.py edge2 6 >said2
@@ -99,10 +99,10 @@ load pytorch
 	same said1 calm/said1
 	same said2 calm/said2
 	[ -s said1 ]
-	# what is frozen is in the name of the run
+	# frozen parameters are part of the run's name
 	exits 1 py whole.py edge3 6 other
 	says "mismatch: a shard of run 'train-"
-	# and what nobody moved is not in the checkpoint
+	# parameters that never moved are not in the checkpoint
 	py - <<-'E'
 	from common import *
 
@@ -161,7 +161,7 @@ load pytorch
 	assert odd.seen == ["here"] and l.round == 1
 	l.sync()
 	left(l)
-	# the random numbers of a GPU, where there is one: as on a machine with two
+	# the random state of a GPU, if there is one: here as on a machine with two
 	states = [torch.ones(16, dtype=torch.uint8), torch.zeros(16, dtype=torch.uint8)]
 	given = {}
 	torch.cuda.is_available = torch.cuda.is_initialized = lambda: True
@@ -201,7 +201,7 @@ load pytorch
 	    loss(model, device, local.round).backward()
 	    sgd.step()
 	    local.sync()
-	    if step == 0:       # another wrapper takes the checkpoint of the first
+	    if step == 0:       # another wrapper uses the checkpoint of the first
 	        local.close()
 	        model = nn.DataParallel(compiled(inner)) if how == "plain" else inner
 	        local = ace.Local(model, None, through(device), device,
@@ -223,7 +223,7 @@ load pytorch
 	done
 	ace-inspect spool/0/edge4.aceg >listing
 	grep -qE '^0\.weight +f32' listing
-	# a model's own module, beside others, keeps its name
+	# a submodule keeps its name beside others
 	py - <<-'E'
 	from common import *
 
@@ -245,18 +245,18 @@ load pytorch
 	first=$(ace-status spool | sed -n "s/^run '\(.*\)' in.*/\1/p")
 	exits 1 train edge2 1 seed=2
 	[ ! -e edge2 ]
-	# the first line is the cause, and says what is kept where and what to do
+	# the first line names the cause, what is kept where, and what to do
 	grep -m1 Error err >line
 	grep -q "^ace_shards.Error: ace-recv: mismatch: a shard of run 'train-.*is of run '$first'" line
 	grep -q "If that device is right: give this one the same seed or file, and remove its state.*\. .*begin anew: see" line
 	[ -z "$(grep 'ended with status' err)" ]
-	# with the state of a try before
+	# with the state of an earlier try
 	rm -rf edge2
 	train edge2 1 seed=2 checkpoint=alone.pt \
 	    through='ace-compress -S edge2 -c f32 --window 1 --sync none | ace-expand'
 	exits 1 train edge2 1
 	says "ace_shards.Error: ace-compress: mismatch: .*remove the state of the one before"
-	# the same values under other names: of this run, and refused by the cloud
+	# the same values under other names: the same run, but refused by the cloud
 	rm -r edge2
 	exits 1 train edge2 1 inside=1
 	grep -m1 Error err | grep -q "^ace_shards.Error: ace-ack: step 0: invalid: mismatch: run '$first' is of another model: tensor 0 is '0.weight' and '0.0.weight'"
@@ -279,14 +279,14 @@ load pytorch
 	kill -9 %%
 	wait || true
 	cp -r spool before
-	# with its state: what was sent counts, and not what would be sent now
+	# with its state: the shard already sent counts, not the one that would be sent now
 	cloud 1 1 3>&- &
 	train edge1 1 code='-c q8' >said1
 	wait
 	same said1 calm/said1
 	rm -r spool edge1 edge1.pt
 	mv before spool
-	# without: it is another one's name
+	# without its state: it is taken for another device of that name
 	exits 1 train edge1 1 code='-c q8'
 	grep -m1 Error err | grep -q "^ace_shards.Error: ace-ack: step 0: equivocation: .*or its state 'edge1' was removed after something was sent"
 	[ -z "$(grep 'ended with status' err)" ]
@@ -342,7 +342,7 @@ load pytorch
 	[ "$(find spool-* -name '*.aceg' -path '*/3/*' | wc -l)" -eq 6 ]
 	[ "$(cut -d' ' -f1,3 one)" = '4 4' ]
 	[ "$(cut -d' ' -f2 one)" != "$(cut -d' ' -f4 one)" ]
-	# killed when one of the two is a round ahead
+	# killed when one of the two runs is a round ahead
 	rm -r spool-* cloud-* edge*
 	clouds 3>&- &
 	py gan.py edge2 4 >two 3>&- 2>err2 &

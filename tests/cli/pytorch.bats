@@ -1,12 +1,12 @@
-# examples/pytorch/ace_shards: a trainer in PyTorch, its programs and a cloud.
+# examples/pytorch/ace_shards: a trainer in PyTorch, our programs and a cloud.
 # bats file_tags=plain
 load helper
 patient
 load hosts
 load pytorch
 
-# two KIND: devices that have the same bits after every round, and say in each shard
-# at which model they began: the one of the round before
+# two KIND: after every round both devices have the same bits, and each shard names the model
+# it began with, that of the round before
 two() {
 	cloud 2 4 3>&- &
 	train edge1 4 3>&- >said1 &
@@ -164,7 +164,7 @@ two() {
 	class DTensor(nn.Parameter):
 	    pass
 
-	# as torch has them where it can: here they are stand-ins
+	# torch's own where available, otherwise stand-ins
 	import types
 	for module, kind in ("fsdp", FullyShardedDataParallel), ("tensor", DTensor):
 	    stand_in = types.ModuleType(module)
@@ -220,7 +220,7 @@ two() {
 	for call in local.sync, grads.sync:
 	    with fails("parameter '2.weight' is another object than when the run began", 2):
 	        call()
-	# as torch has it: values that are copied, and a model that is moved
+	# as torch does it: values that are copied, and a model that is moved
 	model = mlp()
 	local = ace.Local(model, None, "cat", "edge1")
 	model.load_state_dict(mlp().state_dict())
@@ -238,14 +238,14 @@ two() {
 	    with fails("checkpoint 'plain.pt' is none that ace.join wrote", 3):
 	        ace.Local(mlp(), None, "ace-expand", "edge1", checkpoint="plain.pt")
 	os.symlink("/dev/full", "full.pt.new")
-	for n in 9, 1 << 20:        # small, and what ended the process in torch
+	for n in 9, 1 << 20:        # a small one, and a size that ended the process in torch
 	    with fails("checkpoint 'full.pt' cannot be written: No space left", 4):
 	        ace.save("full.pt", {"x": torch.ones(n)})
 	E
-	# without its checkpoint it is the state that knows
+	# without its checkpoint the state still notices it
 	exits 1 train edge1 3 checkpoint=other.pt
 	says "ace_shards.Error: ace-compress: step 0 of 'edge1' is not after step 1"
-	# nothing was lost: the run goes on as it would have
+	# nothing was lost: the run continues as without the kill
 	exits 0 train edge1 3
 	wait
 }
@@ -253,16 +253,16 @@ two() {
 # bats test_tags=long
 @test "killed anywhere, started again: the same model as if nothing had happened" {
 	local way places
-	# before a round is sent, half sent, half read, half applied, in the middle of the
-	# steps of all; before its checkpoint, and before that takes its name; and as the
-	# first round begins
+	# places: before a round is sent, half sent, half read, half applied, in the middle of all
+	# devices' steps; before the checkpoint is written and before it is renamed; and at the
+	# beginning of the first round
 	while read -r way places; do
 		export WAY=$way
 		mkdir $way
 		cd $way
 		undisturbed 12
 		cloud 2 12 3>&- &
-		# the other device waits for it, and is not disturbed
+		# the other device waits, and is not disturbed
 		train edge2 12 >said2 3>&- &
 		for place in $places; do
 			exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 12 die=$place
@@ -270,8 +270,8 @@ two() {
 		train edge1 12 >said1
 		wait
 		unharmed
-		# rounds whose checkpoint was not yet written were done again, the same; who
-		# was killed between that and its log is not in the log
+		# rounds without a written checkpoint were repeated with the same result; a process killed
+		# between the checkpoint and its log left no line
 		sort -u edge1.log >all1
 		[ "$(wc -l <all1)" -ge 7 ]
 		[ -z "$(sort calm/edge1.log | comm -13 - all1)" ]
@@ -289,9 +289,9 @@ two() {
 	for victim in ace-compress ace-recv ace-ack ace-expand ace-export ace-import; do
 		"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 6 >said1 2>err 3>&- &
 		pid=$!
-		# the round's programs wait for edge2, which is not there
+		# the round's programs wait for edge2, which is absent
 		wait_for eval 'test -e spool/0/edge1.aceg'
-		# not one that it calls before a round
+		# not a program that is called before the round
 		wait_for eval '[ "$(pgrep -c -P $pid ^ace-)" -eq 6 ]'
 		pkill -9 -P $pid -x $victim
 		status=0
@@ -340,11 +340,11 @@ two() {
 	cause("false ended with status 1", "ace-compress -c f32 | false", 1)
 	cause("ace-compress: non-finite value in tensor '0.weight' at index 0",
 	      through("s2").replace("ace-", os.environ["BUILD"] + "/ace-"), 5, spoil=True)
-	# who is cut off by it may speak first
+	# a program that is cut off by it may report first
 	cause("late: the reason", """sh -c 'exec >&-; sleep 1
 	    echo "late: the reason" >&2; exit 5' | ace-expand""", 5)
 	cause("ace-export: truncated: empty input", "ace-compress -c f32 | true", 3)
-	# who only was cut off speaks first, and both have status 3
+	# a program that was only cut off reports first, and both have status 3
 	cause("mismatch: the reason", """sh -c 'exec >&-; sleep 1
 	    echo "mismatch: the reason" >&2; exit 3' | ace-expand""", 3)
 	E
@@ -366,7 +366,7 @@ two() {
 	cmp edge1/residual residual
 	cmp edge1.pt old.pt
 	cp new.pt edge1.pt
-	# two: with one checkpoint, and with one state under two checkpoints
+	# two processes: with one checkpoint, and with one state under two checkpoints
 	cloud 1 6 3>&- &
 	exec 9>edge1/lock
 	flock -n 9
@@ -425,7 +425,7 @@ two() {
 	    if how == "local":
 	        sgd.step()
 	    ours.sync() if how == "local" else ours.step()
-	    if where == "lazy":         # one transfer; back it is one .to()
+	    if where == "lazy":         # one transfer; the way back is one .to()
 	        assert copies == {"to": 1, "copy_": 4}, copies
 	ours.close()
 	for p in model.parameters():
@@ -456,7 +456,7 @@ two() {
 	            return int(l.split()[1]) * 1024
 
 	local = ace.Local(model, None, "ace-compress -c q8 | ace-expand", "edge1")
-	local.sync()                        # everything is there that will be
+	local.sync()                        # everything is allocated now
 	with open("/proc/self/status") as f:
 	    now = [int(l.split()[1]) * 1024 for l in f if l.startswith("VmRSS")][0]
 	peak(True)
@@ -480,10 +480,10 @@ two() {
 	    sed "s|/usr/local/share/ace/|$ROOT/examples/|; s|python3|$PYTHON|" >page.sh
 	grep -q '^    .* digits.py run --device' page.sh
 	timeout "$HANG" bash -eu page.sh >out 2>err 3>&- || { cat err; false; }
-	# as many accuracies, and one model
+	# four accuracies, and one model
 	[ "$(awk '$1 ~ /^edge[1-4]$/ && $2 > 90 && $3 == 55 { print $1 }' out | sort -u | wc -l)" -eq 4 ]
 	[ "$(awk '{ print $4 }' out | sort -u | wc -l)" -eq 1 ]
-	# a cloud that has other rounds than its passes says how many
+	# a cloud with another number of rounds than the passes need says how many
 	rm -rf run
 	sed -i 's/rounds 55/rounds 3/; s/--index/--dir few$k &/' page.sh
 	timeout "$HANG" bash -eu page.sh >out 2>err 3>&- || { cat err; false; }

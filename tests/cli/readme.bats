@@ -1,16 +1,16 @@
-# What README.md shows is typed as it stands.
+# The commands of README.md are run as they stand.
 
 load helper
 patient
 
-# block SECTION N: its Nth block of commands
+# block SECTION N: print its Nth block of commands
 block() {
 	awk -v s="## $1" -v n="$2" '/^## / { on = $0 == s }
 	    on && /^```/ { if (in_) in_ = 0; else { in_ = 1; k++ } next }
 	    in_ && on && k == n' "$ROOT/README.md" | grep .
 }
 
-# shown SECTION N: what stands below its Nth block of commands
+# shown SECTION N: print the output shown below its Nth block of commands
 shown() {
 	awk -v s="## $1" -v n="$2" '/^## / { on = $0 == s }
 	    on && /^```/ { in_ = !in_; k += in_; after = !in_; next }
@@ -19,7 +19,7 @@ shown() {
 }
 
 @test "a test types every command, but for make and what it made" {
-	# those on two machines are typed by ace-cloud-ssh.bats
+	# ace-cloud-ssh.bats types the commands for two machines
 	grep -c '^```sh' "$ROOT/README.md" >n
 	[ "$(cat n)" -eq 5 ]
 	block 'Two machines' 2 | grep '^ace edge cloud:run '
@@ -34,7 +34,7 @@ shown() {
 		"$python" -c 'import torch' 2>/dev/null && break
 	done
 	[ "$python" != none ] || skip "no torch here (Debian's python3-torch)"
-	# where it is installed: programs, and beside them the module
+	# an installed tree: the programs, and beside them the module
 	mkdir -p at/bin at/share/ace
 	ln -s "$BUILD"/ace "$BUILD"/ace-* at/bin
 	ln -s "$ROOT/examples/pytorch" at/share/ace/pytorch
@@ -42,7 +42,7 @@ shown() {
 	chmod +x at/bin/python3
 	export PATH=$PWD/at/bin:$PATH OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 TMPDIR=$PWD
 	unset PYTHONPATH
-	# no person types the second line before the cloud is there
+	# nobody types the second line before the cloud is there
 	block 'Try it: two workers on one machine' 1 |
 	    sed 's/^ace cloud .*/&\nuntil [ -e run\/run ]; do sleep 0.1; done/' >typed
 	echo 'exec >asked 2>&1' >>typed
@@ -52,9 +52,9 @@ shown() {
 	# the devices end in any order, with the same model
 	sed 's/^edge[12]//; s/loss [0-9.]*//' <(grep '^edge' out) | sort | uniq -c |
 	    grep -qx ' *2 : 30 rounds, , model [0-9a-f]\{8\}' || { cat out; false; }
-	# and have learnt
+	# the model has learnt
 	awk '/^edge/ { sub(",", "", $5); if ($5 > 0.6) exit 1 }' out || { cat out; false; }
-	# three lines as shown, with as many bytes, about
+	# three lines as shown, with about the same number of bytes
 	diff <(sed 's/[0-9a-f]\{8\}$/X/; s/[0-9][0-9.]*/0/g' shown | sort) \
 	    <(sed 's/[0-9a-f]\{8\}$/X/; s/[0-9][0-9.]*/0/g' out | sort)
 	awk '/^[0-9]+$/ { print }' shown out | paste -sd' ' |

@@ -1,8 +1,8 @@
 load helper
 
-# Patches that are kept, receivers, receipts: ace-diff -S, ace-patch --receipt, ace-ack.
+# Stored patches, receivers and receipts: ace-diff -S, ace-patch --receipt, ace-ack.
 
-# steps N: models m0 to mN
+# steps N: make models m0 to mN
 steps() {
 	local i
 	for i in $(seq 0 "$1"); do
@@ -10,7 +10,7 @@ steps() {
 	done
 }
 
-# kept A B: the steps from A to B are kept
+# kept A B: keep the steps from A to B in S
 kept() {
 	local i
 	steps "$2"
@@ -19,20 +19,20 @@ kept() {
 	done
 }
 
-# to NAME MODEL: what NAME needs is sent and applied, and the receipt comes back
+# to NAME MODEL: send and apply what NAME needs, and return the receipt
 to() {
 	ace-diff -S S --to "$1" >"$1.down" &&
 	    { ace-patch --receipt "$1" "$2" <"$1.down" >"$1.up" || true; } &&
 	    { ace-ack -S S <"$1.up" >rest || true; }
 }
 
-# has NAME STEP IS: as ace-status says
+# has NAME STEP IS: ace-status says so
 has() {
 	ace-status S >status
 	grep -Eq "^$1 +$3 +$2 " status || { cat status; return 1; }
 }
 
-# shards FILE N: so many there
+# shards FILE N: FILE has N shards
 shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -l)" -eq "$2" ]; }
 
 @test "a receiver that is not known is asked; then it gets what it needs" {
@@ -46,20 +46,20 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	mv out up
 	exits 0 ace-ack -v -S S <up
 	says "'edge1' has step 0, model [0-9a-f]{32}"
-	# its hash tells the step
+	# the hash in the receipt identifies the step
 	has edge1 1 behind
 	exits 0 ace-diff -v -S S --to edge1
 	says "sending 'edge1' 2 patches, from step 0 to step 3"
 	shards out 2
 	mv out down
-	# sent is not received
+	# sent, but not yet received
 	has edge1 1 sent
 	exits 0 ace-patch --receipt edge1 r <down
 	same r m3
 	mv out up
 	exits 0 ace-ack -S S <up
 	has edge1 3 newest
-	# and now there is nothing to be sent
+	# now nothing is left to be sent
 	to edge1 r
 	shards edge1.down 0
 	has edge1 3 newest
@@ -90,7 +90,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	ace-ack -S S <edge1.up >rest
 	has edge1 1 newest
 	kept 1 2
-	# the receipt of before the first patch comes now
+	# the receipt from before the first patch arrives only now
 	ace-ack -S S <old >rest
 	has edge1 0 behind
 	to edge1 r
@@ -105,18 +105,18 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	cp m2 other
 	to edge1 r
 	cp edge1.up good
-	# of a model that the receiver does not have
+	# a receipt for a model that the receiver does not have
 	ace-diff -S S --to edge1 >whole
 	ace-patch --receipt edge1 other <whole >forged || true
 	ace-ack -S S <forged >rest || [ $? -eq 3 ]
 	has edge1 2 newest
-	# nothing to be sent then, and the receipt for it says what there is
+	# then nothing is sent, and the next receipt says what the receiver has
 	to edge1 r
 	same r m0
 	has edge1 0 sent
 	to edge1 r
 	same r m2
-	# with a bit flipped anywhere it is taken as it was, or not at all
+	# with any bit flipped, a receipt is taken unchanged or not at all
 	cp S/models was
 	ace-ack -S S <good >rest
 	grep -Eo "^has [^ ]*" S/models >may
@@ -130,7 +130,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 		[ "$(grep -cxFf may <(grep -Eo "^has [^ ]*" S/models))" -eq 1 ]
 		cp was S/models
 	done
-	# of one that was never sent to
+	# from a receiver to which nothing was sent
 	ace-patch --receipt nobody other <whole >forged
 	exits 0 ace-ack -S S <forged
 	says "skipped a receipt: nothing was sent to its receiver"
@@ -142,7 +142,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	cp m3 r
 	to edge1 r
 	has edge1 3 newest
-	# an old backup, without what it remembered, and with it
+	# from an old backup, without its marker and with it
 	for keep in "" 1; do
 		kept 3 4
 		cp m1 r
@@ -175,7 +175,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	to edge1 r
 	same r m2
 	has edge1 2 newest
-	# a model with other tensors refuses, and says what it has
+	# a model with other tensors refuses, and its receipt says what it has
 	mkmodel small -n 10
 	ace-diff -S S --to small >down
 	ace-patch --receipt small small <down | ace-ack -S S >rest
@@ -193,7 +193,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	mv out up
 	exits 0 ace-ack -S S <up
 	has edge1 0 sent
-	# a question leaves alone what is staged
+	# a question does not touch a staged model
 	ace-diff -S S --to edge2 >ask
 	exits 0 ace-patch --stage --receipt edge1 r <ask
 	exits 0 ace-patch --commit --receipt edge1 r
@@ -216,7 +216,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 		same "r$n" m2
 		has "e$n" 2 newest
 	done
-	# whoever has the lock publishes
+	# the process that has the lock publishes
 	exec 8>S/lock
 	flock 8
 	steps 3
@@ -248,17 +248,17 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	printf 'patches 4\nanchor 3\n' >S/limits
 	kept 1 12
 	[ "$(find S/patches -name '*.aceg' | wc -l)" -le 4 ]
-	# from nothing
+	# from a model of no step
 	mkmodel r -n 1000 -s 20
 	to edge1 r
 	to edge1 r
 	same r m12
-	# from what is not kept any more
+	# from a step that is no longer kept
 	cp m1 old
 	to edge2 old
 	to edge2 old
 	same old m12
-	# bytes: one is kept, and what leads to it
+	# a limit on bytes keeps one file, and those that lead to it
 	printf 'bytes 1\n' >S/limits
 	kept 12 13
 	[ "$(find S/patches -name '*.aceg' | wc -l)" -le 4 ]
@@ -307,7 +307,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 		to edge1 r
 		got=0
 		killed "$n" ace-diff -S S -s 2 m1 m2 2>err || got=$?
-		# what is there is whole
+		# each file that exists is complete
 		to edge1 r
 		cmp -s r m1 || same r m2
 		[ "$got" -eq 137 ] || break
@@ -383,7 +383,7 @@ teardown() {
 	[ "$got" -eq 0 ] && [ "$failed" -gt 0 ]
 }
 
-# late NAME MODEL: as a host does that calls the trainer through a shell
+# late NAME MODEL: call catch-up.sh as a host that reaches the trainer through a shell
 late() {
 	PATH=$ROOT/examples/patches:$PATH catch-up.sh "$1" "$2" S "$PWD/served" far
 }
@@ -402,16 +402,16 @@ late() {
 		mkmodel "d$n" -n 1000 -f 3 -s $n
 	done
 	cp -r d0 served
-	# what it needs leads there with the fewest bytes, which are said
+	# the files with the fewest bytes are used, and the number of bytes is reported
 	cp -r d1 h
 	exits 0 late edge1 h
 	diff -r h d5
 	has edge1 5 newest
-	# asked, sent, and nothing more
+	# one question, one answer, and no more calls
 	[ "$(wc -l <calls)" -eq 6 ]
 	exits 0 late edge1 h
 	[ "$(wc -l <calls)" -eq 9 ]
-	# a backup, which the trainer does not know of, with what it remembered or not
+	# a backup that the trainer does not know of, without its marker and with it
 	for n in 0 1; do
 		rm -r h
 		[ $n = 1 ] || rm -r h.ace-patch
@@ -419,8 +419,8 @@ late() {
 		exits 0 late edge1 h
 		diff -r h d5
 	done
-	# nothing at all: the headers, and a whole model
-	# and of a directory there no more than its files; the mode is this host's
+	# nothing at all: the headers and a whole model come, and only the files of the trainer's
+	# directory; the mode is this host's
 	mkdir served/original
 	(umask 027 && exits 0 late edge2 j)
 	[ "$(cat err)" = "" ]
@@ -429,7 +429,7 @@ late() {
 	[ "$(stat -c %a j)" = 750 ]
 	[ ! -e j.joins ]
 	has edge2 5 newest
-	# whatever ends it, the next call goes on
+	# wherever it is killed, the next call continues
 	for n in $(upto 40); do
 		rm -rf j*
 		mkdir j.joins
@@ -441,7 +441,7 @@ late() {
 		diff -r j d5
 		[ "$got" -eq 137 ] || break
 	done
-	# nobody there; no way from what it has
+	# the trainer cannot be reached, or no way leads from the model
 	PATH=$ROOT/examples/patches:$PATH
 	exits 4 catch-up.sh edge1 h S served false
 	says "catch-up.sh: 'h' is not the newest"

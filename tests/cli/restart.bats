@@ -1,9 +1,9 @@
-# A state that was lost, or is from a backup: it is noticed, and begins again as
-# another incarnation (ace-ack --restart).
+# A state that was lost, or comes from a backup, is noticed and begins again as another
+# incarnation (ace-ack --restart).
 
 load helper
 
-# code STEP [ARGS...]: step of the device, coded to `sent'
+# code STEP [ARGS...]: code a step of the device to `sent'
 code() {
 	mkshards -s "$1" -k ramp "${@:2}" >"in$1"
 	exits 0 ace-compress -S state -c topk:0.2 --window 4 "in$1"
@@ -17,7 +17,7 @@ deliver() {
 
 balance() { ace-inspect audit -S state --spool spool "$@"; }
 
-# to the backup at step 2, on to step 5, and back
+# lost_disk: make a backup at step 2, go on to step 5, and return to the backup
 lost_disk() {
 	deliver 0
 	deliver 1
@@ -26,13 +26,13 @@ lost_disk() {
 	ace-recv --spool spool sent | ace-ack -S state >rest
 	deliver 3
 	deliver 4
-	code 5			# still on its way when the disk dies
+	code 5			# still on its way when the disk fails
 	mv sent zombie
 	rm -r state
 	mv backup state
 }
 
-# noticed STEP N: what is sent next is refused, and which command helps is said
+# noticed STEP N: the next shard is refused, with the command that helps
 noticed() {
 	code "$1" -x 7 -k gauss
 	ace-recv --spool spool sent >receipt
@@ -54,11 +54,11 @@ noticed() {
 	deliver 5
 	[ "$(cat spool/device/edge1.incarnation)" = 1 ]
 	deliver 6
-	# of the five that were accepted before, none is counted again
+	# none of the five accepted shards is counted again
 	exits 0 balance in5 in6
 	[ "$(cat out)" = "edge1: exact, 2 inputs up to step 6, 2 accepted, 0 pending" ]
 	exits 3 balance in0 in5 in6
-	# nothing of what was accepted is gone
+	# no accepted shard is lost
 	[ "$(find spool -name edge1.aceg | wc -l)" -eq 7 ]
 	# a new device would have sent the same values
 	cp spool/5/edge1.aceg was
@@ -73,7 +73,7 @@ noticed() {
 	ace-recv --spool spool -v zombie 2>err >receipt
 	says "step 5: fenced: incarnation 0, 1 is known"
 	[ ! -e spool/5/edge1.aceg ]
-	# and so is a state that is lost once more
+	# the same when a state is lost a second time
 	rm -r state
 	code 7
 	ace-recv --spool spool sent >receipt
@@ -83,7 +83,7 @@ noticed() {
 	deliver 7
 	exits 0 balance in7
 	grep -q "exact, 1 inputs up to step 7, 1 accepted, 0 pending" out
-	# what was delivered is still a duplicate
+	# a delivered shard is still a duplicate
 	ace-recv --spool spool -v spool/4/edge1.aceg 2>err >receipt
 	says "step 4: duplicate"
 }
@@ -95,7 +95,7 @@ noticed() {
 	rm -r state
 	exits 0 ace-ack -S state --restart 1
 	says "lost: all updates not delivered before, an unknown amount, since the residual is absent\$"
-	# one more step that was accepted before: the same again, nothing is counted twice
+	# a further step that was accepted before: again nothing is counted twice
 	noticed 4 2
 	exits 0 ace-ack -S state --restart 2
 	deliver 5
@@ -136,7 +136,7 @@ noticed() {
 		killed "$n" ace-ack -S state --restart 1 2>err || got=$?
 		[ "$got" -eq 0 ] && break
 		[ "$got" -eq 137 ]
-		# in between it is as it was, or has nothing and knows its number
+		# meanwhile the state is the old one, or is empty and has its number
 		[ ! -e state/residual ] || same before/residual state/residual
 		[ -e state/residual ] || ace-inspect --format json state/restart | grep -q '"incarnation":"1"'
 		exits 0 ace-ack -S state --restart 1

@@ -9,7 +9,7 @@ PATH=$BUILD/examples:$PATH
 	for i in 1 2 3 4; do
 		mkshards -n 40 -k ramp -d "e$i" -N 2 >e$i
 	done
-	# all are alike, 1 2 3 ... at step 1: so is their mean, and none deviates
+	# all devices send the same, 1 2 3 ... at step 1: so the mean is that, with no deviation
 	for kind in sign:-2 inner:-2 little:1 mimic:1 label:1 sybil:1 heavy:-2; do
 		exits 0 attack "${kind%:*}" 1 2 e1 e2 e3 e4
 		mv out all
@@ -21,7 +21,7 @@ PATH=$BUILD/examples:$PATH
 	done
 	ace-inspect one >shown
 	grep -qE '^ *weight *8$' shown
-	# the step before's
+	# the values of the step before
 	exits 0 attack replay 1 1 e1 e2 e3
 	mv out all
 	ace-cut --step 0 e1 | ace-export -f raw >want
@@ -29,7 +29,7 @@ PATH=$BUILD/examples:$PATH
 		ace-cut --step $i --device attacker1 all | ace-export -f raw >got
 		same got want
 	done
-	# as long as the others, from nothing or from their mean of the step before
+	# as long as the others, from zero or from their mean of the step before
 	columns() { od -An -v -tf4 -w4; }
 	ace-cut --step 1 e1 | ace-export -f raw >now
 	for kind in fixed edge; do
@@ -52,7 +52,7 @@ PATH=$BUILD/examples:$PATH
 		ace-cut --step 1 --device attacker$i all >one$i
 	done
 	exits 1 cmp -s one1 one2
-	# all the honest ones go through as they came
+	# the honest shards pass unchanged
 	ace-cut --step 1 --device e3 all | ace-export -f raw >got
 	ace-cut --step 1 e3 | ace-export -f raw >want
 	same want got
@@ -75,7 +75,7 @@ PATH=$BUILD/examples:$PATH
 	    RULES='mean= norms=norm-ratio:2' ATTACKS='large=100 label=1 sybil=1'
 	exits 0 timeout "$HANG" "$ROOT/examples/robust.sh" results
 	[ -z "$(ls -A tmp)" ]
-	# noise of a hundred times the norm: the mean is ruined, the rule is not
+	# noise of a hundred times the norm ruins the mean, but not the rule
 	awk -F '\t' '$2 == "large" { top[$1] = $6 } END {
 	    exit !(top["norms"] > top["mean"] + 5) }' results/robust-runs.tsv
 	[ "$(wc -l <results/robust.tsv)" -eq 5 ]
@@ -91,7 +91,7 @@ PATH=$BUILD/examples:$PATH
 	has_lines examples/results/README.md <rows
 }
 
-# leaves WAY K F: what --tolerate leaves of a sum, in the worst of all attacks, and without
+# leaves WAY K F: print what --tolerate leaves of a sum under the worst attack, and without one
 leaves() {
 	bench-robust "$@" | awk '/ in all / { all = 1; for (i = 1; i <= NF; i++)
 		if ($i == "tolerate") at = i; next }
@@ -100,7 +100,7 @@ leaves() {
 	    all && NF > 3 && v > most { most = v }
 	    END { print most, none, away + 0 }'
 }
-# less WAY K F X: no attack leaves more than X of it, or turns it around
+# less WAY K F X: no attack leaves more than X of it, or reverses it
 less() {
 	local most none away
 	read -r most none away < <(leaves "$@")

@@ -1,18 +1,18 @@
-# tests/run and tests/prove, which run all of this: nothing hangs for ever, and
-# nothing stays.
+# tests/run and tests/prove, which run all tests: nothing hangs for ever, and no process
+# stays.
 # bats file_tags=plain
 load helper
 
-# alone CODE CMD...: not as a part of the bats that runs this
+# alone CODE CMD...: run CMD outside of the bats that runs this file
 alone() {
 	exits "$1" timeout "$HANG" env -i PATH="${PATH//$BATS_LIBEXEC:/}" \
 	    TMPDIR="$PWD" HALF=all EVERY=1 "${@:2}"
 }
 
-# bats_file NAME: from standard input, with TEST for what would be read here already
+# bats_file NAME: write it from standard input; TEST stands for @test
 bats_file() { sed 's/^TEST/@test/' >"$1"; }
 
-# stays: a process that nobody waits for; that is what the tests here look for
+# stays: find the processes left behind, which are copies of sleep
 stays() { grep -lzsx "$BATS_TEST_TMPDIR/sleep" /proc/[0-9]*/cmdline; }
 
 setup() {
@@ -69,17 +69,17 @@ mkfile() {
 	printf '#!/bin/sh\necho ok 1 - a\necho 1..1\nexit 7\n' >seven
 	chmod +x seven
 	alone 7 "$ROOT/tests/run" ./seven
-	# and the last line may have no end
+	# the last line may lack a newline
 	printf '#!/bin/sh\necho ok 1 - a\nprintf "1..2\\nnot ok 2 - b"\n' >seven
 	alone 0 "$ROOT/tests/run" ./seven
 	[ "$(tail -n 1 out)" = 'not ok 2 - b' ]
 }
 
-# ends FILE NAME CMD...: once CMD succeeds, the time is over: the test of that name has
-# failed, and nothing stays
+# ends FILE NAME CMD...: the time is over when CMD succeeds; then the test NAME has failed, and
+# no process stays
 ends() {
 	local got=0
-	: >out		# what the test before has left is not what CMD waits for
+	: >out		# CMD must not wait for output of the test before
 	env -i PATH="${PATH//$BATS_LIBEXEC:/}" TMPDIR="$PWD" "$ROOT/tests/run" "$1" >out 2>err &
 	wait_for "${@:3}"
 	kill -USR1 $!
@@ -224,7 +224,7 @@ ends() {
 		! grep -F "$PWD/there" /proc/mounts || false
 	done
 	[ ! -e there ]
-	# a folder of somebody else stays
+	# a directory that somebody else made stays
 	mkdir -p there/etc
 	PATH=$PWD/bin:$PATH exits 2 "$ROOT/tests/fresh" there
 	says "'.*/there' is there and is not of tests/fresh"

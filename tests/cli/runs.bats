@@ -1,8 +1,8 @@
-# Runs to look at: folders, spools and archives as operands, a line a shard.
+# Looking at runs: directories, spools and archives as operands, one line per shard.
 
 load helper
 
-# run DIR [CODEC]: two devices, steps 1 to 12
+# run_in DIR [CODEC]: make two devices, steps 1 to 12
 run_in() {
 	local d s
 	for s in {1..12}; do
@@ -22,13 +22,13 @@ run_in() {
 	[ "$(awk 'NR > 2 { print $1 $2 }' out | paste -sd' ')" = \
 	    "$(for s in {1..12}; do echo "$s"a "$s"b; done | paste -sd' ')" ]
 	grep -qE '^ +7 a +gradient +[0-9]+ +[0-9.]+ +[0-9.]+  f32 1344$' out
-	# few are shown at length, and by list always
+	# a few shards are shown in full, with list always
 	exits 0 ace-inspect --step 3 --device b dir
 	grep -qE '^file +dir/r/3/b.aceg$' out
 	[ "$(grep -c '^shard' out)" -eq 1 ]
 	exits 0 ace-inspect list dir
 	[ "$(grep -c '^shard' out)" -eq 24 ]
-	# one file of many, too
+	# the same for one file of many shards
 	cat dir/r/*/a.aceg >many
 	exits 0 ace-inspect many
 	[ "$(wc -l <out)" -eq 14 ]
@@ -52,7 +52,7 @@ run_in() {
 	    $t{bytes} == $b->{bytes} && $t{nonzero} == $l->{nonzero} or die "tsv";
 	    $t{codecs} eq "q8:$b->{codecs}{q8}" or die "tsv codecs"' ||
 	    { cat long brief tsv; false; }
-	# --tensor: the bodies of these alone
+	# --tensor: only the bodies of these tensors
 	mkshards -c q8 >in
 	exits 0 ace-inspect brief --format json --tensor embed in
 	grep -q '"elements":192,"bytes":204,' out || { cat out; false; }
@@ -118,13 +118,13 @@ run_in() {
 	twice.tar corrupt: two entries have the same name: .*entry 'a.aceg'
 	none.tar corrupt: not a gradient-shard stream: the input is a tar archive .tar -xO. without such a stream in it
 	E
-	# a hard link to an earlier entry is a second name of what was read
+	# a hard link to an earlier entry is another name of the same file
 	mkdir both
 	cp in.aceg both/a.aceg
 	ln both/a.aceg both/b.aceg
 	tar --sort=name -cf both.tar both
 	ace-cut both.tar | cmp - <(ace-cut both/a.aceg)
-	# names that a terminal would obey are shown as text
+	# control characters in names are shown as text
 	exits 0 ace-inspect odd.tar
 	LC_ALL=C grep -q 'odd.tar:a?\[2Jb.aceg' out
 	LC_ALL=C grep -vq "$(printf '\033')" out
@@ -150,7 +150,7 @@ run_in() {
 	grep -qE '^dir/r/5/a.aceg	.*	truncated: ' out
 	exits 3 ace-inspect brief --format json dir
 	[ "$(grep -c '"error":"truncated' out)" -eq 1 ]
-	# also of one that cannot be unpacked at all
+	# the same for a file that cannot be decompressed at all
 	printf '\x28\xb5\x2f\xfdxxxxxxx' >dir/r/5/a.aceg
 	exits 3 ace-inspect brief dir
 	says "'dir/r/5/a.aceg'"
@@ -188,13 +188,13 @@ run_in() {
 	timeout "$HANG" ace-inspect follow --step 12- dir >got &
 	pid=$!
 	wait_for grep -q '12 b' got
-	# what is being received is not there yet
+	# a shard that is being received is not shown yet
 	cp dir/r/12/a.aceg dir/r/shard.new-abcdef
 	mkdir dir/r/13
 	mkshards -r r -d c -s 13 >x
 	mv x dir/r/13/c.aceg
 	wait_for grep -q '13 c' got
-	# one that stands before it, and is not new when the next one comes
+	# a shard that sorts before the last one, seen when the next one comes
 	mkshards -r r -d c -s 12 >x
 	mv x dir/r/12/c.aceg
 	wait_for grep -q '12 c' got
@@ -206,7 +206,7 @@ run_in() {
 	[ "$(grep -c 'gradient' got)" -eq 5 ]
 	timeout "$HANG" ace-inspect follow dir | head -n 3 >got
 	[ "$(wc -l <got)" -eq 3 ]
-	# nor does it wait for what cannot come
+	# nor does it wait for shards that cannot come
 	timeout "$HANG" ace-inspect follow dir >got 2>err &
 	wait_for grep -q '13 d' got
 	rm -r dir
@@ -247,16 +247,16 @@ run_in() {
 	! command -v xmllint || xmllint --noout p.svg
 	grep -q '>one.tsv<' p.svg
 	grep -q '>a&lt;b.tsv<' p.svg
-	# a mean is not the devices': nobody has a bandwidth
+	# a mean has no bandwidth of a device
 	for m in 'bytes of all devices' 'norm of the residual' 'interval, local steps' 'q8, % of the bytes' 'q4, % of the bytes'; do
 		grep -q ">$m<" p.svg
 	done
 	! grep -E '>(bandwidth|f32, %)' p.svg || false
-	# a single step, and text; where there are only means they are drawn
+	# a single step; text output; a table of means only
 	ace-inspect --format tsv one/mean.aceg >mean.tsv
 	exits 0 "${plot[@]}" - mean.tsv
 	grep -q 'bandwidth, Mbit/s' out
-	# tensors
+	# a table of tensors
 	ace-inspect stats --format tsv one/r/1/a.aceg >tensors.tsv
 	exits 0 "${plot[@]}" t.svg tensors.tsv
 	grep -q '>layer.weight<' t.svg
@@ -278,7 +278,7 @@ run_in() {
 		[ "$(grep -vc ': aborted upstream: ' err)" -eq 1 ] || { cat err; false; }
 		says '(no such shard|No such file)'
 	done
-	# what is no program of ours ended without a word
+	# a program that is not ours ended without a message
 	exits 3 bash -c 'true | ace-inspect'
 	says 'truncated: empty input: the program before this one wrote nothing'
 }
@@ -288,11 +288,11 @@ run_in() {
 	mkshards -n 1M -k fast >in.aceg
 	for call in 'ace-import -f safetensors' 'ace-inspect verify'; do
 		case $call in ace-import*) f=in.safetensors ;; *) f=in.aceg ;; esac
-		# two seconds by the clock that it sees are over at once
+		# two seconds by its clock are over at once
 		slow="cat $f | LD_PRELOAD='$(preload)' ACE_FASTER=1000000 env"
 		exits 0 env TERM=xterm pty sh -c "$slow $call 2>&1 >/dev/null"
 		grep -q "$(printf '\r')[0-9.]* [kM]B" out
-		# it is gone at the end
+		# the line is erased at the end
 		[ "$(tail -c 4 out | od -An -c | tr -d ' ')" = '\r033[K' ]
 		for way in "TERM=dumb $call" "TERM=xterm $call -q" "TERM= $call"; do
 			exits 0 pty sh -c "$slow $way 2>&1 >/dev/null"

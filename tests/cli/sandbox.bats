@@ -1,23 +1,23 @@
-# What a program can still do once its command line is read: an intruder, code
-# that runs in it, finds out.
+# What a program can still do after it has read its command line.  An intruder, code that
+# runs inside it, finds out.
 load helper
 
-# intruder CMD...: of what it tries, a word each, what it could do; `in' is the
-# operand
+# intruder CMD...: print what it could do of what it tries, one word each; the operand is
+# `in'
 intruder() {
 	ACE_INTRUDER_READ=secret ACE_INTRUDER_WRITE=made ACE_INTRUDER_CHANGE=in \
 	    ACE_INTRUDER_FOLDER="${folder-folder}" LD_PRELOAD="$(preload intruder.so)" "$@" >out 2>err || true
 	sed -n 's/^intruder: \([a-z]*\) yes$/\1/p' err | paste -sd ' '
 }
 
-# Temporary files have a directory that is none of the test's others: all of it
-# is allowed.
+# sandbox_temp: a directory for temporary files only, since everything is allowed
+# there.
 sandbox_temp() {
 	mkdir -p temp
 	export TMPDIR=$PWD/temp
 }
 
-# A build with sanitizers or counters has no sandbox, and says that.
+# none: this build, with sanitizers or counters, has no sandbox, and says so.
 none() {
 	ace-score -vv </dev/null 2>&1 | grep -q 'sandbox: none, this build'
 }
@@ -47,7 +47,7 @@ none() {
 	says 'sandbox: Landlock alone$'
 	exits 3 ace-score </dev/null
 	[ "$(grep -c sandbox err)" -eq 0 ]
-	# who faces a network says so by itself, once
+	# a program that faces a network reports its sandbox once, without -v
 	mkshards -N 2 >in
 	exits 0 ace-recv --spool spool in
 	[ "$(grep sandbox err)" = 'ace-recv: sandbox: Landlock alone' ]
@@ -61,11 +61,11 @@ none() {
 	mkshards -N 1 >in
 	all="reads writes changes folders listens sends starts signals"
 	rest="types forks limits modes times attributes shares schedules worlds owns empties erases"
-	# a root that is not the machine's own has no worlds
+	# a root that is not the machine's root cannot make name spaces
 	unshare -U true || rest=${rest/ worlds/}
 	cp in kept
 	done=$(intruder ace-score --sandbox off in)
-	done=${done/ threads/}	# without it root alone, on some machines
+	done=${done/ threads/}	# without a sandbox only root can, and only on some machines
 	[ "${done/ detours/}" = "$all $rest" ] || { echo "$done"; return 1; }
 	rm -r made folder
 	cp kept in
@@ -74,7 +74,7 @@ none() {
 	[ ! -e made ]
 	same kept in
 	[ -z "$(intruder ace-score <in)" ]
-	# nor where there are threads, nor in either of two processes
+	# nor can it with several threads, nor in either of two processes
 	[ -z "$(intruder ace-compress -T 4 -c q8 in)" ]
 	mkdir -m 700 spool
 	[ -z "$(intruder ace-recv --spool spool in)" ]
@@ -87,13 +87,13 @@ none() {
 	mkshards -N 1 >in
 	mkdir there st
 	none && return
-	# beside the output only files
+	# beside the output it can make files but no directories
 	[ "$(folder=there/folder intruder ace-score -o there/out in)" = "" ]
 	[ -s there/out ]
 	[ ! -e there/folder ]
 	[ "$(ACE_INTRUDER_WRITE=x intruder ace-compress -c q8 -S st in)" = "" ]
 	[ -s st/residual ]
-	# what is in the directory of its own it can have
+	# inside its state directory it can read and write
 	echo x >st/secret
 	ACE_INTRUDER_READ=st/secret ACE_INTRUDER_WRITE=st/made \
 	    LD_PRELOAD="$(preload intruder.so)" ace-compress -c q8 -S st in >out 2>err
@@ -125,7 +125,7 @@ none() {
 	true
 }
 
-# rows: the options of all programs and their commands: a call and its row
+# rows: print the options of all programs and their commands: a call and its row
 rows() {
 	local c p k
 	for c in "$ROOT"/cmd/*.c; do
@@ -140,7 +140,7 @@ rows() {
 
 @test "each option has the right to what it names that is said here" {
 	rows >rows
-	# right, option, programs
+	# columns: right, option, programs
 	awk -F '\t' '$2 == "option" && $7 != "" {
 		who[$7 " --" $3] = who[$7 " --" $3] ", " $1
 	    } END { for (i in who) print i substr(who[i], 2) }' rows |
@@ -162,7 +162,7 @@ rows() {
 	write --output ace-ack, ace-aggregate, ace-archive get, ace-compress, ace-cut, ace-diff, ace-expand, ace-export, ace-import, ace-inspect recover, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	E
 	diff want got
-	# one that takes a file or a directory has one
+	# every option that takes a file or a directory has a right
 	awk -F '\t' '$5 ~ /^(FILE|DIR|ARCHIVE|OTHER)/ && $7 == ""' rows >without
 	diff /dev/null without
 }

@@ -1,5 +1,5 @@
-# examples/patches: a trainer, a host that takes its patches, and a stand-in for the
-# server there, which maps the model's files and says when it sees two versions.
+# examples/patches: a trainer, a host that applies its patches, and a stand-in for the server
+# there, which maps the model's files and reports when it sees two versions.
 # bats file_tags=plain
 load helper
 
@@ -14,7 +14,7 @@ setup() {
 
 teardown() { stop; }
 
-# version DIR N: a model in three files, of which every byte is N
+# version DIR N: write a model in three files in which every byte is N
 version() {
 	python3 -S - "$@" <<-'E'
 	import json, os, struct, sys
@@ -36,7 +36,7 @@ version() {
 	E
 }
 
-# serve MODEL: starts the stand-in; its address is $url
+# serve MODEL: start the stand-in; its address is $url
 serve() {
 	rm -f port
 	python3 "$patches/server.py" "$1" 0 >port 2>server.log 3>&- &
@@ -50,7 +50,7 @@ stop() {
 	server=
 }
 
-# has MODEL: the server has read that one, and nothing else since
+# has MODEL: the server has read MODEL, and nothing else since
 has() {
 	curl -fsS "$url/model" >is
 	python3 -S - "$1" "$patches" <<-'E' >want
@@ -65,7 +65,7 @@ has() {
 	grep -q "\"$(cat want)\"" is
 }
 
-# passes: how often the server has read all of it
+# passes: print how often the server has read the whole model
 passes() { sed 's/.*"passes": \([0-9]*\).*/\1/' is; }
 
 read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
@@ -74,7 +74,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	version old 0
 	cp -r old model
 	serve "$PWD/model"
-	# and one that opens the model anew all the time, by its directory
+	# a second reader, which opens the model's directory anew each time
 	cat >reader.py <<-'E'
 	import json, os
 	n, seen = 0, set()
@@ -88,7 +88,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	        index = json.loads(whole('model.safetensors.index.json'))
 	        is_ = {whole(f)[-30000:] for f in set(index['weight_map'].values())}
 	    except FileNotFoundError:
-	        # the old one is taken away behind whoever has its directory open
+	        # the old directory is removed while this reader has it open
 	        continue
 	    finally:
 	        os.close(d)
@@ -103,7 +103,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 		version new "$step"
 		ace-diff -s "$step" --base-version $((step - 1)) old new >patch.aceg
 		ace-patch --stage model <patch.aceg
-		# what is staged is nothing to a server
+		# a server does not see what is staged
 		curl -fsS "$url/model" >is
 		wait_for read_more "$(passes)"
 		exits 0 receive.sh "$PWD/model" "$(if [ $((step % 2)) -eq 0 ]; then echo sglang; else echo vllm; fi)" "$url" <patch.aceg
@@ -150,7 +150,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	serve "$PWD/model"
 	exits 0 receive.sh "$PWD/model" sglang "$url" <patch.aceg
 	has new
-	# what is no patch for it leaves all as it is
+	# a patch that does not fit leaves everything as it is
 	ace-diff -s 1 old new >other.aceg
 	head -c 200 other.aceg >cut.aceg
 	exits 3 receive.sh "$PWD/model" sglang "$url" <cut.aceg
@@ -161,7 +161,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	has new
 	exits 2 receive.sh "$PWD/model" triton "$url" <patch.aceg
 	exits 2 receive.sh "$PWD/model"
-	# a server of another model does not know this one
+	# the server has another model and does not know this one
 	cp -r old unknown
 	exits 4 receive.sh "$PWD/unknown" sglang "$url" <patch.aceg
 	diff -r unknown new
@@ -173,7 +173,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	done
 	[ "$PYTHON" != none ] || skip "no torch here"
 	mkdir run
-	# the first time nobody is there
+	# the first time no receiver is there
 	DIR=run exits 0 "$PYTHON" "$patches/train.py" "sh -c 'cat >/dev/null; exit 4'"
 	[ "$(grep -c 'not sent' out)" -eq 5 ]
 	cmp run/old/model.safetensors run/base/model.safetensors

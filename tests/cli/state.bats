@@ -1,4 +1,4 @@
-# State directories when things go wrong around them.
+# State directories when something goes wrong around them.
 
 load helper
 
@@ -6,13 +6,13 @@ step() {
 	mkshards -n 64k -s "$1" >in
 }
 
-# files DIR: names and contents
+# files DIR: print names and checksums
 files() {
 	(cd "$1" && find . -type f -size +0 -exec cksum {} + | sort -k 3)
 }
 
-# with_state TEST: for each program that has a state.  Called plainly: behind
-# || the shell would go on after what fails in TEST.
+# with_state TEST: call TEST for each program that has a state.  Do not call it before ||,
+# where the shell would ignore failures inside TEST.
 with_state() {
 	local c
 	for c in "ace-compress -c q8" "ace-score --form paper"; do
@@ -28,7 +28,7 @@ no_space() {
 	exits 0 $1 -S "$dir" <in
 	files "$dir" >before
 	step 1
-	# a limit on file sizes stands in for a full disk
+	# a limit on file sizes acts as a full disk
 	# shellcheck disable=SC2086 # words
 	(trap '' XFSZ; ulimit -f 0; $1 -S "$dir" <in 2>err | cat >/dev/null
 	    exit "${PIPESTATUS[0]}") || got=$?

@@ -1,8 +1,8 @@
-# Another language, another time zone, another user, a path with spaces: what comes
-# out is the same.
+# Another language, another time zone, another user, a path with spaces: the output is the
+# same.
 load helper
 
-# all: one line of output of each kind, into the folder $1
+# all DIR: write one line of output of each kind to DIR
 all() {
 	mkdir "$1"
 	ace-score two.aceg >"$1/scored"
@@ -26,14 +26,14 @@ given() {
 
 @test "where i is not the small I, commas are points and it is tomorrow" {
 	needs localedef
-	# it may warn, and so its status says nothing
+	# localedef may warn, so its status does not matter
 	localedef -i tr_TR -f UTF-8 ./tr_TR.UTF-8 >/dev/null 2>&1 || :
 	[ "$(LOCPATH=$PWD LC_ALL=tr_TR.UTF-8 locale decimal_point 2>/dev/null)" = , ] ||
 	    skip "no tr_TR to make here"
 	given
 	all plain
 	export LOCPATH=$PWD LC_ALL=tr_TR.UTF-8 TZ=Pacific/Kiritimati
-	# glibc never gives back what it made of LOCPATH
+	# glibc never frees what it allocated for LOCPATH
 	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 	all there
 	unset LOCPATH
@@ -49,7 +49,7 @@ given() {
 	}
 	there=$(mktemp -d "/tmp/ace a b.XXXXXX")
 	if ! nobody test -x "$BUILD/ace"; then
-		# the sources are where only we may look: programs of their own
+		# only we can read the sources' directory, so copy the programs
 		mkdir "$there/bin"
 		cp "$BUILD"/ace "$BUILD"/ace-* "$there/bin"
 		chmod 755 "$there/bin"
@@ -62,14 +62,14 @@ given() {
 	cd "$there"
 	export -f all
 	nobody bash -c 'all there'
-	# a folder that is somebody else's
+	# a directory that belongs to somebody else
 	mkdir locked
 	chown 0:0 locked
 	exits 4 nobody ace-score -o locked/out two.aceg
 	says "locked/out.*Permission denied"
 	exits 4 nobody ace-compress -S locked/state -c q8 two.aceg
 	says "locked/state.*Permission denied"
-	# and a file of it that only they may read: not passed over
+	# a file in it that only its owner may read is not skipped silently
 	install -m 600 two.aceg locked/two.aceg
 	exits 4 nobody ace-cut locked
 	says "locked/two.aceg'.*Permission denied"
@@ -78,8 +78,7 @@ given() {
 	rm -rf "$there"
 }
 
-# mounted STATUS COMMAND: with the tree as $1, in a name space of its own, where
-# nobody else sees what is mounted
+# mounted STATUS COMMAND: run COMMAND with the tree as $1, in a mount name space of its own
 mounted() {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	needs unshare

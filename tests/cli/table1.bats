@@ -1,5 +1,5 @@
-# examples/table1.sh, frontier.sh and table1-sweep.sh on a very small model: what
-# they print, that what they reckon is right, and that nothing is run twice.
+# examples/table1.sh, frontier.sh and table1-sweep.sh with a very small model: their output,
+# that their figures are right, and that nothing is run twice.
 # bats file_tags=long
 
 load helper
@@ -15,19 +15,19 @@ prepare() {
 	unset EDGES TRACE ONLY STEP_MS REGIME SPLIT LOCAL
 }
 
-# table CODE NAME: its status; in time, and nothing left behind
+# table CODE NAME: run it with status CODE, in time, leaving nothing behind
 table() {
 	exits "$1" timeout "$HANG" "$ROOT/examples/$2.sh" results
 	[ -z "$(ls -A tmp)" ]
 }
 
-# cell TABLE WAY COLUMN: the first line of that way
+# cell TABLE WAY COLUMN: print the cell of that way's first line
 cell() {
 	awk -F '\t' -v w="$2" -v c="$3" 'NR == 1 { for (i = 1; i <= NF; i++)
 	    col[$i] = i } $1 == w { print $col[c]; exit }' "results/$1.tsv"
 }
 
-# value I=X AWK: whether that holds for a value
+# value I=X AWK: the expression AWK holds for the value X of I
 value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 
 @test "six ways: what each learns and costs" {
@@ -39,21 +39,21 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	[ "$(cell table1 FullSync ratio)" = 1.0 ]
 	[ "$(wc -l <results/table1.tsv)" -eq 7 ]
 	grep -q '</svg>' results/table1.svg
-	# as many bytes as values: 4 for each, both ways, for every edge and step;
-	# a few less on the way down, of values that are zero
+	# the bytes are 4 per value, both ways, for every edge and step; a few less downwards, where
+	# values are zero
 	value "n=$(cell table1-runs FullSync up) +
 	    $(cell table1-runs FullSync down); s=$(cell table1 FullSync steps);
 	    m=4*8*s*(256 * 32 + 32 * 32 + 12 * 32 * 32 + 3 * 32)" \
 	    'n > 0.98 * m && n < 1.02 * m'
-	# all read the same text, whatever a step and a round is
+	# all read the same text, whatever their steps and rounds are
 	awk -F '\t' 'NR == 1 { next } $3 * $4 != 40 * 8 { bad = 1 } END {
 	    exit bad }' results/table1.tsv
 	[ "$(cell table1 ACE-Sync steps)" -lt "$(cell table1 FullSync steps)" ]
-	# what is claimed of these ways is judged; one seed decides nothing
+	# claims about these ways are judged; one seed decides nothing
 	[ "$(cut -f 1 results/table1-claims.tsv | uniq | paste -sd ' ')" = \
 	    'way ACE-Sync' ]
 	! grep -q 'holds' results/table1-claims.tsv || false
-	# the text, before anything is run
+	# the text is reported before anything is run
 	says '^table1: 0.1 MB of text to train on, of which 28 % is read, once$'
 }
 
@@ -62,14 +62,14 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	printf '0\t1\t8\t100\n0\t2\t80\t10\n' >trace
 	EDGES=2 STEP_MS=50 STEPS=10 TRACE=trace \
 	    ONLY=FullSync+--batch,4 table 0 table1
-	# a megabit and more up and down at 8 Mbit/s, 0.1 s, 0.05 s: twenty times,
-	# and a batch of 4 on four edges is 8 on each of two; the programs' own
-	# time is counted, and is short
+	# a megabit and more up and down at 8 Mbit/s, 0.1 s and 0.05 s, twenty times; the batch of 4
+	# on four edges is 8 on each of two; the programs' own time is counted as well, but is
+	# short
 	awk -F '\t' 'NR == 2 { b = ($11 + $12) / 2 / 20 * 8 / 8e6
 	    t = 20 * (b + 0.1 + 0.05); exit $15 < t - 0.1 || $15 > t + 2 }' \
 	    results/table1-runs.tsv
-	# what a step waits, and what is sent for all the text once: 20 steps of a
-	# batch of 8 on 2 edges, of 32 bytes
+	# the wait per step, and the bytes for one pass over the text: 20 steps of a batch of 8 on 2
+	# edges, 32 bytes each
 	awk -F '\t' -v all="$(wc -c <text)" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
 	FNR == NR { wait = $c["wait ms"]; pass = $c["MB a pass"]; next }
 	FNR == 2 { w = 1000 * $15 / 20 - 50
@@ -77,7 +77,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    exit !(wait > 100 && wait < w + 1 && wait > w - 1 &&
 		pass < p + 0.01 && pass > p - 0.01) }' \
 	    results/table1.tsv results/table1-runs.tsv
-	# what it was, to the sum of the text
+	# the setup of the run, with the checksum of the text
 	awk -F '\t' -v sum="$(cksum <text | tr ' ' /)" '
 	    NR == 2 { exit !index($NF, "2 edges") || !index($NF, sum) }' results/table1-runs.tsv
 }
@@ -110,18 +110,18 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	[ "$(cell table1-runs FullSync loss)" != \
 	    "$(cell table1-runs FullSync+--decay,3 loss)" ]
 	ONLY='FullSync ACE-500 ACE-1000' table 0 frontier
-	# one way with two names, and one run more
+	# one way with two names, and one more run
 	[ "$(wc -l <results/runs.tsv)" -eq 5 ]
 	[ "$(cell frontier-runs ACE-500 loss)" = \
 	    "$(cell table1-runs ACE-Sync loss)" ]
 	cut -f 1 results/frontier.tsv | tail -n 3 | paste -sd ' ' >got
 	echo 'FullSync ACE-500 ACE-1000' | cmp - got
 	grep -q '</svg>' results/frontier.svg
-	# another line of ways.sh, told
+	# another line for ways.sh, given in ONLY
 	ONLY='ACE-Sync+--batch,8,--interval,5,--bits,3' table 0 table1
 	[ "$(awk 'NR == 2 { print $2, $3, $4, $5 }' results/table1.tsv)" = \
 	    '5 8 20 3' ]
-	# other bits up than down
+	# other bits upwards than downwards
 	ONLY='ACE-gradient+--bits,6/2' table 0 table1
 	[ "$(awk 'NR == 2 { print $2, $3, $5 }' results/table1.tsv)" = '1 32 6/2' ]
 	value "u=$(cell table1-runs ACE-gradient+--bits,6/2 up);
@@ -139,7 +139,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	SEEDS=2 table 0 frontier
 	[ "$(wc -l <results/runs.tsv)" -eq 3 ]
 	[ "$(cell frontier FullSync seeds)" -eq 2 ]
-	# the text, the split, the model, the steps
+	# a change of the text, the split, the model or the steps
 	head -c 140000 text >other
 	CORPUS=$PWD/other table 0 frontier
 	SPLIT=interleaved table 0 frontier
@@ -147,9 +147,9 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	STEPS=12 table 0 frontier
 	[ "$(wc -l <results/runs.tsv)" -eq 7 ]
 	[ "$(cut -f 9 results/runs.tsv | sort -u | wc -l)" -eq 7 ]
-	# a table has what was asked for only
+	# a table has only what was asked for
 	[ "$(wc -l <results/frontier-runs.tsv)" -eq 2 ]
-	# stopped when the curve was written, and not yet the run
+	# stopped after the curve was written and before the run was
 	sed -i '$d' results/runs.tsv
 	STEPS=12 table 0 frontier
 	[ "$(cut -f 1,2,3 results/curves.tsv | sort | uniq -d | wc -l)" -eq 0 ]
@@ -190,8 +190,8 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	local way
 	prepare
 	ONLY='FullSync-AdamW 1-bit-Adam MuLoCo' table 0 table1
-	# 6 of 40 rounds as the 20 of the other, and 34 of a 24th or less; two bits for a
-	# value, none for its position
+	# 6 of 40 rounds cost as the 20 of the other, and 34 a 24th or less: two bits per value, and
+	# none for its position
 	for way in up down; do
 		value "x=$(cell table1-runs 1-bit-Adam $way); r=$(cell table1-runs 1-bit-Adam rounds);
 		    f=$(cell table1-runs FullSync-AdamW $way) / 20" \
@@ -230,7 +230,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	prepare
 	export STEPS=8
 	ONLY='ACE-AdamW-4 ACE-AdamW-4+--relays,2 Paper-4 Paper-4+--relays,1' table 0 table1
-	# as many bytes on every link: two relays for four edges, or one
+	# the same bytes on every link: two relays for four edges, or one
 	for k in up down; do
 		value "a=$(cell table1-runs ACE-AdamW-4 $k);
 		    b=$(cell table1-runs ACE-AdamW-4+--relays,2 $k);
@@ -238,7 +238,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 		    d=$(cell table1-runs Paper-4+--relays,1 $k)" \
 		    'b > 1.4 * a && b < 1.6 * a && d > 1.15 * c && d < 1.35 * c'
 	done
-	# at eight bits a value it is the same model, nearly
+	# at eight bits per value the model is nearly the same
 	value "a=$(cell table1-runs ACE-AdamW-4 ppl);
 	    b=$(cell table1-runs ACE-AdamW-4+--relays,2 ppl)" \
 	    'a != b && b < 1.02 * a && b > 0.98 * a'
@@ -270,7 +270,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    table 0 table1
 	says '^table1: Paper-4\+--clusters,0-1: clusters edge[1-4](;edge[1-4]){3}$'
 	says '^table1: Paper-4\+--clusters,2-1: clusters edge[1-4](,edge[1-4]){3}$'
-	# what is planned once is not what is planned at each step
+	# a plan made once differs from one made at each step
 	[ "$(cell table1-runs Paper-4 loss)" != "$(cell table1-runs Paper-4+--clusters,2 loss)" ]
 	[ "$(cell table1-runs ACE-AdamW-4 up)" -ne \
 	    "$(cell table1-runs ACE-AdamW-4+--link,tier up)" ]
@@ -301,7 +301,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	same runs runs1
 	paste bytes bytes1 | awk -F '\t' 'NR > 1 { d = ($5 + $6) / ($2 + $3) - 1
 	    if (d > 0.005 || d < -0.005) { bad = 1; print } } END { exit bad }'
-	# only there, and what no stream does has no bytes
+	# LOCAL=1 runs only there, and averages outside of streams have no bytes
 	export STEPS=160 ONLY='FedAvg FedAvg+--average-moments'
 	LOCAL=1 table 0 table1
 	[ "$(cell table1-runs FedAvg loss)" != \
@@ -327,8 +327,8 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 @test "the policy sets the interval: more often where a difference moves the model more" {
 	prepare
 	export STEPS=160 SPLIT=interleaved
-	# the interval of the way is where it begins, and it stays within half and
-	# twice that: 40 steps are 2 to 8 rounds of 20 to 5, or a few more at first
+	# the interval begins at the way's, and stays within half and twice that: 40 steps are 2 to 8
+	# rounds of 20 to 5 steps, or a few more at first
 	ONLY='ACE-policy+--target,100 ACE-policy+--target,0.0001 ACE-500' \
 	    table 0 frontier
 	value "r=$(cell frontier-runs ACE-policy+--target,100 rounds);
@@ -349,8 +349,8 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    'method ACE-Sync FullSync' ]
 }
 
-# listed LIST...: what the ways of a list, which the shell expands, are: name, batch,
-# interval, steps, code, and what the trainer is told
+# listed LIST...: print the ways of a list, which the shell expands: name, batch, interval,
+# steps, code, and the options of the trainer
 listed() {
 	cat >list <<-END
 	name=x EDGES=4 SPLIT=parts common= model= valid= seed=1 points=25
@@ -376,9 +376,9 @@ listed() {
 
 @test "what the sweep tries is what the ways are" {
 	listed '$(grid)'
-	# each reads the same text
+	# each way reads the same text
 	awk '$2 * $4 != 40000 { print; bad = 1 } END { exit bad || NR < 50 }' out
-	# none is there twice, and each method has several batches and rates
+	# no setting occurs twice, and each method has several batches and rates
 	[ "$(cut -d ' ' -f 2- out | sort | uniq -d | wc -l)" -eq 0 ]
 	for w in FullSync Top-k PowerSGD FedAvg DiLoCo ACE-Sync; do
 		grep "^$w+" out >mine
@@ -435,14 +435,14 @@ listed() {
 	[ "$(wc -l <rows)" -ge 11 ]
 	awk -f "$ROOT/examples/tuned.awk" "$r"/frontier-rivals{,-rates}-runs.tsv >>rows
 	has_lines examples/results/README.md <rows
-	# the tables are what their runs say
+	# the tables agree with their runs
 	for t in $all; do
 		[ -e "$r/$t.tsv" ] || continue
 		awk -v list="$(tail -n +2 "$r/$t.tsv" | cut -f 1 | paste -sd ' ')" \
 		    -f "$ROOT/examples/student.awk" -f "$ROOT/examples/paired.awk" \
 		    "$r/$t-runs.tsv" "$r/$t-curves.tsv" | cmp - "$r/$t.tsv"
 	done
-	# where the text is in a list, it is the one that the runs say, all of it
+	# a text that is listed is the runs' text, all of it
 	for t in $all; do
 		[ -e "$r/$t-text.tsv" ] || continue
 		n=$(awk -F '\t' '{ n += $2 } END { print n }' "$r/$t-text.tsv")
@@ -450,7 +450,7 @@ listed() {
 		    NR > 1 { split($NF, f, ","); text[f[3]] }
 		    END { for (k in text) all++; exit all != 1 }' "$r/$t-runs.tsv"
 	done
-	# the pinned text is the one of the runs, in all its files
+	# the pinned text is that of the runs, in all its files
 	awk -F '\t' 'NR == 1 { split($3, s, " "); next } { n += $2 }
 	    END { exit n != s[2] }' "$r/fresh.tsv"
 	text=$(awk -F '\t' 'NR == 1 { sub(" ", "/", $3); print $3 }' "$r/fresh.tsv")
@@ -464,14 +464,14 @@ listed() {
 	exits 0 "$ROOT/examples/claims.sh"
 	[ "$(grep -c '^    .*seeds: [0-9]' out)" -ge 20 ]
 	grep -qxF '    0.56: mean of ACE-100 in frontier.tsv, seeds: 4' out
-	# each row of its table is a claim, but for the one of digits (docs.bats)
+	# each row of the README's table is a claim, except that of digits (docs.bats)
 	grep '^| [0-9]* | [0-9,]* | ' "$ROOT/README.md" >rows
 	[ "$(grep -c '^| ' "$ROOT/examples/results/claims.tsv")" -eq $(($(wc -l <rows) - 1)) ]
 	sed 's/ACE-Sync | 0\.56 /ACE-Sync | 0.22 /' "$ROOT/README.md" >false.md
 	exits 1 "$ROOT/examples/claims.sh" false.md
 	[ "$(grep -c 'README does not say this' out)" -eq 1 ]
 	exits 4 "$ROOT/examples/claims.sh" none.md
-	# a table without the sweep of its baseline, and one that cannot be judged
+	# a table without its baseline's sweep, and one that cannot be judged
 	cp -r "$ROOT/examples/results" doctored
 	rm doctored/frontier-size-rates-runs.tsv
 	sed -i 's/^It gains 1\.17 points (0\.79 to/It gains 1.17 points (77.77 to/' doctored/README.md

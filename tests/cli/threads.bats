@@ -1,4 +1,4 @@
-# -T: the same bytes whatever the number of threads, and a clean end.
+# -T: the same bytes with any number of threads, and a clean end.
 load helper
 
 # each CMD...: with 1, 2, 3 and 8 threads, and as many as there are processors; CMD has @ for the number, and leaves
@@ -22,7 +22,7 @@ model() { mkshards -n 900k -k layered "$@"; }
 	each 'mkshards -n 900k -L ecq:1,none,q8,topk:0.1 | ace-compress -T@ >made.@'
 	each 'mkshards -n 900k -l ecq:1,none,q8,topk:0.1 | ace-compress -T@ >made.@'
 	each 'ace-score in | ace-select --bits 0.5 | ace-compress -T @ >made.@'
-	# many small groups, and notes between the frames
+	# many small groups, and annotations between the frames
 	mkshards -n 300k -g 512 -k layered -a -N 3 >small
 	each 'ace-score small | ace-select --bits 1 | ace-compress -T @ >made.@'
 }
@@ -35,7 +35,7 @@ model() { mkshards -n 900k -k layered "$@"; }
 		each "ace-compress -T @ -S S@ --omit provenance -c ecq:1 in$s \
 		    >made.@; cat S@/residual >>made.@"
 	done
-	# what looks at the shard before is coded in order
+	# codecs that use the shard before run in order
 	for s in 0 1 2; do
 		each "ace-compress -T @ -S L@ --omit provenance -c lowrank:4 \
 		    in$s >made.@; cat L@/residual >>made.@"
@@ -52,8 +52,8 @@ model() { mkshards -n 900k -k layered "$@"; }
 	done
 }
 
-# A model so large that its groups are coded as they come, by the knobs that they
-# had a step before.
+# large STEP: write a model so large that its groups are coded while they come, at their rates
+# in the step before.
 large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 
 # bats test_tags=plain
@@ -64,7 +64,7 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 		each "ace-step -T @ -S B@ --sync none --omit provenance --bits 0.4 \
 		    in$s >made.@; cat B@/residual >>made.@"
 	done
-	# steps in one process; bytes that come by the thousand
+	# several steps in one process, from input in small pieces
 	cat in0 in1 in2 | dd bs=3001 2>/dev/null |
 	    ace-step -T 2 -S slow --sync none --omit provenance --bits 0.4 >all
 	same slow/residual B1/residual
@@ -88,7 +88,7 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 			rm -rf S
 			cp -r "was$n" S
 			exits 0 ace-step -S S --sync none --bits $bits in1
-			# 4403200 values
+			# the shard has 4403200 values
 			awk -v n="$(stat -c %s out)" -v b=$bits 'BEGIN {
 			    most = b * 4403200 / 8
 			    exit !(n <= most + 1500 && n >= 0.99 * most - 100) }'

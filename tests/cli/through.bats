@@ -1,6 +1,6 @@
-# The ways of examples/hosts between ace-edge and ace-cloud that are not ssh, each with
-# Debian's programs for it: a run goes through, whoever may not speak does not, and
-# what breaks begins again.
+# The transports of examples/hosts other than ssh, between ace-edge and ace-cloud, with
+# Debian's programs: a run gets through, strangers do not, and a broken connection is made
+# again.
 # bats file_tags=long
 # shellcheck disable=SC2154 # front.bash sets train and last
 load helper
@@ -14,18 +14,18 @@ teardown() {
 	wait
 }
 
-# a cloud of two devices
+# cloud_up [ROUNDS]: start a cloud for two devices
 cloud_up() {
 	begin on ace cloud run --devices 2 --rounds "${1:-3}" --bits 8 2>cloud.err
 	wait_for test -e run/run
 }
-# device K WHERE OPTION...: its values are 1 and 3
+# device K WHERE OPTION...: start device K, whose values are 2 K - 1
 device() {
 	begin on ace edge "$2" --name "edge$1" "${@:3}" -- "$train" $((2 * $1 - 1)) \
 	    "${rounds:-3}" 2>"edge$1.err"
 	eval "pid_edge$1=$last"
 }
-# over WHERE OPTION...: two devices, and both get the average
+# over WHERE OPTION...: run two devices; both get the average
 over() {
 	device 1 "$@"
 	device 2 "$@"
@@ -46,7 +46,7 @@ all() {
 	over 127.0.0.1:run --through nc.sh
 	! on ss -Hltn 'sport = :7000' | grep -v 127.0.0.1 | grep -q . || false
 
-	# through its tunnel, and with another key nothing comes through
+	# a tunnel with the right key works, and with another key nothing gets through
 	head -c 32 /dev/urandom >ace.key
 	head -c 32 /dev/urandom >other.key
 	begin on spiped -F -d -s '[0.0.0.0]:7443' -t '[127.0.0.1]:7000' -k ace.key
@@ -58,7 +58,7 @@ all() {
 	exits 3 on ace edge 127.0.0.3:run --name edge1 --through nc.sh -- true
 	says "'127.0.0.3' answers '', expected"
 
-	# a connection that is cut begins again
+	# a connection that is cut is made again
 	rounds=40
 	device 1 127.0.0.1:run --through nc.sh
 	device 2 127.0.0.1:run --through nc.sh
@@ -79,15 +79,15 @@ all() {
 	begin on tls-cloud.sh run 127.0.0.1 2>tls.err
 	wait_for listens 8443
 	over 127.0.0.1:run --through tls.sh
-	# edge1's certificate, another one's folder
+	# edge1's certificate used for another device
 	cp keys/edge1.pem keys/edge3.pem
 	cp keys/edge1.key keys/edge3.key
 	exits 3 on ace edge 127.0.0.1:run --name edge3 --through tls.sh -- true
 	wait_for grep -q "the name 'edge1' is in use" tls.err
 	[ "$(ls run/devices | paste -sd ' ')" = 'edge1 edge2' ]
-	# a certificate of somebody else's
+	# a certificate of another authority
 	cp others/edge1.* keys/
-	# the other end says nothing, or breaks
+	# the other end is silent, or breaks the connection
 	got=0
 	on ace edge 127.0.0.1:run --name edge1 --through tls.sh -- true 2>err || got=$?
 	[[ $got == [34] ]]
@@ -98,7 +98,7 @@ all() {
 	need socat openssl ss
 	mkdir keys silent
 	(cd keys && on tls-keys.sh 127.0.0.1 edge1 edge2) 2>log
-	# two places, for a second
+	# two connections at most, of one second each
 	sed 's/max-children=256/max-children=2/; s/:x14/:x01/' \
 	    "$ROOT/examples/hosts/tls-cloud.sh" | tail -n +2 >changed
 	grep -q ':x01' changed
@@ -117,7 +117,7 @@ all() {
 	says '^ace-edge: false ended with status 1'
 }
 
-# broker_up: with a user for each device, who may use its topics only
+# broker_up: start a broker with a user per device, who may use only that device's topics
 broker_up() {
 	local u
 	: >passwords
@@ -165,7 +165,7 @@ start_broker() {
 	on kill -9 "$(cat broker.pid)"
 	start_broker
 	all
-	# another device's topics: nothing arrives there
+	# nothing arrives on another device's topics
 	on as-edge1 mosquitto_pub -h 127.0.0.1 -r -q 1 -t ace/edge2/session -m mine
 	on as-cloud mosquitto_sub -h 127.0.0.1 -t ace/edge2/session -C 1 -W 1 >got || :
 	[ ! -s got ]
@@ -182,7 +182,7 @@ start_broker() {
 	cloud_up 2
 	begin on store.sh --cloud cloud:bucket/run run edge1 edge2 2>store.err
 	rounds=2 over cloud:bucket/run --through store.sh
-	# what was taken is gone
+	# objects are removed after they were taken
 	wait_for eval '[ "$(find served -type f | wc -l)" -le 2 ]'
 }
 

@@ -1,5 +1,5 @@
-# Programs that are killed and refused everything (tests/torture.c and others):
-# KILLS times, from SEED on, each FAULTS-th call, each POWER-th tree on the disk.
+# Programs that are killed, or whose system calls fail (tests/torture.c and others): KILLS
+# kills from SEED on, each FAULTS-th call, each POWER-th tree on the disk.
 
 load helper
 
@@ -23,12 +23,12 @@ torture_env() {
 	[ "$(grep -c '^ok' out)" -eq 55 ]
 }
 
-# no memory is in doubt here that is not under the two before
+# not under sanitizers: the two tests above reach the same code
 # bats test_tags=long
 @test "the power fails: each POWER-th tree that may be left holds what it should" {
 	torture_env
 	local every=${POWER:-3}
-	# where coverage is counted, the counts are changes, too
+	# a build for coverage writes its counts, which are changes as well
 	[ -z "$REACHED" ] || every=997
 	exits 0 power -e "$every" || { cat out; return 1; }
 	[ "$(grep -c '^ok' out)" -eq 24 ]

@@ -1,11 +1,11 @@
-# examples/train: the gradients, the same bits every time, and what it refuses.
+# examples/train: its gradients, the same bits every time, and what it refuses.
 load helper
 load values
 
 PATH=$BUILD/examples:$PATH
 small="--layers 1 --width 32 --heads 2 --context 16 --batch 4 --windows 16"
 
-# 30 kB of text that a model can learn something from
+# text: write 30 kB of text from which a model can learn
 text() {
 	awk 'BEGIN { for (i = 0; i < 1200; i++)
 	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
@@ -23,7 +23,7 @@ text() {
 
 @test "the gradient check says no where there is no gradient" {
 	text
-	# zeros out of a model whose matrices are all zero: nothing to compare
+	# a model whose matrices are all zero gives zeros: nothing to compare
 	exits 0 train --local --steps 0 $small --save zero text
 	exits 1 train --check-gradient --load zero $small text
 	grep -q wrong out
@@ -46,7 +46,7 @@ text() {
 	    text
 	awk -F '\t' '{ loss[$1] = $4 } END { exit !(loss["end"] > 0 &&
 	    loss["end"] < loss["start"] && loss["end"] < loss["unigram"]) }' log
-	# with Muon inside, too
+	# the same with Muon
 	exits 0 train --local --of 2 -H 5 --steps 150 --muon 0.02 --eval \
 	    --log muon $small text
 	exits 1 cmp log muon
@@ -125,7 +125,7 @@ text() {
 		    --model-norm 1 --interval 2,1,4 >back
 		awk '$1 == "end" { print $2, $3 }' log
 	done >out
-	# 2 at a time, or 2 and then 4, 4, 2
+	# 2 steps each time, or 2 and then 4, 4, 2
 	printf '6 12\n4 12\n' | cmp - out
 }
 
@@ -133,7 +133,7 @@ text() {
 	text
 	mkfifo up1 up2 down1 down2
 	for own in 1 2; do
-		# edge1 is to take 2 steps, and then 4, 4 and 2; edge2 one each
+		# edge1 is told 2 steps, then 4, 4 and 2; edge2 one step each time
 		rounds=$((7 * own - 3))
 		for d in 1 2; do
 			train --index $d --of 2 -H 1 --steps $rounds --apply down$d \
@@ -150,7 +150,7 @@ text() {
 	printf '4 12\n11 12\n' | cmp - out
 }
 
-# norm STREAM: what its shard says of its model
+# norm STREAM: print the norm of the model in its shard's key
 norm() {
 	ace-inspect --format json "$1" | grep -o '"model.norm":"[0-9.]*' |
 	    grep -o '[0-9.]*$'
@@ -173,13 +173,13 @@ norm() {
 	exits 0 ace-policy --omit provenance --target-divergence 0.01 \
 	    --model-norm 1 mean
 	if cmp -s out with; then false; fi
-	# one that says nothing: no mean of the others is made up
+	# a device without the key: no mean over the others is used
 	head -c 16 /dev/zero | ace-import -f raw --name w --shape 4 -d 3 >mute
 	exits 2 ace-policy --target-divergence 0.01 mute
 	says 'needs --model-norm, or the key model.norm'
 }
 
-# delays D...: the averages of `up', a round each, with these delays
+# delays D...: print the averages of `up', one per round, with these delays
 delays() {
 	local d s=0
 	for d; do
@@ -199,13 +199,13 @@ delays() {
 			exits 0 "$@" --apply up --delay $t text
 			same all m
 		done
-		# up, down, and far up again while some are under way
+		# up, down, and far up again while some averages are on their way
 		delays 0 3 '' 1 0 2 5 0 >back
 		exits 0 "$@" --apply back text
 		mv out punctual
 		exits 0 "$@" --apply back --policy text
 		same all m
-		# and yet what was sent is of other models
+		# and yet it was sent by other models
 		exits 1 cmp out punctual
 	done
 }
@@ -247,7 +247,7 @@ delays() {
 	    ace-expand >down2
 	wait
 	same m1 m2
-	# the computation was measured, and what the code keeps
+	# the computation and the contraction were measured
 	ace-inspect -v mean | grep -q 'delay=[0-9]'
 	for k in 1 2; do
 		ace-inspect -v st$k/memory | grep -qE 'deco=[0-9.e+]+ '
@@ -275,13 +275,13 @@ delays() {
 		same want got
 		same <(tail -n 1 log1) <(tail -n 1 log2)
 		[ "$(grep -c start log2)" -eq 1 ]
-		# told after round 4, of which the first ones are from before
+		# the file of --moment is the same after the resume
 		[ ! -e told ] || same wanted told
-		# and once more, when all is done
+		# and once more after the end
 		train "$@" --resume kept --log log2 --save got text >rest
 		same want got
 	done
-	# what was measured is not asked for, and who joins needs it not
+	# without --moment the moments in the state are not needed, nor by a device that joins
 	[ "$(ace-inspect kept | grep -c '^step')" -eq 5 ]
 	set -- --steps 14 -H 2 --muon 0.01 $small
 	cp kept given
@@ -303,7 +303,7 @@ delays() {
 	mkdir in
 	set -- --rate 1e-9 --steps 6 -H 2 $small
 	train "$@" --record in text >own
-	# the second average is zeros, of both signs
+	# the second average consists of zeros of both signs
 	cat in/0.aceg <(ace-compress -c f16 in/1.aceg | ace-expand) in/2.aceg >averages
 	train "$@" --apply averages text >want
 	exits 3 train "$@" --resume kept --apply in/0.aceg text
@@ -344,7 +344,7 @@ delays() {
 	same want got
 }
 
-# by_name FILE: the values of each tensor, sorted by name
+# by_name FILE: print statistics of each tensor, sorted by name
 by_name() {
 	ace-export --step 0 -f safetensors -o x.safetensors "$1"
 	ace-import -f safetensors x.safetensors | COLUMNS=200 ace-inspect stats - |
@@ -362,22 +362,22 @@ by_name() {
 		mv out "cut-$cuts"
 		exits 0 ace-inspect verify "cut-$cuts"
 	done
-	# last layer first; the values of the first step are the same
+	# the last layer comes first; the values of the first step are the same
 	ace-inspect cut-all | awk '$2 == "f32" { print $1 }' >names
 	printf 'norm\nlayer0.fc2\nlayer0.fc1\n' | cmp - <(head -n 3 names)
 	by_name up >a
 	by_name cut-all >b
 	cmp a b
-	# a frame at each cut, one without
+	# one frame per cut, or one in all
 	[ "$(frames cut-all | grep -c DATA)" -eq $((3 * rows)) ]
 	[ "$(frames cut-none | grep -c DATA)" -eq 3 ]
 	[ "$(frames "cut-1,4,$rows" | grep -c DATA)" -eq 9 ]
-	# coded at the same cuts
+	# coded with the same cuts
 	exits 0 ace-compress -c q8 "cut-1,4,$rows"
 	[ "$(frames out | grep -c DATA)" -eq 9 ]
 	exits 0 ace-compress -c q8 cut-none
 	[ "$(frames out | grep -c DATA)" -eq 3 ]
-	# what the profile is for
+	# the profile is input for ace-advise
 	exits 0 ace-advise dynacomm --format tsv --bandwidth 10Mbit --cuts 100us table
 	grep -q '^backward.optimal' out
 	exits 2 train --cuts 0 $small text
@@ -425,7 +425,7 @@ by_name() {
 }
 
 @test "text that is read more than once is said before training" {
-	# 900 bytes each to train on: 56 windows of 16, or 14 batches
+	# 900 bytes each for training: 56 windows of 16, or 14 batches
 	seq 9999 | head -c $((2 * 1000)) >short
 	exits 0 train --index 2 --of 2 --steps 14 $small --valid 0.1 short
 	[ ! -s err ]
@@ -438,7 +438,7 @@ by_name() {
 @test "--replay: the mean gradient of steps that are taken back, and taken by all" {
 	local way
 	text
-	# one step ahead is the gradient
+	# one step is the same as the gradient
 	for way in --gradient '-H 1 --replay'; do
 		# shellcheck disable=SC2086 # words are meant
 		train --steps 12 $way --muon 0.02 --momentum 0.9 --save "m$way" \
@@ -446,15 +446,15 @@ by_name() {
 	done
 	same "m--gradient" "m-H 1 --replay"
 	same "s--gradient" "s-H 1 --replay"
-	# several are not; a shard of kind gradient for each round of them
+	# several steps are not; each round is a shard of kind gradient
 	train -H 4 --replay --steps 12 --muon 0.02 --save m4 $small text >s4
 	exits 1 cmp -s m4 "m--gradient"
 	[ "$(ace-inspect s4 | grep -c 'gradient')" -eq 3 ]
-	# who comes late takes the steps with what the others applied
+	# a device that comes late takes the steps, with the others' averages
 	train -H 4 --replay --steps 12 --muon 0.02 --catch-up s4 --save late \
 	    $small text >rest
 	same m4 late
-	# it learns, with eight devices in one process
+	# it learns with eight devices in one process
 	train --local --of 8 -H 4 --replay --steps 160 --muon 0.02 --eval \
 	    --log log $small text
 	awk '{ loss[$1] = $4 } END { exit !(loss["end"] < 1.5 &&
@@ -478,8 +478,8 @@ by_name() {
 	for k in m0 m1 said gradient; do
 		ace-export -f raw "$k" | od -An -v -t f4 -w4 >"$k.txt"
 	done
-	# as long as the gradient when it was clipped; what is larger than rounding
-	# moves by the rate, against the gradient
+	# the update is as long as the clipped gradient; each value above rounding moves by the
+	# rate, against the gradient
 	paste m0.txt m1.txt said.txt gradient.txt | awk '{ y += $3 * $3; g += $4 * $4
 	    if (($4 < 0 ? -$4 : $4) > 1e-5) {
 		n++
@@ -487,7 +487,7 @@ by_name() {
 		bad += (d < 0 ? -d : d) > 1e-6
 	    }
 	} END { exit !(g > 0.26 && y > 0.2499 && y < 0.2501 && n > NR / 2 && !bad) }'
-	# it learns what it is to, from the largest values and what is left of them
+	# it learns, from the largest values and their residual
 	rm -f up? down?
 	mkfifo up1 up2 down1 down2
 	for k in 1 2; do
@@ -513,8 +513,8 @@ by_name() {
 	grep -q '^OpenBLAS' out
 }
 
-# together OPTION: what devices in one process have of each other is nothing for one
-# of them, and for four another model that learns no worse
+# together OPTION: state shared among devices in one process has no effect for one device;
+# for four it gives another model, which learns no worse
 together() {
 	local k
 	text
@@ -544,7 +544,7 @@ together() {
 
 @test "what all foretell from the average before is not sent, and comes out the same" {
 	text
-	# two devices and a cloud, without coding: the same but for rounding
+	# two devices and a cloud without coding: the same except for rounding
 	for k in 0 0.5; do
 		rm -f up1 up2 down1 down2
 		mkfifo up1 up2 down1 down2
@@ -557,7 +557,7 @@ together() {
 		same "m$k-1" "m$k-2"
 	done
 	ace-inspect diff --tolerance 1e-6 m0-1 m0.5-1
-	# the first is as it was, and all others are what is new
+	# the first average is the same, and all later ones differ
 	for k in 0 0.5; do
 		ace-cut -q --step 0 all$k >first$k
 		ace-cut -q --step 1- all$k >rest$k
@@ -573,7 +573,7 @@ together() {
 
 @test "--prox holds local steps to the round's first model" {
 	text
-	# which a single step begins at
+	# a single step begins at the common model, so the option has no effect
 	train --local --of 2 -H 1 --steps 20 --save a $small text
 	train --local --of 2 -H 1 --steps 20 --prox 50 --save b $small text
 	same a b
@@ -589,7 +589,7 @@ together() {
 
 @test "--gossip: the mean of models is the model, whatever each began with" {
 	text
-	# where everybody is a neighbour it is the mean of the differences
+	# where all are neighbours, gossip gives the mean of the differences
 	for k in '' --gossip; do
 		rm -f up1 up2 down1 down2
 		mkfifo up1 up2 down1 down2
@@ -603,7 +603,7 @@ together() {
 		same "m$k-1" "m$k-2"
 	done
 	ace-inspect diff --tolerance 1e-5 m-1 m--gossip-1
-	# and one that begins elsewhere holds the same after a round
+	# a device that begins elsewhere has the same model after one round
 	train --local -H 1 --steps 3 --seed 7 --save other $small text
 	rm -f up1 up2 down1 down2
 	mkfifo up1 up2 down1 down2
@@ -627,7 +627,7 @@ together() {
 		    --log "log$k" --ema $k $small text
 		same "m$k" m0
 	done
-	# with a weight of nothing it is the last one
+	# with a weight near 0 the average is the last model
 	awk 'FNR == NR { was[FNR] = $4; next } { d = $4 - was[FNR]
 	    if (d > 2e-4 || d < -2e-4) bad = 1 } END { exit bad }' log0 log0.000001
 	exits 1 cmp -s log0 log0.9
@@ -646,8 +646,8 @@ together() {
 	exits 2 train --local --moment 1 --moment 2 --moment 3 text
 	exits 0 ace-inspect --format json one
 	grep -q '"step":4,"kind":"history"' out
-	# the same as the trainer without it, and gradients are what is measured:
-	# a larger share for a value that moves the loss more
+	# --moment changes nothing in training; its values are gradients, with a larger share for a
+	# value that moves the loss more
 	train --index 1 --of 2 --interval 2 --steps 10 $small text >without
 	train --index 1 --of 2 --interval 2 --steps 10 $small \
 	    --moment one text >with
@@ -656,7 +656,7 @@ together() {
 	grep -q '"min":0' out
 	exits 4 train --index 1 --of 2 --interval 2 --steps 2 $small \
 	    --moment nowhere/one text
-	# tensors that count more do so there, and nowhere else
+	# favoured tensors count more there, and nowhere else
 	train --index 1 --of 2 --interval 2 --steps 10 $small \
 	    --moment more --favour w=4 text >favoured
 	same without favoured
@@ -736,8 +736,8 @@ together() {
 		    od -An -v -t f4 -w4 >>"$1.txt"
 	done
 	set -- $small text
-	# of two steps there are two gradients, one behind the other; the second step's
-	# rate is 0.525 of the first's
+	# two steps have two gradients, one after the other; the second step's rate is 0.525 of
+	# the first's
 	awk -v n="$(wc -l <m1.txt)" 'function size(x) { return x < 0 ? -x : x }
 	FILENAME == "gradient.txt" { g[FNR] = $1; next }
 	FILENAME == "said.txt" { said[FNR] = $1; next }

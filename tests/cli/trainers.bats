@@ -1,23 +1,23 @@
-# examples/trainers: each runs as `ace example` writes it, with two devices that end
-# with the same model, also when one of them is killed; and the units of systemd.
+# examples/trainers: each runs as `ace example' writes it, with two devices that end with the
+# same model, also when one is killed; and the units for systemd.
 # shellcheck disable=SC2154 # front.bash sets last
 load helper
 load front
 
-# The Python that has a module, or skip.
+# python_with MODULE: set PYTHON to one that has the module, or skip
 python_with() {
 	for PYTHON in python3 /usr/bin/python3 none; do
 		"$PYTHON" -c "import $1" 2>/dev/null && return
 	done
 	skip "no Python with $1"
 }
-# device K COMMAND...
+# device K COMMAND...: start device K
 device() {
 	begin ace edge run --name "edge$1" -- "${@:2}" 2>>"edge$1.err"
 	eval "pid_edge$1=$last"
 }
-# trains CHECKPOINT COMMAND...: two devices, of which the first is killed in the middle;
-# # in a word of COMMAND is its number
+# trains CHECKPOINT COMMAND...: run two devices, and kill the first one in the middle; # in a
+# word of COMMAND is replaced by the device's number
 trains() {
 	local checkpoint=$1
 	shift
@@ -40,7 +40,7 @@ trains() {
 	exits 0 ace example numpy
 	cp out train.py
 	trains ace-edge#/model.npz "$PYTHON" train.py
-	# it has learnt, and each device from its own data
+	# it has learnt, each device from its own data
 	awk '{ sub(",", "", $5); if ($5 + 0 == 0 || $5 + 0 > 20) exit 1 }' models
 }
 
@@ -61,7 +61,7 @@ trains() {
 	ace example c >train.c
 	${CC:-cc} -O2 -Wall -Werror -o train train.c
 	trains ace-edge#/model.bin ./train
-	# in each place its number, which the noise of two devices hardly moves
+	# each value is its own index, which the noise of two devices hardly moves
 	perl -e 'binmode STDIN; read(STDIN, $_, 8); local $/; @p = unpack("f<*", <STDIN>);
 	    for (0 .. $#p) { exit 1 if abs($p[$_] - $_ / @p) > 0.1 }
 	    exit(@p != 4096)' <ace-edge1/model.bin
@@ -77,7 +77,7 @@ trains() {
 	cp -r model1 model2
 	TRAINED=w trains model#/config.json "$PYTHON" train.py 'model#'
 	diff -r model1 model2
-	# what is not trained is as it was
+	# a tensor that is not trained is unchanged
 	safetensors 0 | ace-import -f safetensors - | ace-export -f raw >was
 	ace-import model1/model-00001-of-00002.safetensors | ace-export -f raw >now
 	same was now

@@ -1,8 +1,8 @@
-# Four people who did not write this, and what each of them asks. Every question
-# has one command for an answer.
+# Four people who did not write this, and the questions of each.  One command answers each
+# question.
 load helper
 
-# last week's run: two devices, four steps, one shard of edge2 missing at the end
+# last_week: make a run of two devices and four steps, without the last shard of edge2
 last_week() {
 	mkdir spool
 	for s in 0 1 2 3; do

@@ -1,18 +1,18 @@
-# What watches a run: the numbers that ace-status gives Prometheus, the recipe that
-# writes them where node_exporter looks, what draws them and what warns.
+# Monitoring of a run: the metrics of ace-status for Prometheus, the script that writes them
+# for node_exporter, the dashboard and the alerts.
 load helper
 
-# shard DEVICE STEP: into the spool, its state in the directory of its name
+# shard DEVICE STEP: send a shard to the spool; the state is in directory DEVICE
 shard() {
 	mkshards -d "$1" -s "$2" -x "$2" -r demo | ace-compress -S "$1" -c q4 |
 	    ace-recv --spool spool | ace-ack -S "$1" >/dev/null 2>&1
 }
 
-# metric NAME: its samples, without the directory
+# metric NAME: print its samples, without the directory
 metric() { sed -n "s/^$1{directory=\"[^\"]*\",\?/{/p" out; }
 
-# families FILE: is it what the format says?  Each family has one HELP and one TYPE and
-# then its samples, which are numbers; a counter ends in _total; no name comes twice.
+# families FILE: check the format.  Each family has one HELP and one TYPE, and then samples,
+# which are numbers; a counter ends in _total; no name occurs twice.
 families() {
 	perl -ne '
 	    if (/^# HELP (\w+) \S.*\.$/) { $seen{$1}++ and die; $now = $1; $type = "" }
@@ -47,11 +47,11 @@ families() {
 	    "{run=\"demo\",device=\"edge1\"} $(wc -c <spool/1/edge1.aceg)" ]
 	metric ace_device_shard_timestamp_seconds | grep edge1 |
 	    grep -q "} $(stat -c %Y spool/1/edge1.aceg)"
-	# bits become bytes
+	# bits per second are given as bytes per second
 	[ "$(metric ace_state_link_bytes_per_second)" = '{run="demo",device="edge1"} 312500' ]
 	[ "$(metric ace_state_round_trip_seconds)" = '{run="demo",device="edge1"} 0.25' ]
 	[ "$(metric ace_state_step | cut -d ' ' -f 2 | paste -sd ' ')" = '1 0' ]
-	# the part that is kept and the part that is left are one, as squares
+	# the kept and the lost part add up to 1, as squares
 	paste -d ' ' <(metric ace_state_contraction_ratio) <(metric ace_state_residual_ratio) |
 	    awk '{ s = $2 + $4 * $4; if ($2 <= 0.9 || s < 1 - 1e-9 || s > 1 + 1e-9) exit 1; n++ }
 		END { exit n != 2 }'
@@ -94,7 +94,7 @@ families() {
 	    grep -oE '\bace_[a-z_]+' | sort -u | diff known -
 	grep -hoE '\bace_[a-z_]+' "$hosts/ace-dashboard.json" | sort -u | comm -13 known - |
 	    diff /dev/null -
-	# all but one is drawn
+	# all metrics except one are drawn or used in an alert
 	grep -hoE '\bace_[a-z_]+' "$hosts/ace-dashboard.json" "$hosts/ace-alerts.yml" |
 	    sort -u | comm -23 known - | diff <(echo ace_run_steps) -
 	python3 -S - "$hosts/ace-dashboard.json" <<-'E'
@@ -145,7 +145,7 @@ families() {
 	            exp_annotations: {summary: "run demo: edge2 is waited for"}
 	E
 	exits 0 promtool test rules alerts.test.yml
-	# what is drawn are expressions that it can read
+	# promtool can read all expressions of the dashboard
 	python3 -S - "$ROOT/examples/hosts/ace-dashboard.json" >drawn.yml <<-'E'
 	import json, sys
 	print("groups:\n- name: drawn\n  rules:")
@@ -166,10 +166,10 @@ families() {
 	cp text/ace.prom before
 	NAME=edge1 exits 0 "$metrics" text edge1
 	grep -q '^ace_state_step' text/edge1.prom
-	# a look that fails leaves what was there
+	# a failed call leaves the old file
 	exits 4 "$metrics" text spool nowhere
 	same text/ace.prom before
-	# nor does one that is killed
+	# so does one that is killed
 	mkdir bin
 	printf '#!/bin/sh\nkill $PPID\n' >bin/ace-status
 	chmod +x bin/ace-status
@@ -178,7 +178,7 @@ families() {
 	[ "$(ls -A text | paste -sd ' ')" = 'ace.prom edge1.prom' ]
 	command -v systemd-analyze >/dev/null || return 0
 	cp "$ROOT"/examples/hosts/ace-metrics.* .
-	# there is no such user here, and nothing may be installed
+	# that user does not exist here, and nothing may be installed
 	sed -i 's/^User=.*//; s|/usr/local/share/ace/hosts|'"$ROOT"'/examples/hosts|' ace-metrics.service
 	exits 0 systemd-analyze verify ./ace-metrics.service ./ace-metrics.timer
 }
