@@ -43,7 +43,7 @@
 
 #include "fail.h"
 
-/* Compute one attacker's values for this step. */
+/* What one attacker knows when it computes its values for a step. */
 struct view {
 	size_t honest, n;	/* devices, values */
 	float **x;		/* f32[n] of each file */

@@ -229,7 +229,7 @@ sense_name(struct run_options *o, const char *s)
 	return 0;
 }
 
-/* NAME=X */
+/* Read NAME=X. */
 static int
 favour_arg(struct run_options *o, const char *s)
 {

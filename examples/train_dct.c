@@ -3,7 +3,7 @@
 
 #include "train_dct.h"
 
-/* Return the length of one side of a tensor's blocks. */
+/* The transform along one side of a tensor's blocks, of n values. */
 struct side {
 	int n;
 	float c[DCT_SIDE * DCT_SIDE];	/* C, [n][n] */
@@ -17,7 +17,7 @@ side_of(struct side *s, size_t length)
 	while (length % (size_t)n != 0)
 		n--;
 	if (s->n == n)
-		return;		/* it is that of the tensor before */
+		return;		/* the same as for the tensor before */
 	s->n = n;
 	for (k = 0; k < n; k++)
 		for (i = 0; i < n; i++)

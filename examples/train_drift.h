@@ -20,8 +20,8 @@ struct drift {
 	size_t k, n;		/* devices, values */
 	float *own;		/* f32[k][n] c_i; NULL: no control variates */
 	float *all;		/* f32[n] c */
-	double *sum;		/* f64[n] gradients of this round, of one device */
-	size_t steps;		/* how many */
+	double *sum;		/* f64[n] sum of one device's gradients this round */
+	size_t steps;		/* gradients in it */
 };
 
 /* Returns 0, or -1 without memory; call drift_release in both cases. */
@@ -34,7 +34,7 @@ void drift_gradient(struct drift *d, size_t i, float *g);
 /* Note that device i has taken its steps of this round. */
 void drift_device(struct drift *d, size_t i);
 
-/* Note that all k devices have, and mix their optimisers. */
+/* Mix the optimisers, after all k devices have taken their steps of this round. */
 void drift_round(struct drift *d, struct optim **o);
 
 #endif

@@ -14,10 +14,10 @@ struct emit {
 	struct link *link;
 	struct model *m;
 	size_t *order;		/* [ntensors], for the link */
-	unsigned char *cut;	/* [ntensors]: something leaves after it */
-	unsigned char *next_cut;	/* as it is being read */
-	double *secs;		/* [ntensors]: computing it, all rounds */
-	double *took;		/* [ntensors]: the last round */
+	unsigned char *cut;	/* [ntensors]: 1: send after this row */
+	unsigned char *next_cut;	/* the cuts being parsed */
+	double *secs;		/* [ntensors]: seconds to compute it, all rounds */
+	double *took;		/* [ntensors]: seconds in the last round */
 	double last;
 	size_t next, rounds;
 	int error;

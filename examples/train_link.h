@@ -13,22 +13,22 @@ struct link {
 	const struct model *m;
 	const size_t *order;	/* of the tensors; NULL: the model's */
 	const char *device, *run;
-	double compute;		/* seconds for the next shard; < 0: untold */
-	char digest[20];	/* of what all devices have alike; "": untold */
+	double compute;		/* seconds to state in the next shard; < 0: none */
+	char digest[20];	/* of what all devices share; "": none */
 	const char *record;	/* directory for a copy of each shard, or NULL */
 	const char *apply;	/* file to read aggregates from, "-" stdin */
 	struct ace_writer *out;
 	struct ace_reader *in;
 	int fd;			/* of apply, or -1 */
-	uint64_t rounds;	/* whose aggregates have come */
+	uint64_t rounds;	/* rounds whose aggregates have come */
 };
 
 /* The policy's decisions that come with an aggregate. */
 struct link_word {
-	size_t interval;	/* 0: nothing */
+	size_t interval;	/* 0: none */
 	size_t delay;
-	int delayed;		/* delay is said */
-	char cuts[1024];	/* "": nothing, or longer */
+	int delayed;		/* 1: there is a delay */
+	char cuts[1024];	/* "": none, or too long */
 };
 
 /* Start the stream of shards on descriptor out. group: values per group, 0 for the

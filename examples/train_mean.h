@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 struct mean {
-	double keep;		/* what a weight is after one more step; 0: no mean */
+	double keep;		/* factor on all weights per step; 0: no mean */
 	double of;		/* the sum of all weights */
 	float *x;		/* f32[n] the weighted sum */
 	size_t n;

@@ -9,7 +9,7 @@
 #include "train_model.h"
 
 struct optim_rule {
-	double rate;		/* at its highest */
+	double rate;		/* the highest */
 	double beta1, beta2;
 	double decay;		/* of matrices, times the rate */
 	double clip;		/* largest norm of a gradient; 0: none */

@@ -20,7 +20,7 @@ struct message {
 };
 
 struct queue {
-	struct link *link;	/* NULL: nothing comes, all is put */
+	struct link *link;	/* NULL: only queue_put adds averages */
 	size_t n;		/* values of a message */
 	struct message *first, **last;
 	uint64_t sent, taken;	/* rounds sent; averages out of the pipe */

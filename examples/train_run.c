@@ -22,16 +22,16 @@ struct run {
 	struct model *m;
 	struct optim **optim;	/* one, or one per device when alone */
 	size_t noptim;
-	struct optim *before;	/* replay: the moments that all have */
+	struct optim *before;	/* replay: the moments that all devices share */
 	size_t taken;		/* replay: steps of the round that is applied */
 	float *start;		/* f32[n] the round's first weights */
-	float *sent;		/* f32[n] what this device says */
-	float *last;		/* f32[n] the average before, 0 at first */
+	float *sent;		/* f32[n] what this device sends */
+	float *last;		/* f32[n] the previous average, 0 at first */
 	double *sum;		/* f64[n] alone only */
 	struct mean mean;	/* of the models after each round */
 	uint8_t *text;		/* [batch][T+1] */
-	size_t local, delay;	/* now */
-	size_t steps, round;	/* done */
+	size_t local, delay;	/* the present interval and delay */
+	size_t steps, round;	/* steps and rounds done */
 	size_t applied;		/* averages in the model */
 	struct link link;
 	struct queue queue;
@@ -77,7 +77,7 @@ evaluate(struct run *r, const char *what, struct ace_error *e)
 
 	if (!r->o->eval)
 		return 0;
-	/* each round begins with the model in start, which keeps it */
+	/* start is free between rounds: it keeps the model meanwhile */
 	memcpy(r->start, r->m->theta, r->m->n * sizeof *r->start);
 	mean_get(&r->mean, r->m->theta);
 	for (i = 0; i < all; i += b) {
@@ -145,7 +145,7 @@ progress(const struct run *r, size_t step)
 	    r->loss);
 
 	if (r->progress >= 0 && pwrite(r->progress, line, (size_t)n, 0) < 0)
-		return;		/* it is only looked at */
+		return;		/* a lost line does no harm */
 }
 
 /* ---- one round ---- */
@@ -554,7 +554,7 @@ catch_up_round(struct run *r, const struct ace_shard *s,
 	size_t h = r->o->local == 0 ? 1 : r->local;
 
 	if (s->step < r->round)
-		return 0;		/* it is in the model */
+		return 0;		/* the model has this average */
 	if (s->step > r->round)
 		return fail(e, 3, "mismatch: round %llu after round %zu in "
 		    "'%s'", (unsigned long long)s->step, r->round,
@@ -587,7 +587,7 @@ catch_up(struct run *r, struct ace_error *e)
 		if (s.kind == ACE_MODEL)
 			kept_says(r, &s);
 		else if (s.kind == ACE_HISTORY)
-			continue;	/* what the giver's text told */
+			continue;	/* moments of the other device's text */
 		else if ((c = catch_up_round(r, &s, &word, e)) < 0)
 			break;
 	link_release(&in);

@@ -11,7 +11,7 @@ struct run_options {
 	struct shape shape;
 	size_t batch;
 	size_t local;		/* H: AdamW steps per round; 0: send gradients */
-	int replay;		/* those are looked ahead, and their gradient is sent */
+	int replay;		/* 1: look these steps ahead; send their gradient */
 	size_t delay;		/* rounds before an average is applied */
 	size_t steps;		/* batches of this process, per device; the schedule
 				 * of the rates is that of rule.steps */
@@ -22,28 +22,28 @@ struct run_options {
 	size_t windows;		/* of the validation text */
 	size_t every;		/* rounds between evaluations; 0: only at the end */
 	int alone;		/* all devices in this process, no streams */
-	double foretell;	/* of the average before, so much is not sent */
+	double foretell;	/* part of the previous average that is not sent */
 	int moments, control;	/* alone: train_drift.h */
 	double realign;		/* share of |m| O in Muon's momenta after a round */
-	double prox;		/* FedProx: mu, what ties steps to the round's start */
-	int gossip;		/* models are said and averaged, not differences */
-	double ema;		/* evaluated is a mean of models; 0: the last */
+	double prox;		/* FedProx: mu, the pull to the round's first model */
+	int gossip;		/* 1: send and average models, not differences */
+	double ema;		/* evaluate a mean of models; 0: the last model */
 	int eval;		/* evaluate and log */
-	int obey;		/* the policy's interval and delay */
-	int flip;		/* every label is wrong: an attacker */
-	int clock;		/* say how long the computation took */
+	int obey;		/* take the policy's interval and delay */
+	int flip;		/* an attacker: all labels are wrong */
+	int clock;		/* send how long the computation took */
 	uint32_t group;
-	const char *cuts;	/* gradients leave while more are computed */
-	const char *profile;	/* how long each took, for those cuts */
+	const char *cuts;	/* where gradients are sent while others are computed */
+	const char *profile;	/* file for the tensors' times */
 	const char *device, *run, *apply, *log, *save, *load;
-	const char *progress;	/* file that says how far it is */
-	const char *moment[SENSE_FILES];	/* for what the loss minds */
-	struct sense_favour favour;	/* in there */
+	const char *progress;	/* file for the progress line */
+	const char *moment[SENSE_FILES];	/* files of train_sense.h */
+	struct sense_favour favour;	/* tensors favoured there */
 	const char *record;	/* directory for a copy of each shard */
-	const char *still;	/* how the names of tensors begin that are not
+	const char *still;	/* tensors whose names begin with this are not
 				 * trained; NULL: all are */
-	const char *catch_up;	/* what the others did before we came */
-	const char *resume;	/* file that each round leaves, to go on from */
+	const char *catch_up;	/* file of the averages before this device joined */
+	const char *resume;	/* file that each round writes, to resume from */
 };
 
 /* Train. Returns 0, or -2, -3, -4 with the message in e. */

@@ -41,7 +41,7 @@ sense_see(struct sense *s)
 	s->any = 1;
 }
 
-/* The weight of the values of tensor t. */
+/* Return the weight of the values of tensor t. */
 static double
 sense_times(const struct sense *s, const struct tensor *t)
 {
@@ -51,7 +51,7 @@ sense_times(const struct sense *s, const struct tensor *t)
 	    f->times : 1;
 }
 
-/* The root of what is remembered, into x[n]. */
+/* Set x[n] to the root of the moving average. */
 static void
 sense_root(const struct sense *s, float *x)
 {

@@ -253,7 +253,7 @@ codecs(int specs, char **spec)
 
 /* ---- ECQ ---- */
 
-enum { FASTEST = 10 };		/* of so many runs */
+enum { FASTEST = 10 };		/* runs, of which the fastest counts */
 
 /* Groups of the size that streams have. */
 struct data {

@@ -153,7 +153,7 @@ main(int argc, char **argv)
 	ctx.cols = SCHEMA_GROUP;
 	must(codec_encode(&plan, &ctx, x, SCHEMA_GROUP, &body, &param, &e),
 	    "encode");
-	(void)commit(&s, &sc, 0, x, &body, param, from);	/* one to begin with */
+	(void)commit(&s, &sc, 0, x, &body, param, from);	/* one to replace */
 	for (i = 0; i < ROUNDS; i++) {
 		a[i] = commit(&s, &sc, i + 1, x, &body, param, from);
 		b[i] = copy(from, to, &bytes);

@@ -21,12 +21,12 @@ enum clip_action { CLIP_COUNT, CLIP_KILL, CLIP_FAIL, CLIP_FAIL_ON };
 
 struct clip {
 	uint32_t mask;		/* which calls count, a bit for each */
-	uint32_t action;	/* what becomes of the call at which left is 0;
-				   CLIP_FAIL_ON: and of all after it */
-	int64_t left;		/* set to N: the N-th */
-	int32_t error;		/* errno of those that fail */
-	uint32_t fired;		/* calls that did not go well */
-	char what[24];		/* the last of them */
+	uint32_t action;	/* what is done to the call at which left is 0;
+				   CLIP_FAIL_ON: to all later ones, too */
+	int64_t left;		/* N for the N-th call */
+	int32_t error;		/* errno of calls that fail */
+	uint32_t fired;		/* calls that failed or killed */
+	char what[24];		/* name of the last of these */
 };
 
 /* One change of the file system in the file of CLIP_LOG. npath, nother and ndata

@@ -17,7 +17,7 @@ struct op {
 	uint64_t ino, at;
 	unsigned char *data;
 	size_t n;
-	int node, node2;	/* in the true run: what is named, and exchanged */
+	int node, node2;	/* the node named; the one exchanged with it */
 };
 
 struct node {

@@ -48,11 +48,11 @@ struct prog {
 	const char *name;
 	int (*main)(int, char **);
 	const char *arg[6];	/* ends with a NULL */
-	enum { PLAIN, STATE, SPOOL } with;	/* -S DIR, --spool DIR; then
-						   what comes after the shard
-						   is left alone */
-	int receipts;		/* of a shard, not the shard */
-	unsigned long every;	/* slow: only so many; 0 all */
+	enum { PLAIN, STATE, SPOOL } with;	/* -S DIR, --spool DIR; with
+						   these, nothing after the
+						   shard is damaged */
+	int receipts;		/* 1: the input is receipts */
+	unsigned long every;	/* only every N-th damage; 0: all */
 };
 
 static const struct prog progs[] = {

@@ -32,7 +32,7 @@
 /* The cost of one step of delay when each device applies its own update
  * immediately: the value from the sweep of examples/deco.sh for dense gradients. */
 #define AHEAD_KD 0.07
-#define SMOOTH 0.8		/* of the tries before, one every EVERY steps */
+#define SMOOTH 0.8		/* weight of earlier losses, one every EVERY steps */
 enum { EVERY = 5 };
 
 struct device {
@@ -44,10 +44,10 @@ struct device {
 struct run {
 	struct problem p;
 	struct device d[DEVICES];
-	float w[VALUES], *queue[STEPS];	/* what all have; averages */
+	float w[VALUES], *queue[STEPS];	/* the common model; averages */
 	int ahead;
-	float own[DEVICES][VALUES];	/* ahead: each device's model ... */
-	float *kept[STEPS];		/* ... with these of its own, x rate */
+	float own[DEVICES][VALUES];	/* ahead: each device's model */
+	float *kept[STEPS];		/* ahead: its updates there, times the rate */
 	uint64_t seed;
 	size_t step, applied;
 	double smooth, before, at;	/* losses; at: steps to the target */

@@ -11,14 +11,14 @@ struct fault_case {
 };
 enum {
 	FUZZY = 1,	/* what is measured differs from run to run */
-	LEARNS = 2,	/* a second time gives another answer */
-	COMMITS = 4,	/* several times: there are states in between */
-	ENDLESS = 8,	/* when it was done, a second time waits for more or is
+	LEARNS = 2,	/* a second run gives another answer */
+	COMMITS = 4,	/* it commits several times, with states in between */
+	ENDLESS = 8,	/* after a complete run, a second one waits for more or is
 			 * refused */
-	CLOCK = 16,	/* its output says what time it is */
+	CLOCK = 16,	/* its output has the time of day */
 	LIBRARY = 32,	/* libarchive 3.6 follows a null pointer when it gets no
-			 * memory for a header: not ours to mend */
-	SILENT = 64	/* what it reads last has no line in what it prints */
+			 * memory for a header: not our bug */
+	SILENT = 64	/* its last input has no line in its output */
 };
 
 /* Run in an empty directory. The last step of each device is left to do. Programs

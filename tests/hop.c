@@ -212,8 +212,8 @@ sooner(const struct took *first, const struct took *t)
 	    (first->user > LEAST_CPU && 2 * t->user < first->user);
 }
 
-/* Return 1 when try k did as much as the first one. The peer's times are not
- * checked: a fast peer does not make our command look faster. */
+/* Fail unless try k did as much as the first one. The peer's times are not checked: a
+ * fast peer does not make our command look faster. */
 static void
 compare(const char *what, const char *cmd, const struct took *first,
     const struct took *t, int ours, int k)

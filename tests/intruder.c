@@ -30,7 +30,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-static int inside;	/* it is at it: processes that it starts are not */
+static int inside;	/* 1: trying; the processes it starts do not try */
 
 static void
 says(const char *what, int done)

@@ -23,7 +23,7 @@ main(int argc, char **argv)
 		return 99;
 	if (pid == 0) {
 #ifdef PR_SET_THP_DISABLE
-		(void)prctl(PR_SET_THP_DISABLE, 1L, 0L, 0L, 0L); /* a wish */
+		(void)prctl(PR_SET_THP_DISABLE, 1L, 0L, 0L, 0L); /* best effort */
 #endif
 		execvp(argv[2], argv + 2);
 		_exit(99);

@@ -24,11 +24,11 @@ static unsigned long every = 1, turn, trees;
 
 struct scene {
 	const char *name, *setup, *command;
-	const char *arrives;	/* once something has left the program */
-	const char *again;	/* everything, blindly */
-	const char *before;	/* what is killed before, NULL: the command */
-	const char *ready;	/* what must be there for the command to end */
-	enum { ALWAYS, AT_END, NEVER } balance;	/* when do they balance? */
+	const char *arrives;	/* run if the program has sent something */
+	const char *again;	/* run everything once more */
+	const char *before;	/* program that is killed; NULL: the command */
+	const char *ready;	/* test whether the command can end */
+	enum { ALWAYS, AT_END, NEVER } balance;	/* when the values balance */
 };
 
 #define MADE "mkshards -s 0 -k ramp >in0; mkshards -s 1 -k ramp >in1; "

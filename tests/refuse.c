@@ -60,9 +60,9 @@ enum { REFUSE_DEEP = 7, REFUSE_CALLS = 1 << 16, REFUSE_PLACES = 1 << 16 };
 /* What must fail; shared with the child process in which ace-recv reads. */
 static struct asked {
 	enum refuse_kind kind, now;	/* now: while a program runs */
-	long at, n;		/* the at-th is refused; n were made */
-	pid_t who;		/* was refused */
-	uint64_t by[REFUSE_CALLS];	/* in which place, while they are counted */
+	long at, n;		/* the at-th call fails; n were made */
+	pid_t who;		/* process whose call failed */
+	uint64_t by[REFUSE_CALLS];	/* place of each call, while they are counted */
 } *asked;
 
 /*
@@ -336,8 +336,8 @@ open_files(void)
 
 struct refuse_run {
 	const struct fault_case *c;
-	uint64_t out;		/* of a run without refusals, which wrote */
-	int whole;		/* something, then */
+	uint64_t out;		/* hash of the output without refusals */
+	int whole;		/* 1: there was output */
 	struct tree was, will;
 	unsigned long tried, clean, tolerated, bad;
 };

@@ -123,9 +123,9 @@ start_aggregator(void)
 /* ---- a try: all remaining work in parallel ---- */
 
 struct killer {
-	int left;		/* kills this try may see */
+	int left;		/* kills left in this try */
 	uint32_t seen;
-	double at;		/* the next by the clock; 0: by calls */
+	double at;		/* time of the next kill; 0: kill at calls */
 };
 
 static void

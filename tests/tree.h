@@ -20,7 +20,7 @@ struct tree {
 		uint64_t sum;
 	} f[TREE_FILES];
 	size_t n;
-	size_t half;	/* that were being written */
+	size_t half;	/* files that were being written */
 };
 
 /* Add all files of dir except locks. */

@@ -24,13 +24,13 @@ enum { DEVICES = 3, N = 300, GROUP = 64, STEPS = 16, BURST = 3, MAIL = 6,
     WINDOW = 4 };
 
 struct device {
-	const char *plan;	/* before the coder, */
-	const char *code;	/* and how it codes */
-	int history;		/* differences to one, each with its receipt */
-	float h[N];		/* that of the receiver, from step to step */
-	uint64_t next;		/* step not yet through */
+	const char *plan;	/* command before the coder */
+	const char *code;	/* options of the coder */
+	int history;		/* 1: differences, each with its receipt */
+	float h[N];		/* the receiver's history */
+	uint64_t next;		/* first step without an average */
 	uint64_t upto;		/* this round: steps next .. upto - 1 */
-	int away;		/* rounds it stays out of reach */
+	int away;		/* rounds for which it is unreachable */
 	int todo, line;
 	unsigned mail;		/* copies of what was sent */
 };
@@ -38,7 +38,7 @@ struct device {
 struct world {
 	struct device d[DEVICES];
 	struct schema sc;
-	int quorum;		/* shards without which a step is passed over */
+	int quorum;		/* a step of fewer shards is skipped */
 	int agg_line;
 };
 

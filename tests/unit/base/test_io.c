@@ -189,7 +189,7 @@ TEST(test_special)
 	    "no directory to be in: refused");
 }
 
-/* As a user who does not own the directory, if we are root. */
+/* A directory that this user may not write to; root becomes another user for this. */
 TEST(test_readonly)
 {
 	int status = 1;

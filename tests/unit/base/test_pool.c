@@ -10,7 +10,7 @@
 
 enum { ITEMS = 1000, SLOTS = POOL_MOST };
 
-/* Replace pthread_create: so many threads are granted, -1 any number. */
+/* The number of threads that our pthread_create grants; -1: any number. */
 static int allowed = -1, asked;
 static sigset_t masks[SLOTS];
 

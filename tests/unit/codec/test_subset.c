@@ -1,4 +1,4 @@
-/* subset: it comes back, in about the bits of its entropy; what lies is refused. */
+/* subset: it decodes as coded, in about the bits of its entropy; bad bytes are refused. */
 #include <math.h>
 
 #include "../tap.h"
@@ -12,7 +12,7 @@ static uint16_t token[SUBSET_TOKENS * N];
 static uint32_t rank[N], got[N], gap[N], slot[SUBSET_TABLES * SUBSET_TOTAL];
 static unsigned states, nbits;
 
-/* Each of n values with a probability of p, in 2^-32. */
+/* Choose each of n values with probability p / 2^32. Return how many. */
 static size_t
 some(size_t n, uint32_t p)
 {
@@ -24,7 +24,7 @@ some(size_t n, uint32_t p)
 	return c;
 }
 
-/* Write which c of n. Return the bytes. */
+/* Code which c of n values were chosen. Return the bytes. */
 static size_t
 written(size_t c, size_t n)
 {
@@ -42,7 +42,7 @@ written(size_t c, size_t n)
 	return (size_t)(code + MOST - begin) + nbits;
 }
 
-/* Read it. Return whether it ends as it is written. */
+/* Decode them. Return 1 when the end of the code is valid. */
 static int
 read_back(size_t c, size_t n)
 {
