@@ -11,8 +11,7 @@
  * bench-codecs -e LABEL GOAL <STREAM  for the last shard: the bits per value at the
  *                      error of EDEN with 2 bits, at most GOAL
  * bench-codecs -l <STREAM  figures that do not depend on the machine: bytes relative
- *                      to the previous coder and to the entropy of the last shard,
- *                      at eight rates
+ *                      to the entropy of the last shard, at eight rates
  * bench-codecs -t      TCQ beside ECQ, and its goals; -t LABEL <STREAM for the last
  *                      shard: the bits that TCQ takes at ECQ's error
  */
@@ -24,8 +23,6 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "codec/codec.h"
-#include "codec/stat.h"
-#include "kern/kern.h"
 
 #include "bench.h"
 
@@ -131,91 +128,6 @@ line(const char *name, const char *peer, const float *gauss,
 	(void)fflush(stdout);
 }
 
-/* Return the ratio of bytes, relative to bf16 where the codec takes bf16. */
-static double
-ratio(const char *spec, const float *x, float *y)
-{
-	struct codec_plan p;
-	struct err e = ERR_INIT;
-	struct result r;
-
-	if (codec_parse(spec, &p, &e) < 0)
-		die(ERR_MSG(&e));
-	measure(&p, x, y, &r);
-	return strcmp(spec, "lossless:bf16") == 0 ? r.ratio / 2 : r.ratio;
-}
-
-static void
-goals(const float *gauss, const float *layered, float *y)
-{
-	(void)putchar('\n');
-	goal("64 of 4096 at 2 bit, gauss: bits", 32 / ratio("chunk:64/4096:q2",
-	    gauss, y), 1, 0.15, "SparseLoCo .219");
-	goal("64 of 4096 at 2 bit, layered: bits",
-	    32 / ratio("chunk:64/4096:q2", layered, y), 1, 0.15,
-	    "SparseLoCo .219");
-	goal("1 % as f16, gauss: times smaller", ratio("topk:0.01", gauss, y),
-	    0, 130, "DGC 67, SparseLoCo (2 bit) 102");
-	goal("1 % as f16, layered: times smaller",
-	    ratio("topk:0.01", layered, y), 0, 130,
-	    "DGC 67, SparseLoCo (2 bit) 102");
-	goal("lossless f32, gauss: times smaller", ratio("lossless", gauss, y),
-	    0, 1.20, "pco 1.21, ZipNN 1.20");
-	goal("lossless f32, layered: times smaller",
-	    ratio("lossless", layered, y), 0, 1.20, "pco 1.27, ZipNN 1.24");
-	goal("lossless bf16, gauss: times smaller",
-	    ratio("lossless:bf16", gauss, y), 0, 1.50, "ZipNN 1.50");
-}
-
-/* Clear the lower half of each value, so that x holds bf16 values in f32. */
-static void
-truncate_all(float *x)
-{
-	uint32_t u;
-	size_t i;
-
-	for (i = 0; i < total; i++) {
-		memcpy(&u, x + i, 4);
-		u &= 0xffff0000;
-		memcpy(x + i, &u, 4);
-	}
-}
-
-/* Measure the kernels below the codecs, with values in the cache. */
-static void
-loops(const float *x)
-{
-	const struct kern *const *l = kern_list();
-	static double acc[GROUP];
-	static float y[GROUP];
-	struct kern_stat s;
-	struct stat_group g;
-	double t[4];
-	int i, k;
-
-	(void)printf("\n%-14s %9s %9s %9s %9s   GB/s of f32\n", "kernel", "stat",
-	    "axpy64", "add", "group");
-	for (; *l != NULL; l++) {
-		(void)setenv("ACE_KERNEL", (*l)->name, 1);
-		for (k = 0; k < 4; k++) {
-			t[k] = now();
-			for (i = 0; i < 400; i++)
-				if (k == 0)
-					(*l)->stat(x, GROUP, &s);
-				else if (k == 1)
-					(*l)->axpy64(acc, 0.5, x, GROUP);
-				else if (k == 2)
-					(*l)->add_scaled(y, x, 0.5f, x, GROUP);
-				else
-					(void)stat_group_of(x, GROUP, &g);
-			t[k] = 400 * 4e-9 * (double)GROUP / (now() - t[k]);
-		}
-		(void)printf("%-14s %9.1f %9.1f %9.1f %9.1f\n", (*l)->name,
-		    t[0], t[1], t[2], t[3]);
-	}
-	unsetenv("ACE_KERNEL");
-}
-
 static void
 codecs(int specs, char **spec)
 {
@@ -231,21 +143,12 @@ codecs(int specs, char **spec)
 	(void)printf("%-17s %7s %8s %5s %5s  %7s %8s %5s %5s  %s\n", "codec",
 	    "ratio", "NMSE", "code", "dec.", "ratio", "NMSE", "code", "dec.",
 	    "peer: ratio@NMSE gauss, layered, GB/s");
-	if (specs > 0) {
+	if (specs > 0)
 		while (specs-- > 0)
 			line(*spec++, "", gauss, layered, y);
-	} else {
+	else
 		for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 			line(rows[i].spec, rows[i].peer, gauss, layered, y);
-		loops(gauss);
-		goals(gauss, layered, y);
-		truncate_all(gauss);
-		truncate_all(layered);
-		goal("bf16 in f32, gauss: times smaller",
-		    ratio("lossless", gauss, y), 0, 2.9, "pco 3.05");
-		goal("bf16 in f32, layered: times smaller",
-		    ratio("lossless", layered, y), 0, 2.9, "pco 3.05");
-	}
 	free(gauss);
 	free(layered);
 	free(y);
@@ -410,52 +313,6 @@ head(void)
 	    "bits +", "% +", "GB/s, 1 core");
 }
 
-/*
- * Bytes that the previous coder took, which adapted at every value. Its speed on
- * the same machine: 0.48 and 0.92 GB/s at 0.5 bit on gauss, 0.62 and 0.83 on
- * layered, 0.15 and 0.27 at 2 bits.
- */
-static const struct was {
-	double rate;
-	float step;
-	double bytes;
-} gauss_was[] = {
-	{ 0.05, 0x1.34014p-8f, 6552 },
-	{ 0.1, 0x1.156b3ap-8f, 13107 },
-	{ 0.25, 0x1.cf153cp-9f, 32767 },
-	{ 0.5, 0x1.7a1756p-9f, 65536 },
-	{ 1, 0x1.0b7f0ap-9f, 131069 },
-	{ 2, 0x1.13b346p-10f, 262141 },
-	{ 3, 0x1.103f54p-11f, 393215 },
-	{ 4, 0x1.10c51ep-12f, 524278 },
-	{ 0, 0, 0 }
-}, layered_was[] = {
-	{ 0.05, 0x1.3a654cp-5f, 26213 },
-	{ 0.1, 0x1.a6874cp-6f, 52428 },
-	{ 0.25, 0x1.b0315ap-7f, 131071 },
-	{ 0.5, 0x1.b5c524p-8f, 262143 },
-	{ 1, 0x1.578d42p-9f, 524286 },
-	{ 2, 0x1.6d431cp-11f, 1048569 },
-	{ 3, 0x1.09c106p-12f, 1572847 },
-	{ 4, 0x1.c4d936p-14f, 2097151 },
-	{ 0, 0, 0 }
-};
-
-static void
-beside(const char *name, const struct data *d, const struct was *w)
-{
-	struct ecq r;
-	char what[64];
-
-	for (; w->rate > 0; w++) {
-		run(d, (double)w->step, 0, &r);
-		(void)snprintf(what, sizeof(what),
-		    "%s, %g bit: %% over the old coder", name, w->rate);
-		goal(what, 100 * (r.bits * (double)d->n / 8 / w->bytes - 1), 1,
-		    1, "");
-	}
-}
-
 /* Measure low rates: the goals for speed, and for the length on data without context. */
 static void
 low(const char *name, const struct data *d, int context)
@@ -557,8 +414,6 @@ sets(void)
 	gaussian(&gauss);
 	low("gauss", &gauss, 0);
 	low("layered", &layered, 1);
-	beside("gauss", &gauss, gauss_was);
-	beside("layered", &layered, layered_was);
 	layered.y = NULL;		/* one for both */
 	drop(&gauss);
 	drop(&layered);
@@ -596,17 +451,11 @@ static void
 lengths(void)
 {
 	static const double rate[] = { 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 4 };
-	struct data gauss = { .n = 0 }, layered = { .n = 0 }, d = { .n = 0 };
+	struct data d = { .n = 0 };
 	struct ecq r;
 	char what[64];
 	size_t i;
 
-	make_sets(&gauss, &layered);
-	beside("gauss", &gauss, gauss_was);
-	beside("layered", &layered, layered_was);
-	layered.y = NULL;		/* one for both */
-	drop(&gauss);
-	drop(&layered);
 	last_shard(&d);
 	d.y = calloc(d.n + 1, 4);
 	if (d.n == 0 || d.y == NULL)

@@ -159,7 +159,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 		code 1 $how
 		cp -r spool spool.old
 		cp -r state state.old
-		for ((n = 1; ; n++)); do
+		for n in $(upto 400); do
 			rm -rf spool state
 			cp -r spool.old spool
 			cp -r state.old state
@@ -171,6 +171,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 			shared 1
 			[ "$got" -ne 0 ] || break
 		done
+		[ "$got" -eq 0 ]
 		[ "$n" -gt 20 ]
 		rm -r spool.old state.old
 		code 2 $how

@@ -8,39 +8,6 @@
 #include "codec/stat.h"
 #include "sync/select.h"
 
-TEST(known)
-{
-	/* three groups, every budget: by hand and by brute force */
-	static const struct select_level l[9] = {
-		{ 0, 10 }, { 4, 4 }, { 9, 1 },
-		{ 0, 6 }, { 3, 2.5 }, { 8, 0.5 },
-		{ 0, 3 }, { 2, 2 }, { 6, 0.2 }
-	};
-	static const struct {
-		int64_t budget;
-		double dist;
-		uint8_t choice[3];
-	} want[] = {
-		{ 0, 19, { 0, 0, 0 } }, { 5, 13, { 1, 0, 0 } },
-		{ 9, 8.5, { 1, 1, 1 } }, { 12, 6.5, { 2, 1, 0 } },
-		{ 16, 5.5, { 2, 1, 1 } }, { 23, 1.7, { 2, 2, 2 } }
-	};
-	struct select_result r;
-	uint8_t c[3];
-	size_t i;
-
-	for (i = 0; i < 6; i++) {
-		if (select_budget(l, 3, 3, want[i].budget, c, &r,
-		    NULL) != 0)
-			r.dist = -1;
-		ok(fabs(r.dist - want[i].dist) < 1e-12 &&
-		    memcmp(c, want[i].choice, 3) == 0 &&
-		    r.bytes <= want[i].budget,
-		    "B=%d: %g (%d,%d,%d)", (int)want[i].budget, r.dist, c[0],
-		    c[1], c[2]);
-	}
-}
-
 /* least distortion by trying all; HUGE_VAL if nothing fits */
 static double
 brute(const struct select_level *l, size_t n, size_t m, int64_t budget)
@@ -57,56 +24,6 @@ brute(const struct select_level *l, size_t n, size_t m, int64_t budget)
 		best = v < best ? v : best;
 	}
 	return best;
-}
-
-static void
-fill(struct select_level *l, size_t n, size_t m, int wild)
-{
-	size_t i, k;
-	double scale;
-
-	for (i = 0; i < n; i++) {
-		scale = exp(6 * rnd());
-		for (k = 0; k < m; k++) {
-			l[i * m + k].bytes = (int64_t)(rnd() * 40 * (double)(k + 1));
-			l[i * m + k].dist = wild ? scale * rnd() :
-			    scale * exp(-1.2 * (double)k) * (0.7 + 0.3 * rnd());
-			if (k > 0 && rnd() < 0.05)
-				l[i * m + k].bytes = -1;
-			if (k > 0 && rnd() < 0.05)
-				l[i * m + k].dist = HUGE_VAL;
-		}
-	}
-}
-
-TEST(against_brute)
-{
-	struct select_level l[8 * 4];
-	struct select_result r;
-	uint8_t c[8];
-	int trial, optimal = 0, sound = 1, small = 0;
-
-	rnd_seed = 1;
-	for (trial = 0; trial < 600; trial++) {
-		size_t n = 1 + (size_t)(rnd() * 8), m = 1 + (size_t)(rnd() * 4);
-		int64_t budget = (int64_t)(rnd() * 80 * (double)n);
-		double best;
-		int s;
-
-		fill(l, n, m, trial % 2);
-		best = brute(l, n, m, budget);
-		s = select_budget(l, n, m, budget, c, &r, NULL);
-		if (s == 1) {
-			small += best == HUGE_VAL;
-			optimal += best == HUGE_VAL;
-			continue;
-		}
-		sound &= s == 0 && r.bytes <= budget;
-		optimal += fabs(r.dist - best) <= 1e-9 * best;
-	}
-	ok(sound, "within the budget");
-	ok(optimal == 600, "optimal in %d of 600 against all choices", optimal);
-	ok(small > 10, "%d of them too small for anything, told so", small);
 }
 
 /* ---- a hundred thousand small problems ---- */
@@ -587,7 +504,6 @@ main(void)
 	const int n = starve(search);
 
 	ok(n >= 10, "whichever of %d allocations fails: said", n);
-	run_tests();
 	against_lgreco(20);
 	against_lgreco(60);
 	against_lgreco(160);
