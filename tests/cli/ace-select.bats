@@ -16,10 +16,11 @@ coded() {
 	    exits 0 ace-compress planned && mv out coded && shard_bytes coded
 }
 
-layered() {
+layered() { once layered make_layered; }
+
+make_layered() {
 	mkshards -n 1M -g 16384 -k layered >shard
-	exits 0 ace-score --form paper shard
-	mv out scored
+	ace-score --form paper shard >scored
 }
 
 @test "the values and annotations pass; the plan follows them, with its budget" {
