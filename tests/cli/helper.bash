@@ -213,6 +213,14 @@ system() {
 # needs PROGRAM: skip, said, where the machine has none.
 needs() { command -v "$1" >/dev/null || skip "no $1 here"; }
 
+# needs_torch: PYTHON is one that has torch; skip, said, where there is none.
+needs_torch() {
+	for PYTHON in python3 /usr/bin/python3 none; do
+		"$PYTHON" -c 'import torch' 2>/dev/null && return
+	done
+	skip "no torch here (Debian's python3-torch)"
+}
+
 # needs_full: the same for a device that is always full
 needs_full() { [ -c /dev/full ] || skip "no /dev/full here"; }
 

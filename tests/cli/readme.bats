@@ -30,15 +30,12 @@ shown() {
 
 # bats test_tags=plain
 @test "a cloud and two workers on one machine, and what is asked when something fails" {
-	for python in python3 /usr/bin/python3 none; do
-		"$python" -c 'import torch' 2>/dev/null && break
-	done
-	[ "$python" != none ] || skip "no torch here (Debian's python3-torch)"
+	needs_torch
 	# an installed tree: the programs, and beside them the module
 	mkdir -p at/bin at/share/ace
 	ln -s "$BUILD"/ace "$BUILD"/ace-* at/bin
 	ln -s "$ROOT/examples/pytorch" at/share/ace/pytorch
-	printf '#!/bin/sh\nexec "%s" "$@"\n' "$(command -v "$python")" >at/bin/python3
+	printf '#!/bin/sh\nexec "%s" "$@"\n' "$(command -v "$PYTHON")" >at/bin/python3
 	chmod +x at/bin/python3
 	export PATH=$PWD/at/bin:$PATH OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 TMPDIR=$PWD
 	unset PYTHONPATH

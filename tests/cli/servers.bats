@@ -168,10 +168,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 }
 
 @test "a trainer in PyTorch, and the server has its weights, bit for bit" {
-	for PYTHON in python3 /usr/bin/python3 none; do
-		"$PYTHON" -c 'import torch' 2>/dev/null && break
-	done
-	[ "$PYTHON" != none ] || skip "no torch here"
+	needs_torch
 	mkdir run
 	# the first time no receiver is there
 	DIR=run exits 0 "$PYTHON" "$patches/train.py" "sh -c 'cat >/dev/null; exit 4'"
