@@ -61,8 +61,7 @@ ours(struct ack *x, const struct receipt *r, struct err *e)
 	if ((k = pending_scan(&p, &x->state, e)) < 0)
 		return k;
 	one = pending_find(&p, r->step);
-	return one != NULL && memcmp(one->digest, r->digest,
-	    SHARD_DIGEST) == 0;
+	return one != NULL && memcmp(one->digest, r->digest, SHARD_DIGEST) == 0;
 }
 
 /* Return 1 when the state has this receipt already. A failed run can so be repeated
@@ -88,8 +87,7 @@ keep(struct ack *x, struct err *e)
 	const int fresh = x->fresh;
 
 	x->fresh = 0;
-	return !fresh ? 0 : receipts_save(&x->receipts, &x->state,
-	    x->o->f->sync, e);
+	return !fresh ? 0 : receipts_save(&x->receipts, &x->state, x->o->f->sync, e);
 }
 
 /* Record which model a receiver reports. It is on disk on return. */
@@ -114,8 +112,7 @@ take_model(struct ack *x, const struct receipt *r, struct err *e)
 /* The receiver knows shards that this state does not. Choose an incarnation that
  * neither of them has seen. */
 static int
-restored(const struct ack *x, const struct receipt *r, const char *said,
-    struct err *e)
+restored(const struct ack *x, const struct receipt *r, const char *said, struct err *e)
 {
 	unsigned long long known = 0;
 
@@ -158,8 +155,7 @@ take(struct ack *x, struct err *e)
 	x->fresh = 1;
 	event_say(x->o->f, EVENT_RECEIPT, r.step,
 	    receipt_verdict_name(r.verdict), r.reason);
-	later = receipt_is_accepted(&r) &&
-	    io_ready(reader_io(x->in), 0, NULL) > 0;
+	later = receipt_is_accepted(&r) && io_ready(reader_io(x->in), 0, NULL) > 0;
 	if (!later && (k = keep(x, e)) < 0)
 		return k;
 	if (r.verdict == RECEIPT_INVALID && !known)
@@ -193,8 +189,7 @@ pass_on(struct ack *x, int event, struct err *e)
 		    (uint64_t)reader_shard(x->in)->contributors,
 		    reader_schema(x->in)->total,
 		    io_bytes(reader_io(x->in)) - x->at);
-		return writer_send(x->out,
-		    &reader_end_of_shard(x->in)->sums, e);
+		return writer_send(x->out, &reader_end_of_shard(x->in)->sums, e);
 	default:
 		return 0;
 	}
@@ -226,6 +221,9 @@ restart(const struct opts *o, struct err *e)
 			    "residual of step %llu (norm %.3g) and %zu shards "
 			    "without a receipt", n, (unsigned long long)l.step,
 			    l.norm, l.pending);
+		else if (l.what == LOST_BEFORE)
+			cli_say(o->f->cli, 0, "incarnation %llu has begun already: the "
+			    "state has sent nothing since", n);
 		else
 			cli_say(o->f->cli, 0, "incarnation %llu begins; lost: all "
 			    "updates not delivered before, an unknown amount, since "

@@ -177,8 +177,7 @@ enum known { NEW, SAME };
 /* Look up an entry by name and add it when it is new. Returns an enum known, or
  * -ERR_REFUSED when the archive has other bytes under that name. */
 static int
-note(struct archive *x, const char *name,
-    const unsigned char digest[16], struct err *e)
+note(struct archive *x, const char *name, const unsigned char digest[16], struct err *e)
 {
 	size_t lo = 0, hi = x->n, mid;
 	unsigned char id[16];
@@ -288,8 +287,7 @@ size_of(char **path, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (path[i] == NULL || stat(path[i], &st) < 0 ||
-		    !S_ISREG(st.st_mode))
+		if (path[i] == NULL || stat(path[i], &st) < 0 || !S_ISREG(st.st_mode))
 			return 0;
 		all += (uint64_t)st.st_size;
 	}
@@ -320,8 +318,7 @@ create(void *arg, char **path, size_t n, struct err *e)
 	for (i = 0; i < n && k == 0; i++)
 		k = pick_each(&o->pick, o->f, path[i], put_shard, x, e);
 	if (k == 0 && x->entries == 0)
-		k = err_set(e, ERR_NO, "no shard to archive: --step and --device "
-		    "match none");
+		k = pick_none(NULL, e);
 	if (k == 0 && (k = arc_finish(x->out, e)) == 0)
 		k = io_commit(io, IO_SYNC_FULL, e);
 	bar_end(&x->bar);
@@ -336,14 +333,6 @@ create(void *arg, char **path, size_t n, struct err *e)
 	alloc_free(x->have);
 	alloc_free(x);
 	return k;
-}
-
-/* Report that no shard of the archive was selected. */
-static int
-none_meant(struct err *e)
-{
-	return err_set(e, ERR_NO, "no such shard: --step and --device match none of "
-	    "the archive's");
 }
 
 static int
@@ -378,7 +367,7 @@ list(void *arg, char **path, size_t unused, struct err *e)
 		return -ERR_USAGE;
 	(void)fputs("step\tdevice\tkind\tbytes\tname\n", stdout);
 	k = pick_each(&o->pick, o->f, *path, each_line, &n, e);
-	return k == 0 && n == 0 && pick_given(&o->pick) ? none_meant(e) : k;
+	return k == 0 && n == 0 && pick_given(&o->pick) ? pick_none(NULL, e) : k;
 }
 
 /* Make the folders of a path below `into'; `into' itself must exist. */
@@ -413,8 +402,7 @@ place(struct writer *w, const struct reader *r, const char *path, struct err *e)
 
 	if (k == 0)
 		return writer_end(w, IO_SYNC_RENAME, e);
-	if (k > 0 && memcmp(digest, reader_end_of_shard(r)->digest,
-	    SHARD_DIGEST) == 0)
+	if (k > 0 && memcmp(digest, reader_end_of_shard(r)->digest, SHARD_DIGEST) == 0)
 		return 0;		/* it was extracted before */
 	return k == -ERR_SYS ? err_move(e, &own) : err_set(e, ERR_REFUSED,
 	    "'%s' exists already and is %s: extract into an empty folder", path,
@@ -463,7 +451,7 @@ extract(void *arg, char **path, size_t n, struct err *e)
 	k = pick_each(&o->pick, o->f, *path, each_file, &x, e);
 	bar_end(&x.bar);
 	if (k == 0 && x.n == 0)
-		k = none_meant(e);
+		k = pick_none(NULL, e);
 	if (k == 0)
 		cli_say(o->f->cli, 1, "%llu shards", (unsigned long long)x.n);
 	return k;
@@ -495,8 +483,7 @@ each_made(void *arg, struct reader *r, const char *from, struct err *e)
 	(void)from;
 	(void)reader_skip_bodies(r, 1);
 	while ((k = reader_next(r, e)) > 0 && k != READER_SEND)
-		if (k == READER_NOTE && !part &&
-		    reader_frame(r)->type == FRAME_MODL) {
+		if (k == READER_NOTE && !part && reader_frame(r)->type == FRAME_MODL) {
 			noted = 1;
 			if ((k = model_note_decode(&note, reader_frame(r)->raw,
 			    reader_frame(r)->raw_len, e)) < 0)
@@ -674,8 +661,7 @@ static const struct cli_command commands[] = {
 	{ "create", "[-o FILE] [options] [FILE...]",
 	    "Puts shards of files, folders, spools and archives into a new "
 	    "archive", create_opt, create, 0 },
-	{ "list", "[options] [FILE]", "Prints one line per shard", pick_opt,
-	    list, 1 },
+	{ "list", "[options] [FILE]", "Prints one line per shard", pick_opt, list, 1 },
 	{ "extract", "-o DIR [options] [FILE]",
 	    "Writes each shard as a file in a "
 	    "folder", extract_opt, extract, 1 },

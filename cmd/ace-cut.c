@@ -83,8 +83,7 @@ cut_tensors(struct cut *x, struct reader *r, struct err *e)
 			return writer_send(x->w, NULL, e);
 		if (k == READER_DATA)
 			k = cut_data(x, r, e);
-		else if (k == READER_NOTE &&
-		    frame_safe_to_copy(reader_frame(r)->type))
+		else if (k == READER_NOTE && frame_safe_to_copy(reader_frame(r)->type))
 			k = writer_pass(x->w, r, e);
 		if (k < 0)
 			break;
@@ -126,11 +125,9 @@ run(void *opts, char **path, size_t n, struct err *e)
 			    cut_shard, &x, e);
 		while (++i < n && r == 0);
 	if (r == 0 && x.shards == 0)
-		r = err_set(e, ERR_NO, "no such shard: `ace-inspect brief' lists "
-		    "those that are there");
+		r = pick_none(NULL, e);
 	if (r == 0 && o->tensor != NULL && x.tensors == 0)
-		r = err_set(e, ERR_NO, "the shards have no tensor '%s': `ace-inspect "
-		    "list' shows their names", o->tensor);
+		r = pick_none(o->tensor, e);
 	if (x.w != NULL)
 		r = filter_end(x.w, r, e);
 	writer_free(x.w);

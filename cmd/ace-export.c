@@ -54,8 +54,7 @@ choose(struct export *x, struct err *e)
 		if (pick_tensor(x->o->tensor, sc->t[i].name))
 			r = schema_add(&x->chosen, &sc->t[i], e);
 	if (r == 0 && x->chosen.n == 0)
-		r = err_set(e, ERR_NO, "no tensor '%s' in '%s': `ace-inspect "
-		    "list' shows their names", x->o->tensor, reader_name(x->in));
+		r = pick_none(x->o->tensor, e);
 	return r < 0 ? r : schema_finish(&x->chosen, e);
 }
 
@@ -199,8 +198,7 @@ run(void *opts, char **path, size_t n, struct err *e)
 		    (r = put_shard(&x, e)) < 0)
 			break;
 	if (r == 0 && x.found[0] == '\0' && !o->many)
-		r = err_set(e, ERR_NO, "no such shard in '%s': `ace-inspect "
-		    "brief' lists those that are there", reader_name(x.in));
+		r = pick_none(NULL, e);
 	if (r == 0)
 		r = io_commit(x.out, IO_SYNC_FULL, e);
 out:
@@ -215,8 +213,7 @@ out:
 }
 
 static const struct opt options[] = {
-	{ 'f', "format", "FORMAT", NULL,
-	    OPT_WORD(struct opts, format, format_names) },
+	{ 'f', "format", "FORMAT", NULL, OPT_WORD(struct opts, format, format_names) },
 	OPT_PART(pick_opts, struct opts, pick),
 	{ 0, "tensor", "GLOB", "only tensors whose name matches",
 	    OPT_TEXT(struct opts, tensor) },

@@ -107,8 +107,7 @@ notes(const struct format_source *src, struct shard *sh, struct err *e)
 	    SHARD_KEY_MODEL)) == NULL)
 		return r;
 	r = text_set(&sh->kv, SHARD_KEY_MODEL, digest, e);
-	return r < 0 ? r : text_set(&sh->kv, "safetensors." SHARD_KEY_MODEL,
-	    NULL, e);
+	return r < 0 ? r : text_set(&sh->kv, "safetensors." SHARD_KEY_MODEL, NULL, e);
 }
 
 /* Write the annotations of shard i: those of the options, with the step i higher,
@@ -130,8 +129,7 @@ describe(const struct opts *o, uint64_t i,
 
 /* Take the schema of the first file; all others must match it. */
 static int
-fits(struct import *m, const char *path,
-    const struct format_source *src, struct err *e)
+fits(struct import *m, const char *path, const struct format_source *src, struct err *e)
 {
 	char why[256];
 
@@ -147,14 +145,16 @@ fits(struct import *m, const char *path,
 }
 
 static int
-put_shard(struct import *m, const char *path,
-    struct format_source *src, struct err *e)
+put_shard(struct import *m, const char *path, struct format_source *src, struct err *e)
 {
 	const struct opts *o = m->o;
 	struct shard sh;
 	int r;
 
 	shard_init(&sh);
+	if (o->fo.only != NULL && format_schema(src)->n == 0)
+		return err_set(e, ERR_NO, "no tensor '%s' in '%s': `ace-import %s | "
+		    "ace-inspect' shows its tensors", o->fo.only, path, path);
 	if ((r = fits(m, path, src, e)) == 0 &&
 	    (r = describe(o, m->done, src, &sh, e)) == 0 &&
 	    (r = writer_shard(m->w, &sh, format_schema(src), e)) == 0 &&
@@ -320,19 +320,17 @@ set_based(void *arg, const struct opt *row, const char *val, struct err *e)
 }
 
 static const struct opt options[] = {
-	{ 'f', "format", "FORMAT", NULL,
-	    OPT_WORD(struct opts, format, format_names) },
+	{ 'f', "format", "FORMAT", NULL, OPT_WORD(struct opts, format, format_names) },
 	{ 'd', "device", "NAME", "the device the shards come from",
 	    OPT_CALL(set_device) },
 	{ 's', "step", "N", "step of the first FILE",
 	    OPT_U64(struct opts, sh.step, 0, UINT64_MAX), .def = "0" },
 	{ 'r', "run", "NAME", "the training run", OPT_CALL(set_run) },
-	{ 'w', "weight", "W", "weight in the aggregate",
+	{ 'w', "weight", "W", "weight in the average",
 	    OPT_F64(struct opts, sh.weight, 1e-300, 1e300), .def = "1" },
 	{ 'n', "samples", "N", "number of samples that the shard was computed "
 	    "from", OPT_U64(struct opts, sh.samples, 0, UINT64_MAX) },
-	{ 'g', "group", "N", "values per group",
-	    OPT_U64(struct opts, fo.group_size, 1,
+	{ 'g', "group", "N", "values per group", OPT_U64(struct opts, fo.group_size, 1,
 	    SCHEMA_MAX_GROUP), .def = "65536" },
 	{ 'k', "kind", "KIND", NULL, OPT_CALL(set_kind), .words = kinds },
 	{ 0, "model-norm", "X",

@@ -179,7 +179,7 @@ look_single(struct opts *o, struct source *s, const char *path, struct err *e)
 
 /* Try every file, report each failure, and return the worst error. */
 static int
-look_all(struct opts *o, char **path, size_t n, struct err *e)
+look_each(struct opts *o, char **path, size_t n, struct err *e)
 {
 	const char *name;
 	struct source *s;
@@ -191,8 +191,7 @@ look_all(struct opts *o, char **path, size_t n, struct err *e)
 		own = (struct err)ERR_INIT;
 		name = n != 0 ? path[i] : NULL;
 		r = source_open(&s, name, &own);
-		if (n < 2 && r == 0 &&
-		    (r = look_single(o, s, name, &own)) <= 0) {
+		if (n < 2 && r == 0 && (r = look_single(o, s, name, &own)) <= 0) {
 			source_free(s);
 			(void)err_move(e, &own);
 			return r;
@@ -208,6 +207,20 @@ look_all(struct opts *o, char **path, size_t n, struct err *e)
 	} while (++i < n && !ferror(stdout));
 	e->quiet = 1;		/* all was said */
 	return worst;
+}
+
+/* Do so; to select nothing is an error. */
+static int
+look_all(struct opts *o, char **path, size_t n, struct err *e)
+{
+	const struct report *p = &o->p;
+	int r = look_each(o, path, n, e);
+
+	if (r < 0 || (p->picked ? p->glob == NULL || p->named :
+	    p->pick == NULL && p->glob == NULL))
+		return r;
+	e->quiet = 0;
+	return pick_none(p->picked ? p->glob : NULL, e);
 }
 
 /* ---- the commands ---- */
@@ -299,8 +312,7 @@ diff(void *arg, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, "the stream to compare with is "
 		    "missing: diff OTHER FILE");
 	o->other = path[0];
-	if (strcmp(o->other, "-") == 0 &&
-	    (n == 1 || strcmp(path[1], "-") == 0))
+	if (strcmp(o->other, "-") == 0 && (n == 1 || strcmp(path[1], "-") == 0))
 		return err_set(e, ERR_USAGE, "diff: both streams are '-', standard "
 		    "input: give a file for one");
 	o->look = look_diff;
@@ -341,8 +353,7 @@ recover(void *arg, char **path, size_t n, struct err *e)
 }
 
 static void
-audit_json(struct emit *j, const struct conserve *c, int k,
-    const struct err *e)
+audit_json(struct emit *j, const struct conserve *c, int k, const struct err *e)
 {
 	emit_open(j, NULL, '{');
 	emit_string(j, "device", c->device);
@@ -366,8 +377,7 @@ static int
 audit(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
-	const struct conserve_in in = { o->state, o->spool, path, n,
-	    &o->f->in };
+	const struct conserve_in in = { o->state, o->spool, path, n, &o->f->in };
 	struct conserve c;
 	int k = begin(o, e);
 
@@ -438,8 +448,7 @@ static const struct opt recover_opt[] = {
 static const struct opt audit_opt[] = {
 	{ 'S', "state", "DIR", "the device's state",
 	    OPT_PATH(struct opts, state, OPT_DIR) },
-	{ 0, "spool", "DIR", "the receiver's",
-	    OPT_PATH(struct opts, spool, OPT_DIR) },
+	{ 0, "spool", "DIR", "the receiver's", OPT_PATH(struct opts, spool, OPT_DIR) },
 	OPT_ROWS(form_opt),
 	FILTER_OPTS_IN,
 	OPT_END

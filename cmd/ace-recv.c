@@ -322,7 +322,7 @@ main(int argc, char **argv)
 			.usage = "--spool DIR [--reply WHAT] [--device NAME] "
 			    "[--create | --publish | --join | --leave] [FILE]",
 			.about = "Receives a device's shards into a spool and answers "
-			    "with receipts, or with the aggregate.",
+			    "with receipts, or with the average.",
 			.examples = "ace-compress -S state -c q8 edge1.aceg | "
 			    "ace-recv --spool spool |\n"
 			    "        ace-ack -S state >rest.aceg\n"

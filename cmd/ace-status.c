@@ -242,15 +242,15 @@ status_waits(const struct status *x, const struct status_run *r)
 
 	(void)screen_ago(r->ago, age);
 	if (r->now == STATUS_CLOSED)
-		line(x, "step %llu is closed with %llu shards, its "
-		    "aggregate is not there yet (ace-aggregate)", step, here);
+		line(x, "step %llu is closed with %llu shards; its average is not "
+		    "there yet (ace-aggregate)", step, here);
 	else if (r->now == STATUS_OPEN && !r->has_last && !r->listed)
 		line(x, "step %llu: %llu shards are there, for %s; the devices "
 		    "of a first step are known only after ace-recv --join, or "
 		    "ace-aggregate does not run", step, here, age);
 	else if (r->now == STATUS_OPEN && r->missing == 0)
-		line(x, "step %llu: all %llu shards are there, for %s; "
-		    "nobody has closed it (ace-aggregate)", step, here, age);
+		line(x, "step %llu: all %llu shards are there, for %s; ace-aggregate "
+		    "has not closed it", step, here, age);
 	else if (r->now == STATUS_OPEN)
 		line(x, "step %llu: %llu of %llu shards are there, for "
 		    "%s; missing: %s", step, here,
@@ -268,7 +268,7 @@ run_text(struct status *x, const struct status_run *r)
 	char last[48] = "", size[NUM_TEXT];
 
 	if (r->has_last)
-		(void)snprintf(last, sizeof(last), ", aggregates up to step %llu",
+		(void)snprintf(last, sizeof(last), ", averages up to step %llu",
 		    (unsigned long long)r->last);
 	line(x, "run '%s' in '%s': %llu steps kept%s, %s on disk",
 	    r->name, x->dir, (unsigned long long)r->steps, last,

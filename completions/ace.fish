@@ -319,7 +319,7 @@ complete -c ace-import -s f -l format -x -a 'safetensors npz npy raw' -d 'safete
 complete -c ace-import -s d -l device -x -d 'the device the shards come from'
 complete -c ace-import -s s -l step -x -d 'step of the first FILE (default 0)'
 complete -c ace-import -s r -l run -x -d 'the training run'
-complete -c ace-import -s w -l weight -x -d 'weight in the aggregate (default 1)'
+complete -c ace-import -s w -l weight -x -d 'weight in the average (default 1)'
 complete -c ace-import -s n -l samples -x -d 'number of samples that the shard was computed from'
 complete -c ace-import -s g -l group -x -d 'values per group (default 65536)'
 complete -c ace-import -s k -l kind -x -a 'gradient delta model' -d 'gradient, delta or model'

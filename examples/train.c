@@ -146,7 +146,7 @@ static const char usage[] =
 "                          they are, and the momentum is said (1-bit Adam)\n"
 "      --delay T           apply the average of a round T rounds later (0)\n"
 "      --policy            obey the interval, the delay and, with --cuts, the cuts\n"
-"                          that come with the aggregate\n"
+"                          that come with the average\n"
 "      --gossip            with --interval: say the model, and take the mean of it\n"
 "                          and the neighbours' that comes back (D-PSGD)\n"
 "      --replay            with --interval: those steps are taken back, their mean\n"

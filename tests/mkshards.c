@@ -143,8 +143,7 @@ column(const struct schema *sc, uint32_t g, size_t i)
 
 /* Make the values from base on of the shard at `step'; they are group g. */
 static void
-fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x,
-    size_t n)
+fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x, size_t n)
 {
 	static const float scale[] = { 1.0f, 0.01f, 30.0f, 1e-4f };
 	size_t i;
@@ -165,8 +164,7 @@ fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x,
 			if (o->kind == COLUMNS)
 				x[i] *= column(&o->sc, g, i);
 			if (o->kind == LAYERED)
-				x[i] *= (base + i) % 10 < 3 + g % 7 ? 0 :
-				    scale[g % 4];
+				x[i] *= (base + i) % 10 < 3 + g % 7 ? 0 : scale[g % 4];
 		}
 	if (o->kind >= NOTNUM && o->bad >= base && o->bad < base + n)
 		x[o->bad - base] = o->kind == NOTNUM ? NAN : INFINITY;
@@ -216,8 +214,7 @@ plan(const struct opts *o, struct writer *w, struct err *e)
 
 	for (g = 0; p != NULL && g < o->sc.ngroups; g++)
 		p[g] = o->turn[g % o->nturn];
-	if (r == 0 && (r = note_put_plan(&b, 0, p, o->sc.ngroups, NULL,
-	    e)) == 0)
+	if (r == 0 && (r = note_put_plan(&b, 0, p, o->sc.ngroups, NULL, e)) == 0)
 		r = writer_note(w, FRAME_PLAN, b.p, b.n, e);
 	buf_release(&b);
 	alloc_free(p);
@@ -234,8 +231,7 @@ turns(struct opts *o, const char *list, struct err *e)
 		n = strcspn(list, ",");
 		(void)snprintf(name, sizeof(name), "%.*s", (int)n, list);
 		o->turn = realloc(o->turn, (o->nturn + 1) * sizeof(*o->turn));
-		if (o->turn == NULL ||
-		    codec_parse(name, &o->turn[o->nturn++], e) < 0)
+		if (o->turn == NULL || codec_parse(name, &o->turn[o->nturn++], e) < 0)
 			die(e);
 	}
 }
@@ -352,8 +348,7 @@ shard(const struct opts *o, struct writer *w, uint64_t step, uint64_t like,
 		goto out;
 	for (g = 0; g < o->sc.ngroups && o->plan.codec != CODEC_NONE; g++) {
 		schema_span(&o->sc, g, &span);
-		fill(o, like, o->sc.t[span.tensor].base + span.offset, g, x,
-		    span.n);
+		fill(o, like, o->sc.t[span.tensor].base + span.offset, g, x, span.n);
 		if (o->plan.codec == CODEC_F32) {
 			if ((r = writer_values(w, g, x, span.n, e)) < 0)
 				goto out;
@@ -424,8 +419,7 @@ one(struct opts *o, int key, const char *arg, struct err *e)
 	case 'c':
 		if (strcmp(arg, "none") == 0)
 			o->plan.codec = CODEC_NONE;
-		else if (strcmp(arg, "f32") != 0 &&
-		    codec_parse(arg, &o->plan, e) < 0)
+		else if (strcmp(arg, "f32") != 0 && codec_parse(arg, &o->plan, e) < 0)
 			die(e);
 		break;
 	case 'd': o->device = arg; break;
@@ -441,8 +435,7 @@ one(struct opts *o, int key, const char *arg, struct err *e)
 		o->plan_first = key == 'L';
 		break;
 	case 'P':
-		o->policy = realloc(o->policy, (o->npolicy + 1) *
-		    sizeof(*o->policy));
+		o->policy = realloc(o->policy, (o->npolicy + 1) * sizeof(*o->policy));
 		if (o->policy == NULL)
 			exit(ERR_SYS);
 		o->policy[o->npolicy++] = arg;
@@ -493,8 +486,7 @@ stream(const struct opts *o, const struct writer_opts *wo, float *x, float *y,
 
 /* Write one file per device, for -F. */
 static void
-fleet(struct opts *o, const struct writer_opts *wo, float *x, float *y,
-    struct err *e)
+fleet(struct opts *o, const struct writer_opts *wo, float *x, float *y, struct err *e)
 {
 	static char device[256];
 	const char *base = o->device;
@@ -509,8 +501,7 @@ fleet(struct opts *o, const struct writer_opts *wo, float *x, float *y,
 		    (unsigned long long)i);
 		(void)snprintf(path, sizeof(path), "%.250s/%.40s%llu.aceg",
 		    o->fleet, base, (unsigned long long)i);
-		if (io_create(&io, path, 1, e) < 0 ||
-		    writer_open(&w, io, wo, e) < 0 ||
+		if (io_create(&io, path, 1, e) < 0 || writer_open(&w, io, wo, e) < 0 ||
 		    shard(o, w, o->step, o->step + i, x, y, e) < 0 ||
 		    writer_end(w, IO_SYNC_NONE, e) < 0)
 			die(e);

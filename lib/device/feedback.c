@@ -593,8 +593,7 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e
 	int r;
 
 	feedback_drop(f);
-	if ((r = memory_flush(&f->state, e)) < 0 ||
-	    (r = feedback_durable(f, e)) < 0 ||
+	if ((r = memory_flush(&f->state, e)) < 0 || (r = feedback_durable(f, e)) < 0 ||
 	    (r = residual_open(&q, &f->state, e)) < 0)
 		return r;
 	while ((r = residual_pending(&q, e)) > 0 && reader_shard(q.d.r)->step != step)
@@ -676,16 +675,22 @@ feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
     struct err *e)
 {
 	uint32_t incarnation = 0;
+	double before = 0;
 	char *path;
 	int r;
 
 	*l = (struct feedback_lost){ .what = LOST_NOTHING_THERE };
 	if ((r = feedback_look(s, l, &incarnation, e)) < 0)
 		return r;
-	if (n <= incarnation)
-		return err_set(e, ERR_REFUSED, "state '%s' has incarnation %lu "
+	/* without this file, or if it is damaged, the residual alone tells */
+	if (memory_number(s, MEMORY_RESTART, MEMORY_INCARNATION, &before, NULL) <= 0)
+		before = 0;
+	if (n <= incarnation || (double)n < before)
+		return err_set(e, ERR_REFUSED, "state '%s' has incarnation %llu "
 		    "already: give a larger number", s->dir,
-		    (unsigned long)incarnation);
+		    (unsigned long long)(incarnation > before ? incarnation : before));
+	if (!((double)n > before) && l->what == LOST_NOTHING_THERE)
+		l->what = LOST_BEFORE;
 	if ((r = feedback_incarnation_save(s, n, e)) < 0)
 		return r;
 	if ((path = statedir_path(s, "residual", e)) == NULL)

@@ -122,7 +122,7 @@ int feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct er
 
 /* What a restarted state no longer has. */
 struct feedback_lost {
-	enum { LOST_NOTHING_THERE, LOST_UNREADABLE, LOST_RESIDUAL } what;
+	enum { LOST_NOTHING_THERE, LOST_UNREADABLE, LOST_RESIDUAL, LOST_BEFORE } what;
 	uint64_t step;		/* of the residual */
 	double norm;		/* Euclidean */
 	size_t pending;		/* shards not known to be delivered */
@@ -131,7 +131,7 @@ struct feedback_lost {
 /* Remove the residual, the pending shards and what is kept beside them; the next shard
  * is the first of incarnation n. -ERR_REFUSED if the state has this incarnation or a
  * later one. After a failure the state is unchanged, or the same call completes the
- * work. The caller holds statedir_lock. */
+ * work; LOST_BEFORE: it was complete. The caller holds statedir_lock. */
 int feedback_restart(const struct statedir *s, uint64_t n,
     struct feedback_lost *l, struct err *e);
 

@@ -104,7 +104,7 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 	}
 	if (!(x->total > 0))
 		return err_set(e, ERR_REFUSED, "step %llu has no average: its weights sum "
-		    "to 0 (--weight and --samples of ace-import set them)",
+		    "to 0 (ace-import --samples sets those by samples)",
 		    (unsigned long long)out->step);
 	x->pull = contrib_pull(&x->c);
 	s = gather_shard(x->g, 0);
@@ -662,7 +662,7 @@ aggregate_exclude(struct aggregate *x, struct rounds *steps,
 	    waits ? "wait for the next average" : "are deferred", why);
 	if ((r = rounds_exclude(steps, at, count, waits, why, paths, n, e)) == 0 &&
 	    *n == 0)
-		cli_say(x->o->f->cli, 0, "this step has no aggregate: too few shards "
+		cli_say(x->o->f->cli, 0, "this step has no average: too few shards "
 		    "remain");
 	return r;
 }

@@ -77,6 +77,14 @@ pick_tensor(const char *glob, const char *name)
 }
 
 int
+pick_none(const char *glob, struct err *e)
+{
+	return glob == NULL ? err_set(e, ERR_NO, "no such shard in the input: "
+	    "`ace-inspect brief' lists its shards") : err_set(e, ERR_NO, "no tensor "
+	    "'%s' in the input: `ace-inspect list' shows its tensors", glob);
+}
+
+int
 pick_pass(struct reader *r, struct err *e)
 {
 	const int was = reader_skip_bodies(r, 1);

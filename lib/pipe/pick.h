@@ -27,6 +27,9 @@ int pick_given(const struct pick *p);
 int pick_wants(const struct pick *p, const struct shard *s);
 /* Return 1 if a tensor of this name is selected; glob NULL: all are. */
 int pick_tensor(const char *glob, const char *name);
+/* Return the error of a program that found nothing selected, as grep: -ERR_NO. glob: the
+ * --tensor that matched none, or NULL if there was no such shard. */
+int pick_none(const char *glob, struct err *e);
 /* Read to the end of the shard that r stands at, skipping as much as possible. */
 int pick_pass(struct reader *r, struct err *e);
 

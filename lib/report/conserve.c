@@ -391,8 +391,7 @@ conserve_pass(struct conserve_run *x, struct err *e)
 	if (x->cached)
 		memset(x->h, 0, (size_t)(x->hi - x->lo) * sizeof(*x->h));
 	for (i = 0; i < x->in->n && k == 0; i++)
-		k = conserve_file(x, x->in->input[i], 1, x->in->in,
-		    conserve_input, e);
+		k = conserve_file(x, x->in->input[i], 1, x->in->in, conserve_input, e);
 	for (i = 0; i < x->got.n && k == 0; i++) {
 		path = inbox_path(&x->spool, &x->got.line[i].r.step,
 		    x->got.line[i].name, e);

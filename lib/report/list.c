@@ -97,8 +97,7 @@ list_tensor(void *arg, const struct schema_tensor *t, const struct tally *y,
 	report_tensor(&l->row, t, y);
 	if (p->s.form == SCREEN_JSON) {
 		emit_open(&p->s.json, NULL, '{');
-		report_put(p, REPORT_NAMED | REPORT_SHAPED | REPORT_TALLY,
-		    &l->row, 0);
+		report_put(p, REPORT_NAMED | REPORT_SHAPED | REPORT_TALLY, &l->row, 0);
 		emit_close(&p->s.json);
 	} else {
 		report_put(p, REPORT_NAMED | REPORT_TENSOR, &l->row, 0);

@@ -127,6 +127,20 @@ report_receipt(struct report *p, const struct reader *r, struct err *e)
 }
 
 int
+report_wants(struct report *p, const struct reader *r)
+{
+	const struct schema *sc = reader_schema(r);
+	size_t i;
+
+	if (p->pick != NULL && !pick_wants(p->pick, reader_shard(r)))
+		return 0;
+	p->picked = 1;
+	for (i = 0; i < sc->n && !p->named; i++)
+		p->named = walk_wants(p->glob, &sc->t[i]);
+	return 1;
+}
+
+int
 report_next(struct report *p, struct reader *r, struct err *e)
 {
 	int k;
@@ -136,8 +150,7 @@ report_next(struct report *p, struct reader *r, struct err *e)
 			p->fresh = 1;
 		if (k == READER_SHARD) {
 			p->shard++;
-			if (p->pick == NULL || pick_wants(p->pick,
-			    reader_shard(r)))
+			if (report_wants(p, r))
 				return 1;
 			if ((k = pick_pass(r, e)) < 0)
 				return k;
@@ -264,8 +277,7 @@ report_columns(struct report *p, const struct schema *sc)
 		n = screen_chars(sc->t[i].name);
 		wide[REPORT_WNAME] = n > wide[REPORT_WNAME] ? n : wide[REPORT_WNAME];
 		n = (int)strlen(report_shape(&sc->t[i], shape));
-		wide[REPORT_WSHAPE] = n > wide[REPORT_WSHAPE] ? n :
-		    wide[REPORT_WSHAPE];
+		wide[REPORT_WSHAPE] = n > wide[REPORT_WSHAPE] ? n : wide[REPORT_WSHAPE];
 		sum += sc->t[i].numel;
 	}
 	n = snprintf(NULL, 0, "%llu", (unsigned long long)sum);
@@ -459,8 +471,7 @@ const struct screen_field report_fields[] = {
 	FIELD("sum_of_squares", F64, end.sums.sumsq, TAIL),
 	FIELD("digest", ID, end.digest, TAIL),
 	FIELD("elements", U64, tally.elements, TABLE | OBJECT),
-	FIELD_AS("bytes", U64, bytes, TABLE | OBJECT | LINES, .width = 10,
-	    .gap = 1),
+	FIELD_AS("bytes", U64, bytes, TABLE | OBJECT | LINES, .width = 10, .gap = 1),
 	FIELD_AS("bits_per_value", F64, bits, TABLE | OBJECT | LINES, ENDED,
 	    .head = "bits", .width = 7, .gap = 1, .text = "%.3f"),
 	FIELD_AS("norm", F64, norm, TABLE | OBJECT | BRIEF, ENDED, .width = 9,

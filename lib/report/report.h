@@ -24,6 +24,7 @@ struct report {
 	const char *glob;	/* --tensor */
 	const struct cli *cli;	/* the program; long work shows progress */
 	const struct pick *pick;	/* only these shards; NULL: all */
+	int picked, named;	/* a shard was chosen, and a tensor that glob matches */
 	int verbose, quiet;
 	int width;		/* of the terminal */
 	double tolerance;	/* an NMSE up to this is not a difference */
@@ -87,6 +88,8 @@ extern const struct screen_field report_fields[];
 /* Prepare a report as text, written to f. */
 void report_init(struct report *p, FILE *f, const struct kern *k);
 
+/* Return 1 if p->pick selects the shard that r stands at; note what was found. */
+int report_wants(struct report *p, const struct reader *r);
 /* Go to the next shard that p->pick selects, printing the receipts before it. Return 1,
  * 0 at the end of the input, or -ERR_x. */
 int report_next(struct report *p, struct reader *r, struct err *e);

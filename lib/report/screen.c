@@ -14,8 +14,7 @@ screen_name(FILE *f, const char *name)
 	int clean = text_clean(name, strlen(name));
 
 	for (; *name != '\0'; name++)
-		(void)fputc(clean || (*name >= 0x20 && *name < 0x7f) ?
-		    *name : '?', f);
+		(void)fputc(clean || (*name >= 0x20 && *name < 0x7f) ? *name : '?', f);
 }
 
 int
@@ -166,8 +165,7 @@ screen_real(const struct screen_field *f, union screen_value v)
 
 /* Format a field's number as text or for a table with tabs. */
 static const char *
-screen_number(const struct screen_field *f, int tsv, union screen_value v,
-    char out[64])
+screen_number(const struct screen_field *f, int tsv, union screen_value v, char out[64])
 {
 	switch (f->type) {
 	case SCREEN_SIZE:
@@ -183,8 +181,7 @@ screen_number(const struct screen_field *f, int tsv, union screen_value v,
 		(void)snprintf(out, 64, tsv ? "%.9g" : "%.1f", tsv ? v.f : v.f / 1e6);
 		break;
 	default:
-		(void)snprintf(out, 64, tsv || f->text == NULL ? "%.9g" :
-		    f->text, v.f);
+		(void)snprintf(out, 64, tsv || f->text == NULL ? "%.9g" : f->text, v.f);
 	}
 	return out;
 }

@@ -256,8 +256,7 @@ status_each_shard(void *arg, const char *name, struct err *e)
 /* Read one step: its manifest, if it has one of its own, its shards and receipts; and set
  * the current step if it is this one. */
 static int
-status_look(struct status_run *s, const struct inbox *in, uint64_t step,
-    struct err *e)
+status_look(struct status_run *s, const struct inbox *in, uint64_t step, struct err *e)
 {
 	struct status_dir x = { .s = s, .step = step };
 	int k = decide_manifest(in, step, &x.l, e);
@@ -301,8 +300,7 @@ status_before(const struct steps *x, uint64_t end)
 static uint64_t
 status_within(const struct steps *x, uint64_t first, uint64_t last)
 {
-	return first > last ? 0 : status_before(x, last + 1) -
-	    status_before(x, first);
+	return first > last ? 0 : status_before(x, last + 1) - status_before(x, first);
 }
 
 static int
@@ -392,8 +390,7 @@ status_present(struct status_run *s, const struct inbox *in)
 /* Read the bandwidth that the device's newest shard states.  If the shard is damaged or
  * the device's name unknown, there is none; that is no error here. */
 static void
-status_link(const struct status_run *s, const struct inbox *in,
-    struct status_device *d)
+status_link(const struct status_run *s, const struct inbox *in, struct status_device *d)
 {
 	struct err ignored = ERR_INIT;
 	struct text_kv kv = TEXT_KV_INIT;
@@ -448,8 +445,7 @@ status_derive(struct status_run *s, double now)
 		d->is = status_where(s, d);
 		d->ago = fmax(now - d->at, 0);
 		d->accepted = d->verdict[RECEIPT_ACCEPTED];
-		d->refused = d->verdict[RECEIPT_INVALID] +
-		    d->verdict[RECEIPT_FENCED] +
+		d->refused = d->verdict[RECEIPT_INVALID] + d->verdict[RECEIPT_FENCED] +
 		    d->verdict[RECEIPT_EQUIVOCATION] + d->verdict[RECEIPT_LATE];
 		d->awaited = s->now == STATUS_OPEN && d->expected && !d->here;
 		d->have = (d->any ? STATUS_SEEN : 0u) |
@@ -459,16 +455,14 @@ status_derive(struct status_run *s, double now)
 }
 
 int
-status_run(struct status_run *s, const struct inbox *in, double now,
-    struct err *e)
+status_run(struct status_run *s, const struct inbox *in, double now, struct err *e)
 {
 	struct decided d;
 	size_t i;
 	int k;
 
 	memset(s, 0, sizeof(*s));
-	if ((k = inbox_run(in, &s->name, e)) <= 0 ||
-	    (k = decide_load(in, &d, e)) < 0)
+	if ((k = inbox_run(in, &s->name, e)) <= 0 || (k = decide_load(in, &d, e)) < 0)
 		return k;
 	s->last = d.last;
 	s->has_last = d.has_last;

@@ -108,7 +108,7 @@ verify_shards(struct report *p, struct reader *r, struct err *e)
 		if (k != READER_SHARD)
 			continue;
 		v.shard = ++p->shard;
-		if (p->pick != NULL && !pick_wants(p->pick, reader_shard(r))) {
+		if (!report_wants(p, r)) {
 			if ((k = pick_pass(r, e)) < 0)
 				break;
 			continue;

@@ -92,7 +92,7 @@ static const struct opt admit_rows[] = {
 	    "steps,", OPT_SIZE(struct admit, quota), .def = "4Gi" },
 	{ 0, "open", "N", "and those of one with shards in so many open steps.",
 	    OPT_U64(struct admit, open, 1, 1 << 20), .def = "1024" },
-	{ 0, "out", "SIZE", "In a day a device is given no more of aggregates for "
+	{ 0, "out", "SIZE", "In a day a device is given no more of averages for "
 	    "questions, and for\n# shards that come twice.",
 	    OPT_SIZE(struct admit, out), .def = "16Gi" },
 	{ 0, "timeout", "TIME", "A connection ends when nothing comes for so "
@@ -289,7 +289,7 @@ admit_out(const struct admit *a, const struct inbox *s, const char *device,
 			all = 0;
 		if (bytes > a->out || all > a->out - bytes)
 			k = err_set(e, ERR_REFUSED, "limit: device '%.80s' received "
-			    "%llu bytes of old aggregates today and requests %llu "
+			    "%llu bytes of old averages today and requests %llu "
 			    "more (limits: out)", device, all,
 			    (unsigned long long)bytes);
 	}

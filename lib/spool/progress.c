@@ -157,8 +157,8 @@ progress_device(const struct inbox *s, uint64_t step)
 		(void)progress_missing(s, step, &d, 1, &missing);
 	}
 	progress_wait(s->wait, step, missing.text, "waiting for step %llu: %s%s%s%s%s",
-	    (unsigned long long)step, closed ? "all shards are there, and its "
-	    "aggregate is not" : "there are shards", here.text,
+	    (unsigned long long)step, closed ? "all shards are there, but not "
+	    "its average" : "there are shards", here.text,
 	    missing.n != 0 ? "; missing" : "", missing.text,
 	    clients_summed(s) ? "" : "; no ace-aggregate runs");
 }

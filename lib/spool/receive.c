@@ -412,7 +412,7 @@ receive_split(const struct receive_answers *o, const struct receive_said *a,
 		    memcmp(l.line[i].r.device, a->r.device, SHARD_ID) == 0 &&
 		    strncmp(l.line[i].r.reason, "mismatch: ", 10) == 0)
 			k = err_set(e, ERR_REFUSED, "mismatch: step %llu has no "
-			    "aggregate: %s", (unsigned long long)a->r.step,
+			    "average: %s", (unsigned long long)a->r.step,
 			    l.line[i].r.reason + 10);
 	ledger_release(&l);
 	return k < 0 ? k : 0;
@@ -520,7 +520,7 @@ receive_published(const struct shard *sh, const char *path,
 	if (r <= 0 || memcmp(had, digest, SHARD_DIGEST) == 0)
 		return r;
 	return err_set(e, ERR_REFUSED, "step %llu already has a different "
-	    "aggregate", (unsigned long long)sh->step);
+	    "average", (unsigned long long)sh->step);
 }
 
 static int

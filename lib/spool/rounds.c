@@ -468,7 +468,7 @@ rounds_published(const struct rounds *r, struct err *e)
 			return k;
 		if (progress_due(r->in.wait))
 			progress_wait(r->in.wait, r->step, "", "waiting for the "
-			    "aggregate of step %llu in the spool (ace-recv --publish)",
+			    "average of step %llu in the spool (ace-recv --publish)",
 			    (unsigned long long)r->step);
 		/* look once more: the other process may have stored it and
 		 * ended */

@@ -573,10 +573,10 @@ interval.edge3=900' >e2
 	ace-recv --spool spool in2 >/dev/null
 	wait_for sent got 1
 	# it reports after a while without a signal
-	wait_for grep -qF "waiting for the aggregate of step 5 in the spool" said
+	wait_for grep -qF "waiting for the average of step 5 in the spool" said
 	ace-aggregate in in2 | ace-recv --spool spool --publish
 	wait $pid
-	[ "$(grep -c 'aggregate of step 5' said)" -eq 1 ]
+	[ "$(grep -c 'average of step 5' said)" -eq 1 ]
 }
 
 @test "--publish: who reads has published it and ends, all while we slept" {
@@ -602,7 +602,7 @@ interval.edge3=900' >e2
 	    ace-recv --spool spool --sync none >receipts
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1 --sync none --rule trim:2
 	says "3 of 3 shards of a step wait for the next average: trim cuts 2 values at each end, which leaves none of 3"
-	says "^ace-aggregate: this step has no aggregate: too few shards remain$"
+	says "^ace-aggregate: this step has no average: too few shards remain$"
 	[ "$(wc -l <err)" -eq 2 ]
 	frames out >shown
 	! grep SHRD shown || false

@@ -66,7 +66,7 @@ digests() {
 	for none in '--step 9' '--device x' '--kind model'; do
 		# shellcheck disable=SC2086 # words
 		exits 1 ace-archive list $none all.cpio
-		says '^ace-archive: no such shard: '
+		says '^ace-archive: no such shard in the input: '
 	done
 	exits 1 ace-archive create -o none.tar --device x spool
 	[ ! -e none.tar ]

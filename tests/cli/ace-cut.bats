@@ -49,7 +49,7 @@ shards() {
 @test "no such shard: status 1, and nothing is left; wrong calls" {
 	mkshards -s 1 >in
 	exits 1 ace-cut --step 2 -o out2 in
-	says 'ace-cut: no such shard: '
+	says 'ace-cut: no such shard in the input: '
 	[ ! -e out2 ]
 	for call in '--step 3-2' '--step x' '--step -' '--kind sums' '--step 1-x'; do
 		# shellcheck disable=SC2086
@@ -137,7 +137,7 @@ shards() {
 	cmp <(head -c 768 cut.raw) <(head -c 768 /dev/zero)
 	cmp <(tail -c +769 cut.raw) <(tail -c +769 in.raw)
 	exits 1 ace-cut --tensor nothing in
-	says "the shards have no tensor 'nothing'"
+	says "no tensor 'nothing' in the input: "
 	# annotations about all values are dropped, others are kept
 	mkshards -c q8 -a | ace-score >scored
 	exits 0 ace-cut --tensor embed scored

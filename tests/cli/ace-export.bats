@@ -14,7 +14,7 @@ load helper
 	exits 0 ace-export --device b --step 2 -o x.npz all
 	[ -s x.npz ]
 	exits 1 ace-export --step 9 -o y.npz all
-	says "no such shard in 'all'"
+	says "no such shard in the input: "
 	exits 1 ace-export --device c -o y.npz all
 	[ ! -e y.npz ]
 }

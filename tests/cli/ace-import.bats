@@ -23,6 +23,9 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 
 @test "values, names, shapes and dtypes come back equal" {
 	safetensors >in.safetensors
+	exits 1 ace-import --tensor typo -o s.aceg in.safetensors
+	says "^ace-import: no tensor 'typo' in 'in.safetensors': "
+	[ ! -e s.aceg ]
 	exits 0 ace-import -d edge1 -s 3 -o s.aceg in.safetensors
 	exits 0 ace-export -o out.safetensors s.aceg
 	same in.safetensors out.safetensors

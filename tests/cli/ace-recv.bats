@@ -758,7 +758,7 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	exits 0 ace-recv --spool spool --publish mean
 	exits 0 ace-recv --spool spool --publish mean
 	exits 5 ace-recv --spool spool --publish other
-	says "step 0 already has a different aggregate"
+	says "step 0 already has a different average"
 	ace-inspect diff mean spool/0/aggregate.aceg
 	[ -z "$(find spool -name '*.new-*')" ]
 }

@@ -20,13 +20,13 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	shard edge1 0
 	exits 0 ace-status spool
 	grep -qE '^step 0: 1 shards are there, for [0-9]+ s; the devices of a first step are known only' out
-	! grep 'nobody has closed' out || false
+	! grep 'has not closed' out || false
 	ace-recv --spool spool --device edge2 --join
 	exits 0 ace-status spool
 	grep -qE '^step 0: 1 of 2 shards are there, for [0-9]+ s; missing: edge2$' out
 	shard edge2 0
 	exits 0 ace-status spool
-	grep -qE '^step 0: all 2 shards are there, .* nobody has closed it' out
+	grep -qE '^step 0: all 2 shards are there, .* ace-aggregate has not closed it' out
 }
 
 @test "who is here, who is missing, and what is waited for" {
@@ -34,7 +34,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	shard edge2 0
 	closes 2
 	exits 0 ace-status spool
-	grep -q "^run 'demo' in 'spool': 1 steps kept, aggregates up to step 0, " out
+	grep -q "^run 'demo' in 'spool': 1 steps kept, averages up to step 0, " out
 	grep -q '^waiting for a first shard after step 0$' out
 	[[ $(row edge1) = 'edge1 0 done '* ]]
 	shard edge1 1
@@ -94,7 +94,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	# as if the aggregator was killed
 	rm spool/done/0
 	exits 0 ace-status spool
-	grep -q '^step 0 is closed with 2 shards, its aggregate is not there yet' out
+	grep -q '^step 0 is closed with 2 shards; its average is not there yet' out
 	exits 0 ace-status --format json spool
 	[ "$(json 'd["now"]')" = closed ]
 }

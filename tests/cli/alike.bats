@@ -54,7 +54,7 @@ spooled() {
 	spooled a b
 	exits 0 ace-aggregate --spool spool --devices 2 --rounds 1
 	says "2 of 2 shards of a step are deferred: mismatch: "
-	says "this step has no aggregate"
+	says "this step has no average"
 	ace-recv --spool spool a >receipt
 	exits 5 ace-ack -S state receipt
 	says "and neither model has a majority"

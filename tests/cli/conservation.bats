@@ -128,7 +128,7 @@ counted() {
 	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --rounds 1 \
 	    --sync none --quorum 3 --keep 1
 	says "1 of 3 shards of a step are deferred: mismatch"
-	says "this step has no aggregate"
+	says "this step has no average"
 	sent edge1 1 10
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --rounds 1 \
 	    --sync none --tolerate 1 --keep 1

@@ -44,7 +44,7 @@ refuses() {
 # bats test_tags=long,asan
 @test "runs and tensors: more than there may be, or none" {
 	mkshards >in
-	refuses 1 "no tensor 'none' in 'in': .ace-inspect list" \
+	refuses 1 "no tensor 'none' in the input: .ace-inspect list" \
 	    ace-export -f raw --tensor none in
 	mkshards -d e -F . -N 4100 -n 1
 	refuses 5 'needs all values at once' ace-aggregate --rule trim:1 ./*.aceg

@@ -247,7 +247,7 @@ cuts.seconds=1" >in
 	# fewer than a quorum are left: no aggregate, and nobody waits for it
 	shard 1 edge2 -H flags=16 >spool/1/edge2.aceg
 	aggregate --devices 3 --quorum 3
-	says "this step has no aggregate"
+	says "this step has no average"
 	shard 1 edge1 >in
 	exits 0 timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none in
 	shard 2 edge1 >in

@@ -181,7 +181,7 @@ for line in sys.stdin:
 	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
 	question edge3 0 >ask
 	exits 5 answers <ask
-	says "limit: device 'edge3' received $((2 * one)) bytes of old aggregates today and requests"
+	says "limit: device 'edge3' received $((2 * one)) bytes of old averages today and requests"
 	says "limits: out"
 	# limits are per device, a larger one allows more, and the next day they begin again
 	asks edge4 0 >told
@@ -312,7 +312,7 @@ for line in sys.stdin:
 	mkshards -d edge1 -s 2 -r demo |
 	    timeout "$HANG" ace-recv --spool spool --reply aggregate \
 	    >answer 2>said 3>&- &
-	wait_for grep -qx "ace-recv: waiting for step 2: all shards are there, and its aggregate is not" said
+	wait_for grep -qx "ace-recv: waiting for step 2: all shards are there, but not its average" said
 	ace-aggregate spool/2/edge1.aceg | ace-recv --spool spool --publish
 	wait $aggregate
 	wait

@@ -326,7 +326,7 @@ example() {
 
 @test "HTML: each link leads to a page, and to a section of it" {
 	needs mandoc
-	"$ROOT/.packaging/html" "$PWD/html"
+	"$ROOT/.packaging/html" html
 	grep -ohE 'href="[^"]*\.html[^"]*"' html/*.html | sed 's/href="//; s/"$//' | sort -u >links
 	[ "$(grep -c '#' links)" -ge 30 ]
 	while IFS='#' read -r page section; do

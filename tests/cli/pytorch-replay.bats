@@ -15,7 +15,7 @@ export WAY=Replay
 		exits 1 train edge2 4 "$1"
 		wait $! && false
 		for f in err err1; do
-			grep -q "^ace_shards.Error: ace-recv: mismatch: step $2 has no aggregate: 'edge[12]' has model [0-9a-f]* and 'edge[12]' [0-9a-f]* at version $2, and neither model has a majority" $f
+			grep -q "^ace_shards.Error: ace-recv: mismatch: step $2 has no average: 'edge[12]' has model [0-9a-f]* and 'edge[12]' [0-9a-f]* at version $2, and neither model has a majority" $f
 			grep -q "half of the devices have other weights or moments than the rest (here it is torch $torch, AdamW .*on cpu.*): give all of them one torch and the same settings" $f
 		done
 		grep -q 'AdamW foreach=True on cpu' err1

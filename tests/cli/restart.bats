@@ -165,6 +165,10 @@ noticed() {
 	exits 2 ace-ack --restart 4
 	same before/residual state/residual
 	same before/restart state/restart
+	exits 0 ace-ack -S state --restart 2147483646
+	exits 0 ace-ack -S state --restart 2147483646
+	says '^ace-ack: incarnation 2147483646 has begun already: '
+	exits 5 ace-ack -S state --restart 2147483645
 	exits 0 ace-ack -S state --restart 2147483647
 	deliver 2
 	[ "$(cat spool/device/edge1.incarnation)" = 2147483647 ]

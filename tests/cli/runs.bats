@@ -229,6 +229,13 @@ run_in() {
 	exits 1 ace-inspect diff --kind mean --step 3 --device b --tensor embed \
 	    dir/r/4/b.aceg dir/r/3/mean.aceg
 	[ "$(grep -c '^embed ' out)$(grep -c '^layer' out)" = 10 ]
+	for c in list brief stats verify diff; do	# nothing is chosen: of a file, of many
+		exits 1 ace-inspect $c --step 99 dir/r/3/b.aceg dir/r/4/b.aceg
+		[ $c = diff ] || says "^ace-inspect: no such shard in the input: "
+		[ $c != verify ] || continue
+		exits 1 ace-inspect $c --tensor typo dir/r/3/b.aceg dir/r/3/b.aceg
+		says "^ace-inspect: no tensor 'typo' in the input: "
+	done
 	exits 124 timeout 1 ace-inspect follow --kind gradient --device b --tensor embed --format json dir
 	[ "$(grep -c '"device":"b"' out)$(wc -l <out)" = 1212 ]
 	exits 124 timeout 1 ace-inspect follow --kind mean --format tsv dir

@@ -109,8 +109,7 @@ TEST(who_is_bad)
 	    t.one[K].scale);
 	for (; s < 60; s++)
 		r |= step(&p, &t, &q, K + 1, s);
-	ok(r == 0 && t.one[K].scale > 0.75, "until it is known: %g",
-	    t.one[K].scale);
+	ok(r == 0 && t.one[K].scale > 0.75, "until it is known: %g", t.one[K].scale);
 	ok(p.last.n == K + 2, "a row each");
 	for (; s < 75; s++)
 		r |= step(&p, &t, &q, K, s);

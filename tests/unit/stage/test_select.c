@@ -57,8 +57,7 @@ random_shard(int even, size_t least, size_t most)
 		scale = exp(4 * rnd());
 		weight[g] = even ? 1 : (float)(0.01 + 0.99 * rnd() * rnd());
 		for (i = 0; i < len[g]; i++)
-			x[g][i] = (float)(scale * (rnd() + rnd() + rnd() +
-			    rnd() - 2));
+			x[g][i] = (float)(scale * (rnd() + rnd() + rnd() + rnd() - 2));
 	}
 	(void)schema_finish(&schema, NULL);
 }
@@ -165,8 +164,7 @@ chain(uint64_t budget, struct filter *f, struct stage_select_opts *so,
 	char text[32];
 
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)budget);
-	if (opt_take(&bytes, text, NULL) < 0 ||
-	    opt_take(&list, levels, NULL) < 0 ||
+	if (opt_take(&bytes, text, NULL) < 0 || opt_take(&list, levels, NULL) < 0 ||
 	    stage_new(&s, &stage_select, so, f, NULL) < 0 ||
 	    stage_new(&c, &stage_compress, co, f, NULL) < 0)
 		return NULL;
@@ -266,8 +264,7 @@ test_optimum(int even, int told, size_t few, size_t many)
 		empty = bytes_of(sent);
 		memset(sent, 3, sizeof(sent));
 		full = bytes_of(sent);
-		budget = empty + 100 + (uint64_t)(rnd() * (double)(full -
-		    empty));
+		budget = empty + 100 + (uint64_t)(rnd() * (double)(full - empty));
 		if (send(budget, &size, &e) < 0 || received(size, sent) < 0) {
 			ok(0, "shard %u: %s", i, ERR_MSG(&e));
 			return;
