@@ -1,22 +1,22 @@
 #!/bin/bash
-# What README.md says of accuracy, with the runs that say it:
+# Check what README.md says about accuracy against the runs:
 #
 #	claims.sh [README [RESULTS]]	make claims
 #
-# results/claims.tsv has the sentences, with @ for each figure, and where the figures
-# are: TABLE WAY KEY DIGITS, between semicolons.  KEY is mean, from or to (points of
-# top-1 lost against the table's reference, and the ends of their 95 % interval) or
-# ratio (how many times fewer bytes).  All are reckoned again from results/TABLE-runs.tsv.
-# Printed are the sentence, and below it each figure with its seeds; the status is 1
-# when README does not say that, when the baseline of a table in RESULTS was not swept
-# at the length of its runs (swept.awk), or when the prose of RESULTS/README.md has a
-# figure that is in none of the tables that it names (prose.awk).
+# results/claims.tsv has the sentences, with @ for each figure, and the places of the
+# figures: TABLE WAY KEY DIGITS, separated by semicolons.  KEY is mean, from or to (points
+# of top-1 lost against the table's reference, and the ends of their 95 % interval) or
+# ratio (of bytes).  All figures are computed again from results/TABLE-runs.tsv.
+# Prints each sentence, and below it each figure with its seeds.  The status is 1 when
+# README does not have the sentence, when the baseline of a table in RESULTS was not
+# swept at the length of its runs (swept.awk), or when the prose of RESULTS/README.md
+# has a figure that is in none of the tables that it names (prose.awk).
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")/.." && pwd)
 results=${2:-$here/examples/results}
 
-# figure TABLE WAY KEY DIGITS: the figure and its seeds
+# figure TABLE WAY KEY DIGITS: print the figure and its seeds
 figure() {
 	local t=$results/$1 claims=
 	[ "$3" = ratio ] || claims="$2 top-1 0 0"

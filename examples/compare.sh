@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2154 # name, and what pipes.sh and ways.sh set
-# The same small model trained in several ways on the same text, seed by seed,
-# by edges and a cloud on this machine: what table1.sh, frontier.sh and
-# table1-sweep.sh have in common.  They set name, call begin and all, and draw.
+# Train the same small model in several ways on the same text, seed by seed, with edges
+# and a cloud on this machine: the common part of table1.sh, frontier.sh and
+# table1-sweep.sh. They set `name', call begin and all, and draw the results.
 #
-# Each takes a DIR, and leaves there DIR/NAME.tsv and more; every run is a line of
-# DIR/runs.tsv and some of DIR/curves.tsv, and is not made again, so that what
-# was stopped goes on, and what one of them has run the others have.  The last column
-# says all that a run depends on, the sum of its text among it; DIR/text is the text
-# and its files, as corpus.sh leaves them.
+# Each script takes a DIR and writes DIR/NAME.tsv and more.  Every run is a line of
+# DIR/runs.tsv and several of DIR/curves.tsv, and is not repeated: a stopped script
+# continues, and the scripts share their runs.  The last column has all that a run
+# depends on, also the checksum of its text. DIR/text has the text and its list of
+# files, as corpus.sh writes them.
 #
 # SEEDS=N EDGES=N	8 (table1-sweep: 1), 4
 # STEPS=N	of a batch of 8 on each of 4 edges (5000); all ways read as much
@@ -44,7 +44,7 @@
 # POINTS=N	of a curve (25); each takes as long as some steps
 # STEP_MS=X	what a step with a batch of 8 takes on an edge there (20)
 here_is=$(dirname "$0")
-: "${PROGRESS:=60}"		# it takes hours
+: "${PROGRESS:=60}"		# a run takes hours
 # shellcheck source=examples/pipes.sh
 . "$here_is/pipes.sh"
 # shellcheck source=examples/ways.sh
@@ -57,11 +57,11 @@ SPLIT=${SPLIT:-parts}
 SEEDS=${SEEDS:-8}
 model=${MODEL:---layers 2 --width 64 --heads 2 --context 64}
 points=${POINTS:-25}		# of a curve
-sequences=$((STEPS * 8 * 4))	# that all edges read together
+sequences=$((STEPS * 8 * 4))	# read by all edges together
 
 # ---- the text ----
 
-# the share of a regime's text that is for training, and the suffix of its tables
+# regime: set the share of the text for training, and the suffix of the tables
 regime() {
 	case $REGIME in
 	fresh) suffix='' share=0.96 ;;
@@ -71,7 +71,7 @@ regime() {
 	valid=$(awk "BEGIN { print 1 - $share }")
 }
 
-# How often is the text read?  Said before hours are spent on it.
+# passes: print how often the text is read, before hours are spent on it.
 passes() {
 	wc -c <"$text" | awk -v s="$sequences" -v c="$context" -v v="$valid" \
 	    -v name="$name" -v regime="$REGIME" '{
@@ -89,7 +89,7 @@ passes() {
 
 # ---- a way ----
 
-# once WORDS: of options that are given twice, the last
+# once WORDS: keep the last value of options that are given twice
 once() {
 	awk -v list="$*" 'BEGIN {
 		n = split(list, f, " ")
@@ -106,7 +106,7 @@ once() {
 	}'
 }
 
-# Takes option $1 with its value out of given: value.
+# take OPTION: remove the option and its value from `given'; set `value' to the value.
 take() {
 	value=
 	[[ " $given " =~ (.*)" $1 "([^ ]+)" "(.*) ]] || return 1
@@ -114,15 +114,15 @@ take() {
 	given="${BASH_REMATCH[1]} ${BASH_REMATCH[3]}"
 }
 
-# way NAME: sets H, batch, steps, code and given, and setup, which is all of that
-# and all that holds for every way: a run is known by it and its seed.
+# way NAME: set H, batch, steps, code and given; and setup, which also has all that
+# holds for every way.  Setup and seed identify a run.
 way() {
 	local line more=
 	[ "${1%%+*}" = "$1" ] || more=${1#*+}
 	line=$("${REGIME}_ways" | awk -v w="${1%%+*}" '$1 == w')
 	[ -n "$line" ] || die "no way is called '${1%%+*}'"
 	read -r _ H batch code given <<<"$line"
-	# a value may have commas, too
+	# values may contain commas as well
 	more=$(sed -E 's/[,+]--/ --/g; s/(^| )(--[a-z-]+),/\1\2 /g' <<<"$more")
 	given=$(once "$given $more")
 	! take --batch || batch=$value
@@ -176,12 +176,12 @@ way() {
 	[ "$SPLIT" = parts ] || options+=(--interleaved)
 }
 
-# dense ROUNDS: the streams of the edges with a step in each round, and of the
-# cloud.  No aggregate comes back: all take the first one's text, since models that
+# dense ROUNDS: make the streams of the edges, one step per round, and of the cloud.  No
+# aggregate comes back, and all edges read the first one's text, since models that
 # differ are not averaged.
 dense() {
 	local k short='' given=$given
-	# what only --local knows
+	# options that only --local has
 	for k in --average-moments --control-variates; do
 		given=${given/$k/}
 	done
@@ -195,13 +195,13 @@ dense() {
 	ace-aggregate --devices "$EDGES" "$dir/up$1"-* >"$dir/down$1"
 }
 
-# stretch ROUNDS ONE TWO: how long so many are, if one and two are so long
+# stretch ROUNDS ONE TWO: extrapolate the bytes of ROUNDS from those of rounds 1 and 2
 stretch() {
 	echo "$(($2 + ($1 - 1) * ($3 - $2))) bytes"
 }
 
-# All edges in one process; how long their streams would be is seen with one and
-# two rounds.
+# alone: all edges in one process; the size of their streams follows from one and two
+# rounds.
 alone() {
 	local k rounds
 	dir=$work/$what
@@ -258,13 +258,13 @@ trace() {
 	    } }'
 }
 
-# seconds WHAT: of a processor, in that file or those
+# seconds WHAT: print the CPU seconds in the files of that name
 seconds() {
 	cat "$dir/seconds-$1" 2>/dev/null | awk '{ t += $1 + $2 } END { print t + 0 }'
 }
 
-# curve: the log of a run, with the bytes and the time of the network until
-# then.  A round is over when the slowest edge has its aggregate:
+# curve: print the log of a run, with the bytes and the network's time up to each line.
+# A round ends when the slowest edge has its aggregate:
 #
 #	max over edges of  steps * STEP_MS * batch / 8 + RTT +
 #	    bits up and down / rate + seconds of the programs there,
@@ -312,8 +312,8 @@ curve() {
 runs_head='id seed H batch steps code top1 ppl loss rounds up down near s_near s setup'
 curves_head='id seed share round loss ppl top1 bytes s'
 
-# result FILE: a line for a run, from its curve; when it was within 1 % of its
-# last accuracy is read off the line between two points.
+# result FILE: print the line of a run from its curve.  The time within 1 % of its last
+# accuracy is interpolated between two points.
 result() {
 	awk -v OFS='\t' -v up="$(counted "$dir"/sent*)" \
 	    -v got="$(counted "$dir"/got*)" -v setup="$setup" \
@@ -331,7 +331,7 @@ result() {
 	}' "$1"
 }
 
-# lines FILE: without those of this run, of which some may be there if it was
+# lines FILE: print FILE without the lines of this run, which may be there if it was
 # stopped while they were written
 lines() {
 	[ ! -s "$1" ] || awk -F '\t' -v id="$id" -v s="$seed" \
@@ -339,17 +339,17 @@ lines() {
 	[ ! -e "$1.new" ] || mv "$1.new" "$1"
 }
 
-# known: has it been run?
+# known: the run is in runs.tsv already
 known() {
 	awk -F '\t' -v id="$id" -v s="$seed" -v setup="$setup" '$1 == id &&
 	    $2 == s && $NF == setup { f = 1 } END { exit !f }' "$out/runs.tsv"
 }
 
-# one WAY: a run, unless it is there
+# one WAY: do a run, unless it is known
 one() {
 	way "$1"
 	known && return
-	what=${1//\//:}-$seed		# the name of a folder, too
+	what=${1//\//:}-$seed		# the name of a directory as well
 	dir=$work/$what
 	go
 	lines "$out/curves.tsv"
@@ -358,7 +358,7 @@ one() {
 	rm -rf "$dir"
 }
 
-# named TABLE: its lines of the ways asked for, with their names
+# named TABLE: print its lines of the requested ways, with their names
 named() {
 	awk -F '\t' -v OFS='\t' '
 	FILENAME == ARGV[1] { name[$1] = name[$1] " " $2; next }
@@ -380,13 +380,13 @@ show_table() {
 	    print "" }' "$1" "$1"
 }
 
-# pairs ARG...: paired.awk with the lines that named has left
+# pairs ARG...: run paired.awk on the lines that `named' printed
 pairs() {
 	awk -v list="$ways" "$@" -f "$here/examples/student.awk" \
 	    -f "$here/examples/paired.awk" "$table-runs.tsv" "$table-curves.tsv"
 }
 
-# begin DIR: the text, the trace, what is the same for every run
+# begin DIR: prepare the text, the trace, and the common part of all runs
 begin() {
 	out=$1
 	mkdir -p "$out" || exit 4
@@ -414,7 +414,7 @@ begin() {
 	table=$out/$name$suffix
 }
 
-# all WAY...: with every seed; then the tables of these
+# all WAY...: do all runs with every seed, then make the tables
 all() {
 	local w run=0
 	ways=$*
@@ -436,7 +436,7 @@ all() {
 	show_table "$table.tsv"
 }
 
-# what is claimed on fresh text, and what these runs say to it
+# judge: print the claims on fresh text, and whether these runs support them
 judge() {
 	[ "$REGIME" = fresh ] || return 0
 	pairs -v claims="$(claims | tr -s '\n\t' '  ')" >"$table-claims.tsv"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The texts that table1.sh, frontier.sh, table1-sweep.sh and robust.sh train on: C++
-# headers of one Debian package that stays as it is, so that whoever has Debian 12
-# has the same bytes.  Nothing is installed: the package is fetched and unpacked.
+# Make the texts on which table1.sh, frontier.sh, table1-sweep.sh and robust.sh train:
+# C++ headers of one Debian package that does not change, so that everybody with Debian
+# 12 has the same bytes.  Nothing is installed: the package is fetched and unpacked.
 #
 #	corpus.sh KIND DIR	leaves DIR/KIND, the text, and DIR/KIND.tsv, which
 #				says the package, its version and the sum of the
@@ -12,15 +12,15 @@
 # repeated	800 kB, the last half
 # small	800 kB, the last tenth
 #
-# The rule: headers of 4 to 256 kB, without those that a program made (preprocessed),
-# none twice; in an order that is no order, so that what is kept for validation is of
-# the same kind; as many as are within the size; those for training sorted again, so
-# that the devices see different things.
+# Headers of 4 to 256 kB are taken, none twice, and none that a program made
+# (preprocessed).  Their order is mixed, so that the validation text is of the same kind
+# as the rest, up to the size.  Those for training are then sorted again, so that the
+# devices see different kinds of code.
 set -u
 export LC_ALL=C
 package=libboost1.74-dev version=1.74.0+ds1-21
 
-# die STATUS WHY...
+# die STATUS WHY...: print WHY and exit
 die() {
 	status=$1
 	shift
@@ -30,17 +30,17 @@ die() {
 
 [ $# -eq 2 ] || die 2 'usage: corpus.sh KIND DIR'
 kind=$1 out=$2
-case $kind in	# the sums as cksum prints them
+case $kind in	# the checksums are those of cksum
 fresh) size=12000000 share=0.96 sum='477617608 11976906' ;;
 repeated) size=800000 share=0.5 sum='4021062858 768470' ;;
 small) size=800000 share=0.9 sum='3898855858 768470' ;;
 *) die 2 "no text is called '$kind': fresh, repeated, small" ;;
 esac
 
-# right: is the text there that this is to be?
+# right: the text is there and has the right checksum
 right() { [ -r "$out/$kind" ] && [ "$(cksum <"$out/$kind")" = "$sum" ]; }
 
-# fetch: leaves the package's files in $work/tree
+# fetch: put the package's files into $work/tree
 fetch() {
 	for p in apt-get dpkg-deb; do
 		command -v $p >/dev/null || die 4 "program missing: $p; the text" \
@@ -54,7 +54,7 @@ fetch() {
 	}
 }
 
-# choose: the files of the text, each with its sum and size, in their order
+# choose: print the files of the text in order, each with its checksum and size
 choose() {
 	find usr/include/boost -type f | sort | tr '\n' '\0' | xargs -0 cksum |
 	    awk '$2 >= 4096 && $2 < 262144 && !/\/preprocessed\// &&

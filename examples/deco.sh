@@ -1,21 +1,20 @@
 #!/bin/bash
-# Time to a target loss over links that stay and links that change: DeCo-SGD as
-# ace-policy --deco does it, against fixed plans.
+# Measure the time to a target loss over constant and changing links: DeCo-SGD as in
+# ace-policy --deco, compared with fixed plans.
 #
 #	deco.sh [DIR]	writes DIR/deco.tsv and .svg (default .)
 #
-# The training is real, a small network on four devices; the network between
-# them is computed, with the sizes and the pace of the example's transformer on
-# a small device: 252384 values, 0.1 s a step (tests/emulate.c).
+# The training is real: a small network on four devices.  The network between them is
+# simulated, with the size and the speed of the example's transformer on a small device:
+# 252384 values, 0.1 s per step (tests/emulate.c).
 #
-# Of each way, the plan that is best for a link is chosen with some seeds and
-# measured with others, as DeCo is, so that luck does not count as skill.
-# Hindsight is of all pairs measured the one that was fastest on this link with
-# just these seeds: no plan could have known it.
+# For each way, some seeds choose the best plan for a link and others measure it, as for
+# DeCo, so that luck does not look like skill.  Hindsight is the pair that was fastest
+# on this link with exactly these seeds: no plan could have known it.
 #
-# Everything is tried twice: as DeCo-SGD has it, and ahead, where each device
-# applies what it sends at once and the average corrects that.  With nothing
-# compressed the latter is DGA.
+# Everything is tried in two forms: as DeCo-SGD does it, and ahead, where each device
+# applies its own update at once and the average corrects it later.  Without compression
+# the second form is DGA.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "${0%/*}" && pwd)
@@ -34,7 +33,7 @@ rates='0.2 0.3 0.4 0.6'
 same='5_10 5_100 5_300 50_10 50_100 50_300 200_10 200_100 200_300'
 changing='200_10_8_5_300_8_50_100_8 5_300_8_50_100_8_200_10_8 200_10_8_5_300'
 
-# runs WAY SEED...: a line on the input is a plan, run with each seed
+# runs WAY SEED...: run each plan on standard input with each seed
 runs() {
 	local way=$1 s line plans
 	shift
@@ -45,7 +44,7 @@ runs() {
 	    counted "$way" $((${#plans[@]} * $#))
 }
 
-# counted WAY N: passes lines on; on a terminal one line says how many of N
+# counted WAY N: pass on the lines; on a terminal show how many of N have come
 counted() {
 	if [ ! -t 2 ] || [ "${TERM:-dumb}" = dumb ]; then
 		cat
@@ -56,7 +55,7 @@ counted() {
 	    END { printf("\r\033[K") >"/dev/stderr" }'
 }
 
-# The rate that is best for a delay, of a dense gradient; all plans use it.
+# The best rate for a delay, of a dense gradient; all plans use it.
 for w in fixed ahead; do
 	for t in $delays; do
 		for r in $rates; do echo "1 $t $r"; done
@@ -75,7 +74,7 @@ for w in fixed ahead; do
 done
 by_delay() { cut -d' ' -f1,2 "$work/rates.$1" | paste -sd' '; }
 
-# mean LINK FILE [CONDITION]: share, delay, rate and mean seconds of each plan
+# mean LINK FILE [CONDITION]: print share, delay, rate and mean seconds of each plan
 # that reaches the target with every seed, the fastest first
 mean() {
 	emulate time "${1//_/ }" <"$2" | awk -F'\t' "${3:-1}"' {
@@ -84,7 +83,7 @@ mean() {
 		printf("%s\t%.3f\n", k, s[k] / n[k]) }' | sort -t "$(printf '\t')" -k4,4g
 }
 
-# choice LINK WAY: its best plan; kept: what DeCo begins with, for ever
+# choice LINK WAY: print its best plan; for `kept' the plan with which DeCo begins
 choice() {
 	case $2 in
 	sync) mean "$1" "$work/fixed" "\$1 == 1 && \$2 == 0" ;;
@@ -97,7 +96,7 @@ choice() {
 	esac | head -n 1 | cut -f1-3 | tr '\t' ' '
 }
 
-# how WAY: it is run
+# how WAY: print the form in which the way is run
 how() { [[ $1 =~ dga|ahead ]] && echo ahead || echo fixed; }
 
 ways='sync dga compressed fixed ahead kept'
@@ -111,14 +110,14 @@ done
 
 hindsight() { mean "$1" "$work/fixed.2" | head -n 1 | cut -f4; }
 
-# measured LINK WAY SHARE DELAY: its seconds, with the other seeds
+# measured LINK WAY SHARE DELAY: print its seconds with the other seeds
 measured() {
 	mean "$1" "$work/$(how "$2").2" "\$1 == $3 && \$2 == $4" |
 	    head -n 1 | cut -f4
 }
 
-# adaptive WAY LINK: seconds; how often the plan changed; share and delay at
-# last
+# adaptive WAY LINK: print the seconds, the number of changes of plan, and the last
+# share and delay
 adaptive() {
 	local s h=fixed
 	[ "$1" = deco ] || h=ahead

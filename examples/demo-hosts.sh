@@ -1,8 +1,8 @@
 #!/bin/bash
-# Four edges, a relay and a cloud, each in a network of its own on this machine,
-# train a small language model over ssh: ace cloud, ace relay, ace edge.  Every link
-# has another rate.  On the way an edge and the relay are killed and started again.
-# In the end all hold the same model, and not a bit of gradient is missing.
+# Four edges, a relay and a cloud, each in a network of its own on this machine, train a
+# small language model over ssh with ace cloud, ace relay and ace edge.  The links have
+# different rates.  During the run an edge and the relay are killed and started again.
+# At the end all have the same model, and no bit of gradient is missing.
 #
 #             5 Mbit/s               100 Mbit/s
 #     edge1 ----------.                              50 Mbit/s
@@ -12,7 +12,7 @@
 #
 #   examples/demo-hosts.sh      make demo-hosts; as root
 #
-# CORPUS=FILE  text of your own; otherwise what text.sh gives, the same everywhere
+# CORPUS=FILE  text of your own; default: that of text.sh, the same everywhere
 # STEPS=N      training steps        SHORT=1  a few, to see that it works
 # PROGRESS=T   in a pipe, seconds between lines that say how far it is (8)
 # KEEP=DIR     leave everything there, spools and states
@@ -26,7 +26,7 @@ name=demo-hosts
 # shellcheck source=examples/progress.sh
 . "$here/examples/progress.sh"
 
-# First a world of our own: processes, mounts and networks that end with it.
+# Make a separate world: processes, mounts and networks that end with this script.
 if [ "${1:-}" != inside ]; then
 	[ "$(id -u)" -eq 0 ] || die 'networks of our own need root'
 	for p in ssh sshd ssh-keygen ip tc unshare "$bin/examples/train" \
@@ -53,14 +53,14 @@ if [ "${1:-}" != inside ]; then
 	}
 	exit
 fi
-# There, what we read and write has names that sshd takes as they are.
+# Inside, mount what we read and write at paths that sshd accepts.
 mount -t tmpfs none /run && mkdir -m 755 /run/sshd /run/work /run/tree /run/bin &&
     mount --bind "$2" /run/work && mount --bind "$here" /run/tree &&
     mount --bind "$bin" /run/bin && cd /run/work || exit 4
 work=/run/work here=/run/tree bin=/run/bin
 PATH=$bin:$bin/examples:$PATH
 
-# netns_up, netns_link, netns_ip, netns_on
+# for netns_up, netns_link, netns_ip, netns_on
 NETNS=ace
 # shellcheck source=tests/cli/netns.bash
 . "$here/tests/cli/netns.bash"
@@ -75,7 +75,7 @@ export OPENBLAS_NUM_THREADS=1
 
 # ---- the network ----
 
-# a host below another: a cable, a key that the other one takes, and where ssh finds it
+# connect HOST: connect it to the host above: a cable, a key, and its address for ssh
 connect() {
 	local h=$1 to=${above[$1]}
 	mkdir -p "$h/bin" "$h/in" "$to"
@@ -104,14 +104,14 @@ connect() {
 	chmod +x "$h/bin/ssh"
 }
 
-# on HOST CMD...
+# on HOST CMD...: run CMD there
 on() {
 	local h=$1
 	shift
 	netns_on "$h" env PATH="$work/$h/bin:$PATH" "$@"
 }
 
-# serve HOST: sshd, if there is none
+# serve HOST: start sshd unless it runs
 serve() {
 	[ ! -e "$1/sshd.pid" ] || return 0
 	cat >"$1/sshd_config" <<-END
@@ -130,7 +130,7 @@ serve() {
 
 # ---- the hosts ----
 
-# boot HOST: what its rc file would do
+# boot HOST: do what its start-up files would do
 boot() {
 	local h=$1
 	case $h in
@@ -166,7 +166,7 @@ start() {
 	done
 }
 
-# crash HOST: everything on it at once, as when the power fails
+# crash HOST: kill everything on it at once, as when the power fails
 crash() {
 	local p
 	for p in $(ip netns pids "$NETNS-$1"); do
@@ -176,10 +176,10 @@ crash() {
 	rm -f "$1/sshd.pid"
 } 2>/dev/null
 
-# reached N: has the cloud's aggregate of round N left
+# reached N: the cloud has sent the aggregate of round N
 reached() { [ -e "cloud/run/spool/$1/aggregate.aceg" ]; }
 
-# until_reached N: or nothing happens any more
+# until_reached N: wait for it, or until nothing changes any more
 until_reached() {
 	local n=1200 step was=
 	until reached "$1"; do
@@ -199,10 +199,10 @@ say() {
 	echo "demo-hosts: ${SECONDS}s: $*" >&2
 }
 
-# how far it is, since the training began
+# now: print the progress since the training began
 now() { tell "demo-hosts: ${SECONDS}s: $what" edge1/progress "${began:-0}"; }
 
-# pause SECS; wait_for PID: with its status
+# pause SECS: sleep; wait_for PID: wait, and return its status
 pause() {
 	local i
 	for ((i = 0; i < $1; i++)); do
@@ -221,27 +221,27 @@ wait_for() {
 
 # ---- what came of it ----
 
-# wire HOST: bytes from and to it on its cable, heads of ssh and TCP included
+# wire HOST: print the bytes on its cable, both ways, with headers of ssh and TCP
 wire() {
 	ip -n "$NETNS-$1" -s link show "to-${above[$1]}" |
 	    awk '/RX:/ { getline; down = $1 } /TX:/ { getline; up = $1 }
 		END { print up, down }'
 }
 
-# verdicts HOST WORD: how many rounds have such a receipt
+# verdicts HOST WORD: print how many rounds have a receipt with this result
 verdicts() {
 	sed -n 's/.*"event":"receipt".*"round":\([0-9]*\),"result":"'"$2"'".*/\1/p' \
 	    "$1/events" | sort -u | wc -l
 }
 
-# balance HOST: what it was given is with those above it, or kept
+# balance HOST: all that it was given is at the host above, or kept
 balance() {
 	[ "$1" != relay ] || relay_inputs
 	ace-inspect audit -S "$1/run/state" --spool "${above[$1]}/run/spool" \
 	    "$1"/in/* || die "the values of $1 do not balance"
 }
 
-# The relay was given means, of what is in its spool.
+# relay_inputs: make the relay's inputs, which are the means of the shards in its spool.
 relay_inputs() {
 	local d
 	for d in relay/run/spool/[0-9]*; do

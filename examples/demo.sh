@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# One cloud and four edges on this machine train a small language model: once
-# with a dense gradient every step (FullSync), once with local steps and coded
-# differences (ACE-Sync).  Every byte between edge and cloud is counted, and what
-# time that would take on slow links is computed.  The pipes are built here, and not by
-# ace-cloud and ace-edge, since each edge codes by its link and the cloud sets the
-# interval: --ratio, --bandwidth and --interval would be three options more there.
+# Train a small language model with one cloud and four edges on this machine: first with
+# a dense gradient at every step (FullSync), then with local steps and coded differences
+# (ACE-Sync).  Every byte between edge and cloud is counted, and its time on slow links
+# is computed.  The pipes are built here, not by ace-cloud and ace-edge, since each edge
+# codes for its own link and the cloud sets the interval: --ratio, --bandwidth and
+# --interval would be three more options there.
 #
 #   examples/demo.sh            make demo
 #   examples/demo.sh --sweep    make sweep: FullSync's loss by learning rate
 #
-# CORPUS=FILE  text of your own; otherwise what text.sh gives, the same everywhere
+# CORPUS=FILE  text of your own; default: that of text.sh, the same everywhere
 # STEPS=N      training steps        SHORT=1  a few, to see that it works
 # DELAY=T      averages are applied T rounds later
 # PROGRESS=T   in a pipe, seconds between lines that say how far it is (8)
@@ -20,7 +20,7 @@ name=demo
 
 EDGES=4
 steps=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 800)}
-RATE=${RATE:-0.007}		# FullSync's best, of C headers: make sweep
+RATE=${RATE:-0.007}		# FullSync's best, for C headers: make sweep
 MUON=${MUON:-0.02}		# likewise
 INTERVAL=8			# local steps of the first round
 # shellcheck disable=SC2206 # words are meant
@@ -39,8 +39,8 @@ ace_edge() {
 	good "${PIPESTATUS[@]}"
 }
 
-# The mean is coded again, with a residual of the cloud's own, and carries the
-# next interval, by equation (9).
+# The mean is coded again, with the cloud's own residual, and carries the next interval
+# by equation (9).
 ace_cloud() {
 	local s=$dir/state
 	ace-aggregate --devices $EDGES "$dir"/up[1-$EDGES] |
@@ -54,11 +54,10 @@ ace_cloud() {
 
 # ---- what came of it ----
 
-# Of a way: loss, top-1, bytes up and down, exchanges, seconds.  The seconds are
-# what it would take if each edge had a processor and a link of its own, and all
-# waited for the slowest: what its programs took of a processor here, the trainer
-# included, and its bytes both ways at the rate of the link; and the cloud's
-# programs'.
+# result WAY: print loss, top-1, bytes up and down, exchanges and seconds.  The seconds
+# assume that each edge has its own processor and link, and that all wait for the
+# slowest: the CPU seconds of its programs here, the trainer included, plus its bytes
+# both ways at the rate of its link; and the CPU seconds of the cloud's programs.
 result() {
 	local k dir=$work/$1
 	for k in $(seq "$EDGES"); do
@@ -72,7 +71,7 @@ result() {
 		END { print loss, top, up, down, rounds, most + cloud }'
 }
 
-# The first way is the one that the others are compared with.
+# The other ways are compared with the first one.
 table() {
 	awk -F '\t' 'BEGIN { line = "%-10s %15s %8s %12s %12s %7s %8s\n"
 	    printf line, "method", "validation loss", "top-1 %", "bytes up",
@@ -83,7 +82,7 @@ table() {
 		sprintf("%.1f", all / ($4 + $5)), sprintf("%.0f", $7) }' "$1"
 }
 
-# The last two lines, in words.
+# words: print the last two lines as sentences.
 words() {
 	tail -n 2 "$1" | awk -F '\t' -v steps="$steps" '
 	{ top[NR] = $3; all[NR] = $4 + $5; rounds[NR] = $6 }
@@ -110,7 +109,7 @@ words() {
 	END
 }
 
-# learnt WAY: better than before and than a count of bytes
+# learnt WAY: the loss is better than at the start and than that of byte frequencies
 learnt() {
 	awk -v end="$(of "$work/$1/log" end 4)" \
 	    -v start="$(of "$work/$1/log" start 4)" \
@@ -119,7 +118,7 @@ learnt() {
 	    die "$1: nothing was learnt"
 }
 
-# one TEXT RATE MUON: a line of the sweep
+# one TEXT RATE MUON: print a line of the sweep
 one() {
 	# shellcheck disable=SC2086 # words are meant
 	train --local --of $EDGES --steps "$steps" --rate "$2" --muon "$3" \

@@ -1,13 +1,13 @@
 #!/bin/bash
-# What DynaComm's cuts save: four networks, links and costs of a transmission.
+# Measure what DynaComm's cuts save: four networks, several links and costs per cut.
 #
 #	dynacomm.sh [DIR]	writes DIR/dynacomm.tsv and .svg (default .)
 #
 # GRID=1	without the run in pipes, overlap.sh
 #
-# The profiles are a batch of 32 at 4 TFLOP/s; a line of the table is one
-# network on one link, in per cent of the time that one transmission for each
-# pass takes; the paper's best are 41.10 on VGG-19 and 41.92 on ResNet-152.
+# The profiles are a batch of 32 at 4 TFLOP/s.  A line of the table is one network on
+# one link, in per cent of the time with one transmission per pass.  The paper's best
+# results are 41.10 on VGG-19 and 41.92 on ResNet-152.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "${0%/*}" && pwd)
@@ -19,7 +19,7 @@ nets='vgg-19 googlenet inception-v4 resnet-152'
 gbit='1 2 3 4 5 7 10'
 dt='0.1 0.5 1 2 5 10'
 
-# row NET GBIT DT: both passes, in ms, and what is saved
+# row NET GBIT DT: print both passes, in ms, and the savings
 row() {
 	ace-advise dynacomm --format tsv --bandwidth "$(($2 * 1000))Mbit" --cuts "$3ms" \
 	    "$here/profiles/$1.tsv" | awk -v OFS='\t' -v net="$1" -v g="$2" \
@@ -42,7 +42,7 @@ row() {
 	done
 } >"$out/dynacomm.tsv"
 
-# the best point of each network, beside what the paper reports as its best
+# the best point of each network, beside the paper's best
 awk -F'\t' '
 	BEGIN { paper["vgg-19"] = "41.10"; paper["resnet-152"] = "41.92"
 	    printf "%-14s %8s %8s %10s %10s %10s %8s\n", "net", "Gbit/s",
@@ -57,7 +57,7 @@ awk -F'\t' '
 		    (f[1] in paper) ? paper[f[1]] : "-" }
 	    exit bad }' "$out/dynacomm.tsv"
 
-# and once in real pipes
+# the same in real pipes
 [ -n "${GRID:-}" ] || "$here/overlap.sh" "$out"
 
 command -v gnuplot >/dev/null || { echo 'no gnuplot: no picture' >&2; exit; }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What saving bytes costs: ACE-Sync from 10 to 1000 times fewer than the best
-# FullSync, and the other ways of table 1 beside it.
+# What compression costs: ACE-Sync from 10 to 1000 times fewer bytes than the best
+# FullSync, compared with the other ways of table 1.
 #
 #	frontier.sh [DIR]	writes DIR/frontier.tsv, -claims.tsv, .svg
 #
-# What one may set is in compare.sh; what each way is, in ways.sh.
+# For the variables see compare.sh; for the ways, ways.sh.
 name=frontier
 # shellcheck source=examples/compare.sh
 . "$(dirname "$0")/compare.sh"

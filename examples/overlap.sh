@@ -1,14 +1,14 @@
 #!/bin/bash
-# DynaComm's cuts in real pipes: the example trainer's gradients leave, last
-# layer first, while the rest is still computed.
+# DynaComm's cuts in real pipes: the example trainer sends gradients, the last layer
+# first, while it computes the rest.
 #
 #	overlap.sh [DIR]	writes DIR/overlap.tsv (default .)
 #
-# One device, whose gradients go through ace-compress and a link of so many
-# bits a second on which each transmission costs so much, and come back at
-# once.  What a layer takes is measured by the trainer, what the link takes from
-# its transmissions; ace-advise dynacomm makes the cuts of both.  The last line is
-# ace-policy --cuts in the stream, which the trainer obeys, from nothing known on.
+# One device sends gradients through ace-compress and a link of a given rate and cost
+# per transmission, and gets them back at once.  The trainer measures the times of the
+# layers, and the transmissions give those of the link; ace-advise dynacomm makes the
+# cuts from both.  The last line uses ace-policy --cuts in the stream, which begins
+# without knowledge and which the trainer obeys.
 #
 # RATE, COST	of the link, Mbit/s and ms; 25, 10
 # BUDGET=SIZE	through ace-step with a state and so many bytes a step, instead of
@@ -43,7 +43,7 @@ coder() {
 decides() { ace-policy --cuts "${dt}s" --bandwidth "${bits}bit" --ratio 2,2 |
     tee "$work/decided"; }
 
-# run CUTS STEPS: seconds; policy: as that decides, from the third step on
+# run CUTS STEPS: print the seconds; policy: the policy decides, from the third step on
 run() {
 	local from cuts=(--cuts "$1") policy=cat
 	if [ "$1" = policy ]; then
@@ -53,8 +53,8 @@ run() {
 	rm -rf "$work/back" "$work/state"
 	mkfifo "$work/back"
 	from=$EPOCHREALTIME
-	# both ends of the circle are opened before any program runs, so that whoever
-	# ends, all others see an end
+	# open both ends of the circle before any program runs, so that when one program
+	# ends all others see an end of input
 	# shellcheck disable=SC2094 # the circle is meant
 	train "${model[@]}" --steps "$2" "${cuts[@]}" --rate 0.001 \
 	    --profile "$work/profile" --apply - --clip 0 \
@@ -64,14 +64,14 @@ run() {
 	awk "BEGIN { print $EPOCHREALTIME - $from }"
 }
 
-# slope and intercept of seconds over bytes: what a transmission costs more
+# fit: fit a line to seconds over bytes; print bit/s and the seconds per transmission
 fit() {
 	awk '{ n++; x += $1; y += $2; xx += $1 * $1; xy += $1 * $2 }
 	    END { b = (n * xy - x * y) / (n * xx - x * x)
 		printf("%.0f %.6f\n", 8 / b, (y - b * x) / n) }' "$work/sent"
 }
 
-# the link and the layers, as a run layer by layer finds them
+# measure the link and the layers in a run with one transmission per layer
 run all "$steps" >"$work/all"
 [ -z "${BUDGET:-}" ] || share=$(awk -v sent="$(tail -n +2 "$work/sent" | awk '{ n += $1 }
     END { print n }')" -v n="$((steps - 1))" 'NR > 1 { all += $2 }
@@ -86,15 +86,15 @@ ace-advise dynacomm --format tsv --bandwidth "${bits}bit" --cuts "${dt}s" "$work
 cuts() { awk -v way="$1" '$2 == way { print $6 }' "$work/plan"; }
 
 ways='sequential layers ibatch optimal'
-# in turn, and of some tries the least, since the machine has other work too; and what
-# is not a step
+# in turn, and the least of several tries, since the machine does other work as well; a
+# run of one step measures the start
 for ((i = 0; i < tries; i++)); do
 	run none 1 >>"$work/begin"
 	for w in $ways; do run "$(cuts "$w")" $((steps + 1)) >>"$work/$w"; done
 	run policy 3 >>"$work/begin.policy"
 	run policy $((steps + 3)) >>"$work/policy"
 done
-# what it said last, as a line of the plan
+# the last cuts of the policy, as a line of the plan
 ace-inspect -v "$work/decided" | awk '{ sub(/^pOLi */, "") }
     sub(/^cuts=/, "") { k = $0; n = gsub(/,/, "", k) + 1; cuts = $0 }
     sub(/^cuts.seconds=/, "") { t = $0 }

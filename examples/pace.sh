@@ -1,8 +1,8 @@
 #!/bin/bash
-# Is the network of deco.sh like a real one?  Two devices of the example trainer
-# with delayed averages, through pipes with a rate and a latency, and, where
-# that is allowed, between hosts in network namespaces with cables limited by tc
-# tbf: seconds a step, measured and as emulate computes them.
+# Compare the simulated network of deco.sh with a real one: two devices of the example
+# trainer with delayed averages, through pipes of a given rate and latency and, where
+# that is allowed, between hosts in network namespaces over cables limited by tc tbf.
+# Prints seconds per step, measured and as emulate computes them.
 #
 #	pace.sh		a table
 #
@@ -20,7 +20,7 @@ trap 'netns_down; rm -rf "$work"' EXIT
 cat "$here"/../lib/*/*.c >"$work/text"
 cd "$work" || exit 4
 
-# up WAY K RATE: a device's bytes to the cloud
+# up WAY K RATE: send a device's bytes to the cloud
 up() {
 	case $1 in
 	pipe) late -r "$3e6" -l "sent$2" ;;
@@ -29,7 +29,7 @@ up() {
 	esac
 }
 
-# listen WAY K: what comes of it
+# listen WAY K: receive them at the cloud
 listen() {
 	if [ "$1" = cable ]; then
 		netns_on cloud nc -l -p "500$2" </dev/null
@@ -38,7 +38,7 @@ listen() {
 	fi
 }
 
-# run WAY RATE MS DELAY CODEC STEPS: seconds
+# run WAY RATE MS DELAY CODEC STEPS: print the seconds
 run() {
 	local k from wire
 	rm -f up? down? wire? sent? kept?
@@ -68,7 +68,7 @@ run() {
 
 few=5				# steps that are not counted
 
-# cabled WAY RATE...: with new cables, if there are any
+# cabled WAY RATE...: lay new cables, if the way uses any
 cabled() {
 	if [ "$1" = cable ]; then
 		netns_up cloud edge1 edge2 && netns_link cloud edge1 "$2mbit" &&
@@ -78,7 +78,7 @@ cabled() {
 	netns_down
 }
 
-# the mean of what the devices computed, and of a shard's bits
+# compute: print the mean computing time of the devices, and the mean bits of a shard
 compute() {
 	ace-inspect -v kept1 kept2 | awk '/compute.seconds=/ {
 	    sub(/.*=/, ""); s += $0; n++ } END { printf("%.4f", s / n) }'

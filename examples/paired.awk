@@ -1,20 +1,19 @@
-# Runs that are paired by their seed, as a table: the means of every way, and its
+# Make a table of runs that are paired by their seed: the mean of every way, and its
 # differences to a reference with their 95 % intervals.
 #
 #	awk -v list="A B C" -f student.awk -f paired.awk RUNS CURVES
 #
-# RUNS and CURVES are tables of compare.sh, read by the names of their columns;
-# list, the ways in their order.  The reference is the best of those called
-# FullSync..., by its mean loss, or else the first.  A difference is of the seeds
-# that both have; its interval is Student's, for n - 1 degrees of freedom.
+# RUNS and CURVES are tables of compare.sh, whose columns are found by name; list has
+# the ways in order.  The reference is the FullSync... way with the least mean loss, or
+# else the first way.  A difference is over the seeds that both ways have; its interval
+# is Student's, with n - 1 degrees of freedom.
 #
-# Runs that say what they were made with (the column setup) have two columns more:
-# "wait ms", what a step takes beside its computation, of the bytes that were counted
-# on the network that is reckoned; and "MB a pass", of all edges, both ways, for all
-# of the text once.
+# If the runs have the column setup, there are two more columns: "wait ms", the time of
+# a step besides its computation (the bytes counted, over the simulated network); and
+# "MB a pass", of all edges, both ways, for one pass over the text.
 #
-# With -v claims="WAY WHAT MEAN END ..." the table is not of ways but of claims:
-# whether the mean is at most MEAN and the upper end of the interval at most END, with
+# With -v claims="WAY WHAT MEAN END ..." the table lists claims instead of ways: whether
+# the mean is at most MEAN and the upper end of the interval at most END, printed with
 # `digits' digits (3).
 
 BEGIN { FS = OFS = "\t"; infinite = 1e300 }
@@ -53,8 +52,8 @@ file == 1 {
 	}
 }
 
-# What compare.sh says of a run: how many edges there were, what a step with a batch
-# of 8 takes, and the bytes that there are to train on.
+# Parse a setup of compare.sh: the number of edges, the time of a step with a batch of
+# 8, and the bytes of the training text.
 function settle(setup,   i, k, f, x) {
 	context = 64
 	k = split(setup, f, ", ")
@@ -73,7 +72,7 @@ function settle(setup,   i, k, f, x) {
 	}
 }
 
-# the curves: the first time that a way is as good as the reference at its end,
+# the curves: find the first time that a way is as good as the reference at its end,
 # which is known by then
 file == 2 {
 	if (!ref)
@@ -100,7 +99,7 @@ function reference(   i, k, f, best) {
 	return best ? best : f[1]
 }
 
-# What way w loses by seed s.
+# Return what way w loses with seed s.
 function lost(w, s, what) {
 	if (what == "top-1")
 		return top[ref, s] - top[w, s]
@@ -109,8 +108,8 @@ function lost(w, s, what) {
 	return reached[w, s]
 }
 
-# Sets pairs, mean and half (-1: one pair has no interval) of what w loses; 0 if
-# there is no such difference: no pair, a loss that diverged, or never reached.
+# Set pairs, mean and half of what w loses; half is -1 for a single pair.  Return 0 if
+# there is no difference: no pair, a loss that diverged, or a level never reached.
 function paired(w, what,   i, s, d, q) {
 	pairs = mean = half = q = 0
 	for (i = 1; i <= n[w]; i++) {
@@ -132,20 +131,20 @@ function paired(w, what,   i, s, d, q) {
 	return 1
 }
 
-# A number with so many digits, and never -0.
+# Print a number with n digits, never as -0.
 function number(x, n) {
 	x = sprintf("%." n "f", x)
 	return x ~ /^-[0.]*$/ ? substr(x, 2) : x
 }
 
-# mean and half as two columns
+# Return mean and half as two columns.
 function columns(w, what, n) {
 	if (!paired(w, what))
 		return "-" OFS "-"
 	return number(mean, n) OFS (half < 0 ? "-" : number(half, n))
 }
 
-# The mean over all seeds, if none diverged.
+# Return the mean over all seeds, if none diverged.
 function average(x, w, digits,   i, sum) {
 	if (loss[w] >= infinite)
 		return "-"
@@ -167,8 +166,8 @@ function line(w,   bytes) {
 	    OFS sprintf("%.0f", wait[w] / n[w]) OFS sprintf("%.2f", pass[w] / n[w]))
 }
 
-# A claim holds when the mean and the interval's upper end are within its bounds,
-# and does not when the whole interval lies beyond.
+# A claim holds when the mean and the interval's upper end are within its bounds.  It
+# does not hold when the whole interval is beyond them.
 function claim(w, what, most, end,   verdict) {
 	if (!paired(w, what)) {
 		print w, what, most, end, n[w], "-", "-", "-", "does not hold: " \

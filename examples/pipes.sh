@@ -1,15 +1,14 @@
 # shellcheck shell=bash disable=SC2154 # name, options: set by who reads this
-# One cloud and several edges on this machine, joined by named pipes in which
-# every byte is counted: what demo.sh and compare.sh have in common, read by them
-# with ".".  They set
+# One cloud and several edges on this machine, joined by named pipes in which every byte
+# is counted: the common part of demo.sh and compare.sh, which source it and set
 #
 #   name       of the program, for its messages
 #   text, EDGES
 #   steps      of every edge
-#   options    array: what the trainer is told, on every edge
+# options    array: options of the trainer on every edge
 #
-# and say with NAME_edge, NAME_back and NAME_cloud what stands between trainer
-# and trainer; run does the rest.
+# They define NAME_edge, NAME_back and NAME_cloud: the programs between the trainers and
+# the cloud; run does the rest.
 set -um
 export LC_ALL=C
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,8 +16,8 @@ PATH=${BUILD:-$here/build}:${BUILD:-$here/build}/examples:$PATH
 # shellcheck source=examples/progress.sh
 . "${BASH_SOURCE[0]%/*}/progress.sh"
 
-# one thread per process; and newer processors than the BLAS knows should get
-# its AVX-512 loops all the same
+# one thread per process; and processors newer than the BLAS still get its AVX-512
+# kernels
 export OPENBLAS_NUM_THREADS=1
 if [ -z "${OPENBLAS_CORETYPE:-}" ] &&
     grep -qs 'avx512f.*avx512bw.*avx512vl' /proc/cpuinfo; then
@@ -31,19 +30,19 @@ jobs=()
 stop() {
 	trap - EXIT
 	trap '' USR1 INT TERM HUP
-	# as the shell has them: the last may have begun and not be in our list;
-	# and a shell that waits for the other end of a named pipe heeds no TERM
+	# ask the shell for its jobs, since our list may lack the last one; a shell that
+	# waits to open a named pipe ignores TERM
 	local p n=0
 	for p in $(jobs -p); do
 		kill -KILL -- "-$p"
 	done
 	wait
-	# what they had started is killed, too, and may not have heard it yet
+	# programs started by them are killed, too, but may still be writing
 	until rm -rf "$work" || [ $((n += 1)) -gt 100 ]; do sleep 0.1; done
 } 2>/dev/null
 
-# One word for a trap and no $(...) in it: a second signal, while the shell still
-# reads what the first one is to do, would end that with a syntax error.
+# A trap must be one word without $(...): a second signal while the shell reads a longer
+# one would end it with a syntax error.
 failed() {
 	trap '' USR1
 	local what
@@ -58,8 +57,8 @@ trap 'exit 143' TERM HUP
 
 # ---- how far it is ----
 
-# progress WHAT: until it is killed.  part is what run it is of how many, if there
-# are several.
+# progress WHAT: show it until killed.  If there are several runs, `part' says which of
+# how many this is.
 progress() {
 	local from=$SECONDS
 	told=$from
@@ -68,7 +67,7 @@ progress() {
 	done
 }
 
-# show WHAT, hide: that it comes and goes
+# show WHAT, hide: start and remove the progress line
 bar=
 show() {
 	progress "$1" &
@@ -82,9 +81,9 @@ hide() {
 	untell 2>&3
 } 3>&2 2>/dev/null
 
-# start NAME CMD...: in the background and in its own process group; when it
-# fails, so do we, at once, whatever the others are waiting for.  What all that it
-# ran took of a processor is left in a file: see took.
+# start NAME CMD...: run CMD in the background in its own process group; if it fails, we
+# fail at once, whatever the others wait for.  The CPU seconds of all its programs are
+# written to a file: see took.
 start() {
 	local what=$1
 	shift
@@ -106,7 +105,7 @@ good() {
 	done
 }
 
-# count FILE: passes everything on; dd says in FILE how much it was.
+# count FILE: pass on standard input; dd writes the number of bytes to FILE.
 count() {
 	dd bs=256k 2>"$1"
 }
@@ -115,15 +114,15 @@ counted() {
 	cat "$@" | awk '/bytes/ { n += $1 } END { printf "%.0f\n", n }'
 }
 
-# timed WHAT CMD...: runs it, and adds its seconds of a processor to a file
+# timed WHAT CMD...: run CMD, and add its CPU seconds to a file
 timed() {
 	local what=$1 TIMEFORMAT='%U %S'
 	shift
 	{ time "$@" 2>&3; } 3>&2 2>>"$dir/seconds-$what"
 }
 
-# took NAME: seconds of a processor, of what was started as that, or with a name
-# that ends so
+# took NAME: print the CPU seconds of what was started as NAME, or with a name that ends
+# in NAME
 took() {
 	awk -F '[ms ]+' 'FNR == 2 { t += 60 * ($1 + $3) + $2 + $4 }
 	    END { print t }' "$dir/took"*"$1"
@@ -139,7 +138,7 @@ need() {
 
 # ---- the text ----
 
-# find_text FILE CMD...: sets text: CORPUS, or FILE, which the command makes.
+# find_text FILE CMD...: set text to CORPUS, or to FILE, which CMD makes.
 find_text() {
 	text=${CORPUS:-$1}
 	shift
@@ -153,9 +152,9 @@ find_text() {
 
 # ---- a run ----
 
-# edge K OPTIONS...: the trainer of edge K, its stream to standard output.  It
-# becomes the trainer: a shell that waited for it would hold the pipe open, and
-# nobody would see the stream's end.
+# edge K OPTIONS...: become the trainer of edge K, with its stream on standard output.
+# A shell that waited for the trainer would hold the pipe open, and the stream's end
+# would not be seen.
 edge() {
 	local k=$1
 	shift
@@ -170,7 +169,7 @@ broadcast() {
 	tee "$dir"/down* >/dev/null
 }
 
-# Nothing between: dense values both ways.
+# No programs in between: dense values both ways.
 dense_edge() {
 	edge "$1" | count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
@@ -185,16 +184,16 @@ dense_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# coded_back K OPTIONS...: whatever is coded on the way down is decoded.
+# coded_back K OPTIONS...: decode what comes down, if it is coded.
 coded_back() {
 	count "$dir/got$1" <"$dir/down$1" | timed "expand$1" ace-expand "${@:2}" \
 	    >"$dir/apply$1"
 	good "${PIPESTATUS[@]}"
 }
 
-# run WHAT EDGE BACK CLOUD: with these three functions; leaves log, models and
-# counts in the directory dir, which is called WHAT.  With gossip set the edges may
-# hold different models, and that is what is said of them.
+# run WHAT EDGE BACK CLOUD: run these three functions; write log, models and counts to
+# the directory dir, which is named WHAT.  With gossip set, the edges may have different
+# models, and their spread is reported.
 run() {
 	local what=$1 k p from=$SECONDS
 	dir=$work/$what
@@ -224,7 +223,7 @@ run() {
 	    "${gossip:-the same model}" >&2
 }
 
-# of FILE WHAT COLUMN: from a log
+# of FILE WHAT COLUMN: print a column of a log
 of() {
 	awk -v what="$2" -v n="$3" '$1 == what { print $n }' "$1"
 }

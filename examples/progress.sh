@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2154 # name, steps: set by who reads this
-# How far a training run is, on standard error: read by pipes.sh and demo-hosts.sh
-# with ".".  On a terminal it is one line that changes; elsewhere, in a pipe or a
-# log, a line at a time, PROGRESS seconds after the one before (8).
+# Progress of a training run on standard error; sourced by pipes.sh and demo-hosts.sh.
+# On a terminal it is one line that changes.  In a pipe or a log it is a line every
+# PROGRESS seconds (8).
 every=${PROGRESS:-8} told=$SECONDS
 
 on_screen() { [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; }
 
-# far FILE FROM: the step and the loss that the trainer writes into FILE, and
-# how many seconds are left, if it goes on as since second FROM
+# far FILE FROM: print the step and the loss that the trainer writes to FILE, and the
+# seconds left at the speed since second FROM
 far() {
 	local step=0 loss=- left=
 	[ ! -s "$1" ] || read -r step loss <"$1"
@@ -16,7 +16,7 @@ far() {
 	printf 'step %d of %d, loss %s%s' "$step" "$steps" "$loss" "$left"
 }
 
-# tell WHAT FILE FROM: that, if it is time
+# tell WHAT FILE FROM: print that, if it is time
 tell() {
 	if on_screen; then
 		printf '\r%s: %s\033[K' "$1" "$(far "$2" "$3")" >&2
@@ -26,15 +26,15 @@ tell() {
 	fi
 }
 
-# the line on the screen goes
+# untell: erase the line on the screen
 untell() { ! on_screen || printf '\r\033[K' >&2; }
 
-# what is shown while it runs ends
+# hide: end the display
 hide() { untell; }
 
-# status=N die WHY: ends with that status (1)
+# status=N die WHY: print WHY and exit with that status (1)
 die() {
-	# what fails next is said no more: this may be where nobody would read it
+	# do not report later failures: nobody might read them
 	trap '' USR1
 	hide
 	echo "$name: $*" >&2

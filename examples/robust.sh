@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What the rules of ace-aggregate survive: nine devices train the example's small
-# model through real pipes, F of them attackers (attack.c), and the accuracy that
-# the honest ones reach.
+# Measure which attacks the rules of ace-aggregate survive: nine devices train the
+# example's small model through real pipes, F of them attackers (attack.c); the result
+# is the accuracy of the honest devices.
 #
 #	robust.sh [DIR]		writes DIR/robust-runs.tsv, a line for each run,
 #				and DIR/robust.tsv, the table
@@ -12,8 +12,8 @@
 # ATTACKS="..."		KIND=FACTOR of attack.c
 # CORPUS=FILE		text of your own; otherwise what corpus.sh gives (small)
 #
-# What was run is not run again, so that what was stopped goes on.  Every run with
-# the first seed comes before those with the second.
+# Known runs are not repeated, so that a stopped script continues.  All runs with the
+# first seed precede those with the second.
 name=robust
 : "${PROGRESS:=60}"		# it takes hours
 # shellcheck source=examples/pipes.sh
@@ -22,7 +22,7 @@ name=robust
 devices=9
 STEPS=${STEPS:-200} steps=$STEPS
 SEEDS=${SEEDS:-2}
-# a rule that is told how many are bad is told 3, the most that it can bear of 9
+# rules that take a number of bad devices get 3, the most that is possible with 9
 RULES=${RULES:-mean= clip=clip:2 trim=trim:3 median=median
     norms=norm-ratio:2 tolerate=norm-ratio:3,center:3,finite}
 ATTACKS=${ATTACKS:-sign=4 large=100 little=1.5 inner=0.5 loud=1.9 mimic=1 free=0.001
@@ -32,8 +32,8 @@ model=(--layers 1 --width 32 --heads 2 --context 32 --batch 4 --gradient
 
 # ---- a run ----
 
-# All that every device says goes to the attack, which writes what the cloud gets;
-# the aggregate goes to every device as it is.
+# All devices' shards go to attack, which writes the stream for the cloud; each device
+# gets the aggregate unchanged.
 robust_edge() {
 	local more=()
 	case $kind in
@@ -55,8 +55,8 @@ robust_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# one: kind, factor, bad and rule are set.  Sets line to loss, accuracy, and that
-# of a model that only counts bytes.
+# one: do the run of kind, factor, bad and rule.  Set line to its loss and accuracy, and
+# to those of a model of byte frequencies.
 one() {
 	case $kind in
 	none | sign | label | heavy) EDGES=$devices ;;
@@ -70,22 +70,22 @@ one() {
 	rm -rf "$dir"
 }
 
-# told: what else this run depends on
+# told: print what else this run depends on
 told() { echo "$setup, ${rule:-mean}, $kind $factor"; }
 
-# known: was it run before?
+# known: the run was done before
 known() {
 	awk -F '\t' -v r="$rulename" -v k="$kind" -v b="$bad" -v s="$seed" -v setup="$(told)" '
 	    $1 == r && $2 == k && $3 == b && $4 == s && $NF == setup { found = 1 }
 	    END { exit !found }' "$out/robust-runs.tsv"
 }
 
-# attempt RULE ATTACK BAD SEED
+# attempt RULE ATTACK BAD SEED: do this run unless it is known
 attempt() {
 	rulename=${1%%=*} rule=${1#*=} kind=${2%%=*} factor=${2#*=}
 	bad=$3 seed=$4
 	what=$rulename-$kind-$bad-$seed
-	# where all weigh the same a limit of the weight is the mean
+	# where all weights are equal, a limit on weights is the mean
 	[ "$rulename $kind" = "caps heavy" ] || [ "$rulename" != caps ] || return 0
 	! known || return 0
 	one
@@ -111,9 +111,9 @@ all() {
 
 # ---- the table ----
 
-# A line for each attack and number of attackers, a column for each rule: top-1 in
-# per cent, the mean over the seeds, the fewest that one of the line has; and the
-# greatest standard deviation between seeds in it.
+# A line for each attack and number of attackers, a column for each rule: top-1 in per
+# cent, mean over the seeds; the smallest of the line; and the largest standard
+# deviation between seeds in the line.
 table() {
 	# shellcheck disable=SC2086 # words
 	awk -F '\t' -v OFS='\t' -v rules="$(printf '%s ' $RULES)" \
@@ -162,7 +162,7 @@ table() {
 }
 
 need train attack ace-aggregate awk cmp mkfifo tee
-# from the worst on
+# the largest number of attackers first
 BAD=${BAD:-3 1 2}
 out=${1:-.}
 mkdir -p "$out"

@@ -1,4 +1,4 @@
-# Student's t that 2.5 % lie above: a table, and behind it the expansion in 1/v
+# Return the 97.5 % quantile of Student's t: a table, then an expansion in 1/v
 # (Abramowitz and Stegun, 26.7.5)
 function student(v,   z, f) {
 	if (v <= 10) {

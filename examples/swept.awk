@@ -1,17 +1,17 @@
-# Was the baseline of each table swept at the length of its runs?
+# Check that the baseline of each table was swept at the length of its runs.
 #
 #	awk -f swept.awk TABLE.tsv... TABLE-runs.tsv...
 #
-# The baseline of a table is its way called FullSync... with the least mean loss.  A
-# setting is the batch of all devices together and what the trainer was told.  Settings
-# are comparable when text, model, optimiser and the length of the run are the same; they
-# are searched for in all runs, and the first seed decides.  The baseline must be the
-# best of at least three settings with two batches.  Another one may be better by 0.015
-# nats, some 0.3 points of top-1: that is what another processor does to a run.
-# Batches that do not give each of the table's devices a sequence do not count.
+# The baseline of a table is its FullSync... way with the least mean loss.  A setting is
+# the batch of all devices together plus the trainer's options.  Settings are comparable
+# when text, model, optimiser and length of the run are the same.  They are searched in
+# all runs, and the first seed decides.  The baseline must be the best of at least three
+# settings with two batches.  Another setting may be better by 0.015 nats, about 0.3
+# points of top-1, as much as another processor changes. Batches with less than a
+# sequence per device of the table do not count.
 #
-# Prints a line per table that breaks this.  Tables whose runs have no column setup are
-# passed over: claims.sh refuses figures of them.
+# Prints a line per table that breaks this rule.  Tables whose runs lack the column
+# setup are skipped: claims.sh refuses figures from them.
 
 BEGIN { FS = "\t"; noise = 0.015 }
 
@@ -81,7 +81,7 @@ function parse(s,   f, k, i, x, steps, given) {
 	return 1
 }
 
-# Set settings, batches and least, the best of the settings of problem p that t could have.
+# Set settings, batches and least: the best setting of problem p that table t could use.
 function sweep(t, p,   f, k, i, seen) {
 	settings = batches = 0
 	least = ""

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# How the lines of ways.sh were found: each way with other rates, batches (and so
+# The sweep that gave the lines of ways.sh: each way with several rates, batches (and so
 # numbers of steps) and intervals, on the same text.
 #
 #	table1-sweep.sh [DIR]	writes DIR/table1-sweep.tsv, -best.tsv
 #
-# What one may set is in compare.sh; what is tried is grid in ways.sh.  Every run
-# takes minutes, and there are many; it goes on where it was stopped.
+# For the variables see compare.sh; for the settings, grid in ways.sh.  There are many
+# runs, of minutes each; a stopped sweep continues.
 name=table1-sweep
 SEEDS=${SEEDS:-1}
 # shellcheck source=examples/compare.sh
@@ -15,7 +15,7 @@ begin "${1:-.}"
 # shellcheck disable=SC2046,SC2086 # words are meant
 all ${ONLY:-$(grid)}
 
-# The least perplexity of each way.
+# The line with the least perplexity of each way.
 awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "perplexity") c = i
 	    print; next }
     $c !~ /^[0-9.]+$/ { next }

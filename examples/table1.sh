@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Table 1 of ACE-Sync, and more: the same small model trained by several edges
-# through real pipes, in seven ways, on text that is read once.
+# Table 1 of ACE-Sync, and more: several edges train the same small model through real
+# pipes, in seven ways, on text that is read once.
 #
 #	table1.sh [DIR]		writes DIR/table1.tsv, -claims.tsv, .svg
 #
-# What one may set is in compare.sh; what each way is, in ways.sh.
+# For the variables see compare.sh; for the ways, ways.sh.
 name=table1
 # shellcheck source=examples/compare.sh
 . "$(dirname "$0")/compare.sh"

@@ -1,20 +1,20 @@
 #!/bin/sh
-# The text that demo.sh and demo-hosts.sh train on, to standard output: the C
-# sources and the pages of this project as they were at one commit, 3 MB, so that
-# what the demos print is the same on every machine and after every later commit.
+# Print the text on which demo.sh and demo-hosts.sh train: the C sources and the pages
+# of this project at one commit, 3 MB.  So the demos print the same on every machine and
+# after every later commit.
 #
 #	text.sh			out of text.xz, which is beside it
 #	text.sh --make		out of the history, as text.xz was made:
 #				text.sh --make | xz -9e -C sha256 >text.xz
 #
-# The trainer keeps the last tenth for validation.  So that this is of the same
-# kind as the rest, every tenth file comes at the end.
+# The trainer keeps the last tenth for validation.  Every tenth file is therefore at the
+# end, so that the validation text is of the same kind.
 set -u
 export LC_ALL=C
 commit=a0ef64962a31afc9f40ce10480bdb8751d29d4a2
-sum='2207103352 3020259'	# as cksum prints it
+sum='2207103352 3020259'	# from cksum
 
-# die STATUS WHY
+# die STATUS WHY: print WHY and exit
 die() {
 	echo "text.sh: $2" >&2
 	exit "$1"
@@ -30,7 +30,7 @@ case ${1:-} in
 '')
 	command -v xz >/dev/null || die 4 'program missing: xz'
 	[ -r text.xz ] || die 4 "cannot read '$PWD/text.xz'"
-	# all of it is known to be right before any of it leaves
+	# verify all of it before any of it is printed
 	[ "$(xz -dc text.xz | cksum)" = "$sum" ] ||
 	    die 3 "bad checksum: '$PWD/text.xz' is damaged, or is another text"
 	xz -dc text.xz || die 4 'the text cannot be written'

@@ -1,17 +1,16 @@
 #!/bin/bash
-# The three papers at once, on a link that changes: ACE-Sync's importance, budget
-# and interval, DynaComm's cuts and DeCo-SGD's delay, each alone and all together.
+# The three papers together, on a link that changes: ACE-Sync's importance, budget and
+# interval, DynaComm's cuts and DeCo-SGD's delay, each alone and combined.
 #
 #	together.sh [DIR]	writes DIR/together.tsv (default .)
 #
-# One device of the example trainer behind a link that is first one, then another
-# (LINKS).  What leaves goes through the link and comes back at once.  Each part of
-# the way is a run of its own that begins with the model of the one before, and whose
-# policies are told the link as it is now; states, residuals and moments begin anew.  Every way
-# takes the same steps; it is the seconds of the steps, all links together, of several
-# tries the least, and the loss at the end.
+# One device of the example trainer is behind a link that changes (LINKS).  What it
+# sends goes through the link and comes back at once.  Each link is a run of its own
+# that begins with the previous run's model and knows the present link; states,
+# residuals and moments begin anew.  Every way takes the same steps.  The results are
+# the seconds of all steps on all links, the least of several tries, and the final loss.
 #
-#	none	every gradient in f32, waited for
+#	none	every gradient in f32, without delay
 #	ace	(5), importance and the planner, error feedback
 #	ace-9	the same of differences, whose interval (9) sets
 #	cuts	DynaComm's cuts, in f16, without a state
@@ -36,7 +35,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# note STATUSES PROGRAM...: those of a pipeline that failed
+# note STATUSES PROGRAM...: record the programs of a pipeline that failed
 note() {
 	local status
 	for status in $1; do
@@ -45,8 +44,8 @@ note() {
 	done
 }
 
-# failed WHEN: ends with who failed, if one did.  Then others find a pipe closed (141)
-# or a stream without its end (3), so it is one with another status, if there is one.
+# failed WHEN: exit if a program failed, and name it.  Other programs then find a closed
+# pipe (141) or a stream without its end (3), so one with another status is preferred.
 failed() {
 	local who status
 	[ -s "$work/failed" ] || return 0
@@ -64,18 +63,18 @@ read -ra model <<<"${MODEL:---layers 2 --width 64 --heads 2 --context 64 --batch
 text=${CORPUS:-$work/text}
 [ -n "${CORPUS:-}" ] || "$here/text.sh" >"$text"
 
-# what a step is computed
+# the computing time of a step
 compute=$(train "${model[@]}" --steps 4 --clock "$text" | ace-inspect -v |
     sed -n 's/.*compute.seconds=//p' | sort -g | sed -n 1p
     note "${PIPESTATUS[*]}" train ace-inspect sed sort sed)
 failed 'before all ways'
 
-# coded WAY MBIT MS: what stands between the trainer and the link
+# coded WAY MBIT MS: run the programs between the trainer and the link
 coded() {
 	local s=$work/state policy=(--ratio "2,60,20Mbit")
 	policy+=(--bandwidth "$2Mbit")
 	case $1 in
-	# with cuts the first shard does not say yet how long it was computed
+	# with cuts, the first shard does not state its computing time yet
 	deco | all) policy+=(--deco "${compute}s,$3ms") ;;
 	all*) policy+=(--deco "auto,$3ms") ;;
 	esac
@@ -93,7 +92,7 @@ coded() {
 	esac
 }
 
-# part WAY MBIT MS STEPS SEED: seconds; the model goes on, on other text
+# part WAY MBIT MS STEPS SEED: print the seconds; the model continues on other text
 part() {
 	local from=$EPOCHREALTIME how=(--gradient)
 	case $1 in
@@ -105,8 +104,8 @@ part() {
 	[ ! -e "$work/model" ] || how+=(--load "$work/model")
 	rm -rf "$work/back" "$work/state"
 	mkfifo "$work/back"
-	# both ends of the circle are opened before any program runs, so that whoever
-	# ends, all others see an end
+	# open both ends of the circle before any program runs, so that when one program
+	# ends all others see an end of input
 	# shellcheck disable=SC2094 # the circle is meant
 	train "${model[@]}" --seed "$5" --steps "$4" "${how[@]}" --rate 0.003 --warmup 0 \
 	    --apply - --eval --windows 256 --log "$work/log" \
@@ -120,7 +119,7 @@ part() {
 	awk "BEGIN { print $EPOCHREALTIME - $from }"
 }
 
-# run WAY STEPS: seconds on each link, and in all; bytes; the loss at the end
+# run WAY STEPS: print seconds per link and in all, bytes, and the final loss
 run() {
 	local l seed=0
 	rm -f "$work/model" "$work/bytes"
@@ -132,7 +131,7 @@ run() {
 	    { t += $1; s = s $1 OFS } END { print s t, b, loss }' "$work/parts"
 }
 
-# in turn, since the machine has other work too; a run of one step is what is no step
+# in turn, since the machine has other work; a run of one step measures the start
 for ((i = 0; i < tries; i++)); do
 	for w in "${ways[@]}"; do
 		run "$w" 1 >>"$work/$w.begin"

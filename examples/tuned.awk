@@ -1,8 +1,8 @@
-# How many settings each way was tried with, at the length of the first file's runs:
+# Count the settings tried for each way, at the length of the runs in the first file:
 #
 #	awk -f tuned.awk TABLE-runs.tsv TABLE-rates-runs.tsv
 #
-# Counted are different settings of runs with the first seed, and the ways of ACE-Sync
+# Different settings of runs with the first seed count, and the ways of ACE-Sync
 # together.  Prints rows of a table for results/README.md.
 
 BEGIN { FS = "\t" }
@@ -10,7 +10,7 @@ BEGIN { FS = "\t" }
 FNR == 1 { next }
 
 {
-	read = $4 * $5	# sequences of a device
+	read = $4 * $5	# sequences per device
 	if (FILENAME == ARGV[1])
 		lengths[read]
 }

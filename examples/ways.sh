@@ -1,18 +1,18 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # read and set by compare.sh
-# The ways of training that table1.sh, frontier.sh and table1-sweep.sh compare:
-# what each is told, and what stands between its edges and the cloud.
+# The ways of training that table1.sh, frontier.sh and table1-sweep.sh compare: the
+# options of each trainer, and the programs between edges and cloud.
 
-# Each way: its name; the steps between two exchanges; the sequences of a step
-# on each of four edges (with more edges it is less on each, so that all together
-# take the same step); how an exchange is coded: dense, topk:SHARE, lowrank:RANKS,
-# or so many bits a value, by ace-step, UP/DOWN where the cloud takes another number
-# than the edges do, paper:SHARES, by ace-select -p with the paper's importance,
-# gossip, which is dense models to two neighbours, or gather:CODEC, which all edges
-# get of all, or onebit:SHARE, dense for that share of the steps and then signs; and
-# what the trainer is told.  All ways read the same text: twice the
-# batch is half the steps.  The ACE ways are as they were measured: --form sensitivity
-# is moment:1 of ace-score, and even is moment:0.  For runs of one's own --form moment is
-# better in few bits, and with Muon --realign 0.5 (examples/results/README.md).
+# A line per way: its name; the steps between two exchanges; the sequences of a step on
+# each of four edges (fewer with more edges, so that a step of all together is the
+# same); how an exchange is coded; and options of the trainer.  The code is dense,
+# topk:SHARE, lowrank:RANKS or a number of bits per value, by ace-step (UP/DOWN if the
+# cloud uses another number than the edges); or paper:SHARES, by ace-select -p with the
+# paper's importance; gossip, dense models to two neighbours; gather:CODEC, each edge's
+# code to all edges; or onebit:SHARE, dense for that share of the steps, then signs.
+# All ways read the same text: with twice the batch, half the steps.  The ACE ways are
+# as they were measured: --form sensitivity is moment:1 of ace-score, and even is
+# moment:0.  For your own runs --form moment is better at few bits, and with Muon
+# --realign 0.5 (examples/results/README.md).
 fresh_ways() {
 	cat <<-'END'
 	FullSync        1 16 dense     --gradient --rate 0.02 --muon 0.03
@@ -57,7 +57,7 @@ fresh_ways() {
 	END
 }
 
-# As they were tuned for 400 kB that are read 26 times.
+# Tuned for 400 kB that are read 26 times.
 repeated_ways() {
 	cat <<-'END'
 	FullSync        1 8 dense     --gradient --rate 0.007 --muon 0.02
@@ -77,10 +77,9 @@ repeated_ways() {
 	END
 }
 
-# What is claimed on fresh text: the way; what it loses against FullSync (points
-# of top-1, per cent of perplexity) or what share of the text it reads to
-# FullSync's last loss; at most so much on average; and the upper end of the
-# interval at most so much.
+# The claims on fresh text: the way; what it loses against FullSync (points of top-1,
+# per cent of perplexity), or the share of the text that it reads to FullSync's last
+# loss; the largest mean; and the largest upper end of the interval.
 claims() {
 	[ "$EDGES" -le 4 ] || {
 		cat <<-'END'
@@ -102,16 +101,16 @@ claims() {
 
 # ---- what the sweep tries ----
 
-# rates BATCH FACTOR [MUON]: of AdamW and Muon, with the root of the batch; a
-# further factor for Muon's
+# rates BATCH FACTOR [MUON]: print the rates of AdamW and Muon, which grow with the root
+# of the batch; MUON is a further factor for Muon's
 rates() {
 	awk -v b="$1" -v f="$2" -v m="${3:-1}" 'BEGIN { f *= sqrt(b / 8)
 	    printf "--rate,%.2g,--muon,%.2g\n", 0.007 * f, 0.02 * f * m }'
 }
 
-# grid: names with what is tried for them.  Ways that exchange at every step have
-# as many exchanges as steps; the others the same number of exchanges whatever
-# the batch, and ACE-Sync also the same bytes in half and twice as many.
+# grid: print names with the settings to try.  Ways that exchange at every step have as
+# many exchanges as steps.  The others have the same number of exchanges for every
+# batch; ACE-Sync also has the same bytes in half and twice as many.
 grid() {
 	local b f w
 	for f in 0.7 1 1.4; do
@@ -141,7 +140,7 @@ grid() {
 
 # ---- between the edges and the cloud ----
 
-# down: to all edges; relays pass it on as it is, and got it once each
+# down: send to all edges; a relay gets it once and passes it on unchanged
 down() {
 	local r
 	[ -n "$relays" ] || {
@@ -156,8 +155,8 @@ down() {
 	rm "$dir/got-down"
 }
 
-# relay R CODE...: adds up what its edges say and codes that as an edge does.  Its
-# edges are neighbours; there are as many behind each relay.
+# relay R CODE...: sum what its edges send, and code that as an edge does.  Its edges
+# are neighbours, and all relays have the same number of edges.
 relay() {
 	local r=$1 each=$((EDGES / relays)) k up=()
 	shift
@@ -169,8 +168,8 @@ relay() {
 	good "${PIPESTATUS[@]}"
 }
 
-# gathered: what the cloud makes of all edges' streams, or of the relays'.  How a
-# relay codes, relay_code knows: a function that is told its state.
+# gathered: print the cloud's aggregate of all edges' streams, or of the relays'.  The
+# function relay_code, which gets a state, codes for a relay.
 gathered() {
 	local r p jobs=()
 	[ -n "$relays" ] || {
@@ -196,11 +195,11 @@ code_edge() {
 	good "${PIPESTATUS[@]}"
 }
 
-# ACE-Sync as its text says it: (3) and (4) without our third feature, a share of the
-# parameters in full precision and the next ones by (6), error feedback by (7).  The
-# shares stand for what (5) would choose, and (9) is what --target says.  Both ways.
-# Without feedback the codes are those of their papers, which have no bias.
-# paper_code STATE [PLAN]
+# paper_code STATE [PLAN]: ACE-Sync as its text describes it: (3) and (4) without our
+# third feature; a share of the parameters in full precision and the next ones by (6);
+# error feedback by (7).  The shares stand for what (5) would choose, and --target gives
+# (9).  The same code is used both ways.  Without feedback, the codes are those of their
+# papers, which are unbiased.
 paper_code() {
 	local state=(-S "$1") how=(--error-feedback "$feedback" --sync rename)
 	local choose=(-p "${code#paper:}")
@@ -210,7 +209,7 @@ paper_code() {
 	    ace-select "${choose[@]}" | ace-compress "${state[@]}" "${how[@]}"
 	good "${PIPESTATUS[@]}"
 }
-# often: with a target, the interval that (9) asks for, within half and twice H
+# often: with a target, the interval by (9), within half and twice H
 often() {
 	[ -n "$target" ] || exec cat
 	ace-policy -S "$dir/state" --target-divergence "$target" \
@@ -227,9 +226,8 @@ paper_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# With clusters, ace-aggregate says by the first ten local steps of all edges which
-# belong together, and the mean of a cluster makes one plan for its edges, for all
-# steps: $work/plan-EDGE.
+# With clusters, ace-aggregate groups the edges by the first ten local steps of all.
+# The mean of a cluster makes one plan for its edges, for all steps: $work/plan-EDGE.
 first() {
 	# shellcheck disable=SC2086 # words are meant
 	train --index "$1" --device "edge$1" --of "$EDGES" $model --batch "$batch" \
@@ -257,9 +255,9 @@ clusters() {
 	done
 }
 
-# D-PSGD on a ring: each edge says its model to its two neighbours, takes the mean of
-# its own and theirs, and there is no cloud.  What leaves goes left by one named pipe
-# and right by the other, and is counted once for each of them.
+# D-PSGD on a ring, without a cloud: each edge sends its model to its two neighbours and
+# takes the mean of its own and theirs.  One named pipe goes to each neighbour, and the
+# bytes are counted once for each.
 beside() {
 	left=$((($1 + EDGES - 2) % EDGES + 1)) right=$(($1 % EDGES + 1))
 	mkfifo "$dir/own$1" 2>/dev/null || [ -p "$dir/own$1" ]
@@ -270,7 +268,7 @@ gossip_edge() {
 	edge "$1" | tee "$dir/own$1" "$dir/up$1" | count "$dir/sent$1" >"$dir/down$1"
 	good "${PIPESTATUS[@]}" && sed -i p "$dir/sent$1"
 }
-# Everybody reads in the order of the devices, so that none waits in a circle.
+# All edges read in the order of the devices, so that no circle of waiting arises.
 gossip_back() {
 	local left right
 	beside "$1" || return
@@ -282,12 +280,12 @@ gossip_back() {
 }
 gossip_cloud() { [ "$EDGES" -gt 2 ]; }
 
-# DeMo and SparseLoCo as their authors have them: what an edge's state keeps, and by
-# --feedback forgets, is added to what it says; of each chunk the largest values go,
-# as they are, to all the others, to which the cloud only passes them, and each puts
-# them together.  DeMo's chunks are blocks of 64 x 64 where the width is a multiple of
-# 64; gains are chunks of 64.  Left out is SparseLoCo's cut of what is longer than the
-# median, for edges that nobody knows.
+# DeMo and SparseLoCo as their authors describe them: an edge's state keeps a residual,
+# which --feedback decays, and adds it to what the edge sends.  The largest values of
+# each chunk go unchanged to all other edges; the cloud only passes them on, and each
+# edge adds them up.  DeMo's chunks are blocks of 64 x 64 where the width is a multiple
+# of 64; gains have chunks of 64. SparseLoCo's clipping at the median norm, meant for
+# unknown edges, is left out.
 gather_plan() {
 	# shellcheck disable=SC2086 # words are meant
 	train --index 1 $model --batch 1 --valid "$valid" --steps 1 "$text" |
@@ -302,8 +300,8 @@ gather_edge() {
 	    count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
 }
-# Every edge decodes the same shards to the same bits, each one those of all the others.
-# Here the first does it for all of them; its seconds are counted for each.
+# Every edge would decode the same shards of all others to the same bits.  Here the
+# first edge does it for all, and its seconds are counted for each.
 gather_back() {
 	[ "$1" -eq 1 ] || return 0
 	passable && timed expand1 ace-aggregate --devices "$EDGES" \
@@ -318,7 +316,7 @@ passable() {
 		mkfifo "$dir/from$k" 2>/dev/null || [ -p "$dir/from$k" ] || return
 	done
 }
-# An edge has its own, so that this is not counted.
+# An edge has its own shards, so this is not counted.
 gather_cloud() {
 	local k p jobs=()
 	passable || return
@@ -334,9 +332,9 @@ gather_cloud() {
 		    >"$dir/got$k" || return
 	done
 }
-# 1-bit Adam: dense until its second moments stay, and then signs with error feedback,
-# both ways.  Each trainer goes on from what the first one kept; the pipes of the first
-# part are those that are called warm.
+# 1-bit Adam: dense until its second moments are frozen, then signs with error feedback,
+# both ways. Each trainer continues from the state after the first part, whose pipes are
+# named warm.
 warm() {
 	local k
 	warm=$(awk "BEGIN { print int(${code#*:} * $steps + 0.5) }")
@@ -366,7 +364,7 @@ onebit_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# The sum has as many values that are not zero, or ranks, as all have together.
+# The sum has as many nonzero values, or ranks, as all edges together.
 code_cloud() {
 	local all
 	all=$(awk -v c="$code" -v n="$EDGES" 'BEGIN { split(c, f, ":")
@@ -377,15 +375,15 @@ code_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# The links of the edges, by which equation (5) sets each one's compression:
-# 5 to 200 Mbit/s, in equal steps of their logarithm.
+# The links of the edges, by which equation (5) sets each one's compression: 5 to 200
+# Mbit/s, in equal steps of the logarithm.
 link() {
 	awk -v k="$1" -v n="$EDGES" 'BEGIN { printf "%.1fMbit\n",
 	    5 * 40 ^ (n > 1 ? (k - 1) / (n - 1) : 0.5) }'
 }
 
-# link_of K: what edge K takes its link for: its own, or what --link says; with
-# tier, the mean of its tier's, in logarithms, as ace-advise cluster finds these.
+# link_of K: print the link that edge K assumes: its own, or that of --link; with tier,
+# the logarithmic mean of its tier, which ace-advise cluster finds.
 link_of() {
 	local k n
 	[ "$link" = tier ] || {
@@ -406,27 +404,27 @@ link_of() {
 		printf "%.0fbit\n", exp(sum / n) }' "$work/links$1" -
 }
 
-# factor BITS X: so many times fewer than 32, and X times that
+# factor BITS X: print X times the ratio of BITS, 32 / BITS
 factor() {
 	awk -v b="$1" -v x="$2" 'BEGIN { print 32 / b * x }'
 }
 
-# policy BITS LEAST MOST LINK: what ace-policy is told, for factors of LEAST to MOST
-# times what so many bits are
+# policy BITS LEAST MOST LINK: set the options of ace-policy for ratios of LEAST to MOST
+# times that of BITS
 policy() {
 	policy=(--ratio "$(factor "$1" "$2"),$(factor "$1" "$3"),30Mbit"
 	    --bandwidth "$4")
 }
 
-# elements: of the model
+# elements: print the number of the model's values
 elements() {
 	# shellcheck disable=SC2086 # words are meant
 	train --index 1 $model --batch 1 --valid "$valid" --steps 1 "$text" |
 	    ace-inspect | awk '$1 == "tensors" { print $3 }'
 }
 
-# weigh: what ace-score is told.  Unless all groups weigh the same, the trainer measures
-# the second moments; the first one tells the cloud, too.
+# weigh: set the options of ace-score.  Unless all groups weigh the same, the trainer
+# measures the second moments; the first trainer also gives them to the cloud.
 weigh() {
 	case $form in
 	even) echo moment:0 ;;
@@ -449,7 +447,7 @@ ace_edge() {
 	good "${PIPESTATUS[@]}"
 }
 
-# With --form paper the weights are learnt from the aggregates.
+# With --form paper, the weights are learnt from the aggregates.
 ace_back() {
 	[ "$form" != paper ] || set -- "$1" --feedback "$dir/state$1"
 	coded_back "$@"

@@ -1,22 +1,22 @@
 #!/bin/bash
-# Read by mqtt.sh and store.sh: a connection made of messages that somebody keeps until
-# they are taken.  Those scripts say `put NAME', which sends the file on standard input,
-# and `get NAME', which waits for a message, at most $WAIT seconds, and takes it away.
-# A device's messages have names that begin with its own, so who may speak for it is
-# who may write there.
+# Sourced by mqtt.sh and store.sh: a connection made of messages that somebody stores
+# until they are taken.  Those scripts define `put NAME', which sends standard input as
+# a file, and `get NAME', which waits at most $WAIT seconds for a message and removes
+# it.  The names of a device's messages begin with the device's name, so whoever may
+# write there may act as the device.
 set -u
 WAIT=${WAIT:-600}
 work=$(mktemp -d) || exit 4
 trap 'rm -rf "$work"' EXIT
 trap 'exit 143' INT TERM HUP
 
-# Its size and up to 8 MB of standard input, as soon as nothing more comes; 0: the end.
+# Print its size and up to 8 MB of standard input, once no more comes; 0: the end.
 piece='vec($r, 0, 1) = 1;
     do { $n = sysread(STDIN, $b, 1 << 20, length $b) }
     while ($n && length $b < 8 << 20 && select($q = $r, undef, undef, 0.1));
     print length $b, "\n", $b'
 
-# up NAME: standard input, in messages
+# up NAME: send standard input as messages
 up() {
 	local n=0 size="" m=$work/up
 	while [ "$size" != 0 ]; do
@@ -26,7 +26,7 @@ up() {
 	done
 }
 
-# down NAME: the same back
+# down NAME: receive them and print the contents
 down() {
 	local n=0 size="" m=$work/down
 	while [ "$size" != 0 ]; do
@@ -45,7 +45,7 @@ edge() {
 	down "$1/$session/down"
 }
 
-# serve DIR DEVICE: each session of a device ends the one before it
+# serve DIR DEVICE: a new session of a device ends the one before
 serve() (
 	work=$(mktemp -d "$work/XXXXXX") last=
 	set -m

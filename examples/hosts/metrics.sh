@@ -1,15 +1,15 @@
 #!/bin/sh
-# The numbers of spools and states, for Prometheus: in a file that node_exporter
-# collects, which is the old one or the new one, whole.
+# Write the metrics of spools and states for Prometheus, to a file that node_exporter
+# collects.  The file is replaced as a whole.
 #
 #   metrics.sh FOLDER DIR...	FOLDER: node_exporter's --collector.textfile.directory
 #
-# From cron, or by ace-metrics.timer, as the user to whom DIR belongs.  Several calls
-# need each another NAME in the environment.
+# Run it from cron, or by ace-metrics.timer, as the user who owns DIR.  Several calls
+# need different NAMEs in the environment.
 set -eu
 to=$1/${NAME:-ace}.prom
 shift
-# what begins with a dot, or ends otherwise, is not collected
+# node_exporter ignores files whose names begin with a dot or have another suffix
 new=$(mktemp "${to%/*}/.ace.XXXXXX")
 trap 'rm -f "$new"' EXIT
 trap 'exit 143' INT TERM HUP

@@ -4,7 +4,7 @@
 #
 #   sbatch --ntasks=8 slurm.sh DIR ROUNDS COMMAND...
 #
-# DIR is on a file system that all nodes share.  The same line again goes on.
+# DIR is on a file system that all nodes share.  The same command resumes the run.
 ace-cloud "$1" --devices "$SLURM_NTASKS" --rounds "$2" &
 trap 'kill $!' EXIT
 until [ -e "$1/run" ]; do sleep 1; done

@@ -1,20 +1,20 @@
 #!/bin/bash
-# A connection through an object store, or anything else that rclone knows; REMOTE is as
-# rclone has it, such as s3:bucket/run:
+# A connection through an object store, or anything else that rclone supports; REMOTE is
+# a name for rclone, such as s3:bucket/run:
 #
 #   ace edge REMOTE --name NAME --through store.sh -- COMMAND
 #   store.sh --cloud REMOTE DIR NAME...                     # on the cloud
 #
-# Who may write below REMOTE/NAME may speak for that device.
+# Whoever may write below REMOTE/NAME may act as that device.
 . "$(dirname "$0")/mailbox.sh"
-# a colon may have been taken for the one after a host
+# rejoin REMOTE if its colon was taken for the one after a host
 remote=${ACE_HOST:+$ACE_HOST:}${ACE_CLOUD:-}
 put() { rclone rcat "$remote/$1"; }
 get() {
 	local end=$((SECONDS + WAIT)) m size
 	# shellcheck disable=SC2154 # mailbox.sh sets work
 	m=$work/got.$BASHPID
-	# one that is half there has fewer bytes than it says, or is no number
+	# an incomplete message has fewer bytes than it states, or no number
 	until rclone cat "$remote/$1" >"$m" 2>/dev/null && read -r size <"$m" &&
 	    { [[ $1 = */session ]] || [ "$(tail -n +2 "$m" | wc -c)" -eq "$size" ]; }; do
 		[ $SECONDS -lt $end ] || return

@@ -3,10 +3,10 @@
 #
 #   tls-cloud.sh DIR NAME
 #
-# NAME.pem, NAME.key and ca.pem (tls-keys.sh) are in the folder ACE_KEYS, or here; NAME
-# is how devices call this host.  setsockopt: who connects has 20 s to show who it is
-# (SO_RCVTIMEO, seconds and microseconds), since anybody may connect; the rest is as in
-# listen.sh.
+# NAME.pem, NAME.key and ca.pem (tls-keys.sh) are in the directory ACE_KEYS, or here;
+# NAME is the name by which devices reach this host.  setsockopt: since anybody may
+# connect, a client has 20 s to authenticate (SO_RCVTIMEO, seconds and microseconds).
+# The rest is as in listen.sh.
 set -eu
 ACE_DIR=$(realpath -e "$1")
 export ACE_DIR

@@ -1,12 +1,12 @@
 #!/bin/sh
-# A certificate authority of your own, and a certificate for each name:
+# Make your own certificate authority, and a certificate for each name:
 #
 #   tls-keys.sh NAME...            # ca.pem, and NAME.pem and NAME.key for each
 #
 # An edge gets ca.pem and its own two files; ca.key stays where it is.
 set -eu
 for name; do
-	# in a certificate a slash or a comma would begin another name
+	# in a certificate a slash or a comma would begin another attribute
 	case $name in '' | [-.]* | *[!A-Za-z0-9._-]*)
 		echo "tls-keys.sh: NAME: letters, digits, '.', '_' and '-' only" >&2
 		exit 2

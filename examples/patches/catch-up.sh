@@ -1,23 +1,23 @@
 #!/bin/sh
-# A host that missed steps, came back from a backup, or joins and has nothing yet, brings
-# its model to the newest that a trainer keeps with ace-diff -S.
+# Bring the model of a host that missed steps, was restored from a backup, or joins
+# without a model, to the newest that a trainer keeps with ace-diff -S.
 #
 #	catch-up.sh NAME MODEL SENT FROM [ssh -T trainer]
 #
-# NAME is what the trainer knows the host by, MODEL the directory here, SENT that of
-# ace-diff -S, and FROM any model of the run, a directory, there.  After them comes what
-# reaches a shell of the trainer, nothing where that is this machine; it gets the line
-# that is to run as one more word.
+# NAME is the trainer's name for the host, MODEL the directory here, SENT the directory
+# of ace-diff -S, and FROM the directory there of any model of the run.  The other words
+# are a command that reaches a shell of the trainer, none if that is this machine; it
+# gets the line to run as one more word.
 #
-# The host says by its hash what it has, and gets what leads from there to the newest
-# with the fewest bytes: patches, or a whole model and patches.  Where MODEL is not there,
-# FROM's headers come first, with holes for the values, and the files beside them that are
-# no programs: *.safetensors, *.json, *.txt, *.model, *.jinja.  The trainer cannot put
-# anything else here, nor anything elsewhere.
+# The host tells by a hash what it has, and gets the files with the fewest bytes that
+# lead to the newest model: patches, or a whole model and patches.  If MODEL does not
+# exist, FROM's headers come first, with holes for the values, and the files beside them
+# that are not programs: *.safetensors, *.json, *.txt, *.model, *.jinja.  The trainer
+# cannot put anything else here, nor anything elsewhere.
 #
-# Status 0: MODEL is the newest there is.  It is changed where it is, or by a reflink, so
-# this is for before a server starts; one that runs has receive.sh.  Whatever ends it, the
-# next call goes on; kill -9 leaves MODEL.joins.XXXXXX.
+# Status 0: MODEL is the newest.  It is changed in place or by a reflink, so use this
+# before a server starts; for a running server there is receive.sh.  After any
+# interruption the next call continues; kill -9 leaves MODEL.joins.XXXXXX.
 set -eu
 [ $# -ge 4 ] || { echo 'catch-up.sh: NAME MODEL SENT FROM [COMMAND...]' >&2; exit 2; }
 name=$1 model=${2%/} sent=$3 from=$4
@@ -35,15 +35,15 @@ case $model in
 -*) model=./$model ;;
 esac
 
-# quoted WORD...: a line that a shell reads as these words
+# quoted WORD...: print a line that a shell reads as these words
 quoted() {
 	for word; do
 		printf '%s.' "$word" | sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\\.\$/' /"
 	done
 }
 
-# headers: for each file a line, its name, how many bytes come and how many it has; then
-# these bytes.  A line with a dot is the end.
+# headers: print a line per file with its name, the bytes that follow and the bytes it
+# has; then these bytes.  A line with a dot is the end.
 headers() {
 	cat <<-'END'
 		set -eu
@@ -63,7 +63,7 @@ headers() {
 	END
 }
 
-# take DIR: makes the files of `headers', which the other side may have made up
+# take DIR: make the files that `headers' printed, which the other side may have forged
 take() {
 	while read -r file bytes size more; do
 		[ "$file" != . ] || return 0
@@ -75,7 +75,7 @@ take() {
 		case $bytes,$size,$more in
 		*[!0-9,]* | ,* | *,, | ??????????*,*,) more=bad ;;
 		esac
-		# a second file of a name is none
+		# refuse a second file of the same name
 		if [ -n "$more" ] || [ -e "$1/$file" ] ||
 		    ! head -c "$bytes" >"$1/$file" ||
 		    [ "$(stat -c %s "$1/$file")" != "$bytes" ] ||
@@ -96,8 +96,8 @@ if [ ! -e "$model" ]; then
 	mv -T "$new" "$model"
 fi
 
-# a round where nobody knows what it has, which asks; one that brings it; and one more
-# where the trainer thought that it had another
+# at most three rounds: a question if the host's model is unknown; the patches; and once
+# more if the trainer was wrong about the host's model
 for _ in 1 2 3; do
 	"$@" "ace-diff -q $(quoted -S "$sent" --to "$name")" |
 	    { ace-patch -q --receipt "$name" "$model" || :; } |

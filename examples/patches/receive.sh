@@ -1,7 +1,7 @@
 #!/bin/sh
-# A host that serves a model takes the next patch of it: from standard input into the
-# model beside the one that is served, into its place, and to the server, which is told
-# to read it again.
+# Apply the next patch to the model that this host serves: from standard input to a
+# model beside the served one, then into its place, and tell the server to read it
+# again.
 #
 #	receive.sh MODEL sglang|vllm URL <patch.aceg
 #
@@ -10,10 +10,10 @@
 #	ace-diff ... | ssh -T host receive.sh /srv/model sglang http://127.0.0.1:30000
 #
 # Status 0: the server has read the new model, and the trainer may forget the old one.
-# After any other the same patch may come again, and does what was not done yet.  The
-# server has answered before the next patch is put in place, so that it never opens
-# files of two models.  MODEL is a directory, by its full name, and the one that the
-# server was started with.
+# After any other status send the same patch again; only the missing part is done.  The
+# server answers before the next patch is put in place, so that it never opens files of
+# two models.  MODEL is the directory, by its full name, with which the server was
+# started.
 set -eu
 [ $# -eq 3 ] || { echo 'receive.sh: MODEL sglang|vllm URL' >&2; exit 2; }
 model=${1%/} url=$3
@@ -28,13 +28,13 @@ sglang)
 	post=update_weights_from_disk
 	body="{\"model_path\": \"$(printf %s "$model" | sed 's/[\\"]/\\&/g')\"}"
 	;;
-# of a server that was started with VLLM_SERVER_DEV_MODE=1
+# for a server that was started with VLLM_SERVER_DEV_MODE=1
 vllm)	post=collective_rpc body='{"method": "reload_weights"}' ;;
 *)	echo "receive.sh: '$2' is neither sglang nor vllm" >&2; exit 2 ;;
 esac
 
-# one at a time, the server's answer included: the lock is ace-patch's own directory,
-# which stays.  Another's would keep us waiting, and a file of that name be emptied
+# One call at a time, the server's answer included.  The lock is ace-patch's directory: a
+# lock file could be held by others, or be a link to a file that would be truncated.
 state=$model.ace-patch
 mkdir -m 700 "$state" 2>/dev/null || :
 if [ -h "$state" ] || [ ! -d "$state" ] || [ ! -O "$state" ]; then
@@ -45,8 +45,8 @@ if [ -h "$state" ] || [ ! -d "$state" ] || [ ! -O "$state" ]; then
 fi
 exec 9<"$state"
 flock 9
-# staged, so that what the server has mapped does not change; what has come already
-# is not staged again, and there is nothing to commit
+# stage the patch, so that the files that the server has mapped do not change; a patch
+# that came before is not staged again, and then there is nothing to commit
 ace-patch --stage "$model"
 [ ! -e "$state/ready" ] || ace-patch --commit "$model"
 curl -gfsS --max-time 600 -H 'Content-Type: application/json' -d "$body" \

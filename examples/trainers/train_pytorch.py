@@ -9,7 +9,7 @@ import os, shutil, sys, zlib
 import torch
 from torch import nn
 
-# where ace is installed, unless Python has it
+# the place of an installed ace, unless Python finds the module
 sys.path.append(os.path.dirname(shutil.which("ace")) + "/../share/ace/pytorch")
 import ace_shards as ace
 

@@ -45,8 +45,8 @@ def refuse(t: Tensor) -> str | None:
     return None
 
 
-# classes of models of which each process has a part, and where torch has them; a
-# model that has one has imported it
+# classes of models of which each process has only a part, with their modules in torch;
+# a model of such a class has imported its module
 PARTS = (("torch.distributed.fsdp", "FullyShardedDataParallel"),
          ("torch.distributed.tensor", "DTensor"),       # of fully_shard
          ("torch.distributed._tensor", "DTensor"))
@@ -177,7 +177,7 @@ def changed(old: dict, new: dict, what: str) -> None:
                         "empty states")
 
 
-GAP = 16        # so many rounds may pass without an average, for lack of a quorum
+GAP = 16        # most rounds without an average, for lack of a quorum
 
 
 class Run:
@@ -204,10 +204,10 @@ class Run:
     and optimiser."""
 
     mode = "local"
-    kind = "delta"                      # of a shard
-    sent: torch.dtype | None = None     # as this type, else as each parameter's
-    gone = ""                           # why it does not go on
-    outer = (1.0, 0.0)                  # rate and momentum of the step with the average
+    kind = "delta"                      # kind of the shards
+    sent: torch.dtype | None = None     # dtype of the shards; None: that of each parameter
+    gone = ""                           # the reason why the run cannot continue
+    outer = (1.0, 0.0)                  # rate and momentum of the outer step
 
     def __init__(self, model: torch.nn.Module, optimizer: Any, way: Way | str,
                  device: str, run: str = "train", checkpoint: str | None = None,
@@ -229,21 +229,21 @@ class Run:
         self.means = averaged(model) if buffers == "mean" else []
         self.pairs = self.params + self.means
         self.look = self._look(self.pairs)
-        # what needs no gradient is not sent: it has to be the same everywhere
+        # parameters without a gradient are not sent: all devices must have the same
         still = self._still()
         self.frozen, self.seen = dict(zip(still, marks(still.values()))), self._glance()
         self.way = Way.through(way) if isinstance(way, str) else way
         self.save_every, self.patience = save_every, patience
-        self.wait = Wait(device, timeout, self.way.ends is not None)    # ace-edge speaks
+        self.wait = Wait(device, timeout, self.way.ends is not None)    # ace-edge has its own
         self.call = dict(way=self.way, kind=self.kind, device=device, run=run,
                          weight=weight, samples=samples, how=self._how(),
                          wait=self.wait)
         self.round, self.last = 0, {}
         self.pipe: Pipe | None = None
-        self.crc: str | None = None         # what digest() says
-        self.saved = self.redo = 0          # rounds: in the checkpoint, and applied
-        self.unsent: list[Tensor] = []      # part of a round that failed
-        self.tried: int | None = None       # the round whose part may be sent
+        self.crc: str | None = None         # the result of digest()
+        self.saved = self.redo = 0          # the round in the checkpoint; the one applied
+        self.unsent: list[Tensor] = []      # this device's part of a round that failed
+        self.tried: int | None = None       # the round whose part may have been sent
         self.take: Callable = getattr(optimizer, "step", None)
         self._in_place(model)
         self.lock = checkpoint and locked(
@@ -251,7 +251,7 @@ class Run:
         try:
             with whole():
                 self._begin()
-        except BaseException:       # whose traceback may live, and this with it
+        except BaseException:       # its traceback may live, and this with it
             self._release("")
             raise
         RUNS.add(self)
@@ -279,7 +279,7 @@ class Run:
     def _begin(self) -> None:
         self.room = Room(self.pairs, self.sent)     # for a difference or an average
         self._keep()
-        # a device that begins with another model is of another run: ace-recv refuses
+        # a device that begins with another model is of another run: ace-recv refuses it
         self.call["run"] += f"-{self.digest()}"
         self._resume()
         if self.round >= self.redo:
@@ -414,8 +414,8 @@ class Run:
             self._save()
 
     def _save(self) -> None:
-        # of those that need no gradient the ones that somebody moved all the same,
-        # as the running mean of a model's weights
+        # parameters without a gradient that were changed nevertheless, such as the
+        # running mean of a model's weights
         now = self._glance()
         moved = {n: p for n, p in self._still().items() if now[n] != self.seen.get(n)}
         marked = dict(zip(moved, marks(moved.values())))
@@ -442,8 +442,8 @@ class Run:
             try:
                 return call()
             except Error as e:
-                # what was read of an answer will not come again, and a process that
-                # ace-edge started has no other connection
+                # an answer that was read in part does not come again, and a process
+                # started by ace-edge has no other connection
                 lost = self.way.ends or self.pipe and self.pipe.heard
                 self._leave(1 if e.final else 10)
                 if e.status in (2, 5) or e.final or lost or time.monotonic() > end:
@@ -482,10 +482,10 @@ class Run:
             if self.way.connection:
                 self._patiently(self._ask)
         except BaseException:
-            if self.round != first:     # of some of those rounds it knows
+            if self.round != first:     # it took part in some of these rounds
                 self._leave(1)
             raise
-        # a round that it took part in is done again, and others may come after it
+        # a round in which it took part is repeated; others may follow
         self.wait.behind = self.pipe is None and first > 0
         if self.round == first:
             return
@@ -524,7 +524,7 @@ class Run:
                 self.round = at
                 return
             pipe.body(got, self.room)
-            if at:              # the name of the run says the first one
+            if at:              # the name of the run is that of the first round
                 self._alike(pipe, at)
             self.round = at
             self._missed()
@@ -578,7 +578,7 @@ class Run:
             heard, part = time.monotonic(), False
             self._apply()
         except BaseException as e:
-            self._leave(1)          # it still reads the memory of the room
+            self._leave(1)          # a program still reads the room's memory
             if part:
                 refused = getattr(e, "status", 4) in (2, 5)
                 self.tried = None if refused else self.tried
@@ -648,8 +648,8 @@ class Local(Run):
     def __init__(self, *args: Any, outer_rate: float = 1.0, outer_momentum: float = 0.0,
                  **more: Any) -> None:
         self.outer = float(outer_rate), float(outer_momentum)
-        # of the first exchange: the weights before it, after it, and after the next
-        # step; None: nobody looks
+        # after the first exchange: the weights before it, after it, and after the next
+        # step; None: not watched
         self.watch: list[list[Tensor]] | None = []
         self.undone = False
         super().__init__(*args, **more)
@@ -711,7 +711,7 @@ class Local(Run):
     def _part(self, again: bool = False) -> None:
         for t, v, s in zip(self.room, fetch(t for _, t in self.pairs), self.start):
             torch.sub(v, s.to(t.dtype), out=t)
-        # the state may have the part of that try, and would send it without these
+        # the state may hold the part of that try, and would send it without these steps
         if not again and self.tried == self.round and any(t.any() for t in self.room):
             raise Error("steps were taken between a sync() that failed and this one, "
                         "and nobody would get them: they were taken back; call sync() "
@@ -771,7 +771,7 @@ class Replay(Run):
                             ".grad to None")
         self.mode, self.schedule = f"replay, every={every}", schedule
         self.sum: list[Tensor] = []     # of the gradients
-        self.proved = ""                # what its steps lead to
+        self.proved = ""                # the digest of the result of its steps
         super().__init__(model, optimizer, way, device, f"{run}-replay{every}",
                          every=every, **more)
 
@@ -804,7 +804,7 @@ class Replay(Run):
             g.update(copied(options))
             for p in g["params"]:
                 s = next(had)
-                if s is not None:   # as torch has it: one number stays with the CPU
+                if s is not None:   # as torch does: a single number stays on the CPU
                     state[p] = copied(s, lambda t: t.to(p.device if t.dim() else t.device,
                                                         copy=True))
         self.options = self._options()
@@ -821,7 +821,7 @@ class Replay(Run):
             raise Error(f"checkpoint '{self.checkpoint}' was made with another "
                         "optimiser: go on with that one, or begin another run, with "
                         "empty states")
-        # options that the torch of that time did not have are as they are now
+        # options that an older torch did not have keep their present values
         for g, new in zip(self.kept["groups"], now):
             g.update({k: v for k, v in new.items() if k not in g})
         self._reset()
@@ -849,7 +849,7 @@ class Replay(Run):
 
     @staticmethod
     def _parts(weights: list[Tensor], kept: dict[str, Any]) -> tuple:
-        # not what only says how it computes, which each torch has others of
+        # leave out options that only select an implementation; each torch has others
         options = [{k: v for k, v in g.items() if not isinstance(v, bool) and
                     isinstance(v, (numbers.Number, tuple, torch.Tensor))}
                    for g in kept["groups"]]
@@ -868,7 +868,7 @@ class Replay(Run):
     @torch.no_grad()
     def _step(self) -> None:
         """Take a step ahead with .grad: sync takes it back."""
-        if self.count in (0, self.every):       # that many: the round is tried again
+        if self.count in (0, self.every):       # so often: the round is tried again
             self.count = 0
             self.sum = [torch.zeros(p.shape, dtype=torch.float32, device=p.device)
                         for _, p in self.params]
@@ -891,7 +891,7 @@ class Replay(Run):
         for i in range(self.every):
             for _, p in self.params:
                 p.grad = torch.empty_like(p) if p.grad is None else p.grad
-            store((p.grad for _, p in self.params), d)      # it may change them
+            store((p.grad for _, p in self.params), d)      # the closure may change them
             self._take(i)
         for _, p in self.params:
             p.grad = None

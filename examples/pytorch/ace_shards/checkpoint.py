@@ -19,14 +19,14 @@ def save(path: str, what: Any) -> None:
         with open(f"{path}.new", "wb") as f:
             if os.path.exists(path):
                 os.fchmod(f.fileno(), stat.S_IMODE(os.stat(path).st_mode))
-            # the other format ends the process when a write fails
+            # with the other format, a failed write ends the process
             torch.save(what, f, _use_new_zipfile_serialization=False)
             f.flush()
             os.fsync(f.fileno())
         os.replace(f"{path}.new", path)
     except OSError as e:
         raise Error(f"checkpoint '{path}' cannot be written: {e.strerror}", 4) from e
-    with contextlib.suppress(OSError):      # not all systems can
+    with contextlib.suppress(OSError):      # not all systems can do this
         folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -39,7 +39,7 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
                 samples, patience, run: see ace-pytorch(7)
 
     Under ace-edge(1), as its COMMAND, the run is the one that ace-edge joined."""
-    if not log.hasHandlers():           # say what happens, unless the script logs
+    if not log.hasHandlers():           # print messages, unless the script configures logging
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("ace: %(message)s"))
         log.addHandler(handler)

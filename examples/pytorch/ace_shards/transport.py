@@ -30,8 +30,8 @@ log = logging.getLogger("ace_shards")
 NAMES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 SEE = "see ace-pytorch(7), WHEN SOMETHING FAILS"
 ASK = "look at the cloud and at who can write to its spool, then start again"
-# what to do about a line of a program that trying again does not help, the first that
-# fits; or about its status
+# advice for a program's message that a retry does not help, the first match counts; or
+# for its status
 ADVICE = (
     ("a shard of run .* and the spool is of run",
      "the first device of this spool began with another model or type of parameters, "
@@ -171,8 +171,8 @@ class Way(NamedTuple):
     """How shards get to the cloud and averages come back."""
 
     stages: Words                       # programs that this process starts
-    connection: Words                   # those that ask for what was missed
-    ends: tuple[int, int] | None = None     # or descriptors that ace-edge gave us
+    connection: Words                   # programs that ask for missed rounds
+    ends: tuple[int, int] | None = None     # or descriptors from ace-edge
 
     @classmethod
     def through(cls, text: str) -> Way:
@@ -213,7 +213,7 @@ def _talks(words: list[str]) -> list[str]:
     return words + ["--events", "2"] * (says and "--events" not in words)
 
 
-CAME: list[Any] = []        # Ctrl-C that is kept back: who would have got it
+CAME: list[Any] = []        # a delayed Ctrl-C: its receiver
 
 
 @contextlib.contextmanager
@@ -250,13 +250,13 @@ def rest(seconds: float) -> None:
 class Wait:
     """What the events of the programs say of the rounds, and how long one may take."""
 
-    SILENT = 9.5    # seconds after which it is said what goes on
+    SILENT = 9.5    # seconds until a message tells what it waits for
 
     def __init__(self, device: str, timeout: float | None = None,
                  quiet: bool = False) -> None:
         self.device, self.timeout, self.quiet = device, timeout, quiet
         self.late: set[int] = set()
-        self.behind = True      # rounds may have gone by without this device
+        self.behind = True      # rounds may have passed without this device
         self.facts: dict[int, dict[str, int]] = {}
         self.begin(0)
 
@@ -325,10 +325,10 @@ class Wait:
                     self.device, round, text)
 
 
-# What a forked child, as a worker of a DataLoader, must not hold: the programs'
-# input would never end while it lives, and a lock outlive its owner.
+# Objects that a forked child, such as a DataLoader's worker, must not hold: the
+# programs' input would not end while it lives, and a lock would outlive its owner.
 OURS: weakref.WeakSet = weakref.WeakSet()
-RUNS: weakref.WeakSet = weakref.WeakSet()   # of this process, that are not closed
+RUNS: weakref.WeakSet = weakref.WeakSet()   # of this process, not closed yet
 os.register_at_fork(after_in_child=lambda: [[f.close() for f in list(OURS)],
                                             RUNS.clear()])
 
@@ -424,7 +424,7 @@ class Pipe:
                  how: str = "") -> None:
         self.wait, self.run, self.how = wait, run, how
         self.far = " | ".join(" ".join(w) for w in way.connection) or "ace-edge"
-        # what is not sent to a cloud comes back as it is
+        # without a cloud, what is sent comes back unchanged
         self.kinds = ("mean",) if way.connection else ("mean", kind)
         middle = way.connection + [["ace-expand"]] if ask else way.stages
         self.ends = None if ask else way.ends
@@ -433,19 +433,19 @@ class Pipe:
             ["ace-import", "--many", "-k", "model" if ask else kind, "-d", device, "-r",
              run, "-s", str(step), "--base-version", str(step), "-w", str(weight), "-n",
              str(samples)], *map(_talks, middle), ["ace-export", "--many"]]
-        self.said: list[str] = []       # lines, in the order they were written
+        self.said: list[str] = []       # messages, in the order in which they were written
         self.processes: dict[Any, bool] = {}    # and whether we ended them
         self.threads: list[threading.Thread] = []
         self.programs = os.getpid(), self.processes, self.threads
-        self.queue: queue.SimpleQueue = queue.SimpleQueue()     # for a finalizer, too
-        self.heard = False      # part of an answer that will not come again
+        self.queue: queue.SimpleQueue = queue.SimpleQueue()     # safe in a finalizer
+        self.heard = False      # part of an answer was read, which will not come again
         self.answered = False
-        self.model: str | None = None   # the digest that the answer says, of all devices
+        self.model: str | None = None   # the digest of all devices' model, in the answer
         for s in self.states:
             for path in f"{s}/lock", f"{s}/ack-lock":
                 if os.path.exists(path):
                     locked(path, f"state '{s}'").close()
-        # one pipe for what all of them say: the first to speak comes first
+        # one pipe for the messages of all programs, so that their order is kept
         hear, say = os.pipe()
         try:
             self._start(say)
@@ -456,7 +456,7 @@ class Pipe:
                         f"{e.strerror}; is it in PATH, or beside this Python?") from None
         finally:
             os.close(say)
-        self.poll = select.poll()       # not select, which ends at 1024 descriptors
+        self.poll = select.poll()       # select cannot handle descriptors from 1024 on
         self.poll.register(self.out, select.POLLIN)
         with contextlib.suppress(OSError):
             for f in self.into, self.out:
@@ -491,8 +491,8 @@ class Pipe:
     def _fill(self, room) -> None:
         room, at = memoryview(room), 0
         while at < len(room):
-            # a program may be dead, and those behind it wait for the others'
-            # shards all the same
+            # a program may have died while those after it wait for the other devices'
+            # shards
             while not self.poll.poll(200):
                 if any(p.poll() for p in self.processes):
                     raise self.failure()
@@ -501,7 +501,7 @@ class Pipe:
             n = self.out.readinto(room[at:])
             if not n:
                 raise self.failure()
-            # with a state the programs send again what they have, whatever comes in
+            # programs with a state send their data again, whatever input came
             self.heard = not self.states
             at += n
 
@@ -538,7 +538,7 @@ class Pipe:
                 raise self.unfit(f"is of round {at + 1}", f"round {step + 1}")
             if at == step:
                 break
-            # a shard that the state sent once more; the room is being sent
+            # skip a shard that the state sent again; the room holds what is being sent
             left = max((v["data_offsets"][1] for v in got.values()), default=0)
             while left > 0:
                 part = bytearray(min(left, 1 << 20))
@@ -571,7 +571,7 @@ class Pipe:
         is the fault of the one that reads no more."""
         self.leave()
         names = [os.path.basename(w[0]) for w in self.stages]
-        # other programs, and hosts behind them, write the lines that none of ours wrote
+        # lines with other prefixes come from other programs, and from hosts
         own = {n for n in names if n.startswith("ace-") and n != "ace-cloud"}
         found = []
         for name, (p, ended) in zip(names, self.processes.items()):
@@ -611,7 +611,7 @@ class Pipe:
             self.leave(1)
             raise self.unfit("goes on", "its end")
         _end(*self.programs, max(0, end - time.monotonic()))
-        # a program that goes because another one was ended has not failed
+        # a program that ends because another was ended has not failed
         if over and any(p.returncode and not ended for p, ended in
                         self.processes.items()):
             raise self.failure()
