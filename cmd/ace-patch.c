@@ -145,13 +145,9 @@ decode_group(void *arg, unsigned who, size_t i, struct err *e)
 	memcpy(x->after[s->group], x->before[s->group], MODEL_HASH);
 	if (x->s.from == x->s.n || (s->n == 0 && !x->s.parts))
 		return 0;
-	r = x->s.parts ? series_parts(&x->s, s->part, s->n, &x->m,
-	    s->group, s->old, s->new, &s->w, &s->bad) :
-	    series_group(&x->s, s->part, s->n, &span, s->old, s->new,
-	    &s->w.body, &s->bad);
-	if (r == 0)
-		pack_hash128(s->new, span.bytes, x->after[s->group]);
-	else
+	r = series_group(&x->s, s->part, s->n, &x->m, s->group, s->old, s->new,
+	    x->after[s->group], &s->w, &s->bad);
+	if (r < 0)
 		(void)err_after(&s->bad, r, ", tensor '%.160s'",
 		    x->m.schema.t[span.tensor].name);
 	return r == -ERR_SYS ? err_move(e, &s->bad) : 0;

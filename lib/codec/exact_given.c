@@ -19,8 +19,6 @@ enum {
 	OUT = 255,		/* in level[]: of no level, unchanged */
 	SLACK = 1024,		/* room for bits and states beyond the words */
 	AHEAD = 12,		/* changes prefetched ahead */
-	LIST = 1024,		/* changes listed per call */
-	LISTED = LIST + 64 + 4,
 	BLOCK_BITS = 4,		/* of the number that says how large blocks are */
 	WORTH = 64		/* bits that blocks must save */
 };
@@ -34,12 +32,34 @@ exact_given_bound(const struct form *f, size_t n)
 
 /* ---- levels ---- */
 
-/* The exponents of all words of one type. Constants let compilers vectorise the loop;
- * each exponent fits a byte. */
-#define EXPONENTS(load, bytes, shift, mask) \
-	for (i = 0; i < n; i++) \
-		level[i] = (unsigned char)(load(old + (bytes) * i) >> (shift) & \
-		    (mask)); \
+/* Call for words of a constant size, of which compilers make faster code. */
+#define BY_SIZE(g, call) \
+	switch (g.size) { \
+	case 1: \
+		g.size = 1; \
+		call; \
+		break; \
+	case 2: \
+		g.size = 2; \
+		call; \
+		break; \
+	case 4: \
+		g.size = 4; \
+		call; \
+		break; \
+	default: \
+		g.size = 8; \
+		call; \
+	}
+
+/* The levels of words of one type. Constants let compilers vectorise the loop; each
+ * exponent fits a byte. */
+#define LEVEL_ALL(load, bytes, shift, mask) \
+	for (i = 0; i < n; i++) { \
+		x = (unsigned char)(load(old + (bytes) * i) >> (shift) & (mask)); \
+		x = x > low ? (unsigned char)(x - low) : 0; \
+		level[i] = x < most ? x : OUT; \
+	} \
 	break;
 
 #define LOAD8(p) (*(p))
@@ -57,28 +77,23 @@ level_all(const struct form *f, const unsigned char *restrict old, size_t n,
 	switch (f->mantissa) {
 	case 0:
 		memset(level, 0, n);
-		return;
+		break;
 	case 2:
-		EXPONENTS(LOAD8, 1, 2, 31)
+		LEVEL_ALL(LOAD8, 1, 2, 31)
 	case 3:
-		EXPONENTS(LOAD8, 1, 3, 15)
+		LEVEL_ALL(LOAD8, 1, 3, 15)
 	case 7:
-		EXPONENTS(bytes_le16, 2, 7, 255)
+		LEVEL_ALL(bytes_le16, 2, 7, 255)
 	case 10:
-		EXPONENTS(bytes_le16, 2, 10, 31)
+		LEVEL_ALL(bytes_le16, 2, 10, 31)
 	case 23:
-		EXPONENTS(bytes_le32, 4, 23, 255)
+		LEVEL_ALL(bytes_le32, 4, 23, 255)
 	default:
 		for (i = 0; i < n; i++) {
 			l = exponent(f, bytes_le64(old + 8 * i));
 			l = l > a ? l - a : 0;
 			level[i] = (unsigned char)(l < levels ? l : OUT);
 		}
-		return;
-	}
-	for (i = 0; i < n; i++) {
-		x = level[i] > low ? (unsigned char)(level[i] - low) : 0;
-		level[i] = x < most ? x : OUT;
 	}
 }
 
@@ -106,57 +121,45 @@ struct changes {
 	uint32_t end[LEVELS];	/* of each level there */
 };
 
-/* The loop of find_changes for words of one size. */
-#define DIFFER_ALL(load, bytes) \
-	for (i = 0; i < n; i++) \
-		differs[i] = load(old + (bytes) * i) != load(new + (bytes) * i);
-
-/* Mark the changed words, through one byte per word. */
-static void
-find_changes(unsigned size, const unsigned char *restrict old,
-    const unsigned char *restrict new, size_t n,
-    unsigned char *restrict differs, const struct marks *t, struct changes *c)
+static inline __attribute__((always_inline)) void
+differ(const struct form *f, const unsigned char *restrict old,
+    const unsigned char *restrict new, size_t n, unsigned char *restrict differs)
 {
 	size_t i;
 
-	switch (size) {
-	case 1:
-		DIFFER_ALL(LOAD8, 1)
-		break;
-	case 2:
-		DIFFER_ALL(bytes_le16, 2)
-		break;
-	case 4:
-		DIFFER_ALL(bytes_le32, 4)
-		break;
-	default:
-		DIFFER_ALL(bytes_le64, 8)
-	}
+	for (i = 0; i < n; i++)
+		differs[i] = word(old + i * f->size, f->size) !=
+		    word(new + i * f->size, f->size);
+}
+
+/* Mark the changed words, through one byte per word. */
+static void
+find_changes(const struct form *f, const unsigned char *old, const unsigned char *new,
+    size_t n, unsigned char *differs, const struct marks *t, struct changes *c)
+{
+	struct form g = *f;
+
+	BY_SIZE(g, differ(&g, old, new, n, differs))
 	t->kern->marks(c->at, t->before, differs, n, 1);
 	c->n = t->before[marks_words(n)];
 }
 
-/* List the next LIST changes, or a few more, from word *at of marks on. Taking four per
- * iteration makes the loop's end test rarer. */
-static size_t
-list_changes(const uint64_t *mark, size_t words, size_t *at,
-    uint32_t list[LISTED])
+/* List all changes. Taking four per iteration makes the loop's end test rarer; up to three
+ * more entries are written. */
+static void
+list_changes(const uint64_t *mark, size_t words, uint32_t *list)
 {
 	const uint64_t last = (uint64_t)1 << 63;
-	size_t n, k;
 	uint32_t *to;
 	uint64_t m;
+	size_t i;
 	int j;
 
-	for (n = 0; *at < words && n < LIST; n += k, ++*at) {
-		m = mark[*at];
-		k = kern_marks_count(m);
-		for (to = list + n; m != 0; to += 4)
+	for (i = 0; i < words; list += kern_marks_count(mark[i++]))
+		for (m = mark[i], to = list; m != 0; to += 4)
 			for (j = 0; j < 4; j++, m &= m - 1)
-				to[j] = (uint32_t)*at * 64 +
+				to[j] = (uint32_t)i * 64 +
 				    (uint32_t)__builtin_ctzll(m | last);
-	}
-	return n;
 }
 
 /* Choose which exponents are levels. The first also takes all smaller ones, about one
@@ -176,21 +179,16 @@ choose_levels(const uint32_t *count, struct changes *c)
 	c->levels = top - c->a + 1;
 }
 
-/* Sort the changes by level into c->list; c->end has the end of each level. */
+/* Sort the changes of a list by level into c->list; c->end has the end of each level. */
 static void
-sort_changes(const struct form *f, const unsigned char *old, size_t n,
+sort_changes(const struct form *f, const unsigned char *old, const uint32_t *list,
     struct changes *c)
 {
-	uint32_t count[2048] = { 0 }, next[LEVELS], list[LISTED];
-	const size_t words = marks_words(n);
-	uint32_t l, sum = 0, x;
-	size_t i, k, got;
+	uint32_t count[2048] = { 0 }, next[LEVELS], l, sum = 0, x;
+	size_t i;
 
-	for (i = 0; i < words;)
-		for (got = list_changes(c->at, words, &i, list), k = 0; k < got;
-		    k++)
-			count[exponent(f, word(old + (size_t)list[k] * f->size,
-			    f->size))]++;
+	for (i = 0; i < c->n; i++)
+		count[exponent(f, word(old + (size_t)list[i] * f->size, f->size))]++;
 	choose_levels(count, c);
 	for (x = l = 0; l < c->levels; l++) {
 		next[l] = sum;
@@ -198,13 +196,10 @@ sort_changes(const struct form *f, const unsigned char *old, size_t n,
 			sum += count[x];
 		c->end[l] = sum;
 	}
-	for (i = 0; i < words;)
-		for (got = list_changes(c->at, words, &i, list), k = 0; k < got;
-		    k++) {
-			x = exponent(f, word(old + (size_t)list[k] * f->size,
-			    f->size));
-			c->list[next[x > c->a ? x - c->a : 0]++] = list[k];
-		}
+	for (i = 0; i < c->n; i++) {
+		x = exponent(f, word(old + (size_t)list[i] * f->size, f->size));
+		c->list[next[x > c->a ? x - c->a : 0]++] = list[i];
+	}
 }
 
 /* ---- blocks ---- */
@@ -338,6 +333,7 @@ room_read(struct room *r, size_t c, struct err *e)
 {
 	enum { SLOTS = SUBSET_TABLES * SUBSET_TOTAL };
 
+	c += SUBSET_SLACK;
 	r->list = alloc_raw(4 * SLOTS + c * (4 * 4 + 1), 1, e);
 	if (r->list == NULL)
 		return -ERR_SYS;
@@ -374,7 +370,8 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 	/* local, as what is stored may be any of them to the compiler */
 	const struct marks m = t->marks;
 	unsigned char *class = t->class;
-	uint64_t *by = t->by, old, d, down;
+	const uint64_t sign = f->sign ? sign_bit(f) : 0;
+	uint64_t *by = t->by, old, new, d, down;
 	unsigned k;
 	size_t i, p;
 
@@ -385,37 +382,23 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 		__builtin_prefetch(to + p * f->size);
 		p = list[i];
 		old = word(from + p * f->size, f->size);
-		d = (place(f, word(to + p * f->size, f->size)) - place(f, old)) &
-		    all_bits(f);
+		new = word(to + p * f->size, f->size);
+		d = (new - old) & all_bits(f);
 		down = 0 - (d >> (f->bits - 1) & 1);
+		if (__builtin_expect(((old ^ new) & sign) != 0, 0)) {
+			d = (place(f, new) - place(f, old)) & all_bits(f);
+			down = 0 - (d >> (f->bits - 1) & 1);
+			by[i] = (int)(down & 1) == negative(f, old);
+		} else
+			by[i] = down + 1;
 		d = ((d ^ down) - down) & all_bits(f);
 		k = bits_length(d) - 1;
 		class[i] = (unsigned char)k;
-		by[i] = (d ^ (uint64_t)1 << k) << 1 | ((int)(down & 1) == negative(f, old));
+		by[i] |= (d ^ (uint64_t)1 << k) << 1;
 		list[i] = m.before[p / 64] + kern_marks_count(m.mark[p / 64] &
 		    (((uint64_t)1 << p % 64) - 1));
 	}
 }
-
-/* Call for words of a constant size, of which compilers make faster code. */
-#define BY_SIZE(g, call) \
-	switch (g.size) { \
-	case 1: \
-		g.size = 1; \
-		call; \
-		break; \
-	case 2: \
-		g.size = 2; \
-		call; \
-		break; \
-	case 4: \
-		g.size = 4; \
-		call; \
-		break; \
-	default: \
-		g.size = 8; \
-		call; \
-	}
 
 /* Write the changes list[c] of a level, whose words are marked. */
 static void
@@ -448,23 +431,21 @@ put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 	o->s.b = b;
 }
 
-/* Write which blocks of 2^k have changes, and leave the others. */
+/* Write which blocks of 2^k have changes, which are in the list, and leave the others. */
 static void
-put_blocks(struct out *o, const struct changes *c, const struct room *t, unsigned k)
+put_blocks(struct out *o, const struct changes *c, const struct room *t, unsigned k,
+    uint32_t *list)
 {
 	const size_t n = ((o->n - 1) >> k) + 1;
-	uint32_t *block = (uint32_t *)t->by, last = UINT32_MAX;
-	size_t at, got, j, m = 0;
-	uint32_t list[LISTED];
+	uint32_t last = UINT32_MAX;
+	size_t i, m = 0;
 
-	for (at = 0; at < marks_words(o->n);)
-		for (got = list_changes(c->at, marks_words(o->n), &at, list), j = 0;
-		    j < got; j++)
-			if (list[j] >> k != last)
-				block[m++] = last = list[j] >> k;
+	for (i = 0; i < c->n; i++)
+		if (list[i] >> k != last)
+			list[m++] = last = list[i] >> k;
 	bits_put_count(&o->s.b, m, less(n, c->n));
-	subset_put(&o->s, block, m, n);
-	leave_blocks(t->level, o->n, k, block, m);
+	subset_put(&o->s, list, m, n);
+	leave_blocks(t->level, o->n, k, list, m);
 }
 
 /* Append the body, for which there is room, of at least one change. Return -1 if it
@@ -476,18 +457,19 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	struct bits_put *b = &o->s.b;
 	unsigned char *p = out->p + out->n, *end = p + most + SLACK, *at;
 	unsigned states, k = choose_blocks(c, o->n, t->level);
-	uint32_t l, from = 0;
+	uint32_t l, from = 0, *list = (uint32_t *)t->by;
 
 	*b = (struct bits_put){ t->bits, t->bits + most, 0, 0 };
 	o->s.token = o->s.next = t->token;
-	sort_changes(o->f, o->old, o->n, c);
+	list_changes(c->at, marks_words(o->n), list);
+	sort_changes(o->f, o->old, list, c);
 	level_all(o->f, o->old, o->n, c->a, c->levels, t->level);
 	bits_put(b, k << 1, 1 + BLOCK_BITS);	/* the first is known at the end */
 	bits_put(b, c->a, o->f->exponent);
 	bits_put(b, c->levels - 1, levels_bits(o->f));
 	bits_put_count(b, c->n, o->n);
 	if (k > 0)
-		put_blocks(o, c, t, k);
+		put_blocks(o, c, t, k, list);
 	for (l = 0; l < c->levels; from = c->end[l++]) {
 		t->marks.kern->marks(t->marks.mark, t->marks.before, t->level,
 		    o->n, (unsigned char)l);
@@ -517,9 +499,10 @@ move(const struct form *f, const struct room *t, struct bits_get *bits,
 {
 	const unsigned char *class = t->class;
 	const uint32_t *list = t->list;
+	const uint64_t sign = f->sign ? sign_bit(f) : 0;
 	struct bits_get b = *bits;
 	unsigned char *to;
-	uint64_t old, d, down;
+	uint64_t old, new, d, minus;
 	unsigned k;
 	size_t i;
 
@@ -530,13 +513,19 @@ move(const struct form *f, const struct room *t, struct bits_get *bits,
 		to = p + (size_t)list[i] * f->size;
 		old = word(to, f->size);
 		d = bits_get(&b, 1 + (k < 32 ? k : 31));
-		down = 0 - (uint64_t)((int)(d & 1) == negative(f, old));
+		minus = (d & 1) - 1;
 		d >>= 1;
 		if (k > 31)
 			d |= bits_get(&b, k - 31) << 31;
 		d |= (uint64_t)1 << k;
-		d = place(f, old) + ((d ^ down) - down);
-		set_word(to, f->size, at_place(f, d & all_bits(f)));
+		new = old + ((d ^ minus) - minus);
+		if (__builtin_expect((((new ^ old) | d) & sign) != 0, 0)) {
+			/* beyond zero, or around */
+			minus = 0 - (uint64_t)((minus == 0) == negative(f, old));
+			new = place(f, old) + ((d ^ minus) - minus);
+			new = at_place(f, new & all_bits(f));
+		}
+		set_word(to, f->size, new);
 	}
 	*bits = b;
 }
@@ -679,7 +668,7 @@ exact_given_put(const struct form *f, const unsigned char *old,
 	if (r < 0)
 		return r;
 	c.at = t.changed;
-	find_changes(f->size, old, new, n, t.level, &t.marks, &c);
+	find_changes(f, old, new, n, t.level, &t.marks, &c);
 	if (c.n > 0 && (r = room_put(&t, c.n, n * f->size, e)) == 0) {
 		c.list = t.list;
 		*too_long = put_given(&o, &c, &t, out) < 0;

@@ -194,29 +194,28 @@ void
 subset_get(struct subset_get *o, uint32_t *rank, size_t c, size_t n)
 {
 	const size_t f = c <= n / 2 ? c : n - c;
+	uint32_t *to = f == c ? rank : o->gap, run;
 	struct bits_get b = o->b;
 	struct mean m = { 0, 0 };
-	size_t i, next = 0;
-	uint64_t at = 0;
+	uint64_t at = 0, i, j, k;
 
-	o->bad |= c > n;
-	if (f > 0 && !o->bad) {
+	if (f > 0 && !(o->bad |= c > n)) {
 		m = mean_of(n, f);
 		get_table(o, m.table);
 		get_gaps(o, m.table, f);
 	}
-	for (i = 0; i < f && !o->bad; i++, at++) {
+	for (i = 0; i < f && !o->bad; i++) {
 		at += ((uint64_t)o->gap[i] << m.k) + bits_get(&b, m.k);
-		if (at >= n)
-			o->bad = 1;
-		else if (f == c)
-			rank[i] = (uint32_t)at;
-		else
-			for (; next <= at; next++)
-				if (next < at)
-					*rank++ = (uint32_t)next;
+		to[i] = (uint32_t)at++;
 	}
-	for (; f != c && next < n && !o->bad; next++)
-		*rank++ = (uint32_t)next;
 	o->b = b;
+	o->bad |= at > n;
+	/* the others lie between those: often few, which eight at once are */
+	for (i = at = 0; i <= f && f != c && !o->bad; i++, at += run + 1) {
+		run = (i < f ? to[i] : (uint32_t)n) - (uint32_t)at;
+		for (j = 0; j < run; j += SUBSET_SLACK)
+			for (k = 0; k < SUBSET_SLACK; k++)
+				rank[j + k] = (uint32_t)(at + j + k);
+		rank += run;
+	}
 }

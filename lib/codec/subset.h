@@ -18,7 +18,7 @@
 
 enum {
 	SUBSET_BITS = 12, SUBSET_TOTAL = 1 << SUBSET_BITS,
-	SUBSET_TABLES = 24, SUBSET_SYMBOLS = 64,
+	SUBSET_TABLES = 24, SUBSET_SYMBOLS = 64, SUBSET_SLACK = 8,
 	SUBSET_STATES = 4, SUBSET_LOW = 0x10000,	/* all states as they end */
 	SUBSET_FEW = 1024,	/* symbols up to which one state is enough */
 	SUBSET_TOKENS = 2	/* at most, for each of the fewer kind */
@@ -60,7 +60,8 @@ struct subset_get {
 	struct subset_table table[SUBSET_TABLES];
 };
 
-/* Read rank[c], all below n; if there is nothing such, o->bad is set. c may be above n. */
+/* Read rank[c], all below n, in room for SUBSET_SLACK more; if there is nothing such, o->bad
+ * is set. c may be above n. */
 void subset_get(struct subset_get *o, uint32_t *rank, size_t c, size_t n);
 
 #endif

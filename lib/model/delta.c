@@ -701,55 +701,45 @@ place_head(const struct delta *d, struct buf *b, struct err *e)
 	return r;
 }
 
-/* Write the file: the header and the frames. */
 static int
-place_file(struct delta *d, const char *dir, struct err *e)
-{
-	char *path = alloc_path(dir, DELTA_FILE, e);
-	struct buf b = BUF_INIT;
-	struct io *io = NULL;
-	uint64_t at;
-	size_t n;
-	int r = path != NULL ? io_create(&io, path, 1, e) : -ERR_SYS;
-
-	if (r == 0 && (r = place_head(d, &b, e)) == 0)
-		r = io_write(io, b.p, b.n, e);
-	for (at = 0; at < d->at && r == 0; at += n) {
-		n = d->at - at < DELTA_PIECE ? (size_t)(d->at - at) : DELTA_PIECE;
-		if ((r = fd_read_all(d->fd, (off_t)at, d->p, n, DELTA_SCRATCH,
-		    e)) == 0)
-			r = io_write(io, d->p, n, e);
-	}
-	if (r == 0)
-		r = io_commit(io, IO_SYNC_FULL, e);
-	io_free(io);
-	buf_release(&b);
-	alloc_free(path);
-	return r;
-}
-
-static int
-place_index(struct delta *d, const char *dir, uint64_t version, uint64_t base,
+place_index(const struct delta *d, uint64_t version, uint64_t base, struct buf *b,
     struct err *e)
 {
-	struct buf b = BUF_INIT;
-	char *path = alloc_path(dir, MODEL_INDEX, e), text[256];
-	struct io *io = NULL;
-	int r = path != NULL ? 0 : -ERR_SYS;
+	char text[256];
+	int r;
 
 	(void)snprintf(text, sizeof(text), "{\"metadata\":{\"version\":\"%06llu\","
 	    "\"base_version\":\"%06llu\",\"delta_encoding\":\"%s\","
 	    "\"compression_format\":\"zstd\",\"checksum_format\":\"xxh3-128\"},"
 	    "\"weight_map\":{", (unsigned long long)version,
 	    (unsigned long long)base, delta_codings[d->coding]);
-	if (r == 0 && (r = buf_puts(&b, text, e)) == 0 &&
-	    (r = place_pairs(d, DELTA_FILE, &b, e)) == 0 &&
-	    (r = buf_puts(&b, "}}\n", e)) == 0 &&
-	    (r = io_create(&io, path, 1, e)) == 0 &&
-	    (r = io_write(io, b.p, b.n, e)) == 0)
+	return (r = buf_puts(b, text, e)) < 0 ||
+	    (r = place_pairs(d, DELTA_FILE, b, e)) < 0 ? r : buf_puts(b, "}}\n", e);
+}
+
+/* Write a file: what is in b, which is empty then, and so many bytes of the frames. */
+static int
+place_file(struct delta *d, const char *dir, const char *name, struct buf *b,
+    uint64_t frames, struct err *e)
+{
+	char *path = alloc_path(dir, name, e);
+	struct io *io = NULL;
+	uint64_t at;
+	size_t n;
+	int r = path != NULL ? io_create(&io, path, 1, e) : -ERR_SYS;
+
+	if (r == 0)
+		r = io_write(io, b->p, b->n, e);
+	for (at = 0; at < frames && r == 0; at += n) {
+		n = frames - at < DELTA_PIECE ? (size_t)(frames - at) : DELTA_PIECE;
+		if ((r = fd_read_all(d->fd, (off_t)at, d->p, n, DELTA_SCRATCH,
+		    e)) == 0)
+			r = io_write(io, d->p, n, e);
+	}
+	if (r == 0)
 		r = io_commit(io, IO_SYNC_FULL, e);
+	b->n = 0;
 	io_free(io);
-	buf_release(&b);
 	alloc_free(path);
 	return r;
 }
@@ -758,6 +748,7 @@ int
 delta_place(struct delta *d, const char *dir, uint64_t version, uint64_t base,
     struct err *e)
 {
+	struct buf b = BUF_INIT;
 	struct delta_head is;
 	char *index, *single;
 	int r, made;
@@ -776,11 +767,13 @@ delta_place(struct delta *d, const char *dir, uint64_t version, uint64_t base,
 		    "directory, or remove the old one", dir);
 	alloc_free(index);
 	alloc_free(single);
-	if (r < 0 || (d->frames.n > 0 && ((r = schema_finish(&d->frames, e)) < 0 ||
-	    (r = place_file(d, dir, e)) < 0)) ||
-	    (r = place_index(d, dir, version, base, e)) < 0)
-		return r;
-	return made ? io_sync_path(dir, e) : 0;
+	if (r == 0 && d->frames.n > 0 && (r = schema_finish(&d->frames, e)) == 0 &&
+	    (r = place_head(d, &b, e)) == 0)
+		r = place_file(d, dir, DELTA_FILE, &b, d->at, e);
+	if (r == 0 && (r = place_index(d, version, base, &b, e)) == 0)
+		r = place_file(d, dir, MODEL_INDEX, &b, 0, e);
+	buf_release(&b);
+	return r == 0 && made ? io_sync_path(dir, e) : r;
 }
 
 void

@@ -343,28 +343,6 @@ series_known(const struct series *s, const struct series_patch *p,
 	return 0;
 }
 
-/* Share the slices with an earlier step's patch if they are the same. */
-static void
-series_lend(const struct series *s, struct series_patch *p, size_t tensors)
-{
-	size_t i;
-
-	for (i = 0; i < s->n && !p->lent; i++)
-		if (s->p[i].rank == p->rank && memcmp(s->p[i].slice, p->slice,
-		    tensors * sizeof(*p->slice)) == 0) {
-			alloc_free(p->slice);
-			p->slice = s->p[i].slice;
-			p->lent = 1;
-		}
-}
-
-static void
-series_forget(struct series_patch *p)
-{
-	if (!p->lent)
-		alloc_free(p->slice);
-}
-
 /* Insert a patch among those to its step. */
 static int
 series_keep(struct series *s, struct series_patch *p,
@@ -377,7 +355,7 @@ series_keep(struct series *s, struct series_patch *p,
 	    (r = alloc_grow(&s->may, &s->capmay, s->turns + 2, 1, e)) < 0 ||
 	    (p->n > 0 && (r = scratch_put(&s->s, part,
 	    p->n * sizeof(*part), &p->at, e)) < 0)) {
-		series_forget(p);
+		alloc_free(p->slice);
 		return r;
 	}
 	p->turn = p->ranks != 0 && i > 0 && s->p[i - 1].step == p->step ?
@@ -440,7 +418,6 @@ series_end(struct series *s, struct coming *c, struct reader *in,
 			alloc_free(p->slice);
 			return r;
 		}
-		series_lend(s, p, m->schema.n);
 		part = c->full;
 		p->n = c->nfull;
 	}
@@ -518,7 +495,7 @@ series_release(struct series *s)
 
 	scratch_release(&s->s);
 	for (i = 0; i < s->n; i++)
-		series_forget(&s->p[i]);
+		alloc_free(s->p[i].slice);
 	alloc_free(s->p);
 	alloc_free(s->has);
 	alloc_free(s->may);
@@ -536,51 +513,33 @@ series_from(struct series *s, size_t i)
 	memset(s->may, 0, s->turns + 1);
 	memset(s->may + s->p[i].turn, 1, s->turns + 1 - s->p[i].turn);
 	for (; i < s->n; i++)
-		s->p[i].done = s->p[i].i = s->p[i].k = 0;
-}
-
-/* Return the next record of a patch, or NULL after the last one, with *r 0. */
-static const struct series_part *
-series_next(const struct series *s, struct series_patch *p, int *r,
-    struct err *e)
-{
-	*r = 0;
-	if (p->i == p->k) {
-		p->i = 0;
-		p->k = p->n - p->done < SERIES_AHEAD ? p->n - p->done :
-		    SERIES_AHEAD;
-		if (p->k == 0)
-			return NULL;
-		if ((*r = scratch_get(&s->s, p->at + p->done * sizeof(*p->next),
-		    p->next, p->k * sizeof(*p->next), e)) < 0) {
-			p->k = 0;
-			return NULL;
-		}
-		p->done += p->k;
-	}
-	return &p->next[p->i];
+		s->p[i].done = s->p[i].got = 0;
 }
 
 int
 series_take(struct series *s, uint32_t g, struct series_part **part, size_t *n,
     size_t *cap, struct err *e)
 {
-	const struct series_part *next;
-	size_t i;
+	struct series_patch *p;
 	int r = 0;
 
 	*n = 0;
-	for (i = s->from; i < s->n && r == 0; i++) {
-		next = series_next(s, &s->p[i], &r, e);
-		if (next == NULL || next->group != g)
-			continue;
-		if ((r = alloc_grow(part, cap, *n + 1, sizeof(**part), e)) == 0) {
-			(*part)[*n] = *next;
-			(*part)[(*n)++].of = (uint16_t)i;
+	for (p = s->p + s->from; p < s->p + s->n; p++) {
+		if (!p->got && p->done < p->n) {
+			if ((r = scratch_get(&s->s, p->at + p->done++ * sizeof(p->next),
+			    &p->next, sizeof(p->next), e)) < 0)
+				return r;
+			p->got = 1;
 		}
-		s->p[i].i++;
+		if (!p->got || p->next.group != g)
+			continue;
+		if ((r = alloc_grow(part, cap, *n + 1, sizeof(**part), e)) < 0)
+			return r;
+		p->got = 0;
+		p->next.of = (uint16_t)(p - s->p);
+		(*part)[(*n)++] = p->next;
 	}
-	return r;
+	return 0;
 }
 
 size_t
@@ -595,11 +554,12 @@ series_whole(const struct series *s)
 	return i > 0 ? i - 1 : 0;
 }
 
-/* Apply a record to the n bytes at old; new may be old. */
+/* Apply a record to the n bytes at old; new may be old. hash: of the n bytes at new. */
 static int
 series_body(const struct series *s, const struct series_part *x,
     const struct model_span *span, size_t n, const unsigned char *old,
-    unsigned char *new, struct buf *body, struct err *e)
+    unsigned char *new, unsigned char hash[MODEL_HASH], struct buf *body,
+    struct err *e)
 {
 	int r;
 
@@ -609,25 +569,11 @@ series_body(const struct series *s, const struct series_part *x,
 		return r;
 	r = exact_get(x->param, span->form, x->whole ? NULL : old, body->p,
 	    x->len, new, n / exact_size(span->form), e);
-	if (r == 0 && pack_hash64(new, n) != x->sum)
+	if (r == 0 && pack_hash_both(new, n, hash) != x->sum)
 		r = err_set(e, ERR_DATA, "corrupt: the checksum of a group does not "
 		    "match its bytes");
 	return r < 0 ? err_after(e, r, ", in the patch to step %llu",
 	    (unsigned long long)x->step) : 0;
-}
-
-int
-series_group(const struct series *s, const struct series_part *list, size_t n,
-    const struct model_span *span, const unsigned char *old, unsigned char *new,
-    struct buf *body, struct err *e)
-{
-	const unsigned char *from = old;
-	size_t i;
-	int r = 0;
-
-	for (i = 0; i < n && r == 0; i++, from = new)
-		r = series_body(s, &list[i], span, span->bytes, from, new, body, e);
-	return r;
 }
 
 /* ---- parts ---- */
@@ -725,13 +671,14 @@ parted_part(const struct parted *g, size_t i, int first, unsigned char *old,
 	const struct series_part *x = &g->list[i];
 	struct series_work *w = g->w;
 	const size_t n = parted_tile(g, i, 0, old, w->tile.p);
+	unsigned char hash[MODEL_HASH];
 	int r = 0;
 
 	if (!first && parted_before(g, i) == SIZE_MAX &&
 	    pack_hash64(w->tile.p, n) != x->base)
 		return parted_odd(g, i, e);
 	if (x->sent && (r = series_body(g->s, x, &g->span, n, w->tile.p, w->tile.p,
-	    &w->body, e)) == 0)
+	    hash, &w->body, e)) == 0)
 		(void)parted_tile(g, i, 1, new, w->tile.p);
 	memset(w->tile.p, 1, n);
 	(void)parted_tile(g, i, 1, w->seen.p, w->tile.p);
@@ -787,30 +734,51 @@ parted_turns(const struct parted *g, size_t turn, unsigned char *old,
 	return r;
 }
 
-int
-series_parts(const struct series *s, const struct series_part *list, size_t n,
-    const struct model *m, uint32_t g, unsigned char *old, unsigned char *new,
-    struct series_work *w, struct err *e)
+/* Make a group of which patches of slices have values. */
+static int
+parted_group(struct parted *g, unsigned char *old, unsigned char *new, struct err *e)
 {
-	struct parted x = { .s = s, .m = m, .list = list, .n = n, .w = w };
+	const struct series *s = g->s;
+	struct series_work *w = g->w;
 	size_t turn;
 	int r;
 
-	schema_span(&m->schema, g, &x.at);
-	model_span(m, g, &x.span);
 	w->tile.n = w->seen.n = w->was.n = w->is.n = 0;
 	if ((r = buf_put(&w->is, s->may, s->turns + 1, e)) < 0 ||
-	    x.span.bytes == 0 || (r = buf_room(&w->tile, x.span.bytes, e)) < 0 ||
-	    (r = buf_room(&w->seen, x.span.bytes, e)) < 0 ||
-	    (r = buf_room(&w->was, x.span.bytes, e)) < 0)
+	    g->span.bytes == 0 || (r = buf_room(&w->tile, g->span.bytes, e)) < 0 ||
+	    (r = buf_room(&w->seen, g->span.bytes, e)) < 0 ||
+	    (r = buf_room(&w->was, g->span.bytes, e)) < 0)
 		return r;
-	memcpy(new, old, x.span.bytes);
-	if ((r = parted_look(&x, old, e)) < 0)
+	memcpy(new, old, g->span.bytes);
+	if ((r = parted_look(g, old, e)) < 0)
 		return r;
 	/* start at the first turn, to check that later ones continue it */
 	for (turn = 0; turn < s->turns && !w->is.p[turn]; turn++)
 		;
-	return parted_turns(&x, turn, old, new, e);
+	return parted_turns(g, turn, old, new, e);
+}
+
+int
+series_group(const struct series *s, const struct series_part *list, size_t n,
+    const struct model *m, uint32_t g, unsigned char *old, unsigned char *new,
+    unsigned char hash[MODEL_HASH], struct series_work *w, struct err *e)
+{
+	struct parted x = { .s = s, .m = m, .list = list, .n = n, .w = w };
+	const unsigned char *from = old;
+	size_t i;
+	int r = 0;
+
+	schema_span(&m->schema, g, &x.at);
+	model_span(m, g, &x.span);
+	if (s->parts) {
+		if ((r = parted_group(&x, old, new, e)) == 0)
+			pack_hash128(new, x.span.bytes, hash);
+		return r;
+	}
+	for (i = 0; i < n && r == 0; i++, from = new)
+		r = series_body(s, &list[i], &x.span, x.span.bytes, from, new, hash,
+		    &w->body, e);
+	return r;
 }
 
 void

@@ -23,8 +23,7 @@ struct err;
 struct reader;
 
 enum {
-	SERIES_MOST = 1024,	/* most patches of a stream */
-	SERIES_AHEAD = 32	/* records that are fetched together */
+	SERIES_MOST = 1024	/* most patches of a stream */
 };
 
 /* A patch's record of one group. */
@@ -49,11 +48,10 @@ struct series_patch {
 	size_t turn;		/* number of its step in the stream */
 	unsigned rank, ranks;	/* 0 of 0: not a part */
 	struct slice *slice;	/* [tensors of the model]; NULL: not a part */
-	int lent;		/* 1: slice belongs to an earlier patch */
-	/* private: its records, and those that are fetched */
+	/* private: its records, and the one that was fetched */
 	uint64_t at;
-	size_t n, done, i, k;
-	struct series_part next[SERIES_AHEAD];
+	size_t n, done, got;
+	struct series_part next;
 };
 
 struct series {
@@ -89,26 +87,21 @@ int series_take(struct series *s, uint32_t g, struct series_part **part,
 /* Return the first patch that is needed, which is the first of the last whole step: the
  * steps before it do not matter.  Return 0 if no step is whole. */
 size_t series_whole(const struct series *s);
-/* Apply n records to a group and verify each result by its sum.  Several threads may call
- * it at a time, each with its own body. */
-int series_group(const struct series *s, const struct series_part *list, size_t n,
-    const struct model_span *span, const unsigned char *old, unsigned char *new,
-    struct buf *body, struct err *e);
-
-/* Scratch and results of series_parts. */
+/* Scratch and results of series_group. */
 struct series_work {
 	struct buf body, tile, seen, was;
 	struct buf is;		/* series.may for this group alone */
 	size_t odd;		/* the first patch that is not for its words */
 };
-/* Apply the records of n parts to group g of m, beginning with the first turn that the
- * model may be at and that is for the group's words.  -ERR_DATA also if no part has some
- * of the group's words, if two parts differ, or if a turn does not continue the one before
- * it. */
-int series_parts(const struct series *s, const struct series_part *list, size_t n,
+/* Apply n > 0 records to group g of m, verify each result by its sum, and set the hash of
+ * the last.  With parts, begin with the first turn that the model may be at and that is for
+ * the group's words; -ERR_DATA also if no part has some of these words, if two parts differ,
+ * or if a turn does not continue the one before it.  Several threads may call it at a time,
+ * each with its own w. */
+int series_group(const struct series *s, const struct series_part *list, size_t n,
     const struct model *m, uint32_t g, unsigned char *old, unsigned char *new,
-    struct series_work *w, struct err *e);
-/* Take what series_parts found in one more group into s->may. */
+    unsigned char hash[MODEL_HASH], struct series_work *w, struct err *e);
+/* Take what series_group found in one more group of parts into s->may. */
 void series_seen(struct series *s, const struct series_work *w);
 /* Return the first patch of the last turn that the model may be at, or s->n for none. */
 size_t series_base(const struct series *s);

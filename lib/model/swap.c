@@ -35,11 +35,11 @@ enum { LOCK, NEW, OLD, READY, REDO, MARKER };
 enum {
 	SWAP_PIECE = 1 << 20,
 	SWAP_TEXT = 512,
-	SWAP_WORD = 8,		/* bytes per word that redo sets */
-	SWAP_SET = 12,		/* bytes per entry in redo: position, value */
+	SWAP_BLOCK = 128,	/* bytes: 64 pairs, which redo has a bit each for */
+	SWAP_BITS = 10,		/* bytes before the pairs of a block in redo */
 	SWAP_HEAD = 24 + MODEL_HASH	/* bytes of the head of a group in redo */
 };
-#define SWAP_MAGIC UINT64_C(0x0133304f44455250)	/* "PREDO03", 1 */
+#define SWAP_MAGIC UINT64_C(0x0134304f44455250)	/* "PREDO04", 1 */
 #define SWAP_LAST UINT32_MAX			/* no file: redo ends here */
 
 static int
@@ -85,10 +85,12 @@ swap_fds(struct swap *s, const struct model *m, struct err *e)
 	size_t i;
 
 	s->m = m;
-	s->fd = alloc_get(m->nfiles, sizeof(*s->fd), e);
-	for (i = 0; s->fd != NULL && i < m->nfiles; i++)
+	if ((s->made = alloc_get(m->nfiles, sizeof(*s->made) + sizeof(*s->fd), e)) == NULL)
+		return -ERR_SYS;
+	s->fd = (int *)(s->made + m->nfiles);
+	for (i = 0; i < m->nfiles; i++)
 		s->fd[i] = -1;
-	return s->fd != NULL ? 0 : -ERR_SYS;
+	return 0;
 }
 
 static void
@@ -99,7 +101,8 @@ swap_drop(struct swap *s)
 	for (i = 0; s->fd != NULL && i < s->m->nfiles; i++)
 		if (s->fd[i] >= 0)
 			(void)close(s->fd[i]);
-	alloc_free(s->fd);
+	alloc_free(s->made);
+	s->made = NULL;
 	s->fd = NULL;
 }
 
@@ -334,24 +337,18 @@ swap_discard(struct swap *s)
 
 /* ---- the next model, beside ---- */
 
-/* Copy bytes from one file to another; a reflink shares them. */
+/* Copy a file's bytes from byte `at' on, up to `end' or its end. */
 static int
-swap_fill(const struct swap *s, const char *path, int from, int to,
-    struct err *e)
+swap_fill(const char *path, int from, int to, uint64_t at, uint64_t end, struct err *e)
 {
-	unsigned char *p;
+	unsigned char *p = alloc_raw(SWAP_PIECE, 1, e);
 	size_t n = 1;
-	off_t at;
-	int r = 0;
+	int r = p != NULL ? 0 : -ERR_SYS;
 
-	if (s->way == SWAP_REFLINK)
-		return ioctl(to, FICLONE, from) == 0 ? 0 : err_sys(e, "cannot make a "
-		    "reflink of '%s'", path);
-	if ((p = alloc_raw(SWAP_PIECE, 1, e)) == NULL)
-		return -ERR_SYS;
-	for (at = 0; r == 0 && n > 0; at += (off_t)n)
-		if ((r = fd_read_at(from, at, p, SWAP_PIECE, &n, path, e)) == 0)
-			r = fd_write_at(to, at, p, n, path, e);
+	for (; r == 0 && n > 0 && at < end; at += n)
+		if ((r = fd_read_at(from, (off_t)at, p, end - at < SWAP_PIECE ?
+		    (size_t)(end - at) : SWAP_PIECE, &n, path, e)) == 0)
+			r = fd_write_at(to, (off_t)at, p, n, path, e);
 	alloc_free(p);
 	return r;
 }
@@ -371,7 +368,8 @@ swap_owned(int fd, const struct stat *was, const char *path, const char *to,
 	return 0;
 }
 
-/* Make a new file like the one at path, open as from; *fd stays open. */
+/* Make a new file like the one at path, open as from; *fd stays open. A reflink shares
+ * its bytes. */
 static int
 swap_like(struct swap *s, int from, const char *path, const char *name,
     const char *to, int *fd, struct err *e)
@@ -385,8 +383,10 @@ swap_like(struct swap *s, int from, const char *path, const char *name,
 	if (*fd < 0)
 		return err_sys(e, "'%s'", to);
 	s->took += looks_took(&st, name, 0);
-	return (r = swap_owned(*fd, &st, path, to, e)) < 0 ? r :
-	    swap_fill(s, path, from, *fd, e);
+	if ((r = swap_owned(*fd, &st, path, to, e)) == 0 && s->way == SWAP_REFLINK &&
+	    ioctl(*fd, FICLONE, from) < 0)
+		r = err_sys(e, "cannot make a reflink of '%s'", path);
+	return r;
 }
 
 /* Refuse files that the next directory cannot have. */
@@ -420,7 +420,9 @@ swap_both(struct swap *s, const char *path, const char *name, const char *to,
 		return err_sys(e, "'%s'", to);
 	if ((r = fd_open(path, FD_FILE, &from, &st, e)) < 0)
 		return r;
-	if ((r = swap_like(s, from, path, name, to, &fd, e)) == 0 && fsync(fd) < 0)
+	if ((r = swap_like(s, from, path, name, to, &fd, e)) == 0 &&
+	    (s->way == SWAP_REFLINK ||
+	    (r = swap_fill(path, from, fd, 0, UINT64_MAX, e)) == 0) && fsync(fd) < 0)
 		r = err_sys(e, "'%s'", to);
 	if (fd >= 0)
 		(void)close(fd);
@@ -564,11 +566,12 @@ redo_file(struct swap *s, size_t i, struct err *e)
 	return s->fd[i] >= 0 ? 0 : err_sys(e, "'%s'", path);
 }
 
-/* redo has for each group of the model: its file, the number of words that change, its
- * place and length, the hash of its new bytes, and the position and value of each such
- * word.  Its end names the model that it makes.  Words may be set again if some were set
- * before.  The hashes, which unchanged groups have as well, show that the journal is
- * intact and that the model is the one it is for.
+/* redo has for each group of the model: its file, the length of its changes, its place and
+ * length, the hash of its new bytes, and the changes.  These are, for each block that
+ * changes, its number, a bit for each pair of its bytes, and the new pairs whose bit is 1.
+ * Its end names the model that it makes.  Pairs may be set again if some were set before.
+ * The hashes, which unchanged groups have as well, show that the journal is intact and
+ * that the model is the one it is for.
  *
  * Open the files for writing now: after the journal is there, a missing permission would
  * leave a change that cannot be finished. */
@@ -584,32 +587,61 @@ redo_begin(struct swap *s, const unsigned char *touched, struct err *e)
 	return r;
 }
 
+/* Return a bit for each pair of bytes of a block, in the order of redo_pair: 1 where it
+ * changes. */
+static inline uint64_t
+redo_pairs(const unsigned char *old, const unsigned char *new)
+{
+	const uint64_t top = 0x8000800080008000u;
+	uint64_t x, pairs = 0;
+	unsigned i;
+
+	for (i = 0; i < SWAP_BLOCK; i += 8) {
+		x = bytes_le64(old + i) ^ bytes_le64(new + i);
+		pairs = pairs >> 1 | ((((x & ~top) + ~top) | x) & top);
+	}
+	return pairs;
+}
+
+/* Return where the pair is that the lowest 1 bit is for. */
+static inline unsigned
+redo_pair(uint64_t pairs)
+{
+	const unsigned bit = (unsigned)__builtin_ctzll(pairs);
+
+	return bit % 16 * 8 + bit / 16 * 2;
+}
+
 static int
 redo_group(struct swap *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new,
     const unsigned char after[MODEL_HASH], struct err *e)
 {
 	const size_t bytes = old == new ? 0 : span->bytes;
-	unsigned char head[SWAP_HEAD], *p;
-	size_t i, n;
+	const size_t blocks = (bytes + SWAP_BLOCK - 1) / SWAP_BLOCK;
+	unsigned char head[SWAP_HEAD], was[SWAP_BLOCK] = { 0 }, is[SWAP_BLOCK] = { 0 }, *p;
+	uint64_t pairs;
+	size_t i;
 	int r;
 
 	s->set.n = 0;
-	if ((r = buf_room(&s->set, (bytes / SWAP_WORD + 1) * SWAP_SET, e)) < 0)
+	if ((r = buf_room(&s->set, blocks * (SWAP_BITS + SWAP_BLOCK), e)) < 0)
 		return r;
-	for (p = s->set.p, i = 0; i < bytes; i += SWAP_WORD) {
-		n = bytes - i < SWAP_WORD ? bytes - i : SWAP_WORD;
-		if (n == SWAP_WORD ? bytes_le64(old + i) == bytes_le64(new + i) :
-		    memcmp(old + i, new + i, n) == 0)
+	for (p = s->set.p, i = 0; i < blocks; i++, old += SWAP_BLOCK, new += SWAP_BLOCK) {
+		if (bytes - i * SWAP_BLOCK < SWAP_BLOCK) {
+			old = memcpy(was, old, bytes % SWAP_BLOCK);
+			new = memcpy(is, new, bytes % SWAP_BLOCK);
+		}
+		if ((pairs = redo_pairs(old, new)) == 0)
 			continue;
-		bytes_set32(p, (uint32_t)(i / SWAP_WORD));
-		bytes_set64(p + 4, 0);
-		memcpy(p + 4, new + i, n);
-		p += SWAP_SET;
+		bytes_set16(p, (uint16_t)i);
+		bytes_set64(p + 2, pairs);
+		for (p += SWAP_BITS; pairs != 0; pairs &= pairs - 1, p += 2)
+			memcpy(p, new + redo_pair(pairs), 2);
 	}
 	s->set.n = (size_t)(p - s->set.p);
 	bytes_set32(head, span->file);
-	bytes_set32(head + 4, (uint32_t)(s->set.n / SWAP_SET));
+	bytes_set32(head + 4, (uint32_t)s->set.n);
 	bytes_set64(head + 8, span->at);
 	bytes_set64(head + 16, span->bytes);
 	memcpy(head + 24, after, MODEL_HASH);
@@ -660,70 +692,73 @@ redo_get(struct io *f, void *p, size_t n, struct err *e)
 	return r < 0 || got == n ? r : redo_corrupt(f, e);
 }
 
-/* Set the words of a group, which follow its head in f. Write nothing if the result would
- * have another hash than the journal says. */
+/* Make the changes[len] in the n bytes at p, which has room for whole blocks. Return 0 if
+ * they are corrupt. */
 static int
-redo_set(struct swap *s, struct io *f, int fd, const unsigned char *head,
-    unsigned char *p, int write, struct err *e)
+redo_set(const unsigned char *set, size_t len, unsigned char *p, uint64_t n)
 {
-	uint64_t at = bytes_le64(head + 8), n = bytes_le64(head + 16), word;
-	size_t len = (size_t)bytes_le32(head + 4) * SWAP_SET;
-	const char *path = s->m->file[bytes_le32(head)].path;
-	unsigned char is[MODEL_HASH], *set;
-	int r;
+	const unsigned char *const end = set + len;
+	uint64_t pairs;
+	size_t at;
 
-	s->set.n = 0;
-	if (len > (n / SWAP_WORD + 1) * SWAP_SET)
-		return redo_corrupt(f, e);
-	if ((r = fd_read_all(fd, (off_t)at, p, n, path, e)) < 0 ||
-	    (r = buf_room(&s->set, len, e)) < 0 ||
-	    (r = redo_get(f, s->set.p, len, e)) < 0)
-		return r;
-	for (set = s->set.p; set < s->set.p + len; set += SWAP_SET) {
-		word = (uint64_t)bytes_le32(set) * SWAP_WORD;
-		if (word >= n)
-			return redo_corrupt(f, e);
-		memcpy(p + word, set + 4, n - word < SWAP_WORD ?
-		    (size_t)(n - word) : SWAP_WORD);
+	while ((size_t)(end - set) >= SWAP_BITS) {
+		at = (size_t)bytes_le16(set) * SWAP_BLOCK;
+		pairs = bytes_le64(set + 2);
+		set += SWAP_BITS;
+		for (; pairs != 0 && end - set >= 2; pairs &= pairs - 1, set += 2)
+			memcpy(p + at + redo_pair(pairs), set, 2);
+		if (pairs != 0 || at >= n)
+			return 0;
 	}
-	pack_hash128(p, (size_t)n, is);
-	if (memcmp(is, head + 24, MODEL_HASH) != 0)
-		return redo_strange(f, s->m, e);
-	return write && len > 0 ? fd_write_at(fd, (off_t)at, p, n, path, e) : 0;
+	return set == end;
 }
 
-/* Read the next group of redo; at the end return 1 and the hash of the model that redo
- * makes. */
+/* Read the next group of redo and make its changes; at the end return 1 and the hash of the
+ * model that redo makes. Write nothing if the result would have another hash than the
+ * journal says. */
 static int
 redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err *e)
 {
 	const struct model *m = s->m;
-	unsigned char head[SWAP_HEAD];
-	const uint64_t most = (uint64_t)MODEL_GROUP * 8;
+	unsigned char head[SWAP_HEAD], is[MODEL_HASH];
+	const struct model_file *file;
 	uint64_t at, n;
+	size_t len;
 	uint32_t i;
-	int r;
+	int fd, r;
 
 	if ((r = redo_get(f, head, SWAP_HEAD, e)) < 0)
 		return r;
 	i = bytes_le32(head);
+	len = bytes_le32(head + 4);
 	at = bytes_le64(head + 8);
 	n = bytes_le64(head + 16);
-	if (i != SWAP_LAST) {
-		if (i >= m->nfiles || n > most || at > m->file[i].size ||
-		    n > m->file[i].size - at)
-			return redo_strange(f, m, e);
-		/* a group without changes was compared before */
-		if (write && bytes_le32(head + 4) == 0)
-			return 0;
-		if (write && (r = redo_file(s, i, e)) < 0)
-			return r;
-		return redo_set(s, f, write ? s->fd[i] : m->file[i].fd, head, p,
-		    write, e);
+	if (i == SWAP_LAST) {
+		s->ready = (struct swap_mark){ .step = at };
+		memcpy(s->ready.hash, head + 16, MODEL_HASH);
+		return bytes_le64(head + 32) == SWAP_MAGIC ? 1 : redo_corrupt(f, e);
 	}
-	s->ready = (struct swap_mark){ .step = at };
-	memcpy(s->ready.hash, head + 16, MODEL_HASH);
-	return bytes_le64(head + 32) == SWAP_MAGIC ? 1 : redo_corrupt(f, e);
+	if (i >= m->nfiles || n > (uint64_t)MODEL_GROUP * 8 ||
+	    at > m->file[i].size || n > m->file[i].size - at)
+		return redo_strange(f, m, e);
+	if (len > (n / SWAP_BLOCK + 1) * (SWAP_BITS + SWAP_BLOCK))
+		return redo_corrupt(f, e);
+	/* a group without changes was compared before */
+	if (write && (len == 0 || (r = redo_file(s, i, e)) < 0))
+		return r;
+	file = &m->file[i];
+	fd = write ? s->fd[i] : file->fd;
+	s->set.n = 0;
+	if ((r = fd_read_all(fd, (off_t)at, p, n, file->path, e)) < 0 ||
+	    (r = buf_room(&s->set, len, e)) < 0 ||
+	    (r = redo_get(f, s->set.p, len, e)) < 0)
+		return r;
+	if (!redo_set(s->set.p, len, p, n))
+		return redo_corrupt(f, e);
+	pack_hash128(p, (size_t)n, is);
+	if (memcmp(is, head + 24, MODEL_HASH) != 0)
+		return redo_strange(f, m, e);
+	return write ? fd_write_at(fd, (off_t)at, p, n, file->path, e) : 0;
 }
 
 /* Go through redo: check whether it turns the model into the one it names or, with
@@ -1036,15 +1071,34 @@ out:
 	return r;
 }
 
+/* Copy what comes before byte `at' of a file and is not there yet; up to `end' it is
+ * then. */
+static int
+swap_made(struct swap *s, size_t i, uint64_t at, uint64_t end, struct err *e)
+{
+	const struct model_file *f = &s->m->file[i];
+	const uint64_t made = s->made[i];
+
+	s->made[i] = end > made ? end : made;
+	return at > made ? swap_fill(f->path, f->fd, s->fd[i], made, at, e) : 0;
+}
+
 int
 swap_group(struct swap *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new,
     const unsigned char after[MODEL_HASH], struct err *e)
 {
+	const struct model_file *f = &s->m->file[span->file];
+	const int fd = s->fd[span->file];
+	int r = 0;
+
 	if (s->way == SWAP_PLACE)
 		return redo_group(s, span, old, new, after, e);
-	return old == new ? 0 : fd_write_at(s->fd[span->file], (off_t)span->at, new, span->bytes,
-	    s->m->file[span->file].path, e);
+	if (fd < 0 || (s->way == SWAP_REFLINK && old == new))
+		return 0;
+	if (s->way == SWAP_COPY)
+		r = swap_made(s, span->file, span->at, span->at + span->bytes, e);
+	return r < 0 ? r : fd_write_at(fd, (off_t)span->at, new, span->bytes, f->path, e);
 }
 
 /* Check that the next model is complete and its source unchanged. */
@@ -1057,9 +1111,15 @@ swap_whole(struct swap *s, struct err *e)
 
 	if (s->m->dir && (r = swap_folder(s, 1, e)) < 0)
 		return r;
-	for (i = 0; i < s->m->nfiles; i++)
-		if (s->fd[i] >= 0 && fsync(s->fd[i]) < 0)
+	for (i = 0; i < s->m->nfiles; i++) {
+		if (s->fd[i] < 0)
+			continue;
+		if (s->way == SWAP_COPY && (r = swap_made(s, i, s->m->file[i].size,
+		    s->m->file[i].size, e)) < 0)
+			return r;
+		if (fsync(s->fd[i]) < 0)
 			return err_sys(e, "'%s'", s->m->file[i].path);
+	}
 	swap_drop(s);
 	if ((r = swap_looks(s->at[NEW], NULL, &next, e)) < 0 ||
 	    (r = swap_looks(s->path, s, &now, e)) < 0 ||

@@ -60,6 +60,7 @@ struct swap {
 	enum swap_way way;
 	const struct model *m;
 	int *fd;		/* of each file that changes, else -1 */
+	uint64_t *made;		/* bytes of each file that the copy has */
 	uint64_t took;		/* state of the files when they were linked or copied */
 	int placed;		/* 1: exchanged, but the old model is not checked yet */
 	int watch;		/* inotify descriptor on the model, or -1 */

@@ -9,7 +9,7 @@ enum { N = 100000, MOST = 2 * N };
 
 static unsigned char code[MOST], bits[MOST], back[MOST], *begin;
 static uint16_t token[SUBSET_TOKENS * N];
-static uint32_t rank[N], got[N], gap[N], slot[SUBSET_TABLES * SUBSET_TOTAL];
+static uint32_t rank[N], got[N + SUBSET_SLACK], gap[N], slot[SUBSET_TABLES * SUBSET_TOTAL];
 static unsigned states, nbits;
 
 /* Choose each of n values with probability p / 2^32. Return how many. */
