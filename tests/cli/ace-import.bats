@@ -204,7 +204,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 @test "what f32 does not hold is refused by name and index, or rounded" {
 	pack 'd<3' 0.5 0.1 2 | npy "'<f8'" '(3,)' >d.npy
 	exits 3 ace-import --name w d.npy
-	says "unsupported: tensor 'w' at index 1 in 'd.npy': f64 0.10000000000000001 is not exact"
+	says "unsupported: tensor 'w' at index 1 in 'd.npy': f64 0.10000000000000001 is not exact in f32 \(--f32 rounds it\)$"
 	exits 0 ace-import -v --f32 -o d.aceg d.npy
 	says "'d.npy': 1 of 3 values rounded to f32"
 	raw_of d.aceg >got
@@ -228,21 +228,6 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	says "unsupported: .* at index 1 .* bool 2 is neither 0 nor 1$"
 }
 
-@test "NaN and infinity pass" {
-	pack 'L<4' 0x7fc00000 0xff800000 0x7f800001 0x80000000 >odd.raw
-	exits 0 ace-import -o odd.aceg odd.raw
-	raw_of odd.aceg >got
-	same got odd.raw
-}
-
-@test "big-endian" {
-	pack 'f>3' 1 -2.5 3e-40 | npy "'>f4'" '(3,)' >b.npy
-	exits 0 ace-import -o b.aceg b.npy
-	raw_of b.aceg >got
-	pack 'f<3' 1 -2.5 3e-40 >want
-	same got want
-}
-
 @test "Fortran order of several dimensions is refused, and what to do is said" {
 	pack 'f<6' 1 2 3 4 5 6 | npy "'<f4'" '(2, 3)' >c.npy
 	ace-import --name w c.npy | ace-export -f npz -o c.npz
@@ -264,13 +249,6 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 0 ace-import --omit provenance --name w -o c.aceg c.npy
 	exits 0 ace-import --omit provenance --name w -o f.aceg f.npy
 	same c.aceg f.aceg
-}
-
-@test "a pickled object is refused by name" {
-	pack 'C4' 0x80 4 0x4e 0x2e | npy "'|O'" '(1,)' >o.npy
-	exits 3 ace-import o.npy
-	says "unsupported: 'o.npy' holds pickled Python objects"
-	[ ! -s out ] || ! ace-inspect verify out
 }
 
 @test "a pipe is spooled in TMPDIR, and nothing is left there" {
@@ -333,33 +311,6 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	[ "$(cat rss)" -gt 65536 ] && [ "$(cat rss)" -lt 196608 ]
 }
 
-# header JSON BYTES: write bad.safetensors with this header and BYTES zeros
-header() {
-	perl -e 'binmode STDOUT; print pack("Q<", length $ARGV[0]), $ARGV[0],
-	    "\0" x $ARGV[1]' "$1" "$2" >bad.safetensors
-}
-
-@test "headers that say more than there is, or two things" {
-	a='"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
-	while IFS='|' read -r json bytes words; do
-		header "$json" "$bytes"
-		exits 3 cpu 5 ace-import -o bad bad.safetensors ||
-		    { echo "$json"; false; }
-		says "$words"
-		[ ! -e bad ]
-	done <<-END
-	{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},$a}|4|two tensors are named 'a'
-	{"__metadata__":{"x":"1"},"__metadata__":{"x":"2"},$a}|4|__metadata__ twice
-	{"a":{"dtype":"F32","dtype":"F16","shape":[1],"data_offsets":[0,4]}}|4|duplicate
-	{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}|0|too many elements
-	{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}|4|corrupt: the shape
-	{"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}}|4|corrupt: the shape
-	{"a":{"dtype":"F32","shape":[1],"data_offsets":[9223372036854775803,9223372036854775807]}}|4|a hole
-	{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}|4|bytes 4 to 0
-	{$a,"b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}}|6|an overlap
-	END
-}
-
 @test "an entry of a header that is all header: refused before it is read as JSON" {
 	perl -e 'binmode STDOUT; $h = q({"w":{"dtype":"F32","shape":[) .
 	    join(",", (1) x 400000) . q(],"data_offsets":[0,4]}});
@@ -399,15 +350,6 @@ header() {
 	in.pt a torch.save file
 	in.safetensors a safetensors file .ace-import.
 	E
-}
-
-@test "what is not exact says which option rounds it" {
-	perl -e 'print pack("d<", 0.1)' >x
-	printf '{"w":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}}' >h
-	{ perl -e 'print pack("Q<", -s "h")'; cat h x; } >in.safetensors
-	exits 3 ace-import in.safetensors
-	says "is not exact in f32 \\(--f32 rounds it\\)$"
-	exits 0 ace-import --f32 in.safetensors
 }
 
 @test "safetensors: f8 and whole numbers travel as they are, other dtypes by name" {

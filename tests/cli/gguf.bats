@@ -138,20 +138,6 @@ make_models() {
 	END
 }
 
-@test "GGUF: cut anywhere" {
-	mkgguf old -n 1 --plain
-	cp old m
-	ace-diff old >whole
-	for at in $(seq 1 7 $(($(wc -c <old) - 40))); do
-		each_of 5 || continue
-		head -c "$at" old >m
-		exits 3 ace-patch m <whole
-		head -c "$at" old | same m /dev/stdin
-	done
-	exits 3 ace-diff m
-	says "truncated: 'm' ends in tensor 'blk.98.scalar'|'blk.98.scalar' of 'm' is longer"
-}
-
 @test "GGUF: bits of the head are others: refused, or read as another reader does" {
 	mkgguf old -n 1 --plain
 	mkgguf --mutants old 300
