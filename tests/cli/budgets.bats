@@ -40,6 +40,7 @@ limited() {
 			mkshards -n $how -k layered -s $s -x $s >in$s
 		done
 		for plan in '--bits 0.5' '-p 0.5=q8'; do
+			each_of 3 || continue
 			rm -rf free tight
 			for s in 0 1; do
 				# shellcheck disable=SC2086 # words are meant

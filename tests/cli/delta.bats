@@ -116,7 +116,7 @@ refused() {
 	local re=$1
 	shift
 	rm -rf d
-	mkdelta make old new d "$@"
+	if [ "$1" = made ]; then mv "$2" d; else mkdelta make old new d "$@"; fi
 	exits 3 ace-diff -o patch old d
 	says "$re"
 	[ ! -e patch ]
@@ -124,27 +124,30 @@ refused() {
 
 @test "frames that lie: status 3, with the tensor's name" {
 	local t="tensor 'layer.00.bf16' of 'd'"
+	local lies=cut,head,empty,none,skip,two,window,wide,bits,short,long,bomb,sum,nosum
+	mkdelta make old new xor -e xor --lie $lies
+	mkdelta make old new overwrite -e overwrite --lie $lies,beyond,order,twice,count,more
 	for c in xor overwrite; do
-		refused "truncated: the zstd frame.*$t" -e $c --lie cut
-		refused "(truncated|corrupt): .*zstd frame.*$t" -e $c --lie head
-		refused "corrupt: expected a zstd frame.*$t" -e $c --lie empty
-		refused "corrupt: expected a zstd frame.*$t" -e $c --lie none
-		refused "corrupt: expected a zstd frame.*$t" -e $c --lie skip
-		refused "corrupt: bytes follow the zstd frame.*$t" -e $c --lie two
-		refused "limit: .* window larger than 8 MiB.*$t" -e $c --lie window
-		refused "limit: .* window larger than 8 MiB.*$t" -e $c --lie wide
-		refused "corrupt: .*$t" -e $c --lie bits
+		refused "truncated: the zstd frame.*$t" made $c.cut
+		refused "(truncated|corrupt): .*zstd frame.*$t" made $c.head
+		refused "corrupt: expected a zstd frame.*$t" made $c.empty
+		refused "corrupt: expected a zstd frame.*$t" made $c.none
+		refused "corrupt: expected a zstd frame.*$t" made $c.skip
+		refused "corrupt: bytes follow the zstd frame.*$t" made $c.two
+		refused "limit: .* window larger than 8 MiB.*$t" made $c.window
+		refused "limit: .* window larger than 8 MiB.*$t" made $c.wide
+		refused "corrupt: .*$t" made $c.bits
 		for lie in short long bomb; do
-			refused "corrupt: the.* frame is not as long.*$t" -e $c --lie $lie
+			refused "corrupt: the.* frame is not as long.*$t" made $c.$lie
 		done
-		refused "corrupt: the result's checksum.*tensor 'layer" -e $c --lie sum
-		refused "corrupt: the tensor has no checksum.*tensor 'layer" -e $c --lie nosum
+		refused "corrupt: the result's checksum.*tensor 'layer" made $c.sum
+		refused "corrupt: the tensor has no checksum.*tensor 'layer" made $c.nosum
 	done
-	refused "corrupt: position 2000 beyond the tensor.*$t" -e overwrite --lie beyond
-	refused "corrupt: position [0-9]* after a larger one.*$t" -e overwrite --lie order
-	refused "corrupt: position [0-9]* after a larger one.*$t" -e overwrite --lie twice
-	refused "corrupt: the frame has more positions than its tensor has bytes.*$t" -e overwrite --lie count
-	refused "corrupt: the.* frame is not as long.*$t" -e overwrite --lie more
+	refused "corrupt: position 2000 beyond the tensor.*$t" made overwrite.beyond
+	refused "corrupt: position [0-9]* after a larger one.*$t" made overwrite.order
+	refused "corrupt: position [0-9]* after a larger one.*$t" made overwrite.twice
+	refused "corrupt: the frame has more positions than its tensor has bytes.*$t" made overwrite.count
+	refused "corrupt: the.* frame is not as long.*$t" made overwrite.more
 }
 
 @test "lies of the index" {

@@ -444,6 +444,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	# shard with status 0, so that others fail
 	for p in examples/train tests/late ace-expand ace-score ace-policy \
 	    ace-select ace-compress ace-inspect; do
+		each_of 2 || continue
 		with_instead "$p" 'exit 5' 5
 		says "^together.sh: (ace on 50/1|before all ways): ${p#*/} failed with status 5\$"
 		with_instead "$p" 'kill -9 $$' 4

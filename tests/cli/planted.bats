@@ -303,6 +303,7 @@ exit(json.load(sys.stdin) != {"model_path": os.getcwd() + "/m\", \"x\": \"\\"})'
 	cp new now/model.safetensors
 	local n=0 name
 	for name in 'a b' 'a;touch pwned' 'a$(touch pwned)' "a'b" '-x' 'a"b' 'a\b' '*'; do
+		each_of 3 || continue
 		n=$((n + 1))
 		rm -rf d
 		mkdir -p "d/$name"
