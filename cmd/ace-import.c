@@ -243,26 +243,20 @@ static int
 set_shape(void *o, const struct opt *row, const char *arg, struct err *e)
 {
 	struct format_opts *fo = &((struct opts *)o)->fo;
-	char word[24];
-	size_t n;
+	char word[NUM_ITEM];
 	int r;
 
 	fo->ndim = 0;
-	for (;;) {
-		n = strcspn(arg, ",");
-		if (fo->ndim == SCHEMA_MAX_DIM || n >= sizeof(word))
+	while ((r = num_item(&arg, word, "--shape", e)) > 0) {
+		if (fo->ndim == SCHEMA_MAX_DIM)
 			return err_set(e, ERR_USAGE, "--shape: expected at most %d "
 			    "numbers below 2^40, separated by commas",
 			    SCHEMA_MAX_DIM);
-		memcpy(word, arg, n);
-		word[n] = '\0';
 		if ((r = num_u64(&fo->dim[fo->ndim++], word, 0,
 		    SCHEMA_MAX_TOTAL, "--shape", e)) < 0)
-			return r;
-		if (arg[n] == '\0')
-			return 0;
-		arg += n + 1;
+			break;
 	}
+	return r;
 }
 
 static const char *const kinds[] = { "gradient", "delta", "model", NULL };

@@ -145,3 +145,18 @@ num_choice(int *v, const char *s, const char *const *names, const char *what,
 		    i == 0 ? "" : names[i + 1] != NULL ? ", " : " or ", names[i]);
 	return err_set(e, ERR_USAGE, "%s '%s': %s", what, s, list);
 }
+
+int
+num_item(const char **list, char word[NUM_ITEM], const char *what, struct err *e)
+{
+	const size_t n = *list != NULL ? strcspn(*list, ",") : 0;
+
+	if (*list == NULL)
+		return 0;
+	if (n >= NUM_ITEM)
+		return err_set(e, ERR_USAGE, "%s: '%.40s' is too long", what, *list);
+	memcpy(word, *list, n);
+	word[n] = '\0';
+	*list = (*list)[n] != '\0' ? *list + n + 1 : NULL;
+	return 1;
+}

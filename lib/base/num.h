@@ -17,6 +17,10 @@ int num_size(uint64_t *v, const char *s, const char *what, struct err *e);
 					/* bytes: 10, 4k, 1.5M, 64Ki, 2Gi */
 int num_rate(double *v, const char *s, const char *what, struct err *e);
 					/* bit/s: 5Mbit, 200kbit, 1Gbit */
+/* Copy the next item of a list by commas to word: 1, and *list is behind it, or 0 after the
+ * last. what names the list in the message for an item that is too long. */
+enum { NUM_ITEM = 64 };
+int num_item(const char **list, char word[NUM_ITEM], const char *what, struct err *e);
 /* Format v >= 0 for people: "8 bit/s", "12.3 kB". Machines get the plain number. */
 enum { NUM_TEXT = 48 };
 const char *num_text(double v, const char *unit, char out[NUM_TEXT]);

@@ -99,6 +99,23 @@ opt_take(const struct opt_place *p, const char *val, struct err *e)
 	return opt_set_to(p, val, what, e);
 }
 
+int
+opt_items(const struct opt *table, void *own, const char *list, const char *what,
+    struct err *e)
+{
+	struct opt_place p = { table, own };
+	char word[NUM_ITEM];
+	int r;
+
+	for (; (r = num_item(&list, word, what, e)) > 0; p.row++)
+		if (p.row->type == OPT_IS_END)
+			return err_set(e, ERR_USAGE, "%s: more than %d values", what,
+			    (int)(p.row - table));
+		else if ((r = opt_set_to(&p, word, what, e)) < 0)
+			break;
+	return r < 0 ? r : (int)(p.row - table);
+}
+
 const struct opt *
 opt_named(const struct opt *table, const char *name)
 {

@@ -128,6 +128,11 @@ int opt_take(const struct opt_place *p, const char *val, struct err *e);
 int opt_set_to(const struct opt_place *p, const char *val, const char *what,
     struct err *e);
 
+/* Set the rows of a table, in their order, to the values of a list by commas. Return how
+ * many it has. what is the list's name in messages. */
+int opt_items(const struct opt *table, void *own, const char *list, const char *what,
+    struct err *e);
+
 /* Return the first row of that name in a table and the tables it names, or NULL. */
 const struct opt *opt_named(const struct opt *table, const char *name);
 

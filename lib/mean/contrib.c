@@ -20,17 +20,11 @@ const char *const contrib_bys[] = { "weight", "samples", "equal", NULL };
 int
 contrib_weight_by(struct contrib_opts *o, const char *s, struct err *e)
 {
-	char word[64];
-	size_t n;
-	int first = 1, r;
+	char word[NUM_ITEM];
+	int first, r;
 
 	o->age = o->rho = 0;
-	for (;; s++, first = 0) {
-		n = strcspn(s, ",");
-		if (n >= sizeof(word))
-			n = sizeof(word) - 1;
-		memcpy(word, s, n);
-		word[n] = '\0';
+	for (first = 1; (r = num_item(&s, word, "--weight-by", e)) > 0; first = 0) {
 		if (first)
 			r = num_choice(&o->by, word, contrib_bys, "--weight-by", e);
 		else if (strncmp(word, "staleness:", 10) == 0)
@@ -42,10 +36,10 @@ contrib_weight_by(struct contrib_opts *o, const char *s, struct err *e)
 		else
 			r = err_set(e, ERR_USAGE, "--weight-by '%s': "
 			    "staleness:N or drift:X", word);
-		s += n;
-		if (r < 0 || *s == '\0')
-			return r;
+		if (r < 0)
+			break;
 	}
+	return r;
 }
 
 void

@@ -75,18 +75,13 @@ static int
 filter_omit(void *arg, const struct opt *row, const char *list, struct err *e)
 {
 	struct filter *f = arg;
-	char word[16];
-	int i, n, r;
+	char word[NUM_ITEM];
+	int i, r;
 
-	do {
-		n = (int)strcspn(list, ",");
-		(void)snprintf(word, sizeof(word), "%.*s", n, list);
-		if ((r = num_choice(&i, word, filter_omits, "--omit", e)) < 0)
-			return r;
+	while ((r = num_item(&list, word, "--omit", e)) > 0 &&
+	    (r = num_choice(&i, word, filter_omits, "--omit", e)) == 0)
 		*(i == 0 ? &f->no_provenance : &f->omit_schema) = 1;
-		list += n;
-	} while (*list++ == ',');
-	return 0;
+	return r;
 }
 
 const struct opt filter_opts_out[] = {

@@ -37,23 +37,16 @@ static int
 admit_kinds(void *arg, const struct opt *row, const char *list, struct err *e)
 {
 	struct admit *a = arg;
-	char word[16];
-	size_t n;
-	int i, r = 0;
+	char word[NUM_ITEM];
+	int i, r;
 
 	(void)row;
 	a->kinds = 0;
 	a->differences = 0;
-	for (; r == 0; list += n + 1) {
-		n = strcspn(list, ",");
-		(void)snprintf(word, sizeof(word), "%.*s", (int)(n < 16 ? n :
-		    15), list);
-		if ((r = num_choice(&i, word, admit_words, "kind", e)) == 0) {
-			a->kinds |= i < SHARD_NKIND ? 1u << i : 0;
-			a->differences |= i == SHARD_NKIND;
-		}
-		if (list[n] == '\0')
-			break;
+	while ((r = num_item(&list, word, "kind", e)) > 0 &&
+	    (r = num_choice(&i, word, admit_words, "kind", e)) == 0) {
+		a->kinds |= i < SHARD_NKIND ? 1u << i : 0;
+		a->differences |= i == SHARD_NKIND;
 	}
 	return r;
 }

@@ -68,91 +68,69 @@ struct stage_policy {
 
 /* ---- options ---- */
 
-/* Take the next item of a list separated by commas.  Return 1, or 0 after the last. */
-static int
-policy_item(const char **list, char word[32], const char *option, struct err *e)
-{
-	const size_t n = *list != NULL ? strcspn(*list, ",") : 0;
+static const struct opt policy_steps[] = {
+	{ 0, "FIRST", OPT_U64(struct stage_policy_opts, steps, 1, 1000000) },
+	{ 0, "MIN", OPT_U64(struct stage_policy_opts, interval.min, 1, 1000000) },
+	{ 0, "MAX", OPT_U64(struct stage_policy_opts, interval.max, 1, 1000000) },
+	OPT_END
+};
 
-	if (*list == NULL)
-		return 0;
-	if (n >= 32)
-		return err_set(e, ERR_USAGE, "%s: '%.40s' is not a "
-		    "number", option, *list);
-	memcpy(word, *list, n);
-	word[n] = '\0';
-	*list = (*list)[n] != '\0' ? *list + n + 1 : NULL;
-	return 1;
-}
-
-/* Read "8", or "8,4,16" with the least and the largest value. */
 static int
 policy_set_steps(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	struct stage_policy_opts *o = arg;
-	uint64_t *to[] = { &o->steps, &o->interval.min, &o->interval.max };
-	char word[32];
-	size_t i = 0;
-	int r = 0;
+	const int n = opt_items(policy_steps, arg, val, "--interval", e);
 
-	while (i < 3 && (r = policy_item(&val, word, "--interval", e)) > 0)
-		if ((r = num_u64(to[i++], word, 1, 1000000, "--interval", e)) < 0)
-			break;
-	return r < 0 ? r : val == NULL && i != 2 ? 0 :
+	return n < 0 ? n : n != 2 ? 0 :
 	    err_set(e, ERR_USAGE, "--interval: FIRST or FIRST,MIN,MAX");
 }
 
-/* Read "2", "2,300", "2,300,10Mbit" or "2,300,10Mbit,100". */
+static const struct opt policy_ratios[] = {
+	{ 0, "MIN", OPT_F64(struct stage_policy_ratio, least, 1, 1e9) },
+	{ 0, "MAX", OPT_F64(struct stage_policy_ratio, most, 1, 1e9) },
+	{ 0, "HALF", OPT_RATE(struct stage_policy_ratio, half), .lo.f = 1e-300 },
+	{ 0, "WARMUP", OPT_U64(struct stage_policy_ratio, warmup, 0, UINT64_MAX) },
+	OPT_END
+};
+
 static int
 policy_set_ratio(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	struct stage_policy_ratio *f = arg;
-	char word[32];
-	int r = policy_item(&val, word, "--ratio", e);
+	const struct stage_policy_ratio *f = arg;
+	const int n = opt_items(policy_ratios, arg, val, "--ratio", e);
 
-	if (r > 0)
-		r = num_f64(&f->least, word, 1, 1e9, "--ratio", e);
-	if (r == 0 && (r = policy_item(&val, word, "--ratio", e)) > 0)
-		r = num_f64(&f->most, word, 1, 1e9, "--ratio", e);
-	if (r == 0 && (r = policy_item(&val, word, "--ratio", e)) > 0 &&
-	    (r = num_rate(&f->half, word, "--ratio", e)) == 0 && f->half < 1e-300)
-		r = err_set(e, ERR_USAGE, "--ratio '%s': expected more than 0", word);
-	if (r == 0 && (r = policy_item(&val, word, "--ratio", e)) > 0)
-		r = num_u64(&f->warmup, word, 0, UINT64_MAX, "--ratio", e);
-	if (r == 0 && val != NULL)
-		r = err_set(e, ERR_USAGE, "--ratio: expected at most four numbers, "
-		    "MIN,MAX,HALF,WARMUP");
-	if (r == 0 && f->least > f->most)
-		r = err_set(e, ERR_USAGE, "--ratio: MIN, %g, is above MAX, %g",
-		    f->least, f->most);
-	return r;
+	return n < 0 ? n : f->least <= f->most ? 0 : err_set(e, ERR_USAGE,
+	    "--ratio: MIN, %g, is above MAX, %g", f->least, f->most);
 }
 
-/* Read "auto", or "100ms,50ms", where each may be "auto" (measured). */
+/* Set a time, unless it is "auto": measured. */
+static int
+policy_set_time(void *arg, const struct opt *row, const char *val, struct err *e)
+{
+	return strcmp(val, "auto") == 0 ? 0 :
+	    num_time((double *)(void *)((char *)arg + row->at), val, "--deco", e);
+}
+
+static const struct opt policy_times[] = {
+	{ 0, "COMPUTE", .at = offsetof(struct policy_deco, compute),
+	    OPT_CALL(policy_set_time) },
+	{ 0, "LATENCY", .at = offsetof(struct policy_deco, latency),
+	    OPT_CALL(policy_set_time) },
+	OPT_END
+};
+
 static int
 policy_set_deco(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct policy_deco *d = &((struct stage_policy_opts *)arg)->stale;
-	double *to[] = { &d->compute, &d->latency };
-	const char *list = val;
-	char word[32];
-	size_t i;
-	int r = 0;
+	int n;
 
 	*d = (struct policy_deco)POLICY_DECO_INIT;
 	d->on = 1;
-	for (i = 0; i < 2 && (r = policy_item(&list, word, "--deco", e)) > 0; i++)
-		if (strcmp(word, "auto") != 0 &&
-		    (r = num_time(to[i], word, "--deco", e)) < 0)
-			return r;
-	if (r == 0 && i == 1 && d->compute < 0)
-		return 0;
-	if (r < 0)
-		return r;
-	if (i != 2 || list != NULL)
+	n = opt_items(policy_times, d, val, "--deco", e);
+	if (n == 1 && d->compute >= 0)
 		return err_set(e, ERR_USAGE, "--deco '%s': expected auto, or two "
 		    "times COMPUTE,LATENCY", val);
-	return d->compute < 0 || d->compute >= DECO_LEAST ? 0 : err_set(e,
+	return n < 0 ? n : d->compute < 0 || d->compute >= DECO_LEAST ? 0 : err_set(e,
 	    ERR_USAGE, "--deco '%s': expected a step of at least %gs", val,
 	    DECO_LEAST);
 }

@@ -33,19 +33,15 @@ stage_select_levels(void *arg, const struct opt *row, const char *list, struct e
 {
 	struct stage_select_opts *o = arg;
 	uint32_t shared;
-	char word[64];
-	size_t n;
+	char word[NUM_ITEM];
 	int r;
 
 	o->level[0] = (struct codec_plan){ CODEC_NONE, 0, 0 };
 	o->shared = CODEC_NONE;
-	for (o->m = 1; *list != '\0'; list += n + (list[n] == ',')) {
-		n = strcspn(list, ",");
-		if (n == 0 || n >= sizeof(word) || o->m > STAGE_SELECT_MOST)
+	for (o->m = 1; (r = num_item(&list, word, "--levels", e)) > 0;) {
+		if (o->m > STAGE_SELECT_MOST)
 			return err_set(e, ERR_USAGE, "--levels: expected at most %d "
 			    "codecs, separated by commas", STAGE_SELECT_MOST);
-		memcpy(word, list, n);
-		word[n] = '\0';
 		shared = codec_shares(word);
 		if (shared != CODEC_NONE && o->shared != CODEC_NONE)
 			return err_set(e, ERR_USAGE, "--levels: %s and %s both "
@@ -59,7 +55,7 @@ stage_select_levels(void *arg, const struct opt *row, const char *list, struct e
 			return r;
 		o->m += o->level[o->m].codec != CODEC_NONE;
 	}
-	return o->m > 1 || o->shared != CODEC_NONE ? 0 :
+	return r < 0 ? r : o->m > 1 || o->shared != CODEC_NONE ? 0 :
 	    err_set(e, ERR_USAGE, "--levels: no codec to choose from: "
 	    "name one or more besides none, such as q8");
 }
@@ -92,32 +88,25 @@ static int
 stage_select_shares(struct stage_select_opts *o, const char *list, struct err *e)
 {
 	static const char count[] = "count:";
-	char word[64];
-	size_t n;
+	char word[NUM_ITEM];
 	int r;
 
 	o->shares = 0;
 	o->count = strncmp(list, count, strlen(count)) == 0;
 	list += o->count ? strlen(count) : 0;
-	for (;; list++) {
-		n = strcspn(list, ",");
-		if (n >= sizeof(word) || o->shares == STAGE_SELECT_MOST)
+	for (; (r = num_item(&list, word, "-p", e)) > 0; o->shares++) {
+		if (o->shares == STAGE_SELECT_MOST)
 			return err_set(e, ERR_USAGE, "-p: expected at most %d "
 			    "shares, each with its codec, separated by commas",
 			    STAGE_SELECT_MOST);
-		memcpy(word, list, n);
-		word[n] = '\0';
 		if ((r = stage_select_level(&o->upto[o->shares], word, e)) < 0)
-			return r;
+			break;
 		if (o->shares > 0 && !(o->upto[o->shares].share >
 		    o->upto[o->shares - 1].share))
 			return err_set(e, ERR_USAGE, "-p: expected rising shares: %s "
 			    "is not above the one before it", word);
-		o->shares++;
-		list += n;
-		if (*list == '\0')
-			return 0;
 	}
+	return r;
 }
 
 /* Set the mode; refuse a second option that sets it. */

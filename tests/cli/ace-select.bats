@@ -474,10 +474,10 @@ codecs() {
 
 @test "levels without a codec leave nothing to choose" {
 	mkshards | ace-score >in
-	for l in none ''; do
-		exits 2 ace-select -b 1k --levels "$l" in
-		says '--levels: no codec to choose'
-	done
+	exits 2 ace-select -b 1k --levels none in
+	says '--levels: no codec to choose'
+	exits 2 ace-select -b 1k --levels '' in
+	says "codec '' is unknown"
 }
 
 @test "a few bytes that stand for many groups do not take their memory" {
