@@ -396,13 +396,13 @@ struct into {
 static int
 place(struct writer *w, const struct reader *r, const char *path, struct err *e)
 {
-	unsigned char digest[SHARD_DIGEST];
+	struct receipt had;
 	struct err own = ERR_INIT;
-	int k = access(path, F_OK) == 0 ? ledger_digest(path, digest, &own) : 0;
+	int k = access(path, F_OK) == 0 ? ledger_shard(path, &had, NULL, &own) : 0;
 
 	if (k == 0)
 		return writer_end(w, IO_SYNC_RENAME, e);
-	if (k > 0 && memcmp(digest, reader_end_of_shard(r)->digest, SHARD_DIGEST) == 0)
+	if (k > 0 && memcmp(had.digest, reader_end_of_shard(r)->digest, SHARD_DIGEST) == 0)
 		return 0;		/* it was extracted before */
 	return k == -ERR_SYS ? err_move(e, &own) : err_set(e, ERR_REFUSED,
 	    "'%s' exists already and is %s: extract into an empty folder", path,

@@ -497,12 +497,12 @@ decide_before(const struct decide_shard *x, int closed, struct err *e)
 static int
 decide_known(const struct decide_shard *x, struct err *e)
 {
-	unsigned char digest[SHARD_DIGEST];
+	struct receipt had;
 	int k = decide_before(x, 0, e);
 
-	if (k != 0 || (k = ledger_digest(x->path, digest, e)) <= 0)
+	if (k != 0 || (k = ledger_shard(x->path, &had, NULL, e)) <= 0)
 		return k;
-	x->r->verdict = memcmp(digest, x->r->digest, SHARD_DIGEST) == 0 ?
+	x->r->verdict = memcmp(had.digest, x->r->digest, SHARD_DIGEST) == 0 ?
 	    RECEIPT_DUPLICATE : RECEIPT_EQUIVOCATION;
 	return 1;
 }

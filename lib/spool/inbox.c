@@ -213,7 +213,8 @@ int
 inbox_run(const struct inbox *s, char **name, struct err *e)
 {
 	char *path = inbox_path(s, NULL, INBOX_SCHEMA, e);
-	int k = path != NULL ? ledger_run(path, name, e) : -ERR_SYS;
+	struct receipt r;
+	int k = path != NULL ? ledger_shard(path, &r, name, e) : -ERR_SYS;
 
 	alloc_free(path);
 	return k;

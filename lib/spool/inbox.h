@@ -102,8 +102,8 @@ int inbox_is_shard(const char *name);
 const char *inbox_run_of(const struct shard *sh);	/* "": no name */
 const char *inbox_device_of(const struct shard *sh);
 
-/* inbox_run(s, name, e): read the name of the run, allocated: 1; or 0 if no shard was
- * accepted yet. */
+/* inbox_run(s, name, e): read the name of the run, allocated even if this fails: 1; or 0
+ * if no shard was accepted yet.  *name is NULL before. */
 int inbox_run(const struct inbox *s, char **name, struct err *e);
 
 /* ---- receiving ---- */

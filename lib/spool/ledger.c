@@ -113,9 +113,10 @@ ledger_read(struct ledger *l, const char *path, struct err *e)
 }
 
 int
-ledger_shard(const char *path, struct receipt *rc, struct err *e)
+ledger_shard(const char *path, struct receipt *rc, char **run, struct err *e)
 {
 	const struct shard *sh;
+	const char *name;
 	struct reader *r;
 	int k, n = 0;
 
@@ -126,29 +127,22 @@ ledger_shard(const char *path, struct receipt *rc, struct err *e)
 		if (k != READER_SEND)
 			continue;
 		sh = reader_shard(r);
+		name = text_get(&sh->kv, SHARD_KEY_RUN);
+		if (n++ == 0 && run != NULL &&
+		    (*run = alloc_dup(name != NULL ? name : "", e)) == NULL) {
+			k = -ERR_SYS;
+			break;
+		}
 		memcpy(rc->run, sh->run, SHARD_ID);
 		memcpy(rc->device, sh->device, SHARD_ID);
 		rc->step = sh->step;
 		memcpy(rc->digest, reader_end_of_shard(r)->digest,
 		    SHARD_DIGEST);
-		n++;
 	}
 	reader_free(r);
 	if (k == 0 && n != 1)
 		k = err_set(e, ERR_DATA, "corrupt: %d shards in '%s'", n, path);
 	return k < 0 ? k : 1;
-}
-
-int
-ledger_digest(const char *path, unsigned char digest[SHARD_DIGEST],
-    struct err *e)
-{
-	struct receipt r;
-	int k = ledger_shard(path, &r, e);
-
-	if (k > 0)
-		memcpy(digest, r.digest, SHARD_DIGEST);
-	return k;
 }
 
 static int
@@ -197,33 +191,6 @@ ledger_schema(const char *path, const struct schema *sc,
 	}
 	reader_free(r);
 	return k < 0 ? k : differs;
-}
-
-int
-ledger_run(const char *path, char **name, struct err *e)
-{
-	const char *run = NULL;
-	struct reader *r;
-	int k;
-
-	*name = NULL;
-	if ((k = ledger_open(&r, path, e)) <= 0)
-		return k;
-	while ((k = reader_next(r, e)) > 0)
-		if (k == READER_SHARD && *name == NULL) {
-			run = text_get(&reader_shard(r)->kv, SHARD_KEY_RUN);
-			*name = alloc_dup(run != NULL ? run : "", e);
-			if (*name == NULL) {
-				k = -ERR_SYS;
-				break;
-			}
-		}
-	reader_free(r);
-	if (k < 0) {
-		alloc_free(*name);
-		*name = NULL;
-	}
-	return k < 0 ? k : *name != NULL;
 }
 
 int

@@ -35,16 +35,11 @@ int ledger_write(const struct ledger *l, const char *path,
 /* ledger_read: append the receipts of a file: 1, or 0 if it is absent. */
 int ledger_read(struct ledger *l, const char *path, struct err *e);
 
-/* ledger_digest(path, digest, e): read the digest of the one shard in a file: 1, or 0
- * if the file is absent. */
-int ledger_digest(const char *path, unsigned char digest[SHARD_DIGEST],
-    struct err *e);
-/* ledger_shard(path, r, e): the same, with run, device and step. */
-int ledger_shard(const char *path, struct receipt *r, struct err *e);
+/* ledger_shard(path, r, run, e): read device, step and digest of the one shard in a file,
+ * and unless run is NULL the name of its run, allocated even if this fails: 1, or 0 if the
+ * file is absent. */
+int ledger_shard(const char *path, struct receipt *r, char **run, struct err *e);
 
-/* ledger_run(path, name, e): read the run's name, allocated, from a file that
- * ledger_schema made: 1, or 0 if it is absent. */
-int ledger_run(const char *path, char **name, struct err *e);
 /* ledger_schema(path, sc, sh, why, e): compare schema sc with the one in the file; if
  * the file is absent make it, for the run of sh.  0: the same; 1: another one, and why
  * says in what it differs; -ERR_DATA: sh is of another run. */

@@ -514,10 +514,10 @@ static int
 receive_published(const struct shard *sh, const char *path,
     const unsigned char digest[SHARD_DIGEST], struct err *e)
 {
-	unsigned char had[SHARD_DIGEST];
-	int r = ledger_digest(path, had, e);
+	struct receipt had;
+	int r = ledger_shard(path, &had, NULL, e);
 
-	if (r <= 0 || memcmp(had, digest, SHARD_DIGEST) == 0)
+	if (r <= 0 || memcmp(had.digest, digest, SHARD_DIGEST) == 0)
 		return r;
 	return err_set(e, ERR_REFUSED, "step %llu already has a different "
 	    "average", (unsigned long long)sh->step);

@@ -179,7 +179,7 @@ steps_shards(struct ledger *l, const struct inbox *s, uint64_t step,
 			continue;
 		}
 		path = inbox_path(s, &step, files.p[i], e);
-		k = path != NULL ? ledger_shard(path, &r, e) : -ERR_SYS;
+		k = path != NULL ? ledger_shard(path, &r, NULL, e) : -ERR_SYS;
 		alloc_free(path);
 		if (k > 0)	/* 0: it was removed meanwhile */
 			k = ledger_add(l, &r, files.p[i], e);

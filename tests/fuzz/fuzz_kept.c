@@ -122,8 +122,7 @@ named(int which, const char *path, struct err *e)
 		ledger_release(&ledger);
 		break;
 	case 1:
-		(void)ledger_shard(path, &r, e);
-		(void)ledger_run(path, &name, e);
+		(void)ledger_shard(path, &r, &name, e);
 		alloc_free(name);
 		break;
 	case 2:
