@@ -33,6 +33,7 @@
 #include "report/screen.h"
 #include "report/status.h"
 #include "spool/clients.h"
+#include "spool/progress.h"
 
 /* Output forms that have a field: 1 << enum screen_form. */
 enum { TEXT = 1, METRICS = 2, JSON = 4, DATA = JSON | METRICS, ALL = TEXT | DATA };
@@ -55,25 +56,22 @@ static void __attribute__((format(printf, 2, 3)))
 line(const struct status *x, const char *fmt, ...)
 {
 	char s[1024];
-	int n, col = 0;
+	int col = 0;
 	va_list ap;
 	size_t i;
 
 	va_start(ap, fmt);
-	n = vsnprintf(s, sizeof(s), fmt, ap);
+	(void)vsnprintf(s, sizeof(s), fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		return;
 	for (i = strlen(s); i != 0 && s[i - 1] == ' ';)
 		s[--i] = '\0';
-	n = text_clean(s, strlen(s));
 	for (i = 0; s[i] != '\0'; i++) {
 		/* continuation bytes of UTF-8 take no column */
 		col += ((unsigned char)s[i] & 0xc0) != 0x80;
 		if (x->width > 0 && col > x->width)
-			break;
-		(void)fputc(n || (s[i] >= 0x20 && s[i] < 0x7f) ? s[i] : '?', x->s.f);
+			s[i--] = '\0';
 	}
+	screen_name(x->s.f, s);
 	(void)fputc('\n', x->s.f);
 }
 
@@ -157,11 +155,10 @@ put_verdicts(struct screen *x, const char *name, const void *at)
 #define ROW status_run
 static const struct screen_field run_fields[] = {
 	FIELD("run", NAME, name, JSON, 0),
-	FIELD("steps", U64, steps, METRICS, 0, METRIC("ace_run_steps",
+	FIELD("steps", U64, steps, DATA, 0, METRIC("ace_run_steps",
 	    "Steps of the run that have a folder in the spool.")),
 	FIELD("last", U64, last, DATA, STATUS_LAST, METRIC("ace_run_last_step",
 	    "Last step whose average was made.")),
-	FIELD("steps", U64, steps, JSON, 0),
 	FIELD("since", F64, since, METRICS, STATUS_STEP,
 	    METRIC("ace_run_open_timestamp_seconds",
 	    "When the first shard came of the step that has no average yet.")),
@@ -178,18 +175,14 @@ static const struct screen_field run_fields[] = {
 #define ROW status_device
 static const struct screen_field device_fields[] = {
 	FIELD("device", CHARS, name, TEXT | JSON, 0, .width = -SCREEN_WIDE),
-	FIELD("is", NAME, is, JSON, 0),
 	FIELD("step", U64, step, ALL, STATUS_SEEN, .width = 6,
 	    METRIC("ace_device_step", "Newest step of the device in the spool.")),
-	FIELD("is", NAME, is, TEXT, 0, .width = -7),
+	FIELD("is", NAME, is, TEXT | JSON, 0, .width = -7),
 	FIELD("awaited", FLAG, awaited, METRICS, 0, METRIC("ace_device_missing",
 	    "1 while the step at hand waits for the device.")),
-	FIELD("verdicts", CALL, verdict, METRICS, 0, .put = put_verdicts,
+	FIELD("verdicts", CALL, verdict, DATA, 0, .put = put_verdicts,
 	    METRIC("ace_device_shards_total",
 	    "Shards of the device that the spool answered, by verdict.")),
-	FIELD("missed", U64, missed, METRICS, 0,
-	    METRIC("ace_device_missed_steps_total",
-	    "Steps that were closed without the device, since its first.")),
 	FIELD("seconds", AGO, ago, TEXT | JSON, STATUS_SENT, .head = "since",
 	    .width = 7),
 	FIELD("bytes", SIZE, bytes, ALL, STATUS_SENT, .width = 8,
@@ -202,9 +195,10 @@ static const struct screen_field device_fields[] = {
 	    .width = 7, METRIC("ace_device_link_bytes_per_second",
 	    "Bandwidth of the link of the device, as its newest shard says.")),
 	FIELD("accepted", U64, accepted, TEXT, 0, .width = 9),
-	FIELD("missed", U64, missed, TEXT | JSON, 0, .width = 7),
+	FIELD("missed", U64, missed, ALL, 0, .width = 7,
+	    METRIC("ace_device_missed_steps_total",
+	    "Steps that were closed without the device, since its first.")),
 	FIELD("refused", U64, refused, TEXT, 0, .width = 7),
-	FIELD("verdicts", CALL, verdict, JSON, 0, .put = put_verdicts),
 	FIELD("listed", FLAG, listed, JSON, 0),
 	FIELD("disk_bytes", U64, disk, DATA, 0, METRIC("ace_device_disk_bytes",
 	    "Bytes of the device's shards on the disk.")),
@@ -212,35 +206,18 @@ static const struct screen_field device_fields[] = {
 };
 #undef ROW
 
-/* List the names of missing devices. */
-static const char *
-status_names(const struct status_run *r, char out[400])
-{
-	const struct status_device *d;
-	size_t i, n = 0;
-
-	out[0] = '\0';
-	for (i = 0; i < r->n; i++) {
-		d = &r->d[i];
-		if (!d->awaited)
-			continue;
-		if (n + strlen(d->name) + 8 > 400) {
-			(void)snprintf(out + n, 400 - n, ", ...");
-			break;
-		}
-		n += (size_t)snprintf(out + n, 400 - n, "%s%s",
-		    n != 0 ? ", " : "", d->name);
-	}
-	return out;
-}
-
 static void
 status_waits(const struct status *x, const struct status_run *r)
 {
 	const unsigned long long step = r->step, here = r->here;
-	char names[400], age[32];
+	struct progress_names missing = { "", 0 };
+	char age[32];
+	size_t i;
 
 	(void)screen_ago(r->ago, age);
+	for (i = 0; i < r->n; i++)
+		if (r->d[i].awaited)
+			progress_add(&missing, r->d[i].name);
 	if (r->now == STATUS_CLOSED)
 		line(x, "step %llu is closed with %llu shards; its average is not "
 		    "there yet (ace-aggregate)", step, here);
@@ -253,8 +230,8 @@ status_waits(const struct status *x, const struct status_run *r)
 		    "has not closed it", step, here, age);
 	else if (r->now == STATUS_OPEN)
 		line(x, "step %llu: %llu of %llu shards are there, for "
-		    "%s; missing: %s", step, here,
-		    here + r->missing, age, status_names(r, names));
+		    "%s; missing%s", step, here,
+		    here + r->missing, age, missing.text);
 	else if (r->has_last)
 		line(x, "waiting for a first shard after step %llu",
 		    (unsigned long long)r->last);
@@ -366,8 +343,7 @@ status_spool(struct status *x, struct err *e)
 
 /* ---- a device's state ---- */
 
-enum { ANY = 1, ANSWER = 2, TIME = 4, MANAGED = 8, CODE = 16, GROWS = 32, LINK = 64,
-	TRIP = 128 };
+enum { ANY = 1, TIME = 2, MANAGED = 4, CODE = 8, LINK = 16, TRIP = 32 };
 
 struct state {
 	struct receipts q;
@@ -385,12 +361,11 @@ struct state {
 
 #define ROW state
 static const struct screen_field state_fields[] = {
-	FIELD("disk_bytes", U64, disk, JSON, 0),
 	FIELD("run", CHARS, run, JSON, ANY),
 	FIELD("device", CHARS, device, JSON, ANY),
 	FIELD("step", U64, step, DATA, ANY, METRIC("ace_state_step",
 	    "Last step that was coded.")),
-	FIELD("verdict", NAME, answer, JSON, ANSWER),
+	FIELD("verdict", NAME, answer, JSON, 0),
 	FIELD("time", F64, time, METRICS, TIME,
 	    METRIC("ace_state_timestamp_seconds", "When that was.")),
 	FIELD("verdicts", CALL, verdict, DATA, MANAGED, .put = put_verdicts,
@@ -403,10 +378,9 @@ static const struct screen_field state_fields[] = {
 	    "out by that of gradient and residual, at most 1.")),
 	FIELD("coded", F64, share, METRICS, CODE, METRIC("ace_state_coded_ratio",
 	    "Bytes of the last code by those of the same values in f32.")),
-	FIELD("growing", F64, growing, METRICS, CODE,
+	FIELD("growing", F64, growing, DATA, CODE,
 	    METRIC("ace_state_growing_shards",
 	    "Shards in a row whose code lost more than it kept.")),
-	FIELD("growing", F64, growing, JSON, GROWS),
 	FIELD("bandwidth", RATE, bandwidth, DATA, LINK,
 	    METRIC("ace_state_link_bytes_per_second",
 	    "Bandwidth of the link, as ace-meter measured it.")),
@@ -414,7 +388,7 @@ static const struct screen_field state_fields[] = {
 	    "From the last byte of a shard to its receipt, smoothed.")),
 	FIELD("jitter", F64, jitter, DATA, TRIP, METRIC("ace_state_jitter_seconds",
 	    "Mean deviation of the round trip.")),
-	FIELD("disk_bytes", U64, disk, METRICS, 0, METRIC("ace_state_disk_bytes",
+	FIELD("disk_bytes", U64, disk, DATA, 0, METRIC("ace_state_disk_bytes",
 	    "Bytes of the state on the disk.")),
 	{ .name = NULL }
 };
@@ -475,15 +449,13 @@ state_read(struct state *v, const struct statedir *s, struct err *e)
 	}
 	for (i = 0; i < v->q.n; i++) {
 		v->verdict[v->q.r[i].verdict % RECEIPT_NVERDICT]++;
-		if ((v->have & ANY) && v->q.r[i].step == v->step) {
-			v->have |= ANSWER;
+		if ((v->have & ANY) && v->q.r[i].step == v->step)
 			v->answer = receipt_verdict_name(v->q.r[i].verdict);
-		}
 	}
 	v->left = sqrt(fmax(0, 1 - v->kept));
 	v->disk = status_disk(s->dir);
-	v->have |= (v->q.managed ? MANAGED : 0u) | (v->growing > 0 ? GROWS : 0u) |
-	    (v->bandwidth > 0 ? LINK : 0u) | (v->rtt > 0 ? TRIP : 0u);
+	v->have |= (v->q.managed ? MANAGED : 0u) | (v->bandwidth > 0 ? LINK : 0u) |
+	    (v->rtt > 0 ? TRIP : 0u);
 	return 0;
 }
 

@@ -180,6 +180,7 @@ struct status_dir {
 	struct status_run *s;
 	const char *dir;
 	uint64_t step;
+	int current;		/* it is the current step if it has shards */
 	int closed;		/* it has a manifest of its own, */
 	struct ledger l;	/* this one, which was counted */
 	size_t shards;
@@ -201,6 +202,7 @@ status_shard(struct status_dir *x, const char *name,
 		d->at = at;
 	}
 	status_step(d, x->step);
+	d->here |= x->current;
 	d->disk += (uint64_t)st->st_blocks * 512;
 	if (!x->closed)
 		d->verdict[RECEIPT_ACCEPTED]++;
@@ -262,14 +264,14 @@ status_look(struct status_run *s, const struct inbox *in, uint64_t step, struct 
 	int k = decide_manifest(in, step, &x.l, e);
 
 	x.closed = k > 0 && x.l.line[x.l.n - 1].r.step == step;
+	x.current = s->now == STATUS_IDLE && (!s->has_last || step > s->last);
 	if (x.closed)
 		k = status_count(s, in, step, &x.l, e);
 	if (k >= 0 && (k = inbox_has(in, &step, "", e)) > 0) {
 		x.dir = inbox_path(in, &step, "", e);
 		k = x.dir != NULL ? scan(x.dir, status_each_shard, &x, e) : -ERR_SYS;
 	}
-	if (k >= 0 && s->now == STATUS_IDLE && (x.closed || x.shards != 0) &&
-	    (!s->has_last || step > s->last)) {
+	if (k >= 0 && x.current && (x.closed || x.shards != 0)) {
 		s->now = x.closed ? STATUS_CLOSED : STATUS_OPEN;
 		s->step = step;
 		s->since = x.oldest;
@@ -297,19 +299,12 @@ status_before(const struct steps *x, uint64_t end)
 	return lo;
 }
 
-static uint64_t
-status_within(const struct steps *x, uint64_t first, uint64_t last)
-{
-	return first > last ? 0 : status_before(x, last + 1) - status_before(x, first);
-}
-
 static int
 status_all(struct status_run *s, const struct inbox *in, struct err *e)
 {
 	struct steps all = STEPS_INIT;
 	struct status_device *d;
-	uint64_t closed;
-	size_t i;
+	size_t i, closed;
 	int k = steps_list(&all, in, "", 0, e);
 
 	s->steps = all.n;
@@ -319,7 +314,8 @@ status_all(struct status_run *s, const struct inbox *in, struct err *e)
 		k = status_look(s, in, all.step[i], e);
 	for (i = 0; i < s->n && k >= 0 && s->has_closed; i++) {
 		d = &s->d[i];
-		closed = !d->any ? 0 : status_within(&all, d->first, s->closed);
+		closed = !d->any || d->first > s->closed ? 0 : status_before(&all,
+		    s->closed + 1) - status_before(&all, d->first);
 		d->missed = closed > d->answered ? closed - d->answered : 0;
 	}
 	steps_release(&all);
@@ -351,37 +347,16 @@ status_roster(struct status_run *s, const struct inbox *in, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* Return the path of a device's shard; NULL: its name is not known, or out of memory. */
-static char *
-status_path(const struct status_run *s, const struct inbox *in,
-    const struct status_device *d, uint64_t step)
-{
-	unsigned char id[SHARD_ID];
-
-	ledger_hash(d->name, id);
-	return memcmp(id, d->id, SHARD_ID) != 0 ? NULL :
-	    inbox_of(in, &step, d->name, "aceg", NULL);
-}
-
-/* Find the devices that have a shard in the current step, and those that are missing. */
+/* Count the devices that have a shard in the current step, and those that are missing. */
 static void
-status_present(struct status_run *s, const struct inbox *in)
+status_present(struct status_run *s)
 {
-	char *path;
 	struct status_device *d;
-	size_t i;
 
-	if (s->now == STATUS_IDLE)
-		return;
-	for (i = 0; i < s->n; i++) {
-		d = &s->d[i];
-		path = status_path(s, in, d, s->step);
-		d->here = path != NULL ? faccessat(AT(path), F_OK, 0) == 0 :
-		    d->any && d->step == s->step;
+	for (d = s->d; d < s->d + s->n && s->now != STATUS_IDLE; d++) {
 		d->expected = s->listed ? d->listed : d->any;
 		s->here += (uint64_t)d->here;
 		s->missing += d->expected && !d->here;
-		alloc_free(path);
 	}
 }
 
@@ -390,15 +365,21 @@ status_present(struct status_run *s, const struct inbox *in)
 /* Read the bandwidth that the device's newest shard states.  If the shard is damaged or
  * the device's name unknown, there is none; that is no error here. */
 static void
-status_link(const struct status_run *s, const struct inbox *in, struct status_device *d)
+status_link(const struct inbox *in, struct status_device *d)
 {
 	struct err ignored = ERR_INIT;
 	struct text_kv kv = TEXT_KV_INIT;
 	struct reader *r = NULL;
-	char *path = status_path(s, in, d, d->step);
+	unsigned char id[SHARD_ID];
+	char *path;
 	struct io *io;
-	int k = path != NULL ? io_open_kept(&io, path, &ignored) : 0;
+	int k = 0;
 
+	ledger_hash(d->name, id);	/* only the beginning of a long name is known */
+	path = memcmp(id, d->id, SHARD_ID) != 0 ? NULL :
+	    inbox_of(in, &d->step, d->name, "aceg", NULL);
+	if (path != NULL)
+		k = io_open_kept(&io, path, &ignored);
 	if (k > 0 && (k = reader_open(&r, io, NULL, &ignored)) == 0)
 		while ((k = reader_next(r, &ignored)) > 0)
 			if (k == READER_NOTE && keys_add(&kv, r, &ignored) < 0)
@@ -470,10 +451,10 @@ status_run(struct status_run *s, const struct inbox *in, double now, struct err 
 	s->has_closed = d.any;
 	if ((k = status_all(s, in, e)) < 0 || (k = status_roster(s, in, e)) < 0)
 		return k;
-	status_present(s, in);
+	status_present(s);
 	for (i = 0; i < s->n; i++)
 		if (s->d[i].bytes != 0)
-			status_link(s, in, &s->d[i]);
+			status_link(in, &s->d[i]);
 	if (s->n != 0)
 		qsort(s->d, s->n, sizeof(*s->d), status_order);
 	s->disk = status_disk(in->state.dir);

@@ -72,14 +72,7 @@ progress_wait(const struct progress *w, uint64_t round, const char *missing,
 	    missing + 2 : "", what);
 }
 
-/* Names of devices after ": ", or "". */
-struct progress_names {
-	char text[400];
-	size_t n;
-};
-
-/* Append a name, or "..." if there is no room for more. */
-static void
+void
 progress_add(struct progress_names *c, const char *name)
 {
 	const size_t room = sizeof(c->text) - c->n;

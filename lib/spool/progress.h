@@ -24,6 +24,14 @@ enum {
 	WAITING_EVENT = 5	/* and before the event, which ace-edge prints */
 };
 
+/* Names of devices after ": ", or "". */
+struct progress_names {
+	char text[400];
+	size_t n;
+};
+/* progress_add(c, name): append a name, or "..." if there is no room for more. */
+void progress_add(struct progress_names *c, const char *name);
+
 /* progress_begin(w): begin a wait.  w may be NULL here and in progress_due: then there
  * are no messages. */
 void progress_begin(struct progress *w);
