@@ -474,8 +474,6 @@ at_each_kill() {
 	ace-diff -s 8 new third >next
 	cat step.aceg next >all
 	at_each_kill copy old step.aceg new
-	at_each_kill in-place old step.aceg new
-	at_each_kill copy olds step.aceg new
 	at_each_kill copy olds all third
 	at_each_kill in-place olds all third
 }

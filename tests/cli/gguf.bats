@@ -156,29 +156,6 @@ make_models() {
 	[ "$(ls -d good.*.as | wc -l)" -gt 30 ]
 }
 
-@test "GGUF: killed anywhere, it is the old or the new one" {
-	models
-	mkgguf fourth -s 3
-	ace-diff third fourth >other
-	for way in copy in-place; do
-		for n in $(upto 400); do
-			rm -rf m m.ace-patch
-			cp old m
-			got=0
-			killed "$n" ace-patch --way $way m <step.aceg 2>err || got=$?
-			[ "$got" -eq 137 ] || break
-			[ $way = in-place ] || cmp -s m old || same m new
-			exits 5 ace-patch m <other
-			cmp -s m old || same m new
-			exits 0 ace-patch --way $way m <step.aceg
-			same m new
-		done
-		echo "$way: $n, $got"
-		[ "$got" -eq 0 ]
-		[ "$n" -gt 8 ]
-	done
-}
-
 @test "GGUF: 64 MiB are enough for long metadata and many tensors" {
 	# an array of 3 million strings, and 30000 tensors
 	perl -e '
