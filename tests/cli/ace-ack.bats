@@ -224,23 +224,6 @@ step 1: accepted" ]
 	says "^ace-ack: step 1: accepted"
 }
 
-@test "damage in a receipt: status 3, the state as it was" {
-	local o n
-	step 0
-	ace-recv --spool spool sent >receipt
-	exits 0 ace-ack -S state receipt
-	step 1
-	ace-recv --spool spool sent >receipt
-	cp state/receipts before
-	o=$(frames receipt | sed -n 's/ RCPT//p')
-	for n in 70 96 108 140; do
-		cp receipt flipped
-		flip flipped $((o + n))
-		exits 3 ace-ack -S state flipped
-		same before state/receipts
-	done
-}
-
 @test "two at a time on one state: status 5" {
 	mkfifo in
 	ace-ack -S state <in >/dev/null &

@@ -319,36 +319,6 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	[ "$got" -eq 0 ] && [ "$n" -gt 4 ]
 }
 
-@test "killed anywhere while it sends, applies and takes the receipt" {
-	kept 0 2
-	local n got who
-	for who in send apply take; do
-		for n in $(upto 400); do
-			rm -rf r r.ace-patch S/models
-			cp m0 r
-			to edge1 r
-			got=0
-			case $who in
-			send) killed "$n" ace-diff -S S --to edge1 >down 2>err || got=$? ;;
-			apply)
-				ace-diff -S S --to edge1 >down
-				killed "$n" ace-patch --way copy --receipt edge1 r <down >up 2>err ||
-				    got=$? ;;
-			take)
-				ace-diff -S S --to edge1 | ace-patch --receipt edge1 r >up
-				killed "$n" ace-ack -S S <up >rest 2>err || got=$? ;;
-			esac
-			[ "$got" -eq 137 ] || break
-			to edge1 r
-			to edge1 r
-			same r m2
-			has edge1 2 newest
-		done
-		[ "$got" -eq 0 ]
-		[ "$n" -gt 1 ]
-	done
-}
-
 teardown() {
 	! mountpoint -q "$BATS_TEST_TMPDIR/small" || umount "$BATS_TEST_TMPDIR/small"
 }
