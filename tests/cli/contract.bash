@@ -14,17 +14,17 @@ reads_streams() { [[ $1 != source && $1 != table ]]; }
 writes_streams() { [[ $1 = filter || $1 = source || $1 = answer ]]; }
 writes_data() { [[ $1 != report && $1 != table ]]; }
 
-# what is given twice is answered otherwise, and receipts have the time
+# Only a new spool answers the same again, and receipts contain the time.
 export SOURCE_DATE_EPOCH=1000000000
 anew() { rm -rf spool; exits 0 "$@"; }
 
-# data_error PROG: status 3's message begins with one of five words.
+# data_error PROG: the message of status 3 begins with one of five words.
 data_error() {
 	says "^$1: (corrupt|truncated|unsupported|limit|mismatch): "
 	[ "$(wc -l <err)" -eq 1 ] || { cat err; return 1; }
 }
 
-# poisoned KIND: what came out is refused by the next reader.
+# poisoned KIND: fails unless the next reader refuses our output.
 poisoned() {
 	writes_streams "$1" || return 0
 	mv out poisoned
@@ -44,7 +44,7 @@ contract_good() {
 contract_file() {
 	local kind=$1
 	shift
-	# the provenance names the operand
+	# the operand's name is in the provenance
 	writes_streams "$kind" && set -- "$1" --omit provenance "${@:2}"
 	anew "$@" <in
 	mv out piped
@@ -122,7 +122,7 @@ contract_closed() {
 }
 
 contract_reader_gone() {
-	# receipts are small: all of them fit into the pipe
+	# all receipts together are so small that they fit into the pipe
 	[[ $1 = report || $1 = answer ]] && return
 	shift
 	local got=0
@@ -175,7 +175,7 @@ contract_from_terminal() {
 	shift
 	exits 2 pty -i sh -c '"$@" >/dev/null' sh "$@"
 	says "^$1: .*terminal"
-	# opened by name, behind the sandbox
+	# opened by its name, after the sandbox is on
 	exits 2 timeout "$HANG" pty -i setsid -wc sh -c '"$@" /dev/tty >/dev/null' sh "$@"
 	says "^$1: '/dev/tty' is a terminal"
 }
@@ -185,13 +185,13 @@ contract_missing() {
 	exits 4 "$@" nowhere.aceg
 	says "^$1: .*'nowhere.aceg'.*No such file"
 	mkdir -p folder
-	# those that look at what was kept look into it
+	# these take a folder, and read the streams in it
 	case $1 in
 	ace-inspect | ace-cut | ace-export | ace-aggregate)
 		exits 3 "$@" folder
 		says "^$1: mismatch: folder 'folder' has no stream"
 		;;
-	# a model may be a folder, here and to ace-diff
+	# ace-import and ace-diff take a model that is a folder
 	ace-import)
 		exits 3 "$@" folder
 		says "^$1: mismatch: 'folder' has neither model.safetensors.index.json nor model.safetensors"
@@ -203,7 +203,7 @@ contract_missing() {
 	esac
 }
 
-# the same bytes through slow pipes, short reads and writes, O_NONBLOCK
+# The same bytes through slow pipes, with short reads and writes, and O_NONBLOCK.
 contract_transfer() {
 	shift
 	local pre
@@ -218,7 +218,7 @@ contract_transfer() {
 	same out whole
 }
 
-# the same bytes again, and with the reference kernels
+# The same bytes from a second run and from the reference kernels.
 contract_same() {
 	shift
 	anew "$@" <big
@@ -230,7 +230,7 @@ contract_same() {
 	exits 2 env ACE_KERNEL=none-such "$@" <big
 }
 
-# a reader that goes away at each frame of our output
+# The reader goes away at each frame of our output.
 contract_leaves() {
 	writes_streams "$1" || return 0
 	shift
@@ -248,7 +248,7 @@ contract_leaves() {
 	done <list
 }
 
-# -o FILE appears whole or not at all, and leaves nothing else behind
+# -o FILE appears whole or not at all, and leaves nothing else.
 contract_output() {
 	writes_data "$1" || return 0
 	local kind=$1 got=0
@@ -263,7 +263,7 @@ contract_output() {
 	head -c 700 in >part
 	exits 3 "$@" -o made/other <part
 	exits 4 "$@" -o nowhere/file <in
-	# no space: a limit on file sizes stands in for it
+	# a limit on file sizes stands for a full disk
 	(trap '' XFSZ; ulimit -f 64; rm -rf spool; "$@" -o made/big <big 2>err) || got=$?
 	[ "$got" -eq 4 ] || { echo "status $got"; cat err; return 1; }
 	[ "$(ls made)" = file ] || { ls -la made; return 1; }

@@ -1,6 +1,6 @@
-# The table of all programs, and how contract*.bats ask each of them.
+# The table of all programs, and the functions by which contract*.bats ask them.
 
-# program arguments, by what flows in and out; see contract.bash
+# Kind, program and arguments of each; contract.bash has the kinds.
 table() {
 	cat <<-'EOT'
 	filter ace-expand
@@ -28,7 +28,7 @@ table() {
 	EOT
 }
 
-# ask QUESTION [KINDS]: of every program of one of these kinds.
+# ask QUESTION [KINDS]: asks every program of one of these kinds.
 ask() {
 	local failed=0 asked=0 kind call dir
 	while read -r kind call; do
@@ -51,7 +51,7 @@ ask() {
 	[ "$asked" -eq 1 ] && return "$failed"
 }
 
-# inputs KIND DIR QUESTION: `big' where the question says so; each is made once
+# inputs KIND DIR QUESTION: makes each input once; `big' only if QUESTION reads it.
 inputs() {
 	local of=shards big=
 	case $1 in

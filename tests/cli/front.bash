@@ -1,11 +1,11 @@
-# A run of ace-cloud and ace-edge with a trainer that only says a number.
+# A run of ace-cloud and ace-edge whose trainer only sends a number.
 
-# A device's trainer: for each round a shard of 4,096 values that are all its own
-# number, and the average that comes back, as text, into NAME.got.
+# A device's trainer.  In each round it sends a shard of 4,096 values, all of
+# them its own number, and appends the average it gets to NAME.got.
 setup_file() {
 	cat >"$BATS_FILE_TMPDIR/trainer" <<'END'
 #!/usr/bin/env python3
-# trainer VALUE ROUNDS: goes on behind the lines that NAME.got has
+# trainer VALUE ROUNDS: continues after the rounds that are in NAME.got
 import os, struct, subprocess, sys
 value, rounds, name = float(sys.argv[1]), int(sys.argv[2]), os.environ["ACE_NAME"]
 try:
@@ -41,7 +41,7 @@ setup() {
 	export train=$BATS_FILE_TMPDIR/trainer
 }
 
-# started in the background, and ended with the test
+# begin CMD...: starts it in the background; the test's end stops it.
 begin() {
 	"$@" 3>&- &
 	echo $! >>pids
@@ -64,7 +64,7 @@ edge() {
 	    >"$name.out" 2>"$name.err"
 	eval "pid_$name=$last"
 }
-# ends NAME...: it ends, and well
+# ends NAME...: waits until these edges end; each must have said that it is done.
 ends() {
 	local name pid
 	for name; do
@@ -73,10 +73,10 @@ ends() {
 		grep -q 'done: ' "$name.err" || { tail "$name.err"; return 1; }
 	done
 }
-# lines FILE: how many it has
+# lines FILE: prints how many lines it has.
 lines() { [ ! -e "$1" ] && echo 0 || grep -c '' "$1"; }
 has() { [ "$(lines "$1")" -ge "$2" ]; }
-# averaged NAME ROUNDS VALUE: it got that average in each of so many rounds
+# averaged NAME ROUNDS VALUE: NAME got that average in each of its rounds.
 averaged() {
 	[ "$(lines "$1.got")" -eq "$2" ]
 	awk -v want="$3" '{ d = $1 - want; if (d * d > 0.01) exit 1 }' "$1.got"

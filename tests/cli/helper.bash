@@ -1,15 +1,15 @@
-# What every .bats file loads: the programs of $BUILD in PATH, an empty
-# directory to be in, and a way to say what is expected.
+# What every .bats file loads: it puts the programs of $BUILD in PATH, goes to an
+# empty directory, and defines the functions that check results.
 if declare -F bats_require_minimum_version >/dev/null; then
 	bats_require_minimum_version 1.5.0
 fi
 
 ROOT=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)
 : "${BUILD:=$ROOT/build}"
-# what root runs is not in the PATH of everybody
+# some users have no sbin in their PATH
 PATH=$BUILD:$BUILD/tests:$PATH:/usr/sbin:/sbin
-# what awk, sort and printf say is the same everywhere; a test that wants another
-# language says so
+# awk, sort and printf behave the same everywhere; a test of another language
+# sets it itself
 LC_ALL=C.UTF-8
 export BUILD PATH ROOT LC_ALL
 
@@ -17,11 +17,11 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# exits N CMD...: its output in the files out and err, its status N.
+# exits N CMD...: CMD's status is N; its output goes to the files out and err.
 exits() {
 	local want=$1 got=0
 	shift
-	# the output of the last one is read under another name, as it was
+	# CMD may read the last output: it is renamed first
 	if [ "${!#}" = out ]; then
 		mv out out.read
 		set -- "${@:1:$#-1}" out.read
@@ -36,7 +36,7 @@ exits() {
 	return 1
 }
 
-# says REGEX: the last exits' standard error has such a line.
+# says REGEX: standard error of the last `exits' has a line that matches.
 says() {
 	LC_ALL=C grep -qE -e "$1" err && return
 	echo "no line like '$1' in:"
@@ -44,18 +44,18 @@ says() {
 	return 1
 }
 
-# same A B: two files, byte for byte.
+# same A B: the two files are equal, byte for byte.
 same() {
 	cmp "$1" "$2" && return
 	ls -l "$1" "$2"
 	return 1
 }
 
-# thorough: make check and make asan do not all of what is much and alike
+# thorough: false in make check and make asan, which shorten long, uniform loops.
 thorough() { [[ ${HALF:-} != @(quick|asan) ]]; }
 
-# once NAME CMD...: CMD makes files in an empty directory, once for all tests of the
-# file that ask for NAME; each has a copy of them here
+# once NAME CMD...: CMD makes files in an empty directory, once for all tests of
+# this file that name NAME; each test gets a copy of them here.
 once() {
 	local made=$BATS_FILE_TMPDIR/$1
 	[ -d "$made" ] || {
@@ -66,24 +66,23 @@ once() {
 	cp -r "$made/." .
 }
 
-# mkmodel DIR-OR-FILE OPTION...: a model, made without us
+# mkmodel DIR-OR-FILE OPTION...: a model made without our programs.
 mkmodel() { "$ROOT/tests/mkmodel" "$@"; }
 
-# each_of N: of a loop each Nth where not all is done, beginning with the first
+# each_of N: true the first time and each Nth time; always if thorough.
 turn=0
 each_of() { thorough || [ $((turn++ % $1)) -eq 0 ]; }
 
-# upto N: 1 to N, where not all is done fewer the larger they are
+# upto N: prints 1 to N; unless thorough it leaves some out, more where they are large.
 upto() {
 	awk -v n="$1" -v less="$(thorough || echo 1)" 'BEGIN {
 	    for (i = 1; i <= n; i += less ? 1 + int(i / 8) : 1) print i }'
 }
 
-# How fast a machine is decides no test.  What could wait for ever waits HANG
-# seconds: who needs so many hangs.  That is less than the limit of tests/run, which
-# cannot say for what a test waits: 300 on a quiet machine, as many times more as
-# there is work for more processors than it has, and five times more where programs
-# are slowed down.
+# No test may depend on how fast a machine is.  What may wait for ever waits HANG
+# seconds: longer is a hang.  HANG is 300 on a quiet machine, that many times more
+# as there is work per processor, and five times more in slow builds.  It is less
+# than the limit of tests/run, whose message cannot say what a test waited for.
 hang() {
 	local load=0
 	[ ! -r /proc/loadavg ] || read -r load _ </proc/loadavg
@@ -94,12 +93,12 @@ hang() {
 : "${HANG:=$(hang)}"
 export HANG
 
-# patient: in this file one command may take minutes by right.
+# patient: in this file a single command may rightly take minutes.
 patient() {
 	[ -n "$ACE_PATIENT" ] || export ACE_PATIENT=yes HANG=$((3 * HANG))
 }
 
-# wait_for CMD...: until it succeeds
+# wait_for CMD...: repeats CMD until it succeeds.
 wait_for() {
 	local end=$((SECONDS + HANG))
 	until "$@" >/dev/null 2>&1; do
@@ -111,22 +110,22 @@ wait_for() {
 	done
 }
 
-# still CMD...: CMD, for which no time passes until something is in the file later
+# still CMD...: CMD's clock stands until something is in the file later.
 still() {
 	: >>later
 	LD_PRELOAD=$(preload) ACE_LATER=$PWD/later "$@"
 }
 
-# hears PID: that program runs, and catches the signal by which it is asked what
-# it waits for.  Until it is started, the shell that will become it catches it, too.
+# hears PID: it is one of our programs and catches SIGUSR1, by which a user asks
+# what it waits for.  The name matters: before exec, the shell catches it too.
 hears() {
 	[[ $(cat "/proc/$1/comm") == ace-* ]] &&
 	    grep -qE '^SigCgt:.*[2367abef][0-9a-f]{2}$' "/proc/$1/status"
 }
 
-# wait_of PID CMD...: the same, for what that process is to do: it fails at once
-# when the process has ended, and when it has read all that stands in the pipe at
-# its standard input and waits for more.
+# wait_of PID CMD...: wait_for, while process PID can still make CMD succeed.  It
+# fails at once when PID has ended, or has read all of the pipe at its standard
+# input and waits for more.
 wait_of() {
 	local pid=$1
 	shift
@@ -135,7 +134,7 @@ wait_of() {
 	"$@" || { echo "process $pid will not do it: $*"; return 1; }
 }
 
-# asleep PID: as in wait_of
+# asleep PID: it has read all of that pipe and waits; see wait_of.
 asleep() {
 	[ -p "/proc/$1/fd/0" ] || return 1
 	perl -e 'for (glob "/proc/$ARGV[0]/task/*/stat") {
@@ -144,8 +143,8 @@ asleep() {
 	    vec($r, fileno(F), 1) = 1; exit(select($r, undef, undef, 0) != 0)' "$1"
 }
 
-# tries N CMD...: one of N times it succeeds; where a busy machine may spoil
-# some, but never makes the wrong right.  In CMD each command needs its own &&.
+# tries N CMD...: CMD succeeds in one of N tries; for a CMD that a busy machine can
+# spoil, but never make succeed wrongly.  In CMD each command needs its own &&.
 tries() {
 	local n=$1 try
 	shift
@@ -156,41 +155,41 @@ tries() {
 	"$@"
 }
 
-# cpu SECS CMD...: CMD, with so many seconds of a processor and no more,
-# however long it waits for one
+# cpu SECS CMD...: CMD, which gets so many seconds of a processor; waiting for one
+# does not count.
 cpu() (
 	ulimit -t "$1"
 	shift
 	exec "$@"
 )
 
-# limits 'NAME VALUE, NAME VALUE...': all that the spool's file says
+# limits 'NAME VALUE, NAME VALUE...': writes them as the spool's file of limits.
 limits() {
 	mkdir -p -m 700 spool
 	sed 's/, /\n/g' <<<"$1" >spool/limits
 }
 
-# limited LIMITS CMD...: for this one command
+# limited LIMITS CMD...: CMD with these limits.
 limited() {
 	limits "$1"
 	"${@:2}"
 	rm spool/limits
 }
 
-# sent FILE N: FILE holds N whole shards
+# sent FILE N: FILE holds at least N whole shards.
 sent() { [ "$(frames "$1" | grep -c SEND)" -ge "$2" ]; }
 
-# larger FILE N: FILE has more than N bytes
+# larger FILE N: FILE has more than N bytes.
 larger() { [ "$(wc -c <"$1")" -gt "$2" ]; }
 
-# flip FILE OFFSET [MASK]: exclusive-or of one byte, in place.
+# flip FILE OFFSET [MASK]: exclusive-or of one byte with MASK, in place.
 flip() {
 	perl -e 'open(F, "+<", $ARGV[0]) or die; binmode F; seek(F, $ARGV[1], 0);
 	    read(F, $c, 1) == 1 or die; seek(F, $ARGV[1], 0);
 	    print F chr(ord($c) ^ oct($ARGV[2] // "0x10")); close(F) or die' "$@"
 }
 
-# frames FILE: "offset type" of each frame, without checking anything.
+# frames FILE: prints "offset type" of each frame, and checks nothing.
 frames() {
 	perl -e 'local $/; binmode STDIN; $_ = <STDIN>;
 	    for ($o = 0; $o + 64 <= length; $o += 64 + 8 * int(($n + 7) / 8)) {
@@ -199,21 +198,21 @@ frames() {
 		printf("%d %s\n", $o, $t =~ /^[A-Za-z]{4}$/ ? $t : "HEAD") }' <"$1"
 }
 
-# system: a folder with the programs of this machine, but for ours, which may be
-# installed: what PATH is where one of them is to be missing
+# system: makes and prints a folder with this machine's programs but without ours;
+# as PATH, for tests in which a program is missing.
 system() {
 	mkdir "$BATS_TEST_TMPDIR/system"
-	# of two of a name, the first
+	# where two have one name, the first is linked
 	find /usr/local/bin/ /usr/bin/ /bin/ -maxdepth 1 ! -type d \
 	    ! -name ace ! -name 'ace-*' \
 	    -exec ln -s -t "$BATS_TEST_TMPDIR/system" {} + 2>/dev/null || :
 	echo "$BATS_TEST_TMPDIR/system"
 }
 
-# needs PROGRAM: skip, said, where the machine has none.
+# needs PROGRAM: skips the test, with the reason, where PROGRAM is missing.
 needs() { command -v "$1" >/dev/null || skip "no $1 here"; }
 
-# needs_torch: PYTHON is one that has torch; skip, said, where there is none.
+# needs_torch: sets PYTHON to one that has torch, or skips the test.
 needs_torch() {
 	for PYTHON in python3 /usr/bin/python3 none; do
 		"$PYTHON" -c 'import torch' 2>/dev/null && return
@@ -221,26 +220,26 @@ needs_torch() {
 	skip "no torch here (Debian's python3-torch)"
 }
 
-# needs_full: the same for a device that is always full
+# needs_full: skips the test where there is no device that is always full.
 needs_full() { [ -c /dev/full ] || skip "no /dev/full here"; }
 
-# sanitized: the build has asan; skip what cannot be measured under it.
+# sanitized: the build has asan; for tests that cannot measure under it.
 sanitized() {
 	[ -n "${ACE_SANITIZED:-}" ]
 }
 
-# literals: what a page on standard input shows to be typed, without roff
+# literals: prints a page's literal displays, without roff; page on standard input.
 literals() {
 	sed -n '/^\.Bd -literal/,/^\.Ed/{/^\.Bd/d;s/^\.Ed$//;p}' |
 	    sed -e 's/^\\&//' -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(ga/`/g' \
 	    -e 's/\\(ha/^/g' -e 's/\\(ti/~/g' -e 's/\\&//g' -e 's/\\e/\\/g'
 }
 
-# examples PAGE: the commands of its EXAMPLES
+# examples PAGE: prints the commands of its EXAMPLES.
 examples() { sed -n '/^\.Sh EXAMPLES/,/^\.Sh /p' "$1" | literals; }
 
-# prints SHOWN PRINTED: its lines are there, in their order, maybe broken
-# elsewhere and with others between; a number is a number
+# prints SHOWN PRINTED: PRINTED has SHOWN's lines in order, others between them;
+# lines may break elsewhere, and any number matches a number.
 prints() {
 	perl -e 'sub text { open(my $f, "<", $_[0]) or die; local $/; $_ = <$f>;
 		s/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?/0/g; $_ }
@@ -254,8 +253,8 @@ prints() {
 	    exit $bad' "$1" "$2"
 }
 
-# has_lines FILE: a file of the sources has each line of standard input as it
-# stands, of which there are some
+# has_lines FILE: this source file has each line of standard input, unchanged;
+# there must be at least one line.
 has_lines() {
 	local line n=0
 	while IFS= read -r line; do
@@ -266,16 +265,16 @@ has_lines() {
 	[ $n -gt 0 ]
 }
 
-# standard_inputs [MKSHARDS OPTIONS]: what the pages' EXAMPLES take for given,
-# here.
+# standard_inputs [MKSHARDS OPTIONS]: makes here the files that the EXAMPLES of the
+# pages read.
 standard_inputs() {
 	mkshards -d edge1 -x 1 "$@" >edge1.aceg
 	mkshards -d edge2 -x 2 "$@" >edge2.aceg
 	safetensors 0 >grad.safetensors
 }
 
-# safetensors [N]: a file of that format, three tensors or one of N values,
-# made without us.
+# safetensors [N]: prints such a file, made without our programs: three tensors, or
+# one of N values.
 # shellcheck disable=SC2120
 safetensors() {
 	perl -e 'binmode STDOUT; $n = $ARGV[0]; $b = 4 * $n;
@@ -289,8 +288,8 @@ safetensors() {
 	    "${1:-0}"
 }
 
-# preload [LIBRARY]: what LD_PRELOAD has to be for it, clip.so; a name in it has
-# no spaces
+# preload [LIBRARY]: prints the LD_PRELOAD for it, by default clip.so; a link without
+# spaces in its name.
 # shellcheck disable=SC2120
 preload() {
 	local first=
@@ -299,7 +298,7 @@ preload() {
 	echo "$first$BATS_TEST_TMPDIR/${1:-clip.so}"
 }
 
-# synced CMD...: what it syncs, a path a line from here on, in the file synced
+# synced CMD...: writes to the file synced each path that CMD syncs, one a line.
 synced() {
 	: >calls
 	LD_PRELOAD=$(preload) ACE_READS=$PWD/calls \
@@ -307,12 +306,12 @@ synced() {
 	sed -n 's/^fsync [0-9-]* *//p' calls | sed "s|^$PWD/||; s|^$PWD$|.|" >synced
 }
 
-# meanwhile N SHELL CMD...: CMD, and where its N-th call that changes something or looks
-# at a file begins, or with "exchange" where two names are exchanged, what the shell does;
-# CMD's status.  At the end `stopped` says whether it came to that.
+# meanwhile N SHELL CMD...: CMD stops before its N-th call that changes or looks at a
+# file ("exchange": before it exchanges two names), the shell runs SHELL, and CMD goes
+# on.  Returns CMD's status; the file `stopped' says that CMD came so far.
 meanwhile() {
 	rm -f stopped
-	# 2 and 1: WUNTRACED and WNOHANG, without POSIX, which takes longer than all else
+	# 2 and 1 are WUNTRACED and WNOHANG; loading POSIX would take most of the time
 	perl -e '
 	    my ($n, $do, $load, @cmd) = @ARGV;
 	    my $pid = fork // die;
@@ -328,7 +327,7 @@ meanwhile() {
 	    exit($is & 127 ? 128 + ($is & 127) : $is >> 8)' "$1" "$2" "$(preload)" "${@:3}"
 }
 
-# killed N CMD...: CMD, ended as by kill -9 at its N-th change
+# killed N CMD...: CMD, which is killed at its N-th change.
 killed() {
 	ACE_KILL=$1 LD_PRELOAD=$(preload) "${@:2}"
 }

@@ -1,8 +1,8 @@
-# Hosts of their own on this machine, for tests of what goes over a network: name
-# spaces for network, processes and mounts.  They end, with whatever runs in
-# them, when the test does, and no file of the system is touched.
+# Hosts on this machine, for tests of network programs: namespaces for network,
+# processes and mounts.  They end with the test, and so does all that runs in
+# them.  No file of the system is touched.
 
-# need COMMAND...: skip where one is missing, or where we may not
+# need COMMAND...: skips the test where one is missing or we may not use them.
 need() {
 	local p
 	[ "$(id -u)" -eq 0 ] || skip 'name spaces need root'
@@ -13,12 +13,12 @@ need() {
 	    skip 'no name spaces here'
 }
 
-# apart: makes them; `on CMD...` runs CMD in them, in this directory, for a minute
-# at most
+# apart: makes the namespaces.  `on CMD...' runs CMD in them, in this directory,
+# for HANG seconds at most.
 apart() {
 	need unshare nsenter ip
 	mkdir bin
-	# one address beside lo: without it names are not looked up
+	# an address beside lo: names are not looked up without one
 	unshare --net --mount --pid --uts --fork --kill-child --mount-proc \
 	    sh -ec 'mount -t tmpfs none /run
 	    mount -t tmpfs none /srv
@@ -47,12 +47,12 @@ teardown() {
 	[ -z "${keeper:-}" ] || kill -9 "$inside" "$keeper"
 }
 
-# listens PORT [ADDRESS]: is somebody there
+# listens PORT [ADDRESS]: somebody listens on PORT.
 listens() {
 	on ss -Hltn "sport = :$1" | grep -q .
 }
 
-# script NAME: in the PATH of all hosts, from standard input
+# script NAME: puts a script, from standard input, in the PATH of all hosts.
 script() {
 	{
 		echo '#!/bin/bash'
@@ -61,8 +61,8 @@ script() {
 	chmod +x "bin/$1"
 }
 
-# host NAME ADDRESS [AUTHORIZED_KEYS]: an sshd, and its name for ssh.  HOST says
-# in its sessions which host it is.
+# host NAME ADDRESS [AUTHORIZED_KEYS]: starts an sshd that ssh knows as NAME.  In
+# its sessions $HOST is NAME.
 host() {
 	local d=$PWD/$1
 	mkdir -p "$d"
@@ -85,8 +85,8 @@ host() {
 	wait_for on nc -z "$2" 22
 }
 
-# slurm_ready: a controller and three nodes, with munge, all in the directory
-# slurm
+# slurm_ready: starts a controller and three nodes, with munge, in the directory
+# slurm.
 slurm_ready() {
 	local name n d=$PWD/slurm
 	name=$(on hostname)

@@ -1,26 +1,26 @@
-# Machines inside this one, for what a person types on several: each has a network, a
-# name, /root, /usr/local, /run and /etc/hosts of its own, and the sshd of Debian as it
-# is configured by default.  They reach each other by their names.  A test file loads
-# helper and netns before this.
+# Machines inside this one, for guides that a person follows on several.  Each has
+# its own network, name, /root, /usr/local, /run and /etc/hosts, and Debian's sshd as
+# configured by default.  They reach each other by name.  A test file loads helper
+# and netns first.
 
-# the home of the user as whom all run there
+# all commands there run as the user with this home
 home=/root
 
-# installed: the programs, below $BATS_FILE_TMPDIR/usr, as make install leaves them;
-# others use those of $BUILD, which are not made again
+# installed: make install puts the programs below $BATS_FILE_TMPDIR/usr; they are
+# those of $BUILD, which are not made again.
 installed() {
 	make -s -C "$ROOT" -o all BUILD="${BUILD#"$ROOT"/}" DEPS=no \
 	    DESTDIR="$BATS_FILE_TMPDIR/" PREFIX=usr install
 }
 
-# machines CLOUD EDGE...: the first one is the other ones' neighbour
+# machines CLOUD EDGE...: makes them, with a cable from each EDGE to CLOUD.
 machines() {
 	local h to=$1
 	netns_can || skip 'needs root and network namespaces'
 	for h in ssh sshd ssh-keygen unshare tc; do
 		needs "$h"
 	done
-	# what each machine has of its own hides what is there
+	# each machine's own folders hide ours of that name
 	case $PWD/ in
 	"$home"/* | /usr/local/* | /run/*) skip "TMPDIR is in a folder that machines have of their own" ;;
 	esac
@@ -57,13 +57,13 @@ machines() {
 	chmod 755 machine
 }
 
-# on NAME CMD...: in its /root
+# on NAME CMD...: runs CMD on machine NAME, in /root.
 on() {
 	netns_on "$1" unshare --mount --uts ./machine "$1" "$PWD" \
 	    "$BATS_FILE_TMPDIR/usr" "${@:2}"
 }
 
-# listens_ssh NAME [LINE of sshd_config...]: its sshd
+# listens_ssh NAME [LINE of sshd_config...]: starts its sshd.
 listens_ssh() {
 	local h=$1
 	shift
@@ -74,18 +74,18 @@ listens_ssh() {
 	wait_for on "$h" sh -c "ss -Hltn 'sport = :22' | grep -q ."
 }
 
-# knows EDGE CLOUD: has logged in there before, so ssh asks nothing
+# knows EDGE CLOUD: EDGE has CLOUD's host key, so ssh asks nothing.
 knows() {
 	printf '%s %s\n' "$2" "$(cut -d ' ' -f 1,2 "$2.etc/host_key.pub")" >>"$1/.ssh/known_hosts"
 }
-# logs_in EDGE CLOUD: by a key that may do everything
+# logs_in EDGE CLOUD: EDGE gets a key that may run anything on CLOUD.
 logs_in() {
 	knows "$1" "$2"
 	on "$1" ssh-keygen -q -t ed25519 -N '' -f .ssh/id_ed25519
 	cat "$1/.ssh/id_ed25519.pub" >>"$2/.ssh/authorized_keys"
 }
 
-# halt NAME: as when the power fails
+# halt NAME: stops the machine as a power failure would.
 halt() {
 	local p
 	for p in $(ip netns pids "$NETNS-$1"); do

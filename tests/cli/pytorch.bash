@@ -1,8 +1,8 @@
-# What the tests of examples/pytorch/ace_shards have in common: a trainer that
-# each test tells what to do, the cloud, and a directory for each test.  A test
-# file loads helper and hosts before this.
+# What the tests of examples/pytorch/ace_shards share: a trainer that takes orders
+# from each test, the cloud, and a directory for each test.  A test file loads
+# helper and hosts first.
 
-# setup_file: a trainer that each test tells what to do, and what it takes
+# setup_file: makes that trainer and finds a python that has torch.
 setup_file() {
 	export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
 	export PYTHONPATH=$BATS_FILE_TMPDIR:$ROOT/examples/pytorch
@@ -219,7 +219,7 @@ setup_file() {
 	            through(device, o.get("code", "-c f32")), device, **opts)
 	while local.round < int(rounds):
 	    began = local.round
-	    if o.get("wrong") == str(began):    # what all have alike is another here
+	    if o.get("wrong") == str(began):    # changes what devices share
 	        for t in local.start if WAY is ace.Local else \
 	                [m["exp_avg"] for m in local.kept["state"]]:
 	            t.mul_(1 + 2 ** -20)
@@ -254,7 +254,7 @@ teardown() {
 py() { timeout "$HANG" "$PYTHON" "$@"; }
 train() { py "$BATS_FILE_TMPDIR/train.py" "$@"; }
 
-# cloud DEVICES STEPS [CODE [OPTION...]]: the other end, in the background
+# cloud DEVICES STEPS [CODE [OPTION...]]: starts the cloud in the background.
 cloud() {
 	timeout "$HANG" ace-aggregate --spool spool --create --devices "$1" \
 	    --rounds "$2" "${@:4}" --publish --sync none -q 3>&- |
@@ -262,8 +262,8 @@ cloud() {
 	    timeout "$HANG" ace-recv --spool spool --publish --sync none 3>&-
 }
 
-# pair FILE [WORD...]: python FILE edge1 WORD... and edge2 with a cloud of two; what
-# they print has to be the same
+# pair FILE [WORD...]: runs python FILE edge1 WORD... and the same for edge2, with a
+# cloud of two; both must print the same.
 pair() {
 	py "$1" edge1 "${@:2}" >one 3>&- 2>err1 &
 	py "$1" edge2 "${@:2}" >two 2>err2 || { cat err1 err2; false; }
@@ -272,7 +272,7 @@ pair() {
 	same one two
 }
 
-# undisturbed ROUNDS: the digests of two devices that nothing happens to
+# undisturbed ROUNDS: a run of two devices in calm/, which nothing disturbs.
 undisturbed() {
 	mkdir calm
 	cd calm || return
@@ -285,7 +285,7 @@ undisturbed() {
 	cd ..
 }
 
-# goes_on ROUNDS: edge1 goes on beside a new edge2, and all is as if undisturbed
+# goes_on ROUNDS: edge1 continues with a new edge2; the result is as undisturbed.
 goes_on() {
 	train edge2 "$1" >said2 3>&- &
 	train edge1 "$1" >said1

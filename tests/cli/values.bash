@@ -1,10 +1,10 @@
-# Values and fields of streams, for the tests of the programs that change them.
+# Reads values and fields of streams, for tests of programs that change them.
 
-# raw FILE [OPTION...]: its values as f32, to standard output.
+# raw FILE [OPTION...]: prints its values as f32.
 raw() { ace-export -f raw "${@:2}" "$1"; }
 
-# each EXPR FILE...: EXPR is true for every i, with $v[0], $v[1]... the i-th
-# f32 of each file; f(x) rounds to f32, $k is 0 at first.
+# each EXPR FILE...: EXPR is true for every i; $v[0], $v[1]... are the i-th f32 of
+# each file, f(x) rounds to f32, and $k starts at 0.
 each() {
 	perl -we 'use strict; sub f { unpack "f<", pack "f<", $_[0] }
 	my $e = shift; my ($k, @f, @v) = (0); local $/;
@@ -17,7 +17,7 @@ each() {
 		&$t or die "value $i: @v\n" }' "$@"
 }
 
-# a block of LZ4 as its bytes, for perl
+# unlz4(BLOCK) for perl: the bytes of an LZ4 block
 export unlz4='sub unlz4 { my ($p, $y, $i) = ($_[0], "", 0);
 		while ($i < length $p) { my $t = ord substr($p, $i++, 1);
 			my ($l, $m) = ($t >> 4, $t & 15); my $c;
@@ -31,7 +31,7 @@ export unlz4='sub unlz4 { my ($p, $y, $i) = ($_[0], "", 0);
 			$y .= substr($y, -$d, 1) for 1 .. $m + 4 } $y }
 '
 
-# shards FILE: what SHRD, mEMb and SEND say, a line each:
+# shards FILE: prints for each shard a line of what SHRD, mEMb and SEND say:
 #   [contributors=NAME,NAME...] NAME=VALUE... of every key, then the fields,
 #   then those of SEND
 shards() {
@@ -67,10 +67,10 @@ shards() {
 			    "dropped=$f[10] status=$f[9]\n" } }' <"$1"
 }
 
-# field NAME FILE: one of them, of every shard
+# field NAME FILE: prints that field of every shard.
 field() { shards "$2" | grep -oE "(^| )$1=[^ ]*" | sed 's/.*=//'; }
 
-# digest FILE: of each shard's contents
+# digest FILE: prints a digest of each shard's contents.
 digest() {
 	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
 	my ($o, $n) = (0);
@@ -80,7 +80,7 @@ digest() {
 		    if substr($s, $o + 4, 4) eq "SEND" }' <"$1"
 }
 
-# json PERL: for every document of `out', $j is true of the expression
+# json PERL: for every document $j of `out', PERL is true.
 json() {
 	perl -MJSON::PP -e 'my $n = 0; while (<STDIN>) { my $j = decode_json($_); $n++;
 	    eval($ARGV[0]) or die "not so: $ARGV[0]: $_$@" } $n or die "no document"' \
