@@ -40,19 +40,6 @@ load helper
 	[ ! -e y.safetensors ]
 }
 
-@test "coded shards are decoded" {
-	mkshards -n 10k -x 1 >dense
-	mkshards -n 10k -x 1 -c f16 >coded
-	exits 0 ace-export -f raw dense
-	mv out want
-	exits 0 ace-export -f raw coded
-	perl -e 'local $/; for (@ARGV) { open F, $_; binmode F; push @v, [unpack "f<*", <F>] }
-	    die unless @{$v[0]} == 10240 && @{$v[1]} == 10240;
-	    for (0 .. 10239) { $d = abs($v[0][$_] - $v[1][$_]);
-	    die $_ if $d > 1e-3 * abs($v[0][$_]) + 1e-7; $n += $d > 0 }
-	    die unless $n' want out
-}
-
 @test "--many: each shard a file, behind each other, as soon as it is whole" {
 	mkshards -s 3 -N 3 -n 100000 >in
 	for s in 3 4 5; do
