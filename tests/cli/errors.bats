@@ -102,6 +102,7 @@ refuses() {
 	says "^ace-meter: --wait needs --state$"
 }
 
+# all messages of options are in test_cli and test_opt
 @test "options: what is wrong with one, by the name that was given" {
 	mkshards >in
 	while IFS='|' read -r words want; do
@@ -112,19 +113,11 @@ refuses() {
 		[ "$(wc -l <err)" -eq 2 ]
 	done <<-END
 	-o|option '-o' needs a value
-	-qvo|option '-o' needs a value
-	--output|option '--output' needs a value
-	--sandbox|option '--sandbox' needs a value
-	--quiet=1|option '--quiet' takes no value
 	--omit provenance,yes|--omit 'yes': provenance or schema
 	--omit ,|--omit '': provenance or schema
 	-Z|option '-Z' is unknown
-	--quiet -vZq|option '-Z' is unknown
 	--outpu x|unknown option '--outpu'
-	--outputs=x|unknown option '--outputs'
-	--sandbox of|--sandbox 'of': auto, require or off
 	in in|at most one FILE is read: leave out 'in'
-	in -q|option '-q' follows operand 'in': put options first; a file of that name is './-q'
 	END
 	# for invalid data there is no hint at --help
 	head -c 100 in >part
