@@ -258,31 +258,6 @@ shares() {
 	diff -r S step.S
 }
 
-@test "--form moment: what is no such file is refused, and nothing is coded" {
-	mkshards -t a:64,64 -t b:64,64 >in
-	mkshards -s 1 -t a:64,64 -t b:64,64 >next
-	set -- -S S --form moment --bits 2
-	exits 0 ace-step "$@" in
-	cp S/residual residual
-	# refused STATUS REGEX: the present S/moment is refused
-	refused() {
-		exits "$1" ace-step -S S --form moment --bits 2 next
-		says "$2"
-		same residual S/residual
-	}
-	echo 'layer loss' >S/moment
-	refused 3 "^ace-step: corrupt: .*, of 'S/moment'$"
-	mkshards -t a:64,64 -t c:64,64 >S/moment
-	refused 3 "^ace-step: mismatch: moment: .*, of 'S/moment'$"
-	mkshards -N 0 -t a:64,64 -t b:64,64 >S/moment
-	refused 3 "^ace-step: truncated: no shard, of 'S/moment'$"
-	mkshards -k nan -t a:64,64 -t b:64,64 >S/moment
-	refused 5 'group 0 is not finite'
-	# after a valid file is there, it goes on
-	mkshards -t a:64,64 -t b:64,64 -H kind=6 >S/moment
-	exits 0 ace-step "$@" next
-}
-
 @test "momentum correction adds the residual itself: as ace-compress alone" {
 	for k in 0 1; do
 		mkshards -s $k >in

@@ -17,9 +17,6 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	mv out plain
 	takes ace-advise ratio --format tsv --ratio 2,300,10Mbit
 	same out plain
-	# from HALF / 64 to HALF * 16
-	[ "$(cut -f 1 plain | paste -sd ' ')" = 'bandwidth 156250 312500 625000 1250000 2500000 5000000 10000000 20000000 40000000 80000000 160000000' ]
-	[ "$(sed -n 1p plain)" = "$(printf 'bandwidth\tratio\tbits')" ]
 	printf 'time\n1\n2\n' >t
 	takes ace-advise cluster --cluster 0 t
 	takes ace-advise cluster --cluster 1e9 t
