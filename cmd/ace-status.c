@@ -324,7 +324,6 @@ status_spool(struct status *x, struct err *e)
 	in.sync = IO_SYNC_NONE;
 	k = inbox_open(&in, x->dir, e);
 	if (x->s.in == JSON) {
-		emit_string(&x->s.json, "kind", "spool");
 		emit_u64(&x->s.json, "disk_bytes", status_disk(x->dir));
 		if (k == 0)
 			k = status_sandbox(x, &in, e);
@@ -448,7 +447,7 @@ state_read(struct state *v, const struct statedir *s, struct err *e)
 		v->have |= k > 0 ? number[i].have : 0;
 	}
 	for (i = 0; i < v->q.n; i++) {
-		v->verdict[v->q.r[i].verdict % RECEIPT_NVERDICT]++;
+		v->verdict[v->q.r[i].verdict]++;
 		if ((v->have & ANY) && v->q.r[i].step == v->step)
 			v->answer = receipt_verdict_name(v->q.r[i].verdict);
 	}
@@ -505,8 +504,6 @@ status_state(struct status *x, struct err *e)
 		if (x->s.in == TEXT) {
 			state_text(x, v);
 		} else {
-			if (x->s.in == JSON)
-				emit_string(&x->s.json, "kind", "state");
 			if (v->have & ANY) {
 				x->s.label[SCREEN_RUN] = v->run;
 				x->s.label[SCREEN_DEVICE] = v->device;
@@ -569,8 +566,6 @@ models_say(struct status *x, const struct store *st)
 
 	if (to != NULL)
 		model_hex(to->after, m.hash);
-	if (x->s.in == JSON)
-		emit_string(&x->s.json, "kind", "models");
 	if (x->s.in != TEXT)
 		screen_row(&x->s, model_fields, &m, to != NULL ? ANY : 0);
 	else if (to == NULL)
@@ -615,6 +610,7 @@ status_models(struct status *x, struct err *e)
 
 enum status_kind { STATUS_NOTHING, STATUS_SPOOL, STATUS_STATE, STATUS_MODELS,
 	STATUS_OTHER };
+static const char *const kinds[] = { "spool", "spool", "state", "models" };
 
 /* Return 1 if DIR/NAME exists; regular: only if it is a regular file. */
 static int
@@ -690,6 +686,7 @@ status_look(struct status *x, const char *dir, struct err *e)
 		emit_open(&x->s.json, NULL, '{');
 		emit_string(&x->s.json, "directory", dir);
 		emit_f64(&x->s.json, "time", x->now);
+		emit_string(&x->s.json, "kind", kinds[kind]);
 	}
 	k = kind == STATUS_STATE ? status_state(x, e) :
 	    kind == STATUS_MODELS ? status_models(x, e) : status_spool(x, e);

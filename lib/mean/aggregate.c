@@ -705,7 +705,6 @@ aggregate_spool(struct aggregate *x, struct err *e)
 	    o->create, &wait, filter_piped(o->f), o->f->cli->confined };
 	const size_t most = aggregate_most(x);
 	struct rounds *steps;
-	char *path;
 	uint64_t i = 0;
 	int r;
 
@@ -713,13 +712,8 @@ aggregate_spool(struct aggregate *x, struct err *e)
 	/* started again, make only the averages that the run lacks */
 	if (r == 0 && o->published)
 		r = rounds_made(steps, &i, e);
-	if (r == 0 && robust_centered(&o->who.rule)) {
-		path = rounds_file(steps, ".", e);
-		r = path != NULL ? 0 : -ERR_SYS;
-		if (path != NULL)	/* without the slash and the dot */
-			path[strlen(path) - 2] = '\0';
-		past_keep(&x->c.past, path, o->f->sync);
-	}
+	if (r == 0 && robust_centered(&o->who.rule))
+		r = past_keep(&x->c.past, rounds_dir(steps), o->f->sync, e);
 	for (; r == 0 && (o->steps == 0 || i < o->steps); i++)
 		r = aggregate_round(x, steps, most, e);
 	rounds_free(steps);

@@ -56,12 +56,12 @@ past_release(struct past *p)
 
 /* ---- files ---- */
 
-void
-past_keep(struct past *p, char *dir, enum io_sync sync)
+int
+past_keep(struct past *p, const char *dir, enum io_sync sync, struct err *e)
 {
-	p->dir.dir = dir;
 	p->dir.durable = sync == IO_SYNC_FULL;
 	p->sync = sync;
+	return (p->dir.dir = alloc_dup(dir, e)) != NULL ? 0 : -ERR_SYS;
 }
 
 /* Read all values of a shard. */

@@ -109,8 +109,8 @@ struct past {
 };
 #define PAST_INIT { .dir = STATE_INIT, .newest = 1 }
 
-/* past_keep(p, dir, sync): keep the files in the directory dir; p will free dir. */
-void past_keep(struct past *p, char *dir, enum io_sync sync);
+/* past_keep(p, dir, sync, e): keep the files in the directory dir. */
+int past_keep(struct past *p, const char *dir, enum io_sync sync, struct err *e);
 /* past_begin(p, sh, sc, k, e): begin the step of shard sh, with k contributions to the
  * model sc.  In the first step, and after a step of another model, nothing is known, and
  * p->known becomes 0. */

@@ -168,8 +168,7 @@ status_count(struct status_run *s, const struct inbox *in, uint64_t step,
 			if (k > 0)
 				continue;
 		}
-		if (l->line[i].r.verdict < RECEIPT_NVERDICT)
-			d->verdict[l->line[i].r.verdict]++;
+		d->verdict[l->line[i].r.verdict]++;
 	}
 	return 0;
 }
@@ -225,8 +224,7 @@ status_refused(struct status_dir *x, const char *name, const struct ledger *no,
 		return -ERR_SYS;
 	status_step(d, x->step);
 	for (i = 0; i < no->n; i++)
-		if (no->line[i].r.verdict < RECEIPT_NVERDICT)
-			d->verdict[no->line[i].r.verdict]++;
+		d->verdict[no->line[i].r.verdict]++;
 	d->answered += x->closed && d->counted != x->step + 1;
 	return 0;
 }

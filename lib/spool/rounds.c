@@ -95,10 +95,10 @@ rounds_free(struct rounds *r)
 	alloc_free(r);
 }
 
-char *
-rounds_file(const struct rounds *r, const char *name, struct err *e)
+const char *
+rounds_dir(const struct rounds *r)
 {
-	return inbox_path(&r->in, NULL, name, e);
+	return r->in.state.dir;
 }
 
 /* ---- closing ---- */

@@ -46,8 +46,7 @@ void rounds_free(struct rounds *r);
 /* rounds_made(r, n, e): count the averages of the run that were made, by any process. */
 int rounds_made(const struct rounds *r, uint64_t *n, struct err *e);
 
-/* rounds_file(r, name, e): return the path of a file of the run, allocated. */
-char *rounds_file(const struct rounds *r, const char *name, struct err *e);
+const char *rounds_dir(const struct rounds *r);
 
 /* rounds_next(r, step, paths, n, e): wait for the next step that is over, and close it:
  * shards that come later, for it or for steps before it, are late.  *paths, valid until

@@ -294,9 +294,11 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
 /* Clip to a radius, the lower median of the distances.  While most devices are honest,
  * it is at most the largest distance of an honest one.  Devices at more than twice the
  * radius are marked as clipped. */
-static void
-robust_cut(struct robust_one *o, size_t k, double *tmp)
+void
+robust_past(struct robust_step *t, double *tmp)
 {
+	struct robust_one *o = t->one;
+	const size_t k = t->k;
 	size_t i, n = 0;
 	double far, radius;
 
@@ -315,21 +317,15 @@ robust_cut(struct robust_one *o, size_t k, double *tmp)
 	}
 }
 
-void
-robust_past(struct robust_step *t, double *tmp)
-{
-	robust_cut(t->one, t->k, tmp);
-}
-
 static int
-robust_center(const struct robust_rule *q, struct robust_one *o, size_t k,
-    double *tmp, struct err *e)
+robust_center(const struct robust_rule *q, struct robust_step *t, double *tmp,
+    struct err *e)
 {
 	/* contributions already left out count as bad ones */
-	if (q->even && k < 2 * q->f + 1)
+	if (q->even && t->k < 2 * q->f + 1)
 		return err_set(e, ERR_REFUSED, "center with %zu bad devices "
-		    "needs %zu contributions, there are %zu", q->f, 2 * q->f + 1, k);
-	robust_cut(o, k, tmp);
+		    "needs %zu contributions, there are %zu", q->f, 2 * q->f + 1, t->k);
+	robust_past(t, tmp);
 	return 0;
 }
 
@@ -349,7 +345,7 @@ robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 		r = err_set(e, ERR_REFUSED, "the rules leave none of %zu "
 		    "contributions", k);
 	else if (robust_centered(q))
-		r = robust_center(q, o, k, tmp, e);
+		r = robust_center(q, t, tmp, e);
 	else if (robust_elements(q))
 		r = robust_dense(q, o, k, e);
 	if (r == 0 && (r = robust_fit(q, t, e)) == 0 && q->even)
