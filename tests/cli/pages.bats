@@ -132,17 +132,17 @@ example() {
 	local p x n=0
 	for p in "$ROOT"/man/ace-*.1; do
 		x=${p##*/} x=${x%.1}
-		grep -q '^Common options, which$' "$p" || {
+		grep -q '^Common options$' "$p" || {
 			grep -qE 'that all (filters|programs) have are in$|^describes the common o|^The options of its own are' "$p" ||
 			    { echo "$p: neither"; false; }
 			continue
 		}
 		n=$((n + 1))
 		# an option with its own entry belongs to this program
-		sed -n '/^Common options, which$/,/ \.$/s/^\.Fl \(-*\)\([^ ]*\).*/-\1\2/p' "$p" | sort >named
+		sed -n '/^Common options$/,/ \.$/s/^\.Fl \(-*\)\([^ ]*\).*/-\1\2/p' "$p" | sort >named
 		{ "$x" --help-rows; "$x" --help-rows | awk '$1 == "command" { print $2 }' |
 		    while read -r o; do "$x" "$o" --help-rows; done; } | awk -F '\t' '$1 == "option" { print $3 != "" ? "-" $3 : "--" $2 }' |
-		    grep -xE -e '-[oqvhV]|--(schema|omit|max-elements|sandbox|step|device|kind|tensor)' | sort -u >has
+		    grep -xE -e '-[oqvhVT]|--(schema|omit|max-elements|sandbox|step|device|kind|tensor|events)' | sort -u >has
 		while read -r o; do
 			grep -qE "^\.It (.* )?Fl ${o#-}( |\$)" "$p" || echo "$o"
 		done <has >want
@@ -195,8 +195,8 @@ example() {
 
 @test "ace-import: by which names tensors are norms, biases, embeddings" {
 	local w kind
-	for kind in 'norm:a norm has ([^;]+?) in it, a bias' 'bias:a bias else (\w+) ?,' \
-	    'embedding:an embedding else ([^;]+?) ?;'; do
+	for kind in 'norm:a norm has ([^;]+?) in its name, a bias' 'bias:a bias (\w+) ?,' \
+	    'embedding:an embedding ([^;.]+?) ?\.'; do
 		page ace-import.1 "${kind#*:}" | sed 's/ or /, /; s/,/ /g' | tr -s ' ' '\n' |
 		    sed "s/^/${kind%%:*} /"
 	done >said
