@@ -91,17 +91,16 @@ members(const struct opts *x)
 /* Build the words of ace-recv for one device of this spool. */
 static int
 receiver(const struct opts *x, const char *name, const char *how,
-    struct children *c, struct err *e)
+    const char *what, struct children *c)
 {
-	char *spool = place_path(&x->folder, "spool", e);
-	struct child *p = spool == NULL ? NULL : child_add(c, e, "ace-recv",
-	    "--spool", spool, "--device", name, "--events", "2", how, NULL);
+	char *spool = place_path(&x->folder, "spool", c->e);
 
+	if (spool == NULL)
+		c->r = -ERR_SYS;
+	(void)child_add(c, NULL, "ace-recv", "--spool", spool, "--device", name,
+	    "--events", "2", how, what, NULL);
 	alloc_free(spool);
-	if (p != NULL && strcmp(how, "--reply") == 0 &&
-	    child_word(p, "aggregate", e) < 0)
-		p = NULL;
-	return p != NULL ? 0 : -ERR_SYS;
+	return c->r;
 }
 
 /* Let a device join a run that has begun, or leave it. */
@@ -109,9 +108,9 @@ static int
 operate(const struct opts *x, const char *name, const char *how,
     struct err *e)
 {
-	struct children c = { .n = 0 };
+	struct children c = { .e = e };
 	char none[64];
-	int r = receiver(x, name, how, &c, e);
+	int r = receiver(x, name, how, NULL, &c);
 
 	if (r == 0)
 		r = child_output(c.child[0].word, none, sizeof(none), e);
@@ -157,78 +156,53 @@ agree(struct opts *x, struct err *e)
 	return place_save(&x->folder, e);
 }
 
-static int
-word_u64(struct child *p, const char *name, uint64_t v, struct err *e)
+static void
+word_u64(struct children *c, const char *name, uint64_t v)
 {
 	char text[32];
-	int r;
 
-	if (v == 0)
-		return 0;
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	r = child_word(p, name, e);
-	return r < 0 ? r : child_word(p, text, e);
+	if (v != 0)
+		(void)child_add(c, &c->child[0], name, text, NULL);
 }
 
-/* Add ace-aggregate, the first program, and ace-step, which codes its output. */
-static int
-averager(const struct opts *x, const char *spool, const char *state,
-    struct children *c, struct err *e)
+/* Build ace-aggregate, ace-step, which codes its output, and ace-recv, which publishes
+ * it. A relay sends its average upwards as a device, and publishes the answer. */
+static void
+pipeline(const struct opts *x, struct children *c)
 {
 	const struct agreement *a = &x->folder.said;
+	const int relay = x->name != NULL;
+	char *spool = place_path(&x->folder, "spool", c->e);
+	char *state = place_path(&x->folder, "state", c->e);
 	char bits[32], late[32];
-	struct child *p = child_add(c, e, "ace-aggregate", "--spool", spool,
-	    "--create", "--publish", "--events", "2", NULL);
-	int r = p != NULL ? 0 : -ERR_SYS;
+	struct child *p;
 
+	if (spool == NULL || state == NULL)
+		c->r = -ERR_SYS;
 	(void)snprintf(bits, sizeof(bits), "%.17g", a->bits);
 	(void)snprintf(late, sizeof(late), "%.17gs", a->deadline);
-	if (r < 0 || (r = word_u64(p, "--devices", a->devices, e)) < 0 ||
-	    (r = word_u64(p, "--rounds", a->rounds, e)) < 0 ||
-	    (r = word_u64(p, "--quorum", a->quorum, e)) < 0 ||
-	    (r = word_u64(p, "--tolerate", a->tolerate, e)) < 0)
-		return r;
-	if (a->quorum != 0 && ((r = child_word(p, "--deadline", e)) < 0 ||
-	    (r = child_word(p, late, e)) < 0))
-		return r;
-	return child_add(c, e, "ace-step", "-S", state, "--allow-gap",
-	    "--bits", bits, "--events", "2", NULL) != NULL ? 0 : -ERR_SYS;
-}
-
-/* Connect a relay: it sends its average upwards as a device and distributes the
- * answer. */
-static int
-relay(const struct opts *x, const char *state, struct children *c,
-    struct err *e)
-{
-	int r;
-
-	if ((r = child_word(&c->child[0], "--device", e)) < 0 ||
-	    (r = child_word(&c->child[0], x->above.name, e)) < 0 ||
-	    (r = child_word(&c->child[1], "--window", e)) < 0 ||
-	    (r = child_word(&c->child[1], "1", e)) < 0 ||
-	    (r = cloud_connect(&x->above, c, "sync", NULL, e)) < 0)
-		return r;
-	return child_add(c, e, "ace-ack", "-S", state, "--events", "2",
-	    NULL) != NULL ? 0 : -ERR_SYS;
-}
-
-static int
-pipeline(const struct opts *x, struct children *c, struct err *e)
-{
-	char *spool = place_path(&x->folder, "spool", e);
-	char *state = place_path(&x->folder, "state", e);
-	int r = spool == NULL || state == NULL ? -ERR_SYS :
-	    averager(x, spool, state, c, e);
-
-	if (r == 0 && x->name != NULL)
-		r = relay(x, state, c, e);
-	if (r == 0 && child_add(c, e, "ace-recv", "--spool", spool,
-	    "--publish", "--events", "2", NULL) == NULL)
-		r = -ERR_SYS;
+	p = child_add(c, NULL, "ace-aggregate", "--spool", spool, "--create",
+	    "--publish", "--events", "2", NULL);
+	word_u64(c, "--devices", a->devices);
+	word_u64(c, "--rounds", a->rounds);
+	word_u64(c, "--quorum", a->quorum);
+	word_u64(c, "--tolerate", a->tolerate);
+	if (a->quorum != 0)
+		(void)child_add(c, p, "--deadline", late, NULL);
+	if (relay)
+		(void)child_add(c, p, "--device", x->name, NULL);
+	p = child_add(c, NULL, "ace-step", "-S", state, "--allow-gap", "--bits", bits,
+	    "--events", "2", NULL);
+	if (relay) {
+		(void)child_add(c, p, "--window", "1", NULL);
+		cloud_connect(&x->above, c, "sync", NULL);
+		(void)child_add(c, NULL, "ace-ack", "-S", state, "--events", "2", NULL);
+	}
+	(void)child_add(c, NULL, "ace-recv", "--spool", spool, "--publish", "--events",
+	    "2", NULL);
 	alloc_free(spool);
 	alloc_free(state);
-	return r;
 }
 
 /* Run the pipeline until it succeeds. Failures that the data or a rule causes are
@@ -241,13 +215,11 @@ keep_running(struct opts *x, struct err *e)
 	int r, status;
 
 	for (;;) {
-		struct children c = { .n = 0 };
+		struct children c = { .e = e };
 
-		if ((r = pipeline(x, &c, e)) == 0) {
-			tell_start(&x->tell);
-			r = child_run(&c, &ear, e);
-		}
-		if (r > 0) {
+		pipeline(x, &c);
+		tell_start(&x->tell);
+		if ((r = child_run(&c, &ear)) > 0) {
 			status = child_status(tell_cause(&x->tell, &c, cause));
 			if (status != ERR_SYS)
 				r = err_set(e, status < 126 ? status : ERR_SYS, "%s",
@@ -261,46 +233,48 @@ keep_running(struct opts *x, struct err *e)
 	}
 }
 
-static void
-welcome(struct opts *x)
+/* Print the pipeline, or run it. */
+static int
+begin(struct opts *x, const char *who, const char *above, struct err *e)
 {
 	const struct agreement *a = &x->folder.said;
+	struct children c = { .e = e };
+	int r;
 
+	if (x->print) {
+		pipeline(x, &c);
+		r = child_print(&c, stdout);
+		child_release(&c);
+		return r;
+	}
+	tell_begin(&x->tell, &x->cli, who, 1, &x->folder);
+	if (x->name != NULL)
+		tell_say(&x->tell, "relay '%s' of the run in %s", x->name, above);
 	tell_say(&x->tell, "run in %s: %llu device%s, %g bits per value",
 	    x->folder.where, (unsigned long long)a->devices,
 	    a->devices == 1 ? "" : "s", a->bits);
 	tell_say(&x->tell, "on each device: ace edge %s --name NAME -- COMMAND",
 	    x->folder.where);
+	if ((r = keep_running(x, e)) == 0)
+		tell_say(&x->tell, "done: %llu rounds", (unsigned long long)a->rounds);
+	tell_end(&x->tell);
+	return r;
 }
 
 static int
 run_cloud(void *own, char **path, size_t n, struct err *e)
 {
 	struct opts *x = own;
-	struct children c = { .n = 0 };
 	int r;
 
 	if (n != 1)
 		return err_set(e, ERR_USAGE, n == 0 ? "the run's folder is missing: "
 		    "ace-cloud DIR --devices N" : "expected one folder: leave out "
 		    "'%s'", path[1]);
-	if ((r = place_open(&x->folder, path[0], 1, e)) < 0 ||
-	    (r = place_lock(&x->folder, "ace-cloud", e)) < 0 ||
-	    (r = furnish(x, 0, e)) < 0 || (r = agree(x, e)) < 0)
-		goto out;
-	if (x->print) {
-		if ((r = pipeline(x, &c, e)) == 0)
-			child_print(&c, stdout);
-		child_release(&c);
-		goto out;
-	}
-	tell_begin(&x->tell, &x->cli, "ace-cloud", 1, &x->folder);
-	welcome(x);
-	if ((r = keep_running(x, e)) == 0)
-		tell_say(&x->tell, "done: %llu rounds",
-		    (unsigned long long)x->folder.said.rounds);
-	tell_end(&x->tell);
-out:
+	if ((r = place_open(&x->folder, path[0], 1, e)) == 0 &&
+	    (r = place_lock(&x->folder, "ace-cloud", e)) == 0 &&
+	    (r = furnish(x, 0, e)) == 0 && (r = agree(x, e)) == 0)
+		r = begin(x, "ace-cloud", "", e);
 	place_close(&x->folder);
 	return r;
 }
@@ -338,18 +312,12 @@ run_relay(void *own, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, "expected [[USER@]HOST:]DIR of the "
 		    "cloud, DIR of this relay and --name NAME");
 	x->above.name = x->name;
-	if ((r = place_named(x->name, e)) < 0 ||
-	    (r = cloud_at(&x->above, path[0], e)) < 0 ||
-	    (r = place_open(&x->folder, path[1], 1, e)) < 0 ||
-	    (r = place_lock(&x->folder, "ace-cloud", e)) < 0 ||
-	    (r = relay_begin(x, where, sizeof(where), e)) < 0)
-		goto out;
-	tell_begin(&x->tell, &x->cli, "ace-cloud relay", 1, &x->folder);
-	tell_say(&x->tell, "relay '%s' of the run in %s", x->name, where);
-	welcome(x);
-	r = keep_running(x, e);
-	tell_end(&x->tell);
-out:
+	if ((r = place_named(x->name, e)) == 0 &&
+	    (r = cloud_at(&x->above, path[0], e)) == 0 &&
+	    (r = place_open(&x->folder, path[1], 1, e)) == 0 &&
+	    (r = place_lock(&x->folder, "ace-cloud", e)) == 0 &&
+	    (r = relay_begin(x, where, sizeof(where), e)) == 0)
+		r = begin(x, "ace-cloud relay", where, e);
 	cloud_release(&x->above);
 	place_close(&x->folder);
 	return r;
@@ -520,7 +488,7 @@ introduce(struct opts *x, const char *name, const char *id, struct err *e)
 static int
 sync_with(struct opts *x, const char *name, struct err *e)
 {
-	struct children c = { .n = 0 };
+	struct children c = { .e = e };
 	char id[PLACE_ID + 2];
 	int r = member(x, name, id, e);
 
@@ -528,7 +496,7 @@ sync_with(struct opts *x, const char *name, struct err *e)
 		r = err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s: "
 		    "add it on the cloud with `ace add %s %s'", name, x->folder.where,
 		    x->folder.dir, name);
-	if (r > 0 && (r = receiver(x, name, "--reply", &c, e)) == 0)
+	if (r > 0 && (r = receiver(x, name, "--reply", "aggregate", &c)) == 0)
 		r = child_exec(c.child[0].word, e);
 	child_release(&c);
 	return r;
@@ -690,11 +658,16 @@ run_example(void *own, char **path, size_t n, struct err *e)
 
 /* ---- the command line ---- */
 
-static const struct opt cloud_opts[] = {
-	OPT_PART(place_opts, struct opts, said),
-	OPT_PART(event_opts, struct opts, tell.to.events),
+static const struct opt both_opts[] = {
+	OPT_PART(event_opts, struct opts, tell.to[0].events),
 	{ 0, "print", NULL, "print the pipeline that this stands for, and exit",
 	    OPT_FLAG(struct opts, print) },
+	OPT_END
+};
+
+static const struct opt cloud_opts[] = {
+	OPT_PART(place_opts, struct opts, said),
+	OPT_ROWS(both_opts),
 	OPT_END
 };
 
@@ -709,7 +682,7 @@ static const struct opt relay_opts[] = {
 	    OPT_TEXT(struct opts, name) },
 	{ 0, "devices", "N", "devices that it averages",
 	    OPT_U64(struct opts, add.devices, 1, 1000000) },
-	OPT_PART(event_opts, struct opts, tell.to.events),
+	OPT_ROWS(both_opts),
 	OPT_END
 };
 

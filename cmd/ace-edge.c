@@ -3,6 +3,7 @@
  * the training program and the filters around it, and starts them again when the
  * connection breaks.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ struct edge {
 	const char *name, *dir, *through;
 	double bits;		/* what this device was told; 0: nothing */
 	int print;
+	int events;		/* the trainer reads those of the run there */
 	struct cloud cloud;
 	struct place folder;
 	struct tell tell;
@@ -43,7 +45,7 @@ static const struct opt options[] = {
 	    OPT_F64(struct edge, bits, 0.001, 32) },
 	{ 0, "through", "SCRIPT", "connect by SCRIPT NAME WHAT [ID], not by ssh",
 	    OPT_PATH(struct edge, through, OPT_READ) },
-	OPT_PART(event_opts, struct edge, tell.to.events),
+	OPT_PART(event_opts, struct edge, tell.to[0].events),
 	{ 0, "print", NULL, "print the pipeline that this stands for, and exit",
 	    OPT_FLAG(struct edge, print) },
 	OPT_END
@@ -66,34 +68,27 @@ name_of_host(char name[PLACE_NAME + 1], struct err *e)
 
 /* Build the pipeline of a device: from the trainer through the filters and the
  * connection back to the trainer. */
-static int
-pipeline(struct edge *x, struct children *c, struct err *e)
+static void
+pipeline(struct edge *x, struct children *c)
 {
-	char *state = place_path(&x->folder, "state", e);
+	char *state = place_path(&x->folder, "state", c->e), **w = x->command;
 	struct child *p;
-	char **w;
-	int r = state != NULL ? 0 : -ERR_SYS;
 
-	c->circle = x->command[0] != NULL;
-	if (r == 0 && c->circle) {
-		if ((p = child_add(c, e, x->command[0], NULL)) == NULL)
-			r = -ERR_SYS;
-		for (w = x->command + 1; r == 0 && *w != NULL; w++)
-			r = child_word(p, *w, e);
-		if (r == 0)
-			p->own_voice = 1;
+	if (state == NULL)
+		c->r = -ERR_SYS;
+	c->circle = *w != NULL;
+	if (c->circle) {
+		p = child_add(c, NULL, *w, NULL);
+		p->own_voice = 1;
+		while (*++w != NULL)
+			(void)child_add(c, p, *w, NULL);
 	}
-	if (r == 0 && child_add(c, e, "ace-step", "-S", state, "--bits",
-	    x->bits_text, "--window", "1", "--events", "2", NULL) == NULL)
-		r = -ERR_SYS;
-	if (r == 0)
-		r = cloud_connect(&x->cloud, c, "sync", NULL, e);
-	if (r == 0 && (child_add(c, e, "ace-ack", "-S", state, "--events",
-	    "2", NULL) == NULL || child_add(c, e, "ace-expand",
-	    "--feedback", state, NULL) == NULL))
-		r = -ERR_SYS;
+	(void)child_add(c, NULL, "ace-step", "-S", state, "--bits", x->bits_text,
+	    "--window", "1", "--events", "2", NULL);
+	cloud_connect(&x->cloud, c, "sync", NULL);
+	(void)child_add(c, NULL, "ace-ack", "-S", state, "--events", "2", NULL);
+	(void)child_add(c, NULL, "ace-expand", "--feedback", state, NULL);
 	alloc_free(state);
-	return r;
 }
 
 /* Classify a failed run. Returns 1 when a retry may succeed. */
@@ -140,14 +135,12 @@ train(struct edge *x, struct err *e)
 	int r;
 
 	for (;;) {
-		struct children c = { .n = 0 };
+		struct children c = { .e = e, .inherit = x->events };
 
 		done = x->tell.rounds;
-		if ((r = pipeline(x, &c, e)) == 0) {
-			tell_start(&x->tell);
-			r = child_run(&c, &ear, e);
-		}
-		if (r > 0)
+		pipeline(x, &c);
+		tell_start(&x->tell);
+		if ((r = child_run(&c, &ear)) > 0)
 			r = broken(x, &c, e);
 		child_release(&c);
 		if (r <= 0)
@@ -167,30 +160,38 @@ train(struct edge *x, struct err *e)
 static int
 connection(const struct edge *x, char **text, struct err *e)
 {
-	struct children c = { .n = 0 };
+	struct children c = { .e = e };
 	size_t n;
 	FILE *f = open_memstream(text, &n);
-	int r = f == NULL ? err_sys(e, "cannot set the environment") :
-	    cloud_connect(&x->cloud, &c, "sync", NULL, e);
+	int r;
 
-	if (r == 0)
-		child_print(&c, f);
+	if (f == NULL)
+		return err_sys(e, "cannot set the environment");
+	cloud_connect(&x->cloud, &c, "sync", NULL);
+	r = child_print(&c, f);
 	child_release(&c);
-	if (f != NULL && fclose(f) != 0 && r == 0)
-		r = err_sys(e, "cannot set the environment");
-	return r;
+	return fclose(f) == 0 || r < 0 ? r : err_sys(e, "cannot set the environment");
 }
 
-/* Set the trainer's environment. */
+/* Set the trainer's environment. Its pipe of events takes no more when it is full, for
+ * a trainer that does not read them. */
 static int
-environment(const struct edge *x, struct err *e)
+environment(struct edge *x, struct err *e)
 {
-	char rounds[32], *connect = NULL;
-	int r = connection(x, &connect, e);
+	char rounds[32], events[16], *connect = NULL;
+	int r = connection(x, &connect, e), end[2];
 
+	if (r == 0 && (pipe2(end, O_CLOEXEC) < 0 ||
+	    fcntl(end[1], F_SETFL, O_NONBLOCK) < 0))
+		r = err_sys(e, "cannot create a pipe");
+	if (r < 0)
+		return r;
+	x->events = end[0];
+	x->tell.to[1].events = end[1];
+	(void)snprintf(events, sizeof(events), "%d", x->events);
 	(void)snprintf(rounds, sizeof(rounds), "%llu",
 	    (unsigned long long)x->folder.said.rounds);
-	if (r == 0 && (setenv("ACE_NAME", x->cloud.name, 1) < 0 ||
+	if ((setenv("ACE_EVENTS", events, 1) < 0 || setenv("ACE_NAME", x->cloud.name, 1) < 0 ||
 	    setenv("ACE_DIR", x->folder.dir, 1) < 0 ||
 	    setenv("ACE_ROUNDS", rounds, 1) < 0 ||
 	    setenv("ACE_CONNECT", connect, 1) < 0))
@@ -223,7 +224,7 @@ begin(struct edge *x, struct err *e)
 static int
 edge(struct edge *x, struct err *e)
 {
-	struct children c = { .n = 0 };
+	struct children c = { .e = e };
 	char dir[PLACE_NAME + 8];
 	int r;
 
@@ -237,8 +238,8 @@ edge(struct edge *x, struct err *e)
 	    (r = begin(x, e)) < 0)
 		return r;
 	if (x->print) {
-		if ((r = pipeline(x, &c, e)) == 0)
-			child_print(&c, stdout);
+		pipeline(x, &c);
+		r = child_print(&c, stdout);
 		child_release(&c);
 		return r;
 	}

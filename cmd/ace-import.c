@@ -96,28 +96,31 @@ put_values(const struct opts *o,
 	return r < 0 ? r : format_end(src, e);
 }
 
-/* Copy the file's own notes. One of them is the shard's key. */
+/* Copy the file's own notes, but for the shard's key and step. */
 static int
 notes(const struct format_source *src, struct shard *sh, struct err *e)
 {
-	const char *digest;
+	const char *digest = text_get(format_note(src), "safetensors." SHARD_KEY_MODEL);
 	int r = text_add(&sh->kv, format_note(src), e);
 
-	if (r < 0 || (digest = text_get(&sh->kv, "safetensors."
-	    SHARD_KEY_MODEL)) == NULL)
-		return r;
-	r = text_set(&sh->kv, SHARD_KEY_MODEL, digest, e);
-	return r < 0 ? r : text_set(&sh->kv, "safetensors." SHARD_KEY_MODEL, NULL, e);
+	if (r == 0 && digest != NULL && (r = text_set(&sh->kv, SHARD_KEY_MODEL, digest,
+	    e)) == 0)
+		r = text_set(&sh->kv, "safetensors." SHARD_KEY_MODEL, NULL, e);
+	return r < 0 ? r : text_set(&sh->kv, "safetensors.step", NULL, e);
 }
 
-/* Write the annotations of shard i: those of the options, with the step i higher,
- * and the file's own notes. */
+/* Write the annotations of shard i: those of the options, with the step i higher, or
+ * that of the file, and the file's own notes. */
 static int
 describe(const struct opts *o, uint64_t i,
     const struct format_source *src, struct shard *sh, struct err *e)
 {
+	const char *step = o->many ? text_get(format_note(src), "safetensors.step") : NULL;
 	int r = shard_copy(sh, &o->sh, e);
 
+	if (r == 0 && step != NULL && (r = num_u64(&i, step, sh->step, UINT64_MAX,
+	    "step in the file's metadata", e)) == 0)
+		i -= sh->step;
 	sh->step += i;
 	sh->base_version += o->based ? i : 0;
 	if (r == 0 && (sh->step < i || sh->base_version < o->sh.base_version))

@@ -449,7 +449,7 @@ _ace() {
 	ace-cloud\ remove)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cloud\ relay)
-		opts='--name --devices --events -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--name --devices --events --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cloud\ serve)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cloud\ watch)

@@ -194,6 +194,7 @@ complete -c ace-cloud -n '__fish_seen_subcommand_from remove' -s V -l version -d
 complete -c ace-cloud -n '__fish_seen_subcommand_from relay' -l name -x -d 'the relay\'s name, as a device of the cloud'
 complete -c ace-cloud -n '__fish_seen_subcommand_from relay' -l devices -x -d 'devices that it averages'
 complete -c ace-cloud -n '__fish_seen_subcommand_from relay' -l events -x -d 'append a line of JSON for each event of the run'
+complete -c ace-cloud -n '__fish_seen_subcommand_from relay' -l print -d 'print the pipeline that this stands for, and exit'
 complete -c ace-cloud -n '__fish_seen_subcommand_from relay' -s q -l quiet -d 'say nothing but errors'
 complete -c ace-cloud -n '__fish_seen_subcommand_from relay' -s v -l verbose -d 'say what was decided'
 complete -c ace-cloud -n '__fish_seen_subcommand_from relay' -l sandbox -x -a 'auto require off' -d 'auto, require or off (default auto)'

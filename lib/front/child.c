@@ -17,36 +17,23 @@
 
 /* ---- building the command lines ---- */
 
-int
-child_word(struct child *p, const char *word, struct err *e)
-{
-	if (p->n == CHILD_WORDS)
-		return err_set(e, ERR_USAGE, "'%s' has more than %d words: put "
-		    "them into a script", p->word[0], CHILD_WORDS);
-	if ((p->word[p->n] = alloc_dup(word, e)) == NULL)
-		return -ERR_SYS;
-	p->n++;
-	return 0;
-}
-
 struct child *
-child_add(struct children *c, struct err *e, const char *word, ...)
+child_add(struct children *c, struct child *p, const char *word, ...)
 {
-	struct child *p = &c->child[c->n];
 	va_list ap;
-	int r = 0;
 
-	if (c->n == CHILD_MOST) {
-		(void)err_set(e, ERR_USAGE, "a pipeline has at most %d programs",
-		    CHILD_MOST);
-		return NULL;
-	}
-	c->n++;
+	if (p == NULL)		/* no pipeline of ours has more than CHILD_MOST */
+		p = &c->child[c->n++];
 	va_start(ap, word);
-	for (; word != NULL && r == 0; word = va_arg(ap, const char *))
-		r = child_word(p, word, e);
+	for (; word != NULL && c->r == 0; word = va_arg(ap, const char *)) {
+		if (p->n == CHILD_WORDS)
+			c->r = err_set(c->e, ERR_USAGE, "'%s' has more than %d words: "
+			    "put them into a script", p->word[0], CHILD_WORDS);
+		else if ((p->word[p->n++] = alloc_dup(word, c->e)) == NULL)
+			c->r = -ERR_SYS;
+	}
 	va_end(ap);
-	return r == 0 ? p : NULL;
+	return p;
 }
 
 void
@@ -79,14 +66,14 @@ child_quote(const char *word, FILE *f)
 	(void)fputc('\'', f);
 }
 
-void
+int
 child_print(const struct children *c, FILE *f)
 {
 	size_t i, k;
 
-	if (c->circle)
+	if (c->circle && c->r == 0)
 		(void)fputs("mkfifo back\n", f);
-	for (i = 0; i < c->n; i++) {
+	for (i = 0; i < c->n && c->r == 0; i++) {
 		for (k = 0; k < c->child[i].n; k++) {
 			(void)fputs(k > 0 ? " " : i > 0 ? "    " : "", f);
 			child_quote(c->child[i].word[k], f);
@@ -97,6 +84,7 @@ child_print(const struct children *c, FILE *f)
 			(void)fputs(" >back", f);
 		(void)fputs(i + 1 < c->n ? " |\n" : "\n", f);
 	}
+	return c->r;
 }
 
 /* ---- one process ---- */
@@ -139,12 +127,12 @@ child_failed(const struct child *p)
 
 /* In the child process: make from, to and say its descriptors 0, 1 and 2. */
 static void
-child_become(const struct child *p, pid_t group, int from, int to, int say)
+child_become(const struct children *c, const struct child *p, int from, int to, int say)
 {
 	struct err e = ERR_INIT;
 	sigset_t none;
 
-	(void)setpgid(0, group);
+	(void)setpgid(0, c->group);
 	/* the child ends when this process ends, in every case */
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	(void)sigemptyset(&none);
@@ -152,7 +140,7 @@ child_become(const struct child *p, pid_t group, int from, int to, int say)
 	if ((from >= 0 && dup2(from, 0) < 0) || (to >= 0 && dup2(to, 1) < 0) ||
 	    (!p->own_voice && dup2(say, 2) < 0))
 		(void)err_sys(&e, "'%s'", p->word[0]);
-	else
+	else if (!p->own_voice || c->inherit == 0 || fcntl(c->inherit, F_SETFD, 0) == 0)
 		(void)child_exec(p->word, &e);
 	(void)dprintf(2, "%s\n", ERR_MSG(&e));
 	_exit(errno == ENOENT ? 127 : 126);
@@ -228,31 +216,31 @@ child_ended(int sig)
 	(void)sig;
 }
 
-static int
-child_start(struct children *c, struct err *e)
+static void
+child_start(struct children *c)
 {
-	int say[2] = { -1, -1 }, next[2], back[2] = { -1, -1 }, from, r = 0;
+	int say[2] = { -1, -1 }, next[2], back[2] = { -1, -1 }, from;
 	size_t i;
 
 	if (pipe2(say, O_CLOEXEC) < 0 ||
 	    (c->circle && pipe2(back, O_CLOEXEC) < 0))
-		return err_sys(e, "cannot create a pipe");
+		c->r = err_sys(c->e, "cannot create a pipe");
 	from = back[0];
-	for (i = 0; i < c->n && r == 0; i++) {
+	for (i = 0; i < c->n && c->r == 0; i++) {
 		struct child *p = &c->child[i];
 
 		next[0] = -1;
 		next[1] = back[1];
 		if (i + 1 < c->n && pipe2(next, O_CLOEXEC) < 0)
-			r = err_sys(e, "cannot create a pipe");
+			c->r = err_sys(c->e, "cannot create a pipe");
 		else if ((p->pid = fork()) < 0)
-			r = err_sys(e, "cannot start '%s'", p->word[0]);
-		if (r < 0) {
+			c->r = err_sys(c->e, "cannot start '%s'", p->word[0]);
+		if (c->r < 0) {
 			p->pid = 0;
 			break;
 		}
 		if (p->pid == 0)
-			child_become(p, c->group, from, next[1], say[1]);
+			child_become(c, p, from, next[1], say[1]);
 		if (c->group == 0)
 			c->group = p->pid;
 		(void)setpgid(p->pid, c->group);
@@ -264,7 +252,6 @@ child_start(struct children *c, struct err *e)
 	}
 	(void)close(say[1]);
 	c->hear = say[0];
-	return r;
 }
 
 /* Note which programs have ended. Returns how many still run. */
@@ -371,28 +358,28 @@ child_watch(struct children *c, const struct child_ear *ear)
 }
 
 int
-child_run(struct children *c, const struct child_ear *ear, struct err *e)
+child_run(struct children *c, const struct child_ear *ear)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
 	struct sigaction act = { .sa_handler = child_asked }, was[4];
 	size_t i;
-	int r;
 
+	if (c->r < 0)
+		return c->r;
 	c->first = -1;
-	c->group = 0;
-	c->held = 0;
 	(void)sigemptyset(&act.sa_mask);
 	for (i = 0; i < 4; i++) {
 		if (ends[i] == SIGCHLD)
 			act.sa_handler = child_ended;
 		(void)sigaction(ends[i], &act, &was[i]);
 	}
-	if ((r = child_start(c, e)) < 0 && c->group != 0)
+	child_start(c);
+	if (c->r < 0 && c->group != 0)
 		(void)kill(-c->group, SIGTERM);
 	child_watch(c, ear);
 	for (i = 0; i < 4; i++)
 		(void)sigaction(ends[i], &was[i], NULL);
 	if (child_signal != 0)
 		(void)raise(child_signal);
-	return r < 0 ? r : c->first >= 0;
+	return c->r < 0 ? c->r : c->first >= 0;
 }

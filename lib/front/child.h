@@ -29,7 +29,10 @@ struct child {
 struct children {
 	struct child child[CHILD_MOST];
 	size_t n;
+	struct err *e;		/* what failed while it was built: r is not 0 */
+	int r;
 	int circle;		/* the last one's output is the first one's input */
+	int inherit;		/* a descriptor for programs with their own voice; 0: none */
 	int first;		/* set: the one that failed first; -1: none */
 	pid_t group;
 	int hear;		/* where their standard errors end */
@@ -37,19 +40,19 @@ struct children {
 	char line[4096];
 };
 
-/* child_add(c, word, ..., NULL): add a program to the end of the pipeline. The words
- * are copied. ace-NAME is taken from this program's directory if it is there.
- * Returns NULL with e filled when memory or room is short. */
-struct child *child_add(struct children *c, struct err *e, const char *word,
+/* child_add(c, p, word, ..., NULL): add words to program p; NULL: to a new one at the end
+ * of the pipeline. The words are copied. ace-NAME is taken from this program's directory
+ * if it is there. Returns the program. After a failure, which c->e and c->r keep,
+ * nothing is added. */
+struct child *child_add(struct children *c, struct child *p, const char *word,
     ...) __attribute__((sentinel));
-/* child_word(p, word, e): add one more word to a program. Returns 0 or -ERR_SYS. */
-int child_word(struct child *p, const char *word, struct err *e);
 void child_release(struct children *c);
 
 /* child_quote(word, f): write a word quoted for a shell. */
 void child_quote(const char *word, FILE *f);
-/* child_print(c, f): write the pipeline as one would type it in a shell. */
-void child_print(const struct children *c, FILE *f);
+/* child_print(c, f): write the pipeline as one would type it in a shell. Returns
+ * c->r. */
+int child_print(const struct children *c, FILE *f);
 
 /* Receives what the programs say. line(arg, line): called per line, without its
  * newline. tick(arg, failed): called at least once a second; failed: a program has
@@ -60,14 +63,13 @@ struct child_ear {
 	void *arg;
 };
 
-/* child_run(c, ear, e): start the pipeline and wait until all its programs have
+/* child_run(c, ear): start the pipeline and wait until all its programs have
  * ended. Returns 0 when all succeeded, 1 when one failed (see c->first and the
- * statuses), -ERR_SYS when it could not start. After the first failure the others
+ * statuses), c->r when it could not start. After the first failure the others
  * have CHILD_GRACE seconds to end by themselves. INT, TERM and HUP end the programs
  * and then this process, by the same signal. */
 enum { CHILD_GRACE = 10 };
-int child_run(struct children *c, const struct child_ear *ear,
-    struct err *e);
+int child_run(struct children *c, const struct child_ear *ear);
 
 /* child_cause(c): return the program that caused the failure of the pipeline. A
  * program that only reports that its input or output broke off failed because of its

@@ -38,9 +38,9 @@ cloud_release(struct cloud *c)
 	c->host = c->dir = NULL;
 }
 
-int
+void
 cloud_connect(const struct cloud *c, struct children *p, const char *what,
-    const char *id, struct err *e)
+    const char *id)
 {
 	/* hello may ask for a password and shows the host's banner; sync may
 	 * reconnect many times */
@@ -50,33 +50,32 @@ cloud_connect(const struct cloud *c, struct children *p, const char *what,
 	char *words = NULL;
 	size_t n = 0, i;
 	FILE *f;
-	int r = 0;
 
-	if (c->through != NULL && (setenv("ACE_HOST", c->host != NULL ? c->host :
-	    "", 1) < 0 || setenv("ACE_CLOUD", c->dir, 1) < 0))
-		return err_sys(e, "cannot set the environment");
-	if (c->through != NULL)
-		return child_add(p, e, c->through, c->name, what, id,
-		    NULL) != NULL ? 0 : -ERR_SYS;
-	if (c->host == NULL)
-		return child_add(p, e, "ace-cloud", "serve", c->dir, c->name,
-		    what, id, NULL) != NULL ? 0 : -ERR_SYS;
-	if ((f = open_memstream(&words, &n)) == NULL)
-		return err_sys(e, "cannot write the command for ssh");
-	for (i = 0; i < 6 && word[i] != NULL; i++) {
+	if (c->through != NULL) {
+		if (setenv("ACE_HOST", c->host != NULL ? c->host : "", 1) < 0 ||
+		    setenv("ACE_CLOUD", c->dir, 1) < 0)
+			p->r = err_sys(p->e, "cannot set the environment");
+		(void)child_add(p, NULL, c->through, c->name, what, id, NULL);
+		return;
+	}
+	if (c->host == NULL) {
+		(void)child_add(p, NULL, "ace-cloud", "serve", c->dir, c->name, what, id,
+		    NULL);
+		return;
+	}
+	f = open_memstream(&words, &n);
+	for (i = 0; f != NULL && i < 6 && word[i] != NULL; i++) {
 		(void)fputs(i > 0 ? " " : "", f);
 		child_quote(word[i], f);
 	}
+	if (f == NULL || fclose(f) != 0)
+		p->r = err_sys(p->e, "cannot write the command for ssh");
 	/* notice a dead link within a minute */
-	if (fclose(f) != 0)
-		r = err_sys(e, "cannot write the command for ssh");
-	else if (child_add(p, e, "ssh", "-T", hello ? "-oBatchMode=no" :
+	(void)child_add(p, NULL, "ssh", "-T", hello ? "-oBatchMode=no" :
 	    "-oBatchMode=yes", hello ? "-oLogLevel=INFO" : "-oLogLevel=ERROR",
-	    "-oServerAliveInterval=15", "-oServerAliveCountMax=4",
-	    c->host, words, NULL) == NULL)
-		r = -ERR_SYS;
+	    "-oServerAliveInterval=15", "-oServerAliveCountMax=4", c->host, words,
+	    NULL);
 	free(words);
-	return r;
 }
 
 void
@@ -127,7 +126,7 @@ cloud_hello(const struct cloud *c, struct place *f, char *where, size_t n,
     struct err *e)
 {
 	char id[PLACE_ID + 1], text[CLOUD_ANSWER];
-	struct children p = { .n = 0 };
+	struct children p = { .e = e };
 	int r;
 
 	if ((r = place_get(f, "id", id, sizeof(id), e)) < 0)
@@ -137,7 +136,8 @@ cloud_hello(const struct cloud *c, struct place *f, char *where, size_t n,
 		if ((r = place_put(f, "id", id, e)) < 0)
 			return r;
 	}
-	if ((r = cloud_connect(c, &p, "hello", id, e)) == 0)
+	cloud_connect(c, &p, "hello", id);
+	if ((r = p.r) == 0)
 		r = child_output(p.child[0].word, text, sizeof(text), e);
 	child_release(&p);
 	if (r == 0)

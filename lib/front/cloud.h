@@ -27,10 +27,10 @@ struct cloud {
 int cloud_at(struct cloud *c, const char *text, struct err *e);
 void cloud_release(struct cloud *c);
 
-/* cloud_connect(c, p, what, id, e): add to a pipeline the program that connects to
- * the cloud's service `what'. id may be NULL. */
-int cloud_connect(const struct cloud *c, struct children *p, const char *what,
-    const char *id, struct err *e);
+/* cloud_connect(c, p, what, id): add to a pipeline the program that connects to the
+ * cloud's service `what'. id may be NULL. */
+void cloud_connect(const struct cloud *c, struct children *p, const char *what,
+    const char *id);
 
 /* cloud_hello(c, f, where, n, e): send the cloud this device's id (of its folder)
  * and store the answered agreement in f->said and in the folder's file `run'. where

@@ -6,7 +6,7 @@
  * 	  spool/   shards and averages		  state/ what was not sent yet
  * 	  state/   what the averages left out	  id     this device's id
  * 	  devices/ NAME holds the device's id	  log
- * 	  log      messages of the programs
+ * 	  log      messages of the programs	  round  the next one's number (also there)
  *
  * The agreement is a text with a line "NAME VALUE" per value, parsed as a file of limits.
  */

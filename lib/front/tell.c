@@ -1,5 +1,7 @@
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,7 +124,8 @@ tell_begins(struct tell *t, uint64_t round)
 	if (round <= t->begun || (t->said->rounds != 0 && round > t->said->rounds))
 		return;
 	t->begun = round;
-	event_say(&t->to, EVENT_BEGINS, round - 1, t->said->rounds);
+	for (int i = 0; i < 2; i++)
+		event_say(&t->to[i], EVENT_BEGINS, round - 1, t->said->rounds);
 }
 
 /* Write and print that a round has ended: the average has arrived. */
@@ -163,11 +166,15 @@ tell_average(struct tell *t, uint64_t round)
 		    name, who, TELL_TIME(t->sent - t->since), bytes, wait, left);
 	}
 	tell_say(t, "%s", text);
-	event_say(&t->to, EVENT_ENDS, round - 1, t->participants, t->excluded,
-	    t->values, t->bytes, t->sent - t->since, t->taken - t->sent, waited, text);
+	for (int i = 0; i < 2; i++)
+		event_say(&t->to[i], EVENT_ENDS, round - 1, t->participants, t->excluded,
+		    t->values, t->bytes, t->sent - t->since, t->taken - t->sent, waited,
+		    text);
 	tell_begins(t, round + 1);
 	t->state = TELL_COMPUTES;
 	t->round = round + 1;
+	(void)snprintf(left, sizeof(left), "%20llu\n", (unsigned long long)t->round);
+	(void)!pwrite(t->kept, left, strlen(left), 0);
 	t->since = now;
 	t->missing[0] = '\0';
 }
@@ -203,9 +210,12 @@ tell_event(struct tell *t, const json_t *ev)
 	    EVENT_AVERAGE)) == 0 && (t->cloud || round >= t->round)) {
 		tell_average(t, round);
 	} else if (!t->cloud && strcmp(name, event_name(EVENT_SENT)) == 0) {
+		/* the receipt may be heard first */
+		const int waits = t->state == TELL_WAITS && t->round == round;
+
+		t->sent = t->taken = waits ? t->taken : clock_now();
+		t->state = waits ? TELL_WAITS : TELL_SENDS;
 		t->round = round;
-		t->sent = t->taken = clock_now();
-		t->state = TELL_SENDS;
 	} else if (!t->cloud && strcmp(name, event_name(EVENT_RECEIPT)) == 0) {
 		t->taken = clock_now();
 		t->state = TELL_WAITS;
@@ -252,8 +262,9 @@ tell_line(void *arg, const char *line)
 		tell_begins(t, tell_count(ev, "round"));
 		if (t->cli->verbose > 1)
 			tell_log(t, line);
-		if (t->to.events != 0)
-			(void)dprintf(t->to.events, "%s\n", line);
+		for (int i = 0; i < 2; i++)
+			if (t->to[i].events != 0)
+				(void)dprintf(t->to[i].events, "%s\n", line);
 		tell_event(t, ev);
 		json_decref(ev);
 		return;
@@ -323,7 +334,8 @@ void
 tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
     const struct place *f)
 {
-	char *path = place_path(f, "log", NULL);
+	char *path = place_path(f, "log", NULL), *kept = place_path(f, "round", NULL);
+	char text[24] = "";
 
 	t->cli = c;
 	t->who = who;
@@ -331,10 +343,18 @@ tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
 	t->said = &f->said;
 	t->shows = isatty(STDERR_FILENO);
 	t->log = path != NULL ? fopen(path, "ae") : NULL;
-	t->to.cli = c;
-	t->round = 1;
+	t->to[0].cli = t->to[1].cli = c;
+	t->kept = kept != NULL ? open(kept, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+	    0600) : -1;
+	(void)!pread(t->kept, text, sizeof(text) - 1, 0);
+	t->round = strtoull(text, NULL, 10);
+	if (t->said->rounds != 0 && t->round > t->said->rounds)
+		t->round = t->said->rounds;
+	t->round += t->round == 0;
 	t->began = clock_now();
 	alloc_free(path);
+	alloc_free(kept);
+	tell_begins(t, t->round);
 	tell_start(t);
 }
 
@@ -357,6 +377,8 @@ tell_end(struct tell *t)
 	if (t->log != NULL)
 		(void)fclose(t->log);
 	t->log = NULL;
+	if (t->kept > 0)
+		(void)close(t->kept);
 }
 
 /* Rate how likely a line names the cause: best is a line of the program that failed

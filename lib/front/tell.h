@@ -24,7 +24,8 @@ struct tell {
 	int cloud;		/* it sums up, it does not compute */
 	const struct agreement *said;
 	FILE *log;		/* or NULL */
-	struct filter to;	/* where events go, those of the programs, too */
+	struct filter to[2];	/* where all events go: --events, and the trainer */
+	int kept;		/* the folder's file round, or -1 */
 	int shows;		/* standard error is a terminal: one line is drawn
 				 * over and over */
 	int drawn;
@@ -43,7 +44,7 @@ struct tell {
 };
 
 /* tell_begin(t, c, who, cloud, f): begin; lines are also appended to the folder's file
- * log. tell_start(t): the programs are started (again). */
+ * log, and the file round keeps the number of the next round. tell_start(t): the programs are started (again). */
 void tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
     const struct place *f);
 void tell_start(struct tell *t);

@@ -77,6 +77,19 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	says "^ace-edge: ace-ack: step [0-9]+: invalid: mismatch: .*another model: tensor 'w' differs in shape or dtype"
 }
 
+@test "COMMAND may read the events, of which the first comes before its shard; begins knows the round" {
+	cloud run --devices 1 --bits 8
+	variant 's/^into = /import json\ntold = json.loads(open(int(os.environ["ACE_EVENTS"]), closefd=False).readline())\n'\
+'assert (told["event"], told["round"]) == ("begins", begun + 1), told\n&/'
+	# more of them than a pipe holds, which nobody reads
+	exits 0 timeout "$HANG" ace edge run --name edge1 -- ./variant 2 2
+	exits 0 timeout "$HANG" ace edge run --name edge1 -- ./variant 2 100
+	averaged edge1 100 2
+	[ "$(tr -d ' ' <ace-edge1/round)" -eq 101 ]
+	exits 3 timeout "$HANG" ace edge run --name edge1 --events events -- true
+	[ "$(head -n 1 events | grep -c '"event":"begins",.*"round":101,')" -eq 1 ]
+}
+
 # on_small SIZE <SCRIPT: run the script with a disk of SIZE at the directory `small'
 on_small() {
 	[ "$(id -u)" -eq 0 ] || skip 'needs root, for a small disk'

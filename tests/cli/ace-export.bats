@@ -40,6 +40,16 @@ load helper
 	[ ! -e y.safetensors ]
 }
 
+@test "--many there and back: the step in the metadata of a file is that of its shard" {
+	for s in 3 9; do mkshards -s $s; done >in
+	ace-export --many in >files
+	exits 0 ace-import --many -s 2 --base-version 1 <files
+	[ "$(ace-inspect list --format json out | grep -oE '"(step|base_version)": *[0-9]+' | tr -dc '0-9\n' | paste -sd ' ')" = '3 2 9 8' ]
+	! grep -aq safetensors.step out || false
+	exits 2 ace-import --many -s 4 <files
+	says "step in the file's metadata '3'"
+}
+
 @test "--many: each shard a file, behind each other, as soon as it is whole" {
 	mkshards -s 3 -N 3 -n 100000 >in
 	for s in 3 4 5; do

@@ -288,47 +288,6 @@ load pytorch
 	END
 }
 
-@test "a cell of a notebook is run again: it takes the place of what it made before" {
-	cat >cell.py <<-'E'
-	import gc
-	from common import *
-
-	def cell(breaks):
-	    torch.manual_seed(1)
-	    local = ace.Local(mlp(), None, through("edge1"), "edge1", checkpoint="edge1.pt")
-	    made.append(local)
-	    while local.round < 4:
-	        if local.round == breaks:
-	            raise ValueError("mine")
-	        local.sync()
-
-	def alive():
-	    """The children of this process, those that nobody waited for with them."""
-	    return os.popen(f"ps -o pid= --ppid {os.getpid()}").read().split()[:-1]
-
-	made = []
-	try:
-	    cell(2)
-	    assert False
-	except ValueError as e:
-	    sys.last_value = e              # as a prompt keeps it
-	cell(-1)
-	with fails("another call with the same folder, state or checkpoint took its place: give "
-	           "each model of a script a folder of its own"):
-	    made[0].sync()
-	cell(-1)                            # finished, and called again
-	# forgotten: its programs have ended and were waited for
-	assert len(alive()) >= 6, alive()
-	sys.last_value = None
-	made.clear()
-	gc.collect()
-	assert alive() == [], alive()
-	E
-	cloud 1 4 3>&- &
-	py cell.py
-	wait
-}
-
 @test "processes of one place: all but the first are told that one speaks for them" {
 	cat >ranks.py <<-'E'
 	from common import *

@@ -182,9 +182,9 @@ gone_by() {
 	py slow.py edge1 slow over 3>&- 2>err1 &
 	exits 0 py slow.py edge2 over slow
 	wait
-	[ "$(grep -c "^ace: edge2: round 2 was closed before this device's part came: it is kept, and sent with a later round$" err)" -eq 1 ]
+	[ "$(grep -c "^ace: edge2: round 2 closed before this device's shard arrived: the update is kept and sent with a later round$" err)" -eq 1 ]
 	# of later rounds the other device may be told, if it is slow
-	! grep 'edge1: round 2 was closed' err1 || false
+	! grep 'edge1: round 2 closed' err1 || false
 }
 
 # waits_alone: edge1 waits and reports for whom; its process is in the file pid

@@ -9,6 +9,7 @@ load pytorch
 table_py() {
 	cat >table.py <<-'E'
 	import contextlib
+	import gc
 	import signal
 	import subprocess
 	import time
@@ -381,6 +382,9 @@ table_py() {
 	    run.optimizer.step()        # after the last round: a normal step
 	    run.close()
 	    run.close()
+	    cell(-1)                    # done, and forgotten: its programs end
+	    gc.collect()
+	    assert not os.popen(f"ps -o pid= --ppid {os.getpid()}").read().split()[:-1]
 	    return f"{run.round} {before}"
 
 
@@ -435,6 +439,7 @@ table_py() {
 # trainer: write resumed.py NAME ROUND KEYWORDS, which is killed in that round
 trainer() {
 	cat >resumed.py <<-'E'
+	import time
 	from common import *
 
 	ace = ace_shards
@@ -449,10 +454,16 @@ trainer() {
 	    while not run.done:
 	        if run.round == die:
 	            os.kill(os.getpid(), 9)
+	        while "LATE" in os.environ and not os.path.exists("run/spool/3"):
+	            open("here", "w").close()
+	            time.sleep(0.1)
 	        o.zero_grad()
 	        loss(m, name, n).backward()
 	        o.step()
 	        n += 1
+	if "ACE_NAME" in os.environ and (run.last or name == "edge1"):  # ace-edge tells them
+	    assert min(run.last[k] for k in ("bytes", "received")) > 99, run.last
+	    assert run.last["participants"] in (1, 2), run.last
 	with open(f"{name}.end", "w") as f:
 	    print(run.round, run.digest(), [p.sum().item() for p in m.parameters()], file=f)
 	E
@@ -495,6 +506,19 @@ trainer() {
 	grep -qx 'what the script prints goes elsewhere' err1
 	[ ! -s out1 ]
 	[ ! -s out2 ]
+}
+
+@test "COMMAND of ace edge is late in the middle: it takes the rounds that went by, and goes on" {
+	trainer
+	timeout "$HANG" ace-cloud run --devices 2 --rounds 6 --bits 8 --quorum 1 --deadline 0.2s -q 3>&- &
+	wait_for eval 'test -e run/run'
+	LATE=1 timeout "$HANG" ace-edge run --name edge2 -- "$PYTHON" resumed.py edge2 -1 '' >out2 2>err2 3>&- &
+	wait_for test -e here
+	timeout "$HANG" ace-edge run --name edge1 -- "$PYTHON" resumed.py edge1 -1 '' >out1 2>err1 3>&-
+	wait $! || { cat err2; false; }
+	same edge1.end edge2.end
+	grep -q 'round 1 closed before this device.s shard arrived' err2
+	grep -q 'rounds 2 to [3-6] went by without this device' err2
 }
 
 @test "a device of another type than the others': refused, and the same line with theirs goes on" {

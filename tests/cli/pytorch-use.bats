@@ -292,7 +292,7 @@ load pytorch
 	[ -z "$(grep 'ended with status' err)" ]
 }
 
-@test "two models in one script: two spools" {
+@test "two models in one script: two runs" {
 	cat >gan.py <<-'E'
 	"""gan.py DEVICE ROUNDS [die=N]: killed at the N-th checkpoint."""
 	from common import *
@@ -304,13 +304,9 @@ load pytorch
 
 
 	def local(name):
-	    pipeline = f"""
-	        ace-compress -S {device}-{name} -c f32 --window 1 --sync none |
-	        ace-recv --spool spool-{name} --reply aggregate --sync none |
-	        ace-ack -S {device}-{name} --sync none | ace-expand"""
 	    inner = torch.optim.SGD(nets[name].parameters(), lr=0.05)
-	    return ace.Local(nets[name], inner, pipeline, device, run=name,
-	                     checkpoint=f"{device}-{name}.pt")
+	    return ace.join(nets[name], inner, f"run-{name}", name=device,
+	                    dir=f"{device}-{name}", every=99)
 
 
 	generator, critic = local("generator"), local("critic")
@@ -329,22 +325,17 @@ load pytorch
 	print(generator.round, generator.digest(), critic.round, critic.digest())
 	E
 	clouds() {
-		for name in generator critic; do
-			timeout "$HANG" ace-aggregate --spool "spool-$name" --create \
-			    --devices 2 --rounds 4 --publish --sync none -q |
-			    timeout "$HANG" ace-step -S "cloud-$name" -c f32 --sync none |
-			    timeout "$HANG" ace-recv --spool "spool-$name" --publish --sync none &
-		done
-		wait
+		timeout "$HANG" ace-cloud run-generator --devices 2 --rounds 4 --bits 32 -q 3>&- &
+		timeout "$HANG" ace-cloud run-critic --devices 2 --rounds 4 --bits 32 -q 3>&- &
 	}
-	clouds 3>&- &
+	clouds
 	pair gan.py 4
-	[ "$(find spool-* -name '*.aceg' -path '*/3/*' | wc -l)" -eq 6 ]
+	[ "$(find run-*/spool -name '*.aceg' -path '*/3/*' | wc -l)" -eq 6 ]
 	[ "$(cut -d' ' -f1,3 one)" = '4 4' ]
 	[ "$(cut -d' ' -f2 one)" != "$(cut -d' ' -f4 one)" ]
 	# killed when one of the two runs is a round ahead
-	rm -r spool-* cloud-* edge*
-	clouds 3>&- &
+	rm -r run-* edge*
+	clouds
 	py gan.py edge2 4 >two 3>&- 2>err2 &
 	for n in 2 3 4; do
 		exits 137 "$PYTHON" gan.py edge1 4 die=$n

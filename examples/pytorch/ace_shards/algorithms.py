@@ -7,8 +7,10 @@ import numbers
 import os
 import re
 import sys
+import threading
 import time
 import types
+import weakref
 import zlib
 from typing import Any, Callable, Iterable
 
@@ -235,6 +237,9 @@ class Run:
         self.way = Way.through(way) if isinstance(way, str) else way
         self.save_every, self.patience = save_every, patience
         self.wait = Wait(device, timeout, self.way.ends is not None)    # ace-edge has its own
+        if self.way.events is not None:
+            threading.Thread(target=transport.listen, daemon=True, args=(
+                self.way.events, [], weakref.ref(self.wait))).start()
         self.call = dict(way=self.way, kind=self.kind, device=device, run=run,
                          weight=weight, samples=samples, how=self._how(),
                          wait=self.wait)
@@ -458,8 +463,8 @@ class Run:
         """What is in self.room becomes the average of all devices."""
         self.pipe = self.pipe or Pipe(step=self.round, **self.call)
         digest = self._says(self.round)
-        self.pipe.exchange(self.round, self.room, {"model.digest": digest} if digest
-                           else {})
+        self.pipe.exchange(self.round, self.room, {"step": str(self.round), **(
+            {"model.digest": digest} if digest else {})})
         self._alike(self.pipe, self.round)
 
     def _alike(self, pipe: Pipe, at: int) -> None:
@@ -492,9 +497,6 @@ class Run:
         log.info("%s: rounds %d to %d went by without this device: it goes on at round "
                  "%d, with the model of the others", self.wait.device, first + 1,
                  self.round, self.round + 1)
-        if self.pipe:           # its next shard is not of the next round
-            pipe, self.pipe = self.pipe, None
-            pipe.leave(1) if pipe.ends else pipe.close()
         self._note(True)
 
     def _ask(self) -> None:
@@ -594,11 +596,11 @@ class Run:
         """Write a checkpoint, catch up if rounds were missed, and say what it took."""
         began, last = time.monotonic(), self.last
         self._note()
+        if self.pipe and ("ace-ack" in str(self.pipe.stages) or self.way.events is not None):
+            last.update(self.wait.known(last["round"]))
         if self.wait.behind and self.round >= self.redo:
             self._catch_up()
         self.since = self.wait.spoke = now = time.monotonic()
-        if self.pipe and "ace-ack" in str(self.pipe.stages):
-            last.update(self.wait.known(last["round"]))
         last["save"] = now - began
         last["seconds"] = sum(last[k] for k in ("steps", "exchange", "apply", "save"))
         left, sent = (self.rounds or 0) - self.round, last.get("bytes", 0)

@@ -173,6 +173,7 @@ class Way(NamedTuple):
     stages: Words                       # programs that this process starts
     connection: Words                   # programs that ask for missed rounds
     ends: tuple[int, int] | None = None     # or descriptors from ace-edge
+    events: int | None = None               # and the one where it writes events
 
     @classmethod
     def through(cls, text: str) -> Way:
@@ -191,7 +192,7 @@ def _inherit() -> Way | None:
     os.dup2(2, 1)
     with open(os.devnull, "rb") as f:
         os.dup2(f.fileno(), 0)
-    return Way([], stages_of(connect), ends)
+    return Way([], stages_of(connect), ends, int(os.environ.pop("ACE_EVENTS")))
 
 
 INHERITED = _inherit()      # before the script prints
@@ -277,14 +278,15 @@ class Wait:
         if kind == "sent":
             facts.update(bytes=event["bytes"], values=event["values"])
         elif kind == "average":
-            facts.update(participants=event["participants"])
+            facts.update(participants=event["participants"], received=event["bytes"])
         elif kind == "waits" and at >= self.round:
             self.text = event["text"]
         elif kind == "receipt" and event["result"] == "late" and at not in self.late:
             self.late.add(at)
             self.behind = True
-            log.warning("%s: round %d was closed before this device's part came: it is "
-                        "kept, and sent with a later round", self.device, at)
+            log.log(logging.DEBUG if self.quiet else logging.WARNING,
+                    "%s: round %d closed before this device's shard arrived: the update "
+                    "is kept and sent with a later round", self.device, at)
         return True
 
     def known(self, round: int) -> dict[str, int]:
@@ -368,7 +370,7 @@ def locked(path: str, what: str, mode: str = "rb", seconds: float = 10):
         rest(0.05)
 
 
-def _listen(hear: int, said: list[str], wait: Callable[[], Wait | None]) -> None:
+def listen(hear: int, said: list[str], wait: Callable[[], Wait | None]) -> None:
     with open(hear, errors="replace") as f:
         for line in f:
             w = wait()
@@ -461,7 +463,7 @@ class Pipe:
         with contextlib.suppress(OSError):
             for f in self.into, self.out:
                 fcntl.fcntl(f, getattr(fcntl, "F_SETPIPE_SZ", 1031), 1 << 20)
-        for f, *args in ((_listen, hear, self.said, weakref.ref(wait)),
+        for f, *args in ((listen, hear, self.said, weakref.ref(wait)),
                          (_feed, self.queue, self.into)):
             self.threads.append(threading.Thread(target=f, args=args, daemon=True))
             self.threads[-1].start()
