@@ -514,9 +514,8 @@ get_plain(struct plain *b, const struct ecq_out *o, const struct ecq_side *s,
 {
 	float of[2][ECQ_CENTROIDS + 1], all[2 * KERN_ECQ_SYMBOLS], x;
 	const uint32_t *const marks = mark;
-	uint32_t signs, neg, k;
+	uint32_t signs, neg, k, j;
 	size_t at, end, i;
-	unsigned j;
 
 	ecq_code_delta(s, two, of);
 	for (j = 0; j < (unsigned)KERN_ECQ_SYMBOLS << two; j++)
@@ -541,7 +540,8 @@ get_plain(struct plain *b, const struct ecq_out *o, const struct ecq_side *s,
 				    ecq_code_value(k, KERN_TCQ_QUANTISER(code[i]) &
 				    two, of, o->step, two);
 			}
-			o->x[i] = neg ? -x : x;
+			/* without a branch: signs cannot be predicted */
+			o->x[i] = bytes_f32(bytes_u32(x) ^ neg << 31);
 		}
 	}
 	ecq_bits_whole(two ? o->kern->tcq_values : o->kern->ecq_values, o->x, code,
