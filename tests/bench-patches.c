@@ -9,13 +9,16 @@
  *   bench-patches beside OLD NEW SIZE XOR    write the exclusive or of the values, which
  *       have SIZE bytes; print the percentage that changed, and the bytes of an index
  *       of 4 bytes and the value for each change
- *   bench-patches planes MODEL EXPONENTS OTHERS    write bf16 exponents and other bits
+ *   bench-patches coder OLD NEW    print what a hash and the coder alone take, of bf16
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/err.h"
+#include "base/pack.h"
 #include "bench.h"
+#include "codec/exact.h"
 #include "../examples/train_data.h"
 #include "../examples/train_optim.h"
 
@@ -425,21 +428,17 @@ synthetic(double rate, size_t n, const char *dir)
 {
 	struct tensor t = { "w", 2, { n / 1024, 1024 }, 0, n, 1, 0 };
 	float *x = room(n * sizeof(*x));
-	uint32_t r[4];
-	double g, u;
+	double a, b, u;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		rng_block(1, 0, 0, (uint32_t)i, r);
-		g = sqrt(-2 * log((r[0] + 1.0) / 4294967297.0));
-		x[i] = (float)(0.02 * g * cos(r[1] * 1.4629180792671596e-9));
+		pair(1, (uint32_t)i, &a, &b, &u);
+		x[i] = (float)(0.02 * a);
 	}
 	put(dir, "old", &t, 1, x, as_bf16);
 	for (i = 0; i < n; i++) {
-		rng_block(2, 0, 0, (uint32_t)i, r);
-		g = sqrt(-2 * log((r[0] + 1.0) / 4294967297.0));
-		u = g * cos(r[1] * 1.4629180792671596e-9);
-		x[i] -= (float)(rate * fmax(-1, fmin(1, u)));
+		pair(1, (uint32_t)i, &a, &b, &u);
+		x[i] -= (float)(rate * fmax(-1, fmin(1, b)));
 	}
 	put(dir, "new", &t, 1, x, as_bf16);
 	free(x);
@@ -492,24 +491,37 @@ beside(const char *old, const char *new, size_t size, const char *out)
 }
 
 static void
-planes(const char *path, const char *exponents, const char *others)
+coder(const char *old, const char *new)
 {
-	FILE *f = fopen(exponents, "wb"), *g = fopen(others, "wb");
-	unsigned char *p;
-	size_t n, i;
-	unsigned v;
+	unsigned char *a, *b, *c = room(16 * GROUP), hash[16], param;
+	double at[4], took[3] = { 0 };
+	struct buf body = BUF_INIT;
+	struct err e = ERR_INIT;
+	size_t n, i, k;
+	int r, j;
 
-	if (f == NULL || g == NULL)
-		fail(exponents);
-	p = values(path, &n);
-	for (i = 0; i + 2 <= n; i += 2) {
-		v = bytes_le16(p + i);
-		(void)fputc((int)(v >> 7 & 255), f);
-		(void)fputc((int)(v >> 8 & 128) | (int)(v & 127), g);
+	a = values(old, &n);
+	b = values(new, &n);
+	for (i = 0; i < n; i += k, body.n = 0) {
+		k = n - i < 16 * GROUP ? n - i : 16 * GROUP;
+		at[0] = now();
+		pack_hash128(b + i, k, hash);
+		at[1] = now();
+		r = exact_put(EXACT_BF16, a + i, b + i, k / 2, &body, &param, &e);
+		at[2] = now();
+		if (r < 0 || (r > 0 && exact_get(param, EXACT_BF16, a + i, body.p,
+		    body.n, c, k / 2, &e) < 0))
+			fail(new);
+		at[3] = now();
+		for (j = 0; j < 3; j++)
+			took[j] += 1e3 * (at[j + 1] - at[j]);
 	}
-	if (fclose(f) != 0 || fclose(g) != 0)
-		fail(others);
-	free(p);
+	(void)printf("    a hash %.0f ms, the coder alone %.0f to make and %.0f to apply\n",
+	    took[0], took[1], took[2]);
+	free(a);
+	free(b);
+	free(c);
+	buf_release(&body);
 }
 
 int
@@ -521,8 +533,8 @@ main(int argc, char **argv)
 		synthetic(atof(argv[2]), strtoull(argv[3], NULL, 10), argv[4]);
 	else if (argc == 6 && strcmp(argv[1], "beside") == 0)
 		beside(argv[2], argv[3], strtoull(argv[4], NULL, 10), argv[5]);
-	else if (argc == 5 && strcmp(argv[1], "planes") == 0)
-		planes(argv[2], argv[3], argv[4]);
+	else if (argc == 4 && strcmp(argv[1], "coder") == 0)
+		coder(argv[2], argv[3]);
 	else
 		return 2;
 	return 0;

@@ -179,10 +179,11 @@ choose_levels(const uint32_t *count, struct changes *c)
 	c->levels = top - c->a + 1;
 }
 
-/* Sort the changes of a list by level into c->list; c->end has the end of each level. */
+/* Choose the levels of all words, and sort the changes of a list by level into c->list;
+ * c->end has the end of each level. */
 static void
-sort_changes(const struct form *f, const unsigned char *old, const uint32_t *list,
-    struct changes *c)
+sort_changes(const struct form *f, const unsigned char *old, size_t n,
+    const uint32_t *list, struct changes *c, unsigned char *level)
 {
 	uint32_t count[2048] = { 0 }, next[LEVELS], l, sum = 0, x;
 	size_t i;
@@ -196,10 +197,9 @@ sort_changes(const struct form *f, const unsigned char *old, const uint32_t *lis
 			sum += count[x];
 		c->end[l] = sum;
 	}
-	for (i = 0; i < c->n; i++) {
-		x = exponent(f, word(old + (size_t)list[i] * f->size, f->size));
-		c->list[next[x > c->a ? x - c->a : 0]++] = list[i];
-	}
+	level_all(f, old, n, c->a, c->levels, level);
+	for (i = 0; i < c->n; i++)
+		c->list[next[level[list[i]]]++] = list[i];
 }
 
 /* ---- blocks ---- */
@@ -462,8 +462,7 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	*b = (struct bits_put){ t->bits, t->bits + most, 0, 0 };
 	o->s.token = o->s.next = t->token;
 	list_changes(c->at, marks_words(o->n), list);
-	sort_changes(o->f, o->old, list, c);
-	level_all(o->f, o->old, o->n, c->a, c->levels, t->level);
+	sort_changes(o->f, o->old, o->n, list, c, t->level);
 	bits_put(b, k << 1, 1 + BLOCK_BITS);	/* the first is known at the end */
 	bits_put(b, c->a, o->f->exponent);
 	bits_put(b, c->levels - 1, levels_bits(o->f));
