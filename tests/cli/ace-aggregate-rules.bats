@@ -229,9 +229,7 @@ values() {
 
 @test "calls that are wrong" {
 	five
-	for rule in '' mode clip clip:0 trim median:1 krum:1 ',' 'mean,' \
-	    norm:1 norm-ratio:0.5 weight-share:0.5 finite:1 median,trim:1 \
-	    mean:senders median:all 'norm-ratio:1,'; do
+	for rule in '' mode clip:0 median:1 'mean,' median,trim:1 mean:senders; do
 		exits 2 ace-aggregate --rule "$rule" a b
 		says "^ace-aggregate: --rule '$rule' is unknown: expected mean, sum, clip:X"
 	done

@@ -652,8 +652,7 @@ renamed() {
 		# patches that were applied already are skipped
 		cp new m
 		rm -r m.ace-patch
-		cat next >part
-		exits 0 ace-patch m <part
+		exits 0 ace-patch m <next
 		cat step.aceg next >part
 		cp old m
 		exits 0 ace-patch --way "$way" m <part

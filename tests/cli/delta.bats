@@ -222,6 +222,7 @@ refused() {
 	perl -e 'print pack("Q<", length($h)), $h, "\3" x 40_000_000 for $h = q({"w":{"dtype":"U8","shape":[40000000],"data_offsets":[0,40000000]}})' >c
 	for new in b c; do
 		for coding in xor overwrite; do
+			each_of 3 || continue
 			plain -s 2 --base-version 1 a $new >2.aceg
 			cp a m
 			exits 0 peak kib ace-patch -o d -f $coding m <2.aceg
