@@ -34,7 +34,7 @@ struct ack {
 	int fresh;			/* some are not on disk yet */
 	int models;			/* the state is of ace-diff */
 	uint64_t at;			/* where the shard at hand begins */
-	int owned;			/* whose the state is is known: */
+	int owned;			/* it is known whose the state is: */
 	struct residual_owner owner;
 };
 

@@ -683,7 +683,7 @@ struct profile {
 	struct schema sc;		/* of the first shard */
 	uint64_t shards, timed;
 	double *bytes, *seconds;	/* sums, by row: the first layer first */
-	double *v;			/* of this shard, if they were heard */
+	double *v;			/* this shard's values, if `heard' */
 	unsigned heard;
 };
 

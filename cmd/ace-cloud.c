@@ -25,8 +25,8 @@ struct opts {
 	struct cli cli;
 	struct agreement said;	/* by the command line */
 	struct agreement add;	/* given to add and relay */
-	const char *name;	/* of a relay, as a device of its cloud, */
-	struct cloud above;	/* which is there */
+	const char *name;	/* a relay's name as a device of its cloud, */
+	struct cloud above;	/* the cloud above */
 	int print;
 	struct place folder;
 	struct tell tell;

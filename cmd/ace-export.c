@@ -18,7 +18,7 @@
 #include "pipe/source.h"
 
 struct opts {
-	struct filter *f;	/* the program's: input and output */
+	struct filter *f;	/* input and output */
 	int format;		/* -1: by the output's name */
 	struct pick pick;	/* the shard */
 	const char *tensor;	/* a shell pattern, or NULL: all */
@@ -31,7 +31,7 @@ struct export {
 	struct reader *in;
 	struct io *out;
 	struct format_sink *sink;
-	struct schema chosen;	/* of the file: the tensors that are meant */
+	struct schema chosen;	/* the tensors that the file gets */
 	struct values v;
 	struct text_kv note;
 	char found[SHARD_NAME + 32];	/* the shard written, or "" */

@@ -32,7 +32,7 @@ struct import {
 	const struct opts *o;
 	struct writer *w;
 	const char *first_path;	/* of the first file, */
-	struct schema first;	/* and what is in it */
+	struct schema first;	/* tensors of the first file */
 	uint64_t done;		/* shards */
 };
 

@@ -205,11 +205,11 @@ look_each(struct opts *o, char **path, size_t n, struct err *e)
 		}
 		say(o, &own, r, name, &worst);
 	} while (++i < n && !ferror(stdout));
-	e->quiet = 1;		/* all was said */
+	e->quiet = 1;		/* the errors are already printed */
 	return worst;
 }
 
-/* Do so; to select nothing is an error. */
+/* Print all operands. It is an error if nothing is selected. */
 static int
 look_all(struct opts *o, char **path, size_t n, struct err *e)
 {

@@ -77,7 +77,7 @@ line(const struct status *x, const char *fmt, ...)
 
 /* ---- rows, in each form ---- */
 
-/* Print a row of a table, in JSON as an object; as text with r NULL: the column heads. */
+/* Print a row of a table; in JSON an object. As text, r NULL prints the heads. */
 static void
 row(struct status *x, const struct screen_field *t, const void *r, unsigned have)
 {
@@ -656,7 +656,7 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 	if (receivers_there(dir))
 		*kind = STATUS_MODELS;
 	else if (there(dir, ".clients", 0) ||	/* ace-recv makes it first, */
-	    there(dir, "limits", 1) ||		/* or ace-cloud this */
+	    there(dir, "limits", 1) ||		/* ace-cloud makes this first */
 	    there(dir, "schema.aceg", 0))
 		*kind = STATUS_SPOOL;
 	else if (*kind == STATUS_NOTHING &&

@@ -57,7 +57,7 @@ struct opts {
 	const char *schema, *state;	/* of the input; what all keep */
 	char *word[PARTS][WORDS];	/* how each program is called */
 	int words[PARTS];
-	int asked[PARTS];		/* an option is this program's alone */
+	int asked[PARTS];		/* 1: given an option that only it has */
 };
 
 static const struct opt options[] = {

@@ -264,7 +264,7 @@ struct attack {
 	struct ace_reader **in;
 	struct ace_writer *out;
 	struct ace_shard *shard;	/* of each file */
-	float **x;			/* and its values */
+	float **x;			/* values of each shard */
 	float *mine, *last;
 	float **old;
 	size_t n, steps;

@@ -10,39 +10,38 @@
 # files, as corpus.sh writes them.
 #
 # SEEDS=N EDGES=N	8 (table1-sweep: 1), 4
-# STEPS=N	of a batch of 8 on each of 4 edges (5000); all ways read as much
-#		text as that
-# REGIME=fresh	on 12 MB of C++ headers, the same everywhere, of which nothing is
-#		read twice; or
+# STEPS=N	steps with a batch of 8 on each of 4 edges (5000); all ways read
+#		the text of that many
+# REGIME=fresh	train on 12 MB of C++ headers, the same on every machine, none
+#		of them twice; or
 # REGIME=repeated  on 400 kB of them, read 26 times; NAME-repeated.tsv
-# CORPUS=FILE	text of your own; without it none but that is taken
+# CORPUS=FILE	your own text instead; other headers are refused
 # SPLIT=parts	each edge has another part of the text; or interleaved: in turn
-# LOCAL=1	ways that exchange dense values: all edges in one process, which
-#		gives the same models; their bytes are reckoned, and the time of
-#		the programs is left out
+# LOCAL=1	for ways that exchange dense values: all edges in one process,
+#		with the same models; bytes are computed, and the time of the
+#		programs is not counted
 # MODEL="..."	the trainer's options for another model
-# ONLY="..."	of the ways, these.  WAY+--decay,0.3 tells the trainer more, and
-#		WAY+--batch,16,--interval,5,--bits,2 (or 1/3, which are up and
-#		down, or dense) is the way with another line in ways.sh;
-#		--target,X has the policy set the interval, within half and
-#		twice that line's, so that the mean difference is X of the model;
-#		--feedback,none goes without, --feedback,ef:raw (of paper:...) is as
-#		the paper has it; of gather:... it is what ace-compress is told, and
-#		--rule,X what ace-aggregate is;
-#		--link,RATE is what all edges take their link for, so that (5) is the
-#		same for all; with tier, the mean of the links of its tier;
-#		--clusters,X (of paper:...) makes one plan for the edges of a cluster,
-#		after their first ten local steps, for all of the run; X is how unlike
-#		they may be, 0: each has its own;
-#		--effort,9 codes with ace-step --effort 9, both ways;
-#		--relays,2 has two relays between the edges and the cloud, which code
-#		as edges do: what they send and get is counted, too, and how long that
-#		takes is not
-# TRACE=FILE	lines of second, edge, Mbit/s, ms; begins again at its end;
-#		otherwise one that swings between 5 and 200 Mbit/s and 10 and
-#		300 ms.  What a step takes on it is reckoned, not waited for.
-# POINTS=N	of a curve (25); each takes as long as some steps
-# STEP_MS=X	what a step with a batch of 8 takes on an edge there (20)
+# ONLY="..."	only these ways.  WAY+--decay,0.3 gives the trainer an option.
+#		WAY+--batch,16,--interval,5,--bits,2 (or 1/3: up and down; or
+#		dense) replaces parts of the way's line in ways.sh.
+#		--target,X: the policy sets the interval, within half and twice
+#		that line's, so that the mean difference is X of the model.
+#		--feedback,none: without error feedback; --feedback,ef:raw (of
+#		paper:...): the paper's; of gather:...: ace-compress's.
+#		--rule,X: an option of ace-aggregate.
+#		--link,RATE: the rate that all edges assume, so that (5) is the same
+#		for all; with tier, the mean rate of the edge's tier.
+#		--clusters,X (of paper:...): after ten local steps, edges of a cluster
+#		get one plan for the whole run; X is how unlike they may be, 0: each
+#		has its own.
+#		--effort,9: code with ace-step --effort 9, both ways.
+#		--relays,2: two relays between the edges and the cloud, which code as
+#		edges do; their bytes are counted, but not their time.
+# TRACE=FILE	lines of second, edge, Mbit/s, ms, repeated from the start; by
+#		default the link swings between 5 and 200 Mbit/s and 10 and
+#		300 ms.  A step's time on it is computed, not waited for.
+# POINTS=N	points of a curve (25); each takes as long as some steps
+# STEP_MS=X	time of a step with a batch of 8 on such an edge (20)
 here_is=$(dirname "$0")
 : "${PROGRESS:=60}"		# a run takes hours
 # shellcheck source=examples/pipes.sh

@@ -110,7 +110,7 @@ done
 
 hindsight() { mean "$1" "$work/fixed.2" | head -n 1 | cut -f4; }
 
-# measured LINK WAY SHARE DELAY: print its seconds with the other seeds
+# measured LINK WAY SHARE DELAY: print the seconds of this plan with the other seeds
 measured() {
 	mean "$1" "$work/$(how "$2").2" "\$1 == $3 && \$2 == $4" |
 	    head -n 1 | cut -f4

@@ -29,7 +29,7 @@ up() {
 	esac
 }
 
-# listen WAY K: receive them at the cloud
+# listen WAY K: print what the cloud receives from device K
 listen() {
 	if [ "$1" = cable ]; then
 		netns_on cloud nc -l -p "500$2" </dev/null

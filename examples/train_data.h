@@ -15,7 +15,7 @@ struct data {
 
 /* The range of bytes of a device or of the validation. */
 struct data_share {
-	size_t index, of;	/* device index, from 0, among so many */
+	size_t index, of;	/* device index, from 0, and number of devices */
 	int interleaved;	/* stripes in turn, not one part each */
 };
 

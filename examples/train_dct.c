@@ -17,7 +17,7 @@ side_of(struct side *s, size_t length)
 	while (length % (size_t)n != 0)
 		n--;
 	if (s->n == n)
-		return;		/* the same as for the tensor before */
+		return;		/* as for the tensor before */
 	s->n = n;
 	for (k = 0; k < n; k++)
 		for (i = 0; i < n; i++)

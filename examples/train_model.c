@@ -128,7 +128,7 @@ attention(struct model *m, struct layer *l, size_t b)
 		}
 }
 
-/* dqkv from datt; dqkv has rows of 3C. */
+/* Compute dqkv, with rows of 3C, from datt. */
 static void
 attention_back(struct model *m, const struct layer *l, const real *datt,
     real *dqkv, size_t b)

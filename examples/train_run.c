@@ -420,8 +420,8 @@ apply(struct run *r, const float *x, const struct link_word *word)
 			optim_step(r->optim[0], &o->rule, r->m);
 		}
 	} else {
-		/* adding 0 times the previous average would change the sign of a
-		 * zero, which a device that was killed does not know */
+		/* adding 0 times the previous average could change the sign of a zero,
+		 * and a device that was killed has lost that average */
 		for (i = 0; i < n; i++)
 			r->last[i] = o->foretell > 0 ?
 			    x[i] + (float)o->foretell * r->last[i] : x[i];

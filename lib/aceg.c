@@ -26,8 +26,8 @@ struct ace_reader {
 	struct ace_tensor *t;
 	size_t nt;
 	unsigned char schema_id[16];
-	struct ace_writer *to;	/* annotations go there; it points back */
-	struct ace_writer *out;	/* and what stands between shards; so does it */
+	struct ace_writer *to;	/* gets the annotations; it points back here */
+	struct ace_writer *out;	/* gets what stands between shards; points back, too */
 	struct buf held;	/* of that, until `out' is known */
 };
 

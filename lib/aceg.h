@@ -60,8 +60,8 @@ struct ace_shard {
 
 struct ace_group {
 	uint32_t index;		/* of the group in the shard */
-	uint32_t tensor;	/* of its tensor in the schema */
-	uint64_t offset;	/* of its first value in the tensor */
+	uint32_t tensor;	/* index of its tensor in the schema */
+	uint64_t offset;	/* position of its first value in the tensor */
 	size_t n;		/* values */
 	const float *value;	/* f32[n]; valid until the next call */
 	int sent;		/* 0: not in the stream, values are zero */

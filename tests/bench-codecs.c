@@ -156,7 +156,7 @@ codecs(int specs, char **spec)
 
 /* ---- ECQ ---- */
 
-enum { FASTEST = 10 };		/* runs, of which the fastest counts */
+enum { FASTEST = 10 };		/* the fastest of this many runs counts */
 
 /* Groups of the size that streams have. */
 struct data {

@@ -146,7 +146,7 @@ sealed8(struct forge *s, unsigned long arg)
 	(unsigned long)(frame) << 24 | (unsigned long)(byte) << 8 | (value)
 
 static inline void
-pay64(struct forge *s, unsigned long arg)	/* all ones below a shift */
+pay64(struct forge *s, unsigned long arg)	/* the lowest bits are ones */
 {
 	struct forge_frame *f = &s->f[arg >> 24];
 
@@ -194,7 +194,7 @@ twice(struct forge *s, unsigned long at)
 {
 	struct forge_frame f = s->f[at];
 
-	if (at == SCHM)		/* whose id is that of one of them */
+	if (at == SCHM)		/* its id is in one of these */
 		s->f[HEAD].keep = s->f[SHRD].keep = KEEP_BODY;
 	(void)forge_insert(s, at + 1, forge_type(&f), f.p, f.n);
 }

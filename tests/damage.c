@@ -409,7 +409,7 @@ frames(struct trial *t, unsigned char *b, const unsigned char *other,
 		}
 		if (i >= m)
 			continue;
-		memcpy(b, p, at[i]);			/* one from the other */
+		memcpy(b, p, at[i]);			/* one from the other stream */
 		len = bt[i + 1] - bt[i];
 		memcpy(b + at[i], other + bt[i], len);
 		memcpy(b + at[i] + len, p + at[i + 1], t->ngood - at[i + 1]);
@@ -417,7 +417,7 @@ frames(struct trial *t, unsigned char *b, const unsigned char *other,
 		    "foreign frame", i);
 		if (i == 0)
 			continue;
-		memcpy(b, p, at[i]);			/* the rest from it */
+		memcpy(b, p, at[i]);	/* from here on the other stream */
 		memcpy(b + at[i], other + bt[i], nother - bt[i]);
 		try(t, b, at[i] + nother - bt[i], 0, "spliced at frame", i);
 	}

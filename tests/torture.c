@@ -351,7 +351,7 @@ one_world(uint64_t until)
 		if (i == 0)
 			everybody_joins();
 	}
-	/* and one round without kills, after which everything is tidy */
+	/* a last round without kills leaves everything tidy */
 	for (d = 0; d < DEVICES; d++)
 		w.d[d].away = 0;
 	one_round(0);

@@ -30,8 +30,8 @@ struct arc {
 	struct archive_entry *entry;
 	struct io *io;
 	locale_t utf8;
-	struct err *e;		/* where who writes reports */
-	int failed;		/* io did, when it was read: */
+	struct err *e;		/* gets the errors of who writes */
+	int failed;		/* reading from io failed, with this error: */
 	struct err why;
 	int drop;		/* write nothing more */
 	int lost;		/* < 0: the error of a failed write */
@@ -39,7 +39,7 @@ struct arc {
 	int ended;		/* the input was read to its end */
 	uint64_t took, gave;	/* packed bytes read, unpacked bytes */
 	int64_t place;		/* position in the filter's output, and its state */
-	uint64_t ahead;		/* many bytes were read there */
+	uint64_t ahead;		/* that many bytes were read at `place' */
 	uint64_t past;		/* of a tar: where the last entry ends */
 	uint64_t *seen;		/* hash table of the names seen, open addressing */
 	size_t nseen, room;

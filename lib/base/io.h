@@ -77,7 +77,7 @@ int io_take(struct io *io, void *p, size_t n, int ms, size_t *got, struct err *e
 int io_ready(struct io *io, int ms, struct err *e);
 
 int io_can_seek(const struct io *io);
-int io_is_pipe(const struct io *io);	/* or a socket */
+int io_is_pipe(const struct io *io);	/* a pipe or a socket */
 /* Seek to byte `at', counted from where io was opened. -ERR_USAGE if the input cannot
  * seek. */
 int io_seek(struct io *io, uint64_t at, struct err *e);

@@ -1,7 +1,7 @@
 /*
- * An option, said once: its row says what --help shows, what the option takes,
- * where that goes, and which of its files the sandbox leaves open.  What the
- * completions offer and what lint looks for is made from the same row.
+ * An option is defined once.  Its row has the text of --help, what the option takes,
+ * where the value goes, and whether it names a file that the sandbox must allow.  The
+ * completions and the checks of lint are made from the same row.
  *
  *	static const struct opt rows[] = {
  *		{ 'T', "threads", "N", "by N threads",
@@ -67,7 +67,7 @@ struct opt {
 	enum opt_right right;
 	union opt_limit lo, hi;	/* hi of a time or rate may be 0: no limit */
 	const char *const *words;	/* the only values, or those to complete; */
-	const char *(*word)(unsigned i);	/* or a function; NULL ends them */
+	const char *(*word)(unsigned i);	/* or a function that ends with NULL */
 	int several;		/* several values, separated by commas */
 	int value;		/* of a flag; for set, any meaning */
 	opt_set *set;		/* called after the assignment, or instead */

@@ -14,8 +14,8 @@ struct pool_thread {
 
 struct pool {
 	unsigned size;			/* threads, including the caller */
-	unsigned started;		/* others that were started, */
-	int tried;			/* or could not be */
+	unsigned started;		/* other threads that were started */
+	int tried;			/* the start was attempted */
 	struct pool_thread *thread;	/* [size - 1] */
 	pthread_mutex_t shared;		/* pool_lock */
 	pthread_mutex_t m;		/* for all below */

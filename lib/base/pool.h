@@ -37,10 +37,10 @@ int pool_run(struct pool *p, size_t n, size_t values, pool_work *work,
     void *arg, struct err *e);
 
 /*
- * The same while the caller goes on: pool_begin returns at once where there is
- * another thread, and pool_end when all are done, of which the caller does what is
- * left then.  With one thread, or little work, pool_begin does it.  One job at a
- * time; to end none is nothing.
+ * The same in the background: pool_begin starts the job and returns, and pool_end
+ * helps with what is left and returns when all is done.  With one thread or little
+ * work, pool_begin does all of it.  One job at a time; pool_end without a job does
+ * nothing.
  */
 int pool_begin(struct pool *p, size_t n, size_t values, pool_work *work,
     void *arg, struct err *e);

@@ -38,8 +38,8 @@ struct splice {
 	int off;		/* the system refused */
 };
 
-/* Opens the pipe that keeps.  Small ones are of no use: what is shared comes in
- * frames of a quarter of a MiB. */
+/* Open the pipe that keeps what is shared.  It must be large, as frames are a quarter
+ * of a MiB. */
 static void
 splice_open(struct splice *s)
 {

@@ -53,7 +53,7 @@ enum { TEMP_SLOTS = 32 };
 static struct {
 	_Atomic(pid_t) owner;	/* 0: free; -1: being filled in */
 	int dir;		/* the folder that is used by descriptor, */
-	size_t from;		/* and where in path the name from there begins */
+	size_t from;		/* where in path the name in that folder begins */
 	char path[PATH_MAX];
 } temp_slot[TEMP_SLOTS];
 
@@ -251,7 +251,7 @@ temp_differs(const char *path, const struct stat *st)
 	struct stat d;
 	gid_t gid = getegid();
 
-	/* what we keep is in a folder of ours, where nobody else is */
+	/* our own folder holds it, and nobody else uses that */
 	if (at_dir(path) != AT_FDCWD)
 		return 0;
 	if (fd_folder(path, dir) && fstatat(AT(dir), &d, 0) == 0 &&
@@ -370,8 +370,8 @@ temp_folder(const char *path, char **target, struct err *e)
 	return r;
 }
 
-/* Open the spare and give it the temporary's name, where it is a file of ours that
- * has no other name and the rights of the one that is replaced. */
+/* Open the spare and rename it to the temporary, if it is our file, has no other name
+ * and has the rights of the file that is replaced. */
 static int
 temp_over(struct temp *t, int same, int *fd)
 {
@@ -383,8 +383,8 @@ temp_over(struct temp *t, int same, int *fd)
 		return 0;
 	temp_random(t->name, 0);
 	temp_enter(t->name);
-	/* before: in a name that a power cut takes back the spare may be the file
-	 * that counts */
+	/* sync the name first: if a power cut undoes the last rename, the spare is still
+	 * the file that counts */
 	if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
 	    st.st_uid == t->was.st_uid && st.st_gid == t->was.st_gid &&
 	    st.st_mode == t->was.st_mode && flock(*fd, LOCK_EX | LOCK_NB) == 0 &&

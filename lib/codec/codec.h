@@ -43,7 +43,7 @@ enum codec_id {
 	CODEC_MAX,		/* one above the table's last */
 	CODEC_ESCAPE = 15,	/* in a directory: the codec's number follows */
 	CODEC_NONE = 255,	/* in a plan: the group is not sent */
-	CODEC_PRIVATE = 1 << 14,	/* and above: see codec_register */
+	CODEC_PRIVATE = 1 << 14,	/* from here on: codec_register */
 	CODEC_ID_MOST = 65534	/* largest number that a directory can hold */
 };
 #undef CODEC_NUMBER

@@ -25,15 +25,15 @@ magnitude(int16_t q)
 /* ---- the mode ---- */
 
 enum {
-	MANY = 49152,		/* up to this many values choose the mode, */
-	TRIAL = 16384,		/* beyond that so many, */
-	DENSE = 12,		/* below this level */
-	SPARSE_TRIAL = 32768,	/* so many */
+	MANY = 49152,		/* the mode is chosen by all values of so few, */
+	TRIAL = 16384,		/* of more values by this number, */
+	DENSE = 12,		/* or below this level */
+	SPARSE_TRIAL = 32768,	/* by this number */
 	BANKS = 4,		/* parallel counts, faster than one */
-	PIECES = 8,		/* from so many places */
+	PIECES = 8,		/* taken from this many places */
 	LEARN = 3 << 16,	/* cost of learning one symbol of a context */
 	FIT = 47000,		/* correction for a sample that fits itself */
-	FIRST = 4096,		/* and these the level, */
+	FIRST = 4096,		/* this many first values choose the level */
 	RICH = 22,		/* replaces FIT from this level on */
 	LOWER = 4		/* also try a level that is lower by this */
 };

@@ -19,7 +19,7 @@ enum {
 	OUT = 255,		/* in level[]: of no level, unchanged */
 	SLACK = 1024,		/* room for bits and states beyond the words */
 	AHEAD = 12,		/* changes prefetched ahead */
-	BLOCK_BITS = 4,		/* of the number that says how large blocks are */
+	BLOCK_BITS = 4,		/* bits of the block size's code */
 	WORTH = 64		/* bits that blocks must save */
 };
 
@@ -310,7 +310,7 @@ room_get(struct room *r, size_t n, struct err *e)
 	return 0;
 }
 
-/* Room for c changes, in words of so many bytes; in r->by. */
+/* Make room in r->by for c changes, in words of this size. */
 static int
 room_put(struct room *r, size_t c, size_t bytes, struct err *e)
 {
@@ -411,7 +411,7 @@ put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 
 	BY_SIZE(g, look(&g, t, o->old, o->new, list, c))
 	subset_put(&o->s, list, c, t->marks.before[marks_words(o->n)]);
-	/* which of those whose distance has k bits or more have more */
+	/* of the distances with k bits or more, mark those with more */
 	memcpy(t->left, t->class, c);
 	for (k = 1, n = c; k < g.bits && n > 0; k++, n = j) {
 		for (i = j = 0; i < n; i++) {

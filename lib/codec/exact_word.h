@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 
 struct form {
-	uint8_t size, bits;	/* bytes; of which are used */
+	uint8_t size, bits;	/* bytes of a word; bits of it that are used */
 	uint8_t mantissa, exponent;	/* bits; 0: no levels */
 	uint8_t sign;		/* the highest bit is one */
 };

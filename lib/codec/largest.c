@@ -98,7 +98,7 @@ border(const float *x, size_t n, size_t k)
 	for (i = stride / 2; i < n; i += stride, m++)
 		count[(bytes_u32(x[i]) & MAG) >> 2 * MID_BITS]++;
 	rank = (size_t)((double)k * (double)m / (double)n);
-	for (i = 0; i * i < rank; i++)		/* and three deviations */
+	for (i = 0; i * i < rank; i++)		/* plus three standard deviations */
 		;
 	rank += 3 * i + 2;
 	return rank < m ? find_bin(count, 1 << TOP_BITS, &rank) << 2 * MID_BITS : 0;

@@ -392,7 +392,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 
 /* ---- estimated ---- */
 
-/* Packed where that is less. */
+/* Estimate the bytes of the codes, packed or by rANS, whichever is less. */
 static int64_t
 bytes_of(const struct estimate *m, const struct codec_plan *plan)
 {

@@ -134,7 +134,7 @@ get_symbol(uint32_t *x, const uint32_t *slot, const unsigned char **p)
 	return s & 255;
 }
 
-/* Upper parts of distances, as they are complete. */
+/* Collects the upper parts of distances. */
 struct gaps {
 	uint32_t *p, now, last;
 };

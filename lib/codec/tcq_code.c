@@ -11,8 +11,8 @@
 
 enum {
 	PASSES = 5,		/* over a sample; a fourth pass changes nothing */
-	SAMPLE = 4096,		/* size of the sample, from twice as many values on */
-	PIECE = 256		/* in pieces from all over */
+	SAMPLE = 4096,		/* size of the sample; below twice that, all values */
+	PIECE = 256		/* size of the pieces of a sample, from all over */
 };
 /* Lagrange multiplier of a bit, in squared steps: the slope of error against bits where
  * both are least (tests/unit/codec/test_tcq.c). */

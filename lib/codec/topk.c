@@ -65,7 +65,7 @@ static const unsigned kind_levels[] = { 0, 8, 2, 1 };
 enum { MAG = 0x7fff, UP = 0x8000, MOST_HALF = 0xffff, MOST_CODE = 15 };
 
 struct sparse {
-	unsigned width;		/* of a code: SPARSE_HALF, 4, 2 or 1 bits */
+	unsigned width;		/* bits of a code: SPARSE_HALF, 4, 2 or 1 */
 	size_t n, k;		/* 0 < k <= n <= 2^31 */
 	uint32_t *pos;		/* k, rising */
 	uint16_t *code;		/* k */

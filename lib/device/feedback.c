@@ -262,8 +262,8 @@ feedback_history(struct feedback *f, struct err *e)
 				return r;
 		}
 		f->side_old[0] = '\0';
-		/* None: zeros. Or the receiver has another history, the one fault that
-		 * no later shard corrects. */
+		/* Without one, begin with zeros. A receiver with another history is the
+		 * one fault that no later shard corrects. */
 		if (before == NULL || p->invalid)
 			return 0;
 		(void)snprintf(f->side_old, sizeof(f->side_old), "history.%.20s",

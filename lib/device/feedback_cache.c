@@ -8,7 +8,7 @@
 #include "device/feedback.h"
 #include "sync/compensate.h"
 
-#define CACHE_FILE "history."	/* and the step */
+#define CACHE_FILE "history."	/* a step follows */
 
 /* The receiver keeps its last reconstruction h and the one before. A shard names the h
  * that it is a difference to, so that a lost or repeated shard is detected, never
@@ -22,7 +22,7 @@ struct feedback_cache {
 	const struct shard *of;	/* for this shard */
 	const struct schema *model;
 	uint64_t newest;	/* step of the newest file, */
-	char stamp[DENSE_STAMP];	/* and its stamp; "": none */
+	char stamp[DENSE_STAMP];	/* its stamp; "": none */
 	int lent;		/* the caller provided the output `next' */
 	struct compensate how;
 	float *r;		/* the group at hand */

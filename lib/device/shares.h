@@ -32,14 +32,14 @@ struct shard;
 
 struct shares {
 	int on;				/* this shard has cuts and a budget */
-	int known;			/* those of the shard before are there */
+	int known;			/* the previous shard's shares are there */
 	size_t n;
 	struct share {
 		struct codec_plan plan;	/* of the shard before */
 		double bytes;		/* in it */
 		struct codec_plan coded;	/* now, by this plan */
 		size_t len;		/* 0: not sent */
-		size_t values;		/* that there are, not all of them zero */
+		size_t values;		/* 0 if all values are zero */
 	} *of;				/* [n] */
 	size_t cap;
 	double left;			/* bytes of the groups that have not left */
@@ -51,7 +51,7 @@ int shares_begin(struct shares *s, const struct statedir *st,
     const struct shard *sh, size_t n, struct err *e);
 void shares_release(struct shares *s);
 
-/* shares_part(s, bytes, room): what groups that took so many bytes get of room. */
+/* shares_part(s, bytes, room): the share in room of groups that took `bytes'. */
 static inline uint64_t
 shares_part(const struct shares *s, double bytes, uint64_t room)
 {

@@ -22,7 +22,7 @@
 
 struct err;
 
-enum { GGUF_KEYS = 4096, GGUF_KEY = 1024 };	/* at most; bytes of one */
+enum { GGUF_KEYS = 4096, GGUF_KEY = 1024 };	/* most keys; most bytes of one */
 
 /* Metadata except general.alignment, which belongs to the file. */
 struct gguf_keys {

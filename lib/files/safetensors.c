@@ -19,8 +19,8 @@ enum {
 	SAFETENSORS_MAX_HEADER = 100000000,	/* the reference's limit */
 	SAFETENSORS_WINDOW = 1 << 20,
 	SAFETENSORS_ENTRY = 4096,	/* bytes of one name or one entry */
-	SAFETENSORS_NOTES = 16,		/* metadata carried: pairs, */
-	SAFETENSORS_NOTE = 256		/* and bytes of a value */
+	SAFETENSORS_NOTES = 16,		/* most metadata pairs that are kept */
+	SAFETENSORS_NOTE = 256		/* most bytes of a value */
 };
 #define SAFETENSORS_META "__metadata__"
 #define SAFETENSORS_PREFIX "safetensors."	/* of its keys in a shard */

@@ -9,7 +9,7 @@
 
 enum {
 	ZST_PIECE = 1 << 16,
-	ZST_LEVEL = 1,		/* what those programs write, too */
+	ZST_LEVEL = 1,		/* as those programs write */
 	ZST_HEAD = 18		/* a frame's header is not longer */
 };
 #define ZST_MAGIC 0xfd2fb528u

@@ -25,7 +25,7 @@ struct chain_frame {
 	const unsigned char *wire;	/* as it came */
 	size_t wire_len;
 	size_t unseen;			/* unread bytes at the end, with padding */
-	size_t skipped;			/* the same, but passed over */
+	size_t skipped;			/* passed over without reading, with padding */
 	uint64_t wire_hash;
 	const unsigned char *raw;	/* after LZ4 */
 	size_t raw_len;
@@ -50,7 +50,7 @@ struct chain {
 	struct chain_frame frame;
 	struct frame_head head;
 	int skip_checks;		/* do not verify the values in DATA */
-	int skip_bodies;		/* nor read them, if they can be skipped */
+	int skip_bodies;		/* skip the values if possible */
 	/* refused for a version, flag or feature; no damage */
 	int unknown;
 	uint32_t max_frame;		/* announced by this stream */

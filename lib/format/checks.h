@@ -21,11 +21,11 @@ struct checks {
 	int model;			/* the hashes of a patch came */
 };
 
-/* Check SHRD. -ERR_DATA without the place. */
+/* Check SHRD. The message of -ERR_DATA does not say where. */
 int checks_shard(const struct shard *s, struct err *e);
 /* Check a frame between shards. */
 int checks_loose(const struct reader *r, struct err *e);
-/* Check the annotation that r stands at. -ERR_DATA with the place. */
+/* Check the annotation that r stands at. The message of -ERR_DATA says where. */
 int checks_note(struct checks *c, const struct reader *r, struct err *e);
 /* Check that DATA does not follow a signature. */
 int checks_data(const struct checks *c, const struct reader *r, struct err *e);

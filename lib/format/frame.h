@@ -36,7 +36,7 @@ enum {
 #define FRAME_PLAN FRAME_TYPE('p', 'L', 'A', 'N')	/* codec per group */
 #define FRAME_POLI FRAME_TYPE('p', 'O', 'L', 'i')	/* policy */
 #define FRAME_LINK FRAME_TYPE('l', 'I', 'N', 'k')	/* link measurements */
-#define FRAME_MEMB FRAME_TYPE('m', 'E', 'M', 'b')	/* whose shards are in it */
+#define FRAME_MEMB FRAME_TYPE('m', 'E', 'M', 'b')	/* contributors to the shard */
 #define FRAME_TIME FRAME_TYPE('t', 'I', 'M', 'e')	/* seconds by tensor */
 #define FRAME_SIGN FRAME_TYPE('s', 'I', 'G', 'N')	/* signature */
 #define FRAME_MODL FRAME_TYPE('m', 'O', 'D', 'L')	/* models of a patch */

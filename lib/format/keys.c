@@ -60,7 +60,7 @@ keys_row(const char *key)
 	return k;
 }
 
-/* whose: NULL if the place is added later. */
+/* whose: the key's place; NULL if the caller adds it later. */
 static int
 keys_one(const char *key, const char *s, const char *whose, struct err *e)
 {

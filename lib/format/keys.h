@@ -29,7 +29,7 @@ struct writer;
 #define KEYS_DIVERGENCE "divergence"
 #define KEYS_FORCE "force"
 #define KEYS_INTERVAL "interval"
-#define KEYS_INTERVAL_OF "interval."	/* and a device's name: its own */
+#define KEYS_INTERVAL_OF "interval."	/* a device's name follows: its interval */
 #define KEYS_KC "kc"
 #define KEYS_LATENCY "latency"
 #define KEYS_RATIO "ratio"

@@ -144,8 +144,8 @@ struct writer {
 	int keeps;			/* complete shards remain after an abort */
 	uint32_t seq, n_shards;
 	uint64_t id, key;
-	uint64_t start;			/* of this stream in the file */
-	uint64_t shard_at;		/* of the shard at hand in it */
+	uint64_t start;			/* position of this stream in the file */
+	uint64_t shard_at;		/* position of the shard in the stream */
 	uint64_t raw_total;
 	unsigned char schema_id[16];
 	const struct schema *schema;	/* of the shard */

@@ -24,12 +24,12 @@ enum { PLACE_ID = 32, PLACE_NAME = 64, PLACE_WHERE = 4352 };
 
 struct agreement {
 	char id[PLACE_ID + 1];	/* of the run, random hex digits */
-	double bits;		/* of each value, both ways; 0: not said */
+	double bits;		/* of each value, both ways; 0: not given */
 	uint64_t rounds;	/* the run ends after so many; 0: never */
-	uint64_t devices;	/* that take part; 0: not said */
-	uint64_t quorum;	/* so many are enough, once `deadline' seconds have */
-	double deadline;	/* passed since they were there; 0: all, for ever */
-	uint64_t tolerate;	/* so many may send anything */
+	uint64_t devices;	/* number of devices; 0: not given */
+	uint64_t quorum;	/* close a step that has this many shards for */
+	double deadline;	/* this many seconds; 0: wait for all devices */
+	uint64_t tolerate;	/* number of devices that may send anything */
 };
 
 /* Options of ace-cloud that are also lines of the file `run'. */

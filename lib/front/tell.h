@@ -24,7 +24,7 @@ struct tell {
 	int cloud;		/* it sums up, it does not compute */
 	const struct agreement *said;
 	FILE *log;		/* or NULL */
-	struct filter to[2];	/* where all events go: --events, and the trainer */
+	struct filter to[2];	/* get all events: --events, and the trainer */
 	int kept;		/* the folder's file round, or -1 */
 	int shows;		/* standard error is a terminal: one line is drawn
 				 * over and over */
@@ -32,8 +32,8 @@ struct tell {
 	double spoke;		/* clock_now when something was last shown */
 	/* the current round, from 1, and when each part of it ended */
 	enum tell_state { TELL_STARTS, TELL_COMPUTES, TELL_SENDS, TELL_WAITS } state;
-	uint64_t round, begun;	/* begun: the last one that was said to begin */
-	uint64_t rounds;	/* that were done here */
+	uint64_t round, begun;	/* begun: the last one whose beginning was written */
+	uint64_t rounds;	/* rounds done here */
 	double began, sent, taken, since;
 	uint64_t values, bytes;
 	uint64_t participants, excluded;	/* of the average */

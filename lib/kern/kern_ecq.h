@@ -54,7 +54,7 @@ struct kern_ecq {
 	uint16_t first[KERN_ECQ_SYMBOLS + 1][KERN_ECQ_WIDTH];
 	uint32_t count[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];
 	struct kern_ecq_expect e;
-	uint32_t chunks;	/* that were learnt */
+	uint32_t chunks;	/* chunks learnt */
 	unsigned top;
 };
 
@@ -269,7 +269,7 @@ unsigned char *kern_ecq_put(uint32_t *state, unsigned states,
 int kern_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n);
 void kern_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
     uint32_t *mark, unsigned escape);
-/* of TCQ, too */
+/* TCQ also uses this */
 void kern_ecq_low(const int16_t q[KERN_ECQ_LANES], const uint16_t code[KERN_ECQ_LANES],
     unsigned two, uint64_t low[4], uint64_t bits[4]);
 void kern_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,

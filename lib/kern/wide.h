@@ -92,7 +92,7 @@ wide_place(void)
 	return v;
 }
 
-/* Store y, any NaN as arithmetic's NaN. */
+/* Store y. A NaN is stored as the NaN that arithmetic makes. */
 WIDE_INLINE void
 wide_put(float *p, wide_f32 y)
 {

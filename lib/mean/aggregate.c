@@ -27,7 +27,7 @@
 #include "spool/rounds.h"
 #include "sync/robust.h"
 
-/* Contributions that a rule may compare, at most; other files that are open. */
+/* Most contributions that a rule may compare; other files that are open. */
 enum { AGGREGATE_MOST = 4096, AGGREGATE_OTHER = 64 };
 enum { AGGREGATE_NAMES = 1 << 20 };	/* bytes of names in one frame */
 enum { AGGREGATE_SENT = 1, AGGREGATE_LACKED = 2 };	/* a group, by a contribution */
@@ -49,7 +49,7 @@ struct aggregate {
 	double pull;		/* the center's part of it */
 	/* if not all contributions of a step are open at the same time, a file
 	 * carries the sums from one window of them to the next */
-	int part;		/* that file, f64 for each value; -1: none */
+	int part;		/* this file, f64 for each value; -1: none */
 	unsigned char *sent;	/* AGGREGATE_SENT, _LACKED of each group */
 	uint32_t differs;	/* the last tensor of this step that has no mean and
 				 * differs between contributions, plus one */

@@ -26,7 +26,7 @@ struct aggregate_opts {
 	int means;			/* of each cluster, after the aggregate */
 	const char *device;		/* name of the aggregate */
 	const char *delay;		/* for the key KEYS_DELAY, or NULL */
-	int own;			/* each device's own interval, too */
+	int own;			/* 1: write each device's own interval */
 	uint64_t expect;		/* contributions to a step; 0: not given */
 	/* of a spool */
 	uint64_t quorum;		/* see spool/rounds.h; 0: not given */

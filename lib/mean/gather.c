@@ -37,7 +37,7 @@ struct gather_in {
 	uint64_t place;		/* or, path NULL, in g->fd from this byte on */
 	struct shard head;
 	int left;		/* left out of the names */
-	int summed;		/* a sum; policy and members are of its newest */
+	int summed;		/* a sum, with its newest step's policy and members */
 	struct values v;
 	struct dense made;	/* a difference, as the spool reconstructed it;
 				 * made.r NULL: it is not a difference */
@@ -128,7 +128,7 @@ gather_copy(struct reader *r, struct writer *w, struct err *e)
 
 /* ---- a contribution ---- */
 
-/* Open it: 1, or 0 where the file has no further shard. */
+/* Open in at its shard: 1, or 0 if the file has no further shard. */
 static int
 gather_in_open(const struct gather *g, struct gather_in *in, struct err *e)
 {
@@ -825,7 +825,7 @@ gather_is_owned(const struct gather *g, size_t i, const char *name)
 /* Names that contribution i shares with others. */
 struct gather_shared {
 	size_t i, all;		/* their number */
-	size_t others;		/* those that are another contribution's device */
+	size_t others;		/* those that name another contribution's device */
 	const char *name;	/* the first one */
 };
 

@@ -70,7 +70,7 @@ struct past_id {
 	float v[SHARD_ID / 2];
 };
 
-struct past_row {		/* of floats only: it is stored as it is */
+struct past_row {		/* floats only, so that it is stored as in memory */
 	struct past_id device;
 	float mass, u[SKETCH_M];
 	struct past_seen seen[PAST_STEPS];	/* the newest first */
@@ -79,8 +79,8 @@ struct past_row {		/* of floats only: it is stored as it is */
 struct past_one {		/* a contribution to the step at hand */
 	struct past_id device;
 	struct past_seen seen;
-	unsigned char from[SHARD_ID];	/* of a copy: the device that it repeats, */
-	uint64_t sent;			/* and the step in which that sent it */
+	unsigned char from[SHARD_ID];	/* a copy: the device that it repeats, */
+	uint64_t sent;			/* and the step in which that device sent it */
 };
 
 struct past_rows {

@@ -717,7 +717,7 @@ place_index(const struct delta *d, uint64_t version, uint64_t base, struct buf *
 	    (r = place_pairs(d, DELTA_FILE, b, e)) < 0 ? r : buf_puts(b, "}}\n", e);
 }
 
-/* Write a file: what is in b, which is empty then, and so many bytes of the frames. */
+/* Write a file: the text in b, then some bytes of the frames. Empties b. */
 static int
 place_file(struct delta *d, const char *dir, const char *name, struct buf *b,
     uint64_t frames, struct err *e)

@@ -20,8 +20,8 @@ struct way {
 	uint64_t nth;		/* its number, given by the caller */
 	int whole;		/* 1: a whole model; before is zeros */
 	/* set by ways_find: */
-	uint64_t cost;		/* bytes of the way to it; UINT64_MAX: no way */
-	size_t prior;		/* the one before it there, or WAYS_FIRST */
+	uint64_t cost;		/* bytes of the way up to its end; UINT64_MAX: none */
+	size_t prior;		/* the one before it on that way, or WAYS_FIRST */
 };
 #define WAYS_FIRST SIZE_MAX
 

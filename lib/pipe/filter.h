@@ -23,9 +23,9 @@ extern const struct opt filter_opts_sync[], filter_opts_threads[];
 
 struct filter {
 	const struct cli *cli;	/* the program's, whom to speak for */
-	const char *tool;	/* its name in the provenance line, */
-	char **argv;		/* and its words there: so many, */
-	int words;		/* or 0: those before the operands */
+	const char *tool;	/* for the provenance line: the program's name, */
+	char **argv;		/* its arguments, */
+	int words;		/* and their number; 0: those before the operands */
 	const char *output;
 	int no_provenance, omit_schema;
 	int mute;		/* nothing goes to standard output */

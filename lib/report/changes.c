@@ -130,7 +130,7 @@ changes_row(const struct changes *c, const struct schema *sc, size_t i)
 	    c->changed[i], changes_values(&sc->t[i]), c->sent[i].bytes };
 }
 
-/* The models that it is between. */
+/* Print which models the changes are between. */
 static void
 changes_models(const struct changes *c, struct report *p)
 {

@@ -33,7 +33,7 @@ struct conserve_run {
 	const struct conserve_in *in;
 	struct statedir state;
 	struct inbox spool;
-	struct residual now;		/* whose device, run, model */
+	struct residual now;		/* its device, run and model are the state's */
 	struct pending pending;
 	struct ledger got;		/* accepted shards with their files */
 	uint64_t *step;			/* of the inputs */
@@ -132,7 +132,7 @@ conserve_listed(struct conserve_list *a, uint64_t step, const struct ledger *lis
 	for (i = 0; i < list->n && k == 0; i++) {
 		r = &list->line[i].r;
 		if (!conserve_ours(a, r) || !receipt_is_accepted(r))
-			continue;	/* or was set aside */
+			continue;	/* another device's, or set aside */
 		if (r->step != step) {
 			k = inbox_has(a->s, &r->step, "", e);
 			k = k == 0 && r->verdict == RECEIPT_ACCEPTED ?
@@ -179,7 +179,7 @@ conserve_step(struct conserve_list *a, uint64_t step, struct err *e)
 static int
 conserve_accepted_all(struct conserve_list *a, struct err *e)
 {
-	struct steps all = STEPS_INIT;	/* that have a directory, or had */
+	struct steps all = STEPS_INIT;	/* each has or had a directory */
 	size_t i;
 	int k;
 

@@ -32,7 +32,7 @@ struct report {
 	/* something was printed: later parts need a blank line before them */
 	int begun;
 	int fresh;		/* the head of this stream was not printed yet */
-	char run[SHARD_NAME + 1];	/* whose heading was printed last */
+	char run[SHARD_NAME + 1];	/* the run whose heading was printed last */
 };
 
 /* Reports that may contain a field. */
@@ -67,7 +67,7 @@ struct report_row {
 	uint64_t framed;	/* bytes of all frames */
 	uint64_t bytes;		/* in a line a shard */
 	double bits, norm;
-	double bandwidth, interval;	/* that the policy had */
+	double bandwidth, interval;	/* of its policy */
 	const char *error;
 
 	const struct schema_tensor *tensor;	/* NULL: all of them */

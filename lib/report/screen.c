@@ -364,8 +364,8 @@ enum { CELL = 32 };		/* bytes of a number with its unit */
 
 struct column {
 	int rate, time;		/* units of its numbers */
-	int wide;		/* of its widest cell */
-	int words;		/* some are no numbers: aligned on the left */
+	int wide;		/* width of its widest cell */
+	int words;		/* some cells are not numbers: align on the left */
 };
 
 static void

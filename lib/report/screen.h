@@ -48,7 +48,7 @@ struct screen_field {
 	unsigned in;		/* reports that have it, the caller's bits */
 	unsigned need;		/* what a row must have, the caller's bits */
 	int width;		/* of a text column; < 0: left-aligned */
-	int gap;		/* blanks before that, 0: two */
+	int gap;		/* blanks before the column; 0: two */
 	const char *text;	/* format of a floating-point number; NULL: "%.9g" */
 	void (*put)(struct screen *x, const char *name, const void *at);
 	const char *family, *help;	/* as a metric */

@@ -205,7 +205,7 @@ struct stats_sums {
 	double dd, xx, yy, xy;	/* (x-y)^2, x^2, y^2, x*y */
 	double max;		/* largest |x - y| */
 	uint64_t differ;	/* values that are not the same */
-	uint64_t strange;	/* of those, with a value that is not finite */
+	uint64_t strange;	/* differing values of which one is not finite */
 };
 
 /* One of the two streams: its position and a group of its values. */

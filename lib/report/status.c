@@ -180,8 +180,8 @@ struct status_dir {
 	const char *dir;
 	uint64_t step;
 	int current;		/* it is the current step if it has shards */
-	int closed;		/* it has a manifest of its own, */
-	struct ledger l;	/* this one, which was counted */
+	int closed;		/* it has a manifest; */
+	struct ledger l;	/* its entries, counted */
 	size_t shards;
 	double oldest;
 };

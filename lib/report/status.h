@@ -81,7 +81,7 @@ struct status_receiver {
 	const char *name, *is;
 	uint64_t step;		/* of its model */
 	uint64_t behind;	/* steps from there to the newest model */
-	uint64_t patches, bytes;	/* that bring it there */
+	uint64_t patches, bytes;	/* of the patches to the newest model */
 	double ago;		/* since its receipt, seconds */
 };
 enum { STATUS_HAS = 1, STATUS_FAR = 2, STATUS_WAY = 4 };

@@ -15,10 +15,10 @@ struct err;
 /* What was sent of one tensor or several. */
 struct tally {
 	uint64_t elements, groups;	/* of the schema */
-	uint64_t sent, sent_groups;	/* of those, in the shard */
+	uint64_t sent, sent_groups;	/* in the shard */
 	uint64_t bytes;			/* of the bodies */
 	uint64_t codec[CODEC_MAX];	/* groups coded with each */
-	uint64_t coded[CODEC_MAX];	/* and their bytes */
+	uint64_t coded[CODEC_MAX];	/* bytes of these groups */
 };
 
 /* What a shard has of a tensor, whatever the glob. */

@@ -29,7 +29,7 @@ struct admit {
 	/* limits, one line for each in the file DIR/limits */
 	unsigned kinds;			/* bits 1 << SHARD_x */
 	int differences;		/* 1: differences to a history, too */
-	double weight;			/* at most; so are the next ones */
+	double weight;			/* most allowed, as the next ones */
 	uint64_t contributors;
 	uint64_t ahead;			/* steps after the last closed one */
 	uint64_t stale;			/* for inbox.max_stale */

@@ -177,7 +177,7 @@ inbox_device(const char *file, char out[SHARD_NAME + 1],
 			    2 * (SHARD_ID - i));
 		return 0;
 	}
-	if (n != 1 || *file != '%')	/* that has no name, and no hash */
+	if (n != 1 || *file != '%')	/* not that of "", which has no hash */
 		inbox_unescape(file, n, out);
 	if (out[0] != '\0')
 		ledger_hash(out, id);

@@ -88,7 +88,7 @@ char *inbox_path(const struct inbox *s, const uint64_t *step, const char *file,
  * DIR/STEP/DEVICE.end; step NULL: DIR/device/DEVICE.end.  device "": a device
  * without a name. */
 void inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE]);
-#define INBOX_KNOWN "known"	/* such an end, see spool/join.h */
+#define INBOX_KNOWN "known"	/* an `end' of these: see spool/join.h */
 char *inbox_of(const struct inbox *s, const uint64_t *step, const char *device,
     const char *end, struct err *e);
 /* inbox_device(file, out, id): convert the name of a file back to the device's name and

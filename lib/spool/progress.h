@@ -21,7 +21,7 @@ struct progress {
 };
 enum {
 	WAITING_SILENT = 10,	/* seconds before the message */
-	WAITING_EVENT = 5	/* and before the event, which ace-edge prints */
+	WAITING_EVENT = 5	/* seconds before the event, which ace-edge prints */
 };
 
 /* Names of devices after ": ", or "". */

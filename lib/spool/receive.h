@@ -46,7 +46,7 @@ struct receive_answers {
 	const struct admit *admit;
 	struct steps given;		/* a number for each average that the
 					 * device was given */
-	int aggregate;			/* averages, too, not receipts alone */
+	int aggregate;			/* 1: averages and receipts; 0: receipts */
 	const struct reader_opts *in;	/* for averages */
 	struct writer *out;		/* to the device */
 	double patience;		/* seconds until SIGALRM interrupts an

@@ -43,7 +43,7 @@ struct coding_slot {
 	float *acc, *u;		/* f32[n]: the values to code, and u of feedback.h;
 				 * in `room' or elsewhere */
 	struct kern_stat seen;	/* statistics of acc, if made */
-	struct codec_plan plan;	/* by which it is coded */
+	struct codec_plan plan;	/* codec and parameter of the group */
 	int made;		/* 1: sent, body and param are filled in already */
 	int sent;
 	struct buf body;
@@ -69,7 +69,7 @@ struct coding {
 					 * or not sent, to fit the budget */
 	/* private */
 	struct scratch values, bodies;
-	int beside;			/* 1: u of each group waits, too */
+	int beside;			/* 1: u of each group is stored */
 	struct coding_batch {		/* coded early, in parallel */
 		uint32_t which[CODING_BATCH];
 		size_t n, values, bytes;	/* bytes: in the shard before */

@@ -38,7 +38,7 @@ struct stage_select_budget {
 struct stage_select_upto {
 	double share;
 	struct codec_plan codec;
-	uint32_t every;		/* they are sent every so many steps; >= 1 */
+	uint32_t every;		/* send these groups every so many steps; >= 1 */
 };
 
 struct stage_select_opts {

@@ -331,8 +331,8 @@ regulate_pass(struct regulate *r)
 		regulate_inside(r);
 	regulate_sums(r);
 	t = regulate_beside(r);
-	/* code an eighth first, in two halves for `several' groups, then half of the rest
-	 * or all; and groups that are too far off again, while others can compensate */
+	/* first code an eighth (`several': in two halves), then half of the rest or all;
+	 * code groups that are too far off again, while others can still compensate */
 	left /= several && r->passes <= 2 ? 16 : fresh == r->k ? 8 :
 	    r->k > REGULATE_MANY && fresh < r->k / 2 ? 1 : 2;
 	again = fresh == 0 || (several && r->passes == 3) ||

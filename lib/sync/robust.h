@@ -73,7 +73,7 @@ struct robust_one {
 	double norm2;		/* ||g||^2 */
 	double far2;		/* ||g - c||^2, for center */
 	uint64_t values;	/* of the model */
-	uint64_t nonzero;	/* of those */
+	uint64_t nonzero;	/* values that are not zero */
 	int nonfinite, repeats;	/* 1: leave it out */
 	/* in and out */
 	double share;		/* factor on the weight that the shard states, 0 to 1;

@@ -170,7 +170,7 @@ for line in sys.stdin:
 	[ "$(told | sed 's/\( model 3\)\1*$/\1/')" = 'mean 0 mean 1 mean 2 model 3' ]
 	one=$(cat spool/[012]/aggregate.aceg | wc -c)
 	[ "$(cat spool/device/edge3.given)" = "$((1700000000 / 86400)) $one" ]
-	# a shard that is sent again is such a question, too
+	# a shard that is sent again also asks for an average
 	for s in 0 0 0 1 1 2; do mkshards -d edge1 -s $s -x $s -r demo -c f32; done >again
 	ace-recv --spool spool --reply aggregate <again >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2' ]

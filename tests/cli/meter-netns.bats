@@ -67,8 +67,8 @@ tenth() {
 	[ $(($1 * 10)) -ge $(($2 * 9)) ] && [ $(($1 * 10)) -le $(($2 * 11)) ]
 }
 
-# right RATE: of eight transfers, one that filled the link is right; if none filled it, one
-# of all
+# right RATE: in eight transfers, the estimate is right for one that filled the link; if
+# none filled it, for any
 right() {
 	local try filled=0 near=0
 	for try in 1 2 3 4 5 6 7 8; do

@@ -100,7 +100,7 @@ leaves() {
 	    all && NF > 3 && v > most { most = v }
 	    END { print most, none, away + 0 }'
 }
-# less WAY K F X: no attack leaves more than X of it, or reverses it
+# less WAY K F X: no attack leaves an error above X, or reverses the mean
 less() {
 	local most none away
 	read -r most none away < <(leaves "$@")

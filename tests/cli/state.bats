@@ -1,4 +1,4 @@
-# State directories when something goes wrong around them.
+# State directories when a program, a file or the disk fails.
 
 load helper
 

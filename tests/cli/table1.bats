@@ -301,7 +301,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	same runs runs1
 	paste bytes bytes1 | awk -F '\t' 'NR > 1 { d = ($5 + $6) / ($2 + $3) - 1
 	    if (d > 0.005 || d < -0.005) { bad = 1; print } } END { exit bad }'
-	# LOCAL=1 runs only there, and averages outside of streams have no bytes
+	# averages of moments need LOCAL=1, and are in no stream, so their bytes do not count
 	export STEPS=160 ONLY='FedAvg FedAvg+--average-moments'
 	LOCAL=1 table 0 table1
 	[ "$(cell table1-runs FedAvg loss)" != \

@@ -277,7 +277,7 @@ delays() {
 		[ "$(grep -c start log2)" -eq 1 ]
 		# the file of --moment is the same after the resume
 		[ ! -e told ] || same wanted told
-		# and once more after the end
+		# resuming after the end changes nothing
 		train "$@" --resume kept --log log2 --save got text >rest
 		same want got
 	done

@@ -24,7 +24,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-enum { GROUPS = 64 };		/* so many are looked at */
+enum { GROUPS = 64 };		/* groups that are checked */
 
 static const struct writer_opts made = { "fuzz", NULL, 0 };
 

@@ -252,7 +252,7 @@ test_blocks_known(const struct kern *k)
 {
 	float x[32] = { 4, -1, 0.5f, 1.75f, -4, 0.26f, 3.9f }, y[32];
 	static const unsigned char q4[] = {
-		/* m = -4, s = 0.5: -8 is -4; 4 is 8, cut to 7 */
+		/* m = -4, s = 0.5: -4 is code -8; 4 would be 8, cut to 7 */
 		0x00, 0x3f, 0xe7, 0x41, 0x18, 0x07
 	};
 	static const unsigned char planes[] = { 0x7f, 0x80, 0, 0x80, 0, 0, 0, 1 };

@@ -127,7 +127,7 @@ one_sort(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	k->ecq_sort(&got, 1, t->q, n);
 	good = got.top == want.top && alike(&m, &t->m) &&
 	    same(code, t->code, 2 * n) && one_many(k, t, way, n);
-	/* the tables of the coder, too */
+	/* the coder's tables */
 	begin(&t->m, way, t->above);
 	kern_ecq_tables(&t->m, want.top > 0 ? want.top : 1);
 	kern_ecq_marks(t->code, NULL, n, t->mark, KERN_ECQ_ESCAPE);

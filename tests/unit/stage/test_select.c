@@ -30,7 +30,7 @@ static size_t n, len[GROUPS];
 static struct cost {
 	size_t len;
 	double error;		/* weighted */
-	double told;		/* the same, as estimated */
+	double told;		/* error as estimated */
 } cost[GROUPS][WAYS];
 
 /* Make a shard with one tensor per group, so that groups have any size. */

@@ -67,7 +67,7 @@ run(struct regulate *l)
 	return l->bytes > l->budget;
 }
 
-/* Make a shard of up to so many groups, of up to so many values. */
+/* Make a shard of at most this many groups and values per group. */
 static struct regulate
 shard_of(size_t groups, size_t most)
 {
