@@ -45,7 +45,7 @@ struct slot {
 	struct buf body;
 	uint8_t param;
 	size_t bytes;
-	int changed;		/* its number of values */
+	int changed;		/* number of changed values */
 	uint64_t sum, base;	/* checksums of the new and the old bytes */
 };
 

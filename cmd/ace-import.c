@@ -24,7 +24,7 @@ struct opts {
 	int format;		/* -1: by the file's name */
 	struct format_opts fo;
 	struct shard sh;	/* of the first file */
-	int based;		/* its base version is known, and may be 0 */
+	int based;		/* the base version is known; it may be 0 */
 	int many;		/* each path holds files, one after another */
 };
 

@@ -98,7 +98,7 @@ is_many(const struct opts *o, char **path, size_t n)
 	int found = 0;
 
 	if (o->p.verbose)
-		return 0;	/* who wants to know more is shown all */
+		return 0;	/* print everything */
 	for (i = 0; i < n && found <= MANY; i++) {
 		/* do not read ahead in input that can be read only once */
 		if (strcmp(path[i], "-") == 0 || stat(path[i], &st) < 0 ||

@@ -202,7 +202,7 @@ begin(struct meter *x, const char *path, struct err *e)
 	io_watch(x->in, STDOUT_FILENO);
 	if ((r = io_create(&x->out, NULL, 0, e)) < 0)
 		return r;
-	/* what the pipe holds is not on its way; but nobody asked how fast it is */
+	/* bytes in the pipe are not sent yet: this matters only to measure speed */
 	x->most = x->o->dir == NULL && x->o->cli->verbose == 0 &&
 	    !(x->o->limit > 0) ? MOVE : BUF;
 	if (x->most == BUF)

@@ -30,7 +30,7 @@ struct opts {
 	enum { APPLY, STAGE, COMMIT } act;
 	int way;		/* enum swap_way */
 	const char *delta;	/* directory for what changed, or NULL */
-	int coding;		/* its format, enum delta_coding; -1: default */
+	int coding;		/* format of delta, enum delta_coding; -1: default */
 	const char *receiver;	/* name in the receipt, or NULL */
 	const char *part;	/* index of the model's slices, or NULL */
 };
@@ -169,7 +169,7 @@ put_group(struct patch *x, const struct slot *s, struct err *e)
 		}
 		series_seen(&x->s, &s->w);
 	}
-	/* with no patch it was read to know which model there is */
+	/* without a patch the model is read only for its hash */
 	if (x->bad.code != ERR_OK || x->s.from == x->s.n)
 		return 0;
 	model_span(&x->m, s->group, &span);

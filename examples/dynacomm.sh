@@ -3,7 +3,7 @@
 #
 #	dynacomm.sh [DIR]	writes DIR/dynacomm.tsv and .svg (default .)
 #
-# GRID=1	without the run in pipes, overlap.sh
+# GRID=1	only compute the table; do not measure pipes (overlap.sh)
 #
 # The profiles are a batch of 32 at 4 TFLOP/s.  A line of the table is one network on
 # one link, in per cent of the time with one transmission per pass.  The paper's best

@@ -26,7 +26,7 @@ struct ace_error {
 	char message[512];
 };
 
-/* What kind of thing a shard holds. */
+/* The kind of a shard's values. */
 enum ace_kind {
 	ACE_GRADIENT = 0, ACE_DELTA = 1, ACE_SUM = 2, ACE_MEAN = 3,
 	ACE_RESIDUAL = 4, ACE_MODEL = 5, ACE_HISTORY = 6

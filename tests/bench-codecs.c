@@ -539,7 +539,7 @@ trellis_all(const char *label)
 	for (i = 0; i < 3; i++)
 		trellis(&d, label != NULL ? label : "gauss",
 		    label != NULL ? real[i] : gauss[i], label != NULL ? fewer[i] : 0);
-	layered.y = NULL;		/* it was one for both */
+	layered.y = NULL;		/* both had the same array */
 	drop(&layered);
 	drop(&d);
 }

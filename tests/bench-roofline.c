@@ -48,7 +48,7 @@ static const char *const bound_name[NBOUNDS] = { "read", "write", "copy",
 static float *gauss, *y;
 static const struct kern *kern;
 static double bound[NBOUNDS];		/* ns */
-static volatile uint64_t sink;		/* what is computed is needed */
+static volatile uint64_t sink;		/* uses results, so that compilers keep the work */
 
 /* Return the least time of many runs, in ns per value of n. */
 #define LEAST(result, n, work) do { \

@@ -133,7 +133,7 @@ static const struct scene scenes[] = {
 	    "test -e D/closed",
 	    "{ test -e D/done/0 || { ace-aggregate --omit provenance "
 	    "--spool D --rounds 1 >got && cmp want got >&2; }; } && " AGAIN, NULL, NULL, ALWAYS },
-	/* what a killed receiver left is in the manifest only when it is durable */
+	/* a killed receiver's shard is in the manifest only when it is durable */
 	{ "aggregate, received", STEP0 "ace-aggregate --spool D --rounds 1 >rest; "
 	    "ace-compress -S S -c topk:0.2 --window 4 in1 >sent1; cp -r D D2; "
 	    "ace-recv --spool D2 sent1 >rest; "

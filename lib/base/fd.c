@@ -38,7 +38,7 @@ fd_ready(int fd, int watch, int ms, const char *name, struct err *e)
 	if (p[0].revents == 0 && p[1].revents != 0 &&
 	    (r = wait_orphan(watch, 0, e)) < 0)
 		return r;
-	/* what cannot be watched is not waited for again and again */
+	/* a `watch' that poll refuses counts as ready: else callers would loop */
 	return p[0].revents != 0 || p[1].revents != 0;
 }
 
@@ -123,7 +123,7 @@ fd_put(int fd, off_t at, const void *from, size_t n, const char *name, struct er
 				return r;
 		} else if (k < 0 && errno != EINTR) {
 			if (e != NULL && errno == EPIPE)
-				e->quiet = 1;	/* where SIGPIPE is ignored */
+				e->quiet = 1;	/* only where SIGPIPE is ignored */
 			return err_sys(e, "'%s'", name);
 		}
 	}

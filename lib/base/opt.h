@@ -33,7 +33,7 @@ enum opt_type {
 	OPT_IS_TIME,		/* double, seconds; at least lo */
 	OPT_IS_RATE,		/* double, bit/s; lo to hi */
 	OPT_IS_WORD,		/* int or enum: index into words */
-	OPT_IS_CALL		/* what set makes of it */
+	OPT_IS_CALL		/* set stores the value */
 };
 
 /* Right to the file or directory that an option names. */

@@ -145,7 +145,7 @@ sandbox_write(struct sandbox *s, const char *path, struct err *e)
 static int
 sandbox_dir(struct sandbox *s, const char *path, struct err *e)
 {
-	/* it may replace links */
+	/* such a program may replace links */
 	const uint64_t own = SANDBOX_OWN |
 	    ((s->stages & SANDBOX_OWNERS) != 0 ? LL_MAKE_SYM : 0);
 
@@ -161,7 +161,7 @@ sandbox_dir(struct sandbox *s, const char *path, struct err *e)
 		return sandbox_parent(s, path, own, e);
 	if (sandbox_rule(s, path, own, e) < 0)
 		return -ERR_SYS;
-	/* it is opened to be synced */
+	/* the directory above is opened to sync it */
 	return sandbox_parent(s, path, LL_READ_DIR, e);
 }
 

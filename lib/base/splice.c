@@ -164,7 +164,7 @@ splice_read(struct splice *s, int watch, void *p, size_t n, size_t *got,
 	return 0;
 }
 
-/* One splice; waits for room, and where `from' is empty for input. */
+/* Splice once. Waits for room in `to', and for input if `from' is empty. */
 static ssize_t
 splice_splice(int from, int to, size_t n)
 {

@@ -16,7 +16,7 @@
 #include "base/statedir.h"
 #include "base/temp.h"
 
-/* Whose it is, and who may write there. */
+/* Refuse a state of another user, or one that other users can write to. */
 static int
 statedir_ours(int fd, const char *dir, struct err *e)
 {

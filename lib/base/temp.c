@@ -99,7 +99,7 @@ temp_ended(int sig)
 {
 	temp_abandon();
 	(void)signal(sig, SIG_DFL);
-	/* it comes when this handler returns */
+	/* the signal arrives when this handler returns */
 	if (kill(getpid(), sig) < 0)
 		_exit(128 + sig);	/* in a sandbox of its parent's */
 }
@@ -304,7 +304,7 @@ temp_trusts(const char *name)
 	    l.st_uid == geteuid() || l.st_uid == d.st_uid);
 }
 
-/* Where the link `at' leads to, from where we are: allocated, or NULL. */
+/* Return the target `to' of the link `at' as we see it, allocated, or NULL. */
 static char *
 temp_next(const char *at, const char *to, size_t len, struct err *e)
 {

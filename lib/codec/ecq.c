@@ -213,7 +213,7 @@ bytes_of(const struct estimate *m, const struct cells *c)
 		bits += k > 0 ? c->mass[k] : 0;
 	}
 	bits /= 8;		/* bytes from here on */
-	bits += fmin(0.3 * bits, 350) + 16;	/* what adapting costs, about */
+	bits += fmin(0.3 * bits, 350) + 16;	/* about the cost of adapting */
 	return (int64_t)ceil(fmin(bits, 4 * m->n + 2));
 }
 

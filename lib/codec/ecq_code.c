@@ -62,7 +62,7 @@ fine(const uint16_t *code, const int16_t *q, size_t n, unsigned two)
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		/* they are few */
+		/* escapes are rare: skip chunks without one */
 		while (i + KERN_ECQ_LANES < n && !escapes(code + i, two))
 			i += KERN_ECQ_LANES;
 		if (KERN_ECQ_SYMBOL(code[i]) < KERN_ECQ_ESCAPE - two)

@@ -138,7 +138,7 @@ to_halves(const unsigned char *p, size_t n, unsigned char *half)
 	}
 }
 
-/* As exact_given_put and exact_given_get, of n bytes. */
+/* Encode and decode n bytes of two values each. */
 static int
 put_halves(const unsigned char *old, const unsigned char *new, size_t n,
     struct buf *out, int *too_long, struct err *e)

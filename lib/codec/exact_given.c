@@ -327,7 +327,7 @@ room_put(struct room *r, size_t c, size_t bytes, struct err *e)
 	return 0;
 }
 
-/* The same, in r->list. */
+/* Make room in r->list for c changes. */
 static int
 room_read(struct room *r, size_t c, struct err *e)
 {

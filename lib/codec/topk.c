@@ -488,8 +488,8 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l, struct er
 }
 
 /*
- * ---- estimated, for every way of picking and of coding; picking by chunks as if
- * the whole group were one chunk ----
+ * ---- estimates for every way of picking and coding; picking by chunks counts as if
+ * the group were one chunk ----
  */
 
 static double

@@ -78,7 +78,7 @@ struct link {
 	struct link_sent {
 		unsigned char digest[SHARD_DIGEST];
 		double at;
-		int looked;	/* its receipt was not there when it was sent */
+		int looked;	/* an earlier look did not find its receipt */
 	} sent[LINK_SHARDS];
 	uint64_t shards;	/* whole ones that passed */
 	struct link_track track;	/* of the stream, if it is one */

@@ -142,7 +142,7 @@ memory_values(struct memory *h, struct reader *r, struct err *e)
 	return k;
 }
 
-/* Of the shard that r stands at. */
+/* Read the memory from the shard that r stands at. */
 static int
 memory_read(struct memory *h, struct reader *r, struct err *e)
 {
@@ -201,7 +201,7 @@ memory_schema(const struct memory *h, struct schema *sc, struct err *e)
 	return schema_finish(sc, e);
 }
 
-/* As a shard, under that name. */
+/* Write the memory as a shard of that name. */
 static int
 memory_write(const struct memory *h, struct writer *w, const char *name, struct err *e)
 {
@@ -490,7 +490,7 @@ memory_put_away(struct memory *h, struct memory *before,
 	return r;
 }
 
-/* Of which shard it is. */
+/* Set run, device and step of the memory to those of the shard. */
 static int
 memory_of(struct memory *h, const struct shard *sh, struct err *e)
 {

@@ -72,7 +72,7 @@ struct residual_new {
 	struct writer *w;	/* the file to be */
 	struct writer *c;	/* the pending shard, in a scratch file */
 	int scratch;		/* the caller's */
-	struct reader *early;	/* what leaves of it before the commit; or NULL */
+	struct reader *early;	/* reads `c' to send it before the commit; or NULL */
 };
 
 /* A file that is used again costs less than another. */

@@ -25,7 +25,7 @@ shares_release(struct shares *s)
 	*s = (struct shares){ 0 };
 }
 
-/* What is remembered of a group; a plan that cannot be is none. */
+/* Read what the memory has of a group. A plan that cannot be is read as none. */
 static void
 shares_read(struct share *h, const float *const row[ROWS], size_t g)
 {

@@ -139,7 +139,7 @@ npz_ends(const struct format_source *s, uint64_t size, uint64_t *n, struct err *
 
 /* ---- reading ---- */
 
-/* From the beginning. */
+/* Begin to read. */
 static int
 npz_start(struct format_source *s, struct err *e)
 {

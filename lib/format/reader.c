@@ -338,7 +338,7 @@ reader_on_table(struct reader *r, struct err *e)
 	return k;
 }
 
-/* There is none so far. */
+/* Begin a stream without a schema so far. */
 static void
 reader_on_no_table(struct reader *r)
 {

@@ -25,7 +25,7 @@ enum {
 	BATCH_HEAD = 12,
 	BATCH_ENTRY = 32,	/* at most */
 	BATCH_FRONT = 1024,	/* for the head and a short directory */
-	BATCH_LARGE = 16384,	/* where a body is as long, */
+	BATCH_LARGE = 16384,	/* from this body size on, allocate in advance, */
 	BATCH_MOST = 256 * 1024	/* most bytes allocated in advance */
 };
 
@@ -35,7 +35,7 @@ struct batch {
 	uint32_t n;		/* records */
 	uint32_t first;		/* group */
 	uint64_t next;		/* the group after the last one */
-	uint8_t param;		/* of the last one */
+	uint8_t param;		/* of the last entry */
 };
 
 /* Append a directory entry (ace-stream(5), DATA). */

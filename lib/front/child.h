@@ -20,7 +20,7 @@ enum { CHILD_MOST = 10, CHILD_WORDS = 64 };
 struct child {
 	char *word[CHILD_WORDS + 1];	/* NULL ends them */
 	size_t n;
-	int own_voice;		/* its standard error is ours, not listened to */
+	int own_voice;		/* it writes to our standard error itself */
 	pid_t pid;		/* 0: it has ended, or was not started */
 	int status;		/* of waitpid */
 	int stopped;		/* this process ended it, when others had failed */
@@ -35,7 +35,7 @@ struct children {
 	int inherit;		/* a descriptor for programs with their own voice; 0: none */
 	int first;		/* set: the one that failed first; -1: none */
 	pid_t group;
-	int hear;		/* where their standard errors end */
+	int hear;		/* pipe from the programs' standard errors */
 	size_t held;		/* of `line', bytes that wait for their end */
 	char line[4096];
 };

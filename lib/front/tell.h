@@ -21,7 +21,7 @@ struct tell {
 	const struct cli *cli;
 	const char *who;	/* "ace-edge": begins each line */
 	const char *trainer;	/* the program that computes, or NULL */
-	int cloud;		/* it sums up, it does not compute */
+	int cloud;		/* 1: it averages and does not compute */
 	const struct agreement *said;
 	FILE *log;		/* or NULL */
 	struct filter to[2];	/* get all events: --events, and the trainer */

@@ -127,7 +127,7 @@ done(struct kern_ecq_expect *e, __m512i mag)
 	kern_ecq_follow(e, sum, expected, LANES);
 }
 
-/* What is found of slots. */
+/* Symbols found for slots. */
 struct found {
 	/* the symbol; its first slot; the next symbol's first slot */
 	__m512i s, first, next;
@@ -147,7 +147,7 @@ above(struct found *f, __m512i slot, __m512i t)
 /* Always try up to SURE symbols: a mispredicted branch costs more. */
 enum { SURE = 4 };
 
-/* What is known before a chunk is decoded. */
+/* A chunk before it is decoded. */
 struct chunk {
 	__m512i l, c;
 	unsigned one;

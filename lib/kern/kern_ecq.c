@@ -7,7 +7,7 @@
 
 enum { TRUST = 256 };		/* symbols that the prior of a context counts as */
 
-/* As if geometric, assuming that low means are underestimates. */
+/* As for geometric values, assuming that low means are underestimates. */
 const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS] = {
 	353, 437, 542, 678, 852, 1077, 1369, 1752, 2254,
 	2914, 3783, 4923, 6410, 8331, 10779, 13833, 17540, 21889,

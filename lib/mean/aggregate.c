@@ -55,7 +55,7 @@ struct aggregate {
 				 * differs between contributions, plus one */
 	int said;		/* one was reported, of any step */
 	struct buf body;	/* of a group that is mostly zeros */
-	uint64_t step;		/* of a spool, at hand */
+	uint64_t step;		/* current step of a spool */
 	size_t surplus;		/* the last contributions, too many for a rule that
 				 * needs all of them open */
 };

@@ -441,7 +441,7 @@ swap_link(void *arg, const char *path, const char *name, struct err *e)
 	for (i = 0; i < s->m->nfiles && (s->fd[i] < 0 ||
 	    strcmp(s->m->file[i].name, name) != 0); i++)
 		;
-	if (i < s->m->nfiles)		/* it was copied */
+	if (i < s->m->nfiles)		/* copied already */
 		return 0;
 	to = alloc_path(s->at[NEW], name, e);
 	r = to != NULL ? swap_both(s, path, name, to, e) : -ERR_SYS;

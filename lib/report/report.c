@@ -395,7 +395,7 @@ report_put_codecs(struct screen *x, const char *key, const void *row)
 		(void)fputc('-', x->f);
 }
 
-/* The same with their bytes. */
+/* Print the codecs and the bytes that each one coded. */
 static void
 report_put_coded(struct screen *x, const char *key, const void *row)
 {

@@ -17,7 +17,7 @@ struct kern;
 struct pick;
 
 struct report {
-	struct screen s;	/* where to, in which form */
+	struct screen s;	/* the output and its form */
 	const struct kern *kern;
 	const struct io *io;	/* the input, for its size and name */
 	const char *file;	/* the operand to show; NULL: the only one */
@@ -44,12 +44,12 @@ enum {
 	REPORT_TABLE = 128, REPORT_OBJECT = 256, /* with tabs; in JSON */
 	REPORT_PLACE = 512,	/* with tabs, a line a tensor */
 	REPORT_NAMED = 1024,	/* the name of a tensor; */
-	REPORT_SHAPED = 2048,	/* JSON: what it is like */
-	REPORT_TENSOR = 4096,	/* what it takes, in a line; */
-	REPORT_TALLY = 8192,	/* in JSON */
-	REPORT_STATS = 16384,	/* its values; */
-	REPORT_SHORT = 65536,	/* in 80 columns */
-	REPORT_DIFF = 32768	/* and how they differ */
+	REPORT_SHAPED = 2048,	/* JSON: type, kind, shape */
+	REPORT_TENSOR = 4096,	/* what a tensor takes, in a line; */
+	REPORT_TALLY = 8192,	/* the same in JSON */
+	REPORT_STATS = 16384,	/* statistics of values; */
+	REPORT_SHORT = 65536,	/* the same in 80 columns */
+	REPORT_DIFF = 32768	/* how values differ */
 };
 /* What a row may lack: a valid end of the shard, the policy's link, the policy's
  * interval. */
@@ -60,7 +60,7 @@ struct report_row {
 	const char *file;
 	uint64_t nth;
 	const char *run, *device, *kind;
-	struct shard shard;	/* its memory is another's */
+	struct shard shard;	/* its memory belongs to the reader */
 	struct shard_end end;
 	unsigned char schema[16];
 	uint32_t group_size;

@@ -28,7 +28,7 @@
 
 /* ---- the limits ---- */
 
-/* In the order of their numbers. */
+/* Kinds, in the order of enum shard_kind. */
 static const char *const admit_words[] = { "gradient", "delta", "sum", "mean",
 	"residual", "model", "history", "difference", NULL };
 

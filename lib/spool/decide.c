@@ -175,7 +175,7 @@ decide_aggregate(const struct inbox *s, uint64_t step, char **path, struct err *
 	}
 	if (k < 0 || (k = decide_manifest(s, step, &l, e)) < 0)
 		return k;
-	/* it was passed over, or no shard of it counts */
+	/* the step was passed over, or none of its shards counts */
 	for (i = 0; k > 0 && i < l.n; i++)
 		counts |= l.line[i].r.verdict == RECEIPT_ACCEPTED;
 	if (k > 0)

@@ -29,9 +29,9 @@ int join_next(const struct inbox *s, const struct join_asked *q,
  * q->step, the one to begin with. */
 int join_tell(const struct join_asked *q, struct writer *w, struct err *e);
 /* join_known(s, device, step, e): note that the device knows what the others do
- * from this step on.  It may be slow with its first shard, and have asked before the run
- * had any.  An earlier step that was noted stays: a shard of then may be on its way, and
- * was computed at the others' model. */
+ * from this step on.  Its first shard may be late, and it may have asked before the run
+ * had any.  An earlier step that was noted stays: a shard of that step may be on its way
+ * and was computed at the others' model. */
 int join_known(const struct inbox *s, const char *device, uint64_t step,
     struct err *e);
 

@@ -152,7 +152,7 @@ mirror_drop(struct mirror *m)
 	*m = (struct mirror)MIRROR_INIT;
 }
 
-/* For DIR/STEP/DEVICE.aceg it is in DIR/device/DEVICE.history. */
+/* The history of DIR/STEP/DEVICE.aceg is DIR/device/DEVICE.history. */
 int
 mirror_open(struct dense *d, const char *path, const struct shard *sh,
     const struct schema *sc, struct err *e)

@@ -408,7 +408,7 @@ coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
 	void *p;
 	int r;
 
-	/* now, because waiting codes groups in the room of these values */
+	/* before these values get room: waiting codes groups that are in it */
 	if ((r = coding_more(q, e)) < 0)
 		return r;
 	/* memory of our own gains nothing if the residual's file has its pages */

@@ -664,7 +664,7 @@ stage_select_share(struct stage_select *x, struct err *e)
 		schema_span(x->sh.schema, g, &span);
 		if (size != NULL)
 			size[g] = (uint32_t)span.n;
-		/* it is sent whatever its importance */
+		/* exact types are sent whatever their importance */
 		if (schema_exact(x->sh.schema->t[span.tensor].dtype)) {
 			x->survey.score[g] = 0;
 			if (size != NULL)

@@ -476,7 +476,7 @@ regulate_settle(struct regulate *r, double need)
 	}
 	if (fabs(sum) >= fabs(need) / 2)
 		return 1;
-	while (r->many > 0) {		/* not enough: all have to move */
+	while (r->many > 0) {		/* not enough: all move */
 		g = &r->g[r->which[--r->many]];
 		g->code = g->other;
 		g->other.t = HUGE_VAL;

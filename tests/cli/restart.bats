@@ -136,7 +136,7 @@ noticed() {
 		killed "$n" ace-ack -S state --restart 1 2>err || got=$?
 		[ "$got" -eq 0 ] && break
 		[ "$got" -eq 137 ]
-		# meanwhile the state is the old one, or is empty and has its number
+		# after the kill the state is the old one, or an empty one with its number
 		[ ! -e state/residual ] || same before/residual state/residual
 		[ -e state/residual ] || ace-inspect --format json state/restart | grep -q '"incarnation":"1"'
 		exits 0 ace-ack -S state --restart 1

@@ -230,7 +230,7 @@ TEST(copies_are_left_out)
 		{ 7, 1, 0.02f, 0, 1 }, { 18, 3, 0.01f, 0, 1 }, { 32, 1, 0, 0, 1 },
 		{ 33, 1, 0, 0, 0 },		/* no longer remembered */
 		{ 0, 1, 0, 0, 0 },		/* of the same step */
-		{ 1, 1, 0, 1, 0 },		/* what device 2 has now as well */
+		{ 1, 1, 0, 1, 0 },		/* as device 2 has it now */
 		{ 1, 1, 0.5f, 0, 0 },
 		{ 1, -1, 0, 0, 0 }		/* the opposite: too far for center */
 	};

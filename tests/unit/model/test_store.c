@@ -198,7 +198,7 @@ TEST(test_twice)
 	IS(there(&s), "12");
 	(void)add(&s, 2, 1, 10);
 	(void)add(&s, 1, 2, 10);
-	IS(there(&s), "1234");		/* it was no longer the newest */
+	IS(there(&s), "1234");		/* again: it was no longer the newest */
 	store_close(&s);
 }
 
