@@ -45,18 +45,6 @@ progress_due(struct progress *w)
 }
 
 void
-progress_say(const struct progress *w, const char *fmt, ...)
-{
-	char what[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(what, sizeof(what), fmt, ap);
-	va_end(ap);
-	cli_say(w->f->cli, 0, "%s", what);
-}
-
-void
 progress_wait(const struct progress *w, uint64_t round, const char *missing,
     const char *fmt, ...)
 {

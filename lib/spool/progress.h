@@ -37,8 +37,6 @@ void progress_add(struct progress_names *c, const char *name);
 void progress_begin(struct progress *w);
 /* progress_due(w): return 1 if it is time for a message, once for each reason. */
 int progress_due(struct progress *w);
-void progress_say(const struct progress *w, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
 /* progress_wait(w, round, missing, fmt, ...): print what is waited for, or write it as
  * an event if events were asked for.  missing: names of devices after ": ", or "". */
 void progress_wait(const struct progress *w, uint64_t round, const char *missing,

@@ -11,12 +11,14 @@
 
 #include "base/alloc.h"
 #include "base/at.h"
+#include "base/cli.h"
 #include "base/clock.h"
 #include "base/compare.h"
 #include "base/err.h"
 #include "base/scan.h"
 #include "base/temp.h"
 #include "base/wait.h"
+#include "pipe/filter.h"
 #include "spool/clients.h"
 #include "spool/decide.h"
 #include "spool/progress.h"
@@ -342,7 +344,7 @@ rounds_try(struct rounds *r, struct rounds_watch c[2], struct rounds_at *a,
 		return k;
 	r->step = a->step;
 	if (from != r->step && r->in.wait != NULL)
-		progress_say(r->in.wait, "fewer than %zu devices sent step %llu: the "
+		cli_say(r->in.wait->f->cli, 0, "fewer than %zu devices sent step %llu: the "
 		    "steps before step %llu are skipped, and their accepted shards "
 		    "are in the average of step %llu", r->o->quorum,
 		    (unsigned long long)from, (unsigned long long)r->step,

@@ -137,8 +137,6 @@ interval=1' >in
 	mkshards >in
 	exits 2 ace-policy --target-divergence 0.01 in
 	says "needs --model-norm"
-	exits 2 ace-policy --ratio 10,5 in
-	exits 2 ace-policy --ratio 2,300,0bit in
 	exits 2 ace-policy --bandwidth fast in
 	set -- --target-divergence 0.01 --model-norm 1
 	exits 2 ace-policy "$@" --interval 0 in
@@ -509,6 +507,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 		--ratio 2,3,
 		--ratio 2,3,1Mbit,4,5
 		--ratio 2,3,1Mbit,-4
+		--ratio 2,00000000000000000000000000000000000000000000000000000000000000003
 		--deco later
 		--deco 1s
 		--deco 1s,
