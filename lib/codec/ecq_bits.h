@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "codec/exact_bits.h"
 #include "kern/kern_ecq.h"
 
 /* For functions called per value with a constant `two' (ecq_code.h). */
@@ -58,49 +59,6 @@ tail_put_end(struct tail_put *t)
 	for (; t->n > 0; t->n -= t->n < 8 ? t->n : 8, t->bits >>= 8)
 		*--t->p = (unsigned char)t->bits;
 	return t->p;
-}
-
-struct tail_get {
-	uint64_t bits;
-	unsigned n;		/* of them */
-	const unsigned char *p;
-	size_t at;		/* p[at] and all after it are used */
-	int bad;		/* more than there was */
-};
-
-/* Return the next n <= 32 bits, zeros before the first byte of p. */
-ECQ_BITS_INLINE uint32_t
-tail_get(struct tail_get *t, unsigned n)
-{
-	const unsigned char *p;
-	uint64_t v;
-
-	while (t->n < n) {
-		if (t->at >= 4) {
-			p = t->p + (t->at -= 4);
-			v = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-			    (uint32_t)p[2] << 8 | p[3];
-			t->bits |= v << t->n;
-			t->n += 32;
-			continue;
-		}
-		t->bad |= t->at == 0;
-		v = t->at > 0 ? t->p[--t->at] : 0u;
-		t->bits |= v << t->n;
-		t->n += 8;
-	}
-	v = t->bits & (((uint64_t)1 << n) - 1);
-	t->bits >>= n;
-	t->n -= n;
-	return (uint32_t)v;
-}
-
-/* Return 0 if the bits read, padded with 0, begin exactly at p[start]; otherwise -1. */
-static inline int
-tail_get_end(const struct tail_get *t, size_t start)
-{
-	return t->bad || t->at + t->n / 8 != start ||
-	    (t->bits & ((1u << t->n % 8) - 1)) != 0 ? -1 : 0;
 }
 
 /* ---- as they come ---- */
@@ -168,7 +126,7 @@ ecq_bits_back(const uint32_t *state, unsigned states, const struct bits *raw,
 /* Plain bits: first those in the states, then the others. */
 struct plain {
 	const uint32_t *state, *end;
-	struct tail_get t;
+	struct bits_get t;
 	uint64_t v;
 	unsigned n, fine;
 	int bad;
@@ -181,14 +139,13 @@ get_bits(struct plain *b, unsigned n)
 	uint64_t v;
 
 	if (b->n == 0 && b->state == b->end)
-		return tail_get(&b->t, n);
-
+		return (uint32_t)bits_get(&b->t, n);
 	while (b->n < n && b->state < b->end) {
 		b->v |= (uint64_t)(*b->state++ & 0xffff) << b->n;
 		b->n += 16;
 	}
 	if (b->n < n) {
-		b->v |= (uint64_t)tail_get(&b->t, n - b->n) << b->n;
+		b->v |= bits_get(&b->t, n - b->n) << b->n;
 		b->n = n;
 	}
 	v = b->v & (((uint64_t)1 << n) - 1);
@@ -217,15 +174,15 @@ ecq_bits_whole(void (*values)(float *, const uint16_t *, const uint32_t *, size_
 
 /* Read the states at the end of a body. Return -1 if it is too short. */
 static inline int
-ecq_bits_states(struct tail_get *t, uint32_t *state, unsigned n)
+ecq_bits_states(struct bits_get *t, uint32_t *state, unsigned n)
 {
 	unsigned i, e;
 
 	for (i = 0; i < n; i++) {
-		e = tail_get(t, 4);
-		state[i] = KERN_ECQ_LOW << e | tail_get(t, 16 + e);
+		e = (unsigned)bits_get(t, 4);
+		state[i] = KERN_ECQ_LOW << e | (uint32_t)bits_get(t, 16 + e);
 	}
-	return t->bad ? -1 : 0;
+	return t->at > 8 * t->len ? -1 : 0;
 }
 
 #endif

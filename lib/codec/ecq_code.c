@@ -558,7 +558,7 @@ get_all(struct kern_tcq *m, uint16_t *code, uint32_t *mark,
 	uint32_t state[KERN_ECQ_LANES];
 	struct kern_ecq_get g = { state, states, p, p + len };
 	struct plain b = { .state = state, .end = state + states,
-		.t = { 0, 0, p, len, 0 }, .fine = s->fine };
+		.t = { p + len, len, 0 }, .fine = s->fine };
 
 	if (ecq_bits_states(&b.t, state, states) < 0 ||
 	    (two ? o->kern->tcq_get(m, &g, code, o->n) :
@@ -573,7 +573,7 @@ get_all(struct kern_tcq *m, uint16_t *code, uint32_t *mark,
 		get_plain(&b, o, s, code, mark, 0);
 	while (b.state < b.end)
 		b.bad |= (*b.state++ & 0xffff) != 0;
-	return !b.bad && b.v == 0 && tail_get_end(&b.t, (size_t)(g.p - p)) == 0;
+	return !b.bad && b.v == 0 && bits_get_end(&b.t, g.p);
 }
 
 int

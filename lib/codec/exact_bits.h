@@ -1,6 +1,6 @@
 /*
- * Bits beside an entropy code, for exact.h: they fill bytes from the least significant bit,
- * and a body's bytes from its end.
+ * Bits beside an entropy code, of exact and of ECQ: they fill bytes from the least
+ * significant bit, and a body's bytes from its end.
  */
 #ifndef ACE_EXACT_BITS_H
 #define ACE_EXACT_BITS_H
@@ -65,6 +65,16 @@ bits_get(struct bits_get *b, unsigned n)
 	v = v >> b->at % 8 & (((uint64_t)1 << n) - 1);
 	b->at += n;
 	return v;
+}
+
+/* Return whether the bits that were read, padded with 0, begin at p. */
+static inline int
+bits_get_end(const struct bits_get *b, const unsigned char *p)
+{
+	const size_t bytes = (b->at + 7) / 8;
+
+	return bytes <= b->len && p == b->end - bytes &&
+	    (b->at % 8 == 0 || *p >> b->at % 8 == 0);
 }
 
 /* Read a number up to most; it may be above. */

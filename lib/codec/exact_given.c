@@ -371,7 +371,7 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 	const struct marks m = t->marks;
 	unsigned char *class = t->class;
 	const uint64_t sign = f->sign ? sign_bit(f) : 0;
-	uint64_t *by = t->by, old, new, d, down;
+	uint64_t *by = t->by, old, new, d, down, flip;
 	unsigned k;
 	size_t i, p;
 
@@ -383,18 +383,15 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 		p = list[i];
 		old = word(from + p * f->size, f->size);
 		new = word(to + p * f->size, f->size);
-		d = (new - old) & all_bits(f);
+		d = new - old;
+		if (__builtin_expect(((old ^ new) & sign) != 0, 0))
+			d = place(f, new) - place(f, old);
+		flip = 0 - (uint64_t)(((old ^ new) & old & sign) != 0);
 		down = 0 - (d >> (f->bits - 1) & 1);
-		if (__builtin_expect(((old ^ new) & sign) != 0, 0)) {
-			d = (place(f, new) - place(f, old)) & all_bits(f);
-			down = 0 - (d >> (f->bits - 1) & 1);
-			by[i] = (int)(down & 1) == negative(f, old);
-		} else
-			by[i] = down + 1;
 		d = ((d ^ down) - down) & all_bits(f);
 		k = bits_length(d) - 1;
 		class[i] = (unsigned char)k;
-		by[i] |= (d ^ (uint64_t)1 << k) << 1;
+		by[i] = (d ^ (uint64_t)1 << k) << 1 | ((down ^ flip) + 1);
 		list[i] = m.before[p / 64] + kern_marks_count(m.mark[p / 64] &
 		    (((uint64_t)1 << p % 64) - 1));
 	}
@@ -610,15 +607,12 @@ start(struct subset_get *o, unsigned states)
 static int
 ended(const struct subset_get *o)
 {
-	const size_t bytes = (o->b.at + 7) / 8;
 	unsigned j;
 
 	for (j = 0; j < o->states; j++)
 		if (o->state[j] != SUBSET_LOW)
 			return 0;
-	/* what is left of the last byte of the bits is 0 */
-	return !o->bad && bytes <= o->b.len && o->p == o->end - bytes &&
-	    (o->b.at % 8 == 0 || *o->p >> o->b.at % 8 == 0);
+	return !o->bad && bits_get_end(&o->b, o->p);
 }
 
 int

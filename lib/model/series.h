@@ -96,8 +96,7 @@ struct series_work {
 /* Apply n > 0 records to group g of m, verify each result by its sum, and set the hash of
  * the last.  With parts, begin with the first turn that the model may be at and that is for
  * the group's words; -ERR_DATA also if no part has some of these words, if two parts differ,
- * or if a turn does not continue the one before it.  Several threads may call it at a time,
- * each with its own w. */
+ * or if a turn does not continue the one before it.  Each thread needs its own w. */
 int series_group(const struct series *s, const struct series_part *list, size_t n,
     const struct model *m, uint32_t g, unsigned char *old, unsigned char *new,
     unsigned char hash[MODEL_HASH], struct series_work *w, struct err *e);

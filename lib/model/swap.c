@@ -721,7 +721,6 @@ redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err 
 {
 	const struct model *m = s->m;
 	unsigned char head[SWAP_HEAD], is[MODEL_HASH];
-	const struct model_file *file;
 	uint64_t at, n;
 	size_t len;
 	uint32_t i;
@@ -746,10 +745,9 @@ redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err 
 	/* a group without changes was compared before */
 	if (write && (len == 0 || (r = redo_file(s, i, e)) < 0))
 		return r;
-	file = &m->file[i];
-	fd = write ? s->fd[i] : file->fd;
+	fd = write ? s->fd[i] : m->file[i].fd;
 	s->set.n = 0;
-	if ((r = fd_read_all(fd, (off_t)at, p, n, file->path, e)) < 0 ||
+	if ((r = fd_read_all(fd, (off_t)at, p, n, m->file[i].path, e)) < 0 ||
 	    (r = buf_room(&s->set, len, e)) < 0 ||
 	    (r = redo_get(f, s->set.p, len, e)) < 0)
 		return r;
@@ -758,7 +756,7 @@ redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err 
 	pack_hash128(p, (size_t)n, is);
 	if (memcmp(is, head + 24, MODEL_HASH) != 0)
 		return redo_strange(f, m, e);
-	return write ? fd_write_at(fd, (off_t)at, p, n, file->path, e) : 0;
+	return write ? fd_write_at(fd, (off_t)at, p, n, m->file[i].path, e) : 0;
 }
 
 /* Go through redo: check whether it turns the model into the one it names or, with
@@ -1071,8 +1069,7 @@ out:
 	return r;
 }
 
-/* Copy what comes before byte `at' of a file and is not there yet; up to `end' it is
- * then. */
+/* Copy the bytes before `at' that the next file lacks; it then has all up to `end'. */
 static int
 swap_made(struct swap *s, size_t i, uint64_t at, uint64_t end, struct err *e)
 {
@@ -1088,17 +1085,18 @@ swap_group(struct swap *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new,
     const unsigned char after[MODEL_HASH], struct err *e)
 {
-	const struct model_file *f = &s->m->file[span->file];
 	const int fd = s->fd[span->file];
-	int r = 0;
+	int r;
 
 	if (s->way == SWAP_PLACE)
 		return redo_group(s, span, old, new, after, e);
 	if (fd < 0 || (s->way == SWAP_REFLINK && old == new))
 		return 0;
-	if (s->way == SWAP_COPY)
-		r = swap_made(s, span->file, span->at, span->at + span->bytes, e);
-	return r < 0 ? r : fd_write_at(fd, (off_t)span->at, new, span->bytes, f->path, e);
+	if (s->way == SWAP_COPY && (r = swap_made(s, span->file, span->at,
+	    span->at + span->bytes, e)) < 0)
+		return r;
+	return fd_write_at(fd, (off_t)span->at, new, span->bytes,
+	    s->m->file[span->file].path, e);
 }
 
 /* Check that the next model is complete and its source unchanged. */
