@@ -103,7 +103,7 @@ last_week() {
 	grep -q 'waits\|1 of 2 shards' out
 	# for the monitoring
 	exits 0 ace-status --format json spool
-	grep -q '"device":"edge2","is":"missing"' out
+	grep -q '"device":"edge2","step":2,"is":"missing"' out
 	# what became of what edge2 sent last?
 	exits 0 ace-status state.edge2
 	grep -q "step 2, accepted" out
