@@ -204,7 +204,12 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 	if (!make && access(dir, F_OK) < 0)
 		return err_set(e, ERR_USAGE, "folder '%s' is absent: run `ace cloud' "
 		    "on the cloud to make one", f->where);
-	if ((r = statedir_open(&looked, dir, e)) < 0)
+	if ((r = statedir_open(&looked, dir, e)) == -ERR_SYS) {
+		err_clear(e);
+		return err_set(e, ERR_SYS, "'%s' cannot be a run's folder: %s: give another "
+		    "one", f->where, strerror(errno));
+	}
+	if (r < 0)
 		return r;
 	if (realpath(dir, real) == NULL)
 		r = err_sys(e, "'%s'", dir);

@@ -251,6 +251,9 @@ load front
 
 @test "words that are wrong are told, and nothing is begun" {
 	exits 2 ace cloud
+	exits 4 ace cloud /dev/null --devices 1
+	says "^ace-cloud: '$(hostname):/dev/null' cannot be a run's folder: Not a directory: give another one$"
+	exits 4 ace cloud none/run --devices 1
 	exits 2 ace cloud run
 	says '--devices N'
 	[ ! -e run/spool ] || [ ! -e run/run ]

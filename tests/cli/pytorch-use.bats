@@ -133,19 +133,16 @@ load pytorch
 	    return ace.Local(mlp(), None, through("edge1"), "edge1",
 	                     checkpoint="edge1.pt", **more)
 
-	def left(l):
-	    l.close()
-
-	def ended(l):       # without a round
-	    l.leave()
-
 	with fails("state: 'x' has no state_dict() and load_state_dict()"):
 	    local(state={"x": 1})
+	os.symlink("/dev/full", "full.new")
+	with fails("No space left on device: make room, then start this device again", 4):
+	    ace.save("full", torch.ones(9999))
 	odd = Odd()
 	l = local(state={"odd": odd})
 	odd.seen.append("here")
 	l.sync()
-	left(l)
+	l.close()
 	for more, why in (({}, "checkpoint 'edge1.pt' was made with state=['odd'], and this is "
 	                   "state=[]: go on as before"),
 	                  ({"state": {"odd": Odd(), "new": Odd()}},
@@ -160,7 +157,7 @@ load pytorch
 	l = local(state={"odd": odd})
 	assert odd.seen == ["here"] and l.round == 1
 	l.sync()
-	left(l)
+	l.close()
 	# the random state of a GPU, if there is one: here as on a machine with two
 	states = [torch.ones(16, dtype=torch.uint8), torch.zeros(16, dtype=torch.uint8)]
 	given = {}
@@ -169,12 +166,12 @@ load pytorch
 	torch.cuda.set_rng_state = lambda s, i: given.update({i: s.tolist()})
 	l = local(state={"odd": Odd()})
 	l._save()
-	ended(l)
+	l.leave()
 	for n in 2, 1, 0:
 	    given.clear()
 	    torch.cuda.device_count = lambda: n
 	    l = local(state={"odd": Odd()})
-	    ended(l)
+	    l.leave()
 	    assert given == {i: states[i].tolist() for i in range(n)}, given
 	os._exit(0)
 	E

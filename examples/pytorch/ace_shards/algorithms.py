@@ -287,6 +287,8 @@ class Run:
         # a device that begins with another model is of another run: ace-recv refuses it
         self.call["run"] += f"-{self.digest()}"
         self._resume()
+        if self.save_every > 1 and self.checkpoint and not os.path.exists(self.checkpoint):
+            self._save()        # averages are kept from the first round on
         if self.round >= self.redo:
             self._catch_up()
             self.pipe = self.pipe or Pipe(step=self.round, **self.call)
@@ -700,7 +702,8 @@ class Local(Run):
         back, all_, first, second = torch.stack(
             [dot(after, common, was, common), dot(was, common, was, common),
              dot(after, common, after, common), dot(now, after, now, after)]).tolist()
-        self.undone = back > 0.5 * all_ and first > 4 * second
+        near = first - 2 * back + all_ < all_ / 2       # the weights of before
+        self.undone = near and first > 4 * second
 
     def _unchanged(self) -> None:
         super()._unchanged()

@@ -24,8 +24,9 @@ def save(path: str, what: Any) -> None:
             f.flush()
             os.fsync(f.fileno())
         os.replace(f"{path}.new", path)
-    except OSError as e:
-        raise Error(f"checkpoint '{path}' cannot be written: {e.strerror}", 4) from e
+    except (OSError, RuntimeError) as e:        # torch raises the other one
+        raise Error(f"checkpoint '{path}' cannot be written: {e}: make room, then start "
+                    "this device again", 4) from e
     with contextlib.suppress(OSError):      # not all systems can do this
         folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
         try:
