@@ -256,7 +256,8 @@ begin(struct opts *x, const char *who, const char *above, struct err *e)
 	tell_say(&x->tell, "on each device: ace edge %s --name NAME -- COMMAND",
 	    x->folder.where);
 	if ((r = keep_running(x, e)) == 0)
-		tell_say(&x->tell, "done: %llu rounds", (unsigned long long)a->rounds);
+		tell_say(&x->tell, "done: %llu round%s", (unsigned long long)a->rounds,
+		    a->rounds == 1 ? "" : "s");
 	tell_end(&x->tell);
 	return r;
 }

@@ -99,9 +99,10 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	char cause[ERR_LINE];
 	int status;
 
-	/* some connections break when the trainer no longer reads the answer */
+	/* some connections break when the trainer no longer reads the answer, after
+	 * all that it wrote was read */
 	if (c->circle && child_cause(c) == 2 && x->tell.state != TELL_SENDS &&
-	    child_status(&c->child[0]) == 0)
+	    child_status(&c->child[0]) == 0 && child_status(&c->child[1]) == 0)
 		return 0;
 	p = tell_cause(&x->tell, c, cause);
 	status = child_status(p);
@@ -249,8 +250,8 @@ edge(struct edge *x, struct err *e)
 	    x->folder.said.devices == 1 ? "" : "s", x->folder.said.bits,
 	    x->folder.dir);
 	if ((r = train(x, e)) == 0)
-		tell_say(&x->tell, "done: %llu rounds",
-		    (unsigned long long)x->tell.rounds);
+		tell_say(&x->tell, "done: %llu round%s", (unsigned long long)x->tell.rounds,
+		    x->tell.rounds == 1 ? "" : "s");
 	return r;
 }
 

@@ -3,10 +3,7 @@ load helper
 load front
 
 @test "what comes before the answer of another host is quoted" {
-	cat >through <<-'END'
-	#!/bin/sh
-	echo 'Welcome to Linux!'
-	END
+	printf '#!/bin/sh\necho "Welcome to Linux!"\n' >through
 	chmod 755 through
 	exits 3 ace edge h:run --name edge1 --through ./through -- true
 	says "'h' answers 'Welcome to Linux!', expected 'ace-cloud 1'"
@@ -20,6 +17,10 @@ load front
 	chmod 755 through
 	exits 0 ace edge far:away --name edge1 --through ./through -- "$train" 5 2
 	averaged edge1 2 5
+	# what ace-step refuses is the cause, though the connection fails as well
+	sed -i '2i [ "$2" != sync ] || { cat >all; exit 255; }' through
+	exits 3 ace edge far:away --name edge1 --through ./through -- echo hello
+	says '^ace-edge: echo wrote no shard: '
 }
 
 @test "--print shows the pipeline, with which the run goes on" {
