@@ -255,7 +255,7 @@ memory_name(const struct reader *r, const char **name, struct err *e)
 	const struct shard *sh = reader_shard(r);
 
 	if (sh->kind != SHARD_HISTORY)
-		return err_set(e, ERR_DATA, "corrupt: no history");
+		return err_set(e, ERR_DATA, "corrupt: the shard is not of kind history");
 	if ((own = text_get(&sh->kv, MEMORY_KEY)) != NULL)
 		*name = own;
 	return *name != NULL ? 0 : err_set(e, ERR_DATA,

@@ -129,7 +129,7 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 		note->terms.budget = bytes_next64(&b);
 		note->terms.price = bytes_f64(&b);
 		if (!(note->terms.price >= 0 && note->terms.price <= DBL_MAX))
-			return err_set(e, ERR_DATA, "corrupt: a plan's price");
+			return err_set(e, ERR_DATA, "corrupt: a plan's lambda");
 	}
 	if ((len - b.at) / entry != note->n || (len - b.at) % entry != 0)
 		return err_set(e, ERR_DATA, "corrupt: annotation's sizes");

@@ -51,7 +51,7 @@ plan_text_line(struct plan_text *t, char *line, struct err *e)
 		return err_set(e, ERR_USAGE, "group %s occurs twice or is out of "
 		    "order", group);
 	if (g >= 1 << 26)
-		return err_set(e, ERR_USAGE, "group %s is too large", group);
+		return err_set(e, ERR_USAGE, "group %s is too large: limit 2^26", group);
 	if (codec == NULL)
 		return err_set(e, ERR_USAGE, "group %s has no codec", group);
 	if ((r = codec_parse(codec, &p, e)) < 0 || (r = alloc_grow(&t->p,

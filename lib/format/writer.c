@@ -488,8 +488,8 @@ writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
 	    (r = writer_batch(w, 0, e)) < 0)
 		return r;
 	if (len > FRAME_MAX / 2 + 4096)
-		return err_set(e, ERR_DATA, "limit: the code of group %lu has %zu "
-		    "bytes", (unsigned long)group, len);
+		return err_set(e, ERR_DATA, "limit: the code of group %lu has more "
+		    "than %d bytes", (unsigned long)group, FRAME_MAX / 2 + 4096);
 	if ((r = batch_add(&w->batch, group, codec, param, body, len, e)) < 0)
 		return r;
 	w->next_group = (uint64_t)group + 1;

@@ -143,7 +143,7 @@ mark_read(const char *path, struct swap_mark *mark, struct err *e)
 		    &mark->stamp, &mark->was, &mark->inode, &mark->next,
 		    from) == 7 && model_unhex(hex, mark->hash) &&
 		    model_unhex(from, mark->from);
-		r = good ? 1 : err_set(e, ERR_DATA, "corrupt: '%s'", path);
+		r = good ? 1 : err_set(e, ERR_DATA, "corrupt: marker '%s'", path);
 	}
 	io_free(io);
 	return r;

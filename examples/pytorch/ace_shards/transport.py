@@ -144,7 +144,7 @@ def stages_of(through: str) -> Words:
     except ValueError as e:
         raise Error(f"{e} in the pipeline: {through}") from None
     if not all(stages):
-        raise Error("a stage of the pipeline is empty")
+        raise Error(f"a stage of the pipeline is empty: {through}")
     return stages
 
 

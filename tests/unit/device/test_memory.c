@@ -154,7 +154,7 @@ no_memories(const struct statedir *s)
 		uint32_t kind;
 		size_t n;
 	} bad[] = {
-		{ "corrupt: no history", { "score" }, SHARD_RESIDUAL, 1 },
+		{ "corrupt: the shard is not of kind history", { "score" }, SHARD_RESIDUAL, 1 },
 		{ "corrupt: the history has no name", { NULL }, SHARD_HISTORY, 1 },
 		{ "corrupt: two histories are named 'score'", { "score", "score" },
 		    SHARD_HISTORY, 2 },
@@ -179,7 +179,7 @@ no_memories(const struct statedir *s)
 	e = (struct err)ERR_INIT;
 	file_of(s, MEMORY_LINK, SHARD_RESIDUAL, bad[0].name, 1);
 	ok(memory_load(&h, s, MEMORY_LINK, &e) == -ERR_DATA &&
-	    strstr(ERR_MSG(&e), "corrupt: no history") != NULL &&
+	    strstr(ERR_MSG(&e), "corrupt: the shard is not of kind history") != NULL &&
 	    strstr(ERR_MSG(&e), "/link'") != NULL, "%s", ERR_MSG(&e));
 	remove_file(s, MEMORY_LINK);
 }
