@@ -645,7 +645,7 @@ redo_group(struct swap *s, const struct model_span *span,
 	bytes_set64(head + 8, span->at);
 	bytes_set64(head + 16, span->bytes);
 	memcpy(head + 24, after, MODEL_HASH);
-	return (r = io_write(s->redo, head, sizeof(head), e)) < 0 ? r :
+	return (r = io_write(s->redo, head, sizeof(head), e)) < 0 || s->set.n == 0 ? r :
 	    io_write(s->redo, s->set.p, s->set.n, e);
 }
 
