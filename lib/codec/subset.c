@@ -130,7 +130,7 @@ get_symbol(uint32_t *x, const uint32_t *slot, const unsigned char **p)
 	uint32_t more = y << 16 | bytes_le16(*p);
 
 	*x = y ^ ((y ^ more) & (uint32_t)low);
-	*p -= 2 * low;
+	*p += 2 & low;
 	return s & 255;
 }
 

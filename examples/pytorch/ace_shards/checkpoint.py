@@ -25,7 +25,8 @@ def save(path: str, what: Any) -> None:
             os.fsync(f.fileno())
         os.replace(f"{path}.new", path)
     except (OSError, RuntimeError) as e:        # torch raises the other one
-        raise Error(f"checkpoint '{path}' cannot be written: {e}: make room, then start "
+        why = getattr(e, "strerror", None) or e
+        raise Error(f"checkpoint '{path}' cannot be written: {why}: make room, then start "
                     "this device again", 4) from e
     with contextlib.suppress(OSError):      # not all systems can do this
         folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
