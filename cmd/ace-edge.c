@@ -99,8 +99,8 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	char cause[ERR_LINE];
 	int status;
 
-	/* some connections break when the trainer no longer reads the answer, after
-	 * all that it wrote was read */
+	/* some connections break when the trainer has ended and reads no answer; it is
+	 * done if ace-step read all that it wrote */
 	if (c->circle && child_cause(c) == 2 && x->tell.state != TELL_SENDS &&
 	    child_status(&c->child[0]) == 0 && child_status(&c->child[1]) == 0)
 		return 0;

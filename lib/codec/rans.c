@@ -257,7 +257,7 @@ get_symbol(uint32_t *x, const struct slots *t, const unsigned char *p, size_t *a
 	uint32_t more = y << 16 | bytes_le16(p + *at);
 
 	*x = y ^ ((y ^ more) & (uint32_t)low);
-	*at -= 2 * low;
+	*at += 2 & low;
 	return t->symbol[slot];
 }
 

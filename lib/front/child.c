@@ -187,7 +187,7 @@ child_cause(const struct children *c)
 	size_t at = c->first >= 0 ? (size_t)c->first : 0, i;
 	int s;
 
-	/* the first one succeeded, so the second one's input is whole: it refused it */
+	/* the first one succeeded: the second one got all its input, and refused it */
 	s = child_status(&c->child[1]);
 	if (c->circle && s != ERR_SYS && child_failed(&c->child[1]) &&
 	    child_status(&c->child[0]) == 0)

@@ -44,7 +44,7 @@ struct tell {
 };
 
 /* tell_begin(t, c, who, cloud, f): begin; lines are also appended to the folder's file
- * log, and the file round keeps the number of the next round. tell_start(t): the programs are started (again). */
+ * log, and its file round has the next round's number. tell_start(t): programs start. */
 void tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
     const struct place *f);
 void tell_start(struct tell *t);

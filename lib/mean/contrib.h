@@ -56,8 +56,8 @@ void contrib_release(struct contrib *c);
 int contrib_active(const struct contrib_opts *o);
 
 /* contrib_look(c, out, e): read all values of the step and decide.  Set keys of the shard
- * out: the devices that are left out or clipped, the rule, the clusters.  gather_left is
- * 1 of the contributions that do not count.  Set c->g back to the first group.
+ * out: the devices that are left out or clipped, the rule, the clusters.  gather_left then
+ * returns 1 for contributions that do not count.  Set c->g back to the first group.
  * -ERR_REFUSED: no contribution is left, or too few for the rule. */
 int contrib_look(struct contrib *c, struct shard *out, struct err *e);
 
