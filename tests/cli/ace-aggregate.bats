@@ -322,32 +322,6 @@ piece() {
 	[ "$(field step out | tr '\n' ' ')" = "0 1 2 " ]
 }
 
-# bats test_tags=long
-@test "first output before the end of the input; memory does not grow" {
-	mkshards -d edge1 -n 4M >e1
-	mkshards -d edge2 -n 4M -x 2 >e2
-	mkfifo p
-	(exec 9>p; head -c 9000000 e2 >&9; read -r _ <go) 3>&- &
-	mkfifo go
-	ace-aggregate e1 p >out 2>err 3>&- &
-	pid=$!
-	wait_for larger out 8000000
-	echo >go
-	wait "$pid" || [ "$?" -eq 3 ]
-	sanitized && return
-	exits 0 peak kib ace-aggregate e1 e2
-	small=$(cat kib)
-	mkshards -d edge1 -n 16M -k fast >e1
-	mkshards -d edge2 -n 16M -k fast -x 2 >e2
-	exits 0 peak kib ace-aggregate e1 e2
-	echo "# two inputs: $(cat kib) KiB" >&3
-	[ "$(cat kib)" -le $((small + 1024)) ]
-	cat e1 e2 >all
-	exits 0 peak kib ace-aggregate all
-	echo "# set aside: $(cat kib) KiB" >&3
-	[ "$(cat kib)" -le 65536 ]
-}
-
 @test "shards set aside leave nothing behind" {
 	mkdir tmp
 	edges 3

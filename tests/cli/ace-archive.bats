@@ -143,29 +143,6 @@ digests() {
 	[ -z "$(ls away)" ]
 }
 
-@test "no room for what is written, and none for a name: status 4" {
-	local long
-	needs_full
-	spool 1
-	ace-archive create -o run.tar spool
-	for args in "create --format tar spool" "create --format zip spool" "list run.tar"; do
-		# shellcheck disable=SC2086 # words
-		exits 4 sh -c 'ace-archive "$@" >/dev/full' sh $args
-		says "^ace-archive: '.*': No space left on device"
-	done
-	# a list longer than the output buffer
-	mkshards -N 300 -t a:1 >many
-	ace-archive create -o many.tar many
-	exits 4 sh -c 'ace-archive list many.tar >/dev/full'
-	says "^ace-archive: '<stdout>': No space left on device"
-	long=$(printf '%0250d/' {1..16})
-	long+=$(printf '%070d' 1)
-	mkdir -p "$long"
-	exits 4 ace-archive extract -o "$long" run.tar
-	says "is too long: .*, of 'run.tar:demo/0/"
-	[ -z "$(ls "$long")" ]
-}
-
 # hostile CODE: write a tar with Python; the good shard is `good' there
 hostile() {
 	python3 - "$@" <<-'END'
@@ -320,37 +297,6 @@ long_name() {
 }
 
 # bats test_tags=long
-@test "bombs, cut and damaged archives" {
-	mkshards -r demo >good
-	hostile 'put("zeros.aceg", good[:4] + bytes(1 << 28))'
-	gzip bad.tar
-	exits 3 ace-archive list bad.tar.gz
-	spool 2
-	for f in run.tar run.tar.xz run.zip run.7z run.cpio; do
-		ace-archive create -o $f spool
-		n=$(wc -c <$f)
-		for at in 1 100 $((n / 3)) $((n / 2)) $((n * 3 / 4)); do
-			head -c $at $f >part
-			rm -rf into
-			exits 3 ace-archive extract -o into part ||
-			    { echo "$f at $at"; false; }
-			if [ -d into ]; then
-				find into -type f | while read -r x; do
-					ace-inspect verify "$x" >/dev/null
-				done
-			fi
-		done
-	done
-	ace-archive create -o run.tar spool
-	flip run.tar 1600
-	exits 3 ace-archive extract -o flipped run.tar
-	echo hello >text
-	exits 3 ace-archive list text
-	exits 3 ace-archive create -o x.tar text
-	[ ! -e x.tar ]
-}
-
-# bats test_tags=long
 @test "what changes while it is read: refused, or whole" {
 	local f i r
 	mkdir src
@@ -464,22 +410,6 @@ long_name() {
 		done
 	done
 	diff -r was is
-}
-
-# bats test_tags=long
-@test "a line on a terminal says how far it is, and in a pipe nothing does" {
-	# more than a pipe holds, so that the clock starts when it is read
-	mkshards -n 100k -r demo >first
-	mkshards -n 100k -s 1 -r demo >second
-	slowly() { cat first; sleep 1.5; cat second; }
-	slowly | exits 0 env TERM=xterm pty sh -c 'ace-archive create \
-	    --format tar 2>&1 >/dev/null'
-	grep -qE '[0-9.]+ [kM]B' out
-	slowly | exits 0 env TERM=dumb pty sh -c 'ace-archive create \
-	    --format tar 2>&1 >/dev/null'
-	[ ! -s out ]
-	slowly | exits 0 env TERM=xterm ace-archive create -o run.tar
-	[ ! -s err ]
 }
 
 # models: write m0 to m5, and run.tar with the first model whole and patches to the others

@@ -264,27 +264,6 @@ records() {
 	done
 }
 
-@test "bad input leaves the state alone" {
-	mkshards -s 1 | ace-compress -S st -c q8 >c
-	cp st/residual residual
-	mkshards -s 2 -p >in
-	# truncated before the end of the shard; after its end the shard is absorbed
-	for at in $(frames in | grep -v TAIL | cut -d' ' -f1); do
-		head -c $((at + 32)) in >part
-		exits 3 ace-compress -S st -c q8 part
-		cp in part
-		flip part $((at + 64))
-		exits 3 ace-compress -S st -c q8 part
-		same st/residual residual
-	done
-	[ "$(ls st)" = "$(printf 'lock\nmemory\nmemory.lock\nresidual')" ]
-	head -c -1 in >part
-	exits 3 ace-compress -S st -c q8 part
-	exits 3 ace-expand out
-	exits 0 ace-compress -S st2 --allow-gap -c q8 in
-	exits 0 ace-compress -S st -c q8 in
-}
-
 @test "no space for values that wait for their plan: status 4" {
 	mkshards -n 20M -k fast | ace-select -b 1M >planned
 	mkdir tmp
@@ -315,55 +294,6 @@ records() {
 	done
 }
 
-@test "no space for the output: committed, and sent when asked again" {
-	needs_full
-	mkshards -s 1 -n 100k >in
-	got=0
-	ace-compress -S st -c q8 in >/dev/full 2>err || got=$?
-	[ "$got" -eq 4 ]
-	exits 0 ace-compress -S st2 -c q8 --omit provenance in
-	mv out want
-	same st/residual st2/residual
-	exits 0 ace-compress -S st -c q8 --omit provenance in
-	same out want
-	same st/residual st2/residual
-}
-
-# anywhere INPUT OPTION...: kill the step of INPUT, on a copy of the state `before', at
-# every place; the same command again gives the same as one run without a kill.
-anywhere() {
-	local n got in=$1
-	shift
-	rm -rf after
-	cp -r before after
-	exits 0 ace-compress -S after "$@" "$in"
-	mv out want
-	ls after >files
-	for n in $(seq 1000); do
-		rm -rf st
-		cp -r before st
-		got=0
-		killed "$n" ace-compress -S st "$@" "$in" >out 2>err || got=$?
-		[ "$got" -eq 137 ] || break
-		# the state is the one before or the one after
-		cmp -s st/residual before/residual ||
-		    same st/residual after/residual
-		# the output is either complete or reported as damaged
-		digest out 2>digest.err | cmp -s - <(digest want) ||
-		    exits 3 ace-inspect verify out
-		exits 0 ace-compress -S st "$@" "$in"
-		digest out | diff - <(digest want)
-		# no temporary files are left
-		for f in st/*; do
-			[[ $f =~ ^st/(memory|memory\.lock|lock|residual|spare|history\.[12])$ ]]
-		done
-		for f in $(cat files); do same "st/$f" "after/$f"; done
-	done
-	[ "$got" -eq 0 ] || { cat err; return 1; }
-	[ "$n" -gt 10 ]
-	echo "# $*: $((n - 1)) places" >&3
-}
-
 @test "a state goes on with the feedback it was begun with" {
 	mkshards -s 0 >in0
 	mkshards -s 1 >in1
@@ -383,30 +313,6 @@ anywhere() {
 	ace-expand -S other in1 >added
 	exits 2 ace-compress -S other -c q8 --error-feedback momentum added
 	says "remove ace-expand -S from the pipeline"
-}
-
-# bats test_tags=long
-@test "lowrank starts from what was sent last, also after a kill" {
-	mkshards -s 1 -t w:256,64 -g 8192 |
-	    ace-compress -S before -c lowrank:2 >c
-	mkshards -s 2 -t w:256,64 -g 8192 >g
-	anywhere g -c lowrank:2
-}
-
-# bats test_tags=long
-@test "kill -9 anywhere, with what other kinds of feedback keep" {
-	mkshards -s 2 -n 10k >g
-	for how in momentum ef21 cache; do
-		rm -rf before
-		mkshards -s 1 -n 10k |
-		    ace-compress -S before --error-feedback "$how" -c topk:0.1 >c
-		anywhere g --error-feedback "$how" -c topk:0.1
-		[ -e after/history.2 ]
-	done
-	# the next step removes the files that are no longer needed
-	mkshards -s 3 -n 10k >g
-	exits 0 ace-compress -S st --error-feedback cache -c q8 g
-	[ "$(ls st)" = "$(printf 'history.2\nhistory.3\nlock\nmemory\nmemory.lock\nresidual')" ]
 }
 
 @test "the numbers of the kinds of feedback" {
@@ -485,39 +391,6 @@ anywhere() {
 	same full.out rename.out
 	same full.out none.out
 	same full/residual none/residual
-}
-
-@test "framing: 0.1 % of a dense stream, 1 KiB of a coded shard" {
-	mkshards -n 1M >in
-	for c in f32 q8 topk:0.01 topk:0.001 sign lossless; do
-		exits 0 ace-compress -c "$c" --omit provenance,schema in
-		records out >list
-		body=$(awk '{ n += $3 } END { print n }' list)
-		groups=$(wc -l <list)
-		[ "$groups" -eq 16 ]
-		over=$(($(wc -c <out) - body))
-		echo "# $c: $over bytes around $body in $groups groups" >&3
-		if [ "$c" = f32 ]; then
-			[ $((over * 1000)) -le "$body" ]
-		else
-			[ "$over" -le $((1024 + body / 1000)) ]
-		fi
-	done
-	# the directory takes at most 4 bytes per group
-	mkshards -n 4M >in
-	for c in f32 f16 q8 q4 sign topk:0.01 topk:0.001; do
-		exits 0 ace-compress -c "$c" in
-		perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
-		my ($o, $n, $d, $r) = (0, 0, 0, 0);
-		for (; $o + 64 <= length $s; $o += 64 + 8 * int(($n + 7) / 8)) {
-			$n = unpack "V", substr $s, $o + 16, 4;
-			next if substr($s, $o + 4, 4) ne "DATA";
-			my ($m, $l) = unpack "VV", substr $s, $o + 64;
-			$r += $m; $d += $l }
-		printf "# %s: %.2f bytes of directory a group\n", $ARGV[0],
-		    $d / $r;
-		exit($r != 64 || $d > 4 * $r)' "$c" <out >&3
-	done
 }
 
 # sized FILE: print the bytes of its shard, without the stream's head and tail

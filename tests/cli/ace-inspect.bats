@@ -214,14 +214,6 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	grep -qx 'tIMe  *b=1.5' out
 }
 
-@test "state files are streams" {
-	mkshards >in
-	exits 0 ace-compress -S dir -c q4 in
-	exits 0 ace-inspect verify dir/residual
-	exits 0 ace-inspect dir/residual
-	grep -qx 'kind          residual' out
-}
-
 @test "JSON: hostile names are escaped, what was cut is closed" {
 	mkshards -t 'a"b\c:4' -t "$(printf '\303\251'):4" >in
 	exits 0 ace-inspect --format json in

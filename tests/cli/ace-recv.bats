@@ -486,18 +486,6 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	grep -q '"verdict":"accepted",.*"step":4,.*"clock":7000000000,"version":3}' out
 }
 
-@test "what killed programs left goes when the next one starts, and no more" {
-	shard 0 >in
-	recv accepted <in
-	touch spool/edge9.new-abcdef spool/closed.new-abcdef
-	exits 0 ace-aggregate --spool spool --rounds 1
-	[ "$(find spool -name '*.new-*')" = '' ]
-	touch spool/0/aggregate.aceg.new-abcdef
-	mv out mean
-	exits 0 ace-recv --spool spool --publish mean
-	[ "$(find spool -name '*.new-*')" = '' ]
-}
-
 @test "the spool, and all folders in it, are nobody else's to read" {
 	umask 022
 	shard 0 >in
@@ -543,33 +531,6 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ "$(cat err)" = "ace-recv: 'edge1' step 0: duplicate" ]
 	exits 0 ace-recv --spool spool -q in
 	[ ! -s err ]
-}
-
-@test "256 connections of all, and 16 of a device, unless it is told otherwise" {
-	shard 0 >in
-	recv accepted <in
-	exits 0 ace-inspect --format json in
-	id=$(sed 's/.*"device_id":"\(........\).*/\1/' out)
-	# taken FIRST N CMD...: run CMD while N places from byte FIRST on are locked
-	taken() {
-		python3 - "$@" <<-'END'
-		import fcntl, os, struct, subprocess, sys
-		fd = os.open('spool/.clients', os.O_RDWR)
-		# F_OFD_SETLK, F_WRLCK
-		fcntl.fcntl(fd, 37, struct.pack('hhqqi4x', 1, 0, int(sys.argv[1]), int(sys.argv[2]), 0))
-		sys.exit(subprocess.run(sys.argv[3:]).returncode)
-		END
-	}
-	exits 0 taken 0 255 ace-recv --spool spool in
-	exits 5 taken 0 256 ace-recv --spool spool in
-	says '256 connections are open, the most allowed'
-	# a device's places begin at an offset from the hash of its name
-	at=$(python3 -c 'import struct, sys
-print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "$id")
-	exits 0 taken "$at" 15 ace-recv --spool spool --device edge1 in
-	exits 5 taken "$at" 16 ace-recv --spool spool --device edge1 in
-	says "16 connections of device 'edge1' are open, the most allowed"
-	exits 0 taken "$at" 16 ace-recv --spool spool in
 }
 
 @test "a file of the spool that is not what it should be is damage: status 3" {
@@ -658,27 +619,6 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	done
 }
 
-@test "how long it waits unless it is told: 60 seconds in a shard, a day in all" {
-	sanitized && skip "its leak checker cannot be traced"
-	needs strace
-	mkshards -n 100k >in
-	mkfifo pipe
-	head -c 100000 in >pipe 3>&- &
-	exits 3 strace -f -e trace=poll,ppoll,setitimer -o trace \
-	    ace-recv --sandbox off --spool spool <pipe
-	grep -q 'fd=0, events=POLLIN.* 60[0-9][0-9][0-9])' trace
-	# waits of at most a second, or what an interrupted one leaves
-	! grep -E 'fd=0, events=POLLIN.* [1-9][0-9]{0,3}\)' trace |
-	    grep -vE ', ([0-9]{1,3}|1000)\)' || false
-	grep -q 'setitimer(ITIMER_REAL, .*it_value={tv_sec=86400, tv_usec=0}' trace
-	head -c 100000 in >pipe 3>&- &
-	limits 'timeout 7s, time 90.5s'
-	exits 3 strace -f -e trace=poll,ppoll,setitimer -o trace \
-	    ace-recv --sandbox off --spool spool <pipe
-	grep -qE 'fd=0, events=POLLIN.* (7[0-9]{3}|6[0-9]{3})\)' trace
-	grep -q 'it_value={tv_sec=90, tv_usec=500000}' trace
-}
-
 @test "receipts into a file: whole, or none" {
 	{ shard 0; shard 1; } >in
 	exits 0 ace-recv --spool spool -o receipts in
@@ -691,37 +631,6 @@ print((1 << 40) + (struct.unpack("<I", bytes.fromhex(sys.argv[1]))[0] << 16))' "
 	exits 0 ace-recv --spool spool --omit provenance in
 	grep -aq 'ace-recv [0-9]' receipts
 	if grep -aq 'ace-recv [0-9]' out; then false; fi
-}
-
-@test "1024 open steps, 4Gi and 256Mi a shard, where nobody says otherwise" {
-	local file=spool/0/edge1.aceg
-	shard 2000 edge2 >in
-	recv accepted <in
-	(cd spool && mkdir {0..1022} && touch {0..1022}/edge1.aceg)
-	seq 0 1022 >spool/device/edge1.open
-	shard 1023 >in
-	recv '^step 1023: accepted$' <in
-	shard 1024 >in
-	waits 'limit: 1024 steps of this device are open' <in
-	rm -r spool/{1..1023}
-	# the limit on waiting bytes is exact; the shard itself is not read
-	truncate -s $((1 << 32)) $file
-	waits 'limit: 4294967296 bytes of this device wait' <in
-	truncate -s $(((1 << 32) - 1)) $file
-	recv '^step 1024: accepted$' <in
-	rm spool/1024/edge1.aceg
-	# a shard on its way counts as one of the largest size
-	truncate -s $(((1 << 32) - (1 << 28))) $file
-	mkfifo hole
-	exec 9<>hole
-	shard 1025 | head -c -300 >&9
-	ace-recv --spool spool <hole 9>&- 3>&- &
-	wait_for eval '[ -e spool/edge1.new-* ]'
-	waits 'limit: 4294967296 bytes' <in
-	truncate -s $(((1 << 32) - (1 << 28) - 1)) $file
-	recv '^step 1024: accepted$' <in
-	kill $!
-	exec 9<&-
 }
 
 @test "where the process that reads is killed: status 4, and it is said" {
@@ -803,24 +712,6 @@ at_once() {
 	    ace-recv --spool spool --publish mean1
 	[ "$lost" = 5 ]
 	ace-inspect diff "mean$won" spool/0/aggregate.aceg
-}
-
-@test "a run that comes while a shard of another one does is the first" {
-	mkshards -r one >one
-	mkshards -r two >two
-	mkfifo slow
-	ace-recv --spool spool slow >answer 2>why 3>&- &
-	exec 9>slow
-	head -c 600 one >&9
-	sleep 0.5
-	exits 0 ace-recv --spool spool two
-	tail -c +601 one >&9
-	exec 9>&-
-	got=0
-	wait $! || got=$?
-	[ "$got" -eq 3 ]
-	grep -q "a shard of run 'one', and the spool is of run 'two'" why
-	ace-status spool | grep "^run 'two'"
 }
 
 @test "a name that is cut within a character does not spoil its receipt" {

@@ -471,11 +471,3 @@ aged() {
 	echo "${work[*]}"
 	[ "${work[1]}" -lt $((work[0] * 23 / 10)) ]
 }
-
-@test "long names: lines of 80 columns, each name whole and in a line of its own" {
-	local a=laboratory-basement-edge-device-0000000000000000000000000001
-	{ mkshards -d $a && mkshards -d $a-too; } | ace-recv --spool spool >receipts
-	exits 0 ace-status spool
-	[ "$(grep -cxE -- "$a(-too)?" out)" = 2 ]
-	[ "$(sed -n '/^device$/,/^sandbox/p' out | awk 'length > 80')" = "" ]
-}

@@ -275,3 +275,30 @@ shares() {
 	exits 0 ace-step -S state -b 400 in
 	says "400 bytes is too small for any group: an empty shard is sent, and the residual keeps all$"
 }
+
+@test "a step reads the residual once, writes it once, and syncs it once" {
+	[ -z "$ACE_SANITIZED" ] || skip "the sanitizer must be first"
+	mkshards -n 1M -g 65536 -N 2 >two
+	mkshards -n 1M -g 65536 -s 2 >in
+	for p in "ace-step --bits 0.3" "ace-compress -c q4"; do
+		dir=once-${p%% *}
+		# shellcheck disable=SC2086 # words
+		exits 0 $p -S "$dir" two
+		: >calls
+		# shellcheck disable=SC2086 # words
+		LD_PRELOAD=$(preload) ACE_READS=$PWD/calls \
+		    CLIP_LOG=/dev/null exits 0 $p -S "$dir" in
+		size=$(wc -c <"$dir/residual")
+		awk -v size="$size" '
+		$1 == "read" && $3 ~ /residual$/ { read += $2 }
+		$1 == "fsync" && $3 ~ /residual/ { synced++ }
+		$1 == "fsync" && $3 !~ /residual/ && system("test -d " $3) {
+			other++
+		}
+		END {
+			print read, "read of", size, synced, other + 0
+			exit !(read >= 0.9 * size && read <= 1.1 * size &&
+			    synced == 1 && other + 0 == 0)
+		}' calls || { cat calls; return 1; }
+	done
+}

@@ -148,15 +148,6 @@ counted() {
 	says "0 is delivered or kept"
 }
 
-@test "other codes: within the bound, which is small" {
-	local s
-	for s in 0 1 2 3 4 5; do
-		deliver $s q4
-	done
-	exits 0 balance in*
-	grep -q "within the bound, 6 inputs up to step 5, .*off by at most .*e-0" out
-}
-
 @test "lost on purpose: status 3, the first element is named" {
 	deliver 0 f32 -k ramp
 	deliver 1 f32 -k ramp

@@ -41,15 +41,6 @@ refuses() {
 	    ace-advise cluster --cluster 2 table
 }
 
-# bats test_tags=long,asan
-@test "runs and tensors: more than there may be, or none" {
-	mkshards >in
-	refuses 1 "no tensor 'none' in the input: .ace-inspect list" \
-	    ace-export -f raw --tensor none in
-	mkshards -d e -F . -N 4100 -n 1
-	refuses 5 'needs all values at once' ace-aggregate --rule trim:1 ./*.aceg
-}
-
 @test "a difference to a history is not coded as if it were values" {
 	mkshards >in
 	ace-compress -S S --error-feedback ef21 -c q8 in >first
@@ -68,16 +59,6 @@ refuses() {
 	    ace-aggregate --spool D --rounds 1
 	echo x >D/closed
 	refuses 3 "corrupt: 'D/closed': truncated" ace-recv --spool D in
-}
-
-@test "what fails in the middle of a shard marks its end, and that is what is said" {
-	mkshards -n 640k -g 64k -k nan -i 600000 >in
-	exits 5 ace-compress -c q8 in
-	mv out broken
-	for p in ace-expand ace-score ace-inspect ace-aggregate; do
-		exits 3 $p broken
-		says "truncated: its producer aborted the stream"
-	done
 }
 
 @test "options: one that means nothing without another is not taken" {

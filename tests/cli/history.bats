@@ -150,40 +150,6 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	done
 }
 
-# bats test_tags=plain
-@test "killed anywhere: nothing is lost, both sides go on alike" {
-	for how in cache:1 ef21; do
-		rm -rf state spool in*
-		code 0 $how
-		answer sent0
-		code 1 $how
-		cp -r spool spool.old
-		cp -r state state.old
-		for n in $(upto 400); do
-			rm -rf spool state
-			cp -r spool.old spool
-			cp -r state.old state
-			got=0
-			killed "$n" ace-recv --spool spool sent1 >receipt 2>err || got=$?
-			[ $how = ef21 ] || balance "1 pending|2 accepted, 0 pending"
-			answer sent1
-			says "step 1: (accepted|duplicate)"
-			shared 1
-			[ "$got" -ne 0 ] || break
-		done
-		[ "$got" -eq 0 ]
-		[ "$n" -gt 20 ]
-		rm -r spool.old state.old
-		code 2 $how
-		answer sent2
-		shared 2
-		wait_for tidy
-	done
-}
-
-# tidy: the next connection removes the temporary files of killed programs
-tidy() { ace-recv --spool spool sent2 && [ -z "$(find spool -name '*.new-*')" ]; }
-
 @test "no room, no leave, no sense: invalid, and no trace of a history" {
 	code 0
 	limited 'kind gradient' answer sent0 5

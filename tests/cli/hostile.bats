@@ -680,18 +680,6 @@ let_go() {
 	[ ! -e raw ] && [ "$(ls spool)" = "" ]
 }
 
-@test "tensors whose names leave the folder go into no npz" {
-	local n
-	for n in ../../x /etc/x a/../b 'a\..\b' '\x' ..; do
-		mkshards -t "$n:4" >in
-		exits 3 ace-export -o x.npz in
-		says "points outside the folder"
-		[ ! -e x.npz ]
-	done
-	mkshards -t a/b..c:4 >in
-	exits 0 ace-export -o x.npz in
-}
-
 @test "what is no file, or a cut one, in a state or a spool: said at once" {
 	mkshards >in
 	ace-compress -S state -c q8 in >sent
@@ -768,19 +756,4 @@ let_go() {
 	says "limit: 'd/.*' is more than 8 folders deep"
 	grep -q null err && return 1
 	true
-}
-
-@test "the time for a shard is not the time for its aggregate" {
-	mkshards >in
-	limits 'time 100s'
-	still timeout "$HANG" ace-recv --spool spool --sync none --reply aggregate \
-	    <in >answer 3>&- &
-	pid=$!
-	wait_for grep -q RCPT answer
-	echo twelve days >later
-	ace-aggregate --spool spool --rounds 1 --sync none |
-	    ace-recv --spool spool --publish
-	wait "$pid"
-	ace-inspect verify answer
-	ace-inspect list answer | grep -q 'kind  *mean'
 }

@@ -34,21 +34,6 @@ coded() {
 	done
 }
 
-@test "what was let in before there was a bound is why there is one" {
-	local d step
-	for step in 0 1 2 3; do
-		for d in edge1 edge2 evil; do sends $d $step 0.5; done
-		perl -e 'print pack("f<*", (3e38) x 64)' >values
-		ace-import -f raw --name w --shape 64 -d evil -r test -s $step \
-		    values >spool/$step/evil.aceg
-		ace-aggregate --spool spool --devices 3 --rounds 1 --sync none >mean
-		ace-expand -S state mean >expanded || break
-		ace-compress -S state -c f16 --sync none expanded >coded || break
-	done 2>err
-	[ "$step" -lt 4 ]
-	says "not finite|non-finite"
-}
-
 @test "a device that does not say its model's norm does not end the policy" {
 	local d
 	for d in edge1 edge2; do

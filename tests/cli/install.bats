@@ -4,7 +4,7 @@ load helper
 
 build() {
 	# make allows spaces only in the part of a path before the sources
-	make -s -C "$ROOT" BUILD="${BUILD#"$ROOT"/}" DESTDIR="${TO:-$PWD/installed}" PREFIX=/usr "$@"
+	make -s -C "$ROOT" -o all BUILD="${BUILD#"$ROOT"/}" DESTDIR="${TO:-$PWD/installed}" PREFIX=/usr "$@"
 }
 
 @test "BUILD is one folder, whether it is said with or without its path" {
@@ -178,7 +178,7 @@ values() {
 
 @test "where fish would not look, make install says so" {
 	needs fish
-	local make=(env -u MAKEFLAGS -u MAKELEVEL -u XDG_DATA_DIRS make -C "$ROOT" BUILD="$BUILD"
+	local make=(env -u MAKEFLAGS -u MAKELEVEL -u XDG_DATA_DIRS make -C "$ROOT" -o all BUILD="$BUILD"
 	    DEPS=no install PREFIX="$PWD/here")
 	exits 0 "${make[@]}"
 	grep -qx "fish completes them where XDG_DATA_DIRS has $PWD/here/share in it" out

@@ -49,13 +49,6 @@ for line in sys.stdin:
 	[ "$(told)" = 'mean 0 mean 1 model 2' ]
 }
 
-@test "an average is all that --publish takes" {
-	mkshards -r demo -H kind=5 >model
-	exits 3 ace-recv --spool spool --publish model
-	says "mismatch: the shard of 'edge1' is not an average"
-	[ ! -e spool/0 ]
-}
-
 @test "steps wait for those on the list, and nothing is started again" {
 	for d in edge1 edge2; do sends $d 0; done
 	joins edge3

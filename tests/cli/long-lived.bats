@@ -152,41 +152,6 @@ breaks() {
 	[ -z "$(field step out)" ]
 }
 
-@test "late: answered so, taken back, in the next shard; all on one connection" {
-	mkfifo p
-	ace-compress -S st2 -c topk:0.1 --window 4 --sync none <p 2>err1 3>&- |
-	    timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none \
-	    3>&- | timeout "$HANG" ace-ack -v -S st2 --sync none >back 2>said 3>&- &
-	pipe=$!
-	exec 9>p
-	for s in 0 1 2; do
-		mkshards -d edge1 -x 1 -s $s -k ramp |
-		    ace-recv --spool spool --sync none >/dev/null
-		# edge2 misses step 1 only
-		[ $s -eq 1 ] || {
-			mkshards -d edge2 -x 2 -s $s -k ramp >in$s
-			cat in$s >&9
-			wait_for test -e "spool/$s/edge2.aceg"
-		}
-		timeout "$HANG" ace-aggregate --spool spool --rounds $((s + 1)) --quorum 1 \
-		    --publish --sync none |
-		    ace-recv --spool spool --publish --sync none
-		[ $s -ne 1 ] || {
-			mkshards -d edge2 -x 2 -s 1 -k ramp >in1
-			cat in1 >&9
-			wait_for grep -q 'step 1: late' said
-		}
-	done
-	exec 9>&-
-	wait "$pipe"
-	grep -q 'step 0: accepted' said
-	grep -q 'step 1: late: step 1 is closed' said
-	grep -q 'step 2: accepted' said
-	[ "$(field step back | paste -sd' ')" = "0 1 2" ]
-	exits 0 ace-inspect audit -S st2 --spool spool in0 in1 in2
-	grep -q "exact, 3 inputs up to step 2, 2 accepted" out
-}
-
 # closes STATUS SECONDS ARGS...: a step of the spool is closed in that time, or not (124)
 closes() {
 	exits "$1" timeout "${2}" ace-aggregate --omit provenance --spool spool \
@@ -237,58 +202,4 @@ closes() {
 	mkshards -s 1 | ace-recv --spool spool >receipt
 	touch -d 'now + 1 day' spool/1/*.aceg
 	closes 0 "$HANG" --deadline 100ms
-}
-
-# bats test_tags=long
-@test "an aggregator killed anywhere, run again: the same bytes" {
-	for i in 1 2 3; do
-		mkshards -d "edge$i" -x "$i" -k ramp |
-		    ace-recv --spool box --sync none >/dev/null
-	done
-	cp -r box spool
-	ace-aggregate --omit provenance --spool spool --devices 3 --rounds 1 >want
-	for n in $(seq 100); do
-		rm -rf spool
-		cp -r box spool
-		got=0
-		killed "$n" ace-aggregate --omit provenance --spool spool \
-		    --devices 3 --rounds 1 >out 2>err || got=$?
-		[ "$got" -ne 0 ] || break
-		[ "$got" -eq 137 ]
-		# meanwhile another device's shard comes too late, or in time
-		mkshards -d edge4 -x 4 -k ramp |
-		    ace-recv --spool spool --sync none >/dev/null
-		closed=$(ls spool/closed 2>/dev/null || true)
-		[ ! -e spool/done/0 ] || continue	# done except for the end
-		timeout "$HANG" ace-aggregate --omit provenance --spool spool \
-		    --devices 3 --rounds 1 >again
-		if [ -n "$closed" ]; then
-			same again want
-		else
-			[ "$(field n again)" -eq 4 ]
-		fi
-	done
-	echo "# $n places" >&3
-	[ "$n" -gt 8 ]
-}
-
-@test "killed between the manifest and the aggregate in the spool: made again" {
-	for i in 1 2; do
-		mkshards -d "edge$i" -x "$i" -k ramp >"in$i"
-		ace-recv --spool spool --sync none "in$i" >/dev/null
-	done
-	# without a publisher the step is closed but not done
-	ace-aggregate --spool spool --devices 2 --rounds 1 --publish >first 3>&- &
-	pid=$!
-	wait_for sent first 1
-	[ -e spool/closed ]
-	kill -9 "$pid"
-	! wait "$pid" || false
-	ace-recv --spool spool --reply aggregate --sync none in1 >back 3>&- &
-	timeout "$HANG" ace-aggregate --spool spool --devices 2 --rounds 1 --publish |
-	    ace-recv --spool spool --publish
-	wait $!
-	ace-expand back >got
-	ace-aggregate in1 in2 >want
-	ace-inspect diff want got
 }

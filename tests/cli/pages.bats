@@ -35,16 +35,6 @@ page() { WANT=$2 said "$1" && echo; }
 	grep -q "^whole filter in $n lines" "$ROOT/README.md"
 }
 
-@test "ace-compress: a state refuses another kind of error feedback, and takes another number of it" {
-	page ace-compress.1 '(A state knows its kind and refuses another)' >/dev/null
-	mkshards >in
-	mkshards -s 1 >next
-	exits 0 ace-compress -S state -c q8 --error-feedback ef:0.9 in
-	exits 0 ace-compress -S state -c q8 --error-feedback ef next
-	mkshards -s 2 >next
-	exits 5 ace-compress -S state -c q8 --error-feedback ef21 next
-}
-
 # example CODEC BYTES N: its 16 values become N bytes that begin with BYTES, and these decode
 # to the values in the page
 example() {
@@ -170,16 +160,6 @@ example() {
 		done
 	done
 	[ "$some" -eq 22 ]
-}
-
-@test "ace-archive list: a heading, then a line for each shard" {
-	page ace-archive.1 '(A heading, and a line for each shard)' >/dev/null
-	mkshards -N 2 >in
-	ace-archive create -o a.tar in
-	ace-archive list a.tar >list
-	[ "$(sed 1q list | tr '\t' ' ')" = 'step device kind bytes name' ]
-	[ "$(sed 1d list | grep -cE "^[01]	edge1	gradient	[0-9]+	test/[01]/edge1.aceg$")" -eq 2 ]
-	[ "$(wc -l <list)" -eq 3 ]
 }
 
 @test "ace-select: its example changes the plan that it shows" {

@@ -297,62 +297,6 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	has edge1 3 newest
 }
 
-@test "killed anywhere while it keeps a patch: the next call keeps it, and a way is there" {
-	steps 2
-	local n got
-	for n in $(upto 200); do
-		rm -rf S r r.ace-patch
-		kept 0 1
-		cp m0 r
-		to edge1 r
-		got=0
-		killed "$n" ace-diff -S S -s 2 m1 m2 2>err || got=$?
-		# each file that exists is complete
-		to edge1 r
-		cmp -s r m1 || same r m2
-		[ "$got" -eq 137 ] || break
-		ace-diff -S S -s 2 m1 m2
-		[ "$(find S/patches -name '*.2.aceg' | wc -l)" -eq 1 ]
-		to edge1 r
-		same r m2
-	done
-	[ "$got" -eq 0 ] && [ "$n" -gt 4 ]
-}
-
-teardown() {
-	! mountpoint -q "$BATS_TEST_TMPDIR/small" || umount "$BATS_TEST_TMPDIR/small"
-}
-
-@test "a full disk while it keeps: status 4, nothing is lost, and on when there is room" {
-	[ "$(id -u)" -eq 0 ] || skip "needs root for a small tmpfs"
-	local free failed=0 got
-	steps 2
-	mkdir small
-	mount -t tmpfs -o size=256k,mode=700 tmpfs small || skip "no mount here"
-	ln -s small/S S
-	for free in $(seq 0 4 60); do
-		rm -rf small/*
-		mkdir -m 700 small/S
-		kept 0 1
-		cp m0 r
-		rm -rf r.ace-patch
-		to edge1 r
-		head -c 1M /dev/zero >small/rest 2>err || true
-		truncate -s -${free}k small/rest
-		got=0
-		ace-diff -S S -s 2 m1 m2 2>err || got=$?
-		[ "$got" -ne 0 ] || break
-		[ "$got" -eq 4 ]
-		says "No space left on device"
-		failed=$((failed + 1))
-		rm small/rest
-		ace-diff -S S -s 2 m1 m2
-		to edge1 r
-		same r m2
-	done
-	[ "$got" -eq 0 ] && [ "$failed" -gt 0 ]
-}
-
 # late NAME MODEL: call catch-up.sh as a host that reaches the trainer through a shell
 late() {
 	PATH=$ROOT/examples/patches:$PATH catch-up.sh "$1" "$2" S "$PWD/served" far

@@ -124,30 +124,6 @@ noticed() {
 	exits 0 balance in5
 }
 
-# bats test_tags=long
-@test "killed at any place and done again: the same" {
-	local n got
-	lost_disk
-	cp -r state before
-	for ((n = 1; ; n++)); do
-		rm -rf state
-		cp -r before state
-		got=0
-		killed "$n" ace-ack -S state --restart 1 2>err || got=$?
-		[ "$got" -eq 0 ] && break
-		[ "$got" -eq 137 ]
-		# after the kill the state is the old one, or an empty one with its number
-		[ ! -e state/residual ] || same before/residual state/residual
-		[ -e state/residual ] || ace-inspect --format json state/restart | grep -q '"incarnation":"1"'
-		exits 0 ace-ack -S state --restart 1
-		[ ! -e state/residual ]
-		code 5
-		ace-inspect list --format json sent | grep -q '"incarnation":1,'
-	done
-	[ "$n" -gt 20 ]
-	[ "$(find state -name '*.new-*' | wc -l)" -eq 0 ]
-}
-
 @test "what --restart refuses: a smaller number, an input, no number; the state as it was" {
 	deliver 0
 	exits 0 ace-ack -S state --restart 3

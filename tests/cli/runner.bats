@@ -98,30 +98,6 @@ ends() {
 	ends spins.bats 'round and round' test -e round
 }
 
-@test "so is a test in C" {
-	cat >hangs.c <<-'END'
-	#include "tap.h"
-	#include <unistd.h>
-	int
-	main(void)
-	{
-		ok(1, "it begins");
-		fflush(stdout);
-		for (;;)
-			pause();
-	}
-	END
-	${CC:-cc} -I"$ROOT/tests/unit" -o hangs_c hangs.c
-	ends ./hangs_c 'what hangs_c does after: it begins' grep 'it begins' out
-}
-
-@test "what comes in two parts stays one line" {
-	printf '#!/bin/sh\nprintf "ok 1 - one"; sleep 1.5; echo " and ok 2 - two"; echo 1..2\n' >late
-	chmod +x late
-	alone 0 "$ROOT/tests/run" ./late
-	printf '%s\n' 'ok 1 - one and ok 2 - two' 1..2 | cmp - out
-}
-
 @test "prove and what it runs in a path with blanks and quotes" {
 	mkdir "it's a  dir"
 	cp "$ROOT/tests/run" "$ROOT/tests/prove" "it's a  dir"
@@ -154,53 +130,6 @@ ends() {
 		[ -z "$(stays)" ]
 	done
 	[ -z "$(ls -d ace-tests.*)" ]
-}
-
-@test "through a pipe: which files run, how many are done, and the count at the end" {
-	bats_file slow.bats <<-END
-		TEST "one" { until grep '^# 1 of 2' '$PWD/out'; do sleep 0.1; done; }
-		END
-	alone 0 sh -c '"$1/tests/prove" -j2 good.bats slow.bats | cat' - "$ROOT"
-	grep -qE '^# 1 of 2 files done; slow\.bats [0-9]+ s$' out
-	[ "$(tail -n 1 out)" = 'Result: PASS' ]
-	[ -z "$(ls -d ace-tests.*)" ]
-	alone 0 EVERY=0 "$ROOT/tests/prove" good.bats
-	[ "$(tail -n 1 out)" = 'Result: PASS' ]
-	alone 1 LIMIT=1 "$ROOT/tests/prove" -j3 --failures hangs.bats holds.bats
-	[ "$(grep -c '^not ok [0-9]* - ' out)" -eq 2 ]
-	[ "$(tail -n 1 out)" = 'Result: FAIL' ]
-	[ -z "$(stays)" ]
-}
-
-@test "a terminal and a pipe are told the same: which test failed and why, which were skipped" {
-	bats_file bad.bats <<-END
-		TEST "one" { skip unicorn; }
-		TEST "does not" { echo why not; false; }
-		TEST "three" { skip unicorn; }
-		TEST "four" { skip 'no horse'; }
-		END
-	for at in 'exits 1' 'exits 1 pty'; do
-		# shellcheck disable=SC2086 # words are meant
-		$at env -i PATH="${PATH//$BATS_LIBEXEC:/}" TMPDIR="$PWD" \
-		    "$ROOT/tests/prove" -j2 --failures --comments good.bats bad.bats
-		tr -d '\r' <out >told
-		grep -qx 'not ok 2 does not' told
-		grep -qx '# why not' told
-		grep -qx '# skipped: 2, unicorn' told
-		grep -qx '# skipped: 1, no horse' told
-		grep -qx '# skipped: 1, no reason' told
-		[ "$(tail -n 1 told)" = 'Result: FAIL' ]
-	done
-}
-
-@test "a file of the other half says so" {
-	bats_file other.bats <<-END
-		# bats file_tags=long
-		TEST "one" { false; }
-		END
-	exits 0 env -i PATH="${PATH//$BATS_LIBEXEC:/}" TMPDIR="$PWD" HALF=quick \
-	    "$ROOT/tests/prove" --comments other.bats good.bats
-	grep -q '^other\.bats .* skipped: none of its tests is of this half$' out
 }
 
 @test "tests/fresh, killed, leaves neither a process nor a mount" {

@@ -36,28 +36,6 @@ run_in() {
 	[ "$(wc -l <out)" -eq 4 ]
 }
 
-@test "the figures of a line are those of the long form" {
-	mkshards -c q8 -k layered -n 300k >in
-	ace-inspect list --format json in >long
-	ace-inspect brief --format json in >brief
-	ace-inspect --format tsv in >tsv
-	perl -MJSON::PP -e 'sub doc { open F, $_[0] or die; decode_json(<F>) }
-	    ($l, $b) = (doc("long"), doc("brief")); open T, "tsv" or die;
-	    @h = split /\t/, <T>; @v = split /\t/, <T>; chomp @h, @v;
-	    $h[-1] =~ s/\n//; @t{@h} = @v;
-	    $b->{bytes} == $l->{framed_bytes} or die "bytes";
-	    abs($b->{norm} - sqrt($l->{sum_of_squares})) < 1e-9 * $b->{norm} or die "norm";
-	    $b->{codecs}{q8} == $l->{total}{bytes} or die "codecs";
-	    abs($b->{bits_per_value} - 8 * $b->{bytes} / $b->{elements}) < 1e-9 or die "bits";
-	    $t{bytes} == $b->{bytes} && $t{nonzero} == $l->{nonzero} or die "tsv";
-	    $t{codecs} eq "q8:$b->{codecs}{q8}" or die "tsv codecs"' ||
-	    { cat long brief tsv; false; }
-	# --tensor: only the bodies of these tensors
-	mkshards -c q8 >in
-	exits 0 ace-inspect brief --format json --tensor embed in
-	grep -q '"elements":192,"bytes":204,' out || { cat out; false; }
-}
-
 @test "archives and packed files, by the programs that look at what was kept" {
 	needs python3
 	run_in dir
@@ -160,29 +138,6 @@ run_in() {
 	says "mismatch: folder 'empty' has no stream"
 }
 
-@test "tables: two runs of the same have the same lines, but for their names" {
-	run_in one q8
-	run_in two q8
-	mv two/r two/another
-	table() { ace-inspect brief --format tsv $1 | cut -f 3-; }
-	table one >a
-	table two >b
-	same a b
-	[ "$(wc -l <a)" -eq 25 ]
-	mkshards -r r -d a -s 7 -x 8 -c q8 >two/another/7/a.aceg
-	table two >b
-	diff a b >d || true
-	[ "$(grep -cE '^[<>] 7	a	gradient	' d)" -eq 2 ]
-	[ "$(wc -l <d)" -eq 4 ]
-}
-
-@test "40 columns, no TERM, no locale" {
-	run_in dir
-	exits 0 env -u TERM LC_ALL=C COLUMNS=40 ace-inspect dir
-	[ "$(awk '{ print length }' out | sort -n | tail -1)" -le 40 ]
-	[ "$(wc -l <out)" -eq 26 ]
-}
-
 @test "follow: what comes to the folder is shown once, and it ends with its reader" {
 	run_in dir
 	timeout "$HANG" ace-inspect follow --step 12- dir >got &
@@ -274,20 +229,6 @@ run_in() {
 	exits 3 "${plot[@]}" x.svg kept.tsv
 	says "no shard of a device in 'kept.tsv'"
 	[ ! -e x.svg ]
-}
-
-@test "the first cause stands alone" {
-	mkshards >in
-	for pipe in 'ace-cut --step 9 in | ace-score | ace-inspect' \
-	    'ace-expand nowhere | ace-score | ace-select --bits 1 | ace-compress | ace-export -f raw' \
-	    'ace-import nowhere.npz | ace-step -c q8 | ace-expand'; do
-		exits 3 bash -c "$pipe"
-		[ "$(grep -vc ': aborted upstream: ' err)" -eq 1 ] || { cat err; false; }
-		says '(no such shard|No such file)'
-	done
-	# a program that is not ours ended without a message
-	exits 3 bash -c 'true | ace-inspect'
-	says 'truncated: empty input: the program before this one wrote nothing'
 }
 
 @test "long work has a bar on a terminal, and nowhere else" {

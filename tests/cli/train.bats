@@ -87,17 +87,6 @@ text() {
 	says '^train: truncated'
 }
 
-@test "devices that apply the same aggregates hold the same bits" {
-	text
-	for way in --gradient '-H 3 --outer-momentum 0.5 --outer-rate 0.9' \
-	    '--gradient --dct'; do
-		train --index 1 --of 2 --steps 9 $way --save a $small text >up
-		exits 0 train --index 2 --of 2 --steps 9 $way --apply up \
-		    --save b $small text
-		same a b
-	done
-}
-
 @test "two devices and ace-aggregate are the run in one process" {
 	text
 	for way in --gradient '-H 3 --outer-momentum 0.5' \

@@ -91,36 +91,6 @@ TEST(formats)
 		}
 }
 
-TEST(hostile)
-{
-	static const char *const out[] = { "../x.aceg" }, *const in[] = { "a/..b" };
-	static const char *const abs[] = { "/etc/x" };
-	static const char *const twice[] = { "a", "b", "a" };
-	static const struct {
-		const char *const *name;
-		int n, want;
-		const char *about, *says;
-	} t[] = {
-		{ out, 1, -ERR_DATA, "a name with ..", "points outside the folder" },
-		{ abs, 1, -ERR_DATA, "a name from the root", "points outside the folder" },
-		{ in, 1, 1, "dots inside a name", "" },
-		{ twice, 3, -ERR_DATA, "a name twice", "two entries have the same name" }
-	};
-	struct err e;
-	struct io *io;
-	size_t i;
-	int n;
-
-	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		e = (struct err)ERR_INIT;
-		io = made("pax", NULL, t[i].name, t[i].n);
-		n = io != NULL ? whole(io, t[i].name, &e) : -99;
-		ok(n == t[i].want && strstr(ERR_MSG(&e), t[i].says) != NULL,
-		    "%s: %d %s", t[i].about, n, ERR_MSG(&e));
-		io_free(io);
-	}
-}
-
 /* The table of names grows with many entries. */
 TEST(names)
 {
