@@ -62,7 +62,7 @@ name_of(const struct shard *sh, const char *from, char out[ARC_NAME])
 	if (strcmp(slash != NULL ? slash + 1 : from, "aggregate.aceg") == 0)
 		(void)snprintf(file, sizeof(file), "aggregate.aceg");
 	else
-		inbox_file(sh, end, file);
+		inbox_file(inbox_device_of(sh), end, file);
 	inbox_name(inbox_run_of(sh), run);
 	(void)snprintf(out, ARC_NAME, "%s/%llu/%s", run,
 	    (unsigned long long)sh->step, file);

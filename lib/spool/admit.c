@@ -1,15 +1,10 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/at.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/limits.h"
@@ -23,8 +18,6 @@
 #include "spool/admit.h"
 #include "spool/clients.h"
 #include "spool/inbox.h"
-#include "spool/ledger.h"
-#include "spool/steps.h"
 
 /* ---- the limits ---- */
 

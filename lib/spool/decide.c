@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/at.h"
+#include "base/compare.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/temp.h"
@@ -20,15 +22,12 @@
 
 /* ---- the state of a run ---- */
 
-/* Return the path of a step's manifest after its average was made. */
-static char *
-decide_path(const struct inbox *s, uint64_t step, struct err *e)
+/* Write the name of a step's manifest after its average was made. */
+static const char *
+decide_name(uint64_t step, char name[48])
 {
-	char name[48];
-
-	(void)snprintf(name, sizeof(name), STEPS_DONE "/%llu",
-	    (unsigned long long)step);
-	return inbox_path(s, NULL, name, e);
+	(void)snprintf(name, 48, STEPS_DONE "/%llu", (unsigned long long)step);
+	return name;
 }
 
 static int
@@ -36,9 +35,7 @@ decide_is_done(const struct inbox *s, uint64_t step, struct err *e)
 {
 	char name[48];
 
-	(void)snprintf(name, sizeof(name), STEPS_DONE "/%llu",
-	    (unsigned long long)step);
-	return inbox_has(s, NULL, name, e);
+	return inbox_has(s, NULL, decide_name(step, name), e);
 }
 
 /* Read the manifest at path: 1, or 0 if it is absent. */
@@ -126,7 +123,7 @@ decide_manifest(const struct inbox *s, uint64_t step, struct ledger *l,
 {
 	struct decided d;
 	uint64_t into;
-	char *path;
+	char name[48], *path;
 	int k;
 
 	memset(l, 0, sizeof(*l));
@@ -136,8 +133,8 @@ decide_manifest(const struct inbox *s, uint64_t step, struct ledger *l,
 		if ((k = decide_load(s, &d, e)) < 0 || !d.any ||
 		    step > d.closed || (k = decide_into(s, &d, &into, e)) < 0)
 			return k;
-		path = into == d.closed ? inbox_path(s, NULL, DECIDE_CLOSED,
-		    e) : decide_path(s, into, e);
+		path = inbox_path(s, NULL, into == d.closed ? DECIDE_CLOSED :
+		    decide_name(into, name), e);
 		k = path != NULL ? decide_read(l, path, e) : -ERR_SYS;
 		alloc_free(path);
 		/* another step may have been closed meanwhile */
@@ -147,16 +144,6 @@ decide_manifest(const struct inbox *s, uint64_t step, struct ledger *l,
 		    s->state.dir, (unsigned long long)into);
 	if (k < 0)
 		ledger_release(l);
-	return k;
-}
-
-int
-decide_next(const struct inbox *s, uint64_t *next, struct err *e)
-{
-	struct decided d;
-	int k = decide_load(s, &d, e);
-
-	*next = k == 0 && d.any ? d.closed + 1 : 0;
 	return k;
 }
 
@@ -236,8 +223,8 @@ decide_close(const struct inbox *s, const struct decided *d, struct ledger *l,
 int
 decide_done(const struct inbox *s, uint64_t step, struct err *e)
 {
-	char *from = inbox_path(s, NULL, DECIDE_CLOSED, e);
-	char *to = decide_path(s, step, e);
+	char name[48], *from = inbox_path(s, NULL, DECIDE_CLOSED, e);
+	char *to = inbox_path(s, NULL, decide_name(step, name), e);
 	int k = from != NULL && to != NULL ? 0 : -ERR_SYS;
 
 	if (k == 0 && linkat(AT(from), AT(to), 0) < 0 && errno != EEXIST)
@@ -254,6 +241,16 @@ struct decide_room {
 	const struct shard *sh;
 	uint64_t steps, bytes;		/* of the device, in open steps */
 	int known;			/* the shard has a verdict already */
+};
+
+struct decide_open {			/* a line of DEVICE.open */
+	uint64_t step, bytes;		/* bytes 0: the files tell */
+};
+
+struct decide_list {
+	struct decide_open *line;
+	size_t n, cap;
+	int fd;				/* the file, which is locked; or -1 */
 };
 
 /* Look for a file of the device, named as by inbox_of, and add its size: 1, or 0 if it is
@@ -276,7 +273,7 @@ decide_size(struct decide_room *p, const uint64_t *step, const char *end,
 }
 
 /* Add up the device's files in one open step: the shard, the receipts of rejected ones,
- * and the dense reconstruction of a difference. */
+ * and the dense reconstruction of a difference.  Return 1 if there is a shard. */
 static int
 decide_step(struct decide_room *p, uint64_t step, struct err *e)
 {
@@ -292,70 +289,105 @@ decide_step(struct decide_room *p, uint64_t step, struct err *e)
 	p->steps += (uint64_t)(k | no);
 	if (step == p->sh->step)
 		p->known = k | no;
-	return 0;
+	return k;
 }
 
 /*
- * DIR/device/DEVICE.open lists the steps in which the device may have a file, so
- * that decide_room need not look at all open steps.  A power cut may take lines of it, or
- * all: then less is counted until those steps are over.
+ * DIR/device/DEVICE.open has a line for each step in which the device may have a file,
+ * with the bytes of its files there once they do not change any more.  So decide_room
+ * looks at few files, however many steps are open.  A power cut may damage the list:
+ * then a wrong number of bytes is counted until those steps are over.
  *
- * Open the list, locked as `how' says, and read the steps that are still open: 1, or 0 if
- * there is no list.
+ * Open the list, locked as `how' says, and read the steps that are still open; it may be
+ * absent.  Call decide_shut afterwards, also after a failure.
  */
 static int
-decide_open_steps(const struct inbox *s, const struct shard *sh, int how,
-    const struct decided *d, struct steps *x, int *fd, struct err *e)
+decide_list(const struct inbox *s, const struct shard *sh, int how,
+    const struct decided *d, struct decide_list *l, struct err *e)
 {
 	char *path = inbox_of(s, NULL, inbox_device_of(sh), "open", e),
-	    *text = NULL;
+	    *text = NULL, *at, *end;
+	struct decide_open *o;
 	struct stat st;
 	size_t n;
 	int k = path != NULL ? 0 : -ERR_SYS;
 
-	*fd = -1;
 	if (k == 0 && (how == LOCK_EX || faccessat(AT(path), F_OK, 0) == 0) &&
-	    (k = fd_lock(path, how, fd, e)) == 0) {
-		if (fstat(*fd, &st) < 0)
+	    (k = fd_lock(path, how, &l->fd, e)) == 0) {
+		if (fstat(l->fd, &st) < 0)
 			k = err_sys(e, "'%s'", path);
 		else if ((text = alloc_get((size_t)st.st_size + 1, 1, e)) == NULL)
 			k = -ERR_SYS;
-		else if ((k = fd_read_at(*fd, 0, text, (size_t)st.st_size, &n,
-		    path, e)) == 0 && (k = steps_text(x, text, d->any ?
-		    d->closed + 1 : 0, e)) == 0)
-			k = 1;
+		else
+			k = fd_read_at(l->fd, 0, text, (size_t)st.st_size, &n,
+			    path, e);
+	}
+	for (at = text; k == 0 && at != NULL && *at != '\0';
+	    at = end + strspn(end, "\n")) {
+		if ((k = alloc_grow(&l->line, &l->cap, l->n + 1,
+		    sizeof(*l->line), e)) < 0)
+			break;
+		o = &l->line[l->n];
+		o->step = strtoull(at, &end, 10);
+		o->bytes = *end == ' ' ? strtoull(end, &end, 10) : 0;
+		l->n += end != at && (l->n > 0 ? o->step > o[-1].step :
+		    !d->any || o->step > d->closed);
+		end += strcspn(end, "\n");
 	}
 	alloc_free(text);
 	alloc_free(path);
 	return k;
 }
 
-/* Add the shard's step to the list, before the device's first file in it is made. */
+static void
+decide_shut(struct decide_list *l)
+{
+	if (l->fd >= 0)
+		(void)close(l->fd);
+	alloc_free(l->line);
+}
+
+/* Put the shard's step on the list, before the device's first file in it is made, and
+ * the bytes of other steps whose files are complete: those with an accepted shard, and
+ * with `alone', which says that the run's lock is exclusive, all. */
 static int
-decide_took(const struct inbox *s, const struct shard *sh,
+decide_took(const struct inbox *s, const struct shard *sh, int alone,
     const struct decided *d, struct err *e)
 {
-	struct steps x = STEPS_INIT;
+	struct decide_list l = { .fd = -1 };
+	struct decide_room p;
+	struct decide_open *o;
 	struct buf b = BUF_INIT;
-	char line[32];
+	char line[64];
 	size_t i;
-	int fd, k = decide_open_steps(s, sh, LOCK_EX, d, &x, &fd, e);
+	int k = decide_list(s, sh, LOCK_EX, d, &l, e);
 
-	for (i = 0; i < x.n && x.step[i] != sh->step; i++)
+	for (i = 0; i < l.n && l.line[i].step != sh->step; i++)
 		;
-	if (k > 0 && i == x.n && (k = steps_add(&x, sh->step, e)) == 0) {
-		for (i = 0; i < x.n && k == 0; i++)
+	if (k == 0 && i == l.n &&
+	    (k = alloc_grow(&l.line, &l.cap, l.n + 1, sizeof(*l.line), e)) == 0)
+		l.n++;
+	if (k == 0)
+		l.line[i] = (struct decide_open){ sh->step, 0 };
+	if (k == 0)
+		qsort(l.line, l.n, sizeof(*l.line), compare_u64);
+	for (o = l.line; k >= 0 && o < l.line + l.n; o++) {
+		p = (struct decide_room){ .s = s, .sh = sh };
+		if (o->bytes == 0 && o->step != sh->step) {
+			k = decide_step(&p, o->step, e);
+			o->bytes = k > 0 || alone ? p.bytes : 0;
+		}
+		if (k >= 0)
 			k = buf_put(&b, line, (size_t)snprintf(line, sizeof(line),
-			    "%llu\n", (unsigned long long)x.step[i]), e);
-		if (k == 0 && (k = fd_write_at(fd, 0, b.p, b.n, "open", e)) == 0 &&
-		    ftruncate(fd, (off_t)b.n) < 0)
-			k = err_sys(e, "open");
+			    "%llu %llu\n", (unsigned long long)o->step,
+			    (unsigned long long)o->bytes), e);
 	}
-	if (fd >= 0)
-		(void)close(fd);
+	if (k >= 0 && (k = fd_write_at(l.fd, 0, b.p, b.n, "open", e)) == 0 &&
+	    ftruncate(l.fd, (off_t)b.n) < 0)
+		k = err_sys(e, "open");
 	buf_release(&b);
-	steps_release(&x);
-	return k < 0 ? k : 0;
+	decide_shut(&l);
+	return k;
 }
 
 int
@@ -364,10 +396,10 @@ decide_room(const struct admit *a, const struct inbox *s,
     struct err *e)
 {
 	struct decide_room p = { .s = s, .sh = sh };
-	struct steps open = STEPS_INIT;
+	struct decide_list l = { .fd = -1 };
+	struct decide_open *o;
 	struct decided d;
-	size_t i;
-	int fd, k = decide_load(s, &d, e);
+	int k = decide_load(s, &d, e);
 
 	if (k < 0 || (d.any && sh->step <= d.closed))
 		return k < 0 ? k : 1;
@@ -376,14 +408,19 @@ decide_room(const struct admit *a, const struct inbox *s,
 		    "steps after %llu, the last closed one (limits: ahead)",
 		    (unsigned long long)sh->step, (unsigned long long)a->ahead,
 		    (unsigned long long)d.closed);
-	if ((k = decide_open_steps(s, sh, LOCK_SH, &d, &open, &fd, e)) >= 0)
-		for (i = 0, k = 0; i < open.n && k == 0; i++)
-			k = decide_step(&p, open.step[i], e);
-	if (fd >= 0)
-		(void)close(fd);
-	steps_release(&open);
+	k = decide_list(s, sh, LOCK_SH, &d, &l, e);
+	for (o = l.line; k >= 0 && o < l.line + l.n; o++) {
+		if (o->bytes == 0) {
+			k = decide_step(&p, o->step, e);
+			continue;
+		}
+		p.steps++;
+		p.bytes += o->bytes;
+		p.known |= o->step == sh->step;
+	}
+	decide_shut(&l);
 	if (k < 0 || p.known)
-		return k;
+		return k < 0 ? k : 0;
 	if (p.steps >= a->open)
 		return err_set(e, ERR_REFUSED, "limit: %llu steps of this device "
 		    "are open (limits: open)", (unsigned long long)p.steps);
@@ -447,7 +484,7 @@ decide_refuse(const struct decide_shard *x, struct err *e)
 
 	if ((k = ledger_read(&l, x->no, e)) >= 0 &&
 	    (k = ledger_add(&l, x->r, "", e)) == 0 &&
-	    (k = decide_took(x->s, x->sh, &x->d, e)) == 0)
+	    (k = decide_took(x->s, x->sh, x->alone, &x->d, e)) == 0)
 		k = ledger_write(&l, x->no, x->s->sync, e);
 	ledger_release(&l);
 	return k;
@@ -686,7 +723,7 @@ decide_one(struct decide_shard *x, struct err *e)
 			return DECIDE_ALONE;
 		if ((k = mirror_keep(x->m, x->s, x->sh, x->d.has_last ?
 		    &x->d.last : NULL, e)) < 0 ||
-		    (k = decide_took(x->s, x->sh, &x->d, e)) < 0)
+		    (k = decide_took(x->s, x->sh, x->alone, &x->d, e)) < 0)
 			return k;
 		/* if another process made that file first, decide by what it
 		 * wrote */

@@ -52,9 +52,6 @@ int decide_load(const struct inbox *s, struct decided *d, struct err *e);
 int decide_manifest(const struct inbox *s, uint64_t step, struct ledger *l,
     struct err *e);
 
-/* decide_next(s, next, e): *next becomes the first step that is not closed. */
-int decide_next(const struct inbox *s, uint64_t *next, struct err *e);
-
 /* decide_aggregate(s, step, path, e): find out whether the step's average is in the
  * spool: an enum decide_when, or < 0; with DECIDE_HERE *path is its path, allocated. */
 enum decide_when { DECIDE_COMING, DECIDE_HERE, DECIDE_NEVER };

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,8 +11,6 @@
 #include "base/at.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/limits.h"
-#include "base/scan.h"
 #include "base/temp.h"
 #include "spool/inbox.h"
 #include "spool/ledger.h"
@@ -82,18 +79,17 @@ inbox_path(const struct inbox *s, const uint64_t *step, const char *file,
     struct err *e)
 {
 	const size_t n = strlen(s->state.dir) + strlen(file) + 32;
-	char *path = alloc_get(n, 1, e);
+	char *path = alloc_get(n, 1, e), in[24] = "";
 
-	if (path != NULL && step != NULL)
-		(void)snprintf(path, n, "%s/%llu/%s", s->state.dir,
-		    (unsigned long long)*step, file);
-	else if (path != NULL)
-		(void)snprintf(path, n, "%s/%s", s->state.dir, file);
+	if (step != NULL)
+		(void)snprintf(in, sizeof(in), "%llu/", (unsigned long long)*step);
+	if (path != NULL)
+		(void)snprintf(path, n, "%s/%s%s", s->state.dir, in, file);
 	return path;
 }
 
-static void
-inbox_name_file(const char *device, const char *end, char out[INBOX_FILE])
+void
+inbox_file(const char *device, const char *end, char out[INBOX_FILE])
 {
 	char name[INBOX_NAME];
 
@@ -104,12 +100,6 @@ inbox_name_file(const char *device, const char *end, char out[INBOX_FILE])
 	(void)snprintf(out, INBOX_FILE, "%.200s.%s", name, end);
 }
 
-void
-inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE])
-{
-	inbox_name_file(inbox_device_of(sh), end, out);
-}
-
 char *
 inbox_of(const struct inbox *s, const uint64_t *step, const char *device,
     const char *end, struct err *e)
@@ -118,7 +108,7 @@ inbox_of(const struct inbox *s, const uint64_t *step, const char *device,
 	char file[INBOX_FILE + sizeof(INBOX_DEVICE)];
 
 	memcpy(file, INBOX_DEVICE, n);
-	inbox_name_file(device, end, file + n);
+	inbox_file(device, end, file + n);
 	return inbox_path(s, step, file, e);
 }
 
@@ -126,17 +116,10 @@ inbox_of(const struct inbox *s, const uint64_t *step, const char *device,
 static int
 inbox_hex(const char *s)
 {
-	static const char digits[] = "0123456789ABCDEFabcdef";
-	const char *at;
-	int i, v = 0;
+	const char two[] = { s[0], s[0] != '\0' ? s[1] : '\0', '\0' };
 
-	for (i = 0; i < 2; i++, s++) {
-		if (*s == '\0' || (at = strchr(digits, *s)) == NULL)
-			return -1;
-		v = v * 16 + (int)(at - digits < 16 ? at - digits :
-		    at - digits - 6);
-	}
-	return v;
+	return strspn(two, "0123456789ABCDEFabcdef") == 2 ?
+	    (int)strtol(two, NULL, 16) : -1;
 }
 
 /* Convert n bytes of a file name back. */
@@ -324,7 +307,7 @@ inbox_temp(const struct inbox *s, const struct shard *sh, const char *end,
 	char file[INBOX_FILE];
 	int fd, r;
 
-	inbox_file(sh, end, file);
+	inbox_file(inbox_device_of(sh), end, file);
 	*path = statedir_path(&s->state, file, e);
 	if (*path == NULL)
 		return -ERR_SYS;

@@ -17,7 +17,7 @@
  *   DIR/devices                  the list of devices, see spool/roster.h
  *   DIR/device/DEVICE.incarnation  the newest incarnation of a device seen
  *   DIR/device/DEVICE.known      see spool/join.h
- *   DIR/device/DEVICE.open       see spool/decide.h
+ *   DIR/device/DEVICE.open       see spool/decide.c
  *   DIR/device/DEVICE.given      see spool/admit.h
  *   DIR/device/DEVICE.history/   see spool/mirror.h
  *   DIR/DEVICE.new-XXXXXX        a shard that is being received; locked while it is
@@ -83,11 +83,11 @@ void inbox_name(const char *name, char out[INBOX_NAME]);
 char *inbox_path(const struct inbox *s, const uint64_t *step, const char *file,
     struct err *e);
 
-/* inbox_file(sh, end, out): write the file name DEVICE.end of the shard's device.
+/* inbox_file(device, end, out): write the file name DEVICE.end.
  * inbox_of(s, step, device, end, e): return the path of that file, allocated:
  * DIR/STEP/DEVICE.end; step NULL: DIR/device/DEVICE.end.  device "": a device
  * without a name. */
-void inbox_file(const struct shard *sh, const char *end, char out[INBOX_FILE]);
+void inbox_file(const char *device, const char *end, char out[INBOX_FILE]);
 #define INBOX_KNOWN "known"	/* an `end' of these: see spool/join.h */
 char *inbox_of(const struct inbox *s, const uint64_t *step, const char *device,
     const char *end, struct err *e);

@@ -66,8 +66,10 @@ join_next(const struct inbox *s, const struct join_asked *q, uint64_t *next,
     struct err *e)
 {
 	struct steps l = STEPS_INIT;
-	int k = decide_next(s, next, e);
+	struct decided d;
+	int k = decide_load(s, &d, e);
 
+	*next = k == 0 && d.any ? d.closed + 1 : 0;
 	if (k == 0 && *next > q->step &&
 	    (k = steps_list(&l, s, "", q->step, e)) == 0)
 		k = join_gone(s, q->step, e);

@@ -1,9 +1,6 @@
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -13,7 +10,6 @@
 #include "base/temp.h"
 #include "device/feedback.h"
 #include "spool/admit.h"
-#include "spool/ledger.h"
 #include "spool/mirror.h"
 
 #define MIRROR_STEP "history.%llu"

@@ -14,7 +14,6 @@
 #include "spool/clients.h"
 #include "spool/decide.h"
 #include "spool/inbox.h"
-#include "spool/ledger.h"
 #include "spool/roster.h"
 #include "spool/progress.h"
 #include "spool/steps.h"

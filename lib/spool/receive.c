@@ -13,8 +13,6 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "base/limits.h"
-#include "base/scan.h"
 #include "base/temp.h"
 #include "base/wait.h"
 #include "format/checks.h"

@@ -1,9 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -11,7 +9,6 @@
 #include "base/err.h"
 #include "format/text.h"
 #include "spool/inbox.h"
-#include "spool/ledger.h"
 #include "spool/roster.h"
 #include "spool/steps.h"
 

@@ -16,7 +16,6 @@
 #include "base/compare.h"
 #include "base/err.h"
 #include "base/scan.h"
-#include "base/temp.h"
 #include "base/wait.h"
 #include "pipe/filter.h"
 #include "spool/clients.h"

@@ -1,6 +1,5 @@
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
@@ -38,19 +37,14 @@ steps_sort(struct steps *x)
 	x->n = n;
 }
 
-int
-steps_text(struct steps *x, const char *text, uint64_t from, struct err *e)
+static int
+steps_in(const struct inbox *s, const uint64_t *step, const char *below,
+    int (*each)(void *, const char *, struct err *), void *arg, struct err *e)
 {
-	uint64_t step;
-	char *end;
-	int k = 0;
+	char *dir = inbox_path(s, step, below, e);
+	int k = dir != NULL ? scan(dir, each, arg, e) : -ERR_SYS;
 
-	for (; *text != '\0' && k == 0; text = *end != '\0' ? end + 1 : end) {
-		step = strtoull(text, &end, 10);
-		if (end != text && step >= from)
-			k = steps_add(x, step, e);
-	}
-	steps_sort(x);
+	alloc_free(dir);
 	return k;
 }
 
@@ -72,10 +66,8 @@ steps_list(struct steps *x, const struct inbox *s, const char *below,
     uint64_t from, struct err *e)
 {
 	struct steps_scan c = { x, from };
-	char *dir = inbox_path(s, NULL, below, e);
-	int k = dir != NULL ? scan(dir, steps_each, &c, e) : -ERR_SYS;
+	int k = steps_in(s, NULL, below, steps_each, &c, e);
 
-	alloc_free(dir);
 	if (k == 0)
 		steps_sort(x);
 	return k;
@@ -91,17 +83,6 @@ steps_release(struct steps *x)
 /* ---- the files of a step ---- */
 
 static int
-steps_in(const struct inbox *s, uint64_t step, int (*each)(void *, const char *,
-    struct err *), void *arg, struct err *e)
-{
-	char *dir = inbox_path(s, &step, "", e);
-	int k = dir != NULL ? scan(dir, each, arg, e) : -ERR_SYS;
-
-	alloc_free(dir);
-	return k;
-}
-
-static int
 steps_each_count(void *arg, const char *name, struct err *e)
 {
 	(void)e;
@@ -113,7 +94,7 @@ int
 steps_count(size_t *n, const struct inbox *s, uint64_t step, struct err *e)
 {
 	*n = 0;
-	return steps_in(s, step, steps_each_count, n, e);
+	return steps_in(s, &step, "", steps_each_count, n, e);
 }
 
 static int
@@ -126,7 +107,7 @@ int
 steps_files(struct array_names *l, const struct inbox *s, uint64_t step,
     struct err *e)
 {
-	return steps_in(s, step, steps_each_file, l, e);
+	return steps_in(s, &step, "", steps_each_file, l, e);
 }
 
 int

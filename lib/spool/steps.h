@@ -16,9 +16,6 @@ struct steps {
 #define STEPS_INIT { NULL, 0, 0 }
 
 int steps_add(struct steps *x, uint64_t step, struct err *e);
-/* steps_text(x, text, from, e): add the numbers >= `from' that are lines of a text; other
- * lines are ignored. */
-int steps_text(struct steps *x, const char *text, uint64_t from, struct err *e);
 /* steps_list(x, s, below, from, e): add the steps >= `from' of a run: with below ""
  * those that have a directory, with STEPS_DONE those whose average was made.  Call
  * steps_release(x) also after a failure. */

@@ -78,7 +78,7 @@ long_name(const char *letter, size_t n)
 		(void)strcat(name, letter);
 	shard_init(&sh);
 	r = shard_set_device(&sh, name, &e);
-	inbox_file(&sh, "aceg", file);
+	inbox_file(inbox_device_of(&sh), "aceg", file);
 	whole = inbox_device(file, back, id);
 	ledger_hash(name, want);
 	i = strlen(back);
