@@ -176,20 +176,6 @@ layers() {
 	says "bandwidth needs a column 'bytes'"
 }
 
-# bats test_tags=long
-@test "dynacomm: one layer, and a million in little time" {
-	t 'pt fc\n1ms 2ms\n'
-	exits 0 ace-advise dynacomm --format tsv --cuts 1ms in
-	[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "0.004000000 1" ]
-	(echo 'pt fc' && seq 1000000 | sed 's/.*/1us 2us/') >in
-	exits 0 cpu 20 ace-advise dynacomm --format tsv --cuts 1ms in
-	# the last of 1000 segments arrives after 1000 dt + 1 s, and takes 2 ms to compute
-	[ "$(grep optimal out | cut -f 3,5 | tr '\t' ' ')" = "2.002000000 1000" ]
-	echo '1us nan' >>in
-	exits 3 cpu 20 ace-advise dynacomm --format tsv --cuts 1ms in
-	says "line 1000002: fc 'nan' is not a time"
-}
-
 @test "deco: every column, by the formulas of the page" {
 	t 'compute bandwidth latency values\n500ms 50Mbit 100ms 350e6
 1s 1Gbit 20ms 1e6\n0.25 200Mbit 300ms 3.5e8\n'
@@ -234,21 +220,6 @@ step speedup phi steps faster" ]
 	t 'compute bandwidth latency values\n1s 319bit 1s 1e6\n'
 	exits 0 ace-advise deco --format tsv in
 	[ "$(rule paper)" = "2 100000" ]
-}
-
-@test "dynacomm: gradients alone, layers without parameters, nothing for a transmission" {
-	t 'gt bc\n1 2\n0 3\n'
-	exits 0 ace-advise dynacomm --format tsv --cuts 0s in
-	[ "$(cut -f 1 out | uniq | paste -sd ' ')" = "pass backward" ]
-	grep -qx "$(printf 'backward\toptimal\t6.000000000\t0.00\t1\t1')" out
-	# two transmissions; the link is idle until the second layer's end
-	grep -qx "$(printf 'backward\tlayers\t6.000000000\t0.00\t2\tall')" out
-	layers >in
-	exits 0 ace-advise dynacomm --format tsv --cuts 2s in
-	for p in forward backward both; do
-		[ "$(awk -v p=$p '$1 == p { print $2 }' out | paste -sd ' ')" = \
-		    "sequential layers ibatch optimal" ]
-	done
 }
 
 @test "profile: means over the shards, of the times over those that say them" {

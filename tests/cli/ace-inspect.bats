@@ -37,13 +37,6 @@ load values
 	exits 0 ace-inspect -v coded
 	grep -q '^provenance    mkshards 1$' out
 	grep -q '^provenance    ace-compress ' out
-	# only the output file and the threads are left out
-	for how in -ox '-o x -T1' '-o x -T 1' '--output=x --threads=1' '--output x --threads 1'; do
-		# shellcheck disable=SC2086 # words are meant
-		mkshards | ace-compress $how --sync none -S st.x -c q8
-		rm -r st.x
-		ace-inspect -v x | grep -q '^provenance    ace-compress [0-9.]* --sync none -S st.x -c q8$'
-	done
 	grep -q '^key           device=edge1$' out
 	grep -q '^annotation    xyZz, 1 frames, 5 bytes$' out
 	exits 0 ace-inspect --format json coded
@@ -361,15 +354,6 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	mkshards -n 32M -k fast >y &
 	exits 0 peak kib ace-inspect diff y x
 	[ "$(cat kib)" -le 65536 ] || { cat kib; false; }
-}
-
-@test "a schema of three hundred bytes that promises much costs nothing" {
-	mkshards -t w:1000,1000,1000 -g 1000 -c none >large
-	exits 0 cpu 5 ace-inspect stats large
-	exits 0 cpu 5 ace-inspect diff large large
-	mkshards -t w:1000,1000,2000 -g 1 -c none >huge
-	exits 3 cpu 5 ace-inspect stats huge
-	says 'limit: 2000000000 groups of 1 values in a table of'
 }
 
 @test "recover: what is not known is not mended" {

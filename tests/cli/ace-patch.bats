@@ -199,7 +199,7 @@ changed() {
 
 @test "what comes into a directory at any moment, goes or changes there, is not lost" {
 	models
-	every=$(thorough && echo 7 || echo 61)
+	every=$(thorough && echo 7 || echo 97)
 	for way in "--way copy" "--way copy --stage"; do
 		while read -r change; do
 			changed olds "$way" "$change"
@@ -222,7 +222,7 @@ changed() {
 
 @test "a model that is replaced or written at any moment is not lost" {
 	models
-	every=$(thorough && echo 1 || echo 29)
+	every=$(thorough && echo 1 || echo 47)
 	for way in "--way copy" "--way copy --stage" "--way in-place"; do
 		changed old "$way" 'cp third x; touch -r $m x; mv x $m'
 	done

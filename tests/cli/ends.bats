@@ -106,24 +106,6 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	exits 3 ace-export -f raw --max-elements 9 --step 1 two
 }
 
-@test "ace-archive: how many there were, and how large each is" {
-	mkshards -r demo -H kind=1 >a
-	mkshards -r demo -s 1 >b
-	takes ace-archive create -o x.tar a b
-	[ ! -s err ]
-	takes ace-archive create -v -o x.tar a b a
-	[ "$(cat err)" = "ace-archive: 2 shards
-ace-archive: repeated shards stored once: 1" ]
-	takes ace-archive extract -v -o x x.tar
-	says '^ace-archive: 2 shards$'
-	takes ace-archive list x.tar
-	[ "$(head -n 1 out)" = "$(printf 'step\tdevice\tkind\tbytes\tname')" ]
-	# the size of a shard is from its head to its end
-	n=$(frames a | awk '$2 == "SHRD" { at = $1 } $2 == "SEND" { print $1 - at }')
-	[ "$(sed -n 2p out)" = "$(printf '0\tedge1\tdelta\t%d\tdemo/0/edge1.aceg' "$n")" ]
-	[ "$(sed -n 3p out | cut -f 1,3)" = "$(printf '1\tgradient')" ]
-}
-
 @test "ace-meter: no less than 8 bit/s; what it waits for at the end" {
 	head -c 3000000 /dev/zero >in
 	exits 0 pty sh -c 'ace-meter in 2>&1 >/dev/null'

@@ -18,28 +18,6 @@ waits() {
 	says "state 'st' has $2 shards without a receipt after 0 s"
 }
 
-@test "each table of kernels gives the same, one that is not there is a wrong call" {
-	mkshards -n 10k >in
-	exits 0 ace-compress --omit provenance -c topk:0.1 in
-	mv out coded
-	exits 0 ace-expand --omit provenance coded
-	mv out dense
-	for k in ref ''; do
-		ACE_KERNEL=$k exits 0 ace-compress --omit provenance -c topk:0.1 in
-		same out coded
-		ACE_KERNEL=$k exits 0 ace-expand --omit provenance coded
-		same out dense
-	done
-	ACE_KERNEL=abacus exits 2 ace-compress -c q8 in
-	says '^ace-compress: ACE_KERNEL=abacus: this processor or build has no such kernels'
-	# a prefix of a kernel's name is not valid
-	ACE_KERNEL=re exits 2 ace-compress -c q8 in
-	ACE_KERNEL=abacus exits 2 ace-compress -S st -c q8 in
-	ACE_KERNEL=abacus exits 2 ace-expand --cache h coded
-	ACE_KERNEL=abacus exits 2 ace-expand coded
-	says '^ace-expand: ACE_KERNEL=abacus: this processor or build has no such kernels'
-}
-
 # left CODEC HOW: print the norm of the residual after eight steps of 64 Ki values
 left() {
 	rm -rf st
@@ -107,19 +85,6 @@ left() {
 	[ "$(field flags sent)" -eq 3 ]
 	code 1 --error-feedback momentum --window 2
 	waits 2 2 --error-feedback momentum --window 2
-}
-
-@test "the numbers of momentum and cache belong to the state" {
-	for how in momentum:0.9 cache:0.9; do
-		rm -rf st
-		code 0 --error-feedback "${how%:*}"
-		mkshards -s 1 >in
-		exits 5 ace-compress -S st --error-feedback "${how%9}8" -c q8 in
-		says "was made with feedback $how, not ${how%9}8"
-		rm st/history.0
-		exits 3 ace-compress -S st --error-feedback "$how" -c q8 in
-		says "mismatch: file 'history.0' is absent from state 'st'"
-	done
 }
 
 @test "rho of 0 and of 1: nothing of what was not sent is left, or all of it" {

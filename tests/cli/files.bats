@@ -172,22 +172,6 @@ gone() { [ "$(left)" -eq 0 ]; }
 	exits 0 ace-inspect verify x
 }
 
-@test "a file above the limit of its size: status 4, and the reason" {
-	given
-	(ulimit -f 4; exits 4 ace-cut -o x in; says "File too large")
-	(ulimit -f 4; got=0; ace-cut in >x 2>err || got=$?; [ $got -eq 4 ]; says "File too large")
-	# the same through ace
-	(ulimit -f 4; got=0; ace cut in >x 2>err || got=$?; [ $got -eq 4 ])
-}
-
-@test "too few descriptors: said so" {
-	given
-	for n in 4 5; do
-		exits 4 sh -c "exec 3>&-; ulimit -n $n; exec ace-cut -o x in"
-		says "Too many open files"
-	done
-}
-
 @test "a FIFO where a file is to be: refused at once" {
 	given
 	mkdir d
@@ -302,39 +286,4 @@ x.safetensors" ]
 	[ ! -e none ] || skip "no overlay here"
 	[ "$(cat staged)" = 5 ]
 	grep -q -e "use --way in-place" says
-}
-
-@test "ace-patch, ended by a signal while it copies: nothing is left; what is ready stays" {
-	needs strace
-	sanitized && skip "a leak checker and strace exclude each other"
-	mkmodel old -n 1000 -f 3
-	mkmodel new -n 1000 -f 3 -s 1
-	exits 0 ace-diff -o step old new
-	sent() {
-		got=0
-		strace -f -qq -o /dev/null -e trace=fsync -e "inject=fsync:signal=TERM:when=$1" \
-		    ace-patch --way copy --stage d <step 2>err || got=$?
-	}
-	seen=
-	got=1
-	for ((i = 1; got != 0 && i < 40; i++)); do
-		rm -rf d d.ace-patch
-		cp -r old d
-		sent $i
-		diff -r d old
-		[ "$got" -ne 0 ] || break
-		[ "$got" -eq 143 ]
-		case $(ls -m d.ace-patch) in
-		lock) seen=nothing ;;
-		"lock, new, ready") ;;
-		"lock, new") ;;	# it was ready, but not marked as ready yet
-		*) ls d.ace-patch; return 1 ;;
-		esac
-		exits 0 ace-patch d <step
-		diff -r d new
-	done
-	[ "$seen" = nothing ]
-	[ "$got" -eq 0 ]
-	exits 0 ace-patch --commit d
-	diff -r d new
 }

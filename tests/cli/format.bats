@@ -42,18 +42,6 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 	done
 }
 
-@test "statistics and scores are not true of what is coded, and end here" {
-	mkshards -a | ace-score >scored
-	frames scored | grep -q sTAT
-	ace-select -b 900 scored >planned
-	for with in '' '-S st'; do
-		# shellcheck disable=SC2086 # words
-		exits 0 ace-compress --omit provenance $with planned
-		[ "$(frames out | cut -d' ' -f2 | sort -u | paste -sd' ')" = \
-		    "DATA HEAD SCHM SEND SHRD TAIL xyZz" ]
-	done
-}
-
 @test "each annotation behind each filter: kept or dropped by its type's last letter" {
 	local all kept how
 	all='sCOR pLAN sTAT mEMb tIMe pOLi lINk tEXt xyZZ xyZz sIGN'
@@ -108,16 +96,6 @@ every() {
 		exits 0 $how --max-elements 336 in
 		exits 3 $how --max-elements 335 in
 		says 'limit: 336 elements, at most 335'
-	done <programs
-}
-
-@test "no program writes a stream to a terminal, but to a file" {
-	mkshards >in
-	every >programs
-	while read -r how; do
-		exits 2 pty $how in </dev/null
-		grep -q 'terminal' out err
-		exits 0 pty $how -o file in </dev/null
 	done <programs
 }
 

@@ -668,20 +668,6 @@ let_go() {
 	says "at most 255 bytes"
 }
 
-@test "a few bytes that stand for billions of groups: refused at once" {
-	local p
-	mkshards -t w:16777216 -g 1 -c none >in
-	[ "$(wc -c <in)" -lt 1000 ]
-	sanitized || ulimit -v 1000000
-	for p in "ace-select --bits 1" ace-score ace-expand ace-aggregate \
-	    "ace-export -f raw -o raw" "ace-recv --spool spool" ace-inspect; do
-		# shellcheck disable=SC2086 # words are meant
-		exits 3 cpu 20 $p in
-		says "limit: 16777216 groups"
-	done
-	[ ! -e raw ] && [ "$(ls spool)" = "" ]
-}
-
 @test "what is no file, or a cut one, in a state or a spool: said at once" {
 	mkshards >in
 	ace-compress -S state -c q8 in >sent

@@ -528,6 +528,5 @@ main(void)
 		test_tables(specs[i]);
 		test_damage(specs[i]);
 	}
-	run_tests();
 	return done_testing();
 }

@@ -325,7 +325,6 @@ main(void)
 	    "a note of 4 MB");
 	test_large("{", " ", 4000000, "\"a\":1}", "corrupt", "4 MB of blanks");
 	test_large("", "{\"a\":", 100000, "1", "limit", "objects in objects");
-	run_tests();
 	files_leave(dir, names);
 	return done_testing();
 }
