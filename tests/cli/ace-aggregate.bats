@@ -194,16 +194,6 @@ ones() {
 	exits 5 ace-aggregate --devices 3 short
 }
 
-@test "a device twice is refused" {
-	edges 2
-	cp e1 again
-	exits 5 ace-aggregate e1 e2 again
-	says "two shards of 'edge1' for step 0"
-	cat e1 e2 e1 >all
-	exits 5 ace-aggregate all
-	says "two shards of 'edge1' for step 0"
-}
-
 @test "what does not belong together is a mismatch, with both names" {
 	mkshards -d a >a
 	mkshards -d b -r other >b
@@ -486,37 +476,6 @@ interval.edge3=900' >e2
 	model.norm=10 model.norm=10 model.norm=10 -
 	none model.norm=10 - -
 	E
-}
-
-# The invariant of DD-EF-SGD, for any share of averages applied so far:
-# sum(averages) + mean(residuals) = mean(sum(gradients)), bit for bit.
-@test "averages and residuals are the gradients, exactly" {
-	n=500
-	for s in 0 1 2 3 4 5 6 7; do
-		for k in 1 2; do
-			# whole numbers: sums are exact, and f16 holds them
-			perl -e 'srand($ARGV[0]); print pack("f<*",
-			    map { int(rand(200)) - 100 } 1 .. $ARGV[1])' \
-			    $((10 * s + k)) $n >"g$k.$s"
-			ace-import -f raw -d edge$k -s $s --name w --shape $n \
-			    "g$k.$s" | ace-expand -S st$k |
-			    ace-compress -S st$k --sync none \
-			    -c topk:0.0$((s % 3 + 1)):f16 >c$k
-		done
-		ace-aggregate c1 c2 >m
-		raw m >m.$s
-	done
-	head -c $((4 * n)) /dev/zero >g0
-	for k in 1 2; do
-		ace-import -f raw -d edge$k -s 8 --name w --shape $n g0 |
-		    ace-expand -S st$k >left
-		raw left >e$k.f32
-	done
-	each '$k = 0; $k += $_ for @v[0 .. 15]; $k /= 2;
-	    $k -= $_ for @v[16 .. 23]; $k == ($v[24] + $v[25]) / 2' \
-	    g[12].? m.? e[12].f32
-	# the residual is not zero, so the test means something
-	perl -e 'local $/; exit !(grep { $_ } unpack "f<*", <>) > 100' e1.f32
 }
 
 @test "a spool that is not there is a mistake; --create makes it" {

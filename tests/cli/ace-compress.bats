@@ -25,39 +25,6 @@ records() {
 			$g++ } }' <"$1"
 }
 
-@test "each codec: the error and the size it is known for" {
-	mkshards -n 256k >in
-	raw in >in.f32
-	size=$(wc -c <in)
-	# columns: codec, least ratio, largest relative error
-	while read -r codec ratio error; do
-		exits 0 ace-compress -c "$codec" --omit provenance in
-		[ ! -s err ]
-		mv out coded
-		raw coded >out.f32
-		perl -e 'local $/; for (@ARGV[0, 1]) { open F, $_; binmode F;
-		    push @v, [unpack "f<*", <F>] }
-		    for (0 .. $#{$v[0]}) { $d += ($v[0][$_] - $v[1][$_]) ** 2;
-			$n += $v[0][$_] ** 2 }
-		    $r = $ARGV[2] / $ARGV[3];
-		    printf "# %-10s %7.2f times smaller, NMSE %.3g\n", $ARGV[6],
-			$r, $d / $n;
-		    exit !($d <= $ARGV[4] * $n && $r >= $ARGV[5])' in.f32 \
-		    out.f32 "$size" "$(wc -c <coded)" "$error" "$ratio" \
-		    "$codec" >&3 || { echo "$codec"; false; }
-	done <<-'EOT'
-	f32        0.999 0
-	lossless   1.20  0
-	f16        1.99  5e-8
-	bf16       1.99  3e-6
-	q8         3.755 3.0e-5
-	q4         7.08  7.4e-3
-	sign       29.4  0.37
-	topk:1%    150   0.95
-	qsgd:127   22    0.7
-	EOT
-}
-
 @test "the plan is obeyed, before or behind the data" {
 	for l in -l -L; do
 		mkshards -n 640 -g 64 "$l" f16,none,topk:0.5,q8,f32 -a >in
@@ -396,26 +363,6 @@ records() {
 # sized FILE: print the bytes of its shard, without the stream's head and tail
 sized() {
 	frames "$1" | awk '$2 == "SHRD" { a = $1 } $2 == "TAIL" { print $1 - a }'
-}
-
-@test "groups of few values, of which most are not sent, use their budget" {
-	local n
-	for n in '20000 4 12000' '60000 3 20000'; do
-		# shellcheck disable=SC2086 # words are meant
-		set -- $n
-		perl -we 'use strict; for (1 .. $ARGV[0]) {
-			my $s = $_ * 2654435761 % 4294967296 / 4294967296;
-			my $t = $_ * 40503 % 65536 / 65536;
-			my $w = int($_ / 4) * 2246822519 % 4294967296 / 4294967296;
-			print pack "f<", ($s - 0.5) * exp(9 * $t * $w - 9);
-		}' "$1" >values
-		ace-import -f raw -g "$2" values | ace-select -b "$3" |
-		    ace-compress --omit provenance,schema >coded
-		n=$(sized coded)
-		echo "$n of $3 bytes"
-		[ "$n" -gt $(($3 * 98 / 100)) ]
-		[ "$n" -le "$3" ]
-	done
 }
 
 @test "groups of 3 to 12 values at low budgets use them, and never more" {

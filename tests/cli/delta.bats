@@ -216,10 +216,10 @@ refused() {
 }
 
 # bats test_tags=plain
-@test "what does not fit into memory: one byte of 40 MB, and all of them" {
-	perl -e 'print pack("Q<", length($h)), $h, "\1" x 40_000_000 for $h = q({"w":{"dtype":"U8","shape":[40000000],"data_offsets":[0,40000000]}})' >a
+@test "what does not fit into memory: one byte of 25 MB, and all of them" {
+	perl -e 'print pack("Q<", length($h)), $h, "\1" x 25_000_000 for $h = q({"w":{"dtype":"U8","shape":[25000000],"data_offsets":[0,25000000]}})' >a
 	perl -pe 's/\x01\z/\x02/' a >b
-	perl -e 'print pack("Q<", length($h)), $h, "\3" x 40_000_000 for $h = q({"w":{"dtype":"U8","shape":[40000000],"data_offsets":[0,40000000]}})' >c
+	perl -e 'print pack("Q<", length($h)), $h, "\3" x 25_000_000 for $h = q({"w":{"dtype":"U8","shape":[25000000],"data_offsets":[0,25000000]}})' >c
 	for new in b c; do
 		for coding in xor overwrite; do
 			each_of 3 || continue

@@ -77,6 +77,7 @@ shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 		code 0 $how
 		answer sent0
 		code 1 $how
+		[ $how = ef21 ] || balance "2 inputs up to step 1, 1 accepted, 1 pending"
 		mkshards -s 1 -d edge2 -n 20k -t a:5000 -t b:3000 |
 		    ace-recv --spool spool >/dev/null
 		exits 0 ace-aggregate --spool spool --rounds 2

@@ -277,33 +277,6 @@ cuts.seconds=1" >in
 	done
 }
 
-@test "one device's policy moves the others by no more than a factor" {
-	local i
-	for i in 1 2 3; do
-		shard 0 edge$i -P "$([ $i = 1 ] && echo delay=1000 || echo delay=2)" >in
-		recv accepted <in
-	done
-	aggregate --devices 3
-	[ "$(ace-inspect -v out | grep -o 'delay=[0-9]*')" = delay=8 ]
-	# one device cannot set a delay that no other has
-	for i in 1 2 3; do
-		if [ $i = 1 ]; then shard 1 edge1 -P delay=1000; else shard 1 edge$i; fi
-	done >all
-	exits 0 ace-recv --spool spool --sync none all
-	aggregate --devices 3
-	ace-inspect -v out | grep -q delay= && return 1
-	# nor decide by an absurd time where the others cut
-	for i in 1 2 3; do
-		shard 2 edge$i -P "cuts=$((i + 3)),1
-cuts.seconds=$([ $i = 1 ] && echo 1e8 || echo $i)"
-	done >all
-	exits 0 ace-recv --spool spool --sync none all
-	aggregate --devices 3
-	ace-inspect -v out >shown
-	grep -q 'cuts=6,1$' shown
-	grep -q 'cuts.seconds=3$' shown
-}
-
 @test "a quota: bytes and open steps of a device, not of the others" {
 	mkshards -N 12 >in
 	limited 'open 5' waits "limit: 5 steps of this device are open" -v in

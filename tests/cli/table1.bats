@@ -215,17 +215,6 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	[ "$(tail -n +2 results/frontier-runs.tsv | cut -f 9 | uniq | wc -l)" -eq 4 ]
 }
 
-@test "a link that all edges take theirs for: the same budget for all" {
-	prepare
-	export STEPS=8
-	ONLY='ACE-AdamW-10 ACE-AdamW-10+--link,30Mbit ACE-AdamW-10+--link,300Mbit' \
-	    table 0 table1
-	value "a=$(cell table1-runs ACE-AdamW-10 up);
-	    b=$(cell table1-runs ACE-AdamW-10+--link,30Mbit up);
-	    c=$(cell table1-runs ACE-AdamW-10+--link,300Mbit up)" \
-	    'a != b && c > 1.15 * b && c < 1.5 * b'
-}
-
 @test "relays add up and code what their edges say, and their bytes are counted" {
 	prepare
 	export STEPS=8
@@ -276,41 +265,6 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    "$(cell table1-runs ACE-AdamW-4+--link,tier up)" ]
 	ONLY=ACE-AdamW-4+--clusters,0 table 1 table1
 	says "^table1: 'ACE-AdamW-4\+--clusters,0': clusters are of paper:...\$"
-}
-
-@test "the paper's way with local steps: the policy sets its interval" {
-	prepare
-	export STEPS=160
-	ONLY='Paper-local Paper-local+--interval,10,--target,100 Paper-local+--interval,10,--target,0.0001' \
-	    table 0 table1
-	value "h=$(cell table1-runs Paper-local rounds);
-	    r=$(cell table1-runs Paper-local+--interval,10,--target,100 rounds);
-	    o=$(cell table1-runs Paper-local+--interval,10,--target,0.0001 rounds)" \
-	    'h == 9 && r < h && o > h && o <= 16'
-}
-
-@test "in one process: the same models, the same bytes" {
-	prepare
-	for l in '' 1; do
-		LOCAL=$l ONLY='FullSync FedAvg ACE-Sync+--bits,dense' \
-		    table 0 table1
-		cut -f 1-10 results/table1-runs.tsv >"runs$l"
-		cut -f 1,11,12 results/table1-runs.tsv >"bytes$l"
-		rm -r results
-	done
-	same runs runs1
-	paste bytes bytes1 | awk -F '\t' 'NR > 1 { d = ($5 + $6) / ($2 + $3) - 1
-	    if (d > 0.005 || d < -0.005) { bad = 1; print } } END { exit bad }'
-	# averages of moments need LOCAL=1, and are in no stream, so their bytes do not count
-	export STEPS=160 ONLY='FedAvg FedAvg+--average-moments'
-	LOCAL=1 table 0 table1
-	[ "$(cell table1-runs FedAvg loss)" != \
-	    "$(cell table1-runs FedAvg+--average-moments loss)" ]
-	[ "$(cell table1-runs FedAvg up)" -eq \
-	    "$(cell table1-runs FedAvg+--average-moments up)" ]
-	rm -r results
-	table 1 table1
-	says '--average-moments is for --local'
 }
 
 @test "sixteen edges take the steps of four, with a quarter of the batch" {

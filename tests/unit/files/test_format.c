@@ -202,61 +202,6 @@ TEST(test_refused)
 	schema_release(&m);
 }
 
-TEST(test_inexact)
-{
-	static const unsigned char i4[] = { 0, 0, 0, 1, 1, 0, 0, 1, 3, 0, 0, 0 };
-	static const char dict[] =
-	    "\x93NUMPY\1\0\70\0{'descr': '<i4', 'fortran_order': False, "
-	    "'shape': (3,)}\n";
-	struct format_opts o = { .name = "w", .round = 1 };
-	unsigned char b[128];
-	struct format_source *s = NULL;
-	struct err e = ERR_INIT;
-	float x[3];
-	int r;
-
-	memcpy(b, dict, sizeof(dict) - 1);
-	memcpy(b + sizeof(dict) - 1, i4, 12);
-	files_put("f", b, sizeof(dict) - 1 + 12);
-	o.round = 0;
-	r = files_read(&s, FORMAT_NPY, "f", &o, x, 3, &e);
-	ok(r == -ERR_DATA && strcmp(ERR_MSG(&e), "unsupported: tensor 'w' at index 1 in 'f': "
-	    "i32 16777217 is not exact in f32 (--tensor leaves it out)") == 0,
-	    "refused: %s", ERR_MSG(&e));
-	format_close(s);
-	o.round = 1;
-	err_clear(&e);
-	r = files_read(&s, FORMAT_NPY, "f", &o, x, 3, &e);
-	ok(r == -ERR_DATA && x[0] == 16777216 && format_rounded(s) == 0,
-	    "never rounded: %s", ERR_MSG(&e));
-	format_close(s);
-}
-
-TEST(test_note)
-{
-	struct format_sink_opts o = { NULL, 0 };
-	struct text_kv kv = TEXT_KV_INIT;
-	struct format_source *s = NULL;
-	struct err e = ERR_INIT;
-	unsigned char head[8];
-
-	fill(&schema);
-	(void)text_set(&kv, "device", "edge1", NULL);
-	(void)text_set(&kv, "safetensors.format", "pt", NULL);
-	(void)text_set(&kv, "safetensors.said", "\"yes\" \\ \xc3\xbc", NULL);
-	o.note = &kv;
-	ok(files_write(FORMAT_SAFETENSORS, "f", &schema, value, &o, &e) == 0 &&
-	    files_read(&s, FORMAT_SAFETENSORS, "f", NULL, back, TOTAL, &e) == 0 &&
-	    format_note(s)->n == 2 && strcmp(text_get(format_note(s),
-	    "safetensors.format"), "pt") == 0 && strcmp(text_get(format_note(s),
-	    "safetensors.said"), "\"yes\" \\ \xc3\xbc") == 0,
-	    "metadata goes out and comes in: %s", ERR_MSG(&e));
-	format_close(s);
-	text_release(&kv);
-	(void)files_get("f", head, 8);
-	ok(bytes_le64(head) % 8 == 0, "the data begins at a multiple of 8");
-}
-
 /* Standard input is read from its current position, also by formats that seek. */
 TEST(test_middle)
 {
@@ -318,27 +263,6 @@ TEST(test_far)
 	    "f64 0.0999") != NULL, "read: %s", ERR_MSG(&e));
 	format_close(s);
 	schema_release(&sc);
-}
-
-TEST(test_raw)
-{
-	struct format_opts o = { .name = "w", .dim = { 2, 2 }, .ndim = 2 };
-	struct format_source *s = NULL;
-	struct err e = ERR_INIT;
-
-	files_put("f", "0123456789abcdef", 15);
-	files_refused(FORMAT_RAW, "f", "truncated", "raw, 15 bytes");
-	files_put("f", "", 0);
-	files_refused(FORMAT_RAW, "f", "truncated", "raw, nothing");
-	files_put("f", "0123456789abcdef", 12);
-	ok(files_read(&s, FORMAT_RAW, "f", &o, back, 4, &e) == -ERR_DATA &&
-	    strncmp(ERR_MSG(&e), "truncated: ", 11) == 0, "3 of 4 values: %s", ERR_MSG(&e));
-	format_close(s);
-	err_clear(&e);
-	files_put("f", "0123456789abcdef0", 17);
-	ok(files_read(&s, FORMAT_RAW, "f", &o, back, 4, &e) == -ERR_DATA &&
-	    strncmp(ERR_MSG(&e), "corrupt: ", 9) == 0, "4 and a bit: %s", ERR_MSG(&e));
-	format_close(s);
 }
 
 TEST(test_guess)

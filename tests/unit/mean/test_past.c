@@ -129,65 +129,6 @@ TEST(who_is_bad)
 	robust_release(&t);
 }
 
-TEST(files)
-{
-	char dir[] = "/tmp/ace-past.XXXXXX", path[64];
-	struct past p = PAST_INIT, again = PAST_INIT;
-	struct robust_step t = { .k = 0 };
-	struct robust_rule q = { 0 };
-	unsigned char was[sizeof(struct past_row) * (K + 1)];
-	double scale;
-	uint64_t s;
-	FILE *f;
-	int i, r = 0;
-
-	if (mkdtemp(dir) == NULL)
-		return;
-	(void)robust_parse(&q, "center", &e);
-	forget(&p, dir);
-	for (s = 0; s < 12; s++)
-		r |= step(&p, &t, &q, K, s);
-	scale = t.one[0].scale;
-	memcpy(was, p.last.row, sizeof(was));
-	ok(r == 0 && p.last.n == K + 1, "twelve steps");
-	/* repeat the last step in another process, with the files only */
-	forget(&p, dir);
-	r = step(&p, &t, &q, K, s - 1);
-	ok(r == 0 && t.one[0].scale <= scale && t.one[0].scale >= scale &&
-	    memcmp(was, p.last.row, sizeof(was)) == 0,
-	    "a step made again is the same: %g, %g", t.one[0].scale, scale);
-	forget(&again, dir);
-	r |= step(&again, &t, &q, K, s);
-	scale = t.one[0].scale;
-	r |= step(&p, &t, &q, K, s);
-	ok(r == 0 && t.one[0].scale <= scale && t.one[0].scale >= scale,
-	    "and who goes on is as who was started again");
-	model.id[0] ^= 1;
-	forget(&p, dir);
-	r = past_begin(&p, &who[0], &model, K, &e);
-	ok(r == 0 && !p.known && p.last.n == 1, "of another model nothing is known");
-	model.id[0] ^= 1;
-	for (i = 0; i < 2; i++) {
-		(void)snprintf(path, sizeof(path), "%s/past.%d", dir, i);
-		if ((f = fopen(path, "r+")) != NULL && fseek(f, 900, SEEK_SET) == 0) {
-			(void)fputs("damage", f);
-			(void)fclose(f);
-		}
-	}
-	forget(&p, dir);
-	who[0].step = s + 1;
-	ok(past_begin(&p, &who[0], &model, K, &e) == -ERR_DATA, "damage is seen: %s",
-	    ERR_MSG(&e));
-	for (i = 0; i < 2; i++) {
-		(void)snprintf(path, sizeof(path), "%s/past.%d", dir, i);
-		(void)unlink(path);
-	}
-	(void)rmdir(dir);
-	past_release(&p);
-	past_release(&again);
-	robust_release(&t);
-}
-
 /* Device 4 sends what device 2 sent this many steps ago, times `times', with a share
  * `noise' changed; with `both' device 2 sends it again as well. */
 static struct copy { uint64_t ago; float times, noise; int both, is; } copy;
