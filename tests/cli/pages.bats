@@ -52,9 +52,8 @@ example() {
 	same got want
 }
 
-@test "ace-stream: the bytes of its examples of ecq and tcq, and what they are" {
+@test "ace-stream: the bytes of its example of ecq, and what they are" {
 	example ecq:0.3 '9a 99 3e' 12
-	example tcq:0.2 'cd 4c 3e' 14
 }
 
 @test "ace-stream: what is behind a stream is looked at in that order" {

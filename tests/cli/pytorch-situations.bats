@@ -432,7 +432,7 @@ table_py() {
 	# the page has exactly these rows
 	sed 's/^ok //; s/ *$//' said | sort >have
 	sed -n '/^\.Sh SITUATIONS/,/^\.Sh /p' "$ROOT/man/ace-pytorch.7" |
-	    sed -n 's/^\.It \(.*\) Ta .*/\1/p' | sed '/^Em /d' | sort >page
+	    sed -n '/^\.It$/{n;p;}' | sort >page
 	diff page have
 }
 
