@@ -137,28 +137,6 @@ are() {
 	    { echo "$2: $(cat got), not ${*:3}"; return 1; }
 }
 
-@test "equations (3) and (4): the branches, and alpha between them" {
-	# one group per tensor: different magnitudes, or equal values and different sizes
-	mkshards -k ramp -t a:64,64 -t b:64,64 >loud
-	mkshards -k zeros -t a:64 -t b:64,64 >quiet
-	# temporal branch alone: 1 / (1 + exp(1)) and its complement; then half of each branch
-	exits 0 ace-score --form paper:1 -S one loud
-	are one score 0.268941 0.731059
-	exits 0 ace-score --form paper:0 -S none loud
-	are none score 0.5 0.5
-	exits 0 ace-score --form paper --omit provenance -S half loud
-	are half score 0.384471 0.615529
-	mv out half.out
-	exits 0 ace-score --form paper:0.5 --omit provenance loud
-	same out half.out
-	# structural branch alone: the larger tensor gets less, by its logarithm
-	exits 0 ace-score --form paper:0 -S size quiet
-	are size score 0.562177 0.437823
-	exits 2 ace-score one two </dev/null
-	exits 0 ace-inspect -v one/memory
-	grep -qE "^key +model=$(ace-inspect -v loud | sed -n 's/^schema *//p')\$" out
-}
-
 # learn STATE FILE: learn from the aggregate FILE
 learn() {
 	exits 0 ace-expand --omit provenance --feedback "$1" -o expanded "$2"

@@ -87,25 +87,6 @@ left() {
 	waits 2 2 --error-feedback momentum --window 2
 }
 
-@test "rho of 0 and of 1: nothing of what was not sent is left, or all of it" {
-	mkshards -s 0 >in0
-	mkshards -s 1 -x 5 >in1
-	raw in0 >f0
-	for rho in 0 1; do
-		for s in 0 1; do
-			c=none
-			[ $s = 1 ] || c=f32
-			exits 0 ace-compress -S "st$rho" -c $c \
-			    --error-feedback cache:$rho in$s
-			mv out coded
-			exits 0 ace-expand --cache "h$rho" coded
-		done
-		raw out >"r$rho"
-	done
-	each '$v[0] == 0' r0
-	same r1 f0
-}
-
 @test "steps beyond 32 bits are kept as they are" {
 	for s in 1099511627776 1099511627777; do
 		mkshards -s $s >in

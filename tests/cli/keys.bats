@@ -70,36 +70,6 @@ refused() {
 	exits 0 ace-aggregate good
 }
 
-@test "the ends of each range are taken" {
-	mkshards >in
-	while read -r kv; do
-		mkshards -P $kv >good
-		exits 0 ace-policy good
-		exits 0 ace-aggregate good
-	done <<-'END'
-		bandwidth=0
-		bandwidth=1e30
-		budget_bytes=0
-		budget_bytes=9000000000000000000
-		critical=1
-		cuts=1
-		cuts=1048576,3,1
-		delay=0
-		delay=1000
-		divergence=1e300
-		force=1
-		interval=1
-		interval=1000000
-		ratio=1e-6
-		ratio=1e12
-		other=nan
-	END
-	mkshards -P budget_bytes=2000 >good
-	exits 0 ace-select --policy good
-	mkshards -P ratio=4 >good
-	exits 0 ace-select --policy good
-}
-
 @test "keys of the shard itself: refused by who divides by them" {
 	for v in nan inf -1 x 1e301; do
 		mkshards -K model.norm=$v >bad

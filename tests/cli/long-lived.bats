@@ -1,5 +1,5 @@
 # One connection for a whole run: step after step in constant memory, with the aggregate in
-# the same pipe; after a break it resumes where it was.
+# the same pipe.
 load helper
 load values
 
@@ -57,86 +57,6 @@ export -f edge cloud steps
 	done
 	# the disk, too, has only the last steps and the lists of their devices
 	[ "$(find spool -name '*.aceg' | wc -l)" -le 30 ]
-}
-
-# at N: print the next step of device N
-at() {
-	if [ -e "st$1/residual" ]; then
-		echo $(($(field step "st$1/residual" | head -n 1) + 1))
-	else
-		echo 0
-	fi
-}
-
-# breaks K: pass K bytes as they come, then break the connection on both sides
-breaks() {
-	perl -e 'binmode STDIN; binmode STDOUT; $left = $ARGV[0];
-	    while ($left && ($n = sysread(STDIN, $_, $left))) {
-		$left -= $n; syswrite(STDOUT, $_) }' "$1"
-}
-
-@test "a connection cut in the middle of a shard resumes: nothing lost, nothing twice" {
-	n=24
-	timeout "$HANG" bash -c "set -o pipefail; steps $n"
-	mv back1 want
-	rm -r spool st1 st2
-	timeout "$HANG" bash -c "cloud $n 2" 3>&- &
-	cloud=$!
-	# edge2 is not disturbed
-	timeout "$HANG" bash -c "set -o pipefail; edge 2 0 $n" 3>&- &
-	other=$!
-	cuts=0
-	for k in 700 3000 1800 100 4000 2200 900 3300 1500 7500; do
-		from=$(at 1)
-		[ "$from" -lt "$n" ] || break
-		# the connection to the cloud breaks after k bytes
-		mkshards -d edge1 -x 1 -s "$from" -N $((n - from)) -k ramp |
-		    timeout "$HANG" ace-compress -S st1 -c topk:0.1 --window 4 \
-		    --sync none | breaks $k |
-		    timeout "$HANG" ace-recv --spool spool --reply aggregate \
-		    --sync none 2>err |
-		    ace-ack -S st1 --sync none >rest 2>err2 || true
-		[ -s err ] || break
-		says 'truncated: '
-		cuts=$((cuts + 1))
-	done
-	[ "$cuts" -ge 5 ]
-	from=$(at 1)
-	mkshards -d edge1 -x 1 -s "$from" -N $((n - from)) -k ramp |
-	    timeout "$HANG" ace-compress -S st1 -c topk:0.1 --window 4 --sync none |
-	    timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none |
-	    ace-ack -S st1 --sync none >rest
-	wait "$other"
-	wait "$cloud"
-	# the device that was not disconnected got the same as in an undisturbed run
-	ace-inspect diff want back2 >/dev/null
-	mkshards -d edge1 -x 1 -N $n -k ramp >in1
-	mkshards -d edge2 -x 2 -N $n -k ramp >in2
-	for i in 1 2; do
-		exits 0 ace-inspect audit -S "st$i" --spool spool "in$i"
-		grep -q "edge$i: exact, $n inputs" out
-	done
-}
-
-@test "broken on the way back: the aggregate comes again" {
-	for i in 1 2; do
-		mkshards -d "edge$i" -x "$i" -k ramp >"in$i"
-		ace-compress -S "st$i" -c topk:0.1 --window 4 --sync none \
-		    "in$i" >"c$i"
-	done
-	ace-recv --spool spool --sync none c2 >/dev/null
-	sh -c 'timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none c1 |
-	    head -c 300 >cut' 3>&- &
-	timeout "$HANG" ace-aggregate --spool spool --devices 2 --rounds 1 --publish |
-	    ace-recv --spool spool --publish
-	wait
-	exits 3 ace-ack -S st1 --sync none cut
-	# whether or not the receipt arrived: the same shard again, the same answer
-	ace-compress -S st1 -c topk:0.1 --window 4 --sync none in1 |
-	    timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none |
-	    ace-ack -S st1 --sync none >back
-	ace-aggregate c1 c2 >want
-	ace-inspect diff want back
 }
 
 @test "an aggregate that is gone: the receipt alone" {

@@ -41,37 +41,6 @@ there_and_back(const struct statedir *s)
 	memory_release(&h);
 }
 
-/* Numbers among the keys: present, absent, not a number. */
-static void
-numbers(const struct statedir *s)
-{
-	static const char *const bad[] = { "-1", "nan", "inf", "2x", "" };
-	struct memory h = MEMORY_INIT;
-	struct err e = ERR_INIT;
-	double v = 7;
-	size_t i;
-	float x = 1;
-
-	ok(memory_number(s, "score", "k", &v, &e) == 0, "no file, no number");
-	ok(memory_put(&h, "w", &x, 1, &e) == 0 &&
-	    text_set(&h.kv, "k", "0", &e) == 0 &&
-	    memory_save(&h, s, "score", NULL, &e) == 0 &&
-	    memory_number(s, "score", "k", &v, &e) == 1 && v == 0 &&
-	    memory_number(s, "score", "other", &v, &e) == 0,
-	    "0 is a number, another key is none");
-	for (i = 0; i < 5; i++) {
-		err_clear(&e);
-		(void)memory_put(&h, "w", &x, 1, &e);
-		(void)text_set(&h.kv, "k", bad[i], &e);
-		(void)memory_save(&h, s, "score", NULL, &e);
-		ok(memory_number(s, "score", "k", &v, &e) == -ERR_DATA &&
-		    strncmp(ERR_MSG(&e), "corrupt: k in '", 15) == 0 &&
-		    strstr(ERR_MSG(&e), "/memory'") != NULL,
-		    "'%s': %s", bad[i], ERR_MSG(&e));
-	}
-	memory_release(&h);
-}
-
 static void
 lists(void)
 {
@@ -388,7 +357,6 @@ main(void)
 
 	if (mkdtemp(dir) == NULL || statedir_open(&s, dir, &e) < 0)
 		return 1;
-	numbers(&s);
 	lists();
 	remove_file(&s, "memory");
 	there_and_back(&s);

@@ -1,4 +1,4 @@
-/* The tensor table: groups, limits, differences, and hostile bytes. */
+/* The tensor table: groups, limits and differences. */
 #include "base/bytes.h"
 #include "base/err.h"
 #include "format/schema.h"
@@ -178,108 +178,6 @@ TEST(test_diff)
 	differs(&a, 1, 10, 0, SCHEMA_F32, "'embed' differs in shape or dtype");
 	differs(&a, 2, 10, 20, SCHEMA_F16, "'embed' differs in shape or dtype");
 	schema_release(&a);
-}
-
-/* Decode p[n], in memory of exactly that size; check the id. */
-static int
-decode(const unsigned char *p, size_t n, uint64_t most)
-{
-	unsigned char *q = malloc(n != 0 ? n : 1);
-	struct schema s = SCHEMA_INIT;
-	struct buf b = BUF_INIT;
-	int r;
-
-	if (n != 0)
-		memcpy(q, p, n);
-	err_clear(&e);
-	r = schema_decode(&s, q, n, most, n, &e);
-	if (r == 0 && (schema_encode(&s, &b, &e) < 0 || b.n != n ||
-	    memcmp(b.p, p, n) != 0))
-		r = -99;
-	buf_release(&b);
-	schema_release(&s);
-	free(q);
-	return r;
-}
-
-TEST(test_bytes)
-{
-	struct schema s = SCHEMA_INIT;
-	struct buf b = BUF_INIT;
-	unsigned long other = 0, cut = 0;
-	size_t i;
-	int bit, r;
-
-	sample(&s);
-	(void)schema_encode(&s, &b, &e);
-	ok(decode(b.p, b.n, 216) == 0, "%zu bytes there and back: %s", b.n,
-	    ERR_MSG(&e));
-	ok(word(decode(b.p, b.n, 215), "limit"), "%s", ERR_MSG(&e));
-	for (i = 0; i < b.n; i++)
-		cut += decode(b.p, i, 1 << 20) != -ERR_DATA;
-	ok(cut == 0, "every prefix is refused");
-	/* whatever is accepted is another schema, encoded in its only form */
-	for (i = 0; i < 8 * b.n; i++) {
-		bit = 1 << i % 8;
-		b.p[i / 8] ^= (unsigned char)bit;
-		r = decode(b.p, b.n, 1 << 20);
-		other += r != 0 && r != -ERR_DATA;
-		b.p[i / 8] ^= (unsigned char)bit;
-	}
-	ok(other == 0, "flipped bits: refused, or canonical again");
-	/* 32 bytes that announce a million tensors */
-	memset(b.p, 0, 32);
-	bytes_set32(b.p, 1000000);
-	bytes_set32(b.p + 4, 64);
-	ok(word(decode(b.p, 32, 1 << 20), "corrupt"), "%s", ERR_MSG(&e));
-	bytes_set32(b.p, SCHEMA_MAX_TENSORS + 1);
-	ok(word(decode(b.p, 32, 1 << 20), "limit"), "%s", ERR_MSG(&e));
-	buf_release(&b);
-	schema_release(&s);
-}
-
-/* Check a head whose table took `wire' bytes in the stream. */
-static int
-claims(uint32_t tensors, uint32_t group, uint64_t total, uint64_t max,
-    size_t wire)
-{
-	unsigned char p[32] = { 0 };
-	size_t size = 0;
-	int r;
-
-	bytes_set32(p, tensors);
-	bytes_set32(p + 4, group);
-	bytes_set64(p + 8, total);
-	bytes_set32(p + 16, 5);
-	bytes_set32(p + 20, 3);
-	err_clear(&e);
-	r = schema_bytes(p, sizeof(p), max, wire, &size, &e);
-	return r < 0 ? r : size == 32 + 40 * (size_t)tensors + 8 * 3 + 5;
-}
-
-/* The limits of what a head may claim. */
-TEST(test_claims)
-{
-	const uint64_t million = 1 << 20;
-
-	ok(claims(2, 64, 1000, 1000, 32) == 1, "so many bytes follow, and as "
-	    "many elements as may be");
-	ok(word(claims(2, 64, 1001, 1000, 32), "limit"), "%s", ERR_MSG(&e));
-	ok(claims(SCHEMA_MAX_TENSORS, 64, 1000, 1000, 32) == 1,
-	    "1048576 tensors");
-	ok(word(claims(SCHEMA_MAX_TENSORS + 1, 64, 1000, 1000, 32), "limit"),
-	    "%s", ERR_MSG(&e));
-	ok(claims(1, 1048576, 1000, 1000, 32) == 1, "the largest groups");
-	ok(word(claims(1, 1048577, 1000, 1000, 32), "limit"), "%s",
-	    ERR_MSG(&e));
-	ok(claims(1, 1, million + 100, 4 * million, 100) == 1,
-	    "2^20 groups, and one for each byte");
-	ok(word(claims(1, 1, million + 101, 4 * million, 100), "limit"), "%s",
-	    ERR_MSG(&e));
-	ok(claims(1, 1, 2 * million + 100, million << 17, 100) == 1,
-	    "more where more elements are allowed: one for each 2^16");
-	ok(word(claims(1, 1, 2 * million + 101, million << 17, 100), "limit"),
-	    "%s", ERR_MSG(&e));
 }
 
 TEST(test_guess)

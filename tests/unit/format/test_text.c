@@ -121,43 +121,6 @@ from(struct text_kv *kv, const void *p, size_t n, int lines)
 	return r;
 }
 
-TEST(test_bytes)
-{
-	static const unsigned char twice[] = "\1\0\1\0ax\1\0\1\0ay";
-	static const unsigned char back[] = "\1\0\1\0bx\1\0\1\0ay";
-	struct text_kv kv = TEXT_KV_INIT, to = TEXT_KV_INIT;
-	struct buf b = BUF_INIT;
-	unsigned long wrong = 0;
-	size_t i;
-
-	(void)text_set(&kv, "a", "x", &e);
-	(void)text_set(&kv, "bb", "\xe2\x82\xac", &e);
-	ok(text_encode(&kv, &b, &e) == 0 && b.n == 15 &&
-	    memcmp(b.p, "\1\0\1\0ax\2\0\3\0bb\xe2\x82\xac", 15) == 0,
-	    "15 bytes: {u16, u16, key, value}");
-	ok(from(&to, b.p, b.n, 0) == 0 && to.n == 2 &&
-	    strcmp(text_get(&to, "bb"), "\xe2\x82\xac") == 0, "and back");
-	for (i = 1; i < b.n; i++)
-		wrong += i != 6 && from(&to, b.p, i, 0) != -ERR_DATA;
-	ok(wrong == 0, "every prefix that cuts a pair is refused");
-	ok(to.n == 0, "what fails leaves nothing");
-	ok(from(&to, twice, 12, 0) == -ERR_DATA, "twice: %s", ERR_MSG(&e));
-	ok(from(&to, back, 12, 0) == -ERR_DATA, "not sorted: %s", ERR_MSG(&e));
-	b.n = 0;
-	ok(text_put_lines(&kv, &b, &e) == 0 && b.n == 11 &&
-	    memcmp(b.p, "a=x\nbb=\xe2\x82\xac\n", 11) == 0, "lines");
-	ok(from(&to, b.p, b.n, 1) == 0 && to.n == 2, "and back");
-	ok(from(&to, "a=x=y\n", 6, 1) == 0 &&
-	    strcmp(text_get(&to, "a"), "x=y") == 0, "the first = counts");
-	ok(from(&to, "a=x", 3, 1) == -ERR_DATA, "no line end");
-	ok(from(&to, "a\n", 2, 1) == -ERR_DATA, "no =");
-	ok(from(&to, "b=\na=\n", 6, 1) == -ERR_DATA, "not sorted");
-	ok(from(&to, "", 0, 1) == 0 && to.n == 0, "nothing is no pair");
-	buf_release(&b);
-	text_release(&kv);
-	text_release(&to);
-}
-
 TEST(test_limit)
 {
 	struct text_kv kv = TEXT_KV_INIT;
