@@ -101,23 +101,6 @@ clusters() {
 	raw want --device aggregate.0 | cmp - with
 }
 
-@test "a real model: texts of two kinds make two clusters" {
-	awk 'BEGIN { for (i = 0; i < 4000; i++)
-	    printf("%d,%d;%d\n", i * i % 97, i % 10, i * 7 % 1000) }' >numbers
-	head -c 40000 "$ROOT/man/ace-stream.5" >words
-	for k in 1 2; do
-		for kind in numbers words; do
-			"$BUILD/examples/train" -H 4 --steps 4 --layers 1 \
-			    --width 32 --heads 2 --context 32 --batch 8 \
-			    --index $k --of 2 --device $kind$k --run r $kind \
-			    >$kind$k.aceg
-		done
-	done
-	exits 0 ace-aggregate --cluster 0.7 ./*.aceg
-	clusters out >got
-	printf '%s\n' numbers1,numbers2 words1,words2 | cmp - got
-}
-
 @test "what makes no sense is refused" {
 	six
 	exits 2 ace-aggregate --cluster :mean a b

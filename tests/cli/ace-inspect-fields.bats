@@ -259,50 +259,6 @@ fields() {
 	exits 0 ace-inspect audit -S state --spool spool in0 in1 in2 in3
 }
 
-@test "framed: what one shard more makes a stream longer, padding and all" {
-	for how in "-n 1003 -c q8" "-n 1001 -c topk:0.013" "-n 5 -c f32 -a -p"; do
-		# shellcheck disable=SC2086 # words are meant
-		mkshards $how >one
-		# shellcheck disable=SC2086
-		mkshards $how -N 2 >two
-		more=$(($(wc -c <two) - $(wc -c <one)))
-		exits 0 ace-inspect --format json two
-		[ "$(tail -n 1 out | grep -o '"framed_bytes":[0-9]*')" = \
-		    "\"framed_bytes\":$more" ]
-		exits 0 ace-inspect two
-		[ "$(awk '$1 == "framed" { n = $2 } END { print n }' out)" = "$more" ]
-	done
-}
-
-@test "shapes, types and codecs of a line; numbers that need room have it" {
-	mkshards -t w:3,4,5 -t b:7 -D 2 -g 16 -L q8,f32 | ace-compress >in
-	exits 0 ace-inspect in
-	grep -qE '^w +bf16 +3x4x5 +60 +4/4 +[0-9]+ +[0-9.]+  f32:2,q8:2$' out
-	grep -qE '^b +bf16 +7 +7 +1/1 +[0-9]+ +[0-9.]+  q8$' out
-	exits 0 ace-inspect --format json in
-	json '"@{$j->{tensors}[0]{shape}}" eq "3 4 5" && $j->{tensors}[0]{dtype} eq "bf16"'
-	json '$j->{tensors}[0]{codecs}{f32} == 2 && $j->{tensors}[0]{codecs}{q8} == 2'
-	json '$j->{total}{codecs}{q8} == 3 && $j->{total}{groups_sent} == 5'
-	# in a file of two streams, each stream has its provenance once
-	mkshards -p -N 3 >one
-	cat one one >two
-	exits 0 ace-inspect -v one
-	[ "$(grep -c '^provenance' out)" -eq 1 ]
-	exits 0 ace-inspect -v two
-	[ "$(grep -c '^provenance' out)" -eq 2 ]
-	exits 0 ace-inspect verify --format json two
-	json "\$j->{shards} == 6 && \$j->{bytes} == $(wc -c <two) && \$j->{ok}"
-	exits 0 ace-inspect stats --format json one
-	json '$j->{total}{min} < 0 && $j->{total}{zeros} == 0 && $j->{total}{inf} == 0'
-	mkshards -k ramp -t w:4 -s 1 >in
-	exits 0 env COLUMNS=200 ace-inspect stats in
-	[ "$(awk '$1 == "w" { print $3, $4, $5, $7, $8, $9 }' out)" = '1 4 2.5 5.4772 4 0' ]
-	mkshards -n 1000000 -g 1000000 -c none >large
-	exits 0 env COLUMNS=200 ace-inspect stats large
-	# the columns are aligned
-	[ "$(sed -n '2,4p' out | cut -c 1-60 | awk '{ print match($0, /(elements|[0-9]+) /) + RLENGTH }' | sort -u | wc -l)" -eq 1 ]
-}
-
 @test "options that do not go together, and the worst of several files" {
 	mkshards >in
 	mkdir folder

@@ -162,17 +162,6 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	[ "$(grep -A 1 -x $name out | tail -n 1 | awk '{ print $1, NF }')" = '100 9' ]
 }
 
-@test "diff with statistics" {
-	mkshards >a
-	mkshards -c q8 >b
-	exits 1 env COLUMNS=200 ace-inspect diff -v b a
-	grep -qE '^tensor .* bits/value +differ +max \|x-y\| +nmse +cosine  codec$' out
-	grep -qE '^total .* [0-9.]+ +[0-9.e-]+ +0\.9[0-9]+  [a-z0-9]+$' out
-	exits 1 ace-inspect diff -v --format json b a
-	json '$j->{total}{std} > 0.9 && $j->{total}{nmse} < 1e-4'
-	json '$j->{total}{bits_per_value} > 0 && %{$j->{total}{codecs}} == 1'
-}
-
 @test "bits of a tensor that is sent in part are for all of its values" {
 	# groups 0, 4 and 8 of ten, 300 of 1000 values of 32 bits
 	mkshards -g 100 -t a:1000 -t b:100 -L f32,none,none,none |
@@ -204,15 +193,6 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	json '$j->{file} eq "a\x{1b}b\x{fffd}"'
 	exits 0 ace-inspect verify a*
 	grep -q '^a?b?: ok' out
-}
-
-@test "many files: each named" {
-	mkshards >a
-	mkshards -d edge2 >b
-	exits 0 ace-inspect a b
-	[ "$(grep -c '^file ' out)" -eq 2 ]
-	exits 0 ace-inspect stats a b
-	grep -qx "b: shard 1 'edge2/0'" out
 }
 
 @test "a file that is called like a command" {

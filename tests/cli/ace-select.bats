@@ -367,14 +367,6 @@ codecs() {
 	exits 4 ace-select --plan nowhere scored
 }
 
-@test "bits a value are the same as bytes" {
-	layered
-	exits 0 ace-select --omit provenance --bits 0.5 scored
-	mv out bits
-	exits 0 ace-select --omit provenance -b 65536 scored
-	same out bits
-}
-
 @test "norms and biases stay dense while they take at most a fiftieth" {
 	mkshards -t w:256,256 -t w_bias:256 >shard
 	exits 0 ace-select -v -b 20k shard

@@ -66,30 +66,6 @@ want() {
 	[ "$(echo ace-corpus.*)" = 'ace-corpus.*' ]
 }
 
-@test "the same bytes in any order of the files, language and awk" {
-	local real l
-	prepare ''
-	exits 3 sh corpus.sh fresh out1
-	prepare "$(sed -n 's/.*sum and size are \([0-9]* [0-9]*\),.*/\1/p' err)"
-	exits 0 sh corpus.sh fresh out1
-	real=$(command -v find)
-	printf '#!/bin/sh\n"%s" "$@" | sort -R\n' "$real" >bin/find
-	chmod +x bin/find
-	for l in C C.UTF-8 en_US.UTF-8 de_DE; do
-		LC_ALL=$l LANG=$l exits 0 sh corpus.sh fresh "out-$l"
-		cmp out1/fresh "out-$l/fresh"
-		cmp out1/fresh.tsv "out-$l/fresh.tsv"
-	done
-	for l in mawk gawk busybox; do
-		real=$(command -v $l) || continue
-		[ $l != busybox ] || real="$real awk"
-		printf '#!/bin/sh\nexec %s "$@"\n' "$real" >bin/awk
-		chmod +x bin/awk
-		exits 0 sh corpus.sh fresh "out-$l"
-		cmp out1/fresh "out-$l/fresh"
-	done
-}
-
 @test "another text is refused, and so are the tables, unless they are told" {
 	prepare '1 30000'
 	exits 3 sh corpus.sh fresh out1

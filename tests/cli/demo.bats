@@ -147,30 +147,6 @@ tree() {
 	! grep -q 'matrix products\|steps' err || false
 }
 
-@test "two at a time in one tree, in a path with spaces, with the text that is there" {
-	prepare
-	tree
-	mkdir 'tmp/one' 'tmp/an other'
-	local pids=() d
-	for d in one 'an other'; do
-		STEPS=40 TMPDIR="$PWD/tmp/$d" PATH="/usr/local/bin:/usr/bin:/bin" \
-		    BUILD="$PWD/bin" timeout "$HANG" "$demo" >"$d.out" 2>"$d.err" &
-		pids+=($!)
-	done
-	for d in "${pids[@]}"; do
-		wait "$d"
-	done
-	# all seconds except those of the network are measured, so they differ
-	for d in one 'an other'; do
-		awk 'NF > 3 { $7 = "" } !/^ACE/ { print } NR == 5 { exit }' "$d.out" >"$d"
-		[ -z "$(ls -A "tmp/$d")" ]
-	done
-	grep -q '^FullSync' one
-	same one 'an other'
-	[ "$(ls -A 'a tree')" = examples ]
-	same <(ls -A 'a tree/examples') <(cd "$ROOT/examples" && ls -A *.sh text.xz)
-}
-
 @test "of two makes in one tree one builds and the other waits, and says so" {
 	command -v flock >/dev/null || skip 'no flock'
 	local make=(env -u MAKEFLAGS -u MAKELEVEL timeout "$HANG" make -n -C "$ROOT"
@@ -303,19 +279,4 @@ tree() {
 	[ -z "$(ls tmp)" ]
 	PROGRESS=1000000 BUILD=$PWD/bin TERM=dumb exits 0 timeout "$HANG" pty sh -c "'$demo' 2>&1"
 	! grep -q ' of 300' out || false
-}
-
-@test "in a pipe a line says what step, what loss, what is left" {
-	prepare
-	# stopped after its first message
-	STEPS=100000 PROGRESS=0 PATH="/usr/local/bin:/usr/bin:/bin" BUILD=$PWD/bin \
-	    "$demo" >out 2>err &
-	local pid=$!
-	wait_for grep -qE '^demo: full: step [0-9]+ of 100000, loss [0-9.]+, [0-9]+ s left$' err
-	kill -TERM $pid
-	wait $pid && false
-	! grep -q "$(printf '\r')" err || false
-	[ -z "$(ls -A tmp)" ]
-	STEPS=40 PROGRESS=1000000 demo 0
-	! grep -q ' of 40' err || false
 }

@@ -206,32 +206,6 @@ decode(const unsigned char *p, size_t len, size_t n)
 
 /* Every truncation of a body is refused, except two that are bodies themselves; so is a
  * body with an extra byte. */
-TEST(test_cut)
-{
-	struct result r;
-	size_t i, len;
-	int good = 1, bad = 0, cuts = 0;
-	unsigned char *p;
-
-	for (i = 0; i < N; i++)
-		x[i] = (float)normal(6, (uint32_t)i);
-	good = run(1.5, COLS, &r) == 0;
-	len = out.n;
-	p = malloc(len + 1);
-	if (!ok(good && p != NULL, "%zu bytes", len))
-		return;
-	memcpy(p, out.p, len);
-	for (i = 0; i < len; i += i < 16 || i > len - 16 ? 1 : len / 40)
-		bad += decode(p, i, N) < 0 || i == 0 || i == 4, cuts++;
-	for (i = 0; i < 8; i++) {
-		p[len] = (unsigned char)i;
-		good &= decode(p, len + 1, N) < 0;
-	}
-	ok(bad == cuts && decode(p, len, N) == 0, "cut in %d places", cuts);
-	ok(good, "a byte more");
-	free(p);
-}
-
 TEST(test_lies)
 {
 	/* step 1, deltas 0, the mode from the left, level 20, symbols up to 3, one state,

@@ -94,27 +94,6 @@ TEST(test_known)
 	ok(isfinite(t.y[0]) && t.y[0] < -3.3e38f, "huge values stay finite");
 }
 
-TEST(test_lies)
-{
-	unsigned char p[66] = { 0x80, 0x3f };
-
-	ok(!trip_refused(&t, CODEC_TERN, 0, p, 66, 320), "66 bytes are 320");
-	ok(trip_refused(&t, CODEC_TERN, 0, p, 65, 320) &&
-	    trip_refused(&t, CODEC_TERN, 0, p, 66, 321) &&
-	    trip_refused(&t, CODEC_TERN, 0, p, 66, 315), "and nothing else");
-	ok(trip_refused(&t, CODEC_TERN, 3, p, 66, 320), "a parameter too many");
-	p[65] = 242;
-	ok(!trip_refused(&t, CODEC_TERN, 0, p, 66, 320), "242 is five digits");
-	ok(trip_refused(&t, CODEC_TERN, 0, p, 66, 319), "a digit past the end");
-	p[65] = 243;
-	ok(trip_refused(&t, CODEC_TERN, 0, p, 66, 320), "243 is none");
-	p[65] = 0;
-	p[1] = 0xbf;
-	ok(trip_refused(&t, CODEC_TERN, 0, p, 66, 320), "a negative scale");
-	p[1] = 0x7f;
-	ok(trip_refused(&t, CODEC_TERN, 0, p, 66, 320), "an infinite scale");
-}
-
 /* The scale is never rounded down, since that would bias the mean. 1.003 lies between two
  * bf16 values, nearer to the lower one. */
 TEST(test_scale)

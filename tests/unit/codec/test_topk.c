@@ -211,41 +211,6 @@ TEST(test_kinds)
 	}
 }
 
-TEST(test_lies)
-{
-	static const char *const spec[] = { "topk:0.7", "topk:0.7:q4",
-	    "topk:0.7:q2", "topk:0.7:mag", "topk:0.1", "topk:0.1:q4",
-	    "topk:0.1:q2", "topk:0.1:mag" };
-	unsigned char p[1024], hole[] = { 2, 0x80, 0x3f, 2 };
-	size_t len, i, j;
-	uint8_t param;
-
-	for (i = 0; i < 300; i++)
-		t.x[i] = i % 7 == 0 ? (float)i : 1;
-	for (j = 0; j < 8; j++) {
-		param = j % 4;
-		len = trip(&t, spec[j], 300);
-		memcpy(p, t.body.p, len);
-		memset(p + len, 0, 2);
-		ok(t.param == param &&
-		    !trip_refused(&t, CODEC_TOPK, param, p, len, 300) &&
-		    trip_refused(&t, CODEC_TOPK, param, p, len - 1, 300) &&
-		    trip_refused(&t, CODEC_TOPK, param, p, len + 1, 300) &&
-		    trip_refused(&t, CODEC_TOPK, param, p, len, 29),
-		    "%s: the wrong length, fewer values", spec[j]);
-	}
-	p[0] = 200;
-	p[1] = 0x03;
-	ok(trip_refused(&t, CODEC_TOPK, 3, p, len, 300), "456 of 300");
-	p[0] = 30;
-	p[2] = 0xff;
-	ok(trip_refused(&t, CODEC_TOPK, 3, p, len, 300), "a negative magnitude");
-	ok(trip_refused(&t, CODEC_TOPK, 4, p, len, 300), "a kind too many");
-	ok(!trip_refused(&t, CODEC_TOPK, 3, hole, 4, 3), "all but the third of 3");
-	hole[3] = 6;
-	ok(trip_refused(&t, CODEC_TOPK, 3, hole, 4, 3), "all but the fourth of 3");
-}
-
 /* A last, shorter chunk keeps its share, rounded to the nearest number. */
 TEST(test_chunks)
 {
