@@ -4,18 +4,20 @@
 #
 #	overlap.sh [DIR]	writes DIR/overlap.tsv (default .)
 #
-# One device sends gradients through ace-compress and a link of a given rate and cost
-# per transmission, and gets them back at once.  The trainer measures the times of the
-# layers, and the transmissions give those of the link; ace-advise dynacomm makes the
-# cuts from both.  The last line uses ace-policy --cuts in the stream, which begins
-# without knowledge and which the trainer obeys.
+# One device sends gradients through ace-compress and a link with a given rate and cost
+# per transmission, and gets them back immediately.  The trainer measures the times of
+# its layers, and the transmissions give those of the link; ace-advise dynacomm computes
+# the cuts from both.  For the last row of the table, ace-policy --cuts computes them in
+# the stream, from what it has seen so far, and the trainer follows them.
 #
-# RATE, COST	of the link, Mbit/s and ms; 25, 10
-# BUDGET=SIZE	through ace-step with a state and so many bytes a step, instead of
-#		ace-compress in 16 bits a value, which keeps nothing; overlap-state.tsv
-# STEPS=N	of each run; 6
-# TRIES=N	of which the fastest counts; 5
-# MODEL="..."	the trainer's options
+# Variables, with their defaults:
+#	RATE=25		the link's Mbit/s
+#	COST=10		the milliseconds that each transmission costs besides its bytes
+#	BUDGET=SIZE	send SIZE bytes per step with ace-step and a state, and write
+#			DIR/overlap-state.tsv; without it, 16 bits per value and no state
+#	STEPS=6		steps of a run
+#	TRIES=5		runs of each row; the fastest one counts
+#	MODEL="..."	the trainer's options
 set -euo pipefail
 here=$(cd "${0%/*}" && pwd)
 build=${BUILD:-$here/../build}

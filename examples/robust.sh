@@ -6,14 +6,16 @@
 #	robust.sh [DIR]		writes DIR/robust-runs.tsv, a line for each run,
 #				and DIR/robust.tsv, the table
 #
-# SEEDS=N STEPS=N	2, 200
-# BAD="..."		how many attackers (3 1 2)
-# RULES="..."		NAME=RULE of ace-aggregate; NAME= is the mean
-# ATTACKS="..."		KIND=FACTOR of attack.c
-# CORPUS=FILE		text of your own; otherwise what corpus.sh gives (small)
+# Variables, with their defaults:
+#	SEEDS=2		seeds of each run; all runs with the first seed come first
+#	STEPS=200	steps of a run
+#	BAD="3 1 2"	numbers of attackers
+#	RULES="..."	rules of ace-aggregate, as NAME=RULE; NAME= is the mean
+#	ATTACKS="..."	attacks of attack.c, as KIND=FACTOR
+#	CORPUS=FILE	the text; without it, the small one of corpus.sh
 #
-# Known runs are not repeated, so that a stopped script continues.  All runs with the
-# first seed precede those with the second.
+# Runs that are already in robust-runs.tsv are not repeated, so a stopped script
+# continues.
 name=robust
 : "${PROGRESS:=60}"		# it takes hours
 # shellcheck source=examples/pipes.sh
