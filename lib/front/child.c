@@ -208,17 +208,12 @@ child_cause(const struct children *c)
 
 static volatile sig_atomic_t child_signal;
 
+/* Handle a signal. SIGCHLD only interrupts a poll. */
 static void
 child_asked(int sig)
 {
-	child_signal = sig;
-}
-
-/* Empty handler: SIGCHLD only interrupts a wait. */
-static void
-child_ended(int sig)
-{
-	(void)sig;
+	if (sig != SIGCHLD)
+		child_signal = sig;
 }
 
 static void
@@ -374,8 +369,8 @@ child_run(struct children *c, const struct child_ear *ear)
 	c->first = -1;
 	(void)sigemptyset(&act.sa_mask);
 	for (i = 0; i < 4; i++) {
-		if (ends[i] == SIGCHLD)
-			act.sa_handler = child_ended;
+		/* a write that blocks goes on: else stdio drops its text */
+		act.sa_flags = ends[i] == SIGCHLD ? SA_RESTART : 0;
 		(void)sigaction(ends[i], &act, &was[i]);
 	}
 	child_start(c);

@@ -95,6 +95,7 @@ tell_round(const struct tell *t, uint64_t round, char out[64])
 	const unsigned long long of = t->said->rounds;
 	char all[32] = "";
 
+	round = of != 0 && round > of ? of : round;	/* the trainer is ending */
 	if (of != 0)
 		(void)snprintf(all, sizeof(all), "/%llu", of);
 	(void)snprintf(out, 64, "round %llu%s", (unsigned long long)round,
@@ -289,6 +290,8 @@ tell_doing(const struct tell *t, char out[TELL_LINE + 32])
 		(void)snprintf(out, TELL_LINE + 32, "%s %s",
 		    t->state != TELL_SENDS && t->trainer != NULL ? t->trainer : "it",
 		    t->state == TELL_STARTS ? "has been starting" :
+		    t->said->rounds != 0 && t->round > t->said->rounds ?
+		    "has been ending" :
 		    t->state == TELL_COMPUTES ? "has been computing" :
 		    "has been sending");
 	return out;

@@ -186,7 +186,7 @@ on_small() {
 }
 
 @test "on a terminal a line is drawn over and over, in 80 columns, and a round's line takes its place" {
-	local long
+	local long edge k
 	long=./$(printf 'x%.0s' {1..90})
 	cloud run --devices 1 --rounds 2 --bits 8
 	variant 's/^for step.*/&\n    while step == 1 and not os.path.exists("go"): import time; time.sleep(0.1)/'
@@ -195,7 +195,18 @@ on_small() {
 	begin env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_ONLY=ace-edge \
 	    pty sh -c 'exec "$@" 2>&1' sh ace-edge run --name edge1 -- "$long" -u LD_PRELOAD ./variant 1 2 >screen
 	wait_for eval 'grep -aoE "round 2/2: ./x+" screen | has /dev/stdin 9'
+	# a terminal that stands still, as that of ssh does: when programs end meanwhile,
+	# no line is lost
+	kill -STOP $last
+	edge=$(pgrep -P $last)
+	wait_for grep -q '^State:.S' "/proc/$edge/status"
 	: >go
+	wait_for has edge1.got 2
+	for k in {1..30}; do
+		kill -CHLD "$edge"
+		sleep 0.02
+	done
+	kill -CONT $last
 	wait_for eval "! kill -0 $last"
 	python3 - <<-'END'
 	import re
@@ -207,6 +218,7 @@ on_small() {
 	assert not re.search(r"[^\r]\x1b\[K(?!\r)", raw), raw
 	assert re.sub(r"\r(ace-edge: [^\r\x1b]*)?\x1b\[K", "", raw).splitlines() == log, raw
 	assert [line[10:19] for line in log[1:3]] == ["round 1/2", "round 2/2"], log
+	assert "round 3" not in raw, raw
 	END
 }
 
