@@ -133,6 +133,27 @@ table_py() {
 	row("what the last round took", lambda k: go(k, step=last))
 
 
+	def weighs(run, n):
+	    """After a round the file has what Adam kept, and the next round is coded by it."""
+	    run.optimizer.step()
+	    if run.round and n % 4 == 3 and run.round < 3:
+	        said = subprocess.run(["ace-export", f"ace-{NAME}/state/moment"],
+	                              stdout=subprocess.PIPE, check=True).stdout
+	        got = torch.frombuffer(bytearray(said[8 + int.from_bytes(said[:8], "little"):]),
+	                               dtype=torch.float32)
+	        want = torch.cat([run.optimizer.state[p]["exp_avg_sq"].sqrt().flatten()
+	                          for p in run.model.parameters()])
+	        assert torch.allclose(got, want / want.max(), rtol=1e-5), (got, want)
+	    if run.done:
+	        said = [os.popen(f"ace-inspect list run/spool/{i}/{NAME}.aceg").read() for i in range(3)]
+	        print(*said)
+
+
+	row("weights of Adam's second moments", lambda k: go(k, step=weighs, moment=True))
+	row("weights of moments that SGD has not", lambda k: go(k, None, sgd, moment=True),
+	    "the optimiser (SGD) keeps no mean squares of its gradients (exp_avg_sq)")
+
+
 	def clips(run, n):
 	    run.sync()
 	    before = [p.grad.clone() for p in run.model.parameters()]

@@ -20,7 +20,8 @@ from torch import Tensor
 from . import transport
 from .checkpoint import kept, load, save
 from .transport import (NAMES, RUNS, SEE, Error, Pairs, Pipe, Room, Wait, Way, alone,
-                        fetch, header, locked, log, rest, store, whole)
+                        fetch, header, locked, log, output, rest, store,
+                        whole)
 
 
 # ---- what can be sent ----
@@ -647,10 +648,13 @@ class Local(Run):
     """Local steps of any optimiser, then the average of what they changed.
 
     outer_rate, outer_momentum
-                of the step with the average, Nesterov's; 1, 0: as it is"""
+                of the step with the average, Nesterov's; 1, 0: as it is
+    moment      file for ace-score(1) with the root of each value's mean squared gradient,
+                written after rounds 1, 2, 4, 8 and so on"""
 
     def __init__(self, *args: Any, outer_rate: float = 1.0, outer_momentum: float = 0.0,
-                 **more: Any) -> None:
+                 moment: str | None = None, **more: Any) -> None:
+        self.moment = moment
         self.outer = float(outer_rate), float(outer_momentum)
         # after the first exchange: the weights before it, after it, and after the next
         # step; None: not watched
@@ -705,8 +709,31 @@ class Local(Run):
         near = first - 2 * back + all_ < all_ / 2       # the weights of before
         self.undone = near and first > 4 * second
 
+    def _roots(self) -> list[Tensor]:
+        """Return the root of each value's mean squared gradient, as Adam keeps it."""
+        squares = [self.optimizer.state.get(p, {}).get("exp_avg_sq")
+                   for _, p in self.params]
+        if all(s is None for s in squares):
+            raise Error(f"the optimiser ({type(self.optimizer).__name__}) keeps no mean "
+                        "squares of its gradients (exp_avg_sq), as Adam and AdamW do: "
+                        "leave moment=True out", 2, True)
+        return [torch.zeros_like(p) if s is None else s.sqrt()
+                for s, (_, p) in zip(squares, self.params)]
+
+    def _finish(self) -> None:
+        super()._finish()
+        if self.moment and self.round & self.round - 1 == 0:
+            roots, room = fetch(self._roots()), Room(self.pairs)
+            most = max(float(r.max()) for r in roots if r.numel()) or 1
+            # as shares of the largest, which f16 can hold; buffers count most
+            store(room, [r / most for r in roots] + [torch.ones_like(b) for _, b in self.means])
+            output(["ace-import", "-o", self.moment],
+                   b"".join([header(room.pairs), *room.bytes]))
+
     def _unchanged(self) -> None:
         super()._unchanged()
+        if self.moment:
+            self._roots()               # refuse another optimiser before anything is sent
         if self.undone:
             raise Error(
                 f"the optimiser ({type(self.optimizer).__name__}) keeps weights of its "

@@ -4,21 +4,20 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import subprocess
 from typing import Any
 
 import torch
 
 from . import transport
 from .algorithms import Gradients, Local, Replay, Run
-from .transport import Error, Way, environment, log
+from .transport import Error, Way, log, output
 
 
 def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
          name: str | None = None, dir: str | None = None, every: int | None = None,
          rounds: int | None = None, bits: float | None = None, mode: str = "local",
          buffers: str = "own", timeout: float | None = None, save_every: int = 1,
-         through: str | None = None, **more: Any) -> Run:
+         moment: bool = False, through: str | None = None, **more: Any) -> Run:
     """Train this model as a device of the run whose cloud is in HOST:DIR,
     USER@HOST:DIR or a folder of this machine, see ace-cloud(1).
 
@@ -34,6 +33,7 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
     buffers     "own" or "mean": averaged as the parameters are
     timeout     seconds to wait for the average of a round, for ever unless given
     save_every  rounds between two checkpoints
+    moment      code a tensor more finely where Adam's gradients were larger ("local")
     through     a pipeline of one's own in the place of cloud
     more        outer_rate, outer_momentum (local); schedule (replay); state, weight,
                 samples, patience, run: see ace-pytorch(7)
@@ -72,6 +72,10 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
         if mine and said.get(what, 0) not in (0, mine):
             raise Error(f"{what}={mine:g} here, and the cloud says {said[what]:g}: "
                         "leave it out", 5)
+    if moment:
+        if through or mode != "local":
+            raise Error("moment=True needs mode=\"local\" and cloud=")
+        more["moment"] = f"{dir}/state/moment"
     more.setdefault("patience", float("inf") if timeout is None else timeout)
     return modes[mode](model, optimizer, way, name, checkpoint=f"{dir}/model.pt",
                        every=every, rounds=rounds or int(said.get("rounds", 0)) or None,
@@ -84,17 +88,7 @@ def _pipeline(cloud: str, name: str, dir: str, bits: float | None) -> str:
     words = ["ace-edge", cloud, "--name", name, "--state", dir, "--print"]
     if bits is not None:
         words += ["--bits", f"{bits:g}"]
-    try:
-        got = subprocess.run(words, env=environment(), stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    except OSError as e:
-        raise Error(f"cannot run 'ace-edge': {e.strerror}; is it in PATH, or beside "
-                    "this Python?") from None
-    if got.returncode:
-        said = [s for s in got.stderr.splitlines() if not s.startswith("Try '")]
-        raise Error("\n".join(said) or f"ace-edge ended with status {got.returncode}",
-                    got.returncode)
-    return got.stdout
+    return output(words)
 
 
 def _agreed(dir: str) -> dict[str, float]:

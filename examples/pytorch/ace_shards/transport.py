@@ -207,6 +207,21 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": os.pathsep.join(filter(None, path))}
 
 
+def output(words: list[str], given: bytes = b"") -> str:
+    """Run a program that gets these bytes, and return what it prints."""
+    try:
+        got = subprocess.run(words, input=given, env=environment(), capture_output=True)
+    except OSError as e:
+        raise Error(f"cannot run '{words[0]}': {e.strerror}; is it in PATH, or beside "
+                    "this Python?") from None
+    if got.returncode:
+        said = [s for s in got.stderr.decode(errors="replace").splitlines()
+                if not s.startswith("Try '")]
+        raise Error("\n".join(said) or f"{words[0]} ended with status {got.returncode}",
+                    got.returncode)
+    return got.stdout.decode()
+
+
 def _talks(words: list[str]) -> list[str]:
     """Let one of our programs write its events on standard error."""
     says = os.path.basename(words[0]) in ("ace-ack", "ace-compress", "ace-recv",
