@@ -90,7 +90,6 @@ hostile() {
 	    kept, model, digest = open("edge1.pt", "rb").read(), bits(m), l.digest()
 	    with torch.no_grad():
 	        m[0].weight.add_(0.5)
-	    sent = m[0].weight.detach() - model[0]
 	    said(l, 1, change(values(m)), **how)
 	    with fails(why, status) as f:
 	        l.sync()
@@ -98,7 +97,6 @@ hostile() {
 	    if how.get("times", 1) == 1:
 	        assert open("edge1.pt", "rb").read() == kept, why
 	        assert same(m, model) and l.digest() == digest and l.round == 1, why
-	        assert torch.equal(l.unsent[0], sent), why      # it kept what it had sent
 	    print(f.error)
 	    return l
 

@@ -134,7 +134,7 @@ table_py() {
 
 
 	def weighs(run, n):
-	    """After a round the file has what Adam kept, and the next round is coded by it."""
+	    """After a round the file that ace-step reads has what Adam kept."""
 	    run.optimizer.step()
 	    if run.round and n % 4 == 3 and run.round < 3:
 	        said = subprocess.run(["ace-export", f"ace-{NAME}/state/moment"],
@@ -144,9 +144,6 @@ table_py() {
 	        want = torch.cat([run.optimizer.state[p]["exp_avg_sq"].sqrt().flatten()
 	                          for p in run.model.parameters()])
 	        assert torch.allclose(got, want / want.max(), rtol=1e-5), (got, want)
-	    if run.done:
-	        said = [os.popen(f"ace-inspect list run/spool/{i}/{NAME}.aceg").read() for i in range(3)]
-	        print(*said)
 
 
 	row("weights of Adam's second moments", lambda k: go(k, step=weighs, moment=True))

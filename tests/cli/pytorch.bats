@@ -203,14 +203,14 @@ two() {
 
 	m = mlp()
 	m.new = nn.Parameter(torch.ones(3))
-	refused("parameter 'new' is new: checkpoint 'edge1.pt' does not have it", m)
+	refused("parameter 'new' is [(3,), 'torch.float32'], and in checkpoint 'edge1.pt' it is not there", m)
 	m = mlp()
 	m[0] = nn.Linear(20, 30, bias=False)
-	refused("parameter '0.bias' is gone: checkpoint 'edge1.pt' has it", m)
+	refused("parameter '0.bias' is gone, and in checkpoint 'edge1.pt' it is [(30,)", m)
 	m = mlp()
 	m[0] = nn.Linear(20, 40)
 	refused("parameter '0.weight' is [(40, 20), 'torch.float32'], and in", m)
-	refused("parameter 'new' is new: the run does not have it", mlp(),
+	refused("parameter 'new' is [(3,), 'torch.float32'], and in the run it is not there", mlp(),
 	        lambda m: setattr(m, "new", nn.Parameter(torch.ones(3))))
 
 	model = mlp()
@@ -230,7 +230,7 @@ two() {
 	with fails("parameter '0.weight' is [(30, 20), 'torch.float16'], and in the run"):
 	    local.sync()
 
-	with fails("checkpoint 'edge1.pt' was made with run='train', and this is run='new': go on"):
+	with fails("run is new, and in checkpoint 'edge1.pt' it is train: go on as before"):
 	    ace.Local(mlp(), None, through("edge1"), "edge1", run="new",
 	              checkpoint="edge1.pt", outer_rate=0.7, outer_momentum=0.5)
 	for plain in mlp().state_dict(), [1]:

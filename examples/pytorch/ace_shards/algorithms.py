@@ -1,6 +1,7 @@
 """What devices do together: Local, Replay and Gradients."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import numbers
@@ -12,16 +13,15 @@ import time
 import types
 import weakref
 import zlib
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Iterator
 
 import torch
 from torch import Tensor
 
 from . import transport
 from .checkpoint import kept, load, save
-from .transport import (NAMES, RUNS, SEE, Error, Pairs, Pipe, Room, Wait, Way, alone,
-                        fetch, header, locked, log, output, rest, store,
-                        whole)
+from .transport import (HOW, NAMES, RUNS, SEE, Error, Pairs, Pipe, Room, Wait, Way, alone,
+                        fetch, header, locked, log, output, store)
 
 
 # ---- what can be sent ----
@@ -168,37 +168,22 @@ def checksum(x: Any) -> str:
     return f"{zlib.crc32(repr([sort(x), marks(tensors)]).encode()):08x}"
 
 
-def changed(old: dict, new: dict, what: str) -> None:
-    """Raise with the first difference between two models."""
-    for name in {**new, **old}:
-        had, has = old.get(name), new.get(name)
-        if had != has:
-            how = (f"is new: {what} does not have it" if had is None else
-                   f"is gone: {what} has it" if has is None else
-                   f"is {has}, and in {what} {had}")
-            raise Error(f"parameter '{name}' {how}; begin another run, with "
-                        "empty states")
+def compare(had: dict, now: dict, what: str) -> None:
+    """Raise with the first of these values that differ."""
+    for name in {**now, **had}:
+        if had.get(name) != now.get(name):
+            raise Error(f"{name} is {now.get(name, 'gone')}, and in {what} it is "
+                        f"{had.get(name, 'not there')}: go on as before, or begin "
+                        "another run, with another checkpoint and empty states")
 
 
 GAP = 16        # most rounds without an average, for lack of a quorum
 
 
 class Run:
-    """A device of a run: what ace.join gives.
+    """A device of a run: what ace.join gives, see ace-pytorch(7).
 
-    way         how to reach the cloud, or a pipeline
-    checkpoint  a file from which a killed run goes on by itself, written after every
-                save_every rounds
-    every       steps of the optimiser after which there is an exchange by itself
-    rounds      after which the run is done
-    patience    seconds to try a broken connection again
-    timeout     seconds to wait for the average of a round, or None: for ever
-    weight, samples     of this device in the average
-    state       what else a resumed run needs, by names of your own: anything with
-                state_dict() and load_state_dict(), as a scheduler
-
-    round is the number of rounds that are done (messages and events count rounds from 1),
-    and last says what the last one took: round, bytes (sent), participants, seconds, and what these were for: steps, exchange, apply, save.
+    round is the number of rounds that are done; messages and events count them from 1.
 
     Each mode has: _common: what all devices have alike; _keep: that is what the model
     has now; _reset: the model is the common one; _part: put what this device sends into
@@ -242,29 +227,29 @@ class Run:
             threading.Thread(target=transport.listen, daemon=True, args=(
                 self.way.events, [], weakref.ref(self.wait))).start()
         self.call = dict(way=self.way, kind=self.kind, device=device, run=run,
-                         weight=weight, samples=samples, how=self._how(),
-                         wait=self.wait)
+                         weight=weight, samples=samples, wait=self.wait)
         self.round, self.last = 0, {}
         self.pipe: Pipe | None = None
         self.crc: str | None = None         # the result of digest()
         self.saved = self.redo = 0          # the round in the checkpoint; the one applied
-        self.unsent: list[Tensor] = []      # this device's part of a round that failed
-        self.tried: int | None = None       # the round whose part may have been sent
-        self.take: Callable = getattr(optimizer, "step", None)
+        self.closed = False
+        step = getattr(optimizer, "step", None)
+        self.take: Callable = getattr(step, "plain", step)      # not that of an earlier run
         self._in_place(model)
         self.lock = checkpoint and locked(
             f"{checkpoint}.lock", f"checkpoint '{checkpoint}'", "wb")
         try:
-            with whole():
-                self._begin()
+            self._begin()
         except BaseException:       # its traceback may live, and this with it
             self._release("")
             raise
         RUNS.add(self)
         self.since = time.monotonic()
         if optimizer is not None:
-            optimizer.step = types.MethodType(functools.wraps(self.take)(
-                lambda _, *args, **more: self.step(*args, **more)), optimizer)
+            def ours(_: Any, *args: Any, **more: Any) -> Any:
+                return self.step(*args, **more)
+            ours.plain = self.take      # type: ignore[attr-defined]
+            optimizer.step = types.MethodType(functools.wraps(self.take)(ours), optimizer)
 
     def _in_place(self, model: torch.nn.Module) -> None:
         """Raise where another process speaks for this model; take the place of the
@@ -325,7 +310,7 @@ class Run:
         if self.gone:
             return
         self._note(True)
-        pipe, self.pipe = self.pipe, None
+        pipe, self.pipe, self.closed = self.pipe, None, True
         self._release("it was closed: make another one")
         if pipe:
             pipe.close()
@@ -343,10 +328,6 @@ class Run:
         self.pipe = None
 
     # ---- checkpoints ----
-
-    def _how(self) -> str:
-        """Return what the arithmetic depends on."""
-        return f" (here it is torch {torch.__version__})"
 
     def _says(self, at: int) -> str | None:
         """Return what a shard of round at says of the model."""
@@ -367,34 +348,25 @@ class Run:
 
     @staticmethod
     def _look(pairs: Pairs) -> dict[str, list]:
-        return {n: [tuple(p.shape), str(p.dtype)] for n, p in pairs}
+        return {f"parameter '{n}'": [tuple(p.shape), str(p.dtype)] for n, p in pairs}
 
     def _settings(self) -> dict[str, Any]:
         """Return what a checkpoint and the script that goes on have alike."""
         return {"run": self.call["run"].rpartition("-")[0], "mode": self.mode,
                 "outer_rate": self.outer[0], "outer_momentum": self.outer[1],
-                "state": sorted(self.state)}
+                "state": sorted(self.state), **self.look,
+                **{f"parameter '{n}', which needs no gradient,": m
+                   for n, m in self.frozen.items()}}
 
     def _resume(self) -> None:
         had = load(self.checkpoint) if self.checkpoint else None
         if had is None:
             return
         what = f"checkpoint '{self.checkpoint}'"
-        if not isinstance(had, dict) or not had.keys() >= {"look", "settings", "start"}:
+        if not isinstance(had, dict) or not had.keys() >= {"names", "settings", "start"}:
             raise Error(f"{what} is none that ace.join wrote: load other files into the "
                         "model, and give the name of a new one", 3)
-        changed(had["look"], self.look, what)
-        for k, now in self._settings().items():
-            if had["settings"][k] != now:
-                raise Error(f"{what} was made with {k}={had['settings'][k]!r}, and this is "
-                            f"{k}={now!r}: go on as before, or begin another run, with "
-                            "another checkpoint and empty states")
-        for name in {**had["frozen"], **self.frozen}:
-            if had["frozen"].get(name) != self.frozen.get(name):
-                raise Error(f"parameter '{name}', which needs no gradient, is not "
-                            f"what it was when the run of {what} began: give it "
-                            "the same seed or file, or begin another run, with "
-                            "empty states")
+        compare(had["settings"], self._settings(), what)
         self._take_up(had)
         self.crc = None
         tensors = {**self._still(), **named(self.model)[1]}
@@ -429,9 +401,9 @@ class Run:
         marked = dict(zip(moved, marks(moved.values())))
         cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
         save(self.checkpoint, {
-            "round": self.round, "run": self.call["run"], "look": self.look,
-            "settings": self._settings(), "digest": self.digest(), **self._holds(),
-            "buffers": named(self.model)[1], "frozen": self.frozen,
+            "round": self.round, "run": self.call["run"], "settings": self._settings(),
+            "names": [[n, str(t.dtype)] for n, t in self.pairs], **self._holds(),
+            "digest": self.digest(), "buffers": named(self.model)[1],
             "moved": {n: p.detach() for n, p in moved.items()
                       if marked[n] != self.frozen[n]},
             "state": {k: v.state_dict() for k, v in self.state.items()},
@@ -459,7 +431,7 @@ class Run:
                 self.wait.behind = True
                 log.warning("round %d: broken, and again in %d s: %s",
                             self.round + 1, pause, e)
-            rest(pause)
+            time.sleep(pause)
             pause = min(30, 2 * pause)
 
     def _exchange(self) -> None:
@@ -476,9 +448,8 @@ class Run:
             raise Error(
                 f"mismatch: in round {at + 1} this device has model {self._says(at)}, "
                 f"and the others have {pipe.model}: weights, moments, rates or the "
-                f"arithmetic differ{self._how()}, and its part was not counted.  It "
-                "has to begin "
-                f"again after round {at + 1} with theirs: give it the checkpoint of "
+                f"arithmetic differ{HOW}, and its part was not counted.  It "
+                f"has to begin again after round {at + 1} with theirs: give it the checkpoint of "
                 f"another device; {SEE}", 5)
 
     def _catch_up(self) -> None:
@@ -544,8 +515,10 @@ class Run:
 
     def step(self, *args: Any, **more: Any) -> Any:
         """Take the place of optimizer.step()."""
-        if self.gone or self.done:
+        if self.closed or self.done:
             return self.take(*args, **more)
+        if self.gone:
+            raise Error(self.gone)
         if (args or more) and self.mode != "local":
             raise Error("the optimiser takes a step with a closure, which only "
                         "mode=\"local\" can")
@@ -558,39 +531,40 @@ class Run:
 
     def sync(self) -> None:
         """Send this device's part, and make the model the next common one: exchange
-        now, whatever the number of steps.  When it raises, the model is the last common
-        one, and the next call sends the same again, but for what was refused."""
+        now, whatever the number of steps."""
         if self.gone:
             raise Error(self.gone)
-        with whole():
+        with self._whole():
             self._round()
             self._finish()
 
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Give the run up where a round fails: the model is the last common one, and
+        another ace.join goes on from the checkpoint and the state."""
+        try:
+            yield
+        except BaseException:
+            self._leave(1)          # a program still reads the room's memory
+            self._reset()
+            self._release("a round failed before: call ace.join again, or start this "
+                          "device again")
+            raise
+
     @torch.no_grad()
     def _round(self) -> None:
-        began, part, redo = time.monotonic(), False, self.round < self.redo
-        try:
-            self._unchanged()
-            self._part()
-            part = True
-            self.tried = None if redo else self.round
-            if redo:            # it was sent, and the average came
-                store(self.room, load(kept(self.checkpoint)[self.round + 1]))
-            else:
-                self._patiently(self._exchange)
-                if self.checkpoint and self.round + 1 - self.saved < self.save_every:
-                    save(f"{self.checkpoint}.{self.round + 1}", list(self.room))
-            heard, part = time.monotonic(), False
-            self._apply()
-        except BaseException as e:
-            self._leave(1)          # a program still reads the room's memory
-            if part:
-                refused = getattr(e, "status", 4) in (2, 5)
-                self.tried = None if refused else self.tried
-                self.unsent = [] if refused else self._again()
-            self._reset()
-            raise
-        self.round, self.count, self.unsent, self.crc = self.round + 1, 0, [], None
+        began = time.monotonic()
+        self._unchanged()
+        self._part()
+        if self.round < self.redo:      # it was sent, and the average came
+            store(self.room, load(kept(self.checkpoint)[self.round + 1]))
+        else:
+            self._patiently(self._exchange)
+            if self.checkpoint and self.round + 1 - self.saved < self.save_every:
+                save(f"{self.checkpoint}.{self.round + 1}", list(self.room))
+        heard = time.monotonic()
+        self._apply()
+        self.round, self.count, self.crc = self.round + 1, 0, None
         now = time.monotonic()
         self.last = {"round": self.round, "steps": began - self.since,
                      "exchange": heard - began, "apply": now - heard}
@@ -621,17 +595,13 @@ class Run:
         """Raise if the model's tensors are not those that the run began with."""
         now = parameters(self.model) + (averaged(self.model) if self.means else [])
         had = dict(self.pairs)
-        changed(self.look, self._look(now), "the run")
+        compare(self.look, self._look(now), "the run")
         for name, p in now:
             if p is not had[name]:
                 raise Error(f"parameter '{name}' is another object than when the run "
                             "began, which nobody sends: copy values into the one that "
                             "was there (load_state_dict, without assign=True), or "
                             "begin with ace after the model is changed")
-
-    def _again(self) -> list[Tensor]:
-        """Return what was to be sent, where the model alone has it."""
-        return []
 
     @staticmethod
     def _average(common: Iterable[Tensor], d: Iterable[Tensor]) -> None:
@@ -647,8 +617,6 @@ class Run:
 class Local(Run):
     """Local steps of any optimiser, then the average of what they changed.
 
-    outer_rate, outer_momentum
-                of the step with the average, Nesterov's; 1, 0: as it is
     moment      file for ace-score(1) with the root of each value's mean squared gradient,
                 written after rounds 1, 2, 4, 8 and so on"""
 
@@ -709,23 +677,23 @@ class Local(Run):
         near = first - 2 * back + all_ < all_ / 2       # the weights of before
         self.undone = near and first > 4 * second
 
-    def _roots(self) -> list[Tensor]:
-        """Return the root of each value's mean squared gradient, as Adam keeps it."""
-        squares = [self.optimizer.state.get(p, {}).get("exp_avg_sq")
-                   for _, p in self.params]
-        if all(s is None for s in squares):
+    def _squares(self) -> list[Tensor | None]:
+        """Return each parameter's mean squared gradient, as Adam keeps it."""
+        found = [self.optimizer.state.get(p, {}).get("exp_avg_sq") for _, p in self.params]
+        if all(s is None for s in found):
             raise Error(f"the optimiser ({type(self.optimizer).__name__}) keeps no mean "
                         "squares of its gradients (exp_avg_sq), as Adam and AdamW do: "
                         "leave moment=True out", 2, True)
-        return [torch.zeros_like(p) if s is None else s.sqrt()
-                for s, (_, p) in zip(squares, self.params)]
+        return found
 
     def _finish(self) -> None:
         super()._finish()
         if self.moment and self.round & self.round - 1 == 0:
-            roots, room = fetch(self._roots()), Room(self.pairs)
+            roots = fetch(torch.zeros_like(p) if s is None else s.sqrt()
+                          for s, (_, p) in zip(self._squares(), self.params))
             most = max(float(r.max()) for r in roots if r.numel()) or 1
-            # as shares of the largest, which f16 can hold; buffers count most
+            # shares of the largest, which f16 can hold; buffers count most
+            room = Room(self.pairs)
             store(room, [r / most for r in roots] + [torch.ones_like(b) for _, b in self.means])
             output(["ace-import", "-o", self.moment],
                    b"".join([header(room.pairs), *room.bytes]))
@@ -733,27 +701,16 @@ class Local(Run):
     def _unchanged(self) -> None:
         super()._unchanged()
         if self.moment:
-            self._roots()               # refuse another optimiser before anything is sent
+            self._squares()             # refuse another optimiser before anything is sent
         if self.undone:
             raise Error(
                 f"the optimiser ({type(self.optimizer).__name__}) keeps weights of its "
                 "own (its first step after an exchange went back), from which it undoes "
                 "each average: use mode=\"replay\" or mode=\"gradients\"", 2, True)
 
-    def _part(self, again: bool = False) -> None:
+    def _part(self) -> None:
         for t, v, s in zip(self.room, fetch(t for _, t in self.pairs), self.start):
             torch.sub(v, s.to(t.dtype), out=t)
-        # the state may hold the part of that try, and would send it without these steps
-        if not again and self.tried == self.round and any(t.any() for t in self.room):
-            raise Error("steps were taken between a sync() that failed and this one, "
-                        "and nobody would get them: they were taken back; call sync() "
-                        "again before any other step")
-        for t, u in zip(self.room, self.unsent):
-            t.add_(u)
-
-    def _again(self) -> list[Tensor]:
-        self._part(True)
-        return [t.clone() for t in self.room]
 
     def _apply(self) -> None:
         if self.watch == [] and self.optimizer is not None:
@@ -778,14 +735,7 @@ class Local(Run):
 class Replay(Run):
     """Steps of an optimiser that are taken back: the mean of their gradients is sent,
     and all devices take as many steps with the average.  So all have the same
-    moments, and none of them travel.
-
-    every       steps that are taken back, and then taken by all, in each round
-    schedule    called with the number of each step before it is taken, to set the
-                rates of the optimiser by that number alone
-
-    The state of the optimiser has to be a function of the gradients that it saw, and
-    all of it has to be in its state and groups."""
+    moments, and none of them travel."""
 
     kind, sent = "gradient", torch.float32
 
@@ -801,7 +751,8 @@ class Replay(Run):
                 raise Error("the optimiser has a parameter that needs no gradient and "
                             "has one, with which each step would move it: set its "
                             ".grad to None")
-        self.mode, self.schedule = f"replay, every={every}", schedule
+        self.mode = f"replay of {type(optimizer).__name__}, every={every}"
+        self.schedule = schedule
         self.sum: list[Tensor] = []     # of the gradients
         self.proved = ""                # the digest of the result of its steps
         super().__init__(model, optimizer, way, device, f"{run}-replay{every}",
@@ -846,38 +797,22 @@ class Replay(Run):
 
     def _take_up(self, had: dict[str, Any]) -> None:
         now = self.kept["groups"]
-        if len(had["optimizer"]["state"]) == len(self.kept["state"]) and \
-                len(had["optimizer"]["groups"]) == len(now):
-            self.start, self.kept, self.crc = had["start"], had["optimizer"], None
-        if had["digest"] != self.digest():
-            raise Error(f"checkpoint '{self.checkpoint}' was made with another "
-                        "optimiser: go on with that one, or begin another run, with "
-                        "empty states")
+        self.start, self.kept = had["start"], had["optimizer"]
         # options that an older torch did not have keep their present values
         for g, new in zip(self.kept["groups"], now):
             g.update({k: v for k, v in new.items() if k not in g})
         self._reset()
         self._keep()
 
-    def _how(self) -> str:
-        options = {f"{k}=True" for g in self.optimizer.param_groups
-                   for k, v in g.items() if v is True}
-        cpu = getattr(getattr(torch.backends, "cpu", None), "get_cpu_capability", None)
-        return " ".join([f" (here it is torch {torch.__version__.split('+')[0]},",
-                         type(self.optimizer).__name__, *sorted(options), "on",
-                         *sorted({p.device.type for _, p in self.params}),
-                         *([cpu()] if cpu else [])]) + ")"
-
     def _says(self, at: int) -> str:
-        """In the first round also what the arithmetic depends on, and where it leads."""
+        """In the first round also what this device's arithmetic makes of a round."""
         if at:
             return self.digest()
         self._prove()
-        return checksum([self.digest(), self.proved, self._how()])
+        return checksum([self.digest(), self.proved])
 
     def _common(self) -> Any:
-        return (*self._parts(self.start, self.kept), self.mode,
-                type(self.optimizer).__name__)
+        return *self._parts(self.start, self.kept), self.mode
 
     @staticmethod
     def _parts(weights: list[Tensor], kept: dict[str, Any]) -> tuple:
@@ -900,8 +835,7 @@ class Replay(Run):
     @torch.no_grad()
     def _step(self) -> None:
         """Take a step ahead with .grad: sync takes it back."""
-        if self.count in (0, self.every):       # so often: the round is tried again
-            self.count = 0
+        if self.count == 0:
             self.sum = [torch.zeros(p.shape, dtype=torch.float32, device=p.device)
                         for _, p in self.params]
         if self._options() != self.options:
@@ -951,8 +885,7 @@ class Replay(Run):
 
     def sync(self) -> None:
         """Send the mean gradient of the steps, which are taken back, and take as many
-        with the average.  When it raises, model and optimiser are the last common
-        ones, and the same sync, or the same steps, can be tried again."""
+        with the average."""
         if self.count < self.every:
             raise Error(f"sync() comes after {self.every} calls of step(), and not "
                         f"after {self.count}")
@@ -1036,7 +969,7 @@ class Gradients(Run):
     def _step(self) -> Any:
         if not self.ready:
             self.sync()
-        with whole():
+        with self._whole():
             self.take()
             self.ready = False
             super()._finish()

@@ -60,8 +60,8 @@ def model(path: str) -> dict[str, torch.Tensor]:
     try:
         had = torch.load(path, map_location="cpu",
                          weights_only=torch.__version__ >= "2")
-        return {**{n: s.to(getattr(torch, kind.split(".")[1])) for s, (n, (_, kind)) in
-                   zip(had["start"], had["look"].items())},
+        return {**{n: s.to(getattr(torch, kind.split(".")[1]))
+                   for s, (n, kind) in zip(had["start"], had["names"])},
                 **had["moved"], **had["buffers"]}
     except Exception as e:
         raise Error(f"'{path}' is not a checkpoint of ace.join: {e}", 3) from e

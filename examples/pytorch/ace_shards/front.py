@@ -19,26 +19,10 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
          buffers: str = "own", timeout: float | None = None, save_every: int = 1,
          moment: bool = False, through: str | None = None, **more: Any) -> Run:
     """Train this model as a device of the run whose cloud is in HOST:DIR,
-    USER@HOST:DIR or a folder of this machine, see ace-cloud(1).
-
-    name        of this device, the host's unless given
-    dir         its folder, ./ace-NAME unless given: state and checkpoint
-    every       steps of the optimiser in a round, 50 unless given, and 1 with
-                mode="gradients"; each every-th optimizer.step() exchanges
-    rounds      after which run.done is true; the cloud's unless given
-    bits        for each value: refused unless the cloud says the same
-    mode        "local": local steps, then the average of what they changed; "replay":
-                the steps are taken back, and all devices take as many with the average
-                gradient; "gradients": the average gradient at every step
-    buffers     "own" or "mean": averaged as the parameters are
-    timeout     seconds to wait for the average of a round, for ever unless given
-    save_every  rounds between two checkpoints
-    moment      code a tensor more finely where Adam's gradients were larger ("local")
-    through     a pipeline of one's own in the place of cloud
-    more        outer_rate, outer_momentum (local); schedule (replay); state, weight,
-                samples, patience, run: see ace-pytorch(7)
-
-    Under ace-edge(1), as its COMMAND, the run is the one that ace-edge joined."""
+    USER@HOST:DIR or a folder of this machine, or, under ace-edge(1), of the run that
+    ace-edge joined.  ace-pytorch(7) describes each argument; more is for the classes
+    of mode in algorithms.py: outer_rate, outer_momentum, schedule, state, weight,
+    samples, patience, run."""
     if not log.hasHandlers():           # print messages, unless the script configures logging
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("ace: %(message)s"))

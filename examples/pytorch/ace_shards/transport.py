@@ -11,7 +11,6 @@ import queue
 import re
 import select
 import shlex
-import signal
 import subprocess
 import sys
 import threading
@@ -30,15 +29,16 @@ log = logging.getLogger("ace_shards")
 NAMES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 SEE = "see ace-pytorch(7), WHEN SOMETHING FAILS"
 ASK = "look at the cloud and at who can write to its spool, then start again"
-# advice for a program's message that a retry does not help, the first match counts; or
-# for its status
+HOW = f" (here it is torch {torch.__version__})"
+AGAIN = "start this device again"
+# advice for a program's message that a retry does not help: the first match counts
 ADVICE = (
     ("a shard of run .* and the spool is of run",
      "the first device of this spool began with another model or type of parameters, "
      "mode, optimiser or number of steps.  If that device is right: give this one the "
      "same seed or file, and remove {state}.  Otherwise begin anew: " + SEE),
     ("neither model has a majority",
-     "half of the devices have other weights or moments than the rest{how}: give all "
+     "half of the devices have other weights or moments than the rest" + HOW + ": give all "
      "of them one torch and the same settings, and one half the checkpoint of the "
      "other; " + SEE),
     (": mismatch: ", "this device, {state} and the cloud are not of one run: when the "
@@ -46,12 +46,9 @@ ADVICE = (
     ("^ace-expand: (non-finite|limit)", "nothing was applied; " + ASK),
     (": equivocation: ", "two devices have this name, or {state} was removed after "
      "something was sent: " + SEE))
-STATUS = {
-    2: "the call is wrong: see the page of that program",
-    3: "bytes were cut off or damaged: start this device again",
-    4: "the system or the network failed: start this device again",
-    5: f"refused, and the same again will be refused: {SEE}",
-    255: "ssh failed: look at the connection, then start this device again"}
+STATUS = {2: "see the page of that program", 3: AGAIN, 4: AGAIN,
+          5: f"the same again will be refused: {SEE}",
+          255: f"look at the connection, then {AGAIN}"}
 
 
 class Error(RuntimeError):
@@ -132,20 +129,13 @@ def header(tensors: Pairs, note: dict[str, str] | None = None) -> bytes:
 
 def stages_of(through: str) -> Words:
     """Return the argument lists of the programs, between which there is '|'."""
-    lexer = shlex.shlex(through, posix=True, punctuation_chars="|")
-    lexer.whitespace_split, lexer.commenters = True, ""
-    stages: Words = [[]]
     try:
-        for word in lexer:
-            if word.strip("|"):
-                stages[-1].append(os.path.expanduser(word))
-            else:
-                stages.extend([] for _ in word)
+        stages = [shlex.split(text) for text in through.split("|")]
     except ValueError as e:
         raise Error(f"{e} in the pipeline: {through}") from None
     if not all(stages):
         raise Error(f"a stage of the pipeline is empty: {through}")
-    return stages
+    return [[os.path.expanduser(word) for word in words] for words in stages]
 
 
 def connection_of(stages: Words) -> Words:
@@ -229,40 +219,6 @@ def _talks(words: list[str]) -> list[str]:
     return words + ["--events", "2"] * (says and "--events" not in words)
 
 
-CAME: list[Any] = []        # a delayed Ctrl-C: its receiver
-
-
-@contextlib.contextmanager
-def whole():
-    """Keep Ctrl-C back until the block is done, but where let_in() is called."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    old = signal.signal(signal.SIGINT, lambda *_: CAME.append(old))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, old)
-        if CAME:
-            CAME.clear()
-            os.kill(os.getpid(), signal.SIGINT)
-
-
-def let_in() -> None:
-    """Let Ctrl-C in that was kept back."""
-    if CAME and callable(CAME[0]):
-        old = CAME[0]
-        CAME.clear()
-        old(signal.SIGINT, None)
-
-
-def rest(seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        let_in()
-        time.sleep(min(0.2, seconds))
-
-
 class Wait:
     """What the events of the programs say of the rounds, and how long one may take."""
 
@@ -326,11 +282,10 @@ class Wait:
 
     def look(self, silent: bool) -> None:
         """Raise after the timeout, whatever has come; log a wait that lasts."""
-        let_in()
         if not self.left(1):
             raise Error(f"round {self.round} took more than {self.timeout:g} s: "
                         f"{self.says()} (what was sent is in this device's "
-                        "state: start it again, or call sync() again)", 4, True)
+                        "state: start it again)", 4, True)
         self.tell(logging.WARNING, self.round,
                   self.says() if silent else "the average comes")
 
@@ -382,7 +337,7 @@ def locked(path: str, what: str, mode: str = "rb", seconds: float = 10):
                 raise Error(f"{what} is in use by another process: stop that one, or "
                             "give each device, and each model of a script, a folder "
                             "of its own" + (f" ({more})" if more else ""), 5) from None
-        rest(0.05)
+        time.sleep(0.05)
 
 
 def listen(hear: int, said: list[str], wait: Callable[[], Wait | None]) -> None:
@@ -437,9 +392,8 @@ class Pipe:
     and one comes out.  ask: a short one, which asks for the rounds that were missed."""
 
     def __init__(self, way: Way, kind: str, device: str, run: str, step: int,
-                 wait: Wait, weight: float = 1, samples: int = 0, ask: bool = False,
-                 how: str = "") -> None:
-        self.wait, self.run, self.how = wait, run, how
+                 wait: Wait, weight: float = 1, samples: int = 0, ask: bool = False) -> None:
+        self.wait, self.run = wait, run
         self.far = " | ".join(" ".join(w) for w in way.connection) or "ace-edge"
         # without a cloud, what is sent comes back unchanged
         self.kinds = ("mean",) if way.connection else ("mean", kind)
@@ -612,7 +566,7 @@ class Pipe:
         final = next((text for pattern, text in ADVICE if re.search(pattern, line)), "")
         advice = final or STATUS.get(status, f"status {status}")
         state = " ".join(["its state", *(f"'{s}'" for s in sorted(self.states))])
-        return Error(f"{line} ({advice.format(state=state, how=self.how)})", status,
+        return Error(f"{line} ({advice.format(state=state)})", status,
                      bool(final))
 
     def close(self, seconds: float = 60) -> None:
