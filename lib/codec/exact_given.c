@@ -35,32 +35,22 @@ exact_given_bound(const struct form *f, size_t n)
 /* Call for words of a constant size, of which compilers make faster code. */
 #define BY_SIZE(g, call) \
 	switch (g.size) { \
-	case 1: \
-		g.size = 1; \
-		call; \
-		break; \
-	case 2: \
-		g.size = 2; \
-		call; \
-		break; \
-	case 4: \
-		g.size = 4; \
-		call; \
-		break; \
-	default: \
-		g.size = 8; \
-		call; \
+	case 1: g.size = 1; call; break; \
+	case 2: g.size = 2; call; break; \
+	case 4: g.size = 4; call; break; \
+	default: g.size = 8; call; \
 	}
 
-/* The levels of words of one type. Constants let compilers vectorise the loop; each
- * exponent fits a byte. */
-#define LEVEL_ALL(load, bytes, shift, mask) \
-	for (i = 0; i < n; i++) { \
-		x = (unsigned char)(load(old + (bytes) * i) >> (shift) & (mask)); \
-		x = x > low ? (unsigned char)(x - low) : 0; \
-		level[i] = x < most ? x : OUT; \
-	} \
-	break;
+/* The levels of words with a mantissa of so many bits. Constants let compilers vectorise the
+ * loop; each exponent fits a byte. */
+#define LEVEL_ALL(mantissa, load, bytes, mask) \
+	case mantissa: \
+		for (i = 0; i < n; i++) { \
+			x = (unsigned char)(load(old + (bytes) * i) >> (mantissa) & (mask)); \
+			x = x > low ? (unsigned char)(x - low) : 0; \
+			level[i] = x < most ? x : OUT; \
+		} \
+		break;
 
 #define LOAD8(p) (*(p))
 
@@ -78,16 +68,11 @@ level_all(const struct form *f, const unsigned char *restrict old, size_t n,
 	case 0:
 		memset(level, 0, n);
 		break;
-	case 2:
-		LEVEL_ALL(LOAD8, 1, 2, 31)
-	case 3:
-		LEVEL_ALL(LOAD8, 1, 3, 15)
-	case 7:
-		LEVEL_ALL(bytes_le16, 2, 7, 255)
-	case 10:
-		LEVEL_ALL(bytes_le16, 2, 10, 31)
-	case 23:
-		LEVEL_ALL(bytes_le32, 4, 23, 255)
+	LEVEL_ALL(2, LOAD8, 1, 31)
+	LEVEL_ALL(3, LOAD8, 1, 15)
+	LEVEL_ALL(7, bytes_le16, 2, 255)
+	LEVEL_ALL(10, bytes_le16, 2, 31)
+	LEVEL_ALL(23, bytes_le32, 4, 255)
 	default:
 		for (i = 0; i < n; i++) {
 			l = exponent(f, bytes_le64(old + 8 * i));
@@ -291,7 +276,8 @@ struct room {
 	uint16_t *token;
 	unsigned char *left, *bits;
 	/* when read: */
-	uint32_t *gap, *at, *rank, *slot;
+	uint32_t *gap, *at, *rank;
+	struct rans_slots *slots;
 };
 
 static int
@@ -331,17 +317,15 @@ room_put(struct room *r, size_t c, size_t bytes, struct err *e)
 static int
 room_read(struct room *r, size_t c, struct err *e)
 {
-	enum { SLOTS = SUBSET_TABLES * SUBSET_TOTAL };
-
 	c += SUBSET_SLACK;
-	r->list = alloc_raw(4 * SLOTS + c * (4 * 4 + 1), 1, e);
+	r->list = alloc_raw(SUBSET_TABLES * sizeof(*r->slots) + c * (4 * 4 + 1), 1, e);
 	if (r->list == NULL)
 		return -ERR_SYS;
 	r->gap = r->list + c;
 	r->at = r->gap + c;
 	r->rank = r->at + c;
-	r->slot = r->rank + c;
-	r->class = (unsigned char *)(r->slot + SLOTS);
+	r->slots = (struct rans_slots *)(r->rank + c);
+	r->class = (unsigned char *)(r->slots + SUBSET_TABLES);
 	return 0;
 }
 
@@ -360,15 +344,12 @@ less(size_t a, size_t b)
 
 /* ---- written ---- */
 
-/* Replace the places of changes by their ranks among the words of their level, and set
- * how far they move: the bits of the distance, and its lower ones with whether it
+/* Set how far changes move: the bits of the distance, and its lower ones with whether it
  * grows. f is constant where it matters. */
 static inline __attribute__((always_inline)) void
 look(const struct form *f, const struct room *t, const unsigned char *from,
-    const unsigned char *to, uint32_t *list, size_t c)
+    const unsigned char *to, const uint32_t *list, size_t c)
 {
-	/* local, as what is stored may be any of them to the compiler */
-	const struct marks m = t->marks;
 	unsigned char *class = t->class;
 	const uint64_t sign = f->sign ? sign_bit(f) : 0;
 	uint64_t *by = t->by, old, new, d, down, flip;
@@ -392,8 +373,6 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 		k = bits_length(d) - 1;
 		class[i] = (unsigned char)k;
 		by[i] = (d ^ (uint64_t)1 << k) << 1 | ((down ^ flip) + 1);
-		list[i] = m.before[p / 64] + kern_marks_count(m.mark[p / 64] &
-		    (((uint64_t)1 << p % 64) - 1));
 	}
 }
 
@@ -407,6 +386,7 @@ put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 	unsigned k;
 
 	BY_SIZE(g, look(&g, t, o->old, o->new, list, c))
+	t->marks.kern->ranked(list, c, t->marks.mark, t->marks.before);
 	subset_put(&o->s, list, c, t->marks.before[marks_words(o->n)]);
 	/* of the distances with k bits or more, mark those with more */
 	memcpy(t->left, t->class, c);
@@ -503,7 +483,7 @@ move(const struct form *f, const struct room *t, struct bits_get *bits,
 	size_t i;
 
 	for (i = 0; i < c; i++) {
-		k = class[i];
+		k = class[i] & (8u * f->size - 1);	/* it is less */
 		to = p + (size_t)list[i + AHEAD < c ? i + AHEAD : i] * f->size;
 		__builtin_prefetch(to, 1);
 		to = p + (size_t)list[i] * f->size;
@@ -549,7 +529,7 @@ get_level(struct subset_get *o, const struct form *f, const struct room *t,
 	subset_get(o, t->list, c, t->marks.before[marks_words(n)]);
 	if (o->bad)
 		return;
-	t->marks.kern->marked(t->list, c, t->marks.mark, t->marks.before);
+	t->marks.kern->marked(t->list, c, t->marks.mark, t->marks.before, n);
 	memset(t->class, 0, c);
 	for (i = 0; i < c; i++)
 		t->at[i] = (uint32_t)i;
@@ -610,7 +590,7 @@ ended(const struct subset_get *o)
 	unsigned j;
 
 	for (j = 0; j < o->states; j++)
-		if (o->state[j] != SUBSET_LOW)
+		if (o->state[j] != RANS_LOW)
 			return 0;
 	return !o->bad && bits_get_end(&o->b, o->p);
 }
@@ -620,7 +600,7 @@ exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in
     unsigned char *new, size_t n, struct err *e)
 {
 	struct subset_get o = { .b = { in->p + in->n, in->n - in->at, 0 } };
-	unsigned states = bits_get(&o.b, 1) ? SUBSET_STATES : 1;
+	unsigned states = bits_get(&o.b, 1) ? RANS_STATES : 1;
 	unsigned k = (unsigned)bits_get(&o.b, BLOCK_BITS);
 	uint32_t a = (uint32_t)bits_get(&o.b, f->exponent);
 	uint32_t levels = 1 + (uint32_t)bits_get(&o.b, levels_bits(f));
@@ -636,7 +616,7 @@ exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in
 		return r;
 	if ((r = room_read(&t, c, e)) == 0) {
 		o.gap = t.gap;
-		o.slot = t.slot;
+		o.slots = t.slots;
 		level_all(f, old, n, a, levels, t.level);
 		if (new != old)
 			memcpy(new, old, n * f->size);

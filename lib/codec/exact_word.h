@@ -15,34 +15,21 @@ struct form {
 static inline uint64_t
 word(const unsigned char *p, unsigned size)
 {
-	switch (size) {
-	case 1:
-		return p[0];
-	case 2:
-		return bytes_le16(p);
-	case 4:
-		return bytes_le32(p);
-	default:
-		return bytes_le64(p);
-	}
+	return size == 1 ? p[0] : size == 2 ? bytes_le16(p) :
+	    size == 4 ? bytes_le32(p) : bytes_le64(p);
 }
 
 static inline void
 set_word(unsigned char *p, unsigned size, uint64_t v)
 {
-	switch (size) {
-	case 1:
+	if (size == 1)
 		p[0] = (unsigned char)v;
-		break;
-	case 2:
+	else if (size == 2)
 		bytes_set16(p, (uint16_t)v);
-		break;
-	case 4:
+	else if (size == 4)
 		bytes_set32(p, (uint32_t)v);
-		break;
-	default:
+	else
 		bytes_set64(p, v);
-	}
 }
 
 static inline uint64_t

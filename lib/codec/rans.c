@@ -2,9 +2,7 @@
 
 #include "base/bytes.h"
 #include "codec/rans.h"
-
-enum { BITS = 12, TOTAL = 1 << BITS, STATES = 4 };
-#define LOW 0x10000u		/* a state lies in [LOW, 2^32) */
+#include "codec/rans_step.h"
 
 uint64_t
 rans_log2(uint32_t v)
@@ -71,10 +69,10 @@ rans_bound(size_t n)
 {
 	/* at most 12 bits per symbol; a table entry is at most two bytes, an empty run
 	 * three */
-	return n + n / 2 + 2 + 4 * STATES + 3 * RANS_SYMBOLS;
+	return n + n / 2 + 2 + 4 * RANS_STATES + 3 * RANS_SYMBOLS;
 }
 
-/* Scale counts to frequencies that sum to TOTAL; every symbol that occurs keeps at
+/* Scale counts to frequencies that sum to RANS_TOTAL; every symbol that occurs keeps at
  * least 1. */
 static void
 scale(const uint32_t count[RANS_SYMBOLS], size_t n, uint16_t freq[RANS_SYMBOLS])
@@ -83,20 +81,20 @@ scale(const uint32_t count[RANS_SYMBOLS], size_t n, uint16_t freq[RANS_SYMBOLS])
 	size_t i, big = 0;
 
 	for (i = 0; i < RANS_SYMBOLS; i++) {
-		f = (uint32_t)(((uint64_t)count[i] * TOTAL + n / 2) / n);
+		f = (uint32_t)(((uint64_t)count[i] * RANS_TOTAL + n / 2) / n);
 		if (f == 0 && count[i] != 0)
 			f = 1;
 		freq[i] = (uint16_t)f;
 		sum += f;
 	}
-	while (sum != TOTAL) {		/* take from, or give to, the most frequent */
+	while (sum != RANS_TOTAL) {		/* take from, or give to, the most frequent */
 		for (i = 0, big = 0; i < RANS_SYMBOLS; i++)
 			if (freq[i] > freq[big])
 				big = i;
-		f = sum > TOTAL ? sum - TOTAL : TOTAL - sum;
-		if (sum < TOTAL) {
+		f = sum > RANS_TOTAL ? sum - RANS_TOTAL : RANS_TOTAL - sum;
+		if (sum < RANS_TOTAL) {
 			freq[big] = (uint16_t)(freq[big] + f);
-			sum = TOTAL;
+			sum = RANS_TOTAL;
 			continue;
 		}
 		f = f > freq[big] / 8u ? freq[big] / 8u : f;
@@ -132,7 +130,7 @@ get_table(struct bytes *b, uint16_t freq[RANS_SYMBOLS])
 	memset(freq, 0, RANS_SYMBOLS * sizeof(*freq));
 	for (i = 0; i < RANS_SYMBOLS; i++) {
 		f = bytes_varint(b);
-		if (f > TOTAL - sum)
+		if (f > RANS_TOTAL - sum)
 			return -1;
 		freq[i] = (uint16_t)f;
 		sum += (uint32_t)f;
@@ -143,167 +141,88 @@ get_table(struct bytes *b, uint16_t freq[RANS_SYMBOLS])
 			return -1;
 		i += m;
 	}
-	return b->bad || sum != TOTAL ? -1 : 0;
-}
-
-/*
- * Constants for putting a symbol of frequency f into a state x:
- *
- *   x' = x / f * TOTAL + x % f + base = x + (x / f) (TOTAL - f) + base
- *
- * x / f is the integer part of x * ceil(2^44 / f) / 2^44 (Granlund and Montgomery 1994): x
- * is below 2^20 f, so the product is below 2^64, and the quotient exceeds x / f by less
- * than x / 2^44, which is at most f / 2^24 and so at most 1 / f.
- */
-struct steps {
-	uint64_t inverse[RANS_SYMBOLS];
-	uint32_t most[RANS_SYMBOLS];	/* larger states output 16 bits first */
-	uint32_t base[RANS_SYMBOLS], rest[RANS_SYMBOLS];
-};
-
-static void
-fill_steps(struct steps *t, const uint16_t freq[RANS_SYMBOLS])
-{
-	uint32_t at = 0, f;
-	size_t i;
-
-	for (i = 0; i < RANS_SYMBOLS; i++) {
-		f = freq[i];
-		t->inverse[i] = f > 0 ? (((uint64_t)1 << 44) + f - 1) / f : 0;
-		t->most[i] = (f << (32 - BITS)) - 1;
-		t->base[i] = at;
-		t->rest[i] = TOTAL - f;
-		at += f;
-	}
-}
-
-static inline uint32_t
-put_symbol(uint32_t x, const struct steps *t, unsigned s, unsigned char *p, size_t *at)
-{
-	const uint64_t keep = 0 - (uint64_t)(x <= t->most[s]);
-	uint32_t y = x >> 16;
-
-	bytes_set16(p + *at - 2, (uint16_t)x);
-	*at -= 2 + 2 * keep;
-	y ^= (x ^ y) & (uint32_t)keep;
-	return y + t->base[s] + (uint32_t)(y * t->inverse[s] >> 44) * t->rest[s];
+	return b->bad || sum != RANS_TOTAL ? -1 : 0;
 }
 
 size_t
 rans_put(unsigned char *p, const unsigned char *s, size_t n,
     const uint32_t count[RANS_SYMBOLS])
 {
-	unsigned char *start = p;
-	uint32_t x[STATES] = { LOW, LOW, LOW, LOW }, a, b, c, d;
-	size_t i, room = rans_bound(n), at = room;
+	unsigned char *start = p, *end = p + rans_bound(n), *const last = end;
+	uint32_t x[RANS_STATES] = { RANS_LOW, RANS_LOW, RANS_LOW, RANS_LOW }, a, b, c, d;
+	struct rans_step t[RANS_SYMBOLS];
 	uint16_t freq[RANS_SYMBOLS];
-	struct steps t;
+	uint32_t base = 0;
+	size_t i;
 
 	scale(count, n, freq);
 	p = put_table(p, freq);
-	fill_steps(&t, freq);
-	for (i = n; i % STATES != 0; i--)	/* backwards, to the end */
-		x[(i - 1) % STATES] = put_symbol(x[(i - 1) % STATES], &t,
-		    s[i - 1], start, &at);
+	for (i = 0; i < RANS_SYMBOLS; base += freq[i++])
+		rans_step(&t[i], base, freq[i]);
+	for (i = n; i % RANS_STATES != 0; i--)	/* backwards, to the end */
+		x[(i - 1) % RANS_STATES] = rans_put_symbol(x[(i - 1) % RANS_STATES],
+		    &t[s[i - 1]], &end);
 	a = x[0];
 	b = x[1];
 	c = x[2];
 	d = x[3];
-	for (; i > 0; i -= STATES) {
-		d = put_symbol(d, &t, s[i - 1], start, &at);
-		c = put_symbol(c, &t, s[i - 2], start, &at);
-		b = put_symbol(b, &t, s[i - 3], start, &at);
-		a = put_symbol(a, &t, s[i - 4], start, &at);
+	for (; i > 0; i -= RANS_STATES) {
+		d = rans_put_symbol(d, &t[s[i - 1]], &end);
+		c = rans_put_symbol(c, &t[s[i - 2]], &end);
+		b = rans_put_symbol(b, &t[s[i - 3]], &end);
+		a = rans_put_symbol(a, &t[s[i - 4]], &end);
 	}
 	bytes_set32(p, a);
 	bytes_set32(p + 4, b);
 	bytes_set32(p + 8, c);
 	bytes_set32(p + 12, d);
-	p += 4 * STATES;
-	memmove(p, start + at, room - at);
-	return (size_t)(p - start) + room - at;
-}
-
-/* The low BITS of a state select the symbol, its frequency and the place in its
- * range. */
-struct slots {
-	struct {
-		uint16_t freq, at;
-	} range[TOTAL];
-	unsigned char symbol[TOTAL];
-};
-
-static void
-fill_slots(struct slots *t, const uint16_t freq[RANS_SYMBOLS])
-{
-	uint32_t at = 0, j;
-	size_t i;
-
-	for (i = 0; i < RANS_SYMBOLS; i++)
-		for (j = 0; j < freq[i]; j++, at++) {
-			t->range[at].freq = freq[i];
-			t->range[at].at = (uint16_t)j;
-			t->symbol[at] = (unsigned char)i;
-		}
-}
-
-/* The next word is read even if it is not needed. */
-static inline unsigned char
-get_symbol(uint32_t *x, const struct slots *t, const unsigned char *p, size_t *at)
-{
-	uint32_t slot = *x & (TOTAL - 1);
-	uint32_t y = (*x >> BITS) * t->range[slot].freq + t->range[slot].at;
-	const uint64_t low = 0 - (uint64_t)(y < LOW);
-	uint32_t more = y << 16 | bytes_le16(p + *at);
-
-	*x = y ^ ((y ^ more) & (uint32_t)low);
-	*at += 2 & low;
-	return t->symbol[slot];
+	p += 4 * RANS_STATES;
+	memmove(p, end, (size_t)(last - end));
+	return (size_t)(p - start + (last - end));
 }
 
 int
 rans_get(struct bytes *b, unsigned char *s, size_t n)
 {
-	uint32_t x[STATES], w, y, z, u;
+	static const unsigned char none[2];
+	uint32_t x[RANS_STATES], w, y, z, u, at = 0;
+	const unsigned char *p, *end = b->p + b->n, *q;
 	uint16_t freq[RANS_SYMBOLS];
-	unsigned char none[2] = { 0, 0 };
-	const unsigned char *p;
-	size_t i, at = 0, was, end;
-	struct slots slot;
+	struct rans_slots slot;
+	size_t i;
 
 	if (get_table(b, freq) < 0)
 		return -1;
-	for (i = 0; i < STATES; i++)
+	for (i = 0; i < RANS_STATES; i++)
 		x[i] = bytes_next32(b);
 	if (b->bad || (b->n - b->at) % 2 != 0)
 		return -1;
-	fill_slots(&slot, freq);
 	p = b->p + b->at;
-	end = b->n - b->at;
 	b->at = b->n;
+	for (i = 0; i < RANS_SYMBOLS; i++)
+		at = rans_slots(&slot, at, freq[i], (unsigned char)i);
 	w = x[0];
 	y = x[1];
 	z = x[2];
 	u = x[3];
-	for (i = 0; i + STATES <= n && end - at >= 2 * STATES; i += STATES) {
-		s[i] = get_symbol(&w, &slot, p, &at);
-		s[i + 1] = get_symbol(&y, &slot, p, &at);
-		s[i + 2] = get_symbol(&z, &slot, p, &at);
-		s[i + 3] = get_symbol(&u, &slot, p, &at);
+	for (i = 0; i + RANS_STATES <= n && end - p >= 2 * RANS_STATES; i += RANS_STATES) {
+		s[i] = rans_get_symbol(&w, &slot, &p);
+		s[i + 1] = rans_get_symbol(&y, &slot, &p);
+		s[i + 2] = rans_get_symbol(&z, &slot, &p);
+		s[i + 3] = rans_get_symbol(&u, &slot, &p);
 	}
 	x[0] = w;
 	x[1] = y;
 	x[2] = z;
 	x[3] = u;
 	for (; i < n; i++) {			/* near the end of the body */
-		was = 0;
-		s[i] = get_symbol(&x[i % STATES], &slot, at < end ? p + at :
-		    none, &was);
-		if (was != 0 && at == end)
+		q = p < end ? p : none;
+		s[i] = rans_get_symbol(&x[i % RANS_STATES], &slot, &q);
+		if (p == end && q != none)
 			return -1;
-		at += was;
+		p = p < end ? q : p;
 	}
 	/* the encoder began here */
-	return at == end && x[0] == LOW && x[1] == LOW && x[2] == LOW &&
-	    x[3] == LOW ? 0 : -1;
+	return p == end && x[0] == RANS_LOW && x[1] == RANS_LOW && x[2] == RANS_LOW &&
+	    x[3] == RANS_LOW ? 0 : -1;
 }

@@ -1,6 +1,6 @@
 #include "codec/subset.h"
 
-enum { RARE = SUBSET_TOTAL / 64 };	/* what is rarer is escaped */
+enum { RARE = RANS_TOTAL / 64 };	/* what is rarer is escaped */
 
 struct mean {
 	unsigned table, k;	/* k low bits are not coded */
@@ -17,26 +17,38 @@ mean_of(size_t n, size_t f)
 	return (struct mean){ 8 * (e < 3 ? e - 1 : 2) + m - 8, e < 3 ? 0 : e - 3 };
 }
 
-/* Make a table if there is none yet. Return whether it is new. */
-static int
-make(struct subset_table *t, unsigned table)
+/* Set the frequency of each symbol of a table, and return the last symbol. */
+static unsigned
+frequencies(uint32_t *freq, unsigned table)
 {
 	const uint32_t mean = (2 * (table % 8 + 8) + 1) << (table / 8 + 1);
 	const uint64_t longer = 65536 - (1u << 20) / mean;
-	uint64_t r = (uint64_t)SUBSET_TOTAL << 16;
+	uint64_t r = (uint64_t)RANS_TOTAL << 16, next;
 	unsigned i;
 
-	if (t->last != 0)
-		return 0;
-	for (i = 0; r >> 16 >= RARE; i++, r = r * longer >> 16)
-		t->over[i] = (uint16_t)(r >> 16);
-	t->over[i] = (uint16_t)(r >> 16);
-	t->over[i + 1] = 0;
-	t->last = i;
-	return 1;
+	for (i = 0; r >> 16 >= RARE; i++, r = next) {
+		next = r * longer >> 16;
+		freq[i] = (uint32_t)(r >> 16) - (uint32_t)(next >> 16);
+	}
+	freq[i] = (uint32_t)(r >> 16);
+	return i;
 }
 
 /* ---- written ---- */
+
+static void
+put_table(struct subset_put *o, unsigned table)
+{
+	struct rans_step *step = o->step + (size_t)table * SUBSET_SYMBOLS;
+	uint32_t freq[SUBSET_SYMBOLS], base = RANS_TOTAL;
+	unsigned i;
+
+	if (o->last[table] != 0)
+		return;
+	o->last[table] = frequencies(freq, table);
+	for (i = 0; i <= o->last[table]; i++)
+		rans_step(&step[i], base -= freq[i], freq[i]);
+}
 
 void
 subset_put(struct subset_put *o, const uint32_t *rank, size_t c, size_t n)
@@ -52,8 +64,8 @@ subset_put(struct subset_put *o, const uint32_t *rank, size_t c, size_t n)
 	if (f == 0)
 		return;
 	m = mean_of(n, f);
-	(void)make(&o->table[m.table], m.table);
-	last = o->table[m.table].last;
+	put_table(o, m.table);
+	last = o->last[m.table];
 	first = m.table * SUBSET_SYMBOLS;
 	for (i = 0; i < f; i++, at++) {
 		if (f == c)
@@ -75,107 +87,92 @@ unsigned char *
 subset_put_end(const struct subset_put *o, unsigned char *p, unsigned char *end,
     unsigned *states)
 {
-	uint32_t state[SUBSET_STATES] = {
-		SUBSET_LOW, SUBSET_LOW, SUBSET_LOW, SUBSET_LOW
-	}, *x, freq;
-	const uint16_t *over;
-	size_t i = (size_t)(o->next - o->token);
+	uint32_t x[RANS_STATES] = { RANS_LOW, RANS_LOW, RANS_LOW, RANS_LOW };
+	const struct rans_step *const t = o->step;
+	const uint16_t *s = o->token;
+	size_t i = (size_t)(o->next - s);
 	unsigned j;
 
-	for (*states = i > SUBSET_FEW ? SUBSET_STATES : 1; i-- > 0;) {
-		x = &state[i % *states];
-		over = o->table[o->token[i] / SUBSET_SYMBOLS].over +
-		    o->token[i] % SUBSET_SYMBOLS;
-		freq = over[0] - (uint32_t)over[1];
-		if (*x >= freq << (32 - SUBSET_BITS)) {
-			if (end - p < 2 + 4 * SUBSET_STATES)
-				return NULL;
-			end -= 2;
-			bytes_set16(end, (uint16_t)*x);
-			*x >>= 16;
-		}
-		*x = (*x / freq << SUBSET_BITS) + *x % freq + over[1];
+	*states = i > SUBSET_FEW ? RANS_STATES : 1;
+	for (; i % *states != 0 || (*states == 1 && i > 0); i--) {
+		j = (unsigned)(i - 1) % *states;
+		x[j] = rans_put_symbol(x[j], &t[s[i - 1]], &end);
+		if (end - p < 4 * RANS_STATES)
+			return NULL;
+	}
+	for (; i > 0; i -= RANS_STATES) {
+		x[3] = rans_put_symbol(x[3], &t[s[i - 1]], &end);
+		x[2] = rans_put_symbol(x[2], &t[s[i - 2]], &end);
+		x[1] = rans_put_symbol(x[1], &t[s[i - 3]], &end);
+		x[0] = rans_put_symbol(x[0], &t[s[i - 4]], &end);
+		if (end - p < 4 * RANS_STATES)
+			return NULL;
 	}
 	for (j = *states; j-- > 0;) {
 		end -= 4;
-		bytes_set32(end, state[j]);
+		bytes_set32(end, x[j]);
 	}
 	return end;
 }
 
 /* ---- read ---- */
 
-/* Make a table with its slots. */
 static void
 get_table(struct subset_get *o, unsigned table)
 {
-	uint32_t *slot = o->slot + (size_t)table * SUBSET_TOTAL, at, freq, i;
-	struct subset_table *t = &o->table[table];
+	uint32_t freq[SUBSET_SYMBOLS], at = 0;
+	unsigned i;
 
-	for (i = make(t, table) ? t->last + 1 : 0; i-- > 0;) {
-		freq = t->over[i] - (uint32_t)t->over[i + 1];
-		for (at = 0; at < freq; at++)
-			*slot++ = freq << 20 | at << 8 | i;
-	}
+	if (o->last[table] != 0)
+		return;
+	o->last[table] = frequencies(freq, table);
+	for (i = o->last[table] + 1; i-- > 0;)
+		at = rans_slots(&o->slots[table], at, freq[i], (unsigned char)i);
 }
 
-/* Decode a symbol from state x; the next word is read even if it is not needed. */
-static inline unsigned
-get_symbol(uint32_t *x, const uint32_t *slot, const unsigned char **p)
-{
-	const uint32_t s = slot[*x & (SUBSET_TOTAL - 1)];
-	uint32_t y = (*x >> SUBSET_BITS) * (s >> 20) +
-	    (s >> 8 & (SUBSET_TOTAL - 1));
-	const uint64_t low = 0 - (uint64_t)(y < SUBSET_LOW);
-	uint32_t more = y << 16 | bytes_le16(*p);
-
-	*x = y ^ ((y ^ more) & (uint32_t)low);
-	*p += 2 & low;
-	return s & 255;
-}
-
-/* Collects the upper parts of distances. */
-struct gaps {
-	uint32_t *p, now, last;
+/* Collects the places of values from the upper parts of distances. */
+struct places {
+	uint32_t *p, last;
+	uint64_t now;
 };
 
 static inline void
-add_symbol(struct gaps *g, unsigned s)
+add_symbol(struct places *g, unsigned s)
 {
 	const uint32_t whole = s != g->last;
 
-	*g->p = g->now += s;
+	*g->p = (uint32_t)(g->now += s);
 	g->p += whole;
-	g->now &= whole - 1;
+	g->now += whole;
 }
 
-/* Read the upper parts of f distances to o->gap. */
-static void
-get_gaps(struct subset_get *o, unsigned table, size_t f)
+/* Read f places from upper parts of distances; return the place after them. */
+static uint64_t
+get_places(struct subset_get *o, unsigned table, uint32_t *place, size_t f)
 {
 	static const unsigned char none[2];
-	const uint32_t *slot = o->slot + (size_t)table * SUBSET_TOTAL;
-	const uint32_t *all = o->gap + f;
+	const struct rans_slots *const t = &o->slots[table];
+	const uint32_t *all = place + f;
 	uint32_t a = o->state[0], b = o->state[1], c = o->state[2], d = o->state[3];
-	struct gaps g = { o->gap, 0, o->table[table].last };
+	struct places g = { place, o->last[table], 0 };
 	const unsigned char *p = o->p, *q;
 	uint32_t was;
 
-	while (o->states == SUBSET_STATES && all - g.p >= SUBSET_STATES &&
-	    o->end - p >= 2 * SUBSET_STATES) {
-		add_symbol(&g, get_symbol(&a, slot, &p));
-		add_symbol(&g, get_symbol(&b, slot, &p));
-		add_symbol(&g, get_symbol(&c, slot, &p));
-		add_symbol(&g, get_symbol(&d, slot, &p));
+	while (o->states == RANS_STATES && all - g.p >= RANS_STATES &&
+	    o->end - p >= 2 * RANS_STATES) {
+		add_symbol(&g, rans_get_symbol(&a, t, &p));
+		add_symbol(&g, rans_get_symbol(&b, t, &p));
+		add_symbol(&g, rans_get_symbol(&c, t, &p));
+		add_symbol(&g, rans_get_symbol(&d, t, &p));
 	}
 	while (g.p < all && !o->bad) {
 		q = o->end - p < 2 ? none : p;
-		add_symbol(&g, get_symbol(&a, slot, &q));
+		add_symbol(&g, rans_get_symbol(&a, t, &q));
 		if (o->end - p >= 2)
 			p = q;
 		else
 			o->bad |= q != none;
-		if (o->states == SUBSET_STATES) {
+		if (o->states == RANS_STATES) {
 			was = a;
 			a = b;
 			b = c;
@@ -188,6 +185,7 @@ get_gaps(struct subset_get *o, unsigned table, size_t f)
 	o->state[1] = b;
 	o->state[2] = c;
 	o->state[3] = d;
+	return g.now;
 }
 
 void
@@ -196,20 +194,21 @@ subset_get(struct subset_get *o, uint32_t *rank, size_t c, size_t n)
 	const size_t f = c <= n / 2 ? c : n - c;
 	uint32_t *to = f == c ? rank : o->gap, run;
 	struct bits_get b = o->b;
-	struct mean m = { 0, 0 };
-	uint64_t at = 0, i, j, k;
+	struct mean m;
+	uint64_t at = 0, low = 0, i, j, k;
 
 	if (f > 0 && !(o->bad |= c > n)) {
 		m = mean_of(n, f);
 		get_table(o, m.table);
-		get_gaps(o, m.table, f);
-	}
-	for (i = 0; i < f && !o->bad; i++) {
-		at += ((uint64_t)o->gap[i] << m.k) + bits_get(&b, m.k);
-		to[i] = (uint32_t)at++;
+		at = get_places(o, m.table, to, f);
+		o->bad |= at > n;
+		for (i = 0, j = m.k > 0 && !o->bad ? f : 0; i < j; i++) {
+			low += bits_get(&b, m.k);
+			to[i] = (uint32_t)(((to[i] - i) << m.k) + low + i);
+		}
+		o->bad |= ((at - f) << m.k) + low + f > n;
 	}
 	o->b = b;
-	o->bad |= at > n;
 	/* the others lie between those: often few, which eight at once are */
 	for (i = at = 0; i <= f && f != c && !o->bad; i++, at += run + 1) {
 		run = (i < f ? to[i] : (uint32_t)n) - (uint32_t)at;

@@ -3,7 +3,7 @@
  * the distances between the fewer of both kinds, f = min(c, n - c).
  *
  * Their mean n / f says how likely each distance is: they fall off geometrically.  A table
- * for the mean, of rANS (rans.h), has a symbol for each distance up to about four means;
+ * for the mean, of rANS (rans_step.h), has a symbol for each distance up to about four means;
  * the last symbol is escaped: that much, and another distance.  The tables belong to means
  * from 2 to 16, eight to an octave.  Of longer distances the low bits are equally likely 0
  * and 1, and not coded.
@@ -15,19 +15,12 @@
 #include <stdint.h>
 
 #include "codec/exact_bits.h"
+#include "codec/rans_step.h"
 
 enum {
-	SUBSET_BITS = 12, SUBSET_TOTAL = 1 << SUBSET_BITS,
 	SUBSET_TABLES = 24, SUBSET_SYMBOLS = 64, SUBSET_SLACK = 8,
-	SUBSET_STATES = 4, SUBSET_LOW = 0x10000,	/* all states as they end */
 	SUBSET_FEW = 1024,	/* symbols up to which one state is enough */
 	SUBSET_TOKENS = 2	/* at most, for each of the fewer kind */
-};
-
-struct subset_table {
-	unsigned last;		/* symbol; 0 before it is made */
-	/* the frequencies of all symbols from each on; 0 behind the last */
-	uint16_t over[SUBSET_SYMBOLS + 1];
 };
 
 /* ---- written ---- */
@@ -35,13 +28,14 @@ struct subset_table {
 struct subset_put {
 	struct bits_put b;
 	uint16_t *token, *next;	/* all symbols, with their tables */
-	struct subset_table table[SUBSET_TABLES];
+	unsigned last[SUBSET_TABLES];	/* symbol; 0 before its table is made */
+	struct rans_step step[SUBSET_TABLES * SUBSET_SYMBOLS];
 };
 
 /* Write rank[c], in order and below n; c and n are known. Tokens need room. */
 void subset_put(struct subset_put *o, const uint32_t *rank, size_t c, size_t n);
 /* Write the code in front of end, where it begins at p or later. Return where, or
- * NULL. *states becomes 1 or SUBSET_STATES. */
+ * NULL. *states becomes 1 or RANS_STATES. */
 unsigned char *subset_put_end(const struct subset_put *o, unsigned char *p,
     unsigned char *end, unsigned *states);
 
@@ -50,14 +44,12 @@ unsigned char *subset_put_end(const struct subset_put *o, unsigned char *p,
 struct subset_get {
 	struct bits_get b;
 	const unsigned char *p, *end;
-	uint32_t state[SUBSET_STATES];	/* the next one first */
+	uint32_t state[RANS_STATES];	/* the next one first */
 	unsigned states;
 	int bad;
 	uint32_t *gap;		/* [f] */
-	/* [SUBSET_TABLES * SUBSET_TOTAL]: the symbol, the place in its range << 8, its
-	 * frequency << 20 */
-	uint32_t *slot;
-	struct subset_table table[SUBSET_TABLES];
+	struct rans_slots *slots;	/* [SUBSET_TABLES] */
+	unsigned last[SUBSET_TABLES];
 };
 
 /* Read rank[c], all below n, in room for SUBSET_SLACK more; if there is nothing such, o->bad

@@ -100,10 +100,13 @@ struct kern {
 	void (*marks)(uint64_t *mark, uint32_t *before, const unsigned char *x,
 	    size_t n, unsigned char v);
 
-	/* replace each rank[n], in order, by the place of the value that has so many marks
-	 * before it; it exists */
-	void (*marked)(uint32_t *rank, size_t n, const uint64_t *mark,
+	/* replace each place[c] by the number of marks before it; and each rank[c], in
+	 * order, by the place of the mark of n values that has so many before it, which
+	 * exists */
+	void (*ranked)(uint32_t *place, size_t c, const uint64_t *mark,
 	    const uint32_t *before);
+	void (*marked)(uint32_t *rank, size_t c, const uint64_t *mark,
+	    const uint32_t *before, size_t n);
 
 	/* Passes of ECQ; kern_ecq.h explains the terms. m has been started; all passes
 	 * but the first also need its tables. */

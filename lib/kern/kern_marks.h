@@ -1,6 +1,6 @@
 /*
- * The kernels `marks', 64 bytes per iteration, and `marked' of every table, compiled with
- * the instructions of the including file; codecs count bits with kern_marks_count.
+ * The kernels `marks', 64 bytes per iteration, `ranked' and `marked' of every table, compiled
+ * with the instructions of the including file; codecs count bits with kern_marks_count.
  */
 #ifndef ACE_KERN_MARKS_H
 #define ACE_KERN_MARKS_H
@@ -107,16 +107,46 @@ kern_marks_bit(uint64_t m, unsigned k)
 }
 
 static inline void
-kern_marked(uint32_t *rank, size_t n, const uint64_t *mark,
-    const uint32_t *before)
+kern_ranked(uint32_t *place, size_t c, const uint64_t *mark, const uint32_t *before)
 {
-	size_t i, j;
+	uint32_t p;
+	size_t i;
 
-	for (i = j = 0; i < n; i++) {
+	for (i = 0; i < c; i++) {
+		p = place[i];
+		place[i] = before[p / 64] + kern_marks_count(mark[p / 64] &
+		    (((uint64_t)1 << p % 64) - 1));
+	}
+}
+
+/* Where there are many, note the word of each rank, of some words at a time: a search for it
+ * takes branches that processors cannot predict. */
+static inline void
+kern_marked(uint32_t *rank, size_t c, const uint64_t *mark, const uint32_t *before, size_t n)
+{
+	enum { WORDS = 64, FEW = 8 };
+	typedef unsigned char lanes __attribute__((vector_size(64)));
+	unsigned char in[WORDS * 64 + 64];
+	uint32_t r;
+	size_t i, j, k;
+
+	for (i = j = 0; i < c && c < n / 64 / FEW; i++) {
 		while (before[j + 1] <= rank[i])
 			j++;
 		rank[i] = (uint32_t)(64 * j + kern_marks_bit(mark[j],
 		    rank[i] - before[j]));
+	}
+	for (j = 0; i < c; j += k, before += k, mark += k) {
+		for (k = 0; k < WORDS && before[k] <= rank[c - 1]; k++) {
+			const lanes all = (lanes){ 0 } + (unsigned char)k;
+
+			memcpy(in + (before[k] - before[0]), &all, sizeof(all));
+		}
+		for (; i < c && rank[i] < before[k]; i++) {
+			r = rank[i] - before[0];
+			rank[i] = (uint32_t)(64 * (j + in[r]) + kern_marks_bit(mark[in[r]],
+			    rank[i] - before[in[r]]));
+		}
 	}
 }
 

@@ -479,8 +479,7 @@ const struct kern kern_ref = {
 	.deadzone = kern_ref_deadzone,
 	.split = split,
 	.join = join,
-	.marks = kern_marks,
-	.marked = kern_marked,
+	.marks = kern_marks, .ranked = kern_ranked, .marked = kern_marked,
 	.ecq_centers = kern_ecq_centers,
 	.ecq_decoded = kern_ecq_decoded,
 	KERN_TCQ_ROWS

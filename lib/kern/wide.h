@@ -611,8 +611,7 @@ wide_ecq_decoded(float *y, const int16_t *q, const float *x, size_t n,
 	.deadzone = wide_deadzone, \
 	.split = wide_split, \
 	.join = wide_join, \
-	.marks = kern_marks, \
-	.marked = kern_marked, \
+	.marks = kern_marks, .ranked = kern_ranked, .marked = kern_marked, \
 	.ecq_centers = wide_ecq_centers, \
 	.ecq_decoded = wide_ecq_decoded
 

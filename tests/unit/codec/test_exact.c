@@ -412,11 +412,11 @@ TEST(bits_beyond)
 	ok(bits_get_count(&h, 4) > 4, "a number above the most, for others to refuse");
 }
 
-/* The kernels marks and marked against kern.h, for every length, offset and kernel
- * table. */
+/* The kernels marks, marked and ranked against kern.h, for every kernel table, every short
+ * length and some of several pieces; many marks and few are found. */
 TEST(marks)
 {
-	enum { LONG = 200 };
+	enum { LONG = 9000 };
 	const struct kern *const *k;
 	uint64_t mark[LONG / 64 + 1];
 	uint32_t before[LONG / 64 + 2], sum, place[LONG], every;
@@ -426,28 +426,28 @@ TEST(marks)
 
 	for (k = kern_list(); *k != NULL; k++) {
 		good = 1;
-		for (n = 0; n <= LONG; n++) {
-			p = malloc(n + 1);	/* allocated exactly, so that a
-						 * sanitizer sees reads beyond it */
+		for (n = 0; n <= LONG; n += n < 200 ? 1 : 1100) {
+			p = malloc(n + 1);	/* so that a sanitizer sees reads beyond */
 			for (i = 0; i < n; i++)
-				p[i] = (unsigned char)(random64(9, (uint32_t)i) %
-				    3 * 127);
+				p[i] = (unsigned char)(random64(9, (uint32_t)i) % 3 * 127);
 			(*k)->marks(mark, before, p, n, 254);
 			for (i = sum = 0; i < n; i++) {
 				good &= i % 64 != 0 || before[i / 64] == sum;
-				good &= (int)(mark[i / 64] >> i % 64 & 1) ==
-				    (p[i] == 254);
+				good &= (int)(mark[i / 64] >> i % 64 & 1) == (p[i] == 254);
 				sum += p[i] == 254;
 			}
 			good &= before[(n + 63) / 64] == sum;
 			good &= n % 64 == 0 || mark[n / 64] >> n % 64 == 0;
-			for (every = 1; every < 9; every++) {
+			for (every = 1; every < 600; every += every < 9 ? 1 : 500) {
 				for (m = 0; m * every < sum; m++)
 					place[m] = (uint32_t)m * every;
-				(*k)->marked(place, m, mark, before);
+				(*k)->marked(place, m, mark, before, n);
 				for (i = m = 0, sum = 0; i < n; i++)
 					if (p[i] == 254 && sum++ % every == 0)
 						good &= place[m++] == i;
+				(*k)->ranked(place, m, mark, before);
+				for (i = 0; i < m; i++)
+					good &= place[i] == i * every;
 			}
 			free(p);
 		}

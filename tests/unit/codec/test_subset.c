@@ -9,7 +9,8 @@ enum { N = 100000, MOST = 2 * N };
 
 static unsigned char code[MOST], bits[MOST], back[MOST], *begin;
 static uint16_t token[SUBSET_TOKENS * N];
-static uint32_t rank[N], got[N + SUBSET_SLACK], gap[N], slot[SUBSET_TABLES * SUBSET_TOTAL];
+static uint32_t rank[N], got[N + SUBSET_SLACK], gap[N];
+static struct rans_slots slots[SUBSET_TABLES];
 static unsigned states, nbits;
 
 /* Choose each of n values with probability p / 2^32. Return how many. */
@@ -47,14 +48,14 @@ static int
 read_back(size_t c, size_t n)
 {
 	struct subset_get o = { .b = { back + MOST, nbits, 0 }, .p = begin,
-		.end = code + MOST, .states = states, .gap = gap, .slot = slot };
+		.end = code + MOST, .states = states, .gap = gap, .slots = slots };
 	unsigned j;
 
 	for (j = 0; j < states; j++, o.p += 4)
 		o.state[j] = bytes_le32(o.p);
 	subset_get(&o, got, c, n);
 	for (j = 0; j < states; j++)
-		o.bad |= o.state[j] != SUBSET_LOW;
+		o.bad |= o.state[j] != RANS_LOW;
 	return !o.bad && o.p == o.end;
 }
 
@@ -73,8 +74,7 @@ TEST(there_and_back)
 	for (i = 0; i < sizeof(of) / sizeof(*of); i++) {
 		n = of[i];
 		for (p = 0; p < 32; p++)
-			good &= same(some(n, 1u << p), n) &&
-			    same(some(n, ~(1u << p)), n);
+			good &= same(some(n, 1u << p), n) && same(some(n, ~(1u << p)), n);
 		for (c = 0; c < n; c++)
 			rank[c] = (uint32_t)c;
 		good &= same(n, n) && same(n - 1, n) && same(n / 2, n) && same(0, n);
