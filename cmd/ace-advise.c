@@ -17,7 +17,7 @@
 #include "format/keys.h"
 #include "format/reader.h"
 #include "pipe/program.h"
-#include "report/screen.h"
+#include "report/render.h"
 #include "stage/stage_policy.h"
 #include "sync/cluster.h"
 #include "sync/deco.h"
@@ -65,7 +65,7 @@ show(struct opts *o, const char *path, int (*advise)(const struct opts *,
 	if (fclose(o->out) != 0 && r == 0)
 		r = err_sys(e, "table");
 	if (r == 0)
-		screen_columns(stdout, text);
+		render_columns(stdout, text);
 	free(text);
 	return r;
 }
@@ -495,7 +495,7 @@ put_fleet(FILE *f, const struct fleet *x, const struct table *t, size_t k,
 	(void)fputs("device\ttime\ttier\tgroup\n", f);
 	for (i = 0; i < t->rows; i++) {
 		if (dev != TABLE_NONE)
-			screen_name(f, table_cell(t, i, dev));
+			render_name(f, table_cell(t, i, dev));
 		else
 			(void)fprintf(f, "%zu", i + 1);
 		(void)fprintf(f, "\t%.9f\t%zu\t%zu\n",

@@ -19,10 +19,10 @@
 
 #include "base/alloc.h"
 #include "base/arc.h"
-#include "base/bar.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/pack.h"
+#include "base/hash.h"
+#include "base/progress_bar.h"
 #include "base/temp.h"
 #include "format/frame.h"
 #include "kern/kern.h"
@@ -32,8 +32,7 @@
 #include "pipe/pick.h"
 #include "pipe/program.h"
 #include "pipe/source.h"
-#include "spool/inbox.h"
-#include "spool/ledger.h"
+#include "spool/spool.h"
 
 struct opts {
 	struct filter *f;	/* the output of create */
@@ -54,7 +53,7 @@ static void
 name_of(const struct shard *sh, const char *from, char out[ARC_NAME])
 {
 	const char *slash = strrchr(from, '/');
-	char run[INBOX_NAME], file[INBOX_FILE], end[40] = "aceg";
+	char run[SPOOL_NAME], file[SPOOL_FILE], end[40] = "aceg";
 
 	if (shard_is_patch(sh))
 		(void)snprintf(end, sizeof(end), "from-%llu.aceg",
@@ -62,8 +61,8 @@ name_of(const struct shard *sh, const char *from, char out[ARC_NAME])
 	if (strcmp(slash != NULL ? slash + 1 : from, "aggregate.aceg") == 0)
 		(void)snprintf(file, sizeof(file), "aggregate.aceg");
 	else
-		inbox_file(inbox_device_of(sh), end, file);
-	inbox_name(inbox_run_of(sh), run);
+		spool_file(spool_device_of(sh), end, file);
+	spool_name(spool_run_of(sh), run);
 	(void)snprintf(out, ARC_NAME, "%s/%llu/%s", run,
 	    (unsigned long long)sh->step, file);
 }
@@ -168,7 +167,7 @@ struct archive {
 	size_t n, cap;
 	uint64_t done, all;		/* bytes, for the bar */
 	size_t entries, again;
-	struct bar bar;
+	struct progress_bar bar;
 	unsigned char block[BLOCK];
 };
 
@@ -183,7 +182,7 @@ note(struct archive *x, const char *name, const unsigned char digest[16], struct
 	unsigned char id[16];
 	int c;
 
-	pack_hash128(name, strlen(name), id);
+	hash_128(name, strlen(name), id);
 	while (lo < hi) {
 		mid = (lo + hi) / 2;
 		if ((c = memcmp(x->have[mid].name, id, 16)) == 0)
@@ -229,7 +228,7 @@ pour(struct archive *x, struct err *e)
 	    (k = arc_write(x->out, x->block, n, e)) == 0) {
 		at += (off_t)n;
 		x->done += n;
-		bar_show(&x->bar, x->done, x->all, "B");
+		progress_bar_show(&x->bar, x->done, x->all, "B");
 	}
 	return k;
 }
@@ -309,7 +308,7 @@ create(void *arg, char **path, size_t n, struct err *e)
 	x->o = o;
 	x->fd = -1;
 	x->all = pick_given(&o->pick) ? 0 : size_of(path, n);
-	bar_begin(&x->bar, o->f->cli);
+	progress_bar_begin(&x->bar, o->f->cli);
 	if ((k = how_to(o, &how, e)) == 0 &&
 	    (k = io_create(&io, o->f->output, 0, e)) == 0)
 		k = arc_create(&x->out, io, &how, e);
@@ -321,7 +320,7 @@ create(void *arg, char **path, size_t n, struct err *e)
 		k = pick_none(NULL, e);
 	if (k == 0 && (k = arc_finish(x->out, e)) == 0)
 		k = io_commit(io, IO_SYNC_FULL, e);
-	bar_end(&x->bar);
+	progress_bar_end(&x->bar);
 	if (k == 0)
 		cli_say(o->f->cli, 1, "%zu shards", x->entries);
 	if (k == 0 && x->again != 0)
@@ -388,7 +387,7 @@ folders(char *path, size_t into, struct err *e)
 
 struct into {
 	const struct opts *o;
-	struct bar bar;
+	struct progress_bar bar;
 	uint64_t n;
 };
 
@@ -398,7 +397,7 @@ place(struct writer *w, const struct reader *r, const char *path, struct err *e)
 {
 	struct receipt had;
 	struct err own = ERR_INIT;
-	int k = access(path, F_OK) == 0 ? ledger_shard(path, &had, NULL, &own) : 0;
+	int k = access(path, F_OK) == 0 ? spool_shard(path, &had, NULL, &own) : 0;
 
 	if (k == 0)
 		return writer_end(w, IO_SYNC_RENAME, e);
@@ -428,7 +427,7 @@ each_file(void *arg, struct reader *r, const char *from, struct err *e)
 		k = place(w, r, path, e);
 	writer_free(w);
 	x->n += k == 0;
-	bar_show(&x->bar, x->n, 0, "shards");
+	progress_bar_show(&x->bar, x->n, 0, "shards");
 	return k;
 }
 
@@ -447,9 +446,9 @@ extract(void *arg, char **path, size_t n, struct err *e)
 	if (mkdir(o->into, 0777) < 0 && errno != EEXIST)
 		return err_sys(e, "'%s'", o->into);
 	o->f->mute = 1;
-	bar_begin(&x.bar, o->f->cli);
+	progress_bar_begin(&x.bar, o->f->cli);
 	k = pick_each(&o->pick, o->f, *path, each_file, &x, e);
-	bar_end(&x.bar);
+	progress_bar_end(&x.bar);
 	if (k == 0 && x.n == 0)
 		k = pick_none(NULL, e);
 	if (k == 0)

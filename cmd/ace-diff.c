@@ -10,19 +10,19 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/bar.h"
 #include "base/bytes.h"
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/pack.h"
+#include "base/hash.h"
 #include "base/pool.h"
+#include "base/progress_bar.h"
 #include "codec/codec.h"
 #include "codec/exact.h"
 #include "format/frame.h"
-#include "model/receivers.h"
 #include "model/delta.h"
 #include "model/model.h"
 #include "model/parts.h"
+#include "model/receivers.h"
 #include "model/series.h"
 #include "model/slice.h"
 #include "model/store.h"
@@ -100,7 +100,7 @@ code_group(void *arg, unsigned who, size_t i, struct err *e)
 	if ((r = read_group(d, &d->new, s->group, s->new, &b, e)) < 0)
 		return r;
 	s->bytes = b.bytes;
-	s->base = s->sum = pack_hash_both(s->new, b.bytes, d->after[s->group]);
+	s->base = s->sum = hash_both(s->new, b.bytes, d->after[s->group]);
 	if (!d->whole) {
 		if ((r = read_group(d, &d->old, s->group, s->old, &a, e)) < 0)
 			return r;
@@ -109,7 +109,7 @@ code_group(void *arg, unsigned who, size_t i, struct err *e)
 			memcpy(d->before[s->group], d->after[s->group], MODEL_HASH);
 			return 0;
 		}
-		s->base = pack_hash_both(s->old, a.bytes, d->before[s->group]);
+		s->base = hash_both(s->old, a.bytes, d->before[s->group]);
 	}
 	s->changed = exact_put(b.form, d->whole ? NULL : s->old, s->new, b.words,
 	    &s->body, &s->param, e);
@@ -156,22 +156,22 @@ static int
 put_groups(struct diff *d, struct err *e)
 {
 	const uint32_t all = d->new.schema.ngroups;
-	struct bar bar;
+	struct progress_bar bar;
 	uint32_t g, k;
 	size_t i;
 	int r = 0;
 
-	bar_begin(&bar, d->o->f->cli);
+	progress_bar_begin(&bar, d->o->f->cli);
 	for (g = 0; g < all && r == 0; g += k) {
 		k = all - g < d->slots ? all - g : d->slots;
 		for (i = 0; i < k; i++)
 			d->slot[i].group = g + (uint32_t)i;
-		bar_show(&bar, g, all, "groups");
+		progress_bar_show(&bar, g, all, "groups");
 		r = pool_run(d->pool, k, (size_t)k * MODEL_GROUP, code_group, d, e);
 		for (i = 0; i < k && r == 0; i++)
 			r = put_group(d, &d->slot[i], e);
 	}
-	bar_end(&bar);
+	progress_bar_end(&bar);
 	return r;
 }
 

@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/bar.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/magic.h"
 #include "base/num.h"
+#include "base/progress_bar.h"
 #include "files/format.h"
 #include "format/shard.h"
 #include "model/model.h"
@@ -77,21 +77,21 @@ put_values(const struct opts *o,
 	const struct schema *sc = format_schema(src);
 	const uint64_t all = sc->total * sizeof(float);
 	struct schema_span span;
-	struct bar bar;
+	struct progress_bar bar;
 	uint64_t done = 0;
 	uint32_t g;
 	float *x = alloc_get(sc->group_size, sizeof(*x), e);
 	int r = x != NULL ? 0 : -ERR_SYS;
 
-	bar_begin(&bar, o->f->cli);
+	progress_bar_begin(&bar, o->f->cli);
 	for (g = 0; g < sc->ngroups && r == 0; g++) {
 		schema_span(sc, g, &span);
-		bar_show(&bar, done, all, "B");
+		progress_bar_show(&bar, done, all, "B");
 		done += span.n * sizeof(float);
 		if ((r = format_read(src, x, span.n, e)) == 0)
 			r = writer_values(w, g, x, span.n, e);
 	}
-	bar_end(&bar);
+	progress_bar_end(&bar);
 	alloc_free(x);
 	return r < 0 ? r : format_end(src, e);
 }

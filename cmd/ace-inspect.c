@@ -253,8 +253,8 @@ begin(struct opts *o, struct err *e)
 	p->quiet = o->f->cli->quiet;
 	p->width = columns();
 	p->pick = pick_given(&o->pick) ? &o->pick : NULL;
-	p->s.form = (enum screen_form[]){ SCREEN_TEXT, SCREEN_JSON,
-	    SCREEN_TSV }[o->form];
+	p->s.form = (enum render_form[]){ RENDER_TEXT, RENDER_JSON,
+	    RENDER_TSV }[o->form];
 	return 0;
 }
 
@@ -267,7 +267,7 @@ bare(void *arg, char **path, size_t n, struct err *e)
 
 	if (r < 0)
 		return r;
-	o->look = o->p.s.form == SCREEN_TSV || (o->p.s.form == SCREEN_TEXT &&
+	o->look = o->p.s.form == RENDER_TSV || (o->p.s.form == RENDER_TEXT &&
 	    is_many(o, path, n)) ? list_brief : list_stream;
 	return look_all(o, path, n, e);
 }
@@ -353,23 +353,23 @@ recover(void *arg, char **path, size_t n, struct err *e)
 }
 
 static void
-audit_json(struct emit *j, const struct conserve *c, int k, const struct err *e)
+audit_json(struct json_out *j, const struct conserve *c, int k, const struct err *e)
 {
-	emit_open(j, NULL, '{');
-	emit_string(j, "device", c->device);
-	emit_bool(j, "ok", k == 0);
-	emit_u64(j, "step", c->step);
-	emit_u64(j, "inputs", c->steps);
-	emit_u64(j, "accepted", c->accepted);
-	emit_u64(j, "pending", c->pending);
-	emit_u64(j, "elements", c->elements);
-	emit_u64(j, "inexact", c->off);
-	emit_u64(j, "violated", c->violated);
-	emit_f64(j, "largest", c->worst);
-	emit_u64(j, "status", (uint64_t)-k);
+	json_out_open(j, NULL, '{');
+	json_out_string(j, "device", c->device);
+	json_out_bool(j, "ok", k == 0);
+	json_out_u64(j, "step", c->step);
+	json_out_u64(j, "inputs", c->steps);
+	json_out_u64(j, "accepted", c->accepted);
+	json_out_u64(j, "pending", c->pending);
+	json_out_u64(j, "elements", c->elements);
+	json_out_u64(j, "inexact", c->off);
+	json_out_u64(j, "violated", c->violated);
+	json_out_f64(j, "largest", c->worst);
+	json_out_u64(j, "status", (uint64_t)-k);
 	if (k < 0)
-		emit_string(j, "error", ERR_MSG(e));
-	emit_end(j);
+		json_out_string(j, "error", ERR_MSG(e));
+	json_out_end(j);
 }
 
 /* Check that every value was delivered or kept, and none twice. */
@@ -387,7 +387,7 @@ audit(void *arg, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, "the state or the spool is "
 		    "missing: audit -S DIR --spool DIR FILE...");
 	k = conserve_check(&c, &in, e);
-	if (o->p.s.form == SCREEN_JSON) {
+	if (o->p.s.form == RENDER_JSON) {
 		audit_json(&o->p.s.json, &c, k, e);
 	} else if (k == 0 && !o->p.quiet) {
 		(void)printf("%s: %s, %llu inputs up to step %llu, "

@@ -8,18 +8,18 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/bar.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/pack.h"
+#include "base/hash.h"
 #include "base/pool.h"
+#include "base/progress_bar.h"
 #include "format/reader.h"
 #include "format/receipt.h"
-#include "model/receivers.h"
 #include "model/delta.h"
 #include "model/model.h"
 #include "model/parts.h"
+#include "model/receivers.h"
 #include "model/series.h"
 #include "model/swap.h"
 #include "pipe/filter.h"
@@ -141,7 +141,7 @@ decode_group(void *arg, unsigned who, size_t i, struct err *e)
 	model_span(&x->m, s->group, &span);
 	if ((r = model_read(&x->m, &span, s->old, e)) < 0)
 		return r;
-	pack_hash128(s->old, span.bytes, x->before[s->group]);
+	hash_128(s->old, span.bytes, x->before[s->group]);
 	memcpy(x->after[s->group], x->before[s->group], MODEL_HASH);
 	if (x->s.from == x->s.n || (s->n == 0 && !x->s.parts))
 		return 0;
@@ -186,17 +186,17 @@ each_group(struct patch *x, size_t first, struct err *e)
 {
 	const uint32_t all = x->m.schema.ngroups;
 	struct slot *s;
-	struct bar bar;
+	struct progress_bar bar;
 	uint32_t g, k;
 	size_t i;
 	int r = 0;
 
 	err_clear(&x->bad);
 	series_from(&x->s, first);
-	bar_begin(&bar, x->o->f->cli);
+	progress_bar_begin(&bar, x->o->f->cli);
 	for (g = 0; g < all && r == 0; g += k) {
 		k = all - g < x->slots ? all - g : x->slots;
-		bar_show(&bar, g, all, "groups");
+		progress_bar_show(&bar, g, all, "groups");
 		for (i = 0; i < k && r == 0; i++) {
 			s = &x->slot[i];
 			s->group = g + (uint32_t)i;
@@ -209,7 +209,7 @@ each_group(struct patch *x, size_t first, struct err *e)
 		for (i = 0; i < k && r == 0; i++)
 			r = put_group(x, &x->slot[i], e);
 	}
-	bar_end(&bar);
+	progress_bar_end(&bar);
 	return r;
 }
 

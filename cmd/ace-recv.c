@@ -25,7 +25,7 @@
 #include "spool/join.h"
 #include "spool/receive.h"
 #include "spool/roster.h"
-#include "spool/progress.h"
+#include "spool/waiting.h"
 
 struct opts {
 	struct filter *f;
@@ -87,7 +87,7 @@ static const struct opt options[] = {
 
 struct run {
 	const struct opts *o;
-	struct inbox inbox;
+	struct spool spool;
 	struct reader *in;
 	struct writer *out;
 };
@@ -158,8 +158,8 @@ serve(struct run *x, int from, struct err *e)
 {
 	const struct cli *c = x->o->f->cli;
 	struct reading p = { 0, 0 };
-	struct receive_answers a = { &x->inbox, &x->o->shard.admit, STEPS_INIT,
-	    x->o->aggregate, &x->o->f->in, x->out, x->o->shard.admit.time, gave_up,
+	struct receive_answers a = { &x->spool, &x->o->shard.limits, STEPS_INIT,
+	    x->o->aggregate, &x->o->f->in, x->out, x->o->shard.limits.time, gave_up,
 	    &p };
 	void (*was)(int) = signal(SIGPIPE, SIG_IGN);
 	int fd[2], r, k;
@@ -172,7 +172,7 @@ serve(struct run *x, int from, struct err *e)
 		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 		listen_to(SIGTERM);
 		sandbox_narrow(&c->box, 0);
-		r = receive_all(&x->inbox, x->in, &x->o->shard, fd[1], e);
+		r = receive_all(&x->spool, x->in, &x->o->shard, fd[1], e);
 		_exit(cli_exit(c, r, e));
 	}
 	sandbox_narrow(&c->box, p.pid);
@@ -198,10 +198,10 @@ operate(struct run *x, struct err *e)
 {
 	const struct opts *o = x->o;
 	const int joins = o->act == JOIN;
-	int r = roster_change(&x->inbox, o->shard.device, joins, e);
+	int r = roster_change(&x->spool, o->shard.device, joins, e);
 
 	/* it is trusted to begin with the common model */
-	return r < 0 || !joins ? r : join_known(&x->inbox, o->shard.device, 0, e);
+	return r < 0 || !joins ? r : join_known(&x->spool, o->shard.device, 0, e);
 }
 
 /* Check that the options that were given may be used together. */
@@ -240,7 +240,7 @@ check(const struct opts *o, const char *path, struct err *e)
 static int
 take(struct run *x, struct opts *o, const char *path, struct err *e)
 {
-	struct admit *a = &o->shard.admit;
+	struct limits *a = &o->shard.limits;
 	int place = -1, r;
 
 	/* a shard of another model gets a receipt with the reason */
@@ -248,13 +248,13 @@ take(struct run *x, struct opts *o, const char *path, struct err *e)
 	o->f->in.max_table = RECEIVE_TABLE;
 	a->schema = o->f->in.schema;
 	o->shard.tells = o->aggregate;
-	if ((r = admit_defaults(a, e)) < 0 ||
-	    (r = admit_read(a, &x->inbox, o->shard.device, e)) < 0)
+	if ((r = limits_defaults(a, e)) < 0 ||
+	    (r = limits_read(a, &x->spool, o->shard.device, e)) < 0)
 		return r;
-	x->inbox.max_stale = a->stale;
-	if ((r = clients_enter(&x->inbox, a->clients, o->shard.device, a->each,
+	x->spool.max_stale = a->stale;
+	if ((r = clients_enter(&x->spool, a->clients, o->shard.device, a->each,
 	    &place, e)) == 0 && (r = filter_in(o->f, &x->in, path, e)) == 0) {
-		clients_note(&x->inbox, "ace-recv", o->f->cli->confined);
+		clients_note(&x->spool, "ace-recv", o->f->cli->confined);
 		r = serve(x, path == NULL || strcmp(path, "-") == 0 ?
 		    STDIN_FILENO : -1, e);
 	}
@@ -278,10 +278,10 @@ static int
 run(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
-	struct run x = { .o = o, .inbox = INBOX_INIT };
+	struct run x = { .o = o, .spool = SPOOL_INIT };
 	const volatile sig_atomic_t asked = 0;
 	/* messages about waits go to the device's side of the connection */
-	struct progress wait = { .f = o->f, .asked = &asked };
+	struct waiting wait = { .f = o->f, .asked = &asked };
 	int spool = -1, r = check(o, *path, e);
 
 	(void)n;
@@ -289,19 +289,19 @@ run(void *arg, char **path, size_t n, struct err *e)
 		return r;
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
-	x.inbox.sync = o->f->sync;
-	x.inbox.wait = &wait;
+	x.spool.sync = o->f->sync;
+	x.spool.wait = &wait;
 	if ((o->f->mute || (r = filter_out(o->f, &x.out, e)) == 0) &&
-	    (r = inbox_open(&x.inbox, o->spool, e)) == 0 &&
-	    (r = clients_open(&x.inbox, &spool, e)) == 0) {
+	    (r = spool_open(&x.spool, o->spool, e)) == 0 &&
+	    (r = clients_open(&x.spool, &spool, e)) == 0) {
 		if (o->act == RECEIVE)
 			r = take(&x, o, *path, e);
 		else if (o->act == INIT)
-			r = admit_init(&x.inbox, e);
+			r = limits_init(&x.spool, e);
 		else if (o->act != PUBLISH)
 			r = operate(&x, e);
 		else if ((r = filter_in(o->f, &x.in, *path, e)) == 0)
-			r = receive_publish(&x.inbox, x.in, e);
+			r = receive_publish(&x.spool, x.in, e);
 	}
 	if (o->act != RECEIVE && o->act != PUBLISH)
 		unread(o->f->cli);
@@ -309,7 +309,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 		(void)close(spool);
 	writer_free(x.out);
 	reader_free(x.in);
-	inbox_close(&x.inbox);
+	spool_close(&x.spool);
 	return r;
 }
 

@@ -3,7 +3,6 @@
  * steps, missing shards, verdicts), or the receivers of models from the directory of
  * ace-diff -S.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,23 +25,22 @@
 #include "device/memory.h"
 #include "device/receipts.h"
 #include "device/residual.h"
-#include "format/text.h"
 #include "kern/kern.h"
 #include "model/receivers.h"
 #include "model/store.h"
-#include "report/screen.h"
-#include "report/status.h"
+#include "report/render.h"
+#include "report/run_state.h"
 #include "spool/clients.h"
-#include "spool/progress.h"
+#include "spool/waiting.h"
 
-/* Output forms that have a field: 1 << enum screen_form. */
+/* Output forms that have a field: 1 << enum render_form. */
 enum { TEXT = 1, METRICS = 2, JSON = 4, DATA = JSON | METRICS, ALL = TEXT | DATA };
 static const char *const forms[] = { "text", "metrics", "json", NULL };
 
 /* Options, and the directory that is being shown. */
 struct status {
-	int form;		/* enum screen_form, as forms has them */
-	struct screen s;	/* s.in: TEXT, JSON or METRICS */
+	int form;		/* enum render_form, as forms has them */
+	struct render s;	/* s.in: TEXT, JSON or METRICS */
 	int width;		/* columns at which text is cut; 0: never */
 	const char *dir;
 	double now;		/* Unix seconds */
@@ -50,110 +48,102 @@ struct status {
 
 /* ---- lines of text ---- */
 
-/* Print a line of text, cut to the width of the terminal and without control
- * characters. */
+/* Print a line of text without control characters. */
 static void __attribute__((format(printf, 2, 3)))
 line(const struct status *x, const char *fmt, ...)
 {
 	char s[1024];
-	int col = 0;
 	va_list ap;
-	size_t i;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(s, sizeof(s), fmt, ap);
 	va_end(ap);
-	for (i = strlen(s); i != 0 && s[i - 1] == ' ';)
-		s[--i] = '\0';
-	for (i = 0; s[i] != '\0'; i++) {
-		/* continuation bytes of UTF-8 take no column */
-		col += ((unsigned char)s[i] & 0xc0) != 0x80;
-		if (x->width > 0 && col > x->width)
-			s[i--] = '\0';
-	}
-	screen_name(x->s.f, s);
+	render_name(x->s.f, s);
 	(void)fputc('\n', x->s.f);
+}
+
+/* Print all lines, each without trailing blanks and cut to the width of the terminal. */
+static void
+show(const struct status *x, const char *s)
+{
+	size_t n, end, i;
+	int col;
+
+	for (; *s != '\0'; s += n + 1) {
+		for (n = end = strcspn(s, "\n"); end != 0 && s[end - 1] == ' '; end--)
+			;
+		for (i = 0, col = 0; i < end; i++) {
+			/* continuation bytes of UTF-8 take no column */
+			col += ((unsigned char)s[i] & 0xc0) != 0x80;
+			if (x->width > 0 && col > x->width)
+				break;
+		}
+		(void)printf("%.*s\n", (int)i, s);
+	}
 }
 
 /* ---- rows, in each form ---- */
 
-/* Print a row of a table; in JSON an object. As text, r NULL prints the heads. */
+/* Print a row of a table; in JSON an object. */
 static void
-row(struct status *x, const struct screen_field *t, const void *r, unsigned have)
+row(struct status *x, const struct render_field *t, const void *r, unsigned have)
 {
-	char s[1024] = "", *at = s, *end;
-	FILE *f, *out = x->s.f;
-
-	if (x->s.form == SCREEN_JSON)
-		emit_open(&x->s.json, NULL, '{');
-	if (x->s.form != SCREEN_TEXT) {
-		screen_row(&x->s, t, r, have);
-	} else if ((f = fmemopen(s, sizeof(s) - 1, "w")) != NULL) {
-		x->s.f = f;
-		if (r == NULL)
-			screen_head(&x->s, t);
-		else
-			screen_row(&x->s, t, r, have);
-		(void)fclose(f);
-		x->s.f = out;
-		for (; *at != '\0'; at = end) {
-			end = at + strcspn(at, "\n");
-			if (*end == '\n')
-				*end++ = '\0';
-			line(x, "%s", at);
-		}
-	}
-	if (x->s.form == SCREEN_JSON)
-		emit_close(&x->s.json);
+	if (x->s.form == RENDER_JSON)
+		json_out_open(&x->s.json, NULL, '{');
+	render_row(&x->s, t, r, have);
+	if (x->s.form == RENDER_JSON)
+		json_out_close(&x->s.json);
+	if (x->s.form == RENDER_TEXT)
+		(void)fputc('\n', x->s.f);
 }
 
 /* Begin a table whose first column has names of up to `wide' characters. Names for which
  * the terminal is too narrow get lines of their own. */
 static void
-head(struct status *x, const struct screen_field *t, int wide)
+head(struct status *x, const struct render_field *t, int wide)
 {
 	x->s.wide[0] = wide;
-	if (x->s.in == TEXT)
-		screen_fit(&x->s, t, 0, x->width > 0 ? x->width : 80);
-	if (x->s.in == TEXT)
-		row(x, t, NULL, 0);
+	if (x->s.in != TEXT)
+		return;
+	render_fit(&x->s, t, 0, x->width > 0 ? x->width : 80);
+	render_head(&x->s, t);
 }
 
 static void
-put_verdicts(struct screen *x, const char *name, const void *at)
+put_verdicts(struct render *x, const char *name, const void *at)
 {
 	const uint64_t *v = at;
 	uint64_t n;
 	unsigned i;
 
 	if (x->in == JSON)
-		emit_open(&x->json, name, '{');
+		json_out_open(&x->json, name, '{');
 	for (i = 0; i < RECEIPT_NVERDICT; i++) {
 		if (i == RECEIPT_DUPLICATE)
 			continue;
 		n = v[i] + (i == RECEIPT_ACCEPTED ? v[RECEIPT_DUPLICATE] : 0);
-		x->label[SCREEN_VERDICT] = receipt_verdict_name(i);
+		x->label[RENDER_VERDICT] = receipt_verdict_name(i);
 		if (x->in == JSON)
-			emit_u64(&x->json, x->label[SCREEN_VERDICT], n);
+			json_out_u64(&x->json, x->label[RENDER_VERDICT], n);
 		else
-			screen_sample(x, name, (double)n);
+			render_sample(x, name, (double)n);
 	}
-	x->label[SCREEN_VERDICT] = NULL;
+	x->label[RENDER_VERDICT] = NULL;
 	if (x->in == JSON)
-		emit_close(&x->json);
+		json_out_close(&x->json);
 }
 
 /* A field: name, type, member of ROW, the forms that have it, bits that the row must
- * have, and more members of struct screen_field; METRIC: name and help as a metric. */
+ * have, and more members of struct render_field; METRIC: name and help as a metric. */
 #define FIELD(field, what, member, where, ...) { .name = (field), \
-	.type = SCREEN_##what, .at = offsetof(struct ROW, member), \
+	.type = RENDER_##what, .at = offsetof(struct ROW, member), \
 	.in = (where), .gap = 1, .need = __VA_ARGS__ }
 #define METRIC(name, text) .family = (name), .help = (text)
 
 /* ---- a run of a spool ---- */
 
-#define ROW status_run
-static const struct screen_field run_fields[] = {
+#define ROW run_state
+static const struct render_field run_fields[] = {
 	FIELD("run", NAME, name, JSON, 0),
 	FIELD("steps", U64, steps, DATA, 0, METRIC("ace_run_steps",
 	    "Steps of the run that have a folder in the spool.")),
@@ -172,9 +162,9 @@ static const struct screen_field run_fields[] = {
 	{ .name = NULL }
 };
 #undef ROW
-#define ROW status_device
-static const struct screen_field device_fields[] = {
-	FIELD("device", CHARS, name, TEXT | JSON, 0, .width = -SCREEN_WIDE),
+#define ROW run_state_device
+static const struct render_field device_fields[] = {
+	FIELD("device", CHARS, name, TEXT | JSON, 0, .width = -RENDER_WIDE),
 	FIELD("step", U64, step, ALL, STATUS_SEEN, .width = 6,
 	    METRIC("ace_device_step", "Newest step of the device in the spool.")),
 	FIELD("is", NAME, is, TEXT | JSON, 0, .width = -7),
@@ -207,17 +197,17 @@ static const struct screen_field device_fields[] = {
 #undef ROW
 
 static void
-status_waits(const struct status *x, const struct status_run *r)
+status_waits(const struct status *x, const struct run_state *r)
 {
 	const unsigned long long step = r->step, here = r->here;
-	struct progress_names missing = { "", 0 };
+	struct waiting_names missing = { "", 0 };
 	char age[32];
 	size_t i;
 
-	(void)screen_ago(r->ago, age);
+	(void)render_ago(r->ago, age);
 	for (i = 0; i < r->n; i++)
 		if (r->d[i].awaited)
-			progress_add(&missing, r->d[i].name);
+			waiting_add(&missing, r->d[i].name);
 	if (r->now == STATUS_CLOSED)
 		line(x, "step %llu is closed with %llu shards; its average is not "
 		    "there yet (ace-aggregate)", step, here);
@@ -240,7 +230,7 @@ status_waits(const struct status *x, const struct status_run *r)
 }
 
 static void
-run_text(struct status *x, const struct status_run *r)
+run_text(struct status *x, const struct run_state *r)
 {
 	char last[48] = "", size[NUM_TEXT];
 
@@ -254,89 +244,89 @@ run_text(struct status *x, const struct status_run *r)
 }
 
 static void
-run_say(struct status *x, const struct status_run *r)
+run_say(struct status *x, const struct run_state *r)
 {
-	struct screen *s = &x->s;
+	struct render *s = &x->s;
 	char name[SHARD_NAME + 16], id[33];
-	const struct status_device *d;
+	const struct run_state_device *d;
 	int wide = 6, n;
 
 	if (s->in == TEXT)
 		run_text(x, r);
-	s->label[SCREEN_RUN] = r->name;
+	s->label[RENDER_RUN] = r->name;
 	if (s->in != TEXT)
-		screen_row(s, run_fields, r, r->have);
+		render_row(s, run_fields, r, r->have);
 	if (s->in == JSON)
-		emit_open(&s->json, "devices", '[');
+		json_out_open(&s->json, "devices", '[');
 	for (d = r->d; d < r->d + r->n; d++)
-		if ((n = screen_chars(d->name)) > wide)
+		if ((n = render_chars(d->name)) > wide)
 			wide = n;
 	if (r->n != 0)
 		head(x, device_fields, wide);
 	for (d = r->d; d < r->d + r->n; d++) {
 		/* long names are known only by their beginning, which two devices may
 		 * share, but no two samples may have the same labels */
-		s->label[SCREEN_DEVICE] = d->name;
+		s->label[RENDER_DEVICE] = d->name;
 		if (d != r->d && strcmp(d->name, d[-1].name) == 0) {
 			shard_hex(d->id, id);
 			(void)snprintf(name, sizeof(name), "%s#%.12s", d->name, id);
-			s->label[SCREEN_DEVICE] = name;
+			s->label[RENDER_DEVICE] = name;
 		}
 		row(x, device_fields, d, d->have);
 	}
-	s->label[SCREEN_RUN] = s->label[SCREEN_DEVICE] = NULL;
+	s->label[RENDER_RUN] = s->label[RENDER_DEVICE] = NULL;
 	if (s->in == JSON)
-		emit_close(&s->json);
+		json_out_close(&s->json);
 }
 
 /* ---- a spool ---- */
 
 /* Show the sandboxes of the programs that serve the spool, as they wrote them there. */
 static int
-status_sandbox(struct status *x, const struct inbox *in, struct err *e)
+status_sandbox(struct status *x, const struct spool *in, struct err *e)
 {
 	char says[CLIENTS_NOTE];
 	size_t i;
 	int k = 0;
 
 	if (x->s.in == JSON)
-		emit_open(&x->s.json, "sandbox", '{');
+		json_out_open(&x->s.json, "sandbox", '{');
 	for (i = 0; clients_programs[i] != NULL && k >= 0; i++) {
 		if ((k = clients_noted(in, clients_programs[i], says, e)) <= 0)
 			continue;
 		if (x->s.in == JSON)
-			emit_string(&x->s.json, clients_programs[i], says);
+			json_out_string(&x->s.json, clients_programs[i], says);
 		else
 			line(x, "sandbox of %s: %s", clients_programs[i], says);
 	}
 	if (x->s.in == JSON)
-		emit_close(&x->s.json);
+		json_out_close(&x->s.json);
 	return k < 0 ? k : 0;
 }
 
 static int
 status_spool(struct status *x, struct err *e)
 {
-	struct inbox in = INBOX_INIT;
-	struct status_run r = { .name = NULL };
+	struct spool in = SPOOL_INIT;
+	struct run_state r = { .name = NULL };
 	int k;
 
 	in.sync = IO_SYNC_NONE;
-	k = inbox_open(&in, x->dir, e);
+	k = spool_open(&in, x->dir, e);
 	if (x->s.in == JSON) {
-		emit_u64(&x->s.json, "disk_bytes", status_disk(x->dir));
+		json_out_u64(&x->s.json, "disk_bytes", run_state_disk(x->dir));
 		if (k == 0)
 			k = status_sandbox(x, &in, e);
 	}
-	if (k == 0 && (k = status_run(&r, &in, x->now, e)) > 0)
+	if (k == 0 && (k = run_state_read(&r, &in, x->now, e)) > 0)
 		run_say(x, &r);
 	else if (k == 0 && x->s.in == TEXT)
 		line(x, "'%s': waiting for a first shard (ace-recv "
 		    "--spool)", x->dir);
 	if (k >= 0 && x->s.in == TEXT)
 		k = status_sandbox(x, &in, e);
-	status_release(&r);
-	inbox_close(&in);
+	run_state_release(&r);
+	spool_close(&in);
 	return k < 0 ? k : 0;
 }
 
@@ -359,7 +349,7 @@ struct state {
 };
 
 #define ROW state
-static const struct screen_field state_fields[] = {
+static const struct render_field state_fields[] = {
 	FIELD("run", CHARS, run, JSON, ANY),
 	FIELD("device", CHARS, device, JSON, ANY),
 	FIELD("step", U64, step, DATA, ANY, METRIC("ace_state_step",
@@ -452,7 +442,7 @@ state_read(struct state *v, const struct statedir *s, struct err *e)
 			v->answer = receipt_verdict_name(v->q.r[i].verdict);
 	}
 	v->left = sqrt(fmax(0, 1 - v->kept));
-	v->disk = status_disk(s->dir);
+	v->disk = run_state_disk(s->dir);
 	v->have |= (v->q.managed ? MANAGED : 0u) | (v->bandwidth > 0 ? LINK : 0u) |
 	    (v->rtt > 0 ? TRIP : 0u);
 	return 0;
@@ -505,11 +495,11 @@ status_state(struct status *x, struct err *e)
 			state_text(x, v);
 		} else {
 			if (v->have & ANY) {
-				x->s.label[SCREEN_RUN] = v->run;
-				x->s.label[SCREEN_DEVICE] = v->device;
+				x->s.label[RENDER_RUN] = v->run;
+				x->s.label[RENDER_DEVICE] = v->device;
 			}
-			screen_row(&x->s, state_fields, v, v->have);
-			x->s.label[SCREEN_RUN] = x->s.label[SCREEN_DEVICE] = NULL;
+			render_row(&x->s, state_fields, v, v->have);
+			x->s.label[RENDER_RUN] = x->s.label[RENDER_DEVICE] = NULL;
 		}
 	}
 	statedir_close(&s);
@@ -526,7 +516,7 @@ struct models {
 
 #undef ROW
 #define ROW models
-static const struct screen_field model_fields[] = {
+static const struct render_field model_fields[] = {
 	FIELD("disk_bytes", U64, disk, DATA, 0, METRIC("ace_state_disk_bytes",
 	    "Bytes of the state on the disk.")),
 	FIELD("kept", U64, kept, JSON, 0),
@@ -536,9 +526,9 @@ static const struct screen_field model_fields[] = {
 	{ .name = NULL }
 };
 #undef ROW
-#define ROW status_receiver
-static const struct screen_field receiver_fields[] = {
-	FIELD("receiver", NAME, name, TEXT | JSON, 0, .width = -SCREEN_WIDE),
+#define ROW run_state_receiver
+static const struct render_field receiver_fields[] = {
+	FIELD("receiver", NAME, name, TEXT | JSON, 0, .width = -RENDER_WIDE),
 	FIELD("is", NAME, is, TEXT | JSON, 0, .width = -7),
 	FIELD("step", U64, step, ALL, STATUS_HAS, .width = 6,
 	    METRIC("ace_receiver_step",
@@ -560,14 +550,14 @@ static void
 models_say(struct status *x, const struct store *st)
 {
 	const struct way *to = store_newest(st);
-	struct models m = { status_disk(x->dir), st->w.n,
+	struct models m = { run_state_disk(x->dir), st->w.n,
 		to != NULL ? to->step : 0, "" };
 	char size[NUM_TEXT];
 
 	if (to != NULL)
 		model_hex(to->after, m.hash);
 	if (x->s.in != TEXT)
-		screen_row(&x->s, model_fields, &m, to != NULL ? ANY : 0);
+		render_row(&x->s, model_fields, &m, to != NULL ? ANY : 0);
 	else if (to == NULL)
 		line(x, "'%s': no model was kept here yet (ace-diff -S)", x->dir);
 	else
@@ -575,7 +565,7 @@ models_say(struct status *x, const struct store *st)
 		    "ones, %s on disk", x->dir, (unsigned long long)m.step, m.hash,
 		    st->w.n, num_text((double)m.disk, "B", size));
 	if (x->s.in == JSON)
-		emit_open(&x->s.json, "receivers", '[');
+		json_out_open(&x->s.json, "receivers", '[');
 }
 
 static int
@@ -583,7 +573,7 @@ status_models(struct status *x, struct err *e)
 {
 	struct receivers b = RECEIVERS_INIT;
 	struct store st = STORE_INIT;
-	struct status_receiver v;
+	struct run_state_receiver v;
 	int k, wide = 8;
 	size_t i;
 
@@ -591,16 +581,16 @@ status_models(struct status *x, struct err *e)
 	    (k = store_open(&st, x->dir, e)) == 0)
 		models_say(x, &st);
 	for (i = 0; i < b.n && k >= 0; i++)
-		if (screen_chars(b.p[i].name) > wide)
-			wide = screen_chars(b.p[i].name);
+		if (render_chars(b.p[i].name) > wide)
+			wide = render_chars(b.p[i].name);
 	if (k == 0 && b.n > 0)
 		head(x, receiver_fields, wide);
 	for (i = 0; i < b.n && k >= 0; i++)
-		if ((k = status_receiver(&v, &st, &b.p[i], x->now, e)) >= 0) {
-			x->s.label[SCREEN_DEVICE] = v.name;
+		if ((k = run_state_receiver(&v, &st, &b.p[i], x->now, e)) >= 0) {
+			x->s.label[RENDER_DEVICE] = v.name;
 			row(x, receiver_fields, &v, (unsigned)k);
 		}
-	x->s.label[SCREEN_DEVICE] = NULL;
+	x->s.label[RENDER_DEVICE] = NULL;
 	store_close(&st);
 	receivers_close(&b);
 	return k < 0 ? k : 0;
@@ -678,20 +668,20 @@ status_look(struct status *x, const char *dir, struct err *e)
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	x->now = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-	x->dir = x->s.label[SCREEN_DIRECTORY] = dir;
+	x->dir = x->s.label[RENDER_DIRECTORY] = dir;
 	if ((k = status_kind(dir, &kind, e)) < 0)
 		return k;
 	if (x->s.in == JSON) {
-		emit_init(&x->s.json, x->s.f);
-		emit_open(&x->s.json, NULL, '{');
-		emit_string(&x->s.json, "directory", dir);
-		emit_f64(&x->s.json, "time", x->now);
-		emit_string(&x->s.json, "kind", kinds[kind]);
+		json_out_init(&x->s.json, x->s.f);
+		json_out_open(&x->s.json, NULL, '{');
+		json_out_string(&x->s.json, "directory", dir);
+		json_out_f64(&x->s.json, "time", x->now);
+		json_out_string(&x->s.json, "kind", kinds[kind]);
 	}
 	k = kind == STATUS_STATE ? status_state(x, e) :
 	    kind == STATUS_MODELS ? status_models(x, e) : status_spool(x, e);
 	if (x->s.in == JSON)
-		emit_end(&x->s.json);
+		json_out_end(&x->s.json);
 	return k;
 }
 
@@ -723,11 +713,11 @@ measure(struct status *x, size_t n, char **dir, struct err *e)
 	size_t i, j;
 
 	x->s.e = e;
-	screen_families(&x->s, run_fields);
-	screen_families(&x->s, device_fields);
-	screen_families(&x->s, state_fields);
-	screen_families(&x->s, model_fields);
-	screen_families(&x->s, receiver_fields);
+	render_families(&x->s, run_fields);
+	render_families(&x->s, device_fields);
+	render_families(&x->s, state_fields);
+	render_families(&x->s, model_fields);
+	render_families(&x->s, receiver_fields);
 	for (i = 0; i < n; i++)
 		for (j = 0; j < i; j++)
 			if (strcmp(dir[i], dir[j]) == 0)
@@ -740,7 +730,8 @@ static int
 run(void *arg, char **dir, size_t n, struct err *e)
 {
 	struct status *x = arg;
-	size_t i;
+	char *text = NULL;
+	size_t i, bytes;
 	int r = 0;
 
 	if (n == 0)
@@ -748,21 +739,28 @@ run(void *arg, char **dir, size_t n, struct err *e)
 		    "spool or a device's state");
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
-	x->s.form = (enum screen_form)x->form;
+	x->s.form = (enum render_form)x->form;
 	x->s.in = 1u << x->form;
 	if (x->s.in == METRICS)
 		r = measure(x, n, dir, e);
 	x->width = x->s.in == TEXT ? columns() : 0;
+	if (x->s.in == TEXT && (x->s.f = open_memstream(&text, &bytes)) == NULL)
+		r = err_sys(e, "cannot keep the text");
 	for (i = 0; i < n && r == 0; i++) {
 		if (i != 0 && x->s.in == TEXT)
-			(void)putchar('\n');
+			(void)fputc('\n', x->s.f);
 		r = status_look(x, dir[i], e);
+	}
+	if (x->s.in == TEXT && x->s.f != NULL) {
+		(void)fclose(x->s.f);
+		show(x, text);
+		free(text);
 	}
 	/* without a directory that failed, its run would seem to have ended */
 	if (x->s.in == METRICS) {
 		if (r < 0)
 			x->s.failed = r;
-		r = screen_metrics(&x->s);
+		r = render_metrics(&x->s);
 	}
 	return r;
 }

@@ -16,7 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/pack.h"
+#include "base/hash.h"
 #include "bench.h"
 #include "codec/exact.h"
 #include "../examples/train_data.h"
@@ -505,7 +505,7 @@ coder(const char *old, const char *new)
 	for (i = 0; i < n; i += k, body.n = 0) {
 		k = n - i < 16 * GROUP ? n - i : 16 * GROUP;
 		at[0] = now();
-		pack_hash128(b + i, k, hash);
+		hash_128(b + i, k, hash);
 		at[1] = now();
 		r = exact_put(EXACT_BF16, a + i, b + i, k / 2, &body, &param, &e);
 		at[2] = now();

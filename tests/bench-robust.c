@@ -23,7 +23,7 @@
  *   pulse   as loud in every fifth step, as an honest device in the others
  *
  * The column "alone" is the tolerating rule without its memory of earlier steps
- * (mean/past.h).  The column "pairs" is the tolerating rule on means of two devices,
+ * (mean/center.h).  The column "pairs" is the tolerating rule on means of two devices,
  * drawn anew in each step: bucketing (Karimireddy, He and Jaggi, ICLR 2022, algorithm 1,
  * s = 2).  No program offers it; the figures show why.
  */
@@ -35,7 +35,7 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "format/schema.h"
-#include "mean/past.h"
+#include "mean/center.h"
 #include "sync/robust.h"
 
 enum { N = 4096, MOST = 20, STEPS = 50, LAST = 10, ATTACKS = 11, WAYS = 3, SIZES = 4,
@@ -50,7 +50,7 @@ struct device {
 };
 static struct device dev[MOST];
 static float grad[N], noise[MOST][STEPS][N], honest[N], paired[MOST][N];
-static struct past past = PAST_INIT;
+static struct center past = CENTER_INIT;
 static struct schema model;
 static struct shard who[MOST];
 
@@ -219,14 +219,14 @@ look_back(const float *y, const float **x, size_t k, struct err *e)
 	size_t i;
 	int r;
 
-	if ((r = past_begin(&past, &who[0], &model, k, e)) < 0 || !past.known)
+	if ((r = center_begin(&past, &who[0], &model, k, e)) < 0 || !past.known)
 		return r;
-	if ((r = past_group(&past, 0, N, e)) < 0)
+	if ((r = center_group(&past, 0, N, e)) < 0)
 		return r;
-	past_add(&past, k, y);
+	center_add(&past, k, y);
 	for (i = 0; i < k; i++) {
-		past_device(&past, i, &who[i]);
-		past_add(&past, i, x[i]);
+		center_device(&past, i, &who[i]);
+		center_add(&past, i, x[i]);
 	}
 	return 0;
 }
@@ -255,8 +255,8 @@ rule(float *y, const struct robust_rule *q, int back, const float **x, size_t k,
 	if (r == 0)
 		r = robust_judge(q, &t, e);
 	if (r == 0 && back && (r = look_back(y, x, k, e)) == 0 &&
-	    (r = past_judge(&past, &t, e)) == 0)
-		r = past_commit(&past, &who[0], &model, e);
+	    (r = center_judge(&past, &t, e)) == 0)
+		r = center_commit(&past, &who[0], &model, e);
 	for (i = n = 0; r == 0 && i < k; i++) {
 		if (!robust_counts(&t.one[i]))
 			continue;
@@ -332,7 +332,7 @@ cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
 	*c = (struct cell){ .step = 0 };
 	(void)memset(y, 0, sizeof(y));
 	(void)memset(dev, 0, sizeof(dev));
-	past_release(&past);
+	center_release(&past);
 	for (s = 0; s < STEPS; s++) {
 		good(h, s, way);
 		for (i = 0; i < k; i++) {

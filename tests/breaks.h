@@ -80,7 +80,7 @@ lz4_block(struct forge *s, unsigned long arg)
 {
 	static unsigned char zeros[65536], out[1024];
 	struct forge_frame *f = &s->f[SCHM];
-	size_t n = pack_lz4(out, sizeof(out), zeros, sizeof(zeros));
+	size_t n = lz4_block_pack(out, sizeof(out), zeros, sizeof(zeros));
 
 	assert(n != 0);
 	forge_payload(f, out, n);
@@ -98,7 +98,7 @@ lz4_frame(struct forge *s, unsigned long at)
 
 	f->p = realloc(f->p, raw + 1);
 	assert(f->p != NULL);
-	n = pack_lz4(out, sizeof(out), f->p, raw);
+	n = lz4_block_pack(out, sizeof(out), f->p, raw);
 	assert(n != 0);
 	forge_payload(f, out, n);
 	f->head[8] |= FRAME_LZ4;
@@ -504,7 +504,7 @@ long_provenance(struct forge *s, unsigned long n)
 	assert(p != NULL);
 	memset(p, 'x', n);
 	p[n - 1] = '\n';
-	forge_payload(&s->f[PROV], out, pack_lz4(out, sizeof(out), p, n));
+	forge_payload(&s->f[PROV], out, lz4_block_pack(out, sizeof(out), p, n));
 	s->f[PROV].head[8] |= FRAME_LZ4;
 	s->f[PROV].raw = n;
 	free(p);

@@ -234,8 +234,8 @@ dir_add(const char *path, const char *name, void *arg)
 	k = read(fd, b, sizeof(b));
 	must(k >= 0 && close(fd) == 0, path);
 	/* a sum, so that the order of the names does not matter */
-	*sum += pack_hash64(b, (size_t)k) ^
-	    pack_hash64(name, strlen(name)) * 3;
+	*sum += hash_64(b, (size_t)k) ^
+	    hash_64(name, strlen(name)) * 3;
 }
 
 static uint64_t

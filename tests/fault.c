@@ -59,7 +59,7 @@ file_sum(const char *path)
 
 	if (fd >= 0)
 		(void)close(fd);
-	return k < 0 ? 0 : pack_hash64(b, (size_t)k);
+	return k < 0 ? 0 : hash_64(b, (size_t)k);
 }
 
 /* ---- a case ---- */

@@ -14,7 +14,8 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
-#include "base/pack.h"
+#include "base/hash.h"
+#include "base/lz4_block.h"
 #include "format/frame.h"
 
 enum { FORGE_MAX = 64 };
@@ -75,7 +76,7 @@ forge_open(struct forge *s, const unsigned char *b, size_t n)
 		if ((f->head[8] & FRAME_LZ4) != 0) {
 			f->p = calloc(raw + 1, 1);
 			assert(f->p != NULL);
-			assert(pack_unlz4(f->p, raw, b + at + 64, wire) == 0);
+			assert(lz4_block_unpack(f->p, raw, b + at + 64, wire) == 0);
 			f->n = f->raw = raw;
 			f->head[8] &= (unsigned char)~FRAME_LZ4;
 		} else {
@@ -153,7 +154,7 @@ forge_ids(struct forge *s)
 		    (s->f[i].head[8] & FRAME_LZ4) == 0)
 			assert(buf_put(&table, s->f[i].p, s->f[i].n, NULL) == 0);
 	if (table.n != 0)
-		pack_hash128(table.p, table.n, id);
+		hash_128(table.p, table.n, id);
 	buf_release(&table);
 	for (i = 0; i < s->n; i++) {
 		f = &s->f[i];
@@ -165,7 +166,7 @@ forge_ids(struct forge *s)
 		}
 		if (forge_type(f) == FRAME_SHRD && f->n >= 40) {
 			memcpy(key, f->p, 40);
-			k = pack_hash64(key, 40);
+			k = hash_64(key, 40);
 		}
 		if (forge_type(f) == FRAME_TAIL)
 			k = 0;
@@ -181,7 +182,7 @@ static inline void
 forge_send(struct forge *s, size_t at)
 {
 	struct forge_frame *f = &s->f[at], *g;
-	struct pack_sum *sum = pack_sum_new(NULL);
+	struct hash_sum *sum = hash_sum_new(NULL);
 	unsigned char b[16];
 	uint32_t n = 0;
 	size_t i = at;
@@ -195,36 +196,36 @@ forge_send(struct forge *s, size_t at)
 			continue;
 		bytes_set32(b, forge_type(g));
 		bytes_set32(b + 4, (uint32_t)g->n);
-		bytes_set64(b + 8, pack_hash64(g->p, g->n));
-		pack_sum_add(sum, b, sizeof(b));
+		bytes_set64(b + 8, hash_64(g->p, g->n));
+		hash_sum_add(sum, b, sizeof(b));
 		n += forge_type(g) == FRAME_DATA;
 	}
 	if (f->n >= 48) {
 		bytes_set32(f->p, n);
-		pack_sum_get(sum, f->p + 32);
+		hash_sum_get(sum, f->p + 32);
 	}
-	pack_sum_free(sum);
+	hash_sum_free(sum);
 }
 
 static inline void
 forge_tail(struct forge *s, size_t at, uint64_t offset, uint64_t raw)
 {
 	struct forge_frame *f = &s->f[at];
-	struct pack_sum *sum = pack_sum_new(NULL);
+	struct hash_sum *sum = hash_sum_new(NULL);
 	uint32_t shards = 0;
 	size_t i;
 
 	assert(sum != NULL && f->n >= 40);
 	for (i = 0; i < at; i++) {
-		pack_sum_add(sum, s->f[i].head, 64);
+		hash_sum_add(sum, s->f[i].head, 64);
 		shards += forge_type(&s->f[i]) == FRAME_SHRD;
 	}
 	bytes_set32(f->p, (uint32_t)at);
 	bytes_set32(f->p + 4, shards);
 	bytes_set64(f->p + 8, offset);
-	pack_sum_get(sum, f->p + 16);
+	hash_sum_get(sum, f->p + 16);
 	bytes_set64(f->p + 32, raw);
-	pack_sum_free(sum);
+	hash_sum_free(sum);
 }
 
 static inline void
@@ -239,9 +240,9 @@ forge_head(struct forge_frame *f, uint32_t seq, uint64_t offset)
 	if ((f->keep & KEEP_OFFSET) == 0)
 		bytes_set64(f->head + 48, offset);
 	if ((f->keep & KEEP_PAYLOAD_HASH) == 0)
-		bytes_set64(f->head + 40, pack_hash64(f->p, f->n));
+		bytes_set64(f->head + 40, hash_64(f->p, f->n));
 	if ((f->keep & KEEP_HEAD_HASH) == 0)
-		bytes_set64(f->head + 56, pack_hash64(f->head, 56));
+		bytes_set64(f->head + 56, hash_64(f->head, 56));
 }
 
 /* Return the bytes of the sealed stream, one stream with HEAD first. The caller

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/pack.h"
+#include "base/hash.h"
 
 enum { PIECE = 256 << 10 };
 static unsigned char piece[PIECE];
@@ -32,7 +32,7 @@ take(const char *path)
 	if (fd < 0)
 		die(path);
 	while ((k = read(fd, piece, sizeof(piece))) > 0) {
-		sum += pack_hash64(piece, (size_t)k);
+		sum += hash_64(piece, (size_t)k);
 		all += (size_t)k;
 	}
 	if (k < 0 || close(fd) < 0)
@@ -52,7 +52,7 @@ put(const char *path, size_t all, int synced)
 		die(made);
 	for (; all > 0; all -= n) {
 		n = all < PIECE ? all : PIECE;
-		sum += pack_hash64(piece, n);
+		sum += hash_64(piece, n);
 		if (write(fd, piece, n) != (ssize_t)n)
 			die(made);
 	}

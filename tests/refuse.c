@@ -77,7 +77,7 @@ refuse_place(void)
 	void *at[REFUSE_DEEP];
 	int n = backtrace(at, REFUSE_DEEP);
 
-	return pack_hash64(at + 2, (size_t)(n > 2 ? n - 2 : 0) * sizeof(*at));
+	return hash_64(at + 2, (size_t)(n > 2 ? n - 2 : 0) * sizeof(*at));
 }
 
 /* Return 1 when no call has failed at this place yet. */
@@ -319,7 +319,7 @@ output(void)
 	ssize_t k = pread(fd_out, b, sizeof(b), 0);
 
 	proc_must(k >= 0 && k < REFUSE_MAX, "out");
-	return pack_hash64(b, (size_t)k);
+	return hash_64(b, (size_t)k);
 }
 
 static int

@@ -9,7 +9,7 @@
 #include <ftw.h>
 
 #include "away.h"
-#include "base/pack.h"
+#include "base/hash.h"
 #include "proc.h"
 
 enum { TREE_FILES = 128, TREE_FILE = 1 << 20 };
@@ -56,7 +56,7 @@ tree_add(struct tree *t, const char *dir)
 		(void)close(fd);
 		(void)snprintf(t->f[t->n].name, sizeof(t->f[t->n].name), "%s",
 		    path);
-		t->f[t->n++].sum = pack_hash64(b, (size_t)k);
+		t->f[t->n++].sum = hash_64(b, (size_t)k);
 	}
 	if (d != NULL)
 		(void)closedir(d);

@@ -10,14 +10,14 @@
 #include "base/io.h"
 #include "base/rng.h"
 #include "proc.h"
-#include "report/conserve.h"
-#include "spool/inbox.h"
-#include "spool/ledger.h"
 #include "device/feedback.h"
 #include "device/pending.h"
 #include "device/residual.h"
 #include "format/values.h"
 #include "format/writer.h"
+#include "report/conserve.h"
+#include "spool/receipt_list.h"
+#include "spool/spool.h"
 #include "unit/model.h"
 
 enum { DEVICES = 3, N = 300, GROUP = 64, STEPS = 16, BURST = 3, MAIL = 6,
@@ -385,12 +385,12 @@ static int counted[STEPS + BURST][DEVICES];
 static void
 check_sum(const char *dir, uint64_t step)
 {
-	char path[2 * PATH_MAX], device[INBOX_NAME], name[32];
+	char path[2 * PATH_MAX], device[SPOOL_NAME], name[32];
 	unsigned long long of;
 	unsigned char id[SHARD_ID];
 	double acc[N] = { 0 };
 	struct err e = ERR_INIT;
-	struct ledger l;
+	struct receipt_list l;
 	size_t i, d;
 
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)step);
@@ -400,7 +400,7 @@ check_sum(const char *dir, uint64_t step)
 	add_file(path, -1, acc, NULL);
 	memset(&l, 0, sizeof(l));
 	(void)snprintf(path, sizeof(path), "%s/done/%s", dir, name);
-	if (ledger_read(&l, path, &e) <= 0 || l.n == 0)
+	if (receipt_list_read(&l, path, &e) <= 0 || l.n == 0)
 		fail("no manifest", path);
 	for (i = 0; i < l.n; i++) {
 		of = l.line[i].r.step;
@@ -408,7 +408,7 @@ check_sum(const char *dir, uint64_t step)
 			fail("something does not count in the manifest", path);
 		for (d = 0; d < DEVICES; d++) {
 			(void)snprintf(device, sizeof(device), "edge%zu", d);
-			ledger_hash(device, id);
+			shard_id(device, id);
 			if (memcmp(id, l.line[i].r.device, SHARD_ID) != 0)
 				continue;
 			(void)snprintf(path, sizeof(path), "%s/%llu/%s.aceg",
@@ -422,7 +422,7 @@ check_sum(const char *dir, uint64_t step)
 		if (acc[i] != 0)
 			fail("an aggregate is not the sum of its manifest",
 			    path);
-	ledger_release(&l);
+	receipt_list_release(&l);
 	sums++;
 }
 

@@ -10,9 +10,9 @@
 #include "base/alloc.h"
 #include "base/arc.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/io.h"
 #include "base/magic.h"
-#include "base/pack.h"
 
 enum {
 	ARC_BLOCK = 64 * 1024,
@@ -387,7 +387,7 @@ arc_place(const struct arc *a, uint64_t h)
 static uint64_t
 arc_name(const char *name)
 {
-	uint64_t h = pack_hash64(name, strlen(name));
+	uint64_t h = hash_64(name, strlen(name));
 
 	return h != 0 ? h : 1;
 }

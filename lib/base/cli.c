@@ -8,10 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/alloc.h"
-#include "base/pack.h"
+#include "base/hash.h"
+#include "base/lz4_block.h"
 #include "base/memlimit.h"
 #include "base/sandbox.h"
 #include "base/temp.h"
@@ -159,7 +160,8 @@ cli_version(const struct cli_line *l)
 {
 	const struct cli *c = l->c;
 
-	(void)printf("%s (ace) %s\n%s\n", c->prog, ACE_VERSION, pack_versions());
+	(void)printf("%s (ace) %s\nxxhash %s, lz4 %s\n", c->prog, ACE_VERSION,
+	    hash_version(), lz4_block_version());
 	if (c->kernels() != NULL)
 		(void)printf("kernels %s\n", c->kernels());
 }

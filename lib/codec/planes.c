@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/pack.h"
+#include "base/lz4_block.h"
 #include "codec/planes.h"
 #include "codec/rans.h"
 
@@ -38,8 +38,8 @@ put_plane(unsigned char *out, const unsigned char *s, size_t n,
 	*out = LZ4;
 	/* LZ4 if it beats entropy coding (repeats longer than a byte); long planes try
 	 * a sample first */
-	len = n > 4 * SAMPLE && pack_lz4(out + 11, guess / (n / SAMPLE) + 64,
-	    s + n / 2, SAMPLE) == 0 ? 0 : pack_lz4(out + 11, guess, s, n);
+	len = n > 4 * SAMPLE && lz4_block_pack(out + 11, guess / (n / SAMPLE) + 64,
+	    s + n / 2, SAMPLE) == 0 ? 0 : lz4_block_pack(out + 11, guess, s, n);
 	if (len == 0 && guess < n - n / 64) {
 		*out = RANS;
 		len = rans_put(out + 11, s, n, count);
@@ -112,7 +112,7 @@ get_plane(struct bytes *b, unsigned mode, unsigned char *s, size_t n)
 	if (b->bad || len > b->n - b->at || (p = bytes_take(b, (size_t)len)) == NULL)
 		return -1;
 	if (mode == LZ4)
-		return pack_unlz4(s, n, p, (size_t)len);
+		return lz4_block_unpack(s, n, p, (size_t)len);
 	part.p = p;
 	part.n = (size_t)len;
 	return mode == RANS ? rans_get(&part, s, n) : -1;

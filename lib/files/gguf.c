@@ -6,8 +6,8 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/io.h"
-#include "base/pack.h"
 #include "files/dtype.h"
 #include "files/format.h"
 #include "files/gguf.h"
@@ -33,7 +33,7 @@ struct gguf {
 	struct io *io;
 	const char *path;
 	uint64_t size, align;
-	struct pack_sum *sum;	/* of a value, while one is read */
+	struct hash_sum *sum;	/* of a value, while one is read */
 	/* current key or tensor, for messages */
 	char what[64 + SCHEMA_MAX_NAME];
 	struct gguf_span {
@@ -66,7 +66,7 @@ gguf_take(struct gguf *g, void *p, size_t n, struct err *e)
 		return err_data(e, io_bytes(g->io), "truncated: '%s' ends in %s",
 		    g->path, g->what);
 	if (r == 0 && g->sum != NULL)
-		pack_sum_add(g->sum, p, n);
+		hash_sum_add(g->sum, p, n);
 	return r;
 }
 
@@ -209,14 +209,14 @@ gguf_key(struct gguf *g, struct gguf_keys *keys, struct err *e)
 	if ((r = alloc_grow(&keys->p, &keys->cap, keys->n + 1, sizeof(*keys->p),
 	    e)) < 0)
 		return r;
-	if (g->sum == NULL && (g->sum = pack_sum_new(e)) == NULL)
+	if (g->sum == NULL && (g->sum = hash_sum_new(e)) == NULL)
 		return -ERR_SYS;
 	bytes_set32(b, type);
-	pack_sum_reset(g->sum);
-	pack_sum_add(g->sum, b, sizeof(b));
+	hash_sum_reset(g->sum);
+	hash_sum_add(g->sum, b, sizeof(b));
 	if ((r = gguf_value(g, type, e)) < 0)
 		return r;
-	pack_sum_get(g->sum, keys->p[keys->n].hash);
+	hash_sum_get(g->sum, keys->p[keys->n].hash);
 	if ((keys->p[keys->n].name = alloc_dup(name, e)) == NULL)
 		return -ERR_SYS;
 	keys->n++;
@@ -505,7 +505,7 @@ gguf_read(int fd, const char *path, uint64_t size, struct gguf_keys *keys,
 	if ((r = io_open_at(&g.io, fd, 0, path, e)) == 0 &&
 	    (r = gguf_head(&g, &tensors, &n, e)) == 0)
 		r = gguf_metadata(&g, n, keys, e);
-	pack_sum_free(g.sum);
+	hash_sum_free(g.sum);
 	g.sum = NULL;
 	if (g.align == 0)
 		g.align = GGUF_ALIGN;

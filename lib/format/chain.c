@@ -2,9 +2,10 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/io.h"
+#include "base/lz4_block.h"
 #include "base/magic.h"
-#include "base/pack.h"
 #include "format/chain.h"
 #include "format/shard.h"
 #include "format/text.h"
@@ -18,8 +19,8 @@ chain_init(struct chain *c, struct io *io, struct err *e)
 {
 	memset(c, 0, sizeof(*c));
 	c->io = io;
-	c->headers = pack_sum_new(e);
-	c->mark_headers = pack_sum_new(e);
+	c->headers = hash_sum_new(e);
+	c->mark_headers = hash_sum_new(e);
 	if (c->headers == NULL || c->mark_headers == NULL) {
 		chain_release(c);
 		return -ERR_SYS;
@@ -31,8 +32,8 @@ void
 chain_release(struct chain *c)
 {
 	io_free(c->io);
-	pack_sum_free(c->headers);
-	pack_sum_free(c->mark_headers);
+	hash_sum_free(c->headers);
+	hash_sum_free(c->mark_headers);
 	buf_release(&c->payload);
 	buf_release(&c->unpacked);
 	memset(c, 0, sizeof(*c));
@@ -140,7 +141,7 @@ chain_see(struct chain *c, struct err *e)
 	f->unseen = 0;
 	if ((r = chain_more(c, n, e)) < 0)
 		return r;
-	if (pack_hash64(f->wire, f->wire_len) != f->wire_hash)
+	if (hash_64(f->wire, f->wire_len) != f->wire_hash)
 		return chain_corrupt(c, e, "the payload's checksum does not match");
 	for (i = f->wire_len; i < all; i++)
 		if (f->wire[i] != 0)
@@ -259,7 +260,7 @@ chain_unpack(struct chain *c, struct err *e)
 	c->unpacked.n = 0;
 	if ((r = buf_room(&c->unpacked, c->head.raw_len, e)) < 0)
 		return r;
-	if (pack_unlz4(c->unpacked.p, c->head.raw_len, f->wire, f->wire_len) < 0)
+	if (lz4_block_unpack(c->unpacked.p, c->head.raw_len, f->wire, f->wire_len) < 0)
 		return chain_corrupt(c, e, "the LZ4 block is damaged");
 	f->raw = c->unpacked.p;
 	f->raw_len = c->head.raw_len;
@@ -332,8 +333,8 @@ chain_begin(struct chain *c, struct err *e)
 	p->stream_id = c->head.stream_id;
 	p->seq = 1;
 	p->raw_total = c->head.raw_len;
-	pack_sum_reset(c->headers);
-	pack_sum_add(c->headers, c->header, FRAME_HEAD_SIZE);
+	hash_sum_reset(c->headers);
+	hash_sum_add(c->headers, c->header, FRAME_HEAD_SIZE);
 	if ((r = chain_on_head(c, e)) < 0)
 		return r;
 	p->open = 1;
@@ -360,7 +361,7 @@ chain_on_tail(struct chain *c, struct err *e)
 		return chain_corrupt(c, e, "the frame belongs to a shard");
 	if (status == SHARD_ABORTED)
 		return chain_aborted(c, e);
-	pack_sum_get(c->headers, sum);
+	hash_sum_get(c->headers, sum);
 	if (memcmp(sum, want, 16) != 0)
 		return chain_corrupt(c, e, "the checksum of all headers does not "
 		    "match");
@@ -411,7 +412,7 @@ chain_next(struct chain *c, struct err *e)
 	p->seq++;
 	p->n_shards += c->head.type == FRAME_SHRD;
 	p->raw_total += c->head.raw_len;
-	pack_sum_add(c->headers, c->header, FRAME_HEAD_SIZE);
+	hash_sum_add(c->headers, c->header, FRAME_HEAD_SIZE);
 	r = chain_unpack(c, e);
 	return r < 0 ? r : 1;
 }
@@ -478,7 +479,7 @@ chain_mark(struct chain *c)
 {
 	c->mark = c->pos;
 	c->mark_at = io_bytes(c->io);
-	pack_sum_copy(c->mark_headers, c->headers);
+	hash_sum_copy(c->mark_headers, c->headers);
 }
 
 int
@@ -489,6 +490,6 @@ chain_rewind(struct chain *c, struct err *e)
 	if (r < 0)
 		return r;
 	c->pos = c->mark;
-	pack_sum_copy(c->headers, c->mark_headers);
+	hash_sum_copy(c->headers, c->mark_headers);
 	return 0;
 }

@@ -13,7 +13,7 @@
 
 struct err;
 struct io;
-struct pack_sum;
+struct hash_sum;
 
 struct chain;
 
@@ -55,7 +55,7 @@ struct chain {
 	int unknown;
 	uint32_t max_frame;		/* announced by this stream */
 	unsigned char schema_id[16];	/* announced by this stream */
-	struct pack_sum *headers, *mark_headers;
+	struct hash_sum *headers, *mark_headers;
 	unsigned char header[FRAME_HEAD_SIZE];
 	struct buf payload, unpacked;
 };

@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/pack.h"
+#include "base/hash.h"
 #include "format/frame.h"
 
 void
@@ -20,7 +20,7 @@ frame_encode(const struct frame_head *h, unsigned char p[64])
 	bytes_set64(p + 32, h->shard_key);
 	bytes_set64(p + 40, h->payload_hash);
 	bytes_set64(p + 48, h->offset);
-	bytes_set64(p + 56, pack_hash64(p, 56));
+	bytes_set64(p + 56, hash_64(p, 56));
 }
 
 /* Set the error for bytes that do not look like a frame. */
@@ -40,7 +40,7 @@ int
 frame_unknown(const unsigned char p[64])
 {
 	return bytes_le32(p) == FRAME_SYNC &&
-	    pack_hash64(p, 56) == bytes_le64(p + 56) &&
+	    hash_64(p, 56) == bytes_le64(p + 56) &&
 	    (p[10] != FRAME_VERSION || p[11] != FRAME_HEAD_SIZE / 8 ||
 	    (bytes_le16(p + 8) & FRAME_CRITICAL & ~FRAME_LZ4) != 0);
 }
@@ -63,7 +63,7 @@ frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 	if (bytes_le32(p) != FRAME_SYNC ||
 	    ((p[4] == '\r' || p[4] == '\n') && h->type != FRAME_HEAD))
 		return frame_strange(p, at, e);
-	if (pack_hash64(p, 56) != bytes_le64(p + 56))
+	if (hash_64(p, 56) != bytes_le64(p + 56))
 		return err_data(e, at, "corrupt: the frame header's checksum does "
 		    "not match");
 	h->flags = bytes_le16(p + 8);

@@ -4,8 +4,8 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/io.h"
-#include "base/pack.h"
 #include "codec/codec.h"
 #include "format/chain.h"
 #include "format/frame.h"
@@ -167,7 +167,7 @@ struct reader {
 	reader_loose_fn *loose;
 	void *loose_arg;
 	struct reader_pos pos, mark;
-	struct pack_sum *digest, *mark_digest;
+	struct hash_sum *digest, *mark_digest;
 	struct reader_tally *tally, mark_tally;
 	struct shard shard;
 	struct shard_end end;
@@ -193,8 +193,8 @@ reader_open(struct reader **out, struct io *io, const struct reader_opts *o,
 		r->o.max_elements = SCHEMA_MAX_ELEMENTS;
 	r->own_schema = (struct schema)SCHEMA_INIT;
 	shard_init(&r->shard);
-	r->digest = pack_sum_new(e);
-	r->mark_digest = pack_sum_new(e);
+	r->digest = hash_sum_new(e);
+	r->mark_digest = hash_sum_new(e);
 	r->tally = alloc_get(1, sizeof(*r->tally), e);
 	if (chain_init(&r->c, io, e) < 0 || r->digest == NULL ||
 	    r->mark_digest == NULL || r->tally == NULL ||
@@ -225,8 +225,8 @@ reader_free(struct reader *r)
 	chain_release(&r->c);
 	schema_release(&r->own_schema);
 	shard_release(&r->shard);
-	pack_sum_free(r->digest);
-	pack_sum_free(r->mark_digest);
+	hash_sum_free(r->digest);
+	hash_sum_free(r->mark_digest);
 	alloc_free(r->tally);
 	buf_release(&r->prov);
 	buf_release(&r->table);
@@ -290,7 +290,7 @@ reader_decoded(const struct reader *r, uint64_t nonzero)
 }
 
 void
-reader_digest_add(struct pack_sum *s, uint32_t type, size_t wire_len,
+reader_digest_add(struct hash_sum *s, uint32_t type, size_t wire_len,
     uint64_t wire_hash)
 {
 	unsigned char b[16];
@@ -298,7 +298,7 @@ reader_digest_add(struct pack_sum *s, uint32_t type, size_t wire_len,
 	bytes_set32(b, type);
 	bytes_set32(b + 4, (uint32_t)wire_len);
 	bytes_set64(b + 8, wire_hash);
-	pack_sum_add(s, b, sizeof(b));
+	hash_sum_add(s, b, sizeof(b));
 }
 
 /* ---- what each frame does ---- */
@@ -398,7 +398,7 @@ reader_on_shard(struct reader *r, struct err *e)
 	memset(&r->pos.data, 0, sizeof(r->pos.data));
 	memset(r->pos.noted, 0, sizeof(r->pos.noted));
 	*r->tally = (struct reader_tally){ 0, 0 };
-	pack_sum_reset(r->digest);
+	hash_sum_reset(r->digest);
 	reader_digest_add(r->digest, FRAME_SHRD, f->wire_len, f->wire_hash);
 	return READER_SHARD;
 }
@@ -433,7 +433,7 @@ reader_on_send(struct reader *r, struct err *e)
 	if (r->end.sums.nonzero > reader_schema(r)->total)
 		return reader_corrupt(r, e, "the shard's sums do not match its "
 		    "values");
-	pack_sum_get(r->digest, digest);
+	hash_sum_get(r->digest, digest);
 	if (memcmp(digest, r->end.digest, 16) != 0)
 		return reader_corrupt(r, e, "the shard's digest does not match its "
 		    "values");
@@ -687,7 +687,7 @@ reader_mark(struct reader *r)
 {
 	r->mark = r->pos;
 	r->mark_tally = *r->tally;
-	pack_sum_copy(r->mark_digest, r->digest);
+	hash_sum_copy(r->mark_digest, r->digest);
 	chain_mark(&r->c);
 }
 
@@ -700,7 +700,7 @@ reader_rewind(struct reader *r, struct err *e)
 		return k;
 	r->pos = r->mark;
 	*r->tally = r->mark_tally;
-	pack_sum_copy(r->digest, r->mark_digest);
+	hash_sum_copy(r->digest, r->mark_digest);
 	return 0;
 }
 

@@ -125,8 +125,8 @@ int reader_unknown(const struct reader *r);
 uint64_t reader_offset(const struct reader *r);
 
 /* Add one SHRD or DATA frame to a digest. */
-struct pack_sum;
-void reader_digest_add(struct pack_sum *s, uint32_t type, size_t wire_len,
+struct hash_sum;
+void reader_digest_add(struct hash_sum *s, uint32_t type, size_t wire_len,
     uint64_t wire_hash);
 
 #endif

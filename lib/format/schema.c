@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/pack.h"
+#include "base/hash.h"
 #include "format/ggml.h"
 #include "format/schema.h"
 #include "format/text.h"
@@ -186,7 +186,7 @@ schema_finish(struct schema *s, struct err *e)
 	int r;
 
 	if ((r = schema_unique(s, e)) == 0 && (r = schema_encode(s, &b, e)) == 0)
-		pack_hash128(b.p, b.n, s->id);
+		hash_128(b.p, b.n, s->id);
 	buf_release(&b);
 	return r;
 }
@@ -513,7 +513,7 @@ schema_decode(struct schema *s, const unsigned char *p, size_t n,
 	if (r == 0)
 		r = schema_unique(s, e);
 	if (r == 0)
-		pack_hash128(p, n, s->id);
+		hash_128(p, n, s->id);
 	else
 		schema_release(s);
 	return r;

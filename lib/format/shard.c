@@ -4,7 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/pack.h"
+#include "base/hash.h"
 #include "format/shard.h"
 #include "kern/kern.h"
 
@@ -48,6 +48,12 @@ shard_release(struct shard *s)
 	shard_init(s);
 }
 
+void
+shard_id(const char *name, unsigned char id[SHARD_ID])
+{
+	hash_128(name, strlen(name), id);
+}
+
 static int
 shard_set_name(struct shard *s, unsigned char id[16], const char *key,
     const char *name, struct err *e)
@@ -58,7 +64,7 @@ shard_set_name(struct shard *s, unsigned char id[16], const char *key,
 		return err_set(e, ERR_USAGE, "%s name '%.64s': expected at most %d "
 		    "bytes of UTF-8 without control characters", key, name,
 		    SHARD_NAME);
-	pack_hash128(name, n, id);
+	shard_id(name, id);
 	return text_set(&s->kv, key, n != 0 ? name : NULL, e);
 }
 
@@ -122,7 +128,7 @@ shard_device(const struct shard *s)
 uint64_t
 shard_key_of(const unsigned char *p, size_t n)
 {
-	return pack_hash64(p, n < SHARD_KEY_BYTES ? n : SHARD_KEY_BYTES);
+	return hash_64(p, n < SHARD_KEY_BYTES ? n : SHARD_KEY_BYTES);
 }
 
 uint64_t
@@ -212,7 +218,7 @@ shard_named(const struct shard *s, const unsigned char id[16], const char *key)
 
 	if (name != NULL && strlen(name) > SHARD_NAME)
 		return 0;
-	pack_hash128(name != NULL ? name : "", name != NULL ? strlen(name) : 0, want);
+	shard_id(name != NULL ? name : "", want);
 	return memcmp(id, want, SHARD_ID) == 0 ||
 	    (name == NULL && memcmp(id, zero, SHARD_ID) == 0);
 }

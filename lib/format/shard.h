@@ -117,6 +117,8 @@ void shard_end_encode(const struct shard_end *s, unsigned char out[80]);
 int shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n,
     struct err *e);
 
+/* shard_id(name, id): compute the id of a run's or device's name, its XXH3-128. */
+void shard_id(const char *name, unsigned char id[SHARD_ID]);
 /* Write the 32 hexadecimal digits and a closing NUL. */
 void shard_hex(const unsigned char digest[16], char out[33]);
 

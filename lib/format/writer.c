@@ -3,7 +3,8 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/pack.h"
+#include "base/hash.h"
+#include "base/lz4_block.h"
 #include "codec/codec.h"
 #include "format/frame.h"
 #include "format/reader.h"
@@ -149,7 +150,7 @@ struct writer {
 	uint64_t raw_total;
 	unsigned char schema_id[16];
 	const struct schema *schema;	/* of the shard */
-	struct pack_sum *headers, *digest;
+	struct hash_sum *headers, *digest;
 	struct batch batch;
 	struct buf pack, f32;
 	uint64_t next_group;
@@ -172,8 +173,8 @@ writer_open(struct writer **out, struct io *io, const struct writer_opts *o,
 	w->tool = alloc_dup(o->tool, e);
 	w->line = o->line != NULL ? alloc_dup(o->line, e) : NULL;
 	w->history = alloc_dup("", e);
-	w->headers = pack_sum_new(e);
-	w->digest = pack_sum_new(e);
+	w->headers = hash_sum_new(e);
+	w->digest = hash_sum_new(e);
 	w->kern = kern_get(e);
 	if (w->tool == NULL || (o->line != NULL && w->line == NULL) ||
 	    w->history == NULL || w->headers == NULL || w->digest == NULL) {
@@ -219,8 +220,8 @@ writer_free(struct writer *w)
 	alloc_free(w->tool);
 	alloc_free(w->line);
 	alloc_free(w->history);
-	pack_sum_free(w->headers);
-	pack_sum_free(w->digest);
+	hash_sum_free(w->headers);
+	hash_sum_free(w->digest);
 	buf_release(&w->batch.dir);
 	buf_release(&w->batch.body);
 	buf_release(&w->batch.whole);
@@ -263,7 +264,7 @@ writer_frame_head(struct writer *w, uint32_t type, uint16_t flags, size_t n,
 	h.offset = io_bytes(w->io) - w->start;
 	frame_encode(&h, head);
 	if (type != FRAME_TAIL)
-		pack_sum_add(w->headers, head, sizeof(head));
+		hash_sum_add(w->headers, head, sizeof(head));
 	w->raw_total += raw_len;
 	if (type == FRAME_DATA || type == FRAME_SHRD)
 		reader_digest_add(w->digest, type, n, hash);
@@ -310,12 +311,12 @@ writer_plain(struct writer *w, uint32_t type, const void *p, size_t n, int lz4,
 		w->pack.n = 0;
 		if ((r = buf_room(&w->pack, n, e)) < 0)
 			return r;
-		k = pack_lz4(w->pack.p, n - 1, p, n);
+		k = lz4_block_pack(w->pack.p, n - 1, p, n);
 	}
 	if (k != 0)
 		return writer_frame(w, type, FRAME_LZ4, w->pack.p, k, n,
-		    pack_hash64(w->pack.p, k), e);
-	return writer_frame(w, type, 0, p, n, n, pack_hash64(p, n), e);
+		    hash_64(w->pack.p, k), e);
+	return writer_frame(w, type, 0, p, n, n, hash_64(p, n), e);
 }
 
 static int
@@ -369,14 +370,14 @@ writer_head(struct writer *w, const struct shard *s, const struct schema *sc,
 	int r;
 
 	bytes_set64(seed, s != NULL ? shard_key(s) : 0);
-	bytes_set64(seed + 8, pack_hash64(w->tool, strlen(w->tool)));
-	w->id = pack_hash64(seed, sizeof(seed));
+	bytes_set64(seed + 8, hash_64(w->tool, strlen(w->tool)));
+	w->id = hash_64(seed, sizeof(seed));
 	if (w->id == 0)
 		w->id = 1;
 	w->seq = w->n_shards = 0;
 	w->raw_total = 0;
 	w->start = io_bytes(w->io);
-	pack_sum_reset(w->headers);
+	hash_sum_reset(w->headers);
 	memset(p, 0, sizeof(p));
 	bytes_set16(p, FRAME_VERSION);
 	bytes_set32(p + 12, FRAME_MAX);
@@ -385,7 +386,7 @@ writer_head(struct writer *w, const struct shard *s, const struct schema *sc,
 	memcpy(w->schema_id, p + 24, 16);
 	w->open = 1;
 	r = writer_frame(w, FRAME_HEAD, 0, p, sizeof(p), sizeof(p),
-	    pack_hash64(p, sizeof(p)), e);
+	    hash_64(p, sizeof(p)), e);
 	if (r == 0 && sc != NULL && !w->o.omit_schema)
 		r = writer_schema(w, sc, e);
 	return r < 0 ? r : writer_provenance(w, e);
@@ -400,12 +401,12 @@ writer_tail(struct writer *w, uint32_t status, struct err *e)
 	bytes_set32(p, w->seq);
 	bytes_set32(p + 4, w->n_shards);
 	bytes_set64(p + 8, io_bytes(w->io) - w->start);
-	pack_sum_get(w->headers, p + 16);
+	hash_sum_get(w->headers, p + 16);
 	bytes_set64(p + 32, w->raw_total);
 	bytes_set32(p + 40, status);
 	w->open = 0;
 	return writer_frame(w, FRAME_TAIL, 0, p, sizeof(p), sizeof(p),
-	    pack_hash64(p, sizeof(p)), e);
+	    hash_64(p, sizeof(p)), e);
 }
 
 /* ---- shards ---- */
@@ -432,7 +433,7 @@ writer_shard(struct writer *w, const struct shard *shard,
 	w->next_group = 0;
 	w->schema = sc;
 	memset(&w->end, 0, sizeof(w->end));
-	pack_sum_reset(w->digest);
+	hash_sum_reset(w->digest);
 	r = writer_plain(w, FRAME_SHRD, b.p, b.n, 0, e);
 out:
 	buf_release(&b);
@@ -452,7 +453,7 @@ writer_batch(struct writer *w, uint16_t flags, struct err *e)
 	if ((r = batch_end(&w->batch, &p, &n, e)) < 0)
 		return r;
 	w->end.n_data++;
-	return writer_frame(w, FRAME_DATA, flags, p, n, n, pack_hash64(p, n), e);
+	return writer_frame(w, FRAME_DATA, flags, p, n, n, hash_64(p, n), e);
 }
 
 /* Return whether the type of the group's values permits this codec. */
@@ -611,7 +612,7 @@ writer_shard_end(struct writer *w, struct err *e)
 	unsigned char p[SHARD_END_SIZE];
 	int r;
 
-	pack_sum_get(w->digest, w->end.digest);
+	hash_sum_get(w->digest, w->end.digest);
 	shard_end_encode(&w->end, p);
 	if ((r = writer_plain(w, FRAME_SEND, p, sizeof(p), 0, e)) == 0)
 		w->in_shard = 0;

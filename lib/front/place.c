@@ -12,7 +12,7 @@
 #include "base/at.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "base/limits.h"
+#include "base/limits_file.h"
 #include "front/place.h"
 
 enum { PLACE_TEXT = 4096 };
@@ -139,7 +139,7 @@ place_read(const char *path, struct agreement *a, struct err *e)
 	int r;
 
 	memset(a, 0, sizeof(*a));
-	if ((r = limits_read(path, place_lines, a, a, NULL, e)) != -ERR_USAGE)
+	if ((r = limits_file_read(path, place_lines, a, a, NULL, e)) != -ERR_USAGE)
 		return r;
 	err_clear(e);
 	return err_set(e, ERR_DATA, "corrupt: '%s' is not what the cloud of a run writes "

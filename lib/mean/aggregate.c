@@ -17,14 +17,14 @@
 #include "format/writer.h"
 #include "kern/kern.h"
 #include "mean/aggregate.h"
-#include "mean/alike.h"
 #include "mean/contrib.h"
 #include "mean/gather.h"
-#include "mean/merged.h"
+#include "mean/policy_merge.h"
+#include "mean/same_model.h"
 #include "pipe/event.h"
 #include "pipe/filter.h"
-#include "spool/progress.h"
-#include "spool/rounds.h"
+#include "spool/closing.h"
+#include "spool/waiting.h"
 #include "sync/robust.h"
 
 /* Most contributions that a rule may compare; other files that are open. */
@@ -113,9 +113,9 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 	    text_get(&s->kv, SHARD_KEY_RUN), e)) < 0 ||
 	    (r = shard_set_device(out, device, e)) < 0)
 		return r;
-	if ((r = alike_put(x->g, &out->kv, e)) < 0)
+	if ((r = same_model_put(x->g, &out->kv, e)) < 0)
 		return r;
-	return merged_norm(x->g, &out->kv, e);
+	return policy_merge_norm(x->g, &out->kv, e);
 }
 
 /* ---- a step ---- */
@@ -274,7 +274,7 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 	first = sc->t[span.tensor].base + span.offset;
 	if (schema_exact(sc->t[span.tensor].dtype))
 		return aggregate_write(x, g, robust_sum_round(&x->sum, 1), n, e);
-	if (robust_centered(q) && (y = past_center(&x->c.past, first)) != NULL)
+	if (robust_centered(q) && (y = center_of(&x->c.center, first)) != NULL)
 		robust_sum_add(&x->sum, x->pull, y);
 	q->f = x->c.step.f;
 	if (robust_elements(q))
@@ -282,12 +282,12 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 		    x->c.step.element);
 	y = robust_sum_round(&x->sum, x->o->sum || robust_elements(q) ? 1 :
 	    x->total);
-	/* impossible with the shards that a spool admits (ADMIT_WEIGHT_MOST) */
+	/* impossible with the shards that a spool admits (LIMITS_WEIGHT_MOST) */
 	if (y == NULL)
 		return err_set(e, ERR_DATA, "limit: the sum of tensor '%s' "
 		    "overflows f32", sc->t[span.tensor].name);
 	if (robust_centered(q))
-		past_make(&x->c.past, first, y, n);
+		center_make(&x->c.center, first, y, n);
 	return aggregate_write(x, g, y, n, e);
 }
 
@@ -357,7 +357,7 @@ static int
 aggregate_put_policy(struct aggregate *x, struct err *e)
 {
 	struct text_kv kv = TEXT_KV_INIT;
-	int r = merged_policy(x->g, x->o->own, &kv, e);
+	int r = policy_merge_write(x->g, x->o->own, &kv, e);
 
 	if (r == 0 && x->o->delay != NULL)
 		r = text_set(&kv, KEYS_DELAY, x->o->delay, e);
@@ -443,7 +443,7 @@ aggregate_put_cluster(struct aggregate *x, size_t c, struct err *e)
 static void
 aggregate_tell_repeat(const struct aggregate *x, size_t i)
 {
-	const struct past_one *one = &x->c.past.one[i];
+	const struct center_one *one = &x->c.center.one[i];
 	const struct shard *s = gather_shard(x->g, i);
 	char device[33];
 	size_t k;
@@ -509,7 +509,7 @@ aggregate_step(struct aggregate *x, struct err *e)
 	shard_release(&s);
 	/* a shard that must be excluded was found before this */
 	if (r == 0 && robust_centered(&x->o->who.rule))
-		r = past_commit(&x->c.past, gather_shard(x->g, 0),
+		r = center_commit(&x->c.center, gather_shard(x->g, 0),
 		    gather_schema(x->g), e);
 	if (x->o->means)
 		for (c = 0; c < x->c.like.clusters && r == 0; c++)
@@ -574,7 +574,7 @@ static int
 aggregate_next(struct aggregate *x, struct err *e)
 {
 	const int k = gather_step(x->g, e);
-	const int r = k > 0 ? alike_check(x->g, e) : 0;
+	const int r = k > 0 ? same_model_check(x->g, e) : 0;
 
 	return r < 0 ? r : k;
 }
@@ -652,7 +652,7 @@ aggregate_try(struct aggregate *x, char **paths, size_t n,
 /* Exclude `count' shards from the at-th on from the step, or let them wait for the next
  * average, and report it. */
 static int
-aggregate_exclude(struct aggregate *x, struct rounds *steps,
+aggregate_exclude(struct aggregate *x, struct closing *steps,
     size_t at, size_t count, int waits, const char *why, char ***paths, size_t *n,
     struct err *e)
 {
@@ -660,7 +660,7 @@ aggregate_exclude(struct aggregate *x, struct rounds *steps,
 
 	cli_say(x->o->f->cli, 0, "%zu of %zu shards of a step %s: %s", count, *n,
 	    waits ? "wait for the next average" : "are deferred", why);
-	if ((r = rounds_exclude(steps, at, count, waits, why, paths, n, e)) == 0 &&
+	if ((r = closing_exclude(steps, at, count, waits, why, paths, n, e)) == 0 &&
 	    *n == 0)
 		cli_say(x->o->f->cli, 0, "this step has no average: too few shards "
 		    "remain");
@@ -670,17 +670,17 @@ aggregate_exclude(struct aggregate *x, struct rounds *steps,
 /* Aggregate a step of a spool without the shards that cannot be used.  Since a closed
  * step stays closed, such a shard would otherwise stop the run for ever. */
 static int
-aggregate_round(struct aggregate *x, struct rounds *steps,
+aggregate_round(struct aggregate *x, struct closing *steps,
     size_t most, struct err *e)
 {
 	struct err bad = ERR_INIT;
 	size_t n, blame, at, count;
 	char **paths;
-	int r = rounds_next(steps, &x->step, &paths, &n, e);
+	int r = closing_next(steps, &x->step, &paths, &n, e);
 
 	while (r == 0 && n != 0 && (r = aggregate_try(x, paths, n, most,
 	    &blame, &bad)) != 0) {
-		if ((r != -ERR_DATA && r != -ERR_REFUSED) || x->c.past.bad)
+		if ((r != -ERR_DATA && r != -ERR_REFUSED) || x->c.center.bad)
 			return err_move(e, &bad);
 		at = blame != 0 ? blame - 1 : 0;
 		count = blame != 0 ? 1 : n;
@@ -690,33 +690,33 @@ aggregate_round(struct aggregate *x, struct rounds *steps,
 		    r == -ERR_REFUSED && !x->c.step.none, ERR_MSG(&bad), &paths, &n, e);
 		err_clear(&bad);
 	}
-	return r < 0 ? r : rounds_done(steps, e);
+	return r < 0 ? r : closing_done(steps, e);
 }
 
 static int
 aggregate_spool(struct aggregate *x, struct err *e)
 {
 	const struct aggregate_opts *o = x->o;
-	struct progress wait = { .f = o->f, .asked = o->asked };
-	const struct rounds_opts ro = { o->spool,
+	struct waiting wait = { .f = o->f, .asked = o->asked };
+	const struct closing_opts ro = { o->spool,
 	    o->f->sync, (size_t)o->expect,
 	    o->quorum != 0 ? (size_t)o->quorum : 1, o->deadline,
 	    o->published, o->keep,
 	    o->create, &wait, filter_piped(o->f), o->f->cli->confined };
 	const size_t most = aggregate_most(x);
-	struct rounds *steps;
+	struct closing *steps;
 	uint64_t i = 0;
 	int r;
 
-	r = rounds_open(&steps, &ro, e);
+	r = closing_open(&steps, &ro, e);
 	/* started again, make only the averages that the run lacks */
 	if (r == 0 && o->published)
-		r = rounds_made(steps, &i, e);
+		r = closing_made(steps, &i, e);
 	if (r == 0 && robust_centered(&o->who.rule))
-		r = past_keep(&x->c.past, rounds_dir(steps), o->f->sync, e);
+		r = center_keep(&x->c.center, closing_dir(steps), o->f->sync, e);
 	for (; r == 0 && (o->steps == 0 || i < o->steps); i++)
 		r = aggregate_round(x, steps, most, e);
-	rounds_free(steps);
+	closing_free(steps);
 	return r;
 }
 

@@ -29,12 +29,12 @@ struct aggregate_opts {
 	int own;			/* 1: write each device's own interval */
 	uint64_t expect;		/* contributions to a step; 0: not given */
 	/* of a spool */
-	uint64_t quorum;		/* see spool/rounds.h; 0: not given */
+	uint64_t quorum;		/* see spool/closing.h; 0: not given */
 	double deadline;
 	const char *spool;	/* NULL: streams */
-	int published, create;		/* see spool/rounds.h */
+	int published, create;		/* see spool/closing.h */
 	uint64_t steps, keep;		/* 0: no end; nothing is removed */
-	const volatile sig_atomic_t *asked;	/* see spool/progress.h */
+	const volatile sig_atomic_t *asked;	/* see spool/waiting.h */
 };
 
 /* aggregate_run(o, paths, n, e): aggregate every step of the spool, or of the n inputs

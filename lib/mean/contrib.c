@@ -10,7 +10,6 @@
 #include "format/keys.h"
 #include "mean/contrib.h"
 #include "mean/gather.h"
-#include "spool/ledger.h"
 #include "sync/interval.h"
 
 /* ---- weights ---- */
@@ -49,14 +48,14 @@ contrib_init(struct contrib *c, const struct contrib_opts *o,
 	memset(c, 0, sizeof(*c));
 	c->o = o;
 	c->kern = kern;
-	c->past = (struct past)PAST_INIT;
+	c->center = (struct center)CENTER_INIT;
 }
 
 void
 contrib_release(struct contrib *c)
 {
 	robust_release(&c->step);
-	past_release(&c->past);
+	center_release(&c->center);
 	sketch_release(&c->like);
 }
 
@@ -176,15 +175,15 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 	/* integers and other types without a mean have no distance */
 	alone = schema_exact(sc->t[span.tensor].dtype);
 	if (centered)
-		center = past_center(&c->past, sc->t[span.tensor].base +
+		center = center_of(&c->center, sc->t[span.tensor].base +
 		    span.offset);
 	if (contrib_sketched(c) && (r = sketch_group(&c->like, g, span.n, e)) < 0)
 		return r;
-	if (centered && (r = past_group(&c->past, g, span.n, e)) < 0)
+	if (centered && (r = center_group(&c->center, g, span.n, e)) < 0)
 		return r;
 	gather_window_range(c->g, &i, &n);
 	if (centered && i == 0 && center != NULL)
-		past_add(&c->past, gather_count(c->g), center);
+		center_add(&c->center, gather_count(c->g), center);
 	for (; i < n; i++) {
 		struct robust_one *one = &c->step.one[i];
 
@@ -204,7 +203,7 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 		if (contrib_sketched(c))
 			sketch_add(&c->like, i, v);
 		if (centered)
-			past_add(&c->past, i, v);
+			center_add(&c->center, i, v);
 	}
 	return 0;
 }
@@ -351,11 +350,11 @@ contrib_judge(struct contrib *c, struct err *e)
 {
 	const struct robust_rule *q = &c->o->rule;
 	const int centered = robust_centered(q);
-	int r = centered ? past_repeats(&c->past, &c->like, &c->step, e) : 0;
+	int r = centered ? center_repeats(&c->center, &c->like, &c->step, e) : 0;
 
 	if (r == 0)
 		r = robust_judge(q, &c->step, e);
-	return r == 0 && centered ? past_judge(&c->past, &c->step, e) : r;
+	return r == 0 && centered ? center_judge(&c->center, &c->step, e) : r;
 }
 
 /* Read all values once, one window of contributions after another. */
@@ -383,11 +382,11 @@ static int
 contrib_before(struct contrib *c, struct err *e)
 {
 	size_t i, n = gather_count(c->g);
-	int r = past_begin(&c->past, gather_shard(c->g, 0), gather_schema(c->g), n,
+	int r = center_begin(&c->center, gather_shard(c->g, 0), gather_schema(c->g), n,
 	    e);
 
 	for (i = 0; i < n && r == 0; i++)
-		past_device(&c->past, i, gather_shard(c->g, i));
+		center_device(&c->center, i, gather_shard(c->g, i));
 	return r;
 }
 

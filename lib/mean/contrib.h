@@ -14,7 +14,7 @@
 
 #include "base/io.h"
 #include "kern/kern.h"
-#include "mean/past.h"
+#include "mean/center.h"
 #include "sync/robust.h"
 #include "sync/sketch.h"
 
@@ -39,7 +39,7 @@ struct contrib {
 	const struct kern *kern;
 	struct gather *g;		/* set by the caller before each step */
 	struct robust_step step;
-	struct past past;		/* memory of the rule `center' */
+	struct center center;		/* memory of the rule `center' */
 	struct sketch like;		/* like.of, like.clusters: see contrib_look */
 };
 

@@ -18,7 +18,7 @@
 #include "kern/kern.h"
 #include "mean/gather.h"
 #include "pipe/source.h"
-#include "spool/mirror.h"
+#include "spool/history.h"
 #include "sync/robust.h"
 
 /* At most GATHER_OPEN contributions are open together; fewer if they would take more than
@@ -173,7 +173,7 @@ gather_in_begin(const struct gather *g, struct gather_in *in, struct err *e)
 		return err_set(e, ERR_DATA, "mismatch: '%s' changed while it was "
 		    "read: try again when nothing writes it", in->path);
 	in->v.differences = g->once && (sh->flags & SHARD_PREDICTED) != 0;
-	if (in->v.differences && (k = mirror_open(&in->made, in->path, sh,
+	if (in->v.differences && (k = history_open(&in->made, in->path, sh,
 	    reader_schema(in->r), e)) < 0)
 		return k;
 	in->v.lists = 1;	/* gather_group decides */

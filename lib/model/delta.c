@@ -9,9 +9,9 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/io.h"
 #include "base/num.h"
-#include "base/pack.h"
 #include "base/temp.h"
 #include "files/dtype.h"
 #include "files/format.h"
@@ -33,7 +33,7 @@ const char *const delta_codings[] = { "xor", "overwrite", NULL };
 
 struct delta_sum {
 	int adler;
-	struct pack_sum *x;
+	struct hash_sum *x;
 	uint32_t a, b;
 };
 
@@ -43,9 +43,9 @@ delta_sum_begin(struct delta_sum *s, int adler, struct err *e)
 	s->adler = adler;
 	s->a = 1;
 	s->b = 0;
-	if (s->x == NULL && (s->x = pack_sum_new(e)) == NULL)
+	if (s->x == NULL && (s->x = hash_sum_new(e)) == NULL)
 		return -ERR_SYS;
-	pack_sum_reset(s->x);
+	hash_sum_reset(s->x);
 	return 0;
 }
 
@@ -58,7 +58,7 @@ delta_sum_add(struct delta_sum *s, const unsigned char *p, size_t n)
 	size_t i, k;
 
 	if (!s->adler) {
-		pack_sum_add(s->x, p, n);
+		hash_sum_add(s->x, p, n);
 		return;
 	}
 	for (; n > 0; p += k, n -= k) {
@@ -78,7 +78,7 @@ delta_sum_text(const struct delta_sum *s, char text[DELTA_SUM])
 {
 	unsigned char h[16];
 
-	pack_sum_get(s->x, h);
+	hash_sum_get(s->x, h);
 	if (s->adler)
 		(void)snprintf(text, DELTA_SUM, "%08lx",
 		    (unsigned long)(s->b << 16 | s->a));
@@ -472,7 +472,7 @@ delta_open(struct model *m, const struct model *old, const char *path,
 		r = model_same(&k.d, e);
 	alloc_free(k.p);
 	alloc_free(k.sum);
-	pack_sum_free(k.is.x);
+	hash_sum_free(k.is.x);
 	model_close(&k.d);
 	if (r < 0)
 		model_close(m);
@@ -782,7 +782,7 @@ delta_free(struct delta *d)
 	if (d == NULL)
 		return;
 	zst_free(d->z);
-	pack_sum_free(d->is.x);
+	hash_sum_free(d->is.x);
 	schema_release(&d->frames);
 	scratch_release(&d->pos);
 	scratch_release(&d->val);

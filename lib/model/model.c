@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/pack.h"
+#include "base/hash.h"
 #include "codec/exact.h"
 #include "files/dtype.h"
 #include "files/format_impl.h"
@@ -252,8 +252,8 @@ file_says(void *arg, const char *key, const char *value, struct err *e)
 
 	(void)e;
 	if (strcmp(key, "format") != 0)
-		m->said += pack_hash64(key, strlen(key)) *
-		    (pack_hash64(value, strlen(value)) | 1);
+		m->said += hash_64(key, strlen(key)) *
+		    (hash_64(value, strlen(value)) | 1);
 	return 0;
 }
 
@@ -536,14 +536,14 @@ model_again(struct model *m, struct err *e)
 uint64_t
 model_looks(const struct stat *st, const char *name, int all)
 {
-	const uint64_t x[] = { pack_hash64(name, strlen(name)),
+	const uint64_t x[] = { hash_64(name, strlen(name)),
 	    (uint64_t)st->st_ino, (uint64_t)st->st_size,
 	    (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec,
 	    (uint64_t)st->st_mode, (uint64_t)st->st_uid, (uint64_t)st->st_gid,
 	    all ? (uint64_t)st->st_ctim.tv_sec : 0,
 	    all ? (uint64_t)st->st_ctim.tv_nsec : 0 };
 
-	return pack_hash64(x, sizeof(x));
+	return hash_64(x, sizeof(x));
 }
 
 uint64_t
@@ -568,15 +568,15 @@ model_hash(const struct model *m, const struct slice *slice,
 	size_t i, d;
 
 	memcpy(both, sc->id, MODEL_HASH);
-	pack_hash128(digest, (size_t)sc->ngroups * MODEL_HASH,
+	hash_128(digest, (size_t)sc->ngroups * MODEL_HASH,
 	    both + MODEL_HASH);
-	pack_hash128(both, sizeof(both), hash);
+	hash_128(both, sizeof(both), hash);
 	for (i = 0; slice != NULL && i < sc->n; i++)
 		for (d = 0; d < sc->t[i].ndim; d++) {
 			memcpy(both, hash, MODEL_HASH);
 			bytes_set64(both + MODEL_HASH, slice[i].off[d]);
 			bytes_set64(both + MODEL_HASH + 8, slice[i].len[d]);
-			pack_hash128(both, sizeof(both), hash);
+			hash_128(both, sizeof(both), hash);
 		}
 }
 

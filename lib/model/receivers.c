@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 #include "base/at.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/io.h"
-#include "base/pack.h"
 #include "format/text.h"
 #include "model/receivers.h"
 
@@ -56,7 +56,7 @@ receivers_line(struct receivers *b, const char *name, struct err *e)
 	memmove(l + 1, l, (b->n - i) * sizeof(*l));
 	memset(l, 0, sizeof(*l));
 	b->n++;
-	pack_hash128(name, strlen(name), l->id);
+	hash_128(name, strlen(name), l->id);
 	return (l->name = alloc_dup(name, e)) != NULL ? l : NULL;
 }
 
@@ -171,7 +171,7 @@ void
 receivers_receipt(struct receipt *r, const char *name,
     const unsigned char hash[MODEL_HASH])
 {
-	pack_hash128(name, strlen(name), r->device);
+	hash_128(name, strlen(name), r->device);
 	model_hex(hash, r->reason);
 }
 

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/pack.h"
+#include "base/hash.h"
 #include "codec/codec.h"
 #include "codec/exact.h"
 #include "format/frame.h"
@@ -569,7 +569,7 @@ series_body(const struct series *s, const struct series_part *x,
 		return r;
 	r = exact_get(x->param, span->form, x->whole ? NULL : old, body->p,
 	    x->len, new, n / exact_size(span->form), e);
-	if (r == 0 && pack_hash_both(new, n, hash) != x->sum)
+	if (r == 0 && hash_both(new, n, hash) != x->sum)
 		r = err_set(e, ERR_DATA, "corrupt: the checksum of a group does not "
 		    "match its bytes");
 	return r < 0 ? err_after(e, r, ", in the patch to step %llu",
@@ -651,7 +651,7 @@ parted_look(const struct parted *g, unsigned char *group, struct err *e)
 		    !(is[s->turns] && p->turn + 1 == s->turns))
 			continue;
 		n = parted_tile(g, i, 0, group, g->w->tile.p);
-		sum = pack_hash64(g->w->tile.p, n);
+		sum = hash_64(g->w->tile.p, n);
 		if (p->turn + 1 == s->turns)
 			is[s->turns] &= sum == g->list[i].sum;
 		if (is[p->turn] && !p->whole && sum != g->list[i].base) {
@@ -675,7 +675,7 @@ parted_part(const struct parted *g, size_t i, int first, unsigned char *old,
 	int r = 0;
 
 	if (!first && parted_before(g, i) == SIZE_MAX &&
-	    pack_hash64(w->tile.p, n) != x->base)
+	    hash_64(w->tile.p, n) != x->base)
 		return parted_odd(g, i, e);
 	if (x->sent && (r = series_body(g->s, x, &g->span, n, w->tile.p, w->tile.p,
 	    hash, &w->body, e)) == 0)
@@ -704,7 +704,7 @@ parted_turn(const struct parted *g, size_t i, size_t j, int first,
 		    "some values of a group: pass the patches of all ranks");
 	for (k = i; k < j; k++) {
 		n = parted_tile(g, k, 0, new, w->tile.p);
-		if (pack_hash64(w->tile.p, n) != g->list[k].sum)
+		if (hash_64(w->tile.p, n) != g->list[k].sum)
 			return err_set(e, ERR_DATA, "mismatch: the patches of rank "
 			    "%u and of another rank give different values to the "
 			    "same elements", parted_patch(g, k)->rank);
@@ -772,7 +772,7 @@ series_group(const struct series *s, const struct series_part *list, size_t n,
 	model_span(m, g, &x.span);
 	if (s->parts) {
 		if ((r = parted_group(&x, old, new, e)) == 0)
-			pack_hash128(new, x.span.bytes, hash);
+			hash_128(new, x.span.bytes, hash);
 		return r;
 	}
 	for (i = 0; i < n && r == 0; i++, from = new)

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/io.h"
-#include "base/limits.h"
+#include "base/limits_file.h"
 #include "base/opt.h"
 #include "base/scan.h"
 #include "base/temp.h"
@@ -108,7 +108,7 @@ store_create(const char *state, struct err *e)
 	if (r == 0)
 		temp_sweep(dir);
 	if (r == 0 && faccessat(AT(limits), F_OK, 0) < 0)
-		r = limits_write(limits, head, store_rows, IO_SYNC_FULL, e);
+		r = limits_file_write(limits, head, store_rows, IO_SYNC_FULL, e);
 	alloc_free(dir);
 	alloc_free(limits);
 	return r;
@@ -124,7 +124,7 @@ store_open(struct store *s, const char *state, struct err *e)
 
 	if (limits != NULL && (s->dir = alloc_path(state, "patches", e)) != NULL &&
 	    (r = opt_defaults(store_rows, &s->limits, e)) == 0 &&
-	    (r = limits_read(limits, store_rows, &s->limits, &other, NULL,
+	    (r = limits_file_read(limits, store_rows, &s->limits, &other, NULL,
 	    e)) == 0)
 		r = scan(s->dir, store_each, &x, e);
 	if (s->w.n > 1)

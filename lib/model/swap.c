@@ -18,8 +18,8 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/io.h"
-#include "base/pack.h"
 #include "base/scan.h"
 #include "base/statedir.h"
 #include "base/temp.h"
@@ -753,7 +753,7 @@ redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err 
 		return r;
 	if (!redo_set(s->set.p, len, p, n))
 		return redo_corrupt(f, e);
-	pack_hash128(p, (size_t)n, is);
+	hash_128(p, (size_t)n, is);
 	if (memcmp(is, head + 24, MODEL_HASH) != 0)
 		return redo_strange(f, m, e);
 	return write ? fd_write_at(fd, (off_t)at, p, n, m->file[i].path, e) : 0;
@@ -871,7 +871,7 @@ swap_hash(const char *path, unsigned char hash[MODEL_HASH], struct err *e)
 	for (g = 0; r == 0 && g < m.schema.ngroups; g++) {
 		model_span(&m, g, &span);
 		if ((r = model_read(&m, &span, p, e)) == 0)
-			pack_hash128(p, span.bytes, digest[g]);
+			hash_128(p, span.bytes, digest[g]);
 	}
 	if (r == 0)
 		model_hash(&m, NULL, digest, hash);

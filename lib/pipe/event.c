@@ -12,9 +12,9 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/num.h"
-#include "pipe/emit.h"
 #include "pipe/event.h"
 #include "pipe/filter.h"
+#include "pipe/json_out.h"
 
 enum { EVENT_FIELDS = 9 };
 
@@ -80,7 +80,7 @@ event_say(const struct filter *to, enum event ev, ...)
 	void (*was)(int);
 	char *line = NULL;
 	const char *s;
-	struct emit j;
+	struct json_out j;
 	va_list ap;
 	size_t n = 0, i;
 	FILE *f;
@@ -89,26 +89,26 @@ event_say(const struct filter *to, enum event ev, ...)
 	    (f = open_memstream(&line, &n)) == NULL)
 		return;
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	emit_init(&j, f);
-	emit_open(&j, NULL, '{');
-	emit_string(&j, "event", row->name);
-	emit_string(&j, "program", to->cli->prog);
-	emit_f64(&j, "time", (double)now.tv_sec +
+	json_out_init(&j, f);
+	json_out_open(&j, NULL, '{');
+	json_out_string(&j, "event", row->name);
+	json_out_string(&j, "program", to->cli->prog);
+	json_out_f64(&j, "time", (double)now.tv_sec +
 	    1e-6 * (double)(now.tv_nsec / 1000));
 	va_start(ap, ev);
 	for (i = 0; row->field[i].type != 0; i++) {
 		if (row->field[i].type == 'u' || row->field[i].type == 'r') {
-			emit_u64(&j, row->field[i].name, va_arg(ap, uint64_t) +
+			json_out_u64(&j, row->field[i].name, va_arg(ap, uint64_t) +
 			    (row->field[i].type == 'r'));
 		} else if (row->field[i].type == 'f') {
-			emit_f64(&j, row->field[i].name, va_arg(ap, double));
+			json_out_f64(&j, row->field[i].name, va_arg(ap, double));
 		} else {
 			s = va_arg(ap, const char *);
-			emit_string(&j, row->field[i].name, s != NULL ? s : "");
+			json_out_string(&j, row->field[i].name, s != NULL ? s : "");
 		}
 	}
 	va_end(ap);
-	emit_end(&j);
+	json_out_end(&j);
 	was = signal(SIGPIPE, SIG_IGN);
 	if (fclose(f) == 0)
 		(void)!write(to->events, line, n);

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "base/limits.h"
+#include "base/limits_file.h"
 #include "format/frame.h"
 #include "format/schema.h"
 #include "format/shard.h"
@@ -232,7 +232,7 @@ sign_ring_line(struct sign_ring *r, char *name, struct err *e)
 
 	while (sign_blank(*name))
 		name++;
-	limits_uncomment(name);
+	limits_file_uncomment(name);
 	end = name + strlen(name);
 	while (end > name && sign_blank(end[-1]))
 		end--;

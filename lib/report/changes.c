@@ -86,8 +86,8 @@ changes_share(uint64_t k, uint64_t n)
 static void
 changes_text(struct report *p, const struct row *x, int counted, int wide)
 {
-	screen_name(p->s.f, x->name);
-	(void)fprintf(p->s.f, "%*s  %-6s", wide - screen_chars(x->name), "",
+	render_name(p->s.f, x->name);
+	(void)fprintf(p->s.f, "%*s  %-6s", wide - render_chars(x->name), "",
 	    x->dtype);
 	if (counted)
 		(void)fprintf(p->s.f, "  %12llu  %9.4f", (unsigned long long)
@@ -99,19 +99,19 @@ changes_text(struct report *p, const struct row *x, int counted, int wide)
 }
 
 static void
-changes_json(struct emit *j, const struct row *x, int counted)
+changes_json(struct json_out *j, const struct row *x, int counted)
 {
-	emit_open(j, NULL, '{');
+	json_out_open(j, NULL, '{');
 	if (x->name != NULL)
-		emit_string(j, "name", x->name);
+		json_out_string(j, "name", x->name);
 	if (x->dtype != NULL)
-		emit_string(j, "dtype", x->dtype);
+		json_out_string(j, "dtype", x->dtype);
 	if (counted)
-		emit_u64(j, "changed", x->changed);
-	emit_u64(j, "values", x->values);
-	emit_u64(j, "bytes", x->bytes);
-	emit_f64(j, "bits_per_value", 8 * changes_share(x->bytes, x->values));
-	emit_close(j);
+		json_out_u64(j, "changed", x->changed);
+	json_out_u64(j, "values", x->values);
+	json_out_u64(j, "bytes", x->bytes);
+	json_out_f64(j, "bits_per_value", 8 * changes_share(x->bytes, x->values));
+	json_out_close(j);
 }
 
 static void
@@ -141,15 +141,15 @@ changes_models(const struct changes *c, struct report *p)
 	if (given)
 		model_hex(c->note.before, before);
 	model_hex(c->note.after, after);
-	if (p->s.form != SCREEN_JSON) {
+	if (p->s.form != RENDER_JSON) {
 		(void)fprintf(p->s.f, "%-13s from %s to %s\n", "models", before,
 		    after);
 		return;
 	}
-	emit_open(&p->s.json, "patch", '{');
+	json_out_open(&p->s.json, "patch", '{');
 	if (given)
-		emit_string(&p->s.json, "before", before);
-	emit_string(&p->s.json, "after", after);
+		json_out_string(&p->s.json, "before", before);
+	json_out_string(&p->s.json, "after", after);
 }
 
 static void
@@ -159,8 +159,8 @@ changes_tensors(const struct changes *c, struct report *p,
 	struct row x;
 	size_t i;
 
-	if (p->s.form == SCREEN_JSON)
-		emit_open(&p->s.json, "tensors", '[');
+	if (p->s.form == RENDER_JSON)
+		json_out_open(&p->s.json, "tensors", '[');
 	else
 		(void)fprintf(p->s.f, "%-*s  dtype   %12s  %9s  %12s  bits/value\n",
 		    wide, "changed", "values", "%", "of");
@@ -168,13 +168,13 @@ changes_tensors(const struct changes *c, struct report *p,
 		if (!walk_wants(p->glob, &sc->t[i]) || c->sent[i].groups == 0)
 			continue;
 		x = changes_row(c, sc, i);
-		if (p->s.form == SCREEN_JSON)
+		if (p->s.form == RENDER_JSON)
 			changes_json(&p->s.json, &x, counted);
 		else
 			changes_text(p, &x, counted, wide);
 	}
-	if (p->s.form == SCREEN_JSON)
-		emit_close(&p->s.json);
+	if (p->s.form == RENDER_JSON)
+		json_out_close(&p->s.json);
 }
 
 /* Print a line per type, and one for all. */
@@ -194,28 +194,28 @@ changes_types(const struct changes *c, struct report *p,
 		changes_add(&type[sc->t[i].dtype], &x);
 		changes_add(&all, &x);
 	}
-	if (p->s.form == SCREEN_JSON)
-		emit_open(&p->s.json, "dtypes", '[');
+	if (p->s.form == RENDER_JSON)
+		json_out_open(&p->s.json, "dtypes", '[');
 	for (i = 0; i < SCHEMA_NDTYPE; i++) {
 		if (type[i].dtype == NULL)
 			continue;
-		if (p->s.form == SCREEN_JSON) {
+		if (p->s.form == RENDER_JSON) {
 			changes_json(&p->s.json, &type[i], counted);
 			continue;
 		}
 		type[i].name = all.name;
 		changes_text(p, &type[i], counted, wide);
 	}
-	if (p->s.form != SCREEN_JSON) {
+	if (p->s.form != RENDER_JSON) {
 		changes_text(p, &all, counted, wide);
 		return;
 	}
-	emit_close(&p->s.json);
+	json_out_close(&p->s.json);
 	if (counted)
-		emit_u64(&p->s.json, "changed", all.changed);
-	emit_u64(&p->s.json, "values", all.values);
-	emit_u64(&p->s.json, "bytes", all.bytes);
-	emit_f64(&p->s.json, "bits_per_value", 8 * changes_share(all.bytes,
+		json_out_u64(&p->s.json, "changed", all.changed);
+	json_out_u64(&p->s.json, "values", all.values);
+	json_out_u64(&p->s.json, "bytes", all.bytes);
+	json_out_f64(&p->s.json, "bits_per_value", 8 * changes_share(all.bytes,
 	    all.values));
 }
 
@@ -230,11 +230,11 @@ changes_put(const struct changes *c, struct report *p, const struct schema *sc)
 		return;
 	for (i = 0; i < sc->n; i++)
 		if (walk_wants(p->glob, &sc->t[i]) && c->sent[i].groups != 0 &&
-		    (n = screen_chars(sc->t[i].name)) > wide)
+		    (n = render_chars(sc->t[i].name)) > wide)
 			wide = n;
 	changes_models(c, p);
 	changes_tensors(c, p, sc, counted, wide);
 	changes_types(c, p, sc, counted, wide);
-	if (p->s.form == SCREEN_JSON)
-		emit_close(&p->s.json);
+	if (p->s.form == RENDER_JSON)
+		json_out_close(&p->s.json);
 }

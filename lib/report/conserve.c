@@ -5,17 +5,17 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/compare.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "base/compare.h"
 #include "device/feedback.h"
 #include "device/pending.h"
 #include "format/values.h"
 #include "kern/kern.h"
 #include "report/conserve.h"
-#include "spool/decide.h"
-#include "spool/inbox.h"
-#include "spool/ledger.h"
+#include "spool/manifest.h"
+#include "spool/receipt_list.h"
+#include "spool/spool.h"
 #include "spool/steps.h"
 
 enum {
@@ -32,10 +32,10 @@ struct conserve_run {
 	struct conserve *c;
 	const struct conserve_in *in;
 	struct statedir state;
-	struct inbox spool;
+	struct spool spool;
 	struct residual now;		/* its device, run and model are the state's */
 	struct pending pending;
-	struct ledger got;		/* accepted shards with their files */
+	struct receipt_list got;		/* accepted shards with their files */
 	uint64_t *step;			/* of the inputs */
 	size_t nstep, step_cap;
 	uint64_t lo, hi;		/* elements of this pass */
@@ -108,9 +108,9 @@ conserve_value(const struct conserve_sum *s)
 /* ---- what was accepted ---- */
 
 struct conserve_list {
-	const struct inbox *s;
+	const struct spool *s;
 	const struct shard *of;
-	struct ledger *got, *gone;
+	struct receipt_list *got, *gone;
 };
 
 static int
@@ -122,8 +122,8 @@ conserve_ours(const struct conserve_list *a, const struct receipt *r)
 /* List the files of a step that its manifest names and that still exist; for skipped
  * steps, those that are missing. */
 static int
-conserve_listed(struct conserve_list *a, uint64_t step, const struct ledger *list,
-    const struct ledger *have, struct err *e)
+conserve_listed(struct conserve_list *a, uint64_t step, const struct receipt_list *list,
+    const struct receipt_list *have, struct err *e)
 {
 	const struct receipt *r;
 	size_t i, j;
@@ -134,17 +134,17 @@ conserve_listed(struct conserve_list *a, uint64_t step, const struct ledger *lis
 		if (!conserve_ours(a, r) || !receipt_is_accepted(r))
 			continue;	/* another device's, or set aside */
 		if (r->step != step) {
-			k = inbox_has(a->s, &r->step, "", e);
+			k = spool_has(a->s, &r->step, "", e);
 			k = k == 0 && r->verdict == RECEIPT_ACCEPTED ?
-			    ledger_add(a->gone, r, "", e) : k < 0 ? k : 0;
+			    receipt_list_add(a->gone, r, "", e) : k < 0 ? k : 0;
 			continue;
 		}
 		for (j = 0; j < have->n; j++)
 			if (memcmp(have->line[j].r.digest, r->digest,
 			    SHARD_DIGEST) == 0)
 				break;
-		k = j < have->n ? ledger_add(a->got, r, have->line[j].name, e) :
-		    ledger_add(a->gone, r, "", e);
+		k = j < have->n ? receipt_list_add(a->got, r, have->line[j].name, e) :
+		    receipt_list_add(a->gone, r, "", e);
 	}
 	return k;
 }
@@ -152,23 +152,23 @@ conserve_listed(struct conserve_list *a, uint64_t step, const struct ledger *lis
 static int
 conserve_step(struct conserve_list *a, uint64_t step, struct err *e)
 {
-	struct ledger have, list;
+	struct receipt_list have, list;
 	size_t i;
 	int k;
 
 	memset(&have, 0, sizeof(have));
 	if ((k = steps_shards(&have, a->s, step, NULL, e)) == 0 &&
-	    (k = decide_manifest(a->s, step, &list, e)) >= 0) {
+	    (k = manifest_of(a->s, step, &list, e)) >= 0) {
 		if (k > 0)
 			k = conserve_listed(a, step, &list, &have, e);
 		else
 			for (i = 0; i < have.n && k == 0; i++)
 				if (conserve_ours(a, &have.line[i].r))
-					k = ledger_add(a->got, &have.line[i].r,
+					k = receipt_list_add(a->got, &have.line[i].r,
 					    have.line[i].name, e);
-		ledger_release(&list);
+		receipt_list_release(&list);
 	}
-	ledger_release(&have);
+	receipt_list_release(&have);
 	return k;
 }
 
@@ -197,7 +197,7 @@ static int
 conserve_find(struct conserve_run *x, struct err *e)
 {
 	const struct shard *of = reader_shard(x->now.d.r);
-	struct ledger gone;
+	struct receipt_list gone;
 	struct conserve_list a = { &x->spool, of, &x->got, &gone };
 	int k;
 
@@ -207,7 +207,7 @@ conserve_find(struct conserve_run *x, struct err *e)
 		k = err_set(e, ERR_REFUSED, "the shard of step %llu of '%s' was "
 		    "accepted, but is no longer in the spool (ace-aggregate --keep)",
 		    (unsigned long long)gone.line[0].r.step, x->c->device);
-	ledger_release(&gone);
+	receipt_list_release(&gone);
 	return k;
 }
 
@@ -393,7 +393,7 @@ conserve_pass(struct conserve_run *x, struct err *e)
 	for (i = 0; i < x->in->n && k == 0; i++)
 		k = conserve_file(x, x->in->input[i], 1, x->in->in, conserve_input, e);
 	for (i = 0; i < x->got.n && k == 0; i++) {
-		path = inbox_path(&x->spool, &x->got.line[i].r.step,
+		path = spool_path(&x->spool, &x->got.line[i].r.step,
 		    x->got.line[i].name, e);
 		k = path == NULL ? -ERR_SYS : conserve_file(x, path,
 		    x->cached ? 0 : -1, &any, conserve_accepted, e);
@@ -492,7 +492,7 @@ conserve_open(struct conserve_run *x, struct err *e)
 		return err_sys(e, "'%s'", stat(x->in->state, &st) < 0 ?
 		    x->in->state : x->in->spool);
 	if ((k = statedir_open(&x->state, x->in->state, e)) < 0 ||
-	    (k = inbox_open(&x->spool, x->in->spool, e)) < 0 ||
+	    (k = spool_open(&x->spool, x->in->spool, e)) < 0 ||
 	    (k = residual_open(&x->now, &x->state, e)) < 0)
 		return k;
 	if (x->now.d.r == NULL)
@@ -558,7 +558,7 @@ int
 conserve_check(struct conserve *c, const struct conserve_in *in, struct err *e)
 {
 	struct conserve_run x = { .c = c, .in = in, .state = STATE_INIT,
-	    .spool = INBOX_INIT };
+	    .spool = SPOOL_INIT };
 	int k;
 
 	memset(c, 0, sizeof(*c));
@@ -566,8 +566,8 @@ conserve_check(struct conserve *c, const struct conserve_in *in, struct err *e)
 	k = conserve_all(&x, e);
 	residual_close(&x.now);
 	statedir_close(&x.state);
-	inbox_close(&x.spool);
-	ledger_release(&x.got);
+	spool_close(&x.spool);
+	receipt_list_release(&x.got);
 	alloc_free(x.step);
 	alloc_free(x.sum);
 	alloc_free(x.x);

@@ -34,20 +34,20 @@ static void
 list_provenance(struct report *p, const struct reader *r)
 {
 	const char *s = reader_provenance(r), *nl;
-	const int json = p->s.form == SCREEN_JSON;
+	const int json = p->s.form == RENDER_JSON;
 	char line[1200];
 
 	if (json)
-		emit_open(&p->s.json, "provenance", '[');
+		json_out_open(&p->s.json, "provenance", '[');
 	for (; (nl = strchr(s, '\n')) != NULL; s = nl + 1) {
 		(void)snprintf(line, sizeof(line), "%.*s", (int)(nl - s), s);
 		if (json)
-			emit_string(&p->s.json, NULL, line);
+			json_out_string(&p->s.json, NULL, line);
 		else
 			(void)fprintf(p->s.f, "%-13s %s\n", "provenance", line);
 	}
 	if (json)
-		emit_close(&p->s.json);
+		json_out_close(&p->s.json);
 }
 
 static void
@@ -57,14 +57,14 @@ list_text(struct report *p, const struct reader *r, const struct report_row *x)
 	size_t i;
 
 	p->s.in = REPORT_LIST;
-	screen_lines(&p->s, report_fields, x, 0);
+	render_lines(&p->s, report_fields, x, 0);
 	(void)fprintf(p->s.f, "%-13s %zu, %llu elements, %lu groups of %lu\n",
 	    "tensors", sc->n, (unsigned long long)sc->total,
 	    (unsigned long)sc->ngroups, (unsigned long)sc->group_size);
 	if (!p->verbose)
 		return;
 	p->s.in = REPORT_MORE;
-	screen_lines(&p->s, report_fields, x, 0);
+	render_lines(&p->s, report_fields, x, 0);
 	for (i = 0; i < x->shard.kv.n; i++)
 		(void)fprintf(p->s.f, "%-13s %s=%s\n", "key",
 		    x->shard.kv.p[i].key, x->shard.kv.p[i].value);
@@ -75,15 +75,15 @@ list_text(struct report *p, const struct reader *r, const struct report_row *x)
 static void
 list_json(struct report *p, const struct reader *r, const struct report_row *x)
 {
-	struct emit *j = &p->s.json;
+	struct json_out *j = &p->s.json;
 	size_t i;
 
 	report_object(p, x);
 	report_put(p, REPORT_HEAD, x, 0);
-	emit_open(j, "keys", '{');
+	json_out_open(j, "keys", '{');
 	for (i = 0; i < x->shard.kv.n; i++)
-		emit_string(j, x->shard.kv.p[i].key, x->shard.kv.p[i].value);
-	emit_close(j);
+		json_out_string(j, x->shard.kv.p[i].key, x->shard.kv.p[i].value);
+	json_out_close(j);
 	list_provenance(p, r);
 }
 
@@ -95,10 +95,10 @@ list_tensor(void *arg, const struct schema_tensor *t, const struct tally *y,
 	struct report *p = l->p;
 
 	report_tensor(&l->row, t, y);
-	if (p->s.form == SCREEN_JSON) {
-		emit_open(&p->s.json, NULL, '{');
+	if (p->s.form == RENDER_JSON) {
+		json_out_open(&p->s.json, NULL, '{');
 		report_put(p, REPORT_NAMED | REPORT_SHAPED | REPORT_TALLY, &l->row, 0);
-		emit_close(&p->s.json);
+		json_out_close(&p->s.json);
 	} else {
 		report_put(p, REPORT_NAMED | REPORT_TENSOR, &l->row, 0);
 	}
@@ -194,7 +194,7 @@ list_note(void *arg, const struct reader *r, struct err *e)
 	}
 	l->note[i].n++;
 	l->note[i].bytes += f->raw_len;
-	if (l->p->verbose && l->p->s.form != SCREEN_JSON && (f->type == FRAME_POLI ||
+	if (l->p->verbose && l->p->s.form != RENDER_JSON && (f->type == FRAME_POLI ||
 	    f->type == FRAME_LINK || f->type == FRAME_TEXT))
 		return list_lines(l, r, e);
 	if (f->type == FRAME_MEMB)
@@ -211,16 +211,16 @@ list_notes(const struct list *l)
 	char name[16];
 	size_t i;
 
-	if (p->s.form == SCREEN_JSON)
-		emit_open(&p->s.json, "annotations", '[');
+	if (p->s.form == RENDER_JSON)
+		json_out_open(&p->s.json, "annotations", '[');
 	for (i = 0; i < l->notes; i++) {
-		if (p->s.form == SCREEN_JSON) {
-			emit_open(&p->s.json, NULL, '{');
-			emit_string(&p->s.json, "type",
+		if (p->s.form == RENDER_JSON) {
+			json_out_open(&p->s.json, NULL, '{');
+			json_out_string(&p->s.json, "type",
 			    frame_name(l->note[i].type, name));
-			emit_u64(&p->s.json, "frames", l->note[i].n);
-			emit_u64(&p->s.json, "bytes", l->note[i].bytes);
-			emit_close(&p->s.json);
+			json_out_u64(&p->s.json, "frames", l->note[i].n);
+			json_out_u64(&p->s.json, "bytes", l->note[i].bytes);
+			json_out_close(&p->s.json);
 		} else {
 			(void)fprintf(p->s.f, "%-13s %s, %llu frames, %llu "
 			    "bytes\n", "annotation",
@@ -229,8 +229,8 @@ list_notes(const struct list *l)
 			    (unsigned long long)l->note[i].bytes);
 		}
 	}
-	if (p->s.form == SCREEN_JSON)
-		emit_close(&p->s.json);
+	if (p->s.form == RENDER_JSON)
+		json_out_close(&p->s.json);
 	else
 		(void)fwrite(l->text.p != NULL ? l->text.p :
 		    (const unsigned char *)"", 1, l->text.n, p->s.f);
@@ -243,26 +243,26 @@ list_end(struct list *l, const struct walk *w, const struct schema *sc)
 {
 	const struct shard_end *end = &l->row.end;
 	struct report *p = l->p;
-	struct emit *j = &p->s.json;
+	struct json_out *j = &p->s.json;
 	double n = (double)w->total.elements;
 	char hex[33];
 	size_t i;
 
 	report_tensor(&l->row, NULL, &w->total);
 	l->row.framed = w->framed;
-	if (p->s.form == SCREEN_JSON) {
-		emit_close(j);
-		emit_open(j, "total", '{');
+	if (p->s.form == RENDER_JSON) {
+		json_out_close(j);
+		json_out_open(j, "total", '{');
 		report_put(p, REPORT_TALLY, &l->row, 0);
-		emit_close(j);
+		json_out_close(j);
 		report_put(p, REPORT_TAIL, &l->row, REPORT_ENDED);
 		list_notes(l);
-		emit_open(j, "members", '[');
+		json_out_open(j, "members", '[');
 		for (i = 0; i < l->members.n; i++)
-			emit_string(j, NULL, l->members.p[i]);
-		emit_close(j);
+			json_out_string(j, NULL, l->members.p[i]);
+		json_out_close(j);
 		changes_put(&l->changes, p, sc);
-		emit_end(j);
+		json_out_end(j);
 		return;
 	}
 	report_put(p, REPORT_NAMED | REPORT_TENSOR, &l->row, 0);
@@ -296,9 +296,9 @@ list_shard(struct report *p, struct reader *r, struct err *e)
 	}
 	w.sent = l.changes.sent;
 	report_shard(p, &l.row, r);
-	if (p->s.form == SCREEN_JSON) {
+	if (p->s.form == RENDER_JSON) {
 		list_json(p, r, &l.row);
-		emit_open(&p->s.json, "tensors", '[');
+		json_out_open(&p->s.json, "tensors", '[');
 	} else {
 		if (p->begun++)
 			(void)fputs("\n", p->s.f);
@@ -351,7 +351,7 @@ list_heading(struct list_lines *x)
 	if (p->begun && strcmp(p->run, x->row.run) == 0)
 		return;
 	(void)fprintf(p->s.f, "%srun ", p->begun ? "\n" : "");
-	screen_name(p->s.f, x->row.run);
+	render_name(p->s.f, x->row.run);
 	(void)fputc('\n', p->s.f);
 	(void)snprintf(p->run, sizeof(p->run), "%s", x->row.run);
 	report_head(p, p->width >= LIST_WIDE ? REPORT_BRIEF : REPORT_NARROW);
@@ -362,18 +362,18 @@ list_line(struct list_lines *x)
 {
 	struct report *p = x->p;
 
-	if (p->s.form == SCREEN_JSON) {
+	if (p->s.form == RENDER_JSON) {
 		report_object(p, &x->row);
 		report_put(p, REPORT_OBJECT, &x->row, x->have);
-		emit_end(&p->s.json);
-	} else if (p->s.form == SCREEN_TSV) {
+		json_out_end(&p->s.json);
+	} else if (p->s.form == RENDER_TSV) {
 		if (!p->begun)
 			report_head(p, REPORT_TABLE);
 		report_put(p, REPORT_TABLE, &x->row, x->have);
 	} else {
 		list_heading(x);
 		p->s.in = p->width >= LIST_WIDE ? REPORT_BRIEF : REPORT_NARROW;
-		screen_row(&p->s, report_fields, &x->row, x->have);
+		render_row(&p->s, report_fields, &x->row, x->have);
 		(void)fputs(x->row.error != NULL ? " damaged\n" : "\n", p->s.f);
 	}
 	p->begun = 1;

@@ -12,7 +12,7 @@
 #include "format/text.h"
 #include "pipe/pick.h"
 #include "report/report.h"
-#include "spool/inbox.h"
+#include "spool/spool.h"
 
 void
 report_init(struct report *p, FILE *f, const struct kern *k)
@@ -21,32 +21,32 @@ report_init(struct report *p, FILE *f, const struct kern *k)
 	p->s.f = f;
 	p->kern = k;
 	p->width = 80;
-	emit_init(&p->s.json, f);
+	json_out_init(&p->s.json, f);
 }
 
 static void
 report_receipt_json(struct report *p, const struct receipt *rc, const char *device)
 {
-	struct emit *j = &p->s.json;
+	struct json_out *j = &p->s.json;
 	char hex[33];
 
-	emit_open(j, NULL, '{');
+	json_out_open(j, NULL, '{');
 	if (p->file != NULL)
-		emit_string(j, "file", p->file);
-	emit_string(j, "verdict", receipt_verdict_name(rc->verdict));
-	emit_string(j, "reason", rc->reason);
+		json_out_string(j, "file", p->file);
+	json_out_string(j, "verdict", receipt_verdict_name(rc->verdict));
+	json_out_string(j, "reason", rc->reason);
 	if (device != NULL)
-		emit_string(j, "device", device);
-	emit_u64(j, "step", rc->step);
+		json_out_string(j, "device", device);
+	json_out_u64(j, "step", rc->step);
 	shard_hex(rc->run, hex);
-	emit_string(j, "run_id", hex);
+	json_out_string(j, "run_id", hex);
 	shard_hex(rc->device, hex);
-	emit_string(j, "device_id", hex);
+	json_out_string(j, "device_id", hex);
 	shard_hex(rc->digest, hex);
-	emit_string(j, "digest", hex);
-	emit_u64(j, "clock", rc->clock);
-	emit_u64(j, "version", rc->version);
-	emit_end(j);
+	json_out_string(j, "digest", hex);
+	json_out_u64(j, "clock", rc->clock);
+	json_out_u64(j, "version", rc->version);
+	json_out_end(j);
 }
 
 /* A receipt has only the hash of its device's name. In a spool, file names begin with
@@ -65,7 +65,7 @@ report_names_each(void *arg, const char *file, struct err *e)
 	unsigned char id[SHARD_ID];
 
 	(void)e;
-	if (!inbox_device(file, name, id) || name[0] == '\0' ||
+	if (!spool_device(file, name, id) || name[0] == '\0' ||
 	    memcmp(id, x->id, SHARD_ID) != 0)
 		return 0;
 	(void)snprintf(x->out, SHARD_NAME + 1, "%s", name);
@@ -104,16 +104,16 @@ report_receipt(struct report *p, const struct reader *r, struct err *e)
 	if ((k = receipt_decode(&rc, f->raw, f->raw_len, e)) < 0 || p->quiet)
 		return k;
 	named = report_device(reader_name(r), rc.device, device);
-	if (p->s.form == SCREEN_JSON) {
+	if (p->s.form == RENDER_JSON) {
 		report_receipt_json(p, &rc, named ? device : NULL);
 		return 0;
 	}
 	(void)fprintf(p->s.f, "%-13s ", "receipt");
 	if (p->file != NULL) {
-		screen_name(p->s.f, p->file);
+		render_name(p->s.f, p->file);
 		(void)fputs(": ", p->s.f);
 	}
-	screen_name(p->s.f, device);
+	render_name(p->s.f, device);
 	(void)fprintf(p->s.f, " step %llu: %s%s%s\n",
 	    (unsigned long long)rc.step, receipt_verdict_name(rc.verdict),
 	    rc.reason[0] != '\0' ? ": " : "", rc.reason);
@@ -224,8 +224,8 @@ void
 report_put(struct report *p, unsigned in, const struct report_row *x, unsigned have)
 {
 	p->s.in = in;
-	screen_row(&p->s, report_fields, x, have);
-	if (p->s.form != SCREEN_JSON)
+	render_row(&p->s, report_fields, x, have);
+	if (p->s.form != RENDER_JSON)
 		(void)fputc('\n', p->s.f);
 }
 
@@ -235,16 +235,16 @@ void
 report_head(struct report *p, unsigned in)
 {
 	p->s.in = in;
-	if (p->s.form == SCREEN_TEXT && (in & REPORT_NAMED) != 0)
-		screen_fit(&p->s, report_fields, REPORT_WNAME, p->width);
-	screen_head(&p->s, report_fields);
+	if (p->s.form == RENDER_TEXT && (in & REPORT_NAMED) != 0)
+		render_fit(&p->s, report_fields, REPORT_WNAME, p->width);
+	render_head(&p->s, report_fields);
 }
 
 void
 report_heading(const struct report *p, const struct report_row *x)
 {
 	if (p->file != NULL) {
-		screen_name(p->s.f, p->file);
+		render_name(p->s.f, p->file);
 		(void)fputs(": ", p->s.f);
 	}
 	(void)fprintf(p->s.f, "shard %llu '%s/%llu'",
@@ -255,7 +255,7 @@ report_heading(const struct report *p, const struct report_row *x)
 void
 report_object(struct report *p, const struct report_row *x)
 {
-	emit_open(&p->s.json, NULL, '{');
+	json_out_open(&p->s.json, NULL, '{');
 	report_put(p, REPORT_ID, x, 0);
 }
 
@@ -274,7 +274,7 @@ report_columns(struct report *p, const struct schema *sc)
 	for (i = 0; i < sc->n; i++) {
 		if (!walk_wants(p->glob, &sc->t[i]))
 			continue;
-		n = screen_chars(sc->t[i].name);
+		n = render_chars(sc->t[i].name);
 		wide[REPORT_WNAME] = n > wide[REPORT_WNAME] ? n : wide[REPORT_WNAME];
 		n = (int)strlen(report_shape(&sc->t[i], shape));
 		wide[REPORT_WSHAPE] = n > wide[REPORT_WSHAPE] ? n : wide[REPORT_WSHAPE];
@@ -331,57 +331,57 @@ static const char *const report_flag_names[] = {
 enum { NFLAGS = sizeof(report_flag_names) / sizeof(report_flag_names[0]) };
 
 static void
-report_put_flags(struct screen *x, const char *key, const void *row)
+report_put_flags(struct render *x, const char *key, const void *row)
 {
 	const uint32_t flags = ((const struct report_row *)row)->shard.flags;
 	const char *sep = "";
 	unsigned i;
 
-	if (x->form == SCREEN_JSON)
-		emit_open(&x->json, key, '[');
+	if (x->form == RENDER_JSON)
+		json_out_open(&x->json, key, '[');
 	for (i = 0; i < NFLAGS; i++) {
 		if ((flags & (uint32_t)1 << i) == 0)
 			continue;
-		if (x->form == SCREEN_JSON)
-			emit_string(&x->json, NULL, report_flag_names[i]);
+		if (x->form == RENDER_JSON)
+			json_out_string(&x->json, NULL, report_flag_names[i]);
 		else
 			(void)fprintf(x->f, "%s%s", sep, report_flag_names[i]);
 		sep = ", ";
 	}
-	if (x->form == SCREEN_JSON)
-		emit_close(&x->json);
+	if (x->form == RENDER_JSON)
+		json_out_close(&x->json);
 	else if (*sep == '\0')
 		(void)fputc('-', x->f);
 }
 
 static void
-report_put_shape(struct screen *x, const char *key, const void *row)
+report_put_shape(struct render *x, const char *key, const void *row)
 {
 	const struct schema_tensor *t = ((const struct report_row *)row)->tensor;
 	unsigned d;
 
-	emit_open(&x->json, key, '[');
+	json_out_open(&x->json, key, '[');
 	for (d = 0; d < t->ndim; d++)
-		emit_u64(&x->json, NULL, t->dim[d]);
-	emit_close(&x->json);
+		json_out_u64(&x->json, NULL, t->dim[d]);
+	json_out_close(&x->json);
 }
 
 /* "f32", "q8:3,topk:5" groups, "-" if nothing was sent. */
 static void
-report_put_codecs(struct screen *x, const char *key, const void *row)
+report_put_codecs(struct render *x, const char *key, const void *row)
 {
 	const struct tally *y = &((const struct report_row *)row)->tally;
 	const char *sep = "";
 	char name[16];
 	unsigned c;
 
-	if (x->form == SCREEN_JSON)
-		emit_open(&x->json, key, '{');
+	if (x->form == RENDER_JSON)
+		json_out_open(&x->json, key, '{');
 	for (c = 0; c < CODEC_MAX; c++) {
 		if (y->codec[c] == 0)
 			continue;
-		if (x->form == SCREEN_JSON) {
-			emit_u64(&x->json, report_codec(c, name), y->codec[c]);
+		if (x->form == RENDER_JSON) {
+			json_out_u64(&x->json, report_codec(c, name), y->codec[c]);
 			continue;
 		}
 		(void)fprintf(x->f, "%s%s", sep, report_codec(c, name));
@@ -389,29 +389,29 @@ report_put_codecs(struct screen *x, const char *key, const void *row)
 			(void)fprintf(x->f, ":%llu", (unsigned long long)y->codec[c]);
 		sep = ",";
 	}
-	if (x->form == SCREEN_JSON)
-		emit_close(&x->json);
+	if (x->form == RENDER_JSON)
+		json_out_close(&x->json);
 	else if (*sep == '\0')
 		(void)fputc('-', x->f);
 }
 
 /* Print the codecs and the bytes that each one coded. */
 static void
-report_put_coded(struct screen *x, const char *key, const void *row)
+report_put_coded(struct render *x, const char *key, const void *row)
 {
 	const struct tally *y = &((const struct report_row *)row)->tally;
 	char name[16];
 	unsigned c;
 
-	if (x->form != SCREEN_JSON) {
-		report_coded(x->f, y, x->form == SCREEN_TSV ? ":" : " ");
+	if (x->form != RENDER_JSON) {
+		report_coded(x->f, y, x->form == RENDER_TSV ? ":" : " ");
 		return;
 	}
-	emit_open(&x->json, key, '{');
+	json_out_open(&x->json, key, '{');
 	for (c = 0; c < CODEC_MAX; c++)
 		if (y->codec[c] != 0)
-			emit_u64(&x->json, report_codec(c, name), y->coded[c]);
-	emit_close(&x->json);
+			json_out_u64(&x->json, report_codec(c, name), y->coded[c]);
+	json_out_close(&x->json);
 }
 
 /* ---- all fields ---- */
@@ -426,14 +426,14 @@ enum {
 	ALL = ID | LIST | TABLE | PLACE, LINES = BRIEF | NARROW
 };
 #define FIELD_AS(field, what, member, reports, ...) { .name = (field), \
-	.type = SCREEN_##what, .at = offsetof(struct report_row, member), \
+	.type = RENDER_##what, .at = offsetof(struct report_row, member), \
 	.in = (reports), __VA_ARGS__ }
 #define FIELD(field, what, member, reports) \
 	FIELD_AS(field, what, member, reports, .width = 0)
 #define CALL(field, fn, reports, ...) { .name = (field), .put = (fn), \
-	.type = SCREEN_CALL, .in = (reports), __VA_ARGS__ }
-#define WIDE(w) .width = SCREEN_WIDE + REPORT_W##w
-#define LEFT(w) .width = -SCREEN_WIDE - REPORT_W##w
+	.type = RENDER_CALL, .in = (reports), __VA_ARGS__ }
+#define WIDE(w) .width = RENDER_WIDE + REPORT_W##w
+#define LEFT(w) .width = -RENDER_WIDE - REPORT_W##w
 #define ENDED .need = REPORT_ENDED
 #define VALUE(field, member) FIELD_AS(field, F32, member, STATS | PLACE, \
 	.width = 12, .gap = 1, .text = "%.5g")
@@ -442,7 +442,7 @@ enum {
 
 /* In the order of columns: a shard's, then those of a tensor, of its values and of a
  * difference. */
-const struct screen_field report_fields[] = {
+const struct render_field report_fields[] = {
 	FIELD("file", NAME, file, ALL),
 	FIELD("shard", U64, nth, ID | LIST),
 	FIELD("run", NAME, run, ALL),
@@ -525,10 +525,10 @@ const struct screen_field report_fields[] = {
 int
 report_fail(struct report *p, int k, const struct err *e)
 {
-	if (k >= 0 || p->s.form != SCREEN_JSON || p->s.json.depth == 0)
+	if (k >= 0 || p->s.form != RENDER_JSON || p->s.json.depth == 0)
 		return k;
-	emit_unwind(&p->s.json, 1);
-	emit_string(&p->s.json, "error", ERR_MSG(e));
-	emit_end(&p->s.json);
+	json_out_unwind(&p->s.json, 1);
+	json_out_string(&p->s.json, "error", ERR_MSG(e));
+	json_out_end(&p->s.json);
 	return k;
 }

@@ -7,7 +7,7 @@
 #define ACE_REPORT_H
 
 #include "format/shard.h"
-#include "report/screen.h"
+#include "report/render.h"
 #include "report/walk.h"
 
 struct err;
@@ -17,7 +17,7 @@ struct kern;
 struct pick;
 
 struct report {
-	struct screen s;	/* the output and its form */
+	struct render s;	/* the output and its form */
 	const struct kern *kern;
 	const struct io *io;	/* the input, for its size and name */
 	const char *file;	/* the operand to show; NULL: the only one */
@@ -83,7 +83,7 @@ struct report_row {
 };
 
 /* The table of all of them. */
-extern const struct screen_field report_fields[];
+extern const struct render_field report_fields[];
 
 /* Prepare a report as text, written to f. */
 void report_init(struct report *p, FILE *f, const struct kern *k);
@@ -104,7 +104,7 @@ void report_shard(const struct report *p, struct report_row *x,
 void report_tensor(struct report_row *x, const struct schema_tensor *t,
     const struct tally *y);
 
-/* Print a row of the reports `in', as screen_row; text and tables then end the line. */
+/* Print a row of the reports `in', as render_row; text and tables then end the line. */
 void report_put(struct report *p, unsigned in, const struct report_row *x,
     unsigned have);
 /* Print the column names. */

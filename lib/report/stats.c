@@ -104,24 +104,24 @@ stats_row(struct report_row *x, const struct stats *m)
 static void
 stats_put(struct report *p, const struct report_row *x, unsigned in)
 {
-	struct emit *j = &p->s.json;
+	struct json_out *j = &p->s.json;
 
-	if (p->s.form != SCREEN_JSON) {
+	if (p->s.form != RENDER_JSON) {
 		report_put(p, in | REPORT_NAMED, x, 0);
 		return;
 	}
 	if (x->tensor != NULL) {
-		emit_open(j, NULL, '{');
+		json_out_open(j, NULL, '{');
 		in |= REPORT_NAMED | REPORT_SHAPED;
 	} else {
-		emit_close(j);
-		emit_open(j, "total", '{');
+		json_out_close(j);
+		json_out_open(j, "total", '{');
 	}
 	report_put(p, in, x, 0);
 	if (x->tensor != NULL)
-		emit_close(j);
+		json_out_close(j);
 	else
-		emit_end(j);
+		json_out_end(j);
 }
 
 static int
@@ -141,8 +141,8 @@ stats_group(void *arg, const struct schema_tensor *t, const float *x, size_t n,
 static unsigned
 stats_report(const struct report *p)
 {
-	return p->s.form == SCREEN_TSV ? REPORT_PLACE :
-	    p->s.form == SCREEN_JSON ? REPORT_TALLY | REPORT_STATS :
+	return p->s.form == RENDER_TSV ? REPORT_PLACE :
+	    p->s.form == RENDER_JSON ? REPORT_TALLY | REPORT_STATS :
 	    p->width < STATS_WIDE ? REPORT_SHORT : REPORT_STATS;
 }
 
@@ -173,10 +173,10 @@ stats_stream(struct report *p, struct reader *r, struct err *e)
 	while ((k = report_next(p, r, e)) > 0) {
 		memset(&s.total, 0, sizeof(s.total));
 		report_shard(p, &s.row, r);
-		if (p->s.form == SCREEN_JSON) {
+		if (p->s.form == RENDER_JSON) {
 			report_object(p, &s.row);
-			emit_open(&p->s.json, "tensors", '[');
-		} else if (p->s.form == SCREEN_TEXT) {
+			json_out_open(&p->s.json, "tensors", '[');
+		} else if (p->s.form == RENDER_TEXT) {
 			report_heading(p, &s.row);
 			(void)fputs("\n", p->s.f);
 			report_columns(p, reader_schema(r));
@@ -188,7 +188,7 @@ stats_stream(struct report *p, struct reader *r, struct err *e)
 			break;
 		report_tensor(&s.row, NULL, &w.total);
 		stats_row(&s.row, &s.total);
-		if (p->s.form != SCREEN_TSV)
+		if (p->s.form != RENDER_TSV)
 			stats_put(p, &s.row, stats_report(p));
 		if ((k = report_flush(p, e)) < 0)
 			break;
@@ -305,8 +305,8 @@ stats_diff_put(struct stats_pair *d, const struct schema_tensor *t)
 	x->nmse = stats_diff_nmse(s);
 	x->cosine = stats_diff_cosine(s);
 	if (p->verbose)
-		in |= REPORT_STATS | (p->s.form == SCREEN_JSON ? REPORT_TALLY : 0);
-	if (p->s.form == SCREEN_JSON || !p->quiet)
+		in |= REPORT_STATS | (p->s.form == RENDER_JSON ? REPORT_TALLY : 0);
+	if (p->s.form == RENDER_JSON || !p->quiet)
 		stats_put(p, x, in);
 }
 
@@ -424,11 +424,11 @@ stats_diff_begin(struct stats_pair *d, const struct schema *sc, struct err *e)
 	}
 	report_columns(p, sc);
 	report_shard(p, &d->row, d->x.r);
-	if (p->s.form == SCREEN_JSON) {
+	if (p->s.form == RENDER_JSON) {
 		report_object(p, &d->row);
-		emit_string(&p->s.json, "other_device", shard_device(y));
-		emit_u64(&p->s.json, "other_step", y->step);
-		emit_open(&p->s.json, "tensors", '[');
+		json_out_string(&p->s.json, "other_device", shard_device(y));
+		json_out_u64(&p->s.json, "other_step", y->step);
+		json_out_open(&p->s.json, "tensors", '[');
 	} else if (!p->quiet) {
 		report_heading(p, &d->row);
 		(void)fprintf(p->s.f, " and '%s/%llu'\n", shard_device(y),
@@ -482,14 +482,14 @@ stats_diff_rest(struct stats_pair *d, struct reader *r, int more, struct err *e)
 	if (more < 0)
 		return more;
 	d->differ = 1;
-	if (d->p->s.form == SCREEN_JSON) {
-		emit_open(&d->p->s.json, NULL, '{');
-		emit_string(&d->p->s.json, "only_in", reader_name(r));
-		emit_u64(&d->p->s.json, "shards", n);
-		emit_end(&d->p->s.json);
+	if (d->p->s.form == RENDER_JSON) {
+		json_out_open(&d->p->s.json, NULL, '{');
+		json_out_string(&d->p->s.json, "only_in", reader_name(r));
+		json_out_u64(&d->p->s.json, "shards", n);
+		json_out_end(&d->p->s.json);
 	} else if (!d->p->quiet) {
 		(void)fputs("only in ", d->p->s.f);
-		screen_name(d->p->s.f, reader_name(r));
+		render_name(d->p->s.f, reader_name(r));
 		(void)fprintf(d->p->s.f, ": %llu shards\n", (unsigned long long)n);
 	}
 	return report_flush(d->p, e);

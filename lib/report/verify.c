@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bar.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/progress_bar.h"
 #include "format/checks.h"
 #include "format/reader.h"
 #include "format/writer.h"
@@ -17,7 +17,7 @@
 struct verify {
 	const struct kern *kern;
 	const struct io *io;
-	struct bar bar;
+	struct progress_bar bar;
 	uint64_t shard;
 	struct checks checks;
 	const struct reader *r;
@@ -35,7 +35,7 @@ verify_group(void *arg, const struct schema_tensor *t, const float *x,
 	(void)t;
 	if (v->checks.sign)
 		return checks_data(&v->checks, v->r, e);
-	bar_show(&v->bar, io_bytes(v->io), io_can_seek(v->io) ?
+	progress_bar_show(&v->bar, io_bytes(v->io), io_can_seek(v->io) ?
 	    io_size(v->io) : 0, "B");
 	v->kern->stat(x, n, &s);
 	v->sums.sum += s.sum;
@@ -102,7 +102,7 @@ verify_shards(struct report *p, struct reader *r, struct err *e)
 	struct err sums = ERR_INIT;
 	int k, no = 0;
 
-	bar_begin(&v.bar, p->cli);
+	progress_bar_begin(&v.bar, p->cli);
 	reader_loose(r, verify_loose, NULL);
 	while ((k = reader_next(r, e)) > 0) {
 		if (k != READER_SHARD)
@@ -123,7 +123,7 @@ verify_shards(struct report *p, struct reader *r, struct err *e)
 		if (no == 0)
 			no = verify_sums(&v, r, &sums);
 	}
-	bar_end(&v.bar);
+	progress_bar_end(&v.bar);
 	walk_release(&w);
 	/* damage says more than a sum */
 	return k < 0 || no == 0 ? k : err_move(e, &sums);
@@ -132,22 +132,22 @@ verify_shards(struct report *p, struct reader *r, struct err *e)
 int
 verify_file(struct report *p, struct reader *r, struct err *e)
 {
-	struct emit *j = &p->s.json;
+	struct json_out *j = &p->s.json;
 	const char *name = io_name(p->io);
 	int k = verify_shards(p, r, e);
 
-	if (p->s.form == SCREEN_JSON) {
-		emit_open(j, NULL, '{');
-		emit_string(j, "file", name);
-		emit_bool(j, "ok", k == 0);
-		emit_u64(j, "shards", p->shard);
-		emit_u64(j, "bytes", io_bytes(p->io));
-		emit_u64(j, "status", (uint64_t)-k);
+	if (p->s.form == RENDER_JSON) {
+		json_out_open(j, NULL, '{');
+		json_out_string(j, "file", name);
+		json_out_bool(j, "ok", k == 0);
+		json_out_u64(j, "shards", p->shard);
+		json_out_u64(j, "bytes", io_bytes(p->io));
+		json_out_u64(j, "status", (uint64_t)-k);
 		if (k < 0)
-			emit_string(j, "error", ERR_MSG(e));
-		emit_end(j);
+			json_out_string(j, "error", ERR_MSG(e));
+		json_out_end(j);
 	} else if (k == 0 && !p->quiet) {
-		screen_name(p->s.f, name);
+		render_name(p->s.f, name);
 		(void)fprintf(p->s.f, ": ok, %llu shards, %llu bytes\n",
 		    (unsigned long long)p->shard,
 		    (unsigned long long)io_bytes(p->io));

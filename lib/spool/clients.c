@@ -11,8 +11,7 @@
 #include "base/temp.h"
 #include "format/text.h"
 #include "spool/clients.h"
-#include "spool/inbox.h"
-#include "spool/ledger.h"
+#include "spool/spool.h"
 
 /* The first bytes are the places of the spool.  Those of a device begin further on, at an
  * offset by the hash of its name.  Nothing is ever written there. */
@@ -49,7 +48,7 @@ clients_take(int fd, uint64_t most, const char *device, uint64_t each,
 		    (unsigned long long)most);
 	if (r < 0 || device == NULL)
 		return r < 0 ? r : 0;
-	ledger_hash(device, id);
+	shard_id(device, id);
 	r = clients_place(fd, CLIENTS_DEVICES + (off_t)bytes_le32(id) *
 	    CLIENTS_LIMIT, each, e);
 	return r != 0 ? r < 0 ? r : 0 : err_set(e, ERR_REFUSED, "%llu connections of "
@@ -58,7 +57,7 @@ clients_take(int fd, uint64_t most, const char *device, uint64_t each,
 }
 
 int
-clients_open(const struct inbox *s, int *fd, struct err *e)
+clients_open(const struct spool *s, int *fd, struct err *e)
 {
 	char *path = statedir_path(&s->state, ".clients", e);
 	int r;
@@ -77,7 +76,7 @@ clients_sum(short how)
 }
 
 int
-clients_sums(const struct inbox *s, int *fd, struct err *e)
+clients_sums(const struct spool *s, int *fd, struct err *e)
 {
 	struct flock l = clients_sum(F_RDLCK);
 	int r = clients_open(s, fd, e);
@@ -89,7 +88,7 @@ clients_sums(const struct inbox *s, int *fd, struct err *e)
 }
 
 int
-clients_summed(const struct inbox *s)
+clients_summed(const struct spool *s)
 {
 	struct flock l = clients_sum(F_WRLCK);
 	int fd, r = 1;
@@ -103,7 +102,7 @@ clients_summed(const struct inbox *s)
 }
 
 int
-clients_enter(const struct inbox *s, uint64_t most, const char *device,
+clients_enter(const struct spool *s, uint64_t most, const char *device,
     uint64_t each, int *fd, struct err *e)
 {
 	int r = clients_open(s, fd, e);
@@ -123,7 +122,7 @@ clients_shards(const char *device, short how)
 {
 	unsigned char id[16];
 
-	ledger_hash(device, id);
+	shard_id(device, id);
 	return (struct flock){ .l_type = how, .l_whence = SEEK_SET,
 	    .l_start = CLIENTS_SHARDS + (off_t)bytes_le32(id) * CLIENTS_LIMIT,
 	    .l_len = CLIENTS_LIMIT };
@@ -165,7 +164,7 @@ clients_sent(int fd, const char *device)
 const char *const clients_programs[] = { "ace-recv", "ace-aggregate", NULL };
 
 static char *
-clients_note_path(const struct inbox *s, const char *program, struct err *e)
+clients_note_path(const struct spool *s, const char *program, struct err *e)
 {
 	char name[64];
 
@@ -174,7 +173,7 @@ clients_note_path(const struct inbox *s, const char *program, struct err *e)
 }
 
 int
-clients_noted(const struct inbox *s, const char *program,
+clients_noted(const struct spool *s, const char *program,
     char out[CLIENTS_NOTE], struct err *e)
 {
 	char *path = clients_note_path(s, program, e);
@@ -197,7 +196,7 @@ clients_noted(const struct inbox *s, const char *program,
 /* Usually the line is there already and nothing is written.  Temporary files of killed
  * processes are removed first. */
 void
-clients_note(const struct inbox *s, const char *program, const char *says)
+clients_note(const struct spool *s, const char *program, const char *says)
 {
 	char line[CLIENTS_NOTE], *path;
 

@@ -9,25 +9,25 @@
 #include <stdint.h>
 
 struct err;
-struct inbox;
+struct spool;
 
 enum { CLIENTS_LIMIT = 1 << 16 };
 
 /* clients_open(s, fd, e): open that file and make it if it is absent.  It marks a
  * directory as a spool before there is a run. */
-int clients_open(const struct inbox *s, int *fd, struct err *e);
+int clients_open(const struct spool *s, int *fd, struct err *e);
 
 /* clients_enter(s, most, device, each, fd, e): take one of `most' places of the spool,
  * and, unless device is NULL, one of `each' places of the device.  They are free again
  * when all processes that have *fd have closed it.  -ERR_REFUSED: no place is free. */
-int clients_enter(const struct inbox *s, uint64_t most, const char *device,
+int clients_enter(const struct spool *s, uint64_t most, const char *device,
     uint64_t each, int *fd, struct err *e);
 
 /* clients_sums(s, fd, e): announce that ace-aggregate works on the spool, until *fd is
  * closed.  clients_summed(s): return 1 if a process announced that, or if it cannot be
  * known. */
-int clients_sums(const struct inbox *s, int *fd, struct err *e);
-int clients_summed(const struct inbox *s);
+int clients_sums(const struct spool *s, int *fd, struct err *e);
+int clients_summed(const struct spool *s);
 
 /* clients_sends(fd, device, others, e): announce that a shard of the device is being
  * received, until clients_sent is called or fd (of clients_open) is closed.  *others
@@ -44,11 +44,11 @@ extern const char *const clients_programs[];
 
 /* clients_note(s, program, says): write that line, unless the file has it already.
  * Errors are ignored, since the line is only for people to read. */
-void clients_note(const struct inbox *s, const char *program, const char *says);
+void clients_note(const struct spool *s, const char *program, const char *says);
 
 /* clients_noted(s, program, out, e): read that line: 1, or 0 if there is none or if it
  * is not one that clients_note writes; -ERR_SYS: out of memory. */
-int clients_noted(const struct inbox *s, const char *program,
+int clients_noted(const struct spool *s, const char *program,
     char out[CLIENTS_NOTE], struct err *e);
 
 #endif

@@ -1,26 +1,22 @@
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/at.h"
 #include "base/err.h"
 #include "format/writer.h"
-#include "spool/decide.h"
 #include "spool/join.h"
-#include "spool/ledger.h"
+#include "spool/manifest.h"
 #include "spool/steps.h"
 
 int
-join_known(const struct inbox *s, const char *device, uint64_t step, struct err *e)
+join_known(const struct spool *s, const char *device, uint64_t step, struct err *e)
 {
-	char *path = inbox_of(s, NULL, device, INBOX_KNOWN, e);
+	char *path = spool_of(s, NULL, device, SPOOL_KNOWN, e);
 	uint64_t before = 0;
-	int k = path == NULL ? -ERR_SYS : inbox_begin(s, NULL, e);
+	int k = path == NULL ? -ERR_SYS : spool_begin(s, NULL, e);
 
 	if (k == 0)
-		k = ledger_number(path, &before, e);
+		k = spool_number(path, &before, e);
 	if (k == 0 || (k > 0 && step < before))
-		k = ledger_set_number(path, step, s->sync, e);
+		k = spool_set_number(path, step, s->sync, e);
 	alloc_free(path);
 	return k < 0 ? k : 0;
 }
@@ -30,13 +26,13 @@ join_known(const struct inbox *s, const char *device, uint64_t step, struct err 
 /* Fail where a step from `from' on was removed (ace-aggregate --keep).  The first ones
  * are removed first. */
 static int
-join_gone(const struct inbox *s, uint64_t from, struct err *e)
+join_gone(const struct spool *s, uint64_t from, struct err *e)
 {
 	struct steps done = STEPS_INIT;
 	int k = steps_list(&done, s, STEPS_DONE, from, e);
 
 	if (k == 0 && done.n != 0 &&
-	    (k = inbox_has(s, &done.step[0], "", e)) == 0)
+	    (k = spool_has(s, &done.step[0], "", e)) == 0)
 		k = err_set(e, ERR_REFUSED, "the average of step %llu was "
 		    "removed (ace-aggregate --keep): begin with a model of a later "
 		    "step (ace-recv(1), Joining and leaving)",
@@ -48,26 +44,26 @@ join_gone(const struct inbox *s, uint64_t from, struct err *e)
 /* Return 1 if the device has a shard in this step that it may send again.  It may not if
  * the step was closed and all of its shards were excluded. */
 static int
-join_took_part(const struct inbox *s, const struct join_asked *q, uint64_t step,
+join_took_part(const struct spool *s, const struct join_asked *q, uint64_t step,
     struct err *e)
 {
-	char *path = inbox_of(s, &step, q->device, "aceg", e);
-	int k = path != NULL ? faccessat(AT(path), F_OK, 0) == 0 : -ERR_SYS;
+	char *path = spool_of(s, &step, q->device, "aceg", e);
+	int k = spool_there(path, e);
 
 	alloc_free(path);
-	if (k <= 0 || (k = decide_aggregate(s, step, &path, e)) < 0)
+	if (k <= 0 || (k = manifest_average(s, step, &path, e)) < 0)
 		return k;
 	alloc_free(path);
-	return k != DECIDE_NEVER;
+	return k != MANIFEST_NEVER;
 }
 
 int
-join_next(const struct inbox *s, const struct join_asked *q, uint64_t *next,
+join_next(const struct spool *s, const struct join_asked *q, uint64_t *next,
     struct err *e)
 {
 	struct steps l = STEPS_INIT;
-	struct decided d;
-	int k = decide_load(s, &d, e);
+	struct closed d;
+	int k = manifest_closed(s, &d, e);
 
 	*next = k == 0 && d.any ? d.closed + 1 : 0;
 	if (k == 0 && *next > q->step &&

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "spool/inbox.h"
+#include "spool/spool.h"
 
 struct err;
 struct writer;
@@ -19,11 +19,11 @@ struct join_asked {
 };
 
 /* join_next(s, q, next, e): find the first closed step from q->step on: 1 and *next.
- * Its average is there, will come, or never will (decide_aggregate).  0: there is none,
+ * Its average is there, will come, or never will (manifest_average).  0: there is none,
  * and *next is the step to begin with.  That step is open, or one of which the device has
  * a shard here, which it sends again, as after a crash.  -ERR_REFUSED when an average
  * was removed. */
-int join_next(const struct inbox *s, const struct join_asked *q,
+int join_next(const struct spool *s, const struct join_asked *q,
     uint64_t *next, struct err *e);
 /* join_tell(q, w, e): write the end of the answer, a model without values whose step is
  * q->step, the one to begin with. */
@@ -32,7 +32,7 @@ int join_tell(const struct join_asked *q, struct writer *w, struct err *e);
  * from this step on.  Its first shard may be late, and it may have asked before the run
  * had any.  An earlier step that was noted stays: a shard of that step may be on its way
  * and was computed at the others' model. */
-int join_known(const struct inbox *s, const char *device, uint64_t step,
+int join_known(const struct spool *s, const char *device, uint64_t step,
     struct err *e);
 
 #endif

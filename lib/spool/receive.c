@@ -20,13 +20,14 @@
 #include "kern/kern.h"
 #include "pipe/filter.h"
 #include "spool/clients.h"
-#include "spool/decide.h"
+#include "spool/history.h"
 #include "spool/join.h"
-#include "spool/ledger.h"
-#include "spool/mirror.h"
-#include "spool/progress.h"
+#include "spool/manifest.h"
+#include "spool/receipt_list.h"
 #include "spool/receive.h"
 #include "spool/steps.h"
+#include "spool/verdict.h"
+#include "spool/waiting.h"
 
 /* ---- between the two processes ---- */
 
@@ -58,11 +59,11 @@ enum { RECEIVE_BEYOND = 8 };
 
 struct receive {
 	const struct receive_opts *o;
-	const struct inbox *inbox;
+	const struct spool *spool;
 	struct reader *in;
 	const struct kern *kern;
 	struct values v;
-	struct mirror mirror;	/* of the shard at hand */
+	struct history history;	/* of the shard at hand */
 	struct io *to;		/* the pipe to the answering process */
 	int places;		/* for clients_sends */
 };
@@ -81,21 +82,21 @@ receive_check_sender(const struct receive *x, const struct shard *sh,
 		return err_set(e, ERR_DATA, "mismatch: the shard is of device "
 		    "'%.80s', but only '%.80s' may send here", shard_device(sh),
 		    x->o->device);
-	return x->o->run == NULL || strcmp(inbox_run_of(sh), x->o->run) == 0 ? 0 :
+	return x->o->run == NULL || strcmp(spool_run_of(sh), x->o->run) == 0 ? 0 :
 	    err_set(e, ERR_DATA, "mismatch: the shard is of run '%.80s', expected '%.80s'",
-	    inbox_run_of(sh), x->o->run);
+	    spool_run_of(sh), x->o->run);
 }
 
 /* Fail if the spool has another run than the one of this shard. */
 static int
-receive_check_run(const struct inbox *s, const struct shard *sh, struct err *e)
+receive_check_run(const struct spool *s, const struct shard *sh, struct err *e)
 {
 	char *run = NULL;
-	int k = inbox_run(s, &run, e);
+	int k = spool_run(s, &run, e);
 
-	if (k > 0 && strcmp(run, inbox_run_of(sh)) != 0)
+	if (k > 0 && strcmp(run, spool_run_of(sh)) != 0)
 		k = err_set(e, ERR_DATA, "mismatch: a shard of run '%.80s', and "
-		    "the spool is of run '%.80s'", inbox_run_of(sh), run);
+		    "the spool is of run '%.80s'", spool_run_of(sh), run);
 	alloc_free(run);
 	return k < 0 ? k : 0;
 }
@@ -108,7 +109,7 @@ receive_check_head(const struct receive *x, const struct shard *sh,
 	memcpy(r->run, sh->run, SHARD_ID);
 	memcpy(r->device, sh->device, SHARD_ID);
 	r->step = sh->step;
-	admit_head(&x->o->admit, sh, reader_schema(x->in), r);
+	limits_head(&x->o->limits, sh, reader_schema(x->in), r);
 }
 
 /* Decode and check the records of one frame, so that every accepted shard can be
@@ -125,15 +126,15 @@ receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 
 	rec = reader_records(x->in, &count);
 	for (i = 0; i < count; i++) {
-		if ((k = mirror_upto(&x->mirror, sc, rec[i].group, x->v.buf,
+		if ((k = history_upto(&x->history, sc, rec[i].group, x->v.buf,
 		    e)) < 0 || (k = values_decode(x->in, &rec[i], x->v.buf,
 		    x->v.cap, &n, e)) < 0)
 			return k;
-		if ((k = mirror_group(&x->mirror, rec[i].group, x->v.buf, n,
+		if ((k = history_group(&x->history, rec[i].group, 1, x->v.buf, n,
 		    e)) < 0)
 			return k;
 		schema_span(sc, rec[i].group, &span);
-		admit_values(x->kern, &sc->t[span.tensor], span.offset,
+		limits_values(x->kern, &sc->t[span.tensor], span.offset,
 		    x->v.buf, n, r);
 	}
 	return 0;
@@ -156,21 +157,21 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 		f = reader_frame(x->in);
 		bytes += FRAME_HEAD_SIZE + f->wire_len +
 		    frame_padding(f->wire_len);
-		if (bytes > x->o->admit.shard)
-			admit_refuse(r, "limit: larger than %llu bytes "
+		if (bytes > x->o->limits.shard)
+			limits_refuse(r, "limit: larger than %llu bytes "
 			    "(limits: shard)",
-			    (unsigned long long)x->o->admit.shard);
-		if (bytes / RECEIVE_BEYOND > x->o->admit.shard)
+			    (unsigned long long)x->o->limits.shard);
+		if (bytes / RECEIVE_BEYOND > x->o->limits.shard)
 			return err_set(e, ERR_DATA, "limit: the shard is more than "
 			    "%d times larger than allowed (limits: shard)",
 			    RECEIVE_BEYOND);
 		if (k == READER_DATA && c.sign)
-			admit_refuse(r, "corrupt: a frame follows the signature");
+			limits_refuse(r, "corrupt: a frame follows the signature");
 		if (r->verdict != RECEIPT_ACCEPTED)
 			continue;
 		if ((k == READER_DATA && (k = receive_check_data(x, r, e)) < 0) ||
 		    (k == READER_NOTE &&
-		    (k = admit_note(&x->o->admit, &c, x->in, r, e)) < 0) ||
+		    (k = limits_note(&x->o->limits, &c, x->in, r, e)) < 0) ||
 		    (r->verdict == RECEIPT_ACCEPTED &&
 		    (k = writer_pass(w, x->in, e)) < 0))
 			return k;
@@ -178,20 +179,19 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 	return k < 0 ? k : 0;
 }
 
+/* Tell the answering process of a shard or, with asks, of a question. */
 static int
-receive_tell_receipt(struct receive *x, const struct receipt *r,
-    const struct shard *sh, int again, struct err *e)
+receive_tell(struct receive *x, const struct receipt *r, const struct shard *sh,
+    int asks, int again, struct err *e)
 {
 	struct receive_said a;
 
 	memset(&a, 0, sizeof(a));
 	a.r = *r;
+	a.asks = asks;
 	a.again = again;
-	(void)snprintf(a.run, sizeof(a.run), "%s", inbox_run_of(sh));
-	(void)snprintf(a.device, sizeof(a.device), "%s", inbox_device_of(sh));
-	cli_say(x->o->cli, 1, "'%s' step %llu: %s%s%s", shard_device(sh),
-	    (unsigned long long)r->step, receipt_verdict_name(r->verdict),
-	    r->reason[0] != '\0' ? ": " : "", r->reason);
+	(void)snprintf(a.run, sizeof(a.run), "%s", spool_run_of(sh));
+	(void)snprintf(a.device, sizeof(a.device), "%s", spool_device_of(sh));
 	return receive_say(x->to, &a, e);
 }
 
@@ -201,12 +201,12 @@ static int
 receive_settle(struct receive *x, const struct shard *sh, int over, int model,
     const char *temp, struct receipt *r, struct err *e)
 {
-	int k = over ? 0 : inbox_begin(x->inbox, &sh->step, e);
+	int k = over ? 0 : spool_begin(x->spool, &sh->step, e);
 
 	memcpy(r->digest, reader_end_of_shard(x->in)->digest, SHARD_DIGEST);
 	if (k == 0)
-		return decide_shard(x->inbox, sh, reader_schema(x->in), model, temp,
-		    &x->mirror, r, e);
+		return verdict_shard(x->spool, sh, reader_schema(x->in), model, temp,
+		    &x->history, r, e);
 	temp_remove(temp);
 	return k;
 }
@@ -222,14 +222,14 @@ receive_spool(struct receive *x, const struct shard *sh, int over, int model,
 	struct io *io;
 	int k;
 
-	if ((over || (k = mirror_begin(&x->mirror, x->inbox, sh,
+	if ((over || (k = history_begin(&x->history, x->spool, sh,
 	    reader_schema(x->in), r, e)) == 0) &&
-	    (k = inbox_temp(x->inbox, sh, &TEMP_NAME[1], &temp, &io, e)) == 0 &&
+	    (k = spool_temp(x->spool, sh, &TEMP_NAME[1], &temp, &io, e)) == 0 &&
 	    (k = writer_open(&w, io, &o, e)) == 0 &&
 	    (k = writer_shard(w, sh, reader_schema(x->in), e)) == 0)
 		k = receive_data(x, w, r, e);
 	if (k == 0 && r->verdict == RECEIPT_ACCEPTED)
-		k = mirror_end(&x->mirror, x->inbox, reader_schema(x->in),
+		k = history_end(&x->history, x->spool, reader_schema(x->in),
 		    x->v.buf, e);
 	if (k == 0 && r->verdict == RECEIPT_ACCEPTED &&
 	    (k = writer_send(w, &reader_end_of_shard(x->in)->sums, e)) == 0)
@@ -238,7 +238,7 @@ receive_spool(struct receive *x, const struct shard *sh, int over, int model,
 		k = receive_settle(x, sh, over, model, temp, r, e);
 	else if (temp != NULL)
 		temp_remove(temp);
-	mirror_drop(&x->mirror);
+	history_drop(&x->history);
 	writer_free(w);
 	alloc_free(temp);
 	return k;
@@ -249,20 +249,15 @@ receive_spool(struct receive *x, const struct shard *sh, int over, int model,
 static int
 receive_ask(struct receive *x, const struct shard *sh, struct err *e)
 {
-	struct receive_said a;
+	/* nothing of it is kept */
+	struct receipt r = { .verdict = RECEIPT_INVALID, .step = sh->step };
 	int k;
 
-	memset(&a, 0, sizeof(a));
-	a.r.verdict = RECEIPT_INVALID;	/* nothing of it is kept */
-	(void)snprintf(a.run, sizeof(a.run), "%s", inbox_run_of(sh));
-	(void)snprintf(a.device, sizeof(a.device), "%s", inbox_device_of(sh));
-	a.asks = a.again = 1;
-	a.r.step = sh->step;
 	cli_say(x->o->cli, 1, "'%s' requests the averages from step %llu on",
 	    shard_device(sh), (unsigned long long)sh->step);
-	if ((k = receive_data(x, NULL, &a.r, e)) < 0)
+	if ((k = receive_data(x, NULL, &r, e)) < 0)
 		return k;
-	return receive_say(x->to, &a, e);
+	return receive_tell(x, &r, sh, 1, 1, e);
 }
 
 static int
@@ -270,7 +265,7 @@ receive_shard(struct receive *x, struct err *e)
 {
 	const struct shard *sh = reader_shard(x->in);
 	/* if the step has its average already, this shard has come before */
-	const int again = inbox_has(x->inbox, &sh->step, "aggregate.aceg", e);
+	const int again = spool_has(x->spool, &sh->step, "aggregate.aceg", e);
 	struct receipt r;
 	uint64_t coming;
 	int k, model;
@@ -281,45 +276,47 @@ receive_shard(struct receive *x, struct err *e)
 		return k;
 	if (x->o->tells && sh->kind == SHARD_MODEL &&
 	    reader_schema(x->in)->total == 0)
-		return (k = receive_check_run(x->inbox, sh, e)) < 0 ? k :
+		return (k = receive_check_run(x->spool, sh, e)) < 0 ? k :
 		    receive_ask(x, sh, e);
 	receive_check_head(x, sh, &r);
-	if ((k = model = decide_head(x->inbox, sh, reader_schema(x->in), &r,
-	    e)) < 0 || (k = clients_sends(x->places, inbox_device_of(sh), &coming,
+	if ((k = model = verdict_head(x->spool, sh, reader_schema(x->in), &r,
+	    e)) < 0 || (k = clients_sends(x->places, spool_device_of(sh), &coming,
 	    e)) < 0)
 		return k;
-	if ((k = decide_room(&x->o->admit, x->inbox, sh, reader_schema(x->in),
+	if ((k = limits_room(&x->o->limits, x->spool, sh, reader_schema(x->in),
 	    coming, e)) >= 0)
 		k = receive_spool(x, sh, k, model, &r, e);
-	clients_sent(x->places, inbox_device_of(sh));
-	return k < 0 ? k : receive_tell_receipt(x, &r, sh, again, e);
+	clients_sent(x->places, spool_device_of(sh));
+	if (k < 0)
+		return k;
+	cli_say(x->o->cli, 1, "'%s' step %llu: %s%s%s", shard_device(sh),
+	    (unsigned long long)r.step, receipt_verdict_name(r.verdict),
+	    r.reason[0] != '\0' ? ": " : "", r.reason);
+	return receive_tell(x, &r, sh, 0, again, e);
 }
 
 static int
 receive_take(struct receive *x, struct err *e)
 {
-	const struct admit *a = &x->o->admit;
+	const struct limits *a = &x->o->limits;
 	struct io *io = reader_io(x->in);
 	int r;
 
-	io_patience(io, a->idle, a->time);
-	while ((r = reader_next(x->in, e)) > 0) {
-		if (r != READER_SHARD)
-			continue;
-		io_patience(io, a->silence, a->time);
-		if ((r = receive_shard(x, e)) < 0)
-			break;
+	do {
 		io_patience(io, a->idle, a->time);
-	}
+		while ((r = reader_next(x->in, e)) > 0 && r != READER_SHARD)
+			;
+		io_patience(io, a->silence, a->time);
+	} while (r > 0 && (r = receive_shard(x, e)) == 0);
 	return r;
 }
 
 int
-receive_all(const struct inbox *s, struct reader *in,
+receive_all(const struct spool *s, struct reader *in,
     const struct receive_opts *o, int to, struct err *e)
 {
-	struct receive x = { .o = o, .inbox = s, .in = in, .v = VALUES_INIT,
-	    .mirror = MIRROR_INIT, .places = -1 };
+	struct receive x = { .o = o, .spool = s, .in = in, .v = VALUES_INIT,
+	    .history = HISTORY_INIT, .places = -1 };
 	struct receive_said a;
 	int r;
 
@@ -351,12 +348,12 @@ receive_await(const struct receive_answers *o, uint64_t step, char **path,
 	struct wait w = wait_begin(-1, STDOUT_FILENO);
 	int k, r;
 
-	progress_begin(o->inbox->wait);
-	while ((r = decide_aggregate(o->inbox, step, path, e)) == DECIDE_COMING) {
+	waiting_begin(o->spool->wait);
+	while ((r = manifest_average(o->spool, step, path, e)) == MANIFEST_COMING) {
 		if (o->gave_up(o->reading))
 			return 1;
-		if (progress_due(o->inbox->wait))
-			progress_device(o->inbox, step);
+		if (waiting_due(o->spool->wait))
+			waiting_device(o->spool, step);
 		if ((k = wait_more(&w, e)) < 0)
 			return k;
 	}
@@ -391,7 +388,7 @@ receive_may(struct receive_answers *o, const struct receive_said *a,
 	if (fstatat(AT(path), &st, 0) < 0)
 		return err_sys(e, "'%s'", path);
 	if ((k = steps_add(&o->given, step, e)) == 0 && a->again)
-		k = admit_out(o->admit, o->inbox, a->device, (uint64_t)st.st_size, e);
+		k = limits_out(o->limits, o->spool, a->device, (uint64_t)st.st_size, e);
 	return k < 0 ? k : 1;
 }
 
@@ -401,9 +398,9 @@ static int
 receive_split(const struct receive_answers *o, const struct receive_said *a,
     struct err *e)
 {
-	struct ledger l;
+	struct receipt_list l;
 	size_t i;
-	int k = decide_manifest(o->inbox, a->r.step, &l, e);
+	int k = manifest_of(o->spool, a->r.step, &l, e);
 
 	for (i = 0; k > 0 && i < l.n; i++)
 		if (l.line[i].r.step == a->r.step &&
@@ -412,7 +409,7 @@ receive_split(const struct receive_answers *o, const struct receive_said *a,
 			k = err_set(e, ERR_REFUSED, "mismatch: step %llu has no "
 			    "average: %s", (unsigned long long)a->r.step,
 			    l.line[i].r.reason + 10);
-	ledger_release(&l);
+	receipt_list_release(&l);
 	return k < 0 ? k : 0;
 }
 
@@ -463,7 +460,7 @@ receive_teach(struct receive_answers *o, const struct receive_said *a,
 	uint64_t next;
 	int k;
 
-	while ((k = join_next(o->inbox, &q, &next, e)) > 0) {
+	while ((k = join_next(o->spool, &q, &next, e)) > 0) {
 		if ((k = receive_hand(o, a, next, e)) != 0)
 			return k;
 		q.step = next + 1;
@@ -471,7 +468,7 @@ receive_teach(struct receive_answers *o, const struct receive_said *a,
 	if (k < 0)
 		return k;
 	q.step = next > q.step ? next : q.step;
-	if ((k = join_known(o->inbox, a->device, q.step, e)) < 0)
+	if ((k = join_known(o->spool, a->device, q.step, e)) < 0)
 		return k;
 	receive_within(o->patience);
 	k = join_tell(&q, o->out, e);
@@ -513,7 +510,7 @@ receive_published(const struct shard *sh, const char *path,
     const unsigned char digest[SHARD_DIGEST], struct err *e)
 {
 	struct receipt had;
-	int r = ledger_shard(path, &had, NULL, e);
+	int r = spool_shard(path, &had, NULL, e);
 
 	if (r <= 0 || memcmp(had.digest, digest, SHARD_DIGEST) == 0)
 		return r;
@@ -522,16 +519,16 @@ receive_published(const struct shard *sh, const char *path,
 }
 
 static int
-receive_publish_shard(const struct inbox *s, struct reader *in, struct err *e)
+receive_publish_shard(const struct spool *s, struct reader *in, struct err *e)
 {
 	const struct shard *sh = reader_shard(in);
 	struct writer *w = NULL;
 	char *path;
 	int fd = -1, r;
 
-	if ((r = inbox_begin(s, &sh->step, e)) < 0)
+	if ((r = spool_begin(s, &sh->step, e)) < 0)
 		return r;
-	path = inbox_path(s, &sh->step, "aggregate.aceg", e);
+	path = spool_path(s, &sh->step, "aggregate.aceg", e);
 	if (path == NULL)
 		return -ERR_SYS;
 	/* temporary files of killed processes */
@@ -540,21 +537,21 @@ receive_publish_shard(const struct inbox *s, struct reader *in, struct err *e)
 	path[strlen(path)] = '/';
 	if ((r = writer_file(&w, path, "ace-recv", e)) == 0 &&
 	    (r = filter_copy(in, w, e)) == 0 &&
-	    (r = inbox_lock(s, LOCK_EX, &fd, e)) == 0 &&
+	    (r = spool_lock(s, LOCK_EX, &fd, e)) == 0 &&
 	    (r = receive_published(sh, path, reader_end_of_shard(in)->digest,
 	    e)) == 0)
 		r = writer_end(w, s->sync, e);
 	if (fd >= 0)
 		(void)close(fd);
 	if (r > 0)		/* its process may have died before the sync */
-		r = inbox_durable(s, &sh->step, e);
+		r = spool_durable(s, &sh->step, e);
 	writer_free(w);
 	alloc_free(path);
 	return r;
 }
 
 int
-receive_publish(const struct inbox *s, struct reader *in, struct err *e)
+receive_publish(const struct spool *s, struct reader *in, struct err *e)
 {
 	const struct shard *sh;
 	int r;

@@ -12,8 +12,8 @@
 
 #include <stdint.h>
 
-#include "spool/admit.h"
-#include "spool/inbox.h"
+#include "spool/limits.h"
+#include "spool/spool.h"
 #include "spool/steps.h"
 
 struct cli;
@@ -29,7 +29,7 @@ enum { RECEIVE_TABLE = 16 << 20 };
 struct receive_opts {
 	const char *device, *run;	/* take shards of these only; NULL: of
 					   any device, of the spool's run */
-	struct admit admit;
+	struct limits limits;
 	int tells;			/* answer questions for averages */
 	const struct cli *cli;		/* the program, for messages */
 };
@@ -38,12 +38,12 @@ struct receive_opts {
  * to the process that answers (receive_answer).  -ERR_DATA: a shard is of another device
  * or run than o's, cannot be decoded, or takes too long.  The connection then ends, and
  * that shard gets no receipt. */
-int receive_all(const struct inbox *s, struct reader *in,
+int receive_all(const struct spool *s, struct reader *in,
     const struct receive_opts *o, int to, struct err *e);
 
 struct receive_answers {
-	const struct inbox *inbox;
-	const struct admit *admit;
+	const struct spool *spool;
+	const struct limits *limits;
 	struct steps given;		/* a number for each average that the
 					 * device was given */
 	int aggregate;			/* 1: averages and receipts; 0: receipts */
@@ -64,6 +64,6 @@ int receive_answer(struct receive_answers *o, int from, struct err *e);
 /* receive_publish(s, in, e): put each shard of `in', an average, into the spool,
  * where the processes that answer devices wait for it.  An average that is there already
  * is left as it is, and another one of its step is refused. */
-int receive_publish(const struct inbox *s, struct reader *in, struct err *e);
+int receive_publish(const struct spool *s, struct reader *in, struct err *e);
 
 #endif

@@ -1,15 +1,12 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/at.h"
 #include "base/err.h"
 #include "format/text.h"
-#include "spool/inbox.h"
 #include "spool/roster.h"
+#include "spool/spool.h"
 #include "spool/steps.h"
 
 #define ROSTER_FILE "devices"
@@ -78,17 +75,14 @@ roster_lines(struct array_names *t, char *s, const char *path, struct err *e)
 }
 
 int
-roster_read(struct array_names *t, const struct inbox *s, struct err *e)
+roster_read(struct array_names *t, const struct spool *s, struct err *e)
 {
-	char *path = inbox_path(s, NULL, ROSTER_FILE, e), *text = NULL;
-	int k = -ERR_SYS;
+	char *path = spool_path(s, NULL, ROSTER_FILE, e), *text = NULL;
+	int k = spool_there(path, e);
 
-	if (path == NULL)
-		return -ERR_SYS;
-	if (faccessat(AT(path), F_OK, 0) < 0)
-		k = errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
-	else if ((text = alloc_get(ROSTER_BYTES + 1, 1, e)) != NULL &&
-	    (k = io_text(path, text, ROSTER_BYTES + 1, e)) > 0) {
+	if (k > 0 && (text = alloc_get(ROSTER_BYTES + 1, 1, e)) == NULL)
+		k = -ERR_SYS;
+	if (k > 0 && (k = io_text(path, text, ROSTER_BYTES + 1, e)) > 0) {
 		if (strlen(text) == ROSTER_BYTES)
 			k = err_set(e, ERR_DATA, "limit: '%s' has more than "
 			    "1 MiB", path);
@@ -104,7 +98,7 @@ roster_read(struct array_names *t, const struct inbox *s, struct err *e)
 /* ---- a step ---- */
 
 int
-roster_missing(struct array_names *out, const struct inbox *s, uint64_t step,
+roster_missing(struct array_names *out, const struct spool *s, uint64_t step,
     const uint64_t *last, struct err *e)
 {
 	struct array_names t = ARRAY_NAMES_INIT;
@@ -116,10 +110,9 @@ roster_missing(struct array_names *out, const struct inbox *s, uint64_t step,
 		k = steps_devices(&t, s, *last, e);
 	roster_sort(&t);
 	for (i = 0; i < t.n && k == 0; i++) {
-		path = inbox_of(s, &step, t.p[i], "aceg", e);
-		k = path == NULL ? -ERR_SYS : faccessat(AT(path), F_OK, 0) == 0 ? 0 :
-		    errno != ENOENT ? err_sys(e, "'%s'", path) :
-		    array_add(out, t.p[i], e);
+		path = spool_of(s, &step, t.p[i], "aceg", e);
+		k = spool_there(path, e);
+		k = k == 0 ? array_add(out, t.p[i], e) : k < 0 ? k : 0;
 		alloc_free(path);
 	}
 	array_release(&t);
@@ -150,7 +143,7 @@ roster_write(const struct array_names *t, const char *path, enum io_sync sync,
 
 /* Add the devices whose shards are in the spool. */
 static int
-roster_seen(struct array_names *t, const struct inbox *s, struct err *e)
+roster_seen(struct array_names *t, const struct spool *s, struct err *e)
 {
 	struct steps x = STEPS_INIT;
 	size_t i;
@@ -163,10 +156,10 @@ roster_seen(struct array_names *t, const struct inbox *s, struct err *e)
 }
 
 int
-roster_change(const struct inbox *s, const char *device, int joins, struct err *e)
+roster_change(const struct spool *s, const char *device, int joins, struct err *e)
 {
 	struct array_names t = ARRAY_NAMES_INIT;
-	char *path = inbox_path(s, NULL, ROSTER_FILE, e);
+	char *path = spool_path(s, NULL, ROSTER_FILE, e);
 	size_t i;
 	int fd, k;
 
@@ -174,8 +167,8 @@ roster_change(const struct inbox *s, const char *device, int joins, struct err *
 		return -ERR_SYS;
 	k = joins && !roster_is_line(device) ? err_set(e, ERR_USAGE, "'%.80s' is not "
 	    "a valid name for the list of devices", device) : 0;
-	if (k < 0 || (k = inbox_begin(s, NULL, e)) < 0 ||
-	    (k = inbox_lock(s, LOCK_EX, &fd, e)) < 0) {
+	if (k < 0 || (k = spool_begin(s, NULL, e)) < 0 ||
+	    (k = spool_lock(s, LOCK_EX, &fd, e)) < 0) {
 		alloc_free(path);
 		return k;
 	}

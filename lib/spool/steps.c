@@ -1,10 +1,16 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/err.h"
+#include "base/at.h"
 #include "base/compare.h"
+#include "base/err.h"
 #include "base/scan.h"
+#include "spool/receipt_list.h"
 #include "spool/steps.h"
 
 struct steps_scan {
@@ -38,10 +44,10 @@ steps_sort(struct steps *x)
 }
 
 static int
-steps_in(const struct inbox *s, const uint64_t *step, const char *below,
+steps_in(const struct spool *s, const uint64_t *step, const char *below,
     int (*each)(void *, const char *, struct err *), void *arg, struct err *e)
 {
-	char *dir = inbox_path(s, step, below, e);
+	char *dir = spool_path(s, step, below, e);
 	int k = dir != NULL ? scan(dir, each, arg, e) : -ERR_SYS;
 
 	alloc_free(dir);
@@ -62,7 +68,7 @@ steps_each(void *arg, const char *name, struct err *e)
 }
 
 int
-steps_list(struct steps *x, const struct inbox *s, const char *below,
+steps_list(struct steps *x, const struct spool *s, const char *below,
     uint64_t from, struct err *e)
 {
 	struct steps_scan c = { x, from };
@@ -86,12 +92,12 @@ static int
 steps_each_count(void *arg, const char *name, struct err *e)
 {
 	(void)e;
-	*(size_t *)arg += inbox_is_shard(name) != 0;
+	*(size_t *)arg += spool_is_shard(name) != 0;
 	return 0;
 }
 
 int
-steps_count(size_t *n, const struct inbox *s, uint64_t step, struct err *e)
+steps_count(size_t *n, const struct spool *s, uint64_t step, struct err *e)
 {
 	*n = 0;
 	return steps_in(s, &step, "", steps_each_count, n, e);
@@ -100,18 +106,18 @@ steps_count(size_t *n, const struct inbox *s, uint64_t step, struct err *e)
 static int
 steps_each_file(void *arg, const char *name, struct err *e)
 {
-	return inbox_is_shard(name) ? array_add(arg, name, e) : 0;
+	return spool_is_shard(name) ? array_add(arg, name, e) : 0;
 }
 
 int
-steps_files(struct array_names *l, const struct inbox *s, uint64_t step,
+steps_files(struct array_names *l, const struct spool *s, uint64_t step,
     struct err *e)
 {
 	return steps_in(s, &step, "", steps_each_file, l, e);
 }
 
 int
-steps_devices(struct array_names *l, const struct inbox *s, uint64_t step,
+steps_devices(struct array_names *l, const struct spool *s, uint64_t step,
     struct err *e)
 {
 	struct array_names files = ARRAY_NAMES_INIT;
@@ -120,7 +126,7 @@ steps_devices(struct array_names *l, const struct inbox *s, uint64_t step,
 	int k = steps_files(&files, s, step, e);
 
 	for (i = 0; i < files.n && k == 0; i++)
-		if (inbox_device(files.p[i], device, NULL) && device[0] != '\0')
+		if (spool_device(files.p[i], device, NULL) && device[0] != '\0')
 			k = array_add(l, device, e);
 	array_release(&files);
 	return k;
@@ -129,7 +135,7 @@ steps_devices(struct array_names *l, const struct inbox *s, uint64_t step,
 /* Return the receipt of this file, or NULL.  Begin at the *at-th, since a directory is
  * usually listed in the same order each time. */
 static const struct receipt *
-steps_had(const struct ledger *l, const char *name, size_t *at)
+steps_had(const struct receipt_list *l, const char *name, size_t *at)
 {
 	size_t i, j;
 
@@ -144,8 +150,8 @@ steps_had(const struct ledger *l, const char *name, size_t *at)
 }
 
 int
-steps_shards(struct ledger *l, const struct inbox *s, uint64_t step,
-    const struct ledger *have, struct err *e)
+steps_shards(struct receipt_list *l, const struct spool *s, uint64_t step,
+    const struct receipt_list *have, struct err *e)
 {
 	struct array_names files = ARRAY_NAMES_INIT;
 	const struct receipt *had;
@@ -156,15 +162,52 @@ steps_shards(struct ledger *l, const struct inbox *s, uint64_t step,
 
 	for (i = 0; i < files.n && k >= 0; i++) {
 		if ((had = steps_had(have, files.p[i], &at)) != NULL) {
-			k = ledger_add(l, had, files.p[i], e);
+			k = receipt_list_add(l, had, files.p[i], e);
 			continue;
 		}
-		path = inbox_path(s, &step, files.p[i], e);
-		k = path != NULL ? ledger_shard(path, &r, NULL, e) : -ERR_SYS;
+		path = spool_path(s, &step, files.p[i], e);
+		k = path != NULL ? spool_shard(path, &r, NULL, e) : -ERR_SYS;
 		alloc_free(path);
 		if (k > 0)	/* 0: it was removed meanwhile */
-			k = ledger_add(l, &r, files.p[i], e);
+			k = receipt_list_add(l, &r, files.p[i], e);
 	}
 	array_release(&files);
 	return k < 0 ? k : 0;
+}
+
+/* ---- removing ---- */
+
+/* Remove a file of a step's directory.  Files with other names are not ours. */
+static int
+steps_remove_file(void *dir, const char *name, struct err *e)
+{
+	const size_t n = strlen(name);
+	char path[PATH_MAX];
+
+	if (strstr(name, ".aceg") == NULL &&
+	    (n < 4 || strcmp(name + n - 3, ".no") != 0))
+		return 0;
+	if (snprintf(path, sizeof(path), "%s%s", (char *)dir, name) < PATH_MAX &&
+	    unlinkat(AT(path), 0) < 0 && errno != ENOENT)
+		return err_sys(e, "'%s'", path);
+	return 0;
+}
+
+int
+steps_remove(const struct spool *s, uint64_t before, struct err *e)
+{
+	struct steps l = STEPS_INIT;
+	char *dir;
+	size_t i;
+	int k = steps_list(&l, s, "", 0, e);
+
+	for (i = 0; k == 0 && i < l.n && l.step[i] < before; i++) {
+		dir = spool_path(s, &l.step[i], "", e);
+		k = dir != NULL ? scan(dir, steps_remove_file, dir, e) : -ERR_SYS;
+		if (k == 0)
+			spool_unmake(dir);
+		alloc_free(dir);
+	}
+	steps_release(&l);
+	return k;
 }

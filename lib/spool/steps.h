@@ -5,8 +5,8 @@
 #define ACE_STEPS_H
 
 #include "format/array.h"
-#include "spool/inbox.h"
-#include "spool/ledger.h"
+#include "spool/receipt_list.h"
+#include "spool/spool.h"
 
 struct steps {
 	uint64_t *step;		/* rising, each once */
@@ -19,7 +19,7 @@ int steps_add(struct steps *x, uint64_t step, struct err *e);
 /* steps_list(x, s, below, from, e): add the steps >= `from' of a run: with below ""
  * those that have a directory, with STEPS_DONE those whose average was made.  Call
  * steps_release(x) also after a failure. */
-int steps_list(struct steps *x, const struct inbox *s, const char *below,
+int steps_list(struct steps *x, const struct spool *s, const char *below,
     uint64_t from, struct err *e);
 void steps_release(struct steps *x);
 
@@ -29,12 +29,16 @@ void steps_release(struct steps *x);
  * are too long for a file name.
  * steps_shards(l, s, step, have, e): append the shards to the ledger l.  Files that
  * are in the ledger `have' (or NULL) are not read again. */
-int steps_count(size_t *n, const struct inbox *s, uint64_t step, struct err *e);
-int steps_files(struct array_names *l, const struct inbox *s, uint64_t step,
+int steps_count(size_t *n, const struct spool *s, uint64_t step, struct err *e);
+int steps_files(struct array_names *l, const struct spool *s, uint64_t step,
     struct err *e);
-int steps_devices(struct array_names *l, const struct inbox *s, uint64_t step,
+int steps_devices(struct array_names *l, const struct spool *s, uint64_t step,
     struct err *e);
-int steps_shards(struct ledger *l, const struct inbox *s, uint64_t step,
-    const struct ledger *have, struct err *e);
+int steps_shards(struct receipt_list *l, const struct spool *s, uint64_t step,
+    const struct receipt_list *have, struct err *e);
+
+/* steps_remove(s, before, e): remove the directories of the steps before this one, all of
+ * which are closed. */
+int steps_remove(const struct spool *s, uint64_t before, struct err *e);
 
 #endif

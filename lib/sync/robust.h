@@ -17,7 +17,7 @@
  *                 (g - c) min(1, tau / ||g - c||): centered clipping
  *                 (Karimireddy, He and Jaggi, ICML 2021, algorithm 2, one
  *                 iteration a step); then the same clipping by the device's
- *                 distance over many steps (mean/past.h)
+ *                 distance over many steps (mean/center.h)
  *
  * Ours are norm-ratio, and tau as the median of the ||g - c||, so that nobody has to
  * know how far apart honest devices are.  Trim and median may be taken among the devices

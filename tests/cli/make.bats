@@ -221,8 +221,8 @@ has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line
 	printf '#define ACE_FROM_ELSEWHERE\n#include_next <xxhash.h>\n' >elsewhere/xxhash.h
 	printf 'Name: x\nDescription: x\nVersion: 0.8.1\nLibs: -lxxhash\nCflags: -I%s\n' \
 	    "$PWD/elsewhere" >pc/libxxhash.pc
-	exits 0 built "$PWD/b/lib/base/pack.o" PKG_CONFIG_PATH="$PWD/pc" DEPS=no
-	grep -q elsewhere/xxhash.h b/lib/base/pack.d
+	exits 0 built "$PWD/b/lib/base/hash.o" PKG_CONFIG_PATH="$PWD/pc" DEPS=no
+	grep -q elsewhere/xxhash.h b/lib/base/hash.d
 }
 
 # bats test_tags=long

@@ -16,11 +16,11 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "pipe/filter.h"
-#include "spool/inbox.h"
-#include "spool/ledger.h"
-#include "spool/receive.h"
 #include "mean/aggregate.h"
+#include "pipe/filter.h"
+#include "spool/receipt_list.h"
+#include "spool/receive.h"
+#include "spool/spool.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
@@ -32,22 +32,22 @@ static int
 look(const char *path, const struct stat *st, int type, struct FTW *at)
 {
 	const char *file = path + at->base;
-	struct ledger l = { .n = 0 };
+	struct receipt_list l = { .n = 0 };
 	struct err e = ERR_INIT;
 	size_t i;
 
 	(void)st;
 	if (type != FTW_F)
 		return 0;
-	accepted += (unsigned)inbox_is_shard(file);
+	accepted += (unsigned)spool_is_shard(file);
 	if (strcmp(file, "closed") != 0)
 		return 0;
-	if (ledger_read(&l, path, &e) < 0)
+	if (receipt_list_read(&l, path, &e) < 0)
 		abort();
 	for (i = 0; i < l.n; i++)
 		if (!receipt_is_accepted(&l.line[i].r))
 			__builtin_trap();	/* it was set aside */
-	ledger_release(&l);
+	receipt_list_release(&l);
 	return 0;
 }
 
@@ -57,23 +57,23 @@ receive(const char *dir, const uint8_t *p, size_t n)
 {
 	struct receive_opts o = { .cli = &quiet };
 	struct reader_opts ro = { .max_elements = 1 << 16 };
-	struct inbox s = INBOX_INIT;
+	struct spool s = SPOOL_INIT;
 	struct err e = ERR_INIT;
 	struct reader *in = NULL;
 	struct io *io;
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	s.sync = IO_SYNC_NONE;
-	(void)admit_defaults(&o.admit, &e);
-	o.admit.shard = 1 << 20;
-	if (null < 0 || inbox_open(&s, dir, &e) < 0)
+	(void)limits_defaults(&o.limits, &e);
+	o.limits.shard = 1 << 20;
+	if (null < 0 || spool_open(&s, dir, &e) < 0)
 		abort();
 	if (io_open_mem(&io, p, n, &e) == 0 &&
 	    reader_open(&in, io, &ro, &e) == 0)
 		(void)receive_all(&s, in, &o, null, &e);
 	(void)close(null);
 	reader_free(in);
-	inbox_close(&s);
+	spool_close(&s);
 }
 
 /* Aggregate the first complete step of the spool. */

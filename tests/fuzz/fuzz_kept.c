@@ -24,7 +24,8 @@
 #include "format/plan_text.h"
 #include "model/receivers.h"
 #include "pipe/sign.h"
-#include "spool/ledger.h"
+#include "spool/receipt_list.h"
+#include "spool/spool.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
@@ -109,7 +110,7 @@ kept(int which, const uint8_t *p, size_t n, struct err *e)
 static void
 named(int which, const char *path, struct err *e)
 {
-	struct ledger ledger = { .n = 0 };
+	struct receipt_list ledger = { .n = 0 };
 	struct plan_text plan = PLAN_TEXT_INIT;
 	struct table table = TABLE_INIT;
 	struct receipt r;
@@ -118,15 +119,15 @@ named(int which, const char *path, struct err *e)
 
 	switch (which) {
 	case 0:
-		(void)ledger_read(&ledger, path, e);
-		ledger_release(&ledger);
+		(void)receipt_list_read(&ledger, path, e);
+		receipt_list_release(&ledger);
 		break;
 	case 1:
-		(void)ledger_shard(path, &r, &name, e);
+		(void)spool_shard(path, &r, &name, e);
 		alloc_free(name);
 		break;
 	case 2:
-		(void)ledger_number(path, &number, e);
+		(void)spool_number(path, &number, e);
 		break;
 	case 3:
 		if (table_read(&table, path, e) == 0)

@@ -19,8 +19,8 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "device/pending.h"
-#include "spool/inbox.h"
 #include "spool/roster.h"
+#include "spool/spool.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
@@ -144,7 +144,7 @@ residual(const char *dir, const uint8_t *p, size_t n)
 
 /* Check that the list contains a device after it joined, and not after it left. */
 static void
-roster(const struct inbox *s)
+roster(const struct spool *s)
 {
 	struct array_names t = ARRAY_NAMES_INIT, missing = ARRAY_NAMES_INIT;
 	const uint64_t last = 0;
@@ -173,15 +173,15 @@ roster(const struct inbox *s)
 static void
 devices(const char *dir, const uint8_t *p, size_t n)
 {
-	struct inbox s = INBOX_INIT;
+	struct spool s = SPOOL_INIT;
 	struct err e = ERR_INIT;
 
-	if (inbox_open(&s, dir, &e) < 0)
+	if (spool_open(&s, dir, &e) < 0)
 		abort();
 	s.sync = IO_SYNC_NONE;
 	put(dir, "devices", p, n);
 	roster(&s);
-	inbox_close(&s);
+	spool_close(&s);
 }
 
 int

@@ -2,8 +2,8 @@
 #include "../tap.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/io.h"
-#include "base/pack.h"
 #include "codec/codec.h"
 #include "format/frame.h"
 #include "format/reader.h"
@@ -109,9 +109,9 @@ TEST(test_frames)
 	    "another model is another stream: %s %s", types, ERR_MSG(&e));
 	shard_init(&s);
 	bytes_set64(seed, shard_key(&s));
-	bytes_set64(seed + 8, pack_hash64("test", 4));
+	bytes_set64(seed + 8, hash_64("test", 4));
 	p = io_mem(io, &n);
-	ok(bytes_le64(p + 24) == pack_hash64(seed, 16),
+	ok(bytes_le64(p + 24) == hash_64(seed, 16),
 	    "its id is of the first shard and of who writes");
 	ok(strcmp(prov, "test 1\n") == 0, "a line of provenance");
 	writer_free(w);

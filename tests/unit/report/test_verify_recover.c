@@ -3,13 +3,13 @@
  * and every shard untouched by the damage is recovered.
  */
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/io.h"
-#include "base/pack.h"
 #include "base/rng.h"
-#include "report/verify.h"
 #include "format/reader.h"
 #include "format/values.h"
 #include "format/writer.h"
+#include "report/verify.h"
 
 #include "../tap.h"
 
@@ -114,7 +114,7 @@ shard_hash(struct reader *r, struct values *v, uint64_t *hash, struct err *e)
 		memcpy(b + at, v->x, 4 * v->n);
 		at += 4 * v->n;
 	}
-	*hash = pack_hash64(b, sizeof(b));
+	*hash = hash_64(b, sizeof(b));
 	return k;
 }
 

@@ -1,0 +1,25 @@
+/*
+ * A file of limits: lines NAME VALUE, or NAME VALUE WHO for one device. Names are rows
+ * as of options, with defaults.
+ */
+#ifndef ACE_LIMITS_FILE_H
+#define ACE_LIMITS_FILE_H
+
+#include "base/io.h"
+#include "base/opt.h"
+
+#define LIMITS_FILE "limits"	/* file name, in any folder */
+
+/* Parse the lines of `who' (NULL: of all) into own, and those of others into `other',
+ * because they must be valid too. Return 0 also if the file does not exist. */
+int limits_file_read(const char *path, const struct opt *rows, void *own,
+    void *other, const char *who, struct err *e);
+/* End a line, in place, at a comment: # at the beginning or after a blank. \# is a
+ * literal #. */
+void limits_file_uncomment(char *line);
+/* Write a file with all defaults below the comment `head'. -ERR_REFUSED if it
+ * exists. */
+int limits_file_write(const char *path, const char *head, const struct opt *rows,
+    enum io_sync sync, struct err *e);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * One LZ4 block without a frame.  Only lz4_block.c includes lz4.h.
+ */
+#ifndef ACE_LZ4_BLOCK_H
+#define ACE_LZ4_BLOCK_H
+
+#include <stddef.h>
+
+/* lz4_block_pack: return the bytes written, or 0 if they exceed cap.
+ * lz4_block_unpack: produce exactly n bytes: 0, or -1. */
+size_t lz4_block_pack(void *out, size_t cap, const void *p, size_t n);
+int lz4_block_unpack(void *out, size_t n, const void *p, size_t len);
+
+const char *lz4_block_version(void);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * A progress line on the terminal. It is not shown if standard error is not a terminal,
+ * with -q, or for work that ends soon.
+ */
+#ifndef ACE_PROGRESS_BAR_H
+#define ACE_PROGRESS_BAR_H
+
+#include <stdint.h>
+
+struct cli;
+
+struct progress_bar {
+	int on, drawn;
+	double since, last;
+};
+
+/* Start the progress of program c; NULL: show nothing. */
+void progress_bar_begin(struct progress_bar *b, const struct cli *c);
+/* Show that `done' of `all' is done; all 0: unknown. unit: "B" for bytes, or a word.
+ * May be called at any rate. */
+void progress_bar_show(struct progress_bar *b, uint64_t done, uint64_t all, const char *unit);
+/* Remove the line. */
+void progress_bar_end(struct progress_bar *b);
+
+#endif

@@ -1,0 +1,641 @@
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/compare.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "device/dense.h"
+#include "mean/center.h"
+
+static const char *const center_file[2] = { "past.0", "past.1" };
+static const char center_seed[] = "past.seed";
+
+#define CENTER_KEEP 0.9f		/* B */
+#define CENTER_LEAST 0.01f	/* a device with less mass is forgotten: after 40 steps */
+
+#define CENTER_LOUD 3		/* radii that one step of a device adds, at most */
+
+#define CENTER_COPY 0.0447	/* cos 0.999 */
+#define CENTER_APART 0.1		/* of the spread: honest devices are further apart */
+#define CENTER_EQUAL 1e-6
+enum { CENTER_FEW = 64 };		/* values: any two directions may be the same */
+
+enum { CENTER_VALUES = sizeof(struct center_row) / sizeof(float) };
+
+struct center_at {		/* a contribution, by the first sum of its direction */
+	double v;
+	size_t i;
+};
+
+/* Append a row of zeros. */
+static struct center_row *
+center_more(struct center_rows *l, struct err *e)
+{
+	if (alloc_grow(&l->row, &l->cap, l->n + 1, sizeof(*l->row), e) < 0)
+		return NULL;
+	l->row[l->n] = (struct center_row){ .mass = 0 };
+	return &l->row[l->n++];
+}
+
+void
+center_release(struct center *p)
+{
+	alloc_free(p->dir.dir);
+	alloc_free(p->values);
+	alloc_free(p->last.row);
+	alloc_free(p->next.row);
+	alloc_free(p->one);
+	alloc_free(p->tmp);
+	sketch_release(&p->now);
+	*p = (struct center)CENTER_INIT;
+}
+
+/* ---- files ---- */
+
+int
+center_keep(struct center *p, const char *dir, enum io_sync sync, struct err *e)
+{
+	p->dir.durable = sync == IO_SYNC_FULL;
+	p->sync = sync;
+	return (p->dir.dir = alloc_dup(dir, e)) != NULL ? 0 : -ERR_SYS;
+}
+
+/* Read all values of a shard. */
+static int
+center_read(struct dense *d, float *all, struct err *e)
+{
+	const struct schema *sc = reader_schema(d->r);
+	struct schema_span span;
+	const float *x;
+	uint32_t g;
+	int r = 0;
+
+	for (g = 0; g < sc->ngroups && r == 0; g++) {
+		schema_span(sc, g, &span);
+		if ((r = dense_group(d, g, &x, e)) == 0 && x != NULL)
+			memcpy(all + sc->t[span.tensor].base + span.offset, x,
+			    span.n * sizeof(*x));
+	}
+	return r;
+}
+
+/* Read the center, then the rows. */
+static int
+center_read_both(struct center *p, struct dense *d, struct err *e)
+{
+	const struct schema *sc;
+	int r = center_read(d, p->center, e);
+
+	if (r == 0 && (r = values_next(&d->v, e)) == 0 &&
+	    (r = reader_to_shard(d->r, e)) == 0)
+		r = err_set(e, ERR_DATA, "corrupt: the history has no rows of "
+		    "devices");
+	if (r < 0)
+		return reader_blame(d->r, r, e);
+	sc = reader_schema(d->r);
+	if (sc->group_size != CENTER_VALUES || sc->total % CENTER_VALUES != 0)
+		return err_set(e, ERR_DATA, "corrupt: '%s' is not a history of "
+		    "devices", reader_name(d->r));
+	p->last.n = (size_t)sc->ngroups;
+	if ((r = alloc_grow(&p->last.row, &p->last.cap, p->last.n,
+	    sizeof(*p->last.row), e)) < 0 ||
+	    (r = values_begin(&d->v, d->r, e)) < 0)
+		return r;
+	memset(p->last.row, 0, p->last.n * sizeof(*p->last.row));
+	return center_read(d, (float *)p->last.row, e);
+}
+
+/* Read the newer of the files of steps before sh's. */
+static int
+center_load(struct center *p, const struct shard *sh, const struct schema *sc,
+    struct err *e)
+{
+	struct dense d[2] = { { .r = NULL }, { .r = NULL } };
+	const char *seed;
+	uint64_t step[2];
+	int k, use = -1, r = 0;
+
+	for (k = 0; k < 2 && r == 0; k++) {
+		r = dense_open(&d[k], &p->dir, center_file[k], SHARD_HISTORY, e);
+		if (r < 0 || d[k].r == NULL)
+			continue;
+		step[k] = reader_shard(d[k].r)->step;
+		if (step[k] < sh->step && memcmp(reader_schema(d[k].r)->id, sc->id,
+		    sizeof(sc->id)) == 0 && (use < 0 || step[k] > step[use]))
+			use = k;
+	}
+	if (r == 0 && use >= 0) {
+		seed = text_get(&reader_shard(d[use].r)->kv, center_seed);
+		p->seed = strtoull(seed != NULL ? seed : "0", NULL, 16);
+		p->known = 1;
+		r = center_read_both(p, &d[use], e);
+	}
+	p->newest = use >= 0 ? use : 1;
+	for (k = 0; k < 2; k++)
+		dense_close(&d[k]);
+	return r;
+}
+
+/* Write all values of a shard. */
+static int
+center_write(struct writer *w, const struct schema *sc, const float *all, struct err *e)
+{
+	struct schema_span span;
+	uint32_t g;
+	int r = 0;
+
+	for (g = 0; g < sc->ngroups && r == 0; g++) {
+		schema_span(sc, g, &span);
+		r = dense_put(w, g, all + sc->t[span.tensor].base + span.offset,
+		    span.n, e);
+	}
+	return r < 0 ? r : writer_send(w, NULL, e);
+}
+
+static int
+center_write_rows(const struct center *p, struct writer *w, const struct shard *sh,
+    struct err *e)
+{
+	const struct schema_tensor t = { .name = (char[]){ "devices" },
+		.dtype = SCHEMA_F32, .ndim = 2, .dim = { p->last.n, CENTER_VALUES } };
+	struct schema table = SCHEMA_INIT;
+	struct shard s;
+	int r;
+
+	shard_init(&s);
+	s.kind = SHARD_HISTORY;
+	s.step = sh->step;
+	table.group_size = CENTER_VALUES;
+	if ((r = schema_add(&table, &t, e)) == 0 &&
+	    (r = schema_finish(&table, e)) == 0 &&
+	    (r = shard_same(&s, sh, e)) == 0 &&
+	    (r = writer_shard(w, &s, &table, e)) == 0)
+		r = center_write(w, &table, (const float *)p->last.row, e);
+	schema_release(&table);
+	shard_release(&s);
+	return r;
+}
+
+static int
+center_save(struct center *p, const struct shard *sh, const struct schema *sc,
+    struct err *e)
+{
+	struct text_kv kv = TEXT_KV_INIT;
+	struct writer *w = NULL;
+	int r;
+
+	if ((r = text_setf(&kv, center_seed, e, "%llx",
+	    (unsigned long long)p->seed)) == 0 &&
+	    (r = dense_create(&w, &p->dir, center_file[!p->newest], sh,
+	    SHARD_HISTORY, &kv, sc, e)) == 0 &&
+	    (r = center_write(w, sc, p->center, e)) == 0 &&
+	    (r = center_write_rows(p, w, sh, e)) == 0)
+		r = writer_end(w, p->sync, e);
+	writer_free(w);
+	text_release(&kv);
+	if (r == 0)
+		p->newest = !p->newest;
+	return r;
+}
+
+/* ---- a step ---- */
+
+/* Begin with the model sc: with the memory of the files, if there are any. */
+static int
+center_model(struct center *p, const struct shard *sh, const struct schema *sc,
+    struct err *e)
+{
+	const size_t n = (size_t)sc->total;
+	int r = alloc_grow(&p->values, &p->cap, 2 * n, sizeof(*p->values), e);
+
+	p->known = 0;
+	p->last.n = 0;
+	if (r < 0)
+		return r;
+	memset(p->values, 0, 2 * n * sizeof(*p->values));
+	p->center = p->values;
+	p->made = p->values + n;
+	if (p->dir.dir != NULL && (r = center_load(p, sh, sc, e)) < 0) {
+		p->bad = 1;
+		return r;
+	}
+	return p->last.n != 0 || center_more(&p->last, e) != NULL ? 0 : -ERR_SYS;
+}
+
+int
+center_begin(struct center *p, const struct shard *sh, const struct schema *sc,
+    size_t k, struct err *e)
+{
+	int r = 0;
+
+	if (!p->begun || memcmp(p->model, sc->id, sizeof(p->model)) != 0) {
+		r = center_model(p, sh, sc, e);
+		memcpy(p->model, sc->id, sizeof(p->model));
+		p->begun = r == 0;
+	}
+	if (r < 0 || (r = alloc_grow(&p->one, &p->one_cap, k, sizeof(*p->one),
+	    e)) < 0 || (r = alloc_grow(&p->tmp, &p->tmp_cap, k, sizeof(*p->tmp),
+	    e)) < 0)
+		return r;
+	memset(p->made, 0, (size_t)sc->total * sizeof(*p->made));
+	memset(p->one, 0, k * sizeof(*p->one));
+	p->k = k;
+	p->step = sh->step;
+	p->now.seed = p->seed;
+	return p->known ? sketch_begin(&p->now, k + 1, e) : 0;
+}
+
+const float *
+center_of(const struct center *p, uint64_t first)
+{
+	return p->known ? p->center + first : NULL;
+}
+
+void
+center_make(struct center *p, uint64_t first, const float *y, size_t n)
+{
+	memcpy(p->made + first, y, n * sizeof(*y));
+}
+
+void
+center_device(struct center *p, size_t i, const struct shard *sh)
+{
+	float *v = p->one[i].device.v;
+	size_t j;
+
+	for (j = 0; j < SHARD_ID / 2; j++)	/* keeps the order of ids */
+		v[j] = (float)(sh->device[2 * j] << 8 | sh->device[2 * j + 1]);
+}
+
+int
+center_group(struct center *p, uint32_t group, size_t n, struct err *e)
+{
+	return p->known ? sketch_group(&p->now, group, n, e) : 0;
+}
+
+void
+center_add(struct center *p, size_t i, const float *x)
+{
+	if (p->known)
+		sketch_add(&p->now, i, x);
+}
+
+/* Compare ids, which begin a row and a struct center_one too. */
+static int
+center_by_id(const void *a, const void *b)
+{
+	const struct center_id *x = a, *y = b;
+	size_t j = 0;
+
+	while (j + 1 < SHARD_ID / 2 && x->v[j] == y->v[j])
+		j++;
+	return (x->v[j] > y->v[j]) - (x->v[j] < y->v[j]);
+}
+
+static uint64_t
+center_step(const struct center_seen *s)
+{
+	return (uint64_t)s->v[0] | (uint64_t)s->v[1] << 24 |
+	    (uint64_t)s->v[2] << 48;
+}
+
+/* Copy the directions of a row, one average older. */
+static void
+center_age(struct center_row *to, const struct center_row *from)
+{
+	to->seen[0] = (struct center_seen){ .norm = 0 };
+	memcpy(to->seen + 1, from->seen, (CENTER_STEPS - 1) * sizeof(*to->seen));
+}
+
+/* Return 1 if a shard of this row was in one of the averages before. */
+static int
+center_lately(const struct center_row *row)
+{
+	size_t k;
+
+	for (k = 0; k + 1 < CENTER_STEPS; k++)
+		if (row->seen[k].norm > 0)
+			return 1;
+	return 0;
+}
+
+/* Set p->next to the rows of the step before, one step older, without devices that are
+ * forgotten. */
+static int
+center_older(struct center *p, struct err *e)
+{
+	const struct center_row *from;
+	struct center_row *to;
+	size_t i, j;
+
+	p->next.n = 0;
+	for (i = 0; i < p->last.n; i++) {
+		from = &p->last.row[i];
+		if (i != 0 && from->mass * CENTER_KEEP < CENTER_LEAST &&
+		    !center_lately(from))
+			continue;
+		if ((to = center_more(&p->next, e)) == NULL)
+			return -ERR_SYS;
+		to->device = from->device;
+		to->mass = from->mass * CENTER_KEEP;
+		for (j = 0; j < SKETCH_M; j++)
+			to->u[j] = from->u[j] * CENTER_KEEP;
+		center_age(to, from);
+	}
+	to = &p->next.row[0];
+	for (i = 0; i < 3; i++)
+		to->seen[0].v[i] = (float)(p->step >> 24 * i & 0xffffff);
+	return 0;
+}
+
+/* Add c + scale (x - c). */
+static void
+center_put(struct center_row *to, const double *c, const double *x, double scale)
+{
+	size_t j;
+
+	for (j = 0; j < SKETCH_M; j++)
+		to->u[j] += (float)((1 - (double)CENTER_KEEP) *
+		    (c[j] + scale * (x[j] - c[j])));
+	to->mass += 1 - CENTER_KEEP;
+}
+
+static double
+center_far2(const struct center_row *a, const struct center_row *b)
+{
+	double d, s = 0;
+	size_t j;
+
+	for (j = 0; j < SKETCH_M; j++) {
+		d = (double)a->u[j] / (double)a->mass -
+		    (double)b->u[j] / (double)b->mass;
+		s += d * d;
+	}
+	return s;
+}
+
+/* Add contribution i to the row of its device, which may be new.  A device without a name
+ * has no memory. */
+static int
+center_count(struct center *p, struct robust_one *one, size_t i, size_t old,
+    struct err *e)
+{
+	static const struct center_id nobody;
+	const struct center_id *const id = &p->one[i].device;
+	const double *const c = p->known ? p->now.row + p->k * SKETCH_M : NULL;
+	const int named = center_by_id(id, &nobody) != 0;
+	struct center_row *row = NULL;
+
+	if (named && old > 1)
+		row = bsearch(id, p->next.row + 1, old - 1, sizeof(*row),
+		    center_by_id);
+	if (row == NULL) {
+		if ((row = center_more(&p->next, e)) == NULL)
+			return -ERR_SYS;
+		row->device = *id;
+	}
+	row->seen[0] = p->one[i].seen;
+	if (p->known) {
+		center_put(row, c, p->now.row + i * SKETCH_M,
+		    fmin(1, CENTER_LOUD * one->scale));
+		one->far2 = center_far2(row, &p->next.row[0]);
+	}
+	p->next.n -= !named;
+	return 0;
+}
+
+/* ---- what was sent before ---- */
+
+/* Return the direction of contribution i. */
+static struct center_seen
+center_print(const struct sketch *same, size_t i)
+{
+	const double *x = same->row + i * SKETCH_M;
+	struct center_seen s = { .norm = 0 };
+	double v[CENTER_SUMS] = { 0 }, norm = 0;
+	size_t j;
+
+	for (j = 0; j < SKETCH_M; j++)
+		v[j % CENTER_SUMS] += x[j];
+	for (j = 0; j < CENTER_SUMS; j++)
+		norm += v[j] * v[j];
+	norm = sqrt(norm);
+	if (!(norm > 0) || norm > FLT_MAX)
+		return s;
+	s.norm = (float)norm;
+	for (j = 0; j < CENTER_SUMS; j++)
+		s.v[j] = (float)(v[j] / norm);
+	return s;
+}
+
+/* Return 1 if the distance of two directions is less than `most'. */
+static int
+center_near(const struct center_seen *a, const struct center_seen *b, double most)
+{
+	double d, s = 0;
+	size_t j;
+
+	for (j = 0; j < CENTER_SUMS && s < most * most; j++) {
+		d = (double)a->v[j] - (double)b->v[j];
+		s += d * d;
+	}
+	return s < most * most;
+}
+
+/* Return 1 if contribution i repeats s, to a distance of `most'. */
+static int
+center_same(const struct center *p, const struct robust_step *t, size_t i,
+    const struct center_seen *s, double most)
+{
+	const struct center_seen *own = &p->one[i].seen;
+	const int few = t->one[i].nonzero < CENTER_FEW;
+
+	if (!(own->norm > 0) || (few && fabs((double)own->norm -
+	    (double)s->norm) > CENTER_EQUAL * (double)s->norm))
+		return 0;
+	return center_near(own, s, few ? CENTER_EQUAL : most);
+}
+
+/* Sort x[n] and return its lower median. */
+static double
+center_median(double *x, size_t n)
+{
+	qsort(x, n, sizeof(*x), compare_f64);
+	return n != 0 ? x[(n - 1) / 2] : 0;
+}
+
+/* Return the spread of this step's directions: the median of their distances from the
+ * direction that has the median of each sum. */
+static double
+center_spread(const struct center *p)
+{
+	double *x = p->tmp, mid[CENTER_SUMS], d;
+	size_t i, j, n;
+
+	for (j = 0; j < CENTER_SUMS; j++) {
+		for (i = n = 0; i < p->k; i++)
+			if (p->one[i].seen.norm > 0)
+				x[n++] = (double)p->one[i].seen.v[j];
+		mid[j] = center_median(x, n);
+	}
+	for (i = n = 0; i < p->k; i++) {
+		if (!(p->one[i].seen.norm > 0))
+			continue;
+		for (j = 0, x[n] = 0; j < CENTER_SUMS; j++) {
+			d = (double)p->one[i].seen.v[j] - mid[j];
+			x[n] += d * d;
+		}
+		n++;
+	}
+	return sqrt(center_median(x, n));
+}
+
+static int
+center_by_sum(const void *a, const void *b)
+{
+	const struct center_at *x = a, *y = b;
+
+	if (x->v < y->v || x->v > y->v)
+		return x->v < y->v ? -1 : 1;
+	return x->i < y->i ? -1 : x->i > y->i;
+}
+
+/* Return the index of the first of the sorted at[n] that is at least v. */
+static size_t
+center_from(const struct center_at *at, size_t n, double v)
+{
+	size_t lo = 0, mid;
+
+	while (lo < n) {
+		mid = lo + (n - lo) / 2;
+		if (at[mid].v < v)
+			lo = mid + 1;
+		else
+			n = mid;
+	}
+	return lo;
+}
+
+/* Mark the contributions at[n] that repeat what the device of this row sent `ago'
+ * averages before the last. */
+static void
+center_mark(struct center *p, struct robust_step *t, const struct center_at *at,
+    size_t n, const struct center_row *row, size_t ago, double most)
+{
+	const struct center_seen *s = &row->seen[ago];
+	const uint64_t step = center_step(&p->last.row[0].seen[ago]);
+	size_t k, i, j;
+
+	for (k = center_from(at, n, (double)s->v[0] - most); k < n &&
+	    at[k].v <= (double)s->v[0] + most; k++) {
+		i = at[k].i;
+		if (center_by_id(&p->one[i].device, row) == 0 ||
+		    !center_same(p, t, i, s, most) ||
+		    (t->one[i].repeats && p->one[i].sent >= step))
+			continue;
+		t->one[i].repeats = 1;
+		for (j = 0; j < SHARD_ID; j++)
+			p->one[i].from[j] = (unsigned char)((unsigned)
+			    row->device.v[j / 2] >> (j % 2 == 0 ? 8 : 0));
+		p->one[i].sent = step;
+	}
+}
+
+int
+center_repeats(struct center *p, const struct sketch *same, struct robust_step *t,
+    struct err *e)
+{
+	struct center_at *at = alloc_get(p->k + 1, sizeof(*at), e);
+	const struct center_row *row;
+	const struct center_one *now;
+	double most;
+	size_t i, k, n = 0;
+
+	if (at == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < p->k; i++) {
+		p->one[i].seen = center_print(same, i);
+		if (t->one[i].nonfinite)
+			p->one[i].seen.norm = 0;
+		if (p->one[i].seen.norm > 0)
+			at[n++] = (struct center_at){ (double)p->one[i].seen.v[0], i };
+	}
+	qsort(at, n, sizeof(*at), center_by_sum);
+	most = fmax(CENTER_EQUAL, fmin(CENTER_COPY, CENTER_APART * center_spread(p)));
+	for (i = 1; i < p->last.n; i++) {
+		row = &p->last.row[i];
+		now = bsearch(row, p->one, p->k, sizeof(*p->one), center_by_id);
+		for (k = 0; k < CENTER_STEPS; k++)
+			if (row->seen[k].norm > 0 && (now == NULL ||
+			    !center_same(p, t, (size_t)(now - p->one),
+			    &row->seen[k], most)))
+				center_mark(p, t, at, n, row, k, most);
+	}
+	alloc_free(at);
+	return 0;
+}
+
+/* ---- a step's end ---- */
+
+/* Derive the places of the sketch from the norms of the first step's shards. */
+static uint64_t
+center_places(const struct center *p, const struct robust_step *t)
+{
+	unsigned char all[16];
+	uint64_t seed = 0;
+	size_t i;
+
+	for (i = 0; i < p->k; i++) {
+		bytes_set64(all, seed);
+		bytes_set_f64(all + 8, t->one[i].norm2);
+		seed = hash_64(all, sizeof(all));
+	}
+	return seed;
+}
+
+int
+center_judge(struct center *p, struct robust_step *t, struct err *e)
+{
+	const double *c;
+	size_t i, old;
+	int r;
+
+	if (!p->known)
+		p->seed = center_places(p, t);
+	if ((r = center_older(p, e)) < 0)
+		return r;
+	if (p->known) {
+		c = p->now.row + p->k * SKETCH_M;
+		center_put(&p->next.row[0], c, c, 1);
+	}
+	old = p->next.n;
+	for (i = 0; i < p->k && r == 0; i++) {
+		if (robust_counts(&t->one[i]))
+			r = center_count(p, &t->one[i], i, old, e);
+	}
+	if (r < 0)
+		return r;
+	qsort(p->next.row + 1, p->next.n - 1, sizeof(*p->next.row), center_by_id);
+	if (p->known)
+		robust_past(t, p->tmp);
+	return 0;
+}
+
+int
+center_commit(struct center *p, const struct shard *sh, const struct schema *sc,
+    struct err *e)
+{
+	const struct center_rows last = p->last;
+	float *const center = p->center;
+
+	p->last = p->next;
+	p->next = last;
+	p->center = p->made;
+	p->made = center;
+	p->known = 1;
+	return p->dir.dir != NULL ? center_save(p, sh, sc, e) : 0;
+}

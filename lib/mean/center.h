@@ -1,0 +1,144 @@
+/*
+ * The memory of the rule `center'.  It has the center, from which distances are
+ * measured, and for each device a mean of its shards over the last steps: a device that
+ * hides in the noise of one step does not hide in the mean of many.
+ *
+ * The center is the aggregate of the step before.  It is in memory, 4 bytes per value,
+ * beside the one that is being made.
+ *
+ *   u_k = B u_k + (1 - B) S g~_k     m_k = B m_k + (1 - B)    if k counts in the step
+ *   u_k = B u_k                      m_k = B m_k              if not
+ *   far2_k = || u_k / m_k - u_c / m_c ||^2,   B = 0.9
+ *
+ * g~_k is c + min(1, 3 s) (g_k - c), with s the scale of the center rule, so that one
+ * step adds no more than three radii.  u_c and m_c are the same for the centers, the
+ * aggregates of the steps before.  S is the count-sketch of sync/sketch.h: 1 KiB per
+ * device, whatever the size of the model.  A device that is new, or was away for long,
+ * has little mass and much noise, so it counts less at first.  That robust rules need
+ * history is shown by Karimireddy, He and Jaggi (ICML 2021), who use the momentum of
+ * honest devices; keeping it at the aggregator, in sketches, is ours.
+ *
+ * A device that knew the places of the sketch could aim between them.  They are derived
+ * from the norms of all shards of the first step, and from nothing else: so the same
+ * input gives the same bytes, and a device that does not see the others' shards does
+ * not know them.
+ *
+ *	center_begin -> center_device for each -> center_group, center_add for each group
+ *	-> center_repeats -> center_judge -> center_make for each group -> center_commit
+ *
+ * It also keeps the direction of each shard that counted in the last CENTER_STEPS
+ * averages: 32 sums of a second sketch, whose places never change.  A shard whose
+ * direction is that of another device's is a copy and is left out:
+ *
+ *	|| s(g) / ||s(g)|| - s(h) / ||s(h)|| || < min(0.0447, 0.1 r),  or 1e-6
+ *
+ * with r the median distance of this step's directions from their middle.  Honest shards
+ * differ by r or more, so none is taken for a copy even if all are nearly the same.  A
+ * shard is no copy of one that its own device sends again in this step.  If a shard has
+ * few values other than zero, any two may be parallel, so these must be equal.
+ *
+ * For a spool the memory is stored in two files, so that a program that is started
+ * again continues with it: one of the last step, and one of the step before, since a
+ * step that is made again after a kill must begin from the same memory.  The first shard
+ * of a file is the center, the second the array of struct center_row.
+ */
+#ifndef ACE_CENTER_H
+#define ACE_CENTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/io.h"
+#include "base/statedir.h"
+#include "format/shard.h"
+#include "sync/robust.h"
+#include "sync/sketch.h"
+
+struct err;
+struct schema;
+
+enum { CENTER_STEPS = 32, CENTER_SUMS = 32 };
+
+/* The direction of a shard; norm 0: none.  In row[0] of center_rows v[0 .. 2] are the
+ * number of the step, in words of 24 bits. */
+struct center_seen {
+	float norm, v[CENTER_SUMS];
+};
+
+/* An id as numbers of 16 bits, which floats hold exactly. */
+struct center_id {
+	float v[SHARD_ID / 2];
+};
+
+struct center_row {		/* floats only, so that it is stored as in memory */
+	struct center_id device;
+	float mass, u[SKETCH_M];
+	struct center_seen seen[CENTER_STEPS];	/* the newest first */
+};
+
+struct center_one {		/* a contribution to the step at hand */
+	struct center_id device;
+	struct center_seen seen;
+	unsigned char from[SHARD_ID];	/* a copy: the device that it repeats, */
+	uint64_t sent;			/* and the step in which that device sent it */
+};
+
+struct center_rows {
+	struct center_row *row;	/* row[0]: the centers; the others sorted by device */
+	size_t n, cap;
+};
+
+struct center {
+	struct statedir dir;		/* dir.dir NULL: no files */
+	enum io_sync sync;
+	int newest;			/* the file that was written last, 0 or 1 */
+	int bad;			/* a file is damaged, not a shard */
+	int begun;			/* a step of `model' has begun */
+	int known;			/* center and places are known */
+	float *values;			/* memory of both of these: */
+	float *center, *made;		/* f32[]: of the step before, of this one */
+	size_t cap;
+	uint64_t seed;			/* of the places */
+	uint64_t step;			/* the current one */
+	unsigned char model[16];
+	struct center_rows last, next;
+	struct sketch now;		/* of this step's shards and the center */
+	struct center_one *one;		/* [k] */
+	double *tmp;			/* f64[k], to sort in */
+	size_t k, one_cap, tmp_cap;
+};
+#define CENTER_INIT { .dir = STATE_INIT, .newest = 1 }
+
+/* center_keep(p, dir, sync, e): keep the files in the directory dir. */
+int center_keep(struct center *p, const char *dir, enum io_sync sync, struct err *e);
+/* center_begin(p, sh, sc, k, e): begin the step of shard sh, with k contributions to the
+ * model sc.  In the first step, and after a step of another model, nothing is known, and
+ * p->known becomes 0. */
+int center_begin(struct center *p, const struct shard *sh, const struct schema *sc,
+    size_t k, struct err *e);
+/* center_device(p, i, sh): set the device of contribution i, whose shard is sh. */
+void center_device(struct center *p, size_t i, const struct shard *sh);
+/* center_group(p, group, n, e): begin a group of n values.
+ * center_add(p, i, x): add the values x[n] of contribution i, or, with i == k, of the
+ * center. */
+int center_group(struct center *p, uint32_t group, size_t n, struct err *e);
+void center_add(struct center *p, size_t i, const float *x);
+/* center_repeats(p, same, t, e): before robust_judge, mark the contributions that repeat
+ * what another device sent; p->one[].from is that device.  same: the sketches of the
+ * contributions, with the places of seed 0. */
+int center_repeats(struct center *p, const struct sketch *same, struct robust_step *t,
+    struct err *e);
+/* center_judge(p, t, e): after robust_judge, apply robust_past with the distances over many
+ * steps. */
+int center_judge(struct center *p, struct robust_step *t, struct err *e);
+/* center_of(p, first): return the center's values from index `first' on; NULL: zeros.
+ * center_make(p, first, y, n): set n values of this step's aggregate, which are zeros
+ * otherwise. */
+const float *center_of(const struct center *p, uint64_t first);
+void center_make(struct center *p, uint64_t first, const float *y, size_t n);
+/* center_commit(p, sh, sc, e): end the step, and store the memory if there are files. */
+int center_commit(struct center *p, const struct shard *sh, const struct schema *sc,
+    struct err *e);
+void center_release(struct center *p);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * The policy of an aggregate, made of what its contributors ask for.  One device alone
+ * cannot move the others far: a key counts only if more than half of the contributors
+ * have it, and a value only up to a factor of POLICY_MERGE_FACTOR from their median.
+ */
+#ifndef ACE_POLICY_MERGE_H
+#define ACE_POLICY_MERGE_H
+
+struct err;
+struct gather;
+struct text_kv;
+
+enum { POLICY_MERGE_FACTOR = 4 };
+
+/* Bytes of the devices' own intervals, and of cuts with their seconds, at most.  With the
+ * other keys, which are short, they fit into a policy. */
+enum { POLICY_MERGE_TEXT = 32 * 1024, POLICY_MERGE_CUTS = 24 * 1024 };
+
+/* policy_merge_write(g, own, kv, e): after gather_finish, put into kv, within the bounds
+ * above:
+ *
+ *   KEYS_DELAY        the largest that is asked for
+ *   KEYS_INTERVAL     the smallest
+ *   KEYS_FORCE        1 if half of the devices with this key want it, else 0
+ *   KEYS_CUTS, KEYS_CUTS_SECONDS
+ *                     those of the device with the longest backward pass, since all
+ *                     others wait for it, if they take at most POLICY_MERGE_CUTS bytes
+ *   KEYS_INTERVAL_OF and a name
+ *                     with own 1: the interval that this device asks for
+ */
+int policy_merge_write(struct gather *g, int own, struct text_kv *kv, struct err *e);
+
+/* policy_merge_norm(g, kv, e): put the mean of the model norms that contributors state
+ * (SHARD_KEY_NORM) into kv, each counted as at most POLICY_MERGE_FACTOR medians.  A policy
+ * divides the aggregate's norm by it. */
+int policy_merge_norm(struct gather *g, struct text_kv *kv, struct err *e);
+
+#endif

@@ -1,0 +1,132 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "format/shard.h"
+#include "mean/gather.h"
+#include "mean/same_model.h"
+
+/* The statement of one contribution. */
+struct same_model_said {
+	const char *digest;
+	uint64_t version;
+	size_t at;			/* its index in the step */
+};
+
+/* n statements in a row with the same version and digest. */
+struct same_model_run {
+	const struct same_model_said *first;
+	size_t n;
+};
+
+static int
+same_model_order(const void *a, const void *b)
+{
+	const struct same_model_said *x = a, *y = b;
+	const int k = strcmp(x->digest, y->digest);
+
+	if (x->version != y->version)
+		return x->version < y->version ? -1 : 1;
+	return k != 0 ? k : x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Return how many of the sorted statements s[n] have the version of the first; top
+ * becomes the two largest runs of one digest among them, the larger one first. */
+static size_t
+same_model_runs(const struct same_model_said *s, size_t n, struct same_model_run top[2])
+{
+	struct same_model_run run;
+	size_t i, k;
+
+	top[0] = top[1] = (struct same_model_run){ s, 0 };
+	for (i = 0; i < n && s[i].version == s->version; i = k) {
+		for (k = i + 1; k < n && s[k].version == s->version &&
+		    strcmp(s[k].digest, s[i].digest) == 0; k++)
+			;
+		run = (struct same_model_run){ s + i, k - i };
+		if (run.n > top[0].n) {
+			top[1] = top[0];
+			top[0] = run;
+		} else if (run.n > top[1].n) {
+			top[1] = run;
+		}
+	}
+	return i;
+}
+
+static const char *
+same_model_device(const struct gather *g, const struct same_model_said *s)
+{
+	return shard_device(gather_shard(g, s->at));
+}
+
+/* Set the error for one version with two digests or more.  Names are cut so that the
+ * remedy fits into a receipt. */
+static int
+same_model_differ(struct gather *g, const struct same_model_run top[2], struct err *e)
+{
+	const struct same_model_said *most = top[0].first, *odd = top[1].first;
+	const unsigned long long version = most->version;
+
+	if (top[0].n == top[1].n)
+		return err_set(e, ERR_DATA, "mismatch: '%.24s' has model %.16s and "
+		    "'%.24s' %.16s at version %llu, and neither model has a majority",
+		    same_model_device(g, most), most->digest, same_model_device(g, odd),
+		    odd->digest, version);
+	return gather_blame(g, odd->at, err_set(e, ERR_DATA, "mismatch: '%.24s' has "
+	    "model %.16s, most devices have %.16s: give it their model and begin "
+	    "again at step %llu", same_model_device(g, odd), odd->digest, most->digest,
+	    version));
+}
+
+int
+same_model_check(struct gather *g, struct err *e)
+{
+	const size_t n = gather_count(g);
+	struct same_model_said *s = alloc_get(n + 1, sizeof(*s), e);
+	struct same_model_run top[2];
+	const struct shard *sh;
+	size_t i, k = 0;
+	int r = 0;
+
+	if (s == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < n; i++) {
+		sh = gather_shard(g, i);
+		s[k] = (struct same_model_said){ text_get(&sh->kv,
+		    SHARD_KEY_MODEL), sh->base_version, i };
+		k += s[k].digest != NULL;
+	}
+	qsort(s, k, sizeof(*s), same_model_order);
+	for (i = 0; i < k && r == 0;) {
+		i += same_model_runs(s + i, k - i, top);
+		if (top[1].n != 0)
+			r = same_model_differ(g, top, e);
+	}
+	alloc_free(s);
+	return r;
+}
+
+int
+same_model_put(const struct gather *g, struct text_kv *kv, struct err *e)
+{
+	const struct shard *sh, *first = NULL;
+	const char *digest, *all = NULL;
+	size_t i;
+
+	for (i = 0; i < gather_count(g); i++) {
+		if (gather_left(g, i))
+			continue;
+		sh = gather_shard(g, i);
+		digest = text_get(&sh->kv, SHARD_KEY_MODEL);
+		if (first == NULL) {
+			first = sh;
+			all = digest;
+		}
+		if (digest == NULL || all == NULL || strcmp(digest, all) != 0 ||
+		    sh->base_version != first->base_version)
+			return 0;
+	}
+	return all != NULL ? text_set(kv, SHARD_KEY_MODEL, all, e) : 0;
+}

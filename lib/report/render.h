@@ -1,0 +1,112 @@
+/*
+ * Fields of reports.  One table row describes each: its name in JSON, tables and the page;
+ * type and unit; the reports that show it; its width as text; name and description as a
+ * metric.  To add a field, add a row.
+ *
+ * Metrics are Prometheus text (exposition format 0.0.4), as node_exporter reads it from a
+ * file.  Each family has one HELP, one TYPE and all its samples, so samples of several
+ * directories wait here until all are read.  Units are bytes and seconds, counters end in
+ * _total, samples have no time.  OpenMetrics 1.0 names a counter's family without _total,
+ * which node_exporter would take for another family without a type; where they differ, this
+ * is node_exporter's format.
+ */
+#ifndef ACE_RENDER_H
+#define ACE_RENDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "pipe/json_out.h"
+
+struct err;
+struct render;
+
+/* Storage and text form of a field; JSON, metrics and tables have the plain number. */
+enum render_type {
+	RENDER_U64, RENDER_U32,
+	RENDER_F64, RENDER_F32,	/* as the field's text says */
+	RENDER_NAME,		/* const char *; NULL: not known */
+	RENDER_CHARS,		/* char[] */
+	RENDER_ID,		/* 16 bytes: in hexadecimal */
+	RENDER_SIZE,		/* uint64_t, bytes: "12.4 MB" */
+	RENDER_AGO,		/* double, seconds: "3.4 h" */
+	/* double, bit/s: text in Mbit/s; metric in bytes per second */
+	RENDER_RATE,
+	RENDER_FLAG,		/* int: true or false */
+	RENDER_CALL		/* put prints it, in each form */
+};
+
+enum { RENDER_WIDE = 1000 };	/* as wide as x->wide[width - RENDER_WIDE] */
+
+struct render_field {
+	const char *name;	/* NULL ends the table */
+	const char *head;	/* column head in text; NULL: the name */
+	enum render_type type;
+	size_t at;		/* offset in a row */
+	unsigned in;		/* reports that have it, the caller's bits */
+	unsigned need;		/* what a row must have, the caller's bits */
+	int width;		/* of a text column; < 0: left-aligned */
+	int gap;		/* blanks before the column; 0: two */
+	const char *text;	/* format of a floating-point number; NULL: "%.9g" */
+	void (*put)(struct render *x, const char *name, const void *at);
+	const char *family, *help;	/* as a metric */
+};
+
+enum render_form { RENDER_TEXT, RENDER_METRICS, RENDER_JSON, RENDER_TSV };
+enum render_label { RENDER_DIRECTORY, RENDER_RUN, RENDER_DEVICE, RENDER_VERDICT,
+	RENDER_LABELS };
+enum { RENDER_FAMILIES = 32 };	/* at most */
+
+struct render {
+	FILE *f;
+	enum render_form form;
+	unsigned in;		/* the report */
+	int wide[4];
+	struct json_out json;
+
+	/* RENDER_METRICS */
+	const char *label[RENDER_LABELS];	/* of the next samples; NULL: none */
+	const struct render_field *family[RENDER_FAMILIES];
+	struct buf sample[RENDER_FAMILIES];
+	size_t families;
+	int failed;		/* first error of a sample, 0: none */
+	struct err *e;
+};
+
+/* Narrow the first column, of the width x->wide[column], so that a line fits `width'. A
+ * longer name then has a line of its own. */
+void render_fit(struct render *x, const struct render_field *t, int column, int width);
+
+/* Print the first line of a table (as text); a row of it, which ends no line and in
+ * JSON opens nothing; "key value" lines. have: what the row has. */
+void render_head(struct render *x, const struct render_field *t);
+void render_row(struct render *x, const struct render_field *t, const void *row,
+    unsigned have);
+void render_lines(struct render *x, const struct render_field *t,
+    const void *row, unsigned have);
+
+/* render_families: add the metrics of a table; families are printed in this order.
+ * render_sample: add a sample with the labels of x. render_metrics: print all samples
+ * and release them, without families that have no sample. If a sample found no memory,
+ * print nothing and return that error. */
+void render_families(struct render *x, const struct render_field *t);
+void render_sample(struct render *x, const char *family, double v);
+int render_metrics(struct render *x);
+
+/* Print a name from outside, without control characters. */
+void render_name(FILE *f, const char *name);
+/* Return how many terminal columns s takes, approximately: characters, not bytes. */
+int render_chars(const char *s);
+/* "12 s", "3.4 h" */
+const char *render_ago(double secs, char out[32]);
+
+/* Print a table of lines with tabs, whose first line names the columns, as aligned
+ * columns. Lines that begin with # stay as they are. Cells of the columns bandwidth
+ * (bit/s) and compute, latency, seconds, step, time (s) get units: "2.5 Mbit/s", "200 ms".
+ * At most RENDER_COLUMNS columns. */
+enum { RENDER_COLUMNS = 16 };
+void render_columns(FILE *f, const char *tsv);
+
+#endif

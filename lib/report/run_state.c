@@ -1,0 +1,502 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/at.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/scan.h"
+#include "format/keys.h"
+#include "format/reader.h"
+#include "report/run_state.h"
+#include "spool/manifest.h"
+#include "spool/receipt_list.h"
+#include "spool/roster.h"
+#include "spool/steps.h"
+
+enum { STATUS_DEPTH = 8 };
+
+/* ---- bytes on disk ---- */
+
+struct run_state_tree {
+	const char *dir;
+	int depth;
+	uint64_t bytes;
+};
+
+static int
+run_state_each_file(void *arg, const char *name, struct err *e)
+{
+	struct run_state_tree *t = arg, below = { NULL, t->depth + 1, 0 };
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (snprintf(path, sizeof(path), "%s/%s", t->dir, name) >= PATH_MAX ||
+	    fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	t->bytes += (uint64_t)st.st_blocks * 512;
+	if (!S_ISDIR(st.st_mode) || below.depth == STATUS_DEPTH)
+		return 0;
+	below.dir = path;
+	(void)scan(path, run_state_each_file, &below, e);
+	t->bytes += below.bytes;
+	return 0;
+}
+
+uint64_t
+run_state_disk(const char *dir)
+{
+	struct run_state_tree t = { dir, 0, 0 };
+
+	(void)scan(dir, run_state_each_file, &t, NULL);
+	return t.bytes;
+}
+
+/* ---- devices ---- */
+
+/* Return the slot of the device with this hash, or a free one.  A device that chooses
+ * names can choose their hashes, but not s->mix, by which they are multiplied. */
+static size_t *
+run_state_slot(const struct run_state *s, const unsigned char id[SHARD_ID])
+{
+	const size_t mask = s->slots - 1;
+	size_t i = (size_t)((bytes_le64(id) * s->mix) >> 32) & mask;
+
+	while (s->slot[i] != 0 && memcmp(s->d[s->slot[i] - 1].id, id, SHARD_ID) != 0)
+		i = (i + 1) & mask;
+	return &s->slot[i];
+}
+
+/* Keep half of the hash table free. */
+static int
+run_state_room(struct run_state *s, struct err *e)
+{
+	struct timespec t = { 0, 0 };
+	size_t i;
+
+	if (2 * (s->n + 1) <= s->slots)
+		return 0;
+	alloc_free(s->slot);
+	s->slots = s->slots != 0 ? 2 * s->slots : 64;
+	if ((s->slot = alloc_get(s->slots, sizeof(*s->slot), e)) == NULL)
+		return -ERR_SYS;
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	s->mix = (uint64_t)t.tv_nsec * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	for (i = 0; i < s->n; i++)
+		*run_state_slot(s, s->d[i].id) = i + 1;
+	return 0;
+}
+
+/* Return the device with this hash; add it if it is new. */
+static struct run_state_device *
+run_state_device(struct run_state *s, const unsigned char id[SHARD_ID], struct err *e)
+{
+	struct run_state_device *d;
+	char hex[33];
+	size_t *slot;
+
+	if (run_state_room(s, e) < 0)
+		return NULL;
+	slot = run_state_slot(s, id);
+	if (*slot != 0)
+		return &s->d[*slot - 1];
+	if (alloc_grow(&s->d, &s->cap, s->n + 1, sizeof(*s->d), e) < 0)
+		return NULL;
+	d = &s->d[s->n++];
+	*slot = s->n;
+	memset(d, 0, sizeof(*d));
+	memcpy(d->id, id, SHARD_ID);
+	shard_hex(id, hex);
+	(void)snprintf(d->name, sizeof(d->name), "#%.12s", hex);
+	return d;
+}
+
+/* Return the device of a file in a step's directory. */
+static struct run_state_device *
+run_state_of(struct run_state *s, const char *file, struct err *e)
+{
+	unsigned char id[SHARD_ID];
+	char name[SHARD_NAME + 1];
+	struct run_state_device *d;
+	int whole = spool_device(file, name, id);
+
+	if ((d = run_state_device(s, id, e)) != NULL)
+		(void)snprintf(d->name, sizeof(d->name), "%.*s%s",
+		    SHARD_NAME - 3, name, whole ? "" : "...");
+	return d;
+}
+
+static void
+run_state_step(struct run_state_device *d, uint64_t step)
+{
+	if (!d->any || step < d->first)
+		d->first = step;
+	if (!d->any || step > d->step)
+		d->step = step;
+	d->any = 1;
+}
+
+/* Count the receipts in a step's manifest, of which each device has one per step.  For an
+ * earlier step whose directory is still there its files are counted instead. */
+static int
+run_state_count(struct run_state *s, const struct spool *in, uint64_t step,
+    const struct receipt_list *l, struct err *e)
+{
+	struct run_state_device *d;
+	size_t i;
+	int k;
+
+	for (i = 0; i < l->n; i++) {
+		if ((d = run_state_device(s, l->line[i].r.device, e)) == NULL)
+			return -ERR_SYS;
+		run_state_step(d, l->line[i].r.step);
+		d->answered++;
+		if (l->line[i].r.step == step)
+			d->counted = step + 1;
+		if (l->line[i].r.step != step) {
+			if ((k = spool_has(in, &l->line[i].r.step, "", e)) < 0)
+				return k;
+			if (k > 0)
+				continue;
+		}
+		d->verdict[l->line[i].r.verdict]++;
+	}
+	return 0;
+}
+
+/* ---- the directory of a step ---- */
+
+struct run_state_dir {
+	struct run_state *s;
+	const char *dir;
+	uint64_t step;
+	int current;		/* it is the current step if it has shards */
+	int closed;		/* it has a manifest; */
+	struct receipt_list l;	/* its entries, counted */
+	size_t shards;
+	double oldest;
+};
+
+static int
+run_state_shard(struct run_state_dir *x, const char *name,
+    const struct stat *st, struct err *e)
+{
+	struct run_state_device *d = run_state_of(x->s, name, e);
+	const double at = (double)st->st_mtim.tv_sec +
+	    (double)st->st_mtim.tv_nsec * 1e-9;
+
+	if (d == NULL)
+		return -ERR_SYS;
+	if (!d->any || x->step >= d->step) {
+		d->bytes = (uint64_t)st->st_size;
+		d->at = at;
+	}
+	run_state_step(d, x->step);
+	d->here |= x->current;
+	d->disk += (uint64_t)st->st_blocks * 512;
+	if (!x->closed)
+		d->verdict[RECEIPT_ACCEPTED]++;
+	x->shards++;
+	if (!(x->oldest > 0) || at < x->oldest)
+		x->oldest = at;
+	return 0;
+}
+
+/* Count the receipts of a device's rejected shards.  If the step was closed without it,
+ * they are its answer in this step. */
+static int
+run_state_refused(struct run_state_dir *x, const char *name, const struct receipt_list *no,
+    struct err *e)
+{
+	struct run_state_device *d = run_state_of(x->s, name, e);
+	size_t i;
+
+	if (d == NULL)
+		return -ERR_SYS;
+	run_state_step(d, x->step);
+	for (i = 0; i < no->n; i++)
+		d->verdict[no->line[i].r.verdict]++;
+	d->answered += x->closed && d->counted != x->step + 1;
+	return 0;
+}
+
+static int
+run_state_each_shard(void *arg, const char *name, struct err *e)
+{
+	struct run_state_dir *x = arg;
+	const size_t n = strlen(name);
+	char path[PATH_MAX];
+	struct receipt_list no;
+	struct stat st;
+	int k;
+
+	if (snprintf(path, sizeof(path), "%s%s", x->dir, name) >= PATH_MAX ||
+	    fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;		/* it was removed meanwhile */
+	if (spool_is_shard(name))
+		return run_state_shard(x, name, &st, e);
+	if (n < 4 || strcmp(name + n - 3, ".no") != 0)
+		return 0;
+	memset(&no, 0, sizeof(no));
+	if ((k = receipt_list_read(&no, path, e)) > 0)
+		k = run_state_refused(x, name, &no, e);
+	receipt_list_release(&no);
+	return k;
+}
+
+/* Read one step: its manifest, if it has one of its own, its shards and receipts; and set
+ * the current step if it is this one. */
+static int
+run_state_look(struct run_state *s, const struct spool *in, uint64_t step, struct err *e)
+{
+	struct run_state_dir x = { .s = s, .step = step };
+	int k = manifest_of(in, step, &x.l, e);
+
+	x.closed = k > 0 && x.l.line[x.l.n - 1].r.step == step;
+	x.current = s->now == STATUS_IDLE && (!s->has_last || step > s->last);
+	if (x.closed)
+		k = run_state_count(s, in, step, &x.l, e);
+	if (k >= 0 && (k = spool_has(in, &step, "", e)) > 0) {
+		x.dir = spool_path(in, &step, "", e);
+		k = x.dir != NULL ? scan(x.dir, run_state_each_shard, &x, e) : -ERR_SYS;
+	}
+	if (k >= 0 && x.current && (x.closed || x.shards != 0)) {
+		s->now = x.closed ? STATUS_CLOSED : STATUS_OPEN;
+		s->step = step;
+		s->since = x.oldest;
+	}
+	receipt_list_release(&x.l);
+	alloc_free((char *)(uintptr_t)x.dir);
+	return k;
+}
+
+/* ---- all steps ---- */
+
+/* Return how many steps are before `end'. */
+static size_t
+run_state_before(const struct steps *x, uint64_t end)
+{
+	size_t lo = 0, hi = x->n, mid;
+
+	while (lo < hi) {
+		mid = (lo + hi) / 2;
+		if (x->step[mid] < end)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static int
+run_state_all(struct run_state *s, const struct spool *in, struct err *e)
+{
+	struct steps all = STEPS_INIT;
+	struct run_state_device *d;
+	size_t i, closed;
+	int k = steps_list(&all, in, "", 0, e);
+
+	s->steps = all.n;
+	if (k == 0)
+		k = steps_list(&all, in, STEPS_DONE, 0, e);
+	for (i = 0; i < all.n && k >= 0; i++)
+		k = run_state_look(s, in, all.step[i], e);
+	for (i = 0; i < s->n && k >= 0 && s->has_closed; i++) {
+		d = &s->d[i];
+		closed = !d->any || d->first > s->closed ? 0 : run_state_before(&all,
+		    s->closed + 1) - run_state_before(&all, d->first);
+		d->missed = closed > d->answered ? closed - d->answered : 0;
+	}
+	steps_release(&all);
+	return k;
+}
+
+/* ---- who is waited for ---- */
+
+static int
+run_state_roster(struct run_state *s, const struct spool *in, struct err *e)
+{
+	struct array_names t = ARRAY_NAMES_INIT;
+	unsigned char id[SHARD_ID];
+	struct run_state_device *d;
+	size_t i;
+	int k = roster_read(&t, in, e);
+
+	s->listed = k > 0;
+	for (i = 0; i < t.n && k >= 0; i++) {
+		shard_id(t.p[i], id);
+		if ((d = run_state_device(s, id, e)) != NULL) {
+			(void)snprintf(d->name, sizeof(d->name), "%s", t.p[i]);
+			d->listed = 1;
+		} else {
+			k = -ERR_SYS;
+		}
+	}
+	array_release(&t);
+	return k < 0 ? k : 0;
+}
+
+/* Count the devices that have a shard in the current step, and those that are missing. */
+static void
+run_state_present(struct run_state *s)
+{
+	struct run_state_device *d;
+
+	for (d = s->d; d < s->d + s->n && s->now != STATUS_IDLE; d++) {
+		d->expected = s->listed ? d->listed : d->any;
+		s->here += (uint64_t)d->here;
+		s->missing += d->expected && !d->here;
+	}
+}
+
+/* ---- links ---- */
+
+/* Read the bandwidth that the device's newest shard states.  If the shard is damaged or
+ * the device's name unknown, there is none; that is no error here. */
+static void
+run_state_link(const struct spool *in, struct run_state_device *d)
+{
+	struct err ignored = ERR_INIT;
+	struct text_kv kv = TEXT_KV_INIT;
+	struct reader *r = NULL;
+	unsigned char id[SHARD_ID];
+	char *path;
+	struct io *io;
+	int k = 0;
+
+	shard_id(d->name, id);	/* only the beginning of a long name is known */
+	path = memcmp(id, d->id, SHARD_ID) != 0 ? NULL :
+	    spool_of(in, &d->step, d->name, "aceg", NULL);
+	if (path != NULL)
+		k = io_open_kept(&io, path, &ignored);
+	if (k > 0 && (k = reader_open(&r, io, NULL, &ignored)) == 0)
+		while ((k = reader_next(r, &ignored)) > 0)
+			if (k == READER_NOTE && keys_add(&kv, r, &ignored) < 0)
+				break;
+	if (k >= 0)
+		(void)keys_real(&kv, KEYS_BANDWIDTH, &d->bandwidth, d->name, NULL);
+	reader_free(r);
+	text_release(&kv);
+	alloc_free(path);
+}
+
+static int
+run_state_order(const void *a, const void *b)
+{
+	const struct run_state_device *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static const char *
+run_state_where(const struct run_state *r, const struct run_state_device *d)
+{
+	if (!d->any)
+		return "never";
+	if (r->now == STATUS_IDLE)
+		return r->has_last && d->step < r->last ? "behind" : "done";
+	if (d->here)
+		return "here";
+	return d->expected ? "missing" : "left";
+}
+
+/* Set the members that are derived from the others. */
+static void
+run_state_derive(struct run_state *s, double now)
+{
+	static const char *const is[] = { "idle", "open", "closed" };
+	struct run_state_device *d;
+
+	s->is = is[s->now];
+	s->ago = fmax(now - s->since, 0);
+	s->have = (s->has_last ? STATUS_LAST : 0u) |
+	    (s->now != STATUS_IDLE ? STATUS_STEP : 0u);
+	for (d = s->d; d < s->d + s->n; d++) {
+		d->is = run_state_where(s, d);
+		d->ago = fmax(now - d->at, 0);
+		d->accepted = d->verdict[RECEIPT_ACCEPTED];
+		d->refused = d->verdict[RECEIPT_INVALID] + d->verdict[RECEIPT_FENCED] +
+		    d->verdict[RECEIPT_EQUIVOCATION] + d->verdict[RECEIPT_LATE];
+		d->awaited = s->now == STATUS_OPEN && d->expected && !d->here;
+		d->have = (d->any ? STATUS_SEEN : 0u) |
+		    (d->bytes != 0 ? STATUS_SENT : 0u) |
+		    (d->bandwidth > 0 ? STATUS_LINKED : 0u);
+	}
+}
+
+int
+run_state_read(struct run_state *s, const struct spool *in, double now, struct err *e)
+{
+	struct closed d;
+	size_t i;
+	int k;
+
+	memset(s, 0, sizeof(*s));
+	if ((k = spool_run(in, &s->name, e)) <= 0 || (k = manifest_closed(in, &d, e)) < 0)
+		return k;
+	s->last = d.last;
+	s->has_last = d.has_last;
+	s->closed = d.closed;
+	s->has_closed = d.any;
+	if ((k = run_state_all(s, in, e)) < 0 || (k = run_state_roster(s, in, e)) < 0)
+		return k;
+	run_state_present(s);
+	for (i = 0; i < s->n; i++)
+		if (s->d[i].bytes != 0)
+			run_state_link(in, &s->d[i]);
+	if (s->n != 0)
+		qsort(s->d, s->n, sizeof(*s->d), run_state_order);
+	s->disk = run_state_disk(in->state.dir);
+	run_state_derive(s, now);
+	return 1;
+}
+
+void
+run_state_release(struct run_state *s)
+{
+	alloc_free(s->name);
+	alloc_free(s->d);
+	alloc_free(s->slot);
+	memset(s, 0, sizeof(*s));
+}
+
+/* ---- a receiver of models ---- */
+
+int
+run_state_receiver(struct run_state_receiver *v, struct store *st,
+    const struct receivers_line *l, double now, struct err *e)
+{
+	const struct way *to = store_newest(st), *at = store_known(st, l->has.hash);
+	size_t *way = NULL, n = 0, i;
+	int k;
+
+	memset(v, 0, sizeof(*v));
+	v->name = l->name;
+	v->is = "unknown";
+	if (l->has.time == 0)
+		return 0;
+	v->step = at != NULL ? at->step : l->has.step;
+	v->ago = fmax(now - (double)l->has.time, 0);
+	if (to == NULL)
+		return STATUS_HAS;
+	if ((k = store_way(st, l->has.hash, &way, &n, e)) < 0)
+		return k;
+	v->is = k > 0 && n == 0 ? "newest" : l->sent.time != 0 &&
+	    memcmp(l->sent.hash, to->after, MODEL_HASH) == 0 ? "sent" :
+	    k > 0 ? "behind" : "lost";
+	v->behind = to->step > v->step ? to->step - v->step : 0;
+	v->patches = n;
+	for (i = 0; i < n; i++)
+		v->bytes += st->w.p[way[i]].bytes;
+	alloc_free(way);
+	return STATUS_HAS | STATUS_FAR | (k > 0 ? STATUS_WAY : 0);
+}

@@ -1,0 +1,98 @@
+/*
+ * The state of a run in a spool, for ace-status: the devices and their steps, what the
+ * aggregator waits for, the verdicts, and the bytes on disk.  Other programs may write
+ * the spool meanwhile: files that appear or go during the look may or may not be
+ * seen.  Also the state of a receiver of models, from the list of ace-diff.
+ */
+#ifndef ACE_RUN_STATE_H
+#define ACE_RUN_STATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/receipt.h"
+#include "model/receivers.h"
+#include "model/store.h"
+#include "spool/spool.h"
+
+struct err;
+
+struct run_state_device {
+	char name[SHARD_NAME + 1];
+	unsigned char id[SHARD_ID];
+	int any;		/* the spool has something of it: */
+	uint64_t step;		/* its newest step */
+	uint64_t first;		/* its oldest step */
+	uint64_t bytes;		/* of its newest shard; 0: that was removed */
+	double at;		/* arrival of that shard, Unix seconds */
+	double bandwidth;	/* bit/s that this shard states; 0: none */
+	uint64_t verdict[RECEIPT_NVERDICT];
+	uint64_t answered;	/* closed steps in which it has a receipt */
+	uint64_t counted;	/* the last of these steps, + 1 */
+	uint64_t missed;	/* steps closed without it since its first */
+	uint64_t disk;
+	int listed;		/* in the list of devices */
+	int expected;		/* the current step needs it */
+	int here;		/* its shard of the current step is there */
+	/* derived from these, for the reports: */
+	const char *is;		/* "here", "missing", ... */
+	double ago;		/* since its newest shard, seconds */
+	uint64_t accepted, refused;
+	int awaited;		/* 1 while the open step waits for it */
+	unsigned have;		/* STATUS_SEEN, STATUS_SENT, STATUS_LINKED */
+};
+enum { STATUS_SEEN = 1, STATUS_SENT = 2, STATUS_LINKED = 4 };
+
+enum run_state_now {
+	STATUS_IDLE,		/* no shard came after the last average */
+	STATUS_OPEN,		/* a step has shards and is not closed */
+	STATUS_CLOSED		/* a step is closed and has no average yet */
+};
+
+struct run_state {
+	char *name;
+	enum run_state_now now;
+	uint64_t step;		/* the current one, if OPEN or CLOSED */
+	double since;		/* arrival of its first shard, Unix seconds */
+	uint64_t here, missing;
+	int has_closed, has_last, listed;
+	uint64_t closed, last;	/* see spool/manifest.h */
+	uint64_t steps;		/* number of those that have a directory */
+	uint64_t disk;
+	const char *is;		/* now, as a word */
+	double ago;		/* since `since' */
+	unsigned have;		/* STATUS_LAST, STATUS_STEP */
+	struct run_state_device *d;	/* sorted by name */
+	size_t n, cap;
+	size_t *slot, slots;	/* hash table while reading: index in d, + 1 */
+	uint64_t mix;
+};
+enum { STATUS_LAST = 1, STATUS_STEP = 2 };
+
+/* run_state_read(s, in, now, e): read the state of the run: 1, or 0 if the spool has none
+ * yet; now is the time in Unix seconds.  Call run_state_release(s) also after a failure. */
+int run_state_read(struct run_state *s, const struct spool *in, double now,
+    struct err *e);
+void run_state_release(struct run_state *s);
+
+/* ---- a receiver of models ---- */
+
+struct run_state_receiver {
+	const char *name, *is;
+	uint64_t step;		/* of its model */
+	uint64_t behind;	/* steps from there to the newest model */
+	uint64_t patches, bytes;	/* of the patches to the newest model */
+	double ago;		/* since its receipt, seconds */
+};
+enum { STATUS_HAS = 1, STATUS_FAR = 2, STATUS_WAY = 4 };
+
+/* run_state_receiver(v, st, l, now, e): set v for a receiver.  Return the bits STATUS_... of
+ * the members that are known, or -ERR_x. */
+int run_state_receiver(struct run_state_receiver *v, struct store *st,
+    const struct receivers_line *l, double now, struct err *e);
+
+/* run_state_disk(dir): return the bytes on disk of the files in a directory and below it.
+ * Files that cannot be read are not counted. */
+uint64_t run_state_disk(const char *dir);
+
+#endif

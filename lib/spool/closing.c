@@ -1,0 +1,502 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/at.h"
+#include "base/cli.h"
+#include "base/clock.h"
+#include "base/compare.h"
+#include "base/err.h"
+#include "base/wait.h"
+#include "pipe/filter.h"
+#include "spool/clients.h"
+#include "spool/closing.h"
+#include "spool/manifest.h"
+#include "spool/receipt_list.h"
+#include "spool/roster.h"
+#include "spool/steps.h"
+#include "spool/waiting.h"
+
+struct closing {
+	const struct closing_opts *o;
+	struct spool in;
+	uint64_t step;		/* UINT64_MAX: no average was made yet */
+	struct receipt_list list;	/* the step's manifest */
+	char **path;		/* of the shards that count */
+	size_t n;
+	int sums;		/* descriptor of clients_sums, or -1 */
+};
+
+int
+closing_open(struct closing **out, const struct closing_opts *o, struct err *e)
+{
+	struct closing *r = alloc_get(1, sizeof(*r), e);
+	struct closed d;
+	int k;
+
+	*out = r;
+	if (r == NULL)
+		return -ERR_SYS;
+	r->o = o;
+	r->sums = -1;
+	r->in = (struct spool)SPOOL_INIT;
+	r->in.sync = o->sync;
+	r->in.wait = o->wait;
+	if (!o->create && access(o->dir, F_OK) < 0 && errno == ENOENT)
+		return err_set(e, ERR_SYS, "spool '%s' is absent: make it with "
+		    "ace-recv --create", o->dir);
+	if ((k = spool_open(&r->in, o->dir, e)) < 0)
+		return k;
+	clients_note(&r->in, "ace-aggregate", o->confined);
+	if ((k = clients_sums(&r->in, &r->sums, e)) < 0)
+		return k;
+	if ((k = manifest_closed(&r->in, &d, e)) == 0)
+		r->step = d.has_last ? d.last : UINT64_MAX;
+	return k;
+}
+
+int
+closing_made(const struct closing *r, uint64_t *n, struct err *e)
+{
+	struct steps l = STEPS_INIT;
+	int k = steps_list(&l, &r->in, STEPS_DONE, 0, e);
+
+	*n = l.n;
+	steps_release(&l);
+	return k;
+}
+
+static void
+closing_forget(struct closing *r)
+{
+	while (r->n != 0)
+		alloc_free(r->path[--r->n]);
+	alloc_free(r->path);
+	r->path = NULL;
+}
+
+void
+closing_free(struct closing *r)
+{
+	if (r == NULL)
+		return;
+	closing_forget(r);
+	receipt_list_release(&r->list);
+	if (r->sums >= 0)
+		(void)close(r->sums);
+	spool_close(&r->in);
+	alloc_free(r);
+}
+
+const char *
+closing_dir(const struct closing *r)
+{
+	return r->in.state.dir;
+}
+
+/* ---- closing ---- */
+
+/* Find the files of the shards that a manifest lists, since it has receipts only.  An
+ * excluded shard needs no file. */
+static int
+closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
+{
+	struct receipt_list have = { .n = 0 };
+	size_t i, j;
+	int k = 0;
+
+	for (i = 0; i < l->n && k == 0; i++)	/* in order of steps */
+		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
+			k = steps_shards(&have, &r->in, l->line[i].r.step, NULL, e);
+	receipt_list_sort(&have);
+	for (i = 0, j = 0; i < l->n && k == 0; i++) {
+		if (!receipt_is_accepted(&l->line[i].r))
+			continue;
+		while (j < have.n && receipt_list_compare(&have.line[j].r, &l->line[i].r) < 0)
+			j++;
+		if (j == have.n || memcmp(l->line[i].r.digest, have.line[j].r.digest,
+		    SHARD_DIGEST) != 0)
+			k = err_set(e, ERR_DATA, "mismatch: a shard of step %llu is "
+			    "in a manifest, but not in the spool",
+			    (unsigned long long)l->line[i].r.step);
+		else
+			memcpy(l->line[i].name, have.line[j].name, RECEIPT_LIST_NAME);
+	}
+	receipt_list_release(&have);
+	return k;
+}
+
+/* A step that has shards. */
+struct closing_at {
+	uint64_t step;
+	size_t n;		/* number of its shards; 0: no such step */
+};
+
+/*
+ * Find the first open step that has shards, into *first, and the first that has a
+ * quorum of them, into *next.  Usually they are the same.  If not, the other devices may
+ * never send shards of the first, and one device must not hold up all others.
+ */
+static int
+closing_first(const struct closing *r, const struct closed *d,
+    struct closing_at *first, struct closing_at *next, struct err *e)
+{
+	struct steps l = STEPS_INIT;
+	struct closing_at a = { 0, 0 };
+	size_t i;
+	int k = steps_list(&l, &r->in, "", d->any ? d->closed + 1 : 0, e);
+
+	*first = *next = a;
+	for (i = 0; i < l.n && k == 0 && next->n == 0; i++) {
+		a.step = l.step[i];
+		k = steps_count(&a.n, &r->in, a.step, e);
+		if (first->n == 0)
+			*first = a;
+		if (a.n != 0 && a.n >= r->o->quorum)
+			*next = a;
+	}
+	steps_release(&l);
+	return k;
+}
+
+/* Add to l the accepted shards of earlier steps that no average has counted: those of
+ * open steps, which are passed over, and those that the newest manifest left for the
+ * next average.  1: one of these open steps has a quorum and must be closed first. */
+static int
+closing_carry(const struct closing *r, const struct closed *d, uint64_t step,
+    struct receipt_list *l, struct err *e)
+{
+	struct steps x = STEPS_INIT;
+	struct receipt_list last = { .n = 0 };
+	size_t i, n = l->n;
+	int k = d->any ? manifest_of(&r->in, d->closed, &last, e) : 0;
+
+	for (i = 0; i < last.n && k >= 0; i++)
+		if (last.line[i].r.verdict == RECEIPT_DUPLICATE) {
+			last.line[i].r.verdict = RECEIPT_ACCEPTED;
+			last.line[i].r.reason[0] = '\0';
+			k = receipt_list_add(l, &last.line[i].r, "", e);
+		}
+	receipt_list_sort(l);
+	if (k >= 0 && l->n != n)
+		k = closing_names(r, l, e);
+	if (k >= 0)
+		k = steps_list(&x, &r->in, "", d->any ? d->closed + 1 : 0, e);
+	for (i = 0; i < x.n && x.step[i] < step && k == 0; i++) {
+		n = l->n;
+		if ((k = steps_shards(l, &r->in, x.step[i], NULL, e)) == 0)
+			k = l->n != n && l->n - n >= r->o->quorum;
+	}
+	receipt_list_release(&last);
+	steps_release(&x);
+	return k;
+}
+
+enum closing_result {
+	CLOSING_DONE,
+	CLOSING_AGAIN		/* look again: no step is over, or an earlier one is */
+};
+
+/* Close a step: an enum closing_result.  seen: its shards, read before the run is locked,
+ * so that few are read while it is. */
+static int
+closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
+    struct err *e)
+{
+	struct receipt_list *l = &r->list;
+	struct closed d;
+	int fd, k = spool_lock(&r->in, LOCK_EX, &fd, e);
+
+	if (k < 0)
+		return k;
+	if ((k = manifest_closed(&r->in, &d, e)) == 0 && d.any &&
+	    (!d.made || d.closed >= step))
+		k = CLOSING_AGAIN;	/* another process closed it */
+	if (k == 0 && (k = steps_shards(l, &r->in, step, seen, e)) == 0 &&
+	    (k = closing_carry(r, &d, step, l, e)) == 0) {
+		receipt_list_sort(l);
+		k = manifest_close(&r->in, &d, l, e);
+	}
+	(void)close(fd);
+	if (k != CLOSING_DONE)
+		receipt_list_release(l);
+	return k;
+}
+
+/* ---- waiting for a step ---- */
+
+/* *since becomes the time, by clock_now, at which the step had a quorum of shards. */
+static int
+closing_since(const struct closing *r, uint64_t step, double *since, struct err *e)
+{
+	struct array_names files = ARRAY_NAMES_INIT;
+	struct timespec now = { 0, 0 };
+	double *came = NULL, age = 0;
+	struct stat st;
+	char *path;
+	size_t i, n = 0;
+	int k = steps_files(&files, &r->in, step, e);
+
+	if (k == 0 && (came = alloc_get(files.n + 1, sizeof(*came), e)) == NULL)
+		k = -ERR_SYS;
+	for (i = 0; i < files.n && k == 0; i++) {
+		path = spool_path(&r->in, &step, files.p[i], e);
+		if (path == NULL)
+			k = -ERR_SYS;
+		else if (fstatat(AT(path), &st, 0) == 0)
+			came[n++] = (double)st.st_mtim.tv_sec +
+			    (double)st.st_mtim.tv_nsec * 1e-9;
+		alloc_free(path);
+	}
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (k == 0 && n >= r->o->quorum) {
+		qsort(came, n, sizeof(*came), compare_f64);
+		age = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 -
+		    came[r->o->quorum - 1];
+	}
+	*since = clock_now() - (age > 0 ? age : 0);
+	array_release(&files);
+	alloc_free(came);
+	return k;
+}
+
+/* A step that is being waited for. */
+struct closing_watch {
+	int any;		/* a step is waited for: */
+	uint64_t step;
+	double since;
+};
+
+/* Return 1 if this step is over, else 0.  The deadline runs from the time at which a
+ * quorum is there.  If it ran from the first shard, a fast device would shorten the time
+ * of the others. */
+static int
+closing_ripe(const struct closing *r, struct closing_watch *c,
+    const struct closing_at *a, struct err *e)
+{
+	const struct closing_opts *o = r->o;
+	const int dated = o->deadline > 0;
+	struct array_names missing = ARRAY_NAMES_INIT;
+	size_t expect = o->expect;
+	int k;
+
+	if (a->n < o->quorum)
+		return 0;
+	if (dated && (!c->any || c->step != a->step)) {
+		if ((k = closing_since(r, a->step, &c->since, e)) < 0)
+			return k;
+		c->any = 1;
+		c->step = a->step;
+	}
+	if ((k = roster_missing(&missing, &r->in, a->step, NULL, e)) > 0)
+		expect = a->n + missing.n;
+	array_release(&missing);
+	if (k < 0)
+		return k;
+	if (expect != 0 ? a->n >= expect : !dated)
+		return 1;
+	return dated && clock_now() - c->since >= o->deadline;
+}
+
+/* Close the first step that is over, or take the one that is closed and has no average
+ * yet: an enum closing_result.  A step without a quorum is passed over only when a later
+ * step is over. */
+static int
+closing_try(struct closing *r, struct closing_watch c[2], struct closing_at *a,
+    struct err *e)
+{
+	struct receipt_list seen = { .n = 0 };
+	struct closing_at next;
+	struct closed d;
+	uint64_t from;
+	int k = manifest_closed(&r->in, &d, e);
+
+	if (k == 0 && d.any && !d.made) {
+		r->step = d.closed;
+		/* its process may have died before the name was durable */
+		return (k = spool_durable(&r->in, NULL, e)) < 0 ||
+		    (k = manifest_of(&r->in, r->step, &r->list,
+		    e)) < 0 ? k : closing_names(r, &r->list, e);
+	}
+	if (k < 0 || (k = closing_first(r, &d, a, &next, e)) < 0 || a->n == 0)
+		return k < 0 ? k : CLOSING_AGAIN;
+	from = a->step;
+	k = closing_ripe(r, &c[0], a, e);
+	if (k == 0 && next.n != 0 && next.step != a->step) {
+		*a = next;
+		k = closing_ripe(r, &c[1], a, e);
+	}
+	if (k <= 0)
+		return k < 0 ? k : CLOSING_AGAIN;
+	if ((k = steps_shards(&seen, &r->in, a->step, NULL, e)) == 0)
+		k = closing_one(r, a->step, &seen, e);
+	receipt_list_release(&seen);
+	if (k != CLOSING_DONE)
+		return k;
+	r->step = a->step;
+	if (from != r->step && r->in.wait != NULL)
+		cli_say(r->in.wait->f->cli, 0, "fewer than %zu devices sent step %llu: the "
+		    "steps before step %llu are skipped, and their accepted shards "
+		    "are in the average of step %llu", r->o->quorum,
+		    (unsigned long long)from, (unsigned long long)r->step,
+		    (unsigned long long)r->step);
+	return CLOSING_DONE;
+}
+
+static int
+closing_wait(struct closing *r, struct err *e)
+{
+	struct closing_watch c[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+	struct closing_at a = { 0, 0 };
+	struct wait w = wait_begin(-1, r->o->out);
+	int k;
+
+	waiting_begin(r->in.wait);
+	do {
+		if ((k = closing_try(r, c, &a, e)) != CLOSING_AGAIN)
+			return k;
+		if (waiting_due(r->in.wait))
+			waiting_step(&r->in, a.n != 0 ? a.step : r->step,
+			    a.n, r->o->expect != 0 ? r->o->expect : r->o->quorum);
+	} while ((k = wait_more(&w, e)) >= 0);
+	return k;
+}
+
+/* ---- a step ---- */
+
+/* Build the paths of the shards that count. */
+static int
+closing_paths(struct closing *r, struct err *e)
+{
+	const struct receipt_list *l = &r->list;
+	size_t i;
+
+	closing_forget(r);
+	if ((r->path = alloc_get(l->n + 1, sizeof(*r->path), e)) == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < l->n; i++) {
+		if (l->line[i].r.verdict != RECEIPT_ACCEPTED)
+			continue;
+		if ((r->path[r->n] = spool_path(&r->in, &l->line[i].r.step,
+		    l->line[i].name, e)) == NULL)
+			return -ERR_SYS;
+		r->n++;
+	}
+	return 0;
+}
+
+int
+closing_next(struct closing *r, uint64_t *step, char ***paths, size_t *n,
+    struct err *e)
+{
+	int k;
+
+	receipt_list_release(&r->list);
+	if ((k = closing_wait(r, e)) == 0)
+		k = closing_paths(r, e);
+	*step = r->step;
+	*paths = r->path;
+	*n = r->n;
+	return k;
+}
+
+/* Exclude `count' of the shards that count, from the i-th on, with this verdict:
+ * `invalid', or `duplicate' if they wait for the next average. */
+static void
+closing_refuse(struct closing *r, size_t i, size_t count,
+    enum receipt_verdict verdict, const char *why)
+{
+	struct receipt *rc;
+	size_t k, at = 0;
+
+	for (k = 0; k < r->list.n; k++) {
+		rc = &r->list.line[k].r;
+		if (rc->verdict != RECEIPT_ACCEPTED || at++ < i || at > i + count)
+			continue;
+		rc->verdict = verdict;
+		(void)snprintf(rc->reason, sizeof(rc->reason), "%.150s", why);
+	}
+}
+
+int
+closing_exclude(struct closing *r, size_t i, size_t count, int waits,
+    const char *why, char ***paths, size_t *n, struct err *e)
+{
+	const size_t quorum = r->o->quorum;
+	const size_t left = r->n - count;
+	struct closed d;
+	char text[120];
+	int fd, k;
+
+	closing_refuse(r, i, count, waits ? RECEIPT_DUPLICATE : RECEIPT_INVALID, why);
+	if (left != 0 && left < quorum) {
+		(void)snprintf(text, sizeof(text), "quorum not reached: %zu of "
+		    "%zu shards are left", left, quorum);
+		closing_refuse(r, 0, left, RECEIPT_DUPLICATE, text);
+	}
+	if ((k = spool_lock(&r->in, LOCK_EX, &fd, e)) < 0)
+		return k;
+	/* if another process has gone on, its manifest stays */
+	if ((k = manifest_closed(&r->in, &d, e)) == 0 && !d.made && d.closed == r->step)
+		k = manifest_close(&r->in, &d, &r->list, e);
+	(void)close(fd);
+	if (k == 0)
+		k = closing_paths(r, e);
+	*paths = r->path;
+	*n = r->n;
+	return k;
+}
+
+/* Wait until the step's average is in the spool.  The program that puts it there reads
+ * our output; without a reader, fail with wait_orphan's error. */
+static int
+closing_published(const struct closing *r, struct err *e)
+{
+	struct wait w = wait_begin(-1, -1);
+	int k, gone = 0;
+
+	waiting_begin(r->in.wait);
+	while ((k = spool_has(&r->in, &r->step, "aggregate.aceg", e)) == 0) {
+		if (gone && (k = wait_orphan(r->o->out, 0, e)) < 0)
+			return k;
+		if (waiting_due(r->in.wait))
+			waiting_say(r->in.wait, r->step, "", "waiting for the "
+			    "average of step %llu in the spool (ace-recv --publish)",
+			    (unsigned long long)r->step);
+		/* look once more: the other process may have stored it and
+		 * ended */
+		if (!(gone = wait_gone(r->o->out, 0)))
+			(void)wait_more(&w, e);
+	}
+	/* its process may have died before the name was durable */
+	return k < 0 ? k : spool_durable(&r->in, &r->step, e);
+}
+
+int
+closing_done(struct closing *r, struct err *e)
+{
+	const struct closing_opts *o = r->o;
+	uint64_t before = o->keep != 0 && r->step >= o->keep ?
+	    r->step - o->keep + 1 : 0;
+	size_t i;
+	int k = 0;
+
+	/* shards that wait for the next average stay; so do those of this step until the
+	 * next one is closed, since a power cut may reopen it */
+	for (i = 0; i < r->list.n; i++)
+		if (r->list.line[i].r.step < before)
+			before = r->list.line[i].r.step;
+	if (o->published && r->n != 0)
+		k = closing_published(r, e);
+	if (k == 0)
+		k = manifest_done(&r->in, r->step, e);
+	if (k == 0 && before != 0)
+		k = steps_remove(&r->in, before, e);
+	return k;
+}

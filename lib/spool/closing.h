@@ -1,0 +1,71 @@
+/*
+ * A spool as ace-aggregate sees it: wait for a step, close it, hand out the paths of
+ * its shards, record that its average was made, and go on with the next.
+ *
+ * A step is over as soon as `expect' of its shards are there.  If `expect' is not known
+ * and there is no deadline, `quorum' of them are enough; so are they at the
+ * deadline.  The deadline is reckoned from the times of the step's files, so that a
+ * process that is started again goes on counting; during a wait it is measured by a
+ * clock that does not jump.
+ *
+ * A step that fewer devices than a quorum sent is passed over once a later step is
+ * over, since the others may never send it.  Its accepted shards are in the list of that
+ * later step, since their devices have discarded them.  Shards of it that come
+ * afterwards are late.
+ */
+#ifndef ACE_CLOSING_H
+#define ACE_CLOSING_H
+
+#include "base/io.h"
+
+struct err;
+struct closing;
+
+struct closing_opts {
+	const char *dir;
+	enum io_sync sync;
+	size_t expect;		/* shards of a step; 0: not known */
+	size_t quorum;		/* shards that are enough, at least 1 */
+	double deadline;	/* seconds after a quorum was there; 0: none */
+	int published;		/* a step is done when its average is in the
+				   spool, put there by the reader of our output */
+	uint64_t keep;		/* steps whose shards stay; 0: all */
+	int create;		/* make the directory if it is absent */
+	struct waiting *wait;	/* or NULL */
+	int out;		/* descriptor of the output; a wait ends when it
+				   has no reader any more; -1: none */
+	const char *confined;	/* the sandbox that is in force, in words */
+};
+
+/* closing_open(out, o, e): open the spool.  o must live as long as *out.  -ERR_SYS: the
+ * directory is absent. */
+int closing_open(struct closing **out, const struct closing_opts *o,
+    struct err *e);
+void closing_free(struct closing *r);
+
+/* closing_made(r, n, e): count the averages of the run that were made, by any process. */
+int closing_made(const struct closing *r, uint64_t *n, struct err *e);
+
+const char *closing_dir(const struct closing *r);
+
+/* closing_next(r, step, paths, n, e): wait for the next step that is over, and close it:
+ * shards that come later, for it or for steps before it, are late.  *paths, valid until
+ * closing_done, are its shards and those of earlier steps that no average has counted, in
+ * the order in which to add them.  A step that was closed before and not done comes
+ * again with the same shards.  Without a reader of o->out: wait_orphan's error. */
+int closing_next(struct closing *r, uint64_t *step, char ***paths, size_t *n,
+    struct err *e);
+/* closing_exclude(r, i, count, waits, why, paths, n, e): exclude `count' of these shards,
+ * from the i-th on, from the step's average; the changed manifest is on disk when this
+ * returns.  waits 1: they are counted in the next average; 0: never.  *paths become the
+ * remaining shards.  If those are fewer than a quorum, none remain: they wait for the
+ * next average, too. */
+int closing_exclude(struct closing *r, size_t i, size_t count, int waits,
+    const char *why, char ***paths, size_t *n, struct err *e);
+/* closing_done(r, e): record that the step's average was written, or that no shard is
+ * left for one.  With `published', wait before until it is in the spool.  Then remove
+ * the directories of steps beyond `keep'.  Their manifests stay, so that a shard that is
+ * sent again gets the same verdict, however late it comes. */
+int closing_done(struct closing *r, struct err *e);
+
+#endif

@@ -1,0 +1,170 @@
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/at.h"
+#include "base/err.h"
+#include "base/scan.h"
+#include "base/temp.h"
+#include "device/feedback.h"
+#include "spool/history.h"
+#include "spool/limits.h"
+
+#define HISTORY_STEP "history.%llu"
+
+int
+history_begin(struct history *m, const struct spool *s, const struct shard *sh,
+    const struct schema *sc, struct receipt *r, struct err *e)
+{
+	char line[ERR_LINE];
+	struct io *io;
+	int k;
+
+	if ((sh->flags & SHARD_PREDICTED) == 0 ||
+	    r->verdict != RECEIPT_ACCEPTED)
+		return 0;
+	m->dir = spool_of(s, NULL, spool_device_of(sh), "history", e);
+	if (m->dir == NULL || feedback_cache_open(&m->cache, m->dir, 0, e) < 0)
+		return -ERR_SYS;
+	if ((k = spool_temp(s, sh, "history" TEMP_NAME, &m->temp, &io, e)) < 0)
+		return k;
+	if (s->sync == IO_SYNC_FULL)
+		io_behind(io);
+	if ((k = feedback_cache_begin(m->cache, sh, sc, io, e)) > 0)
+		return 0;
+	history_drop(m);
+	if (k == -ERR_SYS)
+		return k;
+	limits_refuse(r, "%.150s", err_format(e, line));
+	err_clear(e);
+	return 0;
+}
+
+int
+history_group(struct history *m, uint32_t g, int sent, float *x, size_t n,
+    struct err *e)
+{
+	m->next = g + 1;
+	return m->cache == NULL ? 0 : feedback_cache_group(m->cache, g, sent, x, n, e);
+}
+
+int
+history_upto(struct history *m, const struct schema *sc, uint32_t g, float *x,
+    struct err *e)
+{
+	struct schema_span span;
+	int k = 0;
+
+	while (m->cache != NULL && m->next < g && k == 0) {
+		schema_span(sc, m->next, &span);
+		memset(x, 0, span.n * sizeof(*x));
+		k = history_group(m, m->next, 0, x, span.n, e);
+	}
+	return k;
+}
+
+int
+history_end(struct history *m, const struct spool *s, const struct schema *sc,
+    float *x, struct err *e)
+{
+	int k = history_upto(m, sc, sc->ngroups, x, e);
+
+	if (k < 0 || m->cache == NULL)
+		return k;
+	k = feedback_cache_commit(m->cache, IO_SYNC_NONE, e);
+	return k == 0 && s->sync == IO_SYNC_FULL ? io_sync_file(m->temp, e) : k;
+}
+
+struct history_old {
+	const char *dir, *was;
+	int any;		/* averages were made, the last one of */
+	uint64_t last, step;	/* step `last'; step: of the new history */
+};
+
+/* Remove a history that is not needed any more. */
+static int
+history_forget(void *arg, const char *name, struct err *e)
+{
+	const struct history_old *o = arg;
+	char path[PATH_MAX];
+	unsigned long long step;
+
+	(void)e;
+	if (sscanf(name, HISTORY_STEP, &step) == 1 && step != o->step &&
+	    o->any && step <= o->last && strcmp(name, o->was) != 0 &&
+	    snprintf(path, sizeof(path), "%s/%s", o->dir, name) < PATH_MAX)
+		(void)unlinkat(AT(path), 0);
+	return 0;
+}
+
+int
+history_keep(struct history *m, const struct spool *s, const struct shard *sh,
+    const uint64_t *last, struct err *e)
+{
+	struct history_old o = { .dir = m->dir, .any = last != NULL,
+	    .last = last != NULL ? *last : 0, .step = sh->step };
+	char name[CACHE_NAME], path[PATH_MAX];
+	int k;
+
+	if (m->cache == NULL)
+		return 0;
+	o.was = feedback_cache_was(m->cache);
+	(void)snprintf(name, sizeof(name), HISTORY_STEP,
+	    (unsigned long long)sh->step);
+	if (snprintf(path, sizeof(path), "%s/%s", m->dir, name) >= PATH_MAX)
+		return err_set(e, ERR_SYS, "path '%s/%s' is too long", m->dir, name);
+	path[strlen(m->dir) + 1] = '\0';
+	if ((k = spool_made(s, path, e)) < 0)
+		return k;
+	path[strlen(m->dir) + 1] = name[0];
+	if (renameat(AT(m->temp), AT(path)) < 0)
+		return err_sys(e, "'%s'", path);
+	temp_leave(m->temp);
+	alloc_free(m->temp);
+	m->temp = NULL;
+	/* before the shard has its name: once it is accepted, its device goes on
+	 * from this history */
+	if (s->sync == IO_SYNC_FULL && (k = io_sync_path(path, e)) < 0)
+		return k;
+	return scan(m->dir, history_forget, &o, e);
+}
+
+void
+history_drop(struct history *m)
+{
+	feedback_cache_free(m->cache);
+	if (m->temp != NULL)
+		temp_remove(m->temp);
+	alloc_free(m->temp);
+	alloc_free(m->dir);
+	*m = (struct history)HISTORY_INIT;
+}
+
+/* The history of DIR/STEP/DEVICE.aceg is DIR/device/DEVICE.history. */
+int
+history_open(struct dense *d, const char *path, const struct shard *sh,
+    const struct schema *sc, struct err *e)
+{
+	struct statedir s = STATE_INIT;
+	const char *file = strrchr(path, '/'), *step = file;
+	char dir[PATH_MAX], name[CACHE_NAME];
+	int k;
+
+	memset(d, 0, sizeof(*d));
+	while (step != NULL && step > path && *--step != '/')
+		continue;
+	if (step == NULL || snprintf(dir, sizeof(dir), "%.*s/device/%.*s.history",
+	    (int)(step - path), path, (int)strcspn(file + 1, "."),
+	    file + 1) >= PATH_MAX)
+		return err_set(e, ERR_SYS, "'%s'", path);
+	s.dir = dir;
+	(void)snprintf(name, sizeof(name), HISTORY_STEP,
+	    (unsigned long long)sh->step);
+	if ((k = dense_open(d, &s, name, SHARD_HISTORY, e)) < 0 ||
+	    (k = dense_check(d, sh, sc, e)) < 0)
+		return k;
+	return d->r != NULL ? 0 : err_set(e, ERR_DATA, "mismatch: no '%s' in "
+	    "'%s'", name, dir);
+}

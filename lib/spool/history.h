@@ -1,0 +1,56 @@
+/*
+ * The spool's history of devices that send differences to a history
+ * (device/feedback.h).  DIR/device/DEVICE.history/history.STEP is what was
+ * reconstructed from the shard of that step, dense.  It is the history of the device's
+ * next shard, byte for byte the file in the device's state, and what ace-aggregate adds.
+ * It is durable before the shard is accepted.
+ *
+ * Two histories stay for a shard that comes again: the newest, and the one to which its
+ * shard is a difference.  So do those of steps that have no average yet.
+ */
+#ifndef ACE_HISTORY_H
+#define ACE_HISTORY_H
+
+#include "spool/spool.h"
+
+struct err;
+struct feedback_cache;
+struct schema;
+
+struct history {		/* of the shard that is being received */
+	struct feedback_cache *cache;	/* NULL: it is not a difference */
+	char *dir, *temp;
+	uint32_t next;			/* group */
+};
+#define HISTORY_INIT { NULL, NULL, NULL, 0 }
+
+/* history_begin(m, s, sh, sc, r, e): begin with a shard; refuse it in r if it is a
+ * difference to a history that the spool does not have. */
+int history_begin(struct history *m, const struct spool *s,
+    const struct shard *sh, const struct schema *sc, struct receipt *r,
+    struct err *e);
+/* history_upto(m, sc, g, x, e): reconstruct the groups before g that were not sent; x is
+ * room for the values of any group.  history_group(m, g, sent, x, n, e): reconstruct the
+ * next group from its decoded values x[n], in place. */
+int history_upto(struct history *m, const struct schema *sc, uint32_t g,
+    float *x, struct err *e);
+int history_group(struct history *m, uint32_t g, int sent, float *x, size_t n,
+    struct err *e);
+/* history_end(m, s, sc, x, e): end after the last group; the file is on the disk,
+ * without its final name. */
+int history_end(struct history *m, const struct spool *s,
+    const struct schema *sc, float *x, struct err *e);
+/* history_keep(m, s, sh, last, e): give the file its name, before the shard gets its own;
+ * the caller holds the run's exclusive lock.  last: the last step whose average was
+ * made, or NULL. */
+int history_keep(struct history *m, const struct spool *s, const struct shard *sh,
+    const uint64_t *last, struct err *e);
+void history_drop(struct history *m);
+
+/* history_open(d, path, sh, sc, e): open what was reconstructed from the shard sh, which
+ * is the spool's file at path. */
+struct dense;
+int history_open(struct dense *d, const char *path, const struct shard *sh,
+    const struct schema *sc, struct err *e);
+
+#endif

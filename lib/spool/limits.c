@@ -1,0 +1,497 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/at.h"
+#include "base/compare.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/limits_file.h"
+#include "base/num.h"
+#include "base/opt.h"
+#include "format/array.h"
+#include "format/checks.h"
+#include "format/reader.h"
+#include "format/values.h"
+#include "kern/kern.h"
+#include "spool/clients.h"
+#include "spool/limits.h"
+#include "spool/manifest.h"
+#include "spool/spool.h"
+
+/* ---- the limits ---- */
+
+/* Kinds, in the order of enum shard_kind. */
+static const char *const limits_words[] = { "gradient", "delta", "sum", "mean",
+	"residual", "model", "history", "difference", NULL };
+
+/* Parse kinds between commas, one of which may be "difference". */
+static int
+limits_kinds(void *arg, const struct opt *row, const char *list, struct err *e)
+{
+	struct limits *a = arg;
+	char word[NUM_ITEM];
+	int i, r;
+
+	(void)row;
+	a->kinds = 0;
+	a->differences = 0;
+	while ((r = num_item(&list, word, "kind", e)) > 0 &&
+	    (r = num_choice(&i, word, limits_words, "kind", e)) == 0) {
+		a->kinds |= i < SHARD_NKIND ? 1u << i : 0;
+		a->differences |= i == SHARD_NKIND;
+	}
+	return r;
+}
+
+static int
+limits_stale(void *arg, const struct opt *row, const char *val, struct err *e)
+{
+	struct limits *a = arg;
+
+	a->stale = UINT64_MAX;
+	return strcmp(val, "any") == 0 ? 0 :
+	    num_u64(&a->stale, val, 0, 1u << 30, row->name, e);
+}
+
+static const struct opt limits_rows[] = {
+	{ 0, "kind", "LIST", "Kinds let in, between commas: gradient, delta, "
+	    "sum, mean, residual,\n# model, history, and difference (to a "
+	    "history); others are invalid.", OPT_CALL(limits_kinds),
+	    .def = "gradient,delta,sum,mean,difference" },
+	{ 0, "shard", "SIZE", "Larger shards, on the wire, are invalid.",
+	    OPT_SIZE(struct limits, shard), .def = "256Mi" },
+	{ 0, "weight", "X", "Heavier ones are invalid.  Where all devices weigh "
+	    "1, say 1.",
+	    OPT_F64(struct limits, weight, 1e-300, LIMITS_WEIGHT_MOST),
+	    .def = "1e6" },
+	{ 0, "contributors", "N", "Those of more devices are invalid: 1 for a "
+	    "device, for a relay its edges.",
+	    OPT_U64(struct limits, contributors, 1, 1 << 20), .def = "1024" },
+	{ 0, "ahead", "N", "Those more than N steps after the last closed one "
+	    "have to wait.", OPT_U64(struct limits, ahead, 1, LIMITS_STEP_MOST),
+	    .def = "10000" },
+	{ 0, "staleness", "N", "Those computed at a model more than N steps "
+	    "older are late; any: all come.", OPT_CALL(limits_stale),
+	    .def = "any" },
+	{ 0, "quota", "SIZE", "So have those of a device with so much in open "
+	    "steps,", OPT_SIZE(struct limits, quota), .def = "4Gi" },
+	{ 0, "open", "N", "and those of one with shards in so many open steps.",
+	    OPT_U64(struct limits, open, 1, 1 << 20), .def = "1024" },
+	{ 0, "out", "SIZE", "In a day a device is given no more of averages for "
+	    "questions, and for\n# shards that come twice.",
+	    OPT_SIZE(struct limits, out), .def = "16Gi" },
+	{ 0, "timeout", "TIME", "A connection ends when nothing comes for so "
+	    "long within a shard.",
+	    OPT_TIME(struct limits, silence), .def = "60s" },
+	{ 0, "idle", "TIME", "It ends when nothing comes for so long before "
+	    "a shard.",
+	    OPT_TIME(struct limits, idle), .def = "2h" },
+	{ 0, "time", "TIME", "It ends when no shard is whole, or no answer "
+	    "taken, after so long.", OPT_TIME(struct limits, time), .def = "24h" },
+	{ 0, "clients", "N", "More connections at a time are refused.",
+	    OPT_U64(struct limits, clients, 1, CLIENTS_LIMIT), .def = "256" },
+	{ 0, "each", "N", "And so are more of one device.",
+	    OPT_U64(struct limits, each, 1, CLIENTS_LIMIT), .def = "16" },
+	OPT_END
+};
+
+int
+limits_defaults(struct limits *a, struct err *e)
+{
+	return opt_defaults(limits_rows, a, e);
+}
+
+int
+limits_read(struct limits *a, const struct spool *s, const char *device,
+    struct err *e)
+{
+	char *path = statedir_path(&s->state, LIMITS_FILE, e);
+	struct limits other = *a;
+	int k = path == NULL ? -ERR_SYS :
+	    limits_file_read(path, limits_rows, a, &other, NULL, e);
+
+	if (k == 0 && device != NULL)
+		k = limits_file_read(path, limits_rows, a, &other, device, e);
+	alloc_free(path);
+	return k;
+}
+
+int
+limits_init(const struct spool *s, struct err *e)
+{
+	static const char head[] =
+	    "# What this spool lets in; ace-recv reads it when it starts.  A line "
+	    "is\n# NAME VALUE, or NAME VALUE DEVICE for connections of that "
+	    "device alone\n# (ace-recv --device).  Of several lines the last one "
+	    "counts, and one of the\n# device before one of all; where there is "
+	    "none, the default.  SIZE is bytes:\n# 64M, 256Mi; TIME 500ms, 60s, "
+	    "2h.\n";
+	char *path = statedir_path(&s->state, LIMITS_FILE, e);
+	int k = path == NULL ? -ERR_SYS :
+	    limits_file_write(path, head, limits_rows, s->sync, e);
+
+	alloc_free(path);
+	return k;
+}
+
+/* ---- what a shard says ---- */
+
+void
+limits_refuse(struct receipt *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (r->verdict != RECEIPT_ACCEPTED)
+		return;
+	r->verdict = RECEIPT_INVALID;
+	va_start(ap, fmt);
+	(void)vsnprintf(r->reason, 151, fmt, ap);
+	va_end(ap);
+}
+
+/* Refuse in r with the text of the error as the reason. */
+static int
+limits_because(struct receipt *r, struct err *e)
+{
+	char line[ERR_LINE];
+
+	if (e->code != ERR_DATA)
+		return -e->code;
+	limits_refuse(r, "%.150s", err_format(e, line));
+	err_clear(e);
+	return 0;
+}
+
+/* Check the numbers that will be added. */
+static void
+limits_numbers(const struct limits *a, const struct shard *sh, struct receipt *r)
+{
+	if (!(sh->weight <= a->weight))
+		limits_refuse(r, "limit: weight %g, at most %g (limits: weight)",
+		    sh->weight, a->weight);
+	if (sh->contributors == 0 || sh->contributors > a->contributors)
+		limits_refuse(r, "limit: %lu contributors, at most %llu "
+		    "(limits: contributors)", (unsigned long)sh->contributors,
+		    (unsigned long long)a->contributors);
+	if (sh->incarnation > SHARD_INCARNATIONS)
+		limits_refuse(r, "limit: incarnation %lu is too large",
+		    (unsigned long)sh->incarnation);
+	if (sh->samples > LIMITS_SAMPLES_MOST)
+		limits_refuse(r, "limit: %llu samples are too many",
+		    (unsigned long long)sh->samples);
+	if (sh->base_version > sh->step)
+		limits_refuse(r, "mismatch: step %llu was computed at model "
+		    "version %llu", (unsigned long long)sh->step,
+		    (unsigned long long)sh->base_version);
+}
+
+void
+limits_head(const struct limits *a, const struct shard *sh,
+    const struct schema *sc, struct receipt *r)
+{
+	struct err e = ERR_INIT;
+	char why[256];
+
+	if ((sh->flags & SHARD_RECOVERED) != 0)
+		limits_refuse(r, "recovered from a damaged file");
+	if ((a->kinds >> sh->kind & 1) == 0)
+		limits_refuse(r, "mismatch: a shard of kind %s is not for a sum "
+		    "(limits: kind)", shard_kind_name(sh->kind));
+	if (!a->differences && (sh->flags & SHARD_PREDICTED) != 0)
+		limits_refuse(r, "mismatch: the shard is a difference to a history "
+		    "(limits: kind)");
+	limits_numbers(a, sh, r);
+	if (checks_shard(sh, &e) < 0)
+		(void)limits_because(r, &e);
+	if (a->schema != NULL && schema_diff(a->schema, sc, why) != 0)
+		limits_refuse(r, "mismatch: the shard is for another model than "
+		    "--schema: %.100s", why);
+}
+
+void
+limits_values(const struct kern *k, const struct schema_tensor *t,
+    uint64_t first, const float *x, size_t n, struct receipt *r)
+{
+	struct err e = ERR_INIT;
+
+	if (values_bounded(k, t, first, x, n, &e) < 0)
+		(void)limits_because(r, &e);
+}
+
+/* With a limit of one contributor, refuse a list that names another device. */
+static int
+limits_names(const struct limits *a, const struct reader *in, struct receipt *r,
+    struct err *e)
+{
+	const struct chain_frame *f = reader_frame(in);
+	const char *device = spool_device_of(reader_shard(in));
+	struct array_names l = ARRAY_NAMES_INIT;
+	int k = 0;
+
+	if (a->contributors == 1 && f->type == FRAME_MEMB &&
+	    (k = array_get_names(&l, f->raw, f->raw_len, e)) == 0 &&
+	    (l.n != 1 || strcmp(l.p[0], device) != 0))
+		limits_refuse(r, "limit: speaks for '%.80s' (limits: "
+		    "contributors)", l.n != 0 ? l.p[0] : "");
+	array_release(&l);
+	return k;
+}
+
+int
+limits_note(const struct limits *a, struct checks *c, const struct reader *in,
+    struct receipt *r, struct err *e)
+{
+	int k = r->verdict == RECEIPT_ACCEPTED ? checks_note(c, in, e) : 0;
+
+	if (k == 0 && r->verdict == RECEIPT_ACCEPTED)
+		k = limits_names(a, in, r, e);
+	return k < 0 ? limits_because(r, e) : 0;
+}
+
+/* Replace the text of a locked file. */
+static int
+limits_rewrite(int fd, const void *text, size_t n, const char *path, struct err *e)
+{
+	int k = fd_write_at(fd, 0, text, n, path, e);
+
+	return k == 0 && ftruncate(fd, (off_t)n) < 0 ? err_sys(e, "'%s'", path) : k;
+}
+
+/* ---- what goes out ---- */
+
+int
+limits_out(const struct limits *a, const struct spool *s, const char *device,
+    uint64_t bytes, struct err *e)
+{
+	const uint64_t day = spool_clock() / (UINT64_C(86400) * 1000000000);
+	char *path = spool_of(s, NULL, device, "given", e);
+	unsigned long long was = 0, all = 0;
+	char text[64] = "";
+	size_t n;
+	int fd = -1, k = path != NULL ? fd_lock(path, LOCK_EX, &fd, e) : -ERR_SYS;
+
+	if (k == 0 && (k = fd_read_at(fd, 0, text, sizeof(text) - 1, &n, path,
+	    e)) == 0) {
+		if (sscanf(text, "%llu %llu", &was, &all) != 2 || was != day)
+			all = 0;
+		if (bytes > a->out || all > a->out - bytes)
+			k = err_set(e, ERR_REFUSED, "limit: device '%.80s' received "
+			    "%llu bytes of old averages today and requests %llu "
+			    "more (limits: out)", device, all,
+			    (unsigned long long)bytes);
+	}
+	if (k == 0) {
+		n = (size_t)snprintf(text, sizeof(text), "%llu %llu\n",
+		    (unsigned long long)day, all + (unsigned long long)bytes);
+		k = limits_rewrite(fd, text, n, path, e);
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	alloc_free(path);
+	return k;
+}
+
+/* ---- room for a shard ---- */
+
+struct limits_room {
+	const struct spool *s;
+	const struct shard *sh;
+	uint64_t steps, bytes;		/* of the device, in open steps */
+	int known;			/* the shard has a verdict already */
+};
+
+struct limits_open {			/* a line of DEVICE.open */
+	uint64_t step, bytes;		/* bytes 0: the files tell */
+};
+
+struct limits_list {
+	struct limits_open *line;
+	size_t n, cap;
+	int fd;				/* the file, which is locked; or -1 */
+};
+
+/* Look for a file of the device, named as by spool_of, and add its size: 1, or 0 if it is
+ * absent. */
+static int
+limits_size(struct limits_room *p, const uint64_t *step, const char *end,
+    struct err *e)
+{
+	char *path = spool_of(p->s, step, spool_device_of(p->sh), end, e);
+	struct stat st;
+	int there;
+
+	if (path == NULL)
+		return -ERR_SYS;
+	there = fstatat(AT(path), &st, 0) == 0;
+	if (there)
+		p->bytes += (uint64_t)st.st_size;
+	alloc_free(path);
+	return there;
+}
+
+/* Add up the device's files in one open step: the shard, the receipts of rejected ones,
+ * and the dense reconstruction of a difference.  Return 1 if there is a shard. */
+static int
+limits_step(struct limits_room *p, uint64_t step, struct err *e)
+{
+	char made[64];
+	int k, no;
+
+	(void)snprintf(made, sizeof(made), "history/history.%llu",
+	    (unsigned long long)step);
+	if ((k = limits_size(p, NULL, made, e)) < 0 ||
+	    (k = limits_size(p, &step, "aceg", e)) < 0 ||
+	    (no = limits_size(p, &step, "no", e)) < 0)
+		return -ERR_SYS;
+	p->steps += (uint64_t)(k | no);
+	if (step == p->sh->step)
+		p->known = k | no;
+	return k;
+}
+
+/*
+ * DIR/device/DEVICE.open has a line for each step in which the device may have a file,
+ * with the bytes of its files there once they do not change any more.  So limits_room
+ * looks at few files, however many steps are open.  A power cut may damage the list:
+ * then a wrong number of bytes is counted until those steps are over.
+ *
+ * Open the list, locked as `how' says, and read the steps that are still open; it may be
+ * absent.  Call limits_shut afterwards, also after a failure.
+ */
+static int
+limits_list(const struct spool *s, const struct shard *sh, int how,
+    const struct closed *d, struct limits_list *l, struct err *e)
+{
+	char *path = spool_of(s, NULL, spool_device_of(sh), "open", e),
+	    *text = NULL, *at, *end;
+	struct limits_open *o;
+	struct stat st;
+	size_t n;
+	int k = path != NULL ? 0 : -ERR_SYS;
+
+	if (k == 0 && (how == LOCK_EX || faccessat(AT(path), F_OK, 0) == 0) &&
+	    (k = fd_lock(path, how, &l->fd, e)) == 0) {
+		if (fstat(l->fd, &st) < 0)
+			k = err_sys(e, "'%s'", path);
+		else if ((text = alloc_get((size_t)st.st_size + 1, 1, e)) == NULL)
+			k = -ERR_SYS;
+		else
+			k = fd_read_at(l->fd, 0, text, (size_t)st.st_size, &n,
+			    path, e);
+	}
+	for (at = text; k == 0 && at != NULL && *at != '\0';
+	    at = end + strspn(end, "\n")) {
+		if ((k = alloc_grow(&l->line, &l->cap, l->n + 1,
+		    sizeof(*l->line), e)) < 0)
+			break;
+		o = &l->line[l->n];
+		o->step = strtoull(at, &end, 10);
+		o->bytes = *end == ' ' ? strtoull(end, &end, 10) : 0;
+		l->n += end != at && (l->n > 0 ? o->step > o[-1].step :
+		    !d->any || o->step > d->closed);
+		end += strcspn(end, "\n");
+	}
+	alloc_free(text);
+	alloc_free(path);
+	return k;
+}
+
+static void
+limits_shut(struct limits_list *l)
+{
+	if (l->fd >= 0)
+		(void)close(l->fd);
+	alloc_free(l->line);
+}
+
+int
+limits_took(const struct spool *s, const struct shard *sh, int alone,
+    const struct closed *d, struct err *e)
+{
+	struct limits_list l = { .fd = -1 };
+	struct limits_room p;
+	struct limits_open *o;
+	struct buf b = BUF_INIT;
+	char line[64];
+	size_t i;
+	int k = limits_list(s, sh, LOCK_EX, d, &l, e);
+
+	for (i = 0; i < l.n && l.line[i].step != sh->step; i++)
+		;
+	if (k == 0 && i == l.n &&
+	    (k = alloc_grow(&l.line, &l.cap, l.n + 1, sizeof(*l.line), e)) == 0)
+		l.n++;
+	if (k == 0)
+		l.line[i] = (struct limits_open){ sh->step, 0 };
+	if (k == 0)
+		qsort(l.line, l.n, sizeof(*l.line), compare_u64);
+	for (o = l.line; k >= 0 && o < l.line + l.n; o++) {
+		p = (struct limits_room){ .s = s, .sh = sh };
+		if (o->bytes == 0 && o->step != sh->step) {
+			k = limits_step(&p, o->step, e);
+			o->bytes = k > 0 || alone ? p.bytes : 0;
+		}
+		if (k >= 0)
+			k = buf_put(&b, line, (size_t)snprintf(line, sizeof(line),
+			    "%llu %llu\n", (unsigned long long)o->step,
+			    (unsigned long long)o->bytes), e);
+	}
+	if (k >= 0)
+		k = limits_rewrite(l.fd, b.p, b.n, "open", e);
+	buf_release(&b);
+	limits_shut(&l);
+	return k;
+}
+
+int
+limits_room(const struct limits *a, const struct spool *s,
+    const struct shard *sh, const struct schema *sc, uint64_t coming,
+    struct err *e)
+{
+	struct limits_room p = { .s = s, .sh = sh };
+	struct limits_list l = { .fd = -1 };
+	struct limits_open *o;
+	struct closed d;
+	int k = manifest_closed(s, &d, e);
+
+	if (k < 0 || (d.any && sh->step <= d.closed))
+		return k < 0 ? k : 1;
+	if (sh->step > d.closed && sh->step - d.closed > a->ahead)
+		return err_set(e, ERR_REFUSED, "limit: step %llu is more than %llu "
+		    "steps after %llu, the last closed one (limits: ahead)",
+		    (unsigned long long)sh->step, (unsigned long long)a->ahead,
+		    (unsigned long long)d.closed);
+	k = limits_list(s, sh, LOCK_SH, &d, &l, e);
+	for (o = l.line; k >= 0 && o < l.line + l.n; o++) {
+		if (o->bytes == 0) {
+			k = limits_step(&p, o->step, e);
+			continue;
+		}
+		p.steps++;
+		p.bytes += o->bytes;
+		p.known |= o->step == sh->step;
+	}
+	limits_shut(&l);
+	if (k < 0 || p.known)
+		return k < 0 ? k : 0;
+	if (p.steps >= a->open)
+		return err_set(e, ERR_REFUSED, "limit: %llu steps of this device "
+		    "are open (limits: open)", (unsigned long long)p.steps);
+	/* a shard that is being received may become as large as the limit */
+	p.bytes += coming * a->shard;
+	if ((sh->flags & SHARD_PREDICTED) != 0)
+		p.bytes += sc->total * sizeof(float);	/* see limits_step */
+	if (p.bytes >= a->quota)
+		return err_set(e, ERR_REFUSED, "limit: %llu bytes of this device "
+		    "wait for their steps (limits: quota)",
+		    (unsigned long long)p.bytes);
+	return 0;
+}

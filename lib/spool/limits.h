@@ -1,0 +1,100 @@
+/*
+ * The limits of a spool: which shards it admits, how many and how large.  Devices are
+ * not trusted: every number of a shard that ends up in a sum, a weight or a name has a
+ * bound.  A shard beyond a bound is refused with a receipt before it is written, so every
+ * accepted shard can be averaged.
+ */
+#ifndef ACE_LIMITS_H
+#define ACE_LIMITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/receipt.h"
+#include "format/schema.h"
+
+struct checks;
+struct closed;
+struct err;
+struct spool;
+struct kern;
+struct reader;
+
+/* Upper bounds of the limits.  A million shards of that weight, with values of
+ * VALUES_MOST, have a sum in f32; so have weights that are numbers of samples. */
+#define LIMITS_WEIGHT_MOST 1e12
+#define LIMITS_STEP_MOST (UINT64_C(1) << 62)
+#define LIMITS_SAMPLES_MOST (UINT64_C(1) << 40)
+
+struct limits {
+	const struct schema *schema;	/* shards of this model only, or NULL */
+	/* limits, one line for each in the file DIR/limits */
+	unsigned kinds;			/* bits 1 << SHARD_x */
+	int differences;		/* 1: differences to a history, too */
+	double weight;			/* most allowed, as the next ones */
+	uint64_t contributors;
+	uint64_t ahead;			/* steps after the last closed one */
+	uint64_t stale;			/* for spool.max_stale */
+	uint64_t shard;			/* bytes on the wire */
+	uint64_t quota;			/* bytes of a device in open steps */
+	uint64_t open;			/* open steps with shards of a device */
+	uint64_t out;			/* bytes of averages that a device is
+					 * given again in a day */
+	double silence, idle, time;	/* seconds: without a byte within a shard,
+					 * and between two shards; without a
+					 * whole shard; 0: no limit */
+	uint64_t clients, each;		/* connections: of all, of one device */
+};
+
+/* limits_defaults(a, e): set the limits of a spool that has no file of limits.
+ * limits_read(a, s, device, e): read the file of limits, for connections of the device;
+ * NULL: of any device.  -ERR_USAGE: a line is wrong.
+ * limits_init(s, e): write the file with all defaults; -ERR_REFUSED: it exists. */
+int limits_defaults(struct limits *a, struct err *e);
+int limits_read(struct limits *a, const struct spool *s, const char *device,
+    struct err *e);
+int limits_init(const struct spool *s, struct err *e);
+
+/* limits_refuse(r, fmt, ...): set the verdict in r to `invalid', with this reason.  If r
+ * was refused before, the first reason stays. */
+void limits_refuse(struct receipt *r, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* limits_head(a, sh, sc, r): check the shard's head, and refuse it in r if a bound is
+ * exceeded. */
+void limits_head(const struct limits *a, const struct shard *sh,
+    const struct schema *sc, struct receipt *r);
+/* limits_values(k, t, first, x, n, r): check the values x[n], which are those of tensor t
+ * from index `first' on. */
+void limits_values(const struct kern *k, const struct schema_tensor *t,
+    uint64_t first, const float *x, size_t n, struct receipt *r);
+/* limits_note(a, c, in, r, e): check the annotation that `in' stands at. */
+int limits_note(const struct limits *a, struct checks *c, const struct reader *in,
+    struct receipt *r, struct err *e);
+
+/* limits_room(a, s, sh, sc, coming, e): check that the spool has room for the shard,
+ * while `coming' others of its device are being received: 0, or 1 if its step is closed,
+ * so that the shard is late, whatever else is wrong with it.
+ * -ERR_REFUSED: its step is too far ahead, or the device is above its quota.  The
+ * connection then ends without a verdict, and the device sends the shard again later.  A
+ * verdict would have to be stored, since the device takes back what was refused and the
+ * same bytes must not be accepted later; and a device that invents steps could fill the
+ * disk with stored verdicts. */
+int limits_room(const struct limits *a, const struct spool *s,
+    const struct shard *sh, const struct schema *sc, uint64_t coming,
+    struct err *e);
+/* limits_took(s, sh, alone, d, e): put the shard's step on the device's list, before the
+ * device's first file in it is made, and the bytes of other steps whose files are complete:
+ * those with an accepted shard, and with `alone', which says that the run's lock is
+ * exclusive, all.  d is the state of the run. */
+int limits_took(const struct spool *s, const struct shard *sh, int alone,
+    const struct closed *d, struct err *e);
+
+/* limits_out(a, s, device, bytes, e): count bytes of averages that the device is
+ * given again: for a question, or for a shard that came twice, which cost the device
+ * nothing.  DIR/device/DEVICE.given holds the day and the bytes of that day.
+ * -ERR_REFUSED: the device has reached its limit. */
+int limits_out(const struct limits *a, const struct spool *s, const char *device,
+    uint64_t bytes, struct err *e);
+
+#endif

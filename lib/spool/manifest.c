@@ -1,0 +1,213 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/at.h"
+#include "base/err.h"
+#include "spool/manifest.h"
+#include "spool/receipt_list.h"
+#include "spool/steps.h"
+
+#define MANIFEST_CLOSED "closed"
+
+/* Write the name of a step's manifest after its average was made. */
+static const char *
+manifest_name(uint64_t step, char name[48])
+{
+	(void)snprintf(name, 48, STEPS_DONE "/%llu", (unsigned long long)step);
+	return name;
+}
+
+static int
+manifest_is_done(const struct spool *s, uint64_t step, struct err *e)
+{
+	char name[48];
+
+	return spool_has(s, NULL, manifest_name(step, name), e);
+}
+
+/* Read the manifest at path: 1, or 0 if it is absent. */
+static int
+manifest_read(struct receipt_list *l, const char *path, struct err *e)
+{
+	char line[ERR_LINE];
+	int k = receipt_list_read(l, path, e);
+
+	if (k == -ERR_DATA) {
+		(void)err_format(e, line);
+		err_clear(e);
+		return err_set(e, ERR_DATA, "corrupt: '%s': %.200s", path, line);
+	}
+	return k > 0 && l->n == 0 ? err_set(e, ERR_DATA, "corrupt: manifest '%s' "
+	    "lists no shard", path) : k;
+}
+
+/* Read the newest manifest into s->seen, unless it was read before: 1, or 0 if there is
+ * none. */
+static int
+manifest_newest(const struct spool *s, struct err *e)
+{
+	struct spool_seen *x = s->seen;
+	char *path = spool_path(s, NULL, MANIFEST_CLOSED, e);
+	struct receipt_list l = { .n = 0 };
+	struct stat st;
+	int k = path != NULL ? 0 : -ERR_SYS;
+
+	if (k == 0 && fstatat(AT(path), &st, 0) < 0) {
+		k = errno == ENOENT || errno == ENOTDIR ? 0 :
+		    err_sys(e, "'%s'", path);
+		memset(x, 0, sizeof(*x));
+	} else if (k == 0 && (x->file != st.st_ino ||
+	    x->time.tv_sec != st.st_mtim.tv_sec ||
+	    x->time.tv_nsec != st.st_mtim.tv_nsec)) {
+		if ((k = manifest_read(&l, path, e)) > 0) {
+			x->file = st.st_ino;
+			x->time = st.st_mtim;
+			x->step = l.line[l.n - 1].r.step;
+			x->version = l.line[l.n - 1].r.version;
+		}
+		receipt_list_release(&l);
+	}
+	alloc_free(path);
+	return k < 0 ? k : x->file != 0;
+}
+
+int
+manifest_closed(const struct spool *s, struct closed *d, struct err *e)
+{
+	int k;
+
+	memset(d, 0, sizeof(*d));
+	if ((k = manifest_newest(s, e)) <= 0)
+		return k;
+	d->any = 1;
+	d->closed = s->seen->step;
+	if ((k = d->made = manifest_is_done(s, d->closed, e)) < 0)
+		return k;
+	d->last = d->made ? d->closed : s->seen->version;
+	k = d->has_last = d->made ? 1 : manifest_is_done(s, d->last, e);
+	return k < 0 ? k : 0;
+}
+
+/* *step, which is closed, becomes the step whose manifest lists its shards. */
+static int
+manifest_into(const struct spool *s, const struct closed *d, uint64_t *step,
+    struct err *e)
+{
+	struct steps l = STEPS_INIT;
+	int k = *step == d->closed ? 1 : manifest_is_done(s, *step, e);
+
+	if (k == 0) {
+		k = steps_list(&l, s, STEPS_DONE, *step, e);
+		*step = k == 0 && l.n != 0 ? l.step[0] : d->closed;
+		steps_release(&l);
+	}
+	return k < 0 ? k : 0;
+}
+
+int
+manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
+    struct err *e)
+{
+	struct closed d;
+	uint64_t into;
+	char name[48], *path;
+	int k;
+
+	memset(l, 0, sizeof(*l));
+	do {
+		receipt_list_release(l);
+		into = step;
+		if ((k = manifest_closed(s, &d, e)) < 0 || !d.any ||
+		    step > d.closed || (k = manifest_into(s, &d, &into, e)) < 0)
+			return k;
+		path = spool_path(s, NULL, into == d.closed ? MANIFEST_CLOSED :
+		    manifest_name(into, name), e);
+		k = path != NULL ? manifest_read(l, path, e) : -ERR_SYS;
+		alloc_free(path);
+		/* another step may have been closed meanwhile */
+	} while (k > 0 && into == d.closed && l->line[l->n - 1].r.step > into);
+	if (k == 0 || (k > 0 && l->line[l->n - 1].r.step != into))
+		k = err_set(e, ERR_DATA, "corrupt: '%s' has no manifest of step %llu",
+		    s->state.dir, (unsigned long long)into);
+	if (k < 0)
+		receipt_list_release(l);
+	return k;
+}
+
+int
+manifest_average(const struct spool *s, uint64_t step, char **path, struct err *e)
+{
+	struct receipt_list l;
+	size_t i;
+	int k = spool_has(s, &step, "aggregate.aceg", e), counts = 0;
+
+	*path = NULL;
+	/* the process that published it may have died before it was durable */
+	if (k > 0 && (k = spool_durable(s, &step, e)) == 0) {
+		*path = spool_path(s, &step, "aggregate.aceg", e);
+		return *path != NULL ? MANIFEST_HERE : -ERR_SYS;
+	}
+	if (k < 0 || (k = manifest_of(s, step, &l, e)) < 0)
+		return k;
+	/* the step was passed over, or none of its shards counts */
+	for (i = 0; k > 0 && i < l.n; i++)
+		counts |= l.line[i].r.verdict == RECEIPT_ACCEPTED;
+	if (k > 0)
+		counts &= l.line[l.n - 1].r.step == step;
+	receipt_list_release(&l);
+	/* ace-aggregate --keep removed it with its step */
+	if (k > 0 && counts && (k = spool_has(s, &step, "", e)) >= 0) {
+		counts = k;
+		k = 1;
+	}
+	if (k < 0)
+		return k;
+	return k > 0 && !counts ? MANIFEST_NEVER : MANIFEST_COMING;
+}
+
+/* ---- closing ---- */
+
+int
+manifest_close(const struct spool *s, const struct closed *d, struct receipt_list *l,
+    struct err *e)
+{
+	char *path = spool_path(s, NULL, MANIFEST_CLOSED, e);
+	char *done = spool_path(s, NULL, STEPS_DONE "/", e);
+	size_t i;
+	int k = path != NULL && done != NULL ? 0 : -ERR_SYS;
+
+	for (i = 0; i < l->n; i++)
+		l->line[i].r.version = d->has_last ? d->last : 0;
+	if (k == 0)
+		k = spool_made(s, done, e);
+	/* a process that linked a shard may have died before the name was durable; and
+	 * the second name of the manifest that is replaced must be durable */
+	for (i = 0; i < l->n && k == 0; i++)
+		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
+			k = spool_durable(s, &l->line[i].r.step, e);
+	if (k == 0 && d->made && s->sync == IO_SYNC_FULL)
+		k = io_sync_path(done, e);
+	if (k == 0)
+		k = receipt_list_write(l, path, s->sync, e);
+	alloc_free(path);
+	alloc_free(done);
+	return k;
+}
+
+int
+manifest_done(const struct spool *s, uint64_t step, struct err *e)
+{
+	char name[48], *from = spool_path(s, NULL, MANIFEST_CLOSED, e);
+	char *to = spool_path(s, NULL, manifest_name(step, name), e);
+	int k = from != NULL && to != NULL ? 0 : -ERR_SYS;
+
+	if (k == 0 && linkat(AT(from), AT(to), 0) < 0 && errno != EEXIST)
+		k = err_sys(e, "'%s'", to);
+	alloc_free(from);
+	alloc_free(to);
+	return k;
+}

@@ -1,0 +1,67 @@
+/*
+ * Which steps of a spool are closed, with which shards.
+ *
+ * To close a step is to write its manifest over DIR/closed: that step and all before
+ * it are closed then.  The manifest has a receipt for each shard of the step, and for
+ * each earlier shard that no average has counted yet:
+ *
+ *   accepted	counted in this average
+ *   invalid	excluded from it
+ *   duplicate	counted in the next average
+ *
+ * The last receipt is of the step itself.  Each has as its version the last step whose
+ * average was made before.
+ *
+ * Once the average is made the manifest gets a second name, DIR/done/STEP.  This link
+ * is durable at the latest before the next manifest replaces the first name.  If a power
+ * cut takes it before, the step is aggregated again, from the same list.
+ *
+ * To accept a shard is to link its file into its step while a lock prevents closing.
+ * Every file that is there when the step is closed is in the manifest.  So a shard that
+ * was accepted is counted, and a shard that is not counted was not accepted.
+ */
+#ifndef ACE_MANIFEST_H
+#define ACE_MANIFEST_H
+
+#include "spool/receipt_list.h"
+#include "spool/spool.h"
+
+struct err;
+
+struct closed {
+	int any;		/* a step is closed: */
+	uint64_t closed;	/* this one, and all before it */
+	int made;		/* the average of `closed' was made */
+	int has_last;		/* the average of some step was made: */
+	uint64_t last;		/* the last such step */
+};
+
+/* manifest_closed(s, d, e): read the state of a run.  A manifest is read once, however
+ * many shards come. */
+int manifest_closed(const struct spool *s, struct closed *d, struct err *e);
+
+/* manifest_of(s, step, l, e): read into l the manifest that lists the step's
+ * shards: 1, and the caller calls receipt_list_release; or 0 if the step is open.  It is the
+ * step's own, or, if the step was passed over, that of the step whose average counts its
+ * shards; then it lists shards of other steps, too. */
+int manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
+    struct err *e);
+
+/* manifest_average(s, step, path, e): find out whether the step's average is in the
+ * spool: an enum manifest_when, or < 0; with MANIFEST_HERE *path is its path, allocated. */
+enum manifest_when { MANIFEST_COMING, MANIFEST_HERE, MANIFEST_NEVER };
+int manifest_average(const struct spool *s, uint64_t step, char **path,
+    struct err *e);
+
+/* ---- a step is closed ---- */
+
+/* manifest_close(s, d, l, e): make l the manifest of the newest closed step, after the
+ * names of its shards are durable; d is the state from which l was made.  The caller
+ * holds the run's exclusive lock.
+ * manifest_done(s, step, e): record that the average of this step, the newest closed
+ * one, was made. */
+int manifest_close(const struct spool *s, const struct closed *d,
+    struct receipt_list *l, struct err *e);
+int manifest_done(const struct spool *s, uint64_t step, struct err *e);
+
+#endif

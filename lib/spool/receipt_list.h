@@ -1,0 +1,34 @@
+/*
+ * Lists of receipts in files: the manifest of a closed step (spool/manifest.h), and the
+ * rejected shards of a device in a step.  A file is a stream of RCPT frames.
+ */
+#ifndef ACE_RECEIPT_LIST_H
+#define ACE_RECEIPT_LIST_H
+
+#include "base/io.h"
+#include "format/receipt.h"
+
+struct err;
+
+enum { RECEIPT_LIST_NAME = 256 };
+struct receipt_list {
+	struct receipt_list_line {
+		struct receipt r;
+		char name[RECEIPT_LIST_NAME];	/* of the shard's file */
+	} *line;
+	size_t n, cap;
+};
+void receipt_list_release(struct receipt_list *l);
+
+/* receipt_list_add(l, r, file, e): append r and the name of its shard's file. */
+int receipt_list_add(struct receipt_list *l, const struct receipt *r, const char *file,
+    struct err *e);
+/* receipt_list_sort: sort by step, then by device id. */
+int receipt_list_compare(const struct receipt *a, const struct receipt *b);
+void receipt_list_sort(struct receipt_list *l);
+int receipt_list_write(const struct receipt_list *l, const char *path,
+    enum io_sync sync, struct err *e);
+/* receipt_list_read: append the receipts of a file: 1, or 0 if it is absent. */
+int receipt_list_read(struct receipt_list *l, const char *path, struct err *e);
+
+#endif

@@ -1,0 +1,427 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/at.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/temp.h"
+#include "format/reader.h"
+#include "spool/spool.h"
+
+#define SPOOL_SYNCED ".synced"
+#define SPOOL_DEVICE "device/"
+
+static int spool_settle(const struct spool *s, const char *dir, int top,
+    struct err *e);
+
+int
+spool_open(struct spool *s, const char *dir, struct err *e)
+{
+	char *path;
+	int r = statedir_open(&s->state, dir, e);
+
+	if (r == 0 && (s->seen = alloc_get(1, sizeof(*s->seen), e)) == NULL)
+		r = -ERR_SYS;
+	if (r == 0 && s->sync == IO_SYNC_FULL) {
+		path = statedir_path(&s->state, "", e);
+		r = path != NULL ? spool_settle(s, path, 1, e) : -ERR_SYS;
+		alloc_free(path);
+	}
+	return r;
+}
+
+void
+spool_close(struct spool *s)
+{
+	alloc_free(s->seen);
+	statedir_close(&s->state);
+}
+
+/* ---- names ---- */
+
+void
+spool_name(const char *name, char out[SPOOL_NAME])
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	const char *whole = name;
+	unsigned char id[16];
+	size_t n = 0;
+
+	for (; *name != '\0' && n + 4 < 128; name++) {
+		if (strchr(plain, *name) != NULL)
+			out[n++] = *name;
+		else
+			n += (size_t)snprintf(out + n, 4, "%%%02X",
+			    (unsigned char)*name);
+	}
+	if (n == 0)
+		out[n++] = '%';		/* a run or device without a name */
+	out[n] = '\0';
+	if (*name != '\0') {
+		/* too long for a file name: the rest is replaced by the hash of
+		 * the whole, by which receipts name a device */
+		shard_id(whole, id);
+		out[n++] = '%';
+		shard_hex(id, out + n);
+	}
+}
+
+char *
+spool_path(const struct spool *s, const uint64_t *step, const char *file,
+    struct err *e)
+{
+	const size_t n = strlen(s->state.dir) + strlen(file) + 32;
+	char *path = alloc_get(n, 1, e), in[24] = "";
+
+	if (step != NULL)
+		(void)snprintf(in, sizeof(in), "%llu/", (unsigned long long)*step);
+	if (path != NULL)
+		(void)snprintf(path, n, "%s/%s%s", s->state.dir, in, file);
+	return path;
+}
+
+void
+spool_file(const char *device, const char *end, char out[SPOOL_FILE])
+{
+	char name[SPOOL_NAME];
+
+	spool_name(device, name);
+	/* aggregate.aceg is the step's average */
+	if (strcmp(name, "aggregate") == 0)
+		(void)snprintf(name, sizeof(name), "%%61ggregate");
+	(void)snprintf(out, SPOOL_FILE, "%.200s.%s", name, end);
+}
+
+char *
+spool_of(const struct spool *s, const uint64_t *step, const char *device,
+    const char *end, struct err *e)
+{
+	const size_t n = step == NULL ? strlen(SPOOL_DEVICE) : 0;
+	char file[SPOOL_FILE + sizeof(SPOOL_DEVICE)];
+
+	memcpy(file, SPOOL_DEVICE, n);
+	spool_file(device, end, file + n);
+	return spool_path(s, step, file, e);
+}
+
+/* Return the value of two hex digits, or -1. */
+static int
+spool_hex(const char *s)
+{
+	const char two[] = { s[0], s[0] != '\0' ? s[1] : '\0', '\0' };
+
+	return strspn(two, "0123456789ABCDEFabcdef") == 2 ?
+	    (int)strtol(two, NULL, 16) : -1;
+}
+
+/* Convert n bytes of a file name back. */
+static void
+spool_unescape(const char *name, size_t n, char out[SHARD_NAME + 1])
+{
+	size_t i, k = 0;
+	int v;
+
+	for (i = 0; i < n && k < SHARD_NAME; i++) {
+		v = name[i] == '%' && i + 2 < n ? spool_hex(name + i + 1) : -1;
+		if (v > 0)
+			i += 2;
+		out[k++] = v > 0 ? (char)v : name[i];
+	}
+	out[k] = '\0';
+}
+
+int
+spool_device(const char *file, char out[SHARD_NAME + 1],
+    unsigned char id[SHARD_ID])
+{
+	unsigned char own[SHARD_ID];
+	const size_t n = strcspn(file, ".");
+	size_t i;
+
+	if (id == NULL)
+		id = own;
+	memset(id, 0, SHARD_ID);
+	out[0] = '\0';
+	/* a short name has at most 127 bytes, a long one ends with its hash */
+	if (n > 127 + 1 + 2 * SHARD_ID || (n > 127 && n < 3 + 2 * SHARD_ID))
+		return 0;
+	if (n > 127) {
+		spool_unescape(file, n - 1 - 2 * SHARD_ID, out);
+		for (i = 0; i < SHARD_ID; i++)
+			id[i] = (unsigned char)spool_hex(file + n -
+			    2 * (SHARD_ID - i));
+		return 0;
+	}
+	if (n != 1 || *file != '%')	/* not that of "", which has no hash */
+		spool_unescape(file, n, out);
+	if (out[0] != '\0')
+		shard_id(out, id);
+	return 1;
+}
+
+int
+spool_is_shard(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 5 && strcmp(name + n - 5, ".aceg") == 0 &&
+	    strcmp(name, "aggregate.aceg") != 0;
+}
+
+const char *
+spool_run_of(const struct shard *sh)
+{
+	const char *run = text_get(&sh->kv, SHARD_KEY_RUN);
+
+	return run != NULL ? run : "";
+}
+
+const char *
+spool_device_of(const struct shard *sh)
+{
+	const char *device = text_get(&sh->kv, SHARD_KEY_DEVICE);
+
+	return device != NULL ? device : "";
+}
+
+int
+spool_run(const struct spool *s, char **name, struct err *e)
+{
+	char *path = spool_path(s, NULL, SPOOL_SCHEMA, e);
+	struct receipt r;
+	int k = path != NULL ? spool_shard(path, &r, name, e) : -ERR_SYS;
+
+	alloc_free(path);
+	return k;
+}
+
+/* ---- receiving ---- */
+
+/* Make the name of a directory durable, and make the file .synced in it, unless that is
+ * there. */
+static int
+spool_settle(const struct spool *s, const char *dir, int top, struct err *e)
+{
+	const size_t n = strlen(dir) + sizeof(SPOOL_SYNCED);
+	char *mark = alloc_get(n, 1, e);
+	int fd, r = -ERR_SYS;
+
+	if (mark == NULL)
+		return -ERR_SYS;
+	(void)snprintf(mark, n, "%s" SPOOL_SYNCED, dir);
+	if (faccessat(AT(mark), F_OK, 0) == 0) {
+		alloc_free(mark);
+		return 0;
+	}
+	mark[strlen(dir) - 1] = '\0';
+	r = top ? statedir_durable(&s->state, e) : io_sync_path(mark, e);
+	mark[strlen(dir) - 1] = '/';
+	/* if it cannot be made, the next process syncs again */
+	if (r == 0 && (fd = openat(AT(mark), O_WRONLY | O_CREAT | O_NOFOLLOW |
+	    O_CLOEXEC, 0600)) >= 0)
+		(void)close(fd);
+	alloc_free(mark);
+	return r;
+}
+
+int
+spool_made(const struct spool *s, const char *dir, struct err *e)
+{
+	if (mkdirat(AT(dir), 0700) < 0 && errno != EEXIST)
+		return err_sys(e, "'%s'", dir);
+	return s->sync == IO_SYNC_FULL ? spool_settle(s, dir, 0, e) : 0;
+}
+
+void
+spool_unmake(const char *dir)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s" SPOOL_SYNCED, dir) < PATH_MAX)
+		(void)unlinkat(AT(path), 0);
+	(void)unlinkat(AT(dir), AT_REMOVEDIR);
+}
+
+int
+spool_begin(const struct spool *s, const uint64_t *step, struct err *e)
+{
+	const char *last = s->sync == IO_SYNC_FULL ? SPOOL_SYNCED : "";
+	char *path;
+	int i, r = step != NULL ? spool_has(s, step, last, e) : 0;
+
+	if (r != 0)
+		return r < 0 ? r : 0;
+	for (i = 0; r == 0 && i < 1 + (step != NULL); i++) {
+		path = spool_path(s, i == 0 ? NULL : step, i == 0 ? SPOOL_DEVICE : "",
+		    e);
+		r = path != NULL ? spool_made(s, path, e) : -ERR_SYS;
+		alloc_free(path);
+	}
+	return r;
+}
+
+int
+spool_there(const char *path, struct err *e)
+{
+	if (path == NULL)
+		return -ERR_SYS;
+	if (faccessat(AT(path), F_OK, 0) == 0)
+		return 1;
+	return errno == ENOENT || errno == ENOTDIR ? 0 : err_sys(e, "'%s'", path);
+}
+
+int
+spool_has(const struct spool *s, const uint64_t *step, const char *name,
+    struct err *e)
+{
+	char *path = spool_path(s, step, name, e);
+	int k = spool_there(path, e);
+
+	alloc_free(path);
+	return k;
+}
+
+int
+spool_durable(const struct spool *s, const uint64_t *step, struct err *e)
+{
+	char *path;
+	int r;
+
+	/* a step that is over may have no directory any more */
+	if (s->sync != IO_SYNC_FULL || (r = spool_has(s, step, "", e)) == 0)
+		return 0;
+	if (r < 0 || (path = spool_path(s, step, ".", e)) == NULL)
+		return -ERR_SYS;
+	r = io_sync_path(path, e);
+	alloc_free(path);
+	return r;
+}
+
+int
+spool_temp(const struct spool *s, const struct shard *sh, const char *end,
+    char **path, struct io **io, struct err *e)
+{
+	char file[SPOOL_FILE];
+	int fd, r;
+
+	spool_file(spool_device_of(sh), end, file);
+	*path = statedir_path(&s->state, file, e);
+	if (*path == NULL)
+		return -ERR_SYS;
+	if ((r = temp_create(*path, 0600, &fd, e)) < 0) {
+		alloc_free(*path);
+		*path = NULL;
+		return r;
+	}
+	if ((r = io_create_fd(io, fd, *path, e)) < 0)
+		(void)close(fd);
+	else
+		io_own(*io);
+	return r;
+}
+
+int
+spool_lock(const struct spool *s, int how, int *fd, struct err *e)
+{
+	char *path = spool_path(s, NULL, ".lock", e);
+	int r = path != NULL ? fd_lock(path, how, fd, e) : -ERR_SYS;
+
+	alloc_free(path);
+	return r;
+}
+
+uint64_t
+spool_clock(void)
+{
+	const char *fixed = getenv("SOURCE_DATE_EPOCH");
+	struct timespec t;
+
+	if (fixed != NULL)
+		return strtoull(fixed, NULL, 10) * 1000000000u;
+	if (clock_gettime(CLOCK_REALTIME, &t) < 0)
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- small files ---- */
+
+int
+spool_reader(struct reader **r, const char *path, struct err *e)
+{
+	struct reader_opts o = { .max_elements = SCHEMA_MAX_TOTAL };
+	struct io *io;
+	int k;
+
+	*r = NULL;
+	if ((k = io_open_kept(&io, path, e)) <= 0 ||
+	    (k = reader_open(r, io, &o, e)) < 0)
+		return k;
+	return 1;
+}
+
+int
+spool_shard(const char *path, struct receipt *rc, char **run, struct err *e)
+{
+	const struct shard *sh;
+	const char *name;
+	struct reader *r;
+	int k, n = 0;
+
+	memset(rc, 0, sizeof(*rc));
+	if ((k = spool_reader(&r, path, e)) <= 0)
+		return k;
+	while ((k = reader_next(r, e)) > 0) {
+		if (k != READER_SEND)
+			continue;
+		sh = reader_shard(r);
+		name = text_get(&sh->kv, SHARD_KEY_RUN);
+		if (n++ == 0 && run != NULL &&
+		    (*run = alloc_dup(name != NULL ? name : "", e)) == NULL) {
+			k = -ERR_SYS;
+			break;
+		}
+		memcpy(rc->run, sh->run, SHARD_ID);
+		memcpy(rc->device, sh->device, SHARD_ID);
+		rc->step = sh->step;
+		memcpy(rc->digest, reader_end_of_shard(r)->digest,
+		    SHARD_DIGEST);
+	}
+	reader_free(r);
+	if (k == 0 && n != 1)
+		k = err_set(e, ERR_DATA, "corrupt: %d shards in '%s'", n, path);
+	return k < 0 ? k : 1;
+}
+
+int
+spool_number(const char *path, uint64_t *v, struct err *e)
+{
+	char s[32], *end;
+	int k;
+
+	*v = 0;
+	if ((k = io_text(path, s, sizeof(s), e)) <= 0)
+		return k;
+	*v = strtoull(s, &end, 10);
+	if (end == s || *end != '\n' || end[1] != '\0')
+		return err_set(e, ERR_DATA, "corrupt: '%s' is not a number",
+		    path);
+	return 1;
+}
+
+int
+spool_set_number(const char *path, uint64_t v, enum io_sync sync,
+    struct err *e)
+{
+	char s[32];
+
+	(void)snprintf(s, sizeof(s), "%llu\n", (unsigned long long)v);
+	return io_set_text(path, s, sync, e);
+}

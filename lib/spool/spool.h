@@ -1,0 +1,159 @@
+/*
+ * The directory of a spool: the shards of one run by step, one file for each, and what
+ * was decided about them.
+ *
+ *   DIR/.lock                    shared to add a shard; exclusive to close a step, and
+ *                                for verdicts that change later ones
+ *   DIR/schema.aceg              the run's name and model: those of the first shard
+ *                                accepted
+ *   DIR/closed                   the manifest of the newest closed step, see
+ *                                spool/manifest.h
+ *   DIR/done/STEP                the manifest of a step whose average was made; of the
+ *                                newest one, a second name of `closed'
+ *   DIR/past.?                   see mean/center.h
+ *   DIR/STEP/DEVICE.aceg         an accepted shard, a stream of its own
+ *   DIR/STEP/DEVICE.no           the receipts of rejected shards
+ *   DIR/STEP/aggregate.aceg      the average, for devices that wait for it
+ *   DIR/devices                  the list of devices, see spool/roster.h
+ *   DIR/device/DEVICE.incarnation  the newest incarnation of a device seen
+ *   DIR/device/DEVICE.known      see spool/join.h
+ *   DIR/device/DEVICE.open       see spool/limits.c
+ *   DIR/device/DEVICE.given      see spool/limits.h
+ *   DIR/device/DEVICE.history/   see spool/history.h
+ *   DIR/DEVICE.new-XXXXXX        a shard that is being received; locked while it is
+ *                                written
+ *   DIR/.clients                 see spool/clients.h
+ *   DIR/limits                   see spool/limits.h
+ *
+ * An empty file .synced in DIR, DIR/done and STEP says that the name of this directory is
+ * durable, so that it is synced once and not for each shard.  It is made with a full sync
+ * only.
+ *
+ * DEVICE is the name, in which every byte but [A-Za-z0-9_-] is written as %XX.  If the
+ * name is that of a file above, so is its first letter.
+ *
+ * A shard gets one verdict, which is on disk before its device receives it.  Of the
+ * shards with one name (device, step) one is accepted.  The file of a shard never
+ * changes, and a closed step stays closed.
+ */
+#ifndef ACE_SPOOL_H
+#define ACE_SPOOL_H
+
+#include <limits.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/io.h"
+#include "base/statedir.h"
+#include "format/array.h"
+#include "format/receipt.h"
+#include "format/writer.h"
+
+struct err;
+struct reader;
+struct waiting;
+
+#define SPOOL_SCHEMA "schema.aceg"
+
+enum { SPOOL_NAME = 256, SPOOL_FILE = SPOOL_NAME + 32 };
+
+struct spool_seen {		/* the newest manifest in short, see manifest_closed */
+	ino_t file;		/* 0: there is none */
+	struct timespec time;
+	uint64_t step, version;
+};
+
+struct spool {
+	struct statedir state;	/* checked as a state directory is */
+	enum io_sync sync;
+	uint64_t max_stale;	/* versions that a shard's model may be behind;
+				 * UINT64_MAX: any number */
+	struct spool_seen *seen;
+	struct waiting *wait;	/* prints what is waited for; or NULL */
+};
+#define SPOOL_INIT { STATE_INIT, IO_SYNC_FULL, UINT64_MAX, NULL, NULL }
+
+int spool_open(struct spool *s, const char *dir, struct err *e);
+void spool_close(struct spool *s);
+
+/* spool_name(name, out): write the file name of a run or device, as above. */
+void spool_name(const char *name, char out[SPOOL_NAME]);
+
+/* spool_path(s, step, file, e): return DIR/STEP/file, allocated; step NULL:
+ * DIR/file. */
+char *spool_path(const struct spool *s, const uint64_t *step, const char *file,
+    struct err *e);
+
+/* spool_file(device, end, out): write the file name DEVICE.end.
+ * spool_of(s, step, device, end, e): return the path of that file, allocated:
+ * DIR/STEP/DEVICE.end; step NULL: DIR/device/DEVICE.end.  device "": a device
+ * without a name. */
+void spool_file(const char *device, const char *end, char out[SPOOL_FILE]);
+#define SPOOL_KNOWN "known"	/* an `end' of these: see spool/join.h */
+char *spool_of(const struct spool *s, const uint64_t *step, const char *device,
+    const char *end, struct err *e);
+/* spool_device(file, out, id): convert the name of a file back to the device's name and
+ * its hash; id may be NULL.  Return 1, or 0 if the name was too long for a file: then
+ * out has only its beginning. */
+int spool_device(const char *file, char out[SHARD_NAME + 1],
+    unsigned char id[SHARD_ID]);
+/* spool_is_shard(name): return 1 if this file of a step's directory is an accepted
+ * shard. */
+int spool_is_shard(const char *name);
+const char *spool_run_of(const struct shard *sh);	/* "": no name */
+const char *spool_device_of(const struct shard *sh);
+
+/* spool_run(s, name, e): read the name of the run, allocated even if this fails: 1; or 0
+ * if no shard was accepted yet.  *name is NULL before. */
+int spool_run(const struct spool *s, char **name, struct err *e);
+
+/* ---- receiving ---- */
+
+/* spool_begin(s, step, e): make the directories for a step, with durable names; step
+ * NULL: only those of all steps.  Call it when a shard is whole: a device could begin any
+ * number of shards. */
+int spool_begin(const struct spool *s, const uint64_t *step, struct err *e);
+/* spool_made(s, dir, e): make one directory in the same way; its path ends with a
+ * slash. */
+int spool_made(const struct spool *s, const char *dir, struct err *e);
+/* spool_unmake(dir): remove a directory that has no files left but .synced. */
+void spool_unmake(const char *dir);
+/* spool_durable(s, step, e): sync the names in DIR/STEP; step NULL: those in
+ * DIR.  Call it before anything relies on a file, since the process that made the
+ * file may have been killed before it synced the name. */
+int spool_durable(const struct spool *s, const uint64_t *step, struct err *e);
+/* spool_there(path, e): return 1 if there is a file at path, else 0.  NULL: -ERR_SYS.
+ * spool_has(s, step, name, e): the same for DIR/STEP/name; name "": the directory; step
+ * NULL: in DIR. */
+int spool_there(const char *path, struct err *e);
+int spool_has(const struct spool *s, const uint64_t *step, const char *name,
+    struct err *e);
+/* spool_temp(s, sh, end, path, io, e): make a temporary file DEVICE.end, with its path,
+ * allocated, in *path, and open *io to write it.  It lies in DIR, since the folder of a
+ * step is made only for a whole shard.  It stays until verdict_shard or unlink.
+ * It is locked while *io is open, so that temp_sweep leaves it alone. */
+int spool_temp(const struct spool *s, const struct shard *sh, const char *end,
+    char **path, struct io **io, struct err *e);
+/* spool_clock(): return the time in Unix nanoseconds, or SOURCE_DATE_EPOCH if it is set,
+ * so that output is reproducible. */
+uint64_t spool_clock(void);
+/* spool_lock(s, how, fd, e): take the spool's lock as LOCK_SH or LOCK_EX; close(*fd)
+ * releases it. */
+int spool_lock(const struct spool *s, int how, int *fd, struct err *e);
+
+/* ---- small files ---- */
+
+/* spool_reader(r, path, e): open a reader of a file: 1, or 0 if it is absent. */
+int spool_reader(struct reader **r, const char *path, struct err *e);
+/* spool_shard(path, r, run, e): read device, step and digest of the one shard in a file,
+ * and unless run is NULL the name of its run, allocated even if this fails: 1, or 0 if the
+ * file is absent. */
+int spool_shard(const char *path, struct receipt *r, char **run, struct err *e);
+
+/* spool_number: read the number in a file: 1, or 0 if the file is absent.
+ * spool_set_number: replace it, so that a reader finds the old number or the new one. */
+int spool_number(const char *path, uint64_t *v, struct err *e);
+int spool_set_number(const char *path, uint64_t v, enum io_sync sync,
+    struct err *e);
+
+#endif

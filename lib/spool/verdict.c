@@ -1,0 +1,400 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/at.h"
+#include "base/err.h"
+#include "base/temp.h"
+#include "format/reader.h"
+#include "format/writer.h"
+#include "spool/history.h"
+#include "spool/limits.h"
+#include "spool/manifest.h"
+#include "spool/receipt_list.h"
+#include "spool/verdict.h"
+
+/* Rejected shards with one name that are remembered.  More are not admitted, since their
+ * receipts take room. */
+enum { VERDICT_TRIES = 16 };
+
+enum verdict_says {
+	VERDICT_NO,		/* not accepted: the receipt says why */
+	VERDICT_YES,
+	VERDICT_ALONE		/* retry with the exclusive lock */
+};
+
+struct verdict {
+	const struct spool *s;
+	const struct shard *sh;
+	const struct schema *sc;
+	const char *temp;
+	char *path, *no;	/* of the shard; of receipts of rejected ones */
+	struct history *m;
+	struct receipt *r;
+	struct closed d;
+	int model;		/* it is known to be of the run's model */
+	int alone;		/* the lock is exclusive */
+};
+
+/* Give the temporary file its final name: 1, or 0 if a file has that name. */
+static int
+verdict_link(const struct verdict *x, struct err *e)
+{
+	if (linkat(AT(x->temp), AT(x->path), 0) == 0)
+		return 1;
+	if (errno == EEXIST)
+		return 0;
+	if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS)
+		return err_set(e, ERR_SYS, "'%s': the file system of "
+		    "the spool has no hard links", x->path);
+	return err_sys(e, "'%s'", x->path);
+}
+
+/* Add the rejection to the file of receipts, beside those of other bytes with this name,
+ * so that every later answer is the same. */
+static int
+verdict_refuse(const struct verdict *x, struct err *e)
+{
+	struct receipt_list l = { .n = 0 };
+	int k;
+
+	if ((k = receipt_list_read(&l, x->no, e)) >= 0 &&
+	    (k = receipt_list_add(&l, x->r, "", e)) == 0 &&
+	    (k = limits_took(x->s, x->sh, x->alone, &x->d, e)) == 0)
+		k = receipt_list_write(&l, x->no, x->s->sync, e);
+	receipt_list_release(&l);
+	return k;
+}
+
+/* Look for these bytes among those rejected before: 1, and r is their receipt, or 0.
+ * After a rejection the name is still free, so that a device that was repaired may send
+ * other bytes, up to VERDICT_TRIES times; not after another verdict than `invalid'. */
+static int
+verdict_before(const struct verdict *x, int closed, struct err *e)
+{
+	struct receipt_list l = { .n = 0 };
+	size_t i, n = 0;
+	int k = receipt_list_read(&l, x->no, e);
+
+	for (i = 0; i < l.n; i++)
+		if (memcmp(l.line[i].r.digest, x->r->digest, SHARD_DIGEST) == 0 &&
+		    n++ == 0)
+			*x->r = l.line[i].r;
+	if (k > 0 && (l.n == 0 || n > 1))
+		k = err_set(e, ERR_DATA, "corrupt: '%s'", x->no);
+	else if (k > 0 && n == 0 && (closed || (l.n < VERDICT_TRIES &&
+	    l.line[l.n - 1].r.verdict == RECEIPT_INVALID)))
+		k = 0;
+	else if (k > 0 && n == 0)
+		x->r->verdict = RECEIPT_EQUIVOCATION;
+	receipt_list_release(&l);
+	return k;
+}
+
+/* Look for an earlier verdict on this name: 1, and it is in r, or 0. */
+static int
+verdict_known(const struct verdict *x, struct err *e)
+{
+	struct receipt had;
+	int k = verdict_before(x, 0, e);
+
+	if (k != 0 || (k = spool_shard(x->path, &had, NULL, e)) <= 0)
+		return k;
+	x->r->verdict = memcmp(had.digest, x->r->digest, SHARD_DIGEST) == 0 ?
+	    RECEIPT_DUPLICATE : RECEIPT_EQUIVOCATION;
+	return 1;
+}
+
+/* Set the verdict of a late shard to `invalid' if its device is new and does not know the
+ * common model: it never had a shard in an open step of the run, and it was not sent the
+ * averages (spool/join.h).  Its values must not come back in a later shard, as those of a
+ * late one do.  A shard at most one step before the last closed one stays late. */
+static int
+verdict_stranger(const struct verdict *x, struct err *e)
+{
+	const char *device = spool_device_of(x->sh);
+	char *known = spool_of(x->s, NULL, device, SPOOL_KNOWN, e);
+	char *open = spool_of(x->s, NULL, device, "open", e);
+	uint64_t from = 0;
+	int k = known != NULL && open != NULL ? 0 : -ERR_SYS;
+
+	if (k == 0 && x->sh->step < x->d.closed &&
+	    x->d.closed - x->sh->step >= 2 &&
+	    (k = spool_number(known, &from, e)) >= 0 &&
+	    (k == 0 || x->sh->step < from) && faccessat(AT(open), F_OK, 0) < 0) {
+		x->r->verdict = RECEIPT_INVALID;
+		(void)snprintf(x->r->reason, sizeof(x->r->reason), "this device is "
+		    "new here, and step %llu is the next: it has to ask for what "
+		    "the others know (ace-recv(1), Joining and leaving)",
+		    (unsigned long long)x->d.closed + 1);
+	}
+	alloc_free(known);
+	alloc_free(open);
+	return k < 0 ? k : 0;
+}
+
+/* Decide on a shard of a closed step, by the manifest. */
+static int
+verdict_closed(const struct verdict *x, struct err *e)
+{
+	struct receipt *r = x->r;
+	const struct receipt *had;
+	struct receipt_list l;
+	size_t i;
+	int k = manifest_of(x->s, x->sh->step, &l, e);
+
+	if (k < 0)
+		return k;
+	r->verdict = RECEIPT_LATE;
+	(void)snprintf(r->reason, sizeof(r->reason), "step %llu is closed",
+	    (unsigned long long)x->sh->step);
+	for (i = 0; i < l.n; i++) {
+		had = &l.line[i].r;
+		if (!receipt_is_for(had, x->sh))
+			continue;
+		r->verdict = memcmp(had->digest, r->digest, SHARD_DIGEST) == 0 ?
+		    had->verdict : RECEIPT_EQUIVOCATION;
+		/* the device need not know why its shard waits */
+		(void)snprintf(r->reason, sizeof(r->reason), "%s",
+		    receipt_is_accepted(had) ? "" : had->reason);
+	}
+	receipt_list_release(&l);
+	if (r->verdict == RECEIPT_LATE && (k = verdict_before(x, 1, e)) == 0)
+		k = verdict_stranger(x, e);
+	/* the process that closed the step may have died before the name was durable */
+	return k < 0 ? k : spool_durable(x->s, NULL, e);
+}
+
+static int
+verdict_schema_new(const char *path, const struct schema *sc,
+    const struct shard *of, struct err *e)
+{
+	struct writer *w = NULL;
+	struct shard sh;
+	int k;
+
+	shard_init(&sh);
+	sh.kind = SHARD_HISTORY;
+	if ((k = shard_same(&sh, of, e)) == 0 &&
+	    (k = writer_file(&w, path, "spool", e)) == 0 &&
+	    (k = writer_shard(w, &sh, sc, e)) == 0 &&
+	    (k = writer_send(w, NULL, e)) == 0)
+		k = writer_end(w, IO_SYNC_FULL, e);
+	writer_free(w);
+	shard_release(&sh);
+	return k;
+}
+
+/* Compare the schema with the one in the file; if the file is absent make it, for the
+ * run of sh.  0: the same; 1: another one, and why says in what it differs; -ERR_DATA: sh
+ * is of another run. */
+static int
+verdict_schema(const char *path, const struct schema *sc,
+    const struct shard *sh, char why[256], struct err *e)
+{
+	const struct shard *first;
+	struct reader *r;
+	int k, differs = 0;
+
+	if ((k = spool_reader(&r, path, e)) < 0)
+		return k;
+	if (k == 0)
+		return verdict_schema_new(path, sc, sh, e);
+	while ((k = reader_next(r, e)) > 0) {
+		if (k != READER_SHARD)
+			continue;
+		first = reader_shard(r);
+		differs = schema_diff(reader_schema(r), sc, why);
+		if (memcmp(first->run, sh->run, SHARD_ID) != 0) {
+			k = err_set(e, ERR_DATA, "mismatch: a shard of run "
+			    "'%.80s', and the spool is of run '%.80s'",
+			    shard_run(sh), shard_run(first));
+			break;
+		}
+	}
+	reader_free(r);
+	return k < 0 ? k : differs;
+}
+
+/* Compare the shard's model with the run's, which is that of the first shard: an enum
+ * verdict_says; VERDICT_ALONE: there is none yet, and this shard will set it. */
+static int
+verdict_model(const struct verdict *x, struct err *e)
+{
+	char *path = spool_path(x->s, NULL, SPOOL_SCHEMA, e);
+	char why[256];
+	int k = path != NULL ? VERDICT_YES : -ERR_SYS;
+
+	if (k > 0 && !x->alone && faccessat(AT(path), F_OK, 0) < 0)
+		k = VERDICT_ALONE;
+	else if (k > 0 && (k = verdict_schema(path, x->sc, x->sh, why, e)) > 0) {
+		limits_refuse(x->r, "mismatch: run '%.32s' is of another model: %.80s",
+		    spool_run_of(x->sh), why);
+		k = VERDICT_NO;
+	} else if (k == 0) {
+		k = VERDICT_YES;
+	}
+	alloc_free(path);
+	return k;
+}
+
+int
+verdict_head(const struct spool *s, const struct shard *sh,
+    const struct schema *sc, struct receipt *r, struct err *e)
+{
+	const struct verdict x = { .s = s, .sh = sh, .sc = sc, .r = r };
+	int k = verdict_model(&x, e);
+
+	return k < 0 ? k : k == VERDICT_YES;
+}
+
+/* Refuse a shard of an older incarnation of the device (a restored backup): an enum
+ * verdict_says; VERDICT_ALONE: the incarnation is newer than the known one and must be
+ * stored. */
+static int
+verdict_fence(const struct verdict *x, struct err *e)
+{
+	const struct shard *sh = x->sh;
+	char *path = spool_of(x->s, NULL, spool_device_of(sh), "incarnation", e);
+	uint64_t newest = 0;
+	int k = path != NULL ? spool_number(path, &newest, e) : -ERR_SYS;
+
+	if (k >= 0 && sh->incarnation < newest) {
+		x->r->verdict = RECEIPT_FENCED;
+		(void)snprintf(x->r->reason, sizeof(x->r->reason), "incarnation "
+		    "%lu, %llu is known", (unsigned long)sh->incarnation,
+		    (unsigned long long)newest);
+		k = VERDICT_NO;
+	} else if (k >= 0 && sh->incarnation > newest && !x->alone) {
+		k = VERDICT_ALONE;
+	} else if (k >= 0) {
+		k = sh->incarnation > newest ? spool_set_number(path,
+		    sh->incarnation, x->s->sync, e) : 0;
+		k = k < 0 ? k : VERDICT_YES;
+	}
+	alloc_free(path);
+	return k;
+}
+
+/* Return 1, and the verdict `late', if the shard was computed at a model that is too
+ * old. */
+static int
+verdict_stale(const struct verdict *x)
+{
+	const uint64_t base = x->sh->base_version, most = x->s->max_stale;
+
+	if (most == UINT64_MAX || !x->d.has_last || x->d.last <= base ||
+	    x->d.last - base <= most)
+		return 0;
+	x->r->verdict = RECEIPT_LATE;
+	(void)snprintf(x->r->reason, sizeof(x->r->reason), "stale: model version "
+	    "%llu, now %llu", (unsigned long long)base,
+	    (unsigned long long)x->d.last);
+	return 1;
+}
+
+/* Decide whether to accept the shard: an enum verdict_says.  With VERDICT_NO the caller
+ * stores the verdict in r, unless it is `fenced'. */
+static int
+verdict_judge(const struct verdict *x, struct err *e)
+{
+	int k;
+
+	if (x->r->verdict != RECEIPT_ACCEPTED)
+		return VERDICT_NO;
+	if ((k = verdict_fence(x, e)) != VERDICT_YES)
+		return k;
+	return verdict_stale(x) ? VERDICT_NO : VERDICT_YES;
+}
+
+/* Decide on the shard: 0, and the verdict is on disk, or VERDICT_ALONE: retry with the
+ * exclusive lock, since this decision changes later ones. */
+static int
+verdict_one(struct verdict *x, struct err *e)
+{
+	int k;
+
+	if ((k = manifest_closed(x->s, &x->d, e)) < 0)
+		return k;
+	if (x->d.any && x->sh->step <= x->d.closed)
+		return verdict_closed(x, e);
+	/* of two runs that begin at the same time the spool is of the first */
+	if (x->r->verdict == RECEIPT_ACCEPTED && !x->model &&
+	    ((k = verdict_model(x, e)) < 0 || k == VERDICT_ALONE))
+		return k;
+	if ((k = verdict_known(x, e)) == 0) {
+		if ((k = verdict_judge(x, e)) < 0 || k == VERDICT_ALONE)
+			return k;
+		if (k == VERDICT_NO && x->r->verdict == RECEIPT_FENCED)
+			return 0;
+		if (k == VERDICT_NO)
+			return x->alone ? verdict_refuse(x, e) : VERDICT_ALONE;
+		/* of several shards with one name only the accepted one keeps its
+		 * history */
+		if (x->m->cache != NULL && !x->alone)
+			return VERDICT_ALONE;
+		if ((k = history_keep(x->m, x->s, x->sh, x->d.has_last ?
+		    &x->d.last : NULL, e)) < 0 ||
+		    (k = limits_took(x->s, x->sh, x->alone, &x->d, e)) < 0)
+			return k;
+		/* if another process made that file first, decide by what it
+		 * wrote */
+		if ((k = verdict_link(x, e)) == 0)
+			k = verdict_known(x, e);
+	}
+	return k < 0 ? k : spool_durable(x->s, &x->sh->step, e);
+}
+
+/* Call verdict_one with the run's shared lock, and if that is not enough with the
+ * exclusive one. */
+static int
+verdict_locked(struct verdict *x, struct err *e)
+{
+	const struct receipt asked = *x->r;
+	int fd, k = VERDICT_ALONE;
+
+	for (x->alone = 0; x->alone <= 1 && k == VERDICT_ALONE; x->alone++) {
+		*x->r = asked;
+		if ((k = spool_lock(x->s, x->alone ? LOCK_EX : LOCK_SH, &fd,
+		    e)) < 0)
+			return k;
+		k = verdict_one(x, e);
+		(void)close(fd);
+	}
+	return k;
+}
+
+int
+verdict_shard(const struct spool *s, const struct shard *sh,
+    const struct schema *sc, int model, const char *temp, struct history *m,
+    struct receipt *r, struct err *e)
+{
+	const char *device = spool_device_of(sh);
+	struct verdict x = { .s = s, .sh = sh, .sc = sc, .temp = temp, .m = m,
+	    .r = r, .model = model };
+	int k = 0;
+
+	x.path = spool_of(s, &sh->step, device, "aceg", e);
+	x.no = spool_of(s, &sh->step, device, "no", e);
+	if (x.path == NULL || x.no == NULL)
+		k = -ERR_SYS;
+	else if (r->verdict == RECEIPT_ACCEPTED && s->sync == IO_SYNC_FULL)
+		k = io_sync_file(temp, e);
+	if (k == 0)
+		k = verdict_locked(&x, e);
+	if (r->verdict == RECEIPT_EQUIVOCATION)
+		(void)snprintf(r->reason, sizeof(r->reason), "other bytes came "
+		    "under this name before");
+	alloc_free(x.path);
+	alloc_free(x.no);
+	if (temp != NULL)
+		temp_remove(temp);
+	r->clock = spool_clock();
+	if (k == 0 && x.d.has_last)
+		r->version = x.d.last;
+	return k;
+}

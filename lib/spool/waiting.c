@@ -1,0 +1,170 @@
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/at.h"
+#include "base/cli.h"
+#include "base/clock.h"
+#include "pipe/event.h"
+#include "pipe/filter.h"
+#include "spool/clients.h"
+#include "spool/manifest.h"
+#include "spool/roster.h"
+#include "spool/spool.h"
+#include "spool/steps.h"
+#include "spool/waiting.h"
+
+void
+waiting_begin(struct waiting *w)
+{
+	if (w == NULL)
+		return;
+	w->since = clock_now();
+	w->said = 0;
+}
+
+int
+waiting_due(struct waiting *w)
+{
+	sig_atomic_t asked;
+
+	if (w == NULL)
+		return 0;
+	asked = *w->asked;
+	if (asked == w->answered && (w->said || clock_now() - w->since <
+	    (w->f->events == 0 ? WAITING_SILENT : WAITING_EVENT)))
+		return 0;
+	w->answered = asked;
+	w->said = 1;
+	return 1;
+}
+
+void
+waiting_say(const struct waiting *w, uint64_t round, const char *missing,
+    const char *fmt, ...)
+{
+	char what[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	if (w->f->events == 0)
+		cli_say(w->f->cli, 0, "%s", what);
+	event_say(w->f, EVENT_WAITS, round, missing[0] != '\0' ?
+	    missing + 2 : "", what);
+}
+
+void
+waiting_add(struct waiting_names *c, const char *name)
+{
+	const size_t room = sizeof(c->text) - c->n;
+	const int full = strlen(name) + 8 > room;
+
+	if (c->n + 1 >= sizeof(c->text))
+		return;
+	(void)snprintf(c->text + c->n, room, "%s%s", c->n == 0 ? ": " : ", ",
+	    full ? "..." : name);
+	c->n = full ? sizeof(c->text) : c->n + strlen(c->text + c->n);
+}
+
+/* Append the devices whose shards are there. */
+static void
+waiting_here(const struct spool *s, uint64_t step, struct waiting_names *c)
+{
+	struct array_names files = ARRAY_NAMES_INIT;
+	char device[SHARD_NAME + 1];
+	size_t i;
+
+	(void)steps_files(&files, s, step, NULL);
+	for (i = 0; i < files.n; i++) {
+		(void)spool_device(files.p[i], device, NULL);
+		waiting_add(c, device);
+	}
+	array_release(&files);
+}
+
+/* Append the missing devices, by the list of devices or else by the last average; with
+ * `ages' also the time since their shard in that.  Return how many are missing from the
+ * list, or 0 without a list. */
+static size_t
+waiting_missing(const struct spool *s, uint64_t step, int ages,
+    struct waiting_names *c)
+{
+	struct closed d;
+	const uint64_t *const last = manifest_closed(s, &d, NULL) == 0 &&
+	    d.has_last ? &d.last : NULL;
+	struct array_names missing = ARRAY_NAMES_INIT;
+	struct timespec now = { 0, 0 };
+	char one[SHARD_NAME + 64], *path;
+	struct stat st;
+	size_t i, n;
+	const int k = roster_missing(&missing, s, step, last, NULL);
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	for (i = 0; i < missing.n && k >= 0; i++) {
+		(void)snprintf(one, sizeof(one), "%s", missing.p[i]);
+		path = last == NULL || !ages ? NULL :
+		    spool_of(s, last, missing.p[i], "aceg", NULL);
+		if (path != NULL && fstatat(AT(path), &st, 0) == 0)
+			(void)snprintf(one, sizeof(one), "%s (sent last %lld s "
+			    "ago)", missing.p[i], (long long)(now.tv_sec >
+			    st.st_mtim.tv_sec ? now.tv_sec - st.st_mtim.tv_sec : 0));
+		alloc_free(path);
+		waiting_add(c, one);
+	}
+	n = k > 0 ? missing.n : 0;
+	array_release(&missing);
+	return n;
+}
+
+/* ---- for a device ---- */
+
+void
+waiting_device(const struct spool *s, uint64_t step)
+{
+	struct waiting_names here = { "", 0 }, missing = { "", 0 };
+	struct closed d;
+	const int closed = manifest_closed(s, &d, NULL) == 0 && d.any &&
+	    step <= d.closed;
+
+	if (!closed) {
+		waiting_here(s, step, &here);
+		(void)waiting_missing(s, step, 1, &missing);
+	}
+	waiting_say(s->wait, step, missing.text, "waiting for step %llu: %s%s%s%s%s",
+	    (unsigned long long)step, closed ? "all shards are there, but not "
+	    "its average" : "there are shards", here.text,
+	    missing.n != 0 ? "; missing" : "", missing.text,
+	    clients_summed(s) ? "" : "; no ace-aggregate runs");
+}
+
+/* ---- for ace-aggregate ---- */
+
+void
+waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want)
+{
+	struct waiting_names names = { "", 0 }, missing = { "", 0 };
+	size_t lack;
+
+	if (n == 0 && step == UINT64_MAX) {
+		waiting_say(s->wait, 0, "", "waiting for a first shard in '%s' "
+		    "(ace-recv --spool)", s->state.dir);
+		return;
+	}
+	lack = waiting_missing(s, n == 0 ? step + 1 : step, 0, &missing);
+	if (n == 0) {
+		waiting_say(s->wait, step + 1, missing.text, "waiting for a shard "
+		    "after step %llu", (unsigned long long)step);
+		return;
+	}
+	waiting_here(s, step, &names);
+	waiting_say(s->wait, step, missing.text, "waiting for step %llu: %zu of %zu "
+	    "shards are there%s%s%s", (unsigned long long)step, n,
+	    lack != 0 ? n + lack : want, names.text,
+	    missing.n != 0 ? "; missing" : "", missing.text);
+}

@@ -1,0 +1,55 @@
+/*
+ * Messages of a program that waits for other processes: one when the wait has lasted for
+ * some seconds, and one for each signal that asks.
+ */
+#ifndef ACE_WAITING_H
+#define ACE_WAITING_H
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct filter;
+struct spool;
+
+struct waiting {
+	const struct filter *f;			/* the program that waits */
+	const volatile sig_atomic_t *asked;	/* signals so far */
+	sig_atomic_t answered;			/* of these */
+	double since;
+	int said;
+};
+enum {
+	WAITING_SILENT = 10,	/* seconds before the message */
+	WAITING_EVENT = 5	/* seconds before the event, which ace-edge prints */
+};
+
+/* Names of devices after ": ", or "". */
+struct waiting_names {
+	char text[400];
+	size_t n;
+};
+/* waiting_add(c, name): append a name, or "..." if there is no room for more. */
+void waiting_add(struct waiting_names *c, const char *name);
+
+/* waiting_begin(w): begin a wait.  w may be NULL here and in waiting_due: then there
+ * are no messages. */
+void waiting_begin(struct waiting *w);
+/* waiting_due(w): return 1 if it is time for a message, once for each reason. */
+int waiting_due(struct waiting *w);
+/* waiting_say(w, round, missing, fmt, ...): print what is waited for, or write it as
+ * an event if events were asked for.  missing: names of devices after ": ", or "". */
+void waiting_say(const struct waiting *w, uint64_t round, const char *missing,
+    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* waiting_step(s, step, n, want): print through s->wait that n of `want' shards of
+ * this step have come; with n = 0, that no step after this one has begun (UINT64_MAX: no
+ * step at all). */
+void waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want);
+
+/* waiting_device(s, step): print through s->wait why the average of this step has
+ * not come: which devices are missing and when they sent last (of the list of devices,
+ * or else of the last average); or that all shards have come; and whether ace-aggregate
+ * works on the spool. */
+void waiting_device(const struct spool *s, uint64_t step);
+
+#endif

@@ -1,0 +1,24 @@
+/* A packed block unpacks to exactly the bytes packed; other sizes are refused. */
+#include "../tap.h"
+#include "base/lz4_block.h"
+
+int
+main(void)
+{
+	enum { N = 1000 };
+	unsigned char text[N], packed[2 * N], out[N + 1];
+	size_t i, n;
+
+	for (i = 0; i < N; i++)
+		text[i] = (unsigned char)(i % 7 * (i / 100));
+	n = lz4_block_pack(packed, sizeof(packed), text, N);
+	ok(n != 0 && n < N, "%zu bytes for %d", n, N);
+	ok(lz4_block_unpack(out, N, packed, n) == 0 && memcmp(out, text, N) == 0,
+	    "there and back");
+	ok(lz4_block_unpack(out, N + 1, packed, n) == -1, "one byte more is asked for");
+	ok(lz4_block_unpack(out, N - 1, packed, n) == -1, "one less");
+	ok(lz4_block_unpack(out, N, packed, n - 1) == -1, "it was cut");
+	ok(lz4_block_pack(packed, n - 1, text, N) == 0, "no room for it");
+	ok(lz4_block_pack(packed, n, text, N) == n, "just enough");
+	return done_testing();
+}
