@@ -32,7 +32,7 @@ struct ack {
 	struct statedir state;
 	struct receipts receipts, heard;	/* all; those of this stream */
 	int fresh;			/* some are not on disk yet */
-	int models;			/* the state is of ace-diff */
+	int models;			/* 1: ace-diff -S made the state */
 	uint64_t at;			/* where the shard at hand begins */
 	int owned;			/* it is known whose the state is: */
 	struct residual_owner owner;

@@ -693,7 +693,7 @@ static const struct opt options[] = {
 	OPT_END
 };
 
-/* Return the columns of the terminal on standard output, or 0 if it is none. */
+/* Return the columns of the terminal on standard output, or 0 if that is no terminal. */
 static int
 columns(void)
 {

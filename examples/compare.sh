@@ -194,7 +194,7 @@ dense() {
 	ace-aggregate --devices "$EDGES" "$dir/up$1"-* >"$dir/down$1"
 }
 
-# stretch ROUNDS ONE TWO: extrapolate the bytes of ROUNDS from those of rounds 1 and 2
+# stretch ROUNDS ONE TWO: extrapolate the bytes of ROUNDS rounds from those of 1 and of 2
 stretch() {
 	echo "$(($2 + ($1 - 1) * ($3 - $2))) bytes"
 }

@@ -6,8 +6,8 @@
 # GRID=1	only compute the table; do not measure pipes (overlap.sh)
 #
 # The profiles are a batch of 32 at 4 TFLOP/s.  A line of the table is one network on
-# one link, in per cent of the time with one transmission per pass.  The paper's best
-# results are 41.10 on VGG-19 and 41.92 on ResNet-152.
+# one link: the per cent of time saved against one transmission per pass.  The paper's
+# best results are 41.10 on VGG-19 and 41.92 on ResNet-152.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "${0%/*}" && pwd)

@@ -480,7 +480,7 @@ of_stream(const char *label, const char *most)
 	d.y = calloc(d.n + 1, 4);
 	if (d.n == 0 || d.y == NULL)
 		die("no values");
-	r = meet(&d, 0, 0.1175);	/* EDEN 2 bit, its best scale */
+	r = meet(&d, 0, 0.1175);	/* NMSE of EDEN, 2 bits */
 	ecq_line(label, &r);
 	(void)snprintf(what, sizeof(what), "%s: bits at EDEN's error of 2 bit",
 	    label);

@@ -303,7 +303,8 @@ away(const double *a, const double *b)
 }
 
 struct cell {
-	double step, all;	/* errors; NAN: the rule refuses so few */
+	double step, all;	/* mean error of the last steps, error of the sum of
+				 * all; NAN: the rule refuses so few shards */
 	int step_away, all_away;
 };
 

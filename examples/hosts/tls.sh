@@ -1,6 +1,6 @@
 #!/bin/bash
 # A device's connection over TLS, to tls-cloud.sh.  NAME.pem, NAME.key and ca.pem
-# (tls-keys.sh) are in the directory ACE_KEYS, or here:
+# (tls-keys.sh) are in $ACE_KEYS or, if that is unset, in the current directory.
 #
 #   ace edge HOST:run --name NAME --through tls.sh -- COMMAND
 cd "${ACE_KEYS:-.}" || exit

@@ -48,7 +48,7 @@ struct io {
 	int watch;		/* pipe that must have a reader, or -1 */
 	char *name;		/* for messages */
 	struct temp temp;	/* io_create: otherwise its name is NULL */
-	double silence, until;	/* io_patience: seconds, clock_now; or 0 */
+	double silence, until;	/* io_patience: seconds; time of the end; 0: none */
 	struct splice *share;	/* bytes passed on unchanged, or NULL */
 
 	uint64_t count;		/* bytes handed out or taken */
@@ -448,7 +448,7 @@ io_await(struct io *io, struct err *e)
 	return r;
 }
 
-/* Read at most n bytes from below the buffer: 0 is the end. */
+/* Read at most n bytes from the source, past the buffer; *got is 0 at the end. */
 static int
 io_fetch(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {

@@ -210,7 +210,7 @@ estimate_below(const struct estimate *m, double x)
 	return lo;
 }
 
-/* Return the entropy and signs, plus half a percent and the table of rANS. */
+/* Estimate the bytes: entropy and signs, a margin, and the table of rANS. */
 double
 estimate_coded(const struct estimate *m, const double *count, unsigned levels)
 {

@@ -234,9 +234,9 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 	}
 }
 
-/* Set t->f for the n contributions that the limits leave.  Each one left out counts as
- * one of the F bad ones, so that none of these can stop the step: where n is too small
- * for F, a smaller F is used.  Refuse if even all K are too few. */
+/* Set t->f for the n contributions that the limits leave.  One left out counts among the
+ * F bad ones, so that a bad device cannot stop the step by being left out: F is smaller
+ * where n is too small for it.  Refuse if even all K are too few. */
 static int
 robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 {

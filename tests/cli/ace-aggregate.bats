@@ -44,7 +44,7 @@ ones() {
 	mkshards -s 9 -d b -H base=2 >b
 	mkshards -s 9 -d c -H base=7 >c
 	for order in "a b c" "b c a" "c a b"; do
-		# shellcheck disable=SC2086 # words
+		# shellcheck disable=SC2086 # words are meant to be split
 		exits 0 ace-aggregate $order
 		[ "$(field base out)" -eq 2 ]
 	done

@@ -235,7 +235,7 @@ records() {
 	mkshards -n 20M -k fast | ace-select -b 1M >planned
 	mkdir tmp
 	for with in '' '-S st'; do
-		# shellcheck disable=SC2086 # words
+		# shellcheck disable=SC2086 # words are meant to be split
 		exits 4 sh -c 'ulimit -f 2048; trap "" XFSZ; TMPDIR=tmp \
 		    exec "$@" >/dev/null' sh ace-compress $with planned
 		says "values that wait"

@@ -303,7 +303,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	sanitized && skip "the sanitizer's own memory"
 	for o in list stats verify "stats --format json"; do
 		mkshards -n 32M -k fast | {
-			# shellcheck disable=SC2086 # words
+			# shellcheck disable=SC2086 # words are meant to be split
 			exits 0 peak kib ace-inspect $o
 		}
 		[ "$(cat kib)" -le 65536 ] || { echo "$o: $(cat kib) KiB"; false; }

@@ -195,7 +195,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	says "'spool/limits' exists already"
 	same made spool/limits
 	for other in --publish '--run r' '--reply aggregate' '--device d' '-o log' file; do
-		# shellcheck disable=SC2086 # words
+		# shellcheck disable=SC2086 # words are meant to be split
 		exits 2 ace-recv --spool other --create $other
 		[ ! -e other/limits ]
 	done

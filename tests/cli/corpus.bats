@@ -47,8 +47,8 @@ want() {
 	prepare "$(sed -n 's/.*sum and size are \([0-9]* [0-9]*\),.*/\1/p' err)"
 	exits 0 sh corpus.sh fresh out1
 	# the sorted list is B/2, C, a/1, a/x y, c, d (without e, which equals c).  By index times
-	# 7919 modulo 10007, the fourth, third and second come first, then the sixth, first and
-	# fifth, which are kept
+	# 7919 modulo 10007 the order is fourth, third, second, sixth, first, fifth: the first
+	# three, to train on, are sorted again, and the others keep it
 	want C.hpp a/1.hpp 'a/x y.hpp' d.hpp B/2.hpp c.hpp
 	[ "$(head -n 1 out1/fresh.tsv)" = \
 	    "libboost1.74-dev	1.74.0+ds1-21	$(cksum <out1/fresh)" ]

@@ -29,7 +29,7 @@ PATH=$BUILD/examples:$PATH
 		ace-cut --step $i --device attacker1 all | ace-export -f raw >got
 		same got want
 	done
-	# as long as the others, from zero or from their mean of the step before
+	# its norm, or its distance from their mean of the step before, is that of the others
 	columns() { od -An -v -tf4 -w4; }
 	ace-cut --step 1 e1 | ace-export -f raw >now
 	for kind in fixed edge; do

@@ -635,8 +635,8 @@ together() {
 	exits 2 train --local --moment 1 --moment 2 --moment 3 text
 	exits 0 ace-inspect --format json one
 	grep -q '"step":4,"kind":"history"' out
-	# --moment changes nothing in training; its values are gradients, with a larger share for a
-	# value that moves the loss more
+	# --moment changes nothing in training; it writes the root mean square of each value's
+	# gradient
 	train --index 1 --of 2 --interval 2 --steps 10 $small text >without
 	train --index 1 --of 2 --interval 2 --steps 10 $small \
 	    --moment one text >with

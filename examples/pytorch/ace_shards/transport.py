@@ -31,7 +31,7 @@ SEE = "see ace-pytorch(7), WHEN SOMETHING FAILS"
 ASK = "look at the cloud and at who can write to its spool, then start again"
 HOW = f" (here it is torch {torch.__version__})"
 AGAIN = "start this device again"
-# advice for a program's message that a retry does not help: the first match counts
+# advice for messages after which a retry does not help: the first match counts
 ADVICE = (
     ("a shard of run .* and the spool is of run",
      "the first device of this spool began with another model or type of parameters, "
