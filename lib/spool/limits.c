@@ -470,7 +470,7 @@ limits_room(const struct limits *a, const struct spool *s,
 		    (unsigned long long)sh->step, (unsigned long long)a->ahead,
 		    (unsigned long long)d.closed);
 	k = limits_list(s, sh, LOCK_SH, &d, &l, e);
-	for (o = l.line; k >= 0 && o < l.line + l.n; o++) {
+	for (o = l.line; k >= 0 && l.n > 0; o++, l.n--) {
 		if (o->bytes == 0) {
 			k = limits_step(&p, o->step, e);
 			continue;
