@@ -70,22 +70,6 @@ clusters() {
 	printf '%s\n' a,c,f b,e d | cmp - got
 }
 
-@test "one plan for a cluster" {
-	six
-	ace-aggregate --cluster 0.7:mean a b c d e f >means
-	for k in 0 1 2; do
-		members=$(field contributors means | sed -n "$((k + 2))p")
-		ace-export -f npz --device aggregate.$k -o k.npz means
-		ace-import k.npz | ace-score |
-		    ace-select --format text -b 900 >plan
-		for d in ${members//,/ }; do
-			exits 0 sh -c "ace-select --plan plan $d |
-			    ace-compress -S state.$d"
-			[ "$(wc -c <out)" -lt 4000 ]
-		done
-	done
-}
-
 @test "who does not count is in no cluster" {
 	six
 	perl -e 'binmode STDOUT; $h = qq({"w":{"dtype":"F32","shape":[2000],) .

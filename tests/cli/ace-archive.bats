@@ -377,26 +377,6 @@ long_name() {
 	exits 2 pty ace-archive create --format tar spool
 }
 
-@test "large and small shards in any order: each entry is the shard and no more" {
-	local s n
-	for s in 3 0 2 1 5 4; do
-		n=$((s % 2 ? 40 : 4000))
-		mkshards -r demo -s $s -t w:$n -x $s -d "d$s"
-	done >all
-	exits 0 ace-archive create -o run.tar all all
-	[ "$(ace-archive list run.tar | wc -l)" -eq 7 ]
-	mkdir there
-	tar -xf run.tar -C there
-	[ "$(find there -type f | wc -l)" -eq 6 ]
-	ace-inspect verify there >/dev/null
-	[ "$(find there -type f -size -8 | wc -l)" -eq 3 ]
-	# the name after -o may consist of a suffix only
-	exits 2 ace-archive create -o .tar all
-	says 'format is missing'
-	exits 2 ace-archive create -o x.7z.gz all
-	says '7z compresses its entries itself'
-}
-
 # bats test_tags=long,asan
 @test "the same shards give the same bytes" {
 	spool 2

@@ -343,23 +343,6 @@ records() {
 	head -n 1 got | diff - want
 }
 
-@test "--sync none and rename give the same state" {
-	mkshards -N 3 >in
-	for s in full rename none; do
-		synced ace-compress -S "$s" --sync "$s" --omit provenance -c q4 \
-		    in >"$s.out"
-		cp synced "$s.synced"
-	done
-	# syncs that only --sync full makes
-	[ "$(grep -c '^full/residual' full.synced)" -eq 3 ]
-	[ "$(grep -cx full full.synced)" -ge 3 ]
-	[ ! -s rename.synced ]
-	[ ! -s none.synced ]
-	same full.out rename.out
-	same full.out none.out
-	same full/residual none/residual
-}
-
 # sized FILE: print the bytes of its shard, without the stream's head and tail
 sized() {
 	frames "$1" | awk '$2 == "SHRD" { a = $1 } $2 == "TAIL" { print $1 - a }'

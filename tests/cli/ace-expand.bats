@@ -20,14 +20,6 @@ load values
 	same out once
 }
 
-@test "a shard that sent nothing becomes zeros" {
-	mkshards -c none >in
-	exits 0 ace-expand in
-	[ "$(field records out)" -eq 3 ]
-	raw out >a
-	each '$v[0] == 0' a
-}
-
 @test "-S adds the residual, in f32; --gamma scales it" {
 	mkshards -s 1 -x 5 >g1
 	mkshards -s 2 -x 6 >g2

@@ -68,18 +68,6 @@ fields() {
 	[ "$(hash run out)" != "$(hash device out)" ]
 }
 
-@test "flags: none is a line, of several each has its name" {
-	local i=0 f
-	mkshards >in
-	exits 0 ace-inspect in
-	told flags -
-	for f in error-feedback momentum-corrected clipped recovered predicted; do
-		mkshards -H flags=$((1 << i++)) >in
-		exits 0 ace-inspect in
-		told flags $f
-	done
-}
-
 @test "a line of --format tsv and of brief --format json: each column its own" {
 	fields -c q8 >in
 	exits 0 ace-inspect list --format json in

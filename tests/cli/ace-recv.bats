@@ -129,16 +129,6 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ ! -e spool/1 ]
 }
 
-@test "a value that is not finite is seen wherever it is in a group" {
-	local at
-	# groups of 100 values, and a last one of 37
-	for at in 0 1 63 64 98 99 100 199 936; do
-		rm -rf spool
-		mkshards -t w:937 -g 100 -k nan -i $at >in
-		recv "^step 0: invalid: non-finite value in tensor 'w' at index $at$" <in
-	done
-}
-
 @test "another device than the key's: no receipt, and the other one is not harmed" {
 	shard 0 edge2 >in
 	exits 3 ace-recv --spool spool --device edge1 <in

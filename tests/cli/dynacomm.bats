@@ -431,48 +431,6 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	done
 }
 
-@test "together.sh ends, and says who failed, whichever of its programs does" {
-	local p
-	mkdir -p bin/examples bin/tests tmp
-	ln -s "$BUILD"/ace* bin
-	ln -s "$BUILD"/examples/train bin/examples
-	ln -s "$BUILD"/tests/late bin/tests
-	export BUILD=$PWD/bin STEPS=1 TRIES=1 WAYS=ace LINKS=50/1
-	export MODEL="--layers 1 --width 8 --heads 1 --context 8 --batch 2"
-	exits 0 timeout "$HANG" "$ROOT/examples/together.sh" .
-	# a program that takes no shard, one that is killed, and one that ends in the middle of a
-	# shard with status 0, so that others fail
-	for p in examples/train tests/late ace-expand ace-score ace-policy \
-	    ace-select ace-compress ace-inspect; do
-		each_of 2 || continue
-		with_instead "$p" 'exit 5' 5
-		says "^together.sh: (ace on 50/1|before all ways): ${p#*/} failed with status 5\$"
-		with_instead "$p" 'kill -9 $$' 4
-		says "^together.sh: .*: ${p#*/} failed with status 137\$"
-		[ "$p" != ace-inspect ] || continue
-		with_instead "$p" 'exec head -c 300' '[34]'
-		says '^together.sh: .*: [a-z-]* failed with status (3|141)$'
-	done
-	[ -z "$(ls -A tmp)" ]
-}
-
-# with_instead PROGRAM LINE STATUS: together.sh has STATUS when PROGRAM is a script of LINE
-with_instead() {
-	local status=0
-	mv "bin/$1" was
-	printf '#!/bin/sh\n%s\n' "$2" >"bin/$1"
-	chmod +x "bin/$1"
-	TMPDIR=$PWD/tmp timeout "$HANG" "$ROOT/examples/together.sh" . >out 2>err ||
-	    status=$?
-	mv was "bin/$1"
-	# shellcheck disable=SC2053 # a pattern
-	[[ $status = $3 ]] || {
-		echo "$1 as '$2': status $status"
-		cat err
-		return 1
-	}
-}
-
 @test "together.sh: every way takes its steps over a link that changes" {
 	awk 'BEGIN { for (i = 0; i < 1200; i++)
 	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text

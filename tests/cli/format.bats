@@ -40,6 +40,9 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 		exits 0 $how --omit provenance next
 		! ace-inspect -v out | grep '^provenance' || false
 	done
+	# nothing in a line obeys a terminal
+	exits 0 ace-compress -S $'s\e\tt' -c q8 in
+	grep -aqF -e '-S s??t -c q8' out
 }
 
 @test "each annotation behind each filter: kept or dropped by its type's last letter" {

@@ -32,20 +32,6 @@ export -f work once nap
 	[ ! -s out ]
 }
 
-@test "so is one that only waited the first time" {
-	exits 1 still hop cheat 'once nap' true
-	says 'it did less'
-}
-
-@test "one that does all of it again, as -p makes it, is measured" {
-	tries 8 exits 0 still hop -p 'rm -f kept' honest 'once work' work
-}
-
-@test "-p is not counted" {
-	exits 0 still hop -n 1 -p 'echo >>later' quick true true
-	awk '$2 > 0 { exit 1 }' out
-}
-
 @test "tries that give other bytes, another status or another line are an error" {
 	exits 1 hop bytes 'echo x >>n; wc -c <n' true
 	says 'try 2 gave .* the first'

@@ -420,20 +420,6 @@ gives_up() {
 	says 'truncated: timed out: the device does not read its answers'
 }
 
-@test "what a killed program left beside its line of the sandbox goes" {
-	mkshards -r demo >one
-	ace-recv --spool spool <one >/dev/null
-	echo half >spool/.sandbox.ace-recv.new-abc123
-	# a file that is being written is locked, and stays
-	echo half >spool/.sandbox.ace-recv.new-def456
-	exec 8<spool/.sandbox.ace-recv.new-def456
-	flock 8
-	exits 0 ace-recv --spool spool one
-	[ ! -e spool/.sandbox.ace-recv.new-abc123 ]
-	[ -e spool/.sandbox.ace-recv.new-def456 ]
-	exec 8<&-
-}
-
 @test "shards of steps that are over leave nothing behind" {
 	shard 500 >in
 	recv accepted <in

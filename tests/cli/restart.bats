@@ -103,16 +103,6 @@ noticed() {
 	grep -q "exact, 1 inputs up to step 5, 1 accepted, 0 pending" out
 }
 
-@test "a closed step: noticed as well" {
-	local s
-	for s in 0 1 2; do
-		deliver $s
-	done
-	exits 0 ace-aggregate --spool spool --rounds 3 --keep 1
-	rm -r state
-	noticed 0 1
-}
-
 @test "a residual that is damaged does not stand in the way" {
 	lost_disk
 	head -c 300 state/residual >short

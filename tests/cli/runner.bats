@@ -131,35 +131,3 @@ ends() {
 	done
 	[ -z "$(ls -d ace-tests.*)" ]
 }
-
-@test "tests/fresh, killed, leaves neither a process nor a mount" {
-	[ "$(id -u)" -eq 0 ] || skip "needs root"
-	unshare --mount --pid --fork --mount-proc true || skip "no name spaces here"
-	mkdir bin
-	cat >bin/debootstrap <<-END
-	#!/bin/sh
-	mkdir '$PWD/there/proc'
-	mount -t proc proc '$PWD/there/proc'
-	exec '$PWD/sleep' 100000
-	END
-	chmod +x bin/debootstrap
-	gone() { ! stays; }
-	for s in KILL TERM; do
-		PATH=$PWD/bin:$PATH "$ROOT/tests/fresh" there >out 2>err &
-		wait_for stays
-		kill -$s $!
-		wait $! && false
-		wait_for gone
-		! grep -F "$PWD/there" /proc/mounts || false
-	done
-	[ ! -e there ]
-	# a directory that somebody else made stays
-	mkdir -p there/etc
-	PATH=$PWD/bin:$PATH exits 2 "$ROOT/tests/fresh" there
-	says "'.*/there' is there and is not of tests/fresh"
-	rmdir there/etc there
-	printf '#!/bin/sh\necho 1000\n' >bin/id
-	chmod +x bin/id
-	PATH=$PWD/bin:$PATH exits 0 "$ROOT/tests/fresh" there
-	grep -q '^ok 1 - .* # skip needs root$' out
-}

@@ -77,29 +77,3 @@ given() {
 	diff -r plain "$there/there"
 	rm -rf "$there"
 }
-
-# mounted STATUS COMMAND: run COMMAND with the tree as $1, in a mount name space of its own
-mounted() {
-	[ "$(id -u)" -eq 0 ] || skip "needs root"
-	needs unshare
-	unshare --mount mount -t tmpfs none /mnt 2>/dev/null || skip "may not mount"
-	exits "$1" env -i PATH="${PATH//$BATS_LIBEXEC:/}" BUILD="$BUILD" HALF=quick \
-	    unshare --mount sh -c "$2" sh "$ROOT"
-}
-
-@test "the tests of a tree that cannot be written to" {
-	# shellcheck disable=SC2016 # the inner shell's
-	mounted 0 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" &&
-	    ! touch "$1/x" && "$1/tests/run" "$1/tests/cli/ace.bats"'
-	says "Read-only file system"
-	grep "^ok" out
-	[ "$(grep -c '# skip' out)" -eq 0 ]
-}
-
-@test "no test runs where /dev/null keeps what is written to it" {
-	# shellcheck disable=SC2016 # the inner shell's
-	mounted 1 'touch null && mount --bind null /dev/null &&
-	    "$1/tests/run" "$1/tests/cli/ace.bats"'
-	grep "^Bail out! /dev/null is a file here" out
-	[ "$(wc -l <out)" -eq 1 ]
-}

@@ -207,14 +207,6 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	done
 }
 
-@test "importance moves bytes: another model than with none, or with another power" {
-	prepare
-	way=ACE-500+--batch,8,--interval,2,--form
-	ONLY="$way,even $way,moment:0 $way,moment $way,sensitivity $way,paper" table 0 frontier
-	[ "$(tail -n +2 results/frontier-runs.tsv | cut -f 10 | uniq -c | tr -s ' ')" = ' 5 20' ]
-	[ "$(tail -n +2 results/frontier-runs.tsv | cut -f 9 | uniq | wc -l)" -eq 4 ]
-}
-
 @test "relays add up and code what their edges say, and their bytes are counted" {
 	prepare
 	export STEPS=8
@@ -236,22 +228,6 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	ONLY=FullSync+--relays,2 table 1 table1
 }
 
-@test "a relay that fails ends the run" {
-	prepare
-	mkdir -p bin/examples
-	ln -s "$BUILD"/ace-* bin/
-	ln -s "$BUILD/examples/train" bin/examples/
-	rm bin/ace-aggregate
-	cat >bin/ace-aggregate <<-END
-	#!/bin/sh
-	case "\$*" in *relay2*up*) exit 4 ;; esac
-	exec "$BUILD/ace-aggregate" "\$@"
-	END
-	chmod +x bin/ace-aggregate
-	BUILD=$PWD/bin STEPS=8 ONLY=ACE-AdamW-4+--relays,2 table 1 table1
-	says '^table1: ACE-AdamW-4\+--relays,2-1: .* failed'
-}
-
 @test "clusters of edges have one plan, tiers one link" {
 	prepare
 	export STEPS=8
@@ -265,31 +241,6 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    "$(cell table1-runs ACE-AdamW-4+--link,tier up)" ]
 	ONLY=ACE-AdamW-4+--clusters,0 table 1 table1
 	says "^table1: 'ACE-AdamW-4\+--clusters,0': clusters are of paper:...\$"
-}
-
-@test "sixteen edges take the steps of four, with a quarter of the batch" {
-	prepare
-	EDGES=16 STEPS=20 SPLIT=interleaved ONLY='FullSync ACE-Sync' \
-	    table 0 frontier
-	[ "$(awk '{ print $1, $2, $3, $4 }' results/frontier.tsv |
-	    tail -n +2 | paste -sd ' ')" = 'FullSync 1 4 10 ACE-Sync 10 8 5' ]
-	[ "$(awk 'NR > 1 { print $1, $2, $3, $4 }' \
-	    results/frontier-claims.tsv)" = 'ACE-Sync top-1 0.5 0.5' ]
-	says '^frontier: ACE-Sync-1: 5 steps in 1 rounds, .* the 16 edges hold'
-}
-
-@test "the policy sets the interval: more often where a difference moves the model more" {
-	prepare
-	export STEPS=160 SPLIT=interleaved
-	# the interval begins at the way's, and stays within half and twice that: 40 steps are 2 to 8
-	# rounds of 20 to 5 steps, or a few more at first
-	ONLY='ACE-policy+--target,100 ACE-policy+--target,0.0001 ACE-500' \
-	    table 0 frontier
-	value "r=$(cell frontier-runs ACE-policy+--target,100 rounds);
-	    o=$(cell frontier-runs ACE-policy+--target,0.0001 rounds);
-	    h=$(cell frontier-runs ACE-500 rounds)" \
-	    'h == 4 && r < h && o > h && o <= 8'
-	says 'ACE-policy.* in 3 rounds, .*; the 4 edges hold the same model'
 }
 
 @test "the sweep: once, in the order asked for, and the best of each way" {

@@ -54,14 +54,6 @@ text() {
 	    loss["end"] < 1.5 && loss["unigram"] > 2) }' muon
 }
 
-@test "with every label wrong it learns, and not what is there" {
-	text
-	exits 0 train --local --steps 40 --flip-labels --eval --log log $small \
-	    text
-	awk -F '\t' '{ loss[$1] = $4 } END { exit !(loss["start"] > 0 &&
-	    loss["end"] > loss["start"]) }' log
-}
-
 @test "a model saved and loaded is the same model" {
 	text
 	train --local --steps 20 --save a $small --eval --log log text
@@ -312,25 +304,6 @@ delays() {
 	cat in/0.aceg in/1.aceg in/2.aceg >copy
 	ace-inspect diff all copy
 	[ "$(ls in | wc -l)" -eq 3 ]
-}
-
-@test "--record with --cuts: what leaves while it is computed is kept, too" {
-	text
-	mkdir in
-	train --steps 2 --gradient --cuts none --record in $small text >all
-	[ "$(ls in | tr '\n' ' ')" = '0.aceg 1.aceg ' ]
-	by_name in/0.aceg >want
-	by_name all | cmp - want
-	[ -s want ]
-}
-
-@test "what comes twice, since it was sent twice, is passed over" {
-	text
-	train --steps 3 $small --save want text >up
-	train --steps 1 $small text >first
-	cat first first up >twice
-	train --steps 3 --apply up $small --save got text >/dev/null
-	same want got
 }
 
 # by_name FILE: print statistics of each tensor, sorted by name
