@@ -19,16 +19,16 @@
 struct err;
 
 #define CONTRACTION_FILE "code"
-#define CONTRACTION_ALPHA "contraction"	/* 0 to 1; 0 also where it is below */
+#define CONTRACTION_ALPHA "contraction"	/* alpha; 0 if it is negative */
 #define CONTRACTION_SHARE "share"		/* coded bytes / dense bytes */
-#define CONTRACTION_GROWING "growing"	/* shards in a row without any */
-/* consecutive shards before the user is warned */
+#define CONTRACTION_GROWING "growing"	/* consecutive shards with alpha <= 0 */
+/* consecutive shards with alpha <= 0 after which the user is warned */
 enum { CONTRACTION_PATIENCE = 5 };
 
 struct contraction {
 	double energy, lost;	/* ||p||^2, ||p - C(p)||^2 */
 	double values, bytes;
-	unsigned growing;	/* after contraction_save: its last line */
+	unsigned growing;	/* set by contraction_save */
 };
 #define CONTRACTION_INIT { 0, 0, 0, 0, 0 }
 
@@ -37,8 +37,8 @@ struct contraction {
 void contraction_group(struct contraction *c, double energy, double lost,
     size_t n, size_t bytes);
 
-/* Save the shard's value in the state, unless all values were zero. c->growing: 0, or
- * the number of consecutive shards that sent something with alpha not above 0. */
+/* Save the shard's value in the state, unless all values were zero. Set
+ * c->growing to the number of consecutive shards that sent something with alpha <= 0. */
 int contraction_save(struct contraction *c, const struct statedir *s, struct err *e);
 
 #endif

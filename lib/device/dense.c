@@ -74,7 +74,7 @@ dense_open(struct dense *d, const struct statedir *s, const char *name,
 		(void)close(fd);
 	else {
 		io_alone(io);
-		io_sparse(io);	/* a frame is read into its place, or skipped */
+		io_sparse(io);	/* frames are read into place, or skipped */
 		if ((k = reader_open(&d->r, io, &o, e)) == 0)
 			k = dense_first(d, kind, e);
 	}

@@ -15,9 +15,9 @@
 
 struct err;
 
-enum { DENSE_STAMP = 33 };	/* 32 hex digits and a zero */
+enum { DENSE_STAMP = 33 };	/* 32 hex digits and a NUL */
 
-/* Name of what is kept beside the residual after a step. */
+/* File name of the momentum or history after a step. */
 #define DENSE_HISTORY "history.%llu"
 
 struct dense {
@@ -27,12 +27,12 @@ struct dense {
 };
 
 /* Open the file as it is now; later commits do not change what is read. The reader
- * stands at the first shard, which must be of that kind. A missing file is no error:
+ * stands at the first shard, which must be of the given kind. A missing file is no error:
  * d->r is NULL and the stamp "none". */
 int dense_open(struct dense *d, const struct statedir *s, const char *name,
     enum shard_kind kind, struct err *e);
 
-/* Check that it is of the run and device of shard sh and of model sc. -ERR_DATA
+/* Check that d has the run and device of shard sh and the model sc. Return -ERR_DATA
  * "mismatch: ..." if not. */
 int dense_check(const struct dense *d, const struct shard *sh,
     const struct schema *sc, struct err *e);
@@ -44,8 +44,8 @@ void dense_close(struct dense *d);
 
 /* Begin a file that appears at writer_end. It contains only run, device, step and
  * incarnation of sh, so that two parties with the same array have the same bytes and
- * stamp. kv: keys to add, or NULL. dense_begin: the same in io, which the writer owns
- * from now on. */
+ * stamp. kv: keys to add, or NULL. dense_begin writes it to io, which the writer then
+ * owns. */
 int dense_create(struct writer **w, const struct statedir *s, const char *name,
     const struct shard *sh, enum shard_kind kind, const struct text_kv *kv,
     const struct schema *sc, struct err *e);
@@ -53,7 +53,7 @@ struct io;
 int dense_begin(struct writer **w, struct io *io, const struct statedir *s,
     const struct shard *sh, enum shard_kind kind, const struct text_kv *kv,
     const struct schema *sc, struct err *e);
-/* Write group g, in rising order; omitted if it is all zero. */
+/* Write group g unless it is all zero. Call it in rising order of g. */
 int dense_put(struct writer *w, uint32_t g, const float *x, size_t n, struct err *e);
 
 #endif

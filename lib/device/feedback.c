@@ -25,18 +25,18 @@ struct feedback {
 	struct compensate how;
 	struct statedir state;
 	struct residual old;
-	struct pending_last last;		/* the shard before, as it was sent */
-	struct dense side;		/* momentum or history, before */
+	struct pending_last last;		/* the previous shard, as it was sent */
+	struct dense side;		/* momentum or history before this step */
 	struct residual_new *next;
-	int scratch;			/* for each shard that is made, or -1 */
+	int scratch;			/* fd: the coded shard is made in it; or -1 */
 	struct writer *side_next;
-	char side_old[64], side_new[64];	/* file names, "" none */
-	int scanned;			/* pending is what the file holds */
+	char side_old[64], side_new[64];	/* file names; "": no file */
+	int scanned;			/* 1: pending has been read from the file */
 	struct pending pending;
 	struct dense back[PENDING_MAX];	/* rejected: taken back */
 	size_t nback;
-	int compensated;		/* e was added upstream */
-	struct contraction contract;	/* of the shard at hand */
+	int compensated;		/* 1: the residual was added upstream */
+	struct contraction contract;	/* of the current shard */
 	const struct schema *schema;
 };
 
@@ -175,8 +175,8 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 
 /* ---- what is pending ---- */
 
-/* Return whether shards stay until their receipts come: with a window, and then always,
- * so that forgetting the option once does not lose them. */
+/* Return 1 if shards stay pending until their receipts come. Once a window was given,
+ * they always do, so that forgetting the option once does not lose them. */
 static int
 feedback_keeps(const struct feedback *f, const struct residual *q)
 {
@@ -226,8 +226,8 @@ feedback_take_back(struct feedback *f, struct err *e)
 	size_t i;
 	int r;
 
-	/* ef21 codes differences to what the receiver has: a lost difference needs no
-	 * taking back */
+	/* ef21 codes differences to what the receiver has, so a lost difference need not
+	 * be taken back */
 	if (f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE)
 		return 0;
 	for (i = 0; i < f->pending.n; i++) {
@@ -240,10 +240,10 @@ feedback_take_back(struct feedback *f, struct err *e)
 	return 0;
 }
 
-/* Open the history that the receiver has: of the last step or, if that was rejected, of
- * the step before. Then the last history is r, a reconstruction that did not count, and
- * the target takes it back. If it was invalid begin a new one: the receiver may have
- * lost its own. */
+/* Open the history that the receiver has: that of the last step, or of the step before
+ * if the last one was rejected. In that case the last history is a reconstruction r that
+ * did not count, and the target takes r back. After an invalid shard begin a new history,
+ * because the receiver may have lost its own. */
 static int
 feedback_history(struct feedback *f, struct err *e)
 {
@@ -262,7 +262,7 @@ feedback_history(struct feedback *f, struct err *e)
 				return r;
 		}
 		f->side_old[0] = '\0';
-		/* Without one, begin with zeros. A receiver with another history is the
+		/* Without a history, begin with zeros. A receiver with another history is the
 		 * one fault that no later shard corrects. */
 		if (before == NULL || p->invalid)
 			return 0;
@@ -276,7 +276,7 @@ feedback_history(struct feedback *f, struct err *e)
 	return r;
 }
 
-/* Open what was kept beside the residual, of the step that the residual names. */
+/* Open the momentum or history of the step that the residual names. */
 static int
 feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 {
@@ -310,8 +310,8 @@ feedback_predicts(const struct feedback *f)
 	return f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE;
 }
 
-/* Set the incarnation: the residual's or, without a residual, that of
- * feedback_restart. */
+/* Set the incarnation to that of the residual, or to that of feedback_restart if there
+ * is no residual. */
 static int
 feedback_incarnation(const struct feedback *f, struct shard *s, struct err *e)
 {
@@ -353,7 +353,7 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	return r;
 }
 
-/* Name in the residual the history before its own. */
+/* Store in the residual's keys the step of the history before its own. */
 static int
 feedback_before(const struct feedback *f, struct text_kv *kv, struct err *e)
 {

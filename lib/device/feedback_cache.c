@@ -10,22 +10,22 @@
 
 #define CACHE_FILE "history."	/* a step follows */
 
-/* The receiver keeps its last reconstruction h and the one before. A shard names the h
- * that it is a difference to, so that a lost or repeated shard is detected, never
- * summed. The one before is needed if a shard comes again. */
+/* The receiver keeps its last reconstruction h and the previous one. A shard names the h
+ * that it is a difference to, so that a lost or repeated shard is detected and not
+ * added. The previous h is needed if a shard comes again. */
 struct feedback_cache {
 	struct statedir state;
 	struct dense h;
 	struct writer *next;
-	char was[CACHE_NAME], is[CACHE_NAME];	/* files: of h, of h' */
-	const char *want;	/* the stamp that h has to have, */
-	const struct shard *of;	/* for this shard */
+	char was[CACHE_NAME], is[CACHE_NAME];	/* file names of h and of the next h */
+	const char *want;	/* stamp of the required h */
+	const struct shard *of;	/* the current shard */
 	const struct schema *model;
-	uint64_t newest;	/* step of the newest file, */
-	char stamp[DENSE_STAMP];	/* its stamp; "": none */
-	int lent;		/* the caller provided the output `next' */
+	uint64_t newest;	/* step of the newest file */
+	char stamp[DENSE_STAMP];	/* stamp of the newest file; "": none */
+	int lent;		/* 1: `next' writes to the caller's io */
 	struct compensate how;
-	float *r;		/* the group at hand */
+	float *r;		/* values of the current group */
 	size_t cap;
 };
 
@@ -94,7 +94,7 @@ feedback_cache_how(struct compensate *c, const struct shard *sh,
 	return 0;
 }
 
-/* Return 1, with the file open, if it is the required history. */
+/* Return 1, with the file open, if the file is the required history. */
 static int
 feedback_cache_is(void *arg, const char *name, struct err *e)
 {
@@ -123,8 +123,8 @@ feedback_cache_is(void *arg, const char *name, struct err *e)
 	return 0;
 }
 
-/* Open the history that a shard is a difference to. None is all zeros: a sender may
- * begin so again at any later step. */
+/* Open the history to which a shard is a difference. Without one, h is all zeros; a sender
+ * may begin with zeros again at any later step. */
 static int
 feedback_cache_find(struct feedback_cache *c, const struct shard *sh, struct err *e)
 {
@@ -204,8 +204,8 @@ feedback_cache_commit(struct feedback_cache *c, enum io_sync sync, struct err *e
 		statedir_prune(&c->state, c->is, c->was);
 	if (k == 0 && !c->lent && sync == IO_SYNC_FULL)
 		k = statedir_durable(&c->state, e);
-	/* A borrowed file's lock lasts as long as it is open; until it has its name
-	 * nothing else shows that it is needed. */
+	/* A borrowed file stays locked while it is open. Until it has its name, only
+	 * the lock shows that it is needed. */
 	if (!c->lent)
 		feedback_cache_drop(c);
 	return k;

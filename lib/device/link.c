@@ -63,7 +63,7 @@ link_rate(const struct link_span *a, const struct link_span *b)
 	return (double)(b->after - a->before) * 8 / (b->to - a->from);
 }
 
-/* Sort spans by their age within their spell, oldest first. */
+/* Sort spans by the time from the pause before them, the longest first. */
 static int
 link_by_age(const void *a, const void *b)
 {
@@ -102,7 +102,7 @@ link_settled(struct link_span *w, size_t n)
 	for (i = 0; i < n; i++)
 		all += w[i].to - w[i].from;
 	if (all < 2 * LINK_SPAN)
-		return 0;		/* one span alone says little */
+		return 0;		/* one span is too little */
 	enough = fmax(all / 2, LINK_ENOUGH);
 	qsort(w, n, sizeof(w[0]), link_by_age);
 	for (i = 0; i < n && (kept < enough ||
@@ -151,7 +151,7 @@ link_pace(double *due, double rate, double now, size_t n)
 
 /* ---- frames ---- */
 
-/* Return how many bytes the current header or frame still lacks. */
+/* Return how many bytes of the current header or frame are still to come. */
 static uint64_t
 link_track_want(const struct link_track *t)
 {
@@ -323,7 +323,7 @@ link_save(const struct link *l, const struct statedir *s, double limit, struct e
 	double known = 0, rate = link_bandwidth(l);
 	int r;
 
-	/* a limit says what the link carries only if no lower rate is known */
+	/* the rate limit counts as the bandwidth only if no lower rate is known */
 	if (limit > 0 && !(rate > 0) && (r = memory_number(s, MEMORY_LINK,
 	    MEMORY_BANDWIDTH, &known, e)) < 0)
 		return r;

@@ -3,20 +3,20 @@
  * shard's receipt.  Times are seconds of a monotonic clock, passed by the caller; nothing here
  * waits or reads a clock.
  *
- * Bandwidth.  A write that blocked ended when the buffers below were full, so the bytes written
- * between two such moments are what the link took meanwhile.  Such spans, of at least
- * LINK_SPAN, are kept; a span in which we had nothing to send for a fraction LINK_STARVED is
- * dropped.
+ * Bandwidth.  When a blocked write ends, the buffers between us and the link are full.  So the
+ * bytes written between two such moments are what the link took meanwhile.  Spans of at least
+ * LINK_SPAN between such moments are kept, except those in which we had nothing to send for the
+ * fraction LINK_STARVED.
  *
  * After a pause, buffers take megabytes that the link has not carried yet (TCP's grow as they
- * do).  So the first span after a pause is dropped.  Of the newest LINK_SPANS others those
- * count that began LINK_SETTLE after the last pause; if these are less than half of the time
- * or LINK_ENOUGH, the ones nearest to that.
+ * do).  So the first span after a pause is dropped.  Of the newest LINK_SPANS others, those
+ * count that began LINK_SETTLE or more after a pause.  If these cover less than half of
+ * the time, or less than LINK_ENOUGH, the spans that began nearest to LINK_SETTLE count too.
  *
  * A single span can mislead: a pipe or ssh before the link may wait for a processor while the
- * link drains its buffers, and fill them at once when it runs; then the next span has what this
- * one lacks.  So the estimate is a slope of bytes over time, through the ends of spans, for
- * each pair of ends without a pause between: the median, weighted by the time between (Sen,
+ * link drains its buffers, and fill them when it runs.  Then one span is too slow and the next
+ * too fast.  The estimate is therefore a weighted median of slopes (bytes over time): one for
+ * each pair of span ends without a pause between, weighted by the time between them (Sen,
  * Estimates of the Regression Coefficient Based on Kendall's Tau, 1968; weights: Sievers,
  * Weighted Rank Statistics for Simple Linear Regression, 1978).  Fewer than two spans give no
  * estimate.
@@ -40,8 +40,8 @@ enum { LINK_SPANS = 64, LINK_SHARDS = 64 };
 #define LINK_SPAN 0.25
 #define LINK_SETTLE 2.0
 #define LINK_ENOUGH 5.0
-#define LINK_STARVED 0.05	/* of a span */
-#define LINK_BLOCKED 0.0003	/* a longer write blocked */
+#define LINK_STARVED 0.05	/* fraction of a span */
+#define LINK_BLOCKED 0.0003	/* seconds; a longer write counts as blocked */
 
 #define LINK_RTT "rtt"		/* keys of the state file, seconds */
 #define LINK_JITTER "jitter"
@@ -51,25 +51,25 @@ enum { LINK_SPANS = 64, LINK_SHARDS = 64 };
 enum { LINK_HEAD = FRAME_HEAD_SIZE + SHARD_END_SIZE };
 
 struct link_track {
-	int lost;		/* not a stream, or damaged */
-	uint64_t left;		/* of the current frame; 0: in its header */
+	int lost;		/* 1: not a stream, or damaged */
+	uint64_t left;		/* bytes left of the current frame; 0: in a header */
 	size_t have;
-	unsigned char head[LINK_HEAD];	/* how the frame begins */
-	struct frame_head h;	/* of the current frame */
+	unsigned char head[LINK_HEAD];	/* first bytes of the frame */
+	struct frame_head h;	/* header of the current frame */
 };
 
 struct link {
 	/* bandwidth */
-	int running;		/* buffers were full at `since' */
+	int running;		/* 1: buffers were full at `since' */
 	double since, starved;
 	double rested;		/* when buffers were first full after a pause */
-	uint64_t bytes;		/* written since */
-	uint64_t total;		/* ever */
+	uint64_t bytes;		/* written after `since' */
+	uint64_t total;		/* bytes written ever */
 	size_t n;		/* spans ever */
 	struct link_span {
-		double spell;		/* `rested' of then: which it is of */
+		double spell;		/* value of `rested': the same between two pauses */
 		double from, to;
-		uint64_t before, after;	/* `total' then */
+		uint64_t before, after;	/* `total' at from, at to */
 	} w[LINK_SPANS];
 	/* round trips */
 	double rtt, jitter;	/* 0: not known */
@@ -78,10 +78,10 @@ struct link {
 	struct link_sent {
 		unsigned char digest[SHARD_DIGEST];
 		double at;
-		int looked;	/* an earlier look did not find its receipt */
+		int looked;	/* 1: an earlier look found no receipt for it */
 	} sent[LINK_SHARDS];
-	uint64_t shards;	/* whole ones that passed */
-	struct link_track track;	/* of the stream, if it is one */
+	uint64_t shards;	/* complete shards that passed */
+	struct link_track track;	/* frames, if the bytes are a stream */
 };
 
 /* link_init: knows nothing. */
@@ -89,13 +89,13 @@ void link_init(struct link *l);
 
 /* Note a write of n bytes from time `from' to `to'. */
 void link_wrote(struct link *l, double from, double to, size_t n);
-/* Note that nothing was written for so long, for lack of input or because of the rate
- * limit. */
+/* Note that nothing was written for `secs' seconds, because there was no input or because
+ * of the rate limit. */
 void link_idle(struct link *l, double secs);
-/* Return bit/s, 0 if unknown. */
+/* Return the bandwidth in bit/s, 0 if unknown. */
 double link_bandwidth(const struct link *l);
 
-/* Return how many bytes of values come next; link_bytes needs no copy of these. */
+/* Return how many bytes of values come next; link_bytes does not need to see them. */
 uint64_t link_track_unseen(const struct link_track *t);
 
 /* Note bytes that passed, and find the ends of shards in them. They need not be a

@@ -70,7 +70,7 @@ memory_release(struct memory *h)
 	*h = (struct memory)MEMORY_INIT;
 }
 
-/* A row of n zeros. */
+/* Add a row of n zeros. */
 static float *
 memory_add(struct memory *h, const char *name, size_t n, struct err *e)
 {
@@ -201,7 +201,7 @@ memory_schema(const struct memory *h, struct schema *sc, struct err *e)
 	return schema_finish(sc, e);
 }
 
-/* Write the memory as a shard of that name. */
+/* Write the memory as a shard with the given name. */
 static int
 memory_write(const struct memory *h, struct writer *w, const char *name, struct err *e)
 {
@@ -236,7 +236,7 @@ memory_write(const struct memory *h, struct writer *w, const char *name, struct 
 #define MEMORY_BEFORE ".before"
 enum { MEMORY_NAME = 64 };
 
-/* The file that a memory is in. */
+/* Return the name of the file that holds a memory. */
 static const char *
 memory_file(const char *name)
 {
@@ -274,7 +274,7 @@ memory_open(struct reader **r, const char *path, struct err *e)
 	return k < 0 ? k : 1;
 }
 
-/* Read the whole file to its verified end, whatever is needed of it. */
+/* Read the whole file, so that its end is verified, even if only one memory is needed. */
 static int
 memory_find(struct memory *h, struct reader *r, const char *name, struct err *e)
 {
@@ -361,7 +361,7 @@ memory_release_all(struct memories *m)
 	*m = (struct memories){ 0 };
 }
 
-/* Move the contents of h to m, replacing those of the same name. */
+/* Move the contents of h to m, where they replace a memory of the same name. */
 static int
 memories_put(struct memories *m, const char *name, struct memory *h, struct err *e)
 {
@@ -470,7 +470,7 @@ memory_flush(const struct statedir *s, struct err *e)
 	    memory_commit(s, MEMORY_FILE, s->later, e);
 }
 
-/* before: what was known before, or NULL; both are empty afterwards. */
+/* Save h, and the older memory `before' unless it is NULL. Both are empty afterwards. */
 static int
 memory_put_away(struct memory *h, struct memory *before,
     const struct statedir *s, const char *name, struct err *e)

@@ -28,24 +28,24 @@ struct memory {
 	struct text_kv kv;
 	struct memory_row *row;
 	size_t n, cap;
-	/* of the shard after which it was saved */
+	/* identity of the shard after which the memory was saved */
 	unsigned char run[SHARD_ID], device[SHARD_ID];
 	uint64_t step;
 	const char *file;	/* file in the state that it was read from */
 };
 #define MEMORY_INIT { TEXT_KV_INIT, NULL, 0, 0, { 0 }, { 0 }, 0, NULL }
 
-/* Return 1 if read; 0 if there is none of that name, h is empty; < 0 an error
- * ("corrupt: ..., of 'DIR/memory'"). */
+/* Read the memory `name' into h. Return 1; 0, with h empty, if it does not exist; or < 0
+ * on an error ("corrupt: ..., of 'DIR/memory'"). */
 int memory_load(struct memory *h, const struct statedir *s, const char *name,
     struct err *e);
-/* The same as it was before a step: if it was saved after this step, which now comes
- * again, what memory_save_again kept. */
+/* Read the memory as it was before a step. If it was saved after this step, which now
+ * comes again, that is the copy that memory_save_again kept. */
 int memory_before(struct memory *h, const struct statedir *s, const char *name,
     uint64_t step, struct err *e);
 
-/* Save the contents of h, which becomes empty; run, device and step are sh's, which may
- * be NULL. memory_save_again: also keep the memory before the step of sh as
+/* Save the contents of h with the run, device and step of sh, which may be NULL; h becomes
+ * empty. memory_save_again: also keep the memory before the step of sh as
  * NAME.before. */
 int memory_save(struct memory *h, const struct statedir *s, const char *name,
     const struct shard *sh, struct err *e);
@@ -53,7 +53,7 @@ int memory_save_again(struct memory *h, const struct statedir *s,
     const char *name, const struct shard *sh, struct err *e);
 
 /* If s->later is not NULL, saved memories wait there until memory_flush writes the file
- * once for all; memory_load does not see them before. Starts as zeros. */
+ * once for all; until then memory_load does not see them. Starts as zeros. */
 struct memories {
 	struct memory_part {
 		char *name;
@@ -70,37 +70,37 @@ int memory_put(struct memory *h, const char *name, const float *x, size_t n,
 
 /* Return the row, or NULL if it is missing or does not have n numbers. */
 const float *memory_row(const struct memory *h, const char *name, size_t n);
-/* The same; if missing, it is of another version: -ERR_DATA "mismatch: ...". */
+/* Set *x to the row. If it is missing: -ERR_DATA "mismatch: ...", another version. */
 int memory_need(const struct memory *h, const char *name, size_t n,
     const float **x, struct err *e);
 
-/* Read a number among the keys of one of these files. 1: present, finite and not
- * negative; 0: no such file or key; < 0. */
+/* Read the number under a key of a memory. Return 1 if it is finite and not negative;
+ * 0 if there is no such memory or key; < 0 on an error. */
 int memory_number(const struct statedir *s, const char *file, const char *key,
     double *v, struct err *e);
 
-/* memory_put_list: store numbers exactly as the text of a key. memory_list: return 1
- * and v[n]; 0 without such a key; -ERR_DATA "corrupt: ..." unless it has n numbers. */
+/* memory_put_list: store numbers exactly, as the text of a key. memory_list: read them
+ * into v[n] and return 1; 0 without such a key; -ERR_DATA "corrupt: ..." unless it has n numbers. */
 int memory_put_list(struct memory *h, const char *key, const double *v,
     size_t n, struct err *e);
 int memory_list(const struct memory *h, const char *key, double *v,
     size_t n, struct err *e);
 
-/* What ace-meter writes about the link. */
+/* The memory in which ace-meter reports on the link. */
 #define MEMORY_LINK "link"		/* a file of its own */
 #define MEMORY_BANDWIDTH "bandwidth"	/* bit/s */
 
-/* What ace-expand --feedback writes about the last average, for ace-score: rows with a
- * number per group of the schema that its key names. */
+/* The memory that ace-expand --feedback writes about the last average, for ace-score: rows
+ * with a number per group of the schema that the key `model' names. */
 #define MEMORY_FEEDBACK "feedback"	/* a file of its own */
 #define MEMORY_ENERGY "energy"	/* mean square */
 #define MEMORY_MODEL "model"
 
-/* What ace-ack --restart writes, and feedback reads without a residual. */
+/* The memory that ace-ack --restart writes; feedback reads it if there is no residual. */
 #define MEMORY_RESTART "restart"	/* a file of its own */
 #define MEMORY_INCARNATION "incarnation"
 
-#define MEMORY_KEY "memory"	/* names the memory of a shard in the file */
+#define MEMORY_KEY "memory"	/* key of a shard: the name of its memory */
 
 void memory_release(struct memory *h);
 

@@ -22,19 +22,19 @@ struct pending {
 		uint64_t step;
 		unsigned char digest[SHARD_DIGEST];
 		enum pending_fate fate;
-		int invalid;		/* it was rejected as invalid */
+		int invalid;		/* 1: rejected as invalid */
 	} p[PENDING_MAX];
 };
 
-/* Read what the file has; all results are open. */
+/* Read the pending shards from the file; each fate is PENDING_OPEN. */
 int pending_scan(struct pending *p, const struct statedir *s, struct err *e);
-/* Set the results from the receipts q; of: any shard of the run and device. A receipt
- * with another digest is about other bytes and decides nothing: the shard is sent again
+/* Set the fates from the receipts q; of: any shard of the run and device. Ignore receipts
+ * with another digest, which are about other bytes: the shard is sent again
  * and gets its own receipt. */
 void pending_judge(struct pending *p, const struct receipts *q,
     const struct shard *of);
-/* pending_count: return how many are open. pending_find: return that of a step, or
- * NULL. */
+/* pending_count: return the number of open shards. pending_find: return the shard of a
+ * step, or NULL. */
 size_t pending_count(const struct pending *p);
 const struct pending_one *pending_find(const struct pending *p, uint64_t step);
 
@@ -45,13 +45,13 @@ const struct pending_one *pending_find(const struct pending *p, uint64_t step);
 int pending_answers(const struct statedir *s, const struct receipts *heard,
     const struct shard *sh, const struct schema *sc, struct err *e);
 
-/* Return 1 if pending_copy would copy any. */
+/* Return 1 if pending_copy would copy any shard. */
 int pending_owed(const struct pending *p, uint64_t before);
 /* Copy the open shards of steps before `before' from q, which stands after its
  * residual, to w. */
 int pending_copy(const struct pending *p, struct residual *q, struct writer *w,
     uint64_t before, struct err *e);
-/* Open d on the decoded values of the pending shard of that step. */
+/* Open d on the decoded values of the pending shard of the given step. */
 int pending_values(struct dense *d, const struct statedir *s, uint64_t step,
     struct err *e);
 
@@ -64,13 +64,13 @@ int pending_values(struct dense *d, const struct statedir *s, uint64_t step,
 struct pending_last {
 	struct residual q;
 	int open, done;
-	const struct record *rec;	/* of the frame at hand */
+	const struct record *rec;	/* [n] records of the current frame */
 	size_t n, i;
 };
 
-/* pending_last_group(l, s, step, g, c, e): 1 and *c is the body of group g in the
- * shard of that step, until the next call; 0: it has none.  g rises from call to
- * call; l begins as zeros. */
+/* Set *c to the body of group g in the shard of the given step, valid until the next
+ * call.  Return 1, or 0 if the shard does not have the group.  Ask for groups in rising
+ * order; l begins as zeros. */
 int pending_last_group(struct pending_last *l, const struct statedir *s,
     uint64_t step, uint32_t g, struct codec_last *c, struct err *e);
 void pending_last_close(struct pending_last *l);

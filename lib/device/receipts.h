@@ -1,9 +1,9 @@
 /*
- * The receipts a device has got (state file `receipts', a stream of RCPT
- * frames).  ace-ack writes it, ace-compress obeys it when it absorbs the next
- * step: a shard whose receipt says accepted is forgotten, one that was
- * rejected is taken back into the residual.  Once the file is there, nothing
- * pending is forgotten without a receipt.
+ * The receipts of a device: the state file `receipts', a stream of RCPT frames.
+ * ace-ack writes the file, and ace-compress reads it at the next step.  It then
+ * drops pending shards that were accepted, and takes the values of rejected ones
+ * back into the residual.  Once the file exists, no pending shard is dropped
+ * without a receipt.
  */
 #ifndef ACE_RECEIPTS_H
 #define ACE_RECEIPTS_H
@@ -14,22 +14,22 @@
 
 struct err;
 
-enum { RECEIPTS_MAX = 64 };	/* the newest are kept; windows are smaller */
+enum { RECEIPTS_MAX = 64 };	/* only the newest are kept; a window is smaller */
 
 struct receipts {
-	int managed;		/* the file is there */
+	int managed;		/* 1: the file exists */
 	size_t n;
 	struct receipt r[RECEIPTS_MAX];	/* oldest first */
 };
 
 int receipts_load(struct receipts *q, const struct statedir *s, struct err *e);
-/* receipts_add(q, r): a newer verdict on the same shard takes the place of the
- * older one, unless that was accepted. */
+/* Add r.  It replaces an older receipt for the same shard, unless that says
+ * accepted. */
 void receipts_add(struct receipts *q, const struct receipt *r);
 int receipts_save(const struct receipts *q, const struct statedir *s,
     enum io_sync sync, struct err *e);
-/* receipts_find(q, s, digest): the receipt for shard s with these bytes, or
- * NULL. */
+/* Return the receipt for shard s with this digest, or NULL if there is
+ * none. */
 const struct receipt *receipts_find(const struct receipts *q,
     const struct shard *s, const unsigned char digest[SHARD_DIGEST]);
 

@@ -69,13 +69,13 @@ residual_send(struct residual *q, struct writer *w, struct err *e)
 /* ---- changing ---- */
 
 struct residual_new {
-	struct writer *w;	/* the file to be */
+	struct writer *w;	/* the next residual file */
 	struct writer *c;	/* the pending shard, in a scratch file */
 	int scratch;		/* the caller's */
 	struct reader *early;	/* reads `c' to send it before the commit; or NULL */
 };
 
-/* A file that is used again costs less than another. */
+/* Empty the scratch file, which costs less than to create another one. */
 static int
 residual_empty(int fd, struct err *e)
 {
@@ -83,7 +83,7 @@ residual_empty(int fd, struct err *e)
 	    err_sys(e, "<scratch>");
 }
 
-/* The file to be, over the one before the last where that is allowed. */
+/* Create the next residual file, by overwriting the spare where that is allowed. */
 static int
 residual_create(struct residual_new *n, const struct statedir *s,
     const struct shard *sh, const struct text_kv *kv, const struct schema *sc,
@@ -155,7 +155,7 @@ residual_io(const struct residual_new *n)
 	return writer_io(n->w);
 }
 
-/* Reads the coded shard from its scratch file: 1, at the READER_SHARD. */
+/* Open a reader of the scratch file.  Return 1, with *r at the READER_SHARD. */
 static int
 residual_read(const struct residual_new *n, struct reader **r, struct err *e)
 {

@@ -7,10 +7,10 @@
  *                  oldest first
  *
  * It is replaced by one rename, so that a reader finds the old one or the new
- * one, whole.  Of a large model the one before stays, as `spare', and the next one
- * is written over it: its pages are there already, and the system takes four times
- * as long for new ones (io_create_over).  Without a sync the names may come to the
- * disk after the bytes, so that IO_SYNC_RENAME does without.
+ * one, whole.  With a large model the replaced file stays, as `spare', and the next
+ * one is written over it, because the system takes four times as long for new pages
+ * (io_create_over).  IO_SYNC_RENAME does not keep a spare: without a sync the names
+ * may reach the disk before the bytes.
  */
 #ifndef ACE_RESIDUAL_H
 #define ACE_RESIDUAL_H
@@ -24,27 +24,27 @@ struct err;
 /* ---- looking ---- */
 
 struct residual {
-	struct dense d;		/* d.r NULL: there is none yet */
-	uint64_t step;		/* last absorbed */
+	struct dense d;		/* d.r NULL: no residual yet */
+	uint64_t step;		/* last step absorbed */
 };
 
-/* residual_open(q, s, e): opens it as it is now; no file is no error. */
+/* Open the residual as it is now.  A missing file is not an error. */
 int residual_open(struct residual *q, const struct statedir *s, struct err *e);
-/* residual_owner(o, s, e): whose it is: 1, or 0 when there is none yet. */
+/* Set *o to the run and device of the residual.  Return 1, or 0 if there is none yet. */
 struct residual_owner {
 	unsigned char run[SHARD_ID], device[SHARD_ID];
 	uint64_t step;
 	uint32_t incarnation;
 };
 int residual_owner(struct residual_owner *o, const struct statedir *s, struct err *e);
-/* residual_owns(o, run, device): are these ids the owner's? */
+/* Return 1 if these ids are the owner's. */
 int residual_owns(const struct residual_owner *o, const unsigned char *run,
     const unsigned char *device);
-/* residual_pending(q, e): reads on to the next pending shard.  1: q->d.r stands
- * at its READER_SHARD; 0: there is none. */
+/* Read on to the next pending shard.  Return 1, with q->d.r at its READER_SHARD, or 0
+ * if there is none. */
 int residual_pending(struct residual *q, struct err *e);
-/* residual_send(q, w, e): after residual_pending gave 1: copies that shard to
- * w. */
+/* Copy the pending shard to w.  Call it only after residual_pending returned
+ * 1. */
 int residual_send(struct residual *q, struct writer *w, struct err *e);
 void residual_close(struct residual *q);
 
@@ -52,39 +52,39 @@ void residual_close(struct residual *q);
 
 struct residual_new;
 
-/* residual_begin(out, s, scratch, sh, kv, sc, e): begins the file as it is to be
- * after shard sh of schema sc; kv: keys of the residual, or NULL.  The caller holds
- * statedir_lock.  scratch: an unnamed file, of which only the place is of use. */
+/* Begin the next residual file, for the state after shard sh of schema sc.  kv: keys of
+ * the residual, or NULL.  scratch: an unnamed file, whose contents are overwritten.  The
+ * caller holds statedir_lock. */
 int residual_begin(struct residual_new **out, const struct statedir *s,
     int scratch, const struct shard *sh, const struct text_kv *kv,
     const struct schema *sc, struct err *e);
-/* residual_put(n, g, x, len, seen, e): the new residual x f32[len] of group g and
- * its statistics, in rising order. */
+/* Write the new residual x f32[len] of group g; seen: its statistics.  Call it in
+ * rising order of g. */
 struct kern_stat;
 int residual_put(struct residual_new *n, uint32_t g, const float *x, size_t len,
     const struct kern_stat *seen, struct err *e);
-/* residual_record: a record of the coded shard, in rising order; x f32[len] is
- * what it decodes to. */
+/* Write a record of the coded shard; x f32[len] holds its decoded values.  Call it
+ * in rising order of g. */
 int residual_record(struct residual_new *n, uint32_t g, uint32_t codec,
     uint8_t param, const struct buf *body, const float *x, size_t len, struct err *e);
-/* residual_writer(n): the coded shard, for the annotations that go with it. */
+/* Return the writer of the coded shard, for its annotations. */
 struct writer *residual_writer(struct residual_new *n);
-/* residual_io(n): the file to be, in which values may wait (io_ahead). */
+/* Return the next residual file, in which values may wait (io_ahead). */
 struct io *residual_io(const struct residual_new *n);
-/* residual_early(n, w, e): writes to w what there is of the coded shard: all but
- * its end, without which nobody takes it for a shard, so that no commit is needed
- * for it. */
+/* Write to w the part of the coded shard that exists, but not its end.  This needs no
+ * commit, because receivers do not accept a shard without its end.
+ */
 int residual_early(struct residual_new *n, struct writer *w, struct err *e);
-/* residual_whole(n, w, e): the residual and the coded shard are whole; *w is the
- * file to be, for the shards that are pending longer. */
+/* End the residual and the coded shard.  Set *w to the writer of the next residual
+ * file, for the shards that remain pending. */
 int residual_whole(struct residual_new *n, struct writer **w, struct err *e);
-/* residual_commit(n, sync, digest, e), after residual_whole: the rename; the
- * shard's end may be sent after it, and not before.  digest becomes the coded
- * shard's. */
+/* Rename the next file into place, after residual_whole.  Set digest to the coded
+ * shard's.  The shard's end may be sent only after this call.
+ */
 int residual_commit(struct residual_new *n, enum io_sync sync,
     unsigned char digest[SHARD_DIGEST], struct err *e);
-/* residual_made(n, w, e), after the commit: writes the coded shard to w, or what
- * is missing there of it, from the scratch file in which it was made. */
+/* Write the coded shard, or the part that residual_early has not written, to w from
+ * the scratch file.  Call it after residual_commit. */
 int residual_made(struct residual_new *n, struct writer *w, struct err *e);
 void residual_free(struct residual_new *n);
 

@@ -9,13 +9,13 @@
 #include "format/values.h"
 #include "sync/regulate.h"
 
-/* A memory's rows, of a number for each group. */
+/* The memory's rows.  Each has one number per group. */
 enum { CODEC, PARAM, KNOB, BYTES, ROWS };
 static const char *const shares_row[ROWS] = {
 	"codec", "param", "rate", "bytes"
 };
 
-/* What a step says of the next one, at most: bytes by a factor of so much. */
+/* The largest factor by which bytes are extrapolated to another rate. */
 #define SHARES_FAR 16.0
 
 void
@@ -25,7 +25,7 @@ shares_release(struct shares *s)
 	*s = (struct shares){ 0 };
 }
 
-/* Read what the memory has of a group. A plan that cannot be is read as none. */
+/* Read a group's plan and bytes from the memory.  An invalid plan is read as none. */
 static void
 shares_read(struct share *h, const float *const row[ROWS], size_t g)
 {
@@ -41,7 +41,7 @@ shares_read(struct share *h, const float *const row[ROWS], size_t g)
 	h->plan.codec = (uint32_t)codec;
 	h->plan.param = (uint8_t)param;
 	h->plan.arg = row[KNOB][g];
-	/* the argument becomes one that the codec takes */
+	/* round the argument to one that the codec accepts */
 	h->plan = codec_turn(&h->plan, 1);
 	h->bytes = (double)row[BYTES][g];
 }
@@ -82,9 +82,9 @@ shares_coded(struct shares *s, size_t g, const struct codec_plan *p,
 	s->of[g].values = values;
 }
 
-/* ---- what the next shard is to remember ---- */
+/* ---- the shares for the next shard ---- */
 
-/* log of how much coarser than `want' a group was coded. */
+/* Return the log of the factor by which a group was coded coarser than `want'. */
 static double
 shares_coarser(const struct share *h, const struct codec_plan *want)
 {
@@ -94,8 +94,8 @@ shares_coarser(const struct share *h, const struct codec_plan *want)
 	return more.arg < want->arg ? -t : t;
 }
 
-/* The bytes that the group would have taken as its plan says; < 0: there is no way to
- * say. */
+/* Return the bytes that the group would have taken by its plan; < 0 if that is
+ * unknown. */
 static double
 shares_would(const struct share *h, const struct codec_ctx *ctx, size_t n)
 {
@@ -117,8 +117,8 @@ shares_would(const struct share *h, const struct codec_ctx *ctx, size_t n)
 	return len * fmax(1 / SHARES_FAR, fmin(SHARES_FAR, far));
 }
 
-/* Groups that are planned and were not sent get as many bytes as the others with
- * as many values, so that whoever got none has room the next time. */
+/* Set the bytes of all groups for the next shard.  Groups that have a plan but were not
+ * sent get as many bytes per value as the others, so that they fit the next time. */
 static void
 shares_next(struct shares *s, const struct shard *sh, const struct schema *sc)
 {

@@ -31,27 +31,27 @@ struct shard;
 #define SHARES_FILE "plan"	/* the memory's name */
 
 struct shares {
-	int on;				/* this shard has cuts and a budget */
-	int known;			/* the previous shard's shares are there */
+	int on;				/* 1: this shard has cuts and a budget */
+	int known;			/* 1: the previous shard's shares were read */
 	size_t n;
 	struct share {
-		struct codec_plan plan;	/* of the shard before */
-		double bytes;		/* in it */
-		struct codec_plan coded;	/* now, by this plan */
-		size_t len;		/* 0: not sent */
+		struct codec_plan plan;	/* in the previous shard */
+		double bytes;		/* that this plan takes */
+		struct codec_plan coded;	/* plan by which it was coded now */
+		size_t len;		/* coded bytes; 0: not sent */
 		size_t values;		/* 0 if all values are zero */
 	} *of;				/* [n] */
 	size_t cap;
-	double left;			/* bytes of the groups that have not left */
+	double left;			/* bytes of the groups not sent yet */
 };
 
-/* shares_begin(s, st, sh, n, e): at the first cut of shard sh, of n groups: what is
- * remembered of the one before it.  shares_release: zeros are none. */
+/* shares_begin: at the first cut of shard sh, which has n groups, read the shares of
+ * the previous shard.  shares_release: free s, which may be all zeros. */
 int shares_begin(struct shares *s, const struct statedir *st,
     const struct shard *sh, size_t n, struct err *e);
 void shares_release(struct shares *s);
 
-/* shares_part(s, bytes, room): the share in room of groups that took `bytes'. */
+/* Return the share of `room' for groups that took `bytes' in the previous shard. */
 static inline uint64_t
 shares_part(const struct shares *s, double bytes, uint64_t room)
 {
@@ -59,14 +59,14 @@ shares_part(const struct shares *s, double bytes, uint64_t room)
 	    (bytes < s->left ? bytes / s->left : 1)) : 0;
 }
 
-/* shares_coded(s, g, p, len, values): group g was coded by plan p in len bytes; 0:
- * it is not sent. */
+/* Record that group g was coded by plan p in len bytes; len = 0: it was not
+ * sent. */
 void shares_coded(struct shares *s, size_t g, const struct codec_plan *p,
     size_t len, size_t values);
-/* shares_save(s, st, sh, sc, e): behind shard sh of schema sc, of which of[].plan is
- * the plan by now: what the next one is to remember.  A group of zeros has no plan,
- * and may have values in the next shard: it gets that of the group before it, and no
- * bytes. */
+/* Save the shares for the next shard, after shard sh of schema sc, when of[].plan has
+ * the plan of sh.  A group of zeros has no plan, but may have values in the next shard:
+ * it gets the plan of the group before it, and no bytes.
+ */
 int shares_save(struct shares *s, const struct statedir *st,
     const struct shard *sh, const struct schema *sc, struct err *e);
 

@@ -49,7 +49,7 @@ delta_sum_begin(struct delta_sum *s, int adler, struct err *e)
 	return 0;
 }
 
-/* Adler-32 of RFC 1950: add this many bytes between two modulo operations, so that 32
+/* Adler-32 (RFC 1950): add this many bytes between two modulo operations, so that 32
  * bits cannot overflow. */
 static void
 delta_sum_add(struct delta_sum *s, const unsigned char *p, size_t n)
@@ -72,7 +72,7 @@ delta_sum_add(struct delta_sum *s, const unsigned char *p, size_t n)
 	}
 }
 
-/* Format the checksum as its writers do in Python: XXH3-128 with the upper half first. */
+/* Format the checksum as the Python writers do: XXH3-128 has its upper half first. */
 static void
 delta_sum_text(const struct delta_sum *s, char text[DELTA_SUM])
 {
@@ -88,7 +88,7 @@ delta_sum_text(const struct delta_sum *s, char text[DELTA_SUM])
 		    (unsigned long long)bytes_le64(h));
 }
 
-/* ---- what a directory says ---- */
+/* ---- the metadata of a directory ---- */
 
 struct about {
 	struct delta_head *h;
@@ -129,7 +129,7 @@ about_pair(void *arg, const char *key, const char *value, struct err *e)
 	return 0;
 }
 
-/* Check the values of a directory of changes. A whole model may have any. */
+/* Check the metadata of a directory of changes. A whole model may have any values. */
 static int
 about_right(const struct about *a, struct err *e)
 {
@@ -185,7 +185,7 @@ struct make {
 	const struct delta_head *h;
 	const struct model *old;
 	struct model d;			/* of the directory's frames */
-	char (*sum)[DELTA_SUM];	/* of each tensor of d */
+	char (*sum)[DELTA_SUM];	/* checksum of each tensor of d */
 	uint32_t file;			/* file of d whose checksums are being read */
 	struct model *new;
 	int fd;				/* file of the unpacked bytes */
@@ -278,7 +278,7 @@ make_xor(struct make *k, const struct model_span *s, uint64_t all,
 struct marks {
 	struct zst_in *pos, *val;
 	uint64_t left, last;	/* positions left; the previous position plus 1 */
-	size_t n, i;		/* in the current piece */
+	size_t n, i;		/* marks in the current piece; marks used */
 };
 
 static int
@@ -488,13 +488,13 @@ struct delta {
 	struct zst_out *z;
 	struct delta_sum is;
 	struct schema frames;	/* tensors that changed */
-	char (*sum)[DELTA_SUM];	/* their new checksums */
+	char (*sum)[DELTA_SUM];	/* [frames.n] checksums of the new bytes */
 	size_t cap;
 	/* the tensor being written */
-	uint64_t done, all;	/* its bytes */
+	uint64_t done, all;	/* bytes written so far; bytes in all */
 	int changed;
-	struct scratch pos, val;	/* overwrite: positions and bytes */
-	unsigned char *p;	/* one piece of them */
+	struct scratch pos, val;	/* for overwrite: positions; new bytes */
+	unsigned char *p;	/* one piece of positions or bytes */
 };
 
 int

@@ -33,7 +33,7 @@ static const uint8_t forms[SCHEMA_NDTYPE] = {
 	[SCHEMA_U64] = EXACT_INT64
 };
 
-/* ---- which files ---- */
+/* ---- the files ---- */
 
 /* The index: the file of each tensor, by name. */
 struct entry {
@@ -111,8 +111,8 @@ file_looks(struct model_file *f, const struct stat *st)
 	f->changed = model_looks(st, "", 1);
 }
 
-/* Compare a file, or its absence, with what it was. With `again', store its present state
- * there and allow another time of last change. */
+/* Check that a file is unchanged, or still absent. If `again' is not NULL, store the file's
+ * present state there and allow another time of last change. */
 static int
 file_same(const struct model_file *f, struct model_file *again, struct err *e)
 {
@@ -135,7 +135,7 @@ file_same(const struct model_file *f, struct model_file *again, struct err *e)
 	return 0;
 }
 
-/* Add a file. It takes over path. */
+/* Add a file, which then owns path. */
 static int
 file_add(struct model *m, const char *name, char *path, struct err *e)
 {
@@ -194,7 +194,7 @@ index_files(struct model *m, struct index *x, struct err *e)
 	return r;
 }
 
-/* ---- which tensors ---- */
+/* ---- the tensors ---- */
 
 struct found {
 	struct schema_tensor t;
@@ -243,8 +243,8 @@ gguf_found(void *all, const struct schema_tensor *t, uint64_t at,
 	return found_add(all, t, 0, at, e);
 }
 
-/* Sum over all pairs, since their order does not matter; leave out "format", which most
- * writers add. */
+/* Add the hash of one pair to a sum, so that the order does not matter. Leave out "format",
+ * which most writers add. */
 static int
 file_says(void *arg, const char *key, const char *value, struct err *e)
 {
@@ -686,11 +686,11 @@ model_note_release(struct model_note *t)
 
 struct folder {
 	struct model m;
-	uint32_t *from;		/* [tensors] of the source: the model's number */
+	uint32_t *from;		/* [tensors of the source] their numbers in the model */
 	size_t cap;
 };
 
-/* Take the metadata of the first file; those of all files are the same. */
+/* Copy the metadata of the first file; all files have the same. */
 static int
 folder_notes(struct format_source *s, struct err *e)
 {

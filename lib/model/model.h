@@ -32,11 +32,11 @@ enum {
 };
 
 struct model_file {
-	char *name;		/* in the directory; the path if the model is a file */
+	char *name;		/* name in the directory; the path if the model is a file */
 	char *path;
 	int fd;			/* for reading */
-	uint64_t size, inode;	/* inode 0: there is no such file */
-	uint64_t links, looks, changed;	/* model_looks with all = 0, all = 1 */
+	uint64_t size, inode;	/* inode 0: the file is absent */
+	uint64_t links, looks, changed;	/* looks, changed: model_looks with all = 0, 1 */
 	int made;		/* 1: our unnamed file, made from path */
 	int lent;		/* 1: borrowed from another model, which closes it */
 };
@@ -50,7 +50,7 @@ struct model_place {
 struct model {
 	const char *path;
 	int dir;
-	struct model_file index;	/* of a directory: its path and state */
+	struct model_file index;	/* index of a directory */
 	struct model_file *file;	/* [nfiles], by name */
 	size_t nfiles;
 	struct schema schema;		/* tensors by name */
@@ -74,7 +74,7 @@ ssize_t model_find(const struct model *m, const char *name);
 /* A group of a model, or the part of it that the model has. */
 struct model_span {
 	uint32_t tensor, file;
-	uint64_t at;		/* of its first byte in the file */
+	uint64_t at;		/* position of its first byte in the file */
 	size_t bytes, words;
 	unsigned form;		/* enum exact_form */
 };
@@ -97,7 +97,7 @@ int model_source(struct format_source **out, const char *path,
 
 /* Return 0, or -ERR_REFUSED when a file or the index has changed since model_open. */
 int model_same(const struct model *m, struct err *e);
-/* Check the same, but accept new times of last change and store them.  Call it after
+/* Do the check of model_same, but accept new times of last change and store them.  Call it after
  * files were opened for writing and before they are read: opening may change the times
  * of files from a lower layer of a file system. */
 int model_again(struct model *m, struct err *e);
@@ -119,7 +119,7 @@ void model_hex(const unsigned char hash[MODEL_HASH], char hex[MODEL_HEX]);
 /* Return 1 if hex is the digits of a hash and nothing else, otherwise 0. */
 int model_unhex(const char *hex, unsigned char hash[MODEL_HASH]);
 
-/* ---- what a patch says of the models before and after (frame mODL) ---- */
+/* ---- the models before and after a patch (frame mODL) ---- */
 
 struct model_note {
 	unsigned char before[MODEL_HASH];	/* zeros: the patch is whole */

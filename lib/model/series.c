@@ -12,7 +12,7 @@
 #include "model/series.h"
 #include "model/slice.h"
 
-/* ---- what comes ---- */
+/* ---- reading patches ---- */
 
 /* The patch being read. */
 struct coming {
@@ -25,12 +25,12 @@ struct coming {
 	struct buf cut;			/* pART */
 	int cuts;
 	struct slice *slice;		/* [tensors of the patch] */
-	uint32_t *own;			/* number of each in the model */
-	struct series_part *full;	/* a record per group that the patch has values
-					 * of */
+	uint32_t *own;			/* their numbers in the model */
+	struct series_part *full;	/* one record for each group of which the patch
+					 * has values */
 	size_t nfull, capfull;
 };
-enum { SERIES_OTHERS = UINT32_MAX };	/* the model lacks the tensor */
+enum { SERIES_OTHERS = UINT32_MAX };	/* the model does not have the tensor */
 
 /* Return the position after the last patch to this step, or the end. */
 static size_t
@@ -67,7 +67,7 @@ series_follows(const struct series *s, const struct coming *c, int same_run,
 	return 0;
 }
 
-/* Read which rank of how many the patch is of; 0 of 0: of all. */
+/* Read the patch's rank and the number of ranks; both are 0 for a patch of all. */
 static int
 series_rank(const struct series *s, struct coming *c, const struct shard *sh,
     const unsigned char *run, const struct model *m, struct err *e)
@@ -92,8 +92,8 @@ series_rank(const struct series *s, struct coming *c, const struct shard *sh,
 	    series_follows(s, c, memcmp(run, sh->run, SHARD_ID) == 0, e);
 }
 
-/* Find the model's tensor for each tensor of the patch. Either side may lack some that
- * the other has if the model holds slices. */
+/* Find the model's tensor for each tensor of the patch. If the model holds
+ * slices, each may have tensors that the other does not have. */
 static int
 series_tensors(struct coming *c, const struct schema *sc, const struct model *m,
     struct err *e)
@@ -245,7 +245,7 @@ series_slices(struct coming *c, const struct schema *sc, struct bytes *b,
 	return r;
 }
 
-/* Record what the patch says of group g of tensor i, of which it has n values from lo on.
+/* Record the patch's n values, from lo on, of group g of tensor i.
  * The model must hold all of these values or none. */
 static int
 series_piece(struct series *s, struct coming *c, const struct model *m, size_t i,
@@ -281,7 +281,7 @@ series_piece(struct series *s, struct coming *c, const struct model *m, size_t i
 	return 0;
 }
 
-/* Record all groups that the patch has values of, with those that did not change. */
+/* Record all groups of which the patch has values, including unchanged groups. */
 static int
 series_fill(struct series *s, struct coming *c, const struct schema *sc,
     const struct model *m, struct err *e)
@@ -502,7 +502,7 @@ series_release(struct series *s)
 	*s = (struct series)SERIES_INIT;
 }
 
-/* ---- what is taken ---- */
+/* ---- taking groups ---- */
 
 void
 series_from(struct series *s, size_t i)
@@ -554,7 +554,7 @@ series_whole(const struct series *s)
 	return i > 0 ? i - 1 : 0;
 }
 
-/* Apply a record to the n bytes at old; new may be old. hash: of the n bytes at new. */
+/* Apply a record to the n bytes at old; new may be old. Hash the n bytes at new. */
 static int
 series_body(const struct series *s, const struct series_part *x,
     const struct model_span *span, size_t n, const unsigned char *old,
@@ -578,7 +578,7 @@ series_body(const struct series *s, const struct series_part *x,
 
 /* ---- parts ---- */
 
-/* A group and the records of it, from patches of slices. */
+/* A group and its records, from patches of slices. */
 struct parted {
 	const struct series *s;
 	const struct model *m;
@@ -595,8 +595,8 @@ parted_patch(const struct parted *g, size_t i)
 	return &g->s->p[g->list[i].of];
 }
 
-/* Copy the values that patch i has of the group into the tile, or with `set' back out of
- * it. Return their bytes. */
+/* Copy the group's values that patch i has into the tile, or with `set' back from the
+ * tile. Return the number of bytes copied. */
 static size_t
 parted_tile(const struct parted *g, size_t i, int set, unsigned char *group,
     unsigned char *tile)
@@ -608,7 +608,7 @@ parted_tile(const struct parted *g, size_t i, int set, unsigned char *group,
 	    &g->m->slice[k] : NULL, set, group, tile);
 }
 
-/* Return the record of the previous turn by the same rank with the same slice, or
+/* Return the previous turn's record from the same rank with the same slice, or
  * SIZE_MAX. */
 static size_t
 parted_before(const struct parted *g, size_t i)
@@ -631,7 +631,7 @@ parted_odd(const struct parted *g, size_t i, struct err *e)
 	    (unsigned long long)g->list[i].step, parted_patch(g, i)->rank);
 }
 
-/* Mark for which turns the group's bytes are the old ones. */
+/* Mark the turns whose old bytes are the group's bytes. */
 static int
 parted_look(const struct parted *g, unsigned char *group, struct err *e)
 {
@@ -712,7 +712,7 @@ parted_turn(const struct parted *g, size_t i, size_t j, int first,
 	return 0;
 }
 
-/* Apply all turns from this one on. */
+/* Apply turn `turn' and all later ones. */
 static int
 parted_turns(const struct parted *g, size_t turn, unsigned char *old,
     unsigned char *new, struct err *e)
@@ -734,7 +734,7 @@ parted_turns(const struct parted *g, size_t turn, unsigned char *old,
 	return r;
 }
 
-/* Make a group of which patches of slices have values. */
+/* Make the new bytes of a group from patches of slices. */
 static int
 parted_group(struct parted *g, unsigned char *old, unsigned char *new, struct err *e)
 {

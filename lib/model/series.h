@@ -28,13 +28,13 @@ enum {
 
 /* A patch's record of one group. */
 struct series_part {
-	uint32_t group, len;	/* len: of its body */
+	uint32_t group, len;	/* len: bytes of its body */
 	uint64_t at;		/* position of its body in the scratch */
 	uint64_t sum;		/* XXH3-64 of the new bytes */
-	uint64_t step;		/* of the patch */
+	uint64_t step;		/* step of the patch */
 	uint8_t param;
 	uint8_t whole;		/* 1: it needs no old words */
-	/* for parts, which have a record of each group that they have words of: */
+	/* for parts, which have a record of each group of which they have words: */
 	uint8_t sent;		/* 1: words changed, and there is a body */
 	uint16_t of;		/* index of the patch, set by series_take */
 	uint64_t base;		/* XXH3-64 of the old bytes */
@@ -46,9 +46,9 @@ struct series_patch {
 	uint64_t step, base;	/* base: base_version, 0: unknown */
 	int whole;
 	size_t turn;		/* number of its step in the stream */
-	unsigned rank, ranks;	/* 0 of 0: not a part */
+	unsigned rank, ranks;	/* both 0: not a part */
 	struct slice *slice;	/* [tensors of the model]; NULL: not a part */
-	/* private: its records, and the one that was fetched */
+	/* private: the patch's records, and the record fetched last */
 	uint64_t at;
 	size_t n, done, got;
 	struct series_part next;
@@ -62,8 +62,8 @@ struct series {
 	size_t from;		/* the first patch to apply */
 	int parts;		/* 1: the patches are parts */
 	unsigned char *may;	/* [turns + 1], for parts: 1 if all groups seen so far
-				 * are those of the model before this turn; the last
-				 * element: of the model after all turns */
+				 * have the bytes from before this turn; the last
+				 * element: the bytes after all turns */
 	/* of the last patch that was read, even if it was refused: */
 	unsigned char run[SHARD_ID], digest[SHARD_DIGEST];
 	uint64_t step;
@@ -78,7 +78,7 @@ int series_read(struct series *s, struct reader *in, const struct model *m,
     struct err *e);
 void series_release(struct series *s);
 
-/* Begin to take the groups of patch i and those after it; i = s->n: of none. */
+/* Begin to take the groups of patch i and of all later patches; i = s->n: no groups. */
 void series_from(struct series *s, size_t i);
 /* Set part[*n] to the records of group g, in the order of the patches.  Ask for groups in
  * rising order.  *part has room for *cap records and grows as needed. */
@@ -90,8 +90,8 @@ size_t series_whole(const struct series *s);
 /* Scratch and results of series_group. */
 struct series_work {
 	struct buf body, tile, seen, was;
-	struct buf is;		/* series.may for this group alone */
-	size_t odd;		/* the first patch that is not for its words */
+	struct buf is;		/* as series.may, for this group alone */
+	size_t odd;		/* the first patch that is not for the group's words */
 };
 /* Apply n > 0 records to group g of m, verify each result by its sum, and set the hash of
  * the last.  With parts, begin with the first turn that the model may be at and that is for

@@ -82,8 +82,8 @@ slice_before(const struct slice *p, const struct schema_tensor *t, uint64_t x)
 	return n;
 }
 
-/* Return the position in the tensor of value c of the slice; *n: how many values follow
- * it without a gap. */
+/* Return the position in the tensor of value c of the slice; set *n to the number of values
+ * there without a gap. */
 static uint64_t
 slice_at(const struct slice *p, const struct schema_tensor *t, uint64_t c,
     uint64_t *n)

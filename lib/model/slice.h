@@ -20,7 +20,7 @@ struct slice {
 /* Return 0, or -ERR_DATA with the tensor's name if the slice is not inside the tensor or
  * splits a byte of f4 values. */
 int slice_check(const struct slice *p, const struct schema_tensor *t, struct err *e);
-/* Set p to all of a tensor. */
+/* Set p to the slice that is the whole tensor. */
 void slice_whole(const struct schema_tensor *t, struct slice *p);
 /* Return the intersection of two slices. */
 struct slice slice_common(const struct slice *a, const struct slice *b);

@@ -183,7 +183,7 @@ store_way(struct store *s, const unsigned char *from, size_t **list, size_t *n,
 	    -ERR_SYS : 1;
 }
 
-/* ---- one more ---- */
+/* ---- adding a file ---- */
 
 char *
 store_draft(const struct store *s, struct err *e)

@@ -27,7 +27,7 @@ struct store_limits {
 
 struct store {
 	char *dir;		/* .../patches */
-	struct ways w;		/* in the order of nth, which is SEQ */
+	struct ways w;		/* sorted by nth, which is SEQ */
 	struct store_limits limits;
 };
 #define STORE_INIT { NULL, { NULL, 0, 0 }, { 0, 0, 0 } }

@@ -52,15 +52,15 @@ enum { SWAP_NAMES = 6 };
 
 struct swap {
 	const struct cli *cli;	/* for messages */
-	char *path, *home, *at[SWAP_NAMES];	/* at: the files in home */
+	char *path, *home, *at[SWAP_NAMES];	/* at: paths of the files in home */
 	struct statedir dir;	/* home, and its lock */
-	int marked, staged;	/* 1: there is a marker; a model that is ready */
+	int marked, staged;	/* marked: there is a marker; staged: a next model is ready */
 	struct swap_mark mark, ready;
 	/* while the next model is written */
 	enum swap_way way;
 	const struct model *m;
-	int *fd;		/* of each file that changes, else -1 */
-	uint64_t *made;		/* bytes of each file that the copy has */
+	int *fd;		/* [m->nfiles] the copy of a file that changes, or -1 */
+	uint64_t *made;		/* [m->nfiles] bytes that the copy has already */
 	uint64_t took;		/* state of the files when they were linked or copied */
 	int placed;		/* 1: exchanged, but the old model is not checked yet */
 	int watch;		/* inotify descriptor on the model, or -1 */

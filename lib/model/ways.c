@@ -21,7 +21,7 @@ ways_release(struct ways *x)
 	memset(x, 0, sizeof(*x));
 }
 
-/* Return 1 if the way to i becomes shorter through k. */
+/* Return 1 if the way to i has fewer bytes through k. */
 static int
 ways_shorter(struct ways *x, size_t i, size_t k)
 {

@@ -15,13 +15,13 @@ struct err;
 /* A whole model, or a patch. */
 struct way {
 	unsigned char before[MODEL_HASH], after[MODEL_HASH];
-	unsigned char digest[16];	/* of the shard, if it is known */
+	unsigned char digest[16];	/* digest of its shard, if known */
 	uint64_t step, bytes;
-	uint64_t nth;		/* its number, given by the caller */
+	uint64_t nth;		/* number given by the caller */
 	int whole;		/* 1: a whole model; before is zeros */
 	/* set by ways_find: */
 	uint64_t cost;		/* bytes of the way up to its end; UINT64_MAX: none */
-	size_t prior;		/* the one before it on that way, or WAYS_FIRST */
+	size_t prior;		/* index of the previous item on that way, or WAYS_FIRST */
 };
 #define WAYS_FIRST SIZE_MAX
 

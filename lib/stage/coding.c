@@ -13,20 +13,20 @@
 #include "stage/coding.h"
 #include "sync/select.h"
 
-/* Bytes that wait in memory, if there is that much; the rest waits in files. */
+/* Most bytes of waiting values and bodies in memory; more wait in files. */
 enum { CODING_VALUES = 64 << 20, CODING_BODIES = 16 << 20 };
-/* Up to this many bytes wait in memory even if the residual's file has its pages:
- * each coding of a group would read the values from the file. */
+/* Up to this many bytes wait in memory even if the residual's file has its pages,
+ * because each coding of a group would read the values from the file. */
 enum { CODING_LITTLE = 8 << 20 };
-/* Models with fewer values, or smaller groups, are not coded early: there is too
- * little reading to do meanwhile. */
+/* Models with fewer values, or smaller groups, are not coded early, because there
+ * is too little reading to do meanwhile. */
 enum { CODING_EARLY = 1 << 22, CODING_GROUP = 1 << 14 };
-/* The largest --bits; and the bytes beyond a shard's head that are enough to send
- * something. */
+/* CODING_BITS: the largest --bits.  CODING_SOMETHING: bytes beyond a shard's head that are
+ * enough to send something. */
 enum { CODING_BITS = 64, CODING_SOMETHING = 128 };
 
-/* The most bytes that a group takes in the residual beside its values (its record's
- * entry and a frame's head); and bytes that the file buffers, or has before. */
+/* CODING_ENTRY: most bytes that a group takes in the residual beside its values (record entry
+ * and frame head).  CODING_BACK: most bytes of the file's buffer and of what precedes data. */
 enum { CODING_ENTRY = 256, CODING_BACK = 16 << 20 };
 
 static int
@@ -154,7 +154,7 @@ coding_encode(struct coding *q, uint32_t g, const struct codec_plan *p,
 	struct codec_last last;
 	int r = 0;
 
-	/* leave out a group of zeros: to the receiver that means the same */
+	/* leave out a group of zeros: the receiver reads an absent group as zeros */
 	if (p->codec == CODEC_NONE || (seen != NULL ? seen->nonzero == 0 &&
 	    seen->nonfinite == 0 : coding_zeros(x, n)))
 		return 0;
@@ -408,7 +408,7 @@ coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
 	void *p;
 	int r;
 
-	/* before these values get room: waiting codes groups that are in it */
+	/* before these values get room, because waiting codes groups that are in it */
 	if ((r = coding_more(q, e)) < 0)
 		return r;
 	/* memory of our own gains nothing if the residual's file has its pages */
@@ -703,7 +703,7 @@ int
 coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
 {
 	struct regulate l = { .g = q->g, .n = q->n, .cost = size_cost,
-	    .budget = budget / 8 * 8 };		/* as all frames are padded */
+	    .budget = budget / 8 * 8 };		/* frames are padded to 8 bytes */
 	struct size z = { .bytes = base };
 	const uint64_t least = size_send(&z);
 	int r;

@@ -40,8 +40,8 @@ enum { CODING_BATCH = 8 };
 struct coding_slot {
 	uint32_t group;
 	size_t n;
-	float *acc, *u;		/* f32[n]: the values to code, and u of feedback.h;
-				 * in `room' or elsewhere */
+	float *acc, *u;		/* f32[n]: acc has the values to code; u as in
+				 * feedback.h; in `room' or elsewhere */
 	struct kern_stat seen;	/* statistics of acc, if made */
 	struct codec_plan plan;	/* codec and parameter of the group */
 	int made;		/* 1: sent, body and param are filled in already */
@@ -53,13 +53,13 @@ struct coding_slot {
 };
 
 struct coding {
-	struct feedback *fb;		/* NULL: nothing is kept */
+	struct feedback *fb;		/* NULL: no error feedback */
 	struct pool *pool;
 	const struct schema *schema;
 	const struct shard *shard;
 	struct coding_slot *slot;	/* [slots], the first `filled' are in use */
 	size_t slots, filled;
-	size_t most;			/* values of a group */
+	size_t most;			/* most values of a group */
 	/* groups that wait, in rising order; the caller owns their plans */
 	struct regulate_group *g;	/* [n] */
 	size_t n, cap;
@@ -72,13 +72,13 @@ struct coding {
 	int beside;			/* 1: u of each group is stored */
 	struct coding_batch {		/* coded early, in parallel */
 		uint32_t which[CODING_BATCH];
-		size_t n, values, bytes;	/* bytes: in the shard before */
-	} batch[2];			/* being coded; coded next */
+		size_t n, values, bytes;	/* bytes: in the previous shard */
+	} batch[2];			/* [0] is being coded, [1] is next */
 	struct coding_turned {
 		struct coding *c;
 		const uint32_t *which;
 	} turned;			/* argument of the batch being coded */
-	/* groups coded early: bytes at the rates of the shard before; there */
+	/* of groups coded early: bytes now, and in the previous shard at the same rates */
 	double now, last, values_last;
 	uint64_t base;			/* bytes before the first record */
 	uint64_t open;			/* values that may still come */

@@ -48,7 +48,7 @@ policy_dynacomm_learn(struct policy_dynacomm *c, size_t n, struct err *e)
 		alloc_free(v);
 		return 1;
 	}
-	policy_dynacomm_release(c);	/* the first, or another model */
+	policy_dynacomm_release(c);	/* first shard, or another model */
 	c->seconds = v;
 	if ((c->cut = alloc_get(n, sizeof(*c->cut), e)) == NULL)
 		return -ERR_SYS;

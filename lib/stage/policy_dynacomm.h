@@ -25,7 +25,7 @@ struct policy_dynacomm {
 	/* found */
 	size_t n;		/* layers; 0: none yet */
 	double *seconds;	/* [n] smoothed, the first layer first */
-	double *heard;		/* [n] seconds that this shard says, or NULL */
+	double *heard;		/* [n] seconds from the current shard, or NULL */
 	size_t *cut, k;		/* the plan, as dynacomm_backward takes it */
 };
 #define POLICY_DYNACOMM_INIT { -1, 0, NULL, NULL, NULL, 0 }
@@ -36,8 +36,8 @@ int policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
     size_t len, size_t n, struct err *e);
 
 /*
- * Decide the cuts for a link of that bandwidth (bit/s, < 0: unknown) and shards of
- * that share (coded bytes / dense bytes).
+ * Decide the cuts for a link of the given bandwidth (bit/s, < 0: unknown) and for shards
+ * of the given share (coded bytes / dense bytes).
  *
  * Return 1 if kv has KEYS_CUTS and KEYS_CUTS_SECONDS; words gives the reason.
  * Return 0 if something is not known yet; words names it.

@@ -10,7 +10,7 @@
 /* Shards of at least this many values get memory in large pages. */
 enum { STAGE_MANY = 1 << 16 };
 
-/* ---- to the next stage that cares ---- */
+/* ---- to the next stage that has the function ---- */
 
 int
 stage_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
@@ -89,7 +89,7 @@ stage_new(struct stage **out, const struct stage_kind *k, void *o,
 	return r;
 }
 
-/* ---- what a stage makes itself ---- */
+/* ---- data and annotations made by a stage ---- */
 
 int
 stage_make(struct stage *s, uint32_t type, const unsigned char *p, size_t n,

@@ -32,7 +32,7 @@ struct stage_shard {
 	const struct schema *schema;
 	const struct reader *in;	/* the first stage's input, at this
 					 * shard; for messages */
-	const char *provenance;		/* of all programs before */
+	const char *provenance;		/* provenance of all programs before */
 };
 
 /*
@@ -48,9 +48,9 @@ struct stage_data {
 	const float *x;
 	size_t nx;
 	const struct kern_stat *stat;
-	const struct reader *whole;	/* stands at the frame; or NULL */
-	int cut;		/* 1: the frame ended early to be passed on at
-				 * once; pass on at once what is made of it */
+	const struct reader *whole;	/* the reader at the frame, or NULL */
+	int cut;		/* 1: the frame ended early, so that it is passed
+				 * on immediately; do the same with its result */
 };
 
 struct stage_note {
@@ -69,7 +69,7 @@ enum stage_values { STAGE_CHANGES, STAGE_READS, STAGE_IGNORES };
 /* A kind of stage.  Functions may be NULL; for begin to finish, the next stage's is
  * called then. */
 struct stage_kind {
-	size_t size;		/* of its struct, which begins with a stage */
+	size_t size;		/* bytes of its struct, which begins with a stage */
 	enum stage_values values;
 	/* make: initialise a zeroed stage.  Its options o and the program's f must
 	 * outlive it.  `free' is called even if make fails. */
@@ -80,7 +80,7 @@ struct stage_kind {
 	int (*end)(struct stage *s, const struct shard_sums *sums, struct err *e);
 	int (*finish)(struct stage *s, struct err *e);
 	void (*abort)(struct stage *s, struct err *e);
-	void (*free)(struct stage *s);		/* what it holds */
+	void (*free)(struct stage *s);		/* free its members */
 	/* to: set the writer, which the stage frees; only for a last stage */
 	void (*to)(struct stage *s, struct writer *w);
 };
@@ -94,8 +94,8 @@ struct stage {
 int stage_new(struct stage **out, const struct stage_kind *k, void *o,
     const struct filter *f, struct err *e);
 
-/* Call the function of that name in the first stage, from s on, that has one.  A stage
- * passes its s->next. */
+/* Call begin, data, note, end or finish of the first stage, from s on, that has it.  A stage
+ * passes its s->next as s. */
 int stage_begin(struct stage *s, const struct stage_shard *sh, struct err *e);
 int stage_data(struct stage *s, const struct stage_data *d, struct err *e);
 int stage_note(struct stage *s, const struct stage_note *n, struct err *e);

@@ -87,13 +87,13 @@ struct stage_compress {
 	const struct stage_compress_opts *o;
 	const struct kern *kern;
 	struct writer *out;
-	struct writer *to;		/* for this shard: out, or the state's */
-	struct feedback *fb;		/* NULL: nothing is kept */
+	struct writer *to;		/* writer of this shard: out, or the state's */
+	struct feedback *fb;		/* NULL: no error feedback */
 	int resumed;
 	struct stage_shard sh;		/* the current shard */
-	int again;			/* 1: it was coded before */
+	int again;			/* 1: the shard was coded before */
 	struct note_wait plan;
-	uint64_t budget;		/* bytes, of the plan; 0: no limit */
+	uint64_t budget;		/* the plan's, in bytes; 0: no limit */
 	float *weight;			/* [groups] importance, if the stream
 					 * has it */
 	size_t weight_cap;
@@ -102,8 +102,8 @@ struct stage_compress {
 	size_t cap;
 	struct pool *pool;
 	struct coding coding;		/* current groups */
-	struct shares shares;		/* of the budget, if there are cuts */
-	uint32_t left;			/* groups below it were sent, in segments */
+	struct shares shares;		/* shares of the budget, if there are cuts */
+	uint32_t left;			/* groups below this number were sent in segments */
 	uint64_t sent, none;
 	/* with -v: the coding error of the shard, of the current tensor, and of the
 	 * tensor with the largest relative error */
@@ -111,7 +111,7 @@ struct stage_compress {
 		double lost, all;	/* sums of squares */
 		uint32_t tensor;
 	} whole, one, worst;
-	uint64_t at;			/* where the shard begins in out */
+	uint64_t at;			/* position of the shard in out */
 };
 
 /* ---- one group ---- */

@@ -34,15 +34,15 @@ struct stage_expand {
 	struct stage s;
 	const struct stage_expand_opts *o;
 	const struct kern *kern;
-	struct stage_shard sh;		/* as it came */
-	struct shard made;		/* head of the expanded shard */
+	struct stage_shard sh;		/* the shard as it was read */
+	struct shard made;		/* header of the expanded shard */
 	struct statedir state;
 	struct residual res;
-	struct feedback_cache *cache;	/* NULL: none */
-	struct statedir back;		/* the state `feedback' */
+	struct feedback_cache *cache;	/* NULL: no cache */
+	struct statedir back;		/* state of the option `feedback' */
 	float *worth;			/* f32[groups]: mean squares */
 	size_t worth_cap;
-	int absurd;			/* 1: a value is not finite: no feedback */
+	int absurd;			/* 1: a value is not finite, so no feedback */
 	struct shard_sums sums;		/* of the expanded shard */
 	float *x;			/* values of one group */
 	size_t cap;
@@ -53,14 +53,14 @@ struct stage_expand {
 		struct stage_seen v;
 	} *one;
 	size_t many;
-	uint32_t next;			/* group */
+	uint32_t next;			/* the next group to pass on */
 	int first;			/* 1: no shard was seen yet */
-	uint64_t last;			/* step of the shard before, or 0 */
+	uint64_t last;			/* step of the previous shard, or 0 */
 };
 
-/* Return 1 when the residual is recent enough: of the step before, or where steps may be
- * missing, of the last shard expanded here.  The coding side writes it, and this side
- * must not overtake that. */
+/* Return 1 when the residual is recent enough: that of the previous step or, if steps may
+ * be missing, that of the last shard expanded here.  The coding side writes the residual,
+ * and this side must wait for it. */
 static int
 stage_expand_ready(const struct stage_expand *x, const struct shard *sh)
 {
@@ -144,7 +144,7 @@ stage_expand_tell(struct stage_expand *x, struct err *e)
 	return r;
 }
 
-/* ---- the shard as it will be ---- */
+/* ---- the header of the expanded shard ---- */
 
 /* Set the flags and keys of the expanded shard. */
 static int

@@ -22,7 +22,7 @@
 #include "sync/ratio.h"
 #include "sync/replan.h"
 
-#define POLICY_FILE "policy"		/* file in the state, with the keys: */
+#define POLICY_FILE "policy"		/* memory of the state; its keys: */
 #define POLICY_RATE "rate"		/* the rate acted on */
 #define POLICY_DECO_STATE "deco"	/* the estimates for DeCo-SGD */
 
@@ -52,7 +52,7 @@ static const struct policy_key {
 
 struct stage_policy {
 	struct stage s;
-	struct stage_policy_opts o;	/* options, and what was found since */
+	struct stage_policy_opts o;	/* options, and numbers found later */
 	struct stage_shard sh;		/* the current shard */
 	struct statedir state;
 	int waits;			/* 1: the shard's times may still come */
@@ -102,7 +102,7 @@ policy_set_ratio(void *arg, const struct opt *row, const char *val, struct err *
 	    "--ratio: MIN, %g, is above MAX, %g", f->least, f->most);
 }
 
-/* Set a time, unless it is "auto": measured. */
+/* Set a time; "auto" means that it is measured. */
 static int
 policy_set_time(void *arg, const struct opt *row, const char *val, struct err *e)
 {
@@ -279,7 +279,7 @@ policy_norm(const struct stage_policy *p, double *norm, struct err *e)
 }
 
 /* Decide the interval at the end of a shard whose values have these sums; set o.steps to
- * it.  If a diverging device asked for an interval, p->asked has it by then. */
+ * it.  If a diverging device asked for an interval, p->asked has it already. */
 static int
 policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct err *e)
 {
@@ -358,8 +358,8 @@ policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
 	return r < 0 ? r : 0;
 }
 
-/* Decide the budget and the delay.  rate in bit/s, < 0 unknown.  0: bandwidth,
- * computation or latency is not known yet. */
+/* Decide the budget and the delay.  rate in bit/s, < 0 unknown.  Return 0 if
+ * bandwidth, computation or latency is not known yet. */
 static int
 policy_deco(struct stage_policy *p, double rate, struct err *e)
 {
@@ -469,8 +469,8 @@ policy_rate(struct stage_policy *p, double *v, struct err *e)
 	return memory_number(&p->state, MEMORY_LINK, MEMORY_BANDWIDTH, v, e);
 }
 
-/* Decide the cuts (DynaComm) for a shard of the expected size: the same share of dense
- * bytes as the last coded shard if the state says that, or else what was just
+/* Decide the cuts (DynaComm) for a shard of the expected size: the share of dense bytes
+ * that the last coded shard had, if the state has it, or else the share just
  * decided. */
 static int
 policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err *e)
@@ -493,7 +493,7 @@ policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err 
 	return r < 0 ? r : 0;
 }
 
-/* Write what kv has as an annotation. */
+/* Write the keys of kv as an annotation. */
 static int
 policy_put(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 {
@@ -660,7 +660,7 @@ stage_policy_note(struct stage *st, const struct stage_note *n, struct err *e)
 	if (r < 0)
 		return reader_place(p->sh.in, r, e);
 	if (n->type == FRAME_SIGN)
-		return 0;	/* it does not cover what is added here */
+		return 0;	/* drop the signature: it does not cover our annotation */
 	if (n->type != FRAME_POLI)
 		return stage_note(st->next, n, e);
 	return policy_older(p, n, e);
@@ -711,5 +711,5 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct er
 	.free = stage_policy_free \
 }
 const struct stage_kind stage_policy = POLICY_KIND(STAGE_IGNORES);
-/* The same, with values read for the drift. */
+/* The same stage, but one that reads the values, to compute the drift. */
 static const struct stage_kind policy_reads = POLICY_KIND(STAGE_READS);

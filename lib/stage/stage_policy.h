@@ -23,14 +23,14 @@ struct err;
 struct policy_deco {
 	/* given */
 	int on;
-	double compute, latency;	/* seconds; < 0: measured */
+	double compute, latency;	/* seconds; < 0: to be measured */
 	/* found */
 	struct replan plan;
 };
 #define POLICY_DECO_INIT { 0, -1, -1, REPLAN_INIT }
 
-/* --ratio: the least and the most compression, the bit/s half way between them, and the
- * steps of the warm-up. */
+/* --ratio: the least and the most compression factor, the bandwidth in bit/s for the factor
+ * half way between them, and the steps of the warm-up. */
 struct stage_policy_ratio {
 	double least, most, half;
 	uint64_t warmup;
@@ -42,9 +42,9 @@ double stage_policy_ratio(const struct stage_policy_ratio *f, double bandwidth);
 struct stage_policy_opts {
 	const char *dir;	/* state directory, or NULL */
 	struct stage_policy_ratio factor;
-	double bandwidth;	/* bit/s; < 0: the state's */
-	double deadline;	/* seconds a shard may take; < 0: any */
-	double norm;		/* of the model; 0: the shard's */
+	double bandwidth;	/* bit/s; < 0: as measured in the state */
+	double deadline;	/* most seconds of a shard; < 0: no limit */
+	double norm;		/* || theta ||; 0: the shard has it */
 	struct interval interval;	/* target 0: the interval is not decided */
 	struct policy_deco stale;
 	struct policy_dynacomm cuts;

@@ -18,8 +18,8 @@
 #include "format/values.h"
 #include "stage/stage_score.h"
 
-#define STAGE_SCORE_FILE "score"	/* file in the state: the history */
-#define STAGE_SCORE_TOLD "moment"	/* another, written by the trainer */
+#define STAGE_SCORE_FILE "score"	/* memory of the state: the history */
+#define STAGE_SCORE_TOLD "moment"	/* file of the state, written by the trainer */
 #define STAGE_SCORE_ROW "weights"
 #define STAGE_SCORE_LESSON "lesson"	/* key: RUN/STEP of the last aggregate learnt from */
 #define STAGE_SCORE_RATE 4		/* learning rate */
@@ -84,11 +84,11 @@ struct stage_score {
 	struct statedir state;
 	struct score *score;
 	unsigned char model[16];	/* id of the schema that score is for */
-	char lesson[56];		/* STAGE_SCORE_LESSON; "": none */
+	char lesson[56];		/* value of STAGE_SCORE_LESSON; "": none */
 	float *x;			/* values of one group */
 	size_t cap;
-	struct stat read;		/* the file read last; 0: none */
-	struct stat_group *stat;	/* of the groups of one DATA frame */
+	struct stat read;		/* the trainer's file read last; all 0: none */
+	struct stat_group *stat;	/* statistics of the groups of one DATA frame */
 	size_t stat_cap;
 	struct buf note;
 	int scale;			/* 1: scores precede the data */
@@ -166,7 +166,7 @@ stage_score_save(struct stage_score *x, struct err *e)
 
 	if (x->o->dir == NULL || x->o->form != SCORE_PAPER || x->score->n == 0)
 		return 0;
-	if (x->again) {		/* the saved history is right */
+	if (x->again) {		/* the saved history is up to date */
 		score_free(x->score);
 		x->score = NULL;
 		return 0;
@@ -497,7 +497,7 @@ stage_score_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 static int
 stage_score_note(struct stage *s, const struct stage_note *n, struct err *e)
 {
-	/* a signature does not cover what is added here */
+	/* drop the signature: it does not cover our annotations */
 	if (n->type == FRAME_STAT || n->type == FRAME_SCOR || n->type == FRAME_SIGN)
 		return 0;
 	return stage_note(s->next, n, e);

@@ -197,19 +197,19 @@ struct stage_select {
 	const struct stage_select_opts *o;
 	struct codec_plan level[STAGE_SELECT_MOST + 1];
 	size_t m;
-	uint32_t shared;		/* as in the options */
+	uint32_t shared;		/* as in stage_select_opts */
 	struct stage_shard sh;		/* the current shard */
 	struct survey survey;
 	uint64_t announced;		/* budget announced before the plan, or 0 */
 	uint8_t *dense;			/* [groups] */
 	struct codec_plan *plan;	/* [groups] */
 	size_t dense_cap, plan_cap;
-	float *values;			/* [values_cap] of one group */
+	float *values;			/* [values_cap] values of one group */
 	size_t values_cap;
 	struct buf note;
 };
 
-/* Return "shard 'edge1/42'", with which messages begin. */
+/* Return the beginning of messages: "shard 'edge1/42'". */
 static const char *
 stage_select_name(const struct stage_select *x, char buf[160])
 {
@@ -554,7 +554,7 @@ stage_select_list(struct stage_select *x, struct allot *a,
 	while (r == 0) {
 		r = stage_select_choose(x, a, level, choice, e);
 		if (r == 1 && a->floor) {
-			/* too little to keep norms and biases dense */
+			/* the budget is too small to keep norms and biases dense */
 			a->floor = 0;
 			stage_select_choices(x, 0, level);
 			r = 0;
@@ -587,7 +587,7 @@ stage_select_exact(struct stage_select *x)
 	for (g = 0; g < x->survey.n; g++) {
 		if (!schema_exact_group(x->sh.schema, g))
 			continue;
-		if (s[g].nonzero != 0)	/* about the bits of the largest value */
+		if (s[g].nonzero != 0)	/* about as many bits as the largest value */
 			bytes += size_cost(CODEC_LOSSLESS, (size_t)(s[g].n *
 			    (2 + fmin(log2(1 + (double)s[g].max_abs), 30)) / 8),
 			    1);

@@ -38,7 +38,7 @@ struct stage_select_budget {
 struct stage_select_upto {
 	double share;
 	struct codec_plan codec;
-	uint32_t every;		/* send these groups every so many steps; >= 1 */
+	uint32_t every;		/* send these groups every `every' steps; >= 1 */
 };
 
 struct stage_select_opts {
@@ -53,8 +53,8 @@ struct stage_select_opts {
 	struct stage_select_upto upto[STAGE_SELECT_MOST];	/* shares rise */
 	size_t shares;
 	int count;			/* 1: shares of the number of values */
-	int kept;			/* values not sent are: 1 kept, -1 lost,
-					 * 0 unknown here */
+	int kept;			/* 1: values that are not sent are kept;
+					 * -1: lost; 0: not known here */
 	struct plan_text given;
 	const struct filter *f;		/* the program's: set by make */
 };

@@ -78,7 +78,7 @@ stage_sign_note(struct stage *s, const struct stage_note *n, struct err *e)
 	if (n->type != FRAME_SIGN)
 		r = stage_sign_frame(x, n->whole, e);
 	else if (x->key != NULL)
-		return 0;	/* drop it: ours replaces it */
+		return 0;	/* drop an older signature: ours replaces it */
 	else if (x->signed_by)
 		r = stage_sign_frame(x, n->whole, e);
 	else

@@ -14,7 +14,7 @@ struct stage_sign_opts {
 	const struct filter *f;	/* the program's: set by make */
 };
 
-extern const struct opt stage_sign_rows[];	/* its options */
+extern const struct opt stage_sign_rows[];	/* options of the stage */
 
 extern const struct stage_kind stage_sign;
 

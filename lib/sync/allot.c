@@ -9,7 +9,7 @@
 
 enum {
 	ALLOT_LOOK = 256,	/* most groups that the search evaluates */
-	ALLOT_OCTAVES = 26,	/* searched below the step that zeroes a group */
+	ALLOT_OCTAVES = 26,	/* octaves searched below the step that zeroes a group */
 	ALLOT_HALVES = 16,
 	ALLOT_ROUNDS = 6
 };
@@ -23,11 +23,11 @@ enum {
 struct allot_work {
 	struct allot *a;
 	double *weight;			/* [n] */
-	uint8_t *fixed;			/* [n] 1: an exception, or not sent */
-	struct estimate *model;		/* [looks] of the evaluated groups */
+	uint8_t *fixed;			/* [n] 1: the group is an exception, or not sent */
+	struct estimate *model;		/* [looks] models of the evaluated groups */
 	size_t looks;
 	double taken;			/* bytes of the exceptions */
-	int plain;			/* no exceptions */
+	int plain;			/* 1: no exceptions */
 };
 
 static struct codec_plan
@@ -124,8 +124,8 @@ allot_search(struct allot_work *w)
 	if (!(hi > 0))
 		return;
 	lo = detmath_log(lo) / ALLOT_LN2 - (double)ALLOT_OCTAVES;
-	hi = detmath_log(hi) / ALLOT_LN2 + 0.01;	/* every group is 0 there,
-							 * despite rounding */
+	hi = detmath_log(hi) / ALLOT_LN2 + 0.01;	/* at this step every group
+							 * is 0, despite rounding */
 	for (i = 0; i < ALLOT_HALVES; i++) {
 		mid = (lo + hi) / 2;
 		if (allot_sum(w, mid, all, &d0) > a->budget - w->taken)

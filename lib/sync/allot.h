@@ -26,39 +26,39 @@
 struct err;
 
 /* Norms and biases stay dense while all of them together take at most this
- * share of the budget; beyond it they are planned like other groups.  Either
- * way their weight is multiplied by the second number.  Both are chosen, not
- * measured. */
+ * share of the budget; beyond it they are planned like other groups.  In
+ * both cases their weight is multiplied by ALLOT_DENSE_WEIGHT.  We chose both numbers;
+ * they are not measured. */
 #define ALLOT_DENSE_SHARE 0.02
 #define ALLOT_DENSE_WEIGHT 4.0
 
 struct allot {
 	/* given */
 	size_t n;			/* groups */
-	const struct stat_group *stat;	/* [n]; all 0: not in the shard */
+	const struct stat_group *stat;	/* [n]; all 0: the group is not in the shard */
 	const float *weight;		/* [n] */
-	const uint8_t *dense;		/* [n]: 1: a norm or a bias */
-	uint32_t shared;		/* the codec of the step */
-	const struct codec_plan *other;	/* [m]: codecs of the exceptions */
+	const uint8_t *dense;		/* [n]; 1: a norm or a bias */
+	uint32_t shared;		/* codec of the groups that share the step */
+	const struct codec_plan *other;	/* [m] codecs for the exceptions */
 	size_t m;
 	double budget;			/* bytes of bodies and their entries */
 	void (*ctx)(void *arg, uint32_t g, struct codec_ctx *ctx);
 	void *arg;
-	/* the bytes that a body of that length adds to a shard: pipe/size.h */
+	/* bytes that a body of this length adds to a shard (pipe/size.h) */
 	uint64_t (*cost)(uint32_t codec, size_t body, int param);
 
 	/* found */
-	struct codec_plan *plan;	/* [n], the caller's */
-	double step;			/* of a group of weight 1 */
+	struct codec_plan *plan;	/* [n], owned by the caller */
+	double step;			/* step of a group of weight 1 */
 	double price;			/* lambda: weighted squared error per byte */
-	double bytes, dist;		/* estimated: size, weighted error */
-	double energy;			/* weighted, of all values */
-	size_t sent;			/* groups */
+	double bytes, dist;		/* estimates: coded bytes; weighted error */
+	double energy;			/* weighted energy of all values */
+	size_t sent;			/* groups sent */
 	int floor;			/* 1: norms and biases stay dense */
 };
 
-/* Fill in the plan and the totals.  A plan for a budget that is too small for any
- * group sends none.  Return 0 or -ERR_SYS. */
+/* Fill in the plan and the totals.  If the budget is too small for any
+ * group, the plan sends none.  Return 0 or -ERR_SYS. */
 int allot_plan(struct allot *a, struct err *e);
 
 #endif

@@ -63,7 +63,7 @@ tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k, struct err *e)
 	return 0;
 }
 
-/* The waiting time of devices i to j - 1 when they form one tier. */
+/* Return the waiting time of devices i to j - 1 when they form one tier. */
 static int64_t
 wait_of(const struct tiers *x, size_t i, size_t j)
 {
@@ -162,7 +162,7 @@ cluster_zscore(const double *x, size_t n, size_t m, double *dist)
 			d = x[i * m + f] - mean;
 			var += d * d / (double)n;
 		}
-		/* skip a constant, whose only spread is rounding error */
+		/* skip a constant feature, whose only spread is rounding error */
 		if (!(sqrt(var) > 1e-12 * fabs(mean)) || !isfinite(var))
 			continue;
 		for (i = 0; i < n; i++)
@@ -197,7 +197,7 @@ cluster_cosine(const double *x, size_t n, size_t m, double *dist)
 
 /* ---- groups ---- */
 
-/* Number the groups in the order of their first members; name is scratch for n. */
+/* Number the groups in the order of their first members; name is scratch for n numbers. */
 static size_t
 rename_groups(size_t *group, size_t n, size_t *name)
 {

@@ -39,7 +39,7 @@ struct compensate {
 struct compensate_from {
 	const float *g;		/* g, e and u: NULL stands for zeros */
 	const float *e;
-	const float *u;		/* kept beside e: u or h above */
+	const float *u;		/* u or h above, kept beside e */
 	const float *const *back;	/* [nback] decoded shards that were
 					 * rejected, to be taken back */
 	size_t nback;

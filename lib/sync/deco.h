@@ -32,10 +32,10 @@ enum deco_phi {
 };
 
 struct deco {
-	double compute;		/* T, seconds, > 0 */
-	double bandwidth;	/* a, bit/s, > 0 */
-	double latency;		/* b, seconds, >= 0 */
-	double size;		/* S, bits, > 0 */
+	double compute;		/* T in seconds, > 0 */
+	double bandwidth;	/* a in bit/s, > 0 */
+	double latency;		/* b in seconds, >= 0 */
+	double size;		/* S in bits, > 0 */
 	double min;		/* the least delta, in (0, 1] */
 	int most;		/* the largest tau, 0 to DECO_MOST */
 	double kc, kd;		/* >= 0 */

@@ -1,5 +1,5 @@
 /*
- * How hard to compress for a given bandwidth.
+ * Calculate how much to compress for a given bandwidth.
  */
 #ifndef ACE_RATIO_H
 #define ACE_RATIO_H
@@ -31,22 +31,22 @@ uint64_t ratio_budget(uint64_t values, double c);
  * The compression factor over time: it follows the measured link, ignores small
  * changes, and may begin low.
  *
- *   link      a fall counts at once and in full; a rise counts by the part `rise'
- *             per shard; a change by less than the part `still' is ignored (ours)
+ *   link      a lower rate is used immediately; of a rise, the share `rise' is followed
+ *             per shard; a change smaller than the share `still' is ignored (ours)
  *   warm-up   c_t = c^((t + 1) / warmup) for steps t < warmup: the share that
  *             is sent falls exponentially (Lin et al., Deep Gradient
  *             Compression, ICLR 2018, section 3.3)
  */
 struct ratio_pace {
 	/* given */
-	double rise, still;		/* in (0, 1]; in [0, 1) */
+	double rise, still;		/* rise in (0, 1]; still in [0, 1) */
 	uint64_t warmup;		/* 0: none */
 	/* found; kept in the state */
-	double rate;			/* bit/s acted on; < 0: none yet */
+	double rate;			/* the rate used, bit/s; < 0: none yet */
 };
 #define RATIO_PACE_INIT { 0.5, 0.05, 0, -1 }
 
-/* Return the rate to act on, given the measured one; both in bit/s.  A measured rate
+/* Return the rate to use for a measured rate; both in bit/s.  A measured rate
  * < 0 is unknown and changes nothing. */
 double ratio_acted(struct ratio_pace *p, double rate);
 

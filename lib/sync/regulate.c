@@ -47,7 +47,7 @@ enum {
  * errors respond most. */
 #define REGULATE_APART 0.035
 #define REGULATE_APART_OF_E 0.07
-#define REGULATE_FAR 1.4	/* the largest move at a time */
+#define REGULATE_FAR 1.4	/* the largest move in one round */
 #define REGULATE_TRUST 0.5	/* the largest |all| while groups are uncoded */
 #define REGULATE_TELLS 0.02	/* least distance of two codes that give a slope */
 /* The slope -d log bytes / d t of a group is about this number divided by its bits per
@@ -56,7 +56,7 @@ enum {
 #define REGULATE_STEEP 6
 /* Bits per value are about proportional to log(1 + ABOVE x^2 / step^2). */
 #define REGULATE_ABOVE 6
-#define REGULATE_PRIOR 0.05	/* the estimates count like this share of codings */
+#define REGULATE_PRIOR 0.05	/* weight of the estimates, as a share of the codings */
 
 enum { PHASE_START, PHASE_FIXED, PHASE_PASS, PHASE_SETTLE, PHASE_CHOSEN };
 
@@ -411,8 +411,8 @@ regulate_choose(struct regulate *r)
 
 /* ---- filling the remaining room ---- */
 
-/* Set *t to where group g takes *by more bytes, or fewer where *by < 0.  If it may not
- * move that far, set *t to the limit and *by to the bytes there.  0: it cannot help. */
+/* Set *t to where group g takes *by more bytes, or fewer where *by < 0.  If g may not
+ * move that far, set *t to the limit and *by to the bytes there.  Return 0 if g cannot help. */
 static int
 regulate_move(const struct regulate *r, const struct regulate_group *g,
     double *t, double *by)
@@ -476,7 +476,7 @@ regulate_settle(struct regulate *r, double need)
 	}
 	if (fabs(sum) >= fabs(need) / 2)
 		return 1;
-	while (r->many > 0) {		/* not enough: all move */
+	while (r->many > 0) {		/* too few: undo these moves; then all move */
 		g = &r->g[r->which[--r->many]];
 		g->code = g->other;
 		g->other.t = HUGE_VAL;
@@ -568,7 +568,7 @@ regulate_next(struct regulate *r, uint64_t bytes)
 	r->bytes = bytes;
 	regulate_learn(r);
 	switch (r->phase) {
-	case PHASE_START:		/* first, groups without a rate parameter */
+	case PHASE_START:		/* groups without a rate parameter come first */
 		r->phase = PHASE_FIXED;
 		for (i = 0; i < r->n; i++)
 			if (!codec_rate(&r->g[i].plan))

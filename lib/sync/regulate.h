@@ -34,51 +34,51 @@ struct err;
 
 /* A group of a shard that waits to be coded. */
 struct regulate_group {
-	uint32_t group, n;		/* its number; values */
-	uint8_t absent;			/* not in the input */
+	uint32_t group, n;		/* number of the group; its values */
+	uint8_t absent;			/* 1: not in the input */
 	uint8_t tries;			/* private */
 	uint64_t at;			/* position of the values, for the caller */
 	struct codec_plan plan;
-	struct kern_stat seen;		/* of the values */
+	struct kern_stat seen;		/* statistics of the values */
 	struct regulate_code {
-		double t;		/* log of the factor; infinite: none yet */
+		double t;		/* log of the factor; infinite: not coded yet */
 		uint64_t at;		/* position of the body, for the caller */
-		size_t len;		/* of the body; 0: it is not sent */
+		size_t len;		/* bytes of the body; 0: not sent */
 		uint8_t param;
-	} code, other;			/* the chosen one; the other known one */
+	} code, other;			/* code: the chosen code; other: another known code */
 	double weight, slope;		/* private */
 };
 
 struct regulate {
 	/* given */
-	struct regulate_group *g;	/* [n]; finite code.t: coded already */
+	struct regulate_group *g;	/* [n]; code.t finite: the group is coded already */
 	size_t n;
 	uint64_t budget;
-	/* the bytes that a body of that length adds to a shard: pipe/size.h */
+	/* bytes that a body of this length adds to a shard (pipe/size.h) */
 	uint64_t (*cost)(uint32_t codec, size_t len, int param);
 
-	/* the groups to code next; none: the caller only returns the size */
+	/* [many] groups to code next; many may be 0: then only return the size */
 	uint32_t *which;
 	size_t many;
 
 	/* found */
-	uint64_t bytes;			/* the size */
-	size_t made, tried;		/* codings, and values in them */
+	uint64_t bytes;			/* the size of the coded shard */
+	size_t made, tried;		/* made: groups coded; tried: values coded */
 
 	/* private */
 	int phase;
 	uint32_t *order;		/* [k] groups with a rate parameter */
 	size_t k;			/* groups with a rate parameter */
 	double all;			/* t at which all groups should fill the aim */
-	double e;			/* - d log bytes / d t there */
+	double e;			/* -d log bytes / d t at `all' */
 	double bend;			/* measured slopes over assumed slopes */
 	double band, slack;
-	double now, sent, open;		/* bytes: of existing codes; of all groups
-					 * at `all'; of the uncoded ones there */
-	double before;			/* room in the round before */
-	struct regulate_end {		/* log bytes of all groups coded at t */
+	double now, sent, open;		/* bytes of existing codes; of all groups at
+					 * `all'; of uncoded groups at `all' */
+	double before;			/* room left in the previous round */
+	struct regulate_end {		/* bytes: log of the bytes of all groups coded at t */
 		double t, bytes;
-	} over, within;			/* the nearest on each side of the budget */
+	} over, within;			/* nearest t above the budget; nearest within it */
 	int passes, rounds, stuck, whole;
 	int even;			/* 1: all groups were coded near `all' */
 	size_t chosen;			/* groups that got the longer of two codes */
@@ -87,11 +87,11 @@ struct regulate {
 int regulate_open(struct regulate *r, struct err *e);
 void regulate_close(struct regulate *r);
 
-/* Return 1 when the caller has to code groups (there may be none) and return the new
- * size.  Return 0 at the end; r->bytes exceeds the budget only if no factor meets it. */
+/* Return 1 when the caller must code the groups of `which', if any, and call again with the
+ * new size.  Return 0 at the end; r->bytes exceeds the budget only if no factor meets it. */
 int regulate_next(struct regulate *r, uint64_t bytes);
 
-/* Estimate the slope -d log bytes / d t of n values that take so many bytes. */
+/* Estimate the slope -d log bytes / d t of n values that take this number of bytes. */
 double regulate_steep(double bytes, double n);
 
 #endif

@@ -4,8 +4,8 @@
 #include "sync/replan.h"
 #include "sync/smooth.h"
 
-#define REPLAN_LEAST 0.01	/* least contraction that is believed */
-#define REPLAN_ODD 1.5		/* a sample this factor off is far off */
+#define REPLAN_LEAST 0.01	/* a smaller contraction counts as this one */
+#define REPLAN_ODD 1.5		/* a sample off by more than this factor is far off */
 
 /* Add a measured sample.  After two in a row that are far off on the same side, the
  * estimate jumps to the sample (whole = 1), or half of the way to it (whole = 0). */
@@ -91,7 +91,7 @@ replan_see(struct replan *t, const struct replan_sample *s)
 
 	replan_rate(&t->bandwidth, s->bandwidth, s->given & REPLAN_BANDWIDTH);
 	replan_rate(&t->compute, s->compute, s->given & REPLAN_COMPUTE);
-	/* near d = 1 the measurement says nothing */
+	/* near d = 1 the measurement is meaningless */
 	if (s->alpha >= 0 && share > 0 && share < 0.9)
 		replan_price(t, REPLAN_KC * (1 - alpha) / alpha * share / (1 - share));
 	if (s->latency >= 0)

@@ -1,6 +1,6 @@
 /*
- * DeCo-SGD over time: estimates of a link that changes, and when a new plan is
- * worth having.  The paper chooses again at intervals from what it measures;
+ * DeCo-SGD over time: estimate a link that changes, and decide when a new plan
+ * is adopted.  The paper chooses again at intervals from what it measures;
  * the estimators and the three rules are ours.
  *
  * Bandwidth, computation and the cost of compression are geometric means whose
@@ -44,7 +44,7 @@ struct replan {
 	struct replan_mean bandwidth, compute, kc;
 	double latency[REPLAN_WINDOW], nlatency;	/* nlatency: ever */
 	double age;		/* samples since the plan was computed */
-	double from[4];		/* its bandwidth, compute, kc and latency */
+	double from[4];		/* bandwidth, compute, kc and latency of the plan */
 	double planned, tau, delta;
 };
 enum { REPLAN_NUMBERS = sizeof(struct replan) / sizeof(double) };
@@ -55,7 +55,7 @@ struct replan_sample {
 	double bandwidth;	/* bit/s */
 	double latency;		/* seconds */
 	double compute;		/* seconds */
-	double alpha, share;	/* of the code: contraction, coded/dense bits */
+	double alpha, share;	/* alpha: contraction; share: coded/dense bits */
 	unsigned given;		/* REPLAN_*: values that the user gave */
 };
 enum { REPLAN_BANDWIDTH = 1, REPLAN_LATENCY = 2, REPLAN_COMPUTE = 4 };

@@ -164,7 +164,7 @@ robust_release(struct robust_step *t)
 	*t = (struct robust_step){ .k = 0 };
 }
 
-/* ---- who counts ---- */
+/* ---- which contributions count ---- */
 
 int
 robust_counts(const struct robust_one *o)
@@ -191,8 +191,8 @@ robust_left(const struct robust_one *o, size_t k)
 	return n;
 }
 
-/* Sorts the norms of the contributions that count into tmp; returns how
- * many. */
+/* Store the sorted norms of the contributions that count in tmp.  Return their
+ * number. */
 static size_t
 robust_norms(const struct robust_one *o, size_t k, double *tmp)
 {

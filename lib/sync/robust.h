@@ -19,9 +19,9 @@
  *                 iteration a step); then the same clipping by the device's
  *                 distance over many steps (mean/center.h)
  *
- * Ours are norm-ratio, and tau as the median of the ||g - c||, so that nobody has to
- * know how far apart honest devices are.  Trim and median may be taken among the devices
- * that sent a value, as DeMo and SparseLoCo do for the mean.
+ * Norm-ratio is ours, and so is the choice of tau: the median of the ||g - c||, so that
+ * nobody has to know how far apart honest devices are.  Trim and median may be limited to the
+ * devices that sent a value, as DeMo and SparseLoCo limit the mean.
  */
 #ifndef ACE_ROBUST_H
 #define ACE_ROBUST_H
@@ -39,12 +39,12 @@ enum robust_kind {
 
 struct robust_rule {
 	enum robust_kind kind;
-	int senders;		/* trim and median among those whose value is not zero */
+	int senders;		/* 1: trim and median use only values that are not zero */
 	size_t f;
 	double clip;
 	double max_ratio;	/* 0: no limit */
-	int finite;		/* leave out contributions with NaN or infinity */
-	int even;		/* center: all have the same weight */
+	int finite;		/* 1: leave out contributions with NaN or infinity */
+	int even;		/* 1: center gives all contributions the same weight */
 };
 
 /* Parse words separated by commas; return 0 or -ERR_USAGE.  At most one word says how to
@@ -56,8 +56,8 @@ int robust_parse(struct robust_rule *q, const char *s, struct err *e);
 
 /* Return 1 if the rule has to judge contributions before their values are summed. */
 int robust_active(const struct robust_rule *q);
-/* Return 1 if the rule needs distances from the aggregate of the step before.  That has
- * the part (W - sum of w * scale) / W in the result, W being the sum of the weights w. */
+/* Return 1 if the rule needs distances from the aggregate of the step before.  The
+ * aggregate has the share (W - sum of w * scale) / W of the result, with W the sum of w. */
 int robust_centered(const struct robust_rule *q);
 /* Return 1 if robust_combine combines the values. */
 int robust_elements(const struct robust_rule *q);
@@ -72,25 +72,25 @@ struct robust_one {
 	double weight;		/* >= 0 */
 	double norm2;		/* ||g||^2 */
 	double far2;		/* ||g - c||^2, for center */
-	uint64_t values;	/* of the model */
+	uint64_t values;	/* values of the model */
 	uint64_t nonzero;	/* values that are not zero */
-	int nonfinite, repeats;	/* 1: leave it out */
+	int nonfinite, repeats;	/* 1: leave the contribution out */
 	/* in and out */
 	double share;		/* factor on the weight that the shard states, 0 to 1;
 				 * lowered where all must have the same weight */
 	/* out */
 	enum robust_fate fate;
-	double scale;		/* of its values */
+	double scale;		/* factor on its values */
 };
 
 /* One step of k contributions. */
 struct robust_step {
 	size_t k;
 	struct robust_one *one;
-	const float **x;	/* for values of a group */
+	const float **x;	/* [k] scratch: each contribution's values of a group */
 	float *element;		/* scratch of robust_combine */
 	double median;		/* out: the median norm, bad devices included */
-	int none;		/* out: limits leave no contribution */
+	int none;		/* out: 1 if the limits leave no contribution */
 	size_t f;		/* out: the rule's F, or less where the limits leave too
 				 * few contributions for it */
 };

@@ -7,13 +7,13 @@
 #include "base/err.h"
 #include "sync/score.h"
 
-#define SCORE_EPS 1e-30		/* inside the logarithms: below any f32 square
+#define SCORE_EPS 1e-30		/* added inside logarithms: below any f32 square
 				 * that matters, above an underflow */
 #define SCORE_ZMAX 4.0
 #define SCORE_WMAX 8.0f
 enum { SCORE_STEPS = 4 };	/* gradient steps per lesson */
 #define SCORE_MEMORY 0.9	/* decay of the moving averages in worth */
-#define SCORE_EDGE 1e-6		/* I stays inside (0,1) in f32 */
+#define SCORE_EDGE 1e-6		/* keeps I inside (0,1) in f32 */
 /* SCORE_PAPER: the first weights. */
 static const float score_w[SCORE_TEMPORAL] = { 1, 0.5f, 0 },
     score_u[SCORE_STRUCTURAL] = { 0, -0.25f, 0, 0 };

@@ -46,17 +46,17 @@ enum {
 
 enum score_form { SCORE_MOMENT, SCORE_PAPER };
 
-/* Where a group stands. */
+/* The place of a group in the model. */
 struct score_place {
-	double depth;		/* of its tensor, 0 first to 1 last */
-	double params;		/* values of its tensor, >= 1 */
-	double field;		/* fan-in times kernel, >= 1 */
+	double depth;		/* place of its tensor, from 0 (first) to 1 (last) */
+	double params;		/* number of values of its tensor, >= 1 */
+	double field;		/* fan-in times kernel size, >= 1 */
 };
 
 /* The history of one group. */
 struct score_group {
 	float m1, m2, mean;	/* moving averages of |g|, g^2, g */
-	float z[SCORE_FEATURES];	/* features of its last score */
+	float z[SCORE_FEATURES];	/* features of the group's last score */
 	float score;		/* the last I */
 	float benefit;		/* moving average of the feedback's benefit */
 };
@@ -81,10 +81,10 @@ struct score {
 	struct score_all all;
 	double power;			/* SCORE_MOMENT: default 0.25 */
 	double alpha;			/* default 0.5 */
-	double decay;			/* of the moving averages, default 0.2 */
-	double clip;			/* where z-scores stop, default 4 */
+	double decay;			/* decay of the moving averages, default 0.2 */
+	double clip;			/* limit of |z-score|, default 4 */
 	enum score_form form;
-	float *told;			/* f32[n] SCORE_MOMENT; NULL: 1 */
+	float *told;			/* f32[n] I for SCORE_MOMENT; NULL: all are 1 */
 };
 
 /*

@@ -7,7 +7,7 @@
 #include "codec/stat.h"
 #include "sync/select.h"
 
-/* SELECT_CORE_*: most groups searched, of few and of many; most partial answers kept. */
+/* SELECT_CORE_*: most groups searched if n is small, if n is large; most partial answers. */
 #define SELECT_DEAR 0x1p+900	/* a lambda at which only bytes count */
 enum { SELECT_CORE_FEW = 64, SELECT_CORE_MANY = 24, SELECT_CORE_LIST = 4000 };
 #define SELECT_WORK ((size_t)1 << 25)	/* levels that select_fill may try */
@@ -148,7 +148,7 @@ select_bisect(const struct select_level *level, size_t n, size_t m,
 struct select_state {
 	int64_t bytes;
 	double dist;
-	double over;		/* sum of reduced costs: the bound's loss */
+	double over;		/* sum of reduced costs: the loss against the bound */
 	uint32_t parent;
 	uint32_t level;
 };
@@ -156,7 +156,7 @@ struct select_state {
 struct select_group {
 	uint32_t group;
 	double second;		/* second smallest reduced cost */
-	int64_t cheapest;	/* bytes of its cheapest level kept */
+	int64_t cheapest;	/* least bytes of its levels in `level' */
 	uint32_t nlevel;
 	uint8_t level[SELECT_LEVELS];
 	double over[SELECT_LEVELS];
@@ -167,11 +167,11 @@ struct select_core {
 	size_t m;
 	struct select_group *g;		/* [n] the undecided groups */
 	size_t n;
-	struct select_state *s[SELECT_CORE_FEW + 1];	/* the list per stage */
+	struct select_state *s[SELECT_CORE_FEW + 1];	/* the partial answers of each stage */
 	size_t len[SELECT_CORE_FEW + 1];
-	struct select_state *work;	/* before the cap */
-	int64_t budget;			/* for the core's groups */
-	double gap;			/* reduced cost they may use up */
+	struct select_state *work;	/* merged list, before select_cap */
+	int64_t budget;			/* bytes for the core's groups */
+	double gap;			/* most reduced cost of a better answer */
 	double lambda;
 };
 
@@ -220,7 +220,7 @@ select_levels(const struct select_core *c, size_t i, struct select_group *o)
 	}
 }
 
-/* An undecided group.  Small, since there may be a million. */
+/* An undecided group.  The struct is small, since there may be a million groups. */
 struct select_open {
 	double second;
 	size_t group;
@@ -251,7 +251,7 @@ select_undecided(struct select_core *c, size_t n, const uint8_t *choice,
 	for (i = 0; i < n; i++) {
 		select_levels(c, i, &g);
 		if (g.nlevel == 1) {
-			/* choice's own level: its costs are within the gap */
+			/* the only level within the gap is the group's level in choice */
 			c->budget -= c->level[i * c->m + choice[i]].bytes;
 			continue;
 		}
@@ -375,7 +375,7 @@ select_search(struct select_core *c, struct err *e)
 	size_t k, most = 0, n;
 	int r;
 
-	/* the most decided first: their reduced costs prune most */
+	/* reverse the order: the reduced costs of the most decided groups prune most */
 	for (k = 0; k < c->n / 2; k++) {
 		struct select_group t = c->g[k];
 
@@ -522,9 +522,9 @@ select_share(const float *score, const struct stat_group *stat,
 		chosen[i] = 0;
 	}
 	qsort(v, n, sizeof(*v), select_rank_cmp);
-	for (i = 0; i < n; i++)		/* same order as below, for p = 1 */
+	for (i = 0; i < n; i++)		/* in the same order as below, to be exact for p = 1 */
 		total += size != NULL ? size[v[i].group] : (double)v[i].score;
-	/* p = 1 chooses small scores as well, which a large sum would absorb */
+	/* p = 1 also chooses scores so small that adding them does not change the sum */
 	for (i = 0; i < n && (sum < p * total ||
 	    (p >= 1 && v[i].score > 0)); i++) {
 		sum += size != NULL ? size[v[i].group] : (double)v[i].score;

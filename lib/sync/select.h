@@ -34,7 +34,7 @@ struct select_level {
 int select_usable(const struct select_level *l);
 
 struct select_result {
-	double dist;		/* sum of the chosen */
+	double dist;		/* sum over the chosen levels */
 	double lambda;		/* Lagrange multiplier at the budget */
 	int64_t bytes;		/* <= budget, unless 1 was returned */
 };

@@ -30,7 +30,7 @@ struct sketch {
 	size_t clusters;
 	uint32_t *place;	/* [n] h and sign of each value of the group */
 	size_t n, cap;
-	uint64_t seed;		/* of h and sign; 0 for clusters */
+	uint64_t seed;		/* seed of h and sign; 0 for clusters */
 };
 
 /* Begin a step of k contributions with zeros.  Return 0 or -ERR_SYS. */
