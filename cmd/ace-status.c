@@ -125,6 +125,9 @@ put_verdicts(struct render *x, const char *name, const void *at)
 		x->label[RENDER_VERDICT] = receipt_verdict_name(i);
 		if (x->in == JSON)
 			json_out_u64(&x->json, x->label[RENDER_VERDICT], n);
+		else if (x->in == TEXT)
+			(void)fprintf(x->f, "%s %s %llu", i == 0 ? name : ",",
+			    x->label[RENDER_VERDICT], (unsigned long long)n);
 		else
 			render_sample(x, name, (double)n);
 	}
@@ -449,7 +452,7 @@ state_read(struct state *v, const struct statedir *s, struct err *e)
 }
 
 static void
-state_text(const struct status *x, const struct state *v)
+state_text(struct status *x, const struct state *v)
 {
 	char size[NUM_TEXT], rate[NUM_TEXT];
 
@@ -468,15 +471,10 @@ state_text(const struct status *x, const struct state *v)
 		    v->jitter * 1e3);
 	else
 		line(x, "link      not measured (ace-meter)");
-	if (v->q.managed)
-		line(x, "receipts  accepted %llu, late %llu, invalid "
-		    "%llu, equivocation %llu, fenced %llu; of the last %zu",
-		    (unsigned long long)(v->verdict[RECEIPT_ACCEPTED] +
-		    v->verdict[RECEIPT_DUPLICATE]),
-		    (unsigned long long)v->verdict[RECEIPT_LATE],
-		    (unsigned long long)v->verdict[RECEIPT_INVALID],
-		    (unsigned long long)v->verdict[RECEIPT_EQUIVOCATION],
-		    (unsigned long long)v->verdict[RECEIPT_FENCED], v->q.n);
+	if (v->q.managed) {
+		put_verdicts(&x->s, "receipts ", v->verdict);
+		line(x, "; of the last %zu", v->q.n);
+	}
 	if (v->growing >= (double)CONTRACTION_PATIENCE)
 		line(x, "residual  grows: in %.0f shards in a row the "
 		    "code lost more than it kept (ace-compress)", v->growing);

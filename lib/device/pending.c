@@ -19,7 +19,7 @@ pending_scan(struct pending *p, const struct statedir *s, struct err *e)
 		} else if (k == READER_SEND && in) {
 			if (p->n == PENDING_MAX) {
 				k = err_set(e, ERR_DATA,
-				    "limit: more than %d pending shards",
+				    "limit: more than %d shards wait for receipts",
 				    PENDING_MAX);
 				break;
 			}

@@ -345,14 +345,16 @@ run_state_roster(struct run_state *s, const struct spool *in, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* Count the devices that have a shard in the current step, and those that are missing. */
+/* Count the devices that have a shard in the current step, and those that are missing: of
+ * the list of devices or, without one, of the last average. */
 static void
 run_state_present(struct run_state *s)
 {
 	struct run_state_device *d;
 
 	for (d = s->d; d < s->d + s->n && s->now != STATUS_IDLE; d++) {
-		d->expected = s->listed ? d->listed : d->any;
+		d->expected = s->listed ? d->listed : s->has_last ?
+		    d->counted > s->last : d->any;
 		s->here += (uint64_t)d->here;
 		s->missing += d->expected && !d->here;
 	}

@@ -38,7 +38,7 @@ tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k, struct err *e)
 	size_t i;
 
 	if (n == 0 || n > CLUSTER_DEVICES || k == 0 || k > CLUSTER_TIERS)
-		return err_set(e, ERR_USAGE, "tiers: %zu of %zu devices", k, n);
+		return err_set(e, ERR_USAGE, "cannot form %zu tiers of %zu devices", k, n);
 	x->n = n;
 	x->k = k < n ? k : n;
 	if ((x->s = alloc_get(n, sizeof(*x->s), e)) == NULL ||
@@ -50,7 +50,7 @@ tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k, struct err *e)
 		return -ERR_SYS;
 	for (i = 0; i < n; i++) {
 		if (t[i] < 0)
-			return err_set(e, ERR_USAGE, "tiers: a time is negative");
+			return err_set(e, ERR_USAGE, "device %zu: its time is negative", i + 1);
 		if (t[i] > MOST / (int64_t)n)
 			return err_set(e, ERR_DATA, "limit: a time of %.3g s is too "
 			    "long", (double)t[i] * 1e-9);
@@ -284,8 +284,8 @@ cluster_linkage(const double *dist, size_t n, double theta, size_t *group,
 	size_t i;
 
 	if (n == 0 || n > CLUSTER_GROUP)
-		return err_set(e, ERR_USAGE, "%zu devices to group, at most "
-		    "%d", n, CLUSTER_GROUP);
+		return err_set(e, ERR_USAGE, "cannot group %zu devices: "
+		    "expected 1 to %d", n, CLUSTER_GROUP);
 	if ((x.size = alloc_get(n, sizeof(*x.size), e)) == NULL ||
 	    (x.near = alloc_get(n, sizeof(*x.near), e)) == NULL ||
 	    (x.d = alloc_get(n * n, sizeof(*x.d), e)) == NULL)

@@ -58,13 +58,14 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	exits 0 ace-status spool
 	grep -q 'missing: edge3$' out
 	[[ $(row edge3) = 'edge3 - never '* ]]
-	ace-recv --spool spool --device edge3 --leave
-	ace-recv --spool spool --device edge2 --leave
-	closes 2
-	shard edge1 1
+	for d in edge3 edge2; do ace-recv --spool spool --device $d --leave; done
+	closes 2; shard edge1 1
 	exits 0 ace-status spool
 	grep -q '^step 1: all 1 shards are there' out
 	[[ $(row edge2) = 'edge2 0 left '* ]]
+	# without a list those of the last average are waited for
+	rm spool/devices; shard edge3 1; closes 2; shard edge1 2
+	[[ $(row edge2) = 'edge2 0 left '* && $(row edge3) = 'edge3 1 missing '* ]]
 }
 
 @test "verdicts, what is kept of removed steps, and the bandwidth that shards say" {

@@ -13,8 +13,7 @@ main(void)
 		text[i] = (unsigned char)(i % 7 * (i / 100));
 	n = lz4_block_pack(packed, sizeof(packed), text, N);
 	ok(n != 0 && n < N, "%zu bytes for %d", n, N);
-	ok(lz4_block_unpack(out, N, packed, n) == 0 && memcmp(out, text, N) == 0,
-	    "there and back");
+	ok(lz4_block_unpack(out, N, packed, n) == 0 && memcmp(out, text, N) == 0, "and back");
 	ok(lz4_block_unpack(out, N + 1, packed, n) == -1, "one byte more is asked for");
 	ok(lz4_block_unpack(out, N - 1, packed, n) == -1, "one less");
 	ok(lz4_block_unpack(out, N, packed, n - 1) == -1, "it was cut");
