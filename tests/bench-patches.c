@@ -9,7 +9,8 @@
  *   bench-patches beside OLD NEW SIZE XOR    write the exclusive or of the values, which
  *       have SIZE bytes; print the percentage that changed, and the bytes of an index
  *       of 4 bytes and the value for each change
- *   bench-patches coder OLD NEW    print what a hash and the coder alone take, of bf16
+ *   bench-patches coder OLD NEW    print what a copy, a hash and the coder alone take, of
+ *       bf16, and the bounds: two, to apply in place three, of the first and the coder
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,11 +55,10 @@ static void
 tensor(struct file *o, const char *name, const char *dtype, size_t rows,
     size_t cols, const void *p, size_t n)
 {
-	if (o->bytes) {
-		if (fwrite(p, 1, n, o->f) != n)
-			fail("write");
+	if (o->bytes && fwrite(p, 1, n, o->f) != n)
+		fail("write");
+	if (o->bytes)
 		return;
-	}
 	o->text = realloc(o->text, o->len + 300);
 	o->len += (size_t)sprintf(o->text + o->len, "%s\"%s\":{\"dtype\":\"%s\","
 	    "\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}", o->len > 0 ? "," :
@@ -78,12 +78,10 @@ bf16(float x)
 static unsigned char
 f8(float x)
 {
-	float a = fabsf(x);
+	float a = fminf(fabsf(x), 448);
 	int e;
 	unsigned m;
 
-	if (a >= 448)
-		a = 448;
 	(void)frexpf(a, &e);
 	e = e < -5 ? -5 : e;		/* subnormal below 2^-6 */
 	m = (unsigned)lrintf(ldexpf(a, 4 - e));
@@ -203,8 +201,7 @@ as_nvfp4(struct file *o, const struct tensor *t, const float *x)
 
 static void
 put(const char *dir, const char *name, const struct tensor *t, size_t n,
-    const float *theta, void (*as)(struct file *, const struct tensor *,
-    const float *))
+    const float *theta, void (*as)(struct file *, const struct tensor *, const float *))
 {
 	struct file o = { 0 };
 	unsigned char head[8];
@@ -321,8 +318,7 @@ put_gguf(const char *dir, const char *name, const struct tensor *t, size_t n,
 	}
 	g.n = (g.n + ALIGN - 1) / ALIGN * ALIGN;
 	if ((f = fopen(path, "wb")) == NULL ||
-	    fwrite(g.p, 1, g.n, f) != g.n || fwrite(all, 1, at, f) != at ||
-	    fclose(f) != 0)
+	    fwrite(g.p, 1, g.n, f) != g.n || fwrite(all, 1, at, f) != at || fclose(f) != 0)
 		fail(path);
 	free(all);
 	free(g.p);
@@ -494,30 +490,34 @@ static void
 coder(const char *old, const char *new)
 {
 	unsigned char *a, *b, *c = room(16 * GROUP), hash[16], param;
-	double at[4], took[3] = { 0 };
+	double at[5], took[4] = { 0 };
 	struct buf body = BUF_INIT;
 	struct err e = ERR_INIT;
 	size_t n, i, k;
 	int r, j;
 
+	alloc_keep();			/* as programs do */
 	a = values(old, &n);
 	b = values(new, &n);
 	for (i = 0; i < n; i += k, body.n = 0) {
 		k = n - i < 16 * GROUP ? n - i : 16 * GROUP;
 		at[0] = now();
-		hash_128(b + i, k, hash);
+		memcpy(c, b + i, k);
 		at[1] = now();
-		r = exact_put(EXACT_BF16, a + i, b + i, k / 2, &body, &param, &e);
+		hash_128(b + i, k, hash);
 		at[2] = now();
+		r = exact_put(EXACT_BF16, a + i, b + i, k / 2, &body, &param, &e);
+		at[3] = now();
 		if (r < 0 || (r > 0 && exact_get(param, EXACT_BF16, a + i, body.p,
 		    body.n, c, k / 2, &e) < 0))
 			fail(new);
-		at[3] = now();
-		for (j = 0; j < 3; j++)
+		at[4] = now();
+		for (j = 0; j < 4; j++)
 			took[j] += 1e3 * (at[j + 1] - at[j]);
 	}
-	(void)printf("    a hash %.0f ms, the coder alone %.0f to make and %.0f to apply\n",
-	    took[0], took[1], took[2]);
+	(void)printf("    a copy %.0f ms, a hash %.0f, the coder alone %.0f to make and %.0f "
+	    "to apply: bounds %.0f and %.0f\n", took[0], took[1], took[2], took[3], took[2] +
+	    2 * (took[0] + took[1]), took[3] + 3 * (took[0] + took[1]));
 	free(a);
 	free(b);
 	free(c);
