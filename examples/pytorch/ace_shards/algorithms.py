@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import math
 import numbers
 import os
 import re
@@ -21,7 +22,7 @@ from torch import Tensor
 from . import transport
 from .checkpoint import kept, load, save
 from .transport import (HOW, NAMES, RUNS, SEE, Error, Pairs, Pipe, Room, Wait, Way, alone,
-                        fetch, header, locked, log, output, store)
+                        carried, fetch, header, locked, log, output, store)
 
 
 # ---- what can be sent ----
@@ -241,7 +242,7 @@ class Run:
         try:
             self._begin()
         except BaseException:       # its traceback may live, and this with it
-            self._release("")
+            self.leave("it did not begin")
             raise
         RUNS.add(self)
         self.since = time.monotonic()
@@ -303,7 +304,10 @@ class Run:
     def leave(self, why: str = "it was left") -> None:
         """Give the run up, whatever is under way."""
         self._leave(1)
-        self._release(why)
+        self.gone = why
+        RUNS.discard(self)
+        if self.lock:           # another process, or another run of this one, may go on
+            self.lock.close()
 
     def close(self) -> None:
         """End the run; raises if a program failed."""
@@ -311,16 +315,9 @@ class Run:
             return
         self._note(True)
         pipe, self.pipe, self.closed = self.pipe, None, True
-        self._release("it was closed: make another one")
+        self.leave("it was closed: make another one")
         if pipe:
             pipe.close()
-
-    def _release(self, why: str) -> None:
-        """Another process, or another run of this one, may go on from here."""
-        self.gone = why
-        RUNS.discard(self)
-        if self.lock:
-            self.lock.close()
 
     def _leave(self, seconds: float = 10) -> None:
         if self.pipe:
@@ -545,10 +542,9 @@ class Run:
         try:
             yield
         except BaseException:
-            self._leave(1)          # a program still reads the room's memory
+            self.leave("a round failed before: call ace.join again, or start this device "
+                       "again")
             self._reset()
-            self._release("a round failed before: call ace.join again, or start this "
-                          "device again")
             raise
 
     @torch.no_grad()
@@ -604,14 +600,13 @@ class Run:
                             "begin with ace after the model is changed")
 
     @staticmethod
-    def _average(common: Iterable[Tensor], d: Iterable[Tensor]) -> None:
+    def _average(common: list[Tensor], d: list[Tensor]) -> None:
         """The averaged buffers take a step; one that has no negative value, as a
         variance, gets none by what coding loses."""
-        for s, t in zip(common, d):
-            low = 0 if s.numel() and s.min() >= 0 else None
-            s.add_(t.to(s.device))
-            if low is not None:
-                s.clamp_(min=low)
+        for s, t in zip(common, carried(d, [s.device for s in common])):
+            if s.numel():
+                low = torch.where(s.min() < 0, -math.inf, 0).to(s.dtype)
+                s.add_(t).clamp_(min=low)
 
 
 class Local(Run):
@@ -854,6 +849,7 @@ class Replay(Run):
 
     def _replay(self, d: list[Tensor]) -> None:
         """Take this round's steps with the gradient d."""
+        d = carried(d, [p.device for _, p in self.params])
         for i in range(self.every):
             for _, p in self.params:
                 p.grad = torch.empty_like(p) if p.grad is None else p.grad
@@ -915,10 +911,6 @@ class Gradients(Run):
     def _common(self) -> Any:
         return [t for _, t in self.pairs]
 
-    def digest(self) -> str:
-        self.crc = None                 # each step changes the model
-        return super().digest()
-
     def _keep(self) -> None:
         self.start = [b.detach().clone() for _, b in self.means]
 
@@ -971,6 +963,6 @@ class Gradients(Run):
             self.sync()
         with self._whole():
             self.take()
-            self.ready = False
+            self.ready, self.crc = False, None
             super()._finish()
         self.count = -1                 # this step has had its exchange

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any, Callable, List, NamedTuple, Tuple
+from typing import Any, Callable, IO, Iterable, Iterator, List, NamedTuple, Tuple
 
 import torch
 from torch import Tensor
@@ -76,11 +76,11 @@ class Room:
             self.pairs.append((name, new.view(t.shape)))
             self.bytes.append(b)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Tensor]:
         return (t for _, t in self.pairs)
 
 
-def carried(tensors, to: list[torch.device]) -> list[Tensor]:
+def carried(tensors: Iterable[Tensor], to: list[torch.device]) -> list[Tensor]:
     """Return each tensor on its device: itself where it is there, else a copy, by one
     transfer for all of a type."""
     got, far = [t.detach() for t in tensors], {}
@@ -89,18 +89,20 @@ def carried(tensors, to: list[torch.device]) -> list[Tensor]:
             far.setdefault((t.device, t.dtype, where), []).append(i)
     for (*_, where), at in far.items():
         flat = torch.cat([got[i].reshape(-1) for i in at]).to(where)
-        for i, part in zip(at, flat.split([got[i].numel() for i in at])):
-            got[i] = part.view(got[i].shape)
+        end = 0
+        for i in at:
+            begin, end = end, end + got[i].numel()
+            got[i] = flat[begin:end].view(got[i].shape)
     return got
 
 
-def fetch(tensors) -> list[Tensor]:
+def fetch(tensors: Iterable[Tensor]) -> list[Tensor]:
     tensors = list(tensors)
     return carried(tensors, [torch.device("cpu")] * len(tensors))
 
 
 @torch.no_grad()
-def store(into, values) -> None:
+def store(into: Iterable[Tensor], values: Iterable[Tensor]) -> None:
     """Write values into tensors, wherever these are."""
     into = list(into)
     for t, v in zip(into, carried(values, [t.device for t in into])):
@@ -305,7 +307,7 @@ os.register_at_fork(after_in_child=lambda: [[f.close() for f in list(OURS)],
                                             RUNS.clear()])
 
 
-def ours(f):
+def ours(f: IO[bytes]) -> IO[bytes]:
     OURS.add(f)
     return f
 
@@ -324,7 +326,7 @@ def alone() -> str | None:
         "place")
 
 
-def locked(path: str, what: str, mode: str = "rb", seconds: float = 10):
+def locked(path: str, what: str, mode: str = "rb", seconds: float = 10) -> IO[bytes]:
     """Open and lock a file; the programs of a killed run have time to go."""
     f, end = ours(open(path, mode)), time.monotonic() + seconds
     while True:
@@ -349,7 +351,7 @@ def listen(hear: int, said: list[str], wait: Callable[[], Wait | None]) -> None:
             del said[:-200], w
 
 
-def _feed(parts: queue.SimpleQueue, into) -> None:
+def _feed(parts: queue.SimpleQueue, into: IO[bytes]) -> None:
     """Write what is in the queue into the pipe: nobody else writes there.  When the
     programs have ended, the reader of their output sees why."""
     with contextlib.suppress(OSError), into as f:
@@ -380,7 +382,7 @@ def _end(owner: int, processes: dict, threads: list, seconds: float) -> None:
             t.join(seconds + 1)
 
 
-def _forget(out, parts: queue.SimpleQueue, *programs) -> None:
+def _forget(out: IO[bytes], parts: queue.SimpleQueue, *programs: Any) -> None:
     """End a pipe, whatever is under way."""
     out.close()
     parts.put(None)
@@ -455,12 +457,12 @@ class Pipe:
             source = p.stdout and ours(p.stdout)
         self.out = source
 
-    def send(self, *parts) -> None:
+    def send(self, *parts: bytes | bytearray) -> None:
         for p in parts:
             self.queue.put(memoryview(p))
 
-    def _fill(self, room) -> None:
-        room, at = memoryview(room), 0
+    def _fill(self, into: bytearray) -> None:
+        room, at = memoryview(into), 0
         while at < len(room):
             # a program may have died while those after it wait for the other devices'
             # shards
