@@ -9,14 +9,14 @@
 #include "base/alloc.h"
 #include "base/err.h"
 
-/* For tests: allocations left before all fail. The library's only global state, not
- * read otherwise. */
+/* For tests: number of allocations that still succeed. This is the library's only global
+ * state; it is read only in tests. */
 static long alloc_left;
 static int alloc_counted;
 
-/* Bytes: allocations from this size on have a mapping of their own; most unused memory
- * at the end of the heap; extra size of each request to the system; a large page; the
- * memory made of large pages. */
+/* In bytes.  APART: larger allocations get their own mapping.  KEPT: most unused memory at
+ * the end of the heap.  PAD: added to each request to the system.  WHOLE: a large page.
+ * EXPECTED: memory put into large pages by alloc_expect. */
 enum { ALLOC_APART = 4 << 20, ALLOC_KEPT = 16 << 20, ALLOC_PAD = 512 << 10,
     ALLOC_WHOLE = 2 << 20, ALLOC_EXPECTED = 8 << 20 };
 
@@ -37,7 +37,7 @@ alloc_refuse(void)
 void
 alloc_keep(void)
 {
-#ifdef M_MMAP_THRESHOLD			/* not every C library has it */
+#ifdef M_MMAP_THRESHOLD			/* not all C libraries have these options */
 	(void)mallopt(M_MMAP_THRESHOLD, ALLOC_APART);
 	(void)mallopt(M_TRIM_THRESHOLD, ALLOC_KEPT);
 	(void)mallopt(M_TOP_PAD, ALLOC_PAD);

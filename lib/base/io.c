@@ -21,22 +21,22 @@ enum { IO_SPARE = 256 << 10 };	/* a smaller file is not worth a spare */
 
 struct io;
 
-/* Source of an end for reading. */
+/* Where an end for reading gets its bytes. */
 struct io_kind {
 	/* read once, at most n bytes; *got is 0 at the end of the input */
 	int (*read)(struct io *io, unsigned char *p, size_t n, size_t *got,
 	    struct err *e);
-	/* move the position by so many bytes; NULL: cannot seek */
+	/* move the position by `by' bytes; NULL: cannot seek */
 	int (*move)(struct io *io, off_t by, struct err *e);
-	int ahead;		/* more than requested may be read */
+	int ahead;		/* 1: may read more than requested */
 };
 
 /* One buffer. For reading, buf[at] to buf[have] is read but not yet handed out, and
  * count is the position of buf[at] in the input. For writing, buf[0] to buf[have] waits
  * to be written. */
 struct io {
-	const struct io_kind *kind;	/* NULL: it is written */
-	int fd;			/* -1: memory, or `from' */
+	const struct io_kind *kind;	/* NULL: an end for writing */
+	int fd;			/* -1: reads `mem' or `from', or writes `sink' */
 	struct io_from from;
 	const unsigned char *mem;	/* io_open_mem */
 	size_t mem_n;
@@ -44,21 +44,21 @@ struct io {
 	int (*before)(struct io *, struct err *);
 	int own;		/* close fd */
 	int pipe, sparse;
-	int skipped;		/* the next bytes may be skipped too */
+	int skipped;		/* 1: the next bytes may be skipped too */
 	int watch;		/* pipe that must have a reader, or -1 */
 	char *name;		/* for messages */
-	struct temp temp;	/* io_create: otherwise its name is NULL */
-	double silence, until;	/* io_patience: seconds; time of the end; 0: none */
+	struct temp temp;	/* of io_create; its name is NULL for other ends */
+	double silence, until;	/* io_patience: seconds; end time; 0: no limit */
 	struct splice *share;	/* bytes passed on unchanged, or NULL */
 
 	uint64_t count;		/* bytes handed out or taken */
 	unsigned char *buf;
 	size_t at, have, cap;
 	struct buf sink;	/* memory destination */
-	int behind;		/* io_behind, and bytes sent to the disk */
+	int behind;		/* 1: io_behind; then `sent' bytes are on their way */
 	uint64_t sent;
 	int over;		/* io_over */
-	/* the file may be longer than what was written: truncate it */
+	/* 1: the file may be longer than the data written: truncate it */
 	int ahead;
 };
 
@@ -156,13 +156,13 @@ static const struct io_kind
 	io_stream = { here_read, NULL, 1 },
 	io_file = { here_read, here_move, 1 },
 	io_placed = { placed_read, placed_move, 1 },
-	io_part = { placed_read, NULL, 1 },	/* of a file, from a place on */
+	io_part = { placed_read, NULL, 1 },	/* a file from byte `place' on */
 	io_memory = { memory_read, placed_move, 1 },
 	io_lent = { from_read, NULL, 0 };
 
 /* ---- opening ---- */
 
-/* An end for reading fd, whose stat is st. */
+/* Make an end for reading fd, whose stat is st. */
 static int
 io_open_with(struct io **out, int fd, const struct stat *st, const char *name,
     struct err *e)
@@ -460,7 +460,7 @@ io_fetch(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 	return io->kind->read(io, p, n, got, e);
 }
 
-/* ---- what another reader gives ---- */
+/* ---- input from a struct io_from ---- */
 
 void
 io_before(struct io *io, int (*fn)(struct io *io, struct err *e))
@@ -750,7 +750,7 @@ io_commit(struct io *io, enum io_sync sync, struct err *e)
 	return temp_commit(&io->temp, fd, sync == IO_SYNC_FULL, io->name, e);
 }
 
-/* ---- from one to another ---- */
+/* ---- from one end to another without a copy ---- */
 
 int
 io_splice(struct io *io, const struct io *to)

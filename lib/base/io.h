@@ -13,19 +13,19 @@ struct io;
 
 /* ---- reading ---- */
 
-/* io_open(out, path, e): opens a file for reading; NULL or "-" is standard
- * input.  A directory or a missing file is -ERR_SYS; a terminal, from which no
- * binary stream can come, is -ERR_USAGE.  The other two read from a descriptor
- * and from n bytes of memory. */
+/* io_open: open a file for reading; NULL or "-" is standard input.  -ERR_SYS for a
+ * directory or a missing file; -ERR_USAGE for a terminal, which cannot send a binary
+ * stream.  io_open_fd: read from a descriptor.  io_open_mem: read from n bytes of
+ * memory. */
 int io_open(struct io **out, const char *path, struct err *e);
 int io_open_fd(struct io **out, int fd, const char *name, struct err *e);
 int io_open_mem(struct io **out, const void *p, size_t n, struct err *e);
 
-/* io_open_file(out, path, e): opens a file that we found, in a folder or an index: what
- * is not a regular file is -ERR_DATA, without waiting for it.
- * io_open_kept(out, path, e): the same for a file that the programs keep themselves, in a
- * state directory or a spool, and that is not a link.  Returns 1, or 0 when there is no
- * such file. */
+/* io_open_file: open a file that we found in a folder or an index.  -ERR_DATA, without
+ * waiting, if it is not a regular file.
+ * io_open_kept: open a file that the programs keep themselves in a state directory or a
+ * spool; it must not be a link either.  Return 1, or 0 if there is no such file.
+ */
 int io_open_file(struct io **out, const char *path, struct err *e);
 int io_open_kept(struct io **out, const char *path, struct err *e);
 
@@ -34,15 +34,15 @@ int io_open_kept(struct io **out, const char *path, struct err *e);
 int io_open_at(struct io **out, int fd, uint64_t at, const char *name, struct err *e);
 
 /*
- * io_open_from(out, f, name, e): what f->read gives, from now on io's: io_free
- * calls f->free.  A read of nothing is the end.
- * io_below(io, below, f, e): puts f between io and what it reads: *below becomes
- * what io was, with everything that was not handed out yet, and is f's to free;
- * io itself reads from f.  To be called before anything was read.
- * io_before(io, fn): fn is called once, before the first byte is read; it
- * may io_peek and io_below.
- * io_peek(io, p, n, got, e): the next n <= 4096 bytes, less at the end of the
- * input, which are read again.
+ * io_open_from: read what f->read returns; a read of 0 bytes is the end.  io owns f:
+ * io_free calls f->free.
+ * io_below: put f between io and its input.  *below becomes an end with io's input,
+ * including the bytes not handed out yet, and f must free it; io then reads from f.
+ * Call it before anything was read.
+ * io_before: call fn once, before the first byte is read; fn may call io_peek and
+ * io_below.
+ * io_peek: copy the next n <= 4096 bytes, or fewer at the end of the input, which
+ * later reads return again.
  */
 struct io_from {
 	int (*read)(void *arg, void *p, size_t n, size_t *got, struct err *e);
@@ -60,12 +60,12 @@ uint64_t io_size(const struct io *io);
 
 /* Give io its descriptor: io_free closes it. */
 void io_own(struct io *io);
-/* The same for a descriptor just opened for reading and used by nobody else: then
- * skipping needs no system call. */
+/* As io_own, for a descriptor that was just opened for reading and that nothing else uses.
+ * Skipping then needs no system call. */
 void io_alone(struct io *io);
 
-/* io_read(io, p, n, got, e): reads n bytes; *got is less than n only at the end
- * of the input. */
+/* Read n bytes; *got is less than n only at the end of the
+ * input. */
 int io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e);
 
 /* Read what is available, at most n bytes. Return an enum io_took: IO_NOT_YET if
@@ -89,18 +89,17 @@ int io_skip(struct io *io, uint64_t n, struct err *e);
 
 /* ---- writing ---- */
 
-/* io_create(out, path, force, e): a temporary beside path, which becomes path at
- * io_commit and is removed by io_free otherwise.  Links are followed: what they
- * lead to is replaced, they stay.  What is neither a regular file nor nothing (a
- * FIFO, a device) is written into as it is, a terminal only with force; a
- * directory is -ERR_SYS.  NULL or "-": standard output; without force a
- * terminal is -ERR_USAGE there. */
+/* Create a temporary file beside path.  io_commit renames it to path; io_free removes it if
+ * it was not committed.  Links stay, and the file that they lead to is replaced.  If path
+ * is a FIFO or a device, write into it; a terminal needs force.  -ERR_SYS for a directory.
+ * NULL or "-" is standard output; -ERR_USAGE if that is a terminal, unless force is set.
+ */
 int io_create(struct io **out, const char *path, int force, struct err *e);
 int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
-/* As io_create for our own file that is rewritten repeatedly, over a spare, its earlier
- * version (struct temp). A spare with a second name (path itself after a killed commit,
- * or a backup by links) is not used, nor for small files. io_over(io): return 1 if
- * there was a spare. */
+/* As io_create, for our own file that is rewritten repeatedly: write over its spare, an
+ * earlier version (struct temp). The spare is not used for small files, nor if it has a
+ * second name (path itself after a killed commit, or a backup by links). io_over: return 1
+ * if there was a spare. */
 int io_create_over(struct io **out, const char *path, const char *spare,
     int durable, struct err *e);
 int io_over(const struct io *io);
@@ -114,7 +113,7 @@ void io_behind(struct io *io);
  * reaches it: existing pages are cheaper to overwrite. io_commit truncates the rest. */
 int io_ahead(struct io *io, uint64_t slack, int *fd, uint64_t *from, struct err *e);
 int io_write(struct io *io, const void *p, size_t n, struct err *e);
-/* Write the buffer, so that a reader gets it; nothing for a file that is invisible
+/* Write the buffer, so that a reader gets it; do nothing for a file that is invisible
  * until io_commit. */
 int io_flush(struct io *io, struct err *e);
 
@@ -125,8 +124,8 @@ enum io_sync { IO_SYNC_NONE, IO_SYNC_RENAME, IO_SYNC_FULL };
  * closed and the close checked. */
 int io_commit(struct io *io, enum io_sync sync, struct err *e);
 
-/* io_sync_path(path, e): fsync of the directory that holds path, so that a
- * link or a rename is durable. */
+/* Sync the directory that holds path, so that a link or a rename is
+ * durable. */
 int io_sync_path(const char *path, struct err *e);
 /* Sync the file itself. */
 int io_sync_file(const char *path, struct err *e);
@@ -173,9 +172,9 @@ int io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e);
 
 /* ---- small files of ours ---- */
 
-/* io_text(path, s, n, e): reads at most n - 1 bytes of a file as a string.  Returns 1,
- * or 0 if the file is absent.
- * io_set_text(path, s, sync, e): replaces the file's text atomically. */
+/* io_text: read at most n - 1 bytes of a file as a string.  Return 1, or 0 if the file is
+ * absent.
+ * io_set_text: replace the file's text atomically. */
 int io_text(const char *path, char *s, size_t n, struct err *e);
 int io_set_text(const char *path, const char *s, enum io_sync sync, struct err *e);
 

@@ -12,7 +12,7 @@
 #define SPLICE_F_NONBLOCK 0
 #define SPLICE_F_MOVE 0
 #define F_GETPIPE_SZ F_GETFL
-/* a system without them refuses */
+/* systems without these calls refuse */
 static ssize_t
 tee(int from, int to, size_t n, unsigned flags)
 {
@@ -31,14 +31,14 @@ enum { SHARE_SIZE = 1 << 20, SHARE_PAGE = 4096, SHARE_SPARE = 8 };
 
 struct splice {
 	int from, to;
-	int own[2];		/* the pipe that keeps, or -1 */
-	size_t room;		/* bytes it surely holds */
-	size_t want;		/* still to be read of what is to be kept */
+	int own[2];		/* the pipe that keeps shared bytes, or -1 */
+	size_t room;		/* bytes that the pipe can hold in any case */
+	size_t want;		/* bytes to be kept that are not read yet */
 	size_t kept;
-	int off;		/* the system refused */
+	int off;		/* 1: the system refused */
 };
 
-/* Open the pipe that keeps what is shared.  It must be large, as frames are a quarter
+/* Open the pipe that keeps shared bytes.  It must be large, because frames are a quarter
  * of a MiB. */
 static void
 splice_open(struct splice *s)
@@ -52,7 +52,7 @@ splice_open(struct splice *s)
 	}
 	fd_pipe_size(s->own[1], SHARE_SIZE);
 	n = fcntl(s->own[1], F_GETPIPE_SZ);
-	/* a piece takes a page at least, and the first and last are pieces */
+	/* each piece takes at least a page, also a short first or last piece */
 	s->room = n > SHARE_SPARE * SHARE_PAGE ?
 	    (size_t)n - SHARE_SPARE * SHARE_PAGE : 0;
 }
@@ -105,8 +105,8 @@ splice_begin(struct splice *s, size_t n)
 		s->want = n;
 }
 
-/* Keeps up to n of the bytes that are next: how many, 0 at the end of the input
- * or when it cannot, and < 0 for fd_ready's error. */
+/* Keep up to n of the next bytes.  Return their number, 0 at the end of the input or if
+ * they cannot be kept, or < 0 for fd_ready's error. */
 static ssize_t
 splice_keep(struct splice *s, int watch, size_t n, const char *name, struct err *e)
 {
@@ -123,7 +123,7 @@ splice_keep(struct splice *s, int watch, size_t n, const char *name, struct err 
 			s->off = 1;
 			return 0;
 		}
-		/* no input yet; or there is, and our own pipe is full */
+		/* no input yet, or our own pipe is full */
 		if (waited)
 			return 0;
 		if ((r = fd_ready(s->from, watch, -1, name, e)) < 0)
@@ -147,7 +147,7 @@ splice_read(struct splice *s, int watch, void *p, size_t n, size_t *got,
 	if (k < 0)
 		return (int)k;
 	if (k == 0) {
-		s->want = 0;	/* so that less is kept than is to be passed */
+		s->want = 0;	/* splice_has then sees that not all is kept */
 		return fd_read(s->from, watch, p, n, got, name, e);
 	}
 	while (done < (size_t)k) {
@@ -164,7 +164,7 @@ splice_read(struct splice *s, int watch, void *p, size_t n, size_t *got,
 	return 0;
 }
 
-/* Splice once. Waits for room in `to', and for input if `from' is empty. */
+/* Splice once. Wait for room in `to', and for input if `from' is empty. */
 static ssize_t
 splice_splice(int from, int to, size_t n)
 {

@@ -36,7 +36,7 @@ statedir_ours(int fd, const char *dir, struct err *e)
 	return 0;
 }
 
-/* Where a link stands in the folder's place, errno alone would be of no help. */
+/* Set the error; if the folder is a symbolic link, say so, since errno does not. */
 static int
 statedir_none(const char *dir, struct err *e)
 {
@@ -57,7 +57,7 @@ statedir_open_here(struct statedir *s, const char *dir, const char *name,
 {
 	int fd, r;
 
-	/* one that is in use already is that one again */
+	/* an existing directory is opened again */
 	if (mkdirat(AT(dir), 0700) < 0 && errno != EEXIST)
 		return err_sys(e, "state '%s'", name);
 	fd = openat(AT(dir), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -6,7 +6,7 @@
 #include "base/num.h"
 #include "base/table.h"
 
-/* Reads the whole file into b and puts a 0 byte behind it. */
+/* Read the whole file into b and append a 0 byte. */
 static int
 slurp(struct buf *b, const char *path, struct err *e)
 {
@@ -37,7 +37,7 @@ struct parse {
 	int named;
 };
 
-/* Finds the cells of one line, which ends in a 0 byte. */
+/* Find the cells of one line, which ends in a 0 byte. */
 static int
 one_line(struct parse *x, char *s, struct err *e)
 {

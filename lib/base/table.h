@@ -10,16 +10,16 @@
 struct err;
 
 enum {
-	TABLE_COLUMNS = 1024,		/* at most */
-	TABLE_BYTES = 256 << 20		/* of a file, at most */
+	TABLE_COLUMNS = 1024,		/* most columns */
+	TABLE_BYTES = 256 << 20		/* most bytes of a file */
 };
 #define TABLE_NONE ((size_t)-1)
 
 struct table {
-	size_t rows, cols;	/* rows, without the names */
+	size_t rows, cols;	/* rows: without the column names */
 	char *text;
-	size_t *cell;		/* offsets into text; row 0 is the names */
-	size_t *line;		/* of each row, from 1 */
+	size_t *cell;		/* offsets into text; row 0 has the names */
+	size_t *line;		/* line number of each row, from 1 */
 };
 #define TABLE_INIT { 0, 0, NULL, NULL, NULL }
 
@@ -35,11 +35,11 @@ enum table_kind {
 int table_read(struct table *t, const char *path, struct err *e);
 void table_release(struct table *t);
 
-/* table_column(t, name): its index or TABLE_NONE. */
+/* Return the index of a column, or TABLE_NONE. */
 size_t table_column(const struct table *t, const char *name);
 const char *table_cell(const struct table *t, size_t row, size_t col);
 
-/* Parse a number, lo <= *v <= hi; else -ERR_DATA with line and column. */
+/* Parse a cell as a number, lo <= *v <= hi; -ERR_DATA with line and column if it is not. */
 int table_value(const struct table *t, size_t row, size_t col,
     enum table_kind kind, double lo, double hi, double *v, struct err *e);
 

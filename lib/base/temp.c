@@ -44,16 +44,16 @@ temp_open(int *fd, struct err *e)
 	return r;
 }
 
-/* ---- what a signal removes ---- */
+/* ---- files that a signal removes ---- */
 
-/* A slot is a file's while its owner is a process: a child that was forked does not
- * remove what its parent writes.  The names stay where they are, so that a handler never
- * reads memory that was given back. */
+/* A slot is in use while `owner' is a process id, so that a forked child does not remove
+ * its parent's files.  The slots are static, so that a signal handler never reads freed
+ * memory. */
 enum { TEMP_SLOTS = 32 };
 static struct {
 	_Atomic(pid_t) owner;	/* 0: free; -1: being filled in */
-	int dir;		/* the folder that is used by descriptor, */
-	size_t from;		/* where in path the name in that folder begins */
+	int dir;		/* descriptor of the folder that path is in */
+	size_t from;		/* where the name in that folder begins in path */
 	char path[PATH_MAX];
 } temp_slot[TEMP_SLOTS];
 
@@ -71,8 +71,8 @@ temp_fell(int dir, const char *name)
 		(void)unlinkat(dir, name, 0);
 		return;
 	}
-	/* readdir(3) may not be called in a handler; an entry of the kernel's has its
-	 * length in byte 16 and its name from byte 19 on */
+	/* readdir(3) may not be called in a signal handler; the kernel's entries have
+	 * the length in byte 16 and the name from byte 19 on */
 	while ((n = syscall(SYS_getdents64, fd, p, sizeof(p))) > 0)
 		for (at = 0; at < n; at += len) {
 			memcpy(&len, p + at + 16, sizeof(len));
@@ -101,10 +101,10 @@ temp_ended(int sig)
 	(void)signal(sig, SIG_DFL);
 	/* the signal arrives when this handler returns */
 	if (kill(getpid(), sig) < 0)
-		_exit(128 + sig);	/* in a sandbox of its parent's */
+		_exit(128 + sig);	/* a sandbox may refuse the signal */
 }
 
-/* Handle the signals that end a process, but for those that are ignored. */
+/* Handle the signals that end a process, except those that are ignored. */
 static void
 temp_catch(void)
 {
@@ -163,7 +163,7 @@ temp_remove(const char *path)
 
 /* ---- a new file ---- */
 
-/* A random end for path, in the i-th try. */
+/* Write a random end of path, for the i-th try. */
 static void
 temp_random(char *path, int i)
 {
@@ -181,9 +181,9 @@ temp_random(char *path, int i)
 		at[k] = digits[r % DIGITS];
 }
 
-/* As mkostemp(3) does, but with the mode, exactly that one or less the umask: who
- * changes it afterwards needs a system call by which anything can be opened to
- * others.  No other thread makes files meanwhile. */
+/* Create a file as mkostemp(3) does, but with this mode: exactly, or less the umask.  To
+ * change the mode later would need a system call that could open any file to others.  No
+ * other thread creates files meanwhile. */
 static int
 temp_new(char *path, mode_t mode, int exact)
 {
@@ -193,7 +193,7 @@ temp_new(char *path, mode_t mode, int exact)
 
 	for (i = 0; i < TRIES && fd < 0; i++) {
 		temp_random(path, i);
-		/* before: a signal may come as soon as there is a file */
+		/* first, because a signal may come as soon as the file exists */
 		temp_enter(path);
 		fd = openat(AT(path), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (fd >= 0)
@@ -217,14 +217,14 @@ temp_make(char *path, mode_t mode, int exact, int *fd, struct err *e)
 		if ((*fd = temp_new(path, mode, exact)) < 0)
 			return err_sys(e, "'%s'", path);
 		locked = flock(*fd, LOCK_EX | LOCK_NB) == 0;
-		/* a file system without locks has nobody who sweeps */
+		/* on a file system without locks no process sweeps */
 		if (!locked && errno != EWOULDBLOCK)
 			return 0;
 		if (fstat(*fd, &st) < 0)
 			break;
 		if (locked && st.st_nlink == 1)
 			return 0;
-		/* another process removed it before it was locked, or will */
+		/* another process removed the file before it was locked, or will remove it */
 		(void)close(*fd);
 		temp_leave(path);
 	}
@@ -240,7 +240,7 @@ temp_create(char *path, mode_t mode, int *fd, struct err *e)
 	return temp_make(path, mode, 0, fd, e);
 }
 
-/* ---- the rights of what is replaced ---- */
+/* ---- the rights of the replaced file ---- */
 
 #define TEMP_ACL "system.posix_acl_access"
 
@@ -251,7 +251,7 @@ temp_differs(const char *path, const struct stat *st)
 	struct stat d;
 	gid_t gid = getegid();
 
-	/* our own folder holds it, and nobody else uses that */
+	/* the file is in our own folder, which no other user can use */
 	if (at_dir(path) != AT_FDCWD)
 		return 0;
 	if (fd_folder(path, dir) && fstatat(AT(dir), &d, 0) == 0 &&
@@ -271,9 +271,9 @@ temp_acl(int fd, const char *path)
 	    fsetxattr(fd, TEMP_ACL, acl, (size_t)n, 0);
 }
 
-/* Give a new file the owner, the group, the ACL and the mode of path.  What is not
- * allowed is left out; without its group or its ACL it is to the group what it is to
- * all others. */
+/* Give a new file the owner, the group, the ACL and the mode of path, as far as allowed.
+ * Without path's group or ACL, give the group only the rights that all others
+ * have. */
 static void
 temp_like(int fd, const char *path, const struct stat *was)
 {
@@ -290,7 +290,7 @@ temp_like(int fd, const char *path, const struct stat *was)
 	(void)fchmod(fd, mode);
 }
 
-/* ---- in the place of another file ---- */
+/* ---- replacing another file ---- */
 
 int
 temp_trusts(const char *name)
@@ -343,8 +343,8 @@ temp_target(const char *path, char **target, struct err *e)
 			at = next;
 		}
 	}
-	/* no link, or nothing there; for anything else, to go on would put a
-	 * file where the link is */
+	/* EINVAL: not a link; ENOENT: absent.  After another error the link
+	 * itself would be replaced by a file */
 	if (r == 0 && at != NULL && errno != EINVAL && errno != ENOENT)
 		r = err_sys(e, "'%s'", path);
 	if (r < 0) {
@@ -426,11 +426,11 @@ temp_commit(struct temp *t, int fd, int durable, const char *name, struct err *e
 {
 	int r = durable ? fd_sync(fd, name, e) : 0, lock;
 
-	/* best effort: without it the next one is a new file */
+	/* best effort: without a spare the next file is a new one */
 	if (r == 0 && t->spare != NULL &&
 	    (unlinkat(AT(t->spare), 0) == 0 || errno == ENOENT))
 		(void)!linkat(AT(t->path), AT(t->spare), 0);
-	/* keeps the file locked until it has its name, for temp_sweep */
+	/* keep the file locked until it has its name, because of temp_sweep */
 	lock = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (close(fd) < 0 && errno != EINTR && r == 0)
 		r = err_sys(e, "'%s'", name);
@@ -457,7 +457,7 @@ temp_drop(struct temp *t)
 	*t = (struct temp){ 0 };
 }
 
-/* ---- what others left ---- */
+/* ---- files of killed processes ---- */
 
 void
 temp_sweep(const char *dir)

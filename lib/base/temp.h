@@ -1,17 +1,17 @@
 /*
- * Committing a file: what is made or replaced has its name once it is complete, or
- * there is what there was before.
+ * Commit a file: a new file gets its name only when it is complete.  Until then the name
+ * has its previous file, if any.
  *
  *	temp_begin	creates NAME.new-XXXXXX beside NAME, locked against temp_sweep,
- *			and as open to others as NAME is: its mode, and its owner,
- *			group and ACL where that is allowed
+ *			with the mode of NAME, and with its owner, group and ACL
+ *			where that is allowed
  *			(the caller writes it)
  *	temp_commit	syncs and closes the file, renames it to NAME, syncs the
  *			directory
  *	temp_drop	removes it, if it was not committed
  *
- * A signal that ends the process removes all temporary files that it has; what SIGKILL
- * or a power cut leaves is removed by temp_sweep.
+ * A signal that ends the process removes all its temporary files.  temp_sweep removes
+ * those that SIGKILL or a power cut has left.
  */
 #ifndef ACE_TEMP_H
 #define ACE_TEMP_H
@@ -22,17 +22,17 @@
 
 struct err;
 
-/* temp_open(&fd, e): an empty file in $TMPDIR (or /tmp) that has no name any
- * more, so that nothing is left behind however the program ends. */
+/* Open an empty file without a name in $TMPDIR (or /tmp), so that nothing remains however
+ * the program ends. */
 int temp_open(int *fd, struct err *e);
 
-/* temp_create(path, mode, fd, e): a new file of that mode, less the umask; path ends
- * with TEMP_NAME.  It is locked while it is open (flock), so that temp_sweep(dir),
- * which removes what killed processes left there under such names, leaves it alone.
- * temp_remove(path) removes it; a caller that renames it calls temp_leave.
- * temp_enter(path), temp_leave(path): path, a file or a directory of files, is removed
- * by a signal from now on, or no longer.
- * temp_abandon(): removes them all now; for signal handlers. */
+/* temp_create: create a file with this mode, less the umask; path ends with TEMP_NAME.  The
+ * file is locked (flock) while it is open.
+ * temp_sweep: remove the files in dir with such names that no process has locked.
+ * temp_remove: remove the file.  A caller that renames the file calls temp_leave instead.
+ * temp_enter, temp_leave: from now on a signal that ends the process removes path, a file
+ * or a directory of files; or no longer.
+ * temp_abandon: remove all entered paths now; for signal handlers. */
 #define TEMP_NAME ".new-XXXXXX"
 int temp_create(char *path, mode_t mode, int *fd, struct err *e);
 void temp_sweep(const char *dir);
@@ -41,44 +41,44 @@ void temp_enter(const char *path);
 void temp_leave(const char *path);
 void temp_abandon(void);
 
-/* temp_trusts(name): may one write through this link, or into this FIFO?  In a folder
- * where all may make names, such as /tmp, somebody else's leads where he wants; the
- * kernel refuses those that it comes to itself (protected_symlinks, protected_fifos)
- * where the folder is sticky, too. */
+/* Return 1 if it is safe to write through this link or into this FIFO.  It is not if the
+ * link or FIFO belongs to another user and is in a folder where all users may create names,
+ * such as /tmp.  The kernel has the same rule for links and FIFOs that it meets in sticky
+ * folders (protected_symlinks, protected_fifos). */
 int temp_trusts(const char *name);
 
-/* temp_target(path, target, e): follows the symbolic links that path itself is;
- * *target is the name that they lead to, allocated: the one that a rename has to
- * replace.  A file of that name need not exist.  -ERR_REFUSED: another user's link in
- * a folder where all may make names, such as /tmp. */
+/* If path is a symbolic link, follow it.  Set *target to the name that it leads to,
+ * allocated: this is the name that a rename has to replace.  A file of that name need not
+ * exist.  -ERR_REFUSED for another user's link in a folder where all users may create
+ * names, such as /tmp. */
 int temp_target(const char *path, char **target, struct err *e);
-/* The same without the slashes that the name of a folder may end with: through these
- * the kernel would follow a link that we have not seen. */
+/* As temp_target for a folder, without the trailing slashes of its name: with a slash the
+ * kernel would follow a link that we have not checked. */
 int temp_folder(const char *path, char **target, struct err *e);
 
 struct temp {
-	char *path, *name;	/* the final name, the temporary's; allocated */
-	/* of a file that is made anew again and again, or NULL: what path was before is
-	 * kept under this name at temp_commit, and the next one is written over it,
-	 * since pages and blocks that are there already cost a fraction of new ones */
+	char *path, *name;	/* final name; temporary name; both allocated */
+	/* for a file that is rewritten repeatedly, or NULL: at temp_commit the old file of
+	 * path is kept under this name, and the next file is written over it, because
+	 * existing pages and blocks cost a fraction of new ones */
 	char *spare;
-	int durable;		/* with spare: the directory is synced first */
-	struct stat was;	/* what is replaced */
+	int durable;		/* with spare: sync the directory first */
+	struct stat was;	/* stat of the file that is replaced */
 };
 
-/* temp_begin(t, path, fd, e): t is zeros, or has a spare.  Returns 0, or 1 when the file
- * is the spare and may be longer than what will be written.  With a spare nobody else
- * may be writing path: a temporary file of the same random name would be replaced. */
+/* Begin the file that will be path; t is all zeros, or has a spare.  Return 1 if the file
+ * is the spare, which may be longer than the new contents, or else 0.  With a spare, no
+ * other process may write path: a temporary file of the same name would be replaced. */
 int temp_begin(struct temp *t, const char *path, int *fd, struct err *e);
-/* temp_commit(t, fd, durable, name, e): closes fd in any case; without durable nothing
- * is synced.  name is what messages call the file. */
+/* Close fd, also on errors, and rename the file to its name.  Sync it only with durable.
+ * name: the file's name in messages. */
 int temp_commit(struct temp *t, int fd, int durable, const char *name, struct err *e);
 void temp_drop(struct temp *t);
 
-/* temp_differs(path, st): whether a file that is made beside path has another owner,
- * group or ACL than path, whose stat is st. */
+/* Return 1 if a file created beside path would have another owner, group or ACL than path,
+ * whose stat is st. */
 int temp_differs(const char *path, const struct stat *st);
-/* temp_acl(fd, path): gives fd the ACL of path: 0, or -1 when it has one that cannot be
+/* Give fd the ACL of path.  Return 0, or -1 if path has an ACL that cannot be
  * set. */
 int temp_acl(int fd, const char *path);
 
