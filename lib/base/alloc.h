@@ -22,8 +22,8 @@ void alloc_expect(void);
  * ERR_SYS if there is no memory. */
 void *alloc_get(size_t n, size_t size, struct err *e);
 
-/* The same without zeroing, for memory that is overwritten as a whole: zeroing may take
- * as long as the work. */
+/* As alloc_get without zeroing, for memory that will be overwritten as a whole, because
+ * zeroing may take as long as the work. */
 void *alloc_raw(size_t n, size_t size, struct err *e);
 
 /* Make room for `need' elements in the array *p of *cap elements, growing by half.

@@ -20,7 +20,7 @@ enum {
 	ARC_FREE = 1 << 28,	/* unpacked bytes that are always allowed */
 	/* higher ratios are a bomb; xz packs zeros 7000 times, gzip 1000 times */
 	ARC_RATIO = 4000,
-	ARC_AHEAD = 1 << 24	/* most bytes read without any output */
+	ARC_AHEAD = 1 << 24	/* most bytes read without output */
 };
 
 struct arc {
@@ -30,17 +30,17 @@ struct arc {
 	struct archive_entry *entry;
 	struct io *io;
 	locale_t utf8;
-	struct err *e;		/* gets the errors of who writes */
-	int failed;		/* reading from io failed, with this error: */
+	struct err *e;		/* where a failed write stores its error */
+	int failed;		/* 1: reading from io failed with `why' */
 	struct err why;
-	int drop;		/* write nothing more */
+	int drop;		/* 1: write nothing more */
 	int lost;		/* < 0: the error of a failed write */
-	int single;		/* one packed file, not an archive */
-	int ended;		/* the input was read to its end */
-	uint64_t took, gave;	/* packed bytes read, unpacked bytes */
+	int single;		/* 1: one packed file, not an archive */
+	int ended;		/* 1: the input was read to its end */
+	uint64_t took, gave;	/* took: packed bytes read; gave: unpacked bytes */
 	int64_t place;		/* position in the filter's output, and its state */
-	uint64_t ahead;		/* that many bytes were read at `place' */
-	uint64_t past;		/* of a tar: where the last entry ends */
+	uint64_t ahead;		/* bytes read while the output stood at `place' */
+	uint64_t past;		/* in a tar: end of the last entry */
 	uint64_t *seen;		/* hash table of the names seen, open addressing */
 	size_t nseen, room;
 	char what[ARC_WHAT];	/* the entry, for messages */

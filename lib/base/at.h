@@ -7,7 +7,7 @@
 #define ACE_AT_H
 
 struct at {
-	const char *dir;	/* what paths begin with */
+	const char *dir;	/* the beginning of paths in the folder */
 	int fd;
 	struct at *next;
 };

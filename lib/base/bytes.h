@@ -98,7 +98,7 @@ bytes_set_f64(unsigned char *p, double v)
 	bytes_set64(p, u);
 }
 
-/* 1 if numbers in memory have the byte order of streams. */
+/* 1: numbers in memory have the byte order of streams. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define BYTES_LITTLE 1
 #else

@@ -49,7 +49,7 @@ cli_find(const struct cli_line *l, int letter, const char *name, size_t n)
 	return NULL;
 }
 
-/* Return whether p is the first row of its name. */
+/* Return 1 if p is the first row with its name. */
 static int
 cli_first(const struct cli_line *l, const struct opt_place *p)
 {
@@ -58,7 +58,7 @@ cli_first(const struct cli_line *l, const struct opt_place *p)
 	return cli_find(l, 0, name, strlen(name)) == p;
 }
 
-/* ---- what is printed ---- */
+/* ---- printing ---- */
 
 enum { CLI_WIDE = 80 };		/* columns of --help */
 

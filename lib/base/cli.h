@@ -40,25 +40,25 @@ struct cli {
 	void *own, *shared;
 	/* called for each option after it was set; or NULL */
 	cli_heard *heard;
-	const struct cli_command *commands;	/* NULL: it has none */
+	const struct cli_command *commands;	/* NULL: no commands */
 	/* with commands: the command is optional, and an unknown word is an operand */
 	int bare;
 	const struct cli_command *command;	/* set by cli_command */
 	/* name of the kernels in use, for --version: kern_name */
 	const char *(*kernels)(void);
-	int one;		/* takes one FILE at most */
-	int mixed;		/* options may follow operands, up to "--" */
-	int replaces;		/* operands are replaced, through names beside them */
-	int open;		/* set by programs that start others: no sandbox */
+	int one;		/* 1: takes at most one FILE */
+	int mixed;		/* 1: options may follow operands, up to "--" */
+	int replaces;		/* 1: replaces operands, through files beside them */
+	int open;		/* 1: no sandbox, for programs that start others */
 	/* set by programs that face a network: report an incomplete sandbox. Such a
 	 * program restarts itself and calls sandbox_narrow */
 	int serves;
 	int quiet, verbose;	/* set by -q, -v; -vv is 2 */
 	int sandbox;		/* an enum sandbox_want, set by --sandbox */
-	struct sandbox box;	/* set: the sandbox in force, */
+	struct sandbox box;	/* set by cli_parse: the sandbox in force */
 	char confined[80];	/* `box' in words */
 	int first;		/* index of the first operand in argv */
-	struct cli_line *line;	/* while it is read */
+	struct cli_line *line;	/* state of cli_parse */
 };
 
 /*

@@ -42,7 +42,7 @@ fd_ready(int fd, int watch, int ms, const char *name, struct err *e)
 	return p[0].revents != 0 || p[1].revents != 0;
 }
 
-/* at < 0: read from the current position of fd. */
+/* Read at byte `at', or at the current position of fd if at < 0. */
 static int
 fd_take(int fd, int watch, off_t at, void *p, size_t n, size_t *got,
     const char *name, struct err *e)
@@ -103,7 +103,7 @@ fd_read_all(int fd, off_t at, void *to, size_t n, const char *name, struct err *
 	return 0;
 }
 
-/* at < 0: where fd stands. */
+/* Write at byte `at', or at the current position of fd if at < 0. */
 static int
 fd_put(int fd, off_t at, const void *from, size_t n, const char *name, struct err *e)
 {
@@ -123,7 +123,7 @@ fd_put(int fd, off_t at, const void *from, size_t n, const char *name, struct er
 				return r;
 		} else if (k < 0 && errno != EINTR) {
 			if (e != NULL && errno == EPIPE)
-				e->quiet = 1;	/* only where SIGPIPE is ignored */
+				e->quiet = 1;	/* reached only if SIGPIPE is ignored */
 			return err_sys(e, "'%s'", name);
 		}
 	}
@@ -204,7 +204,7 @@ fd_open(const char *path, enum fd_what what, int *fd, struct stat *st, struct er
 	return r;
 }
 
-/* Return whether the error says only that a directory cannot be synced, as on CIFS,
+/* Return 1 if the error says only that a directory cannot be synced, as on CIFS,
  * FUSE and folders shared with a virtual machine. EIO is not included: it reports lost
  * data. */
 static int

@@ -31,7 +31,7 @@ limits_file_uncomment(char *line)
 	*to = '\0';
 }
 
-/* Cut the next word off a line; NULL: none. */
+/* Cut the next word off a line; return NULL if there is none. */
 static char *
 limits_file_word(char **line)
 {

@@ -13,7 +13,7 @@ static const struct {
 	const char *bytes, *name;
 	int packed;		/* base/arc.h reads it */
 } magic[] = {
-	/* first: where TAR is */
+	/* must be the first row (TAR) */
 	{ 257, 5, "ustar", "a tar archive (tar -xO)", 1 },
 	{ 0, 3, "\x1f\x8b\x08", "a gzip file (gzip -dc)", 1 },
 	{ 0, 6, "\xfd" "7zXZ", "an xz file (xz -dc)", 1 },
@@ -108,7 +108,7 @@ magic_text(const unsigned char *p, size_t n)
 			return text[i].name;
 	}
 	name = p < end ? magic_json(p, (size_t)(end - p)) : NULL;
-	/* this many bytes are not a coincidence */
+	/* a match this long is not a coincidence */
 	return name != NULL || all < n || n < 32 ? name : plain;
 }
 

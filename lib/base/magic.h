@@ -23,7 +23,7 @@ int magic_seeks(const unsigned char *p, size_t n);
 /* Return how many bytes after these 8 readers of zstd and lz4 skip; 0: it is no
  * skippable frame. */
 size_t magic_passed(const unsigned char p[8]);
-/* Return 1 if it begins as a safetensors file. */
+/* Return 1 if the bytes begin a safetensors file. */
 int magic_safetensors(const unsigned char *p, size_t n);
 
 #endif

@@ -142,7 +142,7 @@ opt_defaults(const struct opt *table, void *own, struct err *e)
 	return r;
 }
 
-/* ---- what the help says of an option ---- */
+/* ---- the help for an option ---- */
 
 static const char *
 opt_word(const struct opt *o, unsigned i)

@@ -55,7 +55,7 @@ union opt_limit {
 };
 
 struct opt {
-	int letter;		/* 0: it has none */
+	int letter;		/* 0: no short option */
 	const char *name;	/* long name without dashes */
 	const char *arg;	/* the value's name in --help; NULL: no value */
 	/* one line, before limits and default. NULL: the words; without words the
@@ -69,7 +69,7 @@ struct opt {
 	const char *const *words;	/* the only values, or those to complete; */
 	const char *(*word)(unsigned i);	/* or a function that ends with NULL */
 	int several;		/* several values, separated by commas */
-	int value;		/* of a flag; for set, any meaning */
+	int value;		/* what a flag sets; `set' may use it freely */
 	opt_set *set;		/* called after the assignment, or instead */
 	const struct opt *rows;
 	int shared;		/* rows for the struct that opt_list's caller passes */

@@ -15,19 +15,19 @@ struct pool_thread {
 struct pool {
 	unsigned size;			/* threads, including the caller */
 	unsigned started;		/* other threads that were started */
-	int tried;			/* the start was attempted */
+	int tried;			/* 1: the start was attempted */
 	struct pool_thread *thread;	/* [size - 1] */
 	pthread_mutex_t shared;		/* pool_lock */
 	pthread_mutex_t m;		/* for all below */
 	pthread_cond_t work, done;
 	int quit;
-	/* the job at hand */
+	/* the current job */
 	pool_work *fn;
 	void *arg;
 	size_t n, next;			/* items; the next one to start */
 	unsigned busy;			/* threads with an item */
 	int r;				/* of item `bad', */
-	size_t bad;			/* the first one that failed */
+	size_t bad;			/* first item that failed */
 	struct err e;
 };
 

@@ -16,7 +16,7 @@ struct pool;
 
 enum {
 	POOL_MOST = 256,
-	POOL_USUAL = 4,		/* unless more are asked for */
+	POOL_USUAL = 4,		/* most threads, unless the user asks for more */
 	POOL_LITTLE = 1 << 17	/* number of values below which a job is not shared */
 };
 

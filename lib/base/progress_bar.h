@@ -16,7 +16,7 @@ struct progress_bar {
 
 /* Start the progress of program c; NULL: show nothing. */
 void progress_bar_begin(struct progress_bar *b, const struct cli *c);
-/* Show that `done' of `all' is done; all 0: unknown. unit: "B" for bytes, or a word.
+/* Show that `done' of `all' units are done; all = 0: unknown. unit: "B" for bytes, or a word.
  * May be called at any rate. */
 void progress_bar_show(struct progress_bar *b, uint64_t done, uint64_t all, const char *unit);
 /* Remove the line. */

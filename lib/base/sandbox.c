@@ -232,7 +232,7 @@ static const struct sandbox_call sandbox_allowed[] = {
 #ifdef SYS_faccessat2
 	ANY(faccessat2),
 #endif
-#ifdef SYS_open		/* calls that newer machines lack */
+#ifdef SYS_open		/* calls that newer machines do not have */
 	{ SYS_open, 0, 1, O_TRUNC, 0 }, ANY(stat), ANY(lstat), ANY(access),
 	ANY(readlink), ANY(getdents), ANY(unlink), ANY(poll), ANY(pipe),
 	ANY(dup2), ANY(time), ANY(mkdir),
@@ -255,7 +255,7 @@ static const struct sandbox_call sandbox_allowed[] = {
 	ANY(madvise), ANY(futex), ANY(set_robust_list), ANY(gettid),
 	ANY(sched_yield), ANY(sched_getaffinity), ANY(getcpu), ANY(exit),
 	ANY(exit_group), ANY(membarrier),
-	/* in the world of the others */
+	/* clone without new namespaces */
 	{ SYS_clone, 0, 0, CLONE_THREAD | SANDBOX_WORLDS, CLONE_THREAD },
 #ifdef SYS_rseq
 	ANY(rseq),

@@ -35,11 +35,11 @@ enum sandbox_stage {
 };
 
 struct sandbox {
-	int fd;			/* of the rules; -1: none */
+	int fd;			/* descriptor of the rules; -1: none */
 	int level;		/* Landlock's version, 0: not supported */
 	unsigned stages;	/* enum sandbox_stage, set before sandbox_enter */
-	int narrows;		/* system calls are filtered */
-	int partial;		/* the kernel lacks one or both mechanisms */
+	int narrows;		/* 1: system calls are filtered */
+	int partial;		/* 1: the kernel does not have both mechanisms */
 	unsigned long long handled;
 };
 

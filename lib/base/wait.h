@@ -15,7 +15,7 @@ struct wait {
 };
 
 enum wait_end {
-	WAIT_OVER,		/* the time is over */
+	WAIT_OVER,		/* the time has passed */
 	WAIT_LOOK		/* look again */
 };
 

@@ -51,7 +51,7 @@ dtype_f64_bits(uint64_t u, uint32_t *out)
 		*out = (uint32_t)(u >> 32 & 0x80000000) | 0x7f800000 |
 		    (uint32_t)(man >> 29);
 		if (man != 0 && man >> 29 == 0)
-			*out |= 0x400000;	/* a NaN stays one */
+			*out |= 0x400000;	/* a NaN stays a NaN */
 		return (man & 0x1fffffff) != 0 ? DTYPE_ROUNDED : DTYPE_EXACT;
 	}
 	memcpy(&d, &u, sizeof(d));
@@ -156,7 +156,7 @@ dtype_put_f16(uint32_t u, unsigned char *p)
 	if (a >= 0x7f800000) {
 		h = 0x7c00 | (a >> 13 & 0x3ff);
 		if (a > 0x7f800000 && (h & 0x3ff) == 0)
-			h |= 0x200;		/* a NaN stays one */
+			h |= 0x200;		/* a NaN stays a NaN */
 	} else if (a >= 0x477ff000) {		/* 65520: half way to 2^16 */
 		return -1;
 	} else if (a >= 0x38800000) {		/* 2^-14: normal */

@@ -31,15 +31,15 @@ typedef int format_pair_fn(void *arg, const char *key, const char *value,
 struct format_opts {
 	uint32_t group_size;
 	const char *only;	/* only tensors whose names match this */
-	/* raw, guessed from the name: refuse what begins as another format */
+	/* 1: raw was guessed from the name: refuse a file that begins as another format */
 	int guessed;
 	int round;		/* accept f64 values not exact in f32 */
-	const char *name;	/* raw, npy: the tensor's name, else "data" */
+	const char *name;	/* raw, npy: name of the tensor; NULL: "data" */
 	uint64_t dim[SCHEMA_MAX_DIM];	/* raw: its shape */
-	unsigned ndim;			/* 0: one dimension, all there is */
-	/* safetensors: read from here, several files in sequence */
+	unsigned ndim;			/* 0: one dimension that has all values */
+	/* safetensors: read several files in sequence from this input */
 	struct io *many;
-	/* safetensors: any type; only the table is read, not the values */
+	/* 1: safetensors of any type; only the table is read, not the values */
 	int bits;
 	format_pair_fn *pair;	/* safetensors: called with all metadata, or NULL */
 	void *arg;
@@ -58,12 +58,12 @@ struct format_source;
 int format_open(struct format_source **out, enum format_id f, const char *path,
     const struct format_opts *o, struct err *e);
 const struct schema *format_schema(const struct format_source *s);
-/* The file's key=value metadata (__metadata__ in safetensors), without pairs that are
+/* Return the file's key=value metadata (__metadata__ in safetensors), without pairs that are
  * too long or whose key a stream cannot hold. */
 const struct text_kv *format_note(const struct format_source *s);
-/* Number of metadata pairs not in format_note, because no shard can hold them. */
+/* Return the number of metadata pairs not in format_note, because no shard can hold them. */
 uint64_t format_unnoted(const struct format_source *s);
-/* Where the data of a safetensors file begins; it has no holes and is in the schema's
+/* Return where the data of a safetensors file begins; it has no holes and is in the schema's
  * order. */
 uint64_t format_where(const struct format_source *s);
 /* Call fn for each tensor that a model.safetensors.index.json names, with its file; and
@@ -83,20 +83,20 @@ int safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
     void *arg, struct err *e);
 /* Write a JSON string with its quotes. */
 int safetensors_quote(struct buf *b, const char *s, struct err *e);
-/* Reads the next n values in canonical order, as f32: exactly n, or an error.
+/* Read the next n values in canonical order, as f32: exactly n, or an error.
  * A value that f32 cannot hold exactly is refused, with the tensor's name and
  * the index, unless it is f64 and opts.round is set.  A finite value beyond the range of f32
  * is always refused. */
 int format_read(struct format_source *s, float *x, size_t n, struct err *e);
 /* Call after the last value: check the end of the file and its checksums. */
 int format_end(struct format_source *s, struct err *e);
-/* How many of the values read so far were rounded to f32. */
+/* Return the number of values read so far that were rounded to f32. */
 uint64_t format_rounded(const struct format_source *s);
 void format_close(struct format_source *s);
 
 struct format_sink_opts {
 	const struct text_kv *note;	/* metadata (safetensors), or NULL */
-	int f32;			/* all tensors as f32 */
+	int f32;			/* 1: write all tensors as f32 */
 };
 
 struct format_sink;

@@ -20,9 +20,9 @@ struct format_source {
 	char *path;		/* NULL: standard input */
 	const char *name;	/* for messages */
 	struct io *io;		/* the file, if the backend streams it */
-	int fd;			/* below io, unless it is io's; or -1 */
+	int fd;			/* descriptor below io, unless io owns it; or -1 */
 	struct schema schema;
-	unsigned char *swap;	/* per tensor: big-endian; NULL: none is */
+	unsigned char *swap;	/* per tensor: 1: big-endian; NULL: none is */
 	struct text_kv note;
 	uint64_t unnoted;	/* metadata pairs that no shard can hold */
 	int round;
@@ -31,10 +31,10 @@ struct format_source {
 	 * end; or NULL */
 	uint64_t *gap;
 	uint64_t where;		/* safetensors: where the data begins */
-	int many, none;		/* io is the caller's; it has no more files */
+	int many, none;		/* 1: io is the caller's; 1: it has no more files */
 	uint64_t rounded;
 
-	size_t cur;		/* tensor being read; begun if open */
+	size_t cur;		/* tensor being read; `open' is 1 once it is begun */
 	int open;
 	uint64_t at;		/* values of cur read so far */
 	unsigned char *raw;	/* BACKEND_CHUNK bytes */
@@ -45,7 +45,7 @@ struct format_sink {
 	void *own;
 	struct io *io;
 	const struct schema *schema;
-	uint8_t *dtype;		/* of each tensor in the file */
+	uint8_t *dtype;		/* type of each tensor in the file */
 	const struct format_sink_opts *opts;	/* only during create */
 	size_t cur;
 	int open;
@@ -79,7 +79,7 @@ struct backend_out {
 	void (*close)(struct format_sink *s);
 };
 
-/* format_open with this backend. */
+/* As format_open, with this backend. */
 int format_open_by(struct format_source **out, const struct backend_in *in,
     const char *path, const struct format_opts *o, struct err *e);
 

@@ -17,7 +17,7 @@
 enum {
 	GGUF_NESTED = 8,	/* arrays in arrays */
 	GGUF_PIECE = 4096,
-	GGUF_ALIGN = 32		/* where the metadata say nothing */
+	GGUF_ALIGN = 32		/* if the metadata does not say */
 };
 #define GGUF_ALIGNMENT "general.alignment"
 
@@ -33,7 +33,7 @@ struct gguf {
 	struct io *io;
 	const char *path;
 	uint64_t size, align;
-	struct hash_sum *sum;	/* of a value, while one is read */
+	struct hash_sum *sum;	/* hash of the value that is being read */
 	/* current key or tensor, for messages */
 	char what[64 + SCHEMA_MAX_NAME];
 	struct gguf_span {
@@ -138,7 +138,7 @@ gguf_string(struct gguf *g, struct err *e)
 	return r < 0 ? r : gguf_pass(g, n, 1, e);
 }
 
-/* What remains of an array and of the arrays around it. */
+/* The rest of an array and of the arrays around it. */
 struct gguf_level {
 	uint32_t type;
 	uint64_t left;

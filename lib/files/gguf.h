@@ -22,13 +22,13 @@
 
 struct err;
 
-enum { GGUF_KEYS = 4096, GGUF_KEY = 1024 };	/* most keys; most bytes of one */
+enum { GGUF_KEYS = 4096, GGUF_KEY = 1024 };	/* most keys; most bytes of a key */
 
 /* Metadata except general.alignment, which belongs to the file. */
 struct gguf_keys {
 	struct gguf_key {
 		char *name;
-		unsigned char hash[16];		/* of its type and its value */
+		unsigned char hash[16];		/* hash of the type and the value of a key */
 	} *p;				/* by name */
 	size_t n, cap;
 };
@@ -40,12 +40,12 @@ int gguf_is(int fd, const char *path, struct err *e);
  * is valid during the call; numel is not set. */
 typedef int gguf_tensor_fn(void *arg, const struct schema_tensor *t, uint64_t at,
     struct err *e);
-/* Read the head of a file of this size, no data. -ERR_DATA with the name of the key or
+/* Read the head of a file of this size, but no data. -ERR_DATA names the invalid key or
  * tensor. */
 int gguf_read(int fd, const char *path, uint64_t size, struct gguf_keys *keys,
     gguf_tensor_fn *fn, void *arg, struct err *e);
 
-/* Return the first key that is missing or different in one of them, or NULL. */
+/* Return the first key that is missing or different in one of the two files, or NULL. */
 const char *gguf_differs(const struct gguf_keys *a, const struct gguf_keys *b);
 void gguf_release(struct gguf_keys *keys);
 

@@ -28,7 +28,7 @@ npy_space(struct npy_text *t)
 		t->p++;
 }
 
-/* Parse one character after blanks; 1 if it was there. */
+/* Parse one character after blanks; return 1 if it was there. */
 static int
 npy_char(struct npy_text *t, char c)
 {

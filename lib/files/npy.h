@@ -19,7 +19,7 @@ enum { NPY_MAX_HEAD = 10000 };	/* numpy's own limit for untrusted files */
 struct npy_head {
 	unsigned dtype;		/* enum schema_dtype */
 	unsigned char swap;	/* it is big-endian */
-	unsigned char fortran;	/* its first index is the fastest */
+	unsigned char fortran;	/* 1: the first index varies fastest */
 	unsigned ndim;
 	uint64_t dim[SCHEMA_MAX_DIM];
 };
@@ -37,7 +37,7 @@ int npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
 int npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
     struct err *e);
 
-/* Return whether NumPy has this type; if not, f32 is written. */
+/* Return 1 if NumPy has this type; otherwise f32 is written. */
 int npy_has(unsigned dtype);
 /* Make a whole head, version 1.0, as numpy writes it. dtype cannot be bf16, which numpy
  * lacks. */

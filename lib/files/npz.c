@@ -21,7 +21,7 @@ struct npz {
 	struct arc *a;
 	struct io *io;			/* reading: the file */
 	struct arc_entry entry;
-	size_t passed;			/* entries that are none of ours */
+	size_t passed;			/* entries that are not arrays */
 };
 
 static int
@@ -56,7 +56,7 @@ enum {
 };
 
 struct npz_record {
-	uint64_t at;			/* of the first end record */
+	uint64_t at;			/* position of the first end record */
 	uint64_t directory, size, entries;
 };
 
@@ -156,7 +156,7 @@ npz_start(struct format_source *s, struct err *e)
 	return arc_open(&z->a, z->io, ARC_ZIP, e);
 }
 
-/* Return whether the entry counts: macOS adds ._NAME to each NAME. */
+/* Return 1 unless macOS added the entry: it adds ._NAME to each NAME. */
 static int
 npz_wants(const struct format_source *s, const char *entry, size_t n)
 {
@@ -246,7 +246,7 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 		    (r = alloc_grow(&s->swap, &cap, s->schema.n, 1, e)) == 0)
 			s->swap[s->schema.n - 1] = h.swap;
 	}
-	/* libarchive takes two entries at one place for one */
+	/* libarchive reads two entries at one position as one entry */
 	if (r == 0 && s->schema.n + z->passed != entries)
 		r = err_set(e, ERR_DATA, "corrupt: '%s' lists %llu entries, but only "
 		    "%zu can be read", s->name, (unsigned long long)entries,

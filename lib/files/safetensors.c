@@ -23,7 +23,7 @@ enum {
 	SAFETENSORS_NOTE = 256		/* most bytes of a value */
 };
 #define SAFETENSORS_META "__metadata__"
-#define SAFETENSORS_PREFIX "safetensors."	/* of its keys in a shard */
+#define SAFETENSORS_PREFIX "safetensors."	/* prefix of its keys in a shard */
 
 static const char *const safetensors_dtype[SCHEMA_NDTYPE] = {
 	"F32", "F16", "BF16", "F64", "I32", "I64", "U8", "BOOL", "F8_E4M3",
@@ -37,8 +37,8 @@ struct safetensors_text {
 	const struct format_opts *o;
 	char *p;		/* SAFETENSORS_WINDOW bytes */
 	size_t at, have;
-	uint64_t left;		/* of the header, after the window */
-	uint64_t base;		/* of p[0] in the file */
+	uint64_t left;		/* bytes of the header after the window */
+	uint64_t base;		/* position of p[0] in the file */
 };
 
 /* Position of a tensor's data. */
@@ -206,7 +206,7 @@ safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
 	return r;
 }
 
-/* ---- what the header says ---- */
+/* ---- the contents of the header ---- */
 
 /* Keep metadata that a stream can hold, short values with valid keys, and count the
  * rest. */
@@ -257,7 +257,7 @@ safetensors_numbers(const json_t *a, uint64_t *v, size_t cap)
 	return (int)n;
 }
 
-/* Record a tensor's position, SIZE_MAX if it is excluded. */
+/* Record a tensor's position; SIZE_MAX if the tensor is excluded. */
 static int
 safetensors_span(struct safetensors_spans *s, const uint64_t at[2], size_t tensor,
     struct err *e)
@@ -313,7 +313,7 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 	return safetensors_span(spans, span, sc->n - 1, e);
 }
 
-/* Metadata, or null for none. */
+/* Parse the metadata, which may be null. */
 static int
 safetensors_notes(struct safetensors_text *t, struct err *e)
 {
@@ -365,7 +365,7 @@ safetensors_by_place(const void *a, const void *b)
 
 	if (x->begin != y->begin)
 		return x->begin < y->begin ? -1 : 1;
-	if (x->end != y->end)		/* empty ones come first */
+	if (x->end != y->end)		/* empty tensors come first */
 		return x->end < y->end ? -1 : 1;
 	return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
 }

@@ -9,8 +9,8 @@
 
 enum {
 	ZST_PIECE = 1 << 16,
-	ZST_LEVEL = 1,		/* as those programs write */
-	ZST_HEAD = 18		/* a frame's header is not longer */
+	ZST_LEVEL = 1,		/* the level that the other programs use */
+	ZST_HEAD = 18		/* most bytes of a frame's header */
 };
 #define ZST_MAGIC 0xfd2fb528u
 
@@ -18,7 +18,7 @@ struct zst_in {
 	ZSTD_DCtx *d;
 	int fd;
 	const char *name;
-	uint64_t at, left;	/* of what is still in the file */
+	uint64_t at, left;	/* position and length of the input not read yet */
 	uint64_t says;		/* bytes, or ZSTD_CONTENTSIZE_UNKNOWN */
 	int done;
 	ZSTD_inBuffer in;
@@ -135,7 +135,7 @@ zst_bad(size_t code, struct err *e)
 	}
 }
 
-/* Unpack some bytes; *got is 0 only at the frame's end. */
+/* Unpack some bytes; *got, their number, is 0 only at the frame's end. */
 static int
 zst_some(struct zst_in *z, void *p, size_t n, size_t *got, struct err *e)
 {

@@ -10,7 +10,7 @@
 
 struct err;
 
-/* ---- reading: one frame, which lies in a file, and not more than it ---- */
+/* ---- reading one frame of a file, and no byte after it ---- */
 
 struct zst_in;
 /* Open the frame in the n bytes of fd from byte `at' on. -ERR_DATA if no frame begins
@@ -21,7 +21,7 @@ int zst_open(struct zst_in **out, int fd, uint64_t at, uint64_t n,
 int zst_says(const struct zst_in *z, uint64_t n);
 /* Read exactly the next n bytes, or -ERR_DATA. Memory is at most ZST_WINDOW and some
  * 200 KiB, whatever the frame states. */
-enum { ZST_WINDOW = 23 };	/* log2 of its bytes: what every decoder must support */
+enum { ZST_WINDOW = 23 };	/* log2 of a window that every decoder must support */
 int zst_read(struct zst_in *z, void *p, size_t n, struct err *e);
 /* Return -ERR_DATA unless the frame and its n bytes end here. */
 int zst_end(struct zst_in *z, struct err *e);

@@ -36,7 +36,7 @@ void array_release(struct array_names *l);
 
 /* Append the payload of a tIMe frame; v f64[n] is in seconds, one per tensor. */
 int array_put_times(const double *v, size_t n, struct buf *out, struct err *e);
-/* Read such a payload into v f64[n]. -ERR_DATA unless it is n times from 0 to
+/* Read the payload of a tIMe frame into v f64[n]. -ERR_DATA unless it is n times from 0 to
  * ARRAY_LONGEST seconds. */
 int array_get_times(const unsigned char *p, size_t len, size_t n, double *v,
     struct err *e);

@@ -72,7 +72,7 @@ chain_truncated(const struct chain *c, struct err *e)
 	    "the stream's head is incomplete");
 }
 
-/* Set the error for input that is not a stream: what it is, by its first bytes. */
+/* Set the error for input that is not a stream; name its format by its first bytes. */
 static int
 chain_strange(struct chain *c, int r, struct err *e)
 {
@@ -182,7 +182,7 @@ chain_payload(struct chain *c, struct err *e)
 
 	c->payload.n = 0;
 	io_splice_keep(c->io, large && !skip_checks && !skip ? all : 0);
-	/* the next ones may be larger */
+	/* later frames may be larger */
 	if ((r = buf_room(&c->payload, large && all < CHAIN_ROOM ? CHAIN_ROOM :
 	    all, e)) < 0)
 		return r;
@@ -469,7 +469,7 @@ chain_find(struct chain *c, uint64_t from, struct err *e)
 	p->open = c->head.type != FRAME_HEAD;
 	p->seq = c->head.seq;
 	p->stream_id = c->head.stream_id;
-	p->start = p->offset - c->head.offset;	/* may wrap: only for sums */
+	p->start = p->offset - c->head.offset;	/* may wrap, but is only used in sums */
 	c->max_frame = FRAME_MAX;
 	return 1;
 }

@@ -25,7 +25,7 @@ struct chain_frame {
 	const unsigned char *wire;	/* as it came */
 	size_t wire_len;
 	size_t unseen;			/* unread bytes at the end, with padding */
-	size_t skipped;			/* passed over without reading, with padding */
+	size_t skipped;			/* bytes skipped without reading, with padding */
 	uint64_t wire_hash;
 	const unsigned char *raw;	/* after LZ4 */
 	size_t raw_len;
@@ -33,13 +33,13 @@ struct chain_frame {
 
 /* State that a rewind restores, except the checksum of the headers. */
 struct chain_pos {
-	int open;			/* between HEAD and TAIL */
+	int open;			/* 1: between HEAD and TAIL */
 	uint32_t seq;
 	uint32_t n_shards;
-	uint64_t announced;		/* shards, by HEAD; 0: not known */
+	uint64_t announced;		/* number of shards by HEAD; 0: unknown */
 	uint64_t stream_id;
-	uint64_t start;			/* of this stream, in the file */
-	uint64_t offset;		/* of the current frame, in the file */
+	uint64_t start;			/* position of this stream in the file */
+	uint64_t offset;		/* position of the current frame in the file */
 	uint64_t raw_total;
 };
 
@@ -49,9 +49,9 @@ struct chain {
 	uint64_t mark_at;
 	struct chain_frame frame;
 	struct frame_head head;
-	int skip_checks;		/* do not verify the values in DATA */
-	int skip_bodies;		/* skip the values if possible */
-	/* refused for a version, flag or feature; no damage */
+	int skip_checks;		/* 1: do not verify the values in DATA */
+	int skip_bodies;		/* 1: skip the values if possible */
+	/* 1: refused for a version, flag or feature, without damage */
 	int unknown;
 	uint32_t max_frame;		/* announced by this stream */
 	unsigned char schema_id[16];	/* announced by this stream */

@@ -169,7 +169,7 @@ checks_sign(const struct reader *r, struct err *e)
 	    err_set(e, ERR_DATA, "corrupt: a signature");
 }
 
-/* Check for as many numbers as records, or none. */
+/* Check that there are as many numbers as records, or no numbers. */
 static int
 checks_changed(const unsigned char *p, size_t len, uint64_t n)
 {

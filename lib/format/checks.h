@@ -13,19 +13,19 @@
 struct err;
 struct reader;
 
-/* Of one shard; zeros before it. */
+/* State of the checks of one shard; starts as zeros. */
 struct checks {
 	uint64_t names;			/* of contributors */
 	char last[SHARD_NAME + 1];	/* of these */
-	int sign;			/* a signature was seen: it must be last */
-	int model;			/* the hashes of a patch came */
+	int sign;			/* 1: a signature was seen, which must be last */
+	int model;			/* 1: the hashes of a patch were seen */
 };
 
-/* Check SHRD. The message of -ERR_DATA does not say where. */
+/* Check SHRD. The message of -ERR_DATA does not give the position. */
 int checks_shard(const struct shard *s, struct err *e);
 /* Check a frame between shards. */
 int checks_loose(const struct reader *r, struct err *e);
-/* Check the annotation that r stands at. The message of -ERR_DATA says where. */
+/* Check the annotation at which r stands. The message of -ERR_DATA gives the position. */
 int checks_note(struct checks *c, const struct reader *r, struct err *e);
 /* Check that DATA does not follow a signature. */
 int checks_data(const struct checks *c, const struct reader *r, struct err *e);

@@ -68,10 +68,10 @@ frame_of_shard(uint32_t type)
 	    type == FRAME_SIGN || type == FRAME_MODL || type == FRAME_PART;
 }
 
-/* Flags. Unknown bits of the low byte are refused, of the high byte ignored. */
+/* Flags. Unknown bits are refused in the low byte, and ignored in the high byte. */
 #define FRAME_LZ4 ((uint16_t)1)
 #define FRAME_CRITICAL ((uint16_t)0xff)
-/* DATA cut short: filters pass it on immediately */
+/* a DATA frame that ended early; filters pass it on immediately */
 #define FRAME_CUT ((uint16_t)0x100)
 
 struct frame_head {

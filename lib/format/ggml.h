@@ -13,7 +13,7 @@ enum { GGML_KIND = 256 };	/* kind of type 0; kinds are GGML_KIND + type */
 
 struct ggml_type {
 	const char *name;
-	uint16_t values, bytes;	/* of a block; a plain type has 1 value */
+	uint16_t values, bytes;	/* per block; a plain type has 1 value */
 };
 
 /* Return NULL for an unknown number. */

@@ -38,7 +38,7 @@ keys_list(const char *s, double most)
 	for (;; s = end + 1) {
 		if (*s < '0' || *s > '9')
 			return -1;
-		x = strtoull(s, &end, 10);	/* too large ones do not fall */
+		x = strtoull(s, &end, 10);	/* ULLONG_MAX if too large: no decrease */
 		if (x < 1 || x >= last)
 			return -1;
 		last = x;
@@ -60,7 +60,7 @@ keys_row(const char *key)
 	return k;
 }
 
-/* whose: the key's place; NULL if the caller adds it later. */
+/* Check one key. whose: the place of the key in messages; NULL if the caller adds it later. */
 static int
 keys_one(const char *key, const char *s, const char *whose, struct err *e)
 {
@@ -129,7 +129,7 @@ keys_check(const struct text_kv *kv, struct err *e)
 	return r < 0 ? r : 0;
 }
 
-/* The bytes of their lines. */
+/* Return the bytes of the keys' lines. */
 static size_t
 keys_bytes(const struct text_kv *kv)
 {
@@ -173,7 +173,7 @@ keys_put(struct writer *w, const struct text_kv *kv, struct err *e)
 	struct buf b = BUF_INIT;
 	int r = text_put_lines(kv, &b, e);
 
-	if (r == 0 && b.n > TEXT_MAX_KV)	/* nobody would read it */
+	if (r == 0 && b.n > TEXT_MAX_KV)	/* readers would refuse it */
 		r = err_set(e, ERR_DATA, "limit: the policy is larger than 64 KiB");
 	if (r == 0)
 		r = writer_note(w, FRAME_POLI, b.p, b.n, e);

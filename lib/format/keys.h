@@ -47,12 +47,12 @@ enum keys_type {
 struct keys_row {
 	const char *name;	/* NULL ends the table */
 	enum keys_type type;
-	double lo, hi;		/* both allowed; none is negative */
+	double lo, hi;		/* least and greatest value; not negative */
 };
 extern const struct keys_row keys_table[];
 
 /* Read the value of a key of kv, checked against the table. Return 1 with the value in
- * *v; 0 if kv lacks the key; -ERR_DATA "corrupt: ..." for another type or a value out
+ * *v; 0 if kv does not have it; -ERR_DATA "corrupt: ..." for another type or a value out
  * of range. whose: what kv belongs to, for the message. */
 int keys_whole(const struct text_kv *kv, const char *key, uint64_t *v,
     const char *whose, struct err *e);
@@ -65,7 +65,7 @@ int keys_check(const struct text_kv *kv, struct err *e);
 /* Add the payload p of a policy to kv after keys_check. -ERR_DATA "limit: ...", and kv
  * is empty, if they exceed TEXT_MAX_KV together. */
 int keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e);
-/* The same if r stands at a policy; errors name the place. */
+/* As keys_read, if r stands at a policy; errors give the position. */
 int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 
 /* Write kv as a pOLi frame. -ERR_DATA: more than TEXT_MAX_KV. */

@@ -188,7 +188,7 @@ note_plan(const struct note *note, uint32_t i, struct codec_plan *pl)
 	pl->arg = bytes_f32(bytes_le32(p + 4));
 }
 
-/* ---- the plan as it arrives ---- */
+/* ---- a plan that arrives in parts ---- */
 
 /* Return the memory that a part takes, so that many small or empty parts count too. */
 static size_t

@@ -21,7 +21,7 @@ enum {
 	NOTE_SCORE = 4,
 	NOTE_PLAN = 8,
 	NOTE_TERMS = 16,
-	NOTE_PLAN_NONE = 65535		/* a plan's codec: do not send */
+	NOTE_PLAN_NONE = 65535		/* codec in a plan: do not send the group */
 };
 
 /* What a plan was made for. The encoder may change the codecs' rate parameters until
@@ -44,7 +44,7 @@ int note_put_stats(struct buf *out, uint32_t first, const struct stat_group *s,
     uint32_t n, struct err *e);
 int note_put_scores(struct buf *out, uint32_t first, const float *s, uint32_t n,
     struct err *e);
-/* terms may be NULL: no budget and no price. */
+/* Write a plan. terms may be NULL: no budget and no price. */
 int note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *p,
     uint32_t n, const struct note_terms *terms, struct err *e);
 
@@ -52,14 +52,14 @@ int note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *p,
  * the entries of a plan. -ERR_DATA; "unsupported" for an unknown codec. */
 int note_get(struct note *note, const unsigned char *p, size_t len,
     uint32_t entry, uint32_t ngroups, struct err *e);
-/* Entry i of a note. */
+/* Read entry i of a note. */
 void note_stat(const struct note *note, uint32_t i, struct stat_group *s);
 float note_score(const struct note *note, uint32_t i);
-/* Copy its scores to f32[groups]; -ERR_DATA unless all are from 0 to 1. */
+/* Copy a note's scores to f32[groups]; -ERR_DATA unless all are from 0 to 1. */
 int note_scores(const struct note *note, float *to, struct err *e);
 void note_plan(const struct note *note, uint32_t i, struct codec_plan *p);
 
-/* ---- the plan as it arrives ---- */
+/* ---- a plan that arrives in parts ---- */
 
 /* pLAN annotations before or after their data; queried per group in rising order. */
 enum { NOTE_WAIT_MAX = 32 << 20 };	/* bytes of plan that wait for their data */
@@ -70,7 +70,7 @@ struct note_wait {
 		unsigned char *entry;	/* NOTE_PLAN bytes each */
 	} *part;
 	size_t n, cap, bytes;
-	int any;		/* the shard had a plan */
+	int any;		/* 1: the shard had a plan */
 };
 #define NOTE_WAIT_INIT { NULL, 0, 0, 0, 0 }
 
@@ -79,7 +79,7 @@ int note_wait_add(struct note_wait *p, const unsigned char *payload, size_t len,
     uint32_t ngroups, struct err *e);
 /* Return 1 if the entry of group g has arrived, else 0. */
 int note_wait_has(const struct note_wait *p, uint32_t g);
-/* The same, with the entry in *out; entries of groups before g may be freed. */
+/* As note_wait_has, and set *out to the entry; entries of groups before g may be freed. */
 int note_wait_get(struct note_wait *p, uint32_t g, struct codec_plan *out);
 /* Clear it before the next shard. */
 void note_wait_clear(struct note_wait *p);

@@ -19,7 +19,7 @@ struct err;
 struct schema;
 struct shard;
 
-enum { PLAN_TEXT_MAX = 64 << 20 };	/* bytes of a file */
+enum { PLAN_TEXT_MAX = 64 << 20 };	/* most bytes of a file */
 
 /* Append the line "# shard 'DEVICE/STEP'". */
 int plan_text_head(struct buf *out, const struct shard *s, struct err *e);
@@ -28,12 +28,12 @@ int plan_text_put(struct buf *out, const struct schema *sc, uint32_t g,
     const struct codec_plan *p, struct err *e);
 
 struct plan_text {
-	struct codec_plan *p;	/* [n]: of groups 0 to n - 1 */
+	struct codec_plan *p;	/* [n] plans of groups 0 to n - 1 */
 	size_t n, cap;
 };
 #define PLAN_TEXT_INIT { NULL, 0, 0 }
 
-/* Read such a file. -ERR_USAGE with the number of an invalid line, -ERR_SYS if the file
+/* Read a plan as text. -ERR_USAGE with the number of an invalid line, -ERR_SYS if the file
  * cannot be read. */
 int plan_text_read(struct plan_text *t, const char *path, struct err *e);
 void plan_text_release(struct plan_text *t);

@@ -26,7 +26,7 @@ struct data_frame {
 struct data_pos {
 	uint32_t frames, records;
 	uint64_t next_group;	/* groups must rise */
-	uint64_t raw, wire;	/* bytes of the values, of the bodies */
+	uint64_t raw, wire;	/* bytes of the values; bytes of the bodies */
 };
 
 /* Check the codec of an exact type (schema_exact), which must be lossless. i32 and i64
@@ -149,7 +149,7 @@ struct reader_pos {
 	enum reader_at at;
 	uint64_t key;
 	struct data_pos data;
-	uint64_t noted[3];		/* ranges of annotations must rise */
+	uint64_t noted[3];		/* per type: end of the last range */
 };
 
 /* Sums of decoded values, as callers report them (reader_decoded). */
@@ -162,8 +162,8 @@ struct reader {
 	struct reader_opts o;
 	int have_schema;
 	struct schema own_schema;
-	struct buf table;		/* of the schema, from several frames */
-	size_t table_size, table_wire;	/* its final size; its size on the wire */
+	struct buf table;		/* the schema's table, from several frames */
+	size_t table_size, table_wire;	/* size of the whole table; its size on the wire */
 	reader_loose_fn *loose;
 	void *loose_arg;
 	struct reader_pos pos, mark;
@@ -508,7 +508,7 @@ reader_on_note(struct reader *r, struct err *e)
 	return READER_NOTE;
 }
 
-/* An event, or < 0. */
+/* Handle a frame. Return an event, or < 0. */
 static int
 reader_on_frame(struct reader *r, struct err *e)
 {
@@ -551,7 +551,7 @@ reader_on_frame(struct reader *r, struct err *e)
 	}
 }
 
-/* Another stream or the end must follow. */
+/* Handle TAIL: another stream or the end must follow. */
 static int
 reader_on_tail(struct reader *r, struct err *e)
 {
@@ -605,7 +605,7 @@ reader_step(struct reader *r, struct err *e)
 			    "shard");
 		if ((k = reader_on_frame(r, e)) < 0)
 			return k;
-		/* frames of the stream are no events, except receipts */
+		/* frames between shards are not events, except receipts */
 		if (k != READER_NOTE || r->pos.at == AT_SHARD)
 			return k;
 	}
@@ -777,7 +777,7 @@ reader_recover(struct reader *r, uint64_t from, struct err *e)
 			r->pos.at = AT_START;
 		if (r->c.head.type == FRAME_HEAD || r->c.head.type == FRAME_SHRD) {
 			if (!r->have_schema)
-				reader_on_no_table(r);	/* a piece of one */
+				reader_on_no_table(r);	/* a part of another table */
 			return 1;
 		}
 		if ((k = reader_stray(r, &from, e)) < 0)

@@ -25,7 +25,7 @@ struct reader;
 /* A group as it is in the payload of a DATA frame. */
 struct record {
 	uint32_t group;
-	uint8_t codec, param;	/* codec: one of this version's */
+	uint8_t codec, param;	/* codec: one that this version knows */
 	const unsigned char *body;
 	size_t len;
 };
@@ -42,9 +42,9 @@ enum reader_event {
 
 struct reader_opts {
 	uint64_t max_elements;	/* 0: SCHEMA_MAX_ELEMENTS */
-	/* model of all streams, also of those without a table; or NULL */
+	/* schema of all streams, also of streams without a table; or NULL */
 	const struct schema *schema;
-	/* the caller checks that the model is the same */
+	/* 1: the caller checks that the schemas are equal */
 	int any_model;
 	/* unpacked bytes of the table; 0: only SCHEMA_MAX_BYTES limits it */
 	size_t max_table;
@@ -54,7 +54,7 @@ struct reader_opts {
  * o may be NULL. */
 int reader_open(struct reader **out, struct io *io,
     const struct reader_opts *o, struct err *e);
-/* Open what io_open opens. */
+/* Open path as io_open does, and read a stream from it. */
 int reader_file(struct reader **out, const char *path,
     const struct reader_opts *o, struct err *e);
 void reader_free(struct reader *r);
@@ -82,7 +82,7 @@ void reader_decoded(const struct reader *r, uint64_t nonzero);
 const struct chain_frame *reader_frame(const struct reader *r);
 const struct shard_end *reader_end_of_shard(const struct reader *r);
 
-/* The stream's provenance as text, one line per program; "" if none. */
+/* Return the stream's provenance as text, one line per program; "" if none. */
 const char *reader_provenance(const struct reader *r);
 
 /* Two ways to skip values if the input can seek. reader_skip_bodies: while on, bodies

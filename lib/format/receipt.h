@@ -17,8 +17,8 @@ struct err;
 enum receipt_verdict {
 	RECEIPT_ACCEPTED = 0,
 	RECEIPT_DUPLICATE = 1,
-	RECEIPT_LATE = 2,		/* its step is closed without it */
-	RECEIPT_INVALID = 3,		/* not finite, mismatch, a rule */
+	RECEIPT_LATE = 2,		/* the step was closed without the shard */
+	RECEIPT_INVALID = 3,		/* not finite, a mismatch, or against a rule */
 	RECEIPT_EQUIVOCATION = 4,	/* other bytes under the same name */
 	RECEIPT_FENCED = 5,		/* an older incarnation of the device */
 	RECEIPT_NVERDICT = 6
@@ -40,7 +40,7 @@ int receipt_encode(const struct receipt *r, struct buf *out, struct err *e);
 int receipt_decode(struct receipt *r, const unsigned char *p, size_t n, struct err *e);
 const char *receipt_verdict_name(unsigned verdict);	/* "accepted", ... */
 
-/* Return whether the receiver has the shard: it must not be summed again. */
+/* Return 1 if the receiver has the shard, which must not be added again. */
 static inline int
 receipt_is_accepted(const struct receipt *r)
 {
@@ -56,7 +56,7 @@ receipt_is_refused(const struct receipt *r)
 	    r->verdict == RECEIPT_FENCED;
 }
 
-/* Return whether it is about shard s. */
+/* Return 1 if the receipt is for shard s. */
 int receipt_is_for(const struct receipt *r, const struct shard *s);
 
 #endif

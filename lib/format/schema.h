@@ -20,8 +20,8 @@ enum {
 	SCHEMA_MAX_GROUP = 1 << 20	/* 8 MiB of i64, half a frame */
 };
 #define SCHEMA_MAX_TOTAL ((uint64_t)1 << 40)
-#define SCHEMA_MAX_ELEMENTS ((uint64_t)1 << 36)	/* unless one allows more */
-#define SCHEMA_MAX_BYTES ((size_t)512 << 20)	/* of the table, unpacked */
+#define SCHEMA_MAX_ELEMENTS ((uint64_t)1 << 36)	/* unless the user allows more */
+#define SCHEMA_MAX_BYTES ((size_t)512 << 20)	/* most bytes of the unpacked table */
 
 enum schema_dtype {
 	SCHEMA_F32 = 0, SCHEMA_F16 = 1, SCHEMA_BF16 = 2, SCHEMA_F64 = 3,
@@ -71,16 +71,16 @@ int schema_finish(struct schema *s, struct err *e);
 int schema_copy(struct schema *to, const struct schema *from, struct err *e);
 void schema_release(struct schema *s);
 
-/* Where group g lies. */
+/* The position of a group. */
 struct schema_span {
 	uint32_t tensor;
 	uint32_t cols;		/* last dimension of the tensor, at least 1 */
-	uint64_t offset;	/* of its first element in the tensor */
+	uint64_t offset;	/* index of its first element in the tensor */
 	size_t n;
 };
 void schema_span(const struct schema *s, uint32_t g, struct schema_span *out);
 
-/* Return 0 if they are equal, else 1 with the first difference in words in why. */
+/* Return 0 if a and b are equal, else 1 with the first difference in words in why. */
 int schema_diff(const struct schema *a, const struct schema *b, char why[256]);
 
 int schema_encode(const struct schema *s, struct buf *out, struct err *e);
@@ -91,7 +91,7 @@ int schema_encode(const struct schema *s, struct buf *out, struct err *e);
  * one per byte of `wire'. */
 int schema_bytes(const unsigned char *p, size_t n, uint64_t max, size_t wire,
     size_t *size, struct err *e);
-/* The same limits, for the whole table. */
+/* Decode the whole table, with the limits of schema_bytes. */
 int schema_decode(struct schema *s, const unsigned char *p, size_t n,
     uint64_t max, size_t wire, struct err *e);
 
@@ -102,7 +102,7 @@ schema_exact(unsigned dtype)
 {
 	return dtype >= SCHEMA_I32;
 }
-/* The same of the tensor of group g. */
+/* As schema_exact, for the tensor of group g. */
 int schema_exact_group(const struct schema *s, uint32_t g);
 
 /* Return 1 if only the bits of such values travel, with codec exact, never as f32. */

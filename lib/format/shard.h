@@ -14,25 +14,25 @@ enum shard_kind {
 	SHARD_RESIDUAL = 4, SHARD_MODEL = 5, SHARD_HISTORY = 6, SHARD_NKIND = 7
 };
 
-#define SHARD_ERROR_FEEDBACK ((uint32_t)1)	/* e was added to it (7) */
+#define SHARD_ERROR_FEEDBACK ((uint32_t)1)	/* the residual was added (equation 7) */
 #define SHARD_MOMENTUM ((uint32_t)2)		/* momentum corrected */
 #define SHARD_CLIPPED ((uint32_t)4)
 #define SHARD_PREDICTED ((uint32_t)16)		/* a difference to a history */
 #define SHARD_RECOVERED ((uint32_t)8)		/* saved from a damaged file */
 
 /* Well-known keys of a shard. */
-#define SHARD_KEY_RUN "run"		/* the names whose hashes the ids are */
+#define SHARD_KEY_RUN "run"		/* names of run and device; the ids are their hashes */
 #define SHARD_KEY_DEVICE "device"
 #define SHARD_KEY_STAMP "residual"	/* digest of the residual added */
-#define SHARD_KEY_NORM "model.norm"	/* || theta || it was computed at */
-#define SHARD_KEY_MODEL "model.digest"	/* of the model it was computed at */
-#define SHARD_KEY_COMPUTE "compute.seconds"	/* of the step's gradient */
+#define SHARD_KEY_NORM "model.norm"	/* || theta || of the model of the gradient */
+#define SHARD_KEY_MODEL "model.digest"	/* digest of the model of the gradient */
+#define SHARD_KEY_COMPUTE "compute.seconds"	/* time to compute the step's gradient */
 
 /* for a difference to a history: how to restore the values, and the history's stamp */
 #define SHARD_KEY_PREDICT "predict"
 #define SHARD_KEY_HISTORY "history"
-#define SHARD_KEY_PART "part"		/* of a patch: RANK/RANKS (pART) */
-#define SHARD_PREDICT_PATCH "patch"	/* of a model (mODL) */
+#define SHARD_KEY_PART "part"		/* in a patch: RANK/RANKS (pART) */
+#define SHARD_PREDICT_PATCH "patch"	/* a patch of a model (mODL) */
 
 enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255,
 	SHARD_KEY_BYTES = 40 };		/* run, device, step */
@@ -66,7 +66,7 @@ void shard_release(struct shard *s);
  * name. */
 int shard_set_run(struct shard *s, const char *name, struct err *e);
 int shard_set_device(struct shard *s, const char *name, struct err *e);
-/* Return whether s has these ids. */
+/* Return 1 if s has these ids. */
 int shard_is_of(const struct shard *s, const unsigned char *run,
     const unsigned char *device);
 /* Give s the run and device of from. */
@@ -106,7 +106,7 @@ enum { SHARD_COMPLETE = 0, SHARD_ABORTED = 1 };
 
 struct shard_end {
 	uint32_t n_data, n_records;
-	uint64_t raw, wire;		/* bytes as f32, bytes of the bodies */
+	uint64_t raw, wire;		/* bytes of the values as f32; bytes of the bodies */
 	unsigned char digest[SHARD_DIGEST];
 	struct shard_sums sums;
 	uint32_t status;
@@ -117,7 +117,7 @@ void shard_end_encode(const struct shard_end *s, unsigned char out[80]);
 int shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n,
     struct err *e);
 
-/* shard_id(name, id): compute the id of a run's or device's name, its XXH3-128. */
+/* Compute the id of a run's or device's name, which is its XXH3-128. */
 void shard_id(const char *name, unsigned char id[SHARD_ID]);
 /* Write the 32 hexadecimal digits and a closing NUL. */
 void shard_hex(const unsigned char digest[16], char out[33]);
@@ -130,7 +130,7 @@ shard_is_abreast(const struct shard *s)
 	return s->step != 0 && s->base_version == s->step;
 }
 
-/* Return whether it is an average of many devices' shards. */
+/* Return 1 if the shard is an average of many devices' shards. */
 static inline int
 shard_is_average(const struct shard *s)
 {

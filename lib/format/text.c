@@ -152,7 +152,7 @@ text_set(struct text_kv *kv, const char *key, const char *value, struct err *e)
 		return err_set(e, ERR_DATA, "unsupported: '%.64s' is not a "
 		    "valid key, or its value is longer than 65535 bytes or has "
 		    "characters that do not print", key);
-	if (found) {		/* in its place: the others do not move */
+	if (found) {		/* replace the value in place */
 		if ((new.value = alloc_dup(value, e)) == NULL)
 			return -ERR_SYS;
 		alloc_free(kv->p[i].value);

@@ -78,7 +78,7 @@ values_view(const struct reader *r, const struct record *rec, float *buf,
 	return 0;
 }
 
-/* The same for a record whose codec lists its values. */
+/* As values_decode, for a record whose codec lists its values. */
 static int
 values_decode_list(const struct reader *r, const struct record *rec,
     struct codec_list *l, struct err *e)
@@ -199,7 +199,7 @@ values_fill(struct values *v, struct err *e)
 	return 0;
 }
 
-/* As values_next without decoding: v.rec or NULL, v.n; v.x is not set. */
+/* As values_next without decoding: set v.n and v.rec, which may be NULL, but not v.x. */
 static int
 values_skip(struct values *v, struct err *e)
 {

@@ -16,11 +16,11 @@ void values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
  * (schema_exact). */
 struct codec_plan values_plan(const struct schema *sc, uint32_t g, struct codec_plan p);
 
-/* Decode one record of r's current frame into x f32[cap]; *n values. */
+/* Decode one record of r's current frame into x f32[cap]; set *n to its number of values. */
 int values_decode(const struct reader *r, const struct record *rec, float *x,
     size_t cap, size_t *n, struct err *e);
 
-/* The same with statistics. If the frame has the values as they are in memory, *x
+/* As values_decode, with statistics. If the frame has the values as they are in memory, *x
  * points to them, valid until the next frame. */
 struct kern_stat;
 int values_view(const struct reader *r, const struct record *rec, float *buf,
@@ -55,18 +55,18 @@ int values_whole(const struct shard *s, struct err *e);
 
 struct values {
 	struct reader *r;
-	uint32_t group;		/* of the values in x */
+	uint32_t group;		/* the group whose values are in x */
 	const float *x;		/* f32[n], zeros if not sent; in buf or in the frame */
 	size_t n;
 	int sent;
-	const struct record *rec;	/* as it came, NULL when not sent */
+	const struct record *rec;	/* the record, or NULL if not sent */
 	int (*note)(void *arg, const struct reader *r, struct err *e);
 	void *arg;
 	/* accept a shard that is a difference to a history; otherwise a mismatch */
 	int differences;
 	/* x is not needed if `listed' has all values or nothing was sent */
 	int lists;
-	int is_listed;		/* this group is in `listed', not in x */
+	int is_listed;		/* 1: this group is in `listed', not in x */
 	struct codec_list listed;
 	float *buf;		/* f32[cap]: room for any group of the shard */
 	size_t cap;

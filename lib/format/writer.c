@@ -18,7 +18,7 @@ enum { WRITER_HEAD = 56 };	/* payload of HEAD */
 /*
  * ---- the records of a DATA frame ----
  *
- * Until it is written their bodies lie one after another, behind room for the
+ * Until the frame is written, the bodies lie one after another, after room for the
  * directory, so that the payload is there when the last one came.
  */
 
@@ -35,8 +35,8 @@ struct batch {
 	struct buf whole;	/* payload with a long directory */
 	uint32_t n;		/* records */
 	uint32_t first;		/* group */
-	uint64_t next;		/* the group after the last one */
-	uint8_t param;		/* of the last entry */
+	uint64_t next;		/* number of the last group plus 1 */
+	uint8_t param;		/* parameter of the last entry */
 };
 
 /* Append a directory entry (ace-stream(5), DATA). */
@@ -141,8 +141,8 @@ struct writer {
 	struct writer_opts o;
 	const struct kern *kern;
 	char *tool, *line, *history;
-	int open, in_shard, done;	/* open: HEAD is out */
-	int keeps;			/* complete shards remain after an abort */
+	int open, in_shard, done;	/* open: HEAD was written */
+	int keeps;			/* 1: complete shards remain after an abort */
 	uint32_t seq, n_shards;
 	uint64_t id, key;
 	uint64_t start;			/* position of this stream in the file */
@@ -285,7 +285,7 @@ writer_frame(struct writer *w, uint32_t type, uint16_t flags, const void *p,
 	return r < 0 || (flags & FRAME_CUT) == 0 ? r : io_flush(w->io, e);
 }
 
-/* The same for a frame that was read. */
+/* Write the header of a frame that was read. */
 static int
 writer_same(struct writer *w, const struct chain_frame *f, struct err *e)
 {
@@ -456,7 +456,7 @@ writer_batch(struct writer *w, uint16_t flags, struct err *e)
 	return writer_frame(w, FRAME_DATA, flags, p, n, n, hash_64(p, n), e);
 }
 
-/* Return whether the type of the group's values permits this codec. */
+/* Return 1 if the type of the group's values permits this codec. */
 static int
 writer_may(const struct writer *w, uint32_t group, uint32_t codec,
     uint8_t param, struct err *e)

@@ -28,8 +28,8 @@ enum {
 
 struct writer_opts {
 	const char *tool;	/* "ace-score": also determines the stream id */
-	const char *line;	/* provenance line; NULL: none, and none passed on */
-	int omit_schema;	/* the reader has it already */
+	const char *line;	/* provenance line; NULL: write no provenance at all */
+	int omit_schema;	/* 1: the reader has the schema already */
 };
 
 /* Open a stream for writing. The writer owns io from now on, even on failure;
@@ -86,7 +86,7 @@ void writer_dropped(struct writer *w, uint64_t n);
 uint64_t writer_shard_bytes(const struct writer *w);
 /* Return the writer's io. */
 struct io *writer_io(const struct writer *w);
-/* Return what the last writer_send wrote. */
+/* Return the end of the shard that the last writer_send wrote. */
 const struct shard_end *writer_sent(const struct writer *w);
 
 /* Write a receipt, between shards, immediately. */
