@@ -96,7 +96,7 @@ example() {
 	also="k K M G T Ki Mi Gi Ti bit kbit Mbit Gbit us ms s m h min d B KiB kB TB bit/s w P x Tbit mB KIB"
 	for of in 'size:Sizes take ([\w ]+) \(powers of 1000\)' \
 	    'size:powers of 1000\) and ([\w ]+) \(of 1024' \
-	    'rate:Rates take ([\w ]+) per second' 'time:Times take ([\w ]+\w) ?, and without one'; do
+	    'rate:Rates take ([\w ]+) per second' 'time:Times take ([\w ]+\w) ?; without a unit'; do
 		page ace.7 "${of#*:}" | tr -s ' ' '\n' | sed "s/^/${of%%:*} /"
 	done >said
 	[ "$(wc -l <said)" -eq 19 ]
@@ -268,7 +268,7 @@ example() {
 @test "bounds of arguments: what the page says is taken, and one beyond is not" {
 	local most least
 	most=$(page ace-compress.1 "levels, 1 to (\d+), of the group's norm")
-	least=$(page ace-aggregate.1 'whose Euclidean norm is over R, at least (\d+), times')
+	least=$(page ace-aggregate.1 'norm of the step; R is at least (\d+)\.')
 	mkshards >in
 	exits 0 ace-compress -c qsgd:1 in
 	exits 0 ace-compress -c "qsgd:$most" in
