@@ -20,9 +20,9 @@
 #include "pipe/program.h"
 
 struct opts {
-	struct filter *f;	/* the program's: input and output */
+	struct filter *f;	/* input and output of the program */
 	const char *dir;	/* the device's state */
-	uint64_t restart;	/* 0, or the incarnation it begins again as */
+	uint64_t restart;	/* the new incarnation, or 0 */
 };
 
 struct ack {
@@ -30,11 +30,11 @@ struct ack {
 	struct reader *in;
 	struct writer *out;
 	struct statedir state;
-	struct receipts receipts, heard;	/* all; those of this stream */
-	int fresh;			/* some are not on disk yet */
+	struct receipts receipts, heard;	/* receipts: all; heard: those of this stream */
+	int fresh;			/* 1: some receipts are not on disk yet */
 	int models;			/* 1: ace-diff -S made the state */
-	uint64_t at;			/* where the shard at hand begins */
-	int owned;			/* it is known whose the state is: */
+	uint64_t at;			/* position of the current shard */
+	int owned;			/* 1: the owner of the state is known */
 	struct residual_owner owner;
 };
 

@@ -28,19 +28,19 @@
 struct opts {
 	struct filter *f;
 	int format;		/* of tables */
-	FILE *out;		/* where they are collected */
+	FILE *out;		/* where the tables are collected */
 	const char *dir;	/* of ratio */
 	struct stage_policy_ratio factor;
-	double bandwidth;	/* bit/s: of ratio; of dynacomm, for bytes */
+	double bandwidth;	/* bit/s; for ratio, and for dynacomm with bytes */
 	double target;		/* of interval */
 	double dt;		/* of dynacomm: seconds */
 	double theta;		/* of cluster */
 };
 
-#define LONGEST 1e9		/* seconds, of one time */
+#define LONGEST 1e9		/* most seconds of one time */
 #define LEAST 1e-9		/* seconds; the least where 0 is not allowed */
-#define LARGEST 1e15		/* bytes, bits a second */
-#define ROUND 1e7		/* seconds: what tiers cost is counted in ns */
+#define LARGEST 1e15		/* bytes, or bit/s */
+#define ROUND 1e7		/* seconds; the cost of tiers is counted in ns */
 
 static const char *const forms[] = { "text", "tsv", NULL };
 #define FORMAT { 0, "format", "FORMAT", NULL, \
@@ -366,7 +366,7 @@ struct fleet {
 	int64_t *time;
 	size_t *tier, *group;
 	double *x;		/* rows of m features */
-	size_t m, *feature;	/* their columns; + cols: as a logarithm */
+	size_t m, *feature;	/* columns of the features; + cols: as a logarithm */
 };
 
 static int

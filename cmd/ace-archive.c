@@ -35,7 +35,7 @@
 #include "spool/spool.h"
 
 struct opts {
-	struct filter *f;	/* the output of create */
+	struct filter *f;	/* output of the command create */
 	struct pick pick;
 	const char *format;	/* tar, tar.gz, zip, ...; NULL: as the output's
 				 * name ends */
@@ -162,10 +162,10 @@ struct entry {
 struct archive {
 	const struct opts *o;
 	struct arc *out;
-	int fd;				/* a temporary for one entry */
+	int fd;				/* a temporary file for one entry */
 	struct entry *have;	/* sorted by name */
 	size_t n, cap;
-	uint64_t done, all;		/* bytes, for the bar */
+	uint64_t done, all;		/* bytes, for the progress line */
 	size_t entries, again;
 	struct progress_bar bar;
 	unsigned char block[BLOCK];
@@ -460,7 +460,7 @@ extract(void *arg, char **path, size_t n, struct err *e)
 
 struct makings {
 	struct ways all;
-	size_t *way, steps;	/* their numbers, from a whole model on */
+	size_t *way, steps;	/* numbers of the shards, from a whole model on */
 	/* during writing */
 	struct writer *w;
 	size_t seen, done;

@@ -23,8 +23,8 @@
 
 struct opts {
 	struct cli cli;
-	struct agreement said;	/* by the command line */
-	struct agreement add;	/* given to add and relay */
+	struct agreement said;	/* agreement by the command line */
+	struct agreement add;	/* options of add and relay */
 	const char *name;	/* a relay's name as a device of its cloud, */
 	struct cloud above;	/* the cloud above */
 	int print;
@@ -324,7 +324,7 @@ run_relay(void *own, char **path, size_t n, struct err *e)
 	return r;
 }
 
-/* ---- who takes part ---- */
+/* ---- the devices of a run ---- */
 
 /* Print a line for authorized_keys that restricts a key to this device. */
 static int
@@ -457,7 +457,7 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	return r;
 }
 
-/* ---- what devices ask for ---- */
+/* ---- requests of devices ---- */
 
 /* Check that the cloud knows this device under this name. The first device to use a
  * free name gets it, up to the number of devices that were asked for. */

@@ -17,7 +17,7 @@
 #include "pipe/source.h"
 
 struct opts {
-	struct filter *f;	/* the program's: input and output */
+	struct filter *f;	/* input and output of the program */
 	struct pick pick;
 	const char *tensor;	/* a shell pattern, or NULL: all */
 };
@@ -26,8 +26,8 @@ struct cut {
 	const struct opts *o;
 	struct writer *w;
 	uint64_t shards;		/* written */
-	uint64_t tensors;		/* of their schemas, that are meant */
-	float *x;			/* f32[cap], of a group */
+	uint64_t tensors;		/* selected tensors of all schemas */
+	float *x;			/* f32[cap]: values of a group */
 	size_t cap;
 };
 

@@ -52,7 +52,7 @@ struct slot {
 struct diff {
 	const struct opts *o;
 	struct model old, new;
-	int whole;		/* there is no old model */
+	int whole;		/* 1: there is no old model */
 	struct delta_head head;	/* head of NEW, if it is a directory of changes */
 	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];
 	struct model_note note;
@@ -433,7 +433,7 @@ make(const struct opts *o, char **path, size_t n, struct way *w, struct err *e)
 	return r;
 }
 
-/* ---- what is kept ---- */
+/* ---- the stored patches ---- */
 
 /* Store a file. */
 static int

@@ -24,9 +24,9 @@ enum { EDGE_PAUSE = 30 };
 struct edge {
 	struct cli cli;
 	const char *name, *dir, *through;
-	double bits;		/* what this device was told; 0: nothing */
+	double bits;		/* bits per value by the cloud; 0: not given */
 	int print;
-	int events;		/* the trainer reads those of the run there */
+	int events;		/* descriptor at which the trainer reads events */
 	struct cloud cloud;
 	struct place folder;
 	struct tell tell;

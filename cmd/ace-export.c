@@ -21,8 +21,8 @@ struct opts {
 	struct filter *f;	/* input and output */
 	int format;		/* -1: by the output's name */
 	struct pick pick;	/* the shard */
-	const char *tensor;	/* a shell pattern, or NULL: all */
-	int many;		/* all shards, one file after another */
+	const char *tensor;	/* shell pattern of tensors; NULL: all */
+	int many;		/* 1: all shards, one file after another */
 	struct format_sink_opts so;
 };
 
@@ -35,7 +35,7 @@ struct export {
 	struct values v;
 	struct text_kv note;
 	char found[SHARD_NAME + 32];	/* the shard written, or "" */
-	float *last;		/* many: a group that waits for the shard's end */
+	float *last;		/* with many: the group that waits for the shard's end */
 	size_t nlast, room;
 };
 

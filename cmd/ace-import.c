@@ -23,20 +23,20 @@ struct opts {
 	struct filter *f;	/* the program's: output */
 	int format;		/* -1: by the file's name */
 	struct format_opts fo;
-	struct shard sh;	/* of the first file */
-	int based;		/* the base version is known; it may be 0 */
-	int many;		/* each path holds files, one after another */
+	struct shard sh;	/* the shard of the first file */
+	int based;		/* 1: the base version is known; it may be 0 */
+	int many;		/* 1: each path has files, one after another */
 };
 
 struct import {
 	const struct opts *o;
 	struct writer *w;
-	const char *first_path;	/* of the first file, */
+	const char *first_path;	/* path of the first file */
 	struct schema first;	/* tensors of the first file */
 	uint64_t done;		/* shards */
 };
 
-/* Find the format by the file's content, since its name does not tell. */
+/* Find the format by the file's content if its name does not tell. */
 static int
 format_within(const char *path, struct err *e)
 {

@@ -24,7 +24,7 @@
 #include "report/stats.h"
 #include "report/verify.h"
 
-enum { MANY = 8 };		/* shards that are still shown at length */
+enum { MANY = 8 };		/* most shards that are shown at length */
 
 struct opts {
 	struct report p;
@@ -32,7 +32,7 @@ struct opts {
 	struct pick pick;
 	int form;		/* index in forms */
 	const char *state, *spool;	/* of audit */
-	const char *other;		/* of diff: the original */
+	const char *other;		/* with diff: the original */
 	/* called per stream; whole: called once for all files of an operand */
 	int (*look)(struct report *p, struct reader *r, struct err *e);
 	int whole, follow;

@@ -27,11 +27,11 @@ enum {
 
 struct opts {
 	const char *dir;	/* state directory, or NULL */
-	double limit;		/* bit/s, 0: as fast as it goes */
+	double limit;		/* bit/s; 0: no limit */
 	double wait;		/* how long to wait for receipts at the end,
 				   seconds; < 0: one second, if there ever was
 				   a receipt */
-	const struct cli *cli;	/* whom to speak for */
+	const struct cli *cli;	/* for messages */
 };
 
 struct meter {
@@ -40,10 +40,10 @@ struct meter {
 	struct link l;
 	struct io *in, *out;
 	unsigned char *buf;
-	int shared, moved;		/* values may pass unseen; they did */
+	int shared, moved;		/* shared: values may pass unseen; moved: they did */
 	size_t most;			/* bytes to move together */
 	uint64_t passed;
-	double mark;		/* up to when time is accounted for */
+	double mark;		/* time that is accounted for so far */
 	double saved, looked, due, wait;
 };
 

@@ -29,7 +29,7 @@ struct opts {
 	struct filter *f;	/* the program's: threads */
 	enum { APPLY, STAGE, COMMIT } act;
 	int way;		/* enum swap_way */
-	const char *delta;	/* directory for what changed, or NULL */
+	const char *delta;	/* directory for the changed tensors, or NULL */
 	int coding;		/* format of delta, enum delta_coding; -1: default */
 	const char *receiver;	/* name in the receipt, or NULL */
 	const char *part;	/* index of the model's slices, or NULL */
@@ -38,7 +38,7 @@ struct opts {
 /* One group being processed; as many as there are threads. */
 struct slot {
 	uint32_t group;
-	struct series_part *part;	/* the patches' records of it */
+	struct series_part *part;	/* the patches' records of the group */
 	size_t n, cap;
 	struct series_work w;
 	unsigned char *old, *new;
@@ -65,13 +65,13 @@ struct patch {
 	uint32_t odd;
 	size_t odds;
 	/* for the receipt: */
-	int measured;		/* the model on disk is known: */
+	int measured;		/* 1: the model on disk is known: */
 	unsigned char is[MODEL_HASH];
 	uint64_t is_step;
 	int changed;
 };
 
-/* ---- what came ---- */
+/* ---- reading the patches ---- */
 
 static int
 scratch_file(void *swap, int *fd, uint64_t *from, struct err *e)
@@ -240,11 +240,11 @@ room(struct patch *x, struct err *e)
 	return 0;
 }
 
-/* ---- is it that model ---- */
+/* ---- which model this is ---- */
 
 enum is { BASE, LATER, TARGET };
 
-/* The refusal of a patch for another model. */
+/* Return the error for a patch for another model. */
 static int
 other_model(const struct patch *x, struct err *e)
 {
@@ -383,7 +383,7 @@ needed(struct patch *x)
 	return k > i ? k : i;
 }
 
-/* Begin --output, if the changes can be written that way. */
+/* Begin --output, if the changes can be written as such a directory. */
 static int
 begin_delta(struct patch *x, struct err *e)
 {
@@ -467,7 +467,7 @@ make(struct patch *x, struct err *e)
 	if ((r = swap_ready(&x->swap, x->is, x->makes, last->step, e)) < 0 ||
 	    o->act == STAGE)
 		return r;
-	x->measured = 0;	/* the marker has it */
+	x->measured = 0;	/* the marker has the hash */
 	return swap_commit(&x->swap, e);
 }
 

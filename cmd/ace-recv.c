@@ -93,8 +93,8 @@ struct run {
 };
 
 struct reading {
-	pid_t pid;		/* 0: it has ended, with */
-	int status;		/* this status */
+	pid_t pid;		/* 0: the reading process has ended */
+	int status;		/* its status once it has ended */
 };
 
 static int
@@ -122,7 +122,7 @@ reap(struct reading *p, int r, struct err *e)
 	if (!WIFEXITED(p->status) || WEXITSTATUS(p->status) == 0)
 		return err_set(e, ERR_SYS, "the process that reads the shards was "
 		    "killed");
-	e->quiet = 1;		/* it has printed its message */
+	e->quiet = 1;		/* the reading process has printed its message */
 	return -WEXITSTATUS(p->status);
 }
 

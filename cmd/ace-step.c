@@ -52,12 +52,12 @@ struct opts {
 	struct stage_policy_opts policy;
 	struct stage_select_opts select;
 	struct stage_compress_opts compress;
-	struct memories later;		/* what they save with a step */
+	struct memories later;		/* memories that the stages save with a step */
 	int print;
-	const char *schema, *state;	/* of the input; what all keep */
-	char *word[PARTS][WORDS];	/* how each program is called */
+	const char *schema, *state;	/* schema of the input; state directory of all */
+	char *word[PARTS][WORDS];	/* command line of each program */
 	int words[PARTS];
-	int asked[PARTS];		/* 1: given an option that only it has */
+	int asked[PARTS];		/* 1: an option of this program alone was given */
 };
 
 static const struct opt options[] = {
@@ -154,7 +154,7 @@ heard(void *arg, const struct opt *any, const char *val, struct err *e)
 	return 0;
 }
 
-/* ---- which programs, and how ---- */
+/* ---- the programs and their options ---- */
 
 /* Add program t to the pipe. */
 static int

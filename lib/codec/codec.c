@@ -21,7 +21,7 @@ static struct {
 const struct codec_impl *
 codec_row(uint32_t codec)
 {
-	static const struct codec_impl none = { .open = 1 };	/* no parameter is known */
+	static const struct codec_impl none = { .open = 1 };	/* the parameter is unknown */
 	unsigned i;
 
 	if (codec < CODEC_MAX)
@@ -216,7 +216,7 @@ codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT])
 	return buf;
 }
 
-/* ---- what a codec is ---- */
+/* ---- properties of codecs ---- */
 
 
 int
@@ -363,7 +363,7 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 		    in.kern->first_nonfinite(x, n));
 	*param = c->open != 0 ? 0 : plan->param;
 	if (n == 0)
-		return 0;			/* nothing is an empty body */
+		return 0;			/* no values have an empty body */
 	if ((r = buf_room(out, c->bound(plan, n), e)) < 0)
 		return r;
 	r = c->encode(&in, out, param, e);

@@ -40,10 +40,10 @@ struct kern_stat;
 #define CODEC_NUMBER(number, name, row) CODEC_##name = number,
 enum codec_id {
 	CODEC_TABLE(CODEC_NUMBER)
-	CODEC_MAX,		/* one above the table's last */
+	CODEC_MAX,		/* largest number of the table plus 1 */
 	CODEC_ESCAPE = 15,	/* in a directory: the codec's number follows */
 	CODEC_NONE = 255,	/* in a plan: the group is not sent */
-	CODEC_PRIVATE = 1 << 14,	/* from here on: codec_register */
+	CODEC_PRIVATE = 1 << 14,	/* first number for codec_register */
 	CODEC_ID_MOST = 65534	/* largest number that a directory can hold */
 };
 #undef CODEC_NUMBER
@@ -51,7 +51,7 @@ enum codec_id {
 /* How to code one group: an entry of a plan. */
 struct codec_plan {
 	uint32_t codec;		/* enum codec_id, or a private number */
-	uint8_t param;		/* goes into the record */
+	uint8_t param;		/* parameter byte of the record */
 	float arg;		/* argument: top-k fraction or step */
 };
 

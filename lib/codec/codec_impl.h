@@ -21,10 +21,10 @@ struct codec_in {
 	const struct kern *kern;
 	const float *x;
 	size_t n;
-	uint32_t max_bits;	/* of the largest magnitude */
+	uint32_t max_bits;	/* f32 bits of the largest magnitude */
 	const struct codec_last *last;	/* or NULL */
-	float *y;		/* or NULL: see gives_y */
-	const struct kern_stat *seen;	/* of x, or NULL: see codec_seen */
+	float *y;		/* decoded values, or NULL: see gives_y */
+	const struct kern_stat *seen;	/* statistics of x, or NULL: see codec_seen */
 };
 
 /* Return the statistics of in->x: the known ones, or *s, filled. */
@@ -68,7 +68,7 @@ struct codec_impl {
 	 * no body does */
 	int (*turned)(struct codec_plan *plan, const unsigned char *body, size_t len);
 
-	/* makes a plan of an unbiased codec contracting: codec_contracting */
+	/* make a plan of an unbiased codec contracting (codec_contracting) */
 	void (*contract)(struct codec_plan *plan);
 
 	/* ---- the bytes ---- */
@@ -93,21 +93,21 @@ struct codec_impl {
 	    struct err *e);
 	uint8_t min_param, max_param;	/* others: unsupported */
 	uint8_t flag_param;	/* bits that may be added to any parameter */
-	uint8_t raw;		/* accepts values that are not finite */
+	uint8_t raw;		/* 1: accepts values that are not finite */
 	/* largest parameter that encode may write instead of the plan's; or 0 */
 	uint8_t open;
-	uint8_t after;		/* encode uses the last body */
+	uint8_t after;		/* 1: encode uses the last body */
 	/* encode calls codec_seen: the largest magnitude comes from there too */
 	uint8_t sums;
 	/* encode fills y[n], if it is not NULL, with the decoded values, bit for bit */
 	uint8_t gives_y;
 
-	/* ---- what it is, what it costs ---- */
-	uint8_t dense;		/* every value takes 8 bits or more */
+	/* ---- properties and estimates ---- */
+	uint8_t dense;		/* 1: every value takes 8 bits or more */
 	/* smallest effort at which all groups of a shard share the argument, a step
 	 * (codec_shared); 0: never */
 	uint8_t effort;
-	uint8_t fixed;		/* size, or the bound, is exact */
+	uint8_t fixed;		/* 1: size, or the bound if size is NULL, is exact */
 	/* most values, or all small ones, become 0 if the plan's argument is below
 	 * this */
 	float sparse_below;

@@ -32,7 +32,7 @@ enum { HEADER = 7, ROOM = 64 };
 
 struct quant {
 	float step, inv, dead, r;
-	uint32_t bits;		/* the step as the body has it */
+	uint32_t bits;		/* the step, as stored in the body */
 };
 
 /* Choose the step that the body can hold, and the dead zone of least error at that
@@ -96,7 +96,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return stepped_decode("ecq", 0, o, b, e);
 }
 
-/* ---- from what was coded ---- */
+/* ---- decoded values without decoding ---- */
 
 static int
 again(const struct codec_in *in, struct bytes *b, float *y, struct err *e)
@@ -124,7 +124,7 @@ again(const struct codec_in *in, struct bytes *b, float *y, struct err *e)
 	return 0;
 }
 
-/* ---- the table's part ---- */
+/* ---- the row of the codec table ---- */
 
 static size_t
 bound(const struct codec_plan *plan, size_t n)
@@ -145,8 +145,8 @@ enum { CELLS = 16 };
  * and x^2, in steps. */
 struct cells {
 	double mass[CELLS + 1], sum[CELLS + 1], sum2[CELLS + 1];
-	double bits, error;	/* of values beyond the cells */
-	double nonzero;		/* how many these are */
+	double bits, error;	/* bits and error of values beyond the cells */
+	double nonzero;		/* number of non-zero values */
 };
 
 /* Lower end of cell k; the last cell has no upper end. */
@@ -212,7 +212,7 @@ bytes_of(const struct estimate *m, const struct cells *c)
 		bits -= c->mass[k] * estimate_log2(fmin(c->mass[k] / m->n, 1));
 		bits += k > 0 ? c->mass[k] : 0;
 	}
-	bits /= 8;		/* bytes from here on */
+	bits /= 8;		/* from here on in bytes */
 	bits += fmin(0.3 * bits, 350) + 16;	/* about the cost of adapting */
 	return (int64_t)ceil(fmin(bits, 4 * m->n + 2));
 }

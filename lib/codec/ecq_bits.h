@@ -30,9 +30,9 @@ ecq_bits_length(uint32_t v)
  */
 
 struct tail_put {
-	uint64_t bits;		/* n < 32 of them */
+	uint64_t bits;		/* n < 32 bits that are not written yet */
 	unsigned n;
-	unsigned char *p;	/* the next byte goes before this one */
+	unsigned char *p;	/* the next byte is written before p */
 };
 
 /* Write the n <= 32 low bits of v, whose upper bits are 0. */
@@ -61,7 +61,7 @@ tail_put_end(struct tail_put *t)
 	return t->p;
 }
 
-/* ---- as they come ---- */
+/* ---- bits in the order of writing ---- */
 
 /* Bits, least significant first within a byte; fewer than 32 are pending. */
 struct bits {

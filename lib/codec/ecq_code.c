@@ -25,20 +25,20 @@ magnitude(int16_t q)
 /* ---- the mode ---- */
 
 enum {
-	MANY = 49152,		/* the mode is chosen by all values of so few, */
-	TRIAL = 16384,		/* of more values by this number, */
-	DENSE = 12,		/* or below this level */
-	SPARSE_TRIAL = 32768,	/* by this number */
+	MANY = 49152,		/* up to this many values, all of them choose the mode, */
+	TRIAL = 16384,		/* of more values, a sample of this size does; */
+	DENSE = 12,		/* but below this level, */
+	SPARSE_TRIAL = 32768,	/* a sample of this size */
 	BANKS = 4,		/* parallel counts, faster than one */
-	PIECES = 8,		/* taken from this many places */
+	PIECES = 8,		/* places from which the sample is taken */
 	LEARN = 3 << 16,	/* cost of learning one symbol of a context */
 	FIT = 47000,		/* correction for a sample that fits itself */
-	FIRST = 4096,		/* this many first values choose the level */
+	FIRST = 4096,		/* number of first values that choose the level */
 	RICH = 22,		/* replaces FIT from this level on */
 	LOWER = 4		/* also try a level that is lower by this */
 };
 
-/* Return whether a chunk's codes contain an escape. */
+/* Return 1 if a chunk's codes contain an escape. */
 static inline int
 escapes(const uint16_t code[KERN_ECQ_LANES], unsigned two)
 {
@@ -169,7 +169,7 @@ sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 	}
 }
 
-/* Sort q by all modes, or by all but the last. Return how many. */
+/* Sort q by all modes, or by all but the last. Return the number of modes. */
 static unsigned
 trials(struct work *w, const struct ecq_in *in, unsigned level,
     const int16_t *q, size_t n, struct kern_ecq_sorted t[KERN_ECQ_MODES])
@@ -278,7 +278,7 @@ choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 	s->top = (uint8_t)(all.top > 0 ? all.top : 1);
 }
 
-/* ---- plain bits, written ---- */
+/* ---- writing plain bits ---- */
 
 /* Write the bits that the symbol leaves out, and the sign if it has none. */
 ECQ_BITS_INLINE void
@@ -342,7 +342,7 @@ ecq_code_mean(int64_t sum, uint32_t n, int unit, unsigned j)
 static void
 centroids(const struct ecq_in *in, int8_t delta[ECQ_CENTROIDS])
 {
-	int64_t sum[ECQ_CENTROIDS] = { 0 };	/* whole: has no order */
+	int64_t sum[ECQ_CENTROIDS] = { 0 };	/* integers, so in any order */
 	uint32_t count[ECQ_CENTROIDS] = { 0 };
 	unsigned j;
 

@@ -37,11 +37,11 @@ struct ecq_side {
 	/* mean of |x| / step - (2 k - u) of each quantiser for k = 1 (in 2^-8; TCQ
 	 * 2^-7), 2, and 3 or more (2^-5; TCQ 2^-4) */
 	int8_t delta[2][ECQ_CENTROIDS];
-	uint8_t level;		/* of the group's mean |q|, or lower */
+	uint8_t level;		/* level of the group's mean |q|, or lower */
 	uint8_t mode;		/* enum kern_ecq_mode */
 	uint8_t states;		/* 2^states of them */
 	uint8_t top;		/* greatest symbol; 0: all values are 0 */
-	uint8_t fine;		/* low bits of an escape; 0 if top is no escape */
+	uint8_t fine;		/* low bits of an escape; 0 if there are no escapes */
 };
 
 struct ecq_in {
@@ -97,7 +97,7 @@ struct ecq_out {
 	float step;
 };
 
-/* Return 1, 0 if p[len] is not the code of n values, or -ERR_SYS. */
+/* Decode. Return 1; 0 if p[len] is not the code of n values; or -ERR_SYS. */
 int ecq_code_get(const struct ecq_out *out, const struct ecq_side *s,
     unsigned two, const unsigned char *p, size_t len, struct err *e);
 

@@ -176,7 +176,7 @@ get_halves(const unsigned char *old, struct bytes *in, unsigned char *new,
 	return r;
 }
 
-/* ---- a group ---- */
+/* ---- coding a group ---- */
 
 int
 exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
@@ -219,7 +219,7 @@ exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
 	return changed;
 }
 
-/* Return whether a body has half bytes as words. */
+/* Return 1 if the words of a body are half bytes. */
 static int
 of_halves(uint8_t param)
 {

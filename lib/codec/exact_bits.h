@@ -16,7 +16,7 @@ bits_length(uint64_t v)
 	return v != 0 ? 64u - (unsigned)__builtin_clzll(v) : 0;
 }
 
-/* Bits that end at p; at most `most' are kept. */
+/* Writer of bits that end at p; at most `most' are kept. */
 struct bits_put {
 	unsigned char *p, *most;
 	uint64_t v;
@@ -47,7 +47,7 @@ bits_put_count(struct bits_put *b, size_t c, size_t most)
 
 struct bits_get {
 	const unsigned char *end;
-	size_t len, at;		/* bytes; the next bit */
+	size_t len, at;		/* len: bytes of the body; at: index of the next bit */
 };
 
 /* Read n bits, up to 56; they are 0 beyond the first byte. */
@@ -67,7 +67,7 @@ bits_get(struct bits_get *b, unsigned n)
 	return v;
 }
 
-/* Return whether the bits that were read, padded with 0, begin at p. */
+/* Return 1 if the bits that were read, padded with 0, begin at p. */
 static inline int
 bits_get_end(const struct bits_get *b, const unsigned char *p)
 {
@@ -77,7 +77,7 @@ bits_get_end(const struct bits_get *b, const unsigned char *p)
 	    (b->at % 8 == 0 || *p >> b->at % 8 == 0);
 }
 
-/* Read a number up to most; it may be above. */
+/* Read a number that should be at most `most'; the caller checks that it is. */
 static inline size_t
 bits_get_count(struct bits_get *b, size_t most)
 {

@@ -103,7 +103,7 @@ struct changes {
 	size_t n;		/* how many */
 	uint32_t a, levels;
 	uint32_t *list;		/* [n], by levels */
-	uint32_t end[LEVELS];	/* of each level there */
+	uint32_t end[LEVELS];	/* [level] end of its changes in the list */
 };
 
 static inline __attribute__((always_inline)) void
@@ -189,7 +189,7 @@ sort_changes(const struct form *f, const unsigned char *old, size_t n,
 
 /* ---- blocks ---- */
 
-/* Return how many bits it takes, in units of 2^-16, to say which c of n. */
+/* Return the bits, in units of 2^-16, that it takes to say which c of n words change. */
 static uint64_t
 cost(size_t n, size_t c)
 {
@@ -253,7 +253,7 @@ leave_blocks(unsigned char *level, size_t n, unsigned k, const uint32_t *block,
 	}
 }
 
-/* ---- a group ---- */
+/* ---- coding a group ---- */
 
 /* Where a group is written. */
 struct out {
@@ -440,7 +440,7 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	o->s.token = o->s.next = t->token;
 	list_changes(c->at, marks_words(o->n), list);
 	sort_changes(o->f, o->old, o->n, list, c, t->level);
-	bits_put(b, k << 1, 1 + BLOCK_BITS);	/* the first is known at the end */
+	bits_put(b, k << 1, 1 + BLOCK_BITS);	/* the first bit is known only at the end */
 	bits_put(b, c->a, o->f->exponent);
 	bits_put(b, c->levels - 1, levels_bits(o->f));
 	bits_put_count(b, c->n, o->n);
@@ -468,7 +468,7 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 
 /* ---- read ---- */
 
-/* Move c words to where the bits say. f is constant where it matters. */
+/* Move c words by the amounts that the bits give. f is constant where speed matters. */
 static inline __attribute__((always_inline)) void
 move(const struct form *f, const struct room *t, struct bits_get *bits,
     unsigned char *p, size_t c)
@@ -496,7 +496,7 @@ move(const struct form *f, const struct room *t, struct bits_get *bits,
 		d |= (uint64_t)1 << k;
 		new = old + ((d ^ minus) - minus);
 		if (__builtin_expect((((new ^ old) | d) & sign) != 0, 0)) {
-			/* beyond zero, or around */
+			/* past zero to the other sign, or wrap around */
 			minus = 0 - (uint64_t)((minus == 0) == negative(f, old));
 			new = place(f, old) + ((d ^ minus) - minus);
 			new = at_place(f, new & all_bits(f));
@@ -583,7 +583,7 @@ start(struct subset_get *o, unsigned states)
 		o->state[j] = bytes_le32(o->p);
 }
 
-/* Return whether all of the body was read, and ends as it is written. */
+/* Return 1 if the whole body was read and it ends as exact_given_put ends it. */
 static int
 ended(const struct subset_get *o)
 {

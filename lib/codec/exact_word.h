@@ -7,9 +7,9 @@
 #include "base/bytes.h"
 
 struct form {
-	uint8_t size, bits;	/* bytes of a word; bits of it that are used */
+	uint8_t size, bits;	/* size: bytes of a word; bits: bits in use */
 	uint8_t mantissa, exponent;	/* bits; 0: no levels */
-	uint8_t sign;		/* the highest bit is one */
+	uint8_t sign;		/* 1: the highest bit is a sign */
 };
 
 static inline uint64_t

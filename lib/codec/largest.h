@@ -10,7 +10,7 @@
 
 struct kern;
 
-/* Both write to at, which has room for n + 1 positions, and return their number; n <=
+/* Both functions write to at, which has room for n + 1 positions, and return their number; n <=
  * 2^31. */
 
 /* Choose the k largest magnitudes. */

@@ -11,9 +11,9 @@
 enum { LEVELS_MAX = 8, LEVELS_TOP = 0x7f7f };
 
 struct levels {
-	unsigned n;		/* 1, 2 or 8 */
+	unsigned n;		/* number of levels: 1, 2 or 8 */
 	uint16_t a, r;		/* bf16, at most LEVELS_TOP; n = 1 has no r */
-	float v[LEVELS_MAX];	/* at most the largest f32 */
+	float v[LEVELS_MAX];	/* [n] the levels, at most the largest f32 */
 };
 
 /* Compute v from n, a and r, in f64. */

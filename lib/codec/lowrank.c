@@ -293,7 +293,7 @@ warm(const struct codec_in *in, const struct shape *s, float *q)
 	    0 : was.rank;
 }
 
-/* Set q to where the iteration begins. */
+/* Set q to the start of the iteration. */
 static void
 start(const struct codec_in *in, const struct shape *s, float *q)
 {

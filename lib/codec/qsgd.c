@@ -30,7 +30,7 @@
 #include "codec/rans.h"
 #include "kern/kern.h"
 
-enum { NOISE = 1024,	/* numbers at a time */
+enum { NOISE = 1024,	/* random numbers per batch */
 	LANES = 8 };
 #define MSE 0.5F
 
@@ -311,7 +311,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 		norm = least(in, w > 8 ? q : NULL, tmp);
 	bytes_put_f32(p, &norm, 1);
 	unit = (double)norm / (double)s;
-	if (!(norm > 0)) {		/* only zeros were drawn */
+	if (!(norm > 0)) {		/* all values were rounded to 0 */
 		if (in->y != NULL)
 			memset(in->y, 0, n * sizeof(*in->y));
 	} else if (w > 8) {

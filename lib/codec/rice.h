@@ -68,7 +68,7 @@ rice_put(struct bits *w, struct rice *g, uint32_t v)
 	rice_learn(g, v);
 }
 
-/* Pad the last byte; return where the next one goes. */
+/* Pad the last byte; return the position after it. */
 static inline unsigned char *
 rice_put_end(struct bits *w)
 {

@@ -72,7 +72,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return stepped_decode("tcq", 1, o, b, e);
 }
 
-/* ---- the table's part ---- */
+/* ---- the row of the codec table ---- */
 
 static size_t
 bound(const struct codec_plan *plan, size_t n)

@@ -10,7 +10,7 @@
 #include "kern/kern_tcq.h"
 
 enum {
-	PASSES = 5,		/* over a sample; a fourth pass changes nothing */
+	PASSES = 5,		/* number of passes over a sample */
 	SAMPLE = 4096,		/* size of the sample; below twice that, all values */
 	PIECE = 256		/* size of the pieces of a sample, from all over */
 };

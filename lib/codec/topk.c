@@ -280,7 +280,7 @@ bound(const struct codec_plan *plan, size_t n)
 {
 	size_t k = kept(plan, n);
 
-	if (plan->param >> TOPK_CHUNK != 0)	/* a last chunk's half */
+	if (plan->param >> TOPK_CHUNK != 0)	/* a short last chunk may add */
 		k = k + k / 2 + 1 < n ? k + k / 2 + 1 : n;
 	return HEAD + sparse_bound(k, n, kind_width[plan->param & TOPK_KIND]);
 }
@@ -339,7 +339,7 @@ code_levels(const struct codec_in *in, struct sparse *s, unsigned n, float *m,
 	return n == 1 ? 2 : 4;
 }
 
-/* Contents of a head. */
+/* The fields of a head. */
 struct head {
 	double scale;		/* of f16 */
 	struct levels l;

@@ -77,8 +77,8 @@ struct format_slice {
 	uint64_t offset[SCHEMA_MAX_DIM], shape[SCHEMA_MAX_DIM], of[SCHEMA_MAX_DIM];
 };
 typedef int format_slice_fn(void *arg, const struct format_slice *s, struct err *e);
-/* Call fn for each tensor that such an index names. rank: its own rank[0] of rank[1],
- * if it states them. */
+/* Call fn for each tensor that an index of slices names. Set rank[0] to the rank and
+ * rank[1] to the number of ranks, if the index states them. */
 int safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
     void *arg, struct err *e);
 /* Write a JSON string with its quotes. */

@@ -19,8 +19,8 @@ struct array_names {
 };
 #define ARRAY_NAMES_INIT { NULL, 0, 0 }
 
-/* array_add(l, s, e): appends a copy of any string.
- * array_name(l, s, len, e): appends a name, 1 to 255 bytes that text_clean
+/* array_add: append a copy of any string.
+ * array_name: append a name, which has 1 to 255 bytes and which text_clean
  * accepts. */
 int array_add(struct array_names *l, const char *s, struct err *e);
 int array_name(struct array_names *l, const char *s, size_t len, struct err *e);

@@ -31,7 +31,7 @@ struct kern_stat {
 	double sumabs;		/* f64 lanes */
 	float max_abs;
 	uint64_t nonzero;
-	uint64_t nonfinite;	/* excluded from all of the above */
+	uint64_t nonfinite;	/* number of values not finite, excluded above */
 };
 
 struct kern {

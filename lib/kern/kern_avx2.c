@@ -126,7 +126,7 @@ spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 	return i;
 }
 
-/* The same for chunks with several contexts. */
+/* ecq_spans for chunks with several contexts. */
 INLINE size_t
 spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
@@ -392,7 +392,7 @@ ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
 	return w;
 }
 
-/* of TCQ, or of ECQ */
+/* Decode the values of TCQ, or of ECQ. */
 INLINE void
 values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
     const float *of, int two)
@@ -436,7 +436,7 @@ values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
 	kern_ecq_values(x + i, code + i, mark, n - i, of);
 }
 
-/* 16 bits of 16 lanes. */
+/* Return the mask, one bit per lane, of 16 lanes of 16 bits. */
 INLINE unsigned
 mask_of(__m256i k)
 {

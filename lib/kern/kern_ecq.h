@@ -20,7 +20,7 @@
 enum {
 	KERN_ECQ_LANES = 16,
 	KERN_ECQ_SYMBOLS = 16,
-	KERN_ECQ_ESCAPE = 15,	/* last symbol: extra bits follow */
+	KERN_ECQ_ESCAPE = 15,	/* the last symbol, after which extra bits follow */
 	KERN_ECQ_CONTEXTS = 24,	/* levels that have their own table */
 	KERN_ECQ_LEVELS = 43,	/* half octaves of a mean, from 2^-10 */
 	KERN_ECQ_WIDTH = 32,	/* width of a row of tables, for vectors */
@@ -42,9 +42,9 @@ struct kern_ecq_expect {
 	uint32_t near, far, near_above, far_above;	/* 2^-16 */
 	int32_t *above;		/* [n], 2^-12; NULL: no rows */
 	int32_t base;		/* a column's mean where it is 0 */
-	size_t stride;		/* to the value above */
-	size_t cols, col;	/* of the tensor; of the chunk */
-	size_t at, row;		/* of the chunk: value, row of strides */
+	size_t stride;		/* distance to the value above */
+	size_t cols, col;	/* columns of the tensor; column of the chunk */
+	size_t at, row;		/* index of the chunk's first value; its row */
 	unsigned level;
 	enum kern_ecq_mode mode;
 };

@@ -49,7 +49,7 @@ sort_sum(__m256i v)
 	return (uint32_t)_mm_cvtsi128_si32(t);
 }
 
-/* of 16 values below 2^15 */
+/* Return the sum of 16 values below 2^15. */
 WIDE_INLINE uint32_t
 sort_sum16(__m256i v)
 {
@@ -445,7 +445,7 @@ column_count(struct column *t, unsigned c, __m256i s)
 	t->used |= 1u << c;
 }
 
-/* Add what was counted to the counts of m. */
+/* Add the counted symbols to the counts of m. */
 static inline void
 column_take(struct column *t, struct kern_ecq *m)
 {

@@ -52,7 +52,7 @@ kern_marks_counts(uint64_t m)
 	return m * 0x0101010101010101u;
 }
 
-/* How many bits of m are 1. */
+/* Return the number of 1 bits of m. */
 static inline unsigned
 kern_marks_count(uint64_t m)
 {

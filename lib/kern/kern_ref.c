@@ -12,7 +12,7 @@
  * sets it. */
 _Static_assert(FLT_EVAL_METHOD == 0, "f32 is not computed in f32");
 
-#define MAG 0x7fffffffu			/* everything but the sign */
+#define MAG 0x7fffffffu			/* all bits but the sign */
 #define INF 0x7f800000u
 #define NAN_BITS 0x7fc00000u		/* the one NaN of arithmetic */
 

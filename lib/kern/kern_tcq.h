@@ -19,7 +19,7 @@ enum {
 	KERN_TCQ_STATES = 8,
 	KERN_TCQ_ESCAPE = 14,		/* this symbol and the next are escapes */
 	KERN_TCQ_CENTERS = 3,		/* for k = 1, 2, 3 and more */
-	KERN_TCQ_WAYS = 4,		/* 2 u + k % 2 */
+	KERN_TCQ_WAYS = 4,		/* a way is 2 u + k % 2 */
 	KERN_TCQ_FINE = 512,		/* units of a step that values are placed in */
 	KERN_TCQ_AHEAD = 451,		/* units that a cell begins below its step */
 	KERN_TCQ_LAST = 32,		/* all four ways are alike from this step on */

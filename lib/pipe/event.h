@@ -11,7 +11,7 @@
 struct err;
 struct filter;
 
-/* Row of --events, for an int; and for the table of a filter. */
+/* The row of --events for an int, and the same row for the table of a filter. */
 extern const struct opt event_opts[];
 #define FILTER_OPT_EVENTS { .type = OPT_IS_ROWS, .rows = event_opts, .shared = 1, \
 	.at = offsetof(struct filter, events) }

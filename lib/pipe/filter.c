@@ -70,7 +70,7 @@ const struct opt filter_opts_file[] = {
 
 static const char *const filter_omits[] = { "provenance", "schema", NULL };
 
-/* Omit what a comma-separated list names. */
+/* Omit the options that a comma-separated list names. */
 static int
 filter_omit(void *arg, const struct opt *row, const char *list, struct err *e)
 {

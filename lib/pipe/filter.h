@@ -22,13 +22,13 @@ extern const struct opt filter_opts_sync[], filter_opts_threads[];
 #define FILTER_OPT_THREADS OPT_SHARED(filter_opts_threads)
 
 struct filter {
-	const struct cli *cli;	/* the program's, whom to speak for */
+	const struct cli *cli;	/* command line of the program, for messages */
 	const char *tool;	/* for the provenance line: the program's name, */
 	char **argv;		/* its arguments, */
 	int words;		/* and their number; 0: those before the operands */
 	const char *output;
 	int no_provenance, omit_schema;
-	int mute;		/* nothing goes to standard output */
+	int mute;		/* 1: nothing goes to standard output */
 	enum io_sync sync;
 	int events;		/* descriptor for events (pipe/event.h); 0: none */
 	unsigned threads;
@@ -71,11 +71,11 @@ int filter_shard(const struct reader *r, struct writer *w, struct err *e);
  * only frames whose type says that they remain valid. Call once, when both are open. */
 void filter_loose(struct reader *r, struct writer *w, int changed);
 
-/* Copy the shard that r stands at to w, to its verified end, payloads unchanged. */
+/* Copy the shard at which r stands to w, to its verified end, with unchanged payloads. */
 int filter_copy(struct reader *r, struct writer *w, struct err *e);
-/* The same after the beginning of the shard, which is already written. */
+/* Copy the rest of a shard whose beginning is already written. */
 int filter_rest(struct reader *r, struct writer *w, struct err *e);
-/* The same for every shard of a file; fd is read from its beginning and stays the
+/* Copy every shard of a file; fd is read from its beginning and stays the
  * caller's. */
 int filter_copy_file(const char *path, const struct reader_opts *o,
     struct writer *w, struct err *e);

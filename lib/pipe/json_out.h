@@ -13,7 +13,7 @@ enum { JSON_OUT_DEPTH = 8 };
 struct json_out {
 	FILE *f;
 	int depth;
-	int used[JSON_OUT_DEPTH + 1];	/* has members: write a comma before the next */
+	int used[JSON_OUT_DEPTH + 1];	/* 1: write a comma before the next member */
 	char end[JSON_OUT_DEPTH + 1];	/* the closing bracket */
 };
 
@@ -32,7 +32,7 @@ void json_out_u64(struct json_out *j, const char *key, uint64_t v);
 void json_out_f64(struct json_out *j, const char *key, double v);
 void json_out_f32(struct json_out *j, const char *key, float v);
 
-/* Close all levels below that depth. */
+/* Close all levels deeper than `depth'. */
 void json_out_unwind(struct json_out *j, int depth);
 /* Close everything and end the line: a document is one line. */
 void json_out_end(struct json_out *j);

@@ -11,7 +11,7 @@
 #include "pipe/pick.h"
 #include "pipe/source.h"
 
-/* "7", "3-9", "3-", "-9" */
+/* Parse a range of steps: "7", "3-9", "3-" or "-9". */
 static int
 pick_steps(void *arg, const struct opt *row, const char *val, struct err *e)
 {

@@ -25,7 +25,7 @@ struct pick {
 int pick_given(const struct pick *p);
 /* Return 1 if the shard is selected. */
 int pick_wants(const struct pick *p, const struct shard *s);
-/* Return 1 if a tensor of this name is selected; glob NULL: all are. */
+/* Return 1 if a tensor of this name is selected; glob NULL: all tensors are. */
 int pick_tensor(const char *glob, const char *name);
 /* Return the error of a program that found nothing selected, as grep: -ERR_NO. glob: the
  * --tensor that matched none, or NULL if there was no such shard. */

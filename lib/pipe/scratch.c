@@ -26,7 +26,7 @@ scratch_open(struct scratch *h, struct err *e)
 	return r;
 }
 
-/* The next n bytes go into memory. */
+/* Return 1 if the next n bytes go into memory. */
 static int
 scratch_fits(const struct scratch *h, size_t n)
 {

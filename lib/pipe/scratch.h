@@ -20,7 +20,7 @@ struct scratch {
 	const char *name;	/* for messages; NULL: "values that wait" */
 	/* private */
 	struct buf mem;
-	uint64_t n;		/* bytes, those in the file too */
+	uint64_t n;		/* bytes stored, in memory and in the file */
 	uint64_t from;		/* position in the file of the first item */
 	int fd, open;
 };
@@ -34,10 +34,10 @@ int scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at,
  * the total that will come, if known, to make room for. */
 int scratch_next(struct scratch *h, size_t n, uint64_t all, void **p,
     struct err *e);
-/* Read n bytes from there, of one item or several. */
+/* Read n bytes from position `at', of one item or several. */
 int scratch_get(const struct scratch *h, uint64_t at, void *p, size_t n,
     struct err *e);
-/* Return where those bytes are in memory, valid until the next store or clear; NULL if
+/* Return where the bytes at a position are in memory, valid until the next store or clear; NULL if
  * they are in the file. */
 void *scratch_at(const struct scratch *h, uint64_t at);
 /* Forget all bytes. */

@@ -16,7 +16,7 @@
 enum {
 	SIGN_SCHEME = 1,	/* Ed25519 over BLAKE2b of 64 bytes */
 	SIGN_HASH = 64,
-	SIGN_FILE = 1 << 20,	/* no key ring is larger */
+	SIGN_FILE = 1 << 20,	/* most bytes of a key ring */
 	SIGN_NAME = 1024
 };
 
@@ -33,7 +33,7 @@ sign_ready(struct err *e)
 	return sodium_init() >= 0 ? 0 : err_set(e, ERR_SYS, "libsodium cannot start");
 }
 
-/* ---- what is signed ---- */
+/* ---- the signed data ---- */
 
 struct sign_sum {
 	crypto_generichash_state h;
@@ -194,7 +194,7 @@ sign_key_free(struct sign_key *k)
 	alloc_free(k);
 }
 
-/* ---- the public ones ---- */
+/* ---- the public keys ---- */
 
 struct sign_ring {
 	struct sign_known {

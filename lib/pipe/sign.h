@@ -15,10 +15,10 @@ struct shard;
 
 enum {
 	SIGN_KEY = 32,		/* bytes of a public key */
-	SIGN_SIZE = 8 + SIGN_KEY + 64	/* of the payload of sIGN */
+	SIGN_SIZE = 8 + SIGN_KEY + 64	/* bytes of the payload of sIGN */
 };
 
-/* ---- what is signed ---- */
+/* ---- the signed data ---- */
 
 struct sign_sum;
 
@@ -42,7 +42,7 @@ struct sign_key;		/* secret */
 struct sign_key *sign_key_read(const char *path, struct err *e);
 void sign_key_free(struct sign_key *k);
 
-struct sign_ring;		/* public ones, by device */
+struct sign_ring;		/* public keys, by device */
 
 /* Read lines of a device's name and its public key in base64 (SubjectPublicKeyInfo, as
  * between the first and last line of a PEM file). A device may have several keys; #

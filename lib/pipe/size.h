@@ -12,7 +12,7 @@ struct err;
 struct shard;
 
 struct size {
-	uint64_t bytes;		/* so far, without what waits for its frame */
+	uint64_t bytes;		/* so far, without records that wait for their frame */
 	size_t dir, body;
 	uint32_t n;
 	uint64_t next;

@@ -20,14 +20,14 @@ enum { SOURCE_DEPTH = 8 };	/* folders in folders */
 
 struct source {
 	const char *path;	/* the operand; NULL: standard input */
-	char *name;		/* of the last file */
+	char *name;		/* name of the last file */
 	struct io *io;		/* an input that is not a folder, until returned */
 	struct arc *arc;	/* an archive, read from io */
 	struct arc_entry *entry;
 	unsigned char head[4];	/* first bytes of the entry, already read */
-	size_t nhead, at;	/* again from `at' on */
+	size_t nhead, at;	/* to be read again from `at' on */
 	int folder;
-	const char *packed;	/* as what, or NULL */
+	const char *packed;	/* name of the packed format, or NULL */
 	char **file;		/* files of a folder, sorted; `now' is next */
 	size_t n, cap, now;
 	size_t given;		/* files or entries */
@@ -93,7 +93,7 @@ source_named(const char *path, const char *end)
 	return n > m && strcmp(path + n - m, end) == 0;
 }
 
-/* Return whether the file begins as a stream or, possibly packed, is named as one. */
+/* Return 1 if the file begins as a stream or, possibly packed, has the name of a stream. */
 static int
 source_is_stream(const char *path, struct err *e)
 {
@@ -262,7 +262,7 @@ source_get(void *arg, void *p, size_t n, size_t *got, struct err *e)
 static void
 source_got(void *arg)
 {
-	(void)arg;	/* the entry stays the archive's */
+	(void)arg;	/* the archive still owns the entry */
 }
 
 static int
@@ -315,7 +315,7 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 		    source_named(s->entry->name, ".aceg") ||
 		    (s->nhead == 4 && bytes_le32(s->head) == FRAME_SYNC))
 			return source_entry(s, io, e);
-		/* it may be damaged: then its checksum says so */
+		/* if the entry is damaged, report its checksum instead */
 		if ((k = arc_verify(s->arc, e)) < 0)
 			return k;
 	}
@@ -539,7 +539,7 @@ source_io(struct io **out, const char *path, struct err *e)
 	if ((r = io_open(out, path, e)) < 0)
 		return r;
 	if (!io_can_seek(*out)) {
-		io_before(*out, source_before);	/* do not wait for it here */
+		io_before(*out, source_before);	/* do not wait for input here */
 		return 0;
 	}
 	if ((r = source_before(*out, e)) < 0) {

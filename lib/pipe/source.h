@@ -33,7 +33,7 @@ int source_left(const struct source *s);
 int source_again(struct source *s, struct err *e);
 void source_free(struct source *s);
 
-/* Open all files of an operand as one, in sequence, which is a file of streams too. */
+/* Open all files of an operand, in sequence, as one file of streams. */
 int source_io(struct io **out, const char *path, struct err *e);
 
 #endif

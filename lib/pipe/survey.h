@@ -18,7 +18,7 @@ enum { SURVEY_SENT = 1, SURVEY_STAT = 2, SURVEY_SCORE = 4 };
 struct survey {
 	uint32_t n;
 	struct stat_group *stat;	/* [n], zeros if unknown */
-	float *score;			/* [n], 1 where nothing is known */
+	float *score;			/* [n], 1 if unknown */
 	uint8_t *have;			/* [n] SURVEY_SENT | ... */
 	struct text_kv policy;		/* from pOLi frames; the last one wins */
 	/* bytes of frames that remain when the shard is coded */
@@ -28,7 +28,7 @@ struct survey {
 };
 #define SURVEY_INIT { 0, NULL, NULL, NULL, TEXT_KV_INIT, 0, NULL, NULL }
 
-/* Begin a shard of schema sc, which in stands at. */
+/* Begin the shard of schema sc at which `in' stands. */
 int survey_begin(struct survey *s, const struct schema *sc,
     const struct reader *in, struct err *e);
 /* Note that group g is in the shard. */
@@ -39,7 +39,7 @@ int survey_note(struct survey *s, uint32_t type, const unsigned char *p,
     size_t n, size_t wire, struct err *e);
 /* Return 1 if the group was sent without statistics. */
 int survey_lacks(const struct survey *s, uint32_t g);
-/* Compute its statistics from its values x f32[n]. Return 0, or 1 + the index of the
+/* Compute a group's statistics from its values x f32[n]. Return 0, or 1 + the index of the
  * first value that is not finite. */
 size_t survey_values(struct survey *s, uint32_t g, const float *x, size_t n);
 void survey_release(struct survey *s);
