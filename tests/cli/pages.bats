@@ -113,7 +113,7 @@ example() {
 			fi
 		done
 	done
-	page ace.7 '(without one are seconds)' >/dev/null
+	page ace.7 '(without a unit they are seconds)' >/dev/null
 	exits 0 ace-compress -c q8 -S st2 --wait 5 in
 }
 
