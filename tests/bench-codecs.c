@@ -30,7 +30,7 @@
 
 struct row {
 	const char *spec;
-	const char *peer;	/* gauss; layered; speed (published figures) */
+	const char *peer;	/* the peer's published figures: gauss; layered; speed */
 };
 
 /* Figures of the peers: shared benchmark of ggml, GRACE, BytePS and others, on one core
@@ -158,7 +158,7 @@ codecs(int specs, char **spec)
 
 enum { FASTEST = 10 };		/* the fastest of this many runs counts */
 
-/* Groups of the size that streams have. */
+/* Groups as large as those of streams. */
 struct data {
 	struct group {
 		size_t at, n;
@@ -414,7 +414,7 @@ sets(void)
 	gaussian(&gauss);
 	low("gauss", &gauss, 0);
 	low("layered", &layered, 1);
-	layered.y = NULL;		/* one for both */
+	layered.y = NULL;		/* both data sets use one array */
 	drop(&gauss);
 	drop(&layered);
 }
@@ -539,7 +539,7 @@ trellis_all(const char *label)
 	for (i = 0; i < 3; i++)
 		trellis(&d, label != NULL ? label : "gauss",
 		    label != NULL ? real[i] : gauss[i], label != NULL ? fewer[i] : 0);
-	layered.y = NULL;		/* both had the same array */
+	layered.y = NULL;		/* both data sets used one array */
 	drop(&layered);
 	drop(&d);
 }

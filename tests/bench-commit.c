@@ -100,7 +100,7 @@ commit(const struct statedir *s, const struct schema *sc, uint64_t step,
 	return start;
 }
 
-/* Write the same bytes as cp and sync do. */
+/* Write the same number of bytes as cp and sync do. */
 static double
 copy(const char *from, const char *to, double *bytes)
 {
@@ -153,7 +153,7 @@ main(int argc, char **argv)
 	ctx.cols = SCHEMA_GROUP;
 	must(codec_encode(&plan, &ctx, x, SCHEMA_GROUP, &body, &param, &e),
 	    "encode");
-	(void)commit(&s, &sc, 0, x, &body, param, from);	/* one to replace */
+	(void)commit(&s, &sc, 0, x, &body, param, from);	/* a file to replace */
 	for (i = 0; i < ROUNDS; i++) {
 		a[i] = commit(&s, &sc, i + 1, x, &body, param, from);
 		b[i] = copy(from, to, &bytes);

@@ -48,7 +48,7 @@ struct file {
 	FILE *f;
 	char *text;
 	size_t len, at;
-	int bytes;		/* the second pass */
+	int bytes;		/* 1: the second pass */
 };
 
 static void
@@ -440,7 +440,7 @@ synthetic(double rate, size_t n, const char *dir)
 	free(x);
 }
 
-/* ---- what others send ---- */
+/* ---- peers: what other programs send ---- */
 
 static unsigned char *
 values(const char *path, size_t *n)
@@ -496,7 +496,7 @@ coder(const char *old, const char *new)
 	size_t n, i, k;
 	int r, j;
 
-	alloc_keep();			/* as programs do */
+	alloc_keep();			/* as our programs do */
 	a = values(old, &n);
 	b = values(new, &n);
 	for (i = 0; i < n; i += k, body.n = 0) {

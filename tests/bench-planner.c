@@ -335,7 +335,7 @@ plan_shard(struct data *d, struct allot *a, uint64_t budget)
 		die("planning");
 }
 
-/* Return 1 when the shard does not fit. */
+/* Return 1 when the shard exceeds the budget. */
 static int
 land_shard(struct data *d, struct regulate *l, uint64_t budget)
 {

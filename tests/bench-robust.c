@@ -212,7 +212,7 @@ pairs(const float **x, size_t k, uint32_t step)
 	return n;
 }
 
-/* The memory of earlier steps. */
+/* What a rule keeps from earlier steps. */
 static int
 look_back(const float *y, const float **x, size_t k, struct err *e)
 {
@@ -277,7 +277,7 @@ rule(float *y, const struct robust_rule *q, int back, const float **x, size_t k,
 	return r;
 }
 
-/* || a - b || / || b || */
+/* Return || a - b || / || b ||. */
 static double
 apart(const double *a, const double *b)
 {
@@ -376,7 +376,7 @@ line(const struct cell *c, int all)
 
 static const struct { int k, f; } sizes[SIZES] = { { 8, 1 }, { 8, 2 }, { 8, 3 }, { 20, 5 } };
 
-/* Print one way of sending, for one size or, with a negative `only', for all. */
+/* Print the results of one way of sending, for one size, or for all sizes if `only' < 0. */
 static void
 table(int way, int only)
 {
@@ -403,7 +403,7 @@ table(int way, int only)
 	}
 }
 
-/* Usage: bench-robust [WAY [K F]]; without arguments everything. */
+/* Usage: bench-robust [WAY [K F]]; without arguments it measures everything. */
 int
 main(int argc, char **argv)
 {

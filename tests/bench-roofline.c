@@ -45,7 +45,7 @@ static const char *const bound_name[NBOUNDS] = { "read", "write", "copy",
 static float *gauss, *y;
 static const struct kern *kern;
 static double bound[NBOUNDS];		/* ns */
-static volatile uint64_t sink;		/* uses results, so that compilers keep the work */
+static volatile uint64_t sink;		/* stores results, so that compilers keep the work */
 
 /* Return the least time of many runs, in ns per value of n. */
 #define LEAST(result, n, work) do { \
@@ -103,7 +103,7 @@ loop_count(const unsigned char *s)
 	sink += count[0][1];
 }
 
-/* Each of the four states waits only for itself. */
+/* Each of the four states depends only on itself. */
 static void
 loop_put(const uint64_t inverse[4])
 {

@@ -38,7 +38,7 @@ now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A goal: got must be at most, or at least, want. */
+/* A goal: `got' must be at most, or at least, `want'. */
 static inline void
 goal(const char *what, double got, int most, double want, const char *peer)
 {
@@ -73,7 +73,7 @@ make(float *gauss, float *layered)
 		l = i * LAYERS / total;
 		if (l != layer) {
 			layer = l;
-			/* each 73rd of the range once, in some order */
+			/* each 73rd part of the range once, in some order */
 			scale = pow(10, -5 + 3 * ((double)(l * 29 % LAYERS) +
 			    0.5) / (double)LAYERS);
 		}

@@ -38,7 +38,7 @@ head32(struct forge *s, unsigned long arg)	/* frame, byte, 2^shift - 1 */
 #define HEAD32(frame, byte, shift) head32, \
 	(unsigned long)(frame) << 16 | (byte) << 8 | (shift)
 
-/* Corrupt the shard's key in a frame; everything else is right. */
+/* Corrupt the shard's key in a frame, and nothing else. */
 static inline void
 key(struct forge *s, unsigned long at)
 {
@@ -158,7 +158,7 @@ pay64(struct forge *s, unsigned long arg)	/* the lowest bits are ones */
 	(unsigned long)(frame) << 24 | (unsigned long)(byte) << 8 | (shift)
 
 static inline void
-cut_payload(struct forge *s, unsigned long arg)	/* frame, bytes less */
+cut_payload(struct forge *s, unsigned long arg)	/* frame, bytes to remove */
 {
 	struct forge_frame *f = &s->f[arg >> 16];
 
@@ -194,7 +194,7 @@ twice(struct forge *s, unsigned long at)
 {
 	struct forge_frame f = s->f[at];
 
-	if (at == SCHM)		/* its id is in one of these */
+	if (at == SCHM)		/* one of these frames has its id */
 		s->f[HEAD].keep = s->f[SHRD].keep = KEEP_BODY;
 	(void)forge_insert(s, at + 1, forge_type(&f), f.p, f.n);
 }
@@ -268,7 +268,7 @@ again(struct forge *s, unsigned long type)
 	(void)forge_insert(s, DATA, (uint32_t)type, b, 16 + n);
 }
 
-/* Insert a plan for the only group; `which' is its fault. */
+/* Insert a plan for the only group; `which' selects its fault. */
 static inline void
 plan(struct forge *s, unsigned long which)
 {
@@ -540,7 +540,7 @@ incarnation(struct forge *s, unsigned long arg)
 
 struct tensor {
 	uint64_t numel, base, dim[9];
-	unsigned ndim, dtype, dims;	/* dims: in the table; 0: ndim */
+	unsigned ndim, dtype, dims;	/* dims: number of dimensions in the table; 0: ndim */
 	const char *name;
 	size_t len;
 	uint32_t group, n;		/* n tensors claimed; 0: 1 */
@@ -656,7 +656,7 @@ data(struct forge *s, unsigned long which)
 	static const struct {
 		uint32_t n, len;	/* len: directory bytes given */
 		unsigned char dir[24];
-		uint32_t dir_len;	/* as written; 0: len */
+		uint32_t dir_len;	/* directory length that is written; 0: len */
 		size_t bodies;
 	} d[] = {
 	/* 0: no record */ { 0, 0, { 0 }, 0, 0 },
@@ -728,7 +728,7 @@ body(struct forge *s, unsigned long which)
 		l->codec, l->param };
 	size_t dir;
 
-	if (l->codec >= 15) {	/* its number follows */
+	if (l->codec >= 15) {	/* the codec's number follows */
 		b[12] = 15;
 		b[13] = l->codec;
 		b[14] = l->param;
@@ -749,7 +749,7 @@ later(struct forge *s, unsigned long arg)
 	s->f[HEAD].p[8] = 0xff;		/* optional features */
 	s->f[HEAD].p[16] = 1;		/* created */
 	s->f[HEAD].p[40] = 1;		/* shards */
-	s->f[HEAD].head[9] = 0x80;	/* flags to be ignored */
+	s->f[HEAD].head[9] = 0x80;	/* flags that readers ignore */
 	s->f[SHRD].head[9] = 0x80;
 	s->f[NOTE].head[9] = 0x80;
 	s->f[SEND].head[9] = 0x80;

@@ -54,7 +54,7 @@ enum { LOOK_MS = 20 };
 
 static struct clip *page;
 static long alone, stop;	/* ACE_KILL, ACE_STOP: calls left; -1: at an exchange */
-static long faster = -1;	/* ACE_FASTER; the time when it began */
+static long faster = -1;	/* ACE_FASTER; -1: not set */
 static struct timespec since;
 static long long waited;	/* milliseconds, if ACE_FASTER is 0 */
 static int log_fd = -1, reads_fd = -1, later_fd = -1, ago_fd = -1;
@@ -261,7 +261,7 @@ write(int fd, const void *p, size_t n)
 	return k;
 }
 
-/* Count it as a write for ACE_KILL; it does not fail. */
+/* Count this call as a write for ACE_KILL; it does not fail. */
 ssize_t
 pwrite(int fd, const void *p, size_t n, off_t at)
 {

@@ -20,13 +20,13 @@ enum clip_call {
 enum clip_action { CLIP_COUNT, CLIP_KILL, CLIP_FAIL, CLIP_FAIL_ON };
 
 struct clip {
-	uint32_t mask;		/* which calls count, a bit for each */
+	uint32_t mask;		/* which calls count: one bit per call */
 	uint32_t action;	/* what is done to the call at which left is 0;
 				   CLIP_FAIL_ON: to all later ones, too */
 	int64_t left;		/* N for the N-th call */
 	int32_t error;		/* errno of calls that fail */
 	uint32_t fired;		/* calls that failed or killed */
-	char what[24];		/* name of the last of these */
+	char what[24];		/* name of the last such call */
 };
 
 /* One change of the file system in the file of CLIP_LOG. npath, nother and ndata
@@ -35,8 +35,8 @@ enum clip_op {
 	CLIP_OP_CREATE = 1, CLIP_OP_WRITE, CLIP_OP_SYNC, CLIP_OP_SYNCDIR,
 	CLIP_OP_RENAME, CLIP_OP_LINK, CLIP_OP_UNLINK, CLIP_OP_MKDIR,
 	CLIP_OP_OUT,		/* bytes went to standard output */
-	CLIP_OP_CUT,		/* a file's length: at */
-	CLIP_OP_SWAP		/* two names, exchanged */
+	CLIP_OP_CUT,		/* a file was truncated to `at' bytes */
+	CLIP_OP_SWAP		/* two names were exchanged */
 };
 struct clip_rec {
 	uint32_t op;

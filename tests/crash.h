@@ -17,7 +17,7 @@ struct op {
 	uint64_t ino, at;
 	unsigned char *data;
 	size_t n;
-	int node, node2;	/* the node named; the one exchanged with it */
+	int node, node2;	/* node: the named node; node2: the node exchanged with it */
 };
 
 struct node {
@@ -212,7 +212,7 @@ read_log(const char *path)
 		o->n = r.ndata;
 		i = tree_find(&now, o->path);
 		if (o->op == CLIP_OP_CREATE) {
-			if (i >= 0) {		/* it was there */
+			if (i >= 0) {		/* the file existed */
 				nodes[now.f[i].node].ino = o->ino;
 				free(o->data);
 				continue;
@@ -357,7 +357,7 @@ store(const struct tree *t)
 
 	shell("rm -rf crash; cp -r template crash; rm -rf crash/S crash/D "
 	    "crash/S2%s", "");
-	for (pass = 1; pass < 6; pass++)	/* the shallow ones first */
+	for (pass = 1; pass < 6; pass++)	/* parents before their entries */
 		for (i = 0; i < t->n; i++) {
 			const struct node *d = &nodes[t->f[i].node];
 			size_t depth = 1;

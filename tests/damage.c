@@ -94,7 +94,7 @@ static int fd_in, fd_out, fd_err;
 static unsigned char out[MAX];
 static size_t nout;
 static char message[1024];
-static char now[256];		/* for a crash: what was tried */
+static char now[256];		/* what is being tried, for the report of a crash */
 
 static void
 crashed(int sig)
@@ -409,7 +409,7 @@ frames(struct trial *t, unsigned char *b, const unsigned char *other,
 		}
 		if (i >= m)
 			continue;
-		memcpy(b, p, at[i]);			/* one from the other stream */
+		memcpy(b, p, at[i]);			/* one frame from the other stream */
 		len = bt[i + 1] - bt[i];
 		memcpy(b + at[i], other + bt[i], len);
 		memcpy(b + at[i] + len, p + at[i + 1], t->ngood - at[i + 1]);
@@ -539,7 +539,7 @@ one(const struct prog *g, const char *file, unsigned long every)
 		t.failed += r != 0;
 		t.dir = dir;
 		t.before = dir_sum(dir);
-		end = t.ngood - FRAME_HEAD_SIZE - FRAME_TAIL_SIZE;	/* a shard that ended has ended */
+		end = t.ngood - FRAME_HEAD_SIZE - FRAME_TAIL_SIZE;	/* end of the shard */
 	} else if ((r = call(g, NULL, good, t.ngood, 0)) != 0) {
 		(void)fprintf(tap, "# good input: status %d, %s", r, message);
 		t.failed++;

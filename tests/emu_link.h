@@ -20,15 +20,15 @@
 #include "emu_problem.h"
 
 enum { PHASES = 64, STEPS = 6000 };
-#define COMPUTE 0.1		/* seconds a step */
-#define SIZE (32.0 * 252384)	/* bits: the example's transformer */
+#define COMPUTE 0.1		/* seconds per step */
+#define SIZE (32.0 * 252384)	/* bits of the example's transformer */
 
 struct link {
 	size_t n;
 	struct {
 		double rate, latency, until;
 	} phase[PHASES];
-	double period;		/* 0: it does not change */
+	double period;		/* seconds; 0: the link does not change */
 	double compute;		/* seconds a step */
 	double sent[DEVICES], done;
 	double back[STEPS];

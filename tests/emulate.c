@@ -36,18 +36,18 @@
 enum { EVERY = 5 };
 
 struct device {
-	float grad[VALUES], acc[VALUES];	/* acc: with the residual */
-	double keep;		/* share of the values that is coded */
-	double bits, energy, lost;	/* of this step's message */
+	float grad[VALUES], acc[VALUES];	/* acc: gradient plus residual */
+	double keep;		/* share of the values that are coded */
+	double bits, energy, lost;	/* size, energy and error of this step's message */
 };
 
 struct run {
 	struct problem p;
 	struct device d[DEVICES];
-	float w[VALUES], *queue[STEPS];	/* the common model; averages */
+	float w[VALUES], *queue[STEPS];	/* w: the common model; queue: averages by step */
 	int ahead;
 	float own[DEVICES][VALUES];	/* ahead: each device's model */
-	float *kept[STEPS];		/* ahead: its updates there, times the rate */
+	float *kept[STEPS];		/* ahead: each device's updates, times the rate */
 	uint64_t seed;
 	size_t step, applied;
 	double smooth, before, at;	/* losses; at: steps to the target */
@@ -141,7 +141,7 @@ judge(struct run *r, const float *w)
 	r->smooth = r->step == EVERY ? now :
 	    SMOOTH * r->before + (1 - SMOOTH) * now;
 	if (!(r->smooth < 1e6))
-		r->step = STEPS;	/* it has diverged */
+		r->step = STEPS;	/* the run has diverged */
 	else if (r->smooth < TARGET)
 		r->at = (double)r->step - (double)EVERY * (TARGET - r->smooth) /
 		    (r->before - r->smooth);

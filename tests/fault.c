@@ -41,7 +41,7 @@ static const struct {
 
 /* ---- files ---- */
 
-/* The names of states, spools and caches: S, D and C. */
+/* The names of states, spools and caches are S, D and C. */
 static void
 look_here(struct tree *t)
 {
@@ -224,7 +224,7 @@ one(struct fault_run *f, const char *what, int64_t nth, int error, int action)
 	fresh();
 }
 
-/* Return how many calls of that kind the program makes. */
+/* Return the number of calls of this kind that the program makes. */
 static int64_t
 count(const struct fault_case *c, enum clip_call call)
 {

@@ -10,9 +10,9 @@ struct fault_case {
 	int loose;
 };
 enum {
-	FUZZY = 1,	/* what is measured differs from run to run */
+	FUZZY = 1,	/* its measurements differ from run to run */
 	LEARNS = 2,	/* a second run gives another answer */
-	COMMITS = 4,	/* it commits several times, with states in between */
+	COMMITS = 4,	/* it commits several times and leaves states in between */
 	ENDLESS = 8,	/* after a complete run, a second one waits for more or is
 			 * refused */
 	CLOCK = 16,	/* its output has the time of day */
@@ -21,7 +21,7 @@ enum {
 	SILENT = 64	/* its last input has no line in its output */
 };
 
-/* Run in an empty directory. The last step of each device is left to do. Programs
+/* Run the setup in an empty directory. The last step of each device is not done. Programs
  * without a state have only their output compared. */
 #define MADE "mkshards -s 0 >in0; mkshards -s 1 >in1; "
 #define CODED MADE "ace-compress -S S -c topk:0.2 --window 4 in0 >sent0; "

@@ -30,9 +30,9 @@ enum {
 
 struct forge_frame {
 	unsigned char head[64];
-	unsigned char *p;	/* payload, not compressed unless lz4 kept */
-	size_t n, raw;		/* raw: what raw_len says with FRAME_LZ4 */
-	unsigned char pad;	/* what the padding is made of */
+	unsigned char *p;	/* payload, compressed only if lz4 is kept */
+	size_t n, raw;		/* raw: value of raw_len with FRAME_LZ4 */
+	unsigned char pad;	/* byte that the padding consists of */
 	unsigned keep;
 };
 

@@ -49,7 +49,7 @@ struct hop {
 	int tries;
 };
 
-/* The output, as far as -w needs it. */
+/* The part of the output that -w needs. */
 static unsigned char *kept;
 
 static void

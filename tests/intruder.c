@@ -30,7 +30,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-static int inside;	/* 1: trying; the processes it starts do not try */
+static int inside;	/* 1: this process tries; the processes that it starts do not */
 
 static void
 says(const char *what, int done)
@@ -165,7 +165,7 @@ passes(long r)
 	return r >= 0 || errno != EPERM;
 }
 
-/* Type into what may be the terminal of the shell that started the program. */
+/* Type into the descriptor that may be the terminal of the shell that started the program. */
 static int
 types(void)
 {
@@ -348,7 +348,7 @@ intrude(void)
 	says("erases", erases());
 }
 
-/* Try the same in a process that one of our programs started. */
+/* Try these calls in a process that one of our programs started. */
 void
 _exit(int status)
 {

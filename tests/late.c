@@ -34,14 +34,14 @@ struct piece {
 struct late {
 	double delay, rate, cost;
 	FILE *log;
-	double free;		/* when the link is free again */
+	double free;		/* time at which the link is free again */
 	struct piece *first, **last;
 	size_t held;
 	/* the stream */
 	unsigned char head[FRAME_HEAD_SIZE];
 	size_t have;
-	uint64_t left;		/* of the frame's payload */
-	size_t frame;		/* bytes of this DATA frame; 0 another */
+	uint64_t left;		/* bytes left of the frame's payload */
+	size_t frame;		/* bytes of this DATA frame; 0: another frame */
 	double from;
 };
 

@@ -17,7 +17,7 @@ enum {
 #define LIE_MOST4 127, 127, 127, 127, 127, 127, 127, 127
 
 static const struct lie {
-	unsigned char codec, param, n, body[40];	/* codec: 15 is none */
+	unsigned char codec, param, n, body[40];	/* codec 15: no codec */
 } lies[] = {
 	[LIE_F16] = { 1, 0, 31, { 0 } },	/* not 2 bytes each */
 	[LIE_BF16] = { 2, 0, 33, { 0 } },

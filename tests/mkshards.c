@@ -141,7 +141,7 @@ column(const struct schema *sc, uint32_t g, size_t i)
 	    at / span.cols / 8 % 2) - 7);
 }
 
-/* Make the values from base on of the shard at `step'; they are group g. */
+/* Make the values of group g, from base on, of the shard at `step'. */
 static void
 fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x, size_t n)
 {
@@ -520,7 +520,7 @@ main(int argc, char **argv)
 	uint64_t i;
 	int k;
 
-	/* parsed first: tensors are cut into groups when they are added */
+	/* parse this first, because tensors are cut into groups when they are added */
 	for (k = 1; k + 1 < argc; k++)
 		if (strcmp(argv[k], "-g") == 0)
 			o.sc.group_size = (uint32_t)number(argv[k + 1]);

@@ -28,7 +28,7 @@ struct scene {
 	const char *again;	/* run everything once more */
 	const char *before;	/* program that is killed; NULL: the command */
 	const char *ready;	/* test whether the command can end */
-	enum { ALWAYS, AT_END, NEVER } balance;	/* when the values balance */
+	enum { ALWAYS, AT_END, NEVER } balance;	/* when the balance of the values is checked */
 };
 
 #define MADE "mkshards -s 0 -k ramp >in0; mkshards -s 1 -k ramp >in1; "
@@ -66,7 +66,7 @@ struct scene {
 	"mkdir -m 700 D; cp m0 D/m; mv m0 old; mv m1 new; ace-diff old new >p; " \
 	"ace-diff m2 m3 >q; rm -f m2 m3; "
 
-/* A run's patches from m0 to m1, and what its receiver r, which has m0, is sent. */
+/* A run's patches from m0 to m1, and the files sent to its receiver r, which has m0. */
 #define STORED "for i in 0 1 2; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
 	"ace-diff -S D -s 1 m0 m1; cp m0 r; ace-diff -S D --to edge1 >ask; " \
 	"ace-patch --receipt edge1 r <ask >said; ace-ack -S D said >rest; " \
@@ -297,7 +297,7 @@ again_from(const char *log)
 	shell("rm -rf work; cp -r template work; : >'%s'", log);
 }
 
-/* Run one program there, killed at its n-th change (0: not killed), and record its
+/* Run one program in the directory, killed at its n-th change (0: not killed), and record its
  * changes. */
 static int
 play(const char *command, const char *log, int64_t n)
@@ -333,7 +333,7 @@ cuts(const struct scene *s, size_t k, int all)
 	crash(s, k, NO_NAMES, 0);
 }
 
-/* Run it without a kill, then cut before each change. Return how many cuts that were. */
+/* Run the program without a kill, then cut before each change. Return the number of cuts. */
 static size_t
 whole(const struct scene *s, const char *log)
 {

@@ -29,8 +29,8 @@ enum { PROC_MAX = 64, PROC_WORDS = 40, PROC_HANG = 600 };
 
 struct proc {
 	pid_t pid;
-	int line;		/* number of its pipeline */
-	int status;		/* of wait(2), once it has ended */
+	int line;		/* number of the process's pipeline */
+	int status;		/* status of wait(2), once the process has ended */
 	int ended, killed;	/* by us */
 	char name[24];
 };

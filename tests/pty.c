@@ -33,7 +33,7 @@ main(int argc, char **argv)
 		_exit(99);
 	}
 	(void)close(s);
-	while ((n = read(m, buf, sizeof(buf))) > 0)	/* EIO: all closed */
+	while ((n = read(m, buf, sizeof(buf))) > 0)	/* EIO: all other ends closed */
 		if (write(STDOUT_FILENO, buf, (size_t)n) != n)
 			return 99;
 	if (waitpid(pid, &status, 0) < 0)

@@ -57,9 +57,9 @@ static char message[1024];
 
 enum { REFUSE_DEEP = 7, REFUSE_CALLS = 1 << 16, REFUSE_PLACES = 1 << 16 };
 
-/* What must fail; shared with the child process in which ace-recv reads. */
+/* Which call must fail; shared with the child process in which ace-recv reads. */
 static struct asked {
-	enum refuse_kind kind, now;	/* now: while a program runs */
+	enum refuse_kind kind, now;	/* now: kind, while a program runs */
 	long at, n;		/* the at-th call fails; n were made */
 	pid_t who;		/* process whose call failed */
 	uint64_t by[REFUSE_CALLS];	/* place of each call, while they are counted */
@@ -94,7 +94,7 @@ refuse_new_place(uint64_t place)
 	return 1;
 }
 
-static int leaving;	/* the process, a child's: what it did is written */
+static int leaving;	/* 1: a child process is ending, and its output is written */
 
 static int
 refused(enum refuse_kind kind)
@@ -243,7 +243,7 @@ __wrap_sandbox_enter(struct sandbox *s, int want, char *says, unsigned long n,
 
 /* ---- one call of a program ---- */
 
-static char trying[200];	/* for a crash */
+static char trying[200];	/* what is being tried, for the report of a crash */
 
 static void
 crashed(int sig)
@@ -253,7 +253,7 @@ crashed(int sig)
 	(void)raise(sig);
 }
 
-/* Reset the process to what it was before. */
+/* Reset the process to its state before the call. */
 static void
 again(int fd, int as)
 {
@@ -417,7 +417,7 @@ one(struct refuse_run *f, enum refuse_kind kind, long at)
 		    said, strchr(said, '\n') != NULL ? "" : "\n");
 }
 
-/* Return how many calls of that kind the program makes. */
+/* Return the number of calls of this kind that the program makes. */
 static long
 count(const struct fault_case *c, enum refuse_kind kind)
 {

@@ -66,7 +66,7 @@ start_stream(struct device *v, int d)
 	    v->plan, proc_dir, d, WINDOW, v->code, proc_dir, proc_dir, d);
 }
 
-/* Code a shard that stays on its way longer than the step is open. */
+/* Code a shard that arrives after its step is closed. */
 static void
 start_away(struct device *v, int d)
 {
@@ -87,7 +87,7 @@ start_mail(int d)
 	    choose(MAIL));
 	if (stat(path, &st) < 0 || st.st_size == 0)
 		return;
-	if (!w.d[d].todo && choose(2) == 0)	/* one ace-ack at a time */
+	if (!w.d[d].todo && choose(2) == 0)	/* only one ace-ack may run */
 		line = proc_start("ace-recv --spool %s/D %s | ace-ack -S %s/S%d",
 		    proc_dir, path, proc_dir, d);
 	else
@@ -178,7 +178,7 @@ only_aggregator(void)
 	return 1;
 }
 
-/* One of its two processes may end because the other one did, before it is killed. */
+/* One process of the aggregator's pipeline may end before its kill, because the other did. */
 static void
 no_more(void)
 {
@@ -324,7 +324,7 @@ one_world(uint64_t until)
 {
 	static const char *const codes[] = {
 		"-c topk:0.2", "-c f32", "-c lossless", "-c f16", "-c topk:0.05",
-		/* what is not sent does not change, so sums stay exact */
+		/* values that are not sent do not change, so sums stay exact */
 		"--error-feedback cache:1"
 	};
 	char path[PATH_MAX + 32];

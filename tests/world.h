@@ -30,15 +30,15 @@ struct device {
 	float h[N];		/* the receiver's history */
 	uint64_t next;		/* first step without an average */
 	uint64_t upto;		/* this round: steps next .. upto - 1 */
-	int away;		/* rounds for which it is unreachable */
+	int away;		/* rounds for which the device is unreachable */
 	int todo, line;
-	unsigned mail;		/* copies of what was sent */
+	unsigned mail;		/* copies of the sent shards */
 };
 
 struct world {
 	struct device d[DEVICES];
 	struct schema sc;
-	int quorum;		/* a step of fewer shards is skipped */
+	int quorum;		/* a step with fewer shards is skipped */
 	int agg_line;
 };
 
@@ -134,7 +134,7 @@ make_input(int d, uint64_t step)
 	shard_release(&sh);
 }
 
-/* ---- what is on disk ---- */
+/* ---- the files on disk ---- */
 
 /* Set *step to the step of the device's residual. Return 1, or 0 without a residual. */
 static int
@@ -426,7 +426,7 @@ check_sum(const char *dir, uint64_t step)
 	sums++;
 }
 
-/* Check that whatever was accepted for a step up to the last one is in one average. */
+/* Check that each shard accepted for a step, up to the last one, is in exactly one average. */
 static void
 check_sums(void)
 {
