@@ -252,8 +252,8 @@ run(void *opts, char **path, size_t n, struct err *e)
 	int r, k;
 
 	if (o->dir == NULL)
-		return err_set(e, ERR_USAGE, "the device's state is missing: "
-		    "-S DIR");
+		return err_set(e, ERR_USAGE, "no state directory was given: "
+		    "add -S DIR");
 	if (o->restart != 0 && *path != NULL)
 		return err_set(e, ERR_USAGE, "--restart reads no input: leave out "
 		    "'%s'", *path);

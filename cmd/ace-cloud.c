@@ -375,7 +375,8 @@ allow_more(struct opts *x, const char *name, uint64_t n, struct err *e)
 	if ((size_t)snprintf(end, sizeof(text) - at, "\nweight %llu %s\n"
 	    "contributors %llu %s\n", (unsigned long long)n, name,
 	    (unsigned long long)n, name) >= sizeof(text) - at)
-		return err_set(e, ERR_DATA, "limit: 'spool/limits' is too long");
+		return err_set(e, ERR_DATA, "limit: 'spool/limits' would have more "
+		    "than %zu bytes", sizeof(text) - 1);
 	return place_put(&x->folder, "spool/limits", text, e);
 }
 

@@ -474,6 +474,22 @@ ace_write_shard_of(struct ace_writer *a, struct ace_reader *of,
 	return ace_fail(out, r, &e);
 }
 
+/* Refuse a call without a shard, or whose n values more do not fill the tensors. */
+static int
+ace_miscounted(const struct ace_writer *a, uint64_t n, struct ace_error *out)
+{
+	struct err e = ERR_INIT;
+
+	if (!a->in_shard)
+		return ace_fail(out, err_set(&e, ERR_USAGE,
+		    "no shard was begun: call ace_write_shard"), &e);
+	n += a->group == a->schema.ngroups ? a->schema.total :
+	    a->schema.t[a->span.tensor].base + a->span.offset + a->n;
+	return ace_fail(out, err_set(&e, ERR_USAGE, "the shard has %llu values, but "
+	    "its tensors have %llu", (unsigned long long)n,
+	    (unsigned long long)a->schema.total), &e);
+}
+
 int
 ace_write_values(struct ace_writer *a, const float *x, size_t n,
     struct ace_error *out)
@@ -484,8 +500,7 @@ ace_write_values(struct ace_writer *a, const float *x, size_t n,
 
 	while (n != 0) {
 		if (!a->in_shard || a->group == a->schema.ngroups)
-			return ace_fail(out, err_set(&e, ERR_USAGE,
-			    "the shard has more values than its tensors"), &e);
+			return ace_miscounted(a, n, out);
 		k = a->span.n - a->n < n ? a->span.n - a->n : n;
 		memcpy(a->x + a->n, x, k * sizeof(*x));
 		a->n += k;
@@ -511,9 +526,11 @@ ace_write_times(struct ace_writer *a, const double *seconds, size_t n,
 	size_t i;
 	int r = 0;
 
-	if (!a->in_shard || a->group != 0 || a->n != 0 || n != a->schema.n)
-		r = err_set(&e, ERR_USAGE, "times are given outside a shard, after "
-		    "its values, or not one per tensor");
+	if (!a->in_shard)
+		return ace_miscounted(a, 0, out);
+	if (a->group != 0 || a->n != 0 || n != a->schema.n)
+		r = err_set(&e, ERR_USAGE, "%zu times, expected %zu, one per tensor, "
+		    "before the first value", n, a->schema.n);
 	for (i = 0; i < n && r == 0; i++)
 		if (!(seconds[i] >= 0 && seconds[i] <= ARRAY_LONGEST))
 			r = err_set(&e, ERR_USAGE, "time %g of tensor %zu is not a "
@@ -538,8 +555,7 @@ ace_write_end(struct ace_writer *a, struct ace_error *out)
 	struct err e = ERR_INIT;
 
 	if (!a->in_shard || a->group != a->schema.ngroups)
-		return ace_fail(out, err_set(&e, ERR_USAGE,
-		    "the shard has fewer values than its tensors"), &e);
+		return ace_miscounted(a, 0, out);
 	ace_unlink(a->from, a);
 	a->in_shard = 0;
 	return ace_fail(out, writer_send(a->w, NULL, &e), &e);
@@ -552,7 +568,7 @@ ace_writer_close(struct ace_writer *a, struct ace_error *out)
 
 	if (a->in_shard)
 		return ace_fail(out, err_set(&e, ERR_USAGE,
-		    "the last shard has not ended"), &e);
+		    "the last shard has not ended: call ace_write_end"), &e);
 	return ace_fail(out, writer_finish(a->w, &e), &e);
 }
 

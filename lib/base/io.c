@@ -48,7 +48,8 @@ struct io {
 	int watch;		/* pipe that must have a reader, or -1 */
 	char *name;		/* for messages */
 	struct temp temp;	/* of io_create; its name is NULL for other ends */
-	double silence, until;	/* io_patience: seconds; end time; 0: no limit */
+	double silence, whole;	/* io_patience: seconds; 0: no limit */
+	double until;		/* end time of whole; 0: no limit */
 	struct splice *share;	/* bytes passed on unchanged, or NULL */
 
 	uint64_t count;		/* bytes handed out or taken */
@@ -422,6 +423,7 @@ void
 io_patience(struct io *io, double silence, double whole)
 {
 	io->silence = silence;
+	io->whole = whole;
 	io->until = whole > 0 ? clock_now() + whole : 0;
 }
 
@@ -440,8 +442,10 @@ io_await(struct io *io, struct err *e)
 		if (io->until > 0 && io->until - began - past < left)
 			left = io->until - began - past;
 		if (left <= 0)
-			return err_set(e, ERR_DATA, "truncated: timed out after %.3g "
-			    "s without a byte", past);
+			return io->silence > 0 && past >= io->silence ? err_set(e,
+			    ERR_DATA, "truncated: timed out after %.3g s without a "
+			    "byte", past) : err_set(e, ERR_DATA, "truncated: timed "
+			    "out: the whole input took more than %.3g s", io->whole);
 		r = fd_ready(io->fd, io->watch, (int)(left * 1e3) + 1,
 		    io->name, e);
 	}

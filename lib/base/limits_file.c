@@ -81,7 +81,8 @@ limits_file_read(const char *path, const struct opt *rows, void *own, void *othe
 
 	if (r > 0)
 		r = strlen(text) < LIMITS_BYTES - 1 ? 0 :
-		    err_set(e, ERR_USAGE, "path '%s' is too long", path);
+		    err_set(e, ERR_USAGE, "'%s' is too long: expected at most "
+		    "%d bytes", path, LIMITS_BYTES - 2);
 	for (rest = text; r == 0 && (line = strsep(&rest, "\n")) != NULL;) {
 		at++;
 		if (limits_file_line(&x, line, &why) < 0)

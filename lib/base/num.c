@@ -84,7 +84,7 @@ num_size(uint64_t *v, const char *s, const char *what, struct err *e)
 	if (r < 0)
 		return r;
 	if (x >= 9e18)
-		return err_set(e, ERR_USAGE, "%s '%s' is too large", what, s);
+		return err_set(e, ERR_USAGE, "%s '%s': expected less than 9e18", what, s);
 	*v = (uint64_t)x;
 	return 0;
 }
@@ -154,7 +154,8 @@ num_item(const char **list, char word[NUM_ITEM], const char *what, struct err *e
 	if (*list == NULL)
 		return 0;
 	if (n >= NUM_ITEM)
-		return err_set(e, ERR_USAGE, "%s: '%.40s' is too long", what, *list);
+		return err_set(e, ERR_USAGE, "%s: '%.40s' is too long: expected "
+		    "at most %d bytes", what, *list, NUM_ITEM - 1);
 	memcpy(word, *list, n);
 	word[n] = '\0';
 	*list = (*list)[n] != '\0' ? *list + n + 1 : NULL;

@@ -37,11 +37,10 @@ opt_measure(const struct opt *o, double *v, const char *val, const char *what,
 	if (*v < o->lo.f && o->lo.f < 1e-9)
 		return err_set(e, ERR_USAGE, "%s '%s': expected more than 0", what,
 		    val);
-	if (*v < o->lo.f)
-		return err_set(e, ERR_USAGE, "%s '%s': expected at least %g%s", what,
-		    val, o->lo.f, time ? "s" : "bit");
-	if (o->hi.f > 0 && *v > o->hi.f)
-		return err_set(e, ERR_USAGE, "%s '%s' is too large", what, val);
+	if (*v < o->lo.f || (o->hi.f > 0 && *v > o->hi.f))
+		return err_set(e, ERR_USAGE, "%s '%s': expected at %s %g%s", what,
+		    val, *v < o->lo.f ? "least" : "most", *v < o->lo.f ? o->lo.f :
+		    o->hi.f, time ? "s" : "bit");
 	return 0;
 }
 

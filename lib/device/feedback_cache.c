@@ -88,8 +88,8 @@ feedback_cache_how(struct compensate *c, const struct shard *sh,
 		    "unknown", how);
 	d = strtod(how + 6, &end);
 	if (*end != '\0' || end == how + 6 || !(d >= 0 && d <= 1))
-		return err_set(e, ERR_DATA, "corrupt: feedback '%.40s' is not valid",
-		    how);
+		return err_set(e, ERR_DATA, "corrupt: feedback '%.40s' is not cache:R "
+		    "with R from 0 to 1", how);
 	c->rho = (float)d;
 	return 0;
 }

@@ -339,8 +339,8 @@ gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
 		return gguf_bad(g, "has rows that are not a whole number of blocks",
 		    e);
 	if (*row > SCHEMA_MAX_TOTAL)
-		return err_set(e, ERR_DATA, "limit: %s of '%s' has too many "
-		    "elements", g->what, g->path);
+		return err_set(e, ERR_DATA, "limit: %s of '%s' has rows of more "
+		    "than 2^40 values", g->what, g->path);
 	*row = *row / type->values * type->bytes;
 	t->kind = GGML_KIND + n;
 	return 0;

@@ -569,9 +569,9 @@ safetensors_slice(const char *path, const char *name, const json_t *v,
 	return s.ndim < 0 || safetensors_numbers(json_object_get(v, "offset"),
 	    s.offset, SCHEMA_MAX_DIM) != s.ndim ||
 	    safetensors_numbers(json_object_get(v, "of"), s.of,
-	    SCHEMA_MAX_DIM) != s.ndim ? err_set(e, ERR_DATA, "corrupt: '%s' lacks "
-	    "\"offset\", \"shape\" or \"of\" of tensor '%.160s'", path,
-	    name) : fn(arg, &s, e);
+	    SCHEMA_MAX_DIM) != s.ndim ? err_set(e, ERR_DATA, "corrupt: in '%s' "
+	    "\"offset\", \"shape\" and \"of\" of tensor '%.160s' are not lists of "
+	    "equally many, at most 8, whole numbers", path, name) : fn(arg, &s, e);
 }
 
 int

@@ -26,8 +26,9 @@ array_name(struct array_names *l, const char *s, size_t len, struct err *e)
 	char name[SHARD_NAME + 1];
 
 	if (len == 0 || len > SHARD_NAME || !text_clean(s, len))
-		return err_set(e, ERR_DATA, "corrupt: a name in the list of "
-		    "contributors is not valid");
+		return err_set(e, ERR_DATA, "corrupt: a name of %zu bytes in the list "
+		    "of contributors, expected 1 to %d bytes of UTF-8 without control "
+		    "characters", len, SHARD_NAME);
 	memcpy(name, s, len);
 	name[len] = '\0';
 	return array_add(l, name, e);

@@ -23,7 +23,8 @@ checks_stamp(const struct shard *s, const char *key, struct err *e)
 	if (v == NULL || strcmp(v, "none") == 0 ||
 	    (n == 2 * SHARD_DIGEST && v[n] == '\0'))
 		return 0;
-	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s' is not valid", key, v);
+	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s' is not none or "
+	    "%d lower-case hexadecimal digits", key, v, 2 * SHARD_DIGEST);
 }
 
 /* Check that a difference names its history and how to restore the values. */
@@ -43,7 +44,8 @@ checks_difference(const struct shard *s, struct err *e)
 	    (strncmp(how, "cache:", 6) == 0 &&
 	    num_f64(&rho, how + 6, 0, 1, "", NULL) == 0))
 		return checks_stamp(s, SHARD_KEY_HISTORY, e);
-	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s' is not valid",
+	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s' is not ef21, "
+	    SHARD_PREDICT_PATCH " or cache:R with R from 0 to 1",
 	    SHARD_KEY_PREDICT, how);
 }
 
@@ -84,7 +86,7 @@ checks_stat(const struct note *n, uint32_t i, const struct schema *sc, struct er
 	    s.sumabs >= 0 && s.max_abs >= 0)
 		return 0;
 	return err_set(e, ERR_DATA, "corrupt: the statistics of group %lu are not "
-	    "valid", (unsigned long)(n->first + i));
+	    "finite or do not add up", (unsigned long)(n->first + i));
 }
 
 /* Check an annotation about groups; the reader checks that its groups rise. */
@@ -101,7 +103,7 @@ checks_groups(const struct reader *r, uint32_t entry, struct err *e)
 			k = checks_stat(&n, i, reader_schema(r), e);
 		else if (entry == NOTE_SCORE && isnan(note_score(&n, i)))
 			k = err_set(e, ERR_DATA, "corrupt: the score of group %lu is "
-			    "not valid", (unsigned long)(n.first + i));
+			    "not a number", (unsigned long)(n.first + i));
 	}
 	return k;
 }

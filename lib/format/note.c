@@ -106,8 +106,9 @@ note_check_plan(const struct note *note, struct err *e)
 			    "%u of codec %s in the plan of group %lu", p[2],
 			    codec_name(codec), g);
 		if (p[3] != 0 || !isfinite(bytes_f32(bytes_le32(p + 4))))
-			return err_set(e, ERR_DATA,
-			    "corrupt: the plan of group %lu is not valid", g);
+			return err_set(e, ERR_DATA, "corrupt: in the plan of group "
+			    "%lu the %s", g, p[3] != 0 ? "padding is not zero" :
+			    "codec's argument is not finite");
 	}
 	return 0;
 }
@@ -173,7 +174,7 @@ note_scores(const struct note *note, float *to, struct err *e)
 		to[note->first + i] = note_score(note, i);
 		if (!(to[note->first + i] >= 0 && to[note->first + i] <= 1))
 			return err_set(e, ERR_DATA, "corrupt: the score of group %lu "
-			    "is not valid", (unsigned long)note->first + i);
+			    "is not from 0 to 1", (unsigned long)note->first + i);
 	}
 	return 0;
 }

@@ -51,7 +51,7 @@ plan_text_line(struct plan_text *t, char *line, struct err *e)
 		return err_set(e, ERR_USAGE, "group %s occurs twice or is out of "
 		    "order", group);
 	if (g >= 1 << 26)
-		return err_set(e, ERR_USAGE, "group %s is too large: limit 2^26", group);
+		return err_set(e, ERR_USAGE, "group %s: expected less than 2^26", group);
 	if (codec == NULL)
 		return err_set(e, ERR_USAGE, "group %s has no codec", group);
 	if ((r = codec_parse(codec, &p, e)) < 0 || (r = alloc_grow(&t->p,
@@ -98,7 +98,7 @@ plan_text_read(struct plan_text *t, const char *path, struct err *e)
 	}
 	if (r == 0 && (b.n > PLAN_TEXT_MAX || memchr(b.p, '\0', b.n) != NULL))
 		r = err_set(e, ERR_USAGE, "plan '%s' is too large or has a zero "
-		    "byte: expected text", path);
+		    "byte: expected at most %d bytes of text", path, PLAN_TEXT_MAX);
 	if (r == 0) {
 		b.p[b.n] = '\0';
 		r = plan_text_lines(t, (char *)b.p, path, e);

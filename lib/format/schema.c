@@ -52,7 +52,7 @@ schema_numel(struct schema_tensor *t, uint64_t base, struct err *e)
 	for (i = 0; i < t->ndim && n != 0; i++) {
 		if (t->dim[i] > SCHEMA_MAX_TOTAL / n)
 			return err_set(e, ERR_DATA,
-			    "limit: tensor '%s' has too many elements", t->name);
+			    "limit: tensor '%s' has more than 2^40 elements", t->name);
 		n *= t->dim[i];
 	}
 	if (n > SCHEMA_MAX_TOTAL - base)
@@ -376,18 +376,18 @@ schema_entry(struct schema *s, struct schema_wire *w, size_t i, struct err *e)
 	if (bytes_le32(q + 16) != w->next_name || len > SCHEMA_MAX_NAME ||
 	    len > w->nnames - w->next_name)
 		return err_set(e, ERR_DATA,
-		    "corrupt: the name of tensor %zu in the schema is not valid", i);
+		    "corrupt: the name of tensor %zu is out of place in the schema", i);
 	if (t.ndim > SCHEMA_MAX_DIM)
 		return err_set(e, ERR_DATA, "limit: tensor %zu has %u "
 		    "dimensions, at most %d", i, t.ndim, SCHEMA_MAX_DIM);
 	if (bytes_le32(q + 24) != w->next_dim || t.ndim > w->ndims - w->next_dim)
 		return err_set(e, ERR_DATA,
-		    "corrupt: the shape of tensor %zu in the schema is not valid", i);
+		    "corrupt: the shape of tensor %zu is out of place in the schema", i);
 	memcpy(name, w->name + w->next_name, len);
 	name[len] = '\0';
 	if (strlen(name) != len)
 		return err_set(e, ERR_DATA,
-		    "corrupt: the name of tensor %zu in the schema is not valid", i);
+		    "corrupt: the name of tensor %zu in the schema has a zero byte", i);
 	t.name = name;
 	for (d = 0; d < t.ndim; d++)
 		t.dim[d] = bytes_le64(w->dim + 8 * (w->next_dim + d));

@@ -429,7 +429,8 @@ aggregate_put_cluster(struct aggregate *x, size_t c, struct err *e)
 	if ((size_t)snprintf(device, sizeof(device), "%s.%zu", x->o->device,
 	    c) >= sizeof(device))
 		return err_set(e, ERR_USAGE, "--device is too long: the names of "
-		    "clusters add a suffix to it");
+		    "clusters add a suffix to it, at most %d bytes in all",
+		    SHARD_NAME);
 	if ((r = contrib_cluster(&x->c, c, e)) < 0)
 		return r;
 	shard_init(&s);

@@ -92,7 +92,8 @@ delta_sum_text(const struct delta_sum *s, char text[DELTA_SUM])
 
 struct about {
 	struct delta_head *h;
-	int version, base, packed, sum;	/* 1: valid; < 0: unsupported */
+	int version, base, sum;		/* 1: valid; < 0: unsupported */
+	char packed[32];		/* compression_format, or empty */
 };
 
 static int
@@ -119,7 +120,7 @@ about_pair(void *arg, const char *key, const char *value, struct err *e)
 	else if (strcmp(key, "base_version") == 0)
 		a->base = num_u64(&a->h->base, value, 0, UINT64_MAX, key, e) == 0;
 	else if (strcmp(key, "compression_format") == 0)
-		a->packed = strcmp(value, "zstd") == 0 ? 1 : -1;
+		(void)snprintf(a->packed, sizeof(a->packed), "%.31s", value);
 	else if (strcmp(key, "checksum_format") == 0) {
 		a->h->adler = strcmp(value, "adler32") == 0;
 		a->sum = a->h->adler || strcmp(value, "xxh3-128") == 0 ? 1 :
@@ -142,15 +143,15 @@ about_right(const struct about *a, struct err *e)
 		return err_set(e, ERR_DATA, "corrupt: base_version %llu is not before "
 		    "version %llu", (unsigned long long)a->h->base,
 		    (unsigned long long)a->h->version);
-	if (a->packed != 1)
-		return err_set(e, ERR_DATA, "unsupported: compression_format is not "
-		    "zstd");
+	if (strcmp(a->packed, "zstd") != 0)
+		return err_set(e, ERR_DATA, "unsupported: compression_format is %s, "
+		    "expected zstd", a->packed[0] != '\0' ? a->packed : "absent");
 	if (a->sum == -2)
 		return err_set(e, ERR_DATA, "unsupported: checksum_format is blake3, "
 		    "expected xxh3-128 or adler32");
 	if (a->sum != 1)
-		return err_set(e, ERR_DATA, "unsupported: checksum_format is neither "
-		    "xxh3-128 nor adler32");
+		return err_set(e, ERR_DATA, "unsupported: checksum_format is absent or "
+		    "neither xxh3-128 nor adler32");
 	return 0;
 }
 

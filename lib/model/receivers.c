@@ -35,7 +35,8 @@ receivers_name(const char *name, struct err *e)
 	const size_t n = strlen(name);
 
 	return n > 0 && n <= SHARD_NAME && text_clean(name, n) ? 0 :
-	    err_set(e, ERR_USAGE, "'%.80s' is not a valid name of a receiver", name);
+	    err_set(e, ERR_USAGE, "'%.80s' is not a receiver's name: expected "
+	    "1 to %d bytes of UTF-8 without control characters", name, SHARD_NAME);
 }
 
 struct receivers_line *
@@ -94,7 +95,7 @@ receivers_read(struct receivers *b, const char *path, struct err *e)
 		return r;
 	n = (size_t)io_size(io);
 	if (n > RECEIVERS_BYTES)
-		r = err_set(e, ERR_DATA, "limit: '%s' is too long", path);
+		r = err_set(e, ERR_DATA, "limit: '%s' has more than 2^24 bytes", path);
 	else if ((text = alloc_get(n + 1, 1, e)) == NULL)
 		r = -ERR_SYS;
 	else

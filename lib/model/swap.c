@@ -673,8 +673,8 @@ static int
 redo_strange(const struct io *f, const struct model *m, struct err *e)
 {
 	return err_set(e, ERR_REFUSED, "journal '%s' was left by an interrupted "
-	    "patch of another model than '%s': remove the journal if that model is "
-	    "gone", io_name(f), m->path);
+	    "patch of another model, not of '%s': remove it only if that other model "
+	    "no longer exists", io_name(f), m->path);
 }
 
 static int

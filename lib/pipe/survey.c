@@ -64,8 +64,8 @@ survey_stats(struct survey *s, const unsigned char *p, size_t len, struct err *e
 		note_stat(&note, i, &s->stat[note.first + i]);
 		schema_span(s->schema, note.first + i, &span);
 		if (!survey_sound(&s->stat[note.first + i], span.n))
-			return reader_place(s->in, err_set(e, ERR_DATA,
-			    "corrupt: the statistics of group %lu are not valid",
+			return reader_place(s->in, err_set(e, ERR_DATA, "corrupt: the "
+			    "statistics of group %lu are not finite or do not add up",
 			    (unsigned long)(note.first + i)), e);
 		s->have[note.first + i] |= SURVEY_STAT;
 	}

@@ -182,10 +182,10 @@ limits_numbers(const struct limits *a, const struct shard *sh, struct receipt *r
 		    "(limits: contributors)", (unsigned long)sh->contributors,
 		    (unsigned long long)a->contributors);
 	if (sh->incarnation > SHARD_INCARNATIONS)
-		limits_refuse(r, "limit: incarnation %lu is too large",
+		limits_refuse(r, "limit: incarnation %lu, at most 2^31 - 1",
 		    (unsigned long)sh->incarnation);
 	if (sh->samples > LIMITS_SAMPLES_MOST)
-		limits_refuse(r, "limit: %llu samples are too many",
+		limits_refuse(r, "limit: %llu samples, at most 2^40",
 		    (unsigned long long)sh->samples);
 	if (sh->base_version > sh->step)
 		limits_refuse(r, "mismatch: step %llu was computed at model "
@@ -239,8 +239,9 @@ limits_names(const struct limits *a, const struct reader *in, struct receipt *r,
 	if (a->contributors == 1 && f->type == FRAME_MEMB &&
 	    (k = array_get_names(&l, f->raw, f->raw_len, e)) == 0 &&
 	    (l.n != 1 || strcmp(l.p[0], device) != 0))
-		limits_refuse(r, "limit: speaks for '%.80s' (limits: "
-		    "contributors)", l.n != 0 ? l.p[0] : "");
+		limits_refuse(r, "limit: %zu contributors, the first '%.60s', "
+		    "expected only the sender (limits: contributors)", l.n,
+		    l.n != 0 ? l.p[0] : "");
 	array_release(&l);
 	return k;
 }

@@ -411,8 +411,8 @@ spool_number(const char *path, uint64_t *v, struct err *e)
 		return k;
 	*v = strtoull(s, &end, 10);
 	if (end == s || *end != '\n' || end[1] != '\0')
-		return err_set(e, ERR_DATA, "corrupt: '%s' is not a number",
-		    path);
+		return err_set(e, ERR_DATA, "corrupt: '%s' does not hold one "
+		    "whole number", path);
 	return 1;
 }
 

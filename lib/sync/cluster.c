@@ -52,8 +52,8 @@ tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k, struct err *e)
 		if (t[i] < 0)
 			return err_set(e, ERR_USAGE, "device %zu: its time is negative", i + 1);
 		if (t[i] > MOST / (int64_t)n)
-			return err_set(e, ERR_DATA, "limit: a time of %.3g s is too "
-			    "long", (double)t[i] * 1e-9);
+			return err_set(e, ERR_DATA, "limit: a time of %.3g s, at most "
+			    "2^61 ns / %zu devices", (double)t[i] * 1e-9, n);
 		x->s[i].t = t[i];
 		x->s[i].at = i;
 	}
@@ -120,8 +120,8 @@ cluster_tiers(const int64_t *t, size_t n, size_t most, int64_t lambda,
 	int r;
 
 	if (lambda < 0 || lambda > MOST / CLUSTER_TIERS)
-		return err_set(e, ERR_USAGE, "tiers: lambda %.3g s is out of range",
-		    (double)lambda * 1e-9);
+		return err_set(e, ERR_USAGE, "tiers: lambda %.3g s, expected 0 to "
+		    "2^55 ns", (double)lambda * 1e-9);
 	if ((r = tiers_init(&x, t, n, most, e)) == 0) {
 		tiers_solve(&x, all);
 		for (i = 2; i <= x.k; i++)

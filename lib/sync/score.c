@@ -200,8 +200,9 @@ score_tell(struct score *s, const float *energy, struct err *e)
 
 	for (i = 0; i < s->n; i++) {
 		if (!isfinite(energy[i]) || energy[i] < 0)
-			return err_set(e, ERR_DATA, "corrupt: the second "
-			    "moment of group %zu is %g", i, (double)energy[i]);
+			return err_set(e, ERR_DATA, "corrupt: the second moment "
+			    "of group %zu is %g, expected 0 or more", i,
+			    (double)energy[i]);
 		most = energy[i] > most ? energy[i] : most;
 	}
 	if (told == NULL && (told = alloc_get(s->n, sizeof(*told), e)) == NULL)
@@ -239,7 +240,8 @@ score_labels(const struct score *s, const float *benefit, double *mean,
 	for (i = 0; i < s->n; i++) {
 		if (!isfinite(benefit[i]) || benefit[i] < 0)
 			return err_set(e, ERR_DATA, "corrupt: the benefit of "
-			    "group %zu is %g", i, (double)benefit[i]);
+			    "group %zu is %g, expected 0 or more", i,
+			    (double)benefit[i]);
 		if (benefit[i] > 0)
 			score_add(&m, detmath_log((double)benefit[i] + SCORE_EPS));
 	}
@@ -376,9 +378,10 @@ score_put_column(struct score *s, unsigned c, const float *x, struct err *e)
 
 	for (i = 0; i < s->n; i++) {
 		if (!isfinite(x[i]) || (nonneg && x[i] < 0))
-			return err_set(e, ERR_DATA,
-			    "corrupt: %s of group %zu in the score history is not "
-			    "valid", score_columns[c], i);
+			return err_set(e, ERR_DATA, "corrupt: %s of group %zu in the "
+			    "score history is %g, expected a finite number%s",
+			    score_columns[c], i, (double)x[i],
+			    nonneg ? " from 0 on" : "");
 		*score_cell(&s->group[i], c) = x[i];
 	}
 	return 0;
@@ -400,9 +403,9 @@ score_put_all(struct score *s, const float x[SCORE_ALL], struct err *e)
 	    "fits");
 	for (i = 0; i < SCORE_ALL; i++)
 		if (!isfinite(x[i]))
-			return err_set(e, ERR_DATA,
-			    "corrupt: number %zu of the score history is not valid",
-			    i);
+			return err_set(e, ERR_DATA, "corrupt: number %zu of the score "
+			    "history is %g, expected a finite number", i,
+			    (double)x[i]);
 	memcpy(&s->all, x, sizeof(s->all));
 	if (s->all.dev[0] < 0 || s->all.dev[1] < 0 || s->all.shards < 0 ||
 	    s->all.lessons < 0)

@@ -411,7 +411,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 1 edge1 -H samples=1099511627776 >in
 	recv '^step 1: accepted$' <in
 	shard 2 edge1 -H samples=1099511627777 >in
-	recv '^step 2: invalid: limit: 1099511627777 samples are too many$' <in
+	recv '^step 2: invalid: limit: 1099511627777 samples, at most 2\^40$' <in
 	shard 3 edge1 -H contributors=1025 >in
 	recv '^step 3: invalid: limit: 1025 contributors, at most 1024 ' <in
 	shard 4 edge1 -w 1000001 >in

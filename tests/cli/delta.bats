@@ -155,8 +155,9 @@ refused() {
 	refused "corrupt: tensor 'absent' of index .* is in none of the files" --lie nowhere
 	refused "mismatch: the tensor is absent from 'old', tensor 'other'" --lie name
 	refused "unsupported: checksum_format is blake3" -a checksum_format=blake3
-	refused "unsupported: checksum_format is neither" -a checksum_format=md5
-	refused "unsupported: compression_format is not zstd" -a compression_format=lz4
+	refused "unsupported: checksum_format is absent or neither" -a checksum_format=md5
+	refused "unsupported: compression_format is lz4, expected zstd" -a compression_format=lz4
+	refused "unsupported: compression_format is absent, expected zstd" -a compression_format=
 	refused "unsupported: delta_encoding is 'add'" -a delta_encoding=add
 	refused "corrupt: version or base_version" -a base_version=six
 	refused "corrupt: version or base_version" -a version=

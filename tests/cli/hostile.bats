@@ -79,7 +79,7 @@ aggregate() {
 	recv "step 0: accepted" <in
 	rm -r spool
 	limited 'contributors 1' recv \
-	    "evil' step 0: invalid: limit: speaks for 'edge1' \(limits: contributors\)" <in
+	    "evil' step 0: invalid: limit: 1 contributors, the first 'edge1', expected only the sender \(limits: contributors\)" <in
 	shard 1 evil | ace-aggregate -d evil >in
 	limited 'contributors 1' recv "step 1: accepted" <in
 	shard 1 edge1 | ace-aggregate -d relay >in
@@ -354,8 +354,8 @@ slow() {
 	says "truncated: timed out"
 }
 
-# gives_up SECS FROM [LIMIT]: on a clock that moves only while it waits, ace-recv waits SECS
-# seconds for a sender that stops after the file FROM
+# gives_up WHY FROM [LIMIT]: on a clock that moves only while it waits, ace-recv ends for
+# reason WHY with a sender that stops after the file FROM
 gives_up() {
 	rm -rf spool full
 	[ -z "${3:-}" ] || limits "$3"
@@ -364,16 +364,16 @@ gives_up() {
 	cat "$2" >&9
 	LD_PRELOAD=$(preload) ACE_FASTER=0 exits 3 timeout "$HANG" ace-recv --spool spool <full
 	exec 9>&-
-	says "truncated: timed out after $1 s without a byte"
+	says "truncated: timed out$1"
 }
 
 @test "unless it is told otherwise: a minute in a shard, two hours between two, a day" {
 	mkshards -n 500 >in
 	head -c 1000 in >half
-	gives_up 60 half
+	gives_up ' after 60 s without a byte' half
 	head -c -40 in >whole
-	gives_up '7.2e\+03' whole
-	gives_up '8.64e\+04' whole 'idle 48h'
+	gives_up ' after 7.2e\+03 s without a byte' whole
+	gives_up ': the whole input took more than 8.64e\+04 s' whole 'idle 48h'
 }
 
 @test "who never reads what is answered is not answered for ever" {

@@ -129,7 +129,7 @@ TEST(test_refused)
 	    ERR_MSG(&e));
 	ok(refused("half", "0bit", "--half '0bit': expected more than 0"), "%s",
 	    ERR_MSG(&e));
-	ok(refused("rate", "2Gbit", "--rate '2Gbit' is too large"), "%s",
+	ok(refused("rate", "2Gbit", "--rate '2Gbit': expected at most 1e+09bit"), "%s",
 	    ERR_MSG(&e));
 	ok(refused("animal", "do", "--animal 'do': cat, dog or cow"), "%s",
 	    ERR_MSG(&e));

@@ -105,11 +105,13 @@ flush(int fd)
 	    (after = lseek(fd, 0, SEEK_CUR)) > before, "and go");
 	ok(ace_write_flush(w, &e) == 0 && lseek(fd, 0, SEEK_CUR) == after,
 	    "nothing new, nothing goes");
-	ok(ace_write_end(w, &e) == -2 && strstr(e.message, "fewer values") !=
+	ok(ace_write_end(w, &e) == -2 && strstr(e.message, "has 3 values") !=
 	    NULL, "no end with a tensor missing: %s", e.message);
-	ok(ace_write_values(w, values, 3, &e) == 0 &&
-	    ace_write_end(w, &e) == 0 && ace_writer_close(w, &e) == 0,
-	    "the rest");
+	ok(ace_write_values(w, values, 4, &e) == -2 && strstr(e.message, "has 7 values, "
+	    "but its tensors have 6") != NULL, "one too many: %s", e.message);
+	ok(ace_write_end(w, &e) == 0 && ace_writer_close(w, &e) == 0, "the rest");
+	ok(ace_write_values(w, values, 1, &e) == -2 && strstr(e.message,
+	    "no shard was begun") != NULL, "no shard: %s", e.message);
 	ace_writer_free(w);
 	(void)lseek(fd, 0, SEEK_SET);
 	r = ace_reader_new(fd, &e);
