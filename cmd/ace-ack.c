@@ -64,8 +64,8 @@ ours(struct ack *x, const struct receipt *r, struct err *e)
 	return one != NULL && memcmp(one->digest, r->digest, SHARD_DIGEST) == 0;
 }
 
-/* Return 1 when the state has this receipt already. A failed run can so be repeated
- * with the same receipts and gets past the one that ended it. */
+/* Return 1 when the state has this receipt already. A failed run can then be repeated
+ * with the same receipts, and the receipt that ended it does not end it again. */
 static int
 known_before(const struct ack *x, struct receipt r)
 {

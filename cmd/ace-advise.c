@@ -680,7 +680,7 @@ TABLE(cluster)
 /* ---- profile ---- */
 
 struct profile {
-	struct schema sc;		/* of the first shard */
+	struct schema sc;		/* schema of the first shard */
 	uint64_t shards, timed;
 	double *bytes, *seconds;	/* sums, by row: the first layer first */
 	double *v;			/* this shard's values, if `heard' */

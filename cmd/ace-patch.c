@@ -110,7 +110,7 @@ receive(struct patch *x, struct err *e)
 	x->s.s.name = x->swap.home;
 	if ((r = open_model(x, e)) < 0)
 		return r;
-	/* the stream may lack the table: then it is the model's */
+	/* the stream may have no tensor table: then use the model's */
 	o.schema = &x->m.schema;
 	o.any_model = 1;
 	if ((r = reader_file(&in, NULL, &o, e)) == 0)

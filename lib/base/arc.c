@@ -176,7 +176,7 @@ arc_fail(const struct arc *a, const char *what, struct err *e)
 	/* libarchive says so of names above a megabyte too */
 	if (archive_errno(a->a) == ENOMEM && strstr(why, "malformed") == NULL)
 		return err_set(e, ERR_SYS, "%s: %s", what, why);
-	/* the filter's message is lost when libarchive looks for the format */
+	/* libarchive discards the filter's message when it looks for the format */
 	if (strncmp(why, "Unrecognized", 12) == 0 &&
 	    archive_filter_code(a->a, 0) != ARCHIVE_FILTER_NONE)
 		why = a->ended ? "it cannot be unpacked, or was truncated" :

@@ -24,7 +24,7 @@ typedef int cli_heard(void *own, const struct opt *row, const char *val,
 struct cli_command {
 	const char *name;	/* NULL ends the table */
 	const char *usage;	/* after the name: "[options] [FILE]" */
-	const char *about;	/* one line, without a full stop */
+	const char *about;	/* description: one line, without a full stop */
 	const struct opt *opt;
 	cli_run *run;
 	int one;		/* takes one FILE at most */
@@ -35,7 +35,7 @@ struct cli {
 	const char *usage;	/* after the name: "[-S DIR] [FILE]" */
 	const char *about;	/* one sentence */
 	const char *examples;	/* two calls, as users type them */
-	const struct opt *opt;	/* its options; NULL: only the common ones */
+	const struct opt *opt;	/* the program's options; NULL: only the common options */
 	/* the structs that opt fills, itself and its rows OPT_SHARED */
 	void *own, *shared;
 	/* called for each option after it was set; or NULL */

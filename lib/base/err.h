@@ -21,7 +21,7 @@ enum {
 
 /* First word of a message about bad data (ace-stream(5)). */
 enum err_kind {
-	ERR_PLAIN,		/* a message without one of these words */
+	ERR_PLAIN,		/* a message without a kind */
 	ERR_CORRUPT, ERR_TRUNCATED, ERR_UNSUPPORTED, ERR_LIMIT, ERR_MISMATCH
 };
 

@@ -345,7 +345,7 @@ sandbox_not_said(struct sock_filter *f, size_t n, int nr)
 	    offsetof(struct seccomp_data, nr), 0, 0);
 }
 
-/* Allow only the calls of these stages from here on. */
+/* From now on allow only the system calls of these stages. */
 static int
 sandbox_calls(unsigned stages, int child)
 {

@@ -20,7 +20,7 @@ enum sandbox_how {
 	SANDBOX_READ,		/* a file, or a directory and all in it */
 	SANDBOX_WRITE,		/* a file, and the directory it is made in */
 	SANDBOX_TEMP,		/* a directory for temporary files */
-	/* the program's own directory; its parent if it is to be created */
+	/* the program's own directory; its parent if the directory is to be created */
 	SANDBOX_DIR
 };
 
@@ -29,7 +29,7 @@ enum sandbox_how {
 enum sandbox_stage {
 	SANDBOX_MAKES = 1,	/* files with names: -o, or a directory of its
 				 * own; sandbox_allow sets it */
-	SANDBOX_STARTS = 2,	/* one more process of itself */
+	SANDBOX_STARTS = 2,	/* the program starts one more process of itself */
 	SANDBOX_WAITS = 4,	/* for that process */
 	SANDBOX_OWNERS = 8	/* replaced files keep owner and permissions */
 };

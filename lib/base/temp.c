@@ -323,7 +323,7 @@ temp_next(const char *at, const char *to, size_t len, struct err *e)
 int
 temp_target(const char *path, char **target, struct err *e)
 {
-	enum { HOPS = 40 };	/* as many as the kernel follows */
+	enum { HOPS = 40 };	/* most links, as in the kernel */
 	char to[PATH_MAX], *at = alloc_dup(path, e), *next;
 	ssize_t len;
 	int i, r = 0;

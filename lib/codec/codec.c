@@ -101,7 +101,7 @@ codec_known(uint64_t codec)
 	return codec < CODEC_MAX && table[codec] != NULL;
 }
 
-/* Return whether a record of codec c may have this parameter. */
+/* Return 1 if a record of codec c may have this parameter. */
 static int
 takes(const struct codec_impl *c, uint8_t param)
 {

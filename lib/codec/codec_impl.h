@@ -83,7 +83,7 @@ struct codec_impl {
 	    uint8_t *param, struct err *e);
 	/* decode b; the caller refuses a body that decode leaves unread bytes of */
 	int (*decode)(const struct codec_out *o, struct bytes *b, struct err *e);
-	/* of a sparse codec, instead of decode: list the values in the body; o->x is
+	/* for a sparse codec, instead of decode: list the values in the body; o->x is
 	 * NULL */
 	int (*list)(const struct codec_out *o, struct bytes *b,
 	    struct codec_list *l, struct err *e);

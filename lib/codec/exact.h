@@ -28,9 +28,9 @@ enum exact_form {
 	EXACT_F32, EXACT_F16, EXACT_BF16, EXACT_F64, EXACT_F8E4M3,
 	EXACT_F8E5M2, EXACT_INT8, EXACT_INT16, EXACT_INT32, EXACT_INT64,
 	EXACT_NFORM,
-	/* only in a parameter: INT8 coded as half bytes */
+	/* INT8 coded as half bytes; used only in a record's parameter */
 	EXACT_HALVES = EXACT_NFORM,
-	EXACT_FORM = 15,	/* of a parameter */
+	EXACT_FORM = 15,	/* mask: the form in a parameter */
 	EXACT_GIVEN = 16,	/* flag: coded given the old words */
 	/* flag: only the words of a slice, for readers that know it; exact_get is
 	 * called without it */

@@ -388,7 +388,7 @@ put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 	BY_SIZE(g, look(&g, t, o->old, o->new, list, c))
 	t->marks.kern->ranked(list, c, t->marks.mark, t->marks.before);
 	subset_put(&o->s, list, c, t->marks.before[marks_words(o->n)]);
-	/* of the distances with k bits or more, mark those with more */
+	/* among distances with k bits or more, mark those with more than k */
 	memcpy(t->left, t->class, c);
 	for (k = 1, n = c; k < g.bits && n > 0; k++, n = j) {
 		for (i = j = 0; i < n; i++) {

@@ -1,9 +1,9 @@
 /*
- * NONZERO: the values that are not +0, exactly, and their positions.
+ * NONZERO: code the values that are not +0, bit for bit, and their positions.
  *
  *   body := varint k  the positions (rice_put_positions)  f32[k]: only k if k = 0
  *
- * It is lossless; averages of sparse shards are written in it.
+ * This codec is lossless.  Averages of sparse shards are written with it.
  */
 #include <string.h>
 

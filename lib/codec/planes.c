@@ -55,7 +55,7 @@ put_plane(unsigned char *out, const unsigned char *s, size_t n,
 	return out + 1 + i + len;
 }
 
-/* Return whether a value is 0 in all planes if it is 0 in the first. */
+/* Return 1 if each value that is 0 in the first plane is 0 in all planes. */
 static int
 zero_whole(const unsigned char *s, size_t n, size_t planes)
 {

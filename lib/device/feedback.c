@@ -36,7 +36,7 @@ struct feedback {
 	struct dense back[PENDING_MAX];	/* rejected: taken back */
 	size_t nback;
 	int compensated;		/* 1: the residual was added upstream */
-	struct contraction contract;	/* of the current shard */
+	struct contraction contract;	/* contraction of the current shard */
 	const struct schema *schema;
 };
 
@@ -335,7 +335,7 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	char how[64];
 	int r = shard_copy(s, from, e);
 
-	/* the time stamp was used; on the wire it would only cost bytes */
+	/* the stamp has been checked; on the wire it would only cost bytes */
 	if (r == 0)
 		r = text_set(&s->kv, SHARD_KEY_STAMP, NULL, e);
 	if (r == 0)

@@ -62,7 +62,7 @@ void note_plan(const struct note *note, uint32_t i, struct codec_plan *p);
 /* ---- a plan that arrives in parts ---- */
 
 /* pLAN annotations before or after their data; queried per group in rising order. */
-enum { NOTE_WAIT_MAX = 32 << 20 };	/* bytes of plan that wait for their data */
+enum { NOTE_WAIT_MAX = 32 << 20 };	/* most bytes of a plan that wait for their data */
 
 struct note_wait {
 	struct note_wait_part {

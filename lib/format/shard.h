@@ -122,7 +122,7 @@ void shard_id(const char *name, unsigned char id[SHARD_ID]);
 /* Write the 32 hexadecimal digits and a closing NUL. */
 void shard_hex(const unsigned char digest[16], char out[33]);
 
-/* Return whether the shard was computed at the model of its own step. Its device then
+/* Return 1 if the shard was computed at the model of its own step. Its device then
  * has all earlier averages, though it may have skipped some of those steps. */
 static inline int
 shard_is_abreast(const struct shard *s)

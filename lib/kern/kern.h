@@ -184,7 +184,7 @@ const char *kern_name(void);
 /* Return the compiled tables that this machine can run, ref first, ended by NULL. */
 const struct kern *const *kern_list(void);
 
-/* The tables; name is NULL if the build lacks the instruction set. */
+/* The tables; name is NULL if the build does not have the instruction set. */
 extern const struct kern kern_ref, kern_avx2, kern_avx512, kern_neon;
 
 #endif

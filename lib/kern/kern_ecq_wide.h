@@ -292,7 +292,7 @@ kern_ecq_sort_wide(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size
 enum { BANKS = 4, BANK = KERN_ECQ_SYMBOLS * KERN_ECQ_WIDTH };
 
 struct banks {
-	/* one vector more than is used: banks 2048 bytes apart would collide at the
+	/* one vector more than needed, because banks 2048 bytes apart would collide at the
 	 * same offset of their pages */
 	uint32_t n[BANKS][BANK + 16];
 };

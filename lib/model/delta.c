@@ -185,7 +185,7 @@ delta_head(const char *path, struct delta_head *h, struct err *e)
 struct make {
 	const struct delta_head *h;
 	const struct model *old;
-	struct model d;			/* of the directory's frames */
+	struct model d;			/* model whose files are the directory's frames */
 	char (*sum)[DELTA_SUM];	/* checksum of each tensor of d */
 	uint32_t file;			/* file of d whose checksums are being read */
 	struct model *new;

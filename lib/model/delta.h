@@ -25,7 +25,7 @@
 struct err;
 
 enum delta_coding { DELTA_XOR, DELTA_OVERWRITE };
-extern const char *const delta_codings[];	/* their names, for options */
+extern const char *const delta_codings[];	/* names of enum delta_coding, for options */
 
 struct delta_head {
 	int is;			/* 1: a difference; 0: the rest is not set */

@@ -56,7 +56,7 @@ struct model {
 	struct schema schema;		/* tensors by name */
 	struct model_place *place;	/* [schema.n] */
 	int gguf;
-	struct gguf_keys keys;		/* of a GGUF file */
+	struct gguf_keys keys;		/* metadata of a GGUF file */
 	uint64_t said;			/* a hash of the metadata of safetensors
 					 * files, without "format" */
 	struct slice *slice;		/* [schema.n] what the files have of each

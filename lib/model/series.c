@@ -21,7 +21,7 @@ struct coming {
 	struct model_note note;
 	int notes;
 	struct series_patch p;
-	/* of a patch of slices: */
+	/* only for a patch of slices: */
 	struct buf cut;			/* pART */
 	int cuts;
 	struct slice *slice;		/* [tensors of the patch] */

@@ -33,7 +33,7 @@ struct io;
 
 /* How the next model is made; SWAP_ANY prefers them in this order. */
 enum swap_way { SWAP_REFLINK, SWAP_PLACE, SWAP_COPY, SWAP_ANY };
-extern const char *const swap_ways[];	/* their names, for options */
+extern const char *const swap_ways[];	/* names of enum swap_way, for options */
 
 /* A model that we made, as the files marker and ready describe it. */
 struct swap_mark {
@@ -43,8 +43,8 @@ struct swap_mark {
 				 * be replaced, also of those without tensors */
 	/* only in ready: */
 	uint64_t was;		/* the part of stamp that the exchange does not change */
-	uint64_t inode, next;	/* of the next model: its inode, which shows whether it is
-				 * in place, and the state of all its files */
+	uint64_t inode, next;	/* inode: the next model's, which shows whether it is
+				 * in place; next: the state of all its files */
 	unsigned char from[MODEL_HASH];	/* hash of the model to be replaced */
 };
 

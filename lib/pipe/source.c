@@ -83,7 +83,7 @@ struct source_walk {
 
 static int source_folder(struct source *s, const char *dir, int depth, struct err *e);
 
-/* Return whether the name says that it is a stream. One with damaged first bytes must
+/* Return 1 if the file's name is that of a stream. A stream with damaged first bytes must
  * not be ignored as another kind of file. */
 static int
 source_named(const char *path, const char *end)
@@ -281,7 +281,7 @@ source_entry(struct source *s, struct io **io, struct err *e)
 	return io_open_from(io, &from, s->name, e) < 0 ? -ERR_SYS : 1;
 }
 
-/* Return whether a name is hidden, such as ._NAME that macOS adds to each NAME; folders
+/* Return 1 if a name is hidden, such as ._NAME that macOS adds to each NAME; folders
  * omit these too. */
 static int
 source_hidden(const char *name)

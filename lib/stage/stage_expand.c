@@ -43,7 +43,7 @@ struct stage_expand {
 	float *worth;			/* f32[groups]: mean squares */
 	size_t worth_cap;
 	int absurd;			/* 1: a value is not finite, so no feedback */
-	struct shard_sums sums;		/* of the expanded shard */
+	struct shard_sums sums;		/* sums of the expanded shard */
 	float *x;			/* values of one group */
 	size_t cap;
 	struct pool *pool;

@@ -16,11 +16,11 @@ struct stage_expand_opts {
 	const char *cache;	/* directory of the history, or NULL */
 	const char *feedback;	/* state for ace-score's lesson, or NULL */
 	double gamma;
-	double wait;		/* most seconds to wait for the step before */
+	double wait;		/* most seconds to wait for the previous step */
 	int gap;
 	int alone;		/* 1: the coding side is in this process, and has
 				   coded all shards before this one */
-	const struct filter *f;	/* the program's: set by make */
+	const struct filter *f;	/* filter of the program, set by make */
 };
 /* Options of the stage; a program adds FILTER_OPT_SYNC and FILTER_OPT_THREADS. */
 extern const struct opt stage_expand_rows[];

@@ -50,7 +50,7 @@ struct stage_policy_opts {
 	struct policy_dynacomm cuts;
 	struct ratio_pace pace;
 	uint64_t steps;		/* local steps before the next shard */
-	const struct filter *f;	/* the program's: set by make */
+	const struct filter *f;	/* filter of the program, set by make */
 };
 #define STAGE_POLICY_INIT { .bandwidth = -1, .deadline = -1, \
 	.stale = POLICY_DECO_INIT, .cuts = POLICY_DYNACOMM_INIT, \

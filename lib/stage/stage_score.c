@@ -19,7 +19,7 @@
 #include "stage/stage_score.h"
 
 #define STAGE_SCORE_FILE "score"	/* memory of the state: the history */
-#define STAGE_SCORE_TOLD "moment"	/* file of the state, written by the trainer */
+#define STAGE_SCORE_TOLD "moment"	/* file in the state, written by the trainer */
 #define STAGE_SCORE_ROW "weights"
 #define STAGE_SCORE_LESSON "lesson"	/* key: RUN/STEP of the last aggregate learnt from */
 #define STAGE_SCORE_RATE 4		/* learning rate */

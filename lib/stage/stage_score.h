@@ -17,7 +17,7 @@ struct stage_score_opts {
 	double power;			/* for moment */
 	double alpha, decay, clip;	/* for paper, see sync/score.h; decay and
 					 * clip < 0: the default */
-	const struct filter *f;		/* the program's: set by make */
+	const struct filter *f;		/* filter of the program, set by make */
 };
 extern const struct opt stage_score_rows[];	/* its options */
 

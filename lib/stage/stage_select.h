@@ -56,7 +56,7 @@ struct stage_select_opts {
 	int kept;			/* 1: values that are not sent are kept;
 					 * -1: lost; 0: not known here */
 	struct plan_text given;
-	const struct filter *f;		/* the program's: set by make */
+	const struct filter *f;		/* filter of the program, set by make */
 };
 extern const struct opt stage_select_rows[];	/* its options */
 

@@ -29,7 +29,7 @@ struct err;
 
 struct dynacomm {
 	size_t n;		/* layers, >= 1 */
-	int64_t dt;		/* extra time per transmission */
+	int64_t dt;		/* extra time per transmission, ns */
 	int64_t *pt, *fc;	/* n + 1 prefix sums each */
 };
 #define DYNACOMM_INIT { 0, 0, NULL, NULL }
