@@ -173,7 +173,7 @@ struct archive {
 
 enum known { NEW, SAME };
 
-/* Look up an entry by name and add it when it is new. Returns an enum known, or
+/* Look up an entry by name, and add it if it is new. Return an enum known, or
  * -ERR_REFUSED when the archive has other bytes under that name. */
 static int
 note(struct archive *x, const char *name, const unsigned char digest[16], struct err *e)

@@ -13,11 +13,11 @@ struct at {
 };
 
 /* at_add: from now on paths that are a->dir or begin with a->dir and a slash belong to
- * the folder a->fd. at_drop ends that. Not while threads open files. */
+ * the folder a->fd. at_drop ends that. Call neither while threads open files. */
 void at_add(struct at *a);
 void at_drop(struct at *a);
 
-/* The first two arguments of openat(2) and similar calls. at_dir: the descriptor,
+/* Return the first two arguments of openat(2) and similar calls. at_dir: the descriptor,
  * AT_FDCWD for other paths. at_name: the name relative to it. */
 int at_dir(const char *path);
 const char *at_name(const char *path);

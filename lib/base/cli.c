@@ -347,7 +347,7 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 
 /* ---- the command line ---- */
 
-/* Set an option in all rows of its name. */
+/* Set the option in all rows that have its name. */
 static int
 cli_take(struct cli_line *l, const struct opt_place *first, const char *val,
     struct err *e)

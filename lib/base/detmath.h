@@ -5,13 +5,13 @@
 #ifndef ACE_DETMATH_H
 #define ACE_DETMATH_H
 
-/* detmath_log(x): natural logarithm, x > 0 and finite; relative error 1e-14. */
+/* Return the natural logarithm of x > 0, finite, with a relative error of 1e-14. */
 double detmath_log(double x);
 
-/* detmath_exp(x): e^x; 0 below -700, no more than e^700 above. */
+/* Return e^x; 0 for x below -700, and at most e^700. */
 double detmath_exp(double x);
 
-/* detmath_sigmoid(x): 1 / (1 + e^-x). */
+/* Return the sigmoid 1 / (1 + e^-x). */
 double detmath_sigmoid(double x);
 
 #endif

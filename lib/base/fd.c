@@ -152,8 +152,8 @@ fd_pipe_size(int fd, int n)
 #endif
 }
 
-/* Device numbers of consoles, /dev/tty and pseudo-terminals are the same in every
- * Linux. */
+/* Return 1 if fd has the device number of a terminal. Consoles, /dev/tty and
+ * pseudo-terminals have fixed numbers on Linux. */
 static int
 fd_is_called_terminal(int fd)
 {

@@ -161,7 +161,7 @@ sandbox_dir(struct sandbox *s, const char *path, struct err *e)
 		return sandbox_parent(s, path, own, e);
 	if (sandbox_rule(s, path, own, e) < 0)
 		return -ERR_SYS;
-	/* the directory above is opened to sync it */
+	/* the parent directory is opened to sync it */
 	return sandbox_parent(s, path, LL_READ_DIR, e);
 }
 

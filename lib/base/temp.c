@@ -99,7 +99,7 @@ temp_ended(int sig)
 {
 	temp_abandon();
 	(void)signal(sig, SIG_DFL);
-	/* the signal arrives when this handler returns */
+	/* the process gets the signal when this handler returns */
 	if (kill(getpid(), sig) < 0)
 		_exit(128 + sig);	/* a sandbox may refuse the signal */
 }

@@ -97,7 +97,7 @@ struct codec_impl {
 	/* largest parameter that encode may write instead of the plan's; or 0 */
 	uint8_t open;
 	uint8_t after;		/* 1: encode uses the last body */
-	/* encode calls codec_seen: the largest magnitude comes from there too */
+	/* 1: encode calls codec_seen, which gives the largest magnitude too */
 	uint8_t sums;
 	/* encode fills y[n], if it is not NULL, with the decoded values, bit for bit */
 	uint8_t gives_y;

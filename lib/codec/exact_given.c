@@ -1,4 +1,4 @@
-/* EXACT given the old words: see exact.h and exact.c. */
+/* Code the words of EXACT given the old words; see exact.h and exact.c. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -13,9 +13,9 @@ enum { STAT_BINS = 32 };
 struct stat_group {
 	uint32_t n;		/* values */
 	uint32_t nonzero;
-	float sumsq;		/* sum of x^2, from f64 */
-	float sumabs;		/* sum of |x|, from f64 */
-	float sum;		/* sum of x, from f64 */
+	float sumsq;		/* sum of x^2, computed in f64 */
+	float sumabs;		/* sum of |x|, computed in f64 */
+	float sum;		/* sum of x, computed in f64 */
 	float max_abs;
 	/* hist[b]: number of values in (2^(E-b-1), 2^(E-b)] * 2, E = exponent of
 	 * max_abs. Bin 0 is the octave of max_abs, bin b is b octaves lower, the last

@@ -44,7 +44,7 @@ unsigned char *subset_put_end(const struct subset_put *o, unsigned char *p,
 struct subset_get {
 	struct bits_get b;
 	const unsigned char *p, *end;
-	uint32_t state[RANS_STATES];	/* the next one first */
+	uint32_t state[RANS_STATES];	/* the state to use next comes first */
 	unsigned states;
 	int bad;
 	uint32_t *gap;		/* [f] */

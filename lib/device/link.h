@@ -109,7 +109,7 @@ int link_receipts(struct link *l, const struct statedir *s, double now, struct e
 double link_patience(const struct link *l, double now);
 
 /* link_load: read round trip and jitter from the state. link_save: write what is known
- * to the state, leaving others' keys unchanged. limit: the caller's rate limit in
+ * to the state, leaving the keys of other programs unchanged. limit: the caller's rate limit in
  * bit/s, 0: none. */
 int link_load(struct link *l, const struct statedir *s, struct err *e);
 int link_save(const struct link *l, const struct statedir *s, double limit,

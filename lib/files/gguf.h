@@ -33,7 +33,7 @@ struct gguf_keys {
 	size_t n, cap;
 };
 
-/* Return 1 if the file begins as GGUF, else 0. */
+/* Return 1 if the file begins as a GGUF file, else 0. */
 int gguf_is(int fd, const char *path, struct err *e);
 
 /* Called for each tensor, in the order of the data, with the position of its data. *t

@@ -20,7 +20,7 @@ enum {
 	SAFETENSORS_WINDOW = 1 << 20,
 	SAFETENSORS_ENTRY = 4096,	/* bytes of one name or one entry */
 	SAFETENSORS_NOTES = 16,		/* most metadata pairs that are kept */
-	SAFETENSORS_NOTE = 256		/* most bytes of a value */
+	SAFETENSORS_NOTE = 256		/* most bytes of a metadata value */
 };
 #define SAFETENSORS_META "__metadata__"
 #define SAFETENSORS_PREFIX "safetensors."	/* prefix of its keys in a shard */

@@ -34,7 +34,7 @@ int zst_create(struct zst_out **out, int fd, const char *name, struct err *e);
 /* Begin a frame of `size' bytes, written from byte `at' of the file on. */
 int zst_begin(struct zst_out *z, uint64_t at, uint64_t size, struct err *e);
 int zst_write(struct zst_out *z, const void *p, size_t n, struct err *e);
-/* End the frame; *end is the byte after it. */
+/* End the frame; set *end to the position after it. */
 int zst_finish(struct zst_out *z, uint64_t *end, struct err *e);
 void zst_free(struct zst_out *z);
 

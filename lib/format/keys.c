@@ -38,7 +38,7 @@ keys_list(const char *s, double most)
 	for (;; s = end + 1) {
 		if (*s < '0' || *s > '9')
 			return -1;
-		x = strtoull(s, &end, 10);	/* ULLONG_MAX if too large: no decrease */
+		x = strtoull(s, &end, 10);	/* ULLONG_MAX if too large, so no decrease */
 		if (x < 1 || x >= last)
 			return -1;
 		last = x;
@@ -60,7 +60,7 @@ keys_row(const char *key)
 	return k;
 }
 
-/* Check one key. whose: the place of the key in messages; NULL if the caller adds it later. */
+/* Check one key. whose: what has the key, for messages; NULL if the caller adds it later. */
 static int
 keys_one(const char *key, const char *s, const char *whose, struct err *e)
 {

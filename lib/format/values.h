@@ -49,7 +49,7 @@ int values_whole(const struct shard *s, struct err *e);
  *
  * Annotations on the way are passed to `note' (may be NULL), in order.
  */
-/* Largest value accepted from others. No gradient is so large, and a residual that
+/* Largest value accepted from other devices. No gradient is so large, and a residual that
  * receives such values repeatedly would overflow at some step, permanently. */
 #define VALUES_MOST 1e18f
 

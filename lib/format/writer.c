@@ -26,7 +26,7 @@ enum {
 	BATCH_HEAD = 12,
 	BATCH_ENTRY = 32,	/* at most */
 	BATCH_FRONT = 1024,	/* for the head and a short directory */
-	BATCH_LARGE = 16384,	/* from this body size on, allocate in advance, */
+	BATCH_LARGE = 16384,	/* allocate in advance for bodies of this size or more, */
 	BATCH_MOST = 256 * 1024	/* most bytes allocated in advance */
 };
 
@@ -99,7 +99,7 @@ batch_bytes(const struct batch *b)
 	return b->n != 0 ? b->body.n - BATCH_FRONT : 0;
 }
 
-/* Write head, directory and padding, front bytes, to p. */
+/* Write head, directory and padding, `front' bytes in all, to p. */
 static void
 batch_head(const struct batch *b, unsigned char *p, size_t front)
 {

@@ -71,7 +71,7 @@ tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n, uint16_t *code)
 	return top > rest ? top : rest;
 }
 
-/* Banks as ECQ's for both quantisers; the highest bit of a code is the quantiser. */
+/* Banks as ECQ has, for both quantisers; the highest bit of a code is the quantiser. */
 struct tcq_banks {
 	uint32_t n[BANKS][2 * BANK + 16];
 };

@@ -48,7 +48,7 @@ enum { WIDE_LANES = WIDE_BYTES / 4, WIDE_HALF = WIDE_BYTES / 8,
 #define WIDE_MAGIC 12582912.0f		/* 1.5 * 2^23, and its bits */
 #define WIDE_MAGIC_BITS 0x4b400000
 
-/* The number of the n values that fill vectors of w values. */
+/* How many of n values fill whole vectors of w values. */
 #define WIDE_WHOLE(n, w) ((n) / (size_t)(w) * (size_t)(w))
 
 WIDE_INLINE wide_f32

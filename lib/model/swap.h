@@ -56,7 +56,7 @@ struct swap {
 	struct statedir dir;	/* home, and its lock */
 	int marked, staged;	/* marked: there is a marker; staged: a next model is ready */
 	struct swap_mark mark, ready;
-	/* while the next model is written */
+	/* set while the next model is written */
 	enum swap_way way;
 	const struct model *m;
 	int *fd;		/* [m->nfiles] the copy of a file that changes, or -1 */

@@ -158,7 +158,7 @@ source_folder(struct source *s, const char *dir, int depth, struct err *e)
 	return scan(dir, source_each, &w, e);
 }
 
-/* List the folder's files; a folder without any is an error. */
+/* List the folder's files; a folder without files is an error. */
 static int
 source_list(struct source *s, struct err *e)
 {

@@ -21,7 +21,7 @@ struct writer;
 
 struct stage_compress_opts {
 	const char *dir;		/* state directory, or NULL */
-	int have_codec;			/* 1: code all groups by `codec' (-c) */
+	int have_codec;			/* 1: code all groups with `codec' (-c) */
 	struct codec_plan codec;
 	struct feedback_opts fb;
 	const struct filter *f;		/* filter of the program, set by make */

@@ -122,7 +122,7 @@ score_observe(struct score *s, size_t g, const struct stat_group *stat)
 	h->mean = (float)(d * (double)h->mean + (1 - d) * (double)stat->sum / n);
 }
 
-/* log m1, log Var */
+/* Set the features log m1 and log Var. */
 static void
 score_features(const struct score_group *h, double f[SCORE_FEATURES])
 {

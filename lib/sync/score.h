@@ -111,7 +111,7 @@ float score_of(struct score *s, size_t g);
 
 /* Set I of each group g to (energy[g] / the largest energy)^power, at least 1e-6; all
  * are 1 when every energy is 0.  energy is f32[n].  On an error nothing changes:
- * -ERR_DATA if one is negative or not finite, -ERR_SYS without memory. */
+ * -ERR_DATA if an energy is negative or not finite, -ERR_SYS without memory. */
 int score_tell(struct score *s, const float *energy, struct err *e);
 
 /*

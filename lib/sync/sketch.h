@@ -22,7 +22,7 @@ enum { SKETCH_M = 256 };
 
 #define SKETCH_NONE SIZE_MAX	/* the cluster of a dropped contribution */
 
-/* The sketches of k contributions; all zeros before the first sketch_begin. */
+/* The sketches of k contributions; must be all zeros before the first sketch_begin. */
 struct sketch {
 	size_t k;
 	double *row;		/* f64[k][SKETCH_M] */
