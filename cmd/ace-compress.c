@@ -1,7 +1,7 @@
 /*
  * ace-compress: codes every group as the plan says, within its budget.  With a
- * state it keeps what was lost (error feedback) and the coded shard itself, in
- * one commit, before the end of the shard leaves:
+ * state it keeps the coding error (error feedback) and the coded shard itself, in
+ * one commit, before the end of the shard is sent:
  *
  *   acc = e + g        C = code(acc)        e' = acc - dec(C)
  */

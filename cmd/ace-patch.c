@@ -96,8 +96,8 @@ open_model(struct patch *x, struct err *e)
 	return x->touched != NULL ? 0 : -ERR_SYS;
 }
 
-/* Read all patches to their verified end. Others may still change the model, of which
- * only the tensor table is used. */
+/* Read all patches to their verified end. Other processes may still change the model;
+ * only its tensor table is used here. */
 static int
 receive(struct patch *x, struct err *e)
 {

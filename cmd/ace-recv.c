@@ -107,8 +107,8 @@ gave_up(void *reading)
 	return p->pid == 0 && p->status != 0;
 }
 
-/* Wait for the end of the reading process after the answers ended with r: < 0, stop it;
- * 0, it has done its work; 1, it has failed: return its error. */
+/* Wait for the end of the reading process, after the answers ended with r. If r < 0, stop the
+ * process. If r is 0, it has done its work. If r is 1, it has failed: return its error. */
 static int
 reap(struct reading *p, int r, struct err *e)
 {

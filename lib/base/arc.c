@@ -361,8 +361,8 @@ arc_verify(struct arc *a, struct err *e)
 	    ARCHIVE_FORMAT_ZIP ? arc_rest(a, e) : 0;
 }
 
-/* Check for an entry and for damage. libarchive only warns of damage and goes on: bytes
- * left out, contradictory heads. A name that our character set cannot show is not
+/* Check for an entry and for damage. libarchive only warns of damage, such as missing
+ * bytes or contradictory heads, and goes on. A name that our character set cannot show is not
  * damage. */
 static int
 arc_sound(const struct arc *a, int got)

@@ -313,7 +313,7 @@ memory_load(struct memory *h, const struct statedir *s, const char *name, struct
 	if (k < 0)
 		memory_release(h);
 	if (k == -ERR_DATA && e != NULL && e->kind == ERR_TRUNCATED) {
-		/* left by a power cut: it was not synced */
+		/* a power cut truncated the file, which is not synced */
 		err_clear(e);
 		k = 0;
 	}

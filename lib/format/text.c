@@ -73,8 +73,8 @@ text_is_key(const char *s, size_t n)
 	return 1;
 }
 
-/* Return the index of key, or where to insert it. Binary search, because others choose
- * the number of keys. */
+/* Return the index of key, or where to insert it. Use binary search, because the
+ * sender chooses the number of keys. */
 static size_t
 text_find(const struct text_kv *kv, const char *key, int *found)
 {

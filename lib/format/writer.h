@@ -102,8 +102,8 @@ int writer_finish(struct writer *w, struct err *e);
 /* writer_finish and io_commit. */
 int writer_end(struct writer *w, enum io_sync sync, struct err *e);
 
-/* From now on, if the stream is aborted, a created file appears all the same, with its
- * complete shards and an end that says so: somebody has recorded them as sent. */
+/* From now on, if the stream is aborted, a created file still appears, with its
+ * complete shards and an end that says so, because they are recorded as sent. */
 void writer_keeps(struct writer *w);
 /* End the stream with "aborted", so that readers can tell this from a truncation, also
  * in a pipe in which no stream was begun. A created file does not appear. */
