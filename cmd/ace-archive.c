@@ -31,7 +31,6 @@
 #include "pipe/filter.h"
 #include "pipe/pick.h"
 #include "pipe/program.h"
-#include "pipe/source.h"
 #include "spool/spool.h"
 
 struct opts {
@@ -534,7 +533,7 @@ choose_way(struct makings *x, const struct pick *pick, struct err *e)
 	}
 	if (best == NULL)
 		return err_set(e, ERR_NO, "the archive has no model of "
-		    "that step: `ace-archive list' shows its shards");
+		    "that step: 'ace-archive list' shows its shards");
 	if (best->cost == UINT64_MAX)
 		return err_set(e, ERR_DATA, "mismatch: the archive lacks a patch "
 		    "before step %llu, or a whole model to begin with",

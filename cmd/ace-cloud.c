@@ -228,7 +228,8 @@ keep_running(struct opts *x, struct err *e)
 		child_release(&c);
 		if (r <= 0)
 			return r;
-		tell_say(&x->tell, "%s; again in 5 s", cause);
+		tell_failed(&x->tell, cause);
+		tell_say(&x->tell, "trying again in 5 s");
 		(void)sleep(5);
 	}
 }
@@ -239,6 +240,7 @@ begin(struct opts *x, const char *who, const char *above, struct err *e)
 {
 	const struct agreement *a = &x->folder.said;
 	struct children c = { .e = e };
+	char text[64];
 	int r;
 
 	if (x->print) {
@@ -250,15 +252,13 @@ begin(struct opts *x, const char *who, const char *above, struct err *e)
 	tell_begin(&x->tell, &x->cli, who, 1, &x->folder);
 	if (x->name != NULL)
 		tell_say(&x->tell, "relay '%s' of the run in %s", x->name, above);
-	tell_say(&x->tell, "run in %s: %llu device%s, %g bits per value",
-	    x->folder.where, (unsigned long long)a->devices,
-	    a->devices == 1 ? "" : "s", a->bits);
+	tell_say(&x->tell, "run in %s: %s", x->folder.where, place_agreed(a, text));
 	tell_say(&x->tell, "on each device: ace edge %s --name NAME -- COMMAND",
 	    x->folder.where);
 	if ((r = keep_running(x, e)) == 0)
 		tell_say(&x->tell, "done: %llu round%s", (unsigned long long)a->rounds,
 		    a->rounds == 1 ? "" : "s");
-	tell_end(&x->tell);
+	tell_end(&x->tell, r, e);
 	return r;
 }
 
@@ -476,13 +476,13 @@ introduce(struct opts *x, const char *name, const char *id, struct err *e)
 		    "digits", id, PLACE_ID);
 	if (!there && members(x) >= x->folder.said.devices)
 		return err_set(e, ERR_REFUSED, "'%s' is not one of the %llu devices "
-		    "of the run in %s: add it on the cloud with `ace add %s %s'",
+		    "of the run in %s: add it on the cloud with 'ace add %s %s'",
 		    name, (unsigned long long)x->folder.said.devices, x->folder.where,
 		    x->folder.dir, name);
 	if (had[0] != '\0' && strcmp(had, id) != 0)
 		return err_set(e, ERR_REFUSED, "the name '%s' is in use by another "
 		    "device of the run in %s: choose another --name or, if this is "
-		    "the same device with a new folder, run `ace remove %s %s' on "
+		    "the same device with a new folder, run 'ace remove %s %s' on "
 		    "the cloud first", name, x->folder.where, x->folder.dir, name);
 	return had[0] != '\0' ? 0 : let_in(x, name, id, there, e);
 }
@@ -496,7 +496,7 @@ sync_with(struct opts *x, const char *name, struct err *e)
 
 	if (r == 0)
 		r = err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s: "
-		    "add it on the cloud with `ace add %s %s'", name, x->folder.where,
+		    "add it on the cloud with 'ace add %s %s'", name, x->folder.where,
 		    x->folder.dir, name);
 	if (r > 0 && (r = receiver(x, name, "--reply", "aggregate", &c)) == 0)
 		r = child_exec(c.child[0].word, e);
@@ -576,9 +576,8 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 	if ((r = place_open(&x->folder, path[0], 0, e)) < 0)
 		return r;
 	if (x->folder.said.id[0] == '\0')
-		r = err_set(e, ERR_SYS, "no run has begun in '%s': begin one there "
-		    "with `ace cloud %s --devices N'", x->folder.where,
-		    x->folder.dir);
+		r = err_set(e, ERR_SYS, "no run has begun in '%s': begin one there with "
+		    "'ace cloud %s --devices N'", x->folder.where, x->folder.dir);
 	else if (strcmp(what, "sync") == 0)
 		r = sync_with(x, name, e);
 	else if (strcmp(what, "hello") != 0)
@@ -599,7 +598,6 @@ run_watch(void *own, char **path, size_t n, struct err *e)
 {
 	struct opts *x = own;
 	const int shows = isatty(STDOUT_FILENO);
-	char *spool, *log, text[65536];
 	int r;
 
 	if (n != 1)
@@ -607,24 +605,10 @@ run_watch(void *own, char **path, size_t n, struct err *e)
 		    "cloud or on a device");
 	if ((r = place_open(&x->folder, path[0], 0, e)) < 0)
 		return r;
-	spool = place_path(&x->folder, place_has(&x->folder, "spool") ? "spool" :
-	    "state", e);
-	log = place_path(&x->folder, "log", e);
-	while (r == 0 && spool != NULL && log != NULL) {
-		char *words[] = { (char[]){ "ace-status" }, spool, NULL };
-		char *last[] = { (char[]){ "tail" }, (char[]){ "-n8" }, log, NULL };
-
-		r = child_output(words, text, sizeof(text), e);
-		(void)printf("%s%s", shows ? "\033[H\033[2J" : "", text);
-		if (place_has(&x->folder, "log") &&
-		    child_output(last, text, sizeof(text), e) == 0)
-			(void)printf("\n%s", text);
-		if (fflush(stdout) != 0 || !shows)
-			break;
-		(void)sleep(2);
-	}
-	alloc_free(spool);
-	alloc_free(log);
+	do {
+		(void)printf("%s", shows ? "\033[H\033[2J" : "");
+		r = tell_watch(&x->folder, e);
+	} while (r == 0 && fflush(stdout) == 0 && shows && sleep(2) == 0);
 	place_close(&x->folder);
 	return r;
 }

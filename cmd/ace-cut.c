@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "codec/codec.h"
 #include "format/frame.h"
 #include "format/values.h"

@@ -12,7 +12,6 @@
 
 #include "base/alloc.h"
 #include "base/cli.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "front/cloud.h"
 #include "front/tell.h"
@@ -120,8 +119,7 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	if (status == ERR_USAGE || status == ERR_REFUSED ||
 	    p == &c->child[c->circle ? 1 : 0] || (status > 125 && status != 255))	/* 255: ssh lost the connection */
 		return err_set(e, status > 125 ? ERR_SYS : status, "%s", cause);
-	tell_say(&x->tell, "round %llu failed: %s",
-	    (unsigned long long)x->tell.round, cause);
+	tell_failed(&x->tell, cause);
 	return 1;
 }
 
@@ -226,7 +224,7 @@ static int
 edge(struct edge *x, struct err *e)
 {
 	struct children c = { .e = e };
-	char dir[PLACE_NAME + 8];
+	char dir[PLACE_NAME + 8], text[64];
 	int r;
 
 	(void)snprintf(dir, sizeof(dir), "ace-%s", x->cloud.name);
@@ -244,14 +242,15 @@ edge(struct edge *x, struct err *e)
 		child_release(&c);
 		return r;
 	}
-	tell_say(&x->tell, "device '%s' of the run in %s: %llu device%s, %g bits per "
-	    "value; its folder is %s", x->cloud.name, x->where,
-	    (unsigned long long)x->folder.said.devices,
-	    x->folder.said.devices == 1 ? "" : "s", x->folder.said.bits,
-	    x->folder.dir);
-	if ((r = train(x, e)) == 0)
-		tell_say(&x->tell, "done: %llu round%s", (unsigned long long)x->tell.rounds,
-		    x->tell.rounds == 1 ? "" : "s");
+	tell_say(&x->tell, "device '%s' of the run in %s: %s; its folder is %s",
+	    x->cloud.name, x->where, place_agreed(&x->folder.said, text), x->folder.dir);
+	if ((r = train(x, e)) == 0 && x->tell.rounds == 0 && x->tell.over)
+		tell_say(&x->tell, "done: all %llu rounds of the run had ended before",
+		    (unsigned long long)x->folder.said.rounds);
+	else if (r == 0)
+		tell_say(&x->tell, "done: %llu round%s%s",
+		    (unsigned long long)x->tell.rounds, x->tell.rounds == 1 ? "" : "s",
+		    x->tell.rounds == 0 ? ": the training program sent no shard" : "");
 	return r;
 }
 
@@ -275,7 +274,7 @@ run(void *own, char **path, size_t n, struct err *e)
 	if (x->name == NULL)
 		x->cloud.name = name;
 	r = edge(x, e);
-	tell_end(&x->tell);
+	tell_end(&x->tell, r, e);
 	place_close(&x->folder);
 	cloud_release(&x->cloud);
 	return r;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -230,14 +229,12 @@ static int
 columns(void)
 {
 	const char *s = getenv("COLUMNS");
-	struct winsize w;
+	const int n = cli_columns(STDOUT_FILENO, NULL);
 	uint64_t v;
 
 	if (s != NULL && num_u64(&v, s, 40, 1000, "COLUMNS", NULL) == 0)
 		return (int)v;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40)
-		return w.ws_col;
-	return 80;
+	return n >= 40 ? n : 80;
 }
 
 /* Set up what all commands need. */

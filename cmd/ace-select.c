@@ -3,7 +3,6 @@
  * the values, which pass unchanged.
  */
 #include "base/alloc.h"
-#include "base/err.h"
 #include "base/io.h"
 #include "format/frame.h"
 #include "format/note.h"

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -691,18 +690,6 @@ static const struct opt options[] = {
 	OPT_END
 };
 
-/* Return the columns of the terminal on standard output, or 0 if that is no terminal. */
-static int
-columns(void)
-{
-	struct winsize w;
-
-	if (!isatty(STDOUT_FILENO))
-		return 0;
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ?
-	    w.ws_col : 80;
-}
-
 /* Prepare for metrics.  No directory may be given twice, since no two samples may have
  * the same labels. */
 static int
@@ -741,7 +728,7 @@ run(void *arg, char **dir, size_t n, struct err *e)
 	x->s.in = 1u << x->form;
 	if (x->s.in == METRICS)
 		r = measure(x, n, dir, e);
-	x->width = x->s.in == TEXT ? columns() : 0;
+	x->width = x->s.in == TEXT ? cli_columns(STDOUT_FILENO, NULL) : 0;
 	if (x->s.in == TEXT && (x->s.f = open_memstream(&text, &bytes)) == NULL)
 		r = err_sys(e, "cannot keep the text");
 	for (i = 0; i < n && r == 0; i++) {

@@ -71,7 +71,7 @@ ace_run(const char *self, char **argv, struct err *e)
 	if (argv[0][strspn(argv[0], letters)] != '\0' ||
 	    dir + strlen(argv[0]) + sizeof("ace-") > sizeof(path))
 		return err_set(e, ERR_USAGE, "'%s' is not a valid name of a command: "
-		    "`ace --help' lists the commands", argv[0]);
+		    "'ace --help' lists the commands", argv[0]);
 	memcpy(path, self, dir);
 	memcpy(path + dir, "ace-", 4);
 	memcpy(path + dir + 4, argv[0], strlen(argv[0]) + 1);
@@ -82,7 +82,7 @@ ace_run(const char *self, char **argv, struct err *e)
 		(void)execvp(path + dir, argv);
 	if (errno == ENOENT)
 		return err_set(e, ERR_USAGE, "command '%s' is unknown: program %s is "
-		    "not installed; `ace --help' lists the commands", path + dir + 4,
+		    "not installed; 'ace --help' lists the commands", path + dir + 4,
 		    path + dir);
 	return err_set(e, ERR_SYS, "'%s': %s", path + dir, strerror(errno));
 }

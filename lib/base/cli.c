@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -598,4 +599,16 @@ cli_say(const struct cli *c, int level, const char *fmt, ...)
 	(void)vfprintf(stderr, fmt, ap);
 	va_end(ap);
 	(void)fputc('\n', stderr);
+}
+
+int
+cli_columns(int fd, int *rows)
+{
+	struct winsize w = { .ws_col = 0 };
+
+	if (!isatty(fd) || ioctl(fd, TIOCGWINSZ, &w) < 0)
+		return 0;
+	if (rows != NULL)
+		*rows = w.ws_row;
+	return w.ws_col > 0 ? w.ws_col : 80;
 }

@@ -91,4 +91,8 @@ int cli_main(struct cli *c, int argc, char **argv, cli_run *run, void *o);
 void cli_say(const struct cli *c, int level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Return the columns of a terminal, 80 if it has no size, or 0 if fd is no terminal; set
+ * *rows, unless rows is NULL. */
+int cli_columns(int fd, int *rows);
+
 #endif

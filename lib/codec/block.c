@@ -4,7 +4,6 @@
  * The scale is bf16 because an f16 scale would be 0 below 6e-8, and the whole block
  * with it.  Values are divided by the rounded scale, which is what the reader has.
  */
-#include "base/err.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
 #include "codec/codec_impl.h"

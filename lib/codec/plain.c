@@ -11,7 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
 #include "codec/codec_impl.h"

@@ -21,7 +21,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "codec/codec.h"
 #include "codec/codec_impl.h"
 #include "codec/estimate.h"

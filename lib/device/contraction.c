@@ -1,7 +1,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/err.h"
 #include "device/contraction.h"
 
 void

@@ -85,7 +85,7 @@ chain_strange(struct chain *c, int r, struct err *e)
 	    &got, NULL) < 0)
 		return r;
 	return err_after(e, r, "%s", magic_say(p, FRAME_HEAD_SIZE + got, ", which a "
-	    "login shell or another program printed (`ssh HOST true' must print "
+	    "login shell or another program printed ('ssh HOST true' must print "
 	    "nothing)", words));
 }
 

@@ -148,7 +148,7 @@ cloud_hello(const struct cloud *c, struct place *f, char *where, size_t n,
 		return -r;
 	}
 	return r < 0 ? r : err_set(e, ERR_SYS, "the cloud '%s' was not reached "
-	    "(status %d): check its name, that `ssh %s true' works without a "
+	    "(status %d): check its name, that 'ssh %s true' works without a "
 	    "password, and that ace is installed there", c->host != NULL ?
 	    c->host : c->dir, r, c->host != NULL ? c->host : "HOST");
 }

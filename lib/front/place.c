@@ -171,6 +171,14 @@ place_text(const struct agreement *a, char *out, size_t n)
 	(void)fclose(f);
 }
 
+const char *
+place_agreed(const struct agreement *a, char out[64])
+{
+	(void)snprintf(out, 64, "%llu device%s, %g bits per value",
+	    (unsigned long long)a->devices, a->devices == 1 ? "" : "s", a->bits);
+	return out;
+}
+
 int
 place_save(const struct place *f, struct err *e)
 {
@@ -202,7 +210,7 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 
 	place_where(f, dir);
 	if (!make && access(dir, F_OK) < 0)
-		return err_set(e, ERR_USAGE, "folder '%s' is absent: run `ace cloud' "
+		return err_set(e, ERR_USAGE, "folder '%s' is absent: run 'ace cloud' "
 		    "on the cloud to make one", f->where);
 	if ((r = statedir_open(&looked, dir, e)) == -ERR_SYS) {
 		err_clear(e);

@@ -7,6 +7,7 @@
  * 	  state/   what the averages left out	  id     this device's id
  * 	  devices/ NAME holds the device's id	  log
  * 	  log      messages of the programs	  round  the next one's number (also there)
+ * 	  events   of all its programs		  events
  *
  * The agreement is a text with a line "NAME VALUE" per value, parsed as a file of limits.
  */
@@ -41,6 +42,8 @@ struct place {
 	struct statedir held;	/* the folder, locked */
 	struct agreement said;	/* in its file `run' */
 };
+/* place_agreed(a, out): write "2 devices, 1.3 bits per value". */
+const char *place_agreed(const struct agreement *a, char out[64]);
 #define PLACE_INIT { NULL, "", STATE_INIT, { "", 0, 0, 0, 0, 0, 0 } }
 
 /* place_open(f, dir, make, e): open the folder and read its agreement, which is all

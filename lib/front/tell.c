@@ -125,7 +125,7 @@ tell_begins(struct tell *t, uint64_t round)
 	if (round <= t->begun || (t->said->rounds != 0 && round > t->said->rounds))
 		return;
 	t->begun = round;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < TELL_TO; i++)
 		event_say(&t->to[i], EVENT_BEGINS, round - 1, t->said->rounds);
 }
 
@@ -133,7 +133,7 @@ tell_begins(struct tell *t, uint64_t round)
 static void
 tell_average(struct tell *t, uint64_t round)
 {
-	const double now = clock_now(), waited = now - (t->cloud ? t->since : t->taken);
+	const double now = t->now, waited = now - (t->cloud ? t->since : t->taken);
 	char name[64], who[64], bytes[128], left[64] = "", wait[TELL_LINE] = "";
 	char of[32] = "", bad[48] = "", text[ERR_LINE];
 
@@ -167,7 +167,7 @@ tell_average(struct tell *t, uint64_t round)
 		    name, who, TELL_TIME(t->sent - t->since), bytes, wait, left);
 	}
 	tell_say(t, "%s", text);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < TELL_TO; i++)
 		event_say(&t->to[i], EVENT_ENDS, round - 1, t->participants, t->excluded,
 		    t->values, t->bytes, t->sent - t->since, t->taken - t->sent, waited,
 		    text);
@@ -214,11 +214,11 @@ tell_event(struct tell *t, const json_t *ev)
 		/* the receipt may be heard first */
 		const int waits = t->state == TELL_WAITS && t->round == round;
 
-		t->sent = t->taken = waits ? t->taken : clock_now();
+		t->sent = t->taken = waits ? t->taken : t->now;
 		t->state = waits ? TELL_WAITS : TELL_SENDS;
 		t->round = round;
 	} else if (!t->cloud && strcmp(name, event_name(EVENT_RECEIPT)) == 0) {
-		t->taken = clock_now();
+		t->taken = t->now;
 		t->state = TELL_WAITS;
 		s = json_string_value(json_object_get(ev, "result"));
 		if (s != NULL && strcmp(s, "late") == 0)
@@ -261,11 +261,10 @@ tell_line(void *arg, const char *line)
 
 	if (ev != NULL) {
 		tell_begins(t, tell_count(ev, "round"));
-		if (t->cli->verbose > 1)
-			tell_log(t, line);
-		for (int i = 0; i < 2; i++)
+		for (int i = 0; i < TELL_TO; i++)
 			if (t->to[i].events != 0)
 				(void)dprintf(t->to[i].events, "%s\n", line);
+		t->now = clock_now();
 		tell_event(t, ev);
 		json_decref(ev);
 		return;
@@ -278,23 +277,39 @@ tell_line(void *arg, const char *line)
 	tell_clean(l->text);
 }
 
-/* Describe what the run is doing, and which device or program does it. */
 static const char *
-tell_doing(const struct tell *t, char out[TELL_LINE + 32])
+tell_state(const struct tell *t)
 {
-	if (t->cloud || t->state == TELL_WAITS)
-		(void)snprintf(out, TELL_LINE + 32, "waiting for %s",
-		    t->missing[0] != '\0' ? t->missing :
-		    t->cloud ? "the devices" : "the cloud");
-	else
-		(void)snprintf(out, TELL_LINE + 32, "%s %s",
-		    t->state != TELL_SENDS && t->trainer != NULL ? t->trainer : "it",
-		    t->state == TELL_STARTS ? "has been starting" :
-		    t->said->rounds != 0 && t->round > t->said->rounds ?
-		    "has been ending" :
-		    t->state == TELL_COMPUTES ? "has been computing" :
-		    "has been sending");
-	return out;
+	if (t->state == TELL_STARTS)
+		return "has been starting";
+	if (t->said->rounds != 0 && t->round > t->said->rounds)
+		return "has been ending";
+	return t->state == TELL_COMPUTES ? "has been computing" : "has been sending";
+}
+
+/* Describe in `wide' columns what the run is doing at a time, which device or program does
+ * it, and for how long: names that are too long lose their end. */
+static void
+tell_doing(const struct tell *t, double clock, int wide, char out[TELL_LINE + 128])
+{
+	const double from = t->state == TELL_SENDS ? t->sent :
+	    t->state == TELL_WAITS && !t->cloud ? t->taken : t->since;
+	const int waits = t->cloud || t->state == TELL_WAITS;
+	const char *who = t->missing[0] != '\0' ? t->missing :
+	    t->cloud ? "the devices" : "the cloud";
+	char name[64], time[NUM_TEXT + 8];
+	const int n = snprintf(time, sizeof(time), " for %s",
+	    TELL_TIME(clock > from ? clock - from : 0));
+
+	if (!waits)
+		who = t->state != TELL_SENDS && t->trainer != NULL ? t->trainer : "it";
+	if (wide > TELL_LINE + 127)
+		wide = TELL_LINE + 127;
+	tell_round(t, t->round, name);
+	(void)snprintf(out, (size_t)(wide + 1 - n), "%s: %s%s%s%s", name,
+	    waits ? "waiting for " : "", who, waits ? "" : " ",
+	    waits ? "" : tell_state(t));
+	(void)strcat(out, time);
 }
 
 static void
@@ -302,26 +317,24 @@ tell_tick(void *arg, int failed)
 {
 	struct tell *t = arg;
 	const double clock = clock_now();
-	const double from = t->state == TELL_SENDS ? t->sent :
-	    t->state == TELL_WAITS && !t->cloud ? t->taken : t->since;
-	char name[64], doing[TELL_LINE + 32], text[TELL_LINE + 128];
+	char text[TELL_LINE + 128];
+	int wide;
 
 	if (failed)
 		return;
 	tell_release(t, clock - TELL_HOLD);
 	if (clock - t->spoke < (t->shows ? 1 : TELL_SILENT) || t->cli->quiet)
 		return;
-	tell_round(t, t->round, name);
-	(void)snprintf(text, sizeof(text), "%s: %s for %s", name,
-	    tell_doing(t, doing), TELL_TIME(clock - from));
+	wide = t->shows ? cli_columns(STDERR_FILENO, NULL) - 2 - (int)strlen(t->who) :
+	    TELL_LINE;
+	tell_doing(t, clock, wide > 40 ? wide : 40, text);
 	if (!t->shows) {
 		tell_show(t, text);
 		return;
 	}
 	t->spoke = clock;
 	t->drawn = 1;
-	(void)fprintf(stderr, "\r%s: %.*s\033[K", t->who,
-	    (int)(78 - strlen(t->who)), text);
+	(void)fprintf(stderr, "\r%s: %s\033[K", t->who, text);
 	(void)fflush(stderr);
 }
 
@@ -338,7 +351,9 @@ tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
     const struct place *f)
 {
 	char *path = place_path(f, "log", NULL), *kept = place_path(f, "round", NULL);
-	char text[24] = "";
+	char *events = place_path(f, "events", NULL), text[24] = "";
+	struct flock works = { .l_type = F_WRLCK };	/* tell_watch looks for it */
+	int r;
 
 	t->cli = c;
 	t->who = who;
@@ -346,17 +361,24 @@ tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
 	t->said = &f->said;
 	t->shows = isatty(STDERR_FILENO);
 	t->log = path != NULL ? fopen(path, "ae") : NULL;
-	t->to[0].cli = t->to[1].cli = c;
+	if (events != NULL && (r = open(events, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC |
+	    O_NOFOLLOW, 0600)) > 0)
+		t->to[TELL_TO - 1].events = r;
+	for (r = 0; r < TELL_TO; r++)
+		t->to[r].cli = c;
 	t->kept = kept != NULL ? open(kept, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 	    0600) : -1;
 	(void)!pread(t->kept, text, sizeof(text) - 1, 0);
 	t->round = strtoull(text, NULL, 10);
-	if (t->said->rounds != 0 && t->round > t->said->rounds)
-		t->round = t->said->rounds;
+	(void)fcntl(t->kept, F_OFD_SETLK, &works);
+	t->over = t->said->rounds != 0 && t->round > t->said->rounds;
+	if (t->over)
+		t->round = t->begun = t->said->rounds;
 	t->round += t->round == 0;
 	t->began = clock_now();
 	alloc_free(path);
 	alloc_free(kept);
+	alloc_free(events);
 	tell_begins(t, t->round);
 	tell_start(t);
 }
@@ -371,9 +393,11 @@ tell_start(struct tell *t)
 }
 
 void
-tell_end(struct tell *t)
+tell_end(struct tell *t, int r, const struct err *e)
 {
 	tell_release(t, clock_now());
+	for (int i = 0; i < TELL_TO && r < 0; i++)
+		event_say(&t->to[i], EVENT_FAILS, t->round - 1, ERR_MSG(e));
 	if (t->drawn)
 		(void)fputs("\r\033[K", stderr);
 	t->drawn = 0;
@@ -382,6 +406,14 @@ tell_end(struct tell *t)
 	t->log = NULL;
 	if (t->kept > 0)
 		(void)close(t->kept);
+}
+
+void
+tell_failed(struct tell *t, const char *cause)
+{
+	tell_say(t, "round %llu failed: %s", (unsigned long long)t->round, cause);
+	for (int i = 0; i < TELL_TO; i++)
+		event_say(&t->to[i], EVENT_FAILS, t->round - 1, cause);
 }
 
 /* Rate how likely a line names the cause: best is a line of the program that failed
@@ -437,4 +469,125 @@ tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
 	else
 		(void)snprintf(out, ERR_LINE, "%s", cause);
 	return p;
+}
+
+/* ---- watching ---- */
+
+enum { WATCH_TAIL = 1 << 16, WATCH_ROUNDS = 8, WATCH_STATUS = 1 << 22 };
+
+/* Print a line, cut to the terminal and without control characters. */
+static void __attribute__((format(printf, 2, 3)))
+watch_line(int wide, const char *fmt, ...)
+{
+	char text[PLACE_WHERE + 128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	tell_clean(text);
+	(void)printf("%.*s\n", wide > 0 ? wide : (int)sizeof(text), text);
+}
+
+/* Follow an event of the folder; keep the lines of the last rounds. */
+static void
+watch_event(struct tell *t, const json_t *ev)
+{
+	const char *name = json_string_value(json_object_get(ev, "event"));
+	const char *text = json_string_value(json_object_get(ev, "text"));
+	const int fails = name != NULL && strcmp(name, event_name(EVENT_FAILS)) == 0;
+
+	t->now = json_number_value(json_object_get(ev, "time"));
+	if (name != NULL && (fails || strcmp(name, event_name(EVENT_BEGINS)) == 0)) {
+		t->round = tell_count(ev, "round");
+		t->since = t->now;
+		t->state = fails ? TELL_STARTS : TELL_COMPUTES;
+		t->missing[0] = '\0';
+	}
+	if (text != NULL && (fails || strcmp(name, event_name(EVENT_ENDS)) == 0))
+		(void)snprintf(t->held[t->nheld++ % WATCH_ROUNDS].text, TELL_LINE, "%s%s",
+		    fails ? "failed: " : "", text);
+	tell_event(t, ev);
+}
+
+/* Print one line per device of a cloud, as ace-status sees it, but no more than `most'. */
+static void
+watch_devices(const struct place *f, int wide, size_t most)
+{
+	char *spool = place_path(f, "spool", NULL);
+	char *text = alloc_raw(WATCH_STATUS, 1, NULL);
+	char *const words[] = { (char[]){ "ace-status" }, (char[]){ "--format" },
+		(char[]){ "json" }, spool, NULL };
+	json_t *all = spool == NULL || text == NULL || child_output(words, text,
+	    WATCH_STATUS, NULL) != 0 ? NULL : json_loads(text, 0, NULL);
+	const json_t *devices = json_object_get(all, "devices"), *d, *step;
+
+	if (json_array_size(devices) != 0)
+		watch_line(wide, "%5s %-7s %7s %s", "round", "is", "since", "device");
+	for (size_t i = 0; i < most && (d = json_array_get(devices, i)) != NULL; i++) {
+		step = json_object_get(d, "step");
+		watch_line(wide, "%5lld %-7s %7s %s", step == NULL ? 0LL :
+		    (long long)json_integer_value(step) + 1,
+		    json_string_value(json_object_get(d, "is")),
+		    TELL_TIME(json_number_value(json_object_get(d, "seconds"))),
+		    json_string_value(json_object_get(d, "device")));
+	}
+	if (json_array_size(devices) > most)
+		watch_line(wide, "and %zu more: ace-status %s",
+		    json_array_size(devices) - most, spool);
+	if (json_array_size(devices) != 0)
+		(void)putchar('\n');
+	json_decref(all);
+	alloc_free(text);
+	alloc_free(spool);
+}
+
+int
+tell_watch(const struct place *f, struct err *e)
+{
+	static const struct cli quiet = { .quiet = 1 };
+	struct tell t = { .cli = &quiet, .cloud = place_has(f, "spool"), .kept = -1,
+		.said = &f->said };
+	char *path = place_path(f, "events", e), *kept = place_path(f, "round", e);
+	struct flock works = { .l_type = F_WRLCK };
+	FILE *in = path != NULL ? fopen(path, "re") : NULL;
+	const int fd = kept != NULL ? open(kept, O_RDONLY | O_CLOEXEC) : -1;
+	char *line = NULL, text[TELL_LINE + 128];
+	int rows = 0;
+	const int wide = cli_columns(STDOUT_FILENO, &rows);
+	struct timespec now = { 0, 0 };
+	size_t cap = 0, i;
+	json_t *ev;
+
+	if (in != NULL)
+		(void)fseek(in, -WATCH_TAIL, SEEK_END);
+	while (in != NULL && getline(&line, &cap, in) > 0)
+		if ((ev = json_loads(line, 0, NULL)) != NULL) {
+			watch_event(&t, ev);
+			json_decref(ev);
+		}
+	watch_line(wide, "run in %s: %s", f->where, place_agreed(&f->said, text));
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (t.said->rounds != 0 && t.round > t.said->rounds)
+		watch_line(wide, "done: %llu rounds", (unsigned long long)t.said->rounds);
+	else if (fd < 0 || fcntl(fd, F_OFD_GETLK, &works) < 0 || works.l_type == F_UNLCK)
+		watch_line(wide, "round %llu: no %s works on this folder: type its command "
+		    "again", (unsigned long long)t.round, t.cloud ? "ace cloud" : "ace edge");
+	else {
+		tell_doing(&t, (double)now.tv_sec, wide > 40 ? wide : TELL_LINE, text);
+		watch_line(wide, "%s", text);
+	}
+	(void)putchar('\n');
+	if (t.cloud)
+		watch_devices(f, wide, rows > 0 ? (size_t)rows / 2 : SIZE_MAX);
+	for (i = t.nheld > WATCH_ROUNDS ? t.nheld - WATCH_ROUNDS : 0; i < t.nheld; i++)
+		watch_line(wide, "%s", t.held[i % WATCH_ROUNDS].text);
+	if (in != NULL)
+		(void)fclose(in);
+	if (fd >= 0)
+		(void)close(fd);
+	free(line);
+	alloc_free(path);
+	alloc_free(kept);
+	return path != NULL && kept != NULL ? 0 : -ERR_SYS;
 }

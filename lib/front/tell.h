@@ -15,7 +15,7 @@
 
 struct cli;
 
-enum { TELL_LINE = 400, TELL_HELD = 32 };
+enum { TELL_LINE = 400, TELL_HELD = 32, TELL_TO = 3 };
 
 struct tell {
 	const struct cli *cli;
@@ -24,7 +24,8 @@ struct tell {
 	int cloud;		/* 1: it averages and does not compute */
 	const struct agreement *said;
 	FILE *log;		/* or NULL */
-	struct filter to[2];	/* get all events: --events, and the trainer */
+	/* get all events: --events, the trainer, and the folder's file events */
+	struct filter to[TELL_TO];
 	int kept;		/* the folder's file round, or -1 */
 	int shows;		/* standard error is a terminal: one line is drawn
 				 * over and over */
@@ -34,7 +35,8 @@ struct tell {
 	enum tell_state { TELL_STARTS, TELL_COMPUTES, TELL_SENDS, TELL_WAITS } state;
 	uint64_t round, begun;	/* begun: the last one whose beginning was written */
 	uint64_t rounds;	/* rounds done here */
-	double began, sent, taken, since;
+	int over;		/* all rounds of the run were done when it began */
+	double now, began, sent, taken, since;	/* now: of the event at hand */
 	uint64_t values, bytes;
 	uint64_t participants, excluded;	/* of the average */
 	char missing[TELL_LINE];	/* who is waited for */
@@ -48,7 +50,8 @@ struct tell {
 void tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
     const struct place *f);
 void tell_start(struct tell *t);
-void tell_end(struct tell *t);
+/* r, e: how the run failed, for the last event; 0: it did not. */
+void tell_end(struct tell *t, int r, const struct err *e);
 
 /* tell_ear(t): return the callbacks for child_run. */
 struct child_ear tell_ear(struct tell *t);
@@ -58,9 +61,17 @@ struct child_ear tell_ear(struct tell *t);
 void tell_say(struct tell *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* tell_failed(t, cause): say that the round failed, and write the event. */
+void tell_failed(struct tell *t, const char *cause);
+
 /* tell_cause(t, c, out): copy the sentence that states the cause of a failure.
  * Returns the program that wrote it. */
 const struct child *tell_cause(struct tell *t, const struct children *c,
     char out[ERR_LINE]);
+
+/* tell_watch(f): print the last rounds of a folder and what its run does now, from its file
+ * events, and with them the devices that ace-status finds in a cloud's spool; as wide and
+ * high as the terminal on standard output, if there is one. */
+int tell_watch(const struct place *f, struct err *e);
 
 #endif

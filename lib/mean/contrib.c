@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/compare.h"
 #include "base/err.h"
 #include "base/num.h"
 #include "format/keys.h"

@@ -37,7 +37,8 @@ static const struct event_row {
 	[EVENT_ENDS] = { "ends", { { 'r', "round" }, { 'u', "participants" },
 	    { 'u', "excluded" }, { 'u', "values" }, { 'u', "bytes" },
 	    { 'f', "computing" }, { 'f', "sending" }, { 'f', "waiting" },
-	    { 's', "text" } } }
+	    { 's', "text" } } },
+	[EVENT_FAILS] = { "fails", { { 'r', "round" }, { 's', "text" } } }
 };
 
 const char *

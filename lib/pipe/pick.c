@@ -80,8 +80,8 @@ int
 pick_none(const char *glob, struct err *e)
 {
 	return glob == NULL ? err_set(e, ERR_NO, "no such shard in the input: "
-	    "`ace-inspect brief' lists its shards") : err_set(e, ERR_NO, "no tensor "
-	    "'%s' in the input: `ace-inspect list' shows its tensors", glob);
+	    "'ace-inspect brief' lists its shards") : err_set(e, ERR_NO, "no tensor "
+	    "'%s' in the input: 'ace-inspect list' shows its tensors", glob);
 }
 
 int

@@ -1,7 +1,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/err.h"
 #include "codec/codec.h"
 #include "format/frame.h"
 #include "format/shard.h"

@@ -4,9 +4,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
-#include "codec/exact.h"
 #include "files/dtype.h"
-#include "format/frame.h"
 #include "report/changes.h"
 #include "report/report.h"
 

@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/scan.h"
 #include "format/receipt.h"
 #include "format/shard.h"

@@ -43,6 +43,10 @@ waiting_due(struct waiting *w)
 	return 1;
 }
 
+/* "waiting for step 2"; for the front, which counts rounds from 1, "waiting for round 3" */
+#define STEP(w, text, step) (w)->f->events != 0 ? text " round" : text " step", \
+	(unsigned long long)(step) + ((w)->f->events != 0)
+
 void
 waiting_say(const struct waiting *w, uint64_t round, const char *missing,
     const char *fmt, ...)
@@ -127,19 +131,20 @@ waiting_missing(const struct spool *s, uint64_t step, int ages,
 void
 waiting_device(const struct spool *s, uint64_t step)
 {
-	struct waiting_names here = { "", 0 }, missing = { "", 0 };
+	struct waiting_names here = { "", 0 }, missing = { "", 0 }, aged = { "", 0 };
 	struct closed d;
 	const int closed = manifest_closed(s, &d, NULL) == 0 && d.any &&
 	    step <= d.closed;
 
 	if (!closed) {
 		waiting_here(s, step, &here);
-		(void)waiting_missing(s, step, 1, &missing);
+		(void)waiting_missing(s, step, 0, &missing);
+		(void)waiting_missing(s, step, 1, &aged);
 	}
-	waiting_say(s->wait, step, missing.text, "waiting for step %llu: %s%s%s%s%s",
-	    (unsigned long long)step, closed ? "all shards are there, but not "
+	waiting_say(s->wait, step, missing.text, "%s %llu: %s%s%s%s%s",
+	    STEP(s->wait, "waiting for", step), closed ? "all shards are there, but not "
 	    "its average" : "there are shards", here.text,
-	    missing.n != 0 ? "; missing" : "", missing.text,
+	    aged.n != 0 ? "; missing" : "", aged.text,
 	    clients_summed(s) ? "" : "; no ace-aggregate runs");
 }
 
@@ -158,13 +163,13 @@ waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want)
 	}
 	lack = waiting_missing(s, n == 0 ? step + 1 : step, 0, &missing);
 	if (n == 0) {
-		waiting_say(s->wait, step + 1, missing.text, "waiting for a shard "
-		    "after step %llu", (unsigned long long)step);
+		waiting_say(s->wait, step + 1, missing.text, "%s %llu",
+		    STEP(s->wait, "waiting for a shard after", step));
 		return;
 	}
 	waiting_here(s, step, &names);
-	waiting_say(s->wait, step, missing.text, "waiting for step %llu: %zu of %zu "
-	    "shards are there%s%s%s", (unsigned long long)step, n,
+	waiting_say(s->wait, step, missing.text, "%s %llu: %zu of %zu "
+	    "shards are there%s%s%s", STEP(s->wait, "waiting for", step), n,
 	    lack != 0 ? n + lack : want, names.text,
 	    missing.n != 0 ? "; missing" : "", missing.text);
 }

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/num.h"
 #include "base/pool.h"
 #include "base/wait.h"
 #include "device/feedback.h"

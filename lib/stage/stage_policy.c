@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/num.h"
 #include "device/contraction.h"
 #include "device/link.h"

@@ -10,7 +10,6 @@
 #include "base/at.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/num.h"
 #include "device/memory.h"
 #include "device/residual.h"

@@ -1,6 +1,5 @@
 #include <math.h>
 
-#include "base/err.h"
 #include "sync/replan.h"
 #include "sync/smooth.h"
 

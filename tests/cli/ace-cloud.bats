@@ -237,16 +237,53 @@ load front
 	exits 4 ace-step --bits 2 --events /none/there /dev/null
 }
 
-@test "watch prints once where there is no terminal, for both sides" {
-	cloud run --devices 1 --rounds 1
-	edge edge1 1 1
-	ends edge1
+@test "watch: rounds from 1, who is missing, what failed, from the events alone; names of 60 letters" {
+	local a b name=$(printf 'n%.0s' {1..59}) wide
+	a=a$name b=b$name
+	cloud run --devices 2 --rounds 3 --bits 8
 	exits 0 ace watch run
-	grep -q '^edge1' out
-	grep -q ' round 1/1: 1 of 1 devices, ' out
-	exits 0 ace watch ace-edge1
-	grep -q ' round 1/1: 1 of 1 devices, computing ' out
+	grep -q '^round 1/3: waiting for the devices for ' out
+	edge $a 1 3
+	edge $b 3 1
+	ends $b
+	wait_for grep -q 'waiting for b' cloud.err $a.err
+	# nothing comes from the log
+	echo 'round 9/9: planted' | tee run/log >ace-$a/log
+	exits 0 ace watch run
+	[ "$(head -n 1 out)" = "run in $(hostname):$PWD/run: 2 devices, 8 bits per value" ]
+	grep -qE "^round 2/3: waiting for $b for [0-9.]+ s$" out
+	grep -qE "^    2 here  .* s $a$" out
+	grep -qE "^    1 missing .* s $b$" out
+	[ "$(tail -n 1 out)" = "$(sed -n 's/^ace-cloud: \(round 1.3: 2 of 2 devices, .*\)/\1/p' cloud.err)" ]
+	exits 0 ace watch ace-$a
+	grep -qE "^round 2/3: waiting for $b for [0-9.]+ s$" out
+	grep -qE '^round 1/3: 2 of 2 devices, computing ' out
+	! grep -E 'step|planted|ago' out || false
+	for wide in 80 120; do
+		pty sh -c "stty cols $wide rows 4 <&1; exec timeout 1 ace watch run" >screen || [ $? -eq 124 ]
+		sed 's/\x1b[^a-z]*[HJ]//g' screen | tr -d '\r' | awk -v w=$wide 'length > w { exit 1 }
+		    /^round 2.3: waiting for bn+ for [0-9.]+ s$/ { n++ } /^and/ { exit 1 } END { exit !n }'
+	done
+	edge $b 3 3
+	ends $a $b cloud
+	exits 0 ace watch run
+	[ "$(sed -n 2p out)" = 'done: 3 rounds' ]
 	exits 2 ace watch none
+}
+
+@test "a device that comes after the end of the run says so; one that sends nothing, too" {
+	cloud run --devices 1 --rounds 2 --bits 8
+	edge edge1 1 2
+	ends edge1 cloud
+	exits 0 ace edge run --name edge1 -- "$train" 1 2
+	says '^ace-edge: done: all 2 rounds of the run had ended before$'
+	cloud other --devices 1 --bits 8
+	exits 1 ace edge other --name edge2 -- false
+	exits 0 ace watch ace-edge2
+	grep -q '^failed: false ended with status 1 in round 1: ' out
+	grep -q '^round 1: no ace edge works on this folder: type its command again$' out
+	exits 0 ace edge other --name edge2 -- "$train" 1 0
+	says '^ace-edge: done: 0 rounds: the training program sent no shard$'
 }
 
 @test "words that are wrong are told, and nothing is begun" {

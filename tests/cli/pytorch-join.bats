@@ -199,7 +199,7 @@ waits_alone() {
 	train edge1 1 >said1
 	wait %train 2>/dev/null || true
 	waits_alone
-	wait_for tells err1 '^ace: edge1: round 2: waiting since [0-9:]{8}: waiting for step 1: there are shards: edge1; missing: edge2 \(sent last [0-9]+ s ago\)$'
+	wait_for tells err1 '^ace: edge1: round 2: waiting since [0-9:]{8}: waiting for round 2: there are shards: edge1; missing: edge2 \(sent last [0-9]+ s ago\)$'
 	train edge2 3 >said2
 	wait "$(cat pid)"
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
