@@ -16,7 +16,7 @@ struct emit {
 	size_t *order;		/* [ntensors], for the link */
 	unsigned char *cut;	/* [ntensors]: 1: send after this row */
 	unsigned char *next_cut;	/* the cuts being parsed */
-	double *secs;		/* [ntensors]: seconds to compute it, all rounds */
+	double *secs;		/* [ntensors]: seconds to compute each, in all rounds */
 	double *took;		/* [ntensors]: seconds in the last round */
 	double last;
 	size_t next, rounds;

@@ -18,7 +18,7 @@ enum {
 	ARC_BLOCK = 64 * 1024,
 	ARC_TAR = 512,		/* a tar ends with at least this many zeros */
 	ARC_FREE = 1 << 28,	/* unpacked bytes that are always allowed */
-	/* higher ratios are a bomb; xz packs zeros 7000 times, gzip 1000 times */
+	/* higher ratios are a bomb; xz makes zeros 7000 times smaller, gzip 1000 */
 	ARC_RATIO = 4000,
 	ARC_AHEAD = 1 << 24	/* most bytes read without output */
 };

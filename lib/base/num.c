@@ -143,7 +143,7 @@ num_choice(int *v, const char *s, const char *const *names, const char *what,
 	for (i = 0; names[i] != NULL && k < sizeof(list); i++)
 		k += (size_t)snprintf(list + k, sizeof(list) - k, "%s%s",
 		    i == 0 ? "" : names[i + 1] != NULL ? ", " : " or ", names[i]);
-	return err_set(e, ERR_USAGE, "%s '%s': %s", what, s, list);
+	return err_set(e, ERR_USAGE, "%s '%s': expected %s", what, s, list);
 }
 
 int

@@ -1,7 +1,7 @@
 /*
  * GGUF files of llama.cpp: a head, metadata, a table of tensors, then their data, each at a
- * multiple of the alignment given by the metadata.  All numbers are little-endian; versions
- * 2 and 3 differ only in that.
+ * multiple of the alignment given by the metadata.  Version 3 differs from
+ * version 2 only in that it may be big-endian, which we refuse.
  *
  * 	"GGUF"  u32 version  u64 tensors  u64 keys
  * 	for each key: string, u32 type, value

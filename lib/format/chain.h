@@ -71,8 +71,8 @@ int chain_aborted(const struct chain *c, struct err *e);
 /* Return 1 if a stream begins (HEAD verified), 0 at the clean end of the file; an empty
  * file is an error. */
 int chain_begin(struct chain *c, struct err *e);
-/* Return 1 with a frame in c->frame, or 0 at the TAIL with all totals verified (then
- * chain_begin). */
+/* Return 1 with a frame in c->frame, or 0 at the TAIL with all totals verified: then go
+ * on with chain_begin. */
 int chain_next(struct chain *c, struct err *e);
 
 /* Read the skipped part of the current frame, so that it is complete and verified. */

@@ -204,7 +204,7 @@ center_save(struct center *p, const struct shard *sh, const struct schema *sc,
 
 /* ---- a step ---- */
 
-/* Begin with the model sc: with the memory of the files, if there are any. */
+/* Begin with the model sc: with zeros, or what p->dir has kept of earlier steps. */
 static int
 center_model(struct center *p, const struct shard *sh, const struct schema *sc,
     struct err *e)

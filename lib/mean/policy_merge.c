@@ -120,8 +120,8 @@ policy_merge_interval(struct asked *a, struct text_kv *kv, struct err *e)
 	return text_setf(kv, KEYS_INTERVAL, e, "%.0f", v > least ? v : least);
 }
 
-/* Put the interval of each device that asks for another one than the common; none if they
- * take more than POLICY_MERGE_TEXT bytes. */
+/* Put the interval of each device that asks for another than the common interval; put none
+ * if these take more than POLICY_MERGE_TEXT bytes. */
 static int
 policy_merge_own(const struct asked *a, struct gather *g, struct text_kv *kv,
     struct err *e)

@@ -1141,7 +1141,7 @@ swap_ready(struct swap *s, const unsigned char from[MODEL_HASH],
 	memcpy(s->ready.hash, hash, MODEL_HASH);
 	if (s->way == SWAP_PLACE)
 		return 0;
-	/* the hash of slices is another one, so compute this one */
+	/* `from' is the hash of the slices: compute that of the file */
 	if (s->m->slice != NULL && !s->m->dir &&
 	    (r = swap_hash(s->path, s->ready.from, e)) < 0)
 		return r;

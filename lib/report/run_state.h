@@ -59,7 +59,7 @@ struct run_state {
 	uint64_t closed, last;	/* see spool/manifest.h */
 	uint64_t steps;		/* number of those that have a directory */
 	uint64_t disk;
-	const char *is;		/* now, as a word */
+	const char *is;		/* `now' as a word */
 	double ago;		/* since `since' */
 	unsigned have;		/* STATUS_LAST, STATUS_STEP */
 	struct run_state_device *d;	/* sorted by name */

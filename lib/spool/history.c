@@ -165,6 +165,6 @@ history_open(struct dense *d, const char *path, const struct shard *sh,
 	if ((k = dense_open(d, &s, name, SHARD_HISTORY, e)) < 0 ||
 	    (k = dense_check(d, sh, sc, e)) < 0)
 		return k;
-	return d->r != NULL ? 0 : err_set(e, ERR_DATA, "mismatch: no '%s' in "
-	    "'%s'", name, dir);
+	return d->r != NULL ? 0 : err_set(e, ERR_DATA, "mismatch: the shard is a "
+	    "difference, and there is no '%s' in '%s'", name, dir);
 }

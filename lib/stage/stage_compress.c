@@ -377,8 +377,8 @@ stage_compress_share(const struct stage_compress *x, uint64_t spent, double *byt
 	    x->budget - spent) : 0;
 }
 
-/* End a segment of a shard whose budget is known but whose plan is not.  Code it within
- * its share, by the plan of the shard before if the state has that. */
+/* End a segment of a shard whose budget is known but whose plan is not.  If the state has
+ * the plan of the shard before, and the share is large enough, code it by that plan. */
 static int
 stage_compress_land(struct stage_compress *x, struct err *e)
 {

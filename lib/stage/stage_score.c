@@ -390,7 +390,7 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 		x->score->clip = x->o->clip;
 	if (x->o->dir == NULL || x->o->form != SCORE_PAPER)
 		return 0;
-	/* only in ace-step, where no other process commits meanwhile */
+	/* `later' is set by ace-step alone: no other process commits meanwhile */
 	if (x->state.later != NULL && (r = stage_score_again(x, e)) < 0)
 		return r;
 	return stage_score_load(x, e);

@@ -320,7 +320,7 @@ stage_select_policy(const struct survey *s, uint64_t *bytes, struct err *e)
 		return k;
 	if (k == 0)
 		return reader_place(s->in, err_set(e, ERR_USAGE, "no policy in "
-		    "the stream: put ace-policy before"), e);
+		    "the stream: put ace-policy before this program"), e);
 	*bytes = ratio_budget(s->schema->total, v);
 	return 0;
 }

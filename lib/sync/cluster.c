@@ -45,15 +45,15 @@ tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k, struct err *e)
 	    (x->p = alloc_get(n + 1, sizeof(*x->p), e)) == NULL ||
 	    (x->last = alloc_get(n + 1, sizeof(*x->last), e)) == NULL ||
 	    (x->next = alloc_get(n + 1, sizeof(*x->next), e)) == NULL ||
-	    (x->arg = alloc_get((x->k + 1) * (n + 1), sizeof(*x->arg), e)) ==
-	    NULL)
+	    (x->arg = alloc_get((x->k + 1) * (n + 1), sizeof(*x->arg), e)) == NULL)
 		return -ERR_SYS;
 	for (i = 0; i < n; i++) {
 		if (t[i] < 0)
 			return err_set(e, ERR_USAGE, "device %zu: its time is negative", i + 1);
 		if (t[i] > MOST / (int64_t)n)
-			return err_set(e, ERR_DATA, "limit: a time of %.3g s, at most "
-			    "2^61 ns / %zu devices", (double)t[i] * 1e-9, n);
+			return err_set(e, ERR_DATA, "limit: device %zu: its time of %.3g s "
+			    "is above %.3g s", i + 1, (double)t[i] * 1e-9,
+			    (double)(MOST / (int64_t)n) * 1e-9);
 		x->s[i].t = t[i];
 		x->s[i].at = i;
 	}

@@ -236,7 +236,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 @test "the calls that make no sense" {
 	mkshards >in
 	exits 2 ace-inspect --format xml in
-	says "^ace-inspect: --format 'xml': text, json or tsv$"
+	says "^ace-inspect: --format 'xml': expected text, json or tsv$"
 	exits 2 ace-inspect diff in in in
 	exits 2 ace-inspect diff - <in
 	exits 2 ace-inspect diff --tolerance -1 in in

@@ -223,7 +223,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		weight_x_edge9:weight 'x' is not a number from
 		open_0:open '0' is not a whole number from 1
 		idle_-1s:idle '-1s'
-		kind_gradient,poetry:kind 'poetry': gradient, delta, .* or difference
+		kind_gradient,poetry:kind 'poetry': expected gradient, delta, .* or difference
 		staleness_some:staleness 'some' is not
 	END
 	rm spool/limits

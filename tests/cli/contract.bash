@@ -14,7 +14,7 @@ reads_streams() { [[ $1 != source && $1 != table ]]; }
 writes_streams() { [[ $1 = filter || $1 = source || $1 = answer ]]; }
 writes_data() { [[ $1 != report && $1 != table ]]; }
 
-# Only a new spool answers the same again, and receipts contain the time.
+# Receipts contain the time, and only a new spool gives the same answer again.
 export SOURCE_DATE_EPOCH=1000000000
 anew() { rm -rf spool; exits 0 "$@"; }
 

@@ -56,7 +56,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	[ "$(said cuts out | head -n 1)" = 1 ]
 	exits 0 ace-policy decided
 	[ "$(said cuts out | head -n 1)" = 5,3,1 ]
-	# half of the bytes, then a tenth
+	# with ratio 2, layers take half of their bytes
 	exits 0 ace-policy $link --ratio 2,2 in
 	ace-advise profile in | awk 'NR > 1 { $2 /= 2 } 1' >table
 	ace-advise dynacomm --format tsv --cuts 2s --bandwidth 32bit table |

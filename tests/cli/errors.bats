@@ -94,8 +94,8 @@ refuses() {
 		[ "$(wc -l <err)" -eq 2 ]
 	done <<-END
 	-o|option '-o' needs a value
-	--omit provenance,yes|--omit 'yes': provenance or schema
-	--omit ,|--omit '': provenance or schema
+	--omit provenance,yes|--omit 'yes': expected provenance or schema
+	--omit ,|--omit '': expected provenance or schema
 	-Z|option '-Z' is unknown
 	--outpu x|unknown option '--outpu'
 	in in|at most one FILE is read: leave out 'in'

@@ -151,7 +151,7 @@ TEST(test_refused)
 	refused("-n 100", "--number '100' is not a whole number from 0 to 99");
 	refused("-a - -b", "option '-b' follows operand '-': put options "
 	    "first; a file of that name is './-b'");
-	refused("--sandbox of", "--sandbox 'of': auto, require or off");
+	refused("--sandbox of", "--sandbox 'of': expected auto, require or off");
 }
 
 static int

@@ -164,7 +164,7 @@ TEST(test_choice)
 	    num_choice(&v, "off", names, "-c", &e) == 0 && v == 2,
 	    "the first and the last of a list");
 	err_clear(&e);
-	ok(says(num_choice(&v, "of", names, "-c", &e), "-c 'of': auto, "
+	ok(says(num_choice(&v, "of", names, "-c", &e), "-c 'of': expected auto, "
 	    "require or off") &&
 	    v == 2, "a name is not abbreviated: %s", ERR_MSG(&e));
 }

@@ -131,7 +131,7 @@ TEST(test_refused)
 	    ERR_MSG(&e));
 	ok(refused("rate", "2Gbit", "--rate '2Gbit': expected at most 1e+09bit"), "%s",
 	    ERR_MSG(&e));
-	ok(refused("animal", "do", "--animal 'do': cat, dog or cow"), "%s",
+	ok(refused("animal", "do", "--animal 'do': expected cat, dog or cow"), "%s",
 	    ERR_MSG(&e));
 	ok(refused("call", "bad", "--call 'bad'"), "%s", ERR_MSG(&e));
 	a.called = 0;

@@ -97,7 +97,7 @@ remembered(const struct statedir *s)
 		ok(got >= 0 && (room[i] < 4000 || got > 0.99 * (double)room[i]),
 		    "of %llu bytes %.0f", (unsigned long long)room[i], got);
 	}
-	/* planned coarser than coded: it would have taken fewer bytes */
+	/* planned with step 2, coded with step 1: the plan takes fewer than 500 bytes */
 	save(s, 1, &step_of_2, &step_of_1, 500);
 	begin(&sh, s, 2);
 	ok(sh.of[0].bytes < 500 && sh.of[0].bytes > 500 / 17.0 &&
