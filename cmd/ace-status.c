@@ -532,7 +532,7 @@ static const struct render_field receiver_fields[] = {
 	    "Step of the model that the receiver has, as it said last.")),
 	FIELD("behind", U64, behind, ALL, STATUS_FAR, .width = 6,
 	    METRIC("ace_receiver_behind_steps",
-	    "Steps by which that model is behind the newest.")),
+	    "How many steps newer the newest model is.")),
 	FIELD("patches", U64, patches, TEXT | JSON, STATUS_WAY, .width = 7),
 	FIELD("bytes", SIZE, bytes, ALL, STATUS_WAY, .width = 8,
 	    METRIC("ace_receiver_behind_bytes",

@@ -13,7 +13,7 @@
 #include "front/tell.h"
 #include "pipe/event.h"
 
-#define TELL_HOLD 0.7		/* seconds in which a failure shows */
+#define TELL_HOLD 1.5		/* seconds in which a failure shows */
 #define TELL_SILENT 9.0		/* a tick later it is 10 s, which is the longest
 				 * silence of a run that goes well */
 

@@ -43,7 +43,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 @test "a trainer that writes something else, or another model: one sentence, and the right one goes on" {
 	local r line what bad
 	cloud run --devices 1 --bits 8
-	exits 3 env "LD_PRELOAD=$(preload)" ACE_FASTER=20 ACE_ONLY=ace-edge \
+	exits 3 env "LD_PRELOAD=$(preload)" ACE_FASTER=5 ACE_ONLY=ace-edge \
 	    ace-edge run --name edge1 -- bash -c 'exec >&- && sleep 1000'
 	says '^ace-edge: bash wrote no shard: '
 	exits 1 ace edge run --name edge1 -- ./none

@@ -152,7 +152,7 @@ interval=1' >in
 	says "needs --target-divergence"
 	exits 2 ace-step --bits 1 --model-norm 4 in
 	exits 2 ace-policy --bandwidth 1e31bit in
-	says "too large"
+	says "expected at most 1e.30bit"
 	exits 4 ace-policy clusters
 }
 

@@ -56,7 +56,7 @@ shown() {
 	    <(sed 's/[0-9a-f]\{8\}$/X/; s/[0-9][0-9.]*/0/g' out | sort)
 	awk '/^[0-9]+$/ { print }' shown out | paste -sd' ' |
 	    awk '{ exit !($1 / $2 < 1.05 && $2 / $1 < 1.05) }'
-	grep -q '^edge2 ' tmp.*/asked
+	grep -q ' edge2$' tmp.*/asked
 	grep -q 'ace-edge1/log' tmp.*/asked
 	grep -q '/edge1.aceg: ok, 1 shards' tmp.*/asked
 }
