@@ -25,11 +25,11 @@
  *   free    as large with a small FACTOR: free riders that compute nothing and hide
  *           it (Fraboni et al. 2021)
  *   label   the attacker's own gradient, computed from wrong labels
- *   sybil   the same, all from one attacker under BAD names (Fung et al. 2020)
+ *   sybil   as label, all from one attacker under BAD names (Fung et al. 2020)
  *   heavy   as sign, and each attacker claims the weight 8
  *
- * With sign, label and heavy the last BAD files are the attackers' own gradients, with
- * sybil the last file is.  With the other kinds all files are honest.
+ * With sign, label and heavy, the last BAD files are the attackers' own gradients; with
+ * sybil, the last file is the attacker's.  With the other kinds all files are honest.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,13 +45,13 @@
 
 /* What one attacker knows when it computes its values for a step. */
 struct view {
-	size_t honest, n;	/* devices, values */
+	size_t honest, n;	/* honest devices; values of a shard */
 	float **x;		/* f32[n] of each file */
 	size_t own;		/* the file that this attacker computed */
 	double factor;
-	uint64_t seed;		/* of the attacker and the step */
-	float **old;		/* f32[n]: what the first one sent in each step */
-	size_t steps;		/* before this one */
+	uint64_t seed;		/* differs by attacker and step */
+	float **old;		/* [steps] f32[n] of the first honest device */
+	size_t steps;		/* steps in old, all before this one */
 	const float *last;	/* f32[n], the honest mean of the step before */
 };
 
@@ -237,7 +237,7 @@ enum computed { NOBODY, ONE, EACH };
 
 static const struct kind {
 	const char *name;
-	enum computed computed;	/* which attackers compute something */
+	enum computed computed;	/* which attackers compute their own gradient */
 	double weight;
 	void (*values)(const struct view *v, float *out);
 } kinds[] = {
@@ -263,7 +263,7 @@ struct attack {
 	double factor;
 	struct ace_reader **in;
 	struct ace_writer *out;
-	struct ace_shard *shard;	/* of each file */
+	struct ace_shard *shard;	/* the present shard of each file */
 	float **x;			/* values of each shard */
 	float *mine, *last;
 	float **old;

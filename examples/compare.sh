@@ -10,13 +10,13 @@
 # files, as corpus.sh writes them.
 #
 # SEEDS=N EDGES=N	8 (table1-sweep: 1), 4
-# STEPS=N	steps with a batch of 8 on each of 4 edges (5000); all ways read
-#		the text of that many
+# STEPS=N	the amount of text, which all ways read: that of N steps (5000)
+#		with a batch of 8 on each of 4 edges
 # REGIME=fresh	train on 12 MB of C++ headers, the same on every machine, none
 #		of them twice; or
-# REGIME=repeated  on 400 kB of them, read 26 times; NAME-repeated.tsv
+# REGIME=repeated  on 400 kB of them, read 26 times; the table is NAME-repeated.tsv
 # CORPUS=FILE	your own text instead; other headers are refused
-# SPLIT=parts	each edge has another part of the text; or interleaved: in turn
+# SPLIT=parts	each edge has its own part of the text; interleaved: stripes in turn
 # LOCAL=1	for ways that exchange dense values: all edges in one process,
 #		with the same models; bytes are computed, and the time of the
 #		programs is not counted
@@ -26,8 +26,8 @@
 #		dense) replaces parts of the way's line in ways.sh.
 #		--target,X: the policy sets the interval, within half and twice
 #		that line's, so that the mean difference is X of the model.
-#		--feedback,none: without error feedback; --feedback,ef:raw (of
-#		paper:...): the paper's; of gather:...: ace-compress's.
+#		--feedback,none: without error feedback.  For paper:... and gather:...,
+#		other values are those of ace-compress; ef:raw is the paper's.
 #		--rule,X: an option of ace-aggregate.
 #		--link,RATE: the rate that all edges assume, so that (5) is the same
 #		for all; with tier, the mean rate of the edge's tier.
@@ -40,8 +40,8 @@
 # TRACE=FILE	lines of second, edge, Mbit/s, ms, repeated from the start; by
 #		default the link swings between 5 and 200 Mbit/s and 10 and
 #		300 ms.  A step's time on it is computed, not waited for.
-# POINTS=N	points of a curve (25); each takes as long as some steps
-# STEP_MS=X	time of a step with a batch of 8 on such an edge (20)
+# POINTS=N	points of a curve (25); measuring one takes as long as some steps
+# STEP_MS=X	milliseconds of a step with a batch of 8 on an edge (20)
 here_is=$(dirname "$0")
 : "${PROGRESS:=60}"		# a run takes hours
 # shellcheck source=examples/pipes.sh
@@ -176,8 +176,8 @@ way() {
 }
 
 # dense ROUNDS: make the streams of the edges, one step per round, and of the cloud.  No
-# aggregate comes back, and all edges read the first one's text, since models that
-# differ are not averaged.
+# aggregate comes back, and all edges read the first edge's text, since the cloud
+# does not average models that differ.
 dense() {
 	local k short='' given=$given
 	# options that only --local has
@@ -199,8 +199,8 @@ stretch() {
 	echo "$(($2 + ($1 - 1) * ($3 - $2))) bytes"
 }
 
-# alone: all edges in one process; the size of their streams follows from one and two
-# rounds.
+# alone: train all edges in one process; extrapolate the size of their streams from one
+# and two rounds.
 alone() {
 	local k rounds
 	dir=$work/$what
@@ -257,7 +257,7 @@ trace() {
 	    } }'
 }
 
-# seconds WHAT: print the CPU seconds in the files of that name
+# seconds WHAT: print the sum of the CPU seconds in the files seconds-WHAT
 seconds() {
 	cat "$dir/seconds-$1" 2>/dev/null | awk '{ t += $1 + $2 } END { print t + 0 }'
 }
@@ -311,8 +311,8 @@ curve() {
 runs_head='id seed H batch steps code top1 ppl loss rounds up down near s_near s setup'
 curves_head='id seed share round loss ppl top1 bytes s'
 
-# result FILE: print the line of a run from its curve.  The time within 1 % of its last
-# accuracy is interpolated between two points.
+# result FILE: print the line of a run from its curve.  The time at which it has 99 %
+# of its last accuracy is interpolated between two points.
 result() {
 	awk -v OFS='\t' -v up="$(counted "$dir"/sent*)" \
 	    -v got="$(counted "$dir"/got*)" -v setup="$setup" \

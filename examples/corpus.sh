@@ -13,9 +13,9 @@
 # small	800 kB, the last tenth
 #
 # Headers of 4 to 256 kB are taken, none twice, and none that a program made
-# (preprocessed).  Their order is mixed, so that the validation text is of the same kind
-# as the rest, up to the size.  Those for training are then sorted again, so that the
-# devices see different kinds of code.
+# (preprocessed).  They are taken in a mixed order up to the size, so that the validation
+# text is of the same kind as the rest.  The headers for training are then sorted again,
+# so that the devices see different kinds of code.
 set -u
 export LC_ALL=C
 package=libboost1.74-dev version=1.74.0+ds1-21

@@ -55,7 +55,7 @@ counted() {
 	    END { printf("\r\033[K") >"/dev/stderr" }'
 }
 
-# The best rate for a delay, of a dense gradient; all plans use it.
+# Find the best rate for each delay with dense gradients; all plans of that delay use it.
 for w in fixed ahead; do
 	for t in $delays; do
 		for r in $rates; do echo "1 $t $r"; done
@@ -83,7 +83,7 @@ mean() {
 		printf("%s\t%.3f\n", k, s[k] / n[k]) }' | sort -t "$(printf '\t')" -k4,4g
 }
 
-# choice LINK WAY: print its best plan; for `kept' the plan with which DeCo begins
+# choice LINK WAY: print the way's best plan; for `kept' the plan with which DeCo begins
 choice() {
 	case $2 in
 	sync) mean "$1" "$work/fixed" "\$1 == 1 && \$2 == 0" ;;
@@ -110,7 +110,7 @@ done
 
 hindsight() { mean "$1" "$work/fixed.2" | head -n 1 | cut -f4; }
 
-# measured LINK WAY SHARE DELAY: print the seconds of this plan with the other seeds
+# measured LINK WAY SHARE DELAY: print the seconds of this plan with the seeds that measure
 measured() {
 	mean "$1" "$work/$(how "$2").2" "\$1 == $3 && \$2 == $4" |
 	    head -n 1 | cut -f4

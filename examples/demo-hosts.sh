@@ -234,7 +234,7 @@ verdicts() {
 	    "$1/events" | sort -u | wc -l
 }
 
-# balance HOST: all that it was given is at the host above, or kept
+# balance HOST: all that HOST was given is at the host above it, or kept
 balance() {
 	[ "$1" != relay ] || relay_inputs
 	ace-inspect audit -S "$1/run/state" --spool "${above[$1]}/run/spool" \

@@ -45,7 +45,7 @@ coder() {
 decides() { ace-policy --cuts "${dt}s" --bandwidth "${bits}bit" --ratio 2,2 |
     tee "$work/decided"; }
 
-# run CUTS STEPS: print the seconds; policy: the policy decides, from the third step on
+# run CUTS STEPS: print the seconds; `policy': the policy cuts, from step 3 on
 run() {
 	local from cuts=(--cuts "$1") policy=cat
 	if [ "$1" = policy ]; then
@@ -88,8 +88,8 @@ ace-advise dynacomm --format tsv --bandwidth "${bits}bit" --cuts "${dt}s" "$work
 cuts() { awk -v way="$1" '$2 == way { print $6 }' "$work/plan"; }
 
 ways='sequential layers ibatch optimal'
-# in turn, and the least of several tries, since the machine does other work as well; a
-# run of one step measures the start
+# run the rows in turn, and take the least of several tries, since the machine does other
+# work as well; a run of one step measures the time to start
 for ((i = 0; i < tries; i++)); do
 	run none 1 >>"$work/begin"
 	for w in $ways; do run "$(cuts "$w")" $((steps + 1)) >>"$work/$w"; done

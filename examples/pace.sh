@@ -6,7 +6,7 @@
 #
 #	pace.sh		a table
 #
-# STEPS=N	of each run, 16
+# STEPS=N	steps of each run (16)
 set -uo pipefail
 here=$(cd "${0%/*}" && pwd)
 build=${BUILD:-$here/../build}
@@ -38,7 +38,7 @@ listen() {
 	fi
 }
 
-# run WAY RATE MS DELAY CODEC STEPS: print the seconds
+# run WAY RATE MS DELAY CODEC STEPS: train, and print the seconds
 run() {
 	local k from wire
 	rm -f up? down? wire? sent? kept?
@@ -66,9 +66,9 @@ run() {
 	awk "BEGIN { print $EPOCHREALTIME - $from }"
 }
 
-few=5				# steps that are not counted
+few=5				# first steps, whose time is not counted
 
-# cabled WAY RATE...: lay new cables, if the way uses any
+# cabled WAY RATE...: call run with new cables, if the way uses any
 cabled() {
 	if [ "$1" = cable ]; then
 		netns_up cloud edge1 edge2 && netns_link cloud edge1 "$2mbit" &&

@@ -37,7 +37,7 @@ stop() {
 		kill -KILL -- "-$p"
 	done
 	wait
-	# programs started by them are killed, too, but may still be writing
+	# programs that the jobs started are killed, too, but may still be writing
 	until rm -rf "$work" || [ $((n += 1)) -gt 100 ]; do sleep 0.1; done
 } 2>/dev/null
 
@@ -57,8 +57,8 @@ trap 'exit 143' TERM HUP
 
 # ---- how far it is ----
 
-# progress WHAT: show it until killed.  If there are several runs, `part' says which of
-# how many this is.
+# progress WHAT: show the progress until killed.  If there are several runs, `part' says
+# which of how many this is.
 progress() {
 	local from=$SECONDS
 	told=$from
@@ -114,7 +114,7 @@ counted() {
 	cat "$@" | awk '/bytes/ { n += $1 } END { printf "%.0f\n", n }'
 }
 
-# timed WHAT CMD...: run CMD, and add its CPU seconds to a file
+# timed WHAT CMD...: run CMD, and add its CPU seconds to the file seconds-WHAT
 timed() {
 	local what=$1 TIMEFORMAT='%U %S'
 	shift

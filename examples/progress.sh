@@ -16,7 +16,7 @@ far() {
 	printf 'step %d of %d, loss %s%s' "$step" "$steps" "$loss" "$left"
 }
 
-# tell WHAT FILE FROM: print that, if it is time
+# tell WHAT FILE FROM: print WHAT and the output of far, if it is time
 tell() {
 	if on_screen; then
 		printf '\r%s: %s\033[K' "$1" "$(far "$2" "$3")" >&2

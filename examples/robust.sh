@@ -87,7 +87,7 @@ attempt() {
 	rulename=${1%%=*} rule=${1#*=} kind=${2%%=*} factor=${2#*=}
 	bad=$3 seed=$4
 	what=$rulename-$kind-$bad-$seed
-	# where all weights are equal, a limit on weights is the mean
+	# except with `heavy' all weights are equal, and a limit on them gives the mean
 	[ "$rulename $kind" = "caps heavy" ] || [ "$rulename" != caps ] || return 0
 	! known || return 0
 	one

@@ -12,15 +12,15 @@
 #
 #	none	every gradient in f32, without delay
 #	ace	(5), importance and the planner, error feedback
-#	ace-9	the same of differences, whose interval (9) sets
+#	ace-9	as ace, but of differences; (9) sets their interval
 #	cuts	DynaComm's cuts, in f16, without a state
 #	deco	DeCo-SGD's delay and budget, by the same planner
-#	all	cuts, delay and budget at once; (9) is of differences, and cuts are of
-#		gradients, so that no run has both
+#	all	cuts, delay and budget at once; (9) needs differences, and cuts
+#		need gradients, so that no run has both
 #	all-9	delay, budget and interval at once
 #
 # LINKS="MBIT/MS ..."	5/100 50/10 10/300
-# COST		of a transmission, ms (10)
+# COST=X	milliseconds that each transmission costs (10)
 # STEPS=N	on each link (12)	TRIES=N  (2)	WAYS="..."
 # MODEL="..."	the trainer's options
 set -euo pipefail
@@ -131,7 +131,7 @@ run() {
 	    { t += $1; s = s $1 OFS } END { print s t, b, loss }' "$work/parts"
 }
 
-# in turn, since the machine has other work; a run of one step measures the start
+# run the ways in turn, since the machine has other work; one step measures the start
 for ((i = 0; i < tries; i++)); do
 	for w in "${ways[@]}"; do
 		run "$w" 1 >>"$work/$w.begin"

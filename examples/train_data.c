@@ -151,7 +151,7 @@ data_unigram(const struct data *d, double *loss, double *top1)
 	size_t i, best = 0, hits = 0;
 
 	for (i = 0; i < 256; i++)
-		seen[i] = 1;		/* as if each had been seen once more */
+		seen[i] = 1;		/* as if each byte had been seen once before */
 	for (i = 0; i < d->train; i++)
 		seen[d->text[i]]++;
 	for (i = 1; i < 256; i++)

@@ -13,10 +13,10 @@ struct data {
 	size_t n, train;	/* bytes in all, and before the validation */
 };
 
-/* The range of bytes of a device or of the validation. */
+/* A device's share of the training text. */
 struct data_share {
 	size_t index, of;	/* device index, from 0, and number of devices */
-	int interleaved;	/* stripes in turn, not one part each */
+	int interleaved;	/* 1: devices get stripes in turn; 0: one part each */
 };
 
 /* Read the files; valid: the share kept for validation. Returns 0, or -1 with errno

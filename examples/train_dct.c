@@ -17,7 +17,7 @@ side_of(struct side *s, size_t length)
 	while (length % (size_t)n != 0)
 		n--;
 	if (s->n == n)
-		return;		/* as for the tensor before */
+		return;		/* c is the transform of n values already */
 	s->n = n;
 	for (k = 0; k < n; k++)
 		for (i = 0; i < n; i++)
@@ -26,8 +26,8 @@ side_of(struct side *s, size_t length)
 			    (2.0 * n)));
 }
 
-/* Compute z = a C1 x C2^T, or with back z = a C1^T x C2. The rows of x and z are xs
- * and zs apart. */
+/* Compute z = a C1 x C2^T, or with back z = a C1^T x C2. The rows of x are xs
+ * values apart, those of z zs values. */
 static void
 block(const struct side *s1, const struct side *s2, int back, float a,
     const float *x, size_t xs, float *z, size_t zs)

@@ -21,7 +21,7 @@ struct drift {
 	float *own;		/* f32[k][n] c_i; NULL: no control variates */
 	float *all;		/* f32[n] c */
 	double *sum;		/* f64[n] sum of one device's gradients this round */
-	size_t steps;		/* gradients in it */
+	size_t steps;		/* gradients in sum */
 };
 
 /* Returns 0, or -1 without memory; call drift_release in both cases. */

@@ -13,10 +13,10 @@
 struct emit {
 	struct link *link;
 	struct model *m;
-	size_t *order;		/* [ntensors], for the link */
+	size_t *order;		/* [ntensors]: the tensors in the order of sending */
 	unsigned char *cut;	/* [ntensors]: 1: send after this row */
 	unsigned char *next_cut;	/* the cuts being parsed */
-	double *secs;		/* [ntensors]: seconds to compute each, in all rounds */
+	double *secs;		/* [ntensors]: seconds to compute each, sum of all rounds */
 	double *took;		/* [ntensors]: seconds in the last round */
 	double last;
 	size_t next, rounds;

@@ -11,24 +11,24 @@
 
 struct link {
 	const struct model *m;
-	const size_t *order;	/* of the tensors; NULL: the model's */
+	const size_t *order;	/* in which tensors are sent; NULL: the model's order */
 	const char *device, *run;
-	double compute;		/* seconds to state in the next shard; < 0: none */
+	double compute;		/* computing time for the next shard, seconds; < 0: none */
 	char digest[20];	/* of what all devices share; "": none */
 	const char *record;	/* directory for a copy of each shard, or NULL */
 	const char *apply;	/* file to read aggregates from, "-" stdin */
 	struct ace_writer *out;
 	struct ace_reader *in;
-	int fd;			/* of apply, or -1 */
+	int fd;			/* descriptor of apply; -1: not open */
 	uint64_t rounds;	/* rounds whose aggregates have come */
 };
 
 /* The policy's decisions that come with an aggregate. */
 struct link_word {
-	size_t interval;	/* 0: none */
+	size_t interval;	/* local steps per round; 0: not decided */
 	size_t delay;
-	int delayed;		/* 1: there is a delay */
-	char cuts[1024];	/* "": none, or too long */
+	int delayed;		/* 1: delay is decided */
+	char cuts[1024];	/* "": not decided, or too long */
 };
 
 /* Start the stream of shards on descriptor out. group: values per group, 0 for the

@@ -34,9 +34,9 @@ struct tensor {
 	char name[32];
 	unsigned ndim;
 	size_t dim[2];
-	size_t at, n;		/* its place in theta */
-	int hidden;		/* a matrix inside a layer */
-	int still;		/* is not trained */
+	size_t at, n;		/* the tensor is theta[at .. at + n - 1] */
+	int hidden;		/* 1: a matrix inside a layer */
+	int still;		/* 1: it is not trained */
 };
 
 /* Values of one layer that the forward pass keeps for the backward pass. */

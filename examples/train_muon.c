@@ -8,7 +8,7 @@ enum { ROUNDS = 5, EXACT = 6 };
 
 static const float ca = 3.4445f, cb = -4.7750f, cc = 2.0315f;
 
-/* Compute y = a x, or a times its transpose. */
+/* Compute y = a x or y = a x^T. */
 static void
 copy(float *y, const float *x, size_t rows, size_t cols, int transposed,
     float a)
@@ -86,7 +86,7 @@ muon_turn(float *m, const float *dir, float share, size_t rows, size_t cols,
 		for (j = 0; j < n; j++)
 			u[j] = 1.5f * u[j] + y[j];
 	}
-	/* |m| = x u^T, without what rounding takes from its symmetry */
+	/* |m| = x u^T, made symmetric again after rounding */
 	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, ri, ri, ci, 1, x, ci, u, ci,
 	    0, a, ri);
 	for (i = 0; i < r; i++)

@@ -9,12 +9,12 @@
 #include "train_model.h"
 
 struct optim_rule {
-	double rate;		/* the highest */
+	double rate;		/* highest rate of the schedule */
 	double beta1, beta2;
-	double decay;		/* of matrices, times the rate */
+	double decay;		/* weight decay of matrices; the rate multiplies it */
 	double clip;		/* largest norm of a gradient; 0: none */
 	double last;		/* rate at the end, as a share of the highest */
-	size_t warmup, steps;	/* linear to warmup, cosine to steps */
+	size_t warmup, steps;	/* the rate is linear to warmup, cosine to steps */
 	double outer_rate, outer_momentum;
 	double muon;		/* rate of Muon's steps; 0: AdamW everywhere */
 	int sign;		/* DeMo: the step is the gradient's sign */

@@ -23,7 +23,7 @@ struct queue {
 	struct link *link;	/* NULL: only queue_put adds averages */
 	size_t n;		/* values of a message */
 	struct message *first, **last;
-	uint64_t sent, taken;	/* rounds sent; averages out of the pipe */
+	uint64_t sent, taken;	/* rounds sent; averages read from the pipe */
 	int done, error;
 	struct ace_error why;
 	pthread_t thread;

@@ -23,11 +23,11 @@ struct run {
 	struct optim **optim;	/* one, or one per device when alone */
 	size_t noptim;
 	struct optim *before;	/* replay: the moments that all devices share */
-	size_t taken;		/* replay: steps of the round that is applied */
+	size_t taken;		/* steps of the round whose average is applied */
 	float *start;		/* f32[n] the round's first weights */
 	float *sent;		/* f32[n] what this device sends */
 	float *last;		/* f32[n] the previous average, 0 at first */
-	double *sum;		/* f64[n] alone only */
+	double *sum;		/* f64[n] alone: sum over the devices */
 	struct mean mean;	/* of the models after each round */
 	uint8_t *text;		/* [batch][T+1] */
 	size_t local, delay;	/* the present interval and delay */
@@ -39,8 +39,8 @@ struct run {
 	struct drift drift;
 	struct sense sense;
 	FILE *log;
-	double loss;		/* of the batches, smoothed; 0: none yet */
-	int progress;		/* descriptor, or -1 */
+	double loss;		/* smoothed loss of the batches; 0: none yet */
+	int progress;		/* descriptor of the progress file, or -1 */
 };
 
 static int __attribute__((format(printf, 3, 4)))
@@ -77,7 +77,7 @@ evaluate(struct run *r, const char *what, struct ace_error *e)
 
 	if (!r->o->eval)
 		return 0;
-	/* start is free between rounds: it keeps the model meanwhile */
+	/* start is unused between rounds; it keeps the model during the evaluation */
 	memcpy(r->start, r->m->theta, r->m->n * sizeof *r->start);
 	mean_get(&r->mean, r->m->theta);
 	for (i = 0; i < all; i += b) {
@@ -488,7 +488,7 @@ one_round(struct run *r, struct ace_error *e)
 enum { KEPT = 4, MEASURED };
 
 /* List all arrays that a round leaves to the next, and their number. Without a delay
- * no average is pending then. The sensitivity is the last array. */
+ * no average is pending between rounds. The sensitivity is the last array. */
 static size_t
 kept(const struct run *r, float *x[MEASURED])
 {

@@ -22,7 +22,7 @@ struct sense {
 	const struct sense_favour *favour;
 	const char *const *file;	/* [SENSE_FILES]; if the first is NULL,
 					 * nothing is measured */
-	float *square;		/* f32[n] */
+	float *square;		/* f32[n] moving average of the squared gradient */
 	int any;
 };
 

@@ -9,8 +9,8 @@
  *   bench-patches beside OLD NEW SIZE XOR    write the exclusive or of the values, which
  *       have SIZE bytes; print the percentage that changed, and the bytes of an index
  *       of 4 bytes and the value for each change
- *   bench-patches coder OLD NEW    print what a copy, a hash and the coder alone take, of
- *       bf16, and the bounds: two, to apply in place three, of the first and the coder
+ *   bench-patches coder OLD NEW    of bf16 models, print the times of a copy, a hash and
+ *       the coder, and the bounds: the coder and 2 copies and hashes (3 to apply)
  */
 #include <stdlib.h>
 #include <string.h>

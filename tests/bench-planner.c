@@ -168,7 +168,7 @@ struct data {
 	size_t total;
 	float *y;
 	struct buf body;
-	/* of a plan */
+	/* the plan, and the codes that follow it */
 	struct codec_plan *plan;
 	struct regulate_group *code;
 };

@@ -212,7 +212,7 @@ pairs(const float **x, size_t k, uint32_t step)
 	return n;
 }
 
-/* What a rule keeps from earlier steps. */
+/* Compare y and each x[i] with what the rule keeps of earlier steps. */
 static int
 look_back(const float *y, const float **x, size_t k, struct err *e)
 {

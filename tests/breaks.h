@@ -46,7 +46,7 @@ key(struct forge *s, unsigned long at)
 	s->f[at].head[32] ^= 0x55;
 }
 
-/* Corrupt the key of an unknown kind as well: the message must say corrupt, not
+/* Make the kind unknown and corrupt the key: the message must say corrupt, not
  * unsupported. */
 static inline void
 key_first(struct forge *s, unsigned long kind)

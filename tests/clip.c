@@ -56,7 +56,7 @@ static struct clip *page;
 static long alone, stop;	/* ACE_KILL, ACE_STOP: calls left; -1: at an exchange */
 static long faster = -1;	/* ACE_FASTER; -1: not set */
 static struct timespec since;
-static long long waited;	/* milliseconds, if ACE_FASTER is 0 */
+static long long waited;	/* milliseconds of all polls, if ACE_FASTER is 0 */
 static int log_fd = -1, reads_fd = -1, later_fd = -1, ago_fd = -1;
 
 __attribute__((constructor)) static void

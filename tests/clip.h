@@ -23,9 +23,9 @@ struct clip {
 	uint32_t mask;		/* which calls count: one bit per call */
 	uint32_t action;	/* what is done to the call at which left is 0;
 				   CLIP_FAIL_ON: to all later ones, too */
-	int64_t left;		/* N for the N-th call */
+	int64_t left;		/* at first N for the N-th call; counts down */
 	int32_t error;		/* errno of calls that fail */
-	uint32_t fired;		/* calls that failed or killed */
+	uint32_t fired;		/* calls that clip.so made fail or kill */
 	char what[24];		/* name of the last such call */
 };
 

@@ -17,7 +17,7 @@ struct op {
 	uint64_t ino, at;
 	unsigned char *data;
 	size_t n;
-	int node, node2;	/* node: the named node; node2: the node exchanged with it */
+	int node, node2;	/* the named node; the node exchanged with it */
 };
 
 struct node {

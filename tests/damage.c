@@ -214,7 +214,7 @@ dir_each(const char *dir, void (*each)(const char *path, const char *name,
 	must(closedir(h) == 0, dir);
 }
 
-/* Add up the files; an additional directory does not count. */
+/* Add a hash of each file to *arg; directories themselves do not count. */
 static void
 dir_add(const char *path, const char *name, void *arg)
 {
@@ -287,7 +287,7 @@ struct trial {
 	const unsigned char *good;
 	size_t ngood;
 	const char *dir;
-	uint64_t before;	/* dir_sum */
+	uint64_t before;	/* dir_sum before the trials */
 	unsigned long tried, failed, every, turn;
 };
 

@@ -28,8 +28,8 @@ struct link {
 	struct {
 		double rate, latency, until;
 	} phase[PHASES];
-	double period;		/* seconds; 0: the link does not change */
-	double compute;		/* seconds a step */
+	double period;		/* seconds until the link repeats; 0: it does not change */
+	double compute;		/* seconds of computing per step */
 	double sent[DEVICES], done;
 	double back[STEPS];
 	size_t step;

@@ -50,8 +50,8 @@ struct run {
 	float *kept[STEPS];		/* ahead: each device's updates, times the rate */
 	uint64_t seed;
 	size_t step, applied;
-	double smooth, before, at;	/* losses; at: steps to the target */
-	double bits, alpha;		/* sums */
+	double smooth, before, at;	/* smoothed losses; at: steps to the target */
+	double bits, alpha;		/* the devices' means, summed over the steps */
 };
 
 static void

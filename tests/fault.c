@@ -248,8 +248,8 @@ all_calls(struct fault_run *f)
 			for (k = 0; k < 6 && faults[i].error[k] != 0; k++)
 				for (action = CLIP_FAIL;
 				    action <= CLIP_FAIL_ON; action++) {
-					/* an interruption that never ends would
-					 * never let it finish */
+					/* if each call were interrupted, the
+					 * program would never finish */
 					if (action == CLIP_FAIL_ON &&
 					    (faults[i].error[k] == EINTR ||
 					    faults[i].error[k] == EAGAIN))

@@ -25,13 +25,13 @@ enum {
 	KEEP_SEQ = 1, KEEP_ID = 2, KEEP_OFFSET = 4, KEEP_KEY = 8,
 	KEEP_PAYLOAD_HASH = 16, KEEP_HEAD_HASH = 32, KEEP_LENGTHS = 64,
 	KEEP_BODY = 128,	/* the sums in HEAD, SHRD, SEND, TAIL */
-	KEEP_VERSION = 256	/* bytes 10 and 11, 0-3 of the header */
+	KEEP_VERSION = 256	/* bytes 0-3, 10 and 11 of the header */
 };
 
 struct forge_frame {
 	unsigned char head[64];
 	unsigned char *p;	/* payload, compressed only if lz4 is kept */
-	size_t n, raw;		/* raw: value of raw_len with FRAME_LZ4 */
+	size_t n, raw;		/* bytes of the payload; raw: raw_len with FRAME_LZ4 */
 	unsigned char pad;	/* byte that the padding consists of */
 	unsigned keep;
 };

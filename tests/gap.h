@@ -1,7 +1,7 @@
 /*
  * An upper bound on the gap between an answer of select_budget and the optimum.  Add
  * each group's best level at the answer's Lagrange multiplier and subtract the budget
- * times the multiplier: no choice within the budget is below that (Everett 1963).
+ * times the multiplier: no choice within the budget has less distortion (Everett 1963).
  */
 #ifndef GAP_H
 #define GAP_H

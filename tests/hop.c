@@ -35,12 +35,12 @@ enum { PIECE = 128 << 10, PAGE = 4096, KEEP = 64 << 20, LINE = 64 };
 struct out {
 	uint64_t bytes, sum;
 	int status;
-	char line[LINE];	/* of -w */
+	char line[LINE];	/* printed by the command of -w */
 };
 
 struct took {
 	double wall, user, system;	/* seconds */
-	long peak;		/* KiB */
+	long peak;		/* peak memory, KiB */
 	struct out out;
 };
 

@@ -138,7 +138,7 @@ detours(void)
 {
 	void (*was)(int) = signal(SIGSEGV, faults);
 	volatile long r = -EPERM;
-	long nr = 20;	/* getpid, there */
+	long nr = 20;	/* getpid in the older numbering */
 
 	if (sigsetjmp(no_such_way, 1) == 0) {
 		__asm__ volatile("int $0x80" : "+a"(nr) : : "memory", "r8",

@@ -41,7 +41,7 @@ struct late {
 	unsigned char head[FRAME_HEAD_SIZE];
 	size_t have;
 	uint64_t left;		/* bytes left of the frame's payload */
-	size_t frame;		/* bytes of this DATA frame; 0: another frame */
+	size_t frame;		/* bytes of this DATA frame; 0: not a DATA frame */
 	double from;
 };
 

@@ -141,7 +141,7 @@ column(const struct schema *sc, uint32_t g, size_t i)
 	    at / span.cols / 8 % 2) - 7);
 }
 
-/* Make the values of group g, from base on, of the shard at `step'. */
+/* Make x[n], the values of group g of the shard at `step'; base: the first one's index. */
 static void
 fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x, size_t n)
 {

@@ -24,8 +24,8 @@ static unsigned long every = 1, turn, trees;
 
 struct scene {
 	const char *name, *setup, *command;
-	const char *arrives;	/* run if the program has sent something */
-	const char *again;	/* run everything once more */
+	const char *arrives;	/* command to run if the program has sent something */
+	const char *again;	/* command to run everything once more */
 	const char *before;	/* program that is killed; NULL: the command */
 	const char *ready;	/* test whether the command can end */
 	enum { ALWAYS, AT_END, NEVER } balance;	/* when the balance of the values is checked */

@@ -31,7 +31,7 @@ struct proc {
 	pid_t pid;
 	int line;		/* number of the process's pipeline */
 	int status;		/* status of wait(2), once the process has ended */
-	int ended, killed;	/* by us */
+	int ended, killed;	/* ended: reaped; killed: by us */
 	char name[24];
 };
 
@@ -91,8 +91,8 @@ proc_begin(const char *name)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Do the same and change to that directory, so that programs make the same bytes
- * each time. */
+/* Do what proc_begin does, and change to the directory; programs then make the same
+ * bytes each time. */
 static inline void
 proc_enter(const char *name)
 {

@@ -62,7 +62,7 @@ static struct asked {
 	enum refuse_kind kind, now;	/* now: kind, while a program runs */
 	long at, n;		/* the at-th call fails; n were made */
 	pid_t who;		/* process whose call failed */
-	uint64_t by[REFUSE_CALLS];	/* place of each call, while they are counted */
+	uint64_t by[REFUSE_CALLS];	/* place of each call, while calls are counted */
 } *asked;
 
 /*
@@ -361,7 +361,7 @@ judge(const struct refuse_run *f, enum refuse_kind kind, int status, int files)
 	if (kind == REFUSE_MEMORY &&
 	    (f->c->loose & (FUZZY | CLOCK | SILENT)) == 0 && f->whole && output() == f->out)
 		return "fails, and what it wrote is whole";
-	/* its reading child may be killed while it is writing */
+	/* ace-recv's reading child may be killed while it writes */
 	if (kind == REFUSE_MEMORY && now.half > f->was.half &&
 	    (strncmp(f->c->command, "ace-recv ", 9) != 0 ||
 	    asked->who != getpid()))

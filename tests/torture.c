@@ -178,7 +178,7 @@ only_aggregator(void)
 	return 1;
 }
 
-/* One process of the aggregator's pipeline may end before its kill, because the other did. */
+/* One process of the aggregator's pipeline may end by itself when the other was killed. */
 static void
 no_more(void)
 {
@@ -189,7 +189,7 @@ no_more(void)
 		procs[i].killed |= procs[i].line == w.agg_line;
 }
 
-/* Wait until all have ended. An aggregator without work waits for more, as it
+/* Wait until all programs have ended. An aggregator without work waits for more, as it
  * should, and is killed. */
 static void
 watch(struct killer *k)

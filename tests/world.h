@@ -26,13 +26,13 @@ enum { DEVICES = 3, N = 300, GROUP = 64, STEPS = 16, BURST = 3, MAIL = 6,
 struct device {
 	const char *plan;	/* command before the coder */
 	const char *code;	/* options of the coder */
-	int history;		/* 1: differences, each with its receipt */
+	int history;		/* 1: sends differences, one receipt after another */
 	float h[N];		/* the receiver's history */
 	uint64_t next;		/* first step without an average */
 	uint64_t upto;		/* this round: steps next .. upto - 1 */
 	int away;		/* rounds for which the device is unreachable */
 	int todo, line;
-	unsigned mail;		/* copies of the sent shards */
+	unsigned mail;		/* copies of sent shards that were made */
 };
 
 struct world {

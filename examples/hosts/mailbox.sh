@@ -10,7 +10,7 @@ work=$(mktemp -d) || exit 4
 trap 'rm -rf "$work"' EXIT
 trap 'exit 143' INT TERM HUP
 
-# Print its size and up to 8 MB of standard input, once no more comes; 0: the end.
+# Copy what standard input has now, up to 8 MB, after its size, which is 0 at the end.
 piece='vec($r, 0, 1) = 1;
     do { $n = sysread(STDIN, $b, 1 << 20, length $b) }
     while ($n && length $b < 8 << 20 && select($q = $r, undef, undef, 0.1));
@@ -36,7 +36,7 @@ down() {
 	done
 }
 
-# edge NAME WHAT [ID]
+# edge NAME WHAT [ID]: connect device NAME to the cloud
 edge() {
 	local session
 	session=$(date +%s)-$$
@@ -59,7 +59,7 @@ serve() (
 	done
 )
 
-# cloud DIR DEVICE...
+# cloud DIR DEVICE...: serve these devices until a signal comes
 cloud() {
 	local dir=$1 device
 	for device in "${@:2}"; do

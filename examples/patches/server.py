@@ -26,7 +26,7 @@ INDEX = "model.safetensors.index.json"
 
 
 def files(model):
-    """Those that the index names, or the only one."""
+    """Return the files that the index names, or the only file."""
     index = os.path.join(model, INDEX)
     if not os.path.exists(index):
         return ["model.safetensors"]
@@ -35,7 +35,7 @@ def files(model):
 
 
 def mapped(model):
-    """Each tensor's bytes, as they lie in the mapped files."""
+    """Return each tensor's bytes, as they lie in the mapped files."""
     tensors = {}
     for name in files(model):
         with open(os.path.join(model, name), "rb") as f:
@@ -70,7 +70,7 @@ class Model:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def read(self):
-        """Once all of what is mapped."""
+        """Read all that is mapped once, and note a change."""
         with self.lock:
             tensors, sums = self.tensors, self.sums
         for n, t in tensors.items():

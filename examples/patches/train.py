@@ -27,7 +27,7 @@ class Publisher:
         self.write("old")
 
     def write(self, name):
-        """A directory as Hugging Face has it, written and then renamed."""
+        """Write a directory as Hugging Face has it; its file is renamed when complete."""
         os.makedirs(os.path.join(self.dir, name), exist_ok=True)
         head, parts, at = {}, [], 0
         for tensor, t in self.model.state_dict().items():
@@ -44,8 +44,8 @@ class Publisher:
         os.replace(path + ".tmp", path)
 
     def publish(self):
-        """Sends what changed since the receiver last said that it has it.  False: it did
-        not say so; the next patch then is from the same old model."""
+        """Send what changed since the receiver's last success.  False: the receiver failed,
+        and the next patch will be from the same old model."""
         self.step += 1
         self.write("new")
         diff = subprocess.Popen(

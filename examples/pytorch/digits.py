@@ -46,7 +46,7 @@ def read(path):
 
 
 def split(x, y, seed):
-    """The training and the test part, in an order that is no order."""
+    """Return the training and the test part, in random order."""
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
     test, train = order[:len(x) // 5], order[len(x) // 5:]
     return (x[train], y[train]), (x[test], y[test])

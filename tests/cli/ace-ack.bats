@@ -179,7 +179,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 		says "^ace-ack: skipped a receipt for a shard that is not pending in this state: step"
 	done
 	[ "$(ace-inspect state/receipts | grep -c step)" -eq 0 ]
-	# its own receipt is accepted behind receipts for others
+	# the shard's own receipt is accepted after receipts for other shards
 	cat equivocation fenced receipt >all
 	exits 5 ace-ack -S state all
 	says "step 0: equivocation"

@@ -265,7 +265,7 @@ ones() {
 	each '$v[0] == f(2.5e38) || abs($v[0] - 2.5e38) < 1e32' m
 }
 
-# piece FILE N: print shard N of it (from 0), with the head before the first shard and
+# piece FILE N: print shard N of FILE (from 0), with the head before the first shard and
 # the tail after the last
 piece() {
 	frames "$1" | awk -v n="$2" -v size="$(wc -c <"$1")" '
@@ -383,7 +383,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	exits 0 ace-aggregate e1 e2 e4
 	[ "$(asked out)" = 'force=1 interval=1 ' ]
 	mv out mean
-	# the cloud's rule does not override a device's interval, and a device's not the cloud's
+	# neither the cloud's rule nor a device's interval overrides the other
 	cloud='ace-policy --target-divergence 0.01 --model-norm 400000'
 	exits 0 $cloud --interval 8,1,16 mean
 	[ "$(asked out)" = 'force=1 interval=1 ' ]
@@ -408,7 +408,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	[ "$(own)" = "interval=6" ]
 	[ "$(own --interval own)" = \
 	    "interval=6 interval.edge2=20 interval.edge3=24 interval.edge4=96 interval.edge5=30" ]
-	# it takes requests from half of the devices
+	# own intervals need requests from half of the devices
 	rm e2 e3 e5
 	mkshards -d edge2 >e2
 	mkshards -d edge3 >e3

@@ -244,7 +244,7 @@ long_name() {
 	spool 2
 	ace-archive create -o run.cpio spool
 	exits 0 ace-archive list run.cpio
-	# in the first entry: its magic, the length of its name, its size
+	# damage in the first entry: its magic, the length of its name, its size
 	for f in 2 98 60; do
 		cp run.cpio x.cpio
 		flip x.cpio $f

@@ -247,7 +247,7 @@ load front
 	edge $b 3 1
 	ends $b
 	wait_for grep -q 'waiting for b' cloud.err $a.err
-	# nothing comes from the log
+	# nothing that is shown comes from the log
 	echo 'round 9/9: planted' | tee run/log >ace-$a/log
 	exits 0 ace watch run
 	[ "$(head -n 1 out)" = "run in $(hostname):$PWD/run: 2 devices, 8 bits per value" ]

@@ -82,7 +82,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	cloud run --devices 1 --bits 8
 	variant 's/^into = /import json\ntold = json.loads(open(int(os.environ["ACE_EVENTS"]), closefd=False).readline())\n'\
 'assert (told["event"], told["round"]) == ("begins", begun + 1), told\n&/'
-	# more of them than a pipe holds, which nobody reads
+	# more events than a pipe holds, which nobody reads
 	exits 0 timeout "$HANG" ace edge run --name edge1 -- ./variant 2 2
 	exits 0 timeout "$HANG" ace edge run --name edge1 -- ./variant 2 100
 	averaged edge1 100 2

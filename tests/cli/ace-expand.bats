@@ -136,10 +136,10 @@ load values
 		mv out want
 		# the keys of a difference are removed
 		[ -z "$(field predict want)$(field history want)" ]
-		# the same shard once more
+		# the same shard once more gives the same values
 		exits 0 ace-expand --omit provenance --cache after c2
 		same out want
-		# the shard before that one is no longer accepted
+		# the previous shard is no longer accepted
 		exits 5 ace-expand --cache after c1
 		says 'is a difference to history [0-9a-z]*, but after step'
 		# what the sender keeps: h' itself, or a - r in f32

@@ -111,12 +111,12 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	exits 5 ace-patch --commit m
 	says "'m' changed after the next model was staged: stage the patch again"
 	same m old
-	# staging the same patch again makes it again, from the model as it is now
+	# staging the same patch again makes the next model anew, from the present model
 	exits 0 ace-patch --stage m <step.aceg
-	# a damaged patch leaves the staged one
+	# a damaged patch leaves the staged model
 	head -c 1000 other >short
 	exits 3 ace-patch --stage m <short
-	# the same with -o, which was not given before
+	# staging the same patch again with -o, which was not given before
 	exits 0 ace-patch --stage -o changed m <step.aceg
 	[ -e changed/model.safetensors.index.json ]
 	exits 0 ace-patch --commit m

@@ -452,7 +452,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 1 edge1 -H incarnation=3 >in
 	recv '^step 1: accepted$' <in
 	[ "$(find spool -name '*.no')" = '' ]
-	# nor do shards of another device, or fenced ones, count for it
+	# nor do shards of another device, or fenced shards, raise the known incarnation
 	shard 1 edge2 >in
 	recv '^step 1: accepted$' <in
 	[ ! -e spool/device/edge2.incarnation ]
@@ -592,7 +592,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 ace-recv --spool spool --device "$name" --join
 	[ "$(wc -l <spool/devices)" -eq 2 ]
 	[ "$(head -n 1 spool/devices)" = "$name" ]
-	# nor is a list that was edited by hand shortened silently
+	# a list that was edited by hand, and is too long, is not shortened silently either
 	yes edge77 | head -c $(((1 << 20) - 1)) >spool/devices
 	exits 0 ace-recv --spool spool --device b --join
 	yes edge77 | head -c $((1 << 20)) >spool/devices

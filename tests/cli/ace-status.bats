@@ -63,7 +63,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	exits 0 ace-status spool
 	grep -q '^step 1: all 1 shards are there' out
 	[[ $(row edge2) = 'edge2 0 left '* ]]
-	# without a list those of the last average are waited for
+	# without a list, the devices of the last average are waited for
 	rm spool/devices; shard edge3 1; closes 2; shard edge1 2
 	[[ $(row edge2) = 'edge2 0 left '* && $(row edge3) = 'edge3 1 missing '* ]]
 }

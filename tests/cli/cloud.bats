@@ -60,7 +60,7 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	answer
 	step 1 2
 	cp sent first
-	# receipts for another shard of the same name: one accepted, one late
+	# receipts for another shard of this device and step: one accepted, one late
 	grad 1 77 >other
 	exits 0 ace-recv --spool theirs --sync none other
 	mv out lie

@@ -93,7 +93,7 @@ counted() {
 	says "fewer than 2 devices sent step 3: the steps before step 5 are skipped, and their accepted shards are in the average of step 5"
 	counted edge1 3
 	counted edge2 2
-	# after their removal the shards are still known
+	# after --keep has removed them, the shards are still known
 	sent edge1 7 1
 	sent edge2 8 2
 	sent edge3 8 4
@@ -143,7 +143,7 @@ counted() {
 		exits 0 ace-recv --spool spool -v "sent.$i"
 		says "step [0-2]: (accepted|duplicate)$"
 	done
-	# the audit reports the one in no sum, of edge3
+	# the audit reports edge3's shard, which is in no sum
 	exits 3 ace-inspect audit -S state.edge3 --spool spool in.edge3.0
 	says "0 is delivered or kept"
 }

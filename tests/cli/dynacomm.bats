@@ -233,7 +233,7 @@ layer_by_layer() {
 # place N: print where the N-th DATA frame in made begins
 place() { frames made | awk -v n="$1" '$2 == "DATA" && ++k == n { print $1 }'; }
 
-# taken_up: after a step was cut off, it is taken again and nothing is lost
+# taken_up: a step that was cut off is taken again, and nothing is lost
 taken_up() {
 	exits 3 ace-inspect verify got
 	cmp st/residual before/residual

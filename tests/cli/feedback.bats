@@ -47,7 +47,7 @@ left() {
 	exits 0 ace-compress --omit provenance -c qsgd:4:mse in
 	! cmp -s out plain || false
 	[ "$(stat -c %s out)" -eq "$(stat -c %s plain)" ]
-	# the same through a plan
+	# a plan with that codec gives the same values
 	ace-score in | ace-select -p 1=qsgd:4:mse |
 	    ace-compress --omit provenance | ace-expand --omit provenance >two
 	ace-expand --omit provenance out >one

@@ -120,7 +120,7 @@ given() {
 	cp in f
 	exits 0 ace-cut --omit provenance -o f f
 	exits 0 ace-inspect verify f
-	# only regular files matter
+	# a device as input and output is not refused: only regular files matter
 	ace-cut in </dev/null >/dev/null
 }
 

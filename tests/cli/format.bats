@@ -216,7 +216,7 @@ still() {
 		ace-select $b scored | ace-compress -o coded
 		still coded m.safetensors
 	done
-	# a plan with another codec for them, and a budget that they exceed
+	# a plan with another codec for the whole numbers, and a budget that they exceed
 	ace-select -p 0 --format text scored | sed 's/none/q4/' >plan
 	ace-select --plan plan in | ace-compress -o coded
 	still coded m.safetensors

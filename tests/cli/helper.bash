@@ -116,7 +116,7 @@ still() {
 	LD_PRELOAD=$(preload) ACE_LATER=$PWD/later "$@"
 }
 
-# hears PID: it is one of our programs and catches SIGUSR1, by which a user asks
+# hears PID: process PID is one of our programs and catches SIGUSR1, by which a user asks
 # what it waits for.  The name matters: before exec, the shell catches it too.
 hears() {
 	[[ $(cat "/proc/$1/comm") == ace-* ]] &&
@@ -134,7 +134,7 @@ wait_of() {
 	"$@" || { echo "process $pid will not do it: $*"; return 1; }
 }
 
-# asleep PID: it has read all of that pipe and waits; see wait_of.
+# asleep PID: process PID has read all of the pipe at its standard input and waits.
 asleep() {
 	[ -p "/proc/$1/fd/0" ] || return 1
 	perl -e 'for (glob "/proc/$ARGV[0]/task/*/stat") {

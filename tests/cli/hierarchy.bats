@@ -73,8 +73,8 @@ levels() {
 	# a relay that dies at the end still has to give its edges the last step
 	wait "${e[@]}"
 	: >stop
-	# the relays wait for a step that nobody makes, also one that looked for `stop' just
-	# before
+	# the relays wait for a step that nobody makes, also a relay that looked for `stop'
+	# just before it was there
 	while kill -0 "${relays[@]}" 2>/dev/null; do
 		for i in up1 up2; do kill "$(cat "pid.$i")" 2>/dev/null; done
 		sleep 0.05

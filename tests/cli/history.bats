@@ -45,7 +45,7 @@ shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 			ace-aggregate out other >want
 			ace-inspect diff got want
 		done
-		# the aggregate has not the values that were sent
+		# the values of the aggregate are not those that were sent
 		run ! ace-inspect diff spool/3/edge1.aceg out
 		# the newest history, and the one before
 		[ "$(ls spool/device/edge1.history)" = "$(printf 'history.2\nhistory.3')" ]

@@ -341,8 +341,8 @@ slow() {
 
 @test "who says nothing between two shards is not waited for either" {
 	mkshards -n 500 >in
-	# all but the last frame, TAIL, since another shard might follow.  All of it is in the pipe
-	# before ace-recv waits for it
+	# send all but the last frame, TAIL, so that another shard might follow.  All bytes
+	# are in the pipe before ace-recv waits for more
 	mkfifo full
 	exec 9<>full
 	head -c -40 in >&9
@@ -448,7 +448,7 @@ hold() {
 	exec {fd}>hold$n
 	fds+=("$fd")
 }
-# let_go: close all of them
+# let_go: close all connections that `hold' opened
 let_go() {
 	local fd
 	for fd in "${fds[@]}"; do
@@ -488,7 +488,7 @@ let_go() {
 	limited 'quota 1M, shard 1M' waits \
 	    "limit: 1000000 bytes of this device wait" <second
 	limited 'quota 1M, shard 999k' recv accepted <second
-	# it does not count for other devices, nor after it has ended
+	# an open connection does not count for other devices, nor after it has ended
 	for d in edge1 evil2; do
 		shard 2 $d >in
 		limited 'quota 1M, shard 1M' recv accepted <in
@@ -577,7 +577,7 @@ let_go() {
 		says "fewer than 2 devices sent step $((step == 5 ? 0 : step - 4)): the steps before step $step are skipped, and their accepted shards are in the average of step $step"
 		ace-inspect out >shown
 		grep -q "^ *step *$step$" shown
-		# all its shards count as one contribution
+		# all shards of `evil' count as one contribution
 		grep -q "^ *contributors *3$" shown
 		[ -e spool/done/$step ]
 	done
@@ -593,7 +593,7 @@ let_go() {
 	rm spool/done/15	# as after a kill
 	aggregate --devices 2 --quorum 2
 	[ -e spool/done/15 ]
-	# nor does its deadline delay anybody
+	# nor does the deadline of a shard of `evil' delay anybody
 	shard 17 evil >in
 	recv accepted <in
 	exits 124 timeout 1 ace-aggregate --spool spool --rounds 9 \

@@ -130,11 +130,11 @@ for line in sys.stdin:
 	for s in 0 1 2; do cat spool/$s/aggregate.aceg; done >all
 	ace-export --many told >files
 	ace-export --many all | cmp - <(head -c "$(ace-export --many all | wc -c)" files)
-	# the first step that it was told is remembered
+	# the first step whose average edge3 got is remembered
 	[ "$(cat spool/device/edge3.known)" = 0 ]
 	asks edge3 2 >told
 	[ "$(told)" = 'mean 2 model 3' ]
-	# not beyond a step of which it has a shard here, and not into the future
+	# no answer goes beyond a step of which the device has a shard, or into the future
 	asks edge1 0 >told
 	[ "$(told)" = 'model 0' ]
 	asks edge3 9 >told
@@ -168,7 +168,7 @@ for line in sys.stdin:
 	ace-recv --spool spool --reply aggregate <again >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2' ]
 	[ "$(cut -d ' ' -f 2 spool/device/edge1.given)" = "$one" ]
-	# within a day the limit allows it once more but not a third time, on any connection
+	# in a day the limit allows the averages twice, not a third time, on any connection
 	echo "out $((2 * one))" >spool/limits
 	question edge3 0 | answers >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
@@ -176,7 +176,7 @@ for line in sys.stdin:
 	exits 5 answers <ask
 	says "limit: device 'edge3' received $((2 * one)) bytes of old averages today and requests"
 	says "limits: out"
-	# limits are per device, a larger one allows more, and the next day they begin again
+	# limits are per device, a larger limit allows more, and the next day counts anew
 	asks edge4 0 >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
 	echo "out 1G edge3" >>spool/limits

@@ -20,7 +20,7 @@ edge() {
 	    peak "kib.ack$1" ace-ack -S "st$1" --sync none >"back$1"
 }
 
-# cloud STEPS DEVICES ARGS...: run the other end of it
+# cloud STEPS DEVICES ARGS...: run the cloud, which closes STEPS steps of DEVICES devices
 cloud() {
 	peak kib.aggregate ace-aggregate --spool spool --create --devices "$2" \
 	    --rounds "$1" --publish --sync none "${@:3}" |

@@ -1,10 +1,10 @@
 # ace-meter on links of a known rate: TCP between two hosts over a cable limited by tc tbf.
 # Its result must be within 10 % of the rate that the receiver got in the same transfer.
-# When the cable was filled, it must be so close to the cable's rate as well, of which
+# When the cable was filled, it must be within 10 % of the cable's rate, too, of which
 # headers take 4 %.
 #
 # A machine with little time for these programs does not fill the cable, or fills it in
-# bursts.  So they get a higher priority where that is allowed, and one of several
+# bursts.  So the programs get a higher priority where that is allowed, and one of several
 # transfers must be right; an estimate 15 % off is never right.
 #
 # METER_SECS: seconds of each transfer; METER_RATES: the links, in Mbit/s

@@ -7,10 +7,10 @@
 #   netns_link cloud edge1 20mbit	a cable, 20 Mbit/s each way
 #   netns_ip cloud edge1		the address of cloud on that cable
 #   netns_on edge1 CMD...		a command there
-#   netns_down				all gone, whatever was made; in a trap
+#   netns_down				removes all of them; for a trap
 #					(scripts) or in teardown (bats)
 #
-# NETNS names what belongs together, so several of these may run at a time.
+# NETNS names what belongs together, so several such sets may run at a time.
 
 : "${NETNS:=ace$$}"
 netns_hosts=()
@@ -75,7 +75,7 @@ netns_ip() {
 	done
 }
 
-# netns_down: first kills what still runs in the hosts.
+# netns_down: kills what still runs in the hosts, then removes them.
 netns_down() {
 	local h p
 	for h in "${netns_hosts[@]}"; do

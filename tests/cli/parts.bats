@@ -288,7 +288,7 @@ steps() {
 	cat 7.r{0,1}.aceg | ace-patch m
 	exits 0 ace-patch m <rows
 	same m fourth
-	# a model that is none of them, or a mixture, is refused
+	# another model than old and new, or a mixture of both, is refused
 	mkmodel m -n 300 -s 9
 	stays 5 m rows
 	says "for another model.*: tensor 'layer.00.bf16' differs from the one of rank [01]"

@@ -74,7 +74,7 @@ none() {
 	[ ! -e made ]
 	same kept in
 	[ -z "$(intruder ace-score <in)" ]
-	# nor can it with several threads, nor in either of two processes
+	# nor can the intruder do more with several threads, or in either of two processes
 	[ -z "$(intruder ace-compress -T 4 -c q8 in)" ]
 	mkdir -m 700 spool
 	[ -z "$(intruder ace-recv --spool spool in)" ]
@@ -87,13 +87,13 @@ none() {
 	mkshards -N 1 >in
 	mkdir there st
 	none && return
-	# beside the output it can make files but no directories
+	# beside the output the intruder can make files but no directories
 	[ "$(folder=there/folder intruder ace-score -o there/out in)" = "" ]
 	[ -s there/out ]
 	[ ! -e there/folder ]
 	[ "$(ACE_INTRUDER_WRITE=x intruder ace-compress -c q8 -S st in)" = "" ]
 	[ -s st/residual ]
-	# inside its state directory it can read and write
+	# inside the state directory the intruder can read and write
 	echo x >st/secret
 	ACE_INTRUDER_READ=st/secret ACE_INTRUDER_WRITE=st/made \
 	    LD_PRELOAD="$(preload intruder.so)" ace-compress -c q8 -S st in >out 2>err

@@ -45,7 +45,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    $(cell table1-runs FullSync down); s=$(cell table1 FullSync steps);
 	    m=4*8*s*(256 * 32 + 32 * 32 + 12 * 32 * 32 + 3 * 32)" \
 	    'n > 0.98 * m && n < 1.02 * m'
-	# all read the same text, whatever their steps and rounds are
+	# all ways read the same text, whatever their steps and rounds are
 	awk -F '\t' 'NR == 1 { next } $3 * $4 != 40 * 8 { bad = 1 } END {
 	    exit bad }' results/table1.tsv
 	[ "$(cell table1 ACE-Sync steps)" -lt "$(cell table1 FullSync steps)" ]
@@ -190,8 +190,8 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	local way
 	prepare
 	ONLY='FullSync-AdamW 1-bit-Adam MuLoCo' table 0 table1
-	# 6 of 40 rounds cost as the 20 of the other, and 34 a 24th or less: two bits per value, and
-	# none for its position
+	# 6 of 40 rounds cost as much as FullSync's, and 34 a 24th or less.  MuLoCo takes
+	# two bits per value, and none for its position
 	for way in up down; do
 		value "x=$(cell table1-runs 1-bit-Adam $way); r=$(cell table1-runs 1-bit-Adam rounds);
 		    f=$(cell table1-runs FullSync-AdamW $way) / 20" \

@@ -1,8 +1,8 @@
 # -T: the same bytes with any number of threads, and a clean end.
 load helper
 
-# each CMD...: with 1, 2, 3 and 8 threads, and as many as there are processors; CMD has @ for the number, and leaves
-# what it makes in the file made.@
+# each CMD...: run CMD with 1, 2, 3 and 8 threads and as many as there are processors, which
+# replace @ in CMD; it leaves what it makes in the file made.@
 each() {
 	local n
 	for n in 1 2 3 8 0; do

@@ -21,7 +21,7 @@
 size_t LLVMFuzzerMutate(uint8_t *p, size_t n, size_t max);
 size_t LLVMFuzzerCustomMutator(uint8_t *p, size_t n, size_t max, unsigned seed);
 
-enum { FORGED_MORE = 64 };	/* bytes by which a payload may grow */
+enum { FORGED_MORE = 64 };	/* most bytes by which a payload may grow */
 
 static uint32_t
 forged_random(uint64_t *state)

@@ -46,7 +46,7 @@ look(const char *path, const struct stat *st, int type, struct FTW *at)
 		abort();
 	for (i = 0; i < l.n; i++)
 		if (!receipt_is_accepted(&l.line[i].r))
-			__builtin_trap();	/* it was set aside */
+			__builtin_trap();	/* the contribution was excluded */
 	receipt_list_release(&l);
 	return 0;
 }

@@ -57,9 +57,9 @@ PARTS = (("torch.distributed.fsdp", "FullyShardedDataParallel"),
 
 
 def named(model: torch.nn.Module) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Return the parameters and the buffers of a model by names without what wrappers
-    put before them, module. of DistributedDataParallel and _orig_mod. of torch.compile:
-    a device with a wrapper and one without are of one run."""
+    """Return the parameters and the buffers of a model by name, without the prefixes
+    of wrappers (module. of DistributedDataParallel, _orig_mod. of torch.compile), so that
+    devices with and without a wrapper are of one run."""
     parts = tuple(filter(None, (getattr(sys.modules.get(m), c, None) for m, c in PARTS)))
     for x in (*model.modules(), *model.parameters()):
         if isinstance(x, parts):
@@ -79,7 +79,7 @@ def named(model: torch.nn.Module) -> tuple[dict[str, Tensor], dict[str, Tensor]]
 
 
 def parameters(model: torch.nn.Module) -> Pairs:
-    """Return the parameters that are sent; tied ones are there once."""
+    """Return the parameters that are sent; tied parameters occur once."""
     found = [(n, p) for n, p in named(model)[0].items() if p.requires_grad]
     if not found:
         raise Error("the model has no parameter that requires a gradient")
@@ -113,7 +113,7 @@ def averaged(model: torch.nn.Module) -> Pairs:
 # ---- checksums and copies ----
 
 def _sum(t: Tensor) -> Tensor:
-    """Return the sum of t's bits, each times a number of its place, where t is."""
+    """Return, on t's device, the sum of t's words, each times a number of its place."""
     def sums(bits: Tensor) -> Tensor:
         place = torch.arange(1, min(len(bits), 1 << 16) + 1, device=bits.device)
         place = place * -0x61c8864680b583eb     # 2^64 over the golden ratio
@@ -127,8 +127,8 @@ def _sum(t: Tensor) -> Tensor:
 
 
 def marks(tensors: Iterable[Tensor]) -> list[str]:
-    """Return for each tensor a text that is another one when it has other values, or
-    the same ones elsewhere; with one transfer for each device."""
+    """Return for each tensor a text that changes when values change or are exchanged;
+    with one transfer for each device."""
     tensors = list(tensors)
     said = ["nothing yet" if torch.nn.parameter.is_lazy(t) else
             f"{t.dtype} {tuple(t.shape)}" for t in tensors]
@@ -144,7 +144,7 @@ def marks(tensors: Iterable[Tensor]) -> list[str]:
 
 
 def copied(x: Any, at: Callable = lambda t: t.detach().clone()) -> Any:
-    """Return x, as an optimiser keeps it, with another tensor for each."""
+    """Return a copy of x, an optimiser's state, with at(t) in place of each tensor t."""
     if torch.is_tensor(x):
         return at(x)
     if isinstance(x, dict):
@@ -158,7 +158,7 @@ def copied(x: Any, at: Callable = lambda t: t.detach().clone()) -> Any:
 
 
 def checksum(x: Any) -> str:
-    """Return a checksum of what copied gives."""
+    """Return a checksum of x, which must be of a kind that copied takes."""
     tensors: list[Tensor] = []
     x = copied(x, lambda t: tensors.append(t) or len(tensors))
 
@@ -170,7 +170,7 @@ def checksum(x: Any) -> str:
 
 
 def compare(had: dict, now: dict, what: str) -> None:
-    """Raise with the first of these values that differ."""
+    """Raise an error that names the first value that differs."""
     for name in {**now, **had}:
         if had.get(name) != now.get(name):
             raise Error(f"{name} is {now.get(name, 'gone')}, and in {what} it is "
@@ -223,7 +223,7 @@ class Run:
         self.frozen, self.seen = dict(zip(still, marks(still.values()))), self._glance()
         self.way = Way.through(way) if isinstance(way, str) else way
         self.save_every, self.patience = save_every, patience
-        self.wait = Wait(device, timeout, self.way.ends is not None)    # ace-edge has its own
+        self.wait = Wait(device, timeout, self.way.ends is not None)  # quiet under ace-edge
         if self.way.events is not None:
             threading.Thread(target=transport.listen, daemon=True, args=(
                 self.way.events, [], weakref.ref(self.wait))).start()
@@ -232,16 +232,16 @@ class Run:
         self.round, self.last = 0, {}
         self.pipe: Pipe | None = None
         self.crc: str | None = None         # the result of digest()
-        self.saved = self.redo = 0          # the round in the checkpoint; the one applied
+        self.saved = self.redo = 0  # rounds in the checkpoint; rounds whose average is kept
         self.closed = False
         step = getattr(optimizer, "step", None)
-        self.take: Callable = getattr(step, "plain", step)      # not that of an earlier run
+        self.take: Callable = getattr(step, "plain", step)      # not an earlier run's step
         self._in_place(model)
         self.lock = checkpoint and locked(
             f"{checkpoint}.lock", f"checkpoint '{checkpoint}'", "wb")
         try:
             self._begin()
-        except BaseException:       # its traceback may live, and this with it
+        except BaseException:       # the traceback may keep this object alive
             self.leave("it did not begin")
             raise
         RUNS.add(self)
@@ -335,8 +335,8 @@ class Run:
         return {n: p for n, p in named(self.model)[0].items() if not p.requires_grad}
 
     def _glance(self) -> dict[str, tuple]:
-        """Return for each of these what changes when somebody writes to it: the number
-        of its version, and the marks of some values, for those who write to .data."""
+        """Return for each parameter of _still what changes when it is written to: its
+        version, and marks of some values, since a write to .data keeps the version."""
         still = self._still()
         some = marks(t if opaque(t) else t.detach().reshape(-1)[::max(1, t.numel() // 64)]
                      for t in still.values())
@@ -413,7 +413,7 @@ class Run:
     # ---- the connection ----
 
     def _patiently(self, call: Callable) -> None:
-        """Call it again while the connection fails, for as long as there is patience."""
+        """Repeat the call while the connection fails, for at most self.patience seconds."""
         end, pause = time.monotonic() + self.patience, 1
         while True:
             try:
@@ -432,7 +432,7 @@ class Run:
             pause = min(30, 2 * pause)
 
     def _exchange(self) -> None:
-        """What is in self.room becomes the average of all devices."""
+        """Send self.room, and replace it by the average of all devices."""
         self.pipe = self.pipe or Pipe(step=self.round, **self.call)
         digest = self._says(self.round)
         self.pipe.exchange(self.round, self.room, {"step": str(self.round), **(
@@ -440,7 +440,7 @@ class Run:
         self._alike(self.pipe, self.round)
 
     def _alike(self, pipe: Pipe, at: int) -> None:
-        """Raise if those whose average this is had another model than this one."""
+        """Raise if the devices of this average had another model than this device."""
         if pipe.model not in (None, self._says(at)):
             raise Error(
                 f"mismatch: in round {at + 1} this device has model {self._says(at)}, "
@@ -450,15 +450,15 @@ class Run:
                 f"another device; {SEE}", 5)
 
     def _catch_up(self) -> None:
-        """Apply the averages of the rounds that went by without this device, all of
-        them for one that is new: then it has the model of the others, bit for bit.
-        The cloud is asked on a connection of its own."""
+        """Apply the averages of the rounds that went by without this device, or of
+        all rounds if it is new.  Then it has the model of the others, bit for bit.
+        The cloud is asked on a separate connection."""
         first = self.round
         try:
             if self.way.connection:
                 self._patiently(self._ask)
         except BaseException:
-            if self.round != first:     # it took part in some of these rounds
+            if self.round != first:     # some averages were applied
                 self._leave(1)
             raise
         # a round in which it took part is repeated; others may follow
@@ -493,11 +493,11 @@ class Run:
                 raise pipe.unfit(f"is of round {at + 1}" if got else
                                  f"says to begin at round {at + 1}",
                                  f"round {self.round + 1}, or one of the {GAP} after it")
-            if not got:         # the end: the round to begin with
+            if not got:         # the end, which says where to begin
                 self.round = at
                 return
             pipe.body(got, self.room)
-            if at:              # the name of the run is that of the first round
+            if at:              # in round 0 the run's name has the digest
                 self._alike(pipe, at)
             self.round = at
             self._missed()
@@ -552,7 +552,7 @@ class Run:
         began = time.monotonic()
         self._unchanged()
         self._part()
-        if self.round < self.redo:      # it was sent, and the average came
+        if self.round < self.redo:      # this round's average is kept already
             store(self.room, load(kept(self.checkpoint)[self.round + 1]))
         else:
             self._patiently(self._exchange)
@@ -566,7 +566,7 @@ class Run:
                      "exchange": heard - began, "apply": now - heard}
 
     def _finish(self) -> None:
-        """Write a checkpoint, catch up if rounds were missed, and say what it took."""
+        """Write a checkpoint, catch up if rounds were missed, and log the times."""
         began, last = time.monotonic(), self.last
         self._note()
         if self.pipe and ("ace-ack" in str(self.pipe.stages) or self.way.events is not None):
@@ -601,8 +601,8 @@ class Run:
 
     @staticmethod
     def _average(common: list[Tensor], d: list[Tensor]) -> None:
-        """The averaged buffers take a step; one that has no negative value, as a
-        variance, gets none by what coding loses."""
+        """Add d to the averaged buffers.  A buffer without negative values, such as a
+        variance, gets none from the loss of coding."""
         for s, t in zip(common, carried(d, [s.device for s in common])):
             if s.numel():
                 low = torch.where(s.min() < 0, -math.inf, 0).to(s.dtype)
@@ -661,7 +661,7 @@ class Local(Run):
     @torch.no_grad()
     def _look_back(self, was: list, common: list, after: list) -> None:
         """Notice an optimiser that undoes the average: its first step after an exchange
-        goes back to the weights of before, much farther than the next step."""
+        goes back to the weights before the exchange, much farther than the next step."""
         def dot(a: list, b: list, c: list, d: list) -> Tensor:
             return torch.stack([((w - x).float() * (y - z).float()).sum()
                                 for w, x, y, z in zip(a, b, c, d)]).sum()
@@ -669,7 +669,7 @@ class Local(Run):
         back, all_, first, second = torch.stack(
             [dot(after, common, was, common), dot(was, common, was, common),
              dot(after, common, after, common), dot(now, after, now, after)]).tolist()
-        near = first - 2 * back + all_ < all_ / 2       # the weights of before
+        near = first - 2 * back + all_ < all_ / 2       # the weights before the exchange
         self.undone = near and first > 4 * second
 
     def _squares(self) -> list[Tensor | None]:
@@ -749,12 +749,12 @@ class Replay(Run):
         self.mode = f"replay of {type(optimizer).__name__}, every={every}"
         self.schedule = schedule
         self.sum: list[Tensor] = []     # of the gradients
-        self.proved = ""                # the digest of the result of its steps
+        self.proved = ""                # the digest of what _prove computed
         super().__init__(model, optimizer, way, device, f"{run}-replay{every}",
                          every=every, **more)
 
     def _now(self) -> dict[str, Any]:
-        """Return what the optimiser has now, in its own memory, by the order of its
+        """Return the optimiser's state itself, not a copy, in the order of its
         parameters."""
         groups, state = self.optimizer.param_groups, self.optimizer.state
         return {"groups": [{k: v for k, v in g.items() if k != "params"}
@@ -770,7 +770,7 @@ class Replay(Run):
         self.kept, self.options = copied(self._now()), self._options()
 
     def _reset(self) -> None:
-        """Model and optimiser are the common ones, to the bit."""
+        """Restore the common model and optimiser, to the bit."""
         store((p for _, p in self.pairs), self.start)
         groups, state = self.optimizer.param_groups, self.optimizer.state
         state.clear()
@@ -800,7 +800,7 @@ class Replay(Run):
         self._keep()
 
     def _says(self, at: int) -> str:
-        """In the first round also what this device's arithmetic makes of a round."""
+        """Return the digest; in the first round it also covers this device's arithmetic."""
         if at:
             return self.digest()
         self._prove()
@@ -829,7 +829,7 @@ class Replay(Run):
 
     @torch.no_grad()
     def _step(self) -> None:
-        """Take a step ahead with .grad: sync takes it back."""
+        """Take a step with this device's gradient; sync takes it back later."""
         if self.count == 0:
             self.sum = [torch.zeros(p.shape, dtype=torch.float32, device=p.device)
                         for _, p in self.params]
@@ -853,14 +853,14 @@ class Replay(Run):
         for i in range(self.every):
             for _, p in self.params:
                 p.grad = torch.empty_like(p) if p.grad is None else p.grad
-            store((p.grad for _, p in self.params), d)      # the closure may change them
+            store((p.grad for _, p in self.params), d)      # a step may change them
             self._take(i)
         for _, p in self.params:
             p.grad = None
 
     def _prove(self) -> None:
-        """Raise if a round's steps, taken twice from the same state, differ.  What
-        they make of gradients that are the same everywhere is in self.proved."""
+        """Raise if a round's steps, taken twice from the same state, differ.  Set
+        self.proved to the digest of their result, with gradients equal everywhere."""
         if self.proved:
             return
         made = [(torch.arange(p.numel(), device="cpu") % 255 - 127.).div(256).view(p.shape)
@@ -956,7 +956,7 @@ class Gradients(Run):
         self.ready = False
 
     def _finish(self) -> None:
-        pass                            # the step comes first
+        pass                            # _step does it after the optimiser's step
 
     def _step(self) -> Any:
         if not self.ready:

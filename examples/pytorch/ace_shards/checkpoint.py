@@ -14,21 +14,21 @@ from .transport import Error, log
 
 
 def save(path: str, what: Any) -> None:
-    """Write a file, as open to others as it was."""
+    """Write a file whole or not at all, with the permissions that it had."""
     try:
         with open(f"{path}.new", "wb") as f:
             if os.path.exists(path):
                 os.fchmod(f.fileno(), stat.S_IMODE(os.stat(path).st_mode))
-            # with the other format, a failed write ends the process
+            # in the zip format, a failed write would end the process
             torch.save(what, f, _use_new_zipfile_serialization=False)
             f.flush()
             os.fsync(f.fileno())
         os.replace(f"{path}.new", path)
-    except (OSError, RuntimeError) as e:        # torch raises the other one
+    except (OSError, RuntimeError) as e:        # torch raises RuntimeError
         why = getattr(e, "strerror", None) or e
         raise Error(f"checkpoint '{path}' cannot be written: {why}: make room, then start "
                     "this device again", 4) from e
-    with contextlib.suppress(OSError):      # not all systems can do this
+    with contextlib.suppress(OSError):      # not all systems can sync a folder
         folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -55,8 +55,8 @@ def load(path: str) -> Any:
 
 def model(path: str) -> dict[str, torch.Tensor]:
     """Return the model in a checkpoint, as a state_dict: the parameters that are
-    trained, those that were moved, and the buffers.  Nothing in the file is run: with
-    torch 2, as that of before reads no numbers without it."""
+    trained, those that were moved, and the buffers.  With torch 2, no code in the
+    file is run; older versions read numbers only with weights_only=False."""
     try:
         had = torch.load(path, map_location="cpu",
                          weights_only=torch.__version__ >= "2")

@@ -81,8 +81,8 @@ class Room:
 
 
 def carried(tensors: Iterable[Tensor], to: list[torch.device]) -> list[Tensor]:
-    """Return each tensor on its device: itself where it is there, else a copy, by one
-    transfer for all of a type."""
+    """Return each tensor on its device in `to`: the tensor itself if it is there, else a
+    copy.  All tensors of a type are copied in one transfer."""
     got, far = [t.detach() for t in tensors], {}
     for i, (t, where) in enumerate(zip(got, to)):
         if t.device != where:
@@ -103,7 +103,7 @@ def fetch(tensors: Iterable[Tensor]) -> list[Tensor]:
 
 @torch.no_grad()
 def store(into: Iterable[Tensor], values: Iterable[Tensor]) -> None:
-    """Write values into tensors, wherever these are."""
+    """Write values into tensors, on whatever devices both are."""
     into = list(into)
     for t, v in zip(into, carried(values, [t.device for t in into])):
         t.copy_(v)
@@ -130,7 +130,7 @@ def header(tensors: Pairs, note: dict[str, str] | None = None) -> bytes:
 # ---- the programs between a device and the cloud ----
 
 def stages_of(through: str) -> Words:
-    """Return the argument lists of the programs, between which there is '|'."""
+    """Return the argument lists of the programs of a pipeline, separated by '|'."""
     try:
         stages = [shlex.split(text) for text in through.split("|")]
     except ValueError as e:
@@ -141,8 +141,8 @@ def stages_of(through: str) -> Words:
 
 
 def connection_of(stages: Words) -> Words:
-    """Return the stages that bring a shard to the cloud and the answer back: those
-    before ace-ack that do not code, with those that sign on the way there."""
+    """Return the stages that bring a shard to the cloud and the answer back: the
+    stages before ace-ack that do not code, and those that sign on the way there."""
     names = [os.path.basename(words[0]) for words in stages]
     end = at = names.index("ace-ack") if "ace-ack" in names else 0
     while at and (not names[at - 1].startswith("ace-") or
@@ -153,7 +153,7 @@ def connection_of(stages: Words) -> Words:
 
 
 def states_of(stages: Words) -> set[str]:
-    """Return the states that the programs of these stages have."""
+    """Return the state directories that the programs of these stages use."""
     words = [w for stage in stages for w in stage]
     return {b for a, b in zip(words, words[1:]) if a in ("-S", "--state")} | \
         {w[8:] for w in words if w.startswith("--state=")}
@@ -165,7 +165,7 @@ class Way(NamedTuple):
     stages: Words                       # programs that this process starts
     connection: Words                   # programs that ask for missed rounds
     ends: tuple[int, int] | None = None     # or descriptors from ace-edge
-    events: int | None = None               # and the one where it writes events
+    events: int | None = None               # and the descriptor of its events
 
     @classmethod
     def through(cls, text: str) -> Way:
@@ -191,8 +191,8 @@ INHERITED = _inherit()      # before the script prints
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of the programs: PATH has those that are beside this
-    Python, and these come first in a virtual environment."""
+    """Return the environment of the programs: PATH also has the folders of this
+    Python, which come first in a virtual environment."""
     here = [os.path.dirname(sys.executable or ""), os.path.join(sys.prefix, "bin")]
     path = [os.environ.get("PATH", os.defpath)]
     path = here + path if sys.prefix != sys.base_prefix else path + here
@@ -222,7 +222,7 @@ def _talks(words: list[str]) -> list[str]:
 
 
 class Wait:
-    """What the events of the programs say of the rounds, and how long one may take."""
+    """What the events of the programs say of the rounds, and how long a round may take."""
 
     SILENT = 9.5    # seconds until a message tells what it waits for
 
@@ -263,7 +263,7 @@ class Wait:
         return True
 
     def known(self, round: int) -> dict[str, int]:
-        """Return what the events said of a round; the last may be on its way."""
+        """Return what the events said of a round; wait up to 1 s for the last event."""
         end = time.monotonic() + 1
         while "participants" not in self.facts.get(round, {}) and \
                 time.monotonic() < end:
@@ -277,13 +277,13 @@ class Wait:
                 "run, and can it be reached?")
 
     def left(self, most: float) -> float:
-        """Return the seconds until the timeout, at most so many."""
+        """Return the seconds until the timeout, but no more than `most`."""
         if self.timeout is None:
             return most
         return max(0, min(most, self.began + self.timeout - time.monotonic()))
 
     def look(self, silent: bool) -> None:
-        """Raise after the timeout, whatever has come; log a wait that lasts."""
+        """Raise after the timeout, even while an answer comes; log a long wait."""
         if not self.left(1):
             raise Error(f"round {self.round} took more than {self.timeout:g} s: "
                         f"{self.says()} (what was sent is in this device's "
@@ -302,7 +302,7 @@ class Wait:
 # Objects that a forked child, such as a DataLoader's worker, must not hold: the
 # programs' input would not end while it lives, and a lock would outlive its owner.
 OURS: weakref.WeakSet = weakref.WeakSet()
-RUNS: weakref.WeakSet = weakref.WeakSet()   # of this process, not closed yet
+RUNS: weakref.WeakSet = weakref.WeakSet()   # runs of this process that are not closed
 os.register_at_fork(after_in_child=lambda: [[f.close() for f in list(OURS)],
                                             RUNS.clear()])
 
@@ -313,8 +313,8 @@ def ours(f: IO[bytes]) -> IO[bytes]:
 
 
 def alone() -> str | None:
-    """Return what to say to a process that is not the first of its place, by
-    torch.distributed or torchrun."""
+    """Return a message for a process that is not process 0 of its place, as
+    torch.distributed or torchrun number them."""
     d = torch.distributed
     if d.is_available() and d.is_initialized():
         rank, size = d.get_rank(), d.get_world_size()
@@ -327,7 +327,7 @@ def alone() -> str | None:
 
 
 def locked(path: str, what: str, mode: str = "rb", seconds: float = 10) -> IO[bytes]:
-    """Open and lock a file; the programs of a killed run have time to go."""
+    """Open and lock a file; wait, since programs of a killed run may still hold it."""
     f, end = ours(open(path, mode)), time.monotonic() + seconds
     while True:
         try:
@@ -352,7 +352,7 @@ def listen(hear: int, said: list[str], wait: Callable[[], Wait | None]) -> None:
 
 
 def _feed(parts: queue.SimpleQueue, into: IO[bytes]) -> None:
-    """Write what is in the queue into the pipe: nobody else writes there.  When the
+    """Write what is in the queue into the pipe; no other thread writes there.  When the
     programs have ended, the reader of their output sees why."""
     with contextlib.suppress(OSError), into as f:
         for part in iter(parts.get, None):
@@ -361,7 +361,7 @@ def _feed(parts: queue.SimpleQueue, into: IO[bytes]) -> None:
 
 
 def _end(owner: int, processes: dict, threads: list, seconds: float) -> None:
-    """Wait for all programs; after so many seconds end them, which is noted."""
+    """Wait for all programs; after `seconds` end the others, and note which."""
     if os.getpid() != owner:
         return
     end = time.monotonic() + seconds
@@ -391,7 +391,7 @@ def _forget(out: IO[bytes], parts: queue.SimpleQueue, *programs: Any) -> None:
 
 class Pipe:
     """Programs that live for a whole run: a file of tensors goes in for each round,
-    and one comes out.  ask: a short one, which asks for the rounds that were missed."""
+    and one comes out.  ask: a short-lived pipe that asks for missed rounds."""
 
     def __init__(self, way: Way, kind: str, device: str, run: str, step: int,
                  wait: Wait, weight: float = 1, samples: int = 0, ask: bool = False) -> None:
@@ -407,7 +407,7 @@ class Pipe:
              run, "-s", str(step), "--base-version", str(step), "-w", str(weight), "-n",
              str(samples)], *map(_talks, middle), ["ace-export", "--many"]]
         self.said: list[str] = []       # messages, in the order in which they were written
-        self.processes: dict[Any, bool] = {}    # and whether we ended them
+        self.processes: dict[Any, bool] = {}    # True: we ended the program
         self.threads: list[threading.Thread] = []
         self.programs = os.getpid(), self.processes, self.threads
         self.queue: queue.SimpleQueue = queue.SimpleQueue()     # safe in a finalizer
@@ -479,8 +479,8 @@ class Pipe:
             at += n
 
     def head(self) -> tuple[dict[str, Any], int]:
-        """Return what is in the next file and of which round it is: of this run, and
-        a mean, or the end of what was asked for."""
+        """Return the header of the next file, and its round.  The file must be of this
+        run, and a mean or the end of what was asked for."""
         size = bytearray(8)
         self._fill(size)
         text = bytearray(int.from_bytes(size, "little"))
@@ -572,8 +572,8 @@ class Pipe:
                      bool(final))
 
     def close(self, seconds: float = 60) -> None:
-        """End a run: nothing is under way, and all programs are done, or are ended
-        after so many seconds."""
+        """End a run with nothing under way: wait for all programs, and after `seconds`
+        end the others."""
         self.end.detach()
         self.queue.put(None)
         if self.ends:

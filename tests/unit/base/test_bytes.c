@@ -2,7 +2,7 @@
 #include "../tap.h"
 #include "base/bytes.h"
 
-/* Decode n bytes as a number; *bad: they do not end with it. */
+/* Decode n bytes as a number; *bad: 1 if they do not hold a valid one. */
 static uint64_t
 number(const char *p, size_t n, int *bad)
 {

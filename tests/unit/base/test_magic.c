@@ -5,7 +5,7 @@
 static const struct {
 	const char *bytes;
 	size_t n;
-	const char *want;	/* beginning of the expected name */
+	const char *want;	/* beginning of the expected kind's name */
 	int packed;
 } kinds[] = {
 	{ "\x1f\x8b\x08", 3, "a gzip file (gzip -dc)", 1 },

@@ -37,7 +37,7 @@ struct job {
 	unsigned char done[ITEMS];
 	unsigned used[SLOTS];
 	unsigned most;		/* largest `who' seen */
-	size_t bad;		/* this item fails, and all that divide by it */
+	size_t bad;		/* this item and all after it fail; 0: none */
 	long sum;
 };
 

@@ -17,7 +17,7 @@ struct measure {
 #define MEASURE_INIT { BUF_INIT, NULL, 0 }
 
 /* Code and decode x f32[n], finite; set *len to the bytes of the body and *error to the
- * sum of squared errors, in f64 and in order. */
+ * sum of squared errors, added in f64 in the order of the values. */
 static inline int
 measure_group(struct measure *m, const struct codec_plan *plan,
     const struct codec_ctx *ctx, const float *x, size_t n, size_t *len,

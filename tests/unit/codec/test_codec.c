@@ -124,7 +124,7 @@ nmse(const float *x, const float *y, size_t n)
 	return s > 0 ? d / s : d;
 }
 
-/* Return whether decoding is exact or its error is a float. */
+/* Return whether the codec keeps each value as a float, exact or rounded. */
 static int
 is_exact(uint32_t codec)
 {
@@ -180,7 +180,7 @@ TEST(test_hard)
 {
 	static const struct {
 		const char *spec;
-		long zero, equal;	/* bytes for 5000 values */
+		long zero, equal;	/* bytes for 5000 zeros, 5000 equal values */
 		double equal_nmse, outlier_nmse;
 	} want[] = {
 		{ "f32", 20000, 20000, 0, 0 },

@@ -48,7 +48,7 @@ weights(unsigned form, size_t n, double sigma)
 	memcpy(new, old, n * size);
 }
 
-/* Change one word in m: to a neighbour, or to anything. */
+/* Change about one word in m: its lowest bit or, with `anything', all its bits. */
 static void
 change(size_t n, size_t size, size_t m, int anything)
 {
@@ -396,7 +396,7 @@ TEST(as_a_codec)
 	    "nobody asks for it by name");
 }
 
-/* Bits where there is no room, and where there are none. */
+/* Put bits beyond the room, and get bits beyond the end. */
 TEST(bits_beyond)
 {
 	unsigned char bits[24] = { [12] = 0xee, [14] = 0xff, [15] = 0xff, [16] = 0x0f };

@@ -49,7 +49,7 @@ test_entropy(void)
 	    len, h / 8);
 }
 
-/* Each value by its index: l + 1 if that is below the rest of a. */
+/* Check each value: level l + 1 if its random number is below a - l, else l. */
 static void
 test_each(const char *spec, unsigned s)
 {

@@ -5,7 +5,7 @@
 
 static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
 
-/* 320 values and the sum of |x| s - x^2: TernGrad's variance (equation 3). */
+/* TernGrad's variance (equation 3): the sum of |x| s - x^2, s per block of 320 values. */
 static void
 test_figures(void)
 {
@@ -48,7 +48,7 @@ TEST(test_noise)
 	trip_noise(&t, "tern", 16384);
 }
 
-/* Each value of a group by its index. */
+/* Check each value of a group by its index. */
 TEST(test_each)
 {
 	enum { EACH = 3001 };

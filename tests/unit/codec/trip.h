@@ -79,7 +79,7 @@ trip_nmse(const struct trip *t, size_t n)
 	return d / s;
 }
 
-/* The mean of `runs' steps has an error of the variance of one, divided by runs. */
+/* Check that the mean of `runs' steps has the squared error of one, divided by runs. */
 static inline void
 trip_unbiased(struct trip *t, const char *spec, size_t n, size_t runs)
 {

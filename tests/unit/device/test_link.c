@@ -14,8 +14,8 @@
  */
 struct sim {
 	struct link l;
-	double rate, cap;	/* bit/s, bytes */
-	double now, fill;	/* bytes in the buffer */
+	double rate, cap;	/* bit/s of the link, bytes of the buffer */
+	double now, fill;	/* seconds; bytes in the buffer */
 };
 
 static void
@@ -132,7 +132,7 @@ halting(struct sim *s, double secs, double wait, double often, uint32_t seed)
 	return went * 8 / secs;
 }
 
-/* The rates of single spans are far off then; the estimate is not. */
+/* With halts the rates of single spans are far off, but the estimate is not. */
 TEST(halts)
 {
 	static const double rates[] = { 5e6, 20e6, 50e6, 200e6 };
@@ -232,7 +232,7 @@ TEST(pace)
 		now += link_pace(&due, 8e6, now, 10000);
 		sent += 10000;
 		if (i == 500)
-			now += 0.1;	/* a stall that is made up for */
+			now += 0.1;	/* a stall, after which the pace catches up */
 	}
 	ok(fabs((double)(sent - 10000) / (now - start) - 1e6) < 1,
 	    "a megabyte a second");

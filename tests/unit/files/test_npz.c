@@ -154,7 +154,7 @@ struct zip_entry {
 	size_t data;		/* bytes of data */
 	unsigned flags, method;	/* zip flags: bit 0 encrypted, bit 11 UTF-8 */
 	uint32_t mode;		/* Unix mode, 0: none */
-	uint32_t crc;		/* xor into the CRC */
+	uint32_t crc;		/* exclusive or with the right CRC */
 };
 
 static void

@@ -206,7 +206,7 @@ without_writing(void)
 	return r ? short_of(&e) : STARVED_NOT;
 }
 
-/* Read them again. */
+/* Read the shards of that stream. */
 static enum starved
 without_reading(void)
 {

@@ -278,7 +278,7 @@ test_blocks_known(const struct kern *k)
 static void
 test_deadzone_known(const struct kern *k)
 {
-	/* the last of them at the end of the zone, or of a step */
+	/* the last four values are at the end of the zone or of a step */
 	static const float x[] = { 0, -0.74f, 0.76f, -1.6f, 1.7f, 9e9f, -1e9f,
 	    0.75f, -0.75f, 1.625f, 2.625f };
 	static const int16_t want[] = { 0, 0, 1, -1, 2, 32767, -32767, 1, -1, 2,

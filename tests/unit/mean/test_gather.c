@@ -114,8 +114,8 @@ TEST(test_changed)
 	gather_free(g);
 }
 
-/* Shards of earlier steps, of which a device may have more than can be open, are one
- * contribution with its newest. */
+/* A device's newest shard and its shards of earlier steps, which may be more than can be
+ * open, are one contribution. */
 TEST(test_earlier)
 {
 	enum { N = 40 };
@@ -167,7 +167,7 @@ TEST(test_earlier)
 		(void)unlink(of[i]);
 }
 
-/* It is also blamed if more files exist than can be open. */
+/* A changed file is also blamed if more files exist than can be open. */
 TEST(test_changed_late)
 {
 	enum { N = 20 };		/* a window has 16 */

@@ -29,7 +29,7 @@ add(struct ways *x, unsigned from, unsigned to, uint64_t bytes)
 		abort();
 }
 
-/* Compute the fewest bytes to each model, from one and from none (0: only from none). */
+/* Compute the fewest bytes to each model, from no model or from model `from' (0: none). */
 static void
 fewest(const struct ways *x, unsigned from, uint64_t to[MODELS])
 {

@@ -19,7 +19,7 @@ enum { STREAMS = 2, SHARDS = 5, ALL = STREAMS * SHARDS, N = 90, MAX = 1 << 16,
 static unsigned char file[MAX], hurt[MAX + 64];
 static size_t nfile;
 static uint64_t want[ALL];		/* hash of identity and values */
-static size_t from[ALL], to[ALL];	/* bytes */
+static size_t from[ALL], to[ALL];	/* bytes of the good file */
 static size_t schema_from[STREAMS], schema_to[STREAMS];
 
 static void

@@ -52,7 +52,7 @@ when(uint64_t step, int n, const enum receipt_verdict *v)
 	return k;
 }
 
-/* The same when step 6 is closed after step 5. */
+/* Return the answer for step 5 when step 6 is closed after it. */
 static int
 then(int n, const enum receipt_verdict *v)
 {

@@ -180,7 +180,7 @@ run(const char *what, size_t *len, struct err *e)
 	return r;
 }
 
-/* Return what such a run prints on standard error. */
+/* Return what a run with these events prints on standard error. */
 static const char *
 told(const char *what)
 {

@@ -233,7 +233,7 @@ TEST(test_margin)
 			group(g, 6 + 3 * g, 1 + 0.1 * g);
 		for (g = 30; g < N; g++)
 			group(g, 200 + 40 * g, 1 + 0.3 * (g - 30));
-		/* the step is found again with those groups added */
+		/* groups 10 to 29 depend on the step: find both in turn */
 		for (i = 0, step = 1; i < 4; i++, step = a.step) {
 			for (g = 10; g < 30; g++) {
 				x[0] = (float)((0.7 + 0.1 * (g - 10)) * step);

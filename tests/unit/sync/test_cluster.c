@@ -69,7 +69,7 @@ TEST(test_brute)
 	ok(own == 0, "tiers: the wait is theirs");
 }
 
-/* The same recurrence without halving, at sizes beyond brute force. */
+/* Compare with the recurrence without halving, at sizes beyond brute force. */
 TEST(test_halves)
 {
 	enum { N = 400, K = 6 };

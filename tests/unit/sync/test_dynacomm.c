@@ -215,7 +215,7 @@ enum { LARGE = 1000000 };
 static size_t
 walked(const int64_t *pt, const int64_t *fc, size_t n, int64_t dt, int64_t t)
 {
-	int64_t left = 0, sent = 0;	/* what is still computed then; the link */
+	int64_t left = 0, sent = 0;	/* computing time to come; when the link is free */
 	size_t i, a, k = 0;
 
 	for (i = 0; i < n; i++)

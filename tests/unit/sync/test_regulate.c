@@ -14,7 +14,7 @@ struct shard {
 	struct regulate_group g[GROUPS];
 	float x[GROUPS][SIZE];
 	struct buf body;
-	unsigned order;		/* a group without a rate came twice, or out of order */
+	unsigned order;		/* groups without a rate that came twice or out of order */
 };
 
 static struct shard s;
@@ -52,7 +52,7 @@ size(const struct regulate *l)
 	return all;
 }
 
-/* Return 0 if it fits, 1 if it cannot. */
+/* Return 0 if the shard fits its budget, 1 if not, -1 without memory. */
 static int
 run(struct regulate *l)
 {
@@ -238,7 +238,7 @@ given(double off, double *fresh)
 		for (j = 0; j < s.g[i].n; j++)
 			s.x[i][j] *= (float)(1 + 0.1 * (rnd() - 0.5));
 		kern_list()[0]->stat(s.x[i], s.g[i].n, &s.g[i].seen);
-		/* the plan is right, as a multiplier would have it */
+		/* plan the mean step that the search found, as a multiplier would */
 		s.g[i].plan.arg = (float)(0.5 * exp(mean));
 		give(i, off * (2 * rnd() - 1));
 	}

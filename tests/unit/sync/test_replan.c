@@ -178,7 +178,7 @@ TEST(test_price)
 	replan_see(&t, &s);
 	ok(t.kc.v == 0.02, "and while one shard alone says another");
 	replan_see(&t, &s);
-	want = REPLAN_KC * 0.01 / 0.99;		/* half of it is kept for a hundredth */
+	want = REPLAN_KC * 0.01 / 0.99;		/* a hundredth of the bits keeps half */
 	ok(fabs(t.kc.v / sqrt(0.02 * want) - 1) < 1e-12, "a second one moves it by half");
 	for (i = 0; i < 30; i++)
 		replan_see(&t, &s);

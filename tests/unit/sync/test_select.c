@@ -229,8 +229,8 @@ TEST(larger_problems)
 	ok(open > 0 && open < TRIALS / 5, "not the best in %d of them", open);
 }
 
-/* Of many groups the 24 most undecided are searched: with 24 the answer is exact, with 25
- * near. */
+/* The 24 most undecided groups are searched: with 24 undecided groups the answer is exact,
+ * with 25 it is near. */
 TEST(undecided)
 {
 	enum { N = 70, M = 3 };
@@ -293,7 +293,7 @@ TEST(small_shares)
 		for (i = 0; i < n; i++) {
 			size += c[i];
 			sum += c[i] ? (double)s[i] : 0;
-			for (j = 0; j < n; j++)	/* the most important, the lower */
+			for (j = 0; j < n; j++)	/* more important first, then lower */
 				wrong |= c[j] && !c[i] && (s[i] > s[j] ||
 				    (s[i] == s[j] && i < j));
 		}
