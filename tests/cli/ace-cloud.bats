@@ -238,7 +238,8 @@ load front
 }
 
 @test "watch: rounds from 1, who is missing, what failed, from the events alone; names of 60 letters" {
-	local a b name=$(printf 'n%.0s' {1..59}) wide
+	local a b name wide
+	name=$(printf "n%.0s" {1..59})
 	a=a$name b=b$name
 	cloud run --devices 2 --rounds 3 --bits 8
 	exits 0 ace watch run

@@ -204,8 +204,6 @@ decode(const unsigned char *p, size_t len, size_t n)
 	return codec_decode(CODEC_ECQ, 0, &ctx, p, len, y, n, &e);
 }
 
-/* Every truncation of a body is refused, except two that are bodies themselves; so is a
- * body with an extra byte. */
 TEST(test_lies)
 {
 	/* step 1, deltas 0, the mode from the left, level 20, symbols up to 3, one state,
@@ -317,6 +315,8 @@ TEST(test_changed)
 	size_t len, n = 9999;
 	uint8_t param;
 
+	for (i = 0; i < N; i++)
+		x[i] = (float)normal(6, (uint32_t)i);
 	for (i = 0; i < 400; i++) {
 		p.arg = i % 4 == 3 ? 0.01f : (float)(1 << i % 4);
 		out.n = 0;
