@@ -39,8 +39,8 @@ struct ack {
 };
 
 /* Return 1 when the receipt is about a shard of this state. Receipts of another run
- * or device are not. Nor is a receipt that reports two states of one device, when it
- * names bytes that are not pending here. A state that has coded nothing yet accepts
+ * or device are not. Nor is a receipt that reports two states of one device if it names
+ * bytes that are not pending here. A state that has coded nothing yet accepts
  * every receipt. */
 static int
 ours(struct ack *x, const struct receipt *r, struct err *e)
@@ -90,7 +90,7 @@ keep(struct ack *x, struct err *e)
 	return !fresh ? 0 : receipts_save(&x->receipts, &x->state, x->o->f->sync, e);
 }
 
-/* Record which model a receiver reports. It is on disk on return. */
+/* Record which model a receiver reports. The record is on disk on return. */
 static int
 take_model(struct ack *x, const struct receipt *r, struct err *e)
 {
@@ -109,8 +109,8 @@ take_model(struct ack *x, const struct receipt *r, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* The receiver knows shards that this state does not. Choose an incarnation that
- * neither of them has seen. */
+/* Fail because the receiver knows shards that this state does not. The message names an
+ * incarnation to restart with, which neither of them has seen. */
 static int
 restored(const struct ack *x, const struct receipt *r, const char *said, struct err *e)
 {
@@ -195,7 +195,7 @@ pass_on(struct ack *x, int event, struct err *e)
 	}
 }
 
-/* Sync the directory and its entry in the parent: both must survive a power cut. */
+/* Open the state; sync the directory and its entry in the parent against power cuts. */
 static int
 open_state(struct statedir *s, const struct opts *o, struct err *e)
 {
@@ -204,7 +204,7 @@ open_state(struct statedir *s, const struct opts *o, struct err *e)
 	return r == 0 && o->f->sync == IO_SYNC_FULL ? statedir_durable(s, e) : r;
 }
 
-/* Lock the state, so that no other program uses it at the same time. */
+/* Begin a new incarnation of the state, with the state locked, and say what is lost. */
 static int
 restart(const struct opts *o, struct err *e)
 {

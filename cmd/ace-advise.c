@@ -37,7 +37,7 @@ struct opts {
 	double theta;		/* of cluster */
 };
 
-#define LONGEST 1e9		/* most seconds of one time */
+#define LONGEST 1e9		/* seconds; the longest time */
 #define LEAST 1e-9		/* seconds; the least where 0 is not allowed */
 #define LARGEST 1e15		/* bytes, or bit/s */
 #define ROUND 1e7		/* seconds; the cost of tiers is counted in ns */
@@ -72,7 +72,7 @@ show(struct opts *o, const char *path, int (*advise)(const struct opts *,
 
 /* ---- dynacomm ---- */
 
-/* Values beyond the limit are kept: the solvers report which limit is exceeded. */
+/* Convert to ns. Times beyond the limit are kept: the solvers report which limit it is. */
 static int64_t
 ns(double seconds)
 {
@@ -92,7 +92,7 @@ column(const struct table *t, size_t row, const char *name,
 	return table_value(t, row, col, kind, lo, hi, v, e);
 }
 
-/* Read a column of times, all above 0. */
+/* Read a column of times into v, in ns; each is at least lo seconds. */
 static int
 times(const struct table *t, const char *name, double lo, int64_t *v, struct err *e)
 {
@@ -365,8 +365,8 @@ advise_deco(FILE *f, const struct table *t, const struct opts *o, struct err *e)
 struct fleet {
 	int64_t *time;
 	size_t *tier, *group;
-	double *x;		/* rows of m features */
-	size_t m, *feature;	/* columns of the features; + cols: as a logarithm */
+	double *x;		/* [devices][m]: features */
+	size_t m, *feature;	/* [m]: columns of t; + its columns: as a log */
 };
 
 static int

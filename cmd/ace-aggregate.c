@@ -24,7 +24,7 @@ set_delay(void *arg, const struct opt *row, const char *val, struct err *e)
 	return num_u64(&n, val, 0, KEYS_DELAY_MOST, "--delay", e);
 }
 
-/* "0.7" or "0.7:mean" */
+/* Parse "0.7" or "0.7:mean". */
 static int
 set_cluster(void *arg, const struct opt *row, const char *val, struct err *e)
 {

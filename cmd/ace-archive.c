@@ -45,9 +45,9 @@ enum { BLOCK = 1 << 16 };
 
 /* ---- names ---- */
 
-/* The place of a shard in an archive or a folder.  `from' is the file that it
- * came from: a spool's aggregate keeps its name.  A patch has another one than the
- * whole model of its step, or a patch of another model to it. */
+/* Write the name of a shard in an archive or a folder.  `from' is the file that it came
+ * from: a spool's aggregate keeps that file's name.  A patch has another name than the
+ * whole model of its step, and than a patch to that step from another base. */
 static void
 name_of(const struct shard *sh, const char *from, char out[ARC_NAME])
 {
@@ -69,7 +69,7 @@ name_of(const struct shard *sh, const char *from, char out[ARC_NAME])
 /* ---- formats ---- */
 
 struct packing {
-	const char *name, *lib;	/* ours, and libarchive's */
+	const char *name, *lib;	/* our name; libarchive's */
 };
 static const struct packing archives[] = {
 	{ "tar", "paxr" }, { "zip", "zip" }, { "7z", "7zip" },
@@ -154,7 +154,7 @@ how_to(const struct opts *o, struct arc_opts *how, struct err *e)
 /* ---- entries that are in the archive already ---- */
 
 struct entry {
-	unsigned char name[16];		/* its hash */
+	unsigned char name[16];		/* hash of the entry's name */
 	unsigned char digest[16];	/* of the shard */
 };
 
@@ -390,7 +390,7 @@ struct into {
 	uint64_t n;
 };
 
-/* Check that an existing file has the same shard. */
+/* Give the extracted file its name; a file that exists must have the same shard. */
 static int
 place(struct writer *w, const struct reader *r, const char *path, struct err *e)
 {
@@ -459,7 +459,7 @@ extract(void *arg, char **path, size_t n, struct err *e)
 
 struct makings {
 	struct ways all;
-	size_t *way, steps;	/* numbers of the shards, from a whole model on */
+	size_t *way, steps;	/* [steps]: numbers of the way's shards */
 	/* during writing */
 	struct writer *w;
 	size_t seen, done;
@@ -561,8 +561,8 @@ each_step(void *arg, struct reader *r, const char *from, struct err *e)
 	    "again when nothing writes it");
 }
 
-/* Read the archive until all shards were written in the order of their steps: once
- * when the archive has them in that order. */
+/* Read the archive again until all shards of the way were written in its order: once
+ * is enough if the archive has them in that order. */
 static int
 put_way(struct makings *x, const struct pick *pick, const struct opts *o,
     const char *path, struct err *e)

@@ -34,9 +34,9 @@ struct opts {
 
 /* ---- the spool ---- */
 
-/* Create the contents of a cloud's folder, or of a relay's if it may be one. Each device stands for itself with weight
- * 1, unless a limit allows more. A connection may be silent for weeks: a round may
- * take hours, and other devices may be away for days. */
+/* Create the contents of a cloud's folder (relay 1: or of a relay's). A device stands
+ * for itself, with weight 1, unless its limits allow more. A connection may be silent for
+ * weeks: a round may take hours, and other devices may be away for days. */
 static int
 furnish(struct opts *x, int relay, struct err *e)
 {
@@ -55,7 +55,7 @@ furnish(struct opts *x, int relay, struct err *e)
 	    "days\nidle 1000h\ntime 1000h\n", e);
 }
 
-/* Return 1 when the spool has a run, so when its first shard is complete. */
+/* Return 1 when the spool has a run, that is, after its first shard. */
 static int
 begun(const struct opts *x)
 {
@@ -522,7 +522,7 @@ asked(char *words, size_t n)
 	words[at < n ? at : 0] = '\0';
 }
 
-/* The last words of the request are WHAT, or WHAT and ID. */
+/* Find the last words of the request: WHAT, or WHAT and ID. */
 static void
 asked_for(char *words, const char **what, const char **id)
 {

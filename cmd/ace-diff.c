@@ -1,6 +1,6 @@
 /*
- * ace-diff: what makes one model of another, exactly: a shard of kind model
- * whose groups are coded given what they were.  With a directory (-S) it keeps what
+ * ace-diff: writes a patch that makes one model of another, exactly: a shard of kind model
+ * whose groups are coded given the old values.  With a directory (-S) it keeps what
  * it makes, and gives each receiver the way from the model that it has.
  */
 #include <stddef.h>
@@ -38,7 +38,7 @@ struct opts {
 	const char *whom;	/* index of the receiver's slices, or NULL: all */
 };
 
-/* One group being coded; as many as there are threads. */
+/* A group that is being coded.  There are as many slots as threads. */
 struct slot {
 	uint32_t group;
 	unsigned char *old, *new;
@@ -56,8 +56,8 @@ struct diff {
 	struct delta_head head;	/* head of NEW, if it is a directory of changes */
 	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];
 	struct model_note note;
-	struct slice *slice;	/* slices that are sent; NULL: whole tensors */
-	struct slice *theirs;	/* slices that are sent, with --for */
+	struct slice *slice;	/* slices to send (theirs or NEW's); NULL: all */
+	struct slice *theirs;	/* with --for: slices of the receiver; or NULL */
 	uint64_t rank[2];
 	struct buf base;	/* with --part: checksums of the old groups */
 	struct pool *pool;
@@ -65,10 +65,10 @@ struct diff {
 	unsigned slots;
 	struct writer *w;
 	struct shard sh;
-	uint64_t changed;	/* changed values; all values of the groups sent */
+	uint64_t changed;	/* number of changed values so far */
 };
 
-/* Read the values of a group that are sent. */
+/* Read the values of a group, or with --for those that the receiver holds. */
 static int
 read_group(const struct diff *d, const struct model *m, uint32_t g,
     unsigned char *p, struct model_span *b, struct err *e)
@@ -86,7 +86,7 @@ read_group(const struct diff *d, const struct model *m, uint32_t g,
 	return 0;
 }
 
-/* Both models have the same tensor table and so the same groups. */
+/* Code one group.  Both models have one tensor table, and so the same groups. */
 static int
 code_group(void *arg, unsigned who, size_t i, struct err *e)
 {
@@ -435,7 +435,7 @@ make(const struct opts *o, char **path, size_t n, struct way *w, struct err *e)
 
 /* ---- the stored patches ---- */
 
-/* Store a file. */
+/* Store a patch, unless nothing changed, or with one path a whole model. */
 static int
 keep(struct opts *o, struct store *st, char **path, size_t n, struct err *e)
 {

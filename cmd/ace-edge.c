@@ -50,8 +50,8 @@ static const struct opt options[] = {
 	OPT_END
 };
 
-/* Return the host's name without its domain and without characters that device names
- * may not have. */
+/* Set `name' to the host's name without its domain. Fail if device names may not be
+ * like that. */
 static int
 name_of_host(char name[PLACE_NAME + 1], struct err *e)
 {
@@ -98,8 +98,8 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	char cause[ERR_LINE];
 	int status;
 
-	/* some connections break when the trainer has ended and reads no answer; it is
-	 * done if ace-step read all that it wrote */
+	/* some connections break when the trainer has ended and reads no answer; the
+	 * run is done if ace-step read all that the trainer wrote */
 	if (c->circle && child_cause(c) == 2 && x->tell.state != TELL_SENDS &&
 	    child_status(&c->child[0]) == 0 && child_status(&c->child[1]) == 0)
 		return 0;
@@ -115,9 +115,9 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		return err_set(e, ERR_NO, "%s ended with status %d in round %llu: "
 		    "see its messages above; run the same command again to continue",
 		    p->word[0], status, (unsigned long long)x->tell.round);
-	/* output of COMMAND that ace-step refuses would be refused again */
+	/* what ace-step refuses would be refused again; 255: ssh lost the connection */
 	if (status == ERR_USAGE || status == ERR_REFUSED ||
-	    p == &c->child[c->circle ? 1 : 0] || (status > 125 && status != 255))	/* 255: ssh lost the connection */
+	    p == &c->child[c->circle ? 1 : 0] || (status > 125 && status != 255))
 		return err_set(e, status > 125 ? ERR_SYS : status, "%s", cause);
 	tell_failed(&x->tell, cause);
 	return 1;
@@ -172,8 +172,8 @@ connection(const struct edge *x, char **text, struct err *e)
 	return fclose(f) == 0 || r < 0 ? r : err_sys(e, "cannot set the environment");
 }
 
-/* Set the trainer's environment. Its pipe of events takes no more when it is full, for
- * a trainer that does not read them. */
+/* Set the trainer's environment. Events are dropped while their pipe is full, since the
+ * trainer may not read them. */
 static int
 environment(struct edge *x, struct err *e)
 {

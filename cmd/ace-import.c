@@ -109,8 +109,8 @@ notes(const struct format_source *src, struct shard *sh, struct err *e)
 	return r < 0 ? r : text_set(&sh->kv, "safetensors.step", NULL, e);
 }
 
-/* Write the annotations of shard i: those of the options, with the step i higher, or
- * that of the file, and the file's own notes. */
+/* Write the annotations of shard i: those of the options, but with the file's own
+ * step or else the option's step plus i, and the file's own notes. */
 static int
 describe(const struct opts *o, uint64_t i,
     const struct format_source *src, struct shard *sh, struct err *e)
@@ -176,7 +176,7 @@ put_shard(struct import *m, const char *path, struct format_source *src, struct 
 	return r;
 }
 
-/* Return 1 when the path is the folder of a model, 0 otherwise. */
+/* Import the folder of a model: 1, or 0 if the path is not one. */
 static int
 put_folder(struct import *m, const char *path, const struct format_opts *fo,
     struct err *e)

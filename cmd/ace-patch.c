@@ -35,14 +35,14 @@ struct opts {
 	const char *part;	/* index of the model's slices, or NULL */
 };
 
-/* One group being processed; as many as there are threads. */
+/* A group that is being processed.  There are as many slots as threads. */
 struct slot {
 	uint32_t group;
 	struct series_part *part;	/* the patches' records of the group */
 	size_t n, cap;
 	struct series_work w;
 	unsigned char *old, *new;
-	struct err bad;		/* its error */
+	struct err bad;		/* error of the group */
 };
 
 struct patch {
@@ -292,7 +292,7 @@ step_of(const struct patch *x)
 	    p[0].base : 0;
 }
 
-/* Return the first patch after which nothing changes, or n. */
+/* Return the last patch whose base is the model that the series makes, or n. */
 static size_t
 idle(const struct patch *x)
 {
@@ -365,8 +365,8 @@ judge(struct patch *x, struct err *e)
 	return BASE;
 }
 
-/* Return the first patch to apply: by the marker, if no file changed since, and not
- * before a whole model. */
+/* Return the first patch to apply: the one after the model in the marker, if no file
+ * changed since, or a later whole model. */
 static size_t
 needed(struct patch *x)
 {
@@ -441,7 +441,7 @@ already(struct patch *x)
 	return 0;
 }
 
-/* Apply all patches at once: afterwards the model is the old one or the last. */
+/* Apply all patches together: afterwards the model is the old one or the last. */
 static int
 make(struct patch *x, struct err *e)
 {
@@ -452,7 +452,7 @@ make(struct patch *x, struct err *e)
 
 	if ((r = room(x, e)) < 0 || (r = is = make_next(x, e)) < 0)
 		return r;
-	/* before the model: after a kill in between it is written again */
+	/* the delta is placed first: after a kill in between it is written again */
 	if (x->delta != NULL && (x->s.parts ? series_base(&x->s) < x->s.n :
 	    memcmp(x->s.p[x->which].before, x->is, MODEL_HASH) == 0) &&
 	    (r = delta_place(x->delta, o->delta, last->step,
@@ -498,7 +498,7 @@ close_model(struct patch *x)
 	model_close(&x->m);
 }
 
-/* Read the model again, now that nobody else changes it. */
+/* Read the model again, now that no other process changes it. */
 static int
 look_again(struct patch *x, struct err *e)
 {
@@ -531,7 +531,7 @@ still(const struct patch *x, struct err *e)
 	    x->m.path, (unsigned long long)x->is_step);
 }
 
-/* Drop a model staged earlier, unless it is the same and its source is unchanged. */
+/* Apply or stage the patches of the input, unless their model is staged already. */
 static int
 from_input(struct patch *x, struct err *e)
 {
@@ -549,7 +549,7 @@ from_input(struct patch *x, struct err *e)
 	    memcmp(x->swap.ready.hash, last->after, MODEL_HASH) == 0 &&
 	    swap_still(&x->swap, &own) == 0)
 		return 0;
-	/* before the model is looked at, since staging made hard links to its files */
+	/* before reading the model, since staging made hard links to its files */
 	if (last != NULL)
 		swap_discard(&x->swap);
 	if ((r = look_again(x, e)) < 0 || x->s.n == 0)

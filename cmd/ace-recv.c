@@ -107,8 +107,8 @@ gave_up(void *reading)
 	return p->pid == 0 && p->status != 0;
 }
 
-/* Wait for the end of the reading process, after the answers ended with r. If r < 0, stop the
- * process. If r is 0, it has done its work. If r is 1, it has failed: return its error. */
+/* Wait for the end of the reading process, after the answers ended with r. If r < 0, stop
+ * that process. If r is 0, it has done its work. If r is 1, it failed: return its error. */
 static int
 reap(struct reading *p, int r, struct err *e)
 {
@@ -200,7 +200,7 @@ operate(struct run *x, struct err *e)
 	const int joins = o->act == JOIN;
 	int r = roster_change(&x->spool, o->shard.device, joins, e);
 
-	/* it is trusted to begin with the common model */
+	/* the device is trusted to begin with the common model */
 	return r < 0 || !joins ? r : join_known(&x->spool, o->shard.device, 0, e);
 }
 
@@ -236,7 +236,7 @@ check(const struct opts *o, const char *path, struct err *e)
 	return 0;
 }
 
-/* Receive the shards of a device, within its limits of the spool. */
+/* Receive the shards of a device, within the spool's limits for it. */
 static int
 take(struct run *x, struct opts *o, const char *path, struct err *e)
 {

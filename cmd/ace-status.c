@@ -342,7 +342,7 @@ struct state {
 	char run[SHARD_NAME + 1], device[SHARD_NAME + 1];
 	unsigned have;		/* ANY: there is a residual, with: */
 	uint64_t step;
-	double time;		/* when it was written, Unix seconds */
+	double time;		/* when the residual was written, Unix seconds */
 	const char *answer;	/* verdict on the step's shard, or NULL */
 	double bandwidth, rtt, jitter;
 	double kept, share, growing;	/* see device/contraction.h */
@@ -504,7 +504,7 @@ status_state(struct status *x, struct err *e)
 	return k;
 }
 
-/* ---- models and who has which ---- */
+/* ---- models, and the receivers that have them ---- */
 
 struct models {
 	uint64_t disk, kept, step;

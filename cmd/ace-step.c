@@ -156,7 +156,7 @@ heard(void *arg, const struct opt *any, const char *val, struct err *e)
 
 /* ---- the programs and their options ---- */
 
-/* Add program t to the pipe. */
+/* Return 1 if program t is needed in the pipe. */
 static int
 wanted(const struct opts *o, int t)
 {
@@ -249,7 +249,7 @@ print(const struct opts *o, const char *path)
 
 /* ---- the chain ---- */
 
-/* Write the provenance of the programs before the last. */
+/* Append the lines of provenance of the programs before the last. */
 static int
 lines(const struct opts *o, struct buf *b, struct err *e)
 {

@@ -1,7 +1,7 @@
 /*
  * ace: one name in front of all programs.  `ace inspect FILE` becomes
  * `ace-inspect FILE`: the program of that name beside this one, or else in PATH.
- * So a program of somebody else that is called ace-NAME is a command, too.
+ * So any other program in PATH that is called ace-NAME is a command, too.
  */
 #include <errno.h>
 #include <string.h>

@@ -133,7 +133,7 @@ blocks(const struct estimate *m, double levels)
 		step = m->x[i] / levels;
 		while (j < m->points && m->x[j] > step / 2)
 			j++;
-		/* share of a block that the values not above x[i] have */
+		/* number of values that are not above x[i] */
 		below = m->n - (above - m->w[i]);
 		if (j > i && below > 0)
 			sum += part * m->n / below * (m->energy[j] +
@@ -156,7 +156,7 @@ estimated_q4(const struct codec_plan *plan, const struct estimate *m,
 	*error = blocks(m, 8);
 }
 
-/* Each block of 256 removes the energy that its mean magnitude explains. */
+/* The error is the energy less what each block's mean magnitude explains. */
 static void
 estimated_sign(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)

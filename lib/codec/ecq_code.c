@@ -13,7 +13,7 @@
 struct work {
 	int32_t *above;
 	uint16_t *code;
-	uint16_t *trial[KERN_ECQ_MODES];	/* code is one */
+	uint16_t *trial[KERN_ECQ_MODES];	/* `code' points to one of them */
 };
 
 static inline uint32_t

@@ -23,7 +23,7 @@ estimate_log2(double x)
 	    (1.0 / 5 + t * (1.0 / 7 + t * (1.0 / 9 + t * (1.0 / 11))))));
 }
 
-/* As estimate_log2. */
+/* Return 2^x, computed as in estimate_log2. */
 static double
 estimate_exp2(double x)
 {
@@ -51,7 +51,7 @@ struct estimate_bins {
 	char have[STAT_BINS];
 };
 
-/* top: largest value / lower end of bin 0 */
+/* Fill d from the histogram. top: largest value / lower end of bin 0. */
 static void
 estimate_density(struct estimate_bins *d, const struct stat_group *s, double top)
 {

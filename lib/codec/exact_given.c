@@ -197,8 +197,8 @@ cost(size_t n, size_t c)
 	    c * rans_log2((uint32_t)c) - (n - c) * rans_log2((uint32_t)(n - c));
 }
 
-/* Choose how large blocks are, as a power of 2, if it saves bits that a block without a
- * change says so at once. any[(n + 63) / 64] is scratch memory. */
+/* Choose how large blocks are, as a power of 2, if marking the blocks without a change
+ * saves bits. any[(n + 63) / 64] is scratch memory. */
 static unsigned
 choose_blocks(const struct changes *c, size_t n, unsigned char *any)
 {
@@ -255,7 +255,7 @@ leave_blocks(unsigned char *level, size_t n, unsigned k, const uint32_t *block,
 
 /* ---- coding a group ---- */
 
-/* Where a group is written. */
+/* A group that is being written. */
 struct out {
 	const struct form *f;
 	const unsigned char *old, *new;
@@ -344,8 +344,8 @@ less(size_t a, size_t b)
 
 /* ---- written ---- */
 
-/* Set how far changes move: the bits of the distance, and its lower ones with whether it
- * grows. f is constant where it matters. */
+/* Set how far changes move: the length of the distance in bits (less 1), and its lower bits
+ * with one for the direction. f is constant where speed matters. */
 static inline __attribute__((always_inline)) void
 look(const struct form *f, const struct room *t, const unsigned char *from,
     const unsigned char *to, const uint32_t *list, size_t c)
@@ -483,7 +483,7 @@ move(const struct form *f, const struct room *t, struct bits_get *bits,
 	size_t i;
 
 	for (i = 0; i < c; i++) {
-		k = class[i] & (8u * f->size - 1);	/* it is less */
+		k = class[i] & (8u * f->size - 1);	/* class[i] is less anyway */
 		to = p + (size_t)list[i + AHEAD < c ? i + AHEAD : i] * f->size;
 		__builtin_prefetch(to, 1);
 		to = p + (size_t)list[i] * f->size;

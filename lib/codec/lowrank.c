@@ -355,7 +355,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	return 0;
 }
 
-/* ---- back ---- */
+/* ---- decoding ---- */
 
 static void
 multiply(const struct codec_out *o, const struct shape *s, const float *p,

@@ -55,7 +55,7 @@ join(uint64_t v, unsigned w)
 	return (v & m32) | (v >> (32 - 4 * w) & m32 << 4 * w);
 }
 
-/* The inverse. */
+/* Undo join. */
 static uint64_t
 part(uint64_t v, unsigned w)
 {
@@ -90,7 +90,7 @@ bits_pack(unsigned char *p, const unsigned char *c, size_t n, unsigned w)
 	memcpy(p, t, bits_size(n - i, w));
 }
 
-/* Unpack. Return -1 if the padding is not 0. */
+/* Undo bits_pack. Return -1 if the padding is not 0. */
 static int
 bits_unpack(unsigned char *c, const unsigned char *p, size_t n, unsigned w)
 {

@@ -209,7 +209,7 @@ subset_get(struct subset_get *o, uint32_t *rank, size_t c, size_t n)
 		o->bad |= ((at - f) << m.k) + low + f > n;
 	}
 	o->b = b;
-	/* the others lie between those: often few, which eight at once are */
+	/* the other places lie between those, in short runs: set eight together */
 	for (i = at = 0; i <= f && f != c && !o->bad; i++, at += run + 1) {
 		run = (i < f ? to[i] : (uint32_t)n) - (uint32_t)at;
 		for (j = 0; j < run; j += SUBSET_SLACK)

@@ -45,7 +45,7 @@ center(uint32_t k)
 struct tally {
 	uint32_t n[2][KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS];
 	uint32_t count[2][KERN_TCQ_CENTERS];
-	int64_t sum[2][KERN_TCQ_CENTERS];	/* whole: no order */
+	int64_t sum[2][KERN_TCQ_CENTERS];	/* integers, so in any order */
 };
 
 /* Compute each symbol's cost from the counts. A context without symbols keeps its

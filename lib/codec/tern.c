@@ -308,7 +308,7 @@ drawn(const struct estimate *m, const double *sum, unsigned i, unsigned mode)
 	return ((m->x[i] - s) * (m->x[i] - s) + few * error) / (double)BLOCK;
 }
 
-/* Averages over the distribution of a block's maximum, P(max <= x) = F(x)^320. */
+/* Average the error over a block's maximum, which has P(max <= x) = F(x)^320. */
 static void
 estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)

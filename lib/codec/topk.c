@@ -56,10 +56,10 @@ static const unsigned kind_levels[] = { 0, 8, 2, 1 };
  *   body := u16 m, only of halves: the largest h mod 2^15, or 2^15 + the least
  *           the positions (rice_put_positions), then the code at each
  *
- * Halves as 2 |h - m| mod 2^15 + sign, and codes of 4 bits are rice.h's numbers,
- * the others bits as they are.  What exceeds the least that is kept of many falls off
- * about exponentially, and so does its logarithm, which h is; where all are kept that
- * there are, the distance from the largest does.
+ * Halves, as 2 |h - m| mod 2^15 + sign, and codes of 4 bits are numbers of rice.h;
+ * other codes are plain bits.  Where few of many values are kept, their distances from
+ * the least of them fall off about exponentially, and so do those of their logarithms,
+ * which h is.  Where all are kept, the distances from the largest do.
  */
 
 enum { MAG = 0x7fff, UP = 0x8000, MOST_HALF = 0xffff, MOST_CODE = 15 };
@@ -67,8 +67,8 @@ enum { MAG = 0x7fff, UP = 0x8000, MOST_HALF = 0xffff, MOST_CODE = 15 };
 struct sparse {
 	unsigned width;		/* bits of a code: SPARSE_HALF, 4, 2 or 1 */
 	size_t n, k;		/* 0 < k <= n <= 2^31 */
-	uint32_t *pos;		/* k, rising */
-	uint16_t *code;		/* k */
+	uint32_t *pos;		/* [k], ascending */
+	uint16_t *code;		/* [k] */
 };
 
 /* Return the largest size in bytes of up to k of n values. Their positions take most
@@ -280,7 +280,7 @@ bound(const struct codec_plan *plan, size_t n)
 {
 	size_t k = kept(plan, n);
 
-	if (plan->param >> TOPK_CHUNK != 0)	/* a short last chunk may add */
+	if (plan->param >> TOPK_CHUNK != 0)	/* a short last chunk may keep more */
 		k = k + k / 2 + 1 < n ? k + k / 2 + 1 : n;
 	return HEAD + sparse_bound(k, n, kind_width[plan->param & TOPK_KIND]);
 }
@@ -320,7 +320,7 @@ code_f16(const struct codec_in *in, struct sparse *s, unsigned char *p)
 	return 1;
 }
 
-/* m: room for k magnitudes */
+/* Code the values as n levels, and write the head to p. m: room for k magnitudes. */
 static size_t
 code_levels(const struct codec_in *in, struct sparse *s, unsigned n, float *m,
     unsigned char *p)
@@ -449,7 +449,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	return r;
 }
 
-/* ---- back ---- */
+/* ---- decoding ---- */
 
 static int
 list_kept(const struct codec_out *o, struct bytes *b, struct sparse *s, float *x)

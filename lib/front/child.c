@@ -187,12 +187,12 @@ child_cause(const struct children *c)
 	size_t at = c->first >= 0 ? (size_t)c->first : 0, i;
 	int s;
 
-	/* the first one succeeded: the second one got all its input, and refused it */
+	/* if the first program succeeded, the second got all its input, and refused it */
 	s = child_status(&c->child[1]);
 	if (c->circle && s != ERR_SYS && child_failed(&c->child[1]) &&
 	    child_status(&c->child[0]) == 0)
 		return 1;
-	/* a broken connection: take the program that ended first */
+	/* 255 is ssh's status for a broken connection */
 	for (i = 0; i < c->n; i++)
 		if (child_status(&c->child[i]) == 255)
 			return i;
@@ -339,11 +339,11 @@ child_watch(struct children *c, const struct child_ear *ear)
 			end = clock_now() + (double)CHILD_GRACE;
 			sig = SIGKILL;
 		}
-		/* do not wait for its end: a process that inherited it may live on */
+		/* do not wait for the pipe's end: a process that has it may live on */
 		child_hear(c, ear, c->hear < 0 ? 200 : 500);
 		ear->tick(ear->arg, c->first >= 0);
 	}
-	/* read their last words */
+	/* read the last lines that the programs wrote */
 	while (c->hear >= 0) {
 		const size_t had = c->held;
 		struct pollfd p = { .fd = c->hear, .events = POLLIN };

@@ -31,12 +31,12 @@ struct children {
 	size_t n;
 	struct err *e;		/* what failed while it was built: r is not 0 */
 	int r;
-	int circle;		/* the last one's output is the first one's input */
-	int inherit;		/* a descriptor for programs with their own voice; 0: none */
-	int first;		/* set: the one that failed first; -1: none */
+	int circle;		/* the last program's output is the first one's input */
+	int inherit;		/* descriptor for programs with own_voice; 0: none */
+	int first;		/* set: index of the program that failed first; -1: none */
 	pid_t group;
 	int hear;		/* pipe from the programs' standard errors */
-	size_t held;		/* of `line', bytes that wait for their end */
+	size_t held;		/* bytes in `line', whose newline has not come */
 	char line[4096];
 };
 

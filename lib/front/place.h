@@ -6,7 +6,7 @@
  * 	  spool/   shards and averages		  state/ what was not sent yet
  * 	  state/   what the averages left out	  id     this device's id
  * 	  devices/ NAME holds the device's id	  log
- * 	  log      messages of the programs	  round  the next one's number (also there)
+ * 	  log      messages of the programs	  round  next round's number (also there)
  * 	  events   of all its programs		  events
  *
  * The agreement is a text with a line "NAME VALUE" per value, parsed as a file of limits.
@@ -25,8 +25,8 @@ enum { PLACE_ID = 32, PLACE_NAME = 64, PLACE_WHERE = 4352 };
 
 struct agreement {
 	char id[PLACE_ID + 1];	/* of the run, random hex digits */
-	double bits;		/* of each value, both ways; 0: not given */
-	uint64_t rounds;	/* the run ends after so many; 0: never */
+	double bits;		/* bits per value, in each direction; 0: not given */
+	uint64_t rounds;	/* the run ends after this many; 0: never */
 	uint64_t devices;	/* number of devices; 0: not given */
 	uint64_t quorum;	/* close a step that has this many shards for */
 	double deadline;	/* this many seconds; 0: wait for all devices */

@@ -13,7 +13,7 @@
 #include "front/tell.h"
 #include "pipe/event.h"
 
-#define TELL_HOLD 1.5		/* seconds in which a failure shows */
+#define TELL_HOLD 1.5		/* seconds for which lines wait for a failure */
 #define TELL_SILENT 9.0		/* a tick later it is 10 s, which is the longest
 				 * silence of a run that goes well */
 
@@ -40,7 +40,7 @@ tell_clean(char *s)
 {
 	size_t n = strlen(s);
 
-	if (n > 0 && s[n - 1] == '\r')	/* ssh ends its lines so */
+	if (n > 0 && s[n - 1] == '\r')	/* ssh ends its lines with CR LF */
 		s[n - 1] = '\0';
 	for (; *s != '\0'; s++)
 		if ((unsigned char)*s < 0x20 || *s == 0x7f)
@@ -95,7 +95,7 @@ tell_round(const struct tell *t, uint64_t round, char out[64])
 	const unsigned long long of = t->said->rounds;
 	char all[32] = "";
 
-	round = of != 0 && round > of ? of : round;	/* the trainer is ending */
+	round = of != 0 && round > of ? of : round;	/* after the last round */
 	if (of != 0)
 		(void)snprintf(all, sizeof(all), "/%llu", of);
 	(void)snprintf(out, 64, "round %llu%s", (unsigned long long)round,
@@ -118,7 +118,7 @@ tell_bytes(const struct tell *t, const char *verb, double secs, char out[128])
 	    4 * (double)t->values / (double)t->bytes);
 }
 
-/* Write that a round begins, unless it was written. */
+/* Write the event that a round begins, once per round. */
 static void
 tell_begins(struct tell *t, uint64_t round)
 {
@@ -143,7 +143,7 @@ tell_average(struct tell *t, uint64_t round)
 		(void)snprintf(left, sizeof(left), ", about %s left",
 		    TELL_TIME((now - t->began) / (double)t->rounds *
 		    (double)(t->said->rounds - round)));
-	if (t->said->devices >= t->participants)	/* a relay is several */
+	if (t->said->devices >= t->participants)	/* a relay counts as several */
 		(void)snprintf(of, sizeof(of), " of %llu",
 		    (unsigned long long)t->said->devices);
 	if (t->excluded > 0)
@@ -211,7 +211,7 @@ tell_event(struct tell *t, const json_t *ev)
 	    EVENT_AVERAGE)) == 0 && (t->cloud || round >= t->round)) {
 		tell_average(t, round);
 	} else if (!t->cloud && strcmp(name, event_name(EVENT_SENT)) == 0) {
-		/* the receipt may be heard first */
+		/* the event of the receipt may come before this one */
 		const int waits = t->state == TELL_WAITS && t->round == round;
 
 		t->sent = t->taken = waits ? t->taken : t->now;
@@ -352,7 +352,7 @@ tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
 {
 	char *path = place_path(f, "log", NULL), *kept = place_path(f, "round", NULL);
 	char *events = place_path(f, "events", NULL), text[24] = "";
-	struct flock works = { .l_type = F_WRLCK };	/* tell_watch looks for it */
+	struct flock works = { .l_type = F_WRLCK };	/* tell_watch looks for this lock */
 	int r;
 
 	t->cli = c;
@@ -428,8 +428,8 @@ tell_weight(const char *line, const char *prog)
 }
 
 /* Find the program to blame: the one that failed first. If that is the trainer,
- * prefer a failed program that gave a reason: its end may have ended the trainer's
- * input. */
+ * prefer a failed program that gave a reason: the trainer may have failed because that
+ * program's end was the end of its input. */
 static const struct child *
 tell_culprit(const struct tell *t, const struct children *c)
 {

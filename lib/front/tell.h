@@ -21,25 +21,25 @@ struct tell {
 	const struct cli *cli;
 	const char *who;	/* "ace-edge": begins each line */
 	const char *trainer;	/* the program that computes, or NULL */
-	int cloud;		/* 1: it averages and does not compute */
+	int cloud;		/* 1: the program averages and does not compute */
 	const struct agreement *said;
-	FILE *log;		/* or NULL */
-	/* get all events: --events, the trainer, and the folder's file events */
+	FILE *log;		/* the folder's log, or NULL */
+	/* these get all events: --events, the trainer, and the folder's file events */
 	struct filter to[TELL_TO];
 	int kept;		/* the folder's file round, or -1 */
 	int shows;		/* standard error is a terminal: one line is drawn
 				 * over and over */
-	int drawn;
+	int drawn;		/* 1: such a line is on the terminal */
 	double spoke;		/* clock_now when something was last shown */
 	/* the current round, from 1, and when each part of it ended */
 	enum tell_state { TELL_STARTS, TELL_COMPUTES, TELL_SENDS, TELL_WAITS } state;
 	uint64_t round, begun;	/* begun: the last one whose beginning was written */
-	uint64_t rounds;	/* rounds done here */
-	int over;		/* all rounds of the run were done when it began */
+	uint64_t rounds;	/* rounds that this process has done */
+	int over;		/* all rounds were done when this process began */
 	double now, began, sent, taken, since;	/* now: of the event at hand */
 	uint64_t values, bytes;
-	uint64_t participants, excluded;	/* of the average */
-	char missing[TELL_LINE];	/* who is waited for */
+	uint64_t participants, excluded;	/* devices in the average; left out */
+	char missing[TELL_LINE];	/* devices that are waited for */
 	/* lines of programs, held back until it is known whether one failed */
 	struct tell_line { double at; char text[TELL_LINE]; } held[TELL_HELD];
 	size_t nheld;
@@ -50,7 +50,7 @@ struct tell {
 void tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
     const struct place *f);
 void tell_start(struct tell *t);
-/* r, e: how the run failed, for the last event; 0: it did not. */
+/* tell_end(t, r, e): end.  For the last event, r and e say how the run failed; r 0: not. */
 void tell_end(struct tell *t, int r, const struct err *e);
 
 /* tell_ear(t): return the callbacks for child_run. */
@@ -70,8 +70,8 @@ const struct child *tell_cause(struct tell *t, const struct children *c,
     char out[ERR_LINE]);
 
 /* tell_watch(f): print the last rounds of a folder and what its run does now, from its file
- * events, and with them the devices that ace-status finds in a cloud's spool; as wide and
- * high as the terminal on standard output, if there is one. */
+ * events; for a cloud, also the devices that ace-status finds in its spool.  The text is as
+ * wide and high as the terminal on standard output, if there is one. */
 int tell_watch(const struct place *f, struct err *e);
 
 #endif

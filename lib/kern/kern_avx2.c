@@ -153,7 +153,7 @@ spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 	return i;
 }
 
-/* A chunk in two halves. */
+/* The lanes of a chunk, in two halves. */
 struct pair {
 	__m256i v[2];
 };
@@ -220,7 +220,7 @@ look(const uint16_t *row, __m256i c)
 	    _mm256_i32gather_epi32((const void *)row, c, 2));
 }
 
-/* odd: the lanes of TCQ's second quantiser, whose tables follow those of m. */
+/* Find symbols. odd: lanes of TCQ's second quantiser, whose tables follow those of m. */
 INLINE struct found
 find(const struct kern_ecq *m, const int32_t l[LANES], int same,
     const struct pair *slot, const struct pair *odd)

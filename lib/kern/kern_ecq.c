@@ -28,7 +28,7 @@ void
 kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
     size_t cols, uint64_t offset, int32_t *above)
 {
-	uint32_t mean = (2 + level % 2) << level / 2 >> 1;	/* 2^-10 */
+	uint32_t mean = (2 + level % 2) << level / 2 >> 1;	/* in units of 2^-10 */
 
 	memset(m, 0, sizeof(*m));
 	m->e.near = m->e.far = m->e.near_above = m->e.far_above = mean << 6;

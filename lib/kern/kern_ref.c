@@ -250,7 +250,7 @@ kern_ref_scale(float m, float codes, uint16_t top)
 	return s;
 }
 
-/* Return the value of largest magnitude, the negative one of two. */
+/* Return the value of largest magnitude, the negative one if two are equal. */
 static float
 extreme(const float *x, size_t n)
 {

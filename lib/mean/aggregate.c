@@ -27,10 +27,10 @@
 #include "spool/waiting.h"
 #include "sync/robust.h"
 
-/* Most contributions that a rule may compare; other files that are open. */
+/* Contributions that a rule may compare, at most; files that are open besides. */
 enum { AGGREGATE_MOST = 4096, AGGREGATE_OTHER = 64 };
 enum { AGGREGATE_NAMES = 1 << 20 };	/* bytes of names in one frame */
-enum { AGGREGATE_SENT = 1, AGGREGATE_LACKED = 2 };	/* a group, by a contribution */
+enum { AGGREGATE_SENT = 1, AGGREGATE_LACKED = 2 };	/* bits of sent[group] */
 
 struct aggregate {
 	const struct aggregate_opts *o;
@@ -46,15 +46,15 @@ struct aggregate {
 	size_t many;		/* length of part_of */
 	struct robust_sum sum;
 	double total;		/* sum of the weights of this step */
-	double pull;		/* the center's part of it */
+	double pull;		/* part of total that is the center's */
 	/* if not all contributions of a step are open at the same time, a file
 	 * carries the sums from one window of them to the next */
 	int part;		/* this file, f64 for each value; -1: none */
-	unsigned char *sent;	/* AGGREGATE_SENT, _LACKED of each group */
+	unsigned char *sent;	/* per group: some contribution sent it, lacked it */
 	uint32_t differs;	/* the last tensor of this step that has no mean and
 				 * differs between contributions, plus one */
-	int said;		/* one was reported, of any step */
-	struct buf body;	/* of a group that is mostly zeros */
+	int said;		/* 1: such a tensor was reported, in any step */
+	struct buf body;	/* coded form of a group that is mostly zeros */
 	uint64_t step;		/* current step of a spool */
 	size_t surplus;		/* the last contributions, too many for a rule that
 				 * needs all of them open */
@@ -120,12 +120,12 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 
 /* ---- a step ---- */
 
-/* Read one contribution's part of a group: a job of the pool. */
+/* Read a group of several contributions, one in each job of the pool. */
 struct aggregate_job {
 	struct aggregate *x;
 	uint32_t group;
 	int lists;		/* accept lists of values (gather_group) */
-	size_t first;
+	size_t first;		/* the contribution of job 0 */
 };
 
 static int
@@ -291,7 +291,7 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 	return aggregate_write(x, g, y, n, e);
 }
 
-/* Write the sums of n values to the file, or read them, between two windows. */
+/* Between two windows, write the sums of n values to the file (put 1) or read them. */
 static int
 aggregate_part(const struct aggregate *x, uint64_t first, size_t n,
     int put, struct err *e)
@@ -328,8 +328,8 @@ aggregate_window(struct aggregate *x, size_t w, size_t n, struct err *e)
 	return r < 0 ? r : gather_finish(x->g, e);
 }
 
-/* Add and write all groups.  With several windows a file carries the sums, in the same
- * order, so that the result is the same to the byte. */
+/* Add and write all groups.  With several windows a file carries the sums; the
+ * order of additions is that of a single window, so that the result has the same bytes. */
 static int
 aggregate_values(struct aggregate *x, struct err *e)
 {
@@ -508,7 +508,7 @@ aggregate_step(struct aggregate *x, struct err *e)
 	if (r == 0)
 		r = aggregate_put_step(x, &s, x->o->device, e);
 	shard_release(&s);
-	/* a shard that must be excluded was found before this */
+	/* the step is final: any shard to exclude was found before */
 	if (r == 0 && robust_centered(&x->o->who.rule))
 		r = center_commit(&x->c.center, gather_shard(x->g, 0),
 		    gather_schema(x->g), e);
@@ -626,8 +626,8 @@ aggregate_paths(struct aggregate *x, char **paths, size_t n,
 	return r;
 }
 
-/* Do the same into a temporary file, so that a failure leaves no partial shard in the
- * output. */
+/* Call aggregate_paths with a temporary file as output, so that a failure leaves no
+ * partial shard in the real output. */
 static int
 aggregate_try(struct aggregate *x, char **paths, size_t n,
     size_t most, size_t *blame, struct err *e)
@@ -710,7 +710,7 @@ aggregate_spool(struct aggregate *x, struct err *e)
 	int r;
 
 	r = closing_open(&steps, &ro, e);
-	/* started again, make only the averages that the run lacks */
+	/* if started again, make only the averages that the run lacks */
 	if (r == 0 && o->published)
 		r = closing_made(steps, &i, e);
 	if (r == 0 && robust_centered(&o->who.rule))

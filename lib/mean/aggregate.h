@@ -22,8 +22,8 @@ struct filter;
 struct aggregate_opts {
 	struct filter *f;		/* the program: its inputs and output */
 	struct contrib_opts who;	/* which shards count, and how much */
-	int sum;			/* the sum instead of the mean */
-	int means;			/* of each cluster, after the aggregate */
+	int sum;			/* 1: write the sum instead of the mean */
+	int means;			/* 1: write each cluster's mean, too */
 	const char *device;		/* name of the aggregate */
 	const char *delay;		/* for the key KEYS_DELAY, or NULL */
 	int own;			/* 1: write each device's own interval */
@@ -33,7 +33,7 @@ struct aggregate_opts {
 	double deadline;
 	const char *spool;	/* NULL: streams */
 	int published, create;		/* see spool/closing.h */
-	uint64_t steps, keep;		/* 0: no end; nothing is removed */
+	uint64_t steps, keep;		/* steps 0: no end; keep 0: nothing is removed */
 	const volatile sig_atomic_t *asked;	/* see spool/waiting.h */
 };
 

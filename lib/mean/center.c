@@ -15,14 +15,14 @@ static const char *const center_file[2] = { "past.0", "past.1" };
 static const char center_seed[] = "past.seed";
 
 #define CENTER_KEEP 0.9f		/* B */
-#define CENTER_LEAST 0.01f	/* a device with less mass is forgotten: after 40 steps */
+#define CENTER_LEAST 0.01f	/* with less mass a device is forgotten, after 40 steps */
 
 #define CENTER_LOUD 3		/* radii that one step of a device adds, at most */
 
-#define CENTER_COPY 0.0447	/* cos 0.999 */
-#define CENTER_APART 0.1		/* of the spread: honest devices are further apart */
+#define CENTER_COPY 0.0447	/* distance of two directions with cosine 0.999 */
+#define CENTER_APART 0.1		/* part of the spread: honest ones differ more */
 #define CENTER_EQUAL 1e-6
-enum { CENTER_FEW = 64 };		/* values: any two directions may be the same */
+enum { CENTER_FEW = 64 };		/* with fewer values, any two may be parallel */
 
 enum { CENTER_VALUES = sizeof(struct center_row) / sizeof(float) };
 
@@ -109,7 +109,7 @@ center_read_both(struct center *p, struct dense *d, struct err *e)
 	return center_read(d, (float *)p->last.row, e);
 }
 
-/* Read the newer of the files of steps before sh's. */
+/* Read the memory of the newest step before sh's, from one of the two files. */
 static int
 center_load(struct center *p, const struct shard *sh, const struct schema *sc,
     struct err *e)
@@ -352,7 +352,7 @@ center_older(struct center *p, struct err *e)
 	return 0;
 }
 
-/* Add c + scale (x - c). */
+/* Add the sums c + scale (x - c) to a row's mean. */
 static void
 center_put(struct center_row *to, const double *c, const double *x, double scale)
 {
@@ -379,7 +379,7 @@ center_far2(const struct center_row *a, const struct center_row *b)
 }
 
 /* Add contribution i to the row of its device, which may be new.  A device without a name
- * has no memory. */
+ * keeps no row. */
 static int
 center_count(struct center *p, struct robust_one *one, size_t i, size_t old,
     struct err *e)

@@ -4,19 +4,19 @@
  * hides in the noise of one step does not hide in the mean of many.
  *
  * The center is the aggregate of the step before.  It is in memory, 4 bytes per value,
- * beside the one that is being made.
+ * beside the aggregate that is being made.
  *
  *   u_k = B u_k + (1 - B) S g~_k     m_k = B m_k + (1 - B)    if k counts in the step
  *   u_k = B u_k                      m_k = B m_k              if not
  *   far2_k = || u_k / m_k - u_c / m_c ||^2,   B = 0.9
  *
  * g~_k is c + min(1, 3 s) (g_k - c), with s the scale of the center rule, so that one
- * step adds no more than three radii.  u_c and m_c are the same for the centers, the
+ * step adds no more than three radii.  u_c and m_c are such means of the centers, the
  * aggregates of the steps before.  S is the count-sketch of sync/sketch.h: 1 KiB per
  * device, whatever the size of the model.  A device that is new, or was away for long,
- * has little mass and much noise, so it counts less at first.  That robust rules need
- * history is shown by Karimireddy, He and Jaggi (ICML 2021), who use the momentum of
- * honest devices; keeping it at the aggregator, in sketches, is ours.
+ * has little mass and much noise, so it counts less at first.  Karimireddy, He and
+ * Jaggi (ICML 2021) show that robust rules need history, and use the momentum of honest
+ * devices.  Keeping the history at the aggregator, in sketches, is ours.
  *
  * A device that knew the places of the sketch could aim between them.  They are derived
  * from the norms of all shards of the first step, and from nothing else: so the same
@@ -26,15 +26,15 @@
  *	center_begin -> center_device for each -> center_group, center_add for each group
  *	-> center_repeats -> center_judge -> center_make for each group -> center_commit
  *
- * It also keeps the direction of each shard that counted in the last CENTER_STEPS
+ * The memory also has the direction of each shard that counted in the last CENTER_STEPS
  * averages: 32 sums of a second sketch, whose places never change.  A shard whose
  * direction is that of another device's is a copy and is left out:
  *
- *	|| s(g) / ||s(g)|| - s(h) / ||s(h)|| || < min(0.0447, 0.1 r),  or 1e-6
+ *	|| s(g) / ||s(g)|| - s(h) / ||s(h)|| || < max(1e-6, min(0.0447, 0.1 r))
  *
  * with r the median distance of this step's directions from their middle.  Honest shards
  * differ by r or more, so none is taken for a copy even if all are nearly the same.  A
- * shard is no copy of one that its own device sends again in this step.  If a shard has
+ * shard that its own device sends again in this step has no copies.  If a shard has
  * few values other than zero, any two may be parallel, so these must be equal.
  *
  * For a spool the memory is stored in two files, so that a program that is started
@@ -92,13 +92,13 @@ struct center {
 	struct statedir dir;		/* dir.dir NULL: no files */
 	enum io_sync sync;
 	int newest;			/* the file that was written last, 0 or 1 */
-	int bad;			/* a file is damaged, not a shard */
+	int bad;			/* 1: the error is in a file, not in a shard */
 	int begun;			/* a step of `model' has begun */
 	int known;			/* center and places are known */
-	float *values;			/* memory of both of these: */
+	float *values;			/* one allocation for the next two: */
 	float *center, *made;		/* f32[]: of the step before, of this one */
 	size_t cap;
-	uint64_t seed;			/* of the places */
+	uint64_t seed;			/* of the sketch's places */
 	uint64_t step;			/* the current one */
 	unsigned char model[16];
 	struct center_rows last, next;

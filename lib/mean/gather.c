@@ -24,7 +24,7 @@
 /* At most GATHER_OPEN contributions are open together; fewer if they would take more than
  * GATHER_MEMORY, but GATHER_FEW in any case. */
 enum { GATHER_OPEN = 256, GATHER_FEW = 16, GATHER_MEMORY = 32 << 20 };
-/* Memory of one: of its reader, and of the largest frame of our writers. */
+/* Bytes that an open contribution takes: its reader, the largest frame of our writers. */
 enum { GATHER_READER = 80 << 10, GATHER_FRAME = 1 << 20 };
 
 /* One contribution to a step: where its shard is, and what stays in memory while it is
@@ -37,7 +37,7 @@ struct gather_in {
 	uint64_t place;		/* or, path NULL, in g->fd from this byte on */
 	struct shard head;
 	int left;		/* left out of the names */
-	int summed;		/* a sum, with its newest step's policy and members */
+	int summed;		/* 1: made by gather_sum; policy and members are known */
 	struct values v;
 	struct dense made;	/* a difference, as the spool reconstructed it;
 				 * made.r NULL: it is not a difference */
@@ -56,18 +56,18 @@ struct gather {
 	uint64_t done;		/* steps that are over */
 	int once;		/* files of a spool, with one shard each */
 	int ahead;		/* the only input stands at a shard of another step */
-	unsigned char run[SHARD_ID];	/* of its step before this one, */
-	uint64_t step;		/* or in a spool of this step */
-	int was;		/* there was a step before */
+	unsigned char run[SHARD_ID];	/* one input: run of the last step read */
+	uint64_t step;		/* its step; in a spool: the step that is made */
+	int was;		/* 1: run and step are set */
 	int fd;			/* copied shards, each a stream; -1: none */
 	uint64_t bytes;		/* of this step's contributions, coded */
 	struct schema schema;	/* of all of them */
-	size_t blame;		/* index + 1 of the input that caused an error; 0 */
+	size_t blame;		/* index + 1 of the input that caused an error; 0: none */
 	struct gather_in *in;	/* this step's contributions, by device */
 	size_t n, cap;
-	size_t opens;		/* files that one may take, 1 or 2 */
+	size_t opens;		/* files that one contribution may take, 1 or 2 */
 	size_t room;		/* contributions of a window */
-	size_t lo, hi;		/* the open ones */
+	size_t lo, hi;		/* contributions [lo, hi) are open */
 };
 
 /* Blame contribution i for the error r, unless it is the system's. */
@@ -87,7 +87,7 @@ gather_blamed(const struct gather *g)
 
 /* ---- shards that are copied ---- */
 
-/* They go into one unnamed temporary file, so that any number of them can be read several
+/* Copies go into one unnamed temporary file, so that any number of them can be read several
  * times with one open file. */
 
 /* Begin a copy: *at is its place in the file. */
@@ -128,7 +128,7 @@ gather_copy(struct reader *r, struct writer *w, struct err *e)
 
 /* ---- a contribution ---- */
 
-/* Open in at its shard: 1, or 0 if the file has no further shard. */
+/* Open the contribution `in' at its shard: 1, or 0 if the file has no further shard. */
 static int
 gather_in_open(const struct gather *g, struct gather_in *in, struct err *e)
 {
@@ -158,7 +158,7 @@ gather_in_hear(void *arg, const struct reader *r, struct err *e)
 	return keys_add(&in->policy, r, e);
 }
 
-/* Open it at its first group.  Annotations go to policy and members.  For a difference in
+/* Open `in' at its first group.  Annotations go to policy and members.  For a difference in
  * a spool also open its reconstruction. */
 static int
 gather_in_begin(const struct gather *g, struct gather_in *in, struct err *e)
@@ -206,7 +206,7 @@ gather_in_release(struct gather_in *in)
 	shard_release(&in->head);
 }
 
-/* ---- those that are open ---- */
+/* ---- open contributions ---- */
 
 /* Return about how many bytes an open file takes. */
 static uint64_t
@@ -401,7 +401,7 @@ gather_grow(struct gather *g, struct gather_in **in, struct err *e)
 	return 0;
 }
 
-/* Set the head of the last contribution, whose shard r stands at, and check that its
+/* Set the head of the last contribution from the shard at r, and check that its
  * schema is that of the others. */
 static int
 gather_head(struct gather *g, const struct reader *r, struct err *e)
@@ -484,7 +484,7 @@ gather_collect(struct gather *g, struct err *e)
 
 /* ---- several inputs ---- */
 
-/* Make the next shard of input i the contribution in: 1, or 0 if the input ended. */
+/* Make the next shard of input i the contribution `in': 1, or 0 if the input ended. */
 static int
 gather_next(struct gather *g, struct gather_in *in, size_t i, struct err *e)
 {
@@ -584,8 +584,8 @@ gather_sum_group(struct gather *g, uint32_t group, struct robust_sum *sum,
 	return writer_values(w, group, x, span.n, e);
 }
 
-/* Make shard lo the sum of shards lo to hi of its device, a shard of this step with the
- * annotations of shard lo. */
+/* Replace shard lo by the sum of its device's shards [lo, hi): a shard of this step with
+ * the annotations of shard lo. */
 static int
 gather_sum(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
     struct err *e)
@@ -824,7 +824,7 @@ gather_is_owned(const struct gather *g, size_t i, const char *name)
 
 /* Names that contribution i shares with others. */
 struct gather_shared {
-	size_t i, all;		/* their number */
+	size_t i, all;		/* the contribution; how many names */
 	size_t others;		/* those that name another contribution's device */
 	const char *name;	/* the first one */
 };
@@ -847,9 +847,9 @@ gather_share(const struct gather *g, const struct array_names *l, size_t i)
 }
 
 /* Return 1 if contribution a is to blame rather than b, which comes before it.  To blame
- * is first the one that lists the device of another shard that is here; then the one
- * that shares more names, since any device could claim to speak for all others; then
- * the one with fewer names; then the later one. */
+ * is the one that lists the device of another shard that is here; else the one
+ * that shares more names, since any device could claim to speak for all others; else
+ * the one with fewer names; else the later one. */
 static int
 gather_worse(const struct gather *g, const struct gather_shared *a,
     const struct gather_shared *b)

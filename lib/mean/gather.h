@@ -1,7 +1,7 @@
 /*
  * Read the shards of one step from many devices in lockstep, group by group.
  *
- * Of several inputs each gives one shard to a step.  A single input has the devices'
+ * Each of several inputs gives one shard to a step.  A single input has the devices'
  * shards one after another (cat, GNU parallel); they are first copied into an unnamed
  * temporary file.  Either way the shards are in the order of the devices' ids, whatever
  * the order of arrival.
@@ -68,7 +68,7 @@ uint64_t gather_memory(const struct gather *g);
  * The contributions come in windows; pipes, which are all open anyway, in one.
  * gather_window(g, w, e): open window w at its first group; none is open after
  * gather_step.  gather_window_range: get the contributions of the open window, [lo, hi).
- * gather_group and gather_finish are for these.
+ * gather_group and gather_finish are for this range.
  */
 size_t gather_windows(const struct gather *g);
 int gather_window(struct gather *g, size_t w, struct err *e);

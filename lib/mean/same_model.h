@@ -13,13 +13,13 @@ struct text_kv;
 /*
  * same_model_check(g, e), after gather_step: compare the digests of the contributions that
  * name the same version of the model.  The digest that most of them state is right.
- * -ERR_DATA with gather_blame: a contribution states another one; without gather_blame:
+ * -ERR_DATA with gather_blame: a contribution states another digest; without gather_blame:
  * two digests are stated equally often.
  */
 int same_model_check(struct gather *g, struct err *e);
 
-/* same_model_put(g, kv, e): if all contributions that count state one version and one digest,
- * put the digest into kv. */
+/* same_model_put(g, kv, e): if all contributions that count state one version and one
+ * digest, put the digest into kv. */
 int same_model_put(const struct gather *g, struct text_kv *kv, struct err *e);
 
 #endif

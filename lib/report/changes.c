@@ -8,7 +8,7 @@
 #include "report/changes.h"
 #include "report/report.h"
 
-/* A line: for a tensor, for all of one type, or for all. */
+/* A line: of one tensor, of all tensors of one type, or of all tensors. */
 struct row {
 	const char *name, *dtype;
 	uint64_t changed, values, bytes;
@@ -80,7 +80,7 @@ changes_share(uint64_t k, uint64_t n)
 	return n > 0 ? (double)k / (double)n : 0;
 }
 
-/* counted: the number of changed values is known. */
+/* Print a row as text.  counted: the number of changed values is known. */
 static void
 changes_text(struct report *p, const struct row *x, int counted, int wide)
 {
@@ -175,7 +175,7 @@ changes_tensors(const struct changes *c, struct report *p,
 		json_out_close(&p->s.json);
 }
 
-/* Print a line per type, and one for all. */
+/* Print a line per type, and one for all types. */
 static void
 changes_types(const struct changes *c, struct report *p,
     const struct schema *sc, int counted, int wide)

@@ -17,7 +17,7 @@ struct report;
 
 struct changes {
 	struct walk_sent *sent;	/* for the walk, [tensors]; NULL: not needed */
-	uint64_t *changed;	/* words of each */
+	uint64_t *changed;	/* [tensors]: changed words of each tensor */
 	struct model_note note;
 	int known;		/* the shard is a patch */
 };
@@ -25,9 +25,9 @@ struct changes {
 
 /* Call before the walk through the shard that r stands at. */
 int changes_begin(struct changes *c, const struct reader *r, struct err *e);
-/* Call at its mODL, after the walk through all groups. */
+/* Call at the shard's mODL frame, after the walk through all groups. */
 int changes_note(struct changes *c, const struct reader *r, struct err *e);
-/* Print it for the tensors that p->glob matches; nothing if the shard is not a
+/* Print the changes of the tensors that p->glob matches; nothing if the shard is not a
  * patch. */
 void changes_put(const struct changes *c, struct report *p, const struct schema *sc);
 void changes_release(struct changes *c);

@@ -19,13 +19,13 @@
 #include "spool/steps.h"
 
 enum {
-	CONSERVE_WORDS = 5,	/* 2^-149 to 2^170: 2^42 of any f32 */
-	CONSERVE_BLOCK = 1 << 20	/* elements at a time */
+	CONSERVE_WORDS = 5,	/* bits of 2^-149 to 2^170: room for 2^42 f32 */
+	CONSERVE_BLOCK = 1 << 20	/* elements per pass */
 };
 
 struct conserve_sum {
 	uint64_t w[CONSERVE_WORDS];	/* two's complement, times 2^-149 */
-	double size, given;		/* sums of magnitudes, of inputs */
+	double size, given;		/* sum of all magnitudes; sum of the inputs */
 };
 
 struct conserve_run {
@@ -33,12 +33,12 @@ struct conserve_run {
 	const struct conserve_in *in;
 	struct statedir state;
 	struct spool spool;
-	struct residual now;		/* its device, run and model are the state's */
+	struct residual now;		/* with the device, run and model of the state */
 	struct pending pending;
 	struct receipt_list got;		/* accepted shards with their files */
-	uint64_t *step;			/* of the inputs */
+	uint64_t *step;			/* [nstep]: steps of the inputs */
 	size_t nstep, step_cap;
-	uint64_t lo, hi;		/* elements of this pass */
+	uint64_t lo, hi;		/* this pass sums the elements [lo, hi) */
 	size_t cap;
 	struct conserve_sum *sum;
 	float *x;
@@ -67,7 +67,7 @@ conserve_add(struct conserve_sum *s, float x, int sign)
 	s->given += sign > 0 ? (double)x : 0;
 	m = (uint64_t)ldexpf(frexpf(fabsf(x), &exp), 24);
 	at = exp - 24 + 149;		/* of m's lowest bit */
-	if (at < 0) {			/* subnormal: those bits are zero */
+	if (at < 0) {			/* subnormal: the bits shifted out are zero */
 		m >>= -at;
 		at = 0;
 	}
@@ -119,8 +119,8 @@ conserve_ours(const struct conserve_list *a, const struct receipt *r)
 	return shard_is_of(a->of, r->run, r->device);
 }
 
-/* List the files of a step that its manifest names and that still exist; for skipped
- * steps, those that are missing. */
+/* List the device's shards that a step's manifest accepts: in got those whose file exists,
+ * in gone those removed.  For earlier steps in the manifest, list only removed ones. */
 static int
 conserve_listed(struct conserve_list *a, uint64_t step, const struct receipt_list *list,
     const struct receipt_list *have, struct err *e)
@@ -132,7 +132,7 @@ conserve_listed(struct conserve_list *a, uint64_t step, const struct receipt_lis
 	for (i = 0; i < list->n && k == 0; i++) {
 		r = &list->line[i].r;
 		if (!conserve_ours(a, r) || !receipt_is_accepted(r))
-			continue;	/* another device's, or set aside */
+			continue;	/* another device's, or not accepted */
 		if (r->step != step) {
 			k = spool_has(a->s, &r->step, "", e);
 			k = k == 0 && r->verdict == RECEIPT_ACCEPTED ?
@@ -211,8 +211,8 @@ conserve_find(struct conserve_run *x, struct err *e)
 	return k;
 }
 
-/* A pending shard counts only if it is not in the spool and no receipt says that it was
- * accepted; the next step forgets a shard with a receipt. */
+/* Count the pending shards that are not in the spool and that no receipt reports as
+ * accepted.  The state keeps a shard that has a receipt until the next step. */
 static void
 conserve_judge(struct conserve_run *x, const struct receipts *q)
 {
@@ -232,7 +232,7 @@ conserve_judge(struct conserve_run *x, const struct receipts *q)
 
 /* ---- adding up ---- */
 
-/* sign 0: the values are the reconstruction. */
+/* Add the values times sign to the sums; sign 0: store them as the reconstruction. */
 static int
 conserve_records(struct conserve_run *x, struct reader *r, int sign, struct err *e)
 {
@@ -280,7 +280,7 @@ conserve_made(struct conserve_run *x, const struct shard *sh, struct err *e)
 	return 1;
 }
 
-/* The reconstruction is the history of the next shard. */
+/* Subtract the reconstruction, and keep it as the history of the next shard. */
 static void
 conserve_made_add(struct conserve_run *x)
 {
@@ -292,7 +292,7 @@ conserve_made_add(struct conserve_run *x)
 	memcpy(x->h, x->made, n * sizeof(*x->h));
 }
 
-/* Return whether the shard that r stands at, an input, counts. */
+/* Return 1 if the shard at which r stands, an input, counts; else 0. */
 static int
 conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
 {
@@ -317,7 +317,7 @@ conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
 	return 1;
 }
 
-/* An earlier incarnation's deliveries are of inputs that this one was not given. */
+/* Return 0 if the shard is of an earlier incarnation: its inputs are not given here. */
 static int
 conserve_accepted(struct conserve_run *x, const struct reader *r, struct err *e)
 {
@@ -331,7 +331,7 @@ conserve_accepted(struct conserve_run *x, const struct reader *r, struct err *e)
 	return x->cached ? conserve_made(x, sh, e) : 1;
 }
 
-/* For a history: what its shard was to be reconstructed as. */
+/* Return 1: a history in the state, the reconstruction of a pending shard, counts. */
 static int
 conserve_whole(struct conserve_run *x, const struct reader *r, struct err *e)
 {
@@ -418,7 +418,7 @@ conserve_pass(struct conserve_run *x, struct err *e)
 	return k;
 }
 
-/* Check that every step occurs once; after the first pass. */
+/* After the first pass, check that every step occurs once. */
 static int
 conserve_steps(struct conserve_run *x, struct err *e)
 {
@@ -468,7 +468,7 @@ conserve_compare(struct conserve_run *x, const struct schema *sc)
 
 /* ---- all of it ---- */
 
-/* Check the kind: only states whose residual is a sum. */
+/* Check the kind of the state: its residual must be a sum. */
 static int
 conserve_kind(struct conserve_run *x, struct err *e)
 {

@@ -1,14 +1,14 @@
 /*
- * Check that nothing a device was given to send was lost or sent twice.  From the device's
- * state, its receiver's spool and all input of its coder, the check computes for each element,
- * in exact arithmetic:
+ * Check that nothing a device was given to send was lost or sent twice.  From the
+ * device's state, its receiver's spool and all input of its coder, the check computes for
+ * each element, in exact arithmetic:
  *
  *   sum of the inputs up to step t
  *     =  e_t  +  sum over accepted shards of dec(C)
- *             +  dec(C) of those pending that are not accepted
+ *             +  sum over pending shards not accepted of dec(C)
  *
- * where e_t is the residual, t its step and dec(C) a decoded shard.  Sums are in fixed point
- * wide enough for any f32, so that they are exact.
+ * where e_t is the residual, t its step and dec(C) a decoded shard.  Sums are in fixed
+ * point, wide enough for any f32, so that they are exact.
  */
 #ifndef ACE_CONSERVE_H
 #define ACE_CONSERVE_H
@@ -31,7 +31,7 @@ struct conserve {
 	char run[256], device[256];
 	uint64_t step;		/* of the residual */
 	uint64_t steps;		/* inputs that were counted */
-	uint64_t accepted, pending;	/* shards; pending and not accepted */
+	uint64_t accepted, pending;	/* shards: accepted; pending and not accepted */
 	uint64_t elements;
 	uint64_t off;		/* elements that are not equal to the bit */
 	uint64_t violated;	/* elements beyond the bound */
@@ -40,7 +40,7 @@ struct conserve {
 	char tensor[256];
 	uint64_t index;
 	double given;		/* sum of the inputs */
-	double missing;		/* given minus what became of it */
+	double missing;		/* given minus the right side of the equation */
 	double bound;		/* the most that rounding explains */
 };
 

@@ -107,7 +107,7 @@ list_tensor(void *arg, const struct schema_tensor *t, const struct tally *y,
 
 /* ---- annotations ---- */
 
-/* A line, for later. */
+/* Append a line to the text that follows the tensors. */
 static int
 list_say(struct list *l, const char *type, const char *name,
     const char *between, const char *value, struct err *e)
@@ -127,7 +127,7 @@ list_say(struct list *l, const char *type, const char *name,
 	return r;
 }
 
-/* Print the lines of a pOLi, lINk or tEXt frame. */
+/* Append the lines of a pOLi, lINk or tEXt frame to that text. */
 static int
 list_lines(struct list *l, const struct reader *r, struct err *e)
 {
@@ -145,7 +145,7 @@ list_lines(struct list *l, const struct reader *r, struct err *e)
 	return k;
 }
 
-/* Names, for the end. */
+/* Collect the names of a mEMb frame, and append them to that text. */
 static int
 list_members(struct list *l, const struct reader *r, struct err *e)
 {
@@ -387,7 +387,7 @@ list_policy(void *arg, const struct reader *r, struct err *e)
 	struct list_lines *x = arg;
 
 	(void)e;
-	(void)keys_add(&x->policy, r, NULL);	/* whoever acts on it says more */
+	(void)keys_add(&x->policy, r, NULL);	/* programs that use it report errors */
 	return 0;
 }
 
@@ -417,7 +417,7 @@ list_brief(struct report *p, struct reader *r, struct err *e)
 	struct walk w = { .glob = p->glob, .note = list_policy, .arg = &x };
 	int k, was = p->quiet;
 
-	p->quiet = 1;		/* receipts are no shards */
+	p->quiet = 1;		/* print no receipts: they are not shards */
 	(void)reader_skip_bodies(r, 1);
 	while ((k = report_next(p, r, e)) > 0) {
 		report_shard(p, &x.row, r);

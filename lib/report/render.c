@@ -363,7 +363,7 @@ render_lines(struct render *x, const struct render_field *f, const void *row,
 enum { CELL = 32 };		/* bytes of a number with its unit */
 
 struct column {
-	int rate, time;		/* units of its numbers */
+	int rate, time;		/* 1: its numbers are in bit/s; 1: in seconds */
 	int wide;		/* width of its widest cell */
 	int words;		/* some cells are not numbers: align on the left */
 };

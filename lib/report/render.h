@@ -26,7 +26,7 @@ struct render;
 /* Storage and text form of a field; JSON, metrics and tables have the plain number. */
 enum render_type {
 	RENDER_U64, RENDER_U32,
-	RENDER_F64, RENDER_F32,	/* as the field's text says */
+	RENDER_F64, RENDER_F32,	/* printed by the format in the field's `text' */
 	RENDER_NAME,		/* const char *; NULL: not known */
 	RENDER_CHARS,		/* char[] */
 	RENDER_ID,		/* 16 bytes: in hexadecimal */
@@ -51,7 +51,7 @@ struct render_field {
 	int gap;		/* blanks before the column; 0: two */
 	const char *text;	/* format of a floating-point number; NULL: "%.9g" */
 	void (*put)(struct render *x, const char *name, const void *at);
-	const char *family, *help;	/* as a metric */
+	const char *family, *help;	/* name and description as a metric */
 };
 
 enum render_form { RENDER_TEXT, RENDER_METRICS, RENDER_JSON, RENDER_TSV };
@@ -62,8 +62,8 @@ enum { RENDER_FAMILIES = 32 };	/* at most */
 struct render {
 	FILE *f;
 	enum render_form form;
-	unsigned in;		/* the report */
-	int wide[4];
+	unsigned in;		/* the report to print: one of the caller's bits */
+	int wide[4];		/* widths of columns, see RENDER_WIDE */
 	struct json_out json;
 
 	/* RENDER_METRICS */
@@ -79,8 +79,8 @@ struct render {
  * longer name then has a line of its own. */
 void render_fit(struct render *x, const struct render_field *t, int column, int width);
 
-/* Print the first line of a table (as text); a row of it, which ends no line and in
- * JSON opens nothing; "key value" lines. have: what the row has. */
+/* Print the first line of a table (as text); a row, without the line's end and, in JSON,
+ * without opening an object; a row as "key value" lines. have: what the row has. */
 void render_head(struct render *x, const struct render_field *t);
 void render_row(struct render *x, const struct render_field *t, const void *row,
     unsigned have);

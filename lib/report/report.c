@@ -321,7 +321,7 @@ report_coded(FILE *f, const struct tally *y, const char *between)
 		(void)fputc('-', f);
 }
 
-/* ---- fields that are no number ---- */
+/* ---- fields that are not numbers ---- */
 
 static const char *const report_flag_names[] = {
 	"error-feedback", "momentum-corrected", "clipped", "recovered",

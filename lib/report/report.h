@@ -24,7 +24,7 @@ struct report {
 	const char *glob;	/* --tensor */
 	const struct cli *cli;	/* the program; long work shows progress */
 	const struct pick *pick;	/* only these shards; NULL: all */
-	int picked, named;	/* a shard was chosen, and a tensor that glob matches */
+	int picked, named;	/* a shard was selected; a tensor matched glob */
 	int verbose, quiet;
 	int width;		/* of the terminal */
 	double tolerance;	/* an NMSE up to this is not a difference */
@@ -40,9 +40,9 @@ enum {
 	REPORT_ID = 1,		/* JSON: members of every document of a shard */
 	REPORT_LIST = 2, REPORT_MORE = 4,	/* a shard at length; with -v */
 	REPORT_HEAD = 8, REPORT_TAIL = 16,	/* the same, in JSON */
-	REPORT_BRIEF = 32, REPORT_NARROW = 64,	/* a line a shard */
+	REPORT_BRIEF = 32, REPORT_NARROW = 64,	/* one line per shard */
 	REPORT_TABLE = 128, REPORT_OBJECT = 256, /* with tabs; in JSON */
-	REPORT_PLACE = 512,	/* with tabs, a line a tensor */
+	REPORT_PLACE = 512,	/* with tabs, one line per tensor */
 	REPORT_NAMED = 1024,	/* the name of a tensor; */
 	REPORT_SHAPED = 2048,	/* JSON: type, kind, shape */
 	REPORT_TENSOR = 4096,	/* what a tensor takes, in a line; */
@@ -65,9 +65,9 @@ struct report_row {
 	unsigned char schema[16];
 	uint32_t group_size;
 	uint64_t framed;	/* bytes of all frames */
-	uint64_t bytes;		/* in a line a shard */
+	uint64_t bytes;		/* of the shard, in reports with one line per shard */
 	double bits, norm;
-	double bandwidth, interval;	/* of its policy */
+	double bandwidth, interval;	/* bit/s; steps: as the shard's policy says */
 	const char *error;
 
 	const struct schema_tensor *tensor;	/* NULL: all of them */
@@ -82,7 +82,7 @@ struct report_row {
 	double largest, nmse, cosine;
 };
 
-/* The table of all of them. */
+/* The table of all fields. */
 extern const struct render_field report_fields[];
 
 /* Prepare a report as text, written to f. */

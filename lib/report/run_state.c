@@ -145,8 +145,8 @@ run_state_step(struct run_state_device *d, uint64_t step)
 	d->any = 1;
 }
 
-/* Count the receipts in a step's manifest, of which each device has one per step.  For an
- * earlier step whose directory is still there its files are counted instead. */
+/* Count the receipts in a step's manifest; a device has one per step there.  Receipts of
+ * an earlier step are left out if its directory exists: then its files are counted. */
 static int
 run_state_count(struct run_state *s, const struct spool *in, uint64_t step,
     const struct receipt_list *l, struct err *e)
@@ -179,7 +179,7 @@ struct run_state_dir {
 	struct run_state *s;
 	const char *dir;
 	uint64_t step;
-	int current;		/* it is the current step if it has shards */
+	int current;		/* this is the current step if it has shards */
 	int closed;		/* it has a manifest; */
 	struct receipt_list l;	/* its entries, counted */
 	size_t shards;
@@ -320,7 +320,7 @@ run_state_all(struct run_state *s, const struct spool *in, struct err *e)
 	return k;
 }
 
-/* ---- who is waited for ---- */
+/* ---- devices that the step waits for ---- */
 
 static int
 run_state_roster(struct run_state *s, const struct spool *in, struct err *e)

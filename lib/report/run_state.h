@@ -54,13 +54,13 @@ struct run_state {
 	enum run_state_now now;
 	uint64_t step;		/* the current one, if OPEN or CLOSED */
 	double since;		/* arrival of its first shard, Unix seconds */
-	uint64_t here, missing;
+	uint64_t here, missing;	/* devices with a shard in `step'; still missing */
 	int has_closed, has_last, listed;
 	uint64_t closed, last;	/* see spool/manifest.h */
-	uint64_t steps;		/* number of those that have a directory */
+	uint64_t steps;		/* number of steps that have a directory */
 	uint64_t disk;
-	const char *is;		/* `now' as a word */
-	double ago;		/* since `since' */
+	const char *is;		/* `now' in words */
+	double ago;		/* seconds since `since' */
 	unsigned have;		/* STATUS_LAST, STATUS_STEP */
 	struct run_state_device *d;	/* sorted by name */
 	size_t n, cap;
@@ -81,13 +81,13 @@ struct run_state_receiver {
 	const char *name, *is;
 	uint64_t step;		/* of its model */
 	uint64_t behind;	/* steps from there to the newest model */
-	uint64_t patches, bytes;	/* of the patches to the newest model */
+	uint64_t patches, bytes;	/* of the patches from there to the newest */
 	double ago;		/* since its receipt, seconds */
 };
 enum { STATUS_HAS = 1, STATUS_FAR = 2, STATUS_WAY = 4 };
 
-/* run_state_receiver(v, st, l, now, e): set v for a receiver.  Return the bits STATUS_... of
- * the members that are known, or -ERR_x. */
+/* run_state_receiver(v, st, l, now, e): set v for a receiver.  Return the bits
+ * STATUS_... of the members that are known, or -ERR_x. */
 int run_state_receiver(struct run_state_receiver *v, struct store *st,
     const struct receivers_line *l, double now, struct err *e);
 

@@ -221,8 +221,8 @@ struct stats_pair {
 	struct report *p;
 	struct stats_side x, y;
 	size_t cap;		/* values in x.x and y.x */
-	size_t at;		/* tensor */
-	int differ;
+	size_t at;		/* index of the current tensor */
+	int differ;		/* 1: a difference above the tolerance */
 	struct stats_sums now, total;
 	struct stats m, m_total;	/* of x, with -v */
 	struct report_row row;
@@ -255,7 +255,7 @@ stats_diff_values(struct stats_sums *s, const float *x, const float *y, size_t n
 	}
 }
 
-/* Exact types (schema_exact) would dominate the sums: exclude them. */
+/* Add s to `to', except sums of exact types (schema_exact), which would dominate. */
 static void
 stats_diff_merge(struct stats_sums *to, const struct stats_sums *s, int exact)
 {
@@ -332,7 +332,7 @@ stats_diff_tensor(struct stats_pair *d, const struct schema_tensor *t, struct er
 	return ferror(p->s.f) ? report_flush(p, e) : 0;
 }
 
-/* Return the next group sent, NO_GROUP at the end of the shard. */
+/* Set *group to the next group sent, or NO_GROUP at the end of the shard. */
 static int
 stats_diff_peek(struct stats_side *s, int64_t *group, struct err *e)
 {
@@ -351,7 +351,7 @@ stats_diff_peek(struct stats_side *s, int64_t *group, struct err *e)
 	return 0;
 }
 
-/* Return the n values of group g: zeros if it was not sent. */
+/* Read the n values of a group into s->x: zeros if it was not sent. */
 static int
 stats_diff_take(struct stats_side *s, int sent, size_t n, struct err *e)
 {

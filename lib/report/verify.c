@@ -125,7 +125,7 @@ verify_shards(struct report *p, struct reader *r, struct err *e)
 	}
 	progress_bar_end(&v.bar);
 	walk_release(&w);
-	/* damage says more than a sum */
+	/* report damage rather than a wrong sum */
 	return k < 0 || no == 0 ? k : err_move(e, &sums);
 }
 
@@ -189,7 +189,7 @@ verify_copy(struct reader *r, struct writer *w, struct err *e)
 	return k < 0 ? k : filter_rest(r, w, e);
 }
 
-/* Copy until the chain breaks (*damage) or the file ends. */
+/* Copy whole shards until the chain breaks (*damage) or the file ends. */
 static int
 verify_run(struct verify_saved *x, struct reader *r, struct writer *w,
     struct err *damage, struct err *e)

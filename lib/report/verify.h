@@ -26,7 +26,7 @@ struct verify_saved {
 
 /* Copy the undamaged shards from r, of which nothing was read yet, to w, which the
  * caller ends. These are the shards whose every frame from SHRD to SEND is as it was
- * written. Data is copied unchanged. Each is marked as recovered; marked shards are
+ * written. Data is copied unchanged. Copies are marked as recovered; marked shards are
  * never aggregated. Damage is no error but is described in x. -ERR_USAGE if the input
  * cannot seek. */
 int verify_recover(struct verify_saved *x, struct reader *r, struct writer *w,

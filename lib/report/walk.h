@@ -38,7 +38,7 @@ struct walk {
 	int (*note)(void *arg, const struct reader *r, struct err *e);
 	void *arg;
 	struct walk_sent *sent;	/* [tensors], added to; or NULL */
-	struct tally total;	/* of all that matched */
+	struct tally total;	/* of all tensors that matched */
 	uint64_t framed;	/* bytes of all the shard's frames */
 	/* below: private */
 	struct tally now;

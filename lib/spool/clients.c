@@ -13,11 +13,11 @@
 #include "spool/clients.h"
 #include "spool/spool.h"
 
-/* The first bytes are the places of the spool.  Those of a device begin further on, at an
- * offset by the hash of its name.  Nothing is ever written there. */
+/* Bytes of the file that are locked and never written.  The first are the places of the
+ * spool.  Those of a device begin at CLIENTS_DEVICES plus an offset by its name's hash. */
 #define CLIENTS_DEVICES ((off_t)1 << 40)
 #define CLIENTS_SHARDS ((off_t)1 << 49)	/* shards that a device is sending */
-#define CLIENTS_SUMS ((off_t)1 << 39)	/* each ace-aggregate has a shared lock */
+#define CLIENTS_SUMS ((off_t)1 << 39)	/* each ace-aggregate locks it, shared */
 
 /* Lock one of the n bytes from `at' on: 1, or 0 if all are taken. */
 static int
@@ -81,7 +81,7 @@ clients_sums(const struct spool *s, int *fd, struct err *e)
 	struct flock l = clients_sum(F_RDLCK);
 	int r = clients_open(s, fd, e);
 
-	/* only for messages: go on without the lock */
+	/* the lock is only for messages: go on without it */
 	if (r == 0)
 		(void)fcntl(*fd, F_OFD_SETLK, &l);
 	return r;
@@ -116,7 +116,7 @@ clients_enter(const struct spool *s, uint64_t most, const char *device,
 
 /* ---- shards that are being received ---- */
 
-/* The bytes of the device. */
+/* Return a lock of type `how' on the device's bytes for shards. */
 static struct flock
 clients_shards(const char *device, short how)
 {
@@ -159,7 +159,7 @@ clients_sent(int fd, const char *device)
 	(void)fcntl(fd, F_OFD_SETLK, &l);
 }
 
-/* ---- their sandbox ---- */
+/* ---- the sandboxes of programs ---- */
 
 const char *const clients_programs[] = { "ace-recv", "ace-aggregate", NULL };
 

@@ -26,9 +26,9 @@
 struct closing {
 	const struct closing_opts *o;
 	struct spool in;
-	uint64_t step;		/* UINT64_MAX: no average was made yet */
+	uint64_t step;		/* at hand; at first, of the last average or UINT64_MAX */
 	struct receipt_list list;	/* the step's manifest */
-	char **path;		/* of the shards that count */
+	char **path;		/* [n]: files of the shards that count */
 	size_t n;
 	int sums;		/* descriptor of clients_sums, or -1 */
 };
@@ -135,13 +135,13 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 /* A step that has shards. */
 struct closing_at {
 	uint64_t step;
-	size_t n;		/* number of its shards; 0: no such step */
+	size_t n;		/* number of its shards; 0: there is no such step */
 };
 
 /*
  * Find the first open step that has shards, into *first, and the first that has a
- * quorum of them, into *next.  Usually they are the same.  If not, the other devices may
- * never send shards of the first, and one device must not hold up all others.
+ * quorum of them, into *next.  Usually both are one step.  If not, the other devices may
+ * never send shards of *first, and one device must not hold up all others.
  */
 static int
 closing_first(const struct closing *r, const struct closed *d,
@@ -203,8 +203,8 @@ enum closing_result {
 	CLOSING_AGAIN		/* look again: no step is over, or an earlier one is */
 };
 
-/* Close a step: an enum closing_result.  seen: its shards, read before the run is locked,
- * so that few are read while it is. */
+/* Close a step: an enum closing_result.  seen: shards of the step that were read before the
+ * run was locked, so that few have to be read under the lock. */
 static int
 closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
     struct err *e)
@@ -270,7 +270,7 @@ closing_since(const struct closing *r, uint64_t step, double *since, struct err 
 struct closing_watch {
 	int any;		/* a step is waited for: */
 	uint64_t step;
-	double since;
+	double since;		/* when it had a quorum, by clock_now */
 };
 
 /* Return 1 if this step is over, else 0.  The deadline runs from the time at which a
@@ -319,7 +319,7 @@ closing_try(struct closing *r, struct closing_watch c[2], struct closing_at *a,
 
 	if (k == 0 && d.any && !d.made) {
 		r->step = d.closed;
-		/* its process may have died before the name was durable */
+		/* the process that closed it may have died before a sync */
 		return (k = spool_durable(&r->in, NULL, e)) < 0 ||
 		    (k = manifest_of(&r->in, r->step, &r->list,
 		    e)) < 0 ? k : closing_names(r, &r->list, e);
@@ -487,8 +487,8 @@ closing_done(struct closing *r, struct err *e)
 	size_t i;
 	int k = 0;
 
-	/* shards that wait for the next average stay; so do those of this step until the
-	 * next one is closed, since a power cut may reopen it */
+	/* shards that wait for the next average stay; so do this step's
+	 * until the next step is closed, since a power cut may reopen this one */
 	for (i = 0; i < r->list.n; i++)
 		if (r->list.line[i].r.step < before)
 			before = r->list.line[i].r.step;

@@ -2,16 +2,16 @@
  * A spool as ace-aggregate sees it: wait for a step, close it, hand out the paths of
  * its shards, record that its average was made, and go on with the next.
  *
- * A step is over as soon as `expect' of its shards are there.  If `expect' is not known
- * and there is no deadline, `quorum' of them are enough; so are they at the
- * deadline.  The deadline is reckoned from the times of the step's files, so that a
- * process that is started again goes on counting; during a wait it is measured by a
- * clock that does not jump.
+ * A step is over as soon as `expect' of its shards are there, or if `quorum' of them are
+ * there at the deadline.  If `expect' is not known and there is no deadline, the step is
+ * over as soon as `quorum' are there.  The deadline is reckoned from the times of the
+ * step's files, so that a process that is started again goes on counting; during a wait
+ * it is measured by a clock that does not jump.
  *
- * A step that fewer devices than a quorum sent is passed over once a later step is
- * over, since the others may never send it.  Its accepted shards are in the list of that
- * later step, since their devices have discarded them.  Shards of it that come
- * afterwards are late.
+ * A step with fewer shards than a quorum is passed over once a later step is over, since
+ * the other devices may never send theirs.  Its accepted shards are counted in that later
+ * step, since their devices have discarded them.  Shards of the step that was passed over
+ * that come afterwards are late.
  */
 #ifndef ACE_CLOSING_H
 #define ACE_CLOSING_H
@@ -29,9 +29,9 @@ struct closing_opts {
 	double deadline;	/* seconds after a quorum was there; 0: none */
 	int published;		/* a step is done when its average is in the
 				   spool, put there by the reader of our output */
-	uint64_t keep;		/* steps whose shards stay; 0: all */
+	uint64_t keep;		/* number of newest steps whose shards stay; 0: all */
 	int create;		/* make the directory if it is absent */
-	struct waiting *wait;	/* or NULL */
+	struct waiting *wait;	/* for messages during waits; or NULL */
 	int out;		/* descriptor of the output; a wait ends when it
 				   has no reader any more; -1: none */
 	const char *confined;	/* the sandbox that is in force, in words */

@@ -79,8 +79,8 @@ history_end(struct history *m, const struct spool *s, const struct schema *sc,
 
 struct history_old {
 	const char *dir, *was;
-	int any;		/* averages were made, the last one of */
-	uint64_t last, step;	/* step `last'; step: of the new history */
+	int any;		/* 1: an average was made, so `last' is set */
+	uint64_t last, step;	/* of the last average; of the new history */
 };
 
 /* Remove a history that is not needed any more. */

@@ -2,11 +2,11 @@
  * The spool's history of devices that send differences to a history
  * (device/feedback.h).  DIR/device/DEVICE.history/history.STEP is what was
  * reconstructed from the shard of that step, dense.  It is the history of the device's
- * next shard, byte for byte the file in the device's state, and what ace-aggregate adds.
+ * next shard, byte for byte the file in the device's state; ace-aggregate adds its values.
  * It is durable before the shard is accepted.
  *
- * Two histories stay for a shard that comes again: the newest, and the one to which its
- * shard is a difference.  So do those of steps that have no average yet.
+ * Two histories stay for a shard that comes again: the newest, and the one to which the
+ * newest shard is a difference.  Histories of steps that have no average yet stay, too.
  */
 #ifndef ACE_HISTORY_H
 #define ACE_HISTORY_H
@@ -20,7 +20,7 @@ struct schema;
 struct history {		/* of the shard that is being received */
 	struct feedback_cache *cache;	/* NULL: it is not a difference */
 	char *dir, *temp;
-	uint32_t next;			/* group */
+	uint32_t next;			/* the group to reconstruct next */
 };
 #define HISTORY_INIT { NULL, NULL, NULL, 0 }
 

@@ -23,8 +23,8 @@ join_known(const struct spool *s, const char *device, uint64_t step, struct err 
 
 /* ---- a device asks ---- */
 
-/* Fail where a step from `from' on was removed (ace-aggregate --keep).  The first ones
- * are removed first. */
+/* Fail if a step from `from' on was removed (ace-aggregate --keep).  Looking at the first
+ * such step is enough, since the earliest steps are removed first. */
 static int
 join_gone(const struct spool *s, uint64_t from, struct err *e)
 {
@@ -41,8 +41,8 @@ join_gone(const struct spool *s, uint64_t from, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* Return 1 if the device has a shard in this step that it may send again.  It may not if
- * the step was closed and all of its shards were excluded. */
+/* Return 1 if the device has a shard in this step that it may send again.  It may not
+ * send the shard again if the step was closed and will never have an average. */
 static int
 join_took_part(const struct spool *s, const struct join_asked *q, uint64_t step,
     struct err *e)

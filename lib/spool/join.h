@@ -1,7 +1,7 @@
 /*
- * What a device has to know that joins a run which has begun: the averages of all closed
- * steps.  It asks for them on its own connection.  An operator may let it in before
- * (spool/roster.h), so that steps wait for it.
+ * What a device that joins a run in progress has to know: the averages of all closed
+ * steps.  It asks for them on its own connection.  An operator may first add it to the list
+ * of devices (spool/roster.h), so that steps wait for it.
  */
 #ifndef ACE_JOIN_H
 #define ACE_JOIN_H
@@ -15,13 +15,13 @@ struct writer;
 
 struct join_asked {
 	const char *run, *device;
-	uint64_t step;		/* the first one that it asks for */
+	uint64_t step;		/* the first whose average it asks for */
 };
 
 /* join_next(s, q, next, e): find the first closed step from q->step on: 1 and *next.
  * Its average is there, will come, or never will (manifest_average).  0: there is none,
- * and *next is the step to begin with.  That step is open, or one of which the device has
- * a shard here, which it sends again, as after a crash.  -ERR_REFUSED when an average
+ * and *next is the step to begin with.  That step is open, or the spool has the device's
+ * shard of it, which the device sends again, as after a crash.  -ERR_REFUSED: an average
  * was removed. */
 int join_next(const struct spool *s, const struct join_asked *q,
     uint64_t *next, struct err *e);
@@ -29,8 +29,8 @@ int join_next(const struct spool *s, const struct join_asked *q,
  * q->step, the one to begin with. */
 int join_tell(const struct join_asked *q, struct writer *w, struct err *e);
 /* join_known(s, device, step, e): note that the device knows what the others do
- * from this step on.  Its first shard may be late, and it may have asked before the run
- * had any.  An earlier step that was noted stays: a shard of that step may be on its way
+ * from this step on, so that verdict_shard does not refuse its first shard if that is
+ * late.  An earlier step that was noted stays: a shard of that step may be on its way
  * and was computed at the others' model. */
 int join_known(const struct spool *s, const char *device, uint64_t step,
     struct err *e);

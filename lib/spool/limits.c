@@ -305,12 +305,12 @@ limits_out(const struct limits *a, const struct spool *s, const char *device,
 struct limits_room {
 	const struct spool *s;
 	const struct shard *sh;
-	uint64_t steps, bytes;		/* of the device, in open steps */
+	uint64_t steps, bytes;		/* the device's open steps, and bytes in them */
 	int known;			/* the shard has a verdict already */
 };
 
 struct limits_open {			/* a line of DEVICE.open */
-	uint64_t step, bytes;		/* bytes 0: the files tell */
+	uint64_t step, bytes;		/* bytes 0: add up the sizes of the files */
 };
 
 struct limits_list {

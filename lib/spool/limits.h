@@ -20,8 +20,8 @@ struct spool;
 struct kern;
 struct reader;
 
-/* Upper bounds of the limits.  A million shards of that weight, with values of
- * VALUES_MOST, have a sum in f32; so have weights that are numbers of samples. */
+/* Upper bounds of the limits.  The sum of a million shards of that weight, with
+ * values of VALUES_MOST, fits into f32, also if weights are numbers of samples. */
 #define LIMITS_WEIGHT_MOST 1e12
 #define LIMITS_STEP_MOST (UINT64_C(1) << 62)
 #define LIMITS_SAMPLES_MOST (UINT64_C(1) << 40)
@@ -31,19 +31,19 @@ struct limits {
 	/* limits, one line for each in the file DIR/limits */
 	unsigned kinds;			/* bits 1 << SHARD_x */
 	int differences;		/* 1: differences to a history, too */
-	double weight;			/* most allowed, as the next ones */
-	uint64_t contributors;
-	uint64_t ahead;			/* steps after the last closed one */
+	double weight;			/* of one shard, at most */
+	uint64_t contributors;		/* of one shard, at most */
+	uint64_t ahead;			/* steps after the last closed one, at most */
 	uint64_t stale;			/* for spool.max_stale */
-	uint64_t shard;			/* bytes on the wire */
-	uint64_t quota;			/* bytes of a device in open steps */
-	uint64_t open;			/* open steps with shards of a device */
+	uint64_t shard;			/* bytes on the wire, at most */
+	uint64_t quota;			/* bytes of a device in open steps, at most */
+	uint64_t open;			/* open steps with shards of a device, at most */
 	uint64_t out;			/* bytes of averages that a device is
-					 * given again in a day */
-	double silence, idle, time;	/* seconds: without a byte within a shard,
-					 * and between two shards; without a
-					 * whole shard; 0: no limit */
-	uint64_t clients, each;		/* connections: of all, of one device */
+					 * given again in a day, at most */
+	double silence, idle, time;	/* seconds at most: without a byte
+					 * within a shard; without one between
+					 * shards; for a shard; 0: no limit */
+	uint64_t clients, each;		/* connections at most: of all, of one device */
 };
 
 /* limits_defaults(a, e): set the limits of a spool that has no file of limits.
@@ -83,16 +83,16 @@ int limits_note(const struct limits *a, struct checks *c, const struct reader *i
 int limits_room(const struct limits *a, const struct spool *s,
     const struct shard *sh, const struct schema *sc, uint64_t coming,
     struct err *e);
-/* limits_took(s, sh, alone, d, e): put the shard's step on the device's list, before the
- * device's first file in it is made, and the bytes of other steps whose files are complete:
- * those with an accepted shard, and with `alone', which says that the run's lock is
- * exclusive, all.  d is the state of the run. */
+/* limits_took(s, sh, alone, d, e): put the shard's step on the device's list, before
+ * the device's first file in that step is made.  Also note the bytes of other steps on the
+ * list: of those with an accepted shard, or of all if the caller holds the run's exclusive
+ * lock (alone 1).  d is the state of the run. */
 int limits_took(const struct spool *s, const struct shard *sh, int alone,
     const struct closed *d, struct err *e);
 
 /* limits_out(a, s, device, bytes, e): count bytes of averages that the device is
- * given again: for a question, or for a shard that came twice, which cost the device
- * nothing.  DIR/device/DEVICE.given holds the day and the bytes of that day.
+ * given again, for a question or for a shard that came twice: neither costs the device
+ * anything.  DIR/device/DEVICE.given holds the day and the bytes of that day.
  * -ERR_REFUSED: the device has reached its limit. */
 int limits_out(const struct limits *a, const struct spool *s, const char *device,
     uint64_t bytes, struct err *e);

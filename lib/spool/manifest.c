@@ -13,7 +13,7 @@
 
 #define MANIFEST_CLOSED "closed"
 
-/* Write the name of a step's manifest after its average was made. */
+/* Write into `name' the name that a step's manifest has once its average was made. */
 static const char *
 manifest_name(uint64_t step, char name[48])
 {
@@ -92,7 +92,7 @@ manifest_closed(const struct spool *s, struct closed *d, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* *step, which is closed, becomes the step whose manifest lists its shards. */
+/* Replace *step, a closed step, by the step whose manifest lists the shards of *step. */
 static int
 manifest_into(const struct spool *s, const struct closed *d, uint64_t *step,
     struct err *e)
@@ -146,7 +146,7 @@ manifest_average(const struct spool *s, uint64_t step, char **path, struct err *
 	int k = spool_has(s, &step, "aggregate.aceg", e), counts = 0;
 
 	*path = NULL;
-	/* the process that published it may have died before it was durable */
+	/* the process that stored the average may have died before a sync */
 	if (k > 0 && (k = spool_durable(s, &step, e)) == 0) {
 		*path = spool_path(s, &step, "aggregate.aceg", e);
 		return *path != NULL ? MANIFEST_HERE : -ERR_SYS;
@@ -159,7 +159,7 @@ manifest_average(const struct spool *s, uint64_t step, char **path, struct err *
 	if (k > 0)
 		counts &= l.line[l.n - 1].r.step == step;
 	receipt_list_release(&l);
-	/* ace-aggregate --keep removed it with its step */
+	/* ace-aggregate --keep removed the average with its step */
 	if (k > 0 && counts && (k = spool_has(s, &step, "", e)) >= 0) {
 		counts = k;
 		k = 1;

@@ -9,12 +9,12 @@
  *   invalid	excluded from it
  *   duplicate	counted in the next average
  *
- * The last receipt is of the step itself.  Each has as its version the last step whose
- * average was made before.
+ * The last receipt is of a shard of the step itself.  The version in each receipt is the
+ * last step whose average was made before.
  *
  * Once the average is made the manifest gets a second name, DIR/done/STEP.  This link
  * is durable at the latest before the next manifest replaces the first name.  If a power
- * cut takes it before, the step is aggregated again, from the same list.
+ * cut removes the link before that, the step is aggregated again, from the same list.
  *
  * To accept a shard is to link its file into its step while a lock prevents closing.
  * Every file that is there when the step is closed is in the manifest.  So a shard that
@@ -41,9 +41,9 @@ struct closed {
 int manifest_closed(const struct spool *s, struct closed *d, struct err *e);
 
 /* manifest_of(s, step, l, e): read into l the manifest that lists the step's
- * shards: 1, and the caller calls receipt_list_release; or 0 if the step is open.  It is the
- * step's own, or, if the step was passed over, that of the step whose average counts its
- * shards; then it lists shards of other steps, too. */
+ * shards: 1, and the caller calls receipt_list_release; or 0 if the step is open.  A step
+ * that was passed over has no manifest: then it is that of the step whose average counts
+ * its shards, which lists shards of other steps, too. */
 int manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
     struct err *e);
 

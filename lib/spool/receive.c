@@ -37,7 +37,7 @@ struct receive_said {
 	char run[SHARD_NAME + 1];
 	int asks;		/* the device asks for averages from r.step on
 				 * (join_next); otherwise it sent a shard */
-	int again;		/* it asks, or the shard has come before */
+	int again;		/* the device asks, or the shard has come before */
 	char device[SHARD_NAME + 1];	/* "": no name */
 	int end;		/* all was read; without this message the answers
 				   are an aborted stream */
@@ -53,8 +53,8 @@ receive_say(struct io *to, const struct receive_said *a, struct err *e)
 
 /* ---- reading ---- */
 
-/* A shard that is too large is read to its end, so that its device gets the reason; up to
- * this many times the limit. */
+/* A shard above the limit of size is read to its end, so that its device gets the reason,
+ * unless it is larger than this many times the limit. */
 enum { RECEIVE_BEYOND = 8 };
 
 struct receive {
@@ -65,11 +65,11 @@ struct receive {
 	struct values v;
 	struct history history;	/* of the shard at hand */
 	struct io *to;		/* the pipe to the answering process */
-	int places;		/* for clients_sends */
+	int places;		/* descriptor for clients_sends */
 };
 
-/* Fail if the shard is of another device than may send, or of another run.  There is no
- * receipt, since a stored verdict would refuse the shard of that device, too. */
+/* Fail if the shard is of another device than may send, or of another run.  No verdict is
+ * stored, since the other device would get it, too, for a shard that it sends itself. */
 static int
 receive_check_sender(const struct receive *x, const struct shard *sh,
     struct err *e)
@@ -140,8 +140,8 @@ receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 	return 0;
 }
 
-/* Write the shard, frame by frame, to a temporary file.  Once it is refused, only its
- * digest is computed.  w is NULL if it is not to be written at all. */
+/* Write the shard, frame by frame, to a temporary file.  Once it is refused, the
+ * rest is only read for the digest.  w may be NULL if r is a refusal already. */
 static int
 receive_data(struct receive *x, struct writer *w, struct receipt *r,
     struct err *e)
@@ -501,10 +501,10 @@ receive_answer(struct receive_answers *o, int from, struct err *e)
 	return r;
 }
 
-/* ---- the other way: an aggregate ---- */
+/* ---- storing an average ---- */
 
-/* Return 1 if the step has this average already, or 0 if it has none.  Another one is
- * refused: devices that have the first would go on from another model. */
+/* Return 1 if the step has this average already, or 0 if it has none.  A different
+ * one is refused: devices that have the first would go on from another model. */
 static int
 receive_published(const struct shard *sh, const char *path,
     const unsigned char digest[SHARD_DIGEST], struct err *e)

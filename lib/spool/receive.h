@@ -44,10 +44,10 @@ int receive_all(const struct spool *s, struct reader *in,
 struct receive_answers {
 	const struct spool *spool;
 	const struct limits *limits;
-	struct steps given;		/* a number for each average that the
-					 * device was given */
+	struct steps given;		/* steps whose averages this connection
+					 * has sent */
 	int aggregate;			/* 1: averages and receipts; 0: receipts */
-	const struct reader_opts *in;	/* for averages */
+	const struct reader_opts *in;	/* how averages are read */
 	struct writer *out;		/* to the device */
 	double patience;		/* seconds until SIGALRM interrupts an
 					 * answer that the device does not

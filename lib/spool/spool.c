@@ -150,7 +150,7 @@ spool_device(const char *file, char out[SHARD_NAME + 1],
 		id = own;
 	memset(id, 0, SHARD_ID);
 	out[0] = '\0';
-	/* a short name has at most 127 bytes, a long one ends with its hash */
+	/* a short name has at most 127 bytes; a longer one ends with its hash */
 	if (n > 127 + 1 + 2 * SHARD_ID || (n > 127 && n < 3 + 2 * SHARD_ID))
 		return 0;
 	if (n > 127) {
@@ -160,7 +160,7 @@ spool_device(const char *file, char out[SHARD_NAME + 1],
 			    2 * (SHARD_ID - i));
 		return 0;
 	}
-	if (n != 1 || *file != '%')	/* not that of "", which has no hash */
+	if (n != 1 || *file != '%')	/* "%" is the name "", which has no hash */
 		spool_unescape(file, n, out);
 	if (out[0] != '\0')
 		shard_id(out, id);

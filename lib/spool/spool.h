@@ -30,10 +30,10 @@
  * only.
  *
  * DEVICE is the name, in which every byte but [A-Za-z0-9_-] is written as %XX.  If the
- * name is that of a file above, so is its first letter.
+ * name would give that of a file above, its first letter is written so, too.
  *
  * A shard gets one verdict, which is on disk before its device receives it.  Of the
- * shards with one name (device, step) one is accepted.  The file of a shard never
+ * shards with one name (device, step) at most one is accepted.  The file of a shard never
  * changes, and a closed step stays closed.
  */
 #ifndef ACE_SPOOL_H
@@ -58,7 +58,7 @@ struct waiting;
 enum { SPOOL_NAME = 256, SPOOL_FILE = SPOOL_NAME + 32 };
 
 struct spool_seen {		/* the newest manifest in short, see manifest_closed */
-	ino_t file;		/* 0: there is none */
+	ino_t file;		/* its inode; 0: there is no manifest */
 	struct timespec time;
 	uint64_t step, version;
 };
@@ -122,7 +122,7 @@ void spool_unmake(const char *dir);
  * DIR.  Call it before anything relies on a file, since the process that made the
  * file may have been killed before it synced the name. */
 int spool_durable(const struct spool *s, const uint64_t *step, struct err *e);
-/* spool_there(path, e): return 1 if there is a file at path, else 0.  NULL: -ERR_SYS.
+/* spool_there(path, e): return 1 if there is a file at path, else 0.  path NULL: -ERR_SYS.
  * spool_has(s, step, name, e): the same for DIR/STEP/name; name "": the directory; step
  * NULL: in DIR. */
 int spool_there(const char *path, struct err *e);

@@ -132,7 +132,7 @@ steps_devices(struct array_names *l, const struct spool *s, uint64_t step,
 	return k;
 }
 
-/* Return the receipt of this file, or NULL.  Begin at the *at-th, since a directory is
+/* Return the receipt of this file, or NULL.  Try the *at-th first, since a directory is
  * usually listed in the same order each time. */
 static const struct receipt *
 steps_had(const struct receipt_list *l, const char *name, size_t *at)

@@ -9,7 +9,7 @@
 #include "spool/spool.h"
 
 struct steps {
-	uint64_t *step;		/* rising, each once */
+	uint64_t *step;		/* ascending, each step once */
 	size_t n, cap;
 };
 #define STEPS_DONE "done"

@@ -32,12 +32,12 @@ struct verdict {
 	const struct shard *sh;
 	const struct schema *sc;
 	const char *temp;
-	char *path, *no;	/* of the shard; of receipts of rejected ones */
+	char *path, *no;	/* files of the shard; of receipts of rejected shards */
 	struct history *m;
 	struct receipt *r;
 	struct closed d;
-	int model;		/* it is known to be of the run's model */
-	int alone;		/* the lock is exclusive */
+	int model;		/* 1: the shard is known to be of the run's model */
+	int alone;		/* 1: the run's lock is exclusive */
 };
 
 /* Give the temporary file its final name: 1, or 0 if a file has that name. */
@@ -72,7 +72,7 @@ verdict_refuse(const struct verdict *x, struct err *e)
 
 /* Look for these bytes among those rejected before: 1, and r is their receipt, or 0.
  * After a rejection the name is still free, so that a device that was repaired may send
- * other bytes, up to VERDICT_TRIES times; not after another verdict than `invalid'. */
+ * other bytes, up to VERDICT_TRIES times.  After any verdict but `invalid' it may not. */
 static int
 verdict_before(const struct verdict *x, int closed, struct err *e)
 {
@@ -111,8 +111,8 @@ verdict_known(const struct verdict *x, struct err *e)
 
 /* Set the verdict of a late shard to `invalid' if its device is new and does not know the
  * common model: it never had a shard in an open step of the run, and it was not sent the
- * averages (spool/join.h).  Its values must not come back in a later shard, as those of a
- * late one do.  A shard at most one step before the last closed one stays late. */
+ * averages (spool/join.h).  Its values must not come back in a later shard, as the values
+ * of a late shard do.  A shard at most one step before the last closed step stays late. */
 static int
 verdict_stranger(const struct verdict *x, struct err *e)
 {
@@ -190,7 +190,7 @@ verdict_schema_new(const char *path, const struct schema *sc,
 }
 
 /* Compare the schema with the one in the file; if the file is absent make it, for the
- * run of sh.  0: the same; 1: another one, and why says in what it differs; -ERR_DATA: sh
+ * run of sh.  0: the schemas are equal; 1: they differ, and why says in what; -ERR_DATA: sh
  * is of another run. */
 static int
 verdict_schema(const char *path, const struct schema *sc,

@@ -13,15 +13,15 @@ struct history;
 struct schema;
 
 /* verdict_head(s, sh, sc, r, e): refuse in r a shard whose model is not the run's, if that
- * is known: 1 if it is the run's model.  Call it before values are decoded, since a few
- * bytes may stand for any number of values. */
+ * is known: 1 if it is the run's model, else 0.  Call it before values are decoded, since
+ * a few bytes may stand for any number of values. */
 int verdict_head(const struct spool *s, const struct shard *sh,
     const struct schema *sc, struct receipt *r, struct err *e);
 
 /*
  * verdict_shard(s, sh, sc, model, path, m, r, e): decide on a shard that was read to its
  * verified end into the temporary file at path, which this function removes.  A
- * difference was reconstructed into m.  model is what verdict_head returned.  r has the
+ * shard that is a difference is in m, too.  model is what verdict_head returned.  r has the
  * shard's name and digest and the reader's verdict: `accepted', which may become another
  * one here, or a refusal.  The verdict is on disk when this returns 0; -ERR_SYS: there is
  * no verdict.

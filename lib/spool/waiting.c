@@ -93,7 +93,7 @@ waiting_here(const struct spool *s, uint64_t step, struct waiting_names *c)
 }
 
 /* Append the missing devices, by the list of devices or else by the last average; with
- * `ages' also the time since their shard in that.  Return how many are missing from the
+ * `ages' also the age of their last shard.  Return how many are missing from the
  * list, or 0 without a list. */
 static size_t
 waiting_missing(const struct spool *s, uint64_t step, int ages,

@@ -15,9 +15,9 @@ struct spool;
 struct waiting {
 	const struct filter *f;			/* the program that waits */
 	const volatile sig_atomic_t *asked;	/* signals so far */
-	sig_atomic_t answered;			/* of these */
-	double since;
-	int said;
+	sig_atomic_t answered;			/* number of these that were answered */
+	double since;				/* clock_now when the wait began */
+	int said;				/* 1: a message was due */
 };
 enum {
 	WAITING_SILENT = 10,	/* seconds before the message */
