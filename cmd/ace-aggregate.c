@@ -57,7 +57,7 @@ set_rule(void *arg, const struct opt *row, const char *val, struct err *e)
 	    strcmp(o->who.rule_text, "mean") != 0))
 		return err_set(e, ERR_USAGE, "--rule and --tolerate exclude "
 		    "each other: give one");
-	/* "sum" or "sum,clip:5": the rest applies to both */
+	/* "sum" or "sum,clip:5": what follows holds for sums and means */
 	o->sum = strncmp(val, "sum", 3) == 0 && (val[3] == '\0' || val[3] == ',');
 	if (o->sum)
 		val = val[3] == ',' ? val + 4 : "mean";

@@ -23,7 +23,7 @@
 
 struct opts {
 	struct cli cli;
-	struct agreement said;	/* agreement by the command line */
+	struct agreement said;	/* agreement as given on the command line */
 	struct agreement add;	/* options of add and relay */
 	const char *name;	/* a relay's name as a device of its cloud, */
 	struct cloud above;	/* the cloud above */

@@ -43,12 +43,11 @@ run(void *arg, char **path, size_t n, struct err *e)
 	if (o->resend && (n > 0 || o->compress.have_codec))
 		return err_set(e, ERR_USAGE, "--resend reads no input and codes "
 		    "nothing: leave out FILE and the options of coding");
-	/* a mistyped name must not pass for an empty state */
+	/* do not take a mistyped name for an empty state */
 	if (o->resend && access(o->compress.dir, F_OK) < 0)
 		return err_sys(e, "'%s'", o->compress.dir);
 	if (o->resend && o->compress.fb.window == 0)
-		o->compress.fb.window = PENDING_MAX;	/* believe it: there is
-							 * no receipt */
+		o->compress.fb.window = PENDING_MAX;	/* trust it: there is no receipt */
 	r = stage_new(&s, &stage_compress, &o->compress, o->f, e);
 	if (r == 0 && !o->resend)
 		r = stage_pass(o->f, s, NULL, *path, e);

@@ -1,7 +1,7 @@
 /*
  * ace-diff: writes a patch that makes one model of another, exactly: a shard of kind model
  * whose groups are coded given the old values.  With a directory (-S) it keeps what
- * it makes, and gives each receiver the way from the model that it has.
+ * it makes, and gives each receiver the patches that lead on from the model that it has.
  */
 #include <stddef.h>
 #include <stdio.h>

@@ -30,8 +30,8 @@ struct edge {
 	struct place folder;
 	struct tell tell;
 	char where[PLACE_WHERE];
-	char **command;		/* NULL ends it; none: our standard input and
-				 * output are the trainer's */
+	char **command;		/* ends with NULL; without words, our standard input and
+				 * output lead to the trainer */
 	char bits_text[32];
 };
 
@@ -50,8 +50,8 @@ static const struct opt options[] = {
 	OPT_END
 };
 
-/* Set `name' to the host's name without its domain. Fail if device names may not be
- * like that. */
+/* Set `name' to the host's name without its domain. Fail if that is not a valid name of a
+ * device. */
 static int
 name_of_host(char name[PLACE_NAME + 1], struct err *e)
 {

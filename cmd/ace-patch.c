@@ -1,5 +1,5 @@
 /*
- * ace-patch: makes the next model of a model, by a patch of ace-diff.  Everything
+ * ace-patch: turns a model into the next one, by a patch from ace-diff.  Everything
  * is verified before the model changes, and it changes as a whole.
  */
 #include <stdio.h>

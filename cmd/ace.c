@@ -106,7 +106,7 @@ main(int argc, char **argv)
 	int asked = argc > 1 && strcmp(argv[1], "help") == 0, r;
 
 	if (asked && argc > 2 && strcmp(argv[2], "ace") != 0) {
-		/* a command, or its program */
+		/* the name of a command or of its program */
 		char *words[] = { NULL, argv[2] +
 		    (strncmp(argv[2], "ace-", 4) == 0 ? 4 : 0), help, NULL };
 

@@ -155,7 +155,7 @@ way() {
 	    b = int(b * 4 / n + 0.5); print (b > 1 ? b : 1) }')
 	steps=$((sequences / (EDGES * batch)))
 	[ "$steps" -ge 1 ] || die "$1: too little text for one step"
-	# shellcheck disable=SC2086 # words are meant
+	# shellcheck disable=SC2086 # word splitting is intended
 	given=$(once $given)
 	if [[ " $given " = *" --gradient "* ]]; then
 		[ "$H" -eq 1 ] || die "'$1': --gradient exchanges at every step"
@@ -169,7 +169,7 @@ way() {
 	[ -z "$rule" ] || setup="$setup, rule $rule"
 	[ "$feedback" = ef ] || setup="$setup, feedback $feedback"
 	id=$(cksum <<<"$setup" | cut -d ' ' -f 1)
-	# shellcheck disable=SC2206 # words are meant
+	# shellcheck disable=SC2206 # word splitting is intended
 	options=($model --batch "$batch" --valid "$valid" --windows 1024
 	    --seed "$seed" $given --every $((steps / (H * points) + 1)))
 	[ "$SPLIT" = parts ] || options+=(--interleaved)
@@ -186,7 +186,7 @@ dense() {
 	done
 	[ "$H" -eq 1 ] || short=--interval=1
 	for k in $(seq "$EDGES"); do
-		# shellcheck disable=SC2086 # words are meant
+		# shellcheck disable=SC2086 # word splitting is intended
 		train --index 1 --device "edge$k" --of "$EDGES" $model --batch "$batch" \
 		    --valid "$valid" $given $short --steps "$1" --run "$name" \
 		    "$text" >"$dir/up$1-$k"
@@ -215,7 +215,7 @@ alone() {
 	jobs=()
 	rounds=$(of "$dir/log" end 2)
 	dense 1 && dense 2 || die "$what: cannot measure its streams"
-	# shellcheck disable=SC2046 # words are meant
+	# shellcheck disable=SC2046 # word splitting is intended
 	set -- $(for k in up1-1 up2-1 down1 down2; do wc -c <"$dir/$k"; done)
 	for k in $(seq "$EDGES"); do
 		stretch "$rounds" "$1" "$2" >"$dir/sent$k"
@@ -348,7 +348,7 @@ known() {
 one() {
 	way "$1"
 	known && return
-	what=${1//\//:}-$seed		# the name of a directory as well
+	what=${1//\//:}-$seed		# also the name of a directory
 	dir=$work/$what
 	go
 	lines "$out/curves.tsv"

@@ -234,7 +234,7 @@ verdicts() {
 	    "$1/events" | sort -u | wc -l
 }
 
-# balance HOST: all that HOST was given is at the host above it, or kept
+# balance HOST: check that all that HOST was given has reached the host above or is kept
 balance() {
 	[ "$1" != relay ] || relay_inputs
 	ace-inspect audit -S "$1/run/state" --spool "${above[$1]}/run/spool" \
@@ -284,7 +284,7 @@ trap 'exit 143' INT TERM HUP
 trap '[ $? -eq 0 ] || tail -n 5 */messages >&2' EXIT
 text=${CORPUS:-text}
 [ -n "${CORPUS:-}" ] || "$here/examples/text.sh" >text || exit
-# shellcheck disable=SC2086 # words are meant
+# shellcheck disable=SC2086 # word splitting is intended
 netns_up cloud relay $edges || die 'cannot make networks'
 for h in relay $edges; do
 	connect "$h" || die "cannot connect $h"

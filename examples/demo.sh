@@ -23,7 +23,7 @@ steps=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 800)}
 RATE=${RATE:-0.007}		# FullSync's best, for C headers: make sweep
 MUON=${MUON:-0.02}		# likewise
 INTERVAL=8			# local steps of the first round
-# shellcheck disable=SC2206 # words are meant
+# shellcheck disable=SC2206 # word splitting is intended
 options=(--rate "$RATE" --muon "$MUON" --delay "${DELAY:-0}" ${TRAIN:-})
 
 # The links of the edges, by which equation (5) sets each one's compression.
@@ -120,7 +120,7 @@ learnt() {
 
 # one TEXT RATE MUON: print a line of the sweep
 one() {
-	# shellcheck disable=SC2086 # words are meant
+	# shellcheck disable=SC2086 # word splitting is intended
 	train --local --of $EDGES --steps "$steps" --rate "$2" --muon "$3" \
 	    ${TRAIN:-} --eval --log "$work/log" "$1" || exit
 	printf '%s\t%s\t%s\t%s\n' "$2" "$3" "$(of "$work/log" end 4)" \

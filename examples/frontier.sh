@@ -10,7 +10,7 @@ name=frontier
 . "$(dirname "$0")/compare.sh"
 
 begin "${1:-.}"
-# shellcheck disable=SC2086 # words are meant
+# shellcheck disable=SC2086 # word splitting is intended
 all ${ONLY:-FullSync FullSync-32 Top-k FedAvg ACE-10 ACE-30 ACE-100 ACE-250 ACE-500 ACE-1000}
 judge
 gnuplot -e "table='$table.tsv'; out='$table.svg'" \

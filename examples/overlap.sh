@@ -57,7 +57,7 @@ run() {
 	from=$EPOCHREALTIME
 	# open both ends of the circle before any program runs, so that when one program
 	# ends all others see an end of input
-	# shellcheck disable=SC2094 # the circle is meant
+	# shellcheck disable=SC2094 # the circle is intended
 	train "${model[@]}" --steps "$2" "${cuts[@]}" --rate 0.001 \
 	    --profile "$work/profile" --apply - --clip 0 \
 	    "$work/text" <"$work/back" | $policy | coder |

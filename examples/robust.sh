@@ -117,7 +117,7 @@ all() {
 # cent, mean over the seeds; the smallest of the line; and the largest standard
 # deviation between seeds in the line.
 table() {
-	# shellcheck disable=SC2086 # words are meant to be split
+	# shellcheck disable=SC2086 # word splitting is intended
 	awk -F '\t' -v OFS='\t' -v rules="$(printf '%s ' $RULES)" \
 	    -v attacks="none $(printf '%s ' $ATTACKS)" -v setup="$setup, " '
 	NR == 1 || index($NF, setup) != 1 { next }

@@ -12,7 +12,7 @@ SEEDS=${SEEDS:-1}
 . "$(dirname "$0")/compare.sh"
 
 begin "${1:-.}"
-# shellcheck disable=SC2046,SC2086 # words are meant
+# shellcheck disable=SC2046,SC2086 # word splitting is intended
 all ${ONLY:-$(grid)}
 
 # The line with the least perplexity of each way.

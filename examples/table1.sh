@@ -10,7 +10,7 @@ name=table1
 . "$(dirname "$0")/compare.sh"
 
 begin "${1:-.}"
-# shellcheck disable=SC2086 # words are meant
+# shellcheck disable=SC2086 # word splitting is intended
 all ${ONLY:-FullSync FullSync-32 Top-k PowerSGD FedAvg DiLoCo ACE-Sync}
 judge
 gnuplot -e "curves='$table-curves.tsv'; ways='$ways'; out='$table.svg'" \

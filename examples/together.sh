@@ -106,7 +106,7 @@ part() {
 	mkfifo "$work/back"
 	# open both ends of the circle before any program runs, so that when one program
 	# ends all others see an end of input
-	# shellcheck disable=SC2094 # the circle is meant
+	# shellcheck disable=SC2094 # the circle is intended
 	train "${model[@]}" --seed "$5" --steps "$4" "${how[@]}" --rate 0.003 --warmup 0 \
 	    --apply - --eval --windows 256 --log "$work/log" \
 	    --save "$work/next" "$text" <"$work/back" | coded "$@" |

@@ -229,7 +229,7 @@ paper_cloud() {
 # With clusters, ace-aggregate groups the edges by the first ten local steps of all.
 # The mean of a cluster makes one plan for its edges, for all steps: $work/plan-EDGE.
 first() {
-	# shellcheck disable=SC2086 # words are meant
+	# shellcheck disable=SC2086 # word splitting is intended
 	train --index "$1" --device "edge$1" --of "$EDGES" $model --batch "$batch" \
 	    --valid "$valid" --seed "$seed" --rate 0.01 --interval 10 --steps 10 \
 	    --run "$name" "$text"
@@ -268,7 +268,7 @@ gossip_edge() {
 	edge "$1" | tee "$dir/own$1" "$dir/up$1" | count "$dir/sent$1" >"$dir/down$1"
 	good "${PIPESTATUS[@]}" && sed -i p "$dir/sent$1"
 }
-# All edges read in the order of the devices, so that no circle of waiting arises.
+# All edges read in the order of the devices, which prevents a deadlock.
 gossip_back() {
 	local left right
 	beside "$1" || return
@@ -287,7 +287,7 @@ gossip_cloud() { [ "$EDGES" -gt 2 ]; }
 # of 64; gains have chunks of 64. SparseLoCo's clipping at the median norm, meant for
 # unknown edges, is left out.
 gather_plan() {
-	# shellcheck disable=SC2086 # words are meant
+	# shellcheck disable=SC2086 # word splitting is intended
 	train --index 1 $model --batch 1 --valid "$valid" --steps 1 "$text" |
 	    ace-select -p "1=${code#gather:}" --format text |
 	    sed '/norm[0-9]*$/s|/4096|/64|' >"$work/plan"
@@ -418,7 +418,7 @@ policy() {
 
 # elements: print the number of the model's values
 elements() {
-	# shellcheck disable=SC2086 # words are meant
+	# shellcheck disable=SC2086 # word splitting is intended
 	train --index 1 $model --batch 1 --valid "$valid" --steps 1 "$text" |
 	    ace-inspect | awk '$1 == "tensors" { print $3 }'
 }

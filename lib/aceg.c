@@ -1,6 +1,5 @@
 /*
- * The installed interface: a thin coat over format/, for programs that are
- * not ours.
+ * The installed interface: a thin layer over format/, for other programs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,9 +25,9 @@ struct ace_reader {
 	struct ace_tensor *t;
 	size_t nt;
 	unsigned char schema_id[16];
-	struct ace_writer *to;	/* gets the annotations; it points back here */
-	struct ace_writer *out;	/* gets what stands between shards; points back, too */
-	struct buf held;	/* of that, until `out' is known */
+	struct ace_writer *to;	/* receives the annotations; it points back to this reader */
+	struct ace_writer *out;	/* receives frames between shards; points back, too */
+	struct buf held;	/* those frames, until `out' is known */
 };
 
 enum { ACE_HELD = 1 << 20 };
@@ -85,7 +84,7 @@ ace_note(void *arg, const struct reader *r, struct err *e)
 	return keys_add(&a->policy, r, e);
 }
 
-/* Between shards, {u32 type, u32 length, payload} each. */
+/* Pass on or hold a frame between shards; held frames are {u32 type, u32 length, payload}. */
 static int
 ace_loose(void *arg, const struct reader *r, struct err *e)
 {
@@ -107,7 +106,7 @@ ace_loose(void *arg, const struct reader *r, struct err *e)
 	return k < 0 ? k : buf_put(&a->held, f->raw, f->raw_len, e);
 }
 
-/* From now on what stands between a's shards goes to w, and first what did. */
+/* From now on pass frames between a's shards to w; first pass those held so far. */
 static int
 ace_join(struct ace_reader *a, struct ace_writer *w, struct err *e)
 {
@@ -282,8 +281,8 @@ ace_reader_free(struct ace_reader *a)
 struct ace_writer *
 ace_writer_new(int fd, const char *program, struct ace_error *out)
 {
-	/* as it was called when the format became final: the id of a stream is
-	 * made of it, too, and the same input gives the same bytes */
+	/* the name when the format became final: the stream's id depends on it, and the
+	 * same input must give the same bytes */
 	struct writer_opts o = { "libace", program, 0 };
 	struct err e = ERR_INIT;
 	struct ace_writer *a = alloc_get(1, sizeof(*a), &e);
@@ -394,7 +393,7 @@ ace_write_key(struct ace_writer *a, const char *key, const char *value,
 	return ace_fail(out, r, &e);
 }
 
-/* s: what `from' does not say, empty or another shard's. */
+/* s has the members that `from' lacks: empty, or another shard's. */
 static int
 ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
     struct err *e)
@@ -474,7 +473,7 @@ ace_write_shard_of(struct ace_writer *a, struct ace_reader *of,
 	return ace_fail(out, r, &e);
 }
 
-/* Refuse a call without a shard, or whose n values more do not fill the tensors. */
+/* Refuse a call without a shard, or n more values if they do not match the tensors. */
 static int
 ace_miscounted(const struct ace_writer *a, uint64_t n, struct ace_error *out)
 {

@@ -103,38 +103,36 @@ ACE_API struct ace_writer *ace_writer_new(int fd, const char *program,
  * shards. */
 ACE_API int ace_write_tensors(struct ace_writer *w, const struct ace_tensor *t,
     size_t n, uint32_t group, struct ace_error *e);
-/* The same tensors as r's current shard. */
+/* Use the same tensors as r's current shard. */
 ACE_API int ace_write_tensors_of(struct ace_writer *w,
     const struct ace_reader *r, struct ace_error *e);
-/* A key of the next shard and of no other; value NULL takes it back.  Keys are
+/* Set a key of the next shard only; value NULL removes it.  Keys are
  * [a-z0-9._-]{1,64}; ace-stream(5) has those that the programs know. */
 ACE_API int ace_write_key(struct ace_writer *w, const char *key,
     const char *value, struct ace_error *e);
 ACE_API int ace_write_shard(struct ace_writer *w, const struct ace_shard *s,
     struct ace_error *e);
-/* The same, for a filter: with the tensors of r's current shard, and what it
- * says beyond struct ace_shard; while ace_read_group goes on, annotations that
- * stay true of a changed shard go from r to w, and so does what r has between
- * its shards. */
+/* The same, for a filter: also copies the tensors of r's current shard, and what struct
+ * ace_shard cannot hold. During ace_read_group, annotations that stay valid for a changed
+ * shard are copied from r to w, and so are frames between r's shards. */
 ACE_API int ace_write_shard_of(struct ace_writer *w, struct ace_reader *r,
     const struct ace_shard *s, struct ace_error *e);
 /* Values in canonical order: any number at a time, over tensor and group
  * boundaries.  The shard wants exactly the schema's total. */
 ACE_API int ace_write_values(struct ace_writer *w, const float *x, size_t n,
     struct ace_error *e);
-/* How long each of the shard's n tensors took to compute in the step before,
- * seconds from 0 to 1e7, in the schema's order; inside a shard, before its
- * values. */
+/* Write how long each of the shard's n tensors took to compute in the step before, in
+ * seconds from 0 to 1e7, in the schema's order; call it in a shard before its values. */
 ACE_API int ace_write_times(struct ace_writer *w, const double *seconds,
     size_t n, struct ace_error *e);
-/* Sends what is whole so far, up to a tensor's or a group's end, inside a shard:
- * a waiting reader gets it while the rest is still computed.  Filters that need
- * no more than a group to decide hand it on at once. */
+/* Inside a shard, sends the tensors or groups that are complete so far, so that a waiting
+ * reader gets them while the rest is still computed. Filters that decide group by group
+ * pass them on immediately. */
 ACE_API int ace_write_flush(struct ace_writer *w, struct ace_error *e);
 /* Ends the shard and flushes, so that a waiting reader can go on. */
 ACE_API int ace_write_end(struct ace_writer *w, struct ace_error *e);
-/* Ends the stream.  Not called (or failed): the stream has no end marker, and
- * every reader will refuse it. */
+/* Ends the stream. If it is not called or fails, the stream has no end marker, and every
+ * reader will refuse it. */
 ACE_API int ace_writer_close(struct ace_writer *w, struct ace_error *e);
 ACE_API void ace_writer_free(struct ace_writer *w);
 

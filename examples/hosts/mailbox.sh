@@ -10,7 +10,7 @@ work=$(mktemp -d) || exit 4
 trap 'rm -rf "$work"' EXIT
 trap 'exit 143' INT TERM HUP
 
-# Copy what standard input has now, up to 8 MB, after its size, which is 0 at the end.
+# Print the size of what standard input has now, up to 8 MB and 0 at its end, and then these bytes.
 piece='vec($r, 0, 1) = 1;
     do { $n = sysread(STDIN, $b, 1 << 20, length $b) }
     while ($n && length $b < 8 << 20 && select($q = $r, undef, undef, 0.1));

@@ -15,11 +15,11 @@ for name; do
 done
 curve='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1'
 
-# shellcheck disable=SC2086 # words are meant
+# shellcheck disable=SC2086 # word splitting is intended
 [ -e ca.pem ] || openssl req -x509 $curve -nodes -days 3650 \
     -subj "/CN=ace" -keyout ca.key -out ca.pem
 for name; do
-	# shellcheck disable=SC2086 # words are meant
+	# shellcheck disable=SC2086 # word splitting is intended
 	openssl req $curve -nodes -subj "/CN=$name" -addext \
 	    "subjectAltName=DNS:$name" -keyout "$name.key" -out "$name.csr"
 	openssl x509 -req -in "$name.csr" -CA ca.pem -CAkey ca.key \

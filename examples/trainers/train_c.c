@@ -6,7 +6,7 @@
  *
  * In each round a device takes 20 steps on data of its own, sends what they changed in
  * the array, and adds the mean of what all devices changed.  The array and the number of
- * rounds are the checkpoint: the same line typed again goes on.
+ * rounds are the checkpoint: the same command continues the run.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ enum { N = 4096 };
 
 struct model { uint64_t round; float p[N]; };
 
-/* Numbers from -1 to 1 that are the same again for the same seed. */
+/* Numbers from -1 to 1, the same for the same seed. */
 static float
 noise(uint64_t *seed)
 {
@@ -77,7 +77,7 @@ main(void)
 		if (fwrite(&n, 8, 1, out) != 1 || fwrite(head, n, 1, out) != 1 ||
 		    fwrite(sent, sizeof(sent), 1, out) != 1 || fflush(out) != 0)
 			die("ace-import");
-		/* one array: the head has nothing that we do not know */
+		/* one array, so that the head is known */
 		if (fread(&n, 8, 1, back) != 1)
 			return 1;
 		while (n-- > 0)

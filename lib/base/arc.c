@@ -173,7 +173,7 @@ arc_fail(const struct arc *a, const char *what, struct err *e)
 		return err_move(e, &a->why);
 	if (why == NULL)
 		why = "unreadable";
-	/* libarchive says so of names above a megabyte too */
+	/* libarchive sets ENOMEM for names above a megabyte, too */
 	if (archive_errno(a->a) == ENOMEM && strstr(why, "malformed") == NULL)
 		return err_set(e, ERR_SYS, "%s: %s", what, why);
 	/* libarchive discards the filter's message when it looks for the format */

@@ -327,7 +327,7 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 		box->stages |= SANDBOX_OWNERS;
 	if (temp == NULL || temp[0] == '\0')
 		temp = "/tmp";
-	/* in /usr is the locale */
+	/* /usr has the locale's files */
 	if ((r = sandbox_allow(box, temp, SANDBOX_TEMP, e)) < 0 ||
 	    (r = sandbox_allow(box, "/usr", SANDBOX_READ, e)) < 0)
 		return r;

@@ -20,7 +20,7 @@ const char *magic_say(const unsigned char *p, size_t n, const char *if_text,
 int magic_packed(const unsigned char *p, size_t n);
 /* Return 1 for an archive that can only be read from a file. */
 int magic_seeks(const unsigned char *p, size_t n);
-/* Return how many bytes after these 8 readers of zstd and lz4 skip; 0: it is no
+/* Return the number of bytes after these 8 that readers of zstd and lz4 skip; 0: not a
  * skippable frame. */
 size_t magic_passed(const unsigned char p[8]);
 /* Return 1 if the bytes begin a safetensors file. */

@@ -243,7 +243,7 @@ static const struct sandbox_call sandbox_allowed[] = {
 	ONLY(fcntl, 1, F_DUPFD), ONLY(fcntl, 1, F_DUPFD_CLOEXEC),
 	ONLY(fcntl, 1, F_SETPIPE_SZ), ONLY(fcntl, 1, F_GETPIPE_SZ),
 	ONLY(fcntl, 1, F_OFD_SETLK), ONLY(fcntl, 1, F_OFD_GETLK),
-	/* is it a terminal, and how wide; no input to terminals */
+	/* ask for a terminal and its width; never add input to it */
 	ONLY(ioctl, 1, TCGETS), ONLY(ioctl, 1, TIOCGWINSZ),
 	/* cloning a file's blocks */
 	{ SYS_ioctl, SANDBOX_MAKES, 1, 0xffffffff, FICLONE },

@@ -13,7 +13,7 @@ struct statedir {
 	char *dir;
 	int lock;		/* descriptor, or -1 */
 	int durable;		/* 1: its files will be synced */
-	int again;		/* 1: overwrite the residual before the last one */
+	int again;		/* 1: reuse the file of the residual before the last */
 	struct memories *later;	/* memories that wait to be saved, or NULL */
 	struct at *at;		/* the descriptor of dir */
 };

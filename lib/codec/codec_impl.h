@@ -81,7 +81,7 @@ struct codec_impl {
 	 * plan's, or 0 if encode sets it (open) */
 	int (*encode)(const struct codec_in *in, struct buf *out,
 	    uint8_t *param, struct err *e);
-	/* decode b; the caller refuses a body that decode leaves unread bytes of */
+	/* decode b; if it leaves bytes unread, the caller refuses the body */
 	int (*decode)(const struct codec_out *o, struct bytes *b, struct err *e);
 	/* for a sparse codec, instead of decode: list the values in the body; o->x is
 	 * NULL */

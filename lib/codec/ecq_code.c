@@ -25,10 +25,10 @@ magnitude(int16_t q)
 /* ---- the mode ---- */
 
 enum {
-	MANY = 49152,		/* up to this many values, all of them choose the mode, */
-	TRIAL = 16384,		/* of more values, a sample of this size does; */
-	DENSE = 12,		/* but below this level, */
-	SPARSE_TRIAL = 32768,	/* a sample of this size */
+	MANY = 49152,		/* up to this many values, choose the mode by all of them */
+	TRIAL = 16384,		/* else by a sample of this size, */
+	DENSE = 12,		/* or, below this level, */
+	SPARSE_TRIAL = 32768,	/* by a sample of this size */
 	BANKS = 4,		/* parallel counts, faster than one */
 	PIECES = 8,		/* places from which the sample is taken */
 	LEARN = 3 << 16,	/* cost of learning one symbol of a context */
@@ -169,7 +169,7 @@ sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 	}
 }
 
-/* Sort q by all modes, or by all but the last. Return the number of modes. */
+/* Compute the codes of q by all modes, or by all but the last. Return the number of modes. */
 static unsigned
 trials(struct work *w, const struct ecq_in *in, unsigned level,
     const int16_t *q, size_t n, struct kern_ecq_sorted t[KERN_ECQ_MODES])

@@ -275,7 +275,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	return r < 0 ? r : 0;
 }
 
-/* Decode whole groups of f32; any other body is f32 only to some readers. */
+/* Decode whole groups of f32; other bodies need more than these bytes. */
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {

@@ -5,9 +5,9 @@
  * Most weights of a model keep their bits from one step to the next, and the weight
  * itself tells which: a step moves all weights by about the same amount, and half a
  * unit in the last place depends on the exponent.  Values are therefore coded by
- * level, one level per exponent, each with its own share of changes.  Of each level are
- * coded which of its values change (subset.h), and the number of representable values by
- * which each moves: which moves have 2, 3, ... bits in the same way, then their bits.
+ * level, one level per exponent, each with its own share of changes.  For each level the
+ * code has which of its values change (subset.h), and by how many representable values
+ * each moves: in the same way which moves have 2, 3, ... bits, then the bits of the moves.
  *
  * Values that share a scale, or a row, change together: where it saves bits, blocks of 8
  * to 32768 values without a change are left out at first.  Bytes that hold two 4-bit

@@ -16,7 +16,7 @@
 
 enum {
 	LEVELS = 254,		/* at most */
-	OUT = 255,		/* in level[]: of no level, unchanged */
+	OUT = 255,		/* in level[]: an unchanged word, in no level */
 	SLACK = 1024,		/* room for bits and states beyond the words */
 	AHEAD = 12,		/* changes prefetched ahead */
 	BLOCK_BITS = 4,		/* bits of the block size's code */
@@ -32,7 +32,7 @@ exact_given_bound(const struct form *f, size_t n)
 
 /* ---- levels ---- */
 
-/* Call for words of a constant size, of which compilers make faster code. */
+/* Make the call with a constant word size, for which compilers produce faster code. */
 #define BY_SIZE(g, call) \
 	switch (g.size) { \
 	case 1: g.size = 1; call; break; \
@@ -41,8 +41,8 @@ exact_given_bound(const struct form *f, size_t n)
 	default: g.size = 8; call; \
 	}
 
-/* The levels of words with a mantissa of so many bits. Constants let compilers vectorise the
- * loop; each exponent fits a byte. */
+/* The levels of words with a mantissa of that many bits. Constants let compilers vectorise
+ * the loop; each exponent fits a byte. */
 #define LEVEL_ALL(mantissa, load, bytes, mask) \
 	case mantissa: \
 		for (i = 0; i < n; i++) { \
@@ -239,7 +239,7 @@ choose_blocks(const struct changes *c, size_t n, unsigned char *any)
 	return (unsigned)i;
 }
 
-/* Take the words of other blocks than these out of all levels. */
+/* Remove from all levels the words that are not in these blocks. */
 static void
 leave_blocks(unsigned char *level, size_t n, unsigned k, const uint32_t *block,
     size_t c)
@@ -408,7 +408,7 @@ put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 	o->s.b = b;
 }
 
-/* Write which blocks of 2^k have changes, which are in the list, and leave the others. */
+/* Write which blocks of 2^k words have changes, and drop the other blocks. list: scratch. */
 static void
 put_blocks(struct out *o, const struct changes *c, const struct room *t, unsigned k,
     uint32_t *list)
@@ -483,7 +483,7 @@ move(const struct form *f, const struct room *t, struct bits_get *bits,
 	size_t i;
 
 	for (i = 0; i < c; i++) {
-		k = class[i] & (8u * f->size - 1);	/* class[i] is less anyway */
+		k = class[i] & (8u * f->size - 1);	/* class[i] is below this */
 		to = p + (size_t)list[i + AHEAD < c ? i + AHEAD : i] * f->size;
 		__builtin_prefetch(to, 1);
 		to = p + (size_t)list[i] * f->size;

@@ -1,6 +1,6 @@
 #include "codec/subset.h"
 
-enum { RARE = RANS_TOTAL / 64 };	/* what is rarer is escaped */
+enum { RARE = RANS_TOTAL / 64 };	/* rarer symbols are escaped */
 
 struct mean {
 	unsigned table, k;	/* k low bits are not coded */

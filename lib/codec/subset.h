@@ -1,12 +1,11 @@
 /*
- * Codes which c of n values are meant, where they are about independent of each other: as
- * the distances between the fewer of both kinds, f = min(c, n - c).
+ * Code which c of n values are chosen, assuming that the choices are about independent: as
+ * the distances between values of the rarer kind, of which there are f = min(c, n - c).
  *
- * Their mean n / f says how likely each distance is: they fall off geometrically.  A table
- * for the mean, of rANS (rans_step.h), has a symbol for each distance up to about four means;
- * the last symbol is escaped: that much, and another distance.  The tables belong to means
- * from 2 to 16, eight to an octave.  Of longer distances the low bits are equally likely 0
- * and 1, and not coded.
+ * The mean n / f gives the probability of each distance, which falls off geometrically. An
+ * rANS table (rans_step.h) has a symbol for each distance up to about four means; its last
+ * symbol is an escape, to which the next distance is added. There are tables for means from 2
+ * to 16, eight per octave. For larger means the low bits of distances are stored as they are.
  */
 #ifndef ACE_SUBSET_H
 #define ACE_SUBSET_H
@@ -20,7 +19,7 @@
 enum {
 	SUBSET_TABLES = 24, SUBSET_SYMBOLS = 64, SUBSET_SLACK = 8,
 	SUBSET_FEW = 1024,	/* symbols up to which one state is enough */
-	SUBSET_TOKENS = 2	/* at most, for each of the fewer kind */
+	SUBSET_TOKENS = 2	/* at most, per distance */
 };
 
 /* ---- written ---- */
@@ -52,8 +51,8 @@ struct subset_get {
 	unsigned last[SUBSET_TABLES];
 };
 
-/* Read rank[c], all below n, in room for SUBSET_SLACK more; if there is nothing such, o->bad
- * is set. c may be above n. */
+/* Read rank[c], all below n, with room for SUBSET_SLACK more. If the input is not valid, set
+ * o->bad. c may be above n. */
 void subset_get(struct subset_get *o, uint32_t *rank, size_t c, size_t n);
 
 #endif

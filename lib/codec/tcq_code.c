@@ -89,7 +89,7 @@ prices(struct kern_tcq_walk *w, const struct tally *k, int first)
 		}
 }
 
-/* Start the counts: each value as either quantiser codes it. */
+/* Start the counts: count each value as coded by each of the quantisers. */
 static void
 first_tally(const struct kern_tcq_walk *w, struct tally *t)
 {

@@ -37,7 +37,7 @@ link_wrote(struct link *l, double from, double to, size_t n)
 	secs = to - l->since;
 	if (l->running && l->starved < LINK_STARVED * secs) {
 		if (secs < LINK_SPAN)
-			return;		/* a longer one is surer */
+			return;		/* a longer span is more reliable */
 		if (l->since > l->rested) {	/* the first filled buffers */
 			w = &l->w[l->n++ % LINK_SPANS];
 			w->spell = l->rested;
@@ -102,7 +102,7 @@ link_settled(struct link_span *w, size_t n)
 	for (i = 0; i < n; i++)
 		all += w[i].to - w[i].from;
 	if (all < 2 * LINK_SPAN)
-		return 0;		/* one span is too little */
+		return 0;		/* one span is not enough */
 	enough = fmax(all / 2, LINK_ENOUGH);
 	qsort(w, n, sizeof(w[0]), link_by_age);
 	for (i = 0; i < n && (kept < enough ||

@@ -19,7 +19,7 @@ enum { WRITER_HEAD = 56 };	/* payload of HEAD */
  * ---- the records of a DATA frame ----
  *
  * Until the frame is written, the bodies lie one after another, after room for the
- * directory, so that the payload is there when the last one came.
+ * directory, so that the payload is complete as soon as the last body is.
  */
 
 enum {

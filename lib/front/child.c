@@ -369,7 +369,7 @@ child_run(struct children *c, const struct child_ear *ear)
 	c->first = -1;
 	(void)sigemptyset(&act.sa_mask);
 	for (i = 0; i < 4; i++) {
-		/* a write that blocks goes on: else stdio drops its text */
+		/* restart interrupted writes: stdio would drop the text */
 		act.sa_flags = ends[i] == SIGCHLD ? SA_RESTART : 0;
 		(void)sigaction(ends[i], &act, &was[i]);
 	}

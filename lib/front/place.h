@@ -28,8 +28,8 @@ struct agreement {
 	double bits;		/* bits per value, in each direction; 0: not given */
 	uint64_t rounds;	/* the run ends after this many; 0: never */
 	uint64_t devices;	/* number of devices; 0: not given */
-	uint64_t quorum;	/* close a step that has this many shards for */
-	double deadline;	/* this many seconds; 0: wait for all devices */
+	uint64_t quorum;	/* close a step after it has had this many shards */
+	double deadline;	/* for this many seconds; 0: wait for all devices */
 	uint64_t tolerate;	/* number of devices that may send anything */
 };
 

@@ -14,8 +14,8 @@
 #include "pipe/event.h"
 
 #define TELL_HOLD 1.5		/* seconds for which lines wait for a failure */
-#define TELL_SILENT 9.0		/* a tick later it is 10 s, which is the longest
-				 * silence of a run that goes well */
+#define TELL_SILENT 9.0		/* with the next tick, the longest silence of a healthy
+				 * run is 10 s */
 
 /* ---- output ---- */
 

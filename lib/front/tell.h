@@ -36,7 +36,7 @@ struct tell {
 	uint64_t round, begun;	/* begun: the last one whose beginning was written */
 	uint64_t rounds;	/* rounds that this process has done */
 	int over;		/* all rounds were done when this process began */
-	double now, began, sent, taken, since;	/* now: of the event at hand */
+	double now, began, sent, taken, since;	/* now: of the current event */
 	uint64_t values, bytes;
 	uint64_t participants, excluded;	/* devices in the average; left out */
 	char missing[TELL_LINE];	/* devices that are waited for */

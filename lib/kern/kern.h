@@ -101,8 +101,8 @@ struct kern {
 	    size_t n, unsigned char v);
 
 	/* replace each place[c] by the number of marks before it; and each rank[c], in
-	 * order, by the place of the mark of n values that has so many before it, which
-	 * exists */
+	 * order, by the place of the mark, among n values, with that many marks before
+	 * it; it exists */
 	void (*ranked)(uint32_t *place, size_t c, const uint64_t *mark,
 	    const uint32_t *before);
 	void (*marked)(uint32_t *rank, size_t c, const uint64_t *mark,

@@ -369,7 +369,7 @@ low_bits(__m256i q, __m256i code, __m128i two, __m256i *n)
 	return _mm256_or_si256(a, _mm256_sllv_epi32(sign, shift));
 }
 
-/* Join the bits of each two values. */
+/* Join the bits of pairs of values. */
 WIDE_INLINE __m256i
 low_pairs(__m256i v, __m256i *n)
 {

@@ -95,7 +95,7 @@ kern_marks_bit(uint64_t m, unsigned k)
 #else
 	const uint64_t one = 0x0101010101010101u, top = 0x80 * one;
 	uint64_t upto = kern_marks_counts(m);
-	/* bytes that end before it */
+	/* number of bytes that end before the bit */
 	uint64_t less = (((k * one | top) - upto) & top) >> 7;
 	unsigned at = (unsigned)(less * one >> 56) * 8;
 
@@ -119,8 +119,8 @@ kern_ranked(uint32_t *place, size_t c, const uint64_t *mark, const uint32_t *bef
 	}
 }
 
-/* Where there are many, note the word of each rank, of some words at a time: a search for it
- * takes branches that processors cannot predict. */
+/* If there are many ranks, tabulate the word of each rank, some words at a time: a search
+ * would take branches that processors cannot predict. */
 static inline void
 kern_marked(uint32_t *rank, size_t c, const uint64_t *mark, const uint32_t *before, size_t n)
 {

@@ -8,8 +8,8 @@
 #include "kern/kern_marks.h"
 #include "kern/ref.h"
 
-/* Other evaluation would give other bits than other machines; FLOAT in the Makefile
- * sets it. */
+/* Another method of evaluation would give bits that differ from other machines' bits;
+ * FLOAT in the Makefile sets the method. */
 _Static_assert(FLT_EVAL_METHOD == 0, "f32 is not computed in f32");
 
 #define MAG 0x7fffffffu			/* all bits but the sign */

@@ -76,7 +76,7 @@ struct center_row {		/* floats only, so that it is stored as in memory */
 	struct center_seen seen[CENTER_STEPS];	/* the newest first */
 };
 
-struct center_one {		/* a contribution to the step at hand */
+struct center_one {		/* a contribution to the current step */
 	struct center_id device;
 	struct center_seen seen;
 	unsigned char from[SHARD_ID];	/* a copy: the device that it repeats, */

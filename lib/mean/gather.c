@@ -569,7 +569,7 @@ gather_sum_group(struct gather *g, uint32_t group, struct robust_sum *sum,
 	for (i = g->lo; i < g->hi; i++) {
 		if ((k = gather_group(g, i, group, &x, NULL, e)) < 0)
 			return gather_blame(g, i, k);
-		/* of types without a mean keep the newest values */
+		/* for types without a mean, keep the newest values */
 		if (x != NULL && !(exact && sent))
 			robust_sum_add(sum, 1, x);
 		sent |= x != NULL;
@@ -846,10 +846,10 @@ gather_share(const struct gather *g, const struct array_names *l, size_t i)
 	return s;
 }
 
-/* Return 1 if contribution a is to blame rather than b, which comes before it.  To blame
- * is the one that lists the device of another shard that is here; else the one
- * that shares more names, since any device could claim to speak for all others; else
- * the one with fewer names; else the later one. */
+/* Return 1 if contribution a is to blame rather than b, which comes before it.  The one
+ * to blame lists the device of another shard that is here; else it shares more names,
+ * since any device could claim to speak for all others; else it has fewer names; else it
+ * is the later one. */
 static int
 gather_worse(const struct gather *g, const struct gather_shared *a,
     const struct gather_shared *b)

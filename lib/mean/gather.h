@@ -65,7 +65,7 @@ size_t gather_opens(const struct gather *g);
 uint64_t gather_memory(const struct gather *g);
 
 /*
- * The contributions come in windows; pipes, which are all open anyway, in one.
+ * Contributions are opened in windows. Pipes, which are always open, are all in one.
  * gather_window(g, w, e): open window w at its first group; none is open after
  * gather_step.  gather_window_range: get the contributions of the open window, [lo, hi).
  * gather_group and gather_finish are for this range.

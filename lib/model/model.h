@@ -101,8 +101,8 @@ int model_same(const struct model *m, struct err *e);
  * files were opened for writing and before they are read: opening may change the times
  * of files from a lower layer of a file system. */
 int model_again(struct model *m, struct err *e);
-/* Call fstatat(2), if need be again until any later change of the file must give it
- * another time of last change. */
+/* Call fstatat(2), and repeat it, if necessary, until any later change of the file is
+ * sure to give it another time of last change. */
 int model_stat(int dir, const char *name, int flags, struct stat *st);
 /* Return a number for the state of a file of that name.  It changes when the file is
  * replaced, written or given other rights; with `all' also when the file is linked or

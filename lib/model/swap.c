@@ -603,7 +603,7 @@ redo_pairs(const unsigned char *old, const unsigned char *new)
 	return pairs;
 }
 
-/* Return where the pair is that the lowest 1 bit is for. */
+/* Return the position of the pair for which the lowest 1 bit stands. */
 static inline unsigned
 redo_pair(uint64_t pairs)
 {

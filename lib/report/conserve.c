@@ -331,7 +331,7 @@ conserve_accepted(struct conserve_run *x, const struct reader *r, struct err *e)
 	return x->cached ? conserve_made(x, sh, e) : 1;
 }
 
-/* Return 1: a history in the state, the reconstruction of a pending shard, counts. */
+/* Return 1, as the whole history counts: it is the reconstruction of a pending shard. */
 static int
 conserve_whole(struct conserve_run *x, const struct reader *r, struct err *e)
 {

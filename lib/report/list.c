@@ -332,7 +332,7 @@ list_stream(struct report *p, struct reader *r, struct err *e)
 	return report_fail(p, k, e);
 }
 
-/* ---- a shard in a line ---- */
+/* ---- one line per shard ---- */
 
 enum { LIST_WIDE = 64 };	/* columns that the whole line needs */
 

@@ -45,7 +45,7 @@ enum {
 	REPORT_PLACE = 512,	/* with tabs, one line per tensor */
 	REPORT_NAMED = 1024,	/* the name of a tensor; */
 	REPORT_SHAPED = 2048,	/* JSON: type, kind, shape */
-	REPORT_TENSOR = 4096,	/* what a tensor takes, in a line; */
+	REPORT_TENSOR = 4096,	/* bytes of a tensor, as a line; */
 	REPORT_TALLY = 8192,	/* the same in JSON */
 	REPORT_STATS = 16384,	/* statistics of values; */
 	REPORT_SHORT = 65536,	/* the same in 80 columns */

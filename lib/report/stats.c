@@ -197,7 +197,7 @@ stats_stream(struct report *p, struct reader *r, struct err *e)
 	return report_fail(p, k, e);
 }
 
-/* ---- of two: how they differ ---- */
+/* ---- the difference of two streams ---- */
 
 enum { NO_GROUP = -1 };
 

@@ -155,7 +155,7 @@ verify_file(struct report *p, struct reader *r, struct err *e)
 	return k < 0 ? k : report_flush(p, e);
 }
 
-/* ---- what is whole of a damaged file ---- */
+/* ---- the whole shards of a damaged file ---- */
 
 /* r is at the beginning of a shard. Return 1 if the shard is complete; r is then back
  * at its beginning. */

@@ -26,7 +26,7 @@
 struct closing {
 	const struct closing_opts *o;
 	struct spool in;
-	uint64_t step;		/* at hand; at first, of the last average or UINT64_MAX */
+	uint64_t step;		/* the current one; at first, the last average's or UINT64_MAX */
 	struct receipt_list list;	/* the step's manifest */
 	char **path;		/* [n]: files of the shards that count */
 	size_t n;
@@ -200,7 +200,7 @@ closing_carry(const struct closing *r, const struct closed *d, uint64_t step,
 
 enum closing_result {
 	CLOSING_DONE,
-	CLOSING_AGAIN		/* look again: no step is over, or an earlier one is */
+	CLOSING_AGAIN		/* look again: no step is over yet, or an earlier step is */
 };
 
 /* Close a step: an enum closing_result.  seen: shards of the step that were read before the
@@ -266,9 +266,9 @@ closing_since(const struct closing *r, uint64_t step, double *since, struct err 
 	return k;
 }
 
-/* A step that is being waited for. */
+/* The step that is waited for. */
 struct closing_watch {
-	int any;		/* a step is waited for: */
+	int any;		/* 1: there is one: */
 	uint64_t step;
 	double since;		/* when it had a quorum, by clock_now */
 };

@@ -51,7 +51,7 @@ const char *closing_dir(const struct closing *r);
 /* closing_next(r, step, paths, n, e): wait for the next step that is over, and close it:
  * shards that come later, for it or for steps before it, are late.  *paths, valid until
  * closing_done, are its shards and those of earlier steps that no average has counted, in
- * the order in which to add them.  A step that was closed before and not done comes
+ * the order in which to add them.  A step that was closed before and has no average comes
  * again with the same shards.  Without a reader of o->out: wait_orphan's error. */
 int closing_next(struct closing *r, uint64_t *step, char ***paths, size_t *n,
     struct err *e);

@@ -42,8 +42,8 @@ int manifest_closed(const struct spool *s, struct closed *d, struct err *e);
 
 /* manifest_of(s, step, l, e): read into l the manifest that lists the step's
  * shards: 1, and the caller calls receipt_list_release; or 0 if the step is open.  A step
- * that was passed over has no manifest: then it is that of the step whose average counts
- * its shards, which lists shards of other steps, too. */
+ * that was passed over has none of its own: then read that of the step whose average
+ * counts its shards, which lists shards of other steps, too. */
 int manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
     struct err *e);
 

@@ -63,13 +63,13 @@ struct receive {
 	struct reader *in;
 	const struct kern *kern;
 	struct values v;
-	struct history history;	/* of the shard at hand */
+	struct history history;	/* of the current shard */
 	struct io *to;		/* the pipe to the answering process */
 	int places;		/* descriptor for clients_sends */
 };
 
-/* Fail if the shard is of another device than may send, or of another run.  No verdict is
- * stored, since the other device would get it, too, for a shard that it sends itself. */
+/* Fail if the shard is not of the device that may send, or is of another run.  No verdict
+ * is stored, since the other device would get it, too, for a shard that it sends itself. */
 static int
 receive_check_sender(const struct receive *x, const struct shard *sh,
     struct err *e)
@@ -179,7 +179,7 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 	return k < 0 ? k : 0;
 }
 
-/* Tell the answering process of a shard or, with asks, of a question. */
+/* Tell the answering process of a shard or, if asks is 1, of a question. */
 static int
 receive_tell(struct receive *x, const struct receipt *r, const struct shard *sh,
     int asks, int again, struct err *e)

@@ -89,7 +89,7 @@ char *spool_path(const struct spool *s, const uint64_t *step, const char *file,
  * DIR/STEP/DEVICE.end; step NULL: DIR/device/DEVICE.end.  device "": a device
  * without a name. */
 void spool_file(const char *device, const char *end, char out[SPOOL_FILE]);
-#define SPOOL_KNOWN "known"	/* an `end' of these: see spool/join.h */
+#define SPOOL_KNOWN "known"	/* an `end' for spool_of: see spool/join.h */
 char *spool_of(const struct spool *s, const uint64_t *step, const char *device,
     const char *end, struct err *e);
 /* spool_device(file, out, id): convert the name of a file back to the device's name and

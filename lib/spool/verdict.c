@@ -190,7 +190,7 @@ verdict_schema_new(const char *path, const struct schema *sc,
 }
 
 /* Compare the schema with the one in the file; if the file is absent make it, for the
- * run of sh.  0: the schemas are equal; 1: they differ, and why says in what; -ERR_DATA: sh
+ * run of sh.  0: the schemas are equal; 1: they differ, as why says; -ERR_DATA: sh
  * is of another run. */
 static int
 verdict_schema(const char *path, const struct schema *sc,
@@ -322,7 +322,7 @@ verdict_one(struct verdict *x, struct err *e)
 		return k;
 	if (x->d.any && x->sh->step <= x->d.closed)
 		return verdict_closed(x, e);
-	/* of two runs that begin at the same time the spool is of the first */
+	/* if two runs begin at the same time, the spool belongs to the first */
 	if (x->r->verdict == RECEIPT_ACCEPTED && !x->model &&
 	    ((k = verdict_model(x, e)) < 0 || k == VERDICT_ALONE))
 		return k;
@@ -333,8 +333,7 @@ verdict_one(struct verdict *x, struct err *e)
 			return 0;
 		if (k == VERDICT_NO)
 			return x->alone ? verdict_refuse(x, e) : VERDICT_ALONE;
-		/* of several shards with one name only the accepted one keeps its
-		 * history */
+		/* only the accepted shard with this name keeps its history */
 		if (x->m->cache != NULL && !x->alone)
 			return VERDICT_ALONE;
 		if ((k = history_keep(x->m, x->s, x->sh, x->d.has_last ?

@@ -15,7 +15,7 @@ struct spool;
 struct waiting {
 	const struct filter *f;			/* the program that waits */
 	const volatile sig_atomic_t *asked;	/* signals so far */
-	sig_atomic_t answered;			/* number of these that were answered */
+	sig_atomic_t answered;			/* number of signals that were answered */
 	double since;				/* clock_now when the wait began */
 	int said;				/* 1: a message was due */
 };

@@ -408,7 +408,7 @@ coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
 	void *p;
 	int r;
 
-	/* before these values get room, because waiting codes groups that are in it */
+	/* first, because this may wait, and other code uses the memory meanwhile */
 	if ((r = coding_more(q, e)) < 0)
 		return r;
 	/* memory of our own gains nothing if the residual's file has its pages */

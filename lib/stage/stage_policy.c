@@ -400,7 +400,7 @@ policy_deco(struct stage_policy *p, double rate, struct err *e)
 
 /* ---- decisions ---- */
 
-/* Read the numbers that the state keeps from h. */
+/* Read from h the numbers that the state keeps. */
 static int
 policy_memory(struct stage_policy *p, struct memory *h, struct err *e)
 {

@@ -60,8 +60,8 @@ stage_select_levels(void *arg, const struct opt *row, const char *list, struct e
 	    "name one or more besides none, such as q8");
 }
 
-/* Read "0.9=qsgd:4@4" or "0.9": a share, the codec for groups up to it (default f16),
- * and after '@' in every how many steps they are sent. */
+/* Read "0.9=qsgd:4@4" or "0.9": a share, the codec for groups up to it (default f16), and
+ * after '@' the number of steps from one sending of a group to the next. */
 static int
 stage_select_level(struct stage_select_upto *u, char *word, struct err *e)
 {

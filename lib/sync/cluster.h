@@ -1,6 +1,6 @@
 /*
  * Which devices belong together: tiers of equal speed, and inside them groups
- * of like devices.  The ACE-Sync paper names clustering and no method; both
+ * of like devices.  The ACE-Sync paper names clustering but no method; both
  * are ours.
  *
  * Tiers.  A round of a tier lasts as long as its slowest device, so a tier

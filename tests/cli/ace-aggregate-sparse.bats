@@ -35,7 +35,7 @@ alike() {
 		for how in "" "--rule sum" "--weight-by equal" \
 		    "--rule clip:0.5" "--rule norm-ratio:9"; do
 			each_of 5 || continue
-			# shellcheck disable=SC2086 # words are meant
+			# shellcheck disable=SC2086 # word splitting is intended
 			exits 0 ace-aggregate $how e1 e2 e3
 			mv out sparse
 			# shellcheck disable=SC2086

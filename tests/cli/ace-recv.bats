@@ -185,7 +185,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	says "'spool/limits' exists already"
 	same made spool/limits
 	for other in --publish '--run r' '--reply aggregate' '--device d' '-o log' file; do
-		# shellcheck disable=SC2086 # words are meant to be split
+		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 ace-recv --spool other --create $other
 		[ ! -e other/limits ]
 	done
@@ -502,7 +502,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 pty ace-recv --spool spool --publish mean
 	for act in "--publish -o log" "--publish --device edge1" \
 	    "--join --device edge1 -o log" "--leave --device edge1 -o log"; do
-		# shellcheck disable=SC2086 # words are meant
+		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 ace-recv --spool spool $act
 	done
 	[ ! -e log ]

@@ -26,7 +26,7 @@ built() {
 	cp "$BUILD/libaceg.a" lib/
 	sanitized && san=-fsanitize=address,undefined
 	cp "$ROOT/examples/scale.c" .
-	# shellcheck disable=SC2046,SC2086 # words are meant
+	# shellcheck disable=SC2046,SC2086 # word splitting is intended
 	${CC:-cc} $san -Wall -Wextra -Iinclude -o "$1" scale.c lib/libaceg.a \
 	    $(pkg-config --libs liblz4 libxxhash) -lm
 }

@@ -173,7 +173,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	    "step -b 1k" aggregate "policy --ratio 2" "advise deco" \
 	    "recv --spool spool" "ack -S st" meter inspect "archive list" cut \
 	    "sign --check in" "status ."; do
-		# shellcheck disable=SC2086 # words are meant to be split
+		# shellcheck disable=SC2086 # word splitting is intended
 		ACE_KERNEL=abacus exits 2 ace-$p in
 		says "^ace-${p%% *}: ACE_KERNEL=abacus: this processor or build has no such kernels"
 	done

@@ -22,7 +22,7 @@ build() {
 	"$TO/usr/bin/ace-expand" --help >/dev/null
 	mkshards >in.aceg
 	ln -s "$TO" to
-	# shellcheck disable=SC2046 # words are meant to be split
+	# shellcheck disable=SC2046 # word splitting is intended
 	sanitized || ${CC:-cc} -o scale "$ROOT/examples/scale.c" -I to/usr/include \
 	    to/usr/lib/libaceg.a $(pkg-config --libs liblz4 libxxhash) -lm
 	# everybody may read all of it, whatever the umask
@@ -79,12 +79,12 @@ build() {
 	[ "$(pkg-config --modversion libaceg)" = \
 	    "$(sed -n 's/.*VERSION "\(.*\)"/\1/p' "$ROOT/lib/base/version.h")" ]
 	mkshards -k ramp >in.aceg
-	# shellcheck disable=SC2046 # words are meant to be split
+	# shellcheck disable=SC2046 # word splitting is intended
 	${CC:-cc} -o shared "$ROOT/examples/scale.c" \
 	    $(pkg-config --cflags --libs libaceg)
 	exits 0 env LD_LIBRARY_PATH="$root/usr/lib" ./shared 2 <in.aceg
 	mv out shared.aceg
-	# shellcheck disable=SC2046 # words are meant to be split
+	# shellcheck disable=SC2046 # word splitting is intended
 	${CC:-cc} -o static "$ROOT/examples/scale.c" -I "$root/usr/include" \
 	    "$root/usr/lib/libaceg.a" $(pkg-config --libs liblz4 libxxhash) -lm
 	exits 0 ./static 2 <in.aceg

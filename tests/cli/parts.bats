@@ -18,7 +18,7 @@ ranks() {
 	local m
 	n=$(($2 * $3))
 	for m in old new; do
-		# shellcheck disable=SC2046 # words are meant
+		# shellcheck disable=SC2046 # word splitting is intended
 		mkslices $m "$2" "$3" $(seq -f "$m.$1%g" 0 $((n - 1)))
 	done
 }
@@ -61,7 +61,7 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 	ace-diff -v old new >whole 2>said
 	made=$(grep -o 'to [0-9a-f]*' said)
 	for form in '2 1' '1 2' '2 2' '3 1'; do
-		# shellcheck disable=SC2086 # words are meant
+		# shellcheck disable=SC2086 # word splitting is intended
 		ranks r $form
 		parts r
 		for way in copy in-place; do
@@ -191,7 +191,7 @@ for name in "old", "new":
 	parts r
 	cp old m
 	for o in '-s 7 --base-version 5 -r demo' '-s 7 --base-version 6 -r other'; do
-		# shellcheck disable=SC2086 # words are meant
+		# shellcheck disable=SC2086 # word splitting is intended
 		ace-diff $o --part old.r1.json old.r1 new.r1 >other
 		stays 3 m r0.aceg other
 		says "the patch to step 7 is of another run, base step or number of ranks"
@@ -222,7 +222,7 @@ for name in "old", "new":
 # STEP.NAME0.aceg...
 step() {
 	local i
-	# shellcheck disable=SC2046 # words are meant
+	# shellcheck disable=SC2046 # word splitting is intended
 	mkslices "$1" $form $(seq -f "$1.$2%g" 0 $((n - 1)))
 	for i in $(seq 0 $((n - 1))); do
 		ace-diff -d "rank$i" -r demo -s "$3" --base-version $(($3 - 1)) \
@@ -234,7 +234,7 @@ step() {
 # steps NAME ROWS COLUMNS [FOR]: write the patches from old over new and third to fourth, steps 7 to 9
 steps() {
 	form="$2 $3" n=$(($2 * $3)) last=old
-	# shellcheck disable=SC2046,SC2086 # words are meant
+	# shellcheck disable=SC2046,SC2086 # word splitting is intended
 	mkslices old $form $(seq -f "old.$1%g" 0 $((n - 1)))
 	step new "$1" 7 ${4:+"$4"}
 	step third "$1" 8 ${4:+"$4"}
@@ -567,7 +567,7 @@ lies() {
 	local form
 	models
 	for form in '2 1' '2 2'; do
-		# shellcheck disable=SC2086 # words are meant
+		# shellcheck disable=SC2086 # word splitting is intended
 		ranks r $form
 		parts r
 		"$ROOT/tests/decoder/patch" old all got

@@ -59,7 +59,7 @@ calls() {
 		chown -h 65534 all/s
 		for name in all/s all/s/ all/s//; do
 			while read -r call; do
-				# shellcheck disable=SC2086 # words are meant to be split
+				# shellcheck disable=SC2086 # word splitting is intended
 				exits 5 timeout "$HANG" $call </dev/null
 				says "'all/s' is a symbolic link that another user made in a directory open to"
 				unharmed
@@ -90,7 +90,7 @@ calls() {
 	mkshards >in
 	victim 65534
 	while read -r call; do
-		# shellcheck disable=SC2086 # words are meant to be split
+		# shellcheck disable=SC2086 # word splitting is intended
 		exits 5 timeout "$HANG" $call </dev/null
 		says "'mail' belongs to user 65534, but the program runs as user 0: run it as that user"
 		unharmed
@@ -111,7 +111,7 @@ calls() {
 	for owner in "$(id -u)" 65534; do
 		for how in "" --stage "--way in-place" "--receipt me"; do
 			cp old m
-			# shellcheck disable=SC2086 # words are meant to be split
+			# shellcheck disable=SC2086 # word splitting is intended
 			exits 5 ace-patch $how m <step.aceg
 			says "'m.ace-patch' is a symbolic link made by user $owner: "
 			unharmed
@@ -131,7 +131,7 @@ calls() {
 		mkdir -m 700 m.ace-patch m.ace-patch/$what
 		echo "a mail" >m.ace-patch/$what/1
 		for how in "" --stage "--way in-place"; do
-			# shellcheck disable=SC2086 # words are meant to be split
+			# shellcheck disable=SC2086 # word splitting is intended
 			exits 5 ace-patch $how m <step.aceg
 			says "'m.ace-patch/$what' was not made by ace-patch.*move that directory away"
 			[ "$(ls m.ace-patch)" = $what ]

@@ -402,7 +402,7 @@ by_name() {
 	text
 	# one step is the same as the gradient
 	for way in --gradient '-H 1 --replay'; do
-		# shellcheck disable=SC2086 # words are meant
+		# shellcheck disable=SC2086 # word splitting is intended
 		train --steps 12 $way --muon 0.02 --momentum 0.9 --save "m$way" \
 		    $small text >"s$way"
 	done
@@ -424,7 +424,7 @@ by_name() {
 	for way in --gradient '-H 2 --delay 1' '-H 2 --policy' '-H 2 --prox 1' \
 	    '-H 2 --foretell 0.5' '-H 2 --gossip' \
 	    '-H 2 --local --average-moments'; do
-		# shellcheck disable=SC2086 # words are meant
+		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 train $way --replay $small text
 		says '^train: --replay is for --interval'
 	done
@@ -464,7 +464,7 @@ by_name() {
 	awk '{ loss[$1] = $4 } END { exit !(loss["end"] < 2 &&
 	    loss["unigram"] > 2.3) }' log1
 	for k in '-H 2' '--cuts all' '--muon 0.01'; do
-		# shellcheck disable=SC2086 # words are meant
+		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 train --dct $k $small text
 		says '^train: --dct is for --gradient'
 	done
@@ -656,7 +656,7 @@ together() {
 	train --local --of 2 -H 3 --steps 12 --muon 0.02 --save none $small text
 	same none l0
 	for k in --gradient '-H 3' '-H 3 --muon 0.02 --delay 1' '-H 3 --muon 0.02 --replay'; do
-		# shellcheck disable=SC2086 # words are meant
+		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 train $k --realign 0.5 $small text
 		says '^train: --re'
 	done
@@ -667,7 +667,7 @@ together() {
 	text
 	exits 0 train --local --of 1 --steps 0 $small --save first text
 	for way in --gradient '--interval 3' '--gradient --muon 0.02'; do
-		# shellcheck disable=SC2086 # words are meant
+		# shellcheck disable=SC2086 # word splitting is intended
 		train --index 1 --of 1 $way --steps 6 $small --still w \
 		    --save after text >sent
 		ace-export -f raw --step 0 --tensor wte sent | each '$v[0] == 0' /dev/stdin
@@ -692,7 +692,7 @@ together() {
 	train --steps 2 --until 1 --save m1 "$@" >/dev/null
 	train --steps 2 --save m2 --one-bit 1 "$@" >said
 	for k in m1 m2 'said 0' 'said 1' 'gradient 0' 'gradient 1'; do
-		# shellcheck disable=SC2086 # words are meant
+		# shellcheck disable=SC2086 # word splitting is intended
 		set -- $k
 		ace-export -f raw ${2:+--step "$2"} "$1" |
 		    od -An -v -t f4 -w4 >>"$1.txt"
@@ -712,7 +712,7 @@ together() {
 		all++
 	} END { exit !(all > n / 2 && !bad) }' gradient.txt said.txt m1.txt m2.txt
 	for k in '-H 2' '--cuts all' '--muon 0.01' --dct; do
-		# shellcheck disable=SC2086 # words are meant
+		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 train --one-bit 2 $k "$@"
 		says '^train: --one-bit is for --gradient'
 	done

@@ -49,8 +49,8 @@ def refuse(t: Tensor) -> str | None:
     return None
 
 
-# classes of models of which each process has only a part, with their modules in torch;
-# a model of such a class has imported its module
+# classes of which each process holds only a part of the model, with their torch modules; a
+# module that was not imported has no models
 PARTS = (("torch.distributed.fsdp", "FullyShardedDataParallel"),
          ("torch.distributed.tensor", "DTensor"),       # of fully_shard
          ("torch.distributed._tensor", "DTensor"))
@@ -178,7 +178,7 @@ def compare(had: dict, now: dict, what: str) -> None:
                         "another run, with another checkpoint and empty states")
 
 
-GAP = 16        # most rounds without an average, for lack of a quorum
+GAP = 16        # most rounds in a row that may lack a quorum, and so an average
 
 
 class Run:
@@ -235,7 +235,7 @@ class Run:
         self.saved = self.redo = 0  # rounds in the checkpoint; rounds whose average is kept
         self.closed = False
         step = getattr(optimizer, "step", None)
-        self.take: Callable = getattr(step, "plain", step)      # not an earlier run's step
+        self.take: Callable = getattr(step, "plain", step)      # not that of an earlier run
         self._in_place(model)
         self.lock = checkpoint and locked(
             f"{checkpoint}.lock", f"checkpoint '{checkpoint}'", "wb")
@@ -306,7 +306,7 @@ class Run:
         self._leave(1)
         self.gone = why
         RUNS.discard(self)
-        if self.lock:           # another process, or another run of this one, may go on
+        if self.lock:           # let another process, or another run in this process, continue
             self.lock.close()
 
     def close(self) -> None:
@@ -461,7 +461,7 @@ class Run:
             if self.round != first:     # some averages were applied
                 self._leave(1)
             raise
-        # a round in which it took part is repeated; others may follow
+        # the next round may be one that this device has sent already
         self.wait.behind = self.pipe is None and first > 0
         if self.round == first:
             return
@@ -493,11 +493,11 @@ class Run:
                 raise pipe.unfit(f"is of round {at + 1}" if got else
                                  f"says to begin at round {at + 1}",
                                  f"round {self.round + 1}, or one of the {GAP} after it")
-            if not got:         # the end, which says where to begin
+            if not got:         # the last answer, which says with which round to begin
                 self.round = at
                 return
             pipe.body(got, self.room)
-            if at:              # in round 0 the run's name has the digest
+            if at:              # in round 0 the run's name contains the digest
                 self._alike(pipe, at)
             self.round = at
             self._missed()
@@ -552,7 +552,7 @@ class Run:
         began = time.monotonic()
         self._unchanged()
         self._part()
-        if self.round < self.redo:      # this round's average is kept already
+        if self.round < self.redo:      # the checkpoint's file has this round's average
             store(self.room, load(kept(self.checkpoint)[self.round + 1]))
         else:
             self._patiently(self._exchange)
@@ -687,7 +687,7 @@ class Local(Run):
             roots = fetch(torch.zeros_like(p) if s is None else s.sqrt()
                           for s, (_, p) in zip(self._squares(), self.params))
             most = max(float(r.max()) for r in roots if r.numel()) or 1
-            # shares of the largest, which f16 can hold; buffers count most
+            # as shares of the largest root, for the range of f16; buffers get the share 1
             room = Room(self.pairs)
             store(room, [r / most for r in roots] + [torch.ones_like(b) for _, b in self.means])
             output(["ace-import", "-o", self.moment],
@@ -918,7 +918,7 @@ class Gradients(Run):
         pass
 
     def _says(self, at: int) -> str | None:
-        return None                     # a step is too short to read all weights
+        return None                     # too expensive to check at every step: it reads all weights
 
     def _holds(self) -> dict[str, Any]:
         return {"start": [t.float() for t in fetch(t for _, t in self.pairs)],

@@ -224,7 +224,7 @@ def _talks(words: list[str]) -> list[str]:
 class Wait:
     """What the events of the programs say of the rounds, and how long a round may take."""
 
-    SILENT = 9.5    # seconds until a message tells what it waits for
+    SILENT = 9.5    # seconds until a message says what the run waits for
 
     def __init__(self, device: str, timeout: float | None = None,
                  quiet: bool = False) -> None:
