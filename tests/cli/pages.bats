@@ -122,7 +122,7 @@ example() {
 	for p in "$ROOT"/man/ace-*.1; do
 		x=${p##*/} x=${x%.1}
 		grep -q '^Common options$' "$p" || {
-			grep -qE 'that all (filters|programs) have are in$|^describes the common o|^The options of its own are' "$p" ||
+			grep -qE 'that all (filters|programs) have are in$|^describes the common o|^Its own option is' "$p" ||
 			    { echo "$p: neither"; false; }
 			continue
 		}
@@ -191,7 +191,7 @@ example() {
 }
 
 @test "ace: what is refused without a status, with 3 or with 5" {
-	page ace.7 '(Where a page says that something is refused, and not how, it is 3 when)' >/dev/null
+	page ace.7 '(Where a page says that something is refused, and gives no status, the status is 3 when)' >/dev/null
 	mkshards >in
 	mkshards -x 4 >again
 	mkshards -s 3 >late
@@ -241,7 +241,7 @@ example() {
 }
 
 @test "ace-export: a name that would lead out of where an npz is unpacked" {
-	page ace-export.1 '(A tensor whose name would lead out of the folder of whoever unpacks an npz is refused)' >/dev/null
+	page ace-export.1 '(A tensor whose name would make an unpacked npz write outside its folder is refused)' >/dev/null
 	for name in ../x /x a/../../x ..; do
 		mkshards -t "$name:4" >in
 		exits 3 ace-export -f npz in
