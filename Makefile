@@ -14,7 +14,7 @@
 #   make dynacomm   its cuts on four networks: table and picture
 #   make deco       time to a target loss over slow and changing links
 #   make table1     six ways of training, four edges, eight seeds (hours);
-#                   SEEDS=1, LOCAL=1, REGIME=repeated: examples/compare.sh
+#                   SEEDS=1, LOCAL=1: examples/compare.sh
 #   make frontier   what saving 10 to 1000 times the bytes costs
 #   make robust     what each rule survives of nine attacks (half an hour)
 #   make table1-sweep  each way with other rates, batches, intervals (hours)

@@ -12,10 +12,8 @@
 # SEEDS=N EDGES=N	8 (table1-sweep: 1), 4
 # STEPS=N	the amount of text, which all ways read: that of N steps (5000)
 #		with a batch of 8 on each of 4 edges
-# REGIME=fresh	train on 12 MB of C++ headers, the same on every machine, none
-#		of them twice; or
-# REGIME=repeated  on 400 kB of them, read 26 times; the table is NAME-repeated.tsv
-# CORPUS=FILE	your own text instead; other headers are refused
+# CORPUS=FILE	your own text, instead of 12 MB of C++ headers that are the same on
+#		every machine; other headers are refused
 # SPLIT=parts	each edge has its own part of the text; interleaved: stripes in turn
 # LOCAL=1	for ways that exchange dense values: all edges in one process,
 #		with the same models; bytes are computed, and the time of the
@@ -51,38 +49,27 @@ here_is=$(dirname "$0")
 
 EDGES=${EDGES:-4}
 STEPS=${STEPS:-5000}
-REGIME=${REGIME:-fresh}
 SPLIT=${SPLIT:-parts}
 SEEDS=${SEEDS:-8}
 model=${MODEL:---layers 2 --width 64 --heads 2 --context 64}
 points=${POINTS:-25}		# of a curve
 sequences=$((STEPS * 8 * 4))	# read by all edges together
+valid=0.04			# of the text
 
 # ---- the text ----
-
-# regime: set the share of the text for training, and the suffix of the tables
-regime() {
-	case $REGIME in
-	fresh) suffix='' share=0.96 ;;
-	repeated) suffix=-repeated share=0.5 ;;
-	*) die "no regime is called '$REGIME': fresh, repeated" ;;
-	esac
-	valid=$(awk "BEGIN { print 1 - $share }")
-}
 
 # passes: print how often the text is read, before hours are spent on it.
 passes() {
 	wc -c <"$text" | awk -v s="$sequences" -v c="$context" -v v="$valid" \
-	    -v name="$name" -v regime="$REGIME" '{
+	    -v name="$name" '{
 		train = $1 - int($1 * v)
 		x = s * c / train
 		printf "%s: %.1f MB of text to train on, ", name, train / 1e6
 		if (x <= 1)
 			printf "of which %.0f %% is read, once\n", 100 * x
 		else
-			printf "which is read %.1f times%s\n", x, \
-			    (regime == "fresh" ? " (fewer STEPS, or more " \
-			    "with CORPUS=FILE, and nothing is repeated)" : "")
+			printf "which is read %.1f times (fewer STEPS, or more " \
+			    "with CORPUS=FILE, and nothing is repeated)\n", x
 	}' >&2
 }
 
@@ -118,7 +105,7 @@ take() {
 way() {
 	local line more=
 	[ "${1%%+*}" = "$1" ] || more=${1#*+}
-	line=$("${REGIME}_ways" | awk -v w="${1%%+*}" '$1 == w')
+	line=$(all_ways | awk -v w="${1%%+*}" '$1 == w')
 	[ -n "$line" ] || die "no way is called '${1%%+*}'"
 	read -r _ H batch code given <<<"$line"
 	# values may contain commas as well
@@ -400,8 +387,7 @@ begin() {
 	context=$(awk -v m="$model" 'BEGIN { n = split(m, f, " ")
 	    for (i = 1; i < n; i++) if (f[i] == "--context") c = f[i + 1]
 	    print c ? c : 64 }')
-	regime
-	find_text "$out/text/$REGIME" "$here/examples/corpus.sh" "$REGIME" "$out/text"
+	find_text "$out/text/fresh" "$here/examples/corpus.sh" fresh "$out/text"
 	passes
 	trace >"$work/trace"
 	common="text $(cksum <"$text" | tr ' ' /), $valid kept, $model, network"
@@ -410,7 +396,7 @@ begin() {
 	[ -s "$out/runs.tsv" ] || tr ' ' '\t' <<<"$runs_head" >"$out/runs.tsv"
 	[ -s "$out/curves.tsv" ] ||
 	    tr ' ' '\t' <<<"$curves_head" >"$out/curves.tsv"
-	table=$out/$name$suffix
+	table=$out/$name
 }
 
 # all WAY...: do all runs with every seed, then make the tables
@@ -435,9 +421,8 @@ all() {
 	show_table "$table.tsv"
 }
 
-# judge: print the claims on fresh text, and whether these runs support them
+# judge: print the claims, and whether these runs support them
 judge() {
-	[ "$REGIME" = fresh ] || return 0
 	pairs -v claims="$(claims | tr -s '\n\t' '  ')" >"$table-claims.tsv"
 	[ "$(wc -l <"$table-claims.tsv")" -le 1 ] || {
 		echo

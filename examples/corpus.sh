@@ -9,7 +9,6 @@
 #				their order; does nothing where they are already
 #
 # fresh	12 MB, of which the last 4 % are for validation
-# repeated	800 kB, the last half
 # small	800 kB, the last tenth
 #
 # Headers of 4 to 256 kB are taken, none twice, and none that a program made
@@ -32,9 +31,8 @@ die() {
 kind=$1 out=$2
 case $kind in	# the checksums are those of cksum
 fresh) size=12000000 share=0.96 sum='477617608 11976906' ;;
-repeated) size=800000 share=0.5 sum='4021062858 768470' ;;
 small) size=800000 share=0.9 sum='3898855858 768470' ;;
-*) die 2 "no text is called '$kind': fresh, repeated, small" ;;
+*) die 2 "no text is called '$kind': fresh, small" ;;
 esac
 
 # right: the text is there and has the right checksum

@@ -13,7 +13,7 @@
 # as they were measured: --form sensitivity is moment:1 of ace-score, and even is
 # moment:0.  For your own runs --form moment is better at few bits, and with Muon
 # --realign 0.5 (examples/results/README.md).
-fresh_ways() {
+all_ways() {
 	cat <<-'END'
 	FullSync        1 16 dense     --gradient --rate 0.02 --muon 0.03
 	FullSync-32     1 32 dense     --gradient --rate 0.03 --muon 0.04
@@ -57,27 +57,7 @@ fresh_ways() {
 	END
 }
 
-# Tuned for 400 kB that are read 26 times.
-repeated_ways() {
-	cat <<-'END'
-	FullSync        1 8 dense     --gradient --rate 0.007 --muon 0.02
-	FullSync-32     1 32 dense    --gradient --rate 0.014 --muon 0.04
-	FullSync-AdamW  1 8 dense     --gradient --rate 0.007
-	Top-k           1 8 topk:0.01 --gradient --rate 0.007 --muon 0.01
-	PowerSGD        1 8 lowrank:2 --gradient --rate 0.007 --muon 0.01
-	FedAvg         10 8 dense     --rate 0.007 --muon 0.02
-	DiLoCo         20 8 dense     --rate 0.007 --muon 0.02 --outer-rate 0.7 --outer-momentum 0.6
-	ACE-Sync       20 8 1.255     --rate 0.007 --muon 0.02
-	ACE-10          2 8 6.4       --rate 0.007 --muon 0.02
-	ACE-30          4 8 4.27      --rate 0.007 --muon 0.02
-	ACE-100         5 8 1.56      --rate 0.007 --muon 0.02
-	ACE-250        10 8 1.255     --rate 0.007 --muon 0.02
-	ACE-500        20 8 1.255     --rate 0.007 --muon 0.02
-	ACE-1000       40 8 1.255     --rate 0.007 --muon 0.02
-	END
-}
-
-# The claims on fresh text: the way; what it loses against FullSync (points of top-1,
+# The claims: the way; what it loses against FullSync (points of top-1,
 # per cent of perplexity), or the share of the text that it reads to FullSync's last
 # loss; the largest mean; and the largest upper end of the interval.
 claims() {

@@ -12,7 +12,7 @@ prepare() {
 	mkdir tmp
 	export CORPUS=$PWD/text TMPDIR=$PWD/tmp STEPS=40 SEEDS=1 \
 	    MODEL='--layers 1 --width 32 --heads 2 --context 32'
-	unset EDGES TRACE ONLY STEP_MS REGIME SPLIT LOCAL
+	unset EDGES TRACE ONLY STEP_MS SPLIT LOCAL
 }
 
 # table CODE NAME: run it with status CODE, in time, leaving nothing behind
@@ -259,7 +259,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 listed() {
 	cat >list <<-END
 	name=x EDGES=4 SPLIT=parts common= model= valid= seed=1 points=25
-	REGIME=fresh sequences=160000
+	sequences=160000
 	. "$ROOT/examples/ways.sh"
 	$(sed -n '/^once()/,/^}/p; /^take()/,/^}/p; /^way()/,/^}/p' \
 	    "$ROOT/examples/compare.sh")
@@ -292,18 +292,14 @@ listed() {
 	done
 }
 
-@test "the old regime has tables of its own; less text is said" {
+@test "a text that is read more than once is said" {
 	prepare
-	REGIME=repeated STEPS=200 ONLY='FullSync' LOCAL=1 table 0 table1
-	says '^table1: 0.1 MB of text to train on, which is read 2.7 times$'
-	[ "$(cell table1-repeated FullSync batch)" -eq 8 ]
-	[ ! -e results/table1-repeated-claims.tsv ]
 	STEPS=200 ONLY='FullSync' LOCAL=1 table 0 table1
 	says 'which is read 1.4 times \(fewer STEPS, or more with CORPUS=FILE,'
 	[ "$(cell table1 FullSync batch)" -eq 16 ]
 }
 
-@test "what is no way, regime, split or model is refused before anything is run" {
+@test "what is no way, split or model is refused before anything is run" {
 	prepare
 	ONLY=Nothing table 1 frontier
 	says "^frontier: no way is called 'Nothing'"
@@ -314,8 +310,6 @@ listed() {
 		ONLY=$w table 1 table1
 		says "^table1: '${w/+/\\+}' is no way"
 	done
-	REGIME=new table 1 table1
-	says "^table1: no regime is called 'new': fresh, repeated"
 	SPLIT=halves table 1 table1
 	says "^table1: no split is called 'halves'"
 	MODEL="$MODEL --batch 4" table 1 table1
@@ -328,7 +322,7 @@ listed() {
 @test "the rows in examples/results/README.md are those of the results" {
 	local r=$ROOT/examples/results all
 	all=$(cd "$r" && grep -l ^method -- *-runs.tsv | sed 's/-runs.tsv$//' |
-	    grep -vE -- '-(paper-parts|replay-less|effort|sweep-repeated)$')
+	    grep -vE -- '-(paper-parts|replay-less|effort)$')
 	for t in $all; do
 		[ ! -e "$r/$t.tsv" ] || awk -F '\t' -v OFS=' | ' '
 		function with(x, y) { return y == "-" ? x : x " +- " y }
