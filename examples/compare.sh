@@ -167,10 +167,8 @@ way() {
 # does not average models that differ.
 dense() {
 	local k short='' given=$given
-	# options that only --local has
-	for k in --average-moments --control-variates; do
-		given=${given/$k/}
-	done
+	# an option that only --local has
+	given=${given/--average-moments/}
 	[ "$H" -eq 1 ] || short=--interval=1
 	for k in $(seq "$EDGES"); do
 		# shellcheck disable=SC2086 # word splitting is intended

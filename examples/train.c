@@ -30,9 +30,9 @@ struct opts {
 
 enum {
 	OPT_APPLY = 256, OPT_AVERAGE, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CATCH,
-	OPT_CHECK, OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CONTROL, OPT_CUTS,
-	OPT_DCT, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EMA, OPT_EVAL, OPT_EVERY,
-	OPT_FAVOUR, OPT_FLIP, OPT_FORETELL, OPT_GOSSIP, OPT_GRADIENT,
+	OPT_CHECK, OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CUTS,
+	OPT_DCT, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL, OPT_EVERY,
+	OPT_FLIP, OPT_GOSSIP, OPT_GRADIENT,
 	OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD,
 	OPT_LOCAL, OPT_LOG, OPT_MOMENTUM, OPT_MUON, OPT_ONE_BIT,
 	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY,
@@ -53,18 +53,14 @@ static const struct option options[] = {
 	{ "clip", required_argument, NULL, OPT_CLIP },
 	{ "clock", no_argument, NULL, OPT_CLOCK },
 	{ "context", required_argument, NULL, OPT_CONTEXT },
-	{ "control-variates", no_argument, NULL, OPT_CONTROL },
 	{ "cuts", required_argument, NULL, OPT_CUTS },
 	{ "dct", no_argument, NULL, OPT_DCT },
 	{ "decay", required_argument, NULL, OPT_DECAY },
 	{ "delay", required_argument, NULL, OPT_DELAY },
 	{ "device", required_argument, NULL, OPT_DEVICE },
-	{ "ema", required_argument, NULL, OPT_EMA },
 	{ "eval", no_argument, NULL, OPT_EVAL },
 	{ "every", required_argument, NULL, OPT_EVERY },
-	{ "favour", required_argument, NULL, OPT_FAVOUR },
 	{ "flip-labels", no_argument, NULL, OPT_FLIP },
-	{ "foretell", required_argument, NULL, OPT_FORETELL },
 	{ "realign", required_argument, NULL, OPT_REALIGN },
 	{ "gradient", no_argument, NULL, OPT_GRADIENT },
 	{ "gossip", no_argument, NULL, OPT_GOSSIP },
@@ -121,14 +117,9 @@ static const char usage[] =
 "      --average-moments   with --local and --interval: at each round the moments of\n"
 "                          the devices' optimisers are averaged, too, to see what\n"
 "                          they cost by being each device's own\n"
-"      --control-variates  with --local and --interval: a device adds to its\n"
-"                          gradients what those of all had more than its own in\n"
-"                          the round before, to see what that would be worth\n"
 "      --interleaved       stripes of the text in turn, not one part each\n"
 "      --moment FILE       the root mean square of each value's gradient, for\n"
 "                          DIR/moment of ace-score; may be given twice\n"
-"      --favour NAME=X     in there, tensors whose names begin with NAME count X\n"
-"                          times: to see what bits by tensor are worth\n"
 "      --record DIR        each shard also as the file DIR/ROUND.aceg\n"
 "      --cuts all|none|K,L,...     of --gradient: what is computed leaves,\n"
 "                          last layer first, at these rows of the profile\n"
@@ -154,8 +145,6 @@ static const char usage[] =
 "                          average, so that all hold the same moments\n"
 "      --realign X         of --muon with --interval: after a round X of each\n"
 "                          momentum's direction is that of all devices (0)\n"
-"      --foretell X        say, and get, only what a difference is beyond X times\n"
-"                          the average of the round before, which all have (0)\n"
 "      --prox X            hold local steps to the round's first model, by this\n"
 "                          much (FedProx; 0)\n"
 "      --outer-rate X      of the step with the differences (1)\n"
@@ -179,8 +168,6 @@ static const char usage[] =
 "      --until N           end after so many of --steps, for --resume\n"
 "  evaluation\n"
 "      --eval              loss, perplexity, top-1 on the text kept for it\n"
-"      --ema X             of the mean of all models until then, in which one from\n"
-"                          T steps before weighs X^T, not of the last one\n"
 "      --log FILE          as a table (standard error)\n"
 "      --progress FILE     the step and the smoothed loss of the batches, now\n"
 "      --every N           rounds between (only at start and end)\n"
@@ -229,19 +216,6 @@ sense_name(struct run_options *o, const char *s)
 	return 0;
 }
 
-/* Read NAME=X. */
-static int
-favour_arg(struct run_options *o, const char *s)
-{
-	const char *x = strrchr(s, '=');
-
-	if (x == NULL || x == s)
-		return -1;
-	o->favour.name = s;
-	o->favour.length = (size_t)(x - s);
-	return real_arg(&o->favour.times, x + 1, 0, 1e6);
-}
-
 static int
 set_name(struct run_options *o, int key, const char *s)
 {
@@ -250,7 +224,6 @@ set_name(struct run_options *o, int key, const char *s)
 	case OPT_CATCH: o->catch_up = s; return 0;
 	case OPT_CUTS: o->cuts = s; return 0;
 	case OPT_DEVICE: o->device = s; return 0;
-	case OPT_FAVOUR: return favour_arg(o, s);
 	case OPT_LOAD: o->load = s; return 0;
 	case OPT_LOG: o->log = s; return 0;
 	case OPT_RECORD: o->record = s; return 0;
@@ -279,7 +252,6 @@ set_flag(struct opts *o, int key)
 	case OPT_GRADIENT: o->run.local = 0; return 0;
 	case OPT_INTERLEAVED: o->run.share.interleaved = 1; return 0;
 	case OPT_AVERAGE: o->run.moments = 1; return 0;
-	case OPT_CONTROL: o->run.control = 1; return 0;
 	case OPT_LOCAL: o->run.alone = 1; return 0;
 	case OPT_REPLAY: o->run.replay = 1; return 0;
 	case OPT_POLICY: o->run.obey = 1; return 0;
@@ -298,9 +270,7 @@ set_real(struct run_options *o, int key, const char *s)
 	case OPT_CLIP: return real_arg(&r->clip, s, 0, 1e9);
 	case OPT_DECAY: return real_arg(&r->decay, s, 0, 10);
 	case OPT_PROX: return real_arg(&o->prox, s, 0, 1e6);
-	case OPT_FORETELL: return real_arg(&o->foretell, s, 0, 1);
 	case OPT_REALIGN: return real_arg(&o->realign, s, 0, 1);
-	case OPT_EMA: return real_arg(&o->ema, s, 0, 0.999999);
 	case OPT_MOMENTUM: return real_arg(&r->momentum, s, 0, 0.999999);
 	case OPT_MUON: return real_arg(&r->muon, s, 0, 10);
 	case OPT_OUTER_MOMENTUM:
@@ -381,34 +351,21 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 		*why = "--index is more than --of";
 	else if (r->moments && (!r->alone || r->local == 0))
 		*why = "--average-moments is for --local with --interval";
-	else if (r->control && (!r->alone || r->local == 0))
-		*why = "--control-variates is for --local with --interval";
-	else if (r->foretell > 0 && (r->local == 0 || r->delay > 0 || r->obey ||
-	    r->resume != NULL || r->catch_up != NULL))
-		*why = "--foretell is for --interval, without --delay and "
-		    "--policy, and has no average to go on from";
 	else if (r->realign > 0 && (r->local == 0 || !(r->rule.muon > 0) ||
 	    r->replay || r->gossip || r->delay > 0 || r->obey))
 		*why = "--realign is for --muon with --interval, without --replay, "
 		    "--gossip, --delay and --policy";
 	else if (r->prox > 0 && r->local == 0)
 		*why = "--prox is for --interval";
-	else if (r->gossip && (r->local == 0 || r->alone || r->delay > 0 ||
-	    r->foretell > 0))
+	else if (r->gossip && (r->local == 0 || r->alone || r->delay > 0))
 		*why = "--gossip is for --interval, and for one device without "
-		    "--delay and --foretell";
+		    "--delay";
 	else if (r->replay && (r->local == 0 || r->delay > 0 || r->obey ||
-	    r->foretell > 0 || r->prox > 0 || r->gossip || r->moments ||
-	    r->control))
+	    r->prox > 0 || r->gossip || r->moments))
 		*why = "--replay is for --interval alone: not with --delay, "
-		    "--policy, --foretell, --prox, --gossip, --average-moments "
-		    "and --control-variates";
-	else if (r->favour.name != NULL && r->moment[0] == NULL)
-		*why = "--favour is for --moment";
+		    "--policy, --prox, --gossip and --average-moments";
 	else if (r->still != NULL && r->cuts != NULL)
 		*why = "--cuts send gradients before --still has taken them away";
-	else if (r->ema > 0 && (r->resume != NULL || r->catch_up != NULL))
-		*why = "--ema has no model to go on from";
 	else if (r->cuts != NULL && (r->local > 0 || r->alone))
 		*why = "--cuts are of --gradient, and of one device";
 	else if (r->rule.sign && (r->local > 0 || r->cuts != NULL ||

@@ -215,3 +215,22 @@ optim_realign(struct optim *o, const struct optim_rule *r, struct model *model,
 			realign(o, r, &model->tensor[i], model->grad, first, h, start,
 			    delta, share);
 }
+
+void
+optim_average(struct optim *const *o, size_t k, size_t n)
+{
+	size_t i, j;
+
+	for (j = 0; j < n; j++) {
+		double m = 0, v = 0;
+
+		for (i = 0; i < k; i++) {
+			m += (double)o[i]->m[j] / (double)k;
+			v += (double)o[i]->v[j] / (double)k;
+		}
+		for (i = 0; i < k; i++) {
+			o[i]->m[j] = (float)m;
+			o[i]->v[j] = (float)v;
+		}
+	}
+}

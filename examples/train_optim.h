@@ -97,4 +97,8 @@ void optim_outer(struct optim *o, const struct optim_rule *r, float *theta,
 void optim_realign(struct optim *o, const struct optim_rule *r, struct model *model,
     size_t first, size_t h, const float *start, const float *delta, double share);
 
+/* Give all k optimisers the mean of their moments, f32[n] each.  No stream carries it: it
+ * measures what separate moments cost. */
+void optim_average(struct optim *const *o, size_t k, size_t n);
+
 #endif

@@ -10,9 +10,7 @@
 
 #include "train_check.h"
 #include "train_dct.h"
-#include "train_drift.h"
 #include "train_emit.h"
-#include "train_mean.h"
 #include "train_queue.h"
 #include "train_run.h"
 
@@ -26,9 +24,7 @@ struct run {
 	size_t taken;		/* steps of the round whose average is applied */
 	float *start;		/* f32[n] the round's first weights */
 	float *sent;		/* f32[n] what this device sends */
-	float *last;		/* f32[n] the previous average, 0 at first */
 	double *sum;		/* f64[n] alone: sum over the devices */
-	struct mean mean;	/* of the models after each round */
 	uint8_t *text;		/* [batch][T+1] */
 	size_t local, delay;	/* the present interval and delay */
 	size_t steps, round;	/* steps and rounds done */
@@ -36,7 +32,6 @@ struct run {
 	struct link link;
 	struct queue queue;
 	struct emit emit;
-	struct drift drift;
 	struct sense sense;
 	FILE *log;
 	double loss;		/* smoothed loss of the batches; 0: none yet */
@@ -77,9 +72,6 @@ evaluate(struct run *r, const char *what, struct ace_error *e)
 
 	if (!r->o->eval)
 		return 0;
-	/* start is unused between rounds; it keeps the model during the evaluation */
-	memcpy(r->start, r->m->theta, r->m->n * sizeof *r->start);
-	mean_get(&r->mean, r->m->theta);
 	for (i = 0; i < all; i += b) {
 		b = all - i < r->o->batch ? all - i : r->o->batch;
 		for (j = 0; j < b; j++)
@@ -87,7 +79,6 @@ evaluate(struct run *r, const char *what, struct ace_error *e)
 			    r->text + j * (t + 1));
 		loss += (double)b * model_loss(r->m, r->text, b, &hits);
 	}
-	memcpy(r->m->theta, r->start, r->m->n * sizeof *r->start);
 	return log_line(r, what, loss / (double)all,
 	    (double)hits / (double)(all * t), e);
 }
@@ -295,15 +286,12 @@ contribution(struct run *r, size_t i, size_t h, float *out)
 	}
 	for (j = 0; j < h; j++) {
 		gradient(r, i, r->steps + j);
-		drift_gradient(&r->drift, i, r->m->grad);
 		proximal(r);
 		optim_step(opt, &r->o->rule, r->m);
 	}
-	drift_device(&r->drift, i);
 	origin(r);
 	for (j = 0; j < n; j++)
-		out[j] = r->start[j] - r->m->theta[j] -
-		    (float)r->o->foretell * r->last[j];
+		out[j] = r->start[j] - r->m->theta[j];
 }
 
 /* FNV-1a (Fowler, Noll and Vo), of whole numbers of 32 bits. */
@@ -361,7 +349,8 @@ together_alone(struct run *r, size_t h, struct ace_error *e)
 	}
 	for (j = 0; j < n; j++)
 		r->sent[j] = (float)r->sum[j];
-	drift_round(&r->drift, r->optim);
+	if (r->o->moments)
+		optim_average(r->optim, k, n);
 	return queue_put(&r->queue, r->sent, e);
 }
 
@@ -403,8 +392,7 @@ together_streams(struct run *r, size_t h, struct ace_error *e)
 	return 0;
 }
 
-/* Apply one average to the model, and the policy's decisions with it. The part that
- * all devices predicted from the previous average was not sent, so it is added here. */
+/* Apply one average to the model, and the policy's decisions with it. */
 static void
 apply(struct run *r, const float *x, const struct link_word *word)
 {
@@ -420,19 +408,13 @@ apply(struct run *r, const float *x, const struct link_word *word)
 			optim_step(r->optim[0], &o->rule, r->m);
 		}
 	} else {
-		/* adding 0 times the previous average could change the sign of a zero,
-		 * and a device that was killed has lost that average */
-		for (i = 0; i < n; i++)
-			r->last[i] = o->foretell > 0 ?
-			    x[i] + (float)o->foretell * r->last[i] : x[i];
 		memcpy(r->start, r->m->theta, n * sizeof *r->start);
 		origin(r);
 		for (i = 0; o->realign > 0 && i < r->noptim; i++)
 			optim_realign(r->optim[i], &o->rule, r->m,
-			    r->steps - r->taken, r->taken, r->start, r->last,
+			    r->steps - r->taken, r->taken, r->start, x,
 			    o->realign);
-		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start,
-		    r->last);
+		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start, x);
 	}
 	r->applied++;
 	if (o->obey && o->local > 0 && word->interval > 0)
@@ -478,9 +460,7 @@ one_round(struct run *r, struct ace_error *e)
 	r->steps += h;
 	r->taken = h;
 	r->round++;
-	if ((c = apply_due(r, r->steps == o->steps, e)) == 0)
-		mean_add(&r->mean, r->m->theta, h);
-	return c;
+	return apply_due(r, r->steps == o->steps, e);
 }
 
 /* ---- checkpoints ---- */
@@ -636,20 +616,16 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 	r->text = malloc(o->batch * (o->shape.context + 1));
 	r->start = calloc(r->m->n, sizeof *r->start);
 	r->sent = calloc(r->m->n, sizeof *r->sent);
-	r->last = calloc(r->m->n, sizeof *r->last);
 	r->sum = calloc(o->alone ? r->m->n : 1, sizeof *r->sum);
 	if (r->optim == NULL || r->text == NULL || r->start == NULL ||
-	    r->sent == NULL || r->last == NULL || r->sum == NULL ||
-	    mean_init(&r->mean, o->ema, r->m->n) < 0 ||
-	    drift_init(&r->drift, o->moments, o->control, o->share.of,
-	    r->m->n) < 0)
+	    r->sent == NULL || r->sum == NULL)
 		goto memory;
 	for (i = 0; i < r->noptim; i++)
 		if ((r->optim[i] = optim_new(r->m)) == NULL)
 			goto memory;
 	if (o->replay && (r->before = optim_new(r->m)) == NULL)
 		goto memory;
-	if (sense_init(&r->sense, r->m, o->moment, &o->favour, e) < 0)
+	if (sense_init(&r->sense, r->m, o->moment, e) < 0)
 		return -4;
 	model_init(r->m, o->seed);
 	if (keep_still(r->m, o->still, e) < 0)
@@ -683,10 +659,7 @@ release(struct run *r)
 	free(r->text);
 	free(r->start);
 	free(r->sent);
-	free(r->last);
 	free(r->sum);
-	mean_release(&r->mean);
-	drift_release(&r->drift);
 	model_free(r->m);
 	data_free(&r->data);
 	queue_release(&r->queue);

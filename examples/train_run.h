@@ -22,12 +22,10 @@ struct run_options {
 	size_t windows;		/* windows of the validation text to evaluate */
 	size_t every;		/* rounds between evaluations; 0: only at the end */
 	int alone;		/* all devices in this process, no streams */
-	double foretell;	/* part of the previous average that is not sent */
-	int moments, control;	/* alone: the methods of train_drift.h */
+	int moments;		/* alone: average the optimisers' moments each round */
 	double realign;		/* share of |m| O in Muon's momenta after a round */
 	double prox;		/* FedProx: mu, the pull to the round's first model */
 	int gossip;		/* 1: send and average models, not differences */
-	double ema;		/* factor of the models' mean to evaluate; 0: last model */
 	int eval;		/* evaluate and log */
 	int obey;		/* take the policy's interval and delay */
 	int flip;		/* an attacker: all labels are wrong */
@@ -38,7 +36,6 @@ struct run_options {
 	const char *device, *run, *apply, *log, *save, *load;
 	const char *progress;	/* file for the progress line */
 	const char *moment[SENSE_FILES];	/* files of train_sense.h */
-	struct sense_favour favour;	/* tensors that count more in these files */
 	const char *record;	/* directory for a copy of each shard */
 	const char *still;	/* tensors whose names begin with this are not
 				 * trained; NULL: all are */

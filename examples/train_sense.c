@@ -9,11 +9,10 @@ static const float memory = 0.98f;	/* about fifty batches */
 
 int
 sense_init(struct sense *s, const struct model *m, const char *const *file,
-    const struct sense_favour *favour, struct ace_error *e)
+    struct ace_error *e)
 {
 	s->m = m;
 	s->file = file;
-	s->favour = favour;
 	if (file[0] == NULL)
 		return 0;
 	s->square = calloc(m->n, sizeof *s->square);
@@ -41,44 +40,20 @@ sense_see(struct sense *s)
 	s->any = 1;
 }
 
-/* Return the weight of the values of tensor t. */
-static double
-sense_times(const struct sense *s, const struct tensor *t)
-{
-	const struct sense_favour *f = s->favour;
-
-	return f->name != NULL && strncmp(t->name, f->name, f->length) == 0 ?
-	    f->times : 1;
-}
-
-/* Set x[n] to the root of the moving average. */
-static void
-sense_root(const struct sense *s, float *x)
-{
-	const struct tensor *t;
-	size_t i, j;
-	float times;
-
-	for (i = 0; i < s->m->ntensors; i++) {
-		t = &s->m->tensor[i];
-		times = (float)sense_times(s, t);
-		for (j = t->at; j < t->at + t->n; j++)
-			x[j] = sqrtf(times * s->square[j]);
-	}
-}
-
 int
 sense_tell(const struct sense *s, size_t round, struct ace_error *e)
 {
 	struct ace_shard shard = ACE_SHARD_INIT;
 	float *x;
+	size_t j;
 	int r = 0, i;
 
 	if (s->file[0] == NULL || !s->any || (round & (round - 1)) != 0)
 		return 0;
 	if ((x = malloc(s->m->n * sizeof *x)) == NULL)
 		return fail(e, 4, "cannot write", s->file[0]);
-	sense_root(s, x);
+	for (j = 0; j < s->m->n; j++)
+		x[j] = sqrtf(s->square[j]);
 	(void)strcpy(shard.device, "train");
 	shard.kind = ACE_HISTORY;
 	shard.step = round;

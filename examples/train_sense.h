@@ -10,16 +10,8 @@
 
 enum { SENSE_FILES = 2 };
 
-/* Tensors whose names begin with `name' count `times' times. */
-struct sense_favour {
-	const char *name;	/* NULL: none */
-	size_t length;
-	double times;
-};
-
 struct sense {
 	const struct model *m;
-	const struct sense_favour *favour;
 	const char *const *file;	/* [SENSE_FILES]; if the first is NULL,
 					 * nothing is measured */
 	float *square;		/* f32[n] moving average of the squared gradient */
@@ -28,8 +20,7 @@ struct sense {
 
 /* Return 0, or -4 without memory. */
 int sense_init(struct sense *s, const struct model *m,
-    const char *const *file, const struct sense_favour *favour,
-    struct ace_error *e);
+    const char *const *file, struct ace_error *e);
 void sense_release(struct sense *s);
 
 /* Take the gradient of one more batch, m->grad. */

@@ -422,8 +422,7 @@ by_name() {
 	awk '{ loss[$1] = $4 } END { exit !(loss["end"] < 1.5 &&
 	    loss["unigram"] > 2) }' log
 	for way in --gradient '-H 2 --delay 1' '-H 2 --policy' '-H 2 --prox 1' \
-	    '-H 2 --foretell 0.5' '-H 2 --gossip' \
-	    '-H 2 --local --average-moments'; do
+	    '-H 2 --gossip' '-H 2 --local --average-moments'; do
 		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 train $way --replay $small text
 		says '^train: --replay is for --interval'
@@ -477,60 +476,23 @@ by_name() {
 
 # together OPTION: state shared among devices in one process has no effect for one device;
 # for four it gives another model, which learns no worse
-together() {
-	local k
+@test "moments that are averaged" {
+	local k avg=--average-moments
 	text
 	train --local -H 2 --steps 20 --save a $small text
-	train --local -H 2 --steps 20 --save b "$1" $small text
+	train --local -H 2 --steps 20 --save b $avg $small text
 	same a b
-	for k in "" "$1"; do
+	for k in "" $avg; do
 		# shellcheck disable=SC2086 # or none
 		train --local --of 4 -H 5 --steps 150 --muon 0.02 --save "m$k" \
 		    --eval --log "log$k" $k $small text
 	done
-	exits 1 cmp -s m "m$1"
+	exits 1 cmp -s m "m$avg"
 	awk '$1 == "end" { loss[++n] = $4 }
-	    END { exit !(n == 2 && loss[2] < 1.1 * loss[1]) }' log "log$1"
-	exits 2 train --local "$1" $small text
-	exits 2 train -H 2 "$1" $small text
-	says "$1 is for --local with --interval"
-}
-
-@test "moments that are averaged" {
-	together --average-moments
-}
-
-@test "control variates" {
-	together --control-variates
-}
-
-@test "what all foretell from the average before is not sent, and comes out the same" {
-	text
-	# two devices and a cloud without coding: the same except for rounding
-	for k in 0 0.5; do
-		rm -f up1 up2 down1 down2
-		mkfifo up1 up2 down1 down2
-		for i in 1 2; do
-			train --index $i --of 2 -H 5 --steps 60 --foretell $k \
-			    --apply down$i --save "m$k-$i" $small text >up$i 3>&- &
-		done
-		ace-aggregate --devices 2 up1 up2 | tee "all$k" down1 >down2
-		wait
-		same "m$k-1" "m$k-2"
-	done
-	ace-inspect diff --tolerance 1e-6 m0-1 m0.5-1
-	# the first average is the same, and all later ones differ
-	for k in 0 0.5; do
-		ace-cut -q --step 0 all$k >first$k
-		ace-cut -q --step 1- all$k >rest$k
-	done
-	ace-inspect diff first0 first0.5
-	exits 1 ace-inspect diff --tolerance 0.05 rest0 rest0.5
-	exits 2 train --foretell 0.5 $small text
-	says "--foretell is for --interval"
-	exits 2 train -H 5 --foretell 0.5 --resume x $small text
-	exits 2 train -H 5 --foretell 0.5 --policy $small text
-	exits 2 train -H 5 --foretell 1.5 $small text
+	    END { exit !(n == 2 && loss[2] < 1.1 * loss[1]) }' log "log$avg"
+	exits 2 train --local $avg $small text
+	exits 2 train -H 2 $avg $small text
+	says "$avg is for --local with --interval"
 }
 
 @test "--prox holds local steps to the round's first model" {
@@ -576,28 +538,10 @@ together() {
 	ace-aggregate --devices 2 up1 up2 | tee down1 >down2
 	wait
 	same a b
-	for k in '' '-H 1 --local' '-H 1 --delay 1' '-H 1 --foretell 0.5'; do
+	for k in '' '-H 1 --local' '-H 1 --delay 1'; do
 		exits 2 train --gossip $k $small text
 		says "--gossip is for --interval"
 	done
-}
-
-@test "--ema: a mean of the models is evaluated, the model is the same" {
-	text
-	for k in 0 0.000001 0.9; do
-		train --local --steps 60 --every 7 --save "m$k" --eval \
-		    --log "log$k" --ema $k $small text
-		same "m$k" m0
-	done
-	# with a weight near 0 the average is the last model
-	awk 'FNR == NR { was[FNR] = $4; next } { d = $4 - was[FNR]
-	    if (d > 2e-4 || d < -2e-4) bad = 1 } END { exit bad }' log0 log0.000001
-	exits 1 cmp -s log0 log0.9
-	awk '$1 == "end" { loss[++n] = $4 }
-	    END { exit !(n == 2 && loss[2] < 1.2 * loss[1]) }' log0 log0.9
-	exits 2 train --ema 1 $small text
-	exits 2 train --ema 0.9 --resume x $small text
-	says "--ema has no model to go on from"
 }
 
 @test "what the loss minds is told after rounds 1, 2, 4 and so on, to all files" {
@@ -618,21 +562,6 @@ together() {
 	grep -q '"min":0' out
 	exits 4 train --index 1 --of 2 --interval 2 --steps 2 $small \
 	    --moment nowhere/one text
-	# favoured tensors count more there, and nowhere else
-	train --index 1 --of 2 --interval 2 --steps 10 $small \
-	    --moment more --favour w=4 text >favoured
-	same without favoured
-	ace-inspect stats --format json one more | tr '{,' '\n' |
-	    awk -F '"' '$2 == "name" { t = $4 }
-	    $2 == "l2" && t != "" { sub(/:/, "", $3); print t, $3; t = "" }' >most
-	awk '$1 in x { r = $2 / x[$1] - ($1 ~ /^w/ ? 2 : 1); n++
-	    if (r > 1e-6 || r < -1e-6) bad = 1 }
-	    { x[$1] = $2 } END { exit bad || n < 5 }' most
-	exits 2 train --index 1 --of 2 --favour w=4 $small text
-	says '^train: --favour is for --moment'
-	for x in w =4 w= w=-1 w=x; do
-		exits 2 train --moment one --favour "$x" $small text
-	done
 }
 
 @test "--realign: Muon's momenta follow what all devices did, with the same in streams" {
