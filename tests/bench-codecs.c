@@ -414,7 +414,7 @@ sets(void)
 	gaussian(&gauss);
 	low("gauss", &gauss, 0);
 	low("layered", &layered, 1);
-	layered.y = NULL;		/* both data sets use one array */
+	layered.y = NULL;		/* both data sets use the same array */
 	drop(&gauss);
 	drop(&layered);
 }
@@ -539,7 +539,7 @@ trellis_all(const char *label)
 	for (i = 0; i < 3; i++)
 		trellis(&d, label != NULL ? label : "gauss",
 		    label != NULL ? real[i] : gauss[i], label != NULL ? fewer[i] : 0);
-	layered.y = NULL;		/* both data sets used one array */
+	layered.y = NULL;		/* both data sets used the same array */
 	drop(&layered);
 	drop(&d);
 }

@@ -85,7 +85,7 @@ f8(float x)
 	(void)frexpf(a, &e);
 	e = e < -5 ? -5 : e;		/* subnormal below 2^-6 */
 	m = (unsigned)lrintf(ldexpf(a, 4 - e));
-	m += (unsigned)(e + 5) * 8;	/* 8 if normal; rounding up carries into it */
+	m += (unsigned)(e + 5) * 8;	/* 8 if normal: rounding up carries into the exponent */
 	return (unsigned char)((m > 0x7e ? 0x7e : m) | (x < 0 ? 0x80 : 0));
 }
 

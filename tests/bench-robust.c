@@ -315,8 +315,8 @@ rules[RULES] = {
 	{ "center", ROBUST_CENTER, 0, 0, 1 }, { "tolerate", ROBUST_CENTER, 3, 0, 1 },
 	{ "alone", ROBUST_CENTER, 3, 0, 0 }, { "pairs", ROBUST_CENTER, 3, 1, 0 } };
 
-/* Run a rule for all steps. F is the rule's own, except for pairs: they leave fewer
- * than 2F + 1 shards, and the radius is a median all the same. */
+/* Run a rule for all steps. F is the rule's own, except for pairs: they leave fewer than
+ * 2F + 1 shards, but the radius is still a median. */
 static void
 cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
 {

@@ -1,8 +1,8 @@
 /*
  * The distance of each codec from a lower bound on its time on this machine, in
- * nanoseconds per f32 value, on one core and in one run.  Our time is that with values
- * in memory; the speed with values in the cache, where programs have them, is printed
- * before it.
+ * nanoseconds per f32 value, on one core and in one run.  Our time is that with values in
+ * memory. Before it the speed with values in the cache is printed, where they are in our
+ * programs.
  *
  * A bound is the sum of the work that the format prescribes.  The shortest loop that
  * does one kind of work and nothing else measures its time:

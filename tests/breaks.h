@@ -1,6 +1,6 @@
 /*
- * Changes to a good stream, each of which breaks one rule, for mkgolden. Most take
- * a number, whose bytes, highest first, are named beside the function.
+ * Changes to a good stream, each of which breaks one rule, for mkgolden. Most take a
+ * number; a comment beside the function names its bytes, highest first.
  */
 #ifndef ACE_BREAKS_H
 #define ACE_BREAKS_H
@@ -119,7 +119,7 @@ hash(struct forge *s, unsigned long arg)
 	s->f[DATA].head[arg == KEEP_HEAD_HASH ? 56 : 40] ^= 1;
 }
 
-/* ---- payloads: one byte, a whole number, a bit ---- */
+/* ---- change one byte, one number or one bit of a payload ---- */
 
 static inline void
 pay8(struct forge *s, unsigned long arg)
@@ -552,7 +552,7 @@ static const struct tensor tensors[] = {
 	/* 0 */ { .dim = { (uint64_t)1 << 32, (uint64_t)1 << 32 }, .ndim = 2 },
 	/* 1 */ { .dim = { (uint64_t)1 << 41 }, .ndim = 1,
 	    .numel = (uint64_t)1 << 41, .total = (uint64_t)1 << 41 },
-	/* 2: small file, terabytes of zeros */
+	/* 2: a small file with terabytes of zeros */
 	{ .dim = { (uint64_t)1 << 40 }, .ndim = 1,
 	    .numel = (uint64_t)1 << 40, .total = (uint64_t)1 << 40 },
 	/* 3 */ { .dim = { 8 }, .ndim = 1, .numel = 7, .total = 7 },
@@ -588,7 +588,7 @@ static const struct tensor tensors[] = {
 	/* 21: 2^31 groups in a few hundred bytes */
 	{ .dim = { (uint64_t)1 << 32 }, .ndim = 1, .group = 2,
 	    .numel = (uint64_t)1 << 32, .total = (uint64_t)1 << 32 },
-	/* 22: and as many as there may be elements */
+	/* 22: 2^31 groups and the largest number of elements */
 	{ .dim = { (uint64_t)1 << 36 }, .ndim = 1, .group = 17,
 	    .numel = (uint64_t)1 << 36, .total = (uint64_t)1 << 36 }
 };

@@ -223,7 +223,7 @@ read_log(const char *path)
 			o->node = node_new(0, 1);
 			tree_set(&now, o->path, o->node);
 		} else if (is_data(o) || o->op == CLIP_OP_SYNC) {
-			/* a file that existed before has no number yet */
+			/* a file from before the program ran has no number yet */
 			if ((o->node = by_ino(o->ino)) < 0 && i >= 0 &&
 			    nodes[now.f[i].node].ino == 0) {
 				o->node = now.f[i].node;

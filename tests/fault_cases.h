@@ -18,7 +18,7 @@ enum {
 	CLOCK = 16,	/* its output has the time of day */
 	LIBRARY = 32,	/* libarchive 3.6 follows a null pointer when it gets no
 			 * memory for a header: not our bug */
-	SILENT = 64	/* its last input has no line in its output */
+	SILENT = 64	/* its last input appears in no line of its output */
 };
 
 /* Run the setup in an empty directory. The last step of each device is not done. Programs

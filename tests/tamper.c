@@ -1,5 +1,5 @@
 /*
- * tamper: changes a stream of one signed shard as an attacker would who makes every
+ * tamper: changes a stream of one signed shard as an attacker would, and makes every
  * checksum right again.
  *
  *   tamper value FILE         change a bit of the last value

@@ -178,7 +178,7 @@ only_aggregator(void)
 	return 1;
 }
 
-/* One process of the aggregator's pipeline may end by itself when the other was killed. */
+/* One process of the aggregator's pipeline may end by itself after the other was killed. */
 static void
 no_more(void)
 {

@@ -1,6 +1,6 @@
 /*
- * The files of a test's directory: whether each is the old or the new one after a
- * failure, and a copy of them all.
+ * The files of a test's directory: check that each is the old or the new one after a
+ * failure, and copy them all.
  */
 #ifndef TESTS_TREE_H
 #define TESTS_TREE_H

@@ -67,7 +67,7 @@ pending() {
 @test "a receipt, and the directory that it is in, survive a power cut" {
 	step 0
 	ace-recv --spool spool sent >receipt
-	# sync the parent although the directory exists: its maker may have been killed before
+	# sync the parent even of an existing directory: a killed process may have made it
 	mkdir -p on/state
 	chmod 700 on/state
 	synced ace-ack -S on/state receipt >/dev/null
@@ -114,7 +114,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	says "mismatch: the average is of step 1 of run 'test', but state 'state' has sent nothing"
 	step 0
 	step 1
-	# while the shard is pending, and with a receipt for it in the same stream
+	# accepted while the shard is pending, and with a receipt for it in the same stream
 	exits 0 ace-ack -S state mean
 	ace-inspect diff mean out
 	cp -r state before
@@ -133,7 +133,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	refused "the shard of 'aggregate' has kind model, expected an average" other
 	average -s 1 -n 7 >other
 	refused "the shard of 'aggregate' is of another model than this state: " other
-	# after a receipt, the shard and its average are forgotten; but not within one stream
+	# after the receipt the shard's average is refused, except in the same stream
 	ace-compress -S state --resend | ace-recv --spool spool >receipts
 	ace-ack -S state receipts >rest
 	step 2
@@ -196,7 +196,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	[ "$(wc -l <err)" -eq 1 ]
 	exits 0 ace-ack -S state receipts
 	[ "$(sort -u err)" = "ace-ack: step 0: invalid: limit: larger than 100 bytes (limits: shard)" ]
-	# nor does a receipt for the same bytes end it if the shard was made at another time
+	# nor does a receipt for the same bytes made at another time end it
 	limited 'shard 100' ace-recv --spool spool first >later
 	exits 0 ace-ack -S state later
 	[ "$(cat err)" = "ace-ack: step 0: invalid: limit: larger than 100 bytes (limits: shard)" ]
@@ -238,7 +238,7 @@ step 1: accepted" ]
 @test "a state that is restarted is nobody else's meanwhile" {
 	mkfifo slow
 	ace-compress -S state -c q8 slow >c 3>&- &
-	exec 9>slow	# it opens `slow' when it has the state
+	exec 9>slow	# it opens the pipe `slow' once it has locked the state
 	exits 5 ace-ack -S state --restart 1
 	says "state 'state' is in use by another process"
 	exec 9>&-

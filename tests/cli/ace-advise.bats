@@ -209,7 +209,7 @@ step speedup phi steps faster" ]
 	exits 0 ace-advise deco --format tsv in
 	[ "$(rule paper)" = "64 64" ]
 	[ "$(rule tta)" != "64 64" ]
-	# with one more step, paper agrees with tta
+	# with one more step of delay, the rules paper and tta agree
 	t 'compute bandwidth latency values\n1ms 1Mbit 64.5ms 1e3\n'
 	exits 0 ace-advise deco --format tsv in
 	[ "$(rule paper)" = "$(rule tta)" ]
@@ -270,7 +270,7 @@ step speedup phi steps faster" ]
 
 @test "cluster: what devices are compared by" {
 	groups() { grep -v '#' out | tail -n +2 | cut -f 4 | tr -d '\n'; }
-	# bandwidth counts by its logarithm, another column as it is
+	# bandwidth counts by its logarithm, other columns by their values
 	t 'time bandwidth\n1 1\n1 8\n1 16\n'
 	exits 0 ace-advise cluster --format tsv --cluster 1 in
 	[ "$(groups)" = 122 ]
@@ -373,7 +373,7 @@ slow2 11.000000000 2 1 " ]
 		dynacomm --cuts 1e30
 		cluster --cluster nan
 	END
-	# at the limits of the options no number is lost
+	# at the limits of the options no result overflows
 	for options in "ratio --bandwidth 0bit" "ratio --ratio 2,300,1e300bit" \
 	    "ratio --ratio 2,300,1e-300bit --bandwidth 1bit"; do
 		exits 0 ace-advise $options

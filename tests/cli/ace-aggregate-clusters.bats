@@ -2,8 +2,8 @@
 load helper
 load values
 
-# device NAME DIRECTION SEED [WEIGHT]: write a shard of 2,000 values about a direction,
-# with noise of half its size that is the device's own
+# device NAME DIRECTION SEED [WEIGHT]: write a shard of 2,000 values near a direction, plus
+# the device's own noise of half that size
 device() {
 	perl -e 'my ($d, $seed) = @ARGV; binmode STDOUT; my $n = 2000;
 	    my $h = qq({"w":{"dtype":"F32","shape":[$n],"data_offsets":[0,8000]}});

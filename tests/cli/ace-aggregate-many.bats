@@ -1,12 +1,12 @@
-# More devices than a process may have open files: all ways to bring their shards give
-# the same bytes, and take no more memory.
+# More devices than a process may have open files: each way to pass their shards gives the
+# same bytes and takes no more memory.
 load helper
 load values
 
-# few CMD...: run CMD with a limit of 64 open files, some of which it has already
+# few CMD...: run CMD with a limit of 64 open files, some of which are open already
 few() { (ulimit -n 64 && exec "$@"); }
 
-# fleet N OPTION...: write d/e0.aceg ..., shards of N devices and one step
+# fleet N OPTION...: write d/e0.aceg ..., one shard of the same step for each of N devices
 fleet() {
 	mkdir -p d
 	mkshards -d e -F d -N "$@"
@@ -69,7 +69,7 @@ fleet() {
 	ace-export -q -f raw out >alone
 	same step1 alone
 	[ "$(cmp step0 step1 | wc -l)" -eq 1 ]
-	# one device has no second step
+	# one device lacks the second step
 	mkshards -d e7 -n 64 >one/e7.aceg
 	exits 5 few ace-aggregate one/*
 	says "^ace-aggregate: 'one/e7.aceg' has fewer steps than 199 of the 200 inputs"
@@ -134,7 +134,7 @@ fleet() {
 	mv out west
 	ace-inspect --format json west >j
 	grep -q '"type":"mEMb","frames":2,' j
-	# a relay above reads them all
+	# a relay at the next level reads all names
 	exits 0 ace-aggregate west
 	ace-inspect --format json out >j
 	grep -q '"contributors":6000,.*"type":"mEMb","frames":2,' j

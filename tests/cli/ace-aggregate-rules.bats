@@ -66,7 +66,7 @@ values() {
 	exits 0 ace-aggregate --rule norm-ratio:10 a z b
 	[ "$(field left-out out)" = z:norm-ratio ]
 	[ "$(field model.norm out)" = 3.25 ]
-	# a device without the key does not hide it; but it is dropped if most devices lack it
+	# the key stays if one device lacks it, and is dropped if most devices lack it
 	device c 1 2 3
 	exits 0 ace-aggregate a c b
 	[ "$(field model.norm out)" = 3.25 ]
@@ -269,7 +269,7 @@ values() {
 	perl -e '@w = (1 / 2.5, 1 / 4); print pack "f<*", map { ($w[0] * $_ +
 	    10 * $w[1] * $_) / ($w[0] + $w[1]) } 3, 4' >want
 	each 'abs($v[0] - $v[1]) < 1e-5' got want
-	# both options, in an aggregate of aggregates: the same as in one aggregate
+	# both options give the same in an aggregate of aggregates as in one aggregate
 	grad c 10 10 1 2
 	exits 0 ace-aggregate --weight-by weight,staleness:2,drift:3 a b c
 	raw out >flat
@@ -278,7 +278,7 @@ values() {
 	exits 0 ace-aggregate r o
 	raw out >tree
 	each 'abs($v[0] - $v[1]) < 1e-5' flat tree
-	# each device has the same weight, also those behind an aggregate
+	# each device has the same weight, also devices whose shards are in an aggregate
 	exits 0 ace-aggregate --weight-by equal a b c
 	raw out >flat
 	ace-aggregate --weight-by equal -d region a b >r
@@ -379,7 +379,7 @@ steps() {
 	ace-aggregate --omit provenance --tolerate 1 a b c >out
 	cp out piped
 	same want piped
-	# a process per step; the last one is killed at different places
+	# one process per step; the last process is killed at different calls
 	rm -r spool
 	cp -r box spool
 	for s in 0 1 2; do "${agg[@]}" --rounds 1 >"one$s"; done
@@ -411,7 +411,7 @@ steps() {
 	done
 	exits 3 "${agg[@]}" --rounds 1
 	says 'corrupt: .*past'
-	# nor is a file accepted that lacks the devices
+	# a file without the devices is refused, too
 	rm -r spool
 	cp -r fourth spool
 	for f in spool/past.?; do
@@ -466,7 +466,7 @@ part() {
 		same one all.raw
 	done
 	[ "$(field left-out alone | paste -sd' ')" = "z:repeats z:repeats" ]
-	# a device without a shard in this step is named by its id; other rules do not look
+	# a device without a shard here is named by its id; other rules ignore copies
 	cat e[1-4].1 z.1 e[124].2 z.2 >all
 	exits 0 ace-aggregate -v --rule center <all
 	says "step 2: 'z' is left out: it repeats what '[0-9a-f]{32}' sent in step 1$"
@@ -515,7 +515,7 @@ part() {
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2 --quorum 1
 	says "1 of 2 shards of a step are deferred: 'evil' would count twice: it contributed to 'relay[12]' and to"
 	ace-inspect list out | grep -q "^contributors  2$"
-	# a device that claims to speak for others silences nobody, whatever its name is
+	# a device that lists other devices as contributors excludes nobody, whatever its name
 	for d in edge1 edge2 edge3; do
 		mkshards -d $d -k zeros >as$d
 	done
@@ -529,7 +529,7 @@ part() {
 		[ "$(grep -c deferred err)" -eq 1 ]
 		ace-inspect list out | grep -q "^contributors  3$"
 	done
-	# nor does one that claims a single device's name, next to that device's own shard
+	# nor does a device that lists one other device, whose own shard is here
 	for d in a m z 0 1 2; do
 		exits 0 ace-aggregate -d $d -o claims asedge1
 		exits 5 ace-aggregate claims edge1

@@ -9,7 +9,7 @@ edges() {
 	done
 }
 
-# ones VALUE: write a safetensors file of a tensor w of 4 values, without our programs
+# ones VALUE: write, without our programs, a safetensors file of a tensor w of four times VALUE
 ones() {
 	perl -e 'binmode STDOUT;
 	    $h = q({"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}});
@@ -123,14 +123,14 @@ ones() {
 		[ "$(field n deep)" = 5 ]
 		[ "$(field contributors deep)" = "edge1,edge2,edge3,edge4,edge5" ]
 	done
-	# sums contain their weights, so they are exact here
+	# a sum contains its weights, so it is exact here
 	for i in 1 2 3; do mkshards -d "edge$i" -k ramp -w "$i" >"e$i"; done
 	exits 0 ace-aggregate --rule sum -d west -o w e1 e2
 	exits 0 ace-aggregate --rule sum -o deep e3 w
 	exits 0 ace-aggregate --rule sum -o flat e1 e2 e3
 	for f in flat deep; do raw $f >$f.f32; done
 	same flat.f32 deep.f32
-	# a mean of a sum and a device is right, too
+	# the mean of a sum and a device's shard is right, too
 	exits 0 ace-aggregate -o deep e3 w
 	exits 0 ace-aggregate -o flat e1 e2 e3
 	for f in flat deep; do raw $f >$f.f32; done
@@ -336,7 +336,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	exits 0 ace-aggregate --omit provenance e1 e2 e3
 	mv out mean
 	[ "$(delay_of mean)" = delay=11 ]
-	# the same from one input, where shards are deferred, and with rules
+	# the same from one input, which is copied first, and with rules
 	cat e3 e1 e2 >all
 	exits 0 ace-aggregate --omit provenance --devices 3 all
 	same out mean
@@ -350,7 +350,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	[ "$(delay_of out)" = delay=11 ]
 	exits 0 ace-aggregate --delay 3 mean
 	[ "$(delay_of out)" = delay=3 ]
-	# a device that is left out does not count
+	# the policy of a device that is left out does not count
 	mkshards -d edge3 -P delay=11 -k nan >e3
 	exits 0 ace-aggregate --rule finite e1 e2 e3
 	[ "$(delay_of out)" = delay=4 ]
@@ -396,7 +396,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 # bats test_tags=plain
 @test "--interval own: each device gets its own, too, within a quarter and four times the median" {
 	local k n=0
-	# own OPTIONS...: print the intervals in the aggregate
+	# own OPTIONS...: print each device's own interval in the aggregate
 	own() {
 		exits 0 ace-aggregate "$@" e?
 		ace-inspect -v out | grep -oE 'interval[^ =]*=[0-9]+' | paste -sd ' '
@@ -495,7 +495,7 @@ interval.edge3=900' >e2
 	mkdir spool
 	ace-aggregate --spool spool --devices 2 --rounds 1 --publish 2>said 3>&- >got &
 	pid=$!
-	# its answer shows that the signal arrived
+	# its message shows that the signal arrived
 	asked() { kill -USR1 $pid && sleep 0.2 && grep -qxF "ace-aggregate: $1" said; }
 	wait_for hears $pid
 	wait_for asked "waiting for a first shard in 'spool' (ace-recv --spool)"
@@ -526,7 +526,7 @@ interval.edge3=900' >e2
 	ace-recv --spool spool --publish mean 4<&-
 	exec 4<&-
 	kill -CONT $pid
-	wait $pid || :			# nobody reads the TAIL that it writes
+	wait $pid || :			# the TAIL that it writes has no reader
 	[ -e spool/done/0 ]
 }
 
@@ -541,8 +541,8 @@ interval.edge3=900' >e2
 	! grep SHRD shown || false
 }
 
-# leaves CMD...: CMD, whose input p stays silent, ends when the reader of its output
-# does
+# leaves CMD...: check that CMD ends with the reader of its output, although its input p
+# stays open and silent
 leaves() {
 	local got
 	rm -f p status

@@ -38,7 +38,7 @@ digests() {
 		digests into >got
 		same got want
 	done
-	# we read other programs' archives, and they read ours
+	# our programs read other programs' archives, and those read ours
 	tar -cf other.tar -C spool .
 	digests other.tar >got
 	same got want
@@ -97,7 +97,7 @@ digests() {
 	says '^ace-archive: 2 shards$'
 	exits 0 ace-archive extract -o into run.tar
 	[ ! -s err ]
-	# an archive is synced before it is renamed, and then its directory is
+	# an archive is synced before its rename, and its directory after it
 	synced ace-archive create -o again.tar one two
 	[ "$(tail -n 1 synced)" = . ]
 	grep -q '^again.tar' synced
@@ -260,7 +260,7 @@ long_name() {
 	[ "$(wc -l <out)" -eq "$(ace-archive list run.cpio | wc -l)" ]
 	flip v7.tar 3
 	exits 3 ace-archive list v7.tar
-	# nor is a damaged shard accepted; a file that is no shard is skipped
+	# a damaged shard is refused; a file that is not a shard is skipped
 	mkdir some
 	mkshards -r demo >some/a.aceg
 	mkshards -r demo -d b >some/b.aceg

@@ -49,7 +49,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	listens_ssh cloud
 	start cloud ace cloud run
 	wait_for has edge1/edge1.got 8
-	# the power fails on all three machines, and the same commands are typed again
+	# the power fails on all three machines, and the same commands are run again
 	halt cloud
 	halt edge1
 	halt edge2
@@ -81,7 +81,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 		cp $h/.ssh/id_ed25519.pub cloud/$h.pub
 		on cloud sh -c "ace add run $h $h.pub >>.ssh/authorized_keys"
 	done
-	# whatever its client asks for, the server treats it as this one device
+	# whatever the client asks for, the server treats it as the device of its key
 	exits 2 on edge1 ssh cloud touch planted
 	exits 5 on edge1 ace edge cloud:elsewhere --name edge2 --state no --bits 3 -- true
 	says "--bits 3 differs from the run in 'cloud:$home/run', which has 8"

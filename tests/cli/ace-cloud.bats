@@ -34,7 +34,7 @@ load front
 	edge edge1 1 60
 	wait_for has edge1.err 1
 	edge edge2 3 60
-	# any program of the cloud is killed at its N-th change of a file
+	# each program of the cloud in turn is killed at its K-th change of a file
 	for k in 1 2 3 4 6 9 14 20; do
 		for program in ace-aggregate ace-step ace-recv; do
 			ACE_ONLY=$program killed $k timeout "$HANG" ace-cloud run 2>>killed.err &&
@@ -248,7 +248,7 @@ load front
 	edge $b 3 1
 	ends $b
 	wait_for grep -q 'waiting for b' cloud.err $a.err
-	# nothing that is shown comes from the log
+	# the display does not depend on the log
 	echo 'round 9/9: planted' | tee run/log >ace-$a/log
 	exits 0 ace watch run
 	[ "$(head -n 1 out)" = "run in $(hostname):$PWD/run: 2 devices, 8 bits per value" ]

@@ -137,7 +137,7 @@ records() {
 	exits 0 ace-compress -S st -c topk:0.1 other
 	same out once
 	same st/residual residual
-	# added once more, as when the pipe is run again
+	# the residual is added once more, as when the pipe is run again
 	exits 0 ace-expand -S st -o e g
 	exits 0 ace-compress -S st -c q8 e
 	digest out | diff - <(digest once)
@@ -155,7 +155,7 @@ records() {
 	exits 5 ace-compress -S st -c q8 g
 	says "steps are missing between 5 and 7 of 'edge1': pass --allow-gap or, if the state is from a backup, run ace-ack --restart"
 	same st/residual residual
-	# a residual without the coded shard that belongs to it
+	# a residual file that lacks its coded shard
 	mkshards -s 5 -H kind=4 >st/residual
 	mkshards -s 5 >again
 	exits 5 ace-compress -S st -c q8 again
@@ -287,7 +287,7 @@ records() {
 	mkshards -s 2 -x 5 >g2
 	raw g1 >f1
 	raw g2 >f2
-	# nothing of the first shard is sent; the second shows what its residual became
+	# nothing of the first shard is sent; the second shard shows how its residual was added
 	for how in ef:0.5 momentum:0.25; do
 		exits 0 ace-compress -S "$how" --error-feedback "$how" -c none g1
 		exits 0 ace-compress -S "$how" --error-feedback "$how" -c f32 g2
@@ -401,7 +401,7 @@ sized() {
 	[ "$(find spool -name '*.aceg' ! -name schema.aceg | wc -l)" -eq 2 ]
 	exits 3 ace-inspect verify coded
 	says 'aborted'
-	# a partial shard is not absorbed
+	# a partial shard does not enter the state
 	head -c 500 in >part
 	exits 3 ace-compress -S new -c q8 -o none part
 	[ ! -e none ]

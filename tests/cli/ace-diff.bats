@@ -216,7 +216,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 }
 
 @test "a model that changes while it is read is refused" {
-	# more than a pipe holds, so that it waits in the middle
+	# more than a pipe holds, so that ace-diff blocks while it writes
 	mkmodel a -n 600000
 	mkfifo hold
 	timeout "$HANG" ace-diff a 2>err >hold &

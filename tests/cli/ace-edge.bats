@@ -17,7 +17,7 @@ load front
 	chmod 755 through
 	exits 0 ace edge far:away --name edge1 --through ./through -- "$train" 5 2
 	averaged edge1 2 5
-	# what ace-step refuses is the cause, though the connection fails as well
+	# the message of ace-step is taken as the cause, although the connection fails, too
 	sed -i '2i [ "$2" != sync ] || { cat >all; exit 255; }' through
 	exits 3 ace edge far:away --name edge1 --through ./through -- echo hello
 	says '^ace-edge: echo wrote no shard: '
@@ -58,7 +58,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 		esac
 		exits "$code" timeout "$HANG" ace edge run --name edge1 -- "${bad[@]}"
 		[ "$(tail -n 1 err | grep -cE "^ace-edge: .*$line")" -eq 1 ] || { cat err; false; }
-		# the bad output was not taken, and the usual command goes on
+		# the invalid shard was not accepted, and the usual command continues the run
 		r=$((r + 1))
 		exits 0 timeout "$HANG" ace edge run --name edge1 -- "$train" 2 $r
 		averaged edge1 $r 2
@@ -195,8 +195,8 @@ on_small() {
 	begin env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_ONLY=ace-edge \
 	    pty sh -c 'exec "$@" 2>&1' sh ace-edge run --name edge1 -- "$long" -u LD_PRELOAD ./variant 1 2 >screen
 	wait_for eval 'grep -aoE "round 2/2: ./x+" screen | has /dev/stdin 9'
-	# a terminal that stands still, as that of ssh does: when programs end meanwhile,
-	# no line is lost
+	# a terminal that blocks for a while, as over ssh: no line is lost when programs end
+	# meanwhile
 	kill -STOP $last
 	edge=$(pgrep -P $last)
 	wait_for grep -q '^State:.S' "/proc/$edge/status"

@@ -136,13 +136,13 @@ load values
 		mv out want
 		# the keys of a difference are removed
 		[ -z "$(field predict want)$(field history want)" ]
-		# the same shard once more gives the same values
+		# expanding the same shard again gives the same values
 		exits 0 ace-expand --omit provenance --cache after c2
 		same out want
 		# the previous shard is no longer accepted
 		exits 5 ace-expand --cache after c1
 		says 'is a difference to history [0-9a-z]*, but after step'
-		# what the sender keeps: h' itself, or a - r in f32
+		# the values that the sender keeps: h' itself, or a - r in f32
 		raw want >r.f32
 		if [ "$how" = ef21 ]; then
 			raw "st/history.2" >h.f32

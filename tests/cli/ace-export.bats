@@ -97,7 +97,7 @@ load helper
 		n=$(wc -c <out)
 		[ "$n" -lt "$(wc -c <want)" ]
 		head -c "$n" want | cmp - out
-		# and the file before it is complete
+		# the file before the failed one is complete
 		[ "$at" -lt $(($(wc -c <in) / 2)) ] || [ "$n" -ge "$(wc -c <one)" ]
 	done
 }

@@ -146,7 +146,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 0 ace-import --many </dev/null
 	mv out none
 	exits 0 ace-inspect verify none
-	# messages for a model unlike the first one, and for one that is truncated
+	# messages for a model that differs from the first one, and for a truncated model
 	head -c $(($(wc -c <many) - 1)) many >part
 	exits 3 ace-import --many <part
 	says "^ace-import: truncated: '<stdin>' ends inside tensor 'layer.bias'"
@@ -330,7 +330,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	    "archive/data.pkl", "x" x 600' >in.pt
 	safetensors >in.safetensors
 	while read -r f want; do
-		# in compressed files and archives, the stream inside is read
+		# a stream in a compressed file or an archive is read
 		if [[ $f = in.aceg.gz || $f = in.tar ]]; then
 			exits 0 ace-inspect "$f"
 			exits 0 ace-inspect <"$f"
@@ -519,7 +519,7 @@ part() {
 	[ "$(grep -c e out)" -ge 1 ]
 	exits 0 ace-export -o all.safetensors o.aceg
 	grep -aq '"format":"pt"' all.safetensors
-	# both forms are the same model
+	# both forms give the same model
 	exits 0 ace-diff -o p m all.safetensors
 	exits 0 ace-inspect -v p
 	for t in z y a b; do

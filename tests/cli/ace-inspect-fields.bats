@@ -3,7 +3,7 @@
 load helper
 load values
 
-# told KEY VALUE: out has a line with KEY and VALUE
+# told KEY VALUE: check that out has a line with KEY and VALUE
 told() {
 	grep -qx "$(printf '%-13s %s' "$1" "$2")" out ||
 	    { cat out; echo "not there: $1 $2"; return 1; }
@@ -237,7 +237,7 @@ fields() {
 	says 'the state or the spool is missing'
 	exits 2 ace-inspect audit --spool spool in0
 	says 'the state or the spool is missing'
-	# a step that is given twice is refused, whichever two inputs have it
+	# a step in two inputs is refused, whichever two inputs these are
 	exits 3 ace-inspect audit -S state --spool spool in0 in1 in2 in0
 	says "the inputs have step 0 of 'edge1' twice"
 	exits 3 ace-inspect audit -S state --spool spool in0 in2 in1 in2
@@ -264,7 +264,7 @@ fields() {
 	exits 2 timeout "$HANG" ace-inspect follow in
 	exits 2 timeout "$HANG" ace-inspect follow - <in
 	exits 2 ace-inspect recover --spool x in
-	# the highest status counts, wherever it occurs
+	# the highest status of all files is the result, in any order of files
 	head -c 300 in >part
 	exits 4 ace-inspect verify nowhere part in
 	exits 4 ace-inspect verify part nowhere in

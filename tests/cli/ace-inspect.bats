@@ -203,7 +203,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	grep -qx 'device        edge7' out
 	exits 0 ace-inspect --format json verify
 	json '$j->{device} eq "edge7"'
-	# `verify' is the command, which reads standard input, and the name of a file
+	# `verify' is a command, which reads standard input, and also the name of a file here
 	exits 0 ace-inspect verify <verify
 	grep -q ': ok, 1 shards' out
 	exits 0 ace-inspect verify verify
@@ -259,7 +259,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	[ "$(awk '$1 == "step" { printf("%s ", $2) }' out)" = "0 1 3 4 " ]
 	exits 5 ace-aggregate saved
 	says 'recovered'
-	# each shard has the values that it had
+	# each shard still has its values
 	for s in 0 1 3 4; do
 		exits 0 ace-export -f raw --step "$s" in
 		mv out want

@@ -66,7 +66,7 @@ known() {
 	start=$(date +%s%N)
 	exits 0 ace-meter -S st -L 2Mbit in
 	same out in
-	# one second, less the fifth that may be sent ahead; a slow machine takes longer
+	# one second, less 0.2 s of bytes sent in advance; more on a slow machine
 	[ $(($(date +%s%N) - start)) -gt 750000000 ]
 	[ "$(known bandwidth)" -le 2000000 ]
 	# too few bytes for a measurement: the limit is recorded
@@ -126,7 +126,7 @@ known() {
 	tries 5 later
 	known rtt
 	known jitter
-	# the round-trip time stays when the bandwidth is written
+	# writing the bandwidth keeps the round-trip time
 	exits 0 ace-meter -S st -L 100Mbit in
 	[ "$(known bandwidth)" = 100000000 ]
 	known rtt

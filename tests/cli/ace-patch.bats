@@ -23,12 +23,12 @@ ways() {
 	rm -rf probe probe.ace-patch
 }
 
-# is M MODEL: M, a file or a directory, is MODEL: old, new or third
+# is M MODEL: check that M, a file or a directory, equals MODEL: old, new or third
 is() {
 	if [ -d "$1" ]; then diff -r "$1" "$2s"; else cmp "$1" "$2"; fi
 }
 
-# beside M: only lock and marker are left beside M
+# beside M: check that only lock and marker are left beside M
 beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 
 @test "a file, a directory, in every way; a second time it is done already" {
@@ -178,7 +178,7 @@ changed() {
 		# shellcheck disable=SC2086 # word splitting is intended
 		meanwhile $n "$change" ace-patch $way m <step.aceg 2>err || got=$?
 		[ -e stopped ] || break
-		# after --stage, the commit decides
+		# after --stage, the status of the commit counts
 		[[ $got != 0 || $way != *stage* ]] || ace-patch --commit m 2>err || got=$?
 		looks m >is
 		cmp -s is will.looks || { [[ $got = [345] ]] && cmp -s is was.looks; } || {
@@ -187,7 +187,7 @@ changed() {
 			ls -lR m
 			return 1
 		}
-		# except where the new one was overwritten and its time set back
+		# undetected only if new was overwritten and its mtime set back
 		[[ $change != *third* || ($got = 0 && $change = *cat*) ]] ||
 		    ! ace-patch m <step.aceg 2>err || {
 			echo "$way, $change, before call $n: taken for the new one"
@@ -477,7 +477,7 @@ at_each_kill() {
 		killed "$n" ace-patch --commit m 2>err || got=$?
 		is m old >/dev/null || is m new
 		[ "$got" -eq 137 ] || break
-		# still staged or committed; status 5 means that nothing is left to do
+		# staged or committed; status 5 means that nothing is left to do
 		ace-patch --commit m 2>err || [ $? -eq 5 ]
 		is m new
 		beside m
@@ -681,7 +681,7 @@ renamed() {
 		exits 0 ace-patch m2 <again
 		is m2 third
 	done
-	# from the model's present state
+	# the next model was made from the model's present state
 	rm -rf m m.ace-patch d
 	cp new m
 	exits 0 ace-patch -o d m <all

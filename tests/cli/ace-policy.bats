@@ -215,7 +215,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	asked out | grep -qx kc=0.005
 	ace-select -b 2k in0 | ace-compress -S st --sync none >/dev/null
 	ace-inspect -v st/memory | grep -oE '(contraction|share)=.*' >code
-	# one shard is not believed alone; a second one counts half
+	# one shard alone changes nothing; a second one moves the estimate half of the way
 	awk -F = '{ v[$1] = $2 } END { a = v["contraction"]; d = v["share"];
 	    if (!(a > d && a < 1 && d > 0.003 && d < 0.006)) exit 1
 	    kc = 0.05 * (1 - a) / a * d / (1 - d)
@@ -227,7 +227,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	ace-policy -S st3 "$@" in >o
 	asked o | awk -F = '$1 == "kc" && n++ < 2 { printf("kc=%.5g\n", $2) }' |
 	    cmp - price
-	# three runs decide the same as one
+	# three processes decide the same as one
 	for s in 1 2; do ace-policy --omit provenance -S st "$@" in$s >o$s; done
 	asked o2 >three
 	ace-policy --omit provenance -S st2 "$@" in >o
@@ -330,7 +330,7 @@ link_state() {
 	    drift="divergence=7 interval=7 force=1"
 	local older="ratio=7 budget_bytes=7 bandwidth=7 $drift $deco $cuts other=7"
 	mkshards -T 1,1,1 -P "$(tr ' ' '\n' <<<"$older" | sort -t= -k1,1)" >in
-	# stays KEYS OPTIONS...: only these keys of the older policy are kept, none twice
+	# stays KEYS OPTIONS...: check that only these keys of the older policy are kept, none twice
 	stays() {
 		local k
 		exits 0 ace-policy "${@:2}" in
@@ -387,7 +387,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	[ "$slow" = "$(budgets)" ]
 	[ "${slow% }" -lt $((${fast% } / 3)) ]
 	[ "$(link 5Mbit 2)" = "$slow" ]
-	# small changes are ignored; of a larger rise, half is taken
+	# small changes are ignored; a larger rise is followed by half
 	[ "$(link 5.2Mbit 3)" = "$slow" ]
 	up=$(link 25Mbit 4)
 	exits 0 ace-policy --bandwidth 15Mbit --ratio 2,200 shard
@@ -460,7 +460,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	# the ratio fits these bytes
 	mv policed out
 	has ratio=67.108864
-	# half of a rise is taken here as well: 12.5 Mbit/s
+	# a rise from 5 to 20 Mbit/s is followed by half here, too: to 12.5 Mbit/s
 	link 20Mbit
 	mkshards -n 1M -s 4 >shard
 	ace-policy -S st --ratio 2,20 --deadline 100ms shard >out
@@ -483,7 +483,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 		# shellcheck disable=SC2086 # word splitting is intended
 		exits 5 ace-policy -S st$k --bandwidth 1Mbit $o in
 		says "non-finite value in tensor '.*' at index 3"
-		# the same between two pipes
+		# the same with pipes as input and output
 		exits 5 bash -c "cat in | ace-policy --bandwidth 1Mbit $o | cat >got; exit \${PIPESTATUS[1]}"
 		exits 3 ace-inspect verify got
 		exits 0 ace-policy --bandwidth 1Mbit in
@@ -526,7 +526,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 		--deco 0s,auto
 		--deadline -1s
 	END
-	# at the limits of the options no number is lost
+	# at the limits of the options no result overflows
 	mkshards -t w:0 >in
 	for options in "--deadline 0s --bandwidth 1Mbit" "--bandwidth 0bit" \
 	    "--ratio 1,1" \

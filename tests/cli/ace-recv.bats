@@ -6,7 +6,7 @@ verdict() {
 	ace-ack -S scratch -v <"$1" 2>&1 >/dev/null | sed 's/^ace-ack: //'
 }
 
-# recv VERDICT ARGS...: receive standard input; its one receipt has VERDICT
+# recv VERDICT ARGS...: receive standard input, and check that its one receipt has VERDICT
 recv() {
 	local want=$1
 	shift
@@ -15,7 +15,7 @@ recv() {
 	grep -qE "$want" said || { cat said; return 1; }
 }
 
-# waits REGEX: standard input has to wait: no receipt is sent, and the spool is unchanged
+# waits REGEX: check that standard input gets no receipt and that the spool is unchanged
 waits() {
 	find spool | sort >was
 	exits 5 ace-recv --spool spool
@@ -95,7 +95,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv '^step 0: invalid' <wrong
 	recv '^step 0: invalid' <again
 	recv '^step 0: accepted$' <good
-	# a shard that the device took back is never accepted, nor is any other for that step
+	# a rejected shard is never accepted later, nor is any other shard for that step
 	for _ in 1 2; do
 		recv '^step 0: invalid' <wrong
 		recv '^step 0: invalid' <again
@@ -191,7 +191,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	done
 	shard 0 edge1 -w 2 >in
 	recv '^step 0: accepted$' <in
-	# limits for all, for one device, for another; the last line counts, a device's own first
+	# limits for all, this, another device; the last line counts, but a device's own before all
 	printf '%s\n' 'weight 3 edge1' '  weight 9 # edge1' 'weight 1' '' '# weight 5' \
 	    'weight 5 edge#2 # a name' 'weight 4 an edge ' >>spool/limits
 	for d in edge1 edge#2 'an edge' edge2 ''; do
@@ -452,7 +452,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 1 edge1 -H incarnation=3 >in
 	recv '^step 1: accepted$' <in
 	[ "$(find spool -name '*.no')" = '' ]
-	# nor do shards of another device, or fenced shards, raise the known incarnation
+	# shards of another device, and fenced shards, do not raise it either
 	shard 1 edge2 >in
 	recv '^step 1: accepted$' <in
 	[ ! -e spool/device/edge2.incarnation ]
@@ -592,7 +592,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 ace-recv --spool spool --device "$name" --join
 	[ "$(wc -l <spool/devices)" -eq 2 ]
 	[ "$(head -n 1 spool/devices)" = "$name" ]
-	# a list that was edited by hand, and is too long, is not shortened silently either
+	# a list that was edited by hand and is too long is refused, not truncated
 	yes edge77 | head -c $(((1 << 20) - 1)) >spool/devices
 	exits 0 ace-recv --spool spool --device b --join
 	yes edge77 | head -c $((1 << 20)) >spool/devices
@@ -630,7 +630,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	(got=0; ace-recv --spool spool --reply aggregate <hole >back 2>err || got=$?
 	    echo "$got" >status) 9>&- 3>&- &
 	wait_for test -e spool/0/edge1.aceg
-	# the parent waits for aggregates, its child reads
+	# the parent process waits for aggregates, and its child reads shards
 	kill -9 "$(pgrep -P "$(pgrep -P $! -x ace-recv)")"
 	exec 9>&-
 	wait_for test -s status
@@ -662,8 +662,8 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ -z "$(find spool -name '*.new-*')" ]
 }
 
-# at_once LOCK N CMD -- CMD: let both wait for LOCK, each with N files on their way, then
-# release it; put the one with status 0 into `won', the other statuses into `lost'
+# at_once LOCK N CMD -- CMD: let both commands wait for LOCK, each with N temporary files,
+# and release it; write the one with status 0 to `won', the other statuses to `lost'
 at_once() {
 	local lock=$1 n=$2 one pid=() i got
 	shift 2
@@ -737,7 +737,7 @@ costs() {
 	read -ra one < <(costs ace-aggregate --spool spool --rounds 1)
 	read -ra two < <(costs ace-aggregate --spool spool --rounds 2)
 	[ "$((two[0] - one[0])) $((two[1] - one[1]))" = "1 3" ]
-	# of the directories that grow with the devices, only the step's is listed, three times
+	# of directories that grow with the devices, only the step's is listed: three times
 	for d in $(seq 100); do mkshards -d "edge$d" -n 8; done >all
 	read -ra one < <(costs ace-recv --spool many --run test --sync none all)
 	read -ra two < <(costs ace-aggregate --spool many --sync none --rounds 1)

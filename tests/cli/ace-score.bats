@@ -112,7 +112,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 	done
 }
 
-# near RATIO: the steps of the two groups, in the plan for out, have this ratio
+# near RATIO: check that the steps of the two groups, in the plan for out, have this ratio
 near() {
 	mv out scored
 	exits 0 ace-select --bits 2 --format text scored
@@ -128,7 +128,7 @@ column() { ace-export -f raw --step "$(field step "$1/memory" | sort -n |
 energy() { awk -v a="$1" -v b="$2" 'BEGIN { for (i = a; i < b; i++) s += i * i
     printf("%.9g", s / (b - a)) }'; }
 
-# are DIR NAME NUMBER...: the column has these numbers, except for their last digits
+# are DIR NAME NUMBER...: check that the column has these numbers, except for their last digits
 are() {
 	column "$1" "$2" | head -n $(($# - 2)) | paste -sd ' ' >got
 	awk -v want="${*:3}" '{ n = split(want, w, " "); for (i = 1; i <= n; i++) {
@@ -165,7 +165,7 @@ lessons() {
 	learn two later
 	exits 0 ace-score --form paper:0 -S two in
 	[ "$(lessons two)" = " 4 2" ]
-	# what it learns is in test_score; here it has the energies as labels
+	# test_score checks what is learnt; here the energies are the labels
 	are st benefit "$(energy 0 512)" "$(energy 512 1024)" "$(energy 1024 5120)"
 }
 
@@ -307,7 +307,7 @@ lessons() {
 		# shellcheck disable=SC2086 # word splitting is intended
 		got=$(grows ${k#??})
 		echo "$k: $got"
-		# pages of 4 KiB, and the allocator's own memory
+		# room for pages of 4 KiB and the allocator's own memory
 		[ "$got" -le $((${k%% *} + 5)) ]
 		[ "$got" -ge 30 ]
 	done

@@ -262,7 +262,7 @@ error() {
 	says "-p '1.1'"
 }
 
-# codecs STEP SHARES CODECS: the four groups of step STEP are coded so
+# codecs STEP SHARES CODECS: check the codecs of the four groups at step STEP
 codecs() {
 	mkshards -s "$1" -t a:4096 -t b:8192 -t c:4096 -t d:4096 -g 8192 -k layered >step
 	exits 0 ace-score --form paper step
@@ -305,7 +305,7 @@ codecs() {
 		exits 2 ace-select -p "$bad" planned
 	done
 	exits 0 ace-select -p 1@2 planned
-	# the same step again is the same shard
+	# the same step again gives the same shard
 	mkshards -s 3 -n 4096 -g 1024 | ace-score >in
 	for again in 1 2; do
 		ace-select -p 1=f32@4 in | ace-compress -S st4 >sent$again

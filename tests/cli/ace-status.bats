@@ -12,7 +12,7 @@ closes() { ace-aggregate --spool spool --devices "$1" --rounds 1 "${@:2}" >mean.
 # row DEVICE: print its columns, separated by one blank
 row() { exits 0 ace-status spool && grep "^$1 " out | tr -s ' '; }
 
-# json EXPRESSION: print it, evaluated on the first document in `out'
+# json EXPRESSION: print the value of EXPRESSION for the first document in `out'
 json() { python3 -S -c 'import json, sys
 d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 
@@ -92,7 +92,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	shard edge1 0
 	shard edge2 0
 	closes 2
-	# as if the aggregator was killed
+	# the spool as a killed aggregator leaves it
 	rm spool/done/0
 	exits 0 ace-status spool
 	grep -q '^step 0 is closed with 2 shards; its average is not there yet' out
@@ -132,7 +132,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	exits 0 ace-status --format json spool
 	[ "$(json 'd["sandbox"]["ace-recv"]')" = off ]
 	[ "$(json 'd["sandbox"]["ace-aggregate"]')" = "$in_force" ]
-	# the file is written when it changes, not at every connection
+	# the file is written only when its line changes, not at every connection
 	touch -d @1 spool/.sandbox.ace-recv
 	exits 0 ace-recv --sandbox off --spool spool in
 	[ "$(stat -c %Y spool/.sandbox.ace-recv)" -eq 1 ]
@@ -244,7 +244,7 @@ aged() {
 	[ "$(json 'd["disk_bytes"]')" -eq "$(blocks spool -mindepth 1 ! -name '.*')" ]
 	[ "$(json 'd["devices"][1]["disk_bytes"]')" -eq \
 	    "$(blocks spool -name edge2.aceg)" ]
-	# also while a closed step waits to be done
+	# the output while a closed step still has no average
 	ace-aggregate --spool spool --rounds 4 --quorum 2 --deadline 0.1s \
 	    --publish 3>&- >mean.aceg &
 	wait_for test ! spool/closed -ef spool/done/2
@@ -310,7 +310,7 @@ aged() {
 	exits 0 ace-status --format json st
 	[ "$(json '(d["step"], "verdict" in d, d["verdicts"]["accepted"], sorted(d["verdicts"]))')" = \
 	    "(1, False, 1, ['accepted', 'equivocation', 'fenced', 'invalid', 'late'])" ]
-	# the file that ace-meter writes
+	# as ace-meter writes the file
 	mkshards -H kind=6 -K bandwidth=2500000 -K rtt=0.25 -K jitter=0.03125 >st/link
 	exits 0 ace-status st
 	grep -qx 'link      2\.5 Mbit/s, round trip 250\.0 ms, +- 31\.2' out
@@ -371,7 +371,7 @@ aged() {
 	closes 1 --keep 1
 	exits 0 ace-status spool
 	grep -qE '^#[0-9a-f]{12} +0 ' out
-	# of a name too long for a file name, the beginning is shown
+	# if a name is too long for a file name, its beginning is shown
 	shard "$(printf 'y%.0s' {1..200})" 2
 	exits 0 ace-status spool
 	grep -qE '^y{50,}\.\.\.$' out

@@ -54,7 +54,7 @@ alike() {
 @test "the options of its programs go to all that have one of that name" {
 	run_of 4 >in
 	alike -S S --gamma 0.5 --bits 0.5 --sync none --form paper:0.25
-	# in any spelling of the options
+	# the same with other spellings of the options
 	alike -SS -cq8
 	exits 0 ace-step -S 'a b' --gamma 0.5 --bits 0.5 --form moment:1 --print
 	[ "$(cat out)" = "ace-expand -S 'a b' --gamma 0.5 | ace-score -S 'a b' \
@@ -86,7 +86,7 @@ ace-select --bits 1 | ace-compress" ]
 	[ "$(cat out)" = 'ace-score --schema in | ace-select --bits 1 | ace-compress' ]
 	exits 0 ace-step -S S --policy "$@"
 	[ "$(cat out)" = 'ace-expand -S S --schema in | ace-score -S S | ace-policy -S S | ace-select --policy | ace-compress -S S' ]
-	# with the schema given, ace-step reads it
+	# with --schema, ace-step reads it
 	ace-cut --omit schema in >bare
 	exits 3 ace-step -c q8 bare
 	exits 0 ace-step -c q8 --schema in bare
@@ -128,8 +128,8 @@ ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg \
 	diff -r each many
 }
 
-# five: write five steps, each to a file, and the output of one process per step; the
-# state after step K is after.K
+# five: write five steps, one per file, and code each with a process of its own; after.K is
+# the state after step K
 five() {
 	for k in 0 1 2 3 4; do
 		mkshards -n 30k -k layered -s "$k" >"in$k"
@@ -172,7 +172,7 @@ five() {
 	ace-inspect recover out >whole || true
 	cat one0 one1 one2 >want
 	exits 0 ace-inspect diff want whole
-	# after that, the right steps are taken
+	# after the kill, the remaining steps are coded as without it
 	exits 0 ace-step -q --omit provenance -S S --bits 0.5 - < <(cat in3 in4)
 	diff -r S one
 }
@@ -247,7 +247,7 @@ shares() {
 	exits 0 ace-step "$@" in
 	[ ! -s err ]
 	shares | awk '{ print; exit !($2 > 1.1 * $1) }'
-	# bytes move from a to b; their sum stays the same
+	# bytes move from tensor a to tensor b; their sum stays the same
 	awk -v a="$(wc -c <without)" -v b="$(wc -c <out)" \
 	    'BEGIN { print a, b; exit !(b < 1.01 * a && b > 0.99 * a) }'
 	mv out step

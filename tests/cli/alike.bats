@@ -3,7 +3,7 @@ load helper
 
 PATH=$BUILD/examples:$PATH
 
-# said DEVICE DIGEST [ARGS...]: print a shard with this digest
+# said DEVICE DIGEST [ARGS...]: print a shard of DEVICE that states this digest
 said() { mkshards -d "$1" -K "model.digest=$2" -s 7 -H base=7 "${@:3}"; }
 
 # three DIGEST DIGEST DIGEST: write the shards a, b and c with these digests
@@ -58,7 +58,7 @@ spooled() {
 	ace-recv --spool spool a >receipt
 	exits 5 ace-ack -S state receipt
 	says "and neither model has a majority"
-	# with the longest digest and the longest names, the message still says what to do
+	# even with the longest digest and names, the message says what to do
 	local l d
 	l=$(printf '%0200d' 0)
 	for d in 1 2 3; do
@@ -72,7 +72,7 @@ spooled() {
 }
 
 @test "a device that lies is set aside alone; whom nobody contradicts is not" {
-	# a false digest is believed, just as wrong values are
+	# a false digest cannot be detected, as wrong values cannot
 	three 11 11 11
 	exits 0 ace-aggregate a b c
 	# a device without a digest is not compared
@@ -162,7 +162,7 @@ spooled() {
 	exits 0 ace-export -o back.safetensors a
 	grep -q '"other":"x"' back.safetensors
 	exits 1 grep -q digest back.safetensors
-	# --many keeps it, for a trainer that compares it with its own digest
+	# --many keeps the digest, for a trainer that compares it with its own
 	exits 0 ace-export --many -o many.safetensors a
 	grep -q '"model.digest":"1f"' many.safetensors
 }

@@ -16,7 +16,7 @@ limited() {
 	ace-compress --omit provenance planned >want
 	limited 90000 ace-compress --omit provenance planned >got
 	same want got
-	# with little memory, the rest was in files
+	# with little memory, some values waited in files
 	peak free ace-compress --omit provenance planned >/dev/null
 	limited 90000 peak tight ace-compress --omit provenance planned >/dev/null
 	echo "KiB: $(cat free) free, $(cat tight) limited"

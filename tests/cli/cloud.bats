@@ -1,4 +1,4 @@
-# What a lying cloud, or an attacker on the way back from it, can do to an edge: to its
+# What a lying cloud, or an attacker on the return path, can do to an edge: to its
 # residual, its disk and its next step.
 load helper
 
@@ -15,14 +15,14 @@ step() {
 	mv out sent
 }
 
-# answer ARGS...: take the real cloud's receipt into the state
+# answer ARGS...: record the real cloud's receipt in the state
 answer() {
 	exits 0 ace-recv --spool spool --sync none sent
 	mv out receipts
 	exits 0 ace-ack -S S receipts
 }
 
-# balance: what was delivered and what is kept add up to what was put in
+# balance: check that delivered and kept values add up to the inputs
 balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 
 @test "a model that is not the edge's: refused, before it is on the disk" {
@@ -72,7 +72,7 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	mv out late.lie
 	for v in lie late.lie; do
 		exits 0 ace-ack -S S $v
-		# the device goes on, and sends again the shard without a receipt
+		# the device continues, and sends the shard without a receipt again
 		exits 0 ace-compress -S S --window 4 --resend
 		mv out again
 		[ "$(frames again | grep -c SHRD)" -eq 1 ]
@@ -96,7 +96,7 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	mv out flood
 	exits 0 ace-ack -S S --sync none flood
 	[ "$(frames S/receipts | grep -c RCPT)" -eq 64 ]
-	# receipts for others are skipped
+	# receipts for other devices are skipped
 	[ "$(grep -c 'skipped a receipt for a shard that is not pending' err)" -eq 200 ]
 	answer
 	exits 0 ace-compress -S S --window 4 --resend

@@ -2,7 +2,7 @@
 
 load helper
 
-# deliver STEP CODEC [ARGS...]: make an input, code and send it, and take the receipt
+# deliver STEP CODEC [ARGS...]: make an input, code and send it, and record the receipt
 deliver() {
 	mkshards -s "$1" "${@:3}" >"in$1"
 	ace-compress -S state -c "$2" --window 4 --sync none "in$1" |
@@ -20,7 +20,7 @@ balance() { ace-inspect audit -S state --spool spool "$@"; }
 	ace-compress -S state -c topk:0.1 --window 4 in4 >sent
 	exits 0 balance in*
 	[ "$(cat out)" = "edge1: exact, 5 inputs up to step 4, 4 accepted, 1 pending" ]
-	# accepted, but the state does not know it yet
+	# the shard was accepted, but the state has no receipt yet
 	ace-recv --spool spool sent >receipt
 	exits 0 balance in*
 	[ "$(cat out)" = "edge1: exact, 5 inputs up to step 4, 5 accepted, 0 pending" ]
@@ -68,8 +68,8 @@ summed() {
 	grep -q "^ *contributors *$2$" shown
 }
 
-# counted DEVICE N: all N inputs of the device are delivered or kept, and accepted shards
-# stay accepted
+# counted DEVICE N: check that all N inputs of the device are delivered or kept, and that
+# accepted shards stay accepted
 counted() {
 	local i
 	exits 0 ace-inspect audit -S "state.$1" --spool spool in."$1".*
@@ -93,7 +93,7 @@ counted() {
 	says "fewer than 2 devices sent step 3: the steps before step 5 are skipped, and their accepted shards are in the average of step 5"
 	counted edge1 3
 	counted edge2 2
-	# after --keep has removed them, the shards are still known
+	# after --keep has removed the shards, their receipts are still known
 	sent edge1 7 1
 	sent edge2 8 2
 	sent edge3 8 4
@@ -136,7 +136,7 @@ counted() {
 	sent edge1 2 100
 	sent edge2 2 100
 	summed 212 2
-	# closed but not done, as after a kill: the same sum again
+	# a step that was closed and has no average, as after a kill, gives the same sum again
 	rm spool/done/2
 	summed 212 2 --keep 1
 	for i in edge1.0 edge1.1 edge1.2 edge2.0 edge2.2; do
@@ -269,7 +269,7 @@ counted() {
 		grep -qE "(exact|within the bound), 50 inputs up to step 49, 50 accepted" out
 		left=$(COLUMNS=200 ace-inspect stats state/residual |
 		    awk '$1 == "w" { print $7; exit }')
-		# with codec none nothing was sent: all is left
+		# with codec none nothing was sent, and all values are kept
 		[ "$c" != none ] || continue
 		awk -v x="$left" -v g="$g" 'BEGIN { exit !(x < 20 * g) }' ||
 		    { echo "$c: $left of $g"; return 1; }

@@ -1,5 +1,5 @@
-# The questions every program answers the same way.  contract*.bats asks
-# them; a new program is one line in the table of contract_ask.bash.
+# The checks that every program must pass in the same way. contract*.bats runs them; a new
+# program is one line in the table of contract_ask.bash.
 #
 # Each function takes KIND PROGRAM ARGUMENTS...
 #   filter   stream in, stream out          sink    stream in, other data out
@@ -24,7 +24,7 @@ data_error() {
 	[ "$(wc -l <err)" -eq 1 ] || { cat err; return 1; }
 }
 
-# poisoned KIND: fails unless the next reader refuses our output.
+# poisoned KIND: check that the next reader refuses our output.
 poisoned() {
 	writes_streams "$1" || return 0
 	mv out poisoned
@@ -230,7 +230,7 @@ contract_same() {
 	exits 2 env ACE_KERNEL=none-such "$@" <big
 }
 
-# The reader goes away at each frame of our output.
+# The reader of our output ends after each frame.
 contract_leaves() {
 	writes_streams "$1" || return 0
 	shift

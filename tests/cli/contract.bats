@@ -1,5 +1,5 @@
-# Every program answers the same questions the same way (contract.bash): its input
-# and its options.  The table of programs is in contract_ask.bash.
+# Every program treats its input and its options in the same way (contract.bash).  The table
+# of programs is in contract_ask.bash.
 
 load helper
 load contract_ask
@@ -45,7 +45,7 @@ load contract_ask
 
 # bats test_tags=long
 @test "the same input gives the same bytes, with every kernel" {
-	# a table of advice uses no kernel
+	# tables of ace-advise do not use the kernels
 	ask same "filter sink source report answer"
 }
 

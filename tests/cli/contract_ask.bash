@@ -1,4 +1,4 @@
-# The table of all programs, and the functions by which contract*.bats ask them.
+# The table of all programs, and the functions by which contract*.bats test them.
 
 # Kind, program and arguments of each; contract.bash has the kinds.
 table() {
@@ -28,7 +28,7 @@ table() {
 	EOT
 }
 
-# ask QUESTION [KINDS]: asks every program of one of these kinds.
+# ask CHECK [KINDS]: runs the check for every program of one of these kinds.
 ask() {
 	local failed=0 asked=0 kind call dir
 	while read -r kind call; do

@@ -34,7 +34,7 @@ prepare() {
 	chmod +x corpus.sh
 }
 
-# want NAME...: the text consists of these files, in this order
+# want NAME...: check that the text consists of these files, in this order
 want() {
 	(cd tree/usr/include/boost && cat "$@") | cmp - out1/fresh
 	printf 'usr/include/boost/%s\n' "$@" | cmp - <(tail -n +2 out1/fresh.tsv | cut -f 3)

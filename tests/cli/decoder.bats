@@ -29,7 +29,7 @@ shapes() {
 		    "-g 97 -t a:33,40 -t b:2,800" \
 		    "-g 4096 -t a:170,48 -t b:12288"; do
 			i=$((i + 1))
-			# the list begins at another codec each time
+			# each time begin at another codec of the list
 			codecs=${codecs#*,},${codecs%%,*}
 			each_of 3 || continue
 			# shellcheck disable=SC2086
@@ -93,7 +93,7 @@ shapes() {
 @test "it is not always content" {
 	mkshards -n 1000 -c f32 >good
 	cp good bad
-	# a changed byte among the values
+	# change a byte among the values
 	printf '\377' |
 	    dd of=bad bs=1 seek=$(($(wc -c <good) - 2000)) conv=notrunc 2>/dev/null
 	decode good >want

@@ -10,7 +10,7 @@ code() {
 	mv out "sent$1"
 }
 
-# answer FILE: receive FILE and take the receipt; ace-ack's messages are in err
+# answer FILE: receive FILE and record the receipt; ace-ack's messages are in err
 answer() {
 	exits 0 ace-recv --spool spool "${@:2}" "$1"
 	mv out receipt
@@ -42,7 +42,7 @@ balance() {
 	mkshards -s 2 -d edge3 >in
 	limited 'staleness 1' exits 0 ace-recv --spool spool -v in
 	says "step 2: accepted"
-	# shards of the last step's model, and of a newer one
+	# shards computed at the last step's model, and at a newer one
 	mkshards -s 2 -d edge4 -H base=1 >in
 	limited 'staleness 0' exits 0 ace-recv --spool spool -v in
 	says "step 2: accepted"
@@ -78,7 +78,7 @@ sums() {
 		says "step 1: accepted"
 		exits 0 ace-expand --cache cache sent1
 		mv out got
-		if [ $how = ef21 ]; then	# differences: nothing stays in a residual
+		if [ $how = ef21 ]; then	# with differences, no residual remains
 			sums in1 >want
 		else
 			sums in0 in1 >want

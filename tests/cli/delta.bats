@@ -57,7 +57,7 @@ plain() { ace-diff --omit provenance "$@"; }
 		mkmodel --list new >want
 		same is want
 		plain old d | cmp - 7.aceg
-		# the same again, as after a kill between directory and model
+		# the same call again, as after a kill between writing the directory and the model
 		mv d first
 		cp old again
 		mkdir d
@@ -164,7 +164,7 @@ refused() {
 	refused "corrupt: base_version 8 is not before version 7" -a base_version=000008
 	refused "corrupt: base_version 7 is not before version 7" -a base_version=000007
 	refused "corrupt: the result's checksum.*tensor" -a checksum_format=adler32
-	# without delta_encoding it should be a whole model, but is not
+	# without delta_encoding the directory counts as a whole model, which it is not
 	mkdelta make old new e
 	sed -i 's/delta_encoding/x_encoding/' e/*.json
 	exits 3 ace-diff old e

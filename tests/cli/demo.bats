@@ -1,5 +1,5 @@
-# examples/demo.sh with a very small model: its output, that it ends, and that it leaves
-# nothing behind, whatever dies; and its text, from examples/text.sh.
+# examples/demo.sh with a very small model: check its output, and that it ends and leaves
+# nothing behind, whichever process dies; check its text, from examples/text.sh.
 # bats file_tags=plain
 load helper
 patient
@@ -18,7 +18,7 @@ prepare() {
 	unset SHORT RATE MUON
 }
 
-# replace PROGRAM: replace it by the script on standard input
+# replace PROGRAM: replace PROGRAM by the script on standard input
 replace() {
 	rm -f "bin/$1"
 	{
@@ -121,7 +121,7 @@ tree() {
 	tree
 	exits 0 'a tree/examples/text.sh'
 	[ "$(cksum <out)" = "$(sed -n "s/^sum='\(.*\)'.*/\1/p" "$ROOT/examples/text.sh")" ]
-	# where the repository has its history
+	# only if the repository has its history
 	if git -C "$ROOT" cat-file -e \
 	    "$(sed -n 's/^commit=//p' "$ROOT/examples/text.sh")" 2>/dev/null; then
 		"$ROOT/examples/text.sh" --make | same - out
@@ -256,7 +256,7 @@ tree() {
 	kill -TERM $pid
 	wait $pid && false
 	[ -z "$(ls -A tmp)" ]
-	# the last program may not have got its signal yet
+	# the last program may not have received its signal yet
 	gone() { ps -ef >all && ! grep -q "train .*$PWD/text" all; }
 	wait_for gone
 }

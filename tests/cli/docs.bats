@@ -68,7 +68,7 @@ listings() {
 	    elsif ($in eq "unfilled") { chomp; shown($_) }' "$1"
 }
 
-# compared FILE: the commands print the output that FILE shows
+# compared FILE: check that the commands print the output that FILE shows
 compared() {
 	local failed=0 compared=0 f
 	listings "$1"

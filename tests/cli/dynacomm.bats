@@ -83,8 +83,8 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	exits 0 ace-policy $link --cuts 1s in
 	[ "$(said cuts.seconds out)" = "$(printf '3\n3.06696701')" ]
 	[ "$(frames out | grep -c tIMe)" -eq 2 ]
-	# two layers.  The second one's time becomes 0.5 s plus a fifteenth of the difference: two
-	# transmissions gain half of a hundredth at first (cuts stay), then two hundredths
+	# two layers. The second layer's time becomes 0.5 s plus a fifteenth of the difference:
+	# two transmissions gain half of a hundredth at first (cuts stay), then two hundredths
 	# (cuts change)
 	for what in 17.1:1 45:2,1; do
 		mkshards -t b:10 -t a:10 -T 100,0.5 >in
@@ -168,7 +168,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	[ "$(said cuts out)" = 5,1 ]
 	exits 0 ace-aggregate one two
 	[ "$(said cuts out)" = 5,1 ]
-	# four times the median is still believed; a device without cuts does not count
+	# four times the median is still accepted; a device without cuts does not count
 	five -d d1 -P $'cuts=5,2,1\ncuts.seconds=1' >d1
 	five -d d3 -P $'cuts=5,3,1\ncuts.seconds=1' >d3
 	five -d d4 -P $'cuts=5,4,1\ncuts.seconds=4' >d4
@@ -193,8 +193,8 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
 	mkfifo back
 	small="--layers 1 --width 32 --heads 2 --context 16 --batch 4 --windows 16"
-	# so slow a transmission that one is best; each layer at first
-	# the trainer waits for the end of all: timeout must not hold its pipe
+	# a transmission is so slow that a single one is best; at first there is one per layer.
+	# The trainer waits for the end of all programs, so timeout must not hold its pipe
 	timeout "$HANG" bash -o pipefail -c "'$BUILD/examples/train' $small \
 	    --steps 5 --cuts all --clock --policy --profile table \
 	    --apply back text |
@@ -233,7 +233,7 @@ layer_by_layer() {
 # place N: print where the N-th DATA frame in made begins
 place() { frames made | awk -v n="$1" '$2 == "DATA" && ++k == n { print $1 }'; }
 
-# taken_up: a step that was cut off is taken again, and nothing is lost
+# taken_up: check that an interrupted step is repeated and that nothing is lost
 taken_up() {
 	exits 3 ace-inspect verify got
 	cmp st/residual before/residual
@@ -306,7 +306,7 @@ sizes() {
 	frames "$1" | awk 'end { print $1 - from; end = 0 } $2 == "SHRD" { from = $1 }
 	    $2 == "SEND" { end = 1 }'
 }
-# within BUDGET FILE SHARDS: FILE has that many shards, and none exceeds BUDGET
+# within BUDGET FILE SHARDS: check that FILE has that many shards, and that none exceeds BUDGET
 within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
     END { exit bad || NR != '"$3"' }'; }
 @test "segments of a budget never exceed it, by however few bytes" {

@@ -1,7 +1,7 @@
 # The limits of options, and programs that are called without options.
 load helper
 
-# takes CMD...: status 0; refuses WORD CMD...: usage error that names WORD
+# takes CMD...: check for status 0; refuses WORD CMD...: check for a usage error that names WORD
 takes() { exits 0 "$@"; }
 refuses() { exits 2 "${@:2}" && says "$1"; }
 

@@ -143,7 +143,7 @@ refuses() {
 	mkshards >in
 	last='^ace-inspect: truncated: aborted upstream: the program before this one'
 	for how in ace-expand 'ace-compress -c q8' ace-score; do
-		# it fails before it wrote anything, and in the middle
+		# these programs fail before or after their first output
 		exits 3 bash -c "$how </dev/null 2>first | ace-score | ace-inspect"
 		[ -s first ]
 		says "$last failed, see its message, at byte [0-9]+\$"

@@ -1,5 +1,5 @@
 # What a state with feedback keeps between steps: how many shards are pending, what is
-# synced, and which numbers matter.
+# synced, and which parameters have an effect.
 
 load helper
 load values
@@ -11,7 +11,7 @@ code() {
 	mv out sent
 }
 
-# waits STEP N [ARGS...]: the step must wait because N shards have no receipt
+# waits STEP N [ARGS...]: check that the step waits because N shards have no receipt
 waits() {
 	mkshards -s "$1" >in
 	exits 5 ace-compress -S st -c q8 --wait 0 "${@:3}" in
@@ -66,7 +66,7 @@ left() {
 		exits 2 ace-compress -S st -c q8 --window $n in
 	done
 	code 3 --window 8
-	# with receipts, at most eight shards are pending, whatever is asked
+	# with receipts, at most eight shards are pending, whatever --window says
 	mkshards -d edge2 | ace-recv --spool other | ace-ack -S st >rest
 	for s in 4 5 6 7; do
 		code $s

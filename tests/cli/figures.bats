@@ -3,7 +3,7 @@
 # bats file_tags=plain
 load helper
 
-# json EXPRESSION FILE: print it, evaluated in perl on the output of ace-inspect
+# json EXPRESSION FILE: print the value of a perl expression of the output of ace-inspect
 json() {
 	ace-inspect --format json "$2" | perl -MJSON::PP -e '$j = decode_json(<STDIN>);
 	    print eval $ARGV[0], "\n"; die $@ if $@' "$1"

@@ -1,5 +1,5 @@
-# Files that are made, replaced or read: their owner, what is left of them, and what a file
-# system may refuse.
+# Files that are made, replaced or read: their owner, leftovers, and what a file system may
+# refuse.
 load helper
 
 # fails CALL ERROR CMD...: run CMD while CALL fails, by a fault that strace injects
@@ -44,7 +44,7 @@ given() {
 	chmod 640 x
 	exits 0 ace-cut -o x in
 	[ "$(stat -c '%u:%g %a' x)" = "65534:65533 640" ]
-	# in a directory that sets the group
+	# in a directory that sets the group of its files
 	mkdir d
 	chgrp 65533 d
 	chmod 2755 d
@@ -99,7 +99,7 @@ given() {
 			same f $from
 		done
 	done
-	# output into a directory that is read: to an existing file, and to a new one
+	# output to a file in the directory that is read: to an existing file, and to a new one
 	for c in "ace-cut" "ace-archive create --format tar" "ace-inspect"; do
 		got=0
 		timeout "$HANG" $c run >>run/a.aceg 2>err || got=$?
@@ -158,7 +158,7 @@ gone() { [ "$(left)" -eq 0 ]; }
 		ended $sig ace-recv --spool spool
 		[ ! -e x ]
 	done
-	# a program that ignores a signal goes on
+	# a program that ignores a signal continues
 	trap '' HUP
 	mkfifo other
 	ace-cut -o x <other 3>&- &

@@ -40,7 +40,7 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 		exits 0 $how --omit provenance next
 		! ace-inspect -v out | grep '^provenance' || false
 	done
-	# nothing in a line obeys a terminal
+	# no line has characters that a terminal would obey
 	exits 0 ace-compress -S $'s\e\tt' -c q8 in
 	grep -aqF -e '-S s??t -c q8' out
 }
@@ -193,7 +193,7 @@ whole() {
 	    print pack("Q<", length $h), $h, $d' "$1" >"$2"
 }
 
-# still STREAM MODEL: the whole numbers in STREAM are those of MODEL, to the bit
+# still STREAM MODEL: check that the whole numbers in STREAM are those of MODEL, to the bit
 still() {
 	local t
 	for t in bn.num_batches_tracked position_ids mask i; do
@@ -273,7 +273,7 @@ still() {
 	says 'relative RMS error 0\.[0-9]+, of tensor .w. 0\.[0-9]+$'
 	exits 0 ace-step -v --bits 3 -o coded in
 	says 'relative RMS error 0\.[0-9]+, of tensor .w. 0\.[0-9]+$'
-	# no tolerance allows another whole number
+	# no tolerance applies to whole numbers
 	whole 6 n.safetensors
 	ace-import n.safetensors | ace-inspect diff --tolerance 9 - in >said && false
 	grep '^total' said

@@ -1,7 +1,7 @@
 # A run of ace-cloud and ace-edge whose trainer only sends a number.
 
-# A device's trainer.  In each round it sends a shard of 4,096 values, all of
-# them its own number, and appends the average it gets to NAME.got.
+# A device's trainer. In each round it sends a shard of 4,096 values, each equal to the
+# device's number, and appends the average to NAME.got.
 setup_file() {
 	cat >"$BATS_FILE_TMPDIR/trainer" <<'END'
 #!/usr/bin/env python3
@@ -64,7 +64,7 @@ edge() {
 	    >"$name.out" 2>"$name.err"
 	eval "pid_$name=$last"
 }
-# ends NAME...: waits until these edges end; each must have said that it is done.
+# ends NAME...: waits until these edges end, and checks that each has printed that it is done.
 ends() {
 	local name pid
 	for name; do
@@ -76,7 +76,7 @@ ends() {
 # lines FILE: prints how many lines it has.
 lines() { [ ! -e "$1" ] && echo 0 || grep -c '' "$1"; }
 has() { [ "$(lines "$1")" -ge "$2" ]; }
-# averaged NAME ROUNDS VALUE: NAME got that average in each of its rounds.
+# averaged NAME ROUNDS VALUE: checks that NAME got that average in each of its rounds.
 averaged() {
 	[ "$(lines "$1.got")" -eq "$2" ]
 	awk -v want="$3" '{ d = $1 - want; if (d * d > 0.01) exit 1 }' "$1.got"

@@ -32,7 +32,7 @@ GOLDEN=$ROOT/tests/golden
 	done
 }
 
-# refused PROGRAM...: it refuses every bad file with status 3, and the word in the file's name
+# refused PROGRAM...: check for status 3, and for the word in its name, for each bad file
 refused() {
 	n=0
 	for f in "$GOLDEN"/bad-*.aceg; do
@@ -64,7 +64,7 @@ refused() {
 		n=$((n + 1))
 		exits 0 ace-recv -v --spool "spool$n" --sync none "$f"
 		case $w in
-		*-between-*) says accepted ;;	# it reads no frames between shards
+		*-between-*) says accepted ;;	# this program does not read frames between shards
 		*-nobody*) says 'invalid: limit: 0 contributors' ;;
 		*) says "invalid: ${w%%-*}: " ;;
 		esac || { echo "$f"; return 1; }

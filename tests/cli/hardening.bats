@@ -3,7 +3,7 @@ load helper
 
 @test "no writable code, no fixed addresses, checked stacks and copies" {
 	if sanitized || grep -q -- '-O0\|--coverage' "$BUILD/flags"; then
-		return		# such a build finds these mistakes itself
+		return		# a build with sanitizers finds these mistakes itself
 	fi
 	for p in "$BUILD"/ace "$BUILD"/ace-*; do
 		[ -f "$p" ] && [ -x "$p" ] || continue

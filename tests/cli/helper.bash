@@ -17,7 +17,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# exits N CMD...: CMD's status is N; its output goes to the files out and err.
+# exits N CMD...: checks that CMD's status is N; its output goes to the files out and err.
 exits() {
 	local want=$1 got=0
 	shift
@@ -36,7 +36,7 @@ exits() {
 	return 1
 }
 
-# says REGEX: standard error of the last `exits' has a line that matches.
+# says REGEX: checks that standard error of the last `exits' has such a line.
 says() {
 	LC_ALL=C grep -qE -e "$1" err && return
 	echo "no line like '$1' in:"
@@ -44,14 +44,14 @@ says() {
 	return 1
 }
 
-# same A B: the two files are equal, byte for byte.
+# same A B: checks that the files are equal, byte for byte.
 same() {
 	cmp "$1" "$2" && return
 	ls -l "$1" "$2"
 	return 1
 }
 
-# thorough: false in make check and make asan, which shorten long, uniform loops.
+# thorough: is false in make check and make asan, which shorten long, uniform loops.
 thorough() { [[ ${HALF:-} != @(quick|asan) ]]; }
 
 # once NAME CMD...: CMD makes files in an empty directory, once for all tests of
@@ -66,10 +66,10 @@ once() {
 	cp -r "$made/." .
 }
 
-# mkmodel DIR-OR-FILE OPTION...: a model made without our programs.
+# mkmodel DIR-OR-FILE OPTION...: makes a model without our programs.
 mkmodel() { "$ROOT/tests/mkmodel" "$@"; }
 
-# each_of N: true the first time and each Nth time; always if thorough.
+# each_of N: is true the first and each Nth time; if thorough, always.
 turn=0
 each_of() { thorough || [ $((turn++ % $1)) -eq 0 ]; }
 
@@ -79,10 +79,10 @@ upto() {
 	    for (i = 1; i <= n; i += less ? 1 + int(i / 8) : 1) print i }'
 }
 
-# No test may depend on how fast a machine is.  What may wait for ever waits HANG
-# seconds: longer is a hang.  HANG is 300 on a quiet machine, that many times more
-# as there is work per processor, and five times more in slow builds.  It is less
-# than the limit of tests/run, whose message cannot say what a test waited for.
+# No test may depend on how fast a machine is.  A wait of more than HANG seconds is a hang.
+# HANG is 300 on a quiet machine, multiplied by the load per processor, and by five in slow
+# builds. It is less than the limit of tests/run, whose message cannot say what a test waited
+# for.
 hang() {
 	local load=0
 	[ ! -r /proc/loadavg ] || read -r load _ </proc/loadavg
@@ -93,7 +93,7 @@ hang() {
 : "${HANG:=$(hang)}"
 export HANG
 
-# patient: in this file a single command may rightly take minutes.
+# patient: for files in which a single command may take minutes.
 patient() {
 	[ -n "$ACE_PATIENT" ] || export ACE_PATIENT=yes HANG=$((3 * HANG))
 }
@@ -110,22 +110,21 @@ wait_for() {
 	done
 }
 
-# still CMD...: CMD's clock stands until something is in the file later.
+# still CMD...: runs CMD, whose clock stands still while the file `later' is empty.
 still() {
 	: >>later
 	LD_PRELOAD=$(preload) ACE_LATER=$PWD/later "$@"
 }
 
-# hears PID: process PID is one of our programs and catches SIGUSR1, by which a user asks
+# hears PID: is true if PID is one of our programs and catches SIGUSR1, by which a user asks
 # what it waits for.  The name matters: before exec, the shell catches it too.
 hears() {
 	[[ $(cat "/proc/$1/comm") == ace-* ]] &&
 	    grep -qE '^SigCgt:.*[2367abef][0-9a-f]{2}$' "/proc/$1/status"
 }
 
-# wait_of PID CMD...: wait_for, while process PID can still make CMD succeed.  It
-# fails at once when PID has ended, or has read all of the pipe at its standard
-# input and waits for more.
+# wait_of PID CMD...: as wait_for CMD, but fails as soon as process PID cannot make CMD
+# succeed any more: it has ended, or has read all of its input pipe and waits for more.
 wait_of() {
 	local pid=$1
 	shift
@@ -134,7 +133,7 @@ wait_of() {
 	"$@" || { echo "process $pid will not do it: $*"; return 1; }
 }
 
-# asleep PID: process PID has read all of the pipe at its standard input and waits.
+# asleep PID: is true if PID has read all of its input pipe and waits for more.
 asleep() {
 	[ -p "/proc/$1/fd/0" ] || return 1
 	perl -e 'for (glob "/proc/$ARGV[0]/task/*/stat") {
@@ -143,8 +142,8 @@ asleep() {
 	    vec($r, fileno(F), 1) = 1; exit(select($r, undef, undef, 0) != 0)' "$1"
 }
 
-# tries N CMD...: CMD succeeds in one of N tries; for a CMD that a busy machine can
-# spoil, but never make succeed wrongly.  In CMD each command needs its own &&.
+# tries N CMD...: checks that CMD succeeds in one of N tries; for a CMD that a busy machine
+# may make fail, but never succeed.  In CMD each command needs its own &&.
 tries() {
 	local n=$1 try
 	shift
@@ -155,34 +154,34 @@ tries() {
 	"$@"
 }
 
-# cpu SECS CMD...: CMD, which gets so many seconds of a processor; waiting for one
-# does not count.
+# cpu SECS CMD...: runs CMD with a limit of SECS CPU seconds; waiting for a processor does
+# not count.
 cpu() (
 	ulimit -t "$1"
 	shift
 	exec "$@"
 )
 
-# limits 'NAME VALUE, NAME VALUE...': writes them as the spool's file of limits.
+# limits 'NAME VALUE, NAME VALUE...': writes these lines to the spool's file of limits.
 limits() {
 	mkdir -p -m 700 spool
 	sed 's/, /\n/g' <<<"$1" >spool/limits
 }
 
-# limited LIMITS CMD...: CMD with these limits.
+# limited LIMITS CMD...: runs CMD with these limits.
 limited() {
 	limits "$1"
 	"${@:2}"
 	rm spool/limits
 }
 
-# sent FILE N: FILE holds at least N whole shards.
+# sent FILE N: is true if FILE has at least N whole shards.
 sent() { [ "$(frames "$1" | grep -c SEND)" -ge "$2" ]; }
 
-# larger FILE N: FILE has more than N bytes.
+# larger FILE N: is true if FILE has more than N bytes.
 larger() { [ "$(wc -c <"$1")" -gt "$2" ]; }
 
-# flip FILE OFFSET [MASK]: exclusive-or of one byte with MASK, in place.
+# flip FILE OFFSET [MASK]: flips the bits MASK of one byte, in place.
 flip() {
 	perl -e 'open(F, "+<", $ARGV[0]) or die; binmode F; seek(F, $ARGV[1], 0);
 	    read(F, $c, 1) == 1 or die; seek(F, $ARGV[1], 0);
@@ -202,7 +201,7 @@ frames() {
 # as PATH, for tests in which a program is missing.
 system() {
 	mkdir "$BATS_TEST_TMPDIR/system"
-	# where two have one name, the first is linked
+	# of two programs with one name, link the first
 	find /usr/local/bin/ /usr/bin/ /bin/ -maxdepth 1 ! -type d \
 	    ! -name ace ! -name 'ace-*' \
 	    -exec ln -s -t "$BATS_TEST_TMPDIR/system" {} + 2>/dev/null || :
@@ -220,15 +219,15 @@ needs_torch() {
 	skip "no torch here (Debian's python3-torch)"
 }
 
-# needs_full: skips the test where there is no device that is always full.
+# needs_full: skips the test if there is no device that is always full.
 needs_full() { [ -c /dev/full ] || skip "no /dev/full here"; }
 
-# sanitized: the build has asan; for tests that cannot measure under it.
+# sanitized: is true if the build has asan, under which some tests cannot measure.
 sanitized() {
 	[ -n "${ACE_SANITIZED:-}" ]
 }
 
-# literals: prints a page's literal displays, without roff; page on standard input.
+# literals: prints the literal displays of the page on standard input, without roff.
 literals() {
 	sed -n '/^\.Bd -literal/,/^\.Ed/{/^\.Bd/d;s/^\.Ed$//;p}' |
 	    sed -e 's/^\\&//' -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(ga/`/g' \
@@ -238,7 +237,7 @@ literals() {
 # examples PAGE: prints the commands of its EXAMPLES.
 examples() { sed -n '/^\.Sh EXAMPLES/,/^\.Sh /p' "$1" | literals; }
 
-# prints SHOWN PRINTED: PRINTED has SHOWN's lines in order, others between them;
+# prints SHOWN PRINTED: checks that PRINTED has SHOWN's lines in order, with others between;
 # lines may break elsewhere, and any number matches a number.
 prints() {
 	perl -e 'sub text { open(my $f, "<", $_[0]) or die; local $/; $_ = <$f>;
@@ -253,7 +252,7 @@ prints() {
 	    exit $bad' "$1" "$2"
 }
 
-# has_lines FILE: this source file has each line of standard input, unchanged;
+# has_lines FILE: checks that FILE has each line of standard input, unchanged;
 # there must be at least one line.
 has_lines() {
 	local line n=0
@@ -327,7 +326,7 @@ meanwhile() {
 	    exit($is & 127 ? 128 + ($is & 127) : $is >> 8)' "$1" "$2" "$(preload)" "${@:3}"
 }
 
-# killed N CMD...: CMD, which is killed at its N-th change.
+# killed N CMD...: runs CMD and kills it at its N-th change of a file.
 killed() {
 	ACE_KILL=$1 LD_PRELOAD=$(preload) "${@:2}"
 }

@@ -73,8 +73,8 @@ levels() {
 	# a relay that dies at the end still has to give its edges the last step
 	wait "${e[@]}"
 	: >stop
-	# the relays wait for a step that nobody makes, also a relay that looked for `stop'
-	# just before it was there
+	# end the relays: they wait for a step that never comes, even a relay that looked for
+	# `stop' just before it was made
 	while kill -0 "${relays[@]}" 2>/dev/null; do
 		for i in up1 up2; do kill "$(cat "pid.$i")" 2>/dev/null; done
 		sleep 0.05
@@ -83,7 +83,7 @@ levels() {
 }
 export -f field shards edge as relay cloud levels wait_for
 
-# conserved STEPS: audit between edges and relays, and between relays and the cloud
+# conserved STEPS: run the audit between edges and relays, and between relays and cloud
 conserved() {
 	local i s
 	for i in 1 2 3 4; do

@@ -12,7 +12,7 @@ code() {
 	mv out "sent$1"
 }
 
-# answer FILE [STATUS]: receive FILE and take the receipt; ace-recv's messages are in err
+# answer FILE [STATUS]: receive FILE and record the receipt; ace-recv's messages are in err
 answer() {
 	exits 0 ace-recv --spool spool -v "$1"
 	mv out receipt
@@ -26,7 +26,7 @@ balance() {
 	grep -qE ", $1\$" out || { cat out; return 1; }
 }
 
-# shared STEP: both sides have the same history after STEP
+# shared STEP: check that both sides have the same history after STEP
 shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 
 @test "with receipts: the aggregate is what is reconstructed" {
@@ -49,7 +49,7 @@ shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 		run ! ace-inspect diff spool/3/edge1.aceg out
 		# the newest history, and the one before
 		[ "$(ls spool/device/edge1.history)" = "$(printf 'history.2\nhistory.3')" ]
-		# the same shard again: the same receipt, and no other history
+		# the same shard again gives the same receipt, and no further history
 		answer sent3
 		says "step 3: accepted"
 		shared 3
@@ -160,7 +160,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	code 0
 	answer sent0
 	code 1
-	# the first shard's history is as large as the model, and counts as waiting
+	# the first shard's history is as large as the model, and counts for the quota
 	bytes=$(cat spool/device/edge1.history/* spool/0/edge1.aceg | wc -c)
 	limited "quota $((bytes + 4 * 28000))" exits 5 ace-recv --spool spool sent1
 	says "limit: [0-9]{6} bytes of this device wait"

@@ -15,7 +15,7 @@ once() {
 	[ -s kept ] || "$@" >kept
 	cat kept
 }
-# nap: the clock of hop stands still, and is days ahead after this
+# nap: hop's clock, which stands still, is days ahead after this command
 nap() { echo >>later; echo 3; }
 export -f work once nap
 

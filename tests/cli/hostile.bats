@@ -5,7 +5,7 @@ load helper
 
 shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 
-# recv REGEX ARGS...: receive standard input into the spool; the message matches REGEX
+# recv REGEX ARGS...: receive standard input into the spool, and check that the message matches
 recv() {
 	local want=$1
 	shift
@@ -45,7 +45,7 @@ aggregate() {
 	recv "step 8: accepted" <in
 	shard 9 edge1 -H kind=3 >in
 	limited 'kind gradient' recv "step 9: invalid: .* kind mean" <in
-	# of several lines the last one counts
+	# if a limit has several lines, the last one counts
 	shard 20 edge1 -H flags=16 >in
 	limited 'kind difference,gradient, kind gradient' recv \
 	    "step 20: invalid: mismatch: the shard is a difference" <in
@@ -244,7 +244,7 @@ cuts.seconds=1" >in
 	    grep -o '[0-9]*$' | head -n 1)" = 2 ]
 	cp spool/0/edge2.aceg in
 	recv "edge2' step 0: invalid: mismatch: " <in
-	# fewer than a quorum are left: no aggregate, and nobody waits for it
+	# fewer than a quorum are left: there is no aggregate, and nobody waits for it
 	shard 1 edge2 -H flags=16 >spool/1/edge2.aceg
 	aggregate --devices 3 --quorum 3
 	says "this step has no average"
@@ -397,7 +397,7 @@ gives_up() {
 	kill $!
 	[ "$status" -eq 3 ] || { echo "status $status"; cat err; false; }
 	says 'truncated: timed out: the device does not read its answers'
-	# a shard accepted before is kept
+	# a shard that was accepted before is kept
 	ace-inspect verify spool/0/edge1.aceg
 }
 
@@ -461,7 +461,7 @@ let_go() {
 	fds=()
 	shard 0 edge1 -n 10k >in
 	shard 0 evil -n 10k >theirs
-	# a place is taken when a shard has begun
+	# a shard takes its place when it begins
 	begun() { [ "$(find spool -name 'evil.new-*' | wc -l)" -eq "$1" ]; }
 	hold --device evil --sync none
 	head -c 20000 theirs >&${fds[0]}
@@ -522,19 +522,19 @@ let_go() {
 	}
 	shard 0 edge3 >in
 	recv accepted <in
-	# the second shard of each device, so that all cost the same
+	# use the second shard of each device: only these all cost the same
 	for d in edge1 edge2; do
 		shard 1 $d >in
 		recv accepted <in
 	done
-	shard 2 edge3 >in		# what is synced once per device is synced now
+	shard 2 edge3 >in		# do now what is synced only once per device
 	exits 0 ace-recv --spool spool in
 	shard 2 edge1 >in
 	opened=$(opened in)
 	mkdir spool/{1000..1400}
 	shard 2 edge2 >in
 	[ "$(opened in)" -eq "$opened" ]
-	# nor does the cost depend on shards that are open or were open once
+	# the cost does not depend on the steps that are or were open
 	mkshards -N 199 -s 3 >in
 	recv accepted <in
 	shard 202 >in
@@ -563,7 +563,7 @@ let_go() {
 
 @test "a step that one device alone sends holds up nobody" {
 	local d step
-	# before the first step, between steps, and again and again
+	# do so before the first step, between steps, and repeatedly
 	for step in 0 3 4 5 6 7 8 9 11 12; do
 		shard $step evil >in
 		recv accepted <in
@@ -581,7 +581,7 @@ let_go() {
 		grep -q "^ *contributors *3$" shown
 		[ -e spool/done/$step ]
 	done
-	# of the skipped steps, a shard that was counted is accepted again; a new one is late
+	# in a skipped step, a counted shard is accepted again; a new one is late
 	shard 3 evil >in
 	recv "step 3: accepted" <in
 	shard 2 evil >in
@@ -593,7 +593,7 @@ let_go() {
 	rm spool/done/15	# as after a kill
 	aggregate --devices 2 --quorum 2
 	[ -e spool/done/15 ]
-	# nor does the deadline of a shard of `evil' delay anybody
+	# a shard of `evil' does not move the deadline of the others either
 	shard 17 evil >in
 	recv accepted <in
 	exits 124 timeout 1 ace-aggregate --spool spool --rounds 9 \

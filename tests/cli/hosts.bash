@@ -47,12 +47,12 @@ teardown() {
 	[ -z "${keeper:-}" ] || kill -9 "$inside" "$keeper"
 }
 
-# listens PORT [ADDRESS]: somebody listens on PORT.
+# listens PORT [ADDRESS]: is true if a process listens on PORT.
 listens() {
 	on ss -Hltn "sport = :$1" | grep -q .
 }
 
-# script NAME: puts a script, from standard input, in the PATH of all hosts.
+# script NAME: puts the script on standard input into the PATH of all hosts.
 script() {
 	{
 		echo '#!/bin/bash'

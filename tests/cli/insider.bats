@@ -85,7 +85,7 @@ coded() {
 @test "values of a model that nobody trains are not decoded" {
 	mkshards -d edge1 >in
 	exits 0 ace-recv --spool spool --sync none in
-	# if the values had been read, the first one would be the reason
+	# the first value is a NaN, which would be the reason if values had been decoded
 	mkshards -n 100k -k nan -i 0 -d evil -s 1 >in
 	exits 0 ace-recv -v --spool spool --sync none in
 	says "step 1: invalid: mismatch: run 'test' is of another model"

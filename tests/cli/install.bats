@@ -8,7 +8,7 @@ build() {
 }
 
 @test "BUILD is one folder, whether it is said with or without its path" {
-	# otherwise objects would be built without the dependencies found by other builds
+	# under another name, objects would be built without the dependencies of other builds
 	for b in of/it "$ROOT/of/it" ./of/it; do
 		make -C "$ROOT" -nB BUILD="$b" of/it/lib/base/err.o |
 		    grep -qe '-o of/it/lib/base/err.o '
@@ -40,7 +40,7 @@ build() {
 	    share/ace share/man/man1/ace_gperf.1 | sort >theirs
 	(cd installed/usr && find . ! -type d) | sed 's|^\./||' | tr 'A-Z' 'a-z' | sort >ours
 	comm -12 theirs ours | diff /dev/null -
-	# nor does the compiler's -lACE or pkg-config's ACE find a file of ours
+	# on file systems that ignore case, -lACE and pkg-config ACE do not find our files
 	! find installed/usr -iname 'libace.*' -o -iname ace.pc -o -iname ace.h | grep . || false
 	readelf -dW installed/usr/lib/libaceg.so.0 | grep -q 'SONAME.*\[libaceg.so.0\]'
 }
@@ -140,7 +140,7 @@ values() {
 	[ "$(cut -f2 all | sort -u | wc -l)" -ge 11 ]
 	: >FILE
 	while IFS=$'\t' read -r call option value; do
-		# a number must follow this value
+		# this value needs a number after it
 		[[ $value != *: ]] || continue
 		$call "$option" "$value" </dev/null >out 2>err || true
 		# a codec in such a value needs its own argument

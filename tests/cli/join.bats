@@ -30,7 +30,7 @@ asks() {
 	    timeout "$HANG" ace-recv --spool spool --device "$1" --reply aggregate
 }
 
-# told: print "kind step" of each shard in the file told
+# told: print "kind step" of each shard in the file `told'
 told() {
 	ace-inspect --format json told | python3 -c 'import json, sys
 for line in sys.stdin:
@@ -134,7 +134,7 @@ for line in sys.stdin:
 	[ "$(cat spool/device/edge3.known)" = 0 ]
 	asks edge3 2 >told
 	[ "$(told)" = 'mean 2 model 3' ]
-	# no answer goes beyond a step of which the device has a shard, or into the future
+	# no answer goes past a step in which the device has a shard, or past the last closed step
 	asks edge1 0 >told
 	[ "$(told)" = 'model 0' ]
 	asks edge3 9 >told
@@ -147,7 +147,7 @@ for line in sys.stdin:
 	exits 3 ace-recv --spool spool --device edge5 --reply aggregate \
 	    <(question edge3 0)
 	says "mismatch: the shard is of device 'edge3', but only 'edge5' may send here"
-	# where only receipts are answered, it is not a question
+	# if the receiver answers with receipts only, it is not a question
 	question edge3 9 | ace-recv --spool spool >receipts
 	exits 5 ace-ack -S st receipts
 	says 'a shard of kind model is not for a sum'
@@ -168,7 +168,7 @@ for line in sys.stdin:
 	ace-recv --spool spool --reply aggregate <again >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2' ]
 	[ "$(cut -d ' ' -f 2 spool/device/edge1.given)" = "$one" ]
-	# in a day the limit allows the averages twice, not a third time, on any connection
+	# the limit allows the averages twice in a day, whatever the connection, but not a third time
 	echo "out $((2 * one))" >spool/limits
 	question edge3 0 | answers >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2 model 3' ]
@@ -247,7 +247,7 @@ for line in sys.stdin:
 	mkshards -d edge2 -s 2 -r demo | ace-recv --spool spool >receipt
 	ace-ack -v -S st4 receipt 2>said >/dev/null
 	grep -q 'step 2: late' said
-	# so is a device that asked, from the step on that it was told
+	# so is a device that asked, from the step that the answer named
 	asks edge3 0 >told
 	for s in 6 7 8; do closes $s edge1; done
 	mkshards -d edge3 -s 6 -r demo | ace-recv --spool spool >receipt

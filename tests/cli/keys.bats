@@ -49,7 +49,7 @@ refused() {
 			refused $key ace-select --policy bad
 			refused $key ace-aggregate bad
 		done
-		# the library's reader, which other programs use, refuses it as well
+		# the reader of the installed library refuses it as well
 		exits 3 "$BUILD/examples/scale" 2 <bad
 		says "corrupt: key $key: "
 		# a program that does not use the policy passes it on

@@ -10,7 +10,7 @@ teardown() {
 	done
 }
 
-# edge N FROM STEPS: run device N from step FROM on, there and back
+# edge N FROM STEPS: run device N from step FROM on, with both directions of its pipe
 edge() {
 	mkshards -d "edge$1" -x "$1" -s "$2" -N "$3" -k ramp |
 	    peak "kib.compress$1" ace-compress -S "st$1" -c topk:0.1 \
@@ -72,7 +72,7 @@ export -f edge cloud steps
 	[ -z "$(field step out)" ]
 }
 
-# closes STATUS SECONDS ARGS...: a step of the spool is closed in that time, or not (124)
+# closes STATUS SECONDS ARGS...: check that a step of the spool is closed in that time, or not (124)
 closes() {
 	exits "$1" timeout "${2}" ace-aggregate --omit provenance --spool spool \
 	    --rounds 1 "${@:3}"
@@ -111,7 +111,7 @@ closes() {
 	closes 124 1 --quorum 2 --deadline 1h
 	touch -d '50 minutes ago' spool/0/edge2.aceg
 	closes 124 1 --quorum 1 --deadline 1h
-	# a shard sent before the others does not shorten their time
+	# an early shard does not shorten the time of the others
 	touch -d '61 minutes ago' spool/0/edge2.aceg
 	closes 124 1 --quorum 2 --deadline 1h
 	touch -d '61 minutes ago' spool/0/edge1.aceg

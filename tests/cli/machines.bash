@@ -6,8 +6,8 @@
 # all commands there run as the user with this home
 home=/root
 
-# installed: make install puts the programs below $BATS_FILE_TMPDIR/usr; they are
-# those of $BUILD, which are not made again.
+# installed: installs the programs of $BUILD below $BATS_FILE_TMPDIR/usr without building
+# them again.
 installed() {
 	make -s -C "$ROOT" -o all BUILD="${BUILD#"$ROOT"/}" DEPS=no \
 	    DESTDIR="$BATS_FILE_TMPDIR/" PREFIX=usr install
@@ -74,11 +74,11 @@ listens_ssh() {
 	wait_for on "$h" sh -c "ss -Hltn 'sport = :22' | grep -q ."
 }
 
-# knows EDGE CLOUD: EDGE has CLOUD's host key, so ssh asks nothing.
+# knows EDGE CLOUD: gives EDGE the host key of CLOUD, so that ssh asks nothing.
 knows() {
 	printf '%s %s\n' "$2" "$(cut -d ' ' -f 1,2 "$2.etc/host_key.pub")" >>"$1/.ssh/known_hosts"
 }
-# logs_in EDGE CLOUD: EDGE gets a key that may run anything on CLOUD.
+# logs_in EDGE CLOUD: gives EDGE a key that may run any command on CLOUD.
 logs_in() {
 	knows "$1" "$2"
 	on "$1" ssh-keygen -q -t ed25519 -N '' -f .ssh/id_ed25519

@@ -9,7 +9,7 @@ built() {
 	    make -C "$ROOT" BUILD="$PWD/b" "$1"
 }
 
-# jobs WANT ARGS...: make ARGS passes on WANT jobs and gives no warning
+# jobs WANT ARGS...: check that make ARGS passes on WANT jobs and gives no warning
 jobs() {
 	local want=$1
 	shift
@@ -150,7 +150,7 @@ teardown() { [ -z "$theirs" ] || rm -r "$theirs"; }
 		says "^$theirs/b belongs to root: build elsewhere \\(make BUILD=DIR\\), or own it"
 		! grep 'another make builds' out || false
 	done
-	# root has built in a user's tree
+	# root has built in the tree of another user
 	chown 65534 "$theirs"/{b,b2}
 	exits 2 user make -C "$ROOT" DEPS=no BUILD="$theirs/b" programs
 	says "^$theirs/b/flags belongs to root: build elsewhere"
@@ -165,7 +165,7 @@ flags() {
 	    V=1 BUILD="$PWD/b" CC=gcc DEPS=no "${@:2}" "$PWD/b/$1" | grep -e "-o $PWD/b/$1 "
 }
 
-# has N PATTERN: the last flags have PATTERN N times
+# has N PATTERN: check that the last flags have PATTERN N times
 has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line"; return 1; }; }
 
 @test "a flag that hardens is ours only where nobody has said yes or no to it" {

@@ -70,7 +70,7 @@ bounded() {
 	bounded ace-meter < <(mkshards -n "$ACE_BIG" -k fast)
 }
 
-# unlike N: print N shards of one model, from 700 bytes to 80 KB, in streams of ten
+# unlike N: print N shards of one model, in sizes from 700 bytes to 80 KB, ten per stream
 unlike() {
 	local s
 	for ((s = 0; s < $1; s += 40)); do
@@ -112,7 +112,7 @@ unlike() {
 	done
 }
 
-# early PROG...: after half of the shard's bytes, PROG must have written something
+# early PROG...: check that PROG has written something after half of the shard's bytes
 early() {
 	local half
 	half=$(($(wc -c <big) / 2))

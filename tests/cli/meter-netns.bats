@@ -62,13 +62,13 @@ transfer() {
 	    <st/link)
 }
 
-# tenth A B: A is within a tenth of B
+# tenth A B: is true if A is within a tenth of B
 tenth() {
 	[ $(($1 * 10)) -ge $(($2 * 9)) ] && [ $(($1 * 10)) -le $(($2 * 11)) ]
 }
 
-# right RATE: in eight transfers, the estimate is right for one that filled the link; if
-# none filled it, for any
+# right RATE: check that in one of eight transfers the estimate is right: one that filled the
+# link or, if none did, any
 right() {
 	local try filled=0 near=0
 	for try in 1 2 3 4 5 6 7 8; do
@@ -103,7 +103,7 @@ right() {
 	pid=$!
 	wait_for test -s got
 	sleep 1
-	# a byte per microsecond, a fifth of a second to catch up, and one piece
+	# at most a byte per microsecond, plus 0.2 s to catch up, plus one piece
 	size=$(wc -c <got)
 	[ "$size" -le $((($(date +%s%N) - start) / 1000 + 300000)) ]
 	wait "$pid"
@@ -111,6 +111,6 @@ right() {
 	[ "$(wc -c <got)" -eq 2000000 ]
 	rate=$(perl -e 'local $/; $_ = <STDIN>; /bandwidth([0-9]+)/ and print $1' \
 	    <st/link)
-	# less only if the machine could not keep up
+	# it may be less only if the machine could not keep up
 	[ "$rate" -gt 0 ] && [ "$rate" -le 8000000 ]
 }

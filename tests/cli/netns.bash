@@ -10,7 +10,7 @@
 #   netns_down				removes all of them; for a trap
 #					(scripts) or in teardown (bats)
 #
-# NETNS names what belongs together, so several such sets may run at a time.
+# NETNS is the name of a set of hosts; several sets may run at the same time.
 
 : "${NETNS:=ace$$}"
 netns_hosts=()
@@ -44,7 +44,7 @@ netns_on() {
 	ip netns exec "$NETNS-$h" "$@"
 }
 
-# netns_rate HOST DEVICE RATE: a burst of 4 ms, and a queue of 50 ms.
+# netns_rate HOST DEVICE RATE: limits the rate, with a burst of 4 ms and a queue of 50 ms.
 netns_rate() {
 	local bits=${3%mbit}
 	tc -n "$NETNS-$1" qdisc replace dev "$2" root tbf rate "$3" \

@@ -11,7 +11,7 @@ tool() {
 	chmod +x "bin/$1"
 }
 
-# tree FOLDER: copy the sources to FOLDER/ace, and put files of the user where its words lead
+# tree FOLDER: copy the sources to FOLDER/ace, and put user files where its split name leads
 tree() {
 	local w
 	mkdir -p "$1/ace" bin
@@ -33,7 +33,7 @@ theirs() {
 	    LC_ALL=C sort
 }
 
-# untouched FOLDER: the user's files are unchanged, and there are no new ones
+# untouched FOLDER: check that the user's files are unchanged and that there are no new ones
 untouched() {
 	sha256sum --quiet -c bin/sums
 	theirs "$1" | diff bin/theirs -
@@ -120,7 +120,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 	for f in packages/ace_shards-*.whl packages/ace_shards-*.tar.gz packages/ace-0*.tar.gz packages/a.deb html/ace.7.html html/index.html; do
 		[ -s "$odd/ace/build/"$f ] || { echo "$f"; return 1; }
 	done
-	# in make a dollar is written twice
+	# make needs two dollars for one
 	to="DESTDIR=$PWD/root/${odd//\$/\$\$}" opt='PREFIX=/opt/a|b & c'
 	exits 0 here install CC="$PWD/bin/stand-in" AR="$PWD/bin/stand-in" LD="$PWD/bin/stand-in" \
 	    PKG_CFLAGS= PKG_LIBS= ACE_LIBS= "$to" "$opt" DEPS=no

@@ -1,4 +1,4 @@
-# Numbers and statements of the man pages that can be tested: taken from the page, and
+# Numbers and statements of the man pages that can be tested: each is read from the page and
 # tested.
 # bats file_tags=plain
 load helper
@@ -35,8 +35,8 @@ page() { WANT=$2 said "$1" && echo; }
 	grep -q "^whole filter in $n lines" "$ROOT/README.md"
 }
 
-# example CODEC BYTES N: its 16 values become N bytes that begin with BYTES, and these decode
-# to the values in the page
+# example CODEC BYTES N: check that the page's 16 values become N bytes that begin with
+# BYTES, and that these decode to its values
 example() {
 	local body
 	WANT="The 16 values ([-.0-9 ]+) are, by $1" said ace-stream.5 >values

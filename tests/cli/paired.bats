@@ -8,7 +8,7 @@ paired() {
 	    -f "$ROOT/examples/paired.awk" runs curves
 }
 
-# cell WAY COLUMN: print a cell of the table in out; +-2 is the second column +-
+# cell WAY COLUMN: print a cell of the table in `out'; +-2 means the second column named +-
 cell() {
 	awk -F '\t' -v w="$1" -v c="$2" 'NR == 1 { for (i = 1; i <= NF; i++) {
 	    k = ++n[$i]; col[k > 1 ? $i k : $i] = i } }
@@ -64,7 +64,7 @@ sleepers() {
 	[ "$(cell A 'more %') $(cell A +-2) $(cell A ratio)" = \
 	    '25.00 0.00 100.0' ]
 	[ "$(cell FullSync lost) $(cell FullSync 'top-1 %')" = '0.00 52.33' ]
-	# in another order of the lines
+	# the same with the lines in another order
 	{ head -n 1 runs; tail -n +2 runs | sort -r; } >other
 	mv out first
 	mv other runs
@@ -217,7 +217,7 @@ swept() {
 	# no sweep at all
 	swept
 	grep -qx 't: its baseline FullSync has 1 settings and 1 batches at this length.*' out
-	# runs that do not count: twice as long, another optimiser, another seed
+	# these runs do not count: twice as long, another optimiser, another seed
 	told >rates-runs.tsv <<-END
 	B 1 1.5 4 16 200 0.01 --muon 0.03
 	B 1 1.5 4 8 400 0.01 --muon 0.03
@@ -241,7 +241,7 @@ swept() {
 	sed -i 's/1\.7/1.47/' batch-runs.tsv
 	swept
 	grep -qF 'FullSync has a loss of 1.5, but at this length batch 32, --rate 0.01' out
-	# but sixteen devices cannot use that batch, of eight
+	# but sixteen devices cannot share a batch of eight
 	sed -i 's/\.47\t4 edges\(.*\) batch 8, 200/.47\t1 edges\1 batch 8, 800/' batch-runs.tsv
 	sed -i 's/4 edges\(.*\) batch 16,/16 edges\1 batch 4,/' t-runs.tsv
 	swept

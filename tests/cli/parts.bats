@@ -35,7 +35,7 @@ parts() {
 	seq -f "$1%g.aceg" 0 $((n - 1)) | xargs cat >all
 }
 
-# stays STATUS MODEL PATCH...: the patches are refused, and MODEL is unchanged
+# stays STATUS MODEL PATCH...: check that the patches are refused and MODEL is unchanged
 stays() {
 	local want=$1 model=$2
 	shift 2
@@ -68,7 +68,7 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 			cp old m
 			exits 0 ace-patch -v --way $way m <all
 			same m new
-			# the same model as from a patch of the whole
+			# the result is the same model as from a patch of the whole
 			says "is changed to model ${made#to }, step 7"
 			[ "hash ${made#to }" = "$(grep ^hash m.ace-patch/marker)" ]
 			exits 0 ace-patch -v --way $way m <all
@@ -283,7 +283,7 @@ steps() {
 	done
 	exits 0 "$ROOT/tests/decoder/patch" old rows got
 	same got fourth
-	# with a marker of another step of the model, and without one
+	# with a marker that names another step of the model, and without a marker
 	cp old m
 	cat 7.r{0,1}.aceg | ace-patch m
 	exits 0 ace-patch m <rows
@@ -341,13 +341,13 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	ace-diff -r demo -s 8 --base-version 7 --part old.r0.json new.r0 old.r0 >other
 	stays 3 m {7,8}.r{0,1}.aceg other
 	says "two different patches of rank 0 to step 8"
-	# patches without a base step, made from another model
+	# patches that have no base step and were made from another model
 	for at in 0 1; do
 		ace-diff -r demo -s 9 --part old.r$at.json old.r$at fourth.r$at >odd.$at
 	done
 	stays 3 m 7.r{0,1}.aceg odd.0 odd.1
 	says "the patch to step 9 of rank [01] changes another model than the one that the patches before it make, tensor 'layer.00.bf16'; 'm' stays"
-	# and with other slices, so that no checksums can be compared
+	# the same with other slices, so that no checksums can be compared
 	mkslices old 1 2 old.c0 old.c1
 	mkslices third 1 2 third.c0 third.c1
 	for at in 0 1; do
@@ -466,7 +466,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 		head -c "$at" all >bad
 		got=0
 		ace-patch m <bad 2>err || got=$?
-		# status 5 between the two streams
+		# between the two streams the status is 5
 		[ "$got" -eq $((at == first ? 5 : 3)) ]
 		same m old
 		cp all bad
@@ -489,7 +489,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 			killed "$k" ace-patch --way $way m <all 2>err || got=$?
 			[ $way = in-place ] || cmp m old >/dev/null || same m fourth
 			[ "$got" -eq 137 ] || break
-			# the patch of one rank finishes what was begun
+			# the patch of one rank finishes the interrupted change
 			ace-patch m <7.r0.aceg 2>err || [ $? -eq 5 ]
 			cmp m old >/dev/null || same m fourth
 			exits 0 ace-patch m <all
@@ -500,7 +500,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	done
 }
 
-# lies CODE REGEX: ace-diff refuses an index changed by CODE, with status 3
+# lies CODE REGEX: check that ace-diff refuses an index changed by CODE, with status 3
 lies() {
 	cp old.r1.json bad
 	edit bad "w = x['layer.00.bf16']; $1"

@@ -13,7 +13,7 @@ piped() {
 	[ "${PIPESTATUS[*]}" = "0 0 0" ]
 }
 
-# all CMD...: "piped CMD FILTER" gives the same as FILTER between files
+# all CMD...: check that "piped CMD FILTER" gives the same as FILTER between files
 all() {
 	local f
 	for f in "${FILTERS[@]}"; do

@@ -1,6 +1,5 @@
-# Links, FIFOs and directories that somebody else made in the places of our states, spools
-# and locks.  Nothing is done where they lead, and nothing is removed that we did not
-# make.
+# Links, FIFOs and directories that another user made in the places of our states, spools and
+# locks. Programs do not follow them, and remove nothing that they did not make.
 load helper
 
 # other: skip unless files can be given to another user
@@ -20,7 +19,7 @@ victim() {
 	cp -a mail was
 }
 
-# unharmed: the victim is unchanged
+# unharmed: check that the victim is unchanged
 unharmed() { diff -r was mail && [ "$(ls -A mail)" = "$(ls -A was)" ]; }
 
 models() {
@@ -216,10 +215,10 @@ calls() {
 	[ ! -e spool/1 ]
 }
 
-# far: a host that is reached; its shell gets the words as with ssh
+# far: stand in for ssh to a host, whose shell gets the words as with ssh
 far() {
 	mkdir bin
-	# shellcheck disable=SC2016 # the other's words
+	# shellcheck disable=SC2016 # the script expands it
 	printf '#!/bin/sh\nexec sh -c "$*"\n' >bin/far
 	chmod +x bin/far
 	PATH=$ROOT/examples/patches:$PWD/bin:$PATH

@@ -5,8 +5,8 @@
 
 load helper
 
-# model BUG ARGS...: status 0 without an error, 1 with one; output in $BUG.out.  A short search
-# is not worth an optimised build.
+# model BUG ARGS...: search for an error: status 0 if there is none, else 1; output in
+# $BUG.out. An optimised build does not pay for a short search.
 model() {
 	local d=bug$1 optimised=-O$((2 * ($1 == 0)))
 	mkdir "$d"

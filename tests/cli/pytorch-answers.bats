@@ -107,7 +107,7 @@ hostile() {
 	for kind in "gradient", "model", "sum":
 	    case(f"the answer is of kind '{kind}', expected 'mean'", kind=kind)
 	for bad in "nan", "inf":
-	    # also behind a shell, which reports a broken pipe as status 141
+	    # the same under a shell, which reports a broken pipe as status 141
 	    for end in " | ace-expand", " | sh -c 'cat; exit 141' | ace-expand":
 	        case("ace-expand: non-finite value in tensor '0.weight' at index 3, shard ",
 	             bad=bad, end=end)
@@ -215,7 +215,7 @@ hostile() {
 	    return ace.Local(m, None, "ace-compress -c f32 | ./cloud.sh | ace-expand",
 	                     "edge1", checkpoint="edge1.pt", timeout=3)
 
-	# the average of an earlier round, which a state may send again for ever
+	# an average of an earlier round may come again: here it does so without end
 	m = begin()
 	l = local(m)
 	said(l, 0, values(m))

@@ -21,7 +21,7 @@ load pytorch
 	    print(child.pid, *(p.pid for p in local.pipe.processes), flush=True)
 	    os.kill(os.getpid(), 9)
 
-	# an operation that hangs here would hang for ever
+	# without this limit, an operation that hangs here would hang for ever
 	ace.Pipe.close.__defaults__ = 600,
 	stuck = threading.Timer(40, lambda: os._exit(9))
 	stuck.daemon = True
@@ -38,7 +38,7 @@ load pytorch
 	with fails("is in use by another process"):
 	    ace.locked("edge1.pt.lock", "it", "wb", 0)
 	local.close()
-	# a child that inherits them nevertheless: the programs end
+	# the programs end even if a child has inherited their pipes
 	ace.OURS.clear()
 	pipe = ace.Local(model, None, "cat", "edge1").pipe
 	ace.OURS.clear()
@@ -243,7 +243,7 @@ load pytorch
 	    if rank == 1:
 	        with fails("this is process 1 of 2 of this place: they are one device, " + one):
 	            way(ddp)
-	        # without the wrapper, where both use one checkpoint
+	        # the same without DDP: both processes use one checkpoint
 	        with fails("is in use by another process: stop that") as f:
 	            way(model)
 	        assert "(this is process 1 of 2 of this place" in f.error and one in f.error

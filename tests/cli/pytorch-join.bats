@@ -6,7 +6,7 @@ patient
 load hosts
 load pytorch
 
-# tells FILE REGEX: FILE, a trainer's output, has such a line
+# tells FILE REGEX: check that FILE, a trainer's output, has such a line
 tells() {
 	grep -qE -e "$2" "$1" && return
 	echo "no line like '$2' in $1:"
@@ -14,7 +14,7 @@ tells() {
 	return 1
 }
 
-# gone_by DEVICE FIRST LAST NEXT: the device reports the rounds that it missed
+# gone_by DEVICE FIRST LAST NEXT: check that the device reports the rounds that it missed
 gone_by() {
 	says "^ace: $1: rounds $2 to $3 went by without this device: it goes on at round $4, with the model of the others\$"
 }
@@ -31,7 +31,7 @@ gone_by() {
 		exits 0 train edge4 12 code='-c q8'
 		gone_by edge4 1 8 9
 		wait
-		# the same bits from its first round on, the next one of the others
+		# it has the same bits as the others from its first round on
 		same edge1.log edge2.log
 		sed -n '9,12p' edge1.log | diff - edge4.log
 		cd ..
@@ -183,7 +183,7 @@ gone_by() {
 	exits 0 py slow.py edge2 over slow
 	wait
 	[ "$(grep -c "^ace: edge2: round 2 closed before this device's shard arrived: the update is kept and sent with a later round$" err)" -eq 1 ]
-	# of later rounds the other device may be told, if it is slow
+	# a slow device may also be told of later rounds
 	! grep 'edge1: round 2 closed' err1 || false
 }
 
@@ -265,7 +265,7 @@ stopped() {
 	now, words = [0.0], lambda _: "12:00:00"
 	transport.time = types.SimpleNamespace(monotonic=lambda: now[0], strftime=words)
 	local.wait.begin(0, "ssh")
-	for tick in range(1, 901):      # as often as it looks at the pipe
+	for tick in range(1, 901):      # once for each look at the pipe
 	    now[0] = tick / 5
 	    local.step() if tick <= 300 else local.wait.look(tick <= 600)
 	local.wait.quiet = True         # under ace-edge, which prints its own lines

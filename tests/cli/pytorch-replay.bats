@@ -9,7 +9,7 @@ load pytorch
 export WAY=Replay
 
 @test "replay: two devices that differ are both told, with torch and settings, and go on" {
-	# told WRONG ROUND: both devices end, with a message of what each computes with
+	# told WRONG ROUND: check that both devices end and say that they differ
 	told() {
 		train edge1 4 foreach=1 >said1 2>err1 3>&- &
 		exits 1 train edge2 4 "$1"
@@ -22,7 +22,7 @@ export WAY=Replay
 	torch=$(py -c 'import torch; print(torch.__version__)')
 	cloud 2 4 3>&- &
 	line=$!
-	# another rounding, noticed in the first round
+	# another rounding is noticed in the first round
 	told fused=1 0
 	# with the right setting they continue
 	told wrong=2 2
@@ -190,7 +190,7 @@ export WAY=Replay
 	                s.setdefault("m", torch.zeros(p.shape)).mul_(0.9).add_(p.grad)
 	                s.setdefault("past", []).append(s["m"].sum())
 	                s["past"] = s["past"][-2:]
-	                p.grad.mul_(0)      # it may change its own gradient
+	                p.grad.mul_(0)      # an optimiser may change the gradient
 	                p.sub_((g["lr"] / g["seen"] * (s["m"] + len(s["past"])))
 	                       .to(p.dtype))
 

@@ -283,7 +283,7 @@ table_py() {
 	    "parameter 'odd' is of type torch.float64, not f32, f16 or bf16")
 	row("trained complex parameters", lambda k: typed(k, torch.complex64),
 	    "parameter 'odd' is of type torch.complex64")
-	# where torch lacks the type, nothing need be refused
+	# a torch without the type has nothing to refuse
 	row("trained float8 parameters",
 	    lambda k: typed(k, getattr(torch, "float8_e4m3fn", torch.float64)),
 	    "parameter 'odd' is of type torch.float")
@@ -397,10 +397,10 @@ table_py() {
 	    with fails("another call with the same folder, state or checkpoint took its place"):
 	        first.sync()
 	    before = run.digest()
-	    run.optimizer.step()        # after the last round: a normal step
+	    run.optimizer.step()        # after the last round, step() is a normal step
 	    run.close()
 	    run.close()
-	    cell(-1)                    # done, and forgotten: its programs end
+	    cell(-1)                    # the run is dropped, and its programs end
 	    gc.collect()
 	    assert not os.popen(f"ps -o pid= --ppid {os.getpid()}").read().split()[:-1]
 	    return f"{run.round} {before}"

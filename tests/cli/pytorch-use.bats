@@ -67,7 +67,7 @@ load pytorch
 	        scaling.step(inner)
 	        scaling.update()
 	        scheduler.step()
-	    # as most people write it, unnoticed by torch's version counters
+	    # as most people write it; torch's version counters do not notice it
 	    for m, p in zip(model.mean.parameters(), model.head[1].parameters()):
 	        m.data.mul_(0.9).add_(p.data, alpha=0.1)
 	    local.sync()
@@ -156,7 +156,7 @@ load pytorch
 	assert odd.seen == ["here"] and l.round == 1
 	l.sync()
 	l.close()
-	# the random state of a GPU, if there is one: here as on a machine with two
+	# the random state of GPUs: simulate a machine with two
 	states = [torch.ones(16, dtype=torch.uint8), torch.zeros(16, dtype=torch.uint8)]
 	given = {}
 	torch.cuda.is_available = torch.cuda.is_initialized = lambda: True
@@ -251,7 +251,7 @@ load pytorch
 	    through='ace-compress -S edge2 -c f32 --window 1 --sync none | ace-expand'
 	exits 1 train edge2 1
 	says "ace_shards.Error: ace-compress: mismatch: .*remove the state of the one before"
-	# the same values under other names: the same run, but refused by the cloud
+	# the same values under other names pass as the same run here, but the cloud refuses them
 	rm -r edge2
 	exits 1 train edge2 1 inside=1
 	grep -m1 Error err | grep -q "^ace_shards.Error: ace-ack: step 0: invalid: mismatch: run '$first' is of another model: tensor 0 is '0.weight' and '0.0.weight'"
@@ -274,14 +274,14 @@ load pytorch
 	kill -9 %%
 	wait || true
 	cp -r spool before
-	# with its state: the shard already sent counts, not the one that would be sent now
+	# with its state, the shard that was sent already counts, not the present one
 	cloud 1 1 3>&- &
 	train edge1 1 code='-c q8' >said1
 	wait
 	same said1 calm/said1
 	rm -r spool edge1 edge1.pt
 	mv before spool
-	# without its state: it is taken for another device of that name
+	# without its state, it is taken for another device of that name
 	exits 1 train edge1 1 code='-c q8'
 	grep -m1 Error err | grep -q "^ace_shards.Error: ace-ack: step 0: equivocation: .*or its state 'edge1' was removed after something was sent"
 	[ -z "$(grep 'ended with status' err)" ]

@@ -262,8 +262,8 @@ cloud() {
 	    timeout "$HANG" ace-recv --spool spool --publish --sync none 3>&-
 }
 
-# pair FILE [WORD...]: runs python FILE edge1 WORD... and the same for edge2, with a
-# cloud of two; both must print the same.
+# pair FILE [WORD...]: runs python FILE edge1 WORD..., and the same for edge2, with a cloud
+# of two, and checks that both print the same.
 pair() {
 	py "$1" edge1 "${@:2}" >one 3>&- 2>err1 &
 	py "$1" edge2 "${@:2}" >two 2>err2 || { cat err1 err2; false; }
@@ -272,7 +272,7 @@ pair() {
 	same one two
 }
 
-# undisturbed ROUNDS: a run of two devices in calm/, which nothing disturbs.
+# undisturbed ROUNDS: makes a run of two devices in calm/, which nothing disturbs.
 undisturbed() {
 	mkdir calm
 	cd calm || return
@@ -285,7 +285,7 @@ undisturbed() {
 	cd ..
 }
 
-# goes_on ROUNDS: edge1 continues with a new edge2; the result is as undisturbed.
+# goes_on ROUNDS: checks that edge1 continues with a new edge2 and that the result is as undisturbed.
 goes_on() {
 	train edge2 "$1" >said2 3>&- &
 	train edge1 "$1" >said1

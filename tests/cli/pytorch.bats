@@ -5,8 +5,8 @@ patient
 load hosts
 load pytorch
 
-# two KIND: after every round both devices have the same bits, and each shard names the model
-# it began with, that of the round before
+# two KIND: check that after every round both devices have the same bits, and that each shard
+# names the model it began with, that of the round before
 two() {
 	cloud 2 4 3>&- &
 	train edge1 4 3>&- >said1 &
@@ -238,7 +238,7 @@ two() {
 	    with fails("checkpoint 'plain.pt' is none that ace.join wrote", 3):
 	        ace.Local(mlp(), None, "ace-expand", "edge1", checkpoint="plain.pt")
 	os.symlink("/dev/full", "full.pt.new")
-	for n in 9, 1 << 20:        # a small one, and a size that ended the process in torch
+	for n in 9, 1 << 20:        # a small one, and one at whose size torch ended the process
 	    with fails("checkpoint 'full.pt' cannot be written: No space left", 4):
 	        ace.save("full.pt", {"x": torch.ones(n)})
 	E
@@ -291,7 +291,7 @@ two() {
 		pid=$!
 		# the round's programs wait for edge2, which is absent
 		wait_for eval 'test -e spool/0/edge1.aceg'
-		# not a program that is called before the round
+		# kill only programs of the round, not those called before it
 		wait_for eval '[ "$(pgrep -c -P $pid ^ace-)" -eq 6 ]'
 		pkill -9 -P $pid -x $victim
 		status=0

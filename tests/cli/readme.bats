@@ -39,7 +39,7 @@ shown() {
 	chmod +x at/bin/python3
 	export PATH=$PWD/at/bin:$PATH OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 TMPDIR=$PWD
 	unset PYTHONPATH
-	# nobody types the second line before the cloud is there
+	# wait for the cloud, as a person does before typing the second line
 	block 'Try it: two workers on one machine' 1 |
 	    sed 's/^ace cloud .*/&\nuntil [ -e run\/run ]; do sleep 0.1; done/' >typed
 	echo 'exec >asked 2>&1' >>typed

@@ -26,7 +26,7 @@ to() {
 	    { ace-ack -S S <"$1.up" >rest || true; }
 }
 
-# has NAME STEP IS: ace-status says so
+# has NAME STEP IS: check the line of NAME in the output of ace-status
 has() {
 	ace-status S >status
 	grep -Eq "^$1 +$3 +$2 " status || { cat status; return 1; }
@@ -130,7 +130,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 		[ "$(grep -cxFf may <(grep -Eo "^has [^ ]*" S/models))" -eq 1 ]
 		cp was S/models
 	done
-	# from a receiver to which nothing was sent
+	# a receipt from a receiver to which nothing was sent
 	ace-patch --receipt nobody other <whole >forged
 	exits 0 ace-ack -S S <forged
 	says "skipped a receipt: nothing was sent to its receiver"
@@ -264,7 +264,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	[ "$(find S/patches -name '*.aceg' | wc -l)" -le 4 ]
 	to edge1 r
 	same r m13
-	# without whole models there may be no way
+	# without whole models, there may be no patches that lead to the newest model
 	rm -r S
 	kept 0 1
 	rm S/patches/*.00000000*
@@ -321,7 +321,7 @@ late() {
 	exits 0 late edge1 h
 	diff -r h d5
 	has edge1 5 newest
-	# one question, one answer, and no more calls
+	# the trainer was called for one question and one answer only
 	[ "$(wc -l <calls)" -eq 6 ]
 	exits 0 late edge1 h
 	[ "$(wc -l <calls)" -eq 9 ]
@@ -333,8 +333,8 @@ late() {
 		exits 0 late edge1 h
 		diff -r h d5
 	done
-	# nothing at all: the headers and a whole model come, and only the files of the trainer's
-	# directory; the mode is this host's
+	# a host without a model gets the headers, a whole model and only the files of the
+	# trainer's directory; the mode is this host's
 	mkdir served/original
 	(umask 027 && exits 0 late edge2 j)
 	[ "$(cat err)" = "" ]
@@ -355,7 +355,7 @@ late() {
 		diff -r j d5
 		[ "$got" -eq 137 ] || break
 	done
-	# the trainer cannot be reached, or no way leads from the model
+	# the trainer cannot be reached, or no patches lead on from the model
 	PATH=$ROOT/examples/patches:$PATH
 	exits 4 catch-up.sh edge1 h S served false
 	says "catch-up.sh: 'h' is not the newest"

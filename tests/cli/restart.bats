@@ -32,7 +32,7 @@ lost_disk() {
 	mv backup state
 }
 
-# noticed STEP N: the next shard is refused, with the command that helps
+# noticed STEP N: check that the next shard is refused, with the command that helps
 noticed() {
 	code "$1" -x 7 -k gauss
 	ace-recv --spool spool sent >receipt
@@ -95,7 +95,7 @@ noticed() {
 	rm -r state
 	exits 0 ace-ack -S state --restart 1
 	says "lost: all updates not delivered before, an unknown amount, since the residual is absent\$"
-	# a further step that was accepted before: again nothing is counted twice
+	# for a further step that was accepted before, nothing is counted twice either
 	noticed 4 2
 	exits 0 ace-ack -S state --restart 2
 	deliver 5

@@ -9,7 +9,7 @@ PATH=$BUILD/examples:$PATH
 	for i in 1 2 3 4; do
 		mkshards -n 40 -k ramp -d "e$i" -N 2 >e$i
 	done
-	# all devices send the same, 1 2 3 ... at step 1: so the mean is that, with no deviation
+	# all devices send the same, 1 2 3 ... at step 1, which is then the mean, without deviation
 	for kind in sign:-2 inner:-2 little:1 mimic:1 label:1 sybil:1 heavy:-2; do
 		exits 0 attack "${kind%:*}" 1 2 e1 e2 e3 e4
 		mv out all
@@ -29,7 +29,7 @@ PATH=$BUILD/examples:$PATH
 		ace-cut --step $i --device attacker1 all | ace-export -f raw >got
 		same got want
 	done
-	# its norm, or its distance from their mean of the step before, is that of the others
+	# its norm, or its distance from the honest mean of the step before, is like the others'
 	columns() { od -An -v -tf4 -w4; }
 	ace-cut --step 1 e1 | ace-export -f raw >now
 	for kind in fixed edge; do
@@ -100,7 +100,7 @@ leaves() {
 	    all && NF > 3 && v > most { most = v }
 	    END { print most, none, away + 0 }'
 }
-# less WAY K F X: no attack leaves an error above X, or reverses the mean
+# less WAY K F X: check that no attack leaves an error above X or reverses the mean
 less() {
 	local most none away
 	read -r most none away < <(leaves "$@")

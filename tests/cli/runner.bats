@@ -75,8 +75,8 @@ mkfile() {
 	[ "$(tail -n 1 out)" = 'not ok 2 - b' ]
 }
 
-# ends FILE NAME CMD...: the time is over when CMD succeeds; then the test NAME has failed, and
-# no process stays
+# ends FILE NAME CMD...: end the time limit when CMD succeeds; check that the test NAME fails
+# and no process stays
 ends() {
 	local got=0
 	: >out		# CMD must not wait for output of the test before
@@ -115,7 +115,7 @@ ends() {
 	grep -q '^not ok 2 - leaves.bats leaves nothing running' out
 	[ "$(grep -c "^# was running: .*$PWD/sleep 100000" out)" -ge 2 ]
 	[ -z "$(stays)" ]
-	# it has the standard output of bats, which waits for it
+	# this process holds the standard output of bats, which waits for it
 	ends holds.bats 'what holds.bats does after: one' grep '^ok 1 one' out
 }
 

@@ -161,7 +161,7 @@ run_in() {
 	[ "$(grep -c 'gradient' got)" -eq 5 ]
 	timeout "$HANG" ace-inspect follow dir | head -n 3 >got
 	[ "$(wc -l <got)" -eq 3 ]
-	# follow does not wait for shards that cannot come either
+	# --follow does not wait for shards that cannot come either
 	timeout "$HANG" ace-inspect follow dir >got 2>err &
 	wait_for grep -q '13 d' got
 	rm -r dir

@@ -10,14 +10,13 @@ intruder() {
 	sed -n 's/^intruder: \([a-z]*\) yes$/\1/p' err | paste -sd ' '
 }
 
-# sandbox_temp: a directory for temporary files only, since everything is allowed
-# there.
+# sandbox_temp: makes a directory for temporary files only, in which everything is allowed.
 sandbox_temp() {
 	mkdir -p temp
 	export TMPDIR=$PWD/temp
 }
 
-# none: this build, with sanitizers or counters, has no sandbox, and says so.
+# none: is true if this build, with sanitizers or counters, has no sandbox and says so.
 none() {
 	ace-score -vv </dev/null 2>&1 | grep -q 'sandbox: none, this build'
 }
@@ -74,7 +73,7 @@ none() {
 	[ ! -e made ]
 	same kept in
 	[ -z "$(intruder ace-score <in)" ]
-	# nor can the intruder do more with several threads, or in either of two processes
+	# the intruder can do no more with several threads, or in either of two processes
 	[ -z "$(intruder ace-compress -T 4 -c q8 in)" ]
 	mkdir -m 700 spool
 	[ -z "$(intruder ace-recv --spool spool in)" ]

@@ -50,7 +50,7 @@ stop() {
 	server=
 }
 
-# has MODEL: the server has read MODEL, and nothing else since
+# has MODEL: check that the server has read MODEL, and nothing else since
 has() {
 	curl -fsS "$url/model" >is
 	python3 -S - "$1" "$patches" <<-'E' >want
@@ -170,7 +170,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 @test "a trainer in PyTorch, and the server has its weights, bit for bit" {
 	needs_torch
 	mkdir run
-	# the first time no receiver is there
+	# no receiver exists the first time
 	DIR=run exits 0 "$PYTHON" "$patches/train.py" "sh -c 'cat >/dev/null; exit 4'"
 	[ "$(grep -c 'not sent' out)" -eq 5 ]
 	cmp run/old/model.safetensors run/base/model.safetensors

@@ -49,7 +49,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	awk -F '\t' 'NR == 1 { next } $3 * $4 != 40 * 8 { bad = 1 } END {
 	    exit bad }' results/table1.tsv
 	[ "$(cell table1 ACE-Sync steps)" -lt "$(cell table1 FullSync steps)" ]
-	# claims about these ways are judged; one seed decides nothing
+	# the claims about these ways are judged, but one seed is too few to decide
 	[ "$(cut -f 1 results/table1-claims.tsv | uniq | paste -sd ' ')" = \
 	    'way ACE-Sync' ]
 	! grep -q 'holds' results/table1-claims.tsv || false
@@ -149,7 +149,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	[ "$(cut -f 9 results/runs.tsv | sort -u | wc -l)" -eq 7 ]
 	# a table has only what was asked for
 	[ "$(wc -l <results/frontier-runs.tsv)" -eq 2 ]
-	# stopped after the curve was written and before the run was
+	# a run that was stopped after its curve was written, but not its line
 	sed -i '$d' results/runs.tsv
 	STEPS=12 table 0 frontier
 	[ "$(cut -f 1,2,3 results/curves.tsv | sort | uniq -d | wc -l)" -eq 0 ]
@@ -370,7 +370,7 @@ listed() {
 	exits 1 "$ROOT/examples/claims.sh" false.md
 	[ "$(grep -c 'README does not say this' out)" -eq 1 ]
 	exits 4 "$ROOT/examples/claims.sh" none.md
-	# a table without its baseline's sweep, and one that cannot be judged
+	# one table lacks the sweep of its baseline, and another does not say how its runs were made
 	cp -r "$ROOT/examples/results" doctored
 	rm doctored/frontier-size-rates-runs.tsv
 	sed -i 's/^It gains 1\.17 points (0\.79 to/It gains 1.17 points (77.77 to/' doctored/README.md

@@ -52,8 +52,8 @@ model() { mkshards -n 900k -k layered "$@"; }
 	done
 }
 
-# large STEP: write a model so large that its groups are coded while they come, at their rates
-# in the step before.
+# large STEP: write a model so large that its groups are coded as they arrive, at the rates of
+# the step before.
 large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 
 # bats test_tags=plain

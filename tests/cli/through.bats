@@ -1,5 +1,5 @@
 # The transports of examples/hosts other than ssh, between ace-edge and ace-cloud, with
-# Debian's programs: a run gets through, strangers do not, and a broken connection is made
+# Debian's programs: a run works, other users are refused, and a broken connection is made
 # again.
 # bats file_tags=long
 # shellcheck disable=SC2154 # front.bash sets train and last
@@ -25,7 +25,7 @@ device() {
 	    "${rounds:-3}" 2>"edge$1.err"
 	eval "pid_edge$1=$last"
 }
-# over WHERE OPTION...: run two devices; both get the average
+# over WHERE OPTION...: run two devices, and check that both get the average
 over() {
 	device 1 "$@"
 	device 2 "$@"
@@ -87,7 +87,7 @@ all() {
 	[ "$(ls run/devices | paste -sd ' ')" = 'edge1 edge2' ]
 	# a certificate of another authority
 	cp others/edge1.* keys/
-	# the other end is silent, or breaks the connection
+	# the other end sends nothing, or breaks the connection
 	got=0
 	on ace edge 127.0.0.1:run --name edge1 --through tls.sh -- true 2>err || got=$?
 	[[ $got == [34] ]]

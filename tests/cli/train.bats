@@ -186,7 +186,7 @@ delays() {
 		mv out punctual
 		exits 0 "$@" --apply back --policy text
 		same all m
-		# and yet it was sent by other models
+		# but the shards were sent by other models
 		exits 1 cmp out punctual
 	done
 }
@@ -256,7 +256,7 @@ delays() {
 		same want got
 		same <(tail -n 1 log1) <(tail -n 1 log2)
 		[ "$(grep -c start log2)" -eq 1 ]
-		# the file of --moment is the same after the resume
+		# resuming gives the same file of --moment
 		[ ! -e told ] || same wanted told
 		# resuming after the end changes nothing
 		train "$@" --resume kept --log log2 --save got text >rest
@@ -363,7 +363,7 @@ by_name() {
 	exits 4 train --steps 3 --apply nowhere $small text
 	says "^train: cannot open 'nowhere'"
 	exits 4 train --steps 3 $small nowhere
-	[ ! -c /dev/full ] ||	# the last of many: nothing else is left out
+	[ ! -c /dev/full ] ||	# only the last of many tensors is left out
 	    exits 4 sh -c "train --steps 3 $small text >/dev/full"
 	printf 'too little' >few
 	exits 3 train --steps 3 $small few
@@ -408,7 +408,7 @@ by_name() {
 	done
 	same "m--gradient" "m-H 1 --replay"
 	same "s--gradient" "s-H 1 --replay"
-	# several steps are not; each round is a shard of kind gradient
+	# several steps are not the same; each round sends a shard of kind gradient
 	train -H 4 --replay --steps 12 --muon 0.02 --save m4 $small text >s4
 	exits 1 cmp -s m4 "m--gradient"
 	[ "$(ace-inspect s4 | grep -c 'gradient')" -eq 3 ]
@@ -416,7 +416,7 @@ by_name() {
 	train -H 4 --replay --steps 12 --muon 0.02 --catch-up s4 --save late \
 	    $small text >rest
 	same m4 late
-	# it learns with eight devices in one process
+	# the model learns with eight devices in one process
 	train --local --of 8 -H 4 --replay --steps 160 --muon 0.02 --eval \
 	    --log log $small text
 	awk '{ loss[$1] = $4 } END { exit !(loss["end"] < 1.5 &&
@@ -448,7 +448,7 @@ by_name() {
 		bad += (d < 0 ? -d : d) > 1e-6
 	    }
 	} END { exit !(g > 0.26 && y > 0.2499 && y < 0.2501 && n > NR / 2 && !bad) }'
-	# it learns, from the largest values and their residual
+	# the model learns from the largest values and their residual
 	rm -f up? down?
 	mkfifo up1 up2 down1 down2
 	for k in 1 2; do

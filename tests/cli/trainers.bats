@@ -40,7 +40,7 @@ trains() {
 	exits 0 ace example numpy
 	cp out train.py
 	trains ace-edge#/model.npz "$PYTHON" train.py
-	# it has learnt, each device from its own data
+	# the model has learnt from the data of each device
 	awk '{ sub(",", "", $5); if ($5 + 0 == 0 || $5 + 0 > 20) exit 1 }' models
 }
 

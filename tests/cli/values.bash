@@ -3,8 +3,8 @@
 # raw FILE [OPTION...]: prints its values as f32.
 raw() { ace-export -f raw "${@:2}" "$1"; }
 
-# each EXPR FILE...: EXPR is true for every i; $v[0], $v[1]... are the i-th f32 of
-# each file, f(x) rounds to f32, and $k starts at 0.
+# each EXPR FILE...: checks that EXPR is true for every i; $v[0], $v[1]... are the i-th f32
+# of each file, f(x) rounds to f32, and $k starts at 0.
 each() {
 	perl -we 'use strict; sub f { unpack "f<", pack "f<", $_[0] }
 	my $e = shift; my ($k, @f, @v) = (0); local $/;
@@ -80,7 +80,7 @@ digest() {
 		    if substr($s, $o + 4, 4) eq "SEND" }' <"$1"
 }
 
-# json PERL: for every document $j of `out', PERL is true.
+# json PERL: checks that PERL is true for every document $j of `out'.
 json() {
 	perl -MJSON::PP -e 'my $n = 0; while (<STDIN>) { my $j = decode_json($_); $n++;
 	    eval($ARGV[0]) or die "not so: $ARGV[0]: $_$@" } $n or die "no document"' \

@@ -100,8 +100,8 @@ forged_frame(struct forge *s, uint64_t *state)
 		forge_swap(s, a, b);
 }
 
-/* Keep checksums that the payload has no room for, or that are right in a packed
- * payload. */
+/* Leave the checksums if the payload is too short for them, or if they are right in a
+ * packed payload. */
 static void
 forged_keep(struct forge *s)
 {

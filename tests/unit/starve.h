@@ -12,8 +12,8 @@
 
 enum starved { STARVED_NOT, STARVED_SAID, STARVED_WRONG };
 
-/* Return how often it ended with STARVED_SAID before it ended with STARVED_NOT; -1 after
- * any other result. */
+/* Return how many children ended with STARVED_SAID before one ended with STARVED_NOT; -1
+ * after any other result. */
 static inline int
 starve(enum starved (*work)(void))
 {

@@ -1,4 +1,4 @@
-/* Archives in memory: bombs, names that are no text, and what cannot be written. */
+/* Archives in memory: bombs, names that are not text, and names that cannot be written. */
 #include <errno.h>
 #include <fcntl.h>
 

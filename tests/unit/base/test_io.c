@@ -166,8 +166,8 @@ TEST(test_special)
 		perror("symlink");
 	test_fifo("to-fifo", "a link to a FIFO");
 	ok(kind("to-fifo") == S_IFLNK, "the link stays");
-	/* as root a rename over the real /dev/null would succeed, so try a link to it
-	 * first: a failing test breaks nothing */
+	/* as root a rename over the real /dev/null would succeed; with a link to it a
+	 * failing test breaks nothing */
 	if (symlink("/dev/null", "null") < 0)
 		perror("symlink");
 	ok(make("null", 1) == 0 && kind("null") == S_IFLNK,

@@ -70,7 +70,7 @@ all_once(const struct job *j, size_t n)
 	return 1;
 }
 
-/* The caller works on while the pool runs. */
+/* The caller does other work while the pool runs. */
 static void
 test_beside(unsigned threads, int given, const char *what)
 {
@@ -159,7 +159,7 @@ test_error(unsigned threads)
 	pool_free(p);
 }
 
-/* Few items run in the caller, as do all items on one processor. */
+/* A job of few items runs in the caller, and so does any job on one processor. */
 TEST(test_usual)
 {
 	static struct job j;

@@ -1,6 +1,6 @@
 /*
  * ECQ compared with its bounds: Shannon's for normal values, the order-0 entropy of its
- * symbols, and fewer bits if rows and columns have different scales.
+ * symbols, and the savings if rows and columns have different scales.
  */
 #include "../tap.h"
 #include "base/bytes.h"

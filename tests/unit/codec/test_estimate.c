@@ -69,8 +69,8 @@ out:
 	return r;
 }
 
-/* Compare an estimate with the truth: within `off'; a rate may be too high, not too
- * low. */
+/* Compare an estimate with the true value: it may differ by `off', and a rate may be too
+ * high. */
 static void
 one(enum shape s, const char *name, double off)
 {

@@ -1,6 +1,6 @@
 /*
  * Codec exact: words of every form come back, with old words and without; small changes
- * take few bytes; bodies that lie are refused.
+ * take few bytes; invalid bodies are refused.
  */
 #include "../tap.h"
 #include "base/alloc.h"
@@ -323,8 +323,8 @@ reads(uint16_t bits, size_t n, const unsigned char *is, size_t len)
 #define READS(bits, n, ...) reads(bits, n, (const unsigned char[]){ __VA_ARGS__ }, \
 	sizeof((const unsigned char[]){ __VA_ARGS__ }))
 
-/* Wrong heads and ends in bodies that are otherwise valid: the state as it ends, then bits,
- * whose last byte is read first. */
+/* Wrong heads and ends of valid bodies: first the final state, then the bits, whose last
+ * byte is read first. */
 #define STATE 0, 0, 1, 0
 TEST(lies)
 {
@@ -413,7 +413,7 @@ TEST(bits_beyond)
 }
 
 /* The kernels marks, marked and ranked against kern.h, for every kernel table, every short
- * length and some of several pieces; many marks and few are found. */
+ * length and some of several pieces; with many marks and with few. */
 TEST(marks)
 {
 	enum { LONG = 9000 };

@@ -61,7 +61,7 @@ test_list(const char *spec, float sigma)
 			y[l.pos[i]] = l.x[i];
 		}
 		good &= memcmp(y, t.y, n * sizeof(*y)) == 0;
-		/* an invalid body gives no list either */
+		/* an invalid body does not give a list */
 		good &= codec_decode_list(t.codec, t.param, &t.ctx, t.body.p,
 		    t.body.n + 1, n, &l, NULL) < 0;
 	}
@@ -111,7 +111,7 @@ main(void)
 	test_exact();
 	for (i = 0; i < 6; i++) {
 		test_list(spec[i], 1);
-		test_list(spec[i], 1e-38f);	/* some of them 0 as f16 */
+		test_list(spec[i], 1e-38f);	/* some of them become 0 as f16 */
 	}
 	ok(!codec_lists(CODEC_F32) && !codec_lists(CODEC_ECQ) &&
 	    !codec_lists(15) && !codec_lists(9999) && !codec_known(15) &&

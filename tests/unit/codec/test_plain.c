@@ -1,6 +1,6 @@
 /*
- * f16: a value beyond its range becomes the largest one from which the rest is exact, so
- * that error feedback keeps all of it.
+ * f16: a value beyond its range becomes the largest f16 for which the difference is
+ * exact, so that error feedback keeps all of it.
  */
 #include "trip.h"
 

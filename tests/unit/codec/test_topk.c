@@ -1,6 +1,6 @@
 /*
- * topk and chunk: which values are kept, their cost compared with the entropy, and bodies
- * that lie.
+ * topk and chunk: which values are kept, their cost compared with the entropy, and
+ * invalid bodies.
  */
 #include "codec/levels.h"
 #include "codec/largest.h"

@@ -170,7 +170,7 @@ TEST(test_turned)
 	}
 }
 
-/* Nothing sent takes no bytes and loses all. */
+/* A group that is not sent takes no bytes, and its error is all of its energy. */
 TEST(test_none)
 {
 	static struct estimate m;

@@ -153,8 +153,8 @@ TEST(halts)
 }
 
 /* After each rest the buffers grow for some seconds and take half as much again as the
- * link carries. If most bytes came later, only those count; of shorter spells the nearest
- * half counts. */
+ * link carries. If most of the time was after these seconds, only that time counts; of
+ * shorter transfers the latest half counts. */
 TEST(settles)
 {
 	static const double grow[] = { 1.8, 1.6 }, secs[] = { 6, 3.4 };

@@ -128,7 +128,7 @@ TEST(test_flip)
 	    "system errors", refused, good, wrong, other);
 }
 
-/* ---- a zip by hand: stored entries, as wrong as one likes ---- */
+/* ---- zips made by hand: stored entries with any fault ---- */
 
 struct zip {
 	unsigned char b[1 << 16], dir[1 << 15];
@@ -154,7 +154,7 @@ struct zip_entry {
 	size_t data;		/* bytes of data */
 	unsigned flags, method;	/* zip flags: bit 0 encrypted, bit 11 UTF-8 */
 	uint32_t mode;		/* Unix mode, 0: none */
-	uint32_t crc;		/* exclusive or with the right CRC */
+	uint32_t crc;		/* flipped bits of the right CRC */
 };
 
 static void

@@ -215,7 +215,7 @@ test_way(const struct kern *k, const struct way *way)
 	    values ? "" : ", marks or values");
 }
 
-/* ---- the least of all paths ---- */
+/* ---- the path of least cost ---- */
 
 /* The cost of k with quantiser u, if costs depend only on its parity and on whether it is
  * 0. */

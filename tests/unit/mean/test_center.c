@@ -130,7 +130,7 @@ TEST(who_is_bad)
 }
 
 /* Device 4 sends what device 2 sent `ago' steps ago, times `times', each value off by the
- * share `noise'. both: device 2 sends it again, too. is: it must count as a copy. */
+ * share `noise'. both: device 2 sends it again, too. is: 1 if it must count as a copy. */
 static struct copy { uint64_t ago; float times, noise; int both, is; } copy;
 
 static void
@@ -171,9 +171,9 @@ TEST(copies_are_left_out)
 		{ 7, 1, 0.02f, 0, 1 }, { 18, 3, 0.01f, 0, 1 }, { 32, 1, 0, 0, 1 },
 		{ 33, 1, 0, 0, 0 },		/* no longer remembered */
 		{ 0, 1, 0, 0, 0 },		/* of the same step */
-		{ 1, 1, 0, 1, 0 },		/* device 2 sends it now as well */
+		{ 1, 1, 0, 1, 0 },		/* device 2 sends it in this step, too */
 		{ 1, 1, 0.5f, 0, 0 },
-		{ 1, -1, 0, 0, 0 }		/* the opposite: too far for center */
+		{ 1, -1, 0, 0, 0 }		/* the opposite is too far from the center */
 	};
 	char dir[] = "/tmp/ace-past.XXXXXX", path[64];
 	struct center p = CENTER_INIT, other = CENTER_INIT;

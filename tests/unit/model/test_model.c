@@ -34,7 +34,7 @@ TEST(test_there_and_back)
 
 	made(&b);
 	is_u64(b.n, 40 + 8 * GROUPS + 5, "bytes");
-	/* decode twice into the same struct, which must keep nothing of before */
+	/* decode twice into the same struct, which must keep nothing of the first time */
 	for (i = 0; i < 2; i++)
 		ok(model_note_decode(&t, b.p, b.n, &e) == 0 && t.n == GROUPS &&
 		    t.sum[2] == UINT64_MAX - 2 && t.before[15] == 0x11 &&

@@ -1,4 +1,4 @@
-/* Slices of tensors, and patches of slices whose annotation lies. */
+/* Slices of tensors, and patches of slices with false annotations. */
 #include "base/bytes.h"
 #include "base/err.h"
 #include "codec/codec.h"

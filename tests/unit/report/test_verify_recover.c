@@ -118,7 +118,7 @@ shard_hash(struct reader *r, struct values *v, uint64_t *hash, struct err *e)
 	return k;
 }
 
-/* Record hashes and places of the shards in the good file. */
+/* Record the hashes and positions of the shards in the good file. */
 static int
 survey(struct err *e)
 {
@@ -193,8 +193,8 @@ untouched(size_t a, size_t b, const struct wound *w)
 	return b <= w->from || a >= w->to;
 }
 
-/* Return whether shard i must survive; an insertion damages only a shard that it is
- * inside of. */
+/* Return whether shard i must survive; an insertion damages only the shard in which it
+ * is. */
 static int
 expected(int i, const struct wound *w)
 {

@@ -129,8 +129,8 @@ error_of(int told, size_t g, size_t k)
 	return told ? cost[g][k].told : cost[g][k].error;
 }
 
-/* Return the least error in this many bytes that groups from g on can add to a choice, by
- * trying all that may be better than `best'. */
+/* Return the least error that groups from g on can add to a choice within this many
+ * bytes, by trying all levels that may be better than `best'. */
 static double
 optimum(int told, uint8_t choice[GROUPS], size_t g, size_t bodies,
     double error, uint64_t budget, double best)
@@ -245,8 +245,8 @@ received(size_t size, uint8_t choice[GROUPS])
 	return k == 0 ? 0 : -1;
 }
 
-/* told: errors as estimated, which for small groups are up to a tenth off; else true
- * errors. */
+/* told 1: with estimated errors, which are up to a tenth off for small groups; 0: with
+ * true errors. */
 static void
 test_optimum(int even, int told, size_t few, size_t many)
 {
@@ -283,7 +283,7 @@ test_optimum(int even, int told, size_t few, size_t many)
 	}
 	ok(over == 0, "%d shards, groups of %zu to %zu values, %s weights: "
 	    "never over", SHARDS, few, many, even ? "even" : "any");
-	/* beyond what statistics know, one shard in fifty is a little worse */
+	/* statistics do not show everything, so one shard in fifty is a little worse */
 	ok(off <= (told ? 0 : SHARDS / 50) && worst < 1.15 && mean < 1.002,
 	    "error%s at most 1.01 of the least: %u not, worst %.4f, mean %.4f",
 	    told ? " estimated" : "", off, worst, mean);

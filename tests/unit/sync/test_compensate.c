@@ -1,6 +1,6 @@
 /*
- * Error feedback's targets with gamma other than 1: rejected shards return whole, only
- * the residual fades.
+ * Error feedback's targets with gamma other than 1: rejected shards return undiminished,
+ * only the residual decays.
  */
 #include "base/err.h"
 #include "sync/compensate.h"

@@ -195,7 +195,7 @@ TEST(test_ibatch)
 
 	(void)dynacomm_init(&d, pt, fc, 5, 2, NULL);
 	k = dynacomm_ibatch(&d, cuts);
-	/* layers 2 and 3 fit in the 6 of layer 1; none in what follows */
+	/* layers 2 and 3 arrive during the 6 of layer 1, none during layers 2 and 3 */
 	ok(k == 4 && cuts[0] == 1 && cuts[1] == 3 && cuts[2] == 4,
 	    "ibatch forward: what fits, one at least");
 	dynacomm_release(&d);
@@ -215,7 +215,7 @@ enum { LARGE = 1000000 };
 static size_t
 walked(const int64_t *pt, const int64_t *fc, size_t n, int64_t dt, int64_t t)
 {
-	int64_t left = 0, sent = 0;	/* computing time to come; when the link is free */
+	int64_t left = 0, sent = 0;	/* remaining computing time; when the link is free */
 	size_t i, a, k = 0;
 
 	for (i = 0; i < n; i++)

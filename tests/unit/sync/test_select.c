@@ -266,7 +266,7 @@ TEST(undecided)
 	ok(open > 0 && open < 20, "not the best in %d", open);
 }
 
-static const struct stat_group quiet[SMALL_N];	/* nothing is known of them */
+static const struct stat_group quiet[SMALL_N];	/* these groups have no statistics */
 
 /* Equation (2) by its definition: no smaller set reaches the share. */
 TEST(small_shares)
@@ -293,7 +293,7 @@ TEST(small_shares)
 		for (i = 0; i < n; i++) {
 			size += c[i];
 			sum += c[i] ? (double)s[i] : 0;
-			for (j = 0; j < n; j++)	/* more important first, then lower */
+			for (j = 0; j < n; j++)	/* higher importance first, then lower number */
 				wrong |= c[j] && !c[i] && (s[i] > s[j] ||
 				    (s[i] == s[j] && i < j));
 		}
@@ -476,7 +476,7 @@ TEST(ties)
 	    wrong);
 }
 
-/* A search over many pairs. */
+/* A search with many partial answers. */
 static enum starved
 search(void)
 {
