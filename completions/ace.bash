@@ -5,7 +5,7 @@ _ace() {
 	local opts='' kind=file call=${1##*/} word=${COMP_WORDS[1]} at=$COMP_CWORD w
 	local before=''
 
-	# --form=level are three words
+	# bash splits --form=level into three words
 	if [[ $cur = '=' ]]; then
 		cur=''
 	elif [[ $prev = '=' ]]; then

@@ -1,4 +1,4 @@
-"""A stand-in for a server of models, to try receive.sh with, and no server for users:
+"""A stand-in for a server of models, for trying receive.sh, not for users:
 
     python3 server.py MODEL PORT
 
@@ -9,10 +9,10 @@ time, and answers with what it has:
     POST /collective_rpc            {"method": "reload_weights"}    as vLLM
     GET  /model                     a hash of all tensors, by name
 
-Where what is mapped changes, or tensors of one model are of several, every answer from
-then on is status 500 and says which tensor: a mixture.  That the tensors belong together
-it knows by a tensor `version`, if there is one, whose first byte all tensors begin with.
-PORT 0 takes any that is free, and prints it."""
+If a mapped file changes, or if tensors belong to different models, every answer from
+then on has status 500 and names the tensor.  If there is a tensor `version`, all tensors
+of its model must begin with its first byte.  With PORT 0 it takes a free port and prints
+it."""
 import hashlib
 import json
 import mmap
@@ -35,7 +35,7 @@ def files(model):
 
 
 def mapped(model):
-    """Return each tensor's bytes, as they lie in the mapped files."""
+    """Return the bytes of each tensor in the mapped files."""
     tensors = {}
     for name in files(model):
         with open(os.path.join(model, name), "rb") as f:
@@ -70,7 +70,7 @@ class Model:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def read(self):
-        """Read all that is mapped once, and note a change."""
+        """Read all mapped bytes once, and note a change."""
         with self.lock:
             tensors, sums = self.tensors, self.sums
         for n, t in tensors.items():

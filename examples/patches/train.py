@@ -4,7 +4,7 @@ patches in bf16, after every few steps:
     python3 train.py 'ssh -T host receive.sh /srv/model sglang http://127.0.0.1:30000'
 
 The host has the first model already (base/, which is written here).  The model is a small
-network; what is yours to take is Publisher."""
+network; class Publisher is the part for your own trainer."""
 import json
 import os
 import subprocess
@@ -15,10 +15,10 @@ from torch import nn
 
 
 class Publisher:
-    """The weights of `model` in bf16, and what the other side has of them, in DIR.
+    """The weights of `model` in bf16, and the receiver's versions of them, in DIR.
 
-    base/ is the first model, to be brought to the host once; old/ is what the host is
-    known to have, new/ what it is to have."""
+    base/ is the first model, which is copied to the host once; old/ is the model that the
+    host is known to have, new/ the one that it will get."""
 
     def __init__(self, model, directory, receiver):
         self.model, self.dir, self.receiver, self.step = model, directory, receiver, 0
@@ -27,7 +27,7 @@ class Publisher:
         self.write("old")
 
     def write(self, name):
-        """Write a directory as Hugging Face has it; its file is renamed when complete."""
+        """Write a directory as on Hugging Face; its file is renamed when complete."""
         os.makedirs(os.path.join(self.dir, name), exist_ok=True)
         head, parts, at = {}, [], 0
         for tensor, t in self.model.state_dict().items():

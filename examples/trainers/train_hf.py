@@ -6,7 +6,7 @@
 Reads all *.safetensors of FOLDER in f32, changes those whose names begin with TRAINED
 (all, unless it is set), and sends only them.  After each round the folder's files are
 the new model, with the number of rounds in their metadata; config.json and the
-tokenizer stay as they are.  The same line typed again goes on.  Put your trainer where
+tokenizer stay as they are.  The same command continues the run.  Put your trainer where
 `train` stands.
 """
 import glob, json, os, subprocess, sys, zlib

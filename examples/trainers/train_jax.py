@@ -3,7 +3,7 @@
 
 The model is a dict of arrays.  In each round a device writes what its steps changed
 into an npz file, and reads the mean of all devices.  Where there is no JAX it uses
-numpy.  The same line typed again goes on from the checkpoint.
+numpy.  The same command continues from the checkpoint.
 """
 import json, os, subprocess, sys, zlib
 import numpy as np

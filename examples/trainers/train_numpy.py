@@ -2,8 +2,8 @@
 """Trains a model in numpy on several machines: ace edge HOST:run -- python3 train.py
 
 The model is one array.  In each round a device takes 20 steps on data of its own, sends
-what they changed, and adds the mean of what all devices changed.  The same line typed
-again goes on from the checkpoint: a round that is repeated computes the same again.
+what they changed, and adds the mean of what all devices changed.  The same command
+continues from the checkpoint: a repeated round computes the same values again.
 """
 import os, subprocess, sys, zlib
 import numpy as np

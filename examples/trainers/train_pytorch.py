@@ -2,7 +2,7 @@
 """Trains a model in PyTorch on several machines: ace edge HOST:run -- python3 train.py
 
 In each round a device takes 10 steps on data of its own, and ace.join averages what
-they changed in the weights of all devices.  The same line typed again goes on from the
+they changed in the weights of all devices.  The same command continues from the
 checkpoint.
 """
 import os, shutil, sys, zlib

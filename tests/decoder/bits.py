@@ -1,9 +1,9 @@
-"""Numbers out of bytes, as ace-stream(5) has them."""
+"""Read numbers from bytes, as ace-stream(5) describes them."""
 import struct
 
 
 class Corrupt(Exception):
-    """What the page calls corrupt."""
+    """Data that the page calls corrupt."""
 
 
 def need(true, what):
@@ -12,7 +12,7 @@ def need(true, what):
 
 
 class Bytes:
-    """A body, read from the front; at the end nothing may be left."""
+    """A body that is read from the front and must be read to its end."""
 
     def __init__(self, data):
         self.data, self.at = data, 0
@@ -54,8 +54,8 @@ class Bytes:
                 return value
 
     def codes(self, n, width):
-        """n codes of so many bits, the least significant bit first, padded
-        with 0 to a byte."""
+        """Read n codes of this width in bits, least significant bit first,
+        padded with 0 to a byte."""
         size = (n * width + 7) // 8
         value = int.from_bytes(self.take(size), 'little')
         mask = (1 << width) - 1
@@ -82,8 +82,8 @@ FLT_MAX = of_bits(0x7f7fffff)
 
 
 def f32(x):
-    """x, a double, rounded to f32; infinite where it is beyond it.  Sums,
-    differences and products of two f32 are right so: a double holds twice
+    """Round a double to f32; beyond its range to infinity.  This rounds sums,
+    differences and products of two f32 correctly, since a double has twice
     their digits."""
     try:
         return struct.unpack('<f', struct.pack('<f', x))[0]
@@ -92,7 +92,7 @@ def f32(x):
 
 
 def cut(x):
-    """The same, but what is beyond f32 is its largest value."""
+    """As f32, but values beyond its range become its largest value."""
     return max(-FLT_MAX, min(FLT_MAX, f32(x)))
 
 
@@ -125,7 +125,7 @@ def lz4(data, size):
 
 
 def rans(data, n):
-    """The rANS code of n bytes."""
+    """Decode the rANS code of n bytes."""
     b = Bytes(data)
     freq, symbol = [0] * 256, 0
     while symbol < 256:
@@ -153,7 +153,7 @@ def rans(data, n):
 
 
 def frames(data):
-    """(type, payload) of each frame of a stream."""
+    """Yield (type, payload) of each frame of a stream."""
     at = 0
     while at < len(data):
         _, kind, flags, _, _, _, size, full = struct.unpack_from(
@@ -165,7 +165,7 @@ def frames(data):
 
 
 def records(payload):
-    """(group, codec, parameter, body) of a DATA frame."""
+    """Yield (group, codec, parameter, body) of each record of a DATA frame."""
     b = Bytes(payload)
     count, size, group = b.numbers('I', 3)
     d = Bytes(b.take(size))

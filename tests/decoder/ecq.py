@@ -1,4 +1,4 @@
-"""Codecs 9 and 18, ecq and tcq, whose levels and tables are a page of their own."""
+"""Codecs 9 and 18, ecq and tcq, whose levels and tables have a page of their own."""
 from bits import Bytes, f32, need, of_bits
 
 FIRST = [353, 437, 542, 678, 852, 1077, 1369, 1752, 2254, 2914, 3783, 4923,
@@ -7,8 +7,8 @@ FIRST = [353, 437, 542, 678, 852, 1077, 1369, 1752, 2254, 2914, 3783, 4923,
 
 
 class Tail:
-    """Bits from the end of a body towards its start, behind those that the
-    states give."""
+    """Bits read from the end of a body towards its start, after the bits that
+    the states give."""
 
     def __init__(self, data):
         self.data, self.at, self.byte, self.left = data, len(data), 0, 0
@@ -102,7 +102,7 @@ class Levels:
         self.above, self.at = [], 0
 
     def chunk(self, k):
-        """The levels of the next k values."""
+        """Return the levels of the next k values."""
         if self.mode == 0:
             return [self.level] * k
         first = self.cols >= 64 and self.at > 0 and \
@@ -132,7 +132,7 @@ class Levels:
 
 
 class Code:
-    """The words, the states, and the bits."""
+    """Reader of the words, the states, and the bits."""
 
     def __init__(self, data, states):
         self.data, self.at, self.tail = data, 0, Tail(data)
@@ -156,7 +156,7 @@ class Code:
         return s
 
     def turn(self):
-        """What the states end with comes before the other bits."""
+        """Put the bits in the final states before the other bits."""
         given = []
         for x in self.x:
             need(x < 1 << 17, 'end of a state')
@@ -170,7 +170,7 @@ class Code:
 
 
 def symbols(code, levels, tables, n):
-    """Chunks of (level, symbol)."""
+    """Return chunks of (level, symbol)."""
     chunks = []
     for at in range(0, n, 16):
         k = min(16, n - at)
@@ -185,7 +185,7 @@ def symbols(code, levels, tables, n):
 
 
 def rest(bits, level, s, g, negative):
-    """|q|, its sign, and x where it is given."""
+    """Return |q|, its sign, and x if the body has it unchanged."""
     if s == 15:
         k = 0
         while k < 15 and bits.bit():
@@ -248,7 +248,7 @@ def moved_on(state, parity):
 
 
 def tcq_rest(bits, level, s, g, negative):
-    """k, its sign, and x where it is given."""
+    """Return k, its sign, and x if the body has it unchanged."""
     h, top = shift(level), s >> 1
     if s >= 14:
         j = 0
@@ -264,7 +264,7 @@ def tcq_rest(bits, level, s, g, negative):
 
 
 def tcq_symbols(code, levels, tables, n):
-    """Chunks of (level, symbol, quantiser)."""
+    """Return chunks of (level, symbol, quantiser)."""
     chunks, state = [], [0] * 16
     for at in range(0, n, 16):
         chunk, counted = [], []

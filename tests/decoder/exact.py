@@ -1,4 +1,4 @@
-"""Exact bits: codec 17 of ace-stream(5), words given those before them."""
+"""Codec 17 of ace-stream(5), exact: words, coded given the old words."""
 from bits import Bytes, need
 from subset import Symbols, which
 from values import planes
@@ -10,7 +10,7 @@ BYTES, HALVES = 6, 10
 
 
 class LowBits:
-    """Read from the end of the body."""
+    """Bits read from the end of the body."""
 
     def __init__(self, data):
         self.data, self.taken = data, 0
@@ -32,13 +32,13 @@ class LowBits:
         return c
 
     def before(self):
-        """How many bytes come before them; the last is padded with 0."""
+        """Return the number of bytes before the bits, which are padded with 0."""
         need(self.take(-self.taken % 8) == 0, 'padding')
         return len(self.data) - self.taken // 8
 
 
 def moved(bits, width, old, signed, k):
-    """The word that is k bits and the distance itself away."""
+    """Return the word whose distance from old has k bits below its first 1."""
     grows, top = bits.take(1), 1 << width - 1
     d = (1 << k) + bits.take(k)
     sign = signed and old >= top
@@ -50,7 +50,7 @@ def moved(bits, width, old, signed, k):
 
 
 def in_blocks(symbols, bits, n, size, c):
-    """Whether each of n words is in a block with changes."""
+    """Return for each of n words whether its block has changes."""
     blocks = (n - 1 >> size) + 1
     if size == 0:
         return [True] * n
@@ -93,13 +93,13 @@ def given(form, b, old):
 
 
 def halves(b, old):
-    """Words of 4 bits, two in a byte."""
+    """Decode words of 4 bits, two per byte."""
     new = given(HALVES, b, [h for w in old for h in (w & 15, w >> 4)])
     return [low | high << 4 for low, high in zip(new[::2], new[1::2])]
 
 
 def words(param, body, n, old):
-    """The n words of a group; old: those before, or None."""
+    """Decode the n words of a group; old: its old words, or None."""
     form = param & 15
     need(param < 64 and form < len(FORMS), 'form')
     size, _, exponent = FORMS[form]

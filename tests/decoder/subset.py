@@ -1,10 +1,10 @@
-"""Which of n values are meant."""
+"""Decode which of n values are chosen."""
 
 from bits import need
 
 
 class Symbols:
-    """From the start of the body."""
+    """Symbols read from the start of the body."""
 
     def __init__(self, data, states):
         self.data, self.at = data, 0
@@ -31,7 +31,7 @@ class Symbols:
 
 
 def table(m, e):
-    """The shares of all symbols from each on, of 4096, and 0 behind the last."""
+    """Return per symbol the frequency of it and all later ones, of 4096; then 0."""
     less, r, over = 65536 - (1 << 20) // ((2 * m + 1) << e), 1 << 28, [4096]
     while over[-1] >= 64:
         r = r * less >> 16
@@ -40,7 +40,7 @@ def table(m, e):
 
 
 def which(symbols, bits, c, n):
-    """c numbers below n, in order."""
+    """Decode c numbers below n, in rising order."""
     need(c <= n, 'too many')
     few = min(c, n - c)
     if few == 0:

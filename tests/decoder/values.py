@@ -1,4 +1,4 @@
-"""The value codecs of ace-stream(5): a body and a group to f32 values."""
+"""The value codecs of ace-stream(5): decode the body of a group to f32."""
 import math
 
 from bits import Bytes, bf16, cut, f32, lz4, need, of_bits, rans
@@ -28,7 +28,7 @@ def plane(b, kind, n):
 
 
 def planes(b, n, size):
-    """Numbers of so many bytes, from planes of them."""
+    """Decode n numbers of `size' bytes from byte planes."""
     kind = b.u8()
     first = plane(b, kind & 127, n)
     value = list(first)
@@ -51,7 +51,7 @@ def lossless(body, n, group):
 
 
 def q8_part(b, n):
-    """One body of q8 out of a longer one."""
+    """Decode a body of q8 that is part of a longer body."""
     out = []
     while len(out) < n:
         k = min(32, n - len(out))
@@ -88,7 +88,7 @@ def sign(body, n, group):
 # ---- topk ----
 
 class Numbers:
-    """Numbers up to most, whose mean begins as this."""
+    """Numbers up to `most', with this initial mean."""
 
     def __init__(self, bits, mean, most):
         self.bits, self.mean, self.most = bits, mean << 8, most
@@ -109,7 +109,7 @@ class Numbers:
 
 
 class Bits:
-    """From the least significant one of each byte on."""
+    """Bits, the least significant one of each byte first."""
 
     def __init__(self, b):
         self.b, self.have, self.left = b, 0, 0
@@ -128,7 +128,7 @@ class Bits:
 
 
 def positions(bits, k, n):
-    """k positions below n, from the gaps to them or to the n - k others."""
+    """Decode k positions below n, from the gaps to them or to the n - k others."""
     count, listed, at = min(k, n - k), [], -1
     gaps = Numbers(bits, n // max(count, 1), n)
     for _ in range(count):
@@ -272,7 +272,7 @@ CODECS[18] = tcq
 
 
 def decode(codec, body, n, group):
-    """n values of a group: its param, cols, offset, number."""
+    """Decode n values; group has param, cols, offset and number."""
     if n == 0:
         need(len(body) == 0, 'not empty')
         return []

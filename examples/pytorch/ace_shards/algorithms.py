@@ -182,15 +182,15 @@ GAP = 16        # most rounds in a row that may lack a quorum, and so an average
 
 
 class Run:
-    """A device of a run: what ace.join gives, see ace-pytorch(7).
+    """A device of a run: what ace.join returns, see ace-pytorch(7).
 
     round is the number of rounds that are done; messages and events count them from 1.
 
-    Each mode has: _common: what all devices have alike; _keep: that is what the model
-    has now; _reset: the model is the common one; _part: put what this device sends into
-    self.room; _apply: the common model takes a step with the average in self.room;
-    _step, instead of the optimiser's; _holds, _take_up: what a checkpoint has of model
-    and optimiser."""
+    Each mode has: _common: the values that all devices share; _keep: take them from the
+    present model; _reset: give them back to the model; _part: put what this device sends
+    into self.room; _apply: take the common model's step with the average in self.room;
+    _step, instead of the optimiser's; _holds, _take_up: the parts of model and optimiser
+    in a checkpoint."""
 
     mode = "local"
     kind = "delta"                      # kind of the shards
@@ -253,7 +253,7 @@ class Run:
             optimizer.step = types.MethodType(functools.wraps(self.take)(ours), optimizer)
 
     def _in_place(self, model: torch.nn.Module) -> None:
-        """Raise where another process speaks for this model; take the place of the
+        """Raise if another process is responsible for this model; take the place of the
         run of this process that has the same files, as a cell of a notebook that is
         run again does."""
         if alone() and any(isinstance(m, torch.nn.parallel.DistributedDataParallel)
@@ -348,7 +348,7 @@ class Run:
         return {f"parameter '{n}'": [tuple(p.shape), str(p.dtype)] for n, p in pairs}
 
     def _settings(self) -> dict[str, Any]:
-        """Return what a checkpoint and the script that goes on have alike."""
+        """Return what must be equal in a checkpoint and in the script that continues."""
         return {"run": self.call["run"].rpartition("-")[0], "mode": self.mode,
                 "outer_rate": self.outer[0], "outer_momentum": self.outer[1],
                 "state": sorted(self.state), **self.look,
@@ -537,8 +537,8 @@ class Run:
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
-        """Give the run up where a round fails: the model is the last common one, and
-        another ace.join goes on from the checkpoint and the state."""
+        """Give the run up if a round fails: the model is the last common one, and
+        another ace.join continues from the checkpoint and the state."""
         try:
             yield
         except BaseException:
@@ -918,7 +918,7 @@ class Gradients(Run):
         pass
 
     def _says(self, at: int) -> str | None:
-        return None                     # too expensive to check at every step: it reads all weights
+        return None                     # reading all weights would take longer than a step
 
     def _holds(self) -> dict[str, Any]:
         return {"start": [t.float() for t in fetch(t for _, t in self.pairs)],

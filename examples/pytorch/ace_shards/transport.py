@@ -52,7 +52,7 @@ STATUS = {2: "see the page of that program", 3: AGAIN, 4: AGAIN,
 
 
 class Error(RuntimeError):
-    """What failed first, and what to do.  status is that of the program."""
+    """An error that states what failed first, and what to do.  status is an exit status."""
 
     def __init__(self, text: str, status: int = 2, final: bool = False) -> None:
         super().__init__(text)
@@ -292,7 +292,7 @@ class Wait:
                   self.says() if silent else "the average comes")
 
     def tell(self, level: int, round: int, text: str) -> None:
-        """Log what goes on, if nothing was logged for some seconds."""
+        """Log what the run waits for, if nothing was logged for some seconds."""
         if time.monotonic() - self.spoke > self.SILENT:
             self.spoke = time.monotonic()
             log.log(logging.DEBUG if self.quiet else level, "%s: round %d: %s",
@@ -539,9 +539,9 @@ class Pipe:
 
     def failure(self) -> Error:
         """Return the Error for a pipe that ended too early: of the program that failed
-        first.  One that fails because another did says that a stream was cut off, or
-        says nothing, or speaks later; a broken pipe, of a program or of a shell (141),
-        is the fault of the one that reads no more."""
+        first.  A program that fails because of another one reports a truncated stream or
+        nothing, or reports later; a broken pipe, of a program or of a shell (141), comes
+        from the one that stopped reading."""
         self.leave()
         names = [os.path.basename(w[0]) for w in self.stages]
         # lines with other prefixes come from other programs, and from hosts
