@@ -323,7 +323,7 @@ lines() {
 	[ ! -e "$1.new" ] || mv "$1.new" "$1"
 }
 
-# known: the run is in runs.tsv already
+# known: is true if the run is in runs.tsv already
 known() {
 	awk -F '\t' -v id="$id" -v s="$seed" -v setup="$setup" '$1 == id &&
 	    $2 == s && $NF == setup { f = 1 } END { exit !f }' "$out/runs.tsv"

@@ -35,7 +35,7 @@ small) size=800000 share=0.9 sum='3898855858 768470' ;;
 *) die 2 "no text is called '$kind': fresh, small" ;;
 esac
 
-# right: the text is there and has the right checksum
+# right: is true if the text exists and has the right checksum
 right() { [ -r "$out/$kind" ] && [ "$(cksum <"$out/$kind")" = "$sum" ]; }
 
 # fetch: put the package's files into $work/tree

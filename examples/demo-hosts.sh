@@ -176,7 +176,7 @@ crash() {
 	rm -f "$1/sshd.pid"
 } 2>/dev/null
 
-# reached N: the cloud has sent the aggregate of round N
+# reached N: is true if the cloud has sent the aggregate of round N
 reached() { [ -e "cloud/run/spool/$1/aggregate.aceg" ]; }
 
 # until_reached N: wait for it, or until nothing changes any more

@@ -109,7 +109,7 @@ words() {
 	END
 }
 
-# learnt WAY: the loss is better than at the start and than that of byte frequencies
+# learnt WAY: check that the loss is below that at the start and that of byte frequencies
 learnt() {
 	awk -v end="$(of "$work/$1/log" end 4)" \
 	    -v start="$(of "$work/$1/log" start 4)" \

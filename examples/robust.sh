@@ -72,10 +72,10 @@ one() {
 	rm -rf "$dir"
 }
 
-# told: print what else this run depends on
+# told: print the other settings on which this run depends
 told() { echo "$setup, ${rule:-mean}, $kind $factor"; }
 
-# known: the run was done before
+# known: is true if the run was done before
 known() {
 	awk -F '\t' -v r="$rulename" -v k="$kind" -v b="$bad" -v s="$seed" -v setup="$(told)" '
 	    $1 == r && $2 == k && $3 == b && $4 == s && $NF == setup { found = 1 }

@@ -189,7 +189,7 @@ paper_code() {
 	    ace-select "${choose[@]}" | ace-compress "${state[@]}" "${how[@]}"
 	good "${PIPESTATUS[@]}"
 }
-# often: with a target, set the interval by (9), to between half and twice H
+# often: with a target, set the interval by (9), between half and twice H
 often() {
 	[ -n "$target" ] || exec cat
 	ace-policy -S "$dir/state" --target-divergence "$target" \

@@ -3,7 +3,7 @@
 #
 #   listen.sh DIR [ADDRESS]
 #
-# Whoever can connect may act as any device, and whoever is on the way may read and
+# Whoever can connect may act as any device, and anyone on the network path may read and
 # change the data. So ADDRESS is 127.0.0.1 by default, for spiped, which admits only
 # holders of its key.  Give another address only for a wire that nobody else can reach.
 set -eu

@@ -45,7 +45,7 @@ edge() {
 	down "$1/$session/down"
 }
 
-# serve DIR DEVICE: a new session of a device ends the one before
+# serve DIR DEVICE: serve the device; a new session of it ends the one before
 serve() (
 	work=$(mktemp -d "$work/XXXXXX") last=
 	set -m

@@ -63,7 +63,7 @@ headers() {
 	END
 }
 
-# take DIR: make the files that `headers' printed, which the other side may have forged
+# take DIR: make the files that `headers' printed; its output may be forged
 take() {
 	while read -r file bytes size more; do
 		[ "$file" != . ] || return 0

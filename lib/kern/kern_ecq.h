@@ -89,7 +89,7 @@ kern_ecq_whole(unsigned code, unsigned escape)
 	    KERN_ECQ_SYMBOL(code) < escape;
 }
 
-/* ---- what is expected, for every table ---- */
+/* ---- expected magnitudes, for every table ---- */
 
 /* Return log2(v), v < 2^31, in eighths of octaves, linear within an octave. */
 static inline unsigned

@@ -19,7 +19,7 @@ codecs() {
 	ace-inspect "$1" | awk '$1 == "total" { print $NF }'
 }
 
-# alike A B: A and B have the same values, to the bit, and the same keys
+# alike A B: check that A and B have the same values, to the bit, and the same keys
 alike() {
 	raw "$1" >x.f32
 	raw "$2" >y.f32

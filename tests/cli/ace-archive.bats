@@ -404,7 +404,7 @@ models() {
 	ace-archive create -o run.tar [0-5].aceg
 }
 
-# gets N ARCHIVE: step N from ARCHIVE makes model mN of model m2
+# gets N ARCHIVE: check that step N from ARCHIVE turns model m2 into model mN
 gets() {
 	cp m2 m
 	ace-archive get --step "$1" "$2" >way

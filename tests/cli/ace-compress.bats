@@ -210,7 +210,7 @@ records() {
 	mkfifo slow
 	ace-compress -S st -c q8 slow >c 3>&- &
 	pid=$!
-	exec 9>slow	# it opens `slow' when it has the state
+	exec 9>slow	# it opens the pipe `slow' once it has locked the state
 	mkshards >in
 	exits 5 ace-compress -S st -c q8 in
 	says "state 'st' is in use by another process"

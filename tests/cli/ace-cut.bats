@@ -154,7 +154,7 @@ shards() {
 	shards in | sed -n 7p >want
 	ace-cut --step 6 in | shards >got
 	diff want got
-	sanitized && return	# its leak checker cannot be traced
+	sanitized && return	# a leak checker cannot run under strace
 	# the file has 160 MB, of which it reads one shard of 8 MB
 	needs strace
 	strace -f -e trace=read,pread64 -o trace ace-cut --sandbox off --step 6 -o out in

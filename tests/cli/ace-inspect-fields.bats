@@ -156,7 +156,7 @@ fields() {
 	for f in x y z m; do
 		ace-import -f raw --name w --shape 4 -d dev$f -s $((++step)) -r run$f $f >$f.aceg
 	done
-	# two infinities of different signs are left out of the sums
+	# a pair of infinities of different signs is left out of the sums
 	exits 1 ace-inspect diff --tolerance 1 --format json y.aceg x.aceg
 	json '$j->{total}{differ} == 1 && $j->{total}{nmse} == 0 && $j->{other_device} eq "devy"'
 	exits 1 ace-inspect diff --tolerance 1e9 z.aceg x.aceg

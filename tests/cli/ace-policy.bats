@@ -432,7 +432,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 
 @test "a deadline: no more than the link carries in it, 3 shards after it fell" {
 	mkshards -n 1M >shard
-	# a shard so small that ace-meter records its limit as the link's rate
+	# with so small a shard, ace-meter records its rate limit as the link's rate
 	mkshards -n 4k >small
 	mkdir -m 700 st
 	# link RATE: write what ace-meter leaves in the state when the link has this rate

@@ -20,7 +20,7 @@ as_pipe() {
 	bash -o pipefail -c "$(cat line)"
 }
 
-# alike OPTIONS...: ace-step and the pipe give the same bytes and states for `in'
+# alike OPTIONS...: check that ace-step and the pipe give the same bytes and states for `in'
 alike() {
 	rm -rf S pipe.S step.S pipe step
 	as_pipe "$@" <in >pipe

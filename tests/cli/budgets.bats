@@ -102,7 +102,7 @@ contributors 16 relay1' ]
 	ace-compress --help | grep -q 'wait TIME .*60s'
 	mkshards -N 2 >in
 	for how in ef momentum ef21 cache; do
-		# the first shard is sent, the second one needs its receipt
+		# the first shard is sent; the second one has to wait for its receipt
 		exits 5 timeout "$HANG" ace-compress -S $how \
 		    --error-feedback $how --window 1 --wait 200ms -c q8 in
 		says "1 shards without a receipt after 0.2 s"

@@ -43,7 +43,7 @@ seconds() {
 # bats test_tags=long
 @test "what DGA has before DeCo-SGD is what a device applies of its own at once" {
 	link='200 300'
-	# the same delays without compression, a plan that deco could choose
+	# fixed plans with the same delays and no compression, which deco could have chosen
 	exits 0 emulate deco "$link" 11 0 0.6 1 0.6 2 0.4 3 0.4 4 0.3
 	for plan in '2 0.4' '3 0.4' '4 0.3'; do
 		awk -v t="$(seconds fixed $plan)" '{ exit !($1 > 0 && $1 < t) }' out

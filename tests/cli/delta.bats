@@ -111,7 +111,7 @@ plain() { ace-diff --omit provenance "$@"; }
 	plain -s 3 --base-version 2 a b | cmp - out
 }
 
-# refused RE WHAT...: ace-diff refuses the output of mkdelta make WHAT with status 3 and RE
+# refused RE WHAT...: check that ace-diff refuses what mkdelta makes of WHAT, with status 3 and RE
 refused() {
 	local re=$1
 	shift

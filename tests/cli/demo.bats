@@ -28,7 +28,7 @@ replace() {
 	chmod +x "bin/$1"
 }
 
-# demo CODE ARG...: run the demo with status CODE, in time, leaving nothing behind
+# demo CODE ARG...: check that the demo ends with status CODE, in time, and leaves nothing behind
 demo() {
 	local want=$1
 	shift

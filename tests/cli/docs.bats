@@ -2,7 +2,7 @@
 
 load helper
 
-# setup: temporary files of the examples go with the test
+# setup: let temporary files of the examples be removed with the test's
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	export TMPDIR=$BATS_TEST_TMPDIR

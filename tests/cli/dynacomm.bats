@@ -30,8 +30,8 @@ load helper
 # said KEY FILE: print this key of each shard's policy
 said() { ace-inspect -v "$2" | sed -n "s/^pOLi *$1=//p"; }
 
-# five: the layers of ace-advise.bats, the last one first, with a value per second on a link
-# of 32 bit/s: pt 3 1 4 1 5, fc 2 7 1 8 2.  They take 26 s at best.
+# five: write the layers of ace-advise.bats, the last one first, with a value per second on a
+# link of 32 bit/s: pt 3 1 4 1 5, fc 2 7 1 8 2.  They take 26 s at best.
 five() {
 	mkshards -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 -T 2,8,1,7,2 "$@"
 }
@@ -223,7 +223,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	cut -f1,2 out | cmp - <(cut -f1,2 table)
 }
 
-# layer_by_layer: three steps of the trainer, with a frame for each of 9 tensors
+# layer_by_layer: write three steps of the trainer, with a frame for each of 9 tensors
 layer_by_layer() {
 	awk 'BEGIN { for (i = 0; i < 1200; i++)
 	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text

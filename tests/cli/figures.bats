@@ -66,7 +66,7 @@ framed() {
 	[ "$(framed bare | tail -n 1)" -le 950 ]
 }
 
-# gradient: a real gradient of a small model, of the same text every time
+# gradient: write a real gradient of a small model, on the same text each time
 gradient() {
 	awk 'BEGIN { for (i = 0; i < 9000; i++)
 	    printf("%x: the %d of %d is %d, not %s\n", i * i % 8191, i, i % 7,

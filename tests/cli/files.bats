@@ -127,8 +127,8 @@ given() {
 # left: print the number of temporary files
 left() { find . -name '*.new-*' | wc -l; }
 
-# ended SIG CMD...: CMD waits for the rest of its input and has begun to write a file; SIG
-# ends it, and it leaves nothing
+# ended SIG CMD...: check that SIG ends CMD, which has begun a file and waits for input, and
+# that CMD leaves nothing
 ended() {
 	local sig=$1 got=0
 	shift

@@ -5,7 +5,7 @@
 setup_file() {
 	cat >"$BATS_FILE_TMPDIR/trainer" <<'END'
 #!/usr/bin/env python3
-# trainer VALUE ROUNDS: continues after the rounds that are in NAME.got
+# trainer VALUE ROUNDS: trains, after the rounds that are in NAME.got
 import os, struct, subprocess, sys
 value, rounds, name = float(sys.argv[1]), int(sys.argv[2]), os.environ["ACE_NAME"]
 try:

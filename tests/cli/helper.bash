@@ -54,7 +54,7 @@ same() {
 # thorough: is false in make check and make asan, which shorten long, uniform loops.
 thorough() { [[ ${HALF:-} != @(quick|asan) ]]; }
 
-# once NAME CMD...: CMD makes files in an empty directory, once for all tests of
+# once NAME CMD...: lets CMD make files in an empty directory, once for all tests of
 # this file that name NAME; each test gets a copy of them here.
 once() {
 	local made=$BATS_FILE_TMPDIR/$1
@@ -297,7 +297,7 @@ preload() {
 	echo "$first$BATS_TEST_TMPDIR/${1:-clip.so}"
 }
 
-# synced CMD...: writes to the file synced each path that CMD syncs, one a line.
+# synced CMD...: writes to the file `synced' each path that CMD syncs, one per line.
 synced() {
 	: >calls
 	LD_PRELOAD=$(preload) ACE_READS=$PWD/calls \
@@ -305,9 +305,9 @@ synced() {
 	sed -n 's/^fsync [0-9-]* *//p' calls | sed "s|^$PWD/||; s|^$PWD$|.|" >synced
 }
 
-# meanwhile N SHELL CMD...: CMD stops before its N-th call that changes or looks at a
-# file ("exchange": before it exchanges two names), the shell runs SHELL, and CMD goes
-# on.  Returns CMD's status; the file `stopped' says that CMD came so far.
+# meanwhile N SHELL CMD...: stops CMD before its N-th call that changes or looks at a file
+# ("exchange": before it exchanges two names), lets the shell run SHELL, and continues CMD. 
+# Returns CMD's status; the file `stopped' says that CMD came so far.
 meanwhile() {
 	rm -f stopped
 	# 2 and 1 are WUNTRACED and WNOHANG; loading POSIX would take most of the time

@@ -24,8 +24,8 @@ edge() {
 # as NAME CMD...: run CMD, with its process number in pid.NAME so that it can be killed
 as() { sh -c 'echo $$ >"pid.$0"; exec "$@"' "$@"; }
 
-# relay N CODEC: one pipe from its edges' spool to the cloud and back; when one program
-# dies, all end and the pipe is started again
+# relay N CODEC: run one pipe from its edges' spool to the cloud and back; when one program
+# dies, all end and the pipe starts again
 relay() {
 	while [ ! -e stop ]; do
 		as "up$1" ace-aggregate --spool "region$1" --create --devices 2 --rule sum \

@@ -186,7 +186,7 @@ cuts.seconds=1" >in
 	exits 3 ace-recv --spool spool in
 	says "mismatch: a shard of run 'other', and the spool is of run 'test'"
 	[ "$(find spool -name 'edge2*')" = "" ]
-	# the first device does not decide the model of a run that is named
+	# if the run's model is given, the first device does not decide it
 	mkshards -d edge2 -r other -t w:7 >in
 	exits 3 ace-recv --spool pinned --run test in
 	[ "$(ls pinned)" = "" ]
@@ -313,7 +313,7 @@ cuts.seconds=1" >in
 	limited 'open 4' recv "step 3: accepted" <in
 }
 
-# slow CMD: ace-recv reads the output of CMD, which never ends
+# slow CMD: let ace-recv read the output of CMD, which never ends
 slow() {
 	local pid r=0 cmd=$1
 	rm -f pipe
@@ -354,8 +354,8 @@ slow() {
 	says "truncated: timed out"
 }
 
-# gives_up WHY FROM [LIMIT]: on a clock that moves only while it waits, ace-recv ends for
-# reason WHY with a sender that stops after the file FROM
+# gives_up WHY FROM [LIMIT]: check that ace-recv, on a clock that moves only while it waits,
+# ends for reason WHY if the sender stops after the file FROM
 gives_up() {
 	rm -rf spool full
 	[ -z "${3:-}" ] || limits "$3"

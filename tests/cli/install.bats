@@ -110,7 +110,7 @@ completes() {
 	    PATH=$PWD/installed/usr/bin:$PATH exits 0 timeout "$HANG" "$@"
 }
 
-# values: lines of what is typed and the word that a tab then completes, without what a shell
+# values: print lines of typed text and the word that a tab completes, without what a shell
 # may append
 values() {
 	cat <<-'E'

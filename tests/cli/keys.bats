@@ -22,7 +22,7 @@ table() {
 	END
 }
 
-# refused KEY CMD...: CMD refuses the policy, and writes no complete stream
+# refused KEY CMD...: check that CMD refuses the policy and writes no complete stream
 refused() {
 	local key=$1
 	shift

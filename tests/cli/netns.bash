@@ -51,7 +51,7 @@ netns_rate() {
 	    burst $((bits * 500 > 16000 ? bits * 500 : 16000)) latency 50ms
 }
 
-# netns_link A B RATE: a cable between them; RATE is such as 20mbit.
+# netns_link A B RATE: makes a cable between them; RATE is, for example, 20mbit.
 netns_link() {
 	local n=${#netns_cables[@]}
 	netns_cables+=("$1 $2")

@@ -1,7 +1,7 @@
 # make in a path with blanks and other characters that a shell interprets, in the sources'
-# directory or beside it: every target works, and none of the user's files is touched.  The
-# compilers and the tools of Debian are stand-ins; .packaging/check uses the real ones.
-# bats file_tags=plain
+# directory or beside it: check that every target works and that no file of the user is
+# touched.  The compilers and the tools of Debian are stand-ins; .packaging/check uses the
+# real ones. bats file_tags=plain
 load helper
 
 # tool NAME: make program NAME in bin, from standard input
@@ -39,7 +39,7 @@ untouched() {
 	theirs "$1" | diff bin/theirs -
 }
 
-# stand_ins: tools that check their arguments and write their output files
+# stand_ins: make tools that check their arguments and write their output files
 stand_ins() {
 	tool stand-in <<-'E'
 	#!/usr/bin/perl

@@ -44,8 +44,8 @@ curves() {
 	[ "$(head -n 1 out | tr '\t' '\n' | wc -l)" -eq 22 ]
 }
 
-# sleepers: hours of sleep that ten patients gained by two drugs (Student 1908), plus 50.  R's
-# t.test gives 1.58, between 0.7001142 and 2.4598858.
+# sleepers: print hours of sleep that ten patients gained by two drugs (Student 1908), plus
+# 50.  R's t.test gives 1.58, between 0.7001142 and 2.4598858.
 sleepers() {
 	set -- 0.7 1.9 -1.6 0.8 -0.2 1.1 -1.2 0.1 -0.1 -0.1 3.4 4.4 3.7 5.5 \
 	    0.8 1.6 0 4.6 2 3.4

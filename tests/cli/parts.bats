@@ -47,7 +47,7 @@ stays() {
 	same "$model" was
 }
 
-# edit FILE CODE: change an index by Python CODE, in which it is x
+# edit FILE CODE: change an index by Python CODE, which has it as x
 edit() {
 	python3 -c 'import json, sys
 x = json.load(open(sys.argv[1]))

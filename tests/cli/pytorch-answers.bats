@@ -6,7 +6,7 @@ patient
 load hosts
 load pytorch
 
-# hostile: a cloud that reads all input and answers round N with the output of script go.N
+# hostile: make a cloud that reads all input and answers round N with the output of go.N
 hostile() {
 	cat >cloud.sh <<-'E'
 	#!/bin/sh

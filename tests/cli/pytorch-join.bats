@@ -187,7 +187,7 @@ gone_by() {
 	! grep 'edge1: round 2 closed' err1 || false
 }
 
-# waits_alone: edge1 waits and reports for whom; its process is in the file pid
+# waits_alone: let edge1 wait and report for whom; its process number is in the file pid
 waits_alone() {
 	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 3 >said1 2>err1 3>&- &
 	echo $! >pid

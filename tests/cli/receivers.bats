@@ -10,7 +10,7 @@ steps() {
 	done
 }
 
-# kept A B: keep the steps from A to B in S
+# kept A B: store the steps from A to B in S
 kept() {
 	local i
 	steps "$2"
@@ -32,7 +32,7 @@ has() {
 	grep -Eq "^$1 +$3 +$2 " status || { cat status; return 1; }
 }
 
-# shards FILE N: FILE has N shards
+# shards FILE N: check that FILE has N shards
 shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -l)" -eq "$2" ]; }
 
 @test "a receiver that is not known is asked; then it gets what it needs" {

@@ -15,7 +15,7 @@ prepare() {
 	unset EDGES TRACE ONLY STEP_MS SPLIT LOCAL
 }
 
-# table CODE NAME: run it with status CODE, in time, leaving nothing behind
+# table CODE NAME: check that it ends with status CODE, in time, and leaves nothing behind
 table() {
 	exits "$1" timeout "$HANG" "$ROOT/examples/$2.sh" results
 	[ -z "$(ls -A tmp)" ]
@@ -27,7 +27,7 @@ cell() {
 	    col[$i] = i } $1 == w { print $col[c]; exit }' "results/$1.tsv"
 }
 
-# value I=X AWK: the expression AWK holds for the value X of I
+# value I=X AWK: check that the expression AWK holds for the value X of I
 value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 
 @test "six ways: what each learns and costs" {

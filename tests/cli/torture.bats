@@ -23,7 +23,7 @@ torture_env() {
 	[ "$(grep -c '^ok' out)" -eq 55 ]
 }
 
-# not under sanitizers: the two tests above reach the same code
+# not run under sanitizers: the two tests above reach the same code
 # bats test_tags=long
 @test "the power fails: each POWER-th tree that may be left holds what it should" {
 	torture_env

@@ -334,7 +334,7 @@ by_name() {
 	[ "$(frames cut-all | grep -c DATA)" -eq $((3 * rows)) ]
 	[ "$(frames cut-none | grep -c DATA)" -eq 3 ]
 	[ "$(frames "cut-1,4,$rows" | grep -c DATA)" -eq 9 ]
-	# coded with the same cuts
+	# ace-compress keeps the cuts
 	exits 0 ace-compress -c q8 "cut-1,4,$rows"
 	[ "$(frames out | grep -c DATA)" -eq 9 ]
 	exits 0 ace-compress -c q8 cut-none
@@ -474,8 +474,8 @@ by_name() {
 	grep -q '^OpenBLAS' out
 }
 
-# together OPTION: state shared among devices in one process has no effect for one device;
-# for four it gives another model, which learns no worse
+# together OPTION: check that state shared among devices in one process has no effect for one
+# device, and for four gives another model, which learns no worse
 @test "moments that are averaged" {
 	local k avg=--average-moments
 	text

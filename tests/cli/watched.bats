@@ -178,7 +178,7 @@ families() {
 	[ "$(ls -A text | paste -sd ' ')" = 'ace.prom edge1.prom' ]
 	command -v systemd-analyze >/dev/null || return 0
 	cp "$ROOT"/examples/hosts/ace-metrics.* .
-	# that user does not exist here, and nothing may be installed
+	# the unit's user does not exist here, and the test may not install files
 	sed -i 's/^User=.*//; s|/usr/local/share/ace/hosts|'"$ROOT"'/examples/hosts|' ace-metrics.service
 	exits 0 systemd-analyze verify ./ace-metrics.service ./ace-metrics.timer
 }
