@@ -14,6 +14,7 @@
 #include "codec/codec.h"
 #include "format/array.h"
 #include "format/keys.h"
+#include "format/receipt.h"
 #include "format/writer.h"
 #include "kern/kern.h"
 #include "mean/aggregate.h"
@@ -650,22 +651,17 @@ aggregate_try(struct aggregate *x, char **paths, size_t n,
 	return r;
 }
 
-/* Exclude `count' shards from the at-th on from the step, or let them wait for the next
- * average, and report it. */
+/* Exclude `count' shards from the at-th on from the step, with this verdict, and report
+ * it. */
 static int
 aggregate_exclude(struct aggregate *x, struct closing *steps,
-    size_t at, size_t count, int waits, const char *why, char ***paths, size_t *n,
-    struct err *e)
+    size_t at, size_t count, enum receipt_verdict verdict, const char *why,
+    char ***paths, size_t *n, struct err *e)
 {
-	int r;
-
 	cli_say(x->o->f->cli, 0, "%zu of %zu shards of a step %s: %s", count, *n,
-	    waits ? "wait for the next average" : "are deferred", why);
-	if ((r = closing_exclude(steps, at, count, waits, why, paths, n, e)) == 0 &&
-	    *n == 0)
-		cli_say(x->o->f->cli, 0, "this step has no average: too few shards "
-		    "remain");
-	return r;
+	    verdict == RECEIPT_DUPLICATE ? "wait for the next average" :
+	    "are deferred", why);
+	return closing_exclude(steps, at, count, verdict, why, paths, n, e);
 }
 
 /* Aggregate a step of a spool without the shards that cannot be used.  Since a closed
@@ -674,6 +670,7 @@ static int
 aggregate_round(struct aggregate *x, struct closing *steps,
     size_t most, struct err *e)
 {
+	enum receipt_verdict verdict;
 	struct err bad = ERR_INIT;
 	size_t n, blame, at, count;
 	char **paths;
@@ -687,10 +684,20 @@ aggregate_round(struct aggregate *x, struct closing *steps,
 		count = blame != 0 ? 1 : n;
 		if (x->surplus != 0)
 			at = n - (count = x->surplus);
-		r = aggregate_exclude(x, steps, at, count, blame == 0 &&
-		    r == -ERR_REFUSED && !x->c.step.none, ERR_MSG(&bad), &paths, &n, e);
+		verdict = blame == 0 && r == -ERR_REFUSED && !x->c.step.none ?
+		    RECEIPT_DUPLICATE : RECEIPT_INVALID;
+		/* the reader found it: the file was damaged after it was accepted */
+		if (blame != 0 && bad.has_byte) {
+			verdict = RECEIPT_LATE;
+			(void)err_file(&bad, r, paths[at]);
+		}
+		r = aggregate_exclude(x, steps, at, count, verdict, ERR_MSG(&bad),
+		    &paths, &n, e);
 		err_clear(&bad);
 	}
+	if (r == 0 && n == 0)
+		cli_say(x->o->f->cli, 0, "this step has no average: too few shards "
+		    "remain");
 	return r < 0 ? r : closing_done(steps, e);
 }
 

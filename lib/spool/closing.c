@@ -102,8 +102,27 @@ closing_dir(const struct closing *r)
 
 /* ---- closing ---- */
 
+/* Append the files of a step to `have', with the devices that their names state. */
+static int
+closing_files(const struct closing *r, uint64_t step, struct receipt_list *have,
+    struct err *e)
+{
+	struct array_names files = ARRAY_NAMES_INIT;
+	struct receipt rc = { .step = step };
+	char device[SHARD_NAME + 1];
+	size_t i;
+	int k = steps_files(&files, &r->in, step, e);
+
+	for (i = 0; i < files.n && k == 0; i++) {
+		(void)spool_device(files.p[i], device, rc.device);
+		k = receipt_list_add(have, &rc, files.p[i], e);
+	}
+	array_release(&files);
+	return k;
+}
+
 /* Find the files of the shards that a manifest lists, since it has receipts only.  An
- * excluded shard needs no file. */
+ * excluded shard needs no file.  A file that is damaged is found when it is averaged. */
 static int
 closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 {
@@ -113,15 +132,14 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 
 	for (i = 0; i < l->n && k == 0; i++)	/* in order of steps */
 		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
-			k = steps_shards(&have, &r->in, l->line[i].r.step, NULL, e);
+			k = closing_files(r, l->line[i].r.step, &have, e);
 	receipt_list_sort(&have);
 	for (i = 0, j = 0; i < l->n && k == 0; i++) {
 		if (!receipt_is_accepted(&l->line[i].r))
 			continue;
 		while (j < have.n && receipt_list_compare(&have.line[j].r, &l->line[i].r) < 0)
 			j++;
-		if (j == have.n || memcmp(l->line[i].r.digest, have.line[j].r.digest,
-		    SHARD_DIGEST) != 0)
+		if (j == have.n || receipt_list_compare(&have.line[j].r, &l->line[i].r) != 0)
 			k = err_set(e, ERR_DATA, "mismatch: a shard of step %llu is "
 			    "in a manifest, but not in the spool",
 			    (unsigned long long)l->line[i].r.step);
@@ -198,6 +216,57 @@ closing_carry(const struct closing *r, const struct closed *d, uint64_t step,
 	return k;
 }
 
+/* Exclude `count' of the shards that count, from the i-th on, with this verdict. */
+static void
+closing_refuse(struct closing *r, size_t i, size_t count,
+    enum receipt_verdict verdict, const char *why)
+{
+	struct receipt *rc;
+	size_t k, at = 0;
+
+	for (k = 0; k < r->list.n; k++) {
+		rc = &r->list.line[k].r;
+		if (rc->verdict != RECEIPT_ACCEPTED || at++ < i || at > i + count)
+			continue;
+		rc->verdict = verdict;
+		(void)snprintf(rc->reason, sizeof(rc->reason), "%.150s", why);
+	}
+}
+
+/* If fewer shards than a quorum are left, none of them counts: they wait for the next
+ * average. */
+static void
+closing_short(struct closing *r)
+{
+	size_t i, left = 0;
+	char text[120];
+
+	for (i = 0; i < r->list.n; i++)
+		left += r->list.line[i].r.verdict == RECEIPT_ACCEPTED;
+	if (left == 0 || left >= r->o->quorum)
+		return;
+	(void)snprintf(text, sizeof(text), "quorum not reached: %zu of %zu shards are "
+	    "left", left, r->o->quorum);
+	closing_refuse(r, 0, left, RECEIPT_DUPLICATE, text);
+}
+
+/* Name the shards of a closed step that were damaged after they were accepted. */
+static void
+closing_tell(const struct closing *r)
+{
+	const struct receipt_list_line *x;
+	char device[SHARD_NAME + 1];
+
+	for (x = r->list.line; x < r->list.line + r->list.n; x++) {
+		if (x->r.verdict != RECEIPT_LATE || r->in.wait == NULL)
+			continue;
+		(void)spool_device(x->name, device, NULL);
+		cli_say(r->in.wait->f->cli, 0, "'%s/%llu/%s', the shard of device "
+		    "'%s', is %s; no average counts it", r->in.state.dir,
+		    (unsigned long long)x->r.step, x->name, device, x->r.reason);
+	}
+}
+
 enum closing_result {
 	CLOSING_DONE,
 	CLOSING_AGAIN		/* look again: no step is over yet, or an earlier step is */
@@ -211,7 +280,8 @@ closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
 {
 	struct receipt_list *l = &r->list;
 	struct closed d;
-	int fd, k = spool_lock(&r->in, LOCK_EX, &fd, e);
+	size_t i;
+	int damaged = 0, fd, k = spool_lock(&r->in, LOCK_EX, &fd, e);
 
 	if (k < 0)
 		return k;
@@ -221,11 +291,17 @@ closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
 	if (k == 0 && (k = steps_shards(l, &r->in, step, seen, e)) == 0 &&
 	    (k = closing_carry(r, &d, step, l, e)) == 0) {
 		receipt_list_sort(l);
+		for (i = 0; i < l->n; i++)
+			damaged |= l->line[i].r.verdict == RECEIPT_LATE;
+		if (damaged)
+			closing_short(r);
 		k = manifest_close(&r->in, &d, l, e);
 	}
 	(void)close(fd);
 	if (k != CLOSING_DONE)
 		receipt_list_release(l);
+	else
+		closing_tell(r);
 	return k;
 }
 
@@ -406,40 +482,15 @@ closing_next(struct closing *r, uint64_t *step, char ***paths, size_t *n,
 	return k;
 }
 
-/* Exclude `count' of the shards that count, from the i-th on, with this verdict:
- * `invalid', or `duplicate' if they wait for the next average. */
-static void
-closing_refuse(struct closing *r, size_t i, size_t count,
-    enum receipt_verdict verdict, const char *why)
-{
-	struct receipt *rc;
-	size_t k, at = 0;
-
-	for (k = 0; k < r->list.n; k++) {
-		rc = &r->list.line[k].r;
-		if (rc->verdict != RECEIPT_ACCEPTED || at++ < i || at > i + count)
-			continue;
-		rc->verdict = verdict;
-		(void)snprintf(rc->reason, sizeof(rc->reason), "%.150s", why);
-	}
-}
-
 int
-closing_exclude(struct closing *r, size_t i, size_t count, int waits,
-    const char *why, char ***paths, size_t *n, struct err *e)
+closing_exclude(struct closing *r, size_t i, size_t count,
+    enum receipt_verdict verdict, const char *why, char ***paths, size_t *n, struct err *e)
 {
-	const size_t quorum = r->o->quorum;
-	const size_t left = r->n - count;
 	struct closed d;
-	char text[120];
 	int fd, k;
 
-	closing_refuse(r, i, count, waits ? RECEIPT_DUPLICATE : RECEIPT_INVALID, why);
-	if (left != 0 && left < quorum) {
-		(void)snprintf(text, sizeof(text), "quorum not reached: %zu of "
-		    "%zu shards are left", left, quorum);
-		closing_refuse(r, 0, left, RECEIPT_DUPLICATE, text);
-	}
+	closing_refuse(r, i, count, verdict, why);
+	closing_short(r);
 	if ((k = spool_lock(&r->in, LOCK_EX, &fd, e)) < 0)
 		return k;
 	/* if another process has gone on, its manifest stays */

@@ -17,6 +17,7 @@
 #define ACE_CLOSING_H
 
 #include "base/io.h"
+#include "format/receipt.h"
 
 struct err;
 struct closing;
@@ -55,13 +56,12 @@ const char *closing_dir(const struct closing *r);
  * again with the same shards.  Without a reader of o->out: wait_orphan's error. */
 int closing_next(struct closing *r, uint64_t *step, char ***paths, size_t *n,
     struct err *e);
-/* closing_exclude(r, i, count, waits, why, paths, n, e): exclude `count' of these shards,
+/* closing_exclude(r, i, count, verdict, why, paths, n, e): exclude `count' of these shards,
  * from the i-th on, from the step's average; the changed manifest is on disk when this
- * returns.  waits 1: they are counted in the next average; 0: never.  *paths become the
- * remaining shards.  If those are fewer than a quorum, none remain: they wait for the
+ * returns.  The verdict is one of spool/manifest.h.  *paths become the remaining shards.  If those are fewer than a quorum, none remain: they wait for the
  * next average, too. */
-int closing_exclude(struct closing *r, size_t i, size_t count, int waits,
-    const char *why, char ***paths, size_t *n, struct err *e);
+int closing_exclude(struct closing *r, size_t i, size_t count,
+    enum receipt_verdict verdict, const char *why, char ***paths, size_t *n, struct err *e);
 /* closing_done(r, e): record that the step's average was written, or that no shard is
  * left for one.  With `published', wait before until it is in the spool.  Then remove
  * the directories of steps beyond `keep'.  Their manifests stay, so that a shard that is

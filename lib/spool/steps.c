@@ -133,7 +133,8 @@ steps_devices(struct array_names *l, const struct spool *s, uint64_t step,
 }
 
 /* Return the receipt of this file, or NULL.  Try the *at-th first, since a directory is
- * usually listed in the same order each time. */
+ * usually listed in the same order each time.  A damaged file is read again, since its
+ * device may have sent the shard again. */
 static const struct receipt *
 steps_had(const struct receipt_list *l, const char *name, size_t *at)
 {
@@ -143,10 +144,35 @@ steps_had(const struct receipt_list *l, const char *name, size_t *at)
 		j = (*at + i) % l->n;
 		if (strcmp(l->line[j].name, name) == 0) {
 			*at = j + 1;
-			return &l->line[j].r;
+			return l->line[j].r.verdict == RECEIPT_ACCEPTED ?
+			    &l->line[j].r : NULL;
 		}
 	}
 	return NULL;
+}
+
+/* Make the receipt of a shard whose file cannot be read any more, for the error e, which
+ * is cleared.  Its device is known by the file's name. */
+static int
+steps_damaged(struct receipt *r, const struct spool *s, uint64_t step,
+    const char *file, struct err *e)
+{
+	char line[ERR_LINE], device[SHARD_NAME + 1];
+	char *path = spool_path(s, NULL, SPOOL_SCHEMA, NULL);
+	char reason[RECEIPT_REASON];
+	int k;
+
+	(void)snprintf(reason, sizeof(reason), "damaged in the spool: %.120s",
+	    err_format(e, line));
+	err_clear(e);
+	k = path != NULL ? spool_shard(path, r, NULL, e) : -ERR_SYS;	/* the run */
+	alloc_free(path);
+	(void)spool_device(file, device, r->device);
+	r->step = step;
+	r->verdict = RECEIPT_LATE;
+	memset(r->digest, 0, SHARD_DIGEST);
+	memcpy(r->reason, reason, sizeof(reason));
+	return k < 0 ? k : 1;
 }
 
 int
@@ -168,6 +194,8 @@ steps_shards(struct receipt_list *l, const struct spool *s, uint64_t step,
 		path = spool_path(s, &step, files.p[i], e);
 		k = path != NULL ? spool_shard(path, &r, NULL, e) : -ERR_SYS;
 		alloc_free(path);
+		if (k == -ERR_DATA)
+			k = steps_damaged(&r, s, step, files.p[i], e);
 		if (k > 0)	/* 0: it was removed meanwhile */
 			k = receipt_list_add(l, &r, files.p[i], e);
 	}

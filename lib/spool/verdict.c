@@ -95,14 +95,31 @@ verdict_before(const struct verdict *x, int closed, struct err *e)
 	return k;
 }
 
-/* Look for an earlier verdict on this name: 1, and it is in r, or 0. */
+/* Remove the file of an accepted shard that was damaged in the spool, so that the shard at
+ * hand can take its place: 0 or VERDICT_ALONE. */
+static int
+verdict_damaged(const struct verdict *x, struct err *e)
+{
+	err_clear(e);
+	if (!x->alone)
+		return VERDICT_ALONE;
+	return unlinkat(AT(x->path), 0) < 0 && errno != ENOENT ?
+	    err_sys(e, "'%s'", x->path) : 0;
+}
+
+/* Look for an earlier verdict on this name: VERDICT_YES, and it is in r; 0: there is none;
+ * or VERDICT_ALONE. */
 static int
 verdict_known(const struct verdict *x, struct err *e)
 {
 	struct receipt had;
 	int k = verdict_before(x, 0, e);
 
-	if (k != 0 || (k = spool_shard(x->path, &had, NULL, e)) <= 0)
+	if (k != 0)
+		return k;
+	if ((k = spool_shard(x->path, &had, NULL, e)) == -ERR_DATA)
+		return verdict_damaged(x, e);
+	if (k <= 0)
 		return k;
 	x->r->verdict = memcmp(had.digest, x->r->digest, SHARD_DIGEST) == 0 ?
 	    RECEIPT_DUPLICATE : RECEIPT_EQUIVOCATION;
@@ -156,7 +173,9 @@ verdict_closed(const struct verdict *x, struct err *e)
 		had = &l.line[i].r;
 		if (!receipt_is_for(had, x->sh))
 			continue;
-		r->verdict = memcmp(had->digest, r->digest, SHARD_DIGEST) == 0 ?
+		/* of a damaged shard the digest is not known */
+		r->verdict = had->verdict == RECEIPT_LATE ||
+		    memcmp(had->digest, r->digest, SHARD_DIGEST) == 0 ?
 		    had->verdict : RECEIPT_EQUIVOCATION;
 		/* the device need not know why its shard waits */
 		(void)snprintf(r->reason, sizeof(r->reason), "%s",
@@ -345,7 +364,8 @@ verdict_one(struct verdict *x, struct err *e)
 		if ((k = verdict_link(x, e)) == 0)
 			k = verdict_known(x, e);
 	}
-	return k < 0 ? k : spool_durable(x->s, &x->sh->step, e);
+	return k < 0 || k == VERDICT_ALONE ? k :
+	    spool_durable(x->s, &x->sh->step, e);
 }
 
 /* Call verdict_one with the run's shared lock, and if that is not enough with the
