@@ -158,9 +158,8 @@ serve(struct run *x, int from, struct err *e)
 {
 	const struct cli *c = x->o->f->cli;
 	struct reading p = { 0, 0 };
-	struct receive_answers a = { &x->spool, &x->o->shard.limits, STEPS_INIT,
-	    x->o->aggregate, &x->o->f->in, x->out, x->o->shard.limits.time, gave_up,
-	    &p };
+	struct receive_answers a = { &x->spool, STEPS_INIT, x->o->aggregate,
+	    &x->o->f->in, x->out, x->o->shard.limits.time, gave_up, &p };
 	void (*was)(int) = signal(SIGPIPE, SIG_IGN);
 	int fd[2], r, k;
 

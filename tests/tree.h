@@ -37,12 +37,10 @@ tree_add(struct tree *t, const char *dir)
 
 	while (d != NULL && (de = readdir(d)) != NULL) {
 		t->half += strstr(de->d_name, ".new-") != NULL;
-		/* hints written before the files that they concern: DEVICE.open is for
-		 * limits, DEVICE.given counts each try, complete or not */
+		/* DEVICE.open is a hint written before the files that it concerns */
 		if (de->d_name[0] == '.' ||
 		    strstr(de->d_name, "lock") != NULL ||
 		    strstr(de->d_name, ".open") != NULL ||
-		    strstr(de->d_name, ".given") != NULL ||
 		    strstr(de->d_name, ".new-") != NULL ||
 		    snprintf(path, sizeof(path), "%s/%s", dir, de->d_name) >=
 		    (int)sizeof(path) || stat(path, &st) < 0)

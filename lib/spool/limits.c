@@ -85,9 +85,6 @@ static const struct opt limits_rows[] = {
 	    "steps,", OPT_SIZE(struct limits, quota), .def = "4Gi" },
 	{ 0, "open", "N", "and those of one with shards in so many open steps.",
 	    OPT_U64(struct limits, open, 1, 1 << 20), .def = "1024" },
-	{ 0, "out", "SIZE", "In a day a device is given no more of averages for "
-	    "questions, and for\n# shards that come twice.",
-	    OPT_SIZE(struct limits, out), .def = "16Gi" },
 	{ 0, "timeout", "TIME", "A connection ends when nothing comes for so "
 	    "long within a shard.",
 	    OPT_TIME(struct limits, silence), .def = "60s" },
@@ -264,40 +261,6 @@ limits_rewrite(int fd, const void *text, size_t n, const char *path, struct err 
 	int k = fd_write_at(fd, 0, text, n, path, e);
 
 	return k == 0 && ftruncate(fd, (off_t)n) < 0 ? err_sys(e, "'%s'", path) : k;
-}
-
-/* ---- what goes out ---- */
-
-int
-limits_out(const struct limits *a, const struct spool *s, const char *device,
-    uint64_t bytes, struct err *e)
-{
-	const uint64_t day = spool_clock() / (UINT64_C(86400) * 1000000000);
-	char *path = spool_of(s, NULL, device, "given", e);
-	unsigned long long was = 0, all = 0;
-	char text[64] = "";
-	size_t n;
-	int fd = -1, k = path != NULL ? fd_lock(path, LOCK_EX, &fd, e) : -ERR_SYS;
-
-	if (k == 0 && (k = fd_read_at(fd, 0, text, sizeof(text) - 1, &n, path,
-	    e)) == 0) {
-		if (sscanf(text, "%llu %llu", &was, &all) != 2 || was != day)
-			all = 0;
-		if (bytes > a->out || all > a->out - bytes)
-			k = err_set(e, ERR_REFUSED, "limit: device '%.80s' received "
-			    "%llu bytes of old averages today and requests %llu "
-			    "more (limits: out)", device, all,
-			    (unsigned long long)bytes);
-	}
-	if (k == 0) {
-		n = (size_t)snprintf(text, sizeof(text), "%llu %llu\n",
-		    (unsigned long long)day, all + (unsigned long long)bytes);
-		k = limits_rewrite(fd, text, n, path, e);
-	}
-	if (fd >= 0)
-		(void)close(fd);
-	alloc_free(path);
-	return k;
 }
 
 /* ---- room for a shard ---- */

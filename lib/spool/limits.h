@@ -38,8 +38,6 @@ struct limits {
 	uint64_t shard;			/* bytes on the wire, at most */
 	uint64_t quota;			/* bytes of a device in open steps, at most */
 	uint64_t open;			/* open steps with shards of a device, at most */
-	uint64_t out;			/* bytes of averages that a device is
-					 * given again in a day, at most */
 	double silence, idle, time;	/* seconds at most: without a byte
 					 * within a shard; without one between
 					 * shards; for a shard; 0: no limit */
@@ -89,12 +87,5 @@ int limits_room(const struct limits *a, const struct spool *s,
  * lock (alone 1).  d is the state of the run. */
 int limits_took(const struct spool *s, const struct shard *sh, int alone,
     const struct closed *d, struct err *e);
-
-/* limits_out(a, s, device, bytes, e): count bytes of averages that the device is
- * given again, for a question or for a shard that came twice: neither costs the device
- * anything.  DIR/device/DEVICE.given holds the day and the bytes of that day.
- * -ERR_REFUSED: the device has reached its limit. */
-int limits_out(const struct limits *a, const struct spool *s, const char *device,
-    uint64_t bytes, struct err *e);
 
 #endif

@@ -3,12 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/at.h"
 #include "base/bytes.h"
 #include "base/cli.h"
 #include "base/err.h"
@@ -37,7 +35,6 @@ struct receive_said {
 	char run[SHARD_NAME + 1];
 	int asks;		/* the device asks for averages from r.step on
 				 * (join_next); otherwise it sent a shard */
-	int again;		/* the device asks, or the shard has come before */
 	char device[SHARD_NAME + 1];	/* "": no name */
 	int end;		/* all was read; without this message the answers
 				   are an aborted stream */
@@ -182,14 +179,13 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 /* Tell the answering process of a shard or, if asks is 1, of a question. */
 static int
 receive_tell(struct receive *x, const struct receipt *r, const struct shard *sh,
-    int asks, int again, struct err *e)
+    int asks, struct err *e)
 {
 	struct receive_said a;
 
 	memset(&a, 0, sizeof(a));
 	a.r = *r;
 	a.asks = asks;
-	a.again = again;
 	(void)snprintf(a.run, sizeof(a.run), "%s", spool_run_of(sh));
 	(void)snprintf(a.device, sizeof(a.device), "%s", spool_device_of(sh));
 	return receive_say(x->to, &a, e);
@@ -257,21 +253,17 @@ receive_ask(struct receive *x, const struct shard *sh, struct err *e)
 	    shard_device(sh), (unsigned long long)sh->step);
 	if ((k = receive_data(x, NULL, &r, e)) < 0)
 		return k;
-	return receive_tell(x, &r, sh, 1, 1, e);
+	return receive_tell(x, &r, sh, 1, e);
 }
 
 static int
 receive_shard(struct receive *x, struct err *e)
 {
 	const struct shard *sh = reader_shard(x->in);
-	/* if the step has its average already, this shard has come before */
-	const int again = spool_has(x->spool, &sh->step, "aggregate.aceg", e);
 	struct receipt r;
 	uint64_t coming;
 	int k, model;
 
-	if (again < 0)
-		return again;
 	if ((k = receive_check_sender(x, sh, e)) < 0)
 		return k;
 	if (x->o->tells && sh->kind == SHARD_MODEL &&
@@ -292,7 +284,7 @@ receive_shard(struct receive *x, struct err *e)
 	cli_say(x->o->cli, 1, "'%s' step %llu: %s%s%s", shard_device(sh),
 	    (unsigned long long)r.step, receipt_verdict_name(r.verdict),
 	    r.reason[0] != '\0' ? ": " : "", r.reason);
-	return receive_tell(x, &r, sh, 0, again, e);
+	return receive_tell(x, &r, sh, 0, e);
 }
 
 static int
@@ -372,23 +364,18 @@ receive_within(double secs)
 	(void)setitimer(ITIMER_REAL, &t, NULL);
 }
 
-/* Check that the device may be sent the average: 1, or 0 if this connection has sent it
+/* Return 1 if this connection may send the average of the step, or 0 if it has sent it
  * already. */
 static int
-receive_may(struct receive_answers *o, const struct receive_said *a,
-    uint64_t step, const char *path, struct err *e)
+receive_may(struct receive_answers *o, uint64_t step, struct err *e)
 {
-	struct stat st;
 	size_t i;
 	int k;
 
 	for (i = o->given.n; i > 0; i--)
 		if (o->given.step[i - 1] == step)
 			return 0;
-	if (fstatat(AT(path), &st, 0) < 0)
-		return err_sys(e, "'%s'", path);
-	if ((k = steps_add(&o->given, step, e)) == 0 && a->again)
-		k = limits_out(o->limits, o->spool, a->device, (uint64_t)st.st_size, e);
+	k = steps_add(&o->given, step, e);
 	return k < 0 ? k : 1;
 }
 
@@ -422,7 +409,7 @@ receive_hand(struct receive_answers *o, const struct receive_said *a,
 	char *path = NULL;
 	int k = receive_await(o, step, &path, e);
 
-	if (path != NULL && (k = receive_may(o, a, step, path, e)) > 0) {
+	if (path != NULL && (k = receive_may(o, step, e)) > 0) {
 		receive_within(o->patience);
 		k = filter_copy_file(path, o->in, o->out, e);
 		receive_within(0);

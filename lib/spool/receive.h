@@ -43,7 +43,6 @@ int receive_all(const struct spool *s, struct reader *in,
 
 struct receive_answers {
 	const struct spool *spool;
-	const struct limits *limits;
 	struct steps given;		/* steps whose averages this connection
 					 * has sent */
 	int aggregate;			/* 1: averages and receipts; 0: receipts */

@@ -18,7 +18,6 @@
  *   DIR/device/DEVICE.incarnation  the newest incarnation of a device seen
  *   DIR/device/DEVICE.known      see spool/join.h
  *   DIR/device/DEVICE.open       see spool/limits.c
- *   DIR/device/DEVICE.given      see spool/limits.h
  *   DIR/device/DEVICE.history/   see spool/history.h
  *   DIR/DEVICE.new-XXXXXX        a shard that is being received; locked while it is
  *                                written
