@@ -651,19 +651,6 @@ aggregate_try(struct aggregate *x, char **paths, size_t n,
 	return r;
 }
 
-/* Exclude `count' shards from the at-th on from the step, with this verdict, and report
- * it. */
-static int
-aggregate_exclude(struct aggregate *x, struct closing *steps,
-    size_t at, size_t count, enum receipt_verdict verdict, const char *why,
-    char ***paths, size_t *n, struct err *e)
-{
-	cli_say(x->o->f->cli, 0, "%zu of %zu shards of a step %s: %s", count, *n,
-	    verdict == RECEIPT_DUPLICATE ? "wait for the next average" :
-	    "are deferred", why);
-	return closing_exclude(steps, at, count, verdict, why, paths, n, e);
-}
-
 /* Aggregate a step of a spool without the shards that cannot be used.  Since a closed
  * step stays closed, such a shard would otherwise stop the run for ever. */
 static int
@@ -691,8 +678,11 @@ aggregate_round(struct aggregate *x, struct closing *steps,
 			verdict = RECEIPT_LATE;
 			(void)err_file(&bad, r, paths[at]);
 		}
-		r = aggregate_exclude(x, steps, at, count, verdict, ERR_MSG(&bad),
-		    &paths, &n, e);
+		cli_say(x->o->f->cli, 0, "%zu of %zu shards of a step %s: %s", count, n,
+		    verdict == RECEIPT_DUPLICATE ? "wait for the next average" :
+		    "are deferred", ERR_MSG(&bad));
+		r = closing_exclude(steps, at, count, verdict, ERR_MSG(&bad), &paths,
+		    &n, e);
 		err_clear(&bad);
 	}
 	if (r == 0 && n == 0)

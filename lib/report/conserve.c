@@ -149,15 +149,6 @@ conserve_listed(struct conserve_list *a, uint64_t step, const struct receipt_lis
 	return k;
 }
 
-/* List a shard of an open step. */
-static int
-conserve_unclosed(struct conserve_list *a, const struct receipt_list_line *x, struct err *e)
-{
-	return receipt_is_accepted(&x->r) ? receipt_list_add(a->got, &x->r, x->name, e) :
-	    err_set(e, ERR_DATA, "corrupt: the shard of step %llu is %s",
-	    (unsigned long long)x->r.step, x->r.reason);
-}
-
 static int
 conserve_step(struct conserve_list *a, uint64_t step, struct err *e)
 {
@@ -173,7 +164,8 @@ conserve_step(struct conserve_list *a, uint64_t step, struct err *e)
 		else
 			for (i = 0; i < have.n && k == 0; i++)
 				if (conserve_ours(a, &have.line[i].r))
-					k = conserve_unclosed(a, &have.line[i], e);
+					k = receipt_list_add(a->got, &have.line[i].r,
+					    have.line[i].name, e);
 		receipt_list_release(&list);
 	}
 	receipt_list_release(&have);

@@ -233,8 +233,8 @@ closing_refuse(struct closing *r, size_t i, size_t count,
 	}
 }
 
-/* If fewer shards than a quorum are left, none of them counts: they wait for the next
- * average. */
+/* If some shards are excluded and fewer than a quorum are left, none of those counts: they
+ * wait for the next average. */
 static void
 closing_short(struct closing *r)
 {
@@ -243,7 +243,7 @@ closing_short(struct closing *r)
 
 	for (i = 0; i < r->list.n; i++)
 		left += r->list.line[i].r.verdict == RECEIPT_ACCEPTED;
-	if (left == 0 || left >= r->o->quorum)
+	if (left == r->list.n || left == 0 || left >= r->o->quorum)
 		return;
 	(void)snprintf(text, sizeof(text), "quorum not reached: %zu of %zu shards are "
 	    "left", left, r->o->quorum);
@@ -280,8 +280,7 @@ closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
 {
 	struct receipt_list *l = &r->list;
 	struct closed d;
-	size_t i;
-	int damaged = 0, fd, k = spool_lock(&r->in, LOCK_EX, &fd, e);
+	int fd, k = spool_lock(&r->in, LOCK_EX, &fd, e);
 
 	if (k < 0)
 		return k;
@@ -291,10 +290,7 @@ closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
 	if (k == 0 && (k = steps_shards(l, &r->in, step, seen, e)) == 0 &&
 	    (k = closing_carry(r, &d, step, l, e)) == 0) {
 		receipt_list_sort(l);
-		for (i = 0; i < l->n; i++)
-			damaged |= l->line[i].r.verdict == RECEIPT_LATE;
-		if (damaged)
-			closing_short(r);
+		closing_short(r);
 		k = manifest_close(&r->in, &d, l, e);
 	}
 	(void)close(fd);

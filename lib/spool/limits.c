@@ -254,15 +254,6 @@ limits_note(const struct limits *a, struct checks *c, const struct reader *in,
 	return k < 0 ? limits_because(r, e) : 0;
 }
 
-/* Replace the text of a locked file. */
-static int
-limits_rewrite(int fd, const void *text, size_t n, const char *path, struct err *e)
-{
-	int k = fd_write_at(fd, 0, text, n, path, e);
-
-	return k == 0 && ftruncate(fd, (off_t)n) < 0 ? err_sys(e, "'%s'", path) : k;
-}
-
 /* ---- room for a shard ---- */
 
 struct limits_room {
@@ -409,7 +400,9 @@ limits_took(const struct spool *s, const struct shard *sh, int alone,
 			    (unsigned long long)o->bytes), e);
 	}
 	if (k >= 0)
-		k = limits_rewrite(l.fd, b.p, b.n, "open", e);
+		k = fd_write_at(l.fd, 0, b.p, b.n, "open", e);
+	if (k >= 0 && ftruncate(l.fd, (off_t)b.n) < 0)
+		k = err_sys(e, "open");
 	buf_release(&b);
 	limits_shut(&l);
 	return k;

@@ -8,7 +8,7 @@
  *   accepted	counted in this average
  *   invalid	excluded from it
  *   duplicate	counted in the next average
- *   late	damaged in the spool: counted in no average
+ *   late	damaged in the spool: in no average, without run and digest
  *
  * The last receipt is of a shard of the step itself.  The version in each receipt is the
  * last step whose average was made before.

@@ -364,21 +364,6 @@ receive_within(double secs)
 	(void)setitimer(ITIMER_REAL, &t, NULL);
 }
 
-/* Return 1 if this connection may send the average of the step, or 0 if it has sent it
- * already. */
-static int
-receive_may(struct receive_answers *o, uint64_t step, struct err *e)
-{
-	size_t i;
-	int k;
-
-	for (i = o->given.n; i > 0; i--)
-		if (o->given.step[i - 1] == step)
-			return 0;
-	k = steps_add(&o->given, step, e);
-	return k < 0 ? k : 1;
-}
-
 /* Fail if the step of this accepted shard will never have an average because the models
  * of its devices differ: the device would wait for ever. */
 static int
@@ -400,16 +385,21 @@ receive_split(const struct receive_answers *o, const struct receive_said *a,
 	return k < 0 ? k : 0;
 }
 
-/* Send the average of a step to the device, once it is there.  1: the reading process
- * failed. */
+/* Send the average of a step to the device, once it is there, unless this connection has
+ * sent it already.  1: the reading process failed. */
 static int
 receive_hand(struct receive_answers *o, const struct receive_said *a,
     uint64_t step, struct err *e)
 {
 	char *path = NULL;
-	int k = receive_await(o, step, &path, e);
+	size_t i;
+	int k;
 
-	if (path != NULL && (k = receive_may(o, step, e)) > 0) {
+	for (i = o->given.n; i > 0; i--)
+		if (o->given.step[i - 1] == step)
+			return 0;
+	k = receive_await(o, step, &path, e);
+	if (path != NULL && (k = steps_add(&o->given, step, e)) == 0) {
 		receive_within(o->patience);
 		k = filter_copy_file(path, o->in, o->out, e);
 		receive_within(0);

@@ -151,28 +151,18 @@ steps_had(const struct receipt_list *l, const char *name, size_t *at)
 	return NULL;
 }
 
-/* Make the receipt of a shard whose file cannot be read any more, for the error e, which
+/* Make r the receipt of a shard whose file cannot be read any more, for the error e, which
  * is cleared.  Its device is known by the file's name. */
-static int
-steps_damaged(struct receipt *r, const struct spool *s, uint64_t step,
-    const char *file, struct err *e)
+static void
+steps_damaged(struct receipt *r, uint64_t step, const char *file, struct err *e)
 {
 	char line[ERR_LINE], device[SHARD_NAME + 1];
-	char *path = spool_path(s, NULL, SPOOL_SCHEMA, NULL);
-	char reason[RECEIPT_REASON];
-	int k;
 
-	(void)snprintf(reason, sizeof(reason), "damaged in the spool: %.120s",
+	*r = (struct receipt){ .step = step, .verdict = RECEIPT_LATE };
+	(void)spool_device(file, device, r->device);
+	(void)snprintf(r->reason, sizeof(r->reason), "damaged in the spool: %.120s",
 	    err_format(e, line));
 	err_clear(e);
-	k = path != NULL ? spool_shard(path, r, NULL, e) : -ERR_SYS;	/* the run */
-	alloc_free(path);
-	(void)spool_device(file, device, r->device);
-	r->step = step;
-	r->verdict = RECEIPT_LATE;
-	memset(r->digest, 0, SHARD_DIGEST);
-	memcpy(r->reason, reason, sizeof(reason));
-	return k < 0 ? k : 1;
 }
 
 int
@@ -195,8 +185,8 @@ steps_shards(struct receipt_list *l, const struct spool *s, uint64_t step,
 		k = path != NULL ? spool_shard(path, &r, NULL, e) : -ERR_SYS;
 		alloc_free(path);
 		if (k == -ERR_DATA)
-			k = steps_damaged(&r, s, step, files.p[i], e);
-		if (k > 0)	/* 0: it was removed meanwhile */
+			steps_damaged(&r, step, files.p[i], e);
+		if (k != 0 && k != -ERR_SYS)	/* 0: it was removed meanwhile */
 			k = receipt_list_add(l, &r, files.p[i], e);
 	}
 	array_release(&files);

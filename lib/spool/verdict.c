@@ -173,9 +173,7 @@ verdict_closed(const struct verdict *x, struct err *e)
 		had = &l.line[i].r;
 		if (!receipt_is_for(had, x->sh))
 			continue;
-		/* of a damaged shard the digest is not known */
-		r->verdict = had->verdict == RECEIPT_LATE ||
-		    memcmp(had->digest, r->digest, SHARD_DIGEST) == 0 ?
+		r->verdict = memcmp(had->digest, r->digest, SHARD_DIGEST) == 0 ?
 		    had->verdict : RECEIPT_EQUIVOCATION;
 		/* the device need not know why its shard waits */
 		(void)snprintf(r->reason, sizeof(r->reason), "%s",
