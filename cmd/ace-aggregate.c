@@ -41,14 +41,6 @@ set_cluster(void *arg, const struct opt *row, const char *val, struct err *e)
 }
 
 static int
-set_weight(void *arg, const struct opt *row, const char *val, struct err *e)
-{
-	struct aggregate_opts *o = arg;
-
-	return contrib_weight_by(&o->who, val, e);
-}
-
-static int
 set_rule(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct aggregate_opts *o = arg;
@@ -85,9 +77,8 @@ static const char *const rules[] = { "mean", "sum", "clip:", "trim:", "median",
 	"center:", "norm-ratio:", "finite", NULL };
 static const char *const intervals[] = { "common", "own", NULL };
 static const struct opt options[] = {
-	{ 0, "weight-by", "WHAT",
-	    "weight, samples or equal; ,staleness:N and ,drift:X reduce it",
-	    OPT_CALL(set_weight), .words = contrib_bys, .def = "weight" },
+	{ 0, "weight-by", "WHAT", NULL,
+	    OPT_WORD(struct aggregate_opts, who.by, contrib_bys), .def = "weight" },
 	{ 0, "devices", "N", "contributions that a round needs, no fewer",
 	    OPT_U64(struct aggregate_opts, expect, 1, 1 << 20) },
 	{ 0, "rule", "RULE",

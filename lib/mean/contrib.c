@@ -1,44 +1,15 @@
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "base/num.h"
-#include "format/keys.h"
 #include "mean/contrib.h"
 #include "mean/gather.h"
-#include "sync/interval.h"
 
 /* ---- weights ---- */
 
 const char *const contrib_bys[] = { "weight", "samples", "equal", NULL };
-
-int
-contrib_weight_by(struct contrib_opts *o, const char *s, struct err *e)
-{
-	char word[NUM_ITEM];
-	int first, r;
-
-	o->age = o->rho = 0;
-	for (first = 1; (r = num_item(&s, word, "--weight-by", e)) > 0; first = 0) {
-		if (first)
-			r = num_choice(&o->by, word, contrib_bys, "--weight-by", e);
-		else if (strncmp(word, "staleness:", 10) == 0)
-			r = num_f64(&o->age, word + 10, 1e-3, 1e9,
-			    "--weight-by staleness", e);
-		else if (strncmp(word, "drift:", 6) == 0)
-			r = num_f64(&o->rho, word + 6, 0, 1e9,
-			    "--weight-by drift", e);
-		else
-			r = err_set(e, ERR_USAGE, "--weight-by '%s': "
-			    "staleness:N or drift:X", word);
-		if (r < 0)
-			break;
-	}
-	return r;
-}
 
 void
 contrib_init(struct contrib *c, const struct contrib_opts *o,
@@ -61,7 +32,7 @@ contrib_release(struct contrib *c)
 int
 contrib_active(const struct contrib_opts *o)
 {
-	return robust_active(&o->rule) || o->theta >= 0 || o->age > 0 || o->rho > 0;
+	return robust_active(&o->rule) || o->theta >= 0;
 }
 
 /* Return the weight that shard s states, by --weight-by. */
@@ -294,63 +265,16 @@ contrib_leave(struct contrib *c, size_t k)
 		    (k != SKETCH_NONE && c->like.of[i] != k));
 }
 
-/* Compute || g || / || theta || of equation (9) for contribution i. */
-static int
-contrib_drift(const struct contrib *c, size_t i, double *drift, struct err *e)
-{
-	const struct shard *s = gather_shard(c->g, i);
-	double theta;
-	int r = keys_real(&s->kv, SHARD_KEY_NORM, &theta, shard_device(s), e);
-
-	if (r < 0)
-		return r;
-	if (r == 0)
-		return err_set(e, ERR_REFUSED, "drift: the shard of '%s' has "
-		    "no key " SHARD_KEY_NORM, shard_device(s));
-	if (!(theta > 0))
-		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_NORM
-		    " of '%s': expected a norm above 0", shard_device(s));
-	/* a contribution that is not finite is left out later */
-	if (c->step.one[i].nonfinite)
-		*drift = 0;
-	else
-		*drift = interval_drift(c->step.one[i].norm2, theta * theta);
-	return 0;
-}
-
-/* Set the weights, less for contributions that are stale or have drifted. */
-static int
-contrib_weights(struct contrib *c, struct err *e)
-{
-	size_t i, n = gather_count(c->g);
-	uint64_t newest = 0;
-	double drift = 0, age = 0;
-	int r = 0;
-
-	for (i = 0; i < n; i++)
-		if (gather_shard(c->g, i)->base_version > newest)
-			newest = gather_shard(c->g, i)->base_version;
-	for (i = 0; i < n && r == 0; i++) {
-		const struct shard *s = gather_shard(c->g, i);
-		struct robust_one *one = &c->step.one[i];
-
-		if (c->o->rho > 0 && (r = contrib_drift(c, i, &drift, e)) < 0)
-			return gather_blame(c->g, i, r);
-		if (c->o->age > 0)
-			age = (double)(newest - s->base_version) / c->o->age;
-		one->share = interval_weight(1, age, 1, c->o->rho, drift);
-		one->weight = contrib_weight_of(c, s) * one->share;
-	}
-	return r;
-}
-
 static int
 contrib_judge(struct contrib *c, struct err *e)
 {
 	const struct robust_rule *q = &c->o->rule;
 	const int centered = robust_centered(q);
+	size_t i;
 	int r = centered ? center_repeats(&c->center, &c->like, &c->step, e) : 0;
 
+	for (i = 0; i < gather_count(c->g); i++)
+		c->step.one[i].weight = contrib_weight_of(c, gather_shard(c->g, i));
 	if (r == 0)
 		r = robust_judge(q, &c->step, e);
 	return r == 0 && centered ? center_judge(&c->center, &c->step, e) : r;
@@ -408,7 +332,6 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 	if (r == 0 && robust_centered(&c->o->rule))
 		r = contrib_before(c, e);
 	if (r < 0 || (r = contrib_read(c, e)) < 0 ||
-	    (r = contrib_weights(c, e)) < 0 ||
 	    (r = contrib_judge(c, e)) < 0 ||
 	    (r = contrib_fates(c, ROBUST_BY_RATIO, ROBUST_REPEATS, "left-out",
 	    out, e)) < 0 ||

@@ -29,9 +29,6 @@ struct contrib_opts {
 	const char *rule_text;	/* for the key "rule" */
 	int by;			/* enum contrib_by */
 	double theta;		/* of clusters; < 0: none */
-	double age;		/* versions behind at which a shard's weight is
-				 * divided by e; 0: age does not count */
-	double rho;		/* see interval_weight; 0: drift does not count */
 };
 
 struct contrib {
@@ -43,10 +40,7 @@ struct contrib {
 	struct sketch like;		/* like.of, like.clusters: see contrib_look */
 };
 
-/* contrib_weight_by(o, s, e): parse "weight", "samples" or "equal", then after commas
- * "staleness:N" and "drift:X", into by, age and rho; -ERR_USAGE. */
-int contrib_weight_by(struct contrib_opts *o, const char *s, struct err *e);
-extern const char *const contrib_bys[];	/* the first words, for num_choice */
+extern const char *const contrib_bys[];	/* the words of `by' */
 
 void contrib_init(struct contrib *c, const struct contrib_opts *o,
     const struct kern *kern);

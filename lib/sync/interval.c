@@ -1,6 +1,5 @@
 #include <math.h>
 
-#include "base/detmath.h"
 #include "sync/interval.h"
 
 double
@@ -29,10 +28,4 @@ int
 interval_force(const struct interval *o, double drift)
 {
 	return !(drift <= 4 * o->target);
-}
-
-double
-interval_weight(double samples, double age, double age0, double rho, double drift)
-{
-	return samples * detmath_exp(-age / age0) / (1 + rho * drift);
 }

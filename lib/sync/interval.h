@@ -33,10 +33,4 @@ uint64_t interval_next(const struct interval *o, uint64_t steps, double drift);
  * now. */
 int interval_force(const struct interval *o, double drift);
 
-/* Return the weight in the mean, before normalising, of a device that is late or has
- * drifted (ours):
- *   samples * exp(-age / age0) / (1 + rho * drift) */
-double interval_weight(double samples, double age, double age0, double rho,
-    double drift);
-
 #endif

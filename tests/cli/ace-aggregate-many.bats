@@ -83,7 +83,7 @@ fleet() {
 @test "limits and clusters need no more open files either" {
 	fleet 300 -n 2000 -g 512
 	for o in '--rule norm-ratio:3,finite' '--rule clip:20' \
-	    '--weight-by equal,staleness:2'; do
+	    '--weight-by equal --cluster 0.5'; do
 		# shellcheck disable=SC2086 # word splitting is intended
 		exits 0 few ace-aggregate --omit provenance $o d/*
 		mv out files

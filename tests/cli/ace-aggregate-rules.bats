@@ -236,8 +236,7 @@ values() {
 	exits 2 ace-aggregate --rule sum,median a b
 	says '^ace-aggregate: --rule sum,median: median gives only a mean: leave .sum,. out$'
 	exits 2 ace-aggregate --rule clip:1:senders a b
-	for by in '' mass 'weight,' weight,drift weight,drift:x staleness:1 \
-	    samples,age:1; do
+	for by in '' mass 'weight,' samples,age:1; do
 		exits 2 ace-aggregate --weight-by "$by" a b
 	done
 	ace-aggregate --rule sum -d s a b >s
@@ -245,55 +244,16 @@ values() {
 	says "'s' is a sum"
 }
 
-@test "what is late, and what has drifted, weighs less" {
-	grad() {
-		perl -e 'print pack "f<*", @ARGV' "${@:4}" |
-		    ace-import -f raw --name w --shape 2 -d "$1" \
-			--base-version "$2" --model-norm "$3" >"$1"
-	}
-	grad a 10 10 3 4
-	grad b 8 50 30 40
-	exits 0 ace-aggregate --weight-by weight,staleness:2 a b
-	# the weights are 1 and exp(-1)
-	raw out >got
-	perl -e '$w = exp -1; print pack "f<*", map { ($_ + 10 * $w * $_) /
-	    (1 + $w) } 3, 4' >want
-	each 'abs($v[0] - $v[1]) < 1e-5' got want
-	[ "$(field weight out | cut -c1-7)" = 1.36787 ]
-	# the result is the same in the other order
-	exits 0 ace-aggregate --weight-by weight,staleness:2 b a
-	[ "$(field weight out | cut -c1-7)" = 1.36787 ]
-	# the drifts are 0.5 and 1
-	exits 0 ace-aggregate --weight-by weight,drift:3 a b
-	raw out >got
-	perl -e '@w = (1 / 2.5, 1 / 4); print pack "f<*", map { ($w[0] * $_ +
-	    10 * $w[1] * $_) / ($w[0] + $w[1]) } 3, 4' >want
-	each 'abs($v[0] - $v[1]) < 1e-5' got want
-	# both options give the same in an aggregate of aggregates as in one aggregate
-	grad c 10 10 1 2
-	exits 0 ace-aggregate --weight-by weight,staleness:2,drift:3 a b c
-	raw out >flat
-	ace-aggregate --weight-by weight,staleness:2,drift:3 -d region a b >r
-	ace-aggregate --weight-by weight,staleness:2,drift:3 -d other c >o
-	exits 0 ace-aggregate r o
-	raw out >tree
-	each 'abs($v[0] - $v[1]) < 1e-5' flat tree
-	# each device has the same weight, also devices whose shards are in an aggregate
+@test "each device has the same weight, also devices whose shards are in an aggregate" {
+	device a 3 4
+	device b 30 40
+	device c 1 2
 	exits 0 ace-aggregate --weight-by equal a b c
 	raw out >flat
 	ace-aggregate --weight-by equal -d region a b >r
 	exits 0 ace-aggregate --weight-by equal r c
 	raw out >tree
 	each 'abs($v[0] - $v[1]) < 1e-5' flat tree
-	device z 1 2
-	exits 5 ace-aggregate --weight-by weight,drift:1 z
-	says "'z' has no key model.norm"
-	grad zero 10 0 3 4
-	exits 3 ace-aggregate --weight-by weight,drift:1 a zero
-	says "corrupt: key model.norm of 'zero': expected a norm above 0"
-	exits 0 ace-aggregate --weight-by weight,staleness:1 z
-	exits 2 ace-aggregate --weight-by weight,staleness:0 a b
-	exits 2 ace-import -f raw --name w --shape 2 --model-norm -1 want
 }
 
 # growing NAME VALUE...: write shards of steps 0, 1, ..., each of one value

@@ -77,7 +77,6 @@ refused() {
 		says "^ace-policy: corrupt: key model.norm of 'edge1': '$v'"
 		exits 3 ace-aggregate bad
 		says "^ace-aggregate: corrupt: key model.norm of 'edge1': '$v'"
-		exits 3 ace-aggregate --weight-by weight,drift:1 bad
 		mkshards -K compute.seconds=$v >bad
 		exits 3 ace-policy --deco auto,1ms --bandwidth 1Mbit bad
 		says "^ace-policy: corrupt: key compute.seconds of 'edge1': '$v'"
@@ -87,7 +86,6 @@ refused() {
 	exits 0 ace-aggregate zero
 	exits 3 ace-policy --target-divergence 0.01 zero
 	says "expected a norm above 0"
-	exits 3 ace-aggregate --weight-by weight,drift:1 zero
 }
 
 @test "the drift is relative to the norm in each shard, or to that of the option" {
