@@ -22,7 +22,6 @@
 #include "sync/cluster.h"
 #include "sync/deco.h"
 #include "sync/dynacomm.h"
-#include "sync/interval.h"
 
 /* Options of all commands; a value below 0 was not given. */
 struct opts {
@@ -32,7 +31,6 @@ struct opts {
 	const char *dir;	/* of ratio */
 	struct stage_policy_ratio factor;
 	double bandwidth;	/* bit/s; for ratio, and for dynacomm with bytes */
-	double target;		/* of interval */
 	double dt;		/* of dynacomm: seconds */
 	double theta;		/* of cluster */
 };
@@ -265,35 +263,6 @@ advise_dynacomm(FILE *f, const struct table *t, const struct opts *o, struct err
 		(void)fputs("\t-\t-\n", f);
 	}
 	return r;
-}
-
-/* ---- interval ---- */
-
-/* advise_interval(f, t, target, e): print for each measured drift (a row of t) how
- * many local steps to take next. The previous interval is the row's own value, or
- * else the result for the previous row. */
-static int
-advise_interval(FILE *f, const struct table *t, const struct opts *o, struct err *e)
-{
-	struct interval rule = INTERVAL_INIT;
-	size_t steps_col = table_column(t, "interval"), i;
-	double drift, steps = 1;
-	int r;
-
-	rule.target = o->target;
-	for (i = 0; i < t->rows; i++) {
-		if ((r = column(t, i, "divergence", TABLE_NUMBER, 0, 1e300,
-		    &drift, e)) < 0 ||
-		    (steps_col != TABLE_NONE && (r = table_value(t, i,
-		    steps_col, TABLE_NUMBER, 1, 1e6, &steps, e)) < 0))
-			return r;
-		if (i == 0)
-			(void)fputs("divergence\tinterval\tforce\n", f);
-		steps = (double)interval_next(&rule, (uint64_t)steps, drift);
-		(void)fprintf(f, "%.9g\t%.0f\t%d\n", drift, steps,
-		    interval_force(&rule, drift));
-	}
-	return 0;
 }
 
 /* ---- deco ---- */
@@ -626,13 +595,6 @@ ratio_run(void *arg, char **path, size_t n, struct err *e)
 
 /* ---- tables in, tables out ---- */
 
-static const struct opt interval_options[] = {
-	{ 0, "target-divergence", "X", "relative drift to aim at",
-	    OPT_F64(struct opts, target, 1e-300, 1e300), .def = "0.01" },
-	FORMAT,
-	OPT_END
-};
-
 static const struct opt dynacomm_options[] = {
 	{ 0, "cuts", "TIME", "time that each transmission costs besides its "
 	    "bytes", OPT_TIME(struct opts, dt), .hi.f = LONGEST },
@@ -672,7 +634,6 @@ name##_run(void *arg, char **path, size_t n, struct err *e) \
 { \
 	return show(arg, *path, name##_table, e); \
 }
-TABLE(interval)
 TABLE(dynacomm)
 TABLE(deco)
 TABLE(cluster)
@@ -795,9 +756,6 @@ profile_run(void *arg, char **path, size_t n, struct err *e)
 static const struct cli_command commands[] = {
 	{ "ratio", "[options]", "Prints a compression ratio for each bandwidth",
 	    ratio_options, ratio_run, 1 },
-	{ "interval", "[--target-divergence X] [FILE]",
-	    "Prints the number of local steps after each drift",
-	    interval_options, interval_run, 1 },
 	{ "profile", "[FILE]", "Prints the bytes and times of a stream's "
 	    "layers, for dynacomm", profile_options, profile_run, 1 },
 	{ "dynacomm", "--cuts TIME [--bandwidth RATE] [FILE]",
@@ -821,8 +779,8 @@ main(int argc, char **argv)
 			.about = "Answers questions about links, layers and devices "
 			    "with tables.",
 			.examples = "ace-advise ratio --ratio 2,300,5Mbit\n"
-			    "printf 'divergence\\n0.002\\n0.01\\n' | "
-			    "ace-advise interval\n",
+			    "printf 'time\\n1s\\n2s\\n9s\\n' | "
+			    "ace-advise cluster\n",
 			.commands = commands
 		}
 	};

@@ -43,12 +43,6 @@ _ace() {
 		kind='free' ;;
 	ace-advise\ ratio:--format)
 		kind='text tsv' ;;
-	ace-advise\ interval:--sandbox)
-		kind='auto require off' ;;
-	ace-advise\ interval:--target-divergence)
-		kind='free' ;;
-	ace-advise\ interval:--format)
-		kind='text tsv' ;;
 	ace-advise\ profile:--sandbox)
 		kind='auto require off' ;;
 	ace-advise\ profile:--schema)
@@ -415,11 +409,9 @@ _ace() {
 		opts='-S --state --restart --sync --events --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
-		[[ $cur = -* ]] || kind='ratio interval profile dynacomm deco cluster' ;;
+		[[ $cur = -* ]] || kind='ratio profile dynacomm deco cluster' ;;
 	ace-advise\ ratio)
 		opts='-S --state --ratio --bandwidth --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
-	ace-advise\ interval)
-		opts='--target-divergence --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ profile)
 		opts='--max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ dynacomm)

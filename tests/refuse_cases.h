@@ -156,7 +156,6 @@ static const struct fault_case refuse_more[] = {
 	TABLE("cluster", "device\\ttime\\na\\t1\\nb\\t2\\nc\\t9\\n", "cluster"),
 	TABLE("groups", "device\\ttime\\na\\t1\\nb\\t2\\nc\\t9\\n",
 	    "cluster --cluster 2"),
-	TABLE("interval", "divergence\\n0.002\\n0.01\\n", "interval"),
 	{ "diff-threads", MODELS, "ace-diff -T 3 m0 m1", 0 },
 	{ "diff-whole", MODELS, "ace-diff m1", 0 },
 	{ "diff-output", MODELS, "ace-diff -o D/patch m0 m1", 0 },

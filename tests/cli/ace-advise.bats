@@ -4,13 +4,12 @@ t() { printf '%b' "$1" >in; }
 
 @test "each command has its own options; another's is refused" {
 	exits 0 ace-advise --help
-	for c in ratio interval profile dynacomm deco cluster; do
+	for c in ratio profile dynacomm deco cluster; do
 		grep -qE "^  $c  +[A-Z]" out
 	done
-	[ "$(grep -cE '^  [a-z]+  +[A-Z]' out)" -eq 6 ]
+	[ "$(grep -cE '^  [a-z]+  +[A-Z]' out)" -eq 5 ]
 	declare -A own=(
 	    [ratio]="ratio 2,state st"
-	    [interval]="target-divergence 0.1"
 	    [dynacomm]="cuts 1s"
 	    [cluster]="cluster 1"
 	    [profile]="max-elements 9,schema st"
@@ -31,7 +30,7 @@ t() { printf '%b' "$1" >in; }
 		done < <(tr , '\n' <<<"${own[$c]}")
 	done
 	# only two commands take --bandwidth
-	for d in interval deco cluster profile; do
+	for d in deco cluster profile; do
 		exits 2 ace-advise $d --bandwidth 1Mbit </dev/null
 	done
 	exits 2 ace-advise cluster --thet 3 </dev/null
@@ -121,24 +120,6 @@ t() { printf '%b' "$1" >in; }
 	chmod 700 st
 	flip st/link 400
 	exits 3 ace-advise ratio -S st
-}
-
-@test "the interval after each drift, from a given one or the one before" {
-	t 'divergence interval\n0.01 10\n0.0225 10\n0.04 10\n0.05 10\n0 10\n'
-	exits 0 ace-advise interval --format tsv in
-	# above four times the target the interval is the least, with force
-	printf '%s\t%s\t%s\n' divergence interval force 0.01 10 0 0.0225 7 0 \
-	    0.04 5 0 0.05 1 1 0 20 0 | cmp - out
-	t 'divergence\n0\n0\n0.01\n0.04\n0.041\n'
-	exits 0 ace-advise interval --format tsv - <in
-	[ "$(tail -n +2 out | cut -f 2 | tr '\n' ' ')" = "2 4 4 2 1 " ]
-	exits 0 ace-advise interval --format tsv --target-divergence 0.1 in
-	[ "$(tail -n +2 out | cut -f 2,3 | tr '\n\t' ' .')" = \
-	    "2.0 4.0 8.0 13.0 20.0 " ]
-	t 'interval divergence\n900 0\n1 0.04\n'
-	exits 0 ace-advise interval --format tsv in
-	[ "$(tail -n +2 out | cut -f 2 | paste -sd ' ')" = "1000 1" ]
-	exits 2 ace-advise interval --target-divergence 0 in
 }
 
 # layers: print five layers, in seconds; each pass takes 26 s at best
@@ -340,11 +321,6 @@ slow2 11.000000000 2 1 " ]
 	deco|line 2: values '0' is not from|compute bandwidth latency values\n1s 1 1 0\n
 	deco|column 'bandwidth' is missing|compute\n1\n
 	deco|column 'values' is missing|compute bandwidth latency\n1 1 1\n
-	interval|column 'divergence' is missing|interval\n1\n
-	interval|line 2: divergence 'nan' is not a number|divergence\nnan\n
-	interval|line 2: divergence 'inf' is not a number|divergence\ninf\n
-	interval|line 2: divergence '-1' is not from|divergence\n-1\n
-	interval|line 3: interval '0' is not from|divergence interval\n1 1\n1 0\n
 	cluster|line 2: bandwidth '0Mbit' is not from|compute bandwidth rtt bytes\n1 0Mbit 0 1\n
 	cluster|expected a column 'time' or 'bytes'|compute bandwidth rtt\n1 1 1\n
 	cluster|line 2: time '0' is not from|time\n0\n
@@ -367,7 +343,6 @@ slow2 11.000000000 2 1 " ]
 		ratio --bandwidth 1e400bit
 		ratio --bandwidth 1e300Gbit
 		ratio --bandwidth -1bit
-		interval --target-divergence nan
 		cluster --cluster -1
 		dynacomm --cuts -1ms
 		dynacomm --cuts 1e30
@@ -379,7 +354,4 @@ slow2 11.000000000 2 1 " ]
 		exits 0 ace-advise $options
 		! grep -qiE 'nan|inf' out || { cat out; false; }
 	done
-	t 'divergence\n0\n1e300\n'
-	exits 0 ace-advise interval --format tsv in
-	[ "$(cut -f 2 out | tr '\n' ' ')" = "interval 2 1 " ]
 }

@@ -21,16 +21,6 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	takes ace-advise cluster --cluster 0 t
 	takes ace-advise cluster --cluster 1e9 t
 	refuses cluster ace-advise cluster --cluster 1.1e9 t
-	printf 'divergence\n0.02\n0.1\n' >t
-	takes ace-advise interval t
-	mv out plain
-	takes ace-advise interval --target-divergence 0.01 t
-	same out plain
-	printf 'divergence interval\n0.01 1e6\n' >t
-	takes ace-advise interval t
-	printf 'divergence interval\n0.01 1000001\n' >t
-	exits 3 ace-advise interval t
-	says "line 2: interval '1000001' is not from"
 }
 
 @test "ace-aggregate: the ends of its numbers" {

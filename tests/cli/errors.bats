@@ -30,7 +30,7 @@ refuses() {
 
 @test "tables: more columns, times and devices than there may be" {
 	seq -f c%g 1025 | paste -sd '\t' >wide
-	refuses 3 'limit: line 1 has more than 1024 columns' ace-advise interval wide
+	refuses 3 'limit: line 1 has more than 1024 columns' ace-advise cluster wide
 	printf 'bytes\tbc\n1e12\t1ms\n' >table
 	refuses 3 "limit: line 2: sending 'bytes' would take" ace-advise dynacomm --cuts 1ms \
 	    --bandwidth 1bit table
@@ -104,8 +104,8 @@ refuses() {
 	head -c 100 in >part
 	exits 3 ace-expand part
 	[ "$(wc -l <err)" -eq 1 ]
-	exits 2 ace-advise interval --steps
-	says "^Try 'ace-advise interval --help'\.$"
+	exits 2 ace-advise cluster --steps
+	says "^Try 'ace-advise cluster --help'\.$"
 	exits 0 ace-expand --omit provenance --output=a -- in
 	exits 0 ace-expand --omit provenance -qo b in
 	same a b
