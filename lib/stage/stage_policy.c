@@ -17,7 +17,6 @@
 #include "stage/stage.h"
 #include "stage/stage_policy.h"
 #include "sync/deco.h"
-#include "sync/interval.h"
 #include "sync/ratio.h"
 #include "sync/replan.h"
 
@@ -290,7 +289,7 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 
 	if ((r = policy_norm(p, &norm, e)) < 0)
 		return r;
-	drift = interval_drift(sums->sumsq / norm / norm, 1);
+	drift = sqrt(sums->sumsq / norm / norm);
 	if (s->kind == SHARD_SUM)
 		drift /= s->weight;
 	p->o.steps = interval_next(q, was, drift);

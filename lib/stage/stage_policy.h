@@ -11,7 +11,6 @@
 
 #include "stage/policy_dynacomm.h"
 #include "stage/stage.h"
-#include "sync/interval.h"
 #include "sync/ratio.h"
 #include "sync/replan.h"
 

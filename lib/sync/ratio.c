@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "base/detmath.h"
 #include "sync/ratio.h"
 #include "sync/smooth.h"
@@ -39,4 +41,26 @@ ratio_paced(const struct ratio_pace *p, double c, uint64_t step)
 		c = detmath_exp(detmath_log(c) * ((double)step + 1) /
 		    (double)p->warmup);
 	return c;
+}
+
+uint64_t
+interval_next(const struct interval *o, uint64_t steps, double drift)
+{
+	double h = (double)steps, f = 2;
+
+	if (interval_force(o, drift))
+		return o->min;
+	if (drift > 0)
+		f = sqrt(o->target / drift);
+	f = f < 0.5 ? 0.5 : f > 2 ? 2 : f;
+	h = floor(h * f + 0.5);
+	if (h < (double)o->min)
+		return o->min;
+	return h > (double)o->max ? o->max : (uint64_t)h;
+}
+
+int
+interval_force(const struct interval *o, double drift)
+{
+	return !(drift <= 4 * o->target);
 }
