@@ -176,7 +176,7 @@ put_shard(struct import *m, const char *path, struct format_source *src, struct 
 	return r;
 }
 
-/* Import the folder of a model: 1, or 0 if the path is not one. */
+/* Import the folder of a model.  Return 1, or 0 if the path is not one. */
 static int
 put_folder(struct import *m, const char *path, const struct format_opts *fo,
     struct err *e)

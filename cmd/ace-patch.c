@@ -272,7 +272,7 @@ other_model(const struct patch *x, struct err *e)
 	    have, step);
 }
 
-/* Return the step of the model on disk as the patches tell it; 0: unknown. */
+/* Return the step of the model on disk according to the patches; 0: unknown. */
 static uint64_t
 step_of(const struct patch *x)
 {

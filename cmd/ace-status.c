@@ -340,7 +340,7 @@ struct state {
 	struct receipts q;
 	uint64_t verdict[RECEIPT_NVERDICT];
 	char run[SHARD_NAME + 1], device[SHARD_NAME + 1];
-	unsigned have;		/* ANY: there is a residual, with: */
+	unsigned have;		/* ANY: there is a residual, and these members: */
 	uint64_t step;
 	double time;		/* when the residual was written, Unix seconds */
 	const char *answer;	/* verdict on the step's shard, or NULL */

@@ -63,7 +63,7 @@ void reader_free(struct reader *r);
  * accessors below are valid until the next call. */
 int reader_next(struct reader *r, struct err *e);
 
-/* Go to the next READER_SHARD: 1, or 0 at the end. */
+/* Go to the next READER_SHARD.  Return 1, or 0 at the end. */
 int reader_to_shard(struct reader *r, struct err *e);
 
 /* Ancillary frames between shards are not events. A program that passes them on

@@ -571,7 +571,7 @@ aggregate_how(const struct aggregate *x)
 	    (contrib_active(&x->o->who) ? GATHER_TWICE : 0);
 }
 
-/* Go to the next step and check that its shards are of one model: 1, or 0 at the end. */
+/* Go to the next step and check that its shards are of one model.  Return 1, or 0 at the end. */
 static int
 aggregate_next(struct aggregate *x, struct err *e)
 {

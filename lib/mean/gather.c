@@ -33,7 +33,7 @@ struct gather_in {
 	size_t at;		/* its index among the inputs */
 	struct reader *r;	/* while it is open: stands at the shard */
 	int stays;		/* r belongs to an input, which stays open; if not: */
-	const char *path;	/* it is in this file, after `place' other shards, */
+	const char *path;	/* the shard is in this file, after `place' others, */
 	uint64_t place;		/* or, path NULL, in g->fd from this byte on */
 	struct shard head;
 	int left;		/* left out of the names */
@@ -128,7 +128,7 @@ gather_copy(struct reader *r, struct writer *w, struct err *e)
 
 /* ---- a contribution ---- */
 
-/* Open the contribution `in' at its shard: 1, or 0 if the file has no further shard. */
+/* Open the contribution `in' at its shard.  Return 1, or 0 if the file has no further shard. */
 static int
 gather_in_open(const struct gather *g, struct gather_in *in, struct err *e)
 {
@@ -484,7 +484,7 @@ gather_collect(struct gather *g, struct err *e)
 
 /* ---- several inputs ---- */
 
-/* Make the next shard of input i the contribution `in': 1, or 0 if the input ended. */
+/* Make the next shard of input i the contribution `in'.  Return 1, or 0 if the input ended. */
 static int
 gather_next(struct gather *g, struct gather_in *in, size_t i, struct err *e)
 {
@@ -512,7 +512,7 @@ gather_next(struct gather *g, struct gather_in *in, size_t i, struct err *e)
 	return 1;
 }
 
-/* Take one shard from each input: 1, or 0 if all have ended. */
+/* Take one shard from each input.  Return 1, or 0 if all have ended. */
 static int
 gather_advance(struct gather *g, struct err *e)
 {

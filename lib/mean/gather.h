@@ -51,8 +51,8 @@ void gather_free(struct gather *g);
 int gather_blame(struct gather *g, size_t i, int r);
 size_t gather_blamed(const struct gather *g);
 
-/* gather_step: go to the next step: 1, or 0 if all inputs ended.  -ERR_DATA, "mismatch:
- * ..." with both names: the heads of two shards differ in run, step or schema.
+/* gather_step: go to the next step.  Return 1, or 0 if all inputs ended.  -ERR_DATA,
+ * "mismatch: ..." with both names: the heads of two shards differ in run, step or schema.
  * -ERR_REFUSED: a device has two shards. */
 int gather_step(struct gather *g, struct err *e);
 size_t gather_count(const struct gather *g);

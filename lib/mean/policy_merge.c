@@ -61,11 +61,11 @@ policy_merge_collect(struct asked *a, struct gather *g, int policy, const char *
 	return 0;
 }
 
-/* Compute the median: 1, or 0 unless more than half of the contributors state a number.
- * For an even number take that one of the middle two that does less harm, since half of
- * the devices may be bad: it may cost time or bytes, not the model.  This is the smaller
- * one for a delay, an interval, seconds and the norm of a model (by which a drift is
- * divided), and the larger one (up 1) for KEYS_FORCE. */
+/* Compute the median.  Return 1, or 0 unless more than half of the contributors state a
+ * number. For an even number take that one of the middle two that does less harm, since
+ * half of the devices may be bad: it may cost time or bytes, not the model.  This is the
+ * smaller one for a delay, an interval, seconds and the norm of a model (by which a drift
+ * is divided), and the larger one (up 1) for KEYS_FORCE. */
 static int
 policy_merge_median(const struct asked *a, int up, double *median, struct err *e)
 {

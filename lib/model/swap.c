@@ -187,7 +187,7 @@ swap_known(struct swap *s, const struct model *m,
 	}
 }
 
-/* ---- how it looks ---- */
+/* ---- the state of files ---- */
 
 /* Checksums of files' states, added up because the order in a directory does not
  * matter. */

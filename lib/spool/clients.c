@@ -19,7 +19,7 @@
 #define CLIENTS_SHARDS ((off_t)1 << 49)	/* shards that a device is sending */
 #define CLIENTS_SUMS ((off_t)1 << 39)	/* each ace-aggregate locks it, shared */
 
-/* Lock one of the n bytes from `at' on: 1, or 0 if all are taken. */
+/* Lock one of the n bytes from `at' on.  Return 1, or 0 if all are taken. */
 static int
 clients_place(int fd, off_t at, uint64_t n, struct err *e)
 {

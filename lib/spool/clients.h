@@ -46,8 +46,8 @@ extern const char *const clients_programs[];
  * Errors are ignored, since the line is only for people to read. */
 void clients_note(const struct spool *s, const char *program, const char *says);
 
-/* clients_noted(s, program, out, e): read that line: 1, or 0 if there is none or if it
- * is not one that clients_note writes; -ERR_SYS: out of memory. */
+/* clients_noted(s, program, out, e): read that line.  Return 1, or 0 if there is none or
+ * if it is not one that clients_note writes; -ERR_SYS: out of memory. */
 int clients_noted(const struct spool *s, const char *program,
     char out[CLIENTS_NOTE], struct err *e);
 

@@ -272,8 +272,8 @@ enum closing_result {
 	CLOSING_AGAIN		/* look again: no step is over yet, or an earlier step is */
 };
 
-/* Close a step: an enum closing_result.  seen: shards of the step that were read before the
- * run was locked, so that few have to be read under the lock. */
+/* Close a step.  Return an enum closing_result.  seen: shards of the step that were read
+ * before the run was locked, so that few have to be read under the lock. */
 static int
 closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
     struct err *e)
@@ -377,8 +377,8 @@ closing_ripe(const struct closing *r, struct closing_watch *c,
 }
 
 /* Close the first step that is over, or take the one that is closed and has no average
- * yet: an enum closing_result.  A step without a quorum is passed over only when a later
- * step is over. */
+ * yet.  Return an enum closing_result.  A step without a quorum is passed over only when
+ * a later step is over. */
 static int
 closing_try(struct closing *r, struct closing_watch c[2], struct closing_at *a,
     struct err *e)

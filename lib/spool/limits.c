@@ -273,8 +273,8 @@ struct limits_list {
 	int fd;				/* the file, which is locked; or -1 */
 };
 
-/* Look for a file of the device, named as by spool_of, and add its size: 1, or 0 if it is
- * absent. */
+/* Look for a file of the device, named as by spool_of, and add its size.  Return 1, or 0
+ * if it is absent. */
 static int
 limits_size(struct limits_room *p, const uint64_t *step, const char *end,
     struct err *e)

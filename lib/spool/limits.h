@@ -71,8 +71,8 @@ int limits_note(const struct limits *a, struct checks *c, const struct reader *i
     struct receipt *r, struct err *e);
 
 /* limits_room(a, s, sh, sc, coming, e): check that the spool has room for the shard,
- * while `coming' others of its device are being received: 0, or 1 if its step is closed,
- * so that the shard is late, whatever else is wrong with it.
+ * while `coming' others of its device are being received.  Return 0, or 1 if its step is
+ * closed, so that the shard is late, whatever else is wrong with it.
  * -ERR_REFUSED: its step is too far ahead, or the device is above its quota.  The
  * connection then ends without a verdict, and the device sends the shard again later.  A
  * verdict would have to be stored, since the device takes back what was refused and the

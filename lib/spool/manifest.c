@@ -29,7 +29,7 @@ manifest_is_done(const struct spool *s, uint64_t step, struct err *e)
 	return spool_has(s, NULL, manifest_name(step, name), e);
 }
 
-/* Read the manifest at path: 1, or 0 if it is absent. */
+/* Read the manifest at path.  Return 1, or 0 if it is absent. */
 static int
 manifest_read(struct receipt_list *l, const char *path, struct err *e)
 {
@@ -45,8 +45,8 @@ manifest_read(struct receipt_list *l, const char *path, struct err *e)
 	    "lists no shard", path) : k;
 }
 
-/* Read the newest manifest into s->seen, unless it was read before: 1, or 0 if there is
- * none. */
+/* Read the newest manifest into s->seen, unless it was read before.  Return 1, or 0 if
+ * there is none. */
 static int
 manifest_newest(const struct spool *s, struct err *e)
 {

@@ -41,15 +41,15 @@ struct closed {
  * many shards come. */
 int manifest_closed(const struct spool *s, struct closed *d, struct err *e);
 
-/* manifest_of(s, step, l, e): read into l the manifest that lists the step's
- * shards: 1, and the caller calls receipt_list_release; or 0 if the step is open.  A step
- * that was passed over has none of its own: then read that of the step whose average
- * counts its shards, which lists shards of other steps, too. */
+/* manifest_of(s, step, l, e): read into l the manifest that lists the step's shards.
+ * Return 1, after which the caller calls receipt_list_release; or 0 if the step is open.
+ * A step that was passed over has none of its own: then read that of the step whose
+ * average counts its shards, which lists shards of other steps, too. */
 int manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
     struct err *e);
 
-/* manifest_average(s, step, path, e): find out whether the step's average is in the
- * spool: an enum manifest_when, or < 0; with MANIFEST_HERE *path is its path, allocated. */
+/* manifest_average(s, step, path, e): find out whether the step's average is in the spool.
+ * Return an enum manifest_when, or < 0; with MANIFEST_HERE *path is its path, allocated. */
 enum manifest_when { MANIFEST_COMING, MANIFEST_HERE, MANIFEST_NEVER };
 int manifest_average(const struct spool *s, uint64_t step, char **path,
     struct err *e);

@@ -28,7 +28,7 @@ int receipt_list_compare(const struct receipt *a, const struct receipt *b);
 void receipt_list_sort(struct receipt_list *l);
 int receipt_list_write(const struct receipt_list *l, const char *path,
     enum io_sync sync, struct err *e);
-/* receipt_list_read: append the receipts of a file: 1, or 0 if it is absent. */
+/* receipt_list_read: append the receipts of a file.  Return 1, or 0 if it is absent. */
 int receipt_list_read(struct receipt_list *l, const char *path, struct err *e);
 
 #endif

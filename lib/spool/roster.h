@@ -13,7 +13,7 @@
 struct err;
 struct spool;
 
-/* roster_read(t, s, e): read the names, sorted: 1, or 0 if there is no list. */
+/* roster_read(t, s, e): read the names, sorted.  Return 1, or 0 if there is no list. */
 int roster_read(struct array_names *t, const struct spool *s, struct err *e);
 /* roster_missing(out, s, step, last, e): append the devices of the list that have
  * no shard in the step: 1; or 0 if there is no list: then append those that had a shard

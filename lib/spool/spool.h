@@ -142,14 +142,14 @@ int spool_lock(const struct spool *s, int how, int *fd, struct err *e);
 
 /* ---- small files ---- */
 
-/* spool_reader(r, path, e): open a reader of a file: 1, or 0 if it is absent. */
+/* spool_reader(r, path, e): open a reader of a file.  Return 1, or 0 if it is absent. */
 int spool_reader(struct reader **r, const char *path, struct err *e);
 /* spool_shard(path, r, run, e): read device, step and digest of the one shard in a file,
- * and unless run is NULL the name of its run, allocated even if this fails: 1, or 0 if the
- * file is absent. */
+ * and unless run is NULL the name of its run, allocated even if this fails.  Return 1, or
+ * 0 if the file is absent. */
 int spool_shard(const char *path, struct receipt *r, char **run, struct err *e);
 
-/* spool_number: read the number in a file: 1, or 0 if the file is absent.
+/* spool_number: read the number in a file.  Return 1, or 0 if the file is absent.
  * spool_set_number: replace it, so that a reader finds the old number or the new one. */
 int spool_number(const char *path, uint64_t *v, struct err *e);
 int spool_set_number(const char *path, uint64_t v, enum io_sync sync,

@@ -40,7 +40,7 @@ struct verdict {
 	int alone;		/* 1: the run's lock is exclusive */
 };
 
-/* Give the temporary file its final name: 1, or 0 if a file has that name. */
+/* Give the temporary file its final name.  Return 1, or 0 if a file has that name. */
 static int
 verdict_link(const struct verdict *x, struct err *e)
 {
@@ -70,8 +70,8 @@ verdict_refuse(const struct verdict *x, struct err *e)
 	return k;
 }
 
-/* Look for these bytes among those rejected before: 1, and r is their receipt, or 0.
- * After a rejection the name is still free, so that a device that was repaired may send
+/* Look for these bytes among those rejected before.  Return 1 with their receipt in r, or
+ * 0. After a rejection the name is still free, so that a device that was repaired may send
  * other bytes, up to VERDICT_TRIES times.  After any verdict but `invalid' it may not. */
 static int
 verdict_before(const struct verdict *x, int closed, struct err *e)
@@ -95,8 +95,8 @@ verdict_before(const struct verdict *x, int closed, struct err *e)
 	return k;
 }
 
-/* Remove the file of an accepted shard that was damaged in the spool, so that the shard at
- * hand can take its place: 0 or VERDICT_ALONE. */
+/* Remove the file of an accepted shard that was damaged in the spool, so that this shard
+ * can take its place. Return 0 or VERDICT_ALONE. */
 static int
 verdict_damaged(const struct verdict *x, struct err *e)
 {
@@ -107,8 +107,8 @@ verdict_damaged(const struct verdict *x, struct err *e)
 	    err_sys(e, "'%s'", x->path) : 0;
 }
 
-/* Look for an earlier verdict on this name: VERDICT_YES, and it is in r; 0: there is none;
- * or VERDICT_ALONE. */
+/* Look for an earlier verdict on this name. Return VERDICT_YES with it in r; 0: there is
+ * none; or VERDICT_ALONE. */
 static int
 verdict_known(const struct verdict *x, struct err *e)
 {
@@ -237,8 +237,8 @@ verdict_schema(const char *path, const struct schema *sc,
 	return k < 0 ? k : differs;
 }
 
-/* Compare the shard's model with the run's, which is that of the first shard: an enum
- * verdict_says; VERDICT_ALONE: there is none yet, and this shard will set it. */
+/* Compare the shard's model with the run's, which is that of the first shard.  Return an
+ * enum verdict_says; VERDICT_ALONE: there is none yet, and this shard will set it. */
 static int
 verdict_model(const struct verdict *x, struct err *e)
 {
@@ -269,9 +269,9 @@ verdict_head(const struct spool *s, const struct shard *sh,
 	return k < 0 ? k : k == VERDICT_YES;
 }
 
-/* Refuse a shard of an older incarnation of the device (a restored backup): an enum
- * verdict_says; VERDICT_ALONE: the incarnation is newer than the known one and must be
- * stored. */
+/* Refuse a shard of an older incarnation of the device (a restored backup).  Return an
+ * enum verdict_says; VERDICT_ALONE: the incarnation is newer than the known one and must
+ * be stored. */
 static int
 verdict_fence(const struct verdict *x, struct err *e)
 {
@@ -314,8 +314,8 @@ verdict_stale(const struct verdict *x)
 	return 1;
 }
 
-/* Decide whether to accept the shard: an enum verdict_says.  With VERDICT_NO the caller
- * stores the verdict in r, unless it is `fenced'. */
+/* Decide whether to accept the shard.  Return an enum verdict_says.  With VERDICT_NO the
+ * caller stores the verdict in r, unless it is `fenced'. */
 static int
 verdict_judge(const struct verdict *x, struct err *e)
 {
@@ -328,8 +328,8 @@ verdict_judge(const struct verdict *x, struct err *e)
 	return verdict_stale(x) ? VERDICT_NO : VERDICT_YES;
 }
 
-/* Decide on the shard: 0, and the verdict is on disk, or VERDICT_ALONE: retry with the
- * exclusive lock, since this decision changes later ones. */
+/* Decide on the shard.  Return 0 with the verdict on disk, or VERDICT_ALONE to retry with
+ * the exclusive lock, since this decision changes later ones. */
 static int
 verdict_one(struct verdict *x, struct err *e)
 {

@@ -306,7 +306,7 @@ synced() {
 }
 
 # meanwhile N SHELL CMD...: stops CMD before its N-th call that changes or looks at a file
-# ("exchange": before it exchanges two names), lets the shell run SHELL, and continues CMD. 
+# ("exchange": before it exchanges two names), lets the shell run SHELL, and continues CMD.
 # Returns CMD's status; the file `stopped' says that CMD came so far.
 meanwhile() {
 	rm -f stopped
