@@ -72,23 +72,23 @@ struct ace_reader;
 
 /* The descriptor stays the caller's. */
 ACE_API struct ace_reader *ace_reader_new(int fd, struct ace_error *e);
-/* 1: a shard begins.  0: the stream ended, verified.  < 0: an error; an end of
- * file without the end marker is one. */
+/* Returns 1 if a shard begins; 0 if the stream ended and was verified; < 0 on an error,
+ * such as an end of file without the end marker. */
 ACE_API int ace_read_shard(struct ace_reader *r, struct ace_shard *s,
     struct ace_error *e);
-/* The schema of the shard that ace_read_shard announced. */
+/* Returns the schema of the shard that ace_read_shard announced. */
 ACE_API const struct ace_tensor *ace_tensors(const struct ace_reader *r,
     size_t *n);
-/* 1: the next group, in order, none left out.  0: the shard is complete and
- * verified: only now may its values reach a model. */
+/* Returns 1 with the next group; groups come in order, without gaps. Returns 0 when the
+ * shard is complete and verified: only then may a model use its values. */
 ACE_API int ace_read_group(struct ace_reader *r, struct ace_group *g,
     struct ace_error *e);
-/* The value of a key the policy put in this shard ("interval"), or NULL;
- * complete once ace_read_group has returned 0.  Keys that ace-stream(5) lists
+/* Returns the value of a key of the shard's policy ("interval"), or NULL; final once
+ * ace_read_group has returned 0.  Keys that ace-stream(5) lists
  * have a value in their range: with any other, reading ends with an error. */
 ACE_API const char *ace_policy(const struct ace_reader *r, const char *key);
-/* The value of a key of the shard itself ("model.norm"), or NULL; valid until
- * the next shard. */
+/* Returns the value of a key of the shard itself ("model.norm"), or NULL; valid until the
+ * next shard. */
 ACE_API const char *ace_key(const struct ace_reader *r, const char *key);
 ACE_API void ace_reader_free(struct ace_reader *r);
 
@@ -99,7 +99,7 @@ struct ace_writer;
  * group: elements per group, 0 for the default (65536). */
 ACE_API struct ace_writer *ace_writer_new(int fd, const char *program,
     struct ace_error *e);
-/* The tensors of the shards to come; copied.  May be called again between
+/* Copies the tensors of the following shards.  May be called again between
  * shards. */
 ACE_API int ace_write_tensors(struct ace_writer *w, const struct ace_tensor *t,
     size_t n, uint32_t group, struct ace_error *e);
@@ -117,8 +117,8 @@ ACE_API int ace_write_shard(struct ace_writer *w, const struct ace_shard *s,
  * shard are copied from r to w, and so are frames between r's shards. */
 ACE_API int ace_write_shard_of(struct ace_writer *w, struct ace_reader *r,
     const struct ace_shard *s, struct ace_error *e);
-/* Values in canonical order: any number at a time, over tensor and group
- * boundaries.  The shard wants exactly the schema's total. */
+/* Writes values in canonical order, any number per call, across tensor and group
+ * boundaries. A shard takes exactly the schema's total. */
 ACE_API int ace_write_values(struct ace_writer *w, const float *x, size_t n,
     struct ace_error *e);
 /* Write how long each of the shard's n tensors took to compute in the step before, in

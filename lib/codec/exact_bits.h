@@ -37,7 +37,7 @@ bits_put(struct bits_put *b, uint64_t v, unsigned n)
 		b->p = b->most;
 }
 
-/* Write a number up to most. */
+/* Write a number of at most `most'. */
 static inline void
 bits_put_count(struct bits_put *b, size_t c, size_t most)
 {

@@ -506,7 +506,7 @@ move(const struct form *f, const struct room *t, struct bits_get *bits,
 	*bits = b;
 }
 
-/* Read a number up to most. */
+/* Read a number of at most `most'. */
 static size_t
 get_count(struct subset_get *o, size_t most)
 {

@@ -673,7 +673,7 @@ aggregate_round(struct aggregate *x, struct closing *steps,
 			at = n - (count = x->surplus);
 		verdict = blame == 0 && r == -ERR_REFUSED && !x->c.step.none ?
 		    RECEIPT_DUPLICATE : RECEIPT_INVALID;
-		/* the reader found it: the file was damaged after it was accepted */
+		/* the reader found damage, which came after the shard was accepted */
 		if (blame != 0 && bad.has_byte) {
 			verdict = RECEIPT_LATE;
 			(void)err_file(&bad, r, paths[at]);

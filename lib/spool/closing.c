@@ -233,8 +233,8 @@ closing_refuse(struct closing *r, size_t i, size_t count,
 	}
 }
 
-/* If some shards are excluded and fewer than a quorum are left, none of those counts: they
- * wait for the next average. */
+/* If some shards are excluded and fewer than a quorum remain, let the remaining ones wait
+ * for the next average. */
 static void
 closing_short(struct closing *r)
 {

@@ -151,8 +151,8 @@ steps_had(const struct receipt_list *l, const char *name, size_t *at)
 	return NULL;
 }
 
-/* Make r the receipt of a shard whose file cannot be read any more, for the error e, which
- * is cleared.  Its device is known by the file's name. */
+/* Set r to the receipt of a shard whose file cannot be read any more because of the error
+ * e, which is cleared.  Its device is known by the file's name. */
 static void
 steps_damaged(struct receipt *r, uint64_t step, const char *file, struct err *e)
 {

@@ -196,7 +196,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	    'weight 5 edge#2 # a name' 'weight 4 an edge ' >>spool/limits
 	for d in edge1 edge#2 'an edge' edge2 ''; do
 		mkshards -w 6 -s 1 -d "${d:-edge3}" >in
-		# shellcheck disable=SC2086 # none, or two words
+		# shellcheck disable=SC2086 # word splitting is intended
 		exits 0 ace-recv -v --spool spool ${d:+--device "$d"} in
 		sed -n 's/.*weight 6, at most \([0-9]*\) (limits: weight)$/\1/p' err
 	done >most

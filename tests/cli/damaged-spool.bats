@@ -1,9 +1,9 @@
-# A shard that was damaged in the spool after it was accepted: the run goes on without it.
+# A shard that was damaged in the spool after it was accepted: the run continues without it.
 load helper
 
 shard() { mkshards -d "$1" -s "$2" -n 64 -c q8; }
 
-# sends STEP DEVICE...: these devices send the step to `spool'
+# sends STEP DEVICE...: send a shard of each device for this step to `spool'
 sends() {
 	local d
 	for d in "${@:2}"; do
@@ -41,7 +41,7 @@ damage() {
 
 damages=(head middle end short empty)
 
-# goes_on: step 1 of all devices is averaged
+# goes_on: check that step 1 of all devices is averaged
 goes_on() {
 	sends 1 a b c
 	aggregate
@@ -64,7 +64,7 @@ goes_on() {
 @test "damaged after its step is closed: named, absent, and the run goes on" {
 	local how
 	sends 0 a b c
-	# its average is never published, so that the step has to be averaged again
+	# do not publish the average, so that the step has to be averaged again
 	ace-aggregate --spool spool --rounds 1 --sync none --devices 3 --publish >none &
 	wait_for [ -s none ]
 	kill $!
@@ -75,7 +75,7 @@ goes_on() {
 	for how in "${damages[@]}"; do
 		damaged "$how"
 		aggregate
-		# the end is behind the shard itself, which is whole
+		# the damage is after the shard itself, which is whole
 		[ "$how" = end ] ||
 		    says "^ace-aggregate: 1 of 3 shards of a step are deferred: (corrupt|truncated): .*'spool/0/b.aceg'$"
 		[ "$(members)" = "$([ "$how" = end ] && echo abc || echo ac)" ]
