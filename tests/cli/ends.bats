@@ -155,17 +155,3 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	mkshards -x 2 >b
 	exits 1 ace inspect diff -q a b
 }
-
-@test "a table of kernels that is not there is refused by every program, before it reads or writes" {
-	local p
-	mkshards >in
-	for p in import export expand score "select -b 1k" "compress -c q8" \
-	    "step -b 1k" aggregate "policy --ratio 2" "advise deco" \
-	    "recv --spool spool" "ack -S st" meter inspect "archive list" cut \
-	    "sign --check in" "status ."; do
-		# shellcheck disable=SC2086 # word splitting is intended
-		ACE_KERNEL=abacus exits 2 ace-$p in
-		says "^ace-${p%% *}: ACE_KERNEL=abacus: this processor or build has no such kernels"
-	done
-	[ ! -e spool ] && [ ! -e st ]
-}
