@@ -47,8 +47,6 @@ t() { printf '%b' "$1" >in; }
 	exits 2 ace-advise -- ratio
 	exits 2 ace-advise ratio in
 	says "ratio takes no FILE"
-	exits 2 ace-advise cluster one two
-	says "at most one FILE is read"
 	# options that moved here from ace-policy
 	exits 4 ace-policy ratio
 	exits 2 ace-policy --cluster 3
@@ -336,8 +334,6 @@ slow2 11.000000000 2 1 " ]
 	while read -r options; do
 		exits 2 ace-advise $options </dev/null
 	done <<-'END'
-		ratio --ratio 5,2
-		ratio --ratio 0.9
 		ratio --ratio 2,300,0bit
 		ratio --bandwidth nan
 		ratio --bandwidth 1e400bit

@@ -134,6 +134,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	exits 3 ace-diff b a
 }
 
+# test_safetensors has every lie of a header
 @test "headers that lie" {
 	one w F32 4 16 >a
 	one w F32 4 12 >b
@@ -145,26 +146,9 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	{ cat a; echo; } >b
 	exits 3 ace-diff a b
 	says "corrupt: 'b'"
-	st '{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"x":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}}' 8 >b
-	exits 3 ace-diff a b
-	says "overlap before tensor 'x'"
-	st '{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"x":{"dtype":"F32","shape":[1],"data_offsets":[6,10]}}' 10 >b
-	exits 3 ace-diff a b
-	says "hole before tensor 'x'"
-	st '{"w":{"dtype":"F32","shape":[9223372036854775807,4],"data_offsets":[0,4]}}' 4 >b
-	exits 3 ace-diff a b
-	says "limit: tensor 'w'"
-	st '{"w":{"dtype":"F32","shape":[1],"data_offsets":[9223372036854775807,9223372036854775808]}}' 4 >b
-	exits 3 ace-diff a b
-	st '{"w":{"dtype":"F4","shape":[3],"data_offsets":[0,2]}}' 2 >b
+	one w F4 3 2 >b
 	exits 3 ace-diff a b
 	says "odd number of f4"
-	st '{"w":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}}' 8 >b
-	exits 3 ace-diff a b
-	says "unsupported: tensor 'w' in 'b' has dtype 'C64'"
-	printf '\377\377\377\377\377\377\377\177{}' >b
-	exits 3 ace-diff a b
-	says "limit: the header of 'b'"
 }
 
 @test "an index that lies" {
