@@ -23,6 +23,10 @@
 #include "spool/steps.h"
 #include "spool/waiting.h"
 
+/* A look at a step that is open opens its directory.  Pauses grow with the number of open
+ * steps, so that a device that is far ahead does not keep a processor busy. */
+enum { CLOSING_LOOKS = 16 };	/* such steps for each pause */
+
 struct closing {
 	const struct closing_opts *o;
 	struct spool in;
@@ -30,6 +34,7 @@ struct closing {
 	struct receipt_list list;	/* the step's manifest */
 	char **path;		/* [n]: files of the shards that count */
 	size_t n;
+	size_t open;		/* number of open steps at the last look */
 	int sums;		/* descriptor of clients_sums, or -1 */
 };
 
@@ -162,7 +167,7 @@ struct closing_at {
  * never send shards of *first, and one device must not hold up all others.
  */
 static int
-closing_first(const struct closing *r, const struct closed *d,
+closing_first(struct closing *r, const struct closed *d,
     struct closing_at *first, struct closing_at *next, struct err *e)
 {
 	struct steps l = STEPS_INIT;
@@ -171,6 +176,7 @@ closing_first(const struct closing *r, const struct closed *d,
 	int k = steps_list(&l, &r->in, "", d->any ? d->closed + 1 : 0, e);
 
 	*first = *next = a;
+	r->open = l.n;
 	for (i = 0; i < l.n && k == 0 && next->n == 0; i++) {
 		a.step = l.step[i];
 		k = steps_count(&a.n, &r->in, a.step, e);
@@ -427,6 +433,7 @@ closing_wait(struct closing *r, struct err *e)
 	struct closing_watch c[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
 	struct closing_at a = { 0, 0 };
 	struct wait w = wait_begin(-1, r->o->out);
+	size_t i;
 	int k;
 
 	waiting_begin(r->in.wait);
@@ -436,7 +443,9 @@ closing_wait(struct closing *r, struct err *e)
 		if (waiting_due(r->in.wait))
 			waiting_step(&r->in, a.n != 0 ? a.step : r->step,
 			    a.n, r->o->expect != 0 ? r->o->expect : r->o->quorum);
-	} while ((k = wait_more(&w, e)) >= 0);
+		for (i = 0; i < r->open / CLOSING_LOOKS && k >= 0; i++)
+			k = wait_more(&w, e);
+	} while (k >= 0 && (k = wait_more(&w, e)) >= 0);
 	return k;
 }
 

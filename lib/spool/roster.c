@@ -12,17 +12,6 @@
 #define ROSTER_FILE "devices"
 enum { ROSTER_BYTES = 1 << 20 };
 
-/* Return the index of a name, or t->n. */
-static size_t
-roster_place(const struct array_names *t, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < t->n && strcmp(t->p[i], name) != 0; i++)
-		;
-	return i;
-}
-
 /* Sort the names and drop repeated ones. */
 static void
 roster_sort(struct array_names *t)
@@ -174,7 +163,8 @@ roster_change(const struct spool *s, const char *device, int joins, struct err *
 	}
 	if ((k = roster_read(&t, s, e)) == 0)
 		k = roster_seen(&t, s, e);
-	i = roster_place(&t, device);
+	for (i = 0; i < t.n && strcmp(t.p[i], device) != 0; i++)
+		;
 	if (k >= 0 && i == t.n)
 		k = joins ? array_add(&t, device, e) : err_set(e, ERR_REFUSED,
 		    "'%s' has no device '%.80s'", s->state.dir, device);
