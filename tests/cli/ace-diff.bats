@@ -88,7 +88,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	mkmodel b -f 2 -s 1
 	exits 0 ace-diff --omit provenance a b
 	mv out want
-	for t in 1 2 3 8; do
+	for t in 1 3 8; do
 		exits 0 ace-diff --omit provenance -T $t a b
 		same out want
 	done
@@ -245,11 +245,11 @@ many() {
 }
 
 @test "memory does not grow with the model" {
-	header='{"w":{"dtype":"BF16","shape":[200000000],"data_offsets":[0,400000000]}}'
+	header='{"w":{"dtype":"BF16","shape":[100000000],"data_offsets":[0,200000000]}}'
 	st "$header" >a
-	truncate -s $(($(wc -c <a) + 400000000)) a
+	truncate -s $(($(wc -c <a) + 200000000)) a
 	cp --sparse=always a b
-	printf 'x' | dd of=b bs=1 seek=300000000 conv=notrunc 2>/dev/null
+	printf 'x' | dd of=b bs=1 seek=150000000 conv=notrunc 2>/dev/null
 	exits 0 peak kib ace-diff -T 4 -o step.aceg a b
 	[ "$(cat kib)" -lt 65536 ]
 	exits 0 peak kib ace-patch -T 4 a <step.aceg

@@ -184,7 +184,6 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	for word in 'edge 7' big layer.w; do
 		grep -qaF -e "$word" s.aceg || { echo "$word"; false; }
 	done
-	exits 2 ace-import -w 0 v.raw
 	exits 2 ace-import -w nan v.raw
 	exits 2 ace-import -g 0 v.raw
 	# the largest size of a group

@@ -109,7 +109,8 @@ every() {
 		rm -f file
 		synced $how -o file in >/dev/null
 		[ -s file ]
-		[ "$(grep -c '^file' synced)" -eq 1 ] || { echo "$how"; cat synced; false; }
+		[ "$(grep -c '^file' synced)" -eq 1 ] && [ "$(tail -n 1 synced)" = . ] ||
+		    { echo "$how"; cat synced; false; }
 	done <programs
 }
 
