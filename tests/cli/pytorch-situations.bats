@@ -551,3 +551,47 @@ trainer() {
 	wait
 	same edge1.end edge2.end
 }
+
+@test "moment=True: a layer with large gradients gets more of the bits, from the second round on" {
+	cat >moment.py <<-'E'
+	from common import *
+
+	ace = ace_shards
+
+
+	class Two(nn.Module):
+	    """Layers whose gradients differ a hundredfold, and whose steps by Adam do not."""
+
+	    def __init__(self):
+	        super().__init__()
+	        self.large = nn.Parameter(torch.randn(64, 64))
+	        self.small = nn.Parameter(torch.randn(64, 64))
+
+	    def forward(self, x):
+	        return x @ self.large + x @ self.small / 100
+
+
+	m, moment = Two(), sys.argv[1] == "moment"
+	o = torch.optim.AdamW(m.parameters(), 1e-2)
+	with ace.join(m, o, sys.argv[1], dir=f"ace-{sys.argv[1]}", name="edge1", every=4,
+	              moment=moment) as run:
+	    while not run.done:
+	        o.zero_grad()
+	        (m(torch.randn(32, 64)) - torch.randn(32, 64)).square().sum().backward()
+	        o.step()
+	E
+	for how in plain moment; do
+		timeout "$HANG" ace-cloud $how --devices 1 --rounds 2 --bits 2 -q 3>&- &
+		wait_for eval "test -e $how/run"
+		py moment.py $how
+		wait
+		for round in 0 1; do
+			ace-inspect $how/spool/$round/edge1.aceg |
+			    awk '$1 == "large" { large = $6 } $1 == "small" { print large / $6 }'
+		done >$how.shares
+	done
+	# moments are known after the first round
+	paste -d' ' plain.shares moment.shares >shares
+	cat shares
+	awk 'NR == 1 && $1 != $2 || NR == 2 && !($1 < 1.2 && $2 > 2) { exit 1 }' shares
+}

@@ -326,6 +326,15 @@ class Run:
 
     # ---- checkpoints ----
 
+    def _holds(self) -> dict[str, Any]:
+        return {"start": [t.float() for t in fetch(t for _, t in self.pairs)],
+                "optimizer": self.optimizer and self.optimizer.state_dict()}
+
+    def _take_up(self, had: dict[str, Any]) -> None:
+        store((t for _, t in self.pairs), had["start"])
+        if self.optimizer is not None:
+            self.optimizer.load_state_dict(had["optimizer"])
+
     def _says(self, at: int) -> str | None:
         """Return what a shard of round at says of the model."""
         return self.digest()
@@ -637,14 +646,11 @@ class Local(Run):
         store((t for _, t in self.pairs), self.start)
 
     def _holds(self) -> dict[str, Any]:
-        return {"start": self.start, "memory": self.memory,
-                "optimizer": self.optimizer and self.optimizer.state_dict()}
+        return {**super()._holds(), "memory": self.memory}
 
     def _take_up(self, had: dict[str, Any]) -> None:
+        super()._take_up(had)
         self.start, self.memory = had["start"], had["memory"]
-        self._reset()
-        if self.optimizer is not None:
-            self.optimizer.load_state_dict(had["optimizer"])
 
     def _weights(self) -> list[Tensor]:
         return [p.detach().clone() for _, p in self.params]
@@ -920,13 +926,8 @@ class Gradients(Run):
     def _says(self, at: int) -> str | None:
         return None                     # reading all weights would take longer than a step
 
-    def _holds(self) -> dict[str, Any]:
-        return {"start": [t.float() for t in fetch(t for _, t in self.pairs)],
-                "optimizer": self.optimizer.state_dict()}
-
     def _take_up(self, had: dict[str, Any]) -> None:
-        store((t for _, t in self.pairs), had["start"])
-        self.optimizer.load_state_dict(had["optimizer"])
+        super()._take_up(had)
         self._keep()
 
     def _gradients(self) -> list[Tensor]:
