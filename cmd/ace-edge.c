@@ -115,6 +115,10 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		return err_set(e, ERR_NO, "%s ended with status %d in round %llu: "
 		    "see its messages above; run the same command again to continue",
 		    p->word[0], status, (unsigned long long)x->tell.round);
+	if (strstr(cause, ": mismatch: ") != NULL)
+		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: if %s has the run's model, remove "
+		    "'%s/state' and run the same command again", cause,
+		    c->circle ? c->child[0].word[0] : "the input", x->folder.dir);
 	/* what ace-step refuses would be refused again; 255: ssh lost the connection */
 	if (status == ERR_USAGE || status == ERR_REFUSED ||
 	    p == &c->child[c->circle ? 1 : 0] || (status > 125 && status != 255))

@@ -130,7 +130,7 @@ roster_write(const struct array_names *t, const char *path, enum io_sync sync,
 	return k;
 }
 
-/* Add the devices whose shards are in the spool. */
+/* Make the list of the devices whose shards are in the spool, each once. */
 static int
 roster_seen(struct array_names *t, const struct spool *s, struct err *e)
 {
@@ -141,6 +141,7 @@ roster_seen(struct array_names *t, const struct spool *s, struct err *e)
 	for (i = 0; i < x.n && k == 0; i++)
 		k = steps_devices(t, s, x.step[i], e);
 	steps_release(&x);
+	roster_sort(t);
 	return k;
 }
 

@@ -82,6 +82,15 @@ for line in sys.stdin:
 	[ "$(field n out)" = 3 ]
 }
 
+@test "the first to leave has shards in several steps: no step waits for it" {
+	for s in 0 1 2; do closes $s edge1 edge2; done
+	[ ! -e spool/devices ]
+	leaves edge1
+	[ "$(cat spool/devices)" = edge2 ]
+	sends edge2 3
+	exits 0 timeout "$HANG" ace-aggregate --spool spool --rounds 1
+}
+
 @test "a deadline and a quorum hold for those on the list, too" {
 	sends edge1 0
 	joins edge2
