@@ -116,7 +116,7 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		    "see its messages above; run the same command again to continue",
 		    p->word[0], status, (unsigned long long)x->tell.round);
 	if (strstr(cause, ": mismatch: ") != NULL)
-		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: if %s has the run's model, remove "
+		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: if %s is right now, remove "
 		    "'%s/state' and run the same command again", cause,
 		    c->circle ? c->child[0].word[0] : "the input", x->folder.dir);
 	/* what ace-step refuses would be refused again; 255: ssh lost the connection */

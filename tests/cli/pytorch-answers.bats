@@ -3,7 +3,6 @@
 # bats file_tags=long,plain
 load helper
 patient
-load hosts
 load pytorch
 
 # hostile: make a cloud that reads all input and answers round N with the output of go.N
@@ -45,13 +44,12 @@ hostile() {
 	    os.rename(f"go.{n}.new", f"go.{n}")
 
 
-	def values(model, x=0.001, dtype=torch.float32):
-	    return [(n, torch.full(p.shape, x, dtype=dtype))
-	            for n, p in model.named_parameters()]
+	def values(model):
+	    return [(n, torch.full(p.shape, 0.001)) for n, p in model.named_parameters()]
 
 
-	def one(tensors, x, name="2.bias", at=3):
-	    dict(tensors)[name][at] = x
+	def one(tensors, x):
+	    dict(tensors)["2.bias"][3] = x
 	    return tensors
 
 

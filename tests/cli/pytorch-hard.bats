@@ -3,7 +3,6 @@
 # bats file_tags=long,plain
 load helper
 patient
-load hosts
 load pytorch
 
 @test "a forked child that lives, as a worker of a DataLoader: no end waits for it" {

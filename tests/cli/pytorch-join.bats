@@ -3,7 +3,6 @@
 # bats file_tags=long,plain
 load helper
 patient
-load hosts
 load pytorch
 
 # tells FILE REGEX: check that FILE, a trainer's output, has such a line
@@ -217,42 +216,28 @@ waits_alone() {
 	says 'ace_shards.Error: round 1 took more than 14 s: waiting since'
 	says 'edge1: round 1: waiting since .*: there are shards: edge1'
 	# the same command again, and nothing is lost
-	goes_on 3
-}
-
-# stopped SIGNAL WHOM: send SIGNAL to edge1, in a process group of its own, while it waits
-stopped() {
-	cat >group.py <<-'E'
-	import os
-	import signal
-	import sys
-
-	signal.signal(signal.SIGINT, signal.default_int_handler)
-	os.setsid()
-	os.execvp(sys.argv[1], sys.argv[1:])
-	E
-	"$PYTHON" group.py "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 6 \
-	    >said1 2>err 3>&- &
-	pid=$!
-	wait_for eval 'test -e spool/0/edge1.aceg'
-	wait_for eval 'pgrep -P $pid -x ace-export'
-	case $2 in
-	group) kill "-$1" -- "-$pid" ;;
-	alone) kill "-$1" "$pid" ;;
-	esac
-	status=0
-	wait $pid || status=$?
-	[ "$status" -eq 130 ]
-	tells err '^KeyboardInterrupt'
+	both 3
+	unharmed
 }
 
 @test "Ctrl-C, to all of it or to the trainer alone: the same command goes on" {
 	undisturbed 6
 	cloud 2 6 3>&- &
-	for whom in group alone group alone; do
-		stopped INT $whom
+	for whom in - '' - ''; do	# kill sends it to a process group, or to one process
+		# a shell's background jobs ignore INT unless that is reset
+		setsid perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' "$PYTHON" \
+		    "$BATS_FILE_TMPDIR/train.py" edge1 6 >said1 2>err 3>&- &
+		pid=$!
+		wait_for eval 'test -e spool/0/edge1.aceg'
+		wait_for eval 'pgrep -P $pid -x ace-export'
+		kill -INT -- "$whom$pid"
+		status=0
+		wait $pid || status=$?
+		[ "$status" -eq 130 ]
+		tells err '^KeyboardInterrupt'
 	done
-	goes_on 6
+	both 6
+	unharmed
 }
 
 @test "no silence of more than ten seconds: steps, a wait, an average that comes" {

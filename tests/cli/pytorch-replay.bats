@@ -3,7 +3,6 @@
 # bats file_tags=plain
 load helper
 patient
-load hosts
 load pytorch
 
 export WAY=Replay

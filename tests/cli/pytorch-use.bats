@@ -3,7 +3,6 @@
 # bats file_tags=long,plain
 load helper
 patient
-load hosts
 load pytorch
 
 @test "killed and started again with all that a script has: the same as undisturbed" {
@@ -238,6 +237,8 @@ load pytorch
 	train edge1 1 >one 3>&- &
 	wait_for eval 'test -e spool/0/edge1.aceg'
 	first=$(ace-status spool | sed -n "s/^run '\(.*\)' in.*/\1/p")
+	exits 1 train edge2 1 type=bfloat16
+	says 'ace_shards.Error: ace-recv: mismatch: a shard of run .* began with another model or type'
 	exits 1 train edge2 1 seed=2
 	[ ! -e edge2 ]
 	# the first line names the cause, what is kept where, and what to do

@@ -1,6 +1,5 @@
 # What the tests of examples/pytorch/ace_shards share: a trainer that takes orders
-# from each test, the cloud, and a directory for each test.  A test file loads
-# helper and hosts first.
+# from each test, the cloud, and a directory for each test.
 
 # setup_file: makes that trainer and finds a python that has torch.
 setup_file() {
@@ -205,6 +204,7 @@ setup_file() {
 	    kill_at(o["die"])
 	torch.manual_seed(int(o.get("seed", 1)))
 	model = nn.Sequential(mlp()) if "inside" in o else mlp()
+	model.to(getattr(torch, o.get("type", "float32")))
 	inner = (Fused if "fused" in o else torch.optim.AdamW)(
 	    model.parameters(), lr=1e-2, foreach="foreach" in o)
 	opts = dict(checkpoint=o.get("checkpoint", f"{device}.pt"),
@@ -244,7 +244,6 @@ setup() {
 
 teardown() {
 	set +e
-	[ -z "${keeper:-}" ] || kill -9 "${inside:-}" "$keeper"
 	for p in $(jobs -p); do
 		kill -9 "$p" 2>/dev/null
 	done
@@ -272,26 +271,23 @@ pair() {
 	same one two
 }
 
+# both ROUNDS: trains edge1 and edge2, whose output is in said1 and said2.
+both() {
+	train edge1 "$1" >said1 3>&- &
+	train edge2 "$1" >said2
+	wait
+}
+
 # undisturbed ROUNDS: makes a run of two devices in calm/, which nothing disturbs.
 undisturbed() {
 	mkdir calm
 	cd calm || return
 	cloud 2 "$1" 3>&- &
-	train edge1 "$1" >said1 3>&- &
-	local one=$!
-	train edge2 "$1" >said2
-	wait $one
-	wait
+	both "$1"
 	cd ..
 }
 
-# goes_on ROUNDS: checks that edge1 continues with a new edge2 and that the result is as undisturbed.
-goes_on() {
-	train edge2 "$1" >said2 3>&- &
-	train edge1 "$1" >said1
-	wait
-	unharmed
-}
+# unharmed: checks that the result is as undisturbed.
 unharmed() {
 	cmp said1 calm/said1
 	cmp said2 calm/said2
