@@ -116,9 +116,9 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		    "see its messages above; run the same command again to continue",
 		    p->word[0], status, (unsigned long long)x->tell.round);
 	if (strstr(cause, ": mismatch: ") != NULL)
-		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: if %s is right now, remove "
-		    "'%s/state' and run the same command again", cause,
-		    c->circle ? c->child[0].word[0] : "the input", x->folder.dir);
+		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: "
+		    "if the training program is right now, remove '%s/state' and "
+		    "run the same command again", cause, x->folder.dir);
 	/* what ace-step refuses would be refused again; 255: ssh lost the connection */
 	if (status == ERR_USAGE || status == ERR_REFUSED ||
 	    p == &c->child[c->circle ? 1 : 0] || (status > 125 && status != 255))
@@ -132,15 +132,13 @@ static int
 train(struct edge *x, struct err *e)
 {
 	const struct child_ear ear = tell_ear(&x->tell);
-	const int again = x->command[0] != NULL;
 	unsigned pause = 1;
-	uint64_t done;
 	int r;
 
 	for (;;) {
 		struct children c = { .e = e, .inherit = x->events };
+		const uint64_t done = x->tell.rounds;
 
-		done = x->tell.rounds;
 		pipeline(x, &c);
 		tell_start(&x->tell);
 		if ((r = child_run(&c, &ear)) > 0)
@@ -148,7 +146,7 @@ train(struct edge *x, struct err *e)
 		child_release(&c);
 		if (r <= 0)
 			return r;
-		if (!again)
+		if (x->command[0] == NULL)
 			return err_set(e, ERR_SYS, "interrupted: run the same "
 			    "command again to continue");
 		pause = x->tell.rounds > done ? 1 :
@@ -217,11 +215,10 @@ begin(struct edge *x, struct err *e)
 		    "'%s', which has %g: leave --bits out, or begin a run with %g "
 		    "bits in another folder", x->bits, x->where, said->bits, x->bits);
 	(void)snprintf(x->bits_text, sizeof(x->bits_text), "%.17g", said->bits);
-	if ((r = environment(x, e)) < 0)
-		return r;
 	x->tell.trainer = x->command[0];
-	tell_begin(&x->tell, &x->cli, "ace-edge", 0, &x->folder);
-	return 0;
+	if ((r = environment(x, e)) == 0)
+		tell_begin(&x->tell, &x->cli, "ace-edge", 0, &x->folder);
+	return r;
 }
 
 static int
@@ -270,13 +267,11 @@ run(void *own, char **path, size_t n, struct err *e)
 		    "[[USER@]HOST:]DIR");
 	x->command = path + 1;
 	x->cloud.through = x->through;
-	x->cloud.name = x->name;
+	x->cloud.name = x->name != NULL ? x->name : name;
 	if ((x->name == NULL && (r = name_of_host(name, e)) < 0) ||
-	    (r = place_named(x->name != NULL ? x->name : name, e)) < 0 ||
+	    (r = place_named(x->cloud.name, e)) < 0 ||
 	    (r = cloud_at(&x->cloud, path[0], e)) < 0)
 		return r;
-	if (x->name == NULL)
-		x->cloud.name = name;
 	r = edge(x, e);
 	tell_end(&x->tell, r, e);
 	place_close(&x->folder);

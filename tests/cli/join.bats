@@ -87,8 +87,6 @@ for line in sys.stdin:
 	[ ! -e spool/devices ]
 	leaves edge1
 	[ "$(cat spool/devices)" = edge2 ]
-	sends edge2 3
-	exits 0 timeout "$HANG" ace-aggregate --spool spool --rounds 1
 }
 
 @test "a deadline and a quorum hold for those on the list, too" {

@@ -186,21 +186,16 @@ gone_by() {
 	! grep 'edge1: round 2 closed' err1 || false
 }
 
-# waits_alone: let edge1 wait and report for whom; its process number is in the file pid
-waits_alone() {
-	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 3 >said1 2>err1 3>&- &
-	echo $! >pid
-}
-
 @test "waiting is said: a peer that is dead, a cloud that does not run" {
 	cloud 2 3 3>&- &
 	train edge2 1 >said2 3>&- &
 	train edge1 1 >said1
 	wait %train 2>/dev/null || true
-	waits_alone
+	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 3 >said1 2>err1 3>&- &
+	pid=$!
 	wait_for tells err1 '^ace: edge1: round 2: waiting since [0-9:]{8}: waiting for round 2: there are shards: edge1; missing: edge2 \(sent last [0-9]+ s ago\)$'
 	train edge2 3 >said2
-	wait "$(cat pid)"
+	wait $pid
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
 	wait
 	# the cloud ended after its last round

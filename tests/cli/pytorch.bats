@@ -232,7 +232,8 @@ two() {
 	        ace.Local(mlp(), None, "ace-expand", "edge1", checkpoint="plain.pt")
 	os.symlink("/dev/full", "full.pt.new")
 	for n in 9, 1 << 20:        # a small one, and one at whose size torch ended the process
-	    with fails("checkpoint 'full.pt' cannot be written: No space left", 4):
+	    with fails("checkpoint 'full.pt' cannot be written: No space left on device: "
+	               "make room, then start this device again", 4):
 	        ace.save("full.pt", {"x": torch.ones(n)})
 	E
 	# without its checkpoint the state still notices it
