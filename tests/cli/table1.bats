@@ -354,7 +354,7 @@ listed() {
 	    END { exit n != s[2] }' "$r/fresh.tsv"
 	text=$(awk -F '\t' 'NR == 1 { sub(" ", "/", $3); print $3 }' "$r/fresh.tsv")
 	for t in table1 frontier frontier-{short,pinned-sixteen,sixtyfour-pinned,replay-less} \
-	    frontier-{rivals,rivals-sixteen,rivals-sixtyfour,rivals-rates,size-small,size-million,size-rates}; do
+	    frontier-{rivals,rivals-sixteen,rivals-rates,size-small,size-million,size-rates}; do
 		[ "$(tail -n +2 "$r/$t-runs.tsv" | grep -vc "text $text,")" -eq 0 ]
 	done
 }
