@@ -368,7 +368,7 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 	*v = x[0] + 8 * x[3] / x[1] + x[2];
 	if (*v > ROUND)
 		return err_set(e, ERR_DATA, "limit: line %zu: a round of %.3g "
-		    "s, at most %g", t->line[row + 1], *v, ROUND);
+		    "s, at most %g: check the line's times and bandwidth", t->line[row + 1], *v, ROUND);
 	return 0;
 }
 
@@ -422,7 +422,7 @@ group_tier(struct fleet *x, const struct table *t,
 			at[n++] = i;
 	if (n > CLUSTER_GROUP) {
 		r = err_set(e, ERR_DATA, "limit: %zu devices in one tier, at "
-		    "most %d can be grouped", n, CLUSTER_GROUP);
+		    "most %d can be grouped: leave --cluster out", n, CLUSTER_GROUP);
 		goto out;
 	}
 	if ((row = alloc_get(n, x->m * sizeof(*row), e)) == NULL ||

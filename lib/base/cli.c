@@ -379,7 +379,7 @@ cli_long(struct cli_line *l, const char *word, const char *next, struct err *e)
 	int r, words = 1;
 
 	if (p == NULL)
-		return err_set(e, ERR_USAGE, "unknown option '%.*s'", n, word);
+		return err_set(e, ERR_USAGE, "option '%.*s' is unknown", n, word);
 	if (p->row->arg == NULL && val != NULL)
 		return err_set(e, ERR_USAGE, "option '%.*s' takes no value", n, word);
 	if (p->row->arg != NULL && val == NULL) {

@@ -39,7 +39,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 		if (arg != NULL && strcmp(arg, name[plan->param]) == 0)
 			return 0;
 	return arg == NULL ? 0 :
-	    err_set(e, ERR_USAGE, "nothing, 'clip' or 'mse'");
+	    err_set(e, ERR_USAGE, "expected no argument, 'clip' or 'mse'");
 }
 
 static void

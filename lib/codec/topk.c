@@ -175,7 +175,7 @@ parse_rest(const char *s, struct codec_plan *plan, struct err *e)
 			    memcmp(kind_name[i], s, len) == 0)
 				break;
 		if (i > TOPK_KIND)
-			return err_set(e, ERR_USAGE, "no '%.*s'", (int)len, s);
+			return err_set(e, ERR_USAGE, "unknown '%.*s'", (int)len, s);
 		plan->param = (uint8_t)((plan->param & ~(unsigned)TOPK_KIND) | i);
 	}
 	return 0;
@@ -219,8 +219,8 @@ parse_chunk(const char *arg, struct codec_plan *plan, struct err *e)
 	for (log = MIN_CHUNK; log < MAX_CHUNK && (float)(1u << log) < c; log++)
 		;
 	if (c != (float)(1u << log) || k > c || k != floorf(k))
-		return err_set(e, ERR_USAGE, "expected a chunk of a power of two "
-		    "from 16 to 1048576, of which a whole number of values is kept");
+		return err_set(e, ERR_USAGE, "expected chunk:K/C, C a power of two "
+		    "from 16 to 1048576 and K a whole number up to C");
 	plan->param = (uint8_t)(log << TOPK_CHUNK);
 	plan->arg = k / c;
 	return parse_rest(rest, plan, e);
@@ -429,7 +429,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	int r = 0;
 
 	if (in->n > INT32_MAX)
-		return err_set(e, ERR_DATA, "limit: group too large for topk");
+		return err_set(e, ERR_DATA, "limit: the group is too large for topk");
 	*param = in->plan->param & TOPK_KIND;
 	s.width = kind_width[*param];
 	s.pos = alloc_raw(in->n + 1, sizeof(*s.pos), e);

@@ -132,8 +132,8 @@ safetensors_json(struct safetensors_text *t, char first, size_t max,
 	if ((r = safetensors_peek(t, &c, e)) < 0 || (r = safetensors_fill(t, e)) < 0)
 		return r;
 	if (c != first)
-		return safetensors_bad(t, first == '"' ? "a string expected" :
-		    "an object expected", e);
+		return safetensors_bad(t, first == '"' ? "expected a string" :
+		    "expected an object", e);
 	n = t->have - t->at < max ? t->have - t->at : max;
 	*out = json_loadb(t->p + t->at, n, JSON_REJECT_DUPLICATES |
 	    JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &je);
@@ -341,7 +341,7 @@ safetensors_walk(struct safetensors_text *t, struct safetensors_spans *spans,
 		entry = NULL;
 		if (strcmp(json_string_value(key), SAFETENSORS_META) == 0)
 			r = metas++ == 0 ? safetensors_notes(t, e) :
-			    safetensors_bad(t, SAFETENSORS_META " twice", e);
+			    safetensors_bad(t, SAFETENSORS_META " occurs twice", e);
 		else if ((r = safetensors_json(t, '{', SAFETENSORS_ENTRY,
 		    &entry, e)) == 0)
 			r = safetensors_tensor(t, json_string_value(key), entry,
@@ -521,7 +521,7 @@ safetensors_index_of(struct safetensors_text *t, format_pair_fn *fn,
 		json_decref(value);
 		first = 0;
 	}
-	return r == 0 && maps == 0 ? safetensors_bad(t, "no weight_map", e) : r;
+	return r == 0 && maps == 0 ? safetensors_bad(t, "\"weight_map\" is absent", e) : r;
 }
 
 int

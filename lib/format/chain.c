@@ -145,7 +145,7 @@ chain_see(struct chain *c, struct err *e)
 		return chain_corrupt(c, e, "the payload's checksum does not match");
 	for (i = f->wire_len; i < all; i++)
 		if (f->wire[i] != 0)
-			return chain_corrupt(c, e, "padding is not zero");
+			return chain_corrupt(c, e, "the padding is not zero");
 	return 0;
 }
 
@@ -296,7 +296,7 @@ chain_on_head(struct chain *c, struct err *e)
 	c->pos.announced = bytes_next64(&b);
 	kv_len = bytes_next32(&b);
 	if (!bytes_zero(&b, 4) || b.bad || b.n - b.at != kv_len)
-		return chain_corrupt(c, e, "payload");
+		return chain_corrupt(c, e, "the payload is not valid");
 	if (max > FRAME_MAX)
 		return err_data(e, c->pos.offset, "limit: the stream announces "
 		    "frames of up to %lu bytes, at most %d", (unsigned long)max,
@@ -356,7 +356,7 @@ chain_on_tail(struct chain *c, struct err *e)
 	status = bytes_next32(&b);
 	if (!bytes_zero(&b, 4) || b.bad || b.at != b.n ||
 	    status > SHARD_ABORTED || (c->frame.flags & FRAME_LZ4) != 0)
-		return chain_corrupt(c, e, "payload");
+		return chain_corrupt(c, e, "the payload is not valid");
 	if (c->frame.shard_key != 0)
 		return chain_corrupt(c, e, "the frame belongs to a shard");
 	if (status == SHARD_ABORTED)
@@ -400,13 +400,13 @@ chain_next(struct chain *c, struct err *e)
 	if ((r = chain_payload(c, e)) < 0)
 		return r;
 	if (c->head.type == FRAME_HEAD)
-		return chain_corrupt(c, e, "stream head inside a stream");
+		return chain_corrupt(c, e, "a stream begins inside a stream");
 	if (c->head.seq != p->seq)
-		return chain_corrupt(c, e, "frame out of sequence");
+		return chain_corrupt(c, e, "the frame is out of sequence");
 	if (c->head.stream_id != p->stream_id)
-		return chain_corrupt(c, e, "frame of another stream");
+		return chain_corrupt(c, e, "the frame belongs to another stream");
 	if (c->head.offset != p->offset - p->start)
-		return chain_corrupt(c, e, "frame not where it was written");
+		return chain_corrupt(c, e, "the frame is not at the byte where it was written");
 	if (c->head.type == FRAME_TAIL)
 		return chain_on_tail(c, e);
 	p->seq++;

@@ -168,7 +168,7 @@ checks_sign(const struct reader *r, struct err *e)
 		return err_set(e, ERR_DATA, "unsupported: signature scheme %lu is "
 		    "unknown", (unsigned long)scheme);
 	return zero && !b.bad && f->raw_len == 104 ? 0 :
-	    err_set(e, ERR_DATA, "corrupt: a signature");
+	    err_set(e, ERR_DATA, "corrupt: the signature frame is not valid");
 }
 
 /* Check that there are as many numbers as records, or no numbers. */

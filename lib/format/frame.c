@@ -88,8 +88,8 @@ frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 		    (unsigned long)(h->raw_len > h->wire_len ? h->raw_len :
 		    h->wire_len), (unsigned long)max);
 	if ((h->flags & FRAME_LZ4) == 0 && h->raw_len != h->wire_len)
-		return err_data(e, at, "corrupt: %s frame's lengths",
-		    frame_name(h->type, name));
+		return err_data(e, at, "corrupt: the two lengths of a %s "
+		    "frame without LZ4 differ", frame_name(h->type, name));
 	return 0;
 }
 

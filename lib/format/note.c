@@ -125,15 +125,15 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 	note->n = bytes_next32(&b);
 	size = bytes_next32(&b);
 	if (!bytes_zero(&b, 4) || b.bad || size != entry || len - b.at < terms)
-		return err_set(e, ERR_DATA, "corrupt: annotation's sizes");
+		return err_set(e, ERR_DATA, "corrupt: the annotation's sizes do not agree");
 	if (terms != 0) {
 		note->terms.budget = bytes_next64(&b);
 		note->terms.price = bytes_f64(&b);
 		if (!(note->terms.price >= 0 && note->terms.price <= DBL_MAX))
-			return err_set(e, ERR_DATA, "corrupt: a plan's lambda");
+			return err_set(e, ERR_DATA, "corrupt: the plan's lambda is not valid");
 	}
 	if ((len - b.at) / entry != note->n || (len - b.at) % entry != 0)
-		return err_set(e, ERR_DATA, "corrupt: annotation's sizes");
+		return err_set(e, ERR_DATA, "corrupt: the annotation's sizes do not agree");
 	if (note->first > ngroups || note->n > ngroups - note->first)
 		return err_set(e, ERR_DATA,
 		    "corrupt: the annotation covers groups %lu to %lu, but the shard "

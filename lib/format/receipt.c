@@ -64,7 +64,7 @@ receipt_decode(struct receipt *r, const unsigned char *p, size_t n, struct err *
 	if (n < RECEIPT_FIXED || bytes_le32(p + 40) != 0 ||
 	    n - RECEIPT_FIXED >= RECEIPT_REASON ||
 	    !text_clean((const char *)p + RECEIPT_FIXED, n - RECEIPT_FIXED))
-		return err_set(e, ERR_DATA, "corrupt: receipt");
+		return err_set(e, ERR_DATA, "corrupt: the receipt's fields are not valid");
 	memcpy(r->run, p, 16);
 	memcpy(r->device, p + 16, 16);
 	r->step = bytes_le64(p + 32);

@@ -283,12 +283,12 @@ shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 	bits = bytes_next32(&b);
 	kv_len = bytes_next32(&b);
 	if (!bytes_zero(&b, 4) || b.bad)
-		return err_set(e, ERR_DATA, "corrupt: SHRD payload");
+		return err_set(e, ERR_DATA, "corrupt: the fields of frame SHRD are not valid");
 	if (bits >> SHARD_FIELDS != 0)
 		return err_set(e, ERR_DATA, "unsupported: the shard has unknown "
 		    "fields %#lx", (unsigned long)bits);
 	if (shard_take_fields(s, bits, &b) < 0 || b.bad || n - b.at != kv_len)
-		return err_set(e, ERR_DATA, "corrupt: SHRD payload");
+		return err_set(e, ERR_DATA, "corrupt: the fields of frame SHRD are not valid");
 	if (!isfinite(s->weight) || s->weight <= 0)
 		return err_set(e, ERR_DATA, "corrupt: the shard's weight %g is not a "
 		    "finite number above 0", s->weight);
@@ -343,7 +343,7 @@ shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n, struct e
 	s->status = bytes_next32(&b);
 	s->sums.dropped = bytes_next64(&b);
 	if (b.bad || b.at != n || s->status > SHARD_ABORTED)
-		return err_set(e, ERR_DATA, "corrupt: SEND payload");
+		return err_set(e, ERR_DATA, "corrupt: the fields of frame SEND are not valid");
 	return 0;
 }
 

@@ -592,7 +592,7 @@ writer_loose(struct writer *w, const struct reader *r, struct err *e)
 	int k = w->open ? 0 : writer_history(w, reader_provenance(r), e);
 
 	if (w->in_shard)
-		return err_set(e, ERR_USAGE, "a frame of no shard cannot be written inside a shard");
+		return err_set(e, ERR_USAGE, "a frame outside shards cannot be written inside a shard");
 	if (k == 0)
 		k = writer_begin(w, reader_schema(r), e);
 	if (k == 0)

@@ -335,8 +335,8 @@ gather_open(struct gather **out, char **paths, size_t n, int how,
 	g->once = 0;
 	g->expect = expect;
 	if (n > 1 && expect != 0 && expect != n)
-		return err_set(e, ERR_REFUSED, "%zu inputs, expected %llu", n,
-		    (unsigned long long)expect);
+		return err_set(e, ERR_REFUSED, "%zu inputs, expected %llu "
+		    "(--devices)", n, (unsigned long long)expect);
 	if (n > gather_most() && gather_files(paths, n))
 		return 0;
 	if ((g->src = alloc_get(g->nsrc, sizeof(*g->src), e)) == NULL)
@@ -459,8 +459,8 @@ gather_collect(struct gather *g, struct err *e)
 	s = reader_shard(r);
 	/* surplus contributions would become a second aggregate of the same step */
 	if (g->was && g->step == s->step && memcmp(g->run, s->run, SHARD_ID) == 0)
-		return err_set(e, ERR_REFUSED, "'%.80s' is a contribution too many "
-		    "to step %llu, expected %llu", shard_device(s),
+		return err_set(e, ERR_REFUSED, "'%.80s' is one contribution too "
+		    "many for step %llu, expected %llu", shard_device(s),
 		    (unsigned long long)s->step, (unsigned long long)g->expect);
 	g->was = 1;
 	g->step = s->step;

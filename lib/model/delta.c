@@ -542,7 +542,7 @@ delta_begin(struct delta *d, const struct model_span *s, struct err *e)
 	scratch_clear(&d->val);
 	if (d->all > UINT32_MAX)
 		return err_set(e, ERR_DATA, "limit: tensor '%s' is too long for the "
-		    "32-bit positions of overwrite: use xor", t->name);
+		    "32-bit positions of encoding 'overwrite': choose 'xor'", t->name);
 	return 0;
 }
 

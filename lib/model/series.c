@@ -54,11 +54,11 @@ series_follows(const struct series *s, const struct coming *c, int same_run,
 	if ((p->ranks != 0) != s->parts || !same_run || (q->step == p->step &&
 	    (q->base != p->base || q->ranks != p->ranks ||
 	    q->whole != p->whole)))
-		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu %sof "
-		    "another run, base step or number of ranks than the patch before "
-		    "it: pass the patches of one run, those of all ranks",
+		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu does not "
+		    "continue the patch before it: %sits run, base step or number of "
+		    "ranks differs: pass the patches of one run, from all ranks",
 		    (unsigned long long)p->step,
-		    p->ranks == 0 ? "is not a part, or " : "is ");
+		    p->ranks == 0 ? "it is not a part, or " : "");
 	if (q->step != p->step && !p->whole && p->base != 0 && p->base != q->step)
 		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu "
 		    "changes step %llu, but the patches before it end at step %llu: "

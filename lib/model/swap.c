@@ -507,8 +507,8 @@ swap_try(const struct swap *s, struct err *e)
 	if (mkdirat(AT(new), 0700) < 0 || mkdirat(AT(old), 0700) < 0)
 		return err_sys(e, "'%s'", new);
 	if (rename(s->path, s->home) == 0)
-		r = rename(s->home, s->path) < 0 ? err_sys(e, "'%s' is now called "
-		    "'%s'", s->path, s->home) : swap_unable(s, e);
+		r = rename(s->home, s->path) < 0 ? err_sys(e, "'%s' was renamed to "
+		    "'%s' and cannot be renamed back: do so by hand", s->path, s->home) : swap_unable(s, e);
 	else if (errno != ENOTEMPTY && errno != EEXIST)
 		r = swap_unable(s, e);
 	else
@@ -680,7 +680,7 @@ redo_strange(const struct io *f, const struct model *m, struct err *e)
 static int
 redo_corrupt(const struct io *f, struct err *e)
 {
-	return err_set(e, ERR_DATA, "corrupt: '%s'", io_name(f));
+	return err_set(e, ERR_DATA, "corrupt: journal '%s' is not valid", io_name(f));
 }
 
 static int

@@ -198,9 +198,9 @@ limits_head(const struct limits *a, const struct shard *sh,
 	char why[256];
 
 	if ((sh->flags & SHARD_RECOVERED) != 0)
-		limits_refuse(r, "recovered from a damaged file");
+		limits_refuse(r, "the shard was recovered from a damaged file");
 	if ((a->kinds >> sh->kind & 1) == 0)
-		limits_refuse(r, "mismatch: a shard of kind %s is not for a sum "
+		limits_refuse(r, "mismatch: a shard of kind %s cannot be averaged "
 		    "(limits: kind)", shard_kind_name(sh->kind));
 	if (!a->differences && (sh->flags & SHARD_PREDICTED) != 0)
 		limits_refuse(r, "mismatch: the shard is a difference to a history "

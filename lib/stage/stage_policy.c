@@ -303,7 +303,7 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 	    shard_device(s), (unsigned long long)s->step, drift,
 	    (unsigned long long)p->o.steps);
 	SAY(p, "  drift: || shard || / || model || = %.4g / %.4g = "
-	    "%.4g, equation (9); aimed at %.4g", drift * norm, norm, drift,
+	    "%.4g, equation (9); target %.4g", drift * norm, norm, drift,
 	    q->target);
 	if (force)
 		SAY(p, "  interval: %s%s", interval_force(q, drift) ?

@@ -297,7 +297,7 @@ stage_score_take(struct stage_score *x, const char *name, struct err *e)
 			k = score_tell(x->score, energy, e);
 	}
 	if (k == 0 && tells == 0)
-		k = err_set(e, ERR_DATA, "truncated: no shard");
+		k = err_set(e, ERR_DATA, "truncated: the file has no shard");
 	alloc_free(energy);
 	reader_free(r);
 	return k < 0 ? err_file(e, k, name) : 0;

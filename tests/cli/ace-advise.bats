@@ -23,7 +23,7 @@ t() { printf '%b' "$1" >in; }
 			for d in "${!own[@]}"; do
 				[ $d != $c ] || continue
 				exits 2 ace-advise $d "--$option" $value </dev/null
-				says "^ace-advise: unknown option '--$option'"
+				says "^ace-advise: option '--$option' is unknown"
 				says "^Try 'ace-advise $d --help'"
 				[ ! -s out ]
 			done

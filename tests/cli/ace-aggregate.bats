@@ -177,12 +177,12 @@ ones() {
 	says '3 contributions to step 0, expected 4'
 	exits 3 ace-expand out
 	exits 5 ace-aggregate --devices 2 all
-	says "'edge3' is a contribution too many to step 0, expected 2"
+	says "'edge3' is one contribution too many for step 0, expected 2"
 	exits 0 ace-aggregate --devices 3 all
 	# each device twice does not start a second aggregate of the step
 	cat e1 e2 e1 e2 >twice
 	exits 5 ace-aggregate --devices 2 twice
-	says "'edge1' is a contribution too many to step 0, expected 2"
+	says "'edge1' is one contribution too many for step 0, expected 2"
 	exits 3 ace-expand out
 	# another run has an aggregate of its own
 	for i in 1 2; do mkshards -d "edge$i" -r other; done | cat e1 e2 - >runs

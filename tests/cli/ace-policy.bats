@@ -417,7 +417,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	# the square root of 101 is 10.05; the shard has 4 * 336 bytes
 	says 'budget: 4 bytes \* 336 values / 10.05 = 133 bytes'
 	has budget_bytes=133
-	says 'drift: .* = 18.82 / 1000 = 0.01882, equation \(9\); aimed at 0.01'
+	says 'drift: .* = 18.82 / 1000 = 0.01882, equation \(9\); target 0.01'
 	says 'interval: 4 \* sqrt\(0.01 / 0.01882\)'
 	has interval=3
 	mv out explained

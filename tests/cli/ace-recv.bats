@@ -380,7 +380,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 
 @test "a shard that was saved from a damaged file is no part of a sum" {
 	shard 0 edge1 -H flags=8 >in
-	recv '^step 0: invalid: recovered from a damaged file$' <in
+	recv '^step 0: invalid: the shard was recovered from a damaged file$' <in
 	shard 0 edge2 -H flags=7 >in
 	recv '^step 0: accepted$' <in
 }

@@ -220,7 +220,7 @@ lessons() {
 	mkshards -N 0 -t a:64,64 -t b:64,32 >none
 	mv none st/moment
 	exits 3 ace-score -S st --form moment in
-	says "truncated: no shard, of 'st/moment'"
+	says "truncated: the file has no shard, of 'st/moment'"
 }
 
 @test "feedback that is not finite is refused" {

@@ -72,7 +72,7 @@ load helper
 	says "is not a valid name of a command"
 	exits 2 ace ''
 	exits 2 ace --nonsense
-	says "unknown option '--nonsense'"
+	says "option '--nonsense' is unknown"
 	mkdir ace-folder
 	PATH=$PWD:$PATH exits 4 ace folder
 	says "^ace: 'ace-folder': "

@@ -115,7 +115,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	[ ! -s out ]
 	takes ace-ack -S S --restart 1
 	[ ! -s out ]
-	refuses 'unknown option' ace-ack -S S --device edge1 receipt
+	refuses 'option .* is unknown' ace-ack -S S --device edge1 receipt
 }
 
 @test "ace-compress and ace-select: an output that is a file is there whole" {

@@ -157,7 +157,7 @@ for line in sys.stdin:
 	# if the receiver answers with receipts only, it is not a question
 	question edge3 9 | ace-recv --spool spool >receipts
 	exits 5 ace-ack -S st receipts
-	says 'a shard of kind model is not for a sum'
+	says 'a shard of kind model cannot be averaged'
 }
 
 @test "what is asked twice is given once over a connection" {

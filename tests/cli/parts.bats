@@ -194,7 +194,7 @@ for name in "old", "new":
 		# shellcheck disable=SC2086 # word splitting is intended
 		ace-diff $o --part old.r1.json old.r1 new.r1 >other
 		stays 3 m r0.aceg other
-		says "the patch to step 7 is of another run, base step or number of ranks"
+		says "the patch to step 7 does not continue the patch before it: its run, base step or number of ranks differs"
 	done
 	ace-diff -s 8 --base-version 6 -r demo --part old.r1.json old.r1 new.r1 >other
 	stays 3 m r0.aceg other

@@ -330,7 +330,7 @@ two() {
 
 	cause("ace-compress: non-finite value in tensor '0.weight' at index 0",
 	      through("s1"), 5, spoil=True)
-	cause("ace-expand: unknown option '--x'",
+	cause("ace-expand: option '--x' is unknown",
 	      "ace-score | ace-select -b 10k | ace-compress | ace-expand --x", 2)
 	cause("false ended with status 1", "ace-compress -c f32 | false", 1)
 	cause("ace-compress: non-finite value in tensor '0.weight' at index 0",

@@ -143,9 +143,9 @@ TEST(test_refused)
 	refused("-o", "option '-o' needs a value");
 	refused("-abo", "option '-o' needs a value");
 	refused("--output", "option '--output' needs a value");
-	refused("--outp x", "unknown option '--outp'");
-	refused("--outputs x", "unknown option '--outputs'");
-	refused("--=x", "unknown option '--'");
+	refused("--outp x", "option '--outp' is unknown");
+	refused("--outputs x", "option '--outputs' is unknown");
+	refused("--=x", "option '--' is unknown");
 	refused("--all=1", "option '--all' takes no value");
 	refused("--all=", "option '--all' takes no value");
 	refused("-n 100", "--number '100' is not a whole number from 0 to 99");
