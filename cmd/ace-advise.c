@@ -368,7 +368,8 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 	*v = x[0] + 8 * x[3] / x[1] + x[2];
 	if (*v > ROUND)
 		return err_set(e, ERR_DATA, "limit: line %zu: a round of %.3g "
-		    "s, at most %g: check the line's times and bandwidth", t->line[row + 1], *v, ROUND);
+		    "s, at most %g: check its times and bandwidth",
+		    t->line[row + 1], *v, ROUND);
 	return 0;
 }
 

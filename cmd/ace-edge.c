@@ -117,8 +117,8 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		    p->word[0], status, (unsigned long long)x->tell.round);
 	if (strstr(cause, ": mismatch: ") != NULL)
 		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: "
-		    "if the training program is right now, remove '%s/state' and "
-		    "run the same command again", cause, x->folder.dir);
+		    "correct the training program if it is wrong, remove '%s/state', "
+		    "and run the same command again", cause, x->folder.dir);
 	/* what ace-step refuses would be refused again; 255: ssh lost the connection */
 	if (status == ERR_USAGE || status == ERR_REFUSED ||
 	    p == &c->child[c->circle ? 1 : 0] || (status > 125 && status != 255))

@@ -106,7 +106,7 @@ way() {
 	local line more=
 	[ "${1%%+*}" = "$1" ] || more=${1#*+}
 	line=$(all_ways | awk -v w="${1%%+*}" '$1 == w')
-	[ -n "$line" ] || die "no way is called '${1%%+*}'"
+	[ -n "$line" ] || die "method '${1%%+*}' is unknown: ways.sh lists all"
 	read -r _ H batch code given <<<"$line"
 	# values may contain commas as well
 	more=$(sed -E 's/[,+]--/ --/g; s/(^| )(--[a-z-]+),/\1\2 /g' <<<"$more")
@@ -137,7 +137,7 @@ way() {
 	    $((EDGES % relays)) -eq 0 ]] ||
 	    die "'$1': relays have equally many of $EDGES edges each, and a code"
 	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|gossip|[0-9.]+(/[0-9.]+)?|[a-z]+:[0-9.]+|gather:[a-z0-9.:/]+|paper:[a-z0-9.:=,@]+)$ ]] ||
-	    die "'$1' is no way"
+	    die "'$1' is not a valid method: see the head of compare.sh"
 	batch=$(awk -v b="$batch" -v n="$EDGES" 'BEGIN {
 	    b = int(b * 4 / n + 0.5); print (b > 1 ? b : 1) }')
 	steps=$((sequences / (EDGES * batch)))

@@ -14,7 +14,7 @@ struct emit {
 	struct link *link;
 	struct model *m;
 	size_t *order;		/* [ntensors]: the tensors in the order of sending */
-	unsigned char *cut;	/* [ntensors]: 1: send after this row */
+	unsigned char *cut;	/* [ntensors], in the order of sending: 1: send after it */
 	unsigned char *next_cut;	/* the cuts being parsed */
 	double *secs;		/* [ntensors]: seconds to compute each, sum of all rounds */
 	double *took;		/* [ntensors]: seconds in the last round */

@@ -456,7 +456,7 @@ ready(const struct model *m, size_t tensor)
 		m->ready(m->arg, tensor);
 }
 
-/* Replace the loss's derivative by this layer's output, in dx, by that of its input. */
+/* Turn dx from the loss's gradient at this layer's output into that at its input. */
 static void
 layer_backward(struct model *m, size_t i, size_t b)
 {

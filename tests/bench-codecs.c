@@ -523,7 +523,7 @@ static void
 trellis_all(const char *label)
 {
 	static const double gauss[] = { 1, 1.28, 2 }, real[] = { 0.3, 0.62, 1.28 };
-	static const double fewer[] = { 3, 6, 9.375 };	/* 1.16 of 1.28 */
+	static const double fewer[] = { 3, 6, 9.375 };	/* percent; 9.375: 1.16 bits, not 1.28 */
 	struct data d = { .n = 0 }, layered = { .n = 0 };
 	size_t i;
 

@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 enum { PIECE = 128 << 10, PAGE = 4096, KEEP = 64 << 20, LINE = 64 };
-/* Seconds. When the first try took less, a later one may differ by more than a
- * factor of two, by the clock of a busy machine and in CPU time. */
+/* Seconds. Shorter first tries are not compared with later ones: on a busy machine, both
+ * wall time and CPU time then vary by more than a factor of two. */
 #define LEAST 0.1
 #define LEAST_CPU 0.02
 

@@ -332,7 +332,7 @@ sandbox_row(struct sock_filter *f, size_t n, const struct sandbox_call *c,
 	    offsetof(struct seccomp_data, nr), 0, 0);
 }
 
-/* Write the instructions that refuse a call for standard error. */
+/* Write the instructions that refuse system call nr on descriptor 2, standard error. */
 static size_t
 sandbox_not_said(struct sock_filter *f, size_t n, int nr)
 {

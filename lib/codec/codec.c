@@ -320,7 +320,7 @@ codec_seen(const struct codec_in *in, struct kern_stat *s)
 	return s;
 }
 
-/* Set in->y to the values that a reader decodes, from the encoder or from body b. */
+/* Make in->y what a reader decodes: decode body b, or check the y that the encoder set. */
 static int
 fill_y(const struct codec_impl *c, const struct codec_in *in, uint8_t param,
     const unsigned char *b, size_t len, struct err *e)

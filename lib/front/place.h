@@ -6,8 +6,8 @@
  * 	  spool/   shards and averages		  state/ what was not sent yet
  * 	  state/   what the averages left out	  id     this device's id
  * 	  devices/ NAME holds the device's id	  log
- * 	  log      messages of the programs	  round  next round's number (also there)
- * 	  events   of all its programs		  events
+ * 	  log      messages of the programs	  round  next round's number (DIR has it, too)
+ * 	  events   of all programs    		  events
  *
  * The agreement is a text with a line "NAME VALUE" per value, parsed as a file of limits.
  */

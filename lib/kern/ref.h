@@ -46,7 +46,7 @@ void kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv,
 
 /* Return the bf16 scale of a block, m / -codes. */
 uint16_t kern_ref_scale(float m, float codes, uint16_t top);
-/* Return the scale of a sign block from the lanes of its magnitudes' sum. */
+/* Return the scale of a sign block of n values, given the lanes' partial sums of |x|. */
 uint16_t kern_ref_sign_scale(const double lane[KERN_LANES], size_t n);
 
 #endif

@@ -176,7 +176,7 @@ gather_in_begin(const struct gather *g, struct gather_in *in, struct err *e)
 	if (in->v.differences && (k = history_open(&in->made, in->path, sh,
 	    reader_schema(in->r), e)) < 0)
 		return k;
-	in->v.lists = 1;	/* gather_group decides */
+	in->v.lists = 1;	/* gather_group sets it for each group */
 	if (!in->summed) {
 		in->v.note = gather_in_hear;
 		in->v.arg = in;

@@ -33,8 +33,8 @@ enum {
 };
 
 /* gather_open(out, paths, n, how, expect, to, o, e): open n inputs; 0: standard input.
- * expect: contributions that each step must have; 0: any number.  to: a descriptor; a
- * wait ends with an error when it has no reader (wait_orphan); -1: none. */
+ * expect: contributions that each step must have; 0: any number.  to: the output pipe;
+ * waiting for input fails once that pipe has no reader (wait_orphan); -1: none. */
 int gather_open(struct gather **out, char **paths, size_t n, int how,
     uint64_t expect, int to, const struct reader_opts *o, struct err *e);
 /* gather_many(out, step, paths, n, how, o, e): prepare one step of n files with one

@@ -507,8 +507,8 @@ swap_try(const struct swap *s, struct err *e)
 	if (mkdirat(AT(new), 0700) < 0 || mkdirat(AT(old), 0700) < 0)
 		return err_sys(e, "'%s'", new);
 	if (rename(s->path, s->home) == 0)
-		r = rename(s->home, s->path) < 0 ? err_sys(e, "'%s' was renamed to "
-		    "'%s' and cannot be renamed back: do so by hand", s->path, s->home) : swap_unable(s, e);
+		r = rename(s->home, s->path) < 0 ? err_sys(e, "cannot rename '%s' "
+		    "back to '%s', rename it by hand", s->home, s->path) : swap_unable(s, e);
 	else if (errno != ENOTEMPTY && errno != EEXIST)
 		r = swap_unable(s, e);
 	else

@@ -520,7 +520,7 @@ receive_publish_shard(const struct spool *s, struct reader *in, struct err *e)
 		r = writer_end(w, s->sync, e);
 	if (fd >= 0)
 		(void)close(fd);
-	if (r > 0)		/* its process may have died before the sync */
+	if (r > 0)		/* its writer may have died before the sync */
 		r = spool_durable(s, &sh->step, e);
 	writer_free(w);
 	alloc_free(path);

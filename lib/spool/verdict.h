@@ -12,9 +12,9 @@ struct err;
 struct history;
 struct schema;
 
-/* verdict_head(s, sh, sc, r, e): refuse in r a shard whose model is not the run's, if that
- * is known: 1 if it is the run's model, else 0.  Call it before values are decoded, since
- * a few bytes may stand for any number of values. */
+/* verdict_head(s, sh, sc, r, e): write a refusal to r if the run's model is known and the
+ * shard has another one.  Return 1 if the shard has the run's model, else 0.  Call it before
+ * values are decoded, since a few bytes may stand for any number of values. */
 int verdict_head(const struct spool *s, const struct shard *sh,
     const struct schema *sc, struct receipt *r, struct err *e);
 

@@ -12,7 +12,7 @@
 #include "sync/dynacomm.h"
 
 #define POLICY_DYNACOMM_LONGEST 1e7	/* most seconds of a shard */
-enum { POLICY_DYNACOMM_TEXT = 32 * 1024 };	/* most bytes of the list of cuts */
+enum { POLICY_DYNACOMM_TEXT = 32 * 1024 };	/* limit on the list of cuts, in bytes */
 
 int
 policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,

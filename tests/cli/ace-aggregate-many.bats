@@ -29,7 +29,7 @@ fleet() {
 	exits 0 few ace-aggregate --omit provenance --spool s --sync none \
 	    --devices 600 --rounds 1
 	same out files
-	# two relays of 300 devices and a root; sums, so that values are rounded only once
+	# two relays, of 223 and 377 devices, and a root; sums, so that values are rounded only once
 	cat d/e[0-2]*.aceg >west
 	cat d/e[3-9]*.aceg >east
 	few ace-aggregate --rule sum -d west west >w

@@ -9,7 +9,7 @@ load front
 	ends cloud edge1 edge2
 	averaged edge1 3 2
 	averaged edge2 3 2
-	# both sides report each round, with absolute names
+	# both sides report each round, and the absolute path of their folder
 	for k in 1 2 3; do
 		grep -qE "^ace-cloud: round $k/3: 2 of 2 devices, .*, average .* \(.*x smaller\)" cloud.err
 		grep -qE "^ace-edge: round $k/3: 2 of 2 devices, computing .*, sent .* \(.*x smaller\)" edge1.err

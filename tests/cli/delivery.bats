@@ -53,7 +53,7 @@ balance() {
 	[ "$(ace-inspect --format json sum | grep -c edge2)" -eq 0 ]
 }
 
-# sums FILE...: print the sums of all values
+# sums FILE...: print, for each value of the model, its sum over the files
 sums() {
 	local f
 	for f; do

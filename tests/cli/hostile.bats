@@ -112,7 +112,7 @@ aggregate() {
 	ace-inspect verify out
 }
 
-# many PREFIX: print 9000 lines of a policy, the last one without a newline
+# many PREFIX: print 9000 lines of a policy
 many() { seq -f "$1%04g=" 1000 9999; }
 
 @test "policies with many keys, and many of them: little work, and no more than one has" {

@@ -1,7 +1,7 @@
-# Machines inside this one, for guides that a person follows on several.  Each has
-# its own network, name, /root, /usr/local, /run and /etc/hosts, and Debian's sshd as
-# configured by default.  They reach each other by name.  A test file loads helper
-# and netns first.
+# Machines simulated on this one, for guides whose steps a person runs on several machines.
+# Each has its own network, name, /root and /etc/hosts, and Debian's sshd as configured by
+# default; they share one /usr/local, and each command has an empty /run.  They reach each
+# other by name.  A test file loads helper and netns first.
 
 # all commands there run as the user with this home
 home=/root

@@ -204,7 +204,7 @@ load pytorch
 		done
 		exits 1 train edge2 4 wrong=2
 		says 'ace_shards.Error: mismatch: in round 3 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}: weights, moments, .* It has to begin again after round 3 with theirs: give it the checkpoint of another device; see ace-pytorch'
-		# edge1's shard is enough: the others wait for it in round 4
+		# once edge1 has sent its shard of round 4, it and edge3 wait there for edge2
 		wait_for eval 'test -e spool/3/edge1.aceg'
 		cp edge1.pt edge2.pt
 		for o in $other; do

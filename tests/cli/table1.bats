@@ -299,16 +299,16 @@ listed() {
 	[ "$(cell table1 FullSync batch)" -eq 16 ]
 }
 
-@test "what is no way, split or model is refused before anything is run" {
+@test "an unknown method, split or model is refused before anything is run" {
 	prepare
 	ONLY=Nothing table 1 frontier
-	says "^frontier: no way is called 'Nothing'"
+	says "^frontier: method 'Nothing' is unknown: ways.sh lists all"
 	ONLY=FullSync+--interval,5 table 1 table1
 	says "^table1: 'FullSync\+--interval,5': --gradient exchanges at every step"
 	for w in ACE-Sync+--bits,few ACE-Sync+--batch,0 FedAvg+--interval,x \
 	    ACE-Sync+--bits,1/ ACE-Sync+--bits,1/dense; do
 		ONLY=$w table 1 table1
-		says "^table1: '${w/+/\\+}' is no way"
+		says "^table1: '${w/+/\\+}' is not a valid method"
 	done
 	SPLIT=halves table 1 table1
 	says "^table1: no split is called 'halves'"

@@ -3,7 +3,7 @@ from bits import Bytes, need
 from subset import Symbols, which
 from values import planes
 
-# bytes, mantissa, exponent; the last one is for half bytes
+# (bytes, mantissa bits, exponent bits) of each form; the last form is for half bytes
 FORMS = [(4, 23, 8), (2, 10, 5), (2, 7, 8), (8, 52, 11), (1, 3, 4), (1, 2, 5),
          (1, 0, 0), (2, 0, 0), (4, 0, 0), (8, 0, 0), (1, 0, 0)]
 BYTES, HALVES = 6, 10

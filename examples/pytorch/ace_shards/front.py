@@ -37,7 +37,7 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
         if n is not None and (not isinstance(n, int) or n < 1):
             raise Error(f"{what} is a whole number from 1, not {n!r}")
     if mode == "gradients" and every > 1:
-        raise Error(f"every is 1 with mode=\"gradients\", not {every}")
+        raise Error(f"every={every}: with mode=\"gradients\" only every=1 is allowed")
     inside = transport.INHERITED and not through
     if not (inside or cloud or through) or cloud and through:
         raise Error("cloud=\"[[USER@]HOST:]DIR\" is missing, or through= in its place")

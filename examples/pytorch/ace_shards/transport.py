@@ -42,7 +42,7 @@ ADVICE = (
      "of them one torch and the same settings, and one half the checkpoint of the "
      "other; " + SEE),
     (": mismatch: ", "this device, {state} and the cloud are not of one run: when the "
-     "model is right now, remove the state of the one before; " + SEE),
+     "model is the right one, remove the state of the one before; " + SEE),
     ("^ace-expand: (non-finite|limit)", "nothing was applied; " + ASK),
     (": equivocation: ", "two devices have this name, or {state} was removed after "
      "something was sent: " + SEE))
