@@ -1,14 +1,10 @@
 /*
- * The planners: the quality of their plans, and the time that they take.
+ * The planner: the quality of its plans, and the time that it takes.
  *
- * bench-planner knapsack       time and gap of our planner and of L-GreCo's dynamic
- *                              programme on L-GreCo's own objective: the least size
- *                              within a sum of errors
- * bench-planner plan LABEL EFFORT <STREAM  for the last shard: the error of a plan
- *                              that meets its budget, relative to the error of ecq
- *                              with one step for all groups at the same bytes, found
- *                              by bisection on true sizes
- * bench-planner budgets EFFORT  random shards and budgets: is every budget met?
+ * bench-planner LABEL EFFORT <STREAM  for the last shard: the error of a plan that
+ *                              meets its budget, relative to the error of ecq with
+ *                              one step for all groups at the same bytes, found by
+ *                              bisection on true sizes
  */
 #include <math.h>
 #include <stdint.h>
@@ -27,12 +23,8 @@
 #include "pipe/size.h"
 #include "sync/allot.h"
 #include "sync/regulate.h"
-#include "sync/select.h"
 
 #include "bench.h"
-#include "gap.h"
-#include "lgreco.h"
-#include "rnd.h"
 
 static void *
 get(size_t n, size_t size)
@@ -58,101 +50,7 @@ from_input(void)
 	return r;
 }
 
-/* ---- the knapsack ---- */
-
-static void
-filled(size_t n, size_t m)
-{
-	struct select_level *l = calloc(n * m, sizeof(*l));
-	uint8_t *c = calloc(n, 1);
-	struct select_result r;
-	double t, worst = 0, open = 0, b, size, s;
-	size_t i, k;
-
-	if (l == NULL || c == NULL)
-		exit(1);
-	for (i = 0; i < n; i++) {
-		size = 16384 * (1 + floor(4 * rnd()));
-		s = size * exp(8 * rnd());
-		for (k = 0; k < m; k++) {
-			l[i * m + k].bytes = (int64_t)(size * (double)(k * k) / 36);
-			l[i * m + k].dist = s * exp(-0.15 * (double)(k * k));
-		}
-	}
-	for (b = 1e5; b < 2e8; b *= 2) {
-		t = now();
-		if (select_budget(l, n, m, (int64_t)b, c, &r, NULL) < 0)
-			exit(1);
-		worst = fmax(worst, now() - t);
-		open = fmax(open, gap(l, n, m, (int64_t)b, &r));
-	}
-	(void)printf("knapsack, %zu groups of %zu levels: at most %.2f ms, "
-	    "gap at most %.3f %%\n", n, m, 1e3 * worst, 100 * open);
-	free(l);
-	free(c);
-}
-
-static void
-against(size_t n)
-{
-	enum { M = 8, T = 10 };
-	double *size = calloc(n * M, sizeof(*size)), ours = 0, theirs = 0, d, g;
-	double *error = calloc(n * M, sizeof(*error)), target, t0 = 0, t1 = 0, t;
-	struct select_level *l = calloc(n * M, sizeof(*l));
-	uint8_t *c = calloc(n, 1);
-	struct select_result r;
-	size_t i, k;
-	int trial;
-
-	if (size == NULL || error == NULL || l == NULL || c == NULL)
-		exit(1);
-	for (trial = 0; trial < T; trial++) {
-		for (target = 0, i = 0; i < n; i++) {
-			d = exp(5 * rnd() + 5);
-			g = exp(2 * rnd());
-			for (k = 0; k < M; k++) {
-				size[i * M + k] = floor(d * (double)(k + 1) / 8);
-				error[i * M + k] = g * sqrt(d) *
-				    exp2(-(double)(k + 1)) * (0.9 + 0.2 * rnd());
-			}
-			target += error[i * M + 3];
-		}
-		t = now();
-		theirs += lgreco(size, error, n, M, target);
-		t1 += now() - t;
-		t = now();
-		for (i = 0; i < n * M; i++) {
-			l[i].bytes = (int64_t)ceil(error[i] / target * 1099511627776.0);
-			l[i].dist = size[i];
-		}
-		if (select_budget(l, n, M, (int64_t)1 << 40, c, &r, NULL) != 0)
-			exit(1);
-		t0 += now() - t;
-		ours += r.dist;
-	}
-	(void)printf("L-GreCo's objective, %3zu layers: %.4f of its size, "
-	    "%.2f ms (L-GreCo %.1f ms)\n", n, ours / theirs, 1e3 * t0 / (double)T,
-	    1e3 * t1 / (double)T);
-	free(size);
-	free(error);
-	free(l);
-	free(c);
-}
-
-static void
-knapsack(void)
-{
-	rnd_seed = 3;
-	filled(1000, 12);
-	filled(1000, 23);
-	against(20);
-	against(60);
-	against(160);
-}
-
-/* ---- plans ---- */
-
-enum { RATES = 7, RANDOM = 10000, SHARD = 256, EMPTY = SHARD + 192 };
+enum { RATES = 7, SHARD = 256 };
 static const double rates[RATES] = { 0.05, 0.1, 0.3, 0.62, 1.24, 2.5, 4 };
 
 struct data {
@@ -417,82 +315,6 @@ last_shard(struct data *d)
 	ready(d);
 }
 
-/* Make groups of any size, scale and tail; some hold zeros, some one repeated value. */
-static void
-random_shard(struct data *d)
-{
-	size_t groups = (size_t)exp(5 * rnd()), g, n, i;
-	double scale, tail, zeros, u;
-	struct codec_ctx ctx = { 1, 2, 0, 1, 0 };
-	float *x;
-
-	for (g = 0; g < groups; g++) {
-		n = (size_t)exp(8 * rnd());
-		scale = exp(10 * rnd() - 8);
-		tail = 3 * rnd();
-		zeros = rnd() < 0.3 ? rnd() : 0;
-		x = get(n, sizeof(*x));
-		for (i = 0; i < n; i++) {
-			u = rnd() + rnd() + rnd() + rnd() - 2;
-			x[i] = rnd() < zeros ? 0 : (float)(scale * u *
-			    exp(tail * (rnd() + rnd() - 1)));
-		}
-		ctx.group = (uint32_t)g;
-		ctx.cols = (uint32_t)(1 + 64 * rnd());
-		add(d, x, n, &ctx);
-		free(x);
-	}
-	ready(d);
-	for (g = 0; g < groups; g++)
-		d->weight[g] = rnd() < 0.5 ? 1 : (float)rnd();
-}
-
-/* Check that every budget is met: never exceeded, and at most half a percent and
- * the padding of a frame below, unless the shard has no more bytes to send. */
-static void
-random_shards(unsigned count)
-{
-	unsigned i, over = 0, under = 0, small = 0, enough = 0, none = 0;
-	struct data d = { 0 };
-	double made = 0, groups = 0;
-	struct allot a;
-	struct regulate l;
-	uint64_t budget, left;
-	int r;
-
-	rnd_seed = 5;
-	for (i = 0; i < count; i++) {
-		random_shard(&d);
-		budget = 512 + (uint64_t)((double)d.total / 8 * exp(7 * rnd() - 4));
-		plan_shard(&d, &a, budget);
-		r = land_shard(&d, &l, budget);
-		made += (double)l.tried;
-		groups += (double)d.total;
-		if (r == 1 || l.bytes > (budget & ~(uint64_t)7)) {
-			over += r == 0;
-			small += r == 1 && budget >= EMPTY + 256;
-			none += r == 1 && budget < EMPTY + 256;
-			clear(&d);
-			continue;
-		}
-		left = (budget & ~(uint64_t)7) - l.bytes;
-		if (left > budget / 200 && left > 64) {
-			/* the plan is lossless already */
-			if (error_of(&d) <= 1e-9 * a.energy)
-				enough++;
-			else if (l.bytes <= EMPTY && left < 3 * 64)
-				none++;
-			else
-				under++;
-		}
-		clear(&d);
-	}
-	(void)printf("%u random shards and budgets: %u over, %u too small for "
-	    "the plan, %u lose nothing, %u too small for the first "
-	    "record, %u more than 0.5 %% and 64 bytes under; %.2f codings a "
-	    "value\n", count, over, small, enough, none, under, made / groups);
-}
-
 static void
 plan(const char *label)
 {
@@ -508,17 +330,9 @@ plan(const char *label)
 int
 main(int argc, char **argv)
 {
-	const char *what = argc > 1 ? argv[1] : "";
-
-	if (argc > 2)
-		effort = (unsigned)atoi(argv[argc - 1]);
-	if (strcmp(what, "knapsack") == 0)
-		knapsack();
-	else if (strcmp(what, "budgets") == 0 && argc == 3)
-		random_shards(RANDOM);
-	else if (strcmp(what, "plan") == 0 && argc == 4)
-		plan(argv[2]);
-	else
-		die("knapsack, budgets EFFORT or plan LABEL EFFORT");
+	if (argc != 3)
+		die("LABEL EFFORT");
+	effort = (unsigned)atoi(argv[2]);
+	plan(argv[1]);
 	return 0;
 }

@@ -87,8 +87,8 @@ gradient() {
 # bats test_tags=long
 @test "a plan that landed on its budget: at most 1 % more error than one step found by bisection" {
 	gradient
-	{ bench-planner plan gradient 5 <gradient
-	mkshards -n 500k -k layered | bench-planner plan layered 5; } >cells
+	{ bench-planner gradient 5 <gradient
+	mkshards -n 500k -k layered | bench-planner layered 5; } >cells
 	sed 's/  plan.*//; s/ MISSED//' cells >&3
 	[ "$(wc -l <cells)" -eq 14 ]
 	[ "$(awk '/DOES NOT FIT/ || !/error x [0-9.]+/ { exit 3 }
