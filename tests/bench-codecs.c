@@ -1,19 +1,12 @@
 /*
- * Measure each codec on the data sets of bench.h beside its peers, and ECQ's goals.
+ * Measure each codec on the data sets of bench.h beside its peers, and ECQ's length.
  *
  * bench-codecs [SPEC...]  for the named codecs, or for all codecs and their peers:
  *                      the ratio of bytes (f32 input to bodies), NMSE =
  *                      |x - y|^2 / |x|^2, and the speed in GB/s of f32 on one core,
  *                      best of three.  Groups have 65,536 values, as in a stream
- * bench-codecs -e      ECQ: its rate at given errors, its distance from Shannon's
- *                      bound and from the entropy of its symbols, its speed, and
- *                      whether the goals are met
- * bench-codecs -e LABEL GOAL <STREAM  for the last shard: the bits per value at the
- *                      error of EDEN with 2 bits, at most GOAL
  * bench-codecs -l <STREAM  figures that do not depend on the machine: bytes relative
  *                      to the entropy of the last shard, at eight rates
- * bench-codecs -t      TCQ beside ECQ, and its goals; -t LABEL <STREAM for the last
- *                      shard: the bits that TCQ takes at ECQ's error
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,8 +149,6 @@ codecs(int specs, char **spec)
 
 /* ---- ECQ ---- */
 
-enum { FASTEST = 10 };		/* the fastest of this many runs counts */
-
 /* Groups as large as those of streams. */
 struct data {
 	struct group {
@@ -171,7 +162,7 @@ struct data {
 };
 
 struct ecq {
-	double bits, nmse, entropy, code, decode;
+	double bits, entropy;	/* per value */
 };
 
 static void
@@ -214,209 +205,50 @@ entropy(float *y, size_t n)
 	return (bits + lgamma((double)n + k / 2) - lgamma(k / 2)) / log(2);
 }
 
-static uint32_t coder = CODEC_ECQ;
-
 static void
 run(const struct data *d, double step, int last, struct ecq *r)
 {
 	static struct buf out = BUF_INIT;
-	struct codec_plan p = { coder, 0, (float)step };
-	double err = 0, sq = 0, t, bytes = 0;
+	struct codec_plan p = { CODEC_ECQ, 0, (float)step };
 	struct err e = ERR_INIT;
-	size_t i, j;
+	double bytes = 0;
 	uint8_t param;
+	size_t i;
 
 	memset(r, 0, sizeof(*r));
 	for (i = 0; i < d->groups; i++) {
 		const struct group *g = d->g + i;
-		const float *x = d->x + g->at;
 		struct codec_ctx ctx = { 1, 2, (uint32_t)i, g->cols, g->offset };
 
 		out.n = 0;
-		t = now();
-		if (codec_encode(&p, &ctx, x, g->n, &out, &param, &e) < 0)
+		if (codec_encode(&p, &ctx, d->x + g->at, g->n, &out, &param, &e) < 0 ||
+		    codec_decode(p.codec, param, &ctx, out.p, out.n, d->y, g->n, &e) < 0)
 			die(ERR_MSG(&e));
-		r->code += now() - t;
-		t = now();
-		if (codec_decode(p.codec, param, &ctx, out.p, out.n, d->y,
-		    g->n, &e) < 0)
-			die(ERR_MSG(&e));
-		r->decode += now() - t;
 		bytes += (double)out.n;
-		for (j = 0; j < g->n; j++) {
-			t = (double)x[j] - (double)d->y[j];
-			err += t * t;
-			sq += (double)x[j] * (double)x[j];
-		}
 		if (last)
 			r->entropy += entropy(d->y, g->n) / (double)d->n;
 	}
 	r->bits = 8 * bytes / (double)d->n;
-	r->nmse = err / sq;
-	r->code = 4e-9 * (double)d->n / r->code;
-	r->decode = 4e-9 * (double)d->n / r->decode;
 }
 
-/* Return the quantiser step that takes this many bits or, with bits 0, makes this
- * error. */
+/* Find the quantiser step that takes this many bits. */
 static struct ecq
-meet(const struct data *d, double bits, double nmse)
+meet(const struct data *d, double bits)
 {
 	double lo = 1e-7, hi = 1e2, step = 0;
-	struct ecq r, again;
+	struct ecq r;
 	int i;
 
 	for (i = 0; i < 24; i++) {
 		step = sqrt(lo * hi);
 		run(d, step, 0, &r);
-		if (bits > 0 ? r.bits > bits : r.nmse < nmse)
+		if (r.bits > bits)
 			lo = step;
 		else
 			hi = step;
 	}
 	run(d, step, 1, &r);
-	for (i = 1; i < FASTEST; i++) {
-		run(d, step, 0, &again);
-		r.code = again.code > r.code ? again.code : r.code;
-		r.decode = again.decode > r.decode ? again.decode : r.decode;
-	}
 	return r;
-}
-
-static double
-over_shannon(const struct ecq *r)
-{
-	return r->bits - 0.5 * log2(1 / r->nmse);
-}
-
-static double
-over_entropy(const struct ecq *r)
-{
-	return 100 * (r->bits / r->entropy - 1);
-}
-
-static void
-ecq_line(const char *what, const struct ecq *r)
-{
-	(void)printf("%-27s %7.3f %7.2f %9.3g %8.3f %+8.2f %6.2f %6.2f\n",
-	    what, r->bits, 32 / r->bits, r->nmse, over_shannon(r),
-	    over_entropy(r), r->code, r->decode);
-	(void)fflush(stdout);
-}
-
-static void
-head(void)
-{
-	(void)printf("%-27s %7s %7s %9s %8s %8s %6s %6s\n", "ecq", "bits",
-	    "ratio", "NMSE", "Shannon", "entropy", "code", "dec.");
-	(void)printf("%-27s %7s %7s %9s %8s %8s %13s\n", "", "", "", "",
-	    "bits +", "% +", "GB/s, 1 core");
-}
-
-/* Measure low rates: the goals for speed, and for the length on data without context. */
-static void
-low(const char *name, const struct data *d, int context)
-{
-	static const double rate[] = { 0.1, 0.25, 0.5 };
-	struct ecq r[3];
-	char what[64];
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		(void)snprintf(what, sizeof(what), "%s, %g bit", name, rate[i]);
-		r[i] = meet(d, rate[i], 0);
-		ecq_line(what, &r[i]);
-	}
-	for (i = 0; i < 3; i++) {
-		(void)snprintf(what, sizeof(what), "%s, %g bit: code, GB/s",
-		    name, rate[i]);
-		goal(what, r[i].code, 0, i == 2 ? 1.5 : 0.5, "SZ3 0.20");
-		(void)snprintf(what, sizeof(what), "%s, %g bit: decode, GB/s",
-		    name, rate[i]);
-		goal(what, r[i].decode, 0, i == 2 ? 3 : 1, "SZ3 0.28");
-		(void)snprintf(what, sizeof(what),
-		    "%s, %g bit: %% over the adaptive entropy", name, rate[i]);
-		goal(what, over_entropy(&r[i]), 1, context ? 0 : 1, "");
-	}
-}
-
-static void
-gaussian(const struct data *gauss)
-{
-	static const char *const peer[] = { "EDEN .27", "EDEN .45", "EDEN .57",
-		"EDEN .64" };
-	struct ecq r[4];
-	char what[64];
-	int i;
-
-	for (i = 0; i < 4; i++) {
-		(void)snprintf(what, sizeof(what), "gauss, %d bit", i + 1);
-		r[i] = meet(gauss, i + 1, 0);
-		ecq_line(what, &r[i]);
-	}
-	for (i = 0; i < 4; i++) {
-		(void)snprintf(what, sizeof(what),
-		    "gauss, %d bit: bits over Shannon's bound", i + 1);
-		goal(what, over_shannon(&r[i]), 1, 0.30, peer[i]);
-		(void)snprintf(what, sizeof(what),
-		    "gauss, %d bit: %% over the adaptive entropy", i + 1);
-		goal(what, over_entropy(&r[i]), 1, 1, "");
-	}
-	goal("gauss, 2 bit: code, GB/s", r[1].code, 0, 0.7, "");
-	goal("gauss, 2 bit: decode, GB/s", r[1].decode, 0, 1.2, "");
-}
-
-/* The two data sets of bench.h. */
-static void
-make_sets(struct data *gauss, struct data *layered)
-{
-	float *a = calloc(total, 4), *b = calloc(total, 4);
-	size_t i;
-
-	gauss->y = layered->y = calloc(GROUP, 4);
-	if (a == NULL || b == NULL || gauss->y == NULL)
-		die("out of memory");
-	make(a, b);
-	for (i = 0; i < total / 4; i += GROUP)
-		add(gauss, a + i, GROUP, 1024, i);
-	for (i = 0; i < total; i += GROUP)
-		add(layered, b + i, GROUP, 1024, i);
-	free(a);
-	free(b);
-}
-
-static void
-drop(struct data *d)
-{
-	free(d->y);
-	alloc_free(d->x);
-	alloc_free(d->g);
-}
-
-static void
-sets(void)
-{
-	struct data gauss = { .n = 0 }, layered = { .n = 0 };
-	struct ecq r[3];
-
-	make_sets(&gauss, &layered);
-	r[0] = meet(&layered, 0, 3.0e-3);
-	ecq_line("layered", &r[0]);
-	r[1] = meet(&layered, 0, 3.7e-2);
-	ecq_line("layered", &r[1]);
-	r[2] = meet(&gauss, 0, 5.5e-3);
-	ecq_line("gauss", &r[2]);
-	goal("layered, NMSE 3.0e-3: times smaller", 32 / r[0].bits, 0, 17.5,
-	    "SZ3 15.6@6.5e-3");
-	goal("layered, NMSE 3.7e-2: times smaller", 32 / r[1].bits, 0, 39, "");
-	goal("gauss, NMSE 5.5e-3: times smaller", 32 / r[2].bits, 0, 7.9,
-	    "SZ3 7.0@4.0e-3, q4_0 7.1@7.4e-3");
-	gaussian(&gauss);
-	low("gauss", &gauss, 0);
-	low("layered", &layered, 1);
-	layered.y = NULL;		/* both data sets use the same array */
-	drop(&gauss);
-	drop(&layered);
 }
 
 static void
@@ -461,105 +293,22 @@ lengths(void)
 	if (d.n == 0 || d.y == NULL)
 		die("no values");
 	for (i = 0; i < sizeof(rate) / sizeof(rate[0]); i++) {
-		r = meet(&d, rate[i], 0);
+		r = meet(&d, rate[i]);
 		(void)snprintf(what, sizeof(what),
 		    "stream, %g bit: %% over the adaptive entropy", rate[i]);
-		goal(what, over_entropy(&r), 1, 1, "");
+		goal(what, 100 * (r.bits / r.entropy - 1), 1, 1, "");
 	}
-	drop(&d);
-}
-
-static void
-of_stream(const char *label, const char *most)
-{
-	struct data d = { .n = 0 };
-	struct ecq r;
-	char what[64];
-
-	last_shard(&d);
-	d.y = calloc(d.n + 1, 4);
-	if (d.n == 0 || d.y == NULL)
-		die("no values");
-	r = meet(&d, 0, 0.1175);	/* NMSE of EDEN, 2 bits */
-	ecq_line(label, &r);
-	(void)snprintf(what, sizeof(what), "%s: bits at EDEN's error of 2 bit",
-	    label);
-	goal(what, r.bits, 1, strtod(most, NULL), "EDEN 2.06");
-	low(label, &d, 1);
-	drop(&d);
-}
-
-/* ---- TCQ ---- */
-
-/* Check data set d at the error that ECQ makes with this many bits: TCQ must take
- * at most this percentage of them. With 0: TCQ with as many bits, relative to
- * Shannon's bound. */
-static void
-trellis(const struct data *d, const char *label, double bits, double fewer)
-{
-	struct ecq r, t;
-	char what[64];
-
-	r = meet(d, bits, 0);
-	coder = CODEC_TCQ;
-	t = meet(d, fewer > 0 ? 0 : bits, fewer > 0 ? r.nmse : 0);
-	coder = CODEC_ECQ;
-	(void)snprintf(what, sizeof(what), "%s, %g bit, ecq", label, bits);
-	ecq_line(what, &r);
-	(void)snprintf(what, sizeof(what), "%s, %g bit, tcq", label, bits);
-	ecq_line(what, &t);
-	if (fewer > 0) {
-		(void)snprintf(what, sizeof(what), "%s, %g bit: %% fewer", label,
-		    bits);
-		goal(what, 100 * (1 - t.bits / r.bits), 0, fewer, "");
-		return;
-	}
-	goal("bits over Shannon's bound", over_shannon(&t), 1, 0.13, "ecq .25");
-	goal("code, GB/s", t.code, 0, 0.4, "");
-	goal("decode, share of ecq's", t.decode / r.decode, 0, 0.7, "");
-}
-
-static void
-trellis_all(const char *label)
-{
-	static const double gauss[] = { 1, 1.28, 2 }, real[] = { 0.3, 0.62, 1.28 };
-	static const double fewer[] = { 3, 6, 9.375 };	/* percent; 9.375: 1.16 bits, not 1.28 */
-	struct data d = { .n = 0 }, layered = { .n = 0 };
-	size_t i;
-
-	head();
-	if (label == NULL)
-		make_sets(&d, &layered);
-	else
-		last_shard(&d);
 	free(d.y);
-	d.y = calloc(d.n + 1, 4);
-	if (d.n == 0 || d.y == NULL)
-		die("no values");
-	for (i = 0; i < 3; i++)
-		trellis(&d, label != NULL ? label : "gauss",
-		    label != NULL ? real[i] : gauss[i], label != NULL ? fewer[i] : 0);
-	layered.y = NULL;		/* both data sets used the same array */
-	drop(&layered);
-	drop(&d);
+	alloc_free(d.x);
+	alloc_free(d.g);
 }
 
 int
 main(int argc, char **argv)
 {
-	const char *what = argc > 1 ? argv[1] : "";
-
-	if (strcmp(what, "-l") == 0)
+	if (argc == 2 && strcmp(argv[1], "-l") == 0)
 		lengths();
-	else if (strcmp(what, "-t") == 0)
-		trellis_all(argc > 2 ? argv[2] : NULL);
-	else if (strcmp(what, "-e") == 0) {
-		head();
-		if (argc == 4)
-			of_stream(argv[2], argv[3]);
-		else
-			sets();
-	} else
+	else
 		codecs(argc - 1, argv + 1);
 	return 0;
 }
