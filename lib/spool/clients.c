@@ -13,8 +13,8 @@
 #include "spool/clients.h"
 #include "spool/spool.h"
 
-/* Bytes of the file that are locked and never written.  The first are the places of the
- * spool.  Those of a device begin at CLIENTS_DEVICES plus an offset by its name's hash. */
+/* Bytes of the file that are locked and never written.  The spool's places begin at byte
+ * 0, a device's at CLIENTS_DEVICES plus an offset made from the hash of its name. */
 #define CLIENTS_DEVICES ((off_t)1 << 40)
 #define CLIENTS_SHARDS ((off_t)1 << 49)	/* shards that a device is sending */
 #define CLIENTS_SUMS ((off_t)1 << 39)	/* each ace-aggregate locks it, shared */
@@ -81,7 +81,7 @@ clients_sums(const struct spool *s, int *fd, struct err *e)
 	struct flock l = clients_sum(F_RDLCK);
 	int r = clients_open(s, fd, e);
 
-	/* the lock is only for messages: go on without it */
+	/* go on without the lock, which is only for messages */
 	if (r == 0)
 		(void)fcntl(*fd, F_OFD_SETLK, &l);
 	return r;

@@ -23,16 +23,16 @@
 #include "spool/steps.h"
 #include "spool/waiting.h"
 
-/* A look at a step that is open opens its directory.  Pauses grow with the number of open
+/* To look at an open step is to open its directory.  Pauses grow with the number of open
  * steps, so that a device that is far ahead does not keep a processor busy. */
-enum { CLOSING_LOOKS = 16 };	/* such steps for each pause */
+enum { CLOSING_LOOKS = 16 };	/* open steps per unit of pause */
 
 struct closing {
 	const struct closing_opts *o;
 	struct spool in;
-	uint64_t step;		/* the current one; at first, the last average's or UINT64_MAX */
+	uint64_t step;		/* current; at first the last averaged one or UINT64_MAX */
 	struct receipt_list list;	/* the step's manifest */
-	char **path;		/* [n]: files of the shards that count */
+	char **path;		/* [n]: files of the shards to average */
 	size_t n;
 	size_t open;		/* number of open steps at the last look */
 	int sums;		/* descriptor of clients_sums, or -1 */
@@ -107,7 +107,7 @@ closing_dir(const struct closing *r)
 
 /* ---- closing ---- */
 
-/* Append the files of a step to `have', with the devices that their names state. */
+/* Append the files of a step to `have', with the devices that the file names give. */
 static int
 closing_files(const struct closing *r, uint64_t step, struct receipt_list *have,
     struct err *e)
@@ -126,8 +126,8 @@ closing_files(const struct closing *r, uint64_t step, struct receipt_list *have,
 	return k;
 }
 
-/* Find the files of the shards that a manifest lists, since it has receipts only.  An
- * excluded shard needs no file.  A file that is damaged is found when it is averaged. */
+/* Find the files of the shards that a manifest lists, since it has only their receipts.  An
+ * excluded shard needs no file.  Damage to a file is found when the shard is averaged. */
 static int
 closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 {
@@ -162,9 +162,9 @@ struct closing_at {
 };
 
 /*
- * Find the first open step that has shards, into *first, and the first that has a
- * quorum of them, into *next.  Usually both are one step.  If not, the other devices may
- * never send shards of *first, and one device must not hold up all others.
+ * Set *first to the first open step that has shards, and *next to the first open step
+ * that has a quorum of them.  Usually both are the same step.  If not, the other devices
+ * may never send shards of *first, and one device must not hold up all others.
  */
 static int
 closing_first(struct closing *r, const struct closed *d,
@@ -191,7 +191,7 @@ closing_first(struct closing *r, const struct closed *d,
 
 /* Add to l the accepted shards of earlier steps that no average has counted: those of
  * open steps, which are passed over, and those that the newest manifest left for the
- * next average.  1: one of these open steps has a quorum and must be closed first. */
+ * next average.  Return 1 if one of these open steps has a quorum and must be closed first. */
 static int
 closing_carry(const struct closing *r, const struct closed *d, uint64_t step,
     struct receipt_list *l, struct err *e)
@@ -222,7 +222,7 @@ closing_carry(const struct closing *r, const struct closed *d, uint64_t step,
 	return k;
 }
 
-/* Exclude `count' of the shards that count, from the i-th on, with this verdict. */
+/* Exclude `count' of the accepted shards, from the i-th on, with this verdict. */
 static void
 closing_refuse(struct closing *r, size_t i, size_t count,
     enum receipt_verdict verdict, const char *why)
@@ -256,7 +256,7 @@ closing_short(struct closing *r)
 	closing_refuse(r, 0, left, RECEIPT_DUPLICATE, text);
 }
 
-/* Name the shards of a closed step that were damaged after they were accepted. */
+/* Print which shards of a closed step were damaged after they were accepted. */
 static void
 closing_tell(const struct closing *r)
 {
@@ -275,7 +275,7 @@ closing_tell(const struct closing *r)
 
 enum closing_result {
 	CLOSING_DONE,
-	CLOSING_AGAIN		/* look again: no step is over yet, or an earlier step is */
+	CLOSING_AGAIN		/* look again: no step is over, or an earlier one was found */
 };
 
 /* Close a step.  Return an enum closing_result.  seen: shards of the step that were read
@@ -292,7 +292,7 @@ closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
 		return k;
 	if ((k = manifest_closed(&r->in, &d, e)) == 0 && d.any &&
 	    (!d.made || d.closed >= step))
-		k = CLOSING_AGAIN;	/* another process closed it */
+		k = CLOSING_AGAIN;	/* another process closed the step */
 	if (k == 0 && (k = steps_shards(l, &r->in, step, seen, e)) == 0 &&
 	    (k = closing_carry(r, &d, step, l, e)) == 0) {
 		receipt_list_sort(l);
@@ -309,7 +309,7 @@ closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
 
 /* ---- waiting for a step ---- */
 
-/* *since becomes the time, by clock_now, at which the step had a quorum of shards. */
+/* Set *since to the time, by clock_now, at which the step had a quorum of shards. */
 static int
 closing_since(const struct closing *r, uint64_t step, double *since, struct err *e)
 {
@@ -346,14 +346,14 @@ closing_since(const struct closing *r, uint64_t step, double *since, struct err 
 
 /* The step that is waited for. */
 struct closing_watch {
-	int any;		/* 1: there is one: */
+	int any;		/* 1: `step' and `since' are set */
 	uint64_t step;
 	double since;		/* when it had a quorum, by clock_now */
 };
 
-/* Return 1 if this step is over, else 0.  The deadline runs from the time at which a
- * quorum is there.  If it ran from the first shard, a fast device would shorten the time
- * of the others. */
+/* Return 1 if this step is over, else 0.  The deadline runs from the time at which the
+ * step has a quorum.  If it ran from the first shard, a fast device would leave the
+ * others less time. */
 static int
 closing_ripe(const struct closing *r, struct closing_watch *c,
     const struct closing_at *a, struct err *e)
@@ -382,9 +382,9 @@ closing_ripe(const struct closing *r, struct closing_watch *c,
 	return dated && clock_now() - c->since >= o->deadline;
 }
 
-/* Close the first step that is over, or take the one that is closed and has no average
- * yet.  Return an enum closing_result.  A step without a quorum is passed over only when
- * a later step is over. */
+/* Close the first step that is over, or take the closed step that has no average yet.
+ * Return an enum closing_result.  A step without a quorum is passed over only when a
+ * later step is over. */
 static int
 closing_try(struct closing *r, struct closing_watch c[2], struct closing_at *a,
     struct err *e)
@@ -397,7 +397,7 @@ closing_try(struct closing *r, struct closing_watch c[2], struct closing_at *a,
 
 	if (k == 0 && d.any && !d.made) {
 		r->step = d.closed;
-		/* the process that closed it may have died before a sync */
+		/* the process that closed the step may have died before a sync */
 		return (k = spool_durable(&r->in, NULL, e)) < 0 ||
 		    (k = manifest_of(&r->in, r->step, &r->list,
 		    e)) < 0 ? k : closing_names(r, &r->list, e);
@@ -451,7 +451,7 @@ closing_wait(struct closing *r, struct err *e)
 
 /* ---- a step ---- */
 
-/* Build the paths of the shards that count. */
+/* Build the paths of the shards to average. */
 static int
 closing_paths(struct closing *r, struct err *e)
 {
@@ -498,7 +498,7 @@ closing_exclude(struct closing *r, size_t i, size_t count,
 	closing_short(r);
 	if ((k = spool_lock(&r->in, LOCK_EX, &fd, e)) < 0)
 		return k;
-	/* if another process has gone on, its manifest stays */
+	/* if another process has closed a later step, its manifest stays */
 	if ((k = manifest_closed(&r->in, &d, e)) == 0 && !d.made && d.closed == r->step)
 		k = manifest_close(&r->in, &d, &r->list, e);
 	(void)close(fd);
@@ -525,12 +525,12 @@ closing_published(const struct closing *r, struct err *e)
 			waiting_say(r->in.wait, r->step, "", "waiting for the "
 			    "average of step %llu in the spool (ace-recv --publish)",
 			    (unsigned long long)r->step);
-		/* look once more: the other process may have stored it and
+		/* look once more: the reader may have stored the average just before it
 		 * ended */
 		if (!(gone = wait_gone(r->o->out, 0)))
 			(void)wait_more(&w, e);
 	}
-	/* its process may have died before the name was durable */
+	/* its writer may have died before the name was durable */
 	return k < 0 ? k : spool_durable(&r->in, &r->step, e);
 }
 
@@ -543,8 +543,8 @@ closing_done(struct closing *r, struct err *e)
 	size_t i;
 	int k = 0;
 
-	/* shards that wait for the next average stay; so do this step's
-	 * until the next step is closed, since a power cut may reopen this one */
+	/* keep the shards that wait for the next average, and this step's until the next
+	 * step is closed, since a power cut may reopen this step */
 	for (i = 0; i < r->list.n; i++)
 		if (r->list.line[i].r.step < before)
 			before = r->list.line[i].r.step;

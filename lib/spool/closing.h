@@ -4,9 +4,9 @@
  *
  * A step is over as soon as `expect' of its shards are there, or if `quorum' of them are
  * there at the deadline.  If `expect' is not known and there is no deadline, the step is
- * over as soon as `quorum' are there.  The deadline is reckoned from the times of the
- * step's files, so that a process that is started again goes on counting; during a wait
- * it is measured by a clock that does not jump.
+ * over as soon as `quorum' are there.  The deadline is computed from the times of the
+ * step's files, so that it also holds for a process that is restarted; during a wait, a
+ * clock that does not jump measures it.
  *
  * A step with fewer shards than a quorum is passed over once a later step is over, since
  * the other devices may never send theirs.  Its accepted shards are counted in that later
@@ -25,11 +25,11 @@ struct closing;
 struct closing_opts {
 	const char *dir;
 	enum io_sync sync;
-	size_t expect;		/* shards of a step; 0: not known */
-	size_t quorum;		/* shards that are enough, at least 1 */
-	double deadline;	/* seconds after a quorum was there; 0: none */
-	int published;		/* a step is done when its average is in the
-				   spool, put there by the reader of our output */
+	size_t expect;		/* shards that a step should have; 0: not known */
+	size_t quorum;		/* fewest shards for an average, at least 1 */
+	double deadline;	/* seconds to wait after a quorum; 0: no limit */
+	int published;		/* 1: a step is done when the reader of our output has put
+				   its average into the spool */
 	uint64_t keep;		/* number of newest steps whose shards stay; 0: all */
 	int create;		/* make the directory if it is absent */
 	struct waiting *wait;	/* for messages during waits; or NULL */
@@ -44,7 +44,7 @@ int closing_open(struct closing **out, const struct closing_opts *o,
     struct err *e);
 void closing_free(struct closing *r);
 
-/* closing_made(r, n, e): count the averages of the run that were made, by any process. */
+/* closing_made(r, n, e): set *n to the number of averages made in this run, by any process. */
 int closing_made(const struct closing *r, uint64_t *n, struct err *e);
 
 const char *closing_dir(const struct closing *r);
@@ -53,19 +53,19 @@ const char *closing_dir(const struct closing *r);
  * shards that come later, for it or for steps before it, are late.  *paths, valid until
  * closing_done, are its shards and those of earlier steps that no average has counted, in
  * the order in which to add them.  A step that was closed before and has no average comes
- * again with the same shards.  Without a reader of o->out: wait_orphan's error. */
+ * again with the same shards.  If o->out has no reader: wait_orphan's error. */
 int closing_next(struct closing *r, uint64_t *step, char ***paths, size_t *n,
     struct err *e);
-/* closing_exclude(r, i, count, verdict, why, paths, n, e): exclude `count' of these shards,
- * from the i-th on, from the step's average; the changed manifest is on disk when this
- * returns.  The verdict is one of spool/manifest.h.  *paths become the remaining shards.  If those are fewer than a quorum, none remain: they wait for the
- * next average, too. */
+/* closing_exclude(r, i, count, verdict, why, paths, n, e): exclude `count' shards of *paths,
+ * from the i-th on, from the step's average.  The changed manifest is on disk when this
+ * returns.  For the verdicts see spool/manifest.h.  *paths becomes the remaining shards; if
+ * they are fewer than a quorum, *paths becomes empty and they wait for the next average. */
 int closing_exclude(struct closing *r, size_t i, size_t count,
     enum receipt_verdict verdict, const char *why, char ***paths, size_t *n, struct err *e);
 /* closing_done(r, e): record that the step's average was written, or that no shard is
- * left for one.  With `published', wait before until it is in the spool.  Then remove
- * the directories of steps beyond `keep'.  Their manifests stay, so that a shard that is
- * sent again gets the same verdict, however late it comes. */
+ * left for one.  With `published', first wait until the average is in the spool.  Then
+ * remove the directories of steps beyond `keep'.  Their manifests stay, so that a shard
+ * that is sent again gets the same verdict, however late it comes. */
 int closing_done(struct closing *r, struct err *e);
 
 #endif

@@ -83,7 +83,7 @@ struct history_old {
 	uint64_t last, step;	/* of the last average; of the new history */
 };
 
-/* Remove a history that is not needed any more. */
+/* Remove the history called `name' if it is not needed any more. */
 static int
 history_forget(void *arg, const char *name, struct err *e)
 {
@@ -124,8 +124,8 @@ history_keep(struct history *m, const struct spool *s, const struct shard *sh,
 	temp_leave(m->temp);
 	alloc_free(m->temp);
 	m->temp = NULL;
-	/* before the shard has its name: once it is accepted, its device goes on
-	 * from this history */
+	/* sync the file before the shard gets its name: once the shard is accepted, its
+	 * device goes on from this history */
 	if (s->sync == IO_SYNC_FULL && (k = io_sync_path(path, e)) < 0)
 		return k;
 	return scan(m->dir, history_forget, &o, e);

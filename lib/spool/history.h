@@ -1,11 +1,11 @@
 /*
  * The spool's history of devices that send differences to a history
  * (device/feedback.h).  DIR/device/DEVICE.history/history.STEP is what was
- * reconstructed from the shard of that step, dense.  It is the history of the device's
- * next shard, byte for byte the file in the device's state; ace-aggregate adds its values.
- * It is durable before the shard is accepted.
+ * reconstructed from the shard of that step, dense.  The device's next shard is a
+ * difference to it; the file in the device's state has the same bytes.  ace-aggregate
+ * averages its values.  It is durable before the shard is accepted.
  *
- * Two histories stay for a shard that comes again: the newest, and the one to which the
+ * Two histories stay, for a shard that is sent again: the newest, and the one to which the
  * newest shard is a difference.  Histories of steps that have no average yet stay, too.
  */
 #ifndef ACE_HISTORY_H
@@ -24,8 +24,8 @@ struct history {		/* of the shard that is being received */
 };
 #define HISTORY_INIT { NULL, NULL, NULL, 0 }
 
-/* history_begin(m, s, sh, sc, r, e): begin with a shard; refuse it in r if it is a
- * difference to a history that the spool does not have. */
+/* history_begin(m, s, sh, sc, r, e): begin with the shard sh; write a refusal to r if it
+ * is a difference to a history that the spool does not have. */
 int history_begin(struct history *m, const struct spool *s,
     const struct shard *sh, const struct schema *sc, struct receipt *r,
     struct err *e);
@@ -36,8 +36,8 @@ int history_upto(struct history *m, const struct schema *sc, uint32_t g,
     float *x, struct err *e);
 int history_group(struct history *m, uint32_t g, int sent, float *x, size_t n,
     struct err *e);
-/* history_end(m, s, sc, x, e): end after the last group; the file is on the disk,
- * without its final name. */
+/* history_end(m, s, sc, x, e): end after the last group.  The file is then on disk under
+ * a temporary name. */
 int history_end(struct history *m, const struct spool *s,
     const struct schema *sc, float *x, struct err *e);
 /* history_keep(m, s, sh, last, e): give the file its name, before the shard gets its own;
@@ -47,8 +47,8 @@ int history_keep(struct history *m, const struct spool *s, const struct shard *s
     const uint64_t *last, struct err *e);
 void history_drop(struct history *m);
 
-/* history_open(d, path, sh, sc, e): open what was reconstructed from the shard sh, which
- * is the spool's file at path. */
+/* history_open(d, path, sh, sc, e): open the history that was reconstructed from the
+ * shard sh, the spool's file at path. */
 struct dense;
 int history_open(struct dense *d, const char *path, const struct shard *sh,
     const struct schema *sc, struct err *e);

@@ -32,7 +32,7 @@
 static const char *const limits_words[] = { "gradient", "delta", "sum", "mean",
 	"residual", "model", "history", "difference", NULL };
 
-/* Parse kinds between commas, one of which may be "difference". */
+/* Parse a list of kinds separated by commas; "difference" may be one of them. */
 static int
 limits_kinds(void *arg, const struct opt *row, const char *list, struct err *e)
 {
@@ -167,7 +167,7 @@ limits_because(struct receipt *r, struct err *e)
 	return 0;
 }
 
-/* Check the numbers that will be added. */
+/* Check the numbers in the head that do not depend on the model. */
 static void
 limits_numbers(const struct limits *a, const struct shard *sh, struct receipt *r)
 {
@@ -223,7 +223,7 @@ limits_values(const struct kern *k, const struct schema_tensor *t,
 		(void)limits_because(r, &e);
 }
 
-/* With a limit of one contributor, refuse a list that names another device. */
+/* If the limit is one contributor, refuse a list that names any other device. */
 static int
 limits_names(const struct limits *a, const struct reader *in, struct receipt *r,
     struct err *e)
@@ -314,12 +314,12 @@ limits_step(struct limits_room *p, uint64_t step, struct err *e)
 
 /*
  * DIR/device/DEVICE.open has a line for each step in which the device may have a file,
- * with the bytes of its files there once they do not change any more.  So limits_room
- * looks at few files, however many steps are open.  A power cut may damage the list:
- * then a wrong number of bytes is counted until those steps are over.
+ * with the size of its files there, once that is final.  So limits_room looks at few
+ * files, however many steps are open.  A power cut may damage the list: then a wrong
+ * number of bytes is counted until those steps are over.
  *
- * Open the list, locked as `how' says, and read the steps that are still open; it may be
- * absent.  Call limits_shut afterwards, also after a failure.
+ * Open the list, locked as `how' says, and read its steps that are still open.  The list
+ * may be absent.  Call limits_shut afterwards, also after a failure.
  */
 static int
 limits_list(const struct spool *s, const struct shard *sh, int how,

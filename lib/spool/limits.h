@@ -20,8 +20,8 @@ struct spool;
 struct kern;
 struct reader;
 
-/* Upper bounds of the limits.  The sum of a million shards of that weight, with
- * values of VALUES_MOST, fits into f32, also if weights are numbers of samples. */
+/* Upper bounds of the limits.  A sum of a million shards of LIMITS_WEIGHT_MOST and
+ * VALUES_MOST (format/values.h) fits into f32, also if weights count samples. */
 #define LIMITS_WEIGHT_MOST 1e12
 #define LIMITS_STEP_MOST (UINT64_C(1) << 62)
 #define LIMITS_SAMPLES_MOST (UINT64_C(1) << 40)
@@ -35,7 +35,7 @@ struct limits {
 	uint64_t contributors;		/* of one shard, at most */
 	uint64_t ahead;			/* steps after the last closed one, at most */
 	uint64_t stale;			/* for spool.max_stale */
-	uint64_t shard;			/* bytes on the wire, at most */
+	uint64_t shard;			/* bytes of one shard on the wire, at most */
 	uint64_t quota;			/* bytes of a device in open steps, at most */
 	uint64_t open;			/* open steps with shards of a device, at most */
 	double silence, idle, time;	/* seconds at most: without a byte
@@ -62,11 +62,11 @@ void limits_refuse(struct receipt *r, const char *fmt, ...)
  * exceeded. */
 void limits_head(const struct limits *a, const struct shard *sh,
     const struct schema *sc, struct receipt *r);
-/* limits_values(k, t, first, x, n, r): check the values x[n], which are those of tensor t
- * from index `first' on. */
+/* limits_values(k, t, first, x, n, r): check the values x[n] of tensor t, which begin at
+ * index `first'. */
 void limits_values(const struct kern *k, const struct schema_tensor *t,
     uint64_t first, const float *x, size_t n, struct receipt *r);
-/* limits_note(a, c, in, r, e): check the annotation that `in' stands at. */
+/* limits_note(a, c, in, r, e): check the annotation in the frame that `in' read last. */
 int limits_note(const struct limits *a, struct checks *c, const struct reader *in,
     struct receipt *r, struct err *e);
 
@@ -75,9 +75,9 @@ int limits_note(const struct limits *a, struct checks *c, const struct reader *i
  * closed, so that the shard is late, whatever else is wrong with it.
  * -ERR_REFUSED: its step is too far ahead, or the device is above its quota.  The
  * connection then ends without a verdict, and the device sends the shard again later.  A
- * verdict would have to be stored, since the device takes back what was refused and the
- * same bytes must not be accepted later; and a device that invents steps could fill the
- * disk with stored verdicts. */
+ * verdict would have to be stored, since the device keeps the values of a refused shard
+ * for a later one and the same bytes must not be accepted then; and a device that invents
+ * steps could fill the disk with stored verdicts. */
 int limits_room(const struct limits *a, const struct spool *s,
     const struct shard *sh, const struct schema *sc, uint64_t coming,
     struct err *e);

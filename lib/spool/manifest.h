@@ -1,5 +1,5 @@
 /*
- * Which steps of a spool are closed, with which shards.
+ * Manifests: which steps of a spool are closed, and with which shards.
  *
  * To close a step is to write its manifest over DIR/closed: that step and all before
  * it are closed then.  The manifest has a receipt for each shard of the step, and for
@@ -11,7 +11,7 @@
  *   late	damaged in the spool: in no average, without run and digest
  *
  * The last receipt is of a shard of the step itself.  The version in each receipt is the
- * last step whose average was made before.
+ * last step whose average was made when this step was closed.
  *
  * Once the average is made the manifest gets a second name, DIR/done/STEP.  This link
  * is durable at the latest before the next manifest replaces the first name.  If a power
@@ -30,10 +30,10 @@
 struct err;
 
 struct closed {
-	int any;		/* a step is closed: */
-	uint64_t closed;	/* this one, and all before it */
-	int made;		/* the average of `closed' was made */
-	int has_last;		/* the average of some step was made: */
+	int any;		/* 1: a step is closed */
+	uint64_t closed;	/* the newest closed step; all before it are closed, too */
+	int made;		/* 1: the average of `closed' was made */
+	int has_last;		/* 1: the average of some step was made */
 	uint64_t last;		/* the last such step */
 };
 
@@ -43,8 +43,8 @@ int manifest_closed(const struct spool *s, struct closed *d, struct err *e);
 
 /* manifest_of(s, step, l, e): read into l the manifest that lists the step's shards.
  * Return 1, after which the caller calls receipt_list_release; or 0 if the step is open.
- * A step that was passed over has none of its own: then read that of the step whose
- * average counts its shards, which lists shards of other steps, too. */
+ * A step that was passed over has no manifest; its shards are in that of a later step, whose
+ * average counts them.  That manifest is read, and it lists shards of other steps, too. */
 int manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
     struct err *e);
 

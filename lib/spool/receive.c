@@ -33,11 +33,11 @@
 struct receive_said {
 	struct receipt r;
 	char run[SHARD_NAME + 1];
-	int asks;		/* the device asks for averages from r.step on
-				 * (join_next); otherwise it sent a shard */
+	int asks;		/* 1: the device asks for averages from r.step on
+				 * (join_next); 0: it sent a shard */
 	char device[SHARD_NAME + 1];	/* "": no name */
-	int end;		/* all was read; without this message the answers
-				   are an aborted stream */
+	int end;		/* 1: all was read; without this message the answers are
+				   an aborted stream */
 };
 
 static int
@@ -51,7 +51,7 @@ receive_say(struct io *to, const struct receive_said *a, struct err *e)
 /* ---- reading ---- */
 
 /* A shard above the limit of size is read to its end, so that its device gets the reason,
- * unless it is larger than this many times the limit. */
+ * unless it is larger than RECEIVE_BEYOND times the limit. */
 enum { RECEIVE_BEYOND = 8 };
 
 struct receive {
@@ -66,7 +66,7 @@ struct receive {
 };
 
 /* Fail if the shard is not of the device that may send, or is of another run.  No verdict
- * is stored, since the other device would get it, too, for a shard that it sends itself. */
+ * is stored: the device named in the shard would get it for a shard of its own. */
 static int
 receive_check_sender(const struct receive *x, const struct shard *sh,
     struct err *e)
@@ -84,7 +84,7 @@ receive_check_sender(const struct receive *x, const struct shard *sh,
 	    spool_run_of(sh), x->o->run);
 }
 
-/* Fail if the spool has another run than the one of this shard. */
+/* Fail if the spool belongs to another run than this shard. */
 static int
 receive_check_run(const struct spool *s, const struct shard *sh, struct err *e)
 {
@@ -176,7 +176,7 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 	return k < 0 ? k : 0;
 }
 
-/* Tell the answering process of a shard or, if asks is 1, of a question. */
+/* Tell the answering process about a shard or, if asks is 1, about a question. */
 static int
 receive_tell(struct receive *x, const struct receipt *r, const struct shard *sh,
     int asks, struct err *e)
@@ -191,7 +191,7 @@ receive_tell(struct receive *x, const struct receipt *r, const struct shard *sh,
 	return receive_say(x->to, &a, e);
 }
 
-/* Get the verdict on a whole shard.  Only now is a directory made for its step, and none
+/* Get the verdict on a whole shard.  The directory of its step is made only now, and not
  * for a step that is over, since a device can name any number of steps. */
 static int
 receive_settle(struct receive *x, const struct shard *sh, int over, int model,
@@ -245,7 +245,7 @@ receive_spool(struct receive *x, const struct shard *sh, int over, int model,
 static int
 receive_ask(struct receive *x, const struct shard *sh, struct err *e)
 {
-	/* nothing of it is kept */
+	/* this receipt is not stored */
 	struct receipt r = { .verdict = RECEIPT_INVALID, .step = sh->step };
 	int k;
 
@@ -331,7 +331,7 @@ receive_all(const struct spool *s, struct reader *in,
 
 /* ---- answering ---- */
 
-/* Wait until the average is there: 0; *path is NULL if there will never be one.  1: the
+/* Wait until the average is there: 0, with *path NULL if there will never be one; or 1 if the
  * reading process failed.  The wait also ends, with an error, when the device is gone. */
 static int
 receive_await(const struct receive_answers *o, uint64_t step, char **path,
@@ -352,7 +352,7 @@ receive_await(const struct receive_answers *o, uint64_t step, char **path,
 	return r < 0 ? r : 0;
 }
 
-/* Let SIGALRM come after these seconds; 0: not any more.  A device that does not read its
+/* Have SIGALRM sent after these seconds; 0: cancel it.  A device that does not read its
  * answers blocks write(2), which nothing else interrupts. */
 static void
 receive_within(double secs)
@@ -386,7 +386,7 @@ receive_split(const struct receive_answers *o, const struct receive_said *a,
 }
 
 /* Send the average of a step to the device, once it is there, unless this connection has
- * sent it already.  1: the reading process failed. */
+ * sent it already.  Return 1 if the reading process failed. */
 static int
 receive_hand(struct receive_answers *o, const struct receive_said *a,
     uint64_t step, struct err *e)
@@ -481,7 +481,7 @@ receive_answer(struct receive_answers *o, int from, struct err *e)
 /* ---- storing an average ---- */
 
 /* Return 1 if the step has this average already, or 0 if it has none.  A different
- * one is refused: devices that have the first would go on from another model. */
+ * average is refused: devices that have the first one would go on from another model. */
 static int
 receive_published(const struct shard *sh, const char *path,
     const unsigned char digest[SHARD_DIGEST], struct err *e)
@@ -508,7 +508,7 @@ receive_publish_shard(const struct spool *s, struct reader *in, struct err *e)
 	path = spool_path(s, &sh->step, "aggregate.aceg", e);
 	if (path == NULL)
 		return -ERR_SYS;
-	/* temporary files of killed processes */
+	/* remove the temporary files of killed processes */
 	*strrchr(path, '/') = '\0';
 	temp_sweep(path);
 	path[strlen(path)] = '/';

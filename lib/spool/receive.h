@@ -1,7 +1,7 @@
 /*
  * The connection of a device.  Each shard is read to its verified end, put into the spool
- * and given a verdict.  The device gets a receipt for each shard, and, if it asked for
- * it, the average of the shard's step as soon as there is one.
+ * and given a verdict.  The device gets a receipt for each shard and, if it asked for
+ * averages, the average of the shard's step as soon as there is one.
  *
  * One process reads the shards and another answers; the first tells the second through a
  * pipe what to answer.  A single process would block if the device writes its next shard
@@ -22,15 +22,15 @@ struct reader;
 struct reader_opts;
 struct writer;
 
-/* Bytes of a tensor table, unpacked, at most.  That of a large model takes a hundredth of
- * this; without the limit each connection could make us allocate half a gigabyte. */
+/* Bytes of a tensor table, unpacked, at most.  The table of a large model takes a hundredth
+ * of this limit; without it each connection could make us allocate half a gigabyte. */
 enum { RECEIVE_TABLE = 16 << 20 };
 
 struct receive_opts {
 	const char *device, *run;	/* take shards of these only; NULL: of
 					   any device, of the spool's run */
 	struct limits limits;
-	int tells;			/* answer questions for averages */
+	int tells;			/* 1: answer requests for averages */
 	const struct cli *cli;		/* the program, for messages */
 };
 
@@ -57,12 +57,12 @@ struct receive_answers {
 };
 
 /* receive_answer(o, from, e): send the device the answers that come through the pipe
- * `from', each average once.  1: the reading process ended before all was read. */
+ * `from', each average once.  Return 1 if the reading process ended before all was read. */
 int receive_answer(struct receive_answers *o, int from, struct err *e);
 
 /* receive_publish(s, in, e): put each shard of `in', an average, into the spool,
- * where the processes that answer devices wait for it.  An average that is there already
- * is left as it is, and another one of its step is refused. */
+ * where the processes that answer devices wait for it.  The average that a step has
+ * already stays; a different one is refused. */
 int receive_publish(const struct spool *s, struct reader *in, struct err *e);
 
 #endif

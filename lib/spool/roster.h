@@ -15,14 +15,14 @@ struct spool;
 
 /* roster_read(t, s, e): read the names, sorted.  Return 1, or 0 if there is no list. */
 int roster_read(struct array_names *t, const struct spool *s, struct err *e);
-/* roster_missing(out, s, step, last, e): append the devices of the list that have
- * no shard in the step: 1; or 0 if there is no list: then append those that had a shard
- * in the step `last' (unless that is NULL) and have none in this one. */
+/* roster_missing(out, s, step, last, e): append the listed devices that have no shard in
+ * the step and return 1.  If there is no list, append the devices that have a shard in
+ * the step `last' (unless that is NULL) but not in this one, and return 0. */
 int roster_missing(struct array_names *out, const struct spool *s, uint64_t step,
     const uint64_t *last, struct err *e);
 
-/* roster_change(s, device, joins, e): add the device to the list, or remove it.  If
- * there is no list, make one of the devices whose shards are in the spool. */
+/* roster_change(s, device, joins, e): add the device to the list, or remove it.  If there
+ * is no list, first make one of the devices whose shards are in the spool. */
 int roster_change(const struct spool *s, const char *device, int joins,
     struct err *e);
 

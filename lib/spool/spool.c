@@ -122,7 +122,7 @@ spool_hex(const char *s)
 	    (int)strtol(two, NULL, 16) : -1;
 }
 
-/* Convert n bytes of a file name back. */
+/* Replace each %XX in n bytes of a file name by its byte. */
 static void
 spool_unescape(const char *name, size_t n, char out[SHARD_NAME + 1])
 {
@@ -205,8 +205,8 @@ spool_run(const struct spool *s, char **name, struct err *e)
 
 /* ---- receiving ---- */
 
-/* Make the name of a directory durable, and make the file .synced in it, unless that is
- * there. */
+/* Make the name of a directory durable, and make the file .synced in it, unless it
+ * exists. */
 static int
 spool_settle(const struct spool *s, const char *dir, int top, struct err *e)
 {

@@ -8,8 +8,8 @@
  *                                accepted
  *   DIR/closed                   the manifest of the newest closed step, see
  *                                spool/manifest.h
- *   DIR/done/STEP                the manifest of a step whose average was made; of the
- *                                newest one, a second name of `closed'
+ *   DIR/done/STEP                the manifest of a step whose average was made; the
+ *                                newest one is a second name of `closed'
  *   DIR/past.?                   see mean/center.h
  *   DIR/STEP/DEVICE.aceg         an accepted shard, a stream of its own
  *   DIR/STEP/DEVICE.no           the receipts of rejected shards
@@ -29,7 +29,7 @@
  * only.
  *
  * DEVICE is the name, in which every byte but [A-Za-z0-9_-] is written as %XX.  If the
- * name would give that of a file above, its first letter is written so, too.
+ * result would be the name of a file above, its first letter is written so, too.
  *
  * A shard gets one verdict, which is on disk before its device receives it.  Of the
  * shards with one name (device, step) at most one is accepted.  The file of a shard never
@@ -102,8 +102,8 @@ int spool_is_shard(const char *name);
 const char *spool_run_of(const struct shard *sh);	/* "": no name */
 const char *spool_device_of(const struct shard *sh);
 
-/* spool_run(s, name, e): read the name of the run, allocated even if this fails: 1; or 0
- * if no shard was accepted yet.  *name is NULL before. */
+/* spool_run(s, name, e): read the name of the run into *name, allocated, which is NULL
+ * before; free it even after a failure.  Return 1, or 0 if no shard was accepted yet. */
 int spool_run(const struct spool *s, char **name, struct err *e);
 
 /* ---- receiving ---- */
@@ -122,8 +122,8 @@ void spool_unmake(const char *dir);
  * file may have been killed before it synced the name. */
 int spool_durable(const struct spool *s, const uint64_t *step, struct err *e);
 /* spool_there(path, e): return 1 if there is a file at path, else 0.  path NULL: -ERR_SYS.
- * spool_has(s, step, name, e): the same for DIR/STEP/name; name "": the directory; step
- * NULL: in DIR. */
+ * spool_has(s, step, name, e): the same for DIR/STEP/name; name "": for DIR/STEP; step
+ * NULL: for DIR/name. */
 int spool_there(const char *path, struct err *e);
 int spool_has(const struct spool *s, const uint64_t *step, const char *name,
     struct err *e);
@@ -145,8 +145,8 @@ int spool_lock(const struct spool *s, int how, int *fd, struct err *e);
 /* spool_reader(r, path, e): open a reader of a file.  Return 1, or 0 if it is absent. */
 int spool_reader(struct reader **r, const char *path, struct err *e);
 /* spool_shard(path, r, run, e): read device, step and digest of the one shard in a file,
- * and unless run is NULL the name of its run, allocated even if this fails.  Return 1, or
- * 0 if the file is absent. */
+ * and unless run is NULL the name of its run; free *run even after a failure.  Return 1,
+ * or 0 if the file is absent. */
 int spool_shard(const char *path, struct receipt *r, char **run, struct err *e);
 
 /* spool_number: read the number in a file.  Return 1, or 0 if the file is absent.

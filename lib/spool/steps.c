@@ -152,7 +152,7 @@ steps_had(const struct receipt_list *l, const char *name, size_t *at)
 }
 
 /* Set r to the receipt of a shard whose file cannot be read any more because of the error
- * e, which is cleared.  Its device is known by the file's name. */
+ * e, which is cleared.  The device is taken from the file's name. */
 static void
 steps_damaged(struct receipt *r, uint64_t step, const char *file, struct err *e)
 {

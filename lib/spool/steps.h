@@ -27,9 +27,9 @@ void steps_release(struct steps *x);
  * steps_files(l, s, step, e): append the names of their files, in no order.
  * steps_devices(l, s, step, e): append the names of their devices, except those that
  * are too long for a file name.
- * steps_shards(l, s, step, have, e): append the shards to the ledger l.  Files that
- * are in the ledger `have' (or NULL) are not read again.  A shard whose file is damaged
- * has the verdict `late' and the reason, and no run and digest. */
+ * steps_shards(l, s, step, have, e): append the shards to the list l.  Files whose
+ * receipts are in the list `have' (or NULL) are not read again.  A shard whose file is
+ * damaged has the verdict `late' and the reason, and no run and digest. */
 int steps_count(size_t *n, const struct spool *s, uint64_t step, struct err *e);
 int steps_files(struct array_names *l, const struct spool *s, uint64_t step,
     struct err *e);

@@ -17,8 +17,8 @@
 #include "spool/receipt_list.h"
 #include "spool/verdict.h"
 
-/* Rejected shards with one name that are remembered.  More are not admitted, since their
- * receipts take room. */
+/* Number of rejected shards with one name that are stored.  Further ones are not
+ * admitted, since each receipt takes room. */
 enum { VERDICT_TRIES = 16 };
 
 enum verdict_says {
@@ -54,8 +54,8 @@ verdict_link(const struct verdict *x, struct err *e)
 	return err_sys(e, "'%s'", x->path);
 }
 
-/* Add the rejection to the file of receipts, beside those of other bytes with this name,
- * so that every later answer is the same. */
+/* Add the rejection to the file of receipts, beside those for other bytes sent under this
+ * name, so that every later answer is the same. */
 static int
 verdict_refuse(const struct verdict *x, struct err *e)
 {
@@ -70,8 +70,8 @@ verdict_refuse(const struct verdict *x, struct err *e)
 	return k;
 }
 
-/* Look for these bytes among those rejected before.  Return 1 with their receipt in r, or
- * 0. After a rejection the name is still free, so that a device that was repaired may send
+/* Look for the shard's bytes among those rejected before.  Return 1 with their receipt in r, or
+ * 0.  After a rejection the name is still free, so that a device that was repaired may send
  * other bytes, up to VERDICT_TRIES times.  After any verdict but `invalid' it may not. */
 static int
 verdict_before(const struct verdict *x, int closed, struct err *e)

@@ -43,7 +43,7 @@ waiting_due(struct waiting *w)
 	return 1;
 }
 
-/* "waiting for step 2"; for the front, which counts rounds from 1, "waiting for round 3" */
+/* "waiting for step 2"; for ace-cloud, which counts rounds from 1, "waiting for round 3" */
 #define STEP(w, text, step) (w)->f->events != 0 ? text " round" : text " step", \
 	(unsigned long long)(step) + ((w)->f->events != 0)
 
@@ -76,7 +76,7 @@ waiting_add(struct waiting_names *c, const char *name)
 	c->n = full ? sizeof(c->text) : c->n + strlen(c->text + c->n);
 }
 
-/* Append the devices whose shards are there. */
+/* Append the devices whose shards of the step have come. */
 static void
 waiting_here(const struct spool *s, uint64_t step, struct waiting_names *c)
 {

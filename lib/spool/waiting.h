@@ -1,6 +1,6 @@
 /*
  * Messages of a program that waits for other processes: one when the wait has lasted for
- * some seconds, and one for each signal that asks.
+ * some seconds, and one for each signal that asks for it.
  */
 #ifndef ACE_WAITING_H
 #define ACE_WAITING_H
@@ -35,7 +35,7 @@ void waiting_add(struct waiting_names *c, const char *name);
 /* waiting_begin(w): begin a wait.  w may be NULL here and in waiting_due: then there
  * are no messages. */
 void waiting_begin(struct waiting *w);
-/* waiting_due(w): return 1 if it is time for a message, once for each reason. */
+/* waiting_due(w): return 1 if a message is due: after WAITING_SILENT, or asked for. */
 int waiting_due(struct waiting *w);
 /* waiting_say(w, round, missing, fmt, ...): print what is waited for, or write it as
  * an event if events were asked for.  missing: names of devices after ": ", or "". */
