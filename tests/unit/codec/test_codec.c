@@ -326,28 +326,6 @@ test_damage(const char *spec)
 	buf_release(&b);
 }
 
-TEST(test_noise)
-{
-	unsigned char body[256];
-	struct err e;
-	uint32_t r[4], i, j;
-	float y[100];
-	int good = 1, res;
-
-	for (i = 0; i < 40000; i += every) {
-		for (j = 0; j < 256; j += 4) {
-			rng_block(i, 4, 4, j, r);
-			bytes_set32(body + j, j < 8 ? r[0] & r[1] : r[0]);
-		}
-		err_clear(&e);
-		memset(&e, 0, sizeof(e));
-		res = codec_decode((uint8_t)(i % 17), (uint8_t)(r[1] % 3), &ctx,
-		    body, r[2] % 257, y, r[3] % 101, &e);
-		good &= said_why(res, &e);
-	}
-	ok(good, "bodies of noise decode or say why not");
-}
-
 TEST(test_names)
 {
 	static const char *const bad[] = {
@@ -493,14 +471,9 @@ TEST(test_refusals)
 	struct codec_plan p = { CODEC_F32, 0, 0 };
 	struct buf b = BUF_INIT;
 	struct err e = ERR_INIT;
-	float x[3] = { 1, 2, NAN };
+	float x[2] = { 1, -INFINITY };
 	uint8_t param;
 
-	ok(codec_encode(&p, &ctx, x, 3, &b, &param, &e) == -ERR_DATA &&
-	    b.n == 0, "a NaN is refused: %s", ERR_MSG(&e));
-	x[1] = -INFINITY;
-	ok(codec_encode(&p, &ctx, x, 2, &b, &param, &e) == -ERR_DATA &&
-	    b.n == 0, "and the infinite");
 	ok(codec_encode(&p, &ctx, x, 1, &b, &param, &e) == 0 && b.n == 4 &&
 	    codec_encode(&p, &ctx, x, 2, &b, &param, NULL) < 0 && b.n == 4 &&
 	    codec_encode(&p, &ctx, x, 1, &b, &param, &e) == 0 && b.n == 8,

@@ -13,7 +13,7 @@ static const struct limit {
 	size_t n, len;
 	struct {
 		unsigned char at, byte;
-	} set[4];		/* entries of 0 change nothing */
+	} set[5];		/* entries of 0 change nothing */
 	const char *good, *bad;	/* expected result */
 } limits[] = {
 	{ CODEC_F32, 0, 0, 0, { { 0, 0 } }, "no values are no bytes", NULL },
@@ -62,6 +62,8 @@ static const struct limit {
 	    "lowrank: e = -201" },
 	{ CODEC_LOWRANK, 1, 16, 22, { { 2, 0x80 }, { 3, 0x7f }, { 18, 0x80 },
 	    { 19, 0x3f } }, NULL, "lowrank: an infinite factor times one" },
+	{ CODEC_LOWRANK, 1, 16, 21, { { 0, 0 } }, NULL, "lowrank: a byte too few" },
+	{ CODEC_LOWRANK, 1, 16, 23, { { 0, 0 } }, NULL, "lowrank: a byte too many" },
 	{ CODEC_LOWRANK, 64, 16, 42, { { 0, 0 } }, "lowrank: rank 64", NULL },
 	{ CODEC_LOWRANK, 65, 16, 42, { { 0, 0 } }, NULL, "lowrank: rank 65" },
 	{ CODEC_LOWRANK, 0, 16, 2, { { 0, 0 } }, NULL, "lowrank: rank 0" },
@@ -79,7 +81,48 @@ static const struct limit {
 	    "qsgd: an infinite norm" },
 	{ CODEC_QSGD, 1, 8, 3, { { 0, 0 } }, NULL, "qsgd: a norm cut short" },
 	{ CODEC_QSGD, 1, 8, 5, { { 0, 0 } }, NULL,
-	    "qsgd: codes behind a norm of 0" },
+	    "qsgd: codes after a norm of 0" },
+	/* one level: two bits per code, eight codes */
+	{ CODEC_QSGD, 1, 8, 6, { { 3, 0x3f }, { 4, 0x12 }, { 5, 0x02 } },
+	    "qsgd: eight codes", NULL },
+	{ CODEC_QSGD, 1, 8, 7, { { 3, 0x3f }, { 4, 0x12 }, { 5, 0x02 } }, NULL,
+	    "qsgd: a byte too many" },
+	{ CODEC_QSGD, 1, 8, 5, { { 3, 0x3f }, { 4, 0x12 } }, NULL,
+	    "qsgd: a byte too few" },
+	{ CODEC_QSGD, 0, 8, 6, { { 3, 0x3f }, { 4, 0x12 }, { 5, 0x02 } }, NULL,
+	    "qsgd: no levels" },
+	{ CODEC_QSGD, 1, 8, 6, { { 3, 0x3f }, { 5, 0x03 } }, NULL,
+	    "qsgd: a level too large" },
+	{ CODEC_QSGD, 1, 6, 6, { { 3, 0x3f }, { 5, 0x12 } }, NULL,
+	    "qsgd: padding" },
+	{ CODEC_QSGD, 1, 8, 6, { { 3, 0xbf }, { 5, 0x02 } }, NULL,
+	    "qsgd: a negative norm" },
+	/* 130 levels: nine bits per code, two codes and six bits of padding */
+	{ CODEC_QSGD, 130, 2, 7, { { 3, 0x3f }, { 4, 1 }, { 5, 2 } },
+	    "qsgd: two codes of nine bits", NULL },
+	{ CODEC_QSGD, 130, 2, 7, { { 3, 0x3f }, { 4, 1 }, { 5, 2 }, { 6, 4 } }, NULL,
+	    "qsgd: their padding" },
+	/* step 1, values predicted by the left one at level 20, symbols up to 3 */
+	{ CODEC_ECQ, 0, 100, 0, { { 0, 0 } }, "ecq: no bytes", NULL },
+	{ CODEC_ECQ, 0, 100, 1, { { 0, 0 } }, NULL, "ecq: one byte" },
+	{ CODEC_ECQ, 0, 100, 6, { { 1, 0x80 }, { 2, 0x3f }, { 5, 64 + 20 } }, NULL,
+	    "ecq: cut in the header" },
+	{ CODEC_ECQ, 0, 100, 7, { { 1, 0x80 }, { 2, 0x3f }, { 5, 64 + 20 }, { 6, 3 } },
+	    NULL, "ecq: no code" },
+	{ CODEC_ECQ, 0, 100, 64, { { 1, 0x80 }, { 2, 0x3f }, { 5, 43 }, { 6, 3 } },
+	    NULL, "ecq: level 43" },
+	{ CODEC_ECQ, 0, 100, 64, { { 1, 0x80 }, { 2, 0x3f }, { 5, 192 + 20 }, { 6, 3 } },
+	    NULL, "ecq: mode 3" },
+	{ CODEC_ECQ, 0, 3, 64, { { 1, 0x80 }, { 2, 0x3f }, { 5, 128 + 20 }, { 6, 3 } },
+	    NULL, "ecq: rows of 2, and 3 values" },
+	{ CODEC_ECQ, 0, 100, 64, { { 1, 0x80 }, { 2, 0x3f }, { 5, 64 + 20 } }, NULL,
+	    "ecq: no symbols" },
+	{ CODEC_ECQ, 0, 100, 64, { { 1, 0x80 }, { 2, 0x3f }, { 5, 20 }, { 6, 5 << 4 | 3 } },
+	    NULL, "ecq: 32 states" },
+	{ CODEC_ECQ, 0, 100, 64, { { 1, 0x80 }, { 2, 0x3f }, { 5, 20 }, { 6, 15 }, { 7, 15 } },
+	    NULL, "ecq: escapes without end" },
+	{ CODEC_ECQ, 0, 100, 63, { { 5, 64 + 20 }, { 6, 3 } }, NULL,
+	    "ecq: stored values, too few bytes" },
 	/* one of eight values: k, a, r, a gap and a code */
 	{ CODEC_TOPK, 2, 8, 6, { { 0, 1 }, { 1, 0x7f }, { 2, 0x7f },
 	    { 5, 1 } }, "topk: a of 7f7f", NULL },
@@ -101,6 +144,17 @@ static const struct limit {
 	    "nonzero: the last place", NULL },
 	{ CODEC_NONZERO, 0, 7, 6, { { 0, 1 }, { 1, 14 }, { 5, 0x3f } },
 	    NULL, "nonzero: a place past the last" },
+	{ CODEC_NONZERO, 0, 8, 5, { { 0, 1 }, { 1, 15 } }, NULL,
+	    "nonzero: a byte too few" },
+	{ CODEC_NONZERO, 0, 8, 7, { { 0, 1 }, { 1, 15 }, { 5, 0x3f } }, NULL,
+	    "nonzero: a byte too many" },
+	{ CODEC_NONZERO, 1, 8, 6, { { 0, 1 }, { 1, 15 }, { 5, 0x3f } }, NULL,
+	    "nonzero: a parameter" },
+	{ CODEC_NONZERO, 0, 8, 6, { { 0, 9 }, { 1, 15 }, { 5, 0x3f } }, NULL,
+	    "nonzero: nine of eight" },
+	{ CODEC_NONZERO, 0, 8, 6, { { 1, 15 }, { 5, 0x3f } }, NULL,
+	    "nonzero: none, and bytes after that" },
+	{ CODEC_NONZERO, 0, 8, 1, { { 0, 0 } }, "nonzero: none", NULL },
 };
 
 TEST(test_limits)
@@ -112,7 +166,7 @@ TEST(test_limits)
 
 	for (; l < end; l++) {
 		memset(p, 0, sizeof(p));
-		for (i = 0; i < 4; i++)
+		for (i = 0; i < sizeof(l->set) / sizeof(*l->set); i++)
 			if (l->set[i].byte != 0)
 				p[l->set[i].at] = l->set[i].byte;
 		ok(trip_refused(&t, l->codec, l->param, p, l->len, l->n) ==

@@ -204,30 +204,6 @@ TEST(test_edges)
 	ok(trip_nmse(&t, 10000) < 0.01, "subnormal values");
 }
 
-TEST(test_lies)
-{
-	unsigned char p[32] = { 0 };
-
-	/* 16 values, 2 columns, 8 rows: 8 + 2 factors of rank 1 */
-	t.ctx.cols = 2;
-	t.ctx.offset = 0;
-	ok(!trip_refused(&t, CODEC_LOWRANK, 1, p, 22, 16), "ten factors");
-	ok(trip_refused(&t, CODEC_LOWRANK, 1, p, 21, 16) &&
-	    trip_refused(&t, CODEC_LOWRANK, 1, p, 23, 16) &&
-	    trip_refused(&t, CODEC_LOWRANK, 1, p, 22, 18) &&
-	    trip_refused(&t, CODEC_LOWRANK, 2, p, 22, 16), "and no other");
-	ok(trip_refused(&t, CODEC_LOWRANK, 0, p, 22, 16) &&
-	    trip_refused(&t, CODEC_LOWRANK, 65, p, 22, 16) &&
-	    trip_refused(&t, CODEC_LOWRANK, 128, p, 22, 16), "ranks");
-	p[3] = 0x7f;
-	p[2] = 0x80;
-	ok(trip_refused(&t, CODEC_LOWRANK, 1, p, 22, 16), "an infinite factor");
-	p[3] = 0;
-	p[1] = 1;
-	ok(trip_refused(&t, CODEC_LOWRANK, 1, p, 22, 16),
-	    "an exponent out of range");
-}
-
 int
 main(void)
 {

@@ -1,6 +1,6 @@
 /*
  * A private codec, added as examples/README.md says. Its row is all that the rest of the
- * program needs to name, code, turn, estimate and plan with it.
+ * program needs to name, code, turn and estimate with it.
  */
 #include "../test.h"
 #include "base/err.h"
@@ -9,7 +9,6 @@
 #include "codec/codec.h"
 #include "codec/estimate.h"
 #include "codec/codec_impl.h"
-#include "sync/select.h"
 
 #include "measure.h"
 
@@ -105,7 +104,7 @@ static const struct codec_impl grid = {
 
 /* ---- */
 
-enum { N = 4096, GROUPS = 3, LEVELS = 7 };
+enum { N = 4096 };
 
 static const struct codec_ctx ctx = { 1, 2, 3, 64, 0 };
 static float x[N];
@@ -231,53 +230,5 @@ TEST(test_estimated)
 	ok(rate == (int64_t)len && fabs(error - was) < 0.05 * was,
 	    "estimated: %ld bytes, error %.4g; are %zu, %.4g", (long)rate, error,
 	    len, was);
-	measure_release(&c);
-}
-
-/* Three groups, none or grid at six steps: within the budget, at the step that suits each
- * group. */
-TEST(test_planned)
-{
-	static const double sigma[GROUPS] = { 1e-3, 1, 30 };
-	struct select_level level[GROUPS][LEVELS] = { 0 };
-	struct codec_plan p[GROUPS][LEVELS];
-	struct measure c = MEASURE_INIT;
-	struct select_result res;
-	struct stat_group st;
-	static struct estimate m;
-	uint8_t choice[GROUPS];
-	size_t g, l, len, bytes = 0;
-	double error, all = 0;
-
-	for (g = 0; g < GROUPS; g++) {
-		fill((uint32_t)g, sigma[g]);
-		(void)stat_group_of(x, N, &st);
-		estimate_init(&m, &st, &ctx);
-		(void)codec_parse("none", &p[g][0], NULL);
-		(void)codec_parse("grid:1e-4", &p[g][1], NULL);
-		for (l = 2; l < LEVELS; l++)
-			p[g][l] = codec_turn(&p[g][l - 1], 10);
-		for (l = 0; l < LEVELS; l++)
-			estimate_coding(&m, &p[g][l], &level[g][l].bytes,
-			    &level[g][l].dist);
-	}
-	ok(select_budget(level[0], GROUPS, LEVELS, 2 * N + 100, choice, &res, NULL) == 0, "a plan");
-	for (g = 0; g < GROUPS; g++) {
-		fill((uint32_t)g, sigma[g]);
-		if (p[g][choice[g]].codec == CODEC_NONE)
-			continue;
-		(void)measure_group(&c, &p[g][choice[g]], &ctx, x, N, &len,
-		    &error, NULL);
-		bytes += len;
-		all += error;
-	}
-	ok(choice[0] == 0 && p[1][choice[1]].codec == GRID &&
-	    p[2][choice[2]].codec == GRID && p[2][choice[2]].arg >
-	    p[1][choice[1]].arg, "the two that matter, each at its step: "
-	    "%g, %g", (double)p[1][choice[1]].arg,
-	    (double)p[2][choice[2]].arg);
-	ok((int64_t)bytes == res.bytes && fabs(all + level[0][0].dist -
-	    res.dist) < 0.05 * res.dist, "coded as planned: %zu bytes, "
-	    "error %.4g of %.4g estimated", bytes, all, res.dist);
 	measure_release(&c);
 }

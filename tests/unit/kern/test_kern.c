@@ -393,35 +393,6 @@ test_f16(const struct kern *k)
 	ok(back == 0xfc00, "%s: 65520 is infinity", k->name);
 }
 
-#ifdef __FLT16_MAX__
-static void
-test_f16_compiler(const struct kern *k)
-{
-	uint32_t i, u, r[4];
-	uint16_t h, want;
-	_Float16 f;
-	float x;
-	int good = 1;
-
-	for (i = 0; i < 200000; i++) {
-		rng_block(5, 0, 0, i, r);
-		u = (r[0] & 0x807fffff) | (95 + r[1] % 60) << 23;
-		memcpy(&x, &u, 4);
-		f = (_Float16)x;
-		memcpy(&want, &f, 2);
-		k->to_f16(&h, &x, 1);
-		good &= h == want;
-	}
-	ok(good, "%s: to_f16 as the compiler's _Float16", k->name);
-}
-#else
-static void
-test_f16_compiler(const struct kern *k)
-{
-	(void)k;
-}
-#endif
-
 static void
 test_choice(void)
 {
@@ -482,7 +453,6 @@ main(void)
 		test_scale_known(l[i]);
 		test_blocks(l[i], l[0], &m);
 		test_f16(l[i]);
-		test_f16_compiler(l[i]);
 		test_table(l[i], l[0], &m);
 	}
 	return done_testing();

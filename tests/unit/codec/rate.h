@@ -1,0 +1,87 @@
+/*
+ * The bits that a codec with a step takes, and its error: for the tests of ecq and tcq.
+ */
+#ifndef RATE_H
+#define RATE_H
+
+#include "trip.h"
+
+struct rate {
+	double bits, nmse;	/* bits per value */
+};
+
+static inline double
+rate_normal(uint32_t key, uint32_t i)
+{
+	uint32_t r[4];
+
+	rng_block(31, 0, key, i, r);
+	return sqrt(-2 * log((r[0] + 1.0) / 4294967297.0)) *
+	    cos(6.283185307179586 * r[1] / 4294967296.0);
+}
+
+/* Fill t->x with normal values. */
+static inline void
+rate_gauss(struct trip *t, uint32_t key, double sigma)
+{
+	uint32_t i;
+
+	for (i = 0; i < TRIP_N; i++)
+		t->x[i] = (float)(sigma * rate_normal(key, i));
+}
+
+/* Code n values of t->x with this step. Return -1 if they do not decode to the values
+ * that the encoder said. */
+static inline int
+rate_of(struct trip *t, uint32_t codec, double step, size_t n, struct rate *r)
+{
+	static float told[TRIP_N];
+	struct codec_plan p = { codec, 0, (float)step };
+	struct err e = ERR_INIT;
+
+	t->body.n = 0;
+	if (codec_encode_after(&p, &t->ctx, NULL, t->x, n, NULL, &t->body, &t->param,
+	    told, &e) < 0 || codec_decode(codec, t->param, &t->ctx, t->body.p,
+	    t->body.n, t->y, n, &e) < 0) {
+		(void)printf("# %s\n", ERR_MSG(&e));
+		return -1;
+	}
+	r->bits = 8.0 * (double)t->body.n / (double)n;
+	r->nmse = trip_nmse(t, n);
+	return memcmp(told, t->y, n * sizeof(*told)) == 0 ? 0 : -1;
+}
+
+/* Find the step at which all of t->x takes `bits' per value or, with bits 0, has this
+ * error. */
+static inline int
+rate_find(struct trip *t, uint32_t codec, double bits, double nmse, struct rate *r)
+{
+	double lo = 1e-6, hi = 1e3, step;
+	int i;
+
+	for (i = 0; i < 24; i++) {
+		step = sqrt(lo * hi);
+		if (rate_of(t, codec, step, TRIP_N, r) < 0)
+			return -1;
+		if (bits > 0 ? r->bits > bits : r->nmse < nmse)
+			lo = step;
+		else
+			hi = step;
+	}
+	return 0;
+}
+
+/* Fill t->x with a matrix of rows of `cols' values.  by[0] and by[1] say how far apart the
+ * scales of rows and of columns are; their numbers are of the keys from `key' on. */
+static inline void
+rate_matrix(struct trip *t, uint32_t cols, uint32_t key, const double by[2])
+{
+	uint32_t i;
+
+	for (i = 0; i < TRIP_N; i++)
+		t->x[i] = (float)(rate_normal(key, i) *
+		    exp(by[0] * rate_normal(key + 1, i / cols) +
+		    by[1] * rate_normal(key + 2, i % cols)));
+}
+
+#endif
