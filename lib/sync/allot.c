@@ -8,15 +8,15 @@
 #include "sync/allot.h"
 
 enum {
-	ALLOT_LOOK = 256,	/* most groups that the search evaluates */
+	ALLOT_LOOK = 256,	/* limit on the groups that the search evaluates */
 	ALLOT_OCTAVES = 26,	/* octaves searched below the step that zeroes a group */
 	ALLOT_HALVES = 16,
 	ALLOT_ROUNDS = 6
 };
 #define ALLOT_LN2 0.69314718055994530942
 #define ALLOT_DEAD 0.6		/* |x| / step below which a value becomes 0 */
-/* Estimated bytes are a few per cent off, more in small groups.  An exception must
- * therefore be better by this share plus this many bytes. */
+/* Estimated bytes are a few per cent off, more in small groups.  So an exception must be
+ * better by this share of the bytes plus this number of bytes. */
 #define ALLOT_MARGIN 0.06
 #define ALLOT_BYTES 8
 
@@ -60,7 +60,7 @@ allot_estimate(const struct allot_work *w, size_t g, const struct estimate *m,
 
 /* ---- one step for all ---- */
 
-/* Return the i-th group that the search evaluates; a hash picks them where n is large. */
+/* Return the i-th group that the search evaluates; a hash picks some of many groups. */
 static size_t
 allot_look(const struct allot_work *w, size_t i)
 {
@@ -77,8 +77,8 @@ allot_model(const struct allot_work *w, size_t g, struct estimate *m)
 	estimate_init(m, &w->a->stat[g], &ctx);
 }
 
-/* Estimate the bytes and the error of all groups that share the step 2^lstep: the sums
- * of the evaluated groups, scaled to `all' values. */
+/* Estimate the bytes and, in *dist, the error of all groups that share a step, if it is
+ * 2^lstep: add up those of the evaluated groups and scale the sums to `all' values. */
 static double
 allot_sum(const struct allot_work *w, double lstep, double all, double *dist)
 {
@@ -101,8 +101,8 @@ allot_sum(const struct allot_work *w, double lstep, double all, double *dist)
 	return bytes * all / seen;
 }
 
-/* Find the step at which the other groups take what the exceptions leave of the
- * budget, and lambda there (a->price). */
+/* Find the step at which the groups that share it fill the budget that the exceptions
+ * leave, and lambda at that step (a->price). */
 static void
 allot_search(struct allot_work *w)
 {
@@ -142,9 +142,9 @@ allot_search(struct allot_work *w)
 
 /* ---- the exceptions ---- */
 
-/* Return the cost that an exception must beat if rate control halves the shared step.
- * It may do so, because the estimates leave out what contexts save.  Lambda is a
- * quarter there, since errors go with the square of the step. */
+/* Return the cost that an exception must beat if rate control halves the shared step, as
+ * it may, since the estimates ignore what contexts save.  Lambda is then a quarter, since
+ * the error is proportional to the square of the step. */
 static double
 allot_finer(const struct allot_work *w, size_t g, const struct estimate *m)
 {
@@ -173,11 +173,11 @@ allot_group(struct allot_work *w, size_t g, const struct estimate *m, double *lo
 		best = (*lost + price * took) * (1 - ALLOT_MARGIN) -
 		    price * ALLOT_BYTES;
 	if ((took == 0 && !floor) || w->plain)
-		return took;		/* 0: all values are 0, none is sent */
+		return took;		/* 0: all values are 0 and the group is not sent */
 	for (p = a->other; p < a->other + a->m; p++) {
 		if (floor && !codec_dense(p))
 			continue;
-		/* compare by the size alone first: the error takes longer to
+		/* first compare by size alone, since the error takes longer to
 		 * estimate */
 		if (codec_fixed(p) && price * (double)codec_size(p, &m->ctx,
 		    (size_t)m->n) >= best)
@@ -198,8 +198,7 @@ allot_group(struct allot_work *w, size_t g, const struct estimate *m, double *lo
 	return took;
 }
 
-/* Plan all groups and sum up their estimates.  Return 1 when the exceptions
- * changed. */
+/* Plan all groups and sum their estimates.  Return 1 if the set of exceptions changed. */
 static int
 allot_round(struct allot_work *w)
 {
@@ -233,7 +232,7 @@ allot_round(struct allot_work *w)
 
 /* ---- all of it ---- */
 
-/* Decide whether the norms and biases stay dense, and set all weights. */
+/* Decide whether norms and biases stay dense, and set the weights of all groups. */
 static void
 allot_floor(struct allot_work *w)
 {

@@ -1,18 +1,18 @@
 /*
- * Plan a shard within a budget from the statistics of its groups, without coding
- * anything (ours).
+ * Plan a shard within a budget from the statistics of its groups, without coding any
+ * group (our method).
  *
- * At the optimum all groups coded with ECQ, or all with TCQ (codec_shared), share
- * one step, divided by the root of their weight (reverse water-filling; Cover and
- * Thomas, section 10.3).  Bisection on estimated bytes finds this step; ace-compress
- * then corrects it by the bytes that coding takes (sync/regulate.h).  The Lagrange
+ * At the optimum all groups that use the shared codec (ECQ or TCQ, codec_shared) have one
+ * step, divided by the root of the group's weight (reverse water-filling; Cover and
+ * Thomas, section 10.3).  Bisection on estimated bytes finds this step; ace-compress then
+ * corrects the step by the size of the coded groups (sync/regulate.h).  The Lagrange
  * multiplier lambda is the error that one more byte removes at that step:
  *
  *   lambda = -(dD / ds) / (dR / ds)     D weighted squared error, R bytes
  *
- * A group gets another codec where that codec has a clearly smaller D + lambda R.
- * The shared step is then found again with the rest of the budget, until the set of
- * these exceptions no longer changes.
+ * A group gets another codec if that gives a clearly smaller D + lambda R.  The shared
+ * step is then found again for the rest of the budget, until the set of these exceptions
+ * no longer changes.
  */
 #ifndef ACE_ALLOT_H
 #define ACE_ALLOT_H
@@ -41,7 +41,7 @@ struct allot {
 	uint32_t shared;		/* codec of the groups that share the step */
 	const struct codec_plan *other;	/* [m] codecs for the exceptions */
 	size_t m;
-	double budget;			/* bytes of bodies and their entries */
+	double budget;			/* bytes for bodies and their entries */
 	void (*ctx)(void *arg, uint32_t g, struct codec_ctx *ctx);
 	void *arg;
 	/* bytes that a body of this length adds to a shard (pipe/size.h) */

@@ -63,14 +63,14 @@ tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k, struct err *e)
 	return 0;
 }
 
-/* Return the waiting time of devices i to j - 1 when they form one tier. */
+/* Return the waiting time of devices i to j - 1 if they form one tier. */
 static int64_t
 wait_of(const struct tiers *x, size_t i, size_t j)
 {
 	return (int64_t)(j - i) * x->s[j - 1].t - (x->p[j] - x->p[i]);
 }
 
-/* Fill in D[k][j] for j in lo..hi, whose best i are known to be in from..to. */
+/* Fill in D[k][j] for j in lo..hi.  The best i of each is known to be in from..to. */
 static void
 tiers_half(struct tiers *x, size_t k, size_t lo, size_t hi, size_t from, size_t to)
 {
@@ -162,7 +162,7 @@ cluster_zscore(const double *x, size_t n, size_t m, double *dist)
 			d = x[i * m + f] - mean;
 			var += d * d / (double)n;
 		}
-		/* skip a constant feature, whose only spread is rounding error */
+		/* skip a constant feature: its spread is only rounding error */
 		if (!(sqrt(var) > 1e-12 * fabs(mean)) || !isfinite(var))
 			continue;
 		for (i = 0; i < n; i++)
@@ -214,7 +214,7 @@ rename_groups(size_t *group, size_t n, size_t *name)
 }
 
 /* A group is stored at the index a of its first member, where size[a] > 0.  near[a] is
- * the closest group of a larger index, or a if there is none. */
+ * the closest group with a larger index, or a if there is none. */
 struct linkage {
 	size_t n, *size, *near;
 	double *d;
@@ -232,8 +232,8 @@ link_near(struct linkage *x, size_t a)
 			x->near[a] = b;
 }
 
-/* Merge group b into a < b.  The distance to each other group becomes the mean of
- * both, weighted by size. */
+/* Merge group b into a < b.  The distance from a to each other group becomes the mean of
+ * both distances, weighted by group size. */
 static void
 link_merge(struct linkage *x, size_t a, size_t b)
 {

@@ -1,11 +1,11 @@
 /*
- * Which devices belong together: tiers of equal speed, and inside them groups
- * of like devices.  The ACE-Sync paper names clustering but no method; both
- * are ours.
+ * Find which devices belong together: tiers of about equal speed, and groups of similar
+ * devices in a tier.  The ACE-Sync paper names clustering but no method; both methods are
+ * ours.
  *
- * Tiers.  A round of a tier lasts as long as its slowest device, so a tier
- * costs the time its devices wait, sum of (max T - T_k).  The best tiers are
- * contiguous in sorted order; with prefix sums P
+ * Tiers.  A round of a tier lasts as long as its slowest device, so the cost of a tier is
+ * the time that its devices wait, sum of (max T - T_k).  The best tiers are contiguous in
+ * sorted order; with prefix sums P
  *
  *   D[k][j] = min over i of D[k-1][i] + (j - i) T_j - (P_j - P_i)
  *

@@ -1,8 +1,8 @@
 /*
- * The arithmetic of error feedback, on arrays.  The four kinds differ in what
- * is coded (the target a) and in what is kept.  g is the gradient, e the
- * residual, dec what the code of a decodes to, r what the receiver
- * reconstructs, ' marks what is kept for the next step:
+ * The arithmetic of error feedback, on arrays.  The four kinds differ in what is coded
+ * (the target a) and in what is kept.  g is the gradient, e the residual, dec the decoded
+ * values of a, r what the receiver reconstructs; ' marks the value kept for the next
+ * step:
  *
  *   ef        a = g + gamma e            e' = a - dec         r = dec
  *             (ACE-Sync, equation 7; gamma < 1: SparseLoCo's decay)
@@ -14,9 +14,9 @@
  *             e' = a - r,  h' = r        (ACE-Sync's reconstruction of what
  *             was not sent from cached history; the form is ours)
  *
- * In all but ef21 nothing is lost at any step: r + e' = a for every element,
- * bit for bit where the code is exact.  ef21 has no residual; it keeps the
- * history h equal on both sides instead.
+ * In all but ef21 no step loses anything: r + e' = a for every element, bit for bit where
+ * the code is exact.  ef21 has no residual; it keeps the history h equal on both sides
+ * instead.
  */
 #ifndef ACE_COMPENSATE_H
 #define ACE_COMPENSATE_H
@@ -39,20 +39,19 @@ struct compensate {
 struct compensate_from {
 	const float *g;		/* g, e and u: NULL stands for zeros */
 	const float *e;
-	const float *u;		/* u or h above, kept beside e */
-	const float *const *back;	/* [nback] decoded shards that were
-					 * rejected, to be taken back */
+	const float *u;		/* u or h of the table above */
+	const float *const *back;	/* [nback] decoded values of rejected shards, to
+					 * be added back */
 	size_t nback;
 };
 
-/* Set a f32[n] to the target, and u f32[n] to what is kept beside the residual; ef
- * does not use u. */
+/* Set a[n] to the target, and u[n] to what is kept beside the residual.  The kind ef does
+ * not use u. */
 void compensate_target(const struct compensate *c,
     const struct compensate_from *from, size_t n, float *a, float *u);
 
-/* Settle a group after coding.  dec f32[n] is what the code decodes to, NULL if the
- * group is not sent.  Set a to e' (which ef21 does not keep), and u to what is kept
- * beside it. */
+/* Settle a group after coding.  dec f32[n] has the decoded values, or is NULL if the
+ * group is not sent.  Set a to e' (which ef21 does not keep), and u to u' or h'. */
 void compensate_settle(const struct compensate *c, float *a, float *u,
     const float *dec, size_t n);
 

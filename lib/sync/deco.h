@@ -2,15 +2,14 @@
  * Plan how much to compress (delta) and how many steps late to apply the averages
  * (tau), after DeCo-SGD (arXiv 2507.17346).
  *
- * delta in (0, 1] is the share of the dense bits that is sent, tau the number
- * of steps a gradient may be late.  With T the computation of a step, S the
- * dense bits, a the bandwidth and b the latency, the mean time of a step is
+ * delta in (0, 1] is the share of the dense bits that is sent, tau the number of steps
+ * that a gradient may be late.  With T the computing time of a step, S the dense bits, a
+ * the bandwidth and b the latency, the mean time of a step is
  *
  *   T_avg = max{ T, delta S/a, (T + b + delta S/a) / (tau + 1) }
  *
- * Only the problem is the paper's.  The time model and both rules are ours,
- * tested against a simulation and an exhaustive search; each term below says
- * whose it is.
+ * Only the problem is the paper's.  The time model and both rules are ours, tested
+ * against a simulation and an exhaustive search.  Each form below states its source.
  */
 #ifndef ACE_DECO_H
 #define ACE_DECO_H
@@ -41,7 +40,7 @@ struct deco {
 	double kc, kd;		/* >= 0 */
 };
 enum { DECO_MOST = 1000 };
-#define DECO_LEAST 1e-15	/* least seconds of a step */
+#define DECO_LEAST 1e-15	/* shortest time of a step, in seconds */
 /* We fitted the default kc and kd on small problems.  kc is for top-k with the share
  * delta of the values. */
 #define DECO_INIT { 0, 0, 0, 0, 1e-5, 64, 0.005, 0.3 }
@@ -66,14 +65,14 @@ double deco_phi(const struct deco *d, enum deco_phi phi, struct deco_plan p);
  * relative to the number without compression and delay (ours). */
 double deco_steps(const struct deco *d, struct deco_plan p);
 
-/* Return the plan with the least deco_steps * deco_time, exactly.  For each tau the
- * time is piecewise linear in delta and N falls, so it is enough to try the joints, the
- * ends and one stationary point.  Ties go to the smaller tau. */
+/* Return the plan with the least deco_steps * deco_time, exactly.  For each tau the time
+ * is piecewise linear in delta and N falls with delta, so it is enough to try the joints,
+ * the ends and one stationary point.  Ties go to the smaller tau. */
 struct deco_plan deco_best(const struct deco *d);
 
 /* Plan by a rule of the paper's kind.  Each of the two or three tau around (b + T)/T
  * gets the largest delta without a bubble (T_avg = T); p is the pair with the least phi.
- * Return 1, or 0 with deco_best's plan if that needs a delta below min. */
+ * Return 1, or 0 with deco_best's plan if no delta >= min avoids a bubble. */
 int deco_bubbles(const struct deco *d, enum deco_phi phi, struct deco_plan *p);
 
 #endif

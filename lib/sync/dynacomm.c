@@ -81,8 +81,8 @@ dynacomm_backward(const struct dynacomm *d, const size_t *cuts, size_t k)
 	return link;
 }
 
-/* Return the largest b >= a with PT[b] <= lim, or a if there is none.  Steps double
- * and are then halved, so that a walk over all layers takes O(L). */
+/* Return the largest b >= a with PT[b] <= lim, or a if there is none.  The step width is
+ * doubled and then halved, so that calls that walk over all layers take O(L) together. */
 static size_t
 reach(const struct dynacomm *d, size_t a, int64_t lim)
 {
@@ -106,9 +106,9 @@ reach(const struct dynacomm *d, size_t a, int64_t lim)
 }
 
 /*
- * Make each segment as long as T allows.  Return their number, 0 if T is too short.
- * Each j needs T >= j dt + PT[b_j] + FC[L] - FC[b_{j-1}], and a larger b_{j-1} only
- * relaxes later ones.  So no other cuts reach further with as few segments.
+ * Make each segment as long as T allows.  Return the number of segments, or 0 if T is too
+ * short.  Each j needs T >= j dt + PT[b_j] + FC[L] - FC[b_{j-1}], and a larger b_{j-1}
+ * only relaxes later ones.  So no other cuts reach further with as few segments.
  */
 static size_t
 feasible(const struct dynacomm *d, int64_t t, size_t *cuts)

@@ -10,10 +10,10 @@
  *   C_j = max(C_{j-1}, A_j) + FC[b_j] - FC[b_{j-1}]		computed
  *   T_forward = C_n
  *
- * Backward the layers are computed from L down to 1 without waiting; a
- * transmission starts when its lowest layer is computed and the link is free.
- * That is the forward problem seen backwards in time, with the backward
- * computation as fc and the gradients as pt, so one solver serves both.
+ * In the backward pass the layers are computed from L down to 1 without waiting; a
+ * transmission starts when its lowest layer is computed and the link is free.  This is
+ * the forward problem reversed in time, with the backward computation as fc and the
+ * gradients as pt, so one solver serves both.
  *
  * Times are whole nanoseconds, so the optimum is exact.  The objective is the
  * paper's as others report it; the solver, the reversal and the form of ibatch
@@ -45,8 +45,8 @@ void dynacomm_release(struct dynacomm *d);
 int64_t dynacomm_forward(const struct dynacomm *d, const size_t *cuts, size_t k);
 int64_t dynacomm_backward(const struct dynacomm *d, const size_t *cuts, size_t k);
 
-/* Find the optimum with the fewest segments; among equals, early segments take as many
- * layers as they can.  cuts has room for n.  With the layers counted from the top,
+/* Find the optimum with the fewest segments; of several, the one whose early segments are
+ * longest.  cuts has room for n.  With the layers counted from the top,
  *   B[m] = min over k < m of max(B[k], FC'[m]) + dt + PT'[m] - PT'[k]
  * B never falls, so the best k is the last one with B[k] <= FC'[m], or the one above it
  * with the least B[k] - PT'[k].  A window that only moves forward finds these in O(L);
@@ -54,7 +54,7 @@ int64_t dynacomm_backward(const struct dynacomm *d, const size_t *cuts, size_t k
  * Return 0 or -ERR_SYS (no memory). */
 int dynacomm_best(const struct dynacomm *d, size_t *cuts, size_t *k, struct err *e);
 
-/* The rules that we compare with; each returns the number of cuts.  sequential: one
+/* Simple rules, for comparison; each sets cuts and returns their number.  sequential: one
  * transmission.  layers: one per layer.  ibatch: greedy batches after iBatch (Wang et
  * al., AAAI 2019; reconstructed from its idea).  Forward, the first batch is layer 1;
  * each later one has the layers that arrive while the batch before is computed, at least

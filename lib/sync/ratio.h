@@ -14,8 +14,8 @@
  * bandwidth  bit/s, >= 0		cmin, cmax  dense bytes / coded bytes,
  * beta       s/bit, >= 0		            1 <= cmin <= cmax
  *
- * c is large where bandwidth is small: a factor, not a fraction.  The paper
- * states no units; these are ours.
+ * c is a factor, large where the bandwidth is small.  The paper states no units; these
+ * are ours.
  */
 double ratio_factor(double cmin, double cmax, double beta, double bandwidth);
 
@@ -23,7 +23,7 @@ double ratio_factor(double cmin, double cmax, double beta, double bandwidth);
  * ln 2 / half (ours). */
 double ratio_beta(double half);
 
-/* Return the bytes for a shard of so many f32 values at factor c:
+/* Return the byte budget of a shard of `values' f32 values at factor c:
  * floor(4 * values / c). */
 uint64_t ratio_budget(uint64_t values, double c);
 
@@ -46,8 +46,8 @@ struct ratio_pace {
 };
 #define RATIO_PACE_INIT { 0.5, 0.05, 0, -1 }
 
-/* Return the rate to use for a measured rate; both in bit/s.  A measured rate
- * < 0 is unknown and changes nothing. */
+/* Return the rate to use after the rate `rate' was measured; both in bit/s.  rate < 0:
+ * not measured, nothing changes. */
 double ratio_acted(struct ratio_pace *p, double rate);
 
 /* Return the factor for this step: c >= 1 itself, or less during the warm-up, but at
@@ -63,7 +63,7 @@ double ratio_paced(const struct ratio_pace *p, double c, uint64_t step);
  *   H'  = clamp(H * sqrt(target / r_k), H/2, 2H), then into [min, max];
  *         when r_k > 4 * target: min
  *
- * The paper gives D_k and no rule; the controller is ours.
+ * The paper gives D_k but no rule for H; the controller is ours.
  */
 struct interval {
 	double target;		/* relative drift aimed at, > 0 */
@@ -72,11 +72,11 @@ struct interval {
 #define INTERVAL_INIT { 0.01, 1, 1000 }
 
 /* Return the number of local steps until the next synchronisation, given the last
- * interval and the drift at its end.  Rounds to nearest.  A drift of 0 doubles the
- * interval; where interval_force returns 1 the result is min. */
+ * interval and the drift at its end.  The result is rounded to nearest.  A drift of 0
+ * doubles the interval; if interval_force returns 1, the result is min. */
 uint64_t interval_next(const struct interval *o, uint64_t steps, double drift);
 
-/* Return 1 when drift > 4 * target or drift is NaN: the caller must synchronise
+/* Return 1 if drift > 4 * target or drift is NaN: then the caller must synchronise
  * now. */
 int interval_force(const struct interval *o, double drift);
 

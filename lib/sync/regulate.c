@@ -6,12 +6,12 @@
 #include "sync/regulate.h"
 
 /*
- * The limits of the search.  They only decide how many codings it takes, which
+ * The limits of the search.  They only affect how often groups are coded, which
  * tests/bench-planner counts.
  */
 enum {
-	/* this many bytes under the budget are always near enough: frames are
-	 * padded to it */
+	/* a shard at most this many bytes below the budget always is near enough, since
+	 * frames are padded to this size */
 	REGULATE_PAD = 8,
 	/* up to this many groups, each is a large part of the whole and may be
 	 * coded twice as often */
@@ -42,14 +42,14 @@ enum {
 #define REGULATE_WIDEST 0.002
 #define REGULATE_LEAST 0.0002
 #define REGULATE_WIDE 0.0045	/* accepted where sizes jump */
-/* Logs of factors.  A group's factor differs from the common one by at most
- * REGULATE_APART, and by at most this share of the slope: where bytes respond least,
- * errors respond most. */
+/* Logarithms of factors.  A group's factor differs from the common one by at most
+ * REGULATE_APART and REGULATE_APART_OF_E times the slope: where bytes respond least to
+ * it, errors respond most. */
 #define REGULATE_APART 0.035
 #define REGULATE_APART_OF_E 0.07
 #define REGULATE_FAR 1.4	/* the largest move in one round */
 #define REGULATE_TRUST 0.5	/* the largest |all| while groups are uncoded */
-#define REGULATE_TELLS 0.02	/* least distance of two codes that give a slope */
+#define REGULATE_TELLS 0.02	/* least distance in t of two codes that give a slope */
 /* The slope -d log bytes / d t of a group is about this number divided by its bits per
  * value.  On normal values we measured 1.2 at 1 bit and 4 at 1/3 bit. */
 #define REGULATE_SLOPE 1.25
@@ -92,8 +92,8 @@ regulate_steep(double bytes, double n)
 	    0.05, REGULATE_STEEP) : 0;
 }
 
-/* Return the slope of a coded group: from its two codes where they are far enough
- * apart, and otherwise the assumed one. */
+/* Return the slope of a coded group: measured from its two codes if they are far enough
+ * apart, otherwise the assumed one. */
 static double
 regulate_slope(const struct regulate *r, const struct regulate_group *g)
 {
@@ -107,7 +107,7 @@ regulate_slope(const struct regulate *r, const struct regulate_group *g)
 	    (double)g->other.len) / by, e / 3, 3 * e);
 }
 
-/* Estimate the bytes that a coded group takes at r->all. */
+/* Estimate the bytes that a coded group would take at t = r->all. */
 static double
 regulate_there(const struct regulate *r, const struct regulate_group *g)
 {
@@ -119,7 +119,7 @@ regulate_there(const struct regulate *r, const struct regulate_group *g)
 
 /* ---- before any group is coded ---- */
 
-/* Return the bytes that groups with a rate parameter should take: the aim. */
+/* Return the aim: the bytes that all groups with a rate parameter should take together. */
 static double
 regulate_aim(const struct regulate *r)
 {
@@ -136,9 +136,9 @@ regulate_rough(const struct regulate_group *g)
 	    (arg > 0 ? fmin(g->seen.sumsq / n / (arg * arg), 1e12) : 1));
 }
 
-/* Estimate each group's bytes: its share of the aim, less what contexts save.  They save
- * more where values have fewer bits (measured on gradients, with and without a residual:
- * 0.6 of the bytes are left at a quarter of a bit, 0.9 at four). */
+/* Estimate each group's bytes: its share of the aim, less what contexts save.  Contexts
+ * save more where values have fewer bits (measured on gradients, with and without a
+ * residual: 0.6 of the bytes are left at a quarter of a bit, 0.9 at four). */
 static void
 regulate_guess(struct regulate *r)
 {
@@ -164,8 +164,8 @@ regulate_guess(struct regulate *r)
 
 /* ---- all of them ---- */
 
-/* Sum up the groups' bytes at r->all: coded groups by their slopes, uncoded ones in
- * proportion to their weights. */
+/* Add up the bytes of all groups at t = r->all, estimated for coded groups by their
+ * slopes and for uncoded ones in proportion to their weights. */
 static void
 regulate_sums(struct regulate *r)
 {
@@ -200,7 +200,7 @@ regulate_sums(struct regulate *r)
 	r->sent += r->open;
 }
 
-/* Move r->all to where all groups together take the aim. */
+/* Set r->all to the t at which all groups together take the aim. */
 static void
 regulate_solve(struct regulate *r)
 {
@@ -232,7 +232,7 @@ regulate_pending(const struct regulate *r, const struct regulate_group *g)
 	return !(fabs(g->code.t - r->all) <= regulate_apart(r));
 }
 
-/* All groups were coded near r->all: record their bytes on their side of the budget. */
+/* Record the bytes of all groups, coded near r->all, in r->over or r->within. */
 static void
 regulate_side(struct regulate *r)
 {
@@ -244,7 +244,7 @@ regulate_side(struct regulate *r)
 		r->within = end;
 }
 
-/* Return 1 when a t on each side of the budget is known. */
+/* Return 1 if r->over and r->within are both known. */
 static int
 regulate_both(const struct regulate *r)
 {
@@ -280,7 +280,7 @@ regulate_fresh(const struct regulate *r, double *weight)
 	return n;
 }
 
-/* Return the t for the groups coded next, so that they and the groups that keep their
+/* Return the t for the groups to code next, so that they and the groups that keep their
  * codes add up to the aim. */
 static double
 regulate_beside(const struct regulate *r)
@@ -304,7 +304,7 @@ regulate_beside(const struct regulate *r)
 	    regulate_apart(r) / 2);
 }
 
-/* Have the next uncoded groups coded, or again those that are too far from r->all. */
+/* Queue the next uncoded groups for coding, or coded groups that are too far from r->all. */
 static int
 regulate_pass(struct regulate *r)
 {
@@ -331,8 +331,8 @@ regulate_pass(struct regulate *r)
 		regulate_inside(r);
 	regulate_sums(r);
 	t = regulate_beside(r);
-	/* first code an eighth (`several': in two halves), then half of the rest or all;
-	 * code groups that are too far off again, while others can still compensate */
+	/* first code an eighth of the groups (`several': in two halves), then half of the
+	 * rest or all of it; recode groups too far off while others can still compensate */
 	left /= several && r->passes <= 2 ? 16 : fresh == r->k ? 8 :
 	    r->k > REGULATE_MANY && fresh < r->k / 2 ? 1 : 2;
 	again = fresh == 0 || (several && r->passes == 3) ||
@@ -366,8 +366,8 @@ regulate_swap(struct regulate_group *g)
 	g->other = c;
 }
 
-/* Return how many more bytes a group's other code takes.  Return 0 if there is none, or
- * if it is too far from the common factor to be worth its bytes. */
+/* Return how many more bytes a group's other code takes.  Return 0 if there is no other
+ * code, or if its factor is too far from the common one to be worth its bytes. */
 static double
 regulate_gain(const struct regulate *r, const struct regulate_group *g)
 {
@@ -411,8 +411,8 @@ regulate_choose(struct regulate *r)
 
 /* ---- filling the remaining room ---- */
 
-/* Set *t to where group g takes *by more bytes, or fewer where *by < 0.  If g may not
- * move that far, set *t to the limit and *by to the bytes there.  Return 0 if g cannot help. */
+/* Set *t to the t at which group g grows by *by bytes (shrinks if *by < 0).  If g may not move
+ * that far, set *t to the limit and *by to the change there.  Return 0 if g cannot help. */
 static int
 regulate_move(const struct regulate *r, const struct regulate_group *g,
     double *t, double *by)
@@ -444,8 +444,8 @@ regulate_move(const struct regulate *r, const struct regulate_group *g,
 	return 1;
 }
 
-/* Have the smallest group coded again that can take all `need' bytes, or else as many
- * groups as that requires.  Return 0 if they are too few. */
+/* Queue the smallest group that can take all `need' bytes, to code it again, or else as
+ * many groups as are needed.  Return 0 if all of them cannot take half of these bytes. */
 static int
 regulate_settle(struct regulate *r, double need)
 {
@@ -476,7 +476,7 @@ regulate_settle(struct regulate *r, double need)
 	}
 	if (fabs(sum) >= fabs(need) / 2)
 		return 1;
-	while (r->many > 0) {		/* too few: undo these moves; then all move */
+	while (r->many > 0) {		/* too few: undo these moves; regulate_whole is next */
 		g = &r->g[r->which[--r->many]];
 		g->code = g->other;
 		g->other.t = HUGE_VAL;
@@ -484,8 +484,8 @@ regulate_settle(struct regulate *r, double need)
 	return 0;
 }
 
-/* Have all groups coded again: between the two sides of the budget while these are far
- * apart, and otherwise by steps that double.  Return 0 at the end. */
+/* Queue all groups to code them again, at a t between r->over and r->within while these are far
+ * apart, and otherwise by steps that double.  Return 0 if there is nothing left to try. */
 static int
 regulate_whole(struct regulate *r, int fits)
 {
@@ -534,7 +534,7 @@ regulate_round(struct regulate *r)
 
 /* ---- all of it ---- */
 
-/* Learn from the groups coded again how much steeper their slopes are than
+/* Learn from the groups that were coded twice how much steeper slopes are than
  * assumed. */
 static void
 regulate_learn(struct regulate *r)

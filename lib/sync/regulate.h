@@ -3,15 +3,15 @@
  * budget and never exceeds it (ours).
  *
  * One number t multiplies the rate parameters of all groups by e^t; t > 0 makes them
- * coarser.  All groups are coded once near the t at which their sizes are expected to
- * add up to the budget.  Each size is extrapolated to another t by a slope.  Then some
+ * coarser.  All groups are coded once near the t at which their sizes are expected to add
+ * up to the budget.  A slope per group extrapolates its size to another t.  Then some
  * groups are coded again, at most REGULATE_APART finer or coarser than the others, to
  * make up the difference.  A group keeps its last two codes.  Since all codes are at
  * nearly the same t, one byte removes about the same error in each group.  The choice
  * between two codes therefore depends on their sizes alone.
  *
- * The result depends only on the shard, the plan, the budget and the codes that
- * existed before.
+ * The result depends only on the shard, the plan, the budget and the codes that the
+ * caller had before.
  *
  * This module does arithmetic only.  The caller codes:
  *
@@ -34,7 +34,7 @@ struct err;
 
 /* A group of a shard that waits to be coded. */
 struct regulate_group {
-	uint32_t group, n;		/* number of the group; its values */
+	uint32_t group, n;		/* number of the group; number of its values */
 	uint8_t absent;			/* 1: not in the input */
 	uint8_t tries;			/* private */
 	uint64_t at;			/* position of the values, for the caller */
@@ -73,7 +73,7 @@ struct regulate {
 	double e;			/* -d log bytes / d t at `all' */
 	double bend;			/* measured slopes over assumed slopes */
 	double band, slack;
-	double now, sent, open;		/* bytes of existing codes; of all groups at
+	double now, sent, open;		/* bytes: of the codes so far; of all groups at
 					 * `all'; of uncoded groups at `all' */
 	double before;			/* room left in the previous round */
 	struct regulate_end {		/* bytes: log of the bytes of all groups coded at t */

@@ -3,11 +3,11 @@
 #include "sync/replan.h"
 #include "sync/smooth.h"
 
-#define REPLAN_LEAST 0.01	/* a smaller contraction counts as this one */
-#define REPLAN_ODD 1.5		/* a sample off by more than this factor is far off */
+#define REPLAN_LEAST 0.01	/* least contraction: smaller ones are raised to it */
+#define REPLAN_ODD 1.5		/* a sample beyond this factor of the estimate is far off */
 
 /* Add a measured sample.  After two in a row that are far off on the same side, the
- * estimate jumps to the sample (whole = 1), or half of the way to it (whole = 0). */
+ * estimate jumps to the sample (whole = 1), or half way to it (whole = 0). */
 static void
 replan_mean(struct replan_mean *m, double x, int whole)
 {
@@ -51,7 +51,7 @@ replan_price(struct replan *t, double x)
 	replan_mean(&t->kc, x, 0);
 }
 
-/* Return the sample of latency that came `back' samples before the newest. */
+/* Return the latency sample that came `back' samples before the newest one. */
 static double
 replan_newest(const struct replan *t, int back)
 {
@@ -85,7 +85,7 @@ void
 replan_see(struct replan *t, const struct replan_sample *s)
 {
 	double alpha = fmin(fmax(s->alpha, REPLAN_LEAST), 1 - 1e-9);
-	/* nothing was sent, because the planned share was too small */
+	/* share 0: nothing was sent, because the planned share was too small */
 	double share = s->share > 0 ? s->share : t->planned * t->delta;
 
 	replan_rate(&t->bandwidth, s->bandwidth, s->given & REPLAN_BANDWIDTH);

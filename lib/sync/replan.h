@@ -1,13 +1,13 @@
 /*
- * DeCo-SGD over time: estimate a link that changes, and decide when a new plan
- * is adopted.  The paper chooses again at intervals from what it measures;
- * the estimators and the three rules are ours.
+ * DeCo-SGD over time: estimate a link that changes, and decide when to adopt a new plan.
+ * The paper plans again at intervals from its measurements; the estimators and the three
+ * rules are ours.
  *
- * Bandwidth, computation and the cost of compression are geometric means whose
- * memory halves every REPLAN_HALF samples.  Two samples in a row that differ by
- * half or more to the same side are a change, and the estimate jumps there.  The
- * cost of compression moves only half of the way, in logarithms, and its nominal
- * value counts as the first sample, because one shard says little about it.
+ * The estimates of bandwidth, computation and the cost of compression are geometric
+ * means; a sample's weight halves every REPLAN_HALF samples.  Two samples in a row that
+ * are off by half or more to the same side are a change: the estimate jumps to them.  The
+ * cost of compression moves only half way, in logarithms, and its nominal value counts as
+ * the first sample, since one shard says little about it.
  *
  * Latency is the least of REPLAN_WINDOW samples, because the excess is queueing
  * (as in BBR, Cardwell et al. 2016).  Two samples in a row are taken for a new
@@ -29,8 +29,8 @@
 #define REPLAN_EVERY 50
 #define REPLAN_MOVED 0.2
 #define REPLAN_GAIN 0.03
-/* The factor from measured contraction to the price of compression: 0.2 fits
- * quadratic problems, 0.03 the network of tests/emulate.c; this is between. */
+/* The factor from measured contraction to the cost of compression: 0.2 fits quadratic
+ * problems, 0.03 the network of tests/emulate.c; we take a value between. */
 #define REPLAN_KC 0.05
 enum { REPLAN_WINDOW = 16 };
 
@@ -42,7 +42,7 @@ struct replan_mean {
 /* Doubles only, so that it can be kept in the state as a list of numbers. */
 struct replan {
 	struct replan_mean bandwidth, compute, kc;
-	double latency[REPLAN_WINDOW], nlatency;	/* nlatency: ever */
+	double latency[REPLAN_WINDOW], nlatency;	/* nlatency: all seen */
 	double age;		/* samples since the plan was computed */
 	double from[4];		/* bandwidth, compute, kc and latency of the plan */
 	double planned, tau, delta;
@@ -60,16 +60,16 @@ struct replan_sample {
 };
 enum { REPLAN_BANDWIDTH = 1, REPLAN_LATENCY = 2, REPLAN_COMPUTE = 4 };
 
-/* Update the estimates from a sample.  Contraction becomes a cost of the share of bits,
- * for which deco.h has kc (1-d)/d: kc = REPLAN_KC (1-alpha)/alpha d/(1-d). */
+/* Update the estimates from a sample.  The contraction gives the cost of compression, kc
+ * (1-d)/d in deco.h: kc = REPLAN_KC (1-alpha)/alpha d/(1-d). */
 void replan_see(struct replan *t, const struct replan_sample *s);
 
 /* Return the least latency of the window in seconds, < 0 if none was measured. */
 double replan_latency(const struct replan *t);
 
-/* Compute deco_best's plan.  The caller sets size, min, most and kd of d, and kc for as
- * long as no contraction was seen; t fills in the rest.  Return 1 when t has a new plan,
- * 0 when the old one stays, or -ERR_USAGE as deco_check. */
+/* Compute deco_best's plan.  The caller sets size, min, most and kd of d, and kc until a
+ * contraction was measured; the rest comes from t.  Return 1 when t has a new plan, 0
+ * when the old one stays, or -ERR_USAGE as deco_check. */
 int replan_plan(struct replan *t, struct deco *d, struct err *e);
 
 /* Return 0, or -1 when t has numbers that replan_see and replan_plan never write. */

@@ -52,7 +52,7 @@ robust_whom(const char **s)
 	return is;
 }
 
-/* Parse how to combine values; the name has n bytes.  Move *s past it. */
+/* Parse the word that says how to combine values; its name has n bytes.  Move *s past it. */
 static int
 robust_kind(struct robust_rule *q, const char **s, size_t n)
 {
@@ -216,8 +216,8 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 		o[i].fate = o[i].nonfinite ? ROBUST_NONFINITE :
 		    o[i].repeats ? ROBUST_REPEATS : !(o[i].weight > 0) ? ROBUST_WEIGHTLESS : ROBUST_COUNTS;
 	}
-	/* a bad device's norm is included: it moves the median by one place only.  Of the
-	 * middle two take the smaller: a step that is too short does less harm */
+	/* the norms of bad devices are included: each moves the median by one place only.  Take
+	 * the smaller of the middle two, since a step that is too short does less harm */
 	if ((n = robust_norms(o, k, tmp)) != 0)
 		t->median = tmp[(n - 1) / 2];
 	for (i = 0; i < k; i++) {
@@ -234,9 +234,9 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 	}
 }
 
-/* Set t->f for the n contributions that the limits leave.  One left out counts among the
- * F bad ones, so that a bad device cannot stop the step by being left out: F is smaller
- * where n is too small for it.  Refuse if even all K are too few. */
+/* Set t->f for the n contributions that the limits leave.  If n is too small for F, each
+ * one left out counts as one of the F bad ones, so that a bad device cannot stop the step
+ * by being left out.  Refuse if even all K are too few. */
 static int
 robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 {
@@ -268,9 +268,9 @@ robust_even(struct robust_one *o, size_t k)
 			o[i].share *= least / o[i].weight;
 }
 
-/* Refuse sparse shards, whose median is zero wherever most values are zero.  Each
- * device has one vote, so that neither a few devices that send only zeros nor a few
- * with dense shards decide it. */
+/* Refuse sparse shards: their median is zero wherever most values are zero.  Each device
+ * has one vote, so that neither a few devices that send only zeros nor a few with dense
+ * shards decide. */
 static int
 robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
     struct err *e)
@@ -292,8 +292,8 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
 }
 
 /* Clip to a radius, the lower median of the distances.  While most devices are honest,
- * it is at most the largest distance of an honest one.  Devices at more than twice the
- * radius are marked as clipped. */
+ * the radius is at most the largest distance of an honest device.  Devices at more than
+ * twice the radius are marked as clipped. */
 void
 robust_past(struct robust_step *t, double *tmp)
 {
@@ -383,7 +383,7 @@ robust_element(const struct robust_rule *q, float *v, size_t r)
 	double s = 0;
 
 	if (r == 0 || (q->kind == ROBUST_TRIM && r <= 2 * q->f))
-		return 0;	/* too few to outvote F bad devices */
+		return 0;	/* too few values to outvote F bad devices */
 	robust_sort(v, r);
 	lo = q->kind == ROBUST_TRIM ? q->f : (r - 1) / 2;
 	hi = q->kind == ROBUST_TRIM ? r - q->f : r / 2 + 1;

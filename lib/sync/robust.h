@@ -1,10 +1,10 @@
 /*
- * Rules against bad devices: which of a step's K contributions count, how
- * much, and how their values are put together.
+ * Rules against bad devices: which of a step's K contributions count, with which weight,
+ * and how their values are combined.
  *
- * Contributions come in the order of the devices' ids; where two are equal the
- * first wins.  The other functions sort before they sum, so the order of their
- * inputs changes no bit.
+ * Contributions come in the order of the devices' ids; of two with the same values the
+ * first counts.  The other functions sort before they sum, so the order of their inputs
+ * changes no bit.
  *
  *   norm-ratio    leave out a contribution whose norm is above max_ratio times
  *                 the median of this step's norms
@@ -56,8 +56,8 @@ int robust_parse(struct robust_rule *q, const char *s, struct err *e);
 
 /* Return 1 if the rule has to judge contributions before their values are summed. */
 int robust_active(const struct robust_rule *q);
-/* Return 1 if the rule needs distances from the aggregate of the step before.  The
- * aggregate has the share (W - sum of w * scale) / W of the result, with W the sum of w. */
+/* Return 1 if the rule needs distances from the aggregate of the step before.  The aggregate's
+ * share in the result is (W - sum of w * scale) / W, with W the sum of the weights w. */
 int robust_centered(const struct robust_rule *q);
 /* Return 1 if robust_combine combines the values. */
 int robust_elements(const struct robust_rule *q);
@@ -77,7 +77,7 @@ struct robust_one {
 	int nonfinite, repeats;	/* 1: leave the contribution out */
 	/* in and out */
 	double share;		/* factor on the weight that the shard states, 0 to 1;
-				 * lowered where all must have the same weight */
+				 * robust_judge lowers it if all must have the same weight */
 	/* out */
 	enum robust_fate fate;
 	double scale;		/* factor on its values */
@@ -95,8 +95,8 @@ struct robust_step {
 				 * few contributions for it */
 };
 
-/* Begin a step of k contributions, in which all members are 0 except share, which is 1.
- * Zero t before the first step.  Return 0 or -ERR_SYS. */
+/* Begin a step of k contributions: set all members of t->one to 0 except share, which is
+ * 1.  Zero t before the first step.  Return 0 or -ERR_SYS. */
 int robust_step(struct robust_step *t, size_t k, struct err *e);
 void robust_release(struct robust_step *t);
 
@@ -107,10 +107,10 @@ int robust_counts(const struct robust_one *o);
  * all K are too few for F, or the data is too sparse for the rule. */
 int robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e);
 
-/* Clip again as center does, with squared distances over many steps in far2: scale *=
- * min(1, tau / far), where tau is the median far; tmp is f64[k].  These are the weights
- * of one Weiszfeld step for the geometric median (Pillutla, Kakade and Harchaoui 2022),
- * except that all devices within tau have the same weight. */
+/* Clip once more as center does; far2 then has squared distances over many steps.  It
+ * multiplies scale by min(1, tau / far), with tau the median far; tmp is f64[k].  These
+ * are the weights of one Weiszfeld step for the geometric median (Pillutla, Kakade and
+ * Harchaoui 2022), except that all devices within tau have the same weight. */
 void robust_past(struct robust_step *t, double *tmp);
 
 /* Return why a contribution is left out: "norm-ratio", "repeats", ... */
@@ -122,8 +122,8 @@ void robust_combine(const struct robust_rule *q, double *y,
     const float *const *x, size_t k, size_t n, float *tmp);
 
 /*
- * One group of a step's result, for the rules that sum.  Each element is computed
- * from the values that K devices sent for it:
+ * One group of a step's result, for the rules that add values up.  Each element is
+ * computed from the values that K devices sent for it:
  *
  *   y = (sum_k f_k * x_k) / d
  *

@@ -7,12 +7,12 @@
 #include "base/err.h"
 #include "sync/score.h"
 
-#define SCORE_EPS 1e-30		/* added inside logarithms: below any f32 square
-				 * that matters, above an underflow */
+#define SCORE_EPS 1e-30		/* added in logarithms: less than any f32 square that
+				 * matters, more than an underflow */
 #define SCORE_ZMAX 4.0
 #define SCORE_WMAX 8.0f
 enum { SCORE_STEPS = 4 };	/* gradient steps per lesson */
-#define SCORE_MEMORY 0.9	/* decay of the moving averages in worth */
+#define SCORE_MEMORY 0.9	/* decay of the moving averages in `worth' */
 #define SCORE_EDGE 1e-6		/* keeps I inside (0,1) in f32 */
 /* SCORE_PAPER: the first weights. */
 static const float score_w[SCORE_TEMPORAL] = { 1, 0.5f, 0 },
@@ -269,7 +269,7 @@ score_gradient(const struct score *s, size_t i, double y,
 	gu[3] += u;
 }
 
-/* Return the label y_i of a group with this benefit. */
+/* Return the label y_i (score_learn) of a group with this benefit. */
 static double
 score_label(float benefit, double mean, double dev)
 {

@@ -2,11 +2,11 @@
  * Score the importance I of each group.
  *
  * SCORE_MOMENT (ours; the default): the mean square of the loss's gradient over the
- * group, which the trainer measures, divided by the largest, to the power of 1/4.  The
- * power 1 stands for the diagonal of the Fisher information.  The sum of I D, which a
- * plan minimises, is then to second order what coding adds to the loss.  For a model that
- * is still learning that power is too large; the fourth root was measured best.  The power
- * 0, or no measurement, gives all groups the same weight, and the plan minimises the mean
+ * group, which the trainer measures, divided by the largest, to the power of 1/4.  With
+ * the power 1, I is the diagonal of the Fisher information, and the sum of I D, which a
+ * plan minimises, is to second order what coding adds to the loss.  For a model that is
+ * still learning this power is too large; 1/4 was best in our measurements.  The power 0,
+ * or no measurement, gives all groups the same weight, and the plan minimises the mean
  * squared error.
  *
  * SCORE_PAPER: two attention branches, one over the groups' history and one over their
@@ -25,10 +25,10 @@
  * The paper gives the branches and their sum; the constants and the learning rule are
  * ours.
  *
- * z-scores stop at +-clip.  Groups without energy are left out of their means and get
- * -clip; the z-score of a constant feature is 0.  Everything kept is f32, so a run that
- * keeps its history in memory and one that saves it after every shard give the same
- * bits.
+ * z-scores are clipped to +-clip.  Groups without energy do not count in means and
+ * deviations and get -clip; the z-score of a constant feature is 0.  Everything kept is
+ * f32, so a run that keeps its history in memory and one that saves it after every shard
+ * give the same bits.
  */
 #ifndef ACE_SCORE_H
 #define ACE_SCORE_H
@@ -97,8 +97,8 @@ int score_new(struct score **out, enum score_form form,
     const struct score_place *place, size_t n, struct err *e);
 void score_free(struct score *s);
 
-/* Update the moving averages of group g: m' = decay m + (1 - decay) x.  A group without
- * history takes x itself. */
+/* Update the moving averages of group g: m' = decay m + (1 - decay) x.  If the group has
+ * no history, m' = x. */
 void score_observe(struct score *s, size_t g, const struct stat_group *stat);
 
 /* Set the means and deviations of log m1 and log Var from the groups' current
@@ -106,7 +106,7 @@ void score_observe(struct score *s, size_t g, const struct stat_group *stat);
 void score_scale(struct score *s);
 
 /* Return the importance of group g, in (0,1], from its averages and the current scale.
- * Keeps the features for score_learn. */
+ * The features are kept for score_learn. */
 float score_of(struct score *s, size_t g);
 
 /* Set I of each group g to (energy[g] / the largest energy)^power, at least 1e-6; all
@@ -123,12 +123,12 @@ int score_tell(struct score *s, const float *energy, struct err *e);
  *
  * W and u take four steps of rate down the gradient of the mean of (y_i - I_i)^2 / 2.
  * The learnt weights are used only while their I has lately correlated better with the
- * labels than that of the first weights, so chance lessons do no harm.  We also tried
- * logistic regression on labels 0 and 1, below and above the median; the order was worse.
+ * labels than the I of the first weights, so random lessons do no harm.  We also tried
+ * logistic regression on labels 0 and 1, below and above the median; it was worse.
  *
  * benefit  f32[n]  >= 0: what sending group i was worth, per bit; 0: not sent
- * Weights stop at +-8.  -ERR_DATA if a benefit is negative or not finite: nothing is
- * learnt then.
+ * Weights stop at +-8.  -ERR_DATA if a benefit is negative or not finite: then nothing is
+ * learnt.
  */
 int score_learn(struct score *s, const float *benefit, double rate, struct err *e);
 

@@ -7,7 +7,7 @@
 #include "codec/stat.h"
 #include "sync/select.h"
 
-/* SELECT_CORE_*: most groups searched if n is small, if n is large; most partial answers. */
+/* SELECT_CORE_*: groups searched at most, for small n and large n; partial answers kept. */
 #define SELECT_DEAR 0x1p+900	/* a lambda at which only bytes count */
 enum { SELECT_CORE_FEW = 64, SELECT_CORE_MANY = 24, SELECT_CORE_LIST = 4000 };
 #define SELECT_WORK ((size_t)1 << 25)	/* levels that select_fill may try */
@@ -148,7 +148,7 @@ select_bisect(const struct select_level *level, size_t n, size_t m,
 struct select_state {
 	int64_t bytes;
 	double dist;
-	double over;		/* sum of reduced costs: the loss against the bound */
+	double over;		/* sum of reduced costs: the distance from the bound */
 	uint32_t parent;
 	uint32_t level;
 };
@@ -171,7 +171,7 @@ struct select_core {
 	size_t len[SELECT_CORE_FEW + 1];
 	struct select_state *work;	/* merged list, before select_cap */
 	int64_t budget;			/* bytes for the core's groups */
-	double gap;			/* most reduced cost of a better answer */
+	double gap;			/* largest reduced cost of a better answer */
 	double lambda;
 };
 
@@ -226,7 +226,7 @@ struct select_open {
 	size_t group;
 };
 
-/* Put the most undecided group first: its second smallest reduced cost is least. */
+/* Put the most undecided group first: the one whose second smallest reduced cost is least. */
 static int
 select_cmp(const void *a, const void *b)
 {
@@ -251,7 +251,7 @@ select_undecided(struct select_core *c, size_t n, const uint8_t *choice,
 	for (i = 0; i < n; i++) {
 		select_levels(c, i, &g);
 		if (g.nlevel == 1) {
-			/* the only level within the gap is the group's level in choice */
+			/* no other level is within the gap: the group keeps that of `choice' */
 			c->budget -= c->level[i * c->m + choice[i]].bytes;
 			continue;
 		}
@@ -291,7 +291,7 @@ select_reduce(struct select_core *c, size_t n, size_t most, const uint8_t *choic
 }
 
 /* Merge stage k's candidates in order of (bytes, dist) into c->work, without dominated
- * ones.  rest is the least that later groups need.  Return the number of candidates. */
+ * ones.  rest: bytes that later groups need.  Return the number of candidates. */
 static size_t
 select_merge(struct select_core *c, size_t k, int64_t rest)
 {
@@ -340,7 +340,7 @@ select_over_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Keep the states that lose least against the bound, in their old order. */
+/* Keep the SELECT_CORE_LIST states nearest to the bound, in their old order. */
 static int
 select_cap(struct select_core *c, size_t k, size_t n, struct err *e)
 {
@@ -375,7 +375,7 @@ select_search(struct select_core *c, struct err *e)
 	size_t k, most = 0, n;
 	int r;
 
-	/* reverse the order: the reduced costs of the most decided groups prune most */
+	/* reverse the order: the most decided groups come first, since they prune most */
 	for (k = 0; k < c->n / 2; k++) {
 		struct select_group t = c->g[k];
 
@@ -422,7 +422,7 @@ select_take(const struct select_core *c, uint8_t *choice)
 }
 
 /*
- * Improve choice, whose totals are in res, where that is possible.
+ * Improve choice, whose totals are in res, if that is possible.
  *
  * With c(l) = dist + lambda * bytes, a level of group i can be part of a better
  * answer only if c_i(l) - min c_i <= gap = dist - (sum_i min c_i - lambda B).
@@ -489,7 +489,7 @@ select_budget(const struct select_level *level, size_t n, size_t m,
 
 struct select_rank {
 	float score;
-	float energy;	/* mean of x^2: the error per value left out */
+	float energy;	/* mean of x^2: the error per value that is not sent */
 	uint32_t group;
 };
 
@@ -522,9 +522,9 @@ select_share(const float *score, const struct stat_group *stat,
 		chosen[i] = 0;
 	}
 	qsort(v, n, sizeof(*v), select_rank_cmp);
-	for (i = 0; i < n; i++)		/* in the same order as below, to be exact for p = 1 */
+	for (i = 0; i < n; i++)		/* added in the same order as below: exact for p = 1 */
 		total += size != NULL ? size[v[i].group] : (double)v[i].score;
-	/* p = 1 also chooses scores so small that adding them does not change the sum */
+	/* p = 1 also chooses groups whose scores are too small to change the sum */
 	for (i = 0; i < n && (sum < p * total ||
 	    (p >= 1 && v[i].score > 0)); i++) {
 		sum += size != NULL ? size[v[i].group] : (double)v[i].score;

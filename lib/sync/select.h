@@ -1,13 +1,13 @@
 /*
- * Select the groups to send and their codecs: by a share of the importance
- * (equation 2), or by the multiple-choice knapsack within a byte budget.
+ * Select the groups to send and their codecs: by a share of the values or of the
+ * importance (equation 2), or by solving a multiple-choice knapsack within a byte budget.
  *
  *   minimise  sum_i w_i D_i(l_i)   subject to   sum_i R_i(l_i) <= B
  *
  * The paper names the knapsack but not a method; this one is ours.  Bisection finds
  * one Lagrange multiplier, and each group gets its best level at that multiplier
  * (Everett 1963; Shoham and Gersho 1988).  This solves the linear relaxation exactly,
- * except for groups whose best level is undecided there.  An exact search decides
+ * except for groups that have several best levels at that multiplier.  A search decides
  * these.  Ties go to the lower group, then to the lower level.
  */
 #ifndef ACE_SELECT_H
@@ -20,8 +20,8 @@ struct err;
 struct stat_group;
 
 enum { SELECT_LEVELS = 64 };	/* most levels a group can have */
-#define SELECT_DIST 0x1p+800	/* most distortion of a level, so that sums over
-				 * any number of groups are finite */
+#define SELECT_DIST 0x1p+800	/* largest distortion of a level, so that sums over any
+				 * number of groups are finite */
 
 /* One level of one group. */
 struct select_level {
@@ -66,8 +66,8 @@ size_t select_price(const struct select_level *level, size_t m, double lambda);
  *
  * Where size is NULL, p is a share of the importance (ours): I_i for size_i.
  *
- * Among groups of equal importance the larger mean square goes first, because leaving
- * it out would lose more.
+ * Of groups with equal importance the one with the larger mean square is chosen first,
+ * since leaving it out would lose more.
  *
  * score f32[n], >= 0; stat [n], with n = 0 for unknown groups; size u32[n] or NULL;
  * p in [0,1]; chosen u8[n], 0 or 1.

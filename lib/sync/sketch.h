@@ -28,9 +28,9 @@ struct sketch {
 	double *row;		/* f64[k][SKETCH_M] */
 	size_t *of;		/* [k] the cluster of each contribution */
 	size_t clusters;
-	uint32_t *place;	/* [n] h and sign of each value of the group */
+	uint32_t *place;	/* [n] h and sign of each value of the current group */
 	size_t n, cap;
-	uint64_t seed;		/* seed of h and sign; 0 for clusters */
+	uint64_t seed;		/* seed of h and sign; 0 when sketches are clustered */
 };
 
 /* Begin a step of k contributions with zeros.  Return 0 or -ERR_SYS. */

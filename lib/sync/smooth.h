@@ -5,8 +5,8 @@
 #define ACE_SMOOTH_H
 
 /* Return the estimate `was' after it moved towards the sample x by the part `gain', in
- * (0, 1], of their difference.  Given logarithms, it yields a geometric mean's
- * logarithm. */
+ * (0, 1], of their difference.  Of logarithms, the result is the logarithm of a geometric
+ * mean. */
 static inline double
 smooth(double was, double x, double gain)
 {
