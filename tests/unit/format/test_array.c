@@ -91,6 +91,8 @@ TEST(test_name)
 	    ERR_MSG(&e));
 	ok(corrupt(names("\1\0\0\0\0\0\0\0\1\0\n", 11)),
 	    "a control character: %s", ERR_MSG(&e));
+	ok(corrupt(names("\1\0\0\0\0\0\0\0\2\0a", 11)), "a name that is cut: %s",
+	    ERR_MSG(&e));
 	ok(corrupt(names("\2\0\0\0\0\0\0\0\1\0b\1\0a", 14)), "not sorted: %s",
 	    ERR_MSG(&e));
 	ok(corrupt(names("\2\0\0\0\0\0\0\0\1\0a\1\0a", 14)), "one twice: %s",

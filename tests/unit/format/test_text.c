@@ -121,31 +121,6 @@ from(struct text_kv *kv, const void *p, size_t n, int lines)
 	return r;
 }
 
-TEST(test_limit)
-{
-	struct text_kv kv = TEXT_KV_INIT;
-	struct buf b = BUF_INIT;
-	char *v = calloc(1, 40001);
-
-	memset(v, 'v', 40000);
-	(void)text_set(&kv, "a", v, &e);
-	ok(text_encode(&kv, &b, &e) == 0, "40 kB of values");
-	(void)text_set(&kv, "b", v, &e);
-	err_clear(&e);
-	ok(text_encode(&kv, &b, &e) == -ERR_DATA &&
-	    strncmp(ERR_MSG(&e), "limit", 5) == 0, "80 kB: %s", ERR_MSG(&e));
-	err_clear(&e);
-	ok(buf_room(&b, 1 << 17, &e) == 0 && text_decode(&kv, b.p, 65537, &e) ==
-	    -ERR_DATA && strncmp(ERR_MSG(&e), "limit", 5) == 0,
-	    "to read: %s", ERR_MSG(&e));
-	err_clear(&e);
-	ok(text_get_lines(&kv, b.p, 65537, &e) == -ERR_DATA &&
-	    strncmp(ERR_MSG(&e), "limit", 5) == 0, "as lines: %s", ERR_MSG(&e));
-	free(v);
-	buf_release(&b);
-	text_release(&kv);
-}
-
 /* Keys and values of exactly n bytes: written, read, and as lines. */
 static void
 exactly(size_t n, int want)

@@ -7,7 +7,6 @@
 
 #include "base/err.h"
 #include "base/io.h"
-#include "format/array.h"
 #include "mean/gather.h"
 #include "format/writer.h"
 
@@ -205,35 +204,6 @@ TEST(test_changed_late)
 	(void)setrlimit(RLIMIT_NOFILE, &lim);
 	for (i = 0; i < N; i++)
 		(void)unlink(list[i]);
-}
-
-/* A list of contributors: count, 0, and the length and bytes of each name. */
-TEST(test_members_wrong)
-{
-	static const struct {
-		const char *what, *p;
-		size_t n;
-	} bad[] = {
-		{ "no list", "\1\0\0\0\1\0\0\0\1\0a", 11 },
-		{ "fewer than it says", "\2\0\0\0\0\0\0\0\1\0a", 11 },
-		{ "more", "\1\0\0\0\0\0\0\0\1\0a\1\0b", 14 },
-		{ "not sorted", "\2\0\0\0\0\0\0\0\1\0b\1\0a", 14 },
-		{ "an empty name", "\1\0\0\0\0\0\0\0\0\0", 10 },
-		{ "a name that is cut", "\1\0\0\0\0\0\0\0\2\0a", 11 },
-		{ "a name that rings", "\1\0\0\0\0\0\0\0\1\0\7", 11 }
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct array_names l = ARRAY_NAMES_INIT;
-
-		err_clear(&e);
-		ok(array_get_names(&l, (const unsigned char *)bad[i].p,
-		    bad[i].n, &e) == -ERR_DATA && strncmp(ERR_MSG(&e),
-		    "corrupt", 7) == 0, "contributors, %s: %s", bad[i].what,
-		    ERR_MSG(&e));
-		array_release(&l);
-	}
 }
 
 int

@@ -1,6 +1,3 @@
-
-#include "../../gap.h"
-#include "../../lgreco.h"
 #include "../../rnd.h"
 #include "../starve.h"
 #include "../tap.h"
@@ -313,89 +310,6 @@ TEST(small_shares)
 	ok(bad == 0, "20000 shares: the smallest set, %d wrong", bad);
 }
 
-static void
-against_lgreco(size_t n)
-{
-	enum { M = 8, T = 12 };
-	double *size = malloc(n * M * sizeof(*size));
-	double *error = malloc(n * M * sizeof(*error));
-	struct select_level *l = malloc(n * M * sizeof(*l));
-	uint8_t *c = malloc(n);
-	struct select_result r;
-	int trial, never = 1;
-	size_t i, k;
-	double ours = 0, theirs = 0;
-
-	rnd_seed = 7 + n;
-	for (trial = 0; trial < T; trial++) {
-		double target = 0, dp;
-
-		for (i = 0; i < n; i++) {
-			double d = exp(5 * rnd() + 5), g = exp(2 * rnd());
-
-			for (k = 0; k < M; k++) {
-				size[i * M + k] = floor(d * (double)(k + 1) / 8);
-				error[i * M + k] = g * sqrt(d) *
-				    exp2(-(double)(k + 1)) * (0.9 + 0.2 * rnd());
-			}
-			target += error[i * M + 3];	/* uniform 4 bits */
-		}
-		/* the same problem with the roles exchanged: the budget is of error, in
-		 * units of 2^-40 */
-		for (i = 0; i < n * M; i++) {
-			l[i].bytes = (int64_t)ceil(error[i] / target * 1099511627776.0);
-			l[i].dist = size[i];
-		}
-		dp = lgreco(size, error, n, M, target);
-		if (select_budget(l, n, M, (int64_t)1 << 40, c,
-		    &r, NULL) != 0)
-			r.dist = HUGE_VAL;
-		never &= r.dist <= dp;
-		ours += r.dist;
-		theirs += dp;
-	}
-	ok(never, "%zu layers: never larger than L-GreCo's DP (mean %.4f of it)",
-	    n, ours / theirs);
-	free(size);
-	free(error);
-	free(l);
-	free(c);
-}
-
-TEST(large)
-{
-	enum { N = 1000, M = 12 };
-	static struct select_level l[N * M], was[N * M];
-	static uint8_t c[N], d[N];
-	struct select_result r, q;
-	size_t i, k;
-	int s;
-
-	rnd_seed = 3;
-	for (i = 0; i < N; i++) {
-		double n = 16384 * (1 + floor(4 * rnd()));
-		double e = n * exp(8 * rnd());
-
-		for (k = 0; k < M; k++) {
-			l[i * M + k].bytes = (int64_t)(n * (double)k * (double)k / 36);
-			l[i * M + k].dist = e * exp(-0.15 * (double)(k * k));
-		}
-	}
-	memcpy(was, l, sizeof(l));
-	s = select_budget(l, N, M, 20000000, c, &r, NULL);
-	ok(s == 0 && r.bytes <= 20000000 && gap(l, N, M, 20000000, &r) < 1e-3,
-	    "1000 groups of 12 levels: gap %.4f %%",
-	    100 * gap(l, N, M, 20000000, &r));
-	ok(select_budget(l, N, M, 20000000, d, &q, NULL) == 0 &&
-	    memcmp(c, d, N) == 0 && memcmp(l, was, sizeof(l)) == 0,
-	    "the same again");
-	for (i = 0; i < N; i++)
-		d[i] = (uint8_t)select_price(l + i * M, M, r.lambda);
-	for (i = k = 0; i < N; i++)
-		k += c[i] != d[i];
-	ok(k < 12, "the price alone chooses the same in all but %zu", k);
-}
-
 TEST(share)
 {
 	static const float s[5] = { 1, 4, 2, 2, 1 };
@@ -504,9 +418,6 @@ main(void)
 	const int n = starve(search);
 
 	ok(n >= 10, "whichever of %d allocations fails: said", n);
-	against_lgreco(20);
-	against_lgreco(60);
-	against_lgreco(160);
 	run_tests();
 	return done_testing();
 }
