@@ -13,20 +13,20 @@
 #include "stage/coding.h"
 #include "sync/select.h"
 
-/* Most bytes of waiting values and bodies in memory; more wait in files. */
+/* Limits in bytes on the waiting values and bodies in memory; more of them wait in files. */
 enum { CODING_VALUES = 64 << 20, CODING_BODIES = 16 << 20 };
-/* Up to this many bytes wait in memory even if the residual's file has its pages,
- * because each coding of a group would read the values from the file. */
+/* Up to this many bytes wait in memory even if the residual's file has pages for them,
+ * because each coding of a group would read its values from the file. */
 enum { CODING_LITTLE = 8 << 20 };
-/* Models with fewer values, or smaller groups, are not coded early, because there
- * is too little reading to do meanwhile. */
+/* A model with fewer than CODING_EARLY values or CODING_GROUP values per group is not
+ * coded early, since too little is left to read meanwhile. */
 enum { CODING_EARLY = 1 << 22, CODING_GROUP = 1 << 14 };
-/* CODING_BITS: the largest --bits.  CODING_SOMETHING: bytes beyond a shard's head that are
- * enough to send something. */
+/* CODING_BITS: the largest --bits.  CODING_SOMETHING: bytes beyond a shard's head that
+ * suffice to send some group. */
 enum { CODING_BITS = 64, CODING_SOMETHING = 128 };
 
-/* CODING_ENTRY: most bytes that a group takes in the residual beside its values (record entry
- * and frame head).  CODING_BACK: most bytes of the file's buffer and of what precedes data. */
+/* CODING_ENTRY: limit on the bytes of a group in the residual beside its values (record entry
+ * and frame head).  CODING_BACK: limit on the file's buffer and all bytes before the data. */
 enum { CODING_ENTRY = 256, CODING_BACK = 16 << 20 };
 
 static int
@@ -38,9 +38,9 @@ coding_scratch(void *arg, int *fd, uint64_t *from, struct err *e)
 	return feedback_scratch(c->fb, fd, e);
 }
 
-/* Let values wait in the file where the residual will be written, but a little farther
- * on, so that each group is read before it is overwritten.  The file's pages are then
- * allocated only once. */
+/* Let values wait in the residual's file, a little after the place where their residual
+ * will be written, so that each group is read before it is overwritten.  The file's pages
+ * are then allocated only once. */
 static int
 coding_ahead(void *arg, int *fd, uint64_t *from, struct err *e)
 {
@@ -188,7 +188,7 @@ coding_add(struct coding *c)
 {
 	const struct codec_plan *p = &c->slot[c->filled++].plan;
 
-	/* a codec that uses the shard before runs alone */
+	/* a group whose codec uses the previous shard is coded alone */
 	return c->filled == c->slots || codec_after(p);
 }
 
@@ -254,7 +254,7 @@ coding_get(const struct coding *q, size_t i, struct coding_slot *w, struct err *
 	    coding_there(q, g->at + w->n * sizeof(*w->u), &w->u, w->n, e);
 }
 
-/* Set *x to the values of group i: where they wait, or copied to thread who's room. */
+/* Set *x to the values of waiting group i, in place or copied for thread `who'. */
 static int
 coding_values(const struct coding *q, size_t i, unsigned who, float **x,
     struct err *e)
@@ -269,7 +269,7 @@ coding_values(const struct coding *q, size_t i, unsigned who, float **x,
 }
 
 /* Code group which[k] in one thread, with the parameter of its plan times e^code.t.
- * All threads share q->values and q->bodies, which need the lock. */
+ * All threads share q->values and q->bodies, so lock the pool to use them. */
 static int
 coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 {
@@ -297,9 +297,9 @@ coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 
 /* ---- coded early ---- */
 
-/* Wait for the batch that is being coded, and record its bytes now and in the shard
- * before.  Their ratio sets the rates of the next batch; older batches count half as
- * much each time.  The result depends on the values alone. */
+/* Wait for the batch that is being coded, and record its bytes now and in the previous
+ * shard.  The ratio of the two sets the rates of the next batch; the weight of older
+ * batches halves with each batch.  The result depends on the values alone. */
 static int
 coding_wait(struct coding *q, struct err *e)
 {
@@ -350,8 +350,8 @@ coding_settled(struct coding *q, struct err *e)
 	return r < 0 ? r : coding_wait(q, e);
 }
 
-/* Have the last waiting group coded early, at its rate in the shard before, if it had
- * one. */
+/* Queue the last waiting group to be coded early, at its rate in the previous shard, if
+ * it had one. */
 static int
 coding_early(struct coding *q, struct err *e)
 {
@@ -408,10 +408,10 @@ coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
 	void *p;
 	int r;
 
-	/* first, because this may wait, and other code uses the memory meanwhile */
+	/* first, because it may wait for threads that use q->values meanwhile */
 	if ((r = coding_more(q, e)) < 0)
 		return r;
-	/* memory of our own gains nothing if the residual's file has its pages */
+	/* separate memory gains nothing if the residual's file has pages for the values */
 	if (q->n == 0)
 		q->values.most = each * q->open > CODING_LITTLE &&
 		    q->fb != NULL && !q->beside &&
@@ -514,7 +514,7 @@ coding_turn_all(struct coding *q, const uint32_t *which, size_t n, struct err *e
 		after |= codec_after(&q->g[which[i]].plan);
 		values += q->g[which[i]].n;
 	}
-	/* codecs that use the shard before run one by one */
+	/* codecs that use the previous shard run one by one */
 	r = pool_begin(q->pool, n, n == 1 || after ? 0 : values, coding_turn, &t,
 	    e);
 	return r < 0 ? r : pool_end(q->pool, e);
@@ -540,11 +540,11 @@ coding_size(const struct coding *q)
 /* ---- what does not fit ---- */
 
 enum {
-	CODING_WAYS = 32,		/* most codecs to choose from */
-	CODING_CHOICES = 1 << 22	/* most levels of all groups: 64 MiB */
+	CODING_WAYS = 32,		/* limit on codecs to choose from */
+	CODING_CHOICES = 1 << 22	/* limit on the levels of all groups: 64 MiB */
 };
 
-/* Return 1 if group i is sent, and may be coded otherwise or left out. */
+/* Return 1 if group i is sent and may get another codec or be left out. */
 static int
 coding_yields(const struct coding *q, size_t i)
 {
@@ -594,8 +594,8 @@ coding_level(struct coding *q, size_t i, const struct codec_plan *p,
 	return 0;
 }
 
-/* List the levels of group i: not sent, as it is, or coded in one of the ways that
- * take fewer bytes. */
+/* List the levels of group i: not sent, its present code, or one of the codecs in `way'
+ * that take fewer bytes. */
 static int
 coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
     size_t n, struct select_level *l, struct err *e)
@@ -621,7 +621,7 @@ coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
 	return r;
 }
 
-/* Apply the level chosen for group i: plan it so and code it again. */
+/* Apply the level chosen for group i: change its plan and code it again. */
 static int
 coding_choose(struct coding *q, size_t i, unsigned choice,
     const struct codec_plan *way, struct err *e)
@@ -640,8 +640,8 @@ coding_choose(struct coding *q, size_t i, unsigned choice,
 	return coding_turn_all(q, &which, 1, e);
 }
 
-/* Move groups to cheaper levels, for the least weighted error, until the shard fits.
- * Code again the groups that changed. */
+/* Move groups to cheaper levels, with the least weighted error, until the shard fits.
+ * Code the changed groups again. */
 static int
 coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
 {
@@ -676,8 +676,8 @@ coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
 	return r;
 }
 
-/* Refuse a shard whose head alone exceeds the budget.  Name the bits per value that
- * would be enough to send something of it. */
+/* Refuse a shard whose head alone exceeds the budget.  Print the number of bits per value
+ * that would suffice to send some group. */
 static int
 coding_small(const struct coding *q, uint64_t budget, uint64_t least, struct err *e)
 {

@@ -4,18 +4,18 @@
  * Groups whose plan is known are coded by several threads in parallel and settled one
  * after another, so the output is the same for any number of threads.
  *
- *   coding_slot returns a slot to fill in, and coding_add adds it; call coding_run
- *   when coding_add says full, or before anything that must follow these groups
+ *   coding_slot returns a slot to fill in, and coding_add adds it; call coding_run when
+ *   coding_add returns 1, or before anything that must follow these groups
  *
- * Groups without a plan wait.  If the plan has a budget, sync/regulate.h chooses their
- * rates, so that the whole coded shard fills it.
+ * Groups without a plan wait.  If the plan has a budget, sync/regulate.h chooses the
+ * groups' rates, so that the whole coded shard fills it.
  *
  *   coding_next, coding_put for each group; then coding_plan for each, coding_fit;
  *   then for each: coding_get, coding_code
  *
- * Plans hardly change from step to step.  A group that was coded in the state's last
- * shard is therefore coded at that rate while the next groups are read, and coding_fit
- * codes groups again only where the budget requires it.
+ * Plans hardly change from step to step.  So a group that was coded in the state's last
+ * shard is coded at the same rate while the next groups are read.  coding_fit codes
+ * groups again only if the budget requires it.
  */
 #ifndef ACE_CODING_H
 #define ACE_CODING_H
@@ -40,11 +40,11 @@ enum { CODING_BATCH = 8 };
 struct coding_slot {
 	uint32_t group;
 	size_t n;
-	float *acc, *u;		/* f32[n]: acc has the values to code; u as in
-				 * feedback.h; in `room' or elsewhere */
+	float *acc, *u;		/* f32[n]: values to code; u as in feedback.h.  Both are
+				 * in `room' or elsewhere */
 	struct kern_stat seen;	/* statistics of acc, if made */
 	struct codec_plan plan;	/* codec and parameter of the group */
-	int made;		/* 1: sent, body and param are filled in already */
+	int made;		/* 1: sent, body and param are already filled in */
 	int sent;
 	struct buf body;
 	uint8_t param;
@@ -78,13 +78,13 @@ struct coding {
 		struct coding *c;
 		const uint32_t *which;
 	} turned;			/* argument of the batch being coded */
-	/* of groups coded early: bytes now, and in the previous shard at the same rates */
+	/* of the groups coded early: bytes now and in the previous shard, and values */
 	double now, last, values_last;
 	uint64_t base;			/* bytes before the first record */
 	uint64_t open;			/* values that may still come */
 };
 
-/* The caller still owns fb and pool; fb NULL: nothing is kept.  Return 0 or
+/* The caller still owns fb and pool.  fb NULL: no residual is kept.  Return 0 or
  * -ERR_SYS. */
 int coding_open(struct coding *c, struct feedback *fb, struct pool *pool,
     struct err *e);
@@ -106,8 +106,8 @@ int coding_run(struct coding *c, int (*settle)(void *arg,
 
 /* ---- groups that wait ---- */
 
-/* coding_next: *a and *u are room for the next group's n values each.  Set them to
- * where the values can wait, if possible, since coding_put copies other values there.
+/* coding_next: *a and *u are room for n values each of the next group.  Set them, if possible,
+ * to the place where the values will wait; otherwise coding_put copies the values there.
  * coding_put: let group g wait, with a f32[n] to code and u f32[n] to keep beside it
  * (only if feedback_beside says so).  absent: the input does not have the group.
  * seen: the statistics of a, or NULL.
@@ -127,10 +127,10 @@ void coding_plan(struct coding *c, size_t i, const struct codec_plan *p);
 void coding_drop(struct coding *c, size_t k);
 
 /*
- * Code all waiting groups within the budget, of which `base' bytes are written
- * already.  If even the coarsest rates do not fit, groups get one of the plan's
- * codecs of fixed size or are left out, for the least weighted error.
- * -ERR_REFUSED when not even a shard without groups fits.
+ * Code all waiting groups within the budget, of which `base' bytes are already written.
+ * If even the coarsest rates do not fit, groups get one of the plan's codecs of fixed
+ * size or are left out, for the least weighted error.  -ERR_REFUSED: even a shard without
+ * groups does not fit.
  */
 int coding_fit(struct coding *c, uint64_t base, uint64_t budget, struct err *e);
 

@@ -11,7 +11,7 @@
 #include "stage/policy_dynacomm.h"
 #include "sync/dynacomm.h"
 
-#define POLICY_DYNACOMM_LONGEST 1e7	/* most seconds of a shard */
+#define POLICY_DYNACOMM_LONGEST 1e7	/* longest transmission of a shard, in seconds */
 enum { POLICY_DYNACOMM_TEXT = 32 * 1024 };	/* limit on the list of cuts, in bytes */
 
 int
@@ -30,8 +30,7 @@ policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
 	return 0;
 }
 
-/* Add the times of this shard to the moving averages.  Return 0 if there are
- * none. */
+/* Add the layer times of this shard to the moving averages.  Return 0 if it has none. */
 static int
 policy_dynacomm_learn(struct policy_dynacomm *c, size_t n, struct err *e)
 {

@@ -2,9 +2,9 @@
  * DynaComm for ace-policy --cuts: decide at which layers to cut the next gradients
  * into transmissions.  The shards say how long their layers took.
  *
- * A shard that is sent while it is computed has its tensors in the order of
- * the backward pass, so that the first tensor of the schema is the last layer.
- * Here layers count from the first one, as in ace-advise dynacomm.
+ * A shard that is sent while it is computed has its tensors in the order of the backward
+ * pass, so the first tensor of the schema belongs to the last layer.  Here layers are
+ * counted from the model's first one, as in ace-advise dynacomm.
  */
 #ifndef ACE_POLICY_DYNACOMM_H
 #define ACE_POLICY_DYNACOMM_H
@@ -24,13 +24,13 @@ struct policy_dynacomm {
 	double dt;		/* extra seconds per transmission; < 0: no cuts */
 	/* found */
 	size_t n;		/* layers; 0: none yet */
-	double *seconds;	/* [n] smoothed, the first layer first */
+	double *seconds;	/* [n] smoothed times, the first layer first */
 	double *heard;		/* [n] seconds from the current shard, or NULL */
-	size_t *cut, k;		/* the plan, as dynacomm_backward takes it */
+	size_t *cut, k;		/* the plan, in the form for dynacomm_backward */
 };
 #define POLICY_DYNACOMM_INIT { -1, 0, NULL, NULL, NULL, 0 }
 
-/* Read the times of n tensors from the payload p of a tIMe frame, for the next
+/* Read the times of n tensors from p[len], the payload of a tIMe frame, for the next
  * decision.  Return 0 or an error. */
 int policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
     size_t len, size_t n, struct err *e);

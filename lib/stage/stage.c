@@ -187,7 +187,7 @@ stage_run(struct reader *in, struct stage *s, struct writer *w,
 	return r;
 }
 
-/* ---- the last stage of most chains, which writes its input to a writer ---- */
+/* ---- the last stage of most chains, which passes its input to a writer ---- */
 
 struct stage_out {
 	struct stage s;

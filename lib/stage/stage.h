@@ -1,5 +1,5 @@
 /*
- * A stage: what a program does to a shard, between a reader and a writer.
+ * A stage is what a program does to a shard, between a reader and a writer.
  *
  *   begin   a shard begins
  *   data    some of its groups, in rising order
@@ -30,17 +30,17 @@ struct writer;
 struct stage_shard {
 	const struct shard *shard;
 	const struct schema *schema;
-	const struct reader *in;	/* the first stage's input, at this
-					 * shard; for messages */
-	const char *provenance;		/* provenance of all programs before */
+	const struct reader *in;	/* the first stage's input, for messages about
+					 * this shard */
+	const char *provenance;		/* provenance of all earlier programs */
 };
 
 /*
- * Some groups of a shard, in one of two forms.  From the input: rec[n] are the
- * records of one frame, and whole is the reader that stands at that frame,
- * which can be passed on as it is.  Made by a stage: whole is NULL, n is 1,
- * x f32[nx] are the group's values and stat their statistics; the record's body
- * is those same values, in this machine's order of bytes.
+ * Some groups of a shard, in one of two forms.  From the input: rec[n] are the records of
+ * one frame, and `whole' is the reader that stands at this frame, so that the frame can
+ * be passed on unchanged.  Made by a stage: `whole' is NULL, n is 1, x f32[nx] are the
+ * group's values and stat their statistics; the record's body is the same values, in the
+ * host's byte order.
  */
 struct stage_data {
 	const struct record *rec;
@@ -49,8 +49,8 @@ struct stage_data {
 	size_t nx;
 	const struct kern_stat *stat;
 	const struct reader *whole;	/* the reader at the frame, or NULL */
-	int cut;		/* 1: the frame ended early, so that it is passed
-				 * on immediately; do the same with its result */
+	int cut;		/* 1: the frame ended early so that it is passed on
+				 * immediately; pass on its result immediately, too */
 };
 
 struct stage_note {
@@ -61,13 +61,12 @@ struct stage_note {
 };
 
 /* What a stage does with the values.  If it changes them, frames between shards are
- * passed on only if their type says that they stay true.  If it leaves them unchanged,
- * values go from pipe to pipe without a copy.  If it does not even read them, values
- * are not verified. */
+ * passed on only if their type says that they stay true.  If it only reads them, they go
+ * from pipe to pipe without a copy.  If it ignores them, they are not verified. */
 enum stage_values { STAGE_CHANGES, STAGE_READS, STAGE_IGNORES };
 
-/* A kind of stage.  Functions may be NULL; for begin to finish, the next stage's is
- * called then. */
+/* A kind of stage.  Functions may be NULL.  Instead of a NULL begin ... finish the next
+ * stage's function is called. */
 struct stage_kind {
 	size_t size;		/* bytes of its struct, which begins with a stage */
 	enum stage_values values;
@@ -94,8 +93,8 @@ struct stage {
 int stage_new(struct stage **out, const struct stage_kind *k, void *o,
     const struct filter *f, struct err *e);
 
-/* Call begin, data, note, end or finish of the first stage, from s on, that has it.  A stage
- * passes its s->next as s. */
+/* Call the function begin, data, note, end or finish of the first stage from s on that
+ * has one.  A stage that passes something on calls these with its s->next. */
 int stage_begin(struct stage *s, const struct stage_shard *sh, struct err *e);
 int stage_data(struct stage *s, const struct stage_data *d, struct err *e);
 int stage_note(struct stage *s, const struct stage_note *n, struct err *e);
@@ -110,7 +109,7 @@ int stage_make(struct stage *s, uint32_t type, const unsigned char *p, size_t n,
 int stage_values(struct stage *s, uint32_t g, const float *x, size_t n,
     const struct kern_stat *stat, int cut, struct err *e);
 
-/* Set v to the values of record i, in place or decoded into buf f32[cap], and to their
+/* Set v to the values of record i, in place or decoded into buf f32[cap], with their
  * statistics. */
 struct stage_seen {
 	const float *x;		/* f32[n] */
@@ -133,8 +132,8 @@ int stage_run(struct reader *in, struct stage *s, struct writer *w,
 void stage_free(struct stage *s);
 
 /* Send all of path (NULL: standard input) through s and the stages after it to f's
- * output; lines: as in stage_run.  The caller still owns the stages, to which one for
- * output may be added. */
+ * output; lines: as in stage_run.  The caller still owns the stages, after which an
+ * output stage may be added. */
 int stage_pass(struct filter *f, struct stage *s, const char *lines,
     const char *path, struct err *e);
 

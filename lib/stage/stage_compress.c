@@ -17,8 +17,8 @@
 #include "stage/coding.h"
 #include "stage/stage_compress.h"
 
-/* Read "cache" or "cache:0.9".  The number is gamma for ef, m for momentum and rho for
- * cache; ef21 takes none.  For a trailing ":raw" see feedback_raw. */
+/* Read a word like "cache" or "cache:0.9".  The number is gamma for ef, m for momentum
+ * and rho for cache; ef21 takes none.  For a trailing ":raw" see feedback_raw. */
 static int
 stage_compress_feedback(void *arg, const struct opt *row, const char *val,
     struct err *e)
@@ -91,11 +91,10 @@ struct stage_compress {
 	struct feedback *fb;		/* NULL: no error feedback */
 	int resumed;
 	struct stage_shard sh;		/* the current shard */
-	int again;			/* 1: the shard was coded before */
+	int again;			/* 1: the state has this shard already, coded */
 	struct note_wait plan;
 	uint64_t budget;		/* the plan's, in bytes; 0: no limit */
-	float *weight;			/* [groups] importance, if the stream
-					 * has it */
+	float *weight;			/* [groups] importance, if it is in the stream */
 	size_t weight_cap;
 	uint32_t done;			/* groups below this number have arrived */
 	float *v;
@@ -105,8 +104,8 @@ struct stage_compress {
 	struct shares shares;		/* shares of the budget, if there are cuts */
 	uint32_t left;			/* groups below this number were sent in segments */
 	uint64_t sent, none;
-	/* with -v: the coding error of the shard, of the current tensor, and of the
-	 * tensor with the largest relative error */
+	/* for -v: coding errors of the shard, of the current tensor and of the tensor
+	 * with the largest relative error */
 	struct stage_compress_lost {
 		double lost, all;	/* sums of squares */
 		uint32_t tensor;
@@ -153,8 +152,8 @@ stage_compress_lost(struct stage_compress *x, const struct coding_slot *w)
 	}
 }
 
-/* Settle a group that was coded or left out: put its coding error into the residual,
- * and write its code. */
+/* Settle a group that was coded or left out: put its coding error into the residual and
+ * write its code to the output. */
 static int
 stage_compress_settle(void *arg, struct coding_slot *w, struct err *e)
 {
@@ -249,7 +248,7 @@ stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 		if ((r = stage_compress_add(x, w, &p, e)) < 0)
 			return r;
 	}
-	/* before the drop, since they may be coded in place */
+	/* before coding_drop, since groups may be coded in the place where they wait */
 	r = stage_compress_work(x, e);
 	coding_drop(&x->coding, k);
 	return r;
@@ -307,7 +306,7 @@ stage_compress_group(struct stage_compress *x, uint32_t g,
 	return stage_compress_add(x, w, &p, e);
 }
 
-/* Take the absent groups before g, and then g itself unless v is NULL. */
+/* Code, or let wait, the absent groups before g, and then g unless v is NULL. */
 static int
 stage_compress_upto(struct stage_compress *x, uint32_t g,
     const struct stage_seen *v, struct err *e)
@@ -325,8 +324,8 @@ stage_compress_upto(struct stage_compress *x, uint32_t g,
 
 enum {
 	STAGE_COMPRESS_LATE = 256,	/* bytes kept for annotations at the end */
-	STAGE_COMPRESS_LEAST = 1024	/* smaller segments wait for the next one,
-					 * since frames take a hundred bytes */
+	STAGE_COMPRESS_LEAST = 1024	/* a smaller segment is sent with the next one,
+					 * since a frame head takes 100 bytes */
 };
 
 /* Settle all waiting groups with the codes that coding_fit found. */
@@ -348,7 +347,7 @@ stage_compress_fitted(struct stage_compress *x, struct err *e)
 	return 0;
 }
 
-/* Return the most bytes that the waiting groups sent without loss can take. */
+/* Return a limit on the bytes of the waiting groups that are sent without loss. */
 static uint64_t
 stage_compress_exact(const struct stage_compress *x)
 {
@@ -377,8 +376,8 @@ stage_compress_share(const struct stage_compress *x, uint64_t spent, double *byt
 	    x->budget - spent) : 0;
 }
 
-/* End a segment of a shard whose budget is known but whose plan is not.  If the state has
- * the plan of the shard before, and the share is large enough, code it by that plan. */
+/* End a segment of a shard whose budget is known but whose plan is not: code it by the plan
+ * of the previous shard, if the state has one and the segment's share is large enough. */
 static int
 stage_compress_land(struct stage_compress *x, struct err *e)
 {
@@ -506,7 +505,7 @@ stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
 	return stage_compress_flush(x, e);
 }
 
-/* Read the groups' importance, needed when not all of the plan fits. */
+/* Read the groups' importance, which decides what to drop if not all of the plan fits. */
 static int
 stage_compress_weigh(struct stage_compress *x, const struct stage_note *n,
     struct err *e)
@@ -590,7 +589,7 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 	return 0;
 }
 
-/* Warn of groups that the budget did not allow as planned. */
+/* Warn about groups that got fewer bytes than planned, or were not sent, to fit the budget. */
 static void
 stage_compress_short(const struct stage_compress *x)
 {
@@ -608,8 +607,8 @@ stage_compress_short(const struct stage_compress *x)
 		    budget, x->coding.dropped, lost);
 }
 
-/* Code the groups that wait at the end of the shard.  With a budget that is all of
- * them, since every group must be known before one is coded. */
+/* Code the groups that wait at the end of the shard.  With a budget all groups wait,
+ * since every group must be known before any is coded. */
 static int
 stage_compress_rest(struct stage_compress *x, struct err *e)
 {
@@ -689,8 +688,8 @@ stage_compress_finish(struct stage *s, struct err *e)
 	struct stage_compress *x = (struct stage_compress *)s;
 	int r = 0;
 
-	/* after a trainer has ended no shard comes, but the state's pending
-	 * shards must still be sent */
+	/* if the trainer has ended and no shard came, the state's pending shards must
+	 * still be sent */
 	if (x->fb != NULL && !x->resumed)
 		r = feedback_resume(x->fb, UINT64_MAX, x->out, e);
 	return filter_end(x->out, r, e);

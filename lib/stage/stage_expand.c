@@ -57,9 +57,9 @@ struct stage_expand {
 	uint64_t last;			/* step of the previous shard, or 0 */
 };
 
-/* Return 1 when the residual is recent enough: that of the previous step or, if steps may
- * be missing, that of the last shard expanded here.  The coding side writes the residual,
- * and this side must wait for it. */
+/* Return 1 if the residual is recent enough: that of the previous step or, if steps may
+ * be missing, that of the last shard expanded here.  ace-compress writes the residual,
+ * and ace-expand must wait for it. */
 static int
 stage_expand_ready(const struct stage_expand *x, const struct shard *sh)
 {
@@ -196,8 +196,8 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh, struct err *e
 
 /* ---- its groups ---- */
 
-/* Refuse an average's values that ace-recv would refuse from a device, since they go
- * into the model and the device's state.  With -S the shard is the device's own. */
+/* Refuse values of an average that ace-recv would refuse from a device, since they go into
+ * the model and the device's state.  With -S the shard is the device's own: accept them. */
 static int
 stage_expand_bounded(const struct stage_expand *x, uint32_t g, const float *v,
     size_t n, struct err *e)
@@ -213,9 +213,9 @@ stage_expand_bounded(const struct stage_expand *x, uint32_t g, const float *v,
 	return r < 0 ? reader_place(x->sh.in, r, e) : 0;
 }
 
-/* Expand group x->next and pass it on.  v has the values that came, or zeros in x->x if
- * none were sent; they are copied only where something is added.  cut: a segment ends
- * with this group. */
+/* Expand group x->next and pass it on.  v is the received values, or zeros in x->x if
+ * none were sent; they are copied only if something is added to them.  cut: a segment
+ * ends with this group. */
 static int
 stage_expand_group(struct stage_expand *x, int sent,
     const struct stage_seen *v, int cut, struct err *e)
@@ -327,7 +327,7 @@ stage_expand_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 	residual_close(&x->res);
 	if (r == 0 && x->cache != NULL)
 		r = feedback_cache_commit(x->cache, x->o->f->sync, e);
-	/* before the end is sent: ace-score waits for it and then learns */
+	/* before the shard's end is sent: ace-score waits for the end and then learns */
 	if (r == 0)
 		r = stage_expand_tell(x, e);
 	x->sums.dropped = sums->dropped;

@@ -16,7 +16,7 @@ struct stage_expand_opts {
 	const char *cache;	/* directory of the history, or NULL */
 	const char *feedback;	/* state for ace-score's lesson, or NULL */
 	double gamma;
-	double wait;		/* most seconds to wait for the previous step */
+	double wait;		/* longest wait for the previous step, in seconds */
 	int gap;
 	int alone;		/* 1: the coding side is in this process, and has
 				   coded all shards before this one */

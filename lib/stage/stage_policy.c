@@ -21,11 +21,11 @@
 #include "sync/replan.h"
 
 #define POLICY_FILE "policy"		/* memory of the state; its keys: */
-#define POLICY_RATE "rate"		/* the rate acted on */
+#define POLICY_RATE "rate"		/* the link rate of the last decision */
 #define POLICY_DECO_STATE "deco"	/* the estimates for DeCo-SGD */
 
-/* The keys that are written, each with the decision that it belongs to.  A decision made
- * here removes its keys from an older policy. */
+/* The keys that are written, each with the decision that it belongs to.  If a decision is
+ * made here, its keys are removed from an older policy. */
 enum policy_when { ALWAYS, INTERVAL, DECO, CUTS };
 enum { RATIO, BUDGET, RATE, DELAY, BANDWIDTH, LATENCY, COMPUTE, KC, DIVERGENCE, STEPS,
 	FORCE, NUMBERS };
@@ -147,7 +147,7 @@ stage_policy_ratio(const struct stage_policy_ratio *f, double bandwidth)
 	return ratio_factor(f->least, f->most, ratio_beta(f->half), bandwidth);
 }
 
-/* --bandwidth ends at KEYS_RATE_MOST, the largest valid value of its key. */
+/* --bandwidth is at most KEYS_RATE_MOST, the largest valid value of its key. */
 const struct opt stage_policy_rows[] = {
 	{ 'S', "state", "DIR",
 	    "take the link's rate from DIR, keep the interval there",
@@ -190,7 +190,7 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 	return 0;
 }
 
-/* ---- how hard to compress a shard, by equation (5) ---- */
+/* ---- how much to compress a shard, by equation (5) ---- */
 
 /* With -v, print the numbers from which the factor and the budget were calculated. */
 static void
@@ -256,7 +256,7 @@ policy_ratio(struct stage_policy *p, double rate)
 
 /* ---- how many local steps before the next shard, by equation (9) ---- */
 
-/* The norm || theta ||, from the option or else from the shard. */
+/* Set *norm to || theta ||, from the option or else from the shard. */
 static int
 policy_norm(const struct stage_policy *p, double *norm, struct err *e)
 {
@@ -276,8 +276,8 @@ policy_norm(const struct stage_policy *p, double *norm, struct err *e)
 	    SHARD_KEY_NORM " of '%s': expected a norm above 0", shard_device(s));
 }
 
-/* Decide the interval at the end of a shard whose values have these sums; set o.steps to
- * it.  If a diverging device asked for an interval, p->asked has it already. */
+/* Decide the interval at the end of a shard whose values have these sums, and set o.steps
+ * to it.  If a diverging device asked for an interval, it is in p->asked. */
 static int
 policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct err *e)
 {
@@ -323,8 +323,8 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 	return 0;
 }
 
-/* ---- DeCo-SGD: the budget and the delay, from the times in the shards and from
- * what ace-meter and ace-compress measured ---- */
+/* ---- DeCo-SGD: the budget and the delay, from the times in the shards and the
+ * measurements of ace-meter and ace-compress ---- */
 
 /* Read the measurements of this shard, and those of the last one from the state. */
 static int
@@ -343,7 +343,7 @@ policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
 	if (m->compute < 0)
 		r = keys_real(&p->sh.shard->kv, SHARD_KEY_COMPUTE, &m->compute,
 		    shard_device(p->sh.shard), e);
-	/* a step takes longer, so this was not measured */
+	/* no step is this short: the time was not measured */
 	if (m->compute < DECO_LEAST)
 		m->compute = -1;
 	for (i = 0; i < 3 && r >= 0 && p->o.dir != NULL; i++)
@@ -467,9 +467,8 @@ policy_rate(struct stage_policy *p, double *v, struct err *e)
 	return memory_number(&p->state, MEMORY_LINK, MEMORY_BANDWIDTH, v, e);
 }
 
-/* Decide the cuts (DynaComm) for a shard of the expected size: the share of dense bytes
- * that the last coded shard had, if the state has it, or else the share just
- * decided. */
+/* Decide the cuts (DynaComm).  The shard is expected to be as large, relative to its
+ * dense size, as the last coded shard in the state, or else as the ratio just decided. */
 static int
 policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err *e)
 {
@@ -560,8 +559,8 @@ stage_policy_begin(struct stage *st, const struct stage_shard *sh, struct err *e
 	return p->waits ? 0 : policy_decide(p, e);
 }
 
-/* Refuse values that are not finite.  The sums in a shard's end leave them out, so its
- * drift would look small. */
+/* Refuse values that are not finite.  The sums in a shard's end leave them out, so the
+ * shard's drift would look small. */
 static int
 policy_finite(struct stage_policy *p, const struct stage_data *d, struct err *e)
 {
@@ -605,8 +604,8 @@ stage_policy_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 	return stage_end(st->next, sums, e);
 }
 
-/* Read the interval that a diverging device asks for.  It overrides a longer one that
- * the mean over all devices gives. */
+/* Read the interval that a diverging device asks for.  It overrides a longer interval
+ * computed from the mean over all devices. */
 static int
 policy_asked(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 {
@@ -709,5 +708,5 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct er
 	.free = stage_policy_free \
 }
 const struct stage_kind stage_policy = POLICY_KIND(STAGE_IGNORES);
-/* The same stage, but one that reads the values, to compute the drift. */
+/* The same stage, but it reads the values, to compute the drift. */
 static const struct stage_kind policy_reads = POLICY_KIND(STAGE_READS);

@@ -28,8 +28,8 @@ struct policy_deco {
 };
 #define POLICY_DECO_INIT { 0, -1, -1, REPLAN_INIT }
 
-/* --ratio: the least and the most compression factor, the bandwidth in bit/s for the factor
- * half way between them, and the steps of the warm-up. */
+/* --ratio: the least and the largest compression factor, the bandwidth in bit/s at which
+ * the factor is half way between them, and the steps of the warm-up. */
 struct stage_policy_ratio {
 	double least, most, half;
 	uint64_t warmup;
@@ -41,9 +41,9 @@ double stage_policy_ratio(const struct stage_policy_ratio *f, double bandwidth);
 struct stage_policy_opts {
 	const char *dir;	/* state directory, or NULL */
 	struct stage_policy_ratio factor;
-	double bandwidth;	/* bit/s; < 0: as measured in the state */
-	double deadline;	/* most seconds of a shard; < 0: no limit */
-	double norm;		/* || theta ||; 0: the shard has it */
+	double bandwidth;	/* bit/s; < 0: use the rate measured in the state */
+	double deadline;	/* longest transmission of a shard, s; < 0: no limit */
+	double norm;		/* || theta ||; 0: take it from the shard */
 	struct interval interval;	/* target 0: the interval is not decided */
 	struct policy_deco stale;
 	struct policy_dynacomm cuts;

@@ -90,13 +90,13 @@ struct stage_score {
 	struct stat_group *stat;	/* statistics of the groups of one DATA frame */
 	size_t stat_cap;
 	struct buf note;
-	int scale;			/* 1: scores precede the data */
+	int scale;			/* 1: the scores precede the data */
 	int again;			/* 1: the shard was coded before */
 };
 
 /* ---- the history ---- */
 
-/* Check that h, the file of `what', is of the model of the shard. */
+/* Check that h, the file of `what', is for the shard's model. */
 static int
 stage_score_same(const struct stage_score *x, const struct memory *h, const char *what,
     struct err *e)
@@ -138,8 +138,8 @@ stage_score_load(struct stage_score *x, struct err *e)
 	return r;
 }
 
-/* Set x->again if the residual contains the shard already.  It will only be sent again,
- * and its values here may differ from those of the first time. */
+/* Set x->again if the residual contains the shard already.  Then it will only be sent
+ * again, and its values here may differ from the first ones. */
 static int
 stage_score_again(struct stage_score *x, struct err *e)
 {
@@ -151,7 +151,7 @@ stage_score_again(struct stage_score *x, struct err *e)
 	return r;
 }
 
-/* Save the history.  The history before this step is kept until the next one, because a
+/* Save the history.  The history before this step is kept until the next step, because a
  * process that is killed before the shard is coded or sent gets the shard again. */
 static int
 stage_score_save(struct stage_score *x, struct err *e)
@@ -198,8 +198,8 @@ stage_score_name(const struct memory *h, char name[56])
 	(void)sprintf(name + strlen(name), "/%llu", (unsigned long long)h->step);
 }
 
-/* Return 1 if h is of a later step than the last lesson, or of another run.  A device
- * that comes back gets old aggregates again. */
+/* Return 1 if h is of a later step than the last lesson, or of another run: a device that
+ * reconnects gets old aggregates again. */
 static int
 stage_score_news(const struct stage_score *x, const struct memory *h)
 {
@@ -212,8 +212,8 @@ stage_score_news(const struct stage_score *x, const struct memory *h)
 	    strtoull(x->lesson + n + 1, NULL, 10) < h->step;
 }
 
-/* Learn from what ace-expand left in the state about the last aggregate, unless that
- * was done before. */
+/* Learn from the feedback about the last aggregate that ace-expand left in the state,
+ * unless it was learnt before. */
 static int
 stage_score_learn(struct stage_score *x, struct err *e)
 {
@@ -268,8 +268,8 @@ out:
 	return k;
 }
 
-/* Return 1 if a and b are of the same file.  Trainers replace the file by a new one
- * with rename. */
+/* Return 1 if a and b are of the same file.  A trainer replaces the file by renaming a
+ * new one. */
 static int
 stage_score_known(const struct stat *a, const struct stat *b)
 {
@@ -390,7 +390,7 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 		x->score->clip = x->o->clip;
 	if (x->o->dir == NULL || x->o->form != SCORE_PAPER)
 		return 0;
-	/* `later' is set by ace-step alone: no other process commits meanwhile */
+	/* only ace-step sets `later', and then no other process commits meanwhile */
 	if (x->state.later != NULL && (r = stage_score_again(x, e)) < 0)
 		return r;
 	return stage_score_load(x, e);
@@ -416,8 +416,8 @@ stage_score_put(struct stage_score *x, uint32_t first, uint32_t n, struct err *e
 	return r;
 }
 
-/* Write the annotations of groups first to first + n - 1, whose data is passed on
- * next. */
+/* Write the annotations of the groups from `first' to first + n - 1; their data
+ * follows. */
 static int
 stage_score_run(struct stage_score *x, uint32_t first, uint32_t n, struct err *e)
 {

@@ -1,7 +1,7 @@
 /*
  * The stage of ace-score: write the statistics and the importance of every group as
- * annotations.  They precede their data, except that --form paper puts the importance
- * of a first shard at its end.  The values pass unchanged.
+ * annotations.  The annotations precede the data, but --form paper puts the importance of
+ * a run's first shard at the shard's end.  The values pass unchanged.
  */
 #ifndef ACE_STAGE_SCORE_H
 #define ACE_STAGE_SCORE_H

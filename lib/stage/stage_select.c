@@ -18,7 +18,7 @@
 
 enum {
 	STAGE_SELECT_PART = 65536,	/* most groups per annotation */
-	/* shards of at most this many groups are filled to the last byte */
+	/* shards of at most this many groups fill their budget to the last byte */
 	STAGE_SELECT_FEW = 64,
 	/* a budget is announced if it has this many bytes beyond an empty shard */
 	STAGE_SELECT_SPARE = 1024
@@ -26,7 +26,7 @@ enum {
 
 /* ---- options ---- */
 
-/* Read codecs separated by commas; "ecq" or "tcq" without a step allows any
+/* Read a list of codecs separated by commas; "ecq" or "tcq" without a step allows any
  * step. */
 static int
 stage_select_levels(void *arg, const struct opt *row, const char *list, struct err *e)
@@ -109,7 +109,7 @@ stage_select_shares(struct stage_select_opts *o, const char *list, struct err *e
 	return r;
 }
 
-/* Set the mode; refuse a second option that sets it. */
+/* Set the mode, and refuse it if an earlier option has set it. */
 static int
 stage_select_mode(struct stage_select_opts *o, const struct opt *row,
     enum stage_select_mode mode, struct err *e)
@@ -236,7 +236,7 @@ stage_select_put(struct stage_select *x, const struct note_terms *terms,
 	return r;
 }
 
-/* The plan given with --plan is written before the values. */
+/* Write the plan given with --plan, which precedes the values. */
 static int
 stage_select_given(struct stage_select *x, struct err *e)
 {
@@ -325,8 +325,8 @@ stage_select_policy(const struct survey *s, uint64_t *bytes, struct err *e)
 	return 0;
 }
 
-/* Set *bytes to the budget of the shard that s surveys.  From a policy take budget_bytes,
- * or else ratio; -ERR_USAGE when it has neither. */
+/* Set *bytes to the budget of the shard that s surveys.  If a policy gives it, take
+ * budget_bytes, or else ratio; -ERR_USAGE if the policy has neither. */
 static int
 stage_select_bytes(const struct stage_select_budget *b, const struct survey *s,
     uint64_t *bytes, struct err *e)
@@ -343,9 +343,9 @@ stage_select_bytes(const struct stage_select_budget *b, const struct survey *s,
 	}
 }
 
-/* Announce the budget by a plan of no groups, so that segments can be coded before the
- * plan is made.  A budget that hardly holds an empty shard is not announced, since
- * stage_select_least may drop it. */
+/* Announce the budget by a plan without groups, so that segments can be coded before the
+ * plan is made.  A budget that hardly holds an empty shard is not announced, since it may
+ * be dropped when the plan is made. */
 static int
 stage_select_announce(struct stage_select *x, struct err *e)
 {
@@ -446,7 +446,7 @@ stage_select_body(const struct stage_select *x, uint32_t g,
 	return body >= 0 ? (size_t)body : codec_bound(p, x->survey.stat[g].n);
 }
 
-/* Fill in the levels of each group: none, and each codec.  floor: norms and biases
+/* Fill in the levels of each group: not sent, and each codec.  floor 1: norms and biases
  * stay dense. */
 static void
 stage_select_choices(struct stage_select *x, int floor, struct select_level *level)
@@ -480,7 +480,7 @@ stage_select_choices(struct stage_select *x, int floor, struct select_level *lev
 	}
 }
 
-/* Return the bytes of the whole coded shard, as the coder will count them. */
+/* Return the bytes of the whole coded shard, as ace-compress will count them. */
 static uint64_t
 stage_select_size(struct stage_select *x, const struct size *empty)
 {
@@ -505,7 +505,7 @@ stage_select_size(struct stage_select *x, const struct size *empty)
 }
 
 /* Choose levels for at most a->budget bytes of records, and put the totals into a.
- * Return 1 when even the cheapest levels take more. */
+ * Return 1 if even the cheapest levels take more. */
 static int
 stage_select_choose(struct stage_select *x, struct allot *a,
     const struct select_level *level, uint8_t *choice, struct err *e)
@@ -532,9 +532,9 @@ stage_select_choose(struct stage_select *x, struct allot *a,
 /* In a shard of one frame, records are padded by less than this. */
 enum { STAGE_SELECT_PAD = 16 };
 
-/* Find the least error within the budget.  The shard's size depends also on frames,
- * gaps and padding, so lower the bytes of records until it fits: one by one in shards
- * of few groups. */
+/* Find the plan of the least error within the budget.  The shard's size also depends on
+ * frames, gaps and padding, so lower the bytes of records until the shard fits: byte by
+ * byte in shards of few groups. */
 static int
 stage_select_list(struct stage_select *x, struct allot *a,
     const struct size *empty, uint64_t budget, struct err *e)
@@ -576,7 +576,7 @@ stage_select_list(struct stage_select *x, struct allot *a,
 /* ---- the plan of a budget ---- */
 
 /* Leave groups of whole numbers out of the plan, since they are always sent without
- * loss.  Return about how many bytes they take. */
+ * loss.  Return their approximate bytes. */
 static uint64_t
 stage_select_exact(struct stage_select *x)
 {
@@ -676,7 +676,7 @@ stage_select_share(struct stage_select *x, struct err *e)
 		r = select_share(x->survey.score, x->survey.stat, size, n,
 		    u->share, chosen, e);
 		for (g = 0, sent = 0; r == 0 && g < n; g++) {
-			/* spread the groups over the steps */
+			/* spread the groups over `every' steps */
 			if (chosen[g])
 				x->plan[g] = (x->sh.shard->step + g) % u->every
 				    == 0 ? u->codec : x->level[0];

@@ -1,12 +1,12 @@
 /*
- * The stage of ace-select: write the codec of each group into an annotation, and pass
+ * The stage of ace-select: write the codec of each group into an annotation, and pass on
  * the values unchanged.  The plan is one of three:
  *
  *   - the most important groups up to a share of all importance, equation (2);
  *   - the least weighted error within a budget of bytes (sync/allot.h);
  *   - a plan that the user gives.
  *
- * The first two follow the values, the third precedes them.
+ * A plan of the first two kinds follows the values, one of the third kind precedes them.
  */
 #ifndef ACE_STAGE_SELECT_H
 #define ACE_STAGE_SELECT_H
@@ -31,7 +31,7 @@ enum stage_select_by { STAGE_SELECT_BY_BYTES, STAGE_SELECT_BY_BITS,
 struct stage_select_budget {
 	enum stage_select_by by;
 	uint64_t bytes;
-	double bits;		/* per value */
+	double bits;		/* bits per value */
 };
 
 /* An item of -p: the codec of the most important groups up to a share. */
@@ -43,26 +43,26 @@ struct stage_select_upto {
 
 struct stage_select_opts {
 	enum stage_select_mode mode;
-	const char *said;		/* name of the option that set the mode */
+	const char *said;		/* name of the option that chose the plan */
 	struct stage_select_budget want;
 	struct codec_plan level[STAGE_SELECT_MOST + 1];
 	size_t m;			/* 0: the default */
 	uint32_t shared;		/* the level with a free step (codec_shared),
 					 * or CODEC_NONE */
 	uint64_t effort;		/* 0: not given */
-	struct stage_select_upto upto[STAGE_SELECT_MOST];	/* shares rise */
+	struct stage_select_upto upto[STAGE_SELECT_MOST];	/* in order of rising shares */
 	size_t shares;
 	int count;			/* 1: shares of the number of values */
-	int kept;			/* 1: values that are not sent are kept;
-					 * -1: lost; 0: not known here */
+	int kept;			/* 1: values that are not sent are kept; -1: they
+					 * are lost; 0: this is not known here */
 	struct plan_text given;
 	const struct filter *f;		/* filter of the program, set by make */
 };
 extern const struct opt stage_select_rows[];	/* its options */
 
 extern const struct stage_kind stage_select;
-/* Return 1 when some groups are sent only every few steps, so that their values must be
- * kept meanwhile. */
+/* Return 1 if some groups are sent only every few steps, so that their values must be
+ * kept until then. */
 int stage_select_waits(const struct stage_select_opts *o);
 void stage_select_release(struct stage_select_opts *o);
 

@@ -31,8 +31,8 @@ stage_sign_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 	return stage_begin(s->next, sh, e);
 }
 
-/* Add a frame to the signed data.  No frame may follow the signature, because it
- * would look signed as well. */
+/* Add a frame to the signed data.  No frame may follow the signature, because it would
+ * look signed, too. */
 static int
 stage_sign_frame(struct stage_sign *x, const struct reader *in, struct err *e)
 {
