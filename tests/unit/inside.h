@@ -1,4 +1,4 @@
-/* A C test that runs in a directory of its own, removed at the end. */
+/* Run a C test in a directory of its own, which is removed at the end. */
 #ifndef INSIDE_H
 #define INSIDE_H
 

@@ -3,7 +3,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "../tap.h"
+#include "../inside.h"
+#include "../test.h"
 #include "base/alloc.h"
 #include "base/at.h"
 #include "base/err.h"
@@ -219,17 +220,4 @@ TEST(test_scan)
 	(void)unlink("d/b");
 	put("d/stop");
 	ok(scan("d", counts, &n, &e) == 17, "what a call returns is returned");
-}
-
-int
-main(void)
-{
-	char dir[] = "/tmp/ace-test.XXXXXX", rm[64];
-
-	if (mkdtemp(dir) == NULL || chdir(dir) < 0)
-		return 1;
-	run_tests();
-	(void)snprintf(rm, sizeof(rm), "rm -r %s", dir);
-	ok(system(rm) == 0, "cleaned up");
-	return done_testing();
 }

@@ -8,13 +8,14 @@
 #include "base/rng.h"
 #include "device/feedback.h"
 
+#include "../inside.h"
 #include "../tap.h"
 #include "../model.h"
 
 enum { N = 200, G = 64, STEPS = 30 };
 
 static struct schema schema = SCHEMA_INIT;
-static char dir[64], cache_dir[80];
+static char dir[16], cache_dir[16];	/* a new one of each for each variant */
 
 /* One step, as a reader of the stream or the test's own sums see it. */
 struct balance {
@@ -140,9 +141,9 @@ sender(struct feedback *f, struct reader *in, const float *g,
 	{
 		static unsigned char copy[1 << 16];
 		size_t n;
+		const unsigned char *p = io_mem(*wire, &n);
 
-		memcpy(copy, io_mem(*wire, &n), 0);
-		memcpy(copy, io_mem(*wire, &n), n);
+		memcpy(copy, p, n);
 		writer_free(w);
 		(void)io_open_mem(wire, copy, n, e);
 	}
@@ -204,16 +205,6 @@ breach(const struct feedback_opts *o, const struct balance *b)
 }
 
 static void
-clean(void)
-{
-	char cmd[200];
-
-	(void)snprintf(cmd, sizeof(cmd), "rm -rf %s %s", dir, cache_dir);
-	if (system(cmd) != 0)
-		(void)printf("# could not clean up\n");
-}
-
-static void
 try_variant(const struct feedback_opts *o, const char *codec, double allow)
 {
 	char stamp[DENSE_STAMP], stamp2[DENSE_STAMP], name[64];
@@ -224,9 +215,12 @@ try_variant(const struct feedback_opts *o, const char *codec, double allow)
 	struct balance b;
 	double worst = 0;
 	uint64_t step;
+	static int variants;
 	int r, same = 1, side = o->kind != COMPENSATE_EF;
 
 	memset(&b, 0, sizeof(b));
+	(void)snprintf(dir, sizeof(dir), "S%d", ++variants);
+	(void)snprintf(cache_dir, sizeof(cache_dir), "C%d", variants);
 	r = codec_parse(codec, &pl, &e);
 	if (r == 0 && (r = feedback_open(&f, dir, o, &e)) == 0)
 		r = feedback_cache_open(&c, cache_dir, 1, &e);
@@ -260,7 +254,6 @@ try_variant(const struct feedback_opts *o, const char *codec, double allow)
 		    feedback_names[o->kind], codec);
 	feedback_free(f);
 	feedback_cache_free(c);
-	clean();
 }
 
 int
@@ -273,9 +266,6 @@ main(void)
 	    .momentum = 0.9, .decay = 0.8, .sync = IO_SYNC_NONE };
 	int i, k;
 
-	(void)snprintf(dir, sizeof(dir), "/tmp/ace-feedback.%ld",
-	    (long)getpid());
-	(void)snprintf(cache_dir, sizeof(cache_dir), "%s.cache", dir);
 	schema = model_of(N, 0, G);
 	for (k = 0; k < 4; k++) {
 		o.kind = (enum compensate_kind)k;

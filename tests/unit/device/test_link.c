@@ -1,4 +1,5 @@
 
+#include "../inside.h"
 #include "../test.h"
 #include "../model.h"
 #include "base/err.h"
@@ -325,7 +326,6 @@ answer(const struct link *l, const struct statedir *st, struct err *e)
 TEST(trips)
 {
 	static const double took[] = { 0.08, 0.16, 0.04, 0.4 };
-	char dir[] = "/tmp/test_link.XXXXXX", command[64];
 	struct statedir st = STATE_INIT;
 	struct err e = ERR_INIT;
 	struct link l;
@@ -333,7 +333,7 @@ TEST(trips)
 	size_t i;
 	int good;
 
-	good = mkdtemp(dir) != NULL && statedir_open(&st, dir, &e) == 0;
+	good = statedir_open(&st, "trips", &e) == 0;
 	link_init(&l);
 	for (i = 0; i < 4; i++, now += 1) {
 		l.pending = 1;
@@ -372,8 +372,6 @@ TEST(trips)
 	    l.sent[0].at == now + 1 && l.sent[1].digest[5] == 102 &&
 	    l.sent[1].at == now + 2, "of three one is answered, two are left");
 	statedir_close(&st);
-	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
-	ok(system(command) == 0, "done with it");
 }
 
 /* The time until the next check for a receipt. */
@@ -404,7 +402,6 @@ known(const struct statedir *st, const char *key)
 
 TEST(kept)
 {
-	char dir[] = "/tmp/test_link.XXXXXX", command[64];
 	struct statedir st = STATE_INIT;
 	struct memory h = MEMORY_INIT;
 	struct err e = ERR_INIT;
@@ -412,7 +409,7 @@ TEST(kept)
 	struct link l;
 	float x = 1;
 
-	ok(mkdtemp(dir) != NULL && statedir_open(&st, dir, &e) == 0 &&
+	ok(statedir_open(&st, "kept", &e) == 0 &&
 	    link_save(&s.l, &st, 0, &e) == 0 &&
 	    memory_load(&h, &st, MEMORY_LINK, &e) == 0,
 	    "what knows nothing writes nothing");
@@ -447,6 +444,4 @@ TEST(kept)
 	ok(link_save(&s.l, &st, 50e6, &e) == 0 &&
 	    near(known(&st, MEMORY_BANDWIDTH), 20e6), "a limit above it");
 	statedir_close(&st);
-	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
-	ok(system(command) == 0, "done with it");
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "../inside.h"
 #include "../tap.h"
 #include "../model.h"
 #include "base/err.h"
@@ -147,16 +148,13 @@ absurd(const struct statedir *s)
 int
 main(void)
 {
-	char dir[] = "/tmp/ace-shares.XXXXXX";
 	struct statedir s = STATE_INIT;
 	struct err e = ERR_INIT;
 
-	if (mkdtemp(dir) == NULL || statedir_open(&s, dir, &e) < 0)
+	if (statedir_open(&s, "S", &e) < 0)
 		return 1;
 	remembered(&s);
 	absurd(&s);
-	ok(chdir(dir) == 0 && unlink("memory") == 0 && unlink("memory.lock") == 0 &&
-	    rmdir(dir) == 0, "nothing else is left");
 	statedir_close(&s);
 	return done_testing();
 }

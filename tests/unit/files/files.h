@@ -1,4 +1,4 @@
-/* Helpers for tests of file formats: files in an empty directory. */
+/* Helpers for tests of file formats; each test has a directory of its own. */
 #ifndef FILES_H
 #define FILES_H
 
@@ -11,26 +11,8 @@
 #include "base/io.h"
 #include "files/format.h"
 
+#include "../inside.h"
 #include "../tap.h"
-
-/* Make a new directory and enter it; files_leave removes it. */
-static inline void
-files_enter(char dir[32])
-{
-	(void)strcpy(dir, "/tmp/ace-test.XXXXXX");
-	if (mkdtemp(dir) == NULL || chdir(dir) != 0)
-		abort();
-}
-
-static inline void
-files_leave(const char *dir, const char *const *names)
-{
-	for (; *names != NULL; names++)
-		(void)unlink(*names);
-	if (chdir("/") < 0)
-		perror("chdir");
-	ok(rmdir(dir) == 0, "nothing was left behind");
-}
 
 static inline void
 files_put(const char *name, const void *p, size_t n)

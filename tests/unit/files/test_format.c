@@ -280,12 +280,7 @@ TEST(test_guess)
 int
 main(void)
 {
-	static const char *const names[] = { "f", NULL };
-	char dir[32];
-
-	files_enter(dir);
 	run_tests();
 	schema_release(&schema);
-	files_leave(dir, names);
 	return done_testing();
 }

@@ -7,6 +7,7 @@
 #include "files/gguf.h"
 #include "format/ggml.h"
 
+#include "../test.h"
 #include "files.h"
 
 enum { TENSORS = 3, MOST = 64 };
@@ -191,16 +192,4 @@ TEST(test_types)
 	    "q2_0: a scale and 64 values of two bits");
 	ok(COUNT == 43 && ggml_type(COUNT) == NULL &&
 	    ggml_type(UINT64_MAX) == NULL, "no others");
-}
-
-int
-main(void)
-{
-	static const char *const names[] = { "f", NULL };
-	char dir[32];
-
-	files_enter(dir);
-	run_tests();
-	files_leave(dir, names);
-	return done_testing();
 }

@@ -3,6 +3,7 @@
 #include "files/format_impl.h"
 #include "files/npy.h"
 
+#include "../test.h"
 #include "files.h"
 
 #define REST "'fortran_order': False, 'shape': (3,)}\n"
@@ -203,16 +204,4 @@ TEST(test_make)
 	    b.p[126] == ' ' && memcmp(b.p, want, sizeof(want) - 1) == 0,
 	    "a head as numpy writes it");
 	buf_release(&b);
-}
-
-int
-main(void)
-{
-	static const char *const names[] = { "f.npy", NULL };
-	char dir[32];
-
-	files_enter(dir);
-	run_tests();
-	files_leave(dir, names);
-	return done_testing();
 }

@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 
+#include "../test.h"
 #include "files.h"
 
 /*
@@ -448,16 +449,4 @@ TEST(test_name)
 		format_close(s);
 	}
 	(void)setlocale(LC_ALL, "C");
-}
-
-int
-main(void)
-{
-	static const char *const names[] = { "f.npz", NULL };
-	char dir[32];
-
-	files_enter(dir);
-	run_tests();
-	files_leave(dir, names);
-	return done_testing();
 }

@@ -310,10 +310,6 @@ TEST(test_many)
 int
 main(void)
 {
-	static const char *const names[] = { "f.safetensors", NULL };
-	char dir[32];
-
-	files_enter(dir);
 	run_tests();
 	test_large("{\"a\":", "[", 100000, "}", "corrupt", "deep nesting");
 	test_large("{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,0],"
@@ -325,6 +321,5 @@ main(void)
 	    "a note of 4 MB");
 	test_large("{", " ", 4000000, "\"a\":1}", "corrupt", "4 MB of blanks");
 	test_large("", "{\"a\":", 100000, "1", "limit", "objects in objects");
-	files_leave(dir, names);
 	return done_testing();
 }

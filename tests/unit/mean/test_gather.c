@@ -10,13 +10,13 @@
 #include "mean/gather.h"
 #include "format/writer.h"
 
-#include "../tap.h"
+#include "../inside.h"
+#include "../test.h"
 #include "../model.h"
 
 enum { FILES = 8 };
 
 static struct err e;
-static char dir[] = "/tmp/ace-gather.XXXXXX";
 static char paths[FILES][64];
 static char *path[FILES];
 
@@ -57,7 +57,7 @@ make(int i, const struct spec *p, size_t n)
 	struct io *io;
 	size_t k;
 
-	(void)snprintf(paths[i], sizeof(paths[i]), "%s/%d", dir, i);
+	(void)snprintf(paths[i], sizeof(paths[i]), "%d", i);
 	path[i] = paths[i];
 	(void)io_create(&io, path[i], 0, &e);
 	(void)writer_open(&w, io, &o, &e);
@@ -133,7 +133,7 @@ TEST(test_earlier)
 		s.value = i < N ? (float)(i + 1) : 1000.0f * (float)(i - N + 1);
 		make(0, &s, 1);
 		list[i] = of[i];
-		(void)snprintf(of[i], sizeof(of[i]), "%s/of-%zu", dir, i);
+		(void)snprintf(of[i], sizeof(of[i]), "of-%zu", i);
 		(void)rename(path[0], list[i]);
 	}
 	(void)getrlimit(RLIMIT_NOFILE, &lim);
@@ -183,7 +183,7 @@ TEST(test_changed_late)
 		s.device = names[i];
 		make(0, &s, 1);
 		list[i] = of[i];
-		(void)snprintf(of[i], sizeof(of[i]), "%s/of-%zu", dir, i);
+		(void)snprintf(of[i], sizeof(of[i]), "of-%zu", i);
 		(void)rename(path[0], list[i]);
 	}
 	(void)getrlimit(RLIMIT_NOFILE, &lim);
@@ -204,19 +204,4 @@ TEST(test_changed_late)
 	(void)setrlimit(RLIMIT_NOFILE, &lim);
 	for (i = 0; i < N; i++)
 		(void)unlink(list[i]);
-}
-
-int
-main(void)
-{
-	int i;
-
-	if (mkdtemp(dir) == NULL)
-		return 99;
-	run_tests();
-	for (i = 0; i < FILES; i++)
-		if (path[i] != NULL)
-			(void)unlink(path[i]);
-	(void)rmdir(dir);
-	return done_testing();
 }

@@ -9,6 +9,7 @@
 #include "model/series.h"
 #include "model/slice.h"
 
+#include "../inside.h"
 #include "../model.h"
 #include "../test.h"
 
@@ -109,7 +110,6 @@ reads(const struct lie *x)
 	struct series s = SERIES_INIT;
 	struct model_note note = MODEL_NOTE_INIT;
 	struct buf b = BUF_INIT, cut = BUF_INIT, body = BUF_INIT;
-	char path[] = "/tmp/ace-series.XXXXXX";
 	unsigned char words[16] = { 1 }, sum[8] = { 0 };
 	struct writer_opts made = { "maker", "maker 1", 0 };
 	struct reader_opts o = { .any_model = 1 };
@@ -118,9 +118,8 @@ reads(const struct lie *x)
 	struct shard sh;
 	struct io *io;
 	uint8_t param;
-	int i, r, fd = mkstemp(path);
+	int i, r;
 
-	(void)close(fd);
 	shard_init(&sh);
 	sh.kind = SHARD_MODEL;
 	sh.flags = SHARD_PREDICTED;
@@ -128,7 +127,7 @@ reads(const struct lie *x)
 	(void)text_set(&sh.kv, SHARD_KEY_HISTORY, "none", &e);
 	(void)text_set(&sh.kv, SHARD_KEY_PART, x->part, &e);
 	(void)exact_put(EXACT_F32, NULL, words, 4, &body, &param, &e);
-	(void)io_create(&io, path, 0, &e);
+	(void)io_create(&io, "patch", 0, &e);
 	(void)writer_open(&w, io, &made, &e);
 	(void)writer_shard(w, &sh, &sc, &e);
 	note.before[0] = note.after[0] = 1;
@@ -151,7 +150,7 @@ reads(const struct lie *x)
 	(void)writer_end(w, IO_SYNC_NONE, &e);
 	writer_free(w);
 	err_clear(&e);
-	if ((r = reader_file(&in, path, &o, &e)) == 0)
+	if ((r = reader_file(&in, "patch", &o, &e)) == 0)
 		r = series_read(&s, in, &m, &e);
 	reader_free(in);
 	series_release(&s);
@@ -161,7 +160,6 @@ reads(const struct lie *x)
 	buf_release(&b);
 	buf_release(&cut);
 	buf_release(&body);
-	(void)unlink(path);
 	return r;
 }
 

@@ -4,19 +4,20 @@
  */
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
+#include "../inside.h"
 #include "../tap.h"
-#include "../../away.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "pipe/source.h"
 
-static char dir[] = "/tmp/ace-source-XXXXXX", path[64];
+static char path[64];
 
 static const char *
 name(int i)
 {
-	(void)snprintf(path, sizeof(path), "%s/%d.aceg", dir, i);
+	(void)snprintf(path, sizeof(path), "in/%d.aceg", i);
 	return path;
 }
 
@@ -26,7 +27,7 @@ make(void)
 {
 	int i, fd;
 
-	if (mkdtemp(dir) == NULL)
+	if (mkdir("in", 0700) < 0)
 		return 0;
 	for (i = 1; i <= 4; i++) {
 		if ((fd = open(name(i), O_CREAT | O_WRONLY, 0600)) < 0)
@@ -71,10 +72,10 @@ main(void)
 	int fd, r;
 
 	if (!make()) {
-		(void)printf("Bail out! no folder in /tmp\n");
+		(void)printf("Bail out! no folder\n");
 		return 1;
 	}
-	ok(source_open(&s, dir, &e) == 0 && next(s, 1, &e) == 1,
+	ok(source_open(&s, "in", &e) == 0 && next(s, 1, &e) == 1,
 	    "the first of its files");
 	ok(unlink(name(2)) == 0 && next(s, 3, &e) == 1,
 	    "one that was removed since is passed over");
@@ -90,6 +91,5 @@ main(void)
 	    ERR_MSG(&e));
 	source_free(s);
 	err_clear(&e);
-	ok(nftw(dir, take_away, 8, FTW_DEPTH | FTW_PHYS) == 0, "and the folder goes");
 	return done_testing();
 }

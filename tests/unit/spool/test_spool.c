@@ -10,9 +10,9 @@
 #include "spool/receipt_list.h"
 #include "spool/spool.h"
 
+#include "../inside.h"
 #include "../tap.h"
 
-static char dir[] = "/tmp/ace-spool.XXXXXX";
 static struct spool s = SPOOL_INIT;
 static struct err e = ERR_INIT;
 
@@ -94,11 +94,8 @@ main(void)
 	char *path = NULL;
 	FILE *f;
 
-	if (mkdtemp(dir) == NULL || chdir(dir) < 0 || mkdir("5", 0700) < 0 || mkdir("done", 0700) < 0 ||
-	    spool_open(&s, dir, &e) < 0) {
-		perror(dir);
+	if (mkdir("5", 0700) < 0 || mkdir("done", 0700) < 0 || spool_open(&s, ".", &e) < 0)
 		return 1;
-	}
 	s.sync = IO_SYNC_NONE;
 	long_name("a", 124);
 	long_name("a", 125);
@@ -133,10 +130,5 @@ main(void)
 	    "a damaged `closed' is no reason to wait: %s", ERR_MSG(&e));
 	err_clear(&e);
 	spool_close(&s);
-	(void)unlink("closed");
-	(void)rmdir("5");
-	(void)rmdir("done");
-	(void)unlink(".synced");
-	(void)rmdir(dir);
 	return done_testing();
 }
