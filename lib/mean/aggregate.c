@@ -28,9 +28,9 @@
 #include "spool/waiting.h"
 #include "sync/robust.h"
 
-/* Contributions that a rule may compare, at most; files that are open besides. */
+/* Limit on the contributions that a rule compares; number of other files that are open. */
 enum { AGGREGATE_MOST = 4096, AGGREGATE_OTHER = 64 };
-enum { AGGREGATE_NAMES = 1 << 20 };	/* bytes of names in one frame */
+enum { AGGREGATE_NAMES = 1 << 20 };	/* limit on the bytes of names in one frame */
 enum { AGGREGATE_SENT = 1, AGGREGATE_LACKED = 2 };	/* bits of sent[group] */
 
 struct aggregate {
@@ -39,7 +39,7 @@ struct aggregate {
 	struct gather *g;	/* the shards of the step */
 	struct writer *out;
 	struct pool *pool;
-	struct aggregate_part {	/* a group of one contribution */
+	struct aggregate_part {	/* one group of one contribution */
 		const float *x;
 		const struct codec_list *l;
 		int r;
@@ -47,23 +47,23 @@ struct aggregate {
 	size_t many;		/* length of part_of */
 	struct robust_sum sum;
 	double total;		/* sum of the weights of this step */
-	double pull;		/* part of total that is the center's */
+	double pull;		/* the part of `total' that is the center's weight */
 	/* if not all contributions of a step are open at the same time, a file
 	 * carries the sums from one window of them to the next */
-	int part;		/* this file, f64 for each value; -1: none */
-	unsigned char *sent;	/* per group: some contribution sent it, lacked it */
-	uint32_t differs;	/* the last tensor of this step that has no mean and
-				 * differs between contributions, plus one */
-	int said;		/* 1: such a tensor was reported, in any step */
+	int part;		/* descriptor of this file, f64 for each value; -1: none */
+	unsigned char *sent;	/* [groups] bits: a contribution sent the group, or lacked it */
+	uint32_t differs;	/* index + 1 of the last tensor of this step that has no
+				 * mean and differs between contributions */
+	int said;		/* 1: such a tensor was reported before, in any step */
 	struct buf body;	/* coded form of a group that is mostly zeros */
 	uint64_t step;		/* current step of a spool */
-	size_t surplus;		/* the last contributions, too many for a rule that
-				 * needs all of them open */
+	size_t surplus;		/* number of contributions at the end that are too many
+				 * for a rule that needs all of them open */
 };
 
-/* ---- a shard of many ---- */
+/* ---- one shard of many ---- */
 
-/* Set the head of the aggregate.  Weights and numbers of contributors are added, so that
+/* Set the head of the aggregate.  Its weight and number of contributors are sums, so that
  * an aggregate of aggregates has the right weight. */
 static int
 aggregate_describe(struct aggregate *x, struct shard *out,
@@ -192,7 +192,7 @@ aggregate_take(struct aggregate *x, uint32_t g, size_t i,
 
 	if (gather_left(x->g, i))
 		return 0;
-	/* values in a list are finite */
+	/* lists need no check: their values are finite */
 	if (p->x != NULL && (r = contrib_finite(&x->c, i, g, p->x, x->sum.n,
 	    e)) < 0)
 		return r;
@@ -283,7 +283,7 @@ aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
 		    x->c.step.element);
 	y = robust_sum_round(&x->sum, x->o->sum || robust_elements(q) ? 1 :
 	    x->total);
-	/* impossible with the shards that a spool admits (LIMITS_WEIGHT_MOST) */
+	/* cannot happen with shards that a spool admits (LIMITS_WEIGHT_MOST, spool/limits.h) */
 	if (y == NULL)
 		return err_set(e, ERR_DATA, "limit: the sum of tensor '%s' "
 		    "overflows f32", sc->t[span.tensor].name);
@@ -329,8 +329,8 @@ aggregate_window(struct aggregate *x, size_t w, size_t n, struct err *e)
 	return r < 0 ? r : gather_finish(x->g, e);
 }
 
-/* Add and write all groups.  With several windows a file carries the sums; the
- * order of additions is that of a single window, so that the result has the same bytes. */
+/* Add and write all groups.  With several windows a file carries the sums.  Values are
+ * added in the same order as with a single window, so the result has the same bytes. */
 static int
 aggregate_values(struct aggregate *x, struct err *e)
 {
@@ -352,8 +352,8 @@ aggregate_values(struct aggregate *x, struct err *e)
 	return r;
 }
 
-/* Write the policy for all devices: what the contributions ask for, and the delay if one
- * was given. */
+/* Write the policy for all devices, made from what the contributions ask for, with the
+ * delay if one was given. */
 static int
 aggregate_put_policy(struct aggregate *x, struct err *e)
 {
@@ -509,7 +509,7 @@ aggregate_step(struct aggregate *x, struct err *e)
 	if (r == 0)
 		r = aggregate_put_step(x, &s, x->o->device, e);
 	shard_release(&s);
-	/* the step is final: any shard to exclude was found before */
+	/* the step is final: all shards to exclude were found above */
 	if (r == 0 && robust_centered(&x->o->who.rule))
 		r = center_commit(&x->c.center, gather_shard(x->g, 0),
 		    gather_schema(x->g), e);
@@ -531,7 +531,7 @@ aggregate_init(struct aggregate *x, const struct aggregate_opts *o,
 	contrib_init(&x->c, &o->who, kern);
 	if ((r = pool_new(&x->pool, o->f->threads, e)) < 0)
 		return r;
-	/* a single thread adds each part while it is in the cache */
+	/* a single thread reads one part at a time, to add it while it is in the cache */
 	x->many = pool_size(x->pool) == 1 ? 1 : 4 * pool_size(x->pool);
 	x->part_of = alloc_get(x->many, sizeof(*x->part_of), e);
 	return x->part_of != NULL ? 0 : -ERR_SYS;
@@ -549,8 +549,8 @@ aggregate_release(struct aggregate *x)
 
 /* ---- many contributions ---- */
 
-/* Return how many files the contributions to a step may take: any number, since they are
- * read in windows, unless a rule needs all values of a group. */
+/* Return how many files the contributions to a step may have open: any number, since they
+ * are read in windows, unless a rule needs all values of a group together. */
 static size_t
 aggregate_most(const struct aggregate *x)
 {
@@ -582,7 +582,7 @@ aggregate_next(struct aggregate *x, struct err *e)
 }
 
 /* Open the step's contributions.  For a rule that needs all values of a group, first
- * check that they fit. */
+ * check that their files and memory fit. */
 static int
 aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 {
@@ -610,7 +610,7 @@ aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 /* ---- a spool ---- */
 
 /* Aggregate the shards of one step, each in a file of its own.  If one of them causes a
- * failure, *blame is its index plus one, else 0. */
+ * failure, set *blame to its index plus one, else to 0. */
 static int
 aggregate_paths(struct aggregate *x, char **paths, size_t n,
     size_t most, size_t *blame, struct err *e)
@@ -673,7 +673,7 @@ aggregate_round(struct aggregate *x, struct closing *steps,
 			at = n - (count = x->surplus);
 		verdict = blame == 0 && r == -ERR_REFUSED && !x->c.step.none ?
 		    RECEIPT_DUPLICATE : RECEIPT_INVALID;
-		/* the reader found damage, which came after the shard was accepted */
+		/* the reader found damage, which happened after the shard was accepted */
 		if (blame != 0 && bad.has_byte) {
 			verdict = RECEIPT_LATE;
 			(void)err_file(&bad, r, paths[at]);
@@ -707,7 +707,7 @@ aggregate_spool(struct aggregate *x, struct err *e)
 	int r;
 
 	r = closing_open(&steps, &ro, e);
-	/* if started again, make only the averages that the run lacks */
+	/* after a restart, make only the averages that the run still lacks */
 	if (r == 0 && o->published)
 		r = closing_made(steps, &i, e);
 	if (r == 0 && robust_centered(&o->who.rule))

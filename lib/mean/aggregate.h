@@ -1,11 +1,11 @@
 /*
- * The work of ace-aggregate: G = sum_k w_k * g~_k  (ACE-Sync, equation 8), over K streams
- * in lockstep, with one group of each in memory.  Sums run in f64 in the order of the
- * devices' ids, so the order of arrival changes nothing.
+ * The work of ace-aggregate: G = sum_k w_k * g~_k (ACE-Sync, equation 8), over K streams
+ * in lockstep, with one group of each in memory.  Values are added in f64 in the order of
+ * the devices' ids, so the order of arrival changes nothing.
  *
  * It has many inputs, so it is not a struct stage.  The shards come from streams, or step
- * after step from a spool.  Those of a step become one shard, with its own annotations
- * (weight, contributors, policy).
+ * after step from a spool.  The shards of a step become one shard, with its own
+ * annotations (weight, contributors, policy).
  */
 #ifndef ACE_AGGREGATE_H
 #define ACE_AGGREGATE_H
@@ -21,19 +21,19 @@ struct filter;
 
 struct aggregate_opts {
 	struct filter *f;		/* the program: its inputs and output */
-	struct contrib_opts who;	/* which shards count, and how much */
+	struct contrib_opts who;	/* which shards count, with which weight */
 	int sum;			/* 1: write the sum instead of the mean */
 	int means;			/* 1: write each cluster's mean, too */
 	const char *device;		/* name of the aggregate */
-	const char *delay;		/* for the key KEYS_DELAY, or NULL */
+	const char *delay;		/* value of the key KEYS_DELAY, or NULL */
 	int own;			/* 1: write each device's own interval */
 	uint64_t expect;		/* contributions to a step; 0: not given */
-	/* of a spool */
+	/* for a spool only */
 	uint64_t quorum;		/* see spool/closing.h; 0: not given */
 	double deadline;
 	const char *spool;	/* NULL: streams */
 	int published, create;		/* see spool/closing.h */
-	uint64_t steps, keep;		/* steps 0: no end; keep 0: nothing is removed */
+	uint64_t steps, keep;		/* steps: how many, 0: no end; keep 0: remove nothing */
 	const volatile sig_atomic_t *asked;	/* see spool/waiting.h */
 };
 

@@ -14,19 +14,19 @@
 static const char *const center_file[2] = { "past.0", "past.1" };
 static const char center_seed[] = "past.seed";
 
-#define CENTER_KEEP 0.9f		/* B */
-#define CENTER_LEAST 0.01f	/* with less mass a device is forgotten, after 40 steps */
+#define CENTER_KEEP 0.9f		/* B of mean/center.h */
+#define CENTER_LEAST 0.01f	/* with less mass (after 40 steps) a device is forgotten */
 
-#define CENTER_LOUD 3		/* radii that one step of a device adds, at most */
+#define CENTER_LOUD 3		/* most radii that one step of a device may add */
 
 #define CENTER_COPY 0.0447	/* distance of two directions with cosine 0.999 */
-#define CENTER_APART 0.1		/* part of the spread: honest ones differ more */
+#define CENTER_APART 0.1		/* share of the spread; honest shards differ more */
 #define CENTER_EQUAL 1e-6
-enum { CENTER_FEW = 64 };		/* with fewer values, any two may be parallel */
+enum { CENTER_FEW = 64 };		/* two shards with fewer values may be parallel */
 
 enum { CENTER_VALUES = sizeof(struct center_row) / sizeof(float) };
 
-struct center_at {		/* a contribution, by the first sum of its direction */
+struct center_at {		/* a contribution, to sort by the first sum of its direction */
 	double v;
 	size_t i;
 };
@@ -83,7 +83,7 @@ center_read(struct dense *d, float *all, struct err *e)
 	return r;
 }
 
-/* Read the center, then the rows. */
+/* Read the center and then the rows from the two shards of a file. */
 static int
 center_read_both(struct center *p, struct dense *d, struct err *e)
 {
@@ -109,7 +109,7 @@ center_read_both(struct center *p, struct dense *d, struct err *e)
 	return center_read(d, (float *)p->last.row, e);
 }
 
-/* Read the memory of the newest step before sh's, from one of the two files. */
+/* Read the memory of the newest step before that of sh from one of the two files. */
 static int
 center_load(struct center *p, const struct shard *sh, const struct schema *sc,
     struct err *e)
@@ -204,7 +204,7 @@ center_save(struct center *p, const struct shard *sh, const struct schema *sc,
 
 /* ---- a step ---- */
 
-/* Begin with the model sc: with zeros, or what p->dir has kept of earlier steps. */
+/* Begin with the model sc: with zeros, or with the memory of earlier steps in p->dir. */
 static int
 center_model(struct center *p, const struct shard *sh, const struct schema *sc,
     struct err *e)
@@ -267,7 +267,7 @@ center_device(struct center *p, size_t i, const struct shard *sh)
 	float *v = p->one[i].device.v;
 	size_t j;
 
-	for (j = 0; j < SHARD_ID / 2; j++)	/* keeps the order of ids */
+	for (j = 0; j < SHARD_ID / 2; j++)	/* big-endian, to keep the order of ids */
 		v[j] = (float)(sh->device[2 * j] << 8 | sh->device[2 * j + 1]);
 }
 
@@ -284,7 +284,7 @@ center_add(struct center *p, size_t i, const float *x)
 		sketch_add(&p->now, i, x);
 }
 
-/* Compare ids, which begin a row and a struct center_one too. */
+/* Compare ids; both struct center_row and struct center_one begin with one. */
 static int
 center_by_id(const void *a, const void *b)
 {
@@ -303,7 +303,7 @@ center_step(const struct center_seen *s)
 	    (uint64_t)s->v[2] << 48;
 }
 
-/* Copy the directions of a row, one average older. */
+/* Copy the directions of a row and make each one average older. */
 static void
 center_age(struct center_row *to, const struct center_row *from)
 {
@@ -311,7 +311,7 @@ center_age(struct center_row *to, const struct center_row *from)
 	memcpy(to->seen + 1, from->seen, (CENTER_STEPS - 1) * sizeof(*to->seen));
 }
 
-/* Return 1 if a shard of this row was in one of the averages before. */
+/* Return 1 if a shard of this row was in one of the newest CENTER_STEPS - 1 averages. */
 static int
 center_lately(const struct center_row *row)
 {
@@ -323,8 +323,8 @@ center_lately(const struct center_row *row)
 	return 0;
 }
 
-/* Set p->next to the rows of the step before, one step older, without devices that are
- * forgotten. */
+/* Set p->next to the rows of the step before, made one step older, without devices to
+ * forget. */
 static int
 center_older(struct center *p, struct err *e)
 {
@@ -446,7 +446,7 @@ center_near(const struct center_seen *a, const struct center_seen *b, double mos
 	return s < most * most;
 }
 
-/* Return 1 if contribution i repeats s, to a distance of `most'. */
+/* Return 1 if contribution i is a copy of s: nearer than `most' in direction. */
 static int
 center_same(const struct center *p, const struct robust_step *t, size_t i,
     const struct center_seen *s, double most)
@@ -469,7 +469,7 @@ center_median(double *x, size_t n)
 }
 
 /* Return the spread of this step's directions: the median of their distances from the
- * direction that has the median of each sum. */
+ * direction whose sums are the medians of all. */
 static double
 center_spread(const struct center *p)
 {
@@ -520,8 +520,8 @@ center_from(const struct center_at *at, size_t n, double v)
 	return lo;
 }
 
-/* Mark the contributions at[n] that repeat what the device of this row sent `ago'
- * averages before the last. */
+/* Mark the contributions at[n] that are copies of what the device of this row sent for
+ * the average `ago' before the last. */
 static void
 center_mark(struct center *p, struct robust_step *t, const struct center_at *at,
     size_t n, const struct center_row *row, size_t ago, double most)
@@ -581,7 +581,7 @@ center_repeats(struct center *p, const struct sketch *same, struct robust_step *
 
 /* ---- a step's end ---- */
 
-/* Derive the places of the sketch from the norms of the first step's shards. */
+/* Derive the seed of the sketch's places from the norms of the first step's shards. */
 static uint64_t
 center_places(const struct center *p, const struct robust_step *t)
 {

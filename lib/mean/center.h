@@ -1,27 +1,27 @@
 /*
- * The memory of the rule `center'.  It has the center, from which distances are
- * measured, and for each device a mean of its shards over the last steps: a device that
- * hides in the noise of one step does not hide in the mean of many.
+ * The memory of the rule `center'.  It has the center, from which distances are measured,
+ * and for each device a mean of its shards over the last steps: a device can hide in the
+ * noise of one step, but not in the mean of many.
  *
- * The center is the aggregate of the step before.  It is in memory, 4 bytes per value,
- * beside the aggregate that is being made.
+ * The center is the aggregate of the step before.  It takes 4 bytes per value in memory,
+ * and so does the aggregate that is being made.
  *
  *   u_k = B u_k + (1 - B) S g~_k     m_k = B m_k + (1 - B)    if k counts in the step
  *   u_k = B u_k                      m_k = B m_k              if not
  *   far2_k = || u_k / m_k - u_c / m_c ||^2,   B = 0.9
  *
  * g~_k is c + min(1, 3 s) (g_k - c), with s the scale of the center rule, so that one
- * step adds no more than three radii.  u_c and m_c are such means of the centers, the
- * aggregates of the steps before.  S is the count-sketch of sync/sketch.h: 1 KiB per
- * device, whatever the size of the model.  A device that is new, or was away for long,
- * has little mass and much noise, so it counts less at first.  Karimireddy, He and
- * Jaggi (ICML 2021) show that robust rules need history, and use the momentum of honest
- * devices.  Keeping the history at the aggregator, in sketches, is ours.
+ * step adds no more than three radii.  u_c and m_c are the same means of the centers, the
+ * aggregates of earlier steps.  S is the count-sketch of sync/sketch.h: 1 KiB per device,
+ * whatever the size of the model.  A device that is new, or was away for long, has little
+ * mass m_k and much noise, so it counts less at first.  Karimireddy, He and Jaggi (ICML
+ * 2021) show that robust rules need history, and use the momentum of honest devices.
+ * Keeping the history at the aggregator, in sketches, is ours.
  *
- * A device that knew the places of the sketch could aim between them.  They are derived
- * from the norms of all shards of the first step, and from nothing else: so the same
- * input gives the same bytes, and a device that does not see the others' shards does
- * not know them.
+ * A device that knew the places of the sketch could hide values between them.  The places
+ * depend on the norms of all shards of the first step, and on nothing else: so the same
+ * input gives the same bytes, and a device that does not see the others' shards cannot
+ * know them.
  *
  *	center_begin -> center_device for each -> center_group, center_add for each group
  *	-> center_repeats -> center_judge -> center_make for each group -> center_commit
@@ -33,14 +33,14 @@
  *	|| s(g) / ||s(g)|| - s(h) / ||s(h)|| || < max(1e-6, min(0.0447, 0.1 r))
  *
  * with r the median distance of this step's directions from their middle.  Honest shards
- * differ by r or more, so none is taken for a copy even if all are nearly the same.  A
- * shard that its own device sends again in this step has no copies.  If a shard has
- * few values other than zero, any two may be parallel, so these must be equal.
+ * differ by r or more, so none is taken for a copy even if all are nearly the same.  If a
+ * device repeats its own shard in this step, nobody's is taken for a copy of it.  Two
+ * shards with few values other than zero may be parallel by chance, so these must be equal.
  *
- * For a spool the memory is stored in two files, so that a program that is started
- * again continues with it: one of the last step, and one of the step before, since a
- * step that is made again after a kill must begin from the same memory.  The first shard
- * of a file is the center, the second the array of struct center_row.
+ * For a spool the memory is stored in two files, so that a restarted program continues
+ * with it: one of the last step, and one of the step before, since a step that is made
+ * again after a kill must begin from the same memory.  The first shard of a file is the
+ * center, the second the array of struct center_row.
  */
 #ifndef ACE_CENTER_H
 #define ACE_CENTER_H
@@ -59,7 +59,7 @@ struct schema;
 
 enum { CENTER_STEPS = 32, CENTER_SUMS = 32 };
 
-/* The direction of a shard; norm 0: none.  In row[0] of center_rows v[0 .. 2] are the
+/* The direction of a shard; norm 0: none.  In row[0] of center_rows v[0 .. 2] hold the
  * number of the step, in words of 24 bits. */
 struct center_seen {
 	float norm, v[CENTER_SUMS];
@@ -79,8 +79,8 @@ struct center_row {		/* floats only, so that it is stored as in memory */
 struct center_one {		/* a contribution to the current step */
 	struct center_id device;
 	struct center_seen seen;
-	unsigned char from[SHARD_ID];	/* a copy: the device that it repeats, */
-	uint64_t sent;			/* and the step in which that device sent it */
+	unsigned char from[SHARD_ID];	/* of a copy: the device that it copies, */
+	uint64_t sent;			/* and the step in which this device sent it */
 };
 
 struct center_rows {
@@ -95,14 +95,14 @@ struct center {
 	int bad;			/* 1: the error is in a file, not in a shard */
 	int begun;			/* a step of `model' has begun */
 	int known;			/* center and places are known */
-	float *values;			/* one allocation for the next two: */
-	float *center, *made;		/* f32[]: of the step before, of this one */
+	float *values;			/* one allocation for `center' and `made' */
+	float *center, *made;		/* f32[]: aggregates of the step before, of this step */
 	size_t cap;
 	uint64_t seed;			/* of the sketch's places */
-	uint64_t step;			/* the current one */
+	uint64_t step;			/* the current step */
 	unsigned char model[16];
 	struct center_rows last, next;
-	struct sketch now;		/* of this step's shards and the center */
+	struct sketch now;		/* sketches of this step's shards and of the center */
 	struct center_one *one;		/* [k] */
 	double *tmp;			/* f64[k], to sort in */
 	size_t k, one_cap, tmp_cap;
@@ -112,7 +112,7 @@ struct center {
 /* center_keep(p, dir, sync, e): keep the files in the directory dir. */
 int center_keep(struct center *p, const char *dir, enum io_sync sync, struct err *e);
 /* center_begin(p, sh, sc, k, e): begin the step of shard sh, with k contributions to the
- * model sc.  In the first step, and after a step of another model, nothing is known, and
+ * model sc.  In the first step, and after a step of another model, there is no memory and
  * p->known becomes 0. */
 int center_begin(struct center *p, const struct shard *sh, const struct schema *sc,
     size_t k, struct err *e);
@@ -123,17 +123,17 @@ void center_device(struct center *p, size_t i, const struct shard *sh);
  * center. */
 int center_group(struct center *p, uint32_t group, size_t n, struct err *e);
 void center_add(struct center *p, size_t i, const float *x);
-/* center_repeats(p, same, t, e): before robust_judge, mark the contributions that repeat
- * what another device sent; p->one[].from is that device.  same: the sketches of the
- * contributions, with the places of seed 0. */
+/* center_repeats(p, same, t, e): before robust_judge, mark the contributions that copy
+ * what another device sent, and set p->one[].from to that device.  same: the sketches of
+ * the contributions, with the places of seed 0. */
 int center_repeats(struct center *p, const struct sketch *same, struct robust_step *t,
     struct err *e);
 /* center_judge(p, t, e): after robust_judge, apply robust_past with the distances over many
  * steps. */
 int center_judge(struct center *p, struct robust_step *t, struct err *e);
 /* center_of(p, first): return the center's values from index `first' on; NULL: zeros.
- * center_make(p, first, y, n): set n values of this step's aggregate, which are zeros
- * otherwise. */
+ * center_make(p, first, y, n): set n values of this step's aggregate from index `first'
+ * on; values that are not set are 0. */
 const float *center_of(const struct center *p, uint64_t first);
 void center_make(struct center *p, uint64_t first, const float *y, size_t n);
 /* center_commit(p, sh, sc, e): end the step, and store the memory if there are files. */

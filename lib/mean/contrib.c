@@ -108,7 +108,7 @@ contrib_finite(struct contrib *c, size_t i, uint32_t g, const float *v,
 
 /* ---- the first look ---- */
 
-/* Return ||v - c||^2 over f32[n]; NULL is zeros. */
+/* Return ||v - c||^2 over f32[n]; v or c NULL stands for zeros. */
 static double
 contrib_far(const float *v, const float *c, size_t n)
 {
@@ -142,7 +142,7 @@ contrib_group(struct contrib *c, uint32_t g, struct err *e)
 	int r, alone;
 
 	schema_span(sc, g, &span);
-	/* integers and other types without a mean have no distance */
+	/* skip integers and other types without a mean: they have no distance */
 	alone = schema_exact(sc->t[span.tensor].dtype);
 	if (centered)
 		center = center_of(&c->center, sc->t[span.tensor].base +
@@ -253,8 +253,8 @@ contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
 	return r;
 }
 
-/* Leave out the contributions that do not count: with k not SKETCH_NONE, those outside
- * of cluster k too. */
+/* Leave out the contributions that do not count: unless k is SKETCH_NONE, also those
+ * outside cluster k. */
 static void
 contrib_leave(struct contrib *c, size_t k)
 {
@@ -300,7 +300,7 @@ contrib_read(struct contrib *c, struct err *e)
 	return r;
 }
 
-/* Begin the step for the memory of the rule `center'. */
+/* Begin the step in the memory of the rule `center'. */
 static int
 contrib_before(struct contrib *c, struct err *e)
 {

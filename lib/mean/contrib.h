@@ -1,7 +1,7 @@
 /*
- * Decide which contributions to a step count, and how much: weights, rules against bad
- * devices, clusters of devices with similar updates.  Rules and clusters need all values
- * before the first is added, so the shards of a step are then read twice.
+ * Decide which contributions to a step count, and with which weight, by rules against bad
+ * devices and by clusters of devices with similar updates.  Rules and clusters need all
+ * values before the first one is added, so with them the shards of a step are read twice.
  *
  *	contrib_init -> for each step: contrib_look if contrib_active, then
  *	contrib_factor, ... for each contribution
@@ -28,7 +28,7 @@ struct contrib_opts {
 	struct robust_rule rule;
 	const char *rule_text;	/* for the key "rule" */
 	int by;			/* enum contrib_by */
-	double theta;		/* of clusters; < 0: none */
+	double theta;		/* largest distance in a cluster; < 0: no clusters */
 };
 
 struct contrib {
@@ -51,25 +51,25 @@ int contrib_active(const struct contrib_opts *o);
 
 /* contrib_look(c, out, e): read all values of the step and decide.  Set keys of the shard
  * out: the devices that are left out or clipped, the rule, the clusters.  gather_left then
- * returns 1 for contributions that do not count.  Set c->g back to the first group.
+ * returns 1 for contributions that do not count.  Rewind c->g to the first group.
  * -ERR_REFUSED: no contribution is left, or too few for the rule. */
 int contrib_look(struct contrib *c, struct shard *out, struct err *e);
 
-/* contrib_cluster(c, k, e): let only the members of cluster k count, and set c->g back to
+/* contrib_cluster(c, k, e): let only the members of cluster k count, and rewind c->g to
  * the first group. */
 int contrib_cluster(struct contrib *c, size_t k, struct err *e);
 
 /* For contribution i return
- * contrib_share: the part of its stated weight that counts, 0 to 1;
+ * contrib_share: the share of its stated weight that counts, 0 to 1;
  * contrib_weight: the resulting weight;
- * contrib_factor: the factor of its values.  That is the weight, or 1 for a sum, whose
- * values contain their weights. */
+ * contrib_factor: the factor of its values: the weight, or 1 if the shard is a sum, whose
+ * values are weighted already. */
 double contrib_share(const struct contrib *c, size_t i);
 double contrib_weight(const struct contrib *c, size_t i);
 double contrib_factor(const struct contrib *c, size_t i);
 
-/* contrib_pull(c): return the factor of the center in the sum: the weight that clipping
- * takes from the contributions that count. */
+/* contrib_pull(c): return the factor of the center in the sum, which is the weight that
+ * clipping takes from the contributions. */
 double contrib_pull(const struct contrib *c);
 
 /* contrib_finite(c, i, g, v, n, e): check that the values v f32[n] of group g of

@@ -22,9 +22,9 @@
 #include "sync/robust.h"
 
 /* At most GATHER_OPEN contributions are open together; fewer if they would take more than
- * GATHER_MEMORY, but GATHER_FEW in any case. */
+ * GATHER_MEMORY bytes, but never fewer than GATHER_FEW. */
 enum { GATHER_OPEN = 256, GATHER_FEW = 16, GATHER_MEMORY = 32 << 20 };
-/* Bytes that an open contribution takes: its reader, the largest frame of our writers. */
+/* Bytes of memory for an open contribution: its reader, and the largest frame that we write. */
 enum { GATHER_READER = 80 << 10, GATHER_FRAME = 1 << 20 };
 
 /* One contribution to a step: where its shard is, and what stays in memory while it is
@@ -32,15 +32,15 @@ enum { GATHER_READER = 80 << 10, GATHER_FRAME = 1 << 20 };
 struct gather_in {
 	size_t at;		/* its index among the inputs */
 	struct reader *r;	/* while it is open: stands at the shard */
-	int stays;		/* r belongs to an input, which stays open; if not: */
+	int stays;		/* 1: r belongs to an input, which stays open; 0: */
 	const char *path;	/* the shard is in this file, after `place' others, */
 	uint64_t place;		/* or, path NULL, in g->fd from this byte on */
 	struct shard head;
-	int left;		/* left out of the names */
+	int left;		/* 1: left out of the names, policy and norm */
 	int summed;		/* 1: made by gather_sum; policy and members are known */
 	struct values v;
-	struct dense made;	/* a difference, as the spool reconstructed it;
-				 * made.r NULL: it is not a difference */
+	struct dense made;	/* the spool's reconstruction of a difference; made.r
+				 * NULL: the shard is not a difference */
 	struct text_kv policy;	/* of this step's shard */
 	struct array_names members;
 };
@@ -51,17 +51,17 @@ struct gather {
 	uint64_t expect;
 	char **path;		/* the inputs */
 	size_t nsrc;
-	struct reader **src;	/* each open for all steps; NULL: files, which are
-				 * opened for each step */
+	struct reader **src;	/* readers that stay open for all steps; NULL: files,
+				 * which are opened for each step */
 	uint64_t done;		/* steps that are over */
-	int once;		/* files of a spool, with one shard each */
-	int ahead;		/* the only input stands at a shard of another step */
-	unsigned char run[SHARD_ID];	/* one input: run of the last step read */
-	uint64_t step;		/* its step; in a spool: the step that is made */
+	int once;		/* 1: files of a spool, with one shard each */
+	int ahead;		/* 1: the only input stands at a shard of another step */
+	unsigned char run[SHARD_ID];	/* for a single input: run of the last step read */
+	uint64_t step;		/* number of that step; in a spool: the step to make */
 	int was;		/* 1: run and step are set */
-	int fd;			/* copied shards, each a stream; -1: none */
+	int fd;			/* file of copied shards, each a stream; -1: none */
 	uint64_t bytes;		/* of this step's contributions, coded */
-	struct schema schema;	/* of all of them */
+	struct schema schema;	/* model of all contributions */
 	size_t blame;		/* index + 1 of the input that caused an error; 0: none */
 	struct gather_in *in;	/* this step's contributions, by device */
 	size_t n, cap;
@@ -87,10 +87,10 @@ gather_blamed(const struct gather *g)
 
 /* ---- shards that are copied ---- */
 
-/* Copies go into one unnamed temporary file, so that any number of them can be read several
- * times with one open file. */
+/* Copies go into one unnamed temporary file.  So any number of shards can be read several
+ * times while only one file is open. */
 
-/* Begin a copy: *at is its place in the file. */
+/* Begin a copy, and set *at to its place in the file. */
 static int
 gather_copy_begin(struct gather *g, struct writer **w, uint64_t *at, struct err *e)
 {
@@ -158,8 +158,8 @@ gather_in_hear(void *arg, const struct reader *r, struct err *e)
 	return keys_add(&in->policy, r, e);
 }
 
-/* Open `in' at its first group.  Annotations go to policy and members.  For a difference in
- * a spool also open its reconstruction. */
+/* Open `in' at its first group; its annotations go to in->policy and in->members.  For a
+ * difference in a spool also open its reconstruction. */
 static int
 gather_in_begin(const struct gather *g, struct gather_in *in, struct err *e)
 {
@@ -208,7 +208,7 @@ gather_in_release(struct gather_in *in)
 
 /* ---- open contributions ---- */
 
-/* Return about how many bytes an open file takes. */
+/* Return the approximate memory of an open contribution, in bytes. */
 static uint64_t
 gather_each(const struct gather *g)
 {
@@ -239,7 +239,7 @@ gather_most(void)
 	return files > 0 && files < GATHER_OPEN ? (size_t)files : GATHER_OPEN;
 }
 
-/* Return how many contributions may be open together, in little memory. */
+/* Return how many contributions may be open together without taking much memory. */
 static size_t
 gather_room(const struct gather *g)
 {
@@ -444,8 +444,8 @@ gather_defer(struct gather *g, struct reader *r, struct err *e)
 
 /* ---- one input ---- */
 
-/* Copy the shards of one step.  The step is over when the expected number is here, or,
- * without that, when another step or the end comes. */
+/* Copy the shards of one step.  The step is over when the expected number of shards was
+ * read or, if no number is expected, at a shard of another step or the end of the input. */
 static int
 gather_collect(struct gather *g, struct err *e)
 {
@@ -457,7 +457,7 @@ gather_collect(struct gather *g, struct err *e)
 	if (k <= 0)
 		return k;
 	s = reader_shard(r);
-	/* surplus contributions would become a second aggregate of the same step */
+	/* a surplus contribution would become a second aggregate of the same step */
 	if (g->was && g->step == s->step && memcmp(g->run, s->run, SHARD_ID) == 0)
 		return err_set(e, ERR_REFUSED, "'%.80s' is one contribution too "
 		    "many for step %llu, expected %llu", shard_device(s),
@@ -542,7 +542,7 @@ gather_advance(struct gather *g, struct err *e)
 
 /* ---- a spool's shards of steps before this one ---- */
 
-/* Sort by device, and the shards of a device from the newest on. */
+/* Sort by device, and the shards of one device from the newest to the oldest. */
 static int
 gather_order(const void *a, const void *b)
 {
@@ -584,8 +584,8 @@ gather_sum_group(struct gather *g, uint32_t group, struct robust_sum *sum,
 	return writer_values(w, group, x, span.n, e);
 }
 
-/* Replace shard lo by the sum of its device's shards [lo, hi): a shard of this step with
- * the annotations of shard lo. */
+/* Replace shard lo by the sum of its device's shards [lo, hi).  The sum is a shard of
+ * this step with the annotations of shard lo. */
 static int
 gather_sum(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
     struct err *e)
@@ -619,8 +619,8 @@ gather_sum(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
 	return gather_open_these(g, lo, lo, e);
 }
 
-/* Add all shards of each device to one contribution: as many together as may be open, the
- * oldest first. */
+/* Add up the shards of each device to one contribution, the oldest first, as many
+ * together as may be open. */
 static int
 gather_join(struct gather *g, struct err *e)
 {
@@ -770,7 +770,7 @@ gather_policy(const struct gather *g, size_t i)
 	return &g->in[i].policy;
 }
 
-/* Return name k of contribution i, from its list or its own; NULL: no more. */
+/* Return the k-th name of contribution i, listed or its own; NULL: no more. */
 static const char *
 gather_name(const struct gather *g, size_t i, size_t k)
 {
@@ -824,9 +824,9 @@ gather_is_owned(const struct gather *g, size_t i, const char *name)
 
 /* Names that contribution i shares with others. */
 struct gather_shared {
-	size_t i, all;		/* the contribution; how many names */
-	size_t others;		/* those that name another contribution's device */
-	const char *name;	/* the first one */
+	size_t i, all;		/* the contribution; number of shared names */
+	size_t others;		/* number of names that are another contribution's device */
+	const char *name;	/* the first shared name */
 };
 
 static struct gather_shared
@@ -846,10 +846,10 @@ gather_share(const struct gather *g, const struct array_names *l, size_t i)
 	return s;
 }
 
-/* Return 1 if contribution a is to blame rather than b, which comes before it.  The one
- * to blame lists the device of another shard that is here; else it shares more names,
- * since any device could claim to speak for all others; else it has fewer names; else it
- * is the later one. */
+/* Return 1 if contribution a is to blame rather than b, an earlier one.  To blame is the
+ * one that lists the device of another shard in this step; else the one that shares more
+ * names, since any device could claim to speak for all others; else the one with fewer
+ * names; else the later one. */
 static int
 gather_worse(const struct gather *g, const struct gather_shared *a,
     const struct gather_shared *b)

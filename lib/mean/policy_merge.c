@@ -62,10 +62,10 @@ policy_merge_collect(struct asked *a, struct gather *g, int policy, const char *
 }
 
 /* Compute the median.  Return 1, or 0 unless more than half of the contributors state a
- * number. For an even number take that one of the middle two that does less harm, since
- * half of the devices may be bad: it may cost time or bytes, not the model.  This is the
- * smaller one for a delay, an interval, seconds and the norm of a model (by which a drift
- * is divided), and the larger one (up 1) for KEYS_FORCE. */
+ * number.  Of an even number take the one of the middle two that does less harm, since
+ * half of the devices may be bad: it may cost time or bytes, but must not harm the model.
+ * This is the smaller one for a delay, an interval, seconds and the norm of a model (by
+ * which a drift is divided), and the larger one (up 1) for KEYS_FORCE. */
 static int
 policy_merge_median(const struct asked *a, int up, double *median, struct err *e)
 {
@@ -120,8 +120,8 @@ policy_merge_interval(struct asked *a, struct text_kv *kv, struct err *e)
 	return text_setf(kv, KEYS_INTERVAL, e, "%.0f", v > least ? v : least);
 }
 
-/* Put the interval of each device that asks for another than the common interval; put none
- * if these take more than POLICY_MERGE_TEXT bytes. */
+/* Put the interval of each device that asks for another one than the common interval; put
+ * none if they take more than POLICY_MERGE_TEXT bytes. */
 static int
 policy_merge_own(const struct asked *a, struct gather *g, struct text_kv *kv,
     struct err *e)
@@ -138,7 +138,7 @@ policy_merge_own(const struct asked *a, struct gather *g, struct text_kv *kv,
 		if (strlen(KEYS_INTERVAL_OF) + strlen(name) > TEXT_MAX_KEY ||
 		    name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-")]
 		    != '\0')
-			continue;	/* no key has that name */
+			continue;	/* no key can have that name */
 		(void)snprintf(key, sizeof(key), KEYS_INTERVAL_OF "%s", name);
 		(void)snprintf(v, sizeof(v), "%.0f", fmin(fmax(a->v[i],
 		    ceil(m / (double)POLICY_MERGE_FACTOR)), m * (double)POLICY_MERGE_FACTOR));
@@ -163,8 +163,8 @@ policy_merge_force(struct asked *a, struct text_kv *kv, struct err *e)
 	return r <= 0 ? r : text_setf(kv, KEYS_FORCE, e, "%.0f", m);
 }
 
-/* Put the cuts of the slowest contributor within the bounds; of several, of the first by
- * name. */
+/* Put the cuts of the slowest contributor within the bounds; of equally slow ones, the
+ * first by name. */
 static int
 policy_merge_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct err *e)
 {
@@ -173,7 +173,7 @@ policy_merge_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct 
 	size_t i, last = 0;
 	int r = policy_merge_median(a, 0, &m, e);
 
-	/* no value suits two halves that are that far apart */
+	/* no value suits two halves of the devices that are so far apart */
 	if (r <= 0 || (r = policy_merge_median(a, 1, &upper, e)) <= 0 ||
 	    upper > m * (double)POLICY_MERGE_FACTOR)
 		return r < 0 ? r : 0;
@@ -189,7 +189,7 @@ policy_merge_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct 
 		most = a->v[i];
 		last = a->who[i];
 	}
-	if (most < 0)		/* all are too long */
+	if (most < 0)		/* all lists of cuts are too long */
 		return 0;
 	r = text_set(kv, KEYS_CUTS, text_get(gather_policy(g, last), KEYS_CUTS),
 	    e);

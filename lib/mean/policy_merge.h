@@ -1,5 +1,5 @@
 /*
- * The policy of an aggregate, made of what its contributors ask for.  One device alone
+ * The policy of an aggregate, made from what its contributors ask for.  One device alone
  * cannot move the others far: a key counts only if more than half of the contributors
  * have it, and a value only up to a factor of POLICY_MERGE_FACTOR from their median.
  */
@@ -12,8 +12,8 @@ struct text_kv;
 
 enum { POLICY_MERGE_FACTOR = 4 };
 
-/* Bytes of the devices' own intervals, and of cuts with their seconds, at most.  With the
- * other keys, which are short, they fit into a policy. */
+/* Limits in bytes on the devices' own intervals, and on the cuts with their seconds.
+ * With the other keys, which are short, both fit into a policy. */
 enum { POLICY_MERGE_TEXT = 32 * 1024, POLICY_MERGE_CUTS = 24 * 1024 };
 
 /* policy_merge_write(g, own, kv, e): after gather_finish, put into kv, within the bounds
@@ -31,8 +31,8 @@ enum { POLICY_MERGE_TEXT = 32 * 1024, POLICY_MERGE_CUTS = 24 * 1024 };
 int policy_merge_write(struct gather *g, int own, struct text_kv *kv, struct err *e);
 
 /* policy_merge_norm(g, kv, e): put the mean of the model norms that contributors state
- * (SHARD_KEY_NORM) into kv, each counted as at most POLICY_MERGE_FACTOR medians.  A policy
- * divides the aggregate's norm by it. */
+ * (SHARD_KEY_NORM) into kv; a norm counts as at most POLICY_MERGE_FACTOR times the
+ * median.  ace-policy divides the aggregate's norm by it. */
 int policy_merge_norm(struct gather *g, struct text_kv *kv, struct err *e);
 
 #endif

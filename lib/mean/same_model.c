@@ -31,8 +31,8 @@ same_model_order(const void *a, const void *b)
 	return k != 0 ? k : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Return how many of the sorted statements s[n] have the version of the first; top
- * becomes the two largest runs of one digest among them, the larger one first. */
+/* Return how many of the sorted statements s[n] have the version of the first; set top to
+ * the two longest runs of one digest among them, the longer one first. */
 static size_t
 same_model_runs(const struct same_model_said *s, size_t n, struct same_model_run top[2])
 {

@@ -1,6 +1,6 @@
 /*
- * Check that the contributions to a step are of one model.  A contribution may state the
- * digest of the model at which it was computed (SHARD_KEY_MODEL).  Those that do not are
+ * Check that the contributions to a step were computed at one model.  A contribution may
+ * state the digest of that model (SHARD_KEY_MODEL).  Contributions without a digest are
  * not compared.
  */
 #ifndef ACE_SAME_MODEL_H
