@@ -1,6 +1,6 @@
 /*
- * The share of a shard that its code preserves.  With p the values to send and C(p) what
- * their code decodes to,
+ * The share of a shard that its code preserves.  With p the values to send and C(p) their
+ * decoded values,
  *
  *   alpha = 1 - ||p - C(p)||^2 / ||p||^2
  *
@@ -21,7 +21,7 @@ struct err;
 #define CONTRACTION_FILE "code"
 #define CONTRACTION_ALPHA "contraction"	/* alpha; 0 if it is negative */
 #define CONTRACTION_SHARE "share"		/* coded bytes / dense bytes */
-#define CONTRACTION_GROWING "growing"	/* consecutive shards with alpha <= 0 */
+#define CONTRACTION_GROWING "growing"	/* number of consecutive shards with alpha <= 0 */
 /* consecutive shards with alpha <= 0 after which the user is warned */
 enum { CONTRACTION_PATIENCE = 5 };
 
@@ -32,8 +32,8 @@ struct contraction {
 };
 #define CONTRACTION_INIT { 0, 0, 0, 0, 0 }
 
-/* Add a group of n values: the sum of their squares, the sum of squares that its code
- * lost (all of it if the group was not sent), and the bytes of its body. */
+/* Add a group of n values.  energy: the sum of their squares; lost: the sum of squared
+ * coding errors (energy if the group was not sent); bytes: the size of its body. */
 void contraction_group(struct contraction *c, double energy, double lost,
     size_t n, size_t bytes);
 

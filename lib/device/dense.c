@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "device/dense.h"
 
-/* Return the file's stamp. The tail's checksum covers every frame header, and each
- * header covers its payload, so the last frame identifies the whole file. */
+/* Return the file's stamp. The checksum in the last frame covers every frame header, and
+ * each header has its payload's checksum, so the last frame identifies the whole file. */
 static int
 dense_stamp(struct dense *d, int fd, const char *path, struct err *e)
 {
@@ -74,7 +74,7 @@ dense_open(struct dense *d, const struct statedir *s, const char *name,
 		(void)close(fd);
 	else {
 		io_alone(io);
-		io_sparse(io);	/* frames are read into place, or skipped */
+		io_sparse(io);	/* frames are read in place, or skipped */
 		if ((k = reader_open(&d->r, io, &o, e)) == 0)
 			k = dense_first(d, kind, e);
 	}

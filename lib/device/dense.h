@@ -1,7 +1,7 @@
 /*
- * A model-sized array in a state directory: residual, momentum, history. Each is a
- * stream of one dense shard without its all-zero groups. It is read group by group
- * beside the current shard, and replaced by one rename.
+ * A model-sized array in a state directory: residual, momentum, history. Each is a file
+ * with a stream of one dense shard without its all-zero groups. The file is read group by
+ * group together with the current shard, and replaced by one rename.
  */
 #ifndef ACE_DENSE_H
 #define ACE_DENSE_H
@@ -27,8 +27,8 @@ struct dense {
 };
 
 /* Open the file as it is now; later commits do not change what is read. The reader
- * stands at the first shard, which must be of the given kind. A missing file is no error:
- * d->r is NULL and the stamp "none". */
+ * stands at the first shard, which must be of the given kind. If the file is absent, this
+ * succeeds with d->r NULL and the stamp "none". */
 int dense_open(struct dense *d, const struct statedir *s, const char *name,
     enum shard_kind kind, struct err *e);
 
@@ -37,12 +37,12 @@ int dense_open(struct dense *d, const struct statedir *s, const char *name,
 int dense_check(const struct dense *d, const struct shard *sh,
     const struct schema *sc, struct err *e);
 
-/* Set *x to f32[n] of group g, or NULL if it is all zero. g rises from call to call. */
+/* Set *x to f32[n] of group g, or NULL if it is all zero. Call it in rising order of g. */
 int dense_group(struct dense *d, uint32_t g, const float **x, struct err *e);
 
 void dense_close(struct dense *d);
 
-/* Begin a file that appears at writer_end. It contains only run, device, step and
+/* Begin a file that gets its name at writer_end. It contains only run, device, step and
  * incarnation of sh, so that two parties with the same array have the same bytes and
  * stamp. kv: keys to add, or NULL. dense_begin writes it to io, which the writer then
  * owns. */

@@ -28,14 +28,14 @@ struct feedback {
 	struct pending_last last;		/* the previous shard, as it was sent */
 	struct dense side;		/* momentum or history before this step */
 	struct residual_new *next;
-	int scratch;			/* fd: the coded shard is made in it; or -1 */
+	int scratch;			/* file in which the coded shard is made; or -1 */
 	struct writer *side_next;
 	char side_old[64], side_new[64];	/* file names; "": no file */
 	int scanned;			/* 1: pending has been read from the file */
 	struct pending pending;
-	struct dense back[PENDING_MAX];	/* rejected: taken back */
+	struct dense back[PENDING_MAX];	/* values of rejected shards, to add back */
 	size_t nback;
-	int compensated;		/* 1: the residual was added upstream */
+	int compensated;		/* 1: an earlier program has added the residual */
 	struct contraction contract;	/* contraction of the current shard */
 	const struct schema *schema;
 };
@@ -116,7 +116,7 @@ feedback_free(struct feedback *f)
 
 /* ---- a shard ---- */
 
-/* Write how the state was made, as in "cache:0.9", and what the receiver must know. */
+/* Write the kind of feedback with the number that the receiver needs, as in "cache:0.9". */
 static void
 feedback_format(const struct feedback *f, char out[64])
 {
@@ -175,8 +175,8 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 
 /* ---- what is pending ---- */
 
-/* Return 1 if shards stay pending until their receipts come. Once a window was given,
- * they always do, so that forgetting the option once does not lose them. */
+/* Return 1 if shards stay pending until their receipts come. Once a window was given they
+ * always do, so that a later call without the option does not lose them. */
 static int
 feedback_keeps(const struct feedback *f, const struct residual *q)
 {
@@ -184,7 +184,7 @@ feedback_keeps(const struct feedback *f, const struct residual *q)
 	    text_get(&reader_shard(q->d.r)->kv, FEEDBACK_KEY_KEEPS) != NULL);
 }
 
-/* Wait for receipts until the window of pending shards has room. Without a ledger there
+/* Wait for receipts until the window of pending shards has room. Without receipts there
  * is nothing to wait for, and sent shards count as delivered. */
 static int
 feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
@@ -207,8 +207,7 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 			return 0;
 		}
 		window = f->o.window != 0 ? f->o.window : PENDING_MAX;
-		/* the receiver's history must be known before the next difference to
-		 * it */
+		/* the next difference needs to know which history the receiver has */
 		if (f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE)
 			window = 1;
 		if (pending_count(&f->pending) < window)
@@ -226,8 +225,8 @@ feedback_take_back(struct feedback *f, struct err *e)
 	size_t i;
 	int r;
 
-	/* ef21 codes differences to what the receiver has, so a lost difference need not
-	 * be taken back */
+	/* ef21 computes its target from the receiver's history, so a lost difference need
+	 * not be added back; for cache see feedback_history */
 	if (f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE)
 		return 0;
 	for (i = 0; i < f->pending.n; i++) {
@@ -240,10 +239,10 @@ feedback_take_back(struct feedback *f, struct err *e)
 	return 0;
 }
 
-/* Open the history that the receiver has: that of the last step, or of the step before
- * if the last one was rejected. In that case the last history is a reconstruction r that
- * did not count, and the target takes r back. After an invalid shard begin a new history,
- * because the receiver may have lost its own. */
+/* Open the history that the receiver has: that of the last step, or of the step before if
+ * the last shard was rejected. In that case the last history is a reconstruction r that
+ * did not count, and r is added back to the target. After an invalid shard begin a new
+ * history, because the receiver may have lost its own. */
 static int
 feedback_history(struct feedback *f, struct err *e)
 {
@@ -262,8 +261,8 @@ feedback_history(struct feedback *f, struct err *e)
 				return r;
 		}
 		f->side_old[0] = '\0';
-		/* Without a history, begin with zeros. A receiver with another history is the
-		 * one fault that no later shard corrects. */
+		/* When in doubt begin with zeros: if the receiver has another history, no
+		 * later shard corrects the error. */
 		if (before == NULL || p->invalid)
 			return 0;
 		(void)snprintf(f->side_old, sizeof(f->side_old), "history.%.20s",
@@ -335,7 +334,7 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	char how[64];
 	int r = shard_copy(s, from, e);
 
-	/* the stamp has been checked; on the wire it would only cost bytes */
+	/* the stamp has been checked; the receiver does not need it */
 	if (r == 0)
 		r = text_set(&s->kv, SHARD_KEY_STAMP, NULL, e);
 	if (r == 0)
@@ -353,7 +352,7 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	return r;
 }
 
-/* Store in the residual's keys the step of the history before its own. */
+/* Store the step of the previous history in kv, the residual's keys. */
 static int
 feedback_before(const struct feedback *f, struct text_kv *kv, struct err *e)
 {
@@ -405,7 +404,7 @@ feedback_begin(struct feedback *f, const struct shard *sh,
 	    (r = feedback_judge(f, sh, e)) < 0 || (r = feedback_side(f, sh, e)) < 0 ||
 	    (r = feedback_take_back(f, e)) < 0)
 		return r;
-	/* if e was added upstream it was verified there */
+	/* do not verify the residual again if an earlier program added it */
 	if (f->old.d.r != NULL && (f->compensated || f->o.kind == COMPENSATE_EF21))
 		reader_skip_checks(f->old.d.r);
 	return feedback_create(f, sh, sc, e);
@@ -540,7 +539,7 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w, struct err 
 	struct writer *file;
 	int r;
 
-	/* first, because a committed step is not coded again */
+	/* save these first: after the commit the step is not coded again */
 	if ((r = contraction_save(&f->contract, &f->state, e)) < 0 ||
 	    (r = memory_flush(&f->state, e)) < 0)
 		return r;
@@ -552,7 +551,7 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w, struct err 
 	    e)) < 0 || (r = residual_commit(f->next, f->o.sync, digest, e)) < 0)
 		return r;
 	feedback_renew(f, step, digest);
-	/* the history before is needed again if this step is rejected */
+	/* keep the previous history, which is needed if this step is rejected */
 	if (f->side_new[0] != '\0')
 		statedir_prune(&f->state, f->side_new,
 		    feedback_predicts(f) ? f->side_old : NULL);
@@ -609,8 +608,8 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e
 
 /* ---- a new incarnation ---- */
 
-/* Determine what the state contains and its incarnation; an unreadable residual is no
- * obstacle. */
+/* Determine what the state contains and its incarnation; an unreadable residual is not an
+ * error. */
 static int
 feedback_look(const struct statedir *s, struct feedback_lost *l,
     uint32_t *incarnation, struct err *e)
@@ -668,8 +667,8 @@ feedback_incarnation_save(const struct statedir *s, uint64_t n, struct err *e)
 	return r;
 }
 
-/* The number is on disk before anything is removed: a state without a residual must not
- * send under an earlier incarnation. */
+/* The new number is on disk before anything is removed, since a state without a residual
+ * must not send shards under an earlier incarnation. */
 int
 feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
     struct err *e)
@@ -682,7 +681,7 @@ feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
 	*l = (struct feedback_lost){ .what = LOST_NOTHING_THERE };
 	if ((r = feedback_look(s, l, &incarnation, e)) < 0)
 		return r;
-	/* without this file, or if it is damaged, the residual alone tells */
+	/* if this file is absent or damaged, only the residual has the incarnation */
 	if (memory_number(s, MEMORY_RESTART, MEMORY_INCARNATION, &before, NULL) <= 0)
 		before = 0;
 	if (n <= incarnation || (double)n < before)

@@ -2,16 +2,16 @@
  * Error feedback in a state directory: its files and the order in which they change.  The
  * arithmetic is in sync/compensate.h.
  *
- * The rename of the file `residual' commits a step.  Some kinds of feedback also have
- * `history.STEP' (momentum: the sum u), written and synced before, which the residual refers
- * to by step.
+ * The rename of the file `residual' commits a step.  Some kinds of feedback also have a
+ * file `history.STEP' (momentum: the sum u).  It is written and synced before the rename,
+ * and the residual names its step.
  *
- * A shard whose receipt says rejected is taken back as if it had never been sent: its decoded
- * values are added to the next target, and with cache the history before it is used again.
+ * A shard whose receipt says rejected is undone, as if it had never been sent: its decoded
+ * values are added to the next target, and with cache the previous history is used again.
  *
- * A state that was lost or restored from a backup does not know what it has sent since.  Its
- * residual could deliver values twice, so it begins again, empty, as a new incarnation
- * (feedback_restart).  The method is ours.
+ * A state that was restored from a backup does not know which shards were sent since the
+ * backup, so its residual could deliver values twice.  It begins again, empty, with a new
+ * incarnation (feedback_restart); so does a lost state.  The method is ours.
  */
 #ifndef ACE_FEEDBACK_H
 #define ACE_FEEDBACK_H
@@ -24,7 +24,7 @@
 
 struct err;
 
-extern const char *const feedback_names[];	/* for num_choice */
+extern const char *const feedback_names[];	/* names of the kinds, for num_choice */
 
 struct feedback_opts {
 	enum compensate_kind kind;
@@ -33,13 +33,12 @@ struct feedback_opts {
 	double decay;		/* rho */
 	int gap;		/* 1: steps may be missing */
 	int raw;		/* 1: keep unbiased codes unbiased (feedback_raw) */
-	/* most pending shards without a receipt; 0: sent shards count as delivered until the
-	 * state has a receipt */
+	/* limit on the pending shards without a receipt; 0: sent shards count as
+	 * delivered until the state has a receipt */
 	unsigned window;
 	/* seconds to wait for a receipt when the window is full */
 	double wait;
-	/* 1: shards go to standard output; stop waiting when it has no reader any
-	 * more */
+	/* 1: shards go to standard output; stop waiting once nobody reads it any more */
 	int piped;
 	enum io_sync sync;
 	struct memories *later;	/* memories that other stages save with a step, or NULL */
@@ -58,13 +57,13 @@ int feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
 
 /* Begin the step of shard sh. Return 0 to continue with its groups; 1 if the step is
  * committed already, and only feedback_send remains; -ERR_REFUSED if a step is missing,
- * if this step is older than the state's, or if another residual was added upstream;
- * -ERR_DATA "mismatch: ..." for another run, device or model. */
+ * if this step is older than the state's, or if an earlier program added another
+ * residual; -ERR_DATA "mismatch: ..."  for another run, device or model. */
 int feedback_begin(struct feedback *f, const struct shard *sh,
     const struct schema *sc, struct err *e);
-/* Return the residual and the coded shard in progress. If nothing is kept beside the residual,
- * values may wait in its file, where the residuals of their groups will be written: these have
- * the same size. */
+/* Return the residual and the coded shard in progress.  If nothing is kept beside the
+ * residual, values may wait in its file, at the places where the residuals of their
+ * groups, which have the same size, will be written. */
 struct residual_new *feedback_next(const struct feedback *f);
 /* Return the state directory, for memories that are saved with a step. */
 const struct statedir *feedback_state(const struct feedback *f);
@@ -84,7 +83,7 @@ int feedback_beside(const struct feedback *f);
 int feedback_plain(const struct feedback *f);
 
 /* feedback_raw: return 0 if unbiased codes are made contracting (codec_contracting), or 1
- * if they are not: with a variance above 1 the residual then grows without bound.
+ * if not: then the residual grows without bound if a code's relative variance is above 1.
  * feedback_growing: after feedback_commit, return the number of consecutive shards,
  * including this one, that sent something while the residual did not become smaller
  * than the target. */
@@ -92,10 +91,10 @@ int feedback_raw(const struct feedback *f);
 unsigned feedback_growing(const struct feedback *f);
 
 /* Compute the target of group g; call it in rising order of g. v f32[n]: the input's values, or
- * NULL if the group is absent. Set a f32[n] to the values to code, and u f32[n] to those kept
- * beside the residual. Nothing is added to exact types (schema_exact). Return 1 if all are zero:
- * nothing to code or keep. Otherwise return 0; then call feedback_settle for the group once it
- * is coded, again in rising order. */
+ * NULL if the group is absent.  Set a f32[n] to the values to code, and u f32[n] to those
+ * kept beside the residual.  Nothing is added to exact types (schema_exact).  Return 1 if
+ * all are zero: then there is nothing to code or keep.  Otherwise return 0; then call
+ * feedback_settle for the group once it is coded, again in rising order. */
 int feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
     float *a, float *u, struct err *e);
 
@@ -123,8 +122,8 @@ int feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct er
 /* The contents that feedback_restart removed. */
 struct feedback_lost {
 	enum { LOST_NOTHING_THERE, LOST_UNREADABLE, LOST_RESIDUAL, LOST_BEFORE } what;
-	uint64_t step;		/* of the residual */
-	double norm;		/* Euclidean */
+	uint64_t step;		/* step of the residual */
+	double norm;		/* Euclidean norm of the residual */
 	size_t pending;		/* shards not known to be delivered */
 };
 
@@ -145,8 +144,8 @@ int feedback_restart(const struct statedir *s, uint64_t n,
 
 enum { CACHE_NAME = 32 };	/* file name "history.STEP" with its NUL */
 
-/* Set *c to how the values of shard sh, a difference, are reconstructed, and *base to the
- * stamp of the required history; "none" stands for zeros. */
+/* Set *c to the way to reconstruct the values of sh, a difference, and *base to the stamp
+ * of the history that this needs; "none" stands for zeros. */
 int feedback_cache_how(struct compensate *c, const struct shard *sh,
     const char **base, struct err *e);
 
@@ -165,10 +164,10 @@ int feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
  * receiver's reconstruction. */
 int feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent,
     float *x, size_t n, struct err *e);
-/* Call before the shard's end is written: make the reconstruction the history of the
- * next shard, or end it where the caller asked to write it. */
+/* Call before the shard's end is written: make the reconstruction the history for the
+ * next shard, or, with `to', end what was written there. */
 int feedback_cache_commit(struct feedback_cache *c, enum io_sync sync, struct err *e);
-/* Return the name of the history that the shard was a difference to; "": none. */
+/* Return the file name of the history to which the shard was a difference; "": none. */
 const char *feedback_cache_was(const struct feedback_cache *c);
 
 #endif

@@ -11,8 +11,8 @@
 #define CACHE_FILE "history."	/* a step follows */
 
 /* The receiver keeps its last reconstruction h and the previous one. A shard names the h
- * that it is a difference to, so that a lost or repeated shard is detected and not
- * added. The previous h is needed if a shard comes again. */
+ * to which it is a difference, so that a lost or repeated shard is detected and not
+ * added. The previous h is needed if a shard is sent again. */
 struct feedback_cache {
 	struct statedir state;
 	struct dense h;
@@ -123,8 +123,8 @@ feedback_cache_is(void *arg, const char *name, struct err *e)
 	return 0;
 }
 
-/* Open the history to which a shard is a difference. Without one, h is all zeros; a sender
- * may begin with zeros again at any later step. */
+/* Open the history to which a shard is a difference. For a shard without one, h is all
+ * zeros; a sender may begin with zeros again at any step. */
 static int
 feedback_cache_find(struct feedback_cache *c, const struct shard *sh, struct err *e)
 {
@@ -204,8 +204,8 @@ feedback_cache_commit(struct feedback_cache *c, enum io_sync sync, struct err *e
 		statedir_prune(&c->state, c->is, c->was);
 	if (k == 0 && !c->lent && sync == IO_SYNC_FULL)
 		k = statedir_durable(&c->state, e);
-	/* A borrowed file stays locked while it is open. Until it has its name, only
-	 * the lock shows that it is needed. */
+	/* A file in the caller's io stays open, and so locked: until it has its name,
+	 * only the lock shows that it is needed. */
 	if (!c->lent)
 		feedback_cache_drop(c);
 	return k;

@@ -63,7 +63,7 @@ link_rate(const struct link_span *a, const struct link_span *b)
 	return (double)(b->after - a->before) * 8 / (b->to - a->from);
 }
 
-/* Sort spans by the time from the pause before them, the longest first. */
+/* Sort spans by their time since the last pause, the longest first. */
 static int
 link_by_age(const void *a, const void *b)
 {
@@ -174,8 +174,8 @@ link_track_keep(struct link_track *t, const unsigned char *p, size_t n)
 	t->have += k;
 }
 
-/* Return how many of the n > 0 bytes belong to the current frame, at least 1; *end is
- * its type if it ends with them, else 0. If lost, all n. */
+/* Return how many of the n > 0 bytes belong to the current frame, at least 1; if t is
+ * lost, all n. Set *end to the frame's type if it ends with these bytes, else to 0. */
 static size_t
 link_track_bytes(struct link_track *t, const unsigned char *p, size_t n, uint32_t *end)
 {

@@ -3,23 +3,23 @@
  * shard's receipt.  Times are seconds of a monotonic clock, passed by the caller; nothing here
  * waits or reads a clock.
  *
- * Bandwidth.  When a blocked write ends, the buffers between us and the link are full.  So the
- * bytes written between two such moments are what the link took meanwhile.  Spans of at least
- * LINK_SPAN between such moments are kept, except those in which we had nothing to send for the
- * fraction LINK_STARVED.
+ * Bandwidth.  When a blocked write ends, the buffers between us and the link are full.
+ * So the bytes written between two such moments are what the link took meanwhile.  Spans
+ * of at least LINK_SPAN between such moments are kept, unless we had nothing to send for
+ * the fraction LINK_STARVED of the span or more.
  *
- * After a pause, buffers take megabytes that the link has not carried yet (TCP's grow as they
- * do).  So the first span after a pause is dropped.  Of the newest LINK_SPANS others, those
- * count that began LINK_SETTLE or more after a pause.  If these cover less than half of
+ * After a pause, buffers take megabytes that the link has not carried yet (TCP's grow
+ * meanwhile).  So the first span after a pause is dropped.  Of the newest LINK_SPANS others,
+ * those count that began LINK_SETTLE or more after a pause.  If these cover less than half of
  * the time, or less than LINK_ENOUGH, the spans that began nearest to LINK_SETTLE count too.
  *
  * A single span can mislead: a pipe or ssh before the link may wait for a processor while the
- * link drains its buffers, and fill them when it runs.  Then one span is too slow and the next
- * too fast.  The estimate is therefore a weighted median of slopes (bytes over time): one for
- * each pair of span ends without a pause between, weighted by the time between them (Sen,
- * Estimates of the Regression Coefficient Based on Kendall's Tau, 1968; weights: Sievers,
- * Weighted Rank Statistics for Simple Linear Regression, 1978).  Fewer than two spans give no
- * estimate.
+ * link drains its buffers, and fill them when it runs.  Then one span seems too slow and
+ * the next too fast.  The estimate is therefore a weighted median of slopes (bytes over
+ * time): one for each pair of span ends without a pause between, weighted by the time
+ * between them (Sen, Estimates of the Regression Coefficient Based on Kendall's Tau,
+ * 1968; weights: Sievers, Weighted Rank Statistics for Simple Linear Regression, 1978).
+ * Fewer than two spans give no estimate.
  *
  * Round trip: from a shard's last byte to its receipt in the state, smoothed with gain 1/8;
  * jitter is the mean deviation, gain 1/4 (RFC 6298, section 2).
@@ -40,14 +40,14 @@ enum { LINK_SPANS = 64, LINK_SHARDS = 64 };
 #define LINK_SPAN 0.25
 #define LINK_SETTLE 2.0
 #define LINK_ENOUGH 5.0
-#define LINK_STARVED 0.05	/* fraction of a span */
+#define LINK_STARVED 0.05	/* fraction of a span, see above */
 #define LINK_BLOCKED 0.0003	/* seconds; a longer write counts as blocked */
 
-#define LINK_RTT "rtt"		/* keys of the state file, seconds */
+#define LINK_RTT "rtt"		/* keys of the memory `link'; in seconds */
 #define LINK_JITTER "jitter"
 
-/* Find the frames in the bytes of a stream that pass: the end and type of each. Only
- * headers and their checksums are checked; payloads need a reader. Begins as zeros. */
+/* Find the end and the type of each frame in the bytes of a stream that pass.  Only headers
+ * and their checksums are checked; payloads need a reader.  The struct begins as zeros. */
 enum { LINK_HEAD = FRAME_HEAD_SIZE + SHARD_END_SIZE };
 
 struct link_track {
@@ -63,11 +63,11 @@ struct link {
 	int running;		/* 1: buffers were full at `since' */
 	double since, starved;
 	double rested;		/* when buffers were first full after a pause */
-	uint64_t bytes;		/* written after `since' */
-	uint64_t total;		/* bytes written ever */
-	size_t n;		/* spans ever */
+	uint64_t bytes;		/* bytes written after `since' */
+	uint64_t total;		/* all bytes written */
+	size_t n;		/* number of all spans */
 	struct link_span {
-		double spell;		/* value of `rested': the same between two pauses */
+		double spell;		/* value of `rested', which changes only at a pause */
 		double from, to;
 		uint64_t before, after;	/* `total' at from, at to */
 	} w[LINK_SPANS];
@@ -78,13 +78,13 @@ struct link {
 	struct link_sent {
 		unsigned char digest[SHARD_DIGEST];
 		double at;
-		int looked;	/* 1: an earlier look found no receipt for it */
+		int looked;	/* 1: an earlier look found no receipt for this shard */
 	} sent[LINK_SHARDS];
 	uint64_t shards;	/* complete shards that passed */
 	struct link_track track;	/* frames, if the bytes are a stream */
 };
 
-/* link_init: knows nothing. */
+/* Begin without any measurement. */
 void link_init(struct link *l);
 
 /* Note a write of n bytes from time `from' to `to'. */
@@ -95,22 +95,21 @@ void link_idle(struct link *l, double secs);
 /* Return the bandwidth in bit/s, 0 if unknown. */
 double link_bandwidth(const struct link *l);
 
-/* Return how many bytes of values come next; link_bytes does not need to see them. */
+/* Return how many of the next bytes are values, which link_bytes does not need to see. */
 uint64_t link_track_unseen(const struct link_track *t);
 
 /* Note bytes that passed, and find the ends of shards in them. They need not be a
  * stream. p may be NULL for values (link_track_unseen). */
 void link_bytes(struct link *l, const unsigned char *p, size_t n, double now);
-/* link_receipts: look for receipts of passed shards in the state. Call it when
- * l->pending has grown (a receipt present then is for an earlier sending, and no round
- * trip), and repeatedly after that. link_patience: return the seconds to the next look,
- * 1/50 of the time since the newest shard. */
+/* link_receipts: look for receipts of passed shards in the state.  Call it when
+ * l->pending has grown (a receipt that is present then answers an earlier sending, which
+ * gives no round trip), and repeatedly after that.  link_patience: return the seconds to
+ * the next look, 1/50 of the time since the newest shard. */
 int link_receipts(struct link *l, const struct statedir *s, double now, struct err *e);
 double link_patience(const struct link *l, double now);
 
-/* link_load: read round trip and jitter from the state. link_save: write what is known
- * to the state, leaving the keys of other programs unchanged. limit: the caller's rate limit in
- * bit/s, 0: none. */
+/* link_load: read round trip and jitter from the state.  link_save: write what is known
+ * to the state; other keys stay.  limit: the caller's rate limit in bit/s, 0: none. */
 int link_load(struct link *l, const struct statedir *s, struct err *e);
 int link_save(const struct link *l, const struct statedir *s, double limit,
     struct err *e);

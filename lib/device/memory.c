@@ -142,7 +142,7 @@ memory_values(struct memory *h, struct reader *r, struct err *e)
 	return k;
 }
 
-/* Read the memory from the shard that r stands at. */
+/* Read the memory from the shard at which r stands. */
 static int
 memory_read(struct memory *h, struct reader *r, struct err *e)
 {
@@ -246,8 +246,8 @@ memory_file(const char *name)
 
 /* ---- reading ---- */
 
-/* Set *name to the name of the memory that r stands at; unchanged if it has none,
- * because a file with a single memory need not name it. */
+/* Set *name to the name of the memory at which r stands. If it has no name, leave *name
+ * unchanged: a file with a single memory need not name it. */
 static int
 memory_name(const struct reader *r, const char **name, struct err *e)
 {
@@ -313,7 +313,7 @@ memory_load(struct memory *h, const struct statedir *s, const char *name, struct
 	if (k < 0)
 		memory_release(h);
 	if (k == -ERR_DATA && e != NULL && e->kind == ERR_TRUNCATED) {
-		/* a power cut truncated the file, which is not synced */
+		/* a power cut may have truncated the file, which is not synced */
 		err_clear(e);
 		k = 0;
 	}
@@ -440,9 +440,9 @@ memory_renew(const char *path, struct memories *m, int merge, struct err *e)
 	return k;
 }
 
-/* Start an unreadable file anew: a power cut may leave one, and callers that need its
- * contents have already refused it. A file with a single memory has one writer and no
- * lock. */
+/* Begin an unreadable file anew: a power cut may leave one, and callers that need its
+ * contents have already refused it. A file with a single memory has only one writer and
+ * needs no lock. */
 static int
 memory_commit(const struct statedir *s, const char *file, struct memories *m,
     struct err *e)

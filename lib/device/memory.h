@@ -3,10 +3,10 @@
  * that affect quality but are no gradient.  So they are renamed into place without a sync.
  *
  * A memory is a shard of kind history: its tensors are rows of numbers, its keys are text.
- * Readers take the rows and keys that they know, so that new ones need no format change.  All
- * memories are in one file, `memory', in order of name, because one step changes most of them;
- * its writer holds its lock and copies the others' memories.  Only those written at other times
- * have files of their own: by ace-meter, by ace-expand of an average, and by ace-ack --restart.
+ * Readers take the rows and keys that they know, so that new ones need no format change.  Most
+ * memories are in one file, `memory', by name, because one step changes most of them.  Its
+ * writer locks it and copies the memories of others.  Only memories written at other times have
+ * their own files: by ace-meter, by ace-expand of an average, and by ace-ack --restart.
  */
 #ifndef ACE_MEMORY_H
 #define ACE_MEMORY_H
@@ -39,21 +39,21 @@ struct memory {
  * on an error ("corrupt: ..., of 'DIR/memory'"). */
 int memory_load(struct memory *h, const struct statedir *s, const char *name,
     struct err *e);
-/* Read the memory as it was before a step. If it was saved after this step, which now
- * comes again, that is the copy that memory_save_again kept. */
+/* Read the memory as it was before a step.  If the step is being repeated and the memory
+ * was saved after it, read the copy that memory_save_again kept. */
 int memory_before(struct memory *h, const struct statedir *s, const char *name,
     uint64_t step, struct err *e);
 
 /* Save the contents of h with the run, device and step of sh, which may be NULL; h becomes
- * empty. memory_save_again: also keep the memory before the step of sh as
- * NAME.before. */
+ * empty.  memory_save_again: also keep, as NAME.before, the memory before the step of
+ * sh. */
 int memory_save(struct memory *h, const struct statedir *s, const char *name,
     const struct shard *sh, struct err *e);
 int memory_save_again(struct memory *h, const struct statedir *s,
     const char *name, const struct shard *sh, struct err *e);
 
-/* If s->later is not NULL, saved memories wait there until memory_flush writes the file
- * once for all; until then memory_load does not see them. Starts as zeros. */
+/* If s->later is not NULL, saved memories wait there until memory_flush writes the file once
+ * for all of them; until then memory_load does not see them.  The struct begins as zeros. */
 struct memories {
 	struct memory_part {
 		char *name;
@@ -64,13 +64,13 @@ struct memories {
 int memory_flush(const struct statedir *s, struct err *e);
 void memory_release_all(struct memories *m);
 
-/* Append a row f32[n], n > 0; names differ. */
+/* Append a row f32[n], n > 0, under a new name. */
 int memory_put(struct memory *h, const char *name, const float *x, size_t n,
     struct err *e);
 
 /* Return the row, or NULL if it is missing or does not have n numbers. */
 const float *memory_row(const struct memory *h, const char *name, size_t n);
-/* Set *x to the row. If it is missing: -ERR_DATA "mismatch: ...", another version. */
+/* Set *x to the row.  If it is missing: -ERR_DATA "mismatch: ..."  (other version). */
 int memory_need(const struct memory *h, const char *name, size_t n,
     const float **x, struct err *e);
 

@@ -71,7 +71,7 @@ pending_find(const struct pending *p, uint64_t step)
 	return NULL;
 }
 
-/* Do the check of pending_answers against the state's open residual. */
+/* Make the checks of pending_answers, with the state's residual open as q. */
 static int
 pending_compare(const struct residual *q, const struct pending *p,
     const struct receipts *heard, const struct shard *sh, const struct schema *sc,

@@ -12,7 +12,7 @@
 struct err;
 struct schema;
 
-enum { PENDING_MAX = 8 };	/* shards in flight */
+enum { PENDING_MAX = 8 };	/* most shards in flight */
 
 enum pending_fate { PENDING_OPEN, PENDING_ACCEPTED, PENDING_REJECTED };
 
@@ -28,9 +28,9 @@ struct pending {
 
 /* Read the pending shards from the file; each fate is PENDING_OPEN. */
 int pending_scan(struct pending *p, const struct statedir *s, struct err *e);
-/* Set the fates from the receipts q; of: any shard of the run and device. Ignore receipts
- * with another digest, which are about other bytes: the shard is sent again
- * and gets its own receipt. */
+/* Set the fates from the receipts q; of: any shard of the run and device.  Ignore
+ * receipts with another digest: they are for other bytes, and the shard, which is sent
+ * again, gets its own receipt. */
 void pending_judge(struct pending *p, const struct receipts *q,
     const struct shard *of);
 /* pending_count: return the number of open shards. pending_find: return the shard of a
@@ -38,10 +38,10 @@ void pending_judge(struct pending *p, const struct receipts *q,
 size_t pending_count(const struct pending *p);
 const struct pending_one *pending_find(const struct pending *p, uint64_t step);
 
-/* Check that shard sh of schema sc, which was returned, answers a shard that this state
- * sent: it is an average of the state's run and model, of a step that is pending or
- * that one of the receipts `heard' is about. Otherwise -ERR_DATA with what was found
- * and expected. A state that has sent nothing accepts no average. */
+/* Check that sh, an average of schema sc, answers a shard that this state sent: it must
+ * be of the state's run and model, and of a step that is pending or that has one of the
+ * receipts `heard'.  Otherwise -ERR_DATA with what was found and expected.  A state that
+ * has sent nothing accepts no average. */
 int pending_answers(const struct statedir *s, const struct receipts *heard,
     const struct shard *sh, const struct schema *sc, struct err *e);
 
@@ -56,10 +56,10 @@ int pending_values(struct dense *d, const struct statedir *s, uint64_t step,
     struct err *e);
 
 /*
- * The shard that was coded last, which a codec may start from (lowrank does).
- * It is read from the residual's file, which holds it until the next commit:
- * so it changes together with the residual or not at all, and a step that is
- * coded again after a kill starts from the same shard.
+ * The shard that was coded last, from which a codec may start (lowrank does).  It is read
+ * from the residual's file, which keeps it until the next commit.  So it never changes
+ * without the residual, and a step that is coded again after a kill starts from the same
+ * shard.
  */
 struct pending_last {
 	struct residual q;

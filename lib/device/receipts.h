@@ -1,9 +1,8 @@
 /*
  * The receipts of a device: the state file `receipts', a stream of RCPT frames.
- * ace-ack writes the file, and ace-compress reads it at the next step.  It then
- * drops pending shards that were accepted, and takes the values of rejected ones
- * back into the residual.  Once the file exists, no pending shard is dropped
- * without a receipt.
+ * ace-ack writes the file, and ace-compress reads it at the next step.  It then drops
+ * pending shards that were accepted, and adds the values of rejected ones back to its
+ * target.  Once the file exists, no pending shard is dropped without a receipt.
  */
 #ifndef ACE_RECEIPTS_H
 #define ACE_RECEIPTS_H

@@ -71,7 +71,7 @@ residual_send(struct residual *q, struct writer *w, struct err *e)
 struct residual_new {
 	struct writer *w;	/* the next residual file */
 	struct writer *c;	/* the pending shard, in a scratch file */
-	int scratch;		/* the caller's */
+	int scratch;		/* the caller's scratch file */
 	struct reader *early;	/* reads `c' to send it before the commit; or NULL */
 };
 
@@ -83,7 +83,7 @@ residual_empty(int fd, struct err *e)
 	    err_sys(e, "<scratch>");
 }
 
-/* Create the next residual file, by overwriting the spare where that is allowed. */
+/* Create the next residual file, by overwriting the file `spare' if that is allowed. */
 static int
 residual_create(struct residual_new *n, const struct statedir *s,
     const struct shard *sh, const struct text_kv *kv, const struct schema *sc,

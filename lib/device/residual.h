@@ -1,16 +1,16 @@
 /*
- * The residual of error feedback, and the shard that was coded but may not
- * have been delivered yet: one file, `residual', that is itself a stream:
+ * The residual of error feedback, and the coded shards that may not have been delivered
+ * yet.  Both are in one file, `residual', which is itself a stream:
  *
  *   first shard    kind residual, step = the last step absorbed, dense f32
  *   then           the pending shards, payload for payload as they were sent,
  *                  oldest first
  *
- * It is replaced by one rename, so that a reader finds the old one or the new
- * one, whole.  With a large model the replaced file stays, as `spare', and the next
- * one is written over it, because the system takes four times as long for new pages
- * (io_create_over).  IO_SYNC_RENAME does not keep a spare: without a sync the names
- * may reach the disk before the bytes.
+ * It is replaced by one rename, so that a reader finds either the whole old file or the
+ * whole new one.  With a large model the replaced file stays, as `spare', and the next
+ * one is written over it, because writing to new pages takes four times as long
+ * (io_create_over).  IO_SYNC_RENAME does not keep a spare: without a sync the names may
+ * reach the disk before the bytes.
  */
 #ifndef ACE_RESIDUAL_H
 #define ACE_RESIDUAL_H
@@ -40,8 +40,8 @@ int residual_owner(struct residual_owner *o, const struct statedir *s, struct er
 /* Return 1 if these ids are the owner's. */
 int residual_owns(const struct residual_owner *o, const unsigned char *run,
     const unsigned char *device);
-/* Read on to the next pending shard.  Return 1, with q->d.r at its READER_SHARD, or 0
- * if there is none. */
+/* Go to the next pending shard.  Return 1, with q->d.r at its READER_SHARD, or 0 if there
+ * is none. */
 int residual_pending(struct residual *q, struct err *e);
 /* Copy the pending shard to w.  Call it only after residual_pending returned
  * 1. */
@@ -78,13 +78,13 @@ int residual_early(struct residual_new *n, struct writer *w, struct err *e);
 /* End the residual and the coded shard.  Set *w to the writer of the next residual
  * file, for the shards that remain pending. */
 int residual_whole(struct residual_new *n, struct writer **w, struct err *e);
-/* Rename the next file into place, after residual_whole.  Set digest to the coded
- * shard's.  The shard's end may be sent only after this call.
+/* Rename the next file into place, after residual_whole.  Set digest to that of the coded
+ * shard.  The shard's end may be sent only after this call.
  */
 int residual_commit(struct residual_new *n, enum io_sync sync,
     unsigned char digest[SHARD_DIGEST], struct err *e);
-/* Write the coded shard, or the part that residual_early has not written, to w from
- * the scratch file.  Call it after residual_commit. */
+/* Copy the coded shard, or the part that residual_early has not written, from the scratch
+ * file to w.  Call it after residual_commit. */
 int residual_made(struct residual_new *n, struct writer *w, struct err *e);
 void residual_free(struct residual_new *n);
 

@@ -15,7 +15,7 @@ static const char *const shares_row[ROWS] = {
 	"codec", "param", "rate", "bytes"
 };
 
-/* The largest factor by which bytes are extrapolated to another rate. */
+/* The largest factor between the bytes of a group and their estimate at another rate. */
 #define SHARES_FAR 16.0
 
 void
@@ -25,7 +25,7 @@ shares_release(struct shares *s)
 	*s = (struct shares){ 0 };
 }
 
-/* Read a group's plan and bytes from the memory.  An invalid plan is read as none. */
+/* Read a group's plan and bytes from the memory.  An invalid plan becomes none. */
 static void
 shares_read(struct share *h, const float *const row[ROWS], size_t g)
 {

@@ -2,10 +2,10 @@
  * Divide the budget of a shard among its segments (ours).
  *
  * The plan of a budget follows the values, so a segment that is sent earlier needs an
- * estimate of it.  Plans hardly change from step to step.  The estimate is the plan of
- * the previous shard, with the bytes that this plan would have taken for each group.
- * A segment gets a share of the remaining budget: the bytes of its groups over the
- * bytes of all groups that have not been sent.
+ * estimate of the plan.  Plans hardly change from step to step.  The estimate is the plan
+ * of the previous shard, with the bytes that this plan would have taken for each group.
+ * A segment gets a share of the remaining budget: the bytes of its groups over the bytes
+ * of all groups that have not been sent.
  *
  *   bytes = len (k / k')^e        e: regulate_steep of sync/regulate.h
  *
@@ -35,9 +35,9 @@ struct shares {
 	int known;			/* 1: the previous shard's shares were read */
 	size_t n;
 	struct share {
-		struct codec_plan plan;	/* in the previous shard */
-		double bytes;		/* that this plan takes */
-		struct codec_plan coded;	/* plan by which it was coded now */
+		struct codec_plan plan;	/* plan in the previous shard */
+		double bytes;		/* bytes that this plan takes */
+		struct codec_plan coded;	/* plan by which the group was coded now */
 		size_t len;		/* coded bytes; 0: not sent */
 		size_t values;		/* 0 if all values are zero */
 	} *of;				/* [n] */

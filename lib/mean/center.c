@@ -446,7 +446,8 @@ center_near(const struct center_seen *a, const struct center_seen *b, double mos
 	return s < most * most;
 }
 
-/* Return 1 if contribution i is a copy of s: nearer than `most' in direction. */
+/* Return 1 if contribution i is a copy of s: its direction is nearer than `most', or equal if
+ * the contribution has few values. */
 static int
 center_same(const struct center *p, const struct robust_step *t, size_t i,
     const struct center_seen *s, double most)
