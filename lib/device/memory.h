@@ -5,8 +5,8 @@
  * A memory is a shard of kind history: its tensors are rows of numbers, its keys are text.
  * Readers take the rows and keys that they know, so that new ones need no format change.  Most
  * memories are in one file, `memory', by name, because one step changes most of them.  Its
- * writer locks it and copies the memories of others.  Only memories written at other times have
- * their own files: by ace-meter, by ace-expand of an average, and by ace-ack --restart.
+ * writer locks it and copies the memories of others.  Memories written at other times, by
+ * ace-meter, ace-expand of an average and ace-ack --restart, have files of their own.
  */
 #ifndef ACE_MEMORY_H
 #define ACE_MEMORY_H

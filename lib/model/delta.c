@@ -24,7 +24,7 @@
 
 enum {
 	DELTA_PIECE = 1 << 20,
-	DELTA_SUM = 33		/* a checksum as text */
+	DELTA_SUM = 33		/* size of a checksum as text with its 0 */
 };
 
 const char *const delta_codings[] = { "xor", "overwrite", NULL };
@@ -49,8 +49,8 @@ delta_sum_begin(struct delta_sum *s, int adler, struct err *e)
 	return 0;
 }
 
-/* Adler-32 (RFC 1950): add this many bytes between two modulo operations, so that 32
- * bits cannot overflow. */
+/* Adler-32 (RFC 1950): add so few bytes between two modulo operations that 32 bits cannot
+ * overflow. */
 static void
 delta_sum_add(struct delta_sum *s, const unsigned char *p, size_t n)
 {
@@ -92,7 +92,7 @@ delta_sum_text(const struct delta_sum *s, char text[DELTA_SUM])
 
 struct about {
 	struct delta_head *h;
-	int version, base, sum;		/* 1: valid; < 0: unsupported */
+	int version, base, sum;		/* 1: the value is valid; < 0: it is unsupported */
 	char packed[32];		/* compression_format, or empty */
 };
 
@@ -130,7 +130,7 @@ about_pair(void *arg, const char *key, const char *value, struct err *e)
 	return 0;
 }
 
-/* Check the metadata of a directory of changes. A whole model may have any values. */
+/* Check the metadata of a directory of changes. A whole model's is not checked. */
 static int
 about_right(const struct about *a, struct err *e)
 {
@@ -180,7 +180,7 @@ delta_head(const char *path, struct delta_head *h, struct err *e)
 	return r;
 }
 
-/* ---- the model that it makes ---- */
+/* ---- the model that a difference makes ---- */
 
 struct make {
 	const struct delta_head *h;
@@ -189,8 +189,8 @@ struct make {
 	char (*sum)[DELTA_SUM];	/* checksum of each tensor of d */
 	uint32_t file;			/* file of d whose checksums are being read */
 	struct model *new;
-	int fd;				/* file of the unpacked bytes */
-	uint64_t at;			/* bytes written to it */
+	int fd;				/* the file of unpacked bytes */
+	uint64_t at;			/* bytes written to fd */
 	struct delta_sum is;
 	unsigned char *p, *q, *pos;	/* DELTA_PIECE bytes each */
 };
@@ -278,8 +278,8 @@ make_xor(struct make *k, const struct model_span *s, uint64_t all,
  * frame. */
 struct marks {
 	struct zst_in *pos, *val;
-	uint64_t left, last;	/* positions left; the previous position plus 1 */
-	size_t n, i;		/* marks in the current piece; marks used */
+	uint64_t left, last;	/* positions left; previous one plus 1 */
+	size_t n, i;		/* positions in the current piece; positions used */
 };
 
 static int
@@ -562,8 +562,8 @@ delta_xor(struct delta *d, const unsigned char *old, const unsigned char *new,
 	return r;
 }
 
-/* Collect positions in the first four fifths of the piece and values in the last fifth,
- * since one write per value would be slow. */
+/* Collect positions in the first four fifths of d->p and values in its last fifth, since
+ * one write per value would be slow. */
 static int
 delta_marks(struct delta *d, const unsigned char *old, const unsigned char *new,
     size_t all, struct err *e)
@@ -656,7 +656,7 @@ delta_group(struct delta *d, const struct model_span *s,
 	return d->done == d->all ? delta_tensor(d, s, e) : 0;
 }
 
-/* Write "NAME":"TEXT" for each tensor: its checksum, or its file. */
+/* Write "NAME":"TEXT" for each tensor: TEXT is `file' or, if NULL, the checksum. */
 static int
 place_pairs(const struct delta *d, const char *file, struct buf *b, struct err *e)
 {
@@ -718,7 +718,7 @@ place_index(const struct delta *d, uint64_t version, uint64_t base, struct buf *
 	    (r = place_pairs(d, DELTA_FILE, b, e)) < 0 ? r : buf_puts(b, "}}\n", e);
 }
 
-/* Write a file: the text in b, then some bytes of the frames. Empties b. */
+/* Write a file that has the text in b and then bytes of the frames. Empty b. */
 static int
 place_file(struct delta *d, const char *dir, const char *name, struct buf *b,
     uint64_t frames, struct err *e)

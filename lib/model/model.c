@@ -123,7 +123,7 @@ file_same(const struct model_file *f, struct model_file *again, struct err *e)
 		file_looks(&now, &st);
 	else if (errno != ENOENT)
 		return err_sys(e, "'%s'", f->path);
-	/* a rename changes the time as well */
+	/* a new number of links explains a new time */
 	if (now.inode != f->inode || now.looks != f->looks || (again == NULL &&
 	    now.changed != f->changed && now.links == f->links))
 		return err_set(e, ERR_REFUSED, "'%s' changed while it was read: try "
@@ -243,8 +243,8 @@ gguf_found(void *all, const struct schema_tensor *t, uint64_t at,
 	return found_add(all, t, 0, at, e);
 }
 
-/* Add the hash of one pair to a sum, so that the order does not matter. Leave out "format",
- * which most writers add. */
+/* Add the hash of one metadata pair to a sum, which does not depend on the order. Leave
+ * out "format", which most writers add. */
 static int
 file_says(void *arg, const char *key, const char *value, struct err *e)
 {
@@ -257,7 +257,7 @@ file_says(void *arg, const char *key, const char *value, struct err *e)
 	return 0;
 }
 
-/* Read the tensors of a file and check that they fill it. */
+/* Read the tensors of a file and check that they fill the file. */
 static int
 file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 {
@@ -277,7 +277,7 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 	for (k = 0; k < sc->n && r == 0; k++) {
 		struct schema_tensor t = sc->t[k];
 
-		t.kind = 0;	/* read_dtype guessed it */
+		t.kind = 0;	/* read_dtype only guessed the kind */
 		r = found_add(all, &t, i, at, e);
 		at += dtype_bytes(sc->t[k].dtype, sc->t[k].numel);
 	}
@@ -352,7 +352,7 @@ find_files(struct model *m, struct index *x, struct err *e)
 	if (!S_ISDIR(st.st_mode))
 		return file_add(m, m->path, alloc_dup(m->path, e), e);
 	m->dir = 1;
-	(void)fd_most();	/* all files stay open */
+	(void)fd_most();	/* raise the limit, since all files stay open */
 	if ((index = m->index.path = alloc_path(m->path, MODEL_INDEX, e)) == NULL)
 		return -ERR_SYS;
 	if (model_stat(AT(index), 0, &st) == 0) {
@@ -686,7 +686,7 @@ model_note_release(struct model_note *t)
 
 struct folder {
 	struct model m;
-	uint32_t *from;		/* [tensors of the source] their numbers in the model */
+	uint32_t *from;		/* [tensors of the source] numbers in the model */
 	size_t cap;
 };
 

@@ -1,8 +1,8 @@
 /*
- * A model on disk: a safetensors or a GGUF file, or a directory as Hugging Face lays it
- * out, with model.safetensors.index.json and the files that it names.  Tensors are
- * identified by name, whatever file they are in.  Their bits are read group by group,
- * in the order of their names.
+ * A model on disk: a safetensors or a GGUF file, or a directory in the layout of Hugging
+ * Face, with model.safetensors.index.json and the files that it names.  Tensors are
+ * identified by name, whatever file they are in.  Their bits are read group by group, in
+ * the order of their names.
  *
  * Two models whose tensors have the same names, types, shapes and bits have the same
  * hash, however they are spread over files.
@@ -34,10 +34,10 @@ enum {
 struct model_file {
 	char *name;		/* name in the directory; the path if the model is a file */
 	char *path;
-	int fd;			/* for reading */
+	int fd;			/* open for reading */
 	uint64_t size, inode;	/* inode 0: the file is absent */
 	uint64_t links, looks, changed;	/* looks, changed: model_looks with all = 0, 1 */
-	int made;		/* 1: our unnamed file, made from path */
+	int made;		/* 1: fd is an unnamed file that we made from path */
 	int lent;		/* 1: borrowed from another model, which closes it */
 };
 
@@ -51,16 +51,16 @@ struct model {
 	const char *path;
 	int dir;
 	struct model_file index;	/* index of a directory */
-	struct model_file *file;	/* [nfiles], by name */
+	struct model_file *file;	/* [nfiles], sorted by name */
 	size_t nfiles;
-	struct schema schema;		/* tensors by name */
+	struct schema schema;		/* tensors, sorted by name */
 	struct model_place *place;	/* [schema.n] */
 	int gguf;
 	struct gguf_keys keys;		/* metadata of a GGUF file */
 	uint64_t said;			/* a hash of the metadata of safetensors
 					 * files, without "format" */
-	struct slice *slice;		/* [schema.n] what the files have of each
-					 * tensor; NULL: all (parts.h) */
+	struct slice *slice;		/* [schema.n] the slice of each tensor that the
+					 * files have; NULL: whole tensors (parts.h) */
 };
 #define MODEL_INIT { .schema = SCHEMA_INIT }
 
@@ -71,7 +71,7 @@ void model_close(struct model *m);
 /* Return the number of a tensor, or -1. */
 ssize_t model_find(const struct model *m, const char *name);
 
-/* A group of a model, or the part of it that the model has. */
+/* A group, or the part of it that a model of slices has. */
 struct model_span {
 	uint32_t tensor, file;
 	uint64_t at;		/* position of its first byte in the file */
@@ -79,16 +79,16 @@ struct model_span {
 	unsigned form;		/* enum exact_form */
 };
 void model_span(const struct model *m, uint32_t g, struct model_span *out);
-/* Return the bytes of the largest group. */
+/* Return the size of the largest group in bytes. */
 size_t model_most(const struct model *m);
-/* Return the bytes of all tensors. */
+/* Return the size of all tensors in bytes. */
 uint64_t model_bytes(const struct model *m);
 /* Read the s->bytes bytes of a group into p. */
 int model_read(const struct model *m, const struct model_span *s,
     unsigned char *p, struct err *e);
 
-/* Open a model's directory as format_open does a file: as one source of all tensors, in the
- * order of their names.  Return 1, or 0 if path is not a directory. */
+/* Open a model's directory as format_open opens a file: as one source of all tensors, in
+ * the order of their names.  Return 1, or 0 if path is not a directory. */
 int model_source(struct format_source **out, const char *path,
     const struct format_opts *o, struct err *e);
 
@@ -97,37 +97,37 @@ int model_source(struct format_source **out, const char *path,
 
 /* Return 0, or -ERR_REFUSED when a file or the index has changed since model_open. */
 int model_same(const struct model *m, struct err *e);
-/* Do the check of model_same, but accept new times of last change and store them.  Call it after
- * files were opened for writing and before they are read: opening may change the times
- * of files from a lower layer of a file system. */
+/* Check as model_same does, but accept and store new times of last change.  Call it after
+ * files were opened for writing and before they are read: opening may change the times of
+ * files from a lower layer of a file system. */
 int model_again(struct model *m, struct err *e);
-/* Call fstatat(2), and repeat it, if necessary, until any later change of the file is
- * sure to give it another time of last change. */
+/* Call fstatat(2).  If the file changed just now, wait and repeat the call, until any
+ * later change of the file will certainly give it another time of last change. */
 int model_stat(int dir, const char *name, int flags, struct stat *st);
-/* Return a number for the state of a file of that name.  It changes when the file is
- * replaced, written or given other rights; with `all' also when the file is linked or
- * renamed, or its mtime is set back. */
+/* Return a number for the state of the file called `name'.  It changes when the file is
+ * replaced, written or given other permissions; with `all' also when the file is linked
+ * or renamed, or its mtime is set back. */
 uint64_t model_looks(const struct stat *st, const char *name, int all);
 /* Return a number for the present state of all files. */
 uint64_t model_stamp(const struct model *m);
 
-/* Set hash to that of a model whose groups have these digests (XXH3-128 of their bytes);
- * if slice is not NULL, to that of these slices of its tensors. */
+/* Set hash to the hash of a model whose groups have these digests (XXH3-128 of their bytes).
+ * If slice is not NULL, the digests and the hash are of these slices of the tensors. */
 void model_hash(const struct model *m, const struct slice *slice,
     unsigned char (*digest)[MODEL_HASH], unsigned char hash[MODEL_HASH]);
 void model_hex(const unsigned char hash[MODEL_HASH], char hex[MODEL_HEX]);
-/* Return 1 if hex is the digits of a hash and nothing else, otherwise 0. */
+/* Convert the digits of a hash.  Return 1, or 0 if hex is not exactly a hash. */
 int model_unhex(const char *hex, unsigned char hash[MODEL_HASH]);
 
 /* ---- the models before and after a patch (frame mODL) ---- */
 
 struct model_note {
-	unsigned char before[MODEL_HASH];	/* zeros: the patch is whole */
+	unsigned char before[MODEL_HASH];	/* zeros: the patch has a whole model */
 	unsigned char after[MODEL_HASH];
 	uint64_t *sum;		/* XXH3-64 of the new bytes of each group in the
 				 * patch */
 	size_t n, cap;
-	struct buf changed;	/* a varint per group: how many words changed;
+	struct buf changed;	/* a varint per group: number of words that changed;
 				 * empty: unknown */
 };
 #define MODEL_NOTE_INIT { { 0 }, { 0 }, NULL, 0, 0, BUF_INIT }

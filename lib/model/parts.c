@@ -11,11 +11,11 @@ struct parts {
 	const struct model *m;
 	const char *path;
 	struct slice *slice;		/* [tensors] */
-	uint64_t (*of)[SCHEMA_MAX_DIM];	/* [tensors] shapes of the whole tensors;
-					 * NULL: the model has them already */
+	uint64_t (*of)[SCHEMA_MAX_DIM];	/* [tensors] shapes of the whole tensors; NULL:
+					 * those of the model are whole */
 };
 
-/* Take one entry of the index. */
+/* Store the slice of one entry of the index. */
 static int
 parts_take(void *arg, const struct format_slice *s, struct err *e)
 {

@@ -17,12 +17,12 @@ struct err;
 struct model;
 struct slice;
 
-/* Apply the index at path to m, whose files hold these slices.  m then has the shapes and
- * the groups of the whole tensors, and of each group the values that its slice has.  Set
- * rank[0] to the rank and rank[1] to the number of ranks, 0 if the index has none. */
+/* Apply the index at path to m, whose files hold these slices.  Then m has the shapes and the
+ * groups of the whole tensors, but of each group only the values in its slice.  Set rank[0]
+ * to the rank and rank[1] to the number of ranks; both are 0 if the index has none. */
 int parts_model(struct model *m, const char *path, uint64_t rank[2], struct err *e);
-/* Set *out to the parts of m's slices that the index at path has as well.  The caller
- * frees it. */
+/* Set *out to the intersections of m's slices with those of the index at path.  The
+ * caller frees it. */
 int parts_for(const struct model *m, const char *path, struct slice **out,
     struct err *e);
 

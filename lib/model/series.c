@@ -21,18 +21,18 @@ struct coming {
 	struct model_note note;
 	int notes;
 	struct series_patch p;
-	/* only for a patch of slices: */
+	/* for a patch of slices only: */
 	struct buf cut;			/* pART */
 	int cuts;
 	struct slice *slice;		/* [tensors of the patch] */
-	uint32_t *own;			/* their numbers in the model */
-	struct series_part *full;	/* one record for each group of which the patch
-					 * has values */
+	uint32_t *own;			/* numbers of these in the model */
+	struct series_part *full;	/* one record for each group that has values in
+					 * the patch */
 	size_t nfull, capfull;
 };
 enum { SERIES_OTHERS = UINT32_MAX };	/* the model does not have the tensor */
 
-/* Return the position after the last patch to this step, or the end. */
+/* Return the position after the last patch to this step, or the end if there is none. */
 static size_t
 series_place(const struct series *s, uint64_t step)
 {
@@ -67,7 +67,7 @@ series_follows(const struct series *s, const struct coming *c, int same_run,
 	return 0;
 }
 
-/* Read the patch's rank and the number of ranks; both are 0 for a patch of all. */
+/* Read the patch's rank and the number of ranks; both are 0 if the patch is not a part. */
 static int
 series_rank(const struct series *s, struct coming *c, const struct shard *sh,
     const unsigned char *run, const struct model *m, struct err *e)
@@ -92,8 +92,8 @@ series_rank(const struct series *s, struct coming *c, const struct shard *sh,
 	    series_follows(s, c, memcmp(run, sh->run, SHARD_ID) == 0, e);
 }
 
-/* Find the model's tensor for each tensor of the patch. If the model holds
- * slices, each may have tensors that the other does not have. */
+/* Find the model's tensor for each tensor of the patch. If the model holds slices, both
+ * may have tensors that the other lacks. */
 static int
 series_tensors(struct coming *c, const struct schema *sc, const struct model *m,
     struct err *e)
@@ -245,8 +245,8 @@ series_slices(struct coming *c, const struct schema *sc, struct bytes *b,
 	return r;
 }
 
-/* Record the patch's n values, from lo on, of group g of tensor i.
- * The model must hold all of these values or none. */
+/* Add a record of the patch's n values, from lo on, in group g of tensor i. The model
+ * must have all of these values or none. */
 static int
 series_piece(struct series *s, struct coming *c, const struct model *m, size_t i,
     uint64_t lo, uint64_t n, const struct series_part *x, struct err *e)
@@ -281,7 +281,7 @@ series_piece(struct series *s, struct coming *c, const struct model *m, size_t i
 	return 0;
 }
 
-/* Record all groups of which the patch has values, including unchanged groups. */
+/* Add a record for each group that has values in the patch, also for unchanged groups. */
 static int
 series_fill(struct series *s, struct coming *c, const struct schema *sc,
     const struct model *m, struct err *e)
@@ -326,7 +326,7 @@ series_fill(struct series *s, struct coming *c, const struct schema *sc,
 	    "%u does not cover its groups", c->p.rank);
 }
 
-/* Return 1 if the same patch came before, 0 if not. */
+/* Return 1 if the same patch came earlier in the stream, 0 if not. */
 static int
 series_known(const struct series *s, const struct series_patch *p,
     struct err *e)
@@ -343,7 +343,7 @@ series_known(const struct series *s, const struct series_patch *p,
 	return 0;
 }
 
-/* Insert a patch among those to its step. */
+/* Insert a patch after the others to its step. */
 static int
 series_keep(struct series *s, struct series_patch *p,
     const struct series_part *part, struct err *e)
@@ -451,7 +451,7 @@ series_missing(const struct series *s, struct err *e)
 	return 0;
 }
 
-/* Read the patch whose shard `in' is at. series_missing checks the ranks later. */
+/* Read the patch at whose shard `in' stands. series_missing checks the ranks later. */
 static int
 series_add(struct series *s, struct reader *in, const struct model *m,
     struct err *e)
@@ -502,7 +502,7 @@ series_release(struct series *s)
 	*s = (struct series)SERIES_INIT;
 }
 
-/* ---- taking groups ---- */
+/* ---- applying groups ---- */
 
 void
 series_from(struct series *s, size_t i)
@@ -595,8 +595,8 @@ parted_patch(const struct parted *g, size_t i)
 	return &g->s->p[g->list[i].of];
 }
 
-/* Copy the group's values that patch i has into the tile, or with `set' back from the
- * tile. Return the number of bytes copied. */
+/* Copy the values of patch i from the group into the tile or, with `set', from the tile
+ * into the group. Return the number of bytes copied. */
 static size_t
 parted_tile(const struct parted *g, size_t i, int set, unsigned char *group,
     unsigned char *tile)
@@ -631,7 +631,7 @@ parted_odd(const struct parted *g, size_t i, struct err *e)
 	    (unsigned long long)g->list[i].step, parted_patch(g, i)->rank);
 }
 
-/* Mark the turns whose old bytes are the group's bytes. */
+/* Clear g->w->is of the turns for which the group does not have the old bytes. */
 static int
 parted_look(const struct parted *g, unsigned char *group, struct err *e)
 {
@@ -752,7 +752,7 @@ parted_group(struct parted *g, unsigned char *old, unsigned char *new, struct er
 	memcpy(new, old, g->span.bytes);
 	if ((r = parted_look(g, old, e)) < 0)
 		return r;
-	/* start at the first turn, to check that later ones continue it */
+	/* start at the first possible turn, to check that later ones continue it */
 	for (turn = 0; turn < s->turns && !w->is.p[turn]; turn++)
 		;
 	return parted_turns(g, turn, old, new, e);

@@ -82,8 +82,8 @@ slice_before(const struct slice *p, const struct schema_tensor *t, uint64_t x)
 	return n;
 }
 
-/* Return the position in the tensor of value c of the slice; set *n to the number of values
- * there without a gap. */
+/* Return the tensor's index of value c of the slice; set *n to the number of values from
+ * there on without a gap. */
 static uint64_t
 slice_at(const struct slice *p, const struct schema_tensor *t, uint64_t c,
     uint64_t *n)

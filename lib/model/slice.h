@@ -1,7 +1,7 @@
 /*
  * Slices of tensors, as the ranks of parallel training hold them: boxes with as many
- * dimensions as the tensor.  The values of a slice keep the order of the tensor, so the
- * slice's part of a group of the tensor is contiguous in the file.
+ * dimensions as the tensor.  A file has a slice's values in the order of the tensor, so
+ * those that belong to one group of the tensor are contiguous in the file.
  */
 #ifndef ACE_SLICE_H
 #define ACE_SLICE_H
@@ -31,8 +31,8 @@ uint64_t slice_before(const struct slice *p, const struct schema_tensor *t,
     uint64_t x);
 
 /* Copy the values of slice p among values lo to hi of the tensor from group to tile, or
- * with `set' back.  group has the values of slice own among lo to hi, and own contains p.
- * tile may be group.  Return the number of bytes copied. */
+ * with `set' from tile to group.  group has the values of slice own among lo to hi, and
+ * own contains p.  tile may be group.  Return the number of bytes copied. */
 size_t slice_move(const struct slice *p, const struct schema_tensor *t,
     uint64_t lo, uint64_t hi, const struct slice *own, int set,
     unsigned char *group, unsigned char *tile);

@@ -216,7 +216,7 @@ store_add(struct store *s, struct way *w, struct err *e)
 		w->bytes = (uint64_t)st.st_size;
 		r = ways_add(&s->w, w, e);
 	}
-	/* a killed process may have renamed without this sync */
+	/* a killed process may have renamed the file without this sync */
 	if (r == 0)
 		r = io_sync_path(path, e);
 out:
@@ -233,7 +233,7 @@ store_due(struct store *s, int *due, struct err *e)
 	int r = store_way(s, NULL, &list, &n, e);
 
 	if (r > 0) {
-		/* list[0] is whole; after it at most this many patches are allowed */
+		/* list[0] is a whole model; at most this many patches may follow it */
 		most = (size_t)(s->limits.anchor < s->limits.patches - 1 ?
 		    s->limits.anchor : s->limits.patches - 1);
 		patches = s->w.p[list[n - 1]].cost - s->w.p[list[0]].bytes;

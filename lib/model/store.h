@@ -1,8 +1,8 @@
 /*
- * The patches that a run keeps (patches/ in the directory of ace-diff -S), and now and
- * then a whole model.  A file is named SEQ.BEFORE.AFTER.STEP.aceg; the BEFORE of a whole
- * model is 32 zeros.  The names are the only index, so it cannot be wrong, and a file is
- * complete or absent.  The last file makes the newest model.
+ * The patches, and now and then a whole model, that a run keeps (patches/ in the
+ * directory of ace-diff -S).  A file is named SEQ.BEFORE.AFTER.STEP.aceg; the BEFORE of a
+ * whole model is 32 zeros.  The names are the only index, so it cannot be wrong, and a
+ * file is complete or absent.  The last file makes the newest model.
  *
  * Another process may remove files that exceed the limits.  A reader therefore opens all
  * files that it needs under the lock of the list of receivers.
@@ -39,19 +39,19 @@ int store_open(struct store *s, const char *state, struct err *e);
 void store_close(struct store *s);
 
 /* store_newest: return the last file, or NULL.  store_known: return the last file that
- * makes this model, or NULL. */
+ * makes the model with this hash, or NULL. */
 const struct way *store_newest(const struct store *s);
 const struct way *store_known(const struct store *s,
     const unsigned char hash[MODEL_HASH]);
 /* List the files with the fewest bytes that lead from a model (NULL: from nothing) to the
- * newest.  Return 1, or 0 if none do.  *n is 0 if that model is the newest. */
+ * newest one.  Return 1, or 0 if no files do.  *n is 0 if `from' is the newest. */
 int store_way(struct store *s, const unsigned char *from, size_t **list,
     size_t *n, struct err *e);
 
 /* Return the path at which the next file is written; the caller frees it. */
 char *store_draft(const struct store *s, struct err *e);
-/* Add the file at store_draft as w, and set w's nth and bytes.  Remove it instead if w's
- * model is the newest already and there is a file from the same model to it. */
+/* Add the file at store_draft as w, and set w's nth and bytes.  If w's model is already
+ * the newest and a file leads to it from the same model, remove the draft instead. */
 int store_add(struct store *s, struct way *w, struct err *e);
 /* Set *due to 1 if the next whole model is due, otherwise to 0. */
 int store_due(struct store *s, int *due, struct err *e);

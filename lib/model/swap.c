@@ -35,11 +35,11 @@ enum { LOCK, NEW, OLD, READY, REDO, MARKER };
 enum {
 	SWAP_PIECE = 1 << 20,
 	SWAP_TEXT = 512,
-	SWAP_BLOCK = 128,	/* bytes: 64 pairs, which redo has a bit each for */
+	SWAP_BLOCK = 128,	/* bytes: 64 pairs, with one bit each in redo */
 	SWAP_BITS = 10,		/* bytes before the pairs of a block in redo */
 	SWAP_HEAD = 24 + MODEL_HASH	/* bytes of the head of a group in redo */
 };
-#define SWAP_MAGIC UINT64_C(0x0134304f44455250)	/* "PREDO04", 1 */
+#define SWAP_MAGIC UINT64_C(0x0134304f44455250)	/* "PREDO04" and a byte 1 */
 #define SWAP_LAST UINT32_MAX			/* no file: redo ends here */
 
 static int
@@ -73,8 +73,8 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
 	for (i = 0; i < SWAP_NAMES; i++)
 		if ((s->at[i] = alloc_path(s->home, names[i], e)) == NULL)
 			return -ERR_SYS;
-	/* as for a device's state, nobody else may write there, and a link in its place
-	 * is refused */
+	/* as for a device's state, refuse a directory in which others may write, or a
+	 * link in its place */
 	return statedir_open_here(&s->dir, s->home, s->home, e);
 }
 
@@ -124,7 +124,7 @@ swap_close(struct swap *s)
 	*s = (struct swap)SWAP_INIT;
 }
 
-/* ---- what is known ---- */
+/* ---- the files marker and ready ---- */
 
 /* Return 1, or 0 if the file does not exist. */
 static int
@@ -192,15 +192,15 @@ swap_known(struct swap *s, const struct model *m,
 /* Checksums of files' states, added up because the order in a directory does not
  * matter. */
 struct looks {
-	const struct swap *s;	/* took: compare with the files in new; or NULL */
+	const struct swap *s;	/* for `took': compare with the files in new; or NULL */
 	uint64_t all, was;	/* with and without times of last change */
-	uint64_t to;		/* of the targets of symbolic links */
-	uint64_t took;		/* of the linked or copied files, and of their sources */
+	uint64_t to;		/* checksum for the targets of symbolic links */
+	uint64_t took;		/* checksum for linked or copied files and their sources */
 	int dir;
 };
 
-/* A hard link is identified by its inode. A copy is identified by its time of last
- * change, unless another hard link to the source has changed that time. */
+/* A hard link is identified by its inode.  A copy is identified by its time of last
+ * change, too, unless it has other hard links, which change that time. */
 static uint64_t
 looks_took(const struct stat *st, const char *name, int linked)
 {
@@ -288,8 +288,8 @@ swap_looks(const char *path, const struct swap *s, struct looks *l,
 
 /* ---- names ---- */
 
-/* Remove a file, or a directory of files. Subdirectories and targets of links belong to
- * others and are kept. */
+/* Remove a file, or a directory of files.  Keep subdirectories and the targets of links,
+ * which are not ours. */
 static void
 swap_remove(const struct swap *s, const char *path)
 {
@@ -326,7 +326,7 @@ swap_discard(struct swap *s)
 	swap_drop(s);
 	io_free(s->redo);
 	s->redo = NULL;
-	if (s->placed)		/* the next call looks again */
+	if (s->placed)		/* swap_lock of the next call checks it again */
 		return;
 	(void)unlinkat(AT(s->at[READY]), 0);
 	swap_remove(s, s->at[NEW]);
@@ -335,9 +335,9 @@ swap_discard(struct swap *s)
 	s->staged = 0;
 }
 
-/* ---- the next model, beside ---- */
+/* ---- the next model, beside the old one ---- */
 
-/* Copy a file's bytes from byte `at' on, up to `end' or its end. */
+/* Copy a file's bytes from `at' up to `end' or, if it is shorter, up to its end. */
 static int
 swap_fill(const char *path, int from, int to, uint64_t at, uint64_t end, struct err *e)
 {
@@ -353,7 +353,7 @@ swap_fill(const char *path, int from, int to, uint64_t at, uint64_t end, struct 
 	return r;
 }
 
-/* Give the next model the owner, group, mode and ACL of path, or fail. */
+/* Give the next model the owner, group, mode and ACL of the file at path, or fail. */
 static int
 swap_owned(int fd, const struct stat *was, const char *path, const char *to,
     struct err *e)
@@ -368,8 +368,8 @@ swap_owned(int fd, const struct stat *was, const char *path, const char *to,
 	return 0;
 }
 
-/* Make a new file like the one at path, open as from; *fd stays open. A reflink shares
- * its bytes. */
+/* Make a new file like the one at path, which is open as `from'; *fd stays open.  With a
+ * reflink the new file shares its bytes. */
 static int
 swap_like(struct swap *s, int from, const char *path, const char *name,
     const char *to, int *fd, struct err *e)
@@ -449,7 +449,7 @@ swap_link(void *arg, const char *path, const char *name, struct err *e)
 	return r;
 }
 
-/* Give the next directory the contents and then the mode of the model's, which may forbid
+/* Give the next directory the contents of the model's and then its mode, which may forbid
  * writing. */
 static int
 swap_folder(struct swap *s, int last, struct err *e)
@@ -482,7 +482,7 @@ swap_mounted(const char *path)
 
 	return statx(AT_FDCWD, path, 0, 0, &st) == 0 &&
 	    (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
-#else					/* rename will report it */
+#else					/* unknown: rename will report it */
 	(void)path;
 	return 0;
 #endif
@@ -495,9 +495,9 @@ swap_unable(const struct swap *s, struct err *e)
 	    "directories (%s): use --way in-place", s->path, strerror(errno));
 }
 
-/* Try before anything is copied whether the directory may be renamed and two directories
- * can be exchanged. Renaming onto home, which has its lock and so is not empty, always
- * fails; errno tells which case it is. */
+/* Before anything is copied, find out whether the directory may be renamed and two
+ * directories can be exchanged.  Renaming it onto home always fails, since home has its
+ * lock and so is not empty; errno tells why. */
 static int
 swap_try(const struct swap *s, struct err *e)
 {
@@ -566,15 +566,15 @@ redo_file(struct swap *s, size_t i, struct err *e)
 	return s->fd[i] >= 0 ? 0 : err_sys(e, "'%s'", path);
 }
 
-/* redo has for each group of the model: its file, the length of its changes, its place and
- * length, the hash of its new bytes, and the changes.  These are, for each block that
- * changes, its number, a bit for each pair of its bytes, and the new pairs whose bit is 1.
- * Its end names the model that it makes.  Pairs may be set again if some were set before.
- * The hashes, which unchanged groups have as well, show that the journal is intact and
- * that the model is the one it is for.
+/* redo has for each group of the model: its file, the length of its changes, its place
+ * and length, the hash of its new bytes, and the changes.  These are, for each block that
+ * changes, its number, a bit for each pair of its bytes, and the new pairs whose bit is
+ * 1.  redo ends with the hash of the model that it makes.  Pairs may be set again if some
+ * were set before.  The groups' hashes, also those of unchanged groups, show that redo is
+ * intact and that it is for this model.
  *
- * Open the files for writing now: after the journal is there, a missing permission would
- * leave a change that cannot be finished. */
+ * Open the files for writing now: once redo is complete, a missing permission would leave
+ * a change that cannot be finished. */
 static int
 redo_begin(struct swap *s, const unsigned char *touched, struct err *e)
 {
@@ -603,7 +603,7 @@ redo_pairs(const unsigned char *old, const unsigned char *new)
 	return pairs;
 }
 
-/* Return the position of the pair for which the lowest 1 bit stands. */
+/* Return the position in the block, in bytes, of the pair of the lowest 1 bit. */
 static inline unsigned
 redo_pair(uint64_t pairs)
 {
@@ -649,7 +649,7 @@ redo_group(struct swap *s, const struct model_span *span,
 	    io_write(s->redo, s->set.p, s->set.n, e);
 }
 
-/* End redo with the hash of the model that it makes; its rename makes it valid. */
+/* End redo with the hash of the model that it makes, and make it valid by renaming it. */
 static int
 redo_end(struct swap *s, struct err *e)
 {
@@ -692,8 +692,8 @@ redo_get(struct io *f, void *p, size_t n, struct err *e)
 	return r < 0 || got == n ? r : redo_corrupt(f, e);
 }
 
-/* Make the changes[len] in the n bytes at p, which has room for whole blocks. Return 0 if
- * they are corrupt. */
+/* Apply the changes set[len] to the n bytes at p, which has room for whole blocks.
+ * Return 0 if the changes are corrupt. */
 static int
 redo_set(const unsigned char *set, size_t len, unsigned char *p, uint64_t n)
 {
@@ -713,9 +713,9 @@ redo_set(const unsigned char *set, size_t len, unsigned char *p, uint64_t n)
 	return set == end;
 }
 
-/* Read the next group of redo and make its changes; at the end return 1 and the hash of the
- * model that redo makes. Write nothing if the result would have another hash than the
- * journal says. */
+/* Read the next group of redo and apply its changes; at the end return 1 with the hash of
+ * the model that redo makes.  Write nothing if the result has another hash than redo
+ * states. */
 static int
 redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err *e)
 {
@@ -742,7 +742,7 @@ redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err 
 		return redo_strange(f, m, e);
 	if (len > (n / SWAP_BLOCK + 1) * (SWAP_BITS + SWAP_BLOCK))
 		return redo_corrupt(f, e);
-	/* a group without changes was compared before */
+	/* a group without changes was compared in the pass without `write' */
 	if (write && (len == 0 || (r = redo_file(s, i, e)) < 0))
 		return r;
 	fd = write ? s->fd[i] : m->file[i].fd;
@@ -759,8 +759,8 @@ redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err 
 	return write ? fd_write_at(fd, (off_t)at, p, n, m->file[i].path, e) : 0;
 }
 
-/* Go through redo: check whether it turns the model into the one it names or, with
- * `write', apply it. */
+/* Read all of redo: check whether it makes the model that it names or, with `write',
+ * apply it. */
 static int
 redo_apply(struct swap *s, struct io *f, int write, struct err *e)
 {
@@ -787,8 +787,8 @@ swap_changed(const struct swap *s, struct err *e)
 	    "staged: stage the patch again", s->path);
 }
 
-/* Finish after the next model is in place: remove the old one and write the marker,
- * unless the model changed meanwhile. */
+/* Finish once the next model is in place: remove the old one and, unless the model
+ * changed meanwhile, write the marker. */
 static int
 swap_finish(struct swap *s, struct err *e)
 {
@@ -797,7 +797,7 @@ swap_finish(struct swap *s, struct err *e)
 	size_t i;
 	int r;
 
-	/* first: hard links to its files change ctime */
+	/* before model_open: removing hard links changes their ctime */
 	swap_remove(s, s->at[OLD]);
 	if ((r = model_open(&m, s->path, e)) < 0)
 		return r;
@@ -805,7 +805,7 @@ swap_finish(struct swap *s, struct err *e)
 	    .stamp = model_stamp(&m) };
 	memcpy(s->mark.hash, s->ready.hash, MODEL_HASH);
 	s->marked = s->fd == NULL || s->m->nfiles == m.nfiles;
-	/* in place: these are the files that were written */
+	/* changed in place: check that these are the files that we wrote */
 	for (i = 0; s->fd != NULL && s->marked && i < m.nfiles; i++)
 		s->marked = m.file[i].inode == s->m->file[i].inode;
 	model_close(&m);
@@ -824,8 +824,8 @@ swap_finish(struct swap *s, struct err *e)
 	return 0;
 }
 
-/* Apply redo, once more if need be, after checking that it makes the model it names.
- * Return 0 if there is no redo. */
+/* Apply redo, again if it was applied in part, after checking that it makes the model it
+ * names.  Return 0 if there is no redo. */
 static int
 swap_redo(struct swap *s, int read, struct err *e)
 {
@@ -846,7 +846,7 @@ swap_redo(struct swap *s, int read, struct err *e)
 	return r;
 }
 
-/* Return 0 if path does not exist. */
+/* Return the inode number of path, or 0 if it does not exist. */
 static uint64_t
 swap_inode(const char *path)
 {
@@ -881,9 +881,9 @@ swap_hash(const char *path, unsigned char hash[MODEL_HASH], struct err *e)
 	return r;
 }
 
-/* Watch the model until the exchange.  The exchange sets the file's ctime, so ctime cannot
- * show that the file was written just before and its mtime set back.  inotify can; after a
- * kill, or without inotify, the file's hash is compared. */
+/* Watch the model until the exchange.  The exchange sets the file's ctime, so ctime
+ * cannot show that the file was written just before and its mtime was set back.  inotify
+ * can show it; after a kill, or without inotify, the file's hash is compared. */
 static void
 swap_watch(struct swap *s)
 {
@@ -895,8 +895,8 @@ swap_watch(struct swap *s)
 	}
 }
 
-/* Return 1 if the old model, which the exchange has moved to new, changed after the last
- * look at it, else 0. */
+/* Return 1 if the old model, which the exchange has moved to `new', changed after
+ * swap_ready looked at it, else 0. */
 static int
 swap_changing(const struct swap *s, const char *new, struct err *e)
 {
@@ -908,7 +908,7 @@ swap_changing(const struct swap *s, const char *new, struct err *e)
 
 	if ((r = swap_looks(new, NULL, &was, e)) < 0)
 		return r;
-	/* files in a directory keep their times */
+	/* for a directory compare times, too: its files keep them */
 	if (was.dir || was.was != s->ready.was)
 		return (was.dir ? was.all : was.was) != s->ready.was;
 	if (s->watch >= 0)
@@ -918,8 +918,8 @@ swap_changing(const struct swap *s, const char *new, struct err *e)
 	    r < 0 || memcmp(is, s->ready.from, MODEL_HASH) != 0;
 }
 
-/* The exchange is done: the next model is at path and the old one in `new'. If the old
- * one changed after the last look, exchange them back. */
+/* The exchange is done: the next model is at path and the old one in `new'.  If the old
+ * one changed after swap_ready, exchange them back. */
 static int
 swap_placed(struct swap *s, struct err *e)
 {
@@ -929,13 +929,13 @@ swap_placed(struct swap *s, struct err *e)
 	int changing = 0, r;
 
 	s->placed = 1;
-	/* look at the old one first: removing a file of the new one changes its link's
-	 * ctime */
+	/* look at the old model first: removing a file changes the ctime of its other
+	 * links */
 	if (there && (changing = swap_changing(s, new, e)) < 0)
 		return changing;
 	if ((r = swap_looks(s->path, NULL, &now, e)) < 0)
 		return r;
-	if (now.was != s->ready.next) {	/* somebody replaced it meanwhile */
+	if (now.was != s->ready.next) {	/* somebody replaced the next model meanwhile */
 		s->placed = 0;
 		swap_discard(s);
 		return 0;
@@ -957,8 +957,8 @@ swap_placed(struct swap *s, struct err *e)
 	    (r = io_sync_file(s->home, e)) < 0 ? r : swap_finish(s, e);
 }
 
-/* Refuse the directory beside the model if it has files but no lock of ours: somebody
- * else made it. */
+/* Refuse the directory beside the model, called when it has no lock of ours: somebody
+ * else made it if it has files. */
 static int
 swap_strange(void *arg, const char *name, struct err *e)
 {
@@ -1009,8 +1009,8 @@ swap_lock(struct swap *s, struct err *e)
 	if ((r = swap_redo(s, 0, e)) < 0 ||
 	    (r = mark_read(s->at[READY], &s->ready, e)) < 0)
 		return r;
-	/* the staged model is still there, or a killed process put it in place, or
-	 * somebody put another model there and it is dropped */
+	/* either the staged model is still there, or a killed process put it in place, or
+	 * somebody replaced the model and the staged one is removed */
 	s->staged = r > 0 && swap_inode(s->at[NEW]) == s->ready.inode;
 	if (r > 0 && !s->staged && swap_inode(s->path) == s->ready.inode)
 		return swap_placed(s, e);
@@ -1019,10 +1019,10 @@ swap_lock(struct swap *s, struct err *e)
 	return 0;
 }
 
-/* ---- one after another ---- */
+/* ---- the steps of a change ---- */
 
-/* Return 1 if a file that changes has another hard link, which would lose the old
- * bytes. */
+/* Return 1 if a file that changes has another hard link, through which the old bytes
+ * would be lost. */
 static int
 swap_shared(const struct model *m, const unsigned char *touched)
 {
@@ -1069,7 +1069,7 @@ out:
 	return r;
 }
 
-/* Copy the bytes before `at' that the next file lacks; it then has all up to `end'. */
+/* Copy the bytes before `at' that the next file lacks; note that it has all up to `end'. */
 static int
 swap_made(struct swap *s, size_t i, uint64_t at, uint64_t end, struct err *e)
 {
@@ -1099,7 +1099,7 @@ swap_group(struct swap *s, const struct model_span *span,
 	    s->m->file[span->file].path, e);
 }
 
-/* Check that the next model is complete and its source unchanged. */
+/* Check that the next model is complete and its source is unchanged. */
 static int
 swap_whole(struct swap *s, struct err *e)
 {
@@ -1141,7 +1141,7 @@ swap_ready(struct swap *s, const unsigned char from[MODEL_HASH],
 	memcpy(s->ready.hash, hash, MODEL_HASH);
 	if (s->way == SWAP_PLACE)
 		return 0;
-	/* `from' is the hash of the slices: compute that of the file */
+	/* `from' is the hash of the slices: replace it by the hash of the file */
 	if (s->m->slice != NULL && !s->m->dir &&
 	    (r = swap_hash(s->path, s->ready.from, e)) < 0)
 		return r;

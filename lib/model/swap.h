@@ -1,12 +1,12 @@
 /*
- * Replace a model by the next one as a whole.  If the process or the machine is killed,
- * the model is the old one or the new one, at the latest after the next ace-patch has
- * looked at it.
+ * Replace a model by the next one as a whole.  If the process is killed or the machine
+ * fails, the model is the old one or the new one, at the latest after the next ace-patch
+ * has examined it.
  *
  * The directory MODEL.ace-patch, beside the model, has these files:
  *
  *	lock	held by the one process that changes the model
- *	new	the next model while it is written; for a moment, the replaced one
+ *	new	the next model while it is written; after the exchange, the old one
  *	old	the replaced model, which is to be removed
  *	ready	says that new is complete and on disk, and which model it is
  *	redo	a journal of the values to set in place.  When it is complete and on
@@ -14,7 +14,7 @@
  *		values again, provided that this makes the model that redo names
  *	marker	which model is in place, if we made it
  *
- * With new, the commit is one rename that exchanges new and the model.  Then the old
+ * With `new', the commit is one rename that exchanges it with the model.  Then the old
  * model is checked, and exchanged back if it changed in the last moment.  If the file
  * system cannot exchange two files, the rename replaces the old one.
  */
@@ -39,12 +39,12 @@ extern const char *const swap_ways[];	/* names of enum swap_way, for options */
 struct swap_mark {
 	unsigned char hash[MODEL_HASH];
 	uint64_t step;
-	uint64_t stamp;		/* marker: model_stamp; ready: the state of all files to
-				 * be replaced, also of those without tensors */
+	uint64_t stamp;		/* in marker: model_stamp; in ready: the state of all
+				 * files to be replaced, also of those without tensors */
 	/* only in ready: */
 	uint64_t was;		/* the part of stamp that the exchange does not change */
-	uint64_t inode, next;	/* inode: the next model's, which shows whether it is
-				 * in place; next: the state of all its files */
+	uint64_t inode, next;	/* inode: of the next model, shows whether it is in place;
+				 * next: the state of all its files */
 	unsigned char from[MODEL_HASH];	/* hash of the model to be replaced */
 };
 
@@ -53,7 +53,7 @@ enum { SWAP_NAMES = 6 };
 struct swap {
 	const struct cli *cli;	/* for messages */
 	char *path, *home, *at[SWAP_NAMES];	/* at: paths of the files in home */
-	struct statedir dir;	/* home, and its lock */
+	struct statedir dir;	/* home, with its lock */
 	int marked, staged;	/* marked: there is a marker; staged: a next model is ready */
 	struct swap_mark mark, ready;
 	/* set while the next model is written */
@@ -78,7 +78,7 @@ void swap_close(struct swap *s);
 int swap_lock(struct swap *s, struct err *e);
 
 /* Begin the next model, which differs from m in the files with touched[i] = 1.
- * staging: it is not committed at once, so SWAP_ANY does not choose in-place. */
+ * staging: it is committed later, so SWAP_ANY does not choose SWAP_PLACE. */
 int swap_begin(struct swap *s, struct model *m,
     const unsigned char *touched, enum swap_way way, int staging,
     struct err *e);
@@ -88,16 +88,16 @@ int swap_group(struct swap *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new,
     const unsigned char after[MODEL_HASH], struct err *e);
 /* Make the next model durable, except for words to be set in place.  from: hash of the
- * model that it was made from; hash: its own. */
+ * model from which it was made; hash: its own hash. */
 int swap_ready(struct swap *s, const unsigned char from[MODEL_HASH],
     const unsigned char hash[MODEL_HASH], uint64_t step, struct err *e);
 /* Return 0 if the old model, with all files in its directory, is as it was when the next
  * one was made from it; otherwise -ERR_REFUSED. */
 int swap_still(const struct swap *s, struct err *e);
-/* Replace the model by the next one, unless it changed since that was made. */
+/* Replace the model by the next one, unless the model changed since the next one was made. */
 int swap_commit(struct swap *s, struct err *e);
-/* Record in the marker that the model has this hash, at this step or at a later one that
- * the marker has already.  Errors are ignored. */
+/* Record in the marker that the model has this hash, with this step, or with the marker's
+ * step if that is later.  Errors are ignored. */
 void swap_known(struct swap *s, const struct model *m,
     const unsigned char hash[MODEL_HASH], uint64_t step);
 /* Remove the next model. */

@@ -37,9 +37,9 @@ ways_shorter(struct ways *x, size_t i, size_t k)
 	return 1;
 }
 
-/* Bellman-Ford. One pass is enough if each patch comes after those it continues, and no
- * way is longer than the number of patches. Patches have bytes, so none occurs twice on a
- * way. */
+/* Bellman-Ford. One pass is enough if each patch comes after those that it continues.
+ * Each patch costs bytes, so none occurs twice on a way and a way is at most x->n
+ * long. */
 void
 ways_find(struct ways *x, const unsigned char *from)
 {

@@ -20,7 +20,7 @@ struct way {
 	uint64_t nth;		/* number given by the caller */
 	int whole;		/* 1: a whole model; before is zeros */
 	/* set by ways_find: */
-	uint64_t cost;		/* bytes of the way up to its end; UINT64_MAX: none */
+	uint64_t cost;		/* bytes of the way to this item; UINT64_MAX: no way */
 	size_t prior;		/* index of the previous item on that way, or WAYS_FIRST */
 };
 #define WAYS_FIRST SIZE_MAX
@@ -33,8 +33,8 @@ struct ways {
 int ways_add(struct ways *x, const struct way *w, struct err *e);
 void ways_release(struct ways *x);
 
-/* Find the cheapest way to each, beginning at the model with hash `from' or at nothing;
- * from NULL: only at nothing. */
+/* Find the cheapest way to each item, beginning at the model with hash `from' or at
+ * nothing. from NULL: begin only at nothing. */
 void ways_find(struct ways *x, const unsigned char *from);
 /* List the indices on the way that ends with `last', in order; its cost must not be
  * UINT64_MAX.  The caller frees the list. */
