@@ -39,7 +39,7 @@
 #include "sync/robust.h"
 
 enum { N = 4096, MOST = 20, STEPS = 50, LAST = 10, ATTACKS = 11, WAYS = 3, SIZES = 4,
-	RULES = 10 };
+	RULES = 8 };
 
 static const char *const attacks[ATTACKS] = { "none", "flip", "large", "zero", "loud",
 	"loud3", "alie", "ipm", "mimic", "cover", "pulse" };
