@@ -1,8 +1,8 @@
 /*
  * Q8, Q4, SIGN: blocks of values that share a bf16 scale; kern.h has the arithmetic.
  *
- * The scale is bf16 because an f16 scale would be 0 below 6e-8, and the whole block
- * with it.  Values are divided by the rounded scale, which is what the reader has.
+ * The scale is bf16 because an f16 scale below 6e-8 would be 0, and the whole block with it.
+ * Values are divided by the rounded scale, because that is the one that the reader has.
  */
 #include "codec/codec.h"
 #include "codec/estimate.h"
@@ -114,9 +114,9 @@ decode_sign(const struct codec_out *o, struct bytes *b, struct err *e)
 
 /* ---- estimated ---- */
 
-/* Estimate the error of blocks of 32 whose step is the block's maximum / levels, over
- * the distribution of the maximum of 32 draws: P(max <= x) = F(x)^32. Values below half
- * a step become 0; the others have an error of step^2 / 12. */
+/* Estimate the error of blocks of 32 values whose step is the block's maximum / levels,
+ * averaged over the maximum of 32 draws: P(max <= x) = F(x)^32. Values below half a step
+ * become 0; the others have an error of step^2 / 12. */
 static double
 blocks(const struct estimate *m, double levels)
 {
@@ -156,7 +156,7 @@ estimated_q4(const struct codec_plan *plan, const struct estimate *m,
 	*error = blocks(m, 8);
 }
 
-/* The error is the energy less what each block's mean magnitude explains. */
+/* The error is the energy less the energy of each block's mean magnitude. */
 static void
 estimated_sign(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)

@@ -363,7 +363,7 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 		    in.kern->first_nonfinite(x, n));
 	*param = c->open != 0 ? 0 : plan->param;
 	if (n == 0)
-		return 0;			/* no values have an empty body */
+		return 0;			/* the body of no values is empty */
 	if ((r = buf_room(out, c->bound(plan, n), e)) < 0)
 		return r;
 	r = c->encode(&in, out, param, e);
@@ -374,7 +374,7 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	return r;
 }
 
-/* Return the row that decodes a body, and fill the decoder's arguments. Return NULL if
+/* Return the row that decodes a body, and fill in the decoder's arguments. Return NULL if
  * the codec is unknown. */
 static const struct codec_impl *
 decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r, struct err *e)

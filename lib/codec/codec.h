@@ -57,7 +57,7 @@ struct codec_plan {
 
 /* What both sides know about a group without transmission. */
 struct codec_ctx {
-	uint64_t seed;		/* from run and device, so that noise is independent */
+	uint64_t seed;		/* from run and device, so that devices' noise is independent */
 	uint64_t step;
 	uint32_t group;
 	uint32_t cols;		/* last dim of the tensor: row length, >= 1 */
@@ -77,8 +77,8 @@ const char *codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT]);
 const char *codec_word(unsigned i);
 const char *codec_name(uint32_t codec);	/* "topk"; NULL when unknown */
 
-/* Return 1 if the number is one of this version's codecs. 15 is not, although larger
- * numbers are. */
+/* Return 1 if the number is one of this version's codecs. 15 (CODEC_ESCAPE) is not
+ * one. */
 int codec_known(uint64_t codec);
 
 /* Return 1 if a plan of this known codec may have the parameter. */
@@ -102,9 +102,9 @@ codec_values(uint32_t codec, uint8_t param)
 
 /* Add a codec to this process under a private number (CODEC_PRIVATE or more), for tests
  * and for programs that link the library. Readers that have not registered the number
- * refuse it. The row is not copied and must outlive its use; no other thread may code
- * meanwhile. Return 0, or -ERR_USAGE if the number or name is taken or eight codecs are
- * registered. */
+ * refuse it. The row is not copied and must outlive its use; no other thread may code or
+ * decode during the call. Return 0, or -ERR_USAGE if the number or name is taken or eight
+ * codecs are registered. */
 int codec_register(const struct codec_impl *row, uint32_t id, struct err *e);
 
 /*
@@ -127,9 +127,9 @@ int codec_param(const struct codec_plan *plan);
  * trade bytes for error.
  *
  * codec_turn(plan, f): return the plan made coarser by the factor f > 0.  A step is
- * multiplied by f; a fraction or a number of bits is divided by it (a chunk keeps a
- * whole number of values).  The result is clamped to what the codec accepts; a plan
- * that has no rate parameter is returned unchanged.
+ * multiplied by f; a fraction or a number of bits is divided by f (a chunk keeps a whole
+ * number of values). The result is clamped to what the codec accepts; a plan that has no
+ * rate parameter is returned unchanged.
  */
 int codec_rate(const struct codec_plan *plan);
 struct codec_plan codec_turn(const struct codec_plan *plan, double f);
@@ -139,7 +139,7 @@ struct codec_plan codec_turn(const struct codec_plan *plan, double f);
  * CPU time than the effort, 1 to CODEC_EFFORT_MOST, it has the fewest bytes at the same
  * error. codec_shares(name): return the number of the codec with that name if it can be
  * shared, else CODEC_NONE. */
-enum { CODEC_EFFORT_MOST = 9, CODEC_EFFORT = 3 };	/* usual: the second */
+enum { CODEC_EFFORT_MOST = 9, CODEC_EFFORT = 3 };	/* CODEC_EFFORT: default */
 uint32_t codec_shared(unsigned effort);
 uint32_t codec_shares(const char *name);
 
@@ -152,8 +152,8 @@ uint32_t codec_shares(const char *name);
 struct codec_plan codec_contracting(const struct codec_plan *plan);
 
 /*
- * Append the body of x f32[n] to out and set the record's parameter byte.  -ERR_DATA if a
- * value is not finite; then nothing is appended.
+ * Append the body of x f32[n] to out and set the record's parameter byte. If a value is
+ * not finite, return -ERR_DATA and append nothing.
  *
  * For f32, f16, bf16 and lossless the difference between x and its decoded value is
  * exact in f32: a value too large for the codec becomes the largest value whose
@@ -171,13 +171,13 @@ struct codec_last {
 	size_t len;
 };
 
-/* If the body's codec has a rate parameter and its body says which, set *plan to it and
- * return 1. Otherwise return 0. */
+/* If the body's codec has a rate parameter that can be read from the body, set *plan to
+ * the plan with this parameter and return 1. Otherwise return 0. */
 int codec_turned(const struct codec_last *last, struct codec_plan *plan);
 
-/* codec_encode_after: as codec_encode, given the last body too, which may be NULL, of
- * another codec or corrupt. If y, distinct from x, is not NULL, y[n] becomes the values
- * that codec_decode returns, usually much faster than decoding. seen: statistics of x,
+/* codec_encode_after: like codec_encode, with the last body, which may be NULL, of
+ * another codec or corrupt. If y is not NULL, y[n] (not x) becomes the values that
+ * codec_decode returns; this is usually much faster than decoding. seen: statistics of x,
  * or NULL. codec_after(plan): return 1 if the codec uses the last body. */
 int codec_after(const struct codec_plan *plan);
 int codec_encode_after(const struct codec_plan *plan,
@@ -185,20 +185,20 @@ int codec_encode_after(const struct codec_plan *plan,
     size_t n, const struct kern_stat *seen, struct buf *out, uint8_t *param,
     float *y, struct err *e);
 
-/* Decode exactly len bytes to exactly n values. -ERR_DATA with a message that begins
- * with "corrupt" or "unsupported". Values that are not finite are corrupt except in
- * F32, F16, BF16 and LOSSLESS, which carry any value. */
+/* Decode exactly len bytes to exactly n values. -ERR_DATA with a message that begins with
+ * "corrupt" or "unsupported". Values that are not finite are corrupt, except in F32, F16,
+ * BF16 and LOSSLESS, which may have any value. */
 int codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e);
 
-/* Decode into y f32[n] a body that codec_encode made of x f32[n] under this plan;
- * faster than codec_decode where the codec supports that. */
+/* Decode into y f32[n] a body that codec_encode made from x f32[n] with this plan. This
+ * is faster than codec_decode if the codec has the function `again'. */
 int codec_again(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const float *x, const struct kern_stat *seen, uint8_t param,
     const unsigned char *body, size_t len, float *y, size_t n, struct err *e);
 
 /* The values in the body of a sparse codec, at rising positions; all others are +0.
- * Start with CODEC_LIST_INIT; can be reused for further bodies. */
+ * Start with CODEC_LIST_INIT; a list can be reused for further bodies. */
 struct codec_list {
 	uint32_t *pos;		/* [k] */
 	float *x;		/* [k] */
@@ -209,8 +209,8 @@ struct codec_list {
 void codec_list_release(struct codec_list *l);
 
 /* codec_lists(codec): return 1 if bodies of the codec list values. codec_decode_list:
- * as codec_decode for such a codec, but into a list, so that the time depends only on
- * the number of values listed. */
+ * like codec_decode for such a codec, but decode into a list, so that the time depends
+ * only on the number of listed values. */
 int codec_lists(uint32_t codec);
 int codec_decode_list(uint32_t codec, uint8_t param,
     const struct codec_ctx *ctx, const unsigned char *body, size_t len,

@@ -27,7 +27,7 @@ struct codec_in {
 	const struct kern_stat *seen;	/* statistics of x, or NULL: see codec_seen */
 };
 
-/* Return the statistics of in->x: the known ones, or *s, filled. */
+/* Return the statistics of in->x: in->seen, or s after computing them into it. */
 const struct kern_stat *codec_seen(const struct codec_in *in, struct kern_stat *s);
 
 /* One body to decode; n > 0, the parameter was checked. */
@@ -46,8 +46,8 @@ struct codec_alias {
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
 };
 
-/* The row. name, bound, encode, and decode or list, are required. Properties left 0 do
- * not hold; each function says what NULL means. */
+/* The row. name, bound, encode, and decode or list, are required. Properties that are
+ * left 0 do not hold. Each function pointer's comment says what NULL means. */
 struct codec_impl {
 	const char *name;	/* at most 9 characters */
 
@@ -57,15 +57,15 @@ struct codec_impl {
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
 	/* write what follows the name, ":0.01" or "", into buf */
 	void (*format)(const struct codec_plan *plan, char buf[CODEC_ARG]);
-	/* the other names, up to an entry without a name; title returns the name under
-	 * which a plan is shown, before format's argument */
+	/* alias: other names; an entry without a name ends the list. title: return the
+	 * name under which a plan is shown, without its argument */
 	const struct codec_alias *alias;
 	const char *(*title)(const struct codec_plan *plan);
 	/* make the plan coarser by f > 0, within the codec's range; NULL if the
 	 * argument is no rate parameter (codec_rate) */
 	void (*turn)(struct codec_plan *plan, double f);
-	/* set the plan that coded this body: 1, or 0 if the body does not say; NULL:
-	 * no body does */
+	/* set the plan that coded this body and return 1, or return 0 if the body does
+	 * not tell; NULL: no body tells */
 	int (*turned)(struct codec_plan *plan, const unsigned char *body, size_t len);
 
 	/* make a plan of an unbiased codec contracting (codec_contracting) */
@@ -77,42 +77,42 @@ struct codec_impl {
 	 * the size depends on the values */
 	size_t (*size)(const struct codec_plan *plan,
 	    const struct codec_ctx *ctx, size_t n);
-	/* append the body to out, which has room for bound() bytes; *param is the
-	 * plan's, or 0 if encode sets it (open) */
+	/* append the body to out, which has room for bound() bytes. On entry *param is
+	 * the plan's, or 0 if encode sets it (see open) */
 	int (*encode)(const struct codec_in *in, struct buf *out,
 	    uint8_t *param, struct err *e);
-	/* decode b; if it leaves bytes unread, the caller refuses the body */
+	/* decode b; if bytes are left unread, the caller refuses the body */
 	int (*decode)(const struct codec_out *o, struct bytes *b, struct err *e);
 	/* for a sparse codec, instead of decode: list the values in the body; o->x is
 	 * NULL */
 	int (*list)(const struct codec_out *o, struct bytes *b,
 	    struct codec_list *l, struct err *e);
-	/* optional: set y f32[n] to what decode returns for body b, which encode made
-	 * of in, bit for bit but faster; 1 if the caller must decode instead */
+	/* optional: set y f32[n] to exactly what decode returns for body b, which encode
+	 * made from in, but faster. Return 1 if the caller must decode instead */
 	int (*again)(const struct codec_in *in, struct bytes *b, float *y,
 	    struct err *e);
-	uint8_t min_param, max_param;	/* others: unsupported */
+	uint8_t min_param, max_param;	/* other parameters are unsupported */
 	uint8_t flag_param;	/* bits that may be added to any parameter */
 	uint8_t raw;		/* 1: accepts values that are not finite */
 	/* largest parameter that encode may write instead of the plan's; or 0 */
 	uint8_t open;
 	uint8_t after;		/* 1: encode uses the last body */
-	/* 1: encode calls codec_seen, which gives the largest magnitude too */
+	/* 1: encode calls codec_seen, so that max_bits need not be computed before */
 	uint8_t sums;
-	/* encode fills y[n], if it is not NULL, with the decoded values, bit for bit */
+	/* 1: encode sets y[n], unless it is NULL, to exactly the decoded values */
 	uint8_t gives_y;
 
 	/* ---- properties and estimates ---- */
 	uint8_t dense;		/* 1: every value takes 8 bits or more */
-	/* smallest effort at which all groups of a shard share the argument, a step
+	/* least effort from which on all groups of a shard may share this codec's step
 	 * (codec_shared); 0: never */
 	uint8_t effort;
 	uint8_t fixed;		/* 1: size, or the bound if size is NULL, is exact */
 	/* most values, or all small ones, become 0 if the plan's argument is below
 	 * this */
 	float sparse_below;
-	/* estimate bytes and error as estimate_coding promises. On entry the bytes are
-	 * set if they are fixed and -1 otherwise; the error is -1. NULL leaves both */
+	/* estimate bytes and error for estimate_coding. On entry *bytes is set if the
+	 * size is fixed and -1 otherwise, and *error is -1. NULL: both stay */
 	void (*estimate)(const struct codec_plan *plan,
 	    const struct estimate *m, int64_t *bytes, double *error);
 };

@@ -10,9 +10,9 @@
  *         | step[3]  i8 delta  i4 delta[2]  u8 level  u8 symbols  u8 fine?  code
  *
  * step[3] is the upper 24 bits of an f32, least significant byte first.  The first
- * delta is in units of 2^-8, the others of 2^-5.  level is the quantised mean |q| of
- * the first values, or a lower one, plus 64 times the mode (kern/kern_ecq.h).  symbols
- * is the greatest symbol plus 16 times the logarithm of the number of states.  fine is
+ * delta is in units of 2^-8, the others of 2^-5.  level is the quantised mean |q| of the
+ * first values, or a lower level, plus 64 times the mode (kern/kern_ecq.h).  symbols is
+ * the greatest symbol plus 16 times the logarithm of the number of states.  fine is
  * present when the greatest symbol is 15.  code: ecq_code.h.  The encoder chooses dead
  * and r; the body does not contain them.
  */
@@ -35,10 +35,10 @@ struct quant {
 	uint32_t bits;		/* the step, as stored in the body */
 };
 
-/* Choose the step that the body can hold, and the dead zone of least error at that
- * rate. The dead zone is wide where most values are 0, because a non-zero value costs
- * most there (measured on normal, Laplacian and real gradients; within 1 % of the best
- * from 0.1 to 4 bits). */
+/* Choose a step that the body can hold, and the dead zone with the least error at that
+ * rate.  The dead zone is wide if most values are 0, because a non-zero value is most
+ * expensive then (measured on normal, Laplacian and real gradients; within 1 % of the
+ * best from 0.1 to 4 bits). */
 static void
 choose(struct quant *k, const struct codec_in *in)
 {
@@ -141,8 +141,8 @@ enum { CELLS = 16 };
  * 2^(0.5 / ESTIMATE_PIECES). */
 #define HALF 1.0442737824274138403
 
-/* Distribution of the quantised values: the number with |q| = k, and their sums of |x|
- * and x^2, in steps. */
+/* Distribution of the quantised values: the number of values with |q| = k, and the sums
+ * of |x| and x^2 of these, in steps. */
 struct cells {
 	double mass[CELLS + 1], sum[CELLS + 1], sum2[CELLS + 1];
 	double bits, error;	/* bits and error of values beyond the cells */
@@ -172,9 +172,9 @@ spread(struct cells *c, double a, double b, double w)
 	}
 }
 
-/* Fill the cells. Beyond sixteen steps a value costs the logarithm of its density and
- * has an error of step^2 / 12; beyond the quantiser's range it is exact and expensive.
- * Only points near the cells are visited: sums over the others are known. */
+/* Fill the cells.  Beyond sixteen steps a value takes the logarithm of its density in bits
+ * and has an error of step^2 / 12; beyond the quantiser's range it is exact and expensive.
+ * Only points near the cells are visited: the sums over the others are known. */
 static void
 fill(const struct estimate *m, double step, struct cells *c)
 {
@@ -198,8 +198,8 @@ fill(const struct estimate *m, double step, struct cells *c)
 	    (1 / (HALF * HALF) + 1 + HALF * HALF) / 3;
 }
 
-/* Return the order-0 entropy and the signs in bytes; the context's gain is learnt
- * later. */
+/* Return the bytes of the order-0 entropy and the signs.  What contexts save is not
+ * estimated here. */
 static int64_t
 bytes_of(const struct estimate *m, const struct cells *c)
 {
@@ -213,7 +213,7 @@ bytes_of(const struct estimate *m, const struct cells *c)
 		bits += k > 0 ? c->mass[k] : 0;
 	}
 	bits /= 8;		/* from here on in bytes */
-	bits += fmin(0.3 * bits, 350) + 16;	/* about the cost of adapting */
+	bits += fmin(0.3 * bits, 350) + 16;	/* approximate cost of adapting */
 	return (int64_t)ceil(fmin(bits, 4 * m->n + 2));
 }
 

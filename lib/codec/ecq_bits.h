@@ -1,7 +1,7 @@
 /*
- * Bits of ECQ and TCQ that are coded without a model (ecq_code.h). They are written in
- * order; the first become the initial states of the coder, the rest stands at the end
- * of the body.
+ * Bits of ECQ and TCQ that are coded without a model (ecq_code.h).  They are written in
+ * order.  The first bits become the coder's initial states; the others are at the end of
+ * the body.
  */
 #ifndef ACE_ECQ_BITS_H
 #define ACE_ECQ_BITS_H
@@ -68,7 +68,7 @@ struct bits {
 	uint64_t v;
 	unsigned n;
 	unsigned char *p, *start;
-	unsigned fine;		/* ecq_side's */
+	unsigned fine;		/* `fine' of struct ecq_side */
 };
 
 /* n <= 32 bits. */
@@ -85,7 +85,7 @@ put_bits(struct bits *b, uint32_t v, unsigned n)
 	b->n -= 32;
 }
 
-/* Write n <= 56 bits, so that fewer than 8 are pending; as many may be before. */
+/* Write n <= 56 bits.  Fewer than 8 bits may be pending before, and are pending after. */
 ECQ_BITS_INLINE void
 put_many(struct bits *b, uint64_t v, unsigned n)
 {
@@ -97,8 +97,8 @@ put_many(struct bits *b, uint64_t v, unsigned n)
 	b->n &= 7;
 }
 
-/* Write before `end' the states and the bits that they do not hold. Return where they
- * begin, or NULL if they would start before p. */
+/* Write, ending at `end', the states and the bits that the states do not hold.  Return
+ * where they begin, or NULL if they would start before p. */
 static inline unsigned char *
 ecq_bits_back(const uint32_t *state, unsigned states, const struct bits *raw,
     const unsigned char *p, unsigned char *end)
@@ -154,7 +154,7 @@ get_bits(struct plain *b, unsigned n)
 	return (uint32_t)v;
 }
 
-/* Decode chunks whose codes give everything but the signs, which the marks have. */
+/* Decode the chunks whose codes contain all but the signs, which are in the marks. */
 static inline void
 ecq_bits_whole(void (*values)(float *, const uint16_t *, const uint32_t *, size_t,
     const float *), float *x, const uint16_t *code, const uint32_t *mark,

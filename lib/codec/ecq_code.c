@@ -30,10 +30,10 @@ enum {
 	DENSE = 12,		/* or, below this level, */
 	SPARSE_TRIAL = 32768,	/* by a sample of this size */
 	BANKS = 4,		/* parallel counts, faster than one */
-	PIECES = 8,		/* places from which the sample is taken */
+	PIECES = 8,		/* number of places from which the sample is taken */
 	LEARN = 3 << 16,	/* cost of learning one symbol of a context */
 	FIT = 47000,		/* correction for a sample that fits itself */
-	FIRST = 4096,		/* number of first values that choose the level */
+	FIRST = 4096,		/* the level is chosen by this many first values */
 	RICH = 22,		/* replaces FIT from this level on */
 	LOWER = 4		/* also try a level that is lower by this */
 };
@@ -46,15 +46,15 @@ escapes(const uint16_t code[KERN_ECQ_LANES], unsigned two)
 	uint16_t most = 0;
 	unsigned i;
 
-	/* in 16 bits, so that compilers vectorise it: `least' or more becomes 1024 or
-	 * more */
+	/* in 16 bits, so that compilers vectorise the loop: codes >= `least' become 1024
+	 * or more */
 	for (i = 0; i < KERN_ECQ_LANES; i++)
 		most |= (uint16_t)((code[i] & 1023) + 1024 - least);
 	return most >= 1024;
 }
 
-/* Return how many low bits of escapes are equally likely 0 and 1, from the mean of the
- * escapes. */
+/* Return how many low bits of the escapes are as likely 0 as 1, judged by the mean
+ * escape. */
 static unsigned
 fine(const uint16_t *code, const int16_t *q, size_t n, unsigned two)
 {
@@ -79,8 +79,8 @@ static void
 counts(const uint16_t *code, size_t n, unsigned top,
     uint32_t count[KERN_ECQ_SYMBOLS << 6])
 {
-	/* One row more than is used: banks that are 4096 bytes apart would wait for
-	 * each other's stores. */
+	/* One row more than needed: in banks exactly 4096 bytes apart, loads would wait
+	 * for the stores of other banks. */
 	uint32_t bank[BANKS][(KERN_ECQ_SYMBOLS + 1) << 6];
 	const size_t used = (size_t)(top + 1) << 6;
 	size_t i;
@@ -154,14 +154,14 @@ level(const int16_t *q, size_t n)
 	return (uint8_t)(o < KERN_ECQ_LEVELS ? o : KERN_ECQ_LEVELS - 1);
 }
 
-/* Copy a sample of q into one array: whole rows from all over the group. */
+/* Copy a sample of in->q, whole rows from all over the group, into q. */
 static void
 sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 {
 	size_t i, at, k = n / PIECES;
 
 	for (i = 0; i < PIECES; i++) {
-		/* at unequal distances, which a periodic pattern cannot match */
+		/* at unequal distances, so that no periodic pattern biases the sample */
 		at = i * (in->n / PIECES) + i * 5 % PIECES *
 		    (in->n / PIECES - k) / PIECES;
 		at -= at % stride < at ? at % stride : 0;
@@ -191,10 +191,10 @@ trials(struct work *w, const struct ecq_in *in, unsigned level,
 	return modes;
 }
 
-/* Try a level below the values' own. The row above says little where its values are
- * small beside the level's mean, which is added to them. So if columns differ, a lower
- * level takes fewer bits (up to 7 % at 4 bits per value of a real gradient). *bits and
- * t[KERN_ECQ_ABOVE] belong to s->level; the rest is free. */
+/* Try a level below that of the values. The context adds the level's mean to the row
+ * above, which says little if its values are small beside that mean. So if columns
+ * differ, a lower level takes fewer bits (up to 7 % at 4 bits per value of a real
+ * gradient). *bits and t[KERN_ECQ_ABOVE] belong to s->level; the rest is free. */
 static void
 lower(struct work *w, const struct ecq_in *in, struct ecq_side *s,
     const int16_t *q, size_t n, struct kern_ecq_sorted t[KERN_ECQ_MODES],
@@ -222,9 +222,8 @@ lower(struct work *w, const struct ecq_in *in, struct ecq_side *s,
 	}
 }
 
-/* Choose the mode and level of fewest bits for a sample, and the number of states. w
- * has room allocated. best becomes the model of the codes counted; return how many
- * values those are. */
+/* Choose the mode and level with the fewest bits for a sample, and the number of states.
+ * w has room. *best becomes the chosen mode's codes and model. Return the sample's size. */
 static size_t
 pick(struct work *w, const struct ecq_in *in, struct ecq_side *s,
     struct kern_ecq_sorted *best)
@@ -260,7 +259,7 @@ pick(struct work *w, const struct ecq_in *in, struct ecq_side *s,
 	return n;
 }
 
-/* Do pick(), then code all values: fill w->code and s except centroids and fine. */
+/* Call pick, then code all values: fill w->code, and s except its deltas and fine. */
 static void
 choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 {
@@ -342,7 +341,7 @@ ecq_code_mean(int64_t sum, uint32_t n, int unit, unsigned j)
 static void
 centroids(const struct ecq_in *in, int8_t delta[ECQ_CENTROIDS])
 {
-	int64_t sum[ECQ_CENTROIDS] = { 0 };	/* integers, so in any order */
+	int64_t sum[ECQ_CENTROIDS] = { 0 };	/* integers: the order does not matter */
 	uint32_t count[ECQ_CENTROIDS] = { 0 };
 	unsigned j;
 
@@ -380,7 +379,7 @@ start(struct kern_tcq *m, const struct codec_ctx *ctx, const struct ecq_side *s,
 	kern_ecq_tables(&m->m, s->top);
 }
 
-/* Write all symbols from the states that the bits give. */
+/* Write all symbols, starting from the states that the first plain bits give. */
 size_t
 ecq_code_write(const struct ecq_in *in, struct ecq_side *s, const uint16_t *code,
     uint32_t *span, unsigned char *raw, unsigned char *p, size_t limit, unsigned two)
@@ -396,7 +395,7 @@ ecq_code_write(const struct ecq_in *in, struct ecq_side *s, const uint16_t *code
 	s->fine = (uint8_t)(s->top >= KERN_ECQ_ESCAPE - two ?
 	    fine(code, in->q, in->n, two) : 0);
 	b.fine = s->fine;
-	/* marks and spans share memory; the marks are not used after this */
+	/* marks and spans share memory; marks are not used after put_plain */
 	in->kern->ecq_marks(code, in->q, in->n, span, KERN_ECQ_ESCAPE - two);
 	if ((two ? put_plain(&b, in, code, span, limit, 1) :
 	    put_plain(&b, in, code, span, limit, 0)) < 0)
@@ -485,8 +484,7 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 
 /* ---- read ---- */
 
-/* Return |q| from a code and its plain bits; *neg becomes the sign if that is one of
- * them. */
+/* Return |q| from a code and its plain bits; set *neg to the sign if the bits have it. */
 ECQ_BITS_INLINE uint32_t
 get_rest(struct plain *b, unsigned code, uint32_t *neg, unsigned two)
 {
@@ -548,7 +546,7 @@ get_plain(struct plain *b, const struct ecq_out *o, const struct ecq_side *s,
 	    marks, o->n, all);
 }
 
-/* Decode everything with a started model. Return 1 or 0. */
+/* Decode all values with a started model. Return 1, or 0 if the code is not valid. */
 static int
 get_all(struct kern_tcq *m, uint16_t *code, uint32_t *mark,
     const struct ecq_out *o, const struct ecq_side *s, unsigned two,

@@ -2,9 +2,9 @@
  * The coded part of an ECQ body (ecq.c): rANS words from the front, bits from the
  * back.
  *
- * Magnitudes become symbols (kern/kern_ecq.h), and symbols become rANS words; the
- * number of coder states depends on the length.  Plain bits carry the rest.  A chunk
- * of 32 values has first the signs of its non-zero symbols, then for each value
+ * Magnitudes become symbols (kern/kern_ecq.h), and symbols become rANS words; the number
+ * of coder states depends on the length.  The rest is plain bits.  A chunk of 32 values
+ * has first the signs of its non-zero symbols, then for each value
  *
  *   the escape, where the symbol is 15:  with e = (|q| >> shift) - 15, the number
  *       (e >> fine) + 1 as a 1 for each bit below its first, a 0, and these bits;
@@ -30,16 +30,15 @@ struct err;
 
 enum { ECQ_CENTROIDS = 3, ECQ_STATES = 4, ECQ_FINE = 14 };
 
-/* The side information before the code. Here and below `two' is 1 for TCQ, whose |q| =
- * k and u are those of kern_tcq.h. It is 0 for a single quantiser, where 2 k - u stands
- * for |q|. */
+/* The side information before the code.  Here and below `two' is 1 for TCQ, with k = |q|
+ * and u as in kern_tcq.h, and 0 for a single quantiser, where 2 k - u stands for |q|. */
 struct ecq_side {
 	/* mean of |x| / step - (2 k - u) of each quantiser for k = 1 (in 2^-8; TCQ
 	 * 2^-7), 2, and 3 or more (2^-5; TCQ 2^-4) */
 	int8_t delta[2][ECQ_CENTROIDS];
 	uint8_t level;		/* level of the group's mean |q|, or lower */
 	uint8_t mode;		/* enum kern_ecq_mode */
-	uint8_t states;		/* 2^states of them */
+	uint8_t states;		/* logarithm of their number to the base 2 */
 	uint8_t top;		/* greatest symbol; 0: all values are 0 */
 	uint8_t fine;		/* low bits of an escape; 0 if there are no escapes */
 };
@@ -47,17 +46,17 @@ struct ecq_side {
 struct ecq_in {
 	const struct kern *kern;
 	const struct codec_ctx *ctx;
-	const int16_t *q;	/* [n], not all 0; NULL if TCQ decides */
+	const int16_t *q;	/* [n], not all 0; NULL for TCQ, which decides them */
 	const float *x;		/* [n] */
 	size_t n;
 	float step, inv;	/* inv: 1 / step */
 	float *y;		/* [n] or NULL: receives the decoded values */
 };
 
-/* Return the delta of |q| = j + 1, in units that are 2^unit of the sum's. */
+/* Return the delta of |q| = j + 1: sum / n in units of 2^unit times the sum's unit. */
 int8_t ecq_code_mean(int64_t sum, uint32_t n, int unit, unsigned j);
 
-/* Fill the deltas as ecq_known of kern.h takes them: of[u][min(|q|, 3)]. */
+/* Set of[u][min(|q|, 3)] to the deltas, in the form for ecq_known of kern.h. */
 void ecq_code_delta(const struct ecq_side *s, unsigned two,
     float of[2][ECQ_CENTROIDS + 1]);
 
@@ -82,8 +81,8 @@ int ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 /* Room for a chunk's bits, the zeroed states, and a few bytes more. */
 enum { ECQ_CODE_RAW = 9 * KERN_ECQ_LANES + 128 };
 
-/* Write the code, as ecq_code_put, from the codes of in->q and all of s but fine. span
- * has room for n + 16 spans, raw for limit + ECQ_CODE_RAW bytes. Return the size in
+/* Write the code as ecq_code_put does, given the codes of in->q and s without `fine'.
+ * span has room for n + 16 spans, raw for limit + ECQ_CODE_RAW bytes.  Return the size in
  * bytes, or 0. */
 size_t ecq_code_write(const struct ecq_in *in, struct ecq_side *s,
     const uint16_t *code, uint32_t *span, unsigned char *raw, unsigned char *p,

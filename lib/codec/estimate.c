@@ -68,8 +68,8 @@ estimate_density(struct estimate_bins *d, const struct stat_group *s, double top
 	}
 }
 
-/* Return how the density falls across bin b, p(x) ~ x^-slope, from its neighbours'
- * densities. */
+/* Return the slope of the density in bin b, p(x) ~ x^-slope, from the densities of its
+ * neighbours. */
 static double
 estimate_slope(const struct estimate_bins *d, int b)
 {
@@ -114,7 +114,7 @@ estimate_bin(struct estimate *m, double lo, double bits, double count, double sl
 	m->points += ESTIMATE_PIECES;
 }
 
-/* Scale all points but the largest so that the energy is the known one. */
+/* Scale all points but the largest so that their energy is the known energy. */
 static void
 estimate_meet(struct estimate *m)
 {

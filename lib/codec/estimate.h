@@ -1,10 +1,10 @@
 /*
- * An estimate of the distribution of a group's magnitudes from its statistics. The
- * codecs estimate their bytes and error from it (estimate_coding). The method is our
- * own. The histogram has one bin per octave of magnitude; within a bin the density is a
- * power of x that fits the neighbouring bins. The positions of values are unknown, so
- * the most expensive case is assumed: uniform positions, and independent blocks and
- * rows. Estimates that depend on it are bounds: for example, the estimate for lowrank
+ * An estimate of the distribution of a group's magnitudes from its statistics. The codecs
+ * estimate their bytes and error from this distribution (estimate_coding). The method is
+ * our own. The histogram has one bin per octave of magnitude; within a bin the density is
+ * a power of x that fits the neighbouring bins. The positions of values are unknown, so
+ * the most expensive case is assumed: uniform positions, and independent blocks and rows.
+ * Estimates that depend on this are upper bounds: for example, the one for lowrank
  * ignores any low rank of the matrix.
  */
 #ifndef ACE_ESTIMATE_H

@@ -111,8 +111,8 @@ get_whole(const struct form *f, struct bytes *in, unsigned char *new, size_t n,
 
 /* ---- halves of bytes ---- */
 
-/* Return whether half bytes changed, as in values of 4 bits: a byte that is one value
- * seldom changes only in its upper half. */
+/* Return 1 if half bytes changed independently, as in values of 4 bits: a byte that is
+ * one value seldom changes only in its upper half. */
 static int
 by_halves(const unsigned char *old, const unsigned char *new, size_t n)
 {
@@ -275,7 +275,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	return r < 0 ? r : 0;
 }
 
-/* Decode whole groups of f32; other bodies need more than these bytes. */
+/* Decode whole groups of f32; other bodies need the old words or another type. */
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {

@@ -2,16 +2,16 @@
  * Coding of a group's values bit for bit, of any type: whole, or as the difference to
  * the old values.
  *
- * Most weights of a model keep their bits from one step to the next, and the weight
- * itself tells which: a step moves all weights by about the same amount, and half a
- * unit in the last place depends on the exponent.  Values are therefore coded by
+ * Most weights of a model keep their bits from one step to the next, and a weight itself
+ * tells whether it is likely to: a step moves all weights by about the same amount, and
+ * half a unit in the last place depends on the exponent.  Values are therefore coded by
  * level, one level per exponent, each with its own share of changes.  For each level the
  * code has which of its values change (subset.h), and by how many representable values
- * each moves: in the same way which moves have 2, 3, ... bits, then the bits of the moves.
+ * each moves: which moves have 2, 3, ... bits (in the same way), then the bits.
  *
- * Values that share a scale, or a row, change together: where it saves bits, blocks of 8
- * to 32768 values without a change are left out at first.  Bytes that hold two 4-bit
- * values are coded as such.  The method is ours; format: ace-stream(5), codec 17.
+ * Values that share a scale, or a row, change together: if it saves bits, blocks of 8 to
+ * 32768 values without a change are first left out.  Bytes that hold two 4-bit values are
+ * coded as two values.  The method is ours; format: ace-stream(5), codec 17.
  */
 #ifndef ACE_EXACT_H
 #define ACE_EXACT_H
@@ -32,8 +32,8 @@ enum exact_form {
 	EXACT_HALVES = EXACT_NFORM,
 	EXACT_FORM = 15,	/* mask: the form in a parameter */
 	EXACT_GIVEN = 16,	/* flag: coded given the old words */
-	/* flag: only the words of a slice, for readers that know it; exact_get is
-	 * called without it */
+	/* flag: only the words of a slice, for readers that know the slice; remove the
+	 * flag before exact_get */
 	EXACT_PART = 32
 };
 
@@ -44,15 +44,15 @@ size_t exact_size(unsigned form);
 size_t exact_bound(unsigned form, size_t n);
 
 /* Append the body of n little-endian words. old[n]: the reader's words, or NULL if it
- * has none. The body is whole or given the old words, whichever is shorter; whole is
- * tried only if given takes more than a sixteenth of the words' size. Return the number
- * of changed words, n for whole; if 0, nothing was appended. -ERR_SYS. */
+ * has none.  The body is whole or given the old words, whichever is shorter; a whole body
+ * is tried only if the other takes more than a sixteenth of the words' size.  Return the
+ * number of changed words, n for a whole body; if 0, nothing was appended; or -ERR_SYS. */
 int exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
     size_t n, struct buf *out, uint8_t *param, struct err *e);
 
-/* Decode a body to new[n] of the tensor's form; old may be new. -ERR_DATA if the body
- * is not one that exact_put writes ("corrupt"), or if its parameter is of another form
- * or it needs old words and old is NULL ("mismatch"). */
+/* Decode a body to new[n] of the tensor's form; old may be new.  -ERR_DATA "corrupt" if
+ * exact_put cannot have written the body; -ERR_DATA "mismatch" if its parameter is of
+ * another form, or if it needs old words and old is NULL. */
 int exact_get(uint8_t param, unsigned form, const unsigned char *old,
     const unsigned char *body, size_t len, unsigned char *new, size_t n,
     struct err *e);

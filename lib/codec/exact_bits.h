@@ -1,6 +1,6 @@
 /*
- * Bits beside an entropy code, of exact and of ECQ: they fill bytes from the least
- * significant bit, and a body's bytes from its end.
+ * Bits beside an entropy code, for exact and ECQ. They fill each byte from its least
+ * significant bit, and the bytes of a body from its end.
  */
 #ifndef ACE_EXACT_BITS_H
 #define ACE_EXACT_BITS_H
@@ -16,7 +16,7 @@ bits_length(uint64_t v)
 	return v != 0 ? 64u - (unsigned)__builtin_clzll(v) : 0;
 }
 
-/* Writer of bits that end at p; at most `most' are kept. */
+/* Writer of bits, from p downwards. */
 struct bits_put {
 	unsigned char *p, *most;
 	uint64_t v;
@@ -67,7 +67,7 @@ bits_get(struct bits_get *b, unsigned n)
 	return v;
 }
 
-/* Return 1 if the bits that were read, padded with 0, begin at p. */
+/* Return 1 if the bits that were read, with their padding of 0, begin at p. */
 static inline int
 bits_get_end(const struct bits_get *b, const unsigned char *p)
 {

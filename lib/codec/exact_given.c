@@ -15,8 +15,8 @@
 #include "kern/kern_marks.h"
 
 enum {
-	LEVELS = 254,		/* at most */
-	OUT = 255,		/* in level[]: an unchanged word, in no level */
+	LEVELS = 254,		/* largest number of levels */
+	OUT = 255,		/* in level[]: a word of a left-out block, in no level */
 	SLACK = 1024,		/* room for bits and states beyond the words */
 	AHEAD = 12,		/* changes prefetched ahead */
 	BLOCK_BITS = 4,		/* bits of the block size's code */
@@ -41,8 +41,8 @@ exact_given_bound(const struct form *f, size_t n)
 	default: g.size = 8; call; \
 	}
 
-/* The levels of words with a mantissa of that many bits. Constants let compilers vectorise
- * the loop; each exponent fits a byte. */
+/* A case for words with a mantissa of that many bits. Constants let compilers vectorise
+ * the loop; each exponent fits into a byte. */
 #define LEVEL_ALL(mantissa, load, bytes, mask) \
 	case mantissa: \
 		for (i = 0; i < n; i++) { \
@@ -117,7 +117,7 @@ differ(const struct form *f, const unsigned char *restrict old,
 		    word(new + i * f->size, f->size);
 }
 
-/* Mark the changed words, through one byte per word. */
+/* Mark the changed words, first in one byte per word and then in one bit. */
 static void
 find_changes(const struct form *f, const unsigned char *old, const unsigned char *new,
     size_t n, unsigned char *differs, const struct marks *t, struct changes *c)
@@ -129,8 +129,8 @@ find_changes(const struct form *f, const unsigned char *old, const unsigned char
 	c->n = t->before[marks_words(n)];
 }
 
-/* List all changes. Taking four per iteration makes the loop's end test rarer; up to three
- * more entries are written. */
+/* List all changes. Four changes per iteration make the loop's end test rarer, but up to
+ * three entries too many are written. */
 static void
 list_changes(const uint64_t *mark, size_t words, uint32_t *list)
 {
@@ -189,7 +189,7 @@ sort_changes(const struct form *f, const unsigned char *old, size_t n,
 
 /* ---- blocks ---- */
 
-/* Return the bits, in units of 2^-16, that it takes to say which c of n words change. */
+/* Return the cost, in units of 2^-16 bits, of telling which c of n words change. */
 static uint64_t
 cost(size_t n, size_t c)
 {
@@ -202,7 +202,7 @@ cost(size_t n, size_t c)
 static unsigned
 choose_blocks(const struct changes *c, size_t n, unsigned char *any)
 {
-	/* a bit in 8, 16 and 32 */
+	/* one bit in each 8, 16 and 32 */
 	static const uint64_t first[] = { 0x0101010101010101u,
 	    0x0001000100010001u, 0x0000000100000001u };
 	const uint64_t none = cost(n, c->n) - ((uint64_t)WORTH << 16);
@@ -329,7 +329,7 @@ room_read(struct room *r, size_t c, struct err *e)
 	return 0;
 }
 
-/* Return the bits of a number of levels, less one. */
+/* Return the width in bits of the field `number of levels - 1'. */
 static inline unsigned
 levels_bits(const struct form *f)
 {
@@ -344,8 +344,8 @@ less(size_t a, size_t b)
 
 /* ---- written ---- */
 
-/* Set how far changes move: the length of the distance in bits (less 1), and its lower bits
- * with one for the direction. f is constant where speed matters. */
+/* Set for each change the length of its distance in bits (less 1), and the distance's
+ * lower bits with one for the direction. f is a constant where speed matters. */
 static inline __attribute__((always_inline)) void
 look(const struct form *f, const struct room *t, const unsigned char *from,
     const unsigned char *to, const uint32_t *list, size_t c)
@@ -357,7 +357,7 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 	size_t i, p;
 
 	for (i = 0; i < c; i++) {
-		/* words of a level are too far apart for the hardware prefetcher */
+		/* prefetch: words of a level are too far apart for the hardware to do it */
 		p = list[i + AHEAD < c ? i + AHEAD : i];
 		__builtin_prefetch(from + p * f->size);
 		__builtin_prefetch(to + p * f->size);
@@ -376,7 +376,7 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 	}
 }
 
-/* Write the changes list[c] of a level, whose words are marked. */
+/* Write the changes list[c] of a level; the level's words are marked in t->marks. */
 static void
 put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 {
@@ -425,7 +425,7 @@ put_blocks(struct out *o, const struct changes *c, const struct room *t, unsigne
 	leave_blocks(t->level, o->n, k, list, m);
 }
 
-/* Append the body, for which there is room, of at least one change. Return -1 if it
+/* Append the body, which has at least one change; out has room. Return -1 if the body
  * would be longer than the words. */
 static int
 put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
@@ -440,7 +440,7 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	o->s.token = o->s.next = t->token;
 	list_changes(c->at, marks_words(o->n), list);
 	sort_changes(o->f, o->old, o->n, list, c, t->level);
-	bits_put(b, k << 1, 1 + BLOCK_BITS);	/* the first bit is known only at the end */
+	bits_put(b, k << 1, 1 + BLOCK_BITS);	/* the first bit is set at the end */
 	bits_put(b, c->a, o->f->exponent);
 	bits_put(b, c->levels - 1, levels_bits(o->f));
 	bits_put_count(b, c->n, o->n);
@@ -468,7 +468,7 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 
 /* ---- read ---- */
 
-/* Move c words by the amounts that the bits give. f is constant where speed matters. */
+/* Move c words by the amounts in the bits. f is a constant where speed matters. */
 static inline __attribute__((always_inline)) void
 move(const struct form *f, const struct room *t, struct bits_get *bits,
     unsigned char *p, size_t c)
@@ -496,7 +496,7 @@ move(const struct form *f, const struct room *t, struct bits_get *bits,
 		d |= (uint64_t)1 << k;
 		new = old + ((d ^ minus) - minus);
 		if (__builtin_expect((((new ^ old) | d) & sign) != 0, 0)) {
-			/* past zero to the other sign, or wrap around */
+			/* the move crosses zero to the other sign, or wraps around */
 			minus = 0 - (uint64_t)((minus == 0) == negative(f, old));
 			new = place(f, old) + ((d ^ minus) - minus);
 			new = at_place(f, new & all_bits(f));
@@ -516,8 +516,8 @@ get_count(struct subset_get *o, size_t most)
 	return o->bad ? 0 : c;
 }
 
-/* Read the c changes of a level, whose words are marked, into p, which holds the old
- * words. */
+/* Read the c changes of a level into p, which holds the old words; the level's words are
+ * marked in t->marks. */
 static void
 get_level(struct subset_get *o, const struct form *f, const struct room *t,
     unsigned char *p, size_t n, size_t c)
@@ -545,7 +545,7 @@ get_level(struct subset_get *o, const struct form *f, const struct room *t,
 		BY_SIZE(g, move(&g, t, &o->b, p, c))
 }
 
-/* Read all c changes into p. k: how large blocks are. */
+/* Read all c changes into p. k: blocks have 2^k words. */
 static void
 get_levels(struct subset_get *o, const struct form *f, unsigned char *p, size_t n,
     const struct room *t, uint32_t levels, size_t c, unsigned k)

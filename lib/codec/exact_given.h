@@ -15,12 +15,12 @@ struct form;
 /* Return the largest size in bytes that exact_given_put appends. */
 size_t exact_given_bound(const struct form *f, size_t n);
 /* Append the body, for which there is room, and return the number of changed words.
- * Append nothing if no word changed, or if one of the two parts would be longer than
- * the words: then *too_long is 1. */
+ * Append nothing if no word changed, or if one of the body's two parts would be longer
+ * than the words; in the second case set *too_long to 1. */
 int exact_given_put(const struct form *f, const unsigned char *old,
     const unsigned char *new, size_t n, struct buf *out, int *too_long,
     struct err *e);
-/* Decode the rest of in. */
+/* Decode the rest of `in' to new[n]; see exact_get. */
 int exact_given_get(const struct form *f, const unsigned char *old,
     struct bytes *in, unsigned char *new, size_t n, struct err *e);
 

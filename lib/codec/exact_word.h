@@ -50,8 +50,8 @@ negative(const struct form *f, uint64_t v)
 	return f->sign && (v & sign_bit(f)) != 0;
 }
 
-/* Return the rank of a value among all values of its type; floats in order of size.
- * Without branches: signs are hard to predict. */
+/* Return the rank of v among all values of its type, floats in numerical order. Without
+ * branches: signs are hard to predict. */
 static inline uint64_t
 place(const struct form *f, uint64_t v)
 {

@@ -7,8 +7,8 @@
 enum { TOP_BITS = 11, MID_BITS = 10, SOME = 1024, LEAST = 16 };
 #define MAG 0x7fffffffu
 
-/* Return the bin, counted from the top, that holds the k-th largest value; *k becomes
- * its rank within that bin. */
+/* Return the bin, counted from the top, that holds the k-th largest value; set *k to its
+ * rank in that bin. */
 static uint32_t
 find_bin(const uint32_t *count, uint32_t bins, size_t *k)
 {
@@ -19,8 +19,8 @@ find_bin(const uint32_t *count, uint32_t bins, size_t *k)
 	return b;
 }
 
-/* Return the k-th largest (k from 1) of the x[at[]] whose bits above shift equal
- * prefix; *k becomes its rank among equal values. */
+/* Return the k-th largest (k from 1) of those x[at[]] whose bits above `shift' equal
+ * `prefix'; set *k to its rank among equal values. */
 static uint32_t
 refine(const float *x, const uint32_t *at, size_t m, uint32_t prefix, size_t *k)
 {
@@ -73,7 +73,7 @@ best(const float *x, uint32_t *at, size_t m, size_t k)
 
 	if (m <= k)
 		return m;
-	/* two tables, so that equal neighbours need not wait for each other */
+	/* two tables, so that the counts of equal neighbours need not wait for each other */
 	for (i = 0; i + 2 <= m; i += 2) {
 		count[(bytes_u32(x[at[i]]) & MAG) >> shift]++;
 		next[(bytes_u32(x[at[i + 1]]) & MAG) >> shift]++;

@@ -10,8 +10,8 @@
 
 struct kern;
 
-/* Both functions write to at, which has room for n + 1 positions, and return their number; n <=
- * 2^31. */
+/* Both functions write positions to at, which has room for n + 1, and return their
+ * number; n <= 2^31. */
 
 /* Choose the k largest magnitudes. */
 size_t largest_of(const struct kern *kern, const float *x, size_t n, size_t k,

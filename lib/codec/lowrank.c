@@ -92,7 +92,7 @@ shape_of(struct shape *s, const struct codec_ctx *c, unsigned rank, size_t n)
 	s->rank = rank < s->cols ? rank : (unsigned)s->cols;
 }
 
-/* Return the number of values in row i: from x[*at] on, starting in column *col. */
+/* Return the number of values in row i, which begin at x[*at], in column *col. */
 static size_t
 row_of(const struct shape *s, size_t i, size_t *at, size_t *col)
 {
@@ -272,7 +272,7 @@ get_columns(const struct kern *kern, unsigned param, const unsigned char *p,
 	return 0;
 }
 
-/* Read up to s->rank columns of the Q sent last into q. Return how many there are. */
+/* Read up to s->rank columns of Q from the last body into q.  Return their number. */
 static unsigned
 warm(const struct codec_in *in, const struct shape *s, float *q)
 {
@@ -411,10 +411,10 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return r;
 }
 
-/* Share of the energy of an R x C matrix of independent values in one direction after
- * the codec's two rounds from a random v: |M^T M M^T M v|^2 / |M M^T M v|^2 = R m4 /
- * m3, with the moments of M^T M / R for C / R = g (Marchenko, Pastur 1967). Then the
- * error of rounding the columns. */
+/* Estimate the error.  The codec's two rounds from a random v capture in one direction,
+ * of the energy of an R x C matrix of independent values, |M^T M M^T M v|^2 / |M M^T M
+ * v|^2 = R m4 / m3, with the moments of M^T M / R for C / R = g (Marchenko, Pastur 1967).
+ * Rounding the columns adds an error. */
 static void
 estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)

@@ -3,10 +3,10 @@
  *
  * The difference x - code(x) is exact in f32.  In range this follows from arithmetic:
  * the difference is a multiple of the last place of x and at most half a place of the
- * short format.  Beyond the largest finite value the code is not infinity but the
- * largest finite value, cut to a multiple of x's last place, so that the difference is
- * less than 2^24 such places and exact too; the residual keeps it.  (For F16 and
- * |x| >= 2^40 the code is 0: choose another codec.)
+ * short format.  Beyond the largest finite value the code is not infinity but the largest
+ * finite value, cut to a multiple of x's last place.  So the difference is less than 2^24
+ * such places and also exact; the residual keeps it.  (For F16 and |x| >= 2^40 the code
+ * is 0: choose another codec.)
  */
 #include <math.h>
 #include <string.h>

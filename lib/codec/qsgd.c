@@ -43,7 +43,7 @@ bits_size(size_t n, unsigned w)
 	return n / 8 * w + (n % 8 * w + 7) / 8;
 }
 
-/* Pack eight codes, one per byte, into 8 w bits: neighbours are joined, three times. */
+/* Pack eight codes of w bits, one per byte, into 8 w bits by joining neighbours three times. */
 static uint64_t
 join(uint64_t v, unsigned w)
 {
@@ -264,7 +264,7 @@ levels(const struct codec_in *in, uint16_t *q, unsigned char *c, double inv)
 	}
 }
 
-/* Return the norm of least error for values coded as q or, if that is NULL, c. */
+/* Return the norm with the least error for values coded as q or, if q is NULL, as c. */
 static float
 least(const struct codec_in *in, const uint16_t *q, const unsigned char *c)
 {

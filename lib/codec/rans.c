@@ -67,8 +67,8 @@ rans_count(const unsigned char *s, size_t n, uint32_t count[RANS_SYMBOLS])
 size_t
 rans_bound(size_t n)
 {
-	/* at most 12 bits per symbol; a table entry is at most two bytes, an empty run
-	 * three */
+	/* at most 12 bits per symbol; a table entry takes at most two bytes, a run of
+	 * zeros three */
 	return n + n / 2 + 2 + 4 * RANS_STATES + 3 * RANS_SYMBOLS;
 }
 
@@ -87,7 +87,7 @@ scale(const uint32_t count[RANS_SYMBOLS], size_t n, uint16_t freq[RANS_SYMBOLS])
 		freq[i] = (uint16_t)f;
 		sum += f;
 	}
-	while (sum != RANS_TOTAL) {		/* take from, or give to, the most frequent */
+	while (sum != RANS_TOTAL) {		/* adjust the most frequent symbol */
 		for (i = 0, big = 0; i < RANS_SYMBOLS; i++)
 			if (freq[i] > freq[big])
 				big = i;
@@ -222,7 +222,7 @@ rans_get(struct bytes *b, unsigned char *s, size_t n)
 			return -1;
 		p = p < end ? q : p;
 	}
-	/* the encoder began here */
+	/* the states with which the encoder began */
 	return p == end && x[0] == RANS_LOW && x[1] == RANS_LOW && x[2] == RANS_LOW &&
 	    x[3] == RANS_LOW ? 0 : -1;
 }

@@ -49,8 +49,8 @@ rans_put_symbol(uint32_t x, const struct rans_step *t, unsigned char **end)
 	return y + t->base + (uint32_t)(y * t->inverse >> 44) * t->rest;
 }
 
-/* The low RANS_BITS of a state select the symbol, its frequency and the place in its
- * range. */
+/* The low RANS_BITS of a state are a slot, which gives the symbol, its frequency and the
+ * place in its range. */
 struct rans_slots {
 	uint16_t freq[RANS_TOTAL], at[RANS_TOTAL];
 	unsigned char symbol[RANS_TOTAL];

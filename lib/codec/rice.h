@@ -32,8 +32,8 @@ rice_start(uint64_t mean, uint32_t most)
 	return (struct rice){ mean << 8, 32 - (unsigned)__builtin_clz(most | 1) };
 }
 
-/* Return the largest size in bytes of n numbers up to most, including what is stored
- * beyond their end. */
+/* Return the largest size in bytes of n numbers up to most, including the bytes that are
+ * written beyond their end. */
 static inline size_t
 rice_bound(size_t n, uint32_t most)
 {
@@ -77,7 +77,7 @@ rice_put_end(struct bits *w)
 	return w->p;
 }
 
-/* Return the model of `gaps' gaps between positions below n. */
+/* Return a model for `gaps' gaps between positions below n. */
 static inline struct rice
 rice_gaps(size_t gaps, size_t n)
 {
@@ -85,9 +85,9 @@ rice_gaps(size_t gaps, size_t n)
 }
 
 /*
- * Write k rising positions below n as gaps, each the number of positions that it
- * leaves out: the gaps to these positions or, where k > n - k, to the others.  So all
- * n positions take no bits.
+ * Write k rising positions below n as gaps: the numbers of positions left out before each
+ * of these or, if k > n - k, before each of the other positions.  So all n positions take
+ * no bits.
  */
 static inline void
 rice_put_positions(struct bits *w, const uint32_t *pos, size_t k, size_t n)
@@ -115,7 +115,7 @@ struct rice_in {
 	const unsigned char *p;
 	size_t n;
 	uint64_t at;
-	int bad;		/* not what rice_put writes */
+	int bad;		/* 1: the bits are not what rice_put writes */
 };
 
 static inline struct rice_in
@@ -183,8 +183,8 @@ rice_close(const struct rice_in *in, struct bytes *b)
 	return 0;
 }
 
-/* Return the position that lies the next gap after *next, and set *next to the one
- * after it.  A position that is not below n is bad. */
+/* Read a gap, return the position *next + gap, and set *next to the position after that.
+ * If the position is not below n, set in->bad. */
 static inline uint32_t
 rice_get_gap(struct rice_in *in, struct rice *g, uint64_t *next, size_t n)
 {

@@ -7,8 +7,8 @@
 
 enum { FIELDS = 256, WAYS = 4 };
 
-/* Count by exponent field. Four tables, so that equal neighbours do not wait for each
- * other's store. */
+/* Count by exponent field. Use four tables, so that the counts of equal neighbours do not
+ * wait for each other's store. */
 static void
 fields(const float *x, size_t n, uint32_t count[FIELDS])
 {
@@ -28,8 +28,8 @@ fields(const float *x, size_t n, uint32_t count[FIELDS])
 		count[i] = way[0][i] + way[1][i] + way[2][i] + way[3][i];
 }
 
-/* Return the octave of a magnitude: the exponent field, or less than 1 for
- * subnormals. */
+/* Return the octave of a magnitude: its exponent field, or a number below 1 if it is
+ * subnormal. */
 static int
 octave(uint32_t m)
 {

@@ -27,7 +27,7 @@ struct stat_group {
  * not finite; then s is undefined. */
 size_t stat_group_of(const float *x, size_t n, struct stat_group *s);
 
-/* Compute the statistics from t, which is kern->stat of x; all of x is finite. */
+/* Compute the statistics of x, all finite, from t, the result of kern->stat. */
 struct kern_stat;
 void stat_group_from(const float *x, size_t n, const struct kern_stat *t,
     struct stat_group *s);

@@ -59,8 +59,8 @@ stepped_store(const struct codec_in *in, struct buf *out)
 	exact(in);
 }
 
-/* Decode a body without a code. Return 1 if it is one, and fill o->x; 0 if *bits is its
- * step; or -ERR_DATA. */
+/* If the body has no code, decode it into o->x and return 1. Otherwise set *bits to its
+ * step and return 0; or return -ERR_DATA. */
 static int
 get_form(const char *name, const struct codec_out *o, struct bytes *b,
     uint32_t *bits, struct err *e)

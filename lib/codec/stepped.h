@@ -22,12 +22,12 @@ struct err;
 
 enum { STEPPED_SAME = 4 };	/* size of a body whose values are all equal */
 
-/* Return the step nearest to the plan's that a body can hold, as the body holds it. */
+/* Return the step nearest to the plan's that a body can hold, in the body's format. */
 uint32_t stepped_bits(const struct codec_plan *plan);
 
 /* Write a form without a code to out and in->y. stepped_nothing: all values are 0.
- * stepped_same: if all values are equal, write and return 1, else 0. stepped_store: the
- * values unchanged. */
+ * stepped_same: if all values are equal, write the value and return 1, else return 0.
+ * stepped_store: the values unchanged. */
 void stepped_nothing(const struct codec_in *in);
 int stepped_same(const struct codec_in *in, struct buf *out);
 void stepped_store(const struct codec_in *in, struct buf *out);

@@ -6,8 +6,8 @@ struct mean {
 	unsigned table, k;	/* k low bits are not coded */
 };
 
-/* Return what the mean n / f selects: v = 8 n / f is at least 16, m its upper four bits,
- * 2^e their unit. The mean is about (2 m + 1) 2^e / 16. */
+/* Return the table and k for the mean n / f. v = 8 n / f is at least 16, m its upper four
+ * bits, and 2^e their unit, so that the mean is about (2 m + 1) 2^e / 16. */
 static struct mean
 mean_of(size_t n, size_t f)
 {
@@ -54,7 +54,7 @@ void
 subset_put(struct subset_put *o, const uint32_t *rank, size_t c, size_t n)
 {
 	const size_t f = c <= n / 2 ? c : n - c;
-	struct bits_put b = o->b;	/* local, so that they stay in registers */
+	struct bits_put b = o->b;	/* local, so that its members stay in registers */
 	uint16_t *to = o->next;
 	size_t i, j = 0, at = 0;
 	unsigned last, first;
@@ -130,7 +130,7 @@ get_table(struct subset_get *o, unsigned table)
 		at = rans_slots(&o->slots[table], at, freq[i], (unsigned char)i);
 }
 
-/* Collects the places of values from the upper parts of distances. */
+/* The places of values, computed from the upper parts of distances. */
 struct places {
 	uint32_t *p, last;
 	uint64_t now;
@@ -209,7 +209,7 @@ subset_get(struct subset_get *o, uint32_t *rank, size_t c, size_t n)
 		o->bad |= ((at - f) << m.k) + low + f > n;
 	}
 	o->b = b;
-	/* the other places lie between those, in short runs: set eight together */
+	/* the other places lie between these, in short runs: set eight at the same time */
 	for (i = at = 0; i <= f && f != c && !o->bad; i++, at += run + 1) {
 		run = (i < f ? to[i] : (uint32_t)n) - (uint32_t)at;
 		for (j = 0; j < run; j += SUBSET_SLACK)

@@ -1,6 +1,6 @@
 /*
- * Code which c of n values are chosen, assuming that the choices are about independent: as
- * the distances between values of the rarer kind, of which there are f = min(c, n - c).
+ * Code which c of n values are chosen, on the assumption that the choices are nearly
+ * independent: as the distances between values of the rarer kind, f = min(c, n - c) of them.
  *
  * The mean n / f gives the probability of each distance, which falls off geometrically. An
  * rANS table (rans_step.h) has a symbol for each distance up to about four means; its last
@@ -19,7 +19,7 @@
 enum {
 	SUBSET_TABLES = 24, SUBSET_SYMBOLS = 64, SUBSET_SLACK = 8,
 	SUBSET_FEW = 1024,	/* symbols up to which one state is enough */
-	SUBSET_TOKENS = 2	/* at most, per distance */
+	SUBSET_TOKENS = 2	/* symbols per distance, at most */
 };
 
 /* ---- written ---- */
@@ -27,14 +27,14 @@ enum {
 struct subset_put {
 	struct bits_put b;
 	uint16_t *token, *next;	/* all symbols, with their tables */
-	unsigned last[SUBSET_TABLES];	/* symbol; 0 before its table is made */
+	unsigned last[SUBSET_TABLES];	/* last symbol of each table; 0: not made yet */
 	struct rans_step step[SUBSET_TABLES * SUBSET_SYMBOLS];
 };
 
-/* Write rank[c], in order and below n; c and n are known. Tokens need room. */
+/* Write rank[c], rising and below n. The reader knows c and n. o->token needs room. */
 void subset_put(struct subset_put *o, const uint32_t *rank, size_t c, size_t n);
-/* Write the code in front of end, where it begins at p or later. Return where, or
- * NULL. *states becomes 1 or RANS_STATES. */
+/* Write the code so that it ends at `end' and begins at p or later. Return where it
+ * begins, or NULL. Set *states to 1 or RANS_STATES. */
 unsigned char *subset_put_end(const struct subset_put *o, unsigned char *p,
     unsigned char *end, unsigned *states);
 
@@ -51,8 +51,8 @@ struct subset_get {
 	unsigned last[SUBSET_TABLES];
 };
 
-/* Read rank[c], all below n, with room for SUBSET_SLACK more. If the input is not valid, set
- * o->bad. c may be above n. */
+/* Read rank[c], all below n; rank has room for SUBSET_SLACK more. If the input is not
+ * valid, also if c is above n, set o->bad. */
 void subset_get(struct subset_get *o, uint32_t *rank, size_t c, size_t n);
 
 #endif

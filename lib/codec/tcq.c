@@ -2,8 +2,8 @@
  * TCQ: trellis-coded quantisation (Marcellin and Fischer 1990), entropy coded.
  *
  * Quantiser 0 has the even multiples of a step, quantiser 1 has 0 and the odd ones.  The
- * parities of the values before select the quantiser of a value, and the encoder
- * searches for the path of least error and bits.
+ * parities of the previous values select the quantiser of a value, and the encoder
+ * searches for the path with the least error and bits.
  *
  *   x ~ sign(q) * (2 |q| - u + delta[u][min(|q|, 3)]) * step
  *
@@ -79,10 +79,10 @@ bound(const struct codec_plan *plan, size_t n)
 	return HEADER + 1 + 4 * n + ROOM;
 }
 
-/* Estimate from ecq at the same error, less a tenth of its bits or a sixth of a bit per
- * value. The step of that ecq is 1.4 times ours at 1.4 bits per value. It is larger at
- * many bits, and where nearly all values use quantiser 0, whose steps are doubled
- * (fitted to the values of tests/unit/codec/test_estimate.c). */
+/* Estimate TCQ by ecq at the same error, less a tenth of its bits or a sixth of a bit per
+ * value.  The step of that ecq is 1.4 times ours at 1.4 bits per value.  It is larger at
+ * many bits, and where nearly all values use quantiser 0, whose steps are doubled (fitted
+ * to the values of tests/unit/codec/test_estimate.c). */
 static void
 estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)

@@ -12,15 +12,15 @@
 enum {
 	PASSES = 5,		/* number of passes over a sample */
 	SAMPLE = 4096,		/* size of the sample; below twice that, all values */
-	PIECE = 256		/* size of the pieces of a sample, from all over */
+	PIECE = 256		/* size of the sample's pieces, from all over the group */
 };
-/* Lagrange multiplier of a bit, in squared steps: the slope of error against bits where
- * both are least (tests/unit/codec/test_tcq.c). */
+/* Lagrange multiplier of a bit, in squared steps: the slope of error against bits that
+ * gives the best trade-off (tests/unit/codec/test_tcq.c). */
 #define PRICE 0.2f
 
 struct work {
 	struct kern_tcq m;
-	struct kern_tcq_walk w;		/* of all values */
+	struct kern_tcq_walk w;		/* the walk over all values */
 	uint32_t *span;
 	int32_t *above;
 	uint16_t *code;
@@ -45,7 +45,7 @@ center(uint32_t k)
 struct tally {
 	uint32_t n[2][KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS];
 	uint32_t count[2][KERN_TCQ_CENTERS];
-	int64_t sum[2][KERN_TCQ_CENTERS];	/* integers, so in any order */
+	int64_t sum[2][KERN_TCQ_CENTERS];	/* integers: the order does not matter */
 };
 
 /* Compute each symbol's cost from the counts. A context without symbols keeps its
@@ -89,7 +89,7 @@ prices(struct kern_tcq_walk *w, const struct tally *k, int first)
 		}
 }
 
-/* Start the counts: count each value as coded by each of the quantisers. */
+/* Begin the counts: count each value twice, as if each quantiser had coded it. */
 static void
 first_tally(const struct kern_tcq_walk *w, struct tally *t)
 {

@@ -114,7 +114,7 @@ mean_above(const float a[BLOCK], float t)
 	return count != 0 ? all / count : 0;
 }
 
-/* Return the s of least error for values of this rms, relative to the rms. */
+/* Return the s with the least error for values with this rms, relative to the rms. */
 static double
 lloyd(const float *x, size_t n, double rms)
 {
@@ -149,7 +149,7 @@ scale(const struct codec_in *in, const float *x, size_t n, unsigned mode)
 	return bf16_up((double)st.max_abs);
 }
 
-/* Set t[i] of the values at, at + 1, ... of the group. */
+/* Set t[i] for the group's values from index `at' on. */
 static void
 digits(const struct codec_in *in, size_t at, size_t n, float s, unsigned mode,
     unsigned char *t)
@@ -168,14 +168,14 @@ digits(const struct codec_in *in, size_t at, size_t n, float s, unsigned mode,
 		rng_fill(c->seed, c->step, c->group, (uint32_t)(at / 4), noise,
 		    (n + 3) / 4);
 		for (i = 0; i < n; i++) {
-			/* exact, through a signed integer */
+			/* uint32 to double, exactly, by way of a signed integer */
 			r = (double)(int32_t)(noise[i] ^ 0x80000000u) + 0x1p31;
 			less[i] = r * (double)s - fabs((double)x[i]) * 0x1p32;
 		}
 	}
 	memcpy(u, less, n * sizeof(*u));
 	for (i = 0; i < n; i++) {
-		some = (uint32_t)(u[i] >> 63);		/* below 0 */
+		some = (uint32_t)(u[i] >> 63);		/* 1 if less[i] < 0 */
 		neg = bytes_u32(x[i]) >> 31;
 		t[i] = (unsigned char)(some + (some & neg));
 	}

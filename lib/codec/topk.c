@@ -36,7 +36,7 @@
 enum {
 	TOPK_F16 = 0, TOPK_Q4 = 1, TOPK_Q2 = 2, TOPK_MAG = 3,	/* values */
 	TOPK_KIND = 3,		/* mask */
-	/* shift of the chunk's logarithm; 0: one chunk, the group */
+	/* shift of the chunk size's logarithm; 0: the group is one chunk */
 	TOPK_CHUNK = 2
 };
 
@@ -57,9 +57,9 @@ static const unsigned kind_levels[] = { 0, 8, 2, 1 };
  *           the positions (rice_put_positions), then the code at each
  *
  * Halves, as 2 |h - m| mod 2^15 + sign, and codes of 4 bits are numbers of rice.h;
- * other codes are plain bits.  Where few of many values are kept, their distances from
- * the least of them fall off about exponentially, and so do those of their logarithms,
- * which h is.  Where all are kept, the distances from the largest do.
+ * other codes are plain bits.  If few of many values are kept, their distances from the
+ * least of them are distributed about exponentially, and so are those of their
+ * logarithms, such as h.  If all are kept, the distances from the largest are.
  */
 
 enum { MAG = 0x7fff, UP = 0x8000, MOST_HALF = 0xffff, MOST_CODE = 15 };
@@ -88,7 +88,7 @@ sparse_code(const struct sparse *s)
 	    rice_start(4, MOST_CODE);
 }
 
-/* Return the end that most codes are near: the largest h, or (bit 15 set) the least. */
+/* Return the end to which most codes are near: the largest h, or the least with bit 15 set. */
 static unsigned
 sparse_end(const struct sparse *s)
 {
@@ -341,7 +341,7 @@ code_levels(const struct codec_in *in, struct sparse *s, unsigned n, float *m,
 
 /* The fields of a head. */
 struct head {
-	double scale;		/* of f16 */
+	double scale;		/* 2^e of f16 */
 	struct levels l;
 };
 
@@ -361,7 +361,7 @@ get_head(struct bytes *b, unsigned kind, struct head *h)
 	return 0;
 }
 
-/* Decode the codes of s, in its order. */
+/* Decode the codes of s, in their order. */
 static void
 values(const struct kern *kern, const struct sparse *s, unsigned kind,
     const struct head *h, float *x)
@@ -381,7 +381,7 @@ values(const struct kern *kern, const struct sparse *s, unsigned kind,
 	}
 }
 
-/* Set in->y to the decoded group, from the head at p; t has room for k values. */
+/* Set in->y to the decoded group, whose head is at p; t has room for k values. */
 static void
 fill_y(const struct codec_in *in, const struct sparse *s, const unsigned char *p,
     float *t)
@@ -488,7 +488,7 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l, struct er
 }
 
 /*
- * ---- estimates for every way of picking and coding; picking by chunks counts as if
+ * ---- estimates for all ways of choosing and coding values; chunks are estimated as if
  * the group were one chunk ----
  */
 
@@ -560,8 +560,8 @@ estimated_cells(const double *x, const double *w, unsigned n, double c[8])
 	}
 }
 
-/* Estimate the bits of a kept level. For q4 this is the entropy of the cells plus a
- * third of a bit, because the points are few. */
+/* Estimate the bits of a kept level.  For q4 this is the entropy of the cells plus a
+ * third of a bit, because the points are too few to fill the cells. */
 static double
 estimated_level_bits(const struct estimate *m, unsigned kind, double k)
 {
@@ -580,7 +580,7 @@ estimated_level_bits(const struct estimate *m, unsigned kind, double k)
 }
 
 /* Estimate the bits of a kept magnitude: the entropy of its piece, an eighth of an
- * octave, plus the bits of a half below that. */
+ * octave, plus the lower bits of an f16. */
 static double
 estimated_bits(const struct estimate *m, unsigned kind, double k)
 {
