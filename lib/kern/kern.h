@@ -1,7 +1,7 @@
 /*
- * The kernels (inner loops): one table of functions per kind of processor.  kern_ref.c, in
- * plain C, defines each function; every other table gives the same bits, so that streams
- * are identical on every machine.
+ * The kernels (inner loops): one table of functions per kind of processor.  kern_ref.c,
+ * in plain C, defines what each function computes; every other table gives the same bits,
+ * so that streams are identical on every machine.
  *
  * Sums use 16 lanes: lane[i % 16] += term(i), in f64 where stated; then the lanes are
  * folded by halves (lane[j] += lane[j + 8], 4, 2, 1).
@@ -31,7 +31,7 @@ struct kern_stat {
 	double sumabs;		/* f64 lanes */
 	float max_abs;
 	uint64_t nonzero;
-	uint64_t nonfinite;	/* number of values not finite, excluded above */
+	uint64_t nonfinite;	/* number of other values, excluded above */
 };
 
 struct kern {
@@ -39,12 +39,12 @@ struct kern {
 
 	/* compute *s of x[n] in one pass */
 	void (*stat)(const float *x, size_t n, struct kern_stat *s);
-	/* return the largest magnitude in x[n] as the bits of an f32; 0x7f800000 or
-	 * more if some value is not finite; 0 for n = 0 */
+	/* return the largest magnitude in x[n] as the bits of an f32: 0x7f800000 or more
+	 * if a value is not finite, 0 for n = 0 */
 	uint32_t (*max_bits)(const float *x, size_t n);
 	/* return the index of the first value that is not finite, or n */
 	size_t (*first_nonfinite)(const float *x, size_t n);
-	/* list the positions, rising, of values whose bits without the sign are at
+	/* list in at the rising positions of values whose bits without the sign are at
 	 * least t; at has room for n + 1 */
 	size_t (*at_least)(uint32_t *at, const float *x, size_t n, uint32_t t);
 	/* acc[i] += w * x[i] in f64, the product rounded before the sum */
@@ -69,11 +69,11 @@ struct kern {
 	 *   s = bf16(m / -128)  or  bf16(m / -8), at most KERN_Q8_TOP, _Q4_TOP
 	 *   c = x / s, to nearest even, limited to -128..127 or -8..7
 	 *
-	 * so that m gets the most negative code, of which there is one more (as in ggml's
-	 * q4_0); s = 0: all codes are 0.  A block is s little-endian and the codes; 4-bit
-	 * codes lie in pairs, the first one low.  The last block may be short: n values,
-	 * KERN_Q8_SIZE(n) bytes.  x is finite; scales to decode are at most _TOP in
-	 * magnitude.
+	 * so that m gets the most negative code, which has no positive counterpart (as in
+	 * ggml's q4_0); s = 0: all codes are 0.  A block is s little-endian and the
+	 * codes; 4-bit codes lie in pairs, the first one low.  The last block may be
+	 * short: n values, KERN_Q8_SIZE(n) bytes.  x is finite; scales to decode are at
+	 * most _TOP in magnitude.
 	 */
 	void (*q8)(unsigned char *p, const float *x, size_t n);
 	void (*unq8)(float *x, const unsigned char *p, size_t n);
@@ -83,9 +83,9 @@ struct kern {
 	 * finite one, then the sign bits, least significant first. */
 	void (*sign)(unsigned char *p, const float *x, size_t n);
 	void (*unsign)(float *x, const unsigned char *p, size_t n);
-	/* A uniform quantiser with a dead zone, a = |x| * inv (f32): q = sign(x) *
-	 * trunc(a + r), 0 if a < dead; |q| is at most KERN_QMAX. 0 <= r <= 0.5, dead +
-	 * r >= 1. */
+	/* A uniform quantiser with a dead zone.  With a = |x| * inv in f32, q = sign(x) *
+	 * trunc(a + r), or 0 if a < dead; |q| is at most KERN_QMAX.  0 <= r <= 0.5, dead
+	 * + r >= 1. */
 	void (*deadzone)(int16_t *q, const float *x, size_t n, float inv,
 	    float dead, float r);
 
@@ -94,43 +94,43 @@ struct kern {
 	void (*split)(unsigned char *p, const float *x, size_t n);
 	void (*join)(float *x, const unsigned char *p, size_t n);
 
-	/* mark the values of x[n] equal to v: bit i % 64 of mark[i / 64]. before[j]
-	 * counts the marks before word j; the last of before[(n + 63) / 64 + 1] counts
-	 * all */
+	/* mark the values of x[n] equal to v: bit i % 64 of mark[i / 64].  before[j] is
+	 * the number of marks before word j; the last of before[(n + 63) / 64 + 1] is the
+	 * number of all marks */
 	void (*marks)(uint64_t *mark, uint32_t *before, const unsigned char *x,
 	    size_t n, unsigned char v);
 
-	/* replace each place[c] by the number of marks before it; and each rank[c], in
-	 * order, by the place of the mark, among n values, with that many marks before
-	 * it; it exists */
+	/* ranked: replace each place[c] by the number of marks before it.  marked:
+	 * replace each of the rising rank[c] by the place, below n, of the mark that has
+	 * so many marks before it; there is such a mark */
 	void (*ranked)(uint32_t *place, size_t c, const uint64_t *mark,
 	    const uint32_t *before);
 	void (*marked)(uint32_t *rank, size_t c, const uint64_t *mark,
 	    const uint32_t *before, size_t n);
 
-	/* Passes of ECQ; kern_ecq.h explains the terms. m has been started; all passes
-	 * but the first also need its tables. */
-	/* compute the code of each q[n] and the greatest symbol by each of 1 to 3
+	/* Passes of ECQ; kern_ecq.h explains the terms.  m has been started (kern_ecq_start);
+	 * all passes but ecq_sort also need its tables (kern_ecq_tables). */
+	/* compute the code of each q[n] and the greatest symbol, for each of k = 1 to 3
 	 * models, which are independent of each other */
 	void (*ecq_sort)(struct kern_ecq_sorted *t, unsigned k,
 	    const int16_t *q, size_t n);
-	/* for the symbol of each code its first slot, and its number of slots << 16 */
+	/* set span[i] to the first slot of code[i]'s symbol, plus its number of slots << 16 */
 	void (*ecq_spans)(struct kern_ecq *m, const uint16_t *code, size_t n,
 	    uint32_t *span);
 	/* encode the values from the last to the first, value i into state[i % states];
 	 * words are written downwards from w; return where they begin */
 	unsigned char *(*ecq_put)(uint32_t *state, unsigned states,
 	    const uint32_t *span, size_t n, unsigned char *w);
-	/* decode all n codes from what ecq_put wrote; -1 if words are missing */
+	/* decode all n codes from what ecq_put wrote; return -1 if words are missing */
 	int (*ecq_get)(struct kern_ecq *m, struct kern_ecq_get *g,
 	    uint16_t *code, size_t n);
-	/* make a mark per chunk, of ECQ or TCQ: the signs of its non-zero symbols (0 if
-	 * q is NULL), their number << 16, and 1 << 24 if some code is not the whole
-	 * value, which holds for all symbols from escape on */
+	/* make a mark per chunk, of ECQ or TCQ: the signs of its non-zero symbols (0 if q
+	 * is NULL), their number << 16, and 1 << 24 if some code is not the whole value;
+	 * symbols from `escape' on never are */
 	void (*ecq_marks)(const uint16_t *code, const int16_t *q, size_t n,
 	    uint32_t *mark, unsigned escape);
-	/* for each four values of a chunk without escapes, the plain bits that their
-	 * codes leave out (codec/ecq_code.h), and how many there are; two: of TCQ */
+	/* for each four values of a chunk without escapes, set low to the plain bits that
+	 * their codes leave out (codec/ecq_code.h) and bits to their number; two 1: of TCQ */
 	void (*ecq_low)(const int16_t q[16], const uint16_t code[16], unsigned two,
 	    uint64_t low[4], uint64_t bits[4]);
 	/* x[i] = of[symbol of code[i]], with the sign from the mark */
@@ -145,9 +145,9 @@ struct kern {
 	void (*ecq_decoded)(float *y, const int16_t *q, const float *x, size_t n,
 	    const float delta[4], float step);
 
-	/* Passes of TCQ, explained in kern_tcq.h: codes of q[n] and the greatest
-	 * symbol; spans for ecq_put; all n codes from what ecq_put wrote, or -1; the
-	 * q[n] of least cost; values as ECQ's, of[16] per quantiser */
+	/* Passes of TCQ, explained in kern_tcq.h: compute the codes of q[n] and the
+	 * greatest symbol; spans for ecq_put; n codes from what ecq_put wrote, or -1; the
+	 * q[n] of least cost; values, as ecq_values does, with of[16] per quantiser */
 	unsigned (*tcq_sort)(struct kern_tcq *m, const int16_t *q, size_t n,
 	    uint16_t *code);
 	void (*tcq_spans)(struct kern_tcq *m, const uint16_t *code, size_t n,
@@ -174,8 +174,8 @@ enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };
 #define KERN_SIGN_SIZE(n) (((n) + 255) / 256 * 2 + ((n) + 7) / 8)
 
 /* Return the fastest table that this machine can run, or the one named by ACE_KERNEL in
- * the environment. NULL and ERR_USAGE if that name is unknown or its table cannot run
- * here. */
+ * the environment.  Return NULL with ERR_USAGE if that name is unknown or its table
+ * cannot run here. */
 const struct kern *kern_get(struct err *e);
 
 /* Return the name of kern_get's table, NULL if kern_get fails. */

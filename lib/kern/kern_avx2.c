@@ -75,7 +75,7 @@ top8(__m256i v)
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 2")
 
-/* Always try this many symbols: a mispredicted branch costs more. */
+/* Always compare with this many symbols: a mispredicted branch would cost more. */
 enum { SURE = 4 };
 
 /* Compute the spans of the symbols of context c. */
@@ -89,8 +89,8 @@ span_column(const struct kern_ecq *m, unsigned c, uint32_t t[KERN_ECQ_SYMBOLS])
 		    (uint32_t)(m->first[s + 1][c] - m->first[s][c]) << 16;
 }
 
-/* ecq_spans for chunks with one context: its spans are two vectors, computed when first
- * needed after the tables change. */
+/* ecq_spans for chunks with one context: the context's spans are two vectors, computed
+ * when first needed after the tables changed. */
 INLINE size_t
 spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
@@ -184,7 +184,7 @@ below(unsigned mask)
 	uint64_t v = ((mask * ones & 0x8040201008040201) +
 	    0x7f7f7f7f7f7f7f7f) >> 7 & ones;
 
-	/* the top bit of lane 7 needs no sum */
+	/* no lane adds the top bit, that of lane 7 */
 	v |= (uint64_t)(mask >> 7) << 56;
 	v = v * ones - v;
 	return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)&v));
@@ -315,7 +315,7 @@ ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 	return kern_ecq_get_some(m, g, code + i, n - i);
 }
 
-/* Return the lanes where state x of f slots must output a word first. */
+/* Return the lanes whose state x must output a word before a symbol of f slots. */
 INLINE __m256i
 full(__m256i x, __m256i f)
 {
@@ -324,11 +324,11 @@ full(__m256i x, __m256i f)
 	return _mm256_cmpeq_epi32(_mm256_max_epu32(x, most), x);
 }
 
-/* Return a half's states x after symbols of f slots; v the spans, k the lanes that
- * output a word. The quotient x / f or x / 2^16 / f is below 2^17, c / f is less than 1
- * / f by 4 to 6 parts of 2^24, and each of three roundings is less than 1. So q is the
- * quotient or one less, which the remainder decides; its product is computed in
- * parallel with the product of q and the rest. */
+/* Return the states x of half of the lanes after symbols of f slots; v: their spans; k:
+ * the lanes that output a word. The quotient x / f or x / 2^16 / f is below 2^17, c / f
+ * is less than 1 / f by 4 to 6 parts of 2^24, and each of three roundings is less than 1.
+ * So q is the quotient or one less, which the remainder decides; its product is computed
+ * in parallel with the product of q and the rest. */
 INLINE __m256i
 into(__m256i x, __m256i v, __m256i f, __m256i k)
 {

@@ -144,7 +144,7 @@ above(struct found *f, __m512i slot, __m512i t)
 	return k;
 }
 
-/* Always try up to SURE symbols: a mispredicted branch costs more. */
+/* Always compare with SURE symbols: a mispredicted branch would cost more. */
 enum { SURE = 4 };
 
 /* A chunk before it is decoded. */
@@ -170,7 +170,7 @@ begins(const struct kern_ecq *m, const struct chunk *h, unsigned i, int two)
 	return two ? _mm512_mask_mov_epi32(t, h->odd, row((m + 1)->first[i], h->c)) : t;
 }
 
-/* Return the symbols of slots; TCQ's tables of the second quantiser follow m. */
+/* Return the symbols of slots. The tables of TCQ's second quantiser follow m. */
 static inline struct found
 symbols(const struct kern_ecq *m, const struct chunk *h, __m512i slot, int two)
 {
@@ -185,7 +185,7 @@ symbols(const struct kern_ecq *m, const struct chunk *h, __m512i slot, int two)
 	return f;
 }
 
-/* Copy a group of `states' lanes, the first at `from', to every group. */
+/* Copy the group of `states' lanes that begins at lane `from' to all groups of lanes. */
 static inline __m512i
 spread(__m512i x, unsigned states, unsigned from)
 {
@@ -216,8 +216,8 @@ take(const unsigned char **p, const unsigned char *end, __mmask16 k, __m512i *w)
 	return 0;
 }
 
-/* Decode a chunk's symbols, as many at a time as there are states. Every group of lanes
- * holds the states; one group is used per turn. */
+/* Decode a chunk's symbols, in each turn as many as there are states. Every group of
+ * `states' lanes holds the states; each turn uses one group. */
 INLINE int
 decode(const struct kern_ecq *m, const struct chunk *h, unsigned states,
     __m512i *x, struct kern_ecq_get *g, __m512i *s, int two)
@@ -358,8 +358,8 @@ spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 	return i;
 }
 
-/* ecq_spans for chunks with one context: its spans fit a vector, computed when
- * first needed after the tables change. */
+/* ecq_spans for chunks with one context: the context's spans fit into a vector, computed
+ * when first needed after the tables changed. */
 INLINE size_t
 spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
@@ -377,7 +377,7 @@ spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 	for (i = 0; i + LANES <= n; i += LANES) {
 		c = kern_ecq_context(KERN_ECQ_LEVEL(code[i]));
 		if ((made >> c & 1) == 0) {
-			/* two contexts at a time: there is one row more than symbols */
+			/* this loads two contexts: `first' has a row to spare */
 			at = _mm512_add_epi32(place, _mm512_set1_epi32((int)c));
 			first = _mm512_and_si512(low, _mm512_i32gather_epi32(
 			    at, (const void *)m->first[0], 2));

@@ -5,9 +5,9 @@
 #include "kern/kern_ecq.h"
 #include "kern/kern_ecq_impl.h"
 
-enum { TRUST = 256 };		/* symbols that the prior of a context counts as */
+enum { TRUST = 256 };		/* number of symbols that a context's prior counts as */
 
-/* As for geometric values, assuming that low means are underestimates. */
+/* Computed for geometric values, on the assumption that low means are underestimates. */
 const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS] = {
 	353, 437, 542, 678, 852, 1077, 1369, 1752, 2254,
 	2914, 3783, 4923, 6410, 8331, 10779, 13833, 17540, 21889,
@@ -338,7 +338,7 @@ kern_ecq_decoded(float *y, const int16_t *q, const float *x, size_t n,
 	}
 }
 
-/* ---- and chunk by chunk ---- */
+/* ---- the passes, chunk by chunk ---- */
 
 void
 kern_ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)

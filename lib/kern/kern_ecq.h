@@ -1,11 +1,11 @@
 /*
  * The context model of ECQ's magnitudes (codec/ecq_code.h), and their rANS code.
  *
- * Values are coded in chunks of 16, one per lane.  A chunk's expected magnitudes depend only
- * on earlier chunks (near and far, decaying means) and, per column, on the rows above
- * (decaying means), so that its lanes are independent.  The expectation gives each value a
- * level: a mean magnitude in half octaves.  Each level has a table of frequencies, which
- * adapts between chunks only.  All arithmetic is on integers.
+ * Values are coded in chunks of 16, one per lane.  The magnitudes expected for a chunk
+ * depend only on earlier chunks (two decaying means, near and far) and, per column, on
+ * the rows above (decaying means), so that its lanes are independent.  The expectation
+ * gives each value a level: a mean magnitude in half octaves.  Each level has a table of
+ * frequencies, which adapts between chunks only.  All arithmetic is on integers.
  *
  * A magnitude a of level l is the symbol s = a >> shift(l), at most top, coded with the table
  * of context(l).
@@ -24,15 +24,15 @@ enum {
 	KERN_ECQ_CONTEXTS = 24,	/* levels that have their own table */
 	KERN_ECQ_LEVELS = 43,	/* half octaves of a mean, from 2^-10 */
 	KERN_ECQ_WIDTH = 32,	/* width of a row of tables, for vectors */
-	KERN_ECQ_SHORTEST = 64,	/* columns from which row starts matter */
-	KERN_ECQ_STEP = 10,	/* a symbol's increment of its count */
+	KERN_ECQ_SHORTEST = 64,	/* row starts are ignored in rows with fewer columns */
+	KERN_ECQ_STEP = 10,	/* what a symbol adds to its count */
 	KERN_ECQ_FULL = 1 << 18,	/* total at which counts are halved */
 	KERN_ECQ_BITS = 15,	/* frequencies sum to 2^15 */
-	KERN_ECQ_CAP = 2047	/* upper limit of a magnitude in means */
+	KERN_ECQ_CAP = 2047	/* a larger magnitude counts as this in the means */
 };
 #define KERN_ECQ_LOW 0x10000u	/* states lie in [LOW, 2^32) */
 
-/* Source of a level: the header; values to the left; these and the row above. */
+/* What gives the level: the header; the values to the left; these and the row above. */
 enum kern_ecq_mode { KERN_ECQ_PLAIN, KERN_ECQ_LEFT, KERN_ECQ_ABOVE,
 	KERN_ECQ_MODES };
 
@@ -41,7 +41,7 @@ struct kern_ecq_expect {
 	/* means of magnitudes, and of what the columns had predicted */
 	uint32_t near, far, near_above, far_above;	/* 2^-16 */
 	int32_t *above;		/* [n], 2^-12; NULL: no rows */
-	int32_t base;		/* a column's mean where it is 0 */
+	int32_t base;		/* what a column's mean of 0 counts as */
 	size_t stride;		/* distance to the value above */
 	size_t cols, col;	/* columns of the tensor; column of the chunk */
 	size_t at, row;		/* index of the chunk's first value; its row */
@@ -54,13 +54,13 @@ struct kern_ecq {
 	uint16_t first[KERN_ECQ_SYMBOLS + 1][KERN_ECQ_WIDTH];
 	uint32_t count[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];
 	struct kern_ecq_expect e;
-	uint32_t chunks;	/* chunks learnt */
+	uint32_t chunks;	/* number of chunks counted */
 	unsigned top;
 };
 
-/* 2^16 t, t = v / (1 + v): initial probability of a non-zero symbol per context, v = u
- * + sqrt(u) / 8, u = 2^(l / 2 - 39 / 4) the middle of level l (checked by
- * tests/unit/codec/test_ecq.c). */
+/* Initial probability of a non-zero symbol for each context, times 2^16.  It is v / (1 +
+ * v), with v = u + sqrt(u) / 8 and u = 2^(l / 2 - 39 / 4) the middle of level l (checked
+ * by tests/unit/codec/test_ecq.c). */
 extern const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS];
 
 /* The code of a value: its level and symbol; the bits above are TCQ's. */
@@ -109,9 +109,9 @@ kern_ecq_level(int eighth)
 	    (unsigned)eighth / 4 : KERN_ECQ_LEVELS - 1;
 }
 
-/* If the whole chunk has one level, return 1 and the level. Otherwise return 0; the
- * gain is added to the bits of a column's mean as f32, from the 20th on, to give four
- * times its level. */
+/* If the whole chunk has one level, return 1 with the level in *gain.  Otherwise return
+ * 0; added to the bits from the 20th on of a column's mean as f32, *gain gives four times
+ * the column's level. */
 static inline int
 kern_ecq_gain(const struct kern_ecq_expect *e, int *gain)
 {
@@ -129,8 +129,8 @@ kern_ecq_gain(const struct kern_ecq_expect *e, int *gain)
 	return 0;
 }
 
-/* Update the means after k values. sum: of their magnitudes; expected: the sum that
- * their columns' means had predicted. */
+/* Update the means after k values.  sum: the sum of their magnitudes; expected: the sum
+ * that their columns' means had predicted. */
 static inline void
 kern_ecq_follow(struct kern_ecq_expect *e, uint32_t sum, uint32_t expected, size_t k)
 {
@@ -171,9 +171,9 @@ kern_ecq_halve(struct kern_ecq *m, int32_t sum[KERN_ECQ_WIDTH])
 	}
 }
 
-/* Compute new tables of frequencies from the counts. In the header, so that each
- * table of kernels vectorises it: sums and quotients are below 2^31, which vectors
- * convert in one instruction, and quotients are exact. Out of line, because it is
+/* Compute new tables of frequencies from the counts.  It is in the header so that it is
+ * vectorised for each table of kernels: sums and quotients are below 2^31, which vectors
+ * convert in one instruction, and quotients are exact.  It is not inline, because it is
  * called rarely. */
 static __attribute__((noinline, unused)) void
 kern_ecq_change(struct kern_ecq *m)
@@ -201,7 +201,7 @@ kern_ecq_change(struct kern_ecq *m)
 		}
 }
 
-/* Count one more chunk. Return 1 if the tables are due. */
+/* Count one more chunk.  Return 1 if new tables are due. */
 static inline int
 kern_ecq_due(struct kern_ecq *m)
 {
@@ -211,7 +211,7 @@ kern_ecq_due(struct kern_ecq *m)
 	    (k < 1024 && k % 32 == 0) || k % 128 == 0;
 }
 
-/* Count one more chunk. Update the tables if due; then return 1. */
+/* Count one more chunk.  If new tables are due, compute them and return 1. */
 static inline int
 kern_ecq_learn(struct kern_ecq *m)
 {
@@ -229,7 +229,7 @@ struct kern_ecq_sorted {
 	unsigned top;
 };
 
-/* The words that a code is decoded from, and its states. */
+/* The words from which a code is decoded, and the states. */
 struct kern_ecq_get {
 	uint32_t *x;		/* [states] */
 	unsigned states;	/* 1, 2, 4, ... 32 */
@@ -241,8 +241,8 @@ struct kern_ecq_get {
 void kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
     size_t cols, uint64_t offset, int32_t *above);
 
-/* Return 1 if rows of so many columns can predict the rows below them, for n values;
- * else 0. */
+/* Return 1 if, of n values, rows of so many columns can predict the rows below them; else
+ * 0. */
 int kern_ecq_rows(size_t cols, size_t n);
 
 /* Initialise the tables for symbols from 0 to top, 1 to 15. */
@@ -254,8 +254,8 @@ void kern_ecq_levels(const struct kern_ecq_expect *e, uint8_t l[KERN_ECQ_LANES])
 void kern_ecq_done(struct kern_ecq_expect *e, const int32_t mag[KERN_ECQ_LANES],
     size_t k);
 
-/* Reference definitions of two passes of kern.h, value by value. sort does values from
- * `from' to n by one model; top is the greatest symbol before. */
+/* Reference definitions of two passes of kern.h, value by value.  kern_ecq_sort_some codes
+ * the values from `from' to n by one model; on entry t->top is the greatest symbol before. */
 void kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q,
     size_t from, size_t n);
 int kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
@@ -269,7 +269,7 @@ unsigned char *kern_ecq_put(uint32_t *state, unsigned states,
 int kern_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n);
 void kern_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
     uint32_t *mark, unsigned escape);
-/* TCQ also uses this */
+/* TCQ also uses this function */
 void kern_ecq_low(const int16_t q[KERN_ECQ_LANES], const uint16_t code[KERN_ECQ_LANES],
     unsigned two, uint64_t low[4], uint64_t bits[4]);
 void kern_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,

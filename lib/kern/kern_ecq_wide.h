@@ -5,9 +5,9 @@
  * ---- ecq_sort ----
  *
  * The expectation of a chunk depends on the magnitudes of the chunk before, and these on its
- * own expectation, because the level shifts them.  Below level KERN_ECQ_CONTEXTS, where most
- * chunks are, nothing is shifted: a predictable branch takes the sum directly from the
- * values, and the dependency is a few sums and shifts per chunk.
+ * own expectation, because their level shifts the magnitudes.  Below level
+ * KERN_ECQ_CONTEXTS, where most chunks are, nothing is shifted: a predictable branch takes
+ * the sum directly from the values, and the dependency is a few sums and shifts per chunk.
  */
 #ifndef ACE_KERN_ECQ_WIDE_H
 #define ACE_KERN_ECQ_WIDE_H
@@ -71,7 +71,7 @@ sort_narrow(struct sort_pair p)
 	return _mm256_permute4x64_epi64(_mm256_packus_epi32(p.v[0], p.v[1]), 0xd8);
 }
 
-/* Return the symbols of a >> shift; a is shifted already, except for TCQ's bit. */
+/* Return the symbols of a >> shift; a is shifted already, except for TCQ's lowest bit. */
 WIDE_INLINE __m256i
 sort_symbols(__m256i a, __m256i by, int two)
 {
@@ -115,7 +115,7 @@ sort_levels(const struct kern_ecq_expect *e, int gain)
 	return l;
 }
 
-/* Return the symbols of a chunk whose levels shift; *mag receives what their magnitudes
+/* Return the symbols of a chunk whose levels shift; set *mag to what their magnitudes
  * count as. */
 WIDE_INLINE __m256i
 sort_shifted(__m256i a, struct sort_pair l, struct sort_pair *mag, int two)
@@ -147,7 +147,7 @@ sort_shifted(__m256i a, struct sort_pair l, struct sort_pair *mag, int two)
 	return sort_narrow(k);
 }
 
-/* Update the means of columns where magnitudes count. Return what they had
+/* Update the columns' means by the magnitudes mag.  Return the sum that they had
  * predicted. */
 WIDE_INLINE uint32_t
 sort_columns(struct kern_ecq_expect *e, struct sort_pair mag)
@@ -231,12 +231,12 @@ sort_most(__m256i v)
 	__m128i t = _mm_max_epu16(_mm256_castsi256_si128(v),
 	    _mm256_extracti128_si256(v, 1));
 
-	/* the processor has an instruction for the minimum of 8 */
+	/* the processor has an instruction for the minimum of 8 lanes */
 	t = _mm_minpos_epu16(_mm_sub_epi16(_mm_set1_epi16(-1), t));
 	return 0xffff - (unsigned)_mm_extract_epi16(t, 0);
 }
 
-/* Run k models interleaved: each depends only on its own chunk before. Their
+/* Run k models interleaved: each depends only on its own previous chunk.  Their
  * expectations stay in registers; k is a constant at each call. */
 WIDE_INLINE void
 sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
@@ -284,16 +284,16 @@ kern_ecq_sort_wide(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size
 /*
  * ---- counts of symbols ----
  *
- * Where a chunk's contexts differ its symbols are counted one by one, and most of
- * them are equal: an increment would wait for the store of the one before it.  So
- * they are counted in banks by turns, until the tables change.
+ * If a chunk's contexts differ, its symbols are counted one by one.  Most of them are
+ * equal, so that each increment would wait for the store of the previous one.  So they
+ * are counted in several banks by turns, until the tables change.
  */
 
 enum { BANKS = 4, BANK = KERN_ECQ_SYMBOLS * KERN_ECQ_WIDTH };
 
 struct banks {
-	/* one vector more than needed, because banks 2048 bytes apart would collide at the
-	 * same offset of their pages */
+	/* one vector more than needed: loads and stores of banks at the same offset of
+	 * different pages would collide */
 	uint32_t n[BANKS][BANK + 16];
 };
 
@@ -349,7 +349,7 @@ banks_learn(struct banks *b, struct kern_ecq *m)
 
 /* ---- plain bits ---- */
 
-/* Return the plain bits of eight values; *n receives how many each has. */
+/* Return the plain bits of eight values; set *n to the number of bits of each. */
 WIDE_INLINE __m256i
 low_bits(__m256i q, __m256i code, __m128i two, __m256i *n)
 {
@@ -396,7 +396,7 @@ kern_ecq_low_wide(const int16_t q[KERN_ECQ_LANES], const uint16_t code[KERN_ECQ_
 		    _mm_loadu_si128((const void *)(code + 8 * i))), by, &n[i]);
 		v[i] = low_pairs(v[i], &n[i]);
 	}
-	/* the order of fours becomes 0 2 1 3 */
+	/* the fours of values come in the order 0 2 1 3 */
 	first = _mm256_unpacklo_epi64(n[0], n[1]);
 	v[0] = _mm256_or_si256(_mm256_unpacklo_epi64(v[0], v[1]), _mm256_sllv_epi64(
 	    _mm256_unpackhi_epi64(v[0], v[1]), first));
@@ -408,7 +408,7 @@ kern_ecq_low_wide(const int16_t q[KERN_ECQ_LANES], const uint16_t code[KERN_ECQ_
 /*
  * ---- counts of one context ----
  *
- * Where a chunk has one context, all its symbols are counted together: lane s of a vector
+ * If a chunk has one context, all its symbols are counted together: lane s of a vector
  * has one bit for each value whose symbol is s.
  */
 
@@ -421,7 +421,7 @@ struct column {
 WIDE_INLINE void
 column_count(struct column *t, unsigned c, __m256i s)
 {
-	/* for each bit of s: 0 in the lanes whose number has it */
+	/* not[j]: 0 in the lanes whose number has bit j */
 	const __m256i not[4] = { _mm256_set1_epi32(0xffff),
 		_mm256_set1_epi64x(0xffffffff),
 		_mm256_setr_epi64x(-1, 0, -1, 0), _mm256_setr_epi64x(-1, -1, 0, 0) };

@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 
-/* Return bit i = 1 where p[i] is v, for 64 bytes. */
+/* Return a word whose bit i is 1 if p[i] is v, for 64 bytes. */
 static inline uint64_t
 kern_marks_of(const unsigned char *p, unsigned char v)
 {
@@ -34,7 +34,7 @@ kern_marks_of(const unsigned char *p, unsigned char v)
 
 	for (k = 0; k < 64; k += 8) {
 		x = bytes_le64(p + k) ^ one * v;
-		/* 1 in each of the eight bytes that is 0 */
+		/* each of the eight bytes becomes 1 if it was 0, else 0 */
 		x = ~(((x & low) + low) | x | low) >> 7;
 		m |= (x * 0x0102040810204080u >> 56) << k;
 	}
@@ -86,7 +86,7 @@ kern_marks(uint64_t *mark, uint32_t *before, const unsigned char *x, size_t n,
 	before[i] = sum;
 }
 
-/* Return the index of the 1 bit of m that has k 1 bits below it; it exists. */
+/* Return the index of the 1 bit of m that has k 1 bits below it; there is such a bit. */
 static inline unsigned
 kern_marks_bit(uint64_t m, unsigned k)
 {
@@ -119,8 +119,8 @@ kern_ranked(uint32_t *place, size_t c, const uint64_t *mark, const uint32_t *bef
 	}
 }
 
-/* If there are many ranks, tabulate the word of each rank, some words at a time: a search
- * would take branches that processors cannot predict. */
+/* If there are many ranks, make a table of the word of each rank, for some words at a
+ * time: a search would take branches that processors cannot predict. */
 static inline void
 kern_marked(uint32_t *rank, size_t c, const uint64_t *mark, const uint32_t *before, size_t n)
 {

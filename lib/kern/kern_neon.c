@@ -34,7 +34,7 @@
 	vreinterpret_f16_u16(vld1_u16(p)))
 #define WIDE_OF4(t, i) (wide_f32)of4(vld1q_f32(t), (uint32x4_t)(i))
 
-/* Return t[i] for each i: a lookup by bytes, 4 i and the three after it. */
+/* Return t[i] for each i: look up the bytes from 4 i to 4 i + 3. */
 static inline uint8x16_t
 of4(float32x4_t t, uint32x4_t i)
 {

@@ -8,7 +8,7 @@
 #include "kern/kern_marks.h"
 #include "kern/ref.h"
 
-/* Another method of evaluation would give bits that differ from other machines' bits;
+/* With another evaluation method the bits would differ from those of other machines;
  * FLOAT in the Makefile sets the method. */
 _Static_assert(FLT_EVAL_METHOD == 0, "f32 is not computed in f32");
 
@@ -250,7 +250,7 @@ kern_ref_scale(float m, float codes, uint16_t top)
 	return s;
 }
 
-/* Return the value of largest magnitude, the negative one if two are equal. */
+/* Return the value with the largest magnitude; of two equal ones, the negative one. */
 static float
 extreme(const float *x, size_t n)
 {

@@ -128,7 +128,7 @@ most16(uint32_t v)
 	return v < 65535 ? v : 65535;
 }
 
-/* Compute the cost of a value by each way, and by u whether that way is 0. */
+/* Compute the cost of a value coded each way, and for each u whether the even way is 0. */
 static void
 ways(const struct kern_tcq_walk *w, size_t i, uint32_t cost[KERN_TCQ_WAYS],
     unsigned none[2])
@@ -171,7 +171,7 @@ branch(const struct kern_tcq_walk *w, size_t i, struct kern_tcq_ends *ends)
 
 	ways(w, i, cost, none);
 	for (n = 0, least = 65535; n < KERN_TCQ_STATES; n++) {
-		/* the two states before n differ in the highest bit */
+		/* the two predecessors of n differ in the highest bit */
 		s = n >> 2 | ((n ^ n >> 2) & 1) << 1;
 		v = (s & 1) * 2 + (n >> 1 & 1);
 		low = most16(ends->cost[s][j] + cost[v]);

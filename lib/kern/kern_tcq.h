@@ -1,14 +1,14 @@
 /*
  * The levels of TCQ (codec/tcq_code.h): a trellis of eight states per lane.
  *
- * A value is |q| = k of one of two quantisers, u = 0 or 1, and means
- * sign(q) * (2 k - u) * step, 0 for k = 0.  Value i goes through the trellis of lane i mod 16,
- * which begins in state 0.  u is the lowest bit of the state; the parity of k selects the next
- * state.  The context model is ECQ's (kern_ecq.h), of k; each quantiser has its own tables of
- * frequencies.
+ * A value is coded as |q| = k by one of two quantisers, u = 0 or 1, and stands for
+ * sign(q) * (2 k - u) * step, or 0 for k = 0.  Value i goes through the trellis of lane i
+ * mod 16, which begins in state 0.  u is the lowest bit of the state; the parity of k
+ * selects the next state.  The context model is ECQ's (kern_ecq.h), of k; each quantiser
+ * has its own tables of frequencies.
  *
- * Because the parity must be known with the symbol, a k of level l is the symbol
- * s = 2 * min(k >> (shift(l) + 1), 7) + k % 2; that is k if nothing is shifted and k < 14.
+ * Because the symbol must give the parity, k at level l is coded as the symbol s = 2 *
+ * min(k >> (shift(l) + 1), 7) + k % 2; this is k if nothing is shifted and k < 14.
  */
 #ifndef ACE_KERN_TCQ_H
 #define ACE_KERN_TCQ_H
@@ -18,16 +18,16 @@
 enum {
 	KERN_TCQ_STATES = 8,
 	KERN_TCQ_ESCAPE = 14,		/* this symbol and the next are escapes */
-	KERN_TCQ_CENTERS = 3,		/* for k = 1, 2, 3 and more */
+	KERN_TCQ_CENTERS = 3,		/* for k = 1, k = 2, and k >= 3 */
 	KERN_TCQ_WAYS = 4,		/* a way is 2 u + k % 2 */
-	KERN_TCQ_FINE = 512,		/* units of a step that values are placed in */
-	KERN_TCQ_AHEAD = 451,		/* units that a cell begins below its step */
+	KERN_TCQ_FINE = 512,		/* positions of values: units per step */
+	KERN_TCQ_AHEAD = 451,		/* a cell begins so many units below its step */
 	KERN_TCQ_LAST = 32,		/* all four ways are alike from this step on */
 	KERN_TCQ_CELLS = 40,
 	KERN_TCQ_FAR = 65528,		/* no level reaches this step */
-	/* Costs, in 2^-10 of a squared step, are so small that a path from a state
-	 * other than the first is never the cheapest. */
-	KERN_TCQ_MOST = 4095,		/* of a symbol */
+	/* Limits on costs, in 2^-10 of a squared step: so small that a path from another
+	 * first state than 0 is never the cheapest. */
+	KERN_TCQ_MOST = 4095,		/* most cost of a symbol */
 	KERN_TCQ_NEVER = 21000
 };
 
@@ -65,8 +65,8 @@ kern_tcq_counted(unsigned symbol, unsigned shift)
 	return k < KERN_ECQ_CAP ? (int32_t)k : KERN_ECQ_CAP;
 }
 
-/* Position of a value, in KERN_TCQ_FINE of a step, and its cell: one step wide, within
- * which each way has one nearest level (a way's levels are four steps apart). */
+/* Return the position of a value, in units of which KERN_TCQ_FINE are a step.  A cell is one
+ * step wide; within it each way has one nearest level (a way's levels are four steps apart). */
 static inline uint32_t
 kern_tcq_place(float a)
 {
@@ -91,19 +91,19 @@ kern_tcq_half(uint32_t cell, unsigned u, unsigned p)
 	return j < 1 && p == 0 ? 1 : j;
 }
 
-/* Input of the decisions. Where levels shift there are many bits and all symbols cost
- * alike: 0, the last row. */
+/* Input of the decisions.  At levels that shift, values take many bits and all symbols
+ * cost the same: 0, in the last row. */
 struct kern_tcq_walk {
 	const float *x;
-	const uint16_t *code;	/* [n] whose levels are taken */
+	const uint16_t *code;	/* [n] codes of which the levels are used */
 	size_t n;
 	float inv;		/* KERN_TCQ_FINE / step */
-	/* per cell the cost of each way's symbol, of 0 by u, and padding */
+	/* per cell the cost of each way's symbol, the cost of 0 for each u, and padding */
 	uint16_t cost[KERN_ECQ_CONTEXTS + 1][KERN_TCQ_CELLS][8];
 	/* [u][j]: distance of the centre of k = j + 1 above 2 k - u */
 	int16_t center[2][KERN_TCQ_CENTERS];
-	/* per chunk: for each state a bit per lane, 1 if it comes from the lower of its
-	 * two predecessors; then by u whether 0 is the even level */
+	/* per chunk: for each state a bit per lane, 1 if its path comes from the lower of
+	 * its two predecessors; then for each u whether the even level is 0 */
 	uint16_t (*from)[KERN_TCQ_STATES + 2];
 };
 
@@ -112,14 +112,14 @@ struct kern_tcq_ends {
 	uint16_t cost[KERN_TCQ_STATES][KERN_ECQ_LANES];
 };
 
-/* As kern_ecq_start and kern_ecq_tables, for both quantisers. */
+/* Like kern_ecq_start and kern_ecq_tables, for both quantisers. */
 void kern_tcq_start(struct kern_tcq *m, enum kern_ecq_mode mode, unsigned level,
     size_t cols, uint64_t offset, int32_t *above);
 void kern_tcq_tables(struct kern_tcq *m, unsigned top);
 
-/* Reference definitions of kern.h's passes, value by value. walk starts at any chunk,
- * given the path ends before it; back goes from the best of all ends to a chunk and
- * returns the states before it. */
+/* Reference definitions of kern.h's passes, value by value.  kern_tcq_walk starts at any
+ * chunk, given the ends of the paths before it; kern_tcq_back goes from the best of all
+ * ends back to a chunk and returns the states before it. */
 unsigned kern_tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n, uint16_t *code);
 void kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n, uint32_t *span);
 int kern_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n);

@@ -1,7 +1,7 @@
 /*
  * The passes of TCQ for kern_avx2.c and kern_avx512.c, and the rows of both tables. A
- * chunk is a vector of 16 bits per lane, and so are the costs, whose eight paths stay
- * in registers. The operations and their order are kern_tcq.c's.
+ * chunk is a vector of 16 bits per lane, and so are the costs of each of the eight paths,
+ * which stay in registers. The operations and their order are those of kern_tcq.c.
  */
 #ifndef ACE_KERN_TCQ_AVX2_H
 #define ACE_KERN_TCQ_AVX2_H
@@ -39,7 +39,7 @@ tcq_keep(struct kern_tcq *m, __m256i state)
 	    _mm256_castsi256_si128(state), _mm256_extracti128_si256(state, 1)));
 }
 
-/* Return the quantisers of states as a code has them. */
+/* Return the quantisers of states, at their place in a code. */
 WIDE_INLINE __m256i
 tcq_quantiser(__m256i state)
 {
@@ -71,7 +71,7 @@ tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n, uint16_t *code)
 	return top > rest ? top : rest;
 }
 
-/* Banks as ECQ has, for both quantisers; the highest bit of a code is the quantiser. */
+/* Banks like those of ECQ, for both quantisers; the highest bit of a code is the quantiser. */
 struct tcq_banks {
 	uint32_t n[BANKS][2 * BANK + 16];
 };
@@ -174,7 +174,7 @@ tcq_place(const struct kern_tcq_walk *w, size_t i)
 	return _mm256_cvttps_epi32(_mm256_min_ps(a, _mm256_set1_ps(0x1p26f)));
 }
 
-/* Return the positions of a chunk as if none were far; *far: those that are. */
+/* Return the positions of a chunk as if no value were far; *far: the lanes that are far. */
 WIDE_INLINE __m256i
 tcq_near(const struct kern_tcq_walk *w, size_t i, __m256i *far)
 {
@@ -198,8 +198,8 @@ tcq_near(const struct kern_tcq_walk *w, size_t i, __m256i *far)
 	return sort_narrow(at);
 }
 
-/* Transpose columns 0..5 of a matrix whose rows 0..7 are in the lower halves and 8..15
- * in the upper ones. */
+/* Transpose columns 0..5 of a matrix whose rows 0..7 are in the lower halves of r and
+ * 8..15 in the upper halves. */
 WIDE_INLINE void
 tcq_turn(const __m256i r[8], __m256i c[6])
 {
@@ -258,7 +258,7 @@ tcq_square(__m256i d)
 	return _mm256_mulhi_epu16(d, d);
 }
 
-/* Return the cost of a chunk by each way, and by u where that way is 0. */
+/* Compute the cost of a chunk coded each way, and where the even way of each u is 0. */
 WIDE_INLINE void
 tcq_ways(const struct kern_tcq_walk *w, size_t i, __m256i cost[KERN_TCQ_WAYS],
     __m256i none[2])
@@ -297,7 +297,7 @@ tcq_ways(const struct kern_tcq_walk *w, size_t i, __m256i cost[KERN_TCQ_WAYS],
 	}
 }
 
-/* Store a bit per lane of two vectors, as 16 and 16. */
+/* Store one bit per lane of two vectors, 16 bits for each vector. */
 WIDE_INLINE void
 tcq_bits(uint16_t *p, __m256i a, __m256i b)
 {

@@ -1,6 +1,6 @@
 /*
- * The reference kernels by name. Other tables use one unchanged, or for values that do
- * not fill a vector.
+ * The reference kernels by name. Other tables use some of them unchanged, and others for
+ * values that do not fill a vector.
  */
 #ifndef ACE_KERN_REF_H
 #define ACE_KERN_REF_H
@@ -22,7 +22,7 @@ void kern_ref_fold(const struct kern_lanes *l, struct kern_stat *s);
 
 uint32_t kern_ref_max_bits(const float *x, size_t n);
 size_t kern_ref_first_nonfinite(const float *x, size_t n);
-/* As at_least, of x[i0..n). */
+/* Like at_least, for x[i0..n). */
 size_t kern_ref_at_least(uint32_t *at, const float *x, size_t i0, size_t n, uint32_t t);
 void kern_ref_axpy64(double *acc, double w, const float *x, size_t n);
 void kern_ref_narrow(float *y, const double *acc, size_t n);
@@ -38,7 +38,7 @@ void kern_ref_q4(unsigned char *p, const float *x, size_t n);
 void kern_ref_unq4(float *x, const unsigned char *p, size_t n);
 void kern_ref_sign(unsigned char *p, const float *x, size_t n);
 void kern_ref_unsign(float *x, const unsigned char *p, size_t n);
-/* of x[i0..n) */
+/* for x[i0..n) */
 void kern_ref_split(unsigned char *p, const float *x, size_t i0, size_t n);
 void kern_ref_join(float *x, const unsigned char *p, size_t i0, size_t n);
 void kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv,

@@ -38,17 +38,17 @@ typedef WIDE_VECTOR(double, WIDE_BYTES) wide_f64;
 typedef WIDE_VECTOR(int64_t, WIDE_BYTES) wide_i64;
 
 enum { WIDE_LANES = WIDE_BYTES / 4, WIDE_HALF = WIDE_BYTES / 8,
-	/* vectors that the 16 lanes of sums take, and 32 values */
+	/* number of vectors for the 16 lanes of sums, and for 32 values */
 	WIDE_PARTS = KERN_LANES / WIDE_HALF, WIDE_BLOCK = 32 / WIDE_LANES };
 
 #define WIDE_INLINE static inline __attribute__((always_inline))
-/* before a loop of few iterations over vectors that must stay in registers */
+/* write it before a loop of few iterations whose vectors must stay in registers */
 #define WIDE_UNROLL _Pragma("GCC unroll 16")
 
 #define WIDE_MAGIC 12582912.0f		/* 1.5 * 2^23, and its bits */
 #define WIDE_MAGIC_BITS 0x4b400000
 
-/* How many of n values fill whole vectors of w values. */
+/* The number of the n values that fill whole vectors of w values. */
 #define WIDE_WHOLE(n, w) ((n) / (size_t)(w) * (size_t)(w))
 
 WIDE_INLINE wide_f32
@@ -73,7 +73,7 @@ wide_wild(wide_u32 m)
 	return m + 0x00800000;
 }
 
-/* Return a where m is all ones, b where it is 0. */
+/* Return the lanes of a where m is all ones, and those of b where m is 0. */
 WIDE_INLINE wide_i32
 wide_pick(wide_i32 m, wide_i32 a, wide_i32 b)
 {
@@ -101,7 +101,7 @@ wide_put(float *p, wide_f32 y)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* Add d and its magnitude to a lane of each sum. */
+/* Add d, its square and its magnitude to the lanes of the three sums. */
 WIDE_INLINE void
 wide_sum(wide_f64 d, wide_f64 *sum, wide_f64 *sq, wide_f64 *ab)
 {
@@ -186,10 +186,10 @@ wide_at_least(uint32_t *at, const float *x, size_t n, uint32_t t)
 	if (t > INT32_MAX)
 		return 0;
 	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
-		/* negative if it is at least t */
+		/* the difference is negative where the magnitude is at least t */
 		k = WIDE_BITS(t - 1 - wide_mag(wide_load(x + i)));
 #ifdef WIDE_PACK
-		/* m is at most i, so that there is room for all lanes */
+		/* m <= i, so that `at' has room for all lanes */
 		WIDE_PACK(at + m, k, place + (uint32_t)i);
 		m += (unsigned)__builtin_popcount(k);
 #else
@@ -337,7 +337,7 @@ wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes, uint16
 	f = bytes_f32((uint32_t)s << 16);
 	WIDE_UNROLL
 	for (j = 0; j < WIDE_BLOCK; j++)
-		/* to nearest even, by the last places of the sum */
+		/* the last places of the sum round to nearest even */
 		q[j] = ((wide_i32)(v[j] / f + WIDE_MAGIC) - WIDE_MAGIC_BITS) *
 		    (128 / codes);
 	WIDE_PUT32(c, q);
@@ -534,7 +534,7 @@ static void
 wide_ecq_centers(const int16_t *q, const float *x, size_t n, float inv,
     int64_t sum[3], uint32_t count[3])
 {
-	enum { BLOCK = 4096 };	/* this many do not overflow 32 bits */
+	enum { BLOCK = 4096 };	/* sums of this many values do not overflow 32 bits */
 	wide_i32 a, d, k[3], part[3], some[3];
 	size_t i = 0, j, l, end;
 
@@ -578,7 +578,7 @@ wide_ecq_decoded(float *y, const int16_t *q, const float *x, size_t n,
 
 	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
 		s = wide_signed(q + i, &a);
-		at = a | (3 - a) >> 31;		/* 3 for more */
+		at = a | (3 - a) >> 31;		/* 3 also for larger a */
 		v = (wide_i32)((__builtin_convertvector(a, wide_f32) +
 		    WIDE_OF4(table, at)) * step) ^ (s & INT32_MIN);
 		own = KERN_QMAX - 1 - a;
