@@ -18,7 +18,6 @@
  *                the clock advances by its timeout
  * ACE_LATER=FILE the clock stands still until FILE is not empty, and then both it and
  *                the time of day are twelve days later
- * ACE_AGO=FILE   once FILE is not empty, the time of day is twelve days earlier
  * ACE_MEANWHILE=FILE  FILE is made, as by another process, before a folder is read
  * ACE_READS=FILE append a line for each read and sync of a file: read N PATH
  * CLIP_PAGE=FILE a struct clip that says which call fails or kills
@@ -57,7 +56,7 @@ static long alone, stop;	/* ACE_KILL, ACE_STOP: calls left; -1: at an exchange *
 static long faster = -1;	/* ACE_FASTER; -1: not set */
 static struct timespec since;
 static long long waited;	/* milliseconds of all polls, if ACE_FASTER is 0 */
-static int log_fd = -1, reads_fd = -1, later_fd = -1, ago_fd = -1;
+static int log_fd = -1, reads_fd = -1, later_fd = -1;
 
 __attribute__((constructor)) static void
 begin(void)
@@ -90,9 +89,6 @@ begin(void)
 		faster = atol(s);
 	if ((s = getenv("ACE_LATER")) != NULL)
 		later_fd = (int)syscall(SYS_openat, AT_FDCWD, s,
-		    O_RDONLY | O_CLOEXEC, 0);
-	if ((s = getenv("ACE_AGO")) != NULL)
-		ago_fd = (int)syscall(SYS_openat, AT_FDCWD, s,
 		    O_RDONLY | O_CLOEXEC, 0);
 	(void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &since);
 }
@@ -365,7 +361,7 @@ clock_gettime(clockid_t which, struct timespec *t)
 	long long ns;
 
 	if (r == 0 && which == CLOCK_REALTIME)
-		t->tv_sec += LATER_NS / 1000000000 * (filled(later_fd) - filled(ago_fd));
+		t->tv_sec += LATER_NS / 1000000000 * filled(later_fd);
 	if (r < 0 || which != CLOCK_MONOTONIC || (faster < 0 && later_fd < 0))
 		return r;
 	ns = (t->tv_sec - since.tv_sec) * 1000000000LL + t->tv_nsec - since.tv_nsec;
