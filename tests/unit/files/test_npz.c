@@ -254,58 +254,55 @@ TEST(test_bad)
 	}
 }
 
+/* Put the first n bytes of a zip into a file, which must be refused. */
+static void
+refused(const struct zip *z, size_t n, const char *word, const char *about)
+{
+	files_put("f.npz", z->b, n);
+	files_refused(FORMAT_NPZ, "f.npz", word, about);
+}
+
+/* Make a zip of two entries; NULL: of one. */
+static size_t
+two(struct zip *z, const struct zip_entry *a, const struct zip_entry *b)
+{
+	memset(z, 0, sizeof(*z));
+	zip_add(z, a);
+	if (b != NULL)
+		zip_add(z, b);
+	return zip_end(z);
+}
+
 TEST(test_structure)
 {
 	static const struct zip_entry a = { "a.npy", F4, 8, 0, 0, 0, 0 },
 	    b = { "b.npy", F4, 8, 0, 0, 0, 0 };
 	static char name[300];
-	struct zip_entry longer = { name, F4, 8, 0, 0, 0, 0 };
+	const struct zip_entry longer = { name, F4, 8, 0, 0, 0, 0 };
 	static struct zip z;
 	size_t n;
 
-	zip_add(&z, &a);
-	zip_add(&z, &a);
-	files_put("f.npz", z.b, zip_end(&z));
-	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "two of one name");
-
-	memset(&z, 0, sizeof(z));
-	zip_add(&z, &a);
-	zip_add(&z, &b);
+	refused(&z, two(&z, &a, &a), "corrupt", "two of one name");
+	(void)two(&z, &a, &b);
 	bytes_set32(z.dir + z.ndir - 5 - 4, 0);
-	files_put("f.npz", z.b, zip_end(&z));
-	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "two at one place");
-
-	memset(&z, 0, sizeof(z));
-	zip_add(&z, &a);
+	refused(&z, zip_end(&z), "corrupt", "two at one place");
+	(void)two(&z, &a, NULL);
 	z.entries = 2;
-	files_put("f.npz", z.b, zip_end(&z));
-	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "two entries, one there");
-
-	memset(&z, 0, sizeof(z));
+	refused(&z, zip_end(&z), "corrupt", "two entries, one there");
 	memset(name, 'n', 256);
 	(void)strcpy(name + 256, ".npy");
-	zip_add(&z, &longer);
-	files_put("f.npz", z.b, zip_end(&z));
-	files_refused(FORMAT_NPZ, "f.npz", "limit", "a name of 256 bytes");
-
-	memset(&z, 0, sizeof(z));
-	zip_add(&z, &a);
-	n = zip_end(&z);
-	files_put("f.npz", z.b, n + 1);
-	files_refused(FORMAT_NPZ, "f.npz", "truncated", "a byte at the end");
+	refused(&z, two(&z, &longer, NULL), "limit", "a name of 256 bytes");
+	n = two(&z, &a, NULL);
+	refused(&z, n + 1, "truncated", "a byte at the end");
 	z.b[n - 2] = 1;
-	files_put("f.npz", z.b, n);
-	files_refused(FORMAT_NPZ, "f.npz", "truncated",
-	    "a comment that is not there");
+	refused(&z, n, "truncated", "a comment that is not there");
 	z.b[n - 2] = 0;
 	bytes_set32(z.b + n - 6, 0);
-	files_put("f.npz", z.b, n);
-	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "directory elsewhere");
+	refused(&z, n, "corrupt", "directory elsewhere");
 	bytes_set32(z.b + n - 10, 17 << 20);
 	bytes_set32(z.b + n - 6, 100);
 	memset(z.b, 0, 4);
-	files_put("f.npz", z.b, n);
-	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "no zip");
+	refused(&z, n, "corrupt", "no zip");
 }
 
 #define HEAD(type, shape) "{'descr': '" type "', 'fortran_order': " \
@@ -390,17 +387,13 @@ TEST(test_zip64)
 	    x[0] == 0.5f && x[1] == 0.5f, "is read: %s", ERR_MSG(&e));
 	format_close(s);
 	z.b[at + 4]++;
-	files_put("f.npz", z.b, n);
-	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "a record of another "
-	    "length");
+	refused(&z, n, "corrupt", "a record of another length");
 	z.b[at + 4]--;
 	bytes_set64(z.b + at + 32, 2);
-	files_put("f.npz", z.b, n);
-	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "two entries, one there");
+	refused(&z, n, "corrupt", "two entries, one there");
 	bytes_set64(z.b + at + 32, 1);
 	bytes_set64(z.b + at + 56 + 8, at + 1);
-	files_put("f.npz", z.b, n);
-	files_refused(FORMAT_NPZ, "f.npz", "corrupt", "a record elsewhere");
+	refused(&z, n, "corrupt", "a record elsewhere");
 }
 
 /* A directory of 17 MiB, mostly a hole in the file. */

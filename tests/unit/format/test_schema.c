@@ -143,38 +143,35 @@ differs(const struct schema *a, uint8_t ndim, uint64_t rows, uint64_t cols,
 
 TEST(test_diff)
 {
+	static const struct {
+		uint32_t group;
+		uint64_t rows, cols;	/* of embed */
+		const char *also;	/* a second tensor, 0x7 */
+		const char *says, *says_too;
+	} t[] = {
+		{ 32, 10, 20, NULL, "64 and 32", "" },
+		{ 64, 20, 10, NULL, "'embed'", "" },
+		{ 64, 10, 20, "leer", "'empty'", "'leer'" },
+		{ 64, 10, 20, NULL, "4 and 1", "" }
+	};
 	struct schema a = SCHEMA_INIT, b = SCHEMA_INIT;
 	char why[256] = "";
+	size_t i;
 
 	sample(&a);
 	ok(schema_copy(&b, &a, &e) == 0 && schema_diff(&a, &b, why) == 0,
 	    "a copy is the same");
 	schema_release(&b);
-	b.group_size = 32;
-	(void)add(&b, "embed", 2, 10, 20, 0);
-	(void)schema_finish(&b, &e);
-	ok(schema_diff(&a, &b, why) == 1 && strstr(why, "64 and 32") != NULL,
-	    "%s", why);
-	schema_release(&b);
-	b.group_size = 64;
-	(void)add(&b, "embed", 2, 20, 10, 0);
-	(void)schema_finish(&b, &e);
-	ok(schema_diff(&a, &b, why) == 1 && strstr(why, "'embed'") != NULL,
-	    "%s", why);
-	schema_release(&b);
-	b.group_size = 64;
-	(void)add(&b, "embed", 2, 10, 20, 0);
-	(void)add(&b, "leer", 2, 0, 7, 0);
-	(void)schema_finish(&b, &e);
-	ok(schema_diff(&a, &b, why) == 1 && strstr(why, "'empty'") != NULL &&
-	    strstr(why, "'leer'") != NULL, "%s", why);
-	schema_release(&b);
-	b.group_size = 64;
-	(void)add(&b, "embed", 2, 10, 20, 0);
-	(void)schema_finish(&b, &e);
-	ok(schema_diff(&a, &b, why) == 1 && strstr(why, "4 and 1") != NULL,
-	    "%s", why);
-	schema_release(&b);
+	for (i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		b.group_size = t[i].group;
+		(void)add(&b, "embed", 2, t[i].rows, t[i].cols, 0);
+		if (t[i].also != NULL)
+			(void)add(&b, t[i].also, 2, 0, 7, 0);
+		(void)schema_finish(&b, &e);
+		ok(schema_diff(&a, &b, why) == 1 && strstr(why, t[i].says) != NULL &&
+		    strstr(why, t[i].says_too) != NULL, "%s", why);
+		schema_release(&b);
+	}
 	differs(&a, 1, 10, 0, SCHEMA_F32, "'embed' differs in shape or dtype");
 	differs(&a, 2, 10, 20, SCHEMA_F16, "'embed' differs in shape or dtype");
 	schema_release(&a);
