@@ -10,8 +10,8 @@
 #include "format/shard.h"
 #include "format/text.h"
 
-/* Payloads below this size are cheaper to copy than to share; frames of values have
- * about CHAIN_ROOM. */
+/* Payloads below this size are cheaper to copy than to share; frames of values have about
+ * CHAIN_ROOM bytes. */
 enum { CHAIN_KEEP = 32 * 1024, CHAIN_ROOM = 260 * 1024 };
 
 int
@@ -89,7 +89,7 @@ chain_strange(struct chain *c, int r, struct err *e)
 	    "nothing)", words));
 }
 
-/* Return 1 if a header was read, 0 if the file ends instead. */
+/* Read a header. Return 1, or 0 if the file ends instead. */
 static int
 chain_header(struct chain *c, struct err *e)
 {
@@ -102,7 +102,7 @@ chain_header(struct chain *c, struct err *e)
 		return r;
 	if (got == 0)
 		return 0;
-	/* name the kind of file before reporting truncation: text is not a stream */
+	/* tell a file of another kind, such as text, from a truncated stream */
 	if (got < FRAME_HEAD_SIZE && (got < 8 || bytes_le32(c->header) == FRAME_SYNC))
 		return chain_truncated(c, e);
 	if (got < FRAME_HEAD_SIZE)
@@ -129,7 +129,7 @@ chain_more(struct chain *c, size_t n, struct err *e)
 	return got < n ? chain_truncated(c, e) : 0;
 }
 
-/* Read the rest of the frame's payload and verify all of it. */
+/* Read the rest of the frame's payload and verify the whole payload. */
 static int
 chain_see(struct chain *c, struct err *e)
 {
@@ -149,8 +149,8 @@ chain_see(struct chain *c, struct err *e)
 	return 0;
 }
 
-/* Read only the directory of a frame that is passed on unread. The reader of the
- * values verifies them. */
+/* Read only the directory of a frame whose values are passed on unread. The program that
+ * uses the values verifies them. */
 static int
 chain_directory(struct chain *c, struct err *e)
 {
@@ -182,7 +182,7 @@ chain_payload(struct chain *c, struct err *e)
 
 	c->payload.n = 0;
 	io_splice_keep(c->io, large && !skip_checks && !skip ? all : 0);
-	/* later frames may be larger */
+	/* make room for later frames, which may be larger */
 	if ((r = buf_room(&c->payload, large && all < CHAIN_ROOM ? CHAIN_ROOM :
 	    all, e)) < 0)
 		return r;
@@ -218,7 +218,7 @@ chain_fetch(struct chain *c, struct err *e)
 	return chain_see(c, e);
 }
 
-/* Copy the rest of the payload, which could not be moved. */
+/* Copy the rest of the payload, which could not be spliced to `to'. */
 static int
 chain_rest(struct chain *c, int some, struct io *to, struct err *e)
 {
@@ -282,7 +282,7 @@ chain_on_head(struct chain *c, struct err *e)
 	c->unknown = 1;
 	if ((version = bytes_u16(&b)) != FRAME_VERSION)
 		return frame_version(version, c->pos.offset, e);
-	(void)bytes_u16(&b);			/* minor: never gates */
+	(void)bytes_u16(&b);			/* minor version: never a reason to refuse */
 	if (bytes_next32(&b) != 0)
 		return err_data(e, c->pos.offset,
 		    "unsupported: the stream needs a feature of a newer release of "
@@ -419,7 +419,7 @@ chain_next(struct chain *c, struct err *e)
 
 /* ---- after damage ---- */
 
-/* Find the next valid header, into c->head and c->pos.offset. */
+/* Find the next valid header; set c->head and c->pos.offset. */
 static int
 chain_scan(struct chain *c, uint64_t from, struct err *e)
 {

@@ -1,6 +1,6 @@
 /*
- * The chain of frames: one verified frame after another from HEAD to TAIL, with no
- * frame lost, repeated, swapped or inserted. The reader interprets the frames.
+ * The chain of frames: one verified frame after another from HEAD to TAIL, with no frame
+ * lost, repeated, swapped or inserted. format/reader.h interprets the frames.
  */
 #ifndef ACE_CHAIN_H
 #define ACE_CHAIN_H
@@ -22,12 +22,12 @@ struct chain_frame {
 	uint32_t type;
 	uint16_t flags;
 	uint64_t shard_key;
-	const unsigned char *wire;	/* as it came */
+	const unsigned char *wire;	/* the payload as it was read */
 	size_t wire_len;
 	size_t unseen;			/* unread bytes at the end, with padding */
 	size_t skipped;			/* bytes skipped without reading, with padding */
 	uint64_t wire_hash;
-	const unsigned char *raw;	/* after LZ4 */
+	const unsigned char *raw;	/* the payload after LZ4 decompression */
 	size_t raw_len;
 };
 
@@ -36,7 +36,7 @@ struct chain_pos {
 	int open;			/* 1: between HEAD and TAIL */
 	uint32_t seq;
 	uint32_t n_shards;
-	uint64_t announced;		/* number of shards by HEAD; 0: unknown */
+	uint64_t announced;		/* number of shards that HEAD states; 0: unknown */
 	uint64_t stream_id;
 	uint64_t start;			/* position of this stream in the file */
 	uint64_t offset;		/* position of the current frame in the file */
@@ -51,7 +51,7 @@ struct chain {
 	struct frame_head head;
 	int skip_checks;		/* 1: do not verify the values in DATA */
 	int skip_bodies;		/* 1: skip the values if possible */
-	/* 1: refused for a version, flag or feature, without damage */
+	/* 1: refused for its version, a flag or a feature, but not damaged */
 	int unknown;
 	uint32_t max_frame;		/* announced by this stream */
 	unsigned char schema_id[16];	/* announced by this stream */
@@ -71,8 +71,8 @@ int chain_aborted(const struct chain *c, struct err *e);
 /* Return 1 if a stream begins (HEAD verified), 0 at the clean end of the file; an empty
  * file is an error. */
 int chain_begin(struct chain *c, struct err *e);
-/* Return 1 with a frame in c->frame, or 0 at the TAIL with all totals verified: then go
- * on with chain_begin. */
+/* Return 1 with a frame in c->frame, or 0 at the TAIL, when all totals are verified: then
+ * call chain_begin again. */
 int chain_next(struct chain *c, struct err *e);
 
 /* Read the skipped part of the current frame, so that it is complete and verified. */
@@ -83,9 +83,9 @@ int chain_pass(const struct chain_frame *f, struct io *to, struct err *e);
 /* Return -ERR_DATA "corrupt: WHAT (TYPE frame), at byte N". */
 int chain_corrupt(const struct chain *c, struct err *e, const char *what);
 
-/* After damage, search from byte `from' for the next header with a valid checksum and
- * stand before it. Return 1 with the header in c->head; 0 if there is none; -ERR_DATA
- * if the header is valid but its version or a flag is unknown. If it is not a HEAD,
+/* After damage, search from byte `from' on for the next header with a valid checksum and
+ * stop before it. Return 1 with the header in c->head; 0 if there is none; -ERR_DATA if
+ * the header is valid but its version or a flag is unknown. If it is not a HEAD,
  * chain_next continues as if the stream had begun earlier, and the totals in TAIL will
  * not match. */
 int chain_find(struct chain *c, uint64_t from, struct err *e);

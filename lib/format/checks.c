@@ -27,7 +27,7 @@ checks_stamp(const struct shard *s, const char *key, struct err *e)
 	    "%d lower-case hexadecimal digits", key, v, 2 * SHARD_DIGEST);
 }
 
-/* Check that a difference names its history and how to restore the values. */
+/* Check that a difference states its history and the way to restore the values. */
 static int
 checks_difference(const struct shard *s, struct err *e)
 {
@@ -66,8 +66,8 @@ checks_shard(const struct shard *s, struct err *e)
 
 /* ---- annotations ---- */
 
-/* Check statistics: finite numbers within f32, and each non-zero value counted in one
- * octave. */
+/* Check statistics: numbers are finite and within f32, and each non-zero value is counted
+ * in one octave. */
 static int
 checks_stat(const struct note *n, uint32_t i, const struct schema *sc, struct err *e)
 {
@@ -108,8 +108,8 @@ checks_groups(const struct reader *r, uint32_t entry, struct err *e)
 	return k;
 }
 
-/* Check that a shard names as many contributors as it states, each once: names rise
- * across frames. */
+/* Check that a shard names as many contributors as it states. Names rise across frames,
+ * so that each is named once. */
 static int
 checks_names(struct checks *c, const struct reader *r, struct err *e)
 {
@@ -171,7 +171,7 @@ checks_sign(const struct reader *r, struct err *e)
 	    err_set(e, ERR_DATA, "corrupt: the signature frame is not valid");
 }
 
-/* Check that there are as many numbers as records, or no numbers. */
+/* Check that there are n numbers, one per record, or none. */
 static int
 checks_changed(const unsigned char *p, size_t len, uint64_t n)
 {
@@ -182,9 +182,9 @@ checks_changed(const unsigned char *p, size_t len, uint64_t n)
 	return !b.bad && b.at == len;
 }
 
-/* Check a model patch: once, after its records, it has the checksum of each record and
- * of the old model, or states that it needs none. If it needs one, it also has the
- * number of changed words per record. */
+/* Check a model patch. Once, after its records, it has the checksum of each record and
+ * the hash of the old model, or states that it needs no old model. If it needs one, it
+ * also has the number of changed words per record. */
 static int
 checks_model(struct checks *c, const struct reader *r, struct err *e)
 {

@@ -1,6 +1,6 @@
 /*
- * One frame: a 64-byte header, the payload, zeros up to a multiple of 8 (ace-stream(5),
- * FRAMES).
+ * One frame: a 64-byte header, the payload, and zeros up to a multiple of 8 bytes
+ * (ace-stream(5), FRAMES).
  */
 #ifndef ACE_FRAME_H
 #define ACE_FRAME_H
@@ -12,8 +12,8 @@ struct err;
 
 enum {
 	FRAME_HEAD_SIZE = 64,
-	FRAME_TAIL_SIZE = 48,		/* payload of TAIL */
-	FRAME_MAX = 16 << 20,		/* payload, by default */
+	FRAME_TAIL_SIZE = 48,		/* bytes of TAIL's payload */
+	FRAME_MAX = 16 << 20,		/* default limit on the payload, in bytes */
 	FRAME_MAX_HARD = 64 << 20,
 	FRAME_VERSION = 1
 };
@@ -57,8 +57,8 @@ frame_safe_to_copy(uint32_t type)
 	return (type & 0x20000000u) != 0;
 }
 
-/* Return 1 for annotations of this version that describe a shard and are inside one;
- * others may also be between shards. */
+/* Return 1 for this version's annotations of shards, which are inside a shard; other
+ * frames may also be between shards. */
 static inline int
 frame_of_shard(uint32_t type)
 {
@@ -68,7 +68,7 @@ frame_of_shard(uint32_t type)
 	    type == FRAME_SIGN || type == FRAME_MODL || type == FRAME_PART;
 }
 
-/* Flags. Unknown bits are refused in the low byte, and ignored in the high byte. */
+/* Flags. Unknown bits in the low byte are refused; in the high byte they are ignored. */
 #define FRAME_LZ4 ((uint16_t)1)
 #define FRAME_CRITICAL ((uint16_t)0xff)
 /* a DATA frame that ended early; filters pass it on immediately */

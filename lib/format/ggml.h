@@ -1,8 +1,8 @@
 /*
- * Tensor types of GGUF files, by ggml's numbers. Types of single values are our types.
- * In the others a block of values has one or two scales and small integers; they travel
- * as bytes, in a u8 tensor whose last dimension is the bytes of a row and whose kind is
- * the block's type.
+ * Tensor types of GGUF files, by ggml's numbers. Types of single values are our types. In
+ * the others a block of values has one or two scales and small integers. They are sent as
+ * bytes, in a u8 tensor whose last dimension is the number of bytes per row and whose
+ * kind is the block's type.
  */
 #ifndef ACE_GGML_H
 #define ACE_GGML_H
@@ -16,7 +16,7 @@ struct ggml_type {
 	uint16_t values, bytes;	/* per block; a plain type has 1 value */
 };
 
-/* Return NULL for an unknown number. */
+/* Return the type with number n, or NULL if it is unknown. */
 const struct ggml_type *ggml_type(uint64_t n);
 
 #endif

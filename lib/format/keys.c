@@ -8,7 +8,7 @@
 #include "format/reader.h"
 #include "format/writer.h"
 
-/* Sorted by name; tests/cli/keys.bats compares it with the page. */
+/* Sorted by name. tests/cli/keys.bats compares the table with ace-stream(5). */
 const struct keys_row keys_table[] = {
 	{ KEYS_BANDWIDTH, KEYS_REAL, 0, KEYS_RATE_MOST },
 	{ KEYS_BUDGET, KEYS_WHOLE, 0, 9e18 },
@@ -28,7 +28,7 @@ const struct keys_row keys_table[] = {
 	{ NULL, KEYS_WHOLE, 0, 0 }
 };
 
-/* The numbers decrease to 1, because the last layer is sent first. */
+/* Check a list of cuts. The numbers decrease to 1, because the last layer is sent first. */
 static int
 keys_list(const char *s, double most)
 {
@@ -38,7 +38,7 @@ keys_list(const char *s, double most)
 	for (;; s = end + 1) {
 		if (*s < '0' || *s > '9')
 			return -1;
-		x = strtoull(s, &end, 10);	/* ULLONG_MAX if too large, so no decrease */
+		x = strtoull(s, &end, 10);	/* too large a number: ULLONG_MAX, refused */
 		if (x < 1 || x >= last)
 			return -1;
 		last = x;
@@ -129,7 +129,7 @@ keys_check(const struct text_kv *kv, struct err *e)
 	return r < 0 ? r : 0;
 }
 
-/* Return the bytes of the keys' lines. */
+/* Return the size of the keys' lines in bytes. */
 static size_t
 keys_bytes(const struct text_kv *kv)
 {
@@ -140,8 +140,8 @@ keys_bytes(const struct text_kv *kv)
 	return n;
 }
 
-/* Several frames together must not exceed the limit of one, so that a shard's kept
- * state stays small. */
+/* Several frames together must not exceed the limit of one frame, so that what is kept of
+ * a shard stays small. */
 int
 keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 {
@@ -173,7 +173,7 @@ keys_put(struct writer *w, const struct text_kv *kv, struct err *e)
 	struct buf b = BUF_INIT;
 	int r = text_put_lines(kv, &b, e);
 
-	if (r == 0 && b.n > TEXT_MAX_KV)	/* readers would refuse it */
+	if (r == 0 && b.n > TEXT_MAX_KV)	/* readers would refuse the frame */
 		r = err_set(e, ERR_DATA, "limit: the policy is larger than 64 KiB");
 	if (r == 0)
 		r = writer_note(w, FRAME_POLI, b.p, b.n, e);

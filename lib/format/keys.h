@@ -1,11 +1,11 @@
 /*
- * Keys that programs act on: those of the policy, lines key=value in frames pOLi, and two
- * of the shard, SHARD_KEY_COMPUTE and SHARD_KEY_NORM.  One table has the valid values of
- * each; ace-stream(5) prints the table with the meanings.  All readers use these functions,
- * so that no other value is ever acted on.
+ * Keys that programs act on: those of the policy (lines key=value in pOLi frames), and
+ * two of the shard, SHARD_KEY_COMPUTE and SHARD_KEY_NORM.  One table has the valid values
+ * of each key; ace-stream(5) has the same table with the meanings.  All readers use these
+ * functions, so that no other value is ever acted on.
  *
- * Several pOLi frames in a shard add up, up to the limit of one (TEXT_MAX_KV); later values
- * replace earlier ones.
+ * The keys of several pOLi frames in a shard are combined, up to the limit of one frame
+ * (TEXT_MAX_KV); later values replace earlier ones.
  */
 #ifndef ACE_KEYS_H
 #define ACE_KEYS_H
@@ -39,7 +39,7 @@ enum { KEYS_DELAY_MOST = 1000, KEYS_INTERVAL_MOST = 1000000 };
 
 enum keys_type {
 	KEYS_WHOLE,		/* a whole number */
-	KEYS_REAL,		/* a number, finite */
+	KEYS_REAL,		/* a finite number */
 	/* decreasing integers, separated by commas; the last is 1 */
 	KEYS_LIST
 };
@@ -51,9 +51,9 @@ struct keys_row {
 };
 extern const struct keys_row keys_table[];
 
-/* Read the value of a key of kv, checked against the table. Return 1 with the value in
- * *v; 0 if kv does not have it; -ERR_DATA "corrupt: ..." for another type or a value out
- * of range. whose: what kv belongs to, for the message. */
+/* Read the value of a key of kv, checked against the table.  Return 1 with the value in
+ * *v; 0 if kv does not have the key; -ERR_DATA "corrupt: ..."  for another type or a
+ * value out of range.  whose: what kv belongs to, for the message. */
 int keys_whole(const struct text_kv *kv, const char *key, uint64_t *v,
     const char *whose, struct err *e);
 int keys_real(const struct text_kv *kv, const char *key, double *v,
@@ -62,17 +62,17 @@ int keys_real(const struct text_kv *kv, const char *key, double *v,
 /* Check every key of kv that is in the table; other keys may have any value. */
 int keys_check(const struct text_kv *kv, struct err *e);
 
-/* Add the payload p of a policy to kv after keys_check. -ERR_DATA "limit: ...", and kv
- * is empty, if they exceed TEXT_MAX_KV together. */
+/* Check the keys in p, the payload of a pOLi frame, as keys_check does, and add them to kv.
+ * If all keys together exceed TEXT_MAX_KV: -ERR_DATA "limit: ...", and kv is empty. */
 int keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e);
-/* As keys_read, if r stands at a policy; errors give the position. */
+/* Like keys_read, if r stands at a pOLi frame.  Errors give the position. */
 int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 
-/* Write kv as a pOLi frame. -ERR_DATA: more than TEXT_MAX_KV. */
+/* Write kv as a pOLi frame.  -ERR_DATA: it exceeds TEXT_MAX_KV. */
 int keys_put(struct writer *w, const struct text_kv *kv, struct err *e);
 
 /* Read the payload p of a tIMe frame, the times of a model's n tensors in seconds, into
- * v f64[n] in reverse: v[0] is the last tensor. -ERR_DATA unless it is n times from 0
+ * v f64[n] in reverse: v[0] is the last tensor.  -ERR_DATA unless it has n times from 0
  * to 1e7. */
 int keys_times(const unsigned char *p, size_t len, size_t n, double *v, struct err *e);
 

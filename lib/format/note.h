@@ -28,8 +28,7 @@ enum {
  * the coded shard takes `budget' bytes. */
 struct note_terms {
 	uint64_t budget;	/* bytes of the whole coded shard; 0: no limit */
-	/* Lagrange multiplier: weighted squared error that a byte is worth; 0:
-	 * unknown */
+	/* Lagrange multiplier: weighted squared error per byte; 0: unknown */
 	double price;
 };
 
@@ -62,7 +61,7 @@ void note_plan(const struct note *note, uint32_t i, struct codec_plan *p);
 /* ---- a plan that arrives in parts ---- */
 
 /* pLAN annotations before or after their data; queried per group in rising order. */
-enum { NOTE_WAIT_MAX = 32 << 20 };	/* most bytes of a plan that wait for their data */
+enum { NOTE_WAIT_MAX = 32 << 20 };	/* limit on the bytes of a plan that wait for data */
 
 struct note_wait {
 	struct note_wait_part {
@@ -79,9 +78,9 @@ int note_wait_add(struct note_wait *p, const unsigned char *payload, size_t len,
     uint32_t ngroups, struct err *e);
 /* Return 1 if the entry of group g has arrived, else 0. */
 int note_wait_has(const struct note_wait *p, uint32_t g);
-/* As note_wait_has, and set *out to the entry; entries of groups before g may be freed. */
+/* Like note_wait_has, and set *out to the entry. Entries of groups before g may be freed. */
 int note_wait_get(struct note_wait *p, uint32_t g, struct codec_plan *out);
-/* Clear it before the next shard. */
+/* Drop all entries, before the next shard. */
 void note_wait_clear(struct note_wait *p);
 void note_wait_release(struct note_wait *p);
 

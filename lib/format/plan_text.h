@@ -19,7 +19,7 @@ struct err;
 struct schema;
 struct shard;
 
-enum { PLAN_TEXT_MAX = 64 << 20 };	/* most bytes of a file */
+enum { PLAN_TEXT_MAX = 64 << 20 };	/* limit on the bytes of a file */
 
 /* Append the line "# shard 'DEVICE/STEP'". */
 int plan_text_head(struct buf *out, const struct shard *s, struct err *e);

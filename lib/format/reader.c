@@ -26,7 +26,7 @@ struct data_frame {
 struct data_pos {
 	uint32_t frames, records;
 	uint64_t next_group;	/* groups must rise */
-	uint64_t raw, wire;	/* bytes of the values; bytes of the bodies */
+	uint64_t raw, wire;	/* raw: bytes of the values as f32; wire: bytes of the bodies */
 };
 
 /* Check the codec of an exact type (schema_exact), which must be lossless. i32 and i64
@@ -50,10 +50,10 @@ data_may(const struct schema *s, const struct record *rec, struct err *e)
 	    schema_dtype_name(dtype));
 }
 
-/* Read a directory entry; bodies are located when all entries are known. First byte:
- * codec in bits 0-3, where 15 means that a varint of it follows; bit 4 "same parameter
- * as the previous entry" (0 at first); gap in bits 5-7, where 7 means that a varint of
- * gap - 7 follows. */
+/* Read a directory entry; bodies are located when all entries are known. First byte: bits
+ * 0-3 are the codec, or 15 if its number follows as a varint; bit 4 is "same parameter as
+ * the previous entry" (0 at first); bits 5-7 are the gap, or 7 if gap - 7 follows as a
+ * varint. */
 static int
 data_entry(struct data_pos *pos, const struct chain *c, const struct schema *s,
     struct bytes *dir, struct record *rec, uint8_t *param, struct err *e)
@@ -118,8 +118,8 @@ data_decode(struct data_frame *d, struct data_pos *pos, const struct chain *c,
 	uint8_t param = 0;
 	int k;
 
-	/* An entry has at least two bytes, so n is bounded by what is here. The first
-	 * group's number precedes them, so its gap is 0. */
+	/* An entry has at least two bytes, so the payload's size limits n. The first
+	 * group's number precedes the entries, so its gap is 0. */
 	if (p == NULL || n == 0 || n > dir_len / 2 || p[0] >> 5 != 0)
 		return chain_corrupt(c, e, "the directory of groups is not valid");
 	if (first < pos->next_group)
@@ -152,7 +152,7 @@ struct reader_pos {
 	uint64_t noted[3];		/* per type: end of the last range */
 };
 
-/* Sums of decoded values, as callers report them (reader_decoded). */
+/* Numbers of decoded records and values, as callers report them (reader_decoded). */
 struct reader_tally {
 	uint64_t records, nonzero;
 };
@@ -284,7 +284,7 @@ reader_schema(const struct reader *r)
 void
 reader_decoded(const struct reader *r, uint64_t nonzero)
 {
-	/* several threads may decode; the order of sums does not matter */
+	/* atomic, since several threads may decode; their order does not matter */
 	(void)__atomic_fetch_add(&r->tally->records, 1, __ATOMIC_RELAXED);
 	(void)__atomic_fetch_add(&r->tally->nonzero, nonzero, __ATOMIC_RELAXED);
 }
@@ -382,7 +382,7 @@ reader_on_shard(struct reader *r, struct err *e)
 		return reader_corrupt(r, e, "a shard begins inside a shard");
 	if (r->table.n != 0)
 		return reader_corrupt(r, e, "the schema is incomplete");
-	/* before the payload's meaning: corrupt data must not be called unsupported */
+	/* check this first: corrupt data must not be called unsupported */
 	r->pos.key = shard_key_of(f->raw, f->raw_len);
 	if (f->shard_key != r->pos.key)
 		return reader_corrupt(r, e, "the shard's number is not valid");
@@ -516,7 +516,7 @@ reader_on_frame(struct reader *r, struct err *e)
 	char name[16];
 	int k;
 
-	/* the digest is over bytes on the wire, which must have one form */
+	/* the digest is over the bytes on the wire, so there must be only one form */
 	if ((r->c.frame.flags & FRAME_LZ4) != 0 &&
 	    (r->c.frame.type == FRAME_SHRD || r->c.frame.type == FRAME_SEND ||
 	    r->c.frame.type == FRAME_RCPT))
@@ -551,7 +551,7 @@ reader_on_frame(struct reader *r, struct err *e)
 	}
 }
 
-/* Handle TAIL: another stream or the end must follow. */
+/* Handle TAIL: another stream or the end of the file must follow. */
 static int
 reader_on_tail(struct reader *r, struct err *e)
 {
@@ -749,7 +749,7 @@ reader_loose(struct reader *r, reader_loose_fn *fn, void *arg)
 	r->loose_arg = arg;
 }
 
-/* Skip another frame, after taking its schema. *from: the next position. */
+/* Skip a frame, but use it if it is of a schema. Set *from to the next position. */
 static int
 reader_stray(struct reader *r, uint64_t *from, struct err *e)
 {
@@ -777,7 +777,7 @@ reader_recover(struct reader *r, uint64_t from, struct err *e)
 			r->pos.at = AT_START;
 		if (r->c.head.type == FRAME_HEAD || r->c.head.type == FRAME_SHRD) {
 			if (!r->have_schema)
-				reader_on_no_table(r);	/* a part of another table */
+				reader_on_no_table(r);	/* the frame is part of another table */
 			return 1;
 		}
 		if ((k = reader_stray(r, &from, e)) < 0)

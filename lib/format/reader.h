@@ -1,5 +1,5 @@
 /*
- * Reading a stream.  Frames are verified one by one, their order is checked against this
+ * Reading a stream.  Frames are verified one by one, their order is checked by this
  * grammar, and they are returned as events.  An end of file within a stream is an error
  * ("truncated").
  *
@@ -42,7 +42,7 @@ enum reader_event {
 
 struct reader_opts {
 	uint64_t max_elements;	/* 0: SCHEMA_MAX_ELEMENTS */
-	/* schema of all streams, also of streams without a table; or NULL */
+	/* the schema that all streams must have, also for streams without a table; or NULL */
 	const struct schema *schema;
 	/* 1: the caller checks that the schemas are equal */
 	int any_model;
@@ -59,22 +59,22 @@ int reader_file(struct reader **out, const char *path,
     const struct reader_opts *o, struct err *e);
 void reader_free(struct reader *r);
 
-/* Return the next event; < 0 an error, repeated by later calls. Results of the
- * accessors below are valid until the next call. */
+/* Return the next event, or < 0 on an error, which later calls repeat.  What the
+ * functions below return is valid until the next call. */
 int reader_next(struct reader *r, struct err *e);
 
 /* Go to the next READER_SHARD.  Return 1, or 0 at the end. */
 int reader_to_shard(struct reader *r, struct err *e);
 
-/* Ancillary frames between shards are not events. A program that passes them on
- * registers fn, called for each while reader_frame returns it. */
+/* Ancillary frames between shards are not events.  A program that passes them on
+ * registers fn.  It is called for each of them while reader_frame returns that frame. */
 typedef int reader_loose_fn(void *arg, const struct reader *r, struct err *e);
 void reader_loose(struct reader *r, reader_loose_fn *fn, void *arg);
 
-const struct shard *reader_shard(const struct reader *r); /* NULL outside */
+const struct shard *reader_shard(const struct reader *r); /* NULL outside a shard */
 const struct schema *reader_schema(const struct reader *r);
 const struct record *reader_records(const struct reader *r, size_t *n);
-/* Return the number of records of the shard so far. */
+/* Return the number of the shard's records read so far. */
 uint32_t reader_so_far(const struct reader *r);
 /* Report that a record was decoded and how many of its values are finite and not 0.
  * When all records of a shard are reported, the sum is checked against SEND. */
@@ -85,10 +85,10 @@ const struct shard_end *reader_end_of_shard(const struct reader *r);
 /* Return the stream's provenance as text, one line per program; "" if none. */
 const char *reader_provenance(const struct reader *r);
 
-/* Two ways to skip values if the input can seek. reader_skip_bodies: while on, bodies
- * of large DATA frames are neither read nor checked and must not be used; all else is
- * unchanged. Return the old setting. reader_skip_checks: from now on bodies are neither
- * read nor checked, but frames can be copied (writer_pass). */
+/* Two ways to skip values if the input can seek.  reader_skip_bodies: while `on' is 1,
+ * bodies of large DATA frames are neither read nor checked and must not be used; all else
+ * is unchanged.  Return the old setting.  reader_skip_checks: from now on bodies are
+ * neither read nor checked, but frames can be copied (writer_pass). */
 int reader_skip_bodies(struct reader *r, int on);
 void reader_skip_checks(struct reader *r);
 /* At READER_DATA: read the bodies of this frame if they were skipped. */
@@ -98,9 +98,9 @@ int reader_fetch(struct reader *r, struct err *e);
  * file's name. */
 const char *reader_where(const struct reader *r, char buf[160]);
 const char *reader_name(const struct reader *r);
-/* Add to the message of an error that is set, and return k. reader_place adds the shard
- * and the byte; reader_blame adds the file's name if k is bad data, for programs that
- * read several files. */
+/* Add to the message of the error in e, and return k.  reader_place adds the shard and
+ * the byte; reader_blame adds the file's name if k is bad data, for programs that read
+ * several files. */
 int reader_place(const struct reader *r, int k, struct err *e);
 int reader_blame(const struct reader *r, int k, struct err *e);
 
@@ -113,15 +113,15 @@ struct io *reader_io(const struct reader *r);
 /* reader_splice: see writer_splice. */
 void reader_splice(struct reader *r, const struct io *to, int skip_checks);
 
-/* After an error, or instead of starting at the beginning, search from byte `from' for
- * the next stream or shard and stand before it. Return 1 if reader_next can continue, 0
- * if there is none. Schemas found on the way are used. The file must be seekable. Later
- * shards are verified as usual, but shards lost between are not detected. */
+/* After an error, or instead of starting at the beginning, search from byte `from' on for
+ * the next stream or shard and stop before it.  Return 1 if reader_next can continue, 0
+ * if there is none.  Schemas found on the way are used.  The file must be seekable.
+ * Later shards are verified as usual, but shards lost in between are not detected. */
 int reader_recover(struct reader *r, uint64_t from, struct err *e);
 /* Return 1 if reader_next refused data that is not damaged but has an unknown version,
  * feature or critical flag. */
 int reader_unknown(const struct reader *r);
-/* Return where the current frame begins, or the refused one. */
+/* Return the position at which the current or the refused frame begins. */
 uint64_t reader_offset(const struct reader *r);
 
 /* Add one SHRD or DATA frame to a digest. */

@@ -1,6 +1,6 @@
 /*
- * A delivery receipt (frame RCPT): the admission result of one shard, which its key and
- * digest identify.
+ * A delivery receipt (frame RCPT): the admission result of one shard, identified by its
+ * key and digest.
  */
 #ifndef ACE_RECEIPT_H
 #define ACE_RECEIPT_H
@@ -12,13 +12,13 @@
 
 struct err;
 
-/* A shard has one result for ever, except `duplicate': the same bytes were accepted
- * before. */
+/* The result of a shard never changes, except that it becomes `duplicate' when the same
+ * bytes come again after they were accepted. */
 enum receipt_verdict {
 	RECEIPT_ACCEPTED = 0,
 	RECEIPT_DUPLICATE = 1,
 	RECEIPT_LATE = 2,		/* the step was closed without the shard */
-	RECEIPT_INVALID = 3,		/* not finite, a mismatch, or against a rule */
+	RECEIPT_INVALID = 3,		/* bad values, another model, or against a rule */
 	RECEIPT_EQUIVOCATION = 4,	/* other bytes under the same name */
 	RECEIPT_FENCED = 5,		/* an older incarnation of the device */
 	RECEIPT_NVERDICT = 6
@@ -31,8 +31,8 @@ struct receipt {
 	uint64_t step;
 	uint32_t verdict;
 	unsigned char digest[SHARD_DIGEST];
-	uint64_t clock;			/* server's, unix nanoseconds */
-	uint64_t version;		/* server's model version */
+	uint64_t clock;			/* the server's time, Unix nanoseconds */
+	uint64_t version;		/* the server's model version */
 	char reason[RECEIPT_REASON];	/* text, may be empty */
 };
 
@@ -40,7 +40,7 @@ int receipt_encode(const struct receipt *r, struct buf *out, struct err *e);
 int receipt_decode(struct receipt *r, const unsigned char *p, size_t n, struct err *e);
 const char *receipt_verdict_name(unsigned verdict);	/* "accepted", ... */
 
-/* Return 1 if the receiver has the shard, which must not be added again. */
+/* Return 1 if the receiver has the shard: its values must not be added again. */
 static inline int
 receipt_is_accepted(const struct receipt *r)
 {

@@ -44,8 +44,8 @@ schema_numel(struct schema_tensor *t, uint64_t base, struct err *e)
 	uint64_t n = 1;
 	unsigned i;
 
-	/* a zero dimension makes the product zero: look for one before the product can
-	 * overflow */
+	/* a zero dimension makes the product zero: look for one first, since the product
+	 * of the others may overflow */
 	for (i = 0; i < t->ndim; i++)
 		if (t->dim[i] == 0)
 			n = 0;
@@ -231,8 +231,8 @@ schema_span(const struct schema *s, uint32_t g, struct schema_span *out)
 	const struct schema_tensor *t;
 	uint64_t left;
 
-	/* the last tensor whose first group is <= g; empty tensors have the number of
-	 * the next tensor and come before it */
+	/* find the last tensor whose first group is <= g; empty tensors have the same
+	 * first group as the next tensor and come before it */
 	while (hi - lo > 1) {
 		mid = lo + (hi - lo) / 2;
 		if (s->t[mid].group <= g)
@@ -355,7 +355,7 @@ schema_encode(const struct schema *s, struct buf *out, struct err *e)
 struct schema_wire {
 	size_t ntensors, nnames, ndims;
 	const unsigned char *entry, *dim, *name;
-	size_t next_dim, next_name;	/* no holes, no overlap */
+	size_t next_dim, next_name;	/* the next ones expected: no holes, no overlap */
 };
 
 static int
@@ -421,7 +421,7 @@ schema_bomb(const struct schema_wire *w, uint32_t group, uint64_t total,
 		return err_set(e, ERR_DATA, "limit: %llu elements, at most %llu: "
 		    "raise --max-elements", (unsigned long long)total,
 		    (unsigned long long)max);
-	/* a tensor has at most one group that is not full */
+	/* each tensor adds at most one group that is not full */
 	if (groups > most)
 		return err_set(e, ERR_DATA, "limit: %llu groups of %lu values in a "
 		    "table of %zu bytes, at most %llu: raise --max-elements",

@@ -1,6 +1,6 @@
 /*
  * The tensor table (frame SCHM, ace-stream(5)): names, shapes, and the division into
- * groups that follows from them.
+ * groups that follows from the shapes.
  */
 #ifndef ACE_SCHEMA_H
 #define ACE_SCHEMA_H
@@ -21,7 +21,7 @@ enum {
 };
 #define SCHEMA_MAX_TOTAL ((uint64_t)1 << 40)
 #define SCHEMA_MAX_ELEMENTS ((uint64_t)1 << 36)	/* unless the user allows more */
-#define SCHEMA_MAX_BYTES ((size_t)512 << 20)	/* most bytes of the unpacked table */
+#define SCHEMA_MAX_BYTES ((size_t)512 << 20)	/* limit on the bytes of the unpacked table */
 
 enum schema_dtype {
 	SCHEMA_F32 = 0, SCHEMA_F16 = 1, SCHEMA_BF16 = 2, SCHEMA_F64 = 3,
@@ -44,8 +44,8 @@ struct schema_tensor {
 	uint64_t roles;
 	uint64_t dim[SCHEMA_MAX_DIM];
 	uint64_t numel;
-	uint64_t base;		/* elements before it */
-	uint32_t group;		/* its first group */
+	uint64_t base;		/* number of elements in earlier tensors */
+	uint32_t group;		/* number of its first group */
 	uint32_t ngroups;
 };
 
@@ -59,7 +59,7 @@ struct schema {
 };
 #define SCHEMA_INIT { NULL, 0, 0, SCHEMA_GROUP, 0, 0, { 0 } }
 
-/* Append a copy of t after checking name, dimensions and limits. numel, base and groups
+/* Check name, dimensions and limits of t and append a copy of it. numel, base and groups
  * are computed; kind and roles are copied. */
 int schema_add(struct schema *s, const struct schema_tensor *t, struct err *e);
 /* Set kind and roles from name and shape, so that biases, norms and vectors are never
@@ -80,23 +80,23 @@ struct schema_span {
 };
 void schema_span(const struct schema *s, uint32_t g, struct schema_span *out);
 
-/* Return 0 if a and b are equal, else 1 with the first difference in words in why. */
+/* Return 0 if a and b are equal, else 1 with a text about the first difference in `why'. */
 int schema_diff(const struct schema *a, const struct schema *b, char why[256]);
 
 int schema_encode(const struct schema *s, struct buf *out, struct err *e);
 
-/* Return the total bytes of a table from its first bytes. max: the operator's limit of
- * elements; wire: bytes that stated this table. Refused before memory is allocated:
- * more than max elements, or more groups than the larger of 2^20 and max / 2^16, plus
- * one per byte of `wire'. */
+/* Set *size to the size of a table, from its first bytes p[n]. max: the operator's limit
+ * of elements; wire: size of the table on the wire. Before memory is allocated, this
+ * refuses more than max elements, or more groups than the larger of 2^20 and max / 2^16,
+ * plus one per byte of `wire'. */
 int schema_bytes(const unsigned char *p, size_t n, uint64_t max, size_t wire,
     size_t *size, struct err *e);
-/* Decode the whole table, with the limits of schema_bytes. */
+/* Decode the whole table p[n], with the limits of schema_bytes. */
 int schema_decode(struct schema *s, const unsigned char *p, size_t n,
     uint64_t max, size_t wire, struct err *e);
 
-/* Return 1 for types whose values must not change: integers, booleans, and floats of 8
- * bits or fewer. They are coded losslessly, have no residual and are never averaged. */
+/* Return 1 for types whose values must not change: integers, booleans, and floats of 8 bits
+ * or fewer. Such tensors are coded losslessly, have no residual and are never averaged. */
 static inline int
 schema_exact(unsigned dtype)
 {
@@ -105,7 +105,7 @@ schema_exact(unsigned dtype)
 /* As schema_exact, for the tensor of group g. */
 int schema_exact_group(const struct schema *s, uint32_t g);
 
-/* Return 1 if only the bits of such values travel, with codec exact, never as f32. */
+/* Return 1 if values of this type are only sent as bits, by codec exact, and never as f32. */
 static inline int
 schema_bits(unsigned dtype)
 {

@@ -142,8 +142,8 @@ shard_key(const struct shard *s)
 	return shard_key_of(b, sizeof(b));
 }
 
-/* Optional fields follow the fixed part, each only if it is not zero, in the order of
- * its bit in the word at 76. */
+/* Optional fields follow the fixed part, in the order of their bits in the word at byte
+ * 76. A field that is zero is absent. */
 enum { SHARD_FIELDS = 8, SHARD_MORE = 8 * 8 + 3 * 8 };
 
 /* Get a field as words, two for 16 bytes. Return the number of words. */
@@ -208,7 +208,7 @@ shard_encode(const struct shard *s, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* Check that the name, if present, has a valid length and the id as its hash. */
+/* Check that the name, if present, has a valid length and that the id is its hash. */
 static int
 shard_named(const struct shard *s, const unsigned char id[16], const char *key)
 {

@@ -15,7 +15,7 @@ enum shard_kind {
 };
 
 #define SHARD_ERROR_FEEDBACK ((uint32_t)1)	/* the residual was added (equation 7) */
-#define SHARD_MOMENTUM ((uint32_t)2)		/* momentum corrected */
+#define SHARD_MOMENTUM ((uint32_t)2)		/* momentum correction was applied */
 #define SHARD_CLIPPED ((uint32_t)4)
 #define SHARD_PREDICTED ((uint32_t)16)		/* a difference to a history */
 #define SHARD_RECOVERED ((uint32_t)8)		/* saved from a damaged file */
@@ -23,8 +23,8 @@ enum shard_kind {
 /* Well-known keys of a shard. */
 #define SHARD_KEY_RUN "run"		/* names of run and device; the ids are their hashes */
 #define SHARD_KEY_DEVICE "device"
-#define SHARD_KEY_STAMP "residual"	/* digest of the residual added */
-#define SHARD_KEY_NORM "model.norm"	/* || theta || of the model of the gradient */
+#define SHARD_KEY_STAMP "residual"	/* digest of the residual that was added */
+#define SHARD_KEY_NORM "model.norm"	/* || theta || of the gradient's model */
 #define SHARD_KEY_MODEL "model.digest"	/* digest of the model of the gradient */
 #define SHARD_KEY_COMPUTE "compute.seconds"	/* time to compute the step's gradient */
 
@@ -36,7 +36,7 @@ enum shard_kind {
 
 enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255,
 	SHARD_KEY_BYTES = 40 };		/* run, device, step */
-/* An incarnation ends all earlier ones, so there must always be a next one. */
+/* The largest incarnation of a device. Each one ends all earlier ones. */
 #define SHARD_INCARNATIONS UINT32_C(2147483647)
 
 struct shard {
@@ -57,7 +57,7 @@ struct shard {
 	struct text_kv kv;
 };
 
-/* Set weight 1, one contributor, all else zero. */
+/* Set weight and contributors to 1 and all other members to zero. */
 void shard_init(struct shard *s);
 int shard_copy(struct shard *to, const struct shard *from, struct err *e);
 void shard_release(struct shard *s);
@@ -69,33 +69,33 @@ int shard_set_device(struct shard *s, const char *name, struct err *e);
 /* Return 1 if s has these ids. */
 int shard_is_of(const struct shard *s, const unsigned char *run,
     const unsigned char *device);
-/* Give s the run and device of from. */
+/* Set the run and device of s to those of `from'. */
 int shard_same(struct shard *s, const struct shard *from, struct err *e);
 const char *shard_run(const struct shard *s);		/* "?" when nameless */
 const char *shard_device(const struct shard *s);
 /* Return 1 if the shard turns one model into another (mODL). */
 int shard_is_patch(const struct shard *s);
 
-/* Return XXH3-64 over run, device and step; shard_key_of: from the payload of SHRD,
- * which begins with them. */
+/* Return XXH3-64 over run, device and step. shard_key_of: the same from the payload of
+ * SHRD, which begins with these. */
 uint64_t shard_key(const struct shard *s);
 uint64_t shard_key_of(const unsigned char *p, size_t n);
 
 const char *shard_kind_name(unsigned kind);	/* "gradient", ... */
-extern const char *const shard_kinds[];	/* for num_choice */
+extern const char *const shard_kinds[];	/* names of the kinds, for num_choice */
 
 int shard_encode(const struct shard *s, struct buf *out, struct err *e);
 int shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e);
 
-/* Sums over the decoded values sent, group by group in order. */
+/* Sums over the decoded values that were sent, added group by group in order. */
 struct shard_sums {
 	uint64_t nonzero, dropped;	/* dropped: non-finite values set to zero */
 	double sum, sumsq;
 	float max_abs;
 };
 
-/* Add the next group's values x f32[n]. shard_sums_put: the same from known
- * statistics. */
+/* Add the next group's values x f32[n]. shard_sums_put: the same, from statistics of the
+ * values. */
 struct kern;
 struct kern_stat;
 void shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x,

@@ -11,7 +11,7 @@ struct err;
 /* Return 1 if s is UTF-8 (no overlong forms, no surrogates) without control
  * characters. */
 int text_clean(const char *s, size_t n);
-/* Return 1 if s is lines of such text, each with a newline. */
+/* Return 1 if s consists of lines of such text, each of which ends with a newline. */
 int text_lines(const char *s, size_t n);
 
 /* Key/value pairs, sorted by key. Keys are [a-z0-9._-]{1,64}. */
@@ -30,7 +30,7 @@ int text_set(struct text_kv *kv, const char *key, const char *value, struct err 
 int text_setf(struct text_kv *kv, const char *key, struct err *e,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 const char *text_get(const struct text_kv *kv, const char *key);
-/* Set all of from's keys. */
+/* Set all keys of `from' in `to'. */
 int text_add(struct text_kv *to, const struct text_kv *from, struct err *e);
 int text_copy(struct text_kv *to, const struct text_kv *from, struct err *e);
 void text_release(struct text_kv *kv);

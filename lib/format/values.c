@@ -30,7 +30,7 @@ values_plan(const struct schema *sc, uint32_t g, struct codec_plan p)
 	    lossless;
 }
 
-/* Return rec's values if the record has them as they are in memory, else NULL. */
+/* Return the values of rec if the record has them in the form of memory, else NULL. */
 static const float *
 values_there(const struct record *rec, size_t n)
 {
@@ -78,7 +78,7 @@ values_view(const struct reader *r, const struct record *rec, float *buf,
 	return 0;
 }
 
-/* As values_decode, for a record whose codec lists its values. */
+/* Like values_decode, for a record whose codec lists its values. */
 static int
 values_decode_list(const struct reader *r, const struct record *rec,
     struct codec_list *l, struct err *e)
@@ -199,7 +199,7 @@ values_fill(struct values *v, struct err *e)
 	return 0;
 }
 
-/* As values_next without decoding: set v.n and v.rec, which may be NULL, but not v.x. */
+/* Like values_next, but do not decode: set v.n and v.rec, which may be NULL, but not v.x. */
 static int
 values_skip(struct values *v, struct err *e)
 {

@@ -20,24 +20,24 @@ struct codec_plan values_plan(const struct schema *sc, uint32_t g, struct codec_
 int values_decode(const struct reader *r, const struct record *rec, float *x,
     size_t cap, size_t *n, struct err *e);
 
-/* As values_decode, with statistics. If the frame has the values as they are in memory, *x
- * points to them, valid until the next frame. */
+/* Like values_decode, and also set *stat. If the frame has the values in the form of
+ * memory, *x points to them, valid until the next frame; otherwise to buf. */
 struct kern_stat;
 int values_view(const struct reader *r, const struct record *rec, float *buf,
     size_t cap, const float **x, size_t *n, struct kern_stat *t, struct err *e);
 
-/* Return -ERR_REFUSED: value i of group g of r's shard is not finite; the message has
- * its name and place. */
+/* Return -ERR_REFUSED: value i of group g of r's shard is not finite; the message has the
+ * tensor's name and the place. */
 int values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e);
 
-/* Return -ERR_DATA if one of the n values of tensor t from its first-th on is not
- * finite or larger than VALUES_MOST. */
+/* Return -ERR_DATA if one of the n values x of tensor t, from its index `first' on, is
+ * not finite or is larger than VALUES_MOST in magnitude. */
 struct kern;
 int values_bounded(const struct kern *k, const struct schema_tensor *t,
     uint64_t first, const float *x, size_t n, struct err *e);
 
-/* Return -ERR_DATA if the values of shard s are differences to a history: without that
- * history they must not be taken for values. */
+/* Return -ERR_DATA if the values of shard s are differences to a history: without the
+ * history they must not be used as values. */
 int values_whole(const struct shard *s, struct err *e);
 
 /*
@@ -49,8 +49,8 @@ int values_whole(const struct shard *s, struct err *e);
  *
  * Annotations on the way are passed to `note' (may be NULL), in order.
  */
-/* Largest value accepted from other devices. No gradient is so large, and a residual that
- * receives such values repeatedly would overflow at some step, permanently. */
+/* Largest value accepted from other devices. No gradient is so large, and a residual to which
+ * such values are added again and again would overflow at some step and stay infinite. */
 #define VALUES_MOST 1e18f
 
 struct values {
@@ -62,9 +62,9 @@ struct values {
 	const struct record *rec;	/* the record, or NULL if not sent */
 	int (*note)(void *arg, const struct reader *r, struct err *e);
 	void *arg;
-	/* accept a shard that is a difference to a history; otherwise a mismatch */
+	/* 1: accept a shard that is a difference to a history; 0: it is a mismatch */
 	int differences;
-	/* x is not needed if `listed' has all values or nothing was sent */
+	/* 1: x is not needed if `listed' has all values or nothing was sent */
 	int lists;
 	int is_listed;		/* 1: this group is in `listed', not in x */
 	struct codec_list listed;

@@ -18,23 +18,23 @@ enum { WRITER_HEAD = 56 };	/* payload of HEAD */
 /*
  * ---- the records of a DATA frame ----
  *
- * Until the frame is written, the bodies lie one after another, after room for the
- * directory, so that the payload is complete as soon as the last body is.
+ * Until the frame is written, the bodies are stored one after another, after room for the
+ * directory, so that the payload is complete as soon as the last body is stored.
  */
 
 enum {
 	BATCH_HEAD = 12,
-	BATCH_ENTRY = 32,	/* at most */
-	BATCH_FRONT = 1024,	/* for the head and a short directory */
-	BATCH_LARGE = 16384,	/* allocate in advance for bodies of this size or more, */
-	BATCH_MOST = 256 * 1024	/* most bytes allocated in advance */
+	BATCH_ENTRY = 32,	/* most bytes of a directory entry */
+	BATCH_FRONT = 1024,	/* room for the head and a short directory */
+	BATCH_LARGE = 16384,	/* allocate in advance if bodies have this size or more, */
+	BATCH_MOST = 256 * 1024	/* but at most this many bytes */
 };
 
 struct batch {
 	struct buf dir, body;
 	struct buf whole;	/* payload with a long directory */
-	uint32_t n;		/* records */
-	uint32_t first;		/* group */
+	uint32_t n;		/* number of records */
+	uint32_t first;		/* number of the first group */
 	uint64_t next;		/* number of the last group plus 1 */
 	uint8_t param;		/* parameter of the last entry */
 };
@@ -149,7 +149,7 @@ struct writer {
 	uint64_t shard_at;		/* position of the shard in the stream */
 	uint64_t raw_total;
 	unsigned char schema_id[16];
-	const struct schema *schema;	/* of the shard */
+	const struct schema *schema;	/* schema of the shard */
 	struct hash_sum *headers, *digest;
 	struct batch batch;
 	struct buf pack, f32;
@@ -285,7 +285,7 @@ writer_frame(struct writer *w, uint32_t type, uint16_t flags, const void *p,
 	return r < 0 || (flags & FRAME_CUT) == 0 ? r : io_flush(w->io, e);
 }
 
-/* Write the header of a frame that was read. */
+/* Write the header of frame f, which was read. */
 static int
 writer_same(struct writer *w, const struct chain_frame *f, struct err *e)
 {
@@ -329,7 +329,7 @@ writer_provenance(struct writer *w, struct err *e)
 
 	if (w->line == NULL)
 		return 0;
-	/* text above the limit loses its oldest lines, never the newest */
+	/* drop the oldest lines of text above the limit */
 	n = strlen(w->line) + 1;
 	while (*h != '\0' && strlen(h) + n > TEXT_MAX_KV) {
 		h += strcspn(h, "\n");
@@ -343,7 +343,7 @@ writer_provenance(struct writer *w, struct err *e)
 	return r;
 }
 
-/* Write the table in as many frames as it takes. */
+/* Write the tensor table in as many frames as it needs. */
 static int
 writer_schema(struct writer *w, const struct schema *sc, struct err *e)
 {
@@ -361,7 +361,7 @@ writer_schema(struct writer *w, const struct schema *sc, struct err *e)
 	return r;
 }
 
-/* Write HEAD, SCHM and provenance. The id hashes the tool and the first shard. */
+/* Write HEAD, SCHM and provenance. The id is a hash of tool and first shard. */
 static int
 writer_head(struct writer *w, const struct shard *s, const struct schema *sc,
     struct err *e)
@@ -707,7 +707,7 @@ writer_abort(struct writer *w)
 {
 	if (w == NULL || w->done)
 		return;
-	/* nothing was written yet: let the reader of the pipe know that we failed */
+	/* nothing was written yet: tell the reader of the pipe that we failed */
 	if (!w->open && io_bytes(w->io) == 0 && io_is_pipe(w->io) &&
 	    writer_head(w, NULL, NULL, NULL) < 0)
 		return;

@@ -1,11 +1,11 @@
 /*
  * Writing a stream.  The head is written with the first shard, from which the stream's id
- * is computed; a shard with another schema ends the stream and begins another.  A stream is
- * complete only after writer_end.
+ * is computed.  A shard with another schema ends the stream and begins another one.  A
+ * stream is complete only after writer_end.
  *
  * Functions return 0; -ERR_SYS if writing failed; -ERR_DATA above a limit; -ERR_USAGE for
- * groups out of order and for a terminal; -ERR_REFUSED for a codec that is not permitted for
- * the tensor's type.
+ * groups out of order and for output to a terminal; -ERR_REFUSED for a codec that is not
+ * permitted for the tensor's type.
  */
 #ifndef ACE_WRITER_H
 #define ACE_WRITER_H
@@ -27,7 +27,7 @@ enum {
 };
 
 struct writer_opts {
-	const char *tool;	/* "ace-score": also determines the stream id */
+	const char *tool;	/* such as "ace-score"; the stream id depends on it */
 	const char *line;	/* provenance line; NULL: write no provenance at all */
 	int omit_schema;	/* 1: the reader has the schema already */
 };
@@ -36,26 +36,26 @@ struct writer_opts {
  * writer_free frees it. */
 int writer_open(struct writer **out, struct io *io, const struct writer_opts *o,
     struct err *e);
-/* Write to what io_create makes of path, or to a temporary file's descriptor, which
- * stays the caller's; without a provenance line of the tool. */
+/* Open a stream to the file that io_create makes at path, or to the descriptor of a temporary
+ * file, which stays the caller's.  The stream has no provenance line of the tool. */
 int writer_file(struct writer **out, const char *path, const char *tool, struct err *e);
 int writer_fd(struct writer **out, int fd, const char *tool, struct err *e);
 void writer_free(struct writer *w);
 
-/* Set the provenance of the inputs, written before this program's own line. */
+/* Set the provenance of the inputs, which is written before this program's own line. */
 int writer_history(struct writer *w, const char *lines, struct err *e);
 
 /* Begin a shard. Its records, in rising order of groups, and its annotations follow;
  * writer_send ends it. */
 int writer_shard(struct writer *w, const struct shard *s,
     const struct schema *schema, struct err *e);
-/* Write one coded group. x f32[n] are the decoded values, for the sums in SEND. If x is
- * NULL the caller passes the shard's sums to writer_send. */
+/* Write one coded group.  x f32[n] has the decoded values, for the sums in SEND.  If x is
+ * NULL, the caller must pass the shard's sums to writer_send. */
 int writer_record(struct writer *w, uint32_t group, uint32_t codec,
     uint8_t param, const unsigned char *body, size_t len, const float *x,
     size_t n, struct err *e);
-/* Write a group as f32[n], uncoded. writer_seen: with known statistics. writer_dense:
- * not counted in the sums. */
+/* Write a group as f32[n], uncoded.  writer_seen: the same with known statistics.
+ * writer_dense: the same, but not counted in the sums. */
 int writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
     struct err *e);
 int writer_seen(struct writer *w, uint32_t group, const float *x, size_t n,
@@ -67,17 +67,17 @@ int writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
     struct err *e);
 /* Copy r's current frame (DATA or an annotation) unchanged. */
 int writer_pass(struct writer *w, const struct reader *r, struct err *e);
-/* Announce that most frames of r will be passed to w, which needs no copy if both are
- * pipes. skip: nobody here uses the values, so they need not be read; a later reader
- * verifies them. */
+/* Announce that most frames of r will be passed to w; if both are pipes, no copy is
+ * needed.  skip 1: this program does not use the values, so they need not be read; a
+ * later reader verifies them. */
 void writer_splice(struct writer *w, struct reader *r, int skip);
 /* Begin a stream with this schema if none is open, for frames before its first
  * shard. */
 int writer_begin(struct writer *w, const struct schema *sc, struct err *e);
 /* Copy r's current frame, an ancillary one between shards. */
 int writer_loose(struct writer *w, const struct reader *r, struct err *e);
-/* End the shard and write it out. sums: of all its values, or NULL for the sums of the
- * records. */
+/* End the shard and write it out.  sums: those of all its values, or NULL: use the sums
+ * of the written records. */
 int writer_send(struct writer *w, const struct shard_sums *sums, struct err *e);
 /* Add to the count, in SEND, of values that were not finite and were set to zero. */
 void writer_dropped(struct writer *w, uint64_t n);
@@ -99,14 +99,14 @@ int writer_flush(struct writer *w, struct err *e);
 /* Write and flush the tail; the descriptor stays open. */
 int writer_finish(struct writer *w, struct err *e);
 
-/* writer_finish and io_commit. */
+/* Call writer_finish and then io_commit. */
 int writer_end(struct writer *w, enum io_sync sync, struct err *e);
 
-/* From now on, if the stream is aborted, a created file still appears, with its
- * complete shards and an end that says so, because they are recorded as sent. */
+/* From now on, if the stream is aborted, a created file still appears, with its complete
+ * shards and an end that says "aborted", because the shards are recorded as sent. */
 void writer_keeps(struct writer *w);
-/* End the stream with "aborted", so that readers can tell this from a truncation, also
- * in a pipe in which no stream was begun. A created file does not appear. */
+/* End the stream with "aborted", so that readers can tell this from a truncation; also on
+ * a pipe on which no stream was begun.  A created file does not appear. */
 void writer_abort(struct writer *w);
 
 #endif
