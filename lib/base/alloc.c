@@ -14,9 +14,9 @@
 static long alloc_left;
 static int alloc_counted;
 
-/* In bytes.  APART: larger allocations get their own mapping.  KEPT: most unused memory at
- * the end of the heap.  PAD: added to each request to the system.  WHOLE: a large page.
- * EXPECTED: memory put into large pages by alloc_expect. */
+/* In bytes.  APART: larger allocations get their own mapping.  KEPT: limit on unused
+ * memory at the end of the heap.  PAD: added to each request to the system.  WHOLE: size
+ * of a large page.  EXPECTED: memory that alloc_expect puts into large pages. */
 enum { ALLOC_APART = 4 << 20, ALLOC_KEPT = 16 << 20, ALLOC_PAD = 512 << 10,
     ALLOC_WHOLE = 2 << 20, ALLOC_EXPECTED = 8 << 20 };
 
@@ -45,8 +45,8 @@ alloc_keep(void)
 #endif
 }
 
-/* Fuzzing sets ALLOC_MOST: no input of a few kilobytes may make us ask for more. Not
- * applied to libraries, which allocate what a head claims without touching it. */
+/* Fuzzing sets ALLOC_MOST: no input of a few kilobytes may make us ask for more.  This does
+ * not apply to libraries, which allocate the size that a head claims without using it. */
 static void
 alloc_modest(size_t bytes)
 {
@@ -66,8 +66,8 @@ alloc_expect(void)
 	const uintptr_t from = (at + page + whole - 1) & ~(whole - 1);
 	char *volatile p;	/* so that compilers keep both calls */
 
-	/* Large pages replace only untouched memory, and malloc writes just before and
-	 * after a block: keep that in the small pages around it. */
+	/* Large pages replace only untouched memory.  malloc writes just before and after
+	 * a block: keep these writes in the small pages around it. */
 	if (sbrk((intptr_t)(from - page - at)) == (void *)-1)
 		return;
 	(void)mallopt(M_MMAP_THRESHOLD, 2 * ALLOC_EXPECTED);
@@ -164,7 +164,7 @@ alloc_whole(void *p, size_t n)
 	const uintptr_t page = 4096, from = ((uintptr_t)p + page - 1) & ~(page - 1);
 	const uintptr_t to = ((uintptr_t)p + n) & ~(page - 1);
 
-	/* a wish */
+	/* best effort */
 	if (n >= ALLOC_APART && from < to)
 		(void)madvise((char *)p + (from - (uintptr_t)p), to - from,
 		    MADV_HUGEPAGE);

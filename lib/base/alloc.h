@@ -10,28 +10,28 @@ struct err;
 void alloc_starve(long left);
 
 /* Keep freed memory instead of returning it to the system; called at the start of a
- * program. The next group or shard needs as much again, and fresh pages cost more than
- * the work on them. */
+ * program. The next group or shard needs as much memory again, and getting new pages
+ * costs more than the work on them. */
 void alloc_keep(void);
 
 /* Announce that some megabytes will be allocated in pieces: put these into large pages
  * if the system has them. Call once. */
 void alloc_expect(void);
 
-/* Return n * size zeroed bytes, checked for overflow; n * size may be 0. NULL and
+/* Return n * size zeroed bytes, checked for overflow; n * size may be 0. NULL with
  * ERR_SYS if there is no memory. */
 void *alloc_get(size_t n, size_t size, struct err *e);
 
-/* As alloc_get without zeroing, for memory that will be overwritten as a whole, because
- * zeroing may take as long as the work. */
+/* Like alloc_get without zeroing, for memory that will be completely overwritten: zeroing
+ * may take as long as the work itself. */
 void *alloc_raw(size_t n, size_t size, struct err *e);
 
 /* Make room for `need' elements in the array *p of *cap elements, growing by half.
  * Return 0 or -ERR_SYS; on failure *p and *cap are unchanged. */
 int alloc_grow(void *p, size_t *cap, size_t need, size_t size, struct err *e);
 
-/* Return a copy of the string s, to be freed by alloc_free; NULL and ERR_SYS if there
- * is no memory. alloc_path: DIR/NAME. */
+/* Return a copy of the string s, to be freed by alloc_free; NULL with ERR_SYS if there is
+ * no memory. alloc_path: the same for DIR/NAME. */
 char *alloc_dup(const char *s, struct err *e);
 char *alloc_path(const char *dir, const char *name, struct err *e);
 

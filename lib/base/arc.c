@@ -18,15 +18,15 @@ enum {
 	ARC_BLOCK = 64 * 1024,
 	ARC_TAR = 512,		/* a tar ends with at least this many zeros */
 	ARC_FREE = 1 << 28,	/* unpacked bytes that are always allowed */
-	/* higher ratios are a bomb; xz makes zeros 7000 times smaller, gzip 1000 */
+	/* a higher compression ratio is a bomb; zeros: xz 7000, gzip 1000 */
 	ARC_RATIO = 4000,
-	ARC_AHEAD = 1 << 24	/* most bytes read without output */
+	ARC_AHEAD = 1 << 24	/* limit on bytes read without output */
 };
 
 struct arc {
 	struct archive *a;
-	/* Current entry when reading. libarchive's own entry is not checked for lack
-	 * of memory. */
+	/* Current entry when reading: our own, since libarchive does not check its own
+	 * for lack of memory. */
 	struct archive_entry *entry;
 	struct io *io;
 	locale_t utf8;
@@ -38,9 +38,9 @@ struct arc {
 	int single;		/* 1: one packed file, not an archive */
 	int ended;		/* 1: the input was read to its end */
 	uint64_t took, gave;	/* took: packed bytes read; gave: unpacked bytes */
-	int64_t place;		/* position in the filter's output, and its state */
+	int64_t place;		/* last position in the filter's output */
 	uint64_t ahead;		/* bytes read while the output stood at `place' */
-	uint64_t past;		/* in a tar: end of the last entry */
+	uint64_t past;		/* in a tar: position of the last entry's end */
 	uint64_t *seen;		/* hash table of the names seen, open addressing */
 	size_t nseen, room;
 	char what[ARC_WHAT];	/* the entry, for messages */
@@ -48,7 +48,7 @@ struct arc {
 };
 
 /* libarchive converts names to the locale's character set and back, and only UTF-8
- * preserves all names. So use a UTF-8 locale, for this thread and one call. */
+ * preserves all names. So use a UTF-8 locale in this thread during one call. */
 static locale_t
 arc_locale(void)
 {
@@ -65,8 +65,8 @@ arc_locale(void)
 	return (locale_t)0;
 }
 
-/* Clear errno: if it is ENOMEM from an earlier call when a name cannot be converted,
- * libarchive believes that memory ran out and ends the process. */
+/* Clear errno: if it still is ENOMEM from an earlier call when a name cannot be
+ * converted, libarchive assumes that memory ran out and ends the process. */
 static locale_t
 arc_enter(const struct arc *a)
 {
@@ -93,9 +93,8 @@ arc_new(struct arc **out, struct io *io, struct err *e)
 	return 0;
 }
 
-/* After a failure archive_free still writes the directory. That output is dropped,
- * because a truncated file would look complete with it. (archive_write_fail would leak
- * memory.) */
+/* After a failure archive_free still writes the directory. Drop that output: with it a
+ * truncated file would look complete. (archive_write_fail would leak memory.) */
 void
 arc_free(struct arc *a)
 {
@@ -163,7 +162,7 @@ arc_in_seek(struct archive *la, void *arg, la_int64_t to, int whence)
 	return from + to;
 }
 
-/* Data errors have no errno; the words are libarchive's. */
+/* Set the error from libarchive's message. Data errors have no errno. */
 static int
 arc_fail(const struct arc *a, const char *what, struct err *e)
 {
@@ -188,7 +187,7 @@ arc_fail(const struct arc *a, const char *what, struct err *e)
 	return err_set(e, ERR_DATA, "%s: %s: %s", kind, what, why);
 }
 
-/* Enable what libarchive does by itself; for other formats it would start programs. */
+/* Enable the formats that libarchive reads without help; for others it would start programs. */
 static int
 arc_formats(struct archive *la)
 {
@@ -211,7 +210,7 @@ arc_filters(struct archive *la)
 }
 
 /* libarchive would look for packed files inside packed files, and read a gzip head,
- * possibly packed a thousandfold, into memory. So allow gzip only as the first
+ * possibly packed a thousandfold, into memory. So allow gzip only as the outermost
  * filter. */
 static int
 arc_support(struct archive *la, struct io *io, enum arc_how how, struct err *e)
@@ -235,7 +234,7 @@ arc_support(struct archive *la, struct io *io, enum arc_how how, struct err *e)
 }
 
 /* Skip skippable frames, which libarchive does not recognise at the beginning of a zstd
- * or lz4 file. *n is the number of bytes. */
+ * or lz4 file. Set *n to the number of skipped bytes. */
 static int
 arc_passed(struct io *io, uint64_t *n, struct err *e)
 {
@@ -343,8 +342,8 @@ arc_rest(struct arc *a, struct err *e)
 	return r < 0 ? r : k == ARCHIVE_EOF ? 0 : arc_fail(a, a->what, e);
 }
 
-/* Skip the rest of an entry. One libarchive call would unpack any amount, so it does
- * this only for seekable input. */
+/* Skip the rest of an entry. libarchive's own function would unpack any amount in one
+ * call, so use it only for seekable input. */
 static int
 arc_pass(struct arc *a, struct err *e)
 {
@@ -361,9 +360,9 @@ arc_verify(struct arc *a, struct err *e)
 	    ARCHIVE_FORMAT_ZIP ? arc_rest(a, e) : 0;
 }
 
-/* Check for an entry and for damage. libarchive only warns of damage, such as missing
- * bytes or contradictory heads, and goes on. A name that our character set cannot show is not
- * damage. */
+/* Check for an entry and for damage. libarchive only warns about damage, such as missing
+ * bytes or contradictory heads, and goes on. A name that our character set cannot show is
+ * not damage. */
 static int
 arc_sound(const struct arc *a, int got)
 {
@@ -373,7 +372,7 @@ arc_sound(const struct arc *a, int got)
 	    strstr(why, "be converted") != NULL);
 }
 
-/* Return where the name hash h, not 0, is in the table or can be inserted. */
+/* Return the place in the table where the name's hash h (not 0) is or can be inserted. */
 static uint64_t *
 arc_place(const struct arc *a, uint64_t h)
 {
@@ -549,7 +548,7 @@ arc_check(const struct arc *a, int got, struct err *e)
 	if (a->lost < 0 || got == ARCHIVE_OK)
 		return a->lost;
 	why = why != NULL ? why : "failed";
-	/* libarchive's error for what the format cannot hold, such as a name */
+	/* EILSEQ: the format cannot hold something, such as the name */
 	if (archive_errno(a->a) == EILSEQ)
 		return err_set(e, ERR_DATA, "unsupported: '%s': %s",
 		    io_name(a->io), why);

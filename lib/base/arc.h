@@ -26,9 +26,8 @@ struct arc_entry {
 	int second;
 };
 
-/* Open the archive in io, which stays the caller's. If io can seek, zip and 7z are
- * read through their directory, else sequentially. ARC_ZIP: accept only a zip that
- * can seek. */
+/* Open the archive in io, which stays the caller's. If io can seek, zip and 7z are read
+ * by their directory, else sequentially. ARC_ZIP: accept only a zip in seekable io. */
 enum arc_how { ARC_ANY, ARC_ZIP };
 int arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e);
 /* Return 1 and the next entry, 0 at the end. */
@@ -39,8 +38,8 @@ int arc_safe(struct arc *a, const struct arc_entry *en, struct err *e);
 /* Read n bytes of the entry; *got is less only at its end. An entry thousands of times
  * larger than its packed form is refused as a bomb. */
 int arc_read(struct arc *a, void *p, size_t n, size_t *got, struct err *e);
-/* Read the rest of a zip entry to check its checksum. 7z is read to the end anyway;
- * other formats have none. */
+/* Read the rest of a zip entry to check its checksum. Entries of 7z are read to the end
+ * anyway; other formats have no checksums. */
 int arc_verify(struct arc *a, struct err *e);
 void arc_free(struct arc *a);
 
@@ -59,8 +58,8 @@ int arc_create(struct arc **out, struct io *io, const struct arc_opts *o,
 int arc_put(struct arc *a, const char *name, uint64_t size, struct err *e);
 int arc_write(struct arc *a, const void *p, size_t n, struct err *e);
 int arc_put_end(struct arc *a, struct err *e);
-/* Write the end of the archive. Without it arc_free leaves a truncated file that nobody
- * takes for complete. */
+/* Write the end of the archive. Without this call arc_free leaves a file that readers
+ * recognise as truncated. */
 int arc_finish(struct arc *a, struct err *e);
 
 #endif

@@ -13,7 +13,7 @@ struct at {
 };
 
 /* at_add: from now on paths that are a->dir or begin with a->dir and a slash belong to
- * the folder a->fd. at_drop ends that. Call neither while threads open files. */
+ * the folder a->fd. at_drop ends this. Call neither while threads open files. */
 void at_add(struct at *a);
 void at_drop(struct at *a);
 

@@ -137,7 +137,7 @@ bytes_varint(struct bytes *b)
 		v |= (uint64_t)(c & 0x7f) << shift;
 		if ((c & 0x80) == 0) {
 			if (c == 0 && shift != 0)
-				break;		/* not the shortest form */
+				break;		/* not in the shortest form */
 			return v;
 		}
 	}

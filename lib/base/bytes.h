@@ -10,12 +10,12 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Return the length in bytes of the control character (UTF-8) that s begins with, or 0.
- * Control characters are those that a terminal obeys, that are invisible, or that
- * reverse the text: U+0000 to U+001F, U+007F to U+009F, U+2028, U+2029, U+FFF9 to
- * U+FFFB, and Default_Ignorable_Code_Point of Unicode except U+200C and U+200D, which
- * join letters. A byte that is not UTF-8 counts as 1: a terminal may take it for a C1
- * control character. */
+/* Return the length in bytes of the control character (UTF-8) at the beginning of s, or
+ * 0. Control characters are those that a terminal obeys, that are invisible, or that
+ * reverse the text: U+0000 to U+001F, U+007F to U+009F, U+2028, U+2029, U+FFF9 to U+FFFB,
+ * and Default_Ignorable_Code_Point of Unicode except U+200C and U+200D, which join
+ * letters. A byte that is not UTF-8 counts as 1: a terminal may take it for a C1 control
+ * character. */
 size_t bytes_unseen(const unsigned char *s, size_t n);
 
 /* Return the length of the UTF-8 character whose first byte is c. */
@@ -105,8 +105,8 @@ bytes_set_f64(unsigned char *p, double v)
 #define BYTES_LITTLE 0
 #endif
 
-/* Convert n floats to 4 * n little-endian bytes and back; a memcpy on little-endian
- * machines. */
+/* Convert n floats to 4 * n little-endian bytes and back; on little-endian machines this
+ * is a memcpy. */
 void bytes_put_f32(unsigned char *p, const float *x, size_t n);
 void bytes_get_f32(float *x, const unsigned char *p, size_t n);
 
@@ -118,7 +118,7 @@ struct bytes {
 };
 #define BYTES(ptr, len) { (ptr), (len), 0, 0 }
 
-const unsigned char *bytes_take(struct bytes *b, size_t n);	/* NULL: too few */
+const unsigned char *bytes_take(struct bytes *b, size_t n);	/* NULL: fewer are left */
 uint8_t bytes_u8(struct bytes *b);
 uint16_t bytes_u16(struct bytes *b);
 uint32_t bytes_next32(struct bytes *b);

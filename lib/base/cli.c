@@ -21,7 +21,7 @@
 
 enum {
 	CLI_MAX = 128,		/* options of one program */
-	CLI_PATHS = 256		/* most paths that are allowed one by one */
+	CLI_PATHS = 256		/* limit on paths that are allowed one by one */
 };
 
 /* State of reading the options of a program or command. */
@@ -63,8 +63,8 @@ cli_first(const struct cli_line *l, const struct opt_place *p)
 
 enum { CLI_WIDE = 80 };		/* columns of --help */
 
-/* Print words from column at on, where further lines begin at column in, and end the
- * line. */
+/* Print words from column `at' on and end the line; further lines begin at column
+ * `in'. */
 static void
 cli_wrap(const char *s, int at, int in)
 {
@@ -72,7 +72,7 @@ cli_wrap(const char *s, int at, int in)
 
 	for (; *s != '\0'; s += n, s += strspn(s, " \n")) {
 		n = (int)strcspn(s, " \n");
-		/* a bracket is not broken where it fits into a line */
+		/* do not break a bracket that fits into a line */
 		if (*s == '[' && strchr(s, ']') != NULL &&
 		    strchr(s, ']') - s < CLI_WIDE / 2 - in)
 			n = (int)(strchr(s, ']') + 1 - s);
@@ -167,7 +167,7 @@ cli_version(const struct cli_line *l)
 		(void)printf("kernels %s\n", c->kernels());
 }
 
-/* Print the rows of --help for programs, and the commands. */
+/* Print all options and commands in the form for programs (opt_row). */
 static void
 cli_rows(const struct cli_line *l)
 {
@@ -223,7 +223,7 @@ static const struct opt cli_common[] = {
 };
 
 /* Open /dev/null for closed standard descriptors, in the direction that makes their use
- * fail: the first file opened must not become standard output. */
+ * fail. Otherwise the first file that is opened would become standard output. */
 static void
 cli_standard(void)
 {
@@ -234,8 +234,8 @@ cli_standard(void)
 			(void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
-/* Turn a file above the limit (ulimit -f) into a write error; programs that we start
- * still get the signal. */
+/* Do nothing at SIGXFSZ: a file above the limit (ulimit -f) is then a write error.
+ * Programs that we start still get the signal. */
 static void
 cli_too_large(int sig)
 {
@@ -244,7 +244,7 @@ cli_too_large(int sig)
 
 /* ---- the sandbox ---- */
 
-/* Allow the path that an option was given. */
+/* Allow the path that is an option's value. */
 static void
 cli_path(struct cli_line *l, enum opt_right right, const char *path)
 {
@@ -288,7 +288,7 @@ cli_operands(struct sandbox *box, char **path, int n, struct err *e)
 	return r;
 }
 
-/* Allow the directory of an operand that is replaced, after following links. */
+/* Allow the directory of an operand that will be replaced, after following links. */
 static int
 cli_replaced(struct sandbox *box, const char *path, struct err *e)
 {
@@ -368,8 +368,8 @@ cli_take(struct cli_line *l, const struct opt_place *first, const char *val,
 	    l->c->heard(l->c->own, o, val, e) : 0;
 }
 
-/* Parse "--name" and "--name=value". Abbreviations are refused, because an added option
- * would make them ambiguous in scripts. Return the number of words used. */
+/* Parse "--name" and "--name=value". Abbreviations are refused, because a new option
+ * could make them ambiguous in scripts. Return the number of words used. */
 static int
 cli_long(struct cli_line *l, const char *word, const char *next, struct err *e)
 {
@@ -417,7 +417,7 @@ cli_short(struct cli_line *l, const char *word, const char *next, struct err *e)
 	return 1;
 }
 
-/* Move n words after the r words that follow them. */
+/* Move the first n words after the next r words. */
 static void
 cli_behind(char **words, int n, int r)
 {
@@ -430,13 +430,13 @@ cli_behind(char **words, int n, int r)
 	}
 }
 
-/* Parse options up to the first operand. Return 0 when all are parsed, 1 if one has
- * completed the work. */
+/* Parse options up to the first operand. Return 0 when all are parsed, 1 if an option has
+ * completed the program's work. */
 static int
 cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 {
 	const char *word, *next;
-	int i, r, passed = 0;	/* operands before argv[i] */
+	int i, r, passed = 0;	/* number of operands before argv[i] */
 
 	for (i = 1; i < argc; i += r) {
 		word = argv[i];

@@ -16,7 +16,7 @@ struct err;
 /* Do the work of a program with n operands; path[n] is NULL. */
 typedef int cli_run(void *o, char **path, size_t n, struct err *e);
 
-/* Called for each option given, with its first row and its value. */
+/* Called for each option on the command line, with its first row and its value. */
 typedef int cli_heard(void *own, const struct opt *row, const char *val,
     struct err *e);
 
@@ -27,7 +27,7 @@ struct cli_command {
 	const char *about;	/* description: one line, without a full stop */
 	const struct opt *opt;
 	cli_run *run;
-	int one;		/* takes one FILE at most */
+	int one;		/* 1: takes at most one FILE */
 };
 
 struct cli {
@@ -36,21 +36,21 @@ struct cli {
 	const char *about;	/* one sentence */
 	const char *examples;	/* two calls, as users type them */
 	const struct opt *opt;	/* the program's options; NULL: only the common options */
-	/* the structs that opt fills, itself and its rows OPT_SHARED */
+	/* the structs that are filled by opt and by its OPT_SHARED rows */
 	void *own, *shared;
 	/* called for each option after it was set; or NULL */
 	cli_heard *heard;
 	const struct cli_command *commands;	/* NULL: no commands */
-	/* with commands: the command is optional, and an unknown word is an operand */
+	/* 1: the command is optional, and an unknown word is an operand */
 	int bare;
 	const struct cli_command *command;	/* set by cli_command */
 	/* name of the kernels in use, for --version: kern_name */
 	const char *(*kernels)(void);
 	int one;		/* 1: takes at most one FILE */
 	int mixed;		/* 1: options may follow operands, up to "--" */
-	int replaces;		/* 1: replaces operands, through files beside them */
+	int replaces;		/* 1: replaces its operands by renaming files beside them */
 	int open;		/* 1: no sandbox, for programs that start others */
-	/* set by programs that face a network: report an incomplete sandbox. Such a
+	/* 1: a program that serves a network: report an incomplete sandbox.  Such a
 	 * program restarts itself and calls sandbox_narrow */
 	int serves;
 	int quiet, verbose;	/* set by -q, -v; -vv is 2 */
@@ -62,19 +62,19 @@ struct cli {
 };
 
 /*
- * Set the defaults of c's options and parse the command line.  A row shared by several
- * options sets all of them; -q -v -h -V are handled here.  Return 0, 1 if --help or
+ * Set the defaults of c's options and parse the command line.  If several rows have the
+ * option's name, all are set; -q -v -h -V are handled here.  Return 0, 1 if --help or
  * --version was printed (exit 0), or -ERR_USAGE.  Abbreviated long options are refused;
  * options end at the first operand.
  *
- * After 0 the program is in its sandbox: it can open its operands, and files that options
- * name with the right that their rows give.
+ * When it has returned 0 the program is in its sandbox: it can open its operands, and the
+ * files that options name with the rights given in the options' rows.
  */
 int cli_parse(struct cli *c, int argc, char **argv, struct err *e);
 
-/* As cli_parse for a program with commands. The first word selects c->command, whose
- * options follow it. Without a command only c's own options are valid, and --help lists
- * the commands. A missing or unknown command is -ERR_USAGE unless c->bare is set. */
+/* Like cli_parse, for a program with commands.  The first word selects c->command, whose
+ * options follow it.  Without a command only c's own options are valid, and --help lists
+ * the commands.  A missing or unknown command is -ERR_USAGE unless c->bare is set. */
 int cli_command(struct cli *c, int argc, char **argv, struct err *e);
 
 /* Return the exit status of main for result r: 0 if r >= 0; else print "prog: message"
@@ -82,8 +82,8 @@ int cli_command(struct cli *c, int argc, char **argv, struct err *e);
 int cli_exit(const struct cli *c, int r, const struct err *e);
 
 /* Run a whole program: parse the command line, call run(o, path, n, e) or the command's
- * function with the operands, and return the exit status. If c->own is NULL, the
- * options are o's. */
+ * function with the operands, and return the exit status.  If c->own is NULL, o is used
+ * for it. */
 int cli_main(struct cli *c, int argc, char **argv, cli_run *run, void *o);
 
 /* Print a message on standard error: level 0 unless -q, level 1 with -v, level 2 with
@@ -91,8 +91,8 @@ int cli_main(struct cli *c, int argc, char **argv, cli_run *run, void *o);
 void cli_say(const struct cli *c, int level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Return the columns of a terminal, 80 if it has no size, or 0 if fd is no terminal; set
- * *rows, unless rows is NULL. */
+/* Return the columns of a terminal, 80 if it has no size, or 0 if fd is not a terminal.
+ * Set *rows, unless rows is NULL. */
 int cli_columns(int fd, int *rows);
 
 #endif

@@ -7,10 +7,10 @@
 /* Return seconds since an arbitrary fixed moment. */
 double clock_now(void);
 
-/* Wait some milliseconds, so that a file last changed at t gets another time stamp if
- * it is changed from now on. A time in whole seconds is assumed to be of a file system
- * with that resolution (FAT: two seconds). A future time, from another machine's clock,
- * is not waited for. Return whether it waited. */
+/* Wait some milliseconds, so that a file that was last changed at t gets another time
+ * stamp if it is changed again. If t is in whole seconds, the file system is assumed to
+ * have that resolution (FAT: two seconds). Do not wait for a future time, which is from
+ * another machine's clock. Return 1 if this waited, else 0. */
 enum { CLOCK_SETTLE_MS = 100, CLOCK_WHOLE_MS = 2000 };
 int clock_settle(struct timespec t);
 

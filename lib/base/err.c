@@ -13,8 +13,8 @@ static const char *const err_kinds[] = {
 };
 enum { ERR_KINDS = sizeof(err_kinds) / sizeof(err_kinds[0]) };
 
-/* A long name may exceed the room: cut its middle, because the message is before and
- * after it. */
+/* If a long name exceeds the room, cut the text in the middle, since the message is at
+ * its beginning and end. */
 enum { ERR_FORMATTED = 4096 + 400 };
 static void
 err_keep(struct err *e, const char *text)

@@ -9,12 +9,12 @@
 
 #include <stdint.h>
 
-/* Exit statuses of all programs (ace(7), EXIT STATUS). */
+/* Errors, which are also the exit statuses of all programs (ace(7), EXIT STATUS). */
 enum {
 	ERR_OK = 0,
 	ERR_NO = 1,		/* the answer is no: verify, diff, check modes */
 	ERR_USAGE = 2,		/* the call is wrong */
-	ERR_DATA = 3,		/* bad data: a retry gives the same */
+	ERR_DATA = 3,		/* bad data: a retry gives the same error */
 	ERR_SYS = 4,		/* the system failed: a retry may help */
 	ERR_REFUSED = 5		/* refused by a rule, a quorum or a state */
 };
@@ -25,14 +25,14 @@ enum err_kind {
 	ERR_CORRUPT, ERR_TRUNCATED, ERR_UNSUPPORTED, ERR_LIMIT, ERR_MISMATCH
 };
 
-enum { ERR_LINE = 768 };	/* bytes of a whole message */
+enum { ERR_LINE = 768 };	/* size of a whole message */
 
 struct err {
 	int code;		/* ERR_x; ERR_OK: no error yet */
 	enum err_kind kind;
-	int quiet;		/* fail without a message (a closed pipe) */
-	int upstream;		/* an upstream program failed first and printed why */
-	int has_byte;		/* `byte' is known */
+	int quiet;		/* 1: fail without a message (a closed pipe) */
+	int upstream;		/* 1: an earlier program in the pipe failed and said why */
+	int has_byte;		/* 1: `byte' is known */
 	uint64_t byte;		/* offset in the stream */
 	uint64_t shard, step;	/* number in the stream, from 1; 0: unknown */
 	char device[84];	/* of that shard */
@@ -43,22 +43,22 @@ struct err {
 #define ERR_INIT { .code = ERR_OK }
 
 /* Set the error and return -code, so that `return err_set(e, ERR_DATA, ...)' is a whole
- * error path. A kind is the format's first word, "corrupt: ...". The first error stays;
- * later ones do not overwrite it. e may be NULL in all of these. */
+ * error path. A kind is the format's first word, as in "corrupt: ...". The first error
+ * stays: later ones do not overwrite it. e may be NULL in all functions here. */
 int err_set(struct err *e, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* As err_set with ERR_DATA, at this byte of the stream. */
+/* Like err_set with ERR_DATA, for an error at this byte of the stream. */
 int err_data(struct err *e, uint64_t byte, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* As err_set with ERR_SYS, followed by ": strerror(errno)". */
+/* Like err_set with ERR_SYS; the message is followed by ": strerror(errno)". */
 int err_sys(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Add to an error that is set, and return r. err_before, err_after: text around the
- * message. err_shard: the shard and byte of the stream. err_file: the file; a name set
- * before stays. */
+/* Add to the error in e, and return r. err_before, err_after: add text around the
+ * message. err_shard: add the shard and byte of the stream. err_file: add the file; if
+ * there is a name already, it stays. */
 int err_before(struct err *e, int r, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int err_after(struct err *e, int r, const char *fmt, ...)

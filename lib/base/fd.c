@@ -38,7 +38,7 @@ fd_ready(int fd, int watch, int ms, const char *name, struct err *e)
 	if (p[0].revents == 0 && p[1].revents != 0 &&
 	    (r = wait_orphan(watch, 0, e)) < 0)
 		return r;
-	/* a `watch' that poll refuses counts as ready: else callers would loop */
+	/* if poll refuses `watch' that counts as ready: else callers would loop */
 	return p[0].revents != 0 || p[1].revents != 0;
 }
 
@@ -186,7 +186,7 @@ fd_open(const char *path, enum fd_what what, int *fd, struct stat *st, struct er
 {
 	int r;
 
-	/* opening a FIFO in place of a file would block */
+	/* O_NONBLOCK: opening a FIFO in place of a file would block */
 	*fd = openat(AT(path), O_RDONLY | O_CLOEXEC |
 	    (what == FD_NAMED ? 0 : O_NONBLOCK) |
 	    (what == FD_OURS ? O_NOFOLLOW : 0));
@@ -204,8 +204,8 @@ fd_open(const char *path, enum fd_what what, int *fd, struct stat *st, struct er
 	return r;
 }
 
-/* Return 1 if the error says only that a directory cannot be synced, as on CIFS,
- * FUSE and folders shared with a virtual machine. EIO is not included: it reports lost
+/* Return 1 if errno says only that fd, a directory, cannot be synced, as on CIFS, FUSE
+ * and folders shared with a virtual machine. EIO is not included: it reports lost
  * data. */
 static int
 fd_unsynced(int fd)
@@ -273,7 +273,7 @@ fd_lock(const char *path, int how, int *fd, struct err *e)
 	struct stat st;
 	int r = 0;
 
-	/* opening a FIFO in its place would block */
+	/* O_NONBLOCK: opening a FIFO in its place would block */
 	*fd = openat(AT(path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
 	    O_NONBLOCK, 0600);
 	if (*fd < 0)

@@ -13,19 +13,19 @@
 struct err;
 
 /* Wait for input, at most ms milliseconds, or without limit if ms < 0. Return 1 if
- * there is input, 0 if not. watch: a pipe that we write to, or -1; when it has no
+ * there is input, 0 if not.  watch: a pipe to which we write, or -1; when it has no
  * reader any more, waiting ends with wait_orphan's error. */
 int fd_ready(int fd, int watch, int ms, const char *name, struct err *e);
 /* Read once, at most n bytes; *got is the number read, 0 at the end of the input. watch
  * as in fd_ready. */
 int fd_read(int fd, int watch, void *p, size_t n, size_t *got, const char *name,
     struct err *e);
-/* As fd_read, but from byte `at' of a file; the position of fd is not used or changed. */
+/* Like fd_read, but from byte `at' of a file.  The position of fd is not used or changed. */
 int fd_read_at(int fd, off_t at, void *p, size_t n, size_t *got,
     const char *name, struct err *e);
 /* Read exactly n bytes, which must exist. */
 int fd_read_all(int fd, off_t at, void *p, size_t n, const char *name, struct err *e);
-/* Write all n bytes; fd_write_at: at byte `at', as fd_read_at. */
+/* Write all n bytes; fd_write_at: write at byte `at', as fd_read_at reads. */
 int fd_write(int fd, const void *p, size_t n, const char *name, struct err *e);
 int fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
     struct err *e);
@@ -33,10 +33,10 @@ int fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
 /*
  * fd_open: open a file for reading and set *st to its stat.  FD_NAMED: the user named the
  * file, which may be a pipe; wait for its writer.  FD_FILE: we found the file in a folder
- * or an index; -ERR_DATA unless it is a regular file.  FD_OURS: the file is our own; as
- * FD_FILE, and it must not be a link.
- * fd_input: set *st to the stat of fd.  -ERR_USAGE if fd is the file that is also standard
- * output, whose end would never come.  fd_open does this check except for FD_OURS.
+ * or an index; -ERR_DATA unless it is a regular file.  FD_OURS: the file is our own: like
+ * FD_FILE, but it must not be a link, either.
+ * fd_input: set *st to the stat of fd.  -ERR_USAGE if fd is the same file as standard
+ * output: it would never end.  fd_open does this check except for FD_OURS.
  */
 enum fd_what { FD_NAMED, FD_FILE, FD_OURS };
 int fd_open(const char *path, enum fd_what what, int *fd, struct stat *st,
@@ -47,7 +47,7 @@ int fd_input(int fd, const char *name, struct stat *st, struct err *e);
  * fd_sync: call fsync for a file or a directory.  If the file system cannot sync a
  * directory, return 0: nothing can be done about it.
  * fd_sync_dir: call fsync for a directory.  If the directory can be written but not read,
- * sync its file system instead, through the name `within' in it.
+ * sync its file system instead, by way of the file `within' in it.
  * fd_sync_name: sync the directory that holds path, so that a link or a rename is durable.
  * If path ends with a slash, sync path itself.
  * fd_folder: set dir to the name of the directory that holds path, ignoring trailing
@@ -64,7 +64,7 @@ int fd_folder(const char *path, char dir[PATH_MAX]);
  */
 int fd_lock(const char *path, int how, int *fd, struct err *e);
 
-/* Read and discard the input of a pipe or a socket, until its end, for at most
+/* Read and discard the input of a pipe or a socket to its end, but for at most
  * FD_LINGER_MS milliseconds and FD_LINGER bytes.  Call it after an input was refused with
  * a message: if unread input is left, the network may drop the message.
  */

@@ -6,9 +6,9 @@
 #include "base/err.h"
 #include "base/hash.h"
 
-/* XXH3 with the vectors of this processor, if the library was built so
- * (xxh_x86dispatch.h, often not installed); else with the baseline's. The checksums are
- * equal. */
+/* XXH3 with the vector instructions of this processor, if the library was built so
+ * (xxh_x86dispatch.h is often not installed); else with those of the baseline. The
+ * checksums are equal. */
 XXH64_hash_t XXH3_64bits_dispatch(const void *, size_t) __attribute__((weak));
 XXH128_hash_t XXH3_128bits_dispatch(const void *, size_t) __attribute__((weak));
 XXH_errorcode XXH3_128bits_update_dispatch(XXH3_state_t *, const void *,
@@ -41,8 +41,8 @@ hash_128(const void *p, size_t n, unsigned char out[16])
 uint64_t
 hash_both(const void *p, size_t n, unsigned char out[16])
 {
-	/* XXH3 defines this hash, for inputs above 240 bytes, as the lower
-	 * half of the 128-bit hash. */
+	/* for inputs above 240 bytes XXH3-64 is, by definition, the lower half of
+	 * XXH3-128 */
 	enum { STRIPES = 240 };
 
 	hash_128(p, n, out);

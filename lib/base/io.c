@@ -21,7 +21,7 @@ enum { IO_SPARE = 256 << 10 };	/* a smaller file is not worth a spare */
 
 struct io;
 
-/* Where an end for reading gets its bytes. */
+/* The source from which a reading io gets its bytes. */
 struct io_kind {
 	/* read once, at most n bytes; *got is 0 at the end of the input */
 	int (*read)(struct io *io, unsigned char *p, size_t n, size_t *got,
@@ -31,11 +31,11 @@ struct io_kind {
 	int ahead;		/* 1: may read more than requested */
 };
 
-/* One buffer. For reading, buf[at] to buf[have] is read but not yet handed out, and
- * count is the position of buf[at] in the input. For writing, buf[0] to buf[have] waits
- * to be written. */
+/* One buffer. For reading, the bytes from buf[at] to buf[have] are read but not yet
+ * handed out, and count is the position of buf[at] in the input. For writing, those from
+ * buf[0] to buf[have] wait to be written. */
 struct io {
-	const struct io_kind *kind;	/* NULL: an end for writing */
+	const struct io_kind *kind;	/* NULL: for writing */
 	int fd;			/* -1: reads `mem' or `from', or writes `sink' */
 	struct io_from from;
 	const unsigned char *mem;	/* io_open_mem */
@@ -44,10 +44,10 @@ struct io {
 	int (*before)(struct io *, struct err *);
 	int own;		/* close fd */
 	int pipe, sparse;
-	int skipped;		/* 1: the next bytes may be skipped too */
+	int skipped;		/* 1: the next bytes may be skipped, too */
 	int watch;		/* pipe that must have a reader, or -1 */
 	char *name;		/* for messages */
-	struct temp temp;	/* of io_create; its name is NULL for other ends */
+	struct temp temp;	/* for io_create; its name is NULL for others */
 	double silence, whole;	/* io_patience: seconds; 0: no limit */
 	double until;		/* end time of whole; 0: no limit */
 	struct splice *share;	/* bytes passed on unchanged, or NULL */
@@ -59,7 +59,7 @@ struct io {
 	int behind;		/* 1: io_behind; `sent' counts bytes sent to the disk */
 	uint64_t sent;
 	int over;		/* io_over */
-	/* 1: the file may be longer than the data written: truncate it */
+	/* 1: truncate the file, which may be longer than the written data */
 	int ahead;
 };
 
@@ -69,7 +69,7 @@ io_pipe_small(const struct io *io)
 	fd_pipe_size(io->fd, IO_BUF);
 }
 
-/* Make an end without anything set that io_open or io_create sets. */
+/* Make an io; the members that io_open or io_create set are not set. */
 static int
 io_new(struct io **out, const struct io_kind *kind, int fd, const char *name,
     struct err *e)
@@ -99,7 +99,7 @@ io_room(struct io *io, size_t n, struct err *e)
 
 /* ---- kinds of input ---- */
 
-/* A descriptor at its current position. Reading a file does not block, so nothing is
+/* A descriptor at its current position. Reading a file does not block, so no pipe is
  * watched meanwhile. */
 static int
 here_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
@@ -163,7 +163,7 @@ static const struct io_kind
 
 /* ---- opening ---- */
 
-/* Make an end for reading fd, whose stat is st. */
+/* Make an io that reads fd, whose stat is st. */
 static int
 io_open_with(struct io **out, int fd, const struct stat *st, const char *name,
     struct err *e)
@@ -219,7 +219,7 @@ io_open(struct io **out, const char *path, struct err *e)
 {
 	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
 		return io_open_fd(out, STDIN_FILENO, "<stdin>", e);
-	/* files in a state or spool were not named by a person */
+	/* the user did not name files in a state or spool */
 	return io_open_as(out, path, at_dir(path) == AT_FDCWD ? FD_NAMED :
 	    FD_FILE, e);
 }
@@ -502,8 +502,8 @@ io_size(const struct io *io)
 
 /* ---- through the buffer ---- */
 
-/* Return how many bytes to request if n are wanted. Small reads share one call; shared
- * input must not be read ahead. */
+/* Return how many bytes to request if n are wanted. Small reads share one call. Input
+ * that is shared with other readers must not be read ahead. */
 static size_t
 io_asks(const struct io *io, size_t n)
 {

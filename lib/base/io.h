@@ -1,6 +1,6 @@
 /*
- * One end of a byte stream: a descriptor, a file that appears complete or not at all,
- * or memory (for tests). All data of the programs is read and written here.
+ * An io is one end of a byte stream: a descriptor, a file that appears complete or not at
+ * all, or memory (for tests).  The programs read and write all their data with it.
  */
 #ifndef ACE_IO_H
 #define ACE_IO_H
@@ -23,8 +23,8 @@ int io_open_mem(struct io **out, const void *p, size_t n, struct err *e);
 
 /* io_open_file: open a file that we found in a folder or an index.  -ERR_DATA, without
  * waiting, if it is not a regular file.
- * io_open_kept: open a file that the programs keep themselves in a state directory or a
- * spool; it must not be a link either.  Return 1, or 0 if there is no such file.
+ * io_open_kept: open one of our own files in a state directory or a spool.  It must not
+ * be a link, either.  Return 1, or 0 if there is no such file.
  */
 int io_open_file(struct io **out, const char *path, struct err *e);
 int io_open_kept(struct io **out, const char *path, struct err *e);
@@ -36,9 +36,9 @@ int io_open_at(struct io **out, int fd, uint64_t at, const char *name, struct er
 /*
  * io_open_from: read what f->read returns; a read of 0 bytes is the end.  io owns f:
  * io_free calls f->free.
- * io_below: put f between io and its input.  *below becomes an end with io's input,
- * including the bytes not handed out yet, and f must free it; io then reads from f.
- * Call it before anything was read.
+ * io_below: put f between io and its input.  *below becomes an io with the old input,
+ * including the bytes not handed out yet, and f must free it; io then reads from f.  Call
+ * it before anything was read.
  * io_before: call fn once, before the first byte is read; fn may call io_peek and
  * io_below.
  * io_peek: copy the next n <= 4096 bytes, or fewer at the end of the input, which
@@ -60,8 +60,8 @@ uint64_t io_size(const struct io *io);
 
 /* Give io its descriptor: io_free closes it. */
 void io_own(struct io *io);
-/* As io_own, for a descriptor that was just opened for reading and that nothing else uses.
- * Skipping then needs no system call. */
+/* Like io_own, for a descriptor that was just opened for reading and that nothing else
+ * uses: then skipping needs no system call. */
 void io_alone(struct io *io);
 
 /* Read n bytes; *got is less than n only at the end of the
@@ -73,7 +73,7 @@ int io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e);
 enum io_took { IO_END, IO_GOT, IO_NOT_YET };
 int io_take(struct io *io, void *p, size_t n, int ms, size_t *got, struct err *e);
 
-/* Return 1 if there is input, 0 if none came within ms milliseconds; as fd_ready. */
+/* Return 1 if there is input, 0 if none came within ms milliseconds (fd_ready). */
 int io_ready(struct io *io, int ms, struct err *e);
 
 int io_can_seek(const struct io *io);
@@ -96,10 +96,10 @@ int io_skip(struct io *io, uint64_t n, struct err *e);
  */
 int io_create(struct io **out, const char *path, int force, struct err *e);
 int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
-/* As io_create, for our own file that is rewritten repeatedly: write over its spare, an
- * earlier version (struct temp). The spare is not used for small files, nor if it has a
- * second name (path itself after a killed commit, or a backup by links). io_over: return 1
- * if there was a spare. */
+/* Like io_create, for our own file that is rewritten repeatedly: write over its spare, an
+ * earlier version (struct temp).  The spare is not used for small files, nor if it has a
+ * second name (path itself after a killed commit, or a backup by links).  io_over: return
+ * 1 if io writes over a spare. */
 int io_create_over(struct io **out, const char *path, const char *spare,
     int durable, struct err *e);
 int io_over(const struct io *io);
@@ -108,13 +108,13 @@ int io_create_mem(struct io **out, struct err *e);
 /* Start writing to the disk while more data comes, so that an fsync has little left to
  * do. */
 void io_behind(struct io *io);
-/* Set *fd, which the caller closes, to the file that io creates. Data written there
- * from byte *from on, about `slack' after what was written so far, stays until io
- * reaches it: existing pages are cheaper to overwrite. io_commit truncates the rest. */
+/* Set *fd, which the caller closes, to the file that io creates.  Data written there from
+ * byte *from on, about `slack' bytes after what was written so far, stays until io
+ * overwrites it; existing pages are cheaper to overwrite.  io_commit truncates the rest. */
 int io_ahead(struct io *io, uint64_t slack, int *fd, uint64_t *from, struct err *e);
 int io_write(struct io *io, const void *p, size_t n, struct err *e);
-/* Write the buffer, so that a reader gets it; do nothing for a file that is invisible
- * until io_commit. */
+/* Write the buffered data, so that a reader gets it.  Do nothing for a file that is
+ * invisible until io_commit. */
 int io_flush(struct io *io, struct err *e);
 
 enum io_sync { IO_SYNC_NONE, IO_SYNC_RENAME, IO_SYNC_FULL };
@@ -127,33 +127,33 @@ int io_commit(struct io *io, enum io_sync sync, struct err *e);
 /* Sync the directory that holds path, so that a link or a rename is
  * durable. */
 int io_sync_path(const char *path, struct err *e);
-/* Sync the file itself. */
+/* Sync the file at path itself. */
 int io_sync_file(const char *path, struct err *e);
 
 /* While io waits for input, fail as soon as the pipe fd has no reader any more
- * (wait_orphan). So a program ends when its successor ends, not at its next write. -1:
- * do not watch. */
+ * (wait_orphan).  So a program ends as soon as the next program in the pipe ends, not at
+ * its next write.  -1: do not watch. */
 void io_watch(struct io *io, int fd);
 
 /* From now on fail with -ERR_DATA "truncated: ..." if no input comes for `silence'
  * seconds, or after `whole' seconds in all; 0: no limit. */
 void io_patience(struct io *io, double silence, double whole);
 
-/* Return the bytes written to a memory end so far. */
+/* Return the bytes written so far to an io in memory. */
 const unsigned char *io_mem(const struct io *io, size_t *n);
 
-/* ---- from one to another without a copy, where both are pipes ---- */
+/* ---- from one pipe to another without a copy ---- */
 
 /* Announce that input of io may be written to `to' unchanged. Return 1 if both are
- * pipes: io_splice_keep(io, n) before reading n bytes then keeps these in the kernel,
- * and io_splice_pass moves them without a copy. */
+ * pipes: then io_splice_keep(io, n), called before n bytes are read, keeps these in the
+ * kernel, and io_splice_pass moves them without a copy. */
 int io_splice(struct io *io, const struct io *to);
 void io_splice_keep(struct io *io, size_t n);
 /* Write the n bytes at p, which were read after the last io_splice_keep(from, n). */
 int io_splice_pass(struct io *io, struct io *from, const void *p, size_t n,
     struct err *e);
-/* Move at most n available bytes unread: 1, *got is 0 at the end of the input. 0: they
- * must be read and written. */
+/* Move at most n available bytes unread.  Return 1, with *got 0 at the end of the input;
+ * or 0 if the bytes must be read and written. */
 int io_splice_move(struct io *io, struct io *from, size_t n, size_t *got,
     struct err *e);
 
@@ -167,7 +167,7 @@ void io_free(struct io *io);
  * data is read. */
 void io_pipe_small(const struct io *io);
 
-/* Copy all of in to a file without a name (temp_open); fd is at its start. */
+/* Copy all of in to a file without a name (temp_open); *fd is at its start. */
 int io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e);
 
 /* ---- small files of ours ---- */

@@ -1,6 +1,6 @@
 /*
- * A file of limits: lines NAME VALUE, or NAME VALUE WHO for one device. Names are rows
- * as of options, with defaults.
+ * A file of limits: lines NAME VALUE, or NAME VALUE WHO for one device. Each name is a
+ * row of an option table, with its default.
  */
 #ifndef ACE_LIMITS_FILE_H
 #define ACE_LIMITS_FILE_H
@@ -10,8 +10,8 @@
 
 #define LIMITS_FILE "limits"	/* file name, in any folder */
 
-/* Parse the lines of `who' (NULL: of all) into own, and those of others into `other',
- * because they must be valid too. Return 0 also if the file does not exist. */
+/* Parse the lines with WHO = who (NULL: those without WHO) into own, and all others into
+ * `other', because they must be valid, too. Return 0 also if the file is absent. */
 int limits_file_read(const char *path, const struct opt *rows, void *own,
     void *other, const char *who, struct err *e);
 /* End a line, in place, at a comment: # at the beginning or after a blank. \# is a

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /* lz4_block_pack: return the bytes written, or 0 if they exceed cap.
- * lz4_block_unpack: produce exactly n bytes: 0, or -1. */
+ * lz4_block_unpack: return 0 if p[len] unpacks to exactly n bytes, else -1. */
 size_t lz4_block_pack(void *out, size_t cap, const void *p, size_t n);
 int lz4_block_unpack(void *out, size_t n, const void *p, size_t len);
 

@@ -11,9 +11,9 @@
 static const struct {
 	size_t at, n;
 	const char *bytes, *name;
-	int packed;		/* base/arc.h reads it */
+	int packed;		/* 1: base/arc.h reads it */
 } magic[] = {
-	/* must be the first row (TAR) */
+	/* this must be the first row (TAR) */
 	{ 257, 5, "ustar", "a tar archive (tar -xO)", 1 },
 	{ 0, 3, "\x1f\x8b\x08", "a gzip file (gzip -dc)", 1 },
 	{ 0, 6, "\xfd" "7zXZ", "an xz file (xz -dc)", 1 },
@@ -58,7 +58,7 @@ static const struct {
 
 static const char plain[] = "text";
 
-/* Return the length of the text before a non-text byte or the end. */
+/* Return the length of the text before the first byte that is not text, or the end. */
 static size_t
 magic_print(const unsigned char *p, size_t n)
 {
@@ -139,7 +139,7 @@ magic_zip(const unsigned char *p, size_t n)
 	return "a zip archive (unzip -p; ace-import reads .npz)";
 }
 
-/* Recognise a tar from before POSIX. It has no magic number; its head contains its own
+/* Recognise a tar from before POSIX. It has no magic number, but its head has its own
  * checksum, computed with blanks in the checksum's place. */
 static int
 magic_tar(const unsigned char *p, size_t n)

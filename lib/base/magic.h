@@ -1,6 +1,6 @@
 /*
- * Recognise file formats by their first bytes, so that an error message can say what
- * was given instead of what was expected. All readers use this table.
+ * Recognise file formats by their first bytes, so that an error message can name what was
+ * found instead of the expected format. All readers use this table.
  */
 #ifndef ACE_MAGIC_H
 #define ACE_MAGIC_H
@@ -9,14 +9,14 @@
 
 enum { MAGIC_SIZE = 512 };	/* bytes to look at */
 
-/* Return "a zip archive" and what to do with it; NULL: unknown. */
+/* Return text such as "a zip archive (what to do with it)"; NULL: unknown. */
 const char *magic_name(const unsigned char *p, size_t n);
 /* Write and return the end of a message: ": this is ..." with the name, or ": it begins
  * with ..." with the first bytes, followed by if_text if they are text. */
 enum { MAGIC_WORDS = 256 };
 const char *magic_say(const unsigned char *p, size_t n, const char *if_text,
     char out[MAGIC_WORDS]);
-/* Return 1 for an archive or packed file that base/arc.h reads; not torch.save. */
+/* Return 1 for an archive or packed file that base/arc.h reads, but not for torch.save's. */
 int magic_packed(const unsigned char *p, size_t n);
 /* Return 1 for an archive that can only be read from a file. */
 int magic_seeks(const unsigned char *p, size_t n);

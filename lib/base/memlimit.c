@@ -44,7 +44,7 @@ memlimit_cgroup(const char *self, const char *root)
 	int k;
 
 	memlimit_text(self, text, sizeof(text));
-	/* lines number:controllers:path; version 2 is 0::path */
+	/* the lines are number:controllers:path; cgroup version 2 is 0::path */
 	at = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
 	if (at == NULL)
 		return least;

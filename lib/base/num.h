@@ -1,6 +1,6 @@
 /*
- * Parse numbers of options, tables and stream keys. All of s must be a number, else
- * -ERR_USAGE with s in the message; `what' names the value in that message.
+ * Parse numbers of options, tables and stream keys. The whole of s must be a number, else
+ * -ERR_USAGE with s in the message; `what' names the value in the message.
  */
 #ifndef ACE_NUM_H
 #define ACE_NUM_H

@@ -24,7 +24,7 @@ struct opt;
 /* Type of an option's value, and of the field that stores it. */
 enum opt_type {
 	OPT_IS_END,		/* the end of the table */
-	OPT_IS_ROWS,		/* all rows of another table */
+	OPT_IS_ROWS,		/* stands for all rows of another table */
 	OPT_IS_FLAG,		/* no value; sets an int to value */
 	OPT_IS_TEXT,		/* const char *, as in argv */
 	OPT_IS_U64, OPT_IS_UINT,	/* uint64_t or unsigned, lo to hi */
@@ -36,17 +36,17 @@ enum opt_type {
 	OPT_IS_CALL		/* set stores the value */
 };
 
-/* Right to the file or directory that an option names. */
+/* The access that a program needs to the file or directory that an option names. */
 enum opt_right {
-	OPT_NONE,		/* it names none */
+	OPT_NONE,		/* the option names no file */
 	OPT_READ,		/* a file, or a directory with all its contents */
 	OPT_WRITE,		/* a file that is created or replaced */
 	OPT_REPLACE,		/* a file that is read and replaced */
 	OPT_DIR			/* the program's own directory */
 };
 
-/* Set an option's value, NULL if it has none, in o, the struct of its table. Return 0,
- * an error < 0, or 1: all is done and the program ends. */
+/* Store val, an option's value (NULL if it takes none), in o, the struct of its table.
+ * Return 0, an error < 0, or 1 if all is done and the program ends. */
 typedef int opt_set(void *o, const struct opt *row, const char *val, struct err *e);
 
 union opt_limit {
@@ -58,27 +58,27 @@ struct opt {
 	int letter;		/* 0: no short option */
 	const char *name;	/* long name without dashes */
 	const char *arg;	/* the value's name in --help; NULL: no value */
-	/* one line, before limits and default. NULL: the words; without words the
-	 * option is hidden */
+	/* one line, to which limits and default are added.  NULL: the words are listed;
+	 * without words the option is hidden */
 	const char *help;
 	/* the rest is set by the macros below */
 	enum opt_type type;
 	size_t at;		/* offset in the struct of its table */
 	enum opt_right right;
 	union opt_limit lo, hi;	/* hi of a time or rate may be 0: no limit */
-	const char *const *words;	/* the only values, or those to complete; */
+	const char *const *words;	/* the valid values, or those to complete, */
 	const char *(*word)(unsigned i);	/* or a function that ends with NULL */
-	int several;		/* several values, separated by commas */
+	int several;		/* 1: several values, separated by commas */
 	int value;		/* what a flag sets; `set' may use it freely */
 	opt_set *set;		/* called after the assignment, or instead */
 	const struct opt *rows;
-	int shared;		/* rows for the struct that opt_list's caller passes */
+	int shared;		/* 1: these rows set opt_list's `shared' */
 	/* default, as users write it; NULL: keep the old value */
 	const char *def;
 	const char *with;	/* option without which this one has no effect */
 };
 
-/* Offset of a field of struct S; does not compile if the field has another type. */
+/* The offset of a field of struct S.  It does not compile if the field has another type. */
 #define OPT_AT(S, field, pointer) \
 	.at = _Generic(&((S *)0)->field, pointer: offsetof(S, field))
 
@@ -94,7 +94,7 @@ struct opt {
 	.type = OPT_IS_FLAG, OPT_AT(S, field, int *), .value = (v)
 #define OPT_FLAG(S, field) OPT_VALUE(S, field, 1)
 #define OPT_TEXT(S, field) .type = OPT_IS_TEXT, OPT_AT(S, field, const char **)
-/* Does not compile without a right. */
+/* It does not compile without a right. */
 #define OPT_PATH(S, field, r) \
 	OPT_TEXT(S, field), .right = (r) + 0 * sizeof(char[(r) != OPT_NONE ? 1 : -1])
 #define OPT_U64(S, field, l, h) \
@@ -117,29 +117,29 @@ struct opt_place {
 	void *base;
 };
 
-/* Append the rows of a table and of the tables it names to the n in to. Return the new
- * number. own is the table's struct; NULL is an empty table. */
+/* Append the rows of a table and of the tables that it names to the n rows in to.  Return
+ * the new number.  own is the table's struct; table NULL is an empty table. */
 size_t opt_list(struct opt_place *to, size_t n, size_t most,
     const struct opt *table, void *own, void *shared);
 
-/* opt_take: set a value, as opt_set. opt_set_to: the same for a row that is not an
- * option; what is its name in messages. */
+/* opt_take: set a value; results as of opt_set.  opt_set_to: the same for a row that is
+ * not an option; `what' is its name in messages. */
 int opt_take(const struct opt_place *p, const char *val, struct err *e);
 int opt_set_to(const struct opt_place *p, const char *val, const char *what,
     struct err *e);
 
-/* Set the rows of a table, in their order, to the values of a list by commas. Return how
- * many it has. what is the list's name in messages. */
+/* Set the rows of a table, in their order, to the values of a list separated by commas.
+ * Return the number of values.  `what' is the list's name in messages. */
 int opt_items(const struct opt *table, void *own, const char *list, const char *what,
     struct err *e);
 
-/* Return the first row of that name in a table and the tables it names, or NULL. */
+/* Return the first row of that name in a table and the tables that it names, or NULL. */
 const struct opt *opt_named(const struct opt *table, const char *name);
 
 /* Set the defaults of a table's own rows, for callers without a command line. */
 int opt_defaults(const struct opt *table, void *own, struct err *e);
 
-/* Write to text char[n] what --help says of a row; empty if it is hidden. */
+/* Write to text[n] what --help prints about a row; "" if it is hidden. */
 void opt_says(const struct opt *row, char *text, size_t n);
 
 /* Print a row for programs, fields separated by tabs: "option", name, letter, argument,

@@ -18,15 +18,15 @@ struct pool {
 	int tried;			/* 1: the start was attempted */
 	struct pool_thread *thread;	/* [size - 1] */
 	pthread_mutex_t shared;		/* pool_lock */
-	pthread_mutex_t m;		/* for all below */
+	pthread_mutex_t m;		/* protects all members below */
 	pthread_cond_t work, done;
 	int quit;
 	/* the current job */
 	pool_work *fn;
 	void *arg;
-	size_t n, next;			/* items; the next one to start */
-	unsigned busy;			/* threads with an item */
-	int r;				/* of item `bad', */
+	size_t n, next;			/* n: number of items; next: the next one to start */
+	unsigned busy;			/* number of threads that work on an item */
+	int r;				/* error of item `bad' */
 	size_t bad;			/* first item that failed */
 	struct err e;
 };
@@ -53,7 +53,7 @@ pool_take(struct pool *p, unsigned who)
 			p->e = own;
 		}
 		if (r < 0)
-			p->next = p->n;	/* start no more; running ones continue */
+			p->next = p->n;	/* start no more items; running ones continue */
 	}
 	if (p->busy == 0)
 		(void)pthread_cond_signal(&p->done);
@@ -184,7 +184,7 @@ pool_begin(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
 	return 0;
 }
 
-/* Wait for the others; p->m is locked on entry and unlocked on return. */
+/* Wait for the other threads; p->m is locked on entry and unlocked on return. */
 static int
 pool_reap(struct pool *p, struct err *e)
 {

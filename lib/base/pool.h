@@ -1,6 +1,6 @@
 /*
- * Threads that share the items of a job.  Any thread may do an item, so an item's result
- * must depend on the item alone; the caller does ordered work before or after.
+ * Threads that share the items of a job.  Any thread may do an item, so an item's result must
+ * depend on the item alone.  The caller does work that needs an order before or after the job.
  *
  * The caller is one of the threads.  The first job with enough work starts the others, with
  * all signals blocked, so that signals go to the caller.  If the system refuses a thread,
@@ -27,12 +27,12 @@ void pool_free(struct pool *p);
 /* Return how many items may run at the same time. */
 unsigned pool_size(const struct pool *p);
 
-/* Do item i of a job; who, below pool_size, is the thread, for its own scratch
- * memory. */
+/* Do item i of a job.  who, below pool_size, is the number of the thread, to select its
+ * own scratch memory. */
 typedef int pool_work(void *arg, unsigned who, size_t i, struct err *e);
 
-/* Do items 0 to n - 1, with about `values' values together. Return 0 when all are done,
- * or the error of the first item, in order, that failed. */
+/* Do items 0 to n - 1, which have about `values' values together.  Return 0 when all are
+ * done, or the error of the first item, in order, that failed. */
 int pool_run(struct pool *p, size_t n, size_t values, pool_work *work,
     void *arg, struct err *e);
 

@@ -33,7 +33,7 @@ rng_block(uint64_t seed, uint64_t step, uint32_t group, uint32_t block,
 	out[3] = c3;
 }
 
-/* Blocks computed in parallel, so that multiplications need not wait for each other. */
+/* Number of blocks computed in parallel, so that multiplications need not wait. */
 enum { WAYS = 4 };
 
 static void

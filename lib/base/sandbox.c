@@ -33,8 +33,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* Landlock's interface, newer than the headers of many systems: numbers of its calls,
- * the same on all machines, and its rights, by the version that added them. */
+/* Landlock's interface, which the headers of many systems lack: the numbers of its calls,
+ * the same on all machines, and its rights, each with the version that added it. */
 enum { LL_CREATE = 444, LL_ADD, LL_RESTRICT };
 enum { LL_PATH_BENEATH = 1, LL_GET_VERSION = 1 };
 enum {
@@ -91,7 +91,7 @@ sandbox_rule(struct sandbox *s, const char *path, uint64_t rights, struct err *e
 	struct stat st;
 	int fd = open(path, O_PATH | O_CLOEXEC);
 
-	if (fd < 0)	/* a missing file needs no rule */
+	if (fd < 0)	/* an absent file needs no rule */
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ?
 		    err_sys(e, "'%s'", path) : 0;
 	if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
@@ -145,13 +145,13 @@ sandbox_write(struct sandbox *s, const char *path, struct err *e)
 static int
 sandbox_dir(struct sandbox *s, const char *path, struct err *e)
 {
-	/* such a program may replace links */
+	/* a program with SANDBOX_OWNERS may replace links */
 	const uint64_t own = SANDBOX_OWN |
 	    ((s->stages & SANDBOX_OWNERS) != 0 ? LL_MAKE_SYM : 0);
 
 	if (s->level < 2) {
-		/* version 1 forbids renaming between directories, which a spool
-		 * needs */
+		/* version 1 forbids renaming between directories, which a spool needs:
+		 * use no rules */
 		(void)close(s->fd);
 		s->fd = -1;
 		s->level = 0;
@@ -195,10 +195,10 @@ sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
 #define SANDBOX_ARCH AUDIT_ARCH_AARCH64
 #endif
 
-/* System calls of our programs after the command line is parsed, with glibc and musl:
- * one row per call, or per allowed value of an argument. A row allows its call if
- * (argument & mask) is value; mask 0 allows all. SELF stands for the process's own
- * number, CHILD for that of the process it waits for. */
+/* System calls of our programs after the command line is parsed, with glibc and musl: one
+ * row per call, or per allowed value of an argument. A row allows its call if (argument &
+ * mask) is value; mask 0 allows all values. SELF stands for the process's own id, CHILD
+ * for that of the process for which it waits. */
 #define SELF 0xfffffffe
 #define CHILD 0xfffffffd
 struct sandbox_call {
@@ -260,7 +260,7 @@ static const struct sandbox_call sandbox_allowed[] = {
 #ifdef SYS_rseq
 	ANY(rseq),
 #endif
-	/* signals, to itself alone */
+	/* signals, sent only to itself */
 	ANY(rt_sigaction), ANY(rt_sigprocmask), ANY(rt_sigreturn),
 	ANY(sigaltstack), ANY(restart_syscall), ANY(setitimer),
 	ONLY(tgkill, 0, SELF), ONLY(kill, 0, SELF),
@@ -283,8 +283,8 @@ static const struct sandbox_call sandbox_allowed[] = {
 #endif
 };
 
-/* Output on standard error cannot be changed: these calls are refused for descriptor 2,
- * and it cannot be duplicated. */
+/* Messages on standard error cannot be changed afterwards: these calls, also those that
+ * duplicate it, are refused for descriptor 2. */
 static const int sandbox_said[] = { SYS_ftruncate, SYS_lseek, SYS_pwrite64, SYS_dup,
 	SYS_dup3, SYS_fcntl,
 #ifdef SYS_dup2
@@ -307,9 +307,9 @@ sandbox_line(struct sock_filter *f, size_t n, unsigned code, uint32_t k,
 	return n + 1;
 }
 
-/* Write the instructions of one row from the n-th on; the call's number is loaded
- * before and after. Only an argument's lower half is checked, as the kernel does for
- * all of these. */
+/* Write the instructions of one row from the n-th on; before and after them the call's
+ * number is loaded. Only an argument's lower half is checked; the kernel uses no more of
+ * these arguments. */
 static size_t
 sandbox_row(struct sock_filter *f, size_t n, const struct sandbox_call *c,
     uint32_t value)
@@ -370,7 +370,7 @@ sandbox_calls(unsigned stages, int child)
 		    c->value == CHILD ? (uint32_t)child : c->value;
 		n = sandbox_row(f, n, c, value);
 	}
-	/* no filter can read its flags; without it C libraries use clone(2) */
+	/* no filter can read the flags of clone3; without it C libraries use clone(2) */
 	n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1);
 	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS, 0, 0);
 	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0);

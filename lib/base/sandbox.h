@@ -1,7 +1,7 @@
 /*
  * A program drops the access it does not need, after parsing its command line and before
- * reading any data: it keeps only the files that the command line names, and it can start no
- * program and open no connection.  A stream that exploits a bug can then do no more.
+ * reading any data: it keeps access only to the files that the command line names, and can
+ * start no program and open no connection.  A stream that exploits a bug can then do no more.
  *
  * The kernel enforces this twice: Landlock for files, and seccomp, which allows only the
  * system calls that a running filter needs, some only with certain arguments; others fail with
@@ -27,11 +27,11 @@ enum sandbox_how {
 /* What a program does after its command line beyond reading and writing open files;
  * each stage allows more system calls. */
 enum sandbox_stage {
-	SANDBOX_MAKES = 1,	/* files with names: -o, or a directory of its
-				 * own; sandbox_allow sets it */
-	SANDBOX_STARTS = 2,	/* the program starts one more process of itself */
-	SANDBOX_WAITS = 4,	/* for that process */
-	SANDBOX_OWNERS = 8	/* replaced files keep owner and permissions */
+	SANDBOX_MAKES = 1,	/* create named files (-o, or in its own directory);
+				 * sandbox_allow sets it */
+	SANDBOX_STARTS = 2,	/* start one more process of itself */
+	SANDBOX_WAITS = 4,	/* wait for that process */
+	SANDBOX_OWNERS = 8	/* keep owner and permissions of replaced files */
 };
 
 struct sandbox {
@@ -52,14 +52,14 @@ void sandbox_begin(struct sandbox *s);
 int sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
     struct err *e);
 
-/* Enforce the rules for this process, its future threads and its children. says char[n]
- * receives what is in force. Return 0, or -ERR_SYS if want is SANDBOX_REQUIRE and a
+/* Enforce the rules for this process, its future threads and its children.  Write to
+ * says[n] what is in force.  Return 0, or -ERR_SYS if want is SANDBOX_REQUIRE and a
  * mechanism is missing; s is released in any case. */
 int sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
     unsigned long n, struct err *e);
 
-/* After SANDBOX_STARTS has done its work: allow no new process, and signals only to
- * `child', which is waited for; 0: to none. */
+/* Once the process of SANDBOX_STARTS is started: allow no further process, and signals
+ * only to `child', for which the program waits; 0: to no process. */
 void sandbox_narrow(const struct sandbox *s, pid_t child);
 
 #endif

@@ -14,7 +14,7 @@ struct err;
 int scan(const char *path, int (*each)(void *, const char *, struct err *),
     void *arg, struct err *e);
 
-/* opendir(3) through the descriptor of a folder above (base/at.h). */
+/* opendir(3) by the descriptor of a registered folder (base/at.h). */
 DIR *scan_open(const char *path);
 
 #endif

@@ -52,7 +52,7 @@ splice_open(struct splice *s)
 	}
 	fd_pipe_size(s->own[1], SHARE_SIZE);
 	n = fcntl(s->own[1], F_GETPIPE_SZ);
-	/* each piece takes at least a page, also a short first or last piece */
+	/* each piece takes at least a page, even a short first or last piece */
 	s->room = n > SHARE_SPARE * SHARE_PAGE ?
 	    (size_t)n - SHARE_SPARE * SHARE_PAGE : 0;
 }

@@ -16,20 +16,20 @@ struct splice;
 struct splice *splice_new(int from, int to);
 void splice_free(struct splice *s);
 
-/* Keep the next n bytes read, and forget those kept before. 0: none. */
+/* Keep the next n bytes that are read (0: none), and forget those kept before. */
 void splice_begin(struct splice *s, size_t n);
 /* splice_read(s, watch, p, n, got, name, e): fd_read of the pipe `from'. */
 int splice_read(struct splice *s, int watch, void *p, size_t n, size_t *got,
     const char *name, struct err *e);
 /* splice_has: return 1 if all n bytes read since splice_begin were kept and `to' is
- * their output; splice_pass then moves them there. Return how many were moved: n, or
- * fewer if the system stops, after which nothing more is shared; the write of the rest
- * reports the error. */
+ * their output; splice_pass then moves them there. It returns the number of moved bytes:
+ * n, or fewer if the system fails; then no more bytes are shared, and the write of the
+ * rest reports the error. */
 int splice_has(const struct splice *s, int to, size_t n);
 size_t splice_pass(struct splice *s, size_t n);
 
-/* Move at most n available bytes unread; waits for input as fd_read does. Return 1,
- * *got is 0 at the end of the input; or 0 if the system refuses and they must be
+/* Move at most n available bytes unread; waits for input as fd_read does. Return 1, with
+ * *got 0 at the end of the input; or 0 if the system refuses and the bytes must be
  * read. */
 int splice_move(struct splice *s, int watch, size_t n, size_t *got,
     const char *name, struct err *e);

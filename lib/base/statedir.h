@@ -1,6 +1,6 @@
 /*
- * The state directory of a device: created with mode 0700, refused if another user
- * could change it, locked by the one program that commits to it.
+ * The state directory of a device: created with mode 0700, refused if another user could
+ * change it, and locked by the one program that commits to it.
  */
 #ifndef ACE_STATEDIR_H
 #define ACE_STATEDIR_H
@@ -13,7 +13,7 @@ struct statedir {
 	char *dir;
 	int lock;		/* descriptor, or -1 */
 	int durable;		/* 1: its files will be synced */
-	int again;		/* 1: reuse the file of the residual before the last */
+	int again;		/* 1: write over the older residual file */
 	struct memories *later;	/* memories that wait to be saved, or NULL */
 	struct at *at;		/* the descriptor of dir */
 };
@@ -42,8 +42,8 @@ int statedir_lock_as(struct statedir *s, const char *name, struct err *e);
 int statedir_wait(struct statedir *s, const char *name, struct err *e);
 void statedir_close(struct statedir *s);
 
-/* Remove files kept for a step, such as "history.12", except keep and too, which may be
- * NULL. Needs statedir_lock. */
+/* Remove files of steps, such as "history.12", except the names `keep' and `too', which
+ * may be NULL.  Needs statedir_lock. */
 void statedir_prune(const struct statedir *s, const char *keep, const char *too);
 
 /* Return the path dir/name, allocated. */

@@ -10,8 +10,8 @@
 struct err;
 
 enum {
-	TABLE_COLUMNS = 1024,		/* most columns */
-	TABLE_BYTES = 256 << 20		/* most bytes of a file */
+	TABLE_COLUMNS = 1024,		/* limit on columns */
+	TABLE_BYTES = 256 << 20		/* limit on bytes of a file */
 };
 #define TABLE_NONE ((size_t)-1)
 

@@ -52,12 +52,12 @@ temp_open(int *fd, struct err *e)
 enum { TEMP_SLOTS = 32 };
 static struct {
 	_Atomic(pid_t) owner;	/* 0: free; -1: being filled in */
-	int dir;		/* descriptor of the folder that path is in */
-	size_t from;		/* where the name in that folder begins in path */
+	int dir;		/* descriptor of the folder of path */
+	size_t from;		/* index in path at which the name in that folder begins */
 	char path[PATH_MAX];
 } temp_slot[TEMP_SLOTS];
 
-/* Remove the directory `name' and the files in it, or the file. */
+/* Remove the file `name', or the directory `name' with the files in it. */
 static void
 temp_fell(int dir, const char *name)
 {
@@ -163,7 +163,7 @@ temp_remove(const char *path)
 
 /* ---- a new file ---- */
 
-/* Write a random end of path, for the i-th try. */
+/* Write a random end into path, for the i-th try. */
 static void
 temp_random(char *path, int i)
 {
@@ -181,9 +181,9 @@ temp_random(char *path, int i)
 		at[k] = digits[r % DIGITS];
 }
 
-/* Create a file as mkostemp(3) does, but with this mode: exactly, or less the umask.  To
- * change the mode later would need a system call that could open any file to others.  No
- * other thread creates files meanwhile. */
+/* Create a file as mkostemp(3) does, but with this mode: exactly, or less the umask.
+ * Changing the mode later would need a system call that could open any file to others.
+ * No other thread creates files meanwhile. */
 static int
 temp_new(char *path, mode_t mode, int exact)
 {
@@ -217,7 +217,7 @@ temp_make(char *path, mode_t mode, int exact, int *fd, struct err *e)
 		if ((*fd = temp_new(path, mode, exact)) < 0)
 			return err_sys(e, "'%s'", path);
 		locked = flock(*fd, LOCK_EX | LOCK_NB) == 0;
-		/* on a file system without locks no process sweeps */
+		/* on a file system without locks temp_sweep removes nothing */
 		if (!locked && errno != EWOULDBLOCK)
 			return 0;
 		if (fstat(*fd, &st) < 0)
@@ -240,7 +240,7 @@ temp_create(char *path, mode_t mode, int *fd, struct err *e)
 	return temp_make(path, mode, 0, fd, e);
 }
 
-/* ---- the rights of the replaced file ---- */
+/* ---- the permissions of the replaced file ---- */
 
 #define TEMP_ACL "system.posix_acl_access"
 
@@ -272,7 +272,7 @@ temp_acl(int fd, const char *path)
 }
 
 /* Give a new file the owner, the group, the ACL and the mode of path, as far as allowed.
- * Without path's group or ACL, give the group only the rights that all others
+ * If the group or the ACL cannot be set, the group gets only the rights that all others
  * have. */
 static void
 temp_like(int fd, const char *path, const struct stat *was)
@@ -304,7 +304,7 @@ temp_trusts(const char *name)
 	    l.st_uid == geteuid() || l.st_uid == d.st_uid);
 }
 
-/* Return the target `to' of the link `at' as we see it, allocated, or NULL. */
+/* Return the path, allocated, to which `to', the target of the link `at', leads; or NULL. */
 static char *
 temp_next(const char *at, const char *to, size_t len, struct err *e)
 {
@@ -323,7 +323,7 @@ temp_next(const char *at, const char *to, size_t len, struct err *e)
 int
 temp_target(const char *path, char **target, struct err *e)
 {
-	enum { HOPS = 40 };	/* most links, as in the kernel */
+	enum { HOPS = 40 };	/* limit on links, as in the kernel */
 	char to[PATH_MAX], *at = alloc_dup(path, e), *next;
 	ssize_t len;
 	int i, r = 0;
@@ -370,8 +370,8 @@ temp_folder(const char *path, char **target, struct err *e)
 	return r;
 }
 
-/* Open the spare and rename it to the temporary, if it is our file, has no other name
- * and has the rights of the file that is replaced. */
+/* Open the spare and rename it to the temporary name, if it is our file, has no other
+ * name and has the permissions of the file that is replaced. */
 static int
 temp_over(struct temp *t, int same, int *fd)
 {
@@ -383,8 +383,8 @@ temp_over(struct temp *t, int same, int *fd)
 		return 0;
 	temp_random(t->name, 0);
 	temp_enter(t->name);
-	/* sync the name first: if a power cut undoes the last rename, the spare is still
-	 * the file that counts */
+	/* sync the last rename first: if a power cut undid it, the spare would again be
+	 * the valid file */
 	if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
 	    st.st_uid == t->was.st_uid && st.st_gid == t->was.st_gid &&
 	    st.st_mode == t->was.st_mode && flock(*fd, LOCK_EX | LOCK_NB) == 0 &&

@@ -1,6 +1,6 @@
 /*
  * Commit a file: a new file gets its name only when it is complete.  Until then the name
- * has its previous file, if any.
+ * belongs to the previous file, if any.
  *
  *	temp_begin	creates NAME.new-XXXXXX beside NAME, locked against temp_sweep,
  *			with the mode of NAME, and with its owner, group and ACL
@@ -30,8 +30,8 @@ int temp_open(int *fd, struct err *e);
  * file is locked (flock) while it is open.
  * temp_sweep: remove the files in dir with such names that no process has locked.
  * temp_remove: remove the file.  A caller that renames the file calls temp_leave instead.
- * temp_enter, temp_leave: from now on a signal that ends the process removes path, a file
- * or a directory of files; or no longer.
+ * temp_enter, temp_leave: temp_enter: from now on a signal that ends the process removes
+ * path, a file or a directory of files.  temp_leave ends this.
  * temp_abandon: remove all entered paths now; for signal handlers. */
 #define TEMP_NAME ".new-XXXXXX"
 int temp_create(char *path, mode_t mode, int *fd, struct err *e);
@@ -49,25 +49,25 @@ int temp_trusts(const char *name);
 
 /* If path is a symbolic link, follow it.  Set *target to the name that it leads to,
  * allocated: this is the name that a rename has to replace.  A file of that name need not
- * exist.  -ERR_REFUSED for another user's link in a folder where all users may create
+ * exist.  -ERR_REFUSED if another user's link is in a folder where all users may create
  * names, such as /tmp. */
 int temp_target(const char *path, char **target, struct err *e);
-/* As temp_target for a folder, without the trailing slashes of its name: with a slash the
- * kernel would follow a link that we have not checked. */
+/* Like temp_target, for a folder.  Trailing slashes are removed: with a slash the kernel
+ * would follow a link that we have not checked. */
 int temp_folder(const char *path, char **target, struct err *e);
 
 struct temp {
 	char *path, *name;	/* final name; temporary name; both allocated */
-	/* for a file that is rewritten repeatedly, or NULL: at temp_commit the old file of
-	 * path is kept under this name, and the next file is written over it, because
+	/* for a file that is rewritten repeatedly, or NULL: temp_commit keeps the old
+	 * file of path under this name, and the next file is written over it, because
 	 * existing pages and blocks cost a fraction of new ones */
 	char *spare;
 	int durable;		/* with spare: sync the directory first */
 	struct stat was;	/* stat of the file that is replaced */
 };
 
-/* Begin the file that will be path; t is all zeros, or has a spare.  Return 1 if the file
- * is the spare, which may be longer than the new contents, or else 0.  With a spare, no
+/* Begin the file that will be path; t is all zeros, or has only a spare set.  Return 1 if the
+ * file is the spare, which may be longer than the new contents, or else 0.  With a spare, no
  * other process may write path: a temporary file of the same name would be replaced. */
 int temp_begin(struct temp *t, const char *path, int *fd, struct err *e);
 /* Close fd, also on errors, and rename the file to its name.  Sync it only with durable.

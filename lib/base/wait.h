@@ -1,7 +1,6 @@
 /*
  * Wait for another process, a file that it writes or a descriptor that it reads. Pauses
- * between checks grow from 1 ms; waiting ends early if our output has no reader any
- * more.
+ * between checks grow from 1 ms; waiting ends early if nobody reads our output any more.
  */
 #ifndef ACE_WAIT_H
 #define ACE_WAIT_H
@@ -16,11 +15,11 @@ struct wait {
 
 enum wait_end {
 	WAIT_OVER,		/* the time has passed */
-	WAIT_LOOK		/* look again */
+	WAIT_LOOK		/* check again */
 };
 
-/* Start to wait for at most secs seconds, without limit if secs < 0; out is the pipe to
- * watch, or -1. */
+/* Start to wait for at most secs seconds, without limit if secs < 0; out is the output
+ * pipe to watch, or -1. */
 struct wait wait_begin(double secs, int out);
 
 /* Pause; call it after each check that found nothing. Return an enum wait_end, or
@@ -30,8 +29,8 @@ int wait_more(struct wait *w, struct err *e);
 /* Wait for the whole time. Return 0, or wait_orphan's error. */
 int wait_secs(double secs, int out, struct err *e);
 
-/* Wait up to ms milliseconds. Return 1 as soon as the pipe out has no reader any
- * more. */
+/* Wait up to ms milliseconds. Return 1 as soon as the pipe `out' has no reader any more,
+ * else 0. */
 int wait_gone(int out, int ms);
 /* Wait up to ms milliseconds and return 0. If the pipe out has no reader any more, act
  * as write(2) would: raise SIGPIPE, or return a quiet error if it is ignored. */
