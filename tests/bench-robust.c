@@ -36,6 +36,7 @@
 #include "base/rng.h"
 #include "format/schema.h"
 #include "mean/center.h"
+#include "normal.h"
 #include "sync/robust.h"
 
 enum { N = 4096, MOST = 20, STEPS = 50, LAST = 10, ATTACKS = 11, WAYS = 3, SIZES = 4,
@@ -53,16 +54,6 @@ static float grad[N], noise[MOST][STEPS][N], honest[N], paired[MOST][N];
 static struct center past = CENTER_INIT;
 static struct schema model;
 static struct shard who[MOST];
-
-static double
-normal(uint32_t a, uint32_t b, uint32_t i)
-{
-	uint32_t r[4];
-
-	rng_block(7, a, b, i, r);
-	return sqrt(-2 * log((r[0] + 1.0) / 4294967297.0)) *
-	    cos(6.283185307179586 * r[1] / 4294967296.0);
-}
 
 static double
 dot(const float *a, const float *b)
@@ -415,10 +406,10 @@ main(int argc, char **argv)
 	for (i = 0; i < MOST; i++)
 		who[i].device[0] = (unsigned char)(i + 1);
 	for (i = 0; i < N; i++) {
-		grad[i] = (float)(normal(0, 0, (uint32_t)i) / sqrt(N));
+		grad[i] = (float)(normal(7, 0, 0, (uint32_t)i) / sqrt(N));
 		for (d = 0; d < MOST; d++)
 			for (s = 0; s < STEPS; s++)
-				noise[d][s][i] = (float)normal(d + 1, s, (uint32_t)i);
+				noise[d][s][i] = (float)normal(7, d + 1, s, (uint32_t)i);
 	}
 	for (only = argc > 3 ? SIZES - 1 : -1; only >= 0; only--)
 		if (atoi(argv[2]) == sizes[only].k && atoi(argv[3]) == sizes[only].f)

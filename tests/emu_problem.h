@@ -12,11 +12,10 @@
 #ifndef EMU_PROBLEM_H
 #define EMU_PROBLEM_H
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "normal.h"
 
 enum {
 	IN = 256, HIDDEN = 48, OUT = 10,
@@ -30,17 +29,6 @@ struct problem {
 	int y[DEVICES][SAMPLES];
 	float start[VALUES];
 };
-
-/* Draw from N(0,1). */
-static float
-gauss(uint64_t seed, uint32_t what, uint32_t i)
-{
-	uint32_t u[4];
-
-	rng_block(seed, what, 0, i, u);
-	return (float)(sqrt(-2 * log((u[0] + 1.0) / 4294967297.0)) *
-	    cos(6.283185307179586 * u[1] / 4294967296.0));
-}
 
 /* Compute z and h of one sample; W1 is [IN][HIDDEN], W2 [HIDDEN][OUT]. */
 static void
@@ -135,7 +123,7 @@ draw(float *w, uint64_t seed, uint32_t what)
 	size_t i;
 
 	for (i = 0; i < VALUES; i++)
-		w[i] = gauss(seed, what, (uint32_t)i) * (i < B1 ?
+		w[i] = (float)normal(seed, what, 0, (uint32_t)i) * (i < B1 ?
 		    0.2f : i < W2 ? 0 : i < B2 ? 0.2f : 0);
 }
 
@@ -149,7 +137,7 @@ sample(struct problem *p, const float *teacher, uint64_t seed, size_t k,
 	size_t i, best = 0;
 
 	for (i = 0; i < IN; i++)
-		x[i] = gauss(seed, what, n * IN + (uint32_t)i) *
+		x[i] = (float)normal(seed, what, 0, n * IN + (uint32_t)i) *
 		    3 / sqrtf(1 + (float)i);
 	forward(teacher, x, h, z);
 	for (i = 1; i < OUT; i++)

@@ -41,13 +41,13 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "base/rng.h"
 #include "codec/codec.h"
 #include "format/array.h"
 #include "format/frame.h"
 #include "format/note.h"
 #include "format/values.h"
 #include "format/writer.h"
+#include "normal.h"
 
 enum kind { GAUSS, LAYERED, COLUMNS, ZEROS, RAMP, FAST, NOTNUM, INFINITE };
 static const char *const kinds[] = {
@@ -113,18 +113,10 @@ number(const char *s)
 	return v;
 }
 
-/* Draw from N(0,1) by the method of Box and Muller, from counter i; an f64 value
- * rounded to f32. */
 static float
 gauss(uint64_t seed, uint64_t step, uint64_t i)
 {
-	uint32_t r[4];
-	double u, v;
-
-	rng_block(seed, step, (uint32_t)(i >> 32), (uint32_t)i, r);
-	u = (r[0] + 1.0) / 4294967297.0;
-	v = r[1] / 4294967296.0;
-	return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
+	return (float)normal(seed, step, (uint32_t)(i >> 32), (uint32_t)i);
 }
 
 /* Return the scale of the column of value i of group g: 2^-7 to 4. Every 8 rows it

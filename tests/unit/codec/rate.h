@@ -10,16 +10,6 @@ struct rate {
 	double bits, nmse;	/* bits per value */
 };
 
-static inline double
-rate_normal(uint32_t key, uint32_t i)
-{
-	uint32_t r[4];
-
-	rng_block(31, 0, key, i, r);
-	return sqrt(-2 * log((r[0] + 1.0) / 4294967297.0)) *
-	    cos(6.283185307179586 * r[1] / 4294967296.0);
-}
-
 /* Fill t->x with normal values. */
 static inline void
 rate_gauss(struct trip *t, uint32_t key, double sigma)
@@ -27,7 +17,7 @@ rate_gauss(struct trip *t, uint32_t key, double sigma)
 	uint32_t i;
 
 	for (i = 0; i < TRIP_N; i++)
-		t->x[i] = (float)(sigma * rate_normal(key, i));
+		t->x[i] = (float)(sigma * normal(31, 0, key, i));
 }
 
 /* Code n values of t->x with this step. Return -1 if they do not decode to the values
@@ -79,9 +69,9 @@ rate_matrix(struct trip *t, uint32_t cols, uint32_t key, const double by[2])
 	uint32_t i;
 
 	for (i = 0; i < TRIP_N; i++)
-		t->x[i] = (float)(rate_normal(key, i) *
-		    exp(by[0] * rate_normal(key + 1, i / cols) +
-		    by[1] * rate_normal(key + 2, i % cols)));
+		t->x[i] = (float)(normal(31, 0, key, i) *
+		    exp(by[0] * normal(31, 0, key + 1, i / cols) +
+		    by[1] * normal(31, 0, key + 2, i % cols)));
 }
 
 #endif

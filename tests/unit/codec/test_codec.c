@@ -3,6 +3,7 @@
  * Properties of a single codec are in its own test. ACE_DAMAGE=N tries only every N-th
  * body.
  */
+#include "../../normal.h"
 #include "../tap.h"
 #include "base/bytes.h"
 #include "base/err.h"
@@ -35,16 +36,6 @@ static const char *const kind_name[] = {
 };
 
 static float
-normal(uint32_t i)
-{
-	uint32_t r[4];
-
-	rng_block(99, 0, 0, i, r);
-	return (float)(sqrt(-2 * log((r[0] + 1.0) / 4294967297.0)) *
-	    cos(6.283185307179586 * r[1] / 4294967296.0));
-}
-
-static float
 value(int kind, uint32_t i)
 {
 	uint32_t r[4];
@@ -52,11 +43,11 @@ value(int kind, uint32_t i)
 	rng_block(17, 0, (uint32_t)kind, i, r);
 	switch (kind) {
 	case GAUSS:
-		return 1e-3f * normal(i);
+		return 1e-3f * (float)normal(99, 0, 0, i);
 	case TAILS:
-		return 1e-4f * normal(i) * expf(2 * normal(i + 1000000));
+		return 1e-4f * (float)normal(99, 0, 0, i) * expf(2 * (float)normal(99, 0, 0, i + 1000000));
 	case SPARSE:
-		return r[0] % 50 == 0 ? normal(i) : 0.0f;
+		return r[0] % 50 == 0 ? (float)normal(99, 0, 0, i) : 0.0f;
 	case ZERO:
 		return r[0] % 2 ? -0.0f : 0.0f;
 	case EQUAL:
@@ -64,7 +55,7 @@ value(int kind, uint32_t i)
 	case SUBNORMAL:
 		return bytes_f32(r[0] & 0x807fffff);
 	case OUTLIER:
-		return i == 5 ? 3e38f : 1e-3f * normal(i);
+		return i == 5 ? 3e38f : 1e-3f * (float)normal(99, 0, 0, i);
 	case HUGE_ALL:
 		return bytes_f32((r[0] & 0x80ffffff) | 0x7e000000);
 	default:

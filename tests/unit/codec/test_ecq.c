@@ -163,8 +163,8 @@ TEST(test_again)
 	t.ctx.offset = 5;
 	for (k = 0; k < 4; k++) {
 		for (i = 0; i < N; i++)
-			t.x[i] = k == 3 ? -2.5f : (float)(rate_normal(7, (uint32_t)i) *
-			    (k == 0 ? 1 : exp(rate_normal(8, (uint32_t)i / 96))));
+			t.x[i] = k == 3 ? -2.5f : (float)(normal(31, 0, 7, (uint32_t)i) *
+			    (k == 0 ? 1 : exp(normal(31, 0, 8, (uint32_t)i / 96))));
 		t.x[2] = k == 2 ? -3e9f : t.x[2];	/* beyond the range of the quantiser */
 		for (i = 0; i < 6; i++)
 			for (j = 0; j < 7; j++, all++) {

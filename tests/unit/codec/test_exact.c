@@ -36,7 +36,7 @@ weights(unsigned form, size_t n, double sigma)
 
 	for (i = 0; i < n; i++) {
 		v = random64(3, (uint32_t)i);
-		x = sigma * trip_normal(7, (uint32_t)i);
+		x = sigma * normal(7, 0, 0, (uint32_t)i);
 		if (form == EXACT_F32 || form == EXACT_BF16)
 			v = bytes_u32((float)x) >> (form == EXACT_BF16 ? 16 : 0);
 		else if (form == EXACT_F64)
@@ -139,8 +139,8 @@ step(double rate, size_t *changed)
 	uint8_t param;
 
 	for (i = *changed = 0; i < N; i++) {
-		x = 0.02 * trip_normal(1, (uint32_t)i);
-		y = x + rate * trip_normal(2, (uint32_t)i);
+		x = 0.02 * normal(1, 0, 0, (uint32_t)i);
+		y = x + rate * normal(2, 0, 0, (uint32_t)i);
 		u = bytes_u32((float)x) + 0x8000;
 		bytes_set16(old + 2 * i, (uint16_t)(u >> 16));
 		u = bytes_u32((float)y) + 0x8000;
@@ -382,7 +382,7 @@ TEST(as_a_codec)
 	size_t i;
 
 	for (i = 0; i < N; i++)
-		x[i] = (float)trip_normal(1, (uint32_t)i);
+		x[i] = (float)normal(1, 0, 0, (uint32_t)i);
 	body.n = 0;
 	ok(codec_encode(&plan, &ctx, x, N, &body, &param, &e) == 0 &&
 	    codec_decode(CODEC_EXACT, param, &ctx, body.p, body.n, y, N, &e) ==

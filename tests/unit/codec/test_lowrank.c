@@ -18,8 +18,8 @@ product(size_t n, size_t cols, size_t first, unsigned rank, double fall)
 		row = (first + i) / cols;
 		col = (first + i) % cols;
 		for (v = 0, f = 1, r = 0; r < rank; r++, f *= fall)
-			v += f * trip_normal(20 + r, (uint32_t)row) *
-			    trip_normal(60 + r, (uint32_t)col);
+			v += f * normal(20 + r, 0, 0, (uint32_t)row) *
+			    normal(60 + r, 0, 0, (uint32_t)col);
 		t.x[i] = (float)(1e-3 * v);
 	}
 }
@@ -53,12 +53,12 @@ test_near_best(void)
 	t.ctx.offset = 0;
 	product(ROWS * COLS, COLS, 0, 12, 0.8);
 	for (i = 0; i < ROWS * COLS; i++) {
-		t.x[i] += (float)(5e-4 * trip_normal(5, (uint32_t)i));
+		t.x[i] += (float)(5e-4 * normal(5, 0, 0, (uint32_t)i));
 		all += (double)t.x[i] * (double)t.x[i];
 	}
 	for (r = 0; r < RANK; r++)
 		for (j = 0; j < COLS; j++)
-			q[r][j] = trip_normal(6, (uint32_t)(r * COLS + j));
+			q[r][j] = normal(6, 0, 0, (uint32_t)(r * COLS + j));
 	for (k = 0; k < 40; k++) {
 		for (r = 0; r < RANK; r++) {
 			for (i = 0; i < ROWS; i++)
@@ -100,11 +100,11 @@ turned(size_t n, size_t cols, unsigned k)
 	for (i = 0; i < n; i++) {
 		row = i / cols;
 		col = i % cols;
-		t.x[i] = (float)(0.5 * trip_normal(200 + k, (uint32_t)i));
+		t.x[i] = (float)(0.5 * normal(200 + k, 0, 0, (uint32_t)i));
 		for (r = 0; r < 12; r++) {
-			u = trip_normal(20 + r, (uint32_t)row);
-			w = cos(angle) * trip_normal(60 + r, (uint32_t)col) +
-			    sin(angle) * trip_normal(90 + r, (uint32_t)col);
+			u = normal(20 + r, 0, 0, (uint32_t)row);
+			w = cos(angle) * normal(60 + r, 0, 0, (uint32_t)col) +
+			    sin(angle) * normal(90 + r, 0, 0, (uint32_t)col);
 			t.x[i] += (float)(pow(0.9, r) * u * w);
 		}
 	}

@@ -2,9 +2,9 @@
  * A private codec, added as examples/README.md says. Its row is all that the rest of the
  * program needs to name, code, turn and estimate with it.
  */
+#include "../../normal.h"
 #include "../test.h"
 #include "base/err.h"
-#include "base/rng.h"
 #include "codec/arg.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
@@ -112,14 +112,10 @@ static float x[N];
 static void
 fill(uint32_t seed, double sigma)
 {
-	uint32_t i, r[4];
+	uint32_t i;
 
-	for (i = 0; i < N; i++) {
-		rng_block(seed, 0, 0, i, r);
-		x[i] = (float)(sigma * sqrt(-2 * log((r[0] + 1.0) /
-		    4294967297.0)) * cos(6.283185307179586 * r[1] /
-		    4294967296.0));
-	}
+	for (i = 0; i < N; i++)
+		x[i] = (float)(sigma * normal(seed, 0, 0, i));
 }
 
 TEST(test_register)

@@ -66,7 +66,7 @@ TEST(test_sizes)
 		for (s = 0; s < 5; s++)
 			for (c = 0; c < 4; c++, all++) {
 				for (i = 0; i < n; i++)
-					t.x[i] = (float)(rate_normal(5, (uint32_t)i) *
+					t.x[i] = (float)(normal(31, 0, 5, (uint32_t)i) *
 					    (i % 13 == 0 ? 1e4 : i % 5 != 0));
 				t.ctx.cols = cols[c];
 				bad += rate_of(&t, CODEC_TCQ, step[s], n, &r) < 0;

@@ -63,7 +63,7 @@ TEST(test_bound)
 	size_t i, j, len;
 
 	for (i = 0; i < TRIP_N; i++)
-		t.x[i] = trip_normal(9, (uint32_t)i) > 0 ? 1e-3F : 0;
+		t.x[i] = normal(9, 0, 0, (uint32_t)i) > 0 ? 1e-3F : 0;
 	for (j = 0; j < sizeof(spec) / sizeof(spec[0]); j++) {
 		len = trip(&t, spec[j], TRIP_N);
 		ok(codec_parse(spec[j], &p, &e) == 0 && len <=

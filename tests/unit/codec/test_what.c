@@ -42,7 +42,7 @@ fill(uint32_t seed, int heavy)
 
 	trip_gauss(&t, seed, N, 1e-3);
 	for (i = 0; heavy && i < N; i++)
-		t.x[i] *= expf((float)trip_normal(seed + 9, (uint32_t)i));
+		t.x[i] *= expf((float)normal(seed + 9, 0, 0, (uint32_t)i));
 }
 
 static void

@@ -4,15 +4,14 @@
 #ifndef TRIP_H
 #define TRIP_H
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../normal.h"
 #include "../tap.h"
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/rng.h"
 #include "codec/codec.h"
 
 enum { TRIP_N = 65536 };
@@ -25,24 +24,13 @@ struct trip {
 	uint8_t param;
 };
 
-/* Return normal value i of a seed. */
-static inline double
-trip_normal(uint32_t seed, uint32_t i)
-{
-	uint32_t r[4];
-
-	rng_block(seed, 0, 0, i, r);
-	return sqrt(-2 * log((r[0] + 1.0) / 4294967297.0)) *
-	    cos(6.283185307179586 * r[1] / 4294967296.0);
-}
-
 static inline void
 trip_gauss(struct trip *t, uint32_t seed, size_t n, double sigma)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		t->x[i] = (float)(sigma * trip_normal(seed, (uint32_t)i));
+		t->x[i] = (float)(sigma * normal(seed, 0, 0, (uint32_t)i));
 }
 
 /* Code n values of x into body and decode them into y; return the body's length. */
