@@ -253,7 +253,7 @@ take(struct run *x, struct opts *o, const char *path, struct err *e)
 	x->spool.max_stale = a->stale;
 	if ((r = clients_enter(&x->spool, a->clients, o->shard.device, a->each,
 	    &place, e)) == 0 && (r = filter_in(o->f, &x->in, path, e)) == 0) {
-		clients_note(&x->spool, "ace-recv", o->f->cli->confined);
+		temp_sweep(x->spool.state.dir);
 		r = serve(x, path == NULL || strcmp(path, "-") == 0 ?
 		    STDIN_FILENO : -1, e);
 	}

@@ -29,7 +29,6 @@
 #include "model/store.h"
 #include "report/render.h"
 #include "report/run_state.h"
-#include "spool/clients.h"
 #include "spool/waiting.h"
 
 /* Output forms that have a field: 1 << enum render_form. */
@@ -283,29 +282,6 @@ run_say(struct status *x, const struct run_state *r)
 
 /* ---- a spool ---- */
 
-/* Show the sandboxes of the programs that serve the spool, as they wrote them there. */
-static int
-status_sandbox(struct status *x, const struct spool *in, struct err *e)
-{
-	char says[CLIENTS_NOTE];
-	size_t i;
-	int k = 0;
-
-	if (x->s.in == JSON)
-		json_out_open(&x->s.json, "sandbox", '{');
-	for (i = 0; clients_programs[i] != NULL && k >= 0; i++) {
-		if ((k = clients_noted(in, clients_programs[i], says, e)) <= 0)
-			continue;
-		if (x->s.in == JSON)
-			json_out_string(&x->s.json, clients_programs[i], says);
-		else
-			line(x, "sandbox of %s: %s", clients_programs[i], says);
-	}
-	if (x->s.in == JSON)
-		json_out_close(&x->s.json);
-	return k < 0 ? k : 0;
-}
-
 static int
 status_spool(struct status *x, struct err *e)
 {
@@ -315,18 +291,13 @@ status_spool(struct status *x, struct err *e)
 
 	in.sync = IO_SYNC_NONE;
 	k = spool_open(&in, x->dir, e);
-	if (x->s.in == JSON) {
+	if (x->s.in == JSON)
 		json_out_u64(&x->s.json, "disk_bytes", run_state_disk(x->dir));
-		if (k == 0)
-			k = status_sandbox(x, &in, e);
-	}
 	if (k == 0 && (k = run_state_read(&r, &in, x->now, e)) > 0)
 		run_say(x, &r);
 	else if (k == 0 && x->s.in == TEXT)
 		line(x, "'%s': waiting for a first shard (ace-recv "
 		    "--spool)", x->dir);
-	if (k >= 0 && x->s.in == TEXT)
-		k = status_sandbox(x, &in, e);
 	run_state_release(&r);
 	spool_close(&in);
 	return k < 0 ? k : 0;

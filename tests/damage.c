@@ -266,8 +266,7 @@ dir_drop(const char *path, const char *name, void *arg)
 static void
 dir_remove(const char *dir)
 {
-	static const char *const hidden[] = { ".clients", ".lock", ".sandbox.ace-recv",
-		".sandbox.ace-aggregate", ".synced" };
+	static const char *const hidden[] = { ".clients", ".lock", ".synced" };
 	char path[PATH_MAX];
 	size_t i;
 

@@ -311,13 +311,13 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 	struct cli *c = l->c;
 	const char *temp = getenv("TMPDIR");
 	struct sandbox *box = &l->c->box;
+	char says[80];
 	size_t i;
 	int r;
 
 	if (c->sandbox == SANDBOX_OFF || c->open) {
-		(void)snprintf(c->confined, sizeof(c->confined), "%s", c->open ?
+		cli_say(c, 2, "sandbox: %s", c->open ?
 		    "none, this starts other programs" : "off");
-		cli_say(c, 2, "sandbox: %s", c->confined);
 		return 0;
 	}
 	sandbox_begin(box);
@@ -340,9 +340,9 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 			return r;
 	if ((r = cli_operands(box, operand, n, e)) < 0 ||
 	    (r = sandbox_enter(box, (enum sandbox_want)c->sandbox,
-	    c->confined, sizeof(c->confined), e)) < 0)
+	    says, sizeof(says), e)) < 0)
 		return r;
-	cli_say(c, !box->partial ? 2 : !c->serves, "sandbox: %s", c->confined);
+	cli_say(c, !box->partial ? 2 : !c->serves, "sandbox: %s", says);
 	return 0;
 }
 

@@ -56,7 +56,6 @@ struct cli {
 	int quiet, verbose;	/* set by -q, -v; -vv is 2 */
 	int sandbox;		/* an enum sandbox_want, set by --sandbox */
 	struct sandbox box;	/* set by cli_parse: the sandbox in force */
-	char confined[80];	/* `box' in words */
 	int first;		/* index of the first operand in argv */
 	struct cli_line *line;	/* state of cli_parse */
 };

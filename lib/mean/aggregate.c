@@ -700,7 +700,7 @@ aggregate_spool(struct aggregate *x, struct err *e)
 	    o->f->sync, (size_t)o->expect,
 	    o->quorum != 0 ? (size_t)o->quorum : 1, o->deadline,
 	    o->published, o->keep,
-	    o->create, &wait, filter_piped(o->f), o->f->cli->confined };
+	    o->create, &wait, filter_piped(o->f) };
 	const size_t most = aggregate_most(x);
 	struct closing *steps;
 	uint64_t i = 0;

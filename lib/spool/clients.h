@@ -29,26 +29,4 @@ int clients_enter(const struct spool *s, uint64_t most, const char *device,
 int clients_sums(const struct spool *s, int *fd, struct err *e);
 int clients_summed(const struct spool *s);
 
-/* clients_sends(fd, device, others, e): announce that a shard of the device is being
- * received, until clients_sent is called or fd (of clients_open) is closed.  *others
- * becomes the number of other shards of the device that are being received. */
-int clients_sends(int fd, const char *device, uint64_t *others, struct err *e);
-void clients_sent(int fd, const char *device);
-
-/* At its start each program that serves a spool writes a line about its sandbox into
- * the file DIR/.sandbox.PROGRAM, for ace-status. */
-enum { CLIENTS_NOTE = 96 };	/* size of the line with its terminating 0 */
-
-/* The programs that serve a spool; NULL ends the list. */
-extern const char *const clients_programs[];
-
-/* clients_note(s, program, says): write `says' as the program's line, unless the file has
- * it already.  Errors are ignored, since the line is only for people to read. */
-void clients_note(const struct spool *s, const char *program, const char *says);
-
-/* clients_noted(s, program, out, e): read the program's line.  Return 1, or 0 if it is
- * absent or is not a line that clients_note writes; -ERR_SYS: out of memory. */
-int clients_noted(const struct spool *s, const char *program,
-    char out[CLIENTS_NOTE], struct err *e);
-
 #endif

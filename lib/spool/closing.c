@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/compare.h"
 #include "base/err.h"
+#include "base/temp.h"
 #include "base/wait.h"
 #include "pipe/filter.h"
 #include "spool/clients.h"
@@ -58,7 +59,7 @@ closing_open(struct closing **out, const struct closing_opts *o, struct err *e)
 		    "ace-recv --create", o->dir);
 	if ((k = spool_open(&r->in, o->dir, e)) < 0)
 		return k;
-	clients_note(&r->in, "ace-aggregate", o->confined);
+	temp_sweep(r->in.state.dir);
 	if ((k = clients_sums(&r->in, &r->sums, e)) < 0)
 		return k;
 	if ((k = manifest_closed(&r->in, &d, e)) == 0)

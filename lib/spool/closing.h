@@ -35,7 +35,6 @@ struct closing_opts {
 	struct waiting *wait;	/* for messages during waits; or NULL */
 	int out;		/* descriptor of the output; a wait ends when it
 				   has no reader any more; -1: none */
-	const char *confined;	/* the sandbox that is in force, in words */
 };
 
 /* closing_open(out, o, e): open the spool.  o must live as long as *out.  -ERR_SYS: the

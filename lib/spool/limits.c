@@ -410,8 +410,7 @@ limits_took(const struct spool *s, const struct shard *sh, int alone,
 
 int
 limits_room(const struct limits *a, const struct spool *s,
-    const struct shard *sh, const struct schema *sc, uint64_t coming,
-    struct err *e)
+    const struct shard *sh, const struct schema *sc, struct err *e)
 {
 	struct limits_room p = { .s = s, .sh = sh };
 	struct limits_list l = { .fd = -1 };
@@ -442,8 +441,6 @@ limits_room(const struct limits *a, const struct spool *s,
 	if (p.steps >= a->open)
 		return err_set(e, ERR_REFUSED, "limit: %llu steps of this device "
 		    "are open (limits: open)", (unsigned long long)p.steps);
-	/* a shard that is being received may become as large as the limit */
-	p.bytes += coming * a->shard;
 	if ((sh->flags & SHARD_PREDICTED) != 0)
 		p.bytes += sc->total * sizeof(float);	/* see limits_step */
 	if (p.bytes >= a->quota)

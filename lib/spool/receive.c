@@ -17,7 +17,6 @@
 #include "format/values.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
-#include "spool/clients.h"
 #include "spool/history.h"
 #include "spool/join.h"
 #include "spool/manifest.h"
@@ -62,7 +61,6 @@ struct receive {
 	struct values v;
 	struct history history;	/* of the current shard */
 	struct io *to;		/* the pipe to the answering process */
-	int places;		/* descriptor for clients_sends */
 };
 
 /* Fail if the shard is not of the device that may send, or is of another run.  No verdict
@@ -261,7 +259,6 @@ receive_shard(struct receive *x, struct err *e)
 {
 	const struct shard *sh = reader_shard(x->in);
 	struct receipt r;
-	uint64_t coming;
 	int k, model;
 
 	if ((k = receive_check_sender(x, sh, e)) < 0)
@@ -272,14 +269,9 @@ receive_shard(struct receive *x, struct err *e)
 		    receive_ask(x, sh, e);
 	receive_check_head(x, sh, &r);
 	if ((k = model = verdict_head(x->spool, sh, reader_schema(x->in), &r,
-	    e)) < 0 || (k = clients_sends(x->places, spool_device_of(sh), &coming,
-	    e)) < 0)
-		return k;
-	if ((k = limits_room(&x->o->limits, x->spool, sh, reader_schema(x->in),
-	    coming, e)) >= 0)
-		k = receive_spool(x, sh, k, model, &r, e);
-	clients_sent(x->places, spool_device_of(sh));
-	if (k < 0)
+	    e)) < 0 || (k = limits_room(&x->o->limits, x->spool, sh,
+	    reader_schema(x->in), e)) < 0 ||
+	    (k = receive_spool(x, sh, k, model, &r, e)) < 0)
 		return k;
 	cli_say(x->o->cli, 1, "'%s' step %llu: %s%s%s", shard_device(sh),
 	    (unsigned long long)r.step, receipt_verdict_name(r.verdict),
@@ -308,23 +300,20 @@ receive_all(const struct spool *s, struct reader *in,
     const struct receive_opts *o, int to, struct err *e)
 {
 	struct receive x = { .o = o, .spool = s, .in = in, .v = VALUES_INIT,
-	    .history = HISTORY_INIT, .places = -1 };
+	    .history = HISTORY_INIT };
 	struct receive_said a;
 	int r;
 
 	x.v.differences = 1;
 	if ((x.kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
-	if ((r = clients_open(s, &x.places, e)) == 0 &&
-	    (r = io_create_fd(&x.to, to, "<answers>", e)) == 0 &&
+	if ((r = io_create_fd(&x.to, to, "<answers>", e)) == 0 &&
 	    (r = receive_take(&x, e)) == 0) {
 		memset(&a, 0, sizeof(a));
 		a.end = 1;
 		r = receive_say(x.to, &a, e);
 	}
 	io_free(x.to);
-	if (x.places >= 0)
-		(void)close(x.places);
 	values_release(&x.v);
 	return r;
 }

@@ -110,46 +110,6 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	    "('state', 'edge1', 'accepted', 5000000)" ]
 }
 
-@test "the sandbox of those that serve the spool, as the last of them said" {
-	local in_force
-	in_force=$(ace-score -vv </dev/null 2>&1 | sed -n 's/^ace-score: sandbox: //p')
-	[ -n "$in_force" ]
-	# ace-status writes nothing, and no program has served this spool yet
-	mkdir -m 700 spool
-	exits 0 ace-status spool
-	grep 'sandbox of' out && return 1
-	exits 0 ace-status --format json spool
-	[ "$(json 'd["sandbox"]')" = '{}' ]
-	shard edge1 0
-	exits 0 ace-status spool
-	[ "$(grep 'sandbox of' out)" = "sandbox of ace-recv: $in_force" ]
-	mkshards -d edge2 -r demo >in
-	exits 0 ace-recv --sandbox off --spool spool in
-	closes 2
-	exits 0 ace-status spool
-	grep -q '^sandbox of ace-recv: off$' out
-	grep -q "^sandbox of ace-aggregate: $in_force$" out
-	exits 0 ace-status --format json spool
-	[ "$(json 'd["sandbox"]["ace-recv"]')" = off ]
-	[ "$(json 'd["sandbox"]["ace-aggregate"]')" = "$in_force" ]
-	# the file is written only when its line changes, not at every connection
-	touch -d @1 spool/.sandbox.ace-recv
-	exits 0 ace-recv --sandbox off --spool spool in
-	[ "$(stat -c %Y spool/.sandbox.ace-recv)" -eq 1 ]
-	exits 0 ace-recv --spool spool in
-	exits 0 ace-status spool
-	grep -q "^sandbox of ace-recv: $in_force$" out
-	# files that our programs do not write are ignored
-	printf 'a\033[31mb\n' >spool/.sandbox.ace-recv
-	rm spool/.sandbox.ace-aggregate
-	mkfifo spool/.sandbox.ace-aggregate
-	exits 0 timeout "$HANG" ace-status spool
-	grep 'sandbox of' out && return 1
-	exits 0 ace-recv --spool spool in
-	exits 0 ace-status spool
-	grep -q "^sandbox of ace-recv: $in_force$" out
-}
-
 @test "names that a terminal would obey, and long ones" {
 	long=$(printf 'x%.0s' {1..200})
 	shard "$long" 0

@@ -477,28 +477,6 @@ let_go() {
 	limited 'clients 1, each 1' recv accepted --device evil <theirs
 }
 
-@test "what is on its way counts in the quota, as large as it may become" {
-	fds=()
-	shard 0 evil -n 10k >theirs
-	shard 1 evil >second
-	begun() { [ "$(find spool -name 'evil.new-*' | wc -l)" -eq "$1" ]; }
-	hold --sync none
-	head -c 20000 theirs >&${fds[0]}
-	wait_for begun 1
-	limited 'quota 1M, shard 1M' waits \
-	    "limit: 1000000 bytes of this device wait" <second
-	limited 'quota 1M, shard 999k' recv accepted <second
-	# an open connection does not count for other devices, nor after it has ended
-	for d in edge1 evil2; do
-		shard 2 $d >in
-		limited 'quota 1M, shard 1M' recv accepted <in
-	done
-	let_go
-	touch spool/evil.new-abcdef
-	shard 3 evil >in
-	limited 'quota 1M, shard 1M' recv accepted <in
-}
-
 @test "heads that are never finished leave nothing, of steps and of runs" {
 	local s
 	for s in 1 2 3 4; do

@@ -167,7 +167,7 @@ calls() {
 	mkfifo slow
 	ace-recv --spool spool <slow >out 2>err &
 	exec {to}>slow
-	until [ -e spool/.sandbox.ace-recv ]; do sleep .1; kill -0 $!; done
+	until [ -e spool/.clients ]; do sleep .1; kill -0 $!; done
 	mv spool away
 	ln -s mail spool
 	cat in >&$to
