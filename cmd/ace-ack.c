@@ -149,7 +149,9 @@ take(struct ack *x, struct err *e)
 		return k;
 	if (r.verdict == RECEIPT_EQUIVOCATION || r.verdict == RECEIPT_FENCED)
 		return restored(x, &r, said, e);
-	known = known_before(x, r);
+	/* a refused shard that is the state's last one can still be coded again */
+	known = known_before(x, r) && residual_owner(&x->owner, &x->state, NULL) > 0 &&
+	    x->owner.step > r.step;
 	receipts_add(&x->receipts, &r);
 	receipts_add(&x->heard, &r);
 	x->fresh = 1;

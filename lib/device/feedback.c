@@ -19,6 +19,7 @@ const char *const feedback_names[] = {
 	"ef", "momentum", "ef21", "cache", NULL
 };
 
+#define FEEDBACK_LEARNS 5.0	/* seconds until an average is known here, too */
 
 struct feedback {
 	struct feedback_opts o;
@@ -36,6 +37,8 @@ struct feedback {
 	struct dense back[PENDING_MAX];	/* values of rejected shards, to add back */
 	size_t nback;
 	int compensated;		/* 1: an earlier program has added the residual */
+	int redo;		/* 1: code the target of the refused shard again */
+	int sent;		/* 1: this process has sent the state's last shard */
 	struct contraction contract;	/* contraction of the current shard */
 	const struct schema *schema;
 };
@@ -136,6 +139,10 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 	const struct residual *q = &f->old;
 	unsigned long long step = sh->step, old = q->step;
 
+	if (f->o.window != 0 && sh->kind > SHARD_MEAN)
+		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' has kind %s, "
+		    "expected gradient, delta, sum or mean", shard_device(sh),
+		    shard_kind_name(sh->kind));
 	if (q->d.r == NULL)
 		return 0;
 	if (sh->step < q->step)
@@ -145,9 +152,38 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 		    "one)", step, shard_device(sh), old);
 	if (sh->step > q->step + 1 && !f->o.gap && !shard_is_abreast(sh))
 		return err_set(e, ERR_REFUSED, "steps are missing between %llu and "
-		    "%llu of '%s': pass --allow-gap or, if the state is from a "
-		    "backup, run ace-ack --restart", old, step, shard_device(sh));
+		    "%llu of '%s': send step %llu next, pass --allow-gap or, if the "
+		    "state is from a backup, run ace-ack --restart", old, step,
+		    shard_device(sh), old + 1);
 	return sh->step == q->step;
+}
+
+/* If the state learns of averages and one shard is sent at a time, refuse a shard that comes
+ * before the average of the last one.  Its trainer may have the average some time
+ * before the state.  One that knows all averages may have got them in another way. */
+static int
+feedback_answered(const struct feedback *f, const struct shard *sh, struct err *e)
+{
+	const uint64_t last = f->old.step;
+	struct wait w = wait_begin(FEEDBACK_LEARNS, f->o.piped ? STDOUT_FILENO : -1);
+	struct memory h;
+	uint64_t known;
+	int r;
+
+	if (!f->sent || f->o.window != 1 || shard_is_abreast(sh))
+		return 0;
+	do {
+		if ((r = memory_load(&h, &f->state, MEMORY_FEEDBACK, e)) <= 0)
+			return r;
+		known = h.step;
+		memory_release(&h);
+		if (known >= last)
+			return 0;
+	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
+	return r < 0 ? r : err_set(e, ERR_REFUSED, "step %llu of '%s' came before the "
+	    "average of step %llu: the training program has to send one shard per "
+	    "round, and to read its average before the next one",
+	    (unsigned long long)sh->step, shard_device(sh), (unsigned long long)last);
 }
 
 static int
@@ -388,6 +424,16 @@ feedback_create(struct feedback *f, const struct shard *sh,
 	return r;
 }
 
+/* Return 1 if the last shard was refused as invalid.  Then its step may come again, with
+ * other annotations: the values that were refused are coded again with them. */
+static int
+feedback_refused(const struct feedback *f)
+{
+	const struct pending_one *p = pending_find(&f->pending, f->old.step);
+
+	return p != NULL && p->invalid && f->o.kind == COMPENSATE_EF;
+}
+
 int
 feedback_begin(struct feedback *f, const struct shard *sh,
     const struct schema *sc, struct err *e)
@@ -397,10 +443,16 @@ feedback_begin(struct feedback *f, const struct shard *sh,
 	feedback_drop(f);
 	f->contract = (struct contraction)CONTRACTION_INIT;
 	f->schema = sc;
+	f->compensated = 0;
 	if ((r = residual_open(&f->old, &f->state, e)) < 0 ||
 	    (r = dense_check(&f->old.d, sh, sc, e)) < 0 ||
-	    (r = feedback_steps(f, sh, e)) != 0 ||
-	    (r = feedback_stamp(f, sh, e)) < 0 ||
+	    (r = feedback_steps(f, sh, e)) < 0)
+		return r;
+	f->redo = r != 0 && feedback_refused(f);
+	if (r != 0 && !f->redo)
+		return r;
+	if ((!f->redo && ((r = feedback_answered(f, sh, e)) < 0 ||
+	    (r = feedback_stamp(f, sh, e)) < 0)) ||
 	    (r = feedback_judge(f, sh, e)) < 0 || (r = feedback_side(f, sh, e)) < 0 ||
 	    (r = feedback_take_back(f, e)) < 0)
 		return r;
@@ -476,6 +528,7 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 			return r;
 		nback += back[nback] != NULL;
 	}
+	v = f->redo && !alone && nback != 0 ? NULL : v;
 	if (!alone && ((!f->compensated && f->o.kind != COMPENSATE_EF21 &&
 	    (r = dense_group(&f->old.d, g, &res, e)) < 0) ||
 	    (r = dense_group(&f->side, g, &side, e)) < 0))
@@ -551,6 +604,7 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w, struct err 
 	    e)) < 0 || (r = residual_commit(f->next, f->o.sync, digest, e)) < 0)
 		return r;
 	feedback_renew(f, step, digest);
+	f->sent = 1;
 	/* keep the previous history, which is needed if this step is rejected */
 	if (f->side_new[0] != '\0')
 		statedir_prune(&f->state, f->side_new,
@@ -592,6 +646,7 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e
 	int r;
 
 	feedback_drop(f);
+	f->sent = 1;
 	if ((r = memory_flush(&f->state, e)) < 0 || (r = feedback_durable(f, e)) < 0 ||
 	    (r = residual_open(&q, &f->state, e)) < 0)
 		return r;

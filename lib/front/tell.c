@@ -138,6 +138,7 @@ tell_average(struct tell *t, uint64_t round)
 	char of[32] = "", bad[48] = "", text[ERR_LINE];
 
 	t->rounds++;
+	t->done = round;
 	tell_round(t, round, name);
 	if (t->said->rounds > round && t->rounds > 1)
 		(void)snprintf(left, sizeof(left), ", about %s left",
@@ -208,7 +209,7 @@ tell_event(struct tell *t, const json_t *ev)
 		t->excluded = tell_count(ev, "excluded");
 	}
 	if (strcmp(name, event_name(t->cloud ? EVENT_SENT :
-	    EVENT_AVERAGE)) == 0 && (t->cloud || round >= t->round)) {
+	    EVENT_AVERAGE)) == 0 && (t->cloud || round > t->done)) {
 		tell_average(t, round);
 	} else if (!t->cloud && strcmp(name, event_name(EVENT_SENT)) == 0) {
 		/* the event of the receipt may come before this one */
@@ -375,6 +376,7 @@ tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
 	if (t->over)
 		t->round = t->begun = t->said->rounds;
 	t->round += t->round == 0;
+	t->done = t->round - 1;
 	t->began = clock_now();
 	alloc_free(path);
 	alloc_free(kept);

@@ -34,7 +34,7 @@ struct tell {
 	/* the current round, from 1, and when each part of it ended */
 	enum tell_state { TELL_STARTS, TELL_COMPUTES, TELL_SENDS, TELL_WAITS } state;
 	uint64_t round, begun;	/* begun: the last one whose beginning was written */
-	uint64_t rounds;	/* rounds that this process has done */
+	uint64_t rounds, done;	/* number that this process has done; the last one */
 	int over;		/* all rounds were done when this process began */
 	double now, began, sent, taken, since;	/* now: of the current event */
 	uint64_t values, bytes;

@@ -67,8 +67,8 @@ stage_expand_ready(const struct stage_expand *x, const struct shard *sh)
 
 	if (q->d.r == NULL)
 		return x->first;
-	return q->step + 1 >= sh->step || (x->o->gap && q->step >= x->last) ||
-	    (x->o->alone && shard_is_abreast(sh));
+	/* alone: nobody else commits; the coding stage refuses a gap */
+	return q->step + 1 >= sh->step || (x->o->gap && q->step >= x->last) || x->o->alone;
 }
 
 static int

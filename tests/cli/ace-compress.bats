@@ -153,7 +153,7 @@ records() {
 	says "step 4 of 'edge1' is not after step 5, the last one in the state: the trainer is older than its state"
 	mkshards -s 7 >g
 	exits 5 ace-compress -S st -c q8 g
-	says "steps are missing between 5 and 7 of 'edge1': pass --allow-gap or, if the state is from a backup, run ace-ack --restart"
+	says "steps are missing between 5 and 7 of 'edge1': send step 6 next, pass --allow-gap or, if the state is from a backup, run ace-ack --restart"
 	same st/residual residual
 	# a residual file that lacks its coded shard
 	mkshards -s 5 -H kind=4 >st/residual

@@ -50,7 +50,6 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	says '^ace-edge: ./none ended with status 127 in round 1: '
 	exits 0 ace edge run --name edge1 -- "$train" 2 1
 	r=1
-	echo 'mkshards -k delta -n 4096 -d edge1 -s 50 | head -c 1000; exit 3' >half
 	while IFS='|' read -r code what line; do
 		case $what in
 		variant*) variant "${what#variant }"; bad=(./variant 2 99) ;;
@@ -66,9 +65,13 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	3|echo hello|bash wrote no shard: expected one shard per round on its standard output
 	1|exit 7|bash ended with status 7 in round .*run the same command again to continue
 	1|kill -9 $$|bash ended with status 137 in round
-	1|. ./half|bash ended with status 3
+	1|variant s/into.stdin.write.*/into.stdin.write(shard(step)[:9000]); sys.exit(3)/|variant ended with status 3
 	3|variant s/4096/8192/g;s/16384/32768/g|ace-step: mismatch: '.*/ace-edge1/state/residual' is of another model: tensor 'w' differs in shape or dtype .give a new model a new state directory
 	3|variant s/"w"/"v"/|another model
+	3|variant s/"delta"/"model"/|ace-step: mismatch: the shard of 'edge1' has kind model, expected gradient, delta, sum or mean
+	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: weight 5, at most 1
+	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: weight 5, at most 1
+	5|variant s/str(begun)/str(begun+3)/|ace-step: steps are missing between [0-9]+ and [0-9]+ of 'edge1': send step
 	END
 	# a model with other tensors from the beginning
 	ace remove run edge1
@@ -86,6 +89,26 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	says "^ace-edge: ace-ack: mismatch: the shard of 'aggregate' is of another model .* remove '$PWD/ace-late/state'"
 	rm -r ace-late/state
 	exits 0 timeout "$HANG" ace edge run --name late -- "$train" 2 $((r + 2))
+}
+
+@test "a trainer that sends two shards in a round is refused before the second is sent, and the right one goes on" {
+	cloud run --devices 2 --bits 8
+	edge edge2 4 1
+	exits 0 ace edge run --name edge1 -- "$train" 2 1
+	ends edge2
+	# no average comes before the other device sends
+	variant 's/into.stdin.write(.*/&; &/'
+	exits 5 timeout "$HANG" ace edge run --name edge1 -- ./variant 2 3
+	says "^ace-edge: ace-step: step 2 of 'edge1' came before the average of step 1: the training program has to send one shard per round"
+	edge edge2 4 2
+	exits 0 timeout "$HANG" ace edge run --name edge1 -- "$train" 2 2
+	ends edge2
+	averaged edge1 2 3
+	# all averages are counted, also those that came after the next shard was sent
+	begin ace cloud other --devices 1 --bits 8 2>other.err
+	wait_for test -e other/run
+	exits 0 timeout "$HANG" ace edge other --name edge3 -- ./variant 2 1
+	says 'done: [12] rounds?$'
 }
 
 @test "COMMAND may read the events, of which the first comes before its shard; begins knows the round" {
