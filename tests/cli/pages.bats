@@ -241,7 +241,7 @@ example() {
 }
 
 @test "ace-export: a name that would lead out of where an npz is unpacked" {
-	page ace-export.1 '(A tensor whose name would make an unpacked npz write outside its folder is refused)' >/dev/null
+	page ace-export.1 '(If unpacking an npz would write a tensor outside the folder, the tensor is refused)' >/dev/null
 	for name in ../x /x a/../../x ..; do
 		mkshards -t "$name:4" >in
 		exits 3 ace-export -f npz in
