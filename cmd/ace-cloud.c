@@ -67,10 +67,9 @@ begun(const struct opts *x)
 }
 
 static int
-count_each(void *n, const char *name, struct err *e)
+count_each(void *n, const char *path, const char *name, struct err *e)
 {
-	(void)name;
-	(void)e;
+	(void)path, (void)name, (void)e;
 	++*(uint64_t *)n;
 	return 0;
 }
@@ -83,7 +82,7 @@ members(const struct opts *x)
 	uint64_t n = 0;
 
 	if (dir != NULL)
-		(void)scan(dir, count_each, &n, NULL);
+		(void)scan(dir, 0, count_each, &n, NULL);
 	alloc_free(dir);
 	return n;
 }

@@ -396,8 +396,8 @@ tell(const struct diff *d)
 	char before[MODEL_HEX] = "nothing", after[MODEL_HEX];
 
 	if (!d->whole)
-		model_hex(d->note.before, before);
-	model_hex(d->note.after, after);
+		shard_hex(d->note.before, before);
+	shard_hex(d->note.after, after);
 	cli_say(d->o->f->cli, 1, "from %s to %s: %zu of %lu groups, %llu of %llu "
 	    "values, %llu bytes for %llu", before, after, d->note.n,
 	    (unsigned long)d->new.schema.ngroups, (unsigned long long)d->changed,
@@ -506,7 +506,7 @@ gather(struct sending *x, struct store *st, const struct receivers_line *l,
 		return 0;
 	if ((r = store_way(st, l->has.hash, &x->way, &x->n, e)) < 0)
 		return r;
-	model_hex(l->has.hash, hex);
+	shard_hex(l->has.hash, hex);
 	if (r == 0)
 		return err_set(e, ERR_REFUSED, "nothing leads from model %s of "
 		    "receiver '%.80s' to step %llu: the folder has neither the "

@@ -252,8 +252,8 @@ other_model(const struct patch *x, struct err *e)
 	char want[MODEL_HEX], have[MODEL_HEX], of[48] = "", step[96] = "";
 	struct model_span span;
 
-	model_hex(p->before, want);
-	model_hex(x->is, have);
+	shard_hex(p->before, want);
+	shard_hex(x->is, have);
 	if (p->base != 0)
 		(void)snprintf(of, sizeof(of), ", step %llu",
 		    (unsigned long long)p->base);
@@ -370,7 +370,7 @@ judge(struct patch *x, struct err *e)
 static size_t
 needed(struct patch *x)
 {
-	const struct swap_mark *mark = &x->swap.mark;
+	const struct journal_mark *mark = &x->swap.mark;
 	size_t i = 0, k;
 
 	if (x->swap.marked && mark->stamp == model_stamp(&x->m)) {
@@ -461,7 +461,7 @@ make(struct patch *x, struct err *e)
 	if (is == TARGET)
 		return already(x);
 	x->changed = 1;
-	model_hex(x->makes, hex);
+	shard_hex(x->makes, hex);
 	cli_say(o->f->cli, 1, "'%s' is changed to model %s, step %llu", x->m.path,
 	    hex, (unsigned long long)last->step);
 	if ((r = swap_ready(&x->swap, x->is, x->makes, last->step, e)) < 0 ||

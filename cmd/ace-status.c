@@ -523,7 +523,7 @@ models_say(struct status *x, const struct store *st)
 	char size[NUM_TEXT];
 
 	if (to != NULL)
-		model_hex(to->after, m.hash);
+		shard_hex(to->after, m.hash);
 	if (x->s.in != TEXT)
 		render_row(&x->s, model_fields, &m, to != NULL ? ANY : 0);
 	else if (to == NULL)
@@ -583,10 +583,9 @@ there(const char *dir, const char *name, int regular)
 }
 
 static int
-status_each_name(void *kind, const char *name, struct err *e)
+status_each_name(void *kind, const char *path, const char *name, struct err *e)
 {
-	(void)name;
-	(void)e;
+	(void)path, (void)name, (void)e;
 	*(enum status_kind *)kind = STATUS_OTHER;
 	return 1;
 }
@@ -618,7 +617,7 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 	    there(dir, "schema.aceg", 0))
 		*kind = STATUS_SPOOL;
 	else if (*kind == STATUS_NOTHING &&
-	    (k = scan(dir, status_each_name, kind, e)) < 0)
+	    (k = scan(dir, 0, status_each_name, kind, e)) < 0)
 		return k;
 	if (*kind == STATUS_OTHER)
 		return err_set(e, ERR_DATA, "mismatch: '%s' is not a spool "

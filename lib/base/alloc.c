@@ -143,11 +143,12 @@ alloc_dup(const char *s, struct err *e)
 char *
 alloc_path(const char *dir, const char *name, struct err *e)
 {
-	const size_t n = strlen(dir) + strlen(name) + 2;
+	const size_t k = strlen(dir), n = k + strlen(name) + 2;
 	char *p = alloc_get(n, 1, e);
 
 	if (p != NULL)
-		(void)snprintf(p, n, "%s/%s", dir, name);
+		(void)snprintf(p, n, "%s%s%s", dir, k > 0 && dir[k - 1] == '/' ? "" :
+		    "/", name);
 	return p;
 }
 

@@ -8,11 +8,11 @@
 
 struct err;
 
-/* Call each(arg, name, e) for every name that does not begin with a dot until a call
- * returns non-zero. Return what the last call returned. A missing directory has no
- * names. */
-int scan(const char *path, int (*each)(void *, const char *, struct err *),
-    void *arg, struct err *e);
+/* Call each(arg, PATH/NAME, NAME, e) for every name until a call returns non-zero; with
+ * hidden = 0 leave out names that begin with a dot. Return what the last call returned. A
+ * missing directory has no names. */
+typedef int scan_fn(void *arg, const char *path, const char *name, struct err *e);
+int scan(const char *path, int hidden, scan_fn *each, void *arg, struct err *e);
 
 /* opendir(3) by the descriptor of a registered folder (base/at.h). */
 DIR *scan_open(const char *path);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/at.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/wait.h"
 #include "device/contraction.h"
 #include "device/feedback.h"
@@ -50,16 +51,8 @@ struct feedback {
 static int
 feedback_durable(const struct feedback *f, struct err *e)
 {
-	char *path;
-	int r;
-
-	if (f->o.sync != IO_SYNC_FULL)
-		return 0;
-	if ((path = statedir_path(&f->state, "residual", e)) == NULL)
-		return -ERR_SYS;
-	r = io_sync_path(path, e);
-	alloc_free(path);
-	return r;
+	return f->o.sync == IO_SYNC_FULL ?
+	    fd_sync_dir(f->state.dir, f->state.dir, e) : 0;
 }
 
 int

@@ -96,13 +96,14 @@ feedback_cache_how(struct compensate *c, const struct shard *sh,
 
 /* Return 1, with the file open, if the file is the required history. */
 static int
-feedback_cache_is(void *arg, const char *name, struct err *e)
+feedback_cache_is(void *arg, const char *path, const char *name, struct err *e)
 {
 	const size_t stem = strlen(CACHE_FILE);
 	struct feedback_cache *c = arg;
 	uint64_t step;
 	int k;
 
+	(void)path;
 	if (strncmp(name, CACHE_FILE, stem) != 0 || name[stem] == '\0' ||
 	    strlen(name) >= CACHE_NAME ||
 	    name[stem + strspn(name + stem, "0123456789")] != '\0')
@@ -131,7 +132,7 @@ feedback_cache_find(struct feedback_cache *c, const struct shard *sh, struct err
 	int k;
 
 	c->was[0] = c->stamp[0] = '\0';
-	if ((k = scan(c->state.dir, feedback_cache_is, c, e)) != 0)
+	if ((k = scan(c->state.dir, 0, feedback_cache_is, c, e)) != 0)
 		return k < 0 ? k : 0;
 	if (strcmp(c->want, "none") == 0 && (c->stamp[0] == '\0' ||
 	    c->newest <= sh->step))

@@ -83,6 +83,10 @@ int safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
     void *arg, struct err *e);
 /* Write a JSON string with its quotes. */
 int safetensors_quote(struct buf *b, const char *s, struct err *e);
+/* Write a tensor's entry in the table of a safetensors file: its data begins at *at, which
+ * is moved to the end. */
+int safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
+    unsigned dtype, uint64_t *at, struct err *e);
 /* Read the next n values in canonical order, as f32: exactly n, or an error.
  * A value that f32 cannot hold exactly is refused, with the tensor's name and
  * the index, unless it is f64 and opts.round is set.  A finite value beyond the range of f32

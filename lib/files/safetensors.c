@@ -679,7 +679,7 @@ safetensors_put_notes(struct buf *b, const struct text_kv *kv, struct err *e)
 	return any && r == 0 ? buf_puts(b, "}", e) : r;
 }
 
-static int
+int
 safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
     unsigned dtype, uint64_t *at, struct err *e)
 {

@@ -676,25 +676,17 @@ place_pairs(const struct delta *d, const char *file, struct buf *b, struct err *
 static int
 place_head(const struct delta *d, struct buf *b, struct err *e)
 {
-	char text[128] = "        ";
-	uint64_t at = 0, n;
+	uint64_t at = 0;
 	size_t i;
 	int r;
 
-	if ((r = buf_puts(b, text, e)) < 0 ||
-	    (r = buf_puts(b, "{\"__metadata__\":{", e)) < 0 ||
+	if ((r = buf_puts(b, "        {\"__metadata__\":{", e)) < 0 ||
 	    (r = place_pairs(d, NULL, b, e)) < 0)
 		return r;
-	for (i = 0; i < d->frames.n && r == 0; i++, at += n) {
-		n = d->frames.t[i].numel;
-		(void)snprintf(text, sizeof(text), ":{\"dtype\":\"U8\",\"shape\""
-		    ":[%llu],\"data_offsets\":[%llu,%llu]}",
-		    (unsigned long long)n, (unsigned long long)at,
-		    (unsigned long long)(at + n));
-		if ((r = buf_puts(b, i > 0 ? "," : "},", e)) == 0 &&
-		    (r = safetensors_quote(b, d->frames.t[i].name, e)) == 0)
-			r = buf_puts(b, text, e);
-	}
+	for (i = 0; i < d->frames.n && r == 0; i++)
+		if ((r = buf_puts(b, i > 0 ? "," : "},", e)) == 0)
+			r = safetensors_put_tensor(b, &d->frames.t[i], SCHEMA_U8,
+			    &at, e);
 	if (r == 0 && (r = buf_puts(b, "}", e)) == 0)
 		r = buf_puts(b, &"        "[b->n % 8 != 0 ? b->n % 8 : 8], e);
 	if (r == 0)

@@ -115,8 +115,9 @@ uint64_t model_stamp(const struct model *m);
  * If slice is not NULL, the digests and the hash are of these slices of the tensors. */
 void model_hash(const struct model *m, const struct slice *slice,
     unsigned char (*digest)[MODEL_HASH], unsigned char hash[MODEL_HASH]);
-void model_hex(const unsigned char hash[MODEL_HASH], char hex[MODEL_HEX]);
-/* Convert the digits of a hash.  Return 1, or 0 if hex is not exactly a hash. */
+/* Set hash to that of the model at path, after reading all of it. */
+int model_measure(const char *path, unsigned char hash[MODEL_HASH], struct err *e);
+/* Convert the digits of a hash (shard_hex).  Return 1, or 0 if hex is not exactly a hash. */
 int model_unhex(const char *hex, unsigned char hash[MODEL_HASH]);
 
 /* ---- the models before and after a patch (frame mODL) ---- */

@@ -84,22 +84,14 @@ receivers_get(struct receivers *b, const char *text, struct err *e)
 static int
 receivers_read(struct receivers *b, const char *path, struct err *e)
 {
+	char *text = alloc_get(RECEIVERS_BYTES + 2, 1, e), *rest, *line;
 	struct err own = ERR_INIT;
-	char *text = NULL, *rest, *line;
-	struct io *io = NULL;
 	unsigned at = 0;
-	size_t n;
-	int r = io_open_kept(&io, path, e);
+	int r = text != NULL ? io_text(path, text, RECEIVERS_BYTES + 2, e) : -ERR_SYS;
 
-	if (r <= 0)
-		return r;
-	n = (size_t)io_size(io);
-	if (n > RECEIVERS_BYTES)
-		r = err_set(e, ERR_DATA, "limit: '%s' has more than 2^24 bytes", path);
-	else if ((text = alloc_get(n + 1, 1, e)) == NULL)
-		r = -ERR_SYS;
-	else
-		r = io_read(io, text, n, &n, e);
+	if (r > 0)
+		r = strlen(text) <= RECEIVERS_BYTES ? 0 : err_set(e, ERR_DATA, "limit: "
+		    "'%s' has more than 2^24 bytes", path);
 	for (rest = text; r == 0 && (line = strsep(&rest, "\n")) != NULL &&
 	    (rest != NULL || *line != '\0');) {
 		at++;
@@ -109,7 +101,6 @@ receivers_read(struct receivers *b, const char *path, struct err *e)
 			    "describe a receiver: remove that line, and the receiver "
 			    "is asked which model it has", path, at);
 	}
-	io_free(io);
 	alloc_free(text);
 	return r;
 }
@@ -151,8 +142,8 @@ receivers_save(const struct receivers *b, struct err *e)
 	int n, r = path != NULL ? io_create(&io, path, 1, e) : -ERR_SYS;
 
 	for (i = 0; i < b->n && r == 0; i++) {
-		model_hex(b->p[i].has.hash, has);
-		model_hex(b->p[i].sent.hash, sent);
+		shard_hex(b->p[i].has.hash, has);
+		shard_hex(b->p[i].sent.hash, sent);
 		n = snprintf(line, sizeof(line), "has %s %" PRIu64 " %" PRIu64
 		    " sent %s %" PRIu64 " %" PRIu64 " %s\n", has,
 		    b->p[i].has.step, b->p[i].has.time, sent,
@@ -173,7 +164,7 @@ receivers_receipt(struct receipt *r, const char *name,
     const unsigned char hash[MODEL_HASH])
 {
 	hash_128(name, strlen(name), r->device);
-	model_hex(hash, r->reason);
+	shard_hex(hash, r->reason);
 }
 
 int

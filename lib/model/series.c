@@ -103,9 +103,6 @@ series_tensors(struct coming *c, const struct schema *sc, const struct model *m,
 	size_t i, k = 0;
 	int is;
 
-	alloc_free(c->own);
-	alloc_free(c->slice);
-	c->slice = NULL;
 	if ((c->own = alloc_get(sc->n, sizeof(*c->own), e)) == NULL ||
 	    (c->slice = alloc_get(sc->n, sizeof(*c->slice), e)) == NULL)
 		return -ERR_SYS;
@@ -151,8 +148,6 @@ series_begin(struct series *s, struct coming *c, struct reader *in,
 	s->step = sh->step;
 	c->p = (struct series_patch){ .step = sh->step, .base = sh->base_version,
 	    .whole = !differs };
-	c->n = 0;
-	c->notes = c->cuts = 0;
 	if ((r = series_rank(s, c, sh, run, m, e)) < 0)
 		return reader_place(in, r, e);
 	if (c->p.ranks != 0)
@@ -293,7 +288,6 @@ series_fill(struct series *s, struct coming *c, const struct schema *sc,
 	uint32_t g;
 	int r, sent;
 
-	c->nfull = 0;
 	c->p.slice = alloc_get(m->schema.n, sizeof(*c->p.slice), e);
 	if (c->p.slice == NULL || (r = series_slices(c, sc, &b, e)) < 0)
 		return -e->code;
@@ -376,8 +370,8 @@ series_chains(const struct series *s, const struct series_patch *p, struct err *
 	if (last == p || p->whole ||
 	    memcmp(p->before, last->after, MODEL_HASH) == 0)
 		return 0;
-	model_hex(p->before, want);
-	model_hex(last->after, have);
+	shard_hex(p->before, want);
+	shard_hex(last->after, have);
 	return err_set(e, ERR_DATA, "mismatch: the patch to step %llu changes "
 	    "model %s, but the patch before it makes model %s",
 	    (unsigned long long)p->step, want, have);

@@ -16,6 +16,7 @@
 #include "base/opt.h"
 #include "base/scan.h"
 #include "base/temp.h"
+#include "format/shard.h"
 #include "model/store.h"
 
 #define STORE_DRAFT ".next"
@@ -36,8 +37,8 @@ store_name(const struct way *w, char name[STORE_NAME])
 {
 	char before[MODEL_HEX], after[MODEL_HEX];
 
-	model_hex(w->before, before);
-	model_hex(w->after, after);
+	shard_hex(w->before, before);
+	shard_hex(w->after, after);
 	(void)snprintf(name, STORE_NAME, "%08" PRIu64 ".%s.%s.%" PRIu64 ".aceg",
 	    w->nth, before, after, w->step);
 }
@@ -53,17 +54,12 @@ store_path(const struct store *s, const struct way *w, struct err *e)
 
 /* ---- the list ---- */
 
-struct store_scan {
-	struct store *s;
-	char again[STORE_NAME];
-};
-
 static int
-store_each(void *arg, const char *name, struct err *e)
+store_each(void *arg, const char *path, const char *name, struct err *e)
 {
 	const unsigned char none[MODEL_HASH] = { 0 };
-	struct store_scan *x = arg;
-	char before[MODEL_HEX], after[MODEL_HEX], *path;
+	struct store *s = arg;
+	char before[MODEL_HEX], after[MODEL_HEX], again[STORE_NAME];
 	struct way w = { .digest = { 0 } };
 	struct stat st;
 
@@ -72,15 +68,12 @@ store_each(void *arg, const char *name, struct err *e)
 	    before, after, &w.step) != 4 || !model_unhex(before, w.before) ||
 	    !model_unhex(after, w.after))
 		return 0;
-	store_name(&w, x->again);
-	if (strcmp(name, x->again) != 0)
+	store_name(&w, again);
+	if (strcmp(name, again) != 0)
 		return 0;
-	if ((path = alloc_path(x->s->dir, name, e)) == NULL)
-		return -ERR_SYS;
 	w.bytes = fstatat(AT(path), &st, 0) == 0 ? (uint64_t)st.st_size : 0;
-	alloc_free(path);
 	w.whole = memcmp(w.before, none, MODEL_HASH) == 0;
-	return w.bytes == 0 ? 0 : ways_add(&x->s->w, &w, e);
+	return w.bytes == 0 ? 0 : ways_add(&s->w, &w, e);
 }
 
 static int
@@ -117,7 +110,6 @@ store_create(const char *state, struct err *e)
 int
 store_open(struct store *s, const char *state, struct err *e)
 {
-	struct store_scan x = { .s = s };
 	struct store_limits other;
 	char *limits = alloc_path(state, LIMITS_FILE, e);
 	int r = -ERR_SYS;
@@ -126,7 +118,7 @@ store_open(struct store *s, const char *state, struct err *e)
 	    (r = opt_defaults(store_rows, &s->limits, e)) == 0 &&
 	    (r = limits_file_read(limits, store_rows, &s->limits, &other, NULL,
 	    e)) == 0)
-		r = scan(s->dir, store_each, &x, e);
+		r = scan(s->dir, 0, store_each, s, e);
 	if (s->w.n > 1)
 		qsort(s->w.p, s->w.n, sizeof(*s->w.p), store_by_nth);
 	alloc_free(limits);

@@ -1,7 +1,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,11 +13,9 @@
 
 #include "base/alloc.h"
 #include "base/at.h"
-#include "base/bytes.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/hash.h"
 #include "base/io.h"
 #include "base/scan.h"
 #include "base/statedir.h"
@@ -32,21 +29,7 @@ static const char *const names[SWAP_NAMES] = { "lock", "new", "old",
 	"ready", "redo", "marker" };
 enum { LOCK, NEW, OLD, READY, REDO, MARKER };
 
-enum {
-	SWAP_PIECE = 1 << 20,
-	SWAP_TEXT = 512,
-	SWAP_BLOCK = 128,	/* bytes: 64 pairs, with one bit each in redo */
-	SWAP_BITS = 10,		/* bytes before the pairs of a block in redo */
-	SWAP_HEAD = 24 + MODEL_HASH	/* bytes of the head of a group in redo */
-};
-#define SWAP_MAGIC UINT64_C(0x0134304f44455250)	/* "PREDO04" and a byte 1 */
-#define SWAP_LAST UINT32_MAX			/* no file: redo ends here */
-
-static int
-swap_dots(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
+enum { SWAP_PIECE = 1 << 20 };
 
 int
 swap_open(struct swap *s, const char *path, const struct cli *cli,
@@ -62,7 +45,8 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
 		return r;
 	n = strlen(s->path);
 	name = strrchr(s->path, '/');
-	if (swap_dots(name != NULL ? name + 1 : s->path))
+	name = name != NULL ? name + 1 : s->path;
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return err_set(e, ERR_USAGE, "'%s': expected the model's own name, "
 		    "not . or .., since its state is kept beside it", path);
 	if (fstatat(AT(s->path), &st, 0) < 0)
@@ -90,6 +74,8 @@ swap_fds(struct swap *s, const struct model *m, struct err *e)
 	s->fd = (int *)(s->made + m->nfiles);
 	for (i = 0; i < m->nfiles; i++)
 		s->fd[i] = -1;
+	s->redo.m = m;
+	s->redo.fd = s->fd;
 	return 0;
 }
 
@@ -114,8 +100,7 @@ swap_close(struct swap *s)
 	swap_drop(s);
 	if (s->watch >= 0)
 		(void)close(s->watch);
-	io_free(s->redo);
-	buf_release(&s->set);
+	journal_drop(&s->redo);
 	statedir_close(&s->dir);
 	for (i = 0; i < SWAP_NAMES; i++)
 		alloc_free(s->at[i]);
@@ -124,55 +109,11 @@ swap_close(struct swap *s)
 	*s = (struct swap)SWAP_INIT;
 }
 
-/* ---- the files marker and ready ---- */
-
-/* Return 1, or 0 if the file does not exist. */
-static int
-mark_read(const char *path, struct swap_mark *mark, struct err *e)
-{
-	char text[SWAP_TEXT + 1], hex[MODEL_HEX], from[MODEL_HEX];
-	struct io *io = NULL;
-	size_t n = 0;
-	int r = io_open_kept(&io, path, e), good;
-
-	if (r > 0 && (r = io_read(io, text, SWAP_TEXT, &n, e)) == 0) {
-		text[n] = '\0';
-		good = sscanf(text, "hash %32[0-9a-f]\nstep %" SCNu64
-		    "\nstamp %" SCNx64 "\nwas %" SCNx64 "\ninode %" SCNu64
-		    "\nnext %" SCNx64 "\nfrom %32[0-9a-f]\n", hex, &mark->step,
-		    &mark->stamp, &mark->was, &mark->inode, &mark->next,
-		    from) == 7 && model_unhex(hex, mark->hash) &&
-		    model_unhex(from, mark->from);
-		r = good ? 1 : err_set(e, ERR_DATA, "corrupt: marker '%s'", path);
-	}
-	io_free(io);
-	return r;
-}
-
-static int
-mark_write(const char *path, const struct swap_mark *mark, struct err *e)
-{
-	char text[SWAP_TEXT], hex[MODEL_HEX], from[MODEL_HEX];
-	struct io *io = NULL;
-	int n, r = io_create(&io, path, 1, e);
-
-	model_hex(mark->hash, hex);
-	model_hex(mark->from, from);
-	n = snprintf(text, sizeof(text), "hash %s\nstep %" PRIu64 "\nstamp %"
-	    PRIx64 "\nwas %" PRIx64 "\ninode %" PRIu64 "\nnext %" PRIx64
-	    "\nfrom %s\n", hex, mark->step, mark->stamp, mark->was, mark->inode,
-	    mark->next, from);
-	if (r == 0 && (r = io_write(io, text, (size_t)n, e)) == 0)
-		r = io_commit(io, IO_SYNC_FULL, e);
-	io_free(io);
-	return r;
-}
-
 void
 swap_known(struct swap *s, const struct model *m,
     const unsigned char hash[MODEL_HASH], uint64_t step)
 {
-	struct swap_mark mark = { .step = step, .stamp = model_stamp(m) };
+	struct journal_mark mark = { .step = step, .stamp = model_stamp(m) };
 	const int same = s->marked && memcmp(s->mark.hash, hash, MODEL_HASH) == 0;
 
 	memcpy(mark.hash, hash, MODEL_HASH);
@@ -181,7 +122,7 @@ swap_known(struct swap *s, const struct model *m,
 	if ((same && s->mark.step == mark.step && s->mark.stamp == mark.stamp) ||
 	    model_same(m, NULL) < 0)
 		return;
-	if (mark_write(s->at[MARKER], &mark, NULL) == 0) {
+	if (journal_mark_write(s->at[MARKER], &mark, NULL) == 0) {
 		s->mark = mark;
 		s->marked = 1;
 	}
@@ -247,29 +188,6 @@ looks_rights(const struct stat *st)
 	return model_looks(&is, ".", 0);
 }
 
-/* Call each(arg, PATH/NAME, NAME, e) for every name in a directory. */
-static int
-swap_each(const char *path, int (*each)(void *, const char *, const char *,
-    struct err *), void *arg, struct err *e)
-{
-	const struct dirent *de;
-	DIR *d = scan_open(path);
-	char *p;
-	int r = 0;
-
-	if (d == NULL)
-		return err_sys(e, "'%s'", path);
-	while (r == 0 && (de = readdir(d)) != NULL) {
-		if (swap_dots(de->d_name))
-			continue;
-		p = alloc_path(path, de->d_name, e);
-		r = p != NULL ? each(arg, p, de->d_name, e) : -ERR_SYS;
-		alloc_free(p);
-	}
-	(void)closedir(d);
-	return r;
-}
-
 /* Add up the state of a file, or of a directory and all that is in it. */
 static int
 swap_looks(const char *path, const struct swap *s, struct looks *l,
@@ -283,7 +201,7 @@ swap_looks(const char *path, const struct swap *s, struct looks *l,
 	if (!(l->dir = S_ISDIR(st.st_mode)))
 		return looks_add(l, path, "", e);
 	l->all = l->was = l->took = looks_rights(&st);
-	return swap_each(path, looks_add, l, e);
+	return scan(path, 1, looks_add, l, e);
 }
 
 /* ---- names ---- */
@@ -324,8 +242,7 @@ void
 swap_discard(struct swap *s)
 {
 	swap_drop(s);
-	io_free(s->redo);
-	s->redo = NULL;
+	journal_drop(&s->redo);
 	if (s->placed)		/* swap_lock of the next call checks it again */
 		return;
 	(void)unlinkat(AT(s->at[READY]), 0);
@@ -416,6 +333,8 @@ swap_both(struct swap *s, const char *path, const char *name, const char *to,
 		s->took += looks_took(&st, name, 1);
 		return 0;
 	}
+	if (errno == EEXIST)		/* copied already */
+		return 0;
 	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return err_sys(e, "'%s'", to);
 	if ((r = fd_open(path, FD_FILE, &from, &st, e)) < 0)
@@ -434,17 +353,9 @@ static int
 swap_link(void *arg, const char *path, const char *name, struct err *e)
 {
 	struct swap *s = arg;
-	char *to;
-	size_t i;
-	int r;
+	char *to = alloc_path(s->at[NEW], name, e);
+	const int r = to != NULL ? swap_both(s, path, name, to, e) : -ERR_SYS;
 
-	for (i = 0; i < s->m->nfiles && (s->fd[i] < 0 ||
-	    strcmp(s->m->file[i].name, name) != 0); i++)
-		;
-	if (i < s->m->nfiles)		/* copied already */
-		return 0;
-	to = alloc_path(s->at[NEW], name, e);
-	r = to != NULL ? swap_both(s, path, name, to, e) : -ERR_SYS;
 	alloc_free(to);
 	return r;
 }
@@ -460,7 +371,7 @@ swap_folder(struct swap *s, int last, struct err *e)
 
 	if (fstatat(AT(s->path), &st, 0) < 0)
 		return err_sys(e, "'%s'", s->path);
-	if (last && (r = swap_each(s->path, swap_link, s, e)) < 0)
+	if (last && (r = scan(s->path, 1, swap_link, s, e)) < 0)
 		return r;
 	if ((fd = openat(AT(new), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		return err_sys(e, "'%s'", new);
@@ -527,7 +438,7 @@ swap_copies(struct swap *s, const unsigned char *touched, struct err *e)
 	int r;
 
 	if ((r = swap_try(s, e)) == 0 &&
-	    (r = swap_each(s->path, swap_plain, s, e)) == 0)
+	    (r = scan(s->path, 1, swap_plain, s, e)) == 0)
 		r = swap_folder(s, 0, e);
 	for (i = 0; i < s->m->nfiles && r == 0; i++) {
 		if (!touched[i])
@@ -554,230 +465,6 @@ swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
 	    s->path, "", s->at[NEW], &s->fd[0], e);
 }
 
-/* ---- the next model, in place ---- */
-
-static int
-redo_file(struct swap *s, size_t i, struct err *e)
-{
-	const char *path = s->m->file[i].path;
-
-	if (s->fd[i] < 0)
-		s->fd[i] = openat(AT(path), O_RDWR | O_CLOEXEC);
-	return s->fd[i] >= 0 ? 0 : err_sys(e, "'%s'", path);
-}
-
-/* redo has for each group of the model: its file, the length of its changes, its place
- * and length, the hash of its new bytes, and the changes.  These are, for each block that
- * changes, its number, a bit for each pair of its bytes, and the new pairs whose bit is
- * 1.  redo ends with the hash of the model that it makes.  Pairs may be set again if some
- * were set before.  The groups' hashes, also those of unchanged groups, show that redo is
- * intact and that it is for this model.
- *
- * Open the files for writing now: once redo is complete, a missing permission would leave
- * a change that cannot be finished. */
-static int
-redo_begin(struct swap *s, const unsigned char *touched, struct err *e)
-{
-	size_t i;
-	int r = io_create(&s->redo, s->at[REDO], 1, e);
-
-	for (i = 0; i < s->m->nfiles && r == 0; i++)
-		if (touched[i])
-			r = redo_file(s, i, e);
-	return r;
-}
-
-/* Return a bit for each pair of bytes of a block, in the order of redo_pair: 1 where it
- * changes. */
-static inline uint64_t
-redo_pairs(const unsigned char *old, const unsigned char *new)
-{
-	const uint64_t top = 0x8000800080008000u;
-	uint64_t x, pairs = 0;
-	unsigned i;
-
-	for (i = 0; i < SWAP_BLOCK; i += 8) {
-		x = bytes_le64(old + i) ^ bytes_le64(new + i);
-		pairs = pairs >> 1 | ((((x & ~top) + ~top) | x) & top);
-	}
-	return pairs;
-}
-
-/* Return the position in the block, in bytes, of the pair of the lowest 1 bit. */
-static inline unsigned
-redo_pair(uint64_t pairs)
-{
-	const unsigned bit = (unsigned)__builtin_ctzll(pairs);
-
-	return bit % 16 * 8 + bit / 16 * 2;
-}
-
-static int
-redo_group(struct swap *s, const struct model_span *span,
-    const unsigned char *old, const unsigned char *new,
-    const unsigned char after[MODEL_HASH], struct err *e)
-{
-	const size_t bytes = old == new ? 0 : span->bytes;
-	const size_t blocks = (bytes + SWAP_BLOCK - 1) / SWAP_BLOCK;
-	unsigned char head[SWAP_HEAD], was[SWAP_BLOCK] = { 0 }, is[SWAP_BLOCK] = { 0 }, *p;
-	uint64_t pairs;
-	size_t i;
-	int r;
-
-	s->set.n = 0;
-	if ((r = buf_room(&s->set, blocks * (SWAP_BITS + SWAP_BLOCK), e)) < 0)
-		return r;
-	for (p = s->set.p, i = 0; i < blocks; i++, old += SWAP_BLOCK, new += SWAP_BLOCK) {
-		if (bytes - i * SWAP_BLOCK < SWAP_BLOCK) {
-			old = memcpy(was, old, bytes % SWAP_BLOCK);
-			new = memcpy(is, new, bytes % SWAP_BLOCK);
-		}
-		if ((pairs = redo_pairs(old, new)) == 0)
-			continue;
-		bytes_set16(p, (uint16_t)i);
-		bytes_set64(p + 2, pairs);
-		for (p += SWAP_BITS; pairs != 0; pairs &= pairs - 1, p += 2)
-			memcpy(p, new + redo_pair(pairs), 2);
-	}
-	s->set.n = (size_t)(p - s->set.p);
-	bytes_set32(head, span->file);
-	bytes_set32(head + 4, (uint32_t)s->set.n);
-	bytes_set64(head + 8, span->at);
-	bytes_set64(head + 16, span->bytes);
-	memcpy(head + 24, after, MODEL_HASH);
-	return (r = io_write(s->redo, head, sizeof(head), e)) < 0 || s->set.n == 0 ? r :
-	    io_write(s->redo, s->set.p, s->set.n, e);
-}
-
-/* End redo with the hash of the model that it makes, and make it valid by renaming it. */
-static int
-redo_end(struct swap *s, struct err *e)
-{
-	unsigned char last[SWAP_HEAD] = { 0 };
-	int r;
-
-	bytes_set32(last, SWAP_LAST);
-	bytes_set64(last + 8, s->ready.step);
-	memcpy(last + 16, s->ready.hash, MODEL_HASH);
-	bytes_set64(last + 32, SWAP_MAGIC);
-	/* sync the parent, so that a power cut cannot remove the directory */
-	if ((r = io_write(s->redo, last, sizeof(last), e)) == 0 &&
-	    (r = io_sync_path(s->home, e)) == 0)
-		r = io_commit(s->redo, IO_SYNC_FULL, e);
-	io_free(s->redo);
-	s->redo = NULL;
-	return r;
-}
-
-static int
-redo_strange(const struct io *f, const struct model *m, struct err *e)
-{
-	return err_set(e, ERR_REFUSED, "journal '%s' was left by an interrupted "
-	    "patch of another model, not of '%s': remove it only if that other model "
-	    "no longer exists", io_name(f), m->path);
-}
-
-static int
-redo_corrupt(const struct io *f, struct err *e)
-{
-	return err_set(e, ERR_DATA, "corrupt: journal '%s' is not valid", io_name(f));
-}
-
-static int
-redo_get(struct io *f, void *p, size_t n, struct err *e)
-{
-	size_t got;
-	const int r = io_read(f, p, n, &got, e);
-
-	return r < 0 || got == n ? r : redo_corrupt(f, e);
-}
-
-/* Apply the changes set[len] to the n bytes at p, which has room for whole blocks.
- * Return 0 if the changes are corrupt. */
-static int
-redo_set(const unsigned char *set, size_t len, unsigned char *p, uint64_t n)
-{
-	const unsigned char *const end = set + len;
-	uint64_t pairs;
-	size_t at;
-
-	while ((size_t)(end - set) >= SWAP_BITS) {
-		at = (size_t)bytes_le16(set) * SWAP_BLOCK;
-		pairs = bytes_le64(set + 2);
-		set += SWAP_BITS;
-		for (; pairs != 0 && end - set >= 2; pairs &= pairs - 1, set += 2)
-			memcpy(p + at + redo_pair(pairs), set, 2);
-		if (pairs != 0 || at >= n)
-			return 0;
-	}
-	return set == end;
-}
-
-/* Read the next group of redo and apply its changes; at the end return 1 with the hash of
- * the model that redo makes.  Write nothing if the result has another hash than redo
- * states. */
-static int
-redo_next(struct swap *s, struct io *f, unsigned char *p, int write, struct err *e)
-{
-	const struct model *m = s->m;
-	unsigned char head[SWAP_HEAD], is[MODEL_HASH];
-	uint64_t at, n;
-	size_t len;
-	uint32_t i;
-	int fd, r;
-
-	if ((r = redo_get(f, head, SWAP_HEAD, e)) < 0)
-		return r;
-	i = bytes_le32(head);
-	len = bytes_le32(head + 4);
-	at = bytes_le64(head + 8);
-	n = bytes_le64(head + 16);
-	if (i == SWAP_LAST) {
-		s->ready = (struct swap_mark){ .step = at };
-		memcpy(s->ready.hash, head + 16, MODEL_HASH);
-		return bytes_le64(head + 32) == SWAP_MAGIC ? 1 : redo_corrupt(f, e);
-	}
-	if (i >= m->nfiles || n > (uint64_t)MODEL_GROUP * 8 ||
-	    at > m->file[i].size || n > m->file[i].size - at)
-		return redo_strange(f, m, e);
-	if (len > (n / SWAP_BLOCK + 1) * (SWAP_BITS + SWAP_BLOCK))
-		return redo_corrupt(f, e);
-	/* a group without changes was compared in the pass without `write' */
-	if (write && (len == 0 || (r = redo_file(s, i, e)) < 0))
-		return r;
-	fd = write ? s->fd[i] : m->file[i].fd;
-	s->set.n = 0;
-	if ((r = fd_read_all(fd, (off_t)at, p, n, m->file[i].path, e)) < 0 ||
-	    (r = buf_room(&s->set, len, e)) < 0 ||
-	    (r = redo_get(f, s->set.p, len, e)) < 0)
-		return r;
-	if (!redo_set(s->set.p, len, p, n))
-		return redo_corrupt(f, e);
-	hash_128(p, (size_t)n, is);
-	if (memcmp(is, head + 24, MODEL_HASH) != 0)
-		return redo_strange(f, m, e);
-	return write ? fd_write_at(fd, (off_t)at, p, n, m->file[i].path, e) : 0;
-}
-
-/* Read all of redo: check whether it makes the model that it names or, with `write',
- * apply it. */
-static int
-redo_apply(struct swap *s, struct io *f, int write, struct err *e)
-{
-	const struct model *m = s->m;
-	unsigned char *p = alloc_raw((size_t)MODEL_GROUP * 8, 1, e);
-	size_t i;
-	int r = p != NULL ? 0 : -ERR_SYS;
-
-	while (r == 0)
-		r = redo_next(s, f, p, write, e);
-	alloc_free(p);
-	for (i = 0; r > 0 && write && i < m->nfiles; i++)
-		if (s->fd[i] >= 0 && fsync(s->fd[i]) < 0)
-			r = err_sys(e, "'%s'", m->file[i].path);
-	return r < 0 ? r : io_seek(f, 0, e);
-}
-
 /* ---- the end ---- */
 
 static int
@@ -801,7 +488,7 @@ swap_finish(struct swap *s, struct err *e)
 	swap_remove(s, s->at[OLD]);
 	if ((r = model_open(&m, s->path, e)) < 0)
 		return r;
-	s->mark = (struct swap_mark){ .step = s->ready.step,
+	s->mark = (struct journal_mark){ .step = s->ready.step,
 	    .stamp = model_stamp(&m) };
 	memcpy(s->mark.hash, s->ready.hash, MODEL_HASH);
 	s->marked = s->fd == NULL || s->m->nfiles == m.nfiles;
@@ -816,7 +503,7 @@ swap_finish(struct swap *s, struct err *e)
 	}
 	if (!s->marked)
 		(void)unlinkat(AT(s->at[MARKER]), 0);
-	else if ((r = mark_write(s->at[MARKER], &s->mark, e)) < 0)
+	else if ((r = journal_mark_write(s->at[MARKER], &s->mark, e)) < 0)
 		return r;
 	(void)unlinkat(AT(s->at[READY]), 0);
 	(void)unlinkat(AT(s->at[REDO]), 0);
@@ -837,8 +524,8 @@ swap_redo(struct swap *s, int read, struct err *e)
 		return r;
 	r = read ? 0 : model_open(&m, s->path, e);
 	if (r == 0 && !read && (r = swap_fds(s, &m, e)) == 0)
-		r = redo_apply(s, f, 0, e);
-	if (r == 0 && (r = redo_apply(s, f, 1, e)) == 0)
+		r = journal_apply(&s->redo, f, 0, &s->ready, e);
+	if (r == 0 && (r = journal_apply(&s->redo, f, 1, &s->ready, e)) == 0)
 		r = swap_finish(s, e);
 	swap_drop(s);
 	model_close(&m);
@@ -855,35 +542,9 @@ swap_inode(const char *path)
 	return fstatat(AT(path), &st, 0) < 0 ? 0 : (uint64_t)st.st_ino;
 }
 
-/* Hash a model of whole tensors. */
-static int
-swap_hash(const char *path, unsigned char hash[MODEL_HASH], struct err *e)
-{
-	struct model m = MODEL_INIT;
-	unsigned char (*digest)[MODEL_HASH] = NULL, *p = NULL;
-	struct model_span span;
-	uint32_t g;
-	int r = model_open(&m, path, e);
-
-	if (r == 0 && ((p = alloc_raw(model_most(&m), 1, e)) == NULL ||
-	    (digest = alloc_get(m.schema.ngroups, MODEL_HASH, e)) == NULL))
-		r = -ERR_SYS;
-	for (g = 0; r == 0 && g < m.schema.ngroups; g++) {
-		model_span(&m, g, &span);
-		if ((r = model_read(&m, &span, p, e)) == 0)
-			hash_128(p, span.bytes, digest[g]);
-	}
-	if (r == 0)
-		model_hash(&m, NULL, digest, hash);
-	alloc_free(digest);
-	alloc_free(p);
-	model_close(&m);
-	return r;
-}
-
-/* Watch the model until the exchange.  The exchange sets the file's ctime, so ctime
- * cannot show that the file was written just before and its mtime was set back.  inotify
- * can show it; after a kill, or without inotify, the file's hash is compared. */
+/* Watch the model until the exchange.  The exchange sets the file's ctime, so ctime cannot
+ * show that the file was written just before and its mtime set back.  inotify can; after a
+ * kill, or without inotify, the file's hash is compared. */
 static void
 swap_watch(struct swap *s)
 {
@@ -913,7 +574,7 @@ swap_changing(const struct swap *s, const char *new, struct err *e)
 		return (was.dir ? was.all : was.was) != s->ready.was;
 	if (s->watch >= 0)
 		return read(s->watch, event, sizeof(event)) > 0;
-	r = swap_hash(new, is, &own);
+	r = model_measure(new, is, &own);
 	return r == -ERR_SYS ? err_move(e, &own) :
 	    r < 0 || memcmp(is, s->ready.from, MODEL_HASH) != 0;
 }
@@ -960,13 +621,13 @@ swap_placed(struct swap *s, struct err *e)
 /* Refuse the directory beside the model, called when it has no lock of ours: somebody
  * else made it if it has files. */
 static int
-swap_strange(void *arg, const char *name, struct err *e)
+swap_strange(void *arg, const char *path, const char *name, struct err *e)
 {
 	const struct swap *s = arg;
 
 	return strstr(name, ".new-") != NULL ? 0 : err_set(e, ERR_REFUSED,
-	    "'%s/%s' was not made by ace-patch, which keeps its files in '%s': "
-	    "move that directory away", s->home, name, s->home);
+	    "'%s' was not made by ace-patch, which keeps its files in '%s': "
+	    "move that directory away", path, s->home);
 }
 
 /* Wait for the process that holds the lock. */
@@ -977,7 +638,7 @@ swap_alone(struct swap *s, struct err *e)
 	int r = 0;
 
 	if (swap_inode(path) == 0 &&
-	    (r = scan(s->home, swap_strange, s, e)) < 0 && swap_inode(path) != 0) {
+	    (r = scan(s->home, 0, swap_strange, s, e)) < 0 && swap_inode(path) != 0) {
 		/* another ace-patch made the lock meanwhile */
 		err_clear(e);
 		r = 0;
@@ -999,7 +660,7 @@ swap_lock(struct swap *s, struct err *e)
 	if (r < 0)
 		return r;
 	temp_sweep(s->home);
-	if ((r = mark_read(s->at[MARKER], &s->mark, e)) < 0)
+	if ((r = journal_mark_read(s->at[MARKER], &s->mark, e)) < 0)
 		return r;
 	s->marked = r;
 	/* without this sync a power cut could leave our files without the lock that
@@ -1007,7 +668,7 @@ swap_lock(struct swap *s, struct err *e)
 	if (!r && (r = io_sync_file(s->home, e)) < 0)
 		return r;
 	if ((r = swap_redo(s, 0, e)) < 0 ||
-	    (r = mark_read(s->at[READY], &s->ready, e)) < 0)
+	    (r = journal_mark_read(s->at[READY], &s->ready, e)) < 0)
 		return r;
 	/* either the staged model is still there, or a killed process put it in place, or
 	 * somebody replaced the model and the staged one is removed */
@@ -1057,7 +718,8 @@ swap_begin(struct swap *s, struct model *m, const unsigned char *touched,
 		way = staging || swap_shared(m, touched) ? SWAP_COPY : SWAP_PLACE;
 	}
 	s->way = way;
-	r = way == SWAP_PLACE ? redo_begin(s, touched, e) : swap_beside(s, touched, e);
+	r = way == SWAP_PLACE ? journal_begin(&s->redo, s->at[REDO], touched, e) :
+	    swap_beside(s, touched, e);
 	if (r == 0 && way == SWAP_PLACE)
 		r = model_again(m, e);
 out:
@@ -1089,7 +751,7 @@ swap_group(struct swap *s, const struct model_span *span,
 	int r;
 
 	if (s->way == SWAP_PLACE)
-		return redo_group(s, span, old, new, after, e);
+		return journal_group(&s->redo, span, old, new, after, e);
 	if (fd < 0 || (s->way == SWAP_REFLINK && old == new))
 		return 0;
 	if (s->way == SWAP_COPY && (r = swap_made(s, span->file, span->at,
@@ -1136,14 +798,14 @@ swap_ready(struct swap *s, const unsigned char from[MODEL_HASH],
 {
 	int r;
 
-	s->ready = (struct swap_mark){ .step = step };
+	s->ready = (struct journal_mark){ .step = step };
 	memcpy(s->ready.from, from, MODEL_HASH);
 	memcpy(s->ready.hash, hash, MODEL_HASH);
 	if (s->way == SWAP_PLACE)
 		return 0;
 	/* `from' is the hash of the slices: replace it by the hash of the file */
 	if (s->m->slice != NULL && !s->m->dir &&
-	    (r = swap_hash(s->path, s->ready.from, e)) < 0)
+	    (r = model_measure(s->path, s->ready.from, e)) < 0)
 		return r;
 	/* `ready' is in the same directory as `new', so one sync covers both */
 	if ((r = swap_whole(s, e)) < 0 || (s->m->dir &&
@@ -1151,7 +813,7 @@ swap_ready(struct swap *s, const unsigned char from[MODEL_HASH],
 	    (r = io_sync_path(s->home, e)) < 0)
 		return r;
 	temp_leave(s->at[NEW]);		/* keep what is staged for the next call */
-	r = mark_write(s->at[READY], &s->ready, e);
+	r = journal_mark_write(s->at[READY], &s->ready, e);
 	s->staged = r == 0;
 	return r;
 }
@@ -1182,7 +844,10 @@ swap_commit(struct swap *s, struct err *e)
 	if ((r = swap_still(s, e)) < 0)
 		return r;
 	if (!s->staged)
-		return (r = redo_end(s, e)) < 0 ? r : swap_redo(s, 1, e);
+		/* sync the parent, so that a power cut cannot remove the directory */
+		return (r = io_sync_path(s->home, e)) < 0 ||
+		    (r = journal_end(&s->redo, &s->ready, e)) < 0 ? r :
+		    swap_redo(s, 1, e);
 	if (fstatat(AT(s->path), &st, 0) < 0)
 		return err_sys(e, "'%s'", s->path);
 	if (swap_exchange(new, s->path) < 0) {

@@ -9,9 +9,10 @@
  *	new	the next model while it is written; after the exchange, the old one
  *	old	the replaced model, which is to be removed
  *	ready	says that new is complete and on disk, and which model it is
- *	redo	a journal of the values to set in place.  When it is complete and on
- *		disk, the model counts as replaced.  A process that finds redo sets the
- *		values again, provided that this makes the model that redo names
+ *	redo	a journal of the values to set in place (model/journal.h).  When it is
+ *		complete and on disk, the model counts as replaced.  A process that finds
+ *		redo sets the values again, provided that this makes the model that redo
+ *		names
  *	marker	which model is in place, if we made it
  *
  * With `new', the commit is one rename that exchanges it with the model.  Then the old
@@ -25,28 +26,14 @@
 #include <stdint.h>
 
 #include "base/statedir.h"
-#include "model/model.h"
+#include "model/journal.h"
 
 struct cli;
 struct err;
-struct io;
 
 /* How the next model is made; SWAP_ANY prefers them in this order. */
 enum swap_way { SWAP_REFLINK, SWAP_PLACE, SWAP_COPY, SWAP_ANY };
 extern const char *const swap_ways[];	/* names of enum swap_way, for options */
-
-/* A model that we made, as the files marker and ready describe it. */
-struct swap_mark {
-	unsigned char hash[MODEL_HASH];
-	uint64_t step;
-	uint64_t stamp;		/* in marker: model_stamp; in ready: the state of all
-				 * files to be replaced, also of those without tensors */
-	/* only in ready: */
-	uint64_t was;		/* the part of stamp that the exchange does not change */
-	uint64_t inode, next;	/* inode: of the next model, shows whether it is in place;
-				 * next: the state of all its files */
-	unsigned char from[MODEL_HASH];	/* hash of the model to be replaced */
-};
 
 enum { SWAP_NAMES = 6 };
 
@@ -55,7 +42,7 @@ struct swap {
 	char *path, *home, *at[SWAP_NAMES];	/* at: paths of the files in home */
 	struct statedir dir;	/* home, with its lock */
 	int marked, staged;	/* marked: there is a marker; staged: a next model is ready */
-	struct swap_mark mark, ready;
+	struct journal_mark mark, ready;
 	/* set while the next model is written */
 	enum swap_way way;
 	const struct model *m;
@@ -64,8 +51,7 @@ struct swap {
 	uint64_t took;		/* state of the files when they were linked or copied */
 	int placed;		/* 1: exchanged, but the old model is not checked yet */
 	int watch;		/* inotify descriptor on the model, or -1 */
-	struct io *redo;
-	struct buf set;		/* words of a group that change */
+	struct journal redo;
 };
 #define SWAP_INIT { .dir = STATE_INIT, .watch = -1 }
 

@@ -77,7 +77,6 @@ source_is_schema(const char *path)
 
 struct source_walk {
 	struct source *s;
-	const char *dir;
 	int depth;
 };
 
@@ -116,46 +115,39 @@ source_is_stream(const char *path, struct err *e)
 }
 
 static int
-source_each(void *arg, const char *name, struct err *e)
+source_each(void *arg, const char *path, const char *name, struct err *e)
 {
 	const struct source_walk *w = arg;
 	struct source *s = w->s;
 	const size_t cut = sizeof(TEMP_NAME) - 1, rnd = 6;
-	size_t n = strlen(w->dir) + strlen(name) + 2, m = strlen(name);
+	const size_t n = strlen(name);
 	struct stat st;
-	char *path;
 	int k = 0;
 
 	/* files being written have a temporary name */
-	if (source_is_schema(name) || (m > cut &&
-	    strncmp(name + m - cut, TEMP_NAME, cut - rnd) == 0))
+	if (source_is_schema(name) || (n > cut &&
+	    strncmp(name + n - cut, TEMP_NAME, cut - rnd) == 0))
 		return 0;
-	if ((path = alloc_get(n, 1, e)) == NULL)
-		return -ERR_SYS;
-	(void)snprintf(path, n, "%s/%s", w->dir, name);
 	if (lstat(path, &st) < 0)
 		/* removed since: the spool is in use */
 		k = errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
 	else if (S_ISDIR(st.st_mode))
 		k = source_folder(s, path, w->depth + 1, e);
 	else if (S_ISREG(st.st_mode) && (k = source_is_stream(path, e)) > 0 &&
-	    (k = alloc_grow(&s->file, &s->cap, s->n + 1, sizeof(*s->file), e)) == 0) {
-		s->file[s->n++] = path;
-		path = NULL;
-	}
-	alloc_free(path);
+	    (k = alloc_grow(&s->file, &s->cap, s->n + 1, sizeof(*s->file), e)) == 0)
+		k = (s->file[s->n++] = alloc_dup(path, e)) != NULL ? 0 : -ERR_SYS;
 	return k < 0 ? k : 0;
 }
 
 static int
 source_folder(struct source *s, const char *dir, int depth, struct err *e)
 {
-	struct source_walk w = { s, dir, depth };
+	struct source_walk w = { s, depth };
 
 	if (depth > SOURCE_DEPTH)
 		return err_set(e, ERR_DATA, "limit: '%s' is more than %d "
 		    "folders deep", dir, SOURCE_DEPTH);
-	return scan(dir, source_each, &w, e);
+	return scan(dir, 0, source_each, &w, e);
 }
 
 /* List the folder's files; a folder without files is an error. */

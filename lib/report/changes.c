@@ -137,8 +137,8 @@ changes_models(const struct changes *c, struct report *p)
 	const int given = memcmp(c->note.before, none, MODEL_HASH) != 0;
 
 	if (given)
-		model_hex(c->note.before, before);
-	model_hex(c->note.after, after);
+		shard_hex(c->note.before, before);
+	shard_hex(c->note.after, after);
 	if (p->s.form != RENDER_JSON) {
 		(void)fprintf(p->s.f, "%-13s from %s to %s\n", "models", before,
 		    after);

@@ -57,13 +57,13 @@ struct report_names {
 };
 
 static int
-report_names_each(void *arg, const char *file, struct err *e)
+report_names_each(void *arg, const char *path, const char *file, struct err *e)
 {
 	struct report_names *x = arg;
 	char name[SHARD_NAME + 1];
 	unsigned char id[SHARD_ID];
 
-	(void)e;
+	(void)path, (void)e;
 	if (!spool_device(file, name, id) || name[0] == '\0' ||
 	    memcmp(id, x->id, SHARD_ID) != 0)
 		return 0;
@@ -86,7 +86,7 @@ report_device(const char *path, const unsigned char id[SHARD_ID],
 
 	for (i = 0; i < sizeof(around) / sizeof(around[0]); i++)
 		if (snprintf(dir, sizeof(dir), "%.*s%s", n, path, around[i]) <
-		    PATH_MAX && scan(dir, report_names_each, &x, NULL) == 1)
+		    PATH_MAX && scan(dir, 0, report_names_each, &x, NULL) == 1)
 			return 1;
 	shard_hex(id, out);
 	return 0;

@@ -28,26 +28,23 @@ enum { STATUS_DEPTH = 8 };
 /* ---- bytes on disk ---- */
 
 struct run_state_tree {
-	const char *dir;
 	int depth;
 	uint64_t bytes;
 };
 
 static int
-run_state_each_file(void *arg, const char *name, struct err *e)
+run_state_each_file(void *arg, const char *path, const char *name, struct err *e)
 {
-	struct run_state_tree *t = arg, below = { NULL, t->depth + 1, 0 };
-	char path[PATH_MAX];
+	struct run_state_tree *t = arg, below = { t->depth + 1, 0 };
 	struct stat st;
 
-	if (snprintf(path, sizeof(path), "%s/%s", t->dir, name) >= PATH_MAX ||
-	    fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
+	(void)name;
+	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	t->bytes += (uint64_t)st.st_blocks * 512;
 	if (!S_ISDIR(st.st_mode) || below.depth == STATUS_DEPTH)
 		return 0;
-	below.dir = path;
-	(void)scan(path, run_state_each_file, &below, e);
+	(void)scan(path, 0, run_state_each_file, &below, e);
 	t->bytes += below.bytes;
 	return 0;
 }
@@ -55,9 +52,9 @@ run_state_each_file(void *arg, const char *name, struct err *e)
 uint64_t
 run_state_disk(const char *dir)
 {
-	struct run_state_tree t = { dir, 0, 0 };
+	struct run_state_tree t = { 0, 0 };
 
-	(void)scan(dir, run_state_each_file, &t, NULL);
+	(void)scan(dir, 0, run_state_each_file, &t, NULL);
 	return t.bytes;
 }
 
@@ -230,17 +227,15 @@ run_state_refused(struct run_state_dir *x, const char *name, const struct receip
 }
 
 static int
-run_state_each_shard(void *arg, const char *name, struct err *e)
+run_state_each_shard(void *arg, const char *path, const char *name, struct err *e)
 {
 	struct run_state_dir *x = arg;
 	const size_t n = strlen(name);
-	char path[PATH_MAX];
 	struct receipt_list no;
 	struct stat st;
 	int k;
 
-	if (snprintf(path, sizeof(path), "%s%s", x->dir, name) >= PATH_MAX ||
-	    fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;		/* it was removed meanwhile */
 	if (spool_is_shard(name))
 		return run_state_shard(x, name, &st, e);
@@ -267,7 +262,7 @@ run_state_look(struct run_state *s, const struct spool *in, uint64_t step, struc
 		k = run_state_count(s, in, step, &x.l, e);
 	if (k >= 0 && (k = spool_has(in, &step, "", e)) > 0) {
 		x.dir = spool_path(in, &step, "", e);
-		k = x.dir != NULL ? scan(x.dir, run_state_each_shard, &x, e) : -ERR_SYS;
+		k = x.dir != NULL ? scan(x.dir, 0, run_state_each_shard, &x, e) : -ERR_SYS;
 	}
 	if (k >= 0 && x.current && (x.closed || x.shards != 0)) {
 		s->now = x.closed ? STATUS_CLOSED : STATUS_OPEN;

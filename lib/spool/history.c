@@ -78,23 +78,21 @@ history_end(struct history *m, const struct spool *s, const struct schema *sc,
 }
 
 struct history_old {
-	const char *dir, *was;
+	const char *was;
 	int any;		/* 1: an average was made, so `last' is set */
 	uint64_t last, step;	/* of the last average; of the new history */
 };
 
 /* Remove the history called `name' if it is not needed any more. */
 static int
-history_forget(void *arg, const char *name, struct err *e)
+history_forget(void *arg, const char *path, const char *name, struct err *e)
 {
 	const struct history_old *o = arg;
-	char path[PATH_MAX];
 	unsigned long long step;
 
 	(void)e;
 	if (sscanf(name, HISTORY_STEP, &step) == 1 && step != o->step &&
-	    o->any && step <= o->last && strcmp(name, o->was) != 0 &&
-	    snprintf(path, sizeof(path), "%s/%s", o->dir, name) < PATH_MAX)
+	    o->any && step <= o->last && strcmp(name, o->was) != 0)
 		(void)unlinkat(AT(path), 0);
 	return 0;
 }
@@ -103,7 +101,7 @@ int
 history_keep(struct history *m, const struct spool *s, const struct shard *sh,
     const uint64_t *last, struct err *e)
 {
-	struct history_old o = { .dir = m->dir, .any = last != NULL,
+	struct history_old o = { .any = last != NULL,
 	    .last = last != NULL ? *last : 0, .step = sh->step };
 	char name[CACHE_NAME], path[PATH_MAX];
 	int k;
@@ -128,7 +126,7 @@ history_keep(struct history *m, const struct spool *s, const struct shard *sh,
 	 * device goes on from this history */
 	if (s->sync == IO_SYNC_FULL && (k = io_sync_path(path, e)) < 0)
 		return k;
-	return scan(m->dir, history_forget, &o, e);
+	return scan(m->dir, 0, history_forget, &o, e);
 }
 
 void

@@ -45,22 +45,23 @@ steps_sort(struct steps *x)
 
 static int
 steps_in(const struct spool *s, const uint64_t *step, const char *below,
-    int (*each)(void *, const char *, struct err *), void *arg, struct err *e)
+    scan_fn *each, void *arg, struct err *e)
 {
 	char *dir = spool_path(s, step, below, e);
-	int k = dir != NULL ? scan(dir, each, arg, e) : -ERR_SYS;
+	int k = dir != NULL ? scan(dir, 0, each, arg, e) : -ERR_SYS;
 
 	alloc_free(dir);
 	return k;
 }
 
 static int
-steps_each(void *arg, const char *name, struct err *e)
+steps_each(void *arg, const char *path, const char *name, struct err *e)
 {
 	struct steps_scan *c = arg;
 	struct steps *x = c->to;
 	uint64_t step;
 
+	(void)path;
 	if (name[strspn(name, "0123456789")] != '\0' ||
 	    (step = strtoull(name, NULL, 10)) < c->from)
 		return 0;
@@ -89,9 +90,9 @@ steps_release(struct steps *x)
 /* ---- the files of a step ---- */
 
 static int
-steps_each_count(void *arg, const char *name, struct err *e)
+steps_each_count(void *arg, const char *path, const char *name, struct err *e)
 {
-	(void)e;
+	(void)path, (void)e;
 	*(size_t *)arg += spool_is_shard(name) != 0;
 	return 0;
 }
@@ -104,8 +105,9 @@ steps_count(size_t *n, const struct spool *s, uint64_t step, struct err *e)
 }
 
 static int
-steps_each_file(void *arg, const char *name, struct err *e)
+steps_each_file(void *arg, const char *path, const char *name, struct err *e)
 {
+	(void)path;
 	return spool_is_shard(name) ? array_add(arg, name, e) : 0;
 }
 
@@ -197,18 +199,16 @@ steps_shards(struct receipt_list *l, const struct spool *s, uint64_t step,
 
 /* Remove a file of a step's directory.  Files with other names are not ours. */
 static int
-steps_remove_file(void *dir, const char *name, struct err *e)
+steps_remove_file(void *arg, const char *path, const char *name, struct err *e)
 {
 	const size_t n = strlen(name);
-	char path[PATH_MAX];
 
+	(void)arg;
 	if (strstr(name, ".aceg") == NULL &&
 	    (n < 4 || strcmp(name + n - 3, ".no") != 0))
 		return 0;
-	if (snprintf(path, sizeof(path), "%s%s", (char *)dir, name) < PATH_MAX &&
-	    unlinkat(AT(path), 0) < 0 && errno != ENOENT)
-		return err_sys(e, "'%s'", path);
-	return 0;
+	return unlinkat(AT(path), 0) < 0 && errno != ENOENT ?
+	    err_sys(e, "'%s'", path) : 0;
 }
 
 int
@@ -221,7 +221,7 @@ steps_remove(const struct spool *s, uint64_t before, struct err *e)
 
 	for (i = 0; k == 0 && i < l.n && l.step[i] < before; i++) {
 		dir = spool_path(s, &l.step[i], "", e);
-		k = dir != NULL ? scan(dir, steps_remove_file, dir, e) : -ERR_SYS;
+		k = dir != NULL ? scan(dir, 0, steps_remove_file, NULL, e) : -ERR_SYS;
 		if (k == 0)
 			spool_unmake(dir);
 		alloc_free(dir);

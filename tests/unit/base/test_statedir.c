@@ -191,12 +191,12 @@ TEST(test_prune)
 }
 
 static int
-counts(void *arg, const char *name, struct err *err)
+counts(void *arg, const char *path, const char *name, struct err *err)
 {
 	int *n = arg;
 
 	(void)err;
-	++*n;
+	*n += strncmp(path, "d/", 2) == 0 && strcmp(path + 2, name) == 0;
 	return strcmp(name, "stop") == 0 ? 17 : 0;
 }
 
@@ -206,18 +206,19 @@ TEST(test_scan)
 
 	err_clear(&e);
 	ok(mkdir("d", 0700) == 0, "a directory");
-	ok(scan("d", counts, &n, &e) == 0 && n == 0, "without names");
+	ok(scan("d", 0, counts, &n, &e) == 0 && n == 0, "without names");
 	put("d/.hidden");
 	put("d/a");
 	put("d/b");
-	ok(scan("d", counts, &n, &e) == 0 && n == 2,
+	ok(scan("d", 0, counts, &n, &e) == 0 && n == 2,
 	    "no name that begins with a dot is told");
-	ok(scan("none", counts, &n, &e) == 0 && n == 2,
+	ok(scan("d/", 1, counts, &n, &e) == 0 && n == 5, "with hidden names");
+	ok(scan("none", 0, counts, &n, &e) == 0 && n == 5,
 	    "a directory that is not there has no names");
-	ok(scan("file", counts, &n, &e) == -ERR_SYS && strcmp(ERR_MSG(&e),
+	ok(scan("file", 0, counts, &n, &e) == -ERR_SYS && strcmp(ERR_MSG(&e),
 	    "'file': Not a directory") == 0, "a file: %s", ERR_MSG(&e));
 	(void)unlink("d/a");
 	(void)unlink("d/b");
 	put("d/stop");
-	ok(scan("d", counts, &n, &e) == 17, "what a call returns is returned");
+	ok(scan("d", 0, counts, &n, &e) == 17, "what a call returns is returned");
 }

@@ -1,8 +1,8 @@
-/* The note of a patch: encoded and decoded, cut anywhere, with wrong counts; hashes as
- * digits. */
+/* The note of a patch: encoded and decoded, cut, with wrong counts; hashes as digits. */
 #include "../test.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "format/shard.h"
 #include "model/model.h"
 
 static struct err e;
@@ -85,7 +85,7 @@ TEST(test_digits)
 
 	for (i = 0; i < MODEL_HASH; i++)
 		hash[i] = (unsigned char)(i * 17);
-	model_hex(hash, hex);
+	shard_hex(hash, hex);
 	ok(strcmp(hex, "00112233445566778899aabbccddeeff") == 0 &&
 	    model_unhex(hex, got) && memcmp(got, hash, MODEL_HASH) == 0, "%s", hex);
 	ok(!model_unhex("00112233445566778899aabbccddeef", got) &&
