@@ -25,8 +25,8 @@ struct ace_reader {
 	struct ace_tensor *t;
 	size_t nt;
 	unsigned char schema_id[16];
-	struct ace_writer *to;	/* receives the annotations; it points back to this reader */
-	struct ace_writer *out;	/* receives frames between shards; points back, too */
+	struct ace_writer *to;	/* gets the annotations; it points back to this reader */
+	struct ace_writer *out;	/* gets frames between shards; it points back, too */
 	struct buf held;	/* those frames, until `out' is known */
 };
 
@@ -37,10 +37,10 @@ struct ace_writer {
 	struct schema schema;
 	int have_schema, in_shard;
 	struct schema_span span;
-	uint32_t group;		/* being filled */
+	uint32_t group;		/* the group that is being filled */
 	float *x;
-	size_t n;		/* values in x */
-	struct text_kv kv;	/* of the next shard */
+	size_t n;		/* number of values in x */
+	struct text_kv kv;	/* keys of the next shard */
 	struct ace_reader *from, *in;
 };
 
@@ -281,8 +281,8 @@ ace_reader_free(struct ace_reader *a)
 struct ace_writer *
 ace_writer_new(int fd, const char *program, struct ace_error *out)
 {
-	/* the name when the format became final: the stream's id depends on it, and the
-	 * same input must give the same bytes */
+	/* this name must not change: the stream's id depends on it, and the same input
+	 * must give the same bytes */
 	struct writer_opts o = { "libace", program, 0 };
 	struct err e = ERR_INIT;
 	struct ace_writer *a = alloc_get(1, sizeof(*a), &e);
@@ -387,13 +387,13 @@ ace_write_key(struct ace_writer *a, const char *key, const char *value,
 	struct err e = ERR_INIT;
 	int r = text_set(&a->kv, key, value, &e);
 
-	if (r == -ERR_DATA)	/* the caller's fault: nothing was read */
+	if (r == -ERR_DATA)	/* the call is wrong, not data: nothing was read */
 		r = err_set(&e, ERR_USAGE, "key or value of '%.64s' is not valid: "
 		    "expected printable text of at most 65535 bytes", key);
 	return ace_fail(out, r, &e);
 }
 
-/* s has the members that `from' lacks: empty, or another shard's. */
+/* Begin a shard; s has the members that `from' lacks: of no or another shard. */
 static int
 ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
     struct err *e)

@@ -3,11 +3,11 @@
  * The format is ace-stream(5); this is the whole installed interface.
  *
  * A filter reads shards, each an ordered list of groups of f32 values, and
- * writes shards.  Values arrive decoded, whatever codec carried them.
+ * writes shards.  Values are decoded for it, whatever codec they were sent with.
  *
  * Every function that can fail takes a struct ace_error and returns a negative
  * number: -3 the data is bad, -4 the system failed, -2 the call is wrong,
- * -5 refused.  The message is complete as it stands.
+ * -5 refused.  The message can be printed as it is.
  */
 #ifndef ACEG_H
 #define ACEG_H
@@ -40,7 +40,7 @@ enum ace_dtype {
 
 struct ace_tensor {
 	const char *name;	/* unique, 1 to 255 bytes of UTF-8 */
-	enum ace_dtype dtype;	/* the model's own; values travel as f32 */
+	enum ace_dtype dtype;	/* type in the model; values here are f32 */
 	unsigned ndim;		/* at most 8; 0 is a scalar */
 	uint64_t dim[8];
 	uint64_t numel;		/* filled in when reading */
@@ -72,8 +72,8 @@ struct ace_reader;
 
 /* The descriptor stays the caller's. */
 ACE_API struct ace_reader *ace_reader_new(int fd, struct ace_error *e);
-/* Returns 1 if a shard begins; 0 if the stream ended and was verified; < 0 on an error,
- * such as an end of file without the end marker. */
+/* Returns 1 if a shard begins; 0 if all streams have ended and were verified; < 0 on an
+ * error, such as an end of file without the end marker. */
 ACE_API int ace_read_shard(struct ace_reader *r, struct ace_shard *s,
     struct ace_error *e);
 /* Returns the schema of the shard that ace_read_shard announced. */
@@ -84,8 +84,8 @@ ACE_API const struct ace_tensor *ace_tensors(const struct ace_reader *r,
 ACE_API int ace_read_group(struct ace_reader *r, struct ace_group *g,
     struct ace_error *e);
 /* Returns the value of a key of the shard's policy ("interval"), or NULL; final once
- * ace_read_group has returned 0.  Keys that ace-stream(5) lists
- * have a value in their range: with any other, reading ends with an error. */
+ * ace_read_group has returned 0.  Keys that ace-stream(5) lists have a valid value: with
+ * any other value, reading ends with an error. */
 ACE_API const char *ace_policy(const struct ace_reader *r, const char *key);
 /* Returns the value of a key of the shard itself ("model.norm"), or NULL; valid until the
  * next shard. */
@@ -112,9 +112,9 @@ ACE_API int ace_write_key(struct ace_writer *w, const char *key,
     const char *value, struct ace_error *e);
 ACE_API int ace_write_shard(struct ace_writer *w, const struct ace_shard *s,
     struct ace_error *e);
-/* The same, for a filter: also copies the tensors of r's current shard, and what struct
- * ace_shard cannot hold. During ace_read_group, annotations that stay valid for a changed
- * shard are copied from r to w, and so are frames between r's shards. */
+/* Begins a shard, for a filter: also copies the tensors of r's current shard, and its keys and
+ * other data that struct ace_shard cannot hold.  During ace_read_group, annotations that stay
+ * valid for a changed shard are copied from r to w, and so are frames between r's shards. */
 ACE_API int ace_write_shard_of(struct ace_writer *w, struct ace_reader *r,
     const struct ace_shard *s, struct ace_error *e);
 /* Writes values in canonical order, any number per call, across tensor and group

@@ -218,7 +218,7 @@ dtype_put_int(unsigned dtype, float f, unsigned char *p)
 	return 0;
 }
 
-/* Types whose values must not change: accept only a value of the type. */
+/* For types whose values must not change: accept only a value of the type. */
 static int
 dtype_put_exact(unsigned dtype, float f, unsigned char *p)
 {
@@ -235,7 +235,7 @@ dtype_put_exact(unsigned dtype, float f, unsigned char *p)
 			return -1;
 		p[0] = c[1];
 	} else if (dtype == SCHEMA_F8E4M3) {
-		/* 0 to 7 of 2^-9, then 8 to 15 of 2^-9, of 2^-8, ... */
+		/* the magnitudes are 0 to 7 times 2^-9, then 8 to 15 times 2^-9, 2^-8, ... */
 		if (isfinite(f) && !(fabsf(f) <= 448))
 			return -1;
 		if (isfinite(f))

@@ -1,6 +1,6 @@
 /*
  * Convert the number types of tensor files, little-endian bytes, to f32 and back.
- * Conversions work on bits, so that a NaN's payload and a zero's sign survive if the
+ * Conversions work on bits, so that a NaN's payload and a zero's sign are kept if the
  * narrower type has room for them.
  */
 #ifndef ACE_DTYPE_H
@@ -15,14 +15,14 @@ size_t dtype_size(unsigned dtype);
 uint64_t dtype_bytes(unsigned dtype, uint64_t n);
 
 /* Convert n values at p to f32. Return n, or the index of the first refused value: one
- * that f32 cannot hold exactly or, with round, a finite one that would become infinite.
- * The number of rounded values is added to *rounded. */
+ * that f32 cannot hold exactly or, with round = 1, a finite one that would become
+ * infinite. The number of rounded values is added to *rounded. */
 size_t dtype_to_f32(unsigned dtype, int round, const unsigned char *p,
     float *x, size_t n, uint64_t *rounded);
 
 /* Convert n values of x into p, rounding to nearest even. Return n, or the index of the
- * first refused value: a finite one outside the type's range, and for schema_exact
- * types one that the type does not have. */
+ * first refused value: a finite one outside the type's range, or for schema_exact types
+ * one that the type does not have. */
 size_t dtype_from_f32(unsigned dtype, const float *x, unsigned char *p, size_t n);
 
 /* Reverse the byte order of n values in place. */

@@ -127,7 +127,7 @@ format_rounded(const struct format_source *s)
 	return s->rounded;
 }
 
-/* Read f32 as it is in memory, without conversion or copy. */
+/* Read f32 that has the byte order of memory directly into x, without conversion or copy. */
 static int
 format_straight(struct format_source *s, float *x, size_t n, size_t *done,
     struct err *e)
@@ -183,7 +183,7 @@ format_some(struct format_source *s, float *x, size_t n, size_t *done, struct er
 	return 0;
 }
 
-/* End complete or empty tensors and begin the next one. */
+/* End tensors that are complete or empty, and begin the next one. */
 static int
 format_advance(struct format_source *s, struct err *e)
 {

@@ -21,7 +21,7 @@ struct text_kv;
 enum format_id { FORMAT_SAFETENSORS, FORMAT_NPZ, FORMAT_NPY, FORMAT_RAW };
 
 enum {
-	FORMAT_MAX_TENSORS = 1 << 17	/* per file: bounds the memory */
+	FORMAT_MAX_TENSORS = 1 << 17	/* most tensors of a file: limits the memory */
 };
 
 /* Called with two texts of a file that belong together. */
@@ -33,9 +33,9 @@ struct format_opts {
 	const char *only;	/* only tensors whose names match this */
 	/* 1: raw was guessed from the name: refuse a file that begins as another format */
 	int guessed;
-	int round;		/* accept f64 values not exact in f32 */
+	int round;		/* 1: round f64 values that are not exact in f32 */
 	const char *name;	/* raw, npy: name of the tensor; NULL: "data" */
-	uint64_t dim[SCHEMA_MAX_DIM];	/* raw: its shape */
+	uint64_t dim[SCHEMA_MAX_DIM];	/* raw: shape of the tensor */
 	unsigned ndim;			/* 0: one dimension that has all values */
 	/* safetensors: read several files in sequence from this input */
 	struct io *many;
@@ -53,8 +53,8 @@ extern const char *const format_names[];	/* for num_choice */
 
 struct format_source;
 /* Open path (NULL or "-": standard input). Values are read in the order of the schema's
- * tensors. With opts.many, open the next file in it, named path; *out is NULL after the
- * last. */
+ * tensors.  With opts.many, open the next file in that input, with path as its name;
+ * after the last one set *out to NULL. */
 int format_open(struct format_source **out, enum format_id f, const char *path,
     const struct format_opts *o, struct err *e);
 const struct schema *format_schema(const struct format_source *s);
@@ -63,11 +63,11 @@ const struct schema *format_schema(const struct format_source *s);
 const struct text_kv *format_note(const struct format_source *s);
 /* Return the number of metadata pairs not in format_note, because no shard can hold them. */
 uint64_t format_unnoted(const struct format_source *s);
-/* Return where the data of a safetensors file begins; it has no holes and is in the schema's
- * order. */
+/* Return the position at which the data of a safetensors file begins.  The data has no
+ * holes and is in the schema's order. */
 uint64_t format_where(const struct format_source *s);
 /* Call fn for each tensor that a model.safetensors.index.json names, with its file; and
- * about, unless NULL, for text in its metadata. */
+ * `about', unless NULL, for each text in its metadata. */
 int safetensors_index(const char *path, format_pair_fn *fn,
     format_pair_fn *about, void *arg, struct err *e);
 /* A tensor of a file that is a slice of another, according to an index. */

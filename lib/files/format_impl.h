@@ -20,18 +20,18 @@ struct format_source {
 	char *path;		/* NULL: standard input */
 	const char *name;	/* for messages */
 	struct io *io;		/* the file, if the backend streams it */
-	int fd;			/* descriptor below io, unless io owns it; or -1 */
+	int fd;			/* descriptor that io reads, unless io owns it; or -1 */
 	struct schema schema;
-	unsigned char *swap;	/* per tensor: 1: big-endian; NULL: none is */
+	unsigned char *swap;	/* [tensors] 1: big-endian; NULL: no tensor is */
 	struct text_kv note;
 	uint64_t unnoted;	/* metadata pairs that no shard can hold */
 	int round;
-	const char *only;	/* of the options */
+	const char *only;	/* `only' of the options */
 	/* safetensors: [tensors + 1] bytes to skip before each tensor and at the
 	 * end; or NULL */
 	uint64_t *gap;
 	uint64_t where;		/* safetensors: where the data begins */
-	int many, none;		/* 1: io is the caller's; 1: it has no more files */
+	int many, none;		/* many 1: io is the caller's; none 1: it has no more files */
 	uint64_t rounded;
 
 	size_t cur;		/* tensor being read; `open' is 1 once it is begun */
@@ -60,7 +60,7 @@ enum { BACKEND_CHUNK = 64 * 1024 };
  * open and bytes may be NULL, which means that there is nothing to do.
  */
 struct backend_in {
-	/* fill schema (not finished), swap, note, own, io */
+	/* fill in schema (not finished), swap, note, own, io */
 	int (*open)(struct format_source *s, const struct format_opts *o,
 	    struct err *e);
 	int (*begin)(struct format_source *s, struct err *e);	/* tensor cur */
@@ -79,7 +79,7 @@ struct backend_out {
 	void (*close)(struct format_sink *s);
 };
 
-/* As format_open, with this backend. */
+/* Like format_open, with this backend. */
 int format_open_by(struct format_source **out, const struct backend_in *in,
     const char *path, const struct format_opts *o, struct err *e);
 
@@ -90,12 +90,12 @@ int format_take(struct format_source *s, void *p, size_t n, struct err *e);
 int format_last(struct format_source *s, struct err *e);
 int format_write_raw(struct format_sink *s, const void *p, size_t n, struct err *e);
 
-/* Refuse a file that is not of this format (`is', in words): -ERR_DATA with what it is
- * by its first n bytes. */
+/* Refuse a file that does not have this format, named `is': -ERR_DATA, and what its first
+ * n bytes show it to be. */
 int format_strange(const struct format_source *s, const char *is,
     const unsigned char *p, size_t n, struct err *e);
 
-/* Return 0 if the tensor of this name is excluded. */
+/* Return 1, or 0 if the tensor of this name is excluded. */
 int format_wants(const struct format_source *s, const char *name);
 /* Add a tensor that a backend found to the schema under this name; t->name is ignored.
  * Kind and roles are guessed. More than FORMAT_MAX_TENSORS are refused. */

@@ -15,9 +15,9 @@
 #include "format/text.h"
 
 enum {
-	GGUF_NESTED = 8,	/* arrays in arrays */
+	GGUF_NESTED = 8,	/* most levels of arrays in arrays */
 	GGUF_PIECE = 4096,
-	GGUF_ALIGN = 32		/* if the metadata does not say */
+	GGUF_ALIGN = 32		/* alignment if the metadata does not give it */
 };
 #define GGUF_ALIGNMENT "general.alignment"
 
@@ -112,7 +112,7 @@ gguf_name(struct gguf *g, char *name, size_t max, struct err *e)
 
 /* ---- metadata ---- */
 
-/* Hash values without keeping them; the file must have them. */
+/* Hash n values of `size' bytes without storing them; the file must have all of them. */
 static int
 gguf_pass(struct gguf *g, uint64_t n, size_t size, struct err *e)
 {
@@ -284,7 +284,7 @@ gguf_release(struct gguf_keys *keys)
 
 /* ---- tensors ---- */
 
-/* Read the shape, innermost dimension last. */
+/* Read the shape; store the innermost dimension last. */
 static int
 gguf_shape(struct gguf *g, struct schema_tensor *t, struct err *e)
 {
@@ -346,7 +346,7 @@ gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
 	return 0;
 }
 
-/* Compute the tensor's size, which the file must contain. */
+/* Compute the size of the tensor's data; the file must be long enough. */
 static int
 gguf_long(struct gguf *g, struct gguf_span *s, struct err *e)
 {

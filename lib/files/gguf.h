@@ -1,6 +1,6 @@
 /*
- * GGUF files of llama.cpp: a head, metadata, a table of tensors, then their data, each at a
- * multiple of the alignment given by the metadata.  Version 3 differs from
+ * GGUF files of llama.cpp: a head, metadata, a table of tensors, then the tensors' data,
+ * each at a multiple of the alignment that the metadata gives.  Version 3 differs from
  * version 2 only in that it may be big-endian, which we refuse.
  *
  * 	"GGUF"  u32 version  u64 tensors  u64 keys
@@ -9,8 +9,8 @@
  * 	    u32 type (format/ggml.h), u64 offset of its data after the table
  *
  * A string is u64 length and its bytes; an array is u32 type, u64 count, and its values.
- * As ggml does, we refuse holes in the data and more bytes after it than alignment needs; the
- * order of the data is free.
+ * As ggml does, we refuse holes in the data and more bytes after the data than alignment
+ * needs; tensors' data may be in any order.
  */
 #ifndef ACE_GGUF_H
 #define ACE_GGUF_H
@@ -22,14 +22,14 @@
 
 struct err;
 
-enum { GGUF_KEYS = 4096, GGUF_KEY = 1024 };	/* most keys; most bytes of a key */
+enum { GGUF_KEYS = 4096, GGUF_KEY = 1024 };	/* limits on keys, and on bytes of a key */
 
-/* Metadata except general.alignment, which belongs to the file. */
+/* Metadata without general.alignment, which is about the file and not the model. */
 struct gguf_keys {
 	struct gguf_key {
 		char *name;
 		unsigned char hash[16];		/* hash of the type and the value of a key */
-	} *p;				/* by name */
+	} *p;				/* sorted by name */
 	size_t n, cap;
 };
 

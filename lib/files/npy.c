@@ -87,7 +87,7 @@ npy_int(struct npy_text *t, uint64_t *out, struct err *e)
 	}
 	if (t->p == from || (*from == '0' && t->p != from + 1))
 		return npy_bad(t, e);
-	if (t->p < t->end && *t->p == 'L')	/* Python 2 wrote these */
+	if (t->p < t->end && *t->p == 'L')	/* Python 2 wrote numbers with L */
 		t->p++;
 	*out = v;
 	return 0;
@@ -206,7 +206,7 @@ npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
 	npy_space(&t);
 	if (seen != 7 || t.p != t.end)
 		return npy_bad(&t, e);
-	/* both orders are equal if at most one dimension exceeds 1 */
+	/* C and Fortran order are the same if at most one dimension exceeds 1 */
 	for (d = 0; d < h->ndim; d++) {
 		wide += h->dim[d] != 1;
 		empty |= h->dim[d] == 0;

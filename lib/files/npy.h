@@ -18,13 +18,13 @@ enum { NPY_MAX_HEAD = 10000 };	/* numpy's own limit for untrusted files */
 
 struct npy_head {
 	unsigned dtype;		/* enum schema_dtype */
-	unsigned char swap;	/* it is big-endian */
+	unsigned char swap;	/* 1: the values are big-endian */
 	unsigned char fortran;	/* 1: the first index varies fastest */
 	unsigned ndim;
 	uint64_t dim[SCHEMA_MAX_DIM];
 };
 
-/* Read n bytes to p, fewer only at the end of the input, and set *got. */
+/* Read n bytes to p, fewer only at the end of the input; set *got to their number. */
 typedef int npy_get(void *from, void *p, size_t n, size_t *got, struct err *e);
 
 /* Read a head through get, called with `from'. `what' names the input in messages, for
@@ -39,7 +39,7 @@ int npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
 
 /* Return 1 if NumPy has this type; otherwise f32 is written. */
 int npy_has(unsigned dtype);
-/* Make a whole head, version 1.0, as numpy writes it. dtype cannot be bf16, which numpy
+/* Append a whole head, version 1.0, as numpy writes it. dtype cannot be bf16, which numpy
  * lacks. */
 int npy_make(struct buf *out, const struct schema_tensor *t, unsigned dtype,
     struct err *e);

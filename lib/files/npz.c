@@ -21,7 +21,7 @@ struct npz {
 	struct arc *a;
 	struct io *io;			/* reading: the file */
 	struct arc_entry entry;
-	size_t passed;			/* entries that are not arrays */
+	size_t passed;			/* number of entries that are not arrays */
 };
 
 static int
@@ -44,8 +44,8 @@ npz_free(struct npz *z)
 /*
  * ---- the end of the file ----
  *
- * Checked before libarchive reads it, because libarchive does not notice an archive
- * that was cut inside its directory, and keeps the directory in memory however large
+ * It is checked before libarchive reads it, because libarchive does not notice that an
+ * archive was cut inside its directory, and keeps the directory in memory, however large
  * it is.  PKWARE, APPNOTE.TXT 6.3.10: 4.3.14 to 4.3.16.
  */
 enum {
@@ -96,8 +96,8 @@ npz_end64(struct npz_record *z, int fd, const char *name, struct err *e)
 	return 0;
 }
 
-/* Check that the file of size bytes ends with the end record of a zip without a
- * comment, directly after the directory. *n is the stated number of entries. */
+/* Check that the file of `size' bytes ends with the end record of a zip without a comment,
+ * directly after the directory.  Set *n to the number of entries that it states. */
 static int
 npz_ends(const struct format_source *s, uint64_t size, uint64_t *n, struct err *e)
 {
@@ -230,7 +230,7 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	s->own = z;
 	if (r == 0 && (r = seekable_open(&s->fd, &size, s->path, e)) == 0 &&
 	    (r = npz_ends(s, size, &entries, e)) == 0) {
-		if (entries == 0)	/* libarchive knows no such zip */
+		if (entries == 0)	/* libarchive does not recognise an empty zip */
 			return 0;
 		r = npz_start(s, e);
 	}
@@ -246,7 +246,7 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 		    (r = alloc_grow(&s->swap, &cap, s->schema.n, 1, e)) == 0)
 			s->swap[s->schema.n - 1] = h.swap;
 	}
-	/* libarchive reads two entries at one position as one entry */
+	/* if two entries of the directory have the same position, libarchive reads only one */
 	if (r == 0 && s->schema.n + z->passed != entries)
 		r = err_set(e, ERR_DATA, "corrupt: '%s' lists %llu entries, but only "
 		    "%zu can be read", s->name, (unsigned long long)entries,
@@ -254,8 +254,8 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	return r == 0 ? npz_start(s, e) : r;
 }
 
-/* Entries must be the same in the second reading; otherwise the file was changed in
- * between. */
+/* Begin the next entry.  It must be the same as in the first reading; otherwise the file
+ * was changed in between. */
 static int
 npz_begin(struct format_source *s, struct err *e)
 {

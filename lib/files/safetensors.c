@@ -1,8 +1,8 @@
 /*
  * safetensors: a length, a JSON header, the data of all tensors without holes or
- * overlaps. The header is read through a window and passed to jansson entry by entry,
- * so that a long or hostile header needs no memory. lib/front/tell.c, which reads
- * events, also includes jansson.h.
+ * overlaps. The header is read in pieces and passed to jansson entry by entry, so that a
+ * long or hostile header takes no memory. lib/front/tell.c, which reads events, also
+ * includes jansson.h.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -18,12 +18,12 @@
 enum {
 	SAFETENSORS_MAX_HEADER = 100000000,	/* the reference's limit */
 	SAFETENSORS_WINDOW = 1 << 20,
-	SAFETENSORS_ENTRY = 4096,	/* bytes of one name or one entry */
-	SAFETENSORS_NOTES = 16,		/* most metadata pairs that are kept */
-	SAFETENSORS_NOTE = 256		/* most bytes of a metadata value */
+	SAFETENSORS_ENTRY = 4096,	/* limit on bytes of one name or one entry */
+	SAFETENSORS_NOTES = 16,		/* limit on metadata pairs that are kept */
+	SAFETENSORS_NOTE = 256		/* limit on bytes of a metadata value */
 };
 #define SAFETENSORS_META "__metadata__"
-#define SAFETENSORS_PREFIX "safetensors."	/* prefix of its keys in a shard */
+#define SAFETENSORS_PREFIX "safetensors."	/* prefix of the metadata's keys in a shard */
 
 static const char *const safetensors_dtype[SCHEMA_NDTYPE] = {
 	"F32", "F16", "BF16", "F64", "I32", "I64", "U8", "BOOL", "F8_E4M3",
@@ -58,7 +58,7 @@ safetensors_bad(const struct safetensors_text *t, const char *why, struct err *e
 	    t->s->name, why);
 }
 
-/* Fill at least half the window, or all that is left. */
+/* Read on until half the window is full, or all of the header is read. */
 static int
 safetensors_fill(struct safetensors_text *t, struct err *e)
 {
@@ -161,7 +161,7 @@ safetensors_any(struct safetensors_text *t, json_t **out, struct err *e)
 	return r < 0 ? r : safetensors_json(t, c, SAFETENSORS_WINDOW / 2, out, e);
 }
 
-/* Parse the next key of an object; NULL after its last. */
+/* Parse the next key of an object; NULL after the last one. */
 static int
 safetensors_key(struct safetensors_text *t, int first, json_t **key, struct err *e)
 {
@@ -208,7 +208,7 @@ safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
 
 /* ---- the contents of the header ---- */
 
-/* Keep metadata that a stream can hold, short values with valid keys, and count the
+/* Keep the metadata that a stream can hold (short values with valid keys), and count the
  * rest. */
 static int
 safetensors_note(struct format_source *s, const char *key, const char *value,
@@ -257,7 +257,7 @@ safetensors_numbers(const json_t *a, uint64_t *v, size_t cap)
 	return (int)n;
 }
 
-/* Record a tensor's position; SIZE_MAX if the tensor is excluded. */
+/* Record a tensor's position; tensor SIZE_MAX: it is excluded. */
 static int
 safetensors_span(struct safetensors_spans *s, const uint64_t at[2], size_t tensor,
     struct err *e)
@@ -417,8 +417,8 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 	return r;
 }
 
-/* Refuse a file of another format. The first 8 bytes decide for most; if they cannot be
- * right, more is read. */
+/* Refuse a file of another format. The first 8 bytes suffice for most formats; if they
+ * cannot be right, more is read. */
 static int
 safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
     struct err *e)
@@ -432,7 +432,7 @@ safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
 	memcpy(p, b, 8);
 	if ((r = io_peek(s->io, p + 8, sizeof(p) - 8, &got, e)) < 0)
 		return r;
-	/* our own file with an impossible length is not another format */
+	/* a safetensors file with an impossible length is not of another format */
 	return p[8] == '{' || (!wrong && magic_name(p, 8 + got) == NULL) ? 0 :
 	    format_strange(s, "a safetensors file", p, 8 + got, e);
 }
@@ -474,7 +474,7 @@ safetensors_open(struct format_source *s, const struct format_opts *o, struct er
 
 /* ---- the index of many files ---- */
 
-/* Pass text and integers of the metadata on; ignore metadata that is not an object. */
+/* Pass on text and integers in the metadata; ignore metadata that is not an object. */
 static int
 safetensors_about(struct safetensors_text *t, format_pair_fn *about, void *arg,
     struct err *e)
@@ -588,7 +588,7 @@ safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
 
 	if (r < 0)
 		return r;
-	if (!io_can_seek(io))	/* a pipe: ace-diff reads it for both models */
+	if (!io_can_seek(io))	/* a pipe: copy it, since ace-diff reads it for both models */
 		r = err_set(e, ERR_USAGE, "'%s' is not a regular file: expected an "
 		    "index of slices (JSON)", path);
 	else if (io_size(io) == 0)
@@ -734,8 +734,8 @@ safetensors_header(struct format_sink *s, int write, uint64_t *size, struct err 
 	return r;
 }
 
-/* The length precedes the header, so the header is made twice, first to count it, and
- * never held in memory. */
+/* The length precedes the header, so the header is made twice, first only to count its
+ * bytes. It is never held in memory. */
 static int
 safetensors_create(struct format_sink *s, struct err *e)
 {
@@ -747,7 +747,7 @@ safetensors_create(struct format_sink *s, struct err *e)
 
 	if (r < 0)
 		return r;
-	pad = (size_t)(-n % 8);			/* data at a multiple of 8 */
+	pad = (size_t)(-n % 8);			/* the data begins at a multiple of 8 */
 	if (n + pad > SAFETENSORS_MAX_HEADER)
 		return err_set(e, ERR_DATA, "limit: a safetensors header of "
 		    "%llu bytes, at most %d", (unsigned long long)n,

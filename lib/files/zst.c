@@ -10,7 +10,7 @@
 enum {
 	ZST_PIECE = 1 << 16,
 	ZST_LEVEL = 1,		/* the level that the other programs use */
-	ZST_HEAD = 18		/* most bytes of a frame's header */
+	ZST_HEAD = 18		/* limit on the bytes of a frame's header */
 };
 #define ZST_MAGIC 0xfd2fb528u
 
@@ -19,7 +19,7 @@ struct zst_in {
 	int fd;
 	const char *name;
 	uint64_t at, left;	/* position and length of the input not read yet */
-	uint64_t says;		/* bytes, or ZSTD_CONTENTSIZE_UNKNOWN */
+	uint64_t says;		/* unpacked size, or ZSTD_CONTENTSIZE_UNKNOWN */
 	int done;
 	ZSTD_inBuffer in;
 	unsigned char p[ZST_PIECE];

@@ -1,6 +1,6 @@
 /*
- * Zstandard frames, only for directories in which other programs send model changes
- * (model/delta.h); our own streams use LZ4 and our codecs. Only zst.c includes zstd.h.
+ * Zstandard frames, only for the directories of model changes that other programs write and
+ * read (model/delta.h); our own streams use LZ4 and our codecs. Only zst.c includes zstd.h.
  */
 #ifndef ACE_ZST_H
 #define ACE_ZST_H
@@ -17,10 +17,10 @@ struct zst_in;
  * there. */
 int zst_open(struct zst_in **out, int fd, uint64_t at, uint64_t n,
     const char *name, struct err *e);
-/* Return 0 if the frame states another unpacked size. */
+/* Return 1, or 0 if the frame states another unpacked size than n. */
 int zst_says(const struct zst_in *z, uint64_t n);
-/* Read exactly the next n bytes, or -ERR_DATA. Memory is at most ZST_WINDOW and some
- * 200 KiB, whatever the frame states. */
+/* Read exactly the next n bytes, or -ERR_DATA. This takes at most 2^ZST_WINDOW bytes and
+ * some 200 KiB, whatever the frame states. */
 enum { ZST_WINDOW = 23 };	/* log2 of a window that every decoder must support */
 int zst_read(struct zst_in *z, void *p, size_t n, struct err *e);
 /* Return -ERR_DATA unless the frame and its n bytes end here. */

@@ -116,7 +116,7 @@ child_status(const struct child *p)
 	    WEXITSTATUS(p->status);
 }
 
-/* Return 1 when a program failed by itself, not by SIGPIPE and not stopped by us. */
+/* Return 1 if a program failed by itself: not by SIGPIPE, and we did not stop it. */
 static int
 child_failed(const struct child *p)
 {
@@ -133,7 +133,7 @@ child_become(const struct children *c, const struct child *p, int from, int to, 
 	sigset_t none;
 
 	(void)setpgid(0, c->group);
-	/* the child ends when this process ends, in every case */
+	/* the child ends when this process ends, however it ends */
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -187,7 +187,7 @@ child_cause(const struct children *c)
 	size_t at = c->first >= 0 ? (size_t)c->first : 0, i;
 	int s;
 
-	/* if the first program succeeded, the second got all its input, and refused it */
+	/* if the first program succeeded, the second got all its input: it is the cause */
 	s = child_status(&c->child[1]);
 	if (c->circle && s != ERR_SYS && child_failed(&c->child[1]) &&
 	    child_status(&c->child[0]) == 0)
@@ -290,7 +290,7 @@ child_lines(struct children *c, const struct child_ear *ear)
 	}
 	c->held -= (size_t)(p - c->line);
 	memmove(c->line, p, c->held);
-	if (c->held == sizeof(c->line) - 1) {	/* no line is so long */
+	if (c->held == sizeof(c->line) - 1) {	/* our programs write no line that is so long */
 		ear->line(ear->arg, c->line);
 		c->held = 0;
 	}
@@ -311,7 +311,7 @@ child_hear(struct children *c, const struct child_ear *ear, int ms)
 			p.fd = c->hear = -1;
 		return;
 	}
-	/* a NUL does not end a line */
+	/* replace NULs, which would end the string */
 	for (char *z = c->line + c->held; n > 0; n--, z++, c->held++)
 		if (*z == '\0')
 			*z = ' ';
@@ -339,7 +339,7 @@ child_watch(struct children *c, const struct child_ear *ear)
 			end = clock_now() + (double)CHILD_GRACE;
 			sig = SIGKILL;
 		}
-		/* do not wait for the pipe's end: a process that has it may live on */
+		/* do not wait for the pipe's end: other processes may have it open */
 		child_hear(c, ear, c->hear < 0 ? 200 : 500);
 		ear->tick(ear->arg, c->first >= 0);
 	}

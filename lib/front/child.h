@@ -1,10 +1,9 @@
 /*
- * A pipeline of programs that this process starts, listens to and ends, for ace-cloud and
- * ace-edge.
+ * A pipeline of programs that ace-cloud or ace-edge starts, listens to and ends.
  *
- * Each program's standard output is the next one's input.  Their lines on standard error
- * go one by one to a function of the caller.  The programs are one process group: they
- * end before child_run returns, in every case.
+ * Each program's standard output is the next one's input.  The programs' lines on
+ * standard error are passed one by one to a function of the caller.  The programs are one
+ * process group: they end before child_run returns, in every case.
  */
 #ifndef ACE_CHILD_H
 #define ACE_CHILD_H
@@ -20,30 +19,30 @@ enum { CHILD_MOST = 10, CHILD_WORDS = 64 };
 struct child {
 	char *word[CHILD_WORDS + 1];	/* NULL ends them */
 	size_t n;
-	int own_voice;		/* it writes to our standard error itself */
+	int own_voice;		/* 1: it writes to our standard error itself */
 	pid_t pid;		/* 0: it has ended, or was not started */
 	int status;		/* of waitpid */
-	int stopped;		/* this process ended it, when others had failed */
+	int stopped;		/* 1: this process ended it after another one failed */
 };
 
 struct children {
 	struct child child[CHILD_MOST];
 	size_t n;
-	struct err *e;		/* what failed while it was built: r is not 0 */
+	struct err *e;		/* if r is not 0: the error while the pipeline was built */
 	int r;
-	int circle;		/* the last program's output is the first one's input */
+	int circle;		/* 1: the last program's output is the first one's input */
 	int inherit;		/* descriptor for programs with own_voice; 0: none */
-	int first;		/* set: index of the program that failed first; -1: none */
+	int first;		/* result: index of the program that failed first; -1: none */
 	pid_t group;
 	int hear;		/* pipe from the programs' standard errors */
 	size_t held;		/* bytes in `line', whose newline has not come */
 	char line[4096];
 };
 
-/* child_add(c, p, word, ..., NULL): add words to program p; NULL: to a new one at the end
- * of the pipeline. The words are copied. ace-NAME is taken from this program's directory
- * if it is there. Returns the program. After a failure, which c->e and c->r keep,
- * nothing is added. */
+/* child_add(c, p, word, ..., NULL): add words to program p; p NULL: to a new program at
+ * the end of the pipeline.  The words are copied.  A program ace-NAME is taken from this
+ * program's directory if it is there.  Return the program.  After a failure, which c->e
+ * and c->r keep, nothing is added. */
 struct child *child_add(struct children *c, struct child *p, const char *word,
     ...) __attribute__((sentinel));
 void child_release(struct children *c);
@@ -54,8 +53,8 @@ void child_quote(const char *word, FILE *f);
  * c->r. */
 int child_print(const struct children *c, FILE *f);
 
-/* Receives what the programs say. line(arg, line): called per line, without its
- * newline. tick(arg, failed): called at least once a second; failed: a program has
+/* Receives the programs' messages.  line(arg, line): called for each line, without its
+ * newline.  tick(arg, failed): called at least once a second; failed: a program has
  * failed. */
 struct child_ear {
 	void (*line)(void *arg, const char *line);
@@ -64,16 +63,16 @@ struct child_ear {
 };
 
 /* child_run(c, ear): start the pipeline and wait until all its programs have
- * ended. Returns 0 when all succeeded, 1 when one failed (see c->first and the
- * statuses), c->r when it could not start. After the first failure the others
- * have CHILD_GRACE seconds to end by themselves. INT, TERM and HUP end the programs
- * and then this process, by the same signal. */
+ * ended.  Return 0 if all succeeded, 1 if one failed (see c->first and the statuses),
+ * c->r if the pipeline could not be started.  After the first failure the others have
+ * CHILD_GRACE seconds to end by themselves.  INT, TERM and HUP end the programs and then
+ * this process, by the same signal. */
 enum { CHILD_GRACE = 10 };
 int child_run(struct children *c, const struct child_ear *ear);
 
-/* child_cause(c): return the program that caused the failure of the pipeline. A
- * program that only reports that its input or output broke off failed because of its
- * neighbour. */
+/* child_cause(c): return the program that caused the failure of the pipeline.  A program
+ * that only reports that its input or output broke off failed because of its neighbour in
+ * the pipeline. */
 size_t child_cause(const struct children *c);
 
 /* child_status(p): return the exit status as a shell does: 128 plus the signal for a

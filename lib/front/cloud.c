@@ -70,7 +70,7 @@ cloud_connect(const struct cloud *c, struct children *p, const char *what,
 	}
 	if (f == NULL || fclose(f) != 0)
 		p->r = err_sys(p->e, "cannot write the command for ssh");
-	/* notice a dead link within a minute */
+	/* have ssh notice a dead link within a minute */
 	(void)child_add(p, NULL, "ssh", "-T", hello ? "-oBatchMode=no" :
 	    "-oBatchMode=yes", hello ? "-oLogLevel=INFO" : "-oLogLevel=ERROR",
 	    "-oServerAliveInterval=15", "-oServerAliveCountMax=4", c->host, words,
@@ -87,7 +87,7 @@ cloud_answer(const struct place *f, char *out, size_t n)
 		place_text(&f->said, out + k, n - (size_t)k);
 }
 
-/* Parse the answer: a line with the cloud's place, then the agreement. */
+/* Parse the answer: a line with the cloud's place (HOST:DIR), then the agreement. */
 static int
 cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
     size_t n, struct err *e)

@@ -19,7 +19,7 @@ struct cloud {
 	char *host;		/* NULL: this machine */
 	char *dir;
 	const char *through;	/* a script instead of ssh, or NULL */
-	const char *name;	/* this device's */
+	const char *name;	/* this device's name */
 };
 #define CLOUD_INIT { NULL, NULL, NULL, NULL }
 
@@ -32,11 +32,11 @@ void cloud_release(struct cloud *c);
 void cloud_connect(const struct cloud *c, struct children *p, const char *what,
     const char *id);
 
-/* cloud_hello(c, f, where, n, e): send the cloud this device's id (of its folder)
- * and store the answered agreement in f->said and in the folder's file `run'. where
- * char[n] becomes "HOST:/absolute/DIR", for messages. -ERR_REFUSED: the cloud does
- * not admit this device, or has another run than this folder. -ERR_SYS: the cloud
- * was not reached. */
+/* cloud_hello(c, f, where, n, e): send the cloud this device's id (from its folder) and
+ * store the agreement that the cloud answers in f->said and in the folder's file `run'.
+ * where[n] becomes "HOST:/absolute/DIR", for messages.  -ERR_REFUSED: the cloud does not
+ * admit this device, or has another run than this folder.  -ERR_SYS: the cloud was not
+ * reached. */
 int cloud_hello(const struct cloud *c, struct place *f, char *where, size_t n,
     struct err *e);
 

@@ -9,7 +9,7 @@
  * 	  log      messages of the programs	  round  next round's number (DIR has it, too)
  * 	  events   of all programs    		  events
  *
- * The agreement is a text with a line "NAME VALUE" per value, parsed as a file of limits.
+ * The agreement is a text with a line "NAME VALUE" per value, parsed like a file of limits.
  */
 #ifndef ACE_PLACE_H
 #define ACE_PLACE_H
@@ -24,13 +24,13 @@ struct err;
 enum { PLACE_ID = 32, PLACE_NAME = 64, PLACE_WHERE = 4352 };
 
 struct agreement {
-	char id[PLACE_ID + 1];	/* of the run, random hex digits */
+	char id[PLACE_ID + 1];	/* id of the run, random hex digits */
 	double bits;		/* bits per value, in each direction; 0: not given */
 	uint64_t rounds;	/* the run ends after this many; 0: never */
 	uint64_t devices;	/* number of devices; 0: not given */
-	uint64_t quorum;	/* close a step after it has had this many shards */
-	double deadline;	/* for this many seconds; 0: wait for all devices */
-	uint64_t tolerate;	/* number of devices that may send anything */
+	uint64_t quorum;	/* number of shards from which on a deadline runs */
+	double deadline;	/* its length in seconds; 0: wait for all devices */
+	uint64_t tolerate;	/* number of bad devices that the average must tolerate */
 };
 
 /* Options of ace-cloud that are also lines of the file `run'. */
@@ -40,7 +40,7 @@ struct place {
 	char *dir;		/* absolute, without links */
 	char where[PLACE_WHERE];	/* HOST:DIR, for messages */
 	struct statedir held;	/* the folder, locked */
-	struct agreement said;	/* in its file `run' */
+	struct agreement said;	/* the agreement in the folder's file `run' */
 };
 /* place_agreed(a, out): write "2 devices, 1.3 bits per value". */
 const char *place_agreed(const struct agreement *a, char out[64]);

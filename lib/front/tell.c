@@ -13,7 +13,7 @@
 #include "front/tell.h"
 #include "pipe/event.h"
 
-#define TELL_HOLD 1.5		/* seconds for which lines wait for a failure */
+#define TELL_HOLD 1.5		/* seconds for which lines are held back */
 #define TELL_SILENT 9.0		/* with the next tick, the longest silence of a healthy
 				 * run is 10 s */
 
@@ -74,7 +74,7 @@ tell_say(struct tell *t, const char *fmt, ...)
 
 /* ---- a round ---- */
 
-/* "31 s", "12 min", "3 h" */
+/* Write a time, as in "31 s", "12 min", "3 h". */
 static const char *
 tell_time(double secs, char out[NUM_TEXT])
 {
@@ -88,7 +88,7 @@ tell_time(double secs, char out[NUM_TEXT])
 }
 #define TELL_TIME(secs) tell_time((secs), (char[NUM_TEXT]){ 0 })
 
-/* "round 12/100" */
+/* Write a round, as in "round 12/100". */
 static void
 tell_round(const struct tell *t, uint64_t round, char out[64])
 {
@@ -102,7 +102,7 @@ tell_round(const struct tell *t, uint64_t round, char out[64])
 	    all);
 }
 
-/* ", 1.6 MB (25x smaller)": bytes sent, compared with f32 */
+/* Write bytes sent, compared with f32, as in ", 1.6 MB (25x smaller)". */
 static void
 tell_bytes(const struct tell *t, const char *verb, double secs, char out[128])
 {
@@ -129,7 +129,7 @@ tell_begins(struct tell *t, uint64_t round)
 		event_say(&t->to[i], EVENT_BEGINS, round - 1, t->said->rounds);
 }
 
-/* Write and print that a round has ended: the average has arrived. */
+/* Write the event, and print, that a round has ended: its average has arrived. */
 static void
 tell_average(struct tell *t, uint64_t round)
 {
@@ -250,8 +250,8 @@ tell_release(struct tell *t, double before)
 	memmove(t->held, t->held + i, t->nheld * sizeof(t->held[0]));
 }
 
-/* Handle a program's line. Events are counted. Other lines are held back: when
- * programs fail, one of their lines is the cause. */
+/* Handle a program's line. Events are counted. Other lines are held back: if programs
+ * fail, one of these lines has the cause. */
 static void
 tell_line(void *arg, const char *line)
 {
@@ -418,8 +418,8 @@ tell_failed(struct tell *t, const char *cause)
 		event_say(&t->to[i], EVENT_FAILS, t->round - 1, cause);
 }
 
-/* Rate how likely a line names the cause: best is a line of the program that failed
- * first that reports more than broken input. */
+/* Rate how likely a line names the cause. The best is a line of the program that failed
+ * first, if it reports more than broken input. */
 static int
 tell_weight(const char *line, const char *prog)
 {
@@ -453,7 +453,7 @@ tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
 	const char *slash = strrchr(p->word[0], '/');
 	const char *prog = slash != NULL ? slash + 1 : p->word[0];
 	const char *cause = NULL;
-	int best = 1, w;	/* 0: a line that only another failure caused */
+	int best = 1, w;	/* 0: a line that only reports the effect of another failure */
 	size_t i;
 
 	for (i = 0; i < t->nheld; i++) {
@@ -491,7 +491,7 @@ watch_line(int wide, const char *fmt, ...)
 	(void)printf("%.*s\n", wide > 0 ? wide : (int)sizeof(text), text);
 }
 
-/* Follow an event of the folder; keep the lines of the last rounds. */
+/* Update t by an event of the folder; keep the lines of the last rounds. */
 static void
 watch_event(struct tell *t, const json_t *ev)
 {
@@ -512,7 +512,7 @@ watch_event(struct tell *t, const json_t *ev)
 	tell_event(t, ev);
 }
 
-/* Print one line per device of a cloud, as ace-status sees it, but no more than `most'. */
+/* Print one line per device of a cloud, as ace-status prints it, but at most `most' lines. */
 static void
 watch_devices(const struct place *f, int wide, size_t most)
 {

@@ -1,6 +1,6 @@
 /*
- * One line per round, made from the events of the running programs: what a person sees at
- * the terminal of ace-cloud or ace-edge, and what the log contains.
+ * Make one line per round from the events of the running programs.  ace-cloud and
+ * ace-edge print these lines on the terminal and write them to the log.
  */
 #ifndef ACE_TELL_H
 #define ACE_TELL_H
@@ -21,24 +21,24 @@ struct tell {
 	const struct cli *cli;
 	const char *who;	/* "ace-edge": begins each line */
 	const char *trainer;	/* the program that computes, or NULL */
-	int cloud;		/* 1: the program averages and does not compute */
+	int cloud;		/* 1: ace-cloud, which averages; 0: ace-edge */
 	const struct agreement *said;
 	FILE *log;		/* the folder's log, or NULL */
 	/* these get all events: --events, the trainer, and the folder's file events */
 	struct filter to[TELL_TO];
 	int kept;		/* the folder's file round, or -1 */
-	int shows;		/* standard error is a terminal: one line is drawn
-				 * over and over */
+	int shows;		/* 1: standard error is a terminal, on which one line is
+				 * updated */
 	int drawn;		/* 1: such a line is on the terminal */
 	double spoke;		/* clock_now when something was last shown */
 	/* the current round, from 1, and when each part of it ended */
 	enum tell_state { TELL_STARTS, TELL_COMPUTES, TELL_SENDS, TELL_WAITS } state;
 	uint64_t round, begun;	/* begun: the last one whose beginning was written */
 	uint64_t rounds, done;	/* number that this process has done; the last one */
-	int over;		/* all rounds were done when this process began */
-	double now, began, sent, taken, since;	/* now: of the current event */
+	int over;		/* 1: all rounds were done when this process began */
+	double now, began, sent, taken, since;	/* now: time of the current event */
 	uint64_t values, bytes;
-	uint64_t participants, excluded;	/* devices in the average; left out */
+	uint64_t participants, excluded;	/* number of devices averaged; left out */
 	char missing[TELL_LINE];	/* devices that are waited for */
 	/* lines of programs, held back until it is known whether one failed */
 	struct tell_line { double at; char text[TELL_LINE]; } held[TELL_HELD];
@@ -56,12 +56,12 @@ void tell_end(struct tell *t, int r, const struct err *e);
 /* tell_ear(t): return the callbacks for child_run. */
 struct child_ear tell_ear(struct tell *t);
 
-/* tell_say(t, fmt, ...): print a line on standard error, over a drawn line if any,
- * and in the log. With -q it prints nothing. */
+/* tell_say(t, fmt, ...): print a line on standard error, in place of the line that is
+ * updated, if any, and in the log.  With -q it prints nothing. */
 void tell_say(struct tell *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* tell_failed(t, cause): say that the round failed, and write the event. */
+/* tell_failed(t, cause): print that the round failed, and write the event. */
 void tell_failed(struct tell *t, const char *cause);
 
 /* tell_cause(t, c, out): copy the sentence that states the cause of a failure.

@@ -1,7 +1,7 @@
 /*
- * Events of a run for programs that watch it. An event is a line of JSON on the
- * descriptor of --events, written by one write(2), so that lines of several programs do
- * not mix. The table in event.c is the schema; ace-cloud(1), EVENTS, explains it.
+ * Events of a run, for programs that watch it. An event is a line of JSON, written to the
+ * descriptor of --events by one write(2), so that lines of several programs do not mix.
+ * The table in event.c is the schema; ace-cloud(1), EVENTS, explains it.
  */
 #ifndef ACE_EVENT_H
 #define ACE_EVENT_H
@@ -11,7 +11,7 @@
 struct err;
 struct filter;
 
-/* The row of --events for an int, and the same row for the table of a filter. */
+/* The row of --events, which sets an int, and the same row for the table of a filter. */
 extern const struct opt event_opts[];
 #define FILTER_OPT_EVENTS { .type = OPT_IS_ROWS, .rows = event_opts, .shared = 1, \
 	.at = offsetof(struct filter, events) }

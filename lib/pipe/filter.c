@@ -8,8 +8,8 @@
 #include "base/version.h"
 #include "pipe/filter.h"
 
-/* Return 1 if word is the option -c or --name in any form; *two: its argument is the
- * next word. */
+/* Return 1 if word is the option -c or --name in any form; set *two to 1 if its argument
+ * is the next word. */
 static int
 filter_is(const char *word, char c, const char *name, int *two)
 {

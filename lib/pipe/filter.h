@@ -1,5 +1,5 @@
 /*
- * What all programs that read or write streams share: options, input, output,
+ * The parts that all programs share that read or write streams: options, input, output,
  * provenance line.
  */
 #ifndef ACE_FILTER_H
@@ -28,15 +28,15 @@ struct filter {
 	int words;		/* and their number; 0: those before the operands */
 	const char *output;
 	int no_provenance, omit_schema;
-	int mute;		/* 1: nothing goes to standard output */
+	int mute;		/* 1: no stream is written to standard output */
 	enum io_sync sync;
 	int events;		/* descriptor for events (pipe/event.h); 0: none */
 	unsigned threads;
-	/* opens inputs: io_open, or source_io, which loads libarchive (slow) */
+	/* opens inputs: io_open, or source_io, which has to load libarchive */
 	int (*open)(struct io **out, const char *path, struct err *e);
 	struct reader_opts in;
 	struct schema schema;	/* from --schema */
-	/* saved together for all stages of a process; NULL: each stage saves its own */
+	/* memories that all stages save together; NULL: each stage saves its own */
 	struct memories *later;
 };
 
@@ -56,26 +56,26 @@ int filter_schema(void *f, const struct opt *row, const char *path, struct err *
  * 4, if standard output is a pipe without a reader. */
 int filter_in(struct filter *f, struct reader **r, const char *path, struct err *e);
 int filter_out(const struct filter *f, struct writer **w, struct err *e);
-/* filter_in and filter_out. If the input cannot be opened, an output pipe gets an
- * aborted stream, so that the next program need not report the error too. */
+/* Call filter_in and filter_out. If the input cannot be opened, write an aborted stream
+ * to an output pipe, so that the next program need not report the error, too. */
 int filter_both(struct filter *f, struct reader **r, struct writer **w,
     const char *path, struct err *e);
-/* Return the descriptor of standard output if shards are written there: without a
- * reader there is no point in continuing. Otherwise -1. */
+/* Return the descriptor of standard output if shards are written there: once it has no
+ * reader, the program should end. Otherwise return -1. */
 int filter_piped(const struct filter *f);
 
-/* Begin in w the shard that r stands at, and pass the provenance on. */
+/* Begin the shard at which r stands in w, and pass on the provenance. */
 int filter_shard(const struct reader *r, struct writer *w, struct err *e);
 
 /* From now on copy frames between r's shards to w. changed: values were modified; copy
  * only frames whose type says that they remain valid. Call once, when both are open. */
 void filter_loose(struct reader *r, struct writer *w, int changed);
 
-/* Copy the shard at which r stands to w, to its verified end, with unchanged payloads. */
+/* Copy the shard at which r stands to w, up to its verified end, with unchanged payloads. */
 int filter_copy(struct reader *r, struct writer *w, struct err *e);
 /* Copy the rest of a shard whose beginning is already written. */
 int filter_rest(struct reader *r, struct writer *w, struct err *e);
-/* Copy every shard of a file; fd is read from its beginning and stays the
+/* Copy every shard of a file. filter_copy_fd reads fd from its beginning; fd stays the
  * caller's. */
 int filter_copy_file(const char *path, const struct reader_opts *o,
     struct writer *w, struct err *e);

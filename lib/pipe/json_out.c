@@ -58,7 +58,7 @@ json_out_open(struct json_out *j, const char *key, char bracket)
 	json_out_place(j, key);
 	(void)fputc(bracket, j->f);
 	if (j->depth == JSON_OUT_DEPTH)
-		return;			/* no caller nests deeper */
+		return;			/* no caller opens more levels */
 	j->depth++;
 	j->used[j->depth] = 0;
 	j->end[j->depth] = bracket == '{' ? '}' : ']';

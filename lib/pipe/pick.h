@@ -11,7 +11,7 @@ struct filter;
 struct reader;
 struct shard;
 
-/* For OPT_PART, with struct pick: all three options, or without --kind. */
+/* For OPT_PART with a struct pick: all three options, or all but --kind. */
 extern const struct opt pick_opts[], pick_step_opts[];
 
 struct pick {
@@ -27,10 +27,10 @@ int pick_given(const struct pick *p);
 int pick_wants(const struct pick *p, const struct shard *s);
 /* Return 1 if a tensor of this name is selected; glob NULL: all tensors are. */
 int pick_tensor(const char *glob, const char *name);
-/* Return the error of a program that found nothing selected, as grep: -ERR_NO. glob: the
- * --tensor that matched none, or NULL if there was no such shard. */
+/* Return -ERR_NO, as grep does, for a program that found nothing selected. glob: the
+ * --tensor that matched no tensor, or NULL if no shard was selected. */
 int pick_none(const char *glob, struct err *e);
-/* Read to the end of the shard that r stands at, skipping as much as possible. */
+/* Go to the end of the shard at which r stands, skipping as much as possible. */
 int pick_pass(struct reader *r, struct err *e);
 
 /* Call fn for each selected shard of an operand (pipe/source.h) of program f; fn reads

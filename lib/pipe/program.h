@@ -11,14 +11,14 @@
 struct program {
 	struct cli cli;
 	struct filter f;
-	/* opens inputs, see struct filter; NULL: io_open */
+	/* opens inputs, as in struct filter; NULL: io_open */
 	int (*open)(struct io **out, const char *path, struct err *e);
-	/* NULL for a program with commands, which have their own */
+	/* NULL for a program with commands, each of which has its own */
 	cli_run *run;
 };
 
-/* Run the program and return its exit status. The options are o's unless p->cli.own is
- * set. */
+/* Run the program and return its exit status. The options are stored in o unless
+ * p->cli.own is set. */
 int program_main(struct program *p, int argc, char **argv, void *o);
 
 #endif

@@ -5,8 +5,8 @@
 #include "base/temp.h"
 #include "pipe/scratch.h"
 
-/* The first bytes are in memory, in whole items, and the rest in the file, which has a
- * hole for the first ones. */
+/* The first items are in memory and the others in the file, which has a hole in place of
+ * the first ones. */
 
 static const char *
 scratch_name(const struct scratch *h)
@@ -59,7 +59,7 @@ scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at, struct err
 
 	*at = h->n;
 	if (h->mem.p != NULL && p == h->mem.p + h->mem.n) {
-		h->mem.n += n;			/* scratch_next said there */
+		h->mem.n += n;			/* scratch_next gave the place */
 		r = 0;
 	} else if (scratch_fits(h, n))
 		r = buf_put(&h->mem, p, n, e);

@@ -13,8 +13,8 @@
 struct err;
 
 struct scratch {
-	size_t most;		/* bytes in memory */
-	/* opens that file, which is ours from byte *from on; NULL: temp_open */
+	size_t most;		/* most bytes in memory */
+	/* opens that file, which we may use from byte *from on; NULL: temp_open */
 	int (*file)(void *arg, int *fd, uint64_t *from, struct err *e);
 	void *arg;
 	const char *name;	/* for messages; NULL: "values that wait" */
@@ -29,16 +29,16 @@ struct scratch {
 /* Store n bytes; *at is their position for scratch_get. */
 int scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at,
     struct err *e);
-/* Set *p to where the next n bytes will be in memory, so that the caller can produce
- * them there; scratch_put then does not copy. NULL if they will be in the file. all:
- * the total that will come, if known, to make room for. */
+/* Set *p to the place in memory where the next n bytes will be stored, so that the caller
+ * can produce them there and scratch_put need not copy. NULL if they will be in the file.
+ * all: the bytes that will come in total, if known, to make room for. */
 int scratch_next(struct scratch *h, size_t n, uint64_t all, void **p,
     struct err *e);
-/* Read n bytes from position `at', of one item or several. */
+/* Read n bytes, of one item or several, from position `at'. */
 int scratch_get(const struct scratch *h, uint64_t at, void *p, size_t n,
     struct err *e);
-/* Return where the bytes at a position are in memory, valid until the next store or clear; NULL if
- * they are in the file. */
+/* Return the bytes at a position if they are in memory, valid until the next store or
+ * clear; NULL if they are in the file. */
 void *scratch_at(const struct scratch *h, uint64_t at);
 /* Forget all bytes. */
 void scratch_clear(struct scratch *h);

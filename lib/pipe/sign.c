@@ -16,7 +16,7 @@
 enum {
 	SIGN_SCHEME = 1,	/* Ed25519 over BLAKE2b of 64 bytes */
 	SIGN_HASH = 64,
-	SIGN_FILE = 1 << 20,	/* most bytes of a key ring */
+	SIGN_FILE = 1 << 20,	/* limit on the bytes of a key ring */
 	SIGN_NAME = 1024
 };
 
@@ -91,7 +91,7 @@ sign_sum_get(struct sign_sum *s, unsigned char out[SIGN_HASH])
 
 /* ---- files ---- */
 
-/* Read a small file as text. NULL and *r < 0 on errors. */
+/* Read a small file as text. Return NULL and set *r < 0 on errors. */
 static char *
 sign_text(const char *path, int *r, struct err *e)
 {
@@ -120,7 +120,7 @@ sign_text(const char *path, int *r, struct err *e)
 	return text;
 }
 
-/* Decode a key from the base64 of DER with this head: 0 or -1. */
+/* Decode a key from the base64 of DER with this head. Return 0 or -1. */
 static int
 sign_der(unsigned char key[SIGN_KEY], const unsigned char *head, size_t n_head,
     const char *text, size_t n)

@@ -25,7 +25,7 @@ struct sign_sum;
 /* Return NULL if there is no memory or no libsodium. */
 struct sign_sum *sign_sum_new(struct err *e);
 void sign_sum_free(struct sign_sum *s);
-/* Begin a shard: schema and SHRD are signed first. sign_sum_add: add the unpacked
+/* Begin a shard: the sum begins with schema and SHRD. sign_sum_add: add the unpacked
  * payload p[n] of each later frame, in order. */
 int sign_sum_begin(struct sign_sum *s, const struct shard *sh,
     const struct schema *sc, struct err *e);
@@ -37,16 +37,16 @@ void sign_sum_add(struct sign_sum *s, uint32_t type, const unsigned char *p,
 struct sign_key;		/* secret */
 
 /* Read the Ed25519 key of a PEM file (PKCS #8), as made by `openssl genpkey -algorithm
- * ed25519'. NULL with -ERR_SYS, -ERR_DATA for another kind of file, -ERR_REFUSED for a
- * file that others can read, in e. */
+ * ed25519'. On errors return NULL with, in e, ERR_SYS, ERR_DATA for another kind of file,
+ * or ERR_REFUSED for a file that others can read. */
 struct sign_key *sign_key_read(const char *path, struct err *e);
 void sign_key_free(struct sign_key *k);
 
 struct sign_ring;		/* public keys, by device */
 
-/* Read lines of a device's name and its public key in base64 (SubjectPublicKeyInfo, as
- * between the first and last line of a PEM file). A device may have several keys; #
- * begins a comment. NULL as above. */
+/* Read lines of a device's name and its public key in base64 (SubjectPublicKeyInfo, the
+ * text between the first and last line of a PEM file). A device may have several keys; #
+ * begins a comment. Return NULL on errors. */
 struct sign_ring *sign_ring_read(const char *path, struct err *e);
 void sign_ring_free(struct sign_ring *r);
 
@@ -62,8 +62,8 @@ void sign_make(const struct sign_key *k, struct sign_sum *s,
 int sign_check(const struct sign_ring *r, const char *device,
     struct sign_sum *s, const unsigned char *p, size_t n, struct err *e);
 
-/* Write the first characters of a payload's public key, as in key rings after the 16
- * characters that all such keys share. */
+/* Write the first characters of a payload's public key as it is in key rings, but without
+ * the 16 characters with which all such keys begin. */
 enum { SIGN_WHO = 12 };
 void sign_who(const unsigned char p[SIGN_SIZE], char out[SIGN_WHO + 1]);
 

@@ -34,7 +34,7 @@ size_shard(struct size *z, const struct shard *s, struct err *e)
 	return r;
 }
 
-/* See writer_batch. */
+/* Count a DATA frame, as writer_batch writes it. */
 static void
 size_batch(struct size *z)
 {
@@ -63,7 +63,7 @@ size_cost(uint32_t codec, size_t len, int param)
 	return len == 0 ? 0 : len + size_entry(0, codec, param, len);
 }
 
-/* See writer_record. */
+/* Count a record, as writer_record writes it. */
 void
 size_record(struct size *z, uint32_t group, uint32_t codec, uint8_t param,
     size_t len)

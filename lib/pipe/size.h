@@ -1,6 +1,6 @@
 /*
- * Compute the bytes that the writer takes for a shard, from SHRD to SEND with frames,
- * directories and padding, without writing it.
+ * Compute the bytes that the writer would write for a shard, from SHRD to SEND with
+ * frames, directories and padding.
  */
 #ifndef ACE_SIZE_H
 #define ACE_SIZE_H
@@ -12,7 +12,7 @@ struct err;
 struct shard;
 
 struct size {
-	uint64_t bytes;		/* so far, without records that wait for their frame */
+	uint64_t bytes;		/* bytes so far, without records that wait for their frame */
 	size_t dir, body;
 	uint32_t n;
 	uint64_t next;

@@ -16,12 +16,12 @@
 #include "format/frame.h"
 #include "pipe/source.h"
 
-enum { SOURCE_DEPTH = 8 };	/* folders in folders */
+enum { SOURCE_DEPTH = 8 };	/* limit on folders in folders */
 
 struct source {
 	const char *path;	/* the operand; NULL: standard input */
 	char *name;		/* name of the last file */
-	struct io *io;		/* an input that is not a folder, until returned */
+	struct io *io;		/* an input that is not a folder, not yet returned */
 	struct arc *arc;	/* an archive, read from io */
 	struct arc_entry *entry;
 	unsigned char head[4];	/* first bytes of the entry, already read */
@@ -30,7 +30,7 @@ struct source {
 	const char *packed;	/* name of the packed format, or NULL */
 	char **file;		/* files of a folder, sorted; `now' is next */
 	size_t n, cap, now;
-	size_t given;		/* files or entries */
+	size_t given;		/* number of files or entries returned */
 };
 
 /* ---- folders ---- */
@@ -61,12 +61,12 @@ source_order(const void *pa, const void *pb)
 		a += n;
 		b += m;
 	}
-	/* "a/x" before "a-b/x" */
+	/* '/' sorts first: "a/x" before "a-b/x" */
 	return (*a == '/' ? 1 : *a) - (*b == '/' ? 1 : *b);
 }
 
-/* Return whether it is the model, which a spool keeps as a shard of step 0 that nobody
- * sent. */
+/* Return 1 if path is the run's model, which a spool keeps as a shard of step 0 that
+ * nobody sent. */
 static int
 source_is_schema(const char *path)
 {
@@ -82,8 +82,8 @@ struct source_walk {
 
 static int source_folder(struct source *s, const char *dir, int depth, struct err *e);
 
-/* Return 1 if the file's name is that of a stream. A stream with damaged first bytes must
- * not be ignored as another kind of file. */
+/* Return 1 if the file's name is that of a stream. So a stream with damaged first bytes
+ * is not ignored as another kind of file. */
 static int
 source_named(const char *path, const char *end)
 {
@@ -129,7 +129,7 @@ source_each(void *arg, const char *path, const char *name, struct err *e)
 	    strncmp(name + n - cut, TEMP_NAME, cut - rnd) == 0))
 		return 0;
 	if (lstat(path, &st) < 0)
-		/* removed since: the spool is in use */
+		/* removed meanwhile: the spool is in use */
 		k = errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
 	else if (S_ISDIR(st.st_mode))
 		k = source_folder(s, path, w->depth + 1, e);
@@ -181,7 +181,7 @@ source_next_file(struct source *s, struct io **io, struct err *e)
 		own = (struct err)ERR_INIT;
 		k = source_io(io, s->name, &own);
 		if (k < 0 && errno == ENOENT && own.code == ERR_SYS)
-			continue;	/* removed since: the spool is in use */
+			continue;	/* removed meanwhile: the spool is in use */
 		s->given++;
 		return k < 0 ? err_move(e, &own) : 1;
 	}
@@ -213,7 +213,7 @@ source_again(struct source *s, struct err *e)
 	s->file = NULL;
 	s->n = s->cap = s->now = 0;
 	r = source_list(s, e);
-	/* both are sorted: remove what was there before */
+	/* both lists are sorted: remove the files that were there before */
 	for (i = k = 0; r == 0 && i < s->n; i++) {
 		while (k < n && source_order(&old[k], &s->file[i]) < 0)
 			k++;
@@ -222,7 +222,7 @@ source_again(struct source *s, struct err *e)
 		else
 			s->file[s->now++] = s->file[i];
 	}
-	/* the old ones stay known, before the new ones */
+	/* keep the old files in the list, before the new ones */
 	i = s->now;
 	if (r == 0 && (r = alloc_grow(&s->file, &s->cap, n + i,
 	    sizeof(*s->file), e)) == 0) {
@@ -302,7 +302,7 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 		if ((k = arc_read(s->arc, s->head, sizeof(s->head), &s->nhead,
 		    e)) < 0)
 			return k;
-		/* a single packed file must be a stream; its reader says what it is */
+		/* a single packed file must be a stream; else the reader will say what it is */
 		if (s->entry->name[0] == '\0' ||
 		    source_named(s->entry->name, ".aceg") ||
 		    (s->nhead == 4 && bytes_le32(s->head) == FRAME_SYNC))
@@ -334,7 +334,7 @@ source_packed(struct io *io, const char **packed, struct err *e)
 	return r;
 }
 
-/* Copy a pipe to a file without a name: some archives can only be read from a file. */
+/* Copy a pipe into a file without a name: some archives can only be read from a file. */
 static int
 source_file(struct io **io, struct err *e)
 {
@@ -475,8 +475,8 @@ source_join_free(void *arg)
 	alloc_free(j);
 }
 
-/* Before the first byte of a pipe is read: if it is packed, let io read the contents of
- * its archive. */
+/* Call it before the first byte of a pipe is read: if the input is packed, let io read
+ * the contents of its archive. */
 static int
 source_before(struct io *io, struct err *e)
 {

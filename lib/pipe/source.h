@@ -1,11 +1,11 @@
 /*
  * An operand of a program: a file of streams, standard input, a folder of such files
  * (spool, run, state), an archive of them, or a packed file (gzip, xz, zstd, ...). Its
- * files are returned one by one: of a folder in the order of names, with numbers by
- * value, so that a spool's files come by run, step and device; of an archive in their
- * order there. In folders and archives only files that begin as streams count, without
- * names that begin with a dot and files still being received. Links inside a folder are
- * not followed.
+ * files are returned one by one: those of a folder in the order of their names, with
+ * numbers by value, so that a spool's files come by step and device; those of an archive
+ * in the archive's order. Of folders and archives only files that begin as streams are
+ * returned, but no hidden files and no files that are still being received. Links inside
+ * a folder are not followed.
  */
 #ifndef ACE_SOURCE_H
 #define ACE_SOURCE_H
@@ -28,7 +28,7 @@ const char *source_name(const struct source *s);
 int source_many(const struct source *s);
 /* Return 1 if a folder has more files, also after one that failed. */
 int source_left(const struct source *s);
-/* Read a folder again; from now on only files that are new are returned. 1 if there are
+/* Read a folder again; from now on only new files are returned. Return 1 if there are
  * any, else 0; -ERR_SYS if the folder is gone. */
 int source_again(struct source *s, struct err *e);
 void source_free(struct source *s);

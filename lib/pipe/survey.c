@@ -33,8 +33,8 @@ survey_begin(struct survey *s, const struct schema *sc,
 	return 0;
 }
 
-/* Refuse statistics that no values can have: they would mislead every stage that
- * computes with them. */
+/* Refuse statistics that no values can have, since they would mislead the stages that use
+ * them. */
 static int
 survey_sound(const struct stat_group *s, size_t n)
 {

@@ -1,5 +1,5 @@
 /*
- * Collect a shard's statistics, importances and policy from the annotations that pass.
+ * Collect a shard's statistics, importances and policy from its annotations.
  */
 #ifndef ACE_SURVEY_H
 #define ACE_SURVEY_H
@@ -20,8 +20,8 @@ struct survey {
 	struct stat_group *stat;	/* [n], zeros if unknown */
 	float *score;			/* [n], 1 if unknown */
 	uint8_t *have;			/* [n] SURVEY_SENT | ... */
-	struct text_kv policy;		/* from pOLi frames; the last one wins */
-	/* bytes of frames that remain when the shard is coded */
+	struct text_kv policy;		/* from pOLi frames; of equal keys the last one */
+	/* bytes of the frames that are passed on with the coded shard */
 	uint64_t notes;
 	const struct schema *schema;
 	const struct reader *in;	/* for messages */
@@ -33,7 +33,7 @@ int survey_begin(struct survey *s, const struct schema *sc,
     const struct reader *in, struct err *e);
 /* Note that group g is in the shard. */
 void survey_sent(struct survey *s, uint32_t g);
-/* Note an annotation with payload p that takes wire bytes in the stream. A score
+/* Note an annotation with payload p[n] that takes `wire' bytes in the stream. A score
  * outside [0, 1] is corrupt, and so are impossible statistics. */
 int survey_note(struct survey *s, uint32_t type, const unsigned char *p,
     size_t n, size_t wire, struct err *e);

@@ -8,7 +8,7 @@
 #include "report/changes.h"
 #include "report/report.h"
 
-/* A line: of one tensor, of all tensors of one type, or of all tensors. */
+/* A line for one tensor, for all tensors of one type, or for all tensors. */
 struct row {
 	const char *name, *dtype;
 	uint64_t changed, values, bytes;
@@ -80,7 +80,7 @@ changes_share(uint64_t k, uint64_t n)
 	return n > 0 ? (double)k / (double)n : 0;
 }
 
-/* Print a row as text.  counted: the number of changed values is known. */
+/* Print a row as text. counted 1: the number of changed values is known. */
 static void
 changes_text(struct report *p, const struct row *x, int counted, int wide)
 {
@@ -128,7 +128,7 @@ changes_row(const struct changes *c, const struct schema *sc, size_t i)
 	    c->changed[i], changes_values(&sc->t[i]), c->sent[i].bytes };
 }
 
-/* Print which models the changes are between. */
+/* Print the model before and the model after the changes. */
 static void
 changes_models(const struct changes *c, struct report *p)
 {

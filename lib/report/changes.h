@@ -19,11 +19,11 @@ struct changes {
 	struct walk_sent *sent;	/* for the walk, [tensors]; NULL: not needed */
 	uint64_t *changed;	/* [tensors]: changed words of each tensor */
 	struct model_note note;
-	int known;		/* the shard is a patch */
+	int known;		/* 1: the shard is a patch */
 };
 #define CHANGES_INIT { NULL, NULL, MODEL_NOTE_INIT, 0 }
 
-/* Call before the walk through the shard that r stands at. */
+/* Call it before the walk through the shard at which r stands. */
 int changes_begin(struct changes *c, const struct reader *r, struct err *e);
 /* Call at the shard's mODL frame, after the walk through all groups. */
 int changes_note(struct changes *c, const struct reader *r, struct err *e);

@@ -19,13 +19,13 @@
 #include "spool/steps.h"
 
 enum {
-	CONSERVE_WORDS = 5,	/* bits of 2^-149 to 2^170: room for 2^42 f32 */
+	CONSERVE_WORDS = 5,	/* 64-bit words, for bits 2^-149 to 2^170: room for 2^42 f32 */
 	CONSERVE_BLOCK = 1 << 20	/* elements per pass */
 };
 
 struct conserve_sum {
 	uint64_t w[CONSERVE_WORDS];	/* two's complement, times 2^-149 */
-	double size, given;		/* sum of all magnitudes; sum of the inputs */
+	double size, given;		/* sum of all magnitudes; of the inputs */
 };
 
 struct conserve_run {
@@ -42,10 +42,10 @@ struct conserve_run {
 	size_t cap;
 	struct conserve_sum *sum;
 	float *x;
-	size_t nth;			/* shards of this file so far */
-	/* the current accepted shard has the state's incarnation */
+	size_t nth;			/* number of shards of this file so far */
+	/* 1: the current accepted shard has the state's incarnation */
 	int own;
-	int cached;			/* shards are differences to a history */
+	int cached;			/* 1: shards are differences to a history */
 	struct compensate how;
 	/* history and reconstruction of this pass's elements */
 	float *h, *made;
@@ -66,7 +66,7 @@ conserve_add(struct conserve_sum *s, float x, int sign)
 	s->size += fabs((double)x);
 	s->given += sign > 0 ? (double)x : 0;
 	m = (uint64_t)ldexpf(frexpf(fabsf(x), &exp), 24);
-	at = exp - 24 + 149;		/* of m's lowest bit */
+	at = exp - 24 + 149;		/* place of m's lowest bit */
 	if (at < 0) {			/* subnormal: the bits shifted out are zero */
 		m >>= -at;
 		at = 0;
@@ -86,7 +86,7 @@ conserve_add(struct conserve_sum *s, float x, int sign)
 	}
 }
 
-/* Return about the nearest f64, for people. */
+/* Return approximately the nearest f64, for messages. */
 static double
 conserve_value(const struct conserve_sum *s)
 {
@@ -105,7 +105,7 @@ conserve_value(const struct conserve_sum *s)
 	return minus ? -v : v;
 }
 
-/* ---- what was accepted ---- */
+/* ---- the accepted shards ---- */
 
 struct conserve_list {
 	const struct spool *s;
@@ -119,8 +119,8 @@ conserve_ours(const struct conserve_list *a, const struct receipt *r)
 	return shard_is_of(a->of, r->run, r->device);
 }
 
-/* List the device's shards that a step's manifest accepts: in got those whose file exists,
- * in gone those removed.  For earlier steps in the manifest, list only removed ones. */
+/* List the device's shards that a step's manifest accepts: those whose file exists in `got',
+ * removed ones in `gone'.  For earlier steps in the manifest, list only removed ones. */
 static int
 conserve_listed(struct conserve_list *a, uint64_t step, const struct receipt_list *list,
     const struct receipt_list *have, struct err *e)
@@ -174,8 +174,8 @@ conserve_step(struct conserve_list *a, uint64_t step, struct err *e)
 
 /* Find the shards of the residual's device that the spool has accepted in all steps of
  * the run: in closed steps those in the manifest, in open steps those whose files
- * exist. got receives their receipts, in the order of steps, with file names; gone the
- * receipts of removed files. */
+ * exist.  Put their receipts, in the order of steps and with file names, into `got', and
+ * the receipts of removed files into `gone'. */
 static int
 conserve_accepted_all(struct conserve_list *a, struct err *e)
 {
@@ -191,7 +191,7 @@ conserve_accepted_all(struct conserve_list *a, struct err *e)
 	return k;
 }
 
-/* ---- what there is ---- */
+/* ---- the state and the spool ---- */
 
 static int
 conserve_find(struct conserve_run *x, struct err *e)
@@ -232,7 +232,7 @@ conserve_judge(struct conserve_run *x, const struct receipts *q)
 
 /* ---- adding up ---- */
 
-/* Add the values times sign to the sums; sign 0: store them as the reconstruction. */
+/* Add the values times sign to the sums; with sign 0, store them as the reconstruction. */
 static int
 conserve_records(struct conserve_run *x, struct reader *r, int sign, struct err *e)
 {
@@ -264,7 +264,7 @@ conserve_records(struct conserve_run *x, struct reader *r, int sign, struct err 
 	return 0;
 }
 
-/* Reconstruct the part of an accepted difference that was not sent. */
+/* Reconstruct the groups of an accepted difference that were not sent. */
 static int
 conserve_made(struct conserve_run *x, const struct shard *sh, struct err *e)
 {
@@ -331,7 +331,7 @@ conserve_accepted(struct conserve_run *x, const struct reader *r, struct err *e)
 	return x->cached ? conserve_made(x, sh, e) : 1;
 }
 
-/* Return 1, as the whole history counts: it is the reconstruction of a pending shard. */
+/* Return 1: the whole history counts, since it is the reconstruction of a pending shard. */
 static int
 conserve_whole(struct conserve_run *x, const struct reader *r, struct err *e)
 {
@@ -340,7 +340,7 @@ conserve_whole(struct conserve_run *x, const struct reader *r, struct err *e)
 	return k < 0 ? k : 1;
 }
 
-/* Add the residual, then the pending shard. */
+/* Add the residual and then the pending shards. */
 static int
 conserve_kept(struct conserve_run *x, const struct reader *r, struct err *e)
 {
@@ -468,7 +468,7 @@ conserve_compare(struct conserve_run *x, const struct schema *sc)
 
 /* ---- all of it ---- */
 
-/* Check the kind of the state: its residual must be a sum. */
+/* Check the state's kind of feedback: its residual must be a sum. */
 static int
 conserve_kind(struct conserve_run *x, struct err *e)
 {
@@ -562,7 +562,7 @@ conserve_check(struct conserve *c, const struct conserve_in *in, struct err *e)
 	int k;
 
 	memset(c, 0, sizeof(*c));
-	x.spool.sync = IO_SYNC_NONE;	/* it only looks */
+	x.spool.sync = IO_SYNC_NONE;	/* the spool is only read */
 	k = conserve_all(&x, e);
 	residual_close(&x.now);
 	statedir_close(&x.state);

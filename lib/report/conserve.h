@@ -1,6 +1,6 @@
 /*
- * Check that nothing a device was given to send was lost or sent twice.  From the
- * device's state, its receiver's spool and all input of its coder, the check computes for
+ * Check that nothing that a device had to send was lost or sent twice.  From the device's
+ * state, its receiver's spool and all inputs of its ace-compress, the check computes for
  * each element, in exact arithmetic:
  *
  *   sum of the inputs up to step t
@@ -29,12 +29,12 @@ struct conserve_in {
 
 struct conserve {
 	char run[256], device[256];
-	uint64_t step;		/* of the residual */
-	uint64_t steps;		/* inputs that were counted */
+	uint64_t step;		/* step of the residual */
+	uint64_t steps;		/* number of inputs that were counted */
 	uint64_t accepted, pending;	/* shards: accepted; pending and not accepted */
 	uint64_t elements;
-	uint64_t off;		/* elements that are not equal to the bit */
-	uint64_t violated;	/* elements beyond the bound */
+	uint64_t off;		/* number of elements that are not equal to the bit */
+	uint64_t violated;	/* number of elements beyond the bound */
 	double worst;		/* largest |difference| */
 	/* first element beyond the bound: */
 	char tensor[256];
@@ -46,10 +46,10 @@ struct conserve {
 
 /*
  * Return 0 if both sides are equal to the bit (off == 0), or differ in every element by
- * at most 2^-23 * steps * the sum of the magnitudes added (each step rounds at most twice,
- * and no intermediate sum is larger).  If not: -ERR_DATA, "mismatch: ...", and c->violated is
- * not 0.  Other errors mean that the check was impossible, for example -ERR_REFUSED because
- * shards were removed from the spool or the state changed meanwhile.
+ * at most 2^-23 * steps * the sum of the added magnitudes (each step rounds at most
+ * twice, and no intermediate sum is larger).  Otherwise: -ERR_DATA, "mismatch: ...", and
+ * c->violated is not 0.  Other errors mean that the check was impossible, for example
+ * -ERR_REFUSED because shards were removed from the spool or the state changed meanwhile.
  *
  * Memory: 64 MiB; larger models are read several times, so that no input may be a pipe.
  */

@@ -107,7 +107,7 @@ list_tensor(void *arg, const struct schema_tensor *t, const struct tally *y,
 
 /* ---- annotations ---- */
 
-/* Append a line to the text that follows the tensors. */
+/* Append a line to l->text, which is printed after the tensors. */
 static int
 list_say(struct list *l, const char *type, const char *name,
     const char *between, const char *value, struct err *e)
@@ -127,7 +127,7 @@ list_say(struct list *l, const char *type, const char *name,
 	return r;
 }
 
-/* Append the lines of a pOLi, lINk or tEXt frame to that text. */
+/* Append the lines of a pOLi, lINk or tEXt frame to l->text. */
 static int
 list_lines(struct list *l, const struct reader *r, struct err *e)
 {
@@ -145,7 +145,7 @@ list_lines(struct list *l, const struct reader *r, struct err *e)
 	return k;
 }
 
-/* Collect the names of a mEMb frame, and append them to that text. */
+/* Collect the names of a mEMb frame, and append them to l->text. */
 static int
 list_members(struct list *l, const struct reader *r, struct err *e)
 {
@@ -187,7 +187,7 @@ list_note(void *arg, const struct reader *r, struct err *e)
 		if (l->note[i].type == f->type)
 			break;
 	if (i == LIST_NOTES)
-		return 0;	/* too many kinds to be useful */
+		return 0;	/* stop counting: too many types to be useful */
 	if (i == l->notes) {
 		memset(&l->note[i], 0, sizeof(l->note[i]));
 		l->note[l->notes++].type = f->type;
@@ -236,7 +236,7 @@ list_notes(const struct list *l)
 		    (const unsigned char *)"", 1, l->text.n, p->s.f);
 }
 
-/* ---- a shard at length ---- */
+/* ---- a shard in detail ---- */
 
 static void
 list_end(struct list *l, const struct walk *w, const struct schema *sc)
@@ -334,7 +334,7 @@ list_stream(struct report *p, struct reader *r, struct err *e)
 
 /* ---- one line per shard ---- */
 
-enum { LIST_WIDE = 64 };	/* columns that the whole line needs */
+enum { LIST_WIDE = 64 };	/* columns needed for the whole line */
 
 struct list_lines {
 	struct report *p;

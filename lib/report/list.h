@@ -1,6 +1,6 @@
 /*
  * List a stream without decoding it: for each shard its tensors, their codecs and
- * bytes; or, for runs of thousands of shards, one line per shard. Values are skipped if
+ * bytes; or one line per shard, for runs of thousands of shards. Values are skipped if
  * the input can seek.
  */
 #ifndef ACE_LIST_H
@@ -12,8 +12,8 @@ struct report;
 
 int list_stream(struct report *p, struct reader *r, struct err *e);
 
-/* Print a line per shard in any form; p continues across files. A damaged shard has a
- * line that says so. */
+/* Print a line per shard, in any form of output; p continues across files. For a damaged
+ * shard the line says so. */
 int list_brief(struct report *p, struct reader *r, struct err *e);
 
 #endif

@@ -95,7 +95,7 @@ render_families(struct render *x, const struct render_field *t)
 }
 
 /* Add text to a sample. In a name that is not clean text every non-ASCII byte becomes a
- * question mark: one invalid byte would make the reader reject the whole file. */
+ * question mark, since one invalid byte would make Prometheus reject the whole file. */
 static void
 render_put(struct render *x, struct buf *to, const char *s, int quoted)
 {
@@ -155,7 +155,7 @@ render_metrics(struct render *x)
 	return x->failed;
 }
 
-/* Return a field's value as a metric. */
+/* Return a field's value as the number of a metric. */
 static double
 render_real(const struct render_field *f, union render_value v)
 {
@@ -254,7 +254,7 @@ render_shows(const struct render *x, const struct render_field *f)
 	return (f->in & x->in) != 0;
 }
 
-/* Return the width of a column; < 0: left-aligned. */
+/* Return the width of a column, < 0 if it is left-aligned. */
 static int
 render_wide(const struct render *x, const struct render_field *f)
 {
@@ -358,14 +358,14 @@ render_lines(struct render *x, const struct render_field *f, const void *row,
 	}
 }
 
-/* ---- tables of programs that write lines with tabs ---- */
+/* ---- tables made from lines with tabs ---- */
 
 enum { CELL = 32 };		/* bytes of a number with its unit */
 
 struct column {
-	int rate, time;		/* 1: its numbers are in bit/s; 1: in seconds */
+	int rate, time;		/* rate 1: numbers in bit/s; time 1: in seconds */
 	int wide;		/* width of its widest cell */
-	int words;		/* some cells are not numbers: align on the left */
+	int words;		/* 1: some cells are not numbers: align left */
 };
 
 static void
@@ -380,7 +380,7 @@ columns_head(struct column *c, const char *cell, size_t n)
 		c->time |= n == strlen(times[i]) && strncmp(cell, times[i], n) == 0;
 }
 
-/* Return a number of at least 0 with its unit, in four digits. */
+/* Write a number >= 0 with its unit, in at most four digits, and return out. */
 static const char *
 columns_unit(const struct column *c, double x, char out[CELL])
 {
@@ -395,7 +395,7 @@ columns_unit(const struct column *c, double x, char out[CELL])
 	return out;
 }
 
-/* Measure a cell of n bytes, or with f print it; last: nothing follows in its line. */
+/* Measure a cell of n bytes or, unless f is NULL, print it; last 1: no cell follows. */
 static void
 columns_cell(FILE *f, struct column *c, const char *cell, size_t n, int last)
 {

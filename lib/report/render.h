@@ -1,14 +1,14 @@
 /*
- * Fields of reports.  One table row describes each: its name in JSON, tables and the page;
- * type and unit; the reports that show it; its width as text; name and description as a
- * metric.  To add a field, add a row.
+ * Fields of reports.  One table row describes each field: its name in JSON, tables and
+ * the page; type and unit; the reports that show it; its width as text; name and
+ * description as a metric.  To add a field, add a row.
  *
  * Metrics are Prometheus text (exposition format 0.0.4), as node_exporter reads it from a
  * file.  Each family has one HELP, one TYPE and all its samples, so samples of several
- * directories wait here until all are read.  Units are bytes and seconds, counters end in
+ * directories are kept until all are read.  Units are bytes and seconds, counters end in
  * _total, samples have no time.  OpenMetrics 1.0 names a counter's family without _total,
- * which node_exporter would take for another family without a type; where they differ, this
- * is node_exporter's format.
+ * which node_exporter would take for another family without a type; where the two differ,
+ * we follow node_exporter.
  */
 #ifndef ACE_RENDER_H
 #define ACE_RENDER_H
@@ -45,8 +45,8 @@ struct render_field {
 	const char *head;	/* column head in text; NULL: the name */
 	enum render_type type;
 	size_t at;		/* offset in a row */
-	unsigned in;		/* reports that have it, the caller's bits */
-	unsigned need;		/* what a row must have, the caller's bits */
+	unsigned in;		/* reports that have the field: bits that the caller defines */
+	unsigned need;		/* what a row must have for it: bits that the caller defines */
 	int width;		/* of a text column; < 0: left-aligned */
 	int gap;		/* blanks before the column; 0: two */
 	const char *text;	/* format of a floating-point number; NULL: "%.9g" */
@@ -57,7 +57,7 @@ struct render_field {
 enum render_form { RENDER_TEXT, RENDER_METRICS, RENDER_JSON, RENDER_TSV };
 enum render_label { RENDER_DIRECTORY, RENDER_RUN, RENDER_DEVICE, RENDER_VERDICT,
 	RENDER_LABELS };
-enum { RENDER_FAMILIES = 32 };	/* at most */
+enum { RENDER_FAMILIES = 32 };	/* limit on families */
 
 struct render {
 	FILE *f;
@@ -67,7 +67,7 @@ struct render {
 	struct json_out json;
 
 	/* RENDER_METRICS */
-	const char *label[RENDER_LABELS];	/* of the next samples; NULL: none */
+	const char *label[RENDER_LABELS];	/* labels of the next samples; NULL: none */
 	const struct render_field *family[RENDER_FAMILIES];
 	struct buf sample[RENDER_FAMILIES];
 	size_t families;
@@ -75,8 +75,8 @@ struct render {
 	struct err *e;
 };
 
-/* Narrow the first column, of the width x->wide[column], so that a line fits `width'. A
- * longer name then has a line of its own. */
+/* Narrow the first column, whose width is x->wide[column], so that a line fits into
+ * `width'.  A longer name then has a line of its own. */
 void render_fit(struct render *x, const struct render_field *t, int column, int width);
 
 /* Print the first line of a table (as text); a row, without the line's end and, in JSON,
@@ -89,8 +89,8 @@ void render_lines(struct render *x, const struct render_field *t,
 
 /* render_families: add the metrics of a table; families are printed in this order.
  * render_sample: add a sample with the labels of x. render_metrics: print all samples
- * and release them, without families that have no sample. If a sample found no memory,
- * print nothing and return that error. */
+ * and release them, without families that have no sample.  If memory ran out for a
+ * sample, print nothing and return that error. */
 void render_families(struct render *x, const struct render_field *t);
 void render_sample(struct render *x, const char *family, double v);
 int render_metrics(struct render *x);
@@ -99,13 +99,13 @@ int render_metrics(struct render *x);
 void render_name(FILE *f, const char *name);
 /* Return how many terminal columns s takes, approximately: characters, not bytes. */
 int render_chars(const char *s);
-/* "12 s", "3.4 h" */
+/* Format a time, as in "12 s" or "3.4 h". */
 const char *render_ago(double secs, char out[32]);
 
-/* Print a table of lines with tabs, whose first line names the columns, as aligned
- * columns. Lines that begin with # stay as they are. Cells of the columns bandwidth
- * (bit/s) and compute, latency, seconds, step, time (s) get units: "2.5 Mbit/s", "200 ms".
- * At most RENDER_COLUMNS columns. */
+/* Print a table given as lines with tabs, the first of which names the columns, with
+ * aligned columns.  Lines that begin with # stay as they are.  Cells of the columns
+ * bandwidth (bit/s) and compute, latency, seconds, step, time (s) get units: "2.5
+ * Mbit/s", "200 ms".  At most RENDER_COLUMNS columns. */
 enum { RENDER_COLUMNS = 16 };
 void render_columns(FILE *f, const char *tsv);
 

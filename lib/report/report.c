@@ -48,9 +48,9 @@ report_receipt_json(struct report *p, const struct receipt *rc, const char *devi
 	json_out_end(j);
 }
 
-/* A receipt has only the hash of its device's name. In a spool, file names begin with
- * the name itself, as in DEVICE.(...): beside a rejected shard's receipts, and in the
- * run's folder `device', which is beside a manifest or one level up. */
+/* A receipt has only the hash of its device's name. In a spool, some file names begin
+ * with the device's name, as in DEVICE.(...): those beside a rejected shard's receipts,
+ * and those in the run's folder `device', which is beside a manifest or one level up. */
 struct report_names {
 	const unsigned char *id;
 	char *out;
@@ -187,7 +187,7 @@ report_shard(const struct report *p, struct report_row *x, const struct reader *
 	x->group_size = sc->group_size;
 }
 
-/* "24x8"; "scalar" for rank 0. */
+/* Format a shape, as in "24x8"; "scalar" for rank 0. */
 static const char *
 report_shape(const struct schema_tensor *t, char buf[200])
 {
@@ -284,7 +284,7 @@ report_columns(struct report *p, const struct schema *sc)
 	wide[REPORT_WBYTES] = wide[REPORT_WNUM] + 1;
 }
 
-/* A codec's name. */
+/* Return a codec's name. */
 static const char *
 report_codec(unsigned c, char buf[16])
 {
@@ -296,7 +296,7 @@ report_codec(unsigned c, char buf[16])
 	return buf;
 }
 
-/* "ecq 1200,f32 64": bytes of the bodies, most first. */
+/* Print codecs with the bytes of their bodies, the most first: "ecq 1200,f32 64". */
 static void
 report_coded(FILE *f, const struct tally *y, const char *between)
 {
@@ -365,7 +365,7 @@ report_put_shape(struct render *x, const char *key, const void *row)
 	json_out_close(&x->json);
 }
 
-/* "f32", "q8:3,topk:5" groups, "-" if nothing was sent. */
+/* Print codecs and their numbers of groups: "f32", "q8:3,topk:5"; "-" if nothing was sent. */
 static void
 report_put_codecs(struct render *x, const char *key, const void *row)
 {

@@ -1,7 +1,7 @@
 /*
- * What all reports on streams share: output, fields, and names of shards. A report is
- * text for people and diff(1) (the same stream gives the same bytes), a table with
- * tabs, or JSON, one document per line.
+ * The parts that all reports on streams share: output, fields, and names of shards. A
+ * report is text for people and diff(1) (the same stream gives the same bytes), a table
+ * with tabs, or JSON, one document per line.
  */
 #ifndef ACE_REPORT_H
 #define ACE_REPORT_H
@@ -23,22 +23,22 @@ struct report {
 	const char *file;	/* the operand to show; NULL: the only one */
 	const char *glob;	/* --tensor */
 	const struct cli *cli;	/* the program; long work shows progress */
-	const struct pick *pick;	/* only these shards; NULL: all */
-	int picked, named;	/* a shard was selected; a tensor matched glob */
+	const struct pick *pick;	/* which shards to report; NULL: all */
+	int picked, named;	/* 1: a shard was selected; a tensor matched */
 	int verbose, quiet;
-	int width;		/* of the terminal */
+	int width;		/* width of the terminal */
 	double tolerance;	/* an NMSE up to this is not a difference */
 	uint64_t shard;		/* number of the current shard, from 1 */
-	/* something was printed: later parts need a blank line before them */
+	/* 1: something was printed: the next part needs a blank line before it */
 	int begun;
-	int fresh;		/* the head of this stream was not printed yet */
+	int fresh;		/* 1: the head of this stream was not printed yet */
 	char run[SHARD_NAME + 1];	/* the run whose heading was printed last */
 };
 
 /* Reports that may contain a field. */
 enum {
 	REPORT_ID = 1,		/* JSON: members of every document of a shard */
-	REPORT_LIST = 2, REPORT_MORE = 4,	/* a shard at length; with -v */
+	REPORT_LIST = 2, REPORT_MORE = 4,	/* a shard in detail; with -v */
 	REPORT_HEAD = 8, REPORT_TAIL = 16,	/* the same, in JSON */
 	REPORT_BRIEF = 32, REPORT_NARROW = 64,	/* one line per shard */
 	REPORT_TABLE = 128, REPORT_OBJECT = 256, /* with tabs; in JSON */
@@ -51,11 +51,11 @@ enum {
 	REPORT_SHORT = 65536,	/* the same in 80 columns */
 	REPORT_DIFF = 32768	/* how values differ */
 };
-/* What a row may lack: a valid end of the shard, the policy's link, the policy's
+/* Data that a row may lack: a valid end of the shard, the policy's link, the policy's
  * interval. */
 enum { REPORT_ENDED = 1, REPORT_LINKED = 2, REPORT_PACED = 4 };
 
-/* Data of a row: of a shard, and of a tensor or all of them. */
+/* Data of a row: of a shard, and of one tensor or all tensors. */
 struct report_row {
 	const char *file;
 	uint64_t nth;
@@ -65,9 +65,9 @@ struct report_row {
 	unsigned char schema[16];
 	uint32_t group_size;
 	uint64_t framed;	/* bytes of all frames */
-	uint64_t bytes;		/* of the shard, in reports with one line per shard */
+	uint64_t bytes;		/* bytes of the shard, in reports with one line per shard */
 	double bits, norm;
-	double bandwidth, interval;	/* bit/s; steps: as the shard's policy says */
+	double bandwidth, interval;	/* from the shard's policy: bit/s; steps */
 	const char *error;
 
 	const struct schema_tensor *tensor;	/* NULL: all of them */
@@ -88,7 +88,7 @@ extern const struct render_field report_fields[];
 /* Prepare a report as text, written to f. */
 void report_init(struct report *p, FILE *f, const struct kern *k);
 
-/* Return 1 if p->pick selects the shard that r stands at; note what was found. */
+/* Return 1 if p->pick selects the shard at which r stands; set p->picked and p->named. */
 int report_wants(struct report *p, const struct reader *r);
 /* Go to the next shard that p->pick selects, printing the receipts before it. Return 1,
  * 0 at the end of the input, or -ERR_x. */
@@ -100,11 +100,11 @@ int report_flush(struct report *p, struct err *e);
 /* Set x to the current shard of r, without a tensor. */
 void report_shard(const struct report *p, struct report_row *x,
     const struct reader *r);
-/* Set the tensor of x, or with t NULL the total. */
+/* Set the tensor of x, or the total if t is NULL. */
 void report_tensor(struct report_row *x, const struct schema_tensor *t,
     const struct tally *y);
 
-/* Print a row of the reports `in', as render_row; text and tables then end the line. */
+/* Print a row of the reports `in', like render_row; in text and tables also end the line. */
 void report_put(struct report *p, unsigned in, const struct report_row *x,
     unsigned have);
 /* Print the column names. */
@@ -119,7 +119,7 @@ void report_object(struct report *p, const struct report_row *x);
 /* Fit the column widths to the tensors that p->glob matches. */
 void report_columns(struct report *p, const struct schema *sc);
 
-/* Call after error k: in JSON close what is open and add the message. Return k. */
+/* Call it after error k: in JSON, close what is open and add the message. Return k. */
 int report_fail(struct report *p, int k, const struct err *e);
 
 #endif

@@ -60,8 +60,8 @@ run_state_disk(const char *dir)
 
 /* ---- devices ---- */
 
-/* Return the slot of the device with this hash, or a free one.  A device that chooses
- * names can choose their hashes, but not s->mix, by which they are multiplied. */
+/* Return the slot of the device with this hash, or a free one.  Slots depend on the hash
+ * times s->mix: a device can choose its name's hash, but not s->mix. */
 static size_t *
 run_state_slot(const struct run_state *s, const unsigned char id[SHARD_ID])
 {
@@ -142,8 +142,8 @@ run_state_step(struct run_state_device *d, uint64_t step)
 	d->any = 1;
 }
 
-/* Count the receipts in a step's manifest; a device has one per step there.  Receipts of
- * an earlier step are left out if its directory exists: then its files are counted. */
+/* Count the receipts in a step's manifest, which has one per device and step.  Receipts of an
+ * earlier step are left out if its directory exists: then the files in it are counted. */
 static int
 run_state_count(struct run_state *s, const struct spool *in, uint64_t step,
     const struct receipt_list *l, struct err *e)
@@ -176,8 +176,8 @@ struct run_state_dir {
 	struct run_state *s;
 	const char *dir;
 	uint64_t step;
-	int current;		/* this is the current step if it has shards */
-	int closed;		/* it has a manifest; */
+	int current;		/* 1: this is the current step if it has shards */
+	int closed;		/* 1: it has a manifest; */
 	struct receipt_list l;	/* its entries, counted */
 	size_t shards;
 	double oldest;
@@ -208,8 +208,8 @@ run_state_shard(struct run_state_dir *x, const char *name,
 	return 0;
 }
 
-/* Count the receipts of a device's rejected shards.  If the step was closed without it,
- * they are its answer in this step. */
+/* Count the receipts of a device's rejected shards.  If the step was closed without the
+ * device, they are its answer in this step. */
 static int
 run_state_refused(struct run_state_dir *x, const char *name, const struct receipt_list *no,
     struct err *e)
@@ -248,8 +248,8 @@ run_state_each_shard(void *arg, const char *path, const char *name, struct err *
 	return k;
 }
 
-/* Read one step: its manifest, if it has one of its own, its shards and receipts; and set
- * the current step if it is this one. */
+/* Read one step: its manifest, if it has one of its own, its shards and its receipts.  If
+ * it is the current step, set that. */
 static int
 run_state_look(struct run_state *s, const struct spool *in, uint64_t step, struct err *e)
 {
@@ -276,7 +276,7 @@ run_state_look(struct run_state *s, const struct spool *in, uint64_t step, struc
 
 /* ---- all steps ---- */
 
-/* Return how many steps are before `end'. */
+/* Return the number of steps before `end'. */
 static size_t
 run_state_before(const struct steps *x, uint64_t end)
 {
@@ -340,8 +340,8 @@ run_state_roster(struct run_state *s, const struct spool *in, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* Count the devices that have a shard in the current step, and those that are missing: of
- * the list of devices or, without one, of the last average. */
+/* Count the devices that have a shard in the current step, and those that are missing, by
+ * the list of devices or, without one, by the last average. */
 static void
 run_state_present(struct run_state *s)
 {
@@ -358,7 +358,7 @@ run_state_present(struct run_state *s)
 /* ---- links ---- */
 
 /* Read the bandwidth that the device's newest shard states.  If the shard is damaged or
- * the device's name unknown, there is none; that is no error here. */
+ * the device's name is unknown, there is no bandwidth; this is not an error. */
 static void
 run_state_link(const struct spool *in, struct run_state_device *d)
 {

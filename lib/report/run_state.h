@@ -1,8 +1,8 @@
 /*
  * The state of a run in a spool, for ace-status: the devices and their steps, what the
  * aggregator waits for, the verdicts, and the bytes on disk.  Other programs may write
- * the spool meanwhile: files that appear or go during the look may or may not be
- * seen.  Also the state of a receiver of models, from the list of ace-diff.
+ * the spool meanwhile: files that appear or disappear during the look may or may not be
+ * counted.  It also has the state of a receiver of models, from the list of ace-diff.
  */
 #ifndef ACE_RUN_STATE_H
 #define ACE_RUN_STATE_H
@@ -20,10 +20,10 @@ struct err;
 struct run_state_device {
 	char name[SHARD_NAME + 1];
 	unsigned char id[SHARD_ID];
-	int any;		/* the spool has something of it: */
+	int any;		/* 1: the spool has a shard or receipt of the device */
 	uint64_t step;		/* its newest step */
 	uint64_t first;		/* its oldest step */
-	uint64_t bytes;		/* of its newest shard; 0: that was removed */
+	uint64_t bytes;		/* bytes of its newest shard; 0: that was removed */
 	double at;		/* arrival of that shard, Unix seconds */
 	double bandwidth;	/* bit/s that this shard states; 0: none */
 	uint64_t verdict[RECEIPT_NVERDICT];
@@ -31,12 +31,12 @@ struct run_state_device {
 	uint64_t counted;	/* the last of these steps, + 1 */
 	uint64_t missed;	/* steps closed without it since its first */
 	uint64_t disk;
-	int listed;		/* in the list of devices */
-	int expected;		/* the current step needs it */
-	int here;		/* its shard of the current step is there */
+	int listed;		/* 1: it is in the list of devices */
+	int expected;		/* 1: the current step needs it */
+	int here;		/* 1: its shard of the current step is there */
 	/* derived from these, for the reports: */
 	const char *is;		/* "here", "missing", ... */
-	double ago;		/* since its newest shard, seconds */
+	double ago;		/* seconds since its newest shard */
 	uint64_t accepted, refused;
 	int awaited;		/* 1 while the open step waits for it */
 	unsigned have;		/* STATUS_SEEN, STATUS_SENT, STATUS_LINKED */
@@ -52,9 +52,9 @@ enum run_state_now {
 struct run_state {
 	char *name;
 	enum run_state_now now;
-	uint64_t step;		/* the current one, if OPEN or CLOSED */
+	uint64_t step;		/* the current step, if `now' is OPEN or CLOSED */
 	double since;		/* arrival of its first shard, Unix seconds */
-	uint64_t here, missing;	/* devices with a shard in `step'; still missing */
+	uint64_t here, missing;	/* number of devices with a shard in `step'; without one */
 	int has_closed, has_last, listed;
 	uint64_t closed, last;	/* see spool/manifest.h */
 	uint64_t steps;		/* number of steps that have a directory */
@@ -79,10 +79,10 @@ void run_state_release(struct run_state *s);
 
 struct run_state_receiver {
 	const char *name, *is;
-	uint64_t step;		/* of its model */
+	uint64_t step;		/* step of its model */
 	uint64_t behind;	/* steps from there to the newest model */
-	uint64_t patches, bytes;	/* of the patches from there to the newest */
-	double ago;		/* since its receipt, seconds */
+	uint64_t patches, bytes;	/* patches from there to the newest; their bytes */
+	double ago;		/* seconds since its receipt */
 };
 enum { STATUS_HAS = 1, STATUS_FAR = 2, STATUS_WAY = 4 };
 

@@ -10,7 +10,7 @@
 #include "report/report.h"
 #include "report/stats.h"
 
-enum { STATS_WIDE = 140 };	/* columns that all statistics need */
+enum { STATS_WIDE = 140 };	/* columns needed for all statistics */
 
 /* ---- arithmetic ---- */
 
@@ -100,7 +100,7 @@ stats_row(struct report_row *x, const struct stats *m)
 	x->inf = m->inf;
 }
 
-/* Print one JSON document, or a line, of a tensor or the total. */
+/* Print one JSON document, or a line, for a tensor or the total. */
 static void
 stats_put(struct report *p, const struct report_row *x, unsigned in)
 {
@@ -136,8 +136,8 @@ stats_group(void *arg, const struct schema_tensor *t, const float *x, size_t n,
 	return 0;
 }
 
-/* Return the report of this form. A table with tabs has no total; a narrow terminal
- * gets fewer columns. */
+/* Return the REPORT_ bits for the form of output. A table with tabs has no total; a
+ * narrow terminal gets fewer columns. */
 static unsigned
 stats_report(const struct report *p)
 {
@@ -224,7 +224,7 @@ struct stats_pair {
 	size_t at;		/* index of the current tensor */
 	int differ;		/* 1: a difference above the tolerance */
 	struct stats_sums now, total;
-	struct stats m, m_total;	/* of x, with -v */
+	struct stats m, m_total;	/* statistics of x, with -v */
 	struct report_row row;
 	struct tally t, t_total;
 };
@@ -255,7 +255,7 @@ stats_diff_values(struct stats_sums *s, const float *x, const float *y, size_t n
 	}
 }
 
-/* Add s to `to', except sums of exact types (schema_exact), which would dominate. */
+/* Add s to `to', but not the sums of exact types (schema_exact), which would dominate. */
 static void
 stats_diff_merge(struct stats_sums *to, const struct stats_sums *s, int exact)
 {
@@ -289,7 +289,7 @@ stats_diff_cosine(const struct stats_sums *s)
 	return c > 1 ? 1 : c < -1 ? -1 : c;
 }
 
-/* Print a tensor's difference, or with t NULL the total. */
+/* Print the difference of a tensor, or the total if t is NULL. */
 static void
 stats_diff_put(struct stats_pair *d, const struct schema_tensor *t)
 {
@@ -332,7 +332,7 @@ stats_diff_tensor(struct stats_pair *d, const struct schema_tensor *t, struct er
 	return ferror(p->s.f) ? report_flush(p, e) : 0;
 }
 
-/* Set *group to the next group sent, or NO_GROUP at the end of the shard. */
+/* Set *group to the next group that was sent, or NO_GROUP at the end of the shard. */
 static int
 stats_diff_peek(struct stats_side *s, int64_t *group, struct err *e)
 {

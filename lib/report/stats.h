@@ -1,6 +1,6 @@
 /*
- * Statistics of the decoded values per tensor, and the difference of two streams value
- * by value. Values not sent count as zero.
+ * Statistics of the decoded values per tensor, and the difference between two streams,
+ * value by value.  Values that were not sent count as zero.
  */
 #ifndef ACE_STATS_H
 #define ACE_STATS_H
@@ -18,9 +18,9 @@ struct report;
  *
  *   mean = sum x / n,  m2 = sum (x - mean)^2,  std = sqrt(m2 / n)
  *
- * merged pairwise (Chan, Golub, LeVeque 1979), so that a small deviation beside a large mean
- * is precise.  Sums are f64 in stream order: the same on every machine.  Values that are not
- * finite are counted and excluded.
+ * merged pairwise (Chan, Golub, LeVeque 1979), so that a small deviation around a large
+ * mean is precise.  Sums are f64 in stream order: the same on every machine.  Values that
+ * are not finite are counted and excluded.
  */
 struct stats {
 	uint64_t n, nonzero;	/* finite values; non-zero ones */
@@ -47,9 +47,9 @@ int stats_stream(struct report *p, struct reader *r, struct err *e);
  * cosine = sum x*y / sqrt(sum x^2 * sum y^2)     1 if both are zero, 0
  *                                        if one is
  *
- * x are the f32 values of the inspected stream, y those of the other, the original.  Sums
- * are f64 in stream order.  A pair with a value that is not finite is excluded from the sums
- * and counts as different unless both values are the same.
+ * x are the f32 values of the inspected stream, y those of the other stream, the
+ * original.  Sums are f64 in stream order.  A pair with a value that is not finite is
+ * excluded from the sums and counts as different unless both values are the same.
  *
  * Return 0 if the streams are equal; -ERR_NO, without a message, if a tensor's NMSE exceeds
  * p->tolerance (by default: if any value differs) or a shard has no partner.  -ERR_DATA,

@@ -224,7 +224,7 @@ verify_recover(struct verify_saved *x, struct reader *r, struct writer *w,
 		return err_set(e, ERR_USAGE, "'%s' cannot seek: give a regular file",
 		    reader_name(r));
 	do {
-		/* any earlier error is at `from' or after it */
+		/* an error at `from' or later will be found again */
 		damage = (struct err)ERR_INIT;
 		if ((k = verify_run(x, r, w, &damage, e)) < 0)
 			return k;

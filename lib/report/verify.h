@@ -19,15 +19,15 @@ struct writer;
 int verify_file(struct report *p, struct reader *r, struct err *e);
 
 struct verify_saved {
-	uint64_t saved;		/* shards */
+	uint64_t saved;		/* number of saved shards */
 	uint64_t damages;	/* frames refused, including a wrong sum in the tail */
 	struct err first;	/* the first damage */
 };
 
 /* Copy the undamaged shards from r, of which nothing was read yet, to w, which the
- * caller ends. These are the shards whose every frame from SHRD to SEND is as it was
+ * caller ends. These are the shards of which each frame from SHRD to SEND is as it was
  * written. Data is copied unchanged. Copies are marked as recovered; marked shards are
- * never aggregated. Damage is no error but is described in x. -ERR_USAGE if the input
+ * never aggregated. Damage is not an error; it is described in x. -ERR_USAGE if the input
  * cannot seek. */
 int verify_recover(struct verify_saved *x, struct reader *r, struct writer *w,
     struct err *e);

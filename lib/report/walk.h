@@ -1,6 +1,6 @@
 /*
- * Visit the current shard tensor by tensor and call functions for what was sent. Groups
- * not sent cost nothing.
+ * Visit the current shard tensor by tensor and call functions for the groups that were
+ * sent. Groups that were not sent take no time.
  */
 #ifndef ACE_WALK_H
 #define ACE_WALK_H
@@ -14,10 +14,10 @@ struct err;
 
 /* What was sent of one tensor or several. */
 struct tally {
-	uint64_t elements, groups;	/* of the schema */
-	uint64_t sent, sent_groups;	/* in the shard */
-	uint64_t bytes;			/* of the bodies */
-	uint64_t codec[CODEC_MAX];	/* groups coded with each */
+	uint64_t elements, groups;	/* numbers of the schema */
+	uint64_t sent, sent_groups;	/* numbers that were sent */
+	uint64_t bytes;			/* bytes of the bodies */
+	uint64_t codec[CODEC_MAX];	/* number of groups coded with each codec */
 	uint64_t coded[CODEC_MAX];	/* bytes of these groups */
 };
 
@@ -44,7 +44,7 @@ struct walk {
 	struct tally now;
 	float *x;
 	size_t cap, at;
-	int wanted;		/* tensor `at' matches */
+	int wanted;		/* 1: tensor `at' matches */
 };
 
 /* Read a shard, of which r has just returned READER_SHARD, up to READER_SEND. The
