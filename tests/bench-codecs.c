@@ -18,6 +18,7 @@
 #include "codec/codec.h"
 
 #include "bench.h"
+#include "entropy.h"
 
 /* ---- all codecs ---- */
 
@@ -176,33 +177,6 @@ add(struct data *d, const float *x, size_t n, uint32_t cols, uint64_t offset)
 	memcpy(d->x + d->n, x, n * sizeof(*x));
 	d->g[d->groups++] = g;
 	d->n += n;
-}
-
-static int
-up(const void *a, const void *b)
-{
-	float x, y;
-
-	memcpy(&x, a, 4);
-	memcpy(&y, b, 4);
-	return x < y ? -1 : x > y;
-}
-
-/* Return the bits of the symbols y[n] under the adaptive estimate of Krichevsky and
- * Trofimov. */
-static double
-entropy(float *y, size_t n)
-{
-	double bits = 0, k = 0;
-	size_t i, j;
-
-	qsort(y, n, sizeof(*y), up);
-	for (i = 0; i < n; i = j, k++) {
-		for (j = i; j < n && up(y + i, y + j) == 0; j++)
-			;
-		bits -= lgamma((double)(j - i) + 0.5) - lgamma(0.5);
-	}
-	return (bits + lgamma((double)n + k / 2) - lgamma(k / 2)) / log(2);
 }
 
 static void

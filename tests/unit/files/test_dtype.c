@@ -98,36 +98,6 @@ test_nearest(unsigned dtype, uint16_t top, const char *name)
 	    (unsigned long)used);
 }
 
-TEST(test_range)
-{
-	static const float big[] = { 65519.996f, 65520.0f, 0x1.fep127f,
-		0x1.ffp127f, -65520.0f };
-	unsigned char b[8];
-	float x;
-
-	ok(dtype_from_f32(SCHEMA_F16, &big[0], b, 1) == 1 &&
-	    bytes_le16(b) == 0x7bff, "just below 65520 is the largest f16");
-	ok(dtype_from_f32(SCHEMA_F16, &big[1], b, 1) == 0,
-	    "65520 is beyond f16");
-	ok(dtype_from_f32(SCHEMA_F16, &big[4], b, 1) == 0, "so is -65520");
-	ok(dtype_from_f32(SCHEMA_BF16, &big[2], b, 1) == 1,
-	    "the largest bf16");
-	ok(dtype_from_f32(SCHEMA_BF16, &big[3], b, 1) == 0,
-	    "half a step more is beyond bf16");
-	x = 0x1p31f;
-	ok(dtype_from_f32(SCHEMA_I32, &x, b, 1) == 0, "2^31 is beyond i32");
-	x = -0x1p31f;
-	ok(dtype_from_f32(SCHEMA_I32, &x, b, 1) == 1 &&
-	    bytes_le32(b) == 0x80000000, "-2^31 is an i32");
-	x = 0x1p63f;
-	ok(dtype_from_f32(SCHEMA_I64, &x, b, 1) == 0, "2^63 is beyond i64");
-	x = NAN;
-	ok(dtype_from_f32(SCHEMA_I64, &x, b, 1) == 0, "NaN is no integer");
-	x = 2.5f;
-	ok(dtype_from_f32(SCHEMA_I32, &x, b, 1) == 0 &&
-	    dtype_from_f32(SCHEMA_I64, &x, b, 1) == 0, "2.5 is no integer");
-}
-
 /* Convert one value; return how many were converted, with its result and whether it was
  * rounded. */
 static size_t
@@ -185,7 +155,7 @@ TEST(test_wide)
 	    isnan(x) && lost == 1, "what does not fit is refused, or stays NaN");
 }
 
-/* Values next to the limits of the integer types. */
+/* Values at the limits of each type, and just beyond. */
 TEST(test_edges)
 {
 	static const struct {
@@ -198,9 +168,13 @@ TEST(test_edges)
 		{ SCHEMA_I16, -32768, -32769 }, { SCHEMA_F8E4M3, 448, 480 },
 		{ SCHEMA_F8E4M3, -448, -480 }, { SCHEMA_F8E4M3, 0x1p-9f,
 		    0x1p-10f }, { SCHEMA_F8E5M2, 57344, 65536 },
-		{ SCHEMA_I32, 0x1.fffffep30f, 0x1p31f },
+		{ SCHEMA_F16, 65504, 65520 }, { SCHEMA_F16, -65504, -65520 },
+		{ SCHEMA_BF16, 0x1.fep127f, 0x1.ffp127f },
+		{ SCHEMA_I32, 0x1.fffffep30f, 0x1p31f }, { SCHEMA_I32, 2, 2.5f },
 		{ SCHEMA_I32, -0x1p31f, -0x1.000002p31f },
-		{ SCHEMA_I64, -0x1p63f, -0x1.000002p63f }
+		{ SCHEMA_I64, -0x1p63f, -0x1.000002p63f },
+		{ SCHEMA_I64, 0x1.fffffep62f, 0x1p63f }, { SCHEMA_I64, 2, 2.5f },
+		{ SCHEMA_I64, 0, NAN }
 	};
 	unsigned char b[8], two = 2;
 	uint64_t lost = 0;
@@ -216,6 +190,9 @@ TEST(test_edges)
 		    (double)t[i].most, (double)t[i].more);
 	ok(dtype_to_f32(SCHEMA_BOOL, 1, &two, &x, 1, &lost) == 0,
 	    "a bool of 2 is none, rounded or not");
+	x = 65519.996f;
+	ok(dtype_from_f32(SCHEMA_F16, &x, b, 1) == 1 && bytes_le16(b) == 0x7bff,
+	    "just below 65520 is the largest f16");
 }
 
 TEST(test_narrow_nan)

@@ -279,44 +279,6 @@ TEST(test_given)
 	ok(over == 0 && under == 0, "of an absurd one: the same");
 }
 
-/* A run: each step is planned up to 1.5 % off, and its groups are coded nearly as in the
- * previous step. */
-TEST(test_run)
-{
-	double most = 0, mean = 0, values = 0, off;
-	struct regulate l;
-	unsigned step;
-	size_t g, j;
-	int bad = 0;
-
-	do
-		l = random_shard();
-	while (l.n < 100);
-	for (g = 0; g < l.n; g++) {
-		s.g[g].plan = (struct codec_plan){ CODEC_ECQ, 0, 0.5f };
-		values += s.g[g].n;
-	}
-	l.budget = 60 * l.n;
-	bad += run(&l);
-	for (step = 0; step < 60; step++) {
-		for (mean = 0, g = 0; g < l.n; g++)
-			mean += s.g[g].code.t / (double)l.n;
-		off = 0.03 * (rnd() - 0.5);
-		for (g = 0; g < l.n; g++) {
-			for (j = 0; j < s.g[g].n; j++)
-				s.x[g][j] *= (float)(1 + 0.02 * rnd() - 0.01);
-			kern_list()[0]->stat(s.x[g], s.g[g].n, &s.g[g].seen);
-			s.g[g].plan.arg *= (float)(exp(mean + off) *
-			    (1 + 0.02 * rnd() - 0.01));
-			give(g, 0.06 * (rnd() - 0.5) - off);
-		}
-		bad += run(&l);
-		most = fmax(most, (double)l.tried / values);
-	}
-	ok(bad == 0 && most < 0.3, "in no step of a run most groups are coded "
-	    "again: %.2f of the values", most);
-}
-
 int
 main(void)
 {
