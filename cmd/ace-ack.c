@@ -20,7 +20,7 @@
 #include "pipe/program.h"
 
 struct opts {
-	struct filter *f;	/* input and output of the program */
+	struct filter *f;	/* the program's input and output */
 	const char *dir;	/* the device's state */
 	uint64_t restart;	/* the new incarnation, or 0 */
 };
@@ -38,10 +38,10 @@ struct ack {
 	struct residual_owner owner;
 };
 
-/* Return 1 when the receipt is about a shard of this state. Receipts of another run
- * or device are not. Nor is a receipt that reports two states of one device if it names
- * bytes that are not pending here. A state that has coded nothing yet accepts
- * every receipt. */
+/* Return 1 when the receipt is about a shard of this state.  Receipts of another run or
+ * device are not, and neither is one that reports two states of one device (equivocation,
+ * fenced) for bytes that are not pending here.  A state that has coded nothing yet
+ * accepts every receipt. */
 static int
 ours(struct ack *x, const struct receipt *r, struct err *e)
 {
@@ -90,7 +90,7 @@ keep(struct ack *x, struct err *e)
 	return !fresh ? 0 : receipts_save(&x->receipts, &x->state, x->o->f->sync, e);
 }
 
-/* Record which model a receiver reports. The record is on disk on return. */
+/* Record the model that a receiver reports.  The record is on disk when this returns. */
 static int
 take_model(struct ack *x, const struct receipt *r, struct err *e)
 {
@@ -109,8 +109,8 @@ take_model(struct ack *x, const struct receipt *r, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* Fail because the receiver knows shards that this state does not. The message names an
- * incarnation to restart with, which neither of them has seen. */
+/* Fail because the receiver knows shards that this state does not.  The message names an
+ * incarnation for --restart that neither side has seen. */
 static int
 restored(const struct ack *x, const struct receipt *r, const char *said, struct err *e)
 {
@@ -124,9 +124,9 @@ restored(const struct ack *x, const struct receipt *r, const char *said, struct 
 	    said, x->o->dir, known + 1);
 }
 
-/* Write the receipts to disk before passing on what follows them, and before waiting
- * for more input. Receipts that arrived together are written together. After a
- * refused shard nothing follows: it has no aggregate. */
+/* Write the receipts to disk before passing on what follows them, and before waiting for
+ * more input.  Receipts that arrived together are written together.  The receipt of a
+ * refused shard is followed by nothing: there is no aggregate. */
 static int
 take(struct ack *x, struct err *e)
 {
@@ -206,7 +206,7 @@ open_state(struct statedir *s, const struct opts *o, struct err *e)
 	return r == 0 && o->f->sync == IO_SYNC_FULL ? statedir_durable(s, e) : r;
 }
 
-/* Begin a new incarnation of the state, with the state locked, and say what is lost. */
+/* Lock the state, begin a new incarnation of it, and print what is lost. */
 static int
 restart(const struct opts *o, struct err *e)
 {

@@ -26,26 +26,26 @@
 /* Options of all commands; a value below 0 was not given. */
 struct opts {
 	struct filter *f;
-	int format;		/* of tables */
+	int format;		/* form of the tables */
 	FILE *out;		/* where the tables are collected */
-	const char *dir;	/* of ratio */
+	const char *dir;	/* for ratio: the state directory */
 	struct stage_policy_ratio factor;
 	double bandwidth;	/* bit/s; for ratio, and for dynacomm with bytes */
-	double dt;		/* of dynacomm: seconds */
-	double theta;		/* of cluster */
+	double dt;		/* for dynacomm: seconds */
+	double theta;		/* for cluster */
 };
 
 #define LONGEST 1e9		/* seconds; the longest time */
-#define LEAST 1e-9		/* seconds; the least where 0 is not allowed */
+#define LEAST 1e-9		/* seconds; the least time where 0 is not allowed */
 #define LARGEST 1e15		/* bytes, or bit/s */
-#define ROUND 1e7		/* seconds; the cost of tiers is counted in ns */
+#define ROUND 1e7		/* seconds; limit for tiers, whose cost is counted in ns */
 
 static const char *const forms[] = { "text", "tsv", NULL };
 #define FORMAT { 0, "format", "FORMAT", NULL, \
 	OPT_WORD(struct opts, format, forms), .def = "text" }
 
-/* Run `advise', which writes a table to o->out, and print that table: aligned and with
- * units, or as it is. */
+/* Run `advise', which writes a table to o->out, and print that table, aligned and with
+ * units or unchanged. */
 static int
 show(struct opts *o, const char *path, int (*advise)(const struct opts *,
     const char *, struct err *), struct err *e)
@@ -70,7 +70,7 @@ show(struct opts *o, const char *path, int (*advise)(const struct opts *,
 
 /* ---- dynacomm ---- */
 
-/* Convert to ns. Times beyond the limit are kept: the solvers report which limit it is. */
+/* Convert to ns.  Times beyond the limit are kept: the solvers report the limit. */
 static int64_t
 ns(double seconds)
 {
@@ -335,7 +335,7 @@ struct fleet {
 	int64_t *time;
 	size_t *tier, *group;
 	double *x;		/* [devices][m]: features */
-	size_t m, *feature;	/* [m]: columns of t; + its columns: as a log */
+	size_t m, *feature;	/* [m]: columns of t; a number + t's columns: its logarithm */
 };
 
 static int
@@ -373,8 +373,8 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 	return 0;
 }
 
-/* Collect the features by which devices are compared: all columns except the name
- * and `bytes', which is a plan and no property of the device. */
+/* Collect the features by which devices are compared: all columns except the name and
+ * `bytes', which is planned and not a property of the device. */
 static int
 features(struct fleet *x, const struct table *t, struct err *e)
 {
@@ -546,7 +546,7 @@ ratio_put(const struct opts *o, double bandwidth)
 	return 0;
 }
 
-/* Describe the current link from the state. The state is only read. */
+/* Set *rate to the state's last measured bandwidth.  The state is only read. */
 static int
 ratio_today(const struct opts *o, double *rate, struct err *e)
 {
@@ -644,8 +644,8 @@ TABLE(cluster)
 struct profile {
 	struct schema sc;		/* schema of the first shard */
 	uint64_t shards, timed;
-	double *bytes, *seconds;	/* sums, by row: the first layer first */
-	double *v;			/* this shard's values, if `heard' */
+	double *bytes, *seconds;	/* [rows] sums; the first layer first */
+	double *v;			/* times of this shard, if `heard' */
 	unsigned heard;
 };
 
@@ -695,8 +695,8 @@ profile_name(FILE *f, const char *s)
 		    '?' : *s, f);
 }
 
-/* Print the times of a stream's layers, first layer first, as `dynacomm' reads them:
- * means over the stream's shards. */
+/* Print a table for `dynacomm': the mean times of the layers over the stream's shards,
+ * the first layer first. */
 static int
 profile_print(FILE *f, struct reader *r, struct err *e)
 {

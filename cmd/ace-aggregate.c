@@ -13,7 +13,7 @@
 #include "pipe/program.h"
 #include "mean/aggregate.h"
 
-/* Check the delay; it is written into the stream as it was given. */
+/* Check the delay, whose text is written into the stream unchanged. */
 static int
 set_delay(void *arg, const struct opt *row, const char *val, struct err *e)
 {
@@ -33,7 +33,7 @@ set_cluster(void *arg, const struct opt *row, const char *val, struct err *e)
 	char theta[32];
 
 	o->means = n > 5 && strcmp(val + n - 5, ":mean") == 0;
-	/* a text that is too long for a number is refused as it was given */
+	/* if the text is too long for a number, parse all of it, to refuse it */
 	if (snprintf(theta, sizeof(theta), "%.*s", (int)(o->means ? n - 5 : n),
 	    val) < (int)sizeof(theta))
 		val = theta;
@@ -49,7 +49,7 @@ set_rule(void *arg, const struct opt *row, const char *val, struct err *e)
 	    strcmp(o->who.rule_text, "mean") != 0))
 		return err_set(e, ERR_USAGE, "--rule and --tolerate exclude "
 		    "each other: give one");
-	/* "sum" or "sum,clip:5": what follows holds for sums and means */
+	/* "sum" or "sum,clip:5": the rules after the comma hold for sums and means */
 	o->sum = strncmp(val, "sum", 3) == 0 && (val[3] == '\0' || val[3] == ',');
 	if (o->sum)
 		val = val[3] == ',' ? val + 4 : "mean";

@@ -4,7 +4,7 @@
  * stream of its own.  The names of entries and files are made from the shard's own
  * header, never from the name of an entry, so no archive can choose a place to write to.
  *
- * Of the models of a run it keeps whole models and patches, and returns the shortest way
+ * For the models of a run it stores whole models and patches, and finds the shortest way
  * to any step.
  */
 #include <errno.h>
@@ -36,8 +36,8 @@
 struct opts {
 	struct filter *f;	/* output of the command create */
 	struct pick pick;
-	const char *format;	/* tar, tar.gz, zip, ...; NULL: as the output's
-				 * name ends */
+	const char *format;	/* tar, tar.gz, zip, ...; NULL: by the ending of the
+				 * output's name */
 	const char *into;	/* the folder to extract into */
 };
 
@@ -45,9 +45,9 @@ enum { BLOCK = 1 << 16 };
 
 /* ---- names ---- */
 
-/* Write the name of a shard in an archive or a folder.  `from' is the file that it came
- * from: a spool's aggregate keeps that file's name.  A patch has another name than the
- * whole model of its step, and than a patch to that step from another base. */
+/* Write the name of a shard in an archive or a folder.  `from' is the shard's file, whose
+ * name a spool's aggregate keeps.  The whole model of a step, and patches to that step
+ * from different bases, get different names. */
 static void
 name_of(const struct shard *sh, const char *from, char out[ARC_NAME])
 {
@@ -81,7 +81,7 @@ static const struct packing filters[] = {
 	{ "Z", "compress" }, { NULL, NULL }
 };
 
-/* Return 1 and shorten *n to what precedes when name[0 .. *n) ends with ".word". */
+/* If name[0 .. *n) ends with ".word", shorten *n by that and return 1. */
 static int
 ends(const char *name, size_t *n, const char *word)
 {
@@ -155,7 +155,7 @@ how_to(const struct opts *o, struct arc_opts *how, struct err *e)
 
 struct entry {
 	unsigned char name[16];		/* hash of the entry's name */
-	unsigned char digest[16];	/* of the shard */
+	unsigned char digest[16];	/* digest of the shard */
 };
 
 struct archive {
@@ -232,7 +232,7 @@ pour(struct archive *x, struct err *e)
 	return k;
 }
 
-/* Make an entry of the temporary file. */
+/* Make an entry with the contents of the temporary file. */
 static int
 entry(struct archive *x, const char *name, struct err *e)
 {
@@ -401,7 +401,7 @@ place(struct writer *w, const struct reader *r, const char *path, struct err *e)
 	if (k == 0)
 		return writer_end(w, IO_SYNC_RENAME, e);
 	if (k > 0 && memcmp(had.digest, reader_end_of_shard(r)->digest, SHARD_DIGEST) == 0)
-		return 0;		/* it was extracted before */
+		return 0;		/* the shard was extracted before */
 	return k == -ERR_SYS ? err_move(e, &own) : err_set(e, ERR_REFUSED,
 	    "'%s' exists already and is %s: extract into an empty folder", path,
 	    k < 0 ? "damaged" : "another shard");
@@ -465,7 +465,7 @@ struct makings {
 	size_t seen, done;
 };
 
-/* Note which model a shard of ace-diff starts from and which it makes. */
+/* Note the model from which a shard of ace-diff starts, and the one that it makes. */
 static int
 each_made(void *arg, struct reader *r, const char *from, struct err *e)
 {
@@ -541,7 +541,7 @@ choose_way(struct makings *x, const struct pick *pick, struct err *e)
 	return ways_list(all, (size_t)(best - all->p), &x->way, &x->steps, e);
 }
 
-/* Write a shard if it is the next one of the way. */
+/* Write a shard if it is the next one on the way. */
 static int
 each_step(void *arg, struct reader *r, const char *from, struct err *e)
 {
@@ -561,8 +561,8 @@ each_step(void *arg, struct reader *r, const char *from, struct err *e)
 	    "again when nothing writes it");
 }
 
-/* Read the archive again until all shards of the way were written in its order: once
- * is enough if the archive has them in that order. */
+/* Read the archive again and again until all shards of the way are written, in the order
+ * of the way.  One reading is enough if the archive has the same order. */
 static int
 put_way(struct makings *x, const struct pick *pick, const struct opts *o,
     const char *path, struct err *e)

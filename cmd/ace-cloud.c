@@ -1,7 +1,7 @@
 /*
- * ace-cloud: the machine that averages.  Without a command it sums up the rounds of
- * a run in one folder; its commands let devices in and out of that folder, speak to
- * them, and show how the run goes.
+ * ace-cloud: the machine that averages.  Without a command it averages the rounds of a
+ * run in one folder; its commands let devices into that run and out of it, answer them,
+ * and show the progress of the run.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -34,9 +34,9 @@ struct opts {
 
 /* ---- the spool ---- */
 
-/* Create the contents of a cloud's folder (relay 1: or of a relay's). A device stands
- * for itself, with weight 1, unless its limits allow more. A connection may be silent for
- * weeks: a round may take hours, and other devices may be away for days. */
+/* Create the contents of a cloud's folder, or of a relay's if relay is 1.  A device
+ * counts as one, with weight 1, unless its limits allow more.  A connection may be silent
+ * for weeks: a round may take hours, and other devices may be away for days. */
 static int
 furnish(struct opts *x, int relay, struct err *e)
 {
@@ -74,7 +74,7 @@ count_each(void *n, const char *path, const char *name, struct err *e)
 	return 0;
 }
 
-/* Return how many devices were admitted. */
+/* Return the number of devices that were admitted. */
 static uint64_t
 members(const struct opts *x)
 {
@@ -120,7 +120,7 @@ operate(const struct opts *x, const char *name, const char *how,
 
 /* ---- the cloud itself ---- */
 
-/* Merge the options into the agreement. What the devices have agreed on already
+/* Merge the options into the agreement.  Values on which the devices have already agreed
  * cannot change. */
 static int
 agree(struct opts *x, struct err *e)
@@ -166,7 +166,7 @@ word_u64(struct children *c, const char *name, uint64_t v)
 }
 
 /* Build ace-aggregate, ace-step, which codes its output, and ace-recv, which publishes
- * it. A relay sends its average upwards as a device, and publishes the answer. */
+ * it.  A relay sends its average to its cloud as a device, and publishes the answer. */
 static void
 pipeline(const struct opts *x, struct children *c)
 {
@@ -204,7 +204,7 @@ pipeline(const struct opts *x, struct children *c)
 	alloc_free(state);
 }
 
-/* Run the pipeline until it succeeds. Failures that the data or a rule causes are
+/* Run the pipeline until it succeeds.  Failures caused by the data or by a rule are
  * final, because they would recur. */
 static int
 keep_running(struct opts *x, struct err *e)
@@ -279,10 +279,10 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 	return r;
 }
 
-/* ---- a relay: its devices' cloud, and its cloud's device ---- */
+/* ---- a relay: a cloud for its devices, and a device of the cloud above ---- */
 
-/* Ask the cloud above for the agreement. Only the number of devices is the relay's
- * own. */
+/* Ask the cloud above for the agreement.  Only the number of devices is set by the relay
+ * itself. */
 static int
 relay_begin(struct opts *x, char *where, size_t n, struct err *e)
 {
@@ -359,7 +359,7 @@ authorize(const struct opts *x, const char *name, const char *key,
 	return 0;
 }
 
-/* Set the number of devices for which a relay may stand. */
+/* Set the number of devices that a relay may count as. */
 static int
 allow_more(struct opts *x, const char *name, uint64_t n, struct err *e)
 {
@@ -459,8 +459,8 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 
 /* ---- requests of devices ---- */
 
-/* Check that the cloud knows this device under this name. The first device to use a
- * free name gets it, up to the number of devices that were asked for. */
+/* Check that the cloud knows this device under this name.  The first device to use a free
+ * name gets that name, up to the run's number of devices. */
 static int
 introduce(struct opts *x, const char *name, const char *id, struct err *e)
 {
@@ -504,8 +504,8 @@ sync_with(struct opts *x, const char *name, struct err *e)
 }
 
 /* Read a device's request when the command line has none: from SSH_ORIGINAL_COMMAND
- * for a key with a forced command, or else from the first line of the input. No byte
- * after that line is read. */
+ * for a key with a forced command, or else from the first line of the input.  No byte
+ * after this line is read. */
 static void
 asked(char *words, size_t n)
 {
@@ -614,7 +614,7 @@ run_watch(void *own, char **path, size_t n, struct err *e)
 
 /* ---- examples ---- */
 
-/* Write a file of share/ace/trainers, or of the sources. */
+/* Print a file from share/ace/trainers, or from the sources. */
 static int
 run_example(void *own, char **path, size_t n, struct err *e)
 {

@@ -24,14 +24,14 @@ struct opts {
 struct cut {
 	const struct opts *o;
 	struct writer *w;
-	uint64_t shards;		/* written */
+	uint64_t shards;		/* shards written */
 	uint64_t tensors;		/* selected tensors of all schemas */
 	float *x;			/* f32[cap]: values of a group */
 	size_t cap;
 };
 
-/* Copy the groups of the chosen tensors. Their bodies stay as they are; they are
- * decoded only for the sums at the shard's end. */
+/* Copy the groups of the chosen tensors. Their bodies are copied unchanged, and decoded
+ * only for the sums at the shard's end. */
 static int
 cut_data(struct cut *x, struct reader *r, struct err *e)
 {

@@ -1,7 +1,7 @@
 /*
  * ace-diff: writes a patch that makes one model of another, exactly: a shard of kind model
- * whose groups are coded given the old values.  With a directory (-S) it keeps what
- * it makes, and gives each receiver the patches that lead on from the model that it has.
+ * whose groups are coded given the old values.  With a directory (-S) it keeps its patches,
+ * and sends each receiver those that lead from the receiver's model to the newest.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -86,7 +86,7 @@ read_group(const struct diff *d, const struct model *m, uint32_t g,
 	return 0;
 }
 
-/* Code one group.  Both models have one tensor table, and so the same groups. */
+/* Code one group.  Both models have the same tensor table and so the same groups. */
 static int
 code_group(void *arg, unsigned who, size_t i, struct err *e)
 {
@@ -140,7 +140,7 @@ put_group(struct diff *d, const struct slot *s, struct err *e)
 	    (uint64_t)s->changed, e)) < 0))
 		return r;
 	d->changed += (uint64_t)s->changed;
-	/* only values that readers can decode count in the shard's sums */
+	/* the shard's sums have only the values that any reader can decode */
 	if (codec_values(CODEC_EXACT, param)) {
 		if ((x = alloc_raw(span.n, sizeof(*x), e)) == NULL)
 			return -ERR_SYS;
@@ -197,7 +197,7 @@ put_slices(struct diff *d, struct err *e)
 	return r;
 }
 
-/* Write the hashes of both models, which are known only now. */
+/* Write the hashes of both models, which are known only at the end. */
 static int
 put_note(struct diff *d, struct err *e)
 {
@@ -406,7 +406,7 @@ tell(const struct diff *d)
 	    (unsigned long long)model_bytes(&d->new));
 }
 
-/* Write a patch or, with one path, a whole model; *w describes it. */
+/* Write a patch or, with one path, a whole model, and set *w to describe it. */
 static int
 make(const struct opts *o, char **path, size_t n, struct way *w, struct err *e)
 {
@@ -482,14 +482,14 @@ publish(struct opts *o, char **path, size_t n, struct err *e)
 
 /* ---- to a receiver ---- */
 
-/* Files to send, opened so that their removal does no harm. */
+/* Files to send; they are open, so that their removal does no harm. */
 struct sending {
 	size_t *way, n;
 	int *fd;
 };
 
-/* Open the files that the receiver needs: none if its model is unknown, since an empty
- * stream asks for a receipt. */
+/* Open the files that the receiver needs, or none if its model is unknown: an empty
+ * stream then asks for a receipt. */
 static int
 gather(struct sending *x, struct store *st, const struct receivers_line *l,
     struct err *e)

@@ -1,7 +1,7 @@
 /*
- * ace-edge: a device of a run.  It asks the cloud what the run agrees on, starts
- * the training program and the filters around it, and starts them again when the
- * connection breaks.
+ * ace-edge: a device of a run.  It asks the cloud for the run's agreement, starts the
+ * training program and the filters around it, and restarts them when the connection
+ * breaks.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -23,15 +23,15 @@ enum { EDGE_PAUSE = 30 };
 struct edge {
 	struct cli cli;
 	const char *name, *dir, *through;
-	double bits;		/* bits per value by the cloud; 0: not given */
+	double bits;		/* bits per value that the cloud gives; 0: none */
 	int print;
 	int events;		/* descriptor at which the trainer reads events */
 	struct cloud cloud;
 	struct place folder;
 	struct tell tell;
 	char where[PLACE_WHERE];
-	char **command;		/* ends with NULL; without words, our standard input and
-				 * output lead to the trainer */
+	char **command;		/* the trainer's words, then NULL; without words the
+				 * trainer uses our standard input and output */
 	char bits_text[32];
 };
 
@@ -98,8 +98,8 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	char cause[ERR_LINE];
 	int status;
 
-	/* some connections break when the trainer has ended and reads no answer; the
-	 * run is done if ace-step read all that the trainer wrote */
+	/* some connections break when the trainer has ended and reads no answers; the run
+	 * succeeded if ace-step read all that the trainer wrote */
 	if (c->circle && child_cause(c) == 2 && x->tell.state != TELL_SENDS &&
 	    child_status(&c->child[0]) == 0 && child_status(&c->child[1]) == 0)
 		return 0;
@@ -119,7 +119,7 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: "
 		    "correct the training program if it is wrong, remove '%s/state', "
 		    "and run the same command again", cause, x->folder.dir);
-	/* what ace-step refuses would be refused again; 255: ssh lost the connection */
+	/* ace-step would refuse the same input again; 255: ssh lost the connection */
 	if (status == ERR_USAGE || status == ERR_REFUSED ||
 	    p == &c->child[c->circle ? 1 : 0] || (status > 125 && status != 255))
 		return err_set(e, status > 125 ? ERR_SYS : status, "%s", cause);
@@ -156,7 +156,7 @@ train(struct edge *x, struct err *e)
 	}
 }
 
-/* Return the command that connects to the cloud, as text. COMMAND uses it to ask for
+/* Return the command that connects to the cloud, as text.  The trainer uses it to ask for
  * averages that it missed. */
 static int
 connection(const struct edge *x, char **text, struct err *e)
@@ -174,8 +174,8 @@ connection(const struct edge *x, char **text, struct err *e)
 	return fclose(f) == 0 || r < 0 ? r : err_sys(e, "cannot set the environment");
 }
 
-/* Set the trainer's environment. Events are dropped while their pipe is full, since the
- * trainer may not read them. */
+/* Set the trainer's environment.  Events are dropped while their pipe is full, since the
+ * trainer need not read them. */
 static int
 environment(struct edge *x, struct err *e)
 {

@@ -1,6 +1,6 @@
 /*
- * ace-expand: any shard stream becomes dense; with a state the residual of
- * error feedback is added, g~ = g + gamma * e  (ACE-Sync, equation 7).
+ * ace-expand: makes any shard stream dense; with a state it adds the residual of error
+ * feedback, g~ = g + gamma * e (ACE-Sync, equation 7).
  */
 #include "stage/stage_expand.h"
 

@@ -20,7 +20,7 @@
 struct opts {
 	struct filter *f;	/* input and output */
 	int format;		/* -1: by the output's name */
-	struct pick pick;	/* the shard */
+	struct pick pick;	/* the shard to export */
 	const char *tensor;	/* shell pattern of tensors; NULL: all */
 	int many;		/* 1: all shards, one file after another */
 	struct format_sink_opts so;
@@ -31,11 +31,11 @@ struct export {
 	struct reader *in;
 	struct io *out;
 	struct format_sink *sink;
-	struct schema chosen;	/* the tensors that the file gets */
+	struct schema chosen;	/* the tensors to write to the file */
 	struct values v;
 	struct text_kv note;
-	char found[SHARD_NAME + 32];	/* the shard written, or "" */
-	float *last;		/* with many: the group that waits for the shard's end */
+	char found[SHARD_NAME + 32];	/* the shard that was written, or "" */
+	float *last;		/* the group that waits for the shard's end */
 	size_t nlast, room;
 };
 
@@ -58,8 +58,8 @@ choose(struct export *x, struct err *e)
 	return r < 0 ? r : schema_finish(&x->chosen, e);
 }
 
-/* Collect the shard's notes and, for --many, its run, kind and step, and the digest
- * of the model that its contributors agree on. */
+/* Collect the shard's metadata and, for --many, its run, kind and step, and the digest of
+ * the model, if its contributors agree on it. */
 static int
 describe(struct export *x, struct err *e)
 {
@@ -129,7 +129,7 @@ put_later(struct export *x, const float *v, size_t n, struct err *e)
 	return 0;
 }
 
-/* Return 1 when the group of v belongs to a selected tensor. */
+/* Return 1 if the current group belongs to a selected tensor. */
 static int
 group_wanted(const struct export *x)
 {
@@ -180,8 +180,8 @@ put_shard(struct export *x, struct err *e)
 }
 
 /* Export the shard that --step, --device and --kind select: exactly one, or any
- * number with --many. The last values of a file are written after the shard's end
- * was verified, so a complete file is a good one. */
+ * number with --many. The last values of a file are written after the shard's end was
+ * verified, so a complete file has verified values. */
 static int
 run(void *opts, char **path, size_t n, struct err *e)
 {

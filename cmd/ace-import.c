@@ -20,7 +20,7 @@
 #include "pipe/program.h"
 
 struct opts {
-	struct filter *f;	/* the program's: output */
+	struct filter *f;	/* the program's output */
 	int format;		/* -1: by the file's name */
 	struct format_opts fo;
 	struct shard sh;	/* the shard of the first file */
@@ -33,10 +33,10 @@ struct import {
 	struct writer *w;
 	const char *first_path;	/* path of the first file */
 	struct schema first;	/* tensors of the first file */
-	uint64_t done;		/* shards */
+	uint64_t done;		/* shards written */
 };
 
-/* Find the format by the file's content if its name does not tell. */
+/* Find the format by the file's contents if its name does not tell it. */
 static int
 format_within(const char *path, struct err *e)
 {
@@ -96,7 +96,7 @@ put_values(const struct opts *o,
 	return r < 0 ? r : format_end(src, e);
 }
 
-/* Copy the file's own notes, but for the shard's key and step. */
+/* Copy the file's own metadata, but not the shard's key and step. */
 static int
 notes(const struct format_source *src, struct shard *sh, struct err *e)
 {
@@ -109,8 +109,8 @@ notes(const struct format_source *src, struct shard *sh, struct err *e)
 	return r < 0 ? r : text_set(&sh->kv, "safetensors.step", NULL, e);
 }
 
-/* Write the annotations of shard i: those of the options, but with the file's own
- * step or else the option's step plus i, and the file's own notes. */
+/* Set the header of shard i by the options, with the file's own step, or else the
+ * option's step plus i, and with the file's own metadata. */
 static int
 describe(const struct opts *o, uint64_t i,
     const struct format_source *src, struct shard *sh, struct err *e)
@@ -130,7 +130,7 @@ describe(const struct opts *o, uint64_t i,
 	return r < 0 ? r : notes(src, sh, e);
 }
 
-/* Take the schema of the first file; all others must match it. */
+/* Keep the schema of the first file; the schemas of all others must match it. */
 static int
 fits(struct import *m, const char *path, const struct format_source *src, struct err *e)
 {
@@ -302,7 +302,7 @@ set_norm(void *arg, const struct opt *row, const char *val, struct err *e)
 	double norm;
 	int r = num_f64(&norm, val, 0, 1e300, "--model-norm", e);
 
-	/* strtod also accepts blanks and hexadecimal, other readers do not */
+	/* refuse blanks and hexadecimal, which strtod accepts but other readers do not */
 	if (r == 0 && val[strspn(val, "+-.0123456789eE")] != '\0')
 		r = err_set(e, ERR_USAGE, "--model-norm '%s' is not a decimal "
 		    "number", val);

@@ -1,7 +1,7 @@
 /*
  * ace-inspect: shows what shard streams contain, as text, table or JSON: a listing,
- * statistics, a check, or a comparison.  It also saves the whole shards of a damaged file,
- * and checks that what a device put in equals what its receiver has and what is left.
+ * statistics, a check, or a comparison.  It also saves the whole shards of a damaged
+ * file, and checks that a device's inputs equal what its receiver has plus what is left.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,16 +23,16 @@
 #include "report/stats.h"
 #include "report/verify.h"
 
-enum { MANY = 8 };		/* most shards that are shown at length */
+enum { MANY = 8 };		/* most shards that are shown in detail */
 
 struct opts {
 	struct report p;
 	struct filter *f;
 	struct pick pick;
 	int form;		/* index in forms */
-	const char *state, *spool;	/* of audit */
+	const char *state, *spool;	/* for audit */
 	const char *other;		/* with diff: the original */
-	/* called per stream; whole: called once for all files of an operand */
+	/* look: called per stream or, with `whole', once for all files of an operand */
 	int (*look)(struct report *p, struct reader *r, struct err *e);
 	int whole, follow;
 };
@@ -42,7 +42,7 @@ struct opts {
 static int
 look_diff(struct report *p, struct reader *r, struct err *e)
 {
-	struct opts *o = (struct opts *)p;	/* its first member */
+	struct opts *o = (struct opts *)p;	/* p is the first member of opts */
 	struct reader *y = NULL;
 	struct io *io;
 	int k = source_io(&io, o->other, e);
@@ -53,7 +53,7 @@ look_diff(struct report *p, struct reader *r, struct err *e)
 	return k;
 }
 
-/* Run the command on an open file. Frees io. */
+/* Run the command on an open file, and free io. */
 static int
 look_file(struct opts *o, struct io *io, struct err *e)
 {
@@ -99,7 +99,7 @@ is_many(const struct opts *o, char **path, size_t n)
 	if (o->p.verbose)
 		return 0;	/* print everything */
 	for (i = 0; i < n && found <= MANY; i++) {
-		/* do not read ahead in input that can be read only once */
+		/* do not count shards in input that can be read only once */
 		if (strcmp(path[i], "-") == 0 || stat(path[i], &st) < 0 ||
 		    !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) ||
 		    source_open(&s, path[i], NULL) < 0)
@@ -159,8 +159,8 @@ look_source(struct opts *o, struct source *s, int *worst, struct err *e)
 	}
 }
 
-/* Read a single operand that is one file, so that its error is the result. Returns 1
- * when it is not; the caller then reads it file by file. */
+/* Read a single operand that is one file, so that its error is the result.  Return 1 if
+ * it is not one file; the caller then reads it file by file. */
 static int
 look_single(struct opts *o, struct source *s, const char *path, struct err *e)
 {
@@ -255,7 +255,7 @@ begin(struct opts *o, struct err *e)
 	return 0;
 }
 
-/* Show few shards at length, and many shards or tables with one line each. */
+/* Show a few shards in detail, and many shards, or shards in tables, with one line each. */
 static int
 bare(void *arg, char **path, size_t n, struct err *e)
 {
@@ -369,7 +369,7 @@ audit_json(struct json_out *j, const struct conserve *c, int k, const struct err
 	json_out_end(j);
 }
 
-/* Check that every value was delivered or kept, and none twice. */
+/* Check that every value was delivered or kept, and that none was delivered twice. */
 static int
 audit(void *arg, char **path, size_t n, struct err *e)
 {

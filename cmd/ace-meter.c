@@ -20,7 +20,7 @@
 
 enum {
 	BUF = 64 * 1024,
-	MOVE = 1 << 20,		/* bytes moved together where nothing is measured */
+	MOVE = 1 << 20,		/* bytes moved per call if nothing is measured */
 	SMALL = 4096,
 	READ = IO_NOT_YET + 1
 };
@@ -28,9 +28,8 @@ enum {
 struct opts {
 	const char *dir;	/* state directory, or NULL */
 	double limit;		/* bit/s; 0: no limit */
-	double wait;		/* how long to wait for receipts at the end,
-				   seconds; < 0: one second, if there ever was
-				   a receipt */
+	double wait;		/* seconds to wait for receipts at the end; < 0: one
+				   second, if there ever was a receipt */
 	const struct cli *cli;	/* for messages */
 };
 
@@ -41,9 +40,9 @@ struct meter {
 	struct io *in, *out;
 	unsigned char *buf;
 	int shared, moved;		/* shared: values may pass unseen; moved: they did */
-	size_t most;			/* bytes to move together */
+	size_t most;			/* shared: values may pass unread; moved: they did */
 	uint64_t passed;
-	double mark;		/* time that is accounted for so far */
+	double mark;		/* time up to which all is accounted for */
 	double saved, looked, due, wait;
 };
 
@@ -67,7 +66,7 @@ tick(struct meter *x, int last, struct err *e)
 	return r;
 }
 
-/* Account for n bytes, written since t0: p, or values that passed unseen. */
+/* Account for n bytes written since t0: p, or values that passed unread. */
 static int
 wrote(struct meter *x, const unsigned char *p, size_t n, double t0, struct err *e)
 {
@@ -137,8 +136,8 @@ move(struct meter *x, struct err *e)
 	return r < 0 ? r : IO_GOT;
 }
 
-/* Copy some more bytes. Returns an enum io_took. Reads are short between values, so
- * that the following values can be moved, too. */
+/* Copy some more bytes.  Returns an enum io_took.  Reads stop where values begin, so that
+ * these can be moved. */
 static int
 some(struct meter *x, size_t most, struct err *e)
 {
@@ -158,7 +157,7 @@ some(struct meter *x, size_t most, struct err *e)
 static int
 copy(struct meter *x, struct err *e)
 {
-	/* pieces of a fiftieth of a second, so that the rate is even */
+	/* write pieces of a fiftieth of a second, so that the rate is even */
 	const double part = x->o->limit / 8 / 50;
 	const size_t most = !(x->o->limit > 0) || part > (double)BUF ? BUF : part < 1 ? 1 :
 	    (size_t)part;
@@ -174,7 +173,7 @@ copy(struct meter *x, struct err *e)
 	end = clock_now() + x->wait;
 	while (r == 0 && x->o->dir != NULL && x->l.pending != 0 &&
 	    clock_now() < end) {
-		/* all was taken; the reader may have ended since */
+		/* the reader has taken all and may have ended, so do not watch it */
 		r = wait_secs(link_patience(&x->l, clock_now()), -1, e);
 		if (r == 0)
 			r = tick(x, 0, e);
@@ -195,14 +194,14 @@ begin(struct meter *x, const char *path, struct err *e)
 	    (r = link_load(&x->l, &x->state, e)) < 0 ||
 	    (r = receipts_load(&q, &x->state, e)) < 0))
 		return r;
-	/* do not wait for a receipt where none ever came */
+	/* do not wait for a receipt if none ever came */
 	x->wait = x->o->wait < 0 ? q.managed : x->o->wait;
 	if ((r = io_open(&x->in, path, e)) < 0)
 		return r;
 	io_watch(x->in, STDOUT_FILENO);
 	if ((r = io_create(&x->out, NULL, 0, e)) < 0)
 		return r;
-	/* bytes in the pipe are not sent yet: this matters only to measure speed */
+	/* use a small pipe for measurements, since bytes in the pipe are not sent yet */
 	x->most = x->o->dir == NULL && x->o->cli->verbose == 0 &&
 	    !(x->o->limit > 0) ? MOVE : BUF;
 	if (x->most == BUF)
@@ -240,7 +239,7 @@ static const struct opt options[] = {
 	    OPT_PATH(struct opts, dir, OPT_DIR) },
 	{ 'L', "bandwidth", "RATE", "send no faster than this, such as 5Mbit",
 	    OPT_RATE(struct opts, limit), .lo.f = 8 },
-	/* 1 s, but only where a receipt came before */
+	/* 1 s, but only if a receipt came before */
 	{ 0, "wait", "TIME", "for receipts under way at the end (default 1s)",
 	    OPT_TIME(struct opts, wait), .with = "state" },
 	OPT_END

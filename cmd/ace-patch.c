@@ -50,9 +50,9 @@ struct patch {
 	struct model m;
 	struct swap swap;
 	struct delta *delta;
-	struct series s;	/* the patches read */
+	struct series s;	/* the patches that were read */
 	size_t which;		/* the first patch to apply */
-	unsigned char *touched;	/* files that change */
+	unsigned char *touched;	/* [files] 1: the file changes */
 	/* used while the patches are applied */
 	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];
 	struct pool *pool;
@@ -60,12 +60,12 @@ struct patch {
 	unsigned slots;
 	struct err bad;		/* the error of the first group that has one */
 	unsigned char makes[MODEL_HASH];
-	/* patches of slices: the first group that differs from all patches, and the patch
-	 * compared */
+	/* for patches of slices: the first group that fits no patch, and the patch
+	 * compared with it */
 	uint32_t odd;
 	size_t odds;
 	/* for the receipt: */
-	int measured;		/* 1: the model on disk is known: */
+	int measured;		/* 1: `is' has the hash of the model on disk */
 	unsigned char is[MODEL_HASH];
 	uint64_t is_step;
 	int changed;
@@ -96,7 +96,7 @@ open_model(struct patch *x, struct err *e)
 	return x->touched != NULL ? 0 : -ERR_SYS;
 }
 
-/* Read all patches to their verified end. Other processes may still change the model;
+/* Read all patches to their verified end.  Other processes may still change the model, so
  * only its tensor table is used here. */
 static int
 receive(struct patch *x, struct err *e)
@@ -125,7 +125,7 @@ receive(struct patch *x, struct err *e)
 	return r;
 }
 
-/* ---- its groups ---- */
+/* ---- the model's groups ---- */
 
 /* Record the error of a group instead of reporting it: the patch may be for another
  * model. */
@@ -292,7 +292,7 @@ step_of(const struct patch *x)
 	    p[0].base : 0;
 }
 
-/* Return the last patch whose base is the model that the series makes, or n. */
+/* Return the last patch whose base is the model that the whole series makes, or s.n. */
 static size_t
 idle(const struct patch *x)
 {
@@ -320,8 +320,8 @@ judge_parts(struct patch *x, struct err *e)
 	return made ? TARGET : BASE;
 }
 
-/* Find out which model this is: the one that the patches change, the one that they make,
- * or one between (LATER), which needs fewer of them. */
+/* Find out which model this is: the one that the patches change (BASE), the one that they
+ * make (TARGET), or one in between (LATER), which needs fewer patches. */
 static int
 judge(struct patch *x, struct err *e)
 {
@@ -365,8 +365,8 @@ judge(struct patch *x, struct err *e)
 	return BASE;
 }
 
-/* Return the first patch to apply: the one after the model in the marker, if no file
- * changed since, or a later whole model. */
+/* Return the first patch to apply: the one after the model in the marker, if no file has
+ * changed since the marker was written, or a later whole model. */
 static size_t
 needed(struct patch *x)
 {
@@ -383,7 +383,7 @@ needed(struct patch *x)
 	return k > i ? k : i;
 }
 
-/* Begin --output, if the changes can be written as such a directory. */
+/* Begin the directory of changes (--output), if the changes can be written in that form. */
 static int
 begin_delta(struct patch *x, struct err *e)
 {
@@ -441,7 +441,7 @@ already(struct patch *x)
 	return 0;
 }
 
-/* Apply all patches together: afterwards the model is the old one or the last. */
+/* Apply all patches together: afterwards the model is either the old or the last one. */
 static int
 make(struct patch *x, struct err *e)
 {
@@ -452,7 +452,7 @@ make(struct patch *x, struct err *e)
 
 	if ((r = room(x, e)) < 0 || (r = is = make_next(x, e)) < 0)
 		return r;
-	/* the delta is placed first: after a kill in between it is written again */
+	/* place the delta first: if the process is killed in between, it is written again */
 	if (x->delta != NULL && (x->s.parts ? series_base(&x->s) < x->s.n :
 	    memcmp(x->s.p[x->which].before, x->is, MODEL_HASH) == 0) &&
 	    (r = delta_place(x->delta, o->delta, last->step,
@@ -467,7 +467,7 @@ make(struct patch *x, struct err *e)
 	if ((r = swap_ready(&x->swap, x->is, x->makes, last->step, e)) < 0 ||
 	    o->act == STAGE)
 		return r;
-	x->measured = 0;	/* the marker has the hash */
+	x->measured = 0;	/* take the hash from the marker */
 	return swap_commit(&x->swap, e);
 }
 
@@ -522,7 +522,7 @@ look_again(struct patch *x, struct err *e)
 	return r;
 }
 
-/* Add to an error in several patches which model stays. */
+/* Add to an error in one of several patches which model is still in place. */
 static int
 still(const struct patch *x, struct err *e)
 {
@@ -549,7 +549,7 @@ from_input(struct patch *x, struct err *e)
 	    memcmp(x->swap.ready.hash, last->after, MODEL_HASH) == 0 &&
 	    swap_still(&x->swap, &own) == 0)
 		return 0;
-	/* before reading the model, since staging made hard links to its files */
+	/* before reading the model: this removes hard links to its files */
 	if (last != NULL)
 		swap_discard(&x->swap);
 	if ((r = look_again(x, e)) < 0 || x->s.n == 0)
@@ -580,7 +580,7 @@ commit(struct patch *x, struct err *e)
 
 /* ---- the receipt ---- */
 
-/* Find the hash of the model on disk: as read, from the marker or from its bytes. */
+/* Find the hash of the model on disk: as computed, from the marker or from its bytes. */
 static int
 measure(struct patch *x, struct err *e)
 {
@@ -605,7 +605,7 @@ measure(struct patch *x, struct err *e)
 		model_hash(&x->m, x->m.slice, x->before, x->is);
 		x->is_step = x->s.parts ? 0 : step_of(x);
 	}
-	/* same model, but its name or mode changed */
+	/* the same model, but a file's name or mode changed */
 	if (x->swap.marked && memcmp(x->swap.mark.hash, x->is, MODEL_HASH) == 0) {
 		x->is_step = x->swap.mark.step;
 		swap_known(&x->swap, &x->m, x->is, x->is_step);
@@ -613,8 +613,8 @@ measure(struct patch *x, struct err *e)
 	return 0;
 }
 
-/* Write the receipt, also after a refused patch. After an error of the system there is
- * none, and the sender tries again. */
+/* Write the receipt, also after a refused patch.  After a system error there is no
+ * receipt, and the sender tries again. */
 static int
 answer(struct patch *x, struct writer *w, int r, struct err *e)
 {

@@ -1,6 +1,6 @@
 /*
- * ace-policy: decides how hard to compress (equation 5 of ACE-Sync) and how
- * often to synchronise (equation 9), and writes it as an annotation into every shard.
+ * ace-policy: decides how much to compress (equation 5 of ACE-Sync) and how often to
+ * synchronise (equation 9), and writes this as an annotation into every shard.
  */
 #include "stage/stage_policy.h"
 

@@ -1,9 +1,9 @@
 /*
- * ace-recv: the receiving end of a device's connection.  It verifies every shard whole,
- * puts it into the spool and answers with a receipt; with --reply aggregate the average
- * of the step follows as soon as there is one.
+ * ace-recv: the receiving end of a device's connection.  It verifies every shard to its
+ * end, puts it into the spool and answers with a receipt; with --reply aggregate the
+ * average of the step follows as soon as there is one.
  *
- * One process reads and spools, another answers (spool/receive.h).
+ * One process reads shards into the spool, another one answers (spool/receive.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -107,8 +107,8 @@ gave_up(void *reading)
 	return p->pid == 0 && p->status != 0;
 }
 
-/* Wait for the end of the reading process, after the answers ended with r. If r < 0, stop
- * that process. If r is 0, it has done its work. If r is 1, it failed: return its error. */
+/* Wait for the end of the reading process, after the answers ended with r.  r < 0: stop
+ * the reading process; 0: it has done its work; 1: it failed, so return its error. */
 static int
 reap(struct reading *p, int r, struct err *e)
 {
@@ -126,8 +126,8 @@ reap(struct reading *p, int r, struct err *e)
 	return -WEXITSTATUS(p->status);
 }
 
-/* On SIGALRM: the device does not read its answers.  Exit in the middle of the write; the
- * reading process ends with this one (PR_SET_PDEATHSIG). */
+/* Handle SIGALRM: the device does not read its answers.  Exit in the middle of the write;
+ * then the reading process ends, too (PR_SET_PDEATHSIG). */
 static void
 weary(int sig)
 {
@@ -151,8 +151,8 @@ listen_to(int sig)
 	(void)sigprocmask(SIG_UNBLOCK, &s, NULL);
 }
 
-/* Read in a child and answer in this process.  The input stays open here, so that it can
- * linger when the child has failed. */
+/* Read in a child and answer in this process.  The input stays open here, for fd_linger
+ * after the child has failed. */
 static int
 serve(struct run *x, int from, struct err *e)
 {
@@ -167,7 +167,7 @@ serve(struct run *x, int from, struct err *e)
 		return err_sys(e, "cannot write the answer");
 	if (p.pid == 0) {
 		(void)close(fd[0]);
-		/* without the other process nothing accepted would be answered */
+		/* end with the other process: without it nothing would be answered */
 		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 		listen_to(SIGTERM);
 		sandbox_narrow(&c->box, 0);
@@ -199,7 +199,7 @@ operate(struct run *x, struct err *e)
 	const int joins = o->act == JOIN;
 	int r = roster_change(&x->spool, o->shard.device, joins, e);
 
-	/* the device is trusted to begin with the common model */
+	/* assume that the device begins with the common model */
 	return r < 0 || !joins ? r : join_known(&x->spool, o->shard.device, 0, e);
 }
 
@@ -279,7 +279,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	struct opts *o = arg;
 	struct run x = { .o = o, .spool = SPOOL_INIT };
 	const volatile sig_atomic_t asked = 0;
-	/* messages about waits go to the device's side of the connection */
+	/* ssh shows messages about waits at the device */
 	struct waiting wait = { .f = o->f, .asked = &asked };
 	int spool = -1, r = check(o, *path, e);
 

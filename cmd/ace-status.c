@@ -31,13 +31,13 @@
 #include "report/run_state.h"
 #include "spool/waiting.h"
 
-/* Output forms that have a field: 1 << enum render_form. */
+/* Forms of output that have a field: bits 1 << enum render_form. */
 enum { TEXT = 1, METRICS = 2, JSON = 4, DATA = JSON | METRICS, ALL = TEXT | DATA };
 static const char *const forms[] = { "text", "metrics", "json", NULL };
 
 /* Options, and the directory that is being shown. */
 struct status {
-	int form;		/* enum render_form, as forms has them */
+	int form;		/* enum render_form; index in forms */
 	struct render s;	/* s.in: TEXT, JSON or METRICS */
 	int width;		/* columns at which text is cut; 0: never */
 	const char *dir;
@@ -82,7 +82,7 @@ show(const struct status *x, const char *s)
 
 /* ---- rows, in each form ---- */
 
-/* Print a row of a table; in JSON an object. */
+/* Print a row of a table; in JSON, an object. */
 static void
 row(struct status *x, const struct render_field *t, const void *r, unsigned have)
 {
@@ -95,8 +95,8 @@ row(struct status *x, const struct render_field *t, const void *r, unsigned have
 		(void)fputc('\n', x->s.f);
 }
 
-/* Begin a table whose first column has names of up to `wide' characters. Names for which
- * the terminal is too narrow get lines of their own. */
+/* Begin a table whose first column has names of up to `wide' characters.  If the terminal
+ * is too narrow for a name, the name gets a line of its own. */
 static void
 head(struct status *x, const struct render_field *t, int wide)
 {

@@ -1,10 +1,10 @@
 /*
- * ace-step: does in one process what one side of a training step does between its trainer
- * and the wire: expand, score, policy, select, compress.  Its bytes and its state are those
- * of these five programs in a pipe; --print shows that pipe.
+ * ace-step: does in one process the work of one side of a training step between trainer
+ * and network: expand, score, policy, select, compress.  Its output and its state are the
+ * same as those of the five programs in a pipe; --print shows that pipe.
  *
- * Every option is one of these programs', under the same name, and goes to all of them
- * that have it.
+ * Every option is an option of these programs, with the same name, and is passed to all
+ * of them that have it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -108,8 +108,8 @@ tell(struct opts *o, int t, const struct opt *row, const char *val,
 	return r < 0 || row->arg == NULL ? r : add_word(o, t, val, e);
 }
 
-/* Give an option to the programs that it concerns. Limits on the input are for every
- * program, options of the output for the last. --schema and ace-policy's state
+/* Give an option to the programs that it concerns.  Limits on the input are for every
+ * program, and options of the output for the last one.  --schema and ace-policy's state
  * depend on other options: see tell_late. */
 static int
 tell_whom(struct opts *o, int t, const struct opt *row, const char *val,
@@ -162,7 +162,7 @@ wanted(const struct opts *o, int t)
 {
 	switch (t) {
 	case EXPAND:
-		/* momentum correction adds the residual */
+		/* with momentum correction ace-compress adds the residual */
 		return (o->expand.dir != NULL && o->compress.fb.kind !=
 		    COMPENSATE_MOMENTUM) || o->asked[t];
 	case POLICY:
@@ -191,8 +191,8 @@ check(const struct opts *o, struct err *e)
 	return 0;
 }
 
-/* Give the options that depend on others. --schema is for the first program, whose
- * input may lack one. */
+/* Give the options that depend on others.  --schema is for the first program, whose input
+ * may have no schema. */
 static int
 tell_late(struct opts *o, struct err *e)
 {
@@ -280,8 +280,8 @@ run(void *arg, char **path, size_t n, struct err *e)
 		print(o, *path);
 		return 0;
 	}
-	/* no other program commits to the residual while a shard is pending here,
-	 * and the step's memory is committed with it */
+	/* no other program commits to the state meanwhile, so memories are saved
+	 * together, with the step */
 	o->f->later = &o->later;
 	o->expand.alone = 1;
 	o->select.kept = o->state != NULL ? 1 : -1;
@@ -302,7 +302,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	return r;
 }
 
-/* Set each program's options and its name as first word. */
+/* Set each program's options, and its name as its first word. */
 static int
 begin(struct opts *o, struct err *e)
 {

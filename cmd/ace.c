@@ -1,7 +1,7 @@
 /*
- * ace: one name in front of all programs.  `ace inspect FILE` becomes
- * `ace-inspect FILE`: the program of that name beside this one, or else in PATH.
- * So any other program in PATH that is called ace-NAME is a command, too.
+ * ace: one command for all programs. `ace inspect FILE` runs `ace-inspect FILE`: the
+ * program of that name beside this one, or else in PATH. So any other program in PATH
+ * that is called ace-NAME is a command, too.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "kern/kern.h"
 
-/* Only names: each program has its own options and --help. */
+/* Names and descriptions only: each program has its own options and --help. */
 #define COMMAND(name, about) { name, "", about, NULL, NULL, 0 }
 static const struct cli_command commands[] = {
 	COMMAND("cloud", "Averages the devices of a run, in a folder"),
@@ -45,7 +45,7 @@ static const struct cli_command commands[] = {
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };
 
-/* Commands of ace-cloud: `ace add' is `ace-cloud add'. */
+/* Return 1 for commands of ace-cloud: `ace add' is `ace-cloud add'. */
 static int
 ace_is_clouds(const char *name)
 {
@@ -54,8 +54,8 @@ ace_is_clouds(const char *name)
 	    strcmp(name, "example") == 0;
 }
 
-/* Replace this process by the program of a command. argv[1] and the following become
- * its words; argv[-1], the program's name or `help', is dropped. */
+/* Replace this process by the program of a command. The words from argv[1] on become its
+ * arguments; argv[-1], the program's name or `help', is dropped. */
 static int
 ace_run(const char *self, char **argv, struct err *e)
 {
@@ -106,7 +106,7 @@ main(int argc, char **argv)
 	int asked = argc > 1 && strcmp(argv[1], "help") == 0, r;
 
 	if (asked && argc > 2 && strcmp(argv[2], "ace") != 0) {
-		/* the name of a command or of its program */
+		/* accept the name of a command or of its program */
 		char *words[] = { NULL, argv[2] +
 		    (strncmp(argv[2], "ace-", 4) == 0 ? 4 : 0), help, NULL };
 
