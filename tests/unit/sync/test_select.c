@@ -226,43 +226,6 @@ TEST(larger_problems)
 	ok(open > 0 && open < TRIALS / 5, "not the best in %d of them", open);
 }
 
-/* The 24 most undecided groups are searched: with 24 undecided groups the answer is exact,
- * with 25 it is near. */
-TEST(undecided)
-{
-	enum { N = 70, M = 3 };
-	static struct select_level l[N * M];
-	static uint8_t c[N];
-	struct select_result r;
-	int trial, wrong = 0, open = 0;
-	size_t i;
-
-	rnd_seed = 14;
-	for (trial = 0; trial < 400; trial++) {
-		size_t free = 24 + (size_t)(trial % 2);
-		size_t budget = (size_t)(100 + rnd() * 300);
-		double best;
-
-		for (i = 0; i < N * M; i++) {
-			l[i].bytes = i / M < free ? (int64_t)(rnd() * 30) : 0;
-			l[i].dist = i / M < free ? 16 * (40 -
-			    (double)l[i].bytes) + floor(4 * rnd()) :
-			    1e4 * (double)(i % M);
-		}
-		best = table(l, N, M, budget);
-		if (select_budget(l, N, M, (int64_t)budget, c,
-		    &r, NULL) != 0) {
-			wrong += best != HUGE_VAL;
-			continue;
-		}
-		wrong += r.dist < best ||
-		    r.dist > best * (free == 24 ? 1 : 1 + NEAR);
-		open += r.dist > best;
-	}
-	ok(wrong == 0, "24 undecided groups of %d, and 25: %d wrong", N, wrong);
-	ok(open > 0 && open < 20, "not the best in %d", open);
-}
-
 static const struct stat_group quiet[SMALL_N];	/* these groups have no statistics */
 
 /* Equation (2) by its definition: no smaller set reaches the share. */
