@@ -39,8 +39,8 @@ struct meter {
 	struct link l;
 	struct io *in, *out;
 	unsigned char *buf;
-	int shared, moved;		/* shared: values may pass unseen; moved: they did */
-	size_t most;			/* shared: values may pass unread; moved: they did */
+	int shared, moved;		/* shared: values may pass unread; moved: they did */
+	size_t most;			/* most bytes per call */
 	uint64_t passed;
 	double mark;		/* time up to which all is accounted for */
 	double saved, looked, due, wait;

@@ -311,7 +311,7 @@ struct state {
 	struct receipts q;
 	uint64_t verdict[RECEIPT_NVERDICT];
 	char run[SHARD_NAME + 1], device[SHARD_NAME + 1];
-	unsigned have;		/* ANY: there is a residual, and these members: */
+	unsigned have;		/* ANY: there is a residual; others: members are set: */
 	uint64_t step;
 	double time;		/* when the residual was written, Unix seconds */
 	const char *answer;	/* verdict on the step's shard, or NULL */
@@ -612,7 +612,7 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 			*kind = STATUS_STATE;
 	if (receivers_there(dir))
 		*kind = STATUS_MODELS;
-	else if (there(dir, ".clients", 0) ||	/* ace-recv makes it first, */
+	else if (there(dir, ".clients", 0) ||	/* ace-recv makes this file first, */
 	    there(dir, "limits", 1) ||		/* ace-cloud makes this first */
 	    there(dir, "schema.aceg", 0))
 		*kind = STATUS_SPOOL;
@@ -711,7 +711,7 @@ run(void *arg, char **dir, size_t n, struct err *e)
 		show(x, text);
 		free(text);
 	}
-	/* without a directory that failed, its run would seem to have ended */
+	/* print nothing: without the directory that failed, its run would seem to have ended */
 	if (x->s.in == METRICS) {
 		if (r < 0)
 			x->s.failed = r;

@@ -45,9 +45,9 @@
 
 /* What one attacker knows when it computes its values for a step. */
 struct view {
-	size_t honest, n;	/* honest devices; values of a shard */
+	size_t honest, n;	/* number of honest devices; number of values of a shard */
 	float **x;		/* f32[n] of each file */
-	size_t own;		/* the file that this attacker computed */
+	size_t own;		/* index of the file that this attacker computed */
 	double factor;
 	uint64_t seed;		/* differs by attacker and step */
 	float **old;		/* [steps] f32[n] of the first honest device */
@@ -237,7 +237,7 @@ enum computed { NOBODY, ONE, EACH };
 
 static const struct kind {
 	const char *name;
-	enum computed computed;	/* which attackers compute their own gradient */
+	enum computed computed;	/* attackers that compute their own gradient */
 	double weight;
 	void (*values)(const struct view *v, float *out);
 } kinds[] = {
@@ -346,7 +346,7 @@ write_shard(struct attack *a, const struct ace_shard *s, const float *x,
 	return r < 0 ? r : ace_write_end(a->out, e);
 }
 
-/* Remember what `replay' and `edge' need of this step later. */
+/* Store the data of this step that `replay' and `edge' need later. */
 static int
 remember(struct attack *a, const struct view *v, struct ace_error *e)
 {
@@ -417,7 +417,7 @@ run(struct attack *a, char **file, struct ace_error *e)
 	return r < 0 ? r : ace_writer_close(a->out, e);
 }
 
-/* Parse the arguments. Returns NULL, or what is wrong. */
+/* Parse the arguments.  Return NULL, or a message that says what is wrong. */
 static const char *
 settle(struct attack *a, int argc, char **argv)
 {

@@ -1,4 +1,4 @@
-/* Set an error of the examples: its message, its subject, and for status 4 the
+/* Set an error of the examples: its message, its subject, and for status 4 also the
  * system's error. */
 #ifndef FAIL_H
 #define FAIL_H

@@ -1,6 +1,6 @@
 /*
- * scale FACTOR <in.aceg >out.aceg: every value times FACTOR.
- * A complete filter that is not part of ace:
+ * scale FACTOR <in.aceg >out.aceg: multiplies every value by FACTOR. It is a complete
+ * filter outside the project's programs:
  *
  *	cc -o scale scale.c $(pkg-config --cflags --libs libaceg)
  */

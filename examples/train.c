@@ -17,8 +17,8 @@
 
 #include "train_run.h"
 
-/* OpenBLAS's function, absent in other libraries. The parallelism is one process per
- * device, and more threads would change the sums. */
+/* Functions of OpenBLAS, absent in other libraries. Each device is a process with one
+ * thread, since more threads would change the sums. */
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 extern char *openblas_get_config(void) __attribute__((weak));
 
@@ -399,8 +399,8 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	return 0;
 }
 
-/* Report which library multiplies matrices: a reference BLAS takes several times as
- * long as OpenBLAS, and no other output would show it. */
+/* Print which library multiplies matrices: the reference BLAS takes several times as long
+ * as OpenBLAS, and no other output would show which one is used. */
 static int
 blas(void)
 {

@@ -1,7 +1,7 @@
 /*
- * Compiles the model's source once more, in double.  It compares the gradient of the
- * hand-written backward pass with central finite differences of the loss, and the float
- * gradient with the double one.
+ * Compiles the model's source once more, in double.  It compares the double gradient of
+ * the hand-written backward pass with central finite differences of the loss, and the
+ * float gradient with the double one.
  */
 #define real		double
 #define GEMM		cblas_dgemm

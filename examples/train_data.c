@@ -66,8 +66,8 @@ data_enough(const struct data *d, size_t of, size_t t)
 }
 
 /* A device's text is a sequence of windows that share only one byte with the next
- * window. Every pass reads all windows in another order and begins at another first
- * byte, which is the same for all devices. */
+ * window. Every pass reads all windows in another order, and its windows begin at another
+ * first byte, the same for all devices. */
 size_t
 data_windows(const struct data *d, const struct data_share *s, size_t t)
 {
@@ -81,9 +81,8 @@ data_windows(const struct data *d, const struct data_share *s, size_t t)
 	return all / stripes * STRIPE + (left < STRIPE ? left : STRIPE);
 }
 
-/* Return the place of x when 0..n-1 are shuffled by a key: a Feistel network over
- * the next power of four, applied until the result is below n (Black and Rogaway
- * 2002). */
+/* Return the place of x when 0..n-1 are shuffled by a key: apply a Feistel network over
+ * the next power of four until the result is below n (Black and Rogaway 2002). */
 static uint64_t
 shuffled(uint64_t x, uint64_t n, uint64_t key)
 {
@@ -151,7 +150,7 @@ data_unigram(const struct data *d, double *loss, double *top1)
 	size_t i, best = 0, hits = 0;
 
 	for (i = 0; i < 256; i++)
-		seen[i] = 1;		/* as if each byte had been seen once before */
+		seen[i] = 1;		/* count each byte as if it had been seen once before */
 	for (i = 0; i < d->train; i++)
 		seen[d->text[i]]++;
 	for (i = 1; i < 256; i++)

@@ -1,6 +1,6 @@
 /*
- * The text: files one after another as bytes.  The last part is kept for validation, the
- * rest is divided among the devices.
+ * The text: the bytes of files, one file after another.  The last part is kept for
+ * validation; the rest is divided among the devices.
  */
 #ifndef TRAIN_DATA_H
 #define TRAIN_DATA_H
@@ -10,13 +10,13 @@
 
 struct data {
 	uint8_t *text;
-	size_t n, train;	/* bytes in all, and before the validation */
+	size_t n, train;	/* bytes in total; bytes before the validation part */
 };
 
 /* A device's share of the training text. */
 struct data_share {
 	size_t index, of;	/* device index, from 0, and number of devices */
-	int interleaved;	/* 1: devices get stripes in turn; 0: one part each */
+	int interleaved;	/* 1: devices get stripes by turns; 0: one part each */
 };
 
 /* Read the files; valid: the share kept for validation. Returns 0, or -1 with errno
@@ -28,13 +28,13 @@ void data_free(struct data *d);
 /* Return 1 when every device's share and the validation hold a window of t+1 bytes. */
 int data_enough(const struct data *d, size_t of, size_t t);
 
-/* Return how many windows of t+1 bytes a device's share has: the length of one pass. */
+/* Return the number of windows of t+1 bytes in a device's share, which are one pass. */
 size_t data_windows(const struct data *d, const struct data_share *s,
     size_t t);
 
-/* Copy b windows of t+1 bytes of the device's share, which must be long enough: from
- * window step*b on, in an order that depends only on the seed and the device. No
- * window repeats before all were read, for any b. */
+/* Copy b windows of t+1 bytes of the device's share, which must be long enough, from
+ * window step*b on in an order that depends only on the seed and the device.  For any b,
+ * no window is repeated before all were read. */
 void data_batch(const struct data *d, const struct data_share *s, size_t b,
     size_t t, uint64_t seed, uint64_t step, uint8_t *out);
 

@@ -17,7 +17,7 @@ side_of(struct side *s, size_t length)
 	while (length % (size_t)n != 0)
 		n--;
 	if (s->n == n)
-		return;		/* c is the transform of n values already */
+		return;		/* c already is the transform of n values */
 	s->n = n;
 	for (k = 0; k < n; k++)
 		for (i = 0; i < n; i++)

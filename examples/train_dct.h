@@ -6,8 +6,8 @@
  *   y = C1 x C2^T		C[k][i] = sqrt((k > 0 ? 2 : 1) / n)
  * 				    cos(pi (2 i + 1) k / (2 n))
  *
- * The inverse is the transpose.  Blocks are stored one after another: where the sides are
- * multiples of DCT_SIDE, chunk:K/4096 of ace-compress keeps the K largest of each block.
+ * The inverse is the transpose.  Blocks are stored one after another: if the sides are
+ * multiples of DCT_SIDE, chunk:K/4096 of ace-compress keeps the K largest values of each block.
  */
 #ifndef TRAIN_DCT_H
 #define TRAIN_DCT_H

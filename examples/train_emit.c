@@ -87,7 +87,7 @@ emit_begin(struct emit *x, uint64_t round, uint64_t version, uint64_t samples,
 {
 	int c = link_begin(x->link, ACE_GRADIENT, round, version, samples, e);
 
-	/* the times of the previous round, in the order in which the tensors leave */
+	/* write the times of the previous round, in the order in which the tensors are sent */
 	if (c >= 0 && x->link->compute >= 0 && x->rounds > 0)
 		c = ace_write_times(x->link->out, x->took, x->m->ntensors, e);
 	if (c < 0)

@@ -1,9 +1,9 @@
 /*
  * Sends gradients while the rest is still computed: tensor by tensor from the last layer
- * on, passed to the link at the cuts (DynaComm, JSAC 2022).
+ * to the first, flushed at the cuts (DynaComm, JSAC 2022).
  *
- * Rows count the tensors from the first layer on, as layers in ace-advise(1): row ntensors
- * leaves first.
+ * Rows number the tensors from the first layer on, like layers in ace-advise(1): row
+ * ntensors is sent first.
  */
 #ifndef TRAIN_EMIT_H
 #define TRAIN_EMIT_H

@@ -1,6 +1,6 @@
 /*
- * The trainer's ends of the pipes: shards out, aggregates in, models in files.  All of it
- * uses the installed header; a trainer in another language needs no more.
+ * The trainer's ends of the pipes: write shards, read aggregates, store models in files.
+ * All of it uses only the installed header aceg.h.
  */
 #ifndef TRAIN_LINK_H
 #define TRAIN_LINK_H
@@ -11,10 +11,10 @@
 
 struct link {
 	const struct model *m;
-	const size_t *order;	/* in which tensors are sent; NULL: the model's order */
+	const size_t *order;	/* order in which tensors are sent; NULL: the model's */
 	const char *device, *run;
 	double compute;		/* computing time for the next shard, seconds; < 0: none */
-	char digest[20];	/* of what all devices share; "": none */
+	char digest[20];	/* digest of what all devices share; "": none */
 	const char *record;	/* directory for a copy of each shard, or NULL */
 	const char *apply;	/* file to read aggregates from, "-" stdin */
 	struct ace_writer *out;
@@ -35,36 +35,36 @@ struct link_word {
  * default. */
 int link_open(struct link *l, int out, uint32_t group, struct ace_error *e);
 
-/* Send the shard recorded in l->record, if there is one: a device that was killed
+/* Send the shard that is stored in l->record, if there is one: a device that was killed
  * sends the same bytes again. */
 int link_record(const struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, const float *x, struct ace_error *e);
 
-/* Send one shard of m->n values, recorded before it leaves. version: number of
- * averages in its model. */
+/* Send one shard of m->n values; with l->record, store it before it is sent. version:
+ * number of averages in its model. */
 int link_send(struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, const float *x, struct ace_error *e);
 
-/* Send a shard in parts: the header, each tensor in the link's order, the end.
- * flush: send buffered bytes now. */
+/* Send a shard in parts: the header, each tensor in the link's order, the end. flush 1:
+ * send buffered bytes now. */
 int link_begin(struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, struct ace_error *e);
 int link_tensor(struct link *l, size_t tensor, const float *x, int flush,
     struct ace_error *e);
 int link_end(struct link *l, struct ace_error *e);
 
-/* Read the aggregate of this round into x f32[n]. Returns -3 if it is of a later
- * round or another model. Aggregates of earlier rounds are skipped: a device that
- * was killed and sends again gets its answers again. A sum is divided by its weight.
- * The file is opened at the first call, since the other end of a named pipe opens
- * only after our first shard. */
+/* Read the aggregate of this round into x f32[n]. Return -3 if it is of a later round or
+ * another model. Aggregates of earlier rounds are skipped: a device that was killed and
+ * sends its shards again gets their answers again. A sum is divided by its weight. The
+ * file is opened at the first call, since the other end of a named pipe opens only after
+ * our first shard. */
 int link_receive(struct link *l, uint64_t round, float *x,
     struct link_word *word, struct ace_error *e);
 
-/* Read the next shard of l->apply, opened at the first call, for a device that
- * joins. A shard of kind model is read into x together with the nx - 1 shards of
- * kind history after it. Other shards of kind history are skipped; all others are
- * averages. *s: the first shard's header. Returns 1, or 0 at the end. */
+/* For a device that joins: read the next shard of l->apply, which is opened at the first
+ * call. A shard of kind model is read into x together with the nx - 1 shards of kind
+ * history after it. Other shards of kind history are skipped; all others are averages.
+ * *s: the first shard's header. Returns 1, or 0 at the end. */
 int link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
     float *average, struct link_word *word, struct ace_error *e);
 
@@ -73,12 +73,12 @@ int link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t n
 int link_close(struct link *l, int out, struct ace_error *e);
 void link_release(struct link *l);
 
-/* Write nx arrays f32[m->n] as a stream: one shard as s says, the others of kind
- * history. The file is replaced atomically and is on disk on return. */
+/* Write nx arrays f32[m->n] as a stream: the first as a shard with header s, the others
+ * as shards of kind history. The file is replaced atomically and is on disk on return. */
 int link_save(const char *file, const struct model *m, struct ace_shard s,
     const float *const *x, size_t nx, struct ace_error *e);
-/* Read the first nx arrays, and the first shard's header into s. Returns how many
- * there were, or -3 if fewer than least. */
+/* Read the first nx arrays, and the first shard's header into s. Return the number of
+ * arrays read, or -3 if it is below `least'. */
 int link_load(const char *file, const struct model *m, struct ace_shard *s,
     float *const *x, size_t nx, size_t least, struct ace_error *e);
 

@@ -56,8 +56,8 @@ largest(const real *x, size_t n)
 }
 
 /* Return e^x for x <= 0: 2^k e^r with x = k ln2 + r, |r| <= ln2/2, and the Taylor
- * polynomial of degree 6 (error below 2e-7, about a float's precision). The
- * library's expf is as exact, but compilers do not vectorise it. */
+ * polynomial of degree 6 (error below 2e-7, about a float's precision).  The library's
+ * expf is as accurate, but compilers do not vectorise it. */
 static inline float
 exp_fast(float x)
 {
@@ -87,7 +87,7 @@ expo(real x)
 	    (real)exp((double)x);
 }
 
-/* Set x[i] = e^(a x[i] - max), where max is the largest a x[i]. Returns the sum. */
+/* Set x[i] = e^(a x[i] - max), where max is the largest a x[i].  Return the sum. */
 static inline real
 exponentials(real *x, size_t n, real a, real max)
 {
@@ -126,7 +126,7 @@ square_relu(real *restrict a, real *restrict r, size_t n)
 	}
 }
 
-/* Replace d loss / d a in da by d loss / d r. */
+/* Replace d loss / d a, in da, by d loss / d r. */
 static inline void
 square_relu_back(real *restrict da, const real *restrict r, size_t n)
 {

@@ -223,7 +223,7 @@ tensors_set(struct model *m)
 	tensor_add(m, m->ntensors - 1, "norm", 0, c);
 }
 
-/* Lay out the arrays, in sizes of multiples of 64 bytes. base NULL: only count. */
+/* Take n values at *used, in units of 64 bytes. base NULL: only count. */
 static real *
 take(real *base, size_t *used, size_t n)
 {
@@ -395,7 +395,7 @@ layer_forward(struct model *m, size_t i, size_t b, real *next)
 	linear(next, l->a, at(w, m, i, FC2), n, f, c, 1);
 }
 
-/* logits become probabilities */
+/* Return the loss; logits become probabilities. */
 static double
 cross_entropy(struct model *m, const uint8_t *text, size_t b, size_t *hits)
 {

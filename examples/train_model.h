@@ -56,12 +56,11 @@ struct model {
 	real *theta, *grad;	/* [n] */
 	size_t batch;		/* most sequences in one call */
 	struct layer *layer;
-	real *x, *rmsf, *xnf;	/* the last layer's output */
+	real *x, *rmsf, *xnf;	/* the last layer's output, normalised in xnf */
 	real *logits;		/* [N][V], then its gradient */
 	real *dx, *dn, *dwide;	/* [N][C] [N][C] [N][4C]: scratch */
 	real *dp;		/* [T][T] */
-	uint8_t flip;		/* bits that are wrong in every label, for
-				   attacks; 0: none */
+	uint8_t flip;		/* bits to flip in every label, for attacks; 0: none */
 	/* called by model_backward for each tensor whose gradient is complete, from
 	 * the last layer on; may be NULL */
 	void (*ready)(void *arg, size_t tensor);
@@ -81,13 +80,13 @@ void model_init(struct model *m, uint64_t seed);
 void model_scatter(struct model *m, uint64_t seed, real a);
 
 /* model_loss(m, text, b, hits): return the mean over N of -log p(next byte), in
- * nats. text u8[b][T+1]: inputs text[i][0..T-1], targets text[i][1..T]. hits: counts
- * the positions whose likeliest byte is right; may be NULL. Keeps what
+ * nats. text u8[b][T+1]: inputs text[i][0..T-1], targets text[i][1..T]. Add to *hits,
+ * unless hits is NULL, the positions whose likeliest byte is right. Keep the values that
  * model_backward needs. */
 double model_loss(struct model *m, const uint8_t *text, size_t b,
     size_t *hits);
 
-/* The tensors as model_backward finishes them: order[0] first; [ntensors]. */
+/* Set order[ntensors] to the order in which model_backward finishes the tensors. */
 void model_order(const struct model *m, size_t *order);
 
 /* Add d loss / d theta to grad, for the text of the last model_loss. */

@@ -1,6 +1,6 @@
 /*
- * The step of Muon (Jordan et al. 2024): the nearest matrix to a gradient that has
- * orthogonal rows or columns.
+ * The step of Muon (Jordan et al. 2024): the matrix with orthogonal rows or columns that
+ * is nearest to a gradient.
  */
 #ifndef TRAIN_MUON_H
 #define TRAIN_MUON_H

@@ -111,7 +111,7 @@ adamw(struct optim *o, const struct optim_rule *r, const struct tensor *s,
 	}
 }
 
-/* grad is overwritten. */
+/* Take Muon's step for a matrix; grad is overwritten. */
 static void
 muon_step(struct optim *o, const struct optim_rule *r, const struct tensor *s,
     float *theta, float *grad)

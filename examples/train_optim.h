@@ -1,7 +1,7 @@
 /*
  * The optimisers: AdamW (Loshchilov, Hutter 2019) or Muon (Jordan et al. 2024) for inner
  * steps, a plain or Nesterov step for outer ones.  The order of summation is fixed, so
- * two workers that apply the same numbers hold the same bits.
+ * two devices that apply the same numbers have the same bits.
  */
 #ifndef TRAIN_OPTIM_H
 #define TRAIN_OPTIM_H
@@ -11,21 +11,21 @@
 struct optim_rule {
 	double rate;		/* highest rate of the schedule */
 	double beta1, beta2;
-	double decay;		/* weight decay of matrices; the rate multiplies it */
+	double decay;		/* weight decay of matrices, times the rate */
 	double clip;		/* largest norm of a gradient; 0: none */
-	double last;		/* rate at the end, as a share of the highest */
+	double last;		/* rate at the end, as a share of the highest rate */
 	size_t warmup, steps;	/* the rate is linear to warmup, cosine to steps */
 	double outer_rate, outer_momentum;
 	double muon;		/* rate of Muon's steps; 0: AdamW everywhere */
-	int sign;		/* DeMo: the step is the gradient's sign */
+	int sign;		/* 1: DeMo: the step is the gradient's sign */
 	size_t frozen;		/* 1-bit Adam: v stays from this step on; 0: never */
-	double momentum;	/* of Muon */
+	double momentum;	/* momentum of Muon */
 };
 
 struct optim {
 	float *m, *v;		/* moments of the gradient */
 	float *outer;		/* the outer step's momentum */
-	float *scratch;		/* Muon's */
+	float *scratch;		/* scratch for Muon */
 	size_t n;
 	size_t t;		/* steps taken */
 };
@@ -61,16 +61,16 @@ double optim_share(const struct optim_rule *r, size_t t);
  */
 void optim_step(struct optim *o, const struct optim_rule *r, struct model *m);
 
-/* Return 1 when the next step keeps v. */
+/* Return 1 if the next step does not change v (1-bit Adam). */
 int optim_frozen(const struct optim *o, const struct optim_rule *r);
 
-/* Replace g[n] by what a device then sends: b1 m + (1-b1) g. */
+/* Replace g[n] by what a device sends if optim_frozen: b1 m + (1-b1) g. */
 void optim_momentum(const struct optim *o, const struct optim_rule *r, float *g);
 
 /* Scale g[n] down to the norm `most' if it is longer; 0: no limit. */
 void optim_clip(float *g, size_t n, double most);
 
-/* Copy the state that earlier steps have left. */
+/* Copy the state from earlier steps: moments and the number of steps. */
 void optim_copy(struct optim *to, const struct optim *from);
 
 /*
@@ -80,7 +80,7 @@ void optim_copy(struct optim *to, const struct optim *from);
  *   u = momentum u + delta
  *   theta = start - rate (delta + momentum u)
  *
- * rate 1 and momentum 0 is the average of the workers' models.
+ * With rate 1 and momentum 0 the result is the average of the devices' models.
  */
 void optim_outer(struct optim *o, const struct optim_rule *r, float *theta,
     const float *start, const float *delta);
@@ -92,13 +92,13 @@ void optim_outer(struct optim *o, const struct optim_rule *r, float *theta,
  *
  *   O = (delta - (1 - keep) start) / sum of the rates,  keep = product of the decays
  *
- * Every device has delta and start, so that this costs no byte.  Overwrites model->grad.
+ * Every device has delta and start, so no more bytes are sent.  model->grad is overwritten.
  */
 void optim_realign(struct optim *o, const struct optim_rule *r, struct model *model,
     size_t first, size_t h, const float *start, const float *delta, double share);
 
-/* Give all k optimisers the mean of their moments, f32[n] each.  No stream carries it: it
- * measures what separate moments cost. */
+/* Give all k optimisers the mean of their moments, f32[n] each.  It is not sent in any
+ * stream: it is for measuring what separate moments cost. */
 void optim_average(struct optim *const *o, size_t k, size_t n);
 
 #endif

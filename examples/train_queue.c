@@ -24,8 +24,8 @@ append(struct queue *q, struct message *m)
 	(void)pthread_cond_broadcast(&q->change);
 }
 
-/* Wait until it is known whether an unread average exists, and return whether it
- * does. */
+/* Wait until it is known whether there is an average to read. Return 1 if there is, else
+ * 0. */
 static int
 more(struct queue *q)
 {

@@ -1,7 +1,7 @@
 /*
- * The averages on their way to the model, in order.  A round's average may be applied some
- * rounds later (DD-EF-SGD, arXiv 2507.17346).  Until then it is in this queue or in the
- * pipe; none is ever dropped.
+ * The averages that wait to be applied to the model, in order.  A round's average may be
+ * applied some rounds later (DD-EF-SGD, arXiv 2507.17346).  Until then it is in this
+ * queue or in the pipe.  No average is ever dropped.
  *
  * A thread reads them from the pipe as they come, so that the sender never waits for a
  * device that is computing or sending.
@@ -15,7 +15,7 @@
 
 struct message {
 	struct message *next;
-	struct link_word word;	/* of the policy */
+	struct link_word word;	/* decisions of the policy */
 	float x[];		/* f32[n] */
 };
 
@@ -23,7 +23,7 @@ struct queue {
 	struct link *link;	/* NULL: only queue_put adds averages */
 	size_t n;		/* values of a message */
 	struct message *first, **last;
-	uint64_t sent, taken;	/* rounds sent; averages read from the pipe */
+	uint64_t sent, taken;	/* number of rounds sent; of averages read from the pipe */
 	int done, error;
 	struct ace_error why;
 	pthread_t thread;

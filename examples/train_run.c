@@ -20,15 +20,15 @@ struct run {
 	struct model *m;
 	struct optim **optim;	/* one, or one per device when alone */
 	size_t noptim;
-	struct optim *before;	/* replay: the moments that all devices share */
-	size_t taken;		/* steps of the round whose average is applied */
+	struct optim *before;	/* for replay: the moments that all devices share */
+	size_t taken;		/* steps in the round whose average is applied */
 	float *start;		/* f32[n] the round's first weights */
 	float *sent;		/* f32[n] what this device sends */
 	double *sum;		/* f64[n] alone: sum over the devices */
 	uint8_t *text;		/* [batch][T+1] */
 	size_t local, delay;	/* the present interval and delay */
-	size_t steps, round;	/* steps and rounds done */
-	size_t applied;		/* averages in the model */
+	size_t steps, round;	/* numbers of steps and rounds done */
+	size_t applied;		/* number of averages in the model */
 	struct link link;
 	struct queue queue;
 	struct emit emit;
@@ -136,13 +136,12 @@ progress(const struct run *r, size_t step)
 	    r->loss);
 
 	if (r->progress >= 0 && pwrite(r->progress, line, (size_t)n, 0) < 0)
-		return;		/* a lost line does no harm */
+		return;		/* ignore errors: a lost line does no harm */
 }
 
 /* ---- one round ---- */
 
-/* Mark the tensors that are not trained. Returns 0, or -2 when no name has this
- * prefix. */
+/* Mark the tensors that are not trained. Return 0, or -2 if no name has this prefix. */
 static int
 keep_still(struct model *m, const char *begin, struct ace_error *e)
 {
@@ -216,9 +215,9 @@ says_gradients(const struct run_options *o)
 	return o->local == 0 || o->replay;
 }
 
-/* Replay: compute the mean gradient along h steps, which are then undone. All
- * devices take the real steps with the average, so they have equal moments and need
- * not send them. The weights are left in an undefined state. */
+/* Replay: compute the mean gradient over h steps and undo the steps. All devices take the
+ * real steps with the average, so they have equal moments and need not send them. The
+ * weights are undefined afterwards. */
 static void
 look_ahead(struct run *r, size_t i, size_t h, float *out)
 {
@@ -239,8 +238,8 @@ look_ahead(struct run *r, size_t i, size_t h, float *out)
 
 /* DeMo: compute what a device adds to its momentum, as a cosine transform, of which
  * the largest values are sent. The momentum is the residual of ace-compress -S with
- * --error-feedback ef:DECAY: the unsent part, which decays. Only the ratio of the
- * present rate to the previous one matters, since a sign has no size. */
+ * --error-feedback ef:DECAY: the part that was not sent, which decays. Only the ratio of
+ * the present rate to the previous one matters, since a sign has no magnitude. */
 static void
 say_transform(struct run *r, float *out)
 {
@@ -267,8 +266,7 @@ say_gradient(struct run *r, float *out)
 	memcpy(out, r->m->grad, r->m->n * sizeof *out);
 }
 
-/* Write what device i sends this round into out. The weights are left in an
- * undefined state. */
+/* Write what device i sends this round into out. The weights are undefined afterwards. */
 static void
 contribution(struct run *r, size_t i, size_t h, float *out)
 {
@@ -426,8 +424,8 @@ apply(struct run *r, const float *x, const struct link_word *word)
 }
 
 /* Apply the averages that are due, in order: all up to that of `delay' rounds ago.
- * After the delay grew, some rounds have none due; after it shrank, several are. The
- * last round applies the rest. */
+ * After the delay has grown, in some rounds none is due; after it has shrunk, several
+ * are. The last round applies the rest. */
 static int
 apply_due(struct run *r, int end, struct ace_error *e)
 {
@@ -467,8 +465,8 @@ one_round(struct run *r, struct ace_error *e)
 
 enum { KEPT = 4, MEASURED };
 
-/* List all arrays that a round leaves to the next, and their number. Without a delay
- * no average is pending between rounds. The sensitivity is the last array. */
+/* List all arrays that a round leaves to the next one, and return their number. Without a
+ * delay no average is pending between rounds. The sensitivity is the last array. */
 static size_t
 kept(const struct run *r, float *x[MEASURED])
 {
@@ -549,8 +547,8 @@ catch_up_round(struct run *r, const struct ace_shard *s,
 	return 0;
 }
 
-/* Read what the others have: a model as --resume leaves it, if there is one, and the
- * averages after it. Apply them; no gradient is computed. */
+/* Read what the other devices have, a model in the form of --resume, if there is one, and
+ * the averages after it, and apply it. No gradient is computed. */
 static int
 catch_up(struct run *r, struct ace_error *e)
 {
@@ -567,7 +565,7 @@ catch_up(struct run *r, struct ace_error *e)
 		if (s.kind == ACE_MODEL)
 			kept_says(r, &s);
 		else if (s.kind == ACE_HISTORY)
-			continue;	/* moments of the other device's text */
+			continue;	/* skip: moments from the other device's text */
 		else if ((c = catch_up_round(r, &s, &word, e)) < 0)
 			break;
 	link_release(&in);

@@ -13,23 +13,23 @@ struct run_options {
 	size_t local;		/* H: AdamW steps per round; 0: send gradients */
 	int replay;		/* 1: take these steps ahead; send their mean gradient */
 	size_t delay;		/* rounds before an average is applied */
-	size_t steps;		/* batches of this process, per device; the schedule
-				 * of the rates is that of rule.steps */
+	size_t steps;		/* batches per device in this process; the rates follow
+				 * rule.steps instead */
 	uint64_t seed;
 	struct data_share share;
 	struct optim_rule rule;
 	double valid;		/* share of the text kept for validation */
 	size_t windows;		/* windows of the validation text to evaluate */
 	size_t every;		/* rounds between evaluations; 0: only at the end */
-	int alone;		/* all devices in this process, no streams */
-	int moments;		/* alone: average the optimisers' moments each round */
+	int alone;		/* 1: all devices are in this process, without streams */
+	int moments;		/* 1, with alone: average the optimisers' moments each round */
 	double realign;		/* share of |m| O in Muon's momenta after a round */
 	double prox;		/* FedProx: mu, the pull to the round's first model */
 	int gossip;		/* 1: send and average models, not differences */
-	int eval;		/* evaluate and log */
-	int obey;		/* take the policy's interval and delay */
-	int flip;		/* an attacker: all labels are wrong */
-	int clock;		/* send how long the computation took */
+	int eval;		/* 1: evaluate and log */
+	int obey;		/* 1: use the policy's interval and delay */
+	int flip;		/* 1: an attacker: all labels are wrong */
+	int clock;		/* 1: send the time that the computation took */
 	uint32_t group;
 	const char *cuts;	/* where gradients are sent while others are computed */
 	const char *profile;	/* file for the tensors' times */
@@ -43,11 +43,11 @@ struct run_options {
 	const char *resume;	/* file that each round writes, to resume from */
 };
 
-/* Train. Returns 0, or -2, -3, -4 with the message in e. */
+/* Train. Return 0, or -2, -3, -4 with the message in e. */
 int run_train(const struct run_options *o, char *const *file, size_t nfiles,
     struct ace_error *e);
 
-/* Check the gradients. Returns 0 when they are right, 1 when wrong, < 0 on an error. */
+/* Check the gradients. Return 0 if they are right, 1 if they are wrong, < 0 on an error. */
 int run_check(const struct run_options *o, char *const *file, size_t nfiles,
     struct ace_error *e);
 

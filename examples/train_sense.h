@@ -1,7 +1,6 @@
 /*
- * The sensitivity of the loss to each value: the moving average of the squared
- * gradient (the diagonal of the empirical Fisher information).  For ace-score
- * --form moment.
+ * The sensitivity of the loss to each value, for ace-score --form moment: the moving
+ * average of the squared gradient (the diagonal of the empirical Fisher information).
  */
 #ifndef TRAIN_SENSE_H
 #define TRAIN_SENSE_H
@@ -23,11 +22,11 @@ int sense_init(struct sense *s, const struct model *m,
     const char *const *file, struct ace_error *e);
 void sense_release(struct sense *s);
 
-/* Take the gradient of one more batch, m->grad. */
+/* Update the average by m->grad, the gradient of one more batch. */
 void sense_see(struct sense *s);
 
 /* After rounds 1, 2, 4, 8, ... write the root of the average as a shard stream
- * to all files, each replaced by a rename.  Return 0, -2 or -4. */
+ * to all files, each of which is replaced by a rename.  Return 0, -2 or -4. */
 int sense_tell(const struct sense *s, size_t round, struct ace_error *e);
 
 #endif

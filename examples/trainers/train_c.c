@@ -1,11 +1,11 @@
 /*
- * Trains a model in C on several machines, one flat array of floats in the manner of
+ * Trains a model in C on several machines.  The model is one flat array of floats, as in
  * llm.c:
  *
  *   cc -O2 -o train train.c && ace edge HOST:run -- ./train
  *
- * In each round a device takes 20 steps on data of its own, sends what they changed in
- * the array, and adds the mean of what all devices changed.  The array and the number of
+ * In each round a device takes 20 steps on data of its own, sends the change of the
+ * array, and applies the mean of all devices' changes.  The array and the number of
  * rounds are the checkpoint: the same command continues the run.
  */
 #include <stdint.h>
@@ -17,7 +17,7 @@ enum { N = 4096 };
 
 struct model { uint64_t round; float p[N]; };
 
-/* Numbers from -1 to 1, the same for the same seed. */
+/* Return a random number from -1 to 1, the same for the same seed. */
 static float
 noise(uint64_t *seed)
 {
@@ -25,7 +25,7 @@ noise(uint64_t *seed)
 	return (float)(int32_t)(*seed >> 32) / 2147483648.0f;
 }
 
-/* One step of this device; put your own here. */
+/* Take one step on this device; replace it by your own. */
 static void
 step(float *p, uint64_t *seed)
 {
@@ -77,7 +77,7 @@ main(void)
 		if (fwrite(&n, 8, 1, out) != 1 || fwrite(head, n, 1, out) != 1 ||
 		    fwrite(sent, sizeof(sent), 1, out) != 1 || fflush(out) != 0)
 			die("ace-import");
-		/* one array, so that the head is known */
+		/* skip the head: the file has one array */
 		if (fread(&n, 8, 1, back) != 1)
 			return 1;
 		while (n-- > 0)
