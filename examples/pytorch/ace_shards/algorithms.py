@@ -646,7 +646,7 @@ class Local(Run):
         store((t for _, t in self.pairs), self.start)
 
     def _holds(self) -> dict[str, Any]:
-        return {**super()._holds(), "memory": self.memory}
+        return {**super()._holds(), "start": self.start, "memory": self.memory}
 
     def _take_up(self, had: dict[str, Any]) -> None:
         super()._take_up(had)
