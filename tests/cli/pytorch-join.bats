@@ -26,7 +26,7 @@ gone_by() {
 		cloud 3 12 '--bits 8' 3>&- &
 		train edge1 12 code='-c q8' >said1 3>&- &
 		train edge2 12 code='-c q8' >said2 3>&- &
-		exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge3 12 code='-c q8' die=_round:9
+		exits 137 "$PYTHON" "$TRAINERS/train.py" edge3 12 code='-c q8' die=_round:9
 		exits 0 train edge4 12 code='-c q8'
 		gone_by edge4 1 8 9
 		wait
@@ -46,7 +46,7 @@ gone_by() {
 		cloud 3 10 '--bits 12' --quorum 2 --deadline 0.5s 3>&- &
 		train edge1 10 >said1 3>&- 2>err1 &
 		train edge2 10 >said2 3>&- 2>err2 &
-		exits 137 "$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge3 10 die=sync:3
+		exits 137 "$PYTHON" "$TRAINERS/train.py" edge3 10 die=sync:3
 		wait_for eval 'test -e spool/6/aggregate.aceg'
 		exits 0 train edge3 10
 		wait
@@ -70,8 +70,8 @@ gone_by() {
 		cd ..
 	done
 	# a device with another rate cannot take the others' steps
-	sed 's/1e-2 \* min/2e-2 * min/' "$BATS_FILE_TMPDIR/common.py" >common.py
-	cp "$BATS_FILE_TMPDIR/train.py" .
+	sed 's/1e-2 \* min/2e-2 * min/' "$TRAINERS/common.py" >common.py
+	cp "$TRAINERS/train.py" .
 	cp -r Replay/spool .
 	exits 1 py train.py edge5 10
 	says 'ace_shards.Error: mismatch: in round 2 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}: weights, moments, rates or the arithmetic differ'
@@ -191,7 +191,7 @@ gone_by() {
 	train edge2 1 >said2 3>&- &
 	train edge1 1 >said1
 	wait %train 2>/dev/null || true
-	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 3 >said1 2>err1 3>&- &
+	"$PYTHON" "$TRAINERS/train.py" edge1 3 >said1 2>err1 3>&- &
 	pid=$!
 	wait_for tells err1 '^ace: edge1: round 2: waiting since [0-9:]{8}: waiting for round 2: there are shards: edge1; missing: edge2 \(sent last [0-9]+ s ago\)$'
 	train edge2 3 >said2
@@ -199,7 +199,7 @@ gone_by() {
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
 	wait
 	# the cloud ended after its last round
-	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 4 timeout=30 >said1 2>err1 3>&- &
+	"$PYTHON" "$TRAINERS/train.py" edge1 4 timeout=30 >said1 2>err1 3>&- &
 	wait_for tells err1 'edge1: round 4: waiting since .*: there are shards: edge1; missing: edge2 .*; no ace-aggregate runs$'
 	kill -9 $!
 }
@@ -221,7 +221,7 @@ gone_by() {
 	for whom in - '' - ''; do	# kill sends it to a process group, or to one process
 		# a shell's background jobs ignore INT unless that is reset
 		setsid perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' "$PYTHON" \
-		    "$BATS_FILE_TMPDIR/train.py" edge1 6 >said1 2>err 3>&- &
+		    "$TRAINERS/train.py" edge1 6 >said1 2>err 3>&- &
 		pid=$!
 		wait_for eval 'test -e spool/0/edge1.aceg'
 		wait_for eval 'pgrep -P $pid -x ace-export'

@@ -143,9 +143,6 @@ export WAY=Replay
 	    r.sync()
 	ahead(1)
 	assert r.round == 1 and r.digest() != digest
-	o.param_groups[0]["lr"] /= 2
-	with fails("as by a scheduler: the same has to be done when the steps are"):
-	    ahead(1)
 	# gradients are summed in f32, whatever torch's default type
 	model, o, r, ahead = replay(torch.optim.SGD)
 	for p in model.parameters():
@@ -163,71 +160,6 @@ export WAY=Replay
 	o = torch.optim.SGD(model.parameters(), lr=0.1)
 	with fails("the optimiser has a parameter that needs no gradient and has one"):
 	    ace.Replay(model, o, "ace-expand", "edge1", 1)
-	P
-}
-
-@test "replay: bf16, f16 and odd parameters, moments of any kind, and a checkpoint of them" {
-	py - <<-'P'
-	from common import *
-
-	class Momenta(torch.optim.Optimizer):
-	    """Moments in f32 of whatever parameter, numbers in a list, in the groups
-	    and beside the parameters."""
-
-	    def __init__(self, params, lr):
-	        super().__init__(params, dict(lr=lr, seen=0.0))
-
-	    @torch.no_grad()
-	    def step(self, closure=None):
-	        self.state["all"] = self.state.get("all", 0) + 1
-	        for g in self.param_groups:
-	            g["seen"] += 1 / 3
-	            for p in g["params"]:
-	                if p.grad is None:
-	                    continue
-	                s = self.state[p]
-	                s.setdefault("m", torch.zeros(p.shape)).mul_(0.9).add_(p.grad)
-	                s.setdefault("past", []).append(s["m"].sum())
-	                s["past"] = s["past"][-2:]
-	                p.grad.mul_(0)      # an optimiser may change the gradient
-	                p.sub_((g["lr"] / g["seen"] * (s["m"] + len(s["past"])))
-	                       .to(p.dtype))
-
-	def run(rounds, checkpoint, optimizer=Momenta, steps=3):
-	    torch.manual_seed(1)
-	    model = Odd()
-	    o = optimizer((p for p in model.parameters() if p.requires_grad), lr=1e-3)
-	    r = ace.Replay(model, o, "ace-compress -c f32 | ace-expand", "edge1", steps,
-	                   checkpoint=checkpoint)
-	    while r.round < rounds:
-	        for i in range(3):
-	            o.zero_grad()
-	            model(0.1 * (1 + i + r.round)).backward()
-	            r.step()
-	    r.close()
-	    return model, o, r
-
-	model, o, r = run(4, "whole.pt")
-	run(2, "parts.pt")
-	again, p, s = run(4, "parts.pt")
-	assert r.digest() == s.digest()
-	for (n, a), b in zip(model.named_parameters(), again.parameters()):
-	    assert torch.equal(a, b) and a.dtype == b.dtype, n
-	    assert a.stride() == b.stride(), n
-	    if a.requires_grad:
-	        assert o.state[a]["m"].dtype == torch.float32
-	        assert torch.equal(o.state[a]["m"], p.state[b]["m"]), n
-	        assert o.state[a]["past"] == p.state[b]["past"], n
-	assert o.state["all"] == p.state["all"] == 12
-	assert abs(o.param_groups[0]["seen"] - 4) < 1e-6
-
-	# a checkpoint belongs to one method
-	with fails("mode is replay of SGD, every=3, and in checkpoint 'parts.pt' it is replay of Momenta"):
-	    run(5, "parts.pt", torch.optim.SGD)
-	with fails("run is train-replay2, and in checkpoint 'parts.pt' it is train-replay3: go on"):
-	    run(5, "parts.pt", steps=2)
-	with fails("run is train, and in checkpoint 'parts.pt' it is train-replay3"):
-	    ace.Local(again, None, "ace-expand", "edge1", checkpoint="parts.pt")
 	P
 }
 

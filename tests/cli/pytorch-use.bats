@@ -5,112 +5,6 @@ load helper
 patient
 load pytorch
 
-@test "killed and started again with all that a script has: the same as undisturbed" {
-	cat >whole.py <<-'E'
-	"""whole.py DEVICE ROUNDS [die=PLACE:N] [SEED]: a frozen layer, a buffer, a
-	running mean of the weights, dropout, a schedule, a scaler, data in an order of
-	their own."""
-	from common import *
-
-	device, rounds = sys.argv[1], int(sys.argv[2])
-
-	class Data:
-	    def __init__(self):
-	        self.at, self.g = 0, torch.Generator().manual_seed(sum(device.encode()))
-
-	    def next(self):
-	        self.at += 1
-	        x = torch.randn(8, 20, generator=self.g) + self.at / 100
-	        return x, x[:, :5].argmax(1)
-
-	    def state_dict(self):
-	        return {"at": self.at, "g": self.g.get_state()}
-
-	    def load_state_dict(self, s):
-	        self.at = s["at"]
-	        self.g.set_state(s["g"])
-
-	class Net(nn.Module):
-	    def __init__(self):
-	        super().__init__()
-	        self.frozen = nn.Linear(20, 30)
-	        self.norm = nn.BatchNorm1d(30)
-	        self.head = nn.Sequential(nn.Dropout(0.3), nn.Linear(30, 5))
-	        self.mean = nn.Linear(30, 5)
-	        for p in *self.frozen.parameters(), *self.mean.parameters():
-	            p.requires_grad_(False)
-
-	    def forward(self, x):
-	        return self.head(self.norm(self.frozen(x)).relu())
-
-	for place in sys.argv[3:]:
-	    if place.startswith("die="):
-	        kill_at(place[4:])
-	model, data = Net(), Data()
-	if sys.argv[-1] == "other":
-	    torch.manual_seed(7)
-	    model.frozen.reset_parameters()
-	torch.manual_seed(sum(device.encode()))
-	inner = torch.optim.AdamW((p for p in model.parameters() if p.requires_grad),
-	                          lr=1e-2)
-	scheduler = torch.optim.lr_scheduler.MultiStepLR(inner, [5, 11], 0.3)
-	scaling = scaler(8.0)
-	local = ace.Local(model, inner, through(device), device,
-	                  checkpoint=f"{device}.pt",
-	                  state={"scheduler": scheduler, "data": data, "scaler": scaling})
-	while local.round < rounds:
-	    for i in range(3):
-	        x, y = data.next()
-	        inner.zero_grad()
-	        scaling.scale(F.cross_entropy(model(x), y)).backward()
-	        scaling.step(inner)
-	        scaling.update()
-	        scheduler.step()
-	    # as most people write it; torch's version counters do not notice it
-	    for m, p in zip(model.mean.parameters(), model.head[1].parameters()):
-	        m.data.mul_(0.9).add_(p.data, alpha=0.1)
-	    local.sync()
-	local.close()
-	print(local.digest(), data.at, scheduler.get_last_lr(), scaling.state_dict(),
-	      [t.tolist() for t in model.state_dict().values()])
-	E
-	# the local part of the model differs between the devices
-	whole() {
-		py whole.py edge1 6 >said1 3>&- &
-		py whole.py edge2 6 >said2
-		wait
-	}
-	mkdir calm
-	cp whole.py calm
-	cd calm
-	cloud 2 6 3>&- &
-	whole
-	cd ..
-	cloud 2 6 3>&- &
-	py whole.py edge2 6 >said2 3>&- &
-	for place in sync:2 _outer:5 _save:2 replace:1 replace:2; do
-		exits 137 "$PYTHON" whole.py edge1 6 die=$place
-	done
-	exits 1 py whole.py edge1 6 other
-	says "ace_shards.Error: parameter 'frozen.weight', which needs no gradient, is torch.float32 .*, and in checkpoint 'edge1.pt' it is torch.float32"
-	py whole.py edge1 6 >said1
-	wait
-	same said1 calm/said1
-	same said2 calm/said2
-	[ -s said1 ]
-	# frozen parameters are part of the run's name
-	exits 1 py whole.py edge3 6 other
-	says "mismatch: a shard of run 'train-"
-	# parameters that never moved are not in the checkpoint
-	py - <<-'E'
-	from common import *
-
-	had = ace.load("edge1.pt")
-	assert sorted(had["moved"]) == ["mean.bias", "mean.weight"], had["moved"]
-	assert "parameter 'frozen.bias', which needs no gradient," in had["settings"]
-	E
-}
-
 @test "a checkpoint without what the script has, or with more" {
 	cloud 1 2 3>&- &
 	cat >two.py <<-'E'
@@ -173,62 +67,6 @@ load pytorch
 	wait
 }
 
-@test "module. and _orig_mod. are taken off: wrapped, compiled and plain are one run" {
-	cat >wrap.py <<-'E'
-	from common import *
-
-	device, how = sys.argv[1:3]
-	kind = dict(plain=lambda m: m, compiled=compiled, parallel=nn.DataParallel,
-	            both=lambda m: nn.DataParallel(compiled(m)),
-	            inside=lambda m: nn.Sequential(*(compiled(x) for x in m)))
-	inner = mlp()
-	model = kind[how](inner)
-	if how == "compiled":
-	    assert all(n.startswith("_orig_mod.") for n, _ in model.named_parameters())
-	local = ace.Local(model, None, through(device), device,
-	                  checkpoint=f"{device}.pt")
-	for step in range(2):
-	    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-	    loss(model, device, local.round).backward()
-	    sgd.step()
-	    local.sync()
-	    if step == 0:       # another wrapper uses the checkpoint of the first
-	        local.close()
-	        model = nn.DataParallel(compiled(inner)) if how == "plain" else inner
-	        local = ace.Local(model, None, through(device), device,
-	                          checkpoint=f"{device}.pt")
-	        assert local.round == 1
-	local.close()
-	print(local.digest(), flush=True)
-	E
-	cloud 5 2 3>&- &
-	n=0
-	for how in plain compiled parallel both inside; do
-		n=$((n + 1))
-		py wrap.py edge$n $how >said$n 2>err$n 3>&- &
-	done
-	wait
-	for n in 1 2 3 4 5; do
-		[ -s said$n ] || { cat err$n; false; }
-		same said1 said$n
-	done
-	ace-inspect spool/0/edge4.aceg >listing
-	grep -qE '^0\.weight +f32' listing
-	# a submodule keeps its name beside others
-	py - <<-'E'
-	from common import *
-
-	m = nn.Module()
-	m.module, m.head = nn.Linear(2, 2), nn.Linear(2, 2)
-	assert list(ace.named(m)[0]) == ["module.weight", "module.bias",
-	                                  "head.weight", "head.bias"]
-	m = nn.Module()
-	m._orig_mod, m.weight = nn.Linear(2, 2), nn.Parameter(torch.ones(2))
-	with fails("two parameters have the same name without"):
-	    ace.Local(m, None, "ace-compress -c f32 | ace-expand", "edge1")
-	E
-}
-
 @test "the first device was the wrong one; a device that was wrong tries again" {
 	cloud 2 1 3>&- &
 	train edge1 1 >one 3>&- &
@@ -267,7 +105,7 @@ load pytorch
 	train edge1 1 >said1
 	wait
 	cd ..
-	"$PYTHON" "$BATS_FILE_TMPDIR/train.py" edge1 1 3>&- 2>err1 &
+	"$PYTHON" "$TRAINERS/train.py" edge1 1 3>&- 2>err1 &
 	wait_for eval 'test -e spool/0/edge1.aceg'
 	kill -9 %%
 	wait || true
